@@ -1,0 +1,3 @@
+module github.com/weft-trace/weft
+
+go 1.26

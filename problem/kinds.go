@@ -1,0 +1,185 @@
+package problem
+
+// The kinds of problems, in the order of docs/data-problems.md. The first group comes from spec/chrome-json.md,
+// section 18.
+const (
+	_ Kind = iota
+
+	// Text.
+	JSONPartialEvent
+	JSONMalformedEvent
+	JSONNotAnEvent
+	JSONTrailingData
+	JSONUnterminated
+	JSONInvalidUTF8
+	JSONLoneSurrogate
+	JSONBadEscape
+	JSONNonstandardNumber
+	JSONBigInteger
+	ArgDepthLimit
+	JSONTrailingComma
+	JSONControlCharacter
+	JSONDuplicateKey
+	JSONEmptyEvent
+
+	// Top-level members.
+	SystemTraceSkipped
+	TopLevelMemberSkipped
+	MetadataValueOmitted
+	MetadataInvalid
+	EventUnknownMember
+
+	// Events.
+	EventMissingPhase
+	EventInvalidTimestamp
+	EventNegativeTimestamp
+	EventInvalidDuration
+	EventUnknownPhase
+	EventInvalidThreadTime
+	ProducerDataLoss
+
+	// Identity.
+	PidRemapped
+
+	// Slices and instants.
+	EndWithoutBegin
+	CompleteWithoutDuration
+	SliceNegativeDuration
+	BeginClosedByParent
+	SliceDepthLimit
+	BeginWithoutEnd
+	SliceOverlapMoved
+	InstantMissingPid
+	InstantUnknownScope
+
+	// Asynchronous slices.
+	AsyncMissingID
+	AsyncMissingPid
+	AsyncEndWithoutBegin
+	AsyncUnfinished
+	AsyncCrossProcess
+	AsyncOverlapMoved
+
+	// Counters.
+	CounterInvalidValue
+	CounterWithoutValues
+
+	// Flows.
+	FlowMissingID
+	FlowNoEnclosingSlice
+	FlowNoNextSlice
+	FlowWithoutDirection
+	FlowDuplicateStart
+	FlowStepWithoutStart
+	FlowEndWithoutStart
+	FlowSelf
+	FlowBackwards
+	FlowFanOut
+	FlowUnfinished
+
+	// Stacks, objects, memory dumps.
+	StackFrameUnknown
+	MemoryDumpDetailDropped
+	StackAmbiguous
+	StackFrameCycle
+	StackFramesAfterEvents
+	ObjectEndWithoutBegin
+
+	// Perfetto input.
+	PacketTruncated
+	PacketMalformed
+	PacketInvalidState
+	PacketNotConverted
+	PacketMissingTimestamp
+	PacketUnresolvedClock
+	InternedIDUnknown
+
+	numKinds
+)
+
+var kinds = [numKinds]struct {
+	name     string
+	severity Severity
+	sentence string
+}{
+	0: {"none", Info, ""},
+
+	JSONPartialEvent:      {"json_partial_event", Lost, "The input ends in the middle of an event; that event is dropped whole."},
+	JSONMalformedEvent:    {"json_malformed_event", Lost, "An event is no readable JSON; reading went on at the next event."},
+	JSONNotAnEvent:        {"json_not_an_event", Lost, "An element of the event list is not an object and was skipped."},
+	JSONTrailingData:      {"json_trailing_data", Lost, "There are bytes behind the end of the JSON value; they were ignored (count: bytes)."},
+	JSONUnterminated:      {"json_unterminated", Repaired, "The input ends before its closing bracket; all complete events were used."},
+	JSONInvalidUTF8:       {"json_invalid_utf8", Repaired, "Bytes that are no UTF-8 became U+FFFD."},
+	JSONLoneSurrogate:     {"json_lone_surrogate", Repaired, "An unpaired surrogate escape became U+FFFD."},
+	JSONBadEscape:         {"json_bad_escape", Repaired, "An unknown escape became the character behind the backslash."},
+	JSONNonstandardNumber: {"json_nonstandard_number", Repaired, "A bare word that is no JSON: NaN and Infinity became doubles, other words text."},
+	JSONBigInteger:        {"json_big_integer", Repaired, "An integer beyond 64 bits became the nearest double."},
+	ArgDepthLimit:         {"arg_depth_limit", Repaired, "Arguments nested deeper than 512 levels were kept as raw JSON text."},
+	JSONTrailingComma:     {"json_trailing_comma", Info, "Leading, doubled or trailing commas were tolerated (counted once for a file)."},
+	JSONControlCharacter:  {"json_control_character", Info, "A string holds raw control characters; they were kept."},
+	JSONDuplicateKey:      {"json_duplicate_key", Info, "An object has a key twice; the last one counts."},
+	JSONEmptyEvent:        {"json_empty_event", Info, "An empty object in the event list was ignored."},
+
+	SystemTraceSkipped:    {"system_trace_skipped", Lost, "An embedded system trace (systemTraceEvents) is not converted."},
+	TopLevelMemberSkipped: {"top_level_member_skipped", Lost, "A member beside the event list has no place in a Perfetto trace and was skipped."},
+	MetadataValueOmitted:  {"metadata_value_omitted", Lost, "A metadata value over 16 KiB was left out."},
+	MetadataInvalid:       {"metadata_invalid", Lost, "A metadata event has no usable value."},
+	EventUnknownMember:    {"event_unknown_member", Info, "Events have a member that the format does not know; it was ignored (counted once for a key)."},
+
+	EventMissingPhase:      {"event_missing_phase", Lost, "An event without phase was skipped."},
+	EventInvalidTimestamp:  {"event_invalid_timestamp", Lost, "An event without usable timestamp was skipped."},
+	EventNegativeTimestamp: {"event_negative_timestamp", Lost, "An event before time 0 was dropped; Perfetto cannot hold it."},
+	EventInvalidDuration:   {"event_invalid_duration", Lost, "An event with an unusable duration was skipped."},
+	EventUnknownPhase:      {"event_unknown_phase", Repaired, "An event of an unknown phase became an instant on the track Other events."},
+	EventInvalidThreadTime: {"event_invalid_thread_time", Repaired, "An unusable thread time was ignored; the event was kept."},
+	ProducerDataLoss:       {"producer_data_loss", Info, "The producer says that it lost data while recording."},
+
+	PidRemapped: {"pid_remapped", Repaired, "A process id that Perfetto cannot hold was replaced; the original is a label of the process."},
+
+	EndWithoutBegin:         {"end_without_begin", Lost, "An end matches no open slice and was dropped."},
+	CompleteWithoutDuration: {"complete_without_duration", Lost, "A complete event without duration was dropped."},
+	SliceNegativeDuration:   {"slice_negative_duration", Lost, "A slice with a negative duration was dropped."},
+	BeginClosedByParent:     {"begin_closed_by_parent", Repaired, "A slice without end inside a finished slice ends with it."},
+	SliceDepthLimit:         {"slice_depth_limit", Repaired, "A slice nested deeper than 512 levels was moved to a lane of its own."},
+	BeginWithoutEnd:         {"begin_without_end", Info, "A slice never ends and stays open."},
+	SliceOverlapMoved:       {"slice_overlap_moved", Info, "A slice that overlaps another without nesting was moved to a lane of its own."},
+	InstantMissingPid:       {"instant_missing_pid", Lost, "An instant of a process does not say which process and was dropped."},
+	InstantUnknownScope:     {"instant_unknown_scope", Repaired, "An instant of unknown scope was taken as an instant of its thread."},
+
+	AsyncMissingID:       {"async_missing_id", Lost, "An asynchronous event without id was dropped."},
+	AsyncMissingPid:      {"async_missing_pid", Lost, "An asynchronous event without process id was dropped."},
+	AsyncEndWithoutBegin: {"async_end_without_begin", Lost, "An asynchronous end matches no open slice and was dropped."},
+	AsyncUnfinished:      {"async_unfinished", Info, "An asynchronous slice never ends."},
+	AsyncCrossProcess:    {"async_cross_process", Info, "An asynchronous slice begins in one process and ends in another."},
+	AsyncOverlapMoved:    {"async_overlap_moved", Info, "Slices of one asynchronous id overlap without nesting; one was moved to a track beside."},
+
+	CounterInvalidValue:  {"counter_invalid_value", Lost, "A counter value that is no number was skipped."},
+	CounterWithoutValues: {"counter_without_values", Lost, "A counter event without values was dropped."},
+
+	FlowMissingID:        {"flow_missing_id", Lost, "A flow event without id was dropped."},
+	FlowNoEnclosingSlice: {"flow_no_enclosing_slice", Lost, "A flow event lies in no slice of its thread and was dropped."},
+	FlowNoNextSlice:      {"flow_no_next_slice", Lost, "No slice follows the end of a flow on its thread; it was dropped."},
+	FlowWithoutDirection: {"flow_without_direction", Lost, "An event has a bind_id that leads nowhere: no direction, or not on a slice."},
+	FlowDuplicateStart:   {"flow_duplicate_start", Lost, "A flow that is still open was started again; the second start was ignored."},
+	FlowStepWithoutStart: {"flow_step_without_start", Lost, "A flow step has no start; it makes no arrow."},
+	FlowEndWithoutStart:  {"flow_end_without_start", Lost, "A flow end has no start; it makes no arrow."},
+	FlowSelf:             {"flow_self", Lost, "A flow from a slice to itself was dropped."},
+	FlowBackwards:        {"flow_backwards", Repaired, "A flow leads to a slice that begins earlier; Perfetto draws the arrow in start order."},
+	FlowFanOut:           {"flow_fan_out", Info, "A flow has several ends; each further arrow got an id of its own."},
+	FlowUnfinished:       {"flow_unfinished", Info, "A flow was started and never taken up."},
+
+	StackFrameUnknown:       {"stack_frame_unknown", Lost, "A stack frame id is not in the dictionary; that stack was dropped."},
+	MemoryDumpDetailDropped: {"memory_dump_detail_dropped", Lost, "The tree and graph of a memory dump were dropped; totals and top-level allocators were kept."},
+	StackAmbiguous:          {"stack_ambiguous", Repaired, "An event gives its stack in two forms; the frame id was used."},
+	StackFrameCycle:         {"stack_frame_cycle", Repaired, "The parents of a stack frame form a cycle; it was cut."},
+	StackFramesAfterEvents:  {"stack_frames_after_events", Repaired, "The stack frames come after the events; the ids were kept as weft.sf."},
+	ObjectEndWithoutBegin:   {"object_end_without_begin", Repaired, "The deletion of an object that was never created became an instant."},
+
+	PacketTruncated:        {"packet_truncated", Lost, "The trace ends in the middle of a packet; that packet was dropped."},
+	PacketMalformed:        {"packet_malformed", Lost, "A packet cannot be parsed and was dropped."},
+	PacketInvalidState:     {"packet_invalid_state", Lost, "A packet needs state of its sequence that was lost, and was dropped."},
+	PacketNotConverted:     {"packet_not_converted", Lost, "A packet or field has no counterpart in weft's event model (counted once for a kind and packet)."},
+	PacketMissingTimestamp: {"packet_missing_timestamp", Lost, "An event packet without timestamp was dropped."},
+	PacketUnresolvedClock:  {"packet_unresolved_clock", Lost, "A timestamp is in a clock that no snapshot explains; that packet was dropped."},
+	InternedIDUnknown:      {"interned_id_unknown", Repaired, "A packet uses an interned id that was never defined; its text is missing."},
+}
