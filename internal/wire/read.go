@@ -1,0 +1,193 @@
+package wire
+
+import (
+	"errors"
+	"math"
+)
+
+// Errors of a Reader. They say what is wrong at Reader.Offset.
+var (
+	// ErrTruncated means that the message ends in the middle of a field.
+	ErrTruncated = errors.New("message ends inside a field")
+	// ErrVarint means that a varint is longer than ten bytes or does not fit 64 bits.
+	ErrVarint = errors.New("varint does not fit 64 bits")
+	// ErrField means that a field number is 0 or above MaxField.
+	ErrField = errors.New("invalid field number")
+	// ErrType means that the wire type of a field is unknown. Groups count as unknown: no message of a trace has any,
+	// and Perfetto does not read them either.
+	ErrType = errors.New("invalid wire type")
+)
+
+// MaxField is the largest field number of protobuf.
+const MaxField = 1<<29 - 1
+
+// Reader steps through the fields of one encoded message. It allocates nothing, copies nothing and never panics:
+//
+//	for r := wire.NewReader(b); r.Next(); {
+//		switch r.Field() {
+//		case 8:
+//			ts = r.Uint()
+//		}
+//	}
+//
+// and then r.Err() says whether the message was read to its end. A Reader does not know the message's schema; a caller
+// that must not mistake one wire type for another compares Type or Tag. The accessors of the wrong type give zero values.
+type Reader struct {
+	buf   []byte
+	pos   int // behind the current field
+	start int // of the current field's tag
+	tag   uint32
+	value uint64
+	bytes []byte
+	err   error
+}
+
+// NewReader returns a Reader of the message in b, which it does not copy.
+func NewReader(b []byte) Reader { return Reader{buf: b} }
+
+// Next steps to the next field. It returns false at the end of the message and at the first error.
+func (r *Reader) Next() bool {
+	if r.err != nil || r.pos >= len(r.buf) {
+		return false
+	}
+	r.start = r.pos
+	tag, pos, err := uvarint(r.buf, r.pos)
+	if err != nil {
+		return r.fail(err)
+	}
+	if tag>>3 == 0 || tag>>3 > MaxField {
+		return r.fail(ErrField)
+	}
+	r.tag, r.value, r.bytes = uint32(tag), 0, nil
+	switch tag & 7 {
+	case Varint:
+		if r.value, pos, err = uvarint(r.buf, pos); err != nil {
+			return r.fail(err)
+		}
+	case Len:
+		var n uint64
+		if n, pos, err = uvarint(r.buf, pos); err != nil {
+			return r.fail(err)
+		}
+		if n > uint64(len(r.buf)-pos) {
+			return r.fail(ErrTruncated)
+		}
+		end := pos + int(n)
+		r.bytes = r.buf[pos:end:end]
+		pos = end
+	case Fixed64:
+		if len(r.buf)-pos < 8 {
+			return r.fail(ErrTruncated)
+		}
+		b := r.buf[pos : pos+8]
+		r.value = uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+		pos += 8
+	case Fixed32:
+		if len(r.buf)-pos < 4 {
+			return r.fail(ErrTruncated)
+		}
+		b := r.buf[pos : pos+4]
+		r.value = uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
+		pos += 4
+	default:
+		return r.fail(ErrType)
+	}
+	r.pos = pos
+	return true
+}
+
+func (r *Reader) fail(err error) bool {
+	r.err = err
+	r.tag, r.value, r.bytes = 0, 0, nil
+	return false
+}
+
+// Field returns the number of the current field.
+func (r *Reader) Field() int { return int(r.tag >> 3) }
+
+// Type returns the wire type of the current field: Varint, Fixed64, Len or Fixed32.
+func (r *Reader) Type() int { return int(r.tag & 7) }
+
+// Tag returns field number and wire type together, as Tag(field, wireType) does.
+func (r *Reader) Tag() uint32 { return r.tag }
+
+// Tag returns the tag of a field: its number and its wire type.
+func Tag(field, wireType int) uint32 { return uint32(field)<<3 | uint32(wireType) }
+
+// Uint returns the value of a varint or fixed field: uint64, uint32, fixed64, fixed32, enum.
+func (r *Reader) Uint() uint64 { return r.value }
+
+// Int returns the value of a field of type int64, int32, sfixed64. A zigzag-encoded field (sint64) is not decoded.
+func (r *Reader) Int() int64 { return int64(r.value) }
+
+// Bool returns the value of a bool field.
+func (r *Reader) Bool() bool { return r.value != 0 }
+
+// Double returns the value of a double field.
+func (r *Reader) Double() float64 { return math.Float64frombits(r.value) }
+
+// Bytes returns the content of a string, bytes, message or packed field. It is a part of the Reader's buffer.
+func (r *Reader) Bytes() []byte { return r.bytes }
+
+// Raw returns the current field as it is encoded, tag included. It is a part of the Reader's buffer.
+func (r *Reader) Raw() []byte {
+	if r.err != nil {
+		return nil
+	}
+	return r.buf[r.start:r.pos:r.pos]
+}
+
+// Offset returns where in the message the current field starts, or the field that could not be read.
+func (r *Reader) Offset() int { return r.start }
+
+// Err returns why Next stopped before the end of the message, nil if it did not.
+func (r *Reader) Err() error { return r.err }
+
+// Packed steps through the varints of a packed repeated field. Errors are as those of Reader.
+type Packed struct {
+	buf   []byte
+	pos   int
+	value uint64
+	err   error
+}
+
+// NewPacked returns a Packed for the content of a packed field.
+func NewPacked(b []byte) Packed { return Packed{buf: b} }
+
+// Next steps to the next value.
+func (p *Packed) Next() bool {
+	if p.err != nil || p.pos >= len(p.buf) {
+		return false
+	}
+	p.value, p.pos, p.err = uvarint(p.buf, p.pos)
+	return p.err == nil
+}
+
+// Uint returns the current value.
+func (p *Packed) Uint() uint64 { return p.value }
+
+// Err returns why Next stopped before the end, nil if it did not.
+func (p *Packed) Err() error { return p.err }
+
+// uvarint reads the varint at pos, which may be the end of b, and returns the position behind it.
+func uvarint(b []byte, pos int) (v uint64, next int, err error) {
+	if pos < len(b) && b[pos] < 0x80 {
+		return uint64(b[pos]), pos + 1, nil
+	}
+	for shift := uint(0); shift < 64; shift += 7 {
+		if pos >= len(b) {
+			return 0, pos, ErrTruncated
+		}
+		c := b[pos]
+		pos++
+		if shift == 63 && c > 1 {
+			return 0, pos, ErrVarint
+		}
+		v |= uint64(c&0x7f) << shift
+		if c < 0x80 {
+			return v, pos, nil
+		}
+	}
+	return 0, pos, ErrVarint
+}
