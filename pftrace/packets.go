@@ -1,0 +1,474 @@
+package pftrace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// Limits of a PacketReader. Packets of real traces are some hundred bytes long, at most some megabytes.
+const (
+	// MaxPacketSize is the size of the largest packet that is read, in bytes. A larger one is skipped.
+	MaxPacketSize = 256 << 20
+	// MaxBundleSize is the number of bytes that one compressed bundle may unpack to. Perfetto's own writers stay far
+	// below 1 MiB; the limit is there for bundles that were made to exhaust memory.
+	MaxBundleSize = 64 << 20
+)
+
+// Fields of Trace and of the two forms of a bundle (spec perfetto.md 2, 12).
+const (
+	fieldTracePacket           = 1
+	fieldCompressedPackets     = 50
+	fieldZstdCompressedPackets = 133
+)
+
+// Codec says how a bundle of packets is compressed.
+type Codec uint8
+
+const (
+	// NoCodec is a packet that stands in the file by itself.
+	NoCodec Codec = iota
+	// Zlib is a compressed_packets bundle that is a zlib stream.
+	Zlib
+	// Gzip is a compressed_packets bundle that is a gzip stream.
+	Gzip
+	// Zstd is a zstd_compressed_packets bundle, which Perfetto reads since v58.
+	Zstd
+)
+
+// String returns "none", "zlib", "gzip" or "zstd".
+func (c Codec) String() string {
+	switch c {
+	case NoCodec:
+		return "none"
+	case Zlib:
+		return "zlib"
+	case Gzip:
+		return "gzip"
+	case Zstd:
+		return "zstd"
+	}
+	return fmt.Sprintf("Codec(%d)", uint8(c))
+}
+
+// Bundle is the compressed bundle that a packet was in. The zero Bundle is "no bundle".
+type Bundle struct {
+	Number   int64 // counts the bundles of the file from 1
+	Codec    Codec
+	Packed   int // bytes of the compressed stream
+	Unpacked int // bytes of the packets, framing included
+}
+
+// Packet is one packet of a trace.
+type Packet struct {
+	// Index counts the packets of the trace from 0, those in bundles one by one; a bundle itself does not count.
+	Index int64
+	// Offset is the byte offset of the packet in the file, which is where the tag of its field is. A packet out of a
+	// bundle has the offset of the bundle.
+	Offset int64
+	Bundle Bundle
+	// Bytes is the encoded TracePacket. It is valid until the next call of PacketReader.Next.
+	Bytes []byte
+}
+
+// Errors inside a PacketError.
+var (
+	// ErrFraming means that the bytes at this place are no field of a trace; what is behind them cannot be found.
+	ErrFraming = errors.New("no field of a Perfetto trace")
+	// ErrPacketSize means that a packet is larger than MaxPacketSize.
+	ErrPacketSize = errors.New("packet is too large")
+	// ErrBundle means that a bundle is not a valid stream of its codec, or that it does not hold complete packets.
+	ErrBundle = errors.New("broken bundle of compressed packets")
+	// ErrBundleSize means that a bundle unpacks to more than MaxBundleSize.
+	ErrBundleSize = errors.New("bundle of compressed packets is too large")
+	// ErrNestedBundle means that a bundle holds a bundle, which Perfetto does not read.
+	ErrNestedBundle = errors.New("bundle inside a bundle")
+)
+
+// PacketError is a place in a trace where no packet can be read.
+type PacketError struct {
+	Index  int64 // index of the packet, or the index that the first packet lost would have
+	Offset int64 // as in Packet
+	Err    error // wraps one of the errors above
+}
+
+// Error returns position and cause: "packet 12 (byte 3456): …".
+func (e *PacketError) Error() string {
+	return fmt.Sprintf("packet %d (byte %d): %v", e.Index, e.Offset, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *PacketError) Unwrap() error { return e.Err }
+
+// PacketReader reads the packets of a trace one by one, those in compressed bundles included (spec perfetto.md 15.1). It
+// does not know what is in a packet. Its memory is bounded by MaxPacketSize and MaxBundleSize, and small for any trace
+// whose packets are: a length in the input is believed only as far as bytes follow.
+type PacketReader struct {
+	src    io.Reader
+	srcErr error
+	buf    []byte
+	pos    int   // in buf: next byte to read
+	base   int64 // offset in the file of buf[0]
+	index  int64
+	ended  bool
+	cut    bool
+
+	bundle   Bundle // what inside and unpacked belong to
+	bundleAt int64
+	bundles  int64
+	inside   wire.Reader
+	in       bool // inside has packets left
+	unpacked []byte
+	packed   bytes.Reader
+	zlib     io.ReadCloser
+	gzip     *gzip.Reader
+	zstd     *zstd.Decoder
+
+	maxPacket, maxBundle int
+
+	// What a plain reader has no use for, but Verify has. Either may be nil.
+	onField  func(field int, offset int64)           // a field that is no packet was skipped
+	onBundle func(b Bundle, offset int64, extra int) // a bundle was unpacked; extra bytes follow the stream
+}
+
+// NewPacketReader returns a PacketReader of the trace in src, which must not be compressed as a whole.
+func NewPacketReader(src io.Reader) *PacketReader {
+	return &PacketReader{src: src, buf: make([]byte, 0, 256<<10), maxPacket: MaxPacketSize, maxBundle: MaxBundleSize}
+}
+
+// Next returns the next packet, io.EOF behind the last one. A packet that is cut by the end of the file ends the trace;
+// Cut tells. An error of type *PacketError concerns one place: the next call goes on behind it, or returns io.EOF if
+// nothing can be found there. Any other error is one of the source and is returned again by further calls.
+func (r *PacketReader) Next() (Packet, error) {
+	for {
+		if r.in {
+			if p, ok, err := r.nextInside(); ok || err != nil {
+				return p, err
+			}
+			continue
+		}
+		if r.ended {
+			return Packet{}, io.EOF
+		}
+		at := r.Offset()
+		body, ok, err := r.nextField(at)
+		if err != nil {
+			return Packet{}, err
+		}
+		if !ok {
+			continue
+		}
+		codec, stream := findBundle(body)
+		if codec == NoCodec {
+			p := Packet{Index: r.index, Offset: at, Bytes: body}
+			r.index++
+			return p, nil
+		}
+		if err := r.openBundle(codec, stream, at); err != nil {
+			return Packet{}, err
+		}
+	}
+}
+
+// Cut reports whether the file ends in the middle of a packet, and where that packet begins. It is known once Next has
+// returned io.EOF.
+func (r *PacketReader) Cut() (offset int64, cut bool) { return r.Offset(), r.cut }
+
+// Offset returns how many bytes of the file have been read as packets.
+func (r *PacketReader) Offset() int64 { return r.base + int64(r.pos) }
+
+func (r *PacketReader) errorAt(at int64, err error) error {
+	return &PacketError{Index: r.index, Offset: at, Err: err}
+}
+
+// nextField reads one field of Trace. ok is false if it is none that holds a packet, or if the file is at its end.
+func (r *PacketReader) nextField(at int64) (body []byte, ok bool, err error) {
+	tag, size, n := r.peekHeader()
+	switch {
+	case n == 0 && r.srcErr != io.EOF:
+		return nil, false, r.srcErr
+	case n == 0: // end of the file, at a boundary or in the middle of a header
+		r.ended = true
+		r.cut = r.pos < len(r.buf)
+		return nil, false, nil
+	case n < 0:
+		r.ended = true
+		return nil, false, r.errorAt(at, fmt.Errorf("%w (it starts with %#x)", ErrFraming, r.buf[r.pos:min(r.pos+4, len(r.buf))]))
+	}
+	if tag != wire.Tag(fieldTracePacket, wire.Len) {
+		if done, err := r.skip(n, size); !done {
+			return nil, false, err
+		}
+		if r.onField != nil {
+			r.onField(int(tag>>3), at)
+		}
+		return nil, false, nil
+	}
+	if size > uint64(r.maxPacket) {
+		if done, err := r.skip(n, size); !done {
+			return nil, false, err
+		}
+		err := r.errorAt(at, fmt.Errorf("%w: %d bytes, the limit is %d", ErrPacketSize, size, r.maxPacket))
+		r.index++
+		return nil, false, err
+	}
+	total := n + int(size)
+	if have, err := r.fill(total); have < total {
+		r.ended, r.cut = true, err == nil
+		return nil, false, err
+	}
+	body = r.buf[r.pos+n : r.pos+total : r.pos+total]
+	r.pos += total
+	return body, true, nil
+}
+
+// peekHeader reads the tag of a field of Trace and the length of what follows. n is the size of this header; 0 if the
+// source ends before its end, -1 if there is no field.
+func (r *PacketReader) peekHeader() (tag uint32, size uint64, n int) {
+	const longest = 10 + 10
+	have, _ := r.fill(longest) // an error matters only if the header is not complete
+	head := r.buf[r.pos : r.pos+min(have, longest)]
+	tag64, n := decodeVarint(head)
+	if n <= 0 {
+		return 0, 0, n
+	}
+	if tag64>>3 == 0 || tag64>>3 > wire.MaxField {
+		return 0, 0, -1
+	}
+	tag = uint32(tag64)
+	switch tag & 7 {
+	case wire.Varint:
+		_, m := decodeVarint(head[n:])
+		if m <= 0 {
+			return 0, 0, m
+		}
+		return tag, 0, n + m
+	case wire.Fixed64:
+		return tag, 8, n
+	case wire.Fixed32:
+		return tag, 4, n
+	case wire.Len:
+		size, m := decodeVarint(head[n:])
+		if m <= 0 {
+			return 0, 0, m
+		}
+		return tag, size, n + m
+	}
+	return 0, 0, -1
+}
+
+// decodeVarint returns the varint at the start of b and its size; size 0 if b ends inside it, -1 if it has no end.
+func decodeVarint(b []byte) (v uint64, size int) {
+	for i, c := range b {
+		if i == 9 && c > 1 {
+			return 0, -1
+		}
+		v |= uint64(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			return v, i + 1
+		}
+	}
+	return 0, 0
+}
+
+// skip leaves out a header of n bytes and size bytes behind it. done is false if the file ends before them.
+func (r *PacketReader) skip(n int, size uint64) (done bool, err error) {
+	rest := size
+	step := n
+	for {
+		r.pos += step
+		if rest == 0 {
+			return true, nil
+		}
+		have, err := r.fill(1)
+		if err != nil {
+			return false, err
+		}
+		if have == 0 {
+			r.ended, r.cut = true, true
+			return false, nil
+		}
+		step = int(min(rest, uint64(have)))
+		rest -= uint64(step)
+	}
+}
+
+// fill makes at least n unread bytes available if the file has them, and returns how many there are. The error is one
+// of the source, never io.EOF.
+func (r *PacketReader) fill(n int) (have int, err error) {
+	for empty := 0; len(r.buf)-r.pos < n; {
+		if r.srcErr == io.EOF {
+			return len(r.buf) - r.pos, nil
+		}
+		if r.srcErr != nil {
+			return len(r.buf) - r.pos, r.srcErr
+		}
+		r.makeRoom()
+		m, err := r.src.Read(r.buf[len(r.buf):cap(r.buf)])
+		r.buf = r.buf[:len(r.buf)+m]
+		if empty++; m > 0 {
+			empty = 0
+		}
+		switch {
+		case err == io.EOF:
+			r.srcErr = io.EOF
+		case err != nil:
+			r.srcErr = fmt.Errorf("reading the trace at byte %d: %w", r.base+int64(len(r.buf)), err)
+		case empty >= 100:
+			r.srcErr = io.ErrNoProgress
+		}
+	}
+	return len(r.buf) - r.pos, nil
+}
+
+// makeRoom makes free space behind the unread bytes: by dropping what was read, or by doubling the buffer. It is doubled
+// only when it is full of bytes, so a length in the input alone makes no memory be taken.
+func (r *PacketReader) makeRoom() {
+	if len(r.buf) < cap(r.buf) {
+		return
+	}
+	unread := r.buf[r.pos:]
+	buf := r.buf[:0]
+	if len(unread) > cap(r.buf)/2 {
+		buf = make([]byte, 0, 2*cap(r.buf))
+	}
+	r.base += int64(r.pos)
+	r.buf = append(buf, unread...)
+	r.pos = 0
+}
+
+// findBundle looks for a bundle in a packet. Of several only the last counts, as for any field that is no list.
+func findBundle(packet []byte) (codec Codec, stream []byte) {
+	for f := wire.NewReader(packet); f.Next(); {
+		switch f.Tag() {
+		case fieldCompressedPackets<<3 | wire.Len:
+			codec, stream = Zlib, f.Bytes()
+			if bytes.HasPrefix(stream, []byte{0x1f, 0x8b}) {
+				codec = Gzip
+			}
+		case fieldZstdCompressedPackets<<3 | wire.Len:
+			codec, stream = Zstd, f.Bytes()
+		}
+	}
+	return codec, stream
+}
+
+// nextInside returns the next packet of the bundle at hand. ok is false, without error, at the bundle's end.
+func (r *PacketReader) nextInside() (p Packet, ok bool, err error) {
+	for r.inside.Next() {
+		if r.inside.Tag() != fieldTracePacket<<3|wire.Len {
+			if r.onField != nil {
+				r.onField(r.inside.Field(), r.bundleAt)
+			}
+			continue
+		}
+		body := r.inside.Bytes()
+		if codec, _ := findBundle(body); codec != NoCodec {
+			return Packet{}, false, r.errorAt(r.bundleAt, ErrNestedBundle)
+		}
+		p := Packet{Index: r.index, Offset: r.bundleAt, Bundle: r.bundle, Bytes: body}
+		r.index++
+		return p, true, nil
+	}
+	r.in = false
+	if err := r.inside.Err(); err != nil {
+		return Packet{}, false, r.errorAt(r.bundleAt, fmt.Errorf("%w: at byte %d of it: %w", ErrBundle, r.inside.Offset(), err))
+	}
+	return Packet{}, false, nil
+}
+
+// openBundle unpacks a bundle; nextInside then returns its packets.
+func (r *PacketReader) openBundle(codec Codec, stream []byte, at int64) error {
+	r.bundles++
+	r.packed.Reset(stream)
+	var err error
+	switch codec {
+	case Zlib:
+		err = r.inflateZlib()
+	case Gzip:
+		err = r.inflateGzip()
+	case Zstd:
+		err = r.unpackZstd(stream)
+	}
+	if err != nil {
+		if !errors.Is(err, ErrBundleSize) {
+			err = fmt.Errorf("%w: %w", ErrBundle, err)
+		}
+		return r.errorAt(at, err)
+	}
+	r.bundle = Bundle{Number: r.bundles, Codec: codec, Packed: len(stream), Unpacked: len(r.unpacked)}
+	r.bundleAt = at
+	r.inside = wire.NewReader(r.unpacked)
+	r.in = true
+	if r.onBundle != nil {
+		r.onBundle(r.bundle, at, r.packed.Len())
+	}
+	return nil
+}
+
+func (r *PacketReader) inflateZlib() (err error) {
+	if r.zlib == nil {
+		r.zlib, err = zlib.NewReader(&r.packed)
+	} else {
+		err = r.zlib.(zlib.Resetter).Reset(&r.packed, nil)
+	}
+	if err != nil {
+		return err
+	}
+	return r.readUnpacked(r.zlib)
+}
+
+func (r *PacketReader) inflateGzip() (err error) {
+	if r.gzip == nil {
+		r.gzip = new(gzip.Reader)
+	}
+	if err := r.gzip.Reset(&r.packed); err != nil {
+		return err
+	}
+	return r.readUnpacked(r.gzip)
+}
+
+func (r *PacketReader) unpackZstd(stream []byte) (err error) {
+	if r.zstd == nil {
+		// One goroutine less and no history kept: bundles are small and unpacked one by one.
+		r.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(r.maxBundle)))
+		if err != nil {
+			return err
+		}
+	}
+	r.packed.Reset(nil) // DecodeAll reads the stream to its end, or fails
+	r.unpacked, err = r.zstd.DecodeAll(stream, r.unpacked[:0])
+	if errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded) || len(r.unpacked) > r.maxBundle {
+		return fmt.Errorf("%w: more than %d bytes", ErrBundleSize, r.maxBundle)
+	}
+	return err
+}
+
+// readUnpacked reads src to its end into r.unpacked.
+func (r *PacketReader) readUnpacked(src io.Reader) error {
+	out := r.unpacked[:0]
+	for {
+		if len(out) == cap(out) {
+			out = append(out, make([]byte, max(64<<10, len(out)))...)[:len(out)]
+		}
+		n, err := src.Read(out[len(out):cap(out)])
+		out = out[:len(out)+n]
+		r.unpacked = out
+		if len(out) > r.maxBundle {
+			return fmt.Errorf("%w: more than %d bytes", ErrBundleSize, r.maxBundle)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package pftrace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// packet returns a packet field with a timestamp and some payload.
+func packet(ts uint64, payload int) []byte {
+	body := wire.AppendUint(nil, 8, ts)
+	body = wire.AppendBytes(body, 900, bytes.Repeat([]byte{'p'}, payload))
+	return wire.AppendBytes(nil, fieldTracePacket, body)
+}
+
+func compressZlib(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := zlib.NewWriter(&out)
+	mustWrite(t, w, data)
+	return out.Bytes()
+}
+
+func compressGzip(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	mustWrite(t, w, data)
+	return out.Bytes()
+}
+
+func compressZstd(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := zstd.NewWriter(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, w, data)
+	return out.Bytes()
+}
+
+func mustWrite(t testing.TB, w io.WriteCloser, data []byte) {
+	t.Helper()
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bundle returns the packet field of a bundle.
+func bundle(field int, stream []byte) []byte {
+	return wire.AppendBytes(nil, fieldTracePacket, wire.AppendBytes(nil, field, stream))
+}
+
+// describe reads all packets and prints index, offset, codec, bundle number and timestamp of each, and all errors.
+func describe(t testing.TB, r *PacketReader) string {
+	t.Helper()
+	var out strings.Builder
+	for range 1000 {
+		p, err := r.Next()
+		var pe *PacketError
+		switch {
+		case err == io.EOF:
+			if at, cut := r.Cut(); cut {
+				fmt.Fprintf(&out, "cut at %d\n", at)
+			}
+			return out.String()
+		case errors.As(err, &pe):
+			fmt.Fprintf(&out, "%v\n", err)
+			continue
+		case err != nil:
+			t.Fatal(err)
+		}
+		f := wire.NewReader(p.Bytes)
+		f.Next()
+		fmt.Fprintf(&out, "%d @%d %v/%d ts=%d\n", p.Index, p.Offset, p.Bundle.Codec, p.Bundle.Number, f.Uint())
+	}
+	t.Fatal("the reader does not end")
+	return ""
+}
+
+func TestPacketReader(t *testing.T) {
+	a, b, c := packet(1, 10), packet(2, 300), packet(3, 0)
+	ab := append(bytes.Clone(a), b...)
+	unknown := wire.AppendUint(wire.AppendBytes(wire.AppendFixed64(nil, 7, 1), 2, []byte("not a packet")), 3, 1<<60)
+	zl, gz, zs := bundle(50, compressZlib(t, ab)), bundle(50, compressGzip(t, ab)), bundle(133, compressZstd(t, ab))
+	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+
+	tests := []struct {
+		name string
+		in   []byte
+		want []string
+	}{
+		{"empty file", nil, nil},
+		{"two packets", ab, []string{"0 @0 none/0 ts=1", fmt.Sprintf("1 @%d none/0 ts=2", len(a))}},
+		{"unknown fields are skipped", join(a, unknown, c),
+			[]string{"0 @0 none/0 ts=1", fmt.Sprintf("1 @%d none/0 ts=3", len(a)+len(unknown))}},
+		{"zlib bundle", join(c, zl, c), []string{"0 @0 none/0 ts=3", fmt.Sprintf("1 @%d zlib/1 ts=1", len(c)),
+			fmt.Sprintf("2 @%d zlib/1 ts=2", len(c)), fmt.Sprintf("3 @%d none/0 ts=3", len(c)+len(zl))}},
+		{"gzip bundle", gz, []string{"0 @0 gzip/1 ts=1", "1 @0 gzip/1 ts=2"}},
+		{"zstd bundles", join(zs, zs), []string{"0 @0 zstd/1 ts=1", "1 @0 zstd/1 ts=2",
+			fmt.Sprintf("2 @%d zstd/2 ts=1", len(zs)), fmt.Sprintf("3 @%d zstd/2 ts=2", len(zs))}},
+		{"bundle inside a bundle", join(bundle(50, compressZlib(t, join(a, zs, c))), c), []string{"0 @0 zlib/1 ts=1",
+			"packet 1 (byte 0): bundle inside a bundle", "1 @0 zlib/1 ts=3", "2 @"}},
+		{"raw deflate", join(bundle(50, compressZlib(t, ab)[2:]), c),
+			[]string{"packet 0 (byte 0): broken bundle of compressed packets: zlib: ", "0 @"}},
+		{"cut bundle", join(bundle(133, compressZstd(t, ab)[:20]), c),
+			[]string{"packet 0 (byte 0): broken bundle of compressed packets: ", "0 @"}},
+		{"bundle with a cut packet", join(bundle(50, compressZlib(t, ab[:len(ab)-1])), c), []string{"0 @0 zlib/1 ts=1",
+			fmt.Sprintf("packet 1 (byte 0): broken bundle of compressed packets: at byte %d of it: message ends inside a field", len(a)), "1 @"}},
+		{"framing lost", join(a, []byte{0x0b, 1, 2, 3}, c),
+			[]string{"0 @0 none/0 ts=1", fmt.Sprintf("packet 1 (byte %d): no field of a Perfetto trace (it starts with 0x0b010203)", len(a))}},
+		{"field 0", []byte{0, 0}, []string{"packet 0 (byte 0): no field of a Perfetto trace (it starts with 0x0000)"}},
+		{"endless length", append([]byte{0x0a}, bytes.Repeat([]byte{0xff}, 20)...),
+			[]string{"packet 0 (byte 0): no field of a Perfetto trace (it starts with 0x0affffff)"}},
+		{"cut unknown field", join(a, unknown[:12]), []string{"0 @0 none/0 ts=1", "cut at "}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := describe(t, NewPacketReader(bytes.NewReader(tt.in)))
+			lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
+			if got == "" {
+				lines = nil
+			}
+			if len(lines) != len(tt.want) {
+				t.Fatalf("got\n%swant\n%s", got, strings.Join(tt.want, "\n"))
+			}
+			for i, want := range tt.want {
+				if !strings.HasPrefix(lines[i], want) {
+					t.Errorf("got  %s\nwant %s", lines[i], want)
+				}
+			}
+			slow := NewPacketReader(iotest.OneByteReader(bytes.NewReader(tt.in)))
+			slow.buf = make([]byte, 0, 1)
+			if again := describe(t, slow); again != got {
+				t.Errorf("byte by byte:\n%swant\n%s", again, got)
+			}
+		})
+	}
+}
+
+// A file may end anywhere: all packets before that place are read, and the reader says that one is missing.
+func TestPacketReaderCutAnywhere(t *testing.T) {
+	parts := [][]byte{packet(1, 10), packet(2, 200), bundle(50, compressZlib(t, packet(3, 5))), packet(4, 0)}
+	whole := bytes.Join(parts, nil)
+	for n := range len(whole) + 1 {
+		complete, end := 0, 0
+		for _, p := range parts {
+			if end+len(p) > n {
+				break
+			}
+			end += len(p)
+			complete++
+		}
+		r := NewPacketReader(bytes.NewReader(whole[:n]))
+		for i := range complete {
+			if p, err := r.Next(); err != nil || p.Index != int64(i) {
+				t.Fatalf("cut at %d: packet %d: %+v, %v", n, i, p, err)
+			}
+		}
+		if _, err := r.Next(); err != io.EOF {
+			t.Fatalf("cut at %d: %v, want EOF", n, err)
+		}
+		if at, cut := r.Cut(); cut != (end < n) || at != int64(end) {
+			t.Fatalf("cut at %d: reported %v at %d, want %v at %d", n, cut, at, end < n, end)
+		}
+	}
+}
+
+func TestPacketReaderLimits(t *testing.T) {
+	big := packet(2, 5000)
+	streams := map[string][]byte{
+		"zlib": bundle(50, compressZlib(t, big)),
+		"gzip": bundle(50, compressGzip(t, big)),
+		"zstd": bundle(133, compressZstd(t, big)),
+	}
+	for name, b := range streams {
+		r := NewPacketReader(bytes.NewReader(append(b, packet(3, 0)...)))
+		r.maxBundle = 4000
+		got := describe(t, r)
+		if !strings.HasPrefix(got, "packet 0 (byte 0): bundle of compressed packets is too large: more than 4000 bytes\n0 @") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	r := NewPacketReader(bytes.NewReader(append(packet(2, 5000), packet(3, 0)...)))
+	r.maxPacket = 4000
+	want := fmt.Sprintf("packet 0 (byte 0): packet is too large: 5006 bytes, the limit is 4000\n1 @%d none/0 ts=3\n", len(big))
+	if got := describe(t, r); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// A length in the input takes no memory by itself.
+func TestPacketReaderDoesNotTrustLengths(t *testing.T) {
+	in := wire.AppendVarint([]byte{0x0a}, MaxPacketSize)
+	r := NewPacketReader(bytes.NewReader(append(in, make([]byte, 1<<20)...)))
+	if got := describe(t, r); got != "cut at 0\n" {
+		t.Error(got)
+	}
+	if cap(r.buf) > 4<<20 {
+		t.Errorf("the buffer has grown to %d bytes for an input of 1 MiB", cap(r.buf))
+	}
+}
+
+func TestPacketReaderSourceError(t *testing.T) {
+	broken := errors.New("disk on fire")
+	r := NewPacketReader(io.MultiReader(bytes.NewReader(packet(1, 1)), iotest.ErrReader(broken)))
+	if _, err := r.Next(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := r.Next(); !errors.Is(err, broken) {
+			t.Fatalf("error %v, want %v", err, broken)
+		}
+	}
+}
+
+func FuzzPacketReader(f *testing.F) {
+	f.Add(bytes.Join([][]byte{packet(1, 10), bundle(50, compressZlib(f, packet(2, 5)))}, nil))
+	f.Add(bundle(133, compressZstd(f, packet(2, 5))))
+	f.Add(bundle(50, compressGzip(f, bundle(50, nil))))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		fast := NewPacketReader(bytes.NewReader(in))
+		slow := NewPacketReader(iotest.OneByteReader(bytes.NewReader(in)))
+		slow.buf = make([]byte, 0, 1)
+		fast.maxBundle, slow.maxBundle = 1<<20, 1<<20
+		for range 2*len(in) + 1<<20 {
+			p, err := fast.Next()
+			q, err2 := slow.Next()
+			if fmt.Sprint(err) != fmt.Sprint(err2) || p.Index != q.Index || p.Offset != q.Offset || !bytes.Equal(p.Bytes, q.Bytes) {
+				t.Fatalf("%+v, %v; byte by byte %+v, %v", p, err, q, err2)
+			}
+			if err == io.EOF {
+				return
+			}
+		}
+		t.Fatal("the reader does not end")
+	})
+}
+
+func BenchmarkPacketReader(b *testing.B) {
+	plain := bytes.Repeat(packet(123456789, 90), 4000)
+	for name, in := range map[string][]byte{
+		"plain": plain, "zlib": bundle(50, compressZlib(b, plain)), "zstd": bundle(133, compressZstd(b, plain)),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(plain)))
+			b.ReportAllocs()
+			for b.Loop() {
+				for r := NewPacketReader(bytes.NewReader(in)); ; {
+					if _, err := r.Next(); err != nil {
+						break
+					}
+				}
+			}
+		})
+	}
+}
