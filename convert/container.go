@@ -1,0 +1,202 @@
+package convert
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zip"
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// maxContainers bounds how deep containers are looked into: a zip archive of a .json.gz is common, more is not.
+	maxContainers = 3
+
+	// maxZipSize bounds the temporary copy of a zip archive, whose directory is at its end.
+	maxZipSize = 16 << 30
+
+	// maxZstdWindow is what the zstd program accepts without further options as well.
+	maxZstdWindow = 128 << 20
+
+	maxNamesShown = 8 // members of a zip archive in a message
+)
+
+// A source gives the bytes of a trace: unpacked, read ahead, counted.
+type source struct {
+	io.Reader
+	containers []string // "gzip", "zstd", "zip"; outermost first
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	packed *readAhead   // the caller's reader
+	layers []*readAhead // one for every container
+	closes []func()
+}
+
+// openSource recognises containers by their magic bytes and unpacks them (spec chrome-json.md 2).
+func openSource(ctx context.Context, src io.Reader, tempDir string) (*source, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &source{ctx: ctx, cancel: cancel, packed: newReadAhead(ctx, src)}
+	s.Reader = s.packed
+	for range maxContainers {
+		br := bufio.NewReaderSize(s.Reader, 4<<10)
+		s.Reader = br
+		magic, err := br.Peek(4)
+		if err != nil && err != io.EOF {
+			s.Close()
+			return nil, err
+		}
+		name, unpacked, err := s.unpack(magic, br, tempDir)
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+		if unpacked == nil {
+			break
+		}
+		layer := newReadAhead(ctx, &containerReader{name: name, r: unpacked})
+		s.containers = append(s.containers, name)
+		s.layers = append(s.layers, layer)
+		s.Reader = layer
+	}
+	return s, nil
+}
+
+// packedBytes returns how much was read from the caller's reader.
+func (s *source) packedBytes() int64 { return s.packed.taken.Load() }
+
+// Close stops the goroutines and removes temporary files. A Read of the caller's reader that blocks is left behind;
+// everything else has ended when Close returns.
+func (s *source) Close() {
+	s.cancel()
+	for _, layer := range s.layers {
+		<-layer.done
+	}
+	for _, f := range s.closes {
+		f()
+	}
+	s.closes = nil
+}
+
+// unpack returns the content of the container that br holds, nil if it is none.
+func (s *source) unpack(magic []byte, br *bufio.Reader, tempDir string) (string, io.Reader, error) {
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1F, 0x8B}):
+		r, err := gzip.NewReader(br) // reads several members as one stream
+		if err != nil {
+			return "", nil, fmt.Errorf("gzip: %w", noEOF(err))
+		}
+		return "gzip", r, nil
+	case bytes.HasPrefix(magic, []byte{0x28, 0xB5, 0x2F, 0xFD}):
+		// One worker: the read-ahead is the concurrency that a stream can use.
+		r, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxZstdWindow))
+		if err != nil {
+			return "", nil, fmt.Errorf("zstd: %w", noEOF(err))
+		}
+		s.closes = append(s.closes, r.Close)
+		return "zstd", r, nil
+	case bytes.HasPrefix(magic, []byte("PK\x03\x04")), bytes.HasPrefix(magic, []byte("PK\x05\x06")):
+		r, err := s.openZip(br, tempDir)
+		if err != nil {
+			return "", nil, fmt.Errorf("zip: %w", noEOF(err))
+		}
+		return "zip", r, nil
+	}
+	return "", nil, nil
+}
+
+// openZip copies an archive to a temporary file, because its directory comes last, and opens its only member.
+func (s *source) openZip(r io.Reader, tempDir string) (io.Reader, error) {
+	f, err := os.CreateTemp(tempDir, "weft-zip-*")
+	if err != nil {
+		return nil, fmt.Errorf("temporary file: %w", err)
+	}
+	s.closes = append(s.closes, func() {
+		f.Close()
+		os.Remove(f.Name())
+	})
+	size, err := io.Copy(f, io.LimitReader(r, maxZipSize+1))
+	if err != nil {
+		return nil, err
+	}
+	if size > maxZipSize {
+		return nil, fmt.Errorf("the archive is larger than %d GiB; unpack it first", maxZipSize>>30)
+	}
+	archive, err := zip.NewReader(f, size)
+	if err != nil {
+		return nil, err
+	}
+	archive.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
+	member, err := onlyMember(archive.File)
+	if err != nil {
+		return nil, err
+	}
+	content, err := member.Open()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", member.Name, err)
+	}
+	s.closes = append(s.closes, func() { content.Close() })
+	return content, nil
+}
+
+// onlyMember returns the one file of an archive. What archivers add on their own does not count.
+func onlyMember(files []*zip.File) (*zip.File, error) {
+	var members []*zip.File
+	for _, f := range files {
+		if strings.HasSuffix(f.Name, "/") || strings.HasPrefix(f.Name, "__MACOSX/") || path.Base(f.Name) == ".DS_Store" {
+			continue
+		}
+		members = append(members, f)
+	}
+	const encrypted = 1
+	switch {
+	case len(members) == 0:
+		return nil, errors.New("the archive holds no file")
+	case len(members) > 1:
+		var names []string
+		for _, f := range members[:min(len(members), maxNamesShown)] {
+			names = append(names, fmt.Sprintf("%q", f.Name))
+		}
+		if len(members) > maxNamesShown {
+			names = append(names, "…")
+		}
+		return nil, fmt.Errorf("the archive holds %d files (%s); unpack the one to convert", len(members),
+			strings.Join(names, ", "))
+	case members[0].Flags&encrypted != 0:
+		return nil, fmt.Errorf("%q is encrypted; unpack it first", members[0].Name)
+	}
+	return members[0], nil
+}
+
+// A containerReader adds to errors of unpacking what was unpacked and how far that went.
+type containerReader struct {
+	name string
+	r    io.Reader
+	n    int64
+}
+
+func (c *containerReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("%s: %w after %d unpacked bytes", c.name, err, c.n)
+	}
+	return n, err
+}
+
+// noEOF keeps an unexpected end from looking like a regular one.
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

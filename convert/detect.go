@@ -1,0 +1,311 @@
+package convert
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// detect finds the format of an unpacked input by its content (spec chrome-json.md 2). It reads as far as it has to,
+// which may be far: the key that decides can come after megabytes of another member. in keeps everything for the
+// reader that follows.
+func detect(in *replay) (Format, error) {
+	head, err := in.Peek()
+	if err == io.EOF {
+		return FormatAuto, fmt.Errorf("%w: the input is empty", ErrUnknownFormat)
+	}
+	if err != nil {
+		return FormatAuto, err
+	}
+	text := bytes.TrimPrefix(head, []byte("\xEF\xBB\xBF"))
+	first := bytes.TrimLeft(text, " \t\r\n")
+	switch {
+	case looksLikePacket(head):
+		return FormatPerfetto, nil
+	case len(first) == 0:
+		return FormatAuto, fmt.Errorf("%w: the input begins with nothing but white space", ErrUnknownFormat)
+	case first[0] == '[':
+		return FormatChromeJSON, nil
+	case first[0] == '{':
+		return detectObject(in, first)
+	case bytes.HasPrefix(first, []byte("#probelines 1")), bytes.HasPrefix(first, []byte("P1\t")):
+		return FormatProbes, nil
+	case bytes.HasPrefix(head, []byte("\xDC\xDF\x4AS\x4CB\x01\x00")): // JSLB, spec firefox.md 3.5
+		return FormatFirefox, nil
+	}
+	return FormatAuto, notATrace(head)
+}
+
+// looksLikePacket reports whether the head of an input is a Perfetto trace: a file of packet fields, the first byte is
+// the tag of field 1 (spec perfetto.md 2). That byte is a line feed as well, with which a JSON file may begin. JSON
+// wins where both readings are possible: a packet whose content would begin with a quote or a bracket does not exist.
+func looksLikePacket(head []byte) bool {
+	if len(head) == 0 || head[0] != 0x0A {
+		return false
+	}
+	text := bytes.TrimLeft(head, " \t\r\n")
+	if len(text) == 0 {
+		return false
+	}
+	inner := bytes.TrimLeft(text[1:], " \t\r\n")
+	switch text[0] {
+	case '{':
+		return len(inner) > 0 && inner[0] != '"' && inner[0] != '}'
+	case '[':
+		return len(inner) > 0 && inner[0] != '{' && inner[0] != ']' && inner[0] != ','
+	}
+	return true
+}
+
+// detectObject decides by the members of a JSON object. first begins with its brace and is the rest of what Peek gave.
+func detectObject(in *replay, first []byte) (Format, error) {
+	var scan memberScan
+	for {
+		if format := scan.feed(first); format != FormatAuto {
+			return format, nil
+		}
+		if scan.ended() {
+			break
+		}
+		more, err := in.Peek()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return FormatAuto, err
+		}
+		first = more
+	}
+	return FormatAuto, fmt.Errorf("%w: a JSON object %s; a Chrome trace has traceEvents", ErrUnknownFormat, scan.seen())
+}
+
+// member is a set of top-level members that tell formats apart.
+type member uint16
+
+const (
+	mTraceEvents member = 1 << iota
+	mMeta
+	mThreads
+	mNodes
+	mHead
+	mStartTime
+	mTimeDeltas
+	mFrames
+	mStacks
+	mResources
+	mSamples
+	mType
+	mData
+)
+
+func memberOf(key []byte) member {
+	switch string(key) {
+	case "traceEvents":
+		return mTraceEvents
+	case "meta":
+		return mMeta
+	case "threads":
+		return mThreads
+	case "nodes":
+		return mNodes
+	case "head":
+		return mHead
+	case "startTime":
+		return mStartTime
+	case "timeDeltas":
+		return mTimeDeltas
+	case "frames":
+		return mFrames
+	case "stacks":
+		return mStacks
+	case "resources":
+		return mResources
+	case "samples":
+		return mSamples
+	case "type":
+		return mType
+	case "data":
+		return mData
+	}
+	return 0
+}
+
+// formatOf returns the format that has these members, FormatAuto if that is not decided.
+func (m member) formatOf() Format {
+	has := func(all member) bool { return m&all == all }
+	switch {
+	case has(mTraceEvents):
+		return FormatChromeJSON
+	case has(mMeta | mThreads):
+		return FormatFirefox
+	case has(mNodes | mStartTime), has(mNodes | mTimeDeltas), has(mHead | mStartTime):
+		return FormatCPUProfile
+	case has(mFrames | mStacks | mResources | mSamples):
+		return FormatJSProfile
+	}
+	return FormatAuto
+}
+
+const (
+	maxKeyLength = 64 // longer keys decide nothing
+	maxKeysShown = 8  // in the message for an unknown object
+)
+
+// A memberScan finds the names of the members of a JSON object while the object's text passes by in pieces of any
+// size. It keeps nothing of the values and accepts any damage, as a reader that follows will. Names with escapes
+// decide nothing.
+//
+// Objects in the members "profile" and "trace" are looked into: some tools wrap their profile that way.
+type memberScan struct {
+	depth   int  // 1: between the members of the object
+	string  bool // inside a string
+	escape  bool // behind a backslash
+	wantKey bool // the next string is the name of a member
+	wrapped bool // the current value at depth 1 is that of a wrapping member
+	inner   bool // the value at depth 2 is a wrapped object
+
+	key     []byte // the name being read; of at most maxKeyLength bytes
+	members member
+	nested  member // members of the wrapped object
+	keys    []string
+	count   int
+	closed  bool
+	format  Format // FormatAuto until it is decided
+}
+
+// ended reports that the object is complete and undecided.
+func (s *memberScan) ended() bool { return s.closed }
+
+// feed looks at the next piece and returns the format as soon as it is decided.
+func (s *memberScan) feed(p []byte) Format {
+	for len(p) > 0 && !s.closed && s.format == FormatAuto {
+		if s.string {
+			p = s.feedString(p)
+			continue
+		}
+		c := p[0]
+		p = p[1:]
+		switch c {
+		case '"':
+			s.string, s.key = true, s.key[:0]
+		case '{', '[':
+			s.depth++
+			s.inner = s.inner || s.depth == 2 && s.wrapped && c == '{'
+			s.wantKey = s.depth == 1 || s.depth == 2 && s.inner
+		case '}', ']':
+			s.depth--
+			s.inner = s.inner && s.depth >= 2
+			s.wantKey = false
+			if s.closed = s.depth <= 0; s.closed {
+				s.decide()
+			}
+		case ',':
+			s.wantKey = s.depth == 1 || s.depth == 2 && s.inner
+		}
+	}
+	return s.format
+}
+
+// feedString consumes the inside of a string and its closing quote.
+func (s *memberScan) feedString(p []byte) []byte {
+	if s.escape {
+		s.escape = false
+		return p[1:]
+	}
+	end := bytes.IndexAny(p, `"\`)
+	if end < 0 {
+		end = len(p)
+	}
+	if s.wantKey {
+		s.key = append(s.key, p[:min(end, maxKeyLength-len(s.key))]...)
+	}
+	if end == len(p) {
+		return nil
+	}
+	if p[end] == '\\' {
+		s.escape = true
+		return p[end+1:]
+	}
+	s.string = false
+	if s.wantKey {
+		s.wantKey = false
+		s.addKey()
+		s.decide()
+	}
+	return p[end+1:]
+}
+
+func (s *memberScan) addKey() {
+	if s.depth == 2 {
+		s.nested |= memberOf(s.key)
+		return
+	}
+	s.members |= memberOf(s.key)
+	s.wrapped = string(s.key) == "profile" || string(s.key) == "trace"
+	if s.count++; s.count <= maxKeysShown {
+		s.keys = append(s.keys, string(s.key))
+	}
+}
+
+func (s *memberScan) decide() {
+	s.format = s.members.formatOf()
+	if s.format == FormatAuto {
+		// traceEvents inside another member are not where Chrome's format has them.
+		s.format = (s.nested &^ mTraceEvents).formatOf()
+	}
+	if s.format == FormatAuto && s.closed && s.members == mType|mData {
+		s.format = FormatProbes // a line of bpftrace's JSON output, spec probes.md 4
+	}
+}
+
+// seen describes the members for a message: `with the members "a", "b"`.
+func (s *memberScan) seen() string {
+	if s.count == 0 {
+		return "without members"
+	}
+	var b strings.Builder
+	b.WriteString("with the members ")
+	for i, key := range s.keys {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Quote(key))
+	}
+	if s.count > len(s.keys) {
+		fmt.Fprintf(&b, " and %d more", s.count-len(s.keys))
+	}
+	return b.String()
+}
+
+// strangers are files that people pass by mistake, by their first bytes.
+var strangers = []struct{ magic, what string }{
+	{"\xFF\xD8\xFF", "a JPEG picture"},
+	{"\x89PNG\r\n\x1A\n", "a PNG picture"},
+	{"GIF8", "a GIF picture"},
+	{"%PDF-", "a PDF document"},
+	{"\x7FELF", "an ELF binary"},
+	{"SQLite format 3\x00", "an SQLite database"},
+	{"<", "an HTML or XML document"},
+	{"\xFD7zXZ\x00", "an xz archive; unpack it first"},
+	{"BZh", "a bzip2 archive; unpack it first"},
+	{"7z\xBC\xAF\x27\x1C", "a 7z archive; unpack it first"},
+	{"\x04\x22\x4D\x18", "an lz4 archive; unpack it first"},
+	{"\xFF\xFE", "UTF-16 text; save it as UTF-8 first"},
+	{"\xFE\xFF", "UTF-16 text; save it as UTF-8 first"},
+	{"PERFILE2", "a perf.data file"},
+	{"# tracer:", "an ftrace text log"},
+	{"JAVA PROFILE", "a Java heap dump"},
+}
+
+// notATrace is the error for an input that is neither JSON nor Perfetto.
+func notATrace(head []byte) error {
+	for _, s := range strangers {
+		if bytes.HasPrefix(head, []byte(s.magic)) {
+			return fmt.Errorf("%w: this is %s", ErrUnknownFormat, s.what)
+		}
+	}
+	return fmt.Errorf("%w: it begins with %q; weft converts %s", ErrUnknownFormat,
+		head[:min(len(head), 16)], supportedSentence())
+}

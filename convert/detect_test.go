@@ -1,0 +1,160 @@
+package convert
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+func TestDetect(t *testing.T) {
+	long := strings.Repeat(`{"a":[1,"}]\"",{"traceEvents":0}]},`, 10_000)
+	tests := []struct {
+		name, input string
+		want        Format
+	}{
+		{"array", `[{"ph":"X"}]`, FormatChromeJSON},
+		{"array_empty", `[]`, FormatChromeJSON},
+		{"array_only_bracket", `[`, FormatChromeJSON},
+		{"array_after_bom", "\xEF\xBB\xBF [", FormatChromeJSON},
+		{"array_after_line_feed", "\n[{}]", FormatChromeJSON},
+		{"object", `{"traceEvents":[`, FormatChromeJSON},
+		{"object_after_line_feed", "\n{\n\"traceEvents\":[", FormatChromeJSON},
+		{"object_after_bom_and_space", "\xEF\xBB\xBF\r\n\t {\"traceEvents\":null", FormatChromeJSON},
+		{"trace_events_last", `{"metadata":[` + long + `1],"samples":{},"traceEvents":[]}`, FormatChromeJSON},
+		{"trace_events_with_samples_and_stacks", `{"stackFrames":{},"samples":[],"traceEvents":[]}`, FormatChromeJSON},
+		{"names_in_strings_do_not_count", `{"x":"\"traceEvents\":","y\\":"traceEvents","nodes":[],"startTime":1}`, FormatCPUProfile},
+		{"firefox", `{"meta":{"traceEvents":1},"libs":[],"threads":[`, FormatFirefox},
+		{"firefox_threads_first", `{"threads":[{"meta":1}],"pages":[],"meta":{`, FormatFirefox},
+		{"firefox_wrapped", `{"profile":{"meta":{},"threads":[`, FormatFirefox},
+		{"firefox_jslb", "\xDC\xDF\x4AS\x4CB\x01\x00\x01\x00\x00\x00", FormatFirefox},
+		{"cpuprofile", `{"nodes":[{"id":1}],"startTime":1,"endTime":2}`, FormatCPUProfile},
+		{"cpuprofile_deltas", `{"timeDeltas":[0],"samples":[1],"nodes":[`, FormatCPUProfile},
+		{"cpuprofile_wrapped", `{"profile":{"nodes":[],"startTime":1}}`, FormatCPUProfile},
+		{"cpuprofile_old", `{"head":{"functionName":"(root)"},"startTime":1.5,"endTime":2.5}`, FormatCPUProfile},
+		{"jsprofile", `{"frames":[],"resources":[],"samples":[],"stacks":[]}`, FormatJSProfile},
+		{"jsprofile_wrapped", `{"trace":{"frames":[],"resources":[],"samples":[],"stacks":[]}}`, FormatJSProfile},
+		{"probes", "#probelines 1\n", FormatProbes},
+		{"probes_line", "\r\nP1\t1\t2\t3\t0\tp:n\n", FormatProbes},
+		{"probes_bpftrace", `{"type": "attached_probes", "data": {"probes": 2}}` + "\n", FormatProbes},
+		{"perfetto", "\x0A\x05\x50\x01\x82\x01\x00", FormatPerfetto},
+		{"perfetto_123_bytes", "\x0A{\x50\x01\x82\x01\x00", FormatPerfetto},
+		{"perfetto_91_bytes", "\x0A[\x08\x01", FormatPerfetto},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for name, reader := range map[string]io.Reader{
+				"whole": strings.NewReader(test.input),
+				"bytes": iotest.OneByteReader(strings.NewReader(test.input)),
+			} {
+				in := newReplay(reader, 100, t.TempDir())
+				defer in.Close()
+				got, err := detect(in)
+				if err != nil || got != test.want {
+					t.Errorf("%s: detect = %v, %v; want %v", name, got, err, test.want)
+				}
+				if all, err := io.ReadAll(in); err != nil || string(all) != test.input {
+					t.Errorf("%s: replay gave %d bytes, %v; want %d", name, len(all), err, len(test.input))
+				}
+			}
+		})
+	}
+}
+
+func TestDetectRefuses(t *testing.T) {
+	tests := []struct{ name, input, message string }{
+		{"empty", "", "unknown format: the input is empty"},
+		{"white_space", " \n\t", "white space"},
+		{"object_empty", "{}", "unknown format: a JSON object without members; a Chrome trace has traceEvents"},
+		{"object_other", `{"name":"x","private":{"traceEvents":[]}}`, `with the members "name", "private"`},
+		{"object_cut", `{"metadata":{"a":`, `with the members "metadata"`},
+		{"trace_events_wrapped", `{"trace":{"traceEvents":[]}}`, `with the members "trace"`},
+		{"many_members", `{"1":0,"2":0,"3":0,"4":0,"5":0,"6":0,"7":0,"8":0,"9":0}`, `"8" and 1 more`},
+		{"long_name", `{"` + strings.Repeat("a", 1000) + `":1}`, `"` + strings.Repeat("a", maxKeyLength) + `"`},
+		{"jpeg", "\xFF\xD8\xFF\xE0\x00\x10JFIF", "this is a JPEG picture"},
+		{"xz", "\xFD7zXZ\x00\x00", "an xz archive; unpack it first"},
+		{"utf16", "\xFF\xFE[\x00", "UTF-16"},
+		{"html", "<!DOCTYPE html>", "HTML"},
+		{"text", "hello, world, how are you", `it begins with "hello, world, ho"`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			in := newReplay(strings.NewReader(test.input), replayMemory, t.TempDir())
+			_, err := detect(in)
+			if !errors.Is(err, ErrUnknownFormat) || !strings.Contains(err.Error(), test.message) {
+				t.Errorf("error %q; want ErrUnknownFormat with %q", err, test.message)
+			}
+		})
+	}
+}
+
+// TestMemberScanPieces feeds an object cut at every place.
+func TestMemberScanPieces(t *testing.T) {
+	const input = `{"a\"":[{"b":"\\"}],"profile":{"x":{"nodes":1},"meta":{}, "threads":[]}}`
+	for cut := range len(input) {
+		var s memberScan
+		got := s.feed([]byte(input[:cut]))
+		if got == FormatAuto {
+			got = s.feed([]byte(input[cut:]))
+		}
+		if got != FormatFirefox {
+			t.Errorf("cut at %d: %v", cut, got)
+		}
+	}
+}
+
+func TestReplayRemovesItsFile(t *testing.T) {
+	dir := t.TempDir()
+	in := newReplay(bytes.NewReader(make([]byte, 3*replayChunk+1)), replayChunk, dir)
+	for {
+		if _, err := in.Peek(); err != nil {
+			break
+		}
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 1 {
+		t.Fatalf("%d temporary files; want 1", len(files))
+	}
+	if all, err := io.ReadAll(in); err != nil || len(all) != 3*replayChunk+1 {
+		t.Errorf("%d bytes, %v", len(all), err)
+	}
+	if err := in.Close(); err != nil {
+		t.Error(err)
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 0 {
+		t.Errorf("%d temporary files left", len(files))
+	}
+}
+
+func TestReplayWithoutPlaceForItsFile(t *testing.T) {
+	in := newReplay(bytes.NewReader(make([]byte, 10)), 1, t.TempDir()+"/none")
+	if _, err := in.Peek(); err == nil || err == io.EOF {
+		t.Errorf("Peek: %v; want an error about the temporary file", err)
+	}
+}
+
+func TestReplayPassesErrorsOn(t *testing.T) {
+	broken := errors.New("broken")
+	in := newReplay(io.MultiReader(strings.NewReader("{"), iotest.ErrReader(broken)), 100, "")
+	if _, err := detect(in); !errors.Is(err, broken) {
+		t.Errorf("detect: %v", err)
+	}
+}
+
+func FuzzDetect(f *testing.F) {
+	f.Add([]byte(`{"profile":{"meta":1,"threads":[]}}`), 3)
+	f.Add([]byte("\n{\"a\\\"\":[}"), 1)
+	f.Fuzz(func(t *testing.T, data []byte, limit int) {
+		in := newReplay(bytes.NewReader(data), max(limit, 0), t.TempDir())
+		defer in.Close()
+		if _, err := detect(in); err != nil && !errors.Is(err, ErrUnknownFormat) {
+			t.Fatal(err)
+		}
+		all, err := io.ReadAll(in)
+		if err != nil || !bytes.Equal(all, data) {
+			t.Fatalf("replay gave %d bytes, %v; want %d", len(all), err, len(data))
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package convert
+
+import (
+	"context"
+	"io"
+	"sync/atomic"
+)
+
+const (
+	readAheadChunk  = 256 << 10
+	readAheadChunks = 4
+	maxEmptyReads   = 100
+)
+
+// A readAhead reads its source in a goroutine of its own, a few chunks ahead of the consumer. Unpacking runs beside
+// parsing that way, and a consumer that waits for a slow source (a pipe, a terminal) still notices at once that ctx is
+// done.
+type readAhead struct {
+	ctx  context.Context
+	full chan chunk
+	free chan []byte
+	done chan struct{} // closed when the goroutine has made its last Read
+
+	taken atomic.Int64 // bytes read from the source
+	buf   []byte       // the chunk being consumed, to be given back
+	rest  []byte       // what is left of it
+	err   error        // follows after rest
+}
+
+// chunk is what one Read of the source returned.
+type chunk struct {
+	buf []byte
+	n   int
+	err error
+}
+
+// newReadAhead starts to read src. The goroutine ends at the first error of src, io.EOF included, or when ctx is done
+// and the Read that is under way returns; a Read that never returns is left behind.
+func newReadAhead(ctx context.Context, src io.Reader) *readAhead {
+	r := &readAhead{
+		ctx:  ctx,
+		full: make(chan chunk, readAheadChunks),
+		free: make(chan []byte, readAheadChunks),
+		done: make(chan struct{}),
+	}
+	for range readAheadChunks {
+		r.free <- nil // allocated at first use: small inputs need one chunk only
+	}
+	go r.fill(src)
+	return r
+}
+
+func (r *readAhead) fill(src io.Reader) {
+	defer close(r.done)
+	empty := 0
+	for {
+		var buf []byte
+		select {
+		case buf = <-r.free:
+		case <-r.ctx.Done():
+			return
+		}
+		if buf == nil {
+			buf = make([]byte, readAheadChunk)
+		}
+		n, err := src.Read(buf)
+		r.taken.Add(int64(n))
+		if empty++; n > 0 {
+			empty = 0
+		}
+		if err == nil && empty >= maxEmptyReads {
+			err = io.ErrNoProgress
+		}
+		select {
+		case r.full <- chunk{buf: buf, n: n, err: err}:
+		case <-r.ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Read implements io.Reader. It returns the cause when the context is done.
+func (r *readAhead) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for len(r.rest) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		if r.buf != nil {
+			r.free <- r.buf // never blocks: there is room for every chunk
+			r.buf = nil
+		}
+		select {
+		case c := <-r.full:
+			r.buf, r.rest, r.err = c.buf, c.buf[:c.n], c.err
+		case <-r.ctx.Done():
+			return 0, context.Cause(r.ctx)
+		}
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
