@@ -1,0 +1,52 @@
+# What developers type often. CONTRIBUTING.md explains; .ci/run checks everything.
+
+BUF = go tool -modfile=tools/go.mod buf
+
+# Time for each fuzz target of make fuzz.
+FUZZTIME = 10m
+
+.PHONY: all build test race lint fmt generate golden fuzz bench ci
+
+all: build test
+
+build:
+	go build -o weft ./cmd/weft
+
+test:
+	go test ./...
+
+race:
+	go test -race ./...
+
+lint:
+	go vet ./...
+	go tool -modfile=tools/go.mod staticcheck ./...
+	$(BUF) lint
+	$(BUF) format -d --exit-code
+
+fmt:
+	gofmt -w $$(git ls-files '*.go' ':!gen/')
+	$(BUF) format -w
+
+# Writes gen/ anew from proto/.
+generate:
+	$(BUF) generate
+
+# Writes the golden files of all packages that have some. Read the diff before you commit it.
+golden:
+	go test $$(git grep -l 'flag.Bool("update"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
+
+# Runs every fuzz target for FUZZTIME. Ends at the first finding, which lies in testdata/fuzz then.
+fuzz:
+	@go test -list '^Fuzz' ./... | \
+	awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, names[i]; n = 0 }' | \
+	while read -r package target; do \
+		echo "== $$package $$target"; \
+		go test -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZTIME) "$$package" </dev/null || exit 1; \
+	done
+
+bench:
+	go test -run='^$$' -bench=. ./...
+
+ci:
+	.ci/run
