@@ -1,0 +1,271 @@
+package conformance
+
+import (
+	"bytes"
+	"cmp"
+	"compress/zlib"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/zstd"
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/weft-trace/weft/gen/perfetto/protos"
+)
+
+// The bits of TracePacket.sequence_flags (spec perfetto.md 3).
+const (
+	stateCleared = 1
+	needsState   = 2
+)
+
+// maxBundle is the size that a compressed bundle may unpack to (spec perfetto.md 12).
+const maxBundle = 512 << 10
+
+// timed is one track event with what its packet sequence says about it resolved.
+type timed struct {
+	ts     int64
+	event  *pb.TrackEvent
+	state  *sequence
+	packet int // index of the packet in the unpacked trace, for messages
+}
+
+// sequence is the state of one packet sequence: interned texts and defaults.
+type sequence struct {
+	valid      bool
+	categories map[uint64]string
+	names      map[uint64]string
+	argNames   map[uint64]string
+	argTexts   map[uint64]string
+	defaults   *pb.TrackEventDefaults
+}
+
+// clear forgets what was interned, as sequence flag 1 asks for.
+func (s *sequence) clear() {
+	*s = sequence{
+		valid:      true,
+		categories: map[uint64]string{},
+		names:      map[uint64]string{},
+		argNames:   map[uint64]string{},
+		argTexts:   map[uint64]string{},
+	}
+}
+
+// unpack parses a trace and returns its packets, those of compressed bundles in the place of the bundle.
+func unpack(data []byte) ([]*pb.TracePacket, error) {
+	var trace pb.Trace
+	if err := proto.Unmarshal(data, &trace); err != nil {
+		return nil, fmt.Errorf("trace: %w", err)
+	}
+	var packets []*pb.TracePacket
+	for i, packet := range trace.GetPacket() {
+		bundle, err := bundled(packet)
+		if err != nil {
+			return nil, fmt.Errorf("packet %d: %w", i, err)
+		}
+		if bundle == nil {
+			packets = append(packets, packet)
+			continue
+		}
+		packets = append(packets, bundle.GetPacket()...)
+	}
+	return packets, nil
+}
+
+// bundled returns the contents of a packet that is a compressed bundle, and nil for any other packet.
+func bundled(packet *pb.TracePacket) (*pb.Trace, error) {
+	var stream io.Reader
+	var err error
+	switch {
+	case packet.GetCompressedPackets() != nil:
+		stream, err = zlib.NewReader(bytes.NewReader(packet.GetCompressedPackets()))
+	case packet.GetZstdCompressedPackets() != nil:
+		var decoder *zstd.Decoder
+		decoder, err = zstd.NewReader(bytes.NewReader(packet.GetZstdCompressedPackets()), zstd.WithDecoderConcurrency(1))
+		if err == nil {
+			defer decoder.Close()
+			stream = decoder
+		}
+	default:
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(stream, maxBundle+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxBundle {
+		return nil, errors.New("compressed bundle unpacks to more than 512 KiB")
+	}
+	var trace pb.Trace
+	if err := proto.Unmarshal(data, &trace); err != nil {
+		return nil, err
+	}
+	for _, inner := range trace.GetPacket() {
+		if inner.GetCompressedPackets() != nil || inner.GetZstdCompressedPackets() != nil {
+			return nil, errors.New("compressed bundle inside a compressed bundle")
+		}
+	}
+	return &trace, nil
+}
+
+// events returns all track events of the packets in (timestamp, file) order, the order in which trace_processor sees
+// them (spec perfetto.md 6.1).
+func events(packets []*pb.TracePacket) ([]timed, error) {
+	sequences := map[uint32]*sequence{}
+	var all []timed
+	for i, packet := range packets {
+		id := packet.GetTrustedPacketSequenceId()
+		state := sequences[id]
+		if state == nil {
+			state = &sequence{}
+			sequences[id] = state
+		}
+		if err := state.update(packet); err != nil {
+			return nil, fmt.Errorf("packet %d: %w", i, err)
+		}
+		event := packet.GetTrackEvent()
+		if event == nil {
+			continue
+		}
+		if err := checkEventPacket(packet, state); err != nil {
+			return nil, fmt.Errorf("packet %d: %w", i, err)
+		}
+		// Interned texts are resolved later, so an event keeps the state of its interval: clear makes new maps, and
+		// within an interval an id never changes its meaning.
+		snapshot := *state
+		all = append(all, timed{ts: int64(packet.GetTimestamp()), event: event, state: &snapshot, packet: i})
+	}
+	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(a.ts, b.ts) })
+	return all, nil
+}
+
+// checkEventPacket reports what would make a reader drop or misread an event.
+func checkEventPacket(packet *pb.TracePacket, state *sequence) error {
+	switch {
+	case packet.Timestamp == nil:
+		return errors.New("event without timestamp")
+	case int64(packet.GetTimestamp()) < 0:
+		return errors.New("event with a negative timestamp")
+	case packet.TimestampClockId != nil:
+		return fmt.Errorf("timestamp in clock %d; weft writes trace time", packet.GetTimestampClockId())
+	case packet.GetTrustedPacketSequenceId() == 0:
+		return errors.New("event without packet sequence")
+	case packet.GetSequenceFlags()&needsState != 0 && !state.valid:
+		return errors.New("event needs the state of its sequence, which was never set up")
+	}
+	return nil
+}
+
+// update takes over what a packet changes in its sequence: flags first, then defaults, then interned data.
+func (s *sequence) update(packet *pb.TracePacket) error {
+	if packet.GetSequenceFlags()&stateCleared != 0 {
+		s.clear()
+	}
+	if defaults := packet.GetTracePacketDefaults(); defaults != nil {
+		if defaults.TimestampClockId != nil {
+			return errors.New("a default clock; weft writes trace time")
+		}
+		s.defaults = defaults.GetTrackEventDefaults()
+	}
+	interned := packet.GetInternedData()
+	if interned == nil {
+		return nil
+	}
+	if !s.valid {
+		return errors.New("interned data before the sequence was set up")
+	}
+	var err error
+	for _, e := range interned.GetEventCategories() {
+		err = cmp.Or(err, define(s.categories, e.GetIid(), e.GetName()))
+	}
+	for _, e := range interned.GetEventNames() {
+		err = cmp.Or(err, define(s.names, e.GetIid(), e.GetName()))
+	}
+	for _, e := range interned.GetDebugAnnotationNames() {
+		err = cmp.Or(err, define(s.argNames, e.GetIid(), e.GetName()))
+	}
+	for _, e := range interned.GetDebugAnnotationStringValues() {
+		err = cmp.Or(err, define(s.argTexts, e.GetIid(), string(e.GetStr())))
+	}
+	return err
+}
+
+// define adds an interned text. Redefining an id with another text is an error.
+func define(table map[uint64]string, iid uint64, text string) error {
+	if iid == 0 {
+		return fmt.Errorf("interned id 0 for %q", text)
+	}
+	if old, ok := table[iid]; ok && old != text {
+		return fmt.Errorf("interned id %d is %q and later %q", iid, old, text)
+	}
+	table[iid] = text
+	return nil
+}
+
+// text returns an interned or inline text; the empty text if neither is there.
+func text(table map[uint64]string, iid uint64, inline string) (string, error) {
+	if iid != 0 {
+		interned, ok := table[iid]
+		if !ok {
+			return "", fmt.Errorf("interned id %d is not defined", iid)
+		}
+		inline = interned
+	}
+	if !utf8.ValidString(inline) {
+		return "", fmt.Errorf("text %q is no UTF-8", inline)
+	}
+	return inline, nil
+}
+
+// name returns the name of an event.
+func (t *timed) name() (string, error) {
+	return text(t.state.names, t.event.GetNameIid(), t.event.GetName())
+}
+
+// category returns the categories of an event, joined with commas.
+func (t *timed) category() (string, error) {
+	list := slices.Clone(t.event.GetCategories())
+	for _, iid := range t.event.GetCategoryIids() {
+		category, err := text(t.state.categories, iid, "")
+		if err != nil {
+			return "", err
+		}
+		list = append(list, category)
+	}
+	return strings.Join(list, ","), nil
+}
+
+// track returns the uuid of the event's track, its own or the default of the sequence.
+func (t *timed) track() uint64 {
+	if t.event.TrackUuid != nil {
+		return t.event.GetTrackUuid()
+	}
+	return t.state.defaults.GetTrackUuid()
+}
+
+// threadTime returns the value of the thread-time counter that an event carries.
+func (t *timed) threadTime(tracks map[uint64]*track) (ns int64, ok bool, err error) {
+	uuids := t.event.GetExtraCounterTrackUuids()
+	if len(uuids) == 0 {
+		uuids = t.state.defaults.GetExtraCounterTrackUuids()
+	}
+	values := t.event.GetExtraCounterValues()
+	if len(values) > len(uuids) {
+		return 0, false, errors.New("more extra counter values than counters")
+	}
+	for i, value := range values {
+		counter := tracks[uuids[i]]
+		if counter == nil || counter.counter.GetType() != pb.CounterDescriptor_COUNTER_THREAD_TIME_NS {
+			return 0, false, fmt.Errorf("extra counter value for track %d, which is no thread time", uuids[i])
+		}
+		ns, ok = value, true
+	}
+	return ns, ok, nil
+}

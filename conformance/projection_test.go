@@ -1,0 +1,230 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	pb "github.com/weft-trace/weft/gen/perfetto/protos"
+)
+
+// unfinished is the duration of a slice that never ends.
+const unfinished = -1
+
+// slice is one slice or instant of a trace.
+type slice struct {
+	track    *track
+	ts, dur  int64 // ns; dur is unfinished for a slice without end, 0 for an instant
+	name     string
+	category string
+	parent   *slice // the slice below it on the stack of its track
+	args     argList
+	flows    []flowEnd
+
+	threadTS, threadEnd       int64
+	hasThreadTS, hasThreadEnd bool
+}
+
+// flowEnd is a flow id on a slice.
+type flowEnd struct {
+	id          uint64
+	terminating bool
+}
+
+// edge is one arrow of a flow.
+type edge struct{ out, in *slice }
+
+// value is one value of a counter.
+type value struct {
+	track *track
+	ts    int64
+	v     float64
+}
+
+// projection is what a trace says, in the terms of the tables.
+type projection struct {
+	tracks   map[uint64]*track
+	slices   []*slice // in the order of their starts
+	edges    []edge
+	counters []value
+}
+
+// project reads a Perfetto trace as weft writes it. Whatever would be dropped, misread or ambiguous is an error.
+func project(data []byte) (*projection, error) {
+	packets, err := unpack(data)
+	if err != nil {
+		return nil, err
+	}
+	p := &projection{}
+	if p.tracks, err = describe(packets); err != nil {
+		return nil, err
+	}
+	all, err := events(packets)
+	if err != nil {
+		return nil, err
+	}
+	stacks := map[uint64][]*slice{}
+	for i := range all {
+		if err := p.add(&all[i], stacks); err != nil {
+			return nil, fmt.Errorf("packet %d: %w", all[i].packet, err)
+		}
+	}
+	p.edges, err = connect(p.slices)
+	return p, err
+}
+
+// add takes in one event.
+func (p *projection) add(t *timed, stacks map[uint64][]*slice) error {
+	uuid := t.track()
+	home := p.tracks[uuid]
+	if home == nil {
+		return fmt.Errorf("event on track %d, which is not described", uuid)
+	}
+	if isCounter := t.event.GetType() == pb.TrackEvent_TYPE_COUNTER; isCounter != (home.counter != nil) {
+		return fmt.Errorf("event of type %v on track %d", t.event.GetType(), uuid)
+	}
+	switch t.event.GetType() {
+	case pb.TrackEvent_TYPE_SLICE_BEGIN, pb.TrackEvent_TYPE_INSTANT:
+		s, err := p.open(t, home)
+		if err != nil {
+			return err
+		}
+		stack := stacks[uuid]
+		if len(stack) > 0 {
+			s.parent = stack[len(stack)-1]
+		}
+		p.slices = append(p.slices, s)
+		if t.event.GetType() == pb.TrackEvent_TYPE_SLICE_BEGIN {
+			stacks[uuid] = append(stack, s)
+		}
+	case pb.TrackEvent_TYPE_SLICE_END:
+		stack := stacks[uuid]
+		if len(stack) == 0 {
+			return fmt.Errorf("end on track %d, where no slice is open", uuid)
+		}
+		stacks[uuid] = stack[:len(stack)-1]
+		return p.close(t, stack[len(stack)-1])
+	case pb.TrackEvent_TYPE_COUNTER:
+		return p.count(t, home)
+	default:
+		return fmt.Errorf("event of type %v", t.event.GetType())
+	}
+	return nil
+}
+
+// open makes the slice that a begin or an instant stands for.
+func (p *projection) open(t *timed, home *track) (*slice, error) {
+	s := &slice{track: home, ts: t.ts, dur: unfinished}
+	if t.event.GetType() == pb.TrackEvent_TYPE_INSTANT {
+		s.dur = 0
+	}
+	var err error
+	if s.name, err = t.name(); err != nil {
+		return nil, err
+	}
+	if s.category, err = t.category(); err != nil {
+		return nil, err
+	}
+	if s.threadTS, s.hasThreadTS, err = t.threadTime(p.tracks); err != nil {
+		return nil, err
+	}
+	return s, s.attach(t)
+}
+
+// close ends a slice. An end with a name or category would be a filter in trace_processor (spec perfetto.md 6.1).
+func (p *projection) close(t *timed, s *slice) error {
+	name, err := t.name()
+	if err != nil {
+		return err
+	}
+	category, err := t.category()
+	if err != nil {
+		return err
+	}
+	if name != "" || category != "" {
+		return errors.New("end with a name or category")
+	}
+	s.dur = t.ts - s.ts
+	if s.threadEnd, s.hasThreadEnd, err = t.threadTime(p.tracks); err != nil {
+		return err
+	}
+	return s.attach(t)
+}
+
+// attach adds the arguments and flow ids of an event to a slice.
+func (s *slice) attach(t *timed) error {
+	if err := s.args.add(t); err != nil {
+		return err
+	}
+	for _, id := range t.event.GetFlowIds() {
+		s.flows = append(s.flows, flowEnd{id: id})
+	}
+	for _, id := range t.event.GetTerminatingFlowIds() {
+		s.flows = append(s.flows, flowEnd{id: id, terminating: true})
+	}
+	return nil
+}
+
+// count takes in the value of a counter.
+func (p *projection) count(t *timed, home *track) error {
+	v := value{track: home, ts: t.ts}
+	switch t.event.GetCounterValueField().(type) {
+	case *pb.TrackEvent_CounterValue:
+		v.v = float64(t.event.GetCounterValue())
+	case *pb.TrackEvent_DoubleCounterValue:
+		v.v = t.event.GetDoubleCounterValue()
+	default:
+		return errors.New("counter event without value")
+	}
+	if home.counter.GetIsIncremental() || home.counter.GetUnitMultiplier() > 1 {
+		return errors.New("incremental or scaled counter; weft writes neither for Chrome JSON")
+	}
+	p.counters = append(p.counters, v)
+	return nil
+}
+
+// connect follows the flow ids through all slices in the order of their starts (spec perfetto.md 8).
+func connect(all []*slice) ([]edge, error) {
+	active := map[uint64]*slice{}
+	var edges []edge
+	for _, s := range all {
+		seen := map[uint64]bool{}
+		for _, end := range s.flows {
+			if seen[end.id] {
+				return nil, fmt.Errorf("slice %q at %d: flow id %d twice", s.name, s.ts, end.id)
+			}
+			seen[end.id] = true
+			from := active[end.id]
+			if from == nil && end.terminating {
+				return nil, fmt.Errorf("slice %q at %d: flow id %d ends, but is not active", s.name, s.ts, end.id)
+			}
+			if from != nil {
+				edges = append(edges, edge{from, s})
+			}
+			active[end.id] = s
+			if end.terminating {
+				delete(active, end.id)
+			}
+		}
+	}
+	return edges, nil
+}
+
+// depth returns the number of enclosing slices on the same track that have a duration other than 0.
+func (s *slice) depth() int {
+	depth := 0
+	for p := s.parent; p != nil; p = p.parent {
+		if p.dur != 0 {
+			depth++
+		}
+	}
+	return depth
+}
+
+// end returns where the slice ends; ok is false if it never does.
+func (s *slice) end() (ts int64, ok bool) { return s.ts + s.dur, s.dur != unfinished }
+
+// shown returns the slices that the tables have rows for.
+func (p *projection) shown() []*slice {
+	return slices.DeleteFunc(slices.Clone(p.slices), func(s *slice) bool { return s.track.kind == kindLeftOut })
+}

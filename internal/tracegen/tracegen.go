@@ -1,0 +1,20 @@
+// Package tracegen makes Chrome JSON traces for tests and benchmarks: large ones in the form of PyTorch's profiler, and
+// random small ones whose right result is known. The same parameters always give the same bytes.
+package tracegen
+
+import (
+	"math/rand/v2"
+	"strconv"
+)
+
+// newRand returns the generator of random numbers for a seed. It is the same on every machine.
+func newRand(seed uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
+}
+
+// appendMicros appends nanoseconds as microseconds with three decimals, as many profilers print them.
+func appendMicros(dst []byte, ns int64) []byte {
+	dst = strconv.AppendInt(dst, ns/1000, 10)
+	rest := ns % 1000
+	return append(dst, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
+}
