@@ -9,6 +9,7 @@ package problem
 import (
 	"fmt"
 	"sort"
+	"strings"
 )
 
 // Severity says what a problem did to the output.
@@ -111,7 +112,8 @@ func (l *Log) AddN(k Kind, n uint64, at Position, detail string) {
 	l.counts[k] += n
 	if len(l.cases[k]) < maxCases {
 		if len(detail) > maxDetail {
-			detail = detail[:maxDetail]
+			// A cut must not leave half a character behind; reports are valid UTF-8.
+			detail = strings.ToValidUTF8(detail[:maxDetail], "")
 		}
 		l.cases[k] = append(l.cases[k], Case{Position: at, Detail: detail})
 	}
