@@ -3,6 +3,7 @@ package problem_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -41,6 +42,27 @@ func TestPage(t *testing.T) {
 	}
 	if extra := rows[len(problem.Kinds()):]; len(extra) > 0 {
 		t.Errorf("the page has a row for %s, which is no kind of problem", extra[0][1])
+	}
+}
+
+// TestFormatPages checks that every kind is explained where it arises, in the page of an input format.
+func TestFormatPages(t *testing.T) {
+	paths, err := filepath.Glob("../docs/formats/*.md")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no pages: %v", err)
+	}
+	var pages strings.Builder
+	for _, path := range paths {
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages.Write(page)
+	}
+	for _, kind := range problem.Kinds() {
+		if !strings.Contains(pages.String(), "`"+kind.Name()+"`") {
+			t.Errorf("no page in docs/formats mentions %s", kind)
+		}
 	}
 }
 
