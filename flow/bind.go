@@ -1,0 +1,341 @@
+package flow
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// key identifies a flow as the input does. Ids of different spaces never meet.
+type key struct {
+	space          timeline.FlowSpace
+	textID         bool
+	id             uint64
+	category, name uint32 // FlowV1 only
+}
+
+// end is one end of a flow, bound to a slice.
+type end struct {
+	key
+	role   timeline.FlowRole
+	ts     timeline.Nanos // of the event that carries the end
+	order  uint64         // of ends at one time: the carrier's place in the order of starts
+	event  uint32         // index of the event in the input
+	offset int64
+	slice  slice
+}
+
+// slice is a slice or instant as far as flows are concerned.
+type slice struct {
+	ordinal uint64
+	ts      timeline.Nanos
+	track   timeline.TrackID
+	lane    uint32
+}
+
+func (e *end) position() problem.Position {
+	return problem.Position{Event: int64(e.event), Offset: e.offset}
+}
+
+// compareEnds sorts by key and within a key in the order in which the ends take effect: by time; at one time by the
+// carrier's place, then by file order (spec chrome-json.md 15.3).
+func compareEnds(a, b *end) int {
+	if c := compareKeys(&a.key, &b.key); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.ts, b.ts), cmp.Compare(a.order, b.order), cmp.Compare(a.event, b.event))
+}
+
+func compareKeys(a, b *key) int {
+	if *a == *b {
+		return 0
+	}
+	return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(boolInt(a.textID), boolInt(b.textID)), cmp.Compare(a.id, b.id),
+		cmp.Compare(a.category, b.category), cmp.Compare(a.name, b.name))
+}
+
+func boolInt(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+var endCodec = extsort.Codec[end]{
+	Size: 71,
+	Put: func(b []byte, e *end) {
+		le := binary.LittleEndian
+		b[0], b[1], b[2] = byte(e.space), boolInt(e.textID), byte(e.role)
+		le.PutUint64(b[3:], e.id)
+		le.PutUint32(b[11:], e.category)
+		le.PutUint32(b[15:], e.name)
+		le.PutUint64(b[19:], uint64(e.ts))
+		le.PutUint64(b[27:], e.order)
+		le.PutUint32(b[35:], e.event)
+		le.PutUint64(b[39:], uint64(e.offset))
+		le.PutUint64(b[47:], e.slice.ordinal)
+		le.PutUint64(b[55:], uint64(e.slice.ts))
+		le.PutUint32(b[63:], uint32(e.slice.track))
+		le.PutUint32(b[67:], e.slice.lane)
+	},
+	Get: func(b []byte, e *end) {
+		le := binary.LittleEndian
+		*e = end{
+			key: key{
+				space: timeline.FlowSpace(b[0]), textID: b[1] != 0, id: le.Uint64(b[3:]),
+				category: le.Uint32(b[11:]), name: le.Uint32(b[15:]),
+			},
+			role: timeline.FlowRole(b[2]), ts: timeline.Nanos(le.Uint64(b[19:])), order: le.Uint64(b[27:]),
+			event: le.Uint32(b[35:]), offset: int64(le.Uint64(b[39:])),
+			slice: slice{
+				ordinal: le.Uint64(b[47:]), ts: timeline.Nanos(le.Uint64(b[55:])),
+				track: timeline.TrackID(le.Uint32(b[63:])), lane: le.Uint32(b[67:]),
+			},
+		}
+	},
+}
+
+// binder finds the slices of flow ends while it scans the timeline.
+type binder struct {
+	timeline *timeline.Timeline
+	ends     *extsort.Sorter[end]
+	problems *problem.Log
+	byTime   bool // there are ends that bind by time
+	native   bool // there are ends on Perfetto's end events
+
+	threads map[timeline.TrackID]*thread
+	open    map[uint32]slice // slices begun by an event with this index, until their end event
+
+	// Of the current timestamp:
+	starts  []timeline.Step
+	byEvent map[uint32]int    // index into starts of what an event started
+	endedBy map[uint32]uint32 // index of the event that ends the slice which an event began
+	ending  map[uint32]uint32 // the reverse
+}
+
+// thread is what binding by time needs to know of one thread.
+type thread struct {
+	active  []active // slices that may contain what comes, in the order of starts
+	waiting []end    // ends that bind to the next slice that starts
+}
+
+type active struct {
+	slice
+	end      timeline.Nanos // NoTime if it never ends
+	event    uint32
+	complete bool
+}
+
+// maxSearch bounds how many slices are looked at for one end. Only slices that start at one and the same time as the
+// end can be in vain, so that no real trace comes near it.
+const maxSearch = 1 << 14
+
+func bind(ctx context.Context, t *timeline.Timeline, ends *extsort.Sorter[end]) error {
+	b := &binder{
+		timeline: t, ends: ends, problems: t.Problems(),
+		byTime: t.HasFlows(timeline.FlowV1), native: t.HasFlows(timeline.FlowNative),
+		threads: map[timeline.TrackID]*thread{}, open: map[uint32]slice{},
+		byEvent: map[uint32]int{}, endedBy: map[uint32]uint32{}, ending: map[uint32]uint32{},
+	}
+	if err := t.Scan(ctx, b.steps); err != nil {
+		return err
+	}
+	for id := range t.TrackCount() { // in a fixed order
+		if th := b.threads[timeline.TrackID(id)]; th != nil {
+			for i := range th.waiting {
+				b.problems.Add(problem.FlowNoNextSlice, th.waiting[i].position(), "")
+			}
+		}
+	}
+	return nil
+}
+
+// steps handles everything that happens at one time.
+func (b *binder) steps(steps []timeline.Step) error {
+	b.starts = b.starts[:0]
+	clear(b.byEvent)
+	clear(b.endedBy)
+	clear(b.ending)
+	flows := 0
+	for i := range steps {
+		switch s := &steps[i]; s.Kind {
+		case timeline.StepStart:
+			b.starts = append(b.starts, *s)
+			if b.native && !s.Complete && !s.Instant {
+				b.open[s.Event] = sliceOf(s)
+			}
+		case timeline.StepEnd:
+			b.endedBy[s.BeginEvent] = s.Event
+			b.ending[s.Event] = s.BeginEvent
+		case timeline.StepFlow:
+			flows++
+		}
+	}
+	if b.byTime {
+		if err := b.startThreads(); err != nil {
+			return err
+		}
+	}
+	if flows > 0 {
+		for i := range b.starts {
+			b.byEvent[b.starts[i].Event] = i
+		}
+		for i := range steps {
+			if steps[i].Kind == timeline.StepFlow {
+				if err := b.flow(&steps[i], steps); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if b.native {
+		for begin := range b.endedBy {
+			delete(b.open, begin)
+		}
+	}
+	return nil
+}
+
+func sliceOf(s *timeline.Step) slice {
+	return slice{ordinal: s.Ordinal, ts: s.TS, track: s.Track, lane: s.Lane}
+}
+
+func (b *binder) thread(id timeline.TrackID) *thread {
+	th := b.threads[id]
+	if th == nil {
+		th = &thread{}
+		b.threads[id] = th
+	}
+	return th
+}
+
+// startThreads enters the starts of this time, and binds the ends that have waited for them.
+func (b *binder) startThreads() error {
+	for i := range b.starts {
+		s := &b.starts[i]
+		if b.timeline.TrackKind(s.Track) != timeline.ThreadTrack {
+			continue
+		}
+		th := b.thread(s.Track)
+		for j := range th.waiting {
+			th.waiting[j].slice = sliceOf(s)
+			if err := b.ends.Add(th.waiting[j]); err != nil {
+				return err
+			}
+		}
+		th.waiting = th.waiting[:0]
+		th.drop(s.TS)
+		th.active = append(th.active, active{slice: sliceOf(s), end: s.End, event: s.Event, complete: s.Complete && s.End > s.TS})
+	}
+	return nil
+}
+
+// drop forgets slices on top that ended before now.
+func (th *thread) drop(now timeline.Nanos) {
+	for n := len(th.active); n > 0 && th.active[n-1].over(now); n = len(th.active) {
+		th.active = th.active[:n-1]
+	}
+}
+
+func (a *active) over(now timeline.Nanos) bool { return a.end != timeline.NoTime && a.end < now }
+
+// flow binds one end.
+func (b *binder) flow(s *timeline.Step, steps []timeline.Step) error {
+	e := end{
+		key:  key{space: s.Space, textID: s.TextID, id: s.ID, category: s.Category, name: s.Name},
+		role: s.Role, ts: s.TS, event: s.Event, offset: s.Offset,
+	}
+	switch s.Binding {
+	case timeline.BindCarrier:
+		return b.carrier(&e)
+	case timeline.BindNext:
+		return b.next(&e, s.Track)
+	}
+	th := b.thread(s.Track)
+	a := b.enclosing(th, &e)
+	if a == nil {
+		b.problems.Add(problem.FlowNoEnclosingSlice, e.position(), "")
+		return nil
+	}
+	e.slice = a.slice
+	return b.ends.Add(e)
+}
+
+// carrier binds an end to the slice or instant of its own event, or to the slice that its event ends.
+func (b *binder) carrier(e *end) error {
+	if i, ok := b.byEvent[e.event]; ok {
+		e.slice = sliceOf(&b.starts[i])
+		if e.space == timeline.FlowV2 {
+			e.order = e.slice.ordinal
+		}
+		return b.ends.Add(*e)
+	}
+	if s, ok := b.open[b.ending[e.event]]; ok {
+		e.slice = s
+		return b.ends.Add(*e)
+	}
+	b.problems.Add(problem.FlowNoEnclosingSlice, e.position(), "")
+	return nil
+}
+
+// next binds an end to the slice that starts next on its thread. At the time of the end itself, an X has started
+// already; a begin, an instant or anything without length is next if it comes later in the input.
+func (b *binder) next(e *end, track timeline.TrackID) error {
+	for i, n := 0, 0; i < len(b.starts) && n < maxSearch; i++ {
+		s := &b.starts[i]
+		if s.Track != track {
+			continue
+		}
+		n++
+		if (!s.Complete || s.End == s.TS) && s.Event > e.event {
+			e.slice = sliceOf(s)
+			return b.ends.Add(*e)
+		}
+	}
+	th := b.thread(track)
+	th.waiting = append(th.waiting, *e)
+	return nil
+}
+
+// enclosing returns the innermost slice or instant of a thread that contains the time of e, its end included; nil if
+// there is none. At the edges the order in the input decides (spec chrome-json.md 15.1): an X that starts now has
+// started, anything else that starts now must come before e; a slice that an end event ends now must end behind e.
+func (b *binder) enclosing(th *thread, e *end) *active {
+	dead := 0
+	defer func() {
+		if dead > len(th.active)/2 {
+			th.compact(e.ts)
+		}
+	}()
+	for i, n := len(th.active)-1, 0; i >= 0 && n < maxSearch; i, n = i-1, n+1 {
+		a := &th.active[i]
+		if a.over(e.ts) {
+			dead++
+			continue
+		}
+		if a.ts == e.ts && !a.complete && a.event > e.event {
+			continue
+		}
+		if by, ok := b.endedBy[a.event]; ok && a.end == e.ts && by < e.event {
+			continue
+		}
+		found := *a
+		return &found
+	}
+	return nil
+}
+
+// compact forgets all slices that ended before now.
+func (th *thread) compact(now timeline.Nanos) {
+	kept := th.active[:0]
+	for i := range th.active {
+		if !th.active[i].over(now) {
+			kept = append(kept, th.active[i])
+		}
+	}
+	th.active = kept
+}

@@ -1,0 +1,39 @@
+// Package flow resolves flows: it binds the ends of flows to slices, closes ids that are used again, and gives every
+// chain of slices an id of its own.
+//
+// The work is done in three steps, each over a sorted stream, so that memory does not grow with the trace:
+//
+//  1. bind: one scan of the timeline finds the slice of every flow end (bind.go);
+//  2. link: sorted by key and time, the ends of each key run through the rules of their space, which makes arrows and
+//     joins them to chains (link.go);
+//  3. the members of all chains, sorted by slice, are attached to the timeline, which hands them out with its slices.
+//
+// The rules are those of spec chrome-json.md 15 and, for Perfetto's own flow ids, of spec perfetto.md 8.
+package flow
+
+import (
+	"context"
+	"errors"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Resolve resolves the flows of a nested timeline and attaches them to it. What is wrong with them is counted in the
+// timeline's problem log.
+func Resolve(ctx context.Context, t *timeline.Timeline) error {
+	if !t.HasFlows(timeline.FlowV1) && !t.HasFlows(timeline.FlowV2) && !t.HasFlows(timeline.FlowNative) {
+		return nil
+	}
+	ends := extsort.New(endCodec, compareEnds, t.Memory()/8, t.TempDir())
+	defer ends.Close()
+	if err := bind(ctx, t, ends); err != nil {
+		return err
+	}
+	refs := extsort.New(refCodec, compareRefs, t.Memory()/8, t.TempDir())
+	if err := link(ctx, t.Problems(), ends, refs); err != nil {
+		return errors.Join(err, refs.Close())
+	}
+	t.AttachFlows(refs)
+	return nil
+}

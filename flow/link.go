@@ -1,0 +1,200 @@
+package flow
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+var refCodec = extsort.Codec[timeline.FlowRef]{
+	Size: 25,
+	Put: func(b []byte, r *timeline.FlowRef) {
+		le := binary.LittleEndian
+		le.PutUint64(b, r.Ordinal)
+		le.PutUint64(b[8:], r.ID)
+		le.PutUint64(b[16:], r.Previous)
+		b[24] = boolInt(r.Terminating)
+	},
+	Get: func(b []byte, r *timeline.FlowRef) {
+		le := binary.LittleEndian
+		*r = timeline.FlowRef{Ordinal: le.Uint64(b), ID: le.Uint64(b[8:]), Previous: le.Uint64(b[16:]), Terminating: b[24] != 0}
+	},
+}
+
+func compareRefs(a, b *timeline.FlowRef) int {
+	return cmp.Or(cmp.Compare(a.Ordinal, b.Ordinal), cmp.Compare(a.ID, b.ID))
+}
+
+// linker runs the ends of one key after the other through the rules and writes the members of the resulting chains.
+type linker struct {
+	problems *problem.Log
+	refs     *extsort.Sorter[timeline.FlowRef]
+	lastID   uint64
+	err      error // of refs
+
+	key      key
+	state    state
+	producer slice // unless state is none
+	start    end   // that opened the flow
+	arrows   int   // of the flow so far
+
+	// The chain that is being built: a sequence of slices, each the producer of the next, with one id. last is its
+	// last member, which is not written before it is known whether the chain ends there.
+	chain bool
+	tail  slice
+	last  timeline.FlowRef
+}
+
+// state is the state of a key (spec chrome-json.md 15.3).
+type state uint8
+
+const (
+	none   state = iota // never started, or ended for good
+	open                // there is a producer
+	closed              // ended; further ends belong to the same producer
+)
+
+func link(ctx context.Context, problems *problem.Log, ends *extsort.Sorter[end], refs *extsort.Sorter[timeline.FlowRef]) error {
+	l := &linker{problems: problems, refs: refs}
+	var e end
+	for n := 0; ; n++ {
+		if n%(1<<14) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		ok, err := ends.Next(&e)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		if e.key != l.key {
+			l.finish()
+			l.key = e.key
+		}
+		if e.space == timeline.FlowNative {
+			l.native(&e)
+		} else {
+			l.chrome(&e)
+		}
+		if l.err != nil {
+			return l.err
+		}
+	}
+	l.finish()
+	return l.err
+}
+
+// chrome applies the rules of s, t, f and bind_id.
+func (l *linker) chrome(e *end) {
+	switch {
+	case e.role == timeline.FlowStart && l.state == open:
+		l.count(problem.FlowDuplicateStart, e)
+	case e.role == timeline.FlowStart:
+		l.finish()
+		l.begin(e)
+	case l.state == none && e.role == timeline.FlowContinue:
+		l.count(problem.FlowStepWithoutStart, e)
+	case l.state == none:
+		l.count(problem.FlowEndWithoutStart, e)
+	case e.role == timeline.FlowContinue:
+		l.arrow(e)
+		l.producer = e.slice
+	default:
+		if l.state == closed && l.arrow(e) {
+			l.count(problem.FlowFanOut, e)
+		} else if l.state == open {
+			l.arrow(e)
+		}
+		l.state = closed
+	}
+}
+
+// native applies the rules of Perfetto's flow_ids and terminating_flow_ids.
+func (l *linker) native(e *end) {
+	switch {
+	case l.state == none && e.role == timeline.FlowEnd:
+		l.count(problem.FlowEndWithoutStart, e)
+	case l.state == none:
+		l.begin(e)
+	case e.role == timeline.FlowEnd:
+		l.arrow(e)
+		l.finish()
+	default:
+		l.arrow(e)
+		l.producer = e.slice
+	}
+}
+
+func (l *linker) begin(e *end) {
+	l.state, l.producer, l.start, l.arrows = open, e.slice, *e, 0
+}
+
+// finish ends the flow of the current key.
+func (l *linker) finish() {
+	if l.state == open && l.arrows == 0 {
+		l.count(problem.FlowUnfinished, &l.start)
+	}
+	l.endChain()
+	l.state = none
+}
+
+func (l *linker) endChain() {
+	if l.chain {
+		l.last.Terminating = true
+		l.write(l.last)
+	}
+	l.chain = false
+}
+
+// arrow draws an arrow from the producer to the slice of e and reports whether it could.
+func (l *linker) arrow(e *end) bool {
+	from, to := l.producer, e.slice
+	if from.ordinal == to.ordinal {
+		l.count(problem.FlowSelf, e)
+		return false
+	}
+	l.arrows++
+	if backwards(&from, &to) {
+		// Perfetto handles the earlier slice first and would ignore a terminating id there.
+		l.count(problem.FlowBackwards, e)
+		l.endChain()
+		l.lastID++
+		l.write(timeline.FlowRef{Ordinal: to.ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
+		l.write(timeline.FlowRef{Ordinal: from.ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
+		return true
+	}
+	if l.chain && l.tail == from && from.ordinal < to.ordinal {
+		l.write(l.last)
+	} else {
+		// The first arrow of the flow, or one more from a producer that has one: a shared id would make A→B→C of
+		// A→B and A→C.
+		l.endChain()
+		l.lastID++
+		l.write(timeline.FlowRef{Ordinal: from.ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
+	}
+	l.chain, l.tail = true, to
+	l.last = timeline.FlowRef{Ordinal: to.ordinal, ID: l.lastID, Previous: from.ordinal}
+	return true
+}
+
+// backwards reports whether the arrow leads to a slice that starts earlier, or at the same time but necessarily before
+// it in the output.
+func backwards(from, to *slice) bool {
+	if from.ts != to.ts {
+		return to.ts < from.ts
+	}
+	return from.track == to.track && from.lane == to.lane && to.ordinal < from.ordinal
+}
+
+func (l *linker) write(r timeline.FlowRef) {
+	if l.err == nil {
+		l.err = l.refs.Add(r)
+	}
+}
+
+func (l *linker) count(k problem.Kind, e *end) { l.problems.Add(k, e.position(), "") }

@@ -1,0 +1,275 @@
+// Package extsort sorts more values than fit in memory. Values of a fixed encoded size are collected up to a limit,
+// sorted and written to a temporary file as a run; the runs are merged when they are read back. As long as everything
+// fits, no file is made.
+package extsort
+
+import (
+	"bufio"
+	"container/heap"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+)
+
+// Codec writes and reads values of type T in a fixed number of bytes.
+type Codec[T any] struct {
+	Size int
+	Put  func(b []byte, v *T) // writes v to b, which has Size bytes
+	Get  func(b []byte, v *T)
+}
+
+// Sorter sorts values of type T. Values that compare equal come back in the order in which they were added.
+type Sorter[T any] struct {
+	codec   Codec[T]
+	compare func(a, b *T) int
+	limit   int // values held in memory
+	dir     string
+
+	held []T
+	file *File
+	runs []section
+	next func(*T) (bool, error)
+}
+
+type section struct{ start, size int64 }
+
+// New returns a Sorter that holds up to memory bytes before it writes a run to a temporary file in dir ("" for the
+// system's).
+func New[T any](codec Codec[T], compare func(a, b *T) int, memory int64, dir string) *Sorter[T] {
+	limit := max(int(memory/int64(codec.Size)), 64)
+	return &Sorter[T]{codec: codec, compare: compare, limit: limit, dir: dir}
+}
+
+// Add adds a value.
+func (s *Sorter[T]) Add(v T) error {
+	s.held = append(s.held, v)
+	if len(s.held) < s.limit {
+		return nil
+	}
+	return s.spill()
+}
+
+func (s *Sorter[T]) sortHeld() {
+	slices.SortStableFunc(s.held, func(a, b T) int { return s.compare(&a, &b) })
+}
+
+func (s *Sorter[T]) spill() error {
+	s.sortHeld()
+	if s.file == nil {
+		f, err := NewFile(s.dir)
+		if err != nil {
+			return err
+		}
+		s.file = f
+	}
+	start := s.file.Size()
+	buf := make([]byte, s.codec.Size)
+	for i := range s.held {
+		s.codec.Put(buf, &s.held[i])
+		if _, err := s.file.Write(buf); err != nil {
+			return err
+		}
+	}
+	s.runs = append(s.runs, section{start, s.file.Size() - start})
+	s.held = s.held[:0]
+	return nil
+}
+
+// Next stores the smallest value that is left in v and reports whether there was one. After the first call of Next
+// nothing may be added; Rewind starts again at the smallest value.
+func (s *Sorter[T]) Next(v *T) (bool, error) {
+	if s.next == nil {
+		if err := s.Rewind(); err != nil {
+			return false, err
+		}
+	}
+	return s.next(v)
+}
+
+// Rewind makes Next start again at the smallest value.
+func (s *Sorter[T]) Rewind() error {
+	if len(s.runs) == 0 {
+		s.sortHeld()
+		i := 0
+		s.next = func(v *T) (bool, error) {
+			if i == len(s.held) {
+				return false, nil
+			}
+			*v = s.held[i]
+			i++
+			return true, nil
+		}
+		return nil
+	}
+	if len(s.held) > 0 {
+		if err := s.spill(); err != nil {
+			return err
+		}
+		s.held = nil
+	}
+	if err := s.file.Flush(); err != nil {
+		return err
+	}
+	readers := make([]io.Reader, len(s.runs))
+	bufSize := max(s.limit*s.codec.Size/len(s.runs), 4096)
+	for i, r := range s.runs {
+		readers[i] = bufio.NewReaderSize(s.file.Section(r.start, r.size), min(bufSize, 1<<18))
+	}
+	m, err := NewMerger(readers, s.codec, s.compare)
+	if err != nil {
+		return err
+	}
+	s.next = m.Next
+	return nil
+}
+
+// Close removes the temporary file.
+func (s *Sorter[T]) Close() error {
+	s.held, s.next = nil, nil
+	if s.file == nil {
+		return nil
+	}
+	err := s.file.Close()
+	s.file = nil
+	return err
+}
+
+// Merger merges sorted sequences of encoded values. Of equal values the one of the earlier sequence comes first.
+type Merger[T any] struct {
+	codec   Codec[T]
+	compare func(a, b *T) int
+	heads   []head[T] // a heap
+	buf     []byte
+}
+
+type head[T any] struct {
+	value  T
+	reader io.Reader
+	run    int
+}
+
+// NewMerger returns a Merger of the given sequences.
+func NewMerger[T any](readers []io.Reader, codec Codec[T], compare func(a, b *T) int) (*Merger[T], error) {
+	m := &Merger[T]{codec: codec, compare: compare, buf: make([]byte, codec.Size)}
+	for i, r := range readers {
+		h := head[T]{reader: r, run: i}
+		ok, err := m.read(&h)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			m.heads = append(m.heads, h)
+		}
+	}
+	heap.Init((*headHeap[T])(m))
+	return m, nil
+}
+
+func (m *Merger[T]) read(h *head[T]) (bool, error) {
+	if _, err := io.ReadFull(h.reader, m.buf); err != nil {
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		return false, fmt.Errorf("reading a temporary file: %w", err)
+	}
+	m.codec.Get(m.buf, &h.value)
+	return true, nil
+}
+
+// Next stores the smallest value that is left in v and reports whether there was one.
+func (m *Merger[T]) Next(v *T) (bool, error) {
+	if len(m.heads) == 0 {
+		return false, nil
+	}
+	*v = m.heads[0].value
+	ok, err := m.read(&m.heads[0])
+	if err != nil {
+		return false, err
+	}
+	if !ok {
+		heap.Pop((*headHeap[T])(m))
+	} else if len(m.heads) > 1 {
+		heap.Fix((*headHeap[T])(m), 0)
+	}
+	return true, nil
+}
+
+// headHeap makes a Merger's heads a container/heap.
+type headHeap[T any] Merger[T]
+
+func (h *headHeap[T]) Len() int { return len(h.heads) }
+func (h *headHeap[T]) Less(i, j int) bool {
+	if c := h.compare(&h.heads[i].value, &h.heads[j].value); c != 0 {
+		return c < 0
+	}
+	return h.heads[i].run < h.heads[j].run
+}
+func (h *headHeap[T]) Swap(i, j int) { h.heads[i], h.heads[j] = h.heads[j], h.heads[i] }
+func (h *headHeap[T]) Push(x any)    { h.heads = append(h.heads, x.(head[T])) }
+func (h *headHeap[T]) Pop() any {
+	last := h.heads[len(h.heads)-1]
+	h.heads = h.heads[:len(h.heads)-1]
+	return last
+}
+
+// File is a temporary file that is written once from front to back and read in sections. Where the system allows it,
+// the file has no name from the start, so that nothing stays behind however the program ends.
+type File struct {
+	f    *os.File
+	w    *bufio.Writer
+	size int64
+	path string // to be removed by Close; "" if already gone
+}
+
+// NewFile makes a temporary file in dir ("" for the system's directory for temporary files).
+func NewFile(dir string) (*File, error) {
+	f, err := os.CreateTemp(dir, "weft-*.tmp")
+	if err != nil {
+		return nil, fmt.Errorf("making a temporary file: %w", err)
+	}
+	t := &File{f: f, w: bufio.NewWriterSize(f, 1<<18), path: f.Name()}
+	if os.Remove(t.path) == nil {
+		t.path = ""
+	}
+	return t, nil
+}
+
+// Write appends to the file.
+func (t *File) Write(p []byte) (int, error) {
+	n, err := t.w.Write(p)
+	t.size += int64(n)
+	if err != nil {
+		return n, fmt.Errorf("writing a temporary file: %w", err)
+	}
+	return n, nil
+}
+
+// Size returns the number of bytes written.
+func (t *File) Size() int64 { return t.size }
+
+// Flush makes everything written so far readable.
+func (t *File) Flush() error {
+	if err := t.w.Flush(); err != nil {
+		return fmt.Errorf("writing a temporary file: %w", err)
+	}
+	return nil
+}
+
+// Section returns a reader of size bytes from start on. Flush comes first.
+func (t *File) Section(start, size int64) *io.SectionReader {
+	return io.NewSectionReader(t.f, start, size)
+}
+
+// ReadAt reads from the file like os.File.ReadAt. Flush comes first.
+func (t *File) ReadAt(p []byte, off int64) (int, error) { return t.f.ReadAt(p, off) }
+
+// Close closes and removes the file.
+func (t *File) Close() error {
+	err := t.f.Close()
+	if t.path != "" {
+		err = errors.Join(err, os.Remove(t.path))
+	}
+	return err
+}

@@ -1,0 +1,120 @@
+// Package wire appends and reads protobuf wire format by hand.
+//
+// It is the one place in weft for encoding tricks. The generated structs in gen/ are the public face of the format and
+// the tests' independent witness; the packets that a trace holds by the million are appended here, straight into a byte
+// slice. What makes that fast:
+//
+//   - tags are constants: the caller passes the field number, and the compiler folds Tag into one or two stores;
+//   - a message whose length is not known yet gets a single length byte, which is patched when the message is complete.
+//     Almost all messages of a trace are shorter than 128 bytes; a longer one is moved up by the few bytes that its
+//     length needs (EndMessage);
+//   - nothing is allocated: every function appends to the slice that it is given and returns it.
+package wire
+
+import "math"
+
+// Wire types.
+const (
+	Varint  = 0
+	Fixed64 = 1
+	Len     = 2
+	Fixed32 = 5
+)
+
+// AppendVarint appends v in base 128.
+func AppendVarint(b []byte, v uint64) []byte {
+	switch {
+	case v < 1<<7:
+		return append(b, byte(v))
+	case v < 1<<14:
+		return append(b, byte(v)|0x80, byte(v>>7))
+	case v < 1<<21:
+		return append(b, byte(v)|0x80, byte(v>>7)|0x80, byte(v>>14))
+	}
+	for v >= 0x80 {
+		b = append(b, byte(v)|0x80)
+		v >>= 7
+	}
+	return append(b, byte(v))
+}
+
+// SizeVarint returns the number of bytes that AppendVarint appends.
+func SizeVarint(v uint64) int {
+	n := 1
+	for v >= 0x80 {
+		v >>= 7
+		n++
+	}
+	return n
+}
+
+// AppendTag appends the tag of a field.
+func AppendTag(b []byte, field, wireType int) []byte {
+	tag := uint32(field)<<3 | uint32(wireType)
+	if tag < 1<<7 {
+		return append(b, byte(tag))
+	}
+	return AppendVarint(b, uint64(tag))
+}
+
+// AppendUint appends a varint field: uint64, uint32, enum.
+func AppendUint(b []byte, field int, v uint64) []byte {
+	return AppendVarint(AppendTag(b, field, Varint), v)
+}
+
+// AppendInt appends a varint field of a signed type: int64, int32. Negative values take ten bytes.
+func AppendInt(b []byte, field int, v int64) []byte { return AppendUint(b, field, uint64(v)) }
+
+// AppendBool appends a bool field.
+func AppendBool(b []byte, field int, v bool) []byte {
+	if v {
+		return append(AppendTag(b, field, Varint), 1)
+	}
+	return append(AppendTag(b, field, Varint), 0)
+}
+
+// AppendFixed64 appends a fixed64 field.
+func AppendFixed64(b []byte, field int, v uint64) []byte {
+	b = AppendTag(b, field, Fixed64)
+	return append(b, byte(v), byte(v>>8), byte(v>>16), byte(v>>24), byte(v>>32), byte(v>>40), byte(v>>48), byte(v>>56))
+}
+
+// AppendDouble appends a double field.
+func AppendDouble(b []byte, field int, v float64) []byte {
+	return AppendFixed64(b, field, math.Float64bits(v))
+}
+
+// AppendBytes appends a bytes or message field whose content is known.
+func AppendBytes(b []byte, field int, v []byte) []byte {
+	b = AppendVarint(AppendTag(b, field, Len), uint64(len(v)))
+	return append(b, v...)
+}
+
+// AppendString appends a string field. The caller makes sure that v is UTF-8.
+func AppendString(b []byte, field int, v string) []byte {
+	b = AppendVarint(AppendTag(b, field, Len), uint64(len(v)))
+	return append(b, v...)
+}
+
+// BeginMessage appends the tag of a message field and one byte for its length. The returned mark goes to EndMessage.
+func BeginMessage(b []byte, field int) (out []byte, mark int) {
+	b = append(AppendTag(b, field, Len), 0)
+	return b, len(b)
+}
+
+// EndMessage writes the length of the message that BeginMessage began at mark. If the length takes more than the one
+// byte that is there, the message is moved up.
+func EndMessage(b []byte, mark int) []byte {
+	n := len(b) - mark
+	if n < 1<<7 {
+		b[mark-1] = byte(n)
+		return b
+	}
+	extra := SizeVarint(uint64(n)) - 1
+	for range extra {
+		b = append(b, 0)
+	}
+	copy(b[mark+extra:], b[mark:mark+n])
+	AppendVarint(b[:mark-1], uint64(n))
+	return b
+}

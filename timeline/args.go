@@ -1,0 +1,235 @@
+package timeline
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// Args are the arguments of one event, encoded by an ArgsEncoder. They stay encoded on their way to the output:
+// the bytes are a sequence of debug_annotations fields of a Perfetto TrackEvent, with argument names as KeyIDs of the
+// timeline that they belong to. Timeline.ArgList reads them.
+type Args []byte
+
+// Field numbers of spec perfetto.md 2.6.
+const (
+	fieldAnnotations = 4 // TrackEvent.debug_annotations
+
+	annotationNameIID    = 1
+	annotationBool       = 2
+	annotationUint       = 3
+	annotationInt        = 4
+	annotationDouble     = 5
+	annotationString     = 6
+	annotationPointer    = 7
+	annotationLegacyJSON = 9
+	annotationName       = 10
+	annotationDict       = 11
+	annotationArray      = 12
+)
+
+// ArgsEncoder encodes the arguments of events. A value inside a dictionary, or at the top level, needs a Key before it;
+// null has no representation (write nothing). Dictionaries and arrays that end up empty vanish, because Perfetto
+// cannot hold them. Of two values with one key in the same dictionary the last one counts.
+type ArgsEncoder struct {
+	keys       *stringTable
+	buf        []byte
+	open       []container // the top level first
+	entries    []entry     // of all open dictionaries
+	key        KeyID
+	keyInline  []byte
+	duplicates int
+}
+
+// container is the top level, a dictionary or an array that is not yet complete.
+type container struct {
+	array      bool
+	start      int // where its own field starts in buf
+	mark       int // for wire.EndMessage; 0 at the top level
+	firstEntry int // index of its first member in entries
+	size       int // number of values inside
+}
+
+// entry is one member of an open dictionary: its key and the bytes of buf that hold it.
+type entry struct {
+	key        KeyID
+	text       []byte // of a key that is not interned
+	start, end int    // end is 0 as long as the member is the last of its dictionary
+}
+
+// Reset begins the arguments of the next event.
+func (e *ArgsEncoder) Reset() {
+	e.buf = e.buf[:0]
+	e.open = append(e.open[:0], container{})
+	e.entries = e.entries[:0]
+	e.key, e.keyInline = 0, nil
+	e.duplicates = 0
+}
+
+// Args returns what was encoded since Reset. It is valid until the next Reset.
+func (e *ArgsEncoder) Args() Args { return Args(e.buf) }
+
+// Duplicates returns how many values were replaced since Reset because their key came again.
+func (e *ArgsEncoder) Duplicates() int { return e.duplicates }
+
+// Depth returns how many dictionaries and arrays are open.
+func (e *ArgsEncoder) Depth() int { return len(e.open) - 1 }
+
+// Key names the next value. An empty name becomes "_": Perfetto has no nameless annotations.
+func (e *ArgsEncoder) Key(name []byte) {
+	if len(name) == 0 {
+		name = emptyKey
+	}
+	id, ok := e.keys.intern(name)
+	e.key, e.keyInline = KeyID(id), nil
+	if !ok {
+		e.keyInline = bytes.Clone(name)
+	}
+}
+
+var emptyKey = []byte("_")
+
+// begin appends the tag of the next value, one byte for its length and its name. It returns where the value starts
+// and the mark for wire.EndMessage.
+func (e *ArgsEncoder) begin() (start, mark int) {
+	c := &e.open[len(e.open)-1]
+	field := annotationDict
+	switch {
+	case len(e.open) == 1:
+		field = fieldAnnotations
+	case c.array:
+		field = annotationArray
+	}
+	if !c.array {
+		e.remember(c)
+	}
+	c.size++
+	start = len(e.buf)
+	e.buf, mark = wire.BeginMessage(e.buf, field)
+	if c.array {
+		return start, mark
+	}
+	if e.keyInline != nil {
+		e.buf = wire.AppendBytes(e.buf, annotationName, e.keyInline)
+		return start, mark
+	}
+	e.buf = wire.AppendUint(e.buf, annotationNameIID, uint64(e.key))
+	return start, mark
+}
+
+// maxRememberedKeys bounds the search for duplicate keys, which is quadratic in the size of a dictionary. Beyond it
+// both values are written; in Perfetto the last one wins.
+const maxRememberedKeys = 512
+
+// remember enters the key of the next value in its dictionary and removes an earlier value with this key.
+func (e *ArgsEncoder) remember(c *container) {
+	own := e.entries[c.firstEntry:]
+	if len(own) > 0 && own[len(own)-1].end == 0 {
+		own[len(own)-1].end = len(e.buf)
+	}
+	for i := range own {
+		if own[i].key == e.key && (e.key != 0 || bytes.Equal(own[i].text, e.keyInline)) {
+			e.remove(c, c.firstEntry+i)
+			break
+		}
+	}
+	if len(e.entries)-c.firstEntry < maxRememberedKeys {
+		e.entries = append(e.entries, entry{key: e.key, text: e.keyInline, start: len(e.buf)})
+	}
+}
+
+// remove takes the value of entry i, which is complete, out of the open dictionary c.
+func (e *ArgsEncoder) remove(c *container, i int) {
+	start, end := e.entries[i].start, e.entries[i].end
+	e.buf = append(e.buf[:start], e.buf[end:]...)
+	e.entries = append(e.entries[:i], e.entries[i+1:]...)
+	for j := i; j < len(e.entries); j++ {
+		e.entries[j].start -= end - start
+		e.entries[j].end -= end - start
+	}
+	c.size--
+	e.duplicates++
+}
+
+// Int writes an integer.
+func (e *ArgsEncoder) Int(v int64) {
+	_, mark := e.begin()
+	e.buf = wire.EndMessage(wire.AppendInt(e.buf, annotationInt, v), mark)
+}
+
+// Uint writes an unsigned integer. Values that fit an int64 are written like those of Int.
+func (e *ArgsEncoder) Uint(v uint64) {
+	if v <= math.MaxInt64 {
+		e.Int(int64(v))
+		return
+	}
+	_, mark := e.begin()
+	e.buf = wire.EndMessage(wire.AppendUint(e.buf, annotationUint, v), mark)
+}
+
+// Double writes a floating point number; infinities and NaN are allowed.
+func (e *ArgsEncoder) Double(v float64) {
+	_, mark := e.begin()
+	e.buf = wire.EndMessage(wire.AppendDouble(e.buf, annotationDouble, v), mark)
+}
+
+// Bool writes a truth value.
+func (e *ArgsEncoder) Bool(v bool) {
+	_, mark := e.begin()
+	e.buf = wire.EndMessage(wire.AppendBool(e.buf, annotationBool, v), mark)
+}
+
+// String writes a text, which must be UTF-8.
+func (e *ArgsEncoder) String(v []byte) {
+	_, mark := e.begin()
+	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, annotationString, v), mark)
+}
+
+// Pointer writes an address.
+func (e *ArgsEncoder) Pointer(v uint64) {
+	_, mark := e.begin()
+	e.buf = wire.EndMessage(wire.AppendUint(e.buf, annotationPointer, v), mark)
+}
+
+// JSON writes a value as JSON text, which Perfetto parses itself.
+func (e *ArgsEncoder) JSON(raw []byte) {
+	_, mark := e.begin()
+	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, annotationLegacyJSON, raw), mark)
+}
+
+// BeginDict opens a dictionary.
+func (e *ArgsEncoder) BeginDict() { e.beginContainer(false) }
+
+// BeginArray opens an array; its values have no keys.
+func (e *ArgsEncoder) BeginArray() { e.beginContainer(true) }
+
+func (e *ArgsEncoder) beginContainer(array bool) {
+	start, mark := e.begin()
+	e.open = append(e.open, container{array: array, start: start, mark: mark, firstEntry: len(e.entries)})
+}
+
+// EndDict closes the dictionary opened last.
+func (e *ArgsEncoder) EndDict() { e.endContainer() }
+
+// EndArray closes the array opened last.
+func (e *ArgsEncoder) EndArray() { e.endContainer() }
+
+func (e *ArgsEncoder) endContainer() {
+	if len(e.open) < 2 {
+		return
+	}
+	c := e.open[len(e.open)-1]
+	e.open = e.open[:len(e.open)-1]
+	e.entries = e.entries[:c.firstEntry]
+	if c.size > 0 {
+		e.buf = wire.EndMessage(e.buf, c.mark)
+		return
+	}
+	e.buf = e.buf[:c.start]
+	parent := &e.open[len(e.open)-1]
+	parent.size--
+	if n := len(e.entries); !parent.array && n > parent.firstEntry && e.entries[n-1].start == c.start {
+		e.entries = e.entries[:n-1]
+	}
+}

@@ -1,0 +1,356 @@
+package timeline
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/problem"
+)
+
+// DefaultMemory is the memory budget that is used when Options does not name one.
+const DefaultMemory = 256 << 20
+
+// Options configure a Builder.
+type Options struct {
+	// Memory is the budget in bytes for records, beyond which they are sorted in runs on disk. 0: DefaultMemory. The
+	// tables of names, tracks and call stacks come on top; they are bounded by limits of their own.
+	Memory int64
+	// TempDir is where temporary files are made; "": the system's directory for them.
+	TempDir string
+	// Problems counts what is found wrong. Required.
+	Problems *problem.Log
+}
+
+// Builder collects the tracks and events of a trace. It is not safe for concurrent use.
+type Builder struct {
+	opts       Options
+	names      *stringTable
+	categories *stringTable
+	keys       *stringTable
+	table      *trackTable
+	stacks     *stackTable
+	attributes []Attribute
+	attrIndex  map[string]int
+	args       ArgsEncoder
+
+	records memory
+	scratch []byte // payload under construction
+	runs    *runs  // nil as long as nothing was spilled
+	limit   int64
+	spaces  [FlowNative + 1]bool
+}
+
+// Attribute is a fact about the whole trace: a key with a text or a number.
+type Attribute struct {
+	Key   string
+	Text  string
+	Int   int64
+	IsInt bool
+}
+
+// minRunMemory is the least memory that a run may have, however small the budget: it bounds the number of runs.
+const minRunMemory = 64 << 10
+
+// NewBuilder returns an empty Builder.
+func NewBuilder(opts Options) *Builder {
+	if opts.Memory <= 0 {
+		opts.Memory = DefaultMemory
+	}
+	b := &Builder{
+		opts:       opts,
+		names:      newStringTable(),
+		categories: newStringTable(),
+		keys:       newStringTable(),
+		table:      newTrackTable(),
+		stacks:     newStackTable(),
+		attrIndex:  map[string]int{},
+		limit:      max(opts.Memory/10*6, minRunMemory), // the rest is for merging, passes and output
+	}
+	b.args.keys = b.keys
+	b.args.Reset()
+	return b
+}
+
+// Args returns the encoder for arguments of events of this Builder. There is only one: Reset begins new arguments.
+func (b *Builder) Args() *ArgsEncoder { return &b.args }
+
+// SetAttribute sets a fact about the whole trace. Of several values for a key the last one counts.
+func (b *Builder) SetAttribute(key, text string) { b.setAttribute(Attribute{Key: key, Text: text}) }
+
+// SetIntAttribute is SetAttribute for a number.
+func (b *Builder) SetIntAttribute(key string, v int64) {
+	b.setAttribute(Attribute{Key: key, Int: v, IsInt: true})
+}
+
+// maxAttributes bounds the facts that are kept about a trace.
+const maxAttributes = 10_000
+
+func (b *Builder) setAttribute(a Attribute) {
+	if i, ok := b.attrIndex[a.Key]; ok {
+		b.attributes[i] = a
+		return
+	}
+	if len(b.attributes) == maxAttributes {
+		b.opts.Problems.Add(problem.MetadataValueOmitted, problem.NoPosition, a.Key)
+		return
+	}
+	b.attrIndex[a.Key] = len(b.attributes)
+	b.attributes = append(b.attributes, a)
+}
+
+// Attribute returns the fact with the given key.
+func (b *Builder) Attribute(key string) (Attribute, bool) {
+	i, ok := b.attrIndex[key]
+	if !ok {
+		return Attribute{}, false
+	}
+	return b.attributes[i], true
+}
+
+// Add adds an event. The error is one of the temporary files; data problems are counted.
+func (b *Builder) Add(ev *Event) error {
+	r := record{
+		ts: ev.TS, dur: NoTime, offset: ev.Offset, event: ev.Event, track: ev.Track, kind: ev.Kind,
+		a: int64(ev.ThreadTS), b: int64(ev.ThreadDur),
+	}
+	switch ev.Kind {
+	case Slice:
+		r.dur = ev.Dur
+	case Counter, Sample:
+		r.a = int64(ev.Value.bits)
+		if ev.Value.decimal {
+			r.flags |= flagFloat
+		}
+	}
+	p := payload{args: ev.Args}
+	if id, ok := b.names.intern(ev.Name); ok {
+		r.name = NameID(id)
+	} else {
+		r.name = NameID(hash31(ev.Name) | inlineBit)
+		r.flags |= flagInlineName
+		p.name = ev.Name
+	}
+	if id, ok := b.categories.intern(ev.Category); ok {
+		r.category = CategoryID(id)
+	} else {
+		r.category = CategoryID(hash31(ev.Category) | inlineBit)
+		r.flags |= flagInlineCategory
+		p.category = ev.Category
+	}
+	if ev.Callstack != 0 {
+		r.flags |= flagCallstack
+		p.callstack = ev.Callstack
+	}
+	if len(ev.Args) > 0 {
+		r.flags |= flagArgs
+	}
+	if ev.Kind != End {
+		b.table.tracks[ev.Track].used = true
+	}
+	if r.flags&(flagArgs|flagInlineName|flagInlineCategory|flagCallstack) != 0 {
+		b.scratch = appendPayload(b.scratch[:0], r.flags, &p)
+		r.payload = b.records.addPayload(b.scratch)
+	}
+	return b.addRecord(&r)
+}
+
+// AddFlow adds one end of a flow. For BindCarrier the slice or instant that carries it is added just before.
+func (b *Builder) AddFlow(f *FlowEvent) error {
+	r := record{
+		ts: f.TS, dur: NoTime, offset: f.Offset, event: f.Event, track: f.Track, kind: flowStep,
+		a: int64(f.ID), space: f.Space, role: f.Role,
+	}
+	b.spaces[f.Space] = true
+	if f.IDText != nil {
+		sum := sha256.Sum256(f.IDText)
+		r.a = int64(binary.LittleEndian.Uint64(sum[:]))
+		r.flags |= flagTextID
+	}
+	switch f.Binding {
+	case BindNext:
+		r.flags |= flagNext
+	case BindCarrier:
+		r.flags |= flagCarrier
+	}
+	if f.Space == FlowV1 {
+		r.name = NameID(keyOf(b.names, f.Name))
+		r.category = CategoryID(keyOf(b.categories, f.Category))
+	}
+	return b.addRecord(&r)
+}
+
+// keyOf is the id of a text for comparing: that of the table, or a hash if the table is full.
+func keyOf(t *stringTable, text []byte) uint32 {
+	if id, ok := t.intern(text); ok {
+		return id
+	}
+	return hash31(text) | inlineBit
+}
+
+func hash31(text []byte) uint32 { return hashText(text, 0) &^ inlineBit }
+
+func (b *Builder) addRecord(r *record) error {
+	b.records.add(r)
+	if b.records.size() < b.limit {
+		return nil
+	}
+	return b.spill()
+}
+
+// spill writes the records in memory to disk as one sorted run.
+func (b *Builder) spill() error {
+	if b.runs == nil {
+		r, err := newRuns(b.opts.TempDir)
+		if err != nil {
+			return err
+		}
+		b.runs = r
+	}
+	if err := b.runs.write(&b.records); err != nil {
+		return err
+	}
+	b.records.reset()
+	return nil
+}
+
+// Finish sorts what was added. The Builder is of no use afterwards; the Timeline must be closed.
+func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
+	b.table.finish(b.opts.Problems)
+	t := &Timeline{
+		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys,
+		table: b.table, stacks: b.stacks, attributes: b.attributes, spaces: b.spaces,
+	}
+	if b.runs == nil {
+		b.records.sort()
+		t.store = &b.records
+		return t, ctx.Err()
+	}
+	if b.records.len() > 0 {
+		if err := b.spill(); err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
+	}
+	store, err := b.runs.merge(ctx, b.opts)
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	b.runs = nil
+	t.store = store
+	return t, nil
+}
+
+// Close removes the temporary files of a Builder whose Finish was not called or failed.
+func (b *Builder) Close() error {
+	if b.runs == nil {
+		return nil
+	}
+	r := b.runs
+	b.runs = nil
+	return r.close()
+}
+
+// runs are the sorted runs on disk: one file for all records, one for all payloads.
+type runs struct {
+	records, payloads *extsort.File
+	starts            []int64 // of each run in records
+}
+
+func newRuns(dir string) (*runs, error) {
+	records, err := extsort.NewFile(dir)
+	if err != nil {
+		return nil, err
+	}
+	payloads, err := extsort.NewFile(dir)
+	if err != nil {
+		return nil, errors.Join(err, records.Close())
+	}
+	return &runs{records: records, payloads: payloads}, nil
+}
+
+// write appends the records of m in time order as a run. The payload of a record on disk is its offset and length in
+// the file of payloads.
+func (r *runs) write(m *memory) error {
+	m.sort()
+	r.starts = append(r.starts, r.records.Size())
+	var buf [recordSize]byte
+	for _, i := range m.order {
+		rec := *m.at(i)
+		if rec.payload != 0 {
+			text := m.payloadAt(rec.payload)
+			var n [binary.MaxVarintLen64]byte
+			w := binary.PutUvarint(n[:], uint64(len(text)))
+			rec.payload = uint64(r.payloads.Size()) + 1
+			if _, err := r.payloads.Write(n[:w]); err != nil {
+				return err
+			}
+			if _, err := r.payloads.Write(text); err != nil {
+				return err
+			}
+		}
+		recordCodec.Put(buf[:], &rec)
+		if _, err := r.records.Write(buf[:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merge merges the runs into one file of records in time order. The payloads stay where they are.
+func (r *runs) merge(ctx context.Context, opts Options) (*disk, error) {
+	if err := errors.Join(r.records.Flush(), r.payloads.Flush()); err != nil {
+		return nil, err
+	}
+	readers := make([]io.Reader, len(r.starts))
+	each := min(max(opts.Memory/4/int64(len(r.starts)), 8<<10), 1<<20)
+	for i, start := range r.starts {
+		end := r.records.Size()
+		if i+1 < len(r.starts) {
+			end = r.starts[i+1]
+		}
+		readers[i] = newBufReader(r.records.Section(start, end-start), int(each))
+	}
+	byTime := func(x, y *record) int { return cmp.Compare(x.ts, y.ts) }
+	m, err := extsort.NewMerger(readers, recordCodec, byTime)
+	if err != nil {
+		return nil, err
+	}
+	d := &disk{dir: opts.TempDir, payloads: newPayloadReader(r.payloads, len(r.starts))}
+	w, err := d.create()
+	if err != nil {
+		return nil, err
+	}
+	var rec record
+	for n := 0; ; n++ {
+		if n%(1<<16) == 0 && ctx.Err() != nil {
+			return nil, errors.Join(ctx.Err(), w.Close())
+		}
+		ok, err := m.Next(&rec)
+		if err == nil && ok {
+			err = w.add(&rec)
+		}
+		if err != nil {
+			return nil, errors.Join(err, w.Close())
+		}
+		if !ok {
+			break
+		}
+	}
+	if err := r.records.Close(); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	r.records = nil
+	return d, d.use(w)
+}
+
+func (r *runs) close() error {
+	var err error
+	if r.records != nil {
+		err = r.records.Close()
+	}
+	return errors.Join(err, r.payloads.Close())
+}

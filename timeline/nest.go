@@ -1,0 +1,350 @@
+package timeline
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/problem"
+)
+
+// maxDepth is the number of slices that Perfetto nests on one track; it drops deeper ones.
+const maxDepth = 512
+
+// nester orders the starts of every timestamp and finds the lane of every slice: 0 is the track itself, others are
+// tracks beside it. Intervals never change: of two that overlap without nesting, the one that starts later moves to a
+// lane (spec chrome-json.md 8, 9.3).
+type nester struct {
+	t       *Timeline
+	tracks  map[TrackID]*lanes
+	sweepAt int
+	starts  []*record // of the current group
+	scratch []*record
+}
+
+// lanes are the open slices of one track, lane by lane.
+type lanes struct {
+	lanes []lane
+	free  freeLanes
+}
+
+// lane is a stack of the ends of open slices, the outermost first. noEnd stands for a slice that never ends.
+type lane []Nanos
+
+const noEnd Nanos = math.MaxInt64
+
+// Nest pairs begins with ends and finds how slices nest. It must be called once, before Walk.
+func (t *Timeline) Nest(ctx context.Context) error {
+	found, err := t.match(ctx)
+	if found != nil {
+		defer found.Close()
+	}
+	if err != nil {
+		return err
+	}
+	n := &nester{t: t, tracks: map[TrackID]*lanes{}, sweepAt: 1 << 12}
+	join := joiner{found: found}
+	groups := 0
+	return t.store.groups(true, func(g *group) error {
+		if groups++; groups%(1<<14) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := join.group(g); err != nil {
+			return err
+		}
+		n.group(g)
+		return nil
+	})
+}
+
+// joiner gives the begins on disk the lengths that the matcher found.
+type joiner struct {
+	found   *extsort.Sorter[foundEnd]
+	ordinal uint64
+	next    foundEnd
+	have    bool
+	done    bool
+}
+
+func (j *joiner) group(g *group) error {
+	if j.found == nil {
+		return nil
+	}
+	for i := range g.len() {
+		if !j.have && !j.done {
+			ok, err := j.found.Next(&j.next)
+			if err != nil {
+				return err
+			}
+			j.have, j.done = ok, !ok
+		}
+		if j.have && j.next.ordinal == j.ordinal {
+			r := g.at(i)
+			r.dur = j.next.dur
+			r.flags |= flagMatched
+			j.have = false
+		}
+		j.ordinal++
+	}
+	return nil
+}
+
+// group brings the records of one timestamp into the order in which they start: first everything that starts nothing,
+// then track by track the slices and instants.
+func (n *nester) group(g *group) {
+	if g.len() == 1 {
+		if r := g.at(0); r.starts() {
+			n.place(r)
+		}
+		return
+	}
+	n.order(g)
+	for i := range g.len() {
+		if r := g.at(i); r.starts() {
+			n.place(r)
+		}
+	}
+}
+
+// rank is the place of a record among those of its track and timestamp: things that start nothing, slices with a
+// length, then what has no length or no end.
+func (r *record) rank() int {
+	switch {
+	case !r.starts():
+		return 0
+	case r.kind != Instant && r.dur > 0:
+		return 1
+	}
+	return 2
+}
+
+func (n *nester) order(g *group) {
+	slices.SortStableFunc(g.order, func(i, j uint32) int {
+		a, b := g.place(i), g.place(j)
+		ra, rb := a.rank(), b.rank()
+		if ra == 0 || rb == 0 {
+			return cmp.Compare(min(ra, 1), min(rb, 1))
+		}
+		if c := cmp.Compare(a.track, b.track); c != 0 {
+			return c
+		}
+		if c := cmp.Compare(ra, rb); c != 0 {
+			return c
+		}
+		if ra == 1 {
+			return cmp.Compare(b.dur, a.dur)
+		}
+		return 0
+	})
+	for i := 0; i < g.len(); {
+		j := i + 1
+		for j < g.len() && g.at(j).track == g.at(i).track && g.at(j).starts() == g.at(i).starts() {
+			j++
+		}
+		if j-i > 1 && g.at(i).starts() {
+			mergeByPlace(g, g.order[i:j])
+		}
+		i = j
+	}
+}
+
+// mergeByPlace moves things of length 0 and begins without end in front of those begins that come later in the input,
+// as far as no X with a length stands behind (spec chrome-json.md 8: after every longer X, otherwise at their place).
+// order holds the starts of one track and timestamp: those with a length, longest first, then the others.
+func mergeByPlace(g *group, order []uint32) {
+	split := 0
+	for split < len(order) && g.place(order[split]).rank() == 1 {
+		split++
+	}
+	lastX := split
+	for lastX > 0 && g.place(order[lastX-1]).kind != Slice {
+		lastX--
+	}
+	long, short := slices.Clone(order[lastX:split]), slices.Clone(order[split:])
+	out := order[lastX:lastX]
+	for len(long) > 0 && len(short) > 0 {
+		if g.place(short[0]).event < g.place(long[0]).event {
+			out, short = append(out, short[0]), short[1:]
+		} else {
+			out, long = append(out, long[0]), long[1:]
+		}
+	}
+	out = append(append(out, long...), short...)
+	copy(order[lastX:], out)
+}
+
+// place finds the lane of a slice or instant.
+func (n *nester) place(r *record) {
+	l := n.tracks[r.track]
+	if l == nil {
+		n.sweep(r.ts)
+		l = &lanes{lanes: make([]lane, 1)}
+		n.tracks[r.track] = l
+	}
+	end, ends := r.end()
+	if !ends {
+		end = noEnd
+		l.lanes[0].close(r.ts)
+		if top, ok := l.lanes[0].top(); ok && top != noEnd {
+			end = top
+			r.dur = top - r.ts
+			r.flags |= flagClosed
+		}
+		n.countOpen(r)
+	}
+	r.lane = l.find(r.ts, end)
+	if len(l.lanes[r.lane]) == 0 {
+		r.flags |= flagOutermost
+	}
+	if r.lane > 0 {
+		n.countMoved(r, l, end)
+	}
+	if end > r.ts {
+		l.lanes[r.lane] = append(l.lanes[r.lane], end)
+	}
+}
+
+func (n *nester) countOpen(r *record) {
+	switch {
+	case n.t.table.tracks[r.track].kind == AsyncTrack:
+		n.t.count(problem.AsyncUnfinished, r)
+	case r.flags&flagClosed != 0:
+		n.t.count(problem.BeginClosedByParent, r)
+	default:
+		n.t.count(problem.BeginWithoutEnd, r)
+	}
+}
+
+func (n *nester) countMoved(r *record, l *lanes, end Nanos) {
+	kind := problem.SliceOverlapMoved
+	if top, ok := l.lanes[0].top(); ok && top >= end {
+		kind = problem.SliceDepthLimit
+	} else if n.t.table.tracks[r.track].kind == AsyncTrack {
+		kind = problem.AsyncOverlapMoved
+	}
+	n.t.count(kind, r)
+}
+
+// sweep forgets tracks on which nothing is open, each time their number has doubled: most asynchronous ids are used
+// once.
+func (n *nester) sweep(now Nanos) {
+	if len(n.tracks) < n.sweepAt {
+		return
+	}
+	for id, l := range n.tracks {
+		open := false
+		for i := range l.lanes {
+			l.lanes[i].close(now)
+			open = open || len(l.lanes[i]) > 0
+		}
+		if !open {
+			delete(n.tracks, id)
+		}
+	}
+	n.sweepAt = max(2*len(n.tracks), 1<<12)
+}
+
+// close removes the slices that have ended by now. A slice that ends now contains nothing that starts now.
+func (l *lane) close(now Nanos) {
+	for len(*l) > 0 && (*l)[len(*l)-1] <= now {
+		*l = (*l)[:len(*l)-1]
+	}
+}
+
+func (l lane) top() (end Nanos, ok bool) {
+	if len(l) == 0 {
+		return 0, false
+	}
+	return l[len(l)-1], true
+}
+
+// maxLanesTried bounds the search for a lane that is in use and has room.
+const maxLanesTried = 64
+
+// find returns the first lane in which the interval nests properly, and makes one if there is none. Beyond
+// maxLanesTried it takes the lane that has been free for longest, so that the search stays short for any number of lanes.
+func (l *lanes) find(start, end Nanos) uint32 {
+	for i := 0; i < len(l.lanes) && i < maxLanesTried; i++ {
+		if l.lanes[i].fits(start, end) {
+			return uint32(i)
+		}
+	}
+	if i, ok := l.free.take(l.lanes, start); ok {
+		l.free.put(i, end)
+		return i
+	}
+	l.lanes = append(l.lanes, nil)
+	i := uint32(len(l.lanes) - 1)
+	if i >= maxLanesTried {
+		l.free.put(i, end)
+	}
+	return i
+}
+
+func (l *lane) fits(start, end Nanos) bool {
+	l.close(start)
+	if len(*l) == 0 {
+		return true
+	}
+	return len(*l) < maxDepth && (*l)[len(*l)-1] >= end
+}
+
+// freeLanes is a heap of lanes by the end of their last slice.
+type freeLanes []freeLane
+
+type freeLane struct {
+	end  Nanos
+	lane uint32
+}
+
+// take removes the lane that is free since longest at the given time.
+func (f *freeLanes) take(all []lane, now Nanos) (uint32, bool) {
+	if len(*f) == 0 || (*f)[0].end > now {
+		return 0, false
+	}
+	h := *f
+	i := h[0].lane
+	last := len(h) - 1
+	h[0] = h[last]
+	*f = h[:last]
+	f.down()
+	all[i].close(now)
+	return i, true
+}
+
+func (f *freeLanes) put(i uint32, end Nanos) {
+	h := append(*f, freeLane{end, i})
+	for c := len(h) - 1; c > 0; {
+		p := (c - 1) / 2
+		if !h[c].before(h[p]) {
+			break
+		}
+		h[c], h[p] = h[p], h[c]
+		c = p
+	}
+	*f = h
+}
+
+func (f *freeLanes) down() {
+	h := *f
+	for p := 0; ; {
+		c := 2*p + 1
+		if c >= len(h) {
+			return
+		}
+		if c+1 < len(h) && h[c+1].before(h[c]) {
+			c++
+		}
+		if !h[c].before(h[p]) {
+			return
+		}
+		h[c], h[p] = h[p], h[c]
+		p = c
+	}
+}
+
+func (a freeLane) before(b freeLane) bool {
+	return a.end < b.end || a.end == b.end && a.lane < b.lane
+}

@@ -1,0 +1,151 @@
+package timeline
+
+import (
+	"encoding/binary"
+
+	"github.com/weft-trace/weft/internal/extsort"
+)
+
+// record is one event in the form in which the passes see it. Everything of variable size is in its payload.
+type record struct {
+	ts       Nanos
+	dur      Nanos // slices: NoTime as long as the end is not known; a matched End: that of its slice
+	offset   int64 // in the input, for messages
+	a        int64 // thread time at ts | counter value or weight | flow id | by kind
+	b        int64 // thread time used (Slice) | index of the event that began the slice (End)
+	payload  uint64
+	event    uint32
+	track    TrackID
+	name     NameID
+	category CategoryID
+	lane     uint32
+	kind     Kind
+	flags    recordFlags
+	space    FlowSpace // flowStep
+	role     FlowRole  // flowStep
+}
+
+type recordFlags uint16
+
+const (
+	flagArgs           recordFlags = 1 << iota // the payload holds arguments
+	flagInlineName                             // … a name that is not interned; name is a hash of it
+	flagInlineCategory                         // … a category that is not interned; category is a hash of it
+	flagCallstack                              // … a call stack
+	flagMatched                                // Begin: its End was found. End: its Begin was found
+	flagOutermost                              // slice on an async track that no other slice encloses
+	flagFloat                                  // a is the bits of a double
+	flagNext                                   // flowStep: BindNext
+	flagCarrier                                // flowStep: BindCarrier
+	flagTextID                                 // flowStep: a is a hash of a text
+	flagClosed                                 // Begin without End that ends with its parent
+)
+
+// inlineBit marks names and categories that are hashes of a text that is not interned.
+const inlineBit = 1 << 31
+
+// starts reports whether the record puts a slice or an instant on a track.
+func (r *record) starts() bool { return r.kind == Slice || r.kind == Begin || r.kind == Instant }
+
+// end is the time at which the record's slice ends; ok is false if it never does.
+func (r *record) end() (end Nanos, ok bool) {
+	if r.kind == Instant {
+		return r.ts, true
+	}
+	if r.dur == NoTime {
+		return 0, false
+	}
+	return r.ts + r.dur, true
+}
+
+const recordSize = 72
+
+// recordCodec is the form of records in temporary files.
+var recordCodec = extsort.Codec[record]{
+	Size: recordSize,
+	Put: func(b []byte, r *record) {
+		le := binary.LittleEndian
+		_ = b[recordSize-1]
+		le.PutUint64(b[0:], uint64(r.ts))
+		le.PutUint64(b[8:], uint64(r.dur))
+		le.PutUint64(b[16:], uint64(r.offset))
+		le.PutUint64(b[24:], uint64(r.a))
+		le.PutUint64(b[32:], uint64(r.b))
+		le.PutUint64(b[40:], r.payload)
+		le.PutUint32(b[48:], r.event)
+		le.PutUint32(b[52:], uint32(r.track))
+		le.PutUint32(b[56:], uint32(r.name))
+		le.PutUint32(b[60:], uint32(r.category))
+		le.PutUint32(b[64:], r.lane)
+		b[68] = byte(r.kind) | byte(r.space)<<4 | byte(r.role)<<6
+		b[69] = 0
+		le.PutUint16(b[70:], uint16(r.flags))
+	},
+	Get: func(b []byte, r *record) {
+		le := binary.LittleEndian
+		_ = b[recordSize-1]
+		*r = record{
+			ts:       Nanos(le.Uint64(b[0:])),
+			dur:      Nanos(le.Uint64(b[8:])),
+			offset:   int64(le.Uint64(b[16:])),
+			a:        int64(le.Uint64(b[24:])),
+			b:        int64(le.Uint64(b[32:])),
+			payload:  le.Uint64(b[40:]),
+			event:    le.Uint32(b[48:]),
+			track:    TrackID(le.Uint32(b[52:])),
+			name:     NameID(le.Uint32(b[56:])),
+			category: CategoryID(le.Uint32(b[60:])),
+			lane:     le.Uint32(b[64:]),
+			kind:     Kind(b[68] & 15),
+			space:    FlowSpace(b[68] >> 4 & 3),
+			role:     FlowRole(b[68] >> 6),
+			flags:    recordFlags(le.Uint16(b[70:])),
+		}
+	},
+}
+
+// payload is what a record holds beside its fixed part, decoded.
+type payload struct {
+	name, category []byte
+	callstack      CallstackID
+	args           Args
+}
+
+// appendPayload encodes a payload: its length, then what the flags say is there.
+func appendPayload(b []byte, flags recordFlags, p *payload) []byte {
+	if flags&flagInlineName != 0 {
+		b = binary.AppendUvarint(b, uint64(len(p.name)))
+		b = append(b, p.name...)
+	}
+	if flags&flagInlineCategory != 0 {
+		b = binary.AppendUvarint(b, uint64(len(p.category)))
+		b = append(b, p.category...)
+	}
+	if flags&flagCallstack != 0 {
+		b = binary.AppendUvarint(b, uint64(p.callstack))
+	}
+	return append(b, p.args...)
+}
+
+// decodePayload is the inverse of appendPayload. The result points into b.
+func decodePayload(b []byte, flags recordFlags) (p payload) {
+	text := func() []byte {
+		n, w := binary.Uvarint(b)
+		t := b[w : w+int(n)]
+		b = b[w+int(n):]
+		return t
+	}
+	if flags&flagInlineName != 0 {
+		p.name = text()
+	}
+	if flags&flagInlineCategory != 0 {
+		p.category = text()
+	}
+	if flags&flagCallstack != 0 {
+		n, w := binary.Uvarint(b)
+		p.callstack = CallstackID(n)
+		b = b[w:]
+	}
+	p.args = Args(b)
+	return p
+}

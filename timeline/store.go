@@ -1,0 +1,422 @@
+package timeline
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+
+	"github.com/weft-trace/weft/internal/extsort"
+)
+
+// store holds the records of a timeline in time order: in memory or on disk.
+type store interface {
+	// groups calls fn for the records of one timestamp after the other. With rewrite, fn may change the records and
+	// their order, and the changes stay. Groups end after maxGroup records even if the next has the same timestamp.
+	groups(rewrite bool, fn func(g *group) error) error
+	// payload returns the payload at a place; it is valid until the next call.
+	payload(at uint64) ([]byte, error)
+	// len returns the number of records.
+	len() int
+	close() error
+}
+
+// maxGroup bounds the records of one timestamp that are ordered among each other. Only broken inputs have so many.
+// The limit does not depend on the memory budget, so that the output does not either.
+const maxGroup = 1 << 18
+
+// group is the records of one timestamp.
+type group struct {
+	order []uint32 // places of the records, in order
+	mem   *memory  // where they are, or
+	buf   []record // where they are
+}
+
+func (g *group) len() int { return len(g.order) }
+
+// place returns the record at a place, an element of order.
+func (g *group) place(i uint32) *record {
+	if g.mem != nil {
+		return g.mem.at(i)
+	}
+	return &g.buf[i]
+}
+
+func (g *group) at(i int) *record {
+	if g.mem != nil {
+		return g.mem.at(g.order[i])
+	}
+	return &g.buf[g.order[i]]
+}
+
+// memory is the store of a timeline that fits the budget, and the buffer of a Builder.
+type memory struct {
+	chunks [][]record // of chunkLen records each
+	count  int
+	order  []uint32 // places in time order; set by sort
+
+	arena      [][]byte // payloads, each behind its length
+	arenaBytes int64
+	free       [][]byte // empty chunks of the arena
+}
+
+const (
+	chunkBits  = 13
+	chunkLen   = 1 << chunkBits
+	arenaChunk = 1 << 20
+	// bytesPerRecord is what a record costs in memory while it is sorted.
+	bytesPerRecord = recordSize + 16 + 16 + 4
+)
+
+func (m *memory) len() int            { return m.count }
+func (m *memory) size() int64         { return int64(m.count)*bytesPerRecord + m.arenaBytes }
+func (m *memory) at(i uint32) *record { return &m.chunks[i>>chunkBits][i&(chunkLen-1)] }
+
+func (m *memory) add(r *record) {
+	if m.count>>chunkBits == len(m.chunks) {
+		m.chunks = append(m.chunks, make([]record, chunkLen))
+	}
+	m.chunks[m.count>>chunkBits][m.count&(chunkLen-1)] = *r
+	m.count++
+}
+
+// addPayload keeps a copy of p and returns its place, which is not 0.
+func (m *memory) addPayload(p []byte) uint64 {
+	need := len(p) + binary.MaxVarintLen32
+	last := len(m.arena) - 1
+	if last < 0 || cap(m.arena[last])-len(m.arena[last]) < need {
+		m.arena = append(m.arena, m.arenaChunk(need))
+		last++
+		m.arenaBytes += int64(cap(m.arena[last]))
+	}
+	chunk := m.arena[last]
+	place := uint64(last)<<32 | uint64(len(chunk))
+	chunk = binary.AppendUvarint(chunk, uint64(len(p)))
+	m.arena[last] = append(chunk, p...)
+	return place + 1
+}
+
+// arenaChunk returns an empty chunk with room for need bytes.
+func (m *memory) arenaChunk(need int) []byte {
+	if n := len(m.free); n > 0 && need <= arenaChunk {
+		chunk := m.free[n-1]
+		m.free = m.free[:n-1]
+		return chunk
+	}
+	return make([]byte, 0, max(need, arenaChunk))
+}
+
+func (m *memory) payloadAt(at uint64) []byte {
+	at--
+	b := m.arena[at>>32][uint32(at):]
+	n, w := binary.Uvarint(b)
+	return b[w : w+int(n)]
+}
+
+func (m *memory) payload(at uint64) ([]byte, error) { return m.payloadAt(at), nil }
+
+// reset empties the buffer and keeps its memory.
+func (m *memory) reset() {
+	m.count, m.order = 0, m.order[:0]
+	for _, chunk := range m.arena {
+		if cap(chunk) == arenaChunk {
+			m.free = append(m.free, chunk[:0])
+		}
+	}
+	clear(m.arena)
+	m.arena, m.arenaBytes = m.arena[:0], 0
+}
+
+func (m *memory) close() error {
+	*m = memory{}
+	return nil
+}
+
+func (m *memory) groups(_ bool, fn func(g *group) error) error {
+	g := group{mem: m}
+	for i := 0; i < len(m.order); {
+		ts := m.at(m.order[i]).ts
+		j := i + 1
+		for j < len(m.order) && j-i < maxGroup && m.at(m.order[j]).ts == ts {
+			j++
+		}
+		g.order = m.order[i:j]
+		if err := fn(&g); err != nil {
+			return err
+		}
+		i = j
+	}
+	return nil
+}
+
+// sortKey is what records are sorted by.
+type sortKey struct {
+	ts    uint64
+	place uint32
+}
+
+// sort finds the time order of the records: a stable radix sort over those bits of the timestamps that differ, which
+// for a trace of a minute are 36 of 64.
+func (m *memory) sort() {
+	m.order = m.order[:0]
+	if cap(m.order) < m.count {
+		m.order = make([]uint32, 0, m.count)
+	}
+	least, most, sorted := m.timeRange()
+	if sorted {
+		for i := range m.count {
+			m.order = append(m.order, uint32(i))
+		}
+		return
+	}
+	keys := make([]sortKey, m.count)
+	for i := range keys {
+		keys[i] = sortKey{uint64(m.at(uint32(i)).ts) - uint64(least), uint32(i)}
+	}
+	for _, k := range radixSort(keys, bits.Len64(uint64(most)-uint64(least))) {
+		m.order = append(m.order, k.place)
+	}
+}
+
+func (m *memory) timeRange() (least, most Nanos, sorted bool) {
+	if m.count == 0 {
+		return 0, 0, true
+	}
+	sorted = true
+	least = m.at(0).ts
+	most = least
+	last := least
+	for i := 1; i < m.count; i++ {
+		ts := m.at(uint32(i)).ts
+		sorted = sorted && ts >= last
+		least, most, last = min(least, ts), max(most, ts), ts
+	}
+	return least, most, sorted
+}
+
+const radixBits = 11
+
+// radixSort sorts keys by the low width bits of ts, keeping the order of equal ones. It may return another slice.
+func radixSort(keys []sortKey, width int) []sortKey {
+	other := make([]sortKey, len(keys))
+	for shift := 0; shift < width; shift += radixBits {
+		var counts [1 << radixBits]uint32
+		for i := range keys {
+			counts[keys[i].ts>>shift&(1<<radixBits-1)]++
+		}
+		sum := uint32(0)
+		for i, n := range counts {
+			counts[i], sum = sum, sum+n
+		}
+		for _, k := range keys {
+			d := k.ts >> shift & (1<<radixBits - 1)
+			other[counts[d]] = k
+			counts[d]++
+		}
+		keys, other = other, keys
+	}
+	return keys
+}
+
+// disk is the store of a timeline that does not fit the budget: a file of records in time order and one of payloads.
+type disk struct {
+	dir      string
+	records  *extsort.File
+	count    int
+	payloads *payloadReader
+}
+
+// recordWriter writes the file of records of a disk store.
+type recordWriter struct {
+	file  *extsort.File
+	count int
+	buf   [recordSize]byte
+}
+
+func (d *disk) create() (*recordWriter, error) {
+	f, err := extsort.NewFile(d.dir)
+	if err != nil {
+		return nil, err
+	}
+	return &recordWriter{file: f}, nil
+}
+
+func (w *recordWriter) add(r *record) error {
+	recordCodec.Put(w.buf[:], r)
+	w.count++
+	_, err := w.file.Write(w.buf[:])
+	return err
+}
+
+func (w *recordWriter) Close() error { return w.file.Close() }
+
+// use makes the written file the one of the store.
+func (d *disk) use(w *recordWriter) error {
+	if err := w.file.Flush(); err != nil {
+		return errors.Join(err, w.Close())
+	}
+	var err error
+	if d.records != nil {
+		err = d.records.Close()
+	}
+	d.records, d.count = w.file, w.count
+	return err
+}
+
+func (d *disk) len() int { return d.count }
+
+func (d *disk) close() error {
+	err := d.payloads.file.Close()
+	if d.records != nil {
+		err = errors.Join(err, d.records.Close())
+	}
+	return err
+}
+
+func (d *disk) payload(at uint64) ([]byte, error) { return d.payloads.read(int64(at - 1)) }
+
+func (d *disk) groups(rewrite bool, fn func(g *group) error) (err error) {
+	var w *recordWriter
+	if rewrite {
+		if w, err = d.create(); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, w.Close())
+				return
+			}
+			err = d.use(w)
+		}()
+	}
+	in := newBufReader(d.records.Section(0, d.records.Size()), 1<<20)
+	var g group
+	flush := func() error {
+		if len(g.buf) == 0 {
+			return nil
+		}
+		g.order = g.order[:0]
+		for i := range g.buf {
+			g.order = append(g.order, uint32(i))
+		}
+		if err := fn(&g); err != nil {
+			return err
+		}
+		for i := 0; w != nil && i < g.len(); i++ {
+			if err := w.add(g.at(i)); err != nil {
+				return err
+			}
+		}
+		g.buf = g.buf[:0]
+		return nil
+	}
+	var buf [recordSize]byte
+	for range d.count {
+		if _, err := io.ReadFull(in, buf[:]); err != nil {
+			return fmt.Errorf("reading a temporary file: %w", err)
+		}
+		var r record
+		recordCodec.Get(buf[:], &r)
+		if len(g.buf) > 0 && (g.buf[0].ts != r.ts || len(g.buf) == maxGroup) {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		g.buf = append(g.buf, r)
+	}
+	return flush()
+}
+
+func newBufReader(r io.Reader, size int) *bufio.Reader { return bufio.NewReaderSize(r, size) }
+
+// payloadReader reads payloads from their file. Every run wrote its payloads in time order and the passes ask for them
+// in time order, so a window for each run that moves forward serves nearly all requests.
+type payloadReader struct {
+	file    *extsort.File
+	windows []window
+	next    int // the window to be reused
+	big     []byte
+}
+
+type window struct {
+	start int64
+	data  []byte
+}
+
+const windowSize = 64 << 10
+
+func newPayloadReader(f *extsort.File, runs int) *payloadReader {
+	return &payloadReader{file: f, windows: make([]window, min(runs+1, 256))}
+}
+
+func (p *payloadReader) read(at int64) ([]byte, error) {
+	w, err := p.windowAt(at)
+	if err != nil {
+		return nil, err
+	}
+	b := w.data[at-w.start:]
+	n, width := binary.Uvarint(b)
+	if width > 0 && uint64(len(b)-width) >= n {
+		return b[width : width+int(n)], nil
+	}
+	// The payload goes beyond the window, perhaps its length too.
+	var head [binary.MaxVarintLen64]byte
+	m, err := p.file.ReadAt(head[:], at)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading a temporary file: %w", err)
+	}
+	n, width = binary.Uvarint(head[:m])
+	if width <= 0 {
+		return nil, errors.New("reading a temporary file: bad length")
+	}
+	if uint64(cap(p.big)) < n {
+		p.big = make([]byte, n)
+	}
+	p.big = p.big[:n]
+	if _, err := p.file.ReadAt(p.big, at+int64(width)); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading a temporary file: %w", err)
+	}
+	return p.big, nil
+}
+
+// windowAt returns a window that holds the byte at the given offset.
+func (p *payloadReader) windowAt(at int64) (*window, error) {
+	for i := range p.windows {
+		w := &p.windows[i]
+		if at >= w.start && at < w.start+int64(len(w.data)) {
+			return w, nil
+		}
+	}
+	// Reuse the window that ends nearest before this place: it belongs to the same run. Else take turns.
+	best := -1
+	for i := range p.windows {
+		w := &p.windows[i]
+		end := w.start + int64(len(w.data))
+		if len(w.data) == 0 {
+			best = i
+			break
+		}
+		if end <= at && at-end < windowSize && (best < 0 || end > p.windows[best].start+int64(len(p.windows[best].data))) {
+			best = i
+		}
+	}
+	if best < 0 {
+		best = p.next
+		p.next = (p.next + 1) % len(p.windows)
+	}
+	w := &p.windows[best]
+	if w.data == nil {
+		w.data = make([]byte, windowSize)
+	}
+	n, err := p.file.ReadAt(w.data[:windowSize], at)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading a temporary file: %w", err)
+	}
+	w.start, w.data = at, w.data[:n]
+	if n == 0 {
+		return nil, errors.New("reading a temporary file: unexpected end")
+	}
+	return w, nil
+}

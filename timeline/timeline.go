@@ -1,0 +1,173 @@
+// Package timeline holds a trace in memory or on disk, independent of any file format: tracks, interned text, and
+// records in time order.
+//
+// A reader fills a Builder, in whatever order its input has. Builder.Finish sorts the records by time (records that do
+// not fit the memory budget are sorted in runs on disk and merged) and gives a Timeline. Timeline.Nest pairs begins
+// with ends and finds the lane of every slice; package flow binds flow steps to slices. After that Timeline.Walk gives
+// the resolved events in the order in which a Perfetto trace must hold them: ends before begins, parents before
+// children, producers of flows before their consumers.
+//
+// What does not live here: anything that knows an input format (package convert and below) or Perfetto's packets
+// (package pftrace). The one exception are arguments: they are encoded once, by the reader, in the form in which they
+// stay up to the output (see Args).
+package timeline
+
+import "math"
+
+// Nanos is a point in time or a duration in nanoseconds. Points in time count from whatever the input counts from.
+type Nanos int64
+
+// NoTime says that a time is not known: a slice that never ends, an event without thread time.
+const NoTime Nanos = math.MinInt64
+
+// NameID identifies an interned event name; 0 is "no name".
+type NameID uint32
+
+// CategoryID identifies an interned category text, as written in the input ("a, b"); 0 is "no category".
+type CategoryID uint32
+
+// KeyID identifies an interned argument name.
+type KeyID uint32
+
+// TrackID identifies a track; 0 is the root, the whole trace.
+type TrackID uint32
+
+// CallstackID identifies an interned call stack; 0 is "no stack".
+type CallstackID uint32
+
+// FrameID identifies an interned stack frame; 0 is "no frame".
+type FrameID uint32
+
+// Kind says what an event given to Builder.Add is.
+type Kind uint8
+
+// The kinds of events.
+const (
+	// Slice is an interval whose end is known: TS and Dur.
+	Slice Kind = iota + 1
+	// Begin opens a slice on its track; an End of the same track closes it. On an async track the End may come from
+	// another process, see AsyncID.
+	Begin
+	// End closes the innermost open Begin of its track with the same name and category. An empty Name or Category
+	// matches any.
+	End
+	// Instant is a point in time.
+	Instant
+	// Counter gives the value of a counter track.
+	Counter
+	// Sample is a call stack seen at a point in time on a thread.
+	Sample
+
+	// The following are made by the Builder and the passes and never handed to Add.
+	flowStep
+	dropped
+)
+
+// Event is what a reader hands to Builder.Add. Its byte slices are not kept.
+type Event struct {
+	Kind  Kind
+	Track TrackID
+
+	// Event and Offset are the event's index in the input's event list and its byte offset in the unpacked input. The
+	// index decides the order of events at one time, so it must never decrease from call to call. Records of one
+	// event share it.
+	Event  uint32
+	Offset int64
+
+	TS  Nanos // at least 0
+	Dur Nanos // Slice only; at least 0
+
+	// ThreadTS is the CPU time of the thread at TS (Slice, Begin, End, Instant), ThreadDur the CPU time that a Slice
+	// used. NoTime if unknown. They are used on tracks of threads only.
+	ThreadTS, ThreadDur Nanos
+
+	Name     []byte // UTF-8; empty: no name
+	Category []byte // the category list as written in the input
+	Args     Args   // made by the Builder's ArgsEncoder
+
+	Value     Number      // Counter: the value. Sample: the weight
+	Callstack CallstackID // Slice, Begin, Instant: the stack at its begin; End: at its end; Sample: the sample
+}
+
+// Number is the value of a counter: an integer where it is one, else a double. The zero Number is the integer 0.
+type Number struct {
+	bits    uint64
+	decimal bool
+}
+
+// Int returns an integer Number.
+func Int(v int64) Number { return Number{bits: uint64(v)} }
+
+// Float returns a double Number.
+func Float(v float64) Number { return Number{bits: math.Float64bits(v), decimal: true} }
+
+// IsInt reports whether the number is an integer.
+func (n Number) IsInt() bool { return !n.decimal }
+
+// Int returns the integer; a double is truncated.
+func (n Number) Int() int64 {
+	if n.decimal {
+		return int64(math.Float64frombits(n.bits))
+	}
+	return int64(n.bits)
+}
+
+// Float returns the value as a double.
+func (n Number) Float() float64 {
+	if n.decimal {
+		return math.Float64frombits(n.bits)
+	}
+	return float64(int64(n.bits))
+}
+
+// FlowSpace separates ids that look alike but mean different flows. It also says by which rules a flow is closed.
+type FlowSpace uint8
+
+const (
+	// FlowV1 are Chrome's s, t and f events: identified by id, category and name, bound to a slice by time.
+	FlowV1 FlowSpace = iota + 1
+	// FlowV2 are Chrome's bind_id, flow_in and flow_out: identified by the id alone, bound to the event that carries them.
+	FlowV2
+	// FlowNative are Perfetto's flow ids: bound to the event that carries them, the latest slice of an id is the producer.
+	FlowNative
+)
+
+// FlowRole is the part that one end plays in its flow.
+type FlowRole uint8
+
+const (
+	// FlowStart begins a flow (s, flow_out).
+	FlowStart FlowRole = iota + 1
+	// FlowContinue is the end of one arrow and the start of the next (t, flow_in and flow_out, Perfetto's flow_ids).
+	FlowContinue
+	// FlowEnd ends a flow (f, flow_in, Perfetto's terminating_flow_ids).
+	FlowEnd
+)
+
+// FlowBinding says to which slice an end attaches.
+type FlowBinding uint8
+
+const (
+	// BindCarrier attaches to the slice or instant of the same event (same Event index and Track).
+	BindCarrier FlowBinding = iota + 1
+	// BindEnclosing attaches to the innermost slice of the thread that contains the time (bp:"e").
+	BindEnclosing
+	// BindNext attaches to the next slice that starts on the thread.
+	BindNext
+)
+
+// FlowEvent is one end of a flow, handed to Builder.AddFlow. Its byte slices are not kept.
+type FlowEvent struct {
+	Space   FlowSpace
+	Role    FlowRole
+	Binding FlowBinding
+	Track   TrackID // the thread; for BindCarrier the track of the carrier
+	Event   uint32  // as in Event
+	Offset  int64
+	TS      Nanos
+
+	ID       uint64 // numeric id
+	IDText   []byte // an id that is no number; ID is not used then
+	Name     []byte // FlowV1 only
+	Category []byte // FlowV1 only
+}

@@ -1,0 +1,583 @@
+package timeline
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/weft-trace/weft/problem"
+)
+
+// TrackKind says what a track is.
+type TrackKind uint8
+
+// The kinds of tracks.
+const (
+	RootTrack    TrackKind = iota // the whole trace: track 0
+	ProcessTrack                  // a process
+	ThreadTrack                   // the main track of a thread
+	NamedTrack                    // a further track for slices and instants
+	AsyncTrack                    // the slices of one asynchronous id
+	CounterTrack                  // the values of one counter
+	undeclaredTrack
+)
+
+// ProcessKey identifies a process as the input does: by a number, or by a text that is its name as well.
+type ProcessKey struct {
+	Num  int64
+	Text string
+}
+
+// ThreadKey identifies a thread in its process, like ProcessKey.
+type ThreadKey struct {
+	Num  int64
+	Text string
+}
+
+// AsyncIDKind separates the number spaces of asynchronous ids (spec chrome-json.md 11.1).
+type AsyncIDKind uint8
+
+// The kinds of asynchronous ids.
+const (
+	AsyncPlain  AsyncIDKind = iota // id: looked up in the own process first, then in the others
+	AsyncLocal                     // id2.local: private to the process
+	AsyncGlobal                    // id2.global: belongs to no process
+	AsyncLegacy                    // id of S, T, p and F: private to the process
+)
+
+// AsyncKey identifies the asynchronous slices that belong together. Its byte slices are not kept.
+type AsyncKey struct {
+	Category []byte // as written
+	Kind     AsyncIDKind
+	ID       []byte // as written, without quotes
+	IsText   bool   // the id was a string: "5" and 5 differ
+	Scope    []byte // of plain ids
+	Process  TrackID
+}
+
+// CounterUnit is the unit of a counter's values.
+type CounterUnit uint8
+
+// The units that Perfetto knows; others are given by name.
+const (
+	UnitNone CounterUnit = iota
+	UnitNanos
+	UnitCount
+	UnitBytes
+)
+
+// CounterKey identifies a counter under its parent and describes it. Its byte slice is not kept.
+type CounterKey struct {
+	Name        []byte
+	Unique      uint64 // separates counters of one name; 0: equal names are one counter
+	Unit        CounterUnit
+	UnitName    string
+	ShareKey    string // counters of one parent with this key share their scale
+	Description string
+}
+
+// MergeBehavior says whether tracks of one parent are shown as one (spec perfetto.md 5.3).
+type MergeBehavior uint8
+
+// The merge behaviours.
+const (
+	MergeByName MergeBehavior = iota
+	MergeNone
+	MergeByKey
+)
+
+// ChildOrdering is the order in which a track's children are shown.
+type ChildOrdering uint8
+
+// The orders, numbered as in Perfetto.
+const (
+	OrderDefault ChildOrdering = iota
+	OrderLexicographic
+	OrderChronological
+	OrderExplicit
+)
+
+// TrackSpec describes a track made by Builder.NewTrack.
+type TrackSpec struct {
+	Name        string // empty: the name of its first event
+	Description string
+	Merge       MergeBehavior
+	MergeKey    string
+	Ordering    ChildOrdering
+	Rank        int32 // place among its siblings, if their parent orders them explicitly
+}
+
+// track is one row of the track table. Asynchronous ids make millions of them, so it is small; what few tracks have is
+// kept beside, in spec and the tables of processes, threads and counters.
+type track struct {
+	kind   TrackKind
+	used   bool // some event may show on it
+	parent TrackID
+	name   NameID // of the first event, for tracks that are named after it
+	index  uint32 // into processes, threads, counters, specs or asyncs, by kind
+}
+
+type process struct {
+	key      ProcessKey
+	name     lastName
+	labels   []string
+	rank     int32
+	hasRank  bool
+	pid      int32 // the number in the output; set by assignIDs
+	reported bool
+}
+
+type thread struct {
+	key     ThreadKey
+	name    lastName
+	rank    int32
+	hasRank bool
+	tid     int64
+}
+
+// lastName keeps the latest of several names.
+type lastName struct {
+	text  string
+	ts    Nanos
+	valid bool
+}
+
+func (n *lastName) set(ts Nanos, text []byte) {
+	if len(text) == 0 || n.valid && ts < n.ts {
+		return
+	}
+	if n.text != string(text) {
+		n.text = string(text)
+	}
+	n.ts, n.valid = ts, true
+}
+
+// async is what is known of an AsyncTrack beside its row: the id, and the tracks of other processes with this id.
+type async struct {
+	key   asyncKey
+	group TrackID // the first track with this key in any process
+	next  TrackID // the next track of the group
+}
+
+// asyncKey is AsyncKey in a form that is small and comparable.
+type asyncKey struct {
+	num      uint64 // value of the id, or index of its text
+	category uint32
+	scope    uint32
+	process  TrackID
+	kind     AsyncIDKind
+	form     idForm
+}
+
+type idForm uint8
+
+const (
+	formHex     idForm = iota // "0x1f": lower case, no leading zeros
+	formDecimal               // 31
+	formText                  // "31" or anything else
+	formNumber                // a number that is no plain integer
+)
+
+type childKey struct {
+	parent TrackID
+	name   string
+}
+
+type counterKey struct {
+	parent TrackID
+	unique uint64
+	name   string
+}
+
+type threadKey struct {
+	process TrackID
+	key     ThreadKey
+}
+
+// trackTable holds all tracks. It belongs to the Builder and then to the Timeline.
+type trackTable struct {
+	tracks    []track
+	processes []process
+	threads   []thread
+	counters  []CounterKey // Name empty, see counterNames
+	names     []string     // of counters
+	specs     []TrackSpec
+	asyncs    []async
+	aliases   map[TrackID]TrackID
+	ownNames  map[TrackID]string // of tracks named after an event, where the name is not interned
+
+	processByKey map[ProcessKey]TrackID
+	threadByKey  map[threadKey]TrackID
+	childByKey   map[childKey]TrackID
+	counterByKey map[counterKey]TrackID
+	asyncByKey   map[asyncKey]TrackID
+	texts        map[string]uint32 // texts of unusual ids and scopes
+	textList     []string
+}
+
+func newTrackTable() *trackTable {
+	return &trackTable{
+		tracks:       make([]track, 1),
+		processByKey: map[ProcessKey]TrackID{},
+		threadByKey:  map[threadKey]TrackID{},
+		childByKey:   map[childKey]TrackID{},
+		counterByKey: map[counterKey]TrackID{},
+		asyncByKey:   map[asyncKey]TrackID{},
+		aliases:      map[TrackID]TrackID{},
+		ownNames:     map[TrackID]string{},
+		texts:        map[string]uint32{},
+	}
+}
+
+func (t *trackTable) add(row track) TrackID {
+	t.tracks = append(t.tracks, row)
+	return TrackID(len(t.tracks) - 1)
+}
+
+// Process returns the track of a process, which it creates at the first call.
+func (b *Builder) Process(k ProcessKey) TrackID {
+	t := b.table
+	if id, ok := t.processByKey[k]; ok {
+		return id
+	}
+	t.processes = append(t.processes, process{key: k})
+	id := t.add(track{kind: ProcessTrack, index: uint32(len(t.processes) - 1)})
+	t.processByKey[k] = id
+	return id
+}
+
+// Thread returns the main track of a thread of a process, which it creates at the first call.
+func (b *Builder) Thread(process TrackID, k ThreadKey) TrackID {
+	t := b.table
+	if k == (ThreadKey{}) {
+		// The main thread of a process has its number.
+		k.Num = t.processes[t.tracks[t.resolve(process)].index].key.Num
+	}
+	key := threadKey{process, k}
+	if id, ok := t.threadByKey[key]; ok {
+		return id
+	}
+	t.threads = append(t.threads, thread{key: k})
+	id := t.add(track{kind: ThreadTrack, parent: process, index: uint32(len(t.threads) - 1)})
+	t.threadByKey[key] = id
+	return id
+}
+
+// Names of tracks that weft makes.
+const (
+	GlobalInstantsName  = "Global instants"
+	ProcessInstantsName = "Process instants"
+	OverlappingSlices   = "Overlapping slices"
+)
+
+// maxAliasHops bounds a chain of aliases, maxParents the ancestors of a track (Perfetto allows 100).
+const (
+	maxAliasHops = 100
+	maxParents   = 98
+)
+
+// GlobalInstants returns the track of instants that concern the whole trace.
+func (b *Builder) GlobalInstants() TrackID { return b.Child(0, GlobalInstantsName) }
+
+// ProcessInstants returns the track of instants that concern a process.
+func (b *Builder) ProcessInstants(process TrackID) TrackID {
+	return b.Child(process, ProcessInstantsName)
+}
+
+// Child returns the track of the given name under parent (the root, a process, a thread or another such track), which
+// it creates at the first call.
+func (b *Builder) Child(parent TrackID, name string) TrackID {
+	key := childKey{parent, name}
+	if id, ok := b.table.childByKey[key]; ok {
+		return id
+	}
+	id := b.NewTrack(parent, TrackSpec{Name: name})
+	b.table.childByKey[key] = id
+	return id
+}
+
+// NewTrack makes a new track for slices and instants under the root, a process, a thread or another such track.
+func (b *Builder) NewTrack(parent TrackID, spec TrackSpec) TrackID {
+	t := b.table
+	t.specs = append(t.specs, spec)
+	return t.add(track{kind: NamedTrack, parent: parent, index: uint32(len(t.specs) - 1)})
+}
+
+// Undeclared makes a track whose place is not known yet. It may be the Track of events and the parent of other tracks.
+// If Alias is never called for it, it is a track under the root, named like its first event.
+func (b *Builder) Undeclared() TrackID { return b.table.add(track{kind: undeclaredTrack}) }
+
+// Alias says that everything given to the track from, made by Undeclared, belongs to the track to.
+func (b *Builder) Alias(from, to TrackID) {
+	if from != to {
+		b.table.aliases[from] = to
+	}
+}
+
+// Counter returns the counter track under parent with this key, which it creates at the first call.
+func (b *Builder) Counter(parent TrackID, k *CounterKey) TrackID {
+	t := b.table
+	if id, ok := t.counterByKey[counterKey{parent, k.Unique, string(k.Name)}]; ok {
+		return id
+	}
+	name := string(k.Name)
+	row := *k
+	row.Name = nil
+	t.counters = append(t.counters, row)
+	t.names = append(t.names, name)
+	id := t.add(track{kind: CounterTrack, parent: parent, index: uint32(len(t.counters) - 1)})
+	t.counterByKey[counterKey{parent, k.Unique, name}] = id
+	return id
+}
+
+// Async returns the track of an asynchronous id, which it creates at the first call. Its name is that of its first
+// event in time order.
+func (b *Builder) Async(k *AsyncKey) TrackID {
+	t := b.table
+	key := asyncKey{kind: k.Kind, process: k.Process, category: b.categoryID(k.Category)}
+	key.num, key.form = t.asyncID(k.ID, k.IsText)
+	if k.Kind == AsyncPlain {
+		key.scope = t.textID(k.Scope)
+	}
+	parent := k.Process
+	if k.Kind == AsyncGlobal {
+		key.process, parent = 0, 0
+	}
+	if id, ok := t.asyncByKey[key]; ok {
+		return id
+	}
+	id := t.add(track{kind: AsyncTrack, parent: parent, index: uint32(len(t.asyncs))})
+	t.asyncs = append(t.asyncs, async{key: key, group: id})
+	t.asyncByKey[key] = id
+	if k.Kind == AsyncPlain {
+		t.joinGroup(id, key)
+	}
+	return id
+}
+
+// joinGroup links the track of a plain id with those of the same id in other processes.
+func (t *trackTable) joinGroup(id TrackID, key asyncKey) {
+	key.process = math.MaxUint32
+	head, ok := t.asyncByKey[key]
+	if !ok {
+		t.asyncByKey[key] = id
+		return
+	}
+	a, first := t.async(id), t.async(head)
+	a.group, a.next, first.next = head, first.next, id
+}
+
+// namedByEvent reports whether a track has the name of its first event.
+func (t *trackTable) namedByEvent(row *track) bool {
+	switch row.kind {
+	case AsyncTrack, undeclaredTrack:
+		return true
+	case NamedTrack:
+		return t.specs[row.index].Name == ""
+	}
+	return false
+}
+
+func (t *trackTable) async(id TrackID) *async { return &t.asyncs[t.tracks[id].index] }
+
+// asyncID turns an id into a number where its text can be told from the number alone.
+func (t *trackTable) asyncID(id []byte, isText bool) (num uint64, form idForm) {
+	if isText {
+		if len(id) > 2 && len(id) <= 18 && id[0] == '0' && id[1] == 'x' && (id[2] != '0' || len(id) == 3) {
+			if v, ok := lowerHex(id[2:]); ok {
+				return v, formHex
+			}
+		}
+		return uint64(t.textID(id)), formText
+	}
+	if v, err := strconv.ParseInt(string(id), 10, 64); err == nil && (id[0] != '0' || len(id) == 1) && string(id) != "-0" {
+		return uint64(v), formDecimal
+	}
+	return uint64(t.textID(id)), formNumber
+}
+
+func lowerHex(digits []byte) (v uint64, ok bool) {
+	for _, c := range digits {
+		switch {
+		case c >= '0' && c <= '9':
+			v = v<<4 | uint64(c-'0')
+		case c >= 'a' && c <= 'f':
+			v = v<<4 | uint64(c-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return v, true
+}
+
+// textID interns a text that has no place in the string tables; 0 is the empty text.
+func (t *trackTable) textID(text []byte) uint32 {
+	if len(text) == 0 {
+		return 0
+	}
+	if id, ok := t.texts[string(text)]; ok {
+		return id
+	}
+	t.textList = append(t.textList, string(text))
+	id := uint32(len(t.textList))
+	t.texts[string(text)] = id
+	return id
+}
+
+func (t *trackTable) idText(a *async) string {
+	switch a.key.form {
+	case formHex:
+		return "0x" + strconv.FormatUint(a.key.num, 16)
+	case formDecimal:
+		return strconv.FormatInt(int64(a.key.num), 10)
+	}
+	if a.key.num == 0 {
+		return ""
+	}
+	return t.textList[a.key.num-1]
+}
+
+// categoryID is the id of a category text for use in keys, also when the table of categories is full.
+func (b *Builder) categoryID(text []byte) uint32 {
+	if id, ok := b.categories.intern(text); ok {
+		return id
+	}
+	return b.table.textID(text) | 1<<31
+}
+
+// SetProcessName names a process. Of several names the last by ts, then by call order, wins; empty ones do not count.
+func (b *Builder) SetProcessName(process TrackID, ts Nanos, name []byte) {
+	b.table.process(process).name.set(ts, name)
+}
+
+// SetThreadName names a thread, like SetProcessName.
+func (b *Builder) SetThreadName(thread TrackID, ts Nanos, name []byte) {
+	b.table.thread(thread).name.set(ts, name)
+}
+
+// SetSortIndex gives the place of a process among the processes, or of a thread among those of its process.
+func (b *Builder) SetSortIndex(id TrackID, index int32) {
+	switch t := b.table; t.tracks[id].kind {
+	case ProcessTrack:
+		p := t.process(id)
+		p.rank, p.hasRank = index, true
+	case ThreadTrack:
+		th := t.thread(id)
+		th.rank, th.hasRank = index, true
+	}
+}
+
+// AddLabel adds a label to a process. Labels that it already has do not count.
+func (b *Builder) AddLabel(process TrackID, label string) {
+	p := b.table.process(process)
+	if label == "" || len(p.labels) >= maxLabels {
+		return
+	}
+	for _, l := range p.labels {
+		if l == label {
+			return
+		}
+	}
+	p.labels = append(p.labels, label)
+}
+
+// maxLabels bounds the labels of one process.
+const maxLabels = 1000
+
+func (t *trackTable) process(id TrackID) *process { return &t.processes[t.tracks[id].index] }
+func (t *trackTable) thread(id TrackID) *thread   { return &t.threads[t.tracks[id].index] }
+
+// finish is called when all events are in: it resolves aliases, finds the used processes and gives out ids.
+func (t *trackTable) finish(problems *problem.Log) {
+	for id := range t.tracks {
+		row := &t.tracks[id]
+		row.parent = t.resolve(row.parent)
+		if row.kind == undeclaredTrack && row.used {
+			t.tracks[t.resolve(TrackID(id))].used = true
+		}
+	}
+	for id := range t.tracks {
+		if !t.tracks[id].used {
+			continue
+		}
+		p, hops := TrackID(id), 0
+		for ; p != 0 && hops < maxParents; hops++ {
+			t.tracks[p].used = true
+			p = t.tracks[p].parent
+		}
+		if p != 0 { // a loop, or deeper than Perfetto allows
+			t.tracks[id].parent = 0
+		}
+	}
+	t.assignIDs(problems)
+	t.childByKey, t.counterByKey, t.asyncByKey, t.texts = nil, nil, nil, nil
+	t.processByKey, t.threadByKey = nil, nil
+}
+
+// resolve follows the aliases of a track.
+func (t *trackTable) resolve(id TrackID) TrackID {
+	if len(t.aliases) == 0 {
+		return id
+	}
+	for range maxAliasHops {
+		to, ok := t.aliases[id]
+		if !ok {
+			return id
+		}
+		id = to
+	}
+	return id
+}
+
+// assignIDs finds the pid and tid of every used process and thread. Numbers that Perfetto cannot hold, or that mean
+// something else there, are replaced by unused ones from the top of the int32 range (spec chrome-json.md 7).
+func (t *trackTable) assignIDs(problems *problem.Log) {
+	taken := map[int64]bool{}
+	for id := range t.tracks {
+		switch row := &t.tracks[id]; row.kind {
+		case ProcessTrack:
+			taken[t.processes[row.index].key.Num] = true
+		case ThreadTrack:
+			taken[t.threads[row.index].key.Num] = true
+		}
+	}
+	next := int64(math.MaxInt32)
+	synthetic := func() int64 {
+		for taken[next] && next > 1 {
+			next--
+		}
+		taken[next] = true
+		return next
+	}
+	for id := range t.tracks {
+		row := &t.tracks[id]
+		if row.kind != ProcessTrack || !row.used {
+			continue
+		}
+		p := &t.processes[row.index]
+		if p.key.Text == "" && p.key.Num > 0 && p.key.Num <= math.MaxInt32 {
+			p.pid = int32(p.key.Num)
+			continue
+		}
+		p.pid = int32(synthetic())
+		if p.key.Text == "" {
+			p.labels = append(p.labels, fmt.Sprintf("pid %d", p.key.Num))
+			problems.Add(problem.PidRemapped, problem.NoPosition, fmt.Sprintf("pid %d is written as %d", p.key.Num, p.pid))
+		}
+	}
+	for id := range t.tracks {
+		row := &t.tracks[id]
+		if row.kind != ThreadTrack || !row.used {
+			continue
+		}
+		th := &t.threads[row.index]
+		switch {
+		case th.key.Text != "":
+			th.tid = synthetic()
+		case th.key.Num == 0:
+			th.tid = int64(t.process(row.parent).pid)
+		default:
+			th.tid = th.key.Num
+		}
+	}
+}

@@ -1,0 +1,382 @@
+package timeline
+
+import (
+	"context"
+	"math"
+
+	"github.com/weft-trace/weft/problem"
+)
+
+// ItemKind says what an Item is.
+type ItemKind uint8
+
+// The kinds of items.
+const (
+	ItemBegin   ItemKind = iota + 1 // a slice begins
+	ItemEnd                         // the innermost open slice of the track and lane ends
+	ItemInstant                     // a point in time
+	ItemCounter                     // a counter has a value
+	ItemSample                      // a call stack was seen
+)
+
+// Item is one resolved event. Its byte slices are valid during the call that gets it.
+type Item struct {
+	Kind  ItemKind
+	TS    Nanos
+	Dur   Nanos // ItemBegin: the length of the slice, NoTime if it never ends
+	Track TrackID
+	Lane  uint32 // 0: the track itself; others are tracks beside it for slices that do not nest
+
+	Name     []byte // ItemBegin, ItemInstant
+	NameID   NameID // 0 if there is no name or it is not interned
+	Category []byte // as written in the input
+	// CategoryID is the interned form of Category, 0 if there is none or it is not interned.
+	CategoryID CategoryID
+
+	ThreadTime Nanos // NoTime if unknown
+	Args       Args
+	Callstack  CallstackID
+	Value      Number    // ItemCounter, ItemSample (its weight)
+	Flows      []FlowRef // ItemBegin, ItemInstant
+
+	// AsyncID and AsyncScope are the id of the track, on slices and instants of an AsyncTrack that no slice encloses.
+	AsyncID, AsyncScope string
+
+	Event  uint32 // index of the event in the input
+	Offset int64  // byte offset of the event in the input
+}
+
+// FlowRef says that a slice or instant belongs to a resolved flow.
+type FlowRef struct {
+	Ordinal     uint64 // which slice or instant: its number in the order of Walk and Scan
+	ID          uint64 // of the flow
+	Previous    uint64 // ordinal of the flow's previous member, NoOrdinal for the first
+	Terminating bool   // the flow ends here
+}
+
+// NoOrdinal is the Previous of the first member of a flow.
+const NoOrdinal = math.MaxUint64
+
+// FlowRefs gives FlowRefs in the order of their ordinals. It is what package flow hands to AttachFlows.
+type FlowRefs interface {
+	// Next stores the next FlowRef and reports whether there was one.
+	Next(*FlowRef) (bool, error)
+	// Rewind starts again at the first FlowRef.
+	Rewind() error
+	// Close frees what is held.
+	Close() error
+}
+
+// AttachFlows gives the timeline its resolved flows. They are closed with it.
+func (t *Timeline) AttachFlows(f FlowRefs) { t.flows = f }
+
+// walker turns nested records into items.
+type walker struct {
+	t       *Timeline
+	emit    func(*Item) error
+	open    openHeap
+	ordinal uint64 // of the first record of the group
+	refs    []FlowRef
+	ref     FlowRef // read ahead
+	haveRef bool
+	refsEnd bool
+	ends    map[uint32]*record // matched ends of the group, by the event that began their slice
+	state   []uint8            // of the records of the group, when flows change their order
+	steps   int                // spent on that
+	item    Item
+}
+
+// openSlice is a slice whose end has not been written.
+type openSlice struct {
+	end        Nanos
+	ordinal    uint64
+	threadTime Nanos // at the end
+	track      TrackID
+	lane       uint32
+	event      uint32
+	offset     int64
+	paired     bool // an End record has the rest
+}
+
+// Walk calls fn for all events in the order in which a Perfetto trace must hold them (spec perfetto.md 6.2): by time;
+// at one time ends before begins, enclosing slices before those in them, producers of flows before their consumers.
+// Nest comes first. An error of fn ends the walk and is returned.
+func (t *Timeline) Walk(ctx context.Context, fn func(*Item) error) error {
+	if t.flows != nil {
+		if err := t.flows.Rewind(); err != nil {
+			return err
+		}
+	}
+	w := &walker{t: t, emit: fn, ends: map[uint32]*record{}, refsEnd: t.flows == nil}
+	n := 0
+	err := t.store.groups(false, func(g *group) error {
+		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return w.group(g)
+	})
+	if err != nil {
+		return err
+	}
+	return w.endUpTo(math.MaxInt64)
+}
+
+func (w *walker) group(g *group) error {
+	ts := g.at(0).ts
+	clear(w.ends)
+	for i := range g.len() {
+		if r := g.at(i); r.kind == End {
+			w.ends[uint32(r.b)] = r
+		}
+	}
+	if err := w.endUpTo(ts); err != nil {
+		return err
+	}
+	if err := w.readRefs(uint64(g.len())); err != nil {
+		return err
+	}
+	var err error
+	if w.ordered() {
+		for i := 0; i < g.len() && err == nil; i++ {
+			err = w.record(g.at(i), w.ordinal+uint64(i))
+		}
+	} else {
+		err = w.reorder(g)
+	}
+	w.ordinal += uint64(g.len())
+	return err
+}
+
+// endUpTo writes the ends up to and including a time, the innermost first.
+func (w *walker) endUpTo(ts Nanos) error {
+	for len(w.open) > 0 && w.open[0].end <= ts {
+		o := w.open.pop()
+		if err := w.end(&o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) end(o *openSlice) error {
+	w.item = Item{
+		Kind: ItemEnd, TS: o.end, Dur: NoTime, Track: o.track, Lane: o.lane,
+		ThreadTime: o.threadTime, Event: o.event, Offset: o.offset,
+	}
+	if r := w.ends[o.event]; o.paired && r != nil {
+		w.item.ThreadTime, w.item.Event, w.item.Offset = Nanos(r.a), r.event, r.offset
+		if err := w.payload(r); err != nil {
+			return err
+		}
+		w.item.Name, w.item.Category = nil, nil
+	}
+	return w.emit(&w.item)
+}
+
+// record writes a record that is not an end.
+func (w *walker) record(r *record, ordinal uint64) error {
+	w.item = Item{
+		TS: r.ts, Dur: r.dur, Track: r.track, Lane: r.lane, ThreadTime: NoTime, Event: r.event, Offset: r.offset,
+		Name: w.t.names.get(uint32(r.name)), NameID: r.name,
+		Category: w.t.categories.get(uint32(r.category)), CategoryID: r.category,
+	}
+	it := &w.item
+	switch r.kind {
+	case Slice, Begin:
+		it.Kind, it.ThreadTime = ItemBegin, Nanos(r.a)
+	case Instant:
+		it.Kind, it.ThreadTime = ItemInstant, Nanos(r.a)
+	case Counter:
+		it.Kind, it.Value = ItemCounter, Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0}
+	case Sample:
+		it.Kind, it.Value = ItemSample, Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0}
+	default:
+		return nil
+	}
+	if err := w.payload(r); err != nil {
+		return err
+	}
+	if r.flags&flagOutermost != 0 && w.t.table.tracks[r.track].kind == AsyncTrack {
+		a := w.t.table.async(r.track)
+		it.AsyncID = w.t.table.idText(a)
+		if a.key.scope != 0 {
+			it.AsyncScope = w.t.table.textList[a.key.scope-1]
+		}
+	}
+	it.Flows = w.refsOf(ordinal)
+	if err := w.emit(it); err != nil {
+		return err
+	}
+	return w.begun(r, ordinal)
+}
+
+// begun remembers that a slice is open, or ends it if it has no length.
+func (w *walker) begun(r *record, ordinal uint64) error {
+	if r.kind != Slice && r.kind != Begin || r.dur == NoTime {
+		return nil
+	}
+	o := openSlice{
+		end: r.ts + r.dur, ordinal: ordinal, threadTime: NoTime, track: r.track, lane: r.lane,
+		event: r.event, offset: r.offset, paired: r.kind == Begin,
+	}
+	if r.kind == Slice && Nanos(r.a) != NoTime && Nanos(r.b) != NoTime {
+		o.threadTime = Nanos(r.a + r.b)
+	}
+	if r.dur == 0 {
+		return w.end(&o)
+	}
+	w.open.push(o)
+	return nil
+}
+
+func (w *walker) payload(r *record) error {
+	const any = flagArgs | flagInlineName | flagInlineCategory | flagCallstack
+	if r.flags&any == 0 {
+		return nil
+	}
+	b, err := w.t.store.payload(r.payload)
+	if err != nil {
+		return err
+	}
+	p := decodePayload(b, r.flags)
+	w.item.Args, w.item.Callstack = p.args, p.callstack
+	if r.flags&flagInlineName != 0 {
+		w.item.Name, w.item.NameID = p.name, 0
+	}
+	if r.flags&flagInlineCategory != 0 {
+		w.item.Category, w.item.CategoryID = p.category, 0
+	}
+	return nil
+}
+
+// readRefs reads the flow references of the next n records.
+func (w *walker) readRefs(n uint64) error {
+	w.refs = w.refs[:0]
+	for !w.refsEnd {
+		if !w.haveRef {
+			ok, err := w.t.flows.Next(&w.ref)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				w.refsEnd = true
+				return nil
+			}
+			w.haveRef = true
+		}
+		if w.ref.Ordinal >= w.ordinal+n {
+			return nil
+		}
+		w.refs = append(w.refs, w.ref)
+		w.haveRef = false
+	}
+	return nil
+}
+
+// refsOf returns the flow references of one record of the group.
+func (w *walker) refsOf(ordinal uint64) []FlowRef {
+	i := 0
+	for i < len(w.refs) && w.refs[i].Ordinal < ordinal {
+		i++
+	}
+	j := i
+	for j < len(w.refs) && w.refs[j].Ordinal == ordinal {
+		j++
+	}
+	if i == j {
+		return nil
+	}
+	return w.refs[i:j]
+}
+
+// ordered reports whether every member of a flow in the group comes after its previous one.
+func (w *walker) ordered() bool {
+	for i := range w.refs {
+		if f := &w.refs[i]; f.Previous != NoOrdinal && f.Previous > f.Ordinal {
+			return false
+		}
+	}
+	return true
+}
+
+// maxFlowDepth bounds how far producers of producers are pulled forward, maxPullSteps the work for one timestamp.
+const (
+	maxFlowDepth = 1000
+	maxPullSteps = 1 << 24
+)
+
+// The states of a record in reorder.
+const (
+	waiting uint8 = iota
+	started
+	written
+)
+
+// reorder writes a group in which some flow leads from a record to an earlier one. Tracks are independent of each
+// other at one timestamp, so that everything up to the producer on its track can be written first. Where flows lead in
+// a circle that is impossible; such an end does not terminate its flow, because Perfetto would ignore it.
+func (w *walker) reorder(g *group) error {
+	w.state = append(w.state[:0], make([]uint8, g.len())...)
+	w.steps = 0
+	for i := range g.len() {
+		if w.state[i] == waiting {
+			if err := w.writeOne(g, i, 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeOne writes a record after its producers. Everything before it on its lane has been written.
+func (w *walker) writeOne(g *group, i, depth int) error {
+	w.state[i] = started
+	r, refs := g.at(i), w.refsOf(w.ordinal+uint64(i))
+	for k := range refs {
+		f := &refs[k]
+		if f.Previous == NoOrdinal || f.Previous <= f.Ordinal {
+			continue
+		}
+		p := int(f.Previous - w.ordinal)
+		if p < g.len() && depth < maxFlowDepth {
+			if err := w.pull(g, p, depth+1); err != nil {
+				return err
+			}
+		}
+		if f.Terminating && (p >= g.len() || w.state[p] != written) {
+			f.Terminating = false
+			w.t.count(problem.FlowBackwards, r)
+		}
+	}
+	if err := w.record(r, w.ordinal+uint64(i)); err != nil {
+		return err
+	}
+	w.state[i] = written
+	return nil
+}
+
+// pull writes a record and what comes before it on its lane, unless one of these is being written already.
+func (w *walker) pull(g *group, i, depth int) error {
+	r := g.at(i)
+	first := i
+	for first > 0 && g.at(first-1).track == r.track && g.at(first-1).starts() {
+		first--
+	}
+	if w.steps += i - first; w.steps > maxPullSteps {
+		return nil
+	}
+	for j := first; j <= i; j++ {
+		if g.at(j).lane == r.lane && w.state[j] == started {
+			return nil
+		}
+	}
+	for j := first; j <= i; j++ {
+		if g.at(j).lane != r.lane || w.state[j] != waiting {
+			continue
+		}
+		if err := w.writeOne(g, j, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
