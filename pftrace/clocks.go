@@ -1,0 +1,318 @@
+package pftrace
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// Clock ids that Perfetto defines (spec perfetto.md 2.6). 64 to 127 belong to one sequence, 128 and above to the trace.
+const (
+	ClockRealtime  = 1
+	ClockMonotonic = 3
+	ClockBoottime  = 6
+
+	firstSequenceClock = 64
+	lastSequenceClock  = 127
+)
+
+// Clock identifies a clock in the whole trace.
+type Clock struct {
+	ID       uint32
+	Sequence SequenceKey // of a clock that belongs to one sequence
+}
+
+// Stamp is a point in time on some clock, in nanoseconds. Clock id 0 is the clock of the trace.
+type Stamp struct {
+	Clock Clock
+	Nanos int64
+}
+
+// Errors of Sequence.Stamp and Clocks.TraceTime.
+var (
+	// ErrNoTimestamp says that a packet has no timestamp.
+	ErrNoTimestamp = errors.New("no timestamp")
+	// ErrUnknownClock says that no snapshot connects a clock with the clock of the trace, so far.
+	ErrUnknownClock = errors.New("no snapshot explains the clock")
+	// ErrTimeRange says that a time is before 0 or beyond 63 bits. Perfetto drops it.
+	ErrTimeRange = errors.New("time out of range")
+)
+
+// sequenceClock is what the last snapshot of a sequence says about one of its own clocks.
+type sequenceClock struct {
+	multiplier  int64
+	incremental bool
+	now         int64 // of an incremental clock, in nanoseconds
+}
+
+// snapshotPayloads are the payloads that do not advance an incremental clock though they may have a timestamp: clock
+// snapshot, service event, extension descriptor.
+var snapshotPayloads = map[int]bool{6: true, 69: true, 72: true}
+
+// Stamp returns the time of a packet of the sequence. Every packet with a timestamp must be given to Stamp exactly once
+// and in file order, whatever its payload, because it may advance an incremental clock. A nil Sequence stands for
+// packets without sequence id.
+func (s *Sequence) Stamp(f *PacketFields) (Stamp, error) {
+	if !f.HasTimestamp {
+		return Stamp{}, ErrNoTimestamp
+	}
+	clock, ok := s.Clock(f)
+	stamp := Stamp{Clock: clock, Nanos: int64(f.Timestamp)}
+	if !ok {
+		return stamp, fmt.Errorf("%w %d of its sequence", ErrUnknownClock, clock.ID)
+	}
+	if clock.Sequence == (SequenceKey{}) {
+		return stamp, nil
+	}
+	own := s.clocks[clock.ID]
+	stamp.Nanos *= own.multiplier
+	if own.incremental {
+		stamp.Nanos += own.now
+		if !snapshotPayloads[f.Payload] {
+			own.now = stamp.Nanos
+		}
+	}
+	return stamp, nil
+}
+
+// Clocks converts between the clocks of a trace. The zero value knows no snapshot: all times are trace time.
+type Clocks struct {
+	trace  uint32 // primary_trace_clock; 0: not said
+	links  map[clockPair]*clockLink
+	next   map[Clock][]Clock // the clocks that some snapshot pairs with a clock
+	routes map[Clock][]*clockLink
+}
+
+type clockPair struct{ from, to Clock }
+
+// clockLink holds the simultaneous readings of two clocks, in the order of the first one.
+type clockLink struct{ points []clockPoint }
+
+type clockPoint struct{ from, to int64 }
+
+// Limits of what is kept of snapshots. Drift between two clocks is slow, so a link that is full drops every other point.
+const (
+	maxReadings       = 32 // of one snapshot
+	maxLinkPoints     = 1 << 14
+	maxSequencePoints = 16
+	maxRouteLinks     = 6
+)
+
+// reading is the value of one clock in a snapshot.
+type reading struct {
+	clock Clock
+	nanos int64
+}
+
+// Snapshot takes over a ClockSnapshot message. Clocks 64 to 127 in it are those of seq; if seq is nil they are left out.
+func (c *Clocks) Snapshot(seq *Sequence, msg []byte) error {
+	var readings []reading
+	r := wire.NewReader(msg)
+	for r.Next() {
+		switch r.Field() {
+		case 1: // clocks
+			if len(readings) == maxReadings {
+				return fmt.Errorf("a snapshot of more than %d clocks", maxReadings)
+			}
+			rd, err := seq.reading(r.Bytes())
+			if err != nil {
+				return err
+			}
+			if rd.clock.ID != 0 {
+				readings = append(readings, rd)
+			}
+		case 2: // primary_trace_clock
+			if id := uint32(r.Uint()); id != c.trace {
+				c.trace, c.routes = id, nil
+			}
+		}
+	}
+	for _, from := range readings {
+		for _, to := range readings {
+			// Nothing is ever converted to a clock of a sequence.
+			if from.clock != to.clock && to.clock.Sequence == (SequenceKey{}) {
+				c.link(from, to)
+			}
+		}
+	}
+	return r.Err()
+}
+
+// reading reads one clock of a snapshot. A clock of the sequence starts again from this value.
+func (s *Sequence) reading(msg []byte) (reading, error) {
+	clock := sequenceClock{multiplier: 1}
+	var id uint32
+	var value int64
+	r := wire.NewReader(msg)
+	for r.Next() {
+		switch r.Field() {
+		case 1:
+			id = uint32(r.Uint())
+		case 2:
+			value = r.Int()
+		case 3: // is_incremental
+			clock.incremental = r.Bool()
+		case 4: // unit_multiplier_ns
+			if m := r.Int(); m > 0 {
+				clock.multiplier = m
+			}
+		}
+	}
+	if err := r.Err(); err != nil {
+		return reading{}, err
+	}
+	value *= clock.multiplier
+	if id < firstSequenceClock || id > lastSequenceClock {
+		return reading{clock: Clock{ID: id}, nanos: value}, nil
+	}
+	if s == nil {
+		return reading{}, nil
+	}
+	clock.now = value
+	if s.clocks == nil {
+		s.clocks = make(map[uint32]*sequenceClock)
+	}
+	s.clocks[id] = &clock
+	return reading{clock: Clock{ID: id, Sequence: s.Key}, nanos: value}, nil
+}
+
+func (c *Clocks) link(from, to reading) {
+	pair := clockPair{from.clock, to.clock}
+	l := c.links[pair]
+	if l == nil {
+		if c.links == nil {
+			c.links = make(map[clockPair]*clockLink)
+			c.next = make(map[Clock][]Clock)
+		}
+		l = new(clockLink)
+		c.links[pair] = l
+		c.next[from.clock] = append(c.next[from.clock], to.clock)
+		delete(c.routes, from.clock)
+		if from.clock.Sequence == (SequenceKey{}) {
+			c.routes = nil // a shorter way may now exist from anywhere
+		}
+	}
+	limit := maxLinkPoints
+	if from.clock.Sequence != (SequenceKey{}) {
+		limit = maxSequencePoints
+	}
+	l.add(clockPoint{from.nanos, to.nanos}, limit)
+}
+
+func (l *clockLink) add(p clockPoint, limit int) {
+	if len(l.points) >= limit {
+		kept := l.points[:0]
+		for i := 1; i < len(l.points); i += 2 {
+			kept = append(kept, l.points[i])
+		}
+		l.points = kept
+	}
+	// Behind the points of the same time: of two snapshots the later counts.
+	i := sort.Search(len(l.points), func(i int) bool { return l.points[i].from > p.from })
+	l.points = append(l.points, clockPoint{})
+	copy(l.points[i+1:], l.points[i:])
+	l.points[i] = p
+}
+
+// convert uses the latest reading that is not after t, or the first one.
+func (l *clockLink) convert(t int64) int64 {
+	i := sort.Search(len(l.points), func(i int) bool { return l.points[i].from > t })
+	p := l.points[max(i-1, 0)]
+	return t - p.from + p.to
+}
+
+// TraceTime converts a stamp to trace time, which is BOOTTIME unless a snapshot says otherwise. The error is
+// ErrUnknownClock if no snapshot read so far leads from one to the other, or ErrTimeRange.
+func (c *Clocks) TraceTime(s Stamp) (int64, error) {
+	target := c.target()
+	t := s.Nanos
+	if s.Clock.ID != 0 && s.Clock != target {
+		route := c.route(s.Clock, target)
+		if route == nil {
+			return 0, fmt.Errorf("%w %d", ErrUnknownClock, s.Clock.ID)
+		}
+		for _, l := range route {
+			t = l.convert(t)
+		}
+	}
+	// math.MaxInt64 is left out as well: a reader wants room behind the last time.
+	if t < 0 || t == math.MaxInt64 {
+		return 0, ErrTimeRange
+	}
+	return t, nil
+}
+
+// route finds the shortest chain of links from a clock to the clock of the trace. Nil means that there is none.
+func (c *Clocks) route(from, to Clock) []*clockLink {
+	if route, ok := c.routes[from]; ok {
+		return route
+	}
+	type step struct {
+		clock Clock
+		links []*clockLink
+	}
+	queue := []step{{clock: from}}
+	seen := map[Clock]bool{from: true}
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		if at.clock == to {
+			c.remember(from, at.links)
+			return at.links
+		}
+		if len(at.links) == maxRouteLinks {
+			continue
+		}
+		for _, next := range c.next[at.clock] {
+			if !seen[next] {
+				seen[next] = true
+				links := append(at.links[:len(at.links):len(at.links)], c.links[clockPair{at.clock, next}])
+				queue = append(queue, step{next, links})
+			}
+		}
+	}
+	c.remember(from, nil)
+	return nil
+}
+
+// remember keeps a route, or that there is none, until link adds a pair of clocks that may change it.
+func (c *Clocks) remember(from Clock, route []*clockLink) {
+	if c.routes == nil {
+		c.routes = make(map[Clock][]*clockLink)
+	}
+	c.routes[from] = route
+}
+
+// Clock returns the clock of a packet's timestamp. It is not ok for a clock of the sequence that no snapshot of the
+// sequence has described.
+func (s *Sequence) Clock(f *PacketFields) (clock Clock, ok bool) {
+	clock.ID = f.ClockID
+	if clock.ID == 0 && s != nil {
+		clock.ID = s.Defaults.ClockID
+	}
+	if clock.ID < firstSequenceClock || clock.ID > lastSequenceClock {
+		return clock, true
+	}
+	if s == nil || s.clocks[clock.ID] == nil {
+		return clock, false
+	}
+	clock.Sequence = s.Key
+	return clock, true
+}
+
+// Knows reports whether TraceTime can convert times of a clock.
+func (c *Clocks) Knows(clock Clock) bool {
+	target := c.target()
+	return clock.ID == 0 || clock == target || c.route(clock, target) != nil
+}
+
+// target is the clock of the trace.
+func (c *Clocks) target() Clock {
+	if c.trace == 0 {
+		return Clock{ID: ClockBoottime}
+	}
+	return Clock{ID: c.trace}
+}

@@ -1,0 +1,122 @@
+package pftrace
+
+import (
+	"fmt"
+
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// InternedKind is a table of interned data: its field number in InternedData (spec perfetto.md 2.5).
+type InternedKind int
+
+// The tables that weft reads.
+const (
+	InternedCategories        InternedKind = 1
+	InternedEventNames        InternedKind = 2
+	InternedAnnotationNames   InternedKind = 3
+	InternedSourceLocations   InternedKind = 4
+	InternedFunctionNames     InternedKind = 5
+	InternedFrames            InternedKind = 6
+	InternedCallstacks        InternedKind = 7
+	InternedBuildIDs          InternedKind = 16
+	InternedMappingPaths      InternedKind = 17
+	InternedSourcePaths       InternedKind = 18
+	InternedMappings          InternedKind = 19
+	InternedLogMessages       InternedKind = 20
+	InternedHistogramNames    InternedKind = 25
+	InternedValueTypeNames    InternedKind = 27
+	InternedStringValues      InternedKind = 29
+	InternedCorrelationIDs    InternedKind = 43
+	InternedTaskContexts      InternedKind = 48
+	InternedExecutionContexts InternedKind = 49
+	InternedSampleCounters    InternedKind = 50
+	InternedAsyncContexts     InternedKind = 51
+)
+
+// numInternedKinds is the size of an array indexed by InternedKind.
+const numInternedKinds = 64
+
+// internedText marks the tables whose entries are a text (field 2); of the others the whole entry is kept.
+var internedText = [numInternedKinds]bool{
+	InternedCategories: true, InternedEventNames: true, InternedAnnotationNames: true, InternedFunctionNames: true,
+	InternedBuildIDs: true, InternedMappingPaths: true, InternedSourcePaths: true, InternedLogMessages: true,
+	InternedHistogramNames: true, InternedValueTypeNames: true, InternedStringValues: true, InternedCorrelationIDs: true,
+}
+
+// Interned holds the interned data of a sequence since it last started anew.
+type Interned struct {
+	tables [numInternedKinds]internedTable
+}
+
+// internedTable maps the ids of one kind to their entries. Producers count ids up from 1, so most live in a slice.
+type internedTable struct {
+	dense  [][]byte
+	sparse map[uint64][]byte
+}
+
+// Text returns the text of an interned id, or the encoded entry of a kind that is no text.
+func (t *Interned) Text(kind InternedKind, iid uint64) ([]byte, bool) {
+	table := &t.tables[kind]
+	if iid < uint64(len(table.dense)) && table.dense[iid] != nil {
+		return table.dense[iid], true
+	}
+	text, ok := table.sparse[iid]
+	return text, ok
+}
+
+// define enters the entries of an InternedData message. An id that is already defined keeps its meaning, as in Perfetto.
+func (t *Interned) define(msg []byte) error {
+	r := wire.NewReader(msg)
+	for r.Next() {
+		kind := r.Field()
+		if kind >= numInternedKinds || r.Type() != wire.Len {
+			continue
+		}
+		var iid uint64
+		text := []byte{}
+		e := wire.NewReader(r.Bytes())
+		for e.Next() {
+			switch e.Field() {
+			case 1:
+				iid = e.Uint()
+			case 2:
+				text = e.Bytes()
+			}
+		}
+		if err := e.Err(); err != nil {
+			return fmt.Errorf("field %d: %w", kind, err)
+		}
+		if !internedText[kind] {
+			text = r.Bytes()
+		}
+		if iid != 0 {
+			t.tables[kind].define(iid, text)
+		}
+	}
+	return r.Err()
+}
+
+func (t *internedTable) define(iid uint64, text []byte) {
+	n := uint64(len(t.dense))
+	if iid < n && t.dense[iid] != nil {
+		return
+	}
+	if _, ok := t.sparse[iid]; ok {
+		return
+	}
+	text = append([]byte{}, text...) // never nil: nil means undefined
+	// An id may be a little beyond the slice; one far beyond would let a few bytes of input claim much memory.
+	if iid >= n && iid-n < 16+n {
+		grown := make([][]byte, iid+1-n)
+		t.dense = append(t.dense, grown...)
+		n = uint64(len(t.dense))
+	}
+	if iid < n {
+		t.dense[iid] = text
+		return
+	}
+	if t.sparse == nil {
+		t.sparse = make(map[uint64][]byte)
+	}
+	t.sparse[iid] = text
+}
