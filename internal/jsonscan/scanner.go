@@ -1,0 +1,310 @@
+// Package jsonscan reads JSON the way trace files hold it: huge, and often not quite JSON.
+//
+// It is the one place of weft for low-level parsing tricks. What they are:
+//
+//   - The input is seen through a window, and all token methods work inside the window only. A caller marks the start
+//     of a unit (an event), reads its tokens, and when the window ends inside the unit it gets ErrShort, calls Fill and
+//     reads the unit again from the mark. So no token method ever thinks about refills, and all slices that were handed
+//     out for one unit are valid together, until the next Mark or Fill. Fill at least doubles what lies behind the mark,
+//     which bounds the work of reading again by the length of the unit.
+//   - A failed scanner stands at the end of its window, where every token method fails by itself. Callers check Err once
+//     per unit instead of once per token, and there is no flag to test on the way.
+//   - Strings are searched eight bytes at a time for anything that is not a plain character (see plain). Only a string
+//     that has an escape or a byte outside ASCII is looked at more closely; all others are handed out as a piece of the
+//     window.
+//   - Numbers are handed out as text, and converted exactly and once, by the caller who knows what they are.
+//
+// What is tolerated beyond JSON (spec chrome-json.md 2 and 3) is counted in Notes, so that the caller can report it with
+// the position of the unit. What cannot be tolerated is ErrMalformed; how to go on behind it is the caller's business.
+package jsonscan
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	// DefaultWindow is the size of a new scanner's window in bytes.
+	DefaultWindow = 1 << 20
+	// MaxWindow is the limit to which a window grows, and so to the length of one unit.
+	MaxWindow = 512 << 20
+)
+
+var (
+	// ErrShort says that the window ends inside a value: Fill and read the unit again.
+	ErrShort = errors.New("value continues beyond the window")
+	// ErrMalformed says that the input is no JSON, even with all tolerance.
+	ErrMalformed = errors.New("malformed JSON")
+	// ErrTooLong says that one unit is longer than MaxWindow.
+	ErrTooLong = fmt.Errorf("a single value is longer than %d MiB", MaxWindow>>20)
+)
+
+// Notes counts what was tolerated since the last Mark.
+type Notes struct {
+	Controls       int // strings with raw control characters
+	InvalidUTF8    int // bytes that are no UTF-8 and became U+FFFD
+	LoneSurrogates int // unpaired surrogate escapes that became U+FFFD
+	BadEscapes     int // unknown escapes that became the character behind the backslash
+	Nonstandard    int // bare words that are no JSON
+	Commas         int // leading, doubled, trailing and missing commas
+}
+
+// place is what the last token was, as far as commas are concerned.
+type place uint8
+
+const (
+	afterOpen  place = iota // a bracket was opened, or nothing was read yet
+	afterComma              // a comma
+	afterValue              // a complete value
+)
+
+// A Scanner reads tokens from an input. It is not safe for concurrent use.
+type Scanner struct {
+	// Notes counts what was tolerated in the current unit. Mark and Fill clear it.
+	Notes Notes
+
+	buf   []byte // the window: bytes of the input that start at offset base
+	pos   int    // the next byte in buf; len(buf) after a failure
+	mark  int    // start of the current unit in buf
+	place place
+
+	text  []byte   // decoded strings of the current unit
+	stack []uint64 // open brackets during Skip, one bit each: 1 for an object
+
+	err    error // first failure of the current unit
+	errPos int   // where in buf it happened
+
+	base    int64
+	r       io.Reader
+	readErr error // what the input ended with
+	limit   int
+}
+
+// New returns a Scanner for the input r.
+func New(r io.Reader) *Scanner { return NewSize(r, DefaultWindow) }
+
+// NewSize is New with a window of the given initial size, at least 16 bytes.
+func NewSize(r io.Reader, size int) *Scanner {
+	return &Scanner{buf: make([]byte, 0, max(size, 16)), r: r, limit: MaxWindow}
+}
+
+// Reset makes s read text, which it does not change or copy; ErrShort then means that the text ends early.
+func (s *Scanner) Reset(text []byte) {
+	*s = Scanner{buf: text, text: s.text[:0], stack: s.stack, readErr: io.EOF, limit: len(text)}
+}
+
+// Mark starts a unit at the current position: slices handed out before are no longer valid. Commas between units are the
+// caller's business, see Peek and Advance.
+func (s *Scanner) Mark() {
+	s.mark = s.pos
+	s.place = afterOpen
+	s.text = s.text[:0]
+	s.Notes = Notes{}
+	s.err = nil
+}
+
+// Rewind goes back to the mark and forgets the failure there.
+func (s *Scanner) Rewind() {
+	s.pos = s.mark
+	s.Mark()
+}
+
+// SeekTo goes to an offset inside the window, not before the mark, and marks it.
+func (s *Scanner) SeekTo(offset int64) {
+	s.pos = max(s.mark, min(len(s.buf), int(offset-s.base)))
+	s.Mark()
+}
+
+// Offset returns the byte offset in the input of the next byte; after a failure, of the byte that failed.
+func (s *Scanner) Offset() int64 {
+	if s.err != nil {
+		return s.base + int64(s.errPos)
+	}
+	return s.base + int64(s.pos)
+}
+
+// Start returns the byte offset of the mark.
+func (s *Scanner) Start() int64 { return s.base + int64(s.mark) }
+
+// Buffered returns the number of bytes in the window from the mark on.
+func (s *Scanner) Buffered() int { return len(s.buf) - s.mark }
+
+// Err returns the first failure since the mark: ErrShort, ErrMalformed or nil.
+func (s *Scanner) Err() error { return s.err }
+
+// fail records a failure at i and puts the scanner to the end of its window, see the package comment.
+func (s *Scanner) fail(err error, i int) {
+	if s.err == nil {
+		s.err = err
+		s.errPos = min(i, len(s.buf))
+	}
+	s.pos = len(s.buf)
+}
+
+// maxEmptyReads bounds how often in a row the input may return neither bytes nor an error.
+const maxEmptyReads = 100
+
+// Fill reads more input and goes back to the mark. The bytes from the mark on are kept. It returns io.EOF if the input
+// has no more bytes, ErrTooLong if the unit is too long for a window, or the error of the input.
+func (s *Scanner) Fill() error {
+	s.pos = s.mark
+	s.Mark()
+	if s.readErr != nil {
+		return s.readErr
+	}
+	kept := len(s.buf) - s.mark
+	if kept == s.limit {
+		return ErrTooLong
+	}
+	if kept > cap(s.buf)/2 && cap(s.buf) < s.limit {
+		grown := make([]byte, kept, min(2*cap(s.buf), s.limit))
+		copy(grown, s.buf[s.mark:])
+		s.buf = grown
+	} else {
+		s.buf = s.buf[:copy(s.buf[:cap(s.buf)], s.buf[s.mark:])]
+	}
+	s.base += int64(s.mark)
+	s.mark, s.pos = 0, 0
+	s.read()
+	if len(s.buf) == kept {
+		return s.readErr
+	}
+	return nil
+}
+
+// read appends input to the window until that is full. To take what one Read gives would make a unit that arrives in
+// small pieces be read again for every piece.
+func (s *Scanner) read() {
+	empty := 0
+	for len(s.buf) < cap(s.buf) && s.readErr == nil {
+		n, err := s.r.Read(s.buf[len(s.buf):cap(s.buf)])
+		s.buf = s.buf[:len(s.buf)+n]
+		switch {
+		case err != nil:
+			s.readErr = err
+		case n > 0:
+			empty = 0
+		default:
+			if empty++; empty == maxEmptyReads {
+				s.readErr = io.ErrNoProgress
+			}
+		}
+	}
+}
+
+// Peek skips white space and returns the next byte without reading it, refilling the window where needed. It marks the
+// place. The error is that of Fill.
+func (s *Scanner) Peek() (byte, error) {
+	for {
+		i := s.pos
+		for i < len(s.buf) && isSpace(s.buf[i]) {
+			i++
+		}
+		s.pos = i
+		s.Mark()
+		if i < len(s.buf) {
+			return s.buf[i], nil
+		}
+		if err := s.Fill(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// Advance reads n bytes that Peek or Window showed.
+func (s *Scanner) Advance(n int) { s.pos = min(s.pos+n, len(s.buf)) }
+
+// Since returns the bytes from the mark up to the current position.
+func (s *Scanner) Since() []byte { return s.buf[s.mark:s.pos] }
+
+// Window returns the unread bytes of the window. They must not be changed.
+func (s *Scanner) Window() []byte { return s.buf[s.pos:] }
+
+// Discard reads over one value of any size without keeping it in the window, and without looking at more than its
+// brackets and strings. It returns io.EOF if the input ends inside the value, ErrMalformed if there is no value, or
+// the error of the input.
+func (s *Scanner) Discard() error {
+	depth := 0
+	for {
+		c, err := s.Peek()
+		if err != nil {
+			return err
+		}
+		switch c {
+		case '"':
+			s.pos++
+			if err := s.discardString(); err != nil {
+				return err
+			}
+		case '{', '[':
+			depth++
+			s.pos++
+		case '}', ']':
+			if depth == 0 {
+				s.fail(ErrMalformed, s.pos)
+				return ErrMalformed
+			}
+			depth--
+			s.pos++
+		case ',', ':':
+			if depth == 0 {
+				s.fail(ErrMalformed, s.pos)
+				return ErrMalformed
+			}
+			s.pos++
+			continue // inside an array or object: no value ends here
+		default:
+			if err := s.discardWord(); err != nil {
+				return err
+			}
+		}
+		if depth == 0 {
+			s.Mark()
+			return nil
+		}
+	}
+}
+
+// discardString reads to the end of a string whose quote was read.
+func (s *Scanner) discardString() error {
+	for {
+		i := plain(s.buf, s.pos)
+		switch {
+		case i >= len(s.buf), s.buf[i] == '\\' && i+1 >= len(s.buf):
+			s.pos = i
+			s.Mark()
+			if err := s.Fill(); err != nil {
+				return err
+			}
+		case s.buf[i] == '"':
+			s.pos = i + 1
+			return nil
+		case s.buf[i] == '\\':
+			s.pos = i + 2
+		default:
+			s.pos = i + 1
+		}
+	}
+}
+
+// discardWord reads at least one byte and then to the end of a number or bare word.
+func (s *Scanner) discardWord() error {
+	s.pos++
+	for {
+		i := s.pos
+		for i < len(s.buf) && isWord[s.buf[i]] {
+			i++
+		}
+		s.pos = i
+		if i < len(s.buf) {
+			return nil
+		}
+		s.Mark()
+		if err := s.Fill(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package jsonscan
+
+// Kind says what a value is.
+type Kind uint8
+
+const (
+	// Invalid is no value: the scanner has failed, see Scanner.Err.
+	Invalid Kind = iota
+	// Null is the word null.
+	Null
+	// True is the word true.
+	True
+	// False is the word false.
+	False
+	// Integer is a number without fraction and exponent.
+	Integer
+	// Number is any other number of JSON.
+	Number
+	// Word is a bare word that is no JSON: NaN, Infinity, -Infinity, 0x10, undefined.
+	Word
+	// String is a string.
+	String
+	// Object is an object, or the bracket that opens it.
+	Object
+	// Array is an array, or the bracket that opens it.
+	Array
+)
+
+// isWord holds the bytes of numbers and bare words.
+var isWord = func() (t [256]bool) {
+	for c := range t {
+		b := byte(c)
+		t[c] = 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' ||
+			b == '+' || b == '-' || b == '.' || b == '_' || b == '$'
+	}
+	return t
+}()
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
+// Key reads the next key of an object and the colon behind it. At the end of the object it reads the bracket and
+// returns false, and so it does after a failure. The key is valid until the next Mark or Fill.
+func (s *Scanner) Key() ([]byte, bool) {
+	b, i := s.buf, s.pos
+	// Nearly always the key follows at once, with or without a comma.
+	if s.place == afterValue && i < len(b) && b[i] == ',' {
+		i++
+		s.place = afterComma
+	}
+	for i < len(b) && b[i] != '"' {
+		switch c := b[i]; {
+		case isSpace(c):
+		case c == ',':
+			s.comma()
+		case c == '}':
+			s.close()
+			s.pos = i + 1
+			return nil, false
+		default:
+			s.fail(ErrMalformed, i)
+			return nil, false
+		}
+		i++
+	}
+	if i >= len(b) {
+		s.fail(ErrShort, i)
+		return nil, false
+	}
+	if s.place == afterValue { // no comma before the key: more likely a stray quote than a missing comma
+		s.fail(ErrMalformed, i)
+		return nil, false
+	}
+	s.pos = i + 1
+	key, ok := s.str()
+	if !ok {
+		return nil, false
+	}
+	i = s.pos
+	if i < len(b) && b[i] == ':' {
+		s.pos = i + 1
+		return key, true
+	}
+	return key, s.colon()
+}
+
+// colon reads white space and a colon.
+func (s *Scanner) colon() bool {
+	b, i := s.buf, s.pos
+	for i < len(b) && isSpace(b[i]) {
+		i++
+	}
+	switch {
+	case i >= len(b):
+		s.fail(ErrShort, i)
+		return false
+	case b[i] != ':':
+		s.fail(ErrMalformed, i)
+		return false
+	}
+	s.pos = i + 1
+	return true
+}
+
+// Elem goes to the next element of an array. At the end of the array it reads the bracket and returns false, and so it
+// does after a failure.
+func (s *Scanner) Elem() bool {
+	b, i := s.buf, s.pos
+	for i < len(b) {
+		switch c := b[i]; {
+		case isSpace(c):
+		case c == ',':
+			s.comma()
+		case c == ']':
+			s.close()
+			s.pos = i + 1
+			return false
+		case s.place == afterValue:
+			s.fail(ErrMalformed, i)
+			return false
+		default:
+			s.pos = i
+			return true
+		}
+		i++
+	}
+	s.fail(ErrShort, i)
+	return false
+}
+
+// comma takes note of a comma that is one too many.
+func (s *Scanner) comma() {
+	if s.place != afterValue {
+		s.Notes.Commas++
+	}
+	s.place = afterComma
+}
+
+// close takes note of a comma before a closing bracket.
+func (s *Scanner) close() {
+	if s.place == afterComma {
+		s.Notes.Commas++
+	}
+	s.place = afterValue
+}
+
+// Value reads a value. For a string, the slice is its decoded text, for numbers and words the text as written, both
+// valid until the next Mark or Fill. Of an object or array it reads the opening bracket only: Key or Elem must follow.
+func (s *Scanner) Value() (Kind, []byte) {
+	b, i := s.buf, s.pos
+	for i < len(b) && isSpace(b[i]) {
+		i++
+	}
+	if i >= len(b) {
+		s.fail(ErrShort, i)
+		return Invalid, nil
+	}
+	switch b[i] {
+	case '"':
+		s.pos = i + 1
+		text, ok := s.str()
+		if !ok {
+			return Invalid, nil
+		}
+		s.place = afterValue
+		return String, text
+	case '{':
+		s.pos = i + 1
+		s.place = afterOpen
+		return Object, nil
+	case '[':
+		s.pos = i + 1
+		s.place = afterOpen
+		return Array, nil
+	}
+	return s.word(i)
+}
+
+// Scalar is Value, but of an object or array it reads all and returns the text as written.
+func (s *Scanner) Scalar() (Kind, []byte) {
+	b, i := s.buf, s.pos
+	for i < len(b) && isSpace(b[i]) {
+		i++
+	}
+	if i < len(b) && (b[i] == '{' || b[i] == '[') {
+		kind := Object
+		if b[i] == '[' {
+			kind = Array
+		}
+		raw := s.Raw()
+		if s.err != nil {
+			return Invalid, nil
+		}
+		return kind, raw
+	}
+	return s.Value()
+}
+
+// word reads a number or a bare word at i.
+func (s *Scanner) word(i int) (Kind, []byte) {
+	b, j := s.buf, i
+	if b[j] == '-' {
+		j++
+	}
+	digits := j
+	for j < len(b) && b[j]-'0' <= 9 {
+		j++
+	}
+	kind := Integer
+	if j < len(b) && isWord[b[j]] || j == digits || b[digits] == '0' && j > digits+1 {
+		for j < len(b) && isWord[b[j]] {
+			j++
+		}
+		if j == i {
+			s.fail(ErrMalformed, i)
+			return Invalid, nil
+		}
+		kind = wordKind(b[i:j])
+	}
+	if j >= len(b) { // more of it may follow
+		s.fail(ErrShort, j)
+		return Invalid, nil
+	}
+	if kind == Word {
+		s.Notes.Nonstandard++
+	}
+	s.pos = j
+	s.place = afterValue
+	return kind, b[i:j:j]
+}
+
+// wordKind tells the kinds of words apart.
+func wordKind(w []byte) Kind {
+	switch string(w) {
+	case "null":
+		return Null
+	case "true":
+		return True
+	case "false":
+		return False
+	}
+	integer, ok := number(w)
+	switch {
+	case !ok:
+		return Word
+	case integer:
+		return Integer
+	}
+	return Number
+}
+
+// number reports whether w is a number of JSON, and whether it is an integer.
+func number(w []byte) (integer, ok bool) {
+	i := 0
+	if i < len(w) && w[i] == '-' {
+		i++
+	}
+	n := digits(w[i:])
+	if n == 0 || n > 1 && w[i] == '0' {
+		return false, false
+	}
+	i += n
+	integer = i == len(w)
+	if i < len(w) && w[i] == '.' {
+		n = digits(w[i+1:])
+		if n == 0 {
+			return false, false
+		}
+		i += 1 + n
+	}
+	if i < len(w) && w[i]|0x20 == 'e' {
+		i++
+		if i < len(w) && (w[i] == '+' || w[i] == '-') {
+			i++
+		}
+		n = digits(w[i:])
+		if n == 0 {
+			return false, false
+		}
+		i += n
+	}
+	return integer, i == len(w)
+}
+
+// digits returns the number of digits at the start of w.
+func digits(w []byte) int {
+	n := 0
+	for n < len(w) && w[n]-'0' <= 9 {
+		n++
+	}
+	return n
+}
