@@ -1,0 +1,205 @@
+// Package chromejson reads traces in Chrome's Trace Event format into a timeline.
+//
+// It reads both shapes of the format, an array of events and an object with traceEvents, with members in any order, in
+// one streaming pass, and everything that real files of it have in the way of damage: the rules are those of
+// docs/formats/chrome-json.md, called "spec" in the comments. What each phase becomes:
+//
+//	B E X      slices of the thread
+//	i I R      instants of the thread, the process or the whole trace, by s
+//	b e n      asynchronous slices and instants by cat and id; S F T p their legacy form
+//	s t f      flow ends, bound by time; bind_id on B X b n, bound to its event
+//	C v        counters of the process
+//	M          names, labels, order and attributes of processes and threads
+//	N D O      slices and instants on a track "<name> objects" of the process
+//	T c V      with dur and without id a thread state; a clock sync; a global memory dump
+//	P ( ) =    and every other letter: instants on a track "Other events"
+//
+// Pairing begins with ends, nesting and resolving flows is the work of the passes behind the timeline, and so is giving
+// processes numbers that Perfetto can hold. Package jsonscan knows how to read the text.
+//
+// Whatever is wrong with single events is counted in Options.Problems and never stops the reading. An error of Read
+// means that the input as a whole cannot be read.
+package chromejson
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Options says how Read reads.
+type Options struct {
+	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
+	Problems *problem.Log
+	// Args says which arguments of events are kept; the zero value keeps all.
+	Args ArgFilter
+	// Offset is added to all timestamps, before negative ones are dropped.
+	Offset timeline.Nanos
+
+	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
+}
+
+// ArgFilter says which arguments of events are kept. It does not touch the values of counters and metadata events, nor
+// what weft itself adds. The zero ArgFilter keeps all.
+type ArgFilter struct {
+	some bool
+	keys map[string]bool
+}
+
+// NoArgs keeps no arguments.
+func NoArgs() ArgFilter { return ArgFilter{some: true} }
+
+// OnlyArgs keeps the members of args with these names, with all that is inside them.
+func OnlyArgs(names ...string) ArgFilter {
+	f := ArgFilter{some: true, keys: make(map[string]bool, len(names))}
+	for _, name := range names {
+		f.keys[name] = true
+	}
+	return f
+}
+
+func (f *ArgFilter) keepsNone() bool            { return f.some && len(f.keys) == 0 }
+func (f *ArgFilter) keeps(name []byte) bool     { return !f.some || f.keys[string(name)] }
+func (f *ArgFilter) keepsText(name string) bool { return !f.some || f.keys[name] }
+
+// errEnded ends the reading of an input that is cut: all that is complete was used.
+var errEnded = errors.New("input ended")
+
+// Read reads the Chrome JSON trace r, which is unpacked, into b. Errors are those of r and of b, of ctx, and inputs that
+// are no Chrome JSON trace at all; they say where in the input they occurred.
+func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
+	rd := newReader(ctx, r, b, opts)
+	if err := rd.document(); err != nil && err != errEnded {
+		return err
+	}
+	return rd.finish()
+}
+
+// reader is the state of one Read.
+type reader struct {
+	ctx  context.Context
+	s    *jsonscan.Scanner
+	sub  jsonscan.Scanner // reads a piece of the current event again
+	b    *timeline.Builder
+	enc  *timeline.ArgsEncoder
+	log  *problem.Log
+	opts Options
+
+	index    int64 // of the current event; before traceEvents and behind it of the next one
+	inEvents bool  // the current position is inside traceEvents
+	commas   bool  // json_trailing_comma was counted
+
+	ev  event
+	out timeline.Event // handed to the Builder
+	flo timeline.FlowEvent
+	own bool   // the dictionary "weft" of the current event's arguments is open
+	buf []byte // scratch for composed names
+
+	ids      idCache
+	children map[timeline.TrackID]map[string]timeline.TrackID
+	members  map[string]bool // unknown members of events that were counted
+	meta     metadata
+	stacks   stacks
+}
+
+func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) *reader {
+	window := opts.window
+	if window == 0 {
+		window = jsonscan.DefaultWindow
+	}
+	return &reader{
+		ctx:      ctx,
+		s:        jsonscan.NewSize(cancelReader{ctx, r}, window),
+		b:        b,
+		enc:      b.Args(),
+		log:      opts.Problems,
+		opts:     opts,
+		children: map[timeline.TrackID]map[string]timeline.TrackID{},
+		members:  map[string]bool{},
+		meta:     newMetadata(),
+		stacks:   newStacks(),
+	}
+}
+
+// finish hands over what could only be told at the end.
+func (rd *reader) finish() error {
+	rd.inEvents = false
+	rd.flushMetadata()
+	return rd.flushSamples()
+}
+
+// cancelReader ends an input when its context is cancelled, wherever the reader is.
+type cancelReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c cancelReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// position is the place of the current event, or of the scanner outside the event list.
+func (rd *reader) position() problem.Position {
+	if rd.inEvents {
+		return problem.Position{Event: rd.index, Offset: rd.s.Start()}
+	}
+	return problem.Position{Event: -1, Offset: rd.s.Start()}
+}
+
+// problem counts a problem of the current event.
+func (rd *reader) problem(k problem.Kind, detail string) { rd.log.Add(k, rd.position(), detail) }
+
+// failed gives an error the position of the scanner.
+func (rd *reader) failed(err error) error {
+	if rd.inEvents {
+		return fmt.Errorf("traceEvents[%d] (byte %d): %w", rd.index, rd.s.Offset(), err)
+	}
+	return fmt.Errorf("byte %d: %w", rd.s.Offset(), err)
+}
+
+// ended is called with an error of Fill: the end of the input is no error, but noted.
+func (rd *reader) ended(err error) error {
+	if err != io.EOF {
+		return rd.failed(err)
+	}
+	rd.log.Add(problem.JSONUnterminated, problem.Position{Event: -1, Offset: rd.s.Offset()}, "")
+	return errEnded
+}
+
+// comma counts commas that are too many, once for an input.
+func (rd *reader) comma() {
+	if !rd.commas {
+		rd.commas = true
+		rd.problem(problem.JSONTrailingComma, "")
+	}
+}
+
+// notes counts what the scanner tolerated in the current unit.
+func (rd *reader) notes() {
+	n := &rd.s.Notes
+	if *n == (jsonscan.Notes{}) {
+		return
+	}
+	at := rd.position()
+	rd.log.AddN(problem.JSONControlCharacter, uint64(n.Controls), at, "")
+	rd.log.AddN(problem.JSONInvalidUTF8, uint64(n.InvalidUTF8), at, "")
+	rd.log.AddN(problem.JSONLoneSurrogate, uint64(n.LoneSurrogates), at, "")
+	rd.log.AddN(problem.JSONBadEscape, uint64(n.BadEscapes), at, "")
+	rd.log.AddN(problem.JSONNonstandardNumber, uint64(n.Nonstandard), at, "")
+	if n.Commas > 0 {
+		rd.comma()
+	}
+	*n = jsonscan.Notes{}
+}
+
+// validText makes text that was kept as written valid UTF-8.
+func validText(raw []byte) []byte { return bytes.ToValidUTF8(raw, []byte("\uFFFD")) }

@@ -1,0 +1,246 @@
+package chromejson
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// counter adds the values of a C, one counter for every member of its args (spec 13).
+func (rd *reader) counter() error {
+	ev := &rd.ev
+	args := ev.get(fieldArgs)
+	if args.kind != jsonscan.Object {
+		rd.problem(problem.CounterWithoutValues, "")
+		return nil
+	}
+	process := rd.process()
+	rd.buf = append(rd.buf[:0], ev.get(fieldName).name()...)
+	if id := ev.get(fieldID); id.isID() && len(id.text) > 0 {
+		rd.buf = append(append(rd.buf, " id: "...), id.text...)
+	}
+	rd.buf = append(rd.buf, ' ')
+	prefix := len(rd.buf)
+	members := 0
+	s := &rd.sub
+	s.Reset(args.text)
+	s.Value()
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		members++
+		rd.buf = append(rd.buf[:prefix], key...)
+		kind, text := s.Scalar()
+		number, ok := counterValue(value{kind, text})
+		if !ok {
+			rd.problem(problem.CounterInvalidValue, string(clip(key)))
+			continue
+		}
+		if err := rd.addCounter(process, &timeline.CounterKey{Name: rd.buf}, number); err != nil {
+			return err
+		}
+	}
+	if members == 0 {
+		rd.problem(problem.CounterWithoutValues, "")
+	}
+	return nil
+}
+
+// counterValue converts a number, or a string that holds one.
+func counterValue(v value) (timeline.Number, bool) {
+	switch v.kind {
+	case jsonscan.Integer, jsonscan.Number:
+	case jsonscan.String:
+		if !jsonscan.IsNumber(v.text) {
+			return timeline.Number{}, false
+		}
+	default:
+		return timeline.Number{}, false
+	}
+	if n, ok := jsonscan.Int64(v.text); ok {
+		return timeline.Int(n), true
+	}
+	f, finite := jsonscan.Float64(v.text)
+	return timeline.Float(f), finite
+}
+
+func (rd *reader) addCounter(process timeline.TrackID, key *timeline.CounterKey, number timeline.Number) error {
+	out := rd.prepare(timeline.Counter, rd.b.Counter(process, key))
+	out.Name, out.Category = nil, nil
+	out.Value = number
+	return rd.b.Add(out)
+}
+
+// memoryDump adds the totals of a v and its top-level allocators (spec 17.4). All its numbers are hexadecimal text.
+func (rd *reader) memoryDump() error {
+	args := rd.ev.get(fieldArgs)
+	d := dump{rd: rd, process: rd.process()}
+	if args.kind == jsonscan.Object {
+		rd.sub.Reset(args.text)
+		d.members(d.top)
+	}
+	switch {
+	case d.dropped:
+		rd.problem(problem.MemoryDumpDetailDropped, "")
+	case d.values == 0:
+		rd.problem(problem.CounterWithoutValues, "a memory dump without totals")
+	}
+	return d.err
+}
+
+// dump reads one memory dump.
+type dump struct {
+	rd      *reader
+	process timeline.TrackID
+	values  int
+	dropped bool // something has no counter
+	err     error
+}
+
+// members calls member for each member of the object that follows; any other value is dropped.
+func (d *dump) members(member func(key []byte)) {
+	s := &d.rd.sub
+	if kind, _ := peekKind(s); kind != jsonscan.Object {
+		s.Skip()
+		d.dropped = true
+		return
+	}
+	s.Value()
+	for key, ok := s.Key(); ok && d.err == nil; key, ok = s.Key() {
+		member(key)
+	}
+}
+
+// peekKind tells containers from other values without reading.
+func peekKind(s *jsonscan.Scanner) (jsonscan.Kind, bool) {
+	w := bytes.TrimLeft(s.Window(), " \t\r\n")
+	switch {
+	case len(w) == 0:
+		return jsonscan.Invalid, false
+	case w[0] == '{':
+		return jsonscan.Object, true
+	case w[0] == '[':
+		return jsonscan.Array, true
+	}
+	return jsonscan.String, true
+}
+
+// top reads a member of args.
+func (d *dump) top(key []byte) {
+	if string(key) == "dumps" {
+		d.members(d.part)
+		return
+	}
+	d.rd.sub.Skip()
+	d.dropped = true
+}
+
+// part reads a member of dumps.
+func (d *dump) part(key []byte) {
+	switch string(key) {
+	case "process_totals":
+		d.members(d.total)
+	case "allocators":
+		d.members(d.allocator)
+	case "level_of_detail":
+		d.rd.sub.Skip()
+	default:
+		d.rd.sub.Skip()
+		d.dropped = true
+	}
+}
+
+// total reads one of the process totals.
+func (d *dump) total(key []byte) {
+	units := "bytes"
+	kind, text := d.rd.sub.Scalar()
+	if kind == jsonscan.True || kind == jsonscan.False {
+		units = ""
+	}
+	d.rd.buf = append(append(d.rd.buf[:0], "memory "...), key...)
+	d.add(value{kind, text}, units)
+}
+
+// allocator reads one allocator. Those with a slash are parts of others.
+func (d *dump) allocator(name []byte) {
+	if bytes.IndexByte(name, '/') >= 0 {
+		d.rd.sub.Skip()
+		d.dropped = true
+		return
+	}
+	d.members(func(key []byte) {
+		switch string(key) {
+		case "attrs":
+			d.members(func(attr []byte) { d.attribute(name, attr) })
+		case "guid":
+			d.rd.sub.Skip()
+		default:
+			d.rd.sub.Skip()
+			d.dropped = true
+		}
+	})
+}
+
+// attribute reads one attribute of an allocator, with type, units and value.
+func (d *dump) attribute(allocator, name []byte) {
+	var typ, units, val value
+	s := &d.rd.sub
+	d.members(func(key []byte) {
+		v := &val
+		switch string(key) {
+		case "type":
+			v = &typ
+		case "units":
+			v = &units
+		case "value":
+		default:
+			s.Skip()
+			return
+		}
+		v.kind, v.text = s.Scalar()
+	})
+	if string(typ.text) != "scalar" {
+		d.dropped = true
+		return
+	}
+	d.rd.buf = append(append(append(append(d.rd.buf[:0], "memory "...), allocator...), ' '), name...)
+	d.add(val, string(units.str()))
+}
+
+// add adds a value under the name in rd.buf.
+func (d *dump) add(v value, units string) {
+	number, ok := dumpValue(v)
+	if !ok || d.err != nil {
+		d.dropped = true
+		return
+	}
+	key := timeline.CounterKey{Name: d.rd.buf}
+	switch units {
+	case "bytes":
+		key.Unit = timeline.UnitBytes
+	case "objects":
+		key.Unit = timeline.UnitCount
+	default:
+		key.UnitName = units
+	}
+	d.values++
+	d.err = d.rd.addCounter(d.process, &key, number)
+}
+
+// dumpValue converts a value of a memory dump.
+func dumpValue(v value) (timeline.Number, bool) {
+	switch v.kind {
+	case jsonscan.True:
+		return timeline.Int(1), true
+	case jsonscan.False:
+		return timeline.Int(0), true
+	case jsonscan.String:
+		n, ok := hexadecimal(v.text)
+		if n > math.MaxInt64 {
+			return timeline.Float(float64(n)), ok
+		}
+		return timeline.Int(int64(n)), ok
+	}
+	return counterValue(v)
+}

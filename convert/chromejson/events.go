@@ -1,0 +1,194 @@
+package chromejson
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
+)
+
+// errTooManyEvents is the limit of the event indexes of a timeline.
+var errTooManyEvents = errors.New("more than 4294967295 events")
+
+// cancelInterval is the number of events after which the context is looked at; inputs are looked at by cancelReader.
+const cancelInterval = 4096
+
+// events reads the event list at whose bracket the scanner stands.
+func (rd *reader) events() error {
+	rd.inEvents = true
+	defer func() { rd.inEvents = false }()
+	rd.s.Advance(1)
+	after := byte('[')
+	for {
+		c, err := rd.s.Peek()
+		if err != nil {
+			return rd.ended(err)
+		}
+		switch c {
+		case ',':
+			if after == ',' || after == '[' {
+				rd.comma()
+			}
+			rd.s.Advance(1)
+			after = c
+			continue
+		case ']':
+			if after == ',' {
+				rd.comma()
+			}
+			rd.s.Advance(1)
+			return nil
+		case '{':
+			if after == '{' { // two events without a comma between
+				rd.comma()
+			}
+			err = rd.element()
+		default:
+			err = rd.notAnEvent()
+		}
+		after = '{'
+		if err == errResynced {
+			after, err = ',', nil
+		}
+		if err != nil {
+			return err
+		}
+		if rd.index++; rd.index == math.MaxUint32 {
+			return rd.failed(errTooManyEvents)
+		}
+		if rd.index%cancelInterval == 0 && rd.ctx.Err() != nil {
+			return rd.failed(rd.ctx.Err())
+		}
+	}
+}
+
+// element reads one event at whose bracket the scanner stands. An event that is cut is dropped whole: a shortened number
+// would parse, but be wrong.
+func (rd *reader) element() error {
+	for {
+		rd.scanEvent()
+		switch rd.s.Err() {
+		case nil:
+			rd.notes()
+			return rd.event()
+		case jsonscan.ErrShort:
+			switch err := rd.s.Fill(); err {
+			case nil:
+			case io.EOF:
+				rd.problem(problem.JSONPartialEvent, "")
+				return rd.ended(err)
+			case jsonscan.ErrTooLong:
+				return rd.resync() // more likely a missing bracket than an event of this size
+			default:
+				return rd.failed(err)
+			}
+		default:
+			return rd.resync()
+		}
+	}
+}
+
+// notAnEvent reads over an element that is no object.
+func (rd *reader) notAnEvent() error {
+	at := rd.position()
+	switch err := rd.s.Discard(); err {
+	case nil:
+		rd.log.Add(problem.JSONNotAnEvent, at, "")
+		return nil
+	case jsonscan.ErrMalformed:
+		return rd.resync()
+	default:
+		return rd.ended(err)
+	}
+}
+
+// errResynced says that an event could not be parsed and that the scanner stands at the next one.
+var errResynced = errors.New("resynchronised")
+
+const (
+	// Looking for an event means to parse whatever starts like one, and brackets may be nested; so that it takes linear
+	// time, it may parse resyncFactor times what it moved on, and resyncCredit bytes at once.
+	resyncFactor = 8
+	resyncCredit = 1 << 20
+	// maxCandidate is the length from which on an object without end is not taken for an event.
+	maxCandidate = 16 << 20
+)
+
+// resync goes on behind an event that cannot be parsed: to the next object that can be, and has a phase. (Objects in
+// arguments have none, so in a file with one event a line it is that of the next line.)
+func (rd *reader) resync() error {
+	at := rd.position()
+	rd.s.SeekTo(at.Offset + 1)
+	parsed := int64(0)
+	for {
+		w := rd.s.Window()
+		i := bytes.IndexByte(w, '{')
+		if i < 0 {
+			rd.s.Advance(len(w))
+			rd.s.Mark()
+			switch err := rd.s.Fill(); err {
+			case nil:
+				continue
+			case io.EOF:
+				rd.malformed(at)
+				return errEnded
+			default:
+				return rd.failed(err)
+			}
+		}
+		rd.s.Advance(i)
+		rd.s.Mark()
+		start := rd.s.Offset()
+		if parsed <= resyncCredit+resyncFactor*(start-at.Offset) {
+			ok, err := rd.isEvent()
+			if err != nil {
+				return err
+			}
+			parsed += rd.s.Offset() - start
+			rd.s.SeekTo(start)
+			if ok {
+				rd.malformed(at)
+				return errResynced
+			}
+		}
+		rd.s.SeekTo(start + 1)
+	}
+}
+
+// malformed counts an event that could not be parsed, with the bytes up to the scanner.
+func (rd *reader) malformed(at problem.Position) {
+	rd.log.Add(problem.JSONMalformedEvent, at, fmt.Sprintf("%d bytes skipped", rd.s.Start()-at.Offset))
+}
+
+// isEvent reports whether an object with a phase starts at the scanner, and leaves the scanner where it found that out.
+func (rd *reader) isEvent() (bool, error) {
+	for {
+		hasPhase := false
+		rd.s.Value()
+		for key, ok := rd.s.Key(); ok; key, ok = rd.s.Key() {
+			if string(key) != "ph" {
+				rd.s.Skip()
+				continue
+			}
+			kind, text := rd.s.Scalar()
+			hasPhase = kind == jsonscan.String && len(text) > 0
+		}
+		if rd.s.Err() != jsonscan.ErrShort {
+			return hasPhase && rd.s.Err() == nil, nil
+		}
+		if rd.s.Buffered() > maxCandidate {
+			return false, nil
+		}
+		switch err := rd.s.Fill(); err {
+		case nil:
+		case io.EOF:
+			return false, nil
+		default:
+			return false, rd.failed(err)
+		}
+	}
+}

@@ -1,0 +1,313 @@
+package chromejson
+
+import (
+	"math"
+	"unicode/utf8"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// field is a member of an event that the format knows (spec 5).
+type field uint8
+
+const (
+	fieldUnknown field = iota
+	fieldPh
+	fieldName
+	fieldCat
+	fieldTs
+	fieldDur
+	fieldTts
+	fieldTdur
+	fieldPid
+	fieldTid
+	fieldArgs
+	fieldID
+	fieldID2
+	fieldScope
+	fieldBindID
+	fieldFlowIn
+	fieldFlowOut
+	fieldBp
+	fieldS
+	fieldSf
+	fieldEsf
+	fieldStack
+	fieldEstack
+	fieldCname
+	fieldUseAsyncTts
+	fieldTicount
+	fieldTidelta
+	numFields
+
+	// The members of id2 are kept like fields of the event.
+	fieldID2Local  = numFields
+	fieldID2Global = numFields + 1
+)
+
+// fieldOf returns the field of a key.
+func fieldOf(key []byte) field {
+	switch string(key) {
+	case "args":
+		return fieldArgs
+	case "cat":
+		return fieldCat
+	case "dur":
+		return fieldDur
+	case "name":
+		return fieldName
+	case "ph":
+		return fieldPh
+	case "pid":
+		return fieldPid
+	case "tid":
+		return fieldTid
+	case "ts":
+		return fieldTs
+	case "tts":
+		return fieldTts
+	case "tdur":
+		return fieldTdur
+	case "id":
+		return fieldID
+	case "id2":
+		return fieldID2
+	case "s":
+		return fieldS
+	case "bp":
+		return fieldBp
+	case "scope":
+		return fieldScope
+	case "bind_id":
+		return fieldBindID
+	case "flow_in":
+		return fieldFlowIn
+	case "flow_out":
+		return fieldFlowOut
+	case "sf":
+		return fieldSf
+	case "esf":
+		return fieldEsf
+	case "stack":
+		return fieldStack
+	case "estack":
+		return fieldEstack
+	case "cname":
+		return fieldCname
+	case "use_async_tts":
+		return fieldUseAsyncTts
+	case "ticount":
+		return fieldTicount
+	case "tidelta":
+		return fieldTidelta
+	}
+	return fieldUnknown
+}
+
+// value is a scanned value: decoded text of a string, else the text as written.
+type value struct {
+	kind jsonscan.Kind
+	text []byte
+}
+
+// event is one event as scanned. Values stay text until it is known what they are needed for.
+type event struct {
+	seen       uint32 // bit f: field f is there; only then values[f] belongs to this event
+	duplicates int
+	bigInts    int
+	tooDeep    int
+	values     [numFields + 2]value
+	ph         byte // ASCII phases; 0 for any other
+	ts         timeline.Nanos
+}
+
+func (ev *event) has(f field) bool { return ev.seen>>f&1 != 0 }
+
+// get returns the value of a field; the zero value if it is not there.
+func (ev *event) get(f field) value {
+	if !ev.has(f) {
+		return value{}
+	}
+	return ev.values[f]
+}
+
+// scanEvent scans the event at whose bracket the scanner stands, and encodes its arguments. The caller looks at the
+// scanner's Err.
+func (rd *reader) scanEvent() {
+	s, ev := rd.s, &rd.ev
+	ev.seen, ev.duplicates, ev.bigInts, ev.tooDeep = 0, 0, 0, 0
+	rd.enc.Reset()
+	s.Value()
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		f := fieldOf(key)
+		if f == fieldUnknown {
+			rd.unknownMember(key)
+			s.Skip()
+			continue
+		}
+		if ev.has(f) {
+			ev.duplicates++
+		}
+		ev.seen |= 1 << f
+		switch f {
+		case fieldArgs:
+			rd.scanArgs()
+		case fieldID2:
+			rd.scanID2()
+		default:
+			v := &ev.values[f]
+			v.kind, v.text = s.Scalar()
+		}
+	}
+}
+
+// scanID2 scans id2, whose members are ids of other number spaces.
+func (rd *reader) scanID2() {
+	s, ev := rd.s, &rd.ev
+	ev.seen &^= 1<<fieldID2Local | 1<<fieldID2Global
+	kind, _ := s.Value()
+	if kind == jsonscan.Array {
+		for s.Elem() {
+			s.Skip()
+		}
+	}
+	if kind != jsonscan.Object {
+		return
+	}
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		f := fieldID2Local
+		switch string(key) {
+		case "local":
+		case "global":
+			f = fieldID2Global
+		default:
+			s.Skip()
+			continue
+		}
+		ev.seen |= 1 << f
+		ev.values[f].kind, ev.values[f].text = s.Scalar()
+	}
+}
+
+// maxUnknownMembers bounds the keys that event_unknown_member tells apart.
+const maxUnknownMembers = 1000
+
+// unknownMember counts a member that the format does not know, once for a key.
+func (rd *reader) unknownMember(key []byte) {
+	if rd.members[string(key)] || len(rd.members) >= maxUnknownMembers {
+		return
+	}
+	rd.members[string(key)] = true
+	rd.problem(problem.EventUnknownMember, string(key))
+}
+
+// name returns the text of a field: numbers and bools are turned into their text, other values are none.
+func (v value) name() []byte {
+	switch v.kind {
+	case jsonscan.String, jsonscan.Integer, jsonscan.Number, jsonscan.Word, jsonscan.True, jsonscan.False:
+		return v.text
+	}
+	return nil
+}
+
+// str returns the text of a string; nil for anything else.
+func (v value) str() []byte {
+	if v.kind == jsonscan.String {
+		return v.text
+	}
+	return nil
+}
+
+// isID reports whether the value can identify something: text or an integer.
+func (v value) isID() bool { return v.kind == jsonscan.String || v.kind == jsonscan.Integer }
+
+// nanos converts microseconds, written as a number or as a string that holds one (spec 6).
+func (v value) nanos() (timeline.Nanos, bool) {
+	switch v.kind {
+	case jsonscan.Integer, jsonscan.Number, jsonscan.String:
+		ns, ok := jsonscan.Decimal(v.text, 3)
+		return timeline.Nanos(ns), ok && ns != math.MinInt64
+	}
+	return 0, false
+}
+
+// scanPhase sets the phase of the event; false if it has none. Only the first character counts.
+func (ev *event) scanPhase() bool {
+	ph := ev.get(fieldPh).str()
+	if len(ph) == 0 {
+		return false
+	}
+	ev.ph = ph[0]
+	if ev.ph >= utf8.RuneSelf {
+		ev.ph = 0
+	}
+	return true
+}
+
+// letter returns the phase as text.
+func (ev *event) letter() []byte {
+	ph := ev.get(fieldPh).str()
+	_, n := utf8.DecodeRune(ph)
+	return ph[:n]
+}
+
+// timestamp sets the time of the event; false if it is unusable and was counted.
+func (rd *reader) timestamp() bool {
+	ev := &rd.ev
+	ts, ok := ev.get(fieldTs).nanos()
+	if ok {
+		ts, ok = addNanos(ts, rd.opts.Offset)
+	}
+	switch {
+	case !ok:
+		rd.problem(problem.EventInvalidTimestamp, string(clip(ev.get(fieldTs).text)))
+		return false
+	case ts < 0:
+		rd.problem(problem.EventNegativeTimestamp, string(clip(ev.get(fieldTs).text)))
+		return false
+	}
+	ev.ts = ts
+	return true
+}
+
+// duration returns the duration of the event; false if it is unusable and was counted.
+func (rd *reader) duration() (timeline.Nanos, bool) {
+	v := rd.ev.get(fieldDur)
+	dur, ok := v.nanos()
+	if ok {
+		_, ok = addNanos(rd.ev.ts, dur)
+	}
+	switch {
+	case !ok:
+		rd.problem(problem.EventInvalidDuration, string(clip(v.text)))
+		return 0, false
+	case dur < 0:
+		rd.problem(problem.SliceNegativeDuration, string(clip(v.text)))
+		return 0, false
+	}
+	return dur, true
+}
+
+// threadTime returns a thread time, NoTime if it is missing or was unusable and counted.
+func (rd *reader) threadTime(f field) timeline.Nanos {
+	if !rd.ev.has(f) {
+		return timeline.NoTime
+	}
+	t, ok := rd.ev.values[f].nanos()
+	if !ok || t < 0 && f == fieldTdur {
+		rd.problem(problem.EventInvalidThreadTime, string(clip(rd.ev.values[f].text)))
+		return timeline.NoTime
+	}
+	return t
+}
+
+// addNanos adds two times; false if the sum does not fit.
+func addNanos(a, b timeline.Nanos) (timeline.Nanos, bool) {
+	sum := a + b
+	return sum, (sum > a) == (b > 0)
+}
+
+// clip shortens text of the input for a message.
+func clip(text []byte) []byte { return validText(text[:min(len(text), 100)]) }

@@ -1,0 +1,133 @@
+package chromejson
+
+import (
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// flowID converts the id of a flow (spec 15.2). Ids are numbers: integers as they are, strings hexadecimal with or
+// without 0x. Any other text is compared as text. It returns false if there is no id.
+func flowID(v value) (num uint64, text []byte, ok bool) {
+	switch v.kind {
+	case jsonscan.Integer:
+		if n, ok := jsonscan.Int64(v.text); ok {
+			return uint64(n), nil, true
+		}
+		if n, ok := jsonscan.Uint64(v.text); ok {
+			return n, nil, true
+		}
+		return 0, v.text, true
+	case jsonscan.String:
+		digits := v.text
+		if len(digits) > 2 && digits[0] == '0' && digits[1]|0x20 == 'x' {
+			digits = digits[2:]
+		}
+		if n, ok := hexadecimal(digits); ok {
+			return n, nil, true
+		}
+		return 0, v.text, len(v.text) > 0
+	}
+	return 0, nil, false
+}
+
+// hexadecimal converts digits without a prefix; false if they are none or more than fit 64 bits.
+func hexadecimal(digits []byte) (n uint64, ok bool) {
+	if len(digits) == 0 {
+		return 0, false
+	}
+	for _, c := range digits {
+		if n>>60 != 0 {
+			return 0, false
+		}
+		switch {
+		case c-'0' <= 9:
+			n = n<<4 | uint64(c-'0')
+		case c|0x20-'a' <= 5:
+			n = n<<4 | uint64(c|0x20-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return n, true
+}
+
+func isTrue(v value) bool { return v.kind == jsonscan.True }
+
+// flow adds an s, t or f of the event's thread (spec 15.1).
+func (rd *reader) flow() error {
+	ev := &rd.ev
+	id, _, _ := ev.id()
+	num, text, ok := flowID(id)
+	if !ok {
+		rd.problem(problem.FlowMissingID, "")
+		return nil
+	}
+	f := rd.prepareFlow(timeline.FlowV1, num, text)
+	f.Track = rd.thread()
+	f.Name, f.Category = ev.get(fieldName).name(), ev.get(fieldCat).name()
+	f.Binding = timeline.BindEnclosing
+	switch ev.ph {
+	case 's':
+		f.Role = timeline.FlowStart
+	case 't':
+		f.Role = timeline.FlowContinue
+	case 'f':
+		f.Role = timeline.FlowEnd
+		if string(ev.get(fieldBp).str()) != "e" {
+			f.Binding = timeline.BindNext
+		}
+	}
+	return rd.b.AddFlow(f)
+}
+
+// bindID adds the flow end of an event with a bind_id. The event was the last one given to the Builder, if it is a
+// carrier; dropped is what cannot be one.
+func (rd *reader) bindID(carrier bool) error {
+	ev := &rd.ev
+	num, text, ok := flowID(ev.values[fieldBindID])
+	if !ok {
+		return nil
+	}
+	in, out := isTrue(ev.get(fieldFlowIn)), isTrue(ev.get(fieldFlowOut))
+	if !carrier || !in && !out {
+		if !rd.droppedCarrier(carrier) {
+			rd.problem(problem.FlowWithoutDirection, "")
+		}
+		return nil
+	}
+	f := rd.prepareFlow(timeline.FlowV2, num, text)
+	f.Track = rd.out.Track
+	f.Binding = timeline.BindCarrier
+	switch {
+	case in && out:
+		f.Role = timeline.FlowContinue
+	case out:
+		f.Role = timeline.FlowStart
+	default:
+		f.Role = timeline.FlowEnd
+	}
+	return rd.b.AddFlow(f)
+}
+
+// droppedCarrier reports whether the event could have carried a flow, but was dropped for a reason of its own that was
+// counted.
+func (rd *reader) droppedCarrier(carrier bool) bool {
+	switch rd.ev.ph {
+	case 'X', 'b', 'n':
+		return !carrier
+	}
+	return false
+}
+
+func (rd *reader) prepareFlow(space timeline.FlowSpace, id uint64, text []byte) *timeline.FlowEvent {
+	rd.flo = timeline.FlowEvent{
+		Space:  space,
+		Event:  uint32(rd.index),
+		Offset: rd.s.Start(),
+		TS:     rd.ev.ts,
+		ID:     id,
+		IDText: text,
+	}
+	return &rd.flo
+}

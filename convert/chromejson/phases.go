@@ -1,0 +1,319 @@
+package chromejson
+
+import (
+	"bytes"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Names of tracks that hold what Perfetto has no place for. Comparisons with other converters leave them out by name
+// (spec 19.9).
+const (
+	otherEvents   = "Other events"
+	clockSync     = "Clock sync"
+	threadState   = "Thread state"
+	objectsSuffix = " objects"
+)
+
+// event hands the scanned event over. Errors are those of the Builder only.
+func (rd *reader) event() error {
+	ev := &rd.ev
+	if ev.duplicates > 0 {
+		rd.log.AddN(problem.JSONDuplicateKey, uint64(ev.duplicates), rd.position(), "in an event")
+	}
+	if ev.seen == 0 && rd.emptyEvent() {
+		rd.problem(problem.JSONEmptyEvent, "")
+		return nil
+	}
+	if !ev.scanPhase() {
+		rd.problem(problem.EventMissingPhase, "")
+		return nil
+	}
+	if ev.ph == 'M' {
+		return rd.metadataEvent()
+	}
+	if !rd.timestamp() {
+		return nil
+	}
+	added, err := rd.phase()
+	if err == nil && ev.has(fieldBindID) {
+		err = rd.bindID(added)
+	}
+	return err
+}
+
+// phase is the one place where phases are told apart (spec 17, phase table). It reports whether it gave the Builder an
+// event that can be the end of a flow.
+func (rd *reader) phase() (carrier bool, err error) {
+	switch rd.ev.ph {
+	case 'X':
+		return rd.complete()
+	case 'B':
+		return true, rd.threadEvent(timeline.Begin)
+	case 'E':
+		return false, rd.threadEvent(timeline.End)
+	case 'i', 'I', 'R':
+		return false, rd.instant()
+	case 'b':
+		return rd.async(timeline.Begin)
+	case 'e':
+		_, err = rd.async(timeline.End)
+		return false, err
+	case 'n':
+		return rd.async(timeline.Instant)
+	case 's', 't', 'f':
+		return false, rd.flow()
+	case 'C':
+		return false, rd.counter()
+	case 'S':
+		return false, rd.legacyAsync(timeline.Begin)
+	case 'F':
+		return false, rd.legacyAsync(timeline.End)
+	case 'p':
+		return false, rd.legacyAsync(timeline.Instant)
+	case 'T':
+		// With a duration and without an id it is a thread state. The duration alone says nothing: Node writes it on
+		// every event (spec 12).
+		if rd.ev.has(fieldDur) && !rd.ev.has(fieldID) && !rd.ev.has(fieldID2) {
+			return false, rd.threadState()
+		}
+		return false, rd.legacyAsync(timeline.Instant)
+	case 'N', 'O', 'D':
+		return false, rd.objectEvent()
+	case 'v':
+		return false, rd.memoryDump()
+	case 'V':
+		return false, rd.other(rd.child(0, otherEvents))
+	case 'c':
+		return false, rd.add(timeline.Instant, rd.child(0, clockSync))
+	case 'P':
+		return false, rd.profileEvent()
+	case '(', ')', '=':
+		return false, rd.other(rd.child(rd.thread(), otherEvents))
+	}
+	rd.problem(problem.EventUnknownPhase, string(rd.ev.letter()))
+	return false, rd.other(rd.child(rd.thread(), otherEvents))
+}
+
+// emptyEvent reports whether the event was {}: without even an unknown member.
+func (rd *reader) emptyEvent() bool { return bytes.IndexByte(rd.s.Since(), '"') < 0 }
+
+// prepare sets what all events have in common.
+func (rd *reader) prepare(kind timeline.Kind, track timeline.TrackID) *timeline.Event {
+	out := &rd.out
+	*out = timeline.Event{
+		Kind:      kind,
+		Track:     track,
+		Event:     uint32(rd.index),
+		Offset:    rd.s.Start(),
+		TS:        rd.ev.ts,
+		ThreadTS:  timeline.NoTime,
+		ThreadDur: timeline.NoTime,
+		Name:      rd.ev.get(fieldName).name(),
+		Category:  rd.ev.get(fieldCat).name(),
+	}
+	return out
+}
+
+// send adds what prepare began, with the arguments and what weft adds to all kinds of events.
+func (rd *reader) send() error {
+	ev := &rd.ev
+	if ev.seen&(1<<fieldCname|1<<fieldTicount|1<<fieldTidelta) != 0 {
+		rd.rareFields()
+	}
+	rd.out.Args = rd.encoded()
+	return rd.b.Add(&rd.out)
+}
+
+// add adds an event of the given kind with its arguments.
+func (rd *reader) add(kind timeline.Kind, track timeline.TrackID) error {
+	rd.prepare(kind, track)
+	return rd.send()
+}
+
+// rareFields adds the fields that have no place in Perfetto (spec 5).
+func (rd *reader) rareFields() {
+	ev := &rd.ev
+	rd.instructionCount("ticount", ev.get(fieldTicount))
+	rd.instructionCount("tidelta", ev.get(fieldTidelta))
+	rd.ownValue("cname", ev.get(fieldCname))
+}
+
+// instructionCount adds a count of retired instructions as an argument.
+func (rd *reader) instructionCount(name string, v value) {
+	if v.kind == jsonscan.Integer && rd.opts.Args.keepsText(name) {
+		rd.enc.Key([]byte(name))
+		rd.encodeInteger(v.text)
+	}
+}
+
+// complete adds an X (spec 9.2).
+func (rd *reader) complete() (bool, error) {
+	if !rd.ev.has(fieldDur) {
+		rd.problem(problem.CompleteWithoutDuration, "")
+		return false, nil
+	}
+	dur, ok := rd.duration()
+	if !ok {
+		return false, nil
+	}
+	out := rd.prepare(timeline.Slice, rd.thread())
+	out.Dur = dur
+	out.ThreadTS, out.ThreadDur = rd.threadTime(fieldTts), rd.threadTime(fieldTdur)
+	if out.ThreadTS == timeline.NoTime && out.ThreadDur != timeline.NoTime {
+		// Perfetto's thread time is a point in time; a length alone has no place there.
+		rd.ownKey("tdur")
+		rd.enc.Int(int64(out.ThreadDur))
+		out.ThreadDur = timeline.NoTime
+	}
+	out.Callstack = rd.callstack(fieldSf, fieldStack)
+	rd.endStackOfComplete()
+	return true, rd.send()
+}
+
+// threadEvent adds a B, an E or an instant of a thread.
+func (rd *reader) threadEvent(kind timeline.Kind) error {
+	out := rd.prepare(kind, rd.thread())
+	out.ThreadTS = rd.threadTime(fieldTts)
+	if kind == timeline.End && rd.ev.seen&(1<<fieldEsf|1<<fieldEstack) != 0 {
+		out.Callstack = rd.callstack(fieldEsf, fieldEstack)
+	} else {
+		out.Callstack = rd.callstack(fieldSf, fieldStack)
+	}
+	return rd.send()
+}
+
+// instant adds an i, I or R (spec 10).
+func (rd *reader) instant() error {
+	scope := rd.ev.get(fieldS)
+	if len(scope.text) == 0 {
+		return rd.threadEvent(timeline.Instant)
+	}
+	switch scope.text[0] {
+	case 't':
+	case 'p':
+		if !rd.hasPid() {
+			rd.problem(problem.InstantMissingPid, "")
+			return nil
+		}
+		rd.prepare(timeline.Instant, rd.b.ProcessInstants(rd.process()))
+		rd.out.Callstack = rd.callstack(fieldSf, fieldStack)
+		return rd.send()
+	case 'g':
+		rd.prepare(timeline.Instant, rd.b.GlobalInstants())
+		rd.out.Callstack = rd.callstack(fieldSf, fieldStack)
+		rd.ownID("pid", fieldPid)
+		rd.ownID("tid", fieldTid)
+		return rd.send()
+	default:
+		rd.problem(problem.InstantUnknownScope, string(clip(scope.text)))
+	}
+	return rd.threadEvent(timeline.Instant)
+}
+
+// ownID adds a process or thread id that is not 0 as an argument.
+func (rd *reader) ownID(name string, f field) {
+	v := rd.ev.get(f)
+	if v.kind == jsonscan.Integer && string(v.text) == "0" {
+		return
+	}
+	rd.ownValue(name, v)
+}
+
+// threadState adds a T that is a thread state (spec 17.6).
+func (rd *reader) threadState() error {
+	dur, ok := rd.duration()
+	if !ok {
+		return nil
+	}
+	rd.prepare(timeline.Slice, rd.child(rd.thread(), threadState))
+	rd.out.Dur = dur
+	return rd.send()
+}
+
+// other adds an event that has no place of its own as an instant, with its phase, id, duration and stack.
+func (rd *reader) other(track timeline.TrackID) error {
+	return rd.otherWithStack(track, rd.callstack(fieldSf, fieldStack))
+}
+
+func (rd *reader) otherWithStack(track timeline.TrackID, stack timeline.CallstackID) error {
+	rd.prepare(timeline.Instant, track).Callstack = stack
+	rd.ownKey("ph")
+	rd.enc.String(rd.ev.letter())
+	if id, _, ok := rd.ev.id(); ok {
+		rd.ownValue("id", id)
+		rd.ownValue("scope", rd.ev.get(fieldScope))
+	}
+	if v := rd.ev.get(fieldDur); v.kind != jsonscan.Invalid {
+		if dur, ok := v.nanos(); ok && dur != 0 {
+			rd.ownKey("dur")
+			rd.enc.Int(int64(dur))
+		}
+	}
+	return rd.send()
+}
+
+// objectEvent adds an N, O or D: the life and the snapshots of an object (spec 17.3).
+func (rd *reader) objectEvent() error {
+	ev := &rd.ev
+	id, kind, ok := ev.id()
+	if !ok {
+		rd.problem(problem.AsyncMissingID, "")
+		return nil
+	}
+	name := ev.get(fieldName).name()
+	rd.buf = append(append(rd.buf[:0], name...), objectsSuffix...)
+	parent := timeline.TrackID(0)
+	if kind != timeline.AsyncGlobal {
+		parent = rd.process()
+	}
+	track := rd.child(parent, string(rd.buf))
+	out := rd.prepare(timeline.Instant, track)
+	switch ev.ph {
+	case 'N':
+		out.Kind = timeline.Begin
+	case 'D':
+		out.Kind = timeline.End
+	case 'O':
+		rd.unpackSnapshot()
+	}
+	rd.buf = append(append(append(rd.buf[:0], name...), ' '), id.text...)
+	out.Name = rd.buf
+	if ev.ph != 'D' {
+		rd.ownValue("scope", ev.get(fieldScope))
+	}
+	return rd.send()
+}
+
+// unpackSnapshot encodes the arguments of an O anew: the members of snapshot in the place of the snapshot.
+func (rd *reader) unpackSnapshot() {
+	args := rd.ev.get(fieldArgs)
+	if args.kind != jsonscan.Object || rd.opts.Args.keepsNone() {
+		return
+	}
+	outer := rd.s
+	rd.s = &rd.sub
+	defer func() { rd.s = outer }()
+	rd.s.Reset(args.text)
+	rd.enc.Reset()
+	rd.ev.bigInts, rd.ev.tooDeep = 0, 0
+	rd.s.Value()
+	for key, ok := rd.s.Key(); ok; key, ok = rd.s.Key() {
+		if !rd.opts.Args.keeps(key) {
+			rd.s.Skip()
+			continue
+		}
+		kind, text := rd.s.Value()
+		if kind == jsonscan.Object && string(key) == "snapshot" {
+			for key, ok := rd.s.Key(); ok; key, ok = rd.s.Key() {
+				rd.enc.Key(key)
+				rd.encodeNext(2)
+			}
+			continue
+		}
+		rd.enc.Key(key)
+		rd.encode(kind, text, 1)
+	}
+}
