@@ -1,0 +1,365 @@
+package perfetto
+
+import (
+	"encoding/base64"
+
+	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// maxArgDepth is the number of levels that arguments may be nested, as in the other formats.
+const maxArgDepth = 512
+
+// annotationKind says in which form a DebugAnnotation has its value.
+type annotationKind uint8
+
+const (
+	annotationEmpty annotationKind = iota
+	annotationBool
+	annotationUint
+	annotationInt
+	annotationDouble
+	annotationText
+	annotationPointer
+	annotationNested // the old form, a NestedValue
+	annotationJSON
+	annotationDict
+	annotationArray
+	annotationProto
+)
+
+// annotation is a DebugAnnotation (spec perfetto.md 2.6) without its members.
+type annotation struct {
+	name  []byte
+	kind  annotationKind
+	value wire.Reader // stands at the value of a scalar
+	bytes []byte      // text, JSON, nested or proto value; the whole message of a dictionary or array
+	proto []byte      // name of the type of a proto value
+}
+
+// scalarKinds are the forms whose field number is all that there is to know.
+var annotationKinds = [...]annotationKind{
+	2: annotationBool, 3: annotationUint, 4: annotationInt, 5: annotationDouble, 6: annotationText,
+	7: annotationPointer, 8: annotationNested, 9: annotationJSON, 11: annotationDict, 12: annotationArray,
+	14: annotationProto, 17: annotationText,
+}
+
+func (r *reader) parseAnnotation(msg []byte) (annotation, error) {
+	var a annotation
+	w := wire.NewReader(msg)
+	for w.Next() {
+		switch f := w.Field(); f {
+		case 1:
+			a.name = r.internedText(pftrace.InternedAnnotationNames, w.Uint())
+		case 10:
+			a.name = r.validText(w.Bytes())
+		case 13:
+			a.proto = r.internedText(pftrace.InternedValueTypeNames, w.Uint())
+		case 16:
+			a.proto = w.Bytes()
+		case 17:
+			a.kind, a.bytes = annotationText, r.internedText(pftrace.InternedStringValues, w.Uint())
+		case 11, 12:
+			a.kind, a.bytes = annotationKinds[f], msg
+		default:
+			if f < len(annotationKinds) && annotationKinds[f] != annotationEmpty {
+				a.kind, a.value, a.bytes = annotationKinds[f], w, w.Bytes()
+			}
+		}
+	}
+	return a, w.Err()
+}
+
+// encodeArgs encodes the arguments of the current event with the Builder's encoder: debug annotations, typed fields,
+// and what else an event says about itself. A legacy event that has become something else adds its phase and id.
+func (r *reader) encodeArgs(l *legacyEvent) {
+	e := &r.ev
+	args := r.b.Args()
+	args.Reset()
+	for _, msg := range e.annotations {
+		r.encodeAnnotation(args, msg, true, 0)
+	}
+	r.encodeTyped(args)
+	if e.hasCorrelation || e.correlation != nil || e.correlationIID != 0 {
+		r.encodeCorrelation(args)
+	}
+	if e.hasWeight && r.key(args, "callstack_weight") {
+		args.Double(e.weight)
+	}
+	if e.task != nil || e.log != nil || e.sourceLocation != nil || e.sourceIID != 0 {
+		r.encodeOrigin(args)
+	}
+	if l == nil || !r.key(args, "weft") {
+		return
+	}
+	args.BeginDict()
+	args.Key([]byte("ph"))
+	args.String(r.validText([]byte{l.phase}))
+	if l.idKind != noID {
+		args.Key([]byte("id"))
+		args.String(l.idText())
+	}
+	if len(l.scope) > 0 {
+		args.Key([]byte("scope"))
+		args.String(r.validText(l.scope))
+	}
+	args.EndDict()
+}
+
+// key names a top-level argument. It returns false if the caller of Read does not want that argument.
+func (r *reader) key(args *timeline.ArgsEncoder, name string) bool {
+	r.text = append(r.text[:0], name...)
+	if r.keepArg != nil && !r.keepArg(r.text) {
+		return false
+	}
+	args.Key(r.text)
+	return true
+}
+
+// encodeAnnotation encodes a DebugAnnotation and what is in it. The elements of arrays have no names.
+func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named bool, depth int) {
+	a, err := r.parseAnnotation(msg)
+	if err != nil {
+		r.malformed("debug annotation", err)
+		return
+	}
+	if a.kind == annotationEmpty {
+		return
+	}
+	if depth == 0 && r.keepArg != nil && !r.keepArg(a.name) {
+		return
+	}
+	if depth >= maxArgDepth {
+		r.notConverted("arguments nested deeper than 512 levels")
+		return
+	}
+	if named {
+		args.Key(a.name)
+	}
+	switch a.kind {
+	case annotationBool:
+		args.Bool(a.value.Bool())
+	case annotationUint:
+		args.Uint(a.value.Uint())
+	case annotationInt:
+		args.Int(a.value.Int())
+	case annotationDouble:
+		args.Double(a.value.Double())
+	case annotationText:
+		args.String(r.validText(a.bytes))
+	case annotationPointer:
+		args.Pointer(a.value.Uint())
+	case annotationJSON:
+		args.JSON(r.validText(a.bytes))
+	case annotationNested:
+		r.encodeNested(args, a.bytes, depth)
+	case annotationProto:
+		r.encodeProto(args, &a, depth)
+	case annotationDict:
+		args.BeginDict()
+		r.encodeMembers(args, a.bytes, 11, depth)
+		args.EndDict()
+	case annotationArray:
+		args.BeginArray()
+		r.encodeMembers(args, a.bytes, 12, depth)
+		args.EndArray()
+	}
+}
+
+// encodeMembers encodes the entries of a dictionary (field 11) or the elements of an array (field 12).
+func (r *reader) encodeMembers(args *timeline.ArgsEncoder, msg []byte, field, depth int) {
+	for w := wire.NewReader(msg); w.Next(); {
+		if w.Field() == field {
+			r.encodeAnnotation(args, w.Bytes(), field == 11, depth+1)
+		}
+	}
+}
+
+// encodeNested encodes the value of a NestedValue, the form in which Chrome still writes some of its arguments. The
+// keys and values of a dictionary pair by their position.
+func (r *reader) encodeNested(args *timeline.ArgsEncoder, msg []byte, depth int) {
+	var kind uint64
+	var value wire.Reader
+	w := wire.NewReader(msg)
+	for w.Next() {
+		switch w.Field() {
+		case 1:
+			kind = w.Uint()
+		case 5, 6, 7, 8:
+			value = w
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("nested value", err)
+	}
+	switch kind {
+	case 1:
+		args.BeginDict()
+		r.encodeNestedDict(args, msg, depth)
+		args.EndDict()
+		return
+	case 2:
+		args.BeginArray()
+		for w := wire.NewReader(msg); w.Next(); {
+			if w.Field() == 4 && r.nestedDepth(depth) {
+				r.encodeNested(args, w.Bytes(), depth+1)
+			}
+		}
+		args.EndArray()
+		return
+	}
+	switch value.Field() {
+	case 5:
+		args.Int(value.Int())
+	case 6:
+		args.Double(value.Double())
+	case 7:
+		args.Bool(value.Bool())
+	case 8:
+		args.String(r.validText(value.Bytes()))
+	}
+}
+
+func (r *reader) encodeNestedDict(args *timeline.ArgsEncoder, msg []byte, depth int) {
+	keys, values := wire.NewReader(msg), wire.NewReader(msg)
+	for next(&keys, 2) && next(&values, 3) {
+		if r.nestedDepth(depth) {
+			args.Key(r.validText(keys.Bytes()))
+			r.encodeNested(args, values.Bytes(), depth+1)
+		}
+	}
+}
+
+// nestedDepth reports whether one more level is allowed.
+func (r *reader) nestedDepth(depth int) bool {
+	if depth+1 < maxArgDepth {
+		return true
+	}
+	r.notConverted("arguments nested deeper than 512 levels")
+	return false
+}
+
+// next steps to the next occurrence of a field.
+func next(w *wire.Reader, field int) bool {
+	for w.Next() {
+		if w.Field() == field {
+			return true
+		}
+	}
+	return false
+}
+
+// encodeProto encodes an annotation whose value is a message of its own type. Without a description of that type the
+// bytes are kept, as base64, with the name of the type.
+func (r *reader) encodeProto(args *timeline.ArgsEncoder, a *annotation, depth int) {
+	args.BeginDict()
+	defer args.EndDict()
+	if m := r.extensions.message(string(a.proto)); m != nil {
+		r.encodeMessage(args, m, a.bytes, depth+1)
+		return
+	}
+	args.Key([]byte("proto_type_name"))
+	args.String(r.validText(a.proto))
+	args.Key([]byte("proto_value"))
+	args.String(base64.StdEncoding.AppendEncode(nil, a.bytes))
+}
+
+func (r *reader) encodeCorrelation(args *timeline.ArgsEncoder) {
+	e := &r.ev
+	if !r.key(args, "correlation_id") {
+		return
+	}
+	switch {
+	case e.correlationIID != 0:
+		args.String(r.internedText(pftrace.InternedCorrelationIDs, e.correlationIID))
+	case e.correlation != nil:
+		args.String(r.validText(e.correlation))
+	default:
+		args.Uint(e.correlationNum)
+	}
+}
+
+// encodeOrigin encodes where in the source an event comes from, under the names that Perfetto gives these arguments:
+// task.posted_from.file_name and so on.
+func (r *reader) encodeOrigin(args *timeline.ArgsEncoder) {
+	e := &r.ev
+	if e.task != nil && r.key(args, "task") {
+		args.BeginDict()
+		for w := wire.NewReader(e.task); w.Next(); {
+			if w.Field() == 1 { // posted_from_iid
+				r.encodeLocationIID(args, "posted_from", w.Uint())
+			}
+		}
+		args.EndDict()
+	}
+	if e.sourceIID != 0 && r.wants("source_location") {
+		r.encodeLocationIID(args, "source_location", e.sourceIID)
+	} else if e.sourceLocation != nil && r.key(args, "source_location") {
+		r.encodeLocation(args, e.sourceLocation)
+	}
+	if e.log != nil && r.key(args, "log_message") {
+		r.encodeLog(args, e.log)
+	}
+}
+
+// wants reports whether the caller of Read wants a top-level argument.
+func (r *reader) wants(name string) bool { return r.keepArg == nil || r.keepArg([]byte(name)) }
+
+// encodeLocationIID encodes an interned SourceLocation.
+func (r *reader) encodeLocationIID(args *timeline.ArgsEncoder, name string, iid uint64) {
+	if msg, ok := r.interned(pftrace.InternedSourceLocations, iid); ok {
+		args.Key([]byte(name))
+		r.encodeLocation(args, msg)
+	}
+}
+
+func (r *reader) encodeLocation(args *timeline.ArgsEncoder, msg []byte) {
+	args.BeginDict()
+	w := wire.NewReader(msg)
+	for w.Next() {
+		switch w.Field() {
+		case 2:
+			args.Key([]byte("file_name"))
+			args.String(r.validText(w.Bytes()))
+		case 3:
+			args.Key([]byte("function_name"))
+			args.String(r.validText(w.Bytes()))
+		case 4:
+			args.Key([]byte("line_number"))
+			args.Int(w.Int())
+		}
+	}
+	args.EndDict()
+	if err := w.Err(); err != nil {
+		r.malformed("source location", err)
+	}
+}
+
+// logPriorities names the values of LogMessage.Priority.
+var logPriorities = [...]string{"unspecified", "unused", "verbose", "debug", "info", "warn", "error", "fatal"}
+
+func (r *reader) encodeLog(args *timeline.ArgsEncoder, msg []byte) {
+	args.BeginDict()
+	w := wire.NewReader(msg)
+	for w.Next() {
+		switch w.Field() {
+		case 1:
+			r.encodeLocationIID(args, "source_location", w.Uint())
+		case 2:
+			if body := r.internedText(pftrace.InternedLogMessages, w.Uint()); body != nil {
+				args.Key([]byte("body"))
+				args.String(body)
+			}
+		case 3:
+			if p := w.Uint(); p < uint64(len(logPriorities)) {
+				args.Key([]byte("priority"))
+				args.String([]byte(logPriorities[p]))
+			}
+		}
+	}
+	args.EndDict()
+	if err := w.Err(); err != nil {
+		r.malformed("log_message", err)
+	}
+}

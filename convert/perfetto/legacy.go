@@ -1,0 +1,254 @@
+package perfetto
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// legacyEvent is TrackEvent.legacy_event (spec perfetto.md 2.3): what Chrome's JSON phases have beyond a TrackEvent.
+type legacyEvent struct {
+	phase          byte
+	hasDuration    bool
+	durationUS     int64
+	hasCPUDuration bool
+	cpuDurationUS  int64
+	idKind         idKind
+	id             uint64
+	scope          []byte
+	hasBindID      bool
+	bindID         uint64
+	bindEnclosing  bool
+	direction      uint64 // 1 in, 2 out, 3 both
+	instantScope   uint64 // 1 global, 2 process, 3 thread
+	hasPID, hasTID bool
+	pid            int32
+	tid            int64
+}
+
+type idKind uint8
+
+const (
+	noID idKind = iota
+	unscopedID
+	localID
+	globalID
+)
+
+func (l *legacyEvent) parse(msg []byte) error {
+	*l = legacyEvent{}
+	r := wire.NewReader(msg)
+	for r.Next() {
+		switch r.Field() {
+		case 2:
+			l.phase = byte(min(r.Uint(), 255))
+		case 3:
+			l.durationUS, l.hasDuration = r.Int(), true
+		case 4:
+			l.cpuDurationUS, l.hasCPUDuration = r.Int(), true
+		case 6:
+			l.id, l.idKind = r.Uint(), unscopedID
+		case 7:
+			l.scope = r.Bytes()
+		case 8:
+			l.bindID, l.hasBindID = r.Uint(), true
+		case 10:
+			l.id, l.idKind = r.Uint(), localID
+		case 11:
+			l.id, l.idKind = r.Uint(), globalID
+		case 12:
+			l.bindEnclosing = r.Bool()
+		case 13:
+			l.direction = r.Uint()
+		case 14:
+			l.instantScope = r.Uint()
+		case 18:
+			l.pid, l.hasPID = int32(r.Uint()), true
+		case 19:
+			l.tid, l.hasTID = r.Int(), true
+		}
+	}
+	return r.Err()
+}
+
+// legacyEvent translates an event without type by its phase, as chrome-json.md says for the phase of that letter.
+func (r *reader) legacyEvent() error {
+	e := &r.ev
+	switch e.legacy.phase {
+	case 'B', 'E':
+		e.track = r.eventTrack()
+		if e.legacy.phase == 'E' {
+			return r.addEvent(timeline.End)
+		}
+		return r.addEvent(timeline.Begin)
+	case 'X':
+		return r.legacyComplete()
+	case 'i', 'I', 'R':
+		e.track = r.instantTrack()
+		return r.addEvent(timeline.Instant)
+	case 'b', 'e', 'n', 'S', 'T', 'p', 'F':
+		return r.legacyAsync()
+	case 's', 't', 'f':
+		return r.legacyFlow()
+	case 'M':
+		r.legacyMetadata()
+		return nil
+	}
+	return r.legacyOther()
+}
+
+// legacyComplete translates phase X, whose duration is in microseconds.
+func (r *reader) legacyComplete() error {
+	e := &r.ev
+	l := &e.legacy
+	switch {
+	case !l.hasDuration:
+		r.add(problem.CompleteWithoutDuration, "")
+		return nil
+	case l.durationUS < 0:
+		r.add(problem.SliceNegativeDuration, "")
+		return nil
+	case l.durationUS > maxMicros:
+		r.add(problem.EventInvalidDuration, strconv.FormatInt(l.durationUS, 10))
+		return nil
+	}
+	e.track = r.eventTrack()
+	r.encodeArgs(nil)
+	r.fillEvent(timeline.Slice)
+	r.out.Dur = timeline.Nanos(l.durationUS) * 1000
+	if l.hasCPUDuration && l.cpuDurationUS >= 0 && l.cpuDurationUS <= maxMicros {
+		r.out.ThreadDur = timeline.Nanos(l.cpuDurationUS) * 1000
+	}
+	if err := r.b.Add(&r.out); err != nil {
+		return err
+	}
+	return r.addFlows()
+}
+
+// maxMicros is the largest duration in microseconds whose nanoseconds, added to a time, cannot overflow: 146 years.
+const maxMicros = 1 << 52
+
+// instantTrack finds the track of an instant by its scope (chrome-json.md 10).
+func (r *reader) instantTrack() timeline.TrackID {
+	switch r.ev.legacy.instantScope {
+	case 1:
+		return r.b.GlobalInstants()
+	case 2:
+		if process := r.eventProcess(); process != 0 {
+			return r.b.ProcessInstants(process)
+		}
+	}
+	return r.eventTrack()
+}
+
+// legacyAsync translates the asynchronous phases. Their track is that of their id.
+func (r *reader) legacyAsync() error {
+	e := &r.ev
+	l := &e.legacy
+	if l.idKind == noID {
+		r.add(problem.AsyncMissingID, "")
+		return nil
+	}
+	key := timeline.AsyncKey{
+		Category: e.category, ID: l.idText(), IsText: true, Scope: r.validText(l.scope), Process: r.eventProcess(),
+	}
+	if key.Process == 0 && l.idKind != globalID {
+		r.add(problem.AsyncMissingPid, "")
+		return nil
+	}
+	switch l.idKind {
+	case localID:
+		key.Kind = timeline.AsyncLocal
+	case globalID:
+		key.Kind = timeline.AsyncGlobal
+	case unscopedID:
+		key.Kind = timeline.AsyncPlain
+	}
+	kind := timeline.Begin
+	switch l.phase {
+	case 'S', 'T', 'p', 'F':
+		key.Kind = timeline.AsyncLegacy
+	}
+	switch l.phase {
+	case 'e', 'F':
+		kind = timeline.End
+	case 'n', 'T', 'p':
+		kind = timeline.Instant
+	}
+	e.track = r.b.Async(&key)
+	e.threadTime = timeline.NoTime
+	return r.addEvent(kind)
+}
+
+// idText writes an id as Chrome's JSON does.
+func (l *legacyEvent) idText() []byte { return fmt.Appendf(nil, "0x%x", l.id) }
+
+// legacyFlow translates the phases s, t and f (chrome-json.md 15.1).
+func (r *reader) legacyFlow() error {
+	e := &r.ev
+	l := &e.legacy
+	id, ok := l.id, l.idKind != noID
+	if !ok && l.hasBindID {
+		id, ok = l.bindID, true
+	}
+	if !ok {
+		r.add(problem.FlowMissingID, "")
+		return nil
+	}
+	if len(e.annotations) > 0 {
+		r.notConverted("arguments of a legacy flow event")
+	}
+	f := timeline.FlowEvent{
+		Space: timeline.FlowV1, Binding: timeline.BindEnclosing, Track: r.eventTrack(), Event: e.index,
+		Offset: r.offset, TS: e.ts, ID: id, Name: e.resolvedName, Category: e.category,
+	}
+	switch l.phase {
+	case 's':
+		f.Role = timeline.FlowStart
+	case 't':
+		f.Role = timeline.FlowContinue
+	case 'f':
+		f.Role = timeline.FlowEnd
+		if !l.bindEnclosing {
+			f.Binding = timeline.BindNext
+		}
+	}
+	return r.b.AddFlow(&f)
+}
+
+// addBindID adds the flow end that a legacy bind_id stands for.
+func (r *reader) addBindID() error {
+	roles := [...]timeline.FlowRole{1: timeline.FlowEnd, 2: timeline.FlowStart, 3: timeline.FlowContinue}
+	l := &r.ev.legacy
+	if l.direction < 1 || l.direction > 3 {
+		r.add(problem.FlowWithoutDirection, "")
+		return nil
+	}
+	return r.addFlow(timeline.FlowV2, roles[l.direction], l.bindID)
+}
+
+// otherEvents is the track of events that have no place of their own (chrome-json.md 17.9).
+var otherEvents = "Other events"
+
+// legacyOther keeps a phase that is no slice, instant or flow as an instant beside its thread: V8 profiles (P), objects
+// (N, O, D), memory dumps (v), contexts and letters unknown to the format.
+func (r *reader) legacyOther() error {
+	e := &r.ev
+	l := &e.legacy
+	switch l.phase {
+	case 'P', 'N', 'O', 'D', 'v', 'V', 'c', '(', ')', 'C', '=':
+	default:
+		r.add(problem.EventUnknownPhase, strconv.QuoteRune(rune(l.phase)))
+	}
+	e.track = r.b.Child(r.eventTrack(), otherEvents)
+	e.threadTime = timeline.NoTime
+	r.encodeArgs(l)
+	r.fillEvent(timeline.Instant)
+	if err := r.b.Add(&r.out); err != nil {
+		return err
+	}
+	return r.addFlows()
+}

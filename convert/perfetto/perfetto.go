@@ -1,0 +1,265 @@
+// Package perfetto reads Perfetto traces: those that weft writes and those that Chrome and other programs record with
+// Perfetto's own SDK (spec perfetto.md 15).
+//
+// Read goes through the packets once, in file order. Package pftrace keeps the state that packets hand to each other
+// (interned data, defaults, clocks); here the payloads are translated:
+//
+//	track_event          Begin, End, Instant, Counter and flow records; see event.go, legacy.go, counters.go
+//	track_descriptor …   tracks, their names and places; see tracks.go
+//	samples              Sample records; see samples.go
+//	metadata             attributes of the trace; see metadata.go
+//
+// Arguments come as debug annotations (annotations.go) or as typed fields (extensions.go), which are decoded with the
+// descriptor that the trace brings along or with the few that are known here (schema.go).
+//
+// What has no counterpart in weft's event model is counted as packet_not_converted, once for each packet, with the
+// number of the field.
+package perfetto
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Options are the options of Read.
+type Options struct {
+	// Problems counts what is wrong with the data. Required.
+	Problems *problem.Log
+	// KeepArg says which arguments of events to keep, by the name of the top-level argument. Nil keeps all of them.
+	KeepArg func(name []byte) bool
+}
+
+// contextInterval is the number of packets between two looks at the context.
+const contextInterval = 1024
+
+// Read reads the trace in src, which must not be compressed as a whole, and gives its events to b. Event indexes count
+// the events and samples of the file from 0; offsets are those of their packets, or of the bundle they are in.
+//
+// It is an error if src cannot be read, is empty or is no Perfetto trace. Bad data inside a trace is counted in
+// opts.Problems. Errors of b and of ctx are returned as they are.
+func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options) error {
+	r := newReader(b, opts)
+	packets := pftrace.NewPacketReader(src)
+	for n := 0; ; n++ {
+		if n%contextInterval == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		packet, err := packets.Next()
+		if err == io.EOF {
+			break
+		}
+		var bad *pftrace.PacketError
+		switch {
+		case errors.As(err, &bad):
+			if n == 0 && errors.Is(err, pftrace.ErrFraming) {
+				return err
+			}
+			r.problems.Add(problem.PacketMalformed, problem.Position{Event: -1, Offset: bad.Offset}, bad.Err.Error())
+		case err != nil:
+			return err
+		default:
+			if err := r.packet(packet.Bytes, packet.Offset); err != nil {
+				return err
+			}
+		}
+	}
+	if packets.Offset() == 0 {
+		return errors.New("the trace is empty")
+	}
+	if err := r.finish(); err != nil {
+		return err
+	}
+	if offset, cut := packets.Cut(); cut {
+		r.problems.Add(problem.PacketTruncated, problem.Position{Event: -1, Offset: offset}, "")
+	}
+	return nil
+}
+
+// reader holds the state of one Read.
+type reader struct {
+	b        *timeline.Builder
+	problems *problem.Log
+	keepArg  func(name []byte) bool
+
+	state  *pftrace.State
+	fields pftrace.PacketFields
+	seq    *pftrace.Sequence // of the current packet; nil if it has none
+	offset int64             // of the current packet
+	index  uint32            // of the next event
+
+	ahead      lookahead
+	tracks     tracks
+	stacks     map[*pftrace.Sequence]*sequenceStacks
+	extensions schema
+	ev         trackEvent
+	out        timeline.Event
+	occurs     []occurrence // stack of schema.go
+	text       []byte       // scratch
+	skipped    map[string]*tally
+	tallies    []*tally // in order of first occurrence
+}
+
+func newReader(b *timeline.Builder, opts Options) *reader {
+	return &reader{
+		b:        b,
+		problems: opts.Problems,
+		keepArg:  opts.KeepArg,
+		state:    pftrace.NewState(),
+		ahead:    lookahead{enabled: true},
+		tracks:   tracks{byUUID: make(map[uint64]*track)},
+		stacks:   make(map[*pftrace.Sequence]*sequenceStacks),
+		skipped:  make(map[string]*tally),
+	}
+}
+
+// packet reads one packet, unless it has to wait for a clock.
+func (r *reader) packet(packet []byte, offset int64) error {
+	if r.ahead.waiting() {
+		return r.wait(packet, offset)
+	}
+	return r.readPacket(packet, offset)
+}
+
+// readPacket brings the state up to date and translates the payload. The error is one of the Builder.
+func (r *reader) readPacket(packet []byte, offset int64) error {
+	r.offset = offset
+	f := &r.fields
+	if err := f.Parse(packet); err != nil {
+		r.malformed("packet", err)
+		return nil
+	}
+	seq, err := r.state.Apply(f)
+	r.seq = seq
+	if r.mustWait() {
+		return r.wait(packet, offset)
+	}
+	stamp, stampErr := seq.Stamp(f)
+	switch {
+	case errors.Is(err, pftrace.ErrStateLost):
+		r.add(problem.PacketInvalidState, "")
+		return nil
+	case err != nil:
+		r.malformed("packet", err)
+		return nil
+	}
+	return r.payload(stamp, stampErr)
+}
+
+// payload translates what the packet says.
+func (r *reader) payload(stamp pftrace.Stamp, stampErr error) error {
+	data := r.fields.Data
+	switch r.fields.Payload {
+	case 0, 36, 69: // state only; synchronization_marker; service_event
+		return nil
+	case 2:
+		r.processTree(data)
+	case 5:
+		r.chromeEvents(data)
+	case 6:
+		if err := r.state.Clocks.Snapshot(r.seq, data); err != nil {
+			r.malformed("clock_snapshot", err)
+		}
+	case 11:
+		return r.trackEvent(data, stamp, stampErr)
+	case 43:
+		r.processDescriptor(data)
+	case 44:
+		r.threadDescriptor(data)
+	case 54:
+		return r.streamingProfile(data)
+	case 60:
+		r.trackDescriptor(data)
+	case 66:
+		return r.perfSample(data, stamp, stampErr)
+	case 72:
+		r.extensionDescriptor(data)
+	case 89:
+		r.traceUUID(data)
+	case 126:
+		r.traceAttributes(data)
+	case 135:
+		return r.stackSample(data, stamp, stampErr)
+	default:
+		r.notConverted(fmt.Sprintf("TracePacket field %d", r.fields.Payload))
+	}
+	return nil
+}
+
+// finish reads the packets that still wait, and reports what was not converted.
+func (r *reader) finish() error {
+	if err := r.release(); err != nil {
+		return err
+	}
+	for _, t := range r.tallies {
+		r.problems.AddN(problem.PacketNotConverted, t.count, t.first, t.what)
+	}
+	return nil
+}
+
+// position is the place of the current packet.
+func (r *reader) position() problem.Position { return problem.Position{Event: -1, Offset: r.offset} }
+
+func (r *reader) add(kind problem.Kind, detail string) { r.problems.Add(kind, r.position(), detail) }
+
+func (r *reader) malformed(what string, err error) {
+	r.add(problem.PacketMalformed, what+": "+err.Error())
+}
+
+// tally counts the packets that hold one thing that is not converted.
+type tally struct {
+	what  string
+	count uint64
+	first problem.Position
+	last  int64 // offset of the last packet counted
+}
+
+// maxTallies bounds the number of different things that are counted one by one.
+const maxTallies = 1000
+
+// notConverted counts something without counterpart. The counts go to the problem log at the end, one case for each
+// kind of thing, so that a frequent one does not hide the others.
+func (r *reader) notConverted(what string) {
+	t := r.skipped[what]
+	if t == nil {
+		if len(r.tallies) >= maxTallies {
+			r.add(problem.PacketNotConverted, what)
+			return
+		}
+		t = &tally{what: what, first: r.position()}
+		r.skipped[what] = t
+		r.tallies = append(r.tallies, t)
+	}
+	t.count++
+}
+
+// traceTime converts the stamp of an event and counts the problem if it cannot be used.
+func (r *reader) traceTime(stamp pftrace.Stamp, err error) (timeline.Nanos, bool) {
+	var t int64
+	if err == nil {
+		t, err = r.state.Clocks.TraceTime(stamp)
+	}
+	switch {
+	case err == nil:
+		return timeline.Nanos(t), true
+	case errors.Is(err, pftrace.ErrNoTimestamp):
+		r.add(problem.PacketMissingTimestamp, "")
+	case errors.Is(err, pftrace.ErrTimeRange):
+		r.add(problem.EventNegativeTimestamp, "")
+	default:
+		r.add(problem.PacketUnresolvedClock, err.Error())
+	}
+	return 0, false
+}
+
+// nextIndex gives out the index of an event.
+func (r *reader) nextIndex() uint32 {
+	i := r.index
+	r.index++
+	return i
+}

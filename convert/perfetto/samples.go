@@ -1,0 +1,298 @@
+package perfetto
+
+import (
+	"fmt"
+
+	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// sequenceStacks remembers what the interned call stacks and frames of a sequence are in the timeline.
+type sequenceStacks struct {
+	of     *pftrace.Interned // the interned data that the ids belong to
+	stacks map[uint64]timeline.CallstackID
+	frames map[uint64]timeline.FrameID
+	list   []timeline.FrameID // scratch
+	iids   []uint64           // scratch
+}
+
+// sequenceStacks returns the memory of the current sequence, emptied if the sequence has started anew.
+func (r *reader) sequenceStacks() *sequenceStacks {
+	s := r.stacks[r.seq]
+	if s == nil || s.of != r.seq.Interned {
+		s = &sequenceStacks{
+			of:     r.seq.Interned,
+			stacks: make(map[uint64]timeline.CallstackID),
+			frames: make(map[uint64]timeline.FrameID),
+		}
+		r.stacks[r.seq] = s
+	}
+	return s
+}
+
+// maxFrames bounds the depth of a call stack that is kept.
+const maxFrames = 4096
+
+// callstack returns an interned call stack, 0 if it is unknown or empty.
+func (r *reader) callstack(iid uint64) timeline.CallstackID {
+	if iid == 0 || r.seq == nil {
+		return 0
+	}
+	s := r.sequenceStacks()
+	if id, ok := s.stacks[iid]; ok {
+		return id
+	}
+	msg, ok := r.interned(pftrace.InternedCallstacks, iid)
+	if !ok {
+		return 0
+	}
+	id := r.framesOf(s, msg)
+	s.stacks[iid] = id
+	return id
+}
+
+// framesOf reads a Callstack message, which names interned frames.
+func (r *reader) framesOf(s *sequenceStacks, msg []byte) timeline.CallstackID {
+	s.list, s.iids = s.list[:0], s.iids[:0]
+	w := wire.NewReader(msg)
+	for w.Next() {
+		if w.Field() == 2 {
+			s.iids = pftrace.AppendVarints(s.iids, &w)
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("callstack", err)
+	}
+	for _, frame := range s.iids {
+		s.list = append(s.list, r.frame(s, frame))
+	}
+	return r.makeCallstack(s.list)
+}
+
+func (r *reader) makeCallstack(outermostFirst []timeline.FrameID) timeline.CallstackID {
+	if len(outermostFirst) == 0 {
+		return 0
+	}
+	if n := len(outermostFirst); n > maxFrames {
+		r.notConverted("frames of call stacks deeper than 4096")
+		outermostFirst = outermostFirst[n-maxFrames:]
+	}
+	return r.b.Callstack(outermostFirst)
+}
+
+// frame returns an interned frame. Its file is the source path, else the binary that it was mapped from.
+func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
+	if id, ok := s.frames[iid]; ok {
+		return id
+	}
+	var f timeline.Frame
+	var mapping uint64
+	msg, _ := r.interned(pftrace.InternedFrames, iid)
+	w := wire.NewReader(msg)
+	for w.Next() {
+		switch w.Field() {
+		case 2:
+			f.Function = string(r.internedText(pftrace.InternedFunctionNames, w.Uint()))
+		case 3:
+			mapping = w.Uint()
+		case 5:
+			f.File = string(r.internedText(pftrace.InternedSourcePaths, w.Uint()))
+		case 6:
+			f.Line = int64(uint32(w.Uint()))
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("frame", err)
+	}
+	if f.File == "" && mapping != 0 {
+		f.File = r.mappingPath(mapping)
+	}
+	id := r.b.Frame(f)
+	s.frames[iid] = id
+	return id
+}
+
+// mappingPath returns the path of an interned mapping, whose parts are interned one by one.
+func (r *reader) mappingPath(iid uint64) string {
+	msg, _ := r.interned(pftrace.InternedMappings, iid)
+	path := ""
+	for w := wire.NewReader(msg); w.Next(); {
+		if w.Field() != 7 {
+			continue
+		}
+		for _, part := range pftrace.AppendVarints(nil, &w) {
+			path += "/" + string(r.internedText(pftrace.InternedMappingPaths, part))
+		}
+	}
+	return path
+}
+
+// eventCallstack returns the call stack of the current event, inline or interned.
+func (r *reader) eventCallstack() timeline.CallstackID {
+	e := &r.ev
+	if e.callstack == nil {
+		return r.callstack(e.callstackIID)
+	}
+	return r.inlineCallstack(e.callstack)
+}
+
+// inlineCallstack reads a TrackEvent.Callstack.
+func (r *reader) inlineCallstack(msg []byte) timeline.CallstackID {
+	var list []timeline.FrameID
+	w := wire.NewReader(msg)
+	for w.Next() {
+		if w.Field() != 1 {
+			continue
+		}
+		var f timeline.Frame
+		fr := wire.NewReader(w.Bytes())
+		for fr.Next() {
+			switch fr.Field() {
+			case 1:
+				f.Function = string(r.validText(fr.Bytes()))
+			case 2:
+				f.File = string(r.validText(fr.Bytes()))
+			case 3:
+				f.Line = int64(uint32(fr.Uint()))
+			}
+		}
+		if err := fr.Err(); err != nil {
+			r.malformed("callstack", err)
+		}
+		list = append(list, r.b.Frame(f))
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("callstack", err)
+	}
+	return r.makeCallstack(list)
+}
+
+// addSample adds a sample of a thread.
+func (r *reader) addSample(pid, tid int64, ts timeline.Nanos, stack timeline.CallstackID, weight int64) error {
+	process := r.b.Process(timeline.ProcessKey{Num: pid})
+	r.out = timeline.Event{
+		Kind: timeline.Sample, Track: r.b.Thread(process, timeline.ThreadKey{Num: tid}),
+		Event: r.nextIndex(), Offset: r.offset,
+		TS: ts, ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
+		Callstack: stack, Value: timeline.Int(weight),
+	}
+	return r.b.Add(&r.out)
+}
+
+// stackSample translates a StackSample (spec perfetto.md 2.6, 10).
+func (r *reader) stackSample(msg []byte, stamp pftrace.Stamp, stampErr error) error {
+	if r.seq == nil {
+		r.add(problem.PacketInvalidState, "a sample without sequence id")
+		return nil
+	}
+	var task []byte
+	var taskIID, weight uint64
+	weight = 1
+	var stack timeline.CallstackID
+	w := wire.NewReader(msg)
+	for w.Next() {
+		switch w.Field() {
+		case 1:
+			task = w.Bytes()
+		case 2:
+			taskIID = w.Uint()
+		case 5:
+			stack = r.framesOf(r.sequenceStacks(), w.Bytes())
+		case 6:
+			stack = r.callstack(w.Uint())
+		case 9, 10: // what the weight counts
+		case 11:
+			weight = w.Uint()
+		default:
+			r.notConverted(fmt.Sprintf("StackSample field %d", w.Field()))
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("stack_sample", err)
+		return nil
+	}
+	ts, ok := r.traceTime(stamp, stampErr)
+	if !ok {
+		return nil
+	}
+	if taskIID != 0 {
+		task, _ = r.interned(pftrace.InternedTaskContexts, taskIID)
+	}
+	var pid, tid int64
+	for t := wire.NewReader(task); t.Next(); {
+		switch t.Field() {
+		case 2:
+			pid = int64(uint32(t.Uint()))
+		case 3:
+			tid = int64(uint32(t.Uint()))
+		}
+	}
+	return r.addSample(pid, tid, ts, stack, int64(weight))
+}
+
+// perfSample translates a PerfSample of linux.perf.
+func (r *reader) perfSample(msg []byte, stamp pftrace.Stamp, stampErr error) error {
+	var pid, tid int64
+	var stack timeline.CallstackID
+	w := wire.NewReader(msg)
+	for w.Next() {
+		switch w.Field() {
+		case 2:
+			pid = int64(uint32(w.Uint()))
+		case 3:
+			tid = int64(uint32(w.Uint()))
+		case 4:
+			stack = r.callstack(w.Uint())
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("perf_sample", err)
+		return nil
+	}
+	ts, ok := r.traceTime(stamp, stampErr)
+	if !ok {
+		return nil
+	}
+	return r.addSample(pid, tid, ts, stack, 1)
+}
+
+// streamingProfile translates a StreamingProfilePacket: samples of the thread that writes the sequence, at times in
+// microseconds that go on from the reference time of its descriptor.
+func (r *reader) streamingProfile(msg []byte) error {
+	if r.seq == nil || !r.seq.Thread.Known {
+		r.add(problem.PacketInvalidState, "a streaming profile without thread descriptor")
+		return nil
+	}
+	var stacks []uint64
+	var deltas []int64
+	w := wire.NewReader(msg)
+	for w.Next() {
+		switch w.Field() {
+		case 1:
+			stacks = pftrace.AppendVarints(stacks, &w)
+		case 2:
+			deltas = appendInts(deltas, &w)
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("streaming_profile_packet", err)
+		return nil
+	}
+	thread := &r.seq.Thread
+	for i, iid := range stacks {
+		if i < len(deltas) {
+			thread.SampleUS += deltas[i]
+		}
+		at := pftrace.Stamp{Clock: pftrace.Clock{ID: pftrace.ClockMonotonic}, Nanos: thread.SampleUS * 1000}
+		ts, ok := r.traceTime(at, nil)
+		if !ok {
+			continue
+		}
+		if err := r.addSample(int64(thread.PID), thread.TID, ts, r.callstack(iid), 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}

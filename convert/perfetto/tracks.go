@@ -1,0 +1,419 @@
+package perfetto
+
+import (
+	"fmt"
+
+	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// trackKind says what a descriptor has made of a track uuid.
+type trackKind uint8
+
+const (
+	undeclaredTrack trackKind = iota // used, or named as a parent, but not described so far
+	processTrack
+	threadTrack
+	counterTrack
+	namedTrack
+)
+
+// track is what is known of one track uuid.
+type track struct {
+	id      timeline.TrackID
+	kind    trackKind
+	parent  uint64           // uuid; 0 for processes and threads
+	process timeline.TrackID // of a process or a thread
+
+	multiplier  int64 // counters
+	incremental bool
+	threadTime  bool
+
+	stateOpen bool // state tracks: a state has begun and not ended
+}
+
+// tracks holds the tracks by their uuid. Descriptors may come anywhere in the file, even behind the events of their
+// track and behind the descriptors of their children: until then a uuid has an undeclared track of the Builder.
+type tracks struct {
+	byUUID map[uint64]*track
+}
+
+// get returns the track of a uuid other than 0.
+func (ts *tracks) get(b *timeline.Builder, uuid uint64) *track {
+	t := ts.byUUID[uuid]
+	if t == nil {
+		t = &track{id: b.Undeclared()}
+		ts.byUUID[uuid] = t
+	}
+	return t
+}
+
+// declare gives a uuid its place.
+func (ts *tracks) declare(b *timeline.Builder, uuid uint64, as track) {
+	t := ts.byUUID[uuid]
+	if t == nil {
+		ts.byUUID[uuid] = &as
+		return
+	}
+	b.Alias(t.id, as.id)
+	as.stateOpen = t.stateOpen
+	*t = as
+}
+
+// maxTrackDepth is the number of ancestors that a track may have (spec perfetto.md 5.1).
+const maxTrackDepth = 100
+
+// loops reports whether uuid would be its own ancestor as a child of parent, or have too many ancestors.
+func (ts *tracks) loops(uuid, parent uint64) bool {
+	for range maxTrackDepth {
+		if parent == uuid {
+			return true
+		}
+		t := ts.byUUID[parent]
+		if t == nil || t.parent == 0 {
+			return false
+		}
+		parent = t.parent
+	}
+	return true
+}
+
+// process returns the process that a track belongs to, 0 if it belongs to none or that is not known.
+func (ts *tracks) process(uuid uint64) timeline.TrackID {
+	for range maxTrackDepth {
+		t := ts.byUUID[uuid]
+		if t == nil {
+			return 0
+		}
+		if t.process != 0 {
+			return t.process
+		}
+		uuid = t.parent
+	}
+	return 0
+}
+
+// defaultTrack is the name under which Perfetto shows events without a track.
+const defaultTrack = "Default Track"
+
+// eventUUID returns the track uuid of the current event: its own, else the default of the sequence. It is not given if
+// neither is there.
+func (r *reader) eventUUID() (uuid uint64, given bool) {
+	if r.ev.hasUUID {
+		return r.ev.uuid, true
+	}
+	return r.seq.Defaults.TrackUUID, r.seq.Defaults.HasTrackUUID
+}
+
+// eventTrack returns the track of the current event. Uuid 0 stands for the thread of the sequence if no uuid is given
+// at all, or if the event has no type (spec perfetto.md 15.4); Chrome writes its legacy events so.
+func (r *reader) eventTrack() timeline.TrackID {
+	uuid, given := r.eventUUID()
+	if uuid != 0 {
+		return r.tracks.get(r.b, uuid).id
+	}
+	if !given || r.ev.typ == typeNone {
+		if process, tid, ok := r.sequenceThread(); ok {
+			return r.b.Thread(process, timeline.ThreadKey{Num: tid})
+		}
+	}
+	return r.b.Child(0, defaultTrack)
+}
+
+// eventProcess returns the process that the current event belongs to, or 0.
+func (r *reader) eventProcess() timeline.TrackID {
+	if uuid, _ := r.eventUUID(); uuid != 0 {
+		if process := r.tracks.process(uuid); process != 0 {
+			return process
+		}
+	}
+	process, _, _ := r.sequenceThread()
+	return process
+}
+
+// sequenceThread returns the thread that wrote the sequence, or the one that a legacy event names instead.
+func (r *reader) sequenceThread() (process timeline.TrackID, tid int64, ok bool) {
+	l := &r.ev.legacy
+	pid, tid := r.seq.Thread.PID, r.seq.Thread.TID
+	if r.ev.hasLegacy && l.hasPID {
+		pid, tid = l.pid, int64(l.pid)
+	}
+	if r.ev.hasLegacy && l.hasTID {
+		tid = l.tid
+	}
+	if !r.seq.Thread.Known && !(r.ev.hasLegacy && l.hasPID) {
+		return 0, 0, false
+	}
+	return r.b.Process(timeline.ProcessKey{Num: int64(pid)}), tid, true
+}
+
+// trackDescriptor is a parsed TrackDescriptor (spec perfetto.md 2.4).
+type trackDescriptor struct {
+	uuid, parent             uint64
+	name, process, thread    []byte
+	counter                  []byte
+	spec                     timeline.TrackSpec
+	hasRank                  bool
+	chromeProcess, chromeThr bool
+}
+
+func (d *trackDescriptor) parse(msg []byte) error {
+	r := wire.NewReader(msg)
+	for r.Next() {
+		switch r.Field() {
+		case 1:
+			d.uuid = r.Uint()
+		case 5:
+			d.parent = r.Uint()
+		case 2, 10, 13: // name, static_name, atrace_name
+			d.name = r.Bytes()
+		case 3:
+			d.process = r.Bytes()
+		case 4:
+			d.thread = r.Bytes()
+		case 6:
+			d.chromeProcess = true
+		case 7:
+			d.chromeThr = true
+		case 8:
+			d.counter = r.Bytes()
+		case 11:
+			if o := r.Uint(); o <= uint64(timeline.OrderExplicit) {
+				d.spec.Ordering = timeline.ChildOrdering(o)
+			}
+		case 12:
+			d.spec.Rank, d.hasRank = int32(r.Uint()), true
+		case 14:
+			d.spec.Description = string(r.Bytes())
+		case 15:
+			d.spec.Merge = mergeBehavior(r.Uint())
+		case 16:
+			d.spec.MergeKey = string(r.Bytes())
+		case 17:
+			d.spec.MergeKey = fmt.Sprint(r.Uint())
+		}
+	}
+	return r.Err()
+}
+
+// mergeBehavior translates sibling_merge_behavior.
+func mergeBehavior(v uint64) timeline.MergeBehavior {
+	switch v {
+	case 2:
+		return timeline.MergeNone
+	case 3:
+		return timeline.MergeByKey
+	}
+	return timeline.MergeByName
+}
+
+// trackDescriptor reads a track_descriptor packet.
+func (r *reader) trackDescriptor(msg []byte) {
+	var d trackDescriptor
+	if err := d.parse(msg); err != nil {
+		r.malformed("track_descriptor", err)
+		return
+	}
+	if d.chromeProcess {
+		r.notConverted("TrackDescriptor field 6")
+	}
+	if d.chromeThr {
+		r.notConverted("TrackDescriptor field 7")
+	}
+	switch {
+	case d.thread != nil:
+		r.describeThread(&d)
+	case d.process != nil:
+		r.describeProcess(&d)
+	case d.uuid == 0: // only says how the children of the root are ordered
+	case d.counter != nil:
+		r.describeCounter(&d)
+	default:
+		r.describeTrack(&d)
+	}
+}
+
+func (r *reader) describeThread(d *trackDescriptor) {
+	id, process, ok := r.threadDescriptor(d.thread)
+	if !ok {
+		return
+	}
+	if d.hasRank {
+		r.b.SetSortIndex(id, d.spec.Rank)
+	}
+	r.declareOnce(d.uuid, track{id: id, kind: threadTrack, process: process})
+}
+
+func (r *reader) describeProcess(d *trackDescriptor) {
+	id, ok := r.processDescriptor(d.process)
+	if !ok {
+		return
+	}
+	if d.hasRank {
+		r.b.SetSortIndex(id, d.spec.Rank)
+	}
+	r.declareOnce(d.uuid, track{id: id, kind: processTrack, process: id})
+}
+
+// declareOnce declares a process or a thread. Chrome repeats its descriptors every half second. A descriptor that gives
+// the uuid to something else is an error of the producer; the first one counts, as in Perfetto.
+func (r *reader) declareOnce(uuid uint64, as track) {
+	t := r.tracks.byUUID[uuid]
+	switch {
+	case uuid == 0:
+	case t == nil || t.kind == undeclaredTrack:
+		r.tracks.declare(r.b, uuid, as)
+	case t.kind != as.kind || t.id != as.id:
+		r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: uuid %d means something else already", uuid))
+	}
+}
+
+// known reports whether a descriptor before has given this uuid its place: then the first one counts.
+func (r *reader) known(uuid uint64) bool {
+	t := r.tracks.byUUID[uuid]
+	return t != nil && t.kind != undeclaredTrack
+}
+
+// parentTrack returns the track of the descriptor's parent and clears d.parent if it cannot have that parent.
+func (r *reader) parentTrack(d *trackDescriptor) timeline.TrackID {
+	if d.parent != 0 && r.tracks.loops(d.uuid, d.parent) {
+		r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: the parents of uuid %d have no end", d.uuid))
+		d.parent = 0
+	}
+	if d.parent == 0 {
+		return 0
+	}
+	return r.tracks.get(r.b, d.parent).id
+}
+
+func (r *reader) describeTrack(d *trackDescriptor) {
+	if r.known(d.uuid) {
+		return
+	}
+	d.spec.Name = string(r.validText(d.name))
+	id := r.b.NewTrack(r.parentTrack(d), d.spec)
+	r.tracks.declare(r.b, d.uuid, track{id: id, kind: namedTrack, parent: d.parent})
+}
+
+func (r *reader) describeCounter(d *trackDescriptor) {
+	if r.known(d.uuid) {
+		return
+	}
+	t := track{}
+	key := timeline.CounterKey{Name: r.validText(d.name), Unique: d.uuid, Description: d.spec.Description}
+	if err := t.describeCounter(d.counter, &key); err != nil {
+		r.malformed("track_descriptor", err)
+		return
+	}
+	parent := r.parentTrack(d)
+	t.parent = d.parent
+	t.id = r.b.Counter(parent, &key)
+	r.tracks.declare(r.b, d.uuid, t)
+}
+
+// Names come from several sources. Of the names of a thread those of track descriptors win, of the names of a process
+// those of the process tree (spec perfetto.md 5.4); the Builder takes the name of the highest time.
+const (
+	weakName   timeline.Nanos = 0
+	strongName timeline.Nanos = 1
+)
+
+// threadDescriptor reads a ThreadDescriptor, which also says which thread writes the sequence.
+func (r *reader) threadDescriptor(msg []byte) (thread, process timeline.TrackID, ok bool) {
+	var pid int32
+	var tid int64
+	var name []byte
+	w := wire.NewReader(msg)
+	for w.Next() {
+		switch w.Field() {
+		case 1:
+			pid = int32(w.Uint())
+		case 2:
+			tid = w.Int()
+		case 5:
+			name = w.Bytes()
+		}
+	}
+	err := w.Err()
+	if err == nil && r.seq != nil {
+		err = r.seq.SetThread(msg)
+	}
+	if err != nil {
+		r.malformed("thread descriptor", err)
+		return 0, 0, false
+	}
+	process = r.b.Process(timeline.ProcessKey{Num: int64(pid)})
+	thread = r.b.Thread(process, timeline.ThreadKey{Num: tid})
+	r.b.SetThreadName(thread, strongName, r.validText(name))
+	return thread, process, true
+}
+
+// processDescriptor reads a ProcessDescriptor.
+func (r *reader) processDescriptor(msg []byte) (process timeline.TrackID, ok bool) {
+	var pid int32
+	var name, command []byte
+	var labels [][]byte
+	w := wire.NewReader(msg)
+	for w.Next() {
+		switch w.Field() {
+		case 1:
+			pid = int32(w.Uint())
+		case 2: // cmdline: the first element is the program
+			if command == nil {
+				command = w.Bytes()
+			}
+		case 6:
+			name = w.Bytes()
+		case 8:
+			labels = append(labels, w.Bytes())
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("process descriptor", err)
+		return 0, false
+	}
+	if len(name) == 0 {
+		name = command
+	}
+	process = r.b.Process(timeline.ProcessKey{Num: int64(pid)})
+	r.b.SetProcessName(process, weakName, r.validText(name))
+	for _, l := range labels {
+		r.b.AddLabel(process, string(r.validText(l)))
+	}
+	return process, true
+}
+
+// processTree reads the names of a process_tree packet, which the system gives.
+func (r *reader) processTree(msg []byte) {
+	w := wire.NewReader(msg)
+	for w.Next() {
+		var ids [8]uint64
+		var name []byte
+		e := wire.NewReader(w.Bytes())
+		for e.Next() {
+			switch {
+			case e.Type() == wire.Varint && e.Field() < len(ids):
+				ids[e.Field()] = e.Uint()
+			case name == nil: // Process.cmdline, of which the first element is the program; Thread.name
+				name = e.Bytes()
+			}
+		}
+		if err := e.Err(); err != nil {
+			r.malformed("process_tree", err)
+			return
+		}
+		switch w.Field() {
+		case 1: // processes: pid 1, cmdline 3
+			process := r.b.Process(timeline.ProcessKey{Num: int64(int32(ids[1]))})
+			r.b.SetProcessName(process, strongName, r.validText(name))
+		case 2: // threads: tid 1, name 2, tgid 3
+			process := r.b.Process(timeline.ProcessKey{Num: int64(int32(ids[3]))})
+			thread := r.b.Thread(process, timeline.ThreadKey{Num: int64(int32(ids[1]))})
+			r.b.SetThreadName(thread, weakName, r.validText(name))
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("process_tree", err)
+	}
+}
