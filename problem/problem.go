@@ -172,3 +172,7 @@ func (l *Log) Merge(other *Log) {
 		}
 	}
 }
+
+// Wants reports whether the next case of a kind would be kept with its detail. Callers for which the detail costs
+// something ask first.
+func (l *Log) Wants(k Kind) bool { return len(l.cases[k]) < maxCases }

@@ -331,6 +331,9 @@ func (r *runs) merge(ctx context.Context, opts Options) (*disk, error) {
 		}
 		ok, err := m.Next(&rec)
 		if err == nil && ok {
+			if n == 0 {
+				d.start = rec.ts
+			}
 			err = w.add(&rec)
 		}
 		if err != nil {

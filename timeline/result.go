@@ -301,3 +301,6 @@ func (t *Timeline) annotation(b []byte) (a Arg) {
 	}
 	return a
 }
+
+// Start returns the time of the first record, 0 if there is none.
+func (t *Timeline) Start() Nanos { return t.store.first() }

@@ -18,6 +18,8 @@ type store interface {
 	groups(rewrite bool, fn func(g *group) error) error
 	// payload returns the payload at a place; it is valid until the next call.
 	payload(at uint64) ([]byte, error)
+	// first returns the time of the first record, 0 if there is none.
+	first() Nanos
 	// len returns the number of records.
 	len() int
 	close() error
@@ -129,6 +131,13 @@ func (m *memory) reset() {
 	m.arena, m.arenaBytes = m.arena[:0], 0
 }
 
+func (m *memory) first() Nanos {
+	if len(m.order) == 0 {
+		return 0
+	}
+	return m.at(m.order[0]).ts
+}
+
 func (m *memory) close() error {
 	*m = memory{}
 	return nil
@@ -225,6 +234,7 @@ type disk struct {
 	dir      string
 	records  *extsort.File
 	count    int
+	start    Nanos // time of the first record
 	payloads *payloadReader
 }
 
@@ -266,6 +276,8 @@ func (d *disk) use(w *recordWriter) error {
 }
 
 func (d *disk) len() int { return d.count }
+
+func (d *disk) first() Nanos { return d.start }
 
 func (d *disk) close() error {
 	err := d.payloads.file.Close()

@@ -1,0 +1,274 @@
+package pftrace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Version is the version of weft that is written into traces, as the attribute weft.version.
+const Version = "0.1.0"
+
+// Options configure Write. The zero Options write packets as they are.
+type Options struct {
+	// Compression says how packets are bundled: NoCodec, Zlib (every version of Perfetto reads it) or Zstd (v58 and
+	// later).
+	Compression Codec
+	// Workers is the number of goroutines that compress; 0: as many as there are processors. It does not change the
+	// output.
+	Workers int
+	// Observe, if set, is called with every item before it is written.
+	Observe func(*timeline.Item)
+}
+
+// Write writes a nested timeline with resolved flows as a Perfetto trace. Packets come in time order; equal timelines
+// and compressions give equal bytes. The error is one of dst, of temporary files, or ctx's.
+//
+// All events are on one packet sequence. Its first packets define every interned text, so that no later packet needs
+// to; tracks are described when their first event is written. Everything but call-stack samples and trace attributes
+// is read by all versions of Perfetto since v49 (spec perfetto.md 14); attributes are written in their old form as well.
+func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Options) (err error) {
+	out, err := newOutput(dst, opts.Compression, opts.Workers)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := out.close(); err == nil || errors.Is(err, errOutput) {
+			err = closeErr
+		}
+	}()
+	w := &writer{t: t, out: out, uuids: make([]uint32, t.TrackCount()), lanes: map[laneKey]uint64{}}
+	w.weftKey, w.idKey, w.scopeKey = t.InternKey("weft"), t.InternKey("id"), t.InternKey("scope")
+	if err := w.head(); err != nil {
+		return err
+	}
+	return t.Walk(ctx, func(item *timeline.Item) error {
+		if opts.Observe != nil {
+			opts.Observe(item)
+		}
+		return w.item(item)
+	})
+}
+
+// Field numbers of spec perfetto.md 2.1 and 2.2.
+const (
+	tracePacket = 1
+
+	packetClockSnapshot  = 6
+	packetTimestamp      = 8
+	packetSequenceID     = 10
+	packetTrackEvent     = 11
+	packetInternedData   = 12
+	packetSequenceFlags  = 13
+	packetDefaults       = 59
+	packetDescriptor     = 60
+	packetChromeEvents   = 5
+	packetAttributes     = 126
+	packetStackSample    = 135
+	eventDebugAnnotation = 4
+	eventType            = 9
+	eventNameIID         = 10
+	eventTrackUUID       = 11
+	eventExtraValues     = 12
+	eventCategories      = 22
+	eventName            = 23
+	eventCounterValue    = 30
+	eventExtraTracks     = 31
+	eventDoubleValue     = 44
+	eventFlowIDs         = 47
+	eventTerminatingIDs  = 48
+	eventCallstackIID    = 56
+)
+
+// writer turns items into packets.
+type writer struct {
+	t   *timeline.Timeline
+	out *output
+
+	uuids    []uint32 // of tracks; 0: not described yet
+	lanes    map[laneKey]uint64
+	clocks   map[timeline.TrackID]uint64 // thread-time counters of threads
+	lastUUID uint64
+
+	categories [][]byte // category_iids fields, by CategoryID
+
+	weftKey, idKey, scopeKey timeline.KeyID
+}
+
+type laneKey struct {
+	track timeline.TrackID
+	lane  uint32
+}
+
+// needsState and plain are the two forms of sequence id and flags on event packets.
+var (
+	needsState = wire.AppendUint(wire.AppendUint(nil, packetSequenceID, 1), packetSequenceFlags, bitNeedsState)
+	plain      = wire.AppendUint(nil, packetSequenceID, 1)
+)
+
+// item writes one item.
+func (w *writer) item(it *timeline.Item) error {
+	switch it.Kind {
+	case timeline.ItemSample:
+		return w.sample(it)
+	case timeline.ItemCounter:
+		return w.counter(it)
+	}
+	uuid, err := w.track(it.Track, it.Lane)
+	if err != nil {
+		return err
+	}
+	var clock uint64
+	if it.ThreadTime != timeline.NoTime {
+		if clock, err = w.threadClock(it.Track); err != nil {
+			return err
+		}
+	}
+	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
+	b = wire.AppendUint(b, packetTimestamp, uint64(it.TS))
+	if it.Kind == timeline.ItemEnd && len(it.Args) == 0 && it.Callstack == 0 {
+		b = append(b, plain...)
+	} else {
+		b = append(b, needsState...)
+	}
+	b, event := wire.BeginMessage(b, packetTrackEvent)
+	b = wire.AppendUint(b, eventType, eventTypes[it.Kind])
+	b = wire.AppendUint(b, eventTrackUUID, uuid)
+	b = w.appendTexts(b, it)
+	b = append(b, it.Args...)
+	if it.AsyncID != "" {
+		b = w.appendAsyncID(b, it)
+	}
+	if it.Callstack != 0 {
+		b = wire.AppendUint(b, eventCallstackIID, uint64(it.Callstack))
+	}
+	for i := range it.Flows {
+		field := eventFlowIDs
+		if it.Flows[i].Terminating {
+			field = eventTerminatingIDs
+		}
+		b = wire.AppendFixed64(b, field, it.Flows[i].ID)
+	}
+	if clock != 0 {
+		b = wire.AppendUint(b, eventExtraTracks, clock)
+		b = wire.AppendInt(b, eventExtraValues, int64(it.ThreadTime))
+	}
+	w.out.buf = wire.EndMessage(wire.EndMessage(b, event), packet)
+	return w.out.packetDone()
+}
+
+var eventTypes = [...]uint64{
+	timeline.ItemBegin:   typeBegin,
+	timeline.ItemEnd:     typeEnd,
+	timeline.ItemInstant: typeInstant,
+}
+
+// appendTexts appends name and categories. Ends have none: in Perfetto they would be a filter.
+func (w *writer) appendTexts(b []byte, it *timeline.Item) []byte {
+	if it.Kind == timeline.ItemEnd {
+		return b
+	}
+	if it.NameID != 0 {
+		b = wire.AppendUint(b, eventNameIID, uint64(it.NameID))
+	} else if len(it.Name) > 0 {
+		b = wire.AppendBytes(b, eventName, it.Name)
+	}
+	if it.CategoryID != 0 {
+		return append(b, w.categories[it.CategoryID]...)
+	}
+	for category := range splitCategories(it.Category) {
+		b = wire.AppendBytes(b, eventCategories, category)
+	}
+	return b
+}
+
+// appendAsyncID appends the id of an asynchronous track as the annotation weft.id, its scope as weft.scope.
+func (w *writer) appendAsyncID(b []byte, it *timeline.Item) []byte {
+	b, dict := beginAnnotation(b, eventDebugAnnotation, w.weftKey, "weft")
+	b, entry := beginAnnotation(b, annotationDictEntries, w.idKey, "id")
+	b = wire.EndMessage(wire.AppendString(b, annotationStringValue, it.AsyncID), entry)
+	if it.AsyncScope != "" {
+		b, entry = beginAnnotation(b, annotationDictEntries, w.scopeKey, "scope")
+		b = wire.EndMessage(wire.AppendString(b, annotationStringValue, it.AsyncScope), entry)
+	}
+	return wire.EndMessage(b, dict)
+}
+
+// Field numbers of spec perfetto.md 2.6.
+const (
+	annotationNameIID     = 1
+	annotationStringValue = 6
+	annotationName        = 10
+	annotationDictEntries = 11
+)
+
+func beginAnnotation(b []byte, field int, key timeline.KeyID, name string) (out []byte, mark int) {
+	b, mark = wire.BeginMessage(b, field)
+	if key != 0 {
+		return wire.AppendUint(b, annotationNameIID, uint64(key)), mark
+	}
+	return wire.AppendString(b, annotationName, name), mark
+}
+
+func (w *writer) counter(it *timeline.Item) error {
+	uuid, err := w.track(it.Track, 0)
+	if err != nil {
+		return err
+	}
+	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
+	b = wire.AppendUint(b, packetTimestamp, uint64(it.TS))
+	b = append(b, plain...)
+	b, event := wire.BeginMessage(b, packetTrackEvent)
+	b = wire.AppendUint(b, eventType, typeCounter)
+	b = wire.AppendUint(b, eventTrackUUID, uuid)
+	if it.Value.IsInt() {
+		b = wire.AppendInt(b, eventCounterValue, it.Value.Int())
+	} else {
+		b = wire.AppendDouble(b, eventDoubleValue, it.Value.Float())
+	}
+	w.out.buf = wire.EndMessage(wire.EndMessage(b, event), packet)
+	return w.out.packetDone()
+}
+
+// Field numbers of StackSample (spec perfetto.md 2.6).
+const (
+	sampleTaskContext   = 1
+	sampleCallstackIID  = 6
+	samplePrimaryWeight = 11
+	taskPID             = 2
+	taskTID             = 3
+)
+
+// sample writes a call-stack sample of a thread. A sample holds its thread id in 32 bits; a thread whose id does not
+// fit gets an instant with the call stack instead.
+func (w *writer) sample(it *timeline.Item) error {
+	tr := w.t.Track(it.Track)
+	if tr.TID < 0 || tr.TID > 1<<32-1 {
+		instant := *it
+		instant.Kind = timeline.ItemInstant
+		return w.item(&instant)
+	}
+	if _, err := w.track(it.Track, 0); err != nil {
+		return err
+	}
+	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
+	b = wire.AppendUint(b, packetTimestamp, uint64(it.TS))
+	b = append(b, needsState...)
+	b, sample := wire.BeginMessage(b, packetStackSample)
+	b, task := wire.BeginMessage(b, sampleTaskContext)
+	b = wire.AppendUint(b, taskPID, uint64(tr.PID))
+	b = wire.EndMessage(wire.AppendUint(b, taskTID, uint64(tr.TID)), task)
+	if it.Callstack != 0 {
+		b = wire.AppendUint(b, sampleCallstackIID, uint64(it.Callstack))
+	}
+	b = wire.AppendUint(b, samplePrimaryWeight, uint64(max(it.Value.Int(), 0)))
+	w.out.buf = wire.EndMessage(wire.EndMessage(b, sample), packet)
+	return w.out.packetDone()
+}
+
+// errTracks is returned for a trace with more tracks than uuids.
+var errTracks = fmt.Errorf("more than %d tracks", uint32(1<<32-2))

@@ -1,0 +1,352 @@
+package pftrace
+
+import (
+	"bytes"
+	"iter"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Field numbers of spec perfetto.md 2.5 and 2.6.
+const (
+	internedCategories    = 1
+	internedNames         = 2
+	internedKeys          = 3
+	internedFunctionNames = 5
+	internedFrames        = 6
+	internedCallstacks    = 7
+	internedSourcePaths   = 18
+
+	entryIID  = 1
+	entryText = 2
+
+	frameIID        = 1
+	frameFunction   = 2
+	frameSourcePath = 5
+	frameLine       = 6
+
+	callstackIID    = 1
+	callstackFrames = 2
+
+	defaultsStackSample       = 100
+	sampleDefaultsSource      = 1
+	sampleDefaultsPrimary     = 2
+	sampleCounterName         = 2
+	sampleCounterUnit         = 3
+	sampleCounterUnitCount    = 9
+	sampleSource              = "trace_event"
+	attributeField            = 1
+	attributeKey              = 1
+	attributeLong             = 2
+	attributeString           = 3
+	chromeMetadata            = 2
+	chromeMetadataName        = 1
+	chromeMetadataString      = 2
+	chromeMetadataInt         = 4
+	snapshotClocks            = 1
+	clockID                   = 1
+	clockTimestamp            = 2
+	clockMonotonic            = 3
+	clockBoottime             = 6
+	maxInternedPacket         = 64 << 10
+	maxAttributePacket        = 128 << 10
+	attributeClockDomain      = "metadata.clock-domain"
+	linuxMonotonicClockDomain = "LINUX_CLOCK_MONOTONIC"
+)
+
+// head writes what stands before the events: the start of the sequence, its interned texts, the order of processes and
+// threads, and the facts about the whole trace.
+func (w *writer) head() error {
+	if err := w.clockSnapshot(); err != nil {
+		return err
+	}
+	if err := w.sequenceStart(); err != nil {
+		return err
+	}
+	for _, intern := range []func(*internWriter) error{w.internTexts, w.internStacks} {
+		in := &internWriter{w: w}
+		if err := intern(in); err != nil {
+			return err
+		}
+		if err := in.flush(); err != nil {
+			return err
+		}
+	}
+	if err := w.rootOrder(); err != nil {
+		return err
+	}
+	return w.attributes()
+}
+
+// clockSnapshot says that the trace's clock is the monotonic one, if the input says so (spec perfetto.md 4).
+func (w *writer) clockSnapshot() error {
+	for _, a := range w.t.Attributes() {
+		if a.Key != attributeClockDomain || a.Text != linuxMonotonicClockDomain {
+			continue
+		}
+		b, packet := wire.BeginMessage(w.out.buf, tracePacket)
+		b, snapshot := wire.BeginMessage(b, packetClockSnapshot)
+		for _, id := range []uint64{clockBoottime, clockMonotonic} {
+			var clock int
+			b, clock = wire.BeginMessage(b, snapshotClocks)
+			b = wire.AppendUint(b, clockID, id)
+			b = wire.EndMessage(wire.AppendUint(b, clockTimestamp, uint64(w.t.Start())), clock)
+		}
+		w.out.buf = wire.EndMessage(wire.EndMessage(b, snapshot), packet)
+		return w.out.packetDone()
+	}
+	return nil
+}
+
+// sequenceStart writes the packet with which interning may begin, and the defaults of samples if there are call stacks.
+func (w *writer) sequenceStart() error {
+	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
+	b = wire.AppendUint(b, packetSequenceID, 1)
+	b = wire.AppendUint(b, packetSequenceFlags, bitCleared)
+	if w.t.CallstackCount() > 0 {
+		var defaults, sample, counter int
+		b, defaults = wire.BeginMessage(b, packetDefaults)
+		b, sample = wire.BeginMessage(b, defaultsStackSample)
+		b = wire.AppendString(b, sampleDefaultsSource, sampleSource)
+		b, counter = wire.BeginMessage(b, sampleDefaultsPrimary)
+		b = wire.AppendString(b, sampleCounterName, "samples")
+		b = wire.EndMessage(wire.AppendUint(b, sampleCounterUnit, sampleCounterUnitCount), counter)
+		b = wire.EndMessage(wire.EndMessage(b, sample), defaults)
+	}
+	w.out.buf = wire.EndMessage(b, packet)
+	return w.out.packetDone()
+}
+
+// internWriter collects interned entries into packets of moderate size.
+type internWriter struct {
+	w      *writer
+	buf    []byte
+	packet int
+	data   int
+	open   bool
+}
+
+// entry returns the buffer to append one entry to; done must follow.
+func (in *internWriter) begin() []byte {
+	if !in.open {
+		in.buf, in.packet = wire.BeginMessage(in.w.out.buf, tracePacket)
+		in.buf = append(in.buf, needsState...)
+		in.buf, in.data = wire.BeginMessage(in.buf, packetInternedData)
+		in.open = true
+	}
+	return in.buf
+}
+
+func (in *internWriter) done(b []byte) error {
+	in.buf = b
+	if len(in.buf)-in.packet < maxInternedPacket {
+		return nil
+	}
+	return in.flush()
+}
+
+func (in *internWriter) flush() error {
+	if !in.open {
+		return nil
+	}
+	in.open = false
+	in.w.out.buf = wire.EndMessage(wire.EndMessage(in.buf, in.data), in.packet)
+	return in.w.out.packetDone()
+}
+
+func (in *internWriter) text(field int, iid uint64, text []byte) error {
+	b, mark := wire.BeginMessage(in.begin(), field)
+	b = wire.AppendUint(b, entryIID, iid)
+	b = wire.AppendBytes(b, entryText, text)
+	return in.done(wire.EndMessage(b, mark))
+}
+
+// internTexts defines names, argument names and categories. A category text of the input is a list; every element of
+// the lists is a category.
+func (w *writer) internTexts(in *internWriter) error {
+	for id := 1; id <= w.t.NameCount(); id++ {
+		if err := in.text(internedNames, uint64(id), w.t.Name(timeline.NameID(id))); err != nil {
+			return err
+		}
+	}
+	for id := 1; id <= w.t.KeyCount(); id++ {
+		if err := in.text(internedKeys, uint64(id), w.t.Key(timeline.KeyID(id))); err != nil {
+			return err
+		}
+	}
+	iids := map[string]uint64{}
+	w.categories = make([][]byte, w.t.CategoryCount()+1)
+	for id := 1; id <= w.t.CategoryCount(); id++ {
+		for category := range splitCategories(w.t.Category(timeline.CategoryID(id))) {
+			iid, ok := iids[string(category)]
+			if !ok {
+				iid = uint64(len(iids) + 1)
+				iids[string(category)] = iid
+				if err := in.text(internedCategories, iid, category); err != nil {
+					return err
+				}
+			}
+			w.categories[id] = wire.AppendUint(w.categories[id], eventCategoryIIDs, iid)
+		}
+	}
+	return nil
+}
+
+const eventCategoryIIDs = 3
+
+// splitCategories returns the elements of a category list, without spaces around them; empty ones do not count.
+func splitCategories(list []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(list) > 0 {
+			element := list
+			if i := bytes.IndexByte(list, ','); i >= 0 {
+				element, list = list[:i], list[i+1:]
+			} else {
+				list = nil
+			}
+			if element = bytes.TrimSpace(element); len(element) > 0 && !yield(element) {
+				return
+			}
+		}
+	}
+}
+
+// internStacks defines frames and call stacks. Frames have no mapping; Perfetto tells them apart by name, file and
+// line, and has no place for a column, which goes into the file (spec perfetto.md 10).
+func (w *writer) internStacks(in *internWriter) error {
+	functions, paths := map[string]uint64{}, map[string]uint64{}
+	define := func(field int, ids map[string]uint64, text string) (uint64, error) {
+		if id, ok := ids[text]; ok || text == "" {
+			return id, nil
+		}
+		id := uint64(len(ids) + 1)
+		ids[text] = id
+		return id, in.text(field, id, []byte(text))
+	}
+	for id := 1; id <= w.t.FrameCount(); id++ {
+		f := w.t.Frame(timeline.FrameID(id))
+		function, err := define(internedFunctionNames, functions, f.Function)
+		if err != nil {
+			return err
+		}
+		path, err := define(internedSourcePaths, paths, sourcePath(&f))
+		if err != nil {
+			return err
+		}
+		b, mark := wire.BeginMessage(in.begin(), internedFrames)
+		b = wire.AppendUint(b, frameIID, uint64(id))
+		if function != 0 {
+			b = wire.AppendUint(b, frameFunction, function)
+		}
+		if path != 0 {
+			b = wire.AppendUint(b, frameSourcePath, path)
+		}
+		if f.Line > 0 {
+			b = wire.AppendUint(b, frameLine, uint64(f.Line))
+		}
+		if err := in.done(wire.EndMessage(b, mark)); err != nil {
+			return err
+		}
+	}
+	for id := 1; id <= w.t.CallstackCount(); id++ {
+		b, mark := wire.BeginMessage(in.begin(), internedCallstacks)
+		b = wire.AppendUint(b, callstackIID, uint64(id))
+		for _, f := range w.t.Callstack(timeline.CallstackID(id)) {
+			b = wire.AppendUint(b, callstackFrames, uint64(f))
+		}
+		if err := in.done(wire.EndMessage(b, mark)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sourcePath(f *timeline.Frame) string {
+	if f.Column <= 0 {
+		return f.File
+	}
+	return f.File + ":" + strconv.FormatInt(f.Line, 10) + ":" + strconv.FormatInt(f.Column, 10)
+}
+
+// rootOrder asks for the explicit order of processes and threads if the input gives sort indexes.
+func (w *writer) rootOrder() error {
+	var processes, threads bool
+	for id := range w.t.TrackCount() {
+		if tr := w.t.Track(timeline.TrackID(id)); tr.Used && tr.HasRank {
+			processes = processes || tr.Kind == timeline.ProcessTrack
+			threads = threads || tr.Kind == timeline.ThreadTrack
+		}
+	}
+	if !processes && !threads {
+		return nil
+	}
+	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
+	b = append(b, plain...)
+	b, d := wire.BeginMessage(b, packetDescriptor)
+	b = wire.AppendUint(b, descriptorUUID, 0)
+	if processes {
+		b = wire.AppendUint(b, descriptorProcessOrdering, orderingExplicit)
+	}
+	if threads {
+		b = wire.AppendUint(b, descriptorThreadOrdering, orderingExplicit)
+	}
+	w.out.buf = wire.EndMessage(wire.EndMessage(b, d), packet)
+	return w.out.packetDone()
+}
+
+// attributes writes the facts about the trace twice: as attributes, which Perfetto reads since v55, and as Chrome
+// metadata, which all versions read.
+func (w *writer) attributes() error {
+	all := append([]timeline.Attribute{{Key: attributeVersion, Text: Version}}, w.t.Attributes()...)
+	for len(all) > 0 {
+		n, size := 0, 0
+		for n < len(all) && (n == 0 || size+len(all[n].Key)+len(all[n].Text) < maxAttributePacket) {
+			size += len(all[n].Key) + len(all[n].Text)
+			n++
+		}
+		if err := w.attributePackets(all[:n]); err != nil {
+			return err
+		}
+		all = all[n:]
+	}
+	return nil
+}
+
+func (w *writer) attributePackets(list []timeline.Attribute) error {
+	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
+	b = append(b, plain...)
+	b, m := wire.BeginMessage(b, packetAttributes)
+	for i := range list {
+		var a int
+		b, a = wire.BeginMessage(b, attributeField)
+		b = wire.AppendString(b, attributeKey, list[i].Key)
+		if list[i].IsInt {
+			b = wire.AppendInt(b, attributeLong, list[i].Int)
+		} else {
+			b = wire.AppendString(b, attributeString, list[i].Text)
+		}
+		b = wire.EndMessage(b, a)
+	}
+	w.out.buf = wire.EndMessage(wire.EndMessage(b, m), packet)
+	if err := w.out.packetDone(); err != nil {
+		return err
+	}
+	b, packet = wire.BeginMessage(w.out.buf, tracePacket)
+	b = append(b, plain...)
+	b, m = wire.BeginMessage(b, packetChromeEvents)
+	for i := range list {
+		var a int
+		b, a = wire.BeginMessage(b, chromeMetadata)
+		b = wire.AppendString(b, chromeMetadataName, list[i].Key)
+		if list[i].IsInt {
+			b = wire.AppendInt(b, chromeMetadataInt, list[i].Int)
+		} else {
+			b = wire.AppendString(b, chromeMetadataString, list[i].Text)
+		}
+		b = wire.EndMessage(b, a)
+	}
+	w.out.buf = wire.EndMessage(wire.EndMessage(b, m), packet)
+	return w.out.packetDone()
+}
