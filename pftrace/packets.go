@@ -184,6 +184,9 @@ func (r *PacketReader) Cut() (offset int64, cut bool) { return r.Offset(), r.cut
 // Offset returns how many bytes of the file have been read as packets.
 func (r *PacketReader) Offset() int64 { return r.base + int64(r.pos) }
 
+// unread returns how many bytes were read from the source that belong to no packet so far.
+func (r *PacketReader) unread() int { return len(r.buf) - r.pos }
+
 func (r *PacketReader) errorAt(at int64, err error) error {
 	return &PacketError{Index: r.index, Offset: at, Err: err}
 }
@@ -196,7 +199,7 @@ func (r *PacketReader) nextField(at int64) (body []byte, ok bool, err error) {
 		return nil, false, r.srcErr
 	case n == 0: // end of the file, at a boundary or in the middle of a header
 		r.ended = true
-		r.cut = r.pos < len(r.buf)
+		r.cut = r.unread() > 0
 		return nil, false, nil
 	case n < 0:
 		r.ended = true
@@ -303,12 +306,12 @@ func (r *PacketReader) skip(n int, size uint64) (done bool, err error) {
 // fill makes at least n unread bytes available if the file has them, and returns how many there are. The error is one
 // of the source, never io.EOF.
 func (r *PacketReader) fill(n int) (have int, err error) {
-	for empty := 0; len(r.buf)-r.pos < n; {
+	for empty := 0; r.unread() < n; {
 		if r.srcErr == io.EOF {
-			return len(r.buf) - r.pos, nil
+			return r.unread(), nil
 		}
 		if r.srcErr != nil {
-			return len(r.buf) - r.pos, r.srcErr
+			return r.unread(), r.srcErr
 		}
 		r.makeRoom()
 		m, err := r.src.Read(r.buf[len(r.buf):cap(r.buf)])
@@ -325,7 +328,7 @@ func (r *PacketReader) fill(n int) (have int, err error) {
 			r.srcErr = io.ErrNoProgress
 		}
 	}
-	return len(r.buf) - r.pos, nil
+	return r.unread(), nil
 }
 
 // makeRoom makes free space behind the unread bytes: by dropping what was read, or by doubling the buffer. It is doubled
@@ -334,13 +337,12 @@ func (r *PacketReader) makeRoom() {
 	if len(r.buf) < cap(r.buf) {
 		return
 	}
-	unread := r.buf[r.pos:]
 	buf := r.buf[:0]
-	if len(unread) > cap(r.buf)/2 {
+	if r.unread() > cap(r.buf)/2 {
 		buf = make([]byte, 0, 2*cap(r.buf))
 	}
 	r.base += int64(r.pos)
-	r.buf = append(buf, unread...)
+	r.buf = append(buf, r.buf[r.pos:]...)
 	r.pos = 0
 }
 

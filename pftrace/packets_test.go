@@ -60,8 +60,8 @@ func mustWrite(t testing.TB, w io.WriteCloser, data []byte) {
 	}
 }
 
-// bundle returns the packet field of a bundle.
-func bundle(field int, stream []byte) []byte {
+// bundlePacket returns the packet field of a bundle.
+func bundlePacket(field int, stream []byte) []byte {
 	return wire.AppendBytes(nil, fieldTracePacket, wire.AppendBytes(nil, field, stream))
 }
 
@@ -96,7 +96,7 @@ func TestPacketReader(t *testing.T) {
 	a, b, c := packet(1, 10), packet(2, 300), packet(3, 0)
 	ab := append(bytes.Clone(a), b...)
 	unknown := wire.AppendUint(wire.AppendBytes(wire.AppendFixed64(nil, 7, 1), 2, []byte("not a packet")), 3, 1<<60)
-	zl, gz, zs := bundle(50, compressZlib(t, ab)), bundle(50, compressGzip(t, ab)), bundle(133, compressZstd(t, ab))
+	zl, gz, zs := bundlePacket(50, compressZlib(t, ab)), bundlePacket(50, compressGzip(t, ab)), bundlePacket(133, compressZstd(t, ab))
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
 	tests := []struct {
@@ -113,13 +113,13 @@ func TestPacketReader(t *testing.T) {
 		{"gzip bundle", gz, []string{"0 @0 gzip/1 ts=1", "1 @0 gzip/1 ts=2"}},
 		{"zstd bundles", join(zs, zs), []string{"0 @0 zstd/1 ts=1", "1 @0 zstd/1 ts=2",
 			fmt.Sprintf("2 @%d zstd/2 ts=1", len(zs)), fmt.Sprintf("3 @%d zstd/2 ts=2", len(zs))}},
-		{"bundle inside a bundle", join(bundle(50, compressZlib(t, join(a, zs, c))), c), []string{"0 @0 zlib/1 ts=1",
+		{"bundle inside a bundle", join(bundlePacket(50, compressZlib(t, join(a, zs, c))), c), []string{"0 @0 zlib/1 ts=1",
 			"packet 1 (byte 0): bundle inside a bundle", "1 @0 zlib/1 ts=3", "2 @"}},
-		{"raw deflate", join(bundle(50, compressZlib(t, ab)[2:]), c),
+		{"raw deflate", join(bundlePacket(50, compressZlib(t, ab)[2:]), c),
 			[]string{"packet 0 (byte 0): broken bundle of compressed packets: zlib: ", "0 @"}},
-		{"cut bundle", join(bundle(133, compressZstd(t, ab)[:20]), c),
+		{"cut bundle", join(bundlePacket(133, compressZstd(t, ab)[:20]), c),
 			[]string{"packet 0 (byte 0): broken bundle of compressed packets: ", "0 @"}},
-		{"bundle with a cut packet", join(bundle(50, compressZlib(t, ab[:len(ab)-1])), c), []string{"0 @0 zlib/1 ts=1",
+		{"bundle with a cut packet", join(bundlePacket(50, compressZlib(t, ab[:len(ab)-1])), c), []string{"0 @0 zlib/1 ts=1",
 			fmt.Sprintf("packet 1 (byte 0): broken bundle of compressed packets: at byte %d of it: message ends inside a field", len(a)), "1 @"}},
 		{"framing lost", join(a, []byte{0x0b, 1, 2, 3}, c),
 			[]string{"0 @0 none/0 ts=1", fmt.Sprintf("packet 1 (byte %d): no field of a Perfetto trace (it starts with 0x0b010203)", len(a))}},
@@ -154,7 +154,7 @@ func TestPacketReader(t *testing.T) {
 
 // A file may end anywhere: all packets before that place are read, and the reader says that one is missing.
 func TestPacketReaderCutAnywhere(t *testing.T) {
-	parts := [][]byte{packet(1, 10), packet(2, 200), bundle(50, compressZlib(t, packet(3, 5))), packet(4, 0)}
+	parts := [][]byte{packet(1, 10), packet(2, 200), bundlePacket(50, compressZlib(t, packet(3, 5))), packet(4, 0)}
 	whole := bytes.Join(parts, nil)
 	for n := range len(whole) + 1 {
 		complete, end := 0, 0
@@ -183,9 +183,9 @@ func TestPacketReaderCutAnywhere(t *testing.T) {
 func TestPacketReaderLimits(t *testing.T) {
 	big := packet(2, 5000)
 	streams := map[string][]byte{
-		"zlib": bundle(50, compressZlib(t, big)),
-		"gzip": bundle(50, compressGzip(t, big)),
-		"zstd": bundle(133, compressZstd(t, big)),
+		"zlib": bundlePacket(50, compressZlib(t, big)),
+		"gzip": bundlePacket(50, compressGzip(t, big)),
+		"zstd": bundlePacket(133, compressZstd(t, big)),
 	}
 	for name, b := range streams {
 		r := NewPacketReader(bytes.NewReader(append(b, packet(3, 0)...)))
@@ -229,9 +229,9 @@ func TestPacketReaderSourceError(t *testing.T) {
 }
 
 func FuzzPacketReader(f *testing.F) {
-	f.Add(bytes.Join([][]byte{packet(1, 10), bundle(50, compressZlib(f, packet(2, 5)))}, nil))
-	f.Add(bundle(133, compressZstd(f, packet(2, 5))))
-	f.Add(bundle(50, compressGzip(f, bundle(50, nil))))
+	f.Add(bytes.Join([][]byte{packet(1, 10), bundlePacket(50, compressZlib(f, packet(2, 5)))}, nil))
+	f.Add(bundlePacket(133, compressZstd(f, packet(2, 5))))
+	f.Add(bundlePacket(50, compressGzip(f, bundlePacket(50, nil))))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		fast := NewPacketReader(bytes.NewReader(in))
 		slow := NewPacketReader(iotest.OneByteReader(bytes.NewReader(in)))
@@ -254,7 +254,7 @@ func FuzzPacketReader(f *testing.F) {
 func BenchmarkPacketReader(b *testing.B) {
 	plain := bytes.Repeat(packet(123456789, 90), 4000)
 	for name, in := range map[string][]byte{
-		"plain": plain, "zlib": bundle(50, compressZlib(b, plain)), "zstd": bundle(133, compressZstd(b, plain)),
+		"plain": plain, "zlib": bundlePacket(50, compressZlib(b, plain)), "zstd": bundlePacket(133, compressZstd(b, plain)),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(plain)))

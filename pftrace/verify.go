@@ -1,0 +1,320 @@
+package pftrace
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// VerifyOptions are the options of Verify. The zero value is right for most uses.
+type VerifyOptions struct {
+	// Strict applies the rules on nesting and flows, which only weft's own packets must obey, to every trace.
+	Strict bool
+	// MaxCases is the number of occurrences that are kept of each finding; 0 means 5. All are counted.
+	MaxCases int
+	// MaxBuffered is the number of events, flow ends included, that are held back to bring them in time order; 0 means
+	// 4 Mi, which take 200 MiB. A trace in time order needs at most a quarter of it, however long it is.
+	MaxBuffered int
+}
+
+// VerifyReport is what Verify found. It can be written as JSON.
+type VerifyReport struct {
+	// Producer is the version of weft that wrote the trace, or a part of it; empty for traces of other producers.
+	Producer string `json:"producer,omitempty"`
+	Bytes    int64  `json:"bytes"`
+	Packets  int64  `json:"packets"`
+	Bundles  int64  `json:"bundles"`
+	Events   int64  `json:"events"`
+
+	Violations uint64 `json:"violations"`
+	Warnings   uint64 `json:"warnings"`
+	// Findings are the violations and then the warnings, each in the order of the rules.
+	Findings []VerifyFinding `json:"findings"`
+}
+
+// OK reports whether the trace has no violations.
+func (r *VerifyReport) OK() bool { return r.Violations == 0 }
+
+// VerifyFinding is one rule that the trace breaks.
+type VerifyFinding struct {
+	Rule     string       `json:"rule"`     // stable name
+	Warning  bool         `json:"warning"`  // false: a violation
+	Sentence string       `json:"sentence"` // what the rule says
+	Section  string       `json:"section"`  // where spec perfetto.md says it
+	Count    uint64       `json:"count"`
+	Cases    []VerifyCase `json:"cases"` // the first ones
+}
+
+// VerifyCase is one place where a rule is broken.
+type VerifyCase struct {
+	Packet int64  `json:"packet"` // index of the packet; -1 if the place is no packet
+	Offset int64  `json:"offset"` // byte offset of the packet, or of its bundle, in the file
+	Detail string `json:"detail"`
+}
+
+// String returns position and detail: "packet 12 (byte 3456): …".
+func (c VerifyCase) String() string {
+	if c.Packet < 0 {
+		return fmt.Sprintf("byte %d: %s", c.Offset, c.Detail)
+	}
+	return fmt.Sprintf("packet %d (byte %d): %s", c.Packet, c.Offset, c.Detail)
+}
+
+// Verify checks a Perfetto trace, which must not be compressed as a whole, against the rules of spec perfetto.md 18.1.
+//
+// Whether a packet was written by weft is known from the trace attribute weft.version: the sequence that holds it is
+// weft's own (all sequences if the packet has no sequence id). On other sequences, END events without BEGIN, flows that
+// were never started and the like are warnings, because producers that record into a ring buffer cannot avoid them.
+//
+// Memory grows with what the trace keeps alive: interned ids, tracks, open slices and open flows; not with its length,
+// beyond VerifyOptions.MaxBuffered. The error is one of src or of ctx; whatever is wrong with the trace is in the report.
+func Verify(ctx context.Context, src io.Reader, opts VerifyOptions) (*VerifyReport, error) {
+	if opts.MaxCases <= 0 {
+		opts.MaxCases = 5
+	}
+	if opts.MaxBuffered <= 0 {
+		opts.MaxBuffered = 4 << 20
+	}
+	v := newVerifier(opts)
+	head := bufio.NewReaderSize(src, 64<<10)
+	first, err := head.Peek(1)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if len(first) > 0 && first[0] != wire.Len|fieldTracePacket<<3 {
+		v.foundAt(ruleFirstByte, position{packet: -1}, "the first byte is %#02x", first[0])
+	}
+	v.reader = NewPacketReader(head)
+	v.reader.onField = v.skippedField
+	v.reader.onBundle = v.bundle
+	if err := v.readPackets(ctx); err != nil {
+		return nil, err
+	}
+	v.finish()
+	return v.makeReport(), nil
+}
+
+// position is a place in the trace.
+type position struct {
+	packet, offset int64
+}
+
+// tallyKey separates the findings of a rule that only weft's own sequences must obey by sequence.
+type tallyKey struct {
+	rule rule
+	seq  SequenceKey
+}
+
+type tally struct {
+	count uint64
+	cases []VerifyCase
+}
+
+// verifier holds the state of one run. The methods that check a group of rules are in the file of that group.
+type verifier struct {
+	opts    VerifyOptions
+	reader  *PacketReader
+	schema  *schemaMessage
+	report  VerifyReport
+	tallies map[tallyKey]*tally
+	unknown map[unknownField]*unknownUse
+
+	own    map[SequenceKey]bool // sequences that weft wrote
+	ownAll bool
+
+	state     *State
+	fields    PacketFields // of the packet at hand
+	at        position
+	sequences map[SequenceKey]*verifySequence
+	event     verifyEvent
+
+	bundleCodec Codec // Zlib stands for Gzip as well: both are in the same field
+	lastTime    int64
+
+	tracks verifyTracks
+	order  verifyOrder
+}
+
+func newVerifier(opts VerifyOptions) *verifier {
+	return &verifier{
+		opts:      opts,
+		schema:    newSchema(),
+		tallies:   make(map[tallyKey]*tally),
+		unknown:   make(map[unknownField]*unknownUse),
+		own:       make(map[SequenceKey]bool),
+		state:     NewState(),
+		sequences: make(map[SequenceKey]*verifySequence),
+		tracks:    newVerifyTracks(),
+		order:     newVerifyOrder(opts.MaxBuffered),
+	}
+}
+
+// found counts one case at the current packet.
+func (v *verifier) found(r rule, format string, args ...any) { v.foundAt(r, v.at, format, args...) }
+
+// foundAt counts one case at another place, on the sequence of the current packet.
+func (v *verifier) foundAt(r rule, at position, format string, args ...any) {
+	v.foundOn(r, at, v.fields.Sequence, format, args...)
+}
+
+// foundOn counts one case at a place on a sequence.
+func (v *verifier) foundOn(r rule, at position, seq SequenceKey, format string, args ...any) {
+	key := tallyKey{rule: r}
+	if rules[r].class == ownViolation {
+		key.seq = seq
+	}
+	t := v.tallies[key]
+	if t == nil {
+		t = new(tally)
+		v.tallies[key] = t
+	}
+	t.count++
+	if len(t.cases) < v.opts.MaxCases {
+		t.cases = append(t.cases, VerifyCase{Packet: at.packet, Offset: at.offset, Detail: fmt.Sprintf(format, args...)})
+	}
+}
+
+// readPackets checks packet after packet up to the end of the file.
+func (v *verifier) readPackets(ctx context.Context) error {
+	for n := 0; ; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		p, err := v.reader.Next()
+		var broken *PacketError
+		switch {
+		case err == io.EOF:
+			if at, cut := v.reader.Cut(); cut {
+				v.foundAt(rulePacketCut, position{v.report.Packets, at}, "the file ends after %d bytes of it", v.reader.unread())
+			}
+			v.report.Bytes = v.reader.Offset() + int64(v.reader.unread())
+			return nil
+		case errors.As(err, &broken):
+			v.fields = PacketFields{}
+			v.foundAt(ruleOf(broken), position{broken.Index, broken.Offset}, "%v", broken.Err)
+		case err != nil:
+			return err
+		default:
+			v.report.Packets = p.Index + 1
+			v.at = position{p.Index, p.Offset}
+			v.packet(p.Bytes)
+		}
+	}
+}
+
+// ruleOf returns the rule that a place without packet breaks.
+func ruleOf(err *PacketError) rule {
+	switch {
+	case errors.Is(err, ErrPacketSize):
+		return rulePacketSize
+	case errors.Is(err, ErrBundleSize):
+		return ruleBundleSize
+	case errors.Is(err, ErrNestedBundle):
+		return ruleBundleNested
+	case errors.Is(err, ErrBundle):
+		return ruleBundleBroken
+	}
+	return ruleFraming
+}
+
+func (v *verifier) skippedField(field int, offset int64) {
+	v.foundAt(ruleNotAPacket, position{-1, offset}, "field %d", field)
+}
+
+// maxBundle is the size that a bundle must stay below, as it is in the file (spec perfetto.md 12).
+const maxBundle = 512 << 10
+
+// bundle checks a bundle as a whole. It runs before the packets in it are read.
+func (v *verifier) bundle(b Bundle, offset int64, extra int) {
+	at := position{v.report.Packets, offset}
+	v.report.Bundles = b.Number
+	if b.Packed >= maxBundle {
+		v.foundAt(ruleBundleSize, at, "%d bytes", b.Packed)
+	}
+	if extra > 0 {
+		v.foundAt(ruleBundleBroken, at, "%d bytes follow the end of the stream", extra)
+	}
+	codec := b.Codec
+	if codec == Gzip {
+		codec = Zlib
+	}
+	if v.bundleCodec == NoCodec {
+		v.bundleCodec = codec
+		if codec == Zstd {
+			v.foundAt(ruleNeedsVersion, at, "zstd bundles: v58")
+		}
+	}
+	if codec != v.bundleCodec {
+		v.foundAt(ruleBundleMixed, at, "%v after %v", codec, v.bundleCodec)
+	}
+}
+
+// finish checks what can only be said at the end.
+func (v *verifier) finish() {
+	v.fields = PacketFields{}
+	v.releaseOrdered(0)
+	v.checkOpenSlices()
+	v.checkTracks()
+	v.reportUnknown()
+}
+
+// makeReport sorts the findings into violations and warnings.
+func (v *verifier) makeReport() *VerifyReport {
+	type result struct {
+		rule    rule
+		warning bool
+	}
+	merged := make(map[result]*tally)
+	for key, t := range v.tallies {
+		r := result{key.rule, v.isWarning(key)}
+		m := merged[r]
+		if m == nil {
+			m = new(tally)
+			merged[r] = m
+		}
+		m.count += t.count
+		m.cases = append(m.cases, t.cases...)
+	}
+	rep := v.report
+	rep.Findings = []VerifyFinding{}
+	for _, warning := range []bool{false, true} {
+		for r := range numRules {
+			t := merged[result{r, warning}]
+			if t == nil {
+				continue
+			}
+			slices.SortFunc(t.cases, func(a, b VerifyCase) int {
+				return cmp.Or(cmp.Compare(a.Packet, b.Packet), cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Detail, b.Detail))
+			})
+			limit := v.opts.MaxCases
+			if r == ruleUnknownField {
+				limit = maxUnknownCases // one case is one kind of field here
+			}
+			t.cases = t.cases[:min(len(t.cases), limit)]
+			rep.Findings = append(rep.Findings, VerifyFinding{Rule: rules[r].name, Warning: warning,
+				Sentence: rules[r].sentence, Section: rules[r].section, Count: t.count, Cases: t.cases})
+			if warning {
+				rep.Warnings += t.count
+			} else {
+				rep.Violations += t.count
+			}
+		}
+	}
+	return &rep
+}
+
+func (v *verifier) isWarning(key tallyKey) bool {
+	switch rules[key.rule].class {
+	case alwaysWarning:
+		return true
+	case ownViolation:
+		return !v.opts.Strict && !v.ownAll && !v.own[key.seq]
+	}
+	return false
+}

@@ -1,0 +1,181 @@
+package pftrace
+
+import (
+	"cmp"
+	"slices"
+)
+
+// orderKind is what an event means for nesting and flows. At one time and in one packet they count in this order: a
+// packet's flows belong to the slice that it begins, and its flow ids come before its terminating ones (spec
+// perfetto.md 8).
+type orderKind uint8
+
+const (
+	orderBegin orderKind = iota
+	orderEnd
+	orderInstant
+	orderFlow
+	orderFlowEnd
+)
+
+// orderedEvent is what is kept of an event until its turn.
+type orderedEvent struct {
+	time  int64
+	at    position
+	flow  uint64
+	track uint32 // index in verifyTracks.list
+	seq   uint32 // index in verifyOrder.sequences
+	kind  orderKind
+}
+
+func (e *orderedEvent) compare(o *orderedEvent) int {
+	if c := cmp.Compare(e.time, o.time); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(e.at.packet, o.at.packet); c != 0 {
+		return c
+	}
+	return cmp.Compare(e.kind, o.kind)
+}
+
+// verifyOrder brings events in the order in which Perfetto handles them: by time, then by place in the file (spec
+// perfetto.md 6.1). It holds back as many as it may and releases the earlier half when it is full, so a trace that is
+// nearly in order is checked exactly, whatever its length, and any trace is that fits.
+type verifyOrder struct {
+	limit     int
+	held      []orderedEvent
+	sorted    bool // held is in order
+	disorder  bool // some event came out of order
+	released  int64
+	sequences []SequenceKey
+	flows     map[uint64]struct{} // the active ones
+	noFlows   bool                // their order is lost
+}
+
+func newVerifyOrder(limit int) verifyOrder {
+	return verifyOrder{limit: limit, sorted: true, flows: make(map[uint64]struct{})}
+}
+
+func (o *verifyOrder) addSequence(key SequenceKey) uint32 {
+	o.sequences = append(o.sequences, key)
+	return uint32(len(o.sequences) - 1)
+}
+
+// hold keeps an event until its turn.
+func (v *verifier) hold(e orderedEvent) {
+	o := &v.order
+	if e.time < o.released {
+		v.found(ruleOrderUnchecked, "an event at %d after those up to %d were checked", e.time, o.released)
+		v.loseOrder(e.track)
+		return
+	}
+	if n := len(o.held); n > 0 && e.compare(&o.held[n-1]) < 0 {
+		o.sorted, o.disorder = false, true
+	}
+	o.held = append(o.held, e)
+	limit := o.limit
+	if !o.disorder {
+		limit = max(limit/4, 1) // as long as all is in order, nothing needs to be held at all
+	}
+	if len(o.held) >= limit {
+		v.releaseOrdered(len(o.held) / 2)
+	}
+}
+
+// loseOrder gives up the checks that need a complete order: those of the track and those of flows.
+func (v *verifier) loseOrder(track uint32) {
+	v.tracks.list[track].orderLost = true
+	v.order.noFlows = true
+}
+
+// releaseOrdered checks the held events in order, all but the last keep of them.
+func (v *verifier) releaseOrdered(keep int) {
+	o := &v.order
+	if !o.sorted {
+		slices.SortFunc(o.held, func(a, b orderedEvent) int { return a.compare(&b) })
+		o.sorted = true
+	}
+	n := len(o.held) - keep
+	for i := range o.held[:n] {
+		v.inOrder(&o.held[i])
+	}
+	if n > 0 {
+		o.released = o.held[n-1].time
+		o.held = o.held[:copy(o.held, o.held[n:])]
+	}
+}
+
+// maxSliceDepth is the deepest nesting of slices on a track (spec perfetto.md 6.1).
+const maxSliceDepth = 512
+
+// openSlice is a BEGIN whose END has not come.
+type openSlice struct {
+	at  position
+	seq uint32
+}
+
+// inOrder checks the nesting and the flows of one event.
+func (v *verifier) inOrder(e *orderedEvent) {
+	t := &v.tracks.list[e.track]
+	seq := v.order.sequences[e.seq]
+	switch e.kind {
+	case orderFlow, orderFlowEnd:
+		v.flowInOrder(e, seq)
+		return
+	}
+	if t.orderLost {
+		return
+	}
+	deep := len(t.open) + t.tooDeep
+	switch e.kind {
+	case orderBegin:
+		if deep >= maxSliceDepth {
+			v.foundOn(ruleSliceDepth, e.at, seq, "%d slices are open on track %d", deep, t.uuid)
+			t.tooDeep++
+			return
+		}
+		t.open = append(t.open, openSlice{e.at, e.seq})
+	case orderInstant:
+		if deep >= maxSliceDepth {
+			v.foundOn(ruleSliceDepth, e.at, seq, "%d slices are open on track %d", deep, t.uuid)
+		}
+	case orderEnd:
+		switch {
+		case t.tooDeep > 0:
+			t.tooDeep--
+		case len(t.open) > 0:
+			t.open = t.open[:len(t.open)-1]
+		default:
+			v.foundOn(ruleEndWithoutBegin, e.at, seq, "track %d at %d ns", t.uuid, e.time)
+		}
+	}
+}
+
+func (v *verifier) flowInOrder(e *orderedEvent, seq SequenceKey) {
+	o := &v.order
+	if o.noFlows {
+		return
+	}
+	if e.kind == orderFlow {
+		o.flows[e.flow] = struct{}{}
+		return
+	}
+	if _, active := o.flows[e.flow]; !active {
+		v.foundOn(ruleFlowInactive, e.at, seq, "flow %d at %d ns", e.flow, e.time)
+		return
+	}
+	delete(o.flows, e.flow)
+}
+
+// checkOpenSlices reports the slices that never end.
+func (v *verifier) checkOpenSlices() {
+	for i := range v.tracks.list {
+		t := &v.tracks.list[i]
+		if t.orderLost {
+			continue
+		}
+		for _, s := range t.open {
+			v.foundOn(ruleBeginWithoutEnd, s.at, v.order.sequences[s.seq], "track %d", t.uuid)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package pftrace
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// schemaMessage is what the structural check needs to know of a message: a table instead of descriptors, because every
+// field of every packet is looked up in it.
+type schemaMessage struct {
+	name   string
+	fields []schemaField       // by number; the fields of a trace are numbered below maxDenseField
+	rest   map[int]schemaField // the others
+	open   bool                // has extension ranges: numbers in them are not unknown, only undescribed
+}
+
+// schemaField is one field. The zero value is a field that is not in weft's part of the schema.
+type schemaField struct {
+	known    bool
+	wireType uint8
+	packable bool           // a repeated number: may come packed
+	single   bool           // a message that is no list
+	sub      *schemaMessage // of a message field
+}
+
+const (
+	maxDenseField = 160
+	// TrackEvent has extensions in this range (spec perfetto.md 9). Their types are described in the trace, if at all.
+	firstExtension, lastExtension = 1000, 9999
+	// maxMessageDepth is the deepest nesting of messages that is looked into. Arguments may be nested 512 levels deep
+	// (spec chrome-json.md); the messages around them take a few more.
+	maxMessageDepth = 600
+)
+
+// newSchema returns the table of TracePacket. The generated code is the witness of what the schema is.
+func newSchema() *schemaMessage {
+	done := make(map[protoreflect.FullName]*schemaMessage)
+	return schemaOf((*protos.TracePacket)(nil).ProtoReflect().Descriptor(), done)
+}
+
+func schemaOf(d protoreflect.MessageDescriptor, done map[protoreflect.FullName]*schemaMessage) *schemaMessage {
+	if m, ok := done[d.FullName()]; ok {
+		return m
+	}
+	m := &schemaMessage{name: string(d.Name()), open: d.Name() == "TrackEvent"}
+	done[d.FullName()] = m
+	largest := 0
+	for i := range d.Fields().Len() {
+		if n := int(d.Fields().Get(i).Number()); n < maxDenseField {
+			largest = max(largest, n)
+		}
+	}
+	m.fields = make([]schemaField, largest+1)
+	for i := range d.Fields().Len() {
+		fd := d.Fields().Get(i)
+		f := schemaField{known: true}
+		switch fd.Kind() {
+		case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind, protoreflect.DoubleKind:
+			f.wireType = wire.Fixed64
+		case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
+			f.wireType = wire.Fixed32
+		case protoreflect.StringKind, protoreflect.BytesKind:
+			f.wireType = wire.Len
+		case protoreflect.MessageKind, protoreflect.GroupKind:
+			f.wireType = wire.Len
+			f.single = fd.Cardinality() != protoreflect.Repeated
+			if fd.Message().FullName().Parent() != "google.protobuf" { // extension descriptors are taken as they are
+				f.sub = schemaOf(fd.Message(), done)
+			}
+		default:
+			f.wireType = wire.Varint
+		}
+		f.packable = f.wireType != wire.Len && fd.Cardinality() == protoreflect.Repeated
+		if n := int(fd.Number()); n < maxDenseField {
+			m.fields[n] = f
+		} else {
+			if m.rest == nil {
+				m.rest = make(map[int]schemaField)
+			}
+			m.rest[n] = f
+		}
+	}
+	return m
+}
+
+func (m *schemaMessage) field(number int) schemaField {
+	if number < len(m.fields) {
+		return m.fields[number]
+	}
+	return m.rest[number]
+}
+
+// checkStructure walks through a packet and all messages in it. It reports whether everything parses, so that the rules
+// about content can be checked. Unknown fields are counted, not reported one by one: a trace of another producer may
+// have one in every packet.
+func (v *verifier) checkStructure(packet []byte) bool {
+	var seen [maxDenseField]bool
+	r := wire.NewReader(packet)
+	ok := true
+	for r.Next() {
+		f := v.schema.field(r.Field())
+		if f.single && r.Field() < len(seen) {
+			if seen[r.Field()] {
+				v.found(ruleRepeatedField, "field %d comes twice in the packet", r.Field())
+			}
+			seen[r.Field()] = true
+		}
+		ok = v.checkField(v.schema, f, &r, 1) && ok
+	}
+	return v.checkRead(v.schema, &r) && ok
+}
+
+func (v *verifier) checkMessage(m *schemaMessage, msg []byte, depth int) bool {
+	if depth > maxMessageDepth {
+		v.found(ruleMessageDepth, "%s is nested more than %d levels deep", m.name, maxMessageDepth)
+		return false
+	}
+	r := wire.NewReader(msg)
+	ok := true
+	for r.Next() {
+		ok = v.checkField(m, m.field(r.Field()), &r, depth) && ok
+	}
+	return v.checkRead(m, &r) && ok
+}
+
+// checkRead reports why a message could not be read to its end.
+func (v *verifier) checkRead(m *schemaMessage, r *wire.Reader) bool {
+	if err := r.Err(); err != nil {
+		v.found(ruleMalformed, "%s: at byte %d of it: %v", m.name, r.Offset(), err)
+		return false
+	}
+	return true
+}
+
+// checkField checks the current field of r, which is one of message m.
+func (v *verifier) checkField(m *schemaMessage, f schemaField, r *wire.Reader, depth int) bool {
+	switch {
+	case !f.known:
+		if !m.open || r.Field() < firstExtension || r.Field() > lastExtension {
+			v.countUnknown(m, r.Field())
+		}
+		return true
+	case f.packable && r.Type() == wire.Len:
+		return v.checkPacked(m, f, r)
+	case int(f.wireType) != r.Type():
+		v.found(ruleFieldType, "field %d of %s has wire type %d, not %d", r.Field(), m.name, r.Type(), f.wireType)
+		return false
+	case f.sub != nil:
+		return v.checkMessage(f.sub, r.Bytes(), depth+1)
+	}
+	return true
+}
+
+func (v *verifier) checkPacked(m *schemaMessage, f schemaField, r *wire.Reader) bool {
+	var err error
+	switch f.wireType {
+	case wire.Varint:
+		p := wire.NewPacked(r.Bytes())
+		for p.Next() {
+		}
+		err = p.Err()
+	case wire.Fixed64:
+		if len(r.Bytes())%8 != 0 {
+			err = wire.ErrTruncated
+		}
+	case wire.Fixed32:
+		if len(r.Bytes())%4 != 0 {
+			err = wire.ErrTruncated
+		}
+	}
+	if err != nil {
+		v.found(ruleMalformed, "packed field %d of %s: %v", r.Field(), m.name, err)
+	}
+	return err == nil
+}
+
+// unknownField identifies a field that is not in the schema.
+type unknownField struct {
+	message *schemaMessage
+	number  int
+}
+
+// unknownUse counts a field that is not in the schema.
+type unknownUse struct {
+	count uint64
+	first position
+}
+
+// maxUnknownFields bounds how many unknown fields are told apart; a hostile file may have many more numbers.
+const maxUnknownFields = 1 << 12
+
+func (v *verifier) countUnknown(m *schemaMessage, number int) {
+	key := unknownField{m, number}
+	use := v.unknown[key]
+	if use == nil {
+		if len(v.unknown) >= maxUnknownFields {
+			v.found(ruleUnknownField, "field %d of %s", number, m.name)
+			return
+		}
+		use = &unknownUse{first: v.at}
+		v.unknown[key] = use
+	}
+	use.count++
+}
+
+// maxUnknownCases is the number of unknown fields that the report names.
+const maxUnknownCases = 50
+
+// reportUnknown makes one case of every unknown field, at its first place.
+func (v *verifier) reportUnknown() {
+	if len(v.unknown) == 0 {
+		return
+	}
+	key := tallyKey{rule: ruleUnknownField}
+	t := v.tallies[key]
+	if t == nil {
+		t = new(tally)
+		v.tallies[key] = t
+	}
+	for field, use := range v.unknown {
+		t.count += use.count
+		t.cases = append(t.cases, VerifyCase{Packet: use.first.packet, Offset: use.first.offset,
+			Detail: fmt.Sprintf("field %d of %s, %d times", field.number, field.message.name, use.count)})
+	}
+}

@@ -1,0 +1,264 @@
+package pftrace
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// Payloads of a TracePacket (spec perfetto.md 2.1).
+const (
+	payloadClockSnapshot    = 6
+	payloadTrackEvent       = 11
+	payloadThreadDescriptor = 44
+	payloadStreamingProfile = 54
+	payloadTrackDescriptor  = 60
+	payloadPerfSample       = 66
+	payloadTraceAttributes  = 126
+	payloadStackSample      = 135
+
+	fieldInternedData = 12
+)
+
+// attributeVersion is the trace attribute by which weft's own packets are recognised.
+const attributeVersion = "weft.version"
+
+// verifySequence is what the verifier knows of a packet sequence beyond its State.
+type verifySequence struct {
+	*Sequence
+	number  uint32 // index in verifyOrder.sequences
+	started bool   // there was a packet with flag 1
+	lost    bool   // there was a packet that says packets before it were dropped
+
+	// Call stacks and frames that were looked through since the sequence started anew: each is reported once.
+	checkedStacks, checkedFrames map[uint64]bool
+}
+
+// packet checks one packet: its structure, then the state of its sequence, its time, its payload.
+func (v *verifier) packet(b []byte) {
+	f := &v.fields
+	*f = PacketFields{}
+	if !v.checkStructure(b) {
+		return
+	}
+	if err := f.Parse(b); err != nil {
+		v.found(ruleMalformed, "%v", err)
+		return
+	}
+	seq := v.checkSequence()
+	if seq != nil && !seq.Valid() && f.NeedsState {
+		return // readers drop it
+	}
+	at, ok := v.packetTime(seq)
+	switch f.Payload {
+	case payloadClockSnapshot:
+		v.clockSnapshot(seq)
+	case payloadTrackEvent:
+		v.trackEvent(seq, at, ok)
+	case payloadTrackDescriptor:
+		v.trackDescriptor(seq)
+	case payloadThreadDescriptor:
+		if seq != nil {
+			v.parsed(seq.SetThread(f.Data))
+		}
+	case payloadStreamingProfile, payloadPerfSample, payloadStackSample:
+		v.sample(seq, at, ok)
+	case payloadTraceAttributes:
+		v.traceAttributes()
+	}
+}
+
+// parsed reports an error of the code that the verifier shares with the reader.
+func (v *verifier) parsed(err error) {
+	if err != nil {
+		v.found(ruleMalformed, "%v", err)
+	}
+}
+
+// isEventPayload reports whether a packet is an event or a sample: something that has a time and a sequence.
+func isEventPayload(payload int) bool {
+	switch payload {
+	case payloadTrackEvent, payloadStreamingProfile, payloadPerfSample, payloadStackSample:
+		return true
+	}
+	return false
+}
+
+// checkSequence applies the packet's flags, defaults and interned data and returns its sequence, nil if it has none.
+func (v *verifier) checkSequence() *verifySequence {
+	f := &v.fields
+	hasData := len(f.InternedData) > 0 || f.Defaults != nil
+	if f.Sequence.ID == 0 && (isEventPayload(f.Payload) || hasData) {
+		v.found(ruleSequenceMissing, "packet with field %d", f.Payload)
+	}
+	state, err := v.state.Apply(f)
+	if err != nil && !errors.Is(err, ErrStateLost) {
+		v.found(ruleMalformed, "%v", err)
+	}
+	if state == nil {
+		return nil
+	}
+	seq := v.sequences[f.Sequence]
+	if seq == nil {
+		seq = &verifySequence{Sequence: state, number: v.order.addSequence(f.Sequence)}
+		v.sequences[f.Sequence] = seq
+	}
+	switch {
+	case f.Cleared:
+		seq.started, seq.lost = true, false
+		seq.checkedStacks, seq.checkedFrames = nil, nil
+	case f.Dropped:
+		seq.lost = true
+	}
+	switch {
+	case seq.Valid():
+		v.internedData(seq)
+	case !hasData && !f.NeedsState:
+	case seq.lost:
+		v.found(ruleStateLost, "sequence %d", f.Sequence.ID)
+	default:
+		v.found(ruleStateNotCleared, "sequence %d", f.Sequence.ID)
+	}
+	return seq
+}
+
+// internedData checks the entries that the packet defines. The first definition of an id is already in the tables.
+func (v *verifier) internedData(seq *verifySequence) {
+	schema := v.schema.field(fieldInternedData).sub
+	for r := wire.NewReader(v.fields.InternedData); r.Next(); {
+		kind := InternedKind(r.Field())
+		if kind >= numInternedKinds || !schema.field(r.Field()).known {
+			continue
+		}
+		var iid uint64
+		text := []byte{}
+		for e := wire.NewReader(r.Bytes()); e.Next(); {
+			switch e.Field() {
+			case 1:
+				iid = e.Uint()
+			case 2:
+				text = e.Bytes()
+			}
+		}
+		if !internedText[kind] {
+			text = r.Bytes()
+		}
+		if iid == 0 {
+			v.found(ruleInternedZero, "entry of interned_data field %d", kind)
+			continue
+		}
+		if first, ok := seq.Interned.Text(kind, iid); ok && !bytes.Equal(first, text) {
+			v.found(ruleInternedRedefined, "id %d of interned_data field %d", iid, kind)
+		}
+		switch kind {
+		case InternedCallstacks:
+			v.checkCallstackMessage(nil, r.Bytes())
+		case InternedFrames:
+			v.checkFrameMessage(r.Bytes())
+		}
+	}
+}
+
+// useInterned checks that an id is defined. Id 0 means "not set".
+func (v *verifier) useInterned(seq *verifySequence, kind InternedKind, iid uint64) (entry []byte, ok bool) {
+	if seq == nil || iid == 0 {
+		return nil, false
+	}
+	entry, ok = seq.Interned.Text(kind, iid)
+	if !ok {
+		v.found(ruleInternedUndefined, "id %d of interned_data field %d", iid, kind)
+	}
+	return entry, ok
+}
+
+// packetTime returns the packet's trace time. ok is false if the packet has none or it is unusable, which is reported
+// where the payload needs it.
+func (v *verifier) packetTime(seq *verifySequence) (at int64, ok bool) {
+	f := &v.fields
+	if !f.HasTimestamp {
+		return 0, false
+	}
+	var state *Sequence
+	if seq != nil {
+		state = seq.Sequence
+	}
+	stamp, err := state.Stamp(f)
+	if err == nil {
+		at, err = v.state.Clocks.TraceTime(stamp)
+	}
+	switch {
+	case err == nil:
+		return at, true
+	case snapshotPayloads[f.Payload]:
+		// Such a packet may come before the clock that its timestamp is in is explained, by itself even.
+	case errors.Is(err, ErrTimeRange):
+		if isEventPayload(f.Payload) {
+			v.found(ruleTimestampRange, "timestamp %d", int64(f.Timestamp))
+		}
+	case stamp.Clock.ID >= firstSequenceClock && stamp.Clock.ID <= lastSequenceClock:
+		v.found(ruleClockUnknown, "clock %d of sequence %d", stamp.Clock.ID, f.Sequence.ID)
+	default:
+		v.found(ruleClockLate, "clock %d", stamp.Clock.ID)
+	}
+	return 0, false
+}
+
+// clockSnapshot checks which clocks are incremental and takes the snapshot over.
+func (v *verifier) clockSnapshot(seq *verifySequence) {
+	for r := wire.NewReader(v.fields.Data); r.Next(); {
+		if r.Field() != 1 { // clocks
+			continue
+		}
+		var id uint64
+		incremental := false
+		for c := wire.NewReader(r.Bytes()); c.Next(); {
+			switch c.Field() {
+			case 1:
+				id = c.Uint()
+			case 3:
+				incremental = c.Bool()
+			}
+		}
+		if incremental && (id < firstSequenceClock || id > lastSequenceClock) {
+			v.found(ruleClockIncremental, "clock %d", id)
+		}
+		if seq == nil && id >= firstSequenceClock && id <= lastSequenceClock {
+			v.found(ruleSequenceMissing, "snapshot of clock %d", id)
+			return
+		}
+	}
+	var state *Sequence
+	if seq != nil {
+		state = seq.Sequence
+	}
+	v.parsed(v.state.Clocks.Snapshot(state, v.fields.Data))
+}
+
+// traceAttributes looks for the attribute by which weft marks its own packets.
+func (v *verifier) traceAttributes() {
+	v.found(ruleNeedsVersion, "trace_attributes: v55")
+	for r := wire.NewReader(v.fields.Data); r.Next(); {
+		if r.Field() != 1 {
+			continue
+		}
+		var key, text []byte
+		for a := wire.NewReader(r.Bytes()); a.Next(); {
+			switch a.Field() {
+			case 1:
+				key = a.Bytes()
+			case 3:
+				text = a.Bytes()
+			}
+		}
+		if string(key) != attributeVersion {
+			continue
+		}
+		v.report.Producer = string(text)
+		if v.fields.Sequence.ID == 0 {
+			v.ownAll = true
+		} else {
+			v.own[v.fields.Sequence] = true
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package pftrace
+
+import (
+	"math"
+
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// useCallstack checks an interned call stack that an event or sample uses: everything that it refers to, through frames
+// and mappings, must be defined by now. Each stack and each frame is looked through once.
+func (v *verifier) useCallstack(seq *verifySequence, iid uint64) {
+	stack, ok := v.useInterned(seq, InternedCallstacks, iid)
+	if !ok || seq.checkedStacks[iid] {
+		return
+	}
+	if seq.checkedStacks == nil {
+		seq.checkedStacks = make(map[uint64]bool)
+		seq.checkedFrames = make(map[uint64]bool)
+	}
+	seq.checkedStacks[iid] = true
+	v.eachFrame(stack, func(frame uint64) { v.useFrame(seq, frame) })
+}
+
+// eachFrame calls use for the frame ids of an encoded Callstack.
+func (v *verifier) eachFrame(stack []byte, use func(frame uint64)) {
+	for r := wire.NewReader(stack); r.Next(); {
+		if r.Field() != 2 { // frame_ids
+			continue
+		}
+		if r.Type() != wire.Len {
+			use(r.Uint())
+			continue
+		}
+		for p := wire.NewPacked(r.Bytes()); p.Next(); {
+			use(p.Uint())
+		}
+	}
+}
+
+func (v *verifier) useFrame(seq *verifySequence, iid uint64) {
+	frame, ok := v.useInterned(seq, InternedFrames, iid)
+	if !ok || seq.checkedFrames[iid] {
+		return
+	}
+	seq.checkedFrames[iid] = true
+	for r := wire.NewReader(frame); r.Next(); {
+		switch r.Field() {
+		case 2:
+			v.useInterned(seq, InternedFunctionNames, r.Uint())
+		case 3:
+			v.useMapping(seq, r.Uint())
+		case 5:
+			v.useInterned(seq, InternedSourcePaths, r.Uint())
+		}
+	}
+}
+
+func (v *verifier) useMapping(seq *verifySequence, iid uint64) {
+	mapping, _ := v.useInterned(seq, InternedMappings, iid)
+	for r := wire.NewReader(mapping); r.Next(); {
+		switch r.Field() {
+		case 2:
+			v.useInterned(seq, InternedBuildIDs, r.Uint())
+		case 7: // path_string_ids
+			if r.Type() != wire.Len {
+				v.useInterned(seq, InternedMappingPaths, r.Uint())
+				continue
+			}
+			for p := wire.NewPacked(r.Bytes()); p.Next(); {
+				v.useInterned(seq, InternedMappingPaths, p.Uint())
+			}
+		}
+	}
+}
+
+// checkCallstackMessage checks an encoded Callstack. With a sequence its frames are used where it stands.
+func (v *verifier) checkCallstackMessage(seq *verifySequence, stack []byte) {
+	frames := 0
+	v.eachFrame(stack, func(frame uint64) {
+		frames++
+		if seq != nil {
+			if seq.checkedFrames == nil {
+				seq.checkedStacks = make(map[uint64]bool)
+				seq.checkedFrames = make(map[uint64]bool)
+			}
+			v.useFrame(seq, frame)
+		}
+	})
+	if frames == 0 {
+		v.found(ruleCallstackEmpty, "a call stack of %d bytes", len(stack))
+	}
+}
+
+// checkInlineCallstack checks TrackEvent.callstack, whose frames are messages.
+func (v *verifier) checkInlineCallstack(stack []byte) {
+	for r := wire.NewReader(stack); r.Next(); {
+		if r.Field() == 1 {
+			return
+		}
+	}
+	v.found(ruleCallstackEmpty, "the call stack of an event")
+}
+
+func (v *verifier) checkFrameMessage(frame []byte) {
+	var mapping uint64
+	address := false
+	for r := wire.NewReader(frame); r.Next(); {
+		switch r.Field() {
+		case 3:
+			mapping = r.Uint()
+		case 4:
+			address = true
+		}
+	}
+	if mapping != 0 && !address {
+		v.found(ruleFrameAddress, "a frame with mapping %d", mapping)
+	}
+}
+
+// sample checks the packets that hold call stack samples. at is the time, if ok.
+func (v *verifier) sample(seq *verifySequence, at int64, ok bool) {
+	f := &v.fields
+	v.report.Events++
+	if !f.HasTimestamp && f.Payload != payloadStreamingProfile { // which has its own times
+		v.found(ruleTimestampMissing, "a sample")
+	}
+	if ok {
+		v.checkTimeOrder(at)
+	}
+	switch f.Payload {
+	case payloadStackSample:
+		v.found(ruleNeedsVersion, "stack_sample: v58")
+		v.stackSample(seq)
+	case payloadPerfSample:
+		for r := wire.NewReader(f.Data); r.Next(); {
+			if r.Field() == 4 {
+				v.useCallstack(seq, r.Uint())
+			}
+		}
+	case payloadStreamingProfile:
+		for r := wire.NewReader(f.Data); r.Next(); {
+			if r.Field() != 1 {
+				continue
+			}
+			for _, iid := range AppendVarints(nil, &r) {
+				v.useCallstack(seq, iid)
+			}
+		}
+	}
+}
+
+func (v *verifier) stackSample(seq *verifySequence) {
+	for r := wire.NewReader(v.fields.Data); r.Next(); {
+		switch r.Field() {
+		case 1:
+			v.taskContext(r.Bytes())
+		case 2:
+			if context, ok := v.useInterned(seq, InternedTaskContexts, r.Uint()); ok {
+				v.taskContext(context)
+			}
+		case 4:
+			v.useInterned(seq, InternedExecutionContexts, r.Uint())
+		case 5:
+			v.checkCallstackMessage(seq, r.Bytes())
+		case 6:
+			v.useCallstack(seq, r.Uint())
+		case 10:
+			v.useInterned(seq, InternedSampleCounters, r.Uint())
+		case 13:
+			for _, iid := range AppendVarints(nil, &r) {
+				v.useInterned(seq, InternedSampleCounters, iid)
+			}
+		}
+	}
+}
+
+// taskContext checks that the ids, which are uint32, were not written as something larger: a negative int32, say.
+func (v *verifier) taskContext(msg []byte) {
+	for r := wire.NewReader(msg); r.Next(); {
+		if (r.Field() == 2 || r.Field() == 3) && r.Uint() > math.MaxUint32 {
+			v.found(ruleSampleID, "field %d of the task context is %d", r.Field(), int64(r.Uint()))
+		}
+	}
+}

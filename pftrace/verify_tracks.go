@@ -1,0 +1,304 @@
+package pftrace
+
+import (
+	"fmt"
+
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// trackKind is what a track descriptor describes.
+type trackKind uint8
+
+const (
+	trackPlain trackKind = iota
+	trackProcess
+	trackThread
+	trackCounter
+	trackState
+)
+
+// trackIdentity is what of a descriptor must stay the same when the track is described again (spec perfetto.md 5.1).
+type trackIdentity struct {
+	kind    trackKind
+	parent  uint64
+	pid     int32
+	tid     int64
+	counter counterSettings
+}
+
+// counterSettings decide how the values of a counter track are read.
+type counterSettings struct {
+	kind        uint64
+	unit        uint64
+	multiplier  int64
+	incremental bool
+}
+
+var trackKindNames = [...]string{"plain", "process", "thread", "counter", "state"}
+
+// String describes the settings in which two descriptors of one track may differ.
+func (id trackIdentity) String() string {
+	switch id.kind {
+	case trackProcess:
+		return fmt.Sprintf("process %d (parent %d)", id.pid, id.parent)
+	case trackThread:
+		return fmt.Sprintf("thread %d of process %d (parent %d)", id.tid, id.pid, id.parent)
+	case trackCounter:
+		return fmt.Sprintf("counter %+v (parent %d)", id.counter, id.parent)
+	}
+	return fmt.Sprintf("%s (parent %d)", trackKindNames[id.kind], id.parent)
+}
+
+// verifyTrack is a track that was described or used.
+type verifyTrack struct {
+	uuid      uint64
+	described bool
+	used      bool
+	orderLost bool // nesting is not checked any more, see loseOrder
+	ancestry  uint8
+	ancestors int32 // once ancestry is known
+	identity  trackIdentity
+	describe  position // first descriptor
+	use       position // first use
+	seq       SequenceKey
+	open      []openSlice
+	tooDeep   int
+}
+
+// processKey identifies a process, threadKey a thread, in all machines of a trace.
+type processKey struct {
+	machine uint32
+	pid     int32
+}
+
+type threadKey struct {
+	machine uint32
+	pid     int32
+	tid     int64
+}
+
+type verifyTracks struct {
+	list      []verifyTrack
+	byUUID    map[uint64]uint32
+	processes map[processKey]uint64
+	threads   map[threadKey]uint64
+}
+
+func newVerifyTracks() verifyTracks {
+	return verifyTracks{
+		byUUID:    make(map[uint64]uint32),
+		processes: make(map[processKey]uint64),
+		threads:   make(map[threadKey]uint64),
+	}
+}
+
+// index returns the place of a track in the list.
+func (t *verifyTracks) index(uuid uint64) uint32 {
+	i, ok := t.byUUID[uuid]
+	if !ok {
+		i = uint32(len(t.list))
+		t.list = append(t.list, verifyTrack{uuid: uuid})
+		t.byUUID[uuid] = i
+	}
+	return i
+}
+
+// useTrack notes that an event is on a track.
+func (v *verifier) useTrack(uuid uint64) uint32 {
+	i := v.tracks.index(uuid)
+	if t := &v.tracks.list[i]; !t.used {
+		t.used, t.use, t.seq = true, v.at, v.fields.Sequence
+	}
+	return i
+}
+
+// useCounter notes a value of a counter track, whose descriptor must have come before.
+func (v *verifier) useCounter(uuid uint64) {
+	t := &v.tracks.list[v.useTrack(uuid)]
+	if !t.described {
+		v.found(ruleCounterUndescribed, "track %d has no descriptor so far", uuid)
+	} else if t.identity.kind != trackCounter {
+		v.found(ruleCounterUndescribed, "track %d is no counter track", uuid)
+	}
+}
+
+// trackDescriptor checks a track descriptor.
+func (v *verifier) trackDescriptor(seq *verifySequence) {
+	var uuid uint64
+	var id trackIdentity
+	var name []byte
+	var process, thread, counter []byte
+	hasParent := false
+	for r := wire.NewReader(v.fields.Data); r.Next(); {
+		switch r.Field() {
+		case 1:
+			uuid = r.Uint()
+		case 5:
+			id.parent, hasParent = r.Uint(), true
+		case 2, 10, 13: // name, static_name, atrace_name
+			name = r.Bytes()
+		case 3:
+			process = r.Bytes()
+		case 4:
+			thread = r.Bytes()
+		case 8:
+			counter = r.Bytes()
+		case 18:
+			id.kind = trackState
+		}
+	}
+	if uuid == 0 {
+		if hasParent && id.parent != 0 {
+			v.found(ruleRootParent, "parent %d", id.parent)
+		}
+		return
+	}
+	if process != nil {
+		id.kind = trackProcess
+		id.pid = v.processDescriptor(uuid, process)
+	}
+	if thread != nil {
+		id.kind = trackThread
+		id.pid, id.tid = v.threadDescriptor(uuid, thread)
+		if seq != nil {
+			v.parsed(seq.SetThread(thread))
+		}
+	}
+	if counter != nil {
+		id.kind = trackCounter
+		id.counter = v.counterDescriptor(uuid, counter, name)
+	}
+	t := &v.tracks.list[v.tracks.index(uuid)]
+	if t.described && t.identity != id {
+		v.found(ruleDescriptorConflict, "track %d was %s, now %s", uuid, t.identity, id)
+	}
+	if !t.described {
+		t.described, t.identity, t.describe = true, id, v.at
+	}
+}
+
+func (v *verifier) processDescriptor(uuid uint64, msg []byte) (pid int32) {
+	for r := wire.NewReader(msg); r.Next(); {
+		if r.Field() == 1 {
+			pid = int32(r.Uint())
+		}
+	}
+	if pid == 0 {
+		v.found(ruleReservedID, "track %d: process id 0", uuid)
+	}
+	key := processKey{v.fields.Sequence.Machine, pid}
+	if first, ok := v.tracks.processes[key]; !ok {
+		v.tracks.processes[key] = uuid
+	} else if first != uuid {
+		v.found(ruleProcessTwice, "process %d has tracks %d and %d", pid, first, uuid)
+	}
+	return pid
+}
+
+func (v *verifier) threadDescriptor(uuid uint64, msg []byte) (pid int32, tid int64) {
+	for r := wire.NewReader(msg); r.Next(); {
+		switch r.Field() {
+		case 1:
+			pid = int32(r.Uint())
+		case 2:
+			tid = r.Int()
+		}
+	}
+	if pid == 0 || tid == 0 {
+		v.found(ruleReservedID, "track %d: process id %d, thread id %d", uuid, pid, tid)
+	}
+	key := threadKey{v.fields.Sequence.Machine, pid, tid}
+	if first, ok := v.tracks.threads[key]; !ok {
+		v.tracks.threads[key] = uuid
+	} else if first != uuid {
+		v.found(ruleThreadTwice, "thread %d of process %d has tracks %d and %d", tid, pid, first, uuid)
+	}
+	return pid, tid
+}
+
+// counterThreadTime is COUNTER_THREAD_TIME_NS.
+const counterThreadTime = 1
+
+func (v *verifier) counterDescriptor(uuid uint64, msg, name []byte) (c counterSettings) {
+	c.multiplier = 1
+	for r := wire.NewReader(msg); r.Next(); {
+		switch r.Field() {
+		case 1:
+			c.kind = r.Uint()
+		case 3:
+			c.unit = r.Uint()
+		case 4:
+			c.multiplier = r.Int()
+		case 5:
+			c.incremental = r.Bool()
+		}
+	}
+	if c.kind == counterThreadTime && len(name) > 0 && string(name) != "thread_time" {
+		v.found(ruleThreadTimeName, "track %d is named %q", uuid, clip(name))
+	}
+	return c
+}
+
+// clip bounds text of the input that goes into a report.
+func clip(text []byte) []byte { return text[:min(len(text), 80)] }
+
+// maxAncestors is the number of ancestors that a track may have (spec perfetto.md 5.1).
+const maxAncestors = 100
+
+// States of a track while its ancestors are counted.
+const (
+	ancestryUnknown uint8 = iota
+	ancestryWalked        // on the way that is being walked
+	ancestryKnown
+)
+
+// checkTracks checks what needs all descriptors: used tracks, parents, ancestors.
+func (v *verifier) checkTracks() {
+	var way []uint32
+	for i := range v.tracks.list {
+		t := &v.tracks.list[i]
+		if t.used && !t.described && t.uuid != 0 {
+			v.foundOn(ruleTrackUndescribed, t.use, t.seq, "track %d", t.uuid)
+		}
+		if t.described {
+			way = v.checkAncestors(uint32(i), way[:0])
+		}
+	}
+}
+
+// checkAncestors counts the ancestors of a track, and of those on the way to the root of which that is not yet known.
+// way is scratch space.
+func (v *verifier) checkAncestors(i uint32, way []uint32) []uint32 {
+	ancestors := int32(0)
+	for {
+		t := &v.tracks.list[i]
+		if t.ancestry == ancestryKnown {
+			ancestors = t.ancestors + 1
+			break
+		}
+		if t.ancestry == ancestryWalked {
+			v.foundOn(ruleParentLoop, t.describe, SequenceKey{}, "track %d", t.uuid)
+			break
+		}
+		t.ancestry = ancestryWalked
+		way = append(way, i)
+		if t.identity.parent == 0 {
+			break
+		}
+		parent, ok := v.tracks.byUUID[t.identity.parent]
+		if !ok || !v.tracks.list[parent].described {
+			v.foundOn(ruleParentUnknown, t.describe, SequenceKey{}, "track %d has parent %d", t.uuid, t.identity.parent)
+			break
+		}
+		i = parent
+	}
+	for n := len(way) - 1; n >= 0; n-- {
+		t := &v.tracks.list[way[n]]
+		t.ancestry, t.ancestors = ancestryKnown, ancestors
+		if ancestors == maxAncestors+1 { // the first of its line that is too deep
+			v.foundOn(ruleParentDepth, t.describe, SequenceKey{}, "track %d", t.uuid)
+		}
+		ancestors++
+	}
+	return way
+}
