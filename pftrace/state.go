@@ -36,8 +36,8 @@ type SequenceKey struct {
 
 // Flags of TracePacket.sequence_flags.
 const (
-	flagStateCleared = 1
-	flagNeedsState   = 2
+	bitCleared    = 1
+	bitNeedsState = 2
 )
 
 // Parse reads the fields of packet. Of a field that comes twice the last one counts, as in Perfetto.
@@ -53,8 +53,8 @@ func (f *PacketFields) Parse(packet []byte) error {
 		case 12: // interned_data
 			f.InternedData = r.Bytes()
 		case 13: // sequence_flags
-			f.Cleared = f.Cleared || r.Uint()&flagStateCleared != 0
-			f.NeedsState = r.Uint()&flagNeedsState != 0
+			f.Cleared = f.Cleared || r.Uint()&bitCleared != 0
+			f.NeedsState = r.Uint()&bitNeedsState != 0
 		case 41: // incremental_state_cleared
 			f.Cleared = f.Cleared || r.Bool()
 		case 42: // previous_packet_dropped

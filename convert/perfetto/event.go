@@ -186,13 +186,9 @@ func (e *trackEvent) parseRare(r *wire.Reader) {
 	}
 }
 
-// trackEvent translates an event.
-func (r *reader) trackEvent(msg []byte, stamp pftrace.Stamp, stampErr error) error {
+// trackEvent translates the event that was parsed.
+func (r *reader) trackEvent(stamp pftrace.Stamp, stampErr error) error {
 	e := &r.ev
-	if err := e.parse(msg); err != nil {
-		r.malformed("track_event", err)
-		return nil
-	}
 	e.index = r.nextIndex()
 	if r.seq == nil {
 		r.add(problem.PacketInvalidState, "an event without sequence id")

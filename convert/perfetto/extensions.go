@@ -18,6 +18,17 @@ const maxDescriptor = 16 << 20
 
 // extensionDescriptor takes over the descriptor of typed fields that a trace brings along (spec perfetto.md 9).
 func (r *reader) extensionDescriptor(msg []byte) {
+	set, err := descriptorSet(msg)
+	if err == nil {
+		err = r.extensions.add(set)
+	}
+	if err != nil {
+		r.malformed("extension_descriptor", err)
+	}
+}
+
+// descriptorSet returns the FileDescriptorSet in an ExtensionDescriptor, unpacked.
+func descriptorSet(msg []byte) ([]byte, error) {
 	var set []byte
 	w := wire.NewReader(msg)
 	for w.Next() {
@@ -27,19 +38,12 @@ func (r *reader) extensionDescriptor(msg []byte) {
 		case 2: // extension_set_gzip
 			unpacked, err := gunzip(w.Bytes())
 			if err != nil {
-				r.malformed("extension_descriptor", err)
-				return
+				return nil, err
 			}
 			set = unpacked
 		}
 	}
-	err := w.Err()
-	if err == nil {
-		err = r.extensions.add(set)
-	}
-	if err != nil {
-		r.malformed("extension_descriptor", err)
-	}
+	return set, w.Err()
 }
 
 func gunzip(packed []byte) ([]byte, error) {

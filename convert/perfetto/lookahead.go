@@ -1,43 +1,64 @@
 package perfetto
 
 import (
-	"bytes"
+	"bufio"
+	"encoding/binary"
+	"io"
+	"os"
 
+	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/pftrace"
 )
 
-// maxLookahead bounds the bytes of packets that wait for a clock.
-const maxLookahead = 16 << 20
-
-// maxLookaheadRounds bounds how often the reader waits. One trace has few clocks.
-const maxLookaheadRounds = 16
-
-// lookahead holds packets back when the clock of an event cannot be converted yet: snapshots may follow the first
-// events that need them (spec perfetto.md 4). From that event on all packets wait, so that they are read in file order
-// once the snapshot is found. If none comes within maxLookahead, the trace is read without waiting, and what has no
-// known clock is dropped and counted.
+// lookahead holds packets back that cannot be read yet because what explains them comes later in the file:
+//
+//   - the clock of an event may be described by a later snapshot (spec perfetto.md 4);
+//   - the descriptor of typed fields stands near the end of the traces that Chrome writes (observed).
+//
+// From the first such packet on all packets wait, so that they are read in file order once the explanation is found. If
+// the file has none, they are read without it, and what remains unexplained is counted. Waiting packets lie in memory
+// up to maxLookahead, beyond it in a temporary file.
 type lookahead struct {
-	enabled bool
-	clock   pftrace.Clock // what the first packet waits for
-	packets []waitingPacket
-	size    int
+	reason  waitReason
+	clock   pftrace.Clock // for waitClock
+	over    [waitDescriptor + 1]bool
 	rounds  int
+	waiting spool
+	active  []*spool // being read; more than one if waiting began again while waiting packets were read
 }
 
-type waitingPacket struct {
-	bytes  []byte
-	offset int64
-}
+type waitReason uint8
 
-func (l *lookahead) waiting() bool { return len(l.packets) > 0 }
+const (
+	noWait waitReason = iota
+	waitClock
+	waitDescriptor
+)
+
+// Limits of lookahead. One trace has few clocks, so the reader waits a few times at most.
+const (
+	maxLookahead       = 16 << 20
+	maxLookaheadRounds = 16
+)
 
 // timedPayloads are the payloads whose time matters: track event, streaming profile, perf sample, stack sample.
-var timedPayloads = map[int]bool{11: true, 54: true, 66: true, 135: true}
+var timedPayloads = map[int]bool{payloadTrackEvent: true, 54: true, 66: true, 135: true}
 
-// mustWait reports whether the current packet is an event in a clock that only a later snapshot can explain. A clock
+// mustWait says what the current packet has to wait for.
+func (r *reader) mustWait() waitReason {
+	switch {
+	case r.needsClock() && !r.ahead.over[waitClock]:
+		return waitClock
+	case r.needsDescriptor() && !r.ahead.over[waitDescriptor]:
+		return waitDescriptor
+	}
+	return noWait
+}
+
+// needsClock reports whether the current packet is an event in a clock that only a later snapshot can explain. A clock
 // that belongs to a sequence has to be described before its first use and is never waited for.
-func (r *reader) mustWait() bool {
-	if !r.ahead.enabled || !r.fields.HasTimestamp || !timedPayloads[r.fields.Payload] {
+func (r *reader) needsClock() bool {
+	if !r.fields.HasTimestamp || !timedPayloads[r.fields.Payload] {
 		return false
 	}
 	clock, ok := r.seq.Clock(&r.fields)
@@ -48,42 +69,168 @@ func (r *reader) mustWait() bool {
 	return true
 }
 
-// wait puts a packet into the queue, and reads the queue when the packet is the snapshot that it waits for.
+// needsDescriptor reports whether the current packet has typed fields, or interns the type names of typed annotations,
+// before their descriptor.
+func (r *reader) needsDescriptor() bool {
+	if r.extensions.messages != nil {
+		return false
+	}
+	if r.fields.Payload == payloadTrackEvent {
+		for _, t := range r.ev.typed {
+			if t.number >= firstExtension && t.number <= lastExtension {
+				return true
+			}
+		}
+	}
+	types := wire.NewReader(r.fields.InternedData)
+	return next(&types, int(pftrace.InternedValueTypeNames))
+}
+
+// wait lets a packet wait, unless it is the explanation that the others wait for.
 func (r *reader) wait(packet []byte, offset int64) error {
 	l := &r.ahead
-	l.packets = append(l.packets, waitingPacket{bytes.Clone(packet), offset})
-	l.size += len(packet)
-	if l.size > maxLookahead {
-		return r.release()
+	if err := l.waiting.add(packet, offset, r.tempDir); err != nil {
+		return err
 	}
 	var f pftrace.PacketFields
-	if f.Parse(packet) != nil || f.Payload != 6 {
+	if f.Parse(packet) != nil {
 		return nil
 	}
-	// Only the clocks of the whole trace are taken from the snapshot now; the sequence gets its own in its turn.
-	if r.state.Clocks.Snapshot(nil, f.Data) != nil || !r.state.Clocks.Knows(l.clock) {
+	switch {
+	case l.reason == waitClock && f.Payload == payloadClockSnapshot:
+		// Only the clocks of the whole trace are taken from the snapshot now; the sequence gets its own in its turn.
+		if r.state.Clocks.Snapshot(nil, f.Data) != nil || !r.state.Clocks.Knows(l.clock) {
+			return nil
+		}
+	case l.reason == waitDescriptor && f.Payload == payloadExtensionDescriptor:
+		if set, err := descriptorSet(f.Data); err != nil || r.extensions.add(set) != nil {
+			return nil
+		}
+	default:
 		return nil
 	}
 	return r.replay()
 }
 
-// release reads the waiting packets although their clock is not known, and ends all waiting.
+// release is called at the end of the file: packets that still wait are read without an explanation.
 func (r *reader) release() error {
-	r.ahead.enabled = false
-	return r.replay()
-}
-
-// replay reads the packets that wait. A packet among them that has to wait for another clock starts a new queue.
-func (r *reader) replay() error {
-	packets := r.ahead.packets
-	r.ahead.packets, r.ahead.size = nil, 0
-	if r.ahead.rounds++; r.ahead.rounds >= maxLookaheadRounds {
-		r.ahead.enabled = false
-	}
-	for _, p := range packets {
-		if err := r.packet(p.bytes, p.offset); err != nil {
+	for r.ahead.reason != noWait {
+		r.ahead.over[r.ahead.reason] = true
+		if err := r.replay(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// replay reads the packets that wait. A packet among them that has to wait for something else starts a new queue.
+func (r *reader) replay() error {
+	l := &r.ahead
+	if l.rounds++; l.rounds >= maxLookaheadRounds {
+		l.over = [...]bool{waitClock: true, waitDescriptor: true}
+	}
+	packets := l.waiting
+	l.waiting, l.reason = spool{}, noWait
+	l.active = append(l.active, &packets)
+	err := packets.read(func(packet []byte, offset int64) error {
+		if err := r.interrupted(); err != nil {
+			return err
+		}
+		return r.packet(packet, offset)
+	})
+	l.active = l.active[:len(l.active)-1]
+	if closeErr := packets.close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// close removes the temporary files.
+func (l *lookahead) close() {
+	l.waiting.close()
+	for _, s := range l.active {
+		s.close()
+	}
+}
+
+// spool is a queue of packets, in memory first, then in a temporary file.
+type spool struct {
+	buf  []byte
+	file *os.File
+}
+
+// add appends a packet: its length and offset, then its bytes.
+func (s *spool) add(packet []byte, offset int64, dir string) error {
+	s.buf = binary.LittleEndian.AppendUint64(s.buf, uint64(len(packet)))
+	s.buf = binary.LittleEndian.AppendUint64(s.buf, uint64(offset))
+	s.buf = append(s.buf, packet...)
+	if len(s.buf) < maxLookahead {
+		return nil
+	}
+	if s.file == nil {
+		f, err := os.CreateTemp(dir, "weft-packets-*")
+		if err != nil {
+			return err
+		}
+		s.file = f
+		// Where the system allows it the name goes at once, so that not even a kill leaves the file behind.
+		os.Remove(f.Name())
+	}
+	_, err := s.file.Write(s.buf)
+	s.buf = s.buf[:0]
+	return err
+}
+
+// read gives the packets in the order of add. Their bytes are valid during the call.
+func (s *spool) read(fn func(packet []byte, offset int64) error) error {
+	if s.file != nil {
+		if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		if err := readSpooled(bufio.NewReaderSize(s.file, 1<<20), fn); err != nil {
+			return err
+		}
+	}
+	for b := s.buf; len(b) > 0; {
+		end := 16 + binary.LittleEndian.Uint64(b)
+		if err := fn(b[16:end:end], int64(binary.LittleEndian.Uint64(b[8:]))); err != nil {
+			return err
+		}
+		b = b[end:]
+	}
+	return nil
+}
+
+func readSpooled(src io.Reader, fn func(packet []byte, offset int64) error) error {
+	var head [16]byte
+	var packet []byte
+	for {
+		if _, err := io.ReadFull(src, head[:]); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		size := int(binary.LittleEndian.Uint64(head[:]))
+		if size > cap(packet) {
+			packet = make([]byte, size)
+		}
+		packet = packet[:size]
+		if _, err := io.ReadFull(src, packet); err != nil {
+			return err
+		}
+		if err := fn(packet, int64(binary.LittleEndian.Uint64(head[8:]))); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *spool) close() error {
+	if s.file == nil {
+		return nil
+	}
+	name := s.file.Name()
+	err := s.file.Close()
+	s.file = nil
+	os.Remove(name) // fails if that was possible before
+	return err
 }

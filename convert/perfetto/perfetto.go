@@ -33,6 +33,9 @@ type Options struct {
 	Problems *problem.Log
 	// KeepArg says which arguments of events to keep, by the name of the top-level argument. Nil keeps all of them.
 	KeepArg func(name []byte) bool
+	// TempDir is where packets are kept that wait for something later in the file, if they are many (see lookahead).
+	// Empty means os.TempDir().
+	TempDir string
 }
 
 // contextInterval is the number of packets between two looks at the context.
@@ -44,11 +47,12 @@ const contextInterval = 1024
 // It is an error if src cannot be read, is empty or is no Perfetto trace. Bad data inside a trace is counted in
 // opts.Problems. Errors of b and of ctx are returned as they are.
 func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options) error {
-	r := newReader(b, opts)
+	r := newReader(ctx, b, opts)
+	defer r.ahead.close()
 	packets := pftrace.NewPacketReader(src)
 	for n := 0; ; n++ {
-		if n%contextInterval == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if err := r.interrupted(); err != nil {
+			return err
 		}
 		packet, err := packets.Next()
 		if err == io.EOF {
@@ -83,9 +87,12 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 
 // reader holds the state of one Read.
 type reader struct {
+	ctx      context.Context
+	steps    int // packets since Read began, the waiting ones twice
 	b        *timeline.Builder
 	problems *problem.Log
 	keepArg  func(name []byte) bool
+	tempDir  string
 
 	state  *pftrace.State
 	fields pftrace.PacketFields
@@ -105,22 +112,32 @@ type reader struct {
 	tallies    []*tally // in order of first occurrence
 }
 
-func newReader(b *timeline.Builder, opts Options) *reader {
+func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 	return &reader{
+		ctx:      ctx,
 		b:        b,
 		problems: opts.Problems,
 		keepArg:  opts.KeepArg,
+		tempDir:  opts.TempDir,
 		state:    pftrace.NewState(),
-		ahead:    lookahead{enabled: true},
 		tracks:   tracks{byUUID: make(map[uint64]*track)},
 		stacks:   make(map[*pftrace.Sequence]*sequenceStacks),
 		skipped:  make(map[string]*tally),
 	}
 }
 
-// packet reads one packet, unless it has to wait for a clock.
+// interrupted looks at the context once in a while and returns its error.
+func (r *reader) interrupted() error {
+	r.steps++
+	if r.steps%contextInterval == 0 {
+		return r.ctx.Err()
+	}
+	return nil
+}
+
+// packet reads one packet, unless it has to wait for something later in the file.
 func (r *reader) packet(packet []byte, offset int64) error {
-	if r.ahead.waiting() {
+	if r.ahead.reason != noWait {
 		return r.wait(packet, offset)
 	}
 	return r.readPacket(packet, offset)
@@ -134,9 +151,14 @@ func (r *reader) readPacket(packet []byte, offset int64) error {
 		r.malformed("packet", err)
 		return nil
 	}
+	var eventErr error
+	if f.Payload == payloadTrackEvent {
+		eventErr = r.ev.parse(f.Data)
+	}
+	// Applying a packet twice, now and when it has waited, makes no difference; all else happens once.
 	seq, err := r.state.Apply(f)
 	r.seq = seq
-	if r.mustWait() {
+	if r.ahead.reason = r.mustWait(); r.ahead.reason != noWait {
 		return r.wait(packet, offset)
 	}
 	stamp, stampErr := seq.Stamp(f)
@@ -147,9 +169,19 @@ func (r *reader) readPacket(packet []byte, offset int64) error {
 	case err != nil:
 		r.malformed("packet", err)
 		return nil
+	case eventErr != nil:
+		r.malformed("track_event", eventErr)
+		return nil
 	}
 	return r.payload(stamp, stampErr)
 }
+
+// Payloads that are named more than once.
+const (
+	payloadClockSnapshot       = 6
+	payloadTrackEvent          = 11
+	payloadExtensionDescriptor = 72
+)
 
 // payload translates what the packet says.
 func (r *reader) payload(stamp pftrace.Stamp, stampErr error) error {
@@ -161,12 +193,12 @@ func (r *reader) payload(stamp pftrace.Stamp, stampErr error) error {
 		r.processTree(data)
 	case 5:
 		r.chromeEvents(data)
-	case 6:
+	case payloadClockSnapshot:
 		if err := r.state.Clocks.Snapshot(r.seq, data); err != nil {
 			r.malformed("clock_snapshot", err)
 		}
-	case 11:
-		return r.trackEvent(data, stamp, stampErr)
+	case payloadTrackEvent:
+		return r.trackEvent(stamp, stampErr)
 	case 43:
 		r.processDescriptor(data)
 	case 44:
@@ -177,7 +209,7 @@ func (r *reader) payload(stamp pftrace.Stamp, stampErr error) error {
 		r.trackDescriptor(data)
 	case 66:
 		return r.perfSample(data, stamp, stampErr)
-	case 72:
+	case payloadExtensionDescriptor:
 		r.extensionDescriptor(data)
 	case 89:
 		r.traceUUID(data)

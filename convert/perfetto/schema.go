@@ -151,13 +151,24 @@ func (r *reader) encodeMessage(args *timeline.ArgsEncoder, m *message, msg []byt
 	r.encodeOccurrences(args, base, depth)
 }
 
+// Types of Perfetto itself that extensions use. The descriptors in traces do not describe them.
+const (
+	typeDebugAnnotation = ".perfetto.protos.DebugAnnotation"
+	typeSourceLocation  = ".perfetto.protos.SourceLocation"
+)
+
 // encodeOccurrences encodes the fields on the stack from base on and removes them. A repeated field is an array, of all
-// its occurrences together.
+// its occurrences together. Debug annotations bring names of their own, under which Perfetto files them too.
 func (r *reader) encodeOccurrences(args *timeline.ArgsEncoder, base, depth int) {
 	end := len(r.occurs)
 	sortOccurrences(r.occurs[base:end])
 	for i := base; i < end; {
 		f := r.occurs[i].field
+		if f.typeName == typeDebugAnnotation {
+			r.encodeAnnotation(args, r.occurs[i].bytes, true, depth+1)
+			i++
+			continue
+		}
 		skip := depth == 0 && !r.wants(f.name)
 		if !skip {
 			args.Key([]byte(f.name))
@@ -253,7 +264,11 @@ func (r *reader) encodeField(args *timeline.ArgsEncoder, o occurrence, depth int
 
 func (r *reader) encodeSubmessage(args *timeline.ArgsEncoder, o occurrence, depth int) {
 	m := o.field.inline
-	if m == nil {
+	switch {
+	case o.field.typeName == typeSourceLocation:
+		r.encodeLocation(args, o.bytes)
+		return
+	case m == nil:
 		m = r.extensions.messages[o.field.typeName]
 	}
 	args.BeginDict()
