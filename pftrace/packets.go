@@ -22,9 +22,8 @@ const (
 	MaxBundleSize = 64 << 20
 )
 
-// Fields of Trace and of the two forms of a bundle (spec perfetto.md 2, 12).
+// The two forms of a bundle in a packet (spec perfetto.md 12).
 const (
-	fieldTracePacket           = 1
 	fieldCompressedPackets     = 50
 	fieldZstdCompressedPackets = 133
 )
@@ -205,7 +204,7 @@ func (r *PacketReader) nextField(at int64) (body []byte, ok bool, err error) {
 		r.ended = true
 		return nil, false, r.errorAt(at, fmt.Errorf("%w (it starts with %#x)", ErrFraming, r.buf[r.pos:min(r.pos+4, len(r.buf))]))
 	}
-	if tag != wire.Tag(fieldTracePacket, wire.Len) {
+	if tag != wire.Tag(tracePacket, wire.Len) {
 		if done, err := r.skip(n, size); !done {
 			return nil, false, err
 		}
@@ -365,7 +364,7 @@ func findBundle(packet []byte) (codec Codec, stream []byte) {
 // nextInside returns the next packet of the bundle at hand. ok is false, without error, at the bundle's end.
 func (r *PacketReader) nextInside() (p Packet, ok bool, err error) {
 	for r.inside.Next() {
-		if r.inside.Tag() != fieldTracePacket<<3|wire.Len {
+		if r.inside.Tag() != tracePacket<<3|wire.Len {
 			if r.onField != nil {
 				r.onField(r.inside.Field(), r.bundleAt)
 			}

@@ -87,7 +87,7 @@ func Verify(ctx context.Context, src io.Reader, opts VerifyOptions) (*VerifyRepo
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	if len(first) > 0 && first[0] != wire.Len|fieldTracePacket<<3 {
+	if len(first) > 0 && first[0] != wire.Len|tracePacket<<3 {
 		v.foundAt(ruleFirstByte, position{packet: -1}, "the first byte is %#02x", first[0])
 	}
 	v.reader = NewPacketReader(head)
@@ -187,6 +187,12 @@ func (v *verifier) readPackets(ctx context.Context) error {
 			return ctx.Err()
 		}
 		p, err := v.reader.Next()
+		if err == nil {
+			v.report.Packets = p.Index + 1
+			v.at = position{p.Index, p.Offset}
+			v.packet(p.Bytes)
+			continue
+		}
 		var broken *PacketError
 		switch {
 		case err == io.EOF:
@@ -198,12 +204,8 @@ func (v *verifier) readPackets(ctx context.Context) error {
 		case errors.As(err, &broken):
 			v.fields = PacketFields{}
 			v.foundAt(ruleOf(broken), position{broken.Index, broken.Offset}, "%v", broken.Err)
-		case err != nil:
-			return err
 		default:
-			v.report.Packets = p.Index + 1
-			v.at = position{p.Index, p.Offset}
-			v.packet(p.Bytes)
+			return err
 		}
 	}
 }

@@ -63,7 +63,7 @@ func packetText(t testing.TB, text string) []byte {
 func buildTrace(packets ...[]byte) (trace []byte, offsets []int64) {
 	for _, p := range packets {
 		offsets = append(offsets, int64(len(trace)))
-		trace = wire.AppendBytes(trace, fieldTracePacket, p)
+		trace = wire.AppendBytes(trace, tracePacket, p)
 	}
 	return trace, offsets
 }
@@ -267,7 +267,7 @@ func TestVerifyRulesOfTheWire(t *testing.T) {
 	event := func(fields []byte) []byte { // an instant on track 4 with more fields
 		e := wire.AppendUint(wire.AppendUint(nil, 9, typeInstant), 11, 4)
 		p := wire.AppendUint(wire.AppendUint(nil, 10, 1), 8, 300)
-		return wire.AppendBytes(p, payloadTrackEvent, append(e, fields...))
+		return wire.AppendBytes(p, packetTrackEvent, append(e, fields...))
 	}
 	var deep []byte
 	for range maxMessageDepth {
@@ -277,7 +277,7 @@ func TestVerifyRulesOfTheWire(t *testing.T) {
 	twoValues := wire.AppendDouble(wire.AppendUint(wire.AppendUint(wire.AppendUint(nil, 9, typeCounter), 11, 5), 30, 1), 44, 1)
 	negativeTID := wire.AppendBytes(nil, 1, wire.AppendInt(wire.AppendUint(nil, 2, 7), 3, -1))
 	sampleAt := func(msg []byte) []byte {
-		return wire.AppendBytes(wire.AppendUint(wire.AppendUint(nil, 10, 1), 8, 300), payloadStackSample, msg)
+		return wire.AppendBytes(wire.AppendUint(wire.AppendUint(nil, 10, 1), 8, 300), packetStackSample, msg)
 	}
 	tests := []struct {
 		rule   string
@@ -291,7 +291,7 @@ func TestVerifyRulesOfTheWire(t *testing.T) {
 		{"malformed_message", event(wire.AppendBytes(nil, 47, make([]byte, 9))), "packed field 47 of TrackEvent"},
 		{"field_type", event(wire.AppendUint(nil, 47, 5)), "field 47 of TrackEvent has wire type 0, not 1"},
 		{"message_depth", event(deep), "DebugAnnotation is nested"},
-		{"counter_value", wire.AppendBytes(wire.AppendUint(wire.AppendUint(nil, 10, 1), 8, 300), payloadTrackEvent, twoValues), "2 values"},
+		{"counter_value", wire.AppendBytes(wire.AppendUint(wire.AppendUint(nil, 10, 1), 8, 300), packetTrackEvent, twoValues), "2 values"},
 		{"sample_id", sampleAt(negativeTID), "field 3 of the task context is -1"},
 	}
 	for _, tt := range tests {
@@ -316,7 +316,7 @@ func TestVerifyFraming(t *testing.T) {
 		x = x*1664525 + 1013904223
 		noise[i] = byte(x >> 24)
 	}
-	huge := wire.AppendBytes(nil, fieldTracePacket, wire.AppendBytes(nil, 36, noise))
+	huge := wire.AppendBytes(nil, tracePacket, wire.AppendBytes(nil, 36, noise))
 
 	tests := []struct {
 		rule           string

@@ -7,18 +7,11 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Payloads of a TracePacket (spec perfetto.md 2.1).
+// Payloads that are only read; those that are also written stand in write.go (spec perfetto.md 2.1).
 const (
-	payloadClockSnapshot    = 6
-	payloadTrackEvent       = 11
-	payloadThreadDescriptor = 44
-	payloadStreamingProfile = 54
-	payloadTrackDescriptor  = 60
-	payloadPerfSample       = 66
-	payloadTraceAttributes  = 126
-	payloadStackSample      = 135
-
-	fieldInternedData = 12
+	packetThreadDescriptor = 44
+	packetStreamingProfile = 54
+	packetPerfSample       = 66
 )
 
 // attributeVersion is the trace attribute by which weft's own packets are recognised.
@@ -52,19 +45,19 @@ func (v *verifier) packet(b []byte) {
 	}
 	at, ok := v.packetTime(seq)
 	switch f.Payload {
-	case payloadClockSnapshot:
+	case packetClockSnapshot:
 		v.clockSnapshot(seq)
-	case payloadTrackEvent:
+	case packetTrackEvent:
 		v.trackEvent(seq, at, ok)
-	case payloadTrackDescriptor:
+	case packetDescriptor:
 		v.trackDescriptor(seq)
-	case payloadThreadDescriptor:
+	case packetThreadDescriptor:
 		if seq != nil {
 			v.parsed(seq.SetThread(f.Data))
 		}
-	case payloadStreamingProfile, payloadPerfSample, payloadStackSample:
+	case packetStreamingProfile, packetPerfSample, packetStackSample:
 		v.sample(seq, at, ok)
-	case payloadTraceAttributes:
+	case packetAttributes:
 		v.traceAttributes()
 	}
 }
@@ -79,7 +72,7 @@ func (v *verifier) parsed(err error) {
 // isEventPayload reports whether a packet is an event or a sample: something that has a time and a sequence.
 func isEventPayload(payload int) bool {
 	switch payload {
-	case payloadTrackEvent, payloadStreamingProfile, payloadPerfSample, payloadStackSample:
+	case packetTrackEvent, packetStreamingProfile, packetPerfSample, packetStackSample:
 		return true
 	}
 	return false
@@ -125,7 +118,7 @@ func (v *verifier) checkSequence() *verifySequence {
 
 // internedData checks the entries that the packet defines. The first definition of an id is already in the tables.
 func (v *verifier) internedData(seq *verifySequence) {
-	schema := v.schema.field(fieldInternedData).sub
+	schema := v.schema.field(packetInternedData).sub
 	for r := wire.NewReader(v.fields.InternedData); r.Next(); {
 		kind := InternedKind(r.Field())
 		if kind >= numInternedKinds || !schema.field(r.Field()).known {

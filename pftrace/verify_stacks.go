@@ -121,23 +121,23 @@ func (v *verifier) checkFrameMessage(frame []byte) {
 func (v *verifier) sample(seq *verifySequence, at int64, ok bool) {
 	f := &v.fields
 	v.report.Events++
-	if !f.HasTimestamp && f.Payload != payloadStreamingProfile { // which has its own times
+	if !f.HasTimestamp && f.Payload != packetStreamingProfile { // which has its own times
 		v.found(ruleTimestampMissing, "a sample")
 	}
 	if ok {
 		v.checkTimeOrder(at)
 	}
 	switch f.Payload {
-	case payloadStackSample:
+	case packetStackSample:
 		v.found(ruleNeedsVersion, "stack_sample: v58")
 		v.stackSample(seq)
-	case payloadPerfSample:
+	case packetPerfSample:
 		for r := wire.NewReader(f.Data); r.Next(); {
 			if r.Field() == 4 {
 				v.useCallstack(seq, r.Uint())
 			}
 		}
-	case payloadStreamingProfile:
+	case packetStreamingProfile:
 		for r := wire.NewReader(f.Data); r.Next(); {
 			if r.Field() != 1 {
 				continue
