@@ -70,12 +70,19 @@ func openSource(ctx context.Context, src io.Reader, tempDir string) (*source, er
 	return s, nil
 }
 
+// Unpack returns the content of src: what is inside it if it is packed with gzip, zstd or zip, else its own bytes.
+// Containers are recognised by content and may be nested. A zip archive must hold one file; it is copied to a temporary
+// file in tempDir ("": os.TempDir), which Close removes. Reads fail when ctx is done.
+func Unpack(ctx context.Context, src io.Reader, tempDir string) (io.ReadCloser, error) {
+	return openSource(ctx, src, tempDir)
+}
+
 // packedBytes returns how much was read from the caller's reader.
 func (s *source) packedBytes() int64 { return s.packed.taken.Load() }
 
 // Close stops the goroutines and removes temporary files. A Read of the caller's reader that blocks is left behind;
 // everything else has ended when Close returns.
-func (s *source) Close() {
+func (s *source) Close() error {
 	s.cancel()
 	for _, layer := range s.layers {
 		<-layer.done
@@ -84,6 +91,7 @@ func (s *source) Close() {
 		f()
 	}
 	s.closes = nil
+	return nil
 }
 
 // unpack returns the content of the container that br holds, nil if it is none.

@@ -1,0 +1,176 @@
+// Package convert turns traces of several formats into Perfetto traces. It is what the command weft convert runs, and
+// the place to start for programs that use weft as a library:
+//
+//	report, err := convert.Convert(ctx, out, in, convert.Options{})
+//
+// Convert unpacks gzip, zstd and zip (container.go), finds the format by looking at the content (detect.go), lets the
+// reader of that format fill a timeline, resolves nesting and flows, and writes the result. Load stops before writing
+// and gives the timeline, for programs that want to look at the events.
+//
+// What does not live here: the readers (one package for each format, below this folder), the event model (package
+// timeline), the passes (package flow) and Perfetto's packets (package pftrace).
+package convert
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/weft-trace/weft/convert/chromejson"
+	"github.com/weft-trace/weft/convert/perfetto"
+	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Convert reads a trace from src and writes it to dst as a Perfetto trace. The same input and options give the same
+// bytes.
+//
+// An input that cannot be read is an error, which says where in the input it was found; bad data inside a readable
+// input is not, it is counted in the report. When Convert returns an error, dst may hold a part of a trace.
+//
+// When ctx is done Convert returns its error soon, even if src blocks. That is why src is read in a goroutine: after an
+// error of Convert a last Read of src may still be under way.
+func Convert(ctx context.Context, dst io.Writer, src io.Reader, opts Options) (*Report, error) {
+	began := time.Now()
+	tl, report, err := load(ctx, src, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer tl.Close()
+
+	writing := time.Now()
+	counted := &countingWriter{w: dst}
+	var totals tally
+	err = pftrace.Write(ctx, counted, tl, pftrace.Options{
+		Compression: opts.Compress.codec(),
+		Workers:     opts.Workers,
+		Observe:     totals.add,
+	})
+	if err != nil {
+		return nil, err
+	}
+	report.BytesOut = counted.n
+	report.count(tl, &totals)
+	report.Durations.Write = Seconds(time.Since(writing))
+	report.Durations.Total = Seconds(time.Since(began))
+	return report, nil
+}
+
+// Load reads a trace from src and resolves it: the result is ready for timeline.Timeline.Walk, and must be closed. The
+// report has everything but what concerns an output. Errors and ctx are as for Convert.
+func Load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline, *Report, error) {
+	began := time.Now()
+	tl, report, err := load(ctx, src, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	var totals tally
+	err = tl.Walk(ctx, func(item *timeline.Item) error {
+		totals.add(item)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, tl.Close())
+	}
+	report.count(tl, &totals)
+	report.Durations.Total = Seconds(time.Since(began))
+	return tl, report, nil
+}
+
+// load does all but the counting of events and tracks.
+func load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline, *Report, error) {
+	report := &Report{}
+	problems := new(problem.Log)
+	began := time.Now()
+	builder := timeline.NewBuilder(timeline.Options{
+		Memory:   opts.Memory,
+		TempDir:  opts.TempDir,
+		Problems: problems,
+	})
+	if err := read(ctx, src, builder, problems, opts, report); err != nil {
+		return nil, nil, errors.Join(err, builder.Close())
+	}
+	report.Durations.Read = Seconds(time.Since(began))
+
+	began = time.Now()
+	tl, err := builder.Finish(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(err, builder.Close())
+	}
+	if err = tl.Nest(ctx); err == nil {
+		err = flow.Resolve(ctx, tl)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, tl.Close())
+	}
+	report.Durations.Resolve = Seconds(time.Since(began))
+	return tl, report, nil
+}
+
+// read unpacks the input, finds its format and lets the reader of that format fill the builder.
+func read(ctx context.Context, src io.Reader, b *timeline.Builder, log *problem.Log, opts Options, r *Report) error {
+	unpacked, err := openSource(ctx, src, opts.TempDir)
+	if err != nil {
+		return err
+	}
+	defer unpacked.Close()
+	plain := newReplay(unpacked, replayMemory, opts.TempDir)
+	defer plain.Close()
+
+	r.Format = opts.From
+	if r.Format == FormatAuto {
+		if r.Format, err = detect(plain); err != nil {
+			return err
+		}
+	}
+	counted := &countingReader{r: plain}
+	if err := readFormat(ctx, counted, b, log, r.Format, opts); err != nil {
+		return err
+	}
+	r.Containers = unpacked.containers
+	r.BytesIn = unpacked.packedBytes()
+	r.BytesUnpacked = counted.n
+	return nil
+}
+
+func readFormat(ctx context.Context, r io.Reader, b *timeline.Builder, log *problem.Log, f Format, opts Options) error {
+	switch f {
+	case FormatChromeJSON:
+		return chromejson.Read(ctx, r, b, chromejson.Options{
+			Problems: log,
+			Args:     opts.Args.chromeJSON(),
+			Offset:   opts.TimeOffset,
+		})
+	case FormatPerfetto:
+		if opts.TimeOffset != 0 {
+			return errors.New("a time offset cannot be added to a Perfetto trace, whose clocks are defined")
+		}
+		return perfetto.Read(ctx, r, b, perfetto.Options{Problems: log, KeepArg: opts.Args.keep(), TempDir: opts.TempDir})
+	}
+	return &UnsupportedFormatError{Format: f}
+}
+
+type countingReader struct {
+	r io.Reader
+	n int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+type countingWriter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}

@@ -1,0 +1,193 @@
+package convert_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/timeline"
+)
+
+const smallTrace = `{"traceEvents":[
+{"ph":"M","pid":1,"tid":0,"name":"process_name","args":{"name":"Browser"}},
+{"ph":"X","pid":1,"tid":1,"ts":10,"dur":5,"name":"load","args":{"url":"https://example.org","n":1}},
+{"ph":"X","pid":1,"tid":1,"ts":12,"dur":1,"name":"parse"},
+{"ph":"E","pid":1,"tid":1,"ts":20,"name":"nothing"}
+]}`
+
+func ExampleConvert() {
+	in := strings.NewReader(smallTrace)
+	report, err := convert.Convert(context.Background(), io.Discard, in, convert.Options{
+		Args:     convert.NoArgs(),
+		Compress: convert.CompressZlib,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.Summary())
+	fmt.Println(report.Problems[0].String())
+	// Output:
+	// 2 slices on 1 thread of 1 process; 5µs
+	// end_without_begin ×1, first at event 3 (byte 253) (nothing): An end matches no open slice and was dropped.
+}
+
+func ExampleLoad() {
+	tl, _, err := convert.Load(context.Background(), strings.NewReader(smallTrace), convert.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer tl.Close()
+	err = tl.Walk(context.Background(), func(item *timeline.Item) error {
+		if item.Kind == timeline.ItemBegin {
+			fmt.Printf("%s lasts %d ns\n", item.Name, item.Dur)
+		}
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// load lasts 5000 ns
+	// parse lasts 1000 ns
+}
+
+func TestConvertIsValid(t *testing.T) {
+	for _, compression := range []convert.Compression{convert.CompressNone, convert.CompressZlib, convert.CompressZstd} {
+		var out bytes.Buffer
+		report, err := convert.Convert(t.Context(), &out, strings.NewReader(smallTrace), convert.Options{Compress: compression})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.BytesIn != int64(len(smallTrace)) || report.BytesUnpacked != report.BytesIn || report.BytesOut != int64(out.Len()) {
+			t.Errorf("%v: %d bytes in, %d unpacked, %d out; want %d, %[5]d, %d", compression, report.BytesIn,
+				report.BytesUnpacked, report.BytesOut, len(smallTrace), out.Len())
+		}
+		found, err := pftrace.Verify(t.Context(), &out, pftrace.VerifyOptions{})
+		if err != nil || !found.OK() {
+			t.Errorf("%v: %+v, %v", compression, found, err)
+		}
+	}
+}
+
+// A chunked input gives the same as a whole one.
+func TestConvertReadsAnyChunks(t *testing.T) {
+	var want, got bytes.Buffer
+	if _, err := convert.Convert(t.Context(), &want, strings.NewReader(smallTrace), convert.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := convert.Convert(t.Context(), &got, iotest.OneByteReader(strings.NewReader(smallTrace)), convert.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want.Bytes(), got.Bytes()) {
+		t.Error("one byte at a time gives another trace")
+	}
+}
+
+func TestReportAsJSON(t *testing.T) {
+	_, report, err := load(t, smallTrace, convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report.Durations = convert.Durations{Read: convert.Seconds(1234567 * time.Microsecond)}
+	got, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"format":"chrome-json","bytes_in":307,"bytes_unpacked":307,` +
+		`"tracks":{"processes":1,"threads":1,"async":0,"counters":0,"other":0},` +
+		`"events":{"slices":2,"unfinished":0,"instants":0,"counter_values":0,"samples":0,"flows":0},` +
+		`"span":{"start_ns":10000,"end_ns":15000},` +
+		`"problems":[{"name":"end_without_begin","severity":"lost","count":1,` +
+		`"sentence":"An end matches no open slice and was dropped.","cases":[{"event":3,"byte":253,"detail":"nothing"}]}],` +
+		`"durations":{"read_s":1.235,"resolve_s":0.000,"write_s":0.000,"total_s":0.000}}`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// load is convert.Load with a timeline that the test closes.
+func load(tb testing.TB, input string, opts convert.Options) (*timeline.Timeline, *convert.Report, error) {
+	tb.Helper()
+	tl, report, err := convert.Load(tb.Context(), strings.NewReader(input), opts)
+	if err == nil {
+		tb.Cleanup(func() { tl.Close() })
+	}
+	return tl, report, err
+}
+
+func TestTimeOffset(t *testing.T) {
+	_, report, err := load(t, smallTrace, convert.Options{TimeOffset: -11_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first slice would begin before 0.
+	if report.Events.Slices != 1 || report.Span.Start != 1000 || report.Lost() != 2 {
+		t.Errorf("%+v %+v %+v", report.Events, report.Span, report.Problems)
+	}
+	var out bytes.Buffer
+	if _, err := convert.Convert(t.Context(), &out, strings.NewReader(smallTrace), convert.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := load(t, out.String(), convert.Options{TimeOffset: 1}); err == nil {
+		t.Error("an offset for a Perfetto trace is accepted")
+	}
+}
+
+func TestErrors(t *testing.T) {
+	broken := errors.New("broken")
+	_, _, err := convert.Load(t.Context(), io.MultiReader(strings.NewReader(smallTrace[:100]), iotest.ErrReader(broken)), convert.Options{})
+	if !errors.Is(err, broken) {
+		t.Errorf("broken reader: %v", err)
+	}
+	_, err = convert.Convert(t.Context(), brokenWriter{broken}, strings.NewReader(smallTrace), convert.Options{})
+	if !errors.Is(err, broken) {
+		t.Errorf("broken writer: %v", err)
+	}
+	_, _, err = load(t, `{}`, convert.Options{})
+	if !errors.Is(err, convert.ErrUnknownFormat) {
+		t.Errorf("{}: %v", err)
+	}
+	var unsupported *convert.UnsupportedFormatError
+	_, _, err = load(t, `{"meta":{},"threads":[]}`, convert.Options{})
+	if !errors.As(err, &unsupported) || unsupported.Format != convert.FormatFirefox {
+		t.Errorf("Firefox: %v", err)
+	}
+	_, _, err = load(t, smallTrace, convert.Options{From: convert.FormatCPUProfile})
+	if !errors.As(err, &unsupported) || unsupported.Format != convert.FormatCPUProfile {
+		t.Errorf("CPU profile by option: %v", err)
+	}
+}
+
+type brokenWriter struct{ err error }
+
+func (w brokenWriter) Write([]byte) (int, error) { return 0, w.err }
+
+// Cancelling ends a conversion while the input gives nothing.
+func TestCancel(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	defer w.Close()
+	go func() {
+		io.WriteString(w, smallTrace[:100])
+		cancel()
+	}()
+	_, err := convert.Convert(ctx, io.Discard, r, convert.Options{TempDir: dir, Memory: 1})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Convert: %v", err)
+	}
+	if files, _ := os.ReadDir(dir); len(files) > 0 {
+		t.Errorf("%s is left behind", files[0].Name())
+	}
+}

@@ -1,0 +1,153 @@
+package convert
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/convert/chromejson"
+	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Options configure a conversion. The zero value finds out the format, keeps everything, and compresses nothing.
+type Options struct {
+	// From is the format of the input; FormatAuto looks at the content.
+	From Format
+
+	// Args says which arguments of events are kept; the zero value keeps all. It concerns what the input calls the
+	// arguments; what weft adds itself stays.
+	Args ArgsFilter
+
+	// Compress says whether packets are bundled and compressed.
+	Compress Compression
+
+	// Memory bounds the working memory, in bytes, whatever the size of the input: events beyond it are sorted on disk.
+	// 0 means timeline.DefaultMemory, 256 MiB. Very small values are raised to what the work needs at least. Tables of
+	// names and tracks are bounded separately.
+	Memory int64
+
+	// TempDir is the folder for temporary files; "" means os.TempDir. They are removed before a function of this package
+	// returns, or when the Timeline is closed.
+	TempDir string
+
+	// Workers is the number of goroutines that compress; 0 means one for every core. It has no influence on the output.
+	Workers int
+
+	// TimeOffset is added to every time of the input, before times below 0 are dropped. It is of use for traces that
+	// count from a moment in the middle. Perfetto traces do not allow it.
+	TimeOffset timeline.Nanos
+}
+
+// Compression says how the packets of a Perfetto trace are compressed.
+type Compression uint8
+
+const (
+	// CompressNone writes plain packets.
+	CompressNone Compression = iota
+	// CompressZlib bundles packets and compresses them with zlib, which every version of Perfetto reads.
+	CompressZlib
+	// CompressZstd bundles packets and compresses them with zstd, which Perfetto reads since v58.
+	CompressZstd
+)
+
+var compressions = [...]string{CompressNone: "none", CompressZlib: "zlib", CompressZstd: "zstd"}
+
+// String returns "none", "zlib" or "zstd".
+func (c Compression) String() string {
+	if int(c) < len(compressions) {
+		return compressions[c]
+	}
+	return fmt.Sprintf("Compression(%d)", uint8(c))
+}
+
+// ParseCompression is the inverse of String.
+func ParseCompression(name string) (Compression, error) {
+	if i := slices.Index(compressions[:], name); i >= 0 {
+		return Compression(i), nil
+	}
+	return CompressNone, fmt.Errorf("unknown compression %q; use zlib, zstd or none", name)
+}
+
+// ArgsFilter says which arguments of events are kept, by their names at the top level. The zero value keeps all.
+//
+// It is a set of names and not a function, so that a reader can pass over what is not wanted without decoding it.
+type ArgsFilter struct {
+	some bool
+	keys []string // sorted; nil with some: none
+}
+
+// AllArgs keeps all arguments.
+func AllArgs() ArgsFilter { return ArgsFilter{} }
+
+// NoArgs keeps no arguments.
+func NoArgs() ArgsFilter { return ArgsFilter{some: true} }
+
+// OnlyArgs keeps the arguments with these names, with everything inside them.
+func OnlyArgs(keys ...string) ArgsFilter {
+	keys = slices.Clone(keys)
+	slices.Sort(keys)
+	return ArgsFilter{some: true, keys: slices.Compact(keys)}
+}
+
+// ParseArgsFilter reads "all", "none" or names separated by commas.
+func ParseArgsFilter(text string) (ArgsFilter, error) {
+	switch text {
+	case "all":
+		return AllArgs(), nil
+	case "none":
+		return NoArgs(), nil
+	}
+	keys := strings.Split(text, ",")
+	for _, key := range keys {
+		if key == "" {
+			return ArgsFilter{}, fmt.Errorf("%q holds an empty name; use all, none, or names separated by commas", text)
+		}
+	}
+	return OnlyArgs(keys...), nil
+}
+
+// String returns what ParseArgsFilter reads.
+func (f ArgsFilter) String() string {
+	switch {
+	case !f.some:
+		return "all"
+	case len(f.keys) == 0:
+		return "none"
+	}
+	return strings.Join(f.keys, ",")
+}
+
+// chromeJSON returns the filter in the form of that reader.
+func (f ArgsFilter) chromeJSON() chromejson.ArgFilter {
+	switch {
+	case !f.some:
+		return chromejson.ArgFilter{}
+	case len(f.keys) == 0:
+		return chromejson.NoArgs()
+	}
+	return chromejson.OnlyArgs(f.keys...)
+}
+
+// keep returns the filter as a function of the name, nil if it keeps all.
+func (f ArgsFilter) keep() func(key []byte) bool {
+	if !f.some {
+		return nil
+	}
+	set := make(map[string]bool, len(f.keys))
+	for _, key := range f.keys {
+		set[key] = true
+	}
+	return func(key []byte) bool { return set[string(key)] }
+}
+
+// codec returns the compression as package pftrace calls it.
+func (c Compression) codec() pftrace.Codec {
+	switch c {
+	case CompressZlib:
+		return pftrace.Zlib
+	case CompressZstd:
+		return pftrace.Zstd
+	}
+	return pftrace.NoCodec
+}

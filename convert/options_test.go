@@ -1,0 +1,70 @@
+package convert
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestFormatNames(t *testing.T) {
+	for f := range formats {
+		got, err := ParseFormat(Format(f).String())
+		if err != nil || got != Format(f) {
+			t.Errorf("ParseFormat(%q) = %v, %v", Format(f), got, err)
+		}
+		var back Format
+		text, err := Format(f).MarshalText()
+		if err != nil || back.UnmarshalText(text) != nil || back != Format(f) {
+			t.Errorf("%q comes back as %v", text, back)
+		}
+	}
+	if _, err := ParseFormat("word"); err == nil || err.Error() != `unknown format "word"; use one of auto, chrome-json, perfetto` {
+		t.Errorf("ParseFormat: %v", err)
+	}
+	if f := Format(200); f.Supported() || f.String() != "Format(200)" || (&UnsupportedFormatError{f}).Error() == "" {
+		t.Errorf("%v", f)
+	}
+}
+
+func TestCompressionNames(t *testing.T) {
+	for c := range compressions {
+		if got, err := ParseCompression(Compression(c).String()); err != nil || got != Compression(c) {
+			t.Errorf("ParseCompression(%q) = %v, %v", Compression(c), got, err)
+		}
+	}
+	if got := Compression(9).String(); got != "Compression(9)" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestArgsFilter(t *testing.T) {
+	for text, want := range map[string]string{
+		"all": "all", "none": "none", "url": "url", "url,n,url": "n,url",
+	} {
+		f, err := ParseArgsFilter(text)
+		if err != nil || f.String() != want {
+			t.Errorf("ParseArgsFilter(%q) = %v, %v; want %s", text, f, err, want)
+		}
+	}
+	for _, text := range []string{"", "a,", ",a", "a,,b"} {
+		if f, err := ParseArgsFilter(text); err == nil {
+			t.Errorf("ParseArgsFilter(%q) = %v; want an error", text, f)
+		}
+	}
+	if keep := AllArgs().keep(); keep != nil {
+		t.Error("a function for all arguments")
+	}
+	for _, test := range []struct {
+		filter ArgsFilter
+		want   bool
+	}{{NoArgs(), false}, {OnlyArgs("x", "url"), true}, {OnlyArgs("x"), false}} {
+		if got := test.filter.keep()([]byte("url")); got != test.want {
+			t.Errorf("%v keeps url: %v", test.filter, got)
+		}
+	}
+}
+
+func TestPlural(t *testing.T) {
+	if got := fmt.Sprint(plural(1, "box", "boxes"), " ", plural(0, "box", "boxes")); got != "1 box 0 boxes" {
+		t.Error(got)
+	}
+}
