@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+)
+
+// The exit codes, documented in docs/cli.md.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitStrict      = 3
+	exitInterrupted = 130
+)
+
+// usageError is a mistake in the command line.
+type usageError struct{ message string }
+
+func (e *usageError) Error() string { return e.message }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+
+// errStrict ends a run that converted everything but, with --strict, lost data.
+var errStrict = errors.New("data was lost (--strict)")
+
+// errReported ends a run whose failures were printed where they happened.
+var errReported = errors.New("failed")
+
+// run executes the program with its arguments (the first is its own name) and returns the exit code.
+func run(ctx context.Context, args []string, env *environment) int {
+	app := newApp(env)
+	args, err := permute(app, args)
+	if err == nil {
+		err = app.RunContext(ctx, args)
+	}
+	switch usage := (*usageError)(nil); {
+	case ctx.Err() != nil && err != nil:
+		// An interrupted run says nothing more: whoever interrupted it knows.
+		return exitInterrupted
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage):
+		fmt.Fprintf(env.stderr, "weft: %v\nRun \"weft --help\", or \"weft COMMAND --help\", for the usage.\n", err)
+		return exitUsage
+	case errors.Is(err, errStrict):
+		return exitStrict
+	case errors.Is(err, errReported):
+		return exitFailed
+	case errors.Is(err, syscall.EPIPE):
+		return exitFailed // whoever read our output had enough of it
+	}
+	fmt.Fprintf(env.stderr, "weft: %v\n", err)
+	return exitFailed
+}
+
+func newApp(env *environment) *cli.App {
+	app := &cli.App{
+		Name:      "weft",
+		Usage:     "convert traces to Perfetto traces",
+		UsageText: "weft COMMAND [flags] FILE…",
+		Description: strings.TrimSpace(`
+weft reads Chrome JSON traces (from Chrome, Node.js, PyTorch and many others) and
+Perfetto traces, plain or packed with gzip, zstd or zip; it finds out which by itself.
+
+   weft convert trace.json          writes trace.json.pftrace
+   weft info trace.json             says what is in a trace
+
+Open the result by dragging it into https://ui.perfetto.dev.`),
+		Version:         version(),
+		Reader:          env.stdin,
+		Writer:          env.stdout,
+		ErrWriter:       env.stderr,
+		HideHelpCommand: true,
+		ExitErrHandler:  func(*cli.Context, error) {}, // run decides
+		OnUsageError:    onUsageError,
+		Action:          func(c *cli.Context) error { return noCommand(c, env) },
+		Commands: []*cli.Command{
+			convertCommand(env),
+			infoCommand(env),
+			verifyCommand(env),
+			dumpCommand(env),
+		},
+	}
+	for _, command := range app.Commands {
+		command.OnUsageError = onUsageError
+		command.HideHelpCommand = true
+	}
+	return app
+}
+
+func onUsageError(_ *cli.Context, err error, _ bool) error { return &usageError{err.Error()} }
+
+// noCommand handles a command line whose first argument is no command.
+func noCommand(c *cli.Context, env *environment) error {
+	name := c.Args().First()
+	if name == "" {
+		cli.HelpPrinter(env.stderr, cli.AppHelpTemplate, c.App)
+		return usagef("no command")
+	}
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		return usagef("unknown command %q; to convert this file run \"weft convert %s\"", name, name)
+	}
+	var names []string
+	for _, command := range c.App.Commands {
+		names = append(names, command.Name)
+	}
+	return usagef("unknown command %q; the commands are %s", name, strings.Join(names, ", "))
+}
+
+// version returns what the Go tool wrote into the binary.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	if v == "" || v == "(devel)" {
+		v = "devel"
+	}
+	return v + " (" + info.GoVersion + ")"
+}
+
+// An input is a file that is read, or standard input.
+type input struct {
+	io.ReadCloser
+	size int64 // -1 if it is not known beforehand
+}
+
+// openInput opens a file for reading; "-" is standard input. Errors begin with the name.
+func openInput(env *environment, name string) (*input, error) {
+	if name == "-" {
+		return &input{io.NopCloser(env.stdin), -1}, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, withoutPath(err))
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = errors.New("is a directory")
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", name, withoutPath(err))
+	}
+	if !info.Mode().IsRegular() {
+		return &input{f, -1}, nil
+	}
+	return &input{f, info.Size()}, nil
+}
+
+// eachFile calls fn for every argument of a command. One that fails does not keep the others from being looked at.
+func eachFile(c *cli.Context, env *environment, fn func(name string, src *input) error) error {
+	if c.NArg() == 0 {
+		return usagef("no file; give one, or \"-\" for standard input")
+	}
+	failed := false
+	for _, name := range c.Args().Slice() {
+		src, err := openInput(env, name)
+		if err == nil {
+			err = fn(name, src)
+			src.Close()
+		}
+		switch {
+		case c.Context.Err() != nil:
+			return c.Context.Err()
+		case errors.Is(err, errReported):
+			failed = true
+		case err != nil && errors.Is(err, syscall.EPIPE):
+			return err
+		case err != nil:
+			failed = true
+			fmt.Fprintf(env.stderr, "weft: %v\n", err)
+		}
+	}
+	if failed {
+		return errReported
+	}
+	return nil
+}
+
+// withoutPath strips operation and file name from an error of package os; messages begin with the name already.
+func withoutPath(err error) error {
+	if pathErr, ok := err.(*fs.PathError); ok { // not inside another error: that one has more to say
+		return pathErr.Err
+	}
+	return err
+}
+
+// inputName is how an input is called in messages.
+func inputName(name string) string {
+	if name == "-" {
+		return "standard input"
+	}
+	return name
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const smallTrace = `[{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"a"}]`
+
+// console is an environment whose streams are kept, on a terminal or not.
+type console struct {
+	environment
+	out, err bytes.Buffer
+}
+
+func newConsole(stdin io.Reader, terminal bool) *console {
+	c := &console{}
+	c.environment = environment{
+		stdin: stdin, stdout: &c.out, stderr: &c.err,
+		isTerminal: func(io.Writer) bool { return terminal },
+	}
+	return c
+}
+
+func TestNoTraceOnTerminal(t *testing.T) {
+	c := newConsole(strings.NewReader(smallTrace), true)
+	if code := run(t.Context(), []string{"weft", "convert", "-"}, &c.environment); code != exitUsage {
+		t.Errorf("exit code %d; want %d", code, exitUsage)
+	}
+	if c.out.Len() > 0 || !strings.Contains(c.err.String(), "not written to a terminal; use -o FILE or a pipe") {
+		t.Errorf("output %q, error %q", c.out.Bytes(), c.err.String())
+	}
+}
+
+func TestStandardStreams(t *testing.T) {
+	c := newConsole(strings.NewReader(smallTrace), false)
+	if code := run(t.Context(), []string{"weft", "convert", "-"}, &c.environment); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, c.err.String())
+	}
+	trace := bytes.Clone(c.out.Bytes())
+	c = newConsole(bytes.NewReader(trace), true) // text may go to a terminal
+	if code := run(t.Context(), []string{"weft", "verify", "-"}, &c.environment); code != exitOK {
+		t.Errorf("verify: exit code %d: %s", code, c.out.String())
+	}
+}
+
+// failingWriter takes some bytes and fails then, like a disk that gets full.
+type failingWriter struct{ room int }
+
+var errDiskFull = errors.New("disk full")
+
+func (w *failingWriter) Write(p []byte) (int, error) {
+	if w.room -= len(p); w.room < 0 {
+		return 0, errDiskFull
+	}
+	return len(p), nil
+}
+
+func TestOutputFails(t *testing.T) {
+	for _, args := range [][]string{
+		{"weft", "convert", "--compress", "none", "-"},
+		{"weft", "convert", "-", "--report", "json", "-o", filepath.Join(t.TempDir(), "out")},
+		{"weft", "info", "-"},
+		{"weft", "dump", "-"},
+		{"weft", "verify", "-"},
+	} {
+		c := newConsole(strings.NewReader(smallTrace), false)
+		c.stdout = &failingWriter{room: 1}
+		if code := run(t.Context(), args, &c.environment); code != exitFailed {
+			t.Errorf("%q: exit code %d; want %d", args, code, exitFailed)
+		}
+		if !strings.Contains(c.err.String(), errDiskFull.Error()) {
+			t.Errorf("%q: error %q", args, c.err.String())
+		}
+	}
+}
+
+// endless is an input that goes on for ever.
+type endless struct{ begun bool }
+
+func (e *endless) Read(p []byte) (int, error) {
+	if !e.begun {
+		e.begun = true
+		return copy(p, "["), nil
+	}
+	return copy(p, `{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"a"},`), nil
+}
+
+func TestInterrupted(t *testing.T) {
+	for name, stdin := range map[string]io.Reader{"busy": &endless{}, "idle": idle{}} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			dir, tmp := t.TempDir(), t.TempDir()
+			c := newConsole(stdin, false)
+			time.AfterFunc(50*time.Millisecond, cancel)
+			args := []string{"weft", "convert", "-", "-o", filepath.Join(dir, "out"), "--memory", "1", "--tmp", tmp}
+			if code := run(ctx, args, &c.environment); code != exitInterrupted {
+				t.Errorf("exit code %d; want %d", code, exitInterrupted)
+			}
+			if c.out.Len() > 0 || c.err.Len() > 0 {
+				t.Errorf("output %q, error %q; want nothing", c.out.String(), c.err.String())
+			}
+			for _, folder := range []string{dir, tmp} {
+				if files, _ := os.ReadDir(folder); len(files) > 0 {
+					t.Errorf("%s is left behind", files[0].Name())
+				}
+			}
+		})
+	}
+}
+
+// idle is an input of which nothing ever comes.
+type idle struct{}
+
+func (idle) Read([]byte) (int, error) { select {} }
+
+func TestProgressLine(t *testing.T) {
+	p := startProgress(&newConsole(nil, false).environment, "a.json", 400e6, true)
+	for _, test := range []struct {
+		read, written int64
+		elapsed       time.Duration
+		want          string
+	}{
+		{0, 0, 0, "a.json: 0 B read, 0 MB/s"},
+		{100e6, 0, time.Second, "a.json: 95.4 MiB of 381 MiB (25%), 100 MB/s, ETA 3s"},
+		{400e6, 0, 4 * time.Second, "a.json: 381 MiB read, sorting"},
+		{400e6, 2e6, 5 * time.Second, "a.json: writing, 1.9 MiB written"},
+	} {
+		p.read.Store(test.read)
+		p.written.Store(test.written)
+		if got := p.line(test.elapsed); got != test.want {
+			t.Errorf("line = %q; want %q", got, test.want)
+		}
+	}
+	p.size = -1
+	p.read.Store(50e6)
+	p.written.Store(0)
+	if got, want := p.line(time.Second), "a.json: 47.7 MiB read, 50 MB/s"; got != want {
+		t.Errorf("line = %q; want %q", got, want)
+	}
+	p.Stop()
+}
+
+func TestProgressIsErased(t *testing.T) {
+	c := newConsole(nil, true)
+	p := startProgress(&c.environment, "a.json", -1, true)
+	p.Stop()
+	p.Stop()
+	if got := c.err.String(); got != clearLine {
+		t.Errorf("left on the terminal: %q", got)
+	}
+}

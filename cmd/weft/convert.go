@@ -1,0 +1,340 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/convert"
+)
+
+const outputSuffix = ".pftrace"
+
+func convertCommand(env *environment) *cli.Command {
+	return &cli.Command{
+		Name:      "convert",
+		Usage:     "convert traces to Perfetto traces",
+		UsageText: "weft convert [flags] INPUT…",
+		Description: `Each INPUT becomes INPUT` + outputSuffix + ` beside it; -o and --out-dir choose another place.
+"-" is standard input or output. Inputs may be packed with gzip, zstd or zip.
+
+Examples:
+   weft convert trace.json
+   weft convert --args none -o small.pftrace trace.json.gz
+   curl -s https://example.org/trace.json | weft convert - -o - > trace.pftrace
+   weft convert --out-dir converted --report json *.json
+
+Open the result by dragging it into https://ui.perfetto.dev. What was wrong with an
+input is in the report; "lost" means that something of it is missing in the output.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "o", Usage: "write the trace to `FILE` (\"-\": standard output)"},
+			&cli.StringFlag{Name: "out-dir", Usage: "write the traces to the folder `DIR`"},
+			&cli.BoolFlag{Name: "force", Usage: "replace existing files", DisableDefaultText: true},
+			fromFlag(),
+			argsFlag(),
+			&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zlib, zstd (for Perfetto v58 and later) or none",
+				DefaultText: "zlib for files, none for standard output"},
+			memoryFlag(),
+			tempFlag(),
+			&cli.IntFlag{Name: "workers", Usage: "compress with `N` goroutines", DefaultText: "one per core"},
+			&cli.BoolFlag{Name: "strict", Usage: "exit with 3 if anything of an input was lost", DisableDefaultText: true},
+			&cli.StringFlag{Name: "report", Value: "text", Usage: "`FORM` of the report: text (on standard error) or json (on standard output)"},
+			&cli.StringFlag{Name: "report-file", Usage: "write the report to `FILE` instead"},
+			&cli.BoolFlag{Name: "quiet", Usage: "no report on standard error, no progress", DisableDefaultText: true},
+		},
+		Action: func(c *cli.Context) error {
+			job, err := newConvertJob(c, env)
+			if err != nil {
+				return err
+			}
+			return job.run(c.Context)
+		},
+	}
+}
+
+// The flags that several commands share.
+
+func fromFlag() cli.Flag {
+	return &cli.StringFlag{Name: "from", Value: "auto", Usage: "`FORMAT` of the input: " + strings.Join(convert.SupportedFormats(), ", ")}
+}
+
+func argsFlag() cli.Flag {
+	return &cli.StringFlag{Name: "args", Value: "all", Usage: "event arguments to keep: all, none, or the names `KEY,KEY…`"}
+}
+
+func memoryFlag() cli.Flag {
+	return &cli.StringFlag{Name: "memory", Value: "256MiB", Usage: "working memory of `SIZE`; events beyond it are sorted on disk"}
+}
+
+func tempFlag() cli.Flag {
+	return &cli.StringFlag{Name: "tmp", Usage: "`DIR` for temporary files", DefaultText: "$TMPDIR"}
+}
+
+// inputOptions reads the flags that say how an input is read. Commands that lack one of them get its default.
+func inputOptions(c *cli.Context) (opts convert.Options, err error) {
+	if opts.From, err = convert.ParseFormat(c.String("from")); err != nil {
+		return opts, usagef("--from: %v", err)
+	}
+	if args := c.String("args"); args != "" {
+		if opts.Args, err = convert.ParseArgsFilter(args); err != nil {
+			return opts, usagef("--args: %v", err)
+		}
+	}
+	if opts.Memory, err = parseSize(c.String("memory")); err != nil {
+		return opts, usagef("--memory: %v", err)
+	}
+	opts.TempDir = c.String("tmp")
+	return opts, nil
+}
+
+// A convertJob is one call of the convert command.
+type convertJob struct {
+	env        *environment
+	inputs     []string
+	outputs    []string // parallel to inputs
+	opts       convert.Options
+	compress   string // as given; "" chooses by output
+	force      bool
+	strict     bool
+	quiet      bool
+	reportJSON bool
+	reportFile string
+	reports    []inputReport
+}
+
+func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
+	job := &convertJob{
+		env:        env,
+		inputs:     c.Args().Slice(),
+		compress:   c.String("compress"),
+		force:      c.Bool("force"),
+		strict:     c.Bool("strict"),
+		quiet:      c.Bool("quiet"),
+		reportFile: c.String("report-file"),
+	}
+	var err error
+	if job.opts, err = inputOptions(c); err != nil {
+		return nil, err
+	}
+	if job.opts.Workers = c.Int("workers"); job.opts.Workers < 0 {
+		return nil, usagef("--workers: %d is less than 0", job.opts.Workers)
+	}
+	if _, err := convert.ParseCompression(job.compress); job.compress != "" && err != nil {
+		return nil, usagef("--compress: %v", err)
+	}
+	switch form := c.String("report"); form {
+	case "json":
+		job.reportJSON = true
+	case "text":
+	default:
+		return nil, usagef("--report: unknown form %q; use text or json", form)
+	}
+	if err := job.chooseOutputs(c.String("o"), c.String("out-dir")); err != nil {
+		return nil, err
+	}
+	return job, job.check()
+}
+
+// chooseOutputs finds the place of every output.
+func (j *convertJob) chooseOutputs(file, dir string) error {
+	switch {
+	case len(j.inputs) == 0:
+		return usagef("no input; give a file, or \"-\" for standard input")
+	case file != "" && dir != "":
+		return usagef("-o and --out-dir exclude each other")
+	case file != "" && len(j.inputs) > 1:
+		return usagef("-o is for one input; use --out-dir for %d", len(j.inputs))
+	case file != "":
+		j.outputs = []string{file}
+		return nil
+	}
+	places := map[string]string{}
+	for _, input := range j.inputs {
+		place := input + outputSuffix
+		switch {
+		case input == "-" && dir == "":
+			place = "-"
+		case input == "-":
+			place = filepath.Join(dir, "stdin"+outputSuffix)
+		case dir != "":
+			place = filepath.Join(dir, filepath.Base(place))
+		}
+		if other, ok := places[place]; ok {
+			return usagef("%s and %s would both become %s", inputName(other), inputName(input), outputName(place))
+		}
+		places[place] = input
+		j.outputs = append(j.outputs, place)
+	}
+	return nil
+}
+
+// check refuses combinations that cannot work, before anything is read.
+func (j *convertJob) check() error {
+	for _, place := range j.outputs {
+		switch {
+		case place != "-":
+			if isInput(place, j.inputs) {
+				return usagef("%s is an input; choose another place with -o", place)
+			}
+		case j.env.isTerminal(j.env.stdout):
+			return usagef("a trace is binary and not written to a terminal; use -o FILE or a pipe")
+		case j.reportJSON && j.reportFile == "":
+			return usagef("standard output cannot take both the trace and the JSON report; use --report-file FILE")
+		}
+	}
+	return nil
+}
+
+// run converts all inputs. One that fails does not keep the others from being converted.
+func (j *convertJob) run(ctx context.Context) error {
+	var failed, lost bool
+	for i, input := range j.inputs {
+		report, err := j.convert(ctx, input, j.outputs[i])
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			failed = true
+			if !isBrokenPipe(err) {
+				fmt.Fprintf(j.env.stderr, "weft: %v\n", err)
+			}
+			continue
+		}
+		lost = lost || report.Lost() > 0
+		j.reports = append(j.reports, inputReport{Input: inputName(input), Output: outputName(j.outputs[i]), Report: report})
+		if err := j.reportNow(report); err != nil {
+			return err
+		}
+	}
+	if err := j.reportAtEnd(); err != nil {
+		return err
+	}
+	switch {
+	case failed:
+		return errReported
+	case lost && j.strict:
+		fmt.Fprintln(j.env.stderr, "weft: something was lost, and --strict is set; see the report")
+		return errStrict
+	}
+	return nil
+}
+
+// convert converts one input. Errors begin with the name of what failed.
+func (j *convertJob) convert(ctx context.Context, input, place string) (*convert.Report, error) {
+	src, err := openInput(j.env, input)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	dst, err := createOutput(j.env, place, j.force)
+	if err != nil {
+		return nil, err
+	}
+	defer dst.Abort()
+
+	opts := j.opts
+	if opts.Compress, err = j.compression(place); err != nil {
+		return nil, err
+	}
+	progress := startProgress(j.env, inputName(input), src.size, !j.quiet)
+	report, err := convert.Convert(ctx, progress.writer(dst), progress.reader(src), opts)
+	progress.Stop()
+	if err != nil {
+		if err := dst.Failed(); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s: %w", inputName(input), withoutPath(err))
+	}
+	return report, dst.Commit()
+}
+
+func (j *convertJob) compression(place string) (convert.Compression, error) {
+	switch {
+	case j.compress != "":
+		return convert.ParseCompression(j.compress)
+	case place == "-":
+		return convert.CompressNone, nil
+	}
+	return convert.CompressZlib, nil
+}
+
+// inputReport is what --report json writes, one line for each input.
+type inputReport struct {
+	Input  string `json:"input"`
+	Output string `json:"output"`
+	*convert.Report
+}
+
+// reportNow prints the report of the last conversion where it goes to standard error or output.
+func (j *convertJob) reportNow(report *convert.Report) error {
+	last := &j.reports[len(j.reports)-1]
+	switch {
+	case j.reportFile != "":
+		return nil
+	case j.reportJSON:
+		return writeJSON(j.env.stdout, last)
+	case j.quiet:
+		return nil
+	}
+	return last.writeText(j.env.stderr)
+}
+
+// reportAtEnd writes the reports to --report-file.
+func (j *convertJob) reportAtEnd() error {
+	if j.reportFile == "" {
+		return nil
+	}
+	return writeOutput(j.env, j.reportFile, j.force, func(w io.Writer) error {
+		for i := range j.reports {
+			write := j.reports[i].writeText
+			if j.reportJSON {
+				write = func(w io.Writer) error { return writeJSON(w, &j.reports[i]) }
+			}
+			if err := write(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// maxProblemLines keeps the text report short; the JSON report and weft info tell everything.
+const maxProblemLines = 3
+
+// writeText says in a few lines what was done, what was wrong and what to do next.
+func (r *inputReport) writeText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s, %s → %s, %s (%s)\n", r.Input, r.Format, formatSize(r.BytesIn), r.Output,
+		formatSize(r.BytesOut), r.Durations.Total)
+	fmt.Fprintf(&b, "  %s\n", r.Summary())
+	for i := range r.Problems {
+		p := &r.Problems[i]
+		if i == maxProblemLines || p.Severity != "lost" {
+			break
+		}
+		fmt.Fprintf(&b, "  lost: %s\n", p.String())
+	}
+	if counts := r.ProblemSummary(); counts != "" {
+		fmt.Fprintf(&b, "  problems: %s; --report json, or weft info, lists them\n", counts)
+	}
+	if r.Output != outputName("-") {
+		fmt.Fprintf(&b, "  To look at it, drag %s into https://ui.perfetto.dev\n", r.Output)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
+}
+
+func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/timeline"
+)
+
+func dumpCommand(env *environment) *cli.Command {
+	return &cli.Command{
+		Name:      "dump",
+		Usage:     "print the events of a trace, one per line",
+		UsageText: "weft dump [flags] FILE",
+		Description: `Prints the events as a conversion would write them, with pairs, lanes and flows resolved,
+in time order. It is for looking things up and for comparing traces with diff or jq.
+
+A line of text has the fields time (ns), duration (ns, or "open" if the slice never ends),
+kind, track, name and category, separated by tabs, then what else there is as key=value.
+The kinds are slice, instant, counter, sample, and end; an end has a line only if arguments
+came with it, or with --ends. "-" is standard input. docs/cli.md describes both forms.`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "one JSON object per line", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "ends", Usage: "a line for every end of a slice, with its thread time", DisableDefaultText: true},
+			fromFlag(), argsFlag(), memoryFlag(), tempFlag(),
+		},
+		Action: func(c *cli.Context) error {
+			opts, err := inputOptions(c)
+			if err != nil {
+				return err
+			}
+			if c.NArg() > 1 {
+				return usagef("dump takes one file, not %d", c.NArg())
+			}
+			return eachFile(c, env, func(name string, src *input) error {
+				return dump(c, env, name, src, opts)
+			})
+		},
+	}
+}
+
+func dump(c *cli.Context, env *environment, name string, src *input, opts convert.Options) error {
+	progress := startProgress(env, inputName(name), src.size, !env.isTerminal(env.stdout))
+	trace, _, err := convert.Load(c.Context, progress.reader(src), opts)
+	progress.Stop()
+	if err != nil {
+		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
+	}
+	w := bufio.NewWriterSize(env.stdout, outputBuffer)
+	d := dumper{trace: trace, tracks: map[trackKey]*dumpTrack{}}
+	write := d.text
+	if c.Bool("json") {
+		write = d.json
+	}
+	ends := c.Bool("ends")
+	err = trace.Walk(c.Context, func(item *timeline.Item) error {
+		if item.Kind == timeline.ItemEnd && len(item.Args) == 0 && !ends {
+			return nil // the line of the slice has its length already
+		}
+		_, err := w.Write(write(item))
+		return err
+	})
+	return errors.Join(err, w.Flush(), trace.Close())
+}
+
+// A dumper formats items. Its buffer is used again for every line.
+type dumper struct {
+	trace  *timeline.Timeline
+	tracks map[trackKey]*dumpTrack
+	buf    []byte
+}
+
+type trackKey struct {
+	id   timeline.TrackID
+	lane uint32
+}
+
+// dumpTrack is what lines say about a track.
+type dumpTrack struct {
+	name     string // the whole path, for people
+	pid      int32
+	tid      int64
+	isThread bool // on the thread itself or below it
+	hasPID   bool
+}
+
+// maxTrackDepth bounds the walk to the root, whatever the timeline says.
+const maxTrackDepth = 100
+
+func (d *dumper) track(item *timeline.Item) *dumpTrack {
+	key := trackKey{item.Track, item.Lane}
+	if t := d.tracks[key]; t != nil {
+		return t
+	}
+	t := &dumpTrack{}
+	id := item.Track
+	for range maxTrackDepth {
+		if id == 0 {
+			break
+		}
+		track := d.trace.Track(id)
+		name := track.Name
+		switch track.Kind {
+		case timeline.ProcessTrack:
+			name = strings.TrimLeft(fmt.Sprintf("%s [pid %d]", name, track.PID), " ")
+			t.pid, t.hasPID = track.PID, true
+		case timeline.ThreadTrack:
+			name = strings.TrimLeft(fmt.Sprintf("%s [tid %d]", name, track.TID), " ")
+			t.tid, t.isThread = track.TID, true
+		}
+		if t.name != "" {
+			name += " / " + t.name
+		}
+		t.name, id = name, track.Parent
+	}
+	if item.Lane > 0 && d.trace.Track(item.Track).Kind == timeline.ThreadTrack {
+		t.name += " / " + timeline.OverlappingSlices // as in the output; the lanes of other tracks have their name
+	}
+	d.tracks[key] = t
+	return t
+}
+
+func kindName(kind timeline.ItemKind) string {
+	switch kind {
+	case timeline.ItemBegin:
+		return "slice"
+	case timeline.ItemEnd:
+		return "end"
+	case timeline.ItemInstant:
+		return "instant"
+	case timeline.ItemCounter:
+		return "counter"
+	case timeline.ItemSample:
+		return "sample"
+	}
+	return fmt.Sprintf("kind%d", kind)
+}

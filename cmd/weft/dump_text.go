@@ -1,0 +1,282 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/weft-trace/weft/timeline"
+)
+
+// text formats an item as a line of fields separated by tabs.
+func (d *dumper) text(item *timeline.Item) []byte {
+	b := strconv.AppendInt(d.buf[:0], int64(item.TS), 10)
+	b = append(b, '\t')
+	switch {
+	case item.Kind != timeline.ItemBegin:
+	case item.Dur == timeline.NoTime:
+		b = append(b, "open"...)
+	default:
+		b = strconv.AppendInt(b, int64(item.Dur), 10)
+	}
+	b = append(b, '\t')
+	b = append(b, kindName(item.Kind)...)
+	b = append(b, '\t')
+	b = appendField(b, []byte(d.track(item).name))
+	b = append(b, '\t')
+	b = appendField(b, item.Name)
+	b = append(b, '\t')
+	b = appendField(b, item.Category)
+	b = d.appendExtras(b, item)
+	d.buf = append(b, '\n')
+	return d.buf
+}
+
+func (d *dumper) appendExtras(b []byte, item *timeline.Item) []byte {
+	if item.Kind == timeline.ItemCounter || item.Kind == timeline.ItemSample {
+		b = appendNumber(append(b, "\tvalue="...), item.Value)
+	}
+	if item.ThreadTime != timeline.NoTime {
+		b = strconv.AppendInt(append(b, "\tthread_ts="...), int64(item.ThreadTime), 10)
+	}
+	if item.AsyncID != "" {
+		b = appendField(append(b, "\tid="...), []byte(item.AsyncID))
+	}
+	if item.AsyncScope != "" {
+		b = appendField(append(b, "\tscope="...), []byte(item.AsyncScope))
+	}
+	for i := range item.Flows {
+		flow := &item.Flows[i]
+		b = append(b, "\tflow="...)
+		b = strconv.AppendUint(b, flow.ID, 10)
+		b = append(append(b, ':'), flowDirection(flow)...)
+	}
+	if item.Callstack != 0 {
+		b = append(b, "\tstack="...)
+		for i, id := range d.trace.Callstack(item.Callstack) {
+			if i > 0 {
+				b = append(b, ';')
+			}
+			b = appendField(b, []byte(d.trace.Frame(id).Function))
+		}
+	}
+	if len(item.Args) > 0 {
+		b = d.appendArgs(append(b, "\targs="...), item.Args)
+	}
+	return b
+}
+
+// flowDirection says how an event takes part in a flow: it starts it, ends it, or hands it on.
+func flowDirection(f *timeline.FlowRef) string {
+	switch {
+	case f.Previous == timeline.NoOrdinal:
+		return "out"
+	case f.Terminating:
+		return "in"
+	}
+	return "through"
+}
+
+// appendField appends a text with tabs, line ends and other control characters escaped, so that it stays one field.
+func appendField(b, text []byte) []byte {
+	for _, c := range text {
+		switch {
+		case c == '\t':
+			b = append(b, `\t`...)
+		case c == '\n':
+			b = append(b, `\n`...)
+		case c == '\r':
+			b = append(b, `\r`...)
+		case c == '\\':
+			b = append(b, `\\`...)
+		case c < ' ' || c == 0x7F:
+			b = fmt.Appendf(b, `\x%02x`, c)
+		default:
+			b = append(b, c)
+		}
+	}
+	return b
+}
+
+// json formats an item as a JSON object on one line.
+func (d *dumper) json(item *timeline.Item) []byte {
+	b := append(d.buf[:0], `{"ts_ns":`...)
+	b = strconv.AppendInt(b, int64(item.TS), 10)
+	if item.Kind == timeline.ItemBegin && item.Dur != timeline.NoTime {
+		b = strconv.AppendInt(append(b, `,"dur_ns":`...), int64(item.Dur), 10)
+	}
+	b = appendString(append(b, `,"kind":`...), []byte(kindName(item.Kind)))
+	track := d.track(item)
+	b = appendString(append(b, `,"track":`...), []byte(track.name))
+	if track.hasPID {
+		b = strconv.AppendInt(append(b, `,"pid":`...), int64(track.pid), 10)
+	}
+	if track.isThread {
+		b = strconv.AppendInt(append(b, `,"tid":`...), track.tid, 10)
+	}
+	if item.Lane > 0 {
+		b = strconv.AppendUint(append(b, `,"lane":`...), uint64(item.Lane), 10)
+	}
+	if len(item.Name) > 0 {
+		b = appendString(append(b, `,"name":`...), item.Name)
+	}
+	if len(item.Category) > 0 {
+		b = appendString(append(b, `,"category":`...), item.Category)
+	}
+	b = d.appendJSONExtras(b, item)
+	b = strconv.AppendUint(append(b, `,"event":`...), uint64(item.Event), 10)
+	b = strconv.AppendInt(append(b, `,"byte":`...), item.Offset, 10)
+	d.buf = append(b, "}\n"...)
+	return d.buf
+}
+
+func (d *dumper) appendJSONExtras(b []byte, item *timeline.Item) []byte {
+	if item.Kind == timeline.ItemCounter || item.Kind == timeline.ItemSample {
+		b = appendNumber(append(b, `,"value":`...), item.Value)
+	}
+	if item.ThreadTime != timeline.NoTime {
+		b = strconv.AppendInt(append(b, `,"thread_ts_ns":`...), int64(item.ThreadTime), 10)
+	}
+	if item.AsyncID != "" {
+		b = appendString(append(b, `,"id":`...), []byte(item.AsyncID))
+	}
+	if item.AsyncScope != "" {
+		b = appendString(append(b, `,"scope":`...), []byte(item.AsyncScope))
+	}
+	for i := range item.Flows {
+		b = append(b, [2]string{`,"flows":[`, ","}[min(i, 1)]...)
+		b = strconv.AppendUint(append(b, `{"id":`...), item.Flows[i].ID, 10)
+		b = appendString(append(b, `,"direction":`...), []byte(flowDirection(&item.Flows[i])))
+		b = append(b, '}')
+		if i == len(item.Flows)-1 {
+			b = append(b, ']')
+		}
+	}
+	if item.Callstack != 0 {
+		b = d.appendStack(append(b, `,"stack":`...), item.Callstack)
+	}
+	if len(item.Args) > 0 {
+		b = d.appendArgs(append(b, `,"args":`...), item.Args)
+	}
+	return b
+}
+
+// appendStack appends the frames of a call stack, outermost first, as a JSON array of objects.
+func (d *dumper) appendStack(b []byte, id timeline.CallstackID) []byte {
+	b = append(b, '[')
+	for i, frameID := range d.trace.Callstack(id) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		frame := d.trace.Frame(frameID)
+		b = appendString(append(b, `{"function":`...), []byte(frame.Function))
+		if frame.File != "" {
+			b = appendString(append(b, `,"file":`...), []byte(frame.File))
+		}
+		if frame.Line > 0 {
+			b = strconv.AppendInt(append(b, `,"line":`...), frame.Line, 10)
+		}
+		if frame.Column > 0 {
+			b = strconv.AppendInt(append(b, `,"column":`...), frame.Column, 10)
+		}
+		b = append(b, '}')
+	}
+	return append(b, ']')
+}
+
+// maxArgDepth is more than any reader keeps as structure (spec chrome-json.md 3).
+const maxArgDepth = 1000
+
+// appendArgs appends arguments as a JSON object.
+func (d *dumper) appendArgs(b []byte, args timeline.Args) []byte {
+	sep := byte('{')
+	for arg := range d.trace.ArgList(args) {
+		b = appendString(append(b, sep), arg.Key)
+		b = d.appendArg(append(b, ':'), arg, 1)
+		sep = ','
+	}
+	if sep == '{' {
+		b = append(b, sep)
+	}
+	return append(b, '}')
+}
+
+func (d *dumper) appendArg(b []byte, arg timeline.Arg, depth int) []byte {
+	switch arg.Kind {
+	case timeline.ArgBool:
+		return strconv.AppendBool(b, arg.Bool())
+	case timeline.ArgInt:
+		return strconv.AppendInt(b, arg.Int(), 10)
+	case timeline.ArgUint:
+		return strconv.AppendUint(b, arg.Uint(), 10)
+	case timeline.ArgPointer:
+		return fmt.Appendf(b, `"0x%x"`, arg.Uint())
+	case timeline.ArgDouble:
+		return appendDouble(b, arg.Double())
+	case timeline.ArgString, timeline.ArgJSON: // the latter may be of any size, shape and damage: a text here
+		return appendString(b, arg.Text())
+	}
+	if depth == maxArgDepth {
+		return append(b, `"…"`...)
+	}
+	first, open, closing := true, byte('{'), byte('}')
+	if arg.Kind == timeline.ArgArray {
+		open, closing = '[', ']'
+	}
+	b = append(b, open)
+	for member := range d.trace.Members(arg) {
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		if arg.Kind == timeline.ArgDict {
+			b = append(appendString(b, member.Key), ':')
+		}
+		b = d.appendArg(b, member, depth+1)
+	}
+	return append(b, closing)
+}
+
+func appendNumber(b []byte, n timeline.Number) []byte {
+	if n.IsInt() {
+		return strconv.AppendInt(b, n.Int(), 10)
+	}
+	return appendDouble(b, n.Float())
+}
+
+// appendDouble appends the shortest text that gives v back; what JSON has no number for becomes a text.
+func appendDouble(b []byte, v float64) []byte {
+	switch {
+	case math.IsNaN(v):
+		return append(b, `"NaN"`...)
+	case math.IsInf(v, 1):
+		return append(b, `"Infinity"`...)
+	case math.IsInf(v, -1):
+		return append(b, `"-Infinity"`...)
+	}
+	return strconv.AppendFloat(b, v, 'g', -1, 64)
+}
+
+// appendString appends a text as a JSON string. Bytes that are no UTF-8 become U+FFFD.
+func appendString(b, text []byte) []byte {
+	b = append(b, '"')
+	for len(text) > 0 {
+		c := text[0]
+		switch {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c < ' ' || c == 0x7F:
+			b = fmt.Appendf(b, `\u%04x`, c)
+		case c < utf8.RuneSelf:
+			b = append(b, c)
+		default:
+			r, size := utf8.DecodeRune(text)
+			b = utf8.AppendRune(b, r)
+			text = text[size:]
+			continue
+		}
+		text = text[1:]
+	}
+	return append(b, '"')
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes the test binary run as "weft" inside the scripts, with real files, signals and exit codes.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"weft": main})
+}
+
+// TestScripts runs the scripts of testdata, each named by what it shows. Beside the usual commands they have:
+//
+//	pack FORMAT OUT FILE…      packs files with gzip, zstd or zip
+//	bytes OUT TEXT             writes a file from a Go string literal, for bytes that no text file holds
+//	files DIR NAME…            checks that the folder holds exactly these files
+//	exits CODE PROGRAM ARG…    runs a program and checks its exit code
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"pack":  scriptPack,
+			"bytes": scriptBytes,
+			"files": scriptFiles,
+			"exits": scriptExits,
+		},
+		Setup: func(env *testscript.Env) error {
+			tmp := filepath.Join(env.WorkDir, ".tmp") // temporary files of weft, so that scripts can look for them
+			env.Setenv("TMPDIR", tmp)
+			return os.MkdirAll(tmp, 0o777)
+		},
+		UpdateScripts: os.Getenv("UPDATE") != "",
+	})
+}
+
+func scriptPack(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 3 {
+		ts.Fatalf("usage: pack gzip|zstd|zip OUT FILE…")
+	}
+	var buf bytes.Buffer
+	var w io.WriteCloser
+	next := func(string) (io.Writer, error) { return w, nil }
+	switch args[0] {
+	case "gzip":
+		w = gzip.NewWriter(&buf)
+	case "zstd":
+		enc, err := zstd.NewWriter(&buf)
+		ts.Check(err)
+		w = enc
+	case "zip":
+		archive := zip.NewWriter(&buf)
+		w, next = nopWriter{archive}, archive.Create
+	default:
+		ts.Fatalf("unknown format %s", args[0])
+	}
+	for _, name := range args[2:] {
+		member, err := next(name)
+		ts.Check(err)
+		_, err = io.WriteString(member, ts.ReadFile(name))
+		ts.Check(err)
+	}
+	ts.Check(w.Close())
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), buf.Bytes(), 0o666))
+}
+
+// nopWriter makes an archive, whose members are written, look like the packers of a single stream.
+type nopWriter struct{ io.Closer }
+
+func (nopWriter) Write(p []byte) (int, error) { return len(p), nil }
+
+func scriptBytes(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: bytes OUT TEXT")
+	}
+	text, err := strconv.Unquote(`"` + args[1] + `"`)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o666))
+}
+
+func scriptFiles(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) == 0 {
+		ts.Fatalf("usage: files DIR NAME…")
+	}
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	want := slices.Sorted(slices.Values(args[1:]))
+	if !slices.Equal(names, want) {
+		ts.Fatalf("%s holds %q; want %q", args[0], names, want)
+	}
+}
+
+func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARG…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	switch err := ts.Exec(args[1], args[2:]...); {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	default:
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d; want %d", got, want)
+	}
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestPermute(t *testing.T) {
+	tests := []struct{ name, args, want string }{
+		{"nothing", "weft", "weft"},
+		{"app_flag", "weft --version", "weft --version"},
+		{"app_flag_and_command", "weft --help convert a", "weft --help convert -- a"},
+		{"unknown_command", "weft guess a --b", "weft guess a --b"},
+		{"flags_first", "weft convert --force a", "weft convert --force -- a"},
+		{"flags_last", "weft convert a b --force -o c", "weft convert --force -o c -- a b"},
+		{"flags_between", "weft convert a --args x,y b --strict", "weft convert --args x,y --strict -- a b"},
+		{"one_dash", "weft convert a -force", "weft convert -force -- a"},
+		{"value_with_equals", "weft convert a --args=none b", "weft convert --args=none -- a b"},
+		{"standard_input_and_output", "weft convert - -o -", "weft convert -o - -- -"},
+		{"value_like_a_flag", "weft convert a -o --force", "weft convert -o --force -- a"},
+		{"after_two_dashes", "weft convert a --force -- --strict -o", "weft convert --force -- a --strict -o"},
+		{"unknown_flag", "weft convert a --nonsense b", "weft convert --nonsense -- a b"},
+		{"help_last", "weft convert a --help", "weft convert --help -- a"},
+	}
+	app := newApp(&environment{})
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := permute(app, strings.Fields(test.args))
+			if err != nil || strings.Join(got, " ") != test.want {
+				t.Errorf("permute(%q) = %q, %v; want %q", test.args, got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestPermuteWithoutValue(t *testing.T) {
+	_, err := permute(newApp(&environment{}), []string{"weft", "convert", "a", "-o"})
+	var usage *usageError
+	if !errors.As(err, &usage) || err.Error() != "flag -o needs a value" {
+		t.Errorf("permute: %v", err)
+	}
+}

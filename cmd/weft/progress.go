@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	progressInterval = 200 * time.Millisecond
+	clearLine        = "\r\x1b[K"
+)
+
+// progress shows on a terminal how far a conversion is: one line, rewritten a few times a second.
+type progress struct {
+	w       io.Writer
+	name    string
+	size    int64 // of the input; -1 if unknown
+	start   time.Time
+	read    atomic.Int64
+	written atomic.Int64
+	stop    chan struct{}
+	stopped chan struct{}
+}
+
+// startProgress begins to show the progress of reading an input, if w is a terminal and show is set. Without that it
+// still counts, and prints nothing.
+func startProgress(env *environment, name string, size int64, show bool) *progress {
+	p := &progress{w: env.stderr, name: name, size: size, start: time.Now()}
+	if !show || !env.isTerminal(env.stderr) {
+		return p
+	}
+	p.stop, p.stopped = make(chan struct{}), make(chan struct{})
+	go p.loop()
+	return p
+}
+
+func (p *progress) loop() {
+	defer close(p.stopped)
+	ticker := time.NewTicker(progressInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			fmt.Fprint(p.w, clearLine+p.line(time.Since(p.start)))
+		case <-p.stop:
+			fmt.Fprint(p.w, clearLine)
+			return
+		}
+	}
+}
+
+// line is the text shown after a time.
+func (p *progress) line(elapsed time.Duration) string {
+	read, written := p.read.Load(), p.written.Load()
+	rate := float64(read) / max(elapsed.Seconds(), 1e-3)
+	switch {
+	case written > 0:
+		return fmt.Sprintf("%s: writing, %s written", p.name, formatSize(written))
+	case p.size > 0 && read >= p.size:
+		return fmt.Sprintf("%s: %s read, sorting", p.name, formatSize(read))
+	case p.size > 0 && read > 0:
+		left := time.Duration(float64(p.size-read) / rate * float64(time.Second))
+		return fmt.Sprintf("%s: %s of %s (%d%%), %.0f MB/s, ETA %s", p.name, formatSize(read), formatSize(p.size),
+			read*100/p.size, rate/1e6, left.Round(time.Second))
+	}
+	return fmt.Sprintf("%s: %s read, %.0f MB/s", p.name, formatSize(read), rate/1e6)
+}
+
+// Stop removes the line.
+func (p *progress) Stop() {
+	if p.stop == nil {
+		return
+	}
+	close(p.stop)
+	<-p.stopped
+	p.stop = nil
+}
+
+// reader counts what is read from the input.
+func (p *progress) reader(r io.Reader) io.Reader { return &countingReader{r, &p.read} }
+
+// writer counts what is written to the output.
+func (p *progress) writer(w io.Writer) io.Writer { return &countingWriter{w, &p.written} }
+
+type countingReader struct {
+	r io.Reader
+	n *atomic.Int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+type countingWriter struct {
+	w io.Writer
+	n *atomic.Int64
+}
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n.Add(int64(n))
+	return n, err
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/pftrace"
+)
+
+func verifyCommand(env *environment) *cli.Command {
+	return &cli.Command{
+		Name:      "verify",
+		Usage:     "check Perfetto traces against the rules of the format",
+		UsageText: "weft verify [flags] FILE…",
+		Description: `Checks packets, interning, tracks, times, nesting, flows and arguments. A violation is
+something that Perfetto would drop or show wrongly; its place is given by the index of the
+packet and its byte offset in the unpacked file. Warnings are legal. "-" is standard input.
+
+Traces of other programs may end slices or flows that they never began, as recordings into
+a ring buffer do; that is a warning, with --pedantic a violation.
+
+The exit code is 1 if there is a violation.`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "one line of JSON for each file", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "pedantic", Usage: "apply all rules to traces of other programs as well", DisableDefaultText: true},
+			tempFlag(),
+		},
+		Action: func(c *cli.Context) error {
+			return eachFile(c, env, func(name string, src *input) error {
+				return verify(c, env, name, src)
+			})
+		},
+	}
+}
+
+// verify checks one file. It returns errReported if that has violations.
+func verify(c *cli.Context, env *environment, name string, src *input) error {
+	progress := startProgress(env, inputName(name), src.size, true)
+	report, err := verifyReader(c, progress.reader(src))
+	progress.Stop()
+	if err != nil {
+		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
+	}
+	if c.Bool("json") {
+		err = writeJSON(env.stdout, &namedVerifyReport{Input: inputName(name), VerifyReport: report})
+	} else {
+		err = writeVerify(env.stdout, inputName(name), report)
+	}
+	if err == nil && !report.OK() {
+		return errReported
+	}
+	return err
+}
+
+func verifyReader(c *cli.Context, r io.Reader) (*pftrace.VerifyReport, error) {
+	unpacked, err := convert.Unpack(c.Context, r, c.String("tmp"))
+	if err != nil {
+		return nil, err
+	}
+	defer unpacked.Close()
+	return pftrace.Verify(c.Context, unpacked, pftrace.VerifyOptions{Strict: c.Bool("pedantic")})
+}
+
+// namedVerifyReport is what --json writes.
+type namedVerifyReport struct {
+	Input string `json:"input"`
+	*pftrace.VerifyReport
+}
+
+func writeVerify(w io.Writer, name string, r *pftrace.VerifyReport) error {
+	var b bytes.Buffer
+	verdict := "valid"
+	if !r.OK() {
+		verdict = "INVALID"
+	}
+	fmt.Fprintf(&b, "%s: %s; %d packets, %d events; violations: %d, warnings: %d\n", name, verdict, r.Packets, r.Events,
+		r.Violations, r.Warnings)
+	for _, finding := range r.Findings {
+		kind := "violation"
+		if finding.Warning {
+			kind = "warning"
+		}
+		fmt.Fprintf(&b, "  %-9s  %s ×%d: %s (%s)\n", kind, finding.Rule, finding.Count, finding.Sentence, finding.Section)
+		for _, found := range finding.Cases {
+			fmt.Fprintf(&b, "               %s\n", found)
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
