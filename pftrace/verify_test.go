@@ -20,19 +20,24 @@ func verifyBytes(t testing.TB, trace []byte, opts VerifyOptions) *VerifyReport {
 	return report
 }
 
-// sharedTraces returns the Perfetto recordings in the sibling directory shared, if there is one.
-func sharedTraces(t testing.TB) []string {
+// recordings returns the Perfetto recordings in testdata, and those in a folder shared beside the checkout.
+func recordings(t testing.TB) []string {
 	t.Helper()
+	found, err := filepath.Glob(filepath.Join("..", "testdata", "traces", "perfetto", "*.pftrace.gz"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no recordings in testdata (%v)", err)
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if found, _ := filepath.Glob(filepath.Join(dir, "shared", "traces", "perfetto", "*.pftrace.gz")); len(found) > 0 {
-			return found
+		if more, _ := filepath.Glob(filepath.Join(dir, "shared", "traces", "perfetto", "*.pftrace.gz")); len(more) > 0 {
+			return append(found, more...)
 		}
 	}
-	return nil
+	t.Log("no folder shared beside the checkout: only the recording in testdata is used")
+	return found
 }
 
 func readGzip(t testing.TB, path string) []byte {
@@ -55,11 +60,13 @@ func readGzip(t testing.TB, path string) []byte {
 
 // Chrome's own traces break no rule; what they do that weft does not are warnings.
 func TestVerifyRecordings(t *testing.T) {
-	for _, path := range sharedTraces(t) {
+	for _, path := range recordings(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
 			report := verifyBytes(t, readGzip(t, path), VerifyOptions{})
-			t.Logf("%d packets, %d events", report.Packets, report.Events)
+			if report.Events == 0 {
+				t.Error("no events")
+			}
 			for _, f := range report.Findings {
 				log := t.Logf
 				if !f.Warning {
