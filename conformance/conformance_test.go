@@ -1,0 +1,92 @@
+package conformance
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/recording"
+)
+
+// How many cases and recordings there are: a test that finds fewer has lost some.
+const (
+	numCases      = 121
+	numRecordings = 11
+)
+
+// TestCases compares the results of all small cases with their tables. The small cases are also tried with compressed
+// output, which must say the same.
+func TestCases(t *testing.T) {
+	root := filepath.Join(recording.Testdata(t), "conformance", "chrome-json", "cases")
+	for _, name := range folders(t, root, numCases) {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(root, name)
+			input, err := os.ReadFile(filepath.Join(dir, "input.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, compression := range []convert.Compression{convert.CompressNone, convert.CompressZlib, convert.CompressZstd} {
+				p, _ := mustProject(t, input, convert.Options{Compress: compression})
+				for _, table := range tableNames {
+					compare(t, name, readTable(t, table, filepath.Join(dir, "expected_"+table+".tsv")), p.table(table))
+				}
+			}
+		})
+	}
+}
+
+// TestRecordings compares the results of recorded traces with their tables.
+func TestRecordings(t *testing.T) {
+	root := filepath.Join(recording.Testdata(t), "conformance", "chrome-json", "real")
+	for _, name := range folders(t, root, numRecordings) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(root, name)
+			source, err := os.ReadFile(filepath.Join(dir, "source.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			path, ok := recording.Find(t, strings.TrimSpace(string(source)))
+			if !ok {
+				t.Fatalf("recording %s is missing", source)
+			}
+			p, _ := mustProject(t, recording.Read(t, path), convert.Options{})
+			for _, table := range tableNames {
+				compare(t, name, readTable(t, table, filepath.Join(dir, table+".tsv.gz")), p.table(table))
+			}
+		})
+	}
+}
+
+// folders returns the names of the folders in dir, of which there must be count.
+func folders(t *testing.T, dir string, count int) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	if len(names) != count {
+		t.Fatalf("%s: %d folders, want %d", dir, len(names), count)
+	}
+	return names
+}
+
+// readTable reads a stored table. A missing file is a table without rows.
+func readTable(t *testing.T, name, path string) *table {
+	t.Helper()
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return &table{name: name, columns: columnsOf[name]}
+	}
+	return parseTable(t, name, bytes.TrimSuffix(recording.Read(t, path), []byte("\n")))
+}

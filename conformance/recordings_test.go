@@ -1,0 +1,217 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/recording"
+)
+
+// maxProjected is the largest recording whose output is projected; larger ones are converted and verified only.
+const maxProjected = 64 << 20
+
+// tally counts what an input holds, as encoding/json sees it, and what weft has to make of it.
+type tally struct {
+	slices   int // events that make one slice or instant: X, B, b, S, i, I, R, n, p, and T with an id
+	counters int // numeric members of the args of C
+	flowEnds int // t, f and flow_in: each can make one arrow
+}
+
+// inputEvent is an event as far as the tally needs it.
+type inputEvent struct {
+	Ph     string                     `json:"ph"`
+	Dur    json.RawMessage            `json:"dur"`
+	ID     json.RawMessage            `json:"id"`
+	ID2    json.RawMessage            `json:"id2"`
+	FlowIn json.RawMessage            `json:"flow_in"`
+	BindID json.RawMessage            `json:"bind_id"`
+	Args   map[string]json.RawMessage `json:"args"`
+}
+
+// TestEveryRecording converts all recordings that can be found and holds the result against a count of the input's
+// events by phase: every event that makes a slice is a slice of the output, or is counted as lost under a name.
+func TestEveryRecording(t *testing.T) {
+	for _, folder := range []string{"chrome", "node", "damaged", "pytorch"} {
+		for _, path := range recordings(t, folder) {
+			t.Run(folder+"/"+recording.Name(path), func(t *testing.T) {
+				input := recording.Read(t, path)
+				if len(input) > maxProjected {
+					convertLarge(t, input)
+					return
+				}
+				p, report := mustProject(t, input, convert.Options{})
+				checkPlausible(t, count(input), p, report)
+			})
+		}
+	}
+	if _, ok := recording.Shared(); !ok {
+		t.Log("no folder shared beside the checkout: only the recordings of testdata were checked")
+	}
+}
+
+// recordings returns the Chrome JSON recordings of one folder: those of testdata, then those that only shared has.
+func recordings(t *testing.T, folder string) []string {
+	t.Helper()
+	roots := []string{recording.Testdata(t)}
+	if shared, ok := recording.Shared(); ok {
+		roots = append(roots, shared)
+	}
+	var paths []string
+	seen := map[string]bool{}
+	for _, root := range roots {
+		dir := filepath.Join(root, "traces", folder)
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue // shared need not have every folder
+		}
+		for _, e := range entries {
+			name := recording.Name(e.Name())
+			isOther := strings.HasPrefix(name, "cut60pct-") || name == "MANIFEST" // other formats
+			if !seen[name] && !isOther && strings.Contains(e.Name(), ".json") {
+				seen[name] = true
+				paths = append(paths, filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+	if len(paths) == 0 {
+		t.Fatalf("no recordings in %s", folder)
+	}
+	return paths
+}
+
+// convertLarge converts and verifies a recording whose projection would take too much memory.
+func convertLarge(t *testing.T, input []byte) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("large recordings take half a minute; left out with -short")
+	}
+	path := filepath.Join(t.TempDir(), "out.pftrace")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	report, err := convert.Convert(context.Background(), file, bytes.NewReader(input), convert.Options{Compress: convert.CompressZlib})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := int64(count(input).slices)
+	if got := report.Events.Slices + report.Events.Instants; got < want {
+		t.Errorf("%d slices and instants from %d events", got, want)
+	}
+	if _, err := file.Seek(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	verify(t, file)
+}
+
+// checkPlausible compares the tally of an input with the output.
+func checkPlausible(t *testing.T, in tally, p *projection, report *convert.Report) {
+	t.Helper()
+	dropped := problems(report, "complete_without_duration", "slice_negative_duration", "event_invalid_timestamp",
+		"event_negative_timestamp", "event_invalid_duration", "async_missing_id", "async_missing_pid", "instant_missing_pid")
+	if got := len(p.shown()); got+dropped != in.slices {
+		t.Errorf("%d slices and %d reported as dropped, from %d events", got, dropped, in.slices)
+	}
+	counters := 0
+	for _, c := range p.counters {
+		if c.track.kind == kindCounter {
+			counters++
+		}
+	}
+	if counters != in.counters {
+		t.Errorf("%d counter values from %d numbers", counters, in.counters)
+	}
+	lost := problems(report, "flow_missing_id", "flow_no_enclosing_slice", "flow_no_next_slice", "flow_without_direction",
+		"flow_step_without_start", "flow_end_without_start", "flow_self")
+	if got := len(p.edges); got > in.flowEnds || got+lost < in.flowEnds {
+		t.Errorf("%d arrows and %d flow events reported as dropped, from %d ends of flows", got, lost, in.flowEnds)
+	}
+}
+
+// problems returns how often the named problems were counted.
+func problems(report *convert.Report, names ...string) int {
+	n := 0
+	for _, p := range report.Problems {
+		for _, name := range names {
+			if p.Name == name {
+				n += int(p.Count)
+			}
+		}
+	}
+	return n
+}
+
+// count reads an input with encoding/json, up to where it is damaged.
+func count(input []byte) tally {
+	var t tally
+	d := json.NewDecoder(bytes.NewReader(input))
+	first, err := d.Token()
+	if err != nil {
+		return t
+	}
+	if first == json.Delim('[') {
+		t.events(d)
+		return t
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return t
+		}
+		if key == "traceEvents" {
+			if _, err := d.Token(); err != nil || !t.events(d) {
+				return t
+			}
+			continue
+		}
+		var skipped json.RawMessage
+		if d.Decode(&skipped) != nil {
+			return t
+		}
+	}
+	return t
+}
+
+// events counts the elements of an event list whose opening bracket was read. It returns false where the list is cut.
+func (t *tally) events(d *json.Decoder) bool {
+	for d.More() {
+		var e inputEvent
+		if d.Decode(&e) != nil {
+			return false
+		}
+		t.add(&e)
+	}
+	_, err := d.Token()
+	return err == nil
+}
+
+// add counts one event.
+func (t *tally) add(e *inputEvent) {
+	switch e.Ph {
+	case "X", "B", "b", "S", "i", "I", "R", "n", "p":
+		t.slices++
+	case "T":
+		if e.ID != nil || e.ID2 != nil {
+			t.slices++
+		}
+	case "C":
+		for _, v := range e.Args {
+			if _, err := strconv.ParseFloat(strings.Trim(string(v), `"`), 64); err == nil {
+				t.counters++
+			}
+		}
+	case "t", "f":
+		t.flowEnds++
+	}
+	if e.BindID != nil && string(e.FlowIn) == "true" {
+		t.flowEnds++
+	}
+}

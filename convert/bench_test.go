@@ -1,0 +1,170 @@
+package convert_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/tracegen"
+)
+
+// The benchmarks measure whole conversions in memory, of JSON that is not compressed. Each reports how many times as
+// fast it is as encoding/json decoding the same bytes, measured in the same run (x-json). For numbers of one core:
+//
+//	go test -run '^$' -bench Convert -cpu 1 ./convert
+
+// benchInputs names the recordings that are measured. Those that are not in testdata are left out when the folder
+// shared is absent.
+var benchInputs = []string{
+	"traces/chrome/chrome-devtools-small.json",
+	"traces/chrome/chrome-memory-infra.json",
+	"traces/node/node-v24-all-node_trace.json",
+	"traces/chrome/chrome-devtools-medium.json",
+	"traces/chrome/chrome-devtools-long.json",
+}
+
+// longInput is the size from which an input is left out with -short.
+const longInput = 100 << 20
+
+// BenchmarkConvert converts recordings and a generated trace: with all arguments, without arguments, and with all
+// arguments in compressed bundles.
+func BenchmarkConvert(b *testing.B) {
+	for _, name := range benchInputs {
+		path, ok := recording.Find(b, name)
+		if !ok {
+			b.Logf("%s is not in testdata and there is no folder shared: left out", name)
+			continue
+		}
+		b.Run(recording.Name(path), func(b *testing.B) { benchmarkInput(b, recording.Read(b, path)) })
+	}
+	b.Run("pytorch", func(b *testing.B) {
+		var input bytes.Buffer
+		if err := tracegen.WritePyTorch(&input, tracegen.PyTorch{Seed: 1, Bytes: 20 << 20}); err != nil {
+			b.Fatal(err)
+		}
+		benchmarkInput(b, input.Bytes())
+	})
+}
+
+func benchmarkInput(b *testing.B, input []byte) {
+	if testing.Short() && len(input) > longInput {
+		b.Skip("large inputs are left out with -short")
+	}
+	typed := fastest(b, input, decodeTyped)
+	for _, variant := range []struct {
+		name string
+		opts convert.Options
+	}{
+		{"args=all", convert.Options{}},
+		{"args=none", convert.Options{Args: convert.NoArgs()}},
+		{"args=all,zlib", convert.Options{Compress: convert.CompressZlib}},
+	} {
+		b.Run(variant.name, func(b *testing.B) {
+			b.SetBytes(int64(len(input)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := convert.Convert(context.Background(), io.Discard, bytes.NewReader(input), variant.opts); err != nil {
+					b.Fatal(err)
+				}
+			}
+			reportRatio(b, typed)
+		})
+	}
+	b.Run("encoding-json=typed", func(b *testing.B) { benchmarkDecode(b, input, decodeTyped) })
+	if len(input) <= longInput { // it takes many times the size of the input
+		b.Run("encoding-json=any", func(b *testing.B) { benchmarkDecode(b, input, decodeAny) })
+	}
+}
+
+func benchmarkDecode(b *testing.B, input []byte, decode func([]byte) error) {
+	b.SetBytes(int64(len(input)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := decode(input); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// reportRatio reports how many times as fast as the baseline the benchmark was.
+func reportRatio(b *testing.B, baseline time.Duration) {
+	perOp := b.Elapsed() / time.Duration(b.N)
+	b.ReportMetric(float64(baseline)/float64(perOp), "x-json")
+}
+
+// fastest returns the time of the fastest of three decodings. The fastest one is the fairest to encoding/json.
+func fastest(b *testing.B, input []byte, decode func([]byte) error) time.Duration {
+	best := time.Duration(1<<63 - 1)
+	for range 3 {
+		start := time.Now()
+		if err := decode(input); err != nil {
+			b.Fatal(err)
+		}
+		best = min(best, time.Since(start))
+	}
+	return best
+}
+
+// header is an event as a careful program would decode it with encoding/json: typed fields, arguments left as they are.
+type header struct {
+	Ph   string          `json:"ph"`
+	Name string          `json:"name"`
+	Cat  string          `json:"cat"`
+	TS   json.Number     `json:"ts"`
+	Dur  json.Number     `json:"dur"`
+	TTS  json.Number     `json:"tts"`
+	TDur json.Number     `json:"tdur"`
+	PID  json.RawMessage `json:"pid"`
+	TID  json.RawMessage `json:"tid"`
+	ID   json.RawMessage `json:"id"`
+	ID2  json.RawMessage `json:"id2"`
+	BP   string          `json:"bp"`
+	S    string          `json:"s"`
+	Args json.RawMessage `json:"args"`
+}
+
+// decodeTyped walks over an input token by token down to the events and decodes each of them. It keeps no event, which
+// makes it a little faster than a program that does something with them.
+func decodeTyped(input []byte) error {
+	d := json.NewDecoder(bytes.NewReader(input))
+	if _, err := d.Token(); err != nil { // {
+		return err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		if key != "traceEvents" {
+			var skipped json.RawMessage
+			if err := d.Decode(&skipped); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := d.Token(); err != nil { // [
+			return err
+		}
+		for d.More() {
+			var e header
+			if err := d.Decode(&e); err != nil {
+				return err
+			}
+		}
+		if _, err := d.Token(); err != nil { // ]
+			return err
+		}
+	}
+	return nil
+}
+
+// decodeAny is the shortest program that decodes a trace, for reference.
+func decodeAny(input []byte) error {
+	var v any
+	return json.Unmarshal(input, &v)
+}
