@@ -44,18 +44,30 @@ func (e *end) position() problem.Position {
 // compareEnds sorts by key and within a key in the order in which the ends take effect: by time; at one time by the
 // carrier's place, then by file order (spec chrome-json.md 15.3).
 func compareEnds(a, b *end) int {
-	if c := compareKeys(&a.key, &b.key); c != 0 {
-		return c
+	if a.key != b.key {
+		return compareKeys(&a.key, &b.key)
 	}
-	return cmp.Or(cmp.Compare(a.ts, b.ts), cmp.Compare(a.order, b.order), cmp.Compare(a.event, b.event))
+	switch {
+	case a.ts != b.ts:
+		return cmp.Compare(a.ts, b.ts)
+	case a.order != b.order:
+		return cmp.Compare(a.order, b.order)
+	}
+	return cmp.Compare(a.event, b.event)
 }
 
 func compareKeys(a, b *key) int {
-	if *a == *b {
-		return 0
+	switch {
+	case a.id != b.id:
+		return cmp.Compare(a.id, b.id)
+	case a.space != b.space:
+		return cmp.Compare(a.space, b.space)
+	case a.category != b.category:
+		return cmp.Compare(a.category, b.category)
+	case a.name != b.name:
+		return cmp.Compare(a.name, b.name)
 	}
-	return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(boolInt(a.textID), boolInt(b.textID)), cmp.Compare(a.id, b.id),
-		cmp.Compare(a.category, b.category), cmp.Compare(a.name, b.name))
+	return cmp.Compare(boolInt(a.textID), boolInt(b.textID))
 }
 
 func boolInt(b bool) uint8 {
@@ -120,6 +132,7 @@ type binder struct {
 // thread is what binding by time needs to know of one thread.
 type thread struct {
 	active  []active // slices that may contain what comes, in the order of starts
+	kept    int      // length of active after the last compact
 	waiting []end    // ends that bind to the next slice that starts
 }
 
@@ -305,16 +318,10 @@ func (b *binder) next(e *end, track timeline.TrackID) error {
 // there is none. At the edges the order in the input decides (spec chrome-json.md 15.1): an X that starts now has
 // started, anything else that starts now must come before e; a slice that an end event ends now must end behind e.
 func (b *binder) enclosing(th *thread, e *end) *active {
-	dead := 0
-	defer func() {
-		if dead > len(th.active)/2 {
-			th.compact(e.ts)
-		}
-	}()
+	th.compact(e.ts)
 	for i, n := len(th.active)-1, 0; i >= 0 && n < maxSearch; i, n = i-1, n+1 {
 		a := &th.active[i]
 		if a.over(e.ts) {
-			dead++
 			continue
 		}
 		if a.ts == e.ts && !a.complete && a.event > e.event {
@@ -323,19 +330,22 @@ func (b *binder) enclosing(th *thread, e *end) *active {
 		if by, ok := b.endedBy[a.event]; ok && a.end == e.ts && by < e.event {
 			continue
 		}
-		found := *a
-		return &found
+		return a
 	}
 	return nil
 }
 
-// compact forgets all slices that ended before now.
+// compact forgets all slices that ended before now, if there may be many.
 func (th *thread) compact(now timeline.Nanos) {
+	th.drop(now)
+	if len(th.active) < 2*th.kept+64 {
+		return
+	}
 	kept := th.active[:0]
 	for i := range th.active {
 		if !th.active[i].over(now) {
 			kept = append(kept, th.active[i])
 		}
 	}
-	th.active = kept
+	th.active, th.kept = kept, len(kept)
 }

@@ -26,7 +26,10 @@ var refCodec = extsort.Codec[timeline.FlowRef]{
 }
 
 func compareRefs(a, b *timeline.FlowRef) int {
-	return cmp.Or(cmp.Compare(a.Ordinal, b.Ordinal), cmp.Compare(a.ID, b.ID))
+	if a.Ordinal != b.Ordinal {
+		return cmp.Compare(a.Ordinal, b.Ordinal)
+	}
+	return cmp.Compare(a.ID, b.ID)
 }
 
 // linker runs the ends of one key after the other through the rules and writes the members of the resulting chains.

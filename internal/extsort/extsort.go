@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 )
@@ -27,10 +28,11 @@ type Sorter[T any] struct {
 	limit   int // values held in memory
 	dir     string
 
-	held []T
-	file *File
-	runs []section
-	next func(*T) (bool, error)
+	held  []T
+	order []int32 // places in held, sorted
+	file  *File
+	runs  []section
+	next  func(*T) (bool, error)
 }
 
 type section struct{ start, size int64 }
@@ -38,7 +40,7 @@ type section struct{ start, size int64 }
 // New returns a Sorter that holds up to memory bytes before it writes a run to a temporary file in dir ("" for the
 // system's).
 func New[T any](codec Codec[T], compare func(a, b *T) int, memory int64, dir string) *Sorter[T] {
-	limit := max(int(memory/int64(codec.Size)), 64)
+	limit := min(max(int(memory/int64(codec.Size+4)), 64), math.MaxInt32)
 	return &Sorter[T]{codec: codec, compare: compare, limit: limit, dir: dir}
 }
 
@@ -51,8 +53,19 @@ func (s *Sorter[T]) Add(v T) error {
 	return s.spill()
 }
 
+// sortHeld finds the order of the held values. Places are sorted instead of the values: they are small, and nothing
+// needs to be copied for compare.
 func (s *Sorter[T]) sortHeld() {
-	slices.SortStableFunc(s.held, func(a, b T) int { return s.compare(&a, &b) })
+	s.order = s.order[:0]
+	for i := range s.held {
+		s.order = append(s.order, int32(i))
+	}
+	slices.SortFunc(s.order, func(i, j int32) int {
+		if c := s.compare(&s.held[i], &s.held[j]); c != 0 {
+			return c
+		}
+		return int(i) - int(j)
+	})
 }
 
 func (s *Sorter[T]) spill() error {
@@ -66,7 +79,7 @@ func (s *Sorter[T]) spill() error {
 	}
 	start := s.file.Size()
 	buf := make([]byte, s.codec.Size)
-	for i := range s.held {
+	for _, i := range s.order {
 		s.codec.Put(buf, &s.held[i])
 		if _, err := s.file.Write(buf); err != nil {
 			return err
@@ -91,13 +104,15 @@ func (s *Sorter[T]) Next(v *T) (bool, error) {
 // Rewind makes Next start again at the smallest value.
 func (s *Sorter[T]) Rewind() error {
 	if len(s.runs) == 0 {
-		s.sortHeld()
+		if len(s.order) != len(s.held) {
+			s.sortHeld()
+		}
 		i := 0
 		s.next = func(v *T) (bool, error) {
-			if i == len(s.held) {
+			if i == len(s.order) {
 				return false, nil
 			}
-			*v = s.held[i]
+			*v = s.held[s.order[i]]
 			i++
 			return true, nil
 		}
@@ -107,7 +122,7 @@ func (s *Sorter[T]) Rewind() error {
 		if err := s.spill(); err != nil {
 			return err
 		}
-		s.held = nil
+		s.held, s.order = nil, nil
 	}
 	if err := s.file.Flush(); err != nil {
 		return err
@@ -127,7 +142,7 @@ func (s *Sorter[T]) Rewind() error {
 
 // Close removes the temporary file.
 func (s *Sorter[T]) Close() error {
-	s.held, s.next = nil, nil
+	s.held, s.order, s.next = nil, nil, nil
 	if s.file == nil {
 		return nil
 	}
