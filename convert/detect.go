@@ -78,6 +78,9 @@ func detectObject(in *replay, first []byte) (Format, error) {
 		}
 		first = more
 	}
+	if format := scan.guess(); format != FormatAuto {
+		return format, nil
+	}
 	return FormatAuto, fmt.Errorf("%w: a JSON object %s; a Chrome trace has traceEvents", ErrUnknownFormat, scan.seen())
 }
 
@@ -258,6 +261,18 @@ func (s *memberScan) decide() {
 	if s.format == FormatAuto && s.closed && s.members == mType|mData {
 		s.format = FormatProbes // a line of bpftrace's JSON output, spec probes.md 4
 	}
+}
+
+// guess returns what an object that is cut most likely is.
+func (s *memberScan) guess() Format {
+	switch {
+	case s.closed:
+	case s.members&mNodes != 0:
+		return FormatCPUProfile
+	case s.members&mFrames != 0 && s.members&(mStacks|mResources) != 0:
+		return FormatJSProfile
+	}
+	return FormatAuto
 }
 
 // seen describes the members for a message: `with the members "a", "b"`.

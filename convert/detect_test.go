@@ -35,6 +35,8 @@ func TestDetect(t *testing.T) {
 		{"cpuprofile_deltas", `{"timeDeltas":[0],"samples":[1],"nodes":[`, FormatCPUProfile},
 		{"cpuprofile_wrapped", `{"profile":{"nodes":[],"startTime":1}}`, FormatCPUProfile},
 		{"cpuprofile_old", `{"head":{"functionName":"(root)"},"startTime":1.5,"endTime":2.5}`, FormatCPUProfile},
+		{"cpuprofile_cut", `{"nodes":[{"id":1,"chil`, FormatCPUProfile},
+		{"jsprofile_cut", `{"frames":[],"resources":[],"samples":[{`, FormatJSProfile},
 		{"jsprofile", `{"frames":[],"resources":[],"samples":[],"stacks":[]}`, FormatJSProfile},
 		{"jsprofile_wrapped", `{"trace":{"frames":[],"resources":[],"samples":[],"stacks":[]}}`, FormatJSProfile},
 		{"probes", "#probelines 1\n", FormatProbes},

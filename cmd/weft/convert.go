@@ -106,7 +106,6 @@ type convertJob struct {
 	quiet      bool
 	reportJSON bool
 	reportFile string
-	reports    []inputReport
 }
 
 func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
@@ -177,11 +176,17 @@ func (j *convertJob) chooseOutputs(file, dir string) error {
 
 // check refuses combinations that cannot work, before anything is read.
 func (j *convertJob) check() error {
+	if isInput(j.reportFile, j.inputs) {
+		return usagef("%s is an input; choose another --report-file", j.reportFile)
+	}
 	for _, place := range j.outputs {
 		switch {
 		case place != "-":
 			if isInput(place, j.inputs) {
 				return usagef("%s is an input; choose another place with -o", place)
+			}
+			if place == j.reportFile {
+				return usagef("%s cannot take both the trace and the report", place)
 			}
 		case j.env.isTerminal(j.env.stdout):
 			return usagef("a trace is binary and not written to a terminal; use -o FILE or a pipe")
@@ -194,6 +199,13 @@ func (j *convertJob) check() error {
 
 // run converts all inputs. One that fails does not keep the others from being converted.
 func (j *convertJob) run(ctx context.Context) error {
+	reportOutput, err := j.openReport()
+	if err != nil {
+		return err
+	}
+	if reportOutput != nil {
+		defer reportOutput.Abort()
+	}
 	var failed, lost bool
 	for i, input := range j.inputs {
 		report, err := j.convert(ctx, input, j.outputs[i])
@@ -208,13 +220,15 @@ func (j *convertJob) run(ctx context.Context) error {
 			continue
 		}
 		lost = lost || report.Lost() > 0
-		j.reports = append(j.reports, inputReport{Input: inputName(input), Output: outputName(j.outputs[i]), Report: report})
-		if err := j.reportNow(report); err != nil {
+		line := inputReport{Input: inputName(input), Output: outputName(j.outputs[i]), Report: report}
+		if err := j.writeReport(&line, reportOutput); err != nil {
 			return err
 		}
 	}
-	if err := j.reportAtEnd(); err != nil {
-		return err
+	if reportOutput != nil {
+		if err := reportOutput.Commit(); err != nil {
+			return err
+		}
 	}
 	switch {
 	case failed:
@@ -272,37 +286,31 @@ type inputReport struct {
 	*convert.Report
 }
 
-// reportNow prints the report of the last conversion where it goes to standard error or output.
-func (j *convertJob) reportNow(report *convert.Report) error {
-	last := &j.reports[len(j.reports)-1]
-	switch {
-	case j.reportFile != "":
-		return nil
-	case j.reportJSON:
-		return writeJSON(j.env.stdout, last)
-	case j.quiet:
-		return nil
+// openReport begins the file of --report-file, nil without that flag: what cannot be written is found before the work.
+func (j *convertJob) openReport() (*output, error) {
+	if j.reportFile == "" {
+		return nil, nil
 	}
-	return last.writeText(j.env.stderr)
+	return createOutput(j.env, j.reportFile, j.force)
 }
 
-// reportAtEnd writes the reports to --report-file.
-func (j *convertJob) reportAtEnd() error {
-	if j.reportFile == "" {
+// writeReport writes the report of one conversion to file, if there is one, else to standard output or error.
+func (j *convertJob) writeReport(r *inputReport, file *output) error {
+	var w io.Writer
+	switch {
+	case file != nil:
+		w = file
+	case j.reportJSON:
+		w = j.env.stdout
+	case j.quiet:
 		return nil
+	default:
+		w = j.env.stderr
 	}
-	return writeOutput(j.env, j.reportFile, j.force, func(w io.Writer) error {
-		for i := range j.reports {
-			write := j.reports[i].writeText
-			if j.reportJSON {
-				write = func(w io.Writer) error { return writeJSON(w, &j.reports[i]) }
-			}
-			if err := write(w); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	if j.reportJSON {
+		return writeJSON(w, r)
+	}
+	return r.writeText(w)
 }
 
 // maxProblemLines keeps the text report short; the JSON report and weft info tell everything.
@@ -311,8 +319,12 @@ const maxProblemLines = 3
 // writeText says in a few lines what was done, what was wrong and what to do next.
 func (r *inputReport) writeText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, %s → %s, %s (%s)\n", r.Input, r.Format, formatSize(r.BytesIn), r.Output,
-		formatSize(r.BytesOut), r.Durations.Total)
+	size := formatSize(r.BytesIn)
+	if r.BytesUnpacked != r.BytesIn {
+		size += fmt.Sprintf(" (%s unpacked)", formatSize(r.BytesUnpacked))
+	}
+	fmt.Fprintf(&b, "%s: %s, %s → %s, %s, in %s\n", r.Input, r.Format, size, r.Output, formatSize(r.BytesOut),
+		r.Durations.Total)
 	fmt.Fprintf(&b, "  %s\n", r.Summary())
 	for i := range r.Problems {
 		p := &r.Problems[i]

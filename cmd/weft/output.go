@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -102,6 +101,14 @@ func (o *output) commit() error {
 	return err
 }
 
+// Failed returns the error of writing to the place of the output, nil if there was none.
+func (o *output) Failed() error {
+	if _, err := o.Write(nil); err != nil { // a bufio.Writer remembers its first error
+		return fmt.Errorf("%s: %w", outputName(o.path), withoutPath(err))
+	}
+	return nil
+}
+
 // Abort removes what was written. It does nothing after Commit.
 func (o *output) Abort() {
 	if o.file == nil {
@@ -134,25 +141,4 @@ func isInput(path string, inputs []string) bool {
 		}
 	}
 	return false
-}
-
-// Failed returns the error of writing to the place of the output, nil if there was none.
-func (o *output) Failed() error {
-	if _, err := o.Write(nil); err != nil { // a bufio.Writer remembers its first error
-		return fmt.Errorf("%s: %w", outputName(o.path), withoutPath(err))
-	}
-	return nil
-}
-
-// writeOutput writes a whole output.
-func writeOutput(env *environment, path string, force bool, write func(io.Writer) error) error {
-	o, err := createOutput(env, path, force)
-	if err != nil {
-		return err
-	}
-	if err := write(o); err != nil {
-		o.Abort()
-		return err
-	}
-	return o.Commit()
 }
