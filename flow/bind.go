@@ -115,6 +115,7 @@ var endCodec = extsort.Codec[end]{
 type binder struct {
 	timeline *timeline.Timeline
 	ends     *extsort.Sorter[end]
+	refs     *extsort.Sorter[timeline.FlowRef] // takes the ends that bind to nothing
 	problems *problem.Log
 	byTime   bool // there are ends that bind by time
 	native   bool // there are ends on Perfetto's end events
@@ -147,9 +148,9 @@ type active struct {
 // end can be in vain, so that no real trace comes near it.
 const maxSearch = 1 << 14
 
-func bind(ctx context.Context, t *timeline.Timeline, ends *extsort.Sorter[end]) error {
+func bind(ctx context.Context, t *timeline.Timeline, ends *extsort.Sorter[end], refs *extsort.Sorter[timeline.FlowRef]) error {
 	b := &binder{
-		timeline: t, ends: ends, problems: t.Problems(),
+		timeline: t, ends: ends, refs: refs, problems: t.Problems(),
 		byTime: t.HasFlows(timeline.FlowV1), native: t.HasFlows(timeline.FlowNative),
 		threads: map[timeline.TrackID]*thread{}, open: map[uint32]slice{},
 		byEvent: map[uint32]int{}, endedBy: map[uint32]uint32{}, ending: map[uint32]uint32{},
@@ -160,7 +161,9 @@ func bind(ctx context.Context, t *timeline.Timeline, ends *extsort.Sorter[end]) 
 	for id := range t.TrackCount() { // in a fixed order
 		if th := b.threads[timeline.TrackID(id)]; th != nil {
 			for i := range th.waiting {
-				b.problems.Add(problem.FlowNoNextSlice, th.waiting[i].position(), "")
+				if err := b.unbound(problem.FlowNoNextSlice, &th.waiting[i]); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -261,6 +264,7 @@ func (b *binder) flow(s *timeline.Step, steps []timeline.Step) error {
 	e := end{
 		key:  key{space: s.Space, textID: s.TextID, id: s.ID, category: s.Category, name: s.Name},
 		role: s.Role, ts: s.TS, event: s.Event, offset: s.Offset,
+		slice: slice{ordinal: s.Ordinal}, // its own, as long as it is not bound
 	}
 	switch s.Binding {
 	case timeline.BindCarrier:
@@ -271,11 +275,16 @@ func (b *binder) flow(s *timeline.Step, steps []timeline.Step) error {
 	th := b.thread(s.Track)
 	a := b.enclosing(th, &e)
 	if a == nil {
-		b.problems.Add(problem.FlowNoEnclosingSlice, e.position(), "")
-		return nil
+		return b.unbound(problem.FlowNoEnclosingSlice, &e)
 	}
 	e.slice = a.slice
 	return b.ends.Add(e)
+}
+
+// unbound counts an end that binds to nothing and has it shown at its own place.
+func (b *binder) unbound(k problem.Kind, e *end) error {
+	b.problems.Add(k, e.position(), "")
+	return b.refs.Add(timeline.FlowRef{Ordinal: e.slice.ordinal, Previous: timeline.NoOrdinal})
 }
 
 // carrier binds an end to the slice or instant of its own event, or to the slice that its event ends.

@@ -27,10 +27,10 @@ func Resolve(ctx context.Context, t *timeline.Timeline) error {
 	}
 	ends := extsort.New(endCodec, compareEnds, t.Memory()/8, t.TempDir())
 	defer ends.Close()
-	if err := bind(ctx, t, ends); err != nil {
-		return err
-	}
 	refs := extsort.New(refCodec, compareRefs, t.Memory()/8, t.TempDir())
+	if err := bind(ctx, t, ends, refs); err != nil {
+		return errors.Join(err, refs.Close())
+	}
 	if err := link(ctx, t.Problems(), ends, refs); err != nil {
 		return errors.Join(err, refs.Close())
 	}

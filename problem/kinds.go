@@ -157,8 +157,8 @@ var kinds = [numKinds]struct {
 	CounterWithoutValues: {"counter_without_values", Lost, "A counter event without values was dropped."},
 
 	FlowMissingID:        {"flow_missing_id", Lost, "A flow event without id was dropped."},
-	FlowNoEnclosingSlice: {"flow_no_enclosing_slice", Lost, "A flow event lies in no slice of its thread and was dropped."},
-	FlowNoNextSlice:      {"flow_no_next_slice", Lost, "No slice follows the end of a flow on its thread; it was dropped."},
+	FlowNoEnclosingSlice: {"flow_no_enclosing_slice", Lost, "A flow event lies in no slice of its thread; it makes no arrow and became an instant on the track Other events."},
+	FlowNoNextSlice:      {"flow_no_next_slice", Lost, "No slice follows the end of a flow on its thread; it makes no arrow and became an instant on the track Other events."},
 	FlowWithoutDirection: {"flow_without_direction", Lost, "An event has a bind_id that leads nowhere: no direction, or not on a slice."},
 	FlowDuplicateStart:   {"flow_duplicate_start", Lost, "A flow that is still open was started again; the second start was ignored."},
 	FlowStepWithoutStart: {"flow_step_without_start", Lost, "A flow step has no start; it makes no arrow."},

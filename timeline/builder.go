@@ -180,6 +180,9 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 	if f.Space == FlowV1 {
 		r.name = NameID(keyOf(b.names, f.Name))
 		r.category = CategoryID(keyOf(b.categories, f.Category))
+		// Should it bind to nothing, it will show here.
+		r.lane = uint32(b.Child(f.Track, OtherEventsName))
+		b.table.tracks[f.Track].used = true
 	}
 	return b.addRecord(&r)
 }

@@ -268,6 +268,7 @@ const (
 	GlobalInstantsName  = "Global instants"
 	ProcessInstantsName = "Process instants"
 	OverlappingSlices   = "Overlapping slices"
+	OtherEventsName     = "Other events" // what has no place in Perfetto's model
 )
 
 // maxAliasHops bounds a chain of aliases, maxParents the ancestors of a track (Perfetto allows 100).

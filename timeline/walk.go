@@ -46,7 +46,8 @@ type Item struct {
 	Offset int64  // byte offset of the event in the input
 }
 
-// FlowRef says that a slice or instant belongs to a resolved flow.
+// FlowRef says that a slice or instant belongs to a resolved flow. With ID 0, and the ordinal of a StepFlow, it says
+// that this end of a flow is bound to nothing: Walk shows it as an instant on the track "Other events" of its thread.
 type FlowRef struct {
 	Ordinal     uint64 // which slice or instant: its number in the order of Walk and Scan
 	ID          uint64 // of the flow
@@ -68,7 +69,12 @@ type FlowRefs interface {
 }
 
 // AttachFlows gives the timeline its resolved flows. They are closed with it.
-func (t *Timeline) AttachFlows(f FlowRefs) { t.flows = f }
+func (t *Timeline) AttachFlows(f FlowRefs) {
+	t.flows = f
+	for _, key := range []string{"weft", "ph", "flow_id"} { // of unbound ends
+		t.InternKey(key)
+	}
+}
 
 // walker turns nested records into items.
 type walker struct {
@@ -84,6 +90,7 @@ type walker struct {
 	state   []uint8            // of the records of the group, when flows change their order
 	steps   int                // spent on that
 	item    Item
+	args    ArgsEncoder // of unbound flow ends
 }
 
 // openSlice is a slice whose end has not been written.
@@ -190,6 +197,12 @@ func (w *walker) record(r *record, ordinal uint64) error {
 		it.Kind, it.Value = ItemCounter, Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0}
 	case Sample:
 		it.Kind, it.Value = ItemSample, Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0}
+	case flowStep:
+		if w.refsOf(ordinal) == nil {
+			return nil
+		}
+		w.unbound(r)
+		return w.emit(it)
 	default:
 		return nil
 	}
@@ -209,6 +222,27 @@ func (w *walker) record(r *record, ordinal uint64) error {
 	}
 	return w.begun(r, ordinal)
 }
+
+// unbound makes an instant of a flow end that is bound to nothing, on the track that AddFlow reserved for it.
+func (w *walker) unbound(r *record) {
+	it := &w.item
+	it.Kind, it.Dur, it.Track, it.Lane = ItemInstant, NoTime, TrackID(r.lane), 0
+	e := &w.args
+	e.keys = w.t.keys
+	e.Reset()
+	e.Key([]byte("weft"))
+	e.BeginDict()
+	e.Key([]byte("ph"))
+	e.String(flowPhases[r.role])
+	if r.flags&flagTextID == 0 {
+		e.Key([]byte("flow_id"))
+		e.Uint(uint64(r.a))
+	}
+	e.EndDict()
+	it.Args = e.Args()
+}
+
+var flowPhases = [...][]byte{FlowStart: []byte("s"), FlowContinue: []byte("t"), FlowEnd: []byte("f")}
 
 // begun remembers that a slice is open, or ends it if it has no length.
 func (w *walker) begun(r *record, ordinal uint64) error {
