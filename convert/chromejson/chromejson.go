@@ -92,7 +92,9 @@ type reader struct {
 	opts Options
 
 	index    int64 // of the current event; before traceEvents and behind it of the next one
+	found    bool  // traceEvents was seen
 	inEvents bool  // the current position is inside traceEvents
+	reparsed int64 // bytes that were parsed in vain, see mayReparse
 	commas   bool  // json_trailing_comma was counted
 
 	ev  event

@@ -75,7 +75,7 @@ func (rd *reader) addCounter(process timeline.TrackID, key *timeline.CounterKey,
 // memoryDump adds the totals of a v and its top-level allocators (spec 17.4). All its numbers are hexadecimal text.
 func (rd *reader) memoryDump() error {
 	args := rd.ev.get(fieldArgs)
-	d := dump{rd: rd, process: rd.process()}
+	d := dumpReader{rd: rd, process: rd.process()}
 	if args.kind == jsonscan.Object {
 		rd.sub.Reset(args.text)
 		d.members(d.top)
@@ -89,8 +89,8 @@ func (rd *reader) memoryDump() error {
 	return d.err
 }
 
-// dump reads one memory dump.
-type dump struct {
+// dumpReader reads one memory dump.
+type dumpReader struct {
 	rd      *reader
 	process timeline.TrackID
 	values  int
@@ -99,7 +99,7 @@ type dump struct {
 }
 
 // members calls member for each member of the object that follows; any other value is dropped.
-func (d *dump) members(member func(key []byte)) {
+func (d *dumpReader) members(member func(key []byte)) {
 	s := &d.rd.sub
 	if kind, _ := peekKind(s); kind != jsonscan.Object {
 		s.Skip()
@@ -127,7 +127,7 @@ func peekKind(s *jsonscan.Scanner) (jsonscan.Kind, bool) {
 }
 
 // top reads a member of args.
-func (d *dump) top(key []byte) {
+func (d *dumpReader) top(key []byte) {
 	if string(key) == "dumps" {
 		d.members(d.part)
 		return
@@ -137,7 +137,7 @@ func (d *dump) top(key []byte) {
 }
 
 // part reads a member of dumps.
-func (d *dump) part(key []byte) {
+func (d *dumpReader) part(key []byte) {
 	switch string(key) {
 	case "process_totals":
 		d.members(d.total)
@@ -152,7 +152,7 @@ func (d *dump) part(key []byte) {
 }
 
 // total reads one of the process totals.
-func (d *dump) total(key []byte) {
+func (d *dumpReader) total(key []byte) {
 	units := "bytes"
 	kind, text := d.rd.sub.Scalar()
 	if kind == jsonscan.True || kind == jsonscan.False {
@@ -163,7 +163,7 @@ func (d *dump) total(key []byte) {
 }
 
 // allocator reads one allocator. Those with a slash are parts of others.
-func (d *dump) allocator(name []byte) {
+func (d *dumpReader) allocator(name []byte) {
 	if bytes.IndexByte(name, '/') >= 0 {
 		d.rd.sub.Skip()
 		d.dropped = true
@@ -183,7 +183,7 @@ func (d *dump) allocator(name []byte) {
 }
 
 // attribute reads one attribute of an allocator, with type, units and value.
-func (d *dump) attribute(allocator, name []byte) {
+func (d *dumpReader) attribute(allocator, name []byte) {
 	var typ, units, val value
 	s := &d.rd.sub
 	d.members(func(key []byte) {
@@ -209,7 +209,7 @@ func (d *dump) attribute(allocator, name []byte) {
 }
 
 // add adds a value under the name in rd.buf.
-func (d *dump) add(v value, units string) {
+func (d *dumpReader) add(v value, units string) {
 	number, ok := dumpValue(v)
 	if !ok || d.err != nil {
 		d.dropped = true

@@ -60,25 +60,24 @@ const (
 
 // object reads the object form. An object without traceEvents is no trace, even if it is cut.
 func (rd *reader) object() error {
-	found := false
 	var seen []string
 	err := rd.topLevel(func(key string) error {
 		if key == "traceEvents" {
-			found = true
+			rd.found = true
 		}
 		if len(seen) < maxKeysNamed {
 			seen = append(seen, key[:min(len(key), maxKeyNamed)])
 		}
 		return rd.member(key)
 	})
-	if found || err != nil && err != errEnded {
+	if rd.found || err != nil && err != errEnded {
 		return err
 	}
 	return fmt.Errorf("byte %d: no Chrome JSON trace: no traceEvents among its keys %q", rd.s.Offset(), seen)
 }
 
 // topLevel reads the members of an object of any size at the current position; member must read the value of its key.
-// What is no member ends the object like the end of the input does.
+// What is no member ends the reading, see broken.
 func (rd *reader) topLevel(member func(key string) error) error {
 	rd.s.Advance(1)
 	after := byte('{')
@@ -108,7 +107,7 @@ func (rd *reader) topLevel(member func(key string) error) error {
 				return err
 			}
 		default:
-			return rd.failed(fmt.Errorf("%w: found %q where a member or the end of the object was expected", jsonscan.ErrMalformed, c))
+			return rd.broken(fmt.Errorf("%w: found %q where a member or the end of the object was expected", jsonscan.ErrMalformed, c))
 		}
 		after = c
 	}
@@ -124,7 +123,8 @@ func (rd *reader) key() (string, error) {
 			return text, nil
 		}
 		if rd.s.Err() != jsonscan.ErrShort {
-			return "", rd.failed(fmt.Errorf("%w: no colon behind a key", jsonscan.ErrMalformed))
+			err := fmt.Errorf("%w: no colon behind a key", jsonscan.ErrMalformed)
+			return "", rd.broken(err)
 		}
 		if err := rd.s.Fill(); err != nil {
 			return "", rd.ended(err)
@@ -186,9 +186,22 @@ func (rd *reader) discard() error {
 		return nil
 	}
 	if err == jsonscan.ErrMalformed {
-		return rd.failed(err)
+		return rd.broken(err)
 	}
 	return rd.ended(err)
+}
+
+// broken is called where the text outside the events cannot be followed any further. If there were events, they are
+// used, and the rest of the input counts as trailing data.
+func (rd *reader) broken(err error) error {
+	if !rd.found {
+		return rd.failed(err)
+	}
+	rd.s.SeekTo(rd.s.Offset())
+	if err := rd.trailing(); err != nil {
+		return err
+	}
+	return errEnded
 }
 
 // maxAttribute is the length up to which the text of a value becomes an attribute (spec 4).

@@ -69,6 +69,7 @@ func (rd *reader) events() error {
 // element reads one event at whose bracket the scanner stands. An event that is cut is dropped whole: a shortened number
 // would parse, but be wrong.
 func (rd *reader) element() error {
+	probed := false
 	for {
 		rd.scanEvent()
 		switch rd.s.Err() {
@@ -76,13 +77,19 @@ func (rd *reader) element() error {
 			rd.notes()
 			return rd.event()
 		case jsonscan.ErrShort:
-			switch err := rd.s.Fill(); err {
-			case nil:
-			case io.EOF:
+			if rd.s.Buffered() > suspicious && !probed {
+				probed = true
+				if rd.holdsEvent() {
+					return rd.resync()
+				}
+			}
+			switch err := rd.s.Fill(); {
+			case err == nil:
+			case err == io.EOF && !rd.holdsEvent():
 				rd.problem(problem.JSONPartialEvent, "")
 				return rd.ended(err)
-			case jsonscan.ErrTooLong:
-				return rd.resync() // more likely a missing bracket than an event of this size
+			case err == io.EOF, err == jsonscan.ErrTooLong:
+				return rd.resync()
 			default:
 				return rd.failed(err)
 			}
@@ -110,52 +117,37 @@ func (rd *reader) notAnEvent() error {
 var errResynced = errors.New("resynchronised")
 
 const (
-	// Looking for an event means to parse whatever starts like one, and brackets may be nested; so that it takes linear
-	// time, it may parse resyncFactor times what it moved on, and resyncCredit bytes at once.
+	// What cannot be parsed as an event is parsed again from a later place, and brackets may be nested. So that this takes
+	// linear time, all of it may come to resyncFactor times the input so far, and resyncCredit bytes.
 	resyncFactor = 8
-	resyncCredit = 1 << 20
-	// maxCandidate is the length from which on an object without end is not taken for an event.
-	maxCandidate = 16 << 20
+	resyncCredit = 256 << 20
+	// suspicious is the length from which on an object without end may rather be one whose closing bracket is missing,
+	// so that it holds the events behind it.
+	suspicious = 16 << 20
 )
+
+// mayReparse reports whether there is time left to parse things again.
+func (rd *reader) mayReparse() bool { return rd.reparsed <= resyncCredit+resyncFactor*rd.s.Offset() }
 
 // resync goes on behind an event that cannot be parsed: to the next object that can be, and has a phase. (Objects in
 // arguments have none, so in a file with one event a line it is that of the next line.)
 func (rd *reader) resync() error {
-	at := rd.position()
-	rd.s.SeekTo(at.Offset + 1)
-	parsed := int64(0)
-	for {
-		w := rd.s.Window()
-		i := bytes.IndexByte(w, '{')
-		if i < 0 {
-			rd.s.Advance(len(w))
-			rd.s.Mark()
-			switch err := rd.s.Fill(); err {
-			case nil:
-				continue
-			case io.EOF:
-				rd.malformed(at)
-				return errEnded
-			default:
-				return rd.failed(err)
-			}
-		}
-		rd.s.Advance(i)
-		rd.s.Mark()
-		start := rd.s.Offset()
-		if parsed <= resyncCredit+resyncFactor*(start-at.Offset) {
-			ok, err := rd.isEvent()
-			if err != nil {
-				return err
-			}
-			parsed += rd.s.Offset() - start
-			rd.s.SeekTo(start)
-			if ok {
-				rd.malformed(at)
-				return errResynced
-			}
-		}
-		rd.s.SeekTo(start + 1)
+	at, failed := rd.position(), rd.s.Offset()
+	rd.reparsed += failed - at.Offset
+	from := at.Offset + 1
+	if !rd.mayReparse() {
+		from = max(from, failed)
+	}
+	rd.s.SeekTo(from)
+	switch err := rd.findEvent(true); err {
+	case nil:
+		rd.malformed(at)
+		return errResynced
+	case io.EOF:
+		rd.malformed(at)
+		return errEnded
+	default:
+		return rd.failed(err)
 	}
 }
 
@@ -164,8 +156,55 @@ func (rd *reader) malformed(at problem.Position) {
 	rd.log.Add(problem.JSONMalformedEvent, at, fmt.Sprintf("%d bytes skipped", rd.s.Start()-at.Offset))
 }
 
+// holdsEvent reports whether another event starts in what the window has of the current one, and goes back to the mark.
+func (rd *reader) holdsEvent() bool {
+	start := rd.s.Start()
+	rd.reparsed += int64(rd.s.Buffered())
+	found := false
+	if rd.mayReparse() {
+		rd.s.SeekTo(start + 1)
+		found = rd.findEvent(false) == nil
+	}
+	rd.s.SeekTo(start)
+	return found
+}
+
+// findEvent goes to the next event, in the window or, with refill, anywhere. It returns io.EOF if there is none.
+func (rd *reader) findEvent(refill bool) error {
+	for {
+		w := rd.s.Window()
+		i := bytes.IndexByte(w, '{')
+		if i < 0 {
+			rd.s.Advance(len(w))
+			rd.s.Mark()
+			if !refill {
+				return io.EOF
+			}
+			if err := rd.s.Fill(); err != nil {
+				return err
+			}
+			continue
+		}
+		rd.s.Advance(i)
+		rd.s.Mark()
+		start := rd.s.Offset()
+		if rd.mayReparse() {
+			ok, err := rd.isEvent(refill)
+			if err != nil {
+				return err
+			}
+			rd.reparsed += rd.s.Offset() - start
+			rd.s.SeekTo(start)
+			if ok {
+				return nil
+			}
+		}
+		rd.s.SeekTo(start + 1)
+	}
+}
+
 // isEvent reports whether an object with a phase starts at the scanner, and leaves the scanner where it found that out.
-func (rd *reader) isEvent() (bool, error) {
+func (rd *reader) isEvent(refill bool) (bool, error) {
 	for {
 		hasPhase := false
 		rd.s.Value()
@@ -180,7 +219,7 @@ func (rd *reader) isEvent() (bool, error) {
 		if rd.s.Err() != jsonscan.ErrShort {
 			return hasPhase && rd.s.Err() == nil, nil
 		}
-		if rd.s.Buffered() > maxCandidate {
+		if !refill || rd.s.Buffered() > suspicious {
 			return false, nil
 		}
 		switch err := rd.s.Fill(); err {
@@ -188,7 +227,7 @@ func (rd *reader) isEvent() (bool, error) {
 		case io.EOF:
 			return false, nil
 		default:
-			return false, rd.failed(err)
+			return false, err
 		}
 	}
 }

@@ -110,9 +110,10 @@ func (s *Scanner) Rewind() {
 	s.Mark()
 }
 
-// SeekTo goes to an offset inside the window, not before the mark, and marks it.
+// SeekTo goes to an offset inside the window, and marks it. Offsets before the mark are there as long as Fill was not
+// called since the mark moved on.
 func (s *Scanner) SeekTo(offset int64) {
-	s.pos = max(s.mark, min(len(s.buf), int(offset-s.base)))
+	s.pos = int(max(0, min(int64(len(s.buf)), offset-s.base)))
 	s.Mark()
 }
 

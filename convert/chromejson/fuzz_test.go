@@ -1,0 +1,53 @@
+package chromejson
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"testing"
+	"testing/iotest"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/weft-trace/weft/timeline"
+)
+
+// FuzzRead holds that no input makes the reader or the passes behind it panic or hang, that what is read does not depend
+// on how the input arrives, and that no event appears out of nothing.
+func FuzzRead(f *testing.F) {
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(paths) == 0 {
+		f.Fatal("no cases", err)
+	}
+	for _, path := range paths {
+		ar, err := txtar.ParseFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(bytes.TrimSuffix(ar.Files[0].Data, []byte("\n")))
+	}
+	f.Fuzz(func(t *testing.T, input []byte) {
+		tl, log, err := read(t, bytes.NewReader(input), Options{})
+		small, smallLog, smallErr := read(t, iotest.OneByteReader(bytes.NewReader(input)), Options{window: 16})
+		if (err == nil) != (smallErr == nil) {
+			t.Fatalf("large window: %v; small window: %v", err, smallErr)
+		}
+		if err != nil {
+			return
+		}
+		if tl.Len() != small.Len() || len(log.Totals()) != len(smallLog.Totals()) {
+			t.Fatalf("large window: %d records, %v; small window: %d records, %v", tl.Len(), log.Totals(), small.Len(), smallLog.Totals())
+		}
+		last := timeline.Nanos(0)
+		err = tl.Walk(context.Background(), func(it *timeline.Item) error {
+			if it.TS < last || it.Offset < 0 || it.Offset >= int64(len(input)) {
+				t.Fatalf("an item at %d after %d, of byte %d", it.TS, last, it.Offset)
+			}
+			last = it.TS
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
