@@ -247,8 +247,12 @@ func (r *reader) oldTimes(stamp pftrace.Stamp, err error) (pftrace.Stamp, error)
 func (r *reader) resolveText() {
 	e := &r.ev
 	e.resolvedName = r.validText(e.name)
-	if e.nameIID != 0 {
-		e.resolvedName = r.internedText(pftrace.InternedEventNames, e.nameIID)
+	iid := e.nameIID
+	if iid == 0 && e.hasLegacy && len(e.name) == 0 {
+		iid = e.legacy.nameIID
+	}
+	if iid != 0 {
+		e.resolvedName = r.internedText(pftrace.InternedEventNames, iid)
 	}
 	for _, iid := range e.catIIDs {
 		text, ok := r.seq.Interned.Text(pftrace.InternedCategories, iid)

@@ -11,6 +11,7 @@ import (
 
 // legacyEvent is TrackEvent.legacy_event (spec perfetto.md 2.3): what Chrome's JSON phases have beyond a TrackEvent.
 type legacyEvent struct {
+	nameIID        uint64 // used if the event has no name of its own
 	phase          byte
 	hasDuration    bool
 	durationUS     int64
@@ -43,6 +44,8 @@ func (l *legacyEvent) parse(msg []byte) error {
 	r := wire.NewReader(msg)
 	for r.Next() {
 		switch r.Field() {
+		case 1:
+			l.nameIID = r.Uint()
 		case 2:
 			l.phase = byte(min(r.Uint(), 255))
 		case 3:

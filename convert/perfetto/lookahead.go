@@ -89,7 +89,7 @@ func (r *reader) needsDescriptor() bool {
 // wait lets a packet wait, unless it is the explanation that the others wait for.
 func (r *reader) wait(packet []byte, offset int64) error {
 	l := &r.ahead
-	if err := l.waiting.add(packet, offset, r.tempDir); err != nil {
+	if err := l.waiting.add(packet, offset, r.memory, r.tempDir); err != nil {
 		return err
 	}
 	var f pftrace.PacketFields
@@ -159,12 +159,12 @@ type spool struct {
 	file *os.File
 }
 
-// add appends a packet: its length and offset, then its bytes.
-func (s *spool) add(packet []byte, offset int64, dir string) error {
+// add appends a packet: its length and offset, then its bytes. More than memory bytes go to a file in dir.
+func (s *spool) add(packet []byte, offset int64, memory int, dir string) error {
 	s.buf = binary.LittleEndian.AppendUint64(s.buf, uint64(len(packet)))
 	s.buf = binary.LittleEndian.AppendUint64(s.buf, uint64(offset))
 	s.buf = append(s.buf, packet...)
-	if len(s.buf) < maxLookahead {
+	if len(s.buf) < memory {
 		return nil
 	}
 	if s.file == nil {

@@ -17,6 +17,7 @@
 package perfetto
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,8 @@ type Options struct {
 	// TempDir is where packets are kept that wait for something later in the file, if they are many (see lookahead).
 	// Empty means os.TempDir().
 	TempDir string
+
+	lookahead int // bytes of waiting packets in memory; 0: maxLookahead
 }
 
 // contextInterval is the number of packets between two looks at the context.
@@ -73,13 +76,14 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 			}
 		}
 	}
-	if packets.Offset() == 0 {
+	offset, cut := packets.Cut()
+	if offset == 0 && !cut {
 		return errors.New("the trace is empty")
 	}
 	if err := r.finish(); err != nil {
 		return err
 	}
-	if offset, cut := packets.Cut(); cut {
+	if cut {
 		r.problems.Add(problem.PacketTruncated, problem.Position{Event: -1, Offset: offset}, "")
 	}
 	return nil
@@ -92,6 +96,7 @@ type reader struct {
 	b        *timeline.Builder
 	problems *problem.Log
 	keepArg  func(name []byte) bool
+	memory   int // for waiting packets
 	tempDir  string
 
 	state  *pftrace.State
@@ -118,6 +123,7 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		b:        b,
 		problems: opts.Problems,
 		keepArg:  opts.KeepArg,
+		memory:   cmp.Or(opts.lookahead, maxLookahead),
 		tempDir:  opts.TempDir,
 		state:    pftrace.NewState(),
 		tracks:   tracks{byUUID: make(map[uint64]*track)},
