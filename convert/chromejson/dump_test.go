@@ -13,12 +13,24 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
+// The budgets of timelines in tests: with the small one they spill to disk from the first event on.
+const (
+	memory      = 16 << 20
+	smallMemory = 1
+)
+
 // read reads an input, resolves the timeline and returns it with the problems of all steps.
 func read(tb testing.TB, r io.Reader, opts Options) (*timeline.Timeline, *problem.Log, error) {
 	tb.Helper()
+	return readWithin(tb, memory, r, opts)
+}
+
+// readWithin is read with a memory budget.
+func readWithin(tb testing.TB, memory int64, r io.Reader, opts Options) (*timeline.Timeline, *problem.Log, error) {
+	tb.Helper()
 	log := new(problem.Log)
 	opts.Problems = log
-	b := timeline.NewBuilder(timeline.Options{Problems: log, Memory: 1 << 20})
+	b := timeline.NewBuilder(timeline.Options{Problems: log, Memory: memory})
 	if err := Read(context.Background(), r, b, opts); err != nil {
 		b.Close()
 		return nil, log, err

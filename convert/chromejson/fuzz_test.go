@@ -27,8 +27,8 @@ func FuzzRead(f *testing.F) {
 		f.Add(bytes.TrimSuffix(ar.Files[0].Data, []byte("\n")))
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
-		tl, log, err := read(t, bytes.NewReader(input), Options{})
-		small, smallLog, smallErr := read(t, iotest.OneByteReader(bytes.NewReader(input)), Options{window: 16})
+		tl, log, err := read(t, bytes.NewReader(input), Options{window: 1 << 16})
+		small, smallLog, smallErr := readWithin(t, smallMemory, iotest.OneByteReader(bytes.NewReader(input)), Options{window: 16})
 		if (err == nil) != (smallErr == nil) {
 			t.Fatalf("large window: %v; small window: %v", err, smallErr)
 		}

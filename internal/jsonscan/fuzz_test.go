@@ -91,16 +91,16 @@ func FuzzAny(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		a, errA := readAny(t, New(bytes.NewReader(text)), len(text), visit)
+		a, errA := readAny(t, NewSize(bytes.NewReader(text), 1<<16), len(text), visit)
 		b, errB := readAny(t, NewSize(iotest.OneByteReader(bytes.NewReader(text)), 16), len(text), visit)
 		if a != b || errA != errB {
 			t.Fatalf("large window: %d, %v; small: %d, %v", a, errA, b, errB)
 		}
-		c, errC := readAny(t, New(bytes.NewReader(text)), len(text), (*Scanner).Skip)
+		c, errC := readAny(t, NewSize(bytes.NewReader(text), 1<<16), len(text), (*Scanner).Skip)
 		if errA != errC || errA == nil && a != c {
 			t.Fatalf("tokens: %d, %v; Skip: %d, %v", a, errA, c, errC)
 		}
-		_ = New(bytes.NewReader(text)).Discard()
+		_ = NewSize(bytes.NewReader(text), 1<<16).Discard()
 	})
 }
 
