@@ -31,8 +31,9 @@ import (
 // An input that cannot be read is an error, which says where in the input it was found; bad data inside a readable
 // input is not, it is counted in the report. When Convert returns an error, dst may hold a part of a trace.
 //
-// When ctx is done Convert returns its error soon, even if src blocks. That is why src is read in a goroutine: after an
-// error of Convert a last Read of src may still be under way.
+// When ctx is done Convert returns its error soon, even if src blocks. That is why src is read in a goroutine, some
+// chunks ahead: when Convert returns before the end of src, after an error most of all, a last Read of src may still be
+// under way.
 func Convert(ctx context.Context, dst io.Writer, src io.Reader, opts Options) (*Report, error) {
 	began := time.Now()
 	tl, report, err := load(ctx, src, opts)

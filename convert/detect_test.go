@@ -148,8 +148,9 @@ func TestReplayPassesErrorsOn(t *testing.T) {
 func FuzzDetect(f *testing.F) {
 	f.Add([]byte(`{"profile":{"meta":1,"threads":[]}}`), 3)
 	f.Add([]byte("\n{\"a\\\"\":[}"), 1)
+	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte, limit int) {
-		in := newReplay(bytes.NewReader(data), max(limit, 0), t.TempDir())
+		in := newReplay(bytes.NewReader(data), max(limit, 0), dir)
 		defer in.Close()
 		if _, err := detect(in); err != nil && !errors.Is(err, ErrUnknownFormat) {
 			t.Fatal(err)

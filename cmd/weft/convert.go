@@ -90,6 +90,9 @@ func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 	if opts.Memory, err = parseSize(c.String("memory")); err != nil {
 		return opts, usagef("--memory: %v", err)
 	}
+	if opts.Memory == 0 {
+		return opts, usagef("--memory: it has to be more than 0")
+	}
 	opts.TempDir = c.String("tmp")
 	return opts, nil
 }

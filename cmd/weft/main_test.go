@@ -40,6 +40,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			tmp := filepath.Join(env.WorkDir, ".tmp") // temporary files of weft, so that scripts can look for them
 			env.Setenv("TMPDIR", tmp)
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // with -race every run would wait a second at its end
 			return os.MkdirAll(tmp, 0o777)
 		},
 		UpdateScripts: os.Getenv("UPDATE") != "",
