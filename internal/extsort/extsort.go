@@ -140,9 +140,9 @@ func (s *Sorter[T]) Rewind() error {
 	return nil
 }
 
-// Close removes the temporary file.
+// Close removes the temporary file and leaves the sorter empty.
 func (s *Sorter[T]) Close() error {
-	s.held, s.order, s.next = nil, nil, nil
+	s.held, s.order, s.runs, s.next = nil, nil, nil, nil
 	if s.file == nil {
 		return nil
 	}

@@ -1,0 +1,336 @@
+package extsort
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/iotest"
+)
+
+// pair is a value with a key that often repeats and a number that shows the order in which values were added.
+type pair struct{ key, number uint32 }
+
+var pairCodec = Codec[pair]{
+	Size: 8,
+	Put: func(b []byte, v *pair) {
+		binary.LittleEndian.PutUint32(b, v.key)
+		binary.LittleEndian.PutUint32(b[4:], v.number)
+	},
+	Get: func(b []byte, v *pair) {
+		*v = pair{binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])}
+	},
+}
+
+func byKey(a, b *pair) int { return cmp.Compare(a.key, b.key) }
+
+func randomPairs(n int) []pair {
+	r := rand.New(rand.NewPCG(uint64(n), 2))
+	all := make([]pair, n)
+	for i := range all {
+		all[i] = pair{uint32(r.IntN(1 + n/3)), uint32(i)}
+	}
+	return all
+}
+
+// drain returns everything that is left in a sorter.
+func drain(t *testing.T, next func(*pair) (bool, error)) []pair {
+	t.Helper()
+	var all []pair
+	for {
+		var v pair
+		ok, err := next(&v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			return all
+		}
+		all = append(all, v)
+	}
+}
+
+// dirIsEmpty checks that no file has a name in dir.
+func dirIsEmpty(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		t.Errorf("%s was left behind", e.Name())
+	}
+}
+
+// With any memory limit, values come back as from a stable sort, and again after Rewind.
+func TestSortsStably(t *testing.T) {
+	// A limit of one byte still holds 64 values; 65 are the first that spill, 128 fill two runs to the end.
+	for _, n := range []int{0, 1, 2, 63, 64, 65, 127, 128, 129, 1000, 20_000} {
+		added := randomPairs(n)
+		want := slices.Clone(added)
+		slices.SortStableFunc(want, func(a, b pair) int { return byKey(&a, &b) })
+		for _, memory := range []int64{-1, 1, 4096, 100_000, 1 << 30} {
+			dir := t.TempDir()
+			s := New(pairCodec, byKey, memory, dir)
+			for _, v := range added {
+				if err := s.Add(v); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if memory <= 1 && n > 64 && len(s.runs) == 0 {
+				t.Errorf("%d values within %d bytes were not spilled", n, memory)
+			}
+			for pass := range 3 {
+				if got := drain(t, s.Next); !slices.Equal(got, want) {
+					t.Errorf("%d values within %d bytes, pass %d: not what a stable sort gives", n, memory, pass)
+				}
+				var v pair
+				if ok, err := s.Next(&v); ok || err != nil {
+					t.Errorf("behind the last value: %v, %v", ok, err)
+				}
+				if err := s.Rewind(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			dirIsEmpty(t, dir)
+		}
+	}
+}
+
+// Rewind in the middle starts again at the smallest value.
+func TestRewindInTheMiddle(t *testing.T) {
+	for _, memory := range []int64{1, 1 << 20} {
+		s := New(pairCodec, byKey, memory, t.TempDir())
+		defer s.Close()
+		for i := range uint32(200) {
+			if err := s.Add(pair{200 - i, i}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var v pair
+		for range 77 {
+			if _, err := s.Next(&v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Rewind(); err != nil {
+			t.Fatal(err)
+		}
+		if got := drain(t, s.Next); len(got) != 200 || got[0].key != 1 {
+			t.Errorf("after Rewind %d values are left, the first is %v", len(got), got[0])
+		}
+	}
+}
+
+// Close may come twice, and nothing is left to read behind it.
+func TestClose(t *testing.T) {
+	s := New(pairCodec, byKey, 1, t.TempDir())
+	for _, v := range randomPairs(500) {
+		if err := s.Add(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := s.file
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.ReadAt(make([]byte, 1), 0); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the temporary file is still open: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	var v pair
+	if ok, err := s.Next(&v); ok || err != nil {
+		t.Errorf("Next after Close: %v, %v", ok, err)
+	}
+}
+
+// A folder that is not there is an error at the first value that does not fit, not a panic later.
+func TestNoFolder(t *testing.T) {
+	s := New(pairCodec, byKey, 1, filepath.Join(t.TempDir(), "missing"))
+	defer s.Close()
+	for i := range uint32(64) {
+		err := s.Add(pair{i, i})
+		if i < 63 && err != nil {
+			t.Fatal(err)
+		}
+		if i == 63 && !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("value %d: error %v, want that the folder is missing", i, err)
+		}
+	}
+}
+
+// Errors of the file come back from Add and from Next.
+func TestFileErrors(t *testing.T) {
+	fill := func(s *Sorter[pair], n int) error {
+		for _, v := range randomPairs(n) {
+			if err := s.Add(v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t.Run("write", func(t *testing.T) {
+		s := New(pairCodec, byKey, 1, t.TempDir())
+		if err := fill(s, 64); err != nil {
+			t.Fatal(err)
+		}
+		s.file.f.Close()
+		err := fill(s, 200_000) // more than the file's buffer
+		if !errors.Is(err, os.ErrClosed) {
+			t.Errorf("Add on a broken file: %v", err)
+		}
+	})
+	t.Run("flush", func(t *testing.T) {
+		s := New(pairCodec, byKey, 1, t.TempDir())
+		if err := fill(s, 64); err != nil {
+			t.Fatal(err)
+		}
+		s.file.f.Close()
+		var v pair
+		if _, err := s.Next(&v); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("Next on a broken file: %v", err)
+		}
+	})
+	t.Run("read", func(t *testing.T) {
+		s := New(pairCodec, byKey, 1, t.TempDir())
+		if err := fill(s, 6400); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Rewind(); err != nil {
+			t.Fatal(err)
+		}
+		s.file.f.Close()
+		if err := s.Rewind(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("Rewind on a broken file: %v", err)
+		}
+	})
+}
+
+// encode writes pairs as a run.
+func encode(all ...pair) io.Reader {
+	var b bytes.Buffer
+	var buf [8]byte
+	for i := range all {
+		pairCodec.Put(buf[:], &all[i])
+		b.Write(buf[:])
+	}
+	return &b
+}
+
+// Of equal values the one of the earlier sequence comes first; empty sequences do not count.
+func TestMerger(t *testing.T) {
+	readers := []io.Reader{
+		encode(),
+		encode(pair{1, 10}, pair{1, 11}, pair{5, 12}),
+		iotest.OneByteReader(encode(pair{0, 20}, pair{1, 21}, pair{9, 22})),
+		encode(),
+		encode(pair{1, 40}, pair{5, 41}),
+	}
+	m, err := NewMerger(readers, pairCodec, byKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []pair{{0, 20}, {1, 10}, {1, 11}, {1, 21}, {1, 40}, {5, 12}, {5, 41}, {9, 22}}
+	if got := drain(t, m.Next); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+
+	m, err = NewMerger(nil, pairCodec, byKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := drain(t, m.Next); len(got) > 0 {
+		t.Errorf("no sequences give %v", got)
+	}
+}
+
+// A sequence that ends inside a value, or cannot be read, is an error.
+func TestMergerReadErrors(t *testing.T) {
+	cut := func() io.Reader { return io.LimitReader(encode(pair{1, 1}, pair{2, 2}), 12) }
+	m, err := NewMerger([]io.Reader{cut()}, pairCodec, byKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v pair
+	if _, err := m.Next(&v); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a sequence that is cut: %v", err)
+	}
+	broken := errors.New("broken")
+	if _, err := NewMerger([]io.Reader{iotest.ErrReader(broken)}, pairCodec, byKey); !errors.Is(err, broken) {
+		t.Errorf("a reader that fails: %v", err)
+	}
+}
+
+func TestFile(t *testing.T) {
+	dir := t.TempDir()
+	f, err := NewFile(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"warp", "", "weft"} {
+		if _, err := io.WriteString(f, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.Size() != 8 {
+		t.Errorf("size %d, want 8", f.Size())
+	}
+	if err := f.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(f.Section(4, 4))
+	if err != nil || string(got) != "weft" {
+		t.Errorf("section: %q, %v", got, err)
+	}
+	buf := make([]byte, 2)
+	if _, err := f.ReadAt(buf, 2); err != nil || string(buf) != "rp" {
+		t.Errorf("ReadAt: %q, %v", buf, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	dirIsEmpty(t, dir)
+}
+
+func BenchmarkSorter(b *testing.B) {
+	for _, bench := range []struct {
+		name   string
+		memory int64
+	}{{"memory", 1 << 30}, {"spilled", 1 << 20}} {
+		b.Run(bench.name, func(b *testing.B) {
+			values := randomPairs(1 << 18)
+			dir := b.TempDir()
+			b.SetBytes(int64(len(values) * pairCodec.Size))
+			b.ReportAllocs()
+			for b.Loop() {
+				s := New(pairCodec, byKey, bench.memory, dir)
+				for _, v := range values {
+					if err := s.Add(v); err != nil {
+						b.Fatal(err)
+					}
+				}
+				var v pair
+				for ok := true; ok; {
+					var err error
+					if ok, err = s.Next(&v); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
