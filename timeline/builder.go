@@ -149,7 +149,10 @@ func (b *Builder) Add(ev *Event) error {
 	if len(ev.Args) > 0 {
 		r.flags |= flagArgs
 	}
-	if ev.Kind != End {
+	if ev.Kind == End && ev.KeepEnd {
+		r.flags |= flagKeepEnd
+	}
+	if ev.Kind != End || ev.KeepEnd {
 		b.table.tracks[ev.Track].used = true
 	}
 	if r.flags&(flagArgs|flagInlineName|flagInlineCategory|flagCallstack) != 0 {

@@ -119,12 +119,7 @@ func (m *matcher) end(r *record, scope TrackID, row *track) error {
 	stack := m.open[scope]
 	i := m.find(stack, r, row)
 	if i < 0 {
-		kind := problem.EndWithoutBegin
-		if row.kind == AsyncTrack {
-			kind = problem.AsyncEndWithoutBegin
-		}
-		m.t.count(kind, r)
-		r.kind = dropped
+		m.unmatched(r, row)
 		return nil
 	}
 	o := &stack[i]
@@ -150,6 +145,21 @@ func (m *matcher) end(r *record, scope TrackID, row *track) error {
 	delete(m.open, scope)
 	m.spare = append(m.spare, stack)
 	return err
+}
+
+// unmatched takes an end without begin out of the trace, or makes an instant of it.
+func (m *matcher) unmatched(r *record, row *track) {
+	switch {
+	case r.flags&flagKeepEnd != 0:
+		m.t.count(problem.ObjectEndWithoutBegin, r)
+		r.kind = Instant
+		return
+	case row.kind == AsyncTrack:
+		m.t.count(problem.AsyncEndWithoutBegin, r)
+	default:
+		m.t.count(problem.EndWithoutBegin, r)
+	}
+	r.kind = dropped
 }
 
 // find returns the index of the begin that r ends, or -1. Asynchronous begins of the own process come first.

@@ -39,6 +39,7 @@ const (
 	flagCarrier                                // flowStep: BindCarrier
 	flagTextID                                 // flowStep: a is a hash of a text
 	flagClosed                                 // Begin without End that ends with its parent
+	flagKeepEnd                                // End: becomes an instant without a Begin
 )
 
 // inlineBit marks names and categories that are hashes of a text that is not interned.

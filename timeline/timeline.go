@@ -85,6 +85,10 @@ type Event struct {
 	Category []byte // the category list as written in the input
 	Args     Args   // made by the Builder's ArgsEncoder
 
+	// KeepEnd says of an End that without its Begin it is kept, as an instant: the deletion of an object whose creation
+	// was not recorded (spec chrome-json.md 17.3).
+	KeepEnd bool
+
 	Value     Number      // Counter: the value. Sample: the weight
 	Callstack CallstackID // Slice, Begin, Instant: the stack at its begin; End: at its end; Sample: the sample
 }

@@ -93,10 +93,10 @@ func raisedByReader(k problem.Kind) bool {
 	case problem.CompleteWithoutDuration, problem.SliceNegativeDuration, problem.AsyncMissingID, problem.AsyncMissingPid,
 		problem.FlowMissingID, problem.FlowWithoutDirection:
 		return true
-	case problem.PidRemapped, problem.ObjectEndWithoutBegin:
+	case problem.PidRemapped:
 		return false
 	}
-	for _, group := range []string{"slice_", "async_", "flow_", "begin_", "end_", "packet_", "interned_"} {
+	for _, group := range []string{"slice_", "async_", "flow_", "begin_", "end_", "packet_", "interned_", "container_"} {
 		if strings.HasPrefix(k.Name(), group) {
 			return false
 		}

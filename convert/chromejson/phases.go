@@ -37,6 +37,10 @@ func (rd *reader) event() error {
 	if !rd.timestamp() {
 		return nil
 	}
+	if ev.later && ev.ph != 'v' {
+		rd.encodeLater(rd.encodeArgs)
+		rd.countNotes(&rd.sub.Notes)
+	}
 	added, err := rd.phase()
 	if err == nil && ev.has(fieldBindID) {
 		err = rd.bindID(added)
@@ -275,7 +279,7 @@ func (rd *reader) objectEvent() error {
 	case 'N':
 		out.Kind = timeline.Begin
 	case 'D':
-		out.Kind = timeline.End
+		out.Kind, out.KeepEnd = timeline.End, true
 	case 'O':
 		rd.unpackSnapshot()
 	}
@@ -289,31 +293,26 @@ func (rd *reader) objectEvent() error {
 
 // unpackSnapshot encodes the arguments of an O anew: the members of snapshot in the place of the snapshot.
 func (rd *reader) unpackSnapshot() {
-	args := rd.ev.get(fieldArgs)
-	if args.kind != jsonscan.Object || rd.opts.Args.keepsNone() {
+	if rd.ev.get(fieldArgs).kind != jsonscan.Object || rd.opts.Args.keepsNone() {
 		return
 	}
-	outer := rd.s
-	rd.s = &rd.sub
-	defer func() { rd.s = outer }()
-	rd.s.Reset(args.text)
-	rd.enc.Reset()
-	rd.ev.bigInts, rd.ev.tooDeep = 0, 0
-	rd.s.Value()
-	for key, ok := rd.s.Key(); ok; key, ok = rd.s.Key() {
-		if !rd.opts.Args.keeps(key) {
-			rd.s.Skip()
-			continue
-		}
-		kind, text := rd.s.Value()
-		if kind == jsonscan.Object && string(key) == "snapshot" {
+	rd.encodeLater(func(jsonscan.Kind, []byte) {
+		for key, ok := rd.s.Key(); ok; key, ok = rd.s.Key() {
+			if !rd.opts.Args.keeps(key) {
+				rd.s.Skip()
+				continue
+			}
+			isSnapshot := string(key) == "snapshot"
+			rd.enc.Key(key)
+			kind, text := rd.s.Value()
+			if kind != jsonscan.Object || !isSnapshot {
+				rd.encode(kind, text, 1)
+				continue
+			}
 			for key, ok := rd.s.Key(); ok; key, ok = rd.s.Key() {
 				rd.enc.Key(key)
 				rd.encodeNext(2)
 			}
-			continue
 		}
-		rd.enc.Key(key)
-		rd.encode(kind, text, 1)
-	}
+	})
 }
