@@ -1,6 +1,8 @@
 package chromejson
 
 import (
+	"bytes"
+
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -12,19 +14,42 @@ const maxDepth = 512
 // scanArgs reads the value of args and encodes it at once: Chrome writes args first, and to read them again when the
 // phase is known would cost more than what is encoded in vain for counters and metadata. The text is kept for those.
 func (rd *reader) scanArgs() {
-	s, v := rd.s, &rd.ev.values[fieldArgs]
+	s, ev := rd.s, &rd.ev
+	v := &ev.values[fieldArgs]
 	rd.enc.Reset() // of two args the last one counts
-	rd.ev.bigInts, rd.ev.tooDeep = 0, 0
-	if rd.opts.Args.keepsNone() {
+	ev.bigInts, ev.tooDeep, ev.later = 0, 0, false
+	if rd.opts.Args.keepsNone() || isDump(s.Window()) {
 		v.kind, v.text = s.Scalar()
+		ev.later = !rd.opts.Args.keepsNone()
 		return
 	}
 	before := s.Window()
 	kind, text := s.Value()
-	v.kind = kind
+	rd.encodeArgs(kind, text)
+	if kind == jsonscan.Object || kind == jsonscan.Array {
+		text = before[:len(before)-len(s.Window())]
+	}
+	v.kind, v.text = kind, text
+}
+
+// isDump reports whether args look like those of a memory dump. They can be megabytes of which nothing is kept as an
+// argument, so encoding them waits until the phase is known.
+func isDump(args []byte) bool { return bytes.HasPrefix(args, []byte(`{"dumps":`)) }
+
+// encodeArgs encodes args, of which Value returned kind and text.
+func (rd *reader) encodeArgs(kind jsonscan.Kind, text []byte) {
+	s := rd.s
 	switch {
 	case kind == jsonscan.Object:
-		rd.encodeMembers()
+		for key, ok := s.Key(); ok; key, ok = s.Key() {
+			if !rd.opts.Args.keeps(key) {
+				s.Skip()
+				continue
+			}
+			rd.enc.Key(key)
+			kind, text := s.Value()
+			rd.encode(kind, text, 1)
+		}
 	case kind != jsonscan.Null && rd.opts.Args.keepsText("args"):
 		rd.enc.Key([]byte("args"))
 		rd.encode(kind, text, 1)
@@ -33,24 +58,18 @@ func (rd *reader) scanArgs() {
 			s.Skip()
 		}
 	}
-	if kind == jsonscan.Object || kind == jsonscan.Array {
-		text = before[:len(before)-len(s.Window())]
-	}
-	v.text = text
 }
 
-// encodeMembers encodes the members of args.
-func (rd *reader) encodeMembers() {
-	s := rd.s
-	for key, ok := s.Key(); ok; key, ok = s.Key() {
-		if !rd.opts.Args.keeps(key) {
-			s.Skip()
-			continue
-		}
-		rd.enc.Key(key)
-		kind, text := s.Value()
-		rd.encode(kind, text, 1)
-	}
+// encodeLater encodes the args of an event again that was scanned already, as fn does it.
+func (rd *reader) encodeLater(fn func(kind jsonscan.Kind, text []byte)) {
+	ev := &rd.ev
+	outer := rd.s
+	rd.sub.Reset(ev.values[fieldArgs].text)
+	rd.s = &rd.sub
+	rd.enc.Reset()
+	ev.bigInts, ev.tooDeep, ev.later = 0, 0, false
+	fn(rd.s.Value())
+	rd.s = outer
 }
 
 // encode encodes a value of which Value returned kind and text. null is nothing (spec 16).

@@ -186,8 +186,9 @@ func (rd *reader) comma() {
 }
 
 // notes counts what the scanner tolerated in the current unit.
-func (rd *reader) notes() {
-	n := &rd.s.Notes
+func (rd *reader) notes() { rd.countNotes(&rd.s.Notes) }
+
+func (rd *reader) countNotes(n *jsonscan.Notes) {
 	if *n == (jsonscan.Notes{}) {
 		return
 	}

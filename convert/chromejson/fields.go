@@ -119,6 +119,7 @@ type event struct {
 	bigInts    int
 	tooDeep    int
 	values     [numFields + 2]value
+	later      bool // args is not encoded yet
 	ph         byte // ASCII phases; 0 for any other
 	ts         timeline.Nanos
 }
@@ -137,7 +138,7 @@ func (ev *event) get(f field) value {
 // scanner's Err.
 func (rd *reader) scanEvent() {
 	s, ev := rd.s, &rd.ev
-	ev.seen, ev.duplicates, ev.bigInts, ev.tooDeep = 0, 0, 0, 0
+	ev.seen, ev.duplicates, ev.bigInts, ev.tooDeep, ev.later = 0, 0, 0, 0, false
 	rd.enc.Reset()
 	s.Value()
 	for key, ok := s.Key(); ok; key, ok = s.Key() {

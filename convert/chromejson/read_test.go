@@ -155,18 +155,22 @@ func TestErrorsHavePositions(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
 	input := list(100_000, func(i int) string {
 		return fmt.Sprintf(`{"ph":"i","name":"a","pid":1,"ts":%d}`, i)
 	})
-	for name, r := range map[string]io.Reader{
-		"inside one window": &cancelAfter{strings.NewReader(input), 1, cancel},
-		"while reading":     iotest.OneByteReader(strings.NewReader(input)),
+	for _, c := range []struct {
+		name          string
+		reads, window int
+	}{
+		{"inside one window", 1, len(input) + 1},
+		{"while reading", 10, 4096},
 	} {
+		ctx, cancel := context.WithCancel(context.Background())
 		log := new(problem.Log)
 		b := timeline.NewBuilder(timeline.Options{Problems: log})
-		if err := Read(ctx, r, b, Options{Problems: log, window: len(input) + 1}); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", name, err)
+		r := &cancelAfter{strings.NewReader(input), c.reads, cancel}
+		if err := Read(ctx, r, b, Options{Problems: log, window: c.window}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", c.name, err)
 		}
 		b.Close()
 	}
