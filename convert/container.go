@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zip"
 	"github.com/klauspost/compress/zstd"
@@ -34,11 +35,12 @@ type source struct {
 	io.Reader
 	containers []string // "gzip", "zstd", "zip"; outermost first
 
-	ctx    context.Context
-	cancel context.CancelFunc
-	packed *readAhead   // the caller's reader
-	layers []*readAhead // one for every container
-	closes []func()
+	ctx       context.Context
+	cancel    context.CancelFunc
+	packed    *readAhead   // the caller's reader
+	layers    []*readAhead // one for every container
+	unpackers []*containerReader
+	closes    []func()
 }
 
 // openSource recognises containers by their magic bytes and unpacks them (spec chrome-json.md 2).
@@ -62,7 +64,9 @@ func openSource(ctx context.Context, src io.Reader, tempDir string) (*source, er
 		if unpacked == nil {
 			break
 		}
-		layer := newReadAhead(ctx, &containerReader{name: name, r: unpacked})
+		c := &containerReader{name: name, r: unpacked}
+		s.unpackers = append(s.unpackers, c)
+		layer := newReadAhead(ctx, c)
 		s.containers = append(s.containers, name)
 		s.layers = append(s.layers, layer)
 		s.Reader = layer
@@ -72,9 +76,27 @@ func openSource(ctx context.Context, src io.Reader, tempDir string) (*source, er
 
 // Unpack returns the content of src: what is inside it if it is packed with gzip, zstd or zip, else its own bytes.
 // Containers are recognised by content and may be nested. A zip archive must hold one file; it is copied to a temporary
-// file in tempDir ("": os.TempDir), which Close removes. Reads fail when ctx is done.
+// file in tempDir ("": os.TempDir), which Close removes. Reads fail when ctx is done, and where a container is cut or
+// damaged, behind what could be unpacked.
 func Unpack(ctx context.Context, src io.Reader, tempDir string) (io.ReadCloser, error) {
-	return openSource(ctx, src, tempDir)
+	s, err := openSource(ctx, src, tempDir)
+	if err != nil {
+		return nil, err
+	}
+	return strictSource{s}, nil
+}
+
+// strictSource is a source for which damage is an error.
+type strictSource struct{ *source }
+
+func (s strictSource) Read(p []byte) (int, error) {
+	n, err := s.source.Read(p)
+	if err == io.EOF {
+		if damage := s.damage(); damage != nil {
+			return n, damage
+		}
+	}
+	return n, err
 }
 
 // packedBytes returns how much was read from the caller's reader.
@@ -187,18 +209,53 @@ func onlyMember(files []*zip.File) (*zip.File, error) {
 
 // A containerReader adds to errors of unpacking what was unpacked and how far that went.
 type containerReader struct {
-	name string
-	r    io.Reader
-	n    int64
+	name   string
+	r      io.Reader
+	n      int64
+	damage error // why the stream ends early; set before the reading goroutine passes on io.EOF
 }
 
 func (c *containerReader) Read(p []byte) (int, error) {
+	if c.damage != nil {
+		return 0, io.EOF
+	}
 	n, err := c.r.Read(p)
 	c.n += int64(n)
-	if err != nil && err != io.EOF {
-		err = fmt.Errorf("%s: %w after %d unpacked bytes", c.name, err, c.n)
+	if err == nil || err == io.EOF {
+		return n, err
+	}
+	err = fmt.Errorf("%s: %w after %d unpacked bytes", c.name, err, c.n)
+	if c.n > 0 && isDamage(err) {
+		// What was unpacked so far is used, like the beginning of a plain file that was cut.
+		c.damage = err
+		return n, io.EOF
 	}
 	return n, err
+}
+
+// isDamage tells a stream that is cut or broken from a source that cannot be read.
+func isDamage(err error) bool {
+	var corrupt flate.CorruptInputError
+	for _, known := range []error{
+		io.ErrUnexpectedEOF, gzip.ErrHeader, gzip.ErrChecksum, zip.ErrChecksum, zip.ErrFormat,
+		zstd.ErrMagicMismatch, zstd.ErrCRCMismatch, zstd.ErrReservedBlockType, zstd.ErrCompressedSizeTooBig,
+		zstd.ErrBlockTooSmall, zstd.ErrUnexpectedBlockSize,
+	} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return errors.As(err, &corrupt)
+}
+
+// damage returns why a container ended early, nil if none did. It is complete when the source has given io.EOF.
+func (s *source) damage() error {
+	for _, c := range s.unpackers {
+		if c.damage != nil {
+			return c.damage
+		}
+	}
+	return nil
 }
 
 // noEOF keeps an unexpected end from looking like a regular one.

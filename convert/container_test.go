@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -124,7 +125,7 @@ func TestContainersRefuse(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
-			s, err := openSource(t.Context(), bytes.NewReader(test.input), dir)
+			s, err := Unpack(t.Context(), bytes.NewReader(test.input), dir)
 			if err == nil {
 				_, err = io.ReadAll(s)
 				s.Close()
@@ -172,5 +173,39 @@ func TestReadAheadDeliversBeforeTheError(t *testing.T) {
 	got, err := io.ReadAll(newReadAhead(t.Context(), src))
 	if string(got) != "abc" || err != broken {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// A container that is cut or damaged behind its first bytes gives what can be unpacked, and a problem.
+func TestDamagedContainersAreUsed(t *testing.T) {
+	var trace strings.Builder
+	trace.WriteString("[")
+	for i := range 50_000 {
+		fmt.Fprintf(&trace, `{"ph":"X","name":"n%d","pid":1,"tid":1,"ts":%d,"dur":1},`, i*i%9973, i)
+	}
+	packed := gzipped(t, []byte(trace.String()))
+	garbage := append(bytes.Clone(packed), "no gzip member"...)
+	broken := bytes.Clone(packed)
+	copy(broken[len(broken)/2:], "broken here broken here")
+	zst := zstandard(t, []byte(trace.String()))
+	for name, input := range map[string][]byte{
+		"gzip_cut": packed[:len(packed)*2/3], "gzip_checksum": broken, "gzip_garbage_behind": garbage, "zstd_cut": zst[:len(zst)*2/3],
+	} {
+		t.Run(name, func(t *testing.T) {
+			report, err := Convert(t.Context(), io.Discard, bytes.NewReader(input), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report.Events.Slices < 1000 {
+				t.Errorf("%d slices", report.Events.Slices)
+			}
+			found := false
+			for _, p := range report.Problems {
+				found = found || p.Name == "container_damaged"
+			}
+			if !found {
+				t.Errorf("the damage is not reported: %+v", report.Problems)
+			}
+		})
 	}
 }

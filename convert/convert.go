@@ -134,6 +134,9 @@ func read(ctx context.Context, src io.Reader, b *timeline.Builder, log *problem.
 	r.Containers = unpacked.containers
 	r.BytesIn = unpacked.packedBytes()
 	r.BytesUnpacked = counted.n
+	if damage := unpacked.damage(); damage != nil {
+		log.Add(problem.ContainerDamaged, problem.Position{Event: -1, Offset: counted.n}, damage.Error())
+	}
 	return nil
 }
 

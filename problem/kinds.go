@@ -5,6 +5,9 @@ package problem
 const (
 	_ Kind = iota
 
+	// Containers.
+	ContainerDamaged
+
 	// Text.
 	JSONPartialEvent
 	JSONMalformedEvent
@@ -103,6 +106,8 @@ var kinds = [numKinds]struct {
 	sentence string
 }{
 	0: {"none", Info, ""},
+
+	ContainerDamaged: {"container_damaged", Lost, "The compressed input is cut or damaged; what could be unpacked was used."},
 
 	JSONPartialEvent:      {"json_partial_event", Lost, "The input ends in the middle of an event; that event is dropped whole."},
 	JSONMalformedEvent:    {"json_malformed_event", Lost, "An event is no readable JSON; reading went on at the next event."},
