@@ -134,6 +134,9 @@ type verifier struct {
 	sequences map[SequenceKey]*verifySequence
 	event     verifyEvent
 
+	attributesAt   []position // packets of trace attributes
+	chromeMetadata bool       // there is metadata in its old form
+
 	bundleCodec Codec // Zlib stands for Gzip as well: both are in the same field
 	lastTime    int64
 
@@ -263,6 +266,7 @@ func (v *verifier) finish() {
 	v.releaseOrdered(0)
 	v.checkOpenSlices()
 	v.checkTracks()
+	v.checkAttributes()
 	v.reportUnknown()
 }
 

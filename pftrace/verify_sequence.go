@@ -59,6 +59,8 @@ func (v *verifier) packet(b []byte) {
 		v.sample(seq, at, ok)
 	case packetAttributes:
 		v.traceAttributes()
+	case packetChromeEvents:
+		v.chromeMetadata = true
 	}
 }
 
@@ -228,9 +230,20 @@ func (v *verifier) clockSnapshot(seq *verifySequence) {
 	v.parsed(v.state.Clocks.Snapshot(state, v.fields.Data))
 }
 
+// checkAttributes warns of attributes that have no copy as Chrome metadata, which all versions of Perfetto read.
+func (v *verifier) checkAttributes() {
+	for _, at := range v.attributesAt {
+		if !v.chromeMetadata {
+			v.foundAt(ruleNeedsVersion, at, "trace_attributes: v55")
+		}
+	}
+}
+
 // traceAttributes looks for the attribute by which weft marks its own packets.
 func (v *verifier) traceAttributes() {
-	v.found(ruleNeedsVersion, "trace_attributes: v55")
+	if len(v.attributesAt) < v.opts.MaxCases {
+		v.attributesAt = append(v.attributesAt, v.at)
+	}
 	for r := wire.NewReader(v.fields.Data); r.Next(); {
 		if r.Field() != 1 {
 			continue
