@@ -2,8 +2,11 @@ package conformance
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -110,17 +113,26 @@ func inputs(t *testing.T) map[string][]byte {
 	return all
 }
 
-// However little memory there is: what is spilled to disk and merged gives the same bytes.
+// However little memory there is: what is spilled to disk and merged gives the same bytes. That something is spilled at
+// all shows when there is no folder for it.
 func TestSpillingGivesTheSameBytes(t *testing.T) {
 	for name, input := range inputs(t) {
 		t.Run(name, func(t *testing.T) {
 			want, _ := convertTrace(t, input, convert.Options{})
-			dir := t.TempDir()
-			got, _ := convertTrace(t, input, convert.Options{Memory: smallestMemory, TempDir: dir})
-			if !bytes.Equal(want, got) {
-				t.Errorf("%d bytes with the default budget, %d other bytes with the smallest one", len(want), len(got))
+			for _, memory := range []int64{smallestMemory, 300_000, 2_000_000} {
+				dir := t.TempDir()
+				got, _ := convertTrace(t, input, convert.Options{Memory: memory, TempDir: dir})
+				if !bytes.Equal(want, got) {
+					t.Errorf("%d bytes with the default budget, %d other bytes with %d bytes of memory", len(want), len(got), memory)
+				}
+				folderIsEmpty(t, dir)
 			}
-			folderIsEmpty(t, dir)
+			nowhere := filepath.Join(t.TempDir(), "missing")
+			convertTrace(t, input, convert.Options{TempDir: nowhere}) // the default budget needs no folder
+			opts := convert.Options{Memory: smallestMemory, TempDir: nowhere}
+			if _, err := convert.Convert(context.Background(), io.Discard, bytes.NewReader(input), opts); err == nil {
+				t.Error("the smallest budget needs no folder: nothing was spilled")
+			}
 		})
 	}
 }

@@ -14,8 +14,12 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 )
 
-// maxProjected is the largest recording whose output is projected; larger ones are converted and verified only.
-const maxProjected = 64 << 20
+const (
+	// maxProjected is the largest recording whose output is projected; larger ones are converted and verified only.
+	maxProjected = 64 << 20
+	// maxShort is the size of file, as stored, up to which recordings are tried with -short.
+	maxShort = 1 << 20
+)
 
 // tally counts what an input holds, as encoding/json sees it, and what weft has to make of it.
 type tally struct {
@@ -41,6 +45,9 @@ func TestEveryRecording(t *testing.T) {
 	for _, folder := range []string{"chrome", "node", "damaged", "pytorch"} {
 		for _, path := range recordings(t, folder) {
 			t.Run(folder+"/"+recording.Name(path), func(t *testing.T) {
+				if info, err := os.Stat(path); err == nil && info.Size() > maxShort && testing.Short() {
+					t.Skip("large recordings are left out with -short")
+				}
 				input := recording.Read(t, path)
 				if len(input) > maxProjected {
 					convertLarge(t, input)
@@ -89,9 +96,6 @@ func recordings(t *testing.T, folder string) []string {
 // convertLarge converts and verifies a recording whose projection would take too much memory.
 func convertLarge(t *testing.T, input []byte) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("large recordings take half a minute; left out with -short")
-	}
 	path := filepath.Join(t.TempDir(), "out.pftrace")
 	file, err := os.Create(path)
 	if err != nil {

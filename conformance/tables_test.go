@@ -115,6 +115,10 @@ func (r row) String() string {
 		if i > 0 {
 			b.WriteByte('\t')
 		}
+		if !strings.ContainsFunc(cell, needsEscape) {
+			b.WriteString(cell)
+			continue
+		}
 		for j := range len(cell) {
 			switch c := cell[j]; {
 			case c == '\t':
@@ -135,6 +139,8 @@ func (r row) String() string {
 	return b.String()
 }
 
+func needsEscape(c rune) bool { return c < 0x20 || c == 0x7f || c == '\\' }
+
 var replacementRun = regexp.MustCompile("\uFFFD+")
 
 // normalize rewrites the cells of a table so that rows that count as equal are equal texts.
@@ -142,7 +148,9 @@ func (t *table) normalize() {
 	kinds := []int{t.column("kind"), t.column("out_kind"), t.column("in_kind")}
 	for _, r := range t.rows {
 		for i, cell := range r {
-			r[i] = replacementRun.ReplaceAllString(cell, "\uFFFD")
+			if strings.Contains(cell, "\uFFFD\uFFFD") {
+				r[i] = replacementRun.ReplaceAllString(cell, "\uFFFD")
+			}
 		}
 		switch t.name {
 		case "slices":
