@@ -205,7 +205,7 @@ func (c *Clocks) link(from, to reading) {
 func (l *clockLink) add(p clockPoint, limit int) {
 	if len(l.points) >= limit {
 		kept := l.points[:0]
-		for i := 1; i < len(l.points); i += 2 {
+		for i := 0; i < len(l.points); i += 2 {
 			kept = append(kept, l.points[i])
 		}
 		l.points = kept

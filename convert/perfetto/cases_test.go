@@ -9,10 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
-	"google.golang.org/protobuf/encoding/prototext"
-	"google.golang.org/protobuf/proto"
-
-	"github.com/weft-trace/weft/gen/perfetto/protos"
 )
 
 var update = flag.Bool("update", false, "write the results into the case files")
@@ -20,37 +16,44 @@ var update = flag.Bool("update", false, "write the results into the case files")
 // TestCases reads the traces in testdata/cases, which are named by the rule they show. Each is a Trace in protobuf's text
 // form, the events that come out, and the problems that are counted.
 func TestCases(t *testing.T) {
+	for _, c := range cases(t) {
+		t.Run(filepath.Base(c.file), func(t *testing.T) {
+			got := readTrace(t, c.trace)
+			if *update {
+				writeCase(t, c.file, c.archive, got)
+				return
+			}
+			if diff := cmp.Diff(string(section(c.archive, "events")), got.text()); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(string(section(c.archive, "problems")), got.problems()); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// caseFile is a file in testdata/cases.
+type caseFile struct {
+	file    string
+	archive *txtar.Archive
+	trace   []byte
+}
+
+func cases(t testing.TB) (all []caseFile) {
+	t.Helper()
 	files, err := filepath.Glob("testdata/cases/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no cases:", err)
 	}
 	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var trace protos.Trace
-			if err := prototext.Unmarshal(section(archive, "trace"), &trace); err != nil {
-				t.Fatal(err)
-			}
-			encoded, err := proto.Marshal(&trace)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := readTrace(t, encoded)
-			if *update {
-				writeCase(t, file, archive, got)
-				return
-			}
-			if diff := cmp.Diff(string(section(archive, "events")), got.text()); diff != "" {
-				t.Errorf("events (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(string(section(archive, "problems")), got.problems()); diff != "" {
-				t.Errorf("problems (-want +got):\n%s", diff)
-			}
-		})
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, caseFile{file, archive, encode(t, string(section(archive, "trace")))})
 	}
+	return all
 }
 
 func section(a *txtar.Archive, name string) []byte {

@@ -313,10 +313,10 @@ func TestDeepArguments(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add(encode(f, oneThread+`packet { trusted_packet_sequence_id: 1 timestamp: 1 timestamp_clock_id: 3 track_event { type: TYPE_INSTANT track_uuid: 2 name: "a" flow_ids: 1 } }
-packet { clock_snapshot { clocks { clock_id: 3 timestamp: 1 } clocks { clock_id: 6 timestamp: 2 } } }
-packet { trusted_packet_sequence_id: 1 timestamp: 4 track_event { type: TYPE_SLICE_BEGIN track_uuid: 9 debug_annotations { name: "k" dict_entries { name: "l" int_value: 1 } } } }`))
-	f.Add(recordings[0].open(f)[:20000])
+	for _, c := range cases(f) {
+		f.Add(c.trace)
+	}
+	f.Add(recordings[0].open(f)[:2500])
 	f.Fuzz(func(t *testing.T, trace []byte) {
 		ctx := context.Background()
 		var log problem.Log

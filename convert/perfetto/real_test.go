@@ -35,18 +35,23 @@ var recordings = []recording{
 	{name: "chrome-paired-tiny.pftrace.gz", begins: 28475, ends: 28864, instants: 2956 + 265, flows: 3986 + 1484},
 }
 
-// open returns the unpacked recording: from testdata, or from a folder "shared" beside a folder above. It skips the test if
-// the recording is in neither.
 func (rec *recording) open(t testing.TB) []byte {
 	t.Helper()
-	candidates := []string{filepath.Join("testdata", rec.name)}
+	return openRecording(t, "perfetto", rec.name)
+}
+
+// openRecording returns an unpacked recording: from testdata, or from a folder "shared" beside a folder above. It skips
+// the test if the recording is in neither, because most are too large for the project.
+func openRecording(t testing.TB, kind, name string) []byte {
+	t.Helper()
+	candidates := []string{filepath.Join("testdata", name)}
 	dir, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for filepath.Dir(dir) != dir {
 		dir = filepath.Dir(dir)
-		candidates = append(candidates, filepath.Join(dir, "shared", "traces", "perfetto", rec.name))
+		candidates = append(candidates, filepath.Join(dir, "shared", "traces", kind, name))
 	}
 	for _, path := range candidates {
 		packed, err := os.ReadFile(path)
@@ -63,7 +68,7 @@ func (rec *recording) open(t testing.TB) []byte {
 		}
 		return trace
 	}
-	t.Skip("the recording is not part of the project: " + rec.name)
+	t.Skip("the recording is not part of the project: " + name)
 	return nil
 }
 
