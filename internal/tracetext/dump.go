@@ -1,0 +1,172 @@
+package tracetext
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Dump writes the items of a nested timeline in the order of Walk, one per line:
+//
+//	TS begin TRACK NAME dur=D|open cat=C tts=T args={…} stack=S id=ID@SCOPE flow=F end=F
+//
+// and ends, instants, counters and samples alike. Of the fields behind NAME only those are there that the item has. A
+// lane beside a track is TRACK~LANE.
+func Dump(ctx context.Context, t *timeline.Timeline) (string, error) {
+	var out strings.Builder
+	err := t.Walk(ctx, func(it *timeline.Item) error {
+		appendItem(&out, t, it)
+		return nil
+	})
+	return out.String(), err
+}
+
+var itemKinds = [...]string{
+	timeline.ItemBegin: "begin", timeline.ItemEnd: "end", timeline.ItemInstant: "instant",
+	timeline.ItemCounter: "counter", timeline.ItemSample: "sample",
+}
+
+func appendItem(out *strings.Builder, t *timeline.Timeline, it *timeline.Item) {
+	fmt.Fprintf(out, "%d %s %s", it.TS, itemKinds[it.Kind], Path(t, it.Track))
+	if it.Lane > 0 {
+		fmt.Fprintf(out, "~%d", it.Lane)
+	}
+	switch it.Kind {
+	case timeline.ItemBegin, timeline.ItemInstant:
+		name := string(it.Name)
+		if name == "" {
+			name = "-"
+		}
+		out.WriteString(" " + name)
+	case timeline.ItemCounter, timeline.ItemSample:
+		out.WriteString(" " + number(it.Value))
+	}
+	if it.Kind == timeline.ItemBegin {
+		if it.Dur == timeline.NoTime {
+			out.WriteString(" open")
+		} else {
+			fmt.Fprintf(out, " dur=%d", it.Dur)
+		}
+	}
+	if len(it.Category) > 0 {
+		fmt.Fprintf(out, " cat=%s", it.Category)
+	}
+	if it.ThreadTime != timeline.NoTime {
+		fmt.Fprintf(out, " tts=%d", it.ThreadTime)
+	}
+	if len(it.Args) > 0 {
+		out.WriteString(" args={" + ArgsText(t, it.Args) + "}")
+	}
+	if it.Callstack != 0 {
+		out.WriteString(" stack=" + stackText(t, it.Callstack))
+	}
+	if it.AsyncID != "" {
+		out.WriteString(" id=" + it.AsyncID)
+		if it.AsyncScope != "" {
+			out.WriteString("@" + it.AsyncScope)
+		}
+	}
+	for _, f := range it.Flows {
+		field := "flow"
+		if f.Terminating {
+			field = "end"
+		}
+		fmt.Fprintf(out, " %s=%d", field, f.ID)
+	}
+	out.WriteByte('\n')
+}
+
+func number(v timeline.Number) string {
+	if v.IsInt() {
+		return strconv.FormatInt(v.Int(), 10)
+	}
+	return strconv.FormatFloat(v.Float(), 'g', -1, 64) + "f"
+}
+
+func stackText(t *timeline.Timeline, id timeline.CallstackID) string {
+	var names []string
+	for _, f := range t.Callstack(id) {
+		names = append(names, t.Frame(f).Function)
+	}
+	return strings.Join(names, ";")
+}
+
+// Path returns the place of a track among the others: PID/TID, PID/async:NAME, root/track:NAME and so on.
+func Path(t *timeline.Timeline, id timeline.TrackID) string {
+	tr := t.Track(id)
+	switch tr.Kind {
+	case timeline.RootTrack:
+		return "root"
+	case timeline.ProcessTrack:
+		return strconv.Itoa(int(tr.PID))
+	case timeline.ThreadTrack:
+		return Path(t, tr.Parent) + "/" + strconv.FormatInt(tr.TID, 10)
+	}
+	kind := map[timeline.TrackKind]string{
+		timeline.NamedTrack: "track", timeline.AsyncTrack: "async", timeline.CounterTrack: "counter",
+	}[tr.Kind]
+	return Path(t, tr.Parent) + "/" + kind + ":" + strings.ReplaceAll(tr.Name, " ", "_")
+}
+
+// ArgsText writes arguments as text: k=1 s="text" d=0.5f p=@10 u=1u j=`[]` dict={…} array=[…].
+func ArgsText(t *timeline.Timeline, args timeline.Args) string {
+	var all []string
+	for a := range t.ArgList(args) {
+		all = append(all, argText(t, &a))
+	}
+	return strings.Join(all, " ")
+}
+
+func argText(t *timeline.Timeline, a *timeline.Arg) string {
+	text := ""
+	switch a.Kind {
+	case timeline.ArgBool:
+		text = strconv.FormatBool(a.Bool())
+	case timeline.ArgInt:
+		text = strconv.FormatInt(a.Int(), 10)
+	case timeline.ArgUint:
+		text = strconv.FormatUint(a.Uint(), 10) + "u"
+	case timeline.ArgDouble:
+		text = strconv.FormatFloat(a.Double(), 'g', -1, 64) + "f"
+	case timeline.ArgString:
+		text = strconv.Quote(string(a.Text()))
+	case timeline.ArgPointer:
+		text = "@" + strconv.FormatUint(a.Uint(), 16)
+	case timeline.ArgJSON:
+		text = "`" + string(a.Text()) + "`"
+	case timeline.ArgDict, timeline.ArgArray:
+		var members []string
+		for m := range t.Members(*a) {
+			members = append(members, argText(t, &m))
+		}
+		text = "{" + strings.Join(members, " ") + "}"
+		if a.Kind == timeline.ArgArray {
+			text = "[" + strings.Join(members, " ") + "]"
+		}
+	}
+	if len(a.Key) == 0 {
+		return text
+	}
+	return string(a.Key) + "=" + text
+}
+
+// Problems writes what was counted, one kind per line: its name, its count and the indexes of the first events.
+func Problems(log *problem.Log) string {
+	var out strings.Builder
+	for _, total := range log.Totals() {
+		fmt.Fprintf(&out, "%s %d:", total.Kind, total.Count)
+		for _, c := range total.Cases {
+			if c.Position.Event < 0 {
+				fmt.Fprintf(&out, " %q", c.Detail)
+				continue
+			}
+			fmt.Fprintf(&out, " %d", c.Position.Event)
+		}
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
