@@ -12,14 +12,20 @@ const idSlots = 256
 
 // idCache remembers the tracks of recent numeric ids: neighbouring events are mostly of a few threads.
 type idCache struct {
-	threads   [idSlots]struct{ thread, process idSlot }
-	processes [idSlots]idSlot
+	processes [idSlots]processSlot
+	threads   [idSlots]threadSlot
 }
 
-// idSlot is a number and its track; track 0 is an empty slot.
-type idSlot struct {
-	num   int64
+// processSlot is a pid and its track; track 0 is an empty slot.
+type processSlot struct {
+	pid   int64
 	track timeline.TrackID
+}
+
+// threadSlot is a tid in a process and its track; track 0 is an empty slot.
+type threadSlot struct {
+	tid            int64
+	process, track timeline.TrackID
 }
 
 func slotOf(num int64) int { return int(uint64(num) * 0x9e3779b97f4a7c15 >> 56) }
@@ -65,8 +71,8 @@ func (rd *reader) processOf(num int64, text string) timeline.TrackID {
 		return rd.b.Process(timeline.ProcessKey{Text: text})
 	}
 	slot := &rd.ids.processes[slotOf(num)]
-	if slot.track == 0 || slot.num != num {
-		*slot = idSlot{num, rd.b.Process(timeline.ProcessKey{Num: num})}
+	if slot.track == 0 || slot.pid != num {
+		*slot = processSlot{num, rd.b.Process(timeline.ProcessKey{Num: num})}
 	}
 	return slot.track
 }
@@ -80,15 +86,14 @@ func (rd *reader) thread() timeline.TrackID {
 		return rd.b.Thread(process, timeline.ThreadKey{Text: text})
 	}
 	slot := &rd.ids.threads[slotOf(tid^int64(process)<<32)]
-	if slot.thread.track == 0 || slot.thread.num != tid || slot.process.track != process {
-		slot.thread = idSlot{tid, rd.b.Thread(process, timeline.ThreadKey{Num: tid})}
-		slot.process.track = process
+	if slot.track == 0 || slot.tid != tid || slot.process != process {
+		*slot = threadSlot{tid, process, rd.b.Thread(process, timeline.ThreadKey{Num: tid})}
 		if tid == 0 {
 			tid = pid
 		}
-		rd.stacks.sawThread(tid, slot.thread.track)
+		rd.stacks.sawThread(tid, slot.track)
 	}
-	return slot.thread.track
+	return slot.track
 }
 
 // child returns a named track under parent.
