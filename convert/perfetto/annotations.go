@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -38,7 +39,7 @@ type annotation struct {
 	proto []byte      // name of the type of a proto value
 }
 
-// scalarKinds are the forms whose field number is all that there is to know.
+// annotationKinds gives the form of a value by the number of its field.
 var annotationKinds = [...]annotationKind{
 	2: annotationBool, 3: annotationUint, 4: annotationInt, 5: annotationDouble, 6: annotationText,
 	7: annotationPointer, 8: annotationNested, 9: annotationJSON, 11: annotationDict, 12: annotationArray,
@@ -90,9 +91,17 @@ func (r *reader) encodeArgs(l *legacyEvent) {
 	if e.task != nil || e.log != nil || e.sourceLocation != nil || e.sourceIID != 0 {
 		r.encodeOrigin(args)
 	}
-	if l == nil || !r.key(args, "weft") {
-		return
+	if l != nil && r.key(args, "weft") {
+		r.encodeLegacy(args, l)
 	}
+	if n := args.Duplicates(); n > 0 {
+		at := problem.Position{Event: int64(e.index), Offset: r.offset}
+		r.problems.AddN(problem.JSONDuplicateKey, uint64(n), at, "in the arguments")
+	}
+}
+
+// encodeLegacy encodes the phase and id of a legacy event.
+func (r *reader) encodeLegacy(args *timeline.ArgsEncoder, l *legacyEvent) {
 	args.BeginDict()
 	args.Key([]byte("ph"))
 	args.String(r.validText([]byte{l.phase}))

@@ -68,7 +68,6 @@ type trackEvent struct {
 	cpuDeltaUS, cpuUS     int64
 	hasCPUDelta, hasCPU   bool
 	instructions          bool // old instruction counts, which are not converted
-	unknown               int  // some field that is not known here
 	ts                    timeline.Nanos
 	threadTime            timeline.Nanos
 	category              []byte // joined; reused

@@ -61,19 +61,14 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 		if err == io.EOF {
 			break
 		}
-		var bad *pftrace.PacketError
-		switch {
-		case errors.As(err, &bad):
-			if n == 0 && errors.Is(err, pftrace.ErrFraming) {
+		if err != nil {
+			if err = r.badPacket(err, n == 0); err != nil {
 				return err
 			}
-			r.problems.Add(problem.PacketMalformed, problem.Position{Event: -1, Offset: bad.Offset}, bad.Err.Error())
-		case err != nil:
+			continue
+		}
+		if err := r.packet(packet.Bytes, packet.Offset); err != nil {
 			return err
-		default:
-			if err := r.packet(packet.Bytes, packet.Offset); err != nil {
-				return err
-			}
 		}
 	}
 	offset, cut := packets.Cut()
@@ -86,6 +81,17 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 	if cut {
 		r.problems.Add(problem.PacketTruncated, problem.Position{Event: -1, Offset: offset}, "")
 	}
+	return nil
+}
+
+// badPacket counts a place where no packet can be read. It returns the error if it is one of the source, or if the trace
+// begins with it: then it is no trace.
+func (r *reader) badPacket(err error, first bool) error {
+	var bad *pftrace.PacketError
+	if !errors.As(err, &bad) || first && errors.Is(err, pftrace.ErrFraming) {
+		return err
+	}
+	r.problems.Add(problem.PacketMalformed, problem.Position{Event: -1, Offset: bad.Offset}, bad.Err.Error())
 	return nil
 }
 
@@ -254,7 +260,6 @@ type tally struct {
 	what  string
 	count uint64
 	first problem.Position
-	last  int64 // offset of the last packet counted
 }
 
 // maxTallies bounds the number of different things that are counted one by one.

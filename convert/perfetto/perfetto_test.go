@@ -348,7 +348,7 @@ func FuzzRead(f *testing.F) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	trace := recordings[0].open(b)
+	trace := recordings[2].open(b)
 	b.SetBytes(int64(len(trace)))
 	b.ReportAllocs()
 	for b.Loop() {
