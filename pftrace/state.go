@@ -19,7 +19,6 @@ type PacketFields struct {
 	Cleared      bool // flag 1, or its old form: the sequence starts anew with this packet
 	NeedsState   bool // flag 2
 	Dropped      bool // packets before this one were lost
-	FirstOnSeq   bool
 	InternedData []byte
 	Defaults     []byte // nil if the packet has none; not nil if they are empty
 
@@ -63,11 +62,9 @@ func (f *PacketFields) Parse(packet []byte) error {
 			f.ClockID = uint32(r.Uint())
 		case 59: // trace_packet_defaults
 			f.Defaults = r.Bytes()
-		case 87: // first_packet_on_sequence
-			f.FirstOnSeq = r.Bool()
 		case 98: // machine_id
 			f.Sequence.Machine = uint32(r.Uint())
-		case 3, 79: // trusted_uid, trusted_pid: who wrote the packet, not what it says
+		case 3, 79, 87: // trusted_uid, trusted_pid, first_packet_on_sequence: nothing that a reader acts on
 		default:
 			f.Payload, f.Data = field, r.Bytes()
 		}
@@ -212,6 +209,7 @@ func (d *Defaults) setTrackEvent(msg []byte) error {
 }
 
 // AppendVarints appends the values of the current field of r, a repeated varint field in its packed or its plain form.
+// Of a packed field that is broken it appends the values before the break.
 func AppendVarints(to []uint64, r *wire.Reader) []uint64 {
 	if r.Type() != wire.Len {
 		return append(to, r.Uint())

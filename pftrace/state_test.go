@@ -42,7 +42,7 @@ func TestPacketFields(t *testing.T) {
 		interned_data { event_names { iid: 1 name: "a" } } track_event { name_iid: 1 }`)
 	want := PacketFields{
 		HasTimestamp: true, ClockID: 64, Sequence: SequenceKey{Machine: 2, ID: 7}, Cleared: true, NeedsState: true, Dropped: true,
-		FirstOnSeq: true, InternedData: []byte("\x12\x05\x08\x01\x12\x01a"), Defaults: []byte{}, Payload: 11, Data: []byte("\x50\x01"),
+		InternedData: []byte("\x12\x05\x08\x01\x12\x01a"), Defaults: []byte{}, Payload: 11, Data: []byte("\x50\x01"),
 	}
 	if fmt.Sprintf("%+v", *f) != fmt.Sprintf("%+v", want) || f.Defaults == nil {
 		t.Errorf("got  %+v\nwant %+v", *f, want)

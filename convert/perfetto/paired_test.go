@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert/chromejson"
+	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -43,7 +44,7 @@ func TestPairedRecordings(t *testing.T) {
 	near := func(a, b timeline.Nanos) bool { return a-b < pairedSlack && b-a < pairedSlack }
 	have := collect(native.timeline)
 	total, exact := 0, 0
-	for k, spans := range collect(json) {
+	for k, spans := range collect(json.timeline) {
 		for _, want := range spans {
 			total++
 			found, same := false, false
@@ -66,23 +67,28 @@ func TestPairedRecordings(t *testing.T) {
 	}
 }
 
-// readJSON reads and nests a Chrome JSON trace.
-func readJSON(t *testing.T, trace []byte) *timeline.Timeline {
+// readJSON reads a Chrome JSON trace.
+func readJSON(t *testing.T, trace []byte) *result {
 	t.Helper()
-	ctx := context.Background()
-	var log problem.Log
-	b := timeline.NewBuilder(timeline.Options{Problems: &log, TempDir: t.TempDir()})
-	defer b.Close()
-	if err := chromejson.Read(ctx, bytes.NewReader(trace), b, chromejson.Options{Problems: &log}); err != nil {
-		t.Fatal(err)
+	return resolve(t, func(ctx context.Context, b *timeline.Builder, log *problem.Log) error {
+		return chromejson.Read(ctx, bytes.NewReader(trace), b, chromejson.Options{Problems: log})
+	})
+}
+
+// TestOwnOutput reads back what weft makes of Chrome JSON: the events, their places and arguments must be the same.
+func TestOwnOutput(t *testing.T) {
+	for _, rec := range []struct{ kind, name string }{
+		{"chrome", "chrome-devtools-tiny.json.gz"}, {"chrome", "chrome-everything-small.json.gz"},
+		{"chrome", "chrome-memory-infra.json.gz"}, {"chrome", "chrome-ringbuffer.json.gz"},
+		{"node", "node-v24-all-node_trace.json.gz"}, {"pytorch", "pytorch-small.json.gz"},
+	} {
+		t.Run(rec.name, func(t *testing.T) {
+			first := readJSON(t, openRecording(t, rec.kind, rec.name))
+			var out bytes.Buffer
+			if err := pftrace.Write(context.Background(), &out, first.timeline, pftrace.Options{Compression: pftrace.Zlib}); err != nil {
+				t.Fatal(err)
+			}
+			compareResults(t, first, readTrace(t, out.Bytes()))
+		})
 	}
-	tl, err := b.Finish(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { tl.Close() })
-	if err := tl.Nest(ctx); err != nil {
-		t.Fatal(err)
-	}
-	return tl
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"testing"
 
@@ -40,11 +39,11 @@ func (rec *recording) open(t testing.TB) []byte {
 	return openRecording(t, "perfetto", rec.name)
 }
 
-// openRecording returns an unpacked recording: from testdata, or from a folder "shared" beside a folder above. It skips
+// openRecording returns an unpacked recording: from the project's testdata, or from a folder "shared" beside a folder above. It skips
 // the test if the recording is in neither, because most are too large for the project.
 func openRecording(t testing.TB, kind, name string) []byte {
 	t.Helper()
-	candidates := []string{filepath.Join("testdata", name)}
+	candidates := []string{filepath.Join("..", "..", "testdata", "traces", kind, name)}
 	dir, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)
@@ -104,8 +103,6 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-var weftID = regexp.MustCompile(` weft=\{id="0x[0-9a-f]+"\}`)
-
 // reencode writes the timeline as weft does and reads it again: the events must be the same, the file valid and smaller.
 func reencode(t *testing.T, rec recording, first *result) {
 	t.Helper()
@@ -130,14 +127,25 @@ func reencode(t *testing.T, rec recording, first *result) {
 		t.Error("the file breaks the rules above")
 	}
 	second := readTrace(t, out.Bytes())
+	compareResults(t, first, second)
+}
+
+// compareResults compares what was read from an input with what was read from weft's output for it.
+func compareResults(t *testing.T, first, second *result) {
+	t.Helper()
 	for _, k := range second.log.Totals() {
 		if k.Kind.Severity() != problem.Info {
 			t.Errorf("%s: %d %v", k.Kind, k.Count, k.Cases)
 		}
 	}
-	// The id of an asynchronous slice has no field in a track event; weft writes it as an argument.
-	for i, line := range second.lines {
-		second.lines[i] = weftID.ReplaceAllString(line, "")
+	attributes := map[string]string{}
+	for _, a := range second.timeline.Attributes() {
+		attributes[a.Key] = attributeValue(a)
+	}
+	for _, a := range first.timeline.Attributes() {
+		if got, want := attributes[a.Key], attributeValue(a); got != want {
+			t.Errorf("attribute %s is %s, want %s", a.Key, got, want)
+		}
 	}
 	compare(t, "events", first.lines, second.lines)
 	compare(t, "flows", first.edges, second.edges)

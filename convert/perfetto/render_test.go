@@ -31,13 +31,21 @@ func readTrace(t testing.TB, encoded []byte) *result {
 // readWith reads, nests and resolves a trace and renders its events, one per line.
 func readWith(t testing.TB, src io.Reader, opts Options) *result {
 	t.Helper()
+	return resolve(t, func(ctx context.Context, b *timeline.Builder, log *problem.Log) error {
+		opts.Problems = log
+		opts.TempDir = t.TempDir()
+		return Read(ctx, src, b, opts)
+	})
+}
+
+// resolve fills a timeline, nests it, resolves its flows, and renders the events.
+func resolve(t testing.TB, fill func(ctx context.Context, b *timeline.Builder, log *problem.Log) error) *result {
+	t.Helper()
 	ctx := context.Background()
 	res := &result{counts: map[timeline.ItemKind]int{}}
-	opts.Problems = &res.log
-	opts.TempDir = t.TempDir()
 	b := timeline.NewBuilder(timeline.Options{Problems: &res.log, TempDir: t.TempDir()})
 	defer b.Close()
-	if err := Read(ctx, src, b, opts); err != nil {
+	if err := fill(ctx, b, &res.log); err != nil {
 		t.Fatal(err)
 	}
 	tl, err := b.Finish(ctx)
@@ -110,8 +118,9 @@ func (res *result) line(it *timeline.Item) string {
 		fmt.Fprintf(&b, " sample %v", number(it.Value))
 	}
 	fmt.Fprintf(&b, " [%s", res.path(it.Track))
-	if it.Lane > 0 {
-		fmt.Fprintf(&b, " lane")
+	// Lanes are written as tracks: below their thread, or beside the track with its name.
+	if it.Lane > 0 && res.timeline.TrackKind(it.Track) == timeline.ThreadTrack {
+		b.WriteString("/" + timeline.OverlappingSlices)
 	}
 	b.WriteByte(']')
 	if len(it.Name) > 0 {
@@ -129,6 +138,14 @@ func (res *result) line(it *timeline.Item) string {
 	for a := range res.timeline.ArgList(it.Args) {
 		b.WriteByte(' ')
 		res.arg(&b, a)
+	}
+	// The id of an asynchronous slice has no field in a track event; weft writes it as an argument.
+	if it.AsyncID != "" {
+		fmt.Fprintf(&b, " weft={id=%q", it.AsyncID)
+		if it.AsyncScope != "" {
+			fmt.Fprintf(&b, " scope=%q", it.AsyncScope)
+		}
+		b.WriteByte('}')
 	}
 	return b.String()
 }
