@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A command of the README, and the output that the README shows.
+type readmeCommand struct {
+	line   string
+	output []string
+}
+
+// readmeCommands returns the commands in the console blocks of the README.
+func readmeCommands(t *testing.T, root string) (commands []readmeCommand) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inside = line == "```console"
+		case !inside:
+		case strings.HasPrefix(line, "$ "):
+			commands = append(commands, readmeCommand{line: line[2:]})
+		default:
+			last := &commands[len(commands)-1]
+			last.output = append(last.output, line)
+		}
+	}
+	return commands
+}
+
+var update = flag.Bool("update", false, "write the output of the commands into the README")
+
+// took matches what changes from run to run.
+var took = regexp.MustCompile(`in \d+(\.\d+)?(ms|s)$`)
+
+// The README's commands work as shown, in their order. The output that it shows is what the command prints, or its
+// first lines.
+func TestReadme(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	copyTree(t, filepath.Join(root, "testdata", "traces"), filepath.Join(dir, "testdata", "traces"))
+	for _, kind := range []string{"chrome", "node", "pytorch"} {
+		copyTree(t, filepath.Join(root, "testdata", "traces", kind), dir)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "converted"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	commands := readmeCommands(t, root)
+	if len(commands) < 10 {
+		t.Fatalf("only %d commands found", len(commands))
+	}
+	for _, c := range commands {
+		got := runReadme(t, root, c.line)
+		if len(c.output) == 0 {
+			continue
+		}
+		lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
+		if *update {
+			replaceInReadme(t, root, c, lines[:min(len(lines), len(c.output))])
+			continue
+		}
+		for i, want := range c.output {
+			want = took.ReplaceAllString(want, "in TIME")
+			if i >= len(lines) || took.ReplaceAllString(lines[i], "in TIME") != want {
+				t.Errorf("$ %s\nthe README shows\n%s\nthe command prints\n%s", c.line, strings.Join(c.output, "\n"), got)
+				break
+			}
+		}
+	}
+}
+
+// replaceInReadme writes the output that a command has now.
+func replaceInReadme(t *testing.T, root string, c readmeCommand, lines []string) {
+	path := filepath.Join(root, "README.md")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := "$ " + c.line + "\n"
+	changed := strings.Replace(string(text), head+strings.Join(c.output, "\n"), head+strings.Join(lines, "\n"), 1)
+	if err := os.WriteFile(path, []byte(changed), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runReadme runs a command line and returns its output and errors.
+func runReadme(t *testing.T, root, line string) string {
+	t.Helper()
+	args := strings.Fields(line)
+	switch {
+	case line == "go test ./...":
+		return "" // the command that runs this test
+	case line == "go install ./cmd/weft":
+		cmd := exec.Command("go", args[1:]...)
+		cmd.Dir, cmd.Env = root, append(os.Environ(), "GOBIN="+t.TempDir())
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("$ %s\n%v\n%s", line, err, out)
+		}
+		return ""
+	case strings.HasPrefix(line, "go run ./cmd/weft "):
+		args = args[2:]
+		args[0] = "weft"
+	case args[0] != "weft":
+		t.Errorf("this test cannot run $ %s", line)
+		return ""
+	}
+	stdin, stdout := new(bytes.Buffer), new(bytes.Buffer)
+	var target string
+	for len(args) > 2 && (args[len(args)-2] == "<" || args[len(args)-2] == ">") {
+		name := args[len(args)-1]
+		if args[len(args)-2] == ">" {
+			target = name
+		} else if text, err := os.ReadFile(name); err == nil {
+			stdin.Write(text)
+		} else {
+			t.Error(err)
+		}
+		args = args[:len(args)-2]
+	}
+	stderr := new(bytes.Buffer)
+	code := run(t.Context(), args, &environment{
+		stdin: stdin, stdout: stdout, stderr: stderr, isTerminal: func(io.Writer) bool { return false },
+	})
+	if code != 0 {
+		t.Errorf("$ %s\nexit code %d\n%s", line, code, stderr)
+	}
+	if target != "" {
+		if err := os.WriteFile(target, stdout.Bytes(), 0o666); err != nil {
+			t.Error(err)
+		}
+		return stderr.String()
+	}
+	return stdout.String() + stderr.String()
+}
+
+func copyTree(t *testing.T, from, to string) {
+	t.Helper()
+	err := filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o777)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), text, 0o666)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
