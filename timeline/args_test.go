@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
@@ -194,7 +195,7 @@ func checkArgs(t *testing.T, members []value) {
 		for a := range tl.ArgList(it.Args) {
 			got = append(got, fromArg(tl, a))
 		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(value{})); diff != "" {
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(value{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("ArgList: -want +got\n%s", diff)
 		}
 		var event protos.TrackEvent
@@ -208,7 +209,7 @@ func checkArgs(t *testing.T, members []value) {
 		for _, a := range event.DebugAnnotations {
 			got = append(got, fromProto(tl, a))
 		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(value{})); diff != "" {
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(value{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("proto.Unmarshal: -want +got\n%s", diff)
 		}
 		return nil

@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/weft-trace/weft/problem"
@@ -251,7 +252,9 @@ func (b *Builder) Thread(process TrackID, k ThreadKey) TrackID {
 	t := b.table
 	if k == (ThreadKey{}) {
 		// The main thread of a process has its number.
-		k.Num = t.processes[t.tracks[t.resolve(process)].index].key.Num
+		if p := t.resolve(process); t.tracks[p].kind == ProcessTrack {
+			k.Num = t.process(p).key.Num
+		}
 	}
 	key := threadKey{process, k}
 	if id, ok := t.threadByKey[key]; ok {
@@ -308,9 +311,10 @@ func (b *Builder) NewTrack(parent TrackID, spec TrackSpec) TrackID {
 // If Alias is never called for it, it is a track under the root, named like its first event.
 func (b *Builder) Undeclared() TrackID { return b.table.add(track{kind: undeclaredTrack}) }
 
-// Alias says that everything given to the track from, made by Undeclared, belongs to the track to.
+// Alias says that everything given to the track from, made by Undeclared, belongs to the track to. It does nothing if
+// to already leads to from.
 func (b *Builder) Alias(from, to TrackID) {
-	if from != to {
+	if from != to && b.table.resolve(to) != from {
 		b.table.aliases[from] = to
 	}
 }
@@ -391,7 +395,8 @@ func (t *trackTable) asyncID(id []byte, isText bool) (num uint64, form idForm) {
 		}
 		return uint64(t.textID(id)), formText
 	}
-	if v, err := strconv.ParseInt(string(id), 10, 64); err == nil && (id[0] != '0' || len(id) == 1) && string(id) != "-0" {
+	var digits [20]byte
+	if v, err := strconv.ParseInt(string(id), 10, 64); err == nil && string(strconv.AppendInt(digits[:0], v, 10)) == string(id) {
 		return uint64(v), formDecimal
 	}
 	return uint64(t.textID(id)), formNumber
@@ -493,26 +498,43 @@ func (t *trackTable) finish(problems *problem.Log) {
 	for id := range t.tracks {
 		row := &t.tracks[id]
 		row.parent = t.resolve(row.parent)
-		if row.kind == undeclaredTrack && row.used {
-			t.tracks[t.resolve(TrackID(id))].used = true
+		if to := t.resolve(TrackID(id)); row.used && to != TrackID(id) {
+			row.used, t.tracks[to].used = false, true
 		}
 	}
+	t.finishParents()
+	t.assignIDs(problems)
+	t.childByKey, t.counterByKey, t.asyncByKey, t.texts = nil, nil, nil, nil
+	t.processByKey, t.threadByKey = nil, nil
+}
+
+// finishParents marks the tracks above used ones as used. Circles, and chains that are longer than Perfetto allows, are
+// cut: what is below the cut is under the root.
+func (t *trackTable) finishParents() {
+	const visiting = math.MaxUint8
+	depths := make([]uint8, len(t.tracks)) // number of tracks from here up to the root; 0: not known yet
+	var path []TrackID
 	for id := range t.tracks {
 		if !t.tracks[id].used {
 			continue
 		}
-		p, hops := TrackID(id), 0
-		for ; p != 0 && hops < maxParents; hops++ {
-			t.tracks[p].used = true
-			p = t.tracks[p].parent
+		path = path[:0]
+		p := TrackID(id)
+		for ; p != 0 && depths[p] == 0; p = t.tracks[p].parent {
+			depths[p] = visiting
+			path = append(path, p)
 		}
-		if p != 0 { // a loop, or deeper than Perfetto allows
-			t.tracks[id].parent = 0
+		depth := depths[p]
+		for _, p := range slices.Backward(path) {
+			row := &t.tracks[p]
+			row.used = true
+			if depth > maxParents {
+				row.parent, depth = 0, 0
+			}
+			depth++
+			depths[p] = depth
 		}
 	}
-	t.assignIDs(problems)
-	t.childByKey, t.counterByKey, t.asyncByKey, t.texts = nil, nil, nil, nil
-	t.processByKey, t.threadByKey = nil, nil
 }
 
 // resolve follows the aliases of a track.
@@ -575,10 +597,12 @@ func (t *trackTable) assignIDs(problems *problem.Log) {
 		switch {
 		case th.key.Text != "":
 			th.tid = synthetic()
-		case th.key.Num == 0:
+		case th.key.Num != 0:
+			th.tid = th.key.Num
+		case t.tracks[row.parent].kind == ProcessTrack:
 			th.tid = int64(t.process(row.parent).pid)
 		default:
-			th.tid = th.key.Num
+			th.tid = synthetic()
 		}
 	}
 }
