@@ -221,9 +221,6 @@ func (s *slice) depth() int {
 	return depth
 }
 
-// end returns where the slice ends; ok is false if it never does.
-func (s *slice) end() (ts int64, ok bool) { return s.ts + s.dur, s.dur != unfinished }
-
 // shown returns the slices that the tables have rows for.
 func (p *projection) shown() []*slice {
 	return slices.DeleteFunc(slices.Clone(p.slices), func(s *slice) bool { return s.track.kind == kindLeftOut })

@@ -20,8 +20,6 @@ type nester struct {
 	t       *Timeline
 	tracks  map[TrackID]*lanes
 	sweepAt int
-	starts  []*record // of the current group
-	scratch []*record
 }
 
 // lanes are the open slices of one track, lane by lane.

@@ -119,13 +119,12 @@ type track struct {
 }
 
 type process struct {
-	key      ProcessKey
-	name     lastName
-	labels   []string
-	rank     int32
-	hasRank  bool
-	pid      int32 // the number in the output; set by assignIDs
-	reported bool
+	key     ProcessKey
+	name    lastName
+	labels  []string
+	rank    int32
+	hasRank bool
+	pid     int32 // the number in the output; set by assignIDs
 }
 
 type thread struct {
