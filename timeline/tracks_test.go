@@ -86,7 +86,8 @@ func TestTracksAreCreatedOnce(t *testing.T) {
 		}
 		seen[id] = i
 	}
-	if b.NewTrack(0, timeline.TrackSpec{Name: "x"}) == b.NewTrack(0, timeline.TrackSpec{Name: "x"}) {
+	first := b.NewTrack(0, timeline.TrackSpec{Name: "x"})
+	if second := b.NewTrack(0, timeline.TrackSpec{Name: "x"}); second == first {
 		t.Error("NewTrack gave a track twice")
 	}
 }
