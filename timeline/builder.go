@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/problem"
@@ -120,7 +121,7 @@ func (b *Builder) Add(ev *Event) error {
 	}
 	switch ev.Kind {
 	case Slice:
-		r.dur = ev.Dur
+		r.dur = min(ev.Dur, math.MaxInt64-ev.TS)
 	case Counter, Sample:
 		r.a = int64(ev.Value.bits)
 		if ev.Value.decimal {

@@ -75,7 +75,7 @@ type Event struct {
 	Offset int64
 
 	TS  Nanos // at least 0
-	Dur Nanos // Slice only; at least 0
+	Dur Nanos // Slice only; at least 0. A slice that would end after the last Nanos ends there
 
 	// ThreadTS is the CPU time of the thread at TS (Slice, Begin, End, Instant), ThreadDur the CPU time that a Slice
 	// used. NoTime if unknown. They are used on tracks of threads only.
