@@ -266,8 +266,8 @@ func (c *choices) value(depth int) value {
 // FuzzArgs encodes random arguments: ArgList and the generated structs read the same, which is what was encoded, without
 // duplicates and empty containers.
 func FuzzArgs(f *testing.F) {
-	for i := range 300 {
-		seed := make([]byte, i)
+	for i := range 100 {
+		seed := make([]byte, 3*i)
 		for j := range seed {
 			seed[j] = byte((i*31 + j*j*7 + j>>2) * 13)
 		}

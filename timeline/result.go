@@ -23,6 +23,7 @@ type Timeline struct {
 	store      store
 	flows      FlowRefs
 	spaces     [FlowNative + 1]bool
+	walked     bool // what a walk finds wrong has been counted
 }
 
 // HasFlows reports whether the input has flow events of a space.
@@ -176,14 +177,14 @@ func (th *thread) displayName() string {
 
 // nameTrack names a track after its first event.
 func (t *Timeline) nameTrack(id TrackID, r *record) {
-	row := &t.table.tracks[id]
-	if r.flags&flagInlineName == 0 {
-		row.name = r.name
+	if _, ok := t.table.ownNames[id]; ok {
 		return
 	}
-	if _, ok := t.table.ownNames[id]; !ok {
-		t.table.ownNames[id] = t.nameText(r)
+	if r.flags&flagInlineName == 0 {
+		t.table.tracks[id].name = r.name
+		return
 	}
+	t.table.ownNames[id] = t.nameText(r)
 }
 
 // nameText is the name of a record for messages and tracks.

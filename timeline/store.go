@@ -60,7 +60,7 @@ type memory struct {
 	order  []uint32 // places in time order; set by sort
 
 	arena      [][]byte // payloads, each behind its length
-	arenaBytes int64
+	arenaBytes int64    // of payloads and of what chunks waste at their end; not the rest of the last chunk
 	free       [][]byte // empty chunks of the arena
 }
 
@@ -89,14 +89,16 @@ func (m *memory) addPayload(p []byte) uint64 {
 	need := len(p) + binary.MaxVarintLen32
 	last := len(m.arena) - 1
 	if last < 0 || cap(m.arena[last])-len(m.arena[last]) < need {
+		if last >= 0 {
+			m.arenaBytes += int64(cap(m.arena[last]) - len(m.arena[last]))
+		}
 		m.arena = append(m.arena, m.arenaChunk(need))
 		last++
-		m.arenaBytes += int64(cap(m.arena[last]))
 	}
 	chunk := m.arena[last]
 	place := uint64(last)<<32 | uint64(len(chunk))
-	chunk = binary.AppendUvarint(chunk, uint64(len(p)))
-	m.arena[last] = append(chunk, p...)
+	m.arena[last] = append(binary.AppendUvarint(chunk, uint64(len(p))), p...)
+	m.arenaBytes += int64(len(m.arena[last]) - len(chunk))
 	return place + 1
 }
 

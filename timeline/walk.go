@@ -1,8 +1,10 @@
 package timeline
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"slices"
 
 	"github.com/weft-trace/weft/problem"
 )
@@ -87,6 +89,7 @@ type walker struct {
 	haveRef bool
 	refsEnd bool
 	ends    map[uint32]*record // matched ends of the group, by the event that began their slice
+	unused  int                // of ends
 	state   []uint8            // of the records of the group, when flows change their order
 	steps   int                // spent on that
 	item    Item
@@ -125,7 +128,15 @@ func (t *Timeline) Walk(ctx context.Context, fn func(*Item) error) error {
 	if err != nil {
 		return err
 	}
+	t.walked = true
 	return w.endUpTo(math.MaxInt64)
+}
+
+// count counts a problem at a record, at the first walk only.
+func (w *walker) count(k problem.Kind, r *record) {
+	if !w.t.walked {
+		w.t.count(k, r)
+	}
 }
 
 func (w *walker) group(g *group) error {
@@ -136,6 +147,7 @@ func (w *walker) group(g *group) error {
 			w.ends[uint32(r.b)] = r
 		}
 	}
+	w.unused = len(w.ends)
 	if err := w.endUpTo(ts); err != nil {
 		return err
 	}
@@ -151,6 +163,11 @@ func (w *walker) group(g *group) error {
 		err = w.reorder(g)
 	}
 	w.ordinal += uint64(g.len())
+	// Of more than maxGroup records at one time, ends may come in a later group than the slices that they end: these
+	// have ended without what the ends bring.
+	for ; w.unused > 0; w.unused-- {
+		w.count(problem.EndWithoutBegin, g.at(g.len()-1))
+	}
 	return err
 }
 
@@ -171,6 +188,7 @@ func (w *walker) end(o *openSlice) error {
 		ThreadTime: o.threadTime, Event: o.event, Offset: o.offset,
 	}
 	if r := w.ends[o.event]; o.paired && r != nil {
+		w.unused--
 		w.item.ThreadTime, w.item.Event, w.item.Offset = Nanos(r.a), r.event, r.offset
 		if err := w.payload(r); err != nil {
 			return err
@@ -309,16 +327,15 @@ func (w *walker) readRefs(n uint64) error {
 
 // refsOf returns the flow references of one record of the group.
 func (w *walker) refsOf(ordinal uint64) []FlowRef {
-	i := 0
-	for i < len(w.refs) && w.refs[i].Ordinal < ordinal {
-		i++
+	i, found := slices.BinarySearchFunc(w.refs, ordinal, func(f FlowRef, ordinal uint64) int {
+		return cmp.Compare(f.Ordinal, ordinal)
+	})
+	if !found {
+		return nil
 	}
 	j := i
 	for j < len(w.refs) && w.refs[j].Ordinal == ordinal {
 		j++
-	}
-	if i == j {
-		return nil
 	}
 	return w.refs[i:j]
 }
@@ -379,7 +396,7 @@ func (w *walker) writeOne(g *group, i, depth int) error {
 		}
 		if f.Terminating && (p >= g.len() || w.state[p] != written) {
 			f.Terminating = false
-			w.t.count(problem.FlowBackwards, r)
+			w.count(problem.FlowBackwards, r)
 		}
 	}
 	if err := w.record(r, w.ordinal+uint64(i)); err != nil {
