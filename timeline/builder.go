@@ -156,7 +156,11 @@ func (b *Builder) Add(ev *Event) error {
 	if ev.Kind != End || ev.KeepEnd {
 		b.table.tracks[ev.Track].used = true
 	}
-	if r.flags&(flagArgs|flagInlineName|flagInlineCategory|flagCallstack) != 0 {
+	switch r.flags & (flagArgs | flagInlineName | flagInlineCategory | flagCallstack) {
+	case 0:
+	case flagArgs:
+		r.payload = b.records.addPayload(ev.Args) // by far the most common payload, which needs no encoding
+	default:
 		b.scratch = appendPayload(b.scratch[:0], r.flags, &p)
 		r.payload = b.records.addPayload(b.scratch)
 	}

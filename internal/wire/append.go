@@ -23,9 +23,14 @@ const (
 
 // AppendVarint appends v in base 128.
 func AppendVarint(b []byte, v uint64) []byte {
-	switch {
-	case v < 1<<7:
+	if v < 1<<7 {
 		return append(b, byte(v))
+	}
+	return appendLongVarint(b, v)
+}
+
+func appendLongVarint(b []byte, v uint64) []byte {
+	switch {
 	case v < 1<<14:
 		return append(b, byte(v)|0x80, byte(v>>7))
 	case v < 1<<21:
@@ -50,11 +55,14 @@ func SizeVarint(v uint64) int {
 
 // AppendTag appends the tag of a field.
 func AppendTag(b []byte, field, wireType int) []byte {
-	tag := uint32(field)<<3 | uint32(wireType)
-	if tag < 1<<7 {
-		return append(b, byte(tag))
+	if field < 1<<4 {
+		return append(b, byte(field<<3|wireType))
 	}
-	return AppendVarint(b, uint64(tag))
+	return appendLongTag(b, field, wireType)
+}
+
+func appendLongTag(b []byte, field, wireType int) []byte {
+	return AppendVarint(b, uint64(field)<<3|uint64(wireType))
 }
 
 // AppendUint appends a varint field: uint64, uint32, enum.
