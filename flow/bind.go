@@ -244,7 +244,7 @@ func (b *binder) startThreads() error {
 			}
 		}
 		th.waiting = th.waiting[:0]
-		th.drop(s.TS)
+		th.compact(s.TS)
 		th.active = append(th.active, active{slice: sliceOf(s), end: s.End, event: s.Event, complete: s.Complete && s.End > s.TS})
 	}
 	return nil
@@ -296,9 +296,11 @@ func (b *binder) carrier(e *end) error {
 		}
 		return b.ends.Add(*e)
 	}
-	if s, ok := b.open[b.ending[e.event]]; ok {
-		e.slice = s
-		return b.ends.Add(*e)
+	if begin, ends := b.ending[e.event]; ends {
+		if s, ok := b.open[begin]; ok {
+			e.slice = s
+			return b.ends.Add(*e)
+		}
 	}
 	b.problems.Add(problem.FlowNoEnclosingSlice, e.position(), "")
 	return nil

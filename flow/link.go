@@ -126,6 +126,7 @@ func (l *linker) native(e *end) {
 		l.begin(e)
 	case e.role == timeline.FlowEnd:
 		l.arrow(e)
+		l.state = closed
 		l.finish()
 	default:
 		l.arrow(e)

@@ -385,16 +385,16 @@ func (w *walker) writeOne(g *group, i, depth int) error {
 	r, refs := g.at(i), w.refsOf(w.ordinal+uint64(i))
 	for k := range refs {
 		f := &refs[k]
-		if f.Previous == NoOrdinal || f.Previous <= f.Ordinal {
+		if f.Previous == NoOrdinal || f.Previous < w.ordinal {
 			continue
 		}
 		p := int(f.Previous - w.ordinal)
-		if p < g.len() && depth < maxFlowDepth {
+		if p < g.len() && w.state[p] == waiting && depth < maxFlowDepth {
 			if err := w.pull(g, p, depth+1); err != nil {
 				return err
 			}
 		}
-		if f.Terminating && (p >= g.len() || w.state[p] != written) {
+		if p >= g.len() || w.state[p] != written {
 			f.Terminating = false
 			w.count(problem.FlowBackwards, r)
 		}
