@@ -163,27 +163,35 @@ func (l *linker) arrow(e *end) bool {
 		return false
 	}
 	l.arrows++
-	if backwards(&from, &to) {
+	switch {
+	case backwards(&from, &to):
 		// Perfetto handles the earlier slice first and would ignore a terminating id there.
 		l.count(problem.FlowBackwards, e)
-		l.endChain()
-		l.lastID++
+		l.beginChain(from)
 		l.write(timeline.FlowRef{Ordinal: to.ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
-		l.write(timeline.FlowRef{Ordinal: from.ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
-		return true
+	case from.ts == to.ts:
+		// Walk turns such an arrow where flows lead in a circle. That must not turn other arrows of a chain as well.
+		l.beginChain(from)
+		l.write(timeline.FlowRef{Ordinal: to.ordinal, ID: l.lastID, Previous: from.ordinal, Terminating: true})
+	default:
+		if l.chain && l.tail == from {
+			l.write(l.last)
+		} else {
+			// The first arrow of the flow, or one more from a producer that has one: a shared id would make A→B→C of
+			// A→B and A→C.
+			l.beginChain(from)
+		}
+		l.chain, l.tail = true, to
+		l.last = timeline.FlowRef{Ordinal: to.ordinal, ID: l.lastID, Previous: from.ordinal}
 	}
-	if l.chain && l.tail == from && from.ordinal < to.ordinal {
-		l.write(l.last)
-	} else {
-		// The first arrow of the flow, or one more from a producer that has one: a shared id would make A→B→C of
-		// A→B and A→C.
-		l.endChain()
-		l.lastID++
-		l.write(timeline.FlowRef{Ordinal: from.ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
-	}
-	l.chain, l.tail = true, to
-	l.last = timeline.FlowRef{Ordinal: to.ordinal, ID: l.lastID, Previous: from.ordinal}
 	return true
+}
+
+// beginChain ends the current chain and writes the first member of a new one.
+func (l *linker) beginChain(first slice) {
+	l.endChain()
+	l.lastID++
+	l.write(timeline.FlowRef{Ordinal: first.ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
 }
 
 // backwards reports whether the arrow leads to a slice that starts earlier, or at the same time but necessarily before
