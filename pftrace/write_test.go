@@ -154,7 +154,7 @@ func busyText(n int) string {
 
 // The output depends on the timeline and the compression, not on workers, and not on the moment.
 func TestWriteIsDeterministic(t *testing.T) {
-	tl := build(t, busyText(8000), nil)
+	tl := build(t, busyText(5000), nil)
 	sizes := map[Codec]int{}
 	for _, codec := range []Codec{NoCodec, Zlib, Zstd} {
 		var first []byte
@@ -280,7 +280,7 @@ func TestOutputErrors(t *testing.T) {
 	before := goroutines()
 	for _, codec := range []Codec{NoCodec, Zlib, Zstd} {
 		size := len(write(t, tl, Options{Compression: codec}))
-		for _, at := range []int{0, 1, 100, size / 4, size / 2, size - 100, size - 1} {
+		for _, at := range []int{0, 100, size / 2, size - 1} {
 			for _, workers := range []int{1, 4} {
 				err := Write(context.Background(), &failingWriter{at, broken}, tl, Options{Compression: codec, Workers: workers})
 				if !errors.Is(err, broken) {
