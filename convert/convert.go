@@ -44,17 +44,15 @@ func Convert(ctx context.Context, dst io.Writer, src io.Reader, opts Options) (*
 
 	writing := time.Now()
 	counted := &countingWriter{w: dst}
-	var totals tally
 	err = pftrace.Write(ctx, counted, tl, pftrace.Options{
 		Compression: opts.Compress.codec(),
 		Workers:     opts.Workers,
-		Observe:     totals.add,
 	})
 	if err != nil {
 		return nil, err
 	}
 	report.BytesOut = counted.n
-	report.count(tl, &totals)
+	report.count(tl)
 	report.Durations.Write = Seconds(time.Since(writing))
 	report.Durations.Total = Seconds(time.Since(began))
 	return report, nil
@@ -68,15 +66,7 @@ func Load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline,
 	if err != nil {
 		return nil, nil, err
 	}
-	var totals tally
-	err = tl.Walk(ctx, func(item *timeline.Item) error {
-		totals.add(item)
-		return nil
-	})
-	if err != nil {
-		return nil, nil, errors.Join(err, tl.Close())
-	}
-	report.count(tl, &totals)
+	report.count(tl)
 	report.Durations.Total = Seconds(time.Since(began))
 	return tl, report, nil
 }

@@ -1,49 +1,22 @@
 package convert
 
 import (
-	"math"
-
 	"github.com/weft-trace/weft/timeline"
 )
 
-// A tally counts the events that go to the output.
-type tally struct {
-	events      EventCounts
-	first, last timeline.Nanos
-	any         bool
-}
-
-// add counts one item of a walk.
-func (t *tally) add(item *timeline.Item) {
-	if !t.any {
-		t.any, t.first, t.last = true, math.MaxInt64, math.MinInt64
+// count fills in what is known when the timeline is resolved, or written.
+func (r *Report) count(tl *timeline.Timeline) {
+	totals := tl.Totals()
+	r.Events = EventCounts{
+		Slices:        totals.Slices,
+		Unfinished:    totals.Unfinished,
+		Instants:      totals.Instants,
+		CounterValues: totals.CounterValues,
+		Samples:       totals.Samples,
+		Flows:         totals.Flows,
 	}
-	t.first, t.last = min(t.first, item.TS), max(t.last, item.TS)
-	switch item.Kind {
-	case timeline.ItemBegin:
-		t.events.Slices++
-		if item.Dur == timeline.NoTime {
-			t.events.Unfinished++
-		}
-	case timeline.ItemInstant:
-		t.events.Instants++
-	case timeline.ItemCounter:
-		t.events.CounterValues++
-	case timeline.ItemSample:
-		t.events.Samples++
-	}
-	for i := range item.Flows {
-		if item.Flows[i].Previous != timeline.NoOrdinal {
-			t.events.Flows++
-		}
-	}
-}
-
-// count fills in what is known when all events have gone by.
-func (r *Report) count(tl *timeline.Timeline, t *tally) {
-	r.Events = t.events
-	if t.any {
-		r.Span = &Span{Start: t.first, End: t.last}
+	if totals.Any() {
+		r.Span = &Span{Start: totals.Start, End: totals.End}
 	}
 	for id := range tl.TrackCount() {
 		track := tl.Track(timeline.TrackID(id))

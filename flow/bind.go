@@ -115,7 +115,8 @@ var endCodec = extsort.Codec[end]{
 type binder struct {
 	timeline *timeline.Timeline
 	ends     *extsort.Sorter[end]
-	refs     *extsort.Sorter[timeline.FlowRef] // takes the ends that bind to nothing
+	members  *extsort.Sorter[timeline.FlowRef] // takes the ends that bind to nothing
+	shown    int64                             // number of these
 	problems *problem.Log
 	byTime   bool // there are ends that bind by time
 	native   bool // there are ends on Perfetto's end events
@@ -148,26 +149,27 @@ type active struct {
 // end can be in vain, so that no real trace comes near it.
 const maxSearch = 1 << 14
 
-func bind(ctx context.Context, t *timeline.Timeline, ends *extsort.Sorter[end], refs *extsort.Sorter[timeline.FlowRef]) error {
+// bind returns the number of ends that bind to nothing.
+func bind(ctx context.Context, t *timeline.Timeline, ends *extsort.Sorter[end], members *extsort.Sorter[timeline.FlowRef]) (unbound int64, err error) {
 	b := &binder{
-		timeline: t, ends: ends, refs: refs, problems: t.Problems(),
+		timeline: t, ends: ends, members: members, problems: t.Problems(),
 		byTime: t.HasFlows(timeline.FlowV1), native: t.HasFlows(timeline.FlowNative),
 		threads: map[timeline.TrackID]*thread{}, open: map[uint32]slice{},
 		byEvent: map[uint32]int{}, endedBy: map[uint32]uint32{}, ending: map[uint32]uint32{},
 	}
 	if err := t.Scan(ctx, b.steps); err != nil {
-		return err
+		return 0, err
 	}
 	for id := range t.TrackCount() { // in a fixed order
 		if th := b.threads[timeline.TrackID(id)]; th != nil {
 			for i := range th.waiting {
 				if err := b.unbound(problem.FlowNoNextSlice, &th.waiting[i]); err != nil {
-					return err
+					return 0, err
 				}
 			}
 		}
 	}
-	return nil
+	return b.shown, nil
 }
 
 // steps handles everything that happens at one time.
@@ -264,7 +266,7 @@ func (b *binder) flow(s *timeline.Step, steps []timeline.Step) error {
 	e := end{
 		key:  key{space: s.Space, textID: s.TextID, id: s.ID, category: s.Category, name: s.Name},
 		role: s.Role, ts: s.TS, event: s.Event, offset: s.Offset,
-		slice: slice{ordinal: s.Ordinal}, // its own, as long as it is not bound
+		slice: slice{ordinal: s.Ordinal, track: s.Fallback}, // its own, as long as it is not bound
 	}
 	switch s.Binding {
 	case timeline.BindCarrier:
@@ -284,7 +286,9 @@ func (b *binder) flow(s *timeline.Step, steps []timeline.Step) error {
 // unbound counts an end that binds to nothing and has it shown at its own place.
 func (b *binder) unbound(k problem.Kind, e *end) error {
 	b.problems.Add(k, e.position(), "")
-	return b.refs.Add(timeline.FlowRef{Ordinal: e.slice.ordinal, Previous: timeline.NoOrdinal})
+	b.shown++
+	b.timeline.Show(e.slice.track)
+	return b.members.Add(timeline.FlowRef{Ordinal: e.slice.ordinal, Previous: timeline.NoOrdinal})
 }
 
 // carrier binds an end to the slice or instant of its own event, or to the slice that its event ends.

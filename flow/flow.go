@@ -13,7 +13,6 @@ package flow
 
 import (
 	"context"
-	"errors"
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/timeline"
@@ -27,13 +26,20 @@ func Resolve(ctx context.Context, t *timeline.Timeline) error {
 	}
 	ends := extsort.New(endCodec, compareEnds, t.Memory()/8, t.TempDir())
 	defer ends.Close()
-	refs := extsort.New(refCodec, compareRefs, t.Memory()/8, t.TempDir())
-	if err := bind(ctx, t, ends, refs); err != nil {
-		return errors.Join(err, refs.Close())
+	members := extsort.New(refCodec, compareRefs, t.Memory()/8, t.TempDir())
+	defer members.Close()
+	unbound, err := bind(ctx, t, ends, members)
+	if err != nil {
+		return err
 	}
-	if err := link(ctx, t.Problems(), ends, refs); err != nil {
-		return errors.Join(err, refs.Close())
+	arrows, err := link(ctx, t.Problems(), ends, members)
+	if err != nil {
+		return err
 	}
-	t.AttachFlows(refs)
+	sorted, err := members.Sort()
+	if err != nil {
+		return err
+	}
+	t.AttachFlows(refs{sorted}, arrows, unbound)
 	return nil
 }

@@ -35,9 +35,10 @@ func compareRefs(a, b *timeline.FlowRef) int {
 // linker runs the ends of one key after the other through the rules and writes the members of the resulting chains.
 type linker struct {
 	problems *problem.Log
-	refs     *extsort.Sorter[timeline.FlowRef]
+	members  *extsort.Sorter[timeline.FlowRef]
+	total    int64 // arrows
 	lastID   uint64
-	err      error // of refs
+	err      error // of members
 
 	key      key
 	state    state
@@ -61,16 +62,17 @@ const (
 	closed              // ended; further ends belong to the same producer
 )
 
-func link(ctx context.Context, problems *problem.Log, ends *extsort.Sorter[end], refs *extsort.Sorter[timeline.FlowRef]) error {
-	l := &linker{problems: problems, refs: refs}
+// link returns the number of arrows.
+func link(ctx context.Context, problems *problem.Log, ends *extsort.Sorter[end], members *extsort.Sorter[timeline.FlowRef]) (int64, error) {
+	l := &linker{problems: problems, members: members}
 	var e end
 	for n := 0; ; n++ {
 		if n%(1<<14) == 0 && ctx.Err() != nil {
-			return ctx.Err()
+			return 0, ctx.Err()
 		}
 		ok, err := ends.Next(&e)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if !ok {
 			break
@@ -85,11 +87,11 @@ func link(ctx context.Context, problems *problem.Log, ends *extsort.Sorter[end],
 			l.chrome(&e)
 		}
 		if l.err != nil {
-			return l.err
+			return 0, l.err
 		}
 	}
 	l.finish()
-	return l.err
+	return l.total, l.err
 }
 
 // chrome applies the rules of s, t, f and bind_id.
@@ -163,6 +165,7 @@ func (l *linker) arrow(e *end) bool {
 		return false
 	}
 	l.arrows++
+	l.total++
 	switch {
 	case backwards(&from, &to):
 		// Perfetto handles the earlier slice first and would ignore a terminating id there.
@@ -205,7 +208,7 @@ func backwards(from, to *slice) bool {
 
 func (l *linker) write(r timeline.FlowRef) {
 	if l.err == nil {
-		l.err = l.refs.Add(r)
+		l.err = l.members.Add(r)
 	}
 }
 

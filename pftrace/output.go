@@ -2,6 +2,7 @@ package pftrace
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"runtime"
@@ -16,154 +17,84 @@ import (
 // 12), and data that does not compress grows by a few bytes.
 const bundleLimit = 511 << 10
 
-// output takes packets, puts them into bundles, compresses these in parallel and writes them in order.
-type output struct {
-	dst   io.Writer
-	codec Codec
+// emitter takes bytes of the output in their order, and the slice with them. It returns one to be used instead.
+type emitter func([]byte) ([]byte, error)
 
+// bundler collects packets into bundles and emits these.
+type bundler struct {
 	// buf holds the packets of the current bundle. The writer appends a whole packet and calls packetDone.
 	buf  []byte
 	mark int // end of the packets that are complete
 
-	jobs   chan *outputBundle // to the workers
-	queue  chan *outputBundle // the same, in order, to the collector
-	result chan error         // of the collector
-	failed chan struct{}
-}
-
-// outputBundle is a number of packets on their way through a worker.
-type outputBundle struct {
-	packets []byte // what the writer wrote
-	raw     bool   // a packet too large for a bundle: written as it is
-	packed  []byte
-	err     error
-	ready   chan struct{}
-}
-
-func newOutput(dst io.Writer, codec Codec, workers int) (*output, error) {
-	if codec != NoCodec && codec != Zlib && codec != Zstd {
-		return nil, fmt.Errorf("packets cannot be written with %v", codec)
-	}
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	o := &output{
-		dst: dst, codec: codec, buf: make([]byte, 0, bundleLimit+64<<10),
-		queue: make(chan *outputBundle, workers+1), result: make(chan error, 1), failed: make(chan struct{}),
-	}
-	if codec != NoCodec {
-		o.jobs = make(chan *outputBundle, workers+1)
-		for range workers {
-			go compressBundles(codec, o.jobs)
-		}
-	}
-	go o.collect()
-	return o, nil
+	compress func([]byte) ([]byte, error) // nil: packets stay as they are
+	field    int                          // of TracePacket that holds a bundle
+	packed   []byte
+	last     []byte
+	emit     emitter
 }
 
 // packetDone is called when a whole packet has been appended to buf.
-func (o *output) packetDone() error {
+func (o *bundler) packetDone() error {
 	if len(o.buf) < bundleLimit {
 		o.mark = len(o.buf)
 		return nil
 	}
 	// The last packet does not fit any more: what is before it goes, and it starts the next bundle.
-	last := o.buf[o.mark:]
-	next := make([]byte, 0, max(bundleLimit+64<<10, len(last)))
-	next = append(next, last...)
-	if err := o.send(o.buf[:o.mark], false); err != nil {
+	o.last = append(o.last[:0], o.buf[o.mark:]...)
+	o.buf = o.buf[:o.mark]
+	if err := o.flush(); err != nil {
 		return err
 	}
-	o.buf, o.mark = next, len(next)
-	if len(next) < bundleLimit {
+	o.buf = append(o.buf, o.last...)
+	if o.mark = len(o.buf); o.mark < bundleLimit {
 		return nil
 	}
-	err := o.send(next, true)
-	o.buf, o.mark = make([]byte, 0, bundleLimit+64<<10), 0
+	// A packet too large for a bundle is written as it is, and its memory is not kept.
+	_, err := o.emit(o.buf)
+	o.buf, o.last, o.mark = nil, nil, 0
 	return err
 }
 
-// errOutput stands for the error of the collector, which close returns.
-var errOutput = fmt.Errorf("the output failed")
-
-func (o *output) send(packets []byte, raw bool) error {
-	if len(packets) == 0 {
+// flush emits the complete packets, which must be all there are.
+func (o *bundler) flush() (err error) {
+	defer func() { o.buf, o.mark = o.buf[:0], 0 }()
+	if len(o.buf) == 0 {
 		return nil
 	}
-	b := &outputBundle{packets: packets, raw: raw || o.codec == NoCodec, ready: make(chan struct{})}
-	if b.raw {
-		b.packed = packets
-		close(b.ready)
-	} else {
-		o.jobs <- b
+	if o.compress == nil {
+		o.buf, err = o.emit(o.buf)
+		return err
 	}
-	select {
-	case o.queue <- b:
-		return nil
-	case <-o.failed:
-		return errOutput
+	stream, err := o.compress(o.buf)
+	if err != nil {
+		return err
 	}
-}
-
-// close writes what is left and waits until everything is written.
-func (o *output) close() error {
-	err := o.send(o.buf, false)
-	if o.jobs != nil {
-		close(o.jobs)
-	}
-	close(o.queue)
-	if collected := <-o.result; collected != nil {
-		return collected
-	}
+	head, packet := wire.BeginMessage(o.packed[:0], tracePacket)
+	o.packed, err = o.emit(wire.EndMessage(wire.AppendBytes(head, o.field, stream), packet))
 	return err
 }
 
-// collect writes bundles in order.
-func (o *output) collect() {
-	var err error
-	for b := range o.queue {
-		<-b.ready
-		if err == nil {
-			err = b.err
-		}
-		if err != nil {
-			continue
-		}
-		if _, err = o.dst.Write(b.packed); err != nil {
-			close(o.failed)
-		}
+// bundlers returns a function that makes bundlers.
+func bundlers(codec Codec) (func(emitter) *bundler, error) {
+	switch codec {
+	case NoCodec, Zlib, Zstd:
+	default:
+		return nil, fmt.Errorf("packets cannot be written with %v", codec)
 	}
-	o.result <- err
+	return func(emit emitter) *bundler {
+		o := &bundler{buf: make([]byte, 0, bundleLimit+bundleLimit/8), emit: emit}
+		switch codec {
+		case Zlib:
+			o.compress, o.field = zlibCompressor(), fieldCompressedPackets
+		case Zstd:
+			o.compress, o.field = zstdCompressor(), fieldZstdCompressedPackets
+		}
+		return o
+	}, nil
 }
 
-// compressBundles is a worker.
-func compressBundles(codec Codec, jobs <-chan *outputBundle) {
-	compress, field := newCompressor(codec)
-	for b := range jobs {
-		var stream []byte
-		stream, b.err = compress(b.packets)
-		head, packet := wire.BeginMessage(nil, tracePacket)
-		head = wire.AppendBytes(head, field, stream)
-		b.packed = wire.EndMessage(head, packet)
-		b.packets = nil
-		close(b.ready)
-	}
-}
-
-// newCompressor returns a function that compresses, whose result is valid until its next call, and the field in which
-// the result goes.
-func newCompressor(codec Codec) (compress func([]byte) ([]byte, error), field int) {
-	if codec == Zstd {
-		enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-		var out []byte
-		return func(p []byte) ([]byte, error) {
-			if err != nil {
-				return nil, err
-			}
-			out = enc.EncodeAll(p, out[:0])
-			return out, nil
-		}, fieldZstdCompressedPackets
-	}
+// zlibCompressor returns a function that compresses. Its result is valid until the next call.
+func zlibCompressor() func([]byte) ([]byte, error) {
 	var out bytes.Buffer
 	z := zlib.NewWriter(&out)
 	return func(p []byte) ([]byte, error) {
@@ -176,5 +107,113 @@ func newCompressor(codec Codec) (compress func([]byte) ([]byte, error), field in
 			return nil, err
 		}
 		return out.Bytes(), nil
-	}, fieldCompressedPackets
+	}
+}
+
+// zstdCompressor is zlibCompressor for zstd.
+func zstdCompressor() func([]byte) ([]byte, error) {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	var out []byte
+	return func(p []byte) ([]byte, error) {
+		if err != nil {
+			return nil, err
+		}
+		out = enc.EncodeAll(p, out[:0])
+		return out, nil
+	}
+}
+
+// partQueue is the number of bundles of one part that may wait for the parts before it.
+const partQueue = 8
+
+// part is one of several parts of an output on its way to the writer.
+type part struct {
+	index  int
+	chunks chan []byte
+	err    error // set before chunks is closed
+}
+
+// writeInOrder runs write for the parts 0 to n-1, several at once, and writes what they emit in the order of the parts.
+// A part that is ahead waits when it has emitted partQueue chunks, so that memory stays bounded.
+func writeInOrder(ctx context.Context, dst io.Writer, n, workers int, write func(ctx context.Context, i int, emit emitter) error) error {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	if workers == 1 {
+		for i := range n {
+			err := write(ctx, i, func(b []byte) ([]byte, error) {
+				_, err := dst.Write(b)
+				return b, err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	parent := ctx
+	ctx, cancel := context.WithCancel(parent)
+	jobs, queue := make(chan *part), make(chan *part, workers)
+	free := make(chan []byte, partQueue*workers)
+	for range workers {
+		go func() {
+			for p := range jobs {
+				p.err = write(ctx, p.index, func(b []byte) ([]byte, error) {
+					select {
+					case p.chunks <- b:
+					case <-ctx.Done():
+						return nil, ctx.Err()
+					}
+					select {
+					case b = <-free:
+						return b, nil
+					default:
+						return make([]byte, 0, cap(b)), nil
+					}
+				})
+				close(p.chunks)
+			}
+		}()
+	}
+	go func() {
+		defer close(queue)
+		defer close(jobs)
+		for i := range n {
+			p := &part{index: i, chunks: make(chan []byte, partQueue)}
+			select {
+			case jobs <- p:
+				queue <- p
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	if err := collect(dst, queue, free, cancel); err != nil {
+		return err
+	}
+	return parent.Err()
+}
+
+// collect writes the chunks of parts in order. It returns when all goroutines that make parts have ended.
+func collect(dst io.Writer, queue <-chan *part, free chan<- []byte, cancel context.CancelFunc) (err error) {
+	defer cancel()
+	for p := range queue {
+		for chunk := range p.chunks {
+			if err != nil {
+				continue
+			}
+			if _, err = dst.Write(chunk); err != nil {
+				cancel()
+			}
+			select {
+			case free <- chunk:
+			default:
+			}
+		}
+		if err == nil && p.err != nil {
+			err = p.err
+			cancel()
+		}
+	}
+	return err
 }

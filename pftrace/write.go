@@ -2,8 +2,6 @@ package pftrace
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 
 	"github.com/weft-trace/weft/internal/wire"
@@ -18,39 +16,37 @@ type Options struct {
 	// Compression says how packets are bundled: NoCodec, Zlib (every version of Perfetto reads it) or Zstd (v58 and
 	// later).
 	Compression Codec
-	// Workers is the number of goroutines that compress; 0: as many as there are processors. It does not change the
-	// output.
+	// Workers is the number of goroutines that encode and compress; 0: as many as there are processors. It does not
+	// change the output.
 	Workers int
-	// Observe, if set, is called with every item before it is written.
-	Observe func(*timeline.Item)
 }
 
 // Write writes a nested timeline with resolved flows as a Perfetto trace. Packets come in time order; equal timelines
 // and compressions give equal bytes. The error is one of dst, of temporary files, or ctx's.
 //
-// All events are on one packet sequence. Its first packets define every interned text, so that no later packet needs
-// to; tracks are described when their first event is written. Everything but call-stack samples and trace attributes
-// is read by all versions of Perfetto since v49 (spec perfetto.md 14); attributes are written in their old form as well.
-func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Options) (err error) {
-	out, err := newOutput(dst, opts.Compression, opts.Workers)
+// All events are on one packet sequence. Its first packets define every interned text and describe every track, so that
+// the segments of the timeline can be encoded independently of each other. Everything but call-stack samples and trace
+// attributes is read by all versions of Perfetto since v49 (spec perfetto.md 14); attributes are written in their old
+// form as well.
+func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Options) error {
+	newBundler, err := bundlers(opts.Compression)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closeErr := out.close(); err == nil || errors.Is(err, errOutput) {
-			err = closeErr
+	w := newWriter(t)
+	return writeInOrder(ctx, dst, 1+t.SegmentCount(), opts.Workers, func(ctx context.Context, i int, emit emitter) error {
+		part := *w
+		part.out = newBundler(emit)
+		if i == 0 {
+			if err := part.head(); err != nil {
+				return err
+			}
+			return part.out.flush()
 		}
-	}()
-	w := &writer{t: t, out: out, uuids: make([]uint32, t.TrackCount()), lanes: map[laneKey]uint64{}}
-	w.weftKey, w.idKey, w.scopeKey = t.InternKey("weft"), t.InternKey("id"), t.InternKey("scope")
-	if err := w.head(); err != nil {
-		return err
-	}
-	return t.Walk(ctx, func(item *timeline.Item) error {
-		if opts.Observe != nil {
-			opts.Observe(item)
+		if err := t.WalkSegment(ctx, i-1, part.item); err != nil {
+			return err
 		}
-		return w.item(item)
+		return part.out.flush()
 	})
 }
 
@@ -84,17 +80,18 @@ const (
 	eventCallstackIID    = 56
 )
 
-// writer turns items into packets.
+// writer turns items into packets. All but out is fixed by newWriter, so that copies of a writer work side by side.
 type writer struct {
 	t   *timeline.Timeline
-	out *output
+	out *bundler
 
-	uuids    []uint32 // of tracks; 0: not described yet
+	// The uuid of a track is its TrackID. Those of lanes and of the counters of thread time follow.
 	lanes    map[laneKey]uint64
-	clocks   map[timeline.TrackID]uint64 // thread-time counters of threads
+	clocks   map[timeline.TrackID]uint64
 	lastUUID uint64
 
 	categories [][]byte // category_iids fields, by CategoryID
+	iids       []string // texts of categories, by iid-1
 
 	weftKey, idKey, scopeKey timeline.KeyID
 }
@@ -102,6 +99,34 @@ type writer struct {
 type laneKey struct {
 	track timeline.TrackID
 	lane  uint32
+}
+
+// newWriter gives out all ids.
+func newWriter(t *timeline.Timeline) *writer {
+	w := &writer{
+		t: t, lanes: map[laneKey]uint64{}, clocks: map[timeline.TrackID]uint64{}, lastUUID: uint64(t.TrackCount() - 1),
+	}
+	w.weftKey, w.idKey, w.scopeKey = t.InternKey("weft"), t.InternKey("id"), t.InternKey("scope")
+	for id := range timeline.TrackID(t.TrackCount()) {
+		for lane := uint32(1); lane <= t.LaneCount(id); lane++ {
+			w.lastUUID++
+			w.lanes[laneKey{id, lane}] = w.lastUUID
+		}
+		if t.TrackKind(id) == timeline.ThreadTrack && t.HasThreadTime(id) {
+			w.lastUUID++
+			w.clocks[id] = w.lastUUID
+		}
+	}
+	w.internCategories()
+	return w
+}
+
+// track returns the uuid of a track or of one of its lanes.
+func (w *writer) track(id timeline.TrackID, lane uint32) uint64 {
+	if lane > 0 {
+		return w.lanes[laneKey{id, lane}]
+	}
+	return uint64(id)
 }
 
 // needsState and plain are the two forms of sequence id and flags on event packets.
@@ -118,16 +143,6 @@ func (w *writer) item(it *timeline.Item) error {
 	case timeline.ItemCounter:
 		return w.counter(it)
 	}
-	uuid, err := w.track(it.Track, it.Lane)
-	if err != nil {
-		return err
-	}
-	var clock uint64
-	if it.ThreadTime != timeline.NoTime {
-		if clock, err = w.threadClock(it.Track); err != nil {
-			return err
-		}
-	}
 	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
 	b = wire.AppendUint(b, packetTimestamp, uint64(it.TS))
 	if it.Kind == timeline.ItemEnd && len(it.Args) == 0 && it.Callstack == 0 {
@@ -137,7 +152,7 @@ func (w *writer) item(it *timeline.Item) error {
 	}
 	b, event := wire.BeginMessage(b, packetTrackEvent)
 	b = wire.AppendUint(b, eventType, eventTypes[it.Kind])
-	b = wire.AppendUint(b, eventTrackUUID, uuid)
+	b = wire.AppendUint(b, eventTrackUUID, w.track(it.Track, it.Lane))
 	b = w.appendTexts(b, it)
 	b = append(b, it.Args...)
 	if it.AsyncID != "" {
@@ -153,9 +168,11 @@ func (w *writer) item(it *timeline.Item) error {
 		}
 		b = wire.AppendFixed64(b, field, it.Flows[i].ID)
 	}
-	if clock != 0 {
-		b = wire.AppendUint(b, eventExtraTracks, clock)
-		b = wire.AppendInt(b, eventExtraValues, int64(it.ThreadTime))
+	if it.ThreadTime != timeline.NoTime {
+		if clock := w.clocks[it.Track]; clock != 0 {
+			b = wire.AppendUint(b, eventExtraTracks, clock)
+			b = wire.AppendInt(b, eventExtraValues, int64(it.ThreadTime))
+		}
 	}
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, event), packet)
 	return w.out.packetDone()
@@ -215,16 +232,12 @@ func beginAnnotation(b []byte, field int, key timeline.KeyID, name string) (out 
 }
 
 func (w *writer) counter(it *timeline.Item) error {
-	uuid, err := w.track(it.Track, 0)
-	if err != nil {
-		return err
-	}
 	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
 	b = wire.AppendUint(b, packetTimestamp, uint64(it.TS))
 	b = append(b, plain...)
 	b, event := wire.BeginMessage(b, packetTrackEvent)
 	b = wire.AppendUint(b, eventType, typeCounter)
-	b = wire.AppendUint(b, eventTrackUUID, uuid)
+	b = wire.AppendUint(b, eventTrackUUID, w.track(it.Track, 0))
 	if it.Value.IsInt() {
 		b = wire.AppendInt(b, eventCounterValue, it.Value.Int())
 	} else {
@@ -252,9 +265,6 @@ func (w *writer) sample(it *timeline.Item) error {
 		instant.Kind = timeline.ItemInstant
 		return w.item(&instant)
 	}
-	if _, err := w.track(it.Track, 0); err != nil {
-		return err
-	}
 	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
 	b = wire.AppendUint(b, packetTimestamp, uint64(it.TS))
 	b = append(b, needsState...)
@@ -269,6 +279,3 @@ func (w *writer) sample(it *timeline.Item) error {
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, sample), packet)
 	return w.out.packetDone()
 }
-
-// errTracks is returned for a trace with more tracks than uuids.
-var errTracks = fmt.Errorf("more than %d tracks", uint32(1<<32-2))

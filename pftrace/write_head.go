@@ -77,7 +77,10 @@ func (w *writer) head() error {
 	if err := w.rootOrder(); err != nil {
 		return err
 	}
-	return w.attributes()
+	if err := w.attributes(); err != nil {
+		return err
+	}
+	return w.tracks()
 }
 
 // clockSnapshot says that the trace's clock is the monotonic one, if the input says so (spec perfetto.md 4).
@@ -176,22 +179,29 @@ func (w *writer) internTexts(in *internWriter) error {
 			return err
 		}
 	}
+	for i, category := range w.iids {
+		if err := in.text(internedCategories, uint64(i+1), []byte(category)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// internCategories gives every element of the category lists an iid, and finds the fields that stand for each list.
+func (w *writer) internCategories() {
 	iids := map[string]uint64{}
 	w.categories = make([][]byte, w.t.CategoryCount()+1)
 	for id := 1; id <= w.t.CategoryCount(); id++ {
 		for category := range splitCategories(w.t.Category(timeline.CategoryID(id))) {
 			iid, ok := iids[string(category)]
 			if !ok {
-				iid = uint64(len(iids) + 1)
+				w.iids = append(w.iids, string(category))
+				iid = uint64(len(w.iids))
 				iids[string(category)] = iid
-				if err := in.text(internedCategories, iid, category); err != nil {
-					return err
-				}
 			}
 			w.categories[id] = wire.AppendUint(w.categories[id], eventCategoryIIDs, iid)
 		}
 	}
-	return nil
 }
 
 const eventCategoryIIDs = 3

@@ -41,67 +41,38 @@ const (
 	mergeByKey       = 3
 )
 
-// track returns the uuid of a track or of one of its lanes and describes it, and its parents, at first use.
-func (w *writer) track(id timeline.TrackID, lane uint32) (uint64, error) {
-	if lane > 0 {
-		return w.lane(id, lane)
-	}
-	if id == 0 {
-		return 0, nil
-	}
-	if uuid := w.uuids[id]; uuid != 0 {
-		return uint64(uuid), nil
-	}
-	tr := w.t.Track(id)
-	parent, err := w.track(tr.Parent, 0)
-	if err != nil {
-		return 0, err
-	}
-	uuid, err := w.newUUID()
-	if err != nil {
-		return 0, err
-	}
-	w.uuids[id] = uint32(uuid)
-	return uuid, w.describe(&tr, uuid, parent, tr.Name)
-}
-
-func (w *writer) newUUID() (uint64, error) {
-	if w.lastUUID >= 1<<32-2 {
-		return 0, errTracks
-	}
-	w.lastUUID++
-	return w.lastUUID, nil
-}
-
-// lane returns the uuid of a lane beside a track: a child of a thread named "Overlapping slices", for other tracks a
-// sibling of the same name.
-func (w *writer) lane(id timeline.TrackID, lane uint32) (uint64, error) {
-	key := laneKey{id, lane}
-	if uuid := w.lanes[key]; uuid != 0 {
-		return uuid, nil
-	}
-	// The track itself comes first, so that it is shown above its lanes.
-	main, err := w.track(id, 0)
-	if err != nil {
-		return 0, err
-	}
-	uuid, err := w.newUUID()
-	if err != nil {
-		return 0, err
-	}
-	w.lanes[key] = uuid
-	tr := w.t.Track(id)
-	spec := timeline.Track{Kind: timeline.NamedTrack}
-	name, parent := timeline.OverlappingSlices, main
-	if tr.Kind != timeline.ThreadTrack {
-		if name = tr.Name; tr.Kind != timeline.ProcessTrack {
-			parent, err = w.track(tr.Parent, 0)
+// tracks describes all tracks that have events, with their lanes and counters of thread time.
+func (w *writer) tracks() error {
+	for id := range timeline.TrackID(w.t.TrackCount()) {
+		tr := w.t.Track(id)
+		if !tr.Used || id == 0 {
+			continue
+		}
+		if err := w.describe(&tr, uint64(id), uint64(tr.Parent), tr.Name); err != nil {
+			return err
+		}
+		if clock := w.clocks[id]; clock != 0 {
+			if err := w.describeClock(clock, uint64(id)); err != nil {
+				return err
+			}
+		}
+		for lane := uint32(1); lane <= w.t.LaneCount(id); lane++ {
+			if err := w.describeLane(&tr, w.track(id, lane)); err != nil {
+				return err
+			}
 		}
 	}
-	if err != nil {
-		return 0, err
+	return nil
+}
+
+// describeLane describes a lane beside a track: a child of a thread or process named "Overlapping slices", for other
+// tracks a sibling of the same name.
+func (w *writer) describeLane(tr *timeline.Track, uuid uint64) error {
+	lane := timeline.Track{Kind: timeline.NamedTrack}
+	if tr.Kind == timeline.ThreadTrack || tr.Kind == timeline.ProcessTrack {
+		return w.describe(&lane, uuid, uint64(tr.ID), timeline.OverlappingSlices)
 	}
-	return uuid, w.describe(&spec, uuid, parent, name)
+	return w.describe(&lane, uuid, uint64(tr.Parent), tr.Name)
 }
 
 // describe writes a track descriptor.
@@ -191,30 +162,16 @@ func appendSpec(b []byte, spec *timeline.TrackSpec) []byte {
 	return b
 }
 
-// threadClock returns the uuid of the counter that holds the CPU time of a thread, 0 for other tracks. The counter has
-// no name: with any other name than thread_time Perfetto would not take it as thread time.
-func (w *writer) threadClock(id timeline.TrackID) (uint64, error) {
-	if w.t.TrackKind(id) != timeline.ThreadTrack {
-		return 0, nil
-	}
-	if uuid := w.clocks[id]; uuid != 0 {
-		return uuid, nil
-	}
-	uuid, err := w.newUUID()
-	if err != nil {
-		return 0, err
-	}
-	if w.clocks == nil {
-		w.clocks = map[timeline.TrackID]uint64{}
-	}
-	w.clocks[id] = uuid
+// describeClock describes the counter that holds the CPU time of a thread. It has no name: with any other name than
+// thread_time Perfetto would not take it as thread time.
+func (w *writer) describeClock(uuid, thread uint64) error {
 	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
 	b = append(b, plain...)
 	b, d := wire.BeginMessage(b, packetDescriptor)
 	b = wire.AppendUint(b, descriptorUUID, uuid)
-	b = wire.AppendUint(b, descriptorParent, uint64(w.uuids[id]))
+	b = wire.AppendUint(b, descriptorParent, thread)
 	b, c := wire.BeginMessage(b, descriptorCounter)
 	b = wire.EndMessage(wire.AppendUint(b, counterType, counterTypeThreadTime), c)
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, d), packet)
-	return uuid, w.out.packetDone()
+	return w.out.packetDone()
 }

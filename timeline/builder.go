@@ -153,9 +153,9 @@ func (b *Builder) Add(ev *Event) error {
 	if ev.Kind == End && ev.KeepEnd {
 		r.flags |= flagKeepEnd
 	}
-	if ev.Kind != End || ev.KeepEnd {
-		b.table.tracks[ev.Track].used = true
-	}
+	row := &b.table.tracks[ev.Track]
+	row.used = row.used || ev.Kind != End || ev.KeepEnd
+	row.clock = row.clock || ev.ThreadTS != NoTime
 	switch r.flags & (flagArgs | flagInlineName | flagInlineCategory | flagCallstack) {
 	case 0:
 	case flagArgs:
@@ -330,7 +330,7 @@ func (r *runs) merge(ctx context.Context, opts Options) (*disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &disk{dir: opts.TempDir, payloads: newPayloadReader(r.payloads, len(r.starts))}
+	d := &disk{dir: opts.TempDir, payloads: newPayloadReader(r.payloads, len(r.starts)), runs: len(r.starts)}
 	w, err := d.create()
 	if err != nil {
 		return nil, err

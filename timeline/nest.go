@@ -20,6 +20,9 @@ type nester struct {
 	t       *Timeline
 	tracks  map[TrackID]*lanes
 	sweepAt int
+	ordinal uint64 // of the first record of the group
+
+	openCount int // slices that were open at the last cut
 }
 
 // lanes are the open slices of one track, lane by lane.
@@ -28,9 +31,10 @@ type lanes struct {
 	free  freeLanes
 }
 
-// lane is a stack of the ends of open slices, the outermost first. noEnd stands for a slice that never ends.
-type lane []Nanos
+// lane is a stack of open slices, the outermost first.
+type lane []openSlice
 
+// noEnd is the end of a slice that never ends.
 const noEnd Nanos = math.MaxInt64
 
 // Nest pairs begins with ends and finds how slices nest. It must be called once, before Walk.
@@ -44,8 +48,10 @@ func (t *Timeline) Nest(ctx context.Context) error {
 	}
 	n := &nester{t: t, tracks: map[TrackID]*lanes{}, sweepAt: 1 << 12}
 	join := joiner{found: found}
+	t.segments = []segment{{}}
+	t.table.forgetUse()
 	groups := 0
-	return t.store.groups(true, func(g *group) error {
+	err = t.store.groups(true, func(g *group) error {
 		if groups++; groups%(1<<14) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -53,8 +59,40 @@ func (t *Timeline) Nest(ctx context.Context) error {
 			return err
 		}
 		n.group(g)
+		n.cut(g.at(0).ts)
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	t.table.propagate()
+	return nil
+}
+
+// segmentLen is the number of records after which the walk may be entered again, see segment.
+const segmentLen = 1 << 15
+
+// cut starts a new segment behind the group of the given time, if the current one is long enough. What is open is noted
+// with it; so that all segments together stay small beside the records, a segment is at least eight times as long as
+// the next one's note.
+func (n *nester) cut(now Nanos) {
+	last := &n.t.segments[len(n.t.segments)-1]
+	length := n.ordinal - last.first
+	if length < segmentLen || length < 8*uint64(n.openCount) {
+		return
+	}
+	next := segment{first: n.ordinal}
+	for _, l := range n.tracks {
+		for _, lane := range l.lanes {
+			for i := range lane {
+				if lane[i].end > now && lane[i].end != noEnd {
+					next.open = append(next.open, lane[i])
+				}
+			}
+		}
+	}
+	n.openCount = len(next.open)
+	n.t.segments = append(n.t.segments, next)
 }
 
 // joiner gives the begins on disk the lengths that the matcher found.
@@ -92,18 +130,20 @@ func (j *joiner) group(g *group) error {
 // group brings the records of one timestamp into the order in which they start: first everything that starts nothing,
 // then track by track the slices and instants.
 func (n *nester) group(g *group) {
-	if g.len() == 1 {
-		if r := g.at(0); r.starts() {
-			n.place(r)
-		}
-		return
+	if g.len() > 1 {
+		n.order(g)
 	}
-	n.order(g)
 	for i := range g.len() {
-		if r := g.at(i); r.starts() {
-			n.place(r)
+		r := g.at(i)
+		n.t.totals.add(r)
+		switch {
+		case r.starts():
+			n.place(r, n.ordinal+uint64(i))
+		case r.kind == Counter || r.kind == Sample:
+			n.t.table.tracks[r.track].used = true
 		}
 	}
+	n.ordinal += uint64(g.len())
 }
 
 // rank is the place of a record among those of its track and timestamp: things that start nothing, slices with a
@@ -174,12 +214,13 @@ func mergeByPlace(g *group, order []uint32) {
 }
 
 // place finds the lane of a slice or instant.
-func (n *nester) place(r *record) {
+func (n *nester) place(r *record, ordinal uint64) {
 	l := n.tracks[r.track]
 	if l == nil {
 		n.sweep(r.ts)
 		l = &lanes{lanes: make([]lane, 1)}
 		n.tracks[r.track] = l
+		n.t.table.tracks[r.track].used = true
 	}
 	end, ends := r.end()
 	if !ends {
@@ -189,6 +230,8 @@ func (n *nester) place(r *record) {
 			end = top
 			r.dur = top - r.ts
 			r.flags |= flagClosed
+		} else {
+			n.t.totals.Unfinished++
 		}
 		n.countOpen(r)
 	}
@@ -198,9 +241,15 @@ func (n *nester) place(r *record) {
 	}
 	if r.lane > 0 {
 		n.countMoved(r, l, end)
+		n.t.table.lanes[r.track] = max(n.t.table.lanes[r.track], r.lane)
 	}
 	if end > r.ts {
-		l.lanes[r.lane] = append(l.lanes[r.lane], end)
+		o := openOf(r, ordinal)
+		o.end = end
+		l.lanes[r.lane] = append(l.lanes[r.lane], o)
+	}
+	if end != noEnd {
+		n.t.totals.End = max(n.t.totals.End, end)
 	}
 }
 
@@ -246,7 +295,7 @@ func (n *nester) sweep(now Nanos) {
 
 // close removes the slices that have ended by now. A slice that ends now contains nothing that starts now.
 func (l *lane) close(now Nanos) {
-	for len(*l) > 0 && (*l)[len(*l)-1] <= now {
+	for len(*l) > 0 && (*l)[len(*l)-1].end <= now {
 		*l = (*l)[:len(*l)-1]
 	}
 }
@@ -255,7 +304,7 @@ func (l lane) top() (end Nanos, ok bool) {
 	if len(l) == 0 {
 		return 0, false
 	}
-	return l[len(l)-1], true
+	return l[len(l)-1].end, true
 }
 
 // maxLanesTried bounds the search for a lane that is in use and has room.
@@ -286,7 +335,7 @@ func (l *lane) fits(start, end Nanos) bool {
 	if len(*l) == 0 {
 		return true
 	}
-	return len(*l) < maxDepth && (*l)[len(*l)-1] >= end
+	return len(*l) < maxDepth && (*l)[len(*l)-1].end >= end
 }
 
 // freeLanes is a heap of lanes by the end of their last slice.

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/problem"
@@ -23,7 +24,11 @@ type Timeline struct {
 	store      store
 	flows      FlowRefs
 	spaces     [FlowNative + 1]bool
-	walked     bool // what a walk finds wrong has been counted
+	totals     Totals
+	segments   []segment
+
+	walking sync.Mutex // guards what segments report
+	walked  int        // segments whose problems are known
 }
 
 // HasFlows reports whether the input has flow events of a space.
@@ -302,6 +307,49 @@ func (t *Timeline) annotation(b []byte) (a Arg) {
 	}
 	return a
 }
+
+// Totals counts what Walk gives.
+type Totals struct {
+	Slices, Unfinished int64 // Unfinished slices never end
+	Instants           int64
+	CounterValues      int64
+	Samples            int64
+	Flows              int64 // arrows
+	Start, End         Nanos // of the time span; 0 if there are no events
+}
+
+// Any reports whether there is any event.
+func (t Totals) Any() bool { return t.Slices+t.Instants+t.CounterValues+t.Samples > 0 }
+
+// add counts a record, but not how long it lasts.
+func (t *Totals) add(r *record) {
+	first := !t.Any()
+	switch r.kind {
+	case Slice, Begin:
+		t.Slices++
+	case Instant:
+		t.Instants++
+	case Counter:
+		t.CounterValues++
+	case Sample:
+		t.Samples++
+	default:
+		return
+	}
+	if first {
+		t.Start, t.End = r.ts, r.ts
+	}
+	t.End = max(t.End, r.ts)
+}
+
+// Totals counts the events of the timeline. Nest comes first, and for Flows the resolving of flows.
+func (t *Timeline) Totals() Totals { return t.totals }
+
+// LaneCount returns the number of lanes beside a track: 0 if all its slices nest.
+func (t *Timeline) LaneCount(id TrackID) uint32 { return t.table.lanes[id] }
+
+// HasThreadTime reports whether some event of a thread says how much CPU time the thread has used.
+func (t *Timeline) HasThreadTime(id TrackID) bool { return t.table.tracks[id].clock }
 
 // Start returns the time of the first record, 0 if there is none.
 func (t *Timeline) Start() Nanos { return t.store.first() }

@@ -35,9 +35,10 @@ type Step struct {
 	Role     FlowRole
 	Binding  FlowBinding
 	ID       uint64
-	TextID   bool   // ID is a hash of a text
-	Name     uint32 // compared as a number
-	Category uint32 // compared as a number
+	TextID   bool    // ID is a hash of a text
+	Name     uint32  // compared as a number
+	Category uint32  // compared as a number
+	Fallback TrackID // where the step shows if it binds to nothing
 }
 
 // Scan calls fn for the steps of every timestamp. The slice is valid during the call. Within a timestamp, steps that
@@ -79,7 +80,8 @@ func stepOf(r *record) (s Step, ok bool) {
 	case flowStep:
 		s.Kind, s.Space, s.Role, s.ID = StepFlow, r.space, r.role, uint64(r.a)
 		s.TextID = r.flags&flagTextID != 0
-		s.Name, s.Category = uint32(r.name), uint32(r.category)
+		s.Name, s.Category, s.Fallback = uint32(r.name), uint32(r.category), TrackID(r.lane)
+		s.Lane = 0
 		switch {
 		case r.flags&flagNext != 0:
 			s.Binding = BindNext

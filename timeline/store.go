@@ -16,13 +16,22 @@ type store interface {
 	// groups calls fn for the records of one timestamp after the other. With rewrite, fn may change the records and
 	// their order, and the changes stay. Groups end after maxGroup records even if the next has the same timestamp.
 	groups(rewrite bool, fn func(g *group) error) error
-	// payload returns the payload at a place; it is valid until the next call.
-	payload(at uint64) ([]byte, error)
+	// section is groups for some records only, which start at a timestamp's first one. Several may run at once.
+	section(first, count int, fn func(g *group) error) error
+	payloads
+	// reader returns payloads of its own, to be used beside others.
+	reader() payloads
 	// first returns the time of the first record, 0 if there is none.
 	first() Nanos
 	// len returns the number of records.
 	len() int
 	close() error
+}
+
+// payloads gives what records hold beside their fixed part.
+type payloads interface {
+	// payload returns the payload at a place; it is valid until the next call.
+	payload(at uint64) ([]byte, error)
 }
 
 // maxGroup bounds the records of one timestamp that are ordered among each other. Only broken inputs have so many.
@@ -145,15 +154,22 @@ func (m *memory) close() error {
 	return nil
 }
 
+func (m *memory) reader() payloads { return m }
+
 func (m *memory) groups(_ bool, fn func(g *group) error) error {
+	return m.section(0, len(m.order), fn)
+}
+
+func (m *memory) section(first, count int, fn func(g *group) error) error {
 	g := group{mem: m}
-	for i := 0; i < len(m.order); {
-		ts := m.at(m.order[i]).ts
+	order := m.order[first : first+count]
+	for i := 0; i < len(order); {
+		ts := m.at(order[i]).ts
 		j := i + 1
-		for j < len(m.order) && j-i < maxGroup && m.at(m.order[j]).ts == ts {
+		for j < len(order) && j-i < maxGroup && m.at(order[j]).ts == ts {
 			j++
 		}
-		g.order = m.order[i:j]
+		g.order = order[i:j]
 		if err := fn(&g); err != nil {
 			return err
 		}
@@ -238,6 +254,7 @@ type disk struct {
 	count    int
 	start    Nanos // time of the first record
 	payloads *payloadReader
+	runs     int
 }
 
 // recordWriter writes the file of records of a disk store.
@@ -291,43 +308,51 @@ func (d *disk) close() error {
 
 func (d *disk) payload(at uint64) ([]byte, error) { return d.payloads.read(int64(at - 1)) }
 
+func (d *disk) reader() payloads { return diskPayloads{newPayloadReader(d.payloads.file, d.runs)} }
+
+type diskPayloads struct{ r *payloadReader }
+
+func (p diskPayloads) payload(at uint64) ([]byte, error) { return p.r.read(int64(at - 1)) }
+
 func (d *disk) groups(rewrite bool, fn func(g *group) error) (err error) {
-	var w *recordWriter
-	if rewrite {
-		if w, err = d.create(); err != nil {
-			return err
-		}
-		defer func() {
-			if err != nil {
-				err = errors.Join(err, w.Close())
-				return
-			}
-			err = d.use(w)
-		}()
+	if !rewrite {
+		return d.section(0, d.count, fn)
 	}
-	in := newBufReader(d.records.Section(0, d.records.Size()), 1<<20)
-	var g group
-	flush := func() error {
-		if len(g.buf) == 0 {
-			return nil
-		}
-		g.order = g.order[:0]
-		for i := range g.buf {
-			g.order = append(g.order, uint32(i))
-		}
-		if err := fn(&g); err != nil {
+	w, err := d.create()
+	if err != nil {
+		return err
+	}
+	err = d.section(0, d.count, func(g *group) error {
+		if err := fn(g); err != nil {
 			return err
 		}
-		for i := 0; w != nil && i < g.len(); i++ {
+		for i := range g.len() {
 			if err := w.add(g.at(i)); err != nil {
 				return err
 			}
 		}
-		g.buf = g.buf[:0]
 		return nil
+	})
+	if err != nil {
+		return errors.Join(err, w.Close())
+	}
+	return d.use(w)
+}
+
+func (d *disk) section(first, count int, fn func(g *group) error) error {
+	in := newBufReader(d.records.Section(int64(first)*recordSize, int64(count)*recordSize), 256<<10)
+	var g group
+	flush := func() error {
+		g.order = g.order[:0]
+		for i := range g.buf {
+			g.order = append(g.order, uint32(i))
+		}
+		err := fn(&g)
+		g.buf = g.buf[:0]
+		return err
 	}
 	var buf [recordSize]byte
-	for range d.count {
+	for range count {
 		if _, err := io.ReadFull(in, buf[:]); err != nil {
 			return fmt.Errorf("reading a temporary file: %w", err)
 		}
@@ -339,6 +364,9 @@ func (d *disk) groups(rewrite bool, fn func(g *group) error) (err error) {
 			}
 		}
 		g.buf = append(g.buf, r)
+	}
+	if len(g.buf) == 0 {
+		return nil
 	}
 	return flush()
 }

@@ -113,6 +113,7 @@ type TrackSpec struct {
 type track struct {
 	kind   TrackKind
 	used   bool // some event may show on it
+	clock  bool // some event has a thread time
 	parent TrackID
 	name   NameID // of the first event, for tracks that are named after it
 	index  uint32 // into processes, threads, counters, specs or asyncs, by kind
@@ -204,6 +205,7 @@ type trackTable struct {
 	specs     []TrackSpec
 	asyncs    []async
 	aliases   map[TrackID]TrackID
+	lanes     map[TrackID]uint32 // number of lanes beside the track, where there are any; set by Nest
 	ownNames  map[TrackID]string // of tracks named after an event, where the name is not interned
 
 	processByKey map[ProcessKey]TrackID
@@ -224,6 +226,7 @@ func newTrackTable() *trackTable {
 		counterByKey: map[counterKey]TrackID{},
 		asyncByKey:   map[asyncKey]TrackID{},
 		aliases:      map[TrackID]TrackID{},
+		lanes:        map[TrackID]uint32{},
 		ownNames:     map[TrackID]string{},
 		texts:        map[string]uint32{},
 	}
@@ -533,6 +536,30 @@ func (t *trackTable) finishParents() {
 			depth++
 			depths[p] = depth
 		}
+	}
+}
+
+// forgetUse clears what finish found to be used: events without a place in the output count there as well.
+func (t *trackTable) forgetUse() {
+	for id := range t.tracks {
+		t.tracks[id].used = false
+	}
+}
+
+// propagate marks the parents of used tracks as used.
+func (t *trackTable) propagate() {
+	for id := range t.tracks {
+		if t.tracks[id].used {
+			t.use(t.tracks[id].parent)
+		}
+	}
+}
+
+// use marks a track and its parents as used. The parents form no circle, see finish.
+func (t *trackTable) use(id TrackID) {
+	for id != 0 && !t.tracks[id].used {
+		t.tracks[id].used = true
+		id = t.tracks[id].parent
 	}
 }
 

@@ -60,22 +60,39 @@ type FlowRef struct {
 // NoOrdinal is the Previous of the first member of a flow.
 const NoOrdinal = math.MaxUint64
 
-// FlowRefs gives FlowRefs in the order of their ordinals. It is what package flow hands to AttachFlows.
+// FlowRefs are all FlowRefs of a timeline, sorted by ordinal. It is what package flow hands to AttachFlows.
 type FlowRefs interface {
-	// Next stores the next FlowRef and reports whether there was one.
-	Next(*FlowRef) (bool, error)
-	// Rewind starts again at the first FlowRef.
-	Rewind() error
+	// From returns the references of the given ordinal and behind. Several cursors may be used at once.
+	From(ordinal uint64) (FlowCursor, error)
 	// Close frees what is held.
 	Close() error
 }
 
-// AttachFlows gives the timeline its resolved flows. They are closed with it.
-func (t *Timeline) AttachFlows(f FlowRefs) {
+// FlowCursor gives FlowRefs one by one.
+type FlowCursor interface {
+	// Next stores the next FlowRef and reports whether there was one.
+	Next(*FlowRef) (bool, error)
+}
+
+// AttachFlows gives the timeline its resolved flows, which are closed with it, and says how many arrows they make and
+// how many ends are bound to nothing.
+func (t *Timeline) AttachFlows(f FlowRefs, arrows, unbound int64) {
 	t.flows = f
+	t.totals.Flows = arrows
+	t.totals.Instants += unbound
 	for _, key := range []string{"weft", "ph", "flow_id"} { // of unbound ends
 		t.InternKey(key)
 	}
+}
+
+// Show says that an event will be on a track that had none so far: the Fallback of a Step.
+func (t *Timeline) Show(id TrackID) { t.table.use(id) }
+
+// segment is a part of a nested timeline that can be walked on its own, see WalkSegment.
+type segment struct {
+	first    uint64      // ordinal of its first record
+	open     []openSlice // slices that are open at its start and end some time
+	problems *problem.Log
 }
 
 // walker turns nested records into items.
@@ -85,15 +102,18 @@ type walker struct {
 	open    openHeap
 	ordinal uint64 // of the first record of the group
 	refs    []FlowRef
-	ref     FlowRef // read ahead
+	flows   FlowCursor // nil at the end
+	ref     FlowRef    // read ahead
 	haveRef bool
-	refsEnd bool
 	ends    map[uint32]*record // matched ends of the group, by the event that began their slice
 	unused  int                // of ends
 	state   []uint8            // of the records of the group, when flows change their order
 	steps   int                // spent on that
 	item    Item
 	args    ArgsEncoder // of unbound flow ends
+
+	payloads payloads
+	problems problem.Log
 }
 
 // openSlice is a slice whose end has not been written.
@@ -108,35 +128,87 @@ type openSlice struct {
 	paired     bool // an End record has the rest
 }
 
+// openOf returns the open slice that a record begins.
+func openOf(r *record, ordinal uint64) openSlice {
+	o := openSlice{
+		end: r.ts + r.dur, ordinal: ordinal, threadTime: NoTime, track: r.track, lane: r.lane,
+		event: r.event, offset: r.offset, paired: r.kind == Begin,
+	}
+	if r.kind == Slice && Nanos(r.a) != NoTime && Nanos(r.b) != NoTime {
+		o.threadTime = Nanos(r.a + r.b)
+	}
+	return o
+}
+
 // Walk calls fn for all events in the order in which a Perfetto trace must hold them (spec perfetto.md 6.2): by time;
 // at one time ends before begins, enclosing slices before those in them, producers of flows before their consumers.
 // Nest comes first. An error of fn ends the walk and is returned.
 func (t *Timeline) Walk(ctx context.Context, fn func(*Item) error) error {
-	if t.flows != nil {
-		if err := t.flows.Rewind(); err != nil {
+	for i := range t.SegmentCount() {
+		if err := t.WalkSegment(ctx, i, fn); err != nil {
 			return err
 		}
 	}
-	w := &walker{t: t, emit: fn, ends: map[uint32]*record{}, refsEnd: t.flows == nil}
+	return nil
+}
+
+// SegmentCount returns the number of parts in which the timeline can be walked. It does not depend on the memory budget.
+func (t *Timeline) SegmentCount() int { return len(t.segments) }
+
+// WalkSegment is Walk for one of several parts: all of them in turn give what Walk gives. Different segments may be
+// walked at once by different goroutines.
+func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error) error {
+	seg := &t.segments[i]
+	end := uint64(t.Len())
+	last := i+1 == len(t.segments)
+	if !last {
+		end = t.segments[i+1].first
+	}
+	w := &walker{t: t, emit: fn, ordinal: seg.first, ends: map[uint32]*record{}, payloads: t.store.reader()}
+	for _, o := range seg.open {
+		w.open.push(o)
+	}
+	if t.flows != nil {
+		var err error
+		if w.flows, err = t.flows.From(seg.first); err != nil {
+			return err
+		}
+	}
 	n := 0
-	err := t.store.groups(false, func(g *group) error {
+	err := t.store.section(int(seg.first), int(end-seg.first), func(g *group) error {
 		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return w.group(g)
 	})
-	if err != nil {
-		return err
+	if err == nil && last {
+		err = w.endUpTo(math.MaxInt64)
 	}
-	t.walked = true
-	return w.endUpTo(math.MaxInt64)
+	if err == nil {
+		t.segmentDone(seg, &w.problems)
+	}
+	return err
 }
 
-// count counts a problem at a record, at the first walk only.
-func (w *walker) count(k problem.Kind, r *record) {
-	if !w.t.walked {
-		w.t.count(k, r)
+// segmentDone takes what was found wrong in a segment. It is counted once, when all segments have been walked, and in
+// their order.
+func (t *Timeline) segmentDone(seg *segment, found *problem.Log) {
+	t.walking.Lock()
+	defer t.walking.Unlock()
+	if seg.problems != nil {
+		return
 	}
+	seg.problems = found
+	if t.walked++; t.walked == len(t.segments) {
+		for i := range t.segments {
+			t.opts.Problems.Merge(t.segments[i].problems)
+		}
+	}
+}
+
+// count counts a problem at a record.
+func (w *walker) count(k problem.Kind, r *record) {
+	w.problems.Add(k, problem.Position{Event: int64(r.event), Offset: r.offset}, "")
 }
 
 func (w *walker) group(g *group) error {
@@ -267,13 +339,7 @@ func (w *walker) begun(r *record, ordinal uint64) error {
 	if r.kind != Slice && r.kind != Begin || r.dur == NoTime {
 		return nil
 	}
-	o := openSlice{
-		end: r.ts + r.dur, ordinal: ordinal, threadTime: NoTime, track: r.track, lane: r.lane,
-		event: r.event, offset: r.offset, paired: r.kind == Begin,
-	}
-	if r.kind == Slice && Nanos(r.a) != NoTime && Nanos(r.b) != NoTime {
-		o.threadTime = Nanos(r.a + r.b)
-	}
+	o := openOf(r, ordinal)
 	if r.dur == 0 {
 		return w.end(&o)
 	}
@@ -286,7 +352,7 @@ func (w *walker) payload(r *record) error {
 	if r.flags&any == 0 {
 		return nil
 	}
-	b, err := w.t.store.payload(r.payload)
+	b, err := w.payloads.payload(r.payload)
 	if err != nil {
 		return err
 	}
@@ -304,14 +370,14 @@ func (w *walker) payload(r *record) error {
 // readRefs reads the flow references of the next n records.
 func (w *walker) readRefs(n uint64) error {
 	w.refs = w.refs[:0]
-	for !w.refsEnd {
+	for w.flows != nil {
 		if !w.haveRef {
-			ok, err := w.t.flows.Next(&w.ref)
+			ok, err := w.flows.Next(&w.ref)
 			if err != nil {
 				return err
 			}
 			if !ok {
-				w.refsEnd = true
+				w.flows = nil
 				return nil
 			}
 			w.haveRef = true

@@ -1,0 +1,23 @@
+package flow
+
+import (
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// refs are the members of all resolved flows, by ordinal.
+type refs struct {
+	sorted *extsort.Sorted[timeline.FlowRef]
+}
+
+// From implements timeline.FlowRefs.
+func (r refs) From(ordinal uint64) (timeline.FlowCursor, error) {
+	i, err := r.sorted.Search(func(f *timeline.FlowRef) bool { return f.Ordinal >= ordinal })
+	if err != nil {
+		return nil, err
+	}
+	return r.sorted.From(i), nil
+}
+
+// Close implements timeline.FlowRefs.
+func (r refs) Close() error { return r.sorted.Close() }
