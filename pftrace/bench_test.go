@@ -51,16 +51,12 @@ func hotTimeline(tb testing.TB) *timeline.Timeline {
 func hotItem(tb testing.TB) (w *writer, item timeline.Item) {
 	tb.Helper()
 	tl := hotTimeline(tb)
-	out, err := newOutput(io.Discard, NoCodec, 1)
+	w = newWriter(tl)
+	newBundler, err := bundlers(NoCodec)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() {
-		if err := out.close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	w = &writer{t: tl, out: out, uuids: make([]uint32, tl.TrackCount()), lanes: map[laneKey]uint64{}}
+	w.out = newBundler(func(b []byte) ([]byte, error) { return b, nil })
 	if err := w.head(); err != nil {
 		tb.Fatal(err)
 	}

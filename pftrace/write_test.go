@@ -299,18 +299,22 @@ func TestOutputErrors(t *testing.T) {
 func TestWriteCanceled(t *testing.T) {
 	tl := build(t, busyText(5000), nil)
 	before := goroutines()
-	ctx, cancel := context.WithCancel(context.Background())
-	n := 0
-	err := Write(ctx, io.Discard, tl, Options{Compression: Zlib, Observe: func(*timeline.Item) {
-		if n++; n == 1000 {
+	for _, workers := range []int{1, 4} {
+		ctx, cancel := context.WithCancel(context.Background())
+		err := Write(ctx, writerFunc(func(p []byte) (int, error) {
 			cancel()
+			return len(p), nil
+		}), tl, Options{Compression: Zlib, Workers: workers})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%d workers: error %v", workers, err)
 		}
-	}})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v after %d items", err, n)
 	}
 	waitForGoroutines(t, before)
 }
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // Only the codecs that every packet can be written with are accepted.
 func TestWriteUnknownCodec(t *testing.T) {
@@ -319,19 +323,5 @@ func TestWriteUnknownCodec(t *testing.T) {
 		if err := Write(context.Background(), io.Discard, tl, Options{Compression: codec}); err == nil {
 			t.Errorf("codec %v is accepted", codec)
 		}
-	}
-}
-
-// Observe sees every item once, before it is written.
-func TestObserve(t *testing.T) {
-	tl := build(t, busyText(50), nil)
-	var seen, walked int
-	write(t, tl, Options{Observe: func(*timeline.Item) { seen++ }})
-	err := tl.Walk(context.Background(), func(*timeline.Item) error {
-		walked++
-		return nil
-	})
-	if err != nil || seen != walked {
-		t.Errorf("%d items observed, %d walked, error %v", seen, walked, err)
 	}
 }

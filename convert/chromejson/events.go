@@ -120,7 +120,7 @@ const (
 	// What cannot be parsed as an event is parsed again from a later place, and brackets may be nested. So that this takes
 	// linear time, all of it may come to resyncFactor times the input so far, and resyncCredit bytes.
 	resyncFactor = 8
-	resyncCredit = 32 << 20
+	resyncCredit = 64 << 20
 	// suspicious is the length from which on an object without end may rather be one whose closing bracket is missing,
 	// so that it holds the events behind it.
 	suspicious = 16 << 20
