@@ -137,6 +137,7 @@ func readFormat(ctx context.Context, r io.Reader, b *timeline.Builder, log *prob
 			Problems: log,
 			Args:     opts.Args.chromeJSON(),
 			Offset:   opts.TimeOffset,
+			Workers:  opts.workers(),
 		})
 	case FormatPerfetto:
 		if opts.TimeOffset != 0 {

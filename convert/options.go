@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -31,7 +32,8 @@ type Options struct {
 	// returns, or when the Timeline is closed.
 	TempDir string
 
-	// Workers is the number of goroutines that compress; 0 means one for every core. It has no influence on the output.
+	// Workers is the number of goroutines that scan, encode and compress; 0 means one for every core. It has no influence
+	// on the output.
 	Workers int
 
 	// TimeOffset is added to every time of the input, before times below 0 are dropped. It is of use for traces that
@@ -150,4 +152,12 @@ func (c Compression) codec() pftrace.Codec {
 		return pftrace.Zstd
 	}
 	return pftrace.NoCodec
+}
+
+// workers returns the number of workers to use.
+func (o *Options) workers() int {
+	if o.Workers > 0 {
+		return o.Workers
+	}
+	return runtime.GOMAXPROCS(0)
 }

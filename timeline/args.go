@@ -40,6 +40,8 @@ type ArgsEncoder struct {
 	key        KeyID
 	keyInline  []byte
 	duplicates int
+	fixed      bool // keys does not grow
+	missed     bool
 }
 
 // container is the top level, a dictionary or an array that is not yet complete.
@@ -58,6 +60,38 @@ type entry struct {
 	start, end int    // end is 0 as long as the member is the last of its dictionary
 }
 
+// Keys are the argument names that a Builder knew at some time. They never change, so that other goroutines may encode
+// arguments with them.
+type Keys struct{ table *stringTable }
+
+// Keys returns the argument names that are known now. It costs nothing if there are no new ones since the last call.
+func (b *Builder) Keys() Keys {
+	if b.known.table == nil || b.known.table.len() != b.keys.len() {
+		b.known = Keys{b.keys.snapshot()}
+	}
+	return b.known
+}
+
+// NewArgsEncoder returns an encoder that knows certain argument names only, see Missed.
+func NewArgsEncoder() *ArgsEncoder { return &ArgsEncoder{fixed: true} }
+
+// ResetKeys is Reset with other known argument names.
+func (e *ArgsEncoder) ResetKeys(k Keys) {
+	e.keys = k.table
+	e.Reset()
+}
+
+// Missed reports whether an argument name was used since Reset that the encoder does not know. The arguments are of no
+// use then. This happens only to encoders made by NewArgsEncoder.
+func (e *ArgsEncoder) Missed() bool { return e.missed }
+
+// Load begins the arguments of the next event with some that were encoded before, for the same Builder. Their keys are
+// not known to the search for duplicates.
+func (e *ArgsEncoder) Load(args Args) {
+	e.Reset()
+	e.buf = append(e.buf, args...)
+}
+
 // Reset begins the arguments of the next event.
 func (e *ArgsEncoder) Reset() {
 	e.buf = e.buf[:0]
@@ -65,6 +99,7 @@ func (e *ArgsEncoder) Reset() {
 	e.entries = e.entries[:0]
 	e.key, e.keyInline = 0, nil
 	e.duplicates = 0
+	e.missed = false
 }
 
 // Args returns what was encoded since Reset. It is valid until the next Reset.
@@ -83,6 +118,10 @@ func (e *ArgsEncoder) Key(name []byte) {
 	}
 	id, ok := e.keys.intern(name)
 	e.key, e.keyInline = KeyID(id), nil
+	if e.fixed {
+		e.missed = e.missed || !ok
+		return
+	}
 	if !ok {
 		e.keyInline = bytes.Clone(name)
 	}

@@ -38,6 +38,7 @@ type Builder struct {
 	attributes []Attribute
 	attrIndex  map[string]int
 	args       ArgsEncoder
+	known      Keys // snapshot of keys
 
 	records memory
 	scratch []byte // payload under construction

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 )
 
 // stringTable interns texts: equal texts get equal ids, 1, 2, 3 … in order of first use. When maxInternedBytes are
@@ -63,6 +64,15 @@ func (t *stringTable) intern(text []byte) (id uint32, ok bool) {
 		t.grow()
 	}
 	return id, true
+}
+
+// snapshot returns a table that has what t has now, and does not grow. Texts are only ever appended to t, so that they
+// can be shared.
+func (t *stringTable) snapshot() *stringTable {
+	return &stringTable{
+		text: t.text[:len(t.text):len(t.text)], ends: t.ends[:len(t.ends):len(t.ends)],
+		slots: slices.Clone(t.slots), seed: t.seed, full: true,
+	}
 }
 
 // get returns the text of an id; it must not be changed.

@@ -13,19 +13,19 @@ const maxDepth = 512
 
 // scanArgs reads the value of args and encodes it at once: Chrome writes args first, and to read them again when the
 // phase is known would cost more than what is encoded in vain for counters and metadata. The text is kept for those.
-func (rd *reader) scanArgs() {
-	s, ev := rd.s, &rd.ev
+func (es *eventScanner) scanArgs() {
+	s, ev := es.s, &es.ev
 	v := &ev.values[fieldArgs]
-	rd.enc.Reset() // of two args the last one counts
+	es.enc.Reset() // of two args the last one counts
 	ev.bigInts, ev.tooDeep, ev.later = 0, 0, false
-	if rd.opts.Args.keepsNone() || isDump(s.Window()) {
+	if es.args.keepsNone() || isDump(s.Window()) {
 		v.kind, v.text = s.Scalar()
-		ev.later = !rd.opts.Args.keepsNone()
+		ev.later = !es.args.keepsNone()
 		return
 	}
 	before := s.Window()
 	kind, text := s.Value()
-	rd.encodeArgs(kind, text)
+	es.encodeArgs(kind, text)
 	if kind == jsonscan.Object || kind == jsonscan.Array {
 		text = before[:len(before)-len(s.Window())]
 	}
@@ -37,27 +37,37 @@ func (rd *reader) scanArgs() {
 func isDump(args []byte) bool { return bytes.HasPrefix(args, []byte(`{"dumps":`)) }
 
 // encodeArgs encodes args, of which Value returned kind and text.
-func (rd *reader) encodeArgs(kind jsonscan.Kind, text []byte) {
-	s := rd.s
+func (es *eventScanner) encodeArgs(kind jsonscan.Kind, text []byte) {
+	s := es.s
 	switch {
 	case kind == jsonscan.Object:
 		for key, ok := s.Key(); ok; key, ok = s.Key() {
-			if !rd.opts.Args.keeps(key) {
+			if !es.args.keeps(key) {
 				s.Skip()
 				continue
 			}
-			rd.enc.Key(key)
+			es.odd = es.odd || isOwnKey(key)
+			es.enc.Key(key)
 			kind, text := s.Value()
-			rd.encode(kind, text, 1)
+			es.encode(kind, text, 1)
 		}
-	case kind != jsonscan.Null && rd.opts.Args.keepsText("args"):
-		rd.enc.Key([]byte("args"))
-		rd.encode(kind, text, 1)
+	case kind != jsonscan.Null && kind != jsonscan.Invalid && es.args.keepsText("args"):
+		es.enc.Key([]byte("args"))
+		es.encode(kind, text, 1)
 	case kind == jsonscan.Array:
 		for s.Elem() {
 			s.Skip()
 		}
 	}
+}
+
+// isOwnKey reports whether a name is one that weft adds to the arguments.
+func isOwnKey(key []byte) bool {
+	switch string(key) {
+	case "weft", "ticount", "tidelta":
+		return true
+	}
+	return false
 }
 
 // encodeLater encodes the args of an event again that was scanned already, as fn does it.
@@ -73,13 +83,13 @@ func (rd *reader) encodeLater(fn func(kind jsonscan.Kind, text []byte)) {
 }
 
 // encode encodes a value of which Value returned kind and text. null is nothing (spec 16).
-func (rd *reader) encode(kind jsonscan.Kind, text []byte, depth int) {
-	s, enc := rd.s, rd.enc
+func (es *eventScanner) encode(kind jsonscan.Kind, text []byte, depth int) {
+	s, enc := es.s, es.enc
 	switch kind {
 	case jsonscan.String:
 		enc.String(text)
 	case jsonscan.Integer:
-		rd.encodeInteger(text)
+		es.encodeInteger(text)
 	case jsonscan.Number:
 		f, finite := jsonscan.Float64(text)
 		if !finite {
@@ -91,62 +101,62 @@ func (rd *reader) encode(kind jsonscan.Kind, text []byte, depth int) {
 	case jsonscan.False:
 		enc.Bool(false)
 	case jsonscan.Word:
-		rd.encodeWord(text)
+		es.encodeWord(text)
 	case jsonscan.Object:
 		enc.BeginDict()
 		for key, ok := s.Key(); ok; key, ok = s.Key() {
 			enc.Key(key)
-			rd.encodeNext(depth + 1)
+			es.encodeNext(depth + 1)
 		}
 		enc.EndDict()
 	case jsonscan.Array:
 		enc.BeginArray()
 		for s.Elem() {
-			rd.encodeNext(depth + 1)
+			es.encodeNext(depth + 1)
 		}
 		enc.EndArray()
 	}
 }
 
 // encodeNext reads and encodes a value inside another one. Below maxDepth it is kept as text.
-func (rd *reader) encodeNext(depth int) {
+func (es *eventScanner) encodeNext(depth int) {
 	if depth <= maxDepth {
-		kind, text := rd.s.Value()
-		rd.encode(kind, text, depth)
+		kind, text := es.s.Value()
+		es.encode(kind, text, depth)
 		return
 	}
-	kind, text := rd.s.Scalar()
+	kind, text := es.s.Scalar()
 	if kind == jsonscan.Object || kind == jsonscan.Array {
-		rd.ev.tooDeep++
-		rd.enc.JSON(validText(text))
+		es.ev.tooDeep++
+		es.enc.JSON(validText(text))
 		return
 	}
-	rd.encode(kind, text, depth)
+	es.encode(kind, text, depth)
 }
 
 // encodeInteger keeps all 64 bits, signed or not, and takes the nearest double beyond them.
-func (rd *reader) encodeInteger(text []byte) {
+func (es *eventScanner) encodeInteger(text []byte) {
 	if v, ok := jsonscan.Int64(text); ok {
-		rd.enc.Int(v)
+		es.enc.Int(v)
 		return
 	}
 	if v, ok := jsonscan.Uint64(text); ok {
-		rd.enc.Uint(v)
+		es.enc.Uint(v)
 		return
 	}
-	rd.ev.bigInts++
+	es.ev.bigInts++
 	f, _ := jsonscan.Float64(text)
-	rd.enc.Double(f)
+	es.enc.Double(f)
 }
 
 // encodeWord encodes a word that is no JSON (spec 3).
-func (rd *reader) encodeWord(text []byte) {
+func (es *eventScanner) encodeWord(text []byte) {
 	switch string(text) {
 	case "NaN", "Infinity", "-Infinity":
 		f, _ := jsonscan.Float64(text)
-		rd.enc.Double(f)
+		es.enc.Double(f)
 	default:
-		rd.enc.String(text)
+		es.enc.String(text)
 	}
 }
 

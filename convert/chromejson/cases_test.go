@@ -41,7 +41,7 @@ func loadCase(t *testing.T, path string) (ar *txtar.Archive, input string, opts 
 }
 
 // TestCases compares what is read from the inputs in testdata with what is expected, through windows and readers of all
-// sizes.
+// sizes, and in blocks of all sizes.
 func TestCases(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -78,6 +78,13 @@ func sameThroughAnyWindow(t *testing.T, input []byte, opts Options, want string)
 				t.Errorf("%s reads, window %d: -want +got:\n%s", name, opts.window, diff)
 			}
 		}
+		opts.Workers = 3
+		for _, opts.block = range []int{8, 60, 500} {
+			if diff := cmp.Diff(want, dump(t, wrap(bytes.NewReader(input)), opts)); diff != "" {
+				t.Errorf("%s reads, blocks of %d: -want +got:\n%s", name, opts.block, diff)
+			}
+		}
+		opts.Workers = 0
 	}
 }
 

@@ -41,8 +41,11 @@ type Options struct {
 	Args ArgFilter
 	// Offset is added to all timestamps, before negative ones are dropped.
 	Offset timeline.Nanos
+	// Workers is the number of goroutines that scan; 0 and 1 scan in the calling one. It does not change the result.
+	Workers int
 
 	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
+	block  int // size of a block; 0: blockSize
 }
 
 // ArgFilter says which arguments of events are kept. It does not touch the values of counters and metadata events, nor
@@ -83,11 +86,14 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 
 // reader is the state of one Read.
 type reader struct {
-	ctx  context.Context
-	s    *jsonscan.Scanner
-	sub  jsonscan.Scanner // reads a piece of the current event again
+	eventScanner
+	ctx context.Context
+	sub jsonscan.Scanner // reads a piece of the current event again
+
+	piece      jsonscan.Scanner // stands in for s while events come in blocks
+	blocksFrom int64            // offset from which on the list may be read in blocks
+
 	b    *timeline.Builder
-	enc  *timeline.ArgsEncoder
 	log  *problem.Log
 	opts Options
 
@@ -97,7 +103,6 @@ type reader struct {
 	reparsed int64 // bytes that were parsed in vain, see mayReparse
 	commas   bool  // json_trailing_comma was counted
 
-	ev  event
 	out timeline.Event // handed to the Builder
 	flo timeline.FlowEvent
 	own bool   // the dictionary "weft" of the current event's arguments is open
@@ -115,11 +120,11 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	if window == 0 {
 		window = jsonscan.DefaultWindow
 	}
-	return &reader{
+	rd := &reader{
+		eventScanner: eventScanner{s: jsonscan.NewSize(cancelReader{ctx, r}, window), enc: b.Args(), args: opts.Args},
+
 		ctx:      ctx,
-		s:        jsonscan.NewSize(cancelReader{ctx, r}, window),
 		b:        b,
-		enc:      b.Args(),
 		log:      opts.Problems,
 		opts:     opts,
 		children: map[timeline.TrackID]map[string]timeline.TrackID{},
@@ -127,6 +132,8 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 		meta:     newMetadata(),
 		stacks:   newStacks(),
 	}
+	rd.unknown = rd.unknownMember
+	return rd
 }
 
 // finish hands over what could only be told at the end.

@@ -22,6 +22,7 @@ func (rd *reader) events() error {
 	rd.inEvents = true
 	defer func() { rd.inEvents = false }()
 	rd.s.Advance(1)
+	rd.blocksFrom = rd.s.Offset() + int64(rd.opts.blockSize()/warmUp)
 	after := byte('[')
 	for {
 		c, err := rd.s.Peek()
@@ -45,6 +46,12 @@ func (rd *reader) events() error {
 		case '{':
 			if after == '{' { // two events without a comma between
 				rd.comma()
+			}
+			if after == ',' && rd.mayUseBlocks() {
+				if after, err = rd.blocks(); err != nil {
+					return err
+				}
+				continue
 			}
 			err = rd.element()
 		default:

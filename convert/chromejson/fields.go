@@ -134,17 +134,28 @@ func (ev *event) get(f field) value {
 	return ev.values[f]
 }
 
+// eventScanner scans events. It is the part of a reader that needs to know nothing of the other events, so that there
+// can be several side by side.
+type eventScanner struct {
+	s       *jsonscan.Scanner
+	enc     *timeline.ArgsEncoder
+	ev      event
+	args    ArgFilter
+	odd     bool         // the event has an argument of a name that weft adds itself
+	unknown func([]byte) // is called with keys of members that the format does not know
+}
+
 // scanEvent scans the event at whose bracket the scanner stands, and encodes its arguments. The caller looks at the
 // scanner's Err.
-func (rd *reader) scanEvent() {
-	s, ev := rd.s, &rd.ev
+func (es *eventScanner) scanEvent() {
+	s, ev := es.s, &es.ev
 	ev.seen, ev.duplicates, ev.bigInts, ev.tooDeep, ev.later = 0, 0, 0, 0, false
-	rd.enc.Reset()
+	es.enc.Reset()
 	s.Value()
 	for key, ok := s.Key(); ok; key, ok = s.Key() {
 		f := fieldOf(key)
 		if f == fieldUnknown {
-			rd.unknownMember(key)
+			es.unknown(key)
 			s.Skip()
 			continue
 		}
@@ -154,9 +165,9 @@ func (rd *reader) scanEvent() {
 		ev.seen |= 1 << f
 		switch f {
 		case fieldArgs:
-			rd.scanArgs()
+			es.scanArgs()
 		case fieldID2:
-			rd.scanID2()
+			es.scanID2()
 		default:
 			v := &ev.values[f]
 			v.kind, v.text = s.Scalar()
@@ -165,8 +176,8 @@ func (rd *reader) scanEvent() {
 }
 
 // scanID2 scans id2, whose members are ids of other number spaces.
-func (rd *reader) scanID2() {
-	s, ev := rd.s, &rd.ev
+func (es *eventScanner) scanID2() {
+	s, ev := es.s, &es.ev
 	ev.seen &^= 1<<fieldID2Local | 1<<fieldID2Global
 	kind, _ := s.Value()
 	if kind == jsonscan.Array {

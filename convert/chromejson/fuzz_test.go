@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/iotest"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -38,6 +40,10 @@ func FuzzRead(f *testing.F) {
 		if tl.Len() != small.Len() || len(log.Totals()) != len(smallLog.Totals()) {
 			t.Fatalf("large window: %d records, %v; small window: %d records, %v", tl.Len(), log.Totals(), small.Len(), smallLog.Totals())
 		}
+		blocks, blocksLog, blocksErr := read(t, bytes.NewReader(input), Options{window: 64, Workers: 2, block: 50})
+		if blocksErr != nil || tl.Len() != blocks.Len() || !slices.EqualFunc(log.Totals(), blocksLog.Totals(), sameTotal) {
+			t.Fatalf("at once: %d records, %v; in blocks: %d records, %v, %v", tl.Len(), log.Totals(), blocks.Len(), blocksLog.Totals(), blocksErr)
+		}
 		last := timeline.Nanos(0)
 		err = tl.Walk(context.Background(), func(it *timeline.Item) error {
 			if it.TS < last || it.Offset < 0 || it.Offset >= int64(len(input)) {
@@ -50,4 +56,8 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+func sameTotal(a, b problem.Total) bool {
+	return a.Kind == b.Kind && a.Count == b.Count && slices.Equal(a.Cases, b.Cases)
 }

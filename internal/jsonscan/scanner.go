@@ -94,6 +94,36 @@ func (s *Scanner) Reset(text []byte) {
 	*s = Scanner{buf: text, text: s.text[:0], stack: s.stack, readErr: io.EOF, limit: len(text)}
 }
 
+// ResetAt is Reset for a text that stands at the given offset of the input.
+func (s *Scanner) ResetAt(text []byte, offset int64) {
+	s.Reset(text)
+	s.base = offset
+}
+
+// Detach hands out the input from the current position on: what the window has of it, and the rest. The scanner is of
+// no use until Attach.
+func (s *Scanner) Detach() (unread []byte, rest io.Reader) {
+	unread, rest = s.buf[s.pos:], s.r
+	if s.readErr != nil {
+		rest = failedReader{s.readErr}
+	}
+	return unread, rest
+}
+
+// Attach makes s read r, whose first byte is at the given offset of the input.
+func (s *Scanner) Attach(r io.Reader, offset int64) {
+	s.buf, s.pos = s.buf[:0], 0
+	s.base, s.r, s.readErr = offset, r, nil
+	s.Mark()
+}
+
+type failedReader struct{ err error }
+
+func (f failedReader) Read([]byte) (int, error) { return 0, f.err }
+
+// Decoded reports whether a string of the current unit had to be decoded, so that its text is not a piece of the window.
+func (s *Scanner) Decoded() bool { return len(s.text) > 0 }
+
 // Mark starts a unit at the current position: slices handed out before are no longer valid. Commas between units are the
 // caller's business, see Peek and Advance.
 func (s *Scanner) Mark() {
