@@ -87,7 +87,7 @@ type writer struct {
 
 	// The uuid of a track is its TrackID. Those of lanes and of the counters of thread time follow.
 	lanes    map[laneKey]uint64
-	clocks   map[timeline.TrackID]uint64
+	clocks   []uint64 // by TrackID; 0: the track has none
 	lastUUID uint64
 
 	categories [][]byte // category_iids fields, by CategoryID
@@ -104,7 +104,7 @@ type laneKey struct {
 // newWriter gives out all ids.
 func newWriter(t *timeline.Timeline) *writer {
 	w := &writer{
-		t: t, lanes: map[laneKey]uint64{}, clocks: map[timeline.TrackID]uint64{}, lastUUID: uint64(t.TrackCount() - 1),
+		t: t, lanes: map[laneKey]uint64{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
 	}
 	w.weftKey, w.idKey, w.scopeKey = t.InternKey("weft"), t.InternKey("id"), t.InternKey("scope")
 	for id := range timeline.TrackID(t.TrackCount()) {

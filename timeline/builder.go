@@ -45,6 +45,8 @@ type Builder struct {
 	runs    *runs  // nil as long as nothing was spilled
 	limit   int64
 	spaces  [FlowNative + 1]bool
+
+	unmatched bool // there are records that the matcher has to look at
 }
 
 // Attribute is a fact about the whole trace: a key with a text or a number.
@@ -157,6 +159,7 @@ func (b *Builder) Add(ev *Event) error {
 	row := &b.table.tracks[ev.Track]
 	row.used = row.used || ev.Kind != End || ev.KeepEnd
 	row.clock = row.clock || ev.ThreadTS != NoTime
+	b.unmatched = b.unmatched || ev.Kind == Begin || ev.Kind == End || row.kind == AsyncTrack
 	switch r.flags & (flagArgs | flagInlineName | flagInlineCategory | flagCallstack) {
 	case 0:
 	case flagArgs:
@@ -236,6 +239,7 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	t := &Timeline{
 		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys,
 		table: b.table, stacks: b.stacks, attributes: b.attributes, spaces: b.spaces,
+		unmatched: b.unmatched || b.table.namedLater,
 	}
 	if b.runs == nil {
 		b.records.sort()

@@ -16,8 +16,9 @@ import (
 type matcher struct {
 	t        *Timeline
 	problems *problem.Log
-	open     map[TrackID][]openBegin // by track, or by group of asynchronous tracks
-	spare    [][]openBegin
+	stackOf  []int32       // by track, or group of asynchronous tracks: index into stacks; 0: no stack
+	stacks   [][]openBegin // the first is not used
+	spare    []int32       // stacks that are empty and belong to no track
 
 	ordinal uint64
 	// found takes the lengths of begins that are on disk, to be joined with their records by the next pass.
@@ -58,7 +59,10 @@ const maxSearch = 1 << 14
 
 // match runs the pass. Afterwards every End and, unless found is returned, every Begin knows the length of its slice.
 func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error) {
-	m := &matcher{t: t, problems: t.opts.Problems, open: map[TrackID][]openBegin{}}
+	if !t.unmatched {
+		return nil, nil
+	}
+	m := &matcher{t: t, problems: t.opts.Problems, stackOf: make([]int32, len(t.table.tracks)), stacks: make([][]openBegin, 1)}
 	if d, ok := t.store.(*disk); ok {
 		m.found = extsort.New(foundEndCodec, func(a, b *foundEnd) int { return cmp.Compare(a.ordinal, b.ordinal) },
 			t.opts.Memory/8, d.dir)
@@ -93,11 +97,12 @@ func (m *matcher) record(r *record, inMemory bool) error {
 		if inMemory {
 			o.record = r
 		}
-		stack, ok := m.open[scope]
-		if !ok && len(m.spare) > 0 {
-			stack, m.spare = m.spare[len(m.spare)-1], m.spare[:len(m.spare)-1]
+		i := m.stackOf[scope]
+		if i == 0 {
+			i = m.newStack()
+			m.stackOf[scope] = i
 		}
-		m.open[scope] = append(stack, o)
+		m.stacks[i] = append(m.stacks[i], o)
 	case End:
 		return m.end(r, scope, row)
 	case Slice:
@@ -116,7 +121,8 @@ func (m *matcher) record(r *record, inMemory bool) error {
 
 // end closes the begin that belongs to r.
 func (m *matcher) end(r *record, scope TrackID, row *track) error {
-	stack := m.open[scope]
+	at := m.stackOf[scope]
+	stack := m.stacks[at]
 	i := m.find(stack, r, row)
 	if i < 0 {
 		m.unmatched(r, row)
@@ -138,13 +144,22 @@ func (m *matcher) end(r *record, scope TrackID, row *track) error {
 		err = m.found.Add(foundEnd{o.ordinal, r.dur})
 	}
 	copy(stack[i:], stack[i+1:])
-	if stack = stack[:len(stack)-1]; len(stack) > 0 || row.kind != AsyncTrack {
-		m.open[scope] = stack
-		return err
+	m.stacks[at] = stack[:len(stack)-1]
+	if len(stack) == 1 && row.kind == AsyncTrack { // most ids are used once
+		m.stackOf[scope] = 0
+		m.spare = append(m.spare, at)
 	}
-	delete(m.open, scope)
-	m.spare = append(m.spare, stack)
 	return err
+}
+
+func (m *matcher) newStack() int32 {
+	if n := len(m.spare); n > 0 {
+		i := m.spare[n-1]
+		m.spare = m.spare[:n-1]
+		return i
+	}
+	m.stacks = append(m.stacks, nil)
+	return int32(len(m.stacks) - 1)
 }
 
 // unmatched takes an end without begin out of the trace, or makes an instant of it.
@@ -187,7 +202,7 @@ func (m *matcher) find(stack []openBegin, r *record, row *track) int {
 // moveToOpen puts an instant of an asynchronous id into the process in which a slice of the id is open, if its own
 // process has none.
 func (m *matcher) moveToOpen(r *record, scope TrackID) {
-	stack := m.open[scope]
+	stack := m.stacks[m.stackOf[scope]]
 	for i, n := len(stack)-1, 0; i >= 0 && n < maxSearch; i, n = i-1, n+1 {
 		if stack[i].track == r.track {
 			return

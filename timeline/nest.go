@@ -18,7 +18,9 @@ const maxDepth = 512
 // lane (spec chrome-json.md 8, 9.3).
 type nester struct {
 	t       *Timeline
-	tracks  map[TrackID]*lanes
+	tracks  []*lanes  // by TrackID; nil: nothing is open
+	live    []TrackID // those that are not nil
+	spare   []*lanes
 	sweepAt int
 	ordinal uint64 // of the first record of the group
 
@@ -46,7 +48,7 @@ func (t *Timeline) Nest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n := &nester{t: t, tracks: map[TrackID]*lanes{}, sweepAt: 1 << 12}
+	n := &nester{t: t, tracks: make([]*lanes, len(t.table.tracks)), sweepAt: 1 << 12}
 	join := joiner{found: found}
 	t.segments = []segment{{}}
 	t.table.forgetUse()
@@ -82,8 +84,8 @@ func (n *nester) cut(now Nanos) {
 		return
 	}
 	next := segment{first: n.ordinal}
-	for _, l := range n.tracks {
-		for _, lane := range l.lanes {
+	for _, id := range n.live {
+		for _, lane := range n.tracks[id].lanes {
 			for i := range lane {
 				if lane[i].end > now && lane[i].end != noEnd {
 					next.open = append(next.open, lane[i])
@@ -218,8 +220,9 @@ func (n *nester) place(r *record, ordinal uint64) {
 	l := n.tracks[r.track]
 	if l == nil {
 		n.sweep(r.ts)
-		l = &lanes{lanes: make([]lane, 1)}
+		l = n.newLanes()
 		n.tracks[r.track] = l
+		n.live = append(n.live, r.track)
 		n.t.table.tracks[r.track].used = true
 	}
 	end, ends := r.end()
@@ -277,20 +280,37 @@ func (n *nester) countMoved(r *record, l *lanes, end Nanos) {
 // sweep forgets tracks on which nothing is open, each time their number has doubled: most asynchronous ids are used
 // once.
 func (n *nester) sweep(now Nanos) {
-	if len(n.tracks) < n.sweepAt {
+	if len(n.live) < n.sweepAt {
 		return
 	}
-	for id, l := range n.tracks {
+	kept := n.live[:0]
+	for _, id := range n.live {
+		l := n.tracks[id]
 		open := false
 		for i := range l.lanes {
 			l.lanes[i].close(now)
 			open = open || len(l.lanes[i]) > 0
 		}
-		if !open {
-			delete(n.tracks, id)
+		if open {
+			kept = append(kept, id)
+			continue
+		}
+		n.tracks[id] = nil
+		if len(l.lanes) == 1 {
+			n.spare = append(n.spare, l)
 		}
 	}
-	n.sweepAt = max(2*len(n.tracks), 1<<12)
+	n.live = kept
+	n.sweepAt = max(2*len(kept), 1<<12)
+}
+
+func (n *nester) newLanes() *lanes {
+	if i := len(n.spare); i > 0 {
+		l := n.spare[i-1]
+		n.spare = n.spare[:i-1]
+		return l
+	}
+	return &lanes{lanes: make([]lane, 1)}
 }
 
 // close removes the slices that have ended by now. A slice that ends now contains nothing that starts now.

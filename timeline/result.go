@@ -24,6 +24,7 @@ type Timeline struct {
 	store      store
 	flows      FlowRefs
 	spaces     [FlowNative + 1]bool
+	unmatched  bool // there are records that the matcher has to look at
 	totals     Totals
 	segments   []segment
 

@@ -205,8 +205,11 @@ type trackTable struct {
 	specs     []TrackSpec
 	asyncs    []async
 	aliases   map[TrackID]TrackID
-	lanes     map[TrackID]uint32 // number of lanes beside the track, where there are any; set by Nest
-	ownNames  map[TrackID]string // of tracks named after an event, where the name is not interned
+
+	namedLater bool // there are tracks whose name or place is known only when their events are
+
+	lanes    map[TrackID]uint32 // number of lanes beside the track, where there are any; set by Nest
+	ownNames map[TrackID]string // of tracks named after an event, where the name is not interned
 
 	processByKey map[ProcessKey]TrackID
 	threadByKey  map[threadKey]TrackID
@@ -305,13 +308,17 @@ func (b *Builder) Child(parent TrackID, name string) TrackID {
 // NewTrack makes a new track for slices and instants under the root, a process, a thread or another such track.
 func (b *Builder) NewTrack(parent TrackID, spec TrackSpec) TrackID {
 	t := b.table
+	t.namedLater = t.namedLater || spec.Name == ""
 	t.specs = append(t.specs, spec)
 	return t.add(track{kind: NamedTrack, parent: parent, index: uint32(len(t.specs) - 1)})
 }
 
 // Undeclared makes a track whose place is not known yet. It may be the Track of events and the parent of other tracks.
 // If Alias is never called for it, it is a track under the root, named like its first event.
-func (b *Builder) Undeclared() TrackID { return b.table.add(track{kind: undeclaredTrack}) }
+func (b *Builder) Undeclared() TrackID {
+	b.table.namedLater = true
+	return b.table.add(track{kind: undeclaredTrack})
+}
 
 // Alias says that everything given to the track from, made by Undeclared, belongs to the track to. It does nothing if
 // to already leads to from.
