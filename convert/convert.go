@@ -46,7 +46,7 @@ func Convert(ctx context.Context, dst io.Writer, src io.Reader, opts Options) (*
 	counted := &countingWriter{w: dst}
 	err = pftrace.Write(ctx, counted, tl, pftrace.Options{
 		Compression: opts.Compress.codec(),
-		Workers:     opts.Workers,
+		Workers:     opts.workers(),
 	})
 	if err != nil {
 		return nil, err
@@ -65,6 +65,10 @@ func Load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline,
 	tl, report, err := load(ctx, src, opts)
 	if err != nil {
 		return nil, nil, err
+	}
+	// A walk finds the last problems: what cannot be written as it is.
+	if err := tl.Walk(ctx, func(*timeline.Item) error { return nil }); err != nil {
+		return nil, nil, errors.Join(err, tl.Close())
 	}
 	report.count(tl)
 	report.Durations.Total = Seconds(time.Since(began))

@@ -154,10 +154,17 @@ func (c Compression) codec() pftrace.Codec {
 	return pftrace.NoCodec
 }
 
-// workers returns the number of workers to use.
+// memoryPerWorker is what a worker may hold: blocks of the input, bundles of the output, a compressor.
+const memoryPerWorker = 16 << 20
+
+// workers returns the number of workers to use: as many as were asked for, but no more than the memory allows.
 func (o *Options) workers() int {
-	if o.Workers > 0 {
-		return o.Workers
+	n, memory := o.Workers, o.Memory
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
 	}
-	return runtime.GOMAXPROCS(0)
+	if memory <= 0 {
+		memory = timeline.DefaultMemory
+	}
+	return int(max(1, min(int64(n), memory/memoryPerWorker)))
 }

@@ -23,6 +23,7 @@ func (r *Report) count(tl *timeline.Timeline) {
 		if !track.Used {
 			continue
 		}
+		r.Tracks.Other += int(tl.LaneCount(track.ID))
 		switch track.Kind {
 		case timeline.ProcessTrack:
 			r.Tracks.Processes++

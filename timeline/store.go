@@ -36,7 +36,7 @@ type payloads interface {
 
 // maxGroup bounds the records of one timestamp that are ordered among each other. Only broken inputs have so many.
 // The limit does not depend on the memory budget, so that the output does not either.
-const maxGroup = 1 << 18
+const maxGroup = 1 << 20
 
 // group is the records of one timestamp.
 type group struct {

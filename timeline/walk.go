@@ -113,7 +113,7 @@ type walker struct {
 	args    ArgsEncoder // of unbound flow ends
 
 	payloads payloads
-	problems problem.Log
+	problems *problem.Log // outlives the walker
 }
 
 // openSlice is a slice whose end has not been written.
@@ -164,7 +164,7 @@ func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error)
 	if !last {
 		end = t.segments[i+1].first
 	}
-	w := &walker{t: t, emit: fn, ordinal: seg.first, ends: map[uint32]*record{}, payloads: t.store.reader()}
+	w := &walker{t: t, emit: fn, ordinal: seg.first, ends: map[uint32]*record{}, payloads: t.store.reader(), problems: new(problem.Log)}
 	for _, o := range seg.open {
 		w.open.push(o)
 	}
@@ -185,7 +185,7 @@ func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error)
 		err = w.endUpTo(math.MaxInt64)
 	}
 	if err == nil {
-		t.segmentDone(seg, &w.problems)
+		t.segmentDone(seg, w.problems)
 	}
 	return err
 }

@@ -343,7 +343,7 @@ func (es *eventScanner) keep(b *block, start, end int) {
 		for seen := ev.seen; seen != 0; seen &= seen - 1 {
 			f := field(bits.TrailingZeros32(seen))
 			v := ev.values[f]
-			if decoded && f != fieldArgs {
+			if decoded && v.kind == jsonscan.String {
 				// What the scanner decoded is gone with the next event.
 				n := len(b.texts)
 				b.texts = append(b.texts, v.text...)
