@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"sort"
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/problem"
@@ -113,6 +114,7 @@ var endCodec = extsort.Codec[end]{
 
 // binder finds the slices of flow ends while it scans the timeline.
 type binder struct {
+	ctx      context.Context
 	timeline *timeline.Timeline
 	ends     *extsort.Sorter[end]
 	members  *extsort.Sorter[timeline.FlowRef] // takes the ends that bind to nothing
@@ -129,6 +131,7 @@ type binder struct {
 	byEvent map[uint32]int    // index into starts of what an event started
 	endedBy map[uint32]uint32 // index of the event that ends the slice which an event began
 	ending  map[uint32]uint32 // the reverse
+	later   map[timeline.TrackID][]laterStart
 }
 
 // thread is what binding by time needs to know of one thread.
@@ -156,6 +159,7 @@ func bind(ctx context.Context, t *timeline.Timeline, ends *extsort.Sorter[end], 
 		byTime: t.HasFlows(timeline.FlowV1), native: t.HasFlows(timeline.FlowNative),
 		threads: map[timeline.TrackID]*thread{}, open: map[uint32]slice{},
 		byEvent: map[uint32]int{}, endedBy: map[uint32]uint32{}, ending: map[uint32]uint32{},
+		later: map[timeline.TrackID][]laterStart{}, ctx: ctx,
 	}
 	if err := t.Scan(ctx, b.steps); err != nil {
 		return 0, err
@@ -178,6 +182,7 @@ func (b *binder) steps(steps []timeline.Step) error {
 	clear(b.byEvent)
 	clear(b.endedBy)
 	clear(b.ending)
+	clear(b.later)
 	flows := 0
 	for i := range steps {
 		switch s := &steps[i]; s.Kind {
@@ -203,6 +208,9 @@ func (b *binder) steps(steps []timeline.Step) error {
 			b.byEvent[b.starts[i].Event] = i
 		}
 		for i := range steps {
+			if i%(1<<10) == 0 && b.ctx.Err() != nil {
+				return b.ctx.Err()
+			}
 			if steps[i].Kind == timeline.StepFlow {
 				if err := b.flow(&steps[i], steps); err != nil {
 					return err
@@ -313,20 +321,44 @@ func (b *binder) carrier(e *end) error {
 // next binds an end to the slice that starts next on its thread. At the time of the end itself, an X has started
 // already; a begin, an instant or anything without length is next if it comes later in the input.
 func (b *binder) next(e *end, track timeline.TrackID) error {
-	for i, n := 0, 0; i < len(b.starts) && n < maxSearch; i++ {
-		s := &b.starts[i]
-		if s.Track != track {
-			continue
-		}
-		n++
-		if (!s.Complete || s.End == s.TS) && s.Event > e.event {
-			e.slice = sliceOf(s)
-			return b.ends.Add(*e)
-		}
+	later := b.laterStarts(track)
+	i := sort.Search(len(later), func(i int) bool { return later[i].event > e.event })
+	if i < len(later) {
+		e.slice = sliceOf(&b.starts[later[i].start])
+		return b.ends.Add(*e)
 	}
 	th := b.thread(track)
 	th.waiting = append(th.waiting, *e)
 	return nil
+}
+
+// laterStart is a start of this time that may be next: event is the largest index in the input of all such starts of
+// the thread up to this one, so that the first that exceeds some index is the first start that does.
+type laterStart struct {
+	event uint32
+	start int // index into starts
+}
+
+// laterStarts returns the starts of this time on a thread that may be next for an end of this time.
+func (b *binder) laterStarts(track timeline.TrackID) []laterStart {
+	if list, ok := b.later[track]; ok {
+		return list
+	}
+	first := sort.Search(len(b.starts), func(i int) bool { return b.starts[i].Track >= track }) // they come by track
+	var list []laterStart
+	for i := first; i < len(b.starts) && b.starts[i].Track == track; i++ {
+		s := &b.starts[i]
+		if s.Complete && s.End != s.TS {
+			continue
+		}
+		event := s.Event
+		if n := len(list); n > 0 {
+			event = max(event, list[n-1].event)
+		}
+		list = append(list, laterStart{event, i})
+	}
+	b.later[track] = list
+	return list
 }
 
 // enclosing returns the innermost slice or instant of a thread that contains the time of e, its end included; nil if

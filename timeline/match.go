@@ -16,9 +16,9 @@ import (
 type matcher struct {
 	t        *Timeline
 	problems *problem.Log
-	stackOf  []int32       // by track, or group of asynchronous tracks: index into stacks; 0: no stack
-	stacks   [][]openBegin // the first is not used
-	spare    []int32       // stacks that are empty and belong to no track
+	stackOf  []int32     // by track, or group of asynchronous tracks: index into stacks; 0: no stack
+	stacks   []openStack // the first is always empty
+	spare    []int32     // stacks that are empty and belong to no track
 
 	ordinal uint64
 	// found takes the lengths of begins that are on disk, to be joined with their records by the next pass.
@@ -34,6 +34,7 @@ type openBegin struct {
 	ts       Nanos
 	record   *record // where it is, in memory
 	ordinal  uint64  // which one it is, on disk
+	gone     bool    // its end was found while others behind it stay open
 }
 
 // foundEnd says how long the slice that the record with the given ordinal begins is.
@@ -54,15 +55,106 @@ var foundEndCodec = extsort.Codec[foundEnd]{
 	},
 }
 
-// maxSearch bounds how deep an end is searched for in a stack of begins.
-const maxSearch = 1 << 14
+// openStack are the begins that wait, the innermost last. Ends mostly take the last one or one near it. In a stack of
+// many begins they are found by name, so that no end takes longer than another.
+type openStack struct {
+	open   []openBegin
+	gone   int                // number of those in open that are gone
+	byName map[NameID][]int32 // places in open, some of them gone; nil in a small stack
+}
+
+const (
+	// indexedStack is the size from which on a stack has an index.
+	indexedStack = 64
+	// maxSearch bounds how many begins of the right name are looked at that are of another category or process.
+	maxSearch = 1 << 14
+)
+
+func (s *openStack) push(o openBegin) {
+	s.open = append(s.open, o)
+	switch {
+	case s.byName != nil:
+		s.byName[o.name] = append(s.byName[o.name], int32(len(s.open)-1))
+	case len(s.open) > indexedStack:
+		s.compact()
+	}
+}
+
+// remove takes out the begin at place i.
+func (s *openStack) remove(i int) {
+	s.open[i].gone = true
+	s.gone++
+	for n := len(s.open); n > 0 && s.open[n-1].gone; n = len(s.open) {
+		s.open = s.open[:n-1]
+		s.gone--
+	}
+	if s.gone > len(s.open)/2 {
+		s.compact()
+	}
+}
+
+// compact forgets what is gone, and makes the index anew if the stack is still large.
+func (s *openStack) compact() {
+	kept := s.open[:0]
+	for i := range s.open {
+		if !s.open[i].gone {
+			kept = append(kept, s.open[i])
+		}
+	}
+	s.open, s.gone, s.byName = kept, 0, nil
+	if len(kept) < indexedStack {
+		return
+	}
+	s.byName = map[NameID][]int32{}
+	for i := range kept {
+		s.byName[kept[i].name] = append(s.byName[kept[i].name], int32(i))
+	}
+}
+
+// named calls fn with the places of begins of the given name, the innermost first, until it returns true.
+func (s *openStack) named(name NameID, fn func(i int) bool) {
+	if s.byName == nil {
+		for i := len(s.open) - 1; i >= 0; i-- {
+			if s.open[i].name == name && !s.open[i].gone && fn(i) {
+				return
+			}
+		}
+		return
+	}
+	places := s.byName[name]
+	for n := len(places); n > 0 && !s.is(places[n-1], name); n = len(places) {
+		places = places[:n-1] // gone for good
+	}
+	if s.byName[name] = places; len(places) == 0 {
+		delete(s.byName, name)
+	}
+	for n := len(places) - 1; n >= 0; n-- {
+		if s.is(places[n], name) && fn(int(places[n])) {
+			return
+		}
+	}
+}
+
+// is reports whether a begin of this name is at a place of the index, which may have been used again.
+func (s *openStack) is(place int32, name NameID) bool {
+	return int(place) < len(s.open) && s.open[place].name == name && !s.open[place].gone
+}
+
+// any is named for begins of all names.
+func (s *openStack) any(fn func(i int) bool) {
+	for i := len(s.open) - 1; i >= 0; i-- {
+		if !s.open[i].gone && fn(i) {
+			return
+		}
+	}
+}
 
 // match runs the pass. Afterwards every End and, unless found is returned, every Begin knows the length of its slice.
 func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error) {
 	if !t.unmatched {
 		return nil, nil
 	}
-	m := &matcher{t: t, problems: t.opts.Problems, stackOf: make([]int32, len(t.table.tracks)), stacks: make([][]openBegin, 1)}
+	m := &matcher{t: t, problems: t.opts.Problems, stackOf: make([]int32, len(t.table.tracks)), stacks: make([]openStack, 1)}
 	if d, ok := t.store.(*disk); ok {
 		m.found = extsort.New(foundEndCodec, func(a, b *foundEnd) int { return cmp.Compare(a.ordinal, b.ordinal) },
 			t.opts.Memory/8, d.dir)
@@ -102,7 +194,7 @@ func (m *matcher) record(r *record, inMemory bool) error {
 			i = m.newStack()
 			m.stackOf[scope] = i
 		}
-		m.stacks[i] = append(m.stacks[i], o)
+		m.stacks[i].push(o)
 	case End:
 		return m.end(r, scope, row)
 	case Slice:
@@ -122,13 +214,13 @@ func (m *matcher) record(r *record, inMemory bool) error {
 // end closes the begin that belongs to r.
 func (m *matcher) end(r *record, scope TrackID, row *track) error {
 	at := m.stackOf[scope]
-	stack := m.stacks[at]
+	stack := &m.stacks[at]
 	i := m.find(stack, r, row)
 	if i < 0 {
 		m.unmatched(r, row)
 		return nil
 	}
-	o := &stack[i]
+	o := &stack.open[i]
 	r.dur = r.ts - o.ts
 	r.b = int64(o.event)
 	r.flags |= flagMatched
@@ -143,9 +235,8 @@ func (m *matcher) end(r *record, scope TrackID, row *track) error {
 	} else {
 		err = m.found.Add(foundEnd{o.ordinal, r.dur})
 	}
-	copy(stack[i:], stack[i+1:])
-	m.stacks[at] = stack[:len(stack)-1]
-	if len(stack) == 1 && row.kind == AsyncTrack { // most ids are used once
+	stack.remove(i)
+	if len(stack.open) == 0 && row.kind == AsyncTrack { // most ids are used once
 		m.stackOf[scope] = 0
 		m.spare = append(m.spare, at)
 	}
@@ -158,7 +249,7 @@ func (m *matcher) newStack() int32 {
 		m.spare = m.spare[:n-1]
 		return i
 	}
-	m.stacks = append(m.stacks, nil)
+	m.stacks = append(m.stacks, openStack{})
 	return int32(len(m.stacks) - 1)
 }
 
@@ -177,24 +268,28 @@ func (m *matcher) unmatched(r *record, row *track) {
 	r.kind = dropped
 }
 
-// find returns the index of the begin that r ends, or -1. Asynchronous begins of the own process come first.
-func (m *matcher) find(stack []openBegin, r *record, row *track) int {
-	ignoreName := row.kind == AsyncTrack && m.t.table.asyncs[row.index].key.kind == AsyncLegacy
-	foreign := -1
-	for i, n := len(stack)-1, 0; i >= 0 && n < maxSearch; i, n = i-1, n+1 {
-		o := &stack[i]
-		if r.name != 0 && o.name != r.name && !ignoreName {
-			continue
-		}
-		if row.kind != AsyncTrack && r.category != 0 && o.category != r.category {
-			continue
-		}
-		if o.track == r.track {
-			return i
-		}
-		if foreign < 0 {
+// find returns the place of the begin that r ends, or -1. Asynchronous begins of the own process come first.
+func (m *matcher) find(stack *openStack, r *record, row *track) int {
+	own, foreign, looked := -1, -1, 0
+	fits := func(i int) bool {
+		o := &stack.open[i]
+		looked++
+		switch {
+		case row.kind != AsyncTrack && r.category != 0 && o.category != r.category:
+		case o.track == r.track:
+			own = i
+		case foreign < 0:
 			foreign = i
 		}
+		return own >= 0 || looked == maxSearch
+	}
+	if r.name == 0 || row.kind == AsyncTrack && m.t.table.asyncs[row.index].key.kind == AsyncLegacy {
+		stack.any(fits)
+	} else {
+		stack.named(r.name, fits)
+	}
+	if own >= 0 {
+		return own
 	}
 	return foreign
 }
@@ -202,14 +297,18 @@ func (m *matcher) find(stack []openBegin, r *record, row *track) int {
 // moveToOpen puts an instant of an asynchronous id into the process in which a slice of the id is open, if its own
 // process has none.
 func (m *matcher) moveToOpen(r *record, scope TrackID) {
-	stack := m.stacks[m.stackOf[scope]]
-	for i, n := len(stack)-1, 0; i >= 0 && n < maxSearch; i, n = i-1, n+1 {
-		if stack[i].track == r.track {
-			return
+	stack := &m.stacks[m.stackOf[scope]]
+	own, other, looked := false, -1, 0
+	stack.any(func(i int) bool {
+		looked++
+		own = stack.open[i].track == r.track
+		if other < 0 {
+			other = i
 		}
-	}
-	if len(stack) > 0 {
-		r.track = stack[len(stack)-1].track
+		return own || looked == maxSearch
+	})
+	if !own && other >= 0 {
+		r.track = stack.open[other].track
 		m.t.table.tracks[r.track].used = true
 	}
 }
