@@ -29,8 +29,9 @@ type nester struct {
 
 // lanes are the open slices of one track, lane by lane.
 type lanes struct {
-	lanes []lane
-	free  freeLanes
+	lanes  []lane
+	free   freeLanes // of those beyond maxLanesTried
+	recent uint32    // the one of these that was used last
 }
 
 // lane is a stack of open slices, the outermost first.
@@ -203,6 +204,7 @@ func mergeByPlace(g *group, order []uint32) {
 		lastX--
 	}
 	long, short := slices.Clone(order[lastX:split]), slices.Clone(order[split:])
+	openBehindX(g, short)
 	out := order[lastX:lastX]
 	for len(long) > 0 && len(short) > 0 {
 		if g.place(short[0]).event < g.place(long[0]).event {
@@ -213,6 +215,28 @@ func mergeByPlace(g *group, order []uint32) {
 	}
 	out = append(append(out, long...), short...)
 	copy(order[lastX:], out)
+}
+
+// openBehindX moves begins without end behind the last X among short, which are in the order of the input (spec
+// chrome-json.md 8: after every X).
+func openBehindX(g *group, short []uint32) {
+	last := len(short) - 1
+	for last >= 0 && g.place(short[last]).kind != Slice {
+		last--
+	}
+	if last < 0 {
+		return
+	}
+	slices.SortStableFunc(short[:last+1], func(i, j uint32) int {
+		return cmp.Compare(open(g.place(i)), open(g.place(j)))
+	})
+}
+
+func open(r *record) int {
+	if r.kind == Begin && r.dur == NoTime {
+		return 1
+	}
+	return 0
 }
 
 // place finds the lane of a slice or instant.
@@ -331,21 +355,25 @@ func (l lane) top() (end Nanos, ok bool) {
 const maxLanesTried = 64
 
 // find returns the first lane in which the interval nests properly, and makes one if there is none. Beyond
-// maxLanesTried it takes the lane that has been free for longest, so that the search stays short for any number of lanes.
+// maxLanesTried it tries the lane that was used last, and then takes the one that has been free for longest, so that
+// the search stays short for any number of lanes.
 func (l *lanes) find(start, end Nanos) uint32 {
 	for i := 0; i < len(l.lanes) && i < maxLanesTried; i++ {
 		if l.lanes[i].fits(start, end) {
 			return uint32(i)
 		}
 	}
-	if i, ok := l.free.take(l.lanes, start); ok {
-		l.free.put(i, end)
-		return i
+	if l.recent >= maxLanesTried && l.lanes[l.recent].fits(start, end) && len(l.lanes[l.recent]) > 0 {
+		return l.recent
 	}
-	l.lanes = append(l.lanes, nil)
-	i := uint32(len(l.lanes) - 1)
+	i, ok := l.free.take(l.lanes, start)
+	if !ok {
+		l.lanes = append(l.lanes, nil)
+		i = uint32(len(l.lanes) - 1)
+	}
 	if i >= maxLanesTried {
 		l.free.put(i, end)
+		l.recent = i
 	}
 	return i
 }
