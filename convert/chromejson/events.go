@@ -1,9 +1,7 @@
 package chromejson
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 
@@ -59,7 +57,7 @@ func (rd *reader) events() error {
 		}
 		after = '{'
 		if err == errResynced {
-			after, err = ',', nil
+			after, err = rd.beforeResynced(), nil
 		}
 		if err != nil {
 			return err
@@ -76,6 +74,9 @@ func (rd *reader) events() error {
 // element reads one event at whose bracket the scanner stands. An event that is cut is dropped whole: a shortened number
 // would parse, but be wrong.
 func (rd *reader) element() error {
+	if !rd.mayReparse() && rd.lineIsCut() {
+		return rd.resync()
+	}
 	probed := false
 	for {
 		rd.scanEvent()
@@ -117,124 +118,5 @@ func (rd *reader) notAnEvent() error {
 		return rd.resync()
 	default:
 		return rd.ended(err)
-	}
-}
-
-// errResynced says that an event could not be parsed and that the scanner stands at the next one.
-var errResynced = errors.New("resynchronised")
-
-const (
-	// What cannot be parsed as an event is parsed again from a later place, and brackets may be nested. So that this takes
-	// linear time, all of it may come to resyncFactor times the input so far, and resyncCredit bytes.
-	resyncFactor = 8
-	resyncCredit = 64 << 20
-	// suspicious is the length from which on an object without end may rather be one whose closing bracket is missing,
-	// so that it holds the events behind it.
-	suspicious = 16 << 20
-)
-
-// mayReparse reports whether there is time left to parse things again.
-func (rd *reader) mayReparse() bool { return rd.reparsed <= resyncCredit+resyncFactor*rd.s.Offset() }
-
-// resync goes on behind an event that cannot be parsed: to the next object that can be, and has a phase. (Objects in
-// arguments have none, so in a file with one event a line it is that of the next line.)
-func (rd *reader) resync() error {
-	at, failed := rd.position(), rd.s.Offset()
-	rd.reparsed += failed - at.Offset
-	from := at.Offset + 1
-	if !rd.mayReparse() {
-		from = max(from, failed)
-	}
-	rd.s.SeekTo(from)
-	switch err := rd.findEvent(true); err {
-	case nil:
-		rd.malformed(at)
-		return errResynced
-	case io.EOF:
-		rd.malformed(at)
-		return errEnded
-	default:
-		return rd.failed(err)
-	}
-}
-
-// malformed counts an event that could not be parsed, with the bytes up to the scanner.
-func (rd *reader) malformed(at problem.Position) {
-	rd.log.Add(problem.JSONMalformedEvent, at, fmt.Sprintf("%d bytes skipped", rd.s.Start()-at.Offset))
-}
-
-// holdsEvent reports whether another event starts in what the window has of the current one, and goes back to the mark.
-func (rd *reader) holdsEvent() bool {
-	start := rd.s.Start()
-	rd.reparsed += int64(rd.s.Buffered())
-	found := false
-	if rd.mayReparse() {
-		rd.s.SeekTo(start + 1)
-		found = rd.findEvent(false) == nil
-	}
-	rd.s.SeekTo(start)
-	return found
-}
-
-// findEvent goes to the next event, in the window or, with refill, anywhere. It returns io.EOF if there is none.
-func (rd *reader) findEvent(refill bool) error {
-	for {
-		w := rd.s.Window()
-		i := bytes.IndexByte(w, '{')
-		if i < 0 {
-			rd.s.Advance(len(w))
-			rd.s.Mark()
-			if !refill {
-				return io.EOF
-			}
-			if err := rd.s.Fill(); err != nil {
-				return err
-			}
-			continue
-		}
-		rd.s.Advance(i)
-		rd.s.Mark()
-		start := rd.s.Offset()
-		if rd.mayReparse() {
-			ok, err := rd.isEvent(refill)
-			if err != nil {
-				return err
-			}
-			rd.reparsed += rd.s.Offset() - start
-			rd.s.SeekTo(start)
-			if ok {
-				return nil
-			}
-		}
-		rd.s.SeekTo(start + 1)
-	}
-}
-
-// isEvent reports whether an object with a phase starts at the scanner, and leaves the scanner where it found that out.
-func (rd *reader) isEvent(refill bool) (bool, error) {
-	for {
-		hasPhase := false
-		rd.s.Value()
-		for key, ok := rd.s.Key(); ok; key, ok = rd.s.Key() {
-			if string(key) != "ph" {
-				rd.s.Skip()
-				continue
-			}
-			kind, text := rd.s.Scalar()
-			hasPhase = kind == jsonscan.String && len(text) > 0
-		}
-		if rd.s.Err() != jsonscan.ErrShort {
-			return hasPhase && rd.s.Err() == nil, nil
-		}
-		if !refill || rd.s.Buffered() > suspicious {
-			return false, nil
-		}
-		switch err := rd.s.Fill(); err {
-		case nil:
-		case io.EOF:
-			return false, nil
-		default:
-			return false, err
-		}
 	}
 }

@@ -118,13 +118,38 @@ func TestResyncIsLinear(t *testing.T) {
 func TestMissingBracketInLargeInput(t *testing.T) {
 	event := `{"ph":"i","name":"` + strings.Repeat("n", 1000) + `","pid":1,"ts":1}`
 	const n = 20 * suspicious / 16 / 1000
-	input := `[{"ph":"i","name":"broken","pid":1,"ts":1,"args":{"l":[` + list(n, func(int) string { return event })[1:]
+	input := `[{"ph":"i","name":"broken","pid":1,"ts":1,"args":{"l":[` + "\n" + list(n, func(int) string { return event })[1:]
 	tl, log, err := read(t, strings.NewReader(input), Options{Args: NoArgs()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if tl.Len() != n || log.Count(problem.JSONMalformedEvent) != 1 {
 		t.Errorf("%d events of %d, %d malformed", tl.Len(), n, log.Count(problem.JSONMalformedEvent))
+	}
+}
+
+// However many events are cut inside brackets, the lines behind them are read, and it takes no more than linear time.
+func TestOpenBracketsOnLines(t *testing.T) {
+	const n = 30_000
+	cut := `{"ph":"i","name":"cut","pid":1,"ts":1,"args":` + strings.Repeat(`{"a":`, 12) + `[1,2`
+	input := list(n, func(i int) string {
+		if i%10 == 0 {
+			return cut
+		}
+		return `{"ph":"i","name":"n","pid":1,"ts":1}`
+	})
+	log := new(problem.Log)
+	b := timeline.NewBuilder(timeline.Options{Problems: log})
+	defer b.Close()
+	rd := newReader(context.Background(), strings.NewReader(input), b, Options{Problems: log})
+	if err := rd.document(); err != nil && err != errEnded {
+		t.Fatal(err)
+	}
+	if got := log.Count(problem.JSONMalformedEvent); rd.index != n || got != n/10 {
+		t.Errorf("%d events of %d, %d malformed of %d", rd.index, n, got, n/10)
+	}
+	if limit := int64(resyncCredit + (resyncFactor+2)*len(input)); rd.reparsed > limit {
+		t.Errorf("%d bytes parsed in vain, more than %d", rd.reparsed, limit)
 	}
 }
 
