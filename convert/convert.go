@@ -95,10 +95,7 @@ func load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline,
 	if err != nil {
 		return nil, nil, errors.Join(err, builder.Close())
 	}
-	if err = tl.Nest(ctx); err == nil {
-		err = flow.Resolve(ctx, tl)
-	}
-	if err != nil {
+	if err := flow.NestAndResolve(ctx, tl); err != nil {
 		return nil, nil, errors.Join(err, tl.Close())
 	}
 	report.Durations.Resolve = Seconds(time.Since(began))

@@ -152,19 +152,19 @@ type active struct {
 // end can be in vain, so that no real trace comes near it.
 const maxSearch = 1 << 14
 
-// bind returns the number of ends that bind to nothing.
-func bind(ctx context.Context, t *timeline.Timeline, ends *extsort.Sorter[end], members *extsort.Sorter[timeline.FlowRef]) (unbound int64, err error) {
-	b := &binder{
+func newBinder(ctx context.Context, t *timeline.Timeline, ends *extsort.Sorter[end], members *extsort.Sorter[timeline.FlowRef]) *binder {
+	return &binder{
 		timeline: t, ends: ends, members: members, problems: t.Problems(),
 		byTime: t.HasFlows(timeline.FlowV1), native: t.HasFlows(timeline.FlowNative),
 		threads: map[timeline.TrackID]*thread{}, open: map[uint32]slice{},
 		byEvent: map[uint32]int{}, endedBy: map[uint32]uint32{}, ending: map[uint32]uint32{},
 		later: map[timeline.TrackID][]laterStart{}, ctx: ctx,
 	}
-	if err := t.Scan(ctx, b.steps); err != nil {
-		return 0, err
-	}
-	for id := range t.TrackCount() { // in a fixed order
+}
+
+// finish returns the number of ends that bind to nothing.
+func (b *binder) finish() (unbound int64, err error) {
+	for id := range b.timeline.TrackCount() { // in a fixed order
 		if th := b.threads[timeline.TrackID(id)]; th != nil {
 			for i := range th.waiting {
 				if err := b.unbound(problem.FlowNoNextSlice, &th.waiting[i]); err != nil {

@@ -20,15 +20,33 @@ import (
 
 // Resolve resolves the flows of a nested timeline and attaches them to it. What is wrong with them is counted in the
 // timeline's problem log.
-func Resolve(ctx context.Context, t *timeline.Timeline) error {
-	if !t.HasFlows(timeline.FlowV1) && !t.HasFlows(timeline.FlowV2) && !t.HasFlows(timeline.FlowNative) {
+func Resolve(ctx context.Context, t *timeline.Timeline) error { return resolve(ctx, t, t.Scan) }
+
+// NestAndResolve nests a timeline and resolves its flows, which is faster at once than one after the other.
+func NestAndResolve(ctx context.Context, t *timeline.Timeline) error {
+	if !hasFlows(t) {
+		return t.Nest(ctx)
+	}
+	return resolve(ctx, t, t.NestAndScan)
+}
+
+func hasFlows(t *timeline.Timeline) bool {
+	return t.HasFlows(timeline.FlowV1) || t.HasFlows(timeline.FlowV2) || t.HasFlows(timeline.FlowNative)
+}
+
+func resolve(ctx context.Context, t *timeline.Timeline, scan func(context.Context, func([]timeline.Step) error) error) error {
+	if !hasFlows(t) {
 		return nil
 	}
 	ends := extsort.New(endCodec, compareEnds, t.Memory()/8, t.TempDir())
 	defer ends.Close()
 	members := extsort.New(refCodec, compareRefs, t.Memory()/8, t.TempDir())
 	defer members.Close()
-	unbound, err := bind(ctx, t, ends, members)
+	b := newBinder(ctx, t, ends, members)
+	if err := scan(ctx, b.steps); err != nil {
+		return err
+	}
+	unbound, err := b.finish()
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,10 @@ type lane []openSlice
 const noEnd Nanos = math.MaxInt64
 
 // Nest pairs begins with ends and finds how slices nest. It must be called once, before Walk.
-func (t *Timeline) Nest(ctx context.Context) error {
+func (t *Timeline) Nest(ctx context.Context) error { return t.NestAndScan(ctx, nil) }
+
+// NestAndScan is Nest and Scan at once, which saves going through all records once more.
+func (t *Timeline) NestAndScan(ctx context.Context, fn func(steps []Step) error) error {
 	found, err := t.match(ctx)
 	if found != nil {
 		defer found.Close()
@@ -54,6 +57,7 @@ func (t *Timeline) Nest(ctx context.Context) error {
 	t.segments = []segment{{}}
 	t.table.forgetUse()
 	groups := 0
+	scan := scanner{t: t, fn: fn}
 	err = t.store.groups(true, func(g *group) error {
 		if groups++; groups%(1<<14) == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -63,7 +67,7 @@ func (t *Timeline) Nest(ctx context.Context) error {
 		}
 		n.group(g)
 		n.cut(g.at(0).ts)
-		return nil
+		return scan.group(g)
 	})
 	if err != nil {
 		return err

@@ -42,28 +42,48 @@ type Step struct {
 }
 
 // Scan calls fn for the steps of every timestamp. The slice is valid during the call. Within a timestamp, steps that
-// start nothing come first, then the starts of each track in their order (spec chrome-json.md 8). Nest comes first.
+// start nothing come first, then the starts of each track in their order (spec chrome-json.md 8). Where all flows bind by
+// time (FlowV1), there are only the steps of threads. Nest comes first.
 func (t *Timeline) Scan(ctx context.Context, fn func(steps []Step) error) error {
-	var steps []Step
-	ordinal := uint64(0)
+	s := scanner{t: t, fn: fn}
 	n := 0
 	return t.store.groups(false, func(g *group) error {
 		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		steps = steps[:0]
-		for i := range g.len() {
-			if s, ok := stepOf(g.at(i)); ok {
-				s.Ordinal = ordinal
-				steps = append(steps, s)
-			}
-			ordinal++
-		}
-		if len(steps) == 0 {
-			return nil
-		}
-		return fn(steps)
+		return s.group(g)
 	})
+}
+
+// scanner makes steps of nested records.
+type scanner struct {
+	t       *Timeline
+	fn      func(steps []Step) error // may be nil
+	steps   []Step
+	ordinal uint64
+}
+
+func (s *scanner) group(g *group) error {
+	if s.fn == nil {
+		return nil
+	}
+	s.steps = s.steps[:0]
+	threads := !s.t.spaces[FlowV2] && !s.t.spaces[FlowNative]
+	for i := range g.len() {
+		r := g.at(i)
+		if threads && r.kind != flowStep && s.t.table.tracks[r.track].kind != ThreadTrack {
+			continue
+		}
+		if step, ok := stepOf(r); ok {
+			step.Ordinal = s.ordinal + uint64(i)
+			s.steps = append(s.steps, step)
+		}
+	}
+	s.ordinal += uint64(g.len())
+	if len(s.steps) == 0 {
+		return nil
+	}
+	return s.fn(s.steps)
 }
 
 func stepOf(r *record) (s Step, ok bool) {
