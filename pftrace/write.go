@@ -92,6 +92,7 @@ type writer struct {
 
 	categories [][]byte // category_iids fields, by CategoryID
 	iids       []string // texts of categories, by iid-1
+	stacks     []uint32 // iids of call stacks, by CallstackID
 
 	weftKey, idKey, scopeKey timeline.KeyID
 }
@@ -118,6 +119,12 @@ func newWriter(t *timeline.Timeline) *writer {
 		}
 	}
 	w.internCategories()
+	w.stacks = make([]uint32, t.CallstackCount()+1)
+	next := uint32(0)
+	for id := range t.Callstacks() {
+		next++
+		w.stacks[id] = next
+	}
 	return w
 }
 
@@ -159,7 +166,7 @@ func (w *writer) item(it *timeline.Item) error {
 		b = w.appendAsyncID(b, it)
 	}
 	if it.Callstack != 0 {
-		b = wire.AppendUint(b, eventCallstackIID, uint64(it.Callstack))
+		b = wire.AppendUint(b, eventCallstackIID, uint64(w.stacks[it.Callstack]))
 	}
 	for i := range it.Flows {
 		field := eventFlowIDs
@@ -273,7 +280,7 @@ func (w *writer) sample(it *timeline.Item) error {
 	b = wire.AppendUint(b, taskPID, uint64(tr.PID))
 	b = wire.EndMessage(wire.AppendUint(b, taskTID, uint64(tr.TID)), task)
 	if it.Callstack != 0 {
-		b = wire.AppendUint(b, sampleCallstackIID, uint64(it.Callstack))
+		b = wire.AppendUint(b, sampleCallstackIID, uint64(w.stacks[it.Callstack]))
 	}
 	b = wire.AppendUint(b, samplePrimaryWeight, uint64(max(it.Value.Int(), 0)))
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, sample), packet)

@@ -260,10 +260,12 @@ func (w *writer) internStacks(in *internWriter) error {
 			return err
 		}
 	}
-	for id := 1; id <= w.t.CallstackCount(); id++ {
+	var frames []timeline.FrameID
+	for id := range w.t.Callstacks() {
+		frames = w.t.AppendCallstack(frames[:0], id)
 		b, mark := wire.BeginMessage(in.begin(), internedCallstacks)
-		b = wire.AppendUint(b, callstackIID, uint64(id))
-		for _, f := range w.t.Callstack(timeline.CallstackID(id)) {
+		b = wire.AppendUint(b, callstackIID, uint64(w.stacks[id]))
+		for _, f := range frames {
 			b = wire.AppendUint(b, callstackFrames, uint64(f))
 		}
 		if err := in.done(wire.EndMessage(b, mark)); err != nil {

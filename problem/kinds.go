@@ -82,10 +82,10 @@ const (
 
 	// Stacks, objects, memory dumps.
 	StackFrameUnknown
+	StackLimit
 	MemoryDumpDetailDropped
 	StackAmbiguous
 	StackFrameCycle
-	StackFramesAfterEvents
 	ObjectEndWithoutBegin
 
 	// Perfetto input.
@@ -174,10 +174,10 @@ var kinds = [numKinds]struct {
 	FlowUnfinished:       {"flow_unfinished", Info, "A flow was started and never taken up."},
 
 	StackFrameUnknown:       {"stack_frame_unknown", Lost, "A stack frame id is not in the dictionary; that stack was dropped."},
+	StackLimit:              {"stack_limit", Lost, "A call stack has too many frames, or the stacks together have; the outermost frames were dropped."},
 	MemoryDumpDetailDropped: {"memory_dump_detail_dropped", Lost, "The tree and graph of a memory dump were dropped; totals and top-level allocators were kept."},
 	StackAmbiguous:          {"stack_ambiguous", Repaired, "An event gives its stack in two forms; the frame id was used."},
 	StackFrameCycle:         {"stack_frame_cycle", Repaired, "The parents of a stack frame form a cycle; it was cut."},
-	StackFramesAfterEvents:  {"stack_frames_after_events", Repaired, "The stack frames come after the events; the ids were kept as weft.sf."},
 	ObjectEndWithoutBegin:   {"object_end_without_begin", Repaired, "The deletion of an object that was never created became an instant."},
 
 	PacketTruncated:        {"packet_truncated", Lost, "The trace ends in the middle of a packet; that packet was dropped."},

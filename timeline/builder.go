@@ -149,6 +149,7 @@ func (b *Builder) Add(ev *Event) error {
 	if ev.Callstack != 0 {
 		r.flags |= flagCallstack
 		p.callstack = ev.Callstack
+		b.useCallstack(ev)
 	}
 	if len(ev.Args) > 0 {
 		r.flags |= flagArgs

@@ -1,6 +1,11 @@
 package timeline
 
-import "encoding/binary"
+import (
+	"iter"
+	"slices"
+
+	"github.com/weft-trace/weft/problem"
+)
 
 // Frame is one function on a call stack. Line and Column count from 1; 0 is unknown.
 type Frame struct {
@@ -10,48 +15,183 @@ type Frame struct {
 	Column   int64
 }
 
-// stackTable interns frames and call stacks.
+// MaxStackDepth is the number of frames of a call stack that reach the output: the innermost ones. Stacks that are
+// deeper are counted as problem.StackLimit.
+const MaxStackDepth = 4096
+
+const (
+	// maxFrames and maxFrameBytes bound the table of frames, maxStackNodes that of stacks.
+	maxFrames     = 1 << 20
+	maxFrameBytes = 64 << 20
+	maxStackNodes = 1 << 22
+	// The output holds every stack with all its frames. When they come to maxStackRefs, further stacks have their
+	// innermost shortStack frames only, so that a small input, in which stacks share their parents, cannot become a
+	// huge output.
+	maxStackRefs = 1 << 24
+	shortStack   = 64
+)
+
+// stackTable interns frames and call stacks. A stack is a frame on top of another stack, so that stacks that begin
+// alike share what they have in common.
 type stackTable struct {
-	frames   []Frame
-	byFrame  map[Frame]FrameID
-	stacks   [][]FrameID // outermost first
-	byFrames map[string]CallstackID
+	frames     []Frame
+	frameBytes int
+	byFrame    map[Frame]FrameID
+	nodes      []stackNode // by CallstackID-1
+	byNode     map[stackKey]CallstackID
+	reserved   map[CallstackID]*reservedStack
+	refs       int // frames of all stacks that the output will hold
+}
+
+// stackKey is a stack as what it consists of: the stack of the caller, and a frame.
+type stackKey struct {
+	parent CallstackID
+	frame  FrameID
+}
+
+// stackNode is a stack. One without a frame was reserved and is the same as its parent.
+type stackNode struct {
+	stackKey
+	depth uint32 // number of frames
+	shown uint32 // how many of them the output holds; 0: no event uses the stack
+}
+
+// reservedStack is what is known of the events that use a stack whose frames are not known yet.
+type reservedStack struct {
+	uses  uint64
+	first problem.Position
 }
 
 func newStackTable() *stackTable {
-	return &stackTable{byFrame: map[Frame]FrameID{}, byFrames: map[string]CallstackID{}}
+	return &stackTable{
+		byFrame: map[Frame]FrameID{}, byNode: map[stackKey]CallstackID{}, reserved: map[CallstackID]*reservedStack{},
+	}
 }
 
-// Frame returns the id of a stack frame; equal frames have equal ids.
+// Frame returns the id of a stack frame; equal frames have equal ids. It is 0, which is no frame, if there are too many.
 func (b *Builder) Frame(f Frame) FrameID {
 	s := b.stacks
 	if id, ok := s.byFrame[f]; ok {
 		return id
 	}
+	size := len(f.Function) + len(f.File)
+	if len(s.frames) == maxFrames || s.frameBytes+size > maxFrameBytes {
+		b.opts.Problems.Add(problem.StackLimit, problem.NoPosition, "too many frames")
+		return 0
+	}
+	s.frameBytes += size
 	s.frames = append(s.frames, f)
 	id := FrameID(len(s.frames))
 	s.byFrame[f] = id
 	return id
 }
 
+// PushFrame returns the id of the call stack in which parent, which may be 0, calls f. Equal stacks have equal ids. It
+// is parent if f is no frame.
+func (b *Builder) PushFrame(parent CallstackID, f FrameID) CallstackID {
+	s := b.stacks
+	parent = s.resolve(parent)
+	if f == 0 {
+		return parent
+	}
+	key := stackKey{parent, f}
+	if id, ok := s.byNode[key]; ok {
+		return id
+	}
+	if len(s.nodes) >= maxStackNodes {
+		b.opts.Problems.Add(problem.StackLimit, problem.NoPosition, "too many stacks")
+		return parent
+	}
+	node := stackNode{stackKey: key, depth: 1}
+	if parent != 0 {
+		node.depth += s.node(parent).depth
+	}
+	s.nodes = append(s.nodes, node)
+	id := CallstackID(len(s.nodes))
+	s.byNode[key] = id
+	return id
+}
+
 // Callstack returns the id of a call stack, given from the outermost frame to the innermost; equal stacks have equal
 // ids. The empty stack is 0.
 func (b *Builder) Callstack(outermostFirst []FrameID) CallstackID {
-	if len(outermostFirst) == 0 {
+	var id CallstackID
+	for _, f := range outermostFirst {
+		id = b.PushFrame(id, f)
+	}
+	return id
+}
+
+// ReserveCallstack returns a new id for a call stack whose frames are not known yet, to be used in events. Without
+// SetCallstack it is the empty stack. The id is 0 if there are too many stacks.
+func (b *Builder) ReserveCallstack() CallstackID {
+	s := b.stacks
+	if len(s.nodes) >= maxStackNodes {
 		return 0
 	}
-	s := b.stacks
-	key := make([]byte, 0, 64)
-	for _, f := range outermostFirst {
-		key = binary.LittleEndian.AppendUint32(key, uint32(f))
-	}
-	if id, ok := s.byFrames[string(key)]; ok {
-		return id
-	}
-	s.stacks = append(s.stacks, append([]FrameID(nil), outermostFirst...))
-	id := CallstackID(len(s.stacks))
-	s.byFrames[string(key)] = id
+	s.nodes = append(s.nodes, stackNode{})
+	id := CallstackID(len(s.nodes))
+	s.reserved[id] = &reservedStack{}
 	return id
+}
+
+// SetCallstack says once which stack a reserved id stands for.
+func (b *Builder) SetCallstack(reserved, stack CallstackID) {
+	s := b.stacks
+	node, r := s.node(reserved), s.reserved[reserved]
+	node.parent = s.resolve(stack)
+	if r.uses > 0 && s.use(node.parent) {
+		b.opts.Problems.AddN(problem.StackLimit, r.uses, r.first, "")
+	}
+	delete(s.reserved, reserved)
+}
+
+// CallstackUses returns how many events use a reserved id for which SetCallstack was not called yet, and the place of
+// the first.
+func (b *Builder) CallstackUses(reserved CallstackID) (n uint64, first problem.Position) {
+	r := b.stacks.reserved[reserved]
+	return r.uses, r.first
+}
+
+// useCallstack is called for each event with a call stack.
+func (b *Builder) useCallstack(ev *Event) {
+	s := b.stacks
+	at := problem.Position{Event: int64(ev.Event), Offset: ev.Offset}
+	if r := s.reserved[ev.Callstack]; r != nil {
+		if r.uses++; r.uses == 1 {
+			r.first = at
+		}
+		return
+	}
+	if s.use(s.resolve(ev.Callstack)) {
+		b.opts.Problems.Add(problem.StackLimit, at, "")
+	}
+}
+
+func (s *stackTable) node(id CallstackID) *stackNode { return &s.nodes[id-1] }
+
+// resolve returns the stack that a reserved id stands for.
+func (s *stackTable) resolve(id CallstackID) CallstackID {
+	if id != 0 && s.node(id).frame == 0 {
+		return s.node(id).parent
+	}
+	return id
+}
+
+// use marks a stack as used by an event, and reports whether the output lacks some of its frames.
+func (s *stackTable) use(id CallstackID) (cut bool) {
+	if id == 0 {
+		return false
+	}
+	node := s.node(id)
+	if node.shown == 0 {
+		node.shown = min(node.depth, MaxStackDepth)
+		if s.refs+int(node.shown) > maxStackRefs {
+			node.shown = min(node.depth, shortStack)
+		}
+		s.refs += int(node.shown)
+	}
+	return node.shown < node.depth
 }
 
 // Frame returns a stack frame; ids count from 1 to FrameCount.
@@ -60,8 +200,36 @@ func (t *Timeline) Frame(id FrameID) Frame { return t.stacks.frames[id-1] }
 // FrameCount returns the number of stack frames.
 func (t *Timeline) FrameCount() int { return len(t.stacks.frames) }
 
-// Callstack returns the frames of a call stack, outermost first; ids count from 1 to CallstackCount.
-func (t *Timeline) Callstack(id CallstackID) []FrameID { return t.stacks.stacks[id-1] }
+// Callstack returns the frames of a call stack, outermost first, at most the innermost MaxStackDepth.
+func (t *Timeline) Callstack(id CallstackID) []FrameID { return t.AppendCallstack(nil, id) }
 
-// CallstackCount returns the number of call stacks.
-func (t *Timeline) CallstackCount() int { return len(t.stacks.stacks) }
+// AppendCallstack appends what Callstack returns.
+func (t *Timeline) AppendCallstack(dst []FrameID, id CallstackID) []FrameID {
+	s := t.stacks
+	if id = s.resolve(id); id == 0 {
+		return dst
+	}
+	start, shown := len(dst), s.node(id).shown
+	if shown == 0 {
+		shown = MaxStackDepth
+	}
+	for ; id != 0 && len(dst)-start < int(shown); id = s.node(id).parent {
+		dst = append(dst, s.node(id).frame)
+	}
+	slices.Reverse(dst[start:])
+	return dst
+}
+
+// Callstacks returns the call stacks that events use, in the order of their ids.
+func (t *Timeline) Callstacks() iter.Seq[CallstackID] {
+	return func(yield func(CallstackID) bool) {
+		for i := range t.stacks.nodes {
+			if t.stacks.nodes[i].shown > 0 && !yield(CallstackID(i+1)) {
+				return
+			}
+		}
+	}
+}
+
+// CallstackCount returns the number of call stacks, those that no event uses included: their ids are 1 to that.
+func (t *Timeline) CallstackCount() int { return len(t.stacks.nodes) }

@@ -368,7 +368,7 @@ func TestTemporaryFilesThatFail(t *testing.T) {
 	fill := func(b *Builder, n int) error {
 		track := b.GlobalInstants()
 		for i := range n {
-			if err := b.Add(&Event{Kind: Instant, Track: track, TS: Nanos(i), Callstack: 1}); err != nil {
+			if err := b.Add(&Event{Kind: Instant, Track: track, TS: Nanos(i), Callstack: b.Callstack([]FrameID{b.Frame(Frame{Function: "f"})})}); err != nil {
 				return err
 			}
 		}
@@ -449,7 +449,7 @@ func TestCloseFreesFiles(t *testing.T) {
 		b := NewBuilder(Options{Memory: noMemory, TempDir: t.TempDir(), Problems: new(problem.Log)})
 		track := b.GlobalInstants()
 		for i := range 5000 {
-			add(t, b, Event{Kind: Instant, Track: track, TS: Nanos(i), Callstack: 1})
+			add(t, b, Event{Kind: Instant, Track: track, TS: Nanos(i), Callstack: b.Callstack([]FrameID{b.Frame(Frame{Function: "f"})})})
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		switch step {

@@ -271,6 +271,31 @@ func (b *Builder) Thread(process TrackID, k ThreadKey) TrackID {
 	return id
 }
 
+// ThreadUse says of a thread whether anything is known of it but its name.
+type ThreadUse struct {
+	Track TrackID
+	Key   ThreadKey // of a main thread, the number of its process
+	Used  bool      // an event was added to it or to a track below it
+}
+
+// Threads returns all threads in the order of their creation.
+func (b *Builder) Threads() []ThreadUse {
+	t := b.table
+	used := make([]bool, len(t.tracks))
+	for id := len(t.tracks) - 1; id > 0; id-- { // tracks come after their parents
+		row := &t.tracks[id]
+		used[id] = used[id] || row.used
+		used[row.parent] = used[row.parent] || used[id]
+	}
+	var all []ThreadUse
+	for id := range t.tracks {
+		if row := &t.tracks[id]; row.kind == ThreadTrack {
+			all = append(all, ThreadUse{TrackID(id), t.threads[row.index].key, used[id]})
+		}
+	}
+	return all
+}
+
 // Names of tracks that weft makes.
 const (
 	GlobalInstantsName  = "Global instants"

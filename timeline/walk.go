@@ -357,7 +357,7 @@ func (w *walker) payload(r *record) error {
 		return err
 	}
 	p := decodePayload(b, r.flags)
-	w.item.Args, w.item.Callstack = p.args, p.callstack
+	w.item.Args, w.item.Callstack = p.args, w.t.stacks.resolve(p.callstack)
 	if r.flags&flagInlineName != 0 {
 		w.item.Name, w.item.NameID = p.name, 0
 	}

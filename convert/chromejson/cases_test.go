@@ -92,6 +92,7 @@ func sameThroughAnyWindow(t *testing.T, input []byte, opts Options, want string)
 var largeInputs = map[problem.Kind]bool{
 	problem.MetadataValueOmitted: true, // TestLargeMetadata
 	problem.ArgDepthLimit:        true, // TestDeepArgs
+	problem.StackLimit:           true, // TestDeepStacks
 }
 
 // raisedByReader reports whether a problem of spec chrome-json.md 18 is found by the reader, not by the passes behind it.

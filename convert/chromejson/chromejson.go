@@ -97,11 +97,12 @@ type reader struct {
 	log  *problem.Log
 	opts Options
 
-	index    int64 // of the current event; before traceEvents and behind it of the next one
-	found    bool  // traceEvents was seen
-	inEvents bool  // the current position is inside traceEvents
-	reparsed int64 // bytes that were parsed in vain, see mayReparse
-	commas   bool  // json_trailing_comma was counted
+	index    int64  // of the current event; before traceEvents and behind it of the next one
+	found    bool   // traceEvents was seen
+	inEvents bool   // the current position is inside traceEvents
+	reparsed int64  // bytes that were parsed in vain, see mayReparse
+	commas   bool   // json_trailing_comma was counted
+	others   uint64 // problems that noEvents counts, from before this input
 
 	out timeline.Event // handed to the Builder
 	flo timeline.FlowEvent
@@ -140,7 +141,11 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 func (rd *reader) finish() error {
 	rd.inEvents = false
 	rd.flushMetadata()
-	return rd.flushSamples()
+	if err := rd.flushWaiting(); err != nil {
+		return err
+	}
+	rd.resolveStacks()
+	return nil
 }
 
 // cancelReader ends an input when its context is cancelled, wherever the reader is.

@@ -88,10 +88,6 @@ func (rd *reader) thread() timeline.TrackID {
 	slot := &rd.ids.threads[slotOf(tid^int64(process)<<32)]
 	if slot.track == 0 || slot.tid != tid || slot.process != process {
 		*slot = threadSlot{tid, process, rd.b.Thread(process, timeline.ThreadKey{Num: tid})}
-		if tid == 0 {
-			tid = pid
-		}
-		rd.stacks.sawThread(tid, slot.track)
 	}
 	return slot.track
 }

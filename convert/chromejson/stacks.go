@@ -1,27 +1,30 @@
 package chromejson
 
 import (
+	"slices"
+
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
 
 const (
-	// maxFrames bounds the dictionaries of stack frames, maxStackDepth a call stack, maxSamples the samples that wait for
-	// the threads of the trace to be known.
-	maxFrames     = 1 << 20
-	maxStackDepth = 1024
-	maxSamples    = 1 << 20
+	// maxFrames and maxFrameText bound the dictionaries of stack frames and the ids that events use, maxSamples the
+	// samples that wait for the threads of the trace to be known.
+	maxFrames    = 1 << 20
+	maxFrameText = 64 << 20
+	maxSamples   = 1 << 20
 )
 
-// stacks holds the dictionaries of stack frames (spec 17.2).
+// stacks holds the dictionaries of stack frames, and which of their ids events use (spec 17.2). A dictionary may come
+// before or behind the events, so ids become stacks at the end of the input only.
 type stacks struct {
-	frames   map[frameKey]*frame
-	deferred uint64                // events whose frame id could not be looked up because no dictionary was read
-	global   bool                  // stackFrames was read
-	byTid    map[int64]threadOfTid // of all threads that have events
-	waiting  []waitingSample
-	path     []timeline.FrameID
+	frames  map[frameKey]*frame
+	used    map[frameKey]timeline.CallstackID
+	inOrder []usedFrame
+	text    int // bytes of text in all of them
+	waiting []waitingSample
+	path    []timeline.FrameID
 }
 
 // frameKey is a frame's id in the dictionary of a process, or in that of the trace (process 0).
@@ -34,13 +37,23 @@ type frameKey struct {
 type frame struct {
 	id     timeline.FrameID
 	parent string
-	stack  timeline.CallstackID // with all its parents; 0 if it was not needed yet
+	state  frameState
+	stack  timeline.CallstackID // with all its parents, if resolved
 }
 
-// threadOfTid is the thread that has a tid, if there is only one.
-type threadOfTid struct {
-	track     timeline.TrackID
-	ambiguous bool
+// frameState says how far the stack of a frame is known.
+type frameState uint8
+
+const (
+	unresolved frameState = iota
+	resolving             // the frame is on the path that is being followed
+	resolved
+)
+
+// usedFrame is a frame id that events use, and the stack that was reserved for it.
+type usedFrame struct {
+	key   frameKey
+	stack timeline.CallstackID
 }
 
 // waitingSample is an element of samples.
@@ -54,23 +67,13 @@ type waitingSample struct {
 }
 
 func newStacks() stacks {
-	return stacks{frames: map[frameKey]*frame{}, byTid: map[int64]threadOfTid{}}
-}
-
-// sawThread remembers the thread of a tid.
-func (st *stacks) sawThread(tid int64, track timeline.TrackID) {
-	t, ok := st.byTid[tid]
-	if !ok {
-		st.byTid[tid] = threadOfTid{track: track}
-	} else if t.track != track {
-		t.ambiguous = true
-		st.byTid[tid] = t
+	return stacks{
+		frames: map[frameKey]*frame{}, used: map[frameKey]timeline.CallstackID{},
 	}
 }
 
 // stackFrames reads the dictionary of the trace.
 func (rd *reader) stackFrames() error {
-	rd.stacks.global = true
 	return rd.topLevel(func(id string) error {
 		kind, text, err := rd.value(maxAttribute)
 		if err != nil {
@@ -124,8 +127,12 @@ func (rd *reader) addFrame(process timeline.TrackID, id string) {
 			parent = v
 		}
 	}
-	if s.Err() != nil || len(rd.stacks.frames) >= maxFrames {
-		rd.problem(problem.StackFrameUnknown, id)
+	if s.Err() != nil {
+		rd.problem(problem.StackFrameUnknown, string(clip([]byte(id))))
+		return
+	}
+	if !rd.stacks.room(len(id) + len(parent.text)) {
+		rd.problem(problem.StackLimit, "too many stack frames")
 		return
 	}
 	rd.stacks.frames[frameKey{process, id}] = &frame{
@@ -134,20 +141,32 @@ func (rd *reader) addFrame(process timeline.TrackID, id string) {
 	}
 }
 
+// room reports whether there is room for one more frame or id, with that many bytes of text.
+func (st *stacks) room(text int) bool {
+	if len(st.frames)+len(st.inOrder) >= maxFrames || st.text+text > maxFrameText {
+		return false
+	}
+	st.text += text
+	return true
+}
+
 // callstack returns the stack of an event, given as the id of its innermost frame or as a list of texts.
 func (rd *reader) callstack(id, list field) timeline.CallstackID {
 	ev := &rd.ev
 	if ev.seen&(1<<id|1<<list) == 0 {
 		return 0
 	}
-	if v := ev.get(id); v.isID() {
+	one, several := ev.get(id), ev.get(list)
+	switch {
+	case one.isID():
 		if ev.has(list) {
 			rd.problem(problem.StackAmbiguous, "")
 		}
-		return rd.stackOf(v)
-	}
-	if v := ev.get(list); v.kind == jsonscan.Array {
-		return rd.inlineStack(v.text)
+		return rd.stackOf(rd.process(), one.text)
+	case several.kind == jsonscan.Array:
+		return rd.inlineStack(several.text)
+	case one.kind > jsonscan.Null || several.kind > jsonscan.Null:
+		rd.problem(problem.StackFrameUnknown, "a stack that is neither an id nor a list")
 	}
 	return 0
 }
@@ -158,11 +177,24 @@ func (rd *reader) inlineStack(text []byte) timeline.CallstackID {
 	s.Reset(text)
 	s.Value()
 	path := rd.stacks.path[:0]
+	tooMany, unknown := false, 0
 	for s.Elem() {
 		kind, text := s.Scalar()
-		if name := (value{kind, text}).name(); name != nil && len(path) < maxStackDepth {
+		name := (value{kind, text}).name()
+		switch {
+		case name == nil:
+			unknown++
+		case len(path) == timeline.MaxStackDepth:
+			tooMany = true
+		default:
 			path = append(path, rd.b.Frame(timeline.Frame{Function: string(name)}))
 		}
+	}
+	if unknown > 0 {
+		rd.log.AddN(problem.StackFrameUnknown, uint64(unknown), rd.position(), "a frame that is no text")
+	}
+	if tooMany {
+		rd.problem(problem.StackLimit, "")
 	}
 	rd.stacks.path = path
 	return rd.reversed(path)
@@ -176,54 +208,80 @@ func (rd *reader) reversed(path []timeline.FrameID) timeline.CallstackID {
 	return rd.b.Callstack(path)
 }
 
-// stackOf returns the stack of a frame id. If no dictionary was read yet, the id is kept as an argument: the input
-// cannot be read twice.
-func (rd *reader) stackOf(id value) timeline.CallstackID {
+// stackOf returns the stack of a frame id, which gets its frames at the end of the input.
+func (rd *reader) stackOf(process timeline.TrackID, id []byte) timeline.CallstackID {
 	st := &rd.stacks
-	process := rd.process()
-	key := frameKey{process, string(id.text)}
-	f := st.frames[key]
-	if f == nil {
-		key.process = 0
-		f = st.frames[key]
+	stack, ok := st.used[frameKey{process, string(id)}]
+	if ok {
+		return stack
 	}
-	switch {
-	case f == nil && !st.global:
-		st.deferred++
-		rd.ownValue("sf", id)
-		return 0
-	case f == nil:
-		rd.problem(problem.StackFrameUnknown, string(clip(id.text)))
-		return 0
-	case f.stack == 0:
-		f.stack = rd.walk(key.process, f)
+	if st.room(len(id)) {
+		stack = rd.b.ReserveCallstack()
 	}
-	return f.stack
+	if stack == 0 {
+		rd.problem(problem.StackLimit, "too many stacks")
+		return 0
+	}
+	key := frameKey{process, string(id)}
+	st.used[key] = stack
+	st.inOrder = append(st.inOrder, usedFrame{key, stack})
+	return stack
 }
 
-// walk follows the parents of a frame. A cycle is cut where it closes.
-func (rd *reader) walk(process timeline.TrackID, f *frame) timeline.CallstackID {
-	path := rd.stacks.path[:0]
-	onPath := map[*frame]bool{}
-	for {
-		onPath[f] = true
-		path = append(path, f.id)
-		if f.parent == "" || len(path) >= maxStackDepth {
+// resolveStacks gives the ids that events use their stacks. A process may have a dictionary of its own.
+func (rd *reader) resolveStacks() {
+	st := &rd.stacks
+	for i := range st.inOrder {
+		u := &st.inOrder[i]
+		uses, first := rd.b.CallstackUses(u.stack)
+		if uses == 0 {
+			continue
+		}
+		if first.Event >= rd.index { // a sample, which is no event
+			first.Event = -1
+		}
+		f := st.frames[u.key]
+		if f == nil {
+			u.key.process = 0
+			f = st.frames[u.key]
+		}
+		if f == nil {
+			rd.log.AddN(problem.StackFrameUnknown, uses, first, string(clip([]byte(u.key.id))))
+			continue
+		}
+		rd.followParents(u.key.process, f, first)
+		rd.b.SetCallstack(u.stack, f.stack)
+	}
+}
+
+// followParents finds the stack of a frame, and of all its parents. A cycle is cut where it closes.
+func (rd *reader) followParents(process timeline.TrackID, f *frame, at problem.Position) {
+	var path []*frame // from f outwards
+	var stack timeline.CallstackID
+	for f.state == unresolved {
+		f.state = resolving
+		path = append(path, f)
+		if f.parent == "" {
 			break
 		}
 		parent := rd.stacks.frames[frameKey{process, f.parent}]
 		if parent == nil {
-			rd.problem(problem.StackFrameUnknown, f.parent)
+			rd.log.Add(problem.StackFrameUnknown, at, string(clip([]byte(f.parent))))
 			break
 		}
-		if onPath[parent] {
-			rd.problem(problem.StackFrameCycle, f.parent)
+		if parent.state == resolving {
+			rd.log.Add(problem.StackFrameCycle, at, string(clip([]byte(f.parent))))
 			break
 		}
 		f = parent
 	}
-	rd.stacks.path = path
-	return rd.reversed(path)
+	if f.state == resolved {
+		stack = f.stack
+	}
+	for _, f := range slices.Backward(path) {
+		stack = rd.b.PushFrame(stack, f.id)
+		f.state, f.stack = resolved, stack
+	}
 }
 
 // endStackOfComplete keeps the stack at the end of an X: a slice has room for that of its begin only.
@@ -318,30 +376,12 @@ func (rd *reader) sample(at problem.Position) error {
 	if w.weight, ok = counterValue(weight); !ok {
 		w.weight = timeline.Int(1)
 	}
-	f := rd.stacks.frames[frameKey{0, string(sf.name())}]
-	if f == nil {
-		rd.log.Add(problem.StackFrameUnknown, at, string(clip(sf.name())))
-		return nil
+	if id := sf.name(); id != nil {
+		w.stack = rd.stackOf(0, id)
 	}
-	if f.stack == 0 {
-		f.stack = rd.walk(0, f)
-	}
-	w.stack = f.stack
 	rd.stacks.waiting = append(rd.stacks.waiting, w)
 	if len(rd.stacks.waiting) < maxSamples {
 		return nil
-	}
-	return rd.flushWaiting()
-}
-
-// flushSamples hands over what waited for the end of the input.
-func (rd *reader) flushSamples() error {
-	st := &rd.stacks
-	switch {
-	case st.deferred > 0 && st.global:
-		rd.log.AddN(problem.StackFramesAfterEvents, st.deferred, problem.NoPosition, "")
-	case st.deferred > 0:
-		rd.log.AddN(problem.StackFrameUnknown, st.deferred, problem.NoPosition, "no stackFrames")
 	}
 	return rd.flushWaiting()
 }
@@ -351,15 +391,18 @@ const samplesProcess = "samples"
 
 // flushWaiting adds the samples that wait.
 func (rd *reader) flushWaiting() error {
+	if len(rd.stacks.waiting) == 0 {
+		return nil
+	}
+	threads := rd.threadsByTid()
 	for i := range rd.stacks.waiting {
 		w := &rd.stacks.waiting[i]
-		t, ok := rd.stacks.byTid[w.tid]
-		if !ok || t.ambiguous {
-			process := rd.b.Process(timeline.ProcessKey{Text: samplesProcess})
-			t.track = rd.b.Thread(process, timeline.ThreadKey{Num: w.tid})
+		track := threads[w.tid].track
+		if track == 0 {
+			track = rd.b.Thread(rd.b.Process(timeline.ProcessKey{Text: samplesProcess}), timeline.ThreadKey{Num: w.tid})
 		}
 		rd.out = timeline.Event{
-			Kind: timeline.Sample, Track: t.track, Event: uint32(rd.index), Offset: w.offset, TS: w.ts,
+			Kind: timeline.Sample, Track: track, Event: uint32(rd.index), Offset: w.offset, TS: w.ts,
 			ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
 			Name: []byte(w.name), Value: w.weight, Callstack: w.stack,
 		}
@@ -369,4 +412,27 @@ func (rd *reader) flushWaiting() error {
 	}
 	rd.stacks.waiting = rd.stacks.waiting[:0]
 	return nil
+}
+
+// threadOfTid is the thread that has a tid; none if there are several.
+type threadOfTid struct {
+	track timeline.TrackID
+	used  bool
+}
+
+// threadsByTid finds the thread of each tid. Threads of which only metadata speaks count where no other has that tid.
+func (rd *reader) threadsByTid() map[int64]threadOfTid {
+	byTid := map[int64]threadOfTid{}
+	for _, th := range rd.b.Threads() {
+		if th.Key.Text != "" {
+			continue
+		}
+		switch last, ok := byTid[th.Key.Num]; {
+		case !ok || th.Used && !last.used:
+			byTid[th.Key.Num] = threadOfTid{th.Track, th.Used}
+		case th.Used == last.used:
+			byTid[th.Key.Num] = threadOfTid{used: last.used}
+		}
+	}
+	return byTid
 }
