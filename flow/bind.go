@@ -123,12 +123,12 @@ type binder struct {
 	byTime   bool // there are ends that bind by time
 	native   bool // there are ends on Perfetto's end events
 
-	threads map[timeline.TrackID]*thread
+	threads []*thread        // by TrackID
 	open    map[uint32]slice // slices begun by an event with this index, until their end event
 
 	// Of the current timestamp:
 	starts  []timeline.Step
-	byEvent map[uint32]int    // index into starts of what an event started
+	byEvent map[uint32]int    // index into starts of what an event started; made when it is asked for
 	endedBy map[uint32]uint32 // index of the event that ends the slice which an event began
 	ending  map[uint32]uint32 // the reverse
 	later   map[timeline.TrackID][]laterStart
@@ -156,7 +156,7 @@ func newBinder(ctx context.Context, t *timeline.Timeline, ends *extsort.Sorter[e
 	return &binder{
 		timeline: t, ends: ends, members: members, problems: t.Problems(),
 		byTime: t.HasFlows(timeline.FlowV1), native: t.HasFlows(timeline.FlowNative),
-		threads: map[timeline.TrackID]*thread{}, open: map[uint32]slice{},
+		threads: make([]*thread, t.TrackCount()), open: map[uint32]slice{},
 		byEvent: map[uint32]int{}, endedBy: map[uint32]uint32{}, ending: map[uint32]uint32{},
 		later: map[timeline.TrackID][]laterStart{}, ctx: ctx,
 	}
@@ -164,8 +164,8 @@ func newBinder(ctx context.Context, t *timeline.Timeline, ends *extsort.Sorter[e
 
 // finish returns the number of ends that bind to nothing.
 func (b *binder) finish() (unbound int64, err error) {
-	for id := range b.timeline.TrackCount() { // in a fixed order
-		if th := b.threads[timeline.TrackID(id)]; th != nil {
+	for _, th := range b.threads {
+		if th != nil {
 			for i := range th.waiting {
 				if err := b.unbound(problem.FlowNoNextSlice, &th.waiting[i]); err != nil {
 					return 0, err
@@ -179,10 +179,7 @@ func (b *binder) finish() (unbound int64, err error) {
 // steps handles everything that happens at one time.
 func (b *binder) steps(steps []timeline.Step) error {
 	b.starts = b.starts[:0]
-	clear(b.byEvent)
-	clear(b.endedBy)
-	clear(b.ending)
-	clear(b.later)
+	b.forget()
 	flows := 0
 	for i := range steps {
 		switch s := &steps[i]; s.Kind {
@@ -204,9 +201,6 @@ func (b *binder) steps(steps []timeline.Step) error {
 		}
 	}
 	if flows > 0 {
-		for i := range b.starts {
-			b.byEvent[b.starts[i].Event] = i
-		}
 		for i := range steps {
 			if i%(1<<10) == 0 && b.ctx.Err() != nil {
 				return b.ctx.Err()
@@ -224,6 +218,20 @@ func (b *binder) steps(steps []timeline.Step) error {
 		}
 	}
 	return nil
+}
+
+// forget clears what concerned the time before. Most of it is empty nearly always.
+func (b *binder) forget() {
+	if len(b.byEvent) > 0 {
+		clear(b.byEvent)
+	}
+	if len(b.endedBy) > 0 {
+		clear(b.endedBy)
+		clear(b.ending)
+	}
+	if len(b.later) > 0 {
+		clear(b.later)
+	}
 }
 
 func sliceOf(s *timeline.Step) slice {
@@ -301,6 +309,11 @@ func (b *binder) unbound(k problem.Kind, e *end) error {
 
 // carrier binds an end to the slice or instant of its own event, or to the slice that its event ends.
 func (b *binder) carrier(e *end) error {
+	if len(b.byEvent) == 0 {
+		for i := range b.starts {
+			b.byEvent[b.starts[i].Event] = i
+		}
+	}
 	if i, ok := b.byEvent[e.event]; ok {
 		e.slice = sliceOf(&b.starts[i])
 		if e.space == timeline.FlowV2 {

@@ -213,7 +213,9 @@ func (w *walker) count(k problem.Kind, r *record) {
 
 func (w *walker) group(g *group) error {
 	ts := g.at(0).ts
-	clear(w.ends)
+	if len(w.ends) > 0 {
+		clear(w.ends)
+	}
 	for i := range g.len() {
 		if r := g.at(i); r.kind == End {
 			w.ends[uint32(r.b)] = r
@@ -259,7 +261,10 @@ func (w *walker) end(o *openSlice) error {
 		Kind: ItemEnd, TS: o.end, Dur: NoTime, Track: o.track, Lane: o.lane,
 		ThreadTime: o.threadTime, Event: o.event, Offset: o.offset,
 	}
-	if r := w.ends[o.event]; o.paired && r != nil {
+	if !o.paired {
+		return w.emit(&w.item)
+	}
+	if r := w.ends[o.event]; r != nil {
 		w.unused--
 		w.item.ThreadTime, w.item.Event, w.item.Offset = Nanos(r.a), r.event, r.offset
 		if err := w.payload(r); err != nil {
