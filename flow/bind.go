@@ -206,7 +206,7 @@ func (b *binder) steps(steps []timeline.Step) error {
 				return b.ctx.Err()
 			}
 			if steps[i].Kind == timeline.StepFlow {
-				if err := b.flow(&steps[i], steps); err != nil {
+				if err := b.flow(&steps[i]); err != nil {
 					return err
 				}
 			}
@@ -278,7 +278,7 @@ func (th *thread) drop(now timeline.Nanos) {
 func (a *active) over(now timeline.Nanos) bool { return a.end != timeline.NoTime && a.end < now }
 
 // flow binds one end.
-func (b *binder) flow(s *timeline.Step, steps []timeline.Step) error {
+func (b *binder) flow(s *timeline.Step) error {
 	e := end{
 		key:  key{space: s.Space, textID: s.TextID, id: s.ID, category: s.Category, name: s.Name},
 		role: s.Role, ts: s.TS, event: s.Event, offset: s.Offset,
