@@ -5,7 +5,7 @@ BUF = go tool -modfile=tools/go.mod buf
 # Time for each fuzz target of make fuzz.
 FUZZTIME = 10m
 
-.PHONY: all build test race lint fmt generate golden fuzz bench ci
+.PHONY: all build test race lint fmt generate golden fuzz bench bench-docs microbench ci
 
 all: build test
 
@@ -45,7 +45,16 @@ fuzz:
 		go test -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZTIME) "$$package" </dev/null || exit 1; \
 	done
 
+# Prints the table of docs/performance.md, measured here and now: a few minutes on a machine that does nothing else.
 bench:
+	go run ./internal/perftable
+
+# Measures everything in full size (8 GB of temporary files) and writes docs/performance.md and its plot.
+bench-docs:
+	go run ./internal/perftable -full -docs
+
+# The benchmarks of the packages.
+microbench:
 	go test -run='^$$' -bench=. ./...
 
 ci:

@@ -1,5 +1,5 @@
 // Package recording finds recorded traces for tests and benchmarks: those of the module's testdata folder, and larger
-// ones in an optional folder named shared beside the checkout. It is used by tests only.
+// ones in an optional folder named shared beside the checkout. It is used by nothing else.
 package recording
 
 import (
@@ -30,7 +30,16 @@ func Testdata(tb testing.TB) string {
 // ".gz" behind it is accepted as well. ok is false if the file is in neither.
 func Find(tb testing.TB, name string) (path string, ok bool) {
 	tb.Helper()
-	folders := []string{Testdata(tb)}
+	Testdata(tb)
+	return Locate(name)
+}
+
+// Locate is Find for programs, which may run anywhere: outside of the module there is no testdata folder.
+func Locate(name string) (path string, ok bool) {
+	var folders []string
+	if dir, ok := findUp("go.mod"); ok {
+		folders = append(folders, filepath.Join(dir, "testdata"))
+	}
 	if shared, ok := Shared(); ok {
 		folders = append(folders, shared)
 	}

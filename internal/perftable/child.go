@@ -1,0 +1,309 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/jsonscan"
+)
+
+// childCommand as the first argument makes this program one side of a comparison instead of the one that compares.
+const childCommand = "child"
+
+// childResult is what a child measures itself and prints as JSON: some sides are a part of a process only.
+type childResult struct {
+	Seconds   float64 `json:"seconds"`
+	CPU       float64 `json:"cpu_seconds"`
+	Events    int64   `json:"events"`
+	PerEvent  float64 `json:"allocations_per_event"`
+	BytesRead int64   `json:"bytes_read"`
+}
+
+// runChild runs the child command args[0] on the file args[1]:
+//
+//	decode    decodes the events of a trace with encoding/json as the file is read
+//	memory    the same with the list of events in memory
+//	scan      reads the same list with weft's scanner: fields of events converted, arguments as raw text
+//	gunzip    unpacks a file and throws the result away
+//	unpack    unpacks a file into args[2]
+//	gzip      packs a file into args[2] as gzip -9 does
+//	profile   converts a file, into a CPU profile args[2]
+func runChild(stdout io.Writer, args []string) error {
+	if len(args) < 2 {
+		return errors.New("child: a command and a file are needed")
+	}
+	command, file, target := args[0], args[1], ""
+	if len(args) > 2 {
+		target = args[2]
+	}
+	var result childResult
+	var err error
+	switch command {
+	case "decode":
+		result, err = decodeFile(file)
+	case "memory":
+		result, err = inMemory(file, func(list []byte) (int64, error) { return decodeEvents(json.NewDecoder(bytes.NewReader(list))) })
+	case "scan":
+		result, err = inMemory(file, scanEvents)
+	case "gunzip":
+		result.BytesRead, err = gunzip(file, io.Discard)
+	case "unpack":
+		err = createFile(target, func(w io.Writer) error { _, err := gunzip(file, w); return err })
+	case "gzip":
+		err = createFile(target, func(w io.Writer) error { return gzipTo(w, file) })
+	case "profile":
+		err = createFile(target, func(w io.Writer) error { return profileConversion(w, file) })
+	default:
+		err = fmt.Errorf("unknown command %q", command)
+	}
+	if err != nil {
+		return fmt.Errorf("child %s %s: %w", command, file, err)
+	}
+	return json.NewEncoder(stdout).Encode(result)
+}
+
+// decodeFile decodes a trace as a careful program would: token by token down to the events, without keeping any.
+func decodeFile(path string) (r childResult, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return r, err
+	}
+	defer f.Close()
+	d := json.NewDecoder(f)
+	open, err := d.Token()
+	if err != nil {
+		return r, err
+	}
+	if open == json.Delim('[') {
+		return r, errors.New("only traces in the object form are measured")
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return r, err
+		}
+		if key == "traceEvents" {
+			r.Events, err = decodeEvents(d)
+		} else {
+			var skipped json.RawMessage
+			err = d.Decode(&skipped)
+		}
+		if err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// jsonEvent is an event as encoding/json decodes it fastest: typed fields, arguments and ids as they are.
+type jsonEvent struct {
+	Ph   string          `json:"ph"`
+	Name string          `json:"name"`
+	Cat  string          `json:"cat"`
+	TS   float64         `json:"ts"`
+	Dur  float64         `json:"dur"`
+	TTS  float64         `json:"tts"`
+	TDur float64         `json:"tdur"`
+	PID  json.RawMessage `json:"pid"` // some producers write text
+	TID  json.RawMessage `json:"tid"`
+	ID   json.RawMessage `json:"id"`
+	ID2  json.RawMessage `json:"id2"`
+	BP   string          `json:"bp"`
+	S    string          `json:"s"`
+	Args json.RawMessage `json:"args"`
+}
+
+// decodeEvents decodes a list of events one by one, which takes less time and memory than decoding into a slice.
+func decodeEvents(d *json.Decoder) (n int64, err error) {
+	if _, err := d.Token(); err != nil { // [
+		return 0, err
+	}
+	for d.More() {
+		var e jsonEvent
+		if err := d.Decode(&e); err != nil {
+			return n, err
+		}
+		n++
+	}
+	_, err = d.Token() // ]
+	return n, err
+}
+
+// inMemory loads the list of events of a trace and measures fn on it.
+func inMemory(path string, fn func(list []byte) (int64, error)) (r childResult, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return r, err
+	}
+	const key = `"traceEvents"`
+	i := bytes.Index(data, []byte(key))
+	if i < 0 {
+		return r, errors.New("no " + key)
+	}
+	data = data[i+len(key):]
+	list := data[max(bytes.IndexByte(data, '['), 0):]
+
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	cpu, start := cpuTime(), time.Now()
+	r.Events, err = fn(list)
+	r.Seconds, r.CPU = time.Since(start).Seconds(), (cpuTime() - cpu).Seconds()
+	runtime.ReadMemStats(&after)
+	r.PerEvent = float64(after.Mallocs-before.Mallocs) / float64(max(r.Events, 1))
+	r.BytesRead = int64(len(list))
+	return r, err
+}
+
+// scannedEvent is jsonEvent as weft would fill it: text is a piece of the scanner's window, times are exact.
+type scannedEvent struct {
+	ph, name, cat, bp, s   []byte
+	ts, dur, tts, tdur     int64 // ns
+	pid, tid, id, id2, raw []byte
+}
+
+// scanEvents reads a list of events with weft's scanner, through its window as if it came from a file.
+func scanEvents(list []byte) (n int64, err error) {
+	s := jsonscan.New(bytes.NewReader(list))
+	if _, err := s.Peek(); err != nil {
+		return 0, err
+	}
+	s.Advance(1) // [
+	var e scannedEvent
+	for {
+		switch c, err := s.Peek(); {
+		case err != nil:
+			return n, err
+		case c == ']':
+			return n, nil
+		case c == ',':
+			s.Advance(1)
+			continue
+		}
+		for e.scan(s); s.Err() != nil; e.scan(s) {
+			if s.Err() != jsonscan.ErrShort {
+				return n, s.Err()
+			}
+			if err := s.Fill(); err != nil {
+				return n, err
+			}
+		}
+		n++
+	}
+}
+
+// scan reads one event.
+func (e *scannedEvent) scan(s *jsonscan.Scanner) {
+	*e = scannedEvent{}
+	s.Value()
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		// The key is compared before the value is read.
+		switch string(key) {
+		case "ph":
+			_, e.ph = s.Scalar()
+		case "name":
+			_, e.name = s.Scalar()
+		case "cat":
+			_, e.cat = s.Scalar()
+		case "ts":
+			e.ts = scanTime(s)
+		case "dur":
+			e.dur = scanTime(s)
+		case "tts":
+			e.tts = scanTime(s)
+		case "tdur":
+			e.tdur = scanTime(s)
+		case "pid":
+			_, e.pid = s.Scalar()
+		case "tid":
+			_, e.tid = s.Scalar()
+		case "id":
+			_, e.id = s.Scalar()
+		case "id2":
+			_, e.id2 = s.Scalar()
+		case "bp":
+			_, e.bp = s.Scalar()
+		case "s":
+			_, e.s = s.Scalar()
+		case "args":
+			_, e.raw = s.Scalar()
+		default:
+			s.Scalar()
+		}
+	}
+}
+
+// scanTime reads a number of microseconds as nanoseconds.
+func scanTime(s *jsonscan.Scanner) int64 {
+	_, text := s.Scalar()
+	ns, _ := jsonscan.Decimal(text, 3)
+	return ns
+}
+
+// gunzip unpacks a file and returns the number of bytes.
+func gunzip(path string, w io.Writer) (int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	zr, err := gzip.NewReader(f)
+	if err != nil {
+		return 0, err
+	}
+	return io.Copy(w, zr)
+}
+
+// gzipTo packs a file with the highest level.
+func gzipTo(w io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	zw, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(zw, f); err != nil {
+		return err
+	}
+	return zw.Close()
+}
+
+// profileConversion converts a file with one worker and zlib, and writes the CPU profile of that to w.
+func profileConversion(w io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := pprof.StartCPUProfile(w); err != nil {
+		return err
+	}
+	defer pprof.StopCPUProfile()
+	opts := convert.Options{Compress: convert.CompressZlib, Workers: 1}
+	_, err = convert.Convert(context.Background(), io.Discard, f, opts)
+	return err
+}
+
+// createFile writes a file with fn.
+func createFile(path string, fn func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 256<<10)
+	return errors.Join(fn(w), w.Flush(), f.Close())
+}

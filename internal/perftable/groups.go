@@ -1,0 +1,287 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weft-trace/weft/internal/tracegen"
+)
+
+// group measures some rows of the table together.
+type group struct {
+	name    string
+	measure func(*bench) ([]row, error)
+}
+
+var groups = []group{
+	{"conversion", (*bench).measureMainInputs},
+	{"memory", (*bench).measureMemory},
+	{"packet", (*bench).measurePacket},
+	{"start", (*bench).measureStart},
+	{"files", (*bench).measureManyFiles},
+}
+
+func groupNames() string {
+	var names []string
+	for _, g := range groups {
+		names = append(names, g.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (b *bench) measureMainInputs() ([]row, error) {
+	inputs, err := b.mainInputs()
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, in := range inputs {
+		b.logf("  %s: %s, %s packed", in.name, sizeText(in.size), sizeText(in.packedSize))
+		c, err := b.measureConversions(&in)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, b.conversionRows(c)...)
+	}
+	return rows, nil
+}
+
+// conversions is what the sides took that work on a main input, and how large their outputs are.
+type conversions struct {
+	*input
+
+	scan, memory            usage // scanner and encoding/json on the events in memory
+	decodeOne, decodeTwo    usage // encoding/json on the file, on one core and on two
+	plainOne, plainTwo      usage // uncompressed output, on one core and on two
+	zlibOne, zlibTwo        usage
+	noneOne                 usage // without arguments
+	gunzip, gzPlain, gzZlib usage // of the packed file, on two cores
+
+	plainBytes, noneBytes, zlibBytes int64 // outputs
+}
+
+func (b *bench) measureConversions(in *input) (*conversions, error) {
+	c := &conversions{input: in}
+	plain, none, zlib := b.path("plain.pftrace"), b.path("none.pftrace"), b.path("zlib.pftrace")
+	toPlain, toZlib := []string{"--compress", "none"}, []string{"--compress", "zlib"}
+	// One worker has one core, two have two, and so has what they are compared with.
+	err := b.compare(
+		side{b.child(1, "scan", in.plain), &c.scan},
+		side{b.child(1, "memory", in.plain), &c.memory},
+		side{b.child(1, "decode", in.plain), &c.decodeOne},
+		side{b.convert(1, in.plain, plain, toPlain...), &c.plainOne},
+		side{b.convert(1, in.plain, none, "--compress", "none", "--args", "none"), &c.noneOne},
+		side{b.convert(1, in.plain, zlib, toZlib...), &c.zlibOne},
+		side{b.child(2, "decode", in.plain), &c.decodeTwo},
+		side{b.convert(2, in.plain, plain, toPlain...), &c.plainTwo},
+		side{b.convert(2, in.plain, zlib, toZlib...), &c.zlibTwo},
+		side{b.child(2, "gunzip", in.packed), &c.gunzip},
+		side{b.convert(2, in.packed, plain, toPlain...), &c.gzPlain},
+		side{b.convert(2, in.packed, zlib, toZlib...), &c.gzZlib},
+	)
+	if err != nil {
+		return nil, err
+	}
+	for path, size := range map[string]*int64{plain: &c.plainBytes, none: &c.noneBytes, zlib: &c.zlibBytes} {
+		if *size, err = fileSize(path); err != nil {
+			return nil, err
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// maxScanAllocations is what counts as no allocation per event: a scan makes its window and nothing else.
+const maxScanAllocations = 0.001
+
+// conversionRows returns the rows that a main input has in the table.
+func (b *bench) conversionRows(c *conversions) []row {
+	add := func(promise int, input string, weft time.Duration, other string, than time.Duration) row {
+		return row{
+			promise: promise, input: input, value: ratio(than, weft),
+			sides: fmt.Sprintf("weft %s (%s), %s %s", timeText(weft), speedText(c.size, weft), other, timeText(than)),
+		}
+	}
+	const json = "encoding/json"
+	return []row{
+		b.scanRow(c),
+		add(plainOutput, c.name, b.oneCore(c.plainOne), json, b.oneCore(c.decodeOne)),
+		add(zlibOutput, c.name, c.zlibTwo.wall, json, c.decodeTwo.wall),
+		add(withoutArgs, c.name, b.oneCore(c.noneOne), json, b.oneCore(c.decodeOne)),
+		add(twoWorkers, c.name+", uncompressed", c.plainTwo.wall, "one", c.plainOne.wall),
+		add(twoWorkers, c.name+", zlib", c.zlibTwo.wall, "one", c.zlibOne.wall),
+		{
+			promise: packedInput, input: c.name, value: ratio(c.gzPlain.wall, c.gunzip.wall),
+			sides: fmt.Sprintf("weft %s uncompressed (%s with zlib), gunzip %s", timeText(c.gzPlain.wall), timeText(c.gzZlib.wall), timeText(c.gunzip.wall)),
+		},
+		c.sizeRow(zlibSize, c.zlibBytes, c.packedSize, ".json.gz"),
+		c.sizeRow(plainSize, c.plainBytes, c.size, "JSON"),
+		c.sizeRow(noArgsSize, c.noneBytes, c.size, "JSON"),
+	}
+}
+
+// scanRow compares times inside of the processes: loading the events is no part of scanning them.
+func (b *bench) scanRow(c *conversions) row {
+	inside := func(u usage) time.Duration {
+		return b.oneCore(usage{wall: seconds(u.Seconds), cpu: seconds(u.CPU)})
+	}
+	scan, decode := inside(c.scan), inside(c.memory)
+	r := row{
+		promise: scanning, input: c.name, value: ratio(decode, scan),
+		sides: fmt.Sprintf("weft %s (%s, %.3f allocations per event), encoding/json %s (%.1f)", timeText(scan),
+			speedText(c.scan.BytesRead, scan), c.scan.PerEvent, timeText(decode), c.memory.PerEvent),
+	}
+	switch {
+	case c.scan.Events != c.memory.Events:
+		r.broken = fmt.Sprintf("%d events scanned, %d decoded", c.scan.Events, c.memory.Events)
+	case c.scan.PerEvent > maxScanAllocations:
+		r.broken = "allocations"
+	}
+	return r
+}
+
+func (c *conversions) sizeRow(promise int, weft, other int64, otherName string) row {
+	return row{
+		promise: promise, input: c.name, value: float64(weft) / float64(max(other, 1)),
+		sides: fmt.Sprintf("weft %s, %s %s", sizeText(weft), otherName, sizeText(other)),
+	}
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// measureMemory converts a large trace, and one of half its size, as users would.
+func (b *bench) measureMemory() ([]row, error) {
+	large := b.large * megabyte
+	half, err := b.measureTrace(large / 2)
+	if err != nil {
+		return nil, err
+	}
+	full, err := b.measureTrace(large)
+	if err != nil {
+		return nil, err
+	}
+	added := 100 * (float64(full.peak)/float64(max(half.peak, 1)) - 1)
+	peaks := fmt.Sprintf("%s: %s, %s: %s", sizeText(large/2), memoryText(half.peak), sizeText(large), memoryText(full.peak))
+	in := "PyTorch-like, " + sizeText(large)
+	return []row{
+		{promise: peakMemoryOf, input: in, value: float64(full.peak) / (1 << 20), sides: "weft " + memoryText(full.peak)},
+		{promise: peakGrowth, input: in, value: added, sides: peaks},
+	}, nil
+}
+
+// measureTrace converts a generated trace with default flags.
+func (b *bench) measureTrace(size int64) (u usage, err error) {
+	path, err := b.trace(size)
+	if err != nil {
+		return u, err
+	}
+	output := b.path("trace.pftrace")
+	if err := b.compare(side{b.convert(0, path, output), &u}); err != nil {
+		return u, err
+	}
+	b.logf("  %s: %s, %s", sizeText(size), timeText(u.wall), memoryText(u.peak))
+	return u, os.Remove(output)
+}
+
+func memoryText(bytes int64) string { return fmt.Sprintf("%.0f MiB", float64(bytes)/(1<<20)) }
+
+// measurePacket runs the benchmark of the writer, which is internal to its package.
+func (b *bench) measurePacket() ([]row, error) {
+	cmd := exec.CommandContext(b.ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkEncode$", "-cpu", "1", "-count", strconv.Itoa(b.runs), "./pftrace")
+	cmd.Dir = b.root
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, out)
+	}
+	metrics := benchMetrics(string(out))
+	item, marshal, allocs := metrics["ns/op"], metrics["Marshal-ns/op"], metrics["allocs/op"]
+	if len(item) == 0 || len(item) != len(marshal) || len(item) != len(allocs) {
+		return nil, fmt.Errorf("BenchmarkEncode reports other metrics than expected:\n%s", out)
+	}
+	r := row{
+		promise: hotPacket, value: median(marshal) / median(item),
+		sides: fmt.Sprintf("weft %.1f ns (%.0f allocations), proto.Marshal %.0f ns", median(item), median(allocs), median(marshal)),
+	}
+	if median(allocs) > 0 {
+		r.broken = "allocations"
+	}
+	return []row{r}, nil
+}
+
+// benchMetrics returns the numbers of lines of benchmark results by their units.
+func benchMetrics(out string) map[string][]float64 {
+	metrics := map[string][]float64{}
+	for line := range strings.Lines(out) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || !strings.HasPrefix(fields[0], "Benchmark") {
+			continue
+		}
+		for i := 2; i+1 < len(fields); i += 2 { // behind the name and the number of iterations
+			if v, err := strconv.ParseFloat(fields[i], 64); err == nil {
+				metrics[fields[i+1]] = append(metrics[fields[i+1]], v)
+			}
+		}
+	}
+	return metrics
+}
+
+// startRuns is how many times as many runs are made of what takes milliseconds only.
+const startRuns = 5
+
+func (b *bench) measureStart() ([]row, error) {
+	var walls []time.Duration
+	for range startRuns * b.runs {
+		u, err := b.run(command{program: b.weft, args: []string{"--version"}})
+		if err != nil {
+			return nil, err
+		}
+		walls = append(walls, u.wall)
+	}
+	wall := median(walls)
+	return []row{{promise: starting, value: wall.Seconds() * 1e3, sides: "weft " + timeText(wall)}}, nil
+}
+
+// fileBytes is the size of one of many files.
+const fileBytes = 100_000
+
+// measureManyFiles converts many small traces in one call, and one that is as long as all of them.
+func (b *bench) measureManyFiles() ([]row, error) {
+	from, to := b.path("files"), b.path("converted")
+	if err := errors.Join(os.Mkdir(from, 0o777), os.Mkdir(to, 0o777)); err != nil {
+		return nil, err
+	}
+	many := command{program: b.weft, args: []string{"convert", "--quiet", "--force", "--tmp", b.dir, "--out-dir", to}}
+	var total int64
+	for i := range b.files {
+		path := filepath.Join(from, fmt.Sprintf("%04d.json", i))
+		if err := b.generate(path, tracegen.PyTorch{Seed: uint64(i), Bytes: fileBytes}); err != nil {
+			return nil, err
+		}
+		size, err := fileSize(path)
+		if err != nil {
+			return nil, err
+		}
+		total += size
+		many.args = append(many.args, path)
+	}
+	one, err := b.trace(total)
+	if err != nil {
+		return nil, err
+	}
+	var single, all usage
+	if err := b.compare(side{b.convert(0, one, b.path("one.pftrace")), &single}, side{many, &all}); err != nil {
+		return nil, err
+	}
+	return []row{{
+		promise: manyFiles, input: fmt.Sprintf("%d files", b.files), value: 100 * ratio(single.wall, all.wall),
+		sides: fmt.Sprintf("files %s, one file %s", speedText(total, all.wall), speedText(total, single.wall)),
+	}}, nil
+}

@@ -1,0 +1,161 @@
+// Command perftable measures weft against the promises of docs/performance.md and prints them as a table: what was
+// promised, what both sides took in this run, and whether the promise is kept. It is what make bench runs.
+//
+// Everything is measured from outside. A side of a comparison is a process: the built program weft for conversions, and
+// this program itself for what weft is compared with (see child.go: decoding with encoding/json, unpacking with gunzip).
+// The sides take turns, so that what else the machine does hits both, and the median of several runs counts. Times and
+// memory are those that the system reports of a process that has ended.
+//
+//	go run ./internal/perftable                    the table, with inputs of moderate size
+//	go run ./internal/perftable -growth            and how time and memory grow with the input
+//	go run ./internal/perftable -full -docs        everything in full size, written into docs/performance.md
+//
+// The inputs that are generated, 1 GB of them and with -full 8 GB, and all outputs lie in a folder of their own below
+// -tmp, which is removed at the end.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+)
+
+const megabyte = 1_000_000
+
+// config is what the flags say.
+type config struct {
+	runs     int
+	pytorch  int64   // MB of the generated main input
+	large    int64   // MB of the larger input of which the memory is measured
+	files    int     // number of small files
+	sizes    []int64 // MB of the inputs for growth
+	full     bool
+	growth   bool
+	profile  bool
+	docs     bool
+	cpuTime  bool // counts instead of wall time where one core works
+	temp     string
+	recorded string // path of a .json.gz; "": the largest recording
+	only     string
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == childCommand {
+		if err := runChild(os.Stdout, os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	var c config
+	flag.IntVar(&c.runs, "runs", 5, "runs of every measurement, of which the median counts")
+	flag.Int64Var(&c.pytorch, "pytorch", 500, "size in MB of the generated main input")
+	flag.Int64Var(&c.large, "large", 1000, "size in MB of the input of which the peak memory is measured, and one of half of it")
+	flag.IntVar(&c.files, "files", 1000, "number of small files that are converted in one call")
+	flag.BoolVar(&c.full, "full", false, "the same as -large 4000, and growth up to 4 GB instead of 1 GB")
+	flag.BoolVar(&c.growth, "growth", false, "measure how time and memory grow with the input")
+	flag.BoolVar(&c.profile, "profile", false, "profile a conversion")
+	flag.BoolVar(&c.docs, "docs", false, "write the results into docs/performance.md; includes -growth and -profile")
+	flag.BoolVar(&c.cpuTime, "cpu", false, "compare CPU time instead of wall time in the rows of one core: for trials on a busy machine")
+	flag.StringVar(&c.temp, "tmp", "", "folder for inputs and outputs (default: the system's)")
+	flag.StringVar(&c.recorded, "recording", "", "a .json.gz as the recorded main input (default: the largest recording that is found)")
+	flag.StringVar(&c.only, "only", "", "measure only groups whose name matches the regular expression: "+groupNames())
+	flag.Parse()
+	c.sizes = []int64{10, 100, 1000}
+	if c.full {
+		c.large, c.sizes = 4000, append(c.sizes, 4000)
+	}
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, os.Stderr, c); err != nil {
+		fmt.Fprintln(os.Stderr, "perftable:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// run measures what c asks for, prints it to stdout, and says on stderr what it does.
+func run(ctx context.Context, stdout, stderr io.Writer, c config) (err error) {
+	only, err := regexp.Compile(c.only)
+	if err != nil {
+		return err
+	}
+	if c.runs < 1 || c.pytorch < 1 || c.large < 2 || c.files < 1 {
+		return errors.New("-runs, -pytorch and -files have to be at least 1, -large at least 2")
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	b, err := newBench(ctx, c, root, stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+
+	var rows []row
+	for _, g := range groups {
+		if !only.MatchString(g.name) {
+			continue
+		}
+		b.logf("%s", g.name)
+		found, err := g.measure(b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", g.name, err)
+		}
+		rows = append(rows, found...)
+	}
+	page := document{machine: c.machine(), rows: rows}
+	if c.growth || c.docs {
+		if page.growth, err = b.measureGrowth(); err != nil {
+			return fmt.Errorf("growth: %w", err)
+		}
+	}
+	if c.profile || c.docs {
+		if page.shares, err = b.measureProfile(); err != nil {
+			return fmt.Errorf("profile: %w", err)
+		}
+	}
+	if err := page.print(stdout); err != nil {
+		return err
+	}
+	if c.docs {
+		return page.update(filepath.Join(root, "docs"))
+	}
+	return nil
+}
+
+// machine says in words where and how the numbers were measured.
+func (c *config) machine() string {
+	text := fmt.Sprintf("%d cores, %s/%s, %s; median of %d runs", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), c.runs)
+	if c.cpuTime {
+		text += "; CPU time in the rows of one core"
+	}
+	return text
+}
+
+// moduleRoot returns the folder of go.mod, from the working directory up.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("no go.mod above the working directory; run this in a clone of weft")
+		}
+		dir = parent
+	}
+}

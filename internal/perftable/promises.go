@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// promise is a row of the table of docs/performance.md.
+type promise struct {
+	what  string
+	unit  string
+	floor float64 // what has to hold; 0: nothing
+	aim   float64 // what we want; 0: no more than floor
+	least bool    // the values are least ones, not greatest
+}
+
+// The promises, in the order of the table.
+const (
+	scanning = iota
+	plainOutput
+	zlibOutput
+	withoutArgs
+	twoWorkers
+	packedInput
+	peakMemoryOf
+	peakGrowth
+	hotPacket
+	zlibSize
+	plainSize
+	noArgsSize
+	starting
+	manyFiles
+)
+
+var promises = [...]promise{
+	scanning:     {"scanner, header fields and raw args, one core, against encoding/json into a struct", "×", 10, 16, true},
+	plainOutput:  {"convert, all args, one worker, uncompressed, against encoding/json decoding", "×", 4, 6, true},
+	zlibOutput:   {"convert, all args, two workers, zlib, wall time, against encoding/json decoding", "×", 5, 8, true},
+	withoutArgs:  {"convert, --args none, one worker, against encoding/json decoding", "×", 8, 10, true},
+	twoWorkers:   {"two workers against one", "×", 1.7, 1.9, true},
+	packedInput:  {".json.gz input, wall time, against gunzip alone", "×", 1.15, 1.05, false},
+	peakMemoryOf: {"peak RSS, default budget of 256 MiB", "MiB", 400, 320, false},
+	peakGrowth:   {"peak RSS, added when the input is twice as long", "%", 0, 5, false},
+	hotPacket:    {"one hot packet (slice begin, one flow, three args), against proto.Marshal", "×", 14, 23, true},
+	zlibSize:     {"output with zlib, size against .json.gz", "×", 0.6, 0.4, false},
+	plainSize:    {"output without compression, all args, size against the JSON", "×", 0.5, 0.42, false},
+	noArgsSize:   {"output without compression, --args none, size against the JSON", "×", 0.15, 0.12, false},
+	starting:     {"weft --version", "ms", 15, 8, false},
+	manyFiles:    {"files of 100 KB in one call, throughput against one file of the same size", "%", 95, 0, true},
+}
+
+// met says what of the promise holds: the aim, the floor, or nothing.
+func (p *promise) met(value float64) string {
+	holds := func(bound float64) bool {
+		if p.least {
+			return value >= bound
+		}
+		return value <= bound
+	}
+	switch {
+	case p.aim != 0 && holds(p.aim):
+		return "aim"
+	case p.floor != 0 && holds(p.floor):
+		return "floor"
+	}
+	return "no"
+}
+
+// text returns a value or bound in the unit of the promise, "–" for none.
+func (p *promise) bound(value float64) string {
+	if value == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%g %s", value, p.unit)
+}
+
+// row is one measurement of a promise.
+type row struct {
+	promise int
+	input   string
+	sides   string  // the numbers of both sides
+	value   float64 // what the promise is about
+	broken  string  // a condition beside the value that does not hold; "" if all do
+}
+
+func (r *row) met() string {
+	if r.broken != "" {
+		return "no: " + r.broken
+	}
+	return promises[r.promise].met(r.value)
+}
+
+// result returns the value with as many digits as say something.
+func (r *row) result() string {
+	p := &promises[r.promise]
+	switch {
+	case p.unit == "×" && r.value < 10:
+		return fmt.Sprintf("%.2f ×", r.value)
+	case p.unit == "MiB":
+		return fmt.Sprintf("%.0f MiB", r.value)
+	}
+	return fmt.Sprintf("%.1f %s", r.value, p.unit)
+}
+
+// ratio is how many times as long a takes as b.
+func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) }
+
+// timeText returns a time with three or four digits.
+func timeText(d time.Duration) string {
+	switch {
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.2f ms", d.Seconds()*1e3)
+	case d < time.Second:
+		return fmt.Sprintf("%.0f ms", d.Seconds()*1e3)
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
+}
+
+// speedText returns bytes per time.
+func speedText(bytes int64, d time.Duration) string {
+	return fmt.Sprintf("%.0f MB/s", float64(bytes)/megabyte/max(d.Seconds(), 1e-9))
+}
+
+// sizeText returns a size in MB or GB, which are powers of ten here as in the sizes of files.
+func sizeText(bytes int64) string {
+	switch {
+	case bytes < 10*megabyte:
+		return fmt.Sprintf("%.1f MB", float64(bytes)/megabyte)
+	case bytes < 1000*megabyte:
+		return fmt.Sprintf("%.0f MB", float64(bytes)/megabyte)
+	}
+	return fmt.Sprintf("%.3g GB", float64(bytes)/megabyte/1000)
+}
