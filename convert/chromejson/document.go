@@ -23,7 +23,7 @@ func (rd *reader) document() error {
 	case err != nil:
 		return rd.failed(err)
 	case c == '[':
-		err = rd.events()
+		err = rd.eventArray()
 	case c == '{':
 		err = rd.object()
 	default:
@@ -33,6 +33,22 @@ func (rd *reader) document() error {
 		return err
 	}
 	return rd.trailing()
+}
+
+// eventArray reads the array form. An array of nothing but other elements than events is some other JSON; an empty one is
+// a trace, as are empty objects and events that cannot be parsed.
+func (rd *reader) eventArray() error {
+	before := rd.otherElements()
+	err := rd.events()
+	if err != nil && err != errEnded || rd.index == 0 || rd.otherElements()-before != uint64(rd.index) {
+		return err
+	}
+	return rd.failed(fmt.Errorf("no Chrome JSON trace: an array of %d elements, none of which is an event", rd.index))
+}
+
+// otherElements returns the number of elements of the list that are something else than events.
+func (rd *reader) otherElements() uint64 {
+	return rd.log.Count(problem.JSONNotAnEvent) + rd.log.Count(problem.EventMissingPhase)
 }
 
 // trailing reads over what follows the value, and counts it if it is more than white space.
