@@ -2,6 +2,7 @@ package chromejson
 
 import (
 	"math"
+	"math/bits"
 	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
@@ -173,6 +174,18 @@ func (es *eventScanner) scanEvent() {
 			v.kind, v.text = s.Scalar()
 		}
 	}
+	if s.Notes.Nonstandard > 0 {
+		ev.wordsToText()
+	}
+}
+
+// wordsToText makes fields that are bare words text (spec 3). None of these is a number, so no time becomes usable by it.
+func (ev *event) wordsToText() {
+	for seen := ev.seen &^ (1 << fieldArgs); seen != 0; seen &= seen - 1 {
+		if v := &ev.values[bits.TrailingZeros32(seen)]; v.kind == jsonscan.Word {
+			v.kind = jsonscan.String
+		}
+	}
 }
 
 // scanID2 scans id2, whose members are ids of other number spaces.
@@ -302,13 +315,16 @@ func (rd *reader) duration() (timeline.Nanos, bool) {
 	return dur, true
 }
 
+// maxThreadTime is the largest usable thread time, 146 years; the sum of a time and a duration fits in Nanos.
+const maxThreadTime = math.MaxInt64 / 2
+
 // threadTime returns a thread time, NoTime if it is missing or was unusable and counted.
 func (rd *reader) threadTime(f field) timeline.Nanos {
 	if !rd.ev.has(f) {
 		return timeline.NoTime
 	}
 	t, ok := rd.ev.values[f].nanos()
-	if !ok || t < 0 && f == fieldTdur {
+	if !ok || t < 0 || t > maxThreadTime {
 		rd.problem(problem.EventInvalidThreadTime, string(clip(rd.ev.values[f].text)))
 		return timeline.NoTime
 	}
