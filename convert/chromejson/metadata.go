@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
@@ -78,8 +77,11 @@ func (rd *reader) metadataEvent() error {
 			}
 		}
 	case "num_cpus":
-		if n, ok := rd.metadataInt("number"); ok && n > rd.meta.cpus {
-			rd.meta.cpus = n // processes disagree
+		n, ok := wholeNumber(rd.metadataMember("number"), math.MinInt64, math.MaxInt64)
+		if !ok || n < 1 {
+			rd.invalidMetadata("number")
+		} else if n > rd.meta.cpus { // processes disagree
+			rd.meta.cpus = n
 			rd.b.SetIntAttribute("num_cpus", n)
 		}
 	case "trace_buffer_overflowed":
@@ -121,17 +123,24 @@ func (rd *reader) metadataText(name string) ([]byte, bool) {
 	return text, true
 }
 
-// metadataInt is metadataText for integers.
-func (rd *reader) metadataInt(name string) (int64, bool) {
-	v := rd.metadataMember(name)
+// wholeNumber returns a number, or a string that holds one, rounded and clamped to the given bounds; false if it is
+// something else.
+func wholeNumber(v value, low, high int64) (int64, bool) {
 	switch v.kind {
 	case jsonscan.Integer, jsonscan.Number, jsonscan.String:
-		if n, ok := jsonscan.Decimal(v.text, 0); ok {
-			return n, true
-		}
+	default:
+		return 0, false
 	}
-	rd.invalidMetadata(name)
-	return 0, false
+	n, ok := jsonscan.Decimal(v.text, 0)
+	switch {
+	case ok:
+		return max(low, min(n, high)), true
+	case !jsonscan.IsNumber(v.text):
+		return 0, false
+	case v.text[0] == '-':
+		return low, true
+	}
+	return high, true
 }
 
 func (rd *reader) invalidMetadata(member string) {
@@ -140,23 +149,41 @@ func (rd *reader) invalidMetadata(member string) {
 
 // sortIndex sets the place of a process or thread among its siblings; clamped to what Perfetto can hold.
 func (rd *reader) sortIndex(track timeline.TrackID) {
-	n, ok := rd.metadataInt("sort_index")
-	if !ok || !rd.meta.latest("sort "+strconv.FormatUint(uint64(track), 10), rd.ev.ts) {
+	n, ok := wholeNumber(rd.metadataMember("sort_index"), math.MinInt32, math.MaxInt32)
+	if !ok {
+		rd.invalidMetadata("sort_index")
 		return
 	}
-	rd.b.SetSortIndex(track, int32(max(math.MinInt32, min(n, math.MaxInt32))))
+	if !rd.meta.latest("sort "+strconv.FormatUint(uint64(track), 10), rd.ev.ts) {
+		return
+	}
+	rd.b.SetSortIndex(track, int32(n))
 }
 
 // metadataAttribute makes any other M an attribute of the trace.
 func (rd *reader) metadataAttribute(name string) {
-	text := rd.ev.get(fieldArgs).text
-	key := "process." + string(rd.ev.get(fieldPid).name()) + "." + name
+	v, member := rd.ev.get(fieldArgs), "args"
+	pid, pidText := rd.ev.get(fieldPid).identifier()
+	if pidText == "" {
+		pidText = strconv.FormatInt(pid, 10)
+	}
+	key := "process." + pidText + "." + name
+	usable := len(v.text) > 0 && v.kind != jsonscan.Null
 	switch name {
 	case "typeNames":
-		text, key = rd.metadataMember("typeNames").text, name
+		member, key = name, name
+		v = rd.metadataMember(member)
+		usable = v.kind == jsonscan.Object || v.kind == jsonscan.Array
 	case "process_uptime_seconds":
-		text, key = rd.metadataMember("uptime").text, strings.TrimSuffix(key, name)+"uptime_seconds"
+		member, key = "uptime", "process."+pidText+".uptime_seconds"
+		v = rd.metadataMember(member)
+		usable = v.kind != jsonscan.Object && v.kind != jsonscan.Array && jsonscan.IsNumber(v.text)
 	}
+	if !usable {
+		rd.invalidMetadata(member)
+		return
+	}
+	text := v.text
 	if len(text) > maxAttribute {
 		rd.problem(problem.MetadataValueOmitted, key)
 		return
