@@ -161,7 +161,7 @@ var kinds = [numKinds]struct {
 	CounterInvalidValue:  {"counter_invalid_value", Lost, "A counter value that is no number was skipped."},
 	CounterWithoutValues: {"counter_without_values", Lost, "A counter event without values was dropped."},
 
-	FlowMissingID:        {"flow_missing_id", Lost, "A flow event without id was dropped."},
+	FlowMissingID:        {"flow_missing_id", Lost, "A flow event, or an event with flow_in or flow_out, has no usable id; it makes no arrow."},
 	FlowNoEnclosingSlice: {"flow_no_enclosing_slice", Lost, "A flow event lies in no slice of its thread; it makes no arrow and became an instant on the track Other events."},
 	FlowNoNextSlice:      {"flow_no_next_slice", Lost, "No slice follows the end of a flow on its thread; it makes no arrow and became an instant on the track Other events."},
 	FlowWithoutDirection: {"flow_without_direction", Lost, "An event has a bind_id that leads nowhere: no direction, or not on a slice."},

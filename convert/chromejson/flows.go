@@ -81,15 +81,25 @@ func (rd *reader) flow() error {
 	return rd.b.AddFlow(f)
 }
 
-// bindID adds the flow end of an event with a bind_id. The event was the last one given to the Builder, if it is a
+// bindFields are the fields that make an event an end of a flow.
+const bindFields = 1<<fieldBindID | 1<<fieldFlowIn | 1<<fieldFlowOut
+
+// bindID adds the flow end of an event with some of bindFields. The event was the last one given to the Builder, if it is a
 // carrier; dropped is what cannot be one.
 func (rd *reader) bindID(carrier bool) error {
 	ev := &rd.ev
-	num, text, ok := flowID(ev.values[fieldBindID])
-	if !ok {
+	in, out := isTrue(ev.get(fieldFlowIn)), isTrue(ev.get(fieldFlowOut))
+	id := ev.get(fieldBindID)
+	if !in && !out && (id.kind == jsonscan.Invalid || id.kind == jsonscan.Null) {
 		return nil
 	}
-	in, out := isTrue(ev.get(fieldFlowIn)), isTrue(ev.get(fieldFlowOut))
+	num, text, ok := flowID(id)
+	if !ok {
+		if !rd.droppedCarrier(carrier) {
+			rd.problem(problem.FlowMissingID, "bind_id")
+		}
+		return nil
+	}
 	if !carrier || !in && !out {
 		if !rd.droppedCarrier(carrier) {
 			rd.problem(problem.FlowWithoutDirection, "")

@@ -42,7 +42,7 @@ func (rd *reader) event() error {
 		rd.countNotes(&rd.sub.Notes)
 	}
 	added, err := rd.phase()
-	if err == nil && ev.has(fieldBindID) {
+	if err == nil && ev.seen&bindFields != 0 {
 		err = rd.bindID(added)
 	}
 	return err
@@ -148,6 +148,7 @@ func (rd *reader) rareFields() {
 // instructionCount adds a count of retired instructions as an argument.
 func (rd *reader) instructionCount(name string, v value) {
 	if v.kind == jsonscan.Integer && rd.opts.Args.keepsText(name) {
+		rd.closeOwn()
 		rd.enc.Key([]byte(name))
 		rd.encodeInteger(v.text)
 	}
@@ -192,10 +193,14 @@ func (rd *reader) threadEvent(kind timeline.Kind) error {
 // instant adds an i, I or R (spec 10).
 func (rd *reader) instant() error {
 	scope := rd.ev.get(fieldS)
-	if len(scope.text) == 0 {
-		return rd.threadEvent(timeline.Instant)
+	letter := byte('?')
+	switch text := scope.str(); {
+	case len(text) > 0:
+		letter = text[0]
+	case scope.kind == jsonscan.Invalid, scope.kind == jsonscan.Null, scope.kind == jsonscan.String:
+		letter = 't'
 	}
-	switch scope.text[0] {
+	switch letter {
 	case 't':
 	case 'p':
 		if !rd.hasPid() {
