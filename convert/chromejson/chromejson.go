@@ -97,12 +97,11 @@ type reader struct {
 	log  *problem.Log
 	opts Options
 
-	index    int64  // of the current event; before traceEvents and behind it of the next one
-	found    bool   // traceEvents was seen
-	inEvents bool   // the current position is inside traceEvents
-	reparsed int64  // bytes that were parsed in vain, see mayReparse
-	commas   bool   // json_trailing_comma was counted
-	others   uint64 // problems that noEvents counts, from before this input
+	index    int64 // of the current event; before traceEvents and behind it of the next one
+	found    bool  // traceEvents was seen
+	inEvents bool  // the current position is inside traceEvents
+	reparsed int64 // bytes that were parsed in vain, see mayReparse
+	commas   bool  // json_trailing_comma was counted
 
 	out timeline.Event // handed to the Builder
 	flo timeline.FlowEvent
