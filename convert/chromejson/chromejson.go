@@ -108,6 +108,8 @@ type reader struct {
 	own bool   // the dictionary "weft" of the current event's arguments is open
 	buf []byte // scratch for composed names
 
+	counters []counterMember // scratch
+
 	ids      idCache
 	children map[timeline.TrackID]map[string]timeline.TrackID
 	members  map[string]bool // unknown members of events that were counted

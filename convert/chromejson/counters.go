@@ -3,6 +3,7 @@ package chromejson
 import (
 	"bytes"
 	"math"
+	"slices"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
@@ -24,30 +25,91 @@ func (rd *reader) counter() error {
 	}
 	rd.buf = append(rd.buf, ' ')
 	prefix := len(rd.buf)
-	members := 0
-	s := &rd.sub
-	s.Reset(args.text)
-	s.Value()
-	for key, ok := s.Key(); ok; key, ok = s.Key() {
-		members++
-		rd.buf = append(rd.buf[:prefix], key...)
-		kind, text := s.Scalar()
-		number, ok := counterValue(value{kind, text})
+	members := rd.counterMembers(args.text)
+	for _, m := range members {
+		number, ok := counterValue(m.value)
 		if !ok {
-			rd.problem(problem.CounterInvalidValue, string(clip(key)))
+			rd.problem(problem.CounterInvalidValue, string(clip(m.key)))
 			continue
 		}
+		rd.counterNumber(m)
+		rd.buf = append(rd.buf[:prefix], m.key...)
 		if err := rd.addCounter(process, &timeline.CounterKey{Name: rd.buf}, number); err != nil {
 			return err
 		}
 	}
-	if members == 0 {
+	if len(members) == 0 {
 		rd.problem(problem.CounterWithoutValues, "")
 	}
 	return nil
 }
 
-// counterValue converts a number, or a string that holds one.
+// counterMember is one of the values of a counter event.
+type counterMember struct {
+	key []byte
+	value
+}
+
+// maxSmallCounter is the number of members up to which equal keys are found by comparing all with all.
+const maxSmallCounter = 16
+
+// counterMembers returns the members of the args of a counter. Of two with one key the last one counts (spec 3).
+func (rd *reader) counterMembers(args []byte) []counterMember {
+	members := rd.counters[:0]
+	var byKey map[string]int // of indexes, once there are many
+	s := &rd.sub
+	s.Reset(args)
+	s.Value()
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		m := counterMember{key: key}
+		m.kind, m.text = s.Scalar()
+		i := -1
+		if byKey == nil {
+			i = slices.IndexFunc(members, func(o counterMember) bool { return bytes.Equal(o.key, key) })
+		} else if n, ok := byKey[string(key)]; ok {
+			i = n
+		}
+		if i >= 0 {
+			rd.problem(problem.JSONDuplicateKey, "in args")
+			members[i] = m
+			continue
+		}
+		members = append(members, m)
+		if byKey != nil {
+			byKey[string(key)] = len(members) - 1
+		} else if len(members) == maxSmallCounter {
+			byKey = make(map[string]int, 2*len(members))
+			for i, m := range members {
+				byKey[string(m.key)] = i
+			}
+		}
+	}
+	rd.counters = members
+	return members
+}
+
+// counterNumber counts what is wrong with a number that was converted all the same. Numbers beyond doubles were counted
+// already where they were scanned as an argument.
+func (rd *reader) counterNumber(m counterMember) {
+	if len(m.text) < minBigInteger && !bytes.ContainsAny(m.text, "eE") {
+		return
+	}
+	if m.kind == jsonscan.Integer {
+		if _, ok := jsonscan.Uint64(m.text); !ok {
+			if _, ok := jsonscan.Int64(m.text); !ok {
+				rd.problem(problem.JSONBigInteger, "")
+			}
+		}
+	}
+	if _, finite := jsonscan.Float64(m.text); !finite && (m.kind == jsonscan.String || !rd.args.keeps(m.key)) {
+		rd.problem(problem.JSONNonstandardNumber, "")
+	}
+}
+
+// minBigInteger is the least length of an integer that may need more than 64 bits.
+const minBigInteger = 19
+
+// counterValue converts a number, or a string that holds one. A number beyond doubles is infinite.
 func counterValue(v value) (timeline.Number, bool) {
 	switch v.kind {
 	case jsonscan.Integer, jsonscan.Number:
@@ -61,8 +123,8 @@ func counterValue(v value) (timeline.Number, bool) {
 	if n, ok := jsonscan.Int64(v.text); ok {
 		return timeline.Int(n), true
 	}
-	f, finite := jsonscan.Float64(v.text)
-	return timeline.Float(f), finite
+	f, _ := jsonscan.Float64(v.text)
+	return timeline.Float(f), true
 }
 
 func (rd *reader) addCounter(process timeline.TrackID, key *timeline.CounterKey, number timeline.Number) error {
