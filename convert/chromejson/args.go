@@ -2,6 +2,7 @@ package chromejson
 
 import (
 	"bytes"
+	"encoding/json"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
@@ -128,10 +129,21 @@ func (es *eventScanner) encodeNext(depth int) {
 	kind, text := es.s.Scalar()
 	if kind == jsonscan.Object || kind == jsonscan.Array {
 		es.ev.tooDeep++
-		es.enc.JSON(validText(text))
+		es.encodeText(text)
 		return
 	}
 	es.encode(kind, text, depth)
+}
+
+// encodeText encodes an array or object as its text: as JSON if it is that in the strict sense, so that Perfetto can read
+// it, else as a string. Only bytes that are no UTF-8 are replaced; other oddities stay in the text and are not counted.
+func (es *eventScanner) encodeText(raw []byte) {
+	text := es.s.ValidText(raw)
+	if json.Valid(text) {
+		es.enc.JSON(text)
+		return
+	}
+	es.enc.String(text)
 }
 
 // encodeInteger keeps all 64 bits, signed or not, and takes the nearest double beyond them.

@@ -22,7 +22,6 @@
 package chromejson
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -216,6 +215,3 @@ func (rd *reader) countNotes(n *jsonscan.Notes) {
 	}
 	*n = jsonscan.Notes{}
 }
-
-// validText makes text that was kept as written valid UTF-8.
-func validText(raw []byte) []byte { return bytes.ToValidUTF8(raw, []byte("\uFFFD")) }

@@ -268,7 +268,8 @@ func (rd *reader) attribute(name string) error {
 		}
 		rd.b.SetAttribute(name, string(text))
 	default:
-		rd.b.SetAttribute(name, string(validText(text)))
+		rd.b.SetAttribute(name, string(rd.s.ValidText(text)))
+		rd.notes()
 	}
 	return nil
 }

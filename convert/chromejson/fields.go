@@ -1,6 +1,7 @@
 package chromejson
 
 import (
+	"bytes"
 	"math"
 	"math/bits"
 	"unicode/utf8"
@@ -338,4 +339,4 @@ func addNanos(a, b timeline.Nanos) (timeline.Nanos, bool) {
 }
 
 // clip shortens text of the input for a message.
-func clip(text []byte) []byte { return validText(text[:min(len(text), 100)]) }
+func clip(text []byte) []byte { return bytes.ToValidUTF8(text[:min(len(text), 100)], []byte("\uFFFD")) }

@@ -195,7 +195,10 @@ func (rd *reader) metadataAttribute(name string) {
 		rd.b.SetIntAttribute(key, v)
 		return
 	}
-	rd.b.SetAttribute(key, string(validText(text)))
+	rd.b.SetAttribute(key, string(rd.s.ValidText(text)))
+	if rd.args.some {
+		rd.notes() // all arguments that are kept were counted when they were scanned
+	}
 }
 
 // bufferOverflowed marks the time from which on a process lost events.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -64,6 +65,44 @@ func TestDeepArgs(t *testing.T) {
 		_, log, err := read(t, strings.NewReader(input), Options{})
 		if err != nil || log.Count(problem.ArgDepthLimit) != c.want {
 			t.Errorf("depth %d: arg_depth_limit %d, want %d, %v", c.depth, log.Count(problem.ArgDepthLimit), c.want, err)
+		}
+	}
+}
+
+// What is nested too deep is kept as JSON if it is that, and else as a string.
+func TestDeepArgsAreJSONOrText(t *testing.T) {
+	for deep, want := range map[string]timeline.ArgKind{
+		`[1,{"k":"\u00e4"}]`: timeline.ArgJSON,
+		`["\xe4"]`:           timeline.ArgString,
+		`[NaN]`:              timeline.ArgString,
+		`[1,]`:               timeline.ArgString,
+		"[\"\xff\"]":         timeline.ArgJSON,
+	} {
+		input := `[{"ph":"i","name":"x","pid":1,"ts":0,"args":` + strings.Repeat(`{"a":`, maxDepth+1) + deep +
+			strings.Repeat(`}`, maxDepth+1) + `}]`
+		tl, log, err := read(t, strings.NewReader(input), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found timeline.Arg
+		err = tl.Walk(context.Background(), func(it *timeline.Item) error {
+			for args := tl.ArgList(it.Args); args != nil; {
+				next := iter.Seq[timeline.Arg](nil)
+				for found = range args {
+					if found.Kind == timeline.ArgDict {
+						next = tl.Members(found)
+					}
+				}
+				args = next
+			}
+			return nil
+		})
+		text := strings.ToValidUTF8(deep, "\uFFFD")
+		if err != nil || found.Kind != want || string(found.Text()) != text {
+			t.Errorf("%q: kind %v, %q, %v", deep, found.Kind, found.Text(), err)
+		}
+		if n := log.Count(problem.JSONInvalidUTF8); (n > 0) != (text != deep) {
+			t.Errorf("%q: json_invalid_utf8 %d", deep, n)
 		}
 	}
 }

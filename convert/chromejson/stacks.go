@@ -293,7 +293,8 @@ func (rd *reader) endStackOfComplete() {
 	rd.ownValue("esf", ev.get(fieldEsf))
 	if v := ev.get(fieldEstack); v.kind == jsonscan.Array {
 		rd.ownKey("estack")
-		rd.enc.JSON(validText(v.text))
+		rd.encodeText(v.text)
+		rd.notes()
 	}
 }
 

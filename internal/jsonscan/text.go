@@ -123,6 +123,10 @@ func (s *Scanner) checked(text []byte, control, high bool) []byte {
 	return s.text[first:len(s.text):len(s.text)]
 }
 
+// ValidText returns text that was handed out as written with each byte that is no UTF-8 replaced, as those of strings are.
+// The result is valid until the next Mark or Fill.
+func (s *Scanner) ValidText(raw []byte) []byte { return s.checked(raw, false, true) }
+
 // escape decodes the escape at the start of b into s.text and returns its length, or 0 if the window ends in it.
 func (s *Scanner) escape(b []byte) int {
 	if len(b) < 2 {
