@@ -161,9 +161,10 @@ func (w *writer) item(it *timeline.Item) error {
 	b = wire.AppendUint(b, eventType, eventTypes[it.Kind])
 	b = wire.AppendUint(b, eventTrackUUID, w.track(it.Track, it.Lane))
 	b = w.appendTexts(b, it)
-	b = append(b, it.Args...)
-	if it.AsyncID != "" {
-		b = w.appendAsyncID(b, it)
+	if it.AsyncID == "" {
+		b = append(b, it.Args...)
+	} else {
+		b = w.appendAsyncArgs(b, it)
 	}
 	if it.Callstack != 0 {
 		b = wire.AppendUint(b, eventCallstackIID, uint64(w.stacks[it.Callstack]))
@@ -210,16 +211,48 @@ func (w *writer) appendTexts(b []byte, it *timeline.Item) []byte {
 	return b
 }
 
-// appendAsyncID appends the id of an asynchronous track as the annotation weft.id, its scope as weft.scope.
-func (w *writer) appendAsyncID(b []byte, it *timeline.Item) []byte {
-	b, dict := beginAnnotation(b, eventDebugAnnotation, w.weftKey, "weft")
-	b, entry := beginAnnotation(b, annotationDictEntries, w.idKey, "id")
-	b = wire.EndMessage(wire.AppendString(b, annotationStringValue, it.AsyncID), entry)
-	if it.AsyncScope != "" {
-		b, entry = beginAnnotation(b, annotationDictEntries, w.scopeKey, "scope")
-		b = wire.EndMessage(wire.AppendString(b, annotationStringValue, it.AsyncScope), entry)
+// appendAsyncArgs appends the arguments of an event on an asynchronous track. The id of the track is in them as weft.id,
+// its scope as weft.scope; there is one dictionary weft, whoever writes into it.
+func (w *writer) appendAsyncArgs(b []byte, it *timeline.Item) []byte {
+	before, weft, after := w.splitAtWeft(it.Args)
+	b, dict := wire.BeginMessage(append(b, before...), eventDebugAnnotation)
+	switch {
+	case isDict(weft):
+		b = append(b, weft...)
+	case weft != nil:
+		b = wire.AppendBytes(w.appendName(b, w.weftKey, "weft"), annotationDictEntries, weft)
+	default:
+		b = w.appendName(b, w.weftKey, "weft")
 	}
-	return wire.EndMessage(b, dict)
+	b = w.appendEntry(b, w.idKey, "id", it.AsyncID)
+	if it.AsyncScope != "" {
+		b = w.appendEntry(b, w.scopeKey, "scope", it.AsyncScope)
+	}
+	return append(wire.EndMessage(b, dict), after...)
+}
+
+// splitAtWeft returns the annotation named weft, nil if there is none, and what is before and behind it.
+func (w *writer) splitAtWeft(args timeline.Args) (before, weft, after []byte) {
+	for r := wire.NewReader(args); r.Next(); {
+		if name := wire.NewReader(r.Bytes()); name.Next() && (name.Field() == annotationNameIID &&
+			timeline.KeyID(name.Uint()) == w.weftKey || name.Field() == annotationName && string(name.Bytes()) == "weft") {
+			return args[:r.Offset()], r.Bytes(), args[int(r.Offset())+len(r.Raw()):]
+		}
+	}
+	return args, nil, nil
+}
+
+// isDict reports whether an annotation is a dictionary.
+func isDict(annotation []byte) bool {
+	r := wire.NewReader(annotation)
+	return r.Next() && r.Next() && r.Field() == annotationDictEntries // the name comes first
+}
+
+// appendEntry appends a text as an entry of a dictionary.
+func (w *writer) appendEntry(b []byte, key timeline.KeyID, name, text string) []byte {
+	b, entry := wire.BeginMessage(b, annotationDictEntries)
+	b = w.appendName(b, key, name)
+	return wire.EndMessage(wire.AppendString(b, annotationStringValue, text), entry)
 }
 
 // Field numbers of spec perfetto.md 2.6.
@@ -230,12 +263,12 @@ const (
 	annotationDictEntries = 11
 )
 
-func beginAnnotation(b []byte, field int, key timeline.KeyID, name string) (out []byte, mark int) {
-	b, mark = wire.BeginMessage(b, field)
+// appendName appends the name of an annotation; key is 0 if it is not interned.
+func (w *writer) appendName(b []byte, key timeline.KeyID, name string) []byte {
 	if key != 0 {
-		return wire.AppendUint(b, annotationNameIID, uint64(key)), mark
+		return wire.AppendUint(b, annotationNameIID, uint64(key))
 	}
-	return wire.AppendString(b, annotationName, name), mark
+	return wire.AppendString(b, annotationName, name)
 }
 
 func (w *writer) counter(it *timeline.Item) error {

@@ -40,6 +40,7 @@ type ArgsEncoder struct {
 	key        KeyID
 	keyInline  []byte
 	duplicates int
+	extended   int  // calls of ExtendDict that found something
 	fixed      bool // keys does not grow
 	missed     bool
 }
@@ -98,7 +99,7 @@ func (e *ArgsEncoder) Reset() {
 	e.open = append(e.open[:0], container{})
 	e.entries = e.entries[:0]
 	e.key, e.keyInline = 0, nil
-	e.duplicates = 0
+	e.duplicates, e.extended = 0, 0
 	e.missed = false
 }
 
@@ -168,7 +169,7 @@ func (e *ArgsEncoder) remember(c *container) {
 		own[len(own)-1].end = len(e.buf)
 	}
 	for i := range own {
-		if own[i].key == e.key && (e.key != 0 || bytes.Equal(own[i].text, e.keyInline)) {
+		if e.isKey(&own[i]) {
 			e.remove(c, c.firstEntry+i)
 			break
 		}
@@ -176,6 +177,11 @@ func (e *ArgsEncoder) remember(c *container) {
 	if len(e.entries)-c.firstEntry < maxRememberedKeys {
 		e.entries = append(e.entries, entry{key: e.key, text: e.keyInline, start: len(e.buf)})
 	}
+}
+
+// isKey reports whether an entry has the current key.
+func (e *ArgsEncoder) isKey(own *entry) bool {
+	return own.key == e.key && (e.key != 0 || bytes.Equal(own.text, e.keyInline))
 }
 
 // remove takes the value of entry i, which is complete, out of the open dictionary c.
@@ -246,6 +252,81 @@ func (e *ArgsEncoder) BeginArray() { e.beginContainer(true) }
 func (e *ArgsEncoder) beginContainer(array bool) {
 	start, mark := e.begin()
 	e.open = append(e.open, container{array: array, start: start, mark: mark, firstEntry: len(e.entries)})
+}
+
+// maxExtended bounds how often ExtendDict copies what was there before, for one event.
+const maxExtended = 64
+
+// ExtendDict opens a dictionary like BeginDict. If its key was there before, it begins with what that had: the members
+// of a dictionary, or any other value as a member of the same name.
+func (e *ArgsEncoder) ExtendDict() {
+	var before []byte
+	if e.extended < maxExtended {
+		before = e.take()
+	}
+	key, keyInline := e.key, e.keyInline
+	e.BeginDict()
+	if before == nil {
+		return
+	}
+	e.extended++
+	isDict := false
+	for r := wire.NewReader(before); r.Next(); {
+		if r.Field() == annotationDict {
+			isDict = true
+			e.member(r.Bytes())
+		}
+	}
+	if !isDict {
+		e.key, e.keyInline = key, keyInline
+		e.appendMember(before)
+	}
+}
+
+// take removes the earlier value of the current key from the open dictionary and returns it; nil if there is none.
+func (e *ArgsEncoder) take() []byte {
+	c := &e.open[len(e.open)-1]
+	if c.array {
+		return nil
+	}
+	own := e.entries[c.firstEntry:]
+	for i := range own {
+		if !e.isKey(&own[i]) {
+			continue
+		}
+		if own[i].end == 0 {
+			own[i].end = len(e.buf)
+		}
+		r := wire.NewReader(e.buf[own[i].start:own[i].end])
+		r.Next()
+		value := bytes.Clone(r.Bytes())
+		e.remove(c, c.firstEntry+i)
+		e.duplicates-- // nothing is replaced
+		return value
+	}
+	return nil
+}
+
+// member adds an encoded value, which has a name, to the open dictionary.
+func (e *ArgsEncoder) member(value []byte) {
+	e.key, e.keyInline = 0, nil
+	for r := wire.NewReader(value); r.Next(); {
+		switch r.Field() {
+		case annotationNameIID:
+			e.key = KeyID(r.Uint())
+		case annotationName:
+			e.keyInline = r.Bytes()
+		}
+	}
+	e.appendMember(value)
+}
+
+// appendMember adds an encoded value that has the current key.
+func (e *ArgsEncoder) appendMember(value []byte) {
+	c := &e.open[len(e.open)-1]
+	e.remember(c)
+	c.size++
+	e.buf = wire.AppendBytes(e.buf, annotationDict, value)
 }
 
 // EndDict closes the dictionary opened last.

@@ -325,6 +325,28 @@ func TestArgsEncoder(t *testing.T) {
 			key(e, "j").JSON([]byte("[1]"))
 		}, "b=true i=-1 u=18446744073709551615u small=5 d=0.5f inf=-Inff s=\"x\" p=@ff j=`[1]`", 0},
 		{"empty key", func(e E) { key(e, "").Int(1) }, "_=1", 0},
+		{"dictionary in parts", func(e E) {
+			key(e, "d").BeginDict()
+			key(e, "x").Int(1)
+			key(e, "y").BeginDict()
+			key(e, "z").String(bytes.Repeat([]byte("l"), 3))
+			e.EndDict()
+			e.EndDict()
+			key(e, "between").Int(2)
+			key(e, "d").ExtendDict()
+			key(e, "x").Int(3)
+			e.EndDict()
+			key(e, "d").ExtendDict()
+			e.EndDict()
+		}, `between=2 d={y={z="lll"} x=3}`, 1},
+		{"dictionary behind something else", func(e E) {
+			key(e, "d").Int(1)
+			key(e, "d").ExtendDict()
+			key(e, "x").Int(2)
+			e.EndDict()
+			key(e, "e").ExtendDict()
+			e.EndDict()
+		}, "d={d=1 x=2}", 0},
 		{"order is kept", func(e E) { key(e, "z").Int(1); key(e, "a").Int(2) }, "z=1 a=2", 0},
 		{"duplicate at the top level", func(e E) {
 			key(e, "a").Int(1)

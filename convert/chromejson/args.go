@@ -177,9 +177,17 @@ func (rd *reader) ownKey(name string) {
 	if !rd.own {
 		rd.own = true
 		rd.enc.Key([]byte("weft"))
-		rd.enc.BeginDict()
+		rd.enc.ExtendDict() // the producer may use that name as well
 	}
 	rd.enc.Key([]byte(name))
+}
+
+// closeOwn closes the dictionary, so that other arguments may follow.
+func (rd *reader) closeOwn() {
+	if rd.own {
+		rd.own = false
+		rd.enc.EndDict()
+	}
 }
 
 // ownValue adds a value as it was written.
@@ -195,10 +203,7 @@ func (rd *reader) ownValue(name string, v value) {
 // encoded returns the arguments of the event with all that was added, and counts their problems.
 func (rd *reader) encoded() timeline.Args {
 	ev := &rd.ev
-	if rd.own {
-		rd.own = false
-		rd.enc.EndDict()
-	}
+	rd.closeOwn()
 	if n := rd.enc.Duplicates(); n > 0 {
 		rd.log.AddN(problem.JSONDuplicateKey, uint64(n), rd.position(), "in args")
 	}

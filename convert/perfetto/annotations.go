@@ -102,7 +102,7 @@ func (r *reader) encodeArgs(l *legacyEvent) {
 
 // encodeLegacy encodes the phase and id of a legacy event.
 func (r *reader) encodeLegacy(args *timeline.ArgsEncoder, l *legacyEvent) {
-	args.BeginDict()
+	args.ExtendDict()
 	args.Key([]byte("ph"))
 	args.String(r.validText([]byte{l.phase}))
 	if l.idKind != noID {
@@ -166,7 +166,7 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 	case annotationProto:
 		r.encodeProto(args, &a, depth)
 	case annotationDict:
-		args.BeginDict()
+		args.ExtendDict() // one event may have a dictionary in parts
 		r.encodeMembers(args, a.bytes, 11, depth)
 		args.EndDict()
 	case annotationArray:

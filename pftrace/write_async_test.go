@@ -1,0 +1,88 @@
+package pftrace
+
+import (
+	"context"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// The id of an asynchronous track is in the one dictionary weft of its events, whatever else is in there.
+func TestAsyncIDAmongArguments(t *testing.T) {
+	for name, test := range map[string]struct {
+		encode func(e *timeline.ArgsEncoder)
+		want   string // names of arguments and of what is in them
+	}{
+		"nothing":    {func(*timeline.ArgsEncoder) {}, "weft{id scope }"},
+		"other":      {func(e *timeline.ArgsEncoder) { e.Key([]byte("x")); e.Int(1) }, "x weft{id scope }"},
+		"text":       {func(e *timeline.ArgsEncoder) { e.Key([]byte("weft")); e.String([]byte("x")) }, "weft{weft id scope }"},
+		"dictionary": {dictionaryAmongOthers, "x weft{tts id scope }y "},
+	} {
+		b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
+		e := b.Args()
+		e.Reset()
+		test.encode(e)
+		track := b.Async(&timeline.AsyncKey{ID: []byte("1"), Scope: []byte("s"), Process: b.Process(timeline.ProcessKey{Num: 1})})
+		ev := timeline.Event{
+			Kind: timeline.Instant, Track: track, Args: e.Args(), ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
+		}
+		if err := b.Add(&ev); err != nil {
+			t.Fatal(err)
+		}
+		tl, err := b.Finish(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tl.Close()
+		if err := tl.Nest(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if got := argumentNames(t, write(t, tl, Options{})); got != test.want {
+			t.Errorf("%s: arguments %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func dictionaryAmongOthers(e *timeline.ArgsEncoder) {
+	e.Key([]byte("x"))
+	e.Int(1)
+	e.Key([]byte("weft"))
+	e.BeginDict()
+	e.Key([]byte("tts"))
+	e.Int(5)
+	e.EndDict()
+	e.Key([]byte("y"))
+	e.Int(2)
+}
+
+// argumentNames returns the names of the arguments of all events of a trace, with those of members in braces.
+func argumentNames(t *testing.T, encoded []byte) (names string) {
+	t.Helper()
+	var trace protos.Trace
+	if err := proto.Unmarshal(encoded, &trace); err != nil {
+		t.Fatal(err)
+	}
+	interned := map[uint64]string{}
+	for _, p := range trace.Packet {
+		for _, e := range p.GetInternedData().GetDebugAnnotationNames() {
+			interned[e.GetIid()] = string(e.GetName())
+		}
+		for _, a := range p.GetTrackEvent().GetDebugAnnotations() {
+			names += interned[a.GetNameIid()]
+			if len(a.DictEntries) == 0 {
+				names += " "
+				continue
+			}
+			names += "{"
+			for _, m := range a.DictEntries {
+				names += interned[m.GetNameIid()] + " "
+			}
+			names += "}"
+		}
+	}
+	return names
+}
