@@ -42,6 +42,7 @@ func Convert(ctx context.Context, dst io.Writer, src io.Reader, opts Options) (*
 	}
 	defer tl.Close()
 
+	describe(tl, report)
 	writing := time.Now()
 	counted := &countingWriter{w: dst}
 	err = pftrace.Write(ctx, counted, tl, pftrace.Options{
@@ -56,6 +57,14 @@ func Convert(ctx context.Context, dst io.Writer, src io.Reader, opts Options) (*
 	report.Durations.Write = Seconds(time.Since(writing))
 	report.Durations.Total = Seconds(time.Since(began))
 	return report, nil
+}
+
+// describe notes in the trace where it comes from and what is wrong with it, for those who get only the result.
+func describe(tl *timeline.Timeline, r *Report) {
+	tl.SetAttribute(timeline.Attribute{Key: "weft.input_format", Text: r.Format.String()})
+	for _, total := range tl.Problems().Totals() {
+		tl.SetAttribute(timeline.Attribute{Key: "weft.problem." + total.Kind.Name(), Int: int64(total.Count), IsInt: true})
+	}
 }
 
 // Load reads a trace from src and resolves it: the result is ready for timeline.Timeline.Walk, and must be closed. The

@@ -17,6 +17,9 @@ import (
 // 12), and data that does not compress grows by a few bytes.
 const bundleLimit = 511 << 10
 
+// bundleCapacity is the memory of a bundle: most packets that no longer fit find room behind it.
+const bundleCapacity = bundleLimit + bundleLimit/8
+
 // emitter takes bytes of the output in their order, and the slice with them. It returns one to be used instead.
 type emitter func([]byte) ([]byte, error)
 
@@ -82,7 +85,7 @@ func bundlers(codec Codec) (func(emitter) *bundler, error) {
 		return nil, fmt.Errorf("packets cannot be written with %v", codec)
 	}
 	return func(emit emitter) *bundler {
-		o := &bundler{buf: make([]byte, 0, bundleLimit+bundleLimit/8), emit: emit}
+		o := &bundler{buf: make([]byte, 0, bundleCapacity), emit: emit}
 		switch codec {
 		case Zlib:
 			o.compress, o.field = zlibCompressor(), fieldCompressedPackets
@@ -168,7 +171,7 @@ func writeInOrder(ctx context.Context, dst io.Writer, n, workers int, write func
 					case b = <-free:
 						return b, nil
 					default:
-						return make([]byte, 0, cap(b)), nil
+						return make([]byte, 0, bundleCapacity), nil
 					}
 				})
 				close(p.chunks)
@@ -204,6 +207,9 @@ func collect(dst io.Writer, queue <-chan *part, free chan<- []byte, cancel conte
 			}
 			if _, err = dst.Write(chunk); err != nil {
 				cancel()
+			}
+			if cap(chunk) > 2*bundleCapacity {
+				continue // of a packet too large for a bundle
 			}
 			select {
 			case free <- chunk:

@@ -68,7 +68,7 @@ func (w *writer) tracks() error {
 // describeLane describes a lane beside a track: a child of a thread or process named "Overlapping slices", for other
 // tracks a sibling of the same name.
 func (w *writer) describeLane(tr *timeline.Track, uuid uint64) error {
-	lane := timeline.Track{Kind: timeline.NamedTrack}
+	lane := timeline.Track{Kind: timeline.NamedTrack, Spec: tr.Spec, Rank: tr.Rank, HasRank: tr.Spec != nil && tr.HasRank}
 	if tr.Kind == timeline.ThreadTrack || tr.Kind == timeline.ProcessTrack {
 		return w.describe(&lane, uuid, uint64(tr.ID), timeline.OverlappingSlices)
 	}
