@@ -1,0 +1,171 @@
+package convert_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/convert/chromejson"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/tracegen"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Guards of speed that do not depend on the machine: how often memory is allocated for an event more. What is allocated
+// once, or for every block and segment, does not count: the same work is done on a shorter and on a longer input, and
+// the difference is divided by the number of events that the longer one has more.
+
+// allocInput is a trace in two lengths.
+type allocInput struct {
+	name        string
+	short, long []byte
+	events      int64 // that long has more
+}
+
+// allocInputs returns a recording of Chrome and its first third, and generated traces.
+func allocInputs(t *testing.T) []allocInput {
+	t.Helper()
+	path, ok := recording.Find(t, "traces/chrome/chrome-devtools-small.json")
+	if !ok {
+		t.Fatal("no recording")
+	}
+	whole := recording.Read(t, path)
+	inputs := []allocInput{
+		{name: "recording", short: firstEvents(t, whole, len(whole)/3), long: whole},
+		{name: "pytorch", short: pyTorch(t, 1<<20), long: pyTorch(t, 4<<20)},
+	}
+	for i := range inputs {
+		in := &inputs[i]
+		in.events = int64(bytes.Count(in.long, []byte(`"ph"`)) - bytes.Count(in.short, []byte(`"ph"`)))
+		if in.events < 10_000 {
+			t.Fatalf("%s: only %d events", in.name, in.events)
+		}
+	}
+	return inputs
+}
+
+func pyTorch(t *testing.T, size int64) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := tracegen.WritePyTorch(&b, tracegen.PyTorch{Seed: 1, Bytes: size}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// firstEvents returns a trace of the first events of a recording, which are all in about size bytes.
+func firstEvents(t *testing.T, trace []byte, size int) []byte {
+	t.Helper()
+	const border = "},\n{" // Chrome writes one event a line
+	end := bytes.LastIndex(trace[:size], []byte(border))
+	if end < 0 {
+		t.Fatal("the recording has not one event a line")
+	}
+	return slices.Concat(trace[:end], []byte("}]}"))
+}
+
+// allocations returns how often fn allocates, in all goroutines: the least of some runs, because the runtime and what an
+// earlier test left behind allocate as well.
+func allocations(t *testing.T, fn func() error) int64 {
+	t.Helper()
+	least := int64(1 << 62)
+	for range 2 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := fn(); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		least = min(least, int64(after.Mallocs-before.Mallocs))
+	}
+	return least
+}
+
+// scanAll reads every event of a trace with the scanner: keys, and values as they are.
+func scanAll(trace []byte) error {
+	_, list, _ := bytes.Cut(trace, []byte(`"traceEvents":`))
+	s := jsonscan.New(bytes.NewReader(list))
+	for c, err := s.Peek(); c != ']'; c, err = s.Peek() {
+		if err != nil {
+			return err
+		}
+		if c == '[' || c == ',' {
+			s.Advance(1)
+			continue
+		}
+		for scanEvent(s); s.Err() != nil; scanEvent(s) {
+			if s.Err() != jsonscan.ErrShort {
+				return s.Err()
+			}
+			if err := s.Fill(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func scanEvent(s *jsonscan.Scanner) {
+	s.Value()
+	for _, ok := s.Key(); ok; _, ok = s.Key() {
+		s.Scalar()
+	}
+}
+
+// readAll reads a trace into a timeline that nothing is done with.
+func readAll(trace []byte, workers int) error {
+	log := new(problem.Log)
+	b := timeline.NewBuilder(timeline.Options{Problems: log})
+	err := chromejson.Read(context.Background(), bytes.NewReader(trace), b, chromejson.Options{Problems: log, Workers: workers})
+	if err != nil {
+		return err
+	}
+	return b.Close()
+}
+
+func convertAll(trace []byte, opts convert.Options) error {
+	_, err := convert.Convert(context.Background(), io.Discard, bytes.NewReader(trace), opts)
+	return err
+}
+
+// The bounds are at most twice what was measured when they were set. The scanner allocates its window and scratch for escapes, and nothing for an event. What is left of the
+// others are texts that the trace brings along (thread ids that are text, names that are new) and groups of events at one
+// time. On disk, records go through the codecs of runs one by one. A bound that has to grow needs a reason.
+func TestAllocationsPerEvent(t *testing.T) {
+	tests := []struct {
+		name string
+		max  float64
+		run  func(trace []byte) error
+	}{
+		{"scan", 0.001, scanAll},
+		{"read", 0.2, func(trace []byte) error { return readAll(trace, 1) }},
+		{"read in blocks", 0.2, func(trace []byte) error { return readAll(trace, 2) }},
+		{"convert", 0.25, func(trace []byte) error { return convertAll(trace, convert.Options{Workers: 1}) }},
+		{"convert in segments", 0.25, func(trace []byte) error { return convertAll(trace, convert.Options{Workers: 2}) }},
+		{"convert, zlib", 0.25, func(trace []byte) error {
+			return convertAll(trace, convert.Options{Workers: 1, Compress: convert.CompressZlib})
+		}},
+		{"convert, on disk", 7, func(trace []byte) error {
+			return convertAll(trace, convert.Options{Workers: 1, Memory: 1 << 20, TempDir: t.TempDir()})
+		}},
+	}
+	for _, in := range allocInputs(t) {
+		for _, tt := range tests {
+			t.Run(in.name+"/"+tt.name, func(t *testing.T) {
+				short := allocations(t, func() error { return tt.run(in.short) })
+				long := allocations(t, func() error { return tt.run(in.long) })
+				perEvent := float64(long-short) / float64(in.events)
+				t.Logf("%.4f allocations for an event more (%d in the short trace, %d in the long one)", perEvent, short, long)
+				if perEvent > tt.max {
+					t.Errorf("%.4f allocations for an event more, want at most %g", perEvent, tt.max)
+				}
+			})
+		}
+	}
+}
