@@ -96,6 +96,7 @@ const (
 	PacketMissingTimestamp
 	PacketUnresolvedClock
 	InternedIDUnknown
+	TrackIDReused
 
 	numKinds
 )
@@ -187,4 +188,5 @@ var kinds = [numKinds]struct {
 	PacketMissingTimestamp: {"packet_missing_timestamp", Lost, "An event packet without timestamp was dropped."},
 	PacketUnresolvedClock:  {"packet_unresolved_clock", Lost, "A timestamp is in a clock that no snapshot explains; that packet was dropped."},
 	InternedIDUnknown:      {"interned_id_unknown", Repaired, "A packet uses an interned id that was never defined; its text is missing."},
+	TrackIDReused:          {"track_id_reused", Repaired, "A process or thread has a second track uuid; what is on it was moved to a track beside."},
 }

@@ -132,7 +132,7 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		memory:   cmp.Or(opts.lookahead, maxLookahead),
 		tempDir:  opts.TempDir,
 		state:    pftrace.NewState(),
-		tracks:   tracks{byUUID: make(map[uint64]*track)},
+		tracks:   newTracks(),
 		stacks:   make(map[*pftrace.Sequence]*sequenceStacks),
 		skipped:  make(map[string]*tally),
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -25,6 +26,7 @@ type track struct {
 	kind    trackKind
 	parent  uint64           // uuid; 0 for processes and threads
 	process timeline.TrackID // of a process or a thread
+	stands  timeline.TrackID // the process or thread that the uuid stands for; not id if another uuid did before
 
 	multiplier  int64 // counters
 	incremental bool
@@ -36,7 +38,17 @@ type track struct {
 // tracks holds the tracks by their uuid. Descriptors may come anywhere in the file, even behind the events of their
 // track and behind the descriptors of their children: until then a uuid has an undeclared track of the Builder.
 type tracks struct {
-	byUUID map[uint64]*track
+	byUUID  map[uint64]*track
+	first   map[timeline.TrackID]uint64            // the first uuid of each process and thread
+	writers map[*pftrace.Sequence]timeline.TrackID // sequences of threads whose uuid is not the first: their track
+}
+
+func newTracks() tracks {
+	return tracks{
+		byUUID:  make(map[uint64]*track),
+		first:   make(map[timeline.TrackID]uint64),
+		writers: make(map[*pftrace.Sequence]timeline.TrackID),
+	}
 }
 
 // get returns the track of a uuid other than 0.
@@ -114,6 +126,9 @@ func (r *reader) eventTrack() timeline.TrackID {
 		return r.tracks.get(r.b, uuid).id
 	}
 	if !given || r.ev.typ == typeNone {
+		if id, ok := r.tracks.writers[r.seq]; ok && !r.ev.overridesThread() {
+			return id
+		}
 		if process, tid, ok := r.sequenceThread(); ok {
 			return r.b.Thread(process, timeline.ThreadKey{Num: tid})
 		}
@@ -146,6 +161,11 @@ func (r *reader) sequenceThread() (process timeline.TrackID, tid int64, ok bool)
 		return 0, 0, false
 	}
 	return r.b.Process(timeline.ProcessKey{Num: int64(pid)}), tid, true
+}
+
+// overridesThread reports whether a legacy event names another thread than that of its sequence.
+func (e *trackEvent) overridesThread() bool {
+	return e.hasLegacy && (e.legacy.hasPID || e.legacy.hasTID)
 }
 
 // trackDescriptor is a parsed TrackDescriptor (spec perfetto.md 2.4).
@@ -235,14 +255,15 @@ func (r *reader) trackDescriptor(msg []byte) {
 }
 
 func (r *reader) describeThread(d *trackDescriptor) {
-	id, process, ok := r.threadDescriptor(d.thread)
+	id, process, name, ok := r.parseThread(d.thread)
 	if !ok {
 		return
 	}
-	if d.hasRank {
-		r.b.SetSortIndex(id, d.spec.Rank)
+	if r.declareOnce(d, track{id: id, kind: threadTrack, process: process}, name) {
+		r.b.SetThreadName(id, strongName, name)
+	} else if t := r.tracks.byUUID[d.uuid]; r.seq != nil && t != nil && t.stands == id {
+		r.tracks.writers[r.seq] = t.id
 	}
-	r.declareOnce(d.uuid, track{id: id, kind: threadTrack, process: process})
 }
 
 func (r *reader) describeProcess(d *trackDescriptor) {
@@ -250,23 +271,45 @@ func (r *reader) describeProcess(d *trackDescriptor) {
 	if !ok {
 		return
 	}
-	if d.hasRank {
-		r.b.SetSortIndex(id, d.spec.Rank)
-	}
-	r.declareOnce(d.uuid, track{id: id, kind: processTrack, process: id})
+	r.declareOnce(d, track{id: id, kind: processTrack, process: id}, nil)
 }
 
-// declareOnce declares a process or a thread. Chrome repeats its descriptors every half second. A descriptor that gives
-// the uuid to something else is an error of the producer; the first one counts, as in Perfetto.
-func (r *reader) declareOnce(uuid uint64, as track) {
-	t := r.tracks.byUUID[uuid]
+// furtherTrack is the name of the track beside a process or thread that holds the events of its second uuid.
+const furtherTrack = "Reused id"
+
+// declareOnce declares a process or a thread and reports whether the uuid is its first one. Chrome repeats its
+// descriptors every half second. A descriptor that gives the uuid to something else is an error of the producer; the
+// first one counts, as in Perfetto.
+//
+// A second uuid means that the system gave the id of a thread or process that had ended to a new one (spec perfetto.md
+// 5.1). Begins and ends pair by uuid, so what is on it gets a track of its own, beside.
+func (r *reader) declareOnce(d *trackDescriptor, as track, name []byte) (first bool) {
+	as.stands = as.id
+	t := r.tracks.byUUID[d.uuid]
 	switch {
-	case uuid == 0:
-	case t == nil || t.kind == undeclaredTrack:
-		r.tracks.declare(r.b, uuid, as)
-	case t.kind != as.kind || t.id != as.id:
-		r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: uuid %d means something else already", uuid))
+	case d.uuid == 0:
+		return true
+	case t != nil && t.kind != undeclaredTrack:
+		if t.kind != as.kind || t.stands != as.stands {
+			r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: uuid %d means something else already", d.uuid))
+			return true
+		}
+		return t.id == t.stands
 	}
+	if uuid, ok := r.tracks.first[as.id]; !ok {
+		r.tracks.first[as.id] = d.uuid
+		if d.hasRank {
+			r.b.SetSortIndex(as.id, d.spec.Rank)
+		}
+	} else {
+		r.add(problem.TrackIDReused, fmt.Sprintf("uuids %d and %d", uuid, d.uuid))
+		if len(name) == 0 {
+			name = []byte(furtherTrack)
+		}
+		as.id = r.b.NewTrack(as.id, timeline.TrackSpec{Name: string(name), Merge: timeline.MergeNone})
+	}
+	r.tracks.declare(r.b, d.uuid, as)
+	return as.id == as.stands
 }
 
 // known reports whether a descriptor before has given this uuid its place: then the first one counts.
@@ -319,11 +362,17 @@ const (
 	strongName timeline.Nanos = 1
 )
 
-// threadDescriptor reads a ThreadDescriptor, which also says which thread writes the sequence.
-func (r *reader) threadDescriptor(msg []byte) (thread, process timeline.TrackID, ok bool) {
+// threadDescriptor reads a thread_descriptor packet.
+func (r *reader) threadDescriptor(msg []byte) {
+	if thread, _, name, ok := r.parseThread(msg); ok {
+		r.b.SetThreadName(thread, strongName, name)
+	}
+}
+
+// parseThread reads a ThreadDescriptor, which also says which thread writes the sequence.
+func (r *reader) parseThread(msg []byte) (thread, process timeline.TrackID, name []byte, ok bool) {
 	var pid int32
 	var tid int64
-	var name []byte
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
@@ -341,12 +390,12 @@ func (r *reader) threadDescriptor(msg []byte) (thread, process timeline.TrackID,
 	}
 	if err != nil {
 		r.malformed("thread descriptor", err)
-		return 0, 0, false
+		return 0, 0, nil, false
 	}
+	delete(r.tracks.writers, r.seq)
 	process = r.b.Process(timeline.ProcessKey{Num: int64(pid)})
 	thread = r.b.Thread(process, timeline.ThreadKey{Num: tid})
-	r.b.SetThreadName(thread, strongName, r.validText(name))
-	return thread, process, true
+	return thread, process, r.validText(name), true
 }
 
 // processDescriptor reads a ProcessDescriptor.
