@@ -91,7 +91,7 @@ func (r *reader) encodeArgs(l *legacyEvent) {
 	if e.task != nil || e.log != nil || e.sourceLocation != nil || e.sourceIID != 0 {
 		r.encodeOrigin(args)
 	}
-	if l != nil && r.key(args, "weft") {
+	if l != nil {
 		r.encodeLegacy(args, l)
 	}
 	if n := args.Duplicates(); n > 0 {
@@ -100,8 +100,13 @@ func (r *reader) encodeArgs(l *legacyEvent) {
 	}
 }
 
-// encodeLegacy encodes the phase and id of a legacy event.
+// weftKey is the name of the argument that holds what weft adds.
+const weftKey = "weft"
+
+// encodeLegacy encodes what an event has that became something else: its phase, id and times. It is no argument of the
+// input and there whichever of those are kept.
 func (r *reader) encodeLegacy(args *timeline.ArgsEncoder, l *legacyEvent) {
+	args.Key([]byte(weftKey))
 	args.ExtendDict()
 	args.Key([]byte("ph"))
 	args.String(r.validText([]byte{l.phase}))
@@ -112,6 +117,14 @@ func (r *reader) encodeLegacy(args *timeline.ArgsEncoder, l *legacyEvent) {
 	if len(l.scope) > 0 {
 		args.Key([]byte("scope"))
 		args.String(r.validText(l.scope))
+	}
+	if l.hasDuration && l.durationUS >= 0 && l.durationUS <= maxMicros {
+		args.Key([]byte("dur"))
+		args.Int(l.durationUS * 1000)
+	}
+	if tts := r.ev.threadTime; tts != timeline.NoTime {
+		args.Key([]byte("tts"))
+		args.Int(int64(tts))
 	}
 	args.EndDict()
 }
@@ -136,7 +149,8 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 	if a.kind == annotationEmpty {
 		return
 	}
-	if depth == 0 && r.keepArg != nil && !r.keepArg(a.name) {
+	// What weft added to a trace that it wrote is kept with the events.
+	if depth == 0 && r.keepArg != nil && string(a.name) != weftKey && !r.keepArg(a.name) {
 		return
 	}
 	if depth >= maxArgDepth {

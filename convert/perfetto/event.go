@@ -200,7 +200,7 @@ func (r *reader) trackEvent(stamp pftrace.Stamp, stampErr error) error {
 	if e.ts, ok = r.traceTime(stamp, stampErr); !ok {
 		return nil
 	}
-	if e.instructions {
+	if e.instructions || e.hasLegacy && e.legacy.instructions {
 		r.notConverted("TrackEvent instruction counts")
 	}
 	r.resolveText()

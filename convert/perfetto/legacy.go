@@ -28,6 +28,7 @@ type legacyEvent struct {
 	hasPID, hasTID bool
 	pid            int32
 	tid            int64
+	instructions   bool // a count of instructions, which is not converted
 }
 
 type idKind uint8
@@ -72,6 +73,8 @@ func (l *legacyEvent) parse(msg []byte) error {
 			l.pid, l.hasPID = int32(r.Uint()), true
 		case 19:
 			l.tid, l.hasTID = r.Int(), true
+		case 15: // thread_instruction_delta
+			l.instructions = true
 		}
 	}
 	return r.Err()
@@ -92,10 +95,19 @@ func (r *reader) legacyEvent() error {
 	case 'i', 'I', 'R':
 		e.track = r.instantTrack()
 		return r.addEvent(timeline.Instant)
-	case 'b', 'e', 'n', 'S', 'T', 'p', 'F':
+	case 'T':
+		if e.legacy.hasDuration && e.legacy.idKind == noID {
+			return r.legacyState()
+		}
+		return r.legacyAsync()
+	case 'b', 'e', 'n', 'S', 'p', 'F':
 		return r.legacyAsync()
 	case 's', 't', 'f':
 		return r.legacyFlow()
+	case 'C':
+		return r.legacyCounter()
+	case 'N', 'O', 'D':
+		return r.legacyObject()
 	case 'M':
 		r.legacyMetadata()
 		return nil
@@ -103,25 +115,22 @@ func (r *reader) legacyEvent() error {
 	return r.legacyOther()
 }
 
-// legacyComplete translates phase X, whose duration is in microseconds.
+// legacyComplete translates phase X.
 func (r *reader) legacyComplete() error {
 	e := &r.ev
 	l := &e.legacy
-	switch {
-	case !l.hasDuration:
+	if !l.hasDuration {
 		r.add(problem.CompleteWithoutDuration, "")
 		return nil
-	case l.durationUS < 0:
-		r.add(problem.SliceNegativeDuration, "")
-		return nil
-	case l.durationUS > maxMicros:
-		r.add(problem.EventInvalidDuration, strconv.FormatInt(l.durationUS, 10))
+	}
+	dur, ok := r.legacyDuration()
+	if !ok {
 		return nil
 	}
 	e.track = r.eventTrack()
 	r.encodeArgs(nil)
 	r.fillEvent(timeline.Slice)
-	r.out.Dur = timeline.Nanos(l.durationUS) * 1000
+	r.out.Dur = dur
 	if l.hasCPUDuration && l.cpuDurationUS >= 0 && l.cpuDurationUS <= maxMicros {
 		r.out.ThreadDur = timeline.Nanos(l.cpuDurationUS) * 1000
 	}
@@ -129,6 +138,20 @@ func (r *reader) legacyComplete() error {
 		return err
 	}
 	return r.addFlows()
+}
+
+// legacyDuration returns the duration, which is in microseconds; false if it cannot be one, which is counted.
+func (r *reader) legacyDuration() (timeline.Nanos, bool) {
+	switch us := r.ev.legacy.durationUS; {
+	case us < 0:
+		r.add(problem.SliceNegativeDuration, "")
+		return 0, false
+	case us > maxMicros:
+		r.add(problem.EventInvalidDuration, strconv.FormatInt(us, 10))
+		return 0, false
+	default:
+		return timeline.Nanos(us) * 1000, true
+	}
 }
 
 // maxMicros is the largest duration in microseconds whose nanoseconds, added to a time, cannot overflow: 146 years.
@@ -182,7 +205,7 @@ func (r *reader) legacyAsync() error {
 		kind = timeline.Instant
 	}
 	e.track = r.b.Async(&key)
-	e.threadTime = timeline.NoTime
+	r.noThreadTime("async event")
 	return r.addEvent(kind)
 }
 
@@ -204,6 +227,7 @@ func (r *reader) legacyFlow() error {
 	if len(e.annotations) > 0 {
 		r.notConverted("arguments of a legacy flow event")
 	}
+	r.noThreadTime("flow event")
 	f := timeline.FlowEvent{
 		Space: timeline.FlowV1, Binding: timeline.BindEnclosing, Track: r.eventTrack(), Event: e.index,
 		Offset: r.offset, TS: e.ts, ID: id, Name: e.resolvedName, Category: e.category,
@@ -231,27 +255,4 @@ func (r *reader) addBindID() error {
 		return nil
 	}
 	return r.addFlow(timeline.FlowV2, roles[l.direction], l.bindID)
-}
-
-// otherEvents is the track of events that have no place of their own (chrome-json.md 17.9).
-var otherEvents = "Other events"
-
-// legacyOther keeps a phase that is no slice, instant or flow as an instant beside its thread: V8 profiles (P), objects
-// (N, O, D), memory dumps (v), contexts and letters unknown to the format.
-func (r *reader) legacyOther() error {
-	e := &r.ev
-	l := &e.legacy
-	switch l.phase {
-	case 'P', 'N', 'O', 'D', 'v', 'V', 'c', '(', ')', 'C', '=':
-	default:
-		r.add(problem.EventUnknownPhase, strconv.QuoteRune(rune(l.phase)))
-	}
-	e.track = r.b.Child(r.eventTrack(), otherEvents)
-	e.threadTime = timeline.NoTime
-	r.encodeArgs(l)
-	r.fillEvent(timeline.Instant)
-	if err := r.b.Add(&r.out); err != nil {
-		return err
-	}
-	return r.addFlows()
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // maxAttribute is the size of the largest metadata value that is kept, as in chrome-json.md 14.
@@ -120,29 +119,6 @@ func (r *reader) traceUUID(msg []byte) {
 	}
 	text := fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 	r.b.SetAttribute("trace_uuid", text)
-}
-
-// legacyMetadata reads a legacy event of phase M: a name in an annotation.
-func (r *reader) legacyMetadata() {
-	e := &r.ev
-	process, tid, ok := r.sequenceThread()
-	var value []byte
-	for _, a := range e.annotations {
-		if d, err := r.parseAnnotation(a); err == nil && string(d.name) == "name" && d.kind == annotationText {
-			value = d.bytes
-		}
-	}
-	switch name := string(e.resolvedName); {
-	case !ok || value == nil:
-		r.add(problem.MetadataInvalid, name)
-	case name == "process_name":
-		r.b.SetProcessName(process, weakName, r.validText(value))
-	case name == "thread_name":
-		thread := r.b.Thread(process, timeline.ThreadKey{Num: tid})
-		r.b.SetThreadName(thread, weakName, r.validText(value))
-	default:
-		r.notConverted("metadata event " + name)
-	}
 }
 
 // validText returns text as UTF-8. Chrome writes lone surrogates in names (spec perfetto.md 15); what is no UTF-8

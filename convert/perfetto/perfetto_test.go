@@ -360,3 +360,19 @@ func BenchmarkRead(b *testing.B) {
 		tb.Close()
 	}
 }
+
+// Whichever arguments are kept: what weft says of an event in the dictionary weft is, and counters have their values.
+func TestArgsOfWeft(t *testing.T) {
+	trace := encode(t, oneThread+`
+packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "converted" debug_annotations { name: "weft" dict_entries { name: "ph" string_value: "Q" } } debug_annotations { name: "own" int_value: 1 } } }
+packet { trusted_packet_sequence_id: 1 timestamp: 2 track_event { track_uuid: 2 name: "legacy" debug_annotations { name: "own" int_value: 1 } legacy_event { phase: 80 } } }
+packet { trusted_packet_sequence_id: 1 timestamp: 3 track_event { track_uuid: 2 name: "counter" debug_annotations { name: "own" int_value: 1 } legacy_event { phase: 67 } } }`)
+	got := readWith(t, bytes.NewReader(trace), Options{KeepArg: func([]byte) bool { return false }})
+	want := `1 instant [app#10/main#11] "converted" weft={ph="Q"}
+2 instant [app#10/main#11/Other events] "legacy" weft={ph="P"}
+3 counter 1 [app#10/counter own]
+`
+	if diff := cmp.Diff(want, got.text()); diff != "" {
+		t.Error(diff)
+	}
+}
