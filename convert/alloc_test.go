@@ -134,9 +134,10 @@ func convertAll(trace []byte, opts convert.Options) error {
 	return err
 }
 
-// The bounds are at most twice what was measured when they were set. The scanner allocates its window and scratch for escapes, and nothing for an event. What is left of the
-// others are texts that the trace brings along (thread ids that are text, names that are new) and groups of events at one
-// time. On disk, records go through the codecs of runs one by one. A bound that has to grow needs a reason.
+// The bounds are at most twice what was measured when they were set. The scanner allocates its window and scratch for
+// escapes, and nothing for an event. What is left of the others are texts that the trace brings along (thread ids that
+// are text, names that are new) and groups of events at one time. On disk, records go through the codecs of runs one by
+// one. A bound that has to grow needs a reason.
 func TestAllocationsPerEvent(t *testing.T) {
 	tests := []struct {
 		name string

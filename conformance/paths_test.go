@@ -1,0 +1,101 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"testing"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/tracegen"
+)
+
+// What the ways to the output differ in. 0 is the default budget, with which these inputs stay in memory.
+var (
+	pathBudgets = []int64{0, 2_000_000, smallestMemory}
+	pathWorkers = []int{1, 2, 3}
+	pathCodecs  = []convert.Compression{convert.CompressNone, convert.CompressZlib, convert.CompressZstd}
+)
+
+// pathInputs returns traces that are read in blocks (of 1 MiB) and written in several segments (of 32,768 records). That
+// reading in blocks takes place is tested where it can be seen, in package chromejson.
+func pathInputs(t *testing.T) map[string][]byte {
+	t.Helper()
+	path, ok := recording.Find(t, "traces/node/node-v24-all-node_trace.json")
+	if !ok {
+		t.Fatal("the recording is missing")
+	}
+	var pytorch bytes.Buffer
+	if err := tracegen.WritePyTorch(&pytorch, tracegen.PyTorch{Seed: 5, Bytes: 9 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{recording.Name(path): recording.Read(t, path), "pytorch": pytorch.Bytes()}
+}
+
+// However the work is divided, between goroutines and between memory and disk, the bytes are those of one goroutine that
+// keeps everything in memory. Any two of a budget, a number of workers and a codec occur together.
+func TestAllPathsGiveTheSameBytes(t *testing.T) {
+	for name, input := range pathInputs(t) {
+		t.Run(name, func(t *testing.T) {
+			const blocks = 8
+			if len(input) < blocks<<20 {
+				t.Errorf("%d bytes are fewer than %d blocks", len(input), blocks)
+			}
+			hasSegments(t, input)
+			for c, codec := range pathCodecs {
+				plain := convert.Options{Workers: 1, Compress: codec}
+				want, _ := convertTrace(t, input, plain)
+				for i, memory := range pathBudgets {
+					for j, workers := range pathWorkers {
+						if (i+j)%len(pathCodecs) != c {
+							continue
+						}
+						opts := convert.Options{Memory: memory, Workers: workers, Compress: codec, TempDir: t.TempDir()}
+						t.Run(fmt.Sprintf("%v,%d bytes,%d workers", codec, memory, workers), func(t *testing.T) {
+							sameBytes(t, input, want, opts)
+						})
+					}
+				}
+			}
+		})
+	}
+}
+
+// hasSegments fails the test if there are not several segments, or if the smaller budgets keep everything in memory.
+func hasSegments(t *testing.T, input []byte) {
+	t.Helper()
+	tl, _, err := convert.Load(t.Context(), bytes.NewReader(input), convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tl.Close()
+	if n := tl.SegmentCount(); n < 2 {
+		t.Errorf("%d segments", n)
+	}
+	nowhere := filepath.Join(t.TempDir(), "missing")
+	for _, memory := range pathBudgets[1:] {
+		opts := convert.Options{Memory: memory, TempDir: nowhere}
+		if _, err := convert.Convert(context.Background(), io.Discard, bytes.NewReader(input), opts); err == nil {
+			t.Errorf("a budget of %d bytes needs no disk", memory)
+		}
+	}
+}
+
+func sameBytes(t *testing.T, input, want []byte, opts convert.Options) {
+	t.Helper()
+	var got bytes.Buffer
+	if _, err := convert.Convert(t.Context(), &got, bytes.NewReader(input), opts); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		at := 0
+		for at < min(got.Len(), len(want)) && got.Bytes()[at] == want[at] {
+			at++
+		}
+		t.Errorf("%d bytes, want %d; they differ from byte %d on", got.Len(), len(want), at)
+	}
+	folderIsEmpty(t, opts.TempDir)
+}
