@@ -150,6 +150,7 @@ func (s *source) openZip(r io.Reader, tempDir string) (io.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("temporary file: %w", err)
 	}
+	os.Remove(f.Name()) // where the system allows it, nothing stays behind however the program ends
 	s.closes = append(s.closes, func() {
 		f.Close()
 		os.Remove(f.Name())

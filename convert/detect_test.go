@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -116,8 +117,11 @@ func TestReplayRemovesItsFile(t *testing.T) {
 			break
 		}
 	}
-	if files, _ := os.ReadDir(dir); len(files) != 1 {
-		t.Fatalf("%d temporary files; want 1", len(files))
+	if in.file == nil {
+		t.Fatal("all is in memory")
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 0 && runtime.GOOS == "linux" {
+		t.Errorf("%s has a name: it would stay if the program is killed", files[0].Name())
 	}
 	if all, err := io.ReadAll(in); err != nil || len(all) != 3*replayChunk+1 {
 		t.Errorf("%d bytes, %v", len(all), err)

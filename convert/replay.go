@@ -66,6 +66,8 @@ func (r *replay) spill(p []byte) error {
 			return fmt.Errorf("temporary file: %w", err)
 		}
 		r.file = f
+		// Where the system allows it, nothing stays behind however the program ends; else Close removes the file.
+		os.Remove(f.Name())
 	}
 	n, err := r.file.Write(p)
 	r.inFile += int64(n)
@@ -100,13 +102,13 @@ func (r *replay) Read(p []byte) (int, error) {
 	return r.src.Read(p)
 }
 
-// Close removes the temporary file.
+// Close gives up the temporary file.
 func (r *replay) Close() error {
 	if r.file == nil {
 		return nil
 	}
 	f := r.file
 	r.file, r.inFile = nil, 0
-	f.Close()
-	return os.Remove(f.Name())
+	os.Remove(f.Name())
+	return f.Close()
 }
