@@ -129,6 +129,10 @@ func zstdCompressor() func([]byte) ([]byte, error) {
 // partQueue is the number of bundles of one part that may wait for the parts before it.
 const partQueue = 8
 
+// maxWorkers bounds the goroutines of one output, whatever is asked for: each may have partQueue bundles waiting, and all
+// wait for one writer.
+const maxWorkers = 64
+
 // part is one of several parts of an output on its way to the writer.
 type part struct {
 	index  int
@@ -142,6 +146,7 @@ func writeInOrder(ctx context.Context, dst io.Writer, n, workers int, write func
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
+	workers = min(workers, n, maxWorkers)
 	if workers == 1 {
 		for i := range n {
 			err := write(ctx, i, func(b []byte) ([]byte, error) {

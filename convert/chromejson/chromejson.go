@@ -40,7 +40,8 @@ type Options struct {
 	Args ArgFilter
 	// Offset is added to all timestamps, before negative ones are dropped.
 	Offset timeline.Nanos
-	// Workers is the number of goroutines that scan; 0 and 1 scan in the calling one. It does not change the result.
+	// Workers is the number of goroutines that scan; 0 and 1 scan in the calling one, and more than 64 count as 64. It
+	// does not change the result.
 	Workers int
 
 	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
@@ -116,11 +117,15 @@ type reader struct {
 	stacks   stacks
 }
 
+// maxWorkers bounds the goroutines that scan, whatever is asked for: each has blocks of the input waiting.
+const maxWorkers = 64
+
 func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) *reader {
 	window := opts.window
 	if window == 0 {
 		window = jsonscan.DefaultWindow
 	}
+	opts.Workers = min(opts.Workers, maxWorkers)
 	rd := &reader{
 		eventScanner: eventScanner{s: jsonscan.NewSize(cancelReader{ctx, r}, window), enc: b.Args(), args: opts.Args},
 
