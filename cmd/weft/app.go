@@ -8,10 +8,15 @@ import (
 	"io/fs"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/pftrace"
 )
 
 // The exit codes, documented in docs/cli.md.
@@ -50,7 +55,7 @@ func run(ctx context.Context, args []string, env *environment) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &usage):
-		fmt.Fprintf(env.stderr, "weft: %v\nRun \"weft --help\", or \"weft COMMAND --help\", for the usage.\n", err)
+		fmt.Fprintf(env.stderr, "weft: %s\nRun \"weft --help\", or \"weft COMMAND --help\", for the usage.\n", printable(err.Error()))
 		return exitUsage
 	case errors.Is(err, errStrict):
 		return exitStrict
@@ -59,7 +64,7 @@ func run(ctx context.Context, args []string, env *environment) int {
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailed // whoever read our output had enough of it
 	}
-	fmt.Fprintf(env.stderr, "weft: %v\n", err)
+	printError(env, err)
 	return exitFailed
 }
 
@@ -107,6 +112,12 @@ func noCommand(c *cli.Context, env *environment) error {
 		cli.HelpPrinter(env.stderr, cli.AppHelpTemplate, c.App)
 		return usagef("no command")
 	}
+	if name == "help" {
+		if command := c.Args().Get(1); command != "" && c.App.Command(command) != nil {
+			return cli.ShowCommandHelp(c, command)
+		}
+		return cli.ShowAppHelp(c)
+	}
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		return usagef("unknown command %q; to convert this file run \"weft convert %s\"", name, name)
 	}
@@ -117,17 +128,43 @@ func noCommand(c *cli.Context, env *environment) error {
 	return usagef("unknown command %q; the commands are %s", name, strings.Join(names, ", "))
 }
 
-// version returns what the Go tool wrote into the binary.
+// version returns the version that is written into traces, and what the Go tool wrote into the binary.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "unknown"
+		return pftrace.Version
 	}
-	v := info.Main.Version
-	if v == "" || v == "(devel)" {
-		v = "devel"
+	built := info.GoVersion
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		built = v + ", " + built
 	}
-	return v + " (" + info.GoVersion + ")"
+	return pftrace.Version + " (" + built + ")"
+}
+
+// printError writes an error as one line.
+func printError(env *environment, err error) {
+	fmt.Fprintf(env.stderr, "weft: %s\n", printable(err.Error()))
+}
+
+// printable writes control characters and bytes that are no UTF-8 as escapes: file names may hold them, and a message
+// is to stay one line and to leave the terminal alone.
+func printable(text string) string {
+	special := func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
+	if !strings.ContainsFunc(text, special) {
+		return text
+	}
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		if special(r) {
+			quoted := strconv.Quote(text[:size])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteString(text[:size])
+		}
+		text = text[size:]
+	}
+	return b.String()
 }
 
 // An input is a file that is read, or standard input.
@@ -137,13 +174,13 @@ type input struct {
 }
 
 // openInput opens a file for reading; "-" is standard input. Errors begin with the name.
-func openInput(env *environment, name string) (*input, error) {
+func openInput(ctx context.Context, env *environment, name string) (*input, error) {
 	if name == "-" {
 		return &input{io.NopCloser(env.stdin), -1}, nil
 	}
-	f, err := os.Open(name)
+	f, err := openUntil(ctx, func() (*os.File, error) { return os.Open(name) })
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, withoutPath(err))
+		return nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {
@@ -159,6 +196,30 @@ func openInput(env *environment, name string) (*input, error) {
 	return &input{f, info.Size()}, nil
 }
 
+// openUntil calls open and gives up when ctx is done: opening a named pipe waits for its other end.
+func openUntil(ctx context.Context, open func() (*os.File, error)) (*os.File, error) {
+	type result struct {
+		f   *os.File
+		err error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		f, err := open()
+		opened <- result{f, err}
+	}()
+	select {
+	case r := <-opened:
+		return r.f, r.err
+	case <-ctx.Done():
+		go func() { // the call cannot be stopped; if it ever ends, nobody wants the file
+			if r := <-opened; r.err == nil {
+				r.f.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}
+
 // eachFile calls fn for every argument of a command. One that fails does not keep the others from being looked at.
 func eachFile(c *cli.Context, env *environment, fn func(name string, src *input) error) error {
 	if c.NArg() == 0 {
@@ -166,7 +227,7 @@ func eachFile(c *cli.Context, env *environment, fn func(name string, src *input)
 	}
 	failed := false
 	for _, name := range c.Args().Slice() {
-		src, err := openInput(env, name)
+		src, err := openInput(c.Context, env, name)
 		if err == nil {
 			err = fn(name, src)
 			src.Close()
@@ -180,7 +241,7 @@ func eachFile(c *cli.Context, env *environment, fn func(name string, src *input)
 			return err
 		case err != nil:
 			failed = true
-			fmt.Fprintf(env.stderr, "weft: %v\n", err)
+			printError(env, err)
 		}
 	}
 	if failed {
@@ -199,8 +260,11 @@ func withoutPath(err error) error {
 
 // inputName is how an input is called in messages.
 func inputName(name string) string {
-	if name == "-" {
+	switch name {
+	case "-":
 		return "standard input"
+	case "":
+		return `""`
 	}
 	return name
 }

@@ -25,6 +25,7 @@ func newConsole(stdin io.Reader, terminal bool) *console {
 	c.environment = environment{
 		stdin: stdin, stdout: &c.out, stderr: &c.err,
 		isTerminal: func(io.Writer) bool { return terminal },
+		width:      func(io.Writer) int { return 0 },
 	}
 	return c
 }
@@ -116,6 +117,64 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// A conversion that is interrupted at a moment that the test chooses.
+func TestInterruptedLater(t *testing.T) {
+	var events strings.Builder
+	events.WriteString("[")
+	for range 20_000 {
+		events.WriteString(smallTrace[1:len(smallTrace)-1] + ",")
+	}
+	for _, stage := range []string{"sorting", "writing"} {
+		t.Run(stage, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			dir, tmp := t.TempDir(), t.TempDir()
+			c := newConsole(strings.NewReader(events.String()), false)
+			place := filepath.Join(dir, "out")
+			switch stage {
+			case "sorting":
+				c.stdin = &callAtEnd{c.stdin, cancel}
+			case "writing":
+				c.stdout, place = callAtWrite(cancel), "-"
+			}
+			args := []string{"weft", "convert", "-", "-o", place, "--memory", "1", "--tmp", tmp}
+			if code := run(ctx, args, &c.environment); code != exitInterrupted {
+				t.Errorf("exit code %d; want %d", code, exitInterrupted)
+			}
+			if c.out.Len() > 0 || c.err.Len() > 0 {
+				t.Errorf("output %q, error %q; want nothing", c.out.String(), c.err.String())
+			}
+			for _, folder := range []string{dir, tmp} {
+				if files, _ := os.ReadDir(folder); len(files) > 0 {
+					t.Errorf("%s is left behind", files[0].Name())
+				}
+			}
+		})
+	}
+}
+
+// callAtEnd calls a function at the end of its input.
+type callAtEnd struct {
+	io.Reader
+	call func()
+}
+
+func (r *callAtEnd) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err == io.EOF {
+		r.call()
+	}
+	return n, err
+}
+
+// callAtWrite is called whenever something is written.
+type callAtWrite func()
+
+func (call callAtWrite) Write(p []byte) (int, error) {
+	call()
+	return len(p), nil
+}
+
 // idle is an input of which nothing ever comes.
 type idle struct{}
 
@@ -135,17 +194,33 @@ func TestProgressLine(t *testing.T) {
 	} {
 		p.read.Store(test.read)
 		p.written.Store(test.written)
-		if got := p.line(test.elapsed); got != test.want {
+		if got := p.line(test.elapsed, 0); got != test.want {
 			t.Errorf("line = %q; want %q", got, test.want)
 		}
 	}
 	p.size = -1
 	p.read.Store(50e6)
 	p.written.Store(0)
-	if got, want := p.line(time.Second), "a.json: 47.7 MiB read, 50 MB/s"; got != want {
+	if got, want := p.line(time.Second, 0), "a.json: 47.7 MiB read, 50 MB/s"; got != want {
 		t.Errorf("line = %q; want %q", got, want)
 	}
 	p.Stop()
+}
+
+// On a narrow terminal the line is cut, first the name.
+func TestProgressLineFits(t *testing.T) {
+	p := startProgress(&newConsole(nil, false).environment, "a/rather/long/name.json", 400e6, true)
+	p.read.Store(100e6)
+	for width, want := range map[int]string{
+		80: "a/rather/long/name.json: 95.4 MiB of 381 MiB (25%), 100 MB/s, ETA 3s",
+		60: "…ong/name.json: 95.4 MiB of 381 MiB (25%), 100 MB/s, ETA 3s",
+		30: "…me.json: 95.4 MiB of 381 MiB",
+		1:  "",
+	} {
+		if got := p.line(time.Second, width); got != want {
+			t.Errorf("width %d: %q; want %q", width, got, want)
+		}
+	}
 }
 
 func TestProgressIsErased(t *testing.T) {

@@ -43,7 +43,7 @@ input is in the report; "lost" means that something of it is missing in the outp
 				DefaultText: "zlib for files, none for standard output"},
 			memoryFlag(),
 			tempFlag(),
-			&cli.IntFlag{Name: "workers", Usage: "compress with `N` goroutines", DefaultText: "one per core"},
+			&cli.IntFlag{Name: "workers", Usage: "scan, encode and compress with `N` goroutines, or what --memory allows", DefaultText: "one per core"},
 			&cli.BoolFlag{Name: "strict", Usage: "exit with 3 if anything of an input was lost", DisableDefaultText: true},
 			&cli.StringFlag{Name: "report", Value: "text", Usage: "`FORM` of the report: text (on standard error) or json (on standard output)"},
 			&cli.StringFlag{Name: "report-file", Usage: "write the report to `FILE` instead"},
@@ -157,7 +157,7 @@ func (j *convertJob) chooseOutputs(file, dir string) error {
 		j.outputs = []string{file}
 		return nil
 	}
-	places := map[string]string{}
+	places := map[string]string{} // the input that goes to each
 	for _, input := range j.inputs {
 		place := input + outputSuffix
 		switch {
@@ -168,10 +168,11 @@ func (j *convertJob) chooseOutputs(file, dir string) error {
 		case dir != "":
 			place = filepath.Join(dir, filepath.Base(place))
 		}
-		if other, ok := places[place]; ok {
+		key := placeKey(place)
+		if other, ok := places[key]; ok {
 			return usagef("%s and %s would both become %s", inputName(other), inputName(input), outputName(place))
 		}
-		places[place] = input
+		places[key] = input
 		j.outputs = append(j.outputs, place)
 	}
 	return nil
@@ -183,13 +184,13 @@ func (j *convertJob) check() error {
 		return usagef("%s is an input; choose another --report-file", j.reportFile)
 	}
 	for _, place := range j.outputs {
+		if j.reportFile != "" && placeKey(place) == placeKey(j.reportFile) {
+			return usagef("%s cannot take both the trace and the report", outputName(place))
+		}
 		switch {
 		case place != "-":
 			if isInput(place, j.inputs) {
 				return usagef("%s is an input; choose another place with -o", place)
-			}
-			if place == j.reportFile {
-				return usagef("%s cannot take both the trace and the report", place)
 			}
 		case j.env.isTerminal(j.env.stdout):
 			return usagef("a trace is binary and not written to a terminal; use -o FILE or a pipe")
@@ -202,7 +203,7 @@ func (j *convertJob) check() error {
 
 // run converts all inputs. One that fails does not keep the others from being converted.
 func (j *convertJob) run(ctx context.Context) error {
-	reportOutput, err := j.openReport()
+	reportOutput, err := j.openReport(ctx)
 	if err != nil {
 		return err
 	}
@@ -210,6 +211,7 @@ func (j *convertJob) run(ctx context.Context) error {
 		defer reportOutput.Abort()
 	}
 	var failed, lost bool
+	var reportErr error // the first one; the traces are still converted
 	for i, input := range j.inputs {
 		report, err := j.convert(ctx, input, j.outputs[i])
 		if ctx.Err() != nil {
@@ -218,15 +220,18 @@ func (j *convertJob) run(ctx context.Context) error {
 		if err != nil {
 			failed = true
 			if !isBrokenPipe(err) {
-				fmt.Fprintf(j.env.stderr, "weft: %v\n", err)
+				printError(j.env, err)
 			}
 			continue
 		}
 		lost = lost || report.Lost() > 0
 		line := inputReport{Input: inputName(input), Output: outputName(j.outputs[i]), Report: report}
-		if err := j.writeReport(&line, reportOutput); err != nil {
-			return err
+		if err := j.writeReport(&line, reportOutput); reportErr == nil {
+			reportErr = err
 		}
+	}
+	if reportErr != nil {
+		return reportErr
 	}
 	if reportOutput != nil {
 		if err := reportOutput.Commit(); err != nil {
@@ -245,12 +250,12 @@ func (j *convertJob) run(ctx context.Context) error {
 
 // convert converts one input. Errors begin with the name of what failed.
 func (j *convertJob) convert(ctx context.Context, input, place string) (*convert.Report, error) {
-	src, err := openInput(j.env, input)
+	src, err := openInput(ctx, j.env, input)
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
-	dst, err := createOutput(j.env, place, j.force)
+	dst, err := createOutput(ctx, j.env, place, j.force)
 	if err != nil {
 		return nil, err
 	}
@@ -290,11 +295,11 @@ type inputReport struct {
 }
 
 // openReport begins the file of --report-file, nil without that flag: what cannot be written is found before the work.
-func (j *convertJob) openReport() (*output, error) {
+func (j *convertJob) openReport(ctx context.Context) (*output, error) {
 	if j.reportFile == "" {
 		return nil, nil
 	}
-	return createOutput(j.env, j.reportFile, j.force)
+	return createOutput(ctx, j.env, j.reportFile, j.force)
 }
 
 // writeReport writes the report of one conversion to file, if there is one, else to standard output or error.
@@ -326,21 +331,21 @@ func (r *inputReport) writeText(w io.Writer) error {
 	if r.BytesUnpacked != r.BytesIn {
 		size += fmt.Sprintf(" (%s unpacked)", formatSize(r.BytesUnpacked))
 	}
-	fmt.Fprintf(&b, "%s: %s, %s → %s, %s, in %s\n", r.Input, r.Format, size, r.Output, formatSize(r.BytesOut),
-		r.Durations.Total)
+	fmt.Fprintf(&b, "%s: %s, %s → %s, %s, in %s\n", printable(r.Input), r.Format, size, printable(r.Output),
+		formatSize(r.BytesOut), r.Durations.Total)
 	fmt.Fprintf(&b, "  %s\n", r.Summary())
 	for i := range r.Problems {
 		p := &r.Problems[i]
 		if i == maxProblemLines || p.Severity != "lost" {
 			break
 		}
-		fmt.Fprintf(&b, "  lost: %s\n", p.String())
+		fmt.Fprintf(&b, "  lost: %s\n", printable(p.String()))
 	}
 	if counts := r.ProblemSummary(); counts != "" {
 		fmt.Fprintf(&b, "  problems: %s; --report json, or weft info, lists them\n", counts)
 	}
 	if r.Output != outputName("-") {
-		fmt.Fprintf(&b, "  To look at it, drag %s into https://ui.perfetto.dev\n", r.Output)
+		fmt.Fprintf(&b, "  To look at it, drag %s into https://ui.perfetto.dev\n", printable(r.Output))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -62,7 +62,7 @@ type infoReport struct {
 
 func writeInfo(w io.Writer, name string, r *convert.Report) error {
 	var b bytes.Buffer
-	fmt.Fprintln(&b, name)
+	fmt.Fprintln(&b, printable(name))
 	row := func(label, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-10s%s\n", label, fmt.Sprintf(format, args...))
 	}
@@ -92,7 +92,7 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 	for _, p := range r.Problems {
 		fmt.Fprintf(&b, "    %-8s  %s ×%d: %s\n", p.Severity, p.Name, p.Count, p.Sentence)
 		for _, found := range p.Cases {
-			if text := found.String(); text != "" {
+			if text := printable(found.String()); text != "" {
 				fmt.Fprintf(&b, "                %s\n", text)
 			}
 		}

@@ -4,8 +4,11 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,12 +18,17 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/weft-trace/weft/pftrace"
 )
 
 // TestMain makes the test binary run as "weft" inside the scripts, with real files, signals and exit codes.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"weft": main})
+	testscript.Main(m, programs)
 }
+
+// programs are the programs that scripts can run beside those of the system.
+var programs = map[string]func(){"weft": main}
 
 // TestScripts runs the scripts of testdata, each named by what it shows. Beside the usual commands they have:
 //
@@ -28,6 +36,8 @@ func TestMain(m *testing.M) {
 //	bytes OUT TEXT             writes a file from a Go string literal, for bytes that no text file holds
 //	files DIR NAME…            checks that the folder holds exactly these files
 //	exits CODE PROGRAM ARG…    runs a program and checks its exit code
+//
+// Every file NAME.pftrace that a script leaves behind must be a valid trace, unless it holds the word precious only.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
@@ -40,11 +50,33 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			tmp := filepath.Join(env.WorkDir, ".tmp") // temporary files of weft, so that scripts can look for them
 			env.Setenv("TMPDIR", tmp)
+			env.Defer(func() { verifyOutputs(env) })
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // with -race every run would wait a second at its end
 			return os.MkdirAll(tmp, 0o777)
 		},
 		UpdateScripts: os.Getenv("UPDATE") != "",
 	})
+}
+
+// verifyOutputs checks the traces that a script has made.
+func verifyOutputs(env *testscript.Env) {
+	err := filepath.WalkDir(env.WorkDir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || filepath.Ext(path) != outputSuffix {
+			return err
+		}
+		trace, err := os.ReadFile(path)
+		if err != nil || string(trace) == "precious\n" {
+			return err
+		}
+		report, err := pftrace.Verify(context.Background(), bytes.NewReader(trace), pftrace.VerifyOptions{Strict: true})
+		if err == nil && !report.OK() {
+			err = fmt.Errorf("%s: %+v", path, report.Findings)
+		}
+		return err
+	})
+	if err != nil {
+		env.T().Fatal(err)
+	}
 }
 
 func scriptPack(ts *testscript.TestScript, _ bool, args []string) {

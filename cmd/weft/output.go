@@ -2,12 +2,14 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 const outputBuffer = 256 << 10
@@ -24,26 +26,31 @@ type output struct {
 
 // createOutput begins to write path; "-" is standard output. An existing file is replaced only with force. What is no
 // regular file, such as a device or a named pipe, is written in place. Errors begin with the path.
-func createOutput(env *environment, path string, force bool) (*output, error) {
+func createOutput(ctx context.Context, env *environment, path string, force bool) (*output, error) {
 	if path == "-" {
 		return &output{Writer: bufio.NewWriterSize(env.stdout, outputBuffer)}, nil
 	}
-	o := &output{path: path, force: force}
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		o.path = target // replace the file, not the link to it
-	}
+	o := &output{path: followLinks(path), force: force} // replace the file, not the link to it
 	var err error
 	switch info, statErr := os.Stat(o.path); {
 	case statErr == nil && info.IsDir():
 		return nil, fmt.Errorf("%s: is a directory", path)
 	case statErr == nil && !info.Mode().IsRegular():
-		o.file, err = os.OpenFile(o.path, os.O_WRONLY, 0)
+		o.file, err = openUntil(ctx, func() (*os.File, error) { return os.OpenFile(o.path, os.O_WRONLY, 0) })
 	case statErr == nil && !force:
 		return nil, fmt.Errorf("%s: exists already; --force replaces it", path)
 	default:
-		o.file, err = createBeside(o.path)
+		permissions := fs.FileMode(0o666)
+		if statErr == nil {
+			permissions = info.Mode().Perm()
+		}
+		o.file, err = createBeside(o.path, permissions)
 		if err == nil {
 			o.temp = o.file.Name()
+		}
+		if err == nil && statErr == nil {
+			// As those of the file to be replaced, whatever the umask. Some file systems have none.
+			_ = o.file.Chmod(permissions)
 		}
 	}
 	if err != nil {
@@ -53,13 +60,17 @@ func createOutput(env *environment, path string, force bool) (*output, error) {
 	return o, nil
 }
 
-// createBeside makes a new file in the folder of path, with the permissions of any new file (os.CreateTemp makes files
-// that only their owner can read).
-func createBeside(path string) (*os.File, error) {
+// maxTempBase bounds how much of a name goes into that of the temporary file, which must not be too long either.
+const maxTempBase = 200
+
+// createBeside makes a new file in the folder of path. Its permissions are not those of os.CreateTemp, which makes
+// files that only their owner can read.
+func createBeside(path string, permissions fs.FileMode) (*os.File, error) {
 	dir, base := filepath.Split(path)
+	base = strings.ToValidUTF8(base[:min(len(base), maxTempBase)], "")
 	for range 100 {
 		name := filepath.Join(dir, fmt.Sprintf(".%s.%08x.tmp", base, rand.Uint32()))
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, permissions)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
 		}
@@ -127,6 +138,48 @@ func outputName(path string) string {
 		return "standard output"
 	}
 	return path
+}
+
+// maxLinks is the number of links that are followed to a file that is not there yet.
+const maxLinks = 40
+
+// followLinks returns the file that path names, through links, whether it exists or not. What is no file in a folder,
+// such as /dev/stdout, keeps its name.
+func followLinks(path string) string {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	target := path
+	for range maxLinks {
+		if _, err := os.Stat(target); !errors.Is(err, fs.ErrNotExist) {
+			return path
+		}
+		next, err := os.Readlink(target)
+		if err != nil {
+			return target
+		}
+		if !filepath.IsAbs(next) {
+			next = filepath.Dir(target) + string(filepath.Separator) + next
+		}
+		target = next
+	}
+	return path
+}
+
+// placeKey returns the same text for all names of one output.
+func placeKey(path string) string {
+	if path == "-" {
+		return path
+	}
+	path = followLinks(path)
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		dir = filepath.Dir(path)
+	}
+	if absolute, err := filepath.Abs(dir); err == nil {
+		dir = absolute
+	}
+	return filepath.Join(dir, filepath.Base(path))
 }
 
 // isInput reports whether the output would replace one of the inputs.

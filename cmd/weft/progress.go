@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -17,6 +18,7 @@ type progress struct {
 	w       io.Writer
 	name    string
 	size    int64 // of the input; -1 if unknown
+	width   func(io.Writer) int
 	start   time.Time
 	read    atomic.Int64
 	written atomic.Int64
@@ -27,7 +29,7 @@ type progress struct {
 // startProgress begins to show the progress of reading an input, if w is a terminal and show is set. Without that it
 // still counts, and prints nothing.
 func startProgress(env *environment, name string, size int64, show bool) *progress {
-	p := &progress{w: env.stderr, name: name, size: size, start: time.Now()}
+	p := &progress{w: env.stderr, name: printable(name), size: size, width: env.width, start: time.Now()}
 	if !show || !env.isTerminal(env.stderr) {
 		return p
 	}
@@ -43,7 +45,7 @@ func (p *progress) loop() {
 	for {
 		select {
 		case <-ticker.C:
-			fmt.Fprint(p.w, clearLine+p.line(time.Since(p.start)))
+			fmt.Fprint(p.w, clearLine+p.line(time.Since(p.start), p.width(p.w)))
 		case <-p.stop:
 			fmt.Fprint(p.w, clearLine)
 			return
@@ -51,21 +53,39 @@ func (p *progress) loop() {
 	}
 }
 
-// line is the text shown after a time.
-func (p *progress) line(elapsed time.Duration) string {
+// minShownName is what is kept of a name on the narrowest terminal.
+const minShownName = 8
+
+// line is the text shown after a time. On a terminal of a known width the beginning of a long name gives way: a line
+// that wraps could not be erased.
+func (p *progress) line(elapsed time.Duration, width int) string {
+	name, state := []rune(p.name), []rune(p.state(elapsed))
+	room := max(width-len(": ")-len(state)-1, minShownName)
+	if width > 0 && len(name) > room {
+		name = append([]rune("…"), name[len(name)-room+1:]...)
+	}
+	line := slices.Concat(name, []rune(": "), state)
+	if width > 0 {
+		line = line[:min(len(line), width-1)]
+	}
+	return string(line)
+}
+
+// state says how far the conversion is.
+func (p *progress) state(elapsed time.Duration) string {
 	read, written := p.read.Load(), p.written.Load()
 	rate := float64(read) / max(elapsed.Seconds(), 1e-3)
 	switch {
 	case written > 0:
-		return fmt.Sprintf("%s: writing, %s written", p.name, formatSize(written))
+		return fmt.Sprintf("writing, %s written", formatSize(written))
 	case p.size > 0 && read >= p.size:
-		return fmt.Sprintf("%s: %s read, sorting", p.name, formatSize(read))
+		return fmt.Sprintf("%s read, sorting", formatSize(read))
 	case p.size > 0 && read > 0:
 		left := time.Duration(float64(p.size-read) / rate * float64(time.Second))
-		return fmt.Sprintf("%s: %s of %s (%d%%), %.0f MB/s, ETA %s", p.name, formatSize(read), formatSize(p.size),
+		return fmt.Sprintf("%s of %s (%d%%), %.0f MB/s, ETA %s", formatSize(read), formatSize(p.size),
 			read*100/p.size, rate/1e6, left.Round(time.Second))
 	}
-	return fmt.Sprintf("%s: %s read, %.0f MB/s", p.name, formatSize(read), rate/1e6)
+	return fmt.Sprintf("%s read, %.0f MB/s", formatSize(read), rate/1e6)
 }
 
 // Stop removes the line.

@@ -77,7 +77,7 @@ func writeVerify(w io.Writer, name string, r *pftrace.VerifyReport) error {
 	if !r.OK() {
 		verdict = "INVALID"
 	}
-	fmt.Fprintf(&b, "%s: %s; %d packets, %d events; violations: %d, warnings: %d\n", name, verdict, r.Packets, r.Events,
+	fmt.Fprintf(&b, "%s: %s; %d packets, %d events; violations: %d, warnings: %d\n", printable(name), verdict, r.Packets, r.Events,
 		r.Violations, r.Warnings)
 	for _, finding := range r.Findings {
 		kind := "violation"
@@ -86,7 +86,7 @@ func writeVerify(w io.Writer, name string, r *pftrace.VerifyReport) error {
 		}
 		fmt.Fprintf(&b, "  %-9s  %s ×%d: %s (%s)\n", kind, finding.Rule, finding.Count, finding.Sentence, finding.Section)
 		for _, found := range finding.Cases {
-			fmt.Fprintf(&b, "               %s\n", found)
+			fmt.Fprintf(&b, "               %s\n", printable(found.String()))
 		}
 	}
 	_, err := w.Write(b.Bytes())
