@@ -107,7 +107,8 @@ func decodeFile(path string) (r childResult, err error) {
 	return r, nil
 }
 
-// jsonEvent is an event as encoding/json decodes it fastest: typed fields, arguments and ids as they are.
+// jsonEvent is an event as a program would decode it that cares for speed: typed fields, arguments and ids as they are.
+// json.Number for the times would be about 3 % faster, and leave them to be converted.
 type jsonEvent struct {
 	Ph   string          `json:"ph"`
 	Name string          `json:"name"`
