@@ -50,7 +50,7 @@ fuzz:
 bench:
 	go run ./internal/perftable
 
-# Measures everything in full size (8 GB of temporary files) and writes docs/performance.md and its plot.
+# Measures everything in full size (15 GB of temporary files) and writes docs/performance.md and its plot.
 bench-docs:
 	go run ./internal/perftable -full -docs
 

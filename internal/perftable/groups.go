@@ -177,8 +177,11 @@ func (b *bench) measureMemory() ([]row, error) {
 	}, nil
 }
 
-// measureTrace converts a generated trace with default flags.
+// measureTrace converts a generated trace with default flags. Both memory and growth ask for some sizes.
 func (b *bench) measureTrace(size int64) (u usage, err error) {
+	if u, ok := b.measured[size]; ok {
+		return u, nil
+	}
 	path, err := b.trace(size)
 	if err != nil {
 		return u, err
@@ -188,6 +191,7 @@ func (b *bench) measureTrace(size int64) (u usage, err error) {
 		return u, err
 	}
 	b.logf("  %s: %s, %s", sizeText(size), timeText(u.wall), memoryText(u.peak))
+	b.measured[size] = u
 	return u, os.Remove(output)
 }
 

@@ -10,8 +10,8 @@
 //	go run ./internal/perftable -growth            and how time and memory grow with the input
 //	go run ./internal/perftable -full -docs        everything in full size, written into docs/performance.md
 //
-// The inputs that are generated, 1 GB of them and with -full 8 GB, and all outputs lie in a folder of their own below
-// -tmp, which is removed at the end.
+// Generated inputs, outputs and what conversions write for themselves lie in a folder below -tmp, which is removed at the
+// end: up to 3 GB, and with -full 15 GB.
 package main
 
 import (

@@ -28,6 +28,7 @@ type bench struct {
 
 	generated map[int64]string // paths of generated traces by size
 	inputs    []input          // the main ones
+	measured  map[int64]usage  // conversions of generated traces with default flags, by size
 }
 
 // newBench builds weft in a folder of its own.
@@ -42,7 +43,7 @@ func newBench(ctx context.Context, c config, root string, stderr io.Writer) (*be
 	}
 	b := &bench{
 		config: c, ctx: ctx, root: root, dir: dir, weft: filepath.Join(dir, "weft"), self: self, stderr: stderr,
-		generated: map[int64]string{},
+		generated: map[int64]string{}, measured: map[int64]usage{},
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-o", b.weft, "./cmd/weft")
 	build.Dir = root
