@@ -87,6 +87,9 @@ func Verify(ctx context.Context, src io.Reader, opts VerifyOptions) (*VerifyRepo
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
+	if len(first) == 0 {
+		v.foundAt(ruleFirstByte, position{packet: -1}, "the file is empty")
+	}
 	if len(first) > 0 && first[0] != wire.Len|tracePacket<<3 {
 		v.foundAt(ruleFirstByte, position{packet: -1}, "the first byte is %#02x", first[0])
 	}

@@ -46,7 +46,7 @@ func (v *verifier) trackEvent(seq *verifySequence, at int64, ok bool) {
 	e.reset()
 	v.parseEvent(seq, e)
 	if !e.hasTrack && seq != nil && seq.Defaults.HasTrackUUID {
-		e.track = seq.Defaults.TrackUUID
+		e.track, e.hasTrack = seq.Defaults.TrackUUID, true
 	}
 	if !v.fields.HasTimestamp && !e.timed {
 		v.found(ruleTimestampMissing, "track %d", e.track)
@@ -78,7 +78,12 @@ func (v *verifier) placeEvent(seq *verifySequence, e *verifyEvent, at int64, ok 
 	if e.kind == typeCounter || seq == nil {
 		return
 	}
-	track := v.useTrack(e.track)
+	var track uint32
+	if e.hasTrack {
+		track = v.useTrack(e.track)
+	} else {
+		track = v.useThread(seq)
+	}
 	if !ok {
 		v.loseOrder(track)
 		return
@@ -92,9 +97,8 @@ func (v *verifier) placeEvent(seq *verifySequence, e *verifyEvent, at int64, ok 
 	default:
 		o.kind = orderInstant
 	}
-	// Events on track 0 are those of the thread that wrote the sequence, or of none, and those without a type say in
-	// their legacy_event what they are: their nesting is not followed.
-	if e.track != 0 && (e.kind == typeBegin || e.kind == typeEnd || e.kind == typeInstant) {
+	// Events without a type say in their legacy_event what they are: their nesting is not followed.
+	if e.kind == typeBegin || e.kind == typeEnd || e.kind == typeInstant {
 		v.hold(o)
 	}
 	o.kind = orderFlow
@@ -200,6 +204,7 @@ func countVarints(r *wire.Reader) int {
 // parseEvent reads the packet's TrackEvent into e. Interned ids and annotations are checked on the way.
 func (v *verifier) parseEvent(seq *verifySequence, e *verifyEvent) {
 	var oldFlows []uint64
+	own := 0 // dictionaries of weft
 	for r := wire.NewReader(v.fields.Data); r.Next(); {
 		switch r.Field() {
 		case 9:
@@ -228,10 +233,15 @@ func (v *verifier) parseEvent(seq *verifySequence, e *verifyEvent) {
 		case 1, 16: // timestamp_delta_us, timestamp_absolute_us
 			e.timed = true
 		case 4:
-			v.annotation(seq, r.Bytes(), true)
+			if v.annotation(seq, r.Bytes(), true) {
+				own++
+			}
 		default:
 			v.eventReference(seq, e, &r)
 		}
+	}
+	if own > 1 {
+		v.found(ruleAnnotationRepeated, "%d dictionaries", own)
 	}
 	if len(e.flows)+len(e.flowEnds) == 0 && len(oldFlows) > 0 {
 		// Which of the old ids end a flow does not matter: the form itself is reported, and the flow is followed as open.
@@ -280,24 +290,31 @@ func (v *verifier) eventReference(seq *verifySequence, e *verifyEvent, r *wire.R
 	}
 }
 
-// annotation checks a debug annotation and all that is nested in it. The recursion is bounded by checkStructure.
-func (v *verifier) annotation(seq *verifySequence, msg []byte, needsName bool) {
-	named := false
+// ownDictionary is the name of the annotation that holds what weft adds to an event (spec perfetto.md 9).
+const ownDictionary = "weft"
+
+// annotation checks a debug annotation and all that is nested in it. It reports whether it is weft's dictionary. The
+// recursion is bounded by checkStructure.
+func (v *verifier) annotation(seq *verifySequence, msg []byte, needsName bool) (own bool) {
+	named, dictionary := false, false
 	values, last := 0, 0
 	for r := wire.NewReader(msg); r.Next(); {
 		switch field := r.Field(); field {
 		case 1:
 			named = named || r.Uint() != 0
-			v.useInterned(seq, InternedAnnotationNames, r.Uint())
+			name, _ := v.useInterned(seq, InternedAnnotationNames, r.Uint())
+			own = string(name) == ownDictionary
 		case 10:
 			named = named || len(r.Bytes()) > 0
+			own = string(r.Bytes()) == ownDictionary
 		case 13:
 			v.useInterned(seq, InternedValueTypeNames, r.Uint())
 		case 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 14, 17:
-			if field != last { // of a list all elements are one value
+			if field != last || field != 11 && field != 12 { // of a list all elements are one value
 				values++
 			}
 			last = field
+			dictionary = dictionary || field == 11
 			switch field {
 			case 11:
 				v.annotation(seq, r.Bytes(), true)
@@ -314,4 +331,5 @@ func (v *verifier) annotation(seq *verifySequence, msg []byte, needsName bool) {
 	if values != 1 {
 		v.found(ruleAnnotationValue, "%d values", values)
 	}
+	return own && dictionary
 }

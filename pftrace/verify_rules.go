@@ -68,6 +68,7 @@ const (
 
 	ruleAnnotationName
 	ruleAnnotationValue
+	ruleAnnotationRepeated
 
 	ruleCallstackEmpty
 	ruleFrameAddress
@@ -92,7 +93,7 @@ var rules = [numRules]struct {
 	section  string // of spec perfetto.md
 	sentence string
 }{
-	ruleFirstByte:     {"first_byte", alwaysViolation, "2", "A trace begins with the byte 0x0A, or Perfetto does not recognise it."},
+	ruleFirstByte:     {"first_byte", alwaysViolation, "2", "A trace begins with the byte 0x0A, or Perfetto does not recognise it; an empty file is no trace."},
 	ruleNotAPacket:    {"not_a_packet", alwaysViolation, "2", "A file holds packets only; other fields at the top are skipped."},
 	ruleFraming:       {"framing", alwaysViolation, "2", "The bytes are no field of a trace; what is behind them cannot be found."},
 	rulePacketCut:     {"packet_cut", alwaysViolation, "2", "The file ends in the middle of a packet, which is lost."},
@@ -141,8 +142,10 @@ var rules = [numRules]struct {
 	ruleFlowInactive:  {"flow_inactive", ownViolation, "8", "A terminating flow id that is not active is ignored: the arrow is missing."},
 	ruleFlowOldForm:   {"flow_old_form", ownViolation, "8", "Flow ids are written as fixed64 (fields 47, 48); the varint fields 36 and 42 are old."},
 
-	ruleAnnotationName:  {"annotation_name", alwaysViolation, "9", "An annotation or dictionary entry has no name."},
-	ruleAnnotationValue: {"annotation_value", ownViolation, "9", "An annotation needs exactly one value; without one it vanishes."},
+	ruleAnnotationName: {"annotation_name", alwaysViolation, "9", "An annotation or dictionary entry has no name."},
+	// Chrome writes empty dictionaries and lists as annotations without value, in every larger recording.
+	ruleAnnotationValue:    {"annotation_value", ownViolation, "9", "An annotation needs exactly one value; without one it vanishes."},
+	ruleAnnotationRepeated: {"annotation_repeated", ownViolation, "9", "What weft adds to an event is in one dictionary named weft, not in two."},
 
 	ruleCallstackEmpty: {"callstack_empty", alwaysViolation, "10", "A call stack has no frames."},
 	ruleFrameAddress:   {"frame_address", alwaysViolation, "10", "A frame with a mapping needs rel_pc."},

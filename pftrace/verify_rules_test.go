@@ -179,6 +179,8 @@ var verifyCases = []verifyTestCase{
 	{"descriptor_conflict pid", []string{`track_descriptor { uuid: 1 process { pid: 9 } }`}, 0, "track 1 was process 7 (parent 0), now process 9 (parent 0)"},
 	{"descriptor_conflict counter", []string{`track_descriptor { uuid: 5 parent_uuid: 1 name: "counter" counter { unit: UNIT_COUNT is_incremental: true } }`}, 0, "track 5 was counter"},
 	{"reserved_id process", []string{`track_descriptor { uuid: 45 process { pid: 0 } }`}, 0, "process id 0"},
+	{"reserved_id old process", []string{`process_descriptor { process_name: "p" }`}, 0, "process id 0"},
+	{"reserved_id old thread", []string{`thread_descriptor { pid: 7 }`}, 0, "thread id 0"},
 	{"reserved_id thread", []string{`track_descriptor { uuid: 45 thread { pid: 7 tid: 0 } }`}, 0, "thread id 0"},
 
 	{"timestamp_missing event", []string{`track_event { type: TYPE_SLICE_BEGIN track_uuid: 4 name: "i" }`}, 0, "track 4"},
@@ -191,6 +193,8 @@ var verifyCases = []verifyTestCase{
 	{"clock_incremental", []string{`clock_snapshot { clocks { clock_id: 3 timestamp: 1 is_incremental: true } }`}, 0, "clock 3"},
 
 	{"end_without_begin", []string{end(300, 4)}, 0, "track 4 at 300 ns"},
+	{"end_without_begin on track 0", []string{begin(300, 4), end(300, 0), end(300, 4)}, 1, "track 0 at 300 ns"},
+	{"end_without_begin without uuid", []string{begin(300, 0), `timestamp: 300 track_event { type: TYPE_SLICE_END }`, end(300, 0)}, 1, "track 0 at 300 ns"},
 	{"end_without_begin earlier in time than in the file", []string{begin(400, 4), end(500, 4), end(300, 4)}, 2, "track 4 at 300 ns"},
 	{"end_named name", []string{begin(300, 4), `timestamp: 301 track_event { type: TYPE_SLICE_END track_uuid: 4 name: "s" }`}, 1, "track 4"},
 	{"end_named category", []string{begin(300, 4), `timestamp: 301 track_event { type: TYPE_SLICE_END track_uuid: 4 category_iids: 1 }`}, 1, "track 4"},
@@ -214,6 +218,8 @@ var verifyCases = []verifyTestCase{
 	{"annotation_name dictionary entry", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" debug_annotations { name: "d" dict_entries { int_value: 1 } } }`}, 0, "an annotation of 2 bytes"},
 	{"annotation_value none", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" debug_annotations { name: "d" } }`}, 0, "0 values"},
 	{"annotation_value two", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" debug_annotations { name: "d" int_value: 1 dict_entries { name: "x" int_value: 1 } } }`}, 0, "2 values"},
+
+	{"annotation_repeated", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" debug_annotations { name: "weft" dict_entries { name: "x" int_value: 1 } } debug_annotations { name: "weft" dict_entries { name: "y" int_value: 1 } } }`}, 0, "2 dictionaries"},
 
 	{"callstack_empty interned", []string{`interned_data { callstacks { iid: 3 } }`}, 0, ""},
 	{"callstack_empty inline", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 callstack { } }`}, 0, ""},
@@ -292,6 +298,7 @@ func TestVerifyRulesOfTheWire(t *testing.T) {
 		{"field_type", event(wire.AppendUint(nil, 47, 5)), "field 47 of TrackEvent has wire type 0, not 1"},
 		{"message_depth", event(deep), "DebugAnnotation is nested"},
 		{"counter_value", wire.AppendBytes(wire.AppendUint(wire.AppendUint(nil, 10, 1), 8, 300), packetTrackEvent, twoValues), "2 values"},
+		{"annotation_value", event(wire.AppendBytes(nil, 4, wire.AppendUint(wire.AppendUint(wire.AppendString(nil, 10, "d"), 4, 1), 4, 2))), "2 values"},
 		{"sample_id", sampleAt(negativeTID), "field 3 of the task context is -1"},
 	}
 	for _, tt := range tests {
@@ -343,6 +350,7 @@ func TestVerifyFraming(t *testing.T) {
 			expectViolation(t, tt.trace, tt.rule, tt.packet, tt.offset, tt.detail)
 		})
 	}
+	t.Run("empty", func(t *testing.T) { expectViolation(t, nil, "first_byte", -1, 0, "the file is empty") })
 	// A file that begins with something else has both: the wrong byte, and a field that is no packet.
 	t.Run("first_byte", func(t *testing.T) {
 		report := verifyBytes(t, join(wire.AppendUint(nil, 2, 1), clean), VerifyOptions{})

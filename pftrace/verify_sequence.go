@@ -9,9 +9,10 @@ import (
 
 // Payloads that are only read; those that are also written stand in write.go (spec perfetto.md 2.1).
 const (
-	packetThreadDescriptor = 44
-	packetStreamingProfile = 54
-	packetPerfSample       = 66
+	packetProcessDescriptor = 43
+	packetThreadDescriptor  = 44
+	packetStreamingProfile  = 54
+	packetPerfSample        = 66
 )
 
 // attributeVersion is the trace attribute by which weft's own packets are recognised.
@@ -23,6 +24,10 @@ type verifySequence struct {
 	number  uint32 // index in verifyOrder.sequences
 	started bool   // there was a packet with flag 1
 	lost    bool   // there was a packet that says packets before it were dropped
+
+	// The track of the events without uuid, which Perfetto gives to the thread of the sequence.
+	thread    uint32 // index in verifyTracks.list
+	hasThread bool
 
 	// Call stacks and frames that were looked through since the sequence started anew: each is reported once.
 	checkedStacks, checkedFrames map[uint64]bool
@@ -51,7 +56,14 @@ func (v *verifier) packet(b []byte) {
 		v.trackEvent(seq, at, ok)
 	case packetDescriptor:
 		v.trackDescriptor(seq)
+	case packetProcessDescriptor:
+		if pid, _ := descriptorIDs(f.Data); pid == 0 {
+			v.found(ruleReservedID, "process descriptor: process id 0")
+		}
 	case packetThreadDescriptor:
+		if pid, tid := descriptorIDs(f.Data); pid == 0 || tid == 0 {
+			v.found(ruleReservedID, "thread descriptor: process id %d, thread id %d", pid, tid)
+		}
 		if seq != nil {
 			v.parsed(seq.SetThread(f.Data))
 		}

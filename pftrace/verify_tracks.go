@@ -112,6 +112,15 @@ func (v *verifier) useTrack(uuid uint64) uint32 {
 	return i
 }
 
+// useThread returns the track of the events of a sequence that name none.
+func (v *verifier) useThread(seq *verifySequence) uint32 {
+	if !seq.hasThread {
+		seq.thread, seq.hasThread = uint32(len(v.tracks.list)), true
+		v.tracks.list = append(v.tracks.list, verifyTrack{})
+	}
+	return seq.thread
+}
+
 // useCounter notes a value of a counter track, whose descriptor must have come before.
 func (v *verifier) useCounter(uuid uint64) {
 	t := &v.tracks.list[v.useTrack(uuid)]
@@ -177,13 +186,21 @@ func (v *verifier) trackDescriptor(seq *verifySequence) {
 	}
 }
 
-func (v *verifier) processDescriptor(uuid uint64, msg []byte) (pid int32) {
+// descriptorIDs returns the process id of a process or thread descriptor, and the thread id of the latter.
+func descriptorIDs(msg []byte) (pid int32, tid int64) {
 	for r := wire.NewReader(msg); r.Next(); {
-		if r.Field() == 1 {
+		switch r.Field() {
+		case 1:
 			pid = int32(r.Uint())
+		case 2:
+			tid = r.Int()
 		}
 	}
-	if pid == 0 {
+	return pid, tid
+}
+
+func (v *verifier) processDescriptor(uuid uint64, msg []byte) (pid int32) {
+	if pid, _ = descriptorIDs(msg); pid == 0 {
 		v.found(ruleReservedID, "track %d: process id 0", uuid)
 	}
 	key := processKey{v.fields.Sequence.Machine, pid}
@@ -196,15 +213,7 @@ func (v *verifier) processDescriptor(uuid uint64, msg []byte) (pid int32) {
 }
 
 func (v *verifier) threadDescriptor(uuid uint64, msg []byte) (pid int32, tid int64) {
-	for r := wire.NewReader(msg); r.Next(); {
-		switch r.Field() {
-		case 1:
-			pid = int32(r.Uint())
-		case 2:
-			tid = r.Int()
-		}
-	}
-	if pid == 0 || tid == 0 {
+	if pid, tid = descriptorIDs(msg); pid == 0 || tid == 0 {
 		v.found(ruleReservedID, "track %d: process id %d, thread id %d", uuid, pid, tid)
 	}
 	key := threadKey{v.fields.Sequence.Machine, pid, tid}
