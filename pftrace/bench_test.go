@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 	"github.com/weft-trace/weft/problem"
@@ -90,24 +92,66 @@ func hotPacket(tb testing.TB, w *writer, item *timeline.Item) *protos.Trace {
 	return trace
 }
 
-// The hot packet is what proto.Marshal writes of the same struct.
+// hotIID returns the id that the head of the trace has given to a text.
+func hotIID(tb testing.TB, w *writer, kind InternedKind, text string) uint64 {
+	tb.Helper()
+	trace := new(protos.Trace)
+	if err := proto.Unmarshal(w.out.buf, trace); err != nil {
+		tb.Fatal(err)
+	}
+	for _, packet := range trace.Packet {
+		data := packet.GetInternedData()
+		switch kind {
+		case InternedEventNames:
+			for _, entry := range data.GetEventNames() {
+				if entry.GetName() == text {
+					return entry.GetIid()
+				}
+			}
+		case InternedCategories:
+			for _, entry := range data.GetEventCategories() {
+				if entry.GetName() == text {
+					return entry.GetIid()
+				}
+			}
+		case InternedAnnotationNames:
+			for _, entry := range data.GetDebugAnnotationNames() {
+				if entry.GetName() == text {
+					return entry.GetIid()
+				}
+			}
+		}
+	}
+	tb.Fatalf("%q is not defined", text)
+	return 0
+}
+
+// The hot packet holds what the packet of the slice must hold: the same as a struct that is built by hand.
 func TestHotPacket(t *testing.T) {
 	w, item := hotItem(t)
 	trace := hotPacket(t, w, &item)
-	marshaled, err := proto.Marshal(trace)
-	if err != nil {
-		t.Fatal(err)
+	annotation := func(key string) *protos.DebugAnnotation {
+		return &protos.DebugAnnotation{NameField: &protos.DebugAnnotation_NameIid{NameIid: hotIID(t, w, InternedAnnotationNames, key)}}
 	}
-	again := new(protos.Trace)
-	if err := proto.Unmarshal(marshaled, again); err != nil {
-		t.Fatal(err)
-	}
-	if !proto.Equal(trace, again) {
-		t.Errorf("%v, marshaled and read again %v", trace, again)
-	}
-	event := trace.Packet[0].GetTrackEvent()
-	if len(event.DebugAnnotations) != 3 || len(event.FlowIds) != 1 || event.GetNameIid() == 0 || len(event.CategoryIids) != 1 {
-		t.Errorf("not the packet that is meant to be hot: %v", event)
+	file, function, sequence := annotation("src_file"), annotation("src_func"), annotation("sequence")
+	file.Value = &protos.DebugAnnotation_StringValue{StringValue: "../../base/task/sequence_manager.cc"}
+	function.Value = &protos.DebugAnnotation_StringValue{StringValue: "PostTask"}
+	sequence.Value = &protos.DebugAnnotation_IntValue{IntValue: 123456}
+	want := &protos.Trace{Packet: []*protos.TracePacket{{
+		Timestamp:                       proto.Uint64(1_700_000_000_123),
+		SequenceFlags:                   proto.Uint32(2),
+		OptionalTrustedPacketSequenceId: &protos.TracePacket_TrustedPacketSequenceId{TrustedPacketSequenceId: 1},
+		Data: &protos.TracePacket_TrackEvent{TrackEvent: &protos.TrackEvent{
+			Type:             protos.TrackEvent_TYPE_SLICE_BEGIN.Enum(),
+			TrackUuid:        proto.Uint64(2), // that of the process is 1
+			NameField:        &protos.TrackEvent_NameIid{NameIid: hotIID(t, w, InternedEventNames, "ThreadControllerImpl::RunTask")},
+			CategoryIids:     []uint64{hotIID(t, w, InternedCategories, "toplevel")},
+			FlowIds:          []uint64{77},
+			DebugAnnotations: []*protos.DebugAnnotation{file, function, sequence},
+		}},
+	}}}
+	if diff := cmp.Diff(want, trace, protocmp.Transform()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 	if allocs := testing.AllocsPerRun(100, func() {
 		if err := w.item(&item); err != nil {
