@@ -114,6 +114,8 @@ func BenchmarkDiscard(b *testing.B) {
 func BenchmarkDecimal(b *testing.B) {
 	for _, text := range []string{"1294600618", "1669329643132548.123"} {
 		b.Run(text, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
 			for b.Loop() {
 				Decimal([]byte(text), 3)
 			}
