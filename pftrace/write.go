@@ -25,9 +25,9 @@ type Options struct {
 // and compressions give equal bytes. The error is one of dst, of temporary files, or ctx's.
 //
 // All events are on one packet sequence. Its first packets define every interned text and describe every track, so that
-// the segments of the timeline can be encoded independently of each other. Everything but call-stack samples and trace
-// attributes is read by all versions of Perfetto since v49 (spec perfetto.md 14); attributes are written in their old
-// form as well.
+// the segments of the timeline can be encoded independently of each other. All versions of Perfetto since v49 read
+// everything but call stacks (v53), the order of processes and threads (v57) and call-stack samples (v58), which they
+// leave out (spec perfetto.md 14); trace attributes (v55) are written in their old form as well.
 func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Options) error {
 	newBundler, err := bundlers(opts.Compression)
 	if err != nil {
