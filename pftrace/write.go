@@ -289,11 +289,14 @@ func (w *writer) counter(it *timeline.Item) error {
 
 // Field numbers of StackSample (spec perfetto.md 2.6).
 const (
-	sampleTaskContext   = 1
-	sampleCallstackIID  = 6
-	samplePrimaryWeight = 11
-	taskPID             = 2
-	taskTID             = 3
+	sampleTaskContext      = 1
+	sampleExecutionContext = 3
+	sampleCallstackIID     = 6
+	samplePrimaryCounter   = 9
+	samplePrimaryWeight    = 11
+	taskPID                = 2
+	taskTID                = 3
+	executionCPU           = 2
 )
 
 // sample writes a call-stack sample of a thread. A sample holds its thread id in 32 bits; a thread whose id does not
@@ -312,10 +315,25 @@ func (w *writer) sample(it *timeline.Item) error {
 	b, task := wire.BeginMessage(b, sampleTaskContext)
 	b = wire.AppendUint(b, taskPID, uint64(tr.PID))
 	b = wire.EndMessage(wire.AppendUint(b, taskTID, uint64(tr.TID)), task)
+	if cpu, ok := it.CPU.Number(); ok {
+		var context int
+		b, context = wire.BeginMessage(b, sampleExecutionContext)
+		b = wire.EndMessage(wire.AppendUint(b, executionCPU, uint64(cpu)), context)
+	}
 	if it.Callstack != 0 {
 		b = wire.AppendUint(b, sampleCallstackIID, uint64(w.stacks[it.Callstack]))
+	}
+	if len(it.Name) > 0 {
+		b = appendSampleCounter(b, samplePrimaryCounter, it.Name)
 	}
 	b = wire.AppendUint(b, samplePrimaryWeight, uint64(max(it.Value.Int(), 0)))
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, sample), packet)
 	return w.out.packetDone()
+}
+
+// appendSampleCounter appends what the weights of samples count.
+func appendSampleCounter(b []byte, field int, name []byte) []byte {
+	b, counter := wire.BeginMessage(b, field)
+	b = wire.AppendBytes(b, sampleCounterName, name)
+	return wire.EndMessage(wire.AppendUint(b, sampleCounterUnit, sampleCounterUnitCount), counter)
 }

@@ -109,13 +109,11 @@ func (w *writer) sequenceStart() error {
 	b = wire.AppendUint(b, packetSequenceID, 1)
 	b = wire.AppendUint(b, packetSequenceFlags, bitCleared)
 	if w.t.CallstackCount() > 0 {
-		var defaults, sample, counter int
+		var defaults, sample int
 		b, defaults = wire.BeginMessage(b, packetDefaults)
 		b, sample = wire.BeginMessage(b, defaultsStackSample)
 		b = wire.AppendString(b, sampleDefaultsSource, sampleSource)
-		b, counter = wire.BeginMessage(b, sampleDefaultsPrimary)
-		b = wire.AppendString(b, sampleCounterName, "samples")
-		b = wire.EndMessage(wire.AppendUint(b, sampleCounterUnit, sampleCounterUnitCount), counter)
+		b = appendSampleCounter(b, sampleDefaultsPrimary, []byte("samples"))
 		b = wire.EndMessage(wire.EndMessage(b, sample), defaults)
 	}
 	w.out.buf = wire.EndMessage(b, packet)

@@ -130,6 +130,7 @@ func (b *Builder) Add(ev *Event) error {
 		if ev.Value.decimal {
 			r.flags |= flagFloat
 		}
+		r.b = ev.CPU.plusOne
 	}
 	p := payload{args: ev.Args}
 	if id, ok := b.names.intern(ev.Name); ok {

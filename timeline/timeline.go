@@ -81,7 +81,7 @@ type Event struct {
 	// used. NoTime if unknown. They are used on tracks of threads only.
 	ThreadTS, ThreadDur Nanos
 
-	Name     []byte // UTF-8; empty: no name
+	Name     []byte // UTF-8; empty: no name. Sample: what the weight counts, "cycles" for instance
 	Category []byte // the category list as written in the input
 	Args     Args   // made by the Builder's ArgsEncoder
 
@@ -90,8 +90,18 @@ type Event struct {
 	KeepEnd bool
 
 	Value     Number      // Counter: the value. Sample: the weight
+	CPU       CPU         // Sample: where the thread was running
 	Callstack CallstackID // Slice, Begin, Instant: the stack at its begin; End: at its end; Sample: the sample
 }
+
+// CPU is a processor; the zero CPU is unknown.
+type CPU struct{ plusOne int64 }
+
+// NewCPU returns the processor with a number.
+func NewCPU(number uint32) CPU { return CPU{int64(number) + 1} }
+
+// Number returns the number of the processor; false if it is unknown.
+func (c CPU) Number() (n uint32, ok bool) { return uint32(c.plusOne - 1), c.plusOne > 0 }
 
 // Number is the value of a counter: an integer where it is one, else a double. The zero Number is the integer 0.
 type Number struct {

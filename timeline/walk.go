@@ -39,6 +39,7 @@ type Item struct {
 	Args       Args
 	Callstack  CallstackID
 	Value      Number    // ItemCounter, ItemSample (its weight)
+	CPU        CPU       // ItemSample
 	Flows      []FlowRef // ItemBegin, ItemInstant
 
 	// AsyncID and AsyncScope are the id of the track, on slices and instants of an AsyncTrack that no slice encloses.
@@ -292,6 +293,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 		it.Kind, it.Value = ItemCounter, Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0}
 	case Sample:
 		it.Kind, it.Value = ItemSample, Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0}
+		it.CPU = CPU{r.b}
 	case flowStep:
 		if w.refsOf(ordinal) == nil {
 			return nil

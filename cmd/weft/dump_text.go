@@ -37,6 +37,9 @@ func (d *dumper) appendExtras(b []byte, item *timeline.Item) []byte {
 	if item.Kind == timeline.ItemCounter || item.Kind == timeline.ItemSample {
 		b = appendNumber(append(b, "\tvalue="...), item.Value)
 	}
+	if n, ok := item.CPU.Number(); ok {
+		b = strconv.AppendUint(append(b, "\tcpu="...), uint64(n), 10)
+	}
 	if item.ThreadTime != timeline.NoTime {
 		b = strconv.AppendInt(append(b, "\tthread_ts="...), int64(item.ThreadTime), 10)
 	}
@@ -134,6 +137,9 @@ func (d *dumper) json(item *timeline.Item) []byte {
 func (d *dumper) appendJSONExtras(b []byte, item *timeline.Item) []byte {
 	if item.Kind == timeline.ItemCounter || item.Kind == timeline.ItemSample {
 		b = appendNumber(append(b, `,"value":`...), item.Value)
+	}
+	if n, ok := item.CPU.Number(); ok {
+		b = strconv.AppendUint(append(b, `,"cpu":`...), uint64(n), 10)
 	}
 	if item.ThreadTime != timeline.NoTime {
 		b = strconv.AppendInt(append(b, `,"thread_ts_ns":`...), int64(item.ThreadTime), 10)

@@ -88,6 +88,9 @@ func dumpEvents(tb testing.TB, out *strings.Builder, tl *timeline.Timeline) {
 			fmt.Fprintf(out, " %v", it.Value.Float())
 		case timeline.ItemSample:
 			fmt.Fprintf(out, " %q weight %v", it.Name, it.Value.Float())
+			if n, ok := it.CPU.Number(); ok {
+				fmt.Fprintf(out, " on %d", n)
+			}
 		}
 		if it.ThreadTime != timeline.NoTime {
 			fmt.Fprintf(out, " tts=%d", it.ThreadTime)

@@ -255,13 +255,17 @@ func (rd *reader) otherWithStack(track timeline.TrackID, stack timeline.Callstac
 		rd.ownValue("id", id)
 		rd.ownValue("scope", rd.ev.get(fieldScope))
 	}
-	if v := rd.ev.get(fieldDur); v.kind != jsonscan.Invalid {
-		if dur, ok := v.nanos(); ok && dur != 0 {
-			rd.ownKey("dur")
-			rd.enc.Int(int64(dur))
-		}
-	}
+	rd.ownTime("dur", fieldDur)
+	rd.ownTime("tts", fieldTts)
 	return rd.send()
+}
+
+// ownTime adds a time that is not 0 as an argument. (Node writes dur and tts on everything.)
+func (rd *reader) ownTime(name string, f field) {
+	if t, ok := rd.ev.get(f).nanos(); ok && t != 0 {
+		rd.ownKey(name)
+		rd.enc.Int(int64(t))
+	}
 }
 
 // objectEvent adds an N, O or D: the life and the snapshots of an object (spec 17.3).

@@ -1,6 +1,7 @@
 package chromejson
 
 import (
+	"math"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
@@ -64,6 +65,7 @@ type waitingSample struct {
 	stack  timeline.CallstackID
 	weight timeline.Number
 	name   string
+	cpu    timeline.CPU
 }
 
 func newStacks() stacks {
@@ -298,17 +300,26 @@ func (rd *reader) endStackOfComplete() {
 	}
 }
 
-// profileEvent adds a P: V8's Profile and ProfileChunk are kept as they are (spec 17.1), others with a stack are samples.
+// sampleFields are the fields of a P for which a sample has a place.
+const sampleFields = 1<<fieldPh | 1<<fieldName | 1<<fieldTs | 1<<fieldPid | 1<<fieldTid | 1<<fieldSf | 1<<fieldStack
+
+// profileEvent adds a P. V8's Profile and ProfileChunk are kept as they are (spec 17.1), others with a stack are samples.
+// What a sample has no place for, arguments above all, is on an instant beside.
 func (rd *reader) profileEvent() error {
+	ev := &rd.ev
 	stack := rd.callstack(fieldSf, fieldStack)
-	name := string(rd.ev.get(fieldName).name())
+	name := string(ev.get(fieldName).name())
 	if stack == 0 || name == "Profile" || name == "ProfileChunk" {
 		return rd.otherWithStack(rd.child(rd.thread(), otherEvents), stack)
 	}
 	out := rd.prepare(timeline.Sample, rd.thread())
+	out.Category = nil
 	out.Callstack = stack
 	out.Value = timeline.Int(1)
-	return rd.send()
+	if err := rd.b.Add(out); err != nil || ev.seen&^sampleFields == 0 {
+		return err
+	}
+	return rd.otherWithStack(rd.child(rd.thread(), otherEvents), stack)
 }
 
 // samples reads the top-level samples. Their threads are known by tid only, so they wait until all threads are known.
@@ -345,7 +356,7 @@ func (rd *reader) samples() error {
 
 // sample reads one element of samples from rd.sub.
 func (rd *reader) sample(at problem.Position) error {
-	var tid, ts, name, sf, weight value
+	var cpu, tid, ts, name, sf, weight value
 	s := &rd.sub
 	s.Value()
 	for key, ok := s.Key(); ok; key, ok = s.Key() {
@@ -362,6 +373,10 @@ func (rd *reader) sample(at problem.Position) error {
 			sf = v
 		case "weight":
 			weight = v
+		case "cpu":
+			cpu = v
+		default:
+			rd.unknownMember(key)
 		}
 	}
 	w := waitingSample{offset: at.Offset, name: string(name.name())}
@@ -376,6 +391,14 @@ func (rd *reader) sample(at problem.Position) error {
 	w.tid, _ = tid.identifier()
 	if w.weight, ok = counterValue(weight); !ok {
 		w.weight = timeline.Int(1)
+		if weight.kind > jsonscan.Null {
+			rd.log.Add(problem.CounterInvalidValue, at, "weight")
+		}
+	}
+	if n, ok := jsonscan.Decimal(cpu.text, 0); ok && n >= 0 && n <= math.MaxUint32 {
+		w.cpu = timeline.NewCPU(uint32(n))
+	} else if cpu.kind > jsonscan.Null {
+		rd.log.Add(problem.CounterInvalidValue, at, "cpu")
 	}
 	if id := sf.name(); id != nil {
 		w.stack = rd.stackOf(0, id)
@@ -405,7 +428,7 @@ func (rd *reader) flushWaiting() error {
 		rd.out = timeline.Event{
 			Kind: timeline.Sample, Track: track, Event: uint32(rd.index), Offset: w.offset, TS: w.ts,
 			ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
-			Name: []byte(w.name), Value: w.weight, Callstack: w.stack,
+			Name: []byte(w.name), Value: w.weight, CPU: w.cpu, Callstack: w.stack,
 		}
 		if err := rd.b.Add(&rd.out); err != nil {
 			return err

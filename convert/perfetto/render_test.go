@@ -116,6 +116,9 @@ func (res *result) line(it *timeline.Item) string {
 		fmt.Fprintf(&b, " counter %v", number(it.Value))
 	case timeline.ItemSample:
 		fmt.Fprintf(&b, " sample %v", number(it.Value))
+		if n, ok := it.CPU.Number(); ok {
+			fmt.Fprintf(&b, " on %d", n)
+		}
 	}
 	fmt.Fprintf(&b, " [%s", res.path(it.Track))
 	// Lanes are written as tracks: below their thread, or beside the track with its name.

@@ -169,14 +169,24 @@ func (r *reader) inlineCallstack(msg []byte) timeline.CallstackID {
 	return r.makeCallstack(list)
 }
 
-// addSample adds a sample of a thread.
-func (r *reader) addSample(pid, tid int64, ts timeline.Nanos, stack timeline.CallstackID, weight int64) error {
-	process := r.b.Process(timeline.ProcessKey{Num: pid})
+// sample is a sample of a thread.
+type sample struct {
+	pid, tid int64
+	ts       timeline.Nanos
+	stack    timeline.CallstackID
+	weight   int64
+	counter  []byte // what the weight counts, if the sample itself says so
+	cpu      timeline.CPU
+}
+
+// addSample adds a sample.
+func (r *reader) addSample(s *sample) error {
+	process := r.b.Process(timeline.ProcessKey{Num: s.pid})
 	r.out = timeline.Event{
-		Kind: timeline.Sample, Track: r.b.Thread(process, timeline.ThreadKey{Num: tid}),
+		Kind: timeline.Sample, Track: r.b.Thread(process, timeline.ThreadKey{Num: s.tid}),
 		Event: r.nextIndex(), Offset: r.offset,
-		TS: ts, ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
-		Callstack: stack, Value: timeline.Int(weight),
+		TS: s.ts, ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
+		Name: s.counter, CPU: s.cpu, Callstack: s.stack, Value: timeline.Int(s.weight),
 	}
 	return r.b.Add(&r.out)
 }
@@ -188,9 +198,8 @@ func (r *reader) stackSample(msg []byte, stamp pftrace.Stamp, stampErr error) er
 		return nil
 	}
 	var task []byte
-	var taskIID, weight uint64
-	weight = 1
-	var stack timeline.CallstackID
+	var taskIID uint64
+	out := sample{weight: 1}
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
@@ -198,13 +207,24 @@ func (r *reader) stackSample(msg []byte, stamp pftrace.Stamp, stampErr error) er
 			task = w.Bytes()
 		case 2:
 			taskIID = w.Uint()
+		case 3:
+			out.cpu = r.sampleCPU(w.Bytes())
+		case 4:
+			if context, ok := r.interned(pftrace.InternedExecutionContexts, w.Uint()); ok {
+				out.cpu = r.sampleCPU(context)
+			}
 		case 5:
-			stack = r.framesOf(r.sequenceStacks(), w.Bytes())
+			out.stack = r.framesOf(r.sequenceStacks(), w.Bytes())
 		case 6:
-			stack = r.callstack(w.Uint())
-		case 9, 10: // what the weight counts
+			out.stack = r.callstack(w.Uint())
+		case 9:
+			out.counter = r.sampleCounter(w.Bytes())
+		case 10:
+			if descriptor, ok := r.interned(pftrace.InternedSampleCounters, w.Uint()); ok {
+				out.counter = r.sampleCounter(descriptor)
+			}
 		case 11:
-			weight = w.Uint()
+			out.weight = int64(w.Uint())
 		default:
 			r.notConverted(fmt.Sprintf("StackSample field %d", w.Field()))
 		}
@@ -213,23 +233,50 @@ func (r *reader) stackSample(msg []byte, stamp pftrace.Stamp, stampErr error) er
 		r.malformed("stack_sample", err)
 		return nil
 	}
-	ts, ok := r.traceTime(stamp, stampErr)
-	if !ok {
+	var ok bool
+	if out.ts, ok = r.traceTime(stamp, stampErr); !ok {
 		return nil
 	}
 	if taskIID != 0 {
 		task, _ = r.interned(pftrace.InternedTaskContexts, taskIID)
 	}
-	var pid, tid int64
 	for t := wire.NewReader(task); t.Next(); {
 		switch t.Field() {
 		case 2:
-			pid = int64(uint32(t.Uint()))
+			out.pid = int64(uint32(t.Uint()))
 		case 3:
-			tid = int64(uint32(t.Uint()))
+			out.tid = int64(uint32(t.Uint()))
 		}
 	}
-	return r.addSample(pid, tid, ts, stack, int64(weight))
+	return r.addSample(&out)
+}
+
+// sampleCPU reads an ExecutionContext.
+func (r *reader) sampleCPU(msg []byte) (cpu timeline.CPU) {
+	w := wire.NewReader(msg)
+	for w.Next() {
+		if w.Field() == 2 {
+			cpu = timeline.NewCPU(uint32(w.Uint()))
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("execution_context", err)
+	}
+	return cpu
+}
+
+// sampleCounter returns the name in a CounterDescriptor of samples.
+func (r *reader) sampleCounter(msg []byte) (name []byte) {
+	w := wire.NewReader(msg)
+	for w.Next() {
+		if w.Field() == 2 {
+			name = r.validText(w.Bytes())
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("counter descriptor of a sample", err)
+	}
+	return name
 }
 
 // perfSample translates a PerfSample of linux.perf.
@@ -255,7 +302,7 @@ func (r *reader) perfSample(msg []byte, stamp pftrace.Stamp, stampErr error) err
 	if !ok {
 		return nil
 	}
-	return r.addSample(pid, tid, ts, stack, 1)
+	return r.addSample(&sample{pid: pid, tid: tid, ts: ts, stack: stack, weight: 1})
 }
 
 // streamingProfile translates a StreamingProfilePacket: samples of the thread that writes the sequence, at times in
@@ -290,7 +337,8 @@ func (r *reader) streamingProfile(msg []byte) error {
 		if !ok {
 			continue
 		}
-		if err := r.addSample(int64(thread.PID), thread.TID, ts, r.callstack(iid), 1); err != nil {
+		out := sample{pid: int64(thread.PID), tid: thread.TID, ts: ts, stack: r.callstack(iid), weight: 1}
+		if err := r.addSample(&out); err != nil {
 			return err
 		}
 	}
