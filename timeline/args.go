@@ -30,7 +30,7 @@ const (
 )
 
 // ArgsEncoder encodes the arguments of events. A value inside a dictionary, or at the top level, needs a Key before it;
-// null has no representation (write nothing). Dictionaries and arrays that end up empty vanish, because Perfetto
+// null has no representation, see Null. Dictionaries and arrays that end up empty vanish, because Perfetto
 // cannot hold them. Of two values with one key in the same dictionary the last one counts.
 type ArgsEncoder struct {
 	keys       *stringTable
@@ -39,6 +39,7 @@ type ArgsEncoder struct {
 	entries    []entry     // of all open dictionaries
 	key        KeyID
 	keyInline  []byte
+	given      int // see asGiven
 	duplicates int
 	extended   int  // calls of ExtendDict that found something
 	fixed      bool // keys does not grow
@@ -58,6 +59,7 @@ type container struct {
 type entry struct {
 	key        KeyID
 	text       []byte // of a key that is not interned
+	given      int    // see asGiven
 	start, end int    // end is 0 as long as the member is the last of its dictionary
 }
 
@@ -112,11 +114,21 @@ func (e *ArgsEncoder) Duplicates() int { return e.duplicates }
 // Depth returns how many dictionaries and arrays are open.
 func (e *ArgsEncoder) Depth() int { return len(e.open) - 1 }
 
-// Key names the next value. An empty name becomes "_": Perfetto has no nameless annotations.
+// Key names the next value. An empty name becomes "_", because Perfetto has no nameless annotations. Where one dictionary
+// has both, the second one gets one more underscore.
 func (e *ArgsEncoder) Key(name []byte) {
+	e.given = asGiven
 	if len(name) == 0 {
-		name = emptyKey
+		name, e.given = emptyKey, 0
 	}
+	e.intern(name)
+}
+
+// asGiven says that a key is written as it was given. Else it is underscores, and their number as given is kept.
+const asGiven = -1
+
+// intern makes name the current key.
+func (e *ArgsEncoder) intern(name []byte) {
 	id, ok := e.keys.intern(name)
 	e.key, e.keyInline = KeyID(id), nil
 	if e.fixed {
@@ -168,20 +180,49 @@ func (e *ArgsEncoder) remember(c *container) {
 	if len(own) > 0 && own[len(own)-1].end == 0 {
 		own[len(own)-1].end = len(e.buf)
 	}
-	for i := range own {
-		if e.isKey(&own[i]) {
-			e.remove(c, c.firstEntry+i)
-			break
-		}
+	if i := e.locate(own); i >= 0 {
+		e.remove(c, c.firstEntry+i)
 	}
 	if len(e.entries)-c.firstEntry < maxRememberedKeys {
-		e.entries = append(e.entries, entry{key: e.key, text: e.keyInline, start: len(e.buf)})
+		e.entries = append(e.entries, entry{key: e.key, text: e.keyInline, given: e.given, start: len(e.buf)})
 	}
+}
+
+// find returns the index of the entry that has the current key; -1 if there is none.
+func (e *ArgsEncoder) find(own []entry) int {
+	for i := range own {
+		if e.isKey(&own[i]) {
+			return i
+		}
+	}
+	return -1
 }
 
 // isKey reports whether an entry has the current key.
 func (e *ArgsEncoder) isKey(own *entry) bool {
 	return own.key == e.key && (e.key != 0 || bytes.Equal(own.text, e.keyInline))
+}
+
+// locate returns the index of the entry that the next value replaces; -1 if there is none. A key whose name in the output
+// is that of another key gets one more underscore: one of the two is the empty name.
+func (e *ArgsEncoder) locate(own []entry) int {
+	i := e.find(own)
+	if i < 0 || own[i].given == e.given {
+		return i
+	}
+	if e.given == asGiven {
+		e.given = len(e.keyInline)
+		if e.keyInline == nil {
+			e.given = len(e.keys.get(uint32(e.key)))
+		}
+	}
+	for n := range own {
+		e.intern(bytes.Repeat(emptyKey, n+2))
+		if i = e.find(own); i < 0 || own[i].given == e.given {
+			break
+		}
+	}
+	return i
 }
 
 // remove takes the value of entry i, which is complete, out of the open dictionary c.
@@ -195,6 +236,21 @@ func (e *ArgsEncoder) remove(c *container, i int) {
 	}
 	c.size--
 	e.duplicates++
+}
+
+// Null says that the value of the current key is nothing: an earlier value of that key does not count any more.
+func (e *ArgsEncoder) Null() {
+	c := &e.open[len(e.open)-1]
+	own := e.entries[c.firstEntry:]
+	if c.array || len(own) == 0 {
+		return
+	}
+	if i := e.locate(own); i >= 0 {
+		if last := &own[len(own)-1]; last.end == 0 {
+			last.end = len(e.buf)
+		}
+		e.remove(c, c.firstEntry+i)
+	}
 }
 
 // Int writes an integer.
@@ -309,7 +365,7 @@ func (e *ArgsEncoder) take() []byte {
 
 // member adds an encoded value, which has a name, to the open dictionary.
 func (e *ArgsEncoder) member(value []byte) {
-	e.key, e.keyInline = 0, nil
+	e.key, e.keyInline, e.given = 0, nil, asGiven
 	for r := wire.NewReader(value); r.Next(); {
 		switch r.Field() {
 		case annotationNameIID:

@@ -87,6 +87,8 @@ func (rd *reader) encodeLater(fn func(kind jsonscan.Kind, text []byte)) {
 func (es *eventScanner) encode(kind jsonscan.Kind, text []byte, depth int) {
 	s, enc := es.s, es.enc
 	switch kind {
+	case jsonscan.Null:
+		enc.Null()
 	case jsonscan.String:
 		enc.String(text)
 	case jsonscan.Integer:
