@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -55,7 +56,24 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		verify(t, tl)
 	})
+}
+
+// verify writes a timeline as a Perfetto trace and holds that against all rules of the format.
+func verify(t *testing.T, tl *timeline.Timeline) {
+	t.Helper()
+	var trace bytes.Buffer
+	if err := pftrace.Write(context.Background(), &trace, tl, pftrace.Options{Workers: 1}); err != nil {
+		t.Fatal(err)
+	}
+	report, err := pftrace.Verify(context.Background(), &trace, pftrace.VerifyOptions{Strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !report.OK() {
+		t.Fatalf("the trace that is written breaks rules: %+v", report.Findings)
+	}
 }
 
 func sameTotal(a, b problem.Total) bool {
