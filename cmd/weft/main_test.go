@@ -50,7 +50,11 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			tmp := filepath.Join(env.WorkDir, ".tmp") // temporary files of weft, so that scripts can look for them
 			env.Setenv("TMPDIR", tmp)
-			env.Defer(func() { verifyOutputs(env) })
+			env.Defer(func() {
+				if err := verifyOutputs(env.WorkDir); err != nil {
+					env.T().Fatal(err)
+				}
+			})
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // with -race every run would wait a second at its end
 			return os.MkdirAll(tmp, 0o777)
 		},
@@ -58,9 +62,9 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// verifyOutputs checks the traces that a script has made.
-func verifyOutputs(env *testscript.Env) {
-	err := filepath.WalkDir(env.WorkDir, func(path string, entry fs.DirEntry, err error) error {
+// verifyOutputs checks the traces in a folder and below.
+func verifyOutputs(dir string) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() || filepath.Ext(path) != outputSuffix {
 			return err
 		}
@@ -74,9 +78,6 @@ func verifyOutputs(env *testscript.Env) {
 		}
 		return err
 	})
-	if err != nil {
-		env.T().Fatal(err)
-	}
 }
 
 func scriptPack(ts *testscript.TestScript, _ bool, args []string) {

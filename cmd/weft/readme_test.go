@@ -48,7 +48,7 @@ var update = flag.Bool("update", false, "write the output of the commands into t
 var varies = regexp.MustCompile(`[0-9.]+ [KMG]?i?B, in [0-9.]+m?s$|\d+ packets`)
 
 // The README's commands work as shown, in their order. The output that it shows is what the command prints, or its
-// first lines.
+// first lines. The traces that they make are valid.
 func TestReadme(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -83,6 +83,9 @@ func TestReadme(t *testing.T) {
 				break
 			}
 		}
+	}
+	if err := verifyOutputs(dir); err != nil {
+		t.Error(err)
 	}
 }
 
