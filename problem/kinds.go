@@ -140,7 +140,7 @@ var kinds = [numKinds]struct {
 	EventInvalidThreadTime: {"event_invalid_thread_time", Repaired, "An unusable thread time was ignored; the event was kept."},
 	ProducerDataLoss:       {"producer_data_loss", Info, "The producer says that it lost data while recording."},
 
-	PidRemapped: {"pid_remapped", Repaired, "A process id that Perfetto cannot hold was replaced; the original is a label of the process."},
+	PidRemapped: {"pid_remapped", Repaired, "A process or thread id that Perfetto cannot hold was replaced; the original is a label of the process."},
 
 	EndWithoutBegin:         {"end_without_begin", Lost, "An end matches no open slice and was dropped."},
 	CompleteWithoutDuration: {"complete_without_duration", Lost, "A complete event without duration was dropped."},

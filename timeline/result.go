@@ -166,16 +166,16 @@ func (t *Timeline) ownName(id TrackID, row *track) string {
 // Perfetto cannot show, that pid.
 func (p *process) displayName() string {
 	switch {
-	case p.key.Text != "":
+	case p.key.Text != "" && !p.key.IsNumber:
 		return p.key.Text
-	case p.name.text == "" && p.key.Num == 0:
+	case p.name.text == "" && p.key == ProcessKey{}:
 		return "pid 0"
 	}
 	return p.name.text
 }
 
 func (th *thread) displayName() string {
-	if th.key.Text != "" {
+	if th.key.Text != "" && !th.key.IsNumber {
 		return th.key.Text
 	}
 	return th.name.text

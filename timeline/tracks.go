@@ -25,14 +25,16 @@ const (
 
 // ProcessKey identifies a process as the input does: by a number, or by a text that is its name as well.
 type ProcessKey struct {
-	Num  int64
-	Text string
+	Num      int64
+	Text     string
+	IsNumber bool // Text is a number beyond Num, and no name
 }
 
 // ThreadKey identifies a thread in its process, like ProcessKey.
 type ThreadKey struct {
-	Num  int64
-	Text string
+	Num      int64
+	Text     string
+	IsNumber bool
 }
 
 // AsyncIDKind separates the number spaces of asynchronous ids (spec chrome-json.md 11.1).
@@ -126,6 +128,16 @@ type process struct {
 	rank    int32
 	hasRank bool
 	pid     int32 // the number in the output; set by assignIDs
+	first   problem.Position
+	noted   bool // first is known
+}
+
+// id returns the id of a process as the input has it.
+func (p *process) id() string {
+	if p.key.IsNumber {
+		return p.key.Text
+	}
+	return strconv.FormatInt(p.key.Num, 10)
 }
 
 type thread struct {
@@ -250,6 +262,13 @@ func (b *Builder) Process(k ProcessKey) TrackID {
 	id := t.add(track{kind: ProcessTrack, index: uint32(len(t.processes) - 1)})
 	t.processByKey[k] = id
 	return id
+}
+
+// NoteProcess says where in the input a process occurs first, for messages about its id. Only the first call counts.
+func (b *Builder) NoteProcess(process TrackID, at problem.Position) {
+	if p := b.table.process(process); !p.noted {
+		p.first, p.noted = at, true
+	}
 }
 
 // Thread returns the main track of a thread of a process, which it creates at the first call.
@@ -641,11 +660,20 @@ func (t *trackTable) assignIDs(problems *problem.Log) {
 			continue
 		}
 		p.pid = int32(synthetic())
-		if p.key.Text == "" {
-			p.labels = append(p.labels, fmt.Sprintf("pid %d", p.key.Num))
-			problems.Add(problem.PidRemapped, problem.NoPosition, fmt.Sprintf("pid %d is written as %d", p.key.Num, p.pid))
+		if p.key.Text == "" || p.key.IsNumber {
+			p.labels = append(p.labels, "pid "+p.id())
+			at := problem.NoPosition
+			if p.noted {
+				at = p.first
+			}
+			problems.Add(problem.PidRemapped, at, fmt.Sprintf("pid %s is written as %d", p.id(), p.pid))
 		}
 	}
+	t.assignTIDs(synthetic, problems)
+}
+
+// assignTIDs finds the tid of every used thread, when all pids are known.
+func (t *trackTable) assignTIDs(synthetic func() int64, problems *problem.Log) {
 	for id := range t.tracks {
 		row := &t.tracks[id]
 		if row.kind != ThreadTrack || !row.used {
@@ -653,6 +681,13 @@ func (t *trackTable) assignIDs(problems *problem.Log) {
 		}
 		th := &t.threads[row.index]
 		switch {
+		case th.key.IsNumber:
+			th.tid = synthetic()
+			if t.tracks[row.parent].kind == ProcessTrack {
+				p := t.process(row.parent)
+				p.labels = append(p.labels, fmt.Sprintf("tid %s is %d", th.key.Text, th.tid))
+			}
+			problems.Add(problem.PidRemapped, problem.NoPosition, fmt.Sprintf("tid %s is written as %d", th.key.Text, th.tid))
 		case th.key.Text != "":
 			th.tid = synthetic()
 		case th.key.Num != 0:

@@ -31,59 +31,63 @@ type threadSlot struct {
 func slotOf(num int64) int { return int(uint64(num) * 0x9e3779b97f4a7c15 >> 56) }
 
 // identifier converts a pid or tid: to a number, or to a text that names the process or thread. Zero and the empty text
-// are what a missing id is (spec 7).
+// are what a missing id is (spec 7). The text of a number is one beyond 64 bits.
 func (v value) identifier() (num int64, text string) {
 	switch v.kind {
 	case jsonscan.Integer:
 		if n, ok := jsonscan.Int64(v.text); ok {
 			return n, ""
 		}
-		return 0, string(v.text) // beyond 64 bits, kept apart by its text
+		return 0, string(v.text)
 	case jsonscan.Number:
 		f, _ := jsonscan.Float64(v.text)
 		if math.Abs(f) < 1<<63 {
 			return int64(f), ""
 		}
 		return 0, string(v.text)
-	case jsonscan.String:
+	case jsonscan.String, jsonscan.Word:
 		return 0, string(v.text)
 	}
 	return 0, ""
 }
 
+// isNumber reports whether the value is a number.
+func (v value) isNumber() bool { return v.kind == jsonscan.Integer || v.kind == jsonscan.Number }
+
 // hasPid reports whether the event names a process.
 func (rd *reader) hasPid() bool {
-	switch rd.ev.get(fieldPid).kind {
-	case jsonscan.Integer, jsonscan.Number, jsonscan.String:
-		return true
-	}
-	return false
+	pid := rd.ev.get(fieldPid)
+	return pid.isNumber() || pid.kind == jsonscan.String || pid.kind == jsonscan.Word
 }
 
 // process returns the track of the event's process.
 func (rd *reader) process() timeline.TrackID {
-	num, text := rd.ev.get(fieldPid).identifier()
-	return rd.processOf(num, text)
-}
-
-func (rd *reader) processOf(num int64, text string) timeline.TrackID {
+	pid := rd.ev.get(fieldPid)
+	num, text := pid.identifier()
 	if text != "" {
-		return rd.b.Process(timeline.ProcessKey{Text: text})
+		return rd.newProcess(timeline.ProcessKey{Text: text, IsNumber: pid.isNumber()})
 	}
 	slot := &rd.ids.processes[slotOf(num)]
 	if slot.track == 0 || slot.pid != num {
-		*slot = processSlot{num, rd.b.Process(timeline.ProcessKey{Num: num})}
+		*slot = processSlot{num, rd.newProcess(timeline.ProcessKey{Num: num})}
 	}
 	return slot.track
 }
 
+// newProcess returns the track of a process that may be new, and notes where it occurs.
+func (rd *reader) newProcess(key timeline.ProcessKey) timeline.TrackID {
+	process := rd.b.Process(key)
+	rd.b.NoteProcess(process, rd.position())
+	return process
+}
+
 // thread returns the track of the event's thread; without tid, that of the main thread.
 func (rd *reader) thread() timeline.TrackID {
-	pid, pidText := rd.ev.get(fieldPid).identifier()
-	process := rd.processOf(pid, pidText)
-	tid, text := rd.ev.get(fieldTid).identifier()
+	process := rd.process()
+	id := rd.ev.get(fieldTid)
+	tid, text := id.identifier()
 	if text != "" {
-		return rd.b.Thread(process, timeline.ThreadKey{Text: text})
+		return rd.b.Thread(process, timeline.ThreadKey{Text: text, IsNumber: id.isNumber()})
 	}
 	slot := &rd.ids.threads[slotOf(tid^int64(process)<<32)]
 	if slot.track == 0 || slot.tid != tid || slot.process != process {
