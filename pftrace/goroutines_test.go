@@ -1,6 +1,7 @@
 package pftrace
 
 import (
+	"context"
 	"runtime"
 	"testing"
 	"time"
@@ -18,5 +19,32 @@ func waitForGoroutines(t *testing.T, before int) {
 			return
 		}
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// countGoroutines is a writer that notes how many goroutines run.
+type countGoroutines struct{ most int }
+
+func (c *countGoroutines) Write(p []byte) (int, error) {
+	c.most = max(c.most, goroutines())
+	return len(p), nil
+}
+
+// However many workers are asked for, there are never more than parts, or than maxWorkers.
+func TestWorkersAreBounded(t *testing.T) {
+	before := goroutines()
+	for _, parts := range []int{1, 3, 10 * maxWorkers} {
+		var dst countGoroutines
+		err := writeInOrder(t.Context(), &dst, parts, 1<<20, func(_ context.Context, _ int, emit emitter) error {
+			_, err := emit([]byte("packet"))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if limit := before + min(parts, maxWorkers) + 1; dst.most > limit {
+			t.Errorf("%d parts: %d goroutines; want at most %d", parts, dst.most, limit)
+		}
+		waitForGoroutines(t, before)
 	}
 }
