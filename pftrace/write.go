@@ -245,7 +245,8 @@ func (w *writer) splitAtWeft(args timeline.Args) (before, weft, after []byte) {
 // isDict reports whether an annotation is a dictionary.
 func isDict(annotation []byte) bool {
 	r := wire.NewReader(annotation)
-	return r.Next() && r.Next() && r.Field() == annotationDictEntries // the name comes first
+	named := r.Next() // the name comes first
+	return named && r.Next() && r.Field() == annotationDictEntries
 }
 
 // appendEntry appends a text as an entry of a dictionary.
