@@ -275,7 +275,7 @@ func (m *matcher) find(stack *openStack, r *record, row *track) int {
 		o := &stack.open[i]
 		looked++
 		switch {
-		case row.kind != AsyncTrack && r.category != 0 && o.category != r.category:
+		case row.kind != AsyncTrack && r.category != 0 && o.category != r.category && r.flags&flagKeepEnd == 0:
 		case o.track == r.track:
 			own = i
 		case foreign < 0:
@@ -283,7 +283,7 @@ func (m *matcher) find(stack *openStack, r *record, row *track) int {
 		}
 		return own >= 0 || looked == maxSearch
 	}
-	if r.name == 0 || row.kind == AsyncTrack && m.t.table.asyncs[row.index].key.kind == AsyncLegacy {
+	if r.name == 0 || row.kind == AsyncTrack && m.t.table.asyncs[row.index].key.kind.isLegacy() {
 		stack.any(fits)
 	} else {
 		stack.named(r.name, fits)

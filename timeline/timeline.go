@@ -85,8 +85,8 @@ type Event struct {
 	Category []byte // the category list as written in the input
 	Args     Args   // made by the Builder's ArgsEncoder
 
-	// KeepEnd says of an End that without its Begin it is kept, as an instant: the deletion of an object whose creation
-	// was not recorded (spec chrome-json.md 17.3).
+	// KeepEnd says of an End that it is the deletion of an object (spec chrome-json.md 17.3): without its Begin it is
+	// kept, as an instant, and its category need not be that of the Begin.
 	KeepEnd bool
 
 	Value     Number      // Counter: the value. Sample: the weight

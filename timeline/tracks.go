@@ -45,8 +45,25 @@ const (
 	AsyncPlain  AsyncIDKind = iota // id: looked up in the own process first, then in the others
 	AsyncLocal                     // id2.local: private to the process
 	AsyncGlobal                    // id2.global: belongs to no process
-	AsyncLegacy                    // id of S, T, p and F: private to the process
+
+	// The ids of S, T, p and F, whatever they are: private to the process.
+	AsyncLegacy
+	AsyncLegacyLocal
+	AsyncLegacyGlobal
 )
+
+// Legacy returns the kind of the same id of an S, T, p or F.
+func (k AsyncIDKind) Legacy() AsyncIDKind {
+	switch k {
+	case AsyncLocal:
+		return AsyncLegacyLocal
+	case AsyncGlobal:
+		return AsyncLegacyGlobal
+	}
+	return AsyncLegacy
+}
+
+func (k AsyncIDKind) isLegacy() bool { return k >= AsyncLegacy }
 
 // AsyncKey identifies the asynchronous slices that belong together. Its byte slices are not kept.
 type AsyncKey struct {

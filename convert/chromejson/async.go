@@ -32,7 +32,7 @@ func (rd *reader) asyncTrack(legacy bool) (timeline.TrackID, bool) {
 		return 0, false
 	}
 	if legacy {
-		kind = timeline.AsyncLegacy
+		kind = kind.Legacy()
 	}
 	return rd.b.Async(&timeline.AsyncKey{
 		Category: ev.get(fieldCat).name(),

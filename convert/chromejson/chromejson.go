@@ -112,6 +112,7 @@ type reader struct {
 
 	ids      idCache
 	children map[timeline.TrackID]map[string]timeline.TrackID
+	objects  map[objectsKey]timeline.TrackID
 	members  map[string]bool // unknown members of events that were counted
 	meta     metadata
 	stacks   stacks
@@ -134,6 +135,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 		log:      opts.Problems,
 		opts:     opts,
 		children: map[timeline.TrackID]map[string]timeline.TrackID{},
+		objects:  map[objectsKey]timeline.TrackID{},
 		members:  map[string]bool{},
 		meta:     newMetadata(),
 		stacks:   newStacks(),

@@ -268,7 +268,8 @@ func (rd *reader) ownTime(name string, f field) {
 	}
 }
 
-// objectEvent adds an N, O or D: the life and the snapshots of an object (spec 17.3).
+// objectEvent adds an N, O or D: the life and the snapshots of an object. Scope and id tell objects apart, in a process
+// or, if the id is global, in all of them (spec 17.3).
 func (rd *reader) objectEvent() error {
 	ev := &rd.ev
 	id, kind, ok := ev.id()
@@ -276,14 +277,15 @@ func (rd *reader) objectEvent() error {
 		rd.problem(problem.AsyncMissingID, "")
 		return nil
 	}
-	name := ev.get(fieldName).name()
-	rd.buf = append(append(rd.buf[:0], name...), objectsSuffix...)
 	parent := timeline.TrackID(0)
 	if kind != timeline.AsyncGlobal {
 		parent = rd.process()
 	}
-	track := rd.child(parent, string(rd.buf))
-	out := rd.prepare(timeline.Instant, track)
+	name, class := ev.get(fieldName).name(), ev.get(fieldName).name()
+	if ev.ph == 'O' {
+		class = rd.baseType(class)
+	}
+	out := rd.prepare(timeline.Instant, rd.objectsTrack(parent, string(class), string(ev.get(fieldScope).str())))
 	switch ev.ph {
 	case 'N':
 		out.Kind = timeline.Begin
@@ -294,10 +296,67 @@ func (rd *reader) objectEvent() error {
 	}
 	rd.buf = append(append(append(rd.buf[:0], name...), ' '), id.text...)
 	out.Name = rd.buf
-	if ev.ph != 'D' {
-		rd.ownValue("scope", ev.get(fieldScope))
-	}
+	rd.ownValue("scope", ev.get(fieldScope))
 	return rd.send()
+}
+
+// objectsTrack returns the track of the objects of a class and scope. Those of one class have one name, under which they
+// are shown as one.
+func (rd *reader) objectsTrack(parent timeline.TrackID, class, scope string) timeline.TrackID {
+	name := class + objectsSuffix
+	if scope == "" {
+		return rd.child(parent, name)
+	}
+	key := objectsKey{parent, class, scope}
+	id, ok := rd.objects[key]
+	if !ok {
+		id = rd.b.NewTrack(parent, timeline.TrackSpec{Name: name})
+		rd.objects[key] = id
+	}
+	return id
+}
+
+// objectsKey identifies the track of the objects of a class that have a scope.
+type objectsKey struct {
+	parent       timeline.TrackID
+	class, scope string
+}
+
+// baseType returns the class under which the object of a snapshot was created: base_type in the snapshot if there is
+// one, else class.
+func (rd *reader) baseType(class []byte) []byte {
+	args := rd.ev.get(fieldArgs)
+	if args.kind != jsonscan.Object || !bytes.Contains(args.text, []byte(`"base_type"`)) {
+		return class
+	}
+	s := &rd.sub
+	s.Reset(args.text)
+	s.Value()
+	if !goTo(s, "snapshot") {
+		return class
+	}
+	if kind, _ := peekKind(s); kind != jsonscan.Object {
+		return class
+	}
+	s.Value()
+	if !goTo(s, "base_type") {
+		return class
+	}
+	if kind, text := s.Scalar(); kind == jsonscan.String && len(text) > 0 {
+		return text
+	}
+	return class
+}
+
+// goTo goes to the value of a member of the object that s is in; false if it has no such member.
+func goTo(s *jsonscan.Scanner, name string) bool {
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		if string(key) == name {
+			return true
+		}
+		s.Skip()
+	}
+	return false
 }
 
 // unpackSnapshot encodes the arguments of an O anew: the members of snapshot in the place of the snapshot.

@@ -196,7 +196,7 @@ func (r *reader) legacyAsync() error {
 	kind := timeline.Begin
 	switch l.phase {
 	case 'S', 'T', 'p', 'F':
-		key.Kind = timeline.AsyncLegacy
+		key.Kind = key.Kind.Legacy()
 	}
 	switch l.phase {
 	case 'e', 'F':
