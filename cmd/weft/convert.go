@@ -121,6 +121,11 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 		quiet:      c.Bool("quiet"),
 		reportFile: c.String("report-file"),
 	}
+	for _, name := range []string{"o", "out-dir", "report-file"} {
+		if c.IsSet(name) && c.String(name) == "" {
+			return nil, usagef("-%s: the name is empty", name) // of a variable that is not set, most likely
+		}
+	}
 	var err error
 	if job.opts, err = inputOptions(c); err != nil {
 		return nil, err
