@@ -148,13 +148,28 @@ func (rd *reader) memoryDump() error {
 	case d.values == 0:
 		rd.problem(problem.CounterWithoutValues, "a memory dump without totals")
 	}
-	return d.err
+	if d.err != nil {
+		return d.err
+	}
+	return rd.dumpInstant(&d)
+}
+
+// dumpInstant adds an instant of the process that says which dump was made, and how detailed it is.
+func (rd *reader) dumpInstant(d *dumpReader) error {
+	rd.enc.Reset() // of args, in case they are encoded, there is nothing left to keep
+	rd.ev.bigInts, rd.ev.tooDeep = 0, 0
+	if len(d.level) > 0 {
+		rd.ownKey("level_of_detail")
+		rd.enc.String(d.level)
+	}
+	return rd.other(rd.child(d.process, otherEvents))
 }
 
 // dumpReader reads one memory dump.
 type dumpReader struct {
 	rd      *reader
 	process timeline.TrackID
+	level   []byte // level_of_detail
 	values  int
 	dropped bool // something has no counter
 	err     error
@@ -206,7 +221,8 @@ func (d *dumpReader) part(key []byte) {
 	case "allocators":
 		d.members(d.allocator)
 	case "level_of_detail":
-		d.rd.sub.Skip()
+		kind, text := d.rd.sub.Scalar()
+		d.level = bytes.Clone(value{kind, text}.name())
 	default:
 		d.rd.sub.Skip()
 		d.dropped = true

@@ -89,8 +89,10 @@ func (rd *reader) phase() (carrier bool, err error) {
 	case 'v':
 		return false, rd.memoryDump()
 	case 'V':
+		rd.ownProcess()
 		return false, rd.other(rd.child(0, otherEvents))
 	case 'c':
+		rd.ownProcess()
 		return false, rd.add(timeline.Instant, rd.child(0, clockSync))
 	case 'P':
 		return false, rd.profileEvent()
@@ -213,13 +215,18 @@ func (rd *reader) instant() error {
 	case 'g':
 		rd.prepare(timeline.Instant, rd.b.GlobalInstants())
 		rd.out.Callstack = rd.callstack(fieldSf, fieldStack)
-		rd.ownID("pid", fieldPid)
-		rd.ownID("tid", fieldTid)
+		rd.ownProcess()
 		return rd.send()
 	default:
 		rd.problem(problem.InstantUnknownScope, string(clip(scope.text)))
 	}
 	return rd.threadEvent(timeline.Instant)
+}
+
+// ownProcess adds the process and thread of an event that is on a track of the whole trace.
+func (rd *reader) ownProcess() {
+	rd.ownID("pid", fieldPid)
+	rd.ownID("tid", fieldTid)
 }
 
 // ownID adds a process or thread id that is not 0 as an argument.
@@ -251,13 +258,30 @@ func (rd *reader) otherWithStack(track timeline.TrackID, stack timeline.Callstac
 	rd.prepare(timeline.Instant, track).Callstack = stack
 	rd.ownKey("ph")
 	rd.enc.String(rd.ev.letter())
-	if id, _, ok := rd.ev.id(); ok {
-		rd.ownValue("id", id)
+	if id, kind, ok := rd.ev.id(); ok {
+		rd.ownEventID(id, kind)
 		rd.ownValue("scope", rd.ev.get(fieldScope))
 	}
 	rd.ownTime("dur", fieldDur)
 	rd.ownTime("tts", fieldTts)
 	return rd.send()
+}
+
+// ownEventID adds an id as the event has it: id, or a member of id2.
+func (rd *reader) ownEventID(id value, kind timeline.AsyncIDKind) {
+	if kind == timeline.AsyncPlain {
+		rd.ownValue("id", id)
+		return
+	}
+	rd.ownKey("id2")
+	rd.enc.BeginDict()
+	if kind == timeline.AsyncLocal {
+		rd.enc.Key([]byte("local"))
+	} else {
+		rd.enc.Key([]byte("global"))
+	}
+	rd.encode(id.kind, id.text, 1)
+	rd.enc.EndDict()
 }
 
 // ownTime adds a time that is not 0 as an argument. (Node writes dur and tts on everything.)
