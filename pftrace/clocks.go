@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/timeline"
 )
 
 // Clock ids that Perfetto defines (spec perfetto.md 2.6). 64 to 127 belong to one sequence, 128 and above to the trace.
@@ -80,7 +81,8 @@ func (s *Sequence) Stamp(f *PacketFields) (Stamp, error) {
 
 // Clocks converts between the clocks of a trace. The zero value knows no snapshot: all times are trace time.
 type Clocks struct {
-	trace  uint32 // primary_trace_clock; 0: not said
+	trace  uint32                  // primary_trace_clock; 0: not said
+	first  []timeline.ClockReading // of built-in clocks, in the first snapshot with the clock of the trace and another
 	links  map[clockPair]*clockLink
 	next   map[Clock][]Clock // the clocks that some snapshot pairs with a clock
 	routes map[Clock][]*clockLink
@@ -130,6 +132,7 @@ func (c *Clocks) Snapshot(seq *Sequence, msg []byte) error {
 			}
 		}
 	}
+	c.keepFirst(readings)
 	for _, from := range readings {
 		for _, to := range readings {
 			// Nothing is ever converted to a clock of a sequence.
@@ -139,6 +142,39 @@ func (c *Clocks) Snapshot(seq *Sequence, msg []byte) error {
 		}
 	}
 	return r.Err()
+}
+
+// keepFirst remembers the first snapshot that says how the clock of the trace and others of the system compare.
+func (c *Clocks) keepFirst(readings []reading) {
+	known := timeline.Clocks{Readings: c.first}
+	target := timeline.Clock(c.target().ID)
+	if _, ok := known.Reading(target); ok {
+		return
+	}
+	snapshot := timeline.Clocks{}
+	for _, rd := range readings {
+		if rd.clock.ID < firstSequenceClock && rd.nanos >= 0 {
+			snapshot.Readings = append(snapshot.Readings, timeline.ClockReading{
+				Clock: timeline.Clock(rd.clock.ID), Time: timeline.Nanos(rd.nanos),
+			})
+		}
+	}
+	if _, ok := snapshot.Reading(target); ok && len(snapshot.Readings) > 1 {
+		c.first = snapshot.Readings
+	}
+}
+
+// Trace returns the clock of the trace, as far as the snapshots name it, and the readings of the built-in clocks in the
+// first snapshot that has it.
+func (c *Clocks) Trace() timeline.Clocks {
+	all := timeline.Clocks{Trace: timeline.Clock(c.target().ID), Readings: c.first}
+	if _, ok := all.Reading(all.Trace); !ok {
+		all.Readings = nil
+	}
+	if all.Trace >= firstSequenceClock || c.trace == 0 && all.Readings == nil {
+		return timeline.Clocks{}
+	}
+	return all
 }
 
 // reading reads one clock of a snapshot. A clock of the sequence starts again from this value.

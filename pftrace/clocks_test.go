@@ -4,6 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/timeline"
 )
 
 // stampOf applies a packet and converts its time.
@@ -96,6 +100,38 @@ func TestManySnapshots(t *testing.T) {
 	for _, i := range []int64{1, n / 2, n - 1} {
 		if got := l.convert(i * 1000); got < i*1000+i-4 || got > i*1000+i {
 			t.Errorf("time %d became %d", i*1000, got)
+		}
+	}
+}
+
+// The first snapshot that has the clock of the trace says how the clocks of the system compare.
+func TestClockOfTheTrace(t *testing.T) {
+	const boottimeFirst = `clock_snapshot { clocks { clock_id: 6 timestamp: 900 } clocks { clock_id: 3 timestamp: 100 } }`
+	for _, c := range []struct {
+		name    string
+		packets []string
+		want    timeline.Clocks
+	}{
+		{"nothing", []string{`timestamp: 5`}, timeline.Clocks{}},
+		{"one clock", []string{`clock_snapshot { clocks { clock_id: 6 timestamp: 9 } }`}, timeline.Clocks{}},
+		{"boottime", []string{boottimeFirst, `clock_snapshot { clocks { clock_id: 6 timestamp: 1900 } clocks { clock_id: 1 timestamp: 7 } }`},
+			timeline.Clocks{Trace: 6, Readings: []timeline.ClockReading{{Clock: 6, Time: 900}, {Clock: 3, Time: 100}}}},
+		{"named later", []string{boottimeFirst, `clock_snapshot { primary_trace_clock: BUILTIN_CLOCK_MONOTONIC }`},
+			timeline.Clocks{Trace: 3, Readings: []timeline.ClockReading{{Clock: 6, Time: 900}, {Clock: 3, Time: 100}}}},
+		{"named only", []string{`clock_snapshot { primary_trace_clock: BUILTIN_CLOCK_MONOTONIC }`}, timeline.Clocks{Trace: 3}},
+		{"others", []string{`clock_snapshot { primary_trace_clock: BUILTIN_CLOCK_MONOTONIC clocks { clock_id: 6 timestamp: 9 } clocks { clock_id: 1 timestamp: 9 } }`},
+			timeline.Clocks{Trace: 3}},
+		{"clocks of a sequence", []string{`trusted_packet_sequence_id: 1 clock_snapshot { clocks { clock_id: 6 timestamp: 9 } clocks { clock_id: 64 timestamp: 9 } clocks { clock_id: 200 timestamp: 9 } }`},
+			timeline.Clocks{}},
+	} {
+		s := NewState()
+		for _, text := range c.packets {
+			if _, err := stampOf(t, s, text); err != nil && !errors.Is(err, ErrNoTimestamp) {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(c.want, s.Clocks.Trace()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
 }

@@ -30,30 +30,23 @@ const (
 	callstackIID    = 1
 	callstackFrames = 2
 
-	defaultsStackSample       = 100
-	sampleDefaultsSource      = 1
-	sampleDefaultsPrimary     = 2
-	sampleCounterName         = 2
-	sampleCounterUnit         = 3
-	sampleCounterUnitCount    = 9
-	sampleSource              = "trace_event"
-	attributeField            = 1
-	attributeKey              = 1
-	attributeLong             = 2
-	attributeString           = 3
-	chromeMetadata            = 2
-	chromeMetadataName        = 1
-	chromeMetadataString      = 2
-	chromeMetadataInt         = 4
-	snapshotClocks            = 1
-	clockID                   = 1
-	clockTimestamp            = 2
-	clockMonotonic            = 3
-	clockBoottime             = 6
-	maxInternedPacket         = 64 << 10
-	maxAttributePacket        = 128 << 10
-	attributeClockDomain      = "metadata.clock-domain"
-	linuxMonotonicClockDomain = "LINUX_CLOCK_MONOTONIC"
+	defaultsStackSample    = 100
+	sampleDefaultsSource   = 1
+	sampleDefaultsPrimary  = 2
+	sampleCounterName      = 2
+	sampleCounterUnit      = 3
+	sampleCounterUnitCount = 9
+	sampleSource           = "trace_event"
+	attributeField         = 1
+	attributeKey           = 1
+	attributeLong          = 2
+	attributeString        = 3
+	chromeMetadata         = 2
+	chromeMetadataName     = 1
+	chromeMetadataString   = 2
+	chromeMetadataInt      = 4
+	maxInternedPacket      = 64 << 10
+	maxAttributePacket     = 128 << 10
 )
 
 // head writes what stands before the events: the start of the sequence, its interned texts, the order of processes and
@@ -81,26 +74,6 @@ func (w *writer) head() error {
 		return err
 	}
 	return w.tracks()
-}
-
-// clockSnapshot says that the trace's clock is the monotonic one, if the input says so (spec perfetto.md 4).
-func (w *writer) clockSnapshot() error {
-	for _, a := range w.t.Attributes() {
-		if a.Key != attributeClockDomain || a.Text != linuxMonotonicClockDomain {
-			continue
-		}
-		b, packet := wire.BeginMessage(w.out.buf, tracePacket)
-		b, snapshot := wire.BeginMessage(b, packetClockSnapshot)
-		for _, id := range []uint64{clockBoottime, clockMonotonic} {
-			var clock int
-			b, clock = wire.BeginMessage(b, snapshotClocks)
-			b = wire.AppendUint(b, clockID, id)
-			b = wire.EndMessage(wire.AppendUint(b, clockTimestamp, uint64(w.t.Start())), clock)
-		}
-		w.out.buf = wire.EndMessage(wire.EndMessage(b, snapshot), packet)
-		return w.out.packetDone()
-	}
-	return nil
 }
 
 // sequenceStart writes the packet with which interning may begin, and the defaults of samples if there are call stacks.
@@ -309,7 +282,12 @@ func (w *writer) rootOrder() error {
 // attributes writes the facts about the trace twice: as attributes, which Perfetto reads since v55, and as Chrome
 // metadata, which all versions read.
 func (w *writer) attributes() error {
-	all := append([]timeline.Attribute{{Key: attributeVersion, Text: Version}}, w.t.Attributes()...)
+	all := []timeline.Attribute{{Key: attributeVersion, Text: Version}}
+	for _, a := range w.t.Attributes() {
+		if a.Key != attributeVersion { // of the weft that wrote the input
+			all = append(all, a)
+		}
+	}
 	for len(all) > 0 {
 		n, size := 0, 0
 		for n < len(all) && (n == 0 || size+len(all[n].Key)+len(all[n].Text) < maxAttributePacket) {

@@ -37,6 +37,7 @@ type Builder struct {
 	stacks     *stackTable
 	attributes []Attribute
 	attrIndex  map[string]int
+	clocks     Clocks
 	args       ArgsEncoder
 	known      Keys // snapshot of keys
 
@@ -240,7 +241,7 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	b.table.finish(b.opts.Problems)
 	t := &Timeline{
 		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys,
-		table: b.table, stacks: b.stacks, attributes: b.attributes, spaces: b.spaces,
+		table: b.table, stacks: b.stacks, attributes: b.attributes, clocks: b.clocks, spaces: b.spaces,
 		unmatched: b.unmatched || b.table.namedLater,
 	}
 	if b.runs == nil {

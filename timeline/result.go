@@ -21,6 +21,7 @@ type Timeline struct {
 	table      *trackTable
 	stacks     *stackTable
 	attributes []Attribute
+	clocks     Clocks
 	store      store
 	flows      FlowRefs
 	spaces     [FlowNative + 1]bool

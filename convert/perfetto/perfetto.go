@@ -235,11 +235,12 @@ func (r *reader) payload(stamp pftrace.Stamp, stampErr error) error {
 	return nil
 }
 
-// finish reads the packets that still wait, and reports what was not converted.
+// finish reads the packets that still wait, and reports the clocks and what was not converted.
 func (r *reader) finish() error {
 	if err := r.release(); err != nil {
 		return err
 	}
+	r.b.SetClocks(r.state.Clocks.Trace())
 	for _, t := range r.tallies {
 		r.problems.AddN(problem.PacketNotConverted, t.count, t.first, t.what)
 	}
