@@ -254,7 +254,7 @@ const maxTestDepth = 12
 
 func (c *choices) value(depth int) value {
 	v := value{
-		key:  []string{"", "a", "b", "c", "_", "long key that stays a key"}[c.next(6)],
+		key:  []string{"", "a", "b", "c", "d", "long key that stays a key"}[c.next(6)],
 		kind: timeline.ArgBool + timeline.ArgKind(c.next(int(timeline.ArgArray))),
 	}
 	switch v.kind {
