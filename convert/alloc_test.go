@@ -152,7 +152,7 @@ func TestAllocationsPerEvent(t *testing.T) {
 		{"convert, zlib", 0.25, func(trace []byte) error {
 			return convertAll(trace, convert.Options{Workers: 1, Compress: convert.CompressZlib})
 		}},
-		{"convert, on disk", 7, func(trace []byte) error {
+		{"convert, on disk", 0.3, func(trace []byte) error {
 			return convertAll(trace, convert.Options{Workers: 1, Memory: 1 << 20, TempDir: t.TempDir()})
 		}},
 	}

@@ -207,8 +207,14 @@ func mergeByPlace(g *group, order []uint32) {
 	for lastX > 0 && g.place(order[lastX-1]).kind != Slice {
 		lastX--
 	}
+	if split == len(order) {
+		return
+	}
+	openBehindX(g, order[split:])
+	if lastX == split {
+		return
+	}
 	long, short := slices.Clone(order[lastX:split]), slices.Clone(order[split:])
-	openBehindX(g, short)
 	out := order[lastX:lastX]
 	for len(long) > 0 && len(short) > 0 {
 		if g.place(short[0]).event < g.place(long[0]).event {

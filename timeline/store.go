@@ -351,19 +351,18 @@ func (d *disk) section(first, count int, fn func(g *group) error) error {
 		g.buf = g.buf[:0]
 		return err
 	}
-	var buf [recordSize]byte
+	buf, r := make([]byte, recordSize), new(record)
 	for range count {
-		if _, err := io.ReadFull(in, buf[:]); err != nil {
+		if _, err := io.ReadFull(in, buf); err != nil {
 			return fmt.Errorf("reading a temporary file: %w", err)
 		}
-		var r record
-		recordCodec.Get(buf[:], &r)
+		recordCodec.Get(buf, r)
 		if len(g.buf) > 0 && (g.buf[0].ts != r.ts || len(g.buf) == maxGroup) {
 			if err := flush(); err != nil {
 				return err
 			}
 		}
-		g.buf = append(g.buf, r)
+		g.buf = append(g.buf, *r)
 	}
 	if len(g.buf) == 0 {
 		return nil

@@ -38,17 +38,16 @@ func (s *Sorter[T]) Sort() (*Sorted[T], error) {
 
 // copyTo writes all values in order to the file of out.
 func (s *Sorter[T]) copyTo(out *Sorted[T]) error {
-	buf := make([]byte, s.codec.Size)
+	buf, v := make([]byte, s.codec.Size), new(T)
 	for {
-		var v T
-		ok, err := s.Next(&v)
+		ok, err := s.Next(v)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			return out.file.Flush()
 		}
-		s.codec.Put(buf, &v)
+		s.codec.Put(buf, v)
 		if _, err := out.file.Write(buf); err != nil {
 			return err
 		}
