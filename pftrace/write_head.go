@@ -2,6 +2,7 @@ package pftrace
 
 import (
 	"bytes"
+	"cmp"
 	"iter"
 	"strconv"
 
@@ -35,6 +36,7 @@ const (
 	sampleDefaultsPrimary  = 2
 	sampleCounterName      = 2
 	sampleCounterUnit      = 3
+	sampleCounterUnitName  = 4
 	sampleCounterUnitCount = 9
 	sampleSource           = "trace_event"
 	attributeField         = 1
@@ -82,15 +84,28 @@ func (w *writer) sequenceStart() error {
 	b = wire.AppendUint(b, packetSequenceID, 1)
 	b = wire.AppendUint(b, packetSequenceFlags, bitCleared)
 	if w.t.CallstackCount() > 0 {
-		var defaults, sample int
-		b, defaults = wire.BeginMessage(b, packetDefaults)
-		b, sample = wire.BeginMessage(b, defaultsStackSample)
-		b = wire.AppendString(b, sampleDefaultsSource, sampleSource)
-		b = appendSampleCounter(b, sampleDefaultsPrimary, []byte("samples"))
-		b = wire.EndMessage(wire.EndMessage(b, sample), defaults)
+		b = appendSampleDefaults(b, w.t.SampleDescription())
 	}
 	w.out.buf = wire.EndMessage(b, packet)
 	return w.out.packetDone()
+}
+
+// appendSampleDefaults appends what all samples have in common.
+func appendSampleDefaults(b []byte, d timeline.SampleDescription) []byte {
+	b, defaults := wire.BeginMessage(b, packetDefaults)
+	b, sample := wire.BeginMessage(b, defaultsStackSample)
+	b = wire.AppendString(b, sampleDefaultsSource, cmp.Or(d.Source, sampleSource))
+	b, counter := wire.BeginMessage(b, sampleDefaultsPrimary)
+	b = wire.AppendString(b, sampleCounterName, cmp.Or(d.Counter, "samples"))
+	switch {
+	case d.UnitName != "":
+		b = wire.AppendString(b, sampleCounterUnitName, d.UnitName)
+	case d.Unit != 0:
+		b = wire.AppendUint(b, sampleCounterUnit, uint64(d.Unit))
+	case d.Counter == "":
+		b = wire.AppendUint(b, sampleCounterUnit, sampleCounterUnitCount)
+	}
+	return wire.EndMessage(wire.EndMessage(wire.EndMessage(b, counter), sample), defaults)
 }
 
 // internWriter collects interned entries into packets of moderate size.

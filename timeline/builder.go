@@ -38,6 +38,7 @@ type Builder struct {
 	attributes []Attribute
 	attrIndex  map[string]int
 	clocks     Clocks
+	samples    SampleDescription
 	args       ArgsEncoder
 	known      Keys // snapshot of keys
 
@@ -241,7 +242,7 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	b.table.finish(b.opts.Problems)
 	t := &Timeline{
 		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys,
-		table: b.table, stacks: b.stacks, attributes: b.attributes, clocks: b.clocks, spaces: b.spaces,
+		table: b.table, stacks: b.stacks, attributes: b.attributes, clocks: b.clocks, samples: b.samples, spaces: b.spaces,
 		unmatched: b.unmatched || b.table.namedLater,
 	}
 	if b.runs == nil {

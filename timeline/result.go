@@ -22,6 +22,7 @@ type Timeline struct {
 	stacks     *stackTable
 	attributes []Attribute
 	clocks     Clocks
+	samples    SampleDescription
 	store      store
 	flows      FlowRefs
 	spaces     [FlowNative + 1]bool

@@ -117,8 +117,9 @@ type reader struct {
 	extensions schema
 	ev         trackEvent
 	out        timeline.Event
-	occurs     []occurrence // stack of schema.go
-	text       []byte       // scratch
+	samples    *timeline.SampleDescription // of the first sample
+	occurs     []occurrence                // stack of schema.go
+	text       []byte                      // scratch
 	skipped    map[string]*tally
 	tallies    []*tally // in order of first occurrence
 }

@@ -376,3 +376,16 @@ packet { trusted_packet_sequence_id: 1 timestamp: 3 track_event { track_uuid: 2 
 		t.Error(diff)
 	}
 }
+
+// The first sample says what the samples of the trace are.
+func TestSampleDescription(t *testing.T) {
+	for _, c := range cases(t) {
+		if !strings.HasSuffix(c.file, "samples-of-one-kind.txtar") {
+			continue
+		}
+		got := readTrace(t, c.trace).timeline.SampleDescription()
+		if diff := cmp.Diff(timeline.SampleDescription{Source: "gecko", Counter: "cpu", Unit: 1}, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}

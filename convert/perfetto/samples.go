@@ -1,6 +1,7 @@
 package perfetto
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/weft-trace/weft/internal/wire"
@@ -101,13 +102,19 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 			f.File = string(r.internedText(pftrace.InternedSourcePaths, w.Uint()))
 		case 6:
 			f.Line = int64(uint32(w.Uint()))
+		case 4, 7, 8: // rel_pc, kind
+			r.notConverted(fmt.Sprintf("Frame field %d", w.Field()))
 		}
 	}
 	if err := w.Err(); err != nil {
 		r.malformed("frame", err)
 	}
-	if f.File == "" && mapping != 0 {
+	switch {
+	case mapping == 0:
+	case f.File == "":
 		f.File = r.mappingPath(mapping)
+	default:
+		r.notConverted("Frame field 3")
 	}
 	id := r.b.Frame(f)
 	s.frames[iid] = id
@@ -175,7 +182,7 @@ type sample struct {
 	ts       timeline.Nanos
 	stack    timeline.CallstackID
 	weight   int64
-	counter  []byte // what the weight counts, if the sample itself says so
+	kind     timeline.SampleDescription
 	cpu      timeline.CPU
 }
 
@@ -186,7 +193,7 @@ func (r *reader) addSample(s *sample) error {
 		Kind: timeline.Sample, Track: r.b.Thread(process, timeline.ThreadKey{Num: s.tid}),
 		Event: r.nextIndex(), Offset: r.offset,
 		TS: s.ts, ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
-		Name: s.counter, CPU: s.cpu, Callstack: s.stack, Value: timeline.Int(s.weight),
+		Name: r.describeSample(&s.kind), CPU: s.cpu, Callstack: s.stack, Value: timeline.Int(s.weight),
 	}
 	return r.b.Add(&r.out)
 }
@@ -199,7 +206,7 @@ func (r *reader) stackSample(msg []byte, stamp pftrace.Stamp, stampErr error) er
 	}
 	var task []byte
 	var taskIID uint64
-	out := sample{weight: 1}
+	out := sample{weight: 1, kind: r.sampleDefaults()}
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
@@ -218,10 +225,10 @@ func (r *reader) stackSample(msg []byte, stamp pftrace.Stamp, stampErr error) er
 		case 6:
 			out.stack = r.callstack(w.Uint())
 		case 9:
-			out.counter = r.sampleCounter(w.Bytes())
+			r.sampleCounter(&out.kind, w.Bytes())
 		case 10:
 			if descriptor, ok := r.interned(pftrace.InternedSampleCounters, w.Uint()); ok {
-				out.counter = r.sampleCounter(descriptor)
+				r.sampleCounter(&out.kind, descriptor)
 			}
 		case 11:
 			out.weight = int64(w.Uint())
@@ -246,6 +253,8 @@ func (r *reader) stackSample(msg []byte, stamp pftrace.Stamp, stampErr error) er
 			out.pid = int64(uint32(t.Uint()))
 		case 3:
 			out.tid = int64(uint32(t.Uint()))
+		case 4: // async_id
+			r.notConverted("TaskContext field 4")
 		}
 	}
 	return r.addSample(&out)
@@ -258,6 +267,9 @@ func (r *reader) sampleCPU(msg []byte) (cpu timeline.CPU) {
 		if w.Field() == 2 {
 			cpu = timeline.NewCPU(uint32(w.Uint()))
 		}
+		if w.Field() == 3 {
+			r.notConverted("ExecutionContext field 3")
+		}
 	}
 	if err := w.Err(); err != nil {
 		r.malformed("execution_context", err)
@@ -265,33 +277,86 @@ func (r *reader) sampleCPU(msg []byte) (cpu timeline.CPU) {
 	return cpu
 }
 
-// sampleCounter returns the name in a CounterDescriptor of samples.
-func (r *reader) sampleCounter(msg []byte) (name []byte) {
+// sampleDefaults returns what the defaults of the sequence say of its samples.
+func (r *reader) sampleDefaults() (d timeline.SampleDescription) {
+	w := wire.NewReader(r.seq.Defaults.StackSample)
+	for w.Next() {
+		switch w.Field() {
+		case 1:
+			d.Source = string(r.validText(w.Bytes()))
+		case 2:
+			r.sampleCounter(&d, w.Bytes())
+		default:
+			r.notConverted(fmt.Sprintf("StackSampleDefaults field %d", w.Field()))
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("defaults of samples", err)
+	}
+	return d
+}
+
+// sampleCounter reads a CounterDescriptor of samples.
+func (r *reader) sampleCounter(d *timeline.SampleDescription, msg []byte) {
+	*d = timeline.SampleDescription{Source: d.Source}
 	w := wire.NewReader(msg)
 	for w.Next() {
-		if w.Field() == 2 {
-			name = r.validText(w.Bytes())
+		switch w.Field() {
+		case 1:
+		case 2:
+			d.Counter = string(r.validText(w.Bytes()))
+		case 3:
+			d.Unit, d.UnitName = timeline.SampleUnit(w.Uint()), ""
+		case 4:
+			d.Unit, d.UnitName = 0, string(r.validText(w.Bytes()))
+		default:
+			r.notConverted(fmt.Sprintf("StackSample.CounterDescriptor field %d", w.Field()))
 		}
 	}
 	if err := w.Err(); err != nil {
 		r.malformed("counter descriptor of a sample", err)
 	}
-	return name
+}
+
+// describeSample compares a sample with the first one, which says what all are. It returns the name of another counter;
+// another source or unit has no place.
+func (r *reader) describeSample(d *timeline.SampleDescription) (counter []byte) {
+	if r.samples == nil {
+		first := *d
+		r.samples = &first
+		r.b.DescribeSamples(first)
+		return nil
+	}
+	if d.Source != r.samples.Source {
+		r.notConverted("samples of a second source: " + d.Source)
+	}
+	if d.Unit != r.samples.Unit || d.UnitName != r.samples.UnitName {
+		r.notConverted("samples with a second unit")
+	}
+	if d.Counter == r.samples.Counter {
+		return nil
+	}
+	return []byte(cmp.Or(d.Counter, "samples"))
 }
 
 // perfSample translates a PerfSample of linux.perf.
 func (r *reader) perfSample(msg []byte, stamp pftrace.Stamp, stampErr error) error {
 	var pid, tid int64
 	var stack timeline.CallstackID
+	var cpu timeline.CPU
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
+		case 1:
+			cpu = timeline.NewCPU(uint32(w.Uint()))
 		case 2:
 			pid = int64(uint32(w.Uint()))
 		case 3:
 			tid = int64(uint32(w.Uint()))
 		case 4:
 			stack = r.callstack(w.Uint())
+		default:
+			r.notConverted(fmt.Sprintf("PerfSample field %d", w.Field()))
 		}
 	}
 	if err := w.Err(); err != nil {
@@ -302,7 +367,8 @@ func (r *reader) perfSample(msg []byte, stamp pftrace.Stamp, stampErr error) err
 	if !ok {
 		return nil
 	}
-	return r.addSample(&sample{pid: pid, tid: tid, ts: ts, stack: stack, weight: 1})
+	kind := timeline.SampleDescription{Source: "linux.perf"}
+	return r.addSample(&sample{pid: pid, tid: tid, ts: ts, stack: stack, weight: 1, kind: kind, cpu: cpu})
 }
 
 // streamingProfile translates a StreamingProfilePacket: samples of the thread that writes the sequence, at times in
@@ -338,6 +404,7 @@ func (r *reader) streamingProfile(msg []byte) error {
 			continue
 		}
 		out := sample{pid: int64(thread.PID), tid: thread.TID, ts: ts, stack: r.callstack(iid), weight: 1}
+		out.kind.Source = "chrome"
 		if err := r.addSample(&out); err != nil {
 			return err
 		}
