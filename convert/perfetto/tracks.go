@@ -1,6 +1,7 @@
 package perfetto
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/weft-trace/weft/internal/wire"
@@ -401,29 +402,34 @@ func (r *reader) parseThread(msg []byte) (thread, process timeline.TrackID, name
 // processDescriptor reads a ProcessDescriptor.
 func (r *reader) processDescriptor(msg []byte) (process timeline.TrackID, ok bool) {
 	var pid int32
-	var name, command []byte
-	var labels [][]byte
+	var start int64
+	var name []byte
+	var command, labels [][]byte
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
 		case 1:
 			pid = int32(w.Uint())
-		case 2: // cmdline: the first element is the program
-			if command == nil {
-				command = w.Bytes()
-			}
+		case 2:
+			command = append(command, w.Bytes())
 		case 6:
 			name = w.Bytes()
 		case 8:
 			labels = append(labels, w.Bytes())
+		case 7: // start_timestamp_ns
+			start = w.Int()
 		}
 	}
 	if err := w.Err(); err != nil {
 		r.malformed("process descriptor", err)
 		return 0, false
 	}
-	if len(name) == 0 {
-		name = command
+	if len(name) == 0 && len(command) > 0 {
+		name = command[0] // the program
+	}
+	r.commandLine(pid, command)
+	if start != 0 {
+		r.b.SetIntAttribute(fmt.Sprintf("process.%d.start_timestamp_ns", pid), start)
 	}
 	process = r.b.Process(timeline.ProcessKey{Num: int64(pid)})
 	r.b.SetProcessName(process, weakName, r.validText(name))
@@ -433,27 +439,42 @@ func (r *reader) processDescriptor(msg []byte) (process timeline.TrackID, ok boo
 	return process, true
 }
 
+// commandLine keeps the arguments that a process was started with as an attribute of the trace.
+func (r *reader) commandLine(pid int32, command [][]byte) {
+	if len(command) > 1 {
+		r.setAttribute(fmt.Appendf(nil, "process.%d.cmdline", pid), bytes.Join(command, []byte(" ")))
+	}
+}
+
 // processTree reads the names of a process_tree packet, which the system gives.
 func (r *reader) processTree(msg []byte) {
 	w := wire.NewReader(msg)
 	for w.Next() {
 		var ids [8]uint64
 		var name []byte
+		var command [][]byte
 		e := wire.NewReader(w.Bytes())
 		for e.Next() {
 			switch {
 			case e.Type() == wire.Varint && e.Field() < len(ids):
 				ids[e.Field()] = e.Uint()
-			case name == nil: // Process.cmdline, of which the first element is the program; Thread.name
-				name = e.Bytes()
+			case e.Type() == wire.Len: // Process.cmdline, of which the first element is the program; Thread.name
+				command = append(command, e.Bytes())
 			}
 		}
 		if err := e.Err(); err != nil {
 			r.malformed("process_tree", err)
 			return
 		}
+		if len(command) > 0 {
+			name = command[0]
+		}
 		switch w.Field() {
-		case 1: // processes: pid 1, cmdline 3
+		case 1: // processes: pid 1, ppid 2, cmdline 3, uid 5
+			r.commandLine(int32(ids[1]), command)
+			if ids[2]|ids[5] != 0 {
+				r.notConverted("parents and users of a process tree")
+			}
 			process := r.b.Process(timeline.ProcessKey{Num: int64(int32(ids[1]))})
 			r.b.SetProcessName(process, strongName, r.validText(name))
 		case 2: // threads: tid 1, name 2, tgid 3
