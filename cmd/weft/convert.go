@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -94,7 +96,17 @@ func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 		return opts, usagef("--memory: it has to be more than 0")
 	}
 	opts.TempDir = c.String("tmp")
+	limitHeap(opts.Memory)
 	return opts, nil
+}
+
+// limitHeap has the garbage collector keep the heap near the budget, also where it would let garbage pile up for speed.
+// Who sets GOMEMLIMIT has decided otherwise.
+func limitHeap(memory int64) {
+	const tables = 64 << 20 // what is kept beside the budget in an ordinary trace
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(max(memory, tables) + tables)
+	}
 }
 
 // A convertJob is one call of the convert command.
