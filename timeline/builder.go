@@ -297,23 +297,23 @@ func newRuns(dir string) (*runs, error) {
 func (r *runs) write(m *memory) error {
 	m.sort()
 	r.starts = append(r.starts, r.records.Size())
-	var buf [recordSize]byte
+	buf, rec := make([]byte, recordSize), new(record)
+	length := make([]byte, binary.MaxVarintLen64)
 	for _, i := range m.order {
-		rec := *m.at(i)
+		*rec = *m.at(i)
 		if rec.payload != 0 {
 			text := m.payloadAt(rec.payload)
-			var n [binary.MaxVarintLen64]byte
-			w := binary.PutUvarint(n[:], uint64(len(text)))
+			w := binary.PutUvarint(length, uint64(len(text)))
 			rec.payload = uint64(r.payloads.Size()) + 1
-			if _, err := r.payloads.Write(n[:w]); err != nil {
+			if _, err := r.payloads.Write(length[:w]); err != nil {
 				return err
 			}
 			if _, err := r.payloads.Write(text); err != nil {
 				return err
 			}
 		}
-		recordCodec.Put(buf[:], &rec)
-		if _, err := r.records.Write(buf[:]); err != nil {
+		recordCodec.Put(buf, rec)
+		if _, err := r.records.Write(buf); err != nil {
 			return err
 		}
 	}
