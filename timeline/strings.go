@@ -102,23 +102,27 @@ func (t *stringTable) grow() {
 	}
 }
 
-// hashText is a multiply-and-fold hash over 8 bytes at a time.
+// hashText is a multiply-and-fold hash. Nearly all names have at most 16 bytes, which take one multiplication.
 func hashText(b []byte, seed uint64) uint32 {
 	const m1, m2 = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
-	h := seed ^ uint64(len(b))*m1
-	for len(b) >= 8 {
-		hi, lo := bits.Mul64(h^binary.LittleEndian.Uint64(b), m2)
+	le := binary.LittleEndian
+	n := uint64(len(b))
+	h := seed ^ n*m1
+	for len(b) > 16 {
+		hi, lo := bits.Mul64(h^le.Uint64(b), le.Uint64(b[8:])^m2)
 		h = hi ^ lo
-		b = b[8:]
+		b = b[16:]
 	}
-	var tail uint64
+	var first, last uint64
 	switch {
+	case len(b) >= 8:
+		first, last = le.Uint64(b), le.Uint64(b[len(b)-8:])
 	case len(b) >= 4:
-		tail = uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint32(b[len(b)-4:]))<<32
+		first, last = uint64(le.Uint32(b)), uint64(le.Uint32(b[len(b)-4:]))
 	case len(b) > 0:
-		tail = uint64(b[0]) | uint64(b[len(b)/2])<<8 | uint64(b[len(b)-1])<<16
+		first = uint64(b[0])<<16 | uint64(b[len(b)/2])<<8 | uint64(b[len(b)-1])
 	}
-	hi, lo := bits.Mul64(h^tail^m1, m2)
+	hi, lo := bits.Mul64(h^first, last^m2)
 	h = hi ^ lo
 	return uint32(h ^ h>>32)
 }
