@@ -49,10 +49,11 @@ type ArgsEncoder struct {
 // container is the top level, a dictionary or an array that is not yet complete.
 type container struct {
 	array      bool
-	start      int // where its own field starts in buf
-	mark       int // for wire.EndMessage; 0 at the top level
-	firstEntry int // index of its first member in entries
-	size       int // number of values inside
+	start      int    // where its own field starts in buf
+	mark       int    // for wire.EndMessage; 0 at the top level
+	firstEntry int    // index of its first member in entries
+	size       int    // number of values inside
+	seen       uint64 // bit key%64 for every key that was used: nearly all keys are seen to be new by it
 }
 
 // entry is one member of an open dictionary: its key and the bytes of buf that hold it.
@@ -180,9 +181,12 @@ func (e *ArgsEncoder) remember(c *container) {
 	if len(own) > 0 && own[len(own)-1].end == 0 {
 		own[len(own)-1].end = len(e.buf)
 	}
-	if i := e.locate(own); i >= 0 {
-		e.remove(c, c.firstEntry+i)
+	if c.seen>>(e.key&63)&1 != 0 {
+		if i := e.locate(own); i >= 0 {
+			e.remove(c, c.firstEntry+i)
+		}
 	}
+	c.seen |= 1 << (e.key & 63) // of the key that locate has left
 	if len(e.entries)-c.firstEntry < maxRememberedKeys {
 		e.entries = append(e.entries, entry{key: e.key, text: e.keyInline, given: e.given, start: len(e.buf)})
 	}

@@ -120,10 +120,10 @@ func (b *Builder) Attribute(key string) (Attribute, bool) {
 
 // Add adds an event. The error is one of the temporary files; data problems are counted.
 func (b *Builder) Add(ev *Event) error {
-	r := record{
-		ts: ev.TS, dur: NoTime, offset: ev.Offset, event: ev.Event, track: ev.Track, kind: ev.Kind,
-		a: int64(ev.ThreadTS), b: int64(ev.ThreadDur),
-	}
+	r := b.records.next()
+	*r = record{}
+	r.ts, r.dur, r.offset, r.event, r.track, r.kind = ev.TS, NoTime, ev.Offset, ev.Event, ev.Track, ev.Kind
+	r.a, r.b = int64(ev.ThreadTS), int64(ev.ThreadDur)
 	switch ev.Kind {
 	case Slice:
 		r.dur = min(ev.Dur, math.MaxInt64-ev.TS)
@@ -172,7 +172,7 @@ func (b *Builder) Add(ev *Event) error {
 		b.scratch = appendPayload(b.scratch[:0], r.flags, &p)
 		r.payload = b.records.addPayload(b.scratch)
 	}
-	return b.addRecord(&r)
+	return b.added()
 }
 
 // AddFlow adds one end of a flow. For BindCarrier the slice or instant that carries it is added just before.
@@ -215,6 +215,11 @@ func hash31(text []byte) uint32 { return hashText(text, 0) &^ inlineBit }
 
 func (b *Builder) addRecord(r *record) error {
 	b.records.add(r)
+	return b.added()
+}
+
+// added is called when there is one more record.
+func (b *Builder) added() error {
 	if b.records.size() < b.limit {
 		return nil
 	}

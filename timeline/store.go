@@ -85,12 +85,16 @@ func (m *memory) len() int            { return m.count }
 func (m *memory) size() int64         { return int64(m.count)*bytesPerRecord + m.arenaBytes }
 func (m *memory) at(i uint32) *record { return &m.chunks[i>>chunkBits][i&(chunkLen-1)] }
 
-func (m *memory) add(r *record) {
+func (m *memory) add(r *record) { *m.next() = *r }
+
+// next returns the place of one more record, which may hold anything.
+func (m *memory) next() *record {
 	if m.count>>chunkBits == len(m.chunks) {
 		m.chunks = append(m.chunks, make([]record, chunkLen))
 	}
-	m.chunks[m.count>>chunkBits][m.count&(chunkLen-1)] = *r
+	r := &m.chunks[m.count>>chunkBits][m.count&(chunkLen-1)]
 	m.count++
+	return r
 }
 
 // addPayload keeps a copy of p and returns its place, which is not 0.

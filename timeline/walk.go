@@ -258,10 +258,11 @@ func (w *walker) endUpTo(ts Nanos) error {
 }
 
 func (w *walker) end(o *openSlice) error {
-	w.item = Item{
-		Kind: ItemEnd, TS: o.end, Dur: NoTime, Track: o.track, Lane: o.lane,
-		ThreadTime: o.threadTime, Event: o.event, Offset: o.offset,
-	}
+	// Field by field, because a literal is made beside the item and then copied.
+	it := &w.item
+	*it = Item{}
+	it.Kind, it.TS, it.Dur, it.Track, it.Lane = ItemEnd, o.end, NoTime, o.track, o.lane
+	it.ThreadTime, it.Event, it.Offset = o.threadTime, o.event, o.offset
 	if !o.paired {
 		return w.emit(&w.item)
 	}
@@ -278,12 +279,12 @@ func (w *walker) end(o *openSlice) error {
 
 // record writes a record that is not an end.
 func (w *walker) record(r *record, ordinal uint64) error {
-	w.item = Item{
-		TS: r.ts, Dur: r.dur, Track: r.track, Lane: r.lane, ThreadTime: NoTime, Event: r.event, Offset: r.offset,
-		Name: w.t.names.get(uint32(r.name)), NameID: r.name,
-		Category: w.t.categories.get(uint32(r.category)), CategoryID: r.category,
-	}
 	it := &w.item
+	*it = Item{}
+	it.TS, it.Dur, it.Track, it.Lane = r.ts, r.dur, r.track, r.lane
+	it.ThreadTime, it.Event, it.Offset = NoTime, r.event, r.offset
+	it.Name, it.NameID = w.t.names.get(uint32(r.name)), r.name
+	it.Category, it.CategoryID = w.t.categories.get(uint32(r.category)), r.category
 	switch r.kind {
 	case Slice, Begin:
 		it.Kind, it.ThreadTime = ItemBegin, Nanos(r.a)

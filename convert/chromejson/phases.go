@@ -108,18 +108,13 @@ func (rd *reader) emptyEvent() bool { return bytes.IndexByte(rd.s.Since(), '"') 
 
 // prepare sets what all events have in common.
 func (rd *reader) prepare(kind timeline.Kind, track timeline.TrackID) *timeline.Event {
+	// Field by field, because a literal is made beside the event and then copied.
 	out := &rd.out
-	*out = timeline.Event{
-		Kind:      kind,
-		Track:     track,
-		Event:     uint32(rd.index),
-		Offset:    rd.s.Start(),
-		TS:        rd.ev.ts,
-		ThreadTS:  timeline.NoTime,
-		ThreadDur: timeline.NoTime,
-		Name:      rd.ev.get(fieldName).name(),
-		Category:  rd.ev.get(fieldCat).name(),
-	}
+	*out = timeline.Event{}
+	out.Kind, out.Track = kind, track
+	out.Event, out.Offset = uint32(rd.index), rd.s.Start()
+	out.TS, out.ThreadTS, out.ThreadDur = rd.ev.ts, timeline.NoTime, timeline.NoTime
+	out.Name, out.Category = rd.ev.get(fieldName).name(), rd.ev.get(fieldCat).name()
 	return out
 }
 
