@@ -49,6 +49,15 @@ const (
 	fieldID2Global = numFields + 1
 )
 
+// fieldKeys are the keys of the fields as they stand in an event, for jsonscan.Scanner.Accept.
+var fieldKeys = [numFields]string{
+	fieldPh: `"ph":`, fieldName: `"name":`, fieldCat: `"cat":`, fieldTs: `"ts":`, fieldDur: `"dur":`, fieldTts: `"tts":`,
+	fieldTdur: `"tdur":`, fieldPid: `"pid":`, fieldTid: `"tid":`, fieldArgs: `"args":`, fieldID: `"id":`, fieldID2: `"id2":`,
+	fieldScope: `"scope":`, fieldBindID: `"bind_id":`, fieldFlowIn: `"flow_in":`, fieldFlowOut: `"flow_out":`,
+	fieldBp: `"bp":`, fieldS: `"s":`, fieldSf: `"sf":`, fieldEsf: `"esf":`, fieldStack: `"stack":`, fieldEstack: `"estack":`,
+	fieldCname: `"cname":`, fieldUseAsyncTts: `"use_async_tts":`, fieldTicount: `"ticount":`, fieldTidelta: `"tidelta":`,
+}
+
 // fieldOf returns the field of a key.
 func fieldOf(key []byte) field {
 	switch string(key) {
@@ -145,6 +154,10 @@ type eventScanner struct {
 	args    ArgFilter
 	odd     bool         // the event has an argument of a name that weft adds itself
 	unknown func([]byte) // is called with keys of members that the format does not know
+
+	// follows is a guess of what the next field is: that which came behind a field last time, behind fieldUnknown the
+	// first one. Most producers write the fields in one order.
+	follows [numFields]field
 }
 
 // scanEvent scans the event at whose bracket the scanner stands, and encodes its arguments. The caller looks at the
@@ -154,13 +167,21 @@ func (es *eventScanner) scanEvent() {
 	ev.seen, ev.duplicates, ev.bigInts, ev.tooDeep, ev.later = 0, 0, 0, 0, false
 	es.enc.Reset()
 	s.Value()
-	for key, ok := s.Key(); ok; key, ok = s.Key() {
-		f := fieldOf(key)
-		if f == fieldUnknown {
-			es.unknown(key)
-			s.Skip()
-			continue
+	for last := fieldUnknown; ; {
+		f := es.follows[last]
+		if f == fieldUnknown || !s.Accept(fieldKeys[f]) {
+			key, ok := s.Key()
+			if !ok {
+				break
+			}
+			if f = fieldOf(key); f == fieldUnknown {
+				es.unknown(key)
+				s.Skip()
+				continue
+			}
+			es.follows[last] = f
 		}
+		last = f
 		if ev.has(f) {
 			ev.duplicates++
 		}
