@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -337,7 +338,7 @@ func (r *runs) merge(ctx context.Context, opts Options) (*disk, error) {
 		if i+1 < len(r.starts) {
 			end = r.starts[i+1]
 		}
-		readers[i] = newBufReader(r.records.Section(start, end-start), int(each))
+		readers[i] = bufio.NewReaderSize(r.records.Section(start, end-start), int(each))
 	}
 	byTime := func(x, y *record) int { return cmp.Compare(x.ts, y.ts) }
 	m, err := extsort.NewMerger(readers, recordCodec, byTime)

@@ -14,11 +14,10 @@ import (
 // Begins wait on a stack: one for every thread and other track, and one for every asynchronous id over all processes.
 // An end takes the innermost begin that fits its name and category; it need not be the innermost one of all.
 type matcher struct {
-	t        *Timeline
-	problems *problem.Log
-	stackOf  []int32     // by track, or group of asynchronous tracks: index into stacks; 0: no stack
-	stacks   []openStack // the first is always empty
-	spare    []int32     // stacks that are empty and belong to no track
+	t       *Timeline
+	stackOf []int32     // by track, or group of asynchronous tracks: index into stacks; 0: no stack
+	stacks  []openStack // the first is always empty
+	spare   []int32     // stacks that are empty and belong to no track
 
 	ordinal uint64
 	// found takes the lengths of begins that are on disk, to be joined with their records by the next pass.
@@ -154,7 +153,7 @@ func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error)
 	if !t.unmatched {
 		return nil, nil
 	}
-	m := &matcher{t: t, problems: t.opts.Problems, stackOf: make([]int32, len(t.table.tracks)), stacks: make([]openStack, 1)}
+	m := &matcher{t: t, stackOf: make([]int32, len(t.table.tracks)), stacks: make([]openStack, 1)}
 	if d, ok := t.store.(*disk); ok {
 		m.found = extsort.New(foundEndCodec, func(a, b *foundEnd) int { return cmp.Compare(a.ordinal, b.ordinal) },
 			t.opts.Memory/8, d.dir)

@@ -344,7 +344,7 @@ func (d *disk) groups(rewrite bool, fn func(g *group) error) (err error) {
 }
 
 func (d *disk) section(first, count int, fn func(g *group) error) error {
-	in := newBufReader(d.records.Section(int64(first)*recordSize, int64(count)*recordSize), 256<<10)
+	in := bufio.NewReaderSize(d.records.Section(int64(first)*recordSize, int64(count)*recordSize), 256<<10)
 	var g group
 	flush := func() error {
 		g.order = g.order[:0]
@@ -373,8 +373,6 @@ func (d *disk) section(first, count int, fn func(g *group) error) error {
 	}
 	return flush()
 }
-
-func newBufReader(r io.Reader, size int) *bufio.Reader { return bufio.NewReaderSize(r, size) }
 
 // payloadReader reads payloads from their file. Every run wrote its payloads in time order and the passes ask for them
 // in time order, so a window for each run that moves forward serves nearly all requests.

@@ -332,12 +332,16 @@ func (b *Builder) Threads() []ThreadUse {
 	return all
 }
 
-// Names of tracks that weft makes.
+// Names of tracks that weft makes. The last four hold what has no place in Perfetto's model; comparisons with other
+// converters leave them out by name (spec chrome-json.md 19.9).
 const (
 	GlobalInstantsName  = "Global instants"
 	ProcessInstantsName = "Process instants"
 	OverlappingSlices   = "Overlapping slices"
-	OtherEventsName     = "Other events" // what has no place in Perfetto's model
+	OtherEventsName     = "Other events"
+	ClockSyncName       = "Clock sync"
+	ThreadStateName     = "Thread state"
+	ObjectsSuffix       = " objects" // behind the name of the objects
 )
 
 // maxAliasHops bounds a chain of aliases, maxParents the ancestors of a track (Perfetto allows 100).

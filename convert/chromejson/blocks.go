@@ -114,10 +114,10 @@ func (rd *reader) blocks() (after byte, err error) {
 			break
 		}
 		if after = b.after; b.end < len(b.text) || after != ',' {
-			rest := []io.Reader{bytes.NewReader(bytes.Clone(b.text[b.end:]))}
+			rest := []io.Reader{bytes.NewReader(b.text[b.end:])}
 			c.offset = b.offset + int64(b.end)
 			for _, waiting := range queue {
-				rest = append(rest, bytes.NewReader(bytes.Clone(waiting.text)))
+				rest = append(rest, bytes.NewReader(waiting.text))
 			}
 			c.rest = io.MultiReader(append(rest, bytes.NewReader(c.buf), c.remaining())...)
 			c.buf, c.err = nil, nil
@@ -149,14 +149,10 @@ func firstKey(text []byte) []byte {
 // remaining is the input behind buf.
 func (c *cut) remaining() io.Reader {
 	if c.err != nil {
-		return failed{c.err}
+		return jsonscan.Failed{Err: c.err}
 	}
 	return c.rest
 }
-
-type failed struct{ err error }
-
-func (f failed) Read([]byte) (int, error) { return 0, f.err }
 
 // next cuts off a block; false if there is none.
 func (c *cut) next(b *block) bool {

@@ -162,7 +162,7 @@ func (rd *reader) dumpInstant(d *dumpReader) error {
 		rd.ownKey("level_of_detail")
 		rd.enc.String(d.level)
 	}
-	return rd.other(rd.child(d.process, otherEvents))
+	return rd.other(rd.child(d.process, timeline.OtherEventsName))
 }
 
 // dumpReader reads one memory dump.

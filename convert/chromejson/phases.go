@@ -8,15 +8,6 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// Names of tracks that hold what Perfetto has no place for. Comparisons with other converters leave them out by name
-// (spec 19.9).
-const (
-	otherEvents   = "Other events"
-	clockSync     = "Clock sync"
-	threadState   = "Thread state"
-	objectsSuffix = " objects"
-)
-
 // event hands the scanned event over. Errors are those of the Builder only.
 func (rd *reader) event() error {
 	ev := &rd.ev
@@ -90,17 +81,17 @@ func (rd *reader) phase() (carrier bool, err error) {
 		return false, rd.memoryDump()
 	case 'V':
 		rd.ownProcess()
-		return false, rd.other(rd.child(0, otherEvents))
+		return false, rd.other(rd.child(0, timeline.OtherEventsName))
 	case 'c':
 		rd.ownProcess()
-		return false, rd.add(timeline.Instant, rd.child(0, clockSync))
+		return false, rd.add(timeline.Instant, rd.child(0, timeline.ClockSyncName))
 	case 'P':
 		return false, rd.profileEvent()
 	case '(', ')', '=':
-		return false, rd.other(rd.child(rd.thread(), otherEvents))
+		return false, rd.other(rd.child(rd.thread(), timeline.OtherEventsName))
 	}
 	rd.problem(problem.EventUnknownPhase, string(rd.ev.letter()))
-	return false, rd.other(rd.child(rd.thread(), otherEvents))
+	return false, rd.other(rd.child(rd.thread(), timeline.OtherEventsName))
 }
 
 // emptyEvent reports whether the event was {}: without even an unknown member.
@@ -144,7 +135,7 @@ func (rd *reader) rareFields() {
 
 // instructionCount adds a count of retired instructions as an argument.
 func (rd *reader) instructionCount(name string, v value) {
-	if v.kind == jsonscan.Integer && rd.opts.Args.keepsText(name) {
+	if v.kind == jsonscan.Integer && rd.args.keepsText(name) {
 		rd.closeOwn()
 		rd.enc.Key([]byte(name))
 		rd.encodeInteger(v.text)
@@ -239,7 +230,7 @@ func (rd *reader) threadState() error {
 	if !ok {
 		return nil
 	}
-	rd.prepare(timeline.Slice, rd.child(rd.thread(), threadState))
+	rd.prepare(timeline.Slice, rd.child(rd.thread(), timeline.ThreadStateName))
 	rd.out.Dur = dur
 	return rd.send()
 }
@@ -322,7 +313,7 @@ func (rd *reader) objectEvent() error {
 // objectsTrack returns the track of the objects of a class and scope. Those of one class have one name, under which they
 // are shown as one.
 func (rd *reader) objectsTrack(parent timeline.TrackID, class, scope string) timeline.TrackID {
-	name := class + objectsSuffix
+	name := class + timeline.ObjectsSuffix
 	if scope == "" {
 		return rd.child(parent, name)
 	}
@@ -380,12 +371,12 @@ func goTo(s *jsonscan.Scanner, name string) bool {
 
 // unpackSnapshot encodes the arguments of an O anew: the members of snapshot in the place of the snapshot.
 func (rd *reader) unpackSnapshot() {
-	if rd.ev.get(fieldArgs).kind != jsonscan.Object || rd.opts.Args.keepsNone() {
+	if rd.ev.get(fieldArgs).kind != jsonscan.Object || rd.args.keepsNone() {
 		return
 	}
 	rd.encodeLater(func(jsonscan.Kind, []byte) {
 		for key, ok := rd.s.Key(); ok; key, ok = rd.s.Key() {
-			if !rd.opts.Args.keeps(key) {
+			if !rd.args.keeps(key) {
 				rd.s.Skip()
 				continue
 			}

@@ -310,7 +310,7 @@ func (rd *reader) profileEvent() error {
 	stack := rd.callstack(fieldSf, fieldStack)
 	name := string(ev.get(fieldName).name())
 	if stack == 0 || name == "Profile" || name == "ProfileChunk" {
-		return rd.otherWithStack(rd.child(rd.thread(), otherEvents), stack)
+		return rd.otherWithStack(rd.child(rd.thread(), timeline.OtherEventsName), stack)
 	}
 	out := rd.prepare(timeline.Sample, rd.thread())
 	out.Category = nil
@@ -319,7 +319,7 @@ func (rd *reader) profileEvent() error {
 	if err := rd.b.Add(out); err != nil || ev.seen&^sampleFields == 0 {
 		return err
 	}
-	return rd.otherWithStack(rd.child(rd.thread(), otherEvents), stack)
+	return rd.otherWithStack(rd.child(rd.thread(), timeline.OtherEventsName), stack)
 }
 
 // samples reads the top-level samples. Their threads are known by tid only, so they wait until all threads are known.

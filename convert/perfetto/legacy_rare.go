@@ -10,13 +10,6 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// Names of tracks that hold what Perfetto has no place for, as for Chrome's JSON (chrome-json.md 17).
-const (
-	clockSync     = "Clock sync"
-	threadState   = "Thread state"
-	objectsSuffix = " objects"
-)
-
 // legacyState translates a T with duration and without id: a state of the thread (chrome-json.md 17.6).
 func (r *reader) legacyState() error {
 	dur, ok := r.legacyDuration()
@@ -24,7 +17,7 @@ func (r *reader) legacyState() error {
 		return nil
 	}
 	e := &r.ev
-	e.track = r.b.Child(r.eventTrack(), threadState)
+	e.track = r.b.Child(r.eventTrack(), timeline.ThreadStateName)
 	r.noThreadTime("thread state")
 	r.encodeArgs(nil)
 	r.fillEvent(timeline.Slice)
@@ -55,7 +48,7 @@ func (r *reader) legacyObject() error {
 	if l.idKind != globalID {
 		parent = r.eventProcess()
 	}
-	e.track = r.b.Child(parent, string(e.resolvedName)+objectsSuffix)
+	e.track = r.b.Child(parent, string(e.resolvedName)+timeline.ObjectsSuffix)
 	r.noThreadTime("object event")
 	r.encodeArgs(nil)
 	r.fillEvent(timeline.Instant)
@@ -132,9 +125,6 @@ func (a *annotation) number() (timeline.Number, bool) {
 	return timeline.Number{}, false
 }
 
-// otherEvents is the track of events that have no place of their own (chrome-json.md 17.9).
-const otherEvents = timeline.OtherEventsName
-
 // legacyOther keeps a phase that is no slice, instant, counter or flow as an instant: V8 profiles (P), memory dumps (v,
 // V), clock syncs (c), contexts, links, and letters unknown to the format.
 func (r *reader) legacyOther() error {
@@ -142,11 +132,11 @@ func (r *reader) legacyOther() error {
 	l := &e.legacy
 	switch l.phase {
 	case 'V':
-		e.track = r.b.Child(0, otherEvents)
+		e.track = r.b.Child(0, timeline.OtherEventsName)
 	case 'c':
-		e.track = r.b.Child(0, clockSync)
+		e.track = r.b.Child(0, timeline.ClockSyncName)
 	default:
-		e.track = r.b.Child(r.eventTrack(), otherEvents)
+		e.track = r.b.Child(r.eventTrack(), timeline.OtherEventsName)
 	}
 	switch l.phase {
 	case 'P', 'v', 'V', 'c', '(', ')', '=':

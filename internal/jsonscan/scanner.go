@@ -105,7 +105,7 @@ func (s *Scanner) ResetAt(text []byte, offset int64) {
 func (s *Scanner) Detach() (unread []byte, rest io.Reader) {
 	unread, rest = s.buf[s.pos:], s.r
 	if s.readErr != nil {
-		rest = failedReader{s.readErr}
+		rest = Failed{s.readErr}
 	}
 	return unread, rest
 }
@@ -117,9 +117,11 @@ func (s *Scanner) Attach(r io.Reader, offset int64) {
 	s.Mark()
 }
 
-type failedReader struct{ err error }
+// Failed is the rest of an input that ended with an error, io.EOF included.
+type Failed struct{ Err error }
 
-func (f failedReader) Read([]byte) (int, error) { return 0, f.err }
+// Read implements io.Reader.
+func (f Failed) Read([]byte) (int, error) { return 0, f.Err }
 
 // Decoded reports whether a string of the current unit had to be decoded, so that its text is not a piece of the window.
 func (s *Scanner) Decoded() bool { return len(s.text) > 0 }
