@@ -50,6 +50,7 @@ type Builder struct {
 	spaces  [FlowNative + 1]bool
 
 	unmatched bool // there are records that the matcher has to look at
+	derived   bool // what is added follows from records of a timeline, see Extension
 }
 
 // Attribute is a fact about the whole trace: a key with a text or a number.
@@ -161,11 +162,21 @@ func (b *Builder) Add(ev *Event) error {
 	if ev.Kind == End && ev.KeepEnd {
 		r.flags |= flagKeepEnd
 	}
+	if ev.Sampling.Skip {
+		r.flags |= flagSkip
+	}
+	if ev.Sampling.TraceID != 0 || ev.Sampling.Thread != 0 {
+		r.flags |= flagSampling
+		p.sampling = ev.Sampling
+	}
+	if b.derived {
+		r.flags |= flagDerived
+	}
 	row := &b.table.tracks[ev.Track]
 	row.used = row.used || ev.Kind != End || ev.KeepEnd
 	row.clock = row.clock || ev.ThreadTS != NoTime
 	b.unmatched = b.unmatched || ev.Kind == Begin || ev.Kind == End || row.kind == AsyncTrack
-	switch r.flags & (flagArgs | flagInlineName | flagInlineCategory | flagCallstack) {
+	switch r.flags & flagPayload {
 	case 0:
 	case flagArgs:
 		r.payload = b.records.addPayload(ev.Args) // by far the most common payload, which needs no encoding
@@ -331,6 +342,25 @@ func (r *runs) merge(ctx context.Context, opts Options) (*disk, error) {
 	if err := errors.Join(r.records.Flush(), r.payloads.Flush()); err != nil {
 		return nil, err
 	}
+	m, err := extsort.NewMerger(r.readers(opts), recordCodec, byTime)
+	if err != nil {
+		return nil, err
+	}
+	d := &disk{dir: opts.TempDir, payloads: newPayloadReader(r.payloads, len(r.starts)), runs: len(r.starts)}
+	if err := d.fill(ctx, m); err != nil {
+		return nil, err
+	}
+	if err := r.records.Close(); err != nil {
+		return nil, errors.Join(err, d.records.Close())
+	}
+	r.records = nil
+	return d, nil
+}
+
+func byTime(x, y *record) int { return cmp.Compare(x.ts, y.ts) }
+
+// readers returns a reader for the records of each run.
+func (r *runs) readers(opts Options) []io.Reader {
 	readers := make([]io.Reader, len(r.starts))
 	each := min(max(opts.Memory/4/int64(len(r.starts)), 8<<10), 1<<20)
 	for i, start := range r.starts {
@@ -340,40 +370,7 @@ func (r *runs) merge(ctx context.Context, opts Options) (*disk, error) {
 		}
 		readers[i] = bufio.NewReaderSize(r.records.Section(start, end-start), int(each))
 	}
-	byTime := func(x, y *record) int { return cmp.Compare(x.ts, y.ts) }
-	m, err := extsort.NewMerger(readers, recordCodec, byTime)
-	if err != nil {
-		return nil, err
-	}
-	d := &disk{dir: opts.TempDir, payloads: newPayloadReader(r.payloads, len(r.starts)), runs: len(r.starts)}
-	w, err := d.create()
-	if err != nil {
-		return nil, err
-	}
-	var rec record
-	for n := 0; ; n++ {
-		if n%(1<<16) == 0 && ctx.Err() != nil {
-			return nil, errors.Join(ctx.Err(), w.Close())
-		}
-		ok, err := m.Next(&rec)
-		if err == nil && ok {
-			if n == 0 {
-				d.start = rec.ts
-			}
-			err = w.add(&rec)
-		}
-		if err != nil {
-			return nil, errors.Join(err, w.Close())
-		}
-		if !ok {
-			break
-		}
-	}
-	if err := r.records.Close(); err != nil {
-		return nil, errors.Join(err, w.Close())
-	}
-	r.records = nil
-	return d, d.use(w)
+	return readers
 }
 
 func (r *runs) close() error {

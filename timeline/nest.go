@@ -179,9 +179,11 @@ func (n *nester) order(g *group) {
 			return c
 		}
 		if ra == 1 {
-			return cmp.Compare(b.dur, a.dur)
+			if c := cmp.Compare(b.dur, a.dur); c != 0 {
+				return c
+			}
 		}
-		return 0
+		return cmp.Compare(b.flags&flagDerived, a.flags&flagDerived)
 	})
 	for i := 0; i < g.len(); {
 		j := i + 1

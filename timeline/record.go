@@ -40,7 +40,13 @@ const (
 	flagTextID                                 // flowStep: a is a hash of a text
 	flagClosed                                 // Begin without End that ends with its parent
 	flagKeepEnd                                // End: becomes an instant without a Begin
+	flagSampling                               // the payload holds a Sampling
+	flagSkip                                   // Sampling.Skip
+	flagDerived                                // added by Extend
 )
+
+// flagPayload are the flags of what a payload may hold.
+const flagPayload = flagArgs | flagInlineName | flagInlineCategory | flagCallstack | flagSampling
 
 // inlineBit marks names and categories that are hashes of a text that is not interned.
 const inlineBit = 1 << 31
@@ -109,6 +115,7 @@ var recordCodec = extsort.Codec[record]{
 type payload struct {
 	name, category []byte
 	callstack      CallstackID
+	sampling       Sampling // without Skip
 	args           Args
 }
 
@@ -125,15 +132,24 @@ func appendPayload(b []byte, flags recordFlags, p *payload) []byte {
 	if flags&flagCallstack != 0 {
 		b = binary.AppendUvarint(b, uint64(p.callstack))
 	}
+	if flags&flagSampling != 0 {
+		b = binary.AppendUvarint(b, p.sampling.TraceID)
+		b = binary.AppendUvarint(b, uint64(p.sampling.Thread))
+	}
 	return append(b, p.args...)
 }
 
 // decodePayload is the inverse of appendPayload. The result points into b.
 func decodePayload(b []byte, flags recordFlags) (p payload) {
-	text := func() []byte {
+	number := func() uint64 {
 		n, w := binary.Uvarint(b)
-		t := b[w : w+int(n)]
-		b = b[w+int(n):]
+		b = b[w:]
+		return n
+	}
+	text := func() []byte {
+		n := number()
+		t := b[:n]
+		b = b[n:]
 		return t
 	}
 	if flags&flagInlineName != 0 {
@@ -143,9 +159,10 @@ func decodePayload(b []byte, flags recordFlags) (p payload) {
 		p.category = text()
 	}
 	if flags&flagCallstack != 0 {
-		n, w := binary.Uvarint(b)
-		p.callstack = CallstackID(n)
-		b = b[w:]
+		p.callstack = CallstackID(number())
+	}
+	if flags&flagSampling != 0 {
+		p.sampling = Sampling{TraceID: number(), Thread: TrackID(number())}
 	}
 	p.args = Args(b)
 	return p

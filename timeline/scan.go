@@ -30,6 +30,9 @@ type Step struct {
 	// StepEnd.
 	BeginEvent uint32 // index of the event that began the slice
 
+	// Timeline.Extend: Name, and the id under which a sampler recorded the stack of the thread, 0 if none.
+	TraceID uint64
+
 	// StepFlow.
 	Space    FlowSpace
 	Role     FlowRole
@@ -43,7 +46,8 @@ type Step struct {
 
 // Scan calls fn for the steps of every timestamp. The slice is valid during the call. Within a timestamp, steps that
 // start nothing come first, then the starts of each track in their order (spec chrome-json.md 8). Where all flows bind by
-// time (FlowV1), there are only the steps of threads. Nest comes first.
+// time (FlowV1), there are only the steps of threads. What Extend added is left out: flows belong to what the input
+// has. Nest comes first.
 func (t *Timeline) Scan(ctx context.Context, fn func(steps []Step) error) error {
 	s := scanner{t: t, fn: fn}
 	n := 0
@@ -71,7 +75,7 @@ func (s *scanner) group(g *group) error {
 	threads := !s.t.spaces[FlowV2] && !s.t.spaces[FlowNative]
 	for i := range g.len() {
 		r := g.at(i)
-		if threads && r.kind != flowStep && s.t.table.tracks[r.track].kind != ThreadTrack {
+		if r.flags&flagDerived != 0 || threads && r.kind != flowStep && s.t.table.tracks[r.track].kind != ThreadTrack {
 			continue
 		}
 		if step, ok := stepOf(r); ok {

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -296,6 +297,33 @@ func (d *disk) use(w *recordWriter) error {
 	}
 	d.records, d.count = w.file, w.count
 	return err
+}
+
+// fill makes what a merger gives the records of the store.
+func (d *disk) fill(ctx context.Context, m *extsort.Merger[record]) error {
+	w, err := d.create()
+	if err != nil {
+		return err
+	}
+	var rec record
+	for n := 0; ; n++ {
+		if n%(1<<16) == 0 && ctx.Err() != nil {
+			return errors.Join(ctx.Err(), w.Close())
+		}
+		ok, err := m.Next(&rec)
+		if err == nil && ok {
+			if n == 0 {
+				d.start = rec.ts
+			}
+			err = w.add(&rec)
+		}
+		if err != nil {
+			return errors.Join(err, w.Close())
+		}
+		if !ok {
+			return d.use(w)
+		}
+	}
 }
 
 func (d *disk) len() int { return d.count }

@@ -85,6 +85,9 @@ type Event struct {
 	Category []byte // the category list as written in the input
 	Args     Args   // made by the Builder's ArgsEncoder
 
+	// Sampling is for Timeline.Extend. It concerns slices, begins and instants.
+	Sampling Sampling
+
 	// KeepEnd says of an End that it is the deletion of an object (spec chrome-json.md 17.3): without its Begin it is
 	// kept, as an instant, and its category need not be that of the Begin.
 	KeepEnd bool

@@ -356,8 +356,7 @@ func (w *walker) begun(r *record, ordinal uint64) error {
 }
 
 func (w *walker) payload(r *record) error {
-	const any = flagArgs | flagInlineName | flagInlineCategory | flagCallstack
-	if r.flags&any == 0 {
+	if r.flags&flagPayload == 0 {
 		return nil
 	}
 	b, err := w.payloads.payload(r.payload)

@@ -1,0 +1,206 @@
+package timeline
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/extsort"
+)
+
+// Sampling is what a pass must know of an event that sees it and the samples of its thread as one sequence (spec
+// profile-calls.md 5).
+type Sampling struct {
+	// TraceID is the id under which a sampler recorded the stack of the thread for this event; 0: none.
+	TraceID uint64
+	// Thread is the thread on which the event happened, if it is shown elsewhere; 0: the event's Track.
+	Thread TrackID
+	// Skip says that the event does not take part: an instant of phase I without a TraceID.
+	Skip bool
+}
+
+// Extension takes the slices that a pass adds to a sorted timeline.
+type Extension struct {
+	t *Timeline
+	b *Builder // shares the tables of the timeline
+}
+
+// Args returns the encoder for arguments of events that are added.
+func (x *Extension) Args() *ArgsEncoder { return &x.b.args }
+
+// Add adds a slice to a track that the timeline has. Of slices with the same begin and end, added ones enclose those of
+// the input.
+func (x *Extension) Add(ev *Event) error {
+	x.b.derived = true
+	return x.b.Add(ev)
+}
+
+// Extend lets a pass add slices that follow from the records: fn gets the starts of slices and instants, one timestamp
+// after the other, and is called once more without steps at the end. Within a timestamp steps are ordered by their end,
+// the last first, and otherwise as in the input; Step.Lane and Step.Ordinal are not known yet. It must be called before
+// Nest, at most once. An error of fn is returned.
+func (t *Timeline) Extend(ctx context.Context, fn func(steps []Step, x *Extension) error) error {
+	found, err := t.match(ctx)
+	if found != nil {
+		defer found.Close()
+	}
+	if err != nil {
+		return err
+	}
+	t.unmatched = false
+	x := &Extension{t: t, b: t.extensionBuilder()}
+	defer x.b.Close()
+	s := stepper{t: t, payloads: t.store.reader()}
+	join := joiner{found: found}
+	groups := 0
+	err = t.store.groups(found != nil, func(g *group) error {
+		if groups++; groups%(1<<14) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := join.group(g); err != nil {
+			return err
+		}
+		steps, err := s.steps(g)
+		if err != nil || len(steps) == 0 {
+			return err
+		}
+		return fn(steps, x)
+	})
+	if err == nil {
+		err = fn(nil, x)
+	}
+	if err == nil {
+		err = t.takeOver(ctx, x.b)
+	}
+	return err
+}
+
+// extensionBuilder returns a Builder for records that join those of the timeline.
+func (t *Timeline) extensionBuilder() *Builder {
+	b := &Builder{
+		opts: t.opts, names: t.names, categories: t.categories, keys: t.keys, table: t.table, stacks: t.stacks,
+		limit: max(t.opts.Memory/10, minRunMemory),
+	}
+	b.args.keys = b.keys
+	b.args.Reset()
+	return b
+}
+
+// stepper makes the steps that Extend hands out.
+type stepper struct {
+	t        *Timeline
+	payloads payloads
+	out      []Step
+}
+
+func (s *stepper) steps(g *group) ([]Step, error) {
+	s.out = s.out[:0]
+	for i := range g.len() {
+		r := g.at(i)
+		if !r.starts() || r.flags&flagSkip != 0 {
+			continue
+		}
+		step, _ := stepOf(r)
+		step.Name = uint32(r.name)
+		if r.flags&flagSampling != 0 {
+			b, err := s.payloads.payload(r.payload)
+			if err != nil {
+				return nil, err
+			}
+			p := decodePayload(b, r.flags)
+			step.TraceID = p.sampling.TraceID
+			if p.sampling.Thread != 0 {
+				step.Track = p.sampling.Thread
+			}
+		}
+		s.out = append(s.out, step)
+	}
+	if len(s.out) > 1 {
+		slices.SortStableFunc(s.out, func(a, b Step) int { return cmp.Compare(b.endOrStart(), a.endOrStart()) })
+	}
+	return s.out, nil
+}
+
+// endOrStart is the end of a started slice; what never ends has no length (spec profile-calls.md 5.1).
+func (s *Step) endOrStart() Nanos {
+	if s.End == NoTime {
+		return s.TS
+	}
+	return s.End
+}
+
+// takeOver merges the records of an extension with those of the timeline.
+func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
+	if b.records.len() == 0 && b.runs == nil {
+		return nil
+	}
+	base, inMemory := t.store.(*memory)
+	if inMemory && b.runs == nil && base.size()+b.records.size() <= t.opts.Memory/10*7 {
+		base.join(&b.records)
+		base.sort()
+		return ctx.Err()
+	}
+	if b.records.len() > 0 {
+		if err := b.spill(); err != nil {
+			return err
+		}
+	}
+	if inMemory {
+		// The records of the timeline come first of those at one time, so they are a run of their own in front.
+		r, err := newRuns(t.opts.TempDir)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(r.write(base), base.close()); err != nil {
+			return errors.Join(err, r.close())
+		}
+		if t.store, err = r.merge(ctx, t.opts); err != nil {
+			return errors.Join(err, r.close())
+		}
+	}
+	return t.store.(*disk).mergeWith(ctx, b.runs, t.opts)
+}
+
+// join appends the records of another buffer, with their payloads.
+func (m *memory) join(other *memory) {
+	for i := range other.count {
+		r := m.next()
+		*r = *other.at(uint32(i))
+		if r.payload != 0 {
+			r.payload = m.addPayload(other.payloadAt(r.payload))
+		}
+	}
+	other.reset()
+}
+
+// mergeWith merges sorted runs into the store: their payloads go behind those of the store.
+func (d *disk) mergeWith(ctx context.Context, r *runs, opts Options) error {
+	if err := errors.Join(r.records.Flush(), r.payloads.Flush()); err != nil {
+		return err
+	}
+	shift := uint64(d.payloads.file.Size())
+	if _, err := io.Copy(d.payloads.file, r.payloads.Section(0, r.payloads.Size())); err != nil {
+		return err
+	}
+	if err := d.payloads.file.Flush(); err != nil {
+		return err
+	}
+	moved := recordCodec
+	moved.Get = func(b []byte, rec *record) {
+		if recordCodec.Get(b, rec); rec.flags&flagDerived != 0 && rec.payload != 0 {
+			rec.payload += shift
+		}
+	}
+	readers := []io.Reader{bufio.NewReaderSize(d.records.Section(0, d.records.Size()), 256<<10)}
+	readers = append(readers, r.readers(opts)...)
+	d.payloads = newPayloadReader(d.payloads.file, d.runs+len(r.starts))
+	d.runs += len(r.starts)
+	m, err := extsort.NewMerger(readers, moved, byTime)
+	if err != nil {
+		return err
+	}
+	return d.fill(ctx, m)
+}

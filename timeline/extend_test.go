@@ -1,0 +1,197 @@
+package timeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// dumpItems is a walk as text.
+func dumpItems(t *testing.T, tl *Timeline) string {
+	t.Helper()
+	var b strings.Builder
+	walk(t, tl, func(it *Item) {
+		fmt.Fprintf(&b, "%d %d+%d track %d lane %d %s %q\n", it.Kind, it.TS, it.Dur, it.Track, it.Lane, it.Name, it.Args)
+	})
+	return b.String()
+}
+
+// A timeline that is extended by slices is that of a builder to which the same slices were given, on disk and in memory.
+func TestExtend(t *testing.T) {
+	for _, memory := range []int64{noMemory, 1 << 20, 1 << 30} {
+		r := rand.New(rand.NewPCG(7, 7))
+		plain, base := testBuilder(t, 1<<30), testBuilder(t, memory)
+		const n = 20_000
+		var threads [5]TrackID
+		for i := range threads {
+			threads[i] = threadOf(base, i)
+			if other := threadOf(plain, i); other != threads[i] {
+				t.Fatal("two builders number tracks differently")
+			}
+		}
+		for i := range n {
+			for _, b := range []*Builder{plain, base} {
+				// The slices of the input lie at odd times, the added ones at even times, so that none are equal.
+				b.Args().Reset()
+				b.Args().Key([]byte("number"))
+				b.Args().Int(int64(i))
+				add(t, b, Event{Kind: Slice, Track: threads[i%5], Event: uint32(i), TS: Nanos(20*(i/2)) + 1, Dur: Nanos(2 * (i % 300)),
+					Name: []byte("event"), Args: b.Args().Args()})
+			}
+		}
+		type slice struct {
+			thread  int
+			ts, dur Nanos
+		}
+		var extra []slice
+		for range n {
+			extra = append(extra, slice{r.IntN(5), 2 * Nanos(r.IntN(n)), 2 * Nanos(r.IntN(100))})
+		}
+		slices.SortStableFunc(extra, func(a, b slice) int { return int(a.ts - b.ts) })
+		addExtra := func(add func(*Event) error, args *ArgsEncoder, s slice) {
+			args.Reset()
+			args.Key([]byte("length"))
+			args.Int(int64(s.dur))
+			err := add(&Event{Kind: Slice, Track: threads[s.thread], Event: n, TS: s.ts, Dur: s.dur, Name: []byte("added"),
+				Args: args.Args(), ThreadTS: NoTime, ThreadDur: NoTime})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, s := range extra {
+			addExtra(plain.Add, plain.Args(), s)
+		}
+		want := dumpItems(t, finishAndNest(t, plain))
+
+		tl, err := base.Finish(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tl.Close()
+		seen := 0
+		err = tl.Extend(context.Background(), func(steps []Step, x *Extension) error {
+			seen += len(steps)
+			if steps == nil {
+				for _, s := range extra {
+					addExtra(x.Add, x.Args(), s)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen != n {
+			t.Errorf("memory %d: %d steps, want %d", memory, seen, n)
+		}
+		if err := tl.Nest(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if got := dumpItems(t, tl); got != want {
+			t.Errorf("memory %d: the walk differs from that of one builder: %s", memory, firstDifferentLine(want, got))
+		}
+	}
+}
+
+func firstDifferentLine(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range min(len(w), len(g)) {
+		if w[i] != g[i] {
+			return fmt.Sprintf("line %d is %q, want %q", i, g[i], w[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, want %d", len(g), len(w))
+}
+
+func threadOf(b *Builder, i int) TrackID {
+	return b.Thread(b.Process(ProcessKey{Num: 1}), ThreadKey{Num: int64(10 + i)})
+}
+
+// What Extend hands out: pairs with their lengths, the longest first, the id of a sampler, the thread of what is shown
+// elsewhere; not what says that it does not take part. An added slice encloses one of the input of the same extent.
+func TestExtendSteps(t *testing.T) {
+	for _, memory := range []int64{noMemory, 1 << 30} {
+		b := testBuilder(t, memory)
+		thread := threadOf(b, 0)
+		add(t, b, Event{Kind: Instant, Track: thread, TS: 10, Name: []byte("skipped"), Sampling: Sampling{Skip: true}})
+		add(t, b, Event{Kind: Begin, Track: thread, TS: 10, Event: 1, Name: []byte("pair")})
+		add(t, b, Event{Kind: Slice, Track: thread, TS: 10, Dur: 50, Event: 2, Name: []byte("long"), Sampling: Sampling{TraceID: 1 << 52}})
+		add(t, b, Event{Kind: End, Track: thread, TS: 30, Event: 3, Name: []byte("pair")})
+		add(t, b, Event{Kind: Instant, Track: b.GlobalInstants(), TS: 40, Event: 4, Name: []byte("global"), Sampling: Sampling{Thread: thread}})
+		add(t, b, Event{Kind: Begin, Track: thread, TS: 70, Event: 5, Name: []byte("open")})
+		tl, err := b.Finish(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tl.Close()
+		var got []string
+		err = tl.Extend(context.Background(), func(steps []Step, x *Extension) error {
+			for _, s := range steps {
+				end := s.End
+				if end == NoTime {
+					end = -1
+				}
+				got = append(got, fmt.Sprintf("%s %d-%d %t %d", tl.Name(NameID(s.Name)), s.TS, end, s.Track == thread, s.TraceID))
+			}
+			if steps == nil {
+				return x.Add(&Event{Kind: Slice, Track: thread, TS: 10, Dur: 20, Name: []byte("added"), ThreadTS: NoTime, ThreadDur: NoTime})
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"long 10-60 true 4503599627370496", "pair 10-30 true 0", "global 40-40 true 0", "open 70--1 true 0"}
+		if !slices.Equal(got, want) {
+			t.Errorf("memory %d: steps %q, want %q", memory, got, want)
+		}
+		if err := tl.Nest(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		var begins []string
+		walk(t, tl, func(it *Item) {
+			if it.Kind == ItemBegin {
+				begins = append(begins, string(it.Name))
+			}
+		})
+		if want := []string{"long", "added", "pair", "open"}; !slices.Equal(begins, want) {
+			t.Errorf("memory %d: begins %q, want %q", memory, begins, want)
+		}
+	}
+}
+
+// An error of the pass ends Extend and leaves no files behind.
+func TestExtendError(t *testing.T) {
+	b := testBuilder(t, noMemory)
+	for i := range 5000 {
+		add(t, b, Event{Kind: Slice, Track: threadOf(b, 0), TS: Nanos(i), Dur: 1, Event: uint32(i), Name: []byte("event")})
+	}
+	thread := threadOf(b, 0)
+	tl, err := b.Finish(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := openFiles()
+	bad := errors.New("bad")
+	err = tl.Extend(context.Background(), func(steps []Step, x *Extension) error {
+		for i := range 5000 {
+			if err := x.Add(&Event{Kind: Slice, Track: thread, TS: Nanos(i), Name: []byte("added")}); err != nil {
+				return err
+			}
+		}
+		return bad
+	})
+	if !errors.Is(err, bad) {
+		t.Errorf("error %v, want %v", err, bad)
+	}
+	if got := openFiles(); got != before {
+		t.Errorf("%d open files, before Extend %d", got, before)
+	}
+	if err := tl.Close(); err != nil {
+		t.Error(err)
+	}
+}
