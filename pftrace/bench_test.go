@@ -54,15 +54,11 @@ func hotItem(tb testing.TB) (w *writer, item timeline.Item) {
 	tb.Helper()
 	tl := hotTimeline(tb)
 	w = newWriter(tl)
-	newBundler, err := bundlers(NoCodec)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	w.out = newBundler(func(b []byte) ([]byte, error) { return b, nil })
+	w.out = newBundler(NoCodec, func(b []byte) ([]byte, error) { return b, nil })
 	if err := w.head(); err != nil {
 		tb.Fatal(err)
 	}
-	err = tl.Walk(context.Background(), func(it *timeline.Item) error {
+	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
 		if it.Kind == timeline.ItemBegin {
 			item = *it
 			item.Flows = []timeline.FlowRef{{ID: 77, Previous: timeline.NoOrdinal}}

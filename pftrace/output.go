@@ -3,9 +3,9 @@ package pftrace
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"runtime"
+	"sync"
 
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
@@ -17,8 +17,8 @@ import (
 // 12), and data that does not compress grows by a few bytes.
 const bundleLimit = 511 << 10
 
-// bundleCapacity is the memory of a bundle: most packets that no longer fit find room behind it.
-const bundleCapacity = bundleLimit + bundleLimit/8
+// maxBundleMemory bounds what is kept of the memory of a bundle: most packets that no longer fit find room behind it.
+const maxBundleMemory = 2 * bundleLimit
 
 // emitter takes bytes of the output in their order, and the slice with them. It returns one to be used instead.
 type emitter func([]byte) ([]byte, error)
@@ -77,23 +77,44 @@ func (o *bundler) flush() (err error) {
 	return err
 }
 
-// bundlers returns a function that makes bundlers.
-func bundlers(codec Codec) (func(emitter) *bundler, error) {
-	switch codec {
-	case NoCodec, Zlib, Zstd:
-	default:
-		return nil, fmt.Errorf("packets cannot be written with %v", codec)
-	}
-	return func(emit emitter) *bundler {
-		o := &bundler{buf: make([]byte, 0, bundleCapacity), emit: emit}
-		switch codec {
-		case Zlib:
-			o.compress, o.field = zlibCompressor(), fieldCompressedPackets
-		case Zstd:
-			o.compress, o.field = zstdCompressor(), fieldZstdCompressedPackets
-		}
+// Buffers keep what Write needs beside the timeline, bundles and compressors: to make them takes longer than to write a
+// small trace with them. The zero Buffers are ready to use, and may be used by several goroutines at once. They hold as
+// much as was in use at one time, up to 3 MiB for each worker.
+type Buffers struct {
+	lock sync.Mutex
+	free [Zstd + 1][]*bundler // by codec
+}
+
+// get returns an empty bundler that gives its bundles to emit.
+func (b *Buffers) get(codec Codec, emit emitter) *bundler {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	if n := len(b.free[codec]); n > 0 {
+		o := b.free[codec][n-1]
+		b.free[codec] = b.free[codec][:n-1]
+		o.emit = emit
 		return o
-	}, nil
+	}
+	return newBundler(codec, emit)
+}
+
+// put takes back a bundler that is flushed.
+func (b *Buffers) put(codec Codec, o *bundler) {
+	o.emit = nil
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	b.free[codec] = append(b.free[codec], o)
+}
+
+func newBundler(codec Codec, emit emitter) *bundler {
+	o := &bundler{emit: emit}
+	switch codec {
+	case Zlib:
+		o.compress, o.field = zlibCompressor(), fieldCompressedPackets
+	case Zstd:
+		o.compress, o.field = zstdCompressor(), fieldZstdCompressedPackets
+	}
+	return o
 }
 
 // zlibCompressor returns a function that compresses. Its result is valid until the next call.
@@ -176,7 +197,7 @@ func writeInOrder(ctx context.Context, dst io.Writer, n, workers int, write func
 					case b = <-free:
 						return b, nil
 					default:
-						return make([]byte, 0, bundleCapacity), nil
+						return make([]byte, 0, cap(b)), nil
 					}
 				})
 				close(p.chunks)
@@ -213,7 +234,7 @@ func collect(dst io.Writer, queue <-chan *part, free chan<- []byte, cancel conte
 			if _, err = dst.Write(chunk); err != nil {
 				cancel()
 			}
-			if cap(chunk) > 2*bundleCapacity {
+			if cap(chunk) > maxBundleMemory {
 				continue // of a packet too large for a bundle
 			}
 			select {

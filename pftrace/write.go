@@ -2,6 +2,7 @@ package pftrace
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/weft-trace/weft/internal/wire"
@@ -19,6 +20,8 @@ type Options struct {
 	// Workers is the number of goroutines that encode and compress; 0: as many as there are processors. It does not
 	// change the output.
 	Workers int
+	// Buffers keep memory from one Write to the next; nil: none is kept.
+	Buffers *Buffers
 }
 
 // Write writes a nested timeline with resolved flows as a Perfetto trace. Packets come in time order; equal timelines
@@ -29,24 +32,30 @@ type Options struct {
 // everything but call stacks (v53), the order of processes and threads (v57) and call-stack samples (v58), which they
 // leave out (spec perfetto.md 14); trace attributes (v55) are written in their old form as well.
 func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Options) error {
-	newBundler, err := bundlers(opts.Compression)
-	if err != nil {
-		return err
+	codec, buffers := opts.Compression, opts.Buffers
+	if codec != NoCodec && codec != Zlib && codec != Zstd {
+		return fmt.Errorf("packets cannot be written with %v", codec)
+	}
+	if buffers == nil {
+		buffers = new(Buffers)
 	}
 	w := newWriter(t)
 	return writeInOrder(ctx, dst, 1+t.SegmentCount(), opts.Workers, func(ctx context.Context, i int, emit emitter) error {
 		part := *w
-		part.out = newBundler(emit)
+		part.out = buffers.get(codec, emit)
+		var err error
 		if i == 0 {
-			if err := part.head(); err != nil {
-				return err
-			}
-			return part.out.flush()
+			err = part.head()
+		} else {
+			err = t.WalkSegment(ctx, i-1, part.item)
 		}
-		if err := t.WalkSegment(ctx, i-1, part.item); err != nil {
-			return err
+		if err == nil {
+			err = part.out.flush()
 		}
-		return part.out.flush()
+		if err == nil {
+			buffers.put(codec, part.out)
+		}
+		return err
 	})
 }
 

@@ -174,6 +174,27 @@ func TestWriteIsDeterministic(t *testing.T) {
 	}
 }
 
+// What was written before with the same buffers, or was begun and failed, leaves no trace in the output.
+func TestBuffersDoNotShow(t *testing.T) {
+	tl, other := build(t, busyText(3000), nil), build(t, busyText(700), nil)
+	for _, codec := range []Codec{NoCodec, Zlib, Zstd} {
+		for _, workers := range []int{1, 3} {
+			want := write(t, tl, Options{Compression: codec, Workers: workers})
+			opts := Options{Compression: codec, Workers: workers, Buffers: new(Buffers)}
+			for range 3 {
+				write(t, other, opts)
+				broken := errors.New("broken")
+				if err := Write(context.Background(), &failingWriter{len(want) / 2, broken}, tl, opts); err != broken {
+					t.Fatal(err)
+				}
+				if got := write(t, tl, opts); !bytes.Equal(got, want) {
+					t.Errorf("%v, %d workers: other bytes with used buffers", codec, workers)
+				}
+			}
+		}
+	}
+}
+
 // bundleSizes returns the sizes of the bundles of a trace, packed and unpacked.
 func bundleSizes(t *testing.T, trace []byte) (packed, unpacked []int) {
 	t.Helper()
