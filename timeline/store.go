@@ -65,7 +65,7 @@ func (g *group) at(i int) *record {
 
 // memory is the store of a timeline that fits the budget, and the buffer of a Builder.
 type memory struct {
-	chunks [][]record // of chunkLen records each
+	chunks [][]record // of chunkLen records each; the first grows up to that
 	count  int
 	order  []uint32 // places in time order; set by sort
 
@@ -78,6 +78,9 @@ const (
 	chunkBits  = 13
 	chunkLen   = 1 << chunkBits
 	arenaChunk = 1 << 20
+	// firstChunk and firstArena are what a small trace needs. They double until they have the full size.
+	firstChunk = 1 << 7
+	firstArena = 1 << 14
 	// bytesPerRecord is what a record costs in memory while it is sorted.
 	bytesPerRecord = recordSize + 16 + 16 + 4
 )
@@ -90,12 +93,25 @@ func (m *memory) add(r *record) { *m.next() = *r }
 
 // next returns the place of one more record, which may hold anything.
 func (m *memory) next() *record {
-	if m.count>>chunkBits == len(m.chunks) {
-		m.chunks = append(m.chunks, make([]record, chunkLen))
+	i, k := m.count>>chunkBits, m.count&(chunkLen-1)
+	if i == len(m.chunks) || k == len(m.chunks[i]) {
+		m.grow()
 	}
-	r := &m.chunks[m.count>>chunkBits][m.count&(chunkLen-1)]
+	r := &m.chunks[i][k]
 	m.count++
 	return r
+}
+
+// grow makes room for one more record.
+func (m *memory) grow() {
+	switch last := len(m.chunks) - 1; {
+	case last < 0:
+		m.chunks = append(m.chunks, make([]record, firstChunk))
+	case len(m.chunks[last]) < chunkLen:
+		m.chunks[last] = append(m.chunks[last], make([]record, len(m.chunks[last]))...)
+	default:
+		m.chunks = append(m.chunks, make([]record, chunkLen))
+	}
 }
 
 // addPayload keeps a copy of p and returns its place, which is not 0.
@@ -123,7 +139,7 @@ func (m *memory) arenaChunk(need int) []byte {
 		m.free = m.free[:n-1]
 		return chunk
 	}
-	return make([]byte, 0, max(need, arenaChunk))
+	return make([]byte, 0, max(need, min(arenaChunk, firstArena<<min(len(m.arena), 8))))
 }
 
 func (m *memory) payloadAt(at uint64) []byte {
