@@ -34,7 +34,20 @@ import (
 // When ctx is done Convert returns its error soon, even if src blocks. That is why src is read in a goroutine, some
 // chunks ahead: when Convert returns before the end of src, after an error most of all, a last Read of src may still be
 // under way.
+//
+// Who converts many traces keeps a Converter.
 func Convert(ctx context.Context, dst io.Writer, src io.Reader, opts Options) (*Report, error) {
+	return new(Converter).Convert(ctx, dst, src, opts)
+}
+
+// A Converter converts one trace after the other. It keeps memory and compressors from one for the next, which are most
+// of the work on a small trace. The zero Converter is ready to use. It must not be used by several goroutines at once.
+type Converter struct {
+	packets pftrace.Buffers
+}
+
+// Convert does what the function Convert does, and gives the same bytes.
+func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, opts Options) (*Report, error) {
 	began := time.Now()
 	tl, report, err := load(ctx, src, opts)
 	if err != nil {
@@ -48,6 +61,7 @@ func Convert(ctx context.Context, dst io.Writer, src io.Reader, opts Options) (*
 	err = pftrace.Write(ctx, counted, tl, pftrace.Options{
 		Compression: opts.Compress.codec(),
 		Workers:     opts.workers(),
+		Buffers:     &c.packets,
 	})
 	if err != nil {
 		return nil, err
