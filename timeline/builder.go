@@ -50,7 +50,21 @@ type Builder struct {
 	spaces  [FlowNative + 1]bool
 
 	unmatched bool // there are records that the matcher has to look at
+	fractions fractions
 	derived   bool // what is added follows from records of a timeline, see Extension
+}
+
+// fractions says where there are times that are no whole microseconds.
+type fractions struct{ times, threadTimes bool }
+
+// see looks at an event that becomes r.
+func (f *fractions) see(ev *Event, r *record) {
+	if !f.times {
+		f.times = r.ts%Microsecond != 0 || r.kind == Slice && r.dur%Microsecond != 0
+	}
+	if !f.threadTimes && ev.ThreadTS != NoTime {
+		f.threadTimes = ev.ThreadTS%Microsecond != 0 || ev.ThreadDur != NoTime && ev.ThreadDur%Microsecond != 0
+	}
 }
 
 // Attribute is a fact about the whole trace: a key with a text or a number.
@@ -172,6 +186,7 @@ func (b *Builder) Add(ev *Event) error {
 	if b.derived {
 		r.flags |= flagDerived
 	}
+	b.fractions.see(ev, r)
 	row := &b.table.tracks[ev.Track]
 	row.used = row.used || ev.Kind != End || ev.KeepEnd
 	row.clock = row.clock || ev.ThreadTS != NoTime
@@ -194,6 +209,7 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 		a: int64(f.ID), space: f.Space, role: f.Role,
 	}
 	b.spaces[f.Space] = true
+	b.fractions.times = b.fractions.times || f.TS%Microsecond != 0
 	if f.IDText != nil {
 		sum := sha256.Sum256(f.IDText)
 		r.a = int64(binary.LittleEndian.Uint64(sum[:]))
@@ -260,7 +276,7 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	t := &Timeline{
 		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys,
 		table: b.table, stacks: b.stacks, attributes: b.attributes, clocks: b.clocks, samples: b.samples, spaces: b.spaces,
-		unmatched: b.unmatched || b.table.namedLater,
+		unmatched: b.unmatched || b.table.namedLater, fractions: b.fractions,
 	}
 	if b.runs == nil {
 		b.records.sort()

@@ -72,10 +72,12 @@ func (t *Timeline) Extend(ctx context.Context, fn func(steps []Step, x *Extensio
 	if err == nil {
 		err = fn(nil, x)
 	}
-	if err == nil {
-		err = t.takeOver(ctx, x.b)
+	if err != nil {
+		return err
 	}
-	return err
+	t.fractions.times = t.fractions.times || x.b.fractions.times
+	t.fractions.threadTimes = t.fractions.threadTimes || x.b.fractions.threadTimes
+	return t.takeOver(ctx, x.b)
 }
 
 // extensionBuilder returns a Builder for records that join those of the timeline.

@@ -195,3 +195,28 @@ func TestExtendError(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The unit of times is the microsecond as long as nothing needs a smaller one.
+func TestTimeUnit(t *testing.T) {
+	for name, c := range map[string]struct {
+		ev               Event
+		time, threadTime Nanos
+	}{
+		"microseconds":             {Event{Kind: Slice, TS: 5000, Dur: 7000, ThreadTS: 1000, ThreadDur: 2000}, Microsecond, Microsecond},
+		"no thread time":           {Event{Kind: Instant, TS: 5000, ThreadTS: NoTime, ThreadDur: NoTime}, Microsecond, Microsecond},
+		"start":                    {Event{Kind: Slice, TS: 5001, Dur: 7000, ThreadTS: 1000, ThreadDur: 2000}, 1, Microsecond},
+		"length":                   {Event{Kind: Slice, TS: 5000, Dur: 7001, ThreadTS: 1000, ThreadDur: 2000}, 1, Microsecond},
+		"thread time":              {Event{Kind: Slice, TS: 5000, Dur: 7000, ThreadTS: 1001, ThreadDur: 2000}, Microsecond, 1},
+		"thread duration":          {Event{Kind: Slice, TS: 5000, Dur: 7000, ThreadTS: 1000, ThreadDur: 2001}, Microsecond, 1},
+		"until the end of time":    {Event{Kind: Slice, TS: 5000, Dur: 9223372036854775000, ThreadTS: 1000, ThreadDur: 2000}, 1, Microsecond},
+		"length of something else": {Event{Kind: Instant, TS: 5000, Dur: 1, ThreadTS: NoTime, ThreadDur: NoTime}, Microsecond, Microsecond},
+	} {
+		b := testBuilder(t, 1<<30)
+		c.ev.Track = threadOf(b, 0)
+		add(t, b, c.ev)
+		tl := finishAndNest(t, b)
+		if tl.TimeUnit() != c.time || tl.ThreadTimeUnit() != c.threadTime {
+			t.Errorf("%s: units %d and %d, want %d and %d", name, tl.TimeUnit(), tl.ThreadTimeUnit(), c.time, c.threadTime)
+		}
+	}
+}

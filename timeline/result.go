@@ -27,6 +27,7 @@ type Timeline struct {
 	flows      FlowRefs
 	spaces     [FlowNative + 1]bool
 	unmatched  bool // there are records that the matcher has to look at
+	fractions  fractions
 	totals     Totals
 	segments   []segment
 
@@ -44,6 +45,19 @@ func (t *Timeline) Close() error {
 		err = errors.Join(err, t.flows.Close())
 	}
 	return err
+}
+
+// TimeUnit returns the largest unit, Microsecond or 1, of which all times of records are multiples.
+func (t *Timeline) TimeUnit() Nanos { return unit(t.fractions.times) }
+
+// ThreadTimeUnit is TimeUnit for the CPU times of threads.
+func (t *Timeline) ThreadTimeUnit() Nanos { return unit(t.fractions.threadTimes) }
+
+func unit(fractions bool) Nanos {
+	if fractions {
+		return 1
+	}
+	return Microsecond
 }
 
 // Problems is the log in which the passes count what they find wrong.

@@ -17,6 +17,9 @@ import "math"
 // Nanos is a point in time or a duration in nanoseconds. Points in time count from whatever the input counts from.
 type Nanos int64
 
+// Microsecond is the unit in which many formats give times.
+const Microsecond Nanos = 1000
+
 // NoTime says that a time is not known: a slice that never ends, an event without thread time.
 const NoTime Nanos = math.MinInt64
 
