@@ -111,22 +111,20 @@ func limitHeap(memory int64) {
 
 // A convertJob is one call of the convert command.
 type convertJob struct {
-	env        *environment
-	inputs     []string
-	outputs    []string // parallel to inputs
-	opts       convert.Options
-	compress   string // as given; "" chooses by output
-	force      bool
-	strict     bool
-	quiet      bool
-	reportJSON bool
-	reportFile string
+	env         *environment
+	conversions []*conversion
+	opts        convert.Options
+	compress    string // as given; "" chooses by output
+	force       bool
+	strict      bool
+	quiet       bool
+	reportJSON  bool
+	reportFile  string
 }
 
 func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	job := &convertJob{
 		env:        env,
-		inputs:     c.Args().Slice(),
 		compress:   c.String("compress"),
 		force:      c.Bool("force"),
 		strict:     c.Bool("strict"),
@@ -155,27 +153,27 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	default:
 		return nil, usagef("--report: unknown form %q; use text or json", form)
 	}
-	if err := job.chooseOutputs(c.String("o"), c.String("out-dir")); err != nil {
+	if err := job.chooseOutputs(c.Args().Slice(), c.String("o"), c.String("out-dir")); err != nil {
 		return nil, err
 	}
 	return job, job.check()
 }
 
 // chooseOutputs finds the place of every output.
-func (j *convertJob) chooseOutputs(file, dir string) error {
+func (j *convertJob) chooseOutputs(inputs []string, file, dir string) error {
 	switch {
-	case len(j.inputs) == 0:
+	case len(inputs) == 0:
 		return usagef("no input; give a file, or \"-\" for standard input")
 	case file != "" && dir != "":
 		return usagef("-o and --out-dir exclude each other")
-	case file != "" && len(j.inputs) > 1:
-		return usagef("-o is for one input; use --out-dir for %d", len(j.inputs))
+	case file != "" && len(inputs) > 1:
+		return usagef("-o is for one input; use --out-dir for %d", len(inputs))
 	case file != "":
-		j.outputs = []string{file}
+		j.conversions = append(j.conversions, newConversion(inputs[0], file))
 		return nil
 	}
 	places := map[string]string{} // the input that goes to each
-	for _, input := range j.inputs {
+	for _, input := range inputs {
 		place := input + outputSuffix
 		switch {
 		case input == "-" && dir == "":
@@ -190,24 +188,24 @@ func (j *convertJob) chooseOutputs(file, dir string) error {
 			return usagef("%s and %s would both become %s", inputName(other), inputName(input), outputName(place))
 		}
 		places[key] = input
-		j.outputs = append(j.outputs, place)
+		j.conversions = append(j.conversions, newConversion(input, place))
 	}
 	return nil
 }
 
 // check refuses combinations that cannot work, before anything is read.
 func (j *convertJob) check() error {
-	if isInput(j.reportFile, j.inputs) {
+	if j.isInput(j.reportFile) {
 		return usagef("%s is an input; choose another --report-file", j.reportFile)
 	}
-	for _, place := range j.outputs {
-		if j.reportFile != "" && placeKey(place) == placeKey(j.reportFile) {
-			return usagef("%s cannot take both the trace and the report", outputName(place))
+	for _, c := range j.conversions {
+		if j.reportFile != "" && placeKey(c.output) == placeKey(j.reportFile) {
+			return usagef("%s cannot take both the trace and the report", outputName(c.output))
 		}
 		switch {
-		case place != "-":
-			if isInput(place, j.inputs) {
-				return usagef("%s is an input; choose another place with -o", place)
+		case c.output != "-":
+			if j.isInput(c.output) {
+				return usagef("%s is an input; choose another place with -o", c.output)
 			}
 		case j.env.isTerminal(j.env.stdout):
 			return usagef("a trace is binary and not written to a terminal; use -o FILE or a pipe")
@@ -216,6 +214,20 @@ func (j *convertJob) check() error {
 		}
 	}
 	return nil
+}
+
+// isInput reports whether an output would replace one of the inputs.
+func (j *convertJob) isInput(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	for _, c := range j.conversions {
+		if c.info != nil && os.SameFile(info, c.info) {
+			return true
+		}
+	}
+	return false
 }
 
 // run converts all inputs. One that fails does not keep the others from being converted.
@@ -227,26 +239,40 @@ func (j *convertJob) run(ctx context.Context) error {
 	if reportOutput != nil {
 		defer reportOutput.Abort()
 	}
+	p := j.progress()
+	defer p.Stop()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		j.convertAll(ctx, p)
+	}()
 	var failed, lost bool
 	var reportErr error // the first one; the traces are still converted
-	for i, input := range j.inputs {
-		report, err := j.convert(ctx, input, j.outputs[i])
+	for _, c := range j.conversions {
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+		}
 		if ctx.Err() != nil {
+			<-ended // what is under way removes its temporary files
 			return ctx.Err()
 		}
-		if err != nil {
+		if c.err != nil {
 			failed = true
-			if !isBrokenPipe(err) {
-				printError(j.env, err)
+			if !isBrokenPipe(c.err) {
+				p.print(func() { printError(j.env, c.err) })
 			}
 			continue
 		}
-		lost = lost || report.Lost() > 0
-		line := inputReport{Input: inputName(input), Output: outputName(j.outputs[i]), Report: report}
-		if err := j.writeReport(&line, reportOutput); reportErr == nil {
+		lost = lost || c.report.Lost() > 0
+		line := inputReport{Input: inputName(c.input), Output: outputName(c.output), Report: c.report}
+		p.print(func() { err = j.writeReport(&line, reportOutput) })
+		if reportErr == nil {
 			reportErr = err
 		}
 	}
+	<-ended
+	p.Stop()
 	if reportErr != nil {
 		return reportErr
 	}
@@ -263,35 +289,6 @@ func (j *convertJob) run(ctx context.Context) error {
 		return errStrict
 	}
 	return nil
-}
-
-// convert converts one input. Errors begin with the name of what failed.
-func (j *convertJob) convert(ctx context.Context, input, place string) (*convert.Report, error) {
-	src, err := openInput(ctx, j.env, input)
-	if err != nil {
-		return nil, err
-	}
-	defer src.Close()
-	dst, err := createOutput(ctx, j.env, place, j.force)
-	if err != nil {
-		return nil, err
-	}
-	defer dst.Abort()
-
-	opts := j.opts
-	if opts.Compress, err = j.compression(place); err != nil {
-		return nil, err
-	}
-	progress := startProgress(j.env, inputName(input), src.size, !j.quiet)
-	report, err := convert.Convert(ctx, progress.writer(dst), progress.reader(src), opts)
-	progress.Stop()
-	if err != nil {
-		if err := dst.Failed(); err != nil {
-			return nil, err
-		}
-		return nil, fmt.Errorf("%s: %w", inputName(input), withoutPath(err))
-	}
-	return report, dst.Commit()
 }
 
 func (j *convertJob) compression(place string) (convert.Compression, error) {

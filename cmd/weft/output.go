@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-const outputBuffer = 256 << 10
+// outputBuffer is small: bundles of packets go around it.
+const outputBuffer = 32 << 10
 
 // An output is a file that appears at its place only when it is complete: it is written under another name beside its
 // place and renamed by Commit. Until then an existing file at that place is untouched.
@@ -180,18 +181,4 @@ func placeKey(path string) string {
 		dir = absolute
 	}
 	return filepath.Join(dir, filepath.Base(path))
-}
-
-// isInput reports whether the output would replace one of the inputs.
-func isInput(path string, inputs []string) bool {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	for _, input := range inputs {
-		if in, err := os.Stat(input); err == nil && os.SameFile(info, in) {
-			return true
-		}
-	}
-	return false
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -13,29 +14,44 @@ const (
 	clearLine        = "\r\x1b[K"
 )
 
-// progress shows on a terminal how far a conversion is: one line, rewritten a few times a second.
+// progress shows on a terminal how far the reading of an input is, or of several inputs: one line, rewritten a few times
+// a second.
 type progress struct {
 	w       io.Writer
 	name    string
-	size    int64 // of the input; -1 if unknown
+	files   int   // number of inputs, 0 if there is one with a name
+	size    int64 // of all that is to be read; -1 if unknown
 	width   func(io.Writer) int
 	start   time.Time
 	read    atomic.Int64
 	written atomic.Int64
-	stop    chan struct{}
-	stopped chan struct{}
+	done    atomic.Int64 // of files
+
+	terminal sync.Mutex // held while something is written there
+	stop     chan struct{}
+	stopped  chan struct{}
 }
 
 // startProgress begins to show the progress of reading an input, if w is a terminal and show is set. Without that it
 // still counts, and prints nothing.
 func startProgress(env *environment, name string, size int64, show bool) *progress {
 	p := &progress{w: env.stderr, name: printable(name), size: size, width: env.width, start: time.Now()}
-	if !show || !env.isTerminal(env.stderr) {
-		return p
-	}
-	p.stop, p.stopped = make(chan struct{}), make(chan struct{})
-	go p.loop()
+	p.begin(env, show)
 	return p
+}
+
+// startFilesProgress is startProgress for several inputs, of which size is the sum.
+func startFilesProgress(env *environment, files int, size int64, show bool) *progress {
+	p := &progress{w: env.stderr, files: files, size: size, width: env.width, start: time.Now()}
+	p.begin(env, show)
+	return p
+}
+
+func (p *progress) begin(env *environment, show bool) {
+	if show && env.isTerminal(env.stderr) {
+		p.stop, p.stopped = make(chan struct{}), make(chan struct{})
+		go p.loop()
+	}
 }
 
 func (p *progress) loop() {
@@ -45,7 +61,9 @@ func (p *progress) loop() {
 	for {
 		select {
 		case <-ticker.C:
+			p.terminal.Lock()
 			fmt.Fprint(p.w, clearLine+p.line(time.Since(p.start), p.width(p.w)))
+			p.terminal.Unlock()
 		case <-p.stop:
 			fmt.Fprint(p.w, clearLine)
 			return
@@ -60,6 +78,9 @@ const minShownName = 8
 // that wraps could not be erased.
 func (p *progress) line(elapsed time.Duration, width int) string {
 	name, state := []rune(p.name), []rune(p.state(elapsed))
+	if p.files > 0 {
+		name = []rune(fmt.Sprintf("%d of %d files", p.done.Load(), p.files))
+	}
 	room := max(width-len(": ")-len(state)-1, minShownName)
 	if width > 0 && len(name) > room {
 		name = append([]rune("…"), name[len(name)-room+1:]...)
@@ -75,17 +96,30 @@ func (p *progress) line(elapsed time.Duration, width int) string {
 func (p *progress) state(elapsed time.Duration) string {
 	read, written := p.read.Load(), p.written.Load()
 	rate := float64(read) / max(elapsed.Seconds(), 1e-3)
-	switch {
-	case written > 0:
+	switch several := p.files > 0; {
+	case written > 0 && !several:
 		return fmt.Sprintf("writing, %s written", formatSize(written))
-	case p.size > 0 && read >= p.size:
+	case p.size > 0 && read >= p.size && !several:
 		return fmt.Sprintf("%s read, sorting", formatSize(read))
 	case p.size > 0 && read > 0:
-		left := time.Duration(float64(p.size-read) / rate * float64(time.Second))
+		left := time.Duration(float64(max(p.size-read, 0)) / rate * float64(time.Second))
 		return fmt.Sprintf("%s of %s (%d%%), %.0f MB/s, ETA %s", formatSize(read), formatSize(p.size),
 			read*100/p.size, rate/1e6, left.Round(time.Second))
 	}
 	return fmt.Sprintf("%s read, %.0f MB/s", formatSize(read), rate/1e6)
+}
+
+// fileDone says that one more of several inputs is done.
+func (p *progress) fileDone() { p.done.Add(1) }
+
+// print calls fn, which may write to the terminal. The line makes room for that.
+func (p *progress) print(fn func()) {
+	p.terminal.Lock()
+	defer p.terminal.Unlock()
+	if p.stop != nil {
+		fmt.Fprint(p.w, clearLine)
+	}
+	fn()
 }
 
 // Stop removes the line.

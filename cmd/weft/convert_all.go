@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// A conversion is one input of a call on its way to its output.
+type conversion struct {
+	input, output string
+	info          fs.FileInfo // of the input when the call began; nil if there is none, or it is standard input
+
+	done   chan struct{} // closed when one of the following is set
+	report *convert.Report
+	err    error // begins with the name of what failed
+}
+
+// newConversion looks at an input that goes to output.
+func newConversion(input, output string) *conversion {
+	c := &conversion{input: input, output: output, done: make(chan struct{})}
+	if input != "-" {
+		if info, err := os.Stat(input); err == nil {
+			c.info = info
+		}
+	}
+	return c
+}
+
+// size returns the length of the input, -1 if it is not known beforehand.
+func (c *conversion) size() int64 {
+	if c.info == nil || !c.info.Mode().IsRegular() {
+		return -1
+	}
+	return c.info.Size()
+}
+
+// memoryPerWorker is what convert.Options.Workers says.
+const memoryPerWorker = 16 << 20
+
+// workers returns how many workers there are for all conversions.
+func (j *convertJob) workers() int {
+	n := j.opts.Workers
+	if n == 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	return int(max(1, min(int64(n), j.memory()/memoryPerWorker)))
+}
+
+func (j *convertJob) memory() int64 {
+	if j.opts.Memory == 0 {
+		return timeline.DefaultMemory
+	}
+	return j.opts.Memory
+}
+
+// mayShare reports whether an input may be converted beside others, by one of n workers with its share of the memory. It
+// is small enough to be ready soon and not to be sorted on disk because of sharing. What has no size comes from a program
+// that may not like its output to be read before, or beside, what it wrote first.
+func (j *convertJob) mayShare(c *conversion, n int) bool {
+	const shareOfInput = 4 // what a trace takes in memory is about as long as its text, but it may be packed
+	return n > 1 && c.size() >= 0 && c.size() <= j.memory()/int64(n)/shareOfInput
+}
+
+// convertAll converts everything, in the order of the command line or, where inputs are small, several at once: a worker
+// for each, which is less work than to share one input among workers. It returns when nothing is under way any more.
+func (j *convertJob) convertAll(ctx context.Context, p *progress) {
+	n := 1
+	if len(j.conversions) > 1 {
+		n = j.workers()
+	}
+	idle := make(chan *convert.Converter, n)
+	for range n {
+		idle <- new(convert.Converter)
+	}
+	each := j.opts
+	each.Workers, each.Memory = 1, j.memory()/int64(n)
+	for _, c := range j.conversions {
+		if ctx.Err() != nil {
+			break
+		}
+		if j.mayShare(c, n) {
+			converter := <-idle
+			go func() {
+				j.convertOne(ctx, c, converter, each, p)
+				idle <- converter
+			}()
+			continue
+		}
+		waitForAll(idle, n, func(converter *convert.Converter) { j.convertOne(ctx, c, converter, j.opts, p) })
+	}
+	waitForAll(idle, n, func(*convert.Converter) {})
+}
+
+// waitForAll waits until all n workers are idle, lets fn have one of them, and gives them back.
+func waitForAll(idle chan *convert.Converter, n int, fn func(*convert.Converter)) {
+	workers := make([]*convert.Converter, n)
+	for i := range workers {
+		workers[i] = <-idle
+	}
+	fn(workers[0])
+	for _, converter := range workers {
+		idle <- converter
+	}
+}
+
+// convertOne converts one input and notes the result.
+func (j *convertJob) convertOne(ctx context.Context, c *conversion, converter *convert.Converter, opts convert.Options, p *progress) {
+	defer close(c.done)
+	c.report, c.err = j.convert(ctx, c, converter, opts, p)
+	p.fileDone()
+}
+
+func (j *convertJob) convert(ctx context.Context, c *conversion, converter *convert.Converter, opts convert.Options, p *progress) (*convert.Report, error) {
+	src, err := openInput(ctx, j.env, c.input)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	dst, err := createOutput(ctx, j.env, c.output, j.force)
+	if err != nil {
+		return nil, err
+	}
+	defer dst.Abort()
+
+	if opts.Compress, err = j.compression(c.output); err != nil {
+		return nil, err
+	}
+	report, err := converter.Convert(ctx, p.writer(dst), p.reader(src), opts)
+	if err != nil {
+		if err := dst.Failed(); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s: %w", inputName(c.input), withoutPath(err))
+	}
+	return report, dst.Commit()
+}
+
+// progress begins to show how far the call is.
+func (j *convertJob) progress() *progress {
+	if len(j.conversions) == 1 {
+		c := j.conversions[0]
+		return startProgress(j.env, inputName(c.input), c.size(), !j.quiet)
+	}
+	total := int64(0)
+	for _, c := range j.conversions {
+		if c.size() < 0 {
+			total = -1
+			break
+		}
+		total += c.size()
+	}
+	return startFilesProgress(j.env, len(j.conversions), total, !j.quiet)
+}
