@@ -73,6 +73,8 @@ const (
 	ruleCallstackEmpty
 	ruleFrameAddress
 	ruleSampleID
+	ruleProfileThread
+	ruleProfileTimes
 
 	ruleBeginWithoutEnd
 	ruleTimeOrder
@@ -150,6 +152,9 @@ var rules = [numRules]struct {
 	ruleCallstackEmpty: {"callstack_empty", alwaysViolation, "10", "A call stack has no frames."},
 	ruleFrameAddress:   {"frame_address", alwaysViolation, "10", "A frame with a mapping needs rel_pc."},
 	ruleSampleID:       {"sample_id", alwaysViolation, "10", "The process and thread ids of a stack sample must fit 32 bits."},
+
+	ruleProfileThread: {"profile_thread", alwaysViolation, "10", "A streaming profile needs a thread descriptor before it on its sequence: it does not say whose samples it holds."},
+	ruleProfileTimes:  {"profile_times", alwaysViolation, "10", "A streaming profile needs a time for each call stack; samples without one are dropped."},
 
 	ruleBeginWithoutEnd: {"begin_without_end", alwaysWarning, "6.1", "A slice never ends."},
 	ruleTimeOrder:       {"time_order", alwaysWarning, "6.2", "Packets are not in time order, which costs Perfetto a full sort."},

@@ -138,14 +138,32 @@ func (v *verifier) sample(seq *verifySequence, at int64, ok bool) {
 			}
 		}
 	case packetStreamingProfile:
-		for r := wire.NewReader(f.Data); r.Next(); {
-			if r.Field() != 1 {
-				continue
-			}
+		v.streamingProfile(seq)
+	}
+}
+
+// streamingProfile checks what a streaming profile takes from its sequence: thread, clock, call stacks.
+func (v *verifier) streamingProfile(seq *verifySequence) {
+	if seq != nil && !seq.Thread.Known {
+		v.found(ruleProfileThread, "sequence %d", seq.Key.ID)
+	}
+	if monotonic := (Clock{ID: ClockMonotonic}); !v.state.Clocks.Knows(monotonic) {
+		v.found(ruleClockLate, "clock %d", monotonic.ID)
+	}
+	stacks, times := 0, 0
+	for r := wire.NewReader(v.fields.Data); r.Next(); {
+		switch r.Field() {
+		case profileCallstacks:
 			for _, iid := range AppendVarints(nil, &r) {
 				v.useCallstack(seq, iid)
+				stacks++
 			}
+		case profileDeltas:
+			times += len(AppendVarints(nil, &r))
 		}
+	}
+	if times < stacks {
+		v.found(ruleProfileTimes, "%d call stacks, %d times", stacks, times)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -20,6 +21,8 @@ type Options struct {
 	// Workers is the number of goroutines that encode and compress; 0: as many as there are processors. It does not
 	// change the output.
 	Workers int
+	// Samples says in which form samples of call stacks are written.
+	Samples SampleForm
 	// Buffers keep memory from one Write to the next; nil: none is kept.
 	Buffers *Buffers
 }
@@ -29,8 +32,11 @@ type Options struct {
 //
 // All events are on one packet sequence. Its first packets define every interned text and describe every track, so that
 // the segments of the timeline can be encoded independently of each other. All versions of Perfetto since v49 read
-// everything but call stacks (v53), the order of processes and threads (v57) and call-stack samples (v58), which they
-// leave out (spec perfetto.md 14); trace attributes (v55) are written in their old form as well.
+// everything but call stacks (v53), the order of processes and threads (v57) and, depending on Options.Samples,
+// call-stack samples (v58), which they leave out (spec perfetto.md 14); trace attributes (v55) are written in their old
+// form as well.
+//
+// What is lost because Perfetto has no place for it is counted in the timeline's problem log, by each Write.
 func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Options) error {
 	codec, buffers := opts.Compression, opts.Buffers
 	if codec != NoCodec && codec != Zlib && codec != Zstd {
@@ -39,24 +45,46 @@ func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Option
 	if buffers == nil {
 		buffers = new(Buffers)
 	}
-	w := newWriter(t)
-	return writeInOrder(ctx, dst, 1+t.SegmentCount(), opts.Workers, func(ctx context.Context, i int, emit emitter) error {
+	if opts.Samples > NoSamples {
+		return fmt.Errorf("samples cannot be written as %v", opts.Samples)
+	}
+	w := newWriter(t, opts.Samples)
+	n := 1 + t.SegmentCount()
+	problems := make([]problem.Log, n)
+	err := writeInOrder(ctx, dst, n, opts.Workers, func(ctx context.Context, i int, emit emitter) error {
 		part := *w
-		part.out = buffers.get(codec, emit)
-		var err error
-		if i == 0 {
-			err = part.head()
-		} else {
-			err = t.WalkSegment(ctx, i-1, part.item)
+		part.out, part.problems = buffers.get(codec, emit), &problems[i]
+		if err := part.write(ctx, i); err != nil {
+			return err
 		}
-		if err == nil {
-			err = part.out.flush()
-		}
-		if err == nil {
-			buffers.put(codec, part.out)
-		}
-		return err
+		buffers.put(codec, part.out)
+		return nil
 	})
+	if err != nil {
+		return err
+	}
+	for i := range problems {
+		t.Problems().Merge(&problems[i])
+	}
+	return nil
+}
+
+// write writes a part of the trace: 0 is the head, others are segments.
+func (w *writer) write(ctx context.Context, part int) error {
+	if part == 0 {
+		if err := w.head(); err != nil {
+			return err
+		}
+		return w.out.flush()
+	}
+	w.profiles = newProfileWriter(w)
+	if err := w.t.WalkSegment(ctx, part-1, w.item); err != nil {
+		return err
+	}
+	if err := w.profiles.finish(); err != nil {
+		return err
+	}
+	return w.out.flush()
 }
 
 // Field numbers of spec perfetto.md 2.1 and 2.2.
@@ -101,7 +129,12 @@ type writer struct {
 
 	categories [][]byte // category_iids fields, by CategoryID
 	iids       []string // texts of categories, by iid-1
-	stacks     []uint32 // iids of call stacks, by CallstackID
+	stacks     []uint32 // iids of call stacks, by CallstackID; 0: not defined on the main sequence
+
+	samples   SampleForm
+	monotonic timeline.Nanos // added to a time of the trace gives that of a streaming profile
+	profiles  *profileWriter // of the segment
+	problems  *problem.Log   // of the segment
 
 	weftKey, idKey, scopeKey timeline.KeyID
 }
@@ -112,9 +145,10 @@ type laneKey struct {
 }
 
 // newWriter gives out all ids.
-func newWriter(t *timeline.Timeline) *writer {
+func newWriter(t *timeline.Timeline, samples SampleForm) *writer {
 	w := &writer{
 		t: t, lanes: map[laneKey]uint64{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
+		samples: samples,
 	}
 	w.weftKey, w.idKey, w.scopeKey = t.InternKey("weft"), t.InternKey("id"), t.InternKey("scope")
 	for id := range timeline.TrackID(t.TrackCount()) {
@@ -128,11 +162,14 @@ func newWriter(t *timeline.Timeline) *writer {
 		}
 	}
 	w.internCategories()
+	w.monotonic = w.monotonicOffset()
 	w.stacks = make([]uint32, t.CallstackCount()+1)
 	next := uint32(0)
 	for id := range t.Callstacks() {
-		next++
-		w.stacks[id] = next
+		if samples == StackSamples || !t.OnlySampled(id) {
+			next++
+			w.stacks[id] = next
+		}
 	}
 	return w
 }
@@ -295,55 +332,4 @@ func (w *writer) counter(it *timeline.Item) error {
 	}
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, event), packet)
 	return w.out.packetDone()
-}
-
-// Field numbers of StackSample (spec perfetto.md 2.6).
-const (
-	sampleTaskContext      = 1
-	sampleExecutionContext = 3
-	sampleCallstackIID     = 6
-	samplePrimaryCounter   = 9
-	samplePrimaryWeight    = 11
-	taskPID                = 2
-	taskTID                = 3
-	executionCPU           = 2
-)
-
-// sample writes a call-stack sample of a thread. A sample holds its thread id in 32 bits; a thread whose id does not
-// fit gets an instant with the call stack instead.
-func (w *writer) sample(it *timeline.Item) error {
-	tr := w.t.Track(it.Track)
-	if tr.TID < 0 || tr.TID > 1<<32-1 {
-		instant := *it
-		instant.Kind = timeline.ItemInstant
-		return w.item(&instant)
-	}
-	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
-	b = wire.AppendUint(b, packetTimestamp, uint64(it.TS))
-	b = append(b, needsState...)
-	b, sample := wire.BeginMessage(b, packetStackSample)
-	b, task := wire.BeginMessage(b, sampleTaskContext)
-	b = wire.AppendUint(b, taskPID, uint64(tr.PID))
-	b = wire.EndMessage(wire.AppendUint(b, taskTID, uint64(tr.TID)), task)
-	if cpu, ok := it.CPU.Number(); ok {
-		var context int
-		b, context = wire.BeginMessage(b, sampleExecutionContext)
-		b = wire.EndMessage(wire.AppendUint(b, executionCPU, uint64(cpu)), context)
-	}
-	if it.Callstack != 0 {
-		b = wire.AppendUint(b, sampleCallstackIID, uint64(w.stacks[it.Callstack]))
-	}
-	if len(it.Name) > 0 {
-		b = appendSampleCounter(b, samplePrimaryCounter, it.Name)
-	}
-	b = wire.AppendUint(b, samplePrimaryWeight, uint64(max(it.Value.Int(), 0)))
-	w.out.buf = wire.EndMessage(wire.EndMessage(b, sample), packet)
-	return w.out.packetDone()
-}
-
-// appendSampleCounter appends what the weights of samples count.
-func appendSampleCounter(b []byte, field int, name []byte) []byte {
-	b, counter := wire.BeginMessage(b, field)
-	b = wire.AppendBytes(b, sampleCounterName, name)
-	return wire.EndMessage(wire.AppendUint(b, sampleCounterUnit, sampleCounterUnitCount), counter)
 }

@@ -1,6 +1,7 @@
 package pftrace
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/wire"
@@ -13,6 +14,7 @@ const (
 	snapshotPrimary = 2
 	clockID         = 1
 	clockTimestamp  = 2
+	clockMultiplier = 4
 )
 
 // A Chrome trace in JSON names its clock in its metadata.
@@ -35,13 +37,19 @@ func (w *writer) traceClocks() timeline.Clocks {
 	return c
 }
 
-// clockSnapshot says which clock that of the trace is, and what others showed at one moment (spec perfetto.md 4). Trace
-// time is BOOTTIME to Perfetto; where the input says nothing about that clock, it is taken to be the same as the clock
-// that the input names.
-func (w *writer) clockSnapshot() error {
+// snapshot returns what the clock snapshot of the output says, and whether it names the clock of the trace; no readings
+// if there is to be none. Trace time is BOOTTIME to Perfetto; where the input says nothing about that clock, it is taken
+// to be the same as the clock that the input names. Times of streaming profiles are those of MONOTONIC, which therefore
+// needs a reading: again the same as the clock of the trace where the input does not say.
+func (w *writer) snapshot() (readings []timeline.ClockReading, primary timeline.Clock) {
 	c := w.traceClocks()
-	if c.Trace == 0 {
-		return nil
+	profiles := w.samples == StreamingProfiles && w.t.Totals().Samples > 0
+	if c.Trace == 0 && !profiles {
+		return nil, 0
+	}
+	named := c.Trace != 0
+	if !named {
+		c.Trace = timeline.ClockBoottime
 	}
 	at, ok := c.Reading(c.Trace)
 	if !ok {
@@ -52,17 +60,41 @@ func (w *writer) clockSnapshot() error {
 	if !boottime {
 		c.Readings = slices.Insert(slices.Clone(c.Readings), 0, timeline.ClockReading{Clock: timeline.ClockBoottime, Time: at})
 	}
+	if _, monotonic := c.Reading(timeline.ClockMonotonic); profiles && !monotonic {
+		c.Readings = append(slices.Clone(c.Readings), timeline.ClockReading{Clock: timeline.ClockMonotonic, Time: at})
+	}
+	if boottime && named && c.Trace != timeline.ClockBoottime {
+		primary = c.Trace
+	}
+	return c.Readings, primary
+}
+
+// clockSnapshot says which clock that of the trace is, and what others showed at one moment (spec perfetto.md 4).
+func (w *writer) clockSnapshot() error {
+	readings, primary := w.snapshot()
+	if len(readings) == 0 {
+		return nil
+	}
 	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
 	b, snapshot := wire.BeginMessage(b, packetClockSnapshot)
-	for _, r := range c.Readings {
+	for _, r := range readings {
 		var clock int
 		b, clock = wire.BeginMessage(b, snapshotClocks)
 		b = wire.AppendUint(b, clockID, uint64(r.Clock))
 		b = wire.EndMessage(wire.AppendUint(b, clockTimestamp, uint64(r.Time)), clock)
 	}
-	if boottime && c.Trace != timeline.ClockBoottime {
-		b = wire.AppendUint(b, snapshotPrimary, uint64(c.Trace))
+	if primary != 0 {
+		b = wire.AppendUint(b, snapshotPrimary, uint64(primary))
 	}
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, snapshot), packet)
 	return w.out.packetDone()
+}
+
+// monotonicOffset returns what turns a time of the trace into one of MONOTONIC, as the snapshot has them.
+func (w *writer) monotonicOffset() timeline.Nanos {
+	readings, primary := w.snapshot()
+	c := timeline.Clocks{Trace: cmp.Or(primary, timeline.ClockBoottime), Readings: readings}
+	trace, _ := c.Reading(c.Trace)
+	monotonic, _ := c.Reading(timeline.ClockMonotonic)
+	return monotonic - trace
 }

@@ -78,12 +78,12 @@ func (w *writer) head() error {
 	return w.tracks()
 }
 
-// sequenceStart writes the packet with which interning may begin, and the defaults of samples if there are call stacks.
+// sequenceStart writes the packet with which interning may begin, and the defaults of samples if there may be any.
 func (w *writer) sequenceStart() error {
 	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
 	b = wire.AppendUint(b, packetSequenceID, 1)
 	b = wire.AppendUint(b, packetSequenceFlags, bitCleared)
-	if w.t.CallstackCount() > 0 {
+	if w.samples == StackSamples && (w.t.CallstackCount() > 0 || w.t.Totals().Samples > 0) {
 		b = appendSampleDefaults(b, w.t.SampleDescription())
 	}
 	w.out.buf = wire.EndMessage(b, packet)
@@ -221,7 +221,11 @@ func (w *writer) internStacks(in *internWriter) error {
 		ids[text] = id
 		return id, in.text(field, id, []byte(text))
 	}
+	used := w.usedFrames()
 	for id := 1; id <= w.t.FrameCount(); id++ {
+		if !used[id] {
+			continue
+		}
 		f := w.t.Frame(timeline.FrameID(id))
 		function, err := define(internedFunctionNames, functions, f.Function)
 		if err != nil {
@@ -248,6 +252,9 @@ func (w *writer) internStacks(in *internWriter) error {
 	}
 	var frames []timeline.FrameID
 	for id := range w.t.Callstacks() {
+		if w.stacks[id] == 0 {
+			continue
+		}
 		frames = w.t.AppendCallstack(frames[:0], id)
 		b, mark := wire.BeginMessage(in.begin(), internedCallstacks)
 		b = wire.AppendUint(b, callstackIID, uint64(w.stacks[id]))
@@ -259,6 +266,22 @@ func (w *writer) internStacks(in *internWriter) error {
 		}
 	}
 	return nil
+}
+
+// usedFrames says which frames the call stacks of the main sequence hold, by FrameID.
+func (w *writer) usedFrames() []bool {
+	used := make([]bool, w.t.FrameCount()+1)
+	var frames []timeline.FrameID
+	for id := range w.t.Callstacks() {
+		if w.stacks[id] == 0 {
+			continue
+		}
+		frames = w.t.AppendCallstack(frames[:0], id)
+		for _, f := range frames {
+			used[f] = true
+		}
+	}
+	return used
 }
 
 func sourcePath(f *timeline.Frame) string {

@@ -88,6 +88,11 @@ const (
 	StackFrameCycle
 	ObjectEndWithoutBegin
 
+	// Samples.
+	SampleWeightChanged
+	SampleWithoutStack
+	SampleDetailDropped
+
 	// Perfetto input.
 	PacketTruncated
 	PacketMalformed
@@ -180,6 +185,10 @@ var kinds = [numKinds]struct {
 	StackAmbiguous:          {"stack_ambiguous", Repaired, "An event gives its stack in two forms; the frame id was used."},
 	StackFrameCycle:         {"stack_frame_cycle", Repaired, "The parents of a stack frame form a cycle; it was cut."},
 	ObjectEndWithoutBegin:   {"object_end_without_begin", Repaired, "The deletion of an object that was never created became an instant."},
+
+	SampleWeightChanged: {"sample_weight_changed", Repaired, "The weight of a sample is negative or no whole number; it became the nearest number that Perfetto can hold."},
+	SampleWithoutStack:  {"sample_without_stack", Lost, "A sample without call stack was dropped: a streaming profile has no place for it."},
+	SampleDetailDropped: {"sample_detail_dropped", Lost, "Weight, counter and processor of a sample were dropped: in a streaming profile each sample counts as one."},
 
 	PacketTruncated:        {"packet_truncated", Lost, "The trace ends in the middle of a packet; that packet was dropped."},
 	PacketMalformed:        {"packet_malformed", Lost, "A packet cannot be parsed and was dropped."},

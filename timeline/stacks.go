@@ -53,12 +53,14 @@ type stackKey struct {
 type stackNode struct {
 	stackKey
 	depth uint32 // number of frames
-	shown uint32 // how many of them the output holds; 0: no event uses the stack
+	shown uint16 // how many of them the output holds; 0: no event uses the stack
+	event bool   // something else than a sample uses it
 }
 
 // reservedStack is what is known of the events that use a stack whose frames are not known yet.
 type reservedStack struct {
 	uses  uint64
+	event bool // as in stackNode
 	first problem.Position
 }
 
@@ -140,7 +142,7 @@ func (b *Builder) SetCallstack(reserved, stack CallstackID) {
 	s := b.stacks
 	node, r := s.node(reserved), s.reserved[reserved]
 	node.parent = s.resolve(stack)
-	if r.uses > 0 && s.use(node.parent) {
+	if r.uses > 0 && s.use(node.parent, r.event) {
 		b.opts.Problems.AddN(problem.StackLimit, r.uses, r.first, "")
 	}
 	delete(s.reserved, reserved)
@@ -157,13 +159,15 @@ func (b *Builder) CallstackUses(reserved CallstackID) (n uint64, first problem.P
 func (b *Builder) useCallstack(ev *Event) {
 	s := b.stacks
 	at := problem.Position{Event: int64(ev.Event), Offset: ev.Offset}
+	isEvent := ev.Kind != Sample
 	if r := s.reserved[ev.Callstack]; r != nil {
+		r.event = r.event || isEvent
 		if r.uses++; r.uses == 1 {
 			r.first = at
 		}
 		return
 	}
-	if s.use(s.resolve(ev.Callstack)) {
+	if s.use(s.resolve(ev.Callstack), isEvent) {
 		b.opts.Problems.Add(problem.StackLimit, at, "")
 	}
 }
@@ -178,20 +182,22 @@ func (s *stackTable) resolve(id CallstackID) CallstackID {
 	return id
 }
 
-// use marks a stack as used by an event, and reports whether the output lacks some of its frames.
-func (s *stackTable) use(id CallstackID) (cut bool) {
+// use marks a stack as used, by a sample or by an event of another kind, and reports whether the output lacks some of its
+// frames.
+func (s *stackTable) use(id CallstackID, event bool) (cut bool) {
 	if id == 0 {
 		return false
 	}
 	node := s.node(id)
 	if node.shown == 0 {
-		node.shown = min(node.depth, MaxStackDepth)
+		node.shown = uint16(min(node.depth, MaxStackDepth))
 		if s.refs+int(node.shown) > maxStackRefs {
-			node.shown = min(node.depth, shortStack)
+			node.shown = uint16(min(node.depth, shortStack))
 		}
 		s.refs += int(node.shown)
 	}
-	return node.shown < node.depth
+	node.event = node.event || event
+	return uint32(node.shown) < node.depth
 }
 
 // Frame returns a stack frame; ids count from 1 to FrameCount.
@@ -229,6 +235,13 @@ func (t *Timeline) Callstacks() iter.Seq[CallstackID] {
 			}
 		}
 	}
+}
+
+// OnlySampled reports whether a call stack that is used is that of samples only, of no other event.
+func (t *Timeline) OnlySampled(id CallstackID) bool {
+	s := t.stacks
+	id = s.resolve(id)
+	return id != 0 && !s.node(id).event
 }
 
 // CallstackCount returns the number of call stacks, those that no event uses included: their ids are 1 to that.

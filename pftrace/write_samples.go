@@ -1,0 +1,124 @@
+package pftrace
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// SampleForm says in which form samples of call stacks are written (spec perfetto.md 10).
+type SampleForm uint8
+
+const (
+	// StackSamples writes a StackSample packet for each sample, with its exact time, weight, counter and processor.
+	// Perfetto reads them since v58; versions before pass over them without a word.
+	StackSamples SampleForm = iota
+	// StreamingProfiles writes StreamingProfilePackets, which every version of Perfetto reads. They hold call stacks and
+	// times in whole microseconds, and nothing else: samples without call stack are lost, and so are weights, counters
+	// and processors, which is counted in the problem log.
+	StreamingProfiles
+	// NoSamples leaves samples out.
+	NoSamples
+)
+
+// String returns "stack-sample", "streaming-profile" or "none".
+func (f SampleForm) String() string {
+	switch f {
+	case StackSamples:
+		return "stack-sample"
+	case StreamingProfiles:
+		return "streaming-profile"
+	case NoSamples:
+		return "none"
+	}
+	return fmt.Sprintf("SampleForm(%d)", uint8(f))
+}
+
+// sample writes a call-stack sample of a thread in the form that was asked for.
+func (w *writer) sample(it *timeline.Item) error {
+	switch w.samples {
+	case NoSamples:
+		return nil
+	case StreamingProfiles:
+		return w.profiles.add(it)
+	}
+	return w.stackSample(it)
+}
+
+// Field numbers of StackSample (spec perfetto.md 2.6).
+const (
+	sampleTaskContext      = 1
+	sampleExecutionContext = 3
+	sampleCallstackIID     = 6
+	samplePrimaryCounter   = 9
+	samplePrimaryWeight    = 11
+	taskPID                = 2
+	taskTID                = 3
+	executionCPU           = 2
+)
+
+// stackSample writes a StackSample packet. It holds the ids of process and thread in 32 bits; a thread whose ids do not
+// fit gets an instant with the call stack instead.
+func (w *writer) stackSample(it *timeline.Item) error {
+	tr := w.t.Track(it.Track)
+	if tr.PID < 0 || tr.TID < 0 || tr.TID > math.MaxUint32 {
+		instant := *it
+		instant.Kind = timeline.ItemInstant
+		return w.item(&instant)
+	}
+	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
+	b = wire.AppendUint(b, packetTimestamp, uint64(it.TS))
+	b = append(b, needsState...)
+	b, sample := wire.BeginMessage(b, packetStackSample)
+	b, task := wire.BeginMessage(b, sampleTaskContext)
+	b = wire.AppendUint(b, taskPID, uint64(tr.PID))
+	b = wire.EndMessage(wire.AppendUint(b, taskTID, uint64(tr.TID)), task)
+	if cpu, ok := it.CPU.Number(); ok {
+		var context int
+		b, context = wire.BeginMessage(b, sampleExecutionContext)
+		b = wire.EndMessage(wire.AppendUint(b, executionCPU, uint64(cpu)), context)
+	}
+	if it.Callstack != 0 {
+		b = wire.AppendUint(b, sampleCallstackIID, uint64(w.stacks[it.Callstack]))
+	}
+	if len(it.Name) > 0 {
+		b = appendSampleCounter(b, samplePrimaryCounter, it.Name)
+	}
+	weight, exact := sampleWeight(it.Value)
+	if !exact {
+		w.count(problem.SampleWeightChanged, it)
+	}
+	b = wire.AppendUint(b, samplePrimaryWeight, weight)
+	w.out.buf = wire.EndMessage(wire.EndMessage(b, sample), packet)
+	return w.out.packetDone()
+}
+
+// sampleWeight returns the whole number from 0 that is nearest to a weight; exact is false if that is not the weight.
+func sampleWeight(n timeline.Number) (weight uint64, exact bool) {
+	if n.IsInt() {
+		return uint64(max(n.Int(), 0)), n.Int() >= 0
+	}
+	f := n.Float()
+	switch {
+	case !(f > 0): // NaN too
+		return 0, f == 0
+	case f >= math.MaxInt64:
+		return math.MaxInt64, false
+	}
+	return uint64(math.Round(f)), f == math.Trunc(f)
+}
+
+// appendSampleCounter appends what the weights of samples count.
+func appendSampleCounter(b []byte, field int, name []byte) []byte {
+	b, counter := wire.BeginMessage(b, field)
+	b = wire.AppendBytes(b, sampleCounterName, name)
+	return wire.EndMessage(wire.AppendUint(b, sampleCounterUnit, sampleCounterUnitCount), counter)
+}
+
+// count counts a problem at an item of the segment that is being written.
+func (w *writer) count(k problem.Kind, it *timeline.Item) {
+	w.problems.Add(k, problem.Position{Event: int64(it.Event), Offset: it.Offset}, "")
+}
