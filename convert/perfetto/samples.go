@@ -3,6 +3,8 @@ package perfetto
 import (
 	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/pftrace"
@@ -90,6 +92,7 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 	}
 	var f timeline.Frame
 	var mapping uint64
+	hasAddress := false
 	msg, _ := r.interned(pftrace.InternedFrames, iid)
 	w := wire.NewReader(msg)
 	for w.Next() {
@@ -102,38 +105,83 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 			f.File = string(r.internedText(pftrace.InternedSourcePaths, w.Uint()))
 		case 6:
 			f.Line = int64(uint32(w.Uint()))
-		case 4, 7, 8: // rel_pc, kind
+		case 4: // rel_pc
+			hasAddress = true
+		case 7, 8: // kind
 			r.notConverted(fmt.Sprintf("Frame field %d", w.Field()))
 		}
 	}
 	if err := w.Err(); err != nil {
 		r.malformed("frame", err)
 	}
+	mapped := r.mapping(mapping)
+	// In streaming profiles of weft the mapping repeats the file, and the address tells frames apart only.
+	repeats := mapping != 0 && !mapped.hasAddresses && (mapped.path == "" || mapped.path == "/"+f.File)
 	switch {
-	case mapping == 0:
 	case f.File == "":
-		f.File = r.mappingPath(mapping)
-	default:
+		f.File = mapped.path
+	case mapping != 0 && !repeats:
 		r.notConverted("Frame field 3")
 	}
+	if hasAddress && !repeats {
+		r.notConverted("Frame field 4")
+	}
+	splitPosition(&f)
 	id := r.b.Frame(f)
 	s.frames[iid] = id
 	return id
 }
 
-// mappingPath returns the path of an interned mapping, whose parts are interned one by one.
-func (r *reader) mappingPath(iid uint64) string {
+// mappedFile is what is kept of a mapping.
+type mappedFile struct {
+	path         string
+	hasAddresses bool // it is one build of a binary, or has a place in memory
+}
+
+// mapping returns an interned mapping. Its path is interned part by part.
+func (r *reader) mapping(iid uint64) (f mappedFile) {
+	if iid == 0 {
+		return f
+	}
 	msg, _ := r.interned(pftrace.InternedMappings, iid)
-	path := ""
 	for w := wire.NewReader(msg); w.Next(); {
-		if w.Field() != 7 {
-			continue
-		}
-		for _, part := range pftrace.AppendVarints(nil, &w) {
-			path += "/" + string(r.internedText(pftrace.InternedMappingPaths, part))
+		switch w.Field() {
+		case 1:
+		case 7:
+			for _, part := range pftrace.AppendVarints(nil, &w) {
+				f.path += "/" + string(r.internedText(pftrace.InternedMappingPaths, part))
+			}
+		default:
+			f.hasAddresses = true
 		}
 	}
-	return path
+	return f
+}
+
+// splitPosition takes line and column from the end of the file of a frame, where weft puts a column: "a.js:12:7" in line
+// 12 is column 7 of "a.js".
+func splitPosition(f *timeline.Frame) {
+	rest, column, ok := cutNumber(f.File)
+	if !ok {
+		return
+	}
+	file, line, ok := cutNumber(rest)
+	if ok && line == f.Line && column > 0 {
+		f.File, f.Column = file, column
+	}
+}
+
+// cutNumber cuts a colon and a number without sign or leading zeros off the end of a text.
+func cutNumber(text string) (before string, n int64, ok bool) {
+	i := strings.LastIndexByte(text, ':')
+	if i < 0 {
+		return text, 0, false
+	}
+	n, err := strconv.ParseInt(text[i+1:], 10, 64)
+	if err != nil || strconv.FormatInt(n, 10) != text[i+1:] || n < 0 {
+		return text, 0, false
+	}
+	return text[:i], n, true
 }
 
 // eventCallstack returns the call stack of the current event, inline or interned.
