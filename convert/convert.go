@@ -61,6 +61,7 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	err = pftrace.Write(ctx, counted, tl, pftrace.Options{
 		Compression: opts.Compress.codec(),
 		Workers:     opts.workers(),
+		Samples:     opts.Samples.form(),
 		Buffers:     &c.packets,
 	})
 	if err != nil {
@@ -68,6 +69,7 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	}
 	report.BytesOut = counted.n
 	report.count(tl)
+	report.Events.Samples = opts.Samples.written(tl)
 	report.Durations.Write = Seconds(time.Since(writing))
 	report.Durations.Total = Seconds(time.Since(began))
 	return report, nil

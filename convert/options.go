@@ -23,6 +23,9 @@ type Options struct {
 	// Compress says whether packets are bundled and compressed.
 	Compress Compression
 
+	// Samples says in which form call-stack samples are written; the zero value keeps all that is known of them.
+	Samples Samples
+
 	// Memory bounds the working memory, in bytes, whatever the size of the input: events beyond it are sorted on disk.
 	// 0 means timeline.DefaultMemory, 256 MiB. Very small values are raised to what the work needs at least. Tables of
 	// names and tracks are bounded separately.

@@ -36,6 +36,21 @@ func TestCompressionNames(t *testing.T) {
 	}
 }
 
+func TestSampleForms(t *testing.T) {
+	for s := range sampleForms {
+		got, err := ParseSamples(Samples(s).String())
+		if err != nil || got != Samples(s) {
+			t.Errorf("ParseSamples(%q) = %v, %v", Samples(s), got, err)
+		}
+		if got := Samples(s).form().String(); got != sampleForms[s] {
+			t.Errorf("%v is written as %s", Samples(s), got)
+		}
+	}
+	if _, err := ParseSamples("all"); err == nil || Samples(9).String() != "Samples(9)" {
+		t.Errorf("%v, %v", err, Samples(9))
+	}
+}
+
 func TestArgsFilter(t *testing.T) {
 	for text, want := range map[string]string{
 		"all": "all", "none": "none", "url": "url", "url,n,url": "n,url",

@@ -1,0 +1,61 @@
+package convert
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Samples says in which form call-stack samples are written.
+type Samples uint8
+
+const (
+	// SamplesStackSample writes them with everything that is known of them. Perfetto shows them since v58.
+	SamplesStackSample Samples = iota
+	// SamplesStreamingProfile writes call stacks and times in microseconds, which every version of Perfetto shows.
+	SamplesStreamingProfile
+	// SamplesNone leaves samples out. Slices made of samples stay.
+	SamplesNone
+)
+
+var sampleForms = [...]string{
+	SamplesStackSample: "stack-sample", SamplesStreamingProfile: "streaming-profile", SamplesNone: "none",
+}
+
+// String returns "stack-sample", "streaming-profile" or "none".
+func (s Samples) String() string {
+	if int(s) < len(sampleForms) {
+		return sampleForms[s]
+	}
+	return fmt.Sprintf("Samples(%d)", uint8(s))
+}
+
+// ParseSamples is the inverse of String.
+func ParseSamples(name string) (Samples, error) {
+	if i := slices.Index(sampleForms[:], name); i >= 0 {
+		return Samples(i), nil
+	}
+	return 0, fmt.Errorf("unknown form %q; use stack-sample, streaming-profile or none", name)
+}
+
+// form returns the form as package pftrace calls it.
+func (s Samples) form() pftrace.SampleForm {
+	switch s {
+	case SamplesStreamingProfile:
+		return pftrace.StreamingProfiles
+	case SamplesNone:
+		return pftrace.NoSamples
+	}
+	return pftrace.StackSamples
+}
+
+// written returns how many samples of a timeline are in an output that was written in this form.
+func (s Samples) written(tl *timeline.Timeline) int64 {
+	if s == SamplesNone {
+		return 0
+	}
+	return tl.Totals().Samples - int64(tl.Problems().Count(problem.SampleWithoutStack))
+}
