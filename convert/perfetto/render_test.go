@@ -183,7 +183,11 @@ func (res *result) stack(id timeline.CallstackID) string {
 	var frames []string
 	for _, f := range res.timeline.Callstack(id) {
 		frame := res.timeline.Frame(f)
-		frames = append(frames, fmt.Sprintf("%s@%s:%d", frame.Function, frame.File, frame.Line))
+		text := fmt.Sprintf("%s@%s:%d", frame.Function, frame.File, frame.Line)
+		if frame.Column > 0 {
+			text += fmt.Sprintf(":%d", frame.Column)
+		}
+		frames = append(frames, text)
 	}
 	return strings.Join(frames, ";")
 }
