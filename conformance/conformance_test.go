@@ -19,8 +19,16 @@ const (
 	numRecordings = 11
 )
 
-// TestCases compares the results of all small cases with their tables. The small cases are also tried with compressed
-// output, which must say the same.
+// outputForms are the forms of output that must say the same.
+var outputForms = []convert.Options{
+	{Compress: convert.CompressNone},
+	{Compress: convert.CompressZlib},
+	{Compress: convert.CompressZstd},
+	{Packets: convert.PacketsCompact},
+}
+
+// TestCases compares the results of all small cases with their tables. The small cases are also tried in other forms
+// of output, which must say the same.
 func TestCases(t *testing.T) {
 	root := filepath.Join(recording.Testdata(t), "conformance", "chrome-json", "cases")
 	for _, name := range folders(t, root, numCases) {
@@ -30,8 +38,8 @@ func TestCases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, compression := range []convert.Compression{convert.CompressNone, convert.CompressZlib, convert.CompressZstd} {
-				p, _ := mustProject(t, input, convert.Options{Compress: compression})
+			for _, opts := range outputForms {
+				p, _ := mustProject(t, input, opts)
 				for _, table := range tableNames {
 					compare(t, name, readTable(t, table, filepath.Join(dir, "expected_"+table+".tsv")), p.table(table))
 				}
@@ -55,9 +63,11 @@ func TestRecordings(t *testing.T) {
 			if !ok {
 				t.Fatalf("recording %s is missing", source)
 			}
-			p, _ := mustProject(t, recording.Read(t, path), convert.Options{})
-			for _, table := range tableNames {
-				compare(t, name, readTable(t, table, filepath.Join(dir, table+".tsv.gz")), p.table(table))
+			for _, opts := range []convert.Options{{}, {Packets: convert.PacketsCompact, Compress: convert.CompressZlib}} {
+				p, _ := mustProject(t, recording.Read(t, path), opts)
+				for _, table := range tableNames {
+					compare(t, name, readTable(t, table, filepath.Join(dir, table+".tsv.gz")), p.table(table))
+				}
 			}
 		})
 	}

@@ -42,11 +42,17 @@ type sequence struct {
 	argNames   map[uint64]string
 	argTexts   map[uint64]string
 	defaults   *pb.TrackEventDefaults
+	clocks     map[uint32]*deltaClock // of this sequence; they outlive its intervals
+	clock      uint32                 // of packets that name none
 }
+
+// deltaClock is a clock of a sequence on which every packet says how long after the one before it is.
+type deltaClock struct{ now, unit int64 }
 
 // clear forgets what was interned, as sequence flag 1 asks for.
 func (s *sequence) clear() {
 	*s = sequence{
+		clocks:     s.clocks,
 		valid:      true,
 		categories: map[uint64]string{},
 		names:      map[uint64]string{},
@@ -130,35 +136,80 @@ func events(packets []*pb.TracePacket) ([]timed, error) {
 		if err := state.update(packet); err != nil {
 			return nil, fmt.Errorf("packet %d: %w", i, err)
 		}
+		ts, err := state.time(packet)
+		if err != nil {
+			return nil, fmt.Errorf("packet %d: %w", i, err)
+		}
 		event := packet.GetTrackEvent()
 		if event == nil {
 			continue
 		}
-		if err := checkEventPacket(packet, state); err != nil {
+		if err := checkEventPacket(packet, ts, state); err != nil {
 			return nil, fmt.Errorf("packet %d: %w", i, err)
 		}
 		// Interned texts are resolved later, so an event keeps the state of its interval: clear makes new maps, and
 		// within an interval an id never changes its meaning.
 		snapshot := *state
-		all = append(all, timed{ts: int64(packet.GetTimestamp()), event: event, state: &snapshot, packet: i})
+		all = append(all, timed{ts: ts, event: event, state: &snapshot, packet: i})
 	}
 	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(a.ts, b.ts) })
 	return all, nil
 }
 
 // checkEventPacket reports what would make a reader drop or misread an event.
-func checkEventPacket(packet *pb.TracePacket, state *sequence) error {
+func checkEventPacket(packet *pb.TracePacket, ts int64, state *sequence) error {
 	switch {
 	case packet.Timestamp == nil:
 		return errors.New("event without timestamp")
-	case int64(packet.GetTimestamp()) < 0:
+	case ts < 0:
 		return errors.New("event with a negative timestamp")
-	case packet.TimestampClockId != nil:
-		return fmt.Errorf("timestamp in clock %d; weft writes trace time", packet.GetTimestampClockId())
 	case packet.GetTrustedPacketSequenceId() == 0:
 		return errors.New("event without packet sequence")
 	case packet.GetSequenceFlags()&needsState != 0 && !state.valid:
 		return errors.New("event needs the state of its sequence, which was never set up")
+	}
+	return nil
+}
+
+// time returns the time of a packet, 0 if it has none. Events are in trace time or on a clock of the sequence that counts
+// from packet to packet (spec perfetto.md 4).
+func (s *sequence) time(packet *pb.TracePacket) (int64, error) {
+	id := s.clock
+	if packet.TimestampClockId != nil {
+		id = packet.GetTimestampClockId()
+	}
+	if packet.Timestamp == nil || id == 0 || packet.GetTrackEvent() == nil && packet.GetStackSample() == nil {
+		return int64(packet.GetTimestamp()), nil
+	}
+	clock := s.clocks[id]
+	if clock == nil {
+		return 0, fmt.Errorf("no snapshot explains clock %d", id)
+	}
+	clock.now += int64(packet.GetTimestamp()) * clock.unit
+	return clock.now, nil
+}
+
+// snapshot sets the clocks of the sequence. They must show the time of the trace, in another unit.
+func (s *sequence) snapshot(m *pb.ClockSnapshot) error {
+	trace := uint64(0)
+	for _, c := range m.GetClocks() {
+		if id := c.GetClockId(); id < 64 && (m.PrimaryTraceClock == nil || id == uint32(m.GetPrimaryTraceClock())) {
+			trace = c.GetTimestamp()
+		}
+	}
+	for _, c := range m.GetClocks() {
+		if c.GetClockId() < 64 {
+			continue
+		}
+		clock := &deltaClock{unit: int64(max(c.GetUnitMultiplierNs(), 1))}
+		clock.now = int64(c.GetTimestamp()) * clock.unit
+		if !c.GetIsIncremental() || uint64(clock.now) != trace {
+			return fmt.Errorf("clock %d shows %d when the trace is at %d", c.GetClockId(), clock.now, trace)
+		}
+		if s.clocks == nil {
+			s.clocks = map[uint32]*deltaClock{}
+		}
+		s.clocks[c.GetClockId()] = clock
 	}
 	return nil
 }
@@ -169,10 +220,10 @@ func (s *sequence) update(packet *pb.TracePacket) error {
 		s.clear()
 	}
 	if defaults := packet.GetTracePacketDefaults(); defaults != nil {
-		if defaults.TimestampClockId != nil {
-			return errors.New("a default clock; weft writes trace time")
-		}
-		s.defaults = defaults.GetTrackEventDefaults()
+		s.defaults, s.clock = defaults.GetTrackEventDefaults(), defaults.GetTimestampClockId()
+	}
+	if err := s.snapshot(packet.GetClockSnapshot()); err != nil {
+		return err
 	}
 	interned := packet.GetInternedData()
 	if interned == nil {
@@ -265,7 +316,7 @@ func (t *timed) threadTime(tracks map[uint64]*track) (ns int64, ok bool, err err
 		if counter == nil || counter.counter.GetType() != pb.CounterDescriptor_COUNTER_THREAD_TIME_NS {
 			return 0, false, fmt.Errorf("extra counter value for track %d, which is no thread time", uuids[i])
 		}
-		ns, ok = value, true
+		ns, ok = value*max(counter.counter.GetUnitMultiplier(), 1), true
 	}
 	return ns, ok, nil
 }

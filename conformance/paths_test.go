@@ -99,3 +99,18 @@ func sameBytes(t *testing.T, input, want []byte, opts convert.Options) {
 	}
 	folderIsEmpty(t, opts.TempDir)
 }
+
+// A trace of compact packets says what one of plain packets says, and is smaller: read again, both give the same bytes.
+func TestCompactPacketsSayTheSame(t *testing.T) {
+	for name, input := range pathInputs(t) {
+		t.Run(name, func(t *testing.T) {
+			plain, _ := convertTrace(t, input, convert.Options{})
+			compact, _ := convertTrace(t, input, convert.Options{Packets: convert.PacketsCompact})
+			if len(compact) >= len(plain) {
+				t.Errorf("%d bytes of compact packets, %d of plain ones", len(compact), len(plain))
+			}
+			want, _ := convertTrace(t, plain, convert.Options{})
+			sameBytes(t, compact, want, convert.Options{TempDir: t.TempDir()})
+		})
+	}
+}

@@ -141,12 +141,13 @@ func TestSpillingGivesTheSameBytes(t *testing.T) {
 func TestDeterminism(t *testing.T) {
 	for name, input := range inputs(t) {
 		t.Run(name, func(t *testing.T) {
-			for _, compression := range []convert.Compression{convert.CompressNone, convert.CompressZlib, convert.CompressZstd} {
-				want, _ := convertTrace(t, input, convert.Options{Compress: compression, Workers: 1})
-				for _, workers := range []int{1, 2, 7} {
-					got, _ := convertTrace(t, input, convert.Options{Compress: compression, Workers: workers})
+			for _, opts := range outputForms {
+				opts.Workers = 1
+				want, _ := convertTrace(t, input, opts)
+				for _, opts.Workers = range []int{1, 2, 7} {
+					got, _ := convertTrace(t, input, opts)
 					if !bytes.Equal(want, got) {
-						t.Errorf("compression %v: %d workers give other bytes than one", compression, workers)
+						t.Errorf("%v, %v: %d workers give other bytes than one", opts.Compress, opts.Packets, opts.Workers)
 					}
 				}
 			}

@@ -61,6 +61,7 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	err = pftrace.Write(ctx, counted, tl, pftrace.Options{
 		Compression: opts.Compress.codec(),
 		Workers:     opts.workers(),
+		Packets:     opts.Packets.form(),
 		Samples:     opts.Samples.form(),
 		Buffers:     &c.packets,
 	})

@@ -23,6 +23,9 @@ type Options struct {
 	// Compress says whether packets are bundled and compressed.
 	Compress Compression
 
+	// Packets says how the packets of events are written; the zero value makes them easy to read.
+	Packets Packets
+
 	// Samples says in which form call-stack samples are written; the zero value keeps all that is known of them.
 	Samples Samples
 

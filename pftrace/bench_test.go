@@ -53,7 +53,7 @@ func hotTimeline(tb testing.TB) *timeline.Timeline {
 func hotItem(tb testing.TB) (w *writer, item timeline.Item) {
 	tb.Helper()
 	tl := hotTimeline(tb)
-	w = newWriter(tl, StackSamples)
+	w = newWriter(tl, Options{})
 	w.out = newBundler(NoCodec, func(b []byte) ([]byte, error) { return b, nil })
 	if err := w.head(); err != nil {
 		tb.Fatal(err)

@@ -21,6 +21,8 @@ type Options struct {
 	// Workers is the number of goroutines that encode and compress; 0: as many as there are processors. It does not
 	// change the output.
 	Workers int
+	// Packets says in which form events are written.
+	Packets PacketForm
 	// Samples says in which form samples of call stacks are written.
 	Samples SampleForm
 	// Buffers keep memory from one Write to the next; nil: none is kept.
@@ -48,7 +50,10 @@ func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Option
 	if opts.Samples > NoSamples {
 		return fmt.Errorf("samples cannot be written as %v", opts.Samples)
 	}
-	w := newWriter(t, opts.Samples)
+	if opts.Packets > CompactPackets {
+		return fmt.Errorf("packets cannot be written as %v", opts.Packets)
+	}
+	w := newWriter(t, opts)
 	n := 1 + t.SegmentCount()
 	problems := make([]problem.Log, n)
 	err := writeInOrder(ctx, dst, n, opts.Workers, func(ctx context.Context, i int, emit emitter) error {
@@ -131,6 +136,7 @@ type writer struct {
 	iids       []string // texts of categories, by iid-1
 	stacks     []uint32 // iids of call stacks, by CallstackID; 0: not defined on the main sequence
 
+	compact   compact
 	samples   SampleForm
 	monotonic timeline.Nanos // added to a time of the trace gives that of a streaming profile
 	profiles  *profileWriter // of the segment
@@ -145,10 +151,10 @@ type laneKey struct {
 }
 
 // newWriter gives out all ids.
-func newWriter(t *timeline.Timeline, samples SampleForm) *writer {
+func newWriter(t *timeline.Timeline, opts Options) *writer {
 	w := &writer{
 		t: t, lanes: map[laneKey]uint64{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
-		samples: samples,
+		samples: opts.Samples, compact: compact{threadUnit: 1},
 	}
 	w.weftKey, w.idKey, w.scopeKey = t.InternKey("weft"), t.InternKey("id"), t.InternKey("scope")
 	for id := range timeline.TrackID(t.TrackCount()) {
@@ -163,10 +169,13 @@ func newWriter(t *timeline.Timeline, samples SampleForm) *writer {
 	}
 	w.internCategories()
 	w.monotonic = w.monotonicOffset()
+	if opts.Packets == CompactPackets {
+		w.compact = w.newCompact()
+	}
 	w.stacks = make([]uint32, t.CallstackCount()+1)
 	next := uint32(0)
 	for id := range t.Callstacks() {
-		if samples == StackSamples || !t.OnlySampled(id) {
+		if opts.Samples == StackSamples || !t.OnlySampled(id) {
 			next++
 			w.stacks[id] = next
 		}
@@ -190,6 +199,9 @@ var (
 
 // item writes one item.
 func (w *writer) item(it *timeline.Item) error {
+	if w.compact.now < 0 {
+		w.startClock(it.TS)
+	}
 	switch it.Kind {
 	case timeline.ItemSample:
 		return w.sample(it)
@@ -197,7 +209,7 @@ func (w *writer) item(it *timeline.Item) error {
 		return w.counter(it)
 	}
 	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
-	b = wire.AppendUint(b, packetTimestamp, uint64(it.TS))
+	b = w.appendTime(b, it.TS)
 	if it.Kind == timeline.ItemEnd && len(it.Args) == 0 && it.Callstack == 0 {
 		b = append(b, plain...)
 	} else {
@@ -205,7 +217,9 @@ func (w *writer) item(it *timeline.Item) error {
 	}
 	b, event := wire.BeginMessage(b, packetTrackEvent)
 	b = wire.AppendUint(b, eventType, eventTypes[it.Kind])
-	b = wire.AppendUint(b, eventTrackUUID, w.track(it.Track, it.Lane))
+	if uuid := w.track(it.Track, it.Lane); uuid != w.compact.track {
+		b = wire.AppendUint(b, eventTrackUUID, uuid)
+	}
 	b = w.appendTexts(b, it)
 	if it.AsyncID == "" {
 		b = append(b, it.Args...)
@@ -224,8 +238,10 @@ func (w *writer) item(it *timeline.Item) error {
 	}
 	if it.ThreadTime != timeline.NoTime {
 		if clock := w.clocks[it.Track]; clock != 0 {
-			b = wire.AppendUint(b, eventExtraTracks, clock)
-			b = wire.AppendInt(b, eventExtraValues, int64(it.ThreadTime))
+			if clock != w.compact.threadTime {
+				b = wire.AppendUint(b, eventExtraTracks, clock)
+			}
+			b = wire.AppendInt(b, eventExtraValues, int64(it.ThreadTime/w.compact.threadUnit))
 		}
 	}
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, event), packet)
@@ -320,7 +336,7 @@ func (w *writer) appendName(b []byte, key timeline.KeyID, name string) []byte {
 
 func (w *writer) counter(it *timeline.Item) error {
 	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
-	b = wire.AppendUint(b, packetTimestamp, uint64(it.TS))
+	b = w.appendTime(b, it.TS)
 	b = append(b, plain...)
 	b, event := wire.BeginMessage(b, packetTrackEvent)
 	b = wire.AppendUint(b, eventType, typeCounter)

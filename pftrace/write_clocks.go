@@ -10,11 +10,12 @@ import (
 
 // Field numbers of ClockSnapshot (spec perfetto.md 2.6).
 const (
-	snapshotClocks  = 1
-	snapshotPrimary = 2
-	clockID         = 1
-	clockTimestamp  = 2
-	clockMultiplier = 4
+	snapshotClocks   = 1
+	snapshotPrimary  = 2
+	clockID          = 1
+	clockTimestamp   = 2
+	clockIncremental = 3
+	clockMultiplier  = 4
 )
 
 // A Chrome trace in JSON names its clock in its metadata.

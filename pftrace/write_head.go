@@ -31,6 +31,8 @@ const (
 	callstackIID    = 1
 	callstackFrames = 2
 
+	defaultsTrackEvent     = 11
+	defaultsClockID        = 58
 	defaultsStackSample    = 100
 	sampleDefaultsSource   = 1
 	sampleDefaultsPrimary  = 2
@@ -83,8 +85,19 @@ func (w *writer) sequenceStart() error {
 	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
 	b = wire.AppendUint(b, packetSequenceID, 1)
 	b = wire.AppendUint(b, packetSequenceFlags, bitCleared)
+	start := len(b)
+	b, defaults := wire.BeginMessage(b, packetDefaults)
+	empty := len(b)
+	if w.compact.on {
+		b = w.compact.appendDefaults(b)
+	}
 	if w.samples == StackSamples && (w.t.CallstackCount() > 0 || w.t.Totals().Samples > 0) {
 		b = appendSampleDefaults(b, w.t.SampleDescription())
+	}
+	if len(b) > empty {
+		b = wire.EndMessage(b, defaults)
+	} else {
+		b = b[:start]
 	}
 	w.out.buf = wire.EndMessage(b, packet)
 	return w.out.packetDone()
@@ -92,7 +105,6 @@ func (w *writer) sequenceStart() error {
 
 // appendSampleDefaults appends what all samples have in common.
 func appendSampleDefaults(b []byte, d timeline.SampleDescription) []byte {
-	b, defaults := wire.BeginMessage(b, packetDefaults)
 	b, sample := wire.BeginMessage(b, defaultsStackSample)
 	b = wire.AppendString(b, sampleDefaultsSource, cmp.Or(d.Source, sampleSource))
 	b, counter := wire.BeginMessage(b, sampleDefaultsPrimary)
@@ -105,7 +117,7 @@ func appendSampleDefaults(b []byte, d timeline.SampleDescription) []byte {
 	case d.Counter == "":
 		b = wire.AppendUint(b, sampleCounterUnit, sampleCounterUnitCount)
 	}
-	return wire.EndMessage(wire.EndMessage(wire.EndMessage(b, counter), sample), defaults)
+	return wire.EndMessage(wire.EndMessage(b, counter), sample)
 }
 
 // internWriter collects interned entries into packets of moderate size.

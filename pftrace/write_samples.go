@@ -70,7 +70,7 @@ func (w *writer) stackSample(it *timeline.Item) error {
 		return w.item(&instant)
 	}
 	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
-	b = wire.AppendUint(b, packetTimestamp, uint64(it.TS))
+	b = w.appendTime(b, it.TS)
 	b = append(b, needsState...)
 	b, sample := wire.BeginMessage(b, packetStackSample)
 	b, task := wire.BeginMessage(b, sampleTaskContext)

@@ -29,10 +29,11 @@ const (
 	threadTID  = 2
 	threadName = 5
 
-	counterType     = 1
-	counterUnit     = 3
-	counterUnitName = 6
-	counterShareKey = 7
+	counterType       = 1
+	counterUnit       = 3
+	counterMultiplier = 4
+	counterUnitName   = 6
+	counterShareKey   = 7
 
 	counterTypeThreadTime = 1
 
@@ -171,7 +172,11 @@ func (w *writer) describeClock(uuid, thread uint64) error {
 	b = wire.AppendUint(b, descriptorUUID, uuid)
 	b = wire.AppendUint(b, descriptorParent, thread)
 	b, c := wire.BeginMessage(b, descriptorCounter)
-	b = wire.EndMessage(wire.AppendUint(b, counterType, counterTypeThreadTime), c)
+	b = wire.AppendUint(b, counterType, counterTypeThreadTime)
+	if unit := w.compact.threadUnit; unit != 1 {
+		b = wire.AppendUint(b, counterMultiplier, uint64(unit))
+	}
+	b = wire.EndMessage(b, c)
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, d), packet)
 	return w.out.packetDone()
 }

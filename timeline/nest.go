@@ -278,6 +278,9 @@ func (n *nester) place(r *record, ordinal uint64) {
 	if len(l.lanes[r.lane]) == 0 {
 		r.flags |= flagOutermost
 	}
+	if row := &n.t.table.tracks[r.track]; r.lane == 0 && row.kind == ThreadTrack {
+		n.t.table.threads[row.index].starts++
+	}
 	if r.lane > 0 {
 		n.countMoved(r, l, end)
 		n.t.table.lanes[r.track] = max(n.t.table.lanes[r.track], r.lane)

@@ -132,6 +132,21 @@ type Track struct {
 // TrackCount returns the number of tracks; their ids are 0, the root, to TrackCount-1.
 func (t *Timeline) TrackCount() int { return len(t.table.tracks) }
 
+// BusiestTrack returns the track of the thread with most slices and instants, if there is a thread. Nest comes first.
+func (t *Timeline) BusiestTrack() (TrackID, bool) {
+	busiest, most := TrackID(0), uint64(0)
+	for id := range t.table.tracks {
+		row := &t.table.tracks[id]
+		if row.kind != ThreadTrack {
+			continue
+		}
+		if n := t.table.threads[row.index].starts; n > most {
+			busiest, most = TrackID(id), n
+		}
+	}
+	return busiest, most > 0
+}
+
 // TrackKind returns the kind of a track.
 func (t *Timeline) TrackKind(id TrackID) TrackKind {
 	if kind := t.table.tracks[id].kind; kind != undeclaredTrack {

@@ -163,6 +163,7 @@ type thread struct {
 	rank    int32
 	hasRank bool
 	tid     int64
+	starts  uint64 // slices and instants on its track, beside those on lanes
 }
 
 // lastName keeps the latest of several names.

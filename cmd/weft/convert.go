@@ -43,6 +43,7 @@ input is in the report; "lost" means that something of it is missing in the outp
 			argsFlag(),
 			&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zlib, zstd (for Perfetto v58 and later) or none",
 				DefaultText: "zlib for files, none for standard output"},
+			&cli.StringFlag{Name: "packets", Value: "plain", Usage: "write event packets in `FORM`: plain, or compact (smaller: times as differences)"},
 			&cli.StringFlag{Name: "samples", Value: "stack-sample", Usage: "write call-stack samples as `FORM`: stack-sample (for Perfetto v58 and later), streaming-profile or none"},
 			memoryFlag(),
 			tempFlag(),
@@ -143,6 +144,9 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	}
 	if job.opts.Workers = c.Int("workers"); job.opts.Workers < 0 {
 		return nil, usagef("--workers: %d is less than 0", job.opts.Workers)
+	}
+	if job.opts.Packets, err = convert.ParsePackets(c.String("packets")); err != nil {
+		return nil, usagef("--packets: %v", err)
 	}
 	if job.opts.Samples, err = convert.ParseSamples(c.String("samples")); err != nil {
 		return nil, usagef("--samples: %v", err)

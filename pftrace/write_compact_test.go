@@ -1,0 +1,96 @@
+package pftrace
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// A trace of two threads in compact packets, packet by packet: the clock of the sequence, its steps in microseconds, the
+// busier thread left out, thread times in microseconds on its default counter.
+func TestCompactPackets(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
+	process := b.Process(timeline.ProcessKey{Num: 1})
+	busy, other := b.Thread(process, timeline.ThreadKey{Num: 10}), b.Thread(process, timeline.ThreadKey{Num: 11})
+	for i, ev := range []timeline.Event{
+		{Kind: timeline.Slice, Track: busy, TS: 5_000_000, Dur: 3000, ThreadTS: 70_000, ThreadDur: 2000},
+		{Kind: timeline.Instant, Track: busy, TS: 5_001_000, ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime},
+		{Kind: timeline.Instant, Track: other, TS: 5_001_000, ThreadTS: 9000, ThreadDur: timeline.NoTime},
+	} {
+		ev.Event, ev.Name = uint32(i), []byte("event")
+		if err := b.Add(&ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tl, err := b.Finish(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tl.Close()
+	if err := tl.Nest(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := Write(context.Background(), &out, tl, Options{Packets: CompactPackets}); err != nil {
+		t.Fatal(err)
+	}
+	var trace pb.Trace
+	if err := proto.Unmarshal(out.Bytes(), &trace); err != nil {
+		t.Fatal(err)
+	}
+	type event struct {
+		delta    uint64
+		track    uint64 // 0: that of the defaults
+		time     []int64
+		counters int
+	}
+	var got []event
+	var snapshot *pb.ClockSnapshot
+	units := map[uint64]int64{}
+	for _, p := range trace.GetPacket() {
+		if p.GetClockSnapshot() != nil {
+			snapshot = p.GetClockSnapshot()
+		}
+		if c := p.GetTrackDescriptor().GetCounter(); c != nil {
+			units[p.GetTrackDescriptor().GetUuid()] = c.GetUnitMultiplier()
+		}
+		if d := p.GetTracePacketDefaults(); d != nil {
+			if d.GetTimestampClockId() != 64 || d.GetTrackEventDefaults().GetTrackUuid() != uint64(busy) ||
+				len(d.GetTrackEventDefaults().GetExtraCounterTrackUuids()) != 1 {
+				t.Errorf("defaults %v", d)
+			}
+		}
+		if e := p.GetTrackEvent(); e != nil {
+			got = append(got, event{p.GetTimestamp(), e.GetTrackUuid(), e.GetExtraCounterValues(), len(e.GetExtraCounterTrackUuids())})
+		}
+	}
+	want := []event{
+		{0, 0, []int64{70}, 0}, {1, 0, nil, 0}, {0, uint64(other), []int64{9}, 1}, {2, 0, []int64{72}, 0},
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d events %v, want %v", len(got), got, want)
+	}
+	for i := range want {
+		g, w := got[i], want[i]
+		if g.delta != w.delta || g.track != w.track || g.counters != w.counters || len(g.time) != len(w.time) ||
+			len(g.time) > 0 && g.time[0] != w.time[0] {
+			t.Errorf("event %d: %v, want %v", i, g, w)
+		}
+	}
+	for uuid, unit := range units {
+		if unit != 1000 {
+			t.Errorf("counter %d has the unit %d", uuid, unit)
+		}
+	}
+	clocks := snapshot.GetClocks()
+	if len(clocks) != 2 || clocks[0].GetClockId() != 6 || clocks[0].GetTimestamp() != 5_000_000 || clocks[1].GetClockId() != 64 ||
+		clocks[1].GetTimestamp() != 5000 || !clocks[1].GetIsIncremental() || clocks[1].GetUnitMultiplierNs() != 1000 {
+		t.Errorf("snapshot %v", snapshot)
+	}
+}
