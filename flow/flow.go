@@ -31,7 +31,12 @@ func NestAndResolve(ctx context.Context, t *timeline.Timeline) error {
 }
 
 func hasFlows(t *timeline.Timeline) bool {
-	return t.HasFlows(timeline.FlowV1) || t.HasFlows(timeline.FlowV2) || t.HasFlows(timeline.FlowNative)
+	for space := timeline.FlowV1; space <= timeline.LastFlowSpace; space++ {
+		if t.HasFlows(space) {
+			return true
+		}
+	}
+	return false
 }
 
 func resolve(ctx context.Context, t *timeline.Timeline, scan func(context.Context, func([]timeline.Step) error) error) error {

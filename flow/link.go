@@ -51,6 +51,8 @@ type linker struct {
 	chain bool
 	tail  slice
 	last  timeline.FlowRef
+
+	tied []slice // members of a Firefox flow that start at one time
 }
 
 // state is the state of a key (spec chrome-json.md 15.3).
@@ -81,9 +83,12 @@ func link(ctx context.Context, problems *problem.Log, ends *extsort.Sorter[end],
 			l.finish()
 			l.key = e.key
 		}
-		if e.space == timeline.FlowNative {
+		switch e.space {
+		case timeline.FlowNative:
 			l.native(&e)
-		} else {
+		case timeline.FlowFirefox:
+			l.firefox(&e)
+		default:
 			l.chrome(&e)
 		}
 		if l.err != nil {
@@ -142,6 +147,10 @@ func (l *linker) begin(e *end) {
 
 // finish ends the flow of the current key.
 func (l *linker) finish() {
+	if l.key.space == timeline.FlowFirefox {
+		l.finishFirefox()
+		return
+	}
 	if l.state == open && l.arrows == 0 {
 		l.count(problem.FlowUnfinished, &l.start)
 	}

@@ -47,7 +47,7 @@ type Builder struct {
 	scratch []byte // payload under construction
 	runs    *runs  // nil as long as nothing was spilled
 	limit   int64
-	spaces  [FlowNative + 1]bool
+	spaces  [LastFlowSpace + 1]bool
 
 	unmatched bool // there are records that the matcher has to look at
 	fractions fractions

@@ -84,8 +84,8 @@ var recordCodec = extsort.Codec[record]{
 		le.PutUint32(b[56:], uint32(r.name))
 		le.PutUint32(b[60:], uint32(r.category))
 		le.PutUint32(b[64:], r.lane)
-		b[68] = byte(r.kind) | byte(r.space)<<4 | byte(r.role)<<6
-		b[69] = 0
+		b[68] = byte(r.kind)
+		b[69] = byte(r.space) | byte(r.role)<<4
 		le.PutUint16(b[70:], uint16(r.flags))
 	},
 	Get: func(b []byte, r *record) {
@@ -103,9 +103,9 @@ var recordCodec = extsort.Codec[record]{
 			name:     NameID(le.Uint32(b[56:])),
 			category: CategoryID(le.Uint32(b[60:])),
 			lane:     le.Uint32(b[64:]),
-			kind:     Kind(b[68] & 15),
-			space:    FlowSpace(b[68] >> 4 & 3),
-			role:     FlowRole(b[68] >> 6),
+			kind:     Kind(b[68]),
+			space:    FlowSpace(b[69] & 15),
+			role:     FlowRole(b[69] >> 4),
 			flags:    recordFlags(le.Uint16(b[70:])),
 		}
 	},

@@ -25,7 +25,7 @@ type Timeline struct {
 	samples    SampleDescription
 	store      store
 	flows      FlowRefs
-	spaces     [FlowNative + 1]bool
+	spaces     [LastFlowSpace + 1]bool
 	unmatched  bool // there are records that the matcher has to look at
 	fractions  fractions
 	totals     Totals

@@ -72,7 +72,7 @@ func (s *scanner) group(g *group) error {
 		return nil
 	}
 	s.steps = s.steps[:0]
-	threads := !s.t.spaces[FlowV2] && !s.t.spaces[FlowNative]
+	threads := !s.t.spaces[FlowV2] && !s.t.spaces[FlowNative] && !s.t.spaces[FlowFirefox]
 	for i := range g.len() {
 		r := g.at(i)
 		if r.flags&flagDerived != 0 || threads && r.kind != flowStep && s.t.table.tracks[r.track].kind != ThreadTrack {

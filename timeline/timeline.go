@@ -150,6 +150,13 @@ const (
 	FlowV2
 	// FlowNative are Perfetto's flow ids: bound to the event that carries them, the latest slice of an id is the producer.
 	FlowNative
+	// FlowFirefox are the flow ids of Firefox's markers: bound to the marker that carries them. A flow is active from the
+	// first marker with its id, whatever its role, to the first one that is a FlowEnd, its start counting; the next
+	// marker with this id begins another flow. At one time the order of Event decides.
+	FlowFirefox
+
+	// LastFlowSpace is the largest FlowSpace.
+	LastFlowSpace = FlowFirefox
 )
 
 // FlowRole is the part that one end plays in its flow.

@@ -1,0 +1,55 @@
+package flow
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-trace/weft/timeline"
+)
+
+// firefox applies the rule of the active flow to a marker (spec firefox.md 7.4): an id that has no active flow begins
+// one, whatever the role; a terminating id ends it with this marker, which still belongs to it.
+//
+// All members of a flow make one chain with one id, a single member as well, so that the output says which markers
+// belong together. Among members that start at one time the chain takes the order in which the output holds them, which
+// is not that of the rule where one contains the other.
+func (l *linker) firefox(e *end) {
+	if l.state == none {
+		l.state = open
+		l.lastID++
+	}
+	if len(l.tied) > 0 && l.tied[0].ts != e.slice.ts {
+		l.joinTied()
+	}
+	if n := len(l.tied); n == 0 || l.tied[n-1] != e.slice { // a marker may name an id twice
+		l.tied = append(l.tied, e.slice)
+	}
+	if e.role == timeline.FlowEnd {
+		l.finishFirefox()
+	}
+}
+
+// joinTied adds the members that start at one time to the chain.
+func (l *linker) joinTied() {
+	slices.SortFunc(l.tied, func(a, b slice) int { return cmp.Compare(a.ordinal, b.ordinal) })
+	for _, member := range l.tied {
+		next := timeline.FlowRef{Ordinal: member.ordinal, ID: l.lastID, Previous: timeline.NoOrdinal}
+		if l.chain {
+			l.write(l.last)
+			l.total++
+			next.Previous = l.tail.ordinal
+		}
+		l.chain, l.tail, l.last = true, member, next
+	}
+	l.tied = l.tied[:0]
+}
+
+// finishFirefox ends the flow. A single member has nobody to end the flow for.
+func (l *linker) finishFirefox() {
+	l.joinTied()
+	if l.chain {
+		l.last.Terminating = l.last.Previous != timeline.NoOrdinal
+		l.write(l.last)
+	}
+	l.chain, l.state = false, none
+}
