@@ -27,7 +27,7 @@ func detect(in *replay) (Format, error) {
 	case len(first) == 0:
 		return FormatAuto, fmt.Errorf("%w: the input begins with nothing but white space", ErrUnknownFormat)
 	case first[0] == '[':
-		return FormatChromeJSON, nil
+		return detectArray(in, first)
 	case first[0] == '{':
 		return detectObject(in, first)
 	case bytes.HasPrefix(first, []byte("#probelines 1")), bytes.HasPrefix(first, []byte("P1\t")):
@@ -84,6 +84,38 @@ func detectObject(in *replay, first []byte) (Format, error) {
 	return FormatAuto, fmt.Errorf("%w: a JSON object %s; a Chrome trace has traceEvents", ErrUnknownFormat, scan.seen())
 }
 
+// detectArray decides by the first element of a JSON array: a list of self-profiles has profiles, everything else is taken
+// for a list of events, and the reader of these will know. first begins with the bracket.
+func detectArray(in *replay, first []byte) (Format, error) {
+	first = first[1:]
+	scan := memberScan{inArray: true}
+	for {
+		if scan.depth == 0 {
+			first = bytes.TrimLeft(first, " \t\r\n")
+			if len(first) > 0 && first[0] != '{' {
+				return FormatChromeJSON, nil
+			}
+		}
+		if format := scan.feed(first); format == FormatJSProfile {
+			return format, nil
+		} else if format != FormatAuto || scan.ended() {
+			break
+		}
+		more, err := in.Peek()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return FormatAuto, err
+		}
+		first = more
+	}
+	if scan.guess() == FormatJSProfile {
+		return FormatJSProfile, nil
+	}
+	return FormatChromeJSON, nil
+}
+
 // member is a set of top-level members that tell formats apart.
 type member uint16
 
@@ -101,6 +133,9 @@ const (
 	mSamples
 	mType
 	mData
+	mPhase     // in an array, of an event
+	mTimestamp // of an element of samples
+	mFrameID   // of an element of stacks
 )
 
 func memberOf(key []byte) member {
@@ -131,6 +166,19 @@ func memberOf(key []byte) member {
 		return mType
 	case "data":
 		return mData
+	case "ph":
+		return mPhase
+	}
+	return 0
+}
+
+// elementMemberOf is memberOf for the objects in the list that is the member list.
+func elementMemberOf(list member, key []byte) member {
+	switch {
+	case list == mSamples && string(key) == "timestamp":
+		return mTimestamp
+	case list == mStacks && string(key) == "frameId":
+		return mFrameID
 	}
 	return 0
 }
@@ -145,8 +193,8 @@ func (m member) formatOf() Format {
 		return FormatFirefox
 	case has(mNodes | mStartTime), has(mNodes | mTimeDeltas), has(mHead | mStartTime):
 		return FormatCPUProfile
-	case has(mFrames | mStacks | mResources | mSamples):
-		return FormatJSProfile
+	case has(mFrames | mStacks | mResources | mSamples), has(mFrames | mStacks | mSamples | mTimestamp | mFrameID):
+		return FormatJSProfile // the second without resources, which other formats with such lists do not have either
 	}
 	return FormatAuto
 }
@@ -162,12 +210,15 @@ const (
 //
 // Objects in the members "profile" and "trace" are looked into: some tools wrap their profile that way.
 type memberScan struct {
-	depth   int  // 1: between the members of the object
-	string  bool // inside a string
-	escape  bool // behind a backslash
-	wantKey bool // the next string is the name of a member
-	wrapped bool // the current value at depth 1 is that of a wrapping member
-	inner   bool // the value at depth 2 is a wrapped object
+	depth   int    // 1: between the members of the object
+	string  bool   // inside a string
+	escape  bool   // behind a backslash
+	wantKey bool   // the next string is the name of a member
+	wrapped bool   // the current value at depth 1 is that of a wrapping member
+	inner   bool   // the value at depth 2 is a wrapped object
+	inArray bool   // the object is an element of an array
+	element bool   // inside an object in a list of the object or wrapped object
+	list    member // the current member of the object or wrapped object
 
 	key     []byte // the name being read; of at most maxKeyLength bytes
 	members member
@@ -196,19 +247,34 @@ func (s *memberScan) feed(p []byte) Format {
 		case '{', '[':
 			s.depth++
 			s.inner = s.inner || s.depth == 2 && s.wrapped && c == '{'
-			s.wantKey = s.depth == 1 || s.depth == 2 && s.inner
+			s.element = s.element || s.depth == s.elementDepth() && c == '{'
+			s.wantKey = s.atKeys()
 		case '}', ']':
 			s.depth--
 			s.inner = s.inner && s.depth >= 2
+			s.element = s.element && s.depth >= s.elementDepth()
 			s.wantKey = false
 			if s.closed = s.depth <= 0; s.closed {
 				s.decide()
 			}
 		case ',':
-			s.wantKey = s.depth == 1 || s.depth == 2 && s.inner
+			s.wantKey = s.atKeys()
 		}
 	}
 	return s.format
+}
+
+// elementDepth is the depth inside an object in a list of the object, or of the wrapped object.
+func (s *memberScan) elementDepth() int {
+	if s.inner {
+		return 4
+	}
+	return 3
+}
+
+// atKeys reports whether the current place is between the members of an object whose members matter.
+func (s *memberScan) atKeys() bool {
+	return s.depth == 1 || s.depth == 2 && s.inner || s.element && s.depth == s.elementDepth()
 }
 
 // feedString consumes the inside of a string and its closing quote.
@@ -241,11 +307,19 @@ func (s *memberScan) feedString(p []byte) []byte {
 }
 
 func (s *memberScan) addKey() {
-	if s.depth == 2 {
-		s.nested |= memberOf(s.key)
+	own := &s.members
+	if s.inner {
+		own = &s.nested
+	}
+	if s.depth > 2 {
+		*own |= elementMemberOf(s.list, s.key)
 		return
 	}
-	s.members |= memberOf(s.key)
+	s.list = memberOf(s.key)
+	*own |= s.list
+	if s.depth == 2 {
+		return
+	}
 	s.wrapped = string(s.key) == "profile" || string(s.key) == "trace"
 	if s.count++; s.count <= maxKeysShown {
 		s.keys = append(s.keys, string(s.key))
@@ -254,6 +328,9 @@ func (s *memberScan) addKey() {
 
 func (s *memberScan) decide() {
 	s.format = s.members.formatOf()
+	if s.inArray && s.members&mPhase != 0 {
+		s.format = FormatChromeJSON
+	}
 	if s.format == FormatAuto {
 		// traceEvents inside another member are not where Chrome's format has them.
 		s.format = (s.nested &^ mTraceEvents).formatOf()
@@ -263,9 +340,12 @@ func (s *memberScan) decide() {
 	}
 }
 
-// guess returns what an object that is cut most likely is.
+// guess returns what an object most likely is that is cut, or is not all that it should be.
 func (s *memberScan) guess() Format {
+	all := s.members | s.nested
 	switch {
+	case all&mTimestamp != 0 && all&(mFrames|mStacks|mResources) != 0:
+		return FormatJSProfile
 	case s.closed:
 	case s.members&mNodes != 0:
 		return FormatCPUProfile

@@ -30,7 +30,7 @@ var formats = [...]struct {
 	FormatPerfetto:   {"perfetto", "a Perfetto trace", true},
 	FormatCPUProfile: {"cpuprofile", "a V8 CPU profile", false},
 	FormatFirefox:    {"firefox", "a Firefox profile", false},
-	FormatJSProfile:  {"jsprofile", "a JS self-profiling trace", false},
+	FormatJSProfile:  {"jsprofile", "a JS self-profile", true},
 	FormatProbes:     {"probes", "a list of probe firings", false},
 }
 

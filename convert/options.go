@@ -45,6 +45,9 @@ type Options struct {
 	// TimeOffset is added to every time of the input, before times below 0 are dropped. It is of use for traces that
 	// count from a moment in the middle. Perfetto traces do not allow it.
 	TimeOffset timeline.Nanos
+
+	// SelfProfile says what a JS self-profile does not say of itself. It concerns no other format.
+	SelfProfile SelfProfileOptions
 }
 
 // Compression says how the packets of a Perfetto trace are compressed.

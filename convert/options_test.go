@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -17,7 +18,7 @@ func TestFormatNames(t *testing.T) {
 			t.Errorf("%q comes back as %v", text, back)
 		}
 	}
-	if _, err := ParseFormat("word"); err == nil || err.Error() != `unknown format "word"; use one of auto, chrome-json, perfetto` {
+	if _, err := ParseFormat("word"); err == nil || err.Error() != `unknown format "word"; use one of `+strings.Join(SupportedFormats(), ", ") {
 		t.Errorf("ParseFormat: %v", err)
 	}
 	if f := Format(200); f.Supported() || f.String() != "Format(200)" || (&UnsupportedFormatError{f}).Error() == "" {

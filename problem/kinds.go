@@ -93,6 +93,41 @@ const (
 	SampleWithoutStack
 	SampleDetailDropped
 
+	// CPU profiles.
+	ProfileMalformed
+	ProfileInvalidValue
+	ProfileLimit
+	ProfileWithoutHead
+	ProfileWithoutNodes
+	ProfileNotChosen
+	ProfileLengthMismatch
+	ProfileNodeWithoutID
+	ProfileNodeDuplicate
+	ProfileNodeUnknownParent
+	ProfileRootLost
+	ProfileSampleUnknownNode
+	ProfileSamplesReordered
+
+	// JS self-profiles.
+	BadStack
+	SelfProfileListMissing
+	SelfProfileFrameInvalid
+	TimeOriginUnknown
+	SamplesOutOfOrder
+	SamplingGap
+
+	// Firefox profiles.
+	FirefoxNewerVersion
+	FirefoxValueInvalid
+	FirefoxIndexInvalid
+	FirefoxColumnShort
+	ArgumentValuesSkipped
+	MarkerFieldMismatch
+	MarkerIncomplete
+	MarkerOverlapMoved
+	PageUnknown
+	ScreenshotOmitted
+
 	// Perfetto input.
 	PacketTruncated
 	PacketMalformed
@@ -189,6 +224,38 @@ var kinds = [numKinds]struct {
 	SampleWeightChanged: {"sample_weight_changed", Repaired, "The weight of a sample is negative or no whole number; it became the nearest number that Perfetto can hold."},
 	SampleWithoutStack:  {"sample_without_stack", Lost, "A sample without call stack was dropped: a streaming profile has no place for it."},
 	SampleDetailDropped: {"sample_detail_dropped", Lost, "Weight, counter and processor of a sample were dropped: in a streaming profile each sample counts as one."},
+
+	ProfileMalformed:         {"profile_malformed", Lost, "The arguments of a CPU profile event cannot be read to their end; what stands before was used."},
+	ProfileInvalidValue:      {"profile_invalid_value", Repaired, "A value of a CPU profile has the wrong type or is out of range; it counts as missing."},
+	ProfileLimit:             {"profile_limit", Lost, "A CPU profile has more nodes or samples than weft takes; the rest was dropped."},
+	ProfileWithoutHead:       {"profile_without_head", Repaired, "A CPU profile has no head event; it was taken for one of the main thread of its process that began where its first piece did."},
+	ProfileWithoutNodes:      {"profile_without_nodes", Lost, "A CPU profile has no nodes, so that its samples mean nothing."},
+	ProfileNotChosen:         {"profile_not_chosen", Info, "Another CPU profile samples the same thread; the calls are those of the other one."},
+	ProfileLengthMismatch:    {"profile_length_mismatch", Lost, "A CPU profile has samples without times or times without samples; pairs were used up to the shorter list (count: pieces)."},
+	ProfileNodeWithoutID:     {"profile_node_without_id", Lost, "A node of a CPU profile has no usable id and was dropped."},
+	ProfileNodeDuplicate:     {"profile_node_duplicate", Repaired, "A node of a CPU profile is defined twice, or is the child of several nodes; the last definition and one parent count."},
+	ProfileNodeUnknownParent: {"profile_node_unknown_parent", Lost, "A node of a CPU profile does not lead to the root, or is only named as a child; it was left out."},
+	ProfileRootLost:          {"profile_root_lost", Repaired, "The root of a CPU profile is missing; stacks begin at the outermost node that is known (counted once for a profile)."},
+	ProfileSampleUnknownNode: {"profile_sample_unknown_node", Lost, "A sample of a CPU profile has a node that is not in the tree; it was dropped."},
+	ProfileSamplesReordered:  {"profile_samples_reordered", Info, "A sample of a CPU profile is earlier than the one before; the samples were sorted by time."},
+
+	BadStack:                {"bad_stack", Lost, "The stack of a sample is unknown, incomplete or runs in a circle; the sample was kept without it."},
+	SelfProfileListMissing:  {"selfprofile_list_missing", Lost, "A list of a JS self-profile is missing; what its samples say by it is lost."},
+	SelfProfileFrameInvalid: {"selfprofile_frame_invalid", Lost, "A frame or resource of a JS self-profile cannot be used as it is; what could not be read of it is missing."},
+	TimeOriginUnknown:       {"time_origin_unknown", Repaired, "A JS self-profile does not say when it was recorded, as others in the file do; it was put where the earliest of these begins."},
+	SamplesOutOfOrder:       {"samples_out_of_order", Info, "A sample is earlier than the one before; the samples were sorted by time."},
+	SamplingGap:             {"sampling_gap", Info, "No sample was taken for more than five intervals; nothing is known of that time."},
+
+	FirefoxNewerVersion:   {"firefox_newer_version", Info, "A Firefox profile is of a newer version than weft knows; it was read as far as its shape is known."},
+	FirefoxValueInvalid:   {"firefox_value_invalid", Lost, "A part of a Firefox profile is not of the kind that the format asks for and was skipped."},
+	FirefoxIndexInvalid:   {"firefox_index_invalid", Lost, "An index of a Firefox profile leads nowhere: there is no such string, stack, frame or function; what it stands for is missing."},
+	FirefoxColumnShort:    {"firefox_column_short", Lost, "A column of a table of a Firefox profile is missing or short; rows without a needed value were dropped (count: rows)."},
+	ArgumentValuesSkipped: {"argument_values_skipped", Lost, "A sample has values of function arguments, which have no place in a Perfetto trace."},
+	MarkerFieldMismatch:   {"marker_field_mismatch", Repaired, "A field of a marker contradicts the format that its schema gives; the value was kept as it is."},
+	MarkerIncomplete:      {"marker_incomplete", Repaired, "A marker has a start or an end only; it reaches to the edge of what is known of its thread."},
+	MarkerOverlapMoved:    {"marker_overlap_moved", Info, "A marker that should nest on its thread does not; it was moved to a track of its name beside."},
+	PageUnknown:           {"page_unknown", Info, "A marker or sample names a window that is not among the pages; its id was kept."},
+	ScreenshotOmitted:     {"screenshot_omitted", Lost, "The picture of a screenshot was left out; the marker was kept."},
 
 	PacketTruncated:        {"packet_truncated", Lost, "The trace ends in the middle of a packet; that packet was dropped."},
 	PacketMalformed:        {"packet_malformed", Lost, "A packet cannot be parsed and was dropped."},

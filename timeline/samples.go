@@ -4,6 +4,9 @@ package timeline
 // known".
 type SampleUnit uint32
 
+// SampleUnitNanos says that weights are nanoseconds: the time that a sample stands for.
+const SampleUnitNanos SampleUnit = 1
+
 // SampleDescription says where the samples of a trace come from and what their weights count. Empty texts are what the
 // writer takes: samples of trace events, each counting as one.
 type SampleDescription struct {

@@ -1,0 +1,238 @@
+package jsprofile
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/sampling"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// writer hands profiles over to a Builder.
+type writer struct {
+	ctx       context.Context
+	b         *timeline.Builder
+	log       *problem.Log
+	opts      Options
+	locations locationKeys
+	index     uint32 // of the last event that was added
+	out       timeline.Event
+}
+
+// unknownProcess is the name of the process if no resource has an origin.
+const unknownProcess = "JS self-profile"
+
+// profiles adds all profiles, each as a thread, those that began first in front.
+func (w *writer) profiles(all []*profile) error {
+	w.placeInTime(all)
+	var processes []timeline.TrackID
+	for i, p := range all {
+		process := w.opts.Process
+		if process == 0 {
+			process = w.b.Process(timeline.ProcessKey{Text: cmp.Or(p.pageOrigin(), unknownProcess)})
+		}
+		name := cmp.Or(w.opts.ThreadName, DefaultThreadName)
+		if i > 0 {
+			name = fmt.Sprintf("%s %d", name, i+1)
+		}
+		thread := w.b.Thread(process, timeline.ThreadKey{Text: name})
+		if len(all) > 1 {
+			w.b.SetSortIndex(thread, int32(i))
+		}
+		if !slices.Contains(processes, process) && w.opts.Process == 0 {
+			processes = append(processes, process)
+			w.b.NoteProcess(process, problem.Position{Event: -1, Offset: p.offset})
+		}
+		for k := range p.attributes {
+			a := &p.attributes[k]
+			if a.isInt {
+				w.b.SetIntAttribute(a.name(i, len(all)), a.number)
+			} else {
+				w.b.SetAttribute(a.name(i, len(all)), a.text)
+			}
+		}
+		if err := w.profile(p, thread); err != nil {
+			return err
+		}
+		*p = profile{} // its columns are of no use any more
+	}
+	if !w.opts.Joined {
+		w.b.DescribeSamples(timeline.SampleDescription{Source: "js_self_profiling", Counter: "time", Unit: timeline.SampleUnitNanos})
+	}
+	return nil
+}
+
+// placeInTime finds the time origin of every profile and sorts the profiles by it. One that does not know its own, beside
+// others that do, is put where the earliest of these begins.
+func (w *writer) placeInTime(all []*profile) {
+	var earliest *timeline.Nanos
+	for _, p := range all {
+		switch {
+		case w.opts.TimeOrigin != nil:
+			p.origin = w.opts.TimeOrigin
+		case p.origin == nil:
+			p.origin = p.started
+		}
+		if p.origin != nil && (earliest == nil || *p.origin < *earliest) {
+			earliest = p.origin
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *profile) int {
+		if a.origin == nil || b.origin == nil {
+			return cmp.Compare(boolRank(a.origin == nil), boolRank(b.origin == nil))
+		}
+		return cmp.Compare(*a.origin, *b.origin)
+	})
+	if earliest != nil && w.opts.TimeOrigin == nil && !w.opts.Joined {
+		w.b.SetClocks(timeline.Clocks{Trace: timeline.ClockRealtime})
+	}
+	for _, p := range all {
+		if p.origin == nil && earliest != nil {
+			w.log.Add(problem.TimeOriginUnknown, problem.Position{Event: -1, Offset: p.offset}, "")
+			p.origin = earliest
+		}
+	}
+}
+
+func boolRank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// pageOrigin returns the origin of the first resource that has one (C12). Blobs belong to the origin in their address.
+func (p *profile) pageOrigin() string {
+	for _, resource := range p.resources {
+		u, err := url.Parse(strings.TrimPrefix(resource, "blob:"))
+		if err != nil || u.Host == "" || u.Scheme == "wasm" {
+			continue
+		}
+		return u.Scheme + "://" + u.Host
+	}
+	return ""
+}
+
+// thread is the work on one profile.
+type thread struct {
+	*writer
+	p        *profile
+	stacks   *stackTable
+	track    timeline.TrackID
+	interval timeline.Nanos
+	end      *timeline.Nanos
+
+	calls    calls
+	activity activity
+	markers  []timeline.FrameID // by state, as a frame on top of a call stack; 0: not interned yet
+}
+
+// profile adds one profile.
+func (w *writer) profile(p *profile, track timeline.TrackID) error {
+	t := &thread{writer: w, p: p, stacks: newStackTable(p, w.b), track: track}
+	t.checkTables()
+	t.toTraceTime()
+	t.interval = cmp.Or(w.opts.Interval, p.interval)
+	if t.interval == 0 {
+		t.interval = p.sampledInterval()
+	}
+	t.markers = make([]timeline.FrameID, len(p.states.names))
+	t.activity.track = w.b.Child(track, timeline.BrowserActivityName)
+	if err := t.samples(); err != nil {
+		return err
+	}
+	return t.spans()
+}
+
+// checkTables counts lists that are missing, and frames in resources that are not there.
+func (t *thread) checkTables() {
+	p := t.p
+	for _, list := range []struct {
+		which lists
+		name  string
+	}{{haveResources, "resources"}, {haveFrames, "frames"}, {haveStacks, "stacks"}, {haveSamples, "samples"}} {
+		if p.have&list.which == 0 {
+			t.log.Add(problem.SelfProfileListMissing, problem.Position{Event: -1, Offset: p.offset}, list.name)
+		}
+	}
+	for i := range p.frames {
+		if r := p.frames[i].resource; int(r) >= len(p.resources) && p.have&haveResources != 0 {
+			t.log.Add(problem.SelfProfileFrameInvalid, problem.Position{Event: int64(i), Offset: -1}, "resourceId")
+		}
+	}
+}
+
+// toTraceTime moves the samples to where they are in the trace, drops those that are at no time there, and sorts them (C1).
+func (t *thread) toTraceTime() {
+	p := t.p
+	origin, ok := t.opts.Offset, true
+	if p.origin != nil {
+		origin, ok = shift(*p.origin, origin)
+	}
+	kept := p.samples[:0]
+	for i, s := range p.samples {
+		at := problem.Position{Event: int64(i), Offset: s.offset}
+		var inRange bool
+		if s.ts, inRange = shift(s.ts, origin); !inRange || !ok {
+			t.log.Add(problem.EventInvalidTimestamp, at, "in samples")
+			continue
+		}
+		if s.ts < 0 {
+			t.log.Add(problem.EventNegativeTimestamp, at, "in samples")
+			continue
+		}
+		if len(kept) > 0 && s.ts < kept[len(kept)-1].ts {
+			t.log.Add(problem.SamplesOutOfOrder, at, "")
+		}
+		kept = append(kept, s)
+	}
+	p.samples = kept
+	slices.SortStableFunc(kept, func(a, b sample) int { return cmp.Compare(a.ts, b.ts) })
+	end := t.opts.End
+	if end == nil {
+		end = p.end
+	}
+	if end != nil {
+		if moved, ok := shift(*end, origin); ok {
+			t.end = &moved
+		}
+	}
+}
+
+// sampledInterval estimates the interval from the samples (C2).
+func (p *profile) sampledInterval() timeline.Nanos {
+	gaps := make([]timeline.Nanos, 0, len(p.samples))
+	for i := 1; i < len(p.samples); i++ {
+		gaps = append(gaps, p.samples[i].ts-p.samples[i-1].ts)
+	}
+	if interval, ok := sampling.Interval(gaps); ok {
+		return interval
+	}
+	return sampling.DefaultInterval
+}
+
+// length returns how long sample i stands for what it saw, and how long nothing is known behind it (C3).
+func (t *thread) length(i int) (length, gap timeline.Nanos) {
+	ts := t.p.samples[i].ts
+	switch {
+	case i+1 < len(t.p.samples):
+		return sampling.Length(t.p.samples[i+1].ts-ts, t.interval)
+	case t.end != nil:
+		return max(*t.end-ts, 0), 0
+	}
+	return min(t.interval, math.MaxInt64-ts), 0
+}
+
+// add hands w.out to the Builder, as an event of its own.
+func (w *writer) add(offset int64) error {
+	w.index++
+	w.out.Event, w.out.Offset = w.index, offset
+	w.out.ThreadTS, w.out.ThreadDur = timeline.NoTime, timeline.NoTime
+	return w.b.Add(&w.out)
+}

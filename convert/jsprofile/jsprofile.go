@@ -1,0 +1,177 @@
+// Package jsprofile reads traces of the JS Self-Profiling API into a timeline: a page samples its own stack and gets a
+// JSON object of resources, frames, stacks and samples, perhaps with markers that say what the browser was doing.
+//
+// The comments cite docs/formats/jsprofile.md, whose rules C1 to C12 they call by these names. What becomes of a profile:
+//
+//	samples in a row with a frame     a slice on the thread "JS main"
+//	a marker other than script        a slice (gc), (layout), … on top of the frames
+//	the states of the samples         slices on the track "Browser activity" below the thread
+//	a time without samples            an instant "sampling gap" on the thread
+//	each sample                       a call-stack sample, which weighs the nanoseconds that it stands for
+//
+// The lists of a profile may come in any order, and the samples usually come before the stacks that they name, so a
+// profile is read into typed columns first (document.go, lists.go), of 24 bytes for a sample. What stands on each stack is
+// found once (stacks.go); then the samples are gone through in order of time (emit.go, calls.go, activity.go).
+//
+// A file may hold several profiles, in an array or one behind the other; each becomes a thread. Wrappers of other tools
+// are read as far as they say something about the profile (wrapper.go).
+//
+// Whatever is wrong with single samples is counted in Options.Problems and never stops the reading. An error of Read means
+// that the input as a whole cannot be read.
+package jsprofile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// DefaultThreadName is the name of the thread of a profile.
+const DefaultThreadName = "JS main"
+
+// Options says how Read reads. What a profile lacks can be given here; what is given counts, whatever a profile says.
+type Options struct {
+	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
+	Problems *problem.Log
+
+	// Interval is the time between two samples; 0: what the file says, else what its samples show (C2).
+	Interval timeline.Nanos
+	// TimeOrigin is the moment from which the times of the file count; nil: what the file says, else 0.
+	TimeOrigin *timeline.Nanos
+	// End is the end of the recording, counted like the times in the file; the last sample lasts until then. nil: what the
+	// file says; if it says nothing, the last sample lasts one interval.
+	End *timeline.Nanos
+	// Offset is added to all times.
+	Offset timeline.Nanos
+
+	// ThreadName is the name of the thread; "": DefaultThreadName. The format does not tell workers from pages.
+	ThreadName string
+	// Process is the process that the thread belongs to; 0: one of its own, named by the origin of the page (C12).
+	Process timeline.TrackID
+	// Joined says that the Builder holds another trace, which Process is a part of: the clock of the timeline and the
+	// description of its samples are not touched.
+	Joined bool
+
+	// KeepArg says which arguments are kept: those that say where a function is defined, and the members of what wrappers
+	// add. nil keeps all.
+	KeepArg func(name []byte) bool
+
+	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
+}
+
+// errEnded ends the reading of an input that is cut: all that is complete was used.
+var errEnded = errors.New("input ended")
+
+// Read reads the profiles of r, which is unpacked, into b. Errors are those of r and of b, of ctx, and inputs that are no
+// profile at all; they say where in the input they occurred.
+func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
+	profiles, err := parse(ctx, r, b, opts)
+	if err != nil {
+		return err
+	}
+	w := &writer{ctx: ctx, b: b, log: opts.Problems, opts: opts, locations: newLocationKeys(opts.KeepArg)}
+	return w.profiles(profiles)
+}
+
+// parse reads the columns of all profiles of an input.
+func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) ([]*profile, error) {
+	window := opts.window
+	if window == 0 {
+		window = jsonscan.DefaultWindow
+	}
+	rd := &reader{
+		s: jsonscan.NewSize(cancelReader{ctx, r}, window), b: b, log: opts.Problems, keep: opts.KeepArg,
+		members: map[string]bool{},
+	}
+	if err := rd.document(); err != nil && err != errEnded {
+		return nil, err
+	}
+	return rd.profiles, nil
+}
+
+// cancelReader ends an input when its context is cancelled, wherever the reader is.
+type cancelReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c cancelReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// reader reads the text of profiles.
+type reader struct {
+	s    *jsonscan.Scanner
+	b    *timeline.Builder // for attributes, and to encode the arguments of what wrappers add
+	log  *problem.Log
+	keep func(name []byte) bool
+
+	profiles []*profile
+	members  map[string]bool // unknown members that were counted
+	index    int64           // of the current element of a list; -1 outside of lists
+	cut      bool            // the input ends early
+	commas   bool            // json_trailing_comma was counted
+}
+
+func (r *reader) position() problem.Position {
+	return problem.Position{Event: r.index, Offset: r.s.Start()}
+}
+
+func (r *reader) problem(k problem.Kind, detail string) { r.log.Add(k, r.position(), detail) }
+
+// failed gives an error the position of the scanner.
+func (r *reader) failed(err error) error { return fmt.Errorf("byte %d: %w", r.s.Offset(), err) }
+
+// ended is called with an error of Fill: the end of the input is no error, but noted.
+func (r *reader) ended(err error) error {
+	if err != io.EOF {
+		return r.failed(err)
+	}
+	r.cut = true
+	r.log.Add(problem.JSONUnterminated, problem.Position{Event: -1, Offset: r.s.Offset()}, "")
+	return errEnded
+}
+
+// comma counts commas that are too many, once for an input.
+func (r *reader) comma() {
+	if !r.commas {
+		r.commas = true
+		r.problem(problem.JSONTrailingComma, "")
+	}
+}
+
+// unknown counts a member that the format does not know, once for a name.
+func (r *reader) unknown(key []byte) {
+	const most = 1000 // names that are remembered
+	if r.members[string(key)] || len(r.members) == most {
+		return
+	}
+	r.members[string(key)] = true
+	r.problem(problem.EventUnknownMember, string(key))
+}
+
+// notes counts what the scanner tolerated in the current unit.
+func (r *reader) notes() {
+	n := &r.s.Notes
+	if *n == (jsonscan.Notes{}) {
+		return
+	}
+	at := r.position()
+	r.log.AddN(problem.JSONControlCharacter, uint64(n.Controls), at, "")
+	r.log.AddN(problem.JSONInvalidUTF8, uint64(n.InvalidUTF8), at, "")
+	r.log.AddN(problem.JSONLoneSurrogate, uint64(n.LoneSurrogates), at, "")
+	r.log.AddN(problem.JSONBadEscape, uint64(n.BadEscapes), at, "")
+	r.log.AddN(problem.JSONNonstandardNumber, uint64(n.Nonstandard), at, "")
+	if n.Commas > 0 {
+		r.comma()
+	}
+	*n = jsonscan.Notes{}
+}

@@ -1,0 +1,236 @@
+package jsprofile
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// The lists may be this long. What browsers write is far below; more would only cost memory.
+const (
+	maxResources = 1 << 20
+	maxFrames    = 1 << 20
+	maxStacks    = 1 << 22
+)
+
+// member reads one member of a profile, whose value begins with c.
+func (r *reader) member(p *profile, key string, c byte) error {
+	switch key {
+	case "resources":
+		return list(r, p, haveResources, key, c, &p.resources, maxResources, r.resource)
+	case "frames":
+		return list(r, p, haveFrames, key, c, &p.frames, maxFrames, r.frame)
+	case "stacks":
+		return list(r, p, haveStacks, key, c, &p.stacks, maxStacks, r.stack)
+	case "samples":
+		return r.samples(p, c)
+	}
+	return r.wrapperMember(p, key, c)
+}
+
+// list reads a list whose elements are found by their index: one that cannot be read still has its place.
+func list[T any](r *reader, p *profile, which lists, key string, c byte, to *[]T, most int, element func(c byte, out *T) error) error {
+	if !r.begins(p, which, key, c) {
+		return r.discard()
+	}
+	*to = (*to)[:0]
+	return r.elements(func(c byte) error {
+		if len(*to) == most {
+			if r.index == int64(most) {
+				r.problem(problem.StackLimit, fmt.Sprintf("more than %d %s", most, key))
+			}
+			return r.discard()
+		}
+		var out T
+		err := element(c, &out)
+		if err == nil {
+			*to = append(*to, out)
+		}
+		return err
+	})
+}
+
+// begins notes that a profile has a list. It is false if the value, which begins with c, is none. Of two lists of one
+// name the last one counts.
+func (r *reader) begins(p *profile, which lists, key string, c byte) bool {
+	if c != '[' {
+		r.problem(problem.SelfProfileListMissing, key+" is no list")
+		return false
+	}
+	if p.have&which != 0 {
+		r.problem(problem.JSONDuplicateKey, key)
+	}
+	p.have |= which
+	return true
+}
+
+// resource reads an element of resources: the address of a script.
+func (r *reader) resource(c byte, out *string) error {
+	if c != '"' {
+		r.problem(problem.SelfProfileFrameInvalid, "a resource that is no text")
+		return r.discard()
+	}
+	return r.unit(func() {
+		_, text := r.s.Value()
+		*out = string(text)
+	})
+}
+
+// frame reads an element of frames.
+func (r *reader) frame(c byte, out *frame) error {
+	*out = frame{resource: noIndex}
+	if c != '{' {
+		r.problem(problem.SelfProfileFrameInvalid, "a frame that is no object")
+		return r.discard()
+	}
+	invalid := ""
+	err := r.unit(func() {
+		*out, invalid = frame{resource: noIndex}, ""
+		note := func(ok bool, key []byte) {
+			if !ok {
+				invalid = string(key)
+			}
+		}
+		r.s.Value()
+		for key, ok := r.s.Key(); ok; key, ok = r.s.Key() {
+			switch string(key) {
+			case "name":
+				kind, text := r.s.Scalar()
+				out.name = string(text)
+				note(kind == jsonscan.String, key)
+			case "resourceId":
+				out.resource = r.indexValue()
+				note(out.resource != badIndex, key)
+			case "line":
+				out.line, ok = r.count()
+				note(ok, key)
+			case "column":
+				out.column, ok = r.count()
+				note(ok, key)
+			default:
+				r.unknown(key)
+				r.s.Skip()
+			}
+		}
+	})
+	if err == nil && invalid != "" {
+		r.problem(problem.SelfProfileFrameInvalid, invalid)
+	}
+	return err
+}
+
+// stack reads an element of stacks. What is wrong with it is counted at the samples that use it.
+func (r *reader) stack(c byte, out *stack) error {
+	*out = stack{frame: badIndex, parent: noIndex}
+	if c != '{' {
+		return r.discard()
+	}
+	return r.unit(func() {
+		*out = stack{frame: badIndex, parent: noIndex}
+		r.s.Value()
+		for key, ok := r.s.Key(); ok; key, ok = r.s.Key() {
+			switch string(key) {
+			case "frameId":
+				out.frame = r.indexValue()
+			case "parentId":
+				out.parent = r.indexValue()
+			default:
+				r.unknown(key)
+				r.s.Skip()
+			}
+		}
+	})
+}
+
+// samples reads the samples.
+func (r *reader) samples(p *profile, c byte) error {
+	if !r.begins(p, haveSamples, "samples", c) {
+		return r.discard()
+	}
+	p.samples = p.samples[:0]
+	return r.elements(func(c byte) error {
+		if c != '{' {
+			r.problem(problem.JSONNotAnEvent, "in samples")
+			return r.discard()
+		}
+		s := sample{offset: r.s.Start()}
+		timed := false
+		if err := r.unit(func() { timed = r.sample(p, &s) }); err != nil {
+			return err
+		}
+		if !timed {
+			r.log.Add(problem.EventInvalidTimestamp, problem.Position{Event: r.index, Offset: s.offset}, "in samples")
+			return nil
+		}
+		p.samples = append(p.samples, s)
+		return nil
+	})
+}
+
+// sample reads an element of samples (C4). It is false if the sample has no usable timestamp.
+func (r *reader) sample(p *profile, out *sample) (timed bool) {
+	out.stack, out.state = noIndex, idle
+	r.s.Value()
+	for key, ok := r.s.Key(); ok; key, ok = r.s.Key() {
+		switch string(key) {
+		case "timestamp":
+			out.ts, timed = r.millis()
+		case "stackId":
+			out.stack = r.indexValue()
+		case "marker":
+			if kind, text := r.s.Scalar(); kind > jsonscan.Null && len(text) > 0 {
+				out.state = p.states.id(r.s.ValidText(text))
+			}
+		default:
+			r.unknown(key)
+			r.s.Skip()
+		}
+	}
+	if out.state == idle && out.stack != noIndex {
+		out.state = inferred
+	}
+	return timed
+}
+
+// indexValue reads an index into a list: null is no index.
+func (r *reader) indexValue() int32 {
+	kind, text := r.s.Scalar()
+	if kind == jsonscan.Null {
+		return noIndex
+	}
+	if v, ok := r.number(kind, text, 0); ok && v >= 0 && v <= math.MaxInt32 {
+		return int32(v)
+	}
+	return badIndex
+}
+
+// count reads a line or column; 0 if there is none.
+func (r *reader) count() (n int32, ok bool) {
+	kind, text := r.s.Scalar()
+	if kind == jsonscan.Null {
+		return 0, true
+	}
+	if v, ok := r.number(kind, text, 0); ok && v >= 0 && v <= math.MaxInt32 {
+		return int32(v), true
+	}
+	return 0, false
+}
+
+// millis reads a time or duration in milliseconds (C1).
+func (r *reader) millis() (timeline.Nanos, bool) {
+	kind, text := r.s.Scalar()
+	v, ok := r.number(kind, text, 6)
+	return timeline.Nanos(v), ok
+}
+
+// number converts a number, which may be in quotes.
+func (r *reader) number(kind jsonscan.Kind, text []byte, scale int) (int64, bool) {
+	switch kind {
+	case jsonscan.Integer, jsonscan.Number, jsonscan.String:
+		return jsonscan.Decimal(text, scale)
+	}
+	return 0, false
+}
