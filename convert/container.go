@@ -37,7 +37,7 @@ type source struct {
 
 	ctx       context.Context
 	cancel    context.CancelFunc
-	packed    *readAhead   // the caller's reader
+	taken     func() int64 // bytes read from the caller's reader
 	layers    []*readAhead // one for every container
 	unpackers []*containerReader
 	closes    []func()
@@ -46,8 +46,15 @@ type source struct {
 // openSource recognises containers by their magic bytes and unpacks them (spec chrome-json.md 2).
 func openSource(ctx context.Context, src io.Reader, tempDir string) (*source, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &source{ctx: ctx, cancel: cancel, packed: newReadAhead(ctx, src)}
-	s.Reader = s.packed
+	s := &source{ctx: ctx, cancel: cancel}
+	if memory, ok := src.(*bytes.Reader); ok {
+		// Nothing to wait for, and nothing to read ahead.
+		size := int64(memory.Len())
+		s.Reader, s.taken = memoryReader{ctx, memory}, func() int64 { return size }
+	} else {
+		in := newReadAhead(ctx, src)
+		s.Reader, s.taken = in, in.taken.Load
+	}
 	for range maxContainers {
 		br := bufio.NewReaderSize(s.Reader, 4<<10)
 		s.Reader = br
@@ -72,6 +79,19 @@ func openSource(ctx context.Context, src io.Reader, tempDir string) (*source, er
 		s.Reader = layer
 	}
 	return s, nil
+}
+
+// A memoryReader reads what is in memory, until its context is done.
+type memoryReader struct {
+	ctx context.Context
+	r   *bytes.Reader
+}
+
+func (m memoryReader) Read(p []byte) (int, error) {
+	if m.ctx.Err() != nil {
+		return 0, context.Cause(m.ctx)
+	}
+	return m.r.Read(p)
 }
 
 // Unpack returns the content of src: what is inside it if it is packed with gzip, zstd or zip, else its own bytes.
@@ -100,7 +120,7 @@ func (s strictSource) Read(p []byte) (int, error) {
 }
 
 // packedBytes returns how much was read from the caller's reader.
-func (s *source) packedBytes() int64 { return s.packed.taken.Load() }
+func (s *source) packedBytes() int64 { return s.taken() }
 
 // Close stops the goroutines and removes temporary files. A Read of the caller's reader that blocks is left behind;
 // everything else has ended when Close returns.

@@ -78,27 +78,46 @@ func TestContainers(t *testing.T) {
 		{"zstd_in_gzip", gzipped(t, zstandard(t, []byte(want))), "gzip zstd"},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			dir := t.TempDir()
-			s, err := openSource(t.Context(), iotest.HalfReader(bytes.NewReader(test.input)), dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := io.ReadAll(s)
-			if err != nil || string(got) != want {
-				t.Errorf("%d bytes, %v; want %d", len(got), err, len(want))
-			}
-			if c := strings.Join(s.containers, " "); c != test.containers {
-				t.Errorf("containers %q; want %q", c, test.containers)
-			}
-			if n := s.packedBytes(); n != int64(len(test.input)) {
-				t.Errorf("packedBytes = %d; want %d", n, len(test.input))
-			}
-			s.Close()
-			if files, _ := os.ReadDir(dir); len(files) != 0 {
-				t.Errorf("%d temporary files left", len(files))
-			}
-		})
+		for from, src := range map[string]io.Reader{
+			"stream": iotest.HalfReader(bytes.NewReader(test.input)), "memory": bytes.NewReader(test.input),
+		} {
+			t.Run(test.name+"/"+from, func(t *testing.T) { testContainer(t, src, want, test.containers, len(test.input)) })
+		}
+	}
+}
+
+func testContainer(t *testing.T, src io.Reader, want, containers string, packed int) {
+	dir := t.TempDir()
+	s, err := openSource(t.Context(), src, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(s)
+	if err != nil || string(got) != want {
+		t.Errorf("%d bytes, %v; want %d", len(got), err, len(want))
+	}
+	if c := strings.Join(s.containers, " "); c != containers {
+		t.Errorf("containers %q; want %q", c, containers)
+	}
+	if n := s.packedBytes(); n != int64(packed) {
+		t.Errorf("packedBytes = %d; want %d", n, packed)
+	}
+	s.Close()
+	if files, _ := os.ReadDir(dir); len(files) != 0 {
+		t.Errorf("%d temporary files left", len(files))
+	}
+}
+
+func TestMemoryStopsWithContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s, err := openSource(ctx, bytes.NewReader(make([]byte, 1<<20)), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	cancel()
+	if _, err := io.ReadAll(s); !errors.Is(err, context.Canceled) {
+		t.Errorf("Read: %v; want context.Canceled", err)
 	}
 }
 

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"runtime"
@@ -74,9 +76,9 @@ func (j *convertJob) convertAll(ctx context.Context, p *progress) {
 	if len(j.conversions) > 1 {
 		n = j.workers()
 	}
-	idle := make(chan *convert.Converter, n)
+	idle := make(chan *worker, n)
 	for range n {
-		idle <- new(convert.Converter)
+		idle <- new(worker)
 	}
 	each := j.opts
 	each.Workers, each.Memory = 1, j.memory()/int64(n)
@@ -85,38 +87,66 @@ func (j *convertJob) convertAll(ctx context.Context, p *progress) {
 			break
 		}
 		if j.mayShare(c, n) {
-			converter := <-idle
+			w := <-idle
 			go func() {
-				j.convertOne(ctx, c, converter, each, p)
-				idle <- converter
+				j.convertOne(ctx, c, w, each, p)
+				idle <- w
 			}()
 			continue
 		}
-		waitForAll(idle, n, func(converter *convert.Converter) { j.convertOne(ctx, c, converter, j.opts, p) })
+		waitForAll(idle, n, func(w *worker) { j.convertOne(ctx, c, w, j.opts, p) })
 	}
-	waitForAll(idle, n, func(*convert.Converter) {})
+	waitForAll(idle, n, func(*worker) {})
+}
+
+// A worker is what one conversion after the other uses.
+type worker struct {
+	convert.Converter
+	input bytes.Buffer
+}
+
+// maxWhole is the size of inputs that are read before they are converted: there is nothing to gain from reading a short
+// file while it is being converted.
+const maxWhole = 1 << 20
+
+// whole returns the content of an input as a reader of memory, if it is short.
+func (w *worker) whole(src io.Reader, size int64) (io.Reader, error) {
+	if size < 0 || size > maxWhole {
+		return src, nil
+	}
+	w.input.Reset()
+	w.input.Grow(int(size) + bytes.MinRead)
+	n, err := w.input.ReadFrom(io.LimitReader(src, maxWhole+1))
+	if err != nil {
+		return nil, err
+	}
+	read := bytes.NewReader(w.input.Bytes())
+	if n > maxWhole { // it grows while it is read
+		return io.MultiReader(read, src), nil
+	}
+	return read, nil
 }
 
 // waitForAll waits until all n workers are idle, lets fn have one of them, and gives them back.
-func waitForAll(idle chan *convert.Converter, n int, fn func(*convert.Converter)) {
-	workers := make([]*convert.Converter, n)
+func waitForAll(idle chan *worker, n int, fn func(*worker)) {
+	workers := make([]*worker, n)
 	for i := range workers {
 		workers[i] = <-idle
 	}
 	fn(workers[0])
-	for _, converter := range workers {
-		idle <- converter
+	for _, w := range workers {
+		idle <- w
 	}
 }
 
 // convertOne converts one input and notes the result.
-func (j *convertJob) convertOne(ctx context.Context, c *conversion, converter *convert.Converter, opts convert.Options, p *progress) {
+func (j *convertJob) convertOne(ctx context.Context, c *conversion, w *worker, opts convert.Options, p *progress) {
 	defer close(c.done)
-	c.report, c.err = j.convert(ctx, c, converter, opts, p)
+	c.report, c.err = j.convert(ctx, c, w, opts, p)
 	p.fileDone()
 }
 
-func (j *convertJob) convert(ctx context.Context, c *conversion, converter *convert.Converter, opts convert.Options, p *progress) (*convert.Report, error) {
+func (j *convertJob) convert(ctx context.Context, c *conversion, w *worker, opts convert.Options, p *progress) (*convert.Report, error) {
 	src, err := openInput(ctx, j.env, c.input)
 	if err != nil {
 		return nil, err
@@ -131,7 +161,11 @@ func (j *convertJob) convert(ctx context.Context, c *conversion, converter *conv
 	if opts.Compress, err = j.compression(c.output); err != nil {
 		return nil, err
 	}
-	report, err := converter.Convert(ctx, p.writer(dst), p.reader(src), opts)
+	in, err := w.whole(p.reader(src), src.size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", inputName(c.input), withoutPath(err))
+	}
+	report, err := w.Convert(ctx, p.writer(dst), in, opts)
 	if err != nil {
 		if err := dst.Failed(); err != nil {
 			return nil, err
