@@ -180,6 +180,7 @@ func (j *convertJob) chooseOutputs(inputs []string, file, dir string) error {
 		j.conversions = append(j.conversions, newConversion(inputs[0], file))
 		return nil
 	}
+	found := folders{}
 	places := map[string]string{} // the input that goes to each
 	for _, input := range inputs {
 		place := input + outputSuffix
@@ -191,7 +192,7 @@ func (j *convertJob) chooseOutputs(inputs []string, file, dir string) error {
 		case dir != "":
 			place = filepath.Join(dir, filepath.Base(place))
 		}
-		key := placeKey(place)
+		key := found.placeKey(place)
 		if other, ok := places[key]; ok {
 			return usagef("%s and %s would both become %s", inputName(other), inputName(input), outputName(place))
 		}
@@ -206,8 +207,9 @@ func (j *convertJob) check() error {
 	if j.isInput(j.reportFile) {
 		return usagef("%s is an input; choose another --report-file", j.reportFile)
 	}
+	found := folders{}
 	for _, c := range j.conversions {
-		if j.reportFile != "" && placeKey(c.output) == placeKey(j.reportFile) {
+		if j.reportFile != "" && found.placeKey(c.output) == found.placeKey(j.reportFile) {
 			return usagef("%s cannot take both the trace and the report", outputName(c.output))
 		}
 		switch {

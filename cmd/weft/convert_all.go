@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"runtime/debug"
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/timeline"
@@ -79,6 +80,11 @@ func (j *convertJob) convertAll(ctx context.Context, p *progress) {
 	idle := make(chan *worker, n)
 	for range n {
 		idle <- new(worker)
+	}
+	if n > 1 && os.Getenv("GOGC") == "" {
+		// What is kept between small files is little, and most of what they allocate is garbage at once. To collect it less
+		// often costs a few megabytes; the limit of the heap holds.
+		defer debug.SetGCPercent(debug.SetGCPercent(400))
 	}
 	each := j.opts
 	each.Workers, each.Memory = 1, j.memory()/int64(n)

@@ -147,6 +147,10 @@ const maxLinks = 40
 // followLinks returns the file that path names, through links, whether it exists or not. What is no file in a folder,
 // such as /dev/stdout, keeps its name.
 func followLinks(path string) string {
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode()&fs.ModeSymlink == 0 || errors.Is(err, fs.ErrNotExist) {
+		return path // which is how it nearly always is
+	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		return target
 	}
@@ -167,18 +171,29 @@ func followLinks(path string) string {
 	return path
 }
 
+// folders are the true names of folders, by the names under which they were found.
+type folders map[string]string
+
 // placeKey returns the same text for all names of one output.
-func placeKey(path string) string {
+func (f folders) placeKey(path string) string {
 	if path == "-" {
 		return path
 	}
 	path = followLinks(path)
-	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err != nil {
-		dir = filepath.Dir(path)
+	dir := filepath.Dir(path)
+	if f[dir] == "" {
+		f[dir] = trueFolder(dir)
+	}
+	return filepath.Join(f[dir], filepath.Base(path))
+}
+
+// trueFolder returns the name of a folder without links, and absolute.
+func trueFolder(dir string) string {
+	if target, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = target
 	}
 	if absolute, err := filepath.Abs(dir); err == nil {
 		dir = absolute
 	}
-	return filepath.Join(dir, filepath.Base(path))
+	return dir
 }
