@@ -1,0 +1,92 @@
+package profilecalls
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/v8profile"
+)
+
+// aloneRow is a row of the tables of profiles that stand alone.
+type aloneRow struct {
+	row
+	Depth    int
+	SelfTime int64
+}
+
+// UnmarshalJSON reads a row.
+func (r *aloneRow) UnmarshalJSON(data []byte) error {
+	columns := []any{
+		&r.Name, &r.TS, &r.Dur, &r.NodeID, &r.ScriptID, &r.Line, &r.Column, &r.SampleIndex, &r.Depth, &r.SelfTime,
+	}
+	return json.Unmarshal(data, &columns)
+}
+
+// compareAlone compares the calls of a profile with a table.
+func compareAlone(t *testing.T, p *v8profile.Profile, expected []byte) {
+	t.Helper()
+	var want struct{ Calls []aloneRow }
+	if err := json.Unmarshal(expected, &want); err != nil {
+		t.Fatal(err)
+	}
+	var got []aloneRow
+	q := NewInOrder(func(c *AloneCall) {
+		got = append(got, aloneRow{rowOf(p, &c.Call), c.Depth, int64(c.Self) / 1000})
+	})
+	Alone(p, func(c *AloneCall) { q.Add(c.Order, c) })
+	if diff := cmp.Diff(want.Calls, got, cmp.AllowUnexported(aloneRow{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// readProfile reads a .cpuprofile in which nothing is wrong, but that its samples may not be in order.
+func readProfile(t *testing.T, data []byte) *v8profile.Profile {
+	t.Helper()
+	var log problem.Log
+	p, err := v8profile.Read(bytes.NewReader(data), &log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, total := range log.Totals() {
+		if total.Kind != problem.ProfileSamplesReordered {
+			t.Errorf("%d times %s", total.Count, total.Kind)
+		}
+	}
+	return p
+}
+
+// TestModels holds the calls of hand-made profiles equal to those of DevTools.
+func TestModels(t *testing.T) {
+	eachPair(t, "model", ".cpuprofile", func(t *testing.T, input, expected []byte) {
+		compareAlone(t, readProfile(t, input), expected)
+	})
+	eachPair(t, "model", ".json", func(t *testing.T, input, expected []byte) {
+		compareAlone(t, readTrace(t, input).profiles[0].Profile, expected)
+	})
+}
+
+// TestProfiles is TestModels for recorded profiles.
+func TestProfiles(t *testing.T) {
+	dir := filepath.Join(recording.Testdata(t), "conformance", "profile-calls", "cpuprofile")
+	paths, err := filepath.Glob(filepath.Join(dir, "*.expected.json.gz"))
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no tables", err)
+	}
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".expected.json.gz")
+		t.Run(name, func(t *testing.T) {
+			input, ok := recording.Find(t, "traces/cpuprofile/"+name+".cpuprofile")
+			if !ok {
+				t.Fatal("the profile is not in testdata")
+			}
+			compareAlone(t, readProfile(t, recording.Read(t, input)), recording.Read(t, path))
+		})
+	}
+}

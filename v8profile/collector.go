@@ -1,0 +1,201 @@
+package v8profile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Event is a trace event that carries a profile or a piece of one.
+type Event struct {
+	// Process and Thread are the event's own, as numbers of the caller's choice.
+	Process, Thread int64
+	ID              string // as written; may be empty
+	TS              timeline.Nanos
+	Args            []byte // the JSON text of args; not kept
+	At              problem.Position
+}
+
+// Recording is one profile of a trace.
+type Recording struct {
+	Process, Thread int64  // of the sampled thread
+	ID              string // as the events have it
+	Source          string // Internal, Inspector or SelfProfiling; empty if unknown
+	At              problem.Position
+
+	// Orphan says that the profile's head is missing. It is taken for one of the main thread of its process.
+	Orphan bool
+	// Chosen says that the calls of the thread are those of this profile. All profiles of a thread sample the same time,
+	// and must never be added up.
+	Chosen bool
+
+	Profile *Profile
+}
+
+// Collector joins the pieces of the profiles of a trace (spec profile-calls.md 2). Their events may come in any order.
+type Collector struct {
+	log   *problem.Log
+	byKey map[collectorKey]*collected
+	order []*collected // by first event
+	scan  jsonscan.Scanner
+}
+
+type collectorKey struct {
+	process int64
+	id      string
+}
+
+// collected is a profile of which at least one event was seen.
+type collected struct {
+	collectorKey
+	draft   *draft
+	thread  int64
+	start   timeline.Nanos
+	hasHead bool
+	whole   bool // a single event; the start is the profile's own
+	at      problem.Position
+}
+
+// NewCollector returns an empty Collector, which counts bad data in log.
+func NewCollector(log *problem.Log) *Collector {
+	return &Collector{log: log, byKey: map[collectorKey]*collected{}}
+}
+
+// wholeID is the id of a CpuProfile event that has none.
+const wholeID = "0x1"
+
+// Head adds an event Profile: it says that its own thread is sampled from its time on. Of several heads with one id the
+// last counts.
+func (c *Collector) Head(ev *Event) {
+	p := c.profile(ev, ev.ID)
+	p.thread, p.start, p.hasHead = ev.Thread, ev.TS, true
+	c.read(ev, p)
+}
+
+// Chunk adds an event ProfileChunk: a piece of the profile with its id, whatever thread it comes from.
+func (c *Collector) Chunk(ev *Event) {
+	p := c.profile(ev, ev.ID)
+	first := len(p.draft.times) == 0
+	c.read(ev, p)
+	if first && !p.hasHead {
+		p.start = ev.TS - p.draft.now // the end of the deltas that this piece has
+	}
+}
+
+// Whole adds an event CpuProfile, which old versions of Chrome wrote: a whole profile of its own thread.
+func (c *Collector) Whole(ev *Event) {
+	id := ev.ID
+	if id == "" {
+		id = wholeID
+	}
+	p := c.profile(ev, id)
+	p.thread, p.hasHead, p.whole, p.start = ev.Thread, true, true, ev.TS
+	c.read(ev, p)
+}
+
+// profile returns the profile of an event.
+func (c *Collector) profile(ev *Event, id string) *collected {
+	key := collectorKey{ev.Process, id}
+	p := c.byKey[key]
+	if p == nil {
+		p = &collected{collectorKey: key, draft: newDraft(), at: ev.At}
+		c.byKey[key] = p
+		c.order = append(c.order, p)
+	}
+	return p
+}
+
+// read reads the arguments of an event. What was read before an error is kept.
+func (c *Collector) read(ev *Event, p *collected) {
+	if len(ev.Args) == 0 {
+		return
+	}
+	c.scan.Reset(ev.Args)
+	dec := decoder{s: &c.scan, d: p.draft}
+	if err := dec.args(); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errMalformed
+		}
+		c.log.Add(problem.ProfileMalformed, ev.At, fmt.Sprintf("profile %s: %v", p.id, err))
+	}
+}
+
+// Finish returns the profiles in the order of their first events, those without nodes excepted. mainThread gives the
+// main thread of a process, to which profiles without a head are taken to belong; ok is false if it is not known. The
+// Collector is of no use afterwards.
+func (c *Collector) Finish(mainThread func(process int64) (thread int64, ok bool)) []*Recording {
+	var all []*Recording
+	for _, p := range c.order {
+		r := &Recording{
+			Process: p.process, Thread: p.thread, ID: p.id, Source: p.draft.source, At: p.at, Orphan: !p.hasHead,
+		}
+		if r.Orphan {
+			c.log.Add(problem.ProfileWithoutHead, p.at, "profile "+p.id)
+			r.Thread, _ = mainThread(p.process)
+		}
+		start := p.start
+		if p.whole {
+			if p.draft.legacy && p.draft.start.hasSeconds {
+				start = p.draft.start.seconds
+			} else if p.draft.start.hasMicros {
+				start = p.draft.start.micros
+			}
+			p.draft.spreadSamples()
+		}
+		r.Profile = p.draft.build(start)
+		p.draft.found.report(c.log, p.at, p.id)
+		p.draft = nil
+		all = append(all, r)
+	}
+	c.byKey, c.order = nil, nil
+	choose(all)
+	for _, r := range all {
+		if r.Profile == nil {
+			c.log.Add(problem.ProfileWithoutNodes, r.At, "profile "+r.ID)
+		} else if !r.Chosen {
+			c.log.Add(problem.ProfileNotChosen, r.At, "profile "+r.ID)
+		}
+	}
+	return slices.DeleteFunc(all, func(r *Recording) bool { return r.Profile == nil })
+}
+
+// sourceRank orders the sources by which profile of a thread is chosen: Internal is what DevTools and its panel record,
+// Inspector what a client of the protocol asked for.
+func sourceRank(source string) int {
+	switch source {
+	case "Internal":
+		return 0
+	case "Inspector":
+		return 1
+	}
+	return 2
+}
+
+// choose marks the profile of each thread whose calls are built: the first of the best source, even if it has no nodes.
+// A profile without head is chosen only if its process has no other such one, and its thread no profile with a head.
+func choose(all []*Recording) {
+	type thread struct{ process, thread int64 }
+	best := map[thread]*Recording{}
+	orphans := map[int64]int{}
+	for _, r := range all {
+		t := thread{r.Process, r.Thread}
+		if r.Orphan {
+			orphans[r.Process]++
+		} else if best[t] == nil || sourceRank(r.Source) < sourceRank(best[t].Source) {
+			best[t] = r
+		}
+	}
+	for _, r := range all {
+		t := thread{r.Process, r.Thread}
+		if r.Orphan {
+			r.Chosen = orphans[r.Process] == 1 && best[t] == nil
+		} else {
+			r.Chosen = best[t] == r
+		}
+	}
+}

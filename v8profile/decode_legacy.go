@@ -1,0 +1,100 @@
+package v8profile
+
+// legacyNode is an open node of a legacy tree.
+type legacyNode struct {
+	nodeReader
+	at         int32 // in draft.nodes
+	inChildren bool
+}
+
+// legacyTree reads the member head of a legacy document: the root, whose children are whole nodes. The tree may be as
+// deep as the text allows, so its open nodes are on a stack of their own. A node may tell its id after its children,
+// so its place among the nodes is taken when it opens.
+func (r *decoder) legacyTree() error {
+	r.d.legacy = true
+	if ok, err := r.open('{'); !ok {
+		return err
+	}
+	var open []legacyNode
+	push := func(parent int32) {
+		at := int32(len(r.d.nodes))
+		r.d.nodes = append(r.d.nodes, draftNode{slot: noSlot, parent: noSlot, parentAt: parent})
+		n := legacyNode{nodeReader: newNodeReader(), at: at}
+		n.node.parentAt = parent
+		open = append(open, n)
+	}
+	push(-1)
+	for len(open) > 0 {
+		top := &open[len(open)-1]
+		step, err := r.legacyStep(top)
+		switch {
+		case err != nil:
+			return err
+		case step == childOpened && len(r.d.nodes) >= maxNodes:
+			return errTooManyNodes
+		case step == childOpened:
+			push(top.at)
+		case step == nodeClosed:
+			r.closeLegacy(top)
+			open = open[:len(open)-1]
+		}
+	}
+	return nil
+}
+
+// legacyStep is what a step through a legacy tree came to.
+type legacyStep uint8
+
+const (
+	memberRead  legacyStep = iota
+	childOpened            // the bracket of a child of the node was read
+	nodeClosed             // the bracket that ends the node was read
+)
+
+// legacyStep reads the next thing in a node: a member, or in its list of children a bracket.
+func (r *decoder) legacyStep(n *legacyNode) (legacyStep, error) {
+	c, err := r.s.Peek()
+	if err != nil {
+		return memberRead, r.failed(err)
+	}
+	switch {
+	case c == ',':
+		r.s.Advance(1)
+		return memberRead, nil
+	case n.inChildren && c == '{':
+		r.s.Advance(1)
+		return childOpened, nil
+	case n.inChildren && c == ']':
+		r.s.Advance(1)
+		n.inChildren = false
+		return memberRead, nil
+	case n.inChildren:
+		r.d.found.badNodes++
+		return memberRead, r.skip()
+	case c == '}':
+		r.s.Advance(1)
+		return nodeClosed, nil
+	}
+	key, err := r.key()
+	switch {
+	case err != nil:
+		return memberRead, err
+	case string(key) == "children":
+		n.inChildren, err = r.open('[')
+		return memberRead, err
+	}
+	return memberRead, r.nodeMember(&n.nodeReader, key)
+}
+
+// closeLegacy puts a node that was read to its place. Lines and columns count from 1 here (spec profile-calls.md 2).
+func (r *decoder) closeLegacy(n *legacyNode) {
+	n.own.line = max(n.own.line-1, -1)
+	n.own.column = max(n.own.column-1, -1)
+	n.node.function = r.d.function(n.function())
+	r.d.nodes[n.at] = n.node
+	if n.hasID {
+		r.d.defineAt(n.at)
+	} else {
+		r.d.found.badNodes++
+	}
+}

@@ -1,0 +1,160 @@
+package v8profile
+
+// nodeReader collects the members of one node, in whatever order they come.
+type nodeReader struct {
+	node  draftNode
+	hasID bool
+	own   functionKey // fields directly on the node
+	frame functionKey // fields of its callFrame
+}
+
+func newNodeReader() nodeReader {
+	unknown := functionKey{line: -1, column: -1}
+	return nodeReader{node: draftNode{slot: noSlot, parent: noSlot, parentAt: -1, hits: -1}, own: unknown, frame: unknown}
+}
+
+// node reads a node of the list nodes.
+func (r *decoder) node() error {
+	n := newNodeReader()
+	if err := r.object(func(key []byte) error { return r.nodeMember(&n, key) }); err != nil {
+		return err
+	}
+	r.finishNode(&n)
+	return nil
+}
+
+// finishNode adds a node that was read.
+func (r *decoder) finishNode(n *nodeReader) {
+	if !n.hasID {
+		r.d.found.badNodes++
+		return
+	}
+	n.node.function = r.d.function(n.function())
+	r.d.define(n.node)
+}
+
+// function returns what the node says of its function. Of two names its own counts, unless that is empty (spec
+// profile-calls.md SH05 to SH07).
+func (n *nodeReader) function() functionKey {
+	f := n.frame
+	if n.own.name != 0 {
+		f.name = n.own.name
+	}
+	if f.url == 0 {
+		f.url = n.own.url
+	}
+	if f.script == 0 {
+		f.script = n.own.script
+	}
+	if f.codeType == 0 {
+		f.codeType = n.own.codeType
+	}
+	if f.line < 0 {
+		f.line = n.own.line
+	}
+	if f.column < 0 {
+		f.column = n.own.column
+	}
+	return f
+}
+
+// nodeMember reads a member of a node.
+func (r *decoder) nodeMember(n *nodeReader, key []byte) error {
+	switch string(key) {
+	case "id":
+		id, ok, err := r.integer()
+		if ok {
+			n.node.id, n.node.slot, n.hasID = id, r.d.slots.get(id), true
+		}
+		return err
+	case "parent":
+		id, ok, err := r.integer()
+		if ok {
+			n.node.parent = r.d.slots.get(id)
+		}
+		return err
+	case "children":
+		return r.childIDs(n)
+	case "callFrame":
+		return r.object(func(key []byte) error { return r.frameMember(&n.frame, key) })
+	case "hitCount":
+		hits, ok, err := r.integer()
+		if ok {
+			n.node.hits = max(hits, 0)
+		}
+		return err
+	case "deoptReason":
+		if err := r.text(&n.node.deopt); err != nil {
+			return err
+		}
+		if r.d.textList[n.node.deopt] == "no reason" {
+			n.node.deopt = 0
+		}
+		return nil
+	case "positionTicks":
+		return r.positionTicks(n)
+	}
+	return r.frameMember(&n.own, key)
+}
+
+// frameMember reads a member of a call frame.
+func (r *decoder) frameMember(f *functionKey, key []byte) error {
+	switch string(key) {
+	case "functionName":
+		return r.text(&f.name)
+	case "url":
+		return r.text(&f.url)
+	case "scriptId":
+		return r.text(&f.script)
+	case "codeType":
+		return r.text(&f.codeType)
+	case "lineNumber":
+		return r.place(&f.line)
+	case "columnNumber":
+		return r.place(&f.column)
+	}
+	return r.skip()
+}
+
+// childIDs reads a list of ids of children. An empty list is a list.
+func (r *decoder) childIDs(n *nodeReader) error {
+	n.node.hasChildren = true
+	n.node.children.from = uint32(len(r.d.child))
+	err := r.array(func() error {
+		id, ok, err := r.integer()
+		switch {
+		case len(r.d.child) >= maxNodes:
+			r.d.found.overLimit++
+		case ok:
+			r.d.child = append(r.d.child, r.d.slots.get(id))
+		}
+		return err
+	})
+	n.node.children.to = uint32(len(r.d.child))
+	return err
+}
+
+// positionTicks reads the samples of each line.
+func (r *decoder) positionTicks(n *nodeReader) error {
+	n.node.ticks.from = uint32(len(r.d.ticks))
+	err := r.array(func() error {
+		var t LineTicks
+		err := r.object(func(key []byte) error {
+			switch string(key) {
+			case "line":
+				return r.place(&t.Line)
+			case "ticks":
+				ticks, _, err := r.integer()
+				t.Ticks = ticks
+				return err
+			}
+			return r.skip()
+		})
+		if len(r.d.ticks) < maxNodes {
+			r.d.ticks = append(r.d.ticks, t)
+		}
+		return err
+	})
+	n.node.ticks.to = uint32(len(r.d.ticks))
+	return err
+}

@@ -1,0 +1,153 @@
+package v8profile
+
+import "github.com/weft-trace/weft/internal/jsonscan"
+
+// args reads the arguments of a Profile, ProfileChunk or CpuProfile event: the object data.
+func (r *decoder) args() error {
+	r.beginPiece()
+	err := r.object(func(key []byte) error {
+		if string(key) != "data" {
+			return r.skip()
+		}
+		return r.object(r.dataMember)
+	})
+	r.d.endPiece()
+	return err
+}
+
+// dataMember reads a member of args.data. Deltas and positions stand beside the profile there, and inside it in files.
+func (r *decoder) dataMember(key []byte) error {
+	switch string(key) {
+	case "cpuProfile":
+		return r.object(r.profileMember)
+	case "source":
+		var source textIndex
+		if err := r.text(&source); err != nil {
+			return err
+		}
+		if s := r.d.textList[source]; s != "" {
+			r.d.source = s
+		}
+		return nil
+	case "startTime", "endTime", "timeDeltas", "lines", "columns":
+		return r.profileMember(key)
+	}
+	return r.skip()
+}
+
+// document reads a whole .cpuprofile.
+func (r *decoder) document() error {
+	r.beginPiece()
+	return r.object(func(key []byte) error {
+		if string(key) == "profile" { // the answer of Profiler.stop, saved as it was
+			return r.object(r.profileMember)
+		}
+		return r.profileMember(key)
+	})
+}
+
+// beginPiece notes where the samples of a piece begin.
+func (r *decoder) beginPiece() { r.pieceStart, r.nLines, r.nColumns = len(r.d.samples), 0, 0 }
+
+// profileMember reads a member of a profile (spec profile-calls.md 2).
+func (r *decoder) profileMember(key []byte) error {
+	switch string(key) {
+	case "nodes":
+		return r.array(r.node)
+	case "head":
+		return r.legacyTree()
+	case "samples":
+		return r.array(r.sample)
+	case "timeDeltas":
+		return r.array(func() error {
+			delta, _, err := r.micros()
+			if err == nil {
+				r.d.addDelta(delta)
+			}
+			return err
+		})
+	case "timestamps":
+		return r.array(r.timestamp)
+	case "lines":
+		return r.array(func() error { return r.position(&r.d.lines, &r.nLines) })
+	case "columns":
+		return r.array(func() error { return r.position(&r.d.columns, &r.nColumns) })
+	case "trace_ids":
+		return r.object(r.traceID)
+	case "startTime":
+		return r.bound(&r.d.start)
+	case "endTime":
+		return r.bound(&r.d.end)
+	}
+	return r.skip()
+}
+
+// bound reads the start or the end of a profile. Whether it is in microseconds or, in a legacy document, in seconds is
+// known only when the whole document was read.
+func (r *decoder) bound(dst *bound) error {
+	kind, text, err := r.scalar()
+	if err != nil {
+		return err
+	}
+	if kind == jsonscan.Integer || kind == jsonscan.Number {
+		dst.micros, dst.hasMicros = inUnit(text, 3)
+		dst.seconds, dst.hasSeconds = inUnit(text, 9)
+	} else if kind != jsonscan.Null {
+		r.d.found.badValues++
+	}
+	return nil
+}
+
+func (r *decoder) sample() error {
+	id, ok, err := r.integer()
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		id = -1 // no node has it, and the sample keeps its time
+	}
+	r.d.addSample(id)
+	return nil
+}
+
+// timestamp reads the time of a sample in a legacy document.
+func (r *decoder) timestamp() error {
+	ts, ok, err := r.micros()
+	if err != nil {
+		return err
+	}
+	if !ok {
+		ts = r.d.now
+	}
+	r.d.absolute = true
+	r.d.addTime(ts)
+	return nil
+}
+
+func (r *decoder) position(ps *positions, n *int) error {
+	v := int32(0)
+	if err := r.place(&v); err != nil {
+		return err
+	}
+	ps.add(r.pieceStart, *n, v)
+	*n++
+	return nil
+}
+
+// traceID reads a member of trace_ids. Of several pieces the last one counts.
+func (r *decoder) traceID(key []byte) error {
+	traceID, okID := jsonscan.Uint64(key)
+	node, okNode, err := r.integer()
+	switch {
+	case err != nil:
+		return err
+	case !okID:
+		r.d.found.badValues++
+	case okNode:
+		if r.d.traceIDs == nil {
+			r.d.traceIDs = map[uint64]slot{}
+		}
+		r.d.traceIDs[traceID] = r.d.slots.get(node)
+	}
+	return nil
+}

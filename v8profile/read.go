@@ -1,0 +1,110 @@
+package v8profile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// ErrNoNodes says that a document is no profile: it has no nodes.
+var ErrNoNodes = errors.New("no CPU profile: there are no nodes")
+
+// Read reads a .cpuprofile document: of DevTools or Node, in the legacy form with a nested tree, or as the answer of
+// Profiler.stop. Bad data is counted in log. A document that ends early is read as far as there are samples with times;
+// any other text that is no JSON, or no profile, is an error with its position.
+func Read(r io.Reader, log *problem.Log) (*Profile, error) {
+	s := jsonscan.New(r)
+	d := newDraft()
+	dec := decoder{s: s, d: d}
+	err := dec.document()
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		at := problem.Position{Event: -1, Offset: s.Offset()}
+		if len(d.samples) == 0 || len(d.times) == 0 {
+			return nil, fmt.Errorf("byte %d: the document ends before its samples do: %w", at.Offset, err)
+		}
+		log.Add(problem.JSONUnterminated, at, "")
+		err = nil
+	} else if err == nil {
+		err = trailing(s, log)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.spreadSamples()
+	d.endPiece()
+	p := d.build(d.documentStart())
+	if p == nil {
+		return nil, ErrNoNodes
+	}
+	d.found.report(log, problem.NoPosition, "")
+	return p, nil
+}
+
+// trailing counts the bytes behind the end of a document.
+func trailing(s *jsonscan.Scanner, log *problem.Log) error {
+	if _, err := s.Peek(); err == io.EOF {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	at := problem.Position{Event: -1, Offset: s.Offset()}
+	unread, rest := s.Detach()
+	n, err := io.Copy(io.Discard, rest)
+	if err != nil {
+		return err
+	}
+	log.AddN(problem.JSONTrailingData, uint64(n)+uint64(len(unread)), at, "")
+	return nil
+}
+
+// documentStart returns the start of a document: that of legacy ones is in seconds.
+func (d *draft) documentStart() timeline.Nanos {
+	if d.legacy {
+		return d.start.seconds
+	}
+	return d.start.micros
+}
+
+// spreadSamples gives samples times if the document has none at all: evenly from the start to the end.
+func (d *draft) spreadSamples() {
+	if len(d.times) > 0 || len(d.samples) == 0 {
+		return
+	}
+	span := d.end.micros - d.start.micros
+	if d.legacy {
+		span = d.end.seconds - d.start.seconds
+	}
+	span = max(span, 0)
+	n := timeline.Nanos(len(d.samples))
+	for i := range n {
+		d.addTime(span/n*i + span%n*i/n)
+	}
+}
+
+// report counts what was found wrong in a profile.
+func (f *findings) report(log *problem.Log, at problem.Position, id string) {
+	detail := ""
+	if id != "" {
+		detail = "profile " + id
+	}
+	for _, found := range []struct {
+		kind problem.Kind
+		n    int
+	}{
+		{problem.ProfileLengthMismatch, f.mismatched},
+		{problem.ProfileInvalidValue, f.badValues},
+		{problem.ProfileNodeWithoutID, f.badNodes},
+		{problem.ProfileLimit, f.overLimit},
+		{problem.ProfileNodeDuplicate, f.redefined + f.doubled},
+		{problem.ProfileNodeUnknownParent, f.unreachable},
+		{problem.ProfileRootLost, min(f.adopted, 1)},
+		{problem.ProfileSampleUnknownNode, f.unknown},
+		{problem.ProfileSamplesReordered, f.backwards},
+	} {
+		log.AddN(found.kind, uint64(found.n), at, detail)
+	}
+}
