@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,7 +65,8 @@ func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
 type command struct {
 	program string
 	args    []string
-	cores   int // 0: all
+	cores   int    // 0: all
+	folder  string // for outputs: new before every run; "": there is none
 }
 
 // child returns the command of this program that does something else than weft.
@@ -103,6 +106,11 @@ func (b *bench) run(c command) (u usage, err error) {
 	if c.cores > 0 {
 		cmd.Env = append(cmd.Env, "GOMAXPROCS="+strconv.Itoa(c.cores))
 	}
+	if c.folder != "" {
+		if err := b.newFolder(c.folder); err != nil {
+			return u, err
+		}
+	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	start := time.Now()
@@ -117,6 +125,19 @@ func (b *bench) run(c command) (u usage, err error) {
 		err = json.Unmarshal(stdout.Bytes(), &u.childResult)
 	}
 	return u, err
+}
+
+// newFolder makes an empty folder. One that is there is moved away, not emptied: some file systems are slow for seconds
+// after many files were deleted.
+func (b *bench) newFolder(path string) error {
+	aside, err := os.MkdirTemp(b.dir, "old-")
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(path, filepath.Join(aside, filepath.Base(path))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Mkdir(path, 0o777)
 }
 
 // oneCore returns the time that counts for a process on one core. CPU time is what the wall time would be if the process
