@@ -22,6 +22,7 @@ func (es *eventScanner) scanArgs() {
 	if es.args.keepsNone() || isDump(s.Window()) {
 		v.kind, v.text = s.Scalar()
 		ev.later = !es.args.keepsNone()
+		ev.traced = es.tracing && holdsTraceID(v.text)
 		return
 	}
 	before := s.Window()
@@ -31,6 +32,7 @@ func (es *eventScanner) scanArgs() {
 		text = before[:len(before)-len(s.Window())]
 	}
 	v.kind, v.text = kind, text
+	ev.traced = es.tracing && holdsTraceID(text)
 }
 
 // isDump reports whether args look like those of a memory dump. They can be megabytes of which nothing is kept as an

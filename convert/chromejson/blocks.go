@@ -54,6 +54,7 @@ type scanned struct {
 	args       int // end of its arguments
 	odd        bool
 	later      bool
+	traced     bool
 }
 
 // cut is the input of a list as blocks.
@@ -89,7 +90,7 @@ func (rd *reader) blocks() (after byte, err error) {
 	c.buf = append(make([]byte, 0, max(c.size, 2*len(unread))), unread...)
 	c.key = firstKey(c.buf)
 
-	pool := newBlockPool(rd.opts.Workers, rd.args)
+	pool := newBlockPool(rd.opts.Workers, &rd.eventScanner)
 	defer pool.close()
 	rd.s = &rd.piece
 	var queue []*block
@@ -251,7 +252,7 @@ func (rd *reader) takeBlock(b *block) error {
 
 // load sets the event to one that was scanned in a block.
 func (ev *event) load(sc *scanned, values []value) {
-	ev.seen, ev.later = sc.seen, sc.later
+	ev.seen, ev.later, ev.traced = sc.seen, sc.later, sc.traced
 	ev.duplicates, ev.bigInts, ev.tooDeep = 0, 0, 0
 	next := sc.values
 	for seen := sc.seen; seen != 0; seen &= seen - 1 {
@@ -267,11 +268,13 @@ type blockPool struct {
 	group sync.WaitGroup
 }
 
-func newBlockPool(workers int, args ArgFilter) *blockPool {
+func newBlockPool(workers int, like *eventScanner) *blockPool {
 	p := &blockPool{jobs: make(chan *block, workers+2)}
 	for range workers {
 		p.group.Go(func() {
-			es := &eventScanner{s: new(jsonscan.Scanner), enc: timeline.NewArgsEncoder(), args: args}
+			es := &eventScanner{
+				s: new(jsonscan.Scanner), enc: timeline.NewArgsEncoder(), args: like.args, tracing: like.tracing,
+			}
 			es.unknown = func([]byte) { es.odd = true }
 			for b := range p.jobs {
 				es.scanBlock(b)
@@ -331,7 +334,7 @@ func (es *eventScanner) scanBlock(b *block) {
 // keep adds the scanned event to its block.
 func (es *eventScanner) keep(b *block, start, end int) {
 	ev := &es.ev
-	sc := scanned{start: start, end: end, seen: ev.seen, values: len(b.values), args: len(b.args), later: ev.later}
+	sc := scanned{start: start, end: end, seen: ev.seen, values: len(b.values), args: len(b.args), later: ev.later, traced: ev.traced}
 	sc.odd = es.odd || ev.seen == 0 || ev.duplicates+ev.bigInts+ev.tooDeep+es.enc.Duplicates() > 0 ||
 		es.enc.Missed() || es.s.Notes != (jsonscan.Notes{})
 	if !sc.odd {

@@ -30,6 +30,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/v8profile"
 )
 
 // Options says how Read reads.
@@ -40,6 +41,9 @@ type Options struct {
 	Args ArgFilter
 	// Offset is added to all timestamps, before negative ones are dropped.
 	Offset timeline.Nanos
+	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are no
+	// events of the trace then. nil: they are kept as events.
+	Profiles *v8profile.Collector
 	// Workers is the number of goroutines that scan; 0 and 1 scan in the calling one, and more than 64 count as 64. It
 	// does not change the result.
 	Workers int
@@ -128,7 +132,9 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	}
 	opts.Workers = min(opts.Workers, maxWorkers)
 	rd := &reader{
-		eventScanner: eventScanner{s: jsonscan.NewSize(cancelReader{ctx, r}, window), enc: b.Args(), args: opts.Args},
+		eventScanner: eventScanner{
+			s: jsonscan.NewSize(cancelReader{ctx, r}, window), enc: b.Args(), args: opts.Args, tracing: opts.Profiles != nil,
+		},
 
 		ctx:      ctx,
 		b:        b,

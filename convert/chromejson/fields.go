@@ -131,6 +131,7 @@ type event struct {
 	tooDeep    int
 	values     [numFields + 2]value
 	later      bool // args is not encoded yet
+	traced     bool // args may hold the id of a recorded stack
 	ph         byte // ASCII phases; 0 for any other
 	ts         timeline.Nanos
 }
@@ -152,6 +153,7 @@ type eventScanner struct {
 	enc     *timeline.ArgsEncoder
 	ev      event
 	args    ArgFilter
+	tracing bool         // ids of recorded stacks are of interest
 	odd     bool         // the event has an argument of a name that weft adds itself
 	unknown func([]byte) // is called with keys of members that the format does not know
 
@@ -164,7 +166,7 @@ type eventScanner struct {
 // scanner's Err.
 func (es *eventScanner) scanEvent() {
 	s, ev := es.s, &es.ev
-	ev.seen, ev.duplicates, ev.bigInts, ev.tooDeep, ev.later = 0, 0, 0, 0, false
+	ev.seen, ev.duplicates, ev.bigInts, ev.tooDeep, ev.later, ev.traced = 0, 0, 0, 0, false, false
 	es.enc.Reset()
 	s.Value()
 	for last := fieldUnknown; ; {

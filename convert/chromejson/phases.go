@@ -144,6 +144,9 @@ func (rd *reader) instructionCount(name string, v value) {
 
 // complete adds an X (spec 9.2).
 func (rd *reader) complete() (bool, error) {
+	if rd.isWholeProfile() {
+		return false, nil
+	}
 	if !rd.ev.has(fieldDur) {
 		rd.problem(problem.CompleteWithoutDuration, "")
 		return false, nil
@@ -163,6 +166,7 @@ func (rd *reader) complete() (bool, error) {
 	}
 	out.Callstack = rd.callstack(fieldSf, fieldStack)
 	rd.endStackOfComplete()
+	rd.sampling()
 	return true, rd.send()
 }
 
@@ -175,11 +179,15 @@ func (rd *reader) threadEvent(kind timeline.Kind) error {
 	} else {
 		out.Callstack = rd.callstack(fieldSf, fieldStack)
 	}
+	rd.sampling()
 	return rd.send()
 }
 
 // instant adds an i, I or R (spec 10).
 func (rd *reader) instant() error {
+	if rd.isWholeProfile() {
+		return nil
+	}
 	scope := rd.ev.get(fieldS)
 	letter := byte('?')
 	switch text := scope.str(); {
@@ -197,10 +205,14 @@ func (rd *reader) instant() error {
 		}
 		rd.prepare(timeline.Instant, rd.b.ProcessInstants(rd.process()))
 		rd.out.Callstack = rd.callstack(fieldSf, fieldStack)
+		rd.sampling()
+		rd.shownElsewhere()
 		return rd.send()
 	case 'g':
 		rd.prepare(timeline.Instant, rd.b.GlobalInstants())
 		rd.out.Callstack = rd.callstack(fieldSf, fieldStack)
+		rd.sampling()
+		rd.shownElsewhere()
 		rd.ownProcess()
 		return rd.send()
 	default:

@@ -303,12 +303,16 @@ func (rd *reader) endStackOfComplete() {
 // sampleFields are the fields of a P for which a sample has a place.
 const sampleFields = 1<<fieldPh | 1<<fieldName | 1<<fieldTs | 1<<fieldPid | 1<<fieldTid | 1<<fieldSf | 1<<fieldStack
 
-// profileEvent adds a P. V8's Profile and ProfileChunk are kept as they are (spec 17.1), others with a stack are samples.
+// profileEvent adds a P. The pieces of V8's profiles are collected, or kept as they are (spec 17.1); others with a stack
+// are samples.
 // What a sample has no place for, arguments above all, is on an instant beside.
 func (rd *reader) profileEvent() error {
 	ev := &rd.ev
-	stack := rd.callstack(fieldSf, fieldStack)
 	name := string(ev.get(fieldName).name())
+	if rd.collectProfile(name) {
+		return nil
+	}
+	stack := rd.callstack(fieldSf, fieldStack)
 	if stack == 0 || name == "Profile" || name == "ProfileChunk" {
 		return rd.otherWithStack(rd.child(rd.thread(), timeline.OtherEventsName), stack)
 	}
