@@ -62,6 +62,16 @@ func readProfile(t *testing.T, data []byte) *v8profile.Profile {
 	return p
 }
 
+// readAny reads a .cpuprofile, whatever is wrong in it.
+func readAny(t *testing.T, text string) *v8profile.Profile {
+	t.Helper()
+	p, err := v8profile.Read(strings.NewReader(text), new(problem.Log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // TestModels holds the calls of hand-made profiles equal to those of DevTools.
 func TestModels(t *testing.T) {
 	eachPair(t, "model", ".cpuprofile", func(t *testing.T, input, expected []byte) {

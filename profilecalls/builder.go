@@ -62,7 +62,8 @@ type Stats struct {
 	Dropped int64 // samples that changed nothing, because they lie in an event that is not known to run JavaScript
 
 	// A sample of JavaScript is lost if no call of its innermost function is open at its time (spec profile-calls.md
-	// 5.5). The times are the sums of the times from such samples to the next ones.
+	// 5.5). The times are the sums of the times from such samples to the next ones. Where events overlap without nesting,
+	// a call may end before a sample that was processed while it was open; such samples are not among the lost ones.
 	Samples, LostSamples int64
 	Time, LostTime       timeline.Nanos
 }

@@ -10,6 +10,7 @@ import (
 // microseconds.
 func TestLostTime(t *testing.T) {
 	type figures struct{ Samples, Lost, Micros, LostMicros int64 }
+	read := map[string]*trace{}
 	for _, c := range []struct {
 		recording string
 		pid, tid  int64
@@ -33,7 +34,11 @@ func TestLostTime(t *testing.T) {
 		{"node/node-v24-all-node_trace", 21883, 21883, figures{841, 0, 343007, 0}},
 	} {
 		t.Run(c.recording, func(t *testing.T) {
-			tr := recorded(t, c.recording)
+			tr := read[c.recording]
+			if tr == nil {
+				tr = recorded(t, c.recording)
+				read[c.recording] = tr
+			}
 			r := tr.chosen(c.pid, c.tid)
 			if r == nil {
 				t.Fatalf("thread %d of process %d has no profile", c.tid, c.pid)

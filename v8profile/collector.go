@@ -123,6 +123,10 @@ func (c *Collector) read(ev *Event, p *collected) {
 		}
 		c.log.Add(problem.ProfileMalformed, ev.At, fmt.Sprintf("profile %s: %v", p.id, err))
 	}
+	if p.whole {
+		p.draft.spreadSamples()
+	}
+	p.draft.endPiece()
 }
 
 // Finish returns the profiles in the order of their first events, those without nodes excepted. mainThread gives the
@@ -140,12 +144,9 @@ func (c *Collector) Finish(mainThread func(process int64) (thread int64, ok bool
 		}
 		start := p.start
 		if p.whole {
-			if p.draft.legacy && p.draft.start.hasSeconds {
-				start = p.draft.start.seconds
-			} else if p.draft.start.hasMicros {
-				start = p.draft.start.micros
+			if ts, ok := p.draft.startTime(); ok {
+				start = ts
 			}
-			p.draft.spreadSamples()
 		}
 		r.Profile = p.draft.build(start)
 		p.draft.found.report(c.log, p.at, p.id)

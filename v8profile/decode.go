@@ -184,7 +184,8 @@ func (r *decoder) integer() (v int64, ok bool, err error) {
 	if kind == jsonscan.Integer {
 		v, ok = jsonscan.Int64(text)
 	} else if kind == jsonscan.Number {
-		v, ok = jsonscan.Decimal(text, 0) // 5.0 and 1e3, which JavaScript may write
+		v, ok = jsonscan.Decimal(text, 3) // 5.0 and 1e3, which JavaScript may write
+		v, ok = v/1000, ok && v%1000 == 0
 	}
 	if !ok && kind != jsonscan.Null {
 		r.d.found.badValues++

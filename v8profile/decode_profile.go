@@ -5,14 +5,12 @@ import "github.com/weft-trace/weft/internal/jsonscan"
 // args reads the arguments of a Profile, ProfileChunk or CpuProfile event: the object data.
 func (r *decoder) args() error {
 	r.beginPiece()
-	err := r.object(func(key []byte) error {
+	return r.object(func(key []byte) error {
 		if string(key) != "data" {
 			return r.skip()
 		}
 		return r.object(r.dataMember)
 	})
-	r.d.endPiece()
-	return err
 }
 
 // dataMember reads a member of args.data. Deltas and positions stand beside the profile there, and inside it in files.

@@ -36,7 +36,8 @@ func Read(r io.Reader, log *problem.Log) (*Profile, error) {
 	}
 	d.spreadSamples()
 	d.endPiece()
-	p := d.build(d.documentStart())
+	start, _ := d.startTime()
+	p := d.build(start)
 	if p == nil {
 		return nil, ErrNoNodes
 	}
@@ -61,12 +62,15 @@ func trailing(s *jsonscan.Scanner, log *problem.Log) error {
 	return nil
 }
 
-// documentStart returns the start of a document: that of legacy ones is in seconds.
-func (d *draft) documentStart() timeline.Nanos {
-	if d.legacy {
-		return d.start.seconds
+// startTime returns when a profile says that it began; ok is false if it does not say.
+func (d *draft) startTime() (ts timeline.Nanos, ok bool) { return d.start.in(d.legacy) }
+
+// in returns a bound, which is in seconds in legacy documents.
+func (b *bound) in(seconds bool) (ts timeline.Nanos, ok bool) {
+	if seconds {
+		return b.seconds, b.hasSeconds
 	}
-	return d.start.micros
+	return b.micros, b.hasMicros
 }
 
 // spreadSamples gives samples times if the document has none at all: evenly from the start to the end.
@@ -74,12 +78,9 @@ func (d *draft) spreadSamples() {
 	if len(d.times) > 0 || len(d.samples) == 0 {
 		return
 	}
-	span := d.end.micros - d.start.micros
-	if d.legacy {
-		span = d.end.seconds - d.start.seconds
-	}
-	span = max(span, 0)
-	n := timeline.Nanos(len(d.samples))
+	start, _ := d.start.in(d.legacy)
+	end, _ := d.end.in(d.legacy)
+	span, n := max(end-start, 0), timeline.Nanos(len(d.samples))
 	for i := range n {
 		d.addTime(span/n*i + span%n*i/n)
 	}
