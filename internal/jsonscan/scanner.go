@@ -12,7 +12,13 @@
 //   - Strings are searched eight bytes at a time for anything that is not a plain character (see plain). Only a string
 //     that has an escape or a byte outside ASCII is looked at more closely; all others are handed out as a piece of the
 //     window.
-//   - Numbers are handed out as text, and converted exactly and once, by the caller who knows what they are.
+//   - Numbers are handed out as text, and converted exactly and once, by the caller who knows what they are. Short ones are
+//     found and converted eight digits at a time (shortnumber.go).
+//   - Keys are guessed: what stands between two values is compared with what stood there before (keycache.go).
+//   - The members of an object can be read in one loop, which has a fast path for what nearly all of them are
+//     (members.go), and so are values that nobody wants (skip.go). Fast paths end wherever anything is unusual, and the
+//     ordinary methods go on there. So they accept what those accept, and count what those count.
+//   - Where several words of the text are looked at, bounds are checked once for all of them (memory.go).
 //
 // What is tolerated beyond JSON (spec chrome-json.md 2 and 3) is counted in Notes, so that the caller can report it with
 // the position of the unit. What cannot be tolerated is ErrMalformed; how to go on behind it is the caller's business.
@@ -68,6 +74,8 @@ type Scanner struct {
 	pos   int    // the next byte in buf; len(buf) after a failure
 	mark  int    // start of the current unit in buf
 	place place
+
+	keyAt int // where Key began last
 
 	text  []byte   // decoded strings of the current unit
 	stack []uint64 // open brackets during Skip, one bit each: 1 for an object

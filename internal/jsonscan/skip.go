@@ -1,5 +1,9 @@
 package jsonscan
 
+import (
+	"unsafe"
+)
+
 // Raw reads over a value and returns its text as written, without white space around it; nil after a failure.
 func (s *Scanner) Raw() []byte {
 	i := space(s.buf, s.pos)
@@ -18,6 +22,12 @@ func (s *Scanner) Skip() {
 	b, i := s.buf, space(s.buf, s.pos)
 	open := brackets{outer: s.stack[:0]}
 	for ok := true; ok; {
+		behind := false
+		if i, behind = s.skipUsual(i, &open); behind {
+			i, ok = s.skipBetween(i, &open, false)
+			continue
+		}
+		i = space(b, i)
 		if i >= len(b) {
 			s.fail(ErrShort, i)
 			return
@@ -50,6 +60,91 @@ func (s *Scanner) Skip() {
 		i, ok = s.skipBetween(i, &open, opened)
 	}
 	s.stack = open.outer
+}
+
+// skipUsual is Skip, from the start of a value on, as long as the text is as programs write it: no white space but a space
+// behind a comma or colon, no escapes, fewer than 64 levels. It returns where something else
+// comes, which is behind a value or where one has to start, with the brackets that are open there.
+func (s *Scanner) skipUsual(i int, open *brackets) (next int, behind bool) {
+	p, last := unsafe.Pointer(unsafe.SliceData(s.buf)), len(s.buf)-16
+	depth, inner := open.depth, open.inner
+loop:
+	for i < last && depth < 63 {
+		c, j := peekByte(p, i), i
+		switch {
+		case behind && depth == 0:
+			break loop
+		case behind && c == ',':
+			if j++; peekByte(p, j) == ' ' {
+				j++
+			}
+			if inner&1 != 0 {
+				if j = keyUntil(p, j, last); j < 0 {
+					break loop
+				}
+			} else if !startsValue(peekByte(p, j)) {
+				break loop
+			}
+			behind = false
+		case behind:
+			if c != '}' && c != ']' || (c == '}') != (inner&1 != 0) {
+				break loop
+			}
+			inner >>= 1
+			depth--
+			j++
+		case c == '"':
+			if j = plainUntil(p, j+1, last); peekByte(p, j) != '"' {
+				break loop
+			}
+			j++
+			behind = true
+		case isWord[c]:
+			for j++; j < last && isWord[peekByte(p, j)]; {
+				j++
+			}
+			if j == last {
+				break loop
+			}
+			behind = true
+		case (c == '{' || c == '[') && peekByte(p, i+1) == c+2: // and the bracket that closes it
+			j += 2
+			behind = true
+		case c == '{':
+			if j = keyUntil(p, j+1, last); j < 0 {
+				break loop
+			}
+			inner = inner<<1 | 1
+			depth++
+		case c == '[' && startsValue(peekByte(p, i+1)):
+			inner <<= 1
+			depth++
+			j++
+		default:
+			break loop
+		}
+		i = j
+	}
+	open.depth, open.inner = depth, inner
+	return i, behind
+}
+
+// startsValue reports whether c may be the first byte of a value.
+func startsValue(c byte) bool { return c > ' ' && c != ',' && c != '}' && c != ']' }
+
+// keyUntil returns the index behind the key and the colon at i, and a space behind that; -1 if there is anything else.
+func keyUntil(p unsafe.Pointer, i, last int) int {
+	if peekByte(p, i) != '"' {
+		return -1
+	}
+	i = plainUntil(p, i+1, last)
+	if i >= last || peekByte(p, i) != '"' || peekByte(p, i+1) != ':' {
+		return -1
+	}
+	if i += 2; peekByte(p, i) == ' ' {
+		i++
+	}
+	return i
 }
 
 // skipBetween reads what stands between two values: closing brackets, commas and a key. It returns the start of the

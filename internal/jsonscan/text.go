@@ -1,7 +1,6 @@
 package jsonscan
 
 import (
-	"encoding/binary"
 	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -21,9 +20,7 @@ const (
 // high bit.
 func plain(b []byte, i int) int {
 	for ; i+8 <= len(b); i += 8 {
-		w := binary.LittleEndian.Uint64(b[i:])
-		hits := (w | (w - ' '*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones)) & highs
-		if hits != 0 {
+		if hits := special(load(b[i:])); hits != 0 {
 			return i + bits.TrailingZeros64(hits)/8
 		}
 	}
@@ -36,10 +33,24 @@ func plain(b []byte, i int) int {
 	return i
 }
 
+// special returns a word whose lowest bit that is set is in the first byte of w that is not a plain character.
+func special(w uint64) uint64 {
+	return (w | (w - ' '*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones)) & highs
+}
+
 // str reads the rest of a string whose opening quote was read, and returns its text decoded.
 func (s *Scanner) str() ([]byte, bool) {
 	b, start := s.buf, s.pos
-	i := plain(b, start)
+	var i int
+	if hits := uint64(0); start+8 <= len(b) {
+		if hits = special(load(b[start:])); hits != 0 {
+			i = start + bits.TrailingZeros64(hits)/8
+		} else {
+			i = plain(b, start+8)
+		}
+	} else {
+		i = plain(b, start)
+	}
 	if i < len(b) && b[i] == '"' {
 		s.pos = i + 1
 		return b[start:i:i], true

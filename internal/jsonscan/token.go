@@ -1,5 +1,7 @@
 package jsonscan
 
+import "unsafe"
+
 // Kind says what a value is.
 type Kind uint8
 
@@ -42,6 +44,7 @@ func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\
 // returns false, and so it does after a failure. The key is valid until the next Mark or Fill.
 func (s *Scanner) Key() ([]byte, bool) {
 	b, i := s.buf, s.pos
+	s.keyAt = i
 	// Nearly always the key follows at once, with or without a comma.
 	if s.place == afterValue && i < len(b) && b[i] == ',' {
 		i++
@@ -183,13 +186,7 @@ func (s *Scanner) Value() (Kind, []byte) {
 	}
 	switch b[i] {
 	case '"':
-		s.pos = i + 1
-		text, ok := s.str()
-		if !ok {
-			return Invalid, nil
-		}
-		s.place = afterValue
-		return String, text
+		return s.stringValue(i)
 	case '{':
 		s.pos = i + 1
 		s.place = afterOpen
@@ -208,47 +205,61 @@ func (s *Scanner) Scalar() (Kind, []byte) {
 	for i < len(b) && isSpace(b[i]) {
 		i++
 	}
-	if i < len(b) && (b[i] == '{' || b[i] == '[') {
+	if i >= len(b) {
+		s.fail(ErrShort, i)
+		return Invalid, nil
+	}
+	switch b[i] {
+	case '"':
+		return s.stringValue(i)
+	case '{', '[':
 		kind := Object
 		if b[i] == '[' {
 			kind = Array
 		}
-		raw := s.Raw()
+		s.pos = i
+		s.Skip()
 		if s.err != nil {
 			return Invalid, nil
 		}
-		return kind, raw
+		return kind, b[i:s.pos:s.pos]
 	}
-	return s.Value()
+	return s.word(i)
+}
+
+// stringValue reads the string whose quote is at i.
+func (s *Scanner) stringValue(i int) (Kind, []byte) {
+	s.pos = i + 1
+	text, ok := s.str()
+	if !ok {
+		return Invalid, nil
+	}
+	s.place = afterValue
+	return String, text
 }
 
 // word reads a number or a bare word at i.
 func (s *Scanner) word(i int) (Kind, []byte) {
-	b, j := s.buf, i
-	if b[j] == '-' {
-		j++
+	b := s.buf
+	j, kind := i, Invalid
+	if len(b)-i >= numberRoom {
+		j, kind, _, _ = shortNumber(unsafe.Pointer(unsafe.SliceData(b)), i)
 	}
-	digits := j
-	for j < len(b) && b[j]-'0' <= 9 {
-		j++
-	}
-	kind := Integer
-	if j < len(b) && isWord[b[j]] || j == digits || b[digits] == '0' && j > digits+1 {
-		for j < len(b) && isWord[b[j]] {
+	if kind == Invalid {
+		for j = i; j < len(b) && isWord[b[j]]; {
 			j++
 		}
 		if j == i {
 			s.fail(ErrMalformed, i)
 			return Invalid, nil
 		}
-		kind = wordKind(b[i:j])
-	}
-	if j >= len(b) { // more of it may follow
-		s.fail(ErrShort, j)
-		return Invalid, nil
-	}
-	if kind == Word {
-		s.Notes.Nonstandard++
+		if j >= len(b) { // more of it may follow
+			s.fail(ErrShort, j)
+			return Invalid, nil
+		}
+		if kind = wordKind(b[i:j]); kind == Word {
+			s.Notes.Nonstandard++
+		}
 	}
 	s.pos = j
 	s.place = afterValue

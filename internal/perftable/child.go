@@ -167,11 +167,64 @@ func inMemory(path string, fn func(list []byte) (int64, error)) (r childResult, 
 	return r, err
 }
 
-// scannedEvent is jsonEvent as weft would fill it: text is a piece of the scanner's window, times are exact.
+// The members of events that are read, those of jsonEvent.
+const (
+	memberPh uint32 = iota + 1
+	memberName
+	memberCat
+	memberTs
+	memberDur
+	memberTts
+	memberTdur
+	memberPid
+	memberTid
+	memberID
+	memberID2
+	memberBp
+	memberS
+	memberArgs
+	memberOther // of any other name; the value of one of them is kept
+)
+
+// memberOf returns the number of a key.
+func memberOf(key []byte) uint32 {
+	switch string(key) {
+	case "ph":
+		return memberPh
+	case "name":
+		return memberName
+	case "cat":
+		return memberCat
+	case "ts":
+		return memberTs
+	case "dur":
+		return memberDur
+	case "tts":
+		return memberTts
+	case "tdur":
+		return memberTdur
+	case "pid":
+		return memberPid
+	case "tid":
+		return memberTid
+	case "id":
+		return memberID
+	case "id2":
+		return memberID2
+	case "bp":
+		return memberBp
+	case "s":
+		return memberS
+	case "args":
+		return memberArgs
+	}
+	return memberOther
+}
+
+// scannedEvent is jsonEvent as weft would fill it: texts are pieces of the scanner's window, times are exact.
 type scannedEvent struct {
-	ph, name, cat, bp, s   []byte
-	ts, dur, tts, tdur     int64 // ns
-	pid, tid, id, id2, raw []byte
+	jsonscan.Members
+	ts, dur, tts, tdur int64 // ns
 }
 
 // scanEvents reads a list of events with weft's scanner, through its window as if it came from a file.
@@ -181,7 +234,7 @@ func scanEvents(list []byte) (n int64, err error) {
 		return 0, err
 	}
 	s.Advance(1) // [
-	var e scannedEvent
+	e := new(scannedEvent)
 	for {
 		switch c, err := s.Peek(); {
 		case err != nil:
@@ -206,49 +259,26 @@ func scanEvents(list []byte) (n int64, err error) {
 
 // scan reads one event.
 func (e *scannedEvent) scan(s *jsonscan.Scanner) {
-	*e = scannedEvent{}
-	s.Value()
-	for key, ok := s.Key(); ok; key, ok = s.Key() {
-		// The key is compared before the value is read.
-		switch string(key) {
-		case "ph":
-			_, e.ph = s.Scalar()
-		case "name":
-			_, e.name = s.Scalar()
-		case "cat":
-			_, e.cat = s.Scalar()
-		case "ts":
-			e.ts = scanTime(s)
-		case "dur":
-			e.dur = scanTime(s)
-		case "tts":
-			e.tts = scanTime(s)
-		case "tdur":
-			e.tdur = scanTime(s)
-		case "pid":
-			_, e.pid = s.Scalar()
-		case "tid":
-			_, e.tid = s.Scalar()
-		case "id":
-			_, e.id = s.Scalar()
-		case "id2":
-			_, e.id2 = s.Scalar()
-		case "bp":
-			_, e.bp = s.Scalar()
-		case "s":
-			_, e.s = s.Scalar()
-		case "args":
-			_, e.raw = s.Scalar()
-		default:
-			s.Scalar()
+	e.Start()
+	for n, key, ok := s.Members(&e.Members, 0); ok; n, key, ok = s.Members(&e.Members, 0) {
+		if n == 0 {
+			n = memberOf(key)
+			s.RememberKey(&e.Keys, n)
 		}
+		e.Seen |= 1 << n
+		kind, text := s.Scalar()
+		e.Values[n] = jsonscan.Token{Kind: kind, Text: text}
 	}
+	e.ts, e.dur = e.time(memberTs), e.time(memberDur)
+	e.tts, e.tdur = e.time(memberTts), e.time(memberTdur)
 }
 
-// scanTime reads a number of microseconds as nanoseconds.
-func scanTime(s *jsonscan.Scanner) int64 {
-	_, text := s.Scalar()
-	ns, _ := jsonscan.Decimal(text, 3)
+// time returns a member in microseconds as nanoseconds, 0 if there is none.
+func (e *scannedEvent) time(n uint32) int64 {
+	if e.Seen>>n&1 == 0 {
+		return 0
+	}
+	ns, _ := e.Values[n].Thousandths()
 	return ns
 }
 

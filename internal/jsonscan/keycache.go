@@ -1,0 +1,137 @@
+package jsonscan
+
+// Producers write the same members again and again, in the same order and with the same white space between. A KeyCache
+// makes use of that: it remembers keys together with all that stands between two values, a comma, the key, a colon and
+// white space, as bytes. What stands at the current position is compared with what was remembered, 16 bytes at a time and
+// without looking for its end, which takes a fraction of the time that reading a key and looking it up take. What to
+// compare with is what came behind the key before last time, so that the processor need not wait for the text to know it;
+// else it is found by a hash of the first bytes, which tell most keys apart already. Whatever is found there, equal bytes
+// are an equal key: a cache can be useless, but never wrong.
+
+// KeyCache remembers keys as they stand in a text, each with a number that the caller gave it. Its zero value is empty. It
+// does not grow, and may be used with several scanners one after the other.
+type KeyCache struct {
+	last  uint16 // slot of the key before; 0 if there is none
+	slots [1 << keyCacheBits]cachedKey
+}
+
+const (
+	keyCacheBits = 9
+	// firstKeys is the first one of the slots for the first keys of objects, which have no comma before them.
+	firstKeys = 1 << (keyCacheBits - 1)
+	// cachedLength is the longest text from one value to the next that is remembered.
+	cachedLength = 32
+	// hashedBytes is how many of its first bytes the hash is of. With comma, quotes and colon these are just the shortest
+	// keys, of which nothing behind them should come into the hash.
+	hashedBytes = 6
+)
+
+// cachedKey is the text between two values in words, of which only the bits of masks count.
+type cachedKey struct {
+	words, masks [cachedLength / 8]uint64
+	length       int32
+	id           uint32
+	next         uint16 // slot of what came behind it last, 0 if nothing did
+}
+
+// Start begins anew: the next key has none before it. To call it at every object of the same kind makes guesses better.
+func (c *KeyCache) Start() { c.last = 0 }
+
+// locate returns the slot for a text, which is or is not the first key of its object. The other one of the same pair, of
+// slot and slot^1, is as good.
+func (c *KeyCache) locate(text []byte, first bool) uint16 {
+	const m1, m2 = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
+	h := load(text)<<(64-8*hashedBytes)*m1 + uint64(c.last)*m2
+	slot := uint16(h >> (64 - keyCacheBits + 1))
+	if first {
+		return slot | firstKeys
+	}
+	return max(slot, 2) // 0 is no slot
+}
+
+// find returns the slot of the key that text begins with, 0 if there is none, and guesses it in the same place next time.
+func (c *KeyCache) find(text *[cachedLength]byte, first bool) uint16 {
+	slot := c.locate(text[:], first)
+	if k := &c.slots[slot]; k.id == 0 || !k.matches(text) {
+		slot ^= 1
+		if k := &c.slots[slot]; k.id == 0 || !k.matches(text) {
+			return 0
+		}
+	}
+	c.slots[c.last].next = slot
+	return slot
+}
+
+// matches reports whether text begins with k.
+func (k *cachedKey) matches(text *[cachedLength]byte) bool {
+	return (load(text[0:])^k.words[0])&k.masks[0]|(load(text[8:])^k.words[1])&k.masks[1] == 0 &&
+		(k.length <= 16 || (load(text[16:])^k.words[2])&k.masks[2]|(load(text[24:])^k.words[3])&k.masks[3] == 0)
+}
+
+// CachedKey is Key for keys that c remembers: it returns the number that RememberKey was given. If another key or the end
+// of the object comes, it returns 0 and reads nothing, and Key must follow.
+func (s *Scanner) CachedKey(c *KeyCache) uint32 {
+	i := s.pos
+	if len(s.buf)-i < cachedLength || s.place == afterComma {
+		return 0
+	}
+	text := (*[cachedLength]byte)(s.buf[i:])
+	first := s.place == afterOpen
+	slot := c.slots[c.last].next
+	if slot == 0 || slot >= firstKeys != first || !c.slots[slot].matches(text) {
+		if slot = c.find(text, first); slot == 0 {
+			return 0
+		}
+	}
+	c.last = slot
+	s.pos = i + int(c.slots[slot].length)
+	return c.slots[slot].id
+}
+
+// RememberKey puts the key that Key or Members has just read into c, with a number that is not 0.
+func (s *Scanner) RememberKey(c *KeyCache, number uint32) {
+	if len(s.buf)-s.keyAt < cachedLength {
+		return
+	}
+	text := s.buf[s.keyAt : s.keyAt+cachedLength]
+	n, first := keyLength(text)
+	if n == 0 {
+		return
+	}
+	slot := c.locate(text, first)
+	k := &c.slots[slot]
+	if k.id != 0 { // the one that was here first may stay
+		slot ^= 1
+		k = &c.slots[slot]
+	}
+	*k = cachedKey{length: int32(n), id: number, next: k.next}
+	for i := range k.words {
+		inside := max(0, min(8, n-8*i))
+		k.masks[i] = 1<<(8*inside) - 1
+		k.words[i] = load(text[8*i:]) & k.masks[i]
+	}
+	c.slots[c.last].next = slot
+	c.last = slot
+}
+
+// keyLength returns the length of what stands before a value in an object, from the value or the bracket before on, and
+// whether that was the bracket. The length is 0 if the text is not complete or has anything that is to be counted in Notes.
+func keyLength(text []byte) (n int, first bool) {
+	i := space(text, 0)
+	first = i == len(text) || text[i] != ','
+	if !first {
+		i = space(text, i+1)
+	}
+	if i == len(text) || text[i] != '"' {
+		return 0, first
+	}
+	i = plain(text, i+1)
+	if i == len(text) || text[i] != '"' {
+		return 0, first
+	}
+	i = space(text, i+1)
+	if i == len(text) || text[i] != ':' {
+		return 0, first
+	}
+	return space(text, i+1), first
+}

@@ -1,0 +1,131 @@
+package jsonscan
+
+import (
+	"math"
+	"unsafe"
+)
+
+// Members reads the members of an object in one go, because what limits the reading of short values one by one is not
+// their text but the way of the position from one method to the next through memory. In the loop of simpleMembers it stays
+// in a register, and everything else depends on guesses that are nearly always right.
+
+// Token is a value as Scanner.Scalar gives it. Text of strings is valid until the next Mark or Fill.
+type Token struct {
+	Kind   Kind
+	form   numberForm
+	Text   []byte
+	number int64
+}
+
+// Int returns the value of an Integer, like the function Int64.
+func (t *Token) Int() (int64, bool) {
+	if t.form == asInteger {
+		return t.number, true
+	}
+	return Int64(t.Text)
+}
+
+// Thousandths returns the number that the text is, times 1000: Decimal with a scale of 3.
+func (t *Token) Thousandths() (int64, bool) {
+	const limit = math.MaxInt64 / 1000
+	switch {
+	case t.form == thousandths:
+		return t.number, true
+	case t.form == asInteger && -limit <= t.number && t.number <= limit:
+		return t.number * 1000, true
+	}
+	return Decimal(t.Text, 3)
+}
+
+// MaxMembers is what the numbers of keys of Members must be below.
+const MaxMembers = 64
+
+// Members are the members of an object by the numbers of their keys. Its zero value is ready for use.
+type Members struct {
+	Keys   KeyCache
+	Seen   uint64 // bit n: Values[n] is a member of the object
+	Values [MaxMembers]Token
+	opened bool // the bracket was read
+}
+
+// Start must be called at the bracket of each object.
+func (m *Members) Start() {
+	m.Seen, m.opened = 0, false
+	m.Keys.Start()
+}
+
+// Members reads members of an object, from its bracket on, into m, up to one whose value the caller has to read: that of
+// the returned number, or, if the number is 0, of a key that m.Keys does not know. It returns false at the end of the
+// object and after a failure, as Key does.
+//
+// Read are strings, numbers and empty objects. A value is left to the caller if it is anything else or has anything
+// unusual, if its member is there already, or if it is one of others (bit n: number n) and no empty object.
+func (s *Scanner) Members(m *Members, others uint64) (number uint32, key []byte, ok bool) {
+	if !m.opened {
+		if kind, _ := s.Value(); kind != Object {
+			s.fail(ErrMalformed, s.pos)
+			return 0, nil, false
+		}
+		m.opened = true
+	}
+	number, ended := s.simpleMembers(m, others)
+	if number != 0 || ended {
+		return number, nil, !ended
+	}
+	key, ok = s.Key()
+	return 0, key, ok
+}
+
+// simpleMembers is Members for known keys. Where the loop starts there is room for a key and a number, so that it need not
+// look where the window ends.
+func (s *Scanner) simpleMembers(m *Members, others uint64) (left uint32, ended bool) {
+	p, i := unsafe.Pointer(unsafe.SliceData(s.buf)), s.pos
+	room := len(s.buf) - cachedLength - numberRoom
+	if s.place == afterComma {
+		return 0, false
+	}
+	keys, last, first, seen := &m.Keys, m.Keys.last, s.place == afterOpen, m.Seen
+	for i <= room {
+		slot := keys.slots[last].next
+		k := &keys.slots[slot]
+		if (peek(p, i)^k.words[0])&k.masks[0]|(peek(p, i+8)^k.words[1])&k.masks[1] != 0 ||
+			slot == 0 || slot >= firstKeys != first || k.length > 16 && !k.matches((*[cachedLength]byte)(unsafe.Add(p, i))) {
+			if ended = peekByte(p, i) == '}' && !first; ended {
+				i++
+				break
+			}
+			keys.last = last
+			if slot = keys.find((*[cachedLength]byte)(unsafe.Add(p, i)), first); slot == 0 {
+				break
+			}
+			k = &keys.slots[slot]
+		}
+		last = slot
+		i += int(k.length)
+		number := k.id & (MaxMembers - 1)
+		v, end := &m.Values[number], i
+		switch c := peekByte(p, i); {
+		case seen>>number&1 != 0:
+		case c == '{' && peekByte(p, i+1) == '}':
+			end = i + 2
+			v.Kind, v.form, v.Text = Object, noNumber, piece(p, i, end)
+		case others>>number&1 != 0:
+		case c == '"':
+			if j := plainUntil(p, i+1, room); peekByte(p, j) == '"' {
+				end = j + 1
+				v.Kind, v.form, v.Text = String, noNumber, piece(p, i+1, j)
+			}
+		default:
+			end, v.Kind, v.form, v.number = shortNumber(p, i)
+			v.Text = piece(p, i, end)
+		}
+		if end == i {
+			left = number
+			break
+		}
+		i, first, s.place = end, false, afterValue
+		seen |= 1 << number
+	}
+	keys.last, m.Seen, s.pos = last, seen, i
+	return left, ended
+}

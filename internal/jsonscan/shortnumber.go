@@ -1,0 +1,82 @@
+package jsonscan
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+// numberForm says what a number stands for.
+type numberForm uint8
+
+const (
+	noNumber    numberForm = iota // nothing
+	asInteger                     // the number
+	thousandths                   // the number times 1000
+)
+
+// shortNumber reads the number at i behind p if it is of the usual kind: one of at most 16 digits, with or without a
+// fraction of at most 7. It returns where the number ends; i and Invalid if it is of another kind or no number. Its callers
+// see to it that there are numberRoom bytes from i on.
+//
+// Digits are found and converted up to eight at a time.
+func shortNumber(p unsafe.Pointer, i int) (end int, kind Kind, form numberForm, number int64) {
+	j := i
+	negative := peekByte(p, i) == '-'
+	if negative {
+		j++
+	}
+	t := peek(p, j) ^ '0'*ones
+	n := digitRun(t)
+	if n == 0 || t&0xff == 0 && n > 1 { // none, or a leading zero
+		return i, Invalid, noNumber, 0
+	}
+	v := eightDigits(t << ((64 - 8*n) & 63))
+	j += n
+	if n == 8 {
+		t = peek(p, j) ^ '0'*ones
+		n = digitRun(t)
+		h := (32 - 4*n) & 63
+		v = v*powers[n&15] + eightDigits(t<<h<<h) // nothing, if n is 0
+		j += n
+	}
+	kind, form = Integer, asInteger
+	if c := peekByte(p, j); c == '.' {
+		t = peek(p, j+1) ^ '0'*ones
+		n = digitRun(t)
+		j += 1 + n
+		if n == 0 || n == 8 || isWord[peekByte(p, j)] {
+			return i, Invalid, noNumber, 0
+		}
+		kind, form = Number, noNumber
+		if n <= 3 && v < 1<<53 {
+			form = thousandths
+			h := (64 - 8*n) & 63
+			v = v*1000 + eightDigits(t<<h>>h<<40)
+		}
+	} else if isWord[c] {
+		return i, Invalid, noNumber, 0
+	}
+	if negative {
+		return j, kind, form, -int64(v)
+	}
+	return j, kind, form, int64(v)
+}
+
+// numberRoom is more than shortNumber looks at: a sign, 16 digits, a point and 8 bytes.
+const numberRoom = 32
+
+// digitRun returns the number of digits at the start of t, of whose bytes '0' was taken away with ^.
+func digitRun(t uint64) int {
+	// A byte above 9 gets its high bit, by itself or by the sum. A sum that overflows its byte spoils the next one only.
+	return bits.TrailingZeros64((t|(t+(0x80-10)*ones))&highs) / 8
+}
+
+// eightDigits returns the number whose decimal digits are the bytes of t, the first one in the lowest byte.
+func eightDigits(t uint64) uint64 {
+	t = t*10 + t>>8 // now every other byte is a number of two digits
+	const mask = 0xff | 0xff<<32
+	return (t&mask*(100+1000000<<32) + t>>16&mask*(1+10000<<32)) >> 32
+}
+
+// powers are those of ten, up to what a word of digits needs.
+var powers = [16]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}
