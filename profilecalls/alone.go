@@ -12,59 +12,102 @@ type AloneCall struct {
 	Self  timeline.Nanos // the duration without that of the calls directly in it
 }
 
-// aloneCall is an open call of Alone.
-type aloneCall struct {
-	node     v8profile.NodeIndex
-	sample   int
-	order    int64
-	ts       timeline.Nanos
-	children timeline.Nanos // duration of the calls directly in it
+// Alone gives the calls of a profile that nothing else is known of, (program), (idle) and (garbage collector) included
+// (spec profile-calls.md 4). Two nodes are two calls, even of one function. It calls emit for each call in the order of
+// their begins, outer calls before inner ones, until emit returns an error, which it returns. The AloneCall is valid
+// during the call of emit only. cut is the number of samples whose innermost functions make no calls, because their
+// stacks have more than MaxStack frames.
+//
+// The samples are gone through three times: to count the calls, to find their ends, of which 12 bytes are kept for each
+// call, and to give them.
+func Alone(p *v8profile.Profile, emit func(*AloneCall) error) (cut int, err error) {
+	a := alone{p: p, outer: outerParts(p), emit: emit}
+	_ = a.walk(nil)
+	a.ends = make([]uint32, a.order)
+	a.selfs = make([]timeline.Nanos, a.order)
+	_ = a.walk(nil)
+	err = a.walk(a.give)
+	return a.cut, err
 }
 
 // alone is the state of Alone.
 type alone struct {
 	p     *v8profile.Profile
-	open  []aloneCall
+	outer []v8profile.NodeIndex // see outerParts
+	emit  func(*AloneCall) error
+
+	open  []aloneCall // of the sample that is looked at
+	order int64       // of the next call
+	cut   int
 	path  []v8profile.NodeIndex
-	order int64
-	emit  func(*AloneCall)
 	call  AloneCall
+
+	ends  []uint32 // of each call: the sample with which it ends, or the number of samples; empty while they are counted
+	selfs []timeline.Nanos
 }
 
-// Alone gives the calls of a profile that nothing else is known of, (program), (idle) and (garbage collector) included
-// (spec profile-calls.md 4). Two nodes are two calls, even of one function. It calls emit for each call when that ends,
-// inner calls before outer ones; the AloneCall is valid during the call of emit only. cut is the number of samples whose
-// innermost functions make no calls, because their stacks have more than MaxStack frames.
-func Alone(p *v8profile.Profile, emit func(*AloneCall)) (cut int) {
-	a := alone{p: p, emit: emit}
-	outer := outerParts(p)
+// aloneCall is an open call.
+type aloneCall struct {
+	node     v8profile.NodeIndex
+	sample   int
+	order    int64
+	children timeline.Nanos // duration of the calls directly in it
+}
+
+// give emits a call that begins, whose end is known.
+func (a *alone) give(c *aloneCall) error {
+	end := int(a.ends[c.order])
+	ts := a.p.Time(c.sample)
+	a.call = AloneCall{
+		Call: Call{
+			Node: c.node, TS: ts, Dur: a.time(end) - ts, Sample: c.sample, Samples: int64(end - c.sample), Order: c.order,
+		},
+		Depth: len(a.open) - 1, Self: a.selfs[c.order],
+	}
+	return a.emit(&a.call)
+}
+
+// time is when a sample was taken, and behind the last one the closing time.
+func (a *alone) time(sample int) timeline.Nanos {
+	if sample == a.p.Len() {
+		return a.p.Closing
+	}
+	return a.p.Time(sample)
+}
+
+// walk goes through the samples. It calls begin, if there is one, for each call that opens.
+func (a *alone) walk(begin func(*aloneCall) error) error {
+	a.open, a.order, a.cut = a.open[:0], 0, 0
 	now, below := v8profile.NodeIndex(0), v8profile.NodeIndex(0) // below: the stack on which garbage is collected
-	for i := range p.Len() {
-		n, ts := p.At(i), p.Time(i)
-		if outer != nil && outer[n] != n {
-			n = outer[n]
-			cut++
+	for i := range a.p.Len() {
+		n := a.p.At(i)
+		if a.outer != nil && a.outer[n] != n {
+			n = a.outer[n]
+			a.cut++
 		}
+		var err error
 		switch {
 		case n == now:
-			continue
-		case n == p.Collector:
+		case n == a.p.Collector:
 			below = now
-			a.push(n, i, ts)
-		case now == p.Collector:
-			a.pop(i, ts)
+			err = a.push(n, i, begin)
+		case now == a.p.Collector:
+			a.pop(i)
 			if n != below {
-				a.change(n, i, ts)
+				err = a.change(n, i, begin)
 			}
 		default:
-			a.change(n, i, ts)
+			err = a.change(n, i, begin)
+		}
+		if err != nil {
+			return err
 		}
 		now = n
 	}
 	for len(a.open) > 0 {
-		a.pop(p.Len(), p.Closing)
+		a.pop(a.p.Len())
 	}
-	return cut
+	return nil
 }
 
 // outerParts returns of each node the innermost one on its path that is within MaxStack frames; nil if all nodes are.
@@ -84,9 +127,9 @@ func outerParts(p *v8profile.Profile) []v8profile.NodeIndex {
 }
 
 // change closes the calls that are not on the path to a node, and opens the rest of the path.
-func (a *alone) change(n v8profile.NodeIndex, sample int, ts timeline.Nanos) {
+func (a *alone) change(n v8profile.NodeIndex, sample int, begin func(*aloneCall) error) error {
 	for len(a.open) > 0 && !a.p.Contains(a.open[len(a.open)-1].node, n) {
-		a.pop(sample, ts)
+		a.pop(sample)
 	}
 	top := v8profile.NodeIndex(0)
 	if len(a.open) > 0 {
@@ -97,28 +140,31 @@ func (a *alone) change(n v8profile.NodeIndex, sample int, ts timeline.Nanos) {
 		a.path = append(a.path, n)
 	}
 	for i := len(a.path) - 1; i >= 0; i-- {
-		a.push(a.path[i], sample, ts)
+		if err := a.push(a.path[i], sample, begin); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
-func (a *alone) push(n v8profile.NodeIndex, sample int, ts timeline.Nanos) {
-	a.open = append(a.open, aloneCall{node: n, sample: sample, order: a.order, ts: ts})
+func (a *alone) push(n v8profile.NodeIndex, sample int, begin func(*aloneCall) error) error {
+	a.open = append(a.open, aloneCall{node: n, sample: sample, order: a.order})
 	a.order++
+	if begin == nil {
+		return nil
+	}
+	return begin(&a.open[len(a.open)-1])
 }
 
-func (a *alone) pop(sample int, ts timeline.Nanos) {
-	depth := len(a.open) - 1
-	c := &a.open[depth]
-	dur := ts - c.ts
-	a.call = AloneCall{
-		Call: Call{
-			Node: c.node, TS: c.ts, Dur: dur, Sample: c.sample, Samples: int64(sample - c.sample), Order: c.order,
-		},
-		Depth: depth, Self: dur - c.children,
+func (a *alone) pop(sample int) {
+	last := len(a.open) - 1
+	c := &a.open[last]
+	dur := a.time(sample) - a.p.Time(c.sample)
+	if len(a.ends) > 0 {
+		a.ends[c.order], a.selfs[c.order] = uint32(sample), dur-c.children
 	}
-	if depth > 0 {
-		a.open[depth-1].children += dur
+	if last > 0 {
+		a.open[last-1].children += dur
 	}
-	a.open = a.open[:depth]
-	a.emit(&a.call)
+	a.open = a.open[:last]
 }

@@ -19,6 +19,10 @@ func (d *draft) build(start timeline.Nanos) *Profile {
 	d.replaceLostRoot()
 	at := d.tree(p)
 	p.functions = d.list
+	p.End = timeline.NoTime
+	if end, ok := d.end.in(d.legacy); ok {
+		p.End = end
+	}
 	p.meta()
 	p.samples(d, at)
 	p.hits(d)
@@ -341,6 +345,7 @@ func (p *Profile) repair() {
 		n, next := p.at[i], p.at[i+1]
 		if n == p.Program && !system(before) && !system(next) && bottom[before] == bottom[next] {
 			p.at[i] = before
+			p.repaired = append(p.repaired, uint32(i))
 		}
 		before = n
 	}

@@ -113,6 +113,13 @@ func TestRepair(t *testing.T) {
 			if strings.Join(got, " ") != c.want {
 				t.Errorf("got %v, want %s", got, c.want)
 			}
+			got = got[:0]
+			for i := range p.Len() {
+				got = append(got, fmt.Sprint(p.Node(p.Seen(i)).ID))
+			}
+			if seen := strings.Replace(c.samples, "9 ", "", 1); strings.Join(got, " ") != seen {
+				t.Errorf("seen %v, want %s", got, seen)
+			}
 		})
 	}
 }

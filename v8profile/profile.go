@@ -11,6 +11,7 @@
 package v8profile
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/weft-trace/weft/timeline"
@@ -63,6 +64,8 @@ type Profile struct {
 	// Closing is when the last sample ends: one mean interval after it (spec profile-calls.md 3.5). The end time that
 	// the profiler recorded is not used.
 	Closing timeline.Nanos
+	// End is when the profiler says that it ended, timeline.NoTime if it does not say.
+	End timeline.Nanos
 
 	// Collector, Program and Idle are the nodes of V8's pseudo functions (garbage collector), (program) and (idle);
 	// NoNode if the profile does not have them.
@@ -75,6 +78,7 @@ type Profile struct {
 
 	times          []timeline.Nanos
 	at             []NodeIndex
+	repaired       []uint32 // samples that were (program), in their order
 	index          []uint32 // nil if Index is the identity
 	lines, columns []int32  // nil if they are not known
 	traceIDs       map[uint64]NodeIndex
@@ -151,6 +155,17 @@ func (p *Profile) Time(i int) timeline.Nanos { return p.times[i] }
 
 // At returns the node at the top of the stack of a sample.
 func (p *Profile) At(i int) NodeIndex { return p.at[i] }
+
+// Seen returns the node that the profiler saw: At, but (program) where that was taken for a sample of the function around
+// (spec profile-calls.md 3.6).
+func (p *Profile) Seen(i int) NodeIndex {
+	if len(p.repaired) > 0 {
+		if _, ok := slices.BinarySearch(p.repaired, uint32(i)); ok {
+			return p.Program
+		}
+	}
+	return p.at[i]
+}
 
 // Weight returns the time from a sample to the next one, and that to Closing for the last one.
 func (p *Profile) Weight(i int) timeline.Nanos {
