@@ -33,9 +33,10 @@ type end struct {
 // slice is a slice or instant as far as flows are concerned.
 type slice struct {
 	ordinal uint64
-	ts      timeline.Nanos
+	ts, end timeline.Nanos // end is NoTime if it never ends
 	track   timeline.TrackID
 	lane    uint32
+	event   uint32 // index of the event in the input
 }
 
 func (e *end) position() problem.Position {
@@ -79,7 +80,7 @@ func boolInt(b bool) uint8 {
 }
 
 var endCodec = extsort.Codec[end]{
-	Size: 71,
+	Size: 83,
 	Put: func(b []byte, e *end) {
 		le := binary.LittleEndian
 		b[0], b[1], b[2] = byte(e.space), boolInt(e.textID), byte(e.role)
@@ -94,6 +95,8 @@ var endCodec = extsort.Codec[end]{
 		le.PutUint64(b[55:], uint64(e.slice.ts))
 		le.PutUint32(b[63:], uint32(e.slice.track))
 		le.PutUint32(b[67:], e.slice.lane)
+		le.PutUint64(b[71:], uint64(e.slice.end))
+		le.PutUint32(b[79:], e.slice.event)
 	},
 	Get: func(b []byte, e *end) {
 		le := binary.LittleEndian
@@ -107,6 +110,7 @@ var endCodec = extsort.Codec[end]{
 			slice: slice{
 				ordinal: le.Uint64(b[47:]), ts: timeline.Nanos(le.Uint64(b[55:])),
 				track: timeline.TrackID(le.Uint32(b[63:])), lane: le.Uint32(b[67:]),
+				end: timeline.Nanos(le.Uint64(b[71:])), event: le.Uint32(b[79:]),
 			},
 		}
 	},
@@ -117,8 +121,8 @@ type binder struct {
 	ctx      context.Context
 	timeline *timeline.Timeline
 	ends     *extsort.Sorter[end]
-	members  *extsort.Sorter[timeline.FlowRef] // takes the ends that bind to nothing
-	shown    int64                             // number of these
+	members  func(timeline.FlowRef) error // takes the ends that bind to nothing
+	shown    int64                        // number of these
 	problems *problem.Log
 	byTime   bool // there are ends that bind by time
 	native   bool // there are ends on Perfetto's end events
@@ -143,8 +147,6 @@ type thread struct {
 
 type active struct {
 	slice
-	end      timeline.Nanos // NoTime if it never ends
-	event    uint32
 	complete bool
 }
 
@@ -152,9 +154,10 @@ type active struct {
 // end can be in vain, so that no real trace comes near it.
 const maxSearch = 1 << 14
 
-func newBinder(ctx context.Context, t *timeline.Timeline, ends *extsort.Sorter[end], members *extsort.Sorter[timeline.FlowRef]) *binder {
+func newBinder(ctx context.Context, p *pass, ends *extsort.Sorter[end]) *binder {
+	t := p.timeline
 	return &binder{
-		timeline: t, ends: ends, members: members, problems: t.Problems(),
+		timeline: t, ends: ends, members: p.write, problems: p.problems,
 		byTime: t.HasFlows(timeline.FlowV1), native: t.HasFlows(timeline.FlowNative),
 		threads: make([]*thread, t.TrackCount()), open: map[uint32]slice{},
 		byEvent: map[uint32]int{}, endedBy: map[uint32]uint32{}, ending: map[uint32]uint32{},
@@ -235,7 +238,7 @@ func (b *binder) forget() {
 }
 
 func sliceOf(s *timeline.Step) slice {
-	return slice{ordinal: s.Ordinal, ts: s.TS, track: s.Track, lane: s.Lane}
+	return slice{ordinal: s.Ordinal, ts: s.TS, end: s.End, track: s.Track, lane: s.Lane, event: s.Event}
 }
 
 func (b *binder) thread(id timeline.TrackID) *thread {
@@ -263,7 +266,7 @@ func (b *binder) startThreads() error {
 		}
 		th.waiting = th.waiting[:0]
 		th.compact(s.TS)
-		th.active = append(th.active, active{slice: sliceOf(s), end: s.End, event: s.Event, complete: s.Complete && s.End > s.TS})
+		th.active = append(th.active, active{slice: sliceOf(s), complete: s.Complete && s.End > s.TS})
 	}
 	return nil
 }
@@ -304,7 +307,7 @@ func (b *binder) unbound(k problem.Kind, e *end) error {
 	b.problems.Add(k, e.position(), "")
 	b.shown++
 	b.timeline.Show(e.slice.track)
-	return b.members.Add(timeline.FlowRef{Ordinal: e.slice.ordinal, Previous: timeline.NoOrdinal})
+	return b.members(timeline.FlowRef{Ordinal: e.slice.ordinal, Previous: timeline.NoOrdinal})
 }
 
 // carrier binds an end to the slice or instant of its own event, or to the slice that its event ends.

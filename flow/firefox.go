@@ -17,6 +17,9 @@ func (l *linker) firefox(e *end) {
 	if l.state == none {
 		l.state = open
 		l.lastID++
+		l.index.begin(e)
+	} else {
+		l.index.join(e)
 	}
 	if len(l.tied) > 0 && l.tied[0].ts != e.slice.ts {
 		l.joinTied()
@@ -25,6 +28,7 @@ func (l *linker) firefox(e *end) {
 		l.tied = append(l.tied, e.slice)
 	}
 	if e.role == timeline.FlowEnd {
+		l.index.end(true)
 		l.finishFirefox()
 	}
 }

@@ -8,6 +8,8 @@
 //     joins them to chains (link.go);
 //  3. the members of all chains, sorted by slice, are attached to the timeline, which hands them out with its slices.
 //
+// After that an Index finds flows by the ids that the input has, and the ways that lead from one to the next.
+//
 // The rules are those of spec chrome-json.md 15 and, for Perfetto's own flow ids, of spec perfetto.md 8.
 package flow
 
@@ -15,6 +17,7 @@ import (
 	"context"
 
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -39,30 +42,49 @@ func hasFlows(t *timeline.Timeline) bool {
 	return false
 }
 
-func resolve(ctx context.Context, t *timeline.Timeline, scan func(context.Context, func([]timeline.Step) error) error) error {
+func resolve(ctx context.Context, t *timeline.Timeline, scan scanFunc) error {
 	if !hasFlows(t) {
 		return nil
 	}
-	ends := extsort.New(endCodec, compareEnds, t.Memory()/8, t.TempDir())
-	defer ends.Close()
 	members := extsort.New(refCodec, compareRefs, t.Memory()/8, t.TempDir())
 	defer members.Close()
-	b := newBinder(ctx, t, ends, members)
-	if err := scan(ctx, b.steps); err != nil {
-		return err
-	}
-	unbound, err := b.finish()
-	if err != nil {
-		return err
-	}
-	arrows, err := link(ctx, t.Problems(), ends, members)
-	if err != nil {
+	p := pass{timeline: t, problems: t.Problems(), write: members.Add}
+	if err := p.run(ctx, scan); err != nil {
 		return err
 	}
 	sorted, err := members.Sort()
 	if err != nil {
 		return err
 	}
-	t.AttachFlows(refs{sorted}, arrows, unbound)
+	t.AttachFlows(refs{sorted}, p.arrows, p.unbound)
 	return nil
+}
+
+type scanFunc func(context.Context, func([]timeline.Step) error) error
+
+// pass is one run of the first two steps.
+type pass struct {
+	timeline *timeline.Timeline
+	problems *problem.Log
+	write    func(timeline.FlowRef) error // takes the members of chains and the ends that bind to nothing
+	index    *indexer                     // may be nil
+
+	arrows  int64
+	unbound int64 // ends that bind to nothing
+}
+
+func (p *pass) run(ctx context.Context, scan scanFunc) error {
+	ends := extsort.New(endCodec, compareEnds, p.timeline.Memory()/8, p.timeline.TempDir())
+	defer ends.Close()
+	b := newBinder(ctx, p, ends)
+	if err := scan(ctx, b.steps); err != nil {
+		return err
+	}
+	var err error
+	if p.unbound, err = b.finish(); err != nil {
+		return err
+	}
+	l := linker{problems: p.problems, members: p.write, index: p.index}
+	p.arrows, err = l.link(ctx, ends)
+	return err
 }

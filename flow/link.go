@@ -35,8 +35,9 @@ func compareRefs(a, b *timeline.FlowRef) int {
 // linker runs the ends of one key after the other through the rules and writes the members of the resulting chains.
 type linker struct {
 	problems *problem.Log
-	members  *extsort.Sorter[timeline.FlowRef]
-	total    int64 // arrows
+	members  func(timeline.FlowRef) error
+	index    *indexer // may be nil
+	total    int64    // arrows
 	lastID   uint64
 	err      error // of members
 
@@ -65,8 +66,7 @@ const (
 )
 
 // link returns the number of arrows.
-func link(ctx context.Context, problems *problem.Log, ends *extsort.Sorter[end], members *extsort.Sorter[timeline.FlowRef]) (int64, error) {
-	l := &linker{problems: problems, members: members}
+func (l *linker) link(ctx context.Context, ends *extsort.Sorter[end]) (int64, error) {
 	var e end
 	for n := 0; ; n++ {
 		if n%(1<<14) == 0 && ctx.Err() != nil {
@@ -143,16 +143,23 @@ func (l *linker) native(e *end) {
 
 func (l *linker) begin(e *end) {
 	l.state, l.producer, l.start, l.arrows = open, e.slice, *e, 0
+	l.index.begin(e)
 }
 
 // finish ends the flow of the current key.
 func (l *linker) finish() {
 	if l.key.space == timeline.FlowFirefox {
+		if l.state == open {
+			l.index.end(false)
+		}
 		l.finishFirefox()
 		return
 	}
 	if l.state == open && l.arrows == 0 {
 		l.count(problem.FlowUnfinished, &l.start)
+	}
+	if l.state != none {
+		l.index.end(l.state == closed)
 	}
 	l.endChain()
 	l.state = none
@@ -175,6 +182,7 @@ func (l *linker) arrow(e *end) bool {
 	}
 	l.arrows++
 	l.total++
+	l.index.follow(e, from.ordinal)
 	switch {
 	case backwards(&from, &to):
 		// Perfetto handles the earlier slice first and would ignore a terminating id there.
@@ -217,7 +225,7 @@ func backwards(from, to *slice) bool {
 
 func (l *linker) write(r timeline.FlowRef) {
 	if l.err == nil {
-		l.err = l.members.Add(r)
+		l.err = l.members(r)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -26,6 +25,8 @@ type Options struct {
 	TempDir string
 	// Problems counts what is found wrong. Required.
 	Problems *problem.Log
+	// KeepFlowIDs keeps flow ids that are texts, for Timeline.FlowIDText. Flows are resolved without them.
+	KeepFlowIDs bool
 }
 
 // Builder collects the tracks and events of a trace. It is not safe for concurrent use.
@@ -48,6 +49,7 @@ type Builder struct {
 	runs    *runs  // nil as long as nothing was spilled
 	limit   int64
 	spaces  [LastFlowSpace + 1]bool
+	flowIDs flowIDs
 
 	unmatched bool // there are records that the matcher has to look at
 	fractions fractions
@@ -211,9 +213,12 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 	b.spaces[f.Space] = true
 	b.fractions.times = b.fractions.times || f.TS%Microsecond != 0
 	if f.IDText != nil {
-		sum := sha256.Sum256(f.IDText)
-		r.a = int64(binary.LittleEndian.Uint64(sum[:]))
+		id := HashFlowID(f.IDText)
+		r.a = int64(id)
 		r.flags |= flagTextID
+		if b.opts.KeepFlowIDs {
+			b.flowIDs.keep(id, f.IDText)
+		}
 	}
 	switch f.Binding {
 	case BindNext:
@@ -276,6 +281,7 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	t := &Timeline{
 		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys,
 		table: b.table, stacks: b.stacks, attributes: b.attributes, clocks: b.clocks, samples: b.samples, spaces: b.spaces,
+		flowIDs:   b.flowIDs,
 		unmatched: b.unmatched || b.table.namedLater, fractions: b.fractions,
 	}
 	if b.runs == nil {

@@ -26,6 +26,7 @@ type Timeline struct {
 	store      store
 	flows      FlowRefs
 	spaces     [LastFlowSpace + 1]bool
+	flowIDs    flowIDs
 	unmatched  bool // there are records that the matcher has to look at
 	fractions  fractions
 	totals     Totals
@@ -154,6 +155,9 @@ func (t *Timeline) TrackKind(id TrackID) TrackKind {
 	}
 	return NamedTrack
 }
+
+// TrackParent returns the track that a track is directly below.
+func (t *Timeline) TrackParent(id TrackID) TrackID { return t.table.tracks[id].parent }
 
 // Track describes a track.
 func (t *Timeline) Track(id TrackID) Track {

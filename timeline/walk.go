@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/weft-trace/weft/problem"
 )
@@ -41,6 +42,10 @@ type Item struct {
 	Value      Number    // ItemCounter, ItemSample (its weight)
 	CPU        CPU       // ItemSample
 	Flows      []FlowRef // ItemBegin, ItemInstant
+
+	// Ordinal is the number of the slice or instant in the order of Walk and Scan, by which flows know it; that of an
+	// ItemEnd is the number of the slice that ends.
+	Ordinal uint64
 
 	// AsyncID and AsyncScope are the id of the track, on slices and instants of an AsyncTrack that no slice encloses.
 	AsyncID, AsyncScope string
@@ -156,6 +161,11 @@ func (t *Timeline) Walk(ctx context.Context, fn func(*Item) error) error {
 // SegmentCount returns the number of parts in which the timeline can be walked. It does not depend on the memory budget.
 func (t *Timeline) SegmentCount() int { return len(t.segments) }
 
+// SegmentOf returns the number of the segment in which WalkSegment gives the slice or instant of an ordinal.
+func (t *Timeline) SegmentOf(ordinal uint64) int {
+	return sort.Search(len(t.segments), func(i int) bool { return t.segments[i].first > ordinal }) - 1
+}
+
 // WalkSegment is Walk for one of several parts: all of them in turn give what Walk gives. Different segments may be
 // walked at once by different goroutines.
 func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error) error {
@@ -262,7 +272,7 @@ func (w *walker) end(o *openSlice) error {
 	it := &w.item
 	*it = Item{}
 	it.Kind, it.TS, it.Dur, it.Track, it.Lane = ItemEnd, o.end, NoTime, o.track, o.lane
-	it.ThreadTime, it.Event, it.Offset = o.threadTime, o.event, o.offset
+	it.ThreadTime, it.Event, it.Offset, it.Ordinal = o.threadTime, o.event, o.offset, o.ordinal
 	if !o.paired {
 		return w.emit(&w.item)
 	}
@@ -282,7 +292,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 	it := &w.item
 	*it = Item{}
 	it.TS, it.Dur, it.Track, it.Lane = r.ts, r.dur, r.track, r.lane
-	it.ThreadTime, it.Event, it.Offset = NoTime, r.event, r.offset
+	it.ThreadTime, it.Event, it.Offset, it.Ordinal = NoTime, r.event, r.offset, ordinal
 	it.Name, it.NameID = w.t.names.get(uint32(r.name)), r.name
 	it.Category, it.CategoryID = w.t.categories.get(uint32(r.category)), r.category
 	switch r.kind {

@@ -106,6 +106,43 @@ func TestSortsStably(t *testing.T) {
 	}
 }
 
+// A Sorted gives the values of a stable sort, one by one or from any place on, and finds places.
+func TestSorted(t *testing.T) {
+	added := randomPairs(1000)
+	want := slices.Clone(added)
+	slices.SortStableFunc(want, func(a, b pair) int { return byKey(&a, &b) })
+	for _, memory := range []int64{1, 1 << 20} {
+		dir := t.TempDir()
+		s := New(pairCodec, byKey, memory, dir)
+		for _, v := range added {
+			if err := s.Add(v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sorted, err := s.Sort()
+		if err != nil || sorted.Len() != len(want) {
+			t.Fatal(sorted.Len(), err)
+		}
+		for i, v := range want {
+			var got pair
+			if err := sorted.At(i, &got); err != nil || got != v {
+				t.Fatalf("value %d is %v, want %v; %v", i, got, v, err)
+			}
+			first, err := sorted.Search(func(p *pair) bool { return p.key >= v.key })
+			if err != nil || want[first].key != v.key || first > 0 && want[first-1].key == v.key {
+				t.Fatalf("key %d is found at %d; %v", v.key, first, err)
+			}
+		}
+		if got := drain(t, sorted.From(700).Next); !slices.Equal(got, want[700:]) {
+			t.Error("other values from 700 on")
+		}
+		if err := sorted.Close(); err != nil {
+			t.Error(err)
+		}
+		dirIsEmpty(t, dir)
+	}
+}
+
 // Rewind in the middle starts again at the smallest value.
 func TestRewindInTheMiddle(t *testing.T) {
 	for _, memory := range []int64{1, 1 << 20} {

@@ -86,6 +86,20 @@ func (s *Sorted[T]) Search(reached func(*T) bool) (int, error) {
 	return i, failed
 }
 
+// At stores the value of index i in v.
+func (s *Sorted[T]) At(i int, v *T) error {
+	if s.file == nil {
+		*v = s.held[s.order[i]]
+		return nil
+	}
+	buf := make([]byte, s.codec.Size)
+	if _, err := s.file.ReadAt(buf, int64(i)*int64(s.codec.Size)); err != nil {
+		return fmt.Errorf("reading a temporary file: %w", err)
+	}
+	s.codec.Get(buf, v)
+	return nil
+}
+
 // From returns a Cursor that starts at the value of index i.
 func (s *Sorted[T]) From(i int) *Cursor[T] {
 	c := &Cursor[T]{sorted: s, next: i}

@@ -1,0 +1,112 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/timeline"
+)
+
+// formatID returns an id as the input has it, as far as that is known: Chrome's ids may be decimal in the input, and are
+// hexadecimal here.
+func (x *Index) formatID(k *key) string {
+	switch {
+	case k.textID:
+		if text, ok := x.t.FlowIDText(k.id); ok {
+			return text
+		}
+		return hashPrefix + fmt.Sprintf("%016x", k.id)
+	case k.space == timeline.FlowNative:
+		return strconv.FormatUint(k.id, 10)
+	case k.space == timeline.FlowFirefox:
+		return fmt.Sprintf("%016x0", k.id)
+	}
+	return fmt.Sprintf("%#x", k.id)
+}
+
+// hashPrefix begins the hash of an id that is a text which was not kept.
+const hashPrefix = "#"
+
+// spaces is a set of FlowSpace.
+type spaces uint8
+
+func spacesOf(list ...timeline.FlowSpace) (s spaces) {
+	for _, space := range list {
+		s |= 1 << space
+	}
+	return s
+}
+
+func (s spaces) has(space timeline.FlowSpace) bool { return s&(1<<space) != 0 }
+
+var (
+	chromeSpaces  = spacesOf(timeline.FlowV1, timeline.FlowV2)
+	firefoxSpaces = spacesOf(timeline.FlowFirefox)
+	nativeSpaces  = spacesOf(timeline.FlowNative)
+	allSpaces     = chromeSpaces | firefoxSpaces | nativeSpaces
+)
+
+// candidate is what an id that someone asks for may mean.
+type candidate struct {
+	id       uint64
+	isText   bool
+	spaces   spaces
+	fallback bool // only if no candidate before it is the id of a flow
+}
+
+// candidates returns what an id may mean.
+func candidates(id string) []candidate {
+	var all []candidate
+	add := func(c candidate) {
+		for i := range all {
+			if all[i].id == c.id && all[i].isText == c.isText && all[i].fallback == c.fallback {
+				all[i].spaces |= c.spaces
+				return
+			}
+		}
+		all = append(all, c)
+	}
+	text := func(id string, of spaces, fallback bool) {
+		add(candidate{id: timeline.HashFlowID([]byte(id)), isText: true, spaces: of, fallback: fallback})
+	}
+	text(id, allSpaces, false)
+	if hash, ok := strings.CutPrefix(id, hashPrefix); ok {
+		if n, err := strconv.ParseUint(hash, 16, 64); err == nil {
+			add(candidate{id: n, isText: true, spaces: allSpaces})
+		}
+	}
+	if n, err := strconv.ParseUint(id, 10, 64); err == nil {
+		add(candidate{id: n, spaces: chromeSpaces | nativeSpaces})
+	} else if n, err := strconv.ParseInt(id, 10, 64); err == nil {
+		add(candidate{id: uint64(n), spaces: chromeSpaces})
+	}
+	digits, prefixed := cutHexPrefix(id)
+	if n, err := strconv.ParseUint(digits, 16, 64); err == nil {
+		of := chromeSpaces
+		if prefixed {
+			of |= nativeSpaces
+		}
+		add(candidate{id: n, spaces: of})
+	}
+	// Firefox writes 17 digits for a number of 64 bits.
+	if long, ok := strings.CutSuffix(id, "0"); ok && len(id) == 17 {
+		if n, err := strconv.ParseUint(long, 16, 64); err == nil {
+			add(candidate{id: n, spaces: firefoxSpaces})
+			text(long, firefoxSpaces, true)
+		}
+	}
+	if n, err := strconv.ParseUint(id, 16, 64); err == nil && len(id) == 16 {
+		add(candidate{id: n, spaces: firefoxSpaces, fallback: true})
+		text(id+"0", firefoxSpaces, true)
+	}
+	return slices.Clip(all)
+}
+
+func cutHexPrefix(id string) (digits string, ok bool) {
+	if len(id) > 2 && id[0] == '0' && id[1]|0x20 == 'x' {
+		return id[2:], true
+	}
+	return id, false
+}

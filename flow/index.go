@@ -1,0 +1,348 @@
+package flow
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Index finds the flows of a timeline: by the ids that the input has, which Resolve replaces, by time, by slice; and the
+// flows that are connected with a flow. Its flows are those of the input: what Resolve has to write with several ids,
+// because one slice leads to several, is one flow here, and a flow that only one slice belongs to is a flow as well.
+//
+// An Index holds about 200 bytes for each end of a flow. What is more than the timeline's memory budget lies in temporary
+// files. It must be closed, before the timeline is, and is not safe for concurrent use.
+type Index struct {
+	t       *timeline.Timeline
+	flows   *extsort.Sorted[flowRow]
+	members *extsort.Sorted[Member] // of one flow after the other
+	places  *extsort.Sorted[place]  // the same by slice
+	inner   *extsort.Sorted[nesting]
+	outer   *extsort.Sorted[nesting]
+}
+
+// Flow is one flow of the input: from the start of its id to the end, or to the next start.
+type Flow struct {
+	Number int // in its Index
+	Space  timeline.FlowSpace
+	ID     string // of the input, in the form that Index.Find understands; ids can be used again and again
+
+	// Name and Category are those of the events that make the flow. Only Chrome's s, t and f have them, where they are a
+	// part of the id.
+	Name, Category string
+
+	Start   timeline.Nanos // when the id became active
+	End     timeline.Nanos // when the last of the members ends, as far as they end
+	Ended   bool           // the input says that the flow ends; if not, its id stays active to the end of the trace
+	Members int            // number of slices and instants, at least 1; one to which a flow comes back counts again
+	Threads int            // number of threads, or of other tracks, that they are on
+
+	first int // index of the first member in Index.members
+}
+
+// Member is a slice or instant as a member of a flow.
+type Member struct {
+	Flow     int // its number
+	N        int // of the member in the flow, from 0, in the order in which the flow takes its way
+	Previous int // N of the member from which the flow comes; -1 for the first
+
+	Ordinal uint64         // of the slice or instant, see timeline.Item
+	Event   uint32         // index of its event in the input
+	TS, End timeline.Nanos // of the slice; equal for an instant. End is NoTime if it never ends
+	At      timeline.Nanos // when the flow passes: Chrome's s, t and f may have a time inside their slice
+	Track   timeline.TrackID
+	Lane    uint32
+}
+
+// flowRow is a Flow as it is stored; its number is its place.
+type flowRow struct {
+	key
+	start, end     timeline.Nanos
+	first          uint64
+	count, threads uint32
+	ended          bool
+}
+
+// place says that a slice is a member of a flow.
+type place struct {
+	ordinal uint64
+	ts, end timeline.Nanos
+	flow    uint64
+	track   timeline.TrackID
+	lane, n uint32
+}
+
+// NewIndex makes an index of a timeline that is nested: what convert.Load gives. Ids that are texts are known if
+// timeline.Options.KeepFlowIDs was set; they are found in any case.
+func NewIndex(ctx context.Context, t *timeline.Timeline) (*Index, error) {
+	x := newIndexer(t)
+	defer x.close()
+	if hasFlows(t) {
+		// What is wrong with the flows was counted when they were resolved.
+		p := pass{timeline: t, problems: new(problem.Log), index: x, write: func(timeline.FlowRef) error { return nil }}
+		if err := p.run(ctx, t.Scan); err != nil {
+			return nil, err
+		}
+	}
+	if x.err != nil {
+		return nil, x.err
+	}
+	return x.finish(ctx)
+}
+
+// Close frees the memory and the temporary files of the index.
+func (x *Index) Close() error {
+	var err error
+	if x.flows != nil {
+		err = x.flows.Close()
+	}
+	if x.members != nil {
+		err = errors.Join(err, x.members.Close())
+	}
+	if x.places != nil {
+		err = errors.Join(err, x.places.Close())
+	}
+	for _, n := range []*extsort.Sorted[nesting]{x.inner, x.outer} {
+		if n != nil {
+			err = errors.Join(err, n.Close())
+		}
+	}
+	return err
+}
+
+// indexer collects flows as the linker finds them. A nil indexer collects nothing.
+type indexer struct {
+	t       *timeline.Timeline
+	flows   *extsort.Sorter[flowRow]
+	members *extsort.Sorter[Member]
+	places  *extsort.Sorter[place]
+	inner   *extsort.Sorter[nesting]
+	outer   *extsort.Sorter[nesting]
+	err     error
+
+	number   int    // of the current flow
+	total    uint64 // members so far
+	row      flowRow
+	last     Member
+	producer Member
+	threads  map[timeline.TrackID]bool
+}
+
+// inOrder is the order of values that are added in their order.
+func inOrder[T any](_, _ *T) int { return 0 }
+
+func newIndexer(t *timeline.Timeline) *indexer {
+	memory, dir := t.Memory()/16, t.TempDir()
+	return &indexer{
+		t:       t,
+		flows:   extsort.New(flowCodec, inOrder, memory, dir),
+		members: extsort.New(memberCodec, inOrder, memory, dir),
+		places:  extsort.New(placeCodec, comparePlaces, memory, dir),
+		inner:   extsort.New(nestingCodec, inOrder, memory, dir),
+		outer:   extsort.New(nestingCodec, compareOuter, memory, dir),
+		threads: map[timeline.TrackID]bool{},
+	}
+}
+
+// begin begins a flow with its first member.
+func (x *indexer) begin(e *end) {
+	if x == nil {
+		return
+	}
+	x.row = flowRow{key: e.key, start: e.ts, end: e.slice.ts, first: x.total}
+	clear(x.threads)
+	x.last = Member{N: -1}
+	x.add(e, -1)
+	x.producer = x.last
+}
+
+// follow adds the member to which the flow leads from the slice of an ordinal: the last member, or one before it that
+// leads to several.
+func (x *indexer) follow(e *end, from uint64) {
+	if x == nil {
+		return
+	}
+	if from == x.last.Ordinal {
+		x.producer = x.last
+	}
+	x.add(e, x.producer.N)
+}
+
+// join adds a member that comes after the last one, unless it is the same.
+func (x *indexer) join(e *end) {
+	if x != nil && x.last.Ordinal != e.slice.ordinal {
+		x.add(e, x.last.N)
+	}
+}
+
+func (x *indexer) add(e *end, previous int) {
+	s := &e.slice
+	x.last = Member{
+		Flow: x.number, N: x.last.N + 1, Previous: previous, Ordinal: s.ordinal, Event: s.event,
+		TS: s.ts, End: s.end, At: e.ts, Track: s.track, Lane: s.lane,
+	}
+	x.total++
+	x.row.count++
+	x.row.end = max(x.row.end, s.ts, s.end) // NoTime is less than any time
+	x.threads[threadOf(x.t, s.track)] = true
+	x.keep(x.members.Add(x.last))
+	x.keep(x.places.Add(place{
+		ordinal: s.ordinal, ts: s.ts, end: s.end, flow: uint64(x.number), track: s.track, lane: s.lane, n: uint32(x.last.N),
+	}))
+}
+
+// end ends the current flow; ended says that the input does.
+func (x *indexer) end(ended bool) {
+	if x == nil {
+		return
+	}
+	x.row.threads, x.row.ended = uint32(len(x.threads)), ended
+	x.keep(x.flows.Add(x.row))
+	x.number++
+}
+
+func (x *indexer) keep(err error) {
+	if x.err == nil {
+		x.err = err
+	}
+}
+
+// maxTrackDepth bounds the way to the thread of a track, whatever the timeline says.
+const maxTrackDepth = 100
+
+// threadOf returns the thread that a track is or is below; the track itself if there is none.
+func threadOf(t *timeline.Timeline, track timeline.TrackID) timeline.TrackID {
+	id := track
+	for range maxTrackDepth {
+		if id == 0 {
+			break
+		}
+		if t.TrackKind(id) == timeline.ThreadTrack {
+			return id
+		}
+		id = t.TrackParent(id)
+	}
+	return track
+}
+
+// finish sorts what was collected.
+func (x *indexer) finish(ctx context.Context) (_ *Index, err error) {
+	out := &Index{t: x.t}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, out.Close())
+		}
+	}()
+	if out.flows, err = x.flows.Sort(); err != nil {
+		return nil, err
+	}
+	if out.members, err = x.members.Sort(); err != nil {
+		return nil, err
+	}
+	if out.places, err = x.places.Sort(); err != nil {
+		return nil, err
+	}
+	if err = x.nest(ctx, out.places); err != nil {
+		return nil, err
+	}
+	if out.inner, err = x.inner.Sort(); err != nil {
+		return nil, err
+	}
+	out.outer, err = x.outer.Sort()
+	return out, err
+}
+
+// close frees what finish has not taken over.
+func (x *indexer) close() {
+	x.flows.Close()
+	x.members.Close()
+	x.places.Close()
+	x.inner.Close()
+	x.outer.Close()
+}
+
+var flowCodec = extsort.Codec[flowRow]{
+	Size: 52,
+	Put: func(b []byte, f *flowRow) {
+		le := binary.LittleEndian
+		_ = b[51]
+		b[0], b[1], b[2], b[3] = byte(f.space), boolInt(f.textID), boolInt(f.ended), 0
+		le.PutUint64(b[4:], f.id)
+		le.PutUint32(b[12:], f.category)
+		le.PutUint32(b[16:], f.name)
+		le.PutUint64(b[20:], uint64(f.start))
+		le.PutUint64(b[28:], uint64(f.end))
+		le.PutUint64(b[36:], f.first)
+		le.PutUint32(b[44:], f.count)
+		le.PutUint32(b[48:], f.threads)
+	},
+	Get: func(b []byte, f *flowRow) {
+		le := binary.LittleEndian
+		*f = flowRow{
+			key: key{
+				space: timeline.FlowSpace(b[0]), textID: b[1] != 0, id: le.Uint64(b[4:]),
+				category: le.Uint32(b[12:]), name: le.Uint32(b[16:]),
+			},
+			ended: b[2] != 0, start: timeline.Nanos(le.Uint64(b[20:])), end: timeline.Nanos(le.Uint64(b[28:])),
+			first: le.Uint64(b[36:]), count: le.Uint32(b[44:]), threads: le.Uint32(b[48:]),
+		}
+	},
+}
+
+var memberCodec = extsort.Codec[Member]{
+	Size: 60,
+	Put: func(b []byte, m *Member) {
+		le := binary.LittleEndian
+		_ = b[59]
+		le.PutUint64(b[0:], uint64(m.Flow))
+		le.PutUint32(b[8:], uint32(m.N))
+		le.PutUint32(b[12:], uint32(m.Previous))
+		le.PutUint64(b[16:], m.Ordinal)
+		le.PutUint64(b[24:], uint64(m.TS))
+		le.PutUint64(b[32:], uint64(m.End))
+		le.PutUint64(b[40:], uint64(m.At))
+		le.PutUint32(b[48:], uint32(m.Track))
+		le.PutUint32(b[52:], m.Lane)
+		le.PutUint32(b[56:], m.Event)
+	},
+	Get: func(b []byte, m *Member) {
+		le := binary.LittleEndian
+		*m = Member{
+			Flow: int(le.Uint64(b[0:])), N: int(le.Uint32(b[8:])), Previous: int(int32(le.Uint32(b[12:]))),
+			Ordinal: le.Uint64(b[16:]), TS: timeline.Nanos(le.Uint64(b[24:])), End: timeline.Nanos(le.Uint64(b[32:])),
+			At: timeline.Nanos(le.Uint64(b[40:])), Track: timeline.TrackID(le.Uint32(b[48:])),
+			Lane: le.Uint32(b[52:]), Event: le.Uint32(b[56:]),
+		}
+	},
+}
+
+var placeCodec = extsort.Codec[place]{
+	Size: 44,
+	Put: func(b []byte, p *place) {
+		le := binary.LittleEndian
+		_ = b[43]
+		le.PutUint64(b[0:], p.ordinal)
+		le.PutUint64(b[8:], uint64(p.ts))
+		le.PutUint64(b[16:], uint64(p.end))
+		le.PutUint64(b[24:], p.flow)
+		le.PutUint32(b[32:], uint32(p.track))
+		le.PutUint32(b[36:], p.lane)
+		le.PutUint32(b[40:], p.n)
+	},
+	Get: func(b []byte, p *place) {
+		le := binary.LittleEndian
+		*p = place{
+			ordinal: le.Uint64(b[0:]), ts: timeline.Nanos(le.Uint64(b[8:])), end: timeline.Nanos(le.Uint64(b[16:])),
+			flow: le.Uint64(b[24:]), track: timeline.TrackID(le.Uint32(b[32:])), lane: le.Uint32(b[36:]), n: le.Uint32(b[40:]),
+		}
+	},
+}
+
+func comparePlaces(a, b *place) int {
+	return cmp.Or(cmp.Compare(a.ordinal, b.ordinal), cmp.Compare(a.flow, b.flow), cmp.Compare(a.n, b.n))
+}

@@ -1,0 +1,113 @@
+package flow
+
+import (
+	"context"
+
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Label is what an event says of itself.
+type Label struct{ Name, Category string }
+
+// Labels returns the labels of slices and instants, given by their ordinals, which must be in order. It reads the parts
+// of the timeline in which they are.
+func (x *Index) Labels(ctx context.Context, ordinals []uint64) (map[uint64]Label, error) {
+	labels := make(map[uint64]Label, len(ordinals))
+	if x.t.SegmentCount() == 0 {
+		return labels, nil
+	}
+	for len(ordinals) > 0 {
+		segment := x.t.SegmentOf(ordinals[0])
+		wanted := map[uint64]bool{}
+		for len(ordinals) > 0 && x.t.SegmentOf(ordinals[0]) == segment {
+			wanted[ordinals[0]] = true
+			ordinals = ordinals[1:]
+		}
+		err := x.t.WalkSegment(ctx, segment, func(it *timeline.Item) error {
+			if it.Kind != timeline.ItemEnd && wanted[it.Ordinal] {
+				labels[it.Ordinal] = Label{Name: string(it.Name), Category: string(it.Category)}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return labels, nil
+}
+
+// Walk calls fn for all flows in the order in which their first members begin, with the first member and its label. It
+// keeps a few labels in memory, however many flows there are. An error of fn ends the walk and is returned.
+func (x *Index) Walk(ctx context.Context, fn func(f Flow, first Member, label Label) error) error {
+	for i := 0; i < x.places.Len(); {
+		batch, n, err := x.starts(ctx, i)
+		if err != nil {
+			return err
+		}
+		labels, err := x.Labels(ctx, batch)
+		if err != nil {
+			return err
+		}
+		if err := x.batch(ctx, i, n, labels, fn); err != nil {
+			return err
+		}
+		i += n
+	}
+	return nil
+}
+
+// maxBatch bounds the number of slices whose labels are in memory at one time.
+const maxBatch = 1 << 16
+
+// starts returns the slices with which flows start, from a place on: those of one segment, and how many places that are.
+func (x *Index) starts(ctx context.Context, from int) (ordinals []uint64, n int, err error) {
+	segment := -1
+	var p place
+	for c := x.places.From(from); ; n++ {
+		if n%(1<<14) == 0 && ctx.Err() != nil {
+			return nil, 0, ctx.Err()
+		}
+		ok, err := c.Next(&p)
+		if err != nil || !ok {
+			return ordinals, n, err
+		}
+		if p.n > 0 || len(ordinals) > 0 && ordinals[len(ordinals)-1] == p.ordinal {
+			continue
+		}
+		if s := x.t.SegmentOf(p.ordinal); segment < 0 {
+			segment = s
+		} else if s != segment || len(ordinals) == maxBatch {
+			return ordinals, n, nil
+		}
+		ordinals = append(ordinals, p.ordinal)
+	}
+}
+
+// batch hands out the flows that start at n places.
+func (x *Index) batch(ctx context.Context, from, n int, labels map[uint64]Label, fn func(Flow, Member, Label) error) error {
+	var p place
+	c := x.places.From(from)
+	for i := range n {
+		if i%(1<<14) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if ok, err := c.Next(&p); err != nil || !ok {
+			return err
+		}
+		if p.n > 0 {
+			continue
+		}
+		f, err := x.Flow(int(p.flow))
+		if err != nil {
+			return err
+		}
+		first, err := x.Member(f, 0)
+		if err != nil {
+			return err
+		}
+		if err := fn(f, first, labels[p.ordinal]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

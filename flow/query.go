@@ -1,0 +1,261 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Len returns the number of flows. Their numbers are 0 to Len-1.
+func (x *Index) Len() int { return x.flows.Len() }
+
+// Flow returns a flow by its number.
+func (x *Index) Flow(number int) (Flow, error) {
+	if number < 0 || number >= x.Len() {
+		return Flow{}, fmt.Errorf("there is no flow %d: the index has %d", number, x.Len())
+	}
+	var row flowRow
+	if err := x.flows.At(number, &row); err != nil {
+		return Flow{}, err
+	}
+	return x.flow(number, &row), nil
+}
+
+// flow makes a Flow of its row.
+func (x *Index) flow(number int, row *flowRow) Flow {
+	f := Flow{
+		Number: number, Space: row.space, ID: x.formatID(&row.key), Start: row.start, End: row.end, Ended: row.ended,
+		Members: int(row.count), Threads: int(row.threads), first: int(row.first),
+	}
+	if row.space == timeline.FlowV1 {
+		f.Name, f.Category = x.name(row.key.name), x.category(row.key.category)
+	}
+	return f
+}
+
+// name returns the text of a name as flow events have it; empty if it is known by a hash only.
+func (x *Index) name(id uint32) string {
+	if id == 0 || int64(id) > int64(x.t.NameCount()) {
+		return ""
+	}
+	return string(x.t.Name(timeline.NameID(id)))
+}
+
+func (x *Index) category(id uint32) string {
+	if id == 0 || int64(id) > int64(x.t.CategoryCount()) {
+		return ""
+	}
+	return string(x.t.Category(timeline.CategoryID(id)))
+}
+
+// Each calls fn for the flows with an id, one name and category after the other, each in the order in which they start.
+// The id is as in the input, see Find. An error of fn ends the search and is returned.
+func (x *Index) Each(ctx context.Context, id string, fn func(Flow) error) error {
+	return x.eachRow(ctx, id, func(number int, row *flowRow) error { return fn(x.flow(number, row)) })
+}
+
+func (x *Index) eachRow(ctx context.Context, id string, fn func(number int, row *flowRow) error) error {
+	found := false
+	for _, wanted := range candidates(id) {
+		if wanted.fallback && found {
+			continue
+		}
+		i, err := x.flows.Search(func(f *flowRow) bool { return f.id >= wanted.id })
+		if err != nil {
+			return err
+		}
+		var row flowRow
+		for c := x.flows.From(i); ; i++ {
+			if i%(1<<14) == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			ok, err := c.Next(&row)
+			if err != nil {
+				return err
+			}
+			if !ok || row.id != wanted.id {
+				break
+			}
+			if row.textID != wanted.isText || !wanted.spaces.has(row.space) {
+				continue
+			}
+			found = true
+			if err := fn(i, &row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Find returns the flows that an id means at some time: of all flows with that id the last one that starts at that time or
+// before. Where ids are separate by name and category there may be one for each of these. An id that is ended still
+// means its last flow until it is started again (spec firefox.md 7.5).
+//
+// Ids are given as in the input. Those of Chrome are numbers, decimal or hexadecimal, with 0x or not: a text that is both
+// finds both. Those of Perfetto are decimal, or hexadecimal with 0x. Those of Firefox are texts of 17 characters, of which
+// the last, a zero that means nothing, may be left out.
+func (x *Index) Find(ctx context.Context, id string, at timeline.Nanos) ([]Flow, error) {
+	var found []Flow
+	var of key // of the last one in found
+	err := x.eachRow(ctx, id, func(number int, row *flowRow) error {
+		if len(found) > 0 && row.key == of {
+			if row.start <= at {
+				found[len(found)-1] = x.flow(number, row)
+			}
+			return nil
+		}
+		started := row.start <= at
+		if !started {
+			// Chrome's s may come long after the begin of the slice that it is in.
+			var first Member
+			if err := x.members.At(int(row.first), &first); err != nil {
+				return err
+			}
+			started = first.TS <= at
+		}
+		if started {
+			found, of = append(found, x.flow(number, row)), row.key
+		}
+		return nil
+	})
+	return found, err
+}
+
+// Members calls fn for the members of a flow, in the order in which it passes them.
+func (x *Index) Members(ctx context.Context, f Flow, fn func(Member) error) error {
+	var m Member
+	c := x.members.From(f.first)
+	for n := range f.Members {
+		if n%(1<<12) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if ok, err := c.Next(&m); err != nil || !ok {
+			return err
+		}
+		if err := fn(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Member returns the member n of a flow.
+func (x *Index) Member(f Flow, n int) (m Member, err error) {
+	if n < 0 || n >= f.Members {
+		return m, fmt.Errorf("flow %s has no member %d, but %d", f.ID, n, f.Members)
+	}
+	err = x.members.At(f.first+n, &m)
+	return m, err
+}
+
+// Next returns the members to which a flow leads from one of its members, at most limit of them: one, or none behind the
+// last. Only flows of Chrome may lead to several.
+func (x *Index) Next(ctx context.Context, f Flow, n, limit int) (next []Member, err error) {
+	var m Member
+	for i := n + 1; i < f.Members && len(next) < limit; i++ {
+		if i%(1<<12) == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err := x.members.At(f.first+i, &m); err != nil {
+			return nil, err
+		}
+		if m.Previous == n {
+			next = append(next, m)
+		}
+		if m.Previous > n {
+			break // the flow has left this member for good
+		}
+	}
+	return next, nil
+}
+
+// OfSlice returns the memberships of a slice or instant, given by its ordinal, one flow after the other.
+func (x *Index) OfSlice(ordinal uint64) (members []Member, err error) {
+	err = x.placesOf(ordinal, func(p *place) error {
+		f, err := x.Flow(int(p.flow))
+		if err != nil {
+			return err
+		}
+		m, err := x.Member(f, int(p.n))
+		members = append(members, m)
+		return err
+	})
+	return members, err
+}
+
+func (x *Index) placesOf(ordinal uint64, fn func(*place) error) error {
+	i, err := x.places.Search(func(p *place) bool { return p.ordinal >= ordinal })
+	if err != nil {
+		return err
+	}
+	for ; i < x.places.Len(); i++ {
+		var p place
+		if err := x.places.At(i, &p); err != nil {
+			return err
+		}
+		if p.ordinal != ordinal {
+			break
+		}
+		if err := fn(&p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OfEvent returns the ordinals of the slices and instants that an event of the input made, as far as they have flows.
+func (x *Index) OfEvent(ctx context.Context, event uint32) ([]uint64, error) {
+	return x.ordinals(ctx, func(m *Member) bool { return m.Event == event })
+}
+
+// At returns the ordinals of the slices and instants with flows that contain a time on a thread or on tracks below it,
+// ends included. If there are none, it returns that of the last one that began before; of several, all.
+func (x *Index) At(ctx context.Context, thread timeline.TrackID, at timeline.Nanos) ([]uint64, error) {
+	var before []uint64
+	var latest timeline.Nanos
+	inside, err := x.ordinals(ctx, func(m *Member) bool {
+		if m.TS > at || threadOf(x.t, m.Track) != thread {
+			return false
+		}
+		if m.End == timeline.NoTime || at <= m.End {
+			return true
+		}
+		if len(before) == 0 || m.TS > latest {
+			before, latest = before[:0], m.TS
+		}
+		if m.TS == latest && !slices.Contains(before, m.Ordinal) {
+			before = append(before, m.Ordinal)
+		}
+		return false
+	})
+	if len(inside) > 0 || err != nil {
+		return inside, err
+	}
+	slices.Sort(before)
+	return before, nil
+}
+
+// ordinals returns the ordinals of the slices for whose memberships want is true, each once, in their order.
+func (x *Index) ordinals(ctx context.Context, want func(*Member) bool) ([]uint64, error) {
+	var found []uint64
+	var m Member
+	for c, i := x.members.From(0), 0; ; i++ {
+		if i%(1<<14) == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		ok, err := c.Next(&m)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			slices.Sort(found)
+			return slices.Compact(found), nil
+		}
+		if want(&m) {
+			found = append(found, m.Ordinal)
+		}
+	}
+}
