@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/convert/chromejson"
+	"github.com/weft-trace/weft/convert/firefox"
 	"github.com/weft-trace/weft/convert/jsprofile"
 	"github.com/weft-trace/weft/convert/perfetto"
 	"github.com/weft-trace/weft/flow"
@@ -172,6 +173,8 @@ func readFormat(ctx context.Context, r io.Reader, b *timeline.Builder, log *prob
 			return errors.New("a time offset cannot be added to a Perfetto trace, whose clocks are defined")
 		}
 		return perfetto.Read(ctx, r, b, perfetto.Options{Problems: log, KeepArg: opts.Args.keep(), TempDir: opts.TempDir})
+	case FormatFirefox:
+		return firefox.Read(ctx, r, b, firefox.Options{Problems: log, KeepArg: opts.Args.keep(), Offset: opts.TimeOffset})
 	case FormatJSProfile:
 		return jsprofile.Read(ctx, r, b, opts.selfProfile(log))
 	}

@@ -159,9 +159,9 @@ func TestErrors(t *testing.T) {
 		t.Errorf("{}: %v", err)
 	}
 	var unsupported *convert.UnsupportedFormatError
-	_, _, err = load(t, `{"meta":{},"threads":[]}`, convert.Options{})
-	if !errors.As(err, &unsupported) || unsupported.Format != convert.FormatFirefox {
-		t.Errorf("Firefox: %v", err)
+	_, _, err = load(t, "P1\t", convert.Options{})
+	if !errors.As(err, &unsupported) || unsupported.Format != convert.FormatProbes {
+		t.Errorf("probes: %v", err)
 	}
 	_, _, err = load(t, smallTrace, convert.Options{From: convert.FormatCPUProfile})
 	if !errors.As(err, &unsupported) || unsupported.Format != convert.FormatCPUProfile {

@@ -29,7 +29,7 @@ var formats = [...]struct {
 	FormatChromeJSON: {"chrome-json", "a Chrome JSON trace", true},
 	FormatPerfetto:   {"perfetto", "a Perfetto trace", true},
 	FormatCPUProfile: {"cpuprofile", "a V8 CPU profile", false},
-	FormatFirefox:    {"firefox", "a Firefox profile", false},
+	FormatFirefox:    {"firefox", "a Firefox profile", true},
 	FormatJSProfile:  {"jsprofile", "a JS self-profile", true},
 	FormatProbes:     {"probes", "a list of probe firings", false},
 }

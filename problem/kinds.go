@@ -128,6 +128,21 @@ const (
 	PageUnknown
 	ScreenshotOmitted
 
+	// Contexts.
+	ContextWithoutID
+	ContextBadID
+	ContextLimit
+	ParentCycle
+	LeaveWithoutActive
+	LeaveStacked
+	NeverLeft
+	UnresolvedReference
+	FlowConflict
+	FlowReturned
+	FlowHopLimit
+	Clipped
+	SlicesWithoutEnd
+
 	// Perfetto input.
 	PacketTruncated
 	PacketMalformed
@@ -256,6 +271,20 @@ var kinds = [numKinds]struct {
 	MarkerOverlapMoved:    {"marker_overlap_moved", Info, "A marker that should nest on its thread does not; it was moved to a track of its name beside."},
 	PageUnknown:           {"page_unknown", Info, "A marker or sample names a window that is not among the pages; its id was kept."},
 	ScreenshotOmitted:     {"screenshot_omitted", Lost, "The picture of a screenshot was left out; the marker was kept."},
+
+	ContextWithoutID:    {"context_without_id", Lost, "An event that enters or leaves a context has no id; it was ignored."},
+	ContextBadID:        {"context_bad_id", Lost, "An event that enters or leaves a context has two kinds of id, or one without value; it was ignored."},
+	ContextLimit:        {"context_limit", Lost, "There are more contexts, or states of contexts, than attribution keeps; work for the others is unattributed."},
+	ParentCycle:         {"parent_cycle", Repaired, "An object would be its own ancestor in the tree of contexts; that edge was left out."},
+	LeaveWithoutActive:  {"leave_without_active", Info, "A context was left that is not the active one of its type; nothing happened."},
+	LeaveStacked:        {"leave_stacked", Info, "A context was left that is covered by another one of its type; nothing happened."},
+	NeverLeft:           {"never_left", Info, "A context was entered and never left; it holds to the end of its thread."},
+	UnresolvedReference: {"unresolved_reference", Info, "An object refers to one that the trace does not have."},
+	FlowConflict:        {"flow_conflict", Info, "A flow brought a context to a slice for which another one was in effect that is not its ancestor."},
+	FlowReturned:        {"flow_returned", Info, "A flow came back to a slice that it had passed; its contexts were not entered again."},
+	FlowHopLimit:        {"flow_hop_limit", Info, "A context was handed on over 64 arrows and not further."},
+	Clipped:             {"clipped", Info, "A slice ends after the one that it lies in; for cost it ends with that one."},
+	SlicesWithoutEnd:    {"slices_without_end", Info, "A slice has no end and takes no part in cost."},
 
 	PacketTruncated:        {"packet_truncated", Lost, "The trace ends in the middle of a packet; that packet was dropped."},
 	PacketMalformed:        {"packet_malformed", Lost, "A packet cannot be parsed and was dropped."},

@@ -1,0 +1,255 @@
+package firefox
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// counter is a counter of a process (spec 9).
+type counter struct {
+	name, category, description string
+	pid                         identity // of processed profiles
+	graph, unit, label          string   // how to draw it, since version 62
+	samples                     counterSamples
+}
+
+// counterSamples are the values of a counter: what was added since the sample before.
+type counterSamples struct {
+	time, count, number floats
+	rows                int
+}
+
+// overhead is what the profiler itself cost a process; its times are microseconds.
+type overhead struct {
+	pid                                       identity
+	time, locking, expired, counters, threads floats
+	rows                                      int
+}
+
+// readCounter reads a counter.
+func (d *decoder) readCounter(p *profile) error {
+	c := new(counter)
+	p.counters = append(p.counters, c)
+	return d.object(func(key string) error {
+		switch key {
+		case "name":
+			return d.text(&c.name)
+		case "category":
+			return d.text(&c.category)
+		case "description":
+			return d.text(&c.description)
+		case "pid":
+			return d.identity(&c.pid)
+		case "display":
+			return d.readDisplay(c)
+		case "samples":
+			return d.readCounterSamples(&c.samples)
+		case "sampleGroups", "sample_groups":
+			return d.readGroups(c)
+		}
+		return d.skip()
+	})
+}
+
+func (d *decoder) readDisplay(c *counter) error {
+	return d.object(func(key string) error {
+		switch key {
+		case "graphType":
+			return d.text(&c.graph)
+		case "unit":
+			return d.text(&c.unit)
+		case "label":
+			return d.text(&c.label)
+		}
+		return d.skip()
+	})
+}
+
+// readGroups reads the older form: a list of groups, or one group, with the samples inside. Only the first one counts.
+func (d *decoder) readGroups(c *counter) error {
+	group := func() error {
+		into := &c.samples
+		if into.rows > 0 {
+			into = new(counterSamples)
+		}
+		err := d.object(func(key string) error {
+			if key == "samples" {
+				return d.readCounterSamples(into)
+			}
+			return d.skip()
+		})
+		if into != &c.samples && into.rows > 0 {
+			d.log.AddN(problem.CounterInvalidValue, uint64(into.rows), d.position(), "a second group of samples")
+		}
+		return err
+	}
+	b, err := d.peek()
+	if err != nil {
+		return err
+	}
+	if b == '[' {
+		return d.array(group)
+	}
+	return group()
+}
+
+func (d *decoder) readCounterSamples(s *counterSamples) error {
+	var deltas floats
+	length, err := d.table([]named{
+		{"time", &s.time}, {"timeDeltas", &deltas}, {"count", &s.count}, {"number", &s.number},
+	})
+	s.time.accumulate(deltas)
+	s.rows = d.rows(length, &s.time, &s.count)
+	return err
+}
+
+// readOverheads reads profilerOverhead: one for the process, or a list of one for each process.
+func (d *decoder) readOverheads(p *profile) error {
+	b, err := d.peek()
+	if err != nil {
+		return err
+	}
+	if b == '[' {
+		return d.array(func() error { return d.readOverhead(p) })
+	}
+	return d.readOverhead(p)
+}
+
+func (d *decoder) readOverhead(p *profile) error {
+	o := new(overhead)
+	p.overheads = append(p.overheads, o)
+	return d.object(func(key string) error {
+		switch key {
+		case "pid":
+			return d.identity(&o.pid)
+		case "samples":
+			length, err := d.table([]named{
+				{"time", &o.time}, {"locking", &o.locking}, {"expiredMarkerCleaning", &o.expired},
+				{"counters", &o.counters}, {"threads", &o.threads},
+			})
+			o.rows = d.rows(length, &o.time)
+			return err
+		}
+		return d.skip()
+	})
+}
+
+// counterKind says what is drawn of a counter.
+type counterKind uint8
+
+const (
+	levelCounter counterKind = iota // the running sum
+	rateCounter                     // what was added, for each second
+	cpuCounter                      // CPU time, as a share of the time
+	powerCounter                    // pWh, as watts
+)
+
+// kind finds what is drawn: from how the profile says to draw it, else from the category as Firefox's front end does.
+func (c *counter) kind() counterKind {
+	switch {
+	case c.category == "power" || c.unit == "pWh":
+		return powerCounter
+	case c.category == "CPU" && (c.unit == "" || c.unit == "percent"):
+		return cpuCounter
+	case c.graph == "line-rate":
+		return rateCounter
+	case c.graph == "" && c.category == "Bandwidth":
+		return rateCounter
+	}
+	return levelCounter
+}
+
+// counterLabels are the names for people of counters of Firefox that do not come with one.
+var counterLabels = map[string]string{"malloc": "Memory", "processCPU": "Process CPU", "bandwidth": "Bandwidth"}
+
+// key describes the track of a counter.
+func (c *counter) key(kind counterKind) timeline.CounterKey {
+	name := cmp.Or(c.label, counterLabels[c.name], c.name)
+	k := timeline.CounterKey{Name: []byte(name), Description: c.description}
+	if name != c.name {
+		k.Description = c.name + ": " + c.description
+	}
+	unit := c.unit
+	if unit == "" && (c.category == "Memory" || c.category == "Bandwidth") {
+		unit = "bytes"
+	}
+	switch {
+	case kind == powerCounter:
+		k.UnitName = "W"
+	case kind == cpuCounter:
+		k.UnitName = "%"
+	case kind == rateCounter && unit == "bytes":
+		k.UnitName = "B/s"
+	case kind == rateCounter && unit != "" && unit != "number":
+		k.UnitName = unit + "/s"
+	case kind == rateCounter:
+		k.UnitName = "/s"
+	case unit == "bytes":
+		k.Unit = timeline.UnitBytes
+	case unit != "number":
+		k.UnitName = unit
+	}
+	return k
+}
+
+const (
+	// wattSeconds is what one pWh is: 1e-12 Wh of 3600 s.
+	wattSeconds = 3.6e-9
+	// cpuNanosPerMilli is the CPU time that a full processor uses in a millisecond.
+	cpuNanosPerMilli = 1e6
+)
+
+// addCounter adds the values of a counter. They are differences; the first one holds what was counted before the
+// recording and is 0 (spec 9).
+func (c *converter) addCounter(process *process, ct *counter) error {
+	s := &ct.samples
+	if s.rows == 0 {
+		return nil
+	}
+	kind := ct.kind()
+	key := ct.key(kind)
+	track := c.b.Counter(process.track, &key)
+	sum := 0.0
+	var before timeline.Nanos
+	for i := range s.rows {
+		at, ok := c.nanos(s.time[i] + process.delta)
+		count := s.count[i]
+		if !ok || math.IsNaN(count) {
+			c.log.Add(problem.CounterInvalidValue, problem.NoPosition, ct.name)
+			continue
+		}
+		if i == 0 {
+			count = 0
+		}
+		sum += count
+		length := millis(at - before)
+		if i == 0 || length <= 0 {
+			length = c.interval
+		}
+		before = at
+		value := sum
+		switch kind {
+		case rateCounter:
+			value = perUnit(count, length/1000)
+		case cpuCounter:
+			value = 100 * perUnit(count, length*cpuNanosPerMilli) // of one processor; a process may use several
+		case powerCounter:
+			value = perUnit(count*wattSeconds, length/1000)
+		}
+		if err := c.addValue(track, at, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// perUnit divides what was counted by the time; 0 if that is no time.
+func perUnit(count, length float64) float64 {
+	if !(length > 0) {
+		return 0
+	}
+	return count / length
+}

@@ -1,0 +1,238 @@
+package firefox
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+)
+
+// template is a label of a schema, such as "{marker.name} - {marker.data.url}" (spec 6).
+type template []part
+
+// part is a piece of a template: a text, or what is put in.
+type part struct {
+	kind partKind
+	text string // partText, and what a ternary gives if its key has a true value
+	no   string // what a ternary gives else
+	slot int    // partField, partTernary: of the field
+}
+
+type partKind uint8
+
+const (
+	partText partKind = iota
+	partName
+	partStart
+	partEnd
+	partDuration
+	partCategory
+	partField
+	partTernary
+)
+
+// template parses a label. What is not known inside of braces is empty, as in the front end.
+func (s *schema) template(text string) template {
+	var t template
+	for text != "" {
+		open := strings.IndexByte(text, '{')
+		if open < 0 {
+			return append(t, part{text: text})
+		}
+		if open > 0 {
+			t = append(t, part{text: text[:open]})
+		}
+		length := strings.IndexByte(text[open:], '}')
+		if length < 0 {
+			return append(t, part{text: text[open:]})
+		}
+		if p, ok := s.placeholder(strings.TrimSpace(text[open+1 : open+length])); ok {
+			t = append(t, p)
+		}
+		text = text[open+length+1:]
+	}
+	return t
+}
+
+// placeholder parses what stands in braces.
+func (s *schema) placeholder(text string) (part, bool) {
+	if condition, rest, ok := strings.Cut(text, "?"); ok {
+		yes, no, ok := strings.Cut(rest, ":")
+		key, isData := strings.CutPrefix(strings.TrimSpace(condition), "marker.data.")
+		if !ok || !isData {
+			return part{}, false
+		}
+		return part{kind: partTernary, slot: s.slot(key), text: literal(yes), no: literal(no)}, true
+	}
+	if key, ok := strings.CutPrefix(text, "marker.data."); ok {
+		return part{kind: partField, slot: s.slot(key)}, true
+	}
+	kind, ok := map[string]partKind{
+		"marker.name": partName, "marker.start": partStart, "marker.end": partEnd,
+		"marker.duration": partDuration, "marker.category": partCategory,
+	}[text]
+	return part{kind: kind}, ok
+}
+
+// literal returns the text inside of quotes.
+func literal(quoted string) string {
+	quoted = strings.TrimSpace(quoted)
+	if len(quoted) >= 2 && (quoted[0] == '\'' || quoted[0] == '"') && quoted[len(quoted)-1] == quoted[0] {
+		return quoted[1 : len(quoted)-1]
+	}
+	return quoted
+}
+
+// labelled is what a label may show of a marker.
+type labelled struct {
+	name, category []byte
+	start, end     float64 // ms; end is NaN for instants
+	fields         []field
+	values         []value // by field; strings are resolved
+}
+
+// maxLabel is the length at which a label ends: a template may put in a long text many times.
+const maxLabel = 4 << 10
+
+// appendLabel appends the text of a label.
+func (t template) appendLabel(b []byte, m *labelled) []byte {
+	start := len(b)
+	for i := range t {
+		if len(b)-start >= maxLabel {
+			break
+		}
+		switch p := &t[i]; p.kind {
+		case partText:
+			b = append(b, p.text...)
+		case partName:
+			b = append(b, m.name...)
+		case partCategory:
+			b = append(b, m.category...)
+		case partStart:
+			b = appendDuration(b, m.start)
+		case partEnd:
+			if !math.IsNaN(m.end) {
+				b = appendDuration(b, m.end)
+			}
+		case partDuration:
+			if !math.IsNaN(m.end) {
+				b = appendDuration(b, m.end-m.start)
+			}
+		case partField:
+			b = appendField(b, m.fields[p.slot].format, &m.values[p.slot])
+		case partTernary:
+			if m.values[p.slot].isTrue() {
+				b = append(b, p.text...)
+			} else {
+				b = append(b, p.no...)
+			}
+		}
+	}
+	return b
+}
+
+// isTrue reports whether a value counts as true in JavaScript.
+func (v *value) isTrue() bool {
+	switch v.kind {
+	case jsonscan.True, jsonscan.Object, jsonscan.Array:
+		return true
+	case jsonscan.String:
+		return len(v.text) > 0
+	case jsonscan.Integer, jsonscan.Number:
+		f, _ := jsonscan.Float64(v.text)
+		return f != 0
+	}
+	return false
+}
+
+// appendField appends a value as people read it.
+func appendField(b []byte, f format, v *value) []byte {
+	switch v.kind {
+	case jsonscan.Invalid, jsonscan.Null:
+		return b
+	case jsonscan.True, jsonscan.False:
+		return strconv.AppendBool(b, v.kind == jsonscan.True)
+	case jsonscan.Integer, jsonscan.Number:
+	case jsonscan.Array:
+		return appendList(b, v.text)
+	default:
+		return append(b, v.text...)
+	}
+	n, ok := jsonscan.Float64(v.text)
+	if !ok {
+		return append(b, v.text...)
+	}
+	switch f {
+	case formatTime, formatMillis:
+		return appendDuration(b, n)
+	case formatMicros:
+		return appendDuration(b, n/1e3)
+	case formatNanos:
+		return appendDuration(b, n/1e6)
+	case formatBytes:
+		return appendBytes(b, n)
+	case formatPercentage:
+		return append(appendRounded(b, n*100), '%')
+	case formatHex:
+		if u, ok := jsonscan.Uint64(v.text); ok {
+			return strconv.AppendUint(append(b, "0x"...), u, 16)
+		}
+	}
+	return append(b, v.text...)
+}
+
+// appendList appends the elements of a list with commas between them.
+func appendList(b, text []byte) []byte {
+	var s jsonscan.Scanner
+	s.Reset(text)
+	s.Value()
+	for first := true; s.Elem(); first = false {
+		if !first {
+			b = append(b, ", "...)
+		}
+		_, element := s.Scalar()
+		b = append(b, element...)
+	}
+	return b
+}
+
+// appendDuration appends milliseconds with the unit that suits.
+func appendDuration(b []byte, ms float64) []byte {
+	switch size := math.Abs(ms); {
+	case size >= 1000:
+		return append(appendRounded(b, ms/1000), 's')
+	case size >= 1 || size == 0:
+		return append(appendRounded(b, ms), "ms"...)
+	case size >= 1e-3:
+		return append(appendRounded(b, ms*1e3), "µs"...)
+	}
+	return append(appendRounded(b, ms*1e6), "ns"...)
+}
+
+// appendBytes appends a number of bytes with the unit that suits.
+func appendBytes(b []byte, n float64) []byte {
+	units := [...]string{"B", "KB", "MB", "GB", "TB"}
+	i := 0
+	for ; math.Abs(n) >= 1024 && i < len(units)-1; i++ {
+		n /= 1024
+	}
+	return append(appendRounded(b, n), units[i]...)
+}
+
+// appendRounded appends a number with at most three digits behind the point, without trailing zeros.
+func appendRounded(b []byte, f float64) []byte {
+	start := len(b)
+	b = strconv.AppendFloat(b, f, 'f', 3, 64)
+	if bytes.IndexByte(b[start:], '.') < 0 {
+		return b
+	}
+	for b[len(b)-1] == '0' {
+		b = b[:len(b)-1]
+	}
+	if b[len(b)-1] == '.' {
+		b = b[:len(b)-1]
+	}
+	return b
+}

@@ -1,0 +1,132 @@
+package firefox
+
+import (
+	"bytes"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+)
+
+// location is where a frame of the raw form lies, taken apart (spec 2.5).
+type location struct {
+	function     []byte
+	file         []byte
+	line, column int64 // of the function; 0: unknown
+	isJS         bool
+	address      uint64 // of native code without symbols
+	isAddress    bool
+}
+
+// rootScope is the name of top-level scripts, which have none themselves.
+const rootScope = "(root scope) "
+
+// parseLocation takes the location of a frame apart.
+func parseLocation(text []byte) location {
+	if address, ok := hexAddress(text); ok {
+		return location{function: text, address: address, isAddress: true}
+	}
+	body := withoutSourceIndex(text)
+	if n := len(body); n > 0 && body[n-1] == ')' {
+		// The name may hold brackets itself, and so may the file: "f (a) (b:1:2)".
+		if open := bytes.LastIndex(body[:n-1], []byte(" (")); open >= 0 {
+			loc := splitPlace(lastOfChain(body[open+2 : n-1]))
+			if loc.line > 0 {
+				loc.function, loc.isJS = body[:open], true
+				return loc
+			}
+		}
+		return location{function: text}
+	}
+	loc := splitPlace(lastOfChain(body))
+	if loc.line == 0 || bytes.IndexByte(loc.file, ' ') >= 0 || bytes.IndexByte(loc.file, '/') < 0 && bytes.IndexByte(loc.file, '.') < 0 {
+		if file, lib, ok := nativeSymbol(text); ok {
+			return location{function: file, file: lib}
+		}
+		return location{function: text}
+	}
+	loc.isJS = true
+	loc.function = append([]byte(rootScope), loc.file...)
+	return loc
+}
+
+// hexAddress reads an address as it stands for native code without symbols.
+func hexAddress(text []byte) (address uint64, ok bool) {
+	digits, ok := bytes.CutPrefix(text, []byte("0x"))
+	if !ok || len(digits) == 0 || len(digits) > 16 {
+		return 0, false
+	}
+	for _, c := range digits {
+		v := hexDigit(c)
+		if v < 0 {
+			return 0, false
+		}
+		address = address<<4 | uint64(v)
+	}
+	return address, true
+}
+
+func hexDigit(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
+
+// withoutSourceIndex removes "[12]" from the end, which says which source a file is.
+func withoutSourceIndex(text []byte) []byte {
+	if len(text) == 0 || text[len(text)-1] != ']' {
+		return text
+	}
+	i := len(text) - 1
+	for i > 0 && text[i-1] >= '0' && text[i-1] <= '9' {
+		i--
+	}
+	if i == len(text)-1 || i < 2 || text[i-1] != '[' {
+		return text
+	}
+	return text[:i-1]
+}
+
+// lastOfChain returns the last file of "loader -> file".
+func lastOfChain(text []byte) []byte {
+	if i := bytes.LastIndex(text, []byte(" -> ")); i >= 0 {
+		return text[i+len(" -> "):]
+	}
+	return text
+}
+
+// splitPlace splits "file:line:column" or "file:line".
+func splitPlace(text []byte) location {
+	file, last, ok := cutNumber(text)
+	if !ok {
+		return location{file: text}
+	}
+	if rest, line, ok := cutNumber(file); ok {
+		return location{file: rest, line: line, column: last}
+	}
+	return location{file: file, line: last}
+}
+
+// cutNumber cuts ":number" from the end.
+func cutNumber(text []byte) (rest []byte, n int64, ok bool) {
+	i := bytes.LastIndexByte(text, ':')
+	if i <= 0 {
+		return text, 0, false
+	}
+	n, ok = jsonscan.Int64(text[i+1:])
+	return text[:i], n, ok && n >= 0
+}
+
+// nativeSymbol splits "function (in library) + offset".
+func nativeSymbol(text []byte) (function, library []byte, ok bool) {
+	function, rest, ok := bytes.Cut(text, []byte(" (in "))
+	if !ok {
+		return nil, nil, false
+	}
+	library, _, ok = bytes.Cut(rest, []byte(")"))
+	return function, library, ok
+}

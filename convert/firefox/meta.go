@@ -1,0 +1,120 @@
+package firefox
+
+import (
+	"math"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+)
+
+// meta is what a profile says about itself (spec 2.2), as far as it is needed; the rest is in attributes.
+type meta struct {
+	version      int64 // of the raw format; 0: not given
+	preprocessed int64 // of the processed format; 0: not given
+	isProcessed  bool
+
+	startTime     float64 // ms since 1970
+	startTimeText string  // as written
+	monotonic     string  // ns of the system's monotonic clock at startTime, as written
+	interval      float64 // ms
+	endTime       float64 // profilingEndTime; NaN if unknown
+	processType   int64
+	shutdownTime  float64
+
+	categories []category
+	schemas    []*schema
+	cpuUnit    string // of threadCPUDelta
+	timeUnit   string // "ms", or "bytes" in profiles of sizes
+
+	attributes []attribute
+}
+
+// category is a category of markers and frames.
+type category struct {
+	name          string
+	color         string
+	subcategories []string
+}
+
+// readMeta reads meta.
+func (d *decoder) readMeta(m *meta) error {
+	m.endTime, m.shutdownTime = math.NaN(), math.NaN()
+	return d.object(func(key string) error {
+		switch key {
+		case "version":
+			return d.integer(&m.version)
+		case "preprocessedProfileVersion":
+			m.isProcessed = true
+			return d.integer(&m.preprocessed)
+		case "startTime":
+			return d.readStart(m)
+		case "startTimeAsClockMonotonicNanosecondsSinceBoot", "startTimeAsMachAbsoluteTimeNanoseconds":
+			kind, text, err := d.scalar()
+			if err == nil && kind == jsonscan.Integer {
+				m.monotonic = string(text)
+			}
+			return err
+		case "interval":
+			return d.number(&m.interval)
+		case "profilingEndTime":
+			return d.number(&m.endTime)
+		case "processType":
+			return d.integer(&m.processType)
+		case "shutdownTime":
+			return d.number(&m.shutdownTime)
+		case "categories":
+			return d.readCategories(&m.categories)
+		case "markerSchema":
+			return d.array(func() error { return d.readSchema(&m.schemas) })
+		case "sampleUnits":
+			return d.object(func(key string) error {
+				switch key {
+				case "threadCPUDelta":
+					return d.text(&m.cpuUnit)
+				case "time":
+					return d.text(&m.timeUnit)
+				}
+				return d.skip()
+			})
+		}
+		return d.readAttribute(&m.attributes, key)
+	})
+}
+
+func (d *decoder) readStart(m *meta) error {
+	kind, text, err := d.scalar()
+	if err != nil || kind != jsonscan.Integer && kind != jsonscan.Number {
+		return err
+	}
+	m.startTime, _ = jsonscan.Float64(text)
+	m.startTimeText = string(text)
+	return nil
+}
+
+// readCategories reads the list of categories.
+func (d *decoder) readCategories(categories *[]category) error {
+	return d.array(func() error {
+		var c category
+		err := d.object(func(key string) error {
+			switch key {
+			case "name":
+				return d.text(&c.name)
+			case "color":
+				return d.text(&c.color)
+			case "subcategories":
+				return d.array(func() error {
+					var sub string
+					if err := d.text(&sub); err != nil {
+						return err
+					}
+					c.subcategories = append(c.subcategories, sub)
+					return nil
+				})
+			}
+			return d.skip()
+		})
+		if err == nil {
+			*categories = append(*categories, c)
+		}
+		return err
+	})
+}

@@ -1,0 +1,441 @@
+package firefox
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
+)
+
+// payloadState is what is known of the payload of the current marker while it is encoded.
+type payloadState struct {
+	s     jsonscan.Scanner
+	other jsonscan.Scanner // of values inside values
+
+	th     *threadState
+	row    int32
+	kind   *markerType
+	values []value // by field of the schema: what labels and flows need; strings are resolved
+	units  []unitOf
+	cause  cause
+	window int64
+	label  []byte
+	wide   []byte  // scratch
+	shift  float64 // what times in the payload lack to be on the clock of the profile
+	own    bool    // the dictionary weft is open
+}
+
+// unitOf is the unit of a field.
+type unitOf struct{ key, unit string }
+
+// cause is the call stack that led to a marker.
+type cause struct {
+	stack int32
+	time  float64 // NaN if unknown
+	known bool
+}
+
+// begin starts the arguments of a marker.
+func (p *payloadState) begin(th *threadState, row int32, kind *markerType) {
+	p.th, p.row, p.kind = th, row, kind
+	p.values = p.values[:0]
+	if kind.schema != nil {
+		for range kind.schema.fields {
+			p.values = append(p.values, value{})
+		}
+	}
+	p.units, p.cause, p.window = p.units[:0], cause{}, 0
+	p.shift, p.own = 0, false
+	if th.raw {
+		p.shift = th.delta
+	}
+}
+
+// encodePayload encodes the members of a payload under their keys, each by the format of its field. Of two rows the
+// second overlays the first.
+func (c *converter) encodePayload(text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	p := &c.payload
+	s := &p.s
+	if len(p.values) > 0 && s.Decoded() {
+		// What was decoded of the first row is overwritten by the second.
+		for i := range p.values {
+			p.values[i].text = append([]byte(nil), p.values[i].text...)
+		}
+	}
+	s.Reset(text)
+	if kind, _ := s.Value(); kind != jsonscan.Object {
+		c.log.Add(problem.FirefoxValueInvalid, p.th.at(p.row), "a payload that is no object")
+		return
+	}
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		c.encodeMember(key)
+	}
+}
+
+// encodeMember encodes the member whose key was read.
+func (c *converter) encodeMember(key []byte) {
+	p := &c.payload
+	s := &p.s
+	switch string(key) {
+	case "stack", "cause":
+		if w := s.Window(); len(w) > 0 && w[0] == '{' {
+			name := string(key)
+			kind, text := s.Scalar()
+			if kind == jsonscan.Object && c.readCause(name, text) {
+				return
+			}
+			c.encodeField(field{key: name}, none, []byte(name), value{kind, text})
+			return
+		}
+	}
+	slot := int(none)
+	f := field{}
+	if sch := p.kind.schema; sch != nil {
+		if i, ok := sch.byKey[string(key)]; ok {
+			slot, f = i, sch.fields[i]
+		}
+	}
+	kind, text := s.Scalar()
+	if kind == jsonscan.Invalid {
+		return
+	}
+	c.encodeField(f, slot, key, value{kind, text})
+}
+
+// encodeField encodes a value by the format of its field.
+func (c *converter) encodeField(f field, slot int, key []byte, v value) {
+	p := &c.payload
+	if f.format.isIndex() || p.isPicture(key, v) {
+		v = c.resolveIndex(f.format, key, v)
+	}
+	if slot >= 0 {
+		p.values[slot] = v
+	}
+	if string(key) == "innerWindowID" {
+		p.window, _ = jsonscan.Int64(v.text)
+	}
+	if c.opts.KeepArg != nil && !c.opts.KeepArg(key) {
+		return
+	}
+	c.enc.Key(key)
+	if unit := f.format.unit(); unit != "" || p.isTime(key) {
+		if c.encodeQuantity(f, key, v) {
+			return
+		}
+	}
+	if f.format == formatID && v.kind == jsonscan.String && isInteger(v.text) {
+		v.kind = jsonscan.Integer // the raw form has a number, the processed form a text
+	}
+	if f.format == formatTable && v.kind == jsonscan.Array {
+		c.encodeTable(f, v.text)
+		return
+	}
+	c.encodeValue(v, 1)
+}
+
+// isInteger reports whether a text is an integer as it is written in JSON.
+func isInteger(text []byte) bool {
+	n, ok := jsonscan.Int64(text)
+	var digits [20]byte
+	return ok && string(strconv.AppendInt(digits[:0], n, 10)) == string(text)
+}
+
+// isTime reports whether a member of a payload is a time on the clock of its process, whatever its schema says (spec 4).
+func (p *payloadState) isTime(key []byte) bool {
+	switch string(key) {
+	case "startTime", "endTime":
+		return true
+	}
+	return p.kind.special == specialNetwork && isTiming(key)
+}
+
+// isPicture reports whether a value is the index of a picture.
+func (p *payloadState) isPicture(key []byte, v value) bool {
+	return p.kind.special == specialScreenshot && v.kind == jsonscan.Integer && string(key) == "url"
+}
+
+// resolveIndex replaces an index by the string that it stands for. What is none is kept as it is.
+func (c *converter) resolveIndex(f format, key []byte, v value) value {
+	p := &c.payload
+	if v.kind == jsonscan.Null {
+		return v
+	}
+	index, ok := int64(0), false
+	if v.kind == jsonscan.Integer {
+		index, ok = jsonscan.Int64(v.text)
+	}
+	if !ok || index < 0 || index > math.MaxInt32 {
+		return c.mismatch(key, v)
+	}
+	text, ok := p.th.tables.strings.at(int32(index))
+	if !ok {
+		return c.mismatch(key, v)
+	}
+	if p.kind.special == specialScreenshot && string(text) == string(imageStub) {
+		c.log.Add(problem.ScreenshotOmitted, p.th.at(p.row), "")
+	}
+	return value{jsonscan.String, text}
+}
+
+// mismatch counts a value that contradicts its format and is kept.
+func (c *converter) mismatch(key []byte, v value) value {
+	p := &c.payload
+	if c.log.Wants(problem.MarkerFieldMismatch) {
+		c.log.Add(problem.MarkerFieldMismatch, p.th.at(p.row), p.kind.name+"."+string(key))
+	} else {
+		c.log.Add(problem.MarkerFieldMismatch, p.th.at(p.row), "")
+	}
+	return v
+}
+
+// encodeQuantity encodes a number that has a unit, as a double; false if the value is no number.
+func (c *converter) encodeQuantity(f field, key []byte, v value) bool {
+	p := &c.payload
+	n, ok := 0.0, v.kind == jsonscan.Integer || v.kind == jsonscan.Number
+	if ok {
+		n, ok = jsonscan.Float64(v.text)
+	}
+	if !ok {
+		if v.kind != jsonscan.Null {
+			c.mismatch(key, v)
+		}
+		return false
+	}
+	unit := f.format.unit()
+	if p.isTime(key) {
+		unit = "ms"
+		n += p.shift
+	}
+	c.enc.Double(n)
+	for i := range p.units {
+		if p.units[i].key == string(key) {
+			return true
+		}
+	}
+	if f.key == "" {
+		f.key = string(key)
+	}
+	p.units = append(p.units, unitOf{f.key, unit})
+	return true
+}
+
+// encodeValue encodes a value as it stands.
+func (c *converter) encodeValue(v value, depth int) {
+	enc := c.enc
+	switch v.kind {
+	case jsonscan.Null:
+		enc.Null()
+	case jsonscan.True, jsonscan.False:
+		enc.Bool(v.kind == jsonscan.True)
+	case jsonscan.String:
+		enc.String(v.text)
+	case jsonscan.Integer:
+		if n, ok := jsonscan.Int64(v.text); ok {
+			enc.Int(n)
+		} else if u, ok := jsonscan.Uint64(v.text); ok {
+			enc.Uint(u)
+		} else {
+			f, _ := jsonscan.Float64(v.text)
+			enc.Double(f)
+		}
+	case jsonscan.Number:
+		f, _ := jsonscan.Float64(v.text)
+		enc.Double(f)
+	case jsonscan.Word:
+		enc.String(v.text)
+	case jsonscan.Object, jsonscan.Array:
+		c.encodeContainer(v, depth)
+	}
+}
+
+// maxArgDepth is the depth to which values are taken apart; what is deeper is kept as text, as in the other formats.
+const maxArgDepth = 64
+
+// encodeContainer encodes an object or a list.
+func (c *converter) encodeContainer(v value, depth int) {
+	if depth > maxArgDepth {
+		c.log.Add(problem.ArgDepthLimit, c.payload.th.at(c.payload.row), "")
+		c.enc.String(c.payload.s.ValidText(v.text))
+		return
+	}
+	var s jsonscan.Scanner
+	s.Reset(v.text)
+	s.Value()
+	if v.kind == jsonscan.Array {
+		c.enc.BeginArray()
+		for s.Elem() {
+			kind, text := s.Scalar()
+			c.encodeValue(value{kind, text}, depth+1)
+		}
+		c.enc.EndArray()
+		return
+	}
+	c.enc.BeginDict()
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		c.enc.Key(key)
+		kind, text := s.Scalar()
+		c.encodeValue(value{kind, text}, depth+1)
+	}
+	c.enc.EndDict()
+}
+
+// encodeTable encodes rows as dictionaries that have the labels of the columns as keys.
+func (c *converter) encodeTable(f field, rows []byte) {
+	s := &c.payload.other
+	s.Reset(rows)
+	s.Value()
+	c.enc.BeginArray()
+	defer c.enc.EndArray()
+	for s.Elem() {
+		kind, text := s.Scalar()
+		if kind != jsonscan.Array {
+			c.encodeValue(value{kind, text}, 2)
+			continue
+		}
+		c.enc.BeginDict()
+		var cells jsonscan.Scanner
+		cells.Reset(text)
+		cells.Value()
+		for i := 0; cells.Elem(); i++ {
+			label := strconv.Itoa(i)
+			if i < len(f.columns) && f.columns[i] != "" {
+				label = f.columns[i]
+			}
+			c.enc.Key([]byte(label))
+			kind, text := cells.Scalar()
+			c.encodeValue(value{kind, text}, 3)
+		}
+		c.enc.EndDict()
+	}
+}
+
+// readCause reads the call stack of a marker: {stack, time} in the processed form, in the raw form a thread with one
+// sample (spec 5.1). It returns false if it is neither.
+func (c *converter) readCause(key string, text []byte) bool {
+	found := cause{stack: none, time: math.NaN()}
+	s := &c.payload.other
+	s.Reset(text)
+	s.Value()
+	for name, ok := s.Key(); ok; name, ok = s.Key() {
+		switch string(name) {
+		case "stack":
+			kind, text := s.Scalar()
+			found.setStack(value{kind, text})
+		case "time":
+			kind, text := s.Scalar()
+			found.setTime(value{kind, text})
+		case "samples":
+			if w := s.Window(); len(w) > 0 && w[0] == '{' {
+				found.readSample(s)
+				continue
+			}
+			s.Skip()
+		default:
+			s.Skip()
+		}
+	}
+	if !found.known {
+		return false
+	}
+	if c.payload.th.raw || c.processed >= 0 && c.processed < shiftedCauses {
+		found.time += c.payload.th.delta
+	}
+	c.payload.cause = found
+	return true
+}
+
+// shiftedCauses is the version since which the time of a cause is on the clock of the profile (spec 3.4).
+const shiftedCauses = 34
+
+func (f *cause) setStack(v value) {
+	if n, ok := jsonscan.Int64(v.text); ok && v.kind == jsonscan.Integer && n >= 0 && n <= math.MaxInt32 {
+		f.stack, f.known = int32(n), true
+	} else if v.kind == jsonscan.Null {
+		f.known = true
+	}
+}
+
+func (f *cause) setTime(v value) {
+	if n, ok := jsonscan.Float64(v.text); ok {
+		f.time = n
+	}
+}
+
+// readSample reads the first row of the samples of a thread that is the stack of a marker.
+func (f *cause) readSample(s *jsonscan.Scanner) {
+	stackAt, timeAt := int64(0), int64(1) // as all versions have it
+	s.Value()
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		switch string(key) {
+		case "schema":
+			s.Value()
+			for column, ok := s.Key(); ok; column, ok = s.Key() {
+				name := string(column)
+				_, place := s.Scalar()
+				at, _ := jsonscan.Int64(place)
+				switch name {
+				case "stack":
+					stackAt = at
+				case "time":
+					timeAt = at
+				}
+			}
+		case "data":
+			s.Value()
+			for first := true; s.Elem(); first = false {
+				if !first {
+					s.Skip()
+					continue
+				}
+				s.Value()
+				for i := int64(0); s.Elem(); i++ {
+					kind, text := s.Scalar()
+					switch i {
+					case stackAt:
+						f.setStack(value{kind, text})
+					case timeAt:
+						f.setTime(value{kind, text})
+					}
+				}
+			}
+		default:
+			s.Skip()
+		}
+	}
+}
+
+// ownKey opens the dictionary of what weft adds, if it is not open, and names the next value in it.
+func (c *converter) ownKey(name string) {
+	if !c.payload.own {
+		c.payload.own = true
+		c.enc.Key([]byte("weft"))
+		c.enc.ExtendDict()
+	}
+	c.enc.Key([]byte(name))
+}
+
+// closeOwn closes the dictionary.
+func (c *converter) closeOwn() {
+	if c.payload.own {
+		c.payload.own = false
+		c.enc.EndDict()
+	}
+}
+
+// encodeUnits adds the units of the fields that have one.
+func (c *converter) encodeUnits() {
+	if len(c.payload.units) == 0 {
+		return
+	}
+	c.ownKey("units")
+	c.enc.BeginDict()
+	for _, u := range c.payload.units {
+		c.enc.Key([]byte(u.key))
+		c.enc.String([]byte(u.unit))
+	}
+	c.enc.EndDict()
+}

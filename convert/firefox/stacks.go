@@ -1,0 +1,253 @@
+package firefox
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// stacks turns the stacks of a set of tables into call stacks of the timeline, each when it is used first.
+type stacks struct {
+	b       *timeline.Builder
+	log     *problem.Log
+	t       *tables
+	libs    []lib
+	byStart []int // of libs that have addresses, sorted by these
+	sources *texts
+
+	calls  []timeline.CallstackID // by stack, and one more; 0: not known yet
+	frames []resolvedFrame        // by frame
+	path   []int32                // scratch
+}
+
+// resolvedFrame is a frame as the timeline has it.
+type resolvedFrame struct {
+	id    timeline.FrameID
+	known bool
+	isJS  bool
+}
+
+func newStacks(b *timeline.Builder, log *problem.Log, t *tables, p *profile) *stacks {
+	s := &stacks{b: b, log: log, t: t, libs: p.libs, sources: &p.sources.name}
+	for i := range p.libs {
+		if p.libs[i].end > p.libs[i].start {
+			s.byStart = append(s.byStart, i)
+		}
+	}
+	slices.SortFunc(s.byStart, func(i, j int) int { return cmp.Compare(p.libs[i].start, p.libs[j].start) })
+	return s
+}
+
+// parent returns the stack of the caller; none for a root. Stacks that do not come before those that they call, of which
+// circles could be made, are counted and have no caller.
+func (s *stacks) parent(stack int32) int32 {
+	parent := s.t.stacks.parent(stack)
+	if parent >= stack || parent < none {
+		s.log.Add(problem.FirefoxIndexInvalid, problem.NoPosition, "the prefix of a stack")
+		return none
+	}
+	return parent
+}
+
+// valid reports whether a stack exists; null does not.
+func (s *stacks) valid(stack int32) bool {
+	if stack >= int32(s.t.stacks.rows) {
+		s.log.Add(problem.FirefoxIndexInvalid, problem.NoPosition, "a stack")
+		return false
+	}
+	return stack >= 0
+}
+
+// callstack returns a stack of the timeline; 0 for none.
+func (s *stacks) callstack(stack int32) timeline.CallstackID {
+	if !s.valid(stack) {
+		return 0
+	}
+	if s.calls == nil {
+		s.calls = make([]timeline.CallstackID, s.t.stacks.rows)
+	}
+	path := s.path[:0]
+	var id timeline.CallstackID
+	for at := stack; at != none; at = s.parent(at) {
+		if s.calls[at] != 0 {
+			id = s.calls[at] - 1
+			break
+		}
+		path = append(path, at)
+	}
+	for _, at := range slices.Backward(path) {
+		if frame := s.frame(s.t.stacks.frame.at(int(at))); frame != nil {
+			id = s.b.PushFrame(id, frame.id)
+		}
+		s.calls[at] = id + 1
+	}
+	s.path = path
+	return id
+}
+
+// frame resolves a frame; nil if there is none.
+func (s *stacks) frame(i int32) *resolvedFrame {
+	if s.frames == nil {
+		s.frames = make([]resolvedFrame, s.t.frames.rows)
+	}
+	if i < 0 || int(i) >= len(s.frames) {
+		s.log.Add(problem.FirefoxIndexInvalid, problem.NoPosition, "a frame")
+		return nil
+	}
+	f := &s.frames[i]
+	if !f.known {
+		made, isJS := s.makeFrame(int(i))
+		*f = resolvedFrame{id: s.b.Frame(made), known: true, isJS: isJS}
+	}
+	return f
+}
+
+// makeFrame describes a frame as the timeline has it: a function and the place in it that runs, else where it begins.
+func (s *stacks) makeFrame(i int) (f timeline.Frame, isJS bool) {
+	t := &s.t.frames
+	f, isJS = s.described(i)
+	if t.hasFlag(i, flagFrameLine) && t.line.at(i) > 0 {
+		f.Line, f.Column = int64(t.line.at(i)), 0
+		if t.hasFlag(i, flagFrameColumn) {
+			f.Column = int64(max(t.column.at(i), 0))
+		}
+	}
+	return f, isJS
+}
+
+// described describes the function of a frame.
+func (s *stacks) described(i int) (f timeline.Frame, isJS bool) {
+	if len(s.t.frames.fn) == 0 {
+		return s.located(i)
+	}
+	return s.functionFrame(i)
+}
+
+// hasFlag reports whether a value of a frame counts, in tables that say so.
+func (t *frameTable) hasFlag(i int, flag int32) bool {
+	return len(t.flags) == 0 || t.flags.at(i)&flag != 0 && t.flags.at(i) != none
+}
+
+func (t *funcTable) hasFlag(i int, flag int32) bool {
+	return len(t.flags) == 0 || t.flags.at(i)&flag != 0 && t.flags.at(i) != none
+}
+
+// located describes a frame of the raw form by its location.
+func (s *stacks) located(i int) (f timeline.Frame, isJS bool) {
+	text, ok := s.t.strings.at(s.t.frames.location.at(i))
+	if !ok {
+		s.log.Add(problem.FirefoxIndexInvalid, problem.NoPosition, "the location of a frame")
+		return f, false
+	}
+	loc := parseLocation(text)
+	f = timeline.Frame{Function: string(loc.function), File: string(loc.file), Line: loc.line, Column: loc.column}
+	if loc.isAddress {
+		if l := s.libAt(loc.address); l != nil {
+			f.File = l.file()
+		}
+	}
+	return f, loc.isJS
+}
+
+// libAt returns the library that was loaded at an address; nil if none was.
+func (s *stacks) libAt(address uint64) *lib {
+	n, _ := slices.BinarySearchFunc(s.byStart, address, func(i int, address uint64) int {
+		if s.libs[i].start <= address {
+			return -1
+		}
+		return 1
+	})
+	if n == 0 {
+		return nil
+	}
+	if l := &s.libs[s.byStart[n-1]]; address < l.end {
+		return l
+	}
+	return nil
+}
+
+// file is what stands for the library in a frame.
+func (l *lib) file() string { return cmp.Or(l.path, l.debugPath, l.name) }
+
+// functionFrame describes a frame of the processed form by its function.
+func (s *stacks) functionFrame(i int) (f timeline.Frame, isJS bool) {
+	t := &s.t.funcs
+	fn := int(s.t.frames.fn.at(i))
+	if fn < 0 || fn >= t.rows {
+		s.log.Add(problem.FirefoxIndexInvalid, problem.NoPosition, "the function of a frame")
+		return f, false
+	}
+	f.Function = s.t.strings.text(t.name[fn])
+	isJS = t.isJS.at(fn) == 1 || len(t.flags) > 0 && t.hasFlag(fn, flagFuncIsJS)
+	if t.hasFlag(fn, flagFuncLine) {
+		f.Line = int64(max(t.line.at(fn), 0))
+	}
+	if t.hasFlag(fn, flagFuncColumn) {
+		f.Column = int64(max(t.column.at(fn), 0))
+	}
+	f.File = s.fileOf(i, fn)
+	return f, isJS
+}
+
+// fileOf returns the source file of a function, else the library of the frame.
+func (s *stacks) fileOf(frame, fn int) string {
+	t := &s.t.funcs
+	if source := t.source.at(fn); source >= 0 && t.hasFlag(fn, flagFuncSource) {
+		if len(s.t.sources.filename) > 0 {
+			return s.t.strings.text(s.t.sources.filename.at(int(source)))
+		}
+	}
+	if name := t.fileName.at(fn); name >= 0 {
+		return s.t.strings.text(name)
+	}
+	library := s.t.frames.lib.at(frame)
+	if library < 0 && t.hasFlag(fn, flagFuncResource) {
+		library = s.t.resources.lib.at(int(t.resource.at(fn)))
+	}
+	if library >= 0 && int(library) < len(s.libs) {
+		return s.libs[library].file()
+	}
+	return ""
+}
+
+// maxSearched bounds how many callers are asked for something that a frame does not say itself.
+const maxSearched = 1 << 10
+
+// category returns the category and subcategory of a stack: its own, its frame's, or that of the nearest caller that has
+// one; none if no caller has (spec 3.3).
+func (s *stacks) category(stack int32) (category, subcategory int32) {
+	if !s.valid(stack) {
+		return none, none
+	}
+	for range maxSearched {
+		frame := int(s.t.stacks.frame.at(int(stack)))
+		if own := s.t.stacks.category.at(int(stack)); own >= 0 {
+			return own, s.t.frames.subcategory.at(frame)
+		}
+		if c := s.t.frames.category.at(frame); c >= 0 && s.t.frames.hasFlag(frame, flagFrameCategory) {
+			return c, s.t.frames.subcategory.at(frame)
+		}
+		if stack = s.parent(stack); stack == none {
+			break
+		}
+	}
+	return none, none
+}
+
+// window returns the window in which a stack runs: that of the innermost frame that has one; 0 if none has (spec 10).
+func (s *stacks) window(stack int32) int64 {
+	if len(s.t.frames.window) == 0 || !s.valid(stack) {
+		return 0
+	}
+	for range maxSearched {
+		if w := s.t.frames.window.at(int(s.t.stacks.frame.at(int(stack)))); w > 0 {
+			return w
+		}
+		if stack = s.parent(stack); stack == none {
+			break
+		}
+	}
+	return 0
+}

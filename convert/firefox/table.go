@@ -1,0 +1,395 @@
+package firefox
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
+)
+
+// A column is one column of a table while it is read. Tables come in two forms (spec 2.3, 3.1): a schema with rows, or a
+// list for each column. Both fill the same columns.
+type column interface {
+	// add appends the value at which the scanner stands, and null where that is not what the column holds. After a
+	// failure of the scanner it appends nothing.
+	add(s *jsonscan.Scanner)
+	// addMany appends the values of a list, as many as can be read fast; it may append none.
+	addMany(s *jsonscan.Scanner)
+	// addNull appends a null.
+	addNull()
+	len() int
+	truncate(n int)
+}
+
+// none is null in a column of indexes, which are never negative. The newer tables write it as -1.
+const none = -1
+
+// ints is a column of indexes and other small integers; null is none.
+type ints []int32
+
+func (c *ints) add(s *jsonscan.Scanner) {
+	switch kind, text := s.Scalar(); kind {
+	case jsonscan.Invalid:
+	case jsonscan.Integer, jsonscan.Number:
+		v, ok := jsonscan.Decimal(text, 0)
+		if !ok || v < 0 || v > math.MaxInt32 {
+			v = none
+		}
+		*c = append(*c, int32(v))
+	case jsonscan.True:
+		*c = append(*c, 1)
+	case jsonscan.False:
+		*c = append(*c, 0)
+	default:
+		*c = append(*c, none)
+	}
+}
+
+func (c *ints) addMany(s *jsonscan.Scanner) { *c = s.Int32s(*c, none) }
+func (c *ints) addNull()                    { *c = append(*c, none) }
+func (c *ints) len() int                    { return len(*c) }
+func (c *ints) truncate(n int)              { *c = (*c)[:n] }
+
+// at returns an element; none behind the end of a column that is missing or short.
+func (c ints) at(i int) int32 {
+	if i < 0 || i >= len(c) {
+		return none
+	}
+	return c[i]
+}
+
+// floats is a column of times and amounts; null is NaN.
+type floats []float64
+
+func (c *floats) add(s *jsonscan.Scanner) {
+	switch kind, text := s.Scalar(); kind {
+	case jsonscan.Invalid:
+	case jsonscan.Integer, jsonscan.Number:
+		f, ok := jsonscan.Float64(text)
+		if !ok {
+			f = math.NaN()
+		}
+		*c = append(*c, f)
+	default:
+		*c = append(*c, math.NaN())
+	}
+}
+
+func (c *floats) addMany(s *jsonscan.Scanner) { *c = s.Float64s(*c) }
+func (c *floats) addNull()                    { *c = append(*c, math.NaN()) }
+func (c *floats) len() int                    { return len(*c) }
+func (c *floats) truncate(n int)              { *c = (*c)[:n] }
+
+// at returns an element; NaN behind the end of a column that is missing or short.
+func (c floats) at(i int) float64 {
+	if i < 0 || i >= len(c) {
+		return math.NaN()
+	}
+	return c[i]
+}
+
+// longs is a column of integers beyond 32 bits, addresses and ids of windows; null is none.
+type longs []int64
+
+func (c *longs) add(s *jsonscan.Scanner) {
+	kind, text := s.Scalar()
+	if kind == jsonscan.Invalid {
+		return
+	}
+	v := int64(none)
+	if kind == jsonscan.Integer || kind == jsonscan.Number {
+		if n, ok := jsonscan.Decimal(text, 0); ok {
+			v = n
+		} else if u, ok := jsonscan.Uint64(text); ok {
+			v = int64(u) // an address in the upper half
+		}
+	}
+	*c = append(*c, v)
+}
+
+func (c *longs) addMany(*jsonscan.Scanner) {}
+func (c *longs) addNull()                  { *c = append(*c, none) }
+func (c *longs) len() int                  { return len(*c) }
+func (c *longs) truncate(n int)            { *c = (*c)[:n] }
+
+// at returns an element; none behind the end of a column that is missing or short.
+func (c longs) at(i int) int64 {
+	if i < 0 || i >= len(c) {
+		return none
+	}
+	return c[i]
+}
+
+// texts is a column or list of texts, one behind the other; null is the empty text.
+type texts struct {
+	buf  []byte
+	ends []int // ends[i]: end of text i; it starts where the text before ends
+}
+
+// maxImage is the length from which on the text of an image is replaced by its length (spec 15.20).
+const maxImage = 1 << 10
+
+var (
+	imagePrefix = []byte("data:image/")
+	imageStub   = []byte("data:image/omitted")
+)
+
+func (c *texts) add(s *jsonscan.Scanner) {
+	kind, text := s.Scalar()
+	switch kind {
+	case jsonscan.Invalid:
+		return
+	case jsonscan.Null:
+		text = nil
+	case jsonscan.String:
+		if len(text) > maxImage && bytes.HasPrefix(text, imagePrefix) {
+			text = imageStub
+		}
+	default:
+		text = s.ValidText(text)
+	}
+	c.append(text)
+}
+
+func (c *texts) append(text []byte) {
+	c.buf = append(c.buf, text...)
+	c.ends = append(c.ends, len(c.buf))
+}
+
+func (c *texts) addMany(*jsonscan.Scanner) {}
+func (c *texts) addNull()                  { c.append(nil) }
+func (c *texts) len() int                  { return len(c.ends) }
+
+func (c *texts) truncate(n int) {
+	c.ends = c.ends[:n]
+	c.buf = c.buf[:c.start(n)]
+}
+
+func (c *texts) start(i int) int {
+	if i == 0 {
+		return 0
+	}
+	return c.ends[i-1]
+}
+
+// at returns a text; false behind the end. It must not be changed.
+func (c *texts) at(i int32) ([]byte, bool) {
+	if i < 0 || int(i) >= len(c.ends) {
+		return nil, false
+	}
+	return c.buf[c.start(int(i)):c.ends[i]], true
+}
+
+// text returns a text as a string; the empty one behind the end.
+func (c *texts) text(i int32) string {
+	b, _ := c.at(i)
+	return string(b)
+}
+
+// values is a column of JSON values, as written; null is the empty text.
+type values struct{ texts }
+
+func (c *values) add(s *jsonscan.Scanner) {
+	raw := s.Raw()
+	if s.Err() != nil {
+		return
+	}
+	if string(raw) == "null" {
+		raw = nil
+	}
+	c.append(raw)
+}
+
+// named is a column with its name in the profile.
+type named struct {
+	name string
+	column
+}
+
+// table reads a table of either form into columns. length is the number of rows that the table itself gives, else that of
+// its longest column. A column that a table does not have stays empty.
+func (d *decoder) table(columns []named) (length int, err error) {
+	t := newTableReader(d, columns)
+	err = d.object(t.member)
+	return t.rows(err), err
+}
+
+// tableReader is the state of reading one table.
+type tableReader struct {
+	d       *decoder
+	columns []named
+	schema  []column // of rows, by place; nil for a place that is not wanted
+	known   bool     // the schema was read
+	waiting []byte   // rows that came before their schema
+	length  int64    // as the table gives it; none if it does not
+}
+
+func newTableReader(d *decoder, columns []named) *tableReader {
+	return &tableReader{d: d, columns: columns, length: none}
+}
+
+// rows returns the length of the table, when all of it, or all that there is, was read.
+func (t *tableReader) rows(err error) int {
+	if err == nil && t.waiting != nil {
+		t.d.problem(problem.FirefoxValueInvalid, "rows without a schema")
+	}
+	if t.length >= 0 {
+		return int(min(t.length, math.MaxInt32))
+	}
+	n := 0
+	for _, c := range t.columns {
+		n = max(n, c.len())
+	}
+	return n
+}
+
+// member reads one member of a table.
+func (t *tableReader) member(key string) error {
+	switch key {
+	case "schema":
+		return t.readSchema()
+	case "length":
+		return t.d.integer(&t.length)
+	case "data":
+		if rows, err := t.d.opensRows(); rows || err != nil {
+			if err != nil {
+				return err
+			}
+			return t.readRows()
+		}
+	}
+	for _, c := range t.columns {
+		if c.name == key {
+			return t.d.column(c.column)
+		}
+	}
+	return t.d.skip()
+}
+
+// opensRows reports whether a list of rows follows: a list of lists.
+func (d *decoder) opensRows() (rows bool, err error) {
+	err = d.unit(func() {
+		rows = false
+		if kind, _ := d.s.Value(); kind != jsonscan.Array {
+			return
+		}
+		for _, c := range d.s.Window() {
+			switch c {
+			case ' ', '\t', '\n', '\r':
+				continue
+			}
+			rows = c == '['
+			return
+		}
+		d.s.Elem() // fails, because nothing follows
+	})
+	if d.s.Err() == nil {
+		d.s.Rewind()
+	}
+	return rows, err
+}
+
+// column reads the list of the values of one column.
+func (d *decoder) column(c column) error {
+	c.truncate(0)
+	add := func() { c.add(d.s) }
+	return d.array(func() error {
+		before := c.len()
+		if c.addMany(d.s); c.len() > before {
+			d.path[len(d.path)-1].index += c.len() - before - 1
+			return nil
+		}
+		return d.unit(add)
+	})
+}
+
+// readSchema reads which column stands at which place of a row.
+func (t *tableReader) readSchema() error {
+	const maxPlaces = 1 << 10
+	t.known = true
+	err := t.d.object(func(key string) error {
+		place := int64(none)
+		if err := t.d.integer(&place); err != nil {
+			return err
+		}
+		for _, c := range t.columns {
+			if c.name == key && place >= 0 && place < maxPlaces {
+				for int(place) >= len(t.schema) {
+					t.schema = append(t.schema, nil)
+				}
+				t.schema[place] = c.column
+			}
+		}
+		return nil
+	})
+	if err != nil || t.waiting == nil {
+		return err
+	}
+	rows := new(jsonscan.Scanner)
+	rows.Reset(t.waiting)
+	t.waiting = nil
+	return t.d.within(rows, t.readRows)
+}
+
+// readRows reads the rows of a table; if they come before their schema, they are kept until that is known.
+func (t *tableReader) readRows() error {
+	d := t.d
+	if !t.known {
+		return d.unit(func() { t.waiting = bytes.Clone(d.s.Raw()) })
+	}
+	n := 0
+	row := func() {
+		if kind, _ := d.s.Value(); kind != jsonscan.Array {
+			d.s.Rewind()
+			d.s.Skip()
+			t.endRow(0, n)
+			return
+		}
+		place := 0
+		for d.s.Elem() {
+			if place < len(t.schema) && t.schema[place] != nil {
+				t.schema[place].add(d.s)
+			} else {
+				d.s.Skip()
+			}
+			place++
+		}
+		t.endRow(place, n)
+	}
+	return d.array(func() error {
+		err := d.unit(row)
+		n++
+		return err
+	})
+}
+
+// endRow completes row n, of which the first places were read, or takes it back after a failure.
+func (t *tableReader) endRow(places, n int) {
+	if t.d.s.Err() != nil {
+		for _, c := range t.schema {
+			if c != nil {
+				c.truncate(min(n, c.len()))
+			}
+		}
+		return
+	}
+	for _, c := range t.schema[min(places, len(t.schema)):] {
+		if c != nil {
+			c.addNull()
+		}
+	}
+}
+
+// rows checks that the columns without which a row says nothing are equally long, and returns how many rows of a table
+// can be used. What is beyond that is counted: the table of a cut input, for instance.
+func (d *decoder) rows(length int, needed ...column) int {
+	n := length
+	for _, c := range needed {
+		n = min(n, c.len())
+	}
+	if n < length {
+		d.log.AddN(problem.FirefoxColumnShort, uint64(length-n), d.position(), d.where())
+	}
+	return n
+}

@@ -1,0 +1,159 @@
+package firefox
+
+// tables are the tables of strings and stacks, which a thread has for itself or the whole profile together (spec 3.2).
+type tables struct {
+	strings   texts
+	stacks    stackTable
+	frames    frameTable
+	funcs     funcTable
+	resources resourceTable
+	natives   nativeTable
+	sources   sourceTable
+	locations locationTable
+}
+
+// stackTable holds the call stacks: a frame, and the stack of its caller.
+type stackTable struct {
+	frame        ints
+	prefix       ints // none: a root
+	prefixOffset ints // how far back the stack of the caller is, 0: a root; instead of prefix
+	category     ints
+	rows         int
+}
+
+// frameTable holds the frames of stacks. The raw form has a location, the processed form a function.
+type frameTable struct {
+	location              ints // index of a string
+	fn                    ints
+	line, column          ints
+	category, subcategory ints
+	lib, native           ints
+	address               longs
+	window                longs
+	flags                 ints
+	rows                  int
+}
+
+// funcTable holds the functions of frames.
+type funcTable struct {
+	name, isJS, relevantForJS, resource, source, fileName, line, column, flags ints
+	rows                                                                       int
+}
+
+// resourceTable holds where functions come from.
+type resourceTable struct {
+	name, lib, kind ints
+}
+
+// nativeTable holds the symbols of native code.
+type nativeTable struct {
+	lib, name ints
+	address   longs
+}
+
+// locationTable holds places in sources, of which others are made.
+type locationTable struct {
+	source, line, column ints
+}
+
+// Flags of frames and functions in the table of branches that have flags: a value counts only if its flag is set
+// (spec 3.3).
+const (
+	flagFrameAddress  = 1 << 1
+	flagFrameCategory = 1 << 2
+	flagFrameNative   = 1 << 3
+	flagFrameLine     = 1 << 4
+	flagFrameColumn   = 1 << 5
+
+	flagFuncIsJS     = 1 << 0
+	flagFuncRelevant = 1 << 1
+	flagFuncResource = 1 << 2
+	flagFuncSource   = 1 << 3
+	flagFuncLine     = 1 << 4
+	flagFuncColumn   = 1 << 5
+)
+
+// readTables reads the shared tables.
+func (d *decoder) readTables(t *tables) error {
+	return d.object(func(key string) error {
+		if table := t.reader(key); table != nil {
+			return table(d)
+		}
+		return d.skip()
+	})
+}
+
+// reader returns what reads the table with this name; nil if it is none of these.
+func (t *tables) reader(key string) func(d *decoder) error {
+	switch key {
+	case "stringTable", "stringArray":
+		return func(d *decoder) error { return d.column(&t.strings) }
+	case "stackTable":
+		return t.stacks.read
+	case "frameTable":
+		return t.frames.read
+	case "funcTable":
+		return t.funcs.read
+	case "resourceTable":
+		return func(d *decoder) error {
+			_, err := d.table([]named{{"name", &t.resources.name}, {"lib", &t.resources.lib}, {"type", &t.resources.kind}})
+			return err
+		}
+	case "nativeSymbols":
+		return func(d *decoder) error {
+			_, err := d.table([]named{{"libIndex", &t.natives.lib}, {"name", &t.natives.name}, {"address", &t.natives.address}})
+			return err
+		}
+	case "sources":
+		return func(d *decoder) error {
+			_, err := d.table([]named{{"filename", &t.sources.filename}})
+			return err
+		}
+	case "sourceLocationTable":
+		return func(d *decoder) error {
+			_, err := d.table([]named{{"source", &t.locations.source}, {"line", &t.locations.line}, {"column", &t.locations.column}})
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *stackTable) read(d *decoder) error {
+	length, err := d.table([]named{
+		{"frame", &t.frame}, {"prefix", &t.prefix}, {"prefixOffset", &t.prefixOffset}, {"category", &t.category},
+	})
+	t.rows = d.rows(length, &t.frame)
+	return err
+}
+
+func (t *frameTable) read(d *decoder) error {
+	length, err := d.table([]named{
+		{"location", &t.location}, {"func", &t.fn}, {"line", &t.line}, {"column", &t.column},
+		{"category", &t.category}, {"subcategory", &t.subcategory}, {"lib", &t.lib}, {"nativeSymbol", &t.native},
+		{"address", &t.address}, {"innerWindowID", &t.window}, {"flags", &t.flags},
+	})
+	t.rows = d.rows(length)
+	return err
+}
+
+func (t *funcTable) read(d *decoder) error {
+	length, err := d.table([]named{
+		{"name", &t.name}, {"isJS", &t.isJS}, {"relevantForJS", &t.relevantForJS}, {"resource", &t.resource},
+		{"source", &t.source}, {"fileName", &t.fileName}, {"lineNumber", &t.line}, {"columnNumber", &t.column},
+		{"flags", &t.flags},
+	})
+	t.rows = d.rows(length, &t.name)
+	return err
+}
+
+// parent returns the stack of the caller of a stack; none if it is a root. It is always an earlier stack.
+func (t *stackTable) parent(stack int32) int32 {
+	parent := t.prefix.at(int(stack))
+	if len(t.prefixOffset) > 0 {
+		parent = none
+		if back := t.prefixOffset.at(int(stack)); back > 0 {
+			parent = stack - back
+		}
+	}
+	return parent
+}

@@ -1,0 +1,228 @@
+package firefox
+
+import (
+	"math"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+)
+
+// thread is a thread of a profile with its tables.
+type thread struct {
+	name        string
+	processType string
+	processName string
+	site        string // eTLD+1
+	pid, tid    identity
+	isMain      bool
+
+	startup, shutdown    float64 // of the process; NaN if unknown
+	register, unregister float64 // of the thread; NaN if unknown
+
+	own                              tables // those that are not in profile.shared
+	markers                          markerTable
+	samples                          sampleTable
+	jsAllocations, nativeAllocations allocationTable
+	tracer                           tracerTable
+	pauses                           []pause
+
+	argumentValues int // samples that have arguments of functions
+	private        bool
+	userContext    string
+}
+
+// identity is a pid or tid: a number, or a text like "123.1".
+type identity struct {
+	text     string
+	isNumber bool // text is a plain integer
+}
+
+// markerTable is the table of markers (spec 5.1).
+type markerTable struct {
+	name, category ints
+	start, end     floats
+	phase          ints
+	data           values
+	threadID       longs
+	rows           int
+	sortRows       bool // rows of the raw form, which are in no order
+}
+
+// sampleTable is the table of samples (spec 8).
+type sampleTable struct {
+	stack      ints
+	time       floats // of each sample; made from timeDeltas where the table has those
+	weight     floats
+	weightType string
+	cpuDelta   floats
+	eventDelay floats
+	rows       int
+}
+
+// allocationTable is a table of allocations (spec 9).
+type allocationTable struct {
+	time, weight        floats
+	stack               ints
+	class, kind, coarse texts
+	rows                int
+}
+
+// tracerTable is the table of JS tracer events; its times are microseconds.
+type tracerTable struct {
+	event          ints
+	time, duration floats
+	line, columnOf ints
+	rows           int
+}
+
+// readThread reads a thread.
+func (d *decoder) readThread(th *thread) error {
+	th.startup, th.shutdown, th.register, th.unregister = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+	return d.object(func(key string) error {
+		switch key {
+		case "name":
+			return d.text(&th.name)
+		case "processType":
+			return d.text(&th.processType)
+		case "processName":
+			return d.text(&th.processName)
+		case "eTLD+1":
+			return d.text(&th.site)
+		case "isMainThread":
+			return d.truth(&th.isMain)
+		case "isPrivateBrowsing":
+			return d.truth(&th.private)
+		case "userContextId":
+			return d.text(&th.userContext)
+		case "pid":
+			return d.identity(&th.pid)
+		case "tid":
+			return d.identity(&th.tid)
+		case "processStartupTime":
+			return d.number(&th.startup)
+		case "processShutdownTime":
+			return d.number(&th.shutdown)
+		case "registerTime":
+			return d.number(&th.register)
+		case "unregisterTime":
+			return d.number(&th.unregister)
+		case "pausedRanges":
+			return d.readPauses(&th.pauses)
+		}
+		return d.threadTable(th, key)
+	})
+}
+
+// threadTable reads a member of a thread that is a table.
+func (d *decoder) threadTable(th *thread, key string) error {
+	switch key {
+	case "markers":
+		return d.readMarkers(&th.markers)
+	case "samples":
+		return d.readSamples(th)
+	case "jsAllocations":
+		return d.readAllocations(&th.jsAllocations)
+	case "nativeAllocations":
+		return d.readAllocations(&th.nativeAllocations)
+	case "jsTracer", "jsTracerEvents":
+		return d.readTracer(&th.tracer)
+	}
+	if table := th.own.reader(key); table != nil {
+		return table(d)
+	}
+	return d.skip()
+}
+
+// identity reads a pid or tid.
+func (d *decoder) identity(id *identity) error {
+	kind, text, err := d.scalar()
+	if err != nil || kind == jsonscan.Null {
+		return err
+	}
+	_, ok := jsonscan.Int64(text)
+	*id = identity{text: string(d.s.ValidText(text)), isNumber: ok}
+	return nil
+}
+
+// readMarkers reads the table of markers.
+func (d *decoder) readMarkers(m *markerTable) error {
+	var time floats // before markers had two times
+	t := newTableReader(d, []named{
+		{"name", &m.name}, {"startTime", &m.start}, {"endTime", &m.end}, {"time", &time}, {"phase", &m.phase},
+		{"category", &m.category}, {"data", &m.data}, {"threadId", &m.threadID},
+	})
+	err := d.object(t.member)
+	m.sortRows = t.known
+	if len(m.start) == 0 {
+		m.start = time
+	}
+	m.rows = d.rows(t.rows(err), &m.name, &m.start)
+	return err
+}
+
+// readSamples reads the table of samples.
+func (d *decoder) readSamples(th *thread) error {
+	m := &th.samples
+	var deltas, responsiveness floats
+	var arguments values
+	t := newTableReader(d, []named{
+		{"stack", &m.stack}, {"time", &m.time}, {"timeDeltas", &deltas}, {"weight", &m.weight},
+		{"threadCPUDelta", &m.cpuDelta}, {"eventDelay", &m.eventDelay}, {"responsiveness", &responsiveness},
+		{"argumentValues", &arguments},
+	})
+	err := d.object(func(key string) error {
+		if key == "weightType" {
+			return d.text(&m.weightType)
+		}
+		return t.member(key)
+	})
+	if len(m.eventDelay) == 0 {
+		m.eventDelay = responsiveness
+	}
+	for i := range arguments.ends {
+		if text, _ := arguments.at(int32(i)); len(text) > 0 {
+			th.argumentValues++
+		}
+	}
+	m.time.accumulate(deltas)
+	m.rows = d.rows(t.rows(err), &m.stack, &m.time)
+	return err
+}
+
+// accumulate fills a column of times from the differences between them, the first of which counts from 0. It does
+// nothing if there are none.
+func (c *floats) accumulate(deltas floats) {
+	if len(deltas) == 0 {
+		return
+	}
+	now := 0.0
+	*c = deltas
+	for i, delta := range deltas {
+		if !math.IsNaN(delta) {
+			now += delta
+		}
+		deltas[i] = now
+	}
+}
+
+// readAllocations reads a table of allocations.
+func (d *decoder) readAllocations(a *allocationTable) error {
+	var duration floats // the weight before version 29
+	length, err := d.table([]named{
+		{"time", &a.time}, {"weight", &a.weight}, {"duration", &duration}, {"stack", &a.stack},
+		{"className", &a.class}, {"typeName", &a.kind}, {"coarseType", &a.coarse},
+	})
+	if len(a.weight) == 0 {
+		a.weight = duration
+	}
+	a.rows = d.rows(length, &a.time)
+	return err
+}
+
+// readTracer reads a table of JS tracer events.
+func (d *decoder) readTracer(m *tracerTable) error {
+	length, err := d.table([]named{
+		{"events", &m.event}, {"timestamps", &m.time}, {"durations", &m.duration}, {"line", &m.line}, {"column", &m.columnOf},
+	})
+	m.rows = d.rows(length, &m.event, &m.time)
+	return err
+}

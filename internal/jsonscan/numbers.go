@@ -1,0 +1,115 @@
+package jsonscan
+
+import "math"
+
+// Int32s reads elements of a list of which the opening bracket, or an element with its comma, was read, as long as they
+// are small non-negative integers or null, and appends them to dst; null and -1 become null. It stops, in front of an
+// element, at anything else and where the window ends, so that a caller reads the next element with other methods. Each
+// element that was read is the end of a unit: the mark moves on.
+//
+// Profiles hold lists of millions of indexes, for which a token at a time takes four times as long.
+func (s *Scanner) Int32s(dst []int32, null int32) []int32 {
+	b, i := s.buf, s.pos
+	for {
+		v, j := uint64(0), i
+		for j < len(b) && b[j]-'0' <= 9 && j-i < 10 {
+			v = v*10 + uint64(b[j]-'0')
+			j++
+		}
+		value := int32(v)
+		if j == i || v > math.MaxInt32 || b[i] == '0' && j > i+1 {
+			switch word := b[i:]; {
+			case hasPrefix(word, "null"):
+				j = i + 4
+			case hasPrefix(word, "-1"):
+				j = i + 2
+			default:
+				return dst
+			}
+			value = null
+		}
+		if j >= len(b) || b[j] != ',' && b[j] != ']' {
+			return dst
+		}
+		dst = append(dst, value)
+		s.pos = j
+		s.Mark()
+		if b[j] == ']' {
+			return dst
+		}
+		i = j + 1
+	}
+}
+
+// Float64s is Int32s for numbers of at most 15 digits, with or without a fraction; null becomes NaN. Such numbers are
+// converted exactly: an integer and a power of ten that are both exact as doubles have the nearest double as quotient.
+func (s *Scanner) Float64s(dst []float64) []float64 {
+	b, i := s.buf, s.pos
+	for {
+		f, j := shortFloat(b, i)
+		if j == i {
+			if !hasPrefix(b[i:], "null") {
+				return dst
+			}
+			f, j = math.NaN(), i+4
+		}
+		if j >= len(b) || b[j] != ',' && b[j] != ']' {
+			return dst
+		}
+		dst = append(dst, f)
+		s.pos = j
+		s.Mark()
+		if b[j] == ']' {
+			return dst
+		}
+		i = j + 1
+	}
+}
+
+func hasPrefix(b []byte, prefix string) bool {
+	return len(b) >= len(prefix) && string(b[:len(prefix)]) == prefix
+}
+
+// maxExactDigits is the number of decimal digits that a double always holds.
+const maxExactDigits = 15
+
+// powersOfTen are exact as doubles.
+var powersOfTen = [maxExactDigits + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+
+// shortFloat converts the number at i if it has few digits and no exponent, and returns the index behind its last
+// digit; i if it cannot.
+func shortFloat(b []byte, i int) (float64, int) {
+	j := i
+	negative := j < len(b) && b[j] == '-'
+	if negative {
+		j++
+	}
+	first := j
+	v := uint64(0)
+	for j < len(b) && b[j]-'0' <= 9 {
+		v = v*10 + uint64(b[j]-'0')
+		j++
+	}
+	if j == first || b[first] == '0' && j > first+1 {
+		return 0, i
+	}
+	count, fraction := j-first, 0
+	if j < len(b) && b[j] == '.' {
+		point := j
+		for j++; j < len(b) && b[j]-'0' <= 9; j++ {
+			v = v*10 + uint64(b[j]-'0')
+		}
+		if fraction = j - point - 1; fraction == 0 {
+			return 0, i
+		}
+		count += fraction
+	}
+	if count > maxExactDigits { // v may have overflowed
+		return 0, i
+	}
+	f := float64(v) / powersOfTen[fraction]
+	if negative {
+		f = -f
+	}
+	return f, j
+}
