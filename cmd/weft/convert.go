@@ -35,7 +35,7 @@ Examples:
 
 Open the result by dragging it into https://ui.perfetto.dev. What was wrong with an
 input is in the report; "lost" means that something of it is missing in the output.`,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "o", Usage: "write the trace to `FILE` (\"-\": standard output)"},
 			&cli.StringFlag{Name: "out-dir", Usage: "write the traces to the folder `DIR`"},
 			&cli.BoolFlag{Name: "force", Usage: "replace existing files", DisableDefaultText: true},
@@ -52,7 +52,7 @@ input is in the report; "lost" means that something of it is missing in the outp
 			&cli.StringFlag{Name: "report", Value: "text", Usage: "`FORM` of the report: text (on standard error) or json (on standard output)"},
 			&cli.StringFlag{Name: "report-file", Usage: "write the report to `FILE` instead"},
 			&cli.BoolFlag{Name: "quiet", Usage: "no report on standard error, no progress", DisableDefaultText: true},
-		},
+		}, selfProfileFlags()...),
 		Action: func(c *cli.Context) error {
 			job, err := newConvertJob(c, env)
 			if err != nil {
@@ -96,6 +96,9 @@ func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 	}
 	if opts.Memory == 0 {
 		return opts, usagef("--memory: it has to be more than 0")
+	}
+	if opts.SelfProfile, err = selfProfileOptions(c); err != nil {
+		return opts, err
 	}
 	opts.TempDir = c.String("tmp")
 	limitHeap(opts.Memory)

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/report"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// reports are the tables that the report command makes.
+var reports = []struct {
+	name, usage string
+	make        func(p *report.Profiles, opts report.Options) (reportResult, error)
+}{
+	{"samples", "where the time of each sampled thread went, by state and by function", makeSamplesReport},
+	{"gc", "which functions were interrupted by the garbage collector, and how long", makeGCReport},
+	{"layout-thrashing", "which functions force the browser to compute style and layout", makeLayoutReport},
+}
+
+// reportResult is a report: as JSON, and as tables for each thread.
+type reportResult struct {
+	json    any
+	threads []threadTables
+}
+
+// threadTables are the tables about one thread.
+type threadTables struct {
+	report.ThreadID
+	source  string
+	summary []string
+	tables  []table
+}
+
+const defaultTop = 20
+
+func reportCommand(env *environment) *cli.Command {
+	var names strings.Builder
+	for _, r := range reports {
+		fmt.Fprintf(&names, "   %-18s%s\n", r.name, r.usage)
+	}
+	return &cli.Command{
+		Name:      "report",
+		Usage:     "count in the samples of a trace",
+		UsageText: "weft report [flags] NAME FILE",
+		Description: `Prints tables about the sampled threads of a trace of any format. The reports are
+
+` + names.String() + `
+Every time stands beside the number of samples that it was made of: one sample of a profile
+that was taken every 10 ms means 10 ± 10 ms. docs/reports.md defines the numbers. "-" is
+standard input.`,
+		Flags: slices.Concat([]cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "one line of JSON", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "csv", Usage: "one table as comma-separated values, times in nanoseconds", DisableDefaultText: true},
+			&cli.StringFlag{Name: "table", Usage: "the table `NAME` of the report only", DefaultText: "all; with --csv the first"},
+			&cli.DurationFlag{Name: "bucket", Usage: "a table of buckets of `TIME`, such as 500ms", DefaultText: "none"},
+			&cli.IntFlag{Name: "top", Value: defaultTop, Usage: "at most `N` rows about functions and stacks; 0: all"},
+			fromFlag(), memoryFlag(), tempFlag(),
+		}, selfProfileFlags()),
+		Action: func(c *cli.Context) error { return runReport(c, env) },
+	}
+}
+
+func runReport(c *cli.Context, env *environment) error {
+	opts, err := inputOptions(c)
+	if err != nil {
+		return err
+	}
+	tables := report.Options{Bucket: timeline.Nanos(c.Duration("bucket")), Top: c.Int("top")}
+	switch {
+	case tables.Bucket < 0 || c.IsSet("bucket") && tables.Bucket == 0:
+		return usagef("--bucket: %v is no length of time", time.Duration(tables.Bucket))
+	case tables.Top < 0:
+		return usagef("--top: %d is less than 0", tables.Top)
+	case c.Bool("json") && c.Bool("csv"):
+		return usagef("--json and --csv exclude each other")
+	case c.Bool("json") && c.IsSet("table"):
+		return usagef("--table is for text and --csv; the JSON form has all tables")
+	}
+	names := make([]string, len(reports))
+	for i, r := range reports {
+		names[i] = r.name
+	}
+	which := slices.Index(names, c.Args().First())
+	switch {
+	case c.NArg() == 0:
+		return usagef("no report; the reports are %s", strings.Join(names, ", "))
+	case which < 0:
+		return usagef("unknown report %q; the reports are %s", c.Args().First(), strings.Join(names, ", "))
+	case c.NArg() == 1:
+		return usagef("no file; give one, or \"-\" for standard input")
+	case c.NArg() > 2:
+		return usagef("report takes one file, not %d", c.NArg()-1)
+	}
+	name := c.Args().Get(1)
+	src, err := openInput(c.Context, env, name)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	profiles, err := collectProfiles(c, env, name, src, opts)
+	if err != nil {
+		return err
+	}
+	result, err := reports[which].make(profiles, tables)
+	if errors.Is(err, report.ErrTooManyBuckets) {
+		return usagef("--bucket: %v", err)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Bool("json"):
+		return writeJSON(env.stdout, result.json)
+	case c.Bool("csv"):
+		return writeCSV(env.stdout, result.threads, c.String("table"))
+	}
+	return writeReport(env.stdout, result.threads, c.String("table"))
+}
+
+// collectProfiles reads a trace and keeps what reports need of it.
+func collectProfiles(c *cli.Context, env *environment, name string, src *input, opts convert.Options) (*report.Profiles, error) {
+	progress := startProgress(env, inputName(name), src.size, true)
+	trace, _, err := convert.Load(c.Context, progress.reader(src), opts)
+	progress.Stop()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
+	}
+	profiles, err := report.Collect(c.Context, trace)
+	return profiles, errors.Join(err, trace.Close())
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// selfProfileFlags are the flags that say what a JS self-profile does not.
+func selfProfileFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "sample-interval", Usage: "JS self-profiles: `MS` between two samples", DefaultText: "as the file says, or as its samples show"},
+		&cli.StringFlag{Name: "time-origin", Usage: "JS self-profiles: performance.timeOrigin of the page, `MS` since 1970", DefaultText: "as the file says, or 0"},
+		&cli.StringFlag{Name: "end", Usage: "JS self-profiles: end of the recording, `MS` since the time origin", DefaultText: "as the file says, or one interval after the last sample"},
+		&cli.StringFlag{Name: "thread-name", Usage: "JS self-profiles: `NAME` of the thread", DefaultText: "JS main"},
+	}
+}
+
+// selfProfileOptions reads these flags.
+func selfProfileOptions(c *cli.Context) (opts convert.SelfProfileOptions, err error) {
+	opts.ThreadName = c.String("thread-name")
+	if c.IsSet("sample-interval") {
+		interval, err := millisFlag(c, "sample-interval")
+		if err != nil {
+			return opts, err
+		}
+		if interval <= 0 {
+			return opts, usagef("--sample-interval: it has to be more than 0")
+		}
+		opts.SampleInterval = interval
+	}
+	if c.IsSet("time-origin") {
+		origin, err := millisFlag(c, "time-origin")
+		if err != nil {
+			return opts, err
+		}
+		opts.TimeOrigin = &origin
+	}
+	if c.IsSet("end") {
+		end, err := millisFlag(c, "end")
+		if err != nil {
+			return opts, err
+		}
+		opts.End = &end
+	}
+	return opts, nil
+}
+
+// millisFlag reads the value of a flag, a number of milliseconds, exactly.
+func millisFlag(c *cli.Context, name string) (timeline.Nanos, error) {
+	ns, ok := jsonscan.Decimal([]byte(c.String(name)), 6)
+	if !ok {
+		return 0, usagef("--%s: %q is no number of milliseconds", name, c.String(name))
+	}
+	return timeline.Nanos(ns), nil
+}

@@ -1,0 +1,291 @@
+package report
+
+import (
+	"context"
+	"math"
+
+	"github.com/weft-trace/weft/internal/sampling"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Collect goes through a timeline, which is nested, and keeps what reports need. Threads without samples, states and forced
+// layouts are left out. The error is one of the timeline's temporary files, or ctx's.
+func Collect(ctx context.Context, tl *timeline.Timeline) (*Profiles, error) {
+	c := newCollector(tl)
+	if err := tl.Walk(ctx, c.item); err != nil {
+		return nil, err
+	}
+	for _, ct := range c.threads {
+		if ct == nil {
+			continue
+		}
+		ct.finish(tl, c.p.stacks, c.weightsAreNanos)
+		t := ct.thread
+		if len(t.observations) > 0 || len(t.forced) > 0 {
+			t.findRuns()
+			c.p.Threads = append(c.p.Threads, t)
+		}
+	}
+	return c.p, nil
+}
+
+// role says what a track is to a collector.
+type role struct {
+	kind   roleKind
+	thread timeline.TrackID
+}
+
+type roleKind uint8
+
+const (
+	noRole roleKind = iota
+	threadRole
+	stateRole
+)
+
+// stateTracks are the names of tracks that hold the states of their thread, and what makes them.
+var stateTracks = map[string]string{
+	timeline.BrowserActivityName: "js_self_profiling",
+	timeline.V8StateName:         "legacy_v8",
+}
+
+// collector sorts the items of a timeline by thread.
+type collector struct {
+	tl      *timeline.Timeline
+	p       *Profiles
+	roles   []role
+	threads []*collectedThread // by TrackID
+	kinds   []sliceKind        // by NameID
+
+	weightsAreNanos bool
+}
+
+// collectedThread is a thread whose samples have no states yet.
+type collectedThread struct {
+	thread  *Thread
+	samples []observation // the stack is a timeline.CallstackID, the length the weight
+	foreign bool          // there are samples whose weights are no times
+	states  []stateSlice
+	slices  sliceStack
+}
+
+// stateSlice is a slice of a state track.
+type stateSlice struct {
+	ts, dur timeline.Nanos
+	samples int64 // that it was made of; 0: unknown
+	state   stateID
+}
+
+func newCollector(tl *timeline.Timeline) *collector {
+	c := &collector{
+		tl: tl, p: &Profiles{stacks: newStackTable()},
+		roles:           make([]role, tl.TrackCount()),
+		kinds:           make([]sliceKind, tl.NameCount()+1),
+		threads:         make([]*collectedThread, tl.TrackCount()),
+		weightsAreNanos: tl.SampleDescription().Unit == timeline.SampleUnitNanos,
+	}
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		switch tl.TrackKind(id) {
+		case timeline.ThreadTrack:
+			c.roles[id] = role{threadRole, id}
+		case timeline.NamedTrack:
+			tr := tl.Track(id)
+			if source, ok := stateTracks[tr.Name]; ok && tl.TrackKind(tr.Parent) == timeline.ThreadTrack {
+				c.roles[id] = role{stateRole, tr.Parent}
+				c.at(tr.Parent).thread.Source = source
+			}
+		}
+	}
+	return c
+}
+
+// at returns what is collected of a thread.
+func (c *collector) at(id timeline.TrackID) *collectedThread {
+	if c.threads[id] == nil {
+		tr := c.tl.Track(id)
+		t := &Thread{ThreadID: ThreadID{Process: c.tl.Track(tr.Parent).Name, PID: tr.PID, Thread: tr.Name, TID: tr.TID}}
+		t.Source = c.tl.SampleDescription().Source
+		c.threads[id] = &collectedThread{thread: t}
+	}
+	return c.threads[id]
+}
+
+// item takes in one item of the timeline.
+func (c *collector) item(it *timeline.Item) error {
+	r := c.roles[it.Track]
+	switch {
+	case r.kind == noRole:
+	case it.Kind == timeline.ItemSample:
+		ct := c.at(r.thread)
+		ct.foreign = ct.foreign || !it.Value.IsInt() || len(it.Name) > 0
+		weight := min(max(timeline.Nanos(it.Value.Int()), 0), math.MaxInt64-it.TS)
+		ct.samples = append(ct.samples, observation{ts: it.TS, dur: weight, stack: stackID(it.Callstack), count: 1})
+	case r.kind == stateRole && it.Kind == timeline.ItemBegin:
+		c.stateSlice(c.at(r.thread), it)
+	case r.kind == threadRole && it.Lane == 0 && it.Kind == timeline.ItemBegin:
+		ct := c.at(r.thread)
+		ct.slices.begin(c, ct.thread, it)
+	case r.kind == threadRole && it.Lane == 0 && it.Kind == timeline.ItemEnd:
+		c.at(r.thread).slices.end()
+	}
+	return nil
+}
+
+// stateSlice takes in a slice of a state track.
+func (c *collector) stateSlice(ct *collectedThread, it *timeline.Item) {
+	s := stateSlice{ts: it.TS, dur: it.Dur, state: ct.thread.states.id(string(it.Name))}
+	if it.Dur == timeline.NoTime {
+		s.dur = math.MaxInt64 - it.TS
+	}
+	for arg := range c.tl.ArgList(it.Args) {
+		if string(arg.Key) != "weft" || arg.Kind != timeline.ArgDict {
+			continue
+		}
+		for member := range c.tl.Members(arg) {
+			if member.Kind != timeline.ArgInt {
+				continue
+			}
+			if string(member.Key) == "samples" {
+				s.samples = max(member.Int(), 0)
+			} else {
+				ct.thread.gcCounts.add(string(member.Key), member.Int())
+			}
+		}
+	}
+	ct.states = append(ct.states, s)
+}
+
+// finish makes observations of the samples and states of a thread.
+func (ct *collectedThread) finish(tl *timeline.Timeline, stacks *stackTable, nanos bool) {
+	ct.slices = sliceStack{}
+	timed := nanos && !ct.foreign
+	if !timed {
+		measure(ct.samples)
+	}
+	t := ct.thread
+	switch counted := ct.counted(); {
+	case len(ct.states) == 0:
+		t.observations = ct.samples
+		for i := range t.observations {
+			t.infer(&t.observations[i], tl, stacks)
+		}
+	case len(ct.samples) == 0:
+		t.observations = make([]observation, 0, len(ct.states))
+		for _, s := range ct.states {
+			t.observations = append(t.observations, observation{ts: s.ts, dur: s.dur, count: clampCount(s.samples), state: s.state})
+		}
+	case counted:
+		t.observations = ct.samples
+		next := 0
+		for _, s := range ct.states {
+			for range s.samples {
+				t.observe(&t.observations[next], tl, stacks, s.state)
+				next++
+			}
+		}
+	default:
+		ct.joinByTime(tl, stacks, timed)
+	}
+	ct.samples, ct.states = nil, nil
+}
+
+func clampCount(n int64) uint32 { return uint32(min(n, math.MaxUint32)) }
+
+// counted reports whether the states say of each sample which one it has.
+func (ct *collectedThread) counted() bool {
+	var n int64
+	for _, s := range ct.states {
+		if s.samples == 0 || s.samples > int64(len(ct.samples))-n {
+			return false
+		}
+		n += s.samples
+	}
+	return n == int64(len(ct.samples))
+}
+
+// measure gives samples whose weights are no times the time until the next one.
+func measure(samples []observation) {
+	gaps := make([]timeline.Nanos, 0, len(samples))
+	for i := 1; i < len(samples); i++ {
+		gaps = append(gaps, samples[i].ts-samples[i-1].ts)
+	}
+	interval, ok := sampling.Interval(gaps)
+	if !ok {
+		interval = sampling.DefaultInterval
+	}
+	for i := range samples {
+		s := &samples[i]
+		if i+1 == len(samples) {
+			s.dur = interval
+			break
+		}
+		s.dur, _ = sampling.Length(samples[i+1].ts-s.ts, interval)
+	}
+}
+
+// joinByTime gives every sample the state at its time. A sample that knows no time of its own lasts no longer than the
+// state, and states, or parts of them, that have no sample are observations without one.
+func (ct *collectedThread) joinByTime(tl *timeline.Timeline, stacks *stackTable, timed bool) {
+	t := ct.thread
+	next := 0
+	for _, s := range ct.states {
+		end := s.ts + min(s.dur, math.MaxInt64-s.ts)
+		covered := s.ts
+		for ; next < len(ct.samples) && (ct.samples[next].ts < end || ct.samples[next].ts == s.ts); next++ {
+			o := ct.samples[next]
+			if o.ts < s.ts { // between two states
+				o.dur = min(o.dur, s.ts-o.ts)
+				t.infer(&o, tl, stacks)
+				t.observations = append(t.observations, o)
+				continue
+			}
+			t.fill(covered, o.ts, s.state, timed)
+			if !timed {
+				o.dur = min(o.dur, end-o.ts)
+			}
+			covered = o.ts + o.dur
+			t.observe(&o, tl, stacks, s.state)
+			t.observations = append(t.observations, o)
+		}
+		t.fill(covered, end, s.state, timed)
+	}
+	for _, o := range ct.samples[next:] {
+		t.infer(&o, tl, stacks)
+		t.observations = append(t.observations, o)
+	}
+}
+
+// fill adds an observation for a part of a state in which there was no sample.
+func (t *Thread) fill(from, to timeline.Nanos, state stateID, timed bool) {
+	if from < to && !timed {
+		t.observations = append(t.observations, observation{ts: from, dur: to - from, state: state})
+	}
+}
+
+// observe gives a sample its stack, without the marker that says the same as the state.
+func (t *Thread) observe(o *observation, tl *timeline.Timeline, stacks *stackTable, state stateID) {
+	s := stacks.add(tl, timeline.CallstackID(o.stack))
+	o.stack, o.state = s.stack, state
+	if s.leaf != "" && s.leaf == t.states.name(state) {
+		o.stack = s.below
+	}
+}
+
+// infer gives a sample its stack, and the state that can be told from that alone.
+func (t *Thread) infer(o *observation, tl *timeline.Timeline, stacks *stackTable) {
+	s := stacks.add(tl, timeline.CallstackID(o.stack))
+	o.stack, o.state = s.stack, t.states.id(s.inferredState(t.Source))
+}
+
+// inferredState is the state of a sample if no track says it: that of V8's own frames, else by whether there is a stack.
+func (s sampledStack) inferredState(source string) string {
+	switch {
+	case s.state != "":
+		return s.state
+	case s.stack == 0:
+		return timeline.StateIdle
+	case source == "linux.perf":
+		return "running"
+	}
+	return timeline.StateInferred
+}

@@ -1,0 +1,200 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-trace/weft/timeline"
+)
+
+// GC says what the garbage collector interrupted.
+type GC struct {
+	Threads []ThreadGC `json:"threads"`
+}
+
+// ThreadGC is the work of the garbage collector on one thread.
+type ThreadGC struct {
+	ThreadID
+	Source  string         `json:"source"`
+	Samples int64          `json:"samples"` // of the collector
+	Time    timeline.Nanos `json:"time_ns"`
+	Covered timeline.Nanos `json:"covered_ns"` // time of all samples
+	Stacks  GCSources      `json:"stacks_from"`
+
+	BusyRuns   int           `json:"busy_runs"`
+	LongRuns   int           `json:"long_runs"`   // of 50 ms and more
+	Explained  int           `json:"gc_runs"`     // long runs that would not be long without the collector
+	Runs       []GCRun       `json:"runs"`        // the same one by one, in order of time
+	ByStack    []StackGC     `json:"by_stack"`    // the most time of the collector first
+	ByFunction []FunctionGC  `json:"by_function"` // the same by innermost function
+	Buckets    []GCBucket    `json:"buckets"`     // none without Options.Bucket
+	Counts     GCTableCounts `json:"rows"`        // of the tables, which may hold only the first
+}
+
+// GCTableCounts are the full lengths of tables.
+type GCTableCounts struct {
+	ByStack    int `json:"by_stack"`
+	ByFunction int `json:"by_function"`
+}
+
+// GCRun is a busy run that is long only because of the garbage collector.
+type GCRun struct {
+	Start   timeline.Nanos `json:"start_ns"`
+	Samples int64          `json:"samples"`
+	Time    timeline.Nanos `json:"time_ns"`
+	GC      timeline.Nanos `json:"gc_ns"`
+}
+
+// GCTime is how long something ran: Total, of which GC was the garbage collector's, and Own the rest.
+type GCTime struct {
+	Samples   int64          `json:"samples"`
+	GCSamples int64          `json:"gc_samples"`
+	Total     timeline.Nanos `json:"total_ns"`
+	GC        timeline.Nanos `json:"gc_ns"`
+	Own       timeline.Nanos `json:"own_ns"`
+}
+
+// StackGC is the time of one call stack that the garbage collector interrupted; without frames, collections of which it
+// is not known what they interrupted.
+type StackGC struct {
+	Frames []Frame `json:"frames"` // outermost first
+	GCTime
+}
+
+// FunctionGC is the time of one function, as the innermost of its stack; without name, collections of which it is not
+// known what they interrupted.
+type FunctionGC struct {
+	Frame
+	GCTime
+}
+
+// GCBucket is the share of the garbage collector in one stretch of time.
+type GCBucket struct {
+	Start     timeline.Nanos `json:"start_ns"`
+	Samples   int64          `json:"samples"`
+	GCSamples int64          `json:"gc_samples"`
+	Covered   timeline.Nanos `json:"covered_ns"`
+	GC        timeline.Nanos `json:"gc_ns"`
+}
+
+// add takes in an observation.
+func (g *GCTime) add(o *observation, isGC bool) {
+	g.Samples += int64(o.count)
+	g.Total += o.dur
+	if isGC {
+		g.GCSamples += int64(o.count)
+		g.GC += o.dur
+	}
+	g.Own = g.Total - g.GC
+}
+
+// GC reports what the garbage collector interrupted. The error is ErrTooManyBuckets.
+func (p *Profiles) GC(opts Options) (*GC, error) {
+	if err := p.check(opts); err != nil {
+		return nil, err
+	}
+	report := &GC{Threads: []ThreadGC{}}
+	start, _ := p.span()
+	for _, t := range p.Threads {
+		if len(t.observations) == 0 {
+			continue
+		}
+		row := ThreadGC{ThreadID: t.ThreadID, Source: t.Source, Stacks: t.gcCounts, Runs: []GCRun{}, Buckets: []GCBucket{}}
+		row.addRuns(t)
+		stacks, functions := p.interrupted(t, &row)
+		row.Counts = GCTableCounts{ByStack: len(stacks), ByFunction: len(functions)}
+		row.ByStack, row.ByFunction = top(stacks, opts), top(functions, opts)
+		for _, b := range t.buckets(start, opts.Bucket) {
+			sum := b.Sum()
+			row.Buckets = append(row.Buckets, GCBucket{b.Start, sum.Samples, b.GC.Samples, sum.Time, b.GC.Time})
+		}
+		report.Threads = append(report.Threads, row)
+	}
+	return report, nil
+}
+
+// addRuns looks for long busy runs.
+func (r *ThreadGC) addRuns(t *Thread) {
+	r.BusyRuns = len(t.runs)
+	for i := range t.runs {
+		run := &t.runs[i]
+		if run.dur >= longRun {
+			r.LongRuns++
+		}
+		if !run.explainedByGC() {
+			continue
+		}
+		r.Explained++
+		row := GCRun{Start: t.observations[run.first].ts, Time: run.dur, GC: run.gc}
+		for _, o := range t.observations[run.first:run.last] {
+			row.Samples += int64(o.count)
+		}
+		r.Runs = append(r.Runs, row)
+	}
+}
+
+// interrupted sums up time by stack and by function, of those that the collector interrupted, and in all.
+func (p *Profiles) interrupted(t *Thread, all *ThreadGC) ([]StackGC, []FunctionGC) {
+	times := map[stackID]*GCTime{}
+	for i := range t.observations {
+		o := &t.observations[i]
+		isGC := t.states.kind(o.state) == gcState
+		all.Covered += o.dur
+		if isGC {
+			all.Samples += int64(o.count)
+			all.Time += o.dur
+		}
+		if o.stack == 0 && !isGC {
+			continue
+		}
+		sum := times[o.stack]
+		if sum == nil {
+			sum = &GCTime{}
+			times[o.stack] = sum
+		}
+		sum.add(o, isGC)
+	}
+	stacks, byFrame := []StackGC{}, map[frameID]*GCTime{}
+	for id, time := range times {
+		if time.GCSamples > 0 || time.GC > 0 {
+			stacks = append(stacks, StackGC{p.stacks.list(id), *time})
+		}
+		frame := p.stacks.nodes[id].frame
+		if byFrame[frame] == nil {
+			byFrame[frame] = &GCTime{}
+		}
+		byFrame[frame].sum(time)
+	}
+	functions := []FunctionGC{}
+	for frame, time := range byFrame {
+		if time.GCSamples > 0 || time.GC > 0 {
+			functions = append(functions, FunctionGC{p.stacks.frames[frame], *time})
+		}
+	}
+	slices.SortFunc(stacks, func(a, b StackGC) int {
+		return cmp.Or(cmp.Compare(b.GC, a.GC), compareUnknown(a.Frames == nil, b.Frames == nil), compareStacks(a.Frames, b.Frames))
+	})
+	slices.SortFunc(functions, func(a, b FunctionGC) int {
+		return cmp.Or(cmp.Compare(b.GC, a.GC), compareUnknown(a.Function == "", b.Function == ""), compareFrames(a.Frame, b.Frame))
+	})
+	return stacks, functions
+}
+
+// compareUnknown puts what is not known behind what is.
+func compareUnknown(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+func (g *GCTime) sum(other *GCTime) {
+	g.Samples += other.Samples
+	g.GCSamples += other.GCSamples
+	g.Total += other.Total
+	g.GC += other.GC
+	g.Own += other.Own
+}
