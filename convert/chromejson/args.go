@@ -16,13 +16,13 @@ const maxDepth = 512
 // phase is known would cost more than what is encoded in vain for counters and metadata. The text is kept for those.
 func (es *eventScanner) scanArgs() {
 	s, ev := es.s, &es.ev
-	v := &ev.values[fieldArgs]
+	v := &ev.Values[fieldArgs]
 	es.enc.Reset() // of two args the last one counts
 	ev.bigInts, ev.tooDeep, ev.later = 0, 0, false
 	if es.args.keepsNone() || isDump(s.Window()) {
-		v.kind, v.text = s.Scalar()
+		ev.set(fieldArgs, s)
 		ev.later = !es.args.keepsNone()
-		ev.traced = es.tracing && holdsTraceID(v.text)
+		ev.traced = es.tracing && holdsTraceID(v.Text)
 		return
 	}
 	before := s.Window()
@@ -31,7 +31,7 @@ func (es *eventScanner) scanArgs() {
 	if kind == jsonscan.Object || kind == jsonscan.Array {
 		text = before[:len(before)-len(s.Window())]
 	}
-	v.kind, v.text = kind, text
+	*v = jsonscan.Token{Kind: kind, Text: text}
 	ev.traced = es.tracing && holdsTraceID(text)
 }
 
@@ -77,7 +77,7 @@ func isOwnKey(key []byte) bool {
 func (rd *reader) encodeLater(fn func(kind jsonscan.Kind, text []byte)) {
 	ev := &rd.ev
 	outer := rd.s
-	rd.sub.Reset(ev.values[fieldArgs].text)
+	rd.sub.Reset(ev.Values[fieldArgs].Text)
 	rd.s = &rd.sub
 	rd.enc.Reset()
 	ev.bigInts, ev.tooDeep, ev.later = 0, 0, false

@@ -52,7 +52,7 @@ func (rd *reader) async(kind timeline.Kind) (bool, error) {
 		return false, nil
 	}
 	out := rd.prepare(kind, track)
-	if rd.ev.seen&(1<<fieldUseAsyncTts) != 0 && isTrue(rd.ev.values[fieldUseAsyncTts]) {
+	if rd.ev.Seen&(1<<fieldUseAsyncTts) != 0 && isTrue(rd.ev.get(fieldUseAsyncTts)) {
 		if tts := rd.threadTime(fieldTts); tts != timeline.NoTime {
 			rd.ownKey("tts")
 			rd.enc.Int(int64(tts))

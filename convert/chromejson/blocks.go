@@ -38,7 +38,7 @@ type block struct {
 	done   chan struct{}
 
 	events []scanned
-	values []value
+	values []jsonscan.Token
 	args   []byte // encoded arguments of all events
 	texts  []byte // decoded texts of values
 
@@ -49,7 +49,7 @@ type block struct {
 // scanned is one event of a block.
 type scanned struct {
 	start, end int // in text
-	seen       uint32
+	seen       uint64
 	values     int // index of the first of its values
 	args       int // end of its arguments
 	odd        bool
@@ -251,12 +251,12 @@ func (rd *reader) takeBlock(b *block) error {
 }
 
 // load sets the event to one that was scanned in a block.
-func (ev *event) load(sc *scanned, values []value) {
-	ev.seen, ev.later, ev.traced = sc.seen, sc.later, sc.traced
+func (ev *event) load(sc *scanned, values []jsonscan.Token) {
+	ev.Seen, ev.later, ev.traced = sc.seen, sc.later, sc.traced
 	ev.duplicates, ev.bigInts, ev.tooDeep = 0, 0, 0
 	next := sc.values
 	for seen := sc.seen; seen != 0; seen &= seen - 1 {
-		ev.values[bits.TrailingZeros32(seen)] = values[next]
+		ev.Values[bits.TrailingZeros64(seen)] = values[next]
 		next++
 	}
 }
@@ -334,19 +334,19 @@ func (es *eventScanner) scanBlock(b *block) {
 // keep adds the scanned event to its block.
 func (es *eventScanner) keep(b *block, start, end int) {
 	ev := &es.ev
-	sc := scanned{start: start, end: end, seen: ev.seen, values: len(b.values), args: len(b.args), later: ev.later, traced: ev.traced}
-	sc.odd = es.odd || ev.seen == 0 || ev.duplicates+ev.bigInts+ev.tooDeep+es.enc.Duplicates() > 0 ||
+	sc := scanned{start: start, end: end, seen: ev.Seen, values: len(b.values), args: len(b.args), later: ev.later, traced: ev.traced}
+	sc.odd = es.odd || ev.Seen == 0 || ev.duplicates+ev.bigInts+ev.tooDeep+es.enc.Duplicates() > 0 ||
 		es.enc.Missed() || es.s.Notes != (jsonscan.Notes{})
 	if !sc.odd {
 		decoded := es.s.Decoded()
-		for seen := ev.seen; seen != 0; seen &= seen - 1 {
-			f := field(bits.TrailingZeros32(seen))
-			v := ev.values[f]
-			if decoded && v.kind == jsonscan.String {
+		for seen := ev.Seen; seen != 0; seen &= seen - 1 {
+			f := field(bits.TrailingZeros64(seen))
+			v := ev.Values[f]
+			if decoded && v.Kind == jsonscan.String {
 				// What the scanner decoded is gone with the next event.
 				n := len(b.texts)
-				b.texts = append(b.texts, v.text...)
-				v.text = b.texts[n:len(b.texts):len(b.texts)]
+				b.texts = append(b.texts, v.Text...)
+				v.Text = b.texts[n:len(b.texts):len(b.texts)]
 			}
 			b.values = append(b.values, v)
 		}

@@ -49,15 +49,6 @@ const (
 	fieldID2Global = numFields + 1
 )
 
-// fieldKeys are the keys of the fields as they stand in an event, for jsonscan.Scanner.Accept.
-var fieldKeys = [numFields]string{
-	fieldPh: `"ph":`, fieldName: `"name":`, fieldCat: `"cat":`, fieldTs: `"ts":`, fieldDur: `"dur":`, fieldTts: `"tts":`,
-	fieldTdur: `"tdur":`, fieldPid: `"pid":`, fieldTid: `"tid":`, fieldArgs: `"args":`, fieldID: `"id":`, fieldID2: `"id2":`,
-	fieldScope: `"scope":`, fieldBindID: `"bind_id":`, fieldFlowIn: `"flow_in":`, fieldFlowOut: `"flow_out":`,
-	fieldBp: `"bp":`, fieldS: `"s":`, fieldSf: `"sf":`, fieldEsf: `"esf":`, fieldStack: `"stack":`, fieldEstack: `"estack":`,
-	fieldCname: `"cname":`, fieldUseAsyncTts: `"use_async_tts":`, fieldTicount: `"ticount":`, fieldTidelta: `"tidelta":`,
-}
-
 // fieldOf returns the field of a key.
 func fieldOf(key []byte) field {
 	switch string(key) {
@@ -125,25 +116,25 @@ type value struct {
 
 // event is one event as scanned. Values stay text until it is known what they are needed for.
 type event struct {
-	seen       uint32 // bit f: field f is there; only then values[f] belongs to this event
+	jsonscan.Members // with fields as numbers
+
 	duplicates int
 	bigInts    int
 	tooDeep    int
-	values     [numFields + 2]value
 	later      bool // args is not encoded yet
 	traced     bool // args may hold the id of a recorded stack
 	ph         byte // ASCII phases; 0 for any other
 	ts         timeline.Nanos
 }
 
-func (ev *event) has(f field) bool { return ev.seen>>f&1 != 0 }
+func (ev *event) has(f field) bool { return ev.Seen>>f&1 != 0 }
 
 // get returns the value of a field; the zero value if it is not there.
 func (ev *event) get(f field) value {
 	if !ev.has(f) {
 		return value{}
 	}
-	return ev.values[f]
+	return value{ev.Values[f].Kind, ev.Values[f].Text}
 }
 
 // eventScanner scans events. It is the part of a reader that needs to know nothing of the other events, so that there
@@ -156,58 +147,63 @@ type eventScanner struct {
 	tracing bool         // ids of recorded stacks are of interest
 	odd     bool         // the event has an argument of a name that weft adds itself
 	unknown func([]byte) // is called with keys of members that the format does not know
-
-	// follows is a guess of what the next field is: that which came behind a field last time, behind fieldUnknown the
-	// first one. Most producers write the fields in one order.
-	follows [numFields]field
 }
+
+// otherFields are those whose values are more than what Members reads by itself.
+const otherFields = 1<<fieldArgs | 1<<fieldID2
 
 // scanEvent scans the event at whose bracket the scanner stands, and encodes its arguments. The caller looks at the
 // scanner's Err.
 func (es *eventScanner) scanEvent() {
 	s, ev := es.s, &es.ev
-	ev.seen, ev.duplicates, ev.bigInts, ev.tooDeep, ev.later, ev.traced = 0, 0, 0, 0, false, false
+	ev.Start()
+	ev.duplicates, ev.bigInts, ev.tooDeep, ev.later, ev.traced = 0, 0, 0, false, false
 	es.enc.Reset()
-	s.Value()
-	for last := fieldUnknown; ; {
-		f := es.follows[last]
-		if f == fieldUnknown || !s.Accept(fieldKeys[f]) {
-			key, ok := s.Key()
-			if !ok {
-				break
-			}
+	for n, key, ok := s.Members(&ev.Members, otherFields); ok; n, key, ok = s.Members(&ev.Members, otherFields) {
+		f := field(n)
+		if f == fieldUnknown {
 			if f = fieldOf(key); f == fieldUnknown {
 				es.unknown(key)
 				s.Skip()
 				continue
 			}
-			es.follows[last] = f
+			s.RememberKey(&ev.Keys, uint32(f))
 		}
-		last = f
-		if ev.has(f) {
-			ev.duplicates++
-		}
-		ev.seen |= 1 << f
-		switch f {
-		case fieldArgs:
-			es.scanArgs()
-		case fieldID2:
-			es.scanID2()
-		default:
-			v := &ev.values[f]
-			v.kind, v.text = s.Scalar()
-		}
+		es.scanField(f)
 	}
 	if s.Notes.Nonstandard > 0 {
 		ev.wordsToText()
 	}
 }
 
+// scanField scans the value of a field, whatever it is.
+func (es *eventScanner) scanField(f field) {
+	ev := &es.ev
+	if ev.has(f) {
+		ev.duplicates++
+	}
+	ev.Seen |= 1 << f
+	switch f {
+	case fieldArgs:
+		es.scanArgs()
+	case fieldID2:
+		es.scanID2()
+	default:
+		ev.set(f, es.s)
+	}
+}
+
+// set reads the value of a field as it stands.
+func (ev *event) set(f field, s *jsonscan.Scanner) {
+	kind, text := s.Scalar()
+	ev.Values[f] = jsonscan.Token{Kind: kind, Text: text}
+}
+
 // wordsToText makes fields that are bare words text (spec 3). None of these is a number, so no time becomes usable by it.
 func (ev *event) wordsToText() {
-	for seen := ev.seen &^ (1 << fieldArgs); seen != 0; seen &= seen - 1 {
-		if v := &ev.values[bits.TrailingZeros32(seen)]; v.kind == jsonscan.Word {
-			v.kind = jsonscan.String
+	for seen := ev.Seen &^ (1 << fieldArgs); seen != 0; seen &= seen - 1 {
+		if v := &ev.Values[bits.TrailingZeros64(seen)]; v.Kind == jsonscan.Word {
+			v.Kind = jsonscan.String
 		}
 	}
 }
@@ -215,7 +211,7 @@ func (ev *event) wordsToText() {
 // scanID2 scans id2, whose members are ids of other number spaces.
 func (es *eventScanner) scanID2() {
 	s, ev := es.s, &es.ev
-	ev.seen &^= 1<<fieldID2Local | 1<<fieldID2Global
+	ev.Seen &^= 1<<fieldID2Local | 1<<fieldID2Global
 	kind, _ := s.Value()
 	if kind == jsonscan.Array {
 		for s.Elem() {
@@ -235,8 +231,8 @@ func (es *eventScanner) scanID2() {
 			s.Skip()
 			continue
 		}
-		ev.seen |= 1 << f
-		ev.values[f].kind, ev.values[f].text = s.Scalar()
+		ev.Seen |= 1 << f
+		ev.set(f, s)
 	}
 }
 
@@ -272,7 +268,17 @@ func (v value) str() []byte {
 // isID reports whether the value can identify something: text or an integer.
 func (v value) isID() bool { return v.kind == jsonscan.String || v.kind == jsonscan.Integer }
 
-// nanos converts microseconds, written as a number or as a string that holds one (spec 6).
+// nanos converts a field in microseconds, written as a number or as a string that holds one (spec 6).
+func (ev *event) nanos(f field) (timeline.Nanos, bool) {
+	v := &ev.Values[f]
+	if !ev.has(f) || v.Kind != jsonscan.Integer && v.Kind != jsonscan.Number && v.Kind != jsonscan.String {
+		return 0, false
+	}
+	ns, ok := v.Thousandths()
+	return timeline.Nanos(ns), ok && ns != math.MinInt64
+}
+
+// nanos is event.nanos for a value beside the fields.
 func (v value) nanos() (timeline.Nanos, bool) {
 	switch v.kind {
 	case jsonscan.Integer, jsonscan.Number, jsonscan.String:
@@ -305,7 +311,7 @@ func (ev *event) letter() []byte {
 // timestamp sets the time of the event; false if it is unusable and was counted.
 func (rd *reader) timestamp() bool {
 	ev := &rd.ev
-	ts, ok := ev.get(fieldTs).nanos()
+	ts, ok := ev.nanos(fieldTs)
 	if ok {
 		ts, ok = addNanos(ts, rd.opts.Offset)
 	}
@@ -323,17 +329,16 @@ func (rd *reader) timestamp() bool {
 
 // duration returns the duration of the event; false if it is unusable and was counted.
 func (rd *reader) duration() (timeline.Nanos, bool) {
-	v := rd.ev.get(fieldDur)
-	dur, ok := v.nanos()
+	dur, ok := rd.ev.nanos(fieldDur)
 	if ok {
 		_, ok = addNanos(rd.ev.ts, dur)
 	}
 	switch {
 	case !ok:
-		rd.problem(problem.EventInvalidDuration, string(clip(v.text)))
+		rd.problem(problem.EventInvalidDuration, string(clip(rd.ev.get(fieldDur).text)))
 		return 0, false
 	case dur < 0:
-		rd.problem(problem.SliceNegativeDuration, string(clip(v.text)))
+		rd.problem(problem.SliceNegativeDuration, string(clip(rd.ev.get(fieldDur).text)))
 		return 0, false
 	}
 	return dur, true
@@ -347,9 +352,9 @@ func (rd *reader) threadTime(f field) timeline.Nanos {
 	if !rd.ev.has(f) {
 		return timeline.NoTime
 	}
-	t, ok := rd.ev.values[f].nanos()
+	t, ok := rd.ev.nanos(f)
 	if !ok || t < 0 || t > maxThreadTime {
-		rd.problem(problem.EventInvalidThreadTime, string(clip(rd.ev.values[f].text)))
+		rd.problem(problem.EventInvalidThreadTime, string(clip(rd.ev.Values[f].Text)))
 		return timeline.NoTime
 	}
 	return t

@@ -51,6 +51,15 @@ func (v value) identifier() (num int64, text string) {
 	return 0, ""
 }
 
+// number converts a field that is an integer; false if it is none or beyond 64 bits.
+func (ev *event) number(f field) (int64, bool) {
+	v := &ev.Values[f]
+	if !ev.has(f) || v.Kind != jsonscan.Integer {
+		return 0, false
+	}
+	return v.Int()
+}
+
 // isNumber reports whether the value is a number.
 func (v value) isNumber() bool { return v.kind == jsonscan.Integer || v.kind == jsonscan.Number }
 
@@ -62,10 +71,12 @@ func (rd *reader) hasPid() bool {
 
 // process returns the track of the event's process.
 func (rd *reader) process() timeline.TrackID {
-	pid := rd.ev.get(fieldPid)
-	num, text := pid.identifier()
-	if text != "" {
-		return rd.newProcess(timeline.ProcessKey{Text: text, IsNumber: pid.isNumber()})
+	num, ok := rd.ev.number(fieldPid)
+	if !ok {
+		pid, text := rd.ev.get(fieldPid), ""
+		if num, text = pid.identifier(); text != "" {
+			return rd.newProcess(timeline.ProcessKey{Text: text, IsNumber: pid.isNumber()})
+		}
 	}
 	slot := &rd.ids.processes[slotOf(num)]
 	if slot.track == 0 || slot.pid != num {
@@ -84,10 +95,12 @@ func (rd *reader) newProcess(key timeline.ProcessKey) timeline.TrackID {
 // thread returns the track of the event's thread; without tid, that of the main thread.
 func (rd *reader) thread() timeline.TrackID {
 	process := rd.process()
-	id := rd.ev.get(fieldTid)
-	tid, text := id.identifier()
-	if text != "" {
-		return rd.b.Thread(process, timeline.ThreadKey{Text: text, IsNumber: id.isNumber()})
+	tid, ok := rd.ev.number(fieldTid)
+	if !ok {
+		id, text := rd.ev.get(fieldTid), ""
+		if tid, text = id.identifier(); text != "" {
+			return rd.b.Thread(process, timeline.ThreadKey{Text: text, IsNumber: id.isNumber()})
+		}
 	}
 	slot := &rd.ids.threads[slotOf(tid^int64(process)<<32)]
 	if slot.track == 0 || slot.tid != tid || slot.process != process {

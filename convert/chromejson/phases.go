@@ -14,7 +14,7 @@ func (rd *reader) event() error {
 	if ev.duplicates > 0 {
 		rd.log.AddN(problem.JSONDuplicateKey, uint64(ev.duplicates), rd.position(), "in an event")
 	}
-	if ev.seen == 0 && rd.emptyEvent() {
+	if ev.Seen == 0 && rd.emptyEvent() {
 		rd.problem(problem.JSONEmptyEvent, "")
 		return nil
 	}
@@ -33,7 +33,7 @@ func (rd *reader) event() error {
 		rd.countNotes(&rd.sub.Notes)
 	}
 	added, err := rd.phase()
-	if err == nil && ev.seen&bindFields != 0 {
+	if err == nil && ev.Seen&bindFields != 0 {
 		err = rd.bindID(added)
 	}
 	return err
@@ -112,7 +112,7 @@ func (rd *reader) prepare(kind timeline.Kind, track timeline.TrackID) *timeline.
 // send adds what prepare began, with the arguments and what weft adds to all kinds of events.
 func (rd *reader) send() error {
 	ev := &rd.ev
-	if ev.seen&(1<<fieldCname|1<<fieldTicount|1<<fieldTidelta) != 0 {
+	if ev.Seen&(1<<fieldCname|1<<fieldTicount|1<<fieldTidelta) != 0 {
 		rd.rareFields()
 	}
 	rd.out.Args = rd.encoded()
@@ -174,7 +174,7 @@ func (rd *reader) complete() (bool, error) {
 func (rd *reader) threadEvent(kind timeline.Kind) error {
 	out := rd.prepare(kind, rd.thread())
 	out.ThreadTS = rd.threadTime(fieldTts)
-	if kind == timeline.End && rd.ev.seen&(1<<fieldEsf|1<<fieldEstack) != 0 {
+	if kind == timeline.End && rd.ev.Seen&(1<<fieldEsf|1<<fieldEstack) != 0 {
 		out.Callstack = rd.callstack(fieldEsf, fieldEstack)
 	} else {
 		out.Callstack = rd.callstack(fieldSf, fieldStack)

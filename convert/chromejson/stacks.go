@@ -155,7 +155,7 @@ func (st *stacks) room(text int) bool {
 // callstack returns the stack of an event, given as the id of its innermost frame or as a list of texts.
 func (rd *reader) callstack(id, list field) timeline.CallstackID {
 	ev := &rd.ev
-	if ev.seen&(1<<id|1<<list) == 0 {
+	if ev.Seen&(1<<id|1<<list) == 0 {
 		return 0
 	}
 	one, several := ev.get(id), ev.get(list)
@@ -289,7 +289,7 @@ func (rd *reader) followParents(process timeline.TrackID, f *frame, at problem.P
 // endStackOfComplete keeps the stack at the end of an X: a slice has room for that of its begin only.
 func (rd *reader) endStackOfComplete() {
 	ev := &rd.ev
-	if ev.seen&(1<<fieldEsf|1<<fieldEstack) == 0 {
+	if ev.Seen&(1<<fieldEsf|1<<fieldEstack) == 0 {
 		return
 	}
 	rd.ownValue("esf", ev.get(fieldEsf))
@@ -320,7 +320,7 @@ func (rd *reader) profileEvent() error {
 	out.Category = nil
 	out.Callstack = stack
 	out.Value = timeline.Int(1)
-	if err := rd.b.Add(out); err != nil || ev.seen&^sampleFields == 0 {
+	if err := rd.b.Add(out); err != nil || ev.Seen&^sampleFields == 0 {
 		return err
 	}
 	return rd.otherWithStack(rd.child(rd.thread(), timeline.OtherEventsName), stack)

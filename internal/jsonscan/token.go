@@ -86,33 +86,6 @@ func (s *Scanner) Key() ([]byte, bool) {
 	return key, s.colon()
 }
 
-// Accept reads the next key of an object and the colon behind it if they are exactly key, which is written with quotes
-// and colon ("name":) and holds plain characters only. Else it reads nothing. It is for callers that can guess what
-// comes: events of one producer have their keys in one order.
-func (s *Scanner) Accept(key string) bool {
-	b, i := s.buf, s.pos
-	switch {
-	case s.place == afterComma:
-		return false
-	case s.place == afterOpen:
-	case i < len(b) && b[i] == ',':
-		i++
-	default:
-		return false
-	}
-	for i < len(b) && isSpace(b[i]) {
-		i++
-	}
-	if len(b)-i < len(key) || string(b[i:i+len(key)]) != key {
-		return false
-	}
-	s.pos = i + len(key)
-	if s.place == afterValue {
-		s.place = afterComma
-	}
-	return true
-}
-
 // colon reads white space and a colon.
 func (s *Scanner) colon() bool {
 	b, i := s.buf, s.pos
