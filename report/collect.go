@@ -47,7 +47,12 @@ const (
 var stateTracks = map[string]string{
 	timeline.BrowserActivityName: "js_self_profiling",
 	timeline.V8StateName:         "legacy_v8",
+	timeline.SampleCategoryName:  sourceFirefox,
 }
+
+// sourceFirefox is the source of samples of Firefox, whose stacks hold functions of the browser, and in each function the
+// line that runs.
+const sourceFirefox = "gecko"
 
 // collector sorts the items of a timeline by thread.
 type collector struct {
@@ -269,12 +274,22 @@ func (t *Thread) observe(o *observation, tl *timeline.Timeline, stacks *stackTab
 	if s.leaf != "" && s.leaf == t.states.name(state) {
 		o.stack = s.below
 	}
+	t.findScript(o, stacks)
+}
+
+// findScript finds the script on the stack of an observation.
+func (t *Thread) findScript(o *observation, stacks *stackTable) {
+	o.script = o.stack
+	if t.Source == sourceFirefox {
+		o.script = stacks.scriptOf(o.stack)
+	}
 }
 
 // infer gives a sample its stack, and the state that can be told from that alone.
 func (t *Thread) infer(o *observation, tl *timeline.Timeline, stacks *stackTable) {
 	s := stacks.add(tl, timeline.CallstackID(o.stack))
 	o.stack, o.state = s.stack, t.states.id(s.inferredState(t.Source))
+	t.findScript(o, stacks)
 }
 
 // inferredState is the state of a sample if no track says it: that of V8's own frames, else by whether there is a stack.

@@ -172,13 +172,13 @@ func (t *Thread) tallySamples(tally *forcedTally) {
 				last = 0
 				continue
 			}
-			if o.stack == 0 {
+			if o.script == 0 {
 				tally.unforced.add(int64(o.count), kind, o.dur)
 				last = 0
 				continue
 			}
-			tally.add(o.stack, n+1, int64(o.count), kind, o.dur, o.stack != last)
-			last = o.stack
+			tally.add(o.script, n+1, int64(o.count), kind, o.dur, o.script != last)
+			last = o.script
 		}
 	}
 }

@@ -144,13 +144,13 @@ func (p *Profiles) interrupted(t *Thread, all *ThreadGC) ([]StackGC, []FunctionG
 			all.Samples += int64(o.count)
 			all.Time += o.dur
 		}
-		if o.stack == 0 && !isGC {
+		if o.script == 0 && !isGC {
 			continue
 		}
-		sum := times[o.stack]
+		sum := times[o.script]
 		if sum == nil {
 			sum = &GCTime{}
-			times[o.stack] = sum
+			times[o.script] = sum
 		}
 		sum.add(o, isGC)
 	}
@@ -159,7 +159,7 @@ func (p *Profiles) interrupted(t *Thread, all *ThreadGC) ([]StackGC, []FunctionG
 		if time.GCSamples > 0 || time.GC > 0 {
 			stacks = append(stacks, StackGC{p.stacks.list(id), *time})
 		}
-		frame := p.stacks.nodes[id].frame
+		frame := p.stacks.function(p.stacks.nodes[id].frame, t.Source)
 		if byFrame[frame] == nil {
 			byFrame[frame] = &GCTime{}
 		}

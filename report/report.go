@@ -66,8 +66,10 @@ type observation struct {
 	ts    timeline.Nanos
 	dur   timeline.Nanos
 	stack stackID // without markers; 0: none
-	count uint32  // of samples that it stands for
-	state stateID
+	// script is the stack of script alone: in Firefox stacks hold the functions of the browser too.
+	script stackID
+	count  uint32 // of samples that it stands for
+	state  stateID
 }
 
 // end is when an observation ends.

@@ -38,8 +38,8 @@ func (s *GCSources) add(name string, n int64) {
 	}
 }
 
-// findRuns finds the busy runs, and lends the collections in each a stack: that of the nearest earlier observation that
-// has one, else that of the nearest later one.
+// findRuns finds the busy runs, and lends the collections in each a stack of script: that of the nearest earlier observation
+// that has one, else that of the nearest later one.
 func (t *Thread) findRuns() {
 	counts := GCSources{}
 	all := t.observations
@@ -67,7 +67,7 @@ func (t *Thread) findRuns() {
 	}
 }
 
-// lendStacks gives collections without stack that of a neighbour.
+// lendStacks gives collections without script that of a neighbour.
 func (t *Thread) lendStacks(r *run, counts *GCSources) {
 	var previous stackID
 	next := r.first
@@ -75,24 +75,32 @@ func (t *Thread) lendStacks(r *run, counts *GCSources) {
 		o := &t.observations[i]
 		if t.states.kind(o.state) == gcState {
 			switch {
-			case o.stack != 0:
+			case o.script != 0:
 				counts.Own += int64(o.count)
 			case previous != 0:
-				o.stack = previous
+				o.lend(previous)
 				counts.Previous += int64(o.count)
 			default:
-				for next = max(next, i); next < r.last && t.observations[next].stack == 0; next++ {
+				for next = max(next, i); next < r.last && t.observations[next].script == 0; next++ {
 				}
 				if next == r.last {
 					counts.None += int64(o.count)
 					continue
 				}
-				o.stack = t.observations[next].stack
+				o.lend(t.observations[next].script)
 				counts.Next += int64(o.count)
 			}
 		}
-		if o.stack != 0 {
-			previous = o.stack
+		if o.script != 0 {
+			previous = o.script
 		}
+	}
+}
+
+// lend gives an observation a stack of script.
+func (o *observation) lend(stack stackID) {
+	o.script = stack
+	if o.stack == 0 {
+		o.stack = stack
 	}
 }

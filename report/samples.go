@@ -196,6 +196,7 @@ func (p *Profiles) functions(t *Thread) []Function {
 	}
 	byFrame := map[frameID]*Function{}
 	at := func(frame frameID) *Function {
+		frame = p.stacks.function(frame, t.Source)
 		f := byFrame[frame]
 		if f == nil {
 			f = &Function{Frame: p.stacks.frames[frame]}
@@ -210,7 +211,7 @@ func (p *Profiles) functions(t *Thread) []Function {
 			own.Self.of(class).sum(*times.of(class))
 		}
 		for id := stack; id != 0; id = p.stacks.nodes[id].below {
-			frame := p.stacks.nodes[id].frame
+			frame := p.stacks.function(p.stacks.nodes[id].frame, t.Source)
 			if counted[frame] != stack {
 				counted[frame] = stack
 				at(frame).Total.sum(sum)

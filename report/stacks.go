@@ -44,6 +44,7 @@ type stackTable struct {
 	nodes  []stackNode
 	byName map[Frame]frameID
 	byNode map[stackNode]stackID
+	script map[stackID]stackID // see scriptOf
 
 	seen map[timeline.CallstackID]sampledStack
 	path []timeline.FrameID // scratch
@@ -70,6 +71,7 @@ func newStackTable() *stackTable {
 		nodes:  make([]stackNode, 1),
 		byName: map[Frame]frameID{},
 		byNode: map[stackNode]stackID{},
+		script: map[stackID]stackID{},
 		seen:   map[timeline.CallstackID]sampledStack{},
 	}
 }
@@ -118,15 +120,20 @@ func cleanFrame(f timeline.Frame) Frame {
 	return clean
 }
 
+// intern returns the id of a frame.
+func (t *stackTable) intern(f Frame) frameID {
+	id, ok := t.byName[f]
+	if !ok {
+		id = frameID(len(t.frames))
+		t.frames = append(t.frames, f)
+		t.byName[f] = id
+	}
+	return id
+}
+
 // push returns the stack in which below calls f.
 func (t *stackTable) push(below stackID, f Frame) stackID {
-	frame, ok := t.byName[f]
-	if !ok {
-		frame = frameID(len(t.frames))
-		t.frames = append(t.frames, f)
-		t.byName[f] = frame
-	}
-	node := stackNode{below, frame}
+	node := stackNode{below, t.intern(f)}
 	id, ok := t.byNode[node]
 	if !ok {
 		id = stackID(len(t.nodes))
@@ -139,7 +146,39 @@ func (t *stackTable) push(below stackID, f Frame) stackID {
 // frame returns the innermost frame of a stack.
 func (t *stackTable) frame(id stackID) Frame { return t.frames[t.nodes[id].frame] }
 
-// path returns the frames of a stack, outermost first.
+// scriptOf returns a stack of Firefox without the functions of the browser itself.
+func (t *stackTable) scriptOf(id stackID) stackID {
+	var path []stackID
+	for ; id != 0; id = t.nodes[id].below {
+		if _, ok := t.script[id]; ok {
+			break
+		}
+		path = append(path, id)
+	}
+	script := t.script[id]
+	for _, id := range slices.Backward(path) {
+		if f := t.frame(id); f.isScript() {
+			script = t.push(script, f)
+		}
+		t.script[id] = script
+	}
+	return script
+}
+
+// isScript tells functions of script by where they are: those of the browser are in libraries and source files.
+func (f Frame) isScript() bool {
+	return strings.Contains(f.URL, "://") || f.URL == "self-hosted" || strings.HasSuffix(f.URL, ".js")
+}
+
+// function returns the function of a frame: in Firefox, frames at different lines are one function.
+func (t *stackTable) function(id frameID, source string) frameID {
+	if f := t.frames[id]; source == sourceFirefox && f.Line != 0 {
+		return t.intern(Frame{Function: f.Function, URL: f.URL})
+	}
+	return id
+}
+
+// list returns the frames of a stack, outermost first.
 func (t *stackTable) list(id stackID) []Frame {
 	var list []Frame
 	for ; id != 0; id = t.nodes[id].below {

@@ -5,6 +5,7 @@ package timeline
 const (
 	BrowserActivityName = "Browser activity" // of a JS self-profile
 	V8StateName         = "V8 state"         // of a V8 CPU profile
+	SampleCategoryName  = "Sample category"  // of samples of Firefox, whose states are categories
 )
 
 // States of a sampled thread, as slices of such a track are named. Browsers may add others, which are kept as they are.

@@ -87,6 +87,9 @@ func makeGCReport(p *report.Profiles, opts report.Options) (reportResult, error)
 	result := reportResult{json: r}
 	for i := range r.Threads {
 		t := &r.Threads[i]
+		if t.Samples == 0 && t.Time == 0 && len(r.Threads) > 1 {
+			continue // most threads of a browser
+		}
 		result.threads = append(result.threads, threadTables{
 			ThreadID: t.ThreadID, source: t.Source,
 			summary: []string{

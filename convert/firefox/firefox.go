@@ -43,13 +43,13 @@ type Options struct {
 
 // Names of the tracks that the reader makes below threads and processes, beside those that are named after markers.
 const (
-	NetworkName        = "Network"         // of a process: requests
-	AllocationsName    = "Allocations"     // of a thread: instants
-	SampleCategoryName = "Sample category" // of a thread: what its samples were doing
-	SamplePageName     = "Sample page"     // of a thread: for which document
-	JSCallsName        = "JS calls"        // of a thread, see Options.JSCalls
-	JSTracerName       = "JS Tracer"       // of a thread
-	PausedName         = "Profiler paused" // of a process
+	NetworkName        = "Network"                   // of a process: requests
+	AllocationsName    = "Allocations"               // of a thread: instants
+	SampleCategoryName = timeline.SampleCategoryName // of a thread: what its samples were doing
+	SamplePageName     = "Sample page"               // of a thread: for which document
+	JSCallsName        = "JS calls"                  // of a thread, see Options.JSCalls
+	JSTracerName       = "JS Tracer"                 // of a thread
+	PausedName         = "Profiler paused"           // of a process
 )
 
 // The newest versions that are known, and the oldest that can be read.
