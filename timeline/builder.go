@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"runtime"
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/problem"
@@ -286,6 +287,7 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	}
 	if b.runs == nil {
 		b.records.sort()
+		b.records.keys, b.records.others = nil, nil
 		t.store = &b.records
 		return t, ctx.Err()
 	}
@@ -294,6 +296,10 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 			return nil, errors.Join(err, b.Close())
 		}
 	}
+	// Everything that was held is on disk, and the passes take memory of their own. Without a collection just here, what they
+	// take would come on top: the next one would be due at twice what was held.
+	b.records, b.scratch = memory{}, nil
+	runtime.GC()
 	store, err := b.runs.merge(ctx, b.opts)
 	if err != nil {
 		return nil, errors.Join(err, b.Close())

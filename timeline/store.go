@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+	"slices"
 
 	"github.com/weft-trace/weft/internal/extsort"
 )
@@ -67,7 +68,9 @@ func (g *group) at(i int) *record {
 type memory struct {
 	chunks [][]record // of chunkLen records each; the first grows up to that
 	count  int
-	order  []uint32 // places in time order; set by sort
+	order  []uint32  // places in time order; set by sort
+	keys   []sortKey // of a sort for the next one
+	others []sortKey
 
 	arena      [][]byte // payloads, each behind its length
 	arenaBytes int64    // of payloads and of what chunks waste at their end; not the rest of the last chunk
@@ -219,12 +222,13 @@ func (m *memory) sort() {
 		}
 		return
 	}
-	keys := make([]sortKey, m.count)
-	for i := range keys {
-		keys[i] = sortKey{uint64(m.at(uint32(i)).ts) - uint64(least), uint32(i)}
+	m.keys, m.others = slices.Grow(m.keys[:0], m.count)[:m.count], slices.Grow(m.others[:0], m.count)[:m.count]
+	for i := range m.keys {
+		m.keys[i] = sortKey{uint64(m.at(uint32(i)).ts) - uint64(least), uint32(i)}
 	}
-	for _, k := range radixSort(keys, bits.Len64(uint64(most)-uint64(least))) {
-		m.order = append(m.order, k.place)
+	m.keys, m.others = radixSort(m.keys, m.others, bits.Len64(uint64(most)-uint64(least)))
+	for i := range m.keys {
+		m.order = append(m.order, m.keys[i].place)
 	}
 }
 
@@ -246,9 +250,9 @@ func (m *memory) timeRange() (least, most Nanos, sorted bool) {
 
 const radixBits = 11
 
-// radixSort sorts keys by the low width bits of ts, keeping the order of equal ones. It may return another slice.
-func radixSort(keys []sortKey, width int) []sortKey {
-	other := make([]sortKey, len(keys))
+// radixSort sorts keys by the low width bits of ts, keeping the order of equal ones, with the help of another slice that
+// is as long. It returns both, the sorted one first.
+func radixSort(keys, other []sortKey, width int) (sorted, rest []sortKey) {
 	for shift := 0; shift < width; shift += radixBits {
 		var counts [1 << radixBits]uint32
 		for i := range keys {
@@ -265,7 +269,7 @@ func radixSort(keys []sortKey, width int) []sortKey {
 		}
 		keys, other = other, keys
 	}
-	return keys
+	return keys, other
 }
 
 // disk is the store of a timeline that does not fit the budget: a file of records in time order and one of payloads.
