@@ -46,6 +46,10 @@ func New[T any](codec Codec[T], compare func(a, b *T) int, memory int64, dir str
 
 // Add adds a value.
 func (s *Sorter[T]) Add(v T) error {
+	if n := len(s.held); n == cap(s.held) {
+		// Twice as many at a time: append would make its slices a quarter longer, and leave four times as much behind.
+		s.held = slices.Grow(s.held, min(max(n, 64), s.limit-n))
+	}
 	s.held = append(s.held, v)
 	if len(s.held) < s.limit {
 		return nil
@@ -56,7 +60,7 @@ func (s *Sorter[T]) Add(v T) error {
 // sortHeld finds the order of the held values. Places are sorted instead of the values: they are small, and nothing
 // needs to be copied for compare.
 func (s *Sorter[T]) sortHeld() {
-	s.order = s.order[:0]
+	s.order = slices.Grow(s.order[:0], len(s.held))
 	for i := range s.held {
 		s.order = append(s.order, int32(i))
 	}
