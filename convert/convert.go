@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/convert/chromejson"
+	"github.com/weft-trace/weft/convert/cpuprofile"
 	"github.com/weft-trace/weft/convert/firefox"
 	"github.com/weft-trace/weft/convert/jsprofile"
 	"github.com/weft-trace/weft/convert/perfetto"
@@ -112,6 +113,8 @@ func load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline,
 		Memory:   opts.Memory,
 		TempDir:  opts.TempDir,
 		Problems: problems,
+
+		KeepFlowIDs: opts.KeepFlowIDs,
 	})
 	if err := read(ctx, src, builder, problems, opts, report); err != nil {
 		return nil, nil, errors.Join(err, builder.Close())
@@ -173,6 +176,8 @@ func readFormat(ctx context.Context, r io.Reader, b *timeline.Builder, log *prob
 			return errors.New("a time offset cannot be added to a Perfetto trace, whose clocks are defined")
 		}
 		return perfetto.Read(ctx, r, b, perfetto.Options{Problems: log, KeepArg: opts.Args.keep(), TempDir: opts.TempDir})
+	case FormatCPUProfile:
+		return cpuprofile.Read(ctx, r, b, cpuprofile.Options{Problems: log, Offset: opts.TimeOffset, KeepArg: opts.Args.keep()})
 	case FormatFirefox:
 		return firefox.Read(ctx, r, b, firefox.Options{Problems: log, KeepArg: opts.Args.keep(), Offset: opts.TimeOffset})
 	case FormatJSProfile:

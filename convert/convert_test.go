@@ -17,6 +17,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/v8profile"
 )
 
 const smallTrace = `{"traceEvents":[
@@ -163,9 +164,13 @@ func TestErrors(t *testing.T) {
 	if !errors.As(err, &unsupported) || unsupported.Format != convert.FormatProbes {
 		t.Errorf("probes: %v", err)
 	}
+	_, _, err = load(t, smallTrace, convert.Options{From: convert.FormatProbes})
+	if !errors.As(err, &unsupported) || unsupported.Format != convert.FormatProbes {
+		t.Errorf("probes by option: %v", err)
+	}
 	_, _, err = load(t, smallTrace, convert.Options{From: convert.FormatCPUProfile})
-	if !errors.As(err, &unsupported) || unsupported.Format != convert.FormatCPUProfile {
-		t.Errorf("CPU profile by option: %v", err)
+	if !errors.Is(err, v8profile.ErrNoNodes) {
+		t.Errorf("no CPU profile: %v", err)
 	}
 }
 

@@ -28,7 +28,7 @@ var formats = [...]struct {
 	FormatAuto:       {"auto", "any trace", true},
 	FormatChromeJSON: {"chrome-json", "a Chrome JSON trace", true},
 	FormatPerfetto:   {"perfetto", "a Perfetto trace", true},
-	FormatCPUProfile: {"cpuprofile", "a V8 CPU profile", false},
+	FormatCPUProfile: {"cpuprofile", "a V8 CPU profile", true},
 	FormatFirefox:    {"firefox", "a Firefox profile", true},
 	FormatJSProfile:  {"jsprofile", "a JS self-profile", true},
 	FormatProbes:     {"probes", "a list of probe firings", false},

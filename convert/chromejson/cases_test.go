@@ -104,7 +104,7 @@ func raisedByReader(k problem.Kind) bool {
 	case problem.PidRemapped:
 		return false
 	}
-	for _, group := range []string{"slice_", "async_", "flow_", "begin_", "end_", "packet_", "interned_", "track_", "container_", "sample_"} {
+	for _, group := range []string{"slice_", "async_", "flow_", "begin_", "end_", "packet_", "interned_", "track_", "container_", "firefox_", "marker_", "page_", "screenshot_", "argument_", "profile_", "sample_"} {
 		if strings.HasPrefix(k.Name(), group) {
 			return false
 		}

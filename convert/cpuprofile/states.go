@@ -1,0 +1,86 @@
+package cpuprofile
+
+import (
+	"context"
+
+	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/v8profile"
+)
+
+// AddStates adds the track of what V8 was doing: a slice for samples in a row that were of one state, which lasts until
+// the next sample. Each says in weft.samples how many they were.
+func (t *Thread) AddStates(ctx context.Context, b *timeline.Builder) error {
+	p := t.Profile
+	track := b.Child(t.Track, timeline.V8StateName)
+	for i := 0; i < p.Len(); {
+		state, first := t.state(i), i
+		for i < p.Len() && t.state(i) == state {
+			if i++; i%cancelEvery == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		end := p.Closing
+		if i < p.Len() {
+			end = p.Time(i)
+		}
+		if err := t.addState(b, track, stateNames[state], p.Time(first), end, i-first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// state is what V8 was doing.
+type state uint8
+
+const (
+	script state = iota
+	collecting
+	program
+	idle
+)
+
+// stateNames are the names of the slices.
+var stateNames = [...][]byte{
+	script: []byte(timeline.StateScript), collecting: []byte(timeline.StateGC),
+	program: []byte(timeline.StateProgram), idle: []byte(timeline.StateIdle),
+}
+
+// state returns the state of a sample, as V8 saw it.
+func (t *Thread) state(i int) state {
+	switch p, n := t.Profile, t.Profile.Seen(i); n {
+	case v8profile.NodeIndex(0), p.Program:
+		return program // a stack without functions is native code
+	case p.Idle:
+		return idle
+	case p.Collector:
+		return collecting
+	}
+	return script
+}
+
+// addState adds one slice. It is a begin and an end: of slices that begin at one time the longest comes first, and states
+// without length have to stay where they are in the row.
+func (t *Thread) addState(b *timeline.Builder, track timeline.TrackID, name []byte, from, to timeline.Nanos, samples int) error {
+	begin, ok := t.time(from)
+	if !ok {
+		return nil
+	}
+	end, ok := t.time(to)
+	if !ok {
+		return nil
+	}
+	args := b.Args()
+	args.Reset()
+	args.Key([]byte("weft"))
+	args.BeginDict()
+	args.Key([]byte("samples"))
+	args.Int(int64(samples))
+	args.EndDict()
+	out := timeline.Event{Kind: timeline.Begin, Track: track, TS: begin, Name: name, Args: args.Args()}
+	if err := t.add(b, &out); err != nil {
+		return err
+	}
+	out = timeline.Event{Kind: timeline.End, Track: track, TS: end}
+	return t.add(b, &out)
+}
