@@ -7,6 +7,7 @@ import (
 )
 
 const (
+	firstChunk      = 16 << 10 // chunks double from here, so that a short input needs little memory
 	readAheadChunk  = 256 << 10
 	readAheadChunks = 4
 	maxEmptyReads   = 100
@@ -52,7 +53,7 @@ func newReadAhead(ctx context.Context, src io.Reader) *readAhead {
 
 func (r *readAhead) fill(src io.Reader) {
 	defer close(r.done)
-	empty := 0
+	empty, size := 0, firstChunk
 	for {
 		var buf []byte
 		select {
@@ -60,9 +61,10 @@ func (r *readAhead) fill(src io.Reader) {
 		case <-r.ctx.Done():
 			return
 		}
-		if buf == nil {
-			buf = make([]byte, readAheadChunk)
+		if len(buf) < size {
+			buf = make([]byte, size)
 		}
+		size = min(2*size, readAheadChunk)
 		n, err := src.Read(buf)
 		r.taken.Add(int64(n))
 		if empty++; n > 0 {

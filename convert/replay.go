@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // replayMemory is how much of an input is kept in memory while its format is not decided; the rest goes to a file.
@@ -22,10 +23,10 @@ type replay struct {
 	mem    []byte // the first bytes of the input
 	served int    // how much of mem Read has given
 	file   *os.File
-	inFile int64 // bytes behind those of mem
-	read   int64 // how much of the file Read has given
-	buf    []byte
-	err    error // what src returned last; nil if there is more
+	inFile int64  // bytes behind those of mem
+	read   int64  // how much of the file Read has given
+	buf    []byte // of what goes to the file
+	err    error  // what src returned last; nil if there is more
 }
 
 func newReplay(src io.Reader, limit int, tempDir string) *replay {
@@ -38,18 +39,26 @@ func (r *replay) Peek() ([]byte, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	if r.buf == nil {
-		r.buf = make([]byte, replayChunk)
-	}
 	// Full chunks, so that one Peek shows all that a decision by magic bytes needs.
-	n, err := io.ReadFull(r.src, r.buf)
+	kept := len(r.mem)
+	inMemory := kept+replayChunk <= r.limit && r.file == nil
+	chunk := r.buf
+	switch {
+	case inMemory:
+		r.mem = slices.Grow(r.mem, replayChunk)
+		chunk = r.mem[kept : kept+replayChunk]
+	case chunk == nil:
+		r.buf = make([]byte, replayChunk)
+		chunk = r.buf
+	}
+	n, err := io.ReadFull(r.src, chunk)
 	if err == io.ErrUnexpectedEOF {
 		err = io.EOF
 	}
 	r.err = err
-	got := r.buf[:n]
-	if len(r.mem)+n <= r.limit && r.file == nil {
-		r.mem = append(r.mem, got...)
+	got := chunk[:n]
+	if inMemory {
+		r.mem = r.mem[:kept+n]
 	} else if err := r.spill(got); err != nil {
 		return nil, err
 	}

@@ -31,8 +31,11 @@ import (
 )
 
 const (
-	// DefaultWindow is the size of a new scanner's window in bytes.
+	// DefaultWindow is the size of a scanner's window in bytes.
 	DefaultWindow = 1 << 20
+	// firstWindow is the size with which a window begins: making and clearing a larger one takes longer than to scan what
+	// is in a small file.
+	firstWindow = 128 << 10
 	// MaxWindow is the limit to which a window grows, and so to the length of one unit.
 	MaxWindow = 512 << 20
 )
@@ -86,15 +89,17 @@ type Scanner struct {
 	base    int64
 	r       io.Reader
 	readErr error // what the input ended with
-	limit   int
+	usual   int   // size up to which the window grows whenever it was filled
+	limit   int   // size up to which it grows for a unit
 }
 
 // New returns a Scanner for the input r.
 func New(r io.Reader) *Scanner { return NewSize(r, DefaultWindow) }
 
-// NewSize is New with a window of the given initial size, at least 16 bytes.
+// NewSize is New with a window of the given size, at least 16 bytes. A large window has its size when it was filled.
 func NewSize(r io.Reader, size int) *Scanner {
-	return &Scanner{buf: make([]byte, 0, max(size, 16)), r: r, limit: MaxWindow}
+	size = max(size, 16)
+	return &Scanner{buf: make([]byte, 0, min(size, firstWindow)), r: r, usual: size, limit: MaxWindow}
 }
 
 // Reset makes s read text, which it does not change or copy; ErrShort then means that the text ends early.
@@ -198,7 +203,8 @@ func (s *Scanner) Fill() error {
 	if kept == s.limit {
 		return ErrTooLong
 	}
-	if kept > cap(s.buf)/2 && cap(s.buf) < s.limit {
+	early := cap(s.buf) < s.usual && len(s.buf) == cap(s.buf)
+	if (kept > cap(s.buf)/2 || early) && cap(s.buf) < s.limit {
 		grown := make([]byte, kept, min(2*cap(s.buf), s.limit))
 		copy(grown, s.buf[s.mark:])
 		s.buf = grown

@@ -366,3 +366,22 @@ func TestNoAllocations(t *testing.T) {
 		t.Errorf("%v allocations for an event, %v", n, s.Err())
 	}
 }
+
+// A short input gets a small window; a long one the window that was asked for, and not more.
+func TestWindowGrowsToItsSize(t *testing.T) {
+	for length, want := range map[int]int{1000: firstWindow, 10 * DefaultWindow: DefaultWindow} {
+		s := New(strings.NewReader(strings.Repeat("1 ", length/2)))
+		for {
+			if _, err := s.Peek(); err != nil {
+				break
+			}
+			s.Advance(1)
+		}
+		if s.Offset() < int64(length)-1 {
+			t.Fatalf("stopped at %d of %d bytes", s.Offset(), length)
+		}
+		if got := cap(s.buf); got != want {
+			t.Errorf("%d bytes: the window has %d; want %d", length, got, want)
+		}
+	}
+}
