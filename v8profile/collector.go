@@ -56,9 +56,10 @@ type collected struct {
 	draft   *draft
 	thread  int64
 	start   timeline.Nanos
-	hasHead bool
-	whole   bool // a single event; the start is the profile's own
 	at      problem.Position
+
+	hasHead, hasChunk bool
+	whole             bool // a single event; the start is the profile's own
 }
 
 // NewCollector returns an empty Collector, which counts bad data in log.
@@ -80,10 +81,11 @@ func (c *Collector) Head(ev *Event) {
 // Chunk adds an event ProfileChunk: a piece of the profile with its id, whatever thread it comes from.
 func (c *Collector) Chunk(ev *Event) {
 	p := c.profile(ev, ev.ID)
-	first := len(p.draft.times) == 0
+	first := !p.hasChunk && !p.hasHead
+	p.hasChunk = true
 	c.read(ev, p)
-	if first && !p.hasHead {
-		p.start = ev.TS - p.draft.now // the end of the deltas that this piece has
+	if first {
+		p.start = ev.TS - p.draft.now // which is the sum of the deltas of this piece
 	}
 }
 

@@ -64,103 +64,111 @@ func collect(pieces []piece) string {
 	return out.String() + problems(&log)
 }
 
+var collectorCases = []struct {
+	name   string
+	pieces []piece
+	want   string
+}{
+	{
+		"pieces of another thread", []piece{
+			{"head", 5, 6, "0x1", 100, `"startTime":90`},
+			{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `,"samples":[2]},"timeDeltas":[1]`},
+			{"chunk", 5, 6, "0x1", 120, `"cpuProfile":{"samples":[1]},"timeDeltas":[2]`},
+			{"chunk", 5, 6, "0x1", 130, `"endTime":7`},
+		}, "5/6 0x1 chosen: 2@101 1@103\n",
+	},
+	{
+		"pieces before their head", []piece{
+			{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{"samples":[2]},"timeDeltas":[1]`},
+			{"chunk", 5, 7, "0x1", 115, `"cpuProfile":{` + rootAndF + `}`},
+			{"head", 5, 6, "0x1", 100, `"startTime":90`},
+		}, "5/6 0x1 chosen: 2@101\n",
+	},
+	{
+		"a second head", []piece{
+			{"head", 5, 6, "0x1", 100, ``},
+			{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `,"samples":[2]},"timeDeltas":[1]`},
+			{"head", 5, 8, "0x1", 200, ``},
+		}, "5/8 0x1 chosen: 2@201\n",
+	},
+	{
+		"equal ids in different processes", []piece{
+			{"head", 5, 6, "0x1", 100, ``},
+			{"head", 6, 6, "0x1", 200, ``},
+			{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `,"samples":[2]},"timeDeltas":[1]`},
+			{"chunk", 6, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `,"samples":[1]},"timeDeltas":[2]`},
+		}, "5/6 0x1 chosen: 2@101\n6/6 0x1 chosen: 1@202\n",
+	},
+	{
+		"samples and times in different pieces", []piece{
+			{"head", 5, 6, "0x1", 100, ``},
+			{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `,"samples":[2,1]},"timeDeltas":[1]`},
+			{"chunk", 5, 7, "0x1", 110, `"timeDeltas":[1]`},
+		}, "5/6 0x1 chosen: 2@101 1@102\nprofile_length_mismatch×1",
+	},
+	{
+		"the best source", []piece{
+			{"head", 5, 6, "0x1", 100, `"source":"SelfProfiling"`},
+			{"chunk", 5, 6, "0x1", 100, `"cpuProfile":{` + rootAndF + `}`},
+			{"head", 5, 6, "0x2", 100, ``},
+			{"chunk", 5, 6, "0x2", 100, `"source":"Inspector","cpuProfile":{` + rootAndF + `}`},
+			{"head", 5, 6, "0x3", 100, `"source":"Internal"`},
+			{"chunk", 5, 6, "0x3", 100, `"cpuProfile":{` + rootAndF + `}`},
+			{"head", 5, 6, "0x4", 100, `"source":"Internal"`},
+			{"chunk", 5, 6, "0x4", 100, `"cpuProfile":{` + rootAndF + `}`},
+		},
+		"5/6 0x1 SelfProfiling:\n5/6 0x2 Inspector:\n5/6 0x3 Internal chosen:\n5/6 0x4 Internal:\nprofile_not_chosen×3",
+	},
+	{
+		"the chosen one has no nodes", []piece{
+			{"head", 5, 6, "0x1", 100, `"source":"Internal"`},
+			{"chunk", 5, 6, "0x1", 100, `"cpuProfile":{"samples":[2]},"timeDeltas":[1]`},
+			{"head", 5, 6, "0x2", 100, `"source":"Inspector"`},
+			{"chunk", 5, 6, "0x2", 100, `"cpuProfile":{` + rootAndF + `}`},
+		}, "5/6 0x2 Inspector:\nprofile_without_nodes×1 profile_not_chosen×1",
+	},
+	{
+		"no head", []piece{
+			{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `,"samples":[2,2]},"timeDeltas":[4,6]`},
+			{"chunk", 5, 7, "0x1", 990, `"cpuProfile":{"samples":[2]},"timeDeltas":[3]`},
+		}, "5/1 0x1 orphan chosen: 2@104 2@110 2@113\nprofile_without_head×1",
+	},
+	{
+		"no head, and the first piece has no samples", []piece{
+			{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `}`},
+			{"chunk", 5, 7, "0x1", 190, `"cpuProfile":{"samples":[2]},"timeDeltas":[30]`},
+		}, "5/1 0x1 orphan chosen: 2@140\nprofile_without_head×1",
+	},
+	{
+		"two without head", []piece{
+			{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `}`},
+			{"chunk", 5, 7, "0x2", 110, `"cpuProfile":{` + rootAndF + `}`},
+		}, "5/1 0x1 orphan:\n5/1 0x2 orphan:\nprofile_without_head×2 profile_not_chosen×2",
+	},
+	{
+		"no head, and another with a head on the main thread", []piece{
+			{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `}`},
+			{"head", 5, 1, "0x2", 110, ``},
+			{"chunk", 5, 1, "0x2", 110, `"cpuProfile":{` + rootAndF + `}`},
+		}, "5/1 0x1 orphan:\n5/1 0x2 chosen:\nprofile_without_head×1 profile_not_chosen×1",
+	},
+	{
+		"whole profiles of old versions", []piece{
+			{"whole", 5, 6, "", 900, `"cpuProfile":{` + rootAndF + `,"startTime":100,"samples":[2],"timeDeltas":[1]}`},
+			{"whole", 5, 7, "0x9", 900, `"cpuProfile":{"head":{"id":1,"children":[{"id":2}]},
+				"startTime":0.0001,"endTime":0.000102,"samples":[2,2]}`},
+		}, "5/6 0x1 chosen: 2@101\n5/7 0x9 chosen: 2@100 2@101\n",
+	},
+	{
+		"arguments that are no JSON", []piece{
+			{"head", 5, 6, "0x1", 100, ``},
+			{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `,"samples":[2]},"timeDeltas":[1,2],,:`},
+		}, "5/6 0x1 chosen: 2@101\nprofile_length_mismatch×1 profile_malformed×1",
+	},
+}
+
 func TestCollector(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		pieces []piece
-		want   string
-	}{
-		{
-			"pieces of another thread", []piece{
-				{"head", 5, 6, "0x1", 100, `"startTime":90`},
-				{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `,"samples":[2]},"timeDeltas":[1]`},
-				{"chunk", 5, 6, "0x1", 120, `"cpuProfile":{"samples":[1]},"timeDeltas":[2]`},
-				{"chunk", 5, 6, "0x1", 130, `"endTime":7`},
-			}, "5/6 0x1 chosen: 2@101 1@103\n",
-		},
-		{
-			"pieces before their head", []piece{
-				{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{"samples":[2]},"timeDeltas":[1]`},
-				{"chunk", 5, 7, "0x1", 115, `"cpuProfile":{` + rootAndF + `}`},
-				{"head", 5, 6, "0x1", 100, `"startTime":90`},
-			}, "5/6 0x1 chosen: 2@101\n",
-		},
-		{
-			"a second head", []piece{
-				{"head", 5, 6, "0x1", 100, ``},
-				{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `,"samples":[2]},"timeDeltas":[1]`},
-				{"head", 5, 8, "0x1", 200, ``},
-			}, "5/8 0x1 chosen: 2@201\n",
-		},
-		{
-			"equal ids in different processes", []piece{
-				{"head", 5, 6, "0x1", 100, ``},
-				{"head", 6, 6, "0x1", 200, ``},
-				{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `,"samples":[2]},"timeDeltas":[1]`},
-				{"chunk", 6, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `,"samples":[1]},"timeDeltas":[2]`},
-			}, "5/6 0x1 chosen: 2@101\n6/6 0x1 chosen: 1@202\n",
-		},
-		{
-			"samples and times in different pieces", []piece{
-				{"head", 5, 6, "0x1", 100, ``},
-				{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `,"samples":[2,1]},"timeDeltas":[1]`},
-				{"chunk", 5, 7, "0x1", 110, `"timeDeltas":[1]`},
-			}, "5/6 0x1 chosen: 2@101 1@102\nprofile_length_mismatch×1",
-		},
-		{
-			"the best source", []piece{
-				{"head", 5, 6, "0x1", 100, `"source":"SelfProfiling"`},
-				{"chunk", 5, 6, "0x1", 100, `"cpuProfile":{` + rootAndF + `}`},
-				{"head", 5, 6, "0x2", 100, ``},
-				{"chunk", 5, 6, "0x2", 100, `"source":"Inspector","cpuProfile":{` + rootAndF + `}`},
-				{"head", 5, 6, "0x3", 100, `"source":"Internal"`},
-				{"chunk", 5, 6, "0x3", 100, `"cpuProfile":{` + rootAndF + `}`},
-				{"head", 5, 6, "0x4", 100, `"source":"Internal"`},
-				{"chunk", 5, 6, "0x4", 100, `"cpuProfile":{` + rootAndF + `}`},
-			},
-			"5/6 0x1 SelfProfiling:\n5/6 0x2 Inspector:\n5/6 0x3 Internal chosen:\n5/6 0x4 Internal:\nprofile_not_chosen×3",
-		},
-		{
-			"the chosen one has no nodes", []piece{
-				{"head", 5, 6, "0x1", 100, `"source":"Internal"`},
-				{"chunk", 5, 6, "0x1", 100, `"cpuProfile":{"samples":[2]},"timeDeltas":[1]`},
-				{"head", 5, 6, "0x2", 100, `"source":"Inspector"`},
-				{"chunk", 5, 6, "0x2", 100, `"cpuProfile":{` + rootAndF + `}`},
-			}, "5/6 0x2 Inspector:\nprofile_without_nodes×1 profile_not_chosen×1",
-		},
-		{
-			"no head", []piece{
-				{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `,"samples":[2,2]},"timeDeltas":[4,6]`},
-				{"chunk", 5, 7, "0x1", 990, `"cpuProfile":{"samples":[2]},"timeDeltas":[3]`},
-			}, "5/1 0x1 orphan chosen: 2@104 2@110 2@113\nprofile_without_head×1",
-		},
-		{
-			"two without head", []piece{
-				{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `}`},
-				{"chunk", 5, 7, "0x2", 110, `"cpuProfile":{` + rootAndF + `}`},
-			}, "5/1 0x1 orphan:\n5/1 0x2 orphan:\nprofile_without_head×2 profile_not_chosen×2",
-		},
-		{
-			"no head, and another with a head on the main thread", []piece{
-				{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `}`},
-				{"head", 5, 1, "0x2", 110, ``},
-				{"chunk", 5, 1, "0x2", 110, `"cpuProfile":{` + rootAndF + `}`},
-			}, "5/1 0x1 orphan:\n5/1 0x2 chosen:\nprofile_without_head×1 profile_not_chosen×1",
-		},
-		{
-			"whole profiles of old versions", []piece{
-				{"whole", 5, 6, "", 900, `"cpuProfile":{` + rootAndF + `,"startTime":100,"samples":[2],"timeDeltas":[1]}`},
-				{"whole", 5, 7, "0x9", 900, `"cpuProfile":{"head":{"id":1,"children":[{"id":2}]},
-					"startTime":0.0001,"endTime":0.000102,"samples":[2,2]}`},
-			}, "5/6 0x1 chosen: 2@101\n5/7 0x9 chosen: 2@100 2@101\n",
-		},
-		{
-			"arguments that are no JSON", []piece{
-				{"head", 5, 6, "0x1", 100, ``},
-				{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `,"samples":[2]},"timeDeltas":[1,2],,:`},
-			}, "5/6 0x1 chosen: 2@101\nprofile_length_mismatch×1 profile_malformed×1",
-		},
-	} {
+	for _, c := range collectorCases {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, collect(c.pieces)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
