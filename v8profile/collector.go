@@ -53,10 +53,10 @@ type collectorKey struct {
 // collected is a profile of which at least one event was seen.
 type collected struct {
 	collectorKey
-	draft   *draft
-	thread  int64
-	start   timeline.Nanos
-	at      problem.Position
+	draft  *draft
+	thread int64
+	start  timeline.Nanos
+	at     problem.Position
 
 	hasHead, hasChunk bool
 	whole             bool // a single event; the start is the profile's own
