@@ -29,6 +29,10 @@ type Options struct {
 	// Samples says in which form call-stack samples are written; the zero value keeps all that is known of them.
 	Samples Samples
 
+	// KeepFlowIDs keeps the ids of flows that are texts in a timeline that Load returns, so that a flow.Index can show
+	// them.
+	KeepFlowIDs bool
+
 	// Memory bounds the working memory, in bytes, whatever the size of the input: events beyond it are sorted on disk.
 	// 0 means timeline.DefaultMemory, 256 MiB. Very small values are raised to what the work needs at least. Tables of
 	// names and tracks are bounded separately.

@@ -94,6 +94,7 @@ Open the result by dragging it into https://ui.perfetto.dev.`),
 			infoCommand(env),
 			verifyCommand(env),
 			dumpCommand(env),
+			flowsCommand(env),
 			reportCommand(env),
 		},
 	}

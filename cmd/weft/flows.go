@@ -1,0 +1,314 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/timeline"
+)
+
+func flowsCommand(env *environment) *cli.Command {
+	return &cli.Command{
+		Name:      "flows",
+		Usage:     "find one's way along the flows of a trace",
+		UsageText: "weft flows [flags] FILE ['flow:ID;TIME']",
+		Description: `Lists the flows of a trace, or shows one. A flow leads from marker to marker, which are
+slices and instants, over threads and processes.
+
+Ids are those of the input. Because they are used again and again, a flow is known by its id
+and a time at which it is active: flow:0x2a;1200ms. The list has this name for each flow; it
+needs quotes in a shell. TIME is in nanoseconds of the trace, or has a unit (ns, us, ms, s);
+with a + in front it counts from the start of the trace.
+
+Examples:
+   weft flows trace.json                        all flows
+   weft flows trace.json 'flow:0x2a;+120ms'     the markers of the flow with this id then
+   weft flows trace.json flow:0x2a              all flows that ever had this id
+   weft flows --marker 1234 trace.json          the flows of one event, one step back and forth
+   weft flows --connected trace.json 'flow:0x2a;+120ms'   where one gets to from there`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "one JSON object per line", DisableDefaultText: true},
+			&cli.IntFlag{Name: "min", Value: 1, Usage: "list flows of at least `N` markers"},
+			&cli.StringFlag{Name: "marker", Usage: "the flows of the event with the index `N` in the input, as in the output of dump --json"},
+			&cli.StringFlag{Name: "at", Usage: "the flows of the markers of a --thread at `TIME`"},
+			&cli.StringFlag{Name: "thread", Usage: "the `THREAD` of --at: its id, PID/TID, or its name"},
+			&cli.BoolFlag{Name: "connected", Usage: "the flows that can be reached from there, over markers that belong to several", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "nested", Usage: "with --connected also over markers that lie in each other", DisableDefaultText: true},
+			&cli.IntFlag{Name: "limit", Usage: "at most `N` lines; 0: all", DefaultText: "all; with --connected 1000"},
+			fromFlag(), memoryFlag(), tempFlag(),
+		},
+		Action: func(c *cli.Context) error {
+			opts, err := inputOptions(c)
+			if err != nil {
+				return err
+			}
+			opts.KeepFlowIDs = true
+			query, err := newFlowQuery(c)
+			if err != nil {
+				return err
+			}
+			return query.run(c.Context, env, opts)
+		},
+	}
+}
+
+const defaultConnected = 1000
+
+// flowQuery is what is asked of the flows of a file.
+type flowQuery struct {
+	file      string
+	id        string // "": none given
+	time      string // "": none given
+	marker    string
+	at        string
+	thread    string
+	connected bool
+	nested    bool
+	json      bool
+	min       int
+	limit     int
+}
+
+func newFlowQuery(c *cli.Context) (*flowQuery, error) {
+	q := &flowQuery{
+		marker: c.String("marker"), at: c.String("at"), thread: c.String("thread"), connected: c.Bool("connected"),
+		nested: c.Bool("nested"), json: c.Bool("json"), min: c.Int("min"), limit: c.Int("limit"),
+	}
+	switch c.NArg() {
+	case 0:
+		return nil, usagef("no file; give one, or \"-\" for standard input")
+	case 1:
+	case 2:
+		var err error
+		if q.id, q.time, err = parseFlowName(c.Args().Get(1)); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, usagef("flows takes one file and one flow, not %d arguments", c.NArg())
+	}
+	q.file = c.Args().First()
+	ways := 0
+	for _, way := range []string{q.id, q.marker, q.at} {
+		if way != "" {
+			ways++
+		}
+	}
+	switch {
+	case ways > 1:
+		return nil, usagef("a flow, --marker and --at exclude each other")
+	case (q.at == "") != (q.thread == ""):
+		return nil, usagef("--at and --thread belong together")
+	case q.connected && ways == 0:
+		return nil, usagef("--connected from where? Give a flow, --marker, or --at and --thread")
+	case q.nested && !q.connected:
+		return nil, usagef("--nested is for --connected")
+	case q.limit < 0:
+		return nil, usagef("--limit: %d is less than 0", q.limit)
+	case q.connected && !c.IsSet("limit"):
+		q.limit = defaultConnected
+	}
+	if q.limit == 0 {
+		q.limit = math.MaxInt
+	}
+	for _, text := range []string{q.time, q.at} {
+		if _, err := parseMoment(text, 0); text != "" && err != nil {
+			return nil, usagef("%v", err)
+		}
+	}
+	if _, err := strconv.ParseUint(q.marker, 10, 32); q.marker != "" && err != nil {
+		return nil, usagef("--marker: %q is no index of an event", q.marker)
+	}
+	return q, nil
+}
+
+// parseFlowName takes "flow:ID;TIME" apart; the time may be missing. An id may hold a semicolon, if no time is behind it.
+func parseFlowName(text string) (id, at string, err error) {
+	id, ok := strings.CutPrefix(text, "flow:")
+	if !ok || id == "" {
+		return "", "", usagef("%q is no flow; write flow:ID;TIME or flow:ID", text)
+	}
+	i := strings.LastIndexByte(id, ';')
+	if i < 1 {
+		return id, "", nil
+	}
+	if _, err := parseMoment(id[i+1:], 0); err != nil {
+		return id, "", nil
+	}
+	return id[:i], id[i+1:], nil
+}
+
+// timeUnits are the units of moments and the powers of ten by which they differ from nanoseconds. Longer names come before
+// those that they end with.
+var timeUnits = []struct {
+	name   string
+	digits int
+}{{"ns", 0}, {"us", 3}, {"µs", 3}, {"μs", 3}, {"ms", 6}, {"s", 9}}
+
+var errMoment = errors.New("is no time; write nanoseconds, or a number with ns, us, ms or s")
+
+// parseMoment reads a point in time: nanoseconds, or a decimal number with a unit; "+" in front counts from start. The
+// number is never rounded.
+func parseMoment(text string, start timeline.Nanos) (timeline.Nanos, error) {
+	number, relative := strings.CutPrefix(text, "+")
+	digits := 0
+	for _, unit := range timeUnits {
+		if rest, ok := strings.CutSuffix(number, unit.name); ok {
+			number, digits = rest, unit.digits
+			break
+		}
+	}
+	whole, fraction, _ := strings.Cut(number, ".")
+	for len(fraction) > digits && fraction[len(fraction)-1] == '0' {
+		fraction = fraction[:len(fraction)-1]
+	}
+	if len(fraction) > digits {
+		return 0, fmt.Errorf("%q is finer than a nanosecond", text)
+	}
+	if whole == "" || strings.Trim(whole+fraction, "0123456789") != "" {
+		return 0, fmt.Errorf("%q %w", text, errMoment)
+	}
+	n, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", digits-len(fraction)), 10, 64)
+	if err != nil || relative && n > math.MaxInt64-int64(start) {
+		return 0, fmt.Errorf("%q is too large", text)
+	}
+	if relative {
+		n += int64(start)
+	}
+	return timeline.Nanos(n), nil
+}
+
+func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Options) (err error) {
+	src, err := openInput(ctx, env, q.file)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	progress := startProgress(env, inputName(q.file), src.size, !env.isTerminal(env.stdout))
+	trace, _, err := convert.Load(ctx, progress.reader(src), opts)
+	progress.Stop()
+	if err != nil {
+		return fmt.Errorf("%s: %w", inputName(q.file), withoutPath(err))
+	}
+	defer func() { err = errors.Join(err, trace.Close()) }()
+	index, err := flow.NewIndex(ctx, trace)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, index.Close()) }()
+
+	w := bufio.NewWriterSize(env.stdout, outputBuffer)
+	p := &flowPrinter{
+		ctx: ctx, trace: trace, index: index, start: trace.Totals().Start, w: w, limit: q.limit,
+		tracks: dumper{trace: trace, tracks: map[trackKey]*dumpTrack{}},
+	}
+	p.form = &flowText{p}
+	if q.json {
+		p.form = &flowJSON{p}
+	}
+	err = q.answer(p)
+	if errors.Is(err, errLimit) {
+		err = nil
+	}
+	return errors.Join(err, w.Flush())
+}
+
+// errLimit ends the output at --limit.
+var errLimit = errors.New("limit")
+
+func (q *flowQuery) answer(p *flowPrinter) error {
+	switch {
+	case q.marker != "" || q.at != "":
+		markers, err := q.markers(p)
+		if err != nil {
+			return err
+		}
+		if !q.connected {
+			return p.markers(markers)
+		}
+		flows, err := p.flowsOf(markers)
+		if err != nil {
+			return err
+		}
+		return p.connected(flows, q.nested)
+	case q.id != "":
+		flows, err := q.flows(p)
+		if err != nil {
+			return err
+		}
+		if q.connected {
+			return p.connected(flows, q.nested)
+		}
+		return p.flows(flows)
+	}
+	return p.list(q.min)
+}
+
+// flows returns the flows that the id means, at its time or ever.
+func (q *flowQuery) flows(p *flowPrinter) (flows []flow.Flow, err error) {
+	if q.time == "" {
+		err = p.index.Each(p.ctx, q.id, func(f flow.Flow) error {
+			if len(flows) < p.limit {
+				flows = append(flows, f)
+			}
+			return nil
+		})
+	} else {
+		at, timeErr := parseMoment(q.time, p.start)
+		if timeErr != nil {
+			return nil, timeErr
+		}
+		flows, err = p.index.Find(p.ctx, q.id, at)
+	}
+	if err == nil && len(flows) == 0 {
+		when := ""
+		if q.time != "" {
+			when = " at " + q.time + " or before"
+		}
+		err = fmt.Errorf("%s: there is no flow with the id %s%s", inputName(q.file), q.id, when)
+	}
+	return flows, err
+}
+
+// markers returns the ordinals of the slices and instants that were asked for.
+func (q *flowQuery) markers(p *flowPrinter) ([]uint64, error) {
+	if q.marker != "" {
+		event, err := strconv.ParseUint(q.marker, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		found, err := p.index.OfEvent(p.ctx, uint32(event))
+		if err == nil && len(found) == 0 {
+			err = fmt.Errorf("%s: event %s has no flow, or there is no such event", inputName(q.file), q.marker)
+		}
+		return found, err
+	}
+	at, err := parseMoment(q.at, p.start)
+	if err != nil {
+		return nil, err
+	}
+	threads := p.threads(q.thread)
+	if len(threads) == 0 {
+		return nil, fmt.Errorf("%s: there is no thread %s", inputName(q.file), q.thread)
+	}
+	var found []uint64
+	for _, thread := range threads {
+		some, err := p.index.At(p.ctx, thread, at)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, some...)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s: thread %s has no marker with a flow at %s or before", inputName(q.file), q.thread, q.at)
+	}
+	return found, nil
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// flowJSON writes flows for programs: one object per line.
+type flowJSON struct{ *flowPrinter }
+
+// flowObject is a flow.
+type flowObject struct {
+	Flow     string         `json:"flow"` // its name on the command line
+	ID       string         `json:"id"`
+	Kind     string         `json:"kind"`
+	Name     string         `json:"name,omitempty"`
+	Category string         `json:"category,omitempty"`
+	Start    timeline.Nanos `json:"start_ns"`
+	End      timeline.Nanos `json:"end_ns"`
+	Ended    bool           `json:"ended"`
+	Markers  int            `json:"markers"`
+	Threads  int            `json:"threads"`
+	First    *markerObject  `json:"first,omitempty"`
+}
+
+// markerObject is a slice or instant.
+type markerObject struct {
+	Event    uint32          `json:"event"`
+	TS       timeline.Nanos  `json:"ts_ns"`
+	Dur      *timeline.Nanos `json:"dur_ns,omitempty"` // absent if it never ends
+	Name     string          `json:"name"`
+	Category string          `json:"category,omitempty"`
+	Track    string          `json:"track"`
+	PID      *int32          `json:"pid,omitempty"`
+	TID      *int64          `json:"tid,omitempty"`
+}
+
+// memberObject is a marker in a flow.
+type memberObject struct {
+	Flow     string          `json:"flow"`
+	N        int             `json:"n"`              // from 1
+	Of       int             `json:"of"`             // number of markers of the flow
+	From     int             `json:"from,omitempty"` // the n of the marker before it; absent for the first
+	Marker   *markerObject   `json:"marker"`
+	Previous *markerObject   `json:"previous,omitempty"`
+	Next     []*markerObject `json:"next,omitempty"`
+}
+
+// connectionObject is a flow that was reached.
+type connectionObject struct {
+	*flowObject
+	Steps   int           `json:"steps"`
+	From    string        `json:"from"` // the flow before
+	Link    string        `json:"link"` // shared, inside, around
+	Through *markerObject `json:"through"`
+}
+
+func newFlowObject(f flow.Flow) *flowObject {
+	return &flowObject{
+		Flow: flowName(f), ID: f.ID, Kind: flowKinds[f.Space], Name: f.Name, Category: f.Category, Start: f.Start,
+		End: f.End, Ended: f.Ended, Markers: f.Members, Threads: f.Threads,
+	}
+}
+
+func newMarkerObject(m *marker) *markerObject {
+	o := &markerObject{Event: m.Event, TS: m.TS, Name: m.Name, Category: m.Category, Track: m.track.name}
+	if m.End != timeline.NoTime {
+		dur := m.End - m.TS
+		o.Dur = &dur
+	}
+	if m.track.hasPID {
+		o.PID = &m.track.pid
+	}
+	if m.track.isThread {
+		o.TID = &m.track.tid
+	}
+	return o
+}
+
+func newMemberObject(f flow.Flow, m *marker) *memberObject {
+	return &memberObject{Flow: flowName(f), N: m.N + 1, Of: f.Members, From: m.Previous + 1, Marker: newMarkerObject(m)}
+}
+
+func (j *flowJSON) listHead() error { return nil }
+
+func (j *flowJSON) listed(f flow.Flow, first *marker) error {
+	o := newFlowObject(f)
+	o.First = newMarkerObject(first)
+	return writeJSON(j.w, o)
+}
+
+func (j *flowJSON) listEnd(int, int) error { return nil }
+
+func (j *flowJSON) flow(f flow.Flow) error { return writeJSON(j.w, newFlowObject(f)) }
+
+func (j *flowJSON) member(f flow.Flow, m *marker) error { return writeJSON(j.w, newMemberObject(f, m)) }
+
+func (j *flowJSON) markerHead(*marker) error { return nil }
+
+func (j *flowJSON) membership(f flow.Flow, m *marker, previous, next []*marker) error {
+	o := newMemberObject(f, m)
+	for _, p := range previous {
+		o.Previous = newMarkerObject(p)
+	}
+	for _, n := range next {
+		o.Next = append(o.Next, newMarkerObject(n))
+	}
+	return writeJSON(j.w, o)
+}
+
+func (j *flowJSON) connection(c flow.Connection, from flow.Flow, through *marker) error {
+	return writeJSON(j.w, &connectionObject{
+		flowObject: newFlowObject(c.Flow), Steps: c.Distance, From: flowName(from), Link: c.Link.String(),
+		Through: newMarkerObject(through),
+	})
+}
+
+func (j *flowJSON) connectedEnd(int, bool) error { return nil }

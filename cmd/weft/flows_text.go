@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// flowText writes flows for people. Times are in milliseconds since the start of the trace.
+type flowText struct{ *flowPrinter }
+
+func (t *flowText) listHead() error {
+	_, err := fmt.Fprintf(t.w, "%-36s %7s %7s %16s %16s  %s\n", "FLOW", "MARKERS", "THREADS", "START ms", "LENGTH ms", "FIRST MARKER")
+	return err
+}
+
+func (t *flowText) listed(f flow.Flow, first *marker) error {
+	_, err := fmt.Fprintf(t.w, "%-36s %7d %7d %16s %16s  %s\n", printable(flowName(f)), f.Members, f.Threads,
+		t.since(f.Start), milliseconds(max(f.End-f.Start, 0)), t.place(first))
+	return err
+}
+
+func (t *flowText) listEnd(listed, all int) error {
+	_, err := fmt.Fprintf(t.w, "%d of %d flows\n", listed, all)
+	return err
+}
+
+func (t *flowText) flow(f flow.Flow) error {
+	kind := flowKinds[f.Space] + " id"
+	if f.Name != "" || f.Category != "" {
+		kind += fmt.Sprintf(", name %q, category %q", f.Name, f.Category)
+	}
+	ended := "ended"
+	if !f.Ended {
+		ended = "not ended"
+	}
+	_, err := fmt.Fprintf(t.w, "%s (%s): %s on %s, %s ms from %s ms on, %s\n", printable(flowName(f)), kind,
+		count(f.Members, "marker"), count(f.Threads, "thread"), milliseconds(max(f.End-f.Start, 0)), t.since(f.Start), ended)
+	return err
+}
+
+func (t *flowText) member(_ flow.Flow, m *marker) error {
+	from := ""
+	if m.Previous >= 0 && m.Previous != m.N-1 {
+		from = fmt.Sprintf("  (from %d)", m.Previous+1)
+	}
+	_, err := fmt.Fprintf(t.w, "%5d %s%s\n", m.N+1, t.line(m), from)
+	return err
+}
+
+func (t *flowText) markerHead(m *marker) error {
+	_, err := fmt.Fprintf(t.w, "%s\n", t.line(m))
+	return err
+}
+
+func (t *flowText) membership(f flow.Flow, m *marker, previous, next []*marker) error {
+	if _, err := fmt.Fprintf(t.w, "  %s: marker %d of %d\n", printable(flowName(f)), m.N+1, f.Members); err != nil {
+		return err
+	}
+	for _, side := range []struct {
+		name    string
+		markers []*marker
+	}{{"previous", previous}, {"next", next}} {
+		for _, other := range side.markers {
+			if _, err := fmt.Fprintf(t.w, "    %-8s %s\n", side.name, t.line(other)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *flowText) connection(c flow.Connection, from flow.Flow, through *marker) error {
+	_, err := fmt.Fprintf(t.w, "%5d %-36s from %-36s %-6s %s\n", c.Distance, printable(flowName(c.Flow)),
+		printable(flowName(from)), c.Link, t.line(through))
+	return err
+}
+
+func (t *flowText) connectedEnd(n int, more bool) error {
+	text := count(n, "connected flow")
+	if more {
+		text = "more than " + text
+	}
+	_, err := fmt.Fprintln(t.w, text)
+	return err
+}
+
+// line describes a marker: when, how long, which event, what, where.
+func (t *flowText) line(m *marker) string {
+	length := "-"
+	switch {
+	case m.End == timeline.NoTime:
+		length = "open"
+	case m.End > m.TS:
+		length = milliseconds(m.End - m.TS)
+	}
+	return fmt.Sprintf("%16s %14s  event %-9d %s", t.since(m.TS), length, m.Event, t.place(m))
+}
+
+func (t *flowText) place(m *marker) string {
+	name := m.Name
+	if name == "" {
+		name = "(no name)"
+	}
+	parts := strings.Split(m.track.name, " / ")
+	for i, part := range parts {
+		parts[i] = elide(part)
+	}
+	return printable(elide(name) + " · " + strings.Join(parts, " / "))
+}
+
+// elide cuts the middle out of a long name: some processes are named by their whole command line.
+func elide(name string) string {
+	const head, tail = 40, 19
+	if utf8.RuneCountInString(name) <= head+1+tail {
+		return name
+	}
+	runes := []rune(name)
+	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
+}
+
+// since writes a time of the trace in milliseconds since its start.
+func (t *flowText) since(ts timeline.Nanos) string {
+	if ts < t.start {
+		return "-" + milliseconds(t.start-ts)
+	}
+	return milliseconds(ts - t.start)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
