@@ -63,7 +63,7 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	counted := &countingWriter{w: dst}
 	err = pftrace.Write(ctx, counted, tl, pftrace.Options{
 		Compression: opts.Compress.codec(),
-		Workers:     opts.workers(),
+		Workers:     opts.WorkerCount(),
 		Packets:     opts.Packets.form(),
 		Samples:     opts.Samples.form(),
 		Buffers:     &c.packets,
@@ -169,7 +169,7 @@ func readFormat(ctx context.Context, r io.Reader, b *timeline.Builder, log *prob
 			Problems: log,
 			Args:     opts.Args.chromeJSON(),
 			Offset:   opts.TimeOffset,
-			Workers:  opts.workers(),
+			Workers:  opts.WorkerCount(),
 		})
 	case FormatPerfetto:
 		if opts.TimeOffset != 0 {

@@ -170,8 +170,9 @@ func (c Compression) codec() pftrace.Codec {
 // memoryPerWorker is what a worker may hold: blocks of the input, bundles of the output, a compressor.
 const memoryPerWorker = 16 << 20
 
-// workers returns the number of workers to use: as many as were asked for, but no more than the memory allows.
-func (o *Options) workers() int {
+// WorkerCount returns the number of workers that a conversion has: as many as were asked for, but no more than the
+// memory allows.
+func (o *Options) WorkerCount() int {
 	n, memory := o.Workers, o.Memory
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)

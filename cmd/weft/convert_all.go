@@ -7,11 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"runtime"
 	"runtime/debug"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // A conversion is one input of a call on its way to its output.
@@ -43,31 +41,12 @@ func (c *conversion) size() int64 {
 	return c.info.Size()
 }
 
-// memoryPerWorker is what convert.Options.Workers says.
-const memoryPerWorker = 16 << 20
-
-// workers returns how many workers there are for all conversions.
-func (j *convertJob) workers() int {
-	n := j.opts.Workers
-	if n == 0 {
-		n = runtime.GOMAXPROCS(0)
-	}
-	return int(max(1, min(int64(n), j.memory()/memoryPerWorker)))
-}
-
-func (j *convertJob) memory() int64 {
-	if j.opts.Memory == 0 {
-		return timeline.DefaultMemory
-	}
-	return j.opts.Memory
-}
-
 // mayShare reports whether an input may be converted beside others, by one of n workers with its share of the memory. It
 // is small enough to be ready soon and not to be sorted on disk because of sharing. What has no size comes from a program
 // that may not like its output to be read before, or beside, what it wrote first.
 func (j *convertJob) mayShare(c *conversion, n int) bool {
 	const shareOfInput = 4 // what a trace takes in memory is about as long as its text, but it may be packed
-	return n > 1 && c.size() >= 0 && c.size() <= j.memory()/int64(n)/shareOfInput
+	return n > 1 && c.size() >= 0 && c.size() <= j.opts.Memory/int64(n)/shareOfInput
 }
 
 // convertAll converts everything, in the order of the command line or, where inputs are small, several at once: a worker
@@ -75,7 +54,7 @@ func (j *convertJob) mayShare(c *conversion, n int) bool {
 func (j *convertJob) convertAll(ctx context.Context, p *progress) {
 	n := 1
 	if len(j.conversions) > 1 {
-		n = j.workers()
+		n = j.opts.WorkerCount()
 	}
 	idle := make(chan *worker, n)
 	for range n {
@@ -87,7 +66,7 @@ func (j *convertJob) convertAll(ctx context.Context, p *progress) {
 		defer debug.SetGCPercent(debug.SetGCPercent(400))
 	}
 	each := j.opts
-	each.Workers, each.Memory = 1, j.memory()/int64(n)
+	each.Workers, each.Memory = 1, j.opts.Memory/int64(n)
 	for _, c := range j.conversions {
 		if ctx.Err() != nil {
 			break
@@ -128,6 +107,7 @@ func (w *worker) whole(src io.Reader, size int64) (io.Reader, error) {
 	}
 	read := bytes.NewReader(w.input.Bytes())
 	if n > maxWhole { // it grows while it is read
+		w.input = bytes.Buffer{} // a reader of streams may be left behind with the old one
 		return io.MultiReader(read, src), nil
 	}
 	return read, nil

@@ -185,9 +185,6 @@ func TestMayShare(t *testing.T) {
 		return newConversion(path, path+outputSuffix)
 	}
 	job := &convertJob{opts: convert.Options{Workers: 4, Memory: 64 << 20}}
-	if n := job.workers(); n != 4 {
-		t.Errorf("%d workers; want 4", n)
-	}
 	for _, test := range []struct {
 		c       *conversion
 		workers int
@@ -205,10 +202,6 @@ func TestMayShare(t *testing.T) {
 		if got := job.mayShare(test.c, test.workers); got != test.want {
 			t.Errorf("%s among %d workers: %v; want %v", test.c.input, test.workers, got, test.want)
 		}
-	}
-	job.opts.Memory = 40 << 20
-	if n := job.workers(); n != 2 {
-		t.Errorf("%d workers with 40 MiB; want 2", n)
 	}
 }
 
