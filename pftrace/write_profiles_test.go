@@ -188,7 +188,7 @@ S 1/1 1 17
 		weights  []uint64
 	}{
 		{StackSamples, "sample_weight_changed 4: events 2 3 4 5", []uint64{1, 0, 0, 3, 0, 1<<63 - 1, 2, 1}},
-		{StreamingProfiles, "sample_detail_dropped 6: events 1 2 3 4 5; sample_without_stack 1: events 7", nil},
+		{StreamingProfiles, "sample_without_stack 1: events 7; sample_detail_dropped 6: events 1 2 3 4 5", nil},
 		{NoSamples, "", nil},
 	} {
 		tl := build(t, samples, nil)

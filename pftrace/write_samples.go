@@ -17,8 +17,8 @@ const (
 	// Perfetto reads them since v58; versions before pass over them without a word.
 	StackSamples SampleForm = iota
 	// StreamingProfiles writes StreamingProfilePackets, which every version of Perfetto reads. They hold call stacks and
-	// times in whole microseconds, and nothing else: samples without call stack are lost, and so are weights, counters
-	// and processors, which is counted in the problem log.
+	// times in whole microseconds, and nothing else: samples without call stack are lost, others lose their weights,
+	// counters and processors, which is counted in the problem log.
 	StreamingProfiles
 	// NoSamples leaves samples out.
 	NoSamples

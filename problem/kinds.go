@@ -238,7 +238,7 @@ var kinds = [numKinds]struct {
 
 	SampleWeightChanged: {"sample_weight_changed", Repaired, "The weight of a sample is negative or no whole number; it became the nearest number that Perfetto can hold."},
 	SampleWithoutStack:  {"sample_without_stack", Lost, "A sample without call stack was dropped: a streaming profile has no place for it."},
-	SampleDetailDropped: {"sample_detail_dropped", Lost, "Weight, counter and processor of a sample were dropped: in a streaming profile each sample counts as one."},
+	SampleDetailDropped: {"sample_detail_dropped", Repaired, "A sample lost its weight, counter and processor: in a streaming profile each sample counts as one."},
 
 	ProfileMalformed:         {"profile_malformed", Lost, "The arguments of a CPU profile event cannot be read to their end; what stands before was used."},
 	ProfileInvalidValue:      {"profile_invalid_value", Repaired, "A value of a CPU profile has the wrong type or is out of range; it counts as missing."},
