@@ -53,11 +53,16 @@ func TestSamplesComeBack(t *testing.T) {
 	if diff := cmp.Diff(want, given.text()); diff != "" {
 		t.Fatalf("given (-want +got):\n%s", diff)
 	}
-	for _, form := range []pftrace.SampleForm{pftrace.StackSamples, pftrace.StreamingProfiles} {
+	for _, opts := range []pftrace.Options{
+		{Samples: pftrace.StackSamples},
+		{Samples: pftrace.StreamingProfiles},
+		{Samples: pftrace.StreamingProfiles, Packets: pftrace.CompactPackets, Compression: pftrace.Zlib},
+	} {
 		var trace bytes.Buffer
-		if err := pftrace.Write(context.Background(), &trace, given.timeline, pftrace.Options{Samples: form}); err != nil {
+		if err := pftrace.Write(context.Background(), &trace, given.timeline, opts); err != nil {
 			t.Fatal(err)
 		}
+		form := opts.Samples
 		got := readTrace(t, trace.Bytes())
 		if diff := cmp.Diff(want, strings.Join(got.lines, "\n")+"\n"); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", form, diff)
