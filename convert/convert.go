@@ -14,6 +14,7 @@ package convert
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -150,7 +151,15 @@ func read(ctx context.Context, src io.Reader, b *timeline.Builder, log *problem.
 		}
 	}
 	counted := &countingReader{r: plain}
-	if err := readFormat(ctx, counted, b, log, r.Format, opts); err != nil {
+	switch {
+	case opts.SelfProfile.Join == nil:
+		err = readFormat(ctx, counted, b, log, r.Format, opts)
+	case r.Format == FormatJSProfile:
+		err = readJoined(ctx, counted, b, log, opts, r)
+	default:
+		err = fmt.Errorf("this is %s; only %s can be joined with a trace", formats[r.Format].what, formats[FormatJSProfile].what)
+	}
+	if err != nil {
 		return err
 	}
 	r.Containers = unpacked.containers

@@ -25,6 +25,9 @@ type Report struct {
 	// Span is the time from the first event to the last one, nil if there is none.
 	Span *Span `json:"span,omitempty"`
 
+	// Joined says where in a trace self-profiles were placed, see SelfProfileOptions.Join.
+	Joined []Joined `json:"joined,omitempty"`
+
 	Problems  []Problem `json:"problems"` // the severest first, then by name
 	Durations Durations `json:"durations"`
 }

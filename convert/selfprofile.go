@@ -1,6 +1,11 @@
 package convert
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
 	"github.com/weft-trace/weft/convert/jsprofile"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -12,7 +17,7 @@ type SelfProfileOptions struct {
 	SampleInterval timeline.Nanos
 
 	// TimeOrigin is the moment from which the times of the page count, its performance.timeOrigin; nil: what the input
-	// says, or 0.
+	// says, or 0. With Join it is a time on the clock of that trace; nil: what that says.
 	TimeOrigin *timeline.Nanos
 
 	// End is the time, from the time origin, at which the recording ended; the last sample lasts until then. nil: what the
@@ -21,6 +26,80 @@ type SelfProfileOptions struct {
 
 	// ThreadName is the name of the thread; "": "JS main". A profile does not say whether it is one of a page or a worker.
 	ThreadName string
+
+	// Join opens the Chrome JSON trace that was recorded beside the profile, plain or packed. The output is that trace, with
+	// the profile as one more thread in the process of the page, and Report.Joined says how its place was found. It is an
+	// error if the trace does not tell (jsprofile.ErrNoCommonClock). Join is called twice; what it returns is closed.
+	Join func() (io.ReadCloser, error)
+}
+
+// firstJoinedEvent is the index from which events of a self-profile are counted that is joined with a trace.
+const firstJoinedEvent = 1 << 31
+
+// Joined says how a JS self-profile was placed in a Chrome trace.
+type Joined struct {
+	By          string         `json:"by"`             // "samples" or "navigation"; see docs/formats/jsprofile.md
+	TimeOrigin  timeline.Nanos `json:"time_origin_ns"` // of the page, on the clock of the trace
+	Uncertainty timeline.Nanos `json:"uncertainty_ns"` // at most
+	PID         int64          `json:"pid"`
+	TID         int64          `json:"tid"`
+}
+
+// String says in one line where the profile is and how sure that is.
+func (j *Joined) String() string {
+	how := "the trace has the same samples"
+	if j.By == jsprofile.ByNavigation {
+		how = "the trace has the navigation to its page"
+	}
+	return fmt.Sprintf("self-profile of thread %d in process %d: %s; its times count from %d ns, give or take %v", j.TID, j.PID, how,
+		j.TimeOrigin, time.Duration(j.Uncertainty))
+}
+
+// readJoined reads the trace of SelfProfileOptions.Join, and then r, which are self-profiles, into b.
+func readJoined(ctx context.Context, r io.Reader, b *timeline.Builder, log *problem.Log, opts Options, report *Report) error {
+	var clues *jsprofile.Clues
+	err := opts.readBeside(ctx, func(trace io.Reader) (err error) {
+		clues, err = jsprofile.ReadClues(ctx, trace)
+		return err
+	})
+	if err == nil {
+		err = opts.readBeside(ctx, func(trace io.Reader) error {
+			return readFormat(ctx, trace, b, log, FormatChromeJSON, opts)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("the trace to join: %w", err)
+	}
+	profile := opts.selfProfile(log)
+	profile.Clues, profile.FirstEvent = clues, firstJoinedEvent
+	profile.Matched = func(m jsprofile.Match) {
+		report.Joined = append(report.Joined, Joined{m.By, m.Origin, m.Uncertainty, m.PID, m.TID})
+	}
+	return jsprofile.Read(ctx, r, b, profile)
+}
+
+// readBeside opens and unpacks the trace to join, which must be one of Chrome.
+func (o *Options) readBeside(ctx context.Context, use func(io.Reader) error) error {
+	file, err := o.SelfProfile.Join()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	unpacked, err := openSource(ctx, file, o.TempDir)
+	if err != nil {
+		return err
+	}
+	defer unpacked.Close()
+	plain := newReplay(unpacked, replayMemory, o.TempDir)
+	defer plain.Close()
+	format, err := detect(plain)
+	if err != nil {
+		return err
+	}
+	if format != FormatChromeJSON {
+		return fmt.Errorf("this is %s, and not %s", formats[format].what, formats[FormatChromeJSON].what)
+	}
+	return use(plain)
 }
 
 // selfProfile returns the options of the reader of self-profiles.

@@ -361,6 +361,9 @@ func (r *inputReport) writeText(w io.Writer) error {
 	fmt.Fprintf(&b, "%s: %s, %s → %s, %s, in %s\n", printable(r.Input), r.Format, size, printable(r.Output),
 		formatSize(r.BytesOut), r.Durations.Total)
 	fmt.Fprintf(&b, "  %s\n", r.Summary())
+	for i := range r.Joined {
+		fmt.Fprintf(&b, "  %s\n", r.Joined[i].String())
+	}
 	for i := range r.Problems {
 		p := &r.Problems[i]
 		if i == maxProblemLines || p.Severity != "lost" {

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"io"
+	"os"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
@@ -14,6 +18,7 @@ func selfProfileFlags() []cli.Flag {
 		&cli.StringFlag{Name: "sample-interval", Usage: "JS self-profiles: `MS` between two samples", DefaultText: "as the file says, or as its samples show"},
 		&cli.StringFlag{Name: "time-origin", Usage: "JS self-profiles: performance.timeOrigin of the page, `MS` since 1970", DefaultText: "as the file says, or 0"},
 		&cli.StringFlag{Name: "end", Usage: "JS self-profiles: end of the recording, `MS` since the time origin", DefaultText: "as the file says, or one interval after the last sample"},
+		&cli.StringFlag{Name: "join", Usage: "JS self-profiles: put the profile into the Chrome `TRACE` that was recorded beside it"},
 		&cli.StringFlag{Name: "thread-name", Usage: "JS self-profiles: `NAME` of the thread", DefaultText: "JS main"},
 	}
 }
@@ -37,6 +42,22 @@ func selfProfileOptions(c *cli.Context) (opts convert.SelfProfileOptions, err er
 			return opts, err
 		}
 		opts.TimeOrigin = &origin
+	}
+	if c.IsSet("join") {
+		name := c.String("join")
+		switch name {
+		case "":
+			return opts, usagef("--join: the name is empty")
+		case "-":
+			return opts, usagef("--join: the trace is read twice, and standard input cannot be")
+		}
+		opts.Join = func() (io.ReadCloser, error) {
+			f, err := os.Open(name)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, withoutPath(err))
+			}
+			return f, nil
+		}
 	}
 	if c.IsSet("end") {
 		end, err := millisFlag(c, "end")

@@ -30,12 +30,14 @@ const unknownProcess = "JS self-profile"
 
 // profiles adds all profiles, each as a thread, those that began first in front.
 func (w *writer) profiles(all []*profile) error {
-	w.placeInTime(all)
-	var processes []timeline.TrackID
+	if err := w.placeInTime(all); err != nil {
+		return err
+	}
 	for i, p := range all {
-		process := w.opts.Process
+		process := p.process
 		if process == 0 {
 			process = w.b.Process(timeline.ProcessKey{Text: cmp.Or(p.pageOrigin(), unknownProcess)})
+			w.b.NoteProcess(process, problem.Position{Event: -1, Offset: p.offset})
 		}
 		name := cmp.Or(w.opts.ThreadName, DefaultThreadName)
 		if i > 0 {
@@ -44,10 +46,6 @@ func (w *writer) profiles(all []*profile) error {
 		thread := w.b.Thread(process, timeline.ThreadKey{Text: name})
 		if len(all) > 1 {
 			w.b.SetSortIndex(thread, int32(i))
-		}
-		if !slices.Contains(processes, process) && w.opts.Process == 0 {
-			processes = append(processes, process)
-			w.b.NoteProcess(process, problem.Position{Event: -1, Offset: p.offset})
 		}
 		for k := range p.attributes {
 			a := &p.attributes[k]
@@ -62,25 +60,30 @@ func (w *writer) profiles(all []*profile) error {
 		}
 		*p = profile{} // its columns are of no use any more
 	}
-	if !w.opts.Joined {
+	if w.opts.Clues == nil { // else the samples are of several sources, and those of the trace count
 		w.b.DescribeSamples(timeline.SampleDescription{Source: "js_self_profiling", Counter: "time", Unit: timeline.SampleUnitNanos})
 	}
 	return nil
 }
 
-// placeInTime finds the time origin of every profile and sorts the profiles by it. One that does not know its own, beside
-// others that do, is put where the earliest of these begins.
-func (w *writer) placeInTime(all []*profile) {
-	var earliest *timeline.Nanos
+// placeInTime finds the time origin of every profile and sorts the profiles by it.
+func (w *writer) placeInTime(all []*profile) error {
 	for _, p := range all {
 		switch {
 		case w.opts.TimeOrigin != nil:
 			p.origin = w.opts.TimeOrigin
+		case w.opts.Clues != nil:
+			match, err := w.opts.Clues.match(p)
+			if err != nil {
+				return fmt.Errorf("the profile at byte %d: %w", p.offset, err)
+			}
+			p.origin = &match.Origin
+			p.process = w.b.Process(timeline.ProcessKey{Num: match.PID})
+			if w.opts.Matched != nil {
+				w.opts.Matched(match)
+			}
 		case p.origin == nil:
 			p.origin = p.started
-		}
-		if p.origin != nil && (earliest == nil || *p.origin < *earliest) {
-			earliest = p.origin
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *profile) int {
@@ -89,15 +92,21 @@ func (w *writer) placeInTime(all []*profile) {
 		}
 		return cmp.Compare(*a.origin, *b.origin)
 	})
-	if earliest != nil && w.opts.TimeOrigin == nil && !w.opts.Joined {
+	earliest := all[0].origin
+	if earliest == nil {
+		return nil
+	}
+	if w.opts.Clues == nil {
 		w.b.SetClocks(timeline.Clocks{Trace: timeline.ClockRealtime})
 	}
 	for _, p := range all {
-		if p.origin == nil && earliest != nil {
+		// One that does not know when it was recorded is put where the earliest of those begins that do.
+		if p.origin == nil {
 			w.log.Add(problem.TimeOriginUnknown, problem.Position{Event: -1, Offset: p.offset}, "")
 			p.origin = earliest
 		}
 	}
+	return nil
 }
 
 func boolRank(b bool) int {

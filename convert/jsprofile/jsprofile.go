@@ -14,7 +14,8 @@
 // found once (stacks.go); then the samples are gone through in order of time (emit.go, calls.go, activity.go).
 //
 // A file may hold several profiles, in an array or one behind the other; each becomes a thread. Wrappers of other tools
-// are read as far as they say something about the profile (wrapper.go).
+// are read as far as they say something about the profile (wrapper.go). A profile can be put into the Chrome trace that was
+// recorded beside it (clues.go).
 //
 // Whatever is wrong with single samples is counted in Options.Problems and never stops the reading. An error of Read means
 // that the input as a whole cannot be read.
@@ -51,11 +52,13 @@ type Options struct {
 
 	// ThreadName is the name of the thread; "": DefaultThreadName. The format does not tell workers from pages.
 	ThreadName string
-	// Process is the process that the thread belongs to; 0: one of its own, named by the origin of the page (C12).
-	Process timeline.TrackID
-	// Joined says that the Builder holds another trace, which Process is a part of: the clock of the timeline and the
-	// description of its samples are not touched.
-	Joined bool
+	// Clues places profiles in a Chrome trace that the Builder holds already: the thread joins the process of the page, and
+	// its times are those of the trace. Where a profile belongs must be found by the clues, unless TimeOrigin says it.
+	Clues *Clues
+	// Matched is called for each profile that was placed. Optional.
+	Matched func(Match)
+	// FirstEvent is the index from which events are counted: more than those of the events that the Builder holds.
+	FirstEvent uint32
 
 	// KeepArg says which arguments are kept: those that say where a function is defined, and the members of what wrappers
 	// add. nil keeps all.
@@ -74,7 +77,9 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 	if err != nil {
 		return err
 	}
-	w := &writer{ctx: ctx, b: b, log: opts.Problems, opts: opts, locations: newLocationKeys(opts.KeepArg)}
+	w := &writer{
+		ctx: ctx, b: b, log: opts.Problems, opts: opts, locations: newLocationKeys(opts.KeepArg), index: opts.FirstEvent,
+	}
 	return w.profiles(profiles)
 }
 

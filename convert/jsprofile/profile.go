@@ -17,6 +17,7 @@ type profile struct {
 	have     lists // which lists were there
 	offset   int64 // where the profile begins in the input
 	complete bool
+	process  timeline.TrackID // 0: one of its own
 
 	// What only wrappers say.
 	interval   timeline.Nanos  // 0: unknown

@@ -1,0 +1,81 @@
+package conformance
+
+import (
+	"io"
+	"os"
+	"testing"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/recording"
+)
+
+// What the page saw of itself lies, in the trace that Chrome recorded meanwhile, over what Chrome says was going on: every
+// stretch of layout, style and so on begins inside of a slice that is just that. Moved by 3 ms nearly none does.
+func TestSelfProfileLiesOverItsTrace(t *testing.T) {
+	trace, ok := recording.Find(t, "traces/chrome/chrome-with-selfprof-and-inspector.json")
+	if !ok {
+		t.Fatal("the recording is missing")
+	}
+	profile, ok := recording.Find(t, "traces/jsprofile/selfprof-matching-trace.json")
+	if !ok {
+		t.Fatal("the profile is missing")
+	}
+	opts := convert.Options{SelfProfile: convert.SelfProfileOptions{
+		Join: func() (io.ReadCloser, error) { return os.Open(trace) },
+	}}
+	p, report := mustProject(t, recording.Read(t, profile), opts)
+	if len(report.Joined) != 1 || report.Joined[0].PID != 31591 || report.Joined[0].By != "samples" {
+		t.Fatalf("joined %+v", report.Joined)
+	}
+	names := map[string][]string{
+		"layout": {"Layout"},
+		"style":  {"UpdateLayoutTree"},
+		"paint":  {"PrePaint", "Paint"},
+		"gc":     {"MinorGC", "MajorGC"},
+		"script": {"RunMicrotasks", "FunctionCall", "EvaluateScript"},
+	}
+	inside := map[string][]*slice{}
+	for _, s := range p.slices {
+		for state, list := range names {
+			for _, name := range list {
+				if s.track.kind == kindThread && s.track.tid == "31591" && s.name == name {
+					inside[state] = append(inside[state], s)
+				}
+			}
+		}
+	}
+	const moved = 3_000_000
+	total, hits, chance := map[string]int{}, 0, 0
+	for _, s := range p.slices {
+		if s.track.name != "Browser activity" || names[s.name] == nil {
+			continue
+		}
+		total[s.name]++
+		if covered(inside[s.name], s.ts) {
+			hits++
+		}
+		if s.name != "script" && covered(inside[s.name], s.ts+moved) {
+			chance++
+		}
+	}
+	all := 0
+	for _, n := range total {
+		all += n
+	}
+	if total["layout"] != 80 || total["style"] != 80 || hits != all {
+		t.Errorf("%d of %d states begin where the trace says so; by state %v", hits, all, total)
+	}
+	if chance > 5 {
+		t.Errorf("moved by 3 ms still %d do: the test shows nothing", chance)
+	}
+}
+
+// covered reports whether a time lies in one of the slices.
+func covered(list []*slice, ts int64) bool {
+	for _, s := range list {
+		if s.ts <= ts && ts <= s.ts+s.dur {
+			return true
+		}
+	}
+	return false
+}
