@@ -29,6 +29,10 @@ type Options struct {
 	// Samples says in which form call-stack samples are written; the zero value keeps all that is known of them.
 	Samples Samples
 
+	// JSCalls says whether calls are made of samples of JavaScript; the zero value makes those that Chrome DevTools shows.
+	// It concerns traces of Chrome and Node.
+	JSCalls JSCalls
+
 	// KeepFlowIDs keeps the ids of flows that are texts in a timeline that Load returns, so that a flow.Index can show
 	// them.
 	KeepFlowIDs bool

@@ -52,7 +52,8 @@ type Builder struct {
 	spaces  [LastFlowSpace + 1]bool
 	flowIDs flowIDs
 
-	unmatched bool // there are records that the matcher has to look at
+	next      uint32 // event index behind the last one
+	unmatched bool   // there are records that the matcher has to look at
 	fractions fractions
 	derived   bool // what is added follows from records of a timeline, see Extension
 }
@@ -190,6 +191,7 @@ func (b *Builder) Add(ev *Event) error {
 		r.flags |= flagDerived
 	}
 	b.fractions.see(ev, r)
+	b.next = max(b.next, ev.Event+1)
 	row := &b.table.tracks[ev.Track]
 	row.used = row.used || ev.Kind != End || ev.KeepEnd
 	row.clock = row.clock || ev.ThreadTS != NoTime
@@ -204,6 +206,9 @@ func (b *Builder) Add(ev *Event) error {
 	}
 	return b.added()
 }
+
+// NextEvent returns the event index behind the last one that was added, for events that follow from those of the input.
+func (b *Builder) NextEvent() uint32 { return b.next }
 
 // AddFlow adds one end of a flow. For BindCarrier the slice or instant that carries it is added just before.
 func (b *Builder) AddFlow(f *FlowEvent) error {

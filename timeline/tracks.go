@@ -310,9 +310,12 @@ func (b *Builder) Thread(process TrackID, k ThreadKey) TrackID {
 
 // ThreadUse says of a thread whether anything is known of it but its name.
 type ThreadUse struct {
-	Track TrackID
-	Key   ThreadKey // of a main thread, the number of its process
-	Used  bool      // an event was added to it or to a track below it
+	Track   TrackID
+	Process TrackID
+	Key     ThreadKey // of a main thread, the number of its process
+	Name    string    // "" if unknown
+	Main    bool      // its number is that of its process
+	Used    bool      // an event was added to it or to a track below it
 }
 
 // Threads returns all threads in the order of their creation.
@@ -327,7 +330,13 @@ func (b *Builder) Threads() []ThreadUse {
 	var all []ThreadUse
 	for id := range t.tracks {
 		if row := &t.tracks[id]; row.kind == ThreadTrack {
-			all = append(all, ThreadUse{TrackID(id), t.threads[row.index].key, used[id]})
+			th := &t.threads[row.index]
+			use := ThreadUse{Track: TrackID(id), Process: row.parent, Key: th.key, Name: th.name.text, Used: used[id]}
+			if t.tracks[row.parent].kind == ProcessTrack {
+				own := t.process(row.parent).key
+				use.Main = use.Key.Text == "" && own.Text == "" && use.Key.Num == own.Num
+			}
+			all = append(all, use)
 		}
 	}
 	return all

@@ -1,0 +1,250 @@
+package convert
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/weft-trace/weft/convert/cpuprofile"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/profilecalls"
+	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/v8profile"
+)
+
+// JSCalls says what becomes of the samples of JavaScript beside the samples themselves.
+type JSCalls uint8
+
+const (
+	// JSCallsDevTools makes calls of them, by the rules of Chrome DevTools, among the events of the thread.
+	JSCallsDevTools JSCalls = iota
+	// JSCallsRefined makes calls by rules that lose fewer samples.
+	JSCallsRefined
+	// JSCallsSeparate makes the calls of JSCallsDevTools on a track of their own below the thread.
+	JSCallsSeparate
+	// JSCallsOff makes no calls.
+	JSCallsOff
+)
+
+var jsCalls = [...]string{
+	JSCallsDevTools: "devtools", JSCallsRefined: "refined", JSCallsSeparate: "separate", JSCallsOff: "off",
+}
+
+// String returns "devtools", "refined", "separate" or "off".
+func (c JSCalls) String() string {
+	if int(c) < len(jsCalls) {
+		return jsCalls[c]
+	}
+	return fmt.Sprintf("JSCalls(%d)", uint8(c))
+}
+
+// ParseJSCalls is the inverse of String.
+func ParseJSCalls(name string) (JSCalls, error) {
+	if i := slices.Index(jsCalls[:], name); i >= 0 {
+		return JSCalls(i), nil
+	}
+	return 0, fmt.Errorf("unknown kind of calls %q; use devtools, refined, separate or off", name)
+}
+
+// ThreadCalls says what became of the samples of a thread.
+type ThreadCalls struct {
+	Process string `json:"process"` // as Perfetto shows it
+	Thread  string `json:"thread"`
+	Profile string `json:"profile"` // its id in the trace
+	Calls   int64  `json:"calls"`   // that were made
+
+	// Samples and Time are the samples of JavaScript and the time to the next ones. Of those that are lost no call shows
+	// the innermost function; under the rules of DevTools, and, if they were asked for, under the refined ones.
+	Samples     int64          `json:"samples"`
+	Time        timeline.Nanos `json:"time_ns"`
+	Lost        int64          `json:"lost_samples"`
+	LostTime    timeline.Nanos `json:"lost_time_ns"`
+	RefinedLost *RefinedLost   `json:"refined,omitempty"`
+}
+
+// RefinedLost is what is lost under the refined rules.
+type RefinedLost struct {
+	Samples int64          `json:"lost_samples"`
+	Time    timeline.Nanos `json:"lost_time_ns"`
+}
+
+// jsThreads are the threads of a Chrome trace that V8 sampled.
+type jsThreads struct {
+	opts    *Options
+	log     *problem.Log
+	threads []*jsThread
+}
+
+type jsThread struct {
+	cpuprofile.Thread
+	calls timeline.TrackID // where calls go
+}
+
+// wanted reports whether anything is to be made of the V8 profiles of a trace.
+func (o *Options) wantsProfiles() bool { return o.JSCalls != JSCallsOff || o.Samples != SamplesNone }
+
+// jsSamplesName is the track of calls that are kept apart from the events of the thread.
+const jsSamplesName = "JS samples"
+
+// addProfiles adds the samples and states of the profiles that were collected from a trace. All profiles of a thread
+// sample the same time, so that only the one is shown whose calls are.
+func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8profile.Collector) error {
+	for _, r := range c.Finish(mainThreads(b)) {
+		if !r.Chosen && !r.Orphan {
+			continue
+		}
+		t := &jsThread{Thread: cpuprofile.Thread{
+			Profile: r.Profile, ID: r.ID, Track: timeline.TrackID(r.Thread), KeepArg: j.opts.Args.keep(), Problems: j.log,
+			Event: b.NextEvent(),
+		}}
+		if !r.Chosen {
+			// Nobody knows which thread it was.
+			t.Track = b.Thread(timeline.TrackID(r.Process), timeline.ThreadKey{Text: "V8 profile " + r.ID})
+		}
+		if j.opts.Samples != SamplesNone {
+			b.DescribeSamples(cpuprofile.Samples)
+			if err := t.AddSamples(ctx, b); err != nil {
+				return err
+			}
+		}
+		if err := t.AddStates(ctx, b); err != nil {
+			return err
+		}
+		if !r.Chosen || j.opts.JSCalls == JSCallsOff {
+			continue
+		}
+		if t.calls = t.Track; j.opts.JSCalls == JSCallsSeparate {
+			t.calls = b.Child(t.Track, jsSamplesName)
+		}
+		j.threads = append(j.threads, t)
+	}
+	return nil
+}
+
+// mainThreads returns a function that finds the main thread of a process: the one with its number, or else the one that
+// Chrome calls by a name of main threads (spec profile-calls.md 2).
+func mainThreads(b *timeline.Builder) func(process int64) (thread int64, ok bool) {
+	byNumber, byName := map[timeline.TrackID]timeline.TrackID{}, map[timeline.TrackID]timeline.TrackID{}
+	for _, th := range b.Threads() {
+		if th.Main && th.Used {
+			byNumber[th.Process] = th.Track
+		}
+		if th.Name == "CrRendererMain" {
+			byName[th.Process] = th.Track
+		}
+	}
+	return func(process int64) (int64, bool) {
+		p := timeline.TrackID(process)
+		if t, ok := byName[p]; ok {
+			return int64(t), true
+		}
+		t, ok := byNumber[p]
+		return int64(t), ok
+	}
+}
+
+// callPass makes calls of the samples of threads.
+type callPass struct {
+	t       *timeline.Timeline
+	classes map[uint32]profilecalls.Class // by name
+	threads map[timeline.TrackID]*threadPass
+	order   []*threadPass
+	err     error // the first one of the timeline
+}
+
+// threadPass is the work on one thread.
+type threadPass struct {
+	*jsThread
+	shown *profilecalls.Builder // what it makes goes to the timeline
+	other *profilecalls.Builder // by the rules of DevTools, for what these lose, if shown is by others
+	calls *cpuprofile.Calls
+}
+
+// addCalls adds the calls of the threads to a timeline, and says what became of the samples.
+func (j *jsThreads) addCalls(ctx context.Context, t *timeline.Timeline) ([]ThreadCalls, error) {
+	if len(j.threads) == 0 {
+		return nil, nil
+	}
+	p := &callPass{t: t, classes: map[uint32]profilecalls.Class{}, threads: map[timeline.TrackID]*threadPass{}}
+	var all []ThreadCalls
+	err := t.Extend(ctx, func(steps []timeline.Step, x *timeline.Extension) error {
+		if p.order == nil {
+			p.start(j, x)
+		}
+		for i := range steps {
+			if th := p.threads[steps[i].Track]; th != nil {
+				th.event(&steps[i], p.class(steps[i].Name))
+			}
+		}
+		if steps == nil {
+			for _, th := range p.order {
+				all = append(all, th.finish(t))
+			}
+		}
+		return p.err
+	})
+	return all, err
+}
+
+// start makes what the threads need.
+func (p *callPass) start(j *jsThreads, x *timeline.Extension) {
+	for _, t := range j.threads {
+		th := &threadPass{jsThread: t}
+		shownOn := t.Thread
+		shownOn.Track = t.calls
+		th.calls = cpuprofile.NewCalls(&shownOn, x)
+		inOrder := profilecalls.NewInOrder(func(c *profilecalls.Call) {
+			if err := th.calls.Add(c); err != nil && p.err == nil {
+				p.err = err
+			}
+		})
+		frames := profilecalls.NewFrames(t.Profile)
+		j.log.AddN(problem.ProfileLimit, uint64(frames.Cut()), problem.NoPosition, "too many frames on a stack")
+		emit := func(c *profilecalls.Call) { inOrder.Add(c.Order, c) }
+		if j.opts.JSCalls == JSCallsRefined {
+			th.shown = profilecalls.NewBuilder(frames, profilecalls.Refined, emit)
+			th.other = profilecalls.NewBuilder(frames, profilecalls.DevTools, func(*profilecalls.Call) {})
+		} else {
+			th.shown = profilecalls.NewBuilder(frames, profilecalls.DevTools, emit)
+		}
+		p.threads[t.Track] = th
+		p.order = append(p.order, th)
+	}
+}
+
+// class returns what the name of a step means for calls.
+func (p *callPass) class(name uint32) profilecalls.Class {
+	class, ok := p.classes[name]
+	if !ok {
+		class = profilecalls.ClassOf(p.t.Name(timeline.NameID(name)))
+		p.classes[name] = class
+	}
+	return class
+}
+
+func (th *threadPass) event(s *timeline.Step, class profilecalls.Class) {
+	ev := profilecalls.Event{TS: s.TS, End: s.End, Class: class, TraceID: s.TraceID}
+	if s.End == timeline.NoTime {
+		ev.End = s.TS
+	}
+	th.shown.Event(&ev)
+	if th.other != nil {
+		th.other.Event(&ev)
+	}
+}
+
+// finish ends the calls of a thread.
+func (th *threadPass) finish(t *timeline.Timeline) ThreadCalls {
+	track := t.Track(th.Track)
+	stats := th.shown.Finish()
+	c := ThreadCalls{
+		Process: t.Track(track.Parent).Name, Thread: track.Name, Profile: th.ID, Calls: stats.Calls,
+		Samples: stats.Samples, Time: stats.Time,
+	}
+	if th.other != nil {
+		c.RefinedLost = &RefinedLost{Samples: stats.LostSamples, Time: stats.LostTime}
+		stats = th.other.Finish()
+	}
+	c.Lost, c.LostTime = stats.LostSamples, stats.LostTime
+	return c
+}
