@@ -104,7 +104,10 @@ func raisedByReader(k problem.Kind) bool {
 	case problem.PidRemapped:
 		return false
 	}
-	for _, group := range []string{"slice_", "async_", "flow_", "begin_", "end_", "packet_", "interned_", "track_", "container_", "firefox_", "marker_", "page_", "screenshot_", "argument_", "profile_", "sample_"} {
+	if k > problem.ObjectEndWithoutBegin {
+		return false // of other formats and passes
+	}
+	for _, group := range []string{"slice_", "async_", "flow_", "begin_", "end_", "container_"} {
 		if strings.HasPrefix(k.Name(), group) {
 			return false
 		}
