@@ -21,8 +21,9 @@ import (
 // implementation makes of them.
 type firefoxCase struct {
 	Schemas []struct {
-		Name   string
-		Fields []struct{ Key, Format string }
+		Name         string
+		IsStackBased bool
+		Fields       []struct{ Key, Format string }
 	}
 	Threads []struct {
 		Markers []firefoxMarker
@@ -33,6 +34,8 @@ type firefoxCase struct {
 			Start, EndMax float64
 			Members       [][2]json.RawMessage
 			Direct        []int
+			Incoming      []int
+			Outgoing      []int
 		}
 		Membership [][3]json.RawMessage
 		Lookups    []struct {
@@ -53,8 +56,8 @@ type firefoxMarker struct {
 
 func nanos(ms float64) timeline.Nanos { return timeline.Nanos(ms * 1e6) }
 
-// fill adds the markers, each on a track of its own, because markers need not nest. Their events are numbered in the
-// order of the rule: by start, thread and place.
+// fill adds the markers: instants and those of stack-based schemas on their threads, others on tracks of their own,
+// because they need not nest. Their events are numbered in the order of the rule: by start, thread and place.
 func (c *firefoxCase) fill(b *timeline.Builder) ([]firefoxMarker, error) {
 	var markers []firefoxMarker
 	for thread := range c.Threads {
@@ -70,11 +73,14 @@ func (c *firefoxCase) fill(b *timeline.Builder) ([]firefoxMarker, error) {
 	for i, m := range markers {
 		thread := b.Thread(process, timeline.ThreadKey{Num: int64(m.thread + 1)})
 		ev := timeline.Event{
-			Kind: timeline.Instant, Track: b.Child(thread, fmt.Sprint("marker ", i)), Event: uint32(i), TS: nanos(m.Start),
+			Kind: timeline.Instant, Track: thread, Event: uint32(i), TS: nanos(m.Start),
 			Name: []byte(m.Label), ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
 		}
 		if m.End != nil {
 			ev.Kind, ev.Dur = timeline.Slice, nanos(*m.End)-ev.TS
+			if !c.stackBased(m.Type) {
+				ev.Track = b.Child(thread, fmt.Sprint("marker ", i))
+			}
 		}
 		if err := b.Add(&ev); err != nil {
 			return nil, err
@@ -84,6 +90,15 @@ func (c *firefoxCase) fill(b *timeline.Builder) ([]firefoxMarker, error) {
 		}
 	}
 	return markers, nil
+}
+
+func (c *firefoxCase) stackBased(typ string) bool {
+	for _, schema := range c.Schemas {
+		if schema.Name == typ {
+			return schema.IsStackBased
+		}
+	}
+	return false
 }
 
 func (c *firefoxCase) addFlows(b *timeline.Builder, m *firefoxMarker, ev *timeline.Event) error {
@@ -191,28 +206,24 @@ func (c *firefoxCase) compare(t *testing.T, x *flow.Index, markers []firefoxMark
 		}
 	}
 	for i, f := range c.Expected.Flows {
-		start, err := x.Flow(numbers[want[i]])
-		if err != nil {
-			t.Fatal(err)
-		}
-		direct := []int{}
-		err = x.Connected(ctx, []flow.Flow{start}, false, func(c flow.Connection) error {
-			if c.Distance == 1 {
-				direct = append(direct, c.Flow.Number)
+		number := func(expected []int) (numbered []int) {
+			for _, e := range expected {
+				numbered = append(numbered, numbers[want[e]])
 			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+			slices.Sort(numbered)
+			return numbered
 		}
-		wanted := []int{}
-		for _, d := range f.Direct {
-			wanted = append(wanted, numbers[want[d]])
+		direct, around, inside := neighbours(t, x, numbers[want[i]])
+		if want := number(f.Direct); !slices.Equal(direct, want) {
+			t.Errorf("%s shares markers with %v, want %v", f.ID, direct, want)
 		}
-		slices.Sort(direct)
-		slices.Sort(wanted)
-		if !slices.Equal(direct, wanted) {
-			t.Errorf("%s shares markers with %v, want %v", want[i], direct, wanted)
+		if want := number(f.Outgoing); !slices.Equal(inside, want) {
+			t.Errorf("%s leads to %v, want %v", f.ID, inside, want)
+		}
+		// To the reference, an interval that is not stack-based lies in a stack-based one, but is not in what goes out
+		// of it. Here it lies on a track beside.
+		if want := number(f.Incoming); !slices.Equal(around, want) && !c.beside(f.Members) {
+			t.Errorf("%s comes from %v, want %v", f.ID, around, want)
 		}
 	}
 	for _, l := range c.Expected.Lookups {
@@ -225,4 +236,41 @@ func (c *firefoxCase) compare(t *testing.T, x *flow.Index, markers []firefoxMark
 			t.Errorf("%s at %v finds %v", l.ID, l.Time, found)
 		}
 	}
+}
+
+// neighbours returns the flows that are one step away: over the same markers, and over those around and inside.
+func neighbours(t *testing.T, x *flow.Index, number int) (direct, around, inside []int) {
+	start, err := x.Flow(number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = x.Connected(context.Background(), []flow.Flow{start}, true, func(c flow.Connection) error {
+		if c.Distance > 1 {
+			return nil
+		}
+		list := map[flow.Link]*[]int{flow.Shared: &direct, flow.Around: &around, flow.Inside: &inside}[c.Link]
+		*list = append(*list, c.Flow.Number)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range [][]int{direct, around, inside} {
+		slices.Sort(list)
+	}
+	return direct, around, inside
+}
+
+// beside reports whether a member is an interval that is not stack-based.
+func (c *firefoxCase) beside(members [][2]json.RawMessage) bool {
+	for thread := range c.Threads {
+		for _, m := range c.Threads[thread].Markers {
+			for _, member := range members {
+				if rawName(member[0], member[1]) == name(thread, m.Label) && m.End != nil && !c.stackBased(m.Type) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
