@@ -95,32 +95,32 @@ func (d *deriver) row(row int32) {
 	end := d.rows.end.at(int(row))
 	switch d.phase(row, &m.start, &end) {
 	case phaseInstant:
-		if d.time(&m.start) {
+		if d.time(row, &m.start) {
 			d.add(m)
 		}
 	case phaseInterval:
 		d.interval(m, end, kind)
 	case phaseStart:
-		if d.time(&m.start) {
+		if d.time(row, &m.start) {
 			name := d.rows.name[row]
 			d.open[name] = append(d.open[name], row)
 		}
 	case phaseEnd:
-		if d.time(&end) {
+		if d.time(row, &end) {
 			d.end(m, end)
 		}
 	default:
 		d.c.log.Add(problem.FirefoxValueInvalid, d.th.at(row), "the phase of a marker")
-		if d.time(&m.start) {
+		if d.time(row, &m.start) {
 			d.add(m)
 		}
 	}
 }
 
 // time moves a time of a row to the clock of the profile, and reports whether it is one.
-func (d *deriver) time(t *float64) bool {
+func (d *deriver) time(row int32, t *float64) bool {
 	if math.IsNaN(*t) {
-		d.c.log.Add(problem.EventInvalidTimestamp, d.th.at(none), "a marker")
+		d.c.log.Add(problem.EventInvalidTimestamp, d.th.at(row), d.th.name(row))
 		return false
 	}
 	*t += d.th.delta
@@ -133,7 +133,7 @@ func (d *deriver) add(m marker) { d.th.markers = append(d.th.markers, m) }
 
 // interval handles a row that has both times. A request of the network has two such rows.
 func (d *deriver) interval(m marker, end float64, kind int32) {
-	if !d.time(&m.start) {
+	if !d.time(m.row, &m.start) {
 		return
 	}
 	if math.IsNaN(end) {
@@ -144,7 +144,7 @@ func (d *deriver) interval(m marker, end float64, kind int32) {
 	end += d.th.delta
 	d.th.extend(end)
 	if end < m.start {
-		d.c.log.Add(problem.SliceNegativeDuration, d.th.at(m.row), "")
+		d.c.log.Add(problem.SliceNegativeDuration, d.th.at(m.row), d.th.name(m.row))
 		return
 	}
 	m.end = end
@@ -202,10 +202,13 @@ func (d *deriver) end(m marker, end float64) {
 		return
 	}
 	m.first = open[len(open)-1]
+	if d.th.types[m.row] == 0 { // without payload
+		d.th.types[m.row] = d.th.types[m.first]
+	}
 	d.open[name] = open[:len(open)-1]
 	m.start = d.rows.start.at(int(m.first)) + d.th.delta
 	if m.end < m.start {
-		d.c.log.AddN(problem.SliceNegativeDuration, 1, d.th.at(m.row), "")
+		d.c.log.Add(problem.SliceNegativeDuration, d.th.at(m.row), d.th.name(m.row))
 		return
 	}
 	d.add(m)

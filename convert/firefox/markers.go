@@ -13,11 +13,6 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 	}
 	rows := &th.th.markers
 	kind := &c.types[th.types[m.row]]
-	if kind.schema == nil && m.first != none {
-		if first := &c.types[th.types[m.first]]; len(th.payload(m.row)) == 0 {
-			kind = first
-		}
-	}
 	start, ok := c.nanos(m.start)
 	if !ok {
 		c.log.Add(problem.EventNegativeTimestamp, th.at(m.row), th.name(m.row))

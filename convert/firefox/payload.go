@@ -80,17 +80,10 @@ func (c *converter) encodePayload(text []byte) {
 func (c *converter) encodeMember(key []byte) {
 	p := &c.payload
 	s := &p.s
+	isCause := false
 	switch string(key) {
 	case "stack", "cause":
-		if w := s.Window(); len(w) > 0 && w[0] == '{' {
-			name := string(key)
-			kind, text := s.Scalar()
-			if kind == jsonscan.Object && c.readCause(name, text) {
-				return
-			}
-			c.encodeField(field{key: name}, none, []byte(name), value{kind, text})
-			return
-		}
+		isCause = true
 	}
 	slot := int(none)
 	f := field{}
@@ -100,7 +93,7 @@ func (c *converter) encodeMember(key []byte) {
 		}
 	}
 	kind, text := s.Scalar()
-	if kind == jsonscan.Invalid {
+	if kind == jsonscan.Invalid || isCause && kind == jsonscan.Object && c.readCause(text) {
 		return
 	}
 	c.encodeField(f, slot, key, value{kind, text})
@@ -315,7 +308,7 @@ func (c *converter) encodeTable(f field, rows []byte) {
 
 // readCause reads the call stack of a marker: {stack, time} in the processed form, in the raw form a thread with one
 // sample (spec 5.1). It returns false if it is neither.
-func (c *converter) readCause(key string, text []byte) bool {
+func (c *converter) readCause(text []byte) bool {
 	found := cause{stack: none, time: math.NaN()}
 	s := &c.payload.other
 	s.Reset(text)
@@ -329,11 +322,10 @@ func (c *converter) readCause(key string, text []byte) bool {
 			kind, text := s.Scalar()
 			found.setTime(value{kind, text})
 		case "samples":
-			if w := s.Window(); len(w) > 0 && w[0] == '{' {
-				found.readSample(s)
-				continue
+			kind, text := s.Scalar()
+			if kind == jsonscan.Object {
+				found.readSample(text)
 			}
-			s.Skip()
 		default:
 			s.Skip()
 		}
@@ -366,46 +358,63 @@ func (f *cause) setTime(v value) {
 }
 
 // readSample reads the first row of the samples of a thread that is the stack of a marker.
-func (f *cause) readSample(s *jsonscan.Scanner) {
+func (f *cause) readSample(samples []byte) {
 	stackAt, timeAt := int64(0), int64(1) // as all versions have it
+	var rows []byte
+	var s jsonscan.Scanner
+	s.Reset(samples)
 	s.Value()
 	for key, ok := s.Key(); ok; key, ok = s.Key() {
-		switch string(key) {
-		case "schema":
-			s.Value()
-			for column, ok := s.Key(); ok; column, ok = s.Key() {
-				name := string(column)
-				_, place := s.Scalar()
-				at, _ := jsonscan.Int64(place)
-				switch name {
-				case "stack":
-					stackAt = at
-				case "time":
-					timeAt = at
-				}
-			}
-		case "data":
-			s.Value()
-			for first := true; s.Elem(); first = false {
-				if !first {
-					s.Skip()
-					continue
-				}
-				s.Value()
-				for i := int64(0); s.Elem(); i++ {
-					kind, text := s.Scalar()
-					switch i {
-					case stackAt:
-						f.setStack(value{kind, text})
-					case timeAt:
-						f.setTime(value{kind, text})
-					}
-				}
-			}
-		default:
-			s.Skip()
+		name := string(key)
+		kind, text := s.Scalar()
+		switch {
+		case name == "schema" && kind == jsonscan.Object:
+			stackAt, timeAt = places(text)
+		case name == "data" && kind == jsonscan.Array:
+			rows = text
 		}
 	}
+	if rows == nil {
+		return
+	}
+	s.Reset(rows)
+	s.Value()
+	if !s.Elem() {
+		return
+	}
+	if kind, _ := s.Value(); kind != jsonscan.Array {
+		return
+	}
+	for i := int64(0); s.Elem(); i++ {
+		kind, text := s.Scalar()
+		switch i {
+		case stackAt:
+			f.setStack(value{kind, text})
+		case timeAt:
+			f.setTime(value{kind, text})
+		}
+	}
+}
+
+// places returns the places of the columns stack and time in a schema.
+func places(schema []byte) (stack, time int64) {
+	stack, time = none, none
+	var s jsonscan.Scanner
+	s.Reset(schema)
+	s.Value()
+	for column, ok := s.Key(); ok; column, ok = s.Key() {
+		name := string(column)
+		_, text := s.Scalar()
+		place, ok := jsonscan.Int64(text)
+		switch {
+		case !ok:
+		case name == "stack":
+			stack = place
+		case name == "time":
+			time = place
+		}
+	}
+	return stack, time
 }
 
 // ownKey opens the dictionary of what weft adds, if it is not open, and names the next value in it.

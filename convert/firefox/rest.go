@@ -256,14 +256,26 @@ func (c *converter) setAttributes() {
 		set(a.key, a.value)
 	}
 	for _, th := range c.threads {
-		set("thread."+th.th.pid.text+"."+th.th.tid.text, th.describe())
+		set("thread."+strconv.Itoa(th.index), th.describe())
 	}
 }
 
-// describe returns as JSON when a thread and its process began and ended.
+// describe returns a thread as JSON, with the times when it and its process began and ended.
 func (th *threadState) describe() string {
-	b := []byte(`{"name":`)
-	b = appendQuoted(b, th.th.name)
+	b := []byte("{")
+	for _, one := range []struct{ key, text string }{
+		{"name", th.th.name}, {"pid", th.th.pid.text}, {"tid", th.th.tid.text}, {"processType", th.th.processType},
+		{"processName", th.th.processName}, {"eTLD+1", th.th.site},
+	} {
+		if one.text == "" {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), one.key...), '"', ':')
+		b = appendQuoted(b, one.text)
+	}
 	for _, one := range []struct {
 		key string
 		t   float64
@@ -274,7 +286,10 @@ func (th *threadState) describe() string {
 		if math.IsNaN(one.t) {
 			continue
 		}
-		b = append(append(append(b, ',', '"'), one.key...), '"', ':')
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), one.key...), '"', ':')
 		b = strconv.AppendFloat(b, one.t+th.delta, 'g', -1, 64)
 	}
 	return string(append(b, '}'))

@@ -99,7 +99,10 @@ func (s *stacks) frame(i int32) *resolvedFrame {
 	f := &s.frames[i]
 	if !f.known {
 		made, isJS := s.makeFrame(int(i))
-		*f = resolvedFrame{id: s.b.Frame(made), known: true, isJS: isJS}
+		*f = resolvedFrame{known: true, isJS: isJS}
+		if made != (timeline.Frame{}) {
+			f.id = s.b.Frame(made)
+		}
 	}
 	return f
 }
@@ -108,6 +111,9 @@ func (s *stacks) frame(i int32) *resolvedFrame {
 func (s *stacks) makeFrame(i int) (f timeline.Frame, isJS bool) {
 	t := &s.t.frames
 	f, isJS = s.described(i)
+	if f == (timeline.Frame{}) {
+		return f, false
+	}
 	if t.hasFlag(i, flagFrameLine) && t.line.at(i) > 0 {
 		f.Line, f.Column = int64(t.line.at(i)), 0
 		if t.hasFlag(i, flagFrameColumn) {

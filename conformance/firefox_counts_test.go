@@ -1,0 +1,246 @@
+package conformance
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	pb "github.com/weft-trace/weft/gen/perfetto/protos"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/convert/firefox"
+	"github.com/weft-trace/weft/internal/recording"
+)
+
+// firefoxCounts is what is counted of each thread, or of a process.
+type firefoxCounts struct {
+	Markers, Samples, Values int
+}
+
+// firefoxProfiles returns the profiles of testdata and of shared, by folder and name.
+func firefoxProfiles(t *testing.T, folders ...string) map[string]string {
+	t.Helper()
+	roots := []string{recording.Testdata(t)}
+	if shared, ok := recording.Shared(); ok {
+		roots = append(roots, shared)
+	}
+	paths := map[string]string{}
+	for _, root := range roots {
+		for _, folder := range folders {
+			found, _ := filepath.Glob(filepath.Join(root, "traces", "firefox", folder, "*.json*"))
+			for _, path := range found {
+				name := folder + "/" + recording.Name(path)
+				if _, ok := paths[name]; !ok {
+					paths[name] = path
+				}
+			}
+		}
+	}
+	if len(paths) == 0 {
+		t.Fatal("no profiles")
+	}
+	return paths
+}
+
+// TestFirefoxCounts converts all profiles that can be found and counts, thread by thread, what is in the input and in
+// the output: nothing is missing, nothing is new. The flows are compared with all their members.
+func TestFirefoxCounts(t *testing.T) {
+	paths := firefoxProfiles(t, "gecko", "processed", "processed-versions")
+	for _, name := range slices.Sorted(maps.Keys(paths)) {
+		t.Run(name, func(t *testing.T) {
+			if info, err := os.Stat(paths[name]); err == nil && info.Size() > maxShort && testing.Short() {
+				t.Skip("large recordings are left out with -short")
+			}
+			input := recording.Read(t, paths[name])
+			naive := readNaively(t, input)
+			output, report := convertTrace(t, input, convert.Options{})
+			p, err := project(output)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkNothingLost(t, report)
+			want, wantProcesses := naive.count()
+			got, gotProcesses := countFirefox(t, output, p)
+			if diff := gocmp.Diff(want, got); diff != "" {
+				t.Errorf("threads: -in +out:\n%s", diff)
+			}
+			if diff := gocmp.Diff(wantProcesses, gotProcesses); diff != "" {
+				t.Errorf("values of counters of processes: -in +out:\n%s", diff)
+			}
+			compareFirefoxFlows(t, naive, p)
+		})
+	}
+}
+
+// checkNothingLost checks that no problem says that something is missing.
+func checkNothingLost(t *testing.T, report *convert.Report) {
+	t.Helper()
+	for _, p := range report.Problems {
+		if p.Severity == "lost" {
+			t.Errorf("%s ×%d: %v", p.Name, p.Count, p.Cases)
+		}
+	}
+}
+
+// count counts the events of each thread, and the values of the counters of each process. Threads without events have no
+// place in the output.
+func (p *naiveProfile) count() (threads map[string]firefoxCounts, processes map[string]int) {
+	threads = map[string]firefoxCounts{}
+	for _, th := range p.threads {
+		key := th.pid + "/" + th.tid
+		c := threads[key]
+		c.Markers += len(th.markers)
+		c.Samples += th.samples
+		c.Values += th.values
+		if c != (firefoxCounts{}) {
+			threads[key] = c
+		}
+	}
+	processes = maps.Clone(p.counters)
+	maps.DeleteFunc(processes, func(_ string, n int) bool { return n == 0 })
+	return threads, processes
+}
+
+// ownTracks hold what weft makes of samples and of the recording, not markers.
+var ownTracks = []string{firefox.SampleCategoryName, firefox.SamplePageName, firefox.PausedName}
+
+// countFirefox counts the same in the output. Requests are on tracks of their process; the thread is that of its pid.
+func countFirefox(t *testing.T, output []byte, p *projection) (threads map[string]firefoxCounts, processes map[string]int) {
+	t.Helper()
+	threads, processes = map[string]firefoxCounts{}, map[string]int{}
+	packets, err := unpack(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := nameThreads(t, packets, p)
+	add := func(key string, c firefoxCounts) {
+		sum := threads[key]
+		sum.Markers += c.Markers
+		sum.Samples += c.Samples
+		sum.Values += c.Values
+		threads[key] = sum
+	}
+	for _, s := range p.slices {
+		switch {
+		case slices.Contains(ownTracks, s.track.name):
+		case s.track.name == firefox.NetworkName && s.track.tid == "":
+			if s.parent == nil { // its phases are inside
+				add(s.track.pid+"/"+s.track.pid, firefoxCounts{Markers: 1})
+			}
+		default:
+			add(s.track.pid+"/"+s.track.tid, firefoxCounts{Markers: 1})
+		}
+	}
+	for _, v := range p.counters {
+		if v.track.tid == "" {
+			processes[v.track.pid]++
+			continue
+		}
+		add(v.track.pid+"/"+v.track.tid, firefoxCounts{Values: 1})
+	}
+	for i, task := range sampleTasks(packets) {
+		if named[task] == "" {
+			t.Fatalf("sample %d is of thread %v, which is not described", i, task)
+		}
+		add(named[task], firefoxCounts{Samples: 1})
+	}
+	return threads, processes
+}
+
+// sampleTask is the process and thread of a sample.
+type sampleTask struct{ pid, tid uint32 }
+
+// sampleTasks returns the tasks of all samples of a trace.
+func sampleTasks(packets []*pb.TracePacket) []sampleTask {
+	interned := map[uint64]sampleTask{}
+	var tasks []sampleTask
+	for _, packet := range packets {
+		for _, c := range packet.GetInternedData().GetStackSampleTaskContexts() {
+			interned[c.GetIid()] = sampleTask{uint32(c.GetPid()), uint32(c.GetTid())}
+		}
+		sample := packet.GetStackSample()
+		if sample == nil {
+			continue
+		}
+		if iid := sample.GetTaskContextIid(); iid != 0 {
+			tasks = append(tasks, interned[iid])
+			continue
+		}
+		tasks = append(tasks, sampleTask{uint32(sample.GetTaskContext().GetPid()), uint32(sample.GetTaskContext().GetTid())})
+	}
+	return tasks
+}
+
+// nameThreads gives the threads of a projection their tids as the input has them: of a tid that is no number, a label of
+// the process says by which number it was replaced. It returns the threads of samples, by the ids that the output has.
+func nameThreads(t *testing.T, packets []*pb.TracePacket, p *projection) map[sampleTask]string {
+	t.Helper()
+	texts := map[sampleTask]string{}
+	for _, packet := range packets {
+		process := packet.GetTrackDescriptor().GetProcess()
+		for _, label := range process.GetProcessLabels() {
+			var tid string
+			var number uint32
+			if n, _ := fmt.Sscanf(label, "tid %s is %d", &tid, &number); n == 2 {
+				texts[sampleTask{uint32(process.GetPid()), number}] = tid
+			}
+		}
+	}
+	threads := map[sampleTask]string{}
+	byUUID := map[uint64]string{}
+	for _, packet := range packets {
+		d := packet.GetTrackDescriptor()
+		if th := d.GetThread(); th != nil {
+			task := sampleTask{uint32(th.GetPid()), uint32(th.GetTid())}
+			track := p.tracks[d.GetUuid()]
+			if texts[task] != "" {
+				track.tid = texts[task]
+			}
+			threads[task] = track.pid + "/" + track.tid
+			byUUID[d.GetUuid()] = track.tid
+		}
+	}
+	for _, packet := range packets { // tracks below threads
+		if d := packet.GetTrackDescriptor(); byUUID[d.GetParentUuid()] != "" {
+			p.tracks[d.GetUuid()].tid = byUUID[d.GetParentUuid()]
+		}
+	}
+	return threads
+}
+
+// compareFirefoxFlows compares the flows of the output, as sets of markers, with those of the second implementation.
+func compareFirefoxFlows(t *testing.T, naive *naiveProfile, p *projection) {
+	t.Helper()
+	members := map[uint64][]string{}
+	for _, s := range p.slices {
+		for _, end := range s.flows {
+			if !strings.Contains(s.name, "IPCOut") && !strings.Contains(s.name, "IPCIn") && s.track.name != firefox.NetworkName {
+				members[end.id] = append(members[end.id], fmt.Sprintf("%s/%s %s %d", s.track.pid, s.track.tid, s.name, s.ts))
+			}
+		}
+	}
+	counts := map[string]int{}
+	for _, f := range naive.flows() {
+		counts[strings.Join(f.members, "\n")]++
+	}
+	if len(counts) == 0 && len(members) == 0 {
+		return
+	}
+	for _, list := range members {
+		slices.Sort(list)
+		counts[strings.Join(list, "\n")]--
+	}
+	shown := 0
+	for flow, n := range counts {
+		if n != 0 && shown < maxShown {
+			shown++
+			t.Errorf("%d flows too few with the members\n%s", n, flow)
+		}
+	}
+}
