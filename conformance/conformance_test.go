@@ -19,6 +19,9 @@ const (
 	numRecordings = 11
 )
 
+// eventsOnly leaves out what weft adds to the events of a trace.
+var eventsOnly = convert.Options{JSCalls: convert.JSCallsOff, Samples: convert.SamplesNone}
+
 // outputForms are the forms of output that must say the same.
 var outputForms = []convert.Options{
 	{Compress: convert.CompressNone},
@@ -63,7 +66,9 @@ func TestRecordings(t *testing.T) {
 			if !ok {
 				t.Fatalf("recording %s is missing", source)
 			}
-			for _, opts := range []convert.Options{{}, {Packets: convert.PacketsCompact, Compress: convert.CompressZlib}} {
+			for _, opts := range []convert.Options{eventsOnly, {
+				JSCalls: convert.JSCallsOff, Samples: convert.SamplesNone, Packets: convert.PacketsCompact, Compress: convert.CompressZlib,
+			}} {
 				p, _ := mustProject(t, recording.Read(t, path), opts)
 				for _, table := range tableNames {
 					compare(t, name, readTable(t, table, filepath.Join(dir, table+".tsv.gz")), p.table(table))

@@ -53,7 +53,7 @@ func TestEveryRecording(t *testing.T) {
 					convertLarge(t, input)
 					return
 				}
-				p, report := mustProject(t, input, convert.Options{})
+				p, report := mustProject(t, input, eventsOnly)
 				checkPlausible(t, count(input), p, report)
 			})
 		}
@@ -102,7 +102,9 @@ func convertLarge(t *testing.T, input []byte) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	report, err := convert.Convert(context.Background(), file, bytes.NewReader(input), convert.Options{Compress: convert.CompressZlib})
+	opts := eventsOnly
+	opts.Compress = convert.CompressZlib
+	report, err := convert.Convert(context.Background(), file, bytes.NewReader(input), opts)
 	if err != nil {
 		t.Fatal(err)
 	}

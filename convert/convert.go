@@ -27,6 +27,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/v8profile"
 )
 
 // Convert reads a trace from src and writes it to dst as a Perfetto trace. The same input and options give the same
@@ -107,44 +108,62 @@ func Load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline,
 
 // load does all but the counting of events and tracks.
 func load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline, *Report, error) {
-	report := &Report{}
-	problems := new(problem.Log)
+	l := newLoader(opts)
 	began := time.Now()
-	builder := timeline.NewBuilder(timeline.Options{
-		Memory:   opts.Memory,
-		TempDir:  opts.TempDir,
-		Problems: problems,
-
-		KeepFlowIDs: opts.KeepFlowIDs,
-	})
-	if err := read(ctx, src, builder, problems, opts, report); err != nil {
-		return nil, nil, errors.Join(err, builder.Close())
+	if err := l.read(ctx, src); err != nil {
+		return nil, nil, errors.Join(err, l.builder.Close())
 	}
-	report.Durations.Read = Seconds(time.Since(began))
+	l.report.Durations.Read = Seconds(time.Since(began))
 
 	began = time.Now()
-	tl, err := builder.Finish(ctx)
+	tl, err := l.builder.Finish(ctx)
 	if err != nil {
-		return nil, nil, errors.Join(err, builder.Close())
+		return nil, nil, errors.Join(err, l.builder.Close())
+	}
+	if l.report.JSCalls, err = l.js.addCalls(ctx, tl); err != nil {
+		return nil, nil, errors.Join(err, tl.Close())
 	}
 	if err := flow.NestAndResolve(ctx, tl); err != nil {
 		return nil, nil, errors.Join(err, tl.Close())
 	}
-	report.Durations.Resolve = Seconds(time.Since(began))
-	return tl, report, nil
+	l.report.Durations.Resolve = Seconds(time.Since(began))
+	return tl, l.report, nil
+}
+
+// loader reads an input into a timeline.
+type loader struct {
+	opts     Options
+	problems *problem.Log
+	builder  *timeline.Builder
+	js       jsThreads
+	report   *Report
+}
+
+func newLoader(opts Options) *loader {
+	l := &loader{opts: opts, problems: new(problem.Log), report: &Report{}}
+	l.builder = timeline.NewBuilder(timeline.Options{
+		Memory:   opts.Memory,
+		TempDir:  opts.TempDir,
+		Problems: l.problems,
+
+		KeepFlowIDs: opts.KeepFlowIDs,
+	})
+	l.js = jsThreads{opts: &l.opts, problems: l.problems}
+	return l
 }
 
 // read unpacks the input, finds its format and lets the reader of that format fill the builder.
-func read(ctx context.Context, src io.Reader, b *timeline.Builder, log *problem.Log, opts Options, r *Report) error {
-	unpacked, err := openSource(ctx, src, opts.TempDir)
+func (l *loader) read(ctx context.Context, src io.Reader) error {
+	unpacked, err := openSource(ctx, src, l.opts.TempDir)
 	if err != nil {
 		return err
 	}
 	defer unpacked.Close()
-	plain := newReplay(unpacked, replayMemory, opts.TempDir)
+	plain := newReplay(unpacked, replayMemory, l.opts.TempDir)
 	defer plain.Close()
 
-	r.Format = opts.From
+	r := l.report
+	r.Format = l.opts.From
 	if r.Format == FormatAuto {
 		if r.Format, err = detect(plain); err != nil {
 			return err
@@ -152,10 +171,10 @@ func read(ctx context.Context, src io.Reader, b *timeline.Builder, log *problem.
 	}
 	counted := &countingReader{r: plain}
 	switch {
-	case opts.SelfProfile.Join == nil:
-		err = readFormat(ctx, counted, b, log, r.Format, opts)
+	case l.opts.SelfProfile.Join == nil:
+		err = l.readFormat(ctx, counted, r.Format)
 	case r.Format == FormatJSProfile:
-		err = readJoined(ctx, counted, b, log, opts, r)
+		err = l.readJoined(ctx, counted)
 	default:
 		err = fmt.Errorf("this is %s; only %s can be joined with a trace", formats[r.Format].what, formats[FormatJSProfile].what)
 	}
@@ -166,20 +185,16 @@ func read(ctx context.Context, src io.Reader, b *timeline.Builder, log *problem.
 	r.BytesIn = unpacked.packedBytes()
 	r.BytesUnpacked = counted.n
 	if damage := unpacked.damage(); damage != nil {
-		log.Add(problem.ContainerDamaged, problem.Position{Event: -1, Offset: counted.n}, damage.Error())
+		l.problems.Add(problem.ContainerDamaged, problem.Position{Event: -1, Offset: counted.n}, damage.Error())
 	}
 	return nil
 }
 
-func readFormat(ctx context.Context, r io.Reader, b *timeline.Builder, log *problem.Log, f Format, opts Options) error {
+func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
+	b, log, opts := l.builder, l.problems, &l.opts
 	switch f {
 	case FormatChromeJSON:
-		return chromejson.Read(ctx, r, b, chromejson.Options{
-			Problems: log,
-			Args:     opts.Args.chromeJSON(),
-			Offset:   opts.TimeOffset,
-			Workers:  opts.WorkerCount(),
-		})
+		return l.readChrome(ctx, r)
 	case FormatPerfetto:
 		if opts.TimeOffset != 0 {
 			return errors.New("a time offset cannot be added to a Perfetto trace, whose clocks are defined")
@@ -193,6 +208,23 @@ func readFormat(ctx context.Context, r io.Reader, b *timeline.Builder, log *prob
 		return jsprofile.Read(ctx, r, b, opts.selfProfile(log))
 	}
 	return &UnsupportedFormatError{Format: f}
+}
+
+// readChrome reads a Chrome JSON trace and what its V8 profiles make of it.
+func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
+	opts := chromejson.Options{
+		Problems: l.problems,
+		Args:     l.opts.Args.chromeJSON(),
+		Offset:   l.opts.TimeOffset,
+		Workers:  l.opts.WorkerCount(),
+	}
+	if l.opts.wantsProfiles() {
+		opts.Profiles = v8profile.NewCollector(l.problems)
+	}
+	if err := chromejson.Read(ctx, r, l.builder, opts); err != nil || opts.Profiles == nil {
+		return err
+	}
+	return l.js.addProfiles(ctx, l.builder, opts.Profiles)
 }
 
 type countingReader struct {

@@ -70,9 +70,9 @@ type RefinedLost struct {
 
 // jsThreads are the threads of a Chrome trace that V8 sampled.
 type jsThreads struct {
-	opts    *Options
-	log     *problem.Log
-	threads []*jsThread
+	opts     *Options
+	problems *problem.Log
+	threads  []*jsThread
 }
 
 type jsThread struct {
@@ -94,7 +94,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 			continue
 		}
 		t := &jsThread{Thread: cpuprofile.Thread{
-			Profile: r.Profile, ID: r.ID, Track: timeline.TrackID(r.Thread), KeepArg: j.opts.Args.keep(), Problems: j.log,
+			Profile: r.Profile, ID: r.ID, Track: timeline.TrackID(r.Thread), KeepArg: j.opts.Args.keep(), Problems: j.problems,
 			Event: b.NextEvent(),
 		}}
 		if !r.Chosen {
@@ -199,7 +199,7 @@ func (p *callPass) start(j *jsThreads, x *timeline.Extension) {
 			}
 		})
 		frames := profilecalls.NewFrames(t.Profile)
-		j.log.AddN(problem.ProfileLimit, uint64(frames.Cut()), problem.NoPosition, "too many frames on a stack")
+		j.problems.AddN(problem.ProfileLimit, uint64(frames.Cut()), problem.NoPosition, "too many frames on a stack")
 		emit := func(c *profilecalls.Call) { inOrder.Add(c.Order, c) }
 		if j.opts.JSCalls == JSCallsRefined {
 			th.shown = profilecalls.NewBuilder(frames, profilecalls.Refined, emit)
@@ -247,4 +247,33 @@ func (th *threadPass) finish(t *timeline.Timeline) ThreadCalls {
 	}
 	c.Lost, c.LostTime = stats.LostSamples, stats.LostTime
 	return c
+}
+
+// CallSummary says in one line what became of the samples of JavaScript; "" if no calls were made of samples.
+func (r *Report) CallSummary() string {
+	var calls, samples, lost int64
+	var time, lostTime, refinedTime timeline.Nanos
+	refined := false
+	for _, c := range r.JSCalls {
+		calls, samples, lost = calls+c.Calls, samples+c.Samples, lost+c.Lost
+		time, lostTime = time+c.Time, lostTime+c.LostTime
+		if c.RefinedLost != nil {
+			refined, refinedTime = true, refinedTime+c.RefinedLost.Time
+		}
+	}
+	if len(r.JSCalls) == 0 {
+		return ""
+	}
+	share := func(part timeline.Nanos) string {
+		if time == 0 {
+			return "0 %"
+		}
+		return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(time))
+	}
+	line := fmt.Sprintf("JS calls: %s from %s of JavaScript on %s", plural(calls, "call", "calls"), plural(samples, "sample", "samples"),
+		plural(int64(len(r.JSCalls)), "thread", "threads"))
+	if refined {
+		return line + fmt.Sprintf("; %s of the sampled time is in no call of its function, with the rules of DevTools %s", share(refinedTime), share(lostTime))
+	}
+	return line + fmt.Sprintf("; %s of the sampled time is in no call of its function", share(lostTime))
 }

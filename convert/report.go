@@ -22,6 +22,9 @@ type Report struct {
 	Tracks TrackCounts `json:"tracks"`
 	Events EventCounts `json:"events"`
 
+	// JSCalls says of the sampled threads of a Chrome trace how much of the samples their calls show.
+	JSCalls []ThreadCalls `json:"js_calls,omitempty"`
+
 	// Span is the time from the first event to the last one, nil if there is none.
 	Span *Span `json:"span,omitempty"`
 

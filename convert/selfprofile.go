@@ -55,27 +55,25 @@ func (j *Joined) String() string {
 		j.TimeOrigin, time.Duration(j.Uncertainty))
 }
 
-// readJoined reads the trace of SelfProfileOptions.Join, and then r, which are self-profiles, into b.
-func readJoined(ctx context.Context, r io.Reader, b *timeline.Builder, log *problem.Log, opts Options, report *Report) error {
+// readJoined reads the trace of SelfProfileOptions.Join, and then r, which are self-profiles.
+func (l *loader) readJoined(ctx context.Context, r io.Reader) error {
 	var clues *jsprofile.Clues
-	err := opts.readBeside(ctx, func(trace io.Reader) (err error) {
+	err := l.opts.readBeside(ctx, func(trace io.Reader) (err error) {
 		clues, err = jsprofile.ReadClues(ctx, trace)
 		return err
 	})
 	if err == nil {
-		err = opts.readBeside(ctx, func(trace io.Reader) error {
-			return readFormat(ctx, trace, b, log, FormatChromeJSON, opts)
-		})
+		err = l.opts.readBeside(ctx, func(trace io.Reader) error { return l.readChrome(ctx, trace) })
 	}
 	if err != nil {
 		return fmt.Errorf("the trace to join: %w", err)
 	}
-	profile := opts.selfProfile(log)
+	profile := l.opts.selfProfile(l.problems)
 	profile.Clues, profile.FirstEvent = clues, firstJoinedEvent
 	profile.Matched = func(m jsprofile.Match) {
-		report.Joined = append(report.Joined, Joined{m.By, m.Origin, m.Uncertainty, m.PID, m.TID})
+		l.report.Joined = append(l.report.Joined, Joined{m.By, m.Origin, m.Uncertainty, m.PID, m.TID})
 	}
-	return jsprofile.Read(ctx, r, b, profile)
+	return jsprofile.Read(ctx, r, l.builder, profile)
 }
 
 // readBeside opens and unpacks the trace to join, which must be one of Chrome.

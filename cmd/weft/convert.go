@@ -44,6 +44,7 @@ input is in the report; "lost" means that something of it is missing in the outp
 			&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zlib, zstd (for Perfetto v58 and later) or none",
 				DefaultText: "zlib for files, none for standard output"},
 			&cli.StringFlag{Name: "packets", Value: "plain", Usage: "write event packets in `FORM`: plain, or compact (smaller: times as differences)"},
+			&cli.StringFlag{Name: "js-calls", Value: "devtools", Usage: "make `KIND` of calls from the CPU samples of Chrome and Node traces: devtools, refined, separate (on a track beside) or off"},
 			&cli.StringFlag{Name: "samples", Value: "stack-sample", Usage: "write call-stack samples as `FORM`: stack-sample (for Perfetto v58 and later), streaming-profile or none"},
 			memoryFlag(),
 			tempFlag(),
@@ -150,6 +151,9 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	}
 	if job.opts.Packets, err = convert.ParsePackets(c.String("packets")); err != nil {
 		return nil, usagef("--packets: %v", err)
+	}
+	if job.opts.JSCalls, err = convert.ParseJSCalls(c.String("js-calls")); err != nil {
+		return nil, usagef("--js-calls: %v", err)
 	}
 	if job.opts.Samples, err = convert.ParseSamples(c.String("samples")); err != nil {
 		return nil, usagef("--samples: %v", err)
@@ -361,6 +365,9 @@ func (r *inputReport) writeText(w io.Writer) error {
 	fmt.Fprintf(&b, "%s: %s, %s → %s, %s, in %s\n", printable(r.Input), r.Format, size, printable(r.Output),
 		formatSize(r.BytesOut), r.Durations.Total)
 	fmt.Fprintf(&b, "  %s\n", r.Summary())
+	if line := r.CallSummary(); line != "" {
+		fmt.Fprintf(&b, "  %s\n", line)
+	}
 	for i := range r.Joined {
 		fmt.Fprintf(&b, "  %s\n", r.Joined[i].String())
 	}
