@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	firstChunk      = 16 << 10 // chunks double from here, so that a short input needs little memory
+	firstChunk      = 16 << 10 // chunks double from here while they are filled, so that a short input needs little memory
 	readAheadChunk  = 256 << 10
 	readAheadChunks = 4
 	maxEmptyReads   = 100
@@ -64,9 +64,11 @@ func (r *readAhead) fill(src io.Reader) {
 		if len(buf) < size {
 			buf = make([]byte, size)
 		}
-		size = min(2*size, readAheadChunk)
 		n, err := src.Read(buf)
 		r.taken.Add(int64(n))
+		if n == len(buf) {
+			size = min(2*size, readAheadChunk)
+		}
 		if empty++; n > 0 {
 			empty = 0
 		}
