@@ -23,14 +23,14 @@ import (
 
 // Resolve resolves the flows of a nested timeline and attaches them to it. What is wrong with them is counted in the
 // timeline's problem log.
-func Resolve(ctx context.Context, t *timeline.Timeline) error { return resolve(ctx, t, t.Scan) }
+func Resolve(ctx context.Context, t *timeline.Timeline) error { return resolve(ctx, t, t.Scan, nil) }
 
 // NestAndResolve nests a timeline and resolves its flows, which is faster at once than one after the other.
 func NestAndResolve(ctx context.Context, t *timeline.Timeline) error {
 	if !hasFlows(t) {
 		return t.Nest(ctx)
 	}
-	return resolve(ctx, t, t.NestAndScan)
+	return resolve(ctx, t, t.NestAndScan, nil)
 }
 
 func hasFlows(t *timeline.Timeline) bool {
@@ -42,13 +42,13 @@ func hasFlows(t *timeline.Timeline) bool {
 	return false
 }
 
-func resolve(ctx context.Context, t *timeline.Timeline, scan scanFunc) error {
+func resolve(ctx context.Context, t *timeline.Timeline, scan scanFunc, steps *stepCollector) error {
 	if !hasFlows(t) {
 		return nil
 	}
 	members := extsort.New(refCodec, compareRefs, t.Memory()/8, t.TempDir())
 	defer members.Close()
-	p := pass{timeline: t, problems: t.Problems(), write: members.Add}
+	p := pass{timeline: t, problems: t.Problems(), write: members.Add, steps: steps}
 	if err := p.run(ctx, scan); err != nil {
 		return err
 	}
@@ -68,6 +68,7 @@ type pass struct {
 	problems *problem.Log
 	write    func(timeline.FlowRef) error // takes the members of chains and the ends that bind to nothing
 	index    *indexer                     // may be nil
+	steps    *stepCollector               // may be nil
 
 	arrows  int64
 	unbound int64 // ends that bind to nothing
@@ -84,7 +85,7 @@ func (p *pass) run(ctx context.Context, scan scanFunc) error {
 	if p.unbound, err = b.finish(); err != nil {
 		return err
 	}
-	l := linker{problems: p.problems, members: p.write, index: p.index}
+	l := linker{problems: p.problems, members: p.write, index: p.index, steps: p.steps}
 	p.arrows, err = l.link(ctx, ends)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/problem"
@@ -36,8 +37,9 @@ func compareRefs(a, b *timeline.FlowRef) int {
 type linker struct {
 	problems *problem.Log
 	members  func(timeline.FlowRef) error
-	index    *indexer // may be nil
-	total    int64    // arrows
+	index    *indexer       // may be nil
+	steps    *stepCollector // may be nil
+	total    int64          // arrows
 	lastID   uint64
 	err      error // of members
 
@@ -83,6 +85,7 @@ func (l *linker) link(ctx context.Context, ends *extsort.Sorter[end]) (int64, er
 			l.finish()
 			l.key = e.key
 		}
+		before := l.state
 		switch e.space {
 		case timeline.FlowNative:
 			l.native(&e)
@@ -91,12 +94,14 @@ func (l *linker) link(ctx context.Context, ends *extsort.Sorter[end]) (int64, er
 		default:
 			l.chrome(&e)
 		}
+		l.steps.step(&e, before)
 		if l.err != nil {
 			return 0, l.err
 		}
 	}
 	l.finish()
-	return l.total, l.err
+	l.steps.flush(true)
+	return l.total, errors.Join(l.err, l.steps.failed())
 }
 
 // chrome applies the rules of s, t, f and bind_id.

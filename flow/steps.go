@@ -1,0 +1,154 @@
+package flow
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Step is a flow passing a slice or instant: it comes in, goes out, or both.
+type Step struct {
+	At      timeline.Nanos // when it passes; Chrome's s, t and f may have a time inside their slice
+	Event   uint32         // index in the input of the event that says so; it decides the order at one time
+	Flow    uint64         // number of the flow, from 1; a flow ends where its id ends or starts again
+	Ordinal uint64         // of the slice or instant, see timeline.Occurrence
+	Track   timeline.TrackID
+	In, Out bool
+	Last    bool // the flow passes nothing after this
+}
+
+// Steps are all steps of the flows of a timeline, in the order of time. They must be closed.
+type Steps struct {
+	sorted *extsort.Sorter[Step]
+}
+
+// Next stores the next step in s and reports whether there was one.
+func (s *Steps) Next(step *Step) (bool, error) {
+	if s.sorted == nil {
+		return false, nil
+	}
+	return s.sorted.Next(step)
+}
+
+// Rewind makes Next start again at the first step.
+func (s *Steps) Rewind() error {
+	if s.sorted == nil {
+		return nil
+	}
+	return s.sorted.Rewind()
+}
+
+// Close frees what the steps hold.
+func (s *Steps) Close() error {
+	if s.sorted == nil {
+		return nil
+	}
+	return s.sorted.Close()
+}
+
+// NestAndTrace is NestAndResolve for passes that follow flows: it returns the steps as well.
+func NestAndTrace(ctx context.Context, t *timeline.Timeline) (*Steps, error) {
+	if !hasFlows(t) {
+		return &Steps{}, t.Nest(ctx)
+	}
+	c := &stepCollector{sorter: extsort.New(stepCodec, compareSteps, t.Memory()/16, t.TempDir())}
+	if err := resolve(ctx, t, t.NestAndScan, c); err != nil {
+		c.sorter.Close()
+		return nil, err
+	}
+	return &Steps{c.sorter}, nil
+}
+
+// stepCollector takes the steps as the linker finds them. A nil collector takes nothing.
+type stepCollector struct {
+	sorter *extsort.Sorter[Step]
+	flow   uint64
+	held   Step // the latest, as long as it may be the last of its flow
+	err    error
+}
+
+// step takes an end that the linker has handled; before is the state of its key before that.
+func (c *stepCollector) step(e *end, before state) {
+	if c == nil {
+		return
+	}
+	s := Step{At: e.ts, Event: e.event, Ordinal: e.slice.ordinal, Track: e.slice.track}
+	begins := before == none
+	switch e.space {
+	case timeline.FlowNative:
+		if begins && e.role == timeline.FlowEnd {
+			return
+		}
+	case timeline.FlowFirefox:
+	default:
+		if begins != (e.role == timeline.FlowStart) {
+			if e.role != timeline.FlowStart || before == open {
+				return
+			}
+			begins = true // a flow that had ended starts again
+		}
+	}
+	s.In, s.Out = !begins, e.role != timeline.FlowEnd
+	if begins {
+		c.flush(true)
+		c.flow++
+	} else {
+		c.flush(false)
+	}
+	s.Flow = c.flow
+	c.held = s
+}
+
+// flush passes on the step that is held.
+func (c *stepCollector) flush(last bool) {
+	if c == nil || c.held.Flow == 0 {
+		return
+	}
+	c.held.Last = last
+	if c.err == nil {
+		c.err = c.sorter.Add(c.held)
+	}
+	c.held = Step{}
+}
+
+// compareSteps sorts by time, then in the order of the input.
+func compareSteps(a, b *Step) int {
+	if a.At != b.At {
+		return cmp.Compare(a.At, b.At)
+	}
+	return cmp.Compare(a.Event, b.Event)
+}
+
+var stepCodec = extsort.Codec[Step]{
+	Size: 33,
+	Put: func(b []byte, s *Step) {
+		le := binary.LittleEndian
+		_ = b[32]
+		le.PutUint64(b, uint64(s.At))
+		le.PutUint64(b[8:], s.Flow)
+		le.PutUint64(b[16:], s.Ordinal)
+		le.PutUint32(b[24:], s.Event)
+		le.PutUint32(b[28:], uint32(s.Track))
+		b[32] = boolInt(s.In) | boolInt(s.Out)<<1 | boolInt(s.Last)<<2
+	},
+	Get: func(b []byte, s *Step) {
+		le := binary.LittleEndian
+		_ = b[32]
+		*s = Step{
+			At: timeline.Nanos(le.Uint64(b)), Flow: le.Uint64(b[8:]), Ordinal: le.Uint64(b[16:]),
+			Event: le.Uint32(b[24:]), Track: timeline.TrackID(le.Uint32(b[28:])),
+			In: b[32]&1 != 0, Out: b[32]&2 != 0, Last: b[32]&4 != 0,
+		}
+	},
+}
+
+// failed returns the error of the temporary files.
+func (c *stepCollector) failed() error {
+	if c == nil {
+		return nil
+	}
+	return c.err
+}

@@ -1,0 +1,151 @@
+package timeline
+
+import "context"
+
+// Occurrence is a slice or an instant that starts, or the end event of a slice, as a pass sees it that asks for whom
+// work was done.
+type Occurrence struct {
+	Kind    OccurrenceKind
+	Ordinal uint64 // number of the record in the order of Walk and Scan
+	Event   uint32 // index of the event in the input
+	Offset  int64  // byte offset of the event in the input
+	Track   TrackID
+	// Thread is the thread on which the event happened, where that is known: its Track, or for what is shown elsewhere
+	// the thread that wrote it. 0: unknown.
+	Thread TrackID
+	TS     Nanos
+
+	// End is the end of an OccursSlice, NoTime if the input has none.
+	End Nanos
+	// Complete says of an OccursSlice that the input gave it as one event with its duration.
+	Complete bool
+	// Deletion says that the event is the deletion of an object: an OccursEnd, or without its begin an OccursInstant.
+	Deletion bool
+
+	ThreadTime     Nanos // CPU time of the thread at TS; NoTime if unknown
+	ThreadDuration Nanos // CPU time that a complete slice used; NoTime if unknown
+
+	Name     NameID     // 0 if there is none or it is not interned
+	Category CategoryID // 0 if there is none or it is not interned
+	Args     Args       // valid during the call; nil if they were not asked for
+
+	BeginEvent uint32 // OccursEnd: index of the event that began the slice
+}
+
+// OccurrenceKind says what an Occurrence is.
+type OccurrenceKind uint8
+
+// The kinds of occurrences.
+const (
+	OccursSlice   OccurrenceKind = iota + 1 // a slice starts
+	OccursInstant                           // a point in time
+	OccursEnd                               // the input's end event of a slice
+)
+
+// Occurrences calls fn for the slices, instants and end events of every timestamp, which are valid during the call:
+// ends first, then the starts of each track, those of enclosing slices before those in them. More than a million records
+// at one time come in several calls. Arguments are read if they are asked for. Nest comes first.
+func (t *Timeline) Occurrences(ctx context.Context, args bool, fn func(group []Occurrence) error) error {
+	o := occurrences{t: t, args: args}
+	n := 0
+	return t.store.groups(false, func(g *group) error {
+		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := o.read(g); err != nil || len(o.out) == 0 {
+			return err
+		}
+		return fn(o.out)
+	})
+}
+
+// occurrences makes occurrences of nested records.
+type occurrences struct {
+	t       *Timeline
+	args    bool
+	ordinal uint64
+	out     []Occurrence
+	held    [][]byte // copies of payloads on disk, of which only the last one that was read is valid
+}
+
+func (o *occurrences) read(g *group) error {
+	o.out = o.out[:0]
+	for i := range g.len() {
+		r := g.at(i)
+		if !r.starts() && r.kind != End {
+			continue
+		}
+		o.out = append(o.out, Occurrence{})
+		if err := o.fill(&o.out[len(o.out)-1], r, o.ordinal+uint64(i), g.mem == nil); err != nil {
+			return err
+		}
+	}
+	o.ordinal += uint64(g.len())
+	return nil
+}
+
+// fill makes an occurrence of a record.
+func (o *occurrences) fill(out *Occurrence, r *record, ordinal uint64, onDisk bool) error {
+	out.Ordinal, out.Event, out.Offset, out.Track, out.TS, out.End = ordinal, r.event, r.offset, r.track, r.ts, NoTime
+	out.ThreadTime, out.ThreadDuration = Nanos(r.a), NoTime
+	out.Deletion = r.flags&flagKeepEnd != 0
+	if r.name&inlineBit == 0 {
+		out.Name = r.name
+	}
+	if r.category&inlineBit == 0 {
+		out.Category = r.category
+	}
+	switch r.kind {
+	case End:
+		out.Kind, out.BeginEvent = OccursEnd, uint32(r.b)
+	case Instant:
+		out.Kind = OccursInstant
+	default:
+		out.Kind, out.Complete = OccursSlice, r.kind == Slice
+		if end, ends := r.end(); ends && r.flags&flagClosed == 0 {
+			out.End = end
+		}
+		if r.kind == Slice {
+			out.ThreadDuration = Nanos(r.b)
+		}
+	}
+	if o.t.table.tracks[r.track].kind == ThreadTrack {
+		out.Thread = r.track
+	}
+	if r.flags&flagSampling == 0 && (!o.args || r.flags&flagArgs == 0) {
+		return nil
+	}
+	b, err := o.t.store.payload(r.payload)
+	if err != nil {
+		return err
+	}
+	if onDisk {
+		b = o.hold(b)
+	}
+	p := decodePayload(b, r.flags)
+	if p.sampling.Thread != 0 {
+		out.Thread = p.sampling.Thread
+	}
+	if o.args {
+		out.Args = p.args
+	}
+	return nil
+}
+
+// hold copies a payload so that it stays valid with those of its group.
+func (o *occurrences) hold(b []byte) []byte {
+	i := len(o.out) - 1
+	for len(o.held) <= i {
+		o.held = append(o.held, nil)
+	}
+	o.held[i] = append(o.held[i][:0], b...)
+	return o.held[i]
+}
+
+// AsyncID returns the id of an asynchronous track as the input has it; "" for other tracks.
+func (t *Timeline) AsyncID(id TrackID) string {
+	if t.table.tracks[id].kind != AsyncTrack {
+		return ""
+	}
+	return t.table.idText(t.table.async(id))
+}
