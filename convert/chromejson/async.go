@@ -59,6 +59,7 @@ func (rd *reader) async(kind timeline.Kind) (bool, error) {
 		}
 	}
 	out.Callstack = rd.callstack(fieldSf, fieldStack)
+	rd.writtenBy()
 	return true, rd.send()
 }
 
@@ -72,5 +73,6 @@ func (rd *reader) legacyAsync(kind timeline.Kind) error {
 	if kind == timeline.End {
 		out.Name = nil
 	}
+	rd.writtenBy()
 	return rd.send()
 }

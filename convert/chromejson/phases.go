@@ -259,6 +259,11 @@ func (rd *reader) otherWithStack(track timeline.TrackID, stack timeline.Callstac
 	if id, kind, ok := rd.ev.id(); ok {
 		rd.ownEventID(id, kind)
 		rd.ownValue("scope", rd.ev.get(fieldScope))
+		if kind == timeline.AsyncPlain && rd.ev.has(fieldID2) {
+			rd.secondID()
+		}
+	} else if rd.ev.has(fieldID2) {
+		rd.secondID()
 	}
 	rd.ownTime("dur", fieldDur)
 	rd.ownTime("tts", fieldTts)
@@ -280,6 +285,21 @@ func (rd *reader) ownEventID(id value, kind timeline.AsyncIDKind) {
 	}
 	rd.encode(id.kind, id.text, 1)
 	rd.enc.EndDict()
+}
+
+// secondID adds what an event has of id2 that is not used: which of two ids is meant nobody knows, and without a member
+// it means nothing.
+func (rd *reader) secondID() {
+	if id := rd.ev.get(fieldID2Global); id.isID() {
+		rd.ownEventID(id, timeline.AsyncGlobal)
+		return
+	}
+	if id := rd.ev.get(fieldID2Local); id.isID() {
+		rd.ownEventID(id, timeline.AsyncLocal)
+		return
+	}
+	rd.ownKey("id2")
+	rd.enc.String([]byte("{}"))
 }
 
 // ownTime adds a time that is not 0 as an argument. (Node writes dur and tts on everything.)
@@ -313,6 +333,7 @@ func (rd *reader) objectEvent() error {
 		out.Kind = timeline.Begin
 	case 'D':
 		out.Kind, out.KeepEnd = timeline.End, true
+		rd.writtenBy()
 	case 'O':
 		rd.unpackSnapshot()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/timeline"
 	"github.com/weft-trace/weft/v8profile"
 )
 
@@ -127,7 +128,14 @@ func holdsTraceID(args []byte) bool { return bytes.Contains(args, []byte(sampleT
 
 // shownElsewhere says that the instant prepared is one of its thread, though it is shown on another track.
 func (rd *reader) shownElsewhere() {
-	if rd.opts.Profiles != nil && rd.ev.has(fieldTid) {
+	if (rd.opts.Profiles != nil || rd.opts.Threads) && rd.ev.has(fieldTid) {
 		rd.out.Sampling.Thread = rd.thread()
+	}
+}
+
+// writtenBy says which thread wrote the event prepared, which is none of that thread's own.
+func (rd *reader) writtenBy() {
+	if rd.opts.Threads && rd.ev.has(fieldTid) {
+		rd.out.Sampling = timeline.Sampling{Thread: rd.thread(), Skip: true}
 	}
 }
