@@ -1,0 +1,138 @@
+package attribution
+
+import (
+	"slices"
+
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// active is the state of a thread with explicit contexts: at most one active context of a type, and a stack of those
+// that it covers (spec contexts.md 4). Threads without such events have none.
+type active struct {
+	stacks []typeStack // sorted by type
+}
+
+// typeStack are the contexts of a type that were entered and not left; the last one is active.
+type typeStack struct {
+	typ     TypeID
+	entered []entered
+}
+
+// entered is a context that was entered.
+type entered struct {
+	node  NodeID
+	began timeline.Nanos
+	event uint32
+}
+
+// maxEntered bounds the contexts of one type and thread that are entered and not left.
+const maxEntered = 1 << 16
+
+// of returns the active context of a type; nil if there is none.
+func (a *active) of(typ TypeID) *entered {
+	if a == nil {
+		return nil
+	}
+	for i := range a.stacks {
+		if s := &a.stacks[i]; s.typ == typ && len(s.entered) > 0 {
+			return &s.entered[len(s.entered)-1]
+		}
+	}
+	return nil
+}
+
+func (a *active) stack(typ TypeID) *typeStack {
+	i, ok := slices.BinarySearchFunc(a.stacks, typ, func(s typeStack, typ TypeID) int { return int(s.typ) - int(typ) })
+	if !ok {
+		a.stacks = slices.Insert(a.stacks, i, typeStack{typ: typ})
+	}
+	return &a.stacks[i]
+}
+
+// enter makes a context the active one of its type.
+func (a *active) enter(typ TypeID, e entered) {
+	s := a.stack(typ)
+	if len(s.entered) >= maxEntered {
+		s.entered = slices.Delete(s.entered, 0, 1)
+	}
+	s.entered = append(s.entered, e)
+}
+
+// leaving is what a leave does.
+type leaving uint8
+
+const (
+	left        leaving = iota
+	notActive           // another context is active, or none
+	leftStacked         // the context is covered by another one
+)
+
+// leave leaves a context if it is the active one of its type.
+func (a *active) leave(c *catalogue, typ TypeID, node NodeID) leaving {
+	s := a.stack(typ)
+	n := len(s.entered)
+	if n > 0 && c.sameText(s.entered[n-1].node, node) {
+		s.entered = s.entered[:n-1]
+		return left
+	}
+	for i := range s.entered {
+		if c.sameText(s.entered[i].node, node) {
+			return leftStacked
+		}
+	}
+	return notActive
+}
+
+// destroy removes a context from all stacks, then leaves it under every type of which it is the active one.
+func (a *active) destroy(c *catalogue, node NodeID) {
+	for i := range a.stacks {
+		s := &a.stacks[i]
+		n := len(s.entered)
+		if n == 0 {
+			continue
+		}
+		top := s.entered[n-1]
+		kept := slices.DeleteFunc(s.entered[:n-1], func(e entered) bool { return c.sameText(e.node, node) })
+		if !c.sameText(top.node, node) {
+			kept = append(kept, top)
+		}
+		s.entered = kept
+	}
+}
+
+// sameText reports whether two nodes have the same scope and id: enters and leaves match by these alone.
+func (c *catalogue) sameText(a, b NodeID) bool { return c.nodes[a].text == c.nodes[b].text }
+
+// open returns the number of contexts that were never left.
+func (a *active) open() (n uint64) {
+	for i := range a.stacks {
+		n += uint64(len(a.stacks[i].entered))
+	}
+	return n
+}
+
+// apply carries out an explicit event. The log is nil where its problems were counted before.
+func (a *active) apply(c *catalogue, e *evidence, o *timeline.Occurrence, log *problem.Log) {
+	switch e.kind {
+	case enters:
+		a.enter(e.typ, entered{node: e.node, began: o.TS, event: o.Event})
+	case leaves:
+		result := a.leave(c, e.typ, e.node)
+		if log == nil || result == left {
+			return
+		}
+		at := problem.Position{Event: int64(o.Event), Offset: o.Offset}
+		log.Add(problem.LeaveWithoutActive, at, c.nodes[e.node].Identity.String())
+		if result == leftStacked {
+			log.Add(problem.LeaveStacked, at, c.nodes[e.node].Identity.String())
+		}
+	case destroys:
+		a.destroy(c, e.node)
+	}
+}
+
+// isExplicit reports whether evidence changes what is entered on a thread.
+func (e *evidence) isExplicit() bool {
+	return e.kind == enters || e.kind == leaves || e.kind == destroys
+}

@@ -1,0 +1,139 @@
+// Package attribution finds out for whom the work in a trace was done: which frame of a page, which script, which input
+// event or which isolate is behind every slice, what each of them cost, and how that is known.
+//
+// The rules are those of spec contexts.md; S1 to S14 are its numbers. A context has a type ("Frame") and an identity. At
+// any time a thread has at most one context of each type in effect. What brings a context into effect is found by
+// providers (provider.go), one small file for each kind of producer:
+//
+//	explicit.go  events that enter and leave contexts themselves, and the objects behind these
+//	chrome.go    the frames, isolates, scripts and animation frames that events of Chrome name
+//	inputs.go    input events, from their arrival to the pixels
+//	requests.go  network requests
+//
+// The work is done in three passes over a nested timeline. None of them holds more than what is open at one time:
+//
+//  1. collect (collect.go): shows every event to the providers, which read its arguments and answer with evidence, by
+//     the number of the slice, and with objects, which make the catalogue (catalogue.go) and the tree (tree.go);
+//  2. propagate (propagate.go, ineffect.go, flows.go): follows contexts over flows, into asynchronous slices and with
+//     requests, and finds the frames of what lies in a slice. It leaves the entries that begin with each slice;
+//  3. stamp (stamp.go): nests everything once more, gives every slice its set of contexts, cuts the time of each thread
+//     into intervals with one set each, and adds up what they cost (cost.go).
+package attribution
+
+import (
+	"context"
+	"errors"
+
+	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// FlowConflict says what happens when a flow brings a context to a slice for which another one is in effect that is
+// neither the same nor an ancestor of it.
+type FlowConflict uint8
+
+const (
+	// ReplaceActive enters the context that the flow brings.
+	ReplaceActive FlowConflict = iota
+	// KeepActive leaves the active context in effect.
+	KeepActive
+	// CommonAncestor enters the lowest common ancestor of the two.
+	CommonAncestor
+)
+
+// Options configure an attribution. The zero value uses every source and the rules as they are.
+type Options struct {
+	// Sources are the ways by which contexts are found; nil: all.
+	Sources []Via
+	// FlowConflict says what happens when a flow brings another context than the active one.
+	FlowConflict FlowConflict
+	// Cost says what costs are added up of.
+	Cost CostOptions
+	// Intervals asks for the times at which each context is in effect, for the tracks that are written back.
+	Intervals bool
+}
+
+// has reports whether contexts are found in a certain way.
+func (o *Options) has(via Via) bool {
+	if o.Sources == nil {
+		return true
+	}
+	for _, v := range o.Sources {
+		if v == via {
+			return true
+		}
+	}
+	return false
+}
+
+// CostOptions say what costs are added up of.
+type CostOptions struct {
+	// Window is the part of the trace that counts.
+	Window Window
+	// AtBegin charges a slice to the contexts at its begin, whatever happens in it, as a panel of Chrome's old trace viewer
+	// did.
+	AtBegin bool
+}
+
+// Result is an attribution. It must be closed.
+type Result struct {
+	t        *timeline.Timeline
+	c        *catalogue
+	sets     *sets
+	costs    *costs
+	requests []Request
+	inputs   []Input
+	stamps   *extsort.Sorted[stamp]
+	shown    *intervals // nil: none were asked for
+}
+
+// Run attributes the work in a timeline, which is nested; steps are those of its flows. What is wrong with the contexts
+// of the input is counted in the timeline's problem log.
+func Run(ctx context.Context, t *timeline.Timeline, steps *flow.Steps, opts Options) (*Result, error) {
+	c := newCollector(t)
+	defer c.evidence.Close()
+	if err := c.run(ctx); err != nil {
+		return nil, err
+	}
+	p := newPropagation(c, steps, opts)
+	defer p.out.Close()
+	if err := p.run(ctx); err != nil {
+		return nil, err
+	}
+	r := &Result{t: t, c: c.catalogue, sets: p.sets, costs: newCosts(c.catalogue, &opts.Cost)}
+	if opts.Intervals {
+		r.shown = newIntervals(c.catalogue, p.sets, t.Memory()/16, t.TempDir())
+		r.costs.shown = r.shown
+	}
+	s := newStamper(p, r.costs)
+	defer s.stamps.Close()
+	err := s.run(ctx)
+	if err == nil && r.shown != nil {
+		err = r.shown.err
+	}
+	if err == nil {
+		r.stamps, err = s.stamps.Sort()
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	r.requests, r.inputs = s.finishRequests(), c.inputs.list
+	if n := c.dropped; n > 0 || p.sets.full {
+		t.Problems().AddN(problem.ContextLimit, max(n, 1), problem.NoPosition, "")
+	}
+	return r, nil
+}
+
+// Close frees the memory and the temporary files of the result.
+func (r *Result) Close() error {
+	var err error
+	if r.stamps != nil {
+		err = r.stamps.Close()
+	}
+	if r.shown != nil {
+		err = errors.Join(err, r.shown.sorted.Close())
+	}
+	return err
+}

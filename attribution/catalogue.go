@@ -1,0 +1,271 @@
+package attribution
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/timeline"
+)
+
+// snapshotID identifies a state of an object; 0 is none.
+type snapshotID uint32
+
+// snapshot is what was known of an object from some time on.
+type snapshot struct {
+	node   NodeID
+	parent NodeID // 0: none
+	ts     timeline.Nanos
+	event  uint32
+	change change
+	url    string
+	class  string
+}
+
+// change says what happened to an object.
+type change uint8
+
+const (
+	created  change = iota + 1 // its life begins: N
+	changed                    // a snapshot: O
+	deleted                    // its life ends: D
+	followed                   // a frame that the browser reports; its life does not matter
+)
+
+// reference names another object in a snapshot.
+type reference struct {
+	scope, id string
+	process   int64 // pid; mainProcess
+}
+
+// mainProcess is the pid -1 of references: the process of the browser.
+const mainProcess int64 = -1
+
+// link is a reference to be resolved when all objects are known.
+type link struct {
+	from    snapshotID
+	to      reference
+	sibling bool // joins the two objects; else it names the parent
+}
+
+// maxSnapshots bounds the states of objects that are kept, and the references in them.
+const maxSnapshots = 1 << 19
+
+// catalogue holds the objects of a trace, their states over time, and the tree that they form.
+type catalogue struct {
+	*table
+	snapshots []snapshot // by snapshotID
+	links     []link
+	strings   map[string]string // urls and classes
+
+	states [][]state // by NodeID; in the order of time
+	epochs []timeline.Nanos
+
+	logical []NodeID // by NodeID: the representative of the logical node
+	members map[NodeID][]NodeID
+	runsIn  map[NodeID]NodeID // of frames, by logical node: the isolate that they run in
+	above   map[NodeID]NodeID // of isolates: the frame that they hang below
+	chain   []NodeID
+
+	mainPID int64
+	hasMain bool
+}
+
+// state says that a snapshot is valid from some time on.
+type state struct {
+	from     timeline.Nanos
+	snapshot snapshotID
+}
+
+func newCatalogue() *catalogue {
+	return &catalogue{
+		table: newTable(), snapshots: make([]snapshot, 1), strings: map[string]string{},
+		members: map[NodeID][]NodeID{}, runsIn: map[NodeID]NodeID{}, above: map[NodeID]NodeID{},
+	}
+}
+
+// keep returns a copy of a text that is shared by all that are equal.
+func (c *catalogue) keep(text []byte) string {
+	if len(text) > maxIDText {
+		text = text[:maxIDText]
+	}
+	if s, ok := c.strings[string(text)]; ok {
+		return s
+	}
+	s := strings.Clone(string(text))
+	c.strings[s] = s
+	return s
+}
+
+// add adds a state of an object; 0 if there are too many.
+func (c *catalogue) add(s snapshot) snapshotID {
+	if s.node == 0 || len(c.snapshots) >= maxSnapshots {
+		c.dropped++
+		return 0
+	}
+	c.snapshots = append(c.snapshots, s)
+	return snapshotID(len(c.snapshots) - 1)
+}
+
+// refer adds a reference in a snapshot.
+func (c *catalogue) refer(from snapshotID, to reference, sibling bool) {
+	if from == 0 || len(c.links) >= maxSnapshots {
+		return
+	}
+	to.scope, to.id = c.keep([]byte(to.scope)), c.keep([]byte(to.id))
+	c.links = append(c.links, link{from, to, sibling})
+}
+
+// finish puts the states of all objects in order (spec contexts.md 5): the lives of an object are cut by N and D; before
+// the first snapshot of a life the first one counts, if nothing said that the life began.
+func (c *catalogue) finish() {
+	order := make([]snapshotID, 0, len(c.snapshots)-1)
+	for id := range c.snapshots[1:] {
+		order = append(order, snapshotID(id+1))
+	}
+	slices.SortFunc(order, func(a, b snapshotID) int {
+		x, y := &c.snapshots[a], &c.snapshots[b]
+		return cmp.Or(cmp.Compare(x.node, y.node), cmp.Compare(x.ts, y.ts), cmp.Compare(x.event, y.event), cmp.Compare(a, b))
+	})
+	c.states = make([][]state, len(c.nodes))
+	for len(order) > 0 {
+		node := c.snapshots[order[0]].node
+		n := 1
+		for n < len(order) && c.snapshots[order[n]].node == node {
+			n++
+		}
+		c.states[node] = c.lives(order[:n])
+		order = order[n:]
+	}
+}
+
+// lives returns the states of one object.
+func (c *catalogue) lives(changes []snapshotID) []state {
+	var out []state
+	alive := false
+	before := timeline.Nanos(math.MinInt64) // the end of the life before
+	for _, id := range changes {
+		s := &c.snapshots[id]
+		switch s.change {
+		case created:
+			alive = true
+			out = append(out, state{s.ts, 0})
+		case deleted:
+			alive, before = false, s.ts
+			out = append(out, state{s.ts, 0})
+		default:
+			from := s.ts
+			if !alive {
+				from, alive = before, true
+			}
+			out = append(out, state{from, id})
+		}
+	}
+	return out
+}
+
+// at returns the snapshot of an object that is valid at a time, 0 if there is none.
+func (c *catalogue) at(node NodeID, ts timeline.Nanos) snapshotID {
+	if int(node) >= len(c.states) {
+		return 0
+	}
+	states := c.states[node]
+	i, _ := slices.BinarySearchFunc(states, ts, func(s state, ts timeline.Nanos) int {
+		if s.from <= ts {
+			return -1
+		}
+		return 1
+	})
+	if i == 0 {
+		return 0
+	}
+	return states[i-1].snapshot
+}
+
+// markContexts finds out which objects belong to contexts: those that were entered, those with a url or with references,
+// and those that are referred to. Others, of which old traces of Chrome have many, are none.
+func (c *catalogue) markContexts() {
+	for i := range c.snapshots[1:] {
+		if s := &c.snapshots[i+1]; s.url != "" {
+			c.nodes[s.node].context = true
+		}
+	}
+	for _, l := range c.links {
+		c.nodes[c.snapshots[l.from].node].context = true
+	}
+}
+
+// findEpochs finds the times at which something changes about contexts. Between two of them every context has one
+// snapshot and one parent.
+func (c *catalogue) findEpochs() {
+	for node, states := range c.states {
+		if !c.nodes[node].context {
+			continue
+		}
+		for _, s := range states {
+			c.epochs = append(c.epochs, s.from)
+		}
+	}
+	slices.Sort(c.epochs)
+	c.epochs = slices.Compact(c.epochs)
+}
+
+// resolve returns the object that a reference means.
+func (c *catalogue) resolve(r *reference) (NodeID, bool) {
+	pid := r.process
+	if pid == mainProcess {
+		if !c.hasMain {
+			return 0, false
+		}
+		pid = c.mainPID
+	}
+	n, ok := c.find(r.scope, r.id, pid)
+	if !ok {
+		n, ok = c.find(r.scope, r.id, Global)
+	}
+	if !ok || int(n) >= len(c.states) {
+		return 0, false
+	}
+	return n, len(c.states[n]) > 0
+}
+
+// url returns the url of a logical node at a time: that of its representative, else of another member.
+func (c *catalogue) url(logical NodeID, ts timeline.Nanos) string {
+	for _, m := range c.membersOf(logical) {
+		if s := c.at(m, ts); s != 0 && c.snapshots[s].url != "" {
+			return c.snapshots[s].url
+		}
+	}
+	return ""
+}
+
+// class returns the class of a logical node, as url does.
+func (c *catalogue) class(logical NodeID, ts timeline.Nanos) string {
+	for _, m := range c.membersOf(logical) {
+		if s := c.at(m, ts); s != 0 && c.snapshots[s].class != "" {
+			return c.snapshots[s].class
+		}
+	}
+	return ""
+}
+
+// label is how a context is called: its url, else its class and id, else its id (spec contexts.md 10).
+func (c *catalogue) label(node NodeID, ts timeline.Nanos) string {
+	n := &c.nodes[node]
+	if n.Scope == ScopeScript {
+		return n.ID
+	}
+	logical := c.logicalOf(node)
+	if url := c.url(logical, ts); url != "" {
+		return url
+	}
+	if class := c.class(logical, ts); class != "" {
+		return class + " " + n.ID
+	}
+	switch n.Scope {
+	case ScopeIsolate:
+		return "isolate " + n.ID
+	}
+	return n.ID
+}

@@ -1,0 +1,167 @@
+package attribution
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// collector is the first pass: it shows all events to the providers and keeps what they find.
+type collector struct {
+	*catalogue
+	t         *timeline.Timeline
+	problems  *problem.Log
+	places    []place
+	names     []nameInfo
+	providers []provider
+	evidence  *extsort.Sorter[evidence]
+
+	open map[uint32]openBegin // slices that have an end event, by the event that began them
+	seen seen
+
+	isolateOf map[timeline.TrackID]isolateChoice // of threads and of processes
+	isolates  map[timeline.TrackID]NodeID        // of the threads that collect garbage
+	speaks    map[timeline.TrackID]bool          // threads with explicit events: they speak for themselves
+	frames    map[NodeID]NodeID                  // isolate of every frame that runs scripts
+	requests  requests
+	inputs    inputs
+}
+
+// openBegin is a slice whose end event has not come.
+type openBegin struct {
+	ordinal uint64
+	name    timeline.NameID
+}
+
+// newCollector prepares the first pass.
+func newCollector(t *timeline.Timeline) *collector {
+	c := &collector{
+		catalogue: newCatalogue(), t: t, problems: t.Problems(), places: findPlaces(t), names: infosOf(t),
+		providers: providers(t), open: map[uint32]openBegin{},
+		evidence:  extsort.New(evidenceCodec, compareEvidence, t.Memory()/16, t.TempDir()),
+		isolateOf: map[timeline.TrackID]isolateChoice{}, isolates: map[timeline.TrackID]NodeID{},
+		speaks: map[timeline.TrackID]bool{}, frames: map[NodeID]NodeID{},
+		requests: newRequests(), inputs: newInputs(),
+	}
+	c.findMain(t, c.places)
+	return c
+}
+
+// run shows all events to the providers and then puts the catalogue in order.
+func (c *collector) run(ctx context.Context) error {
+	if err := c.t.Occurrences(ctx, true, c.group); err != nil {
+		return err
+	}
+	if err := c.inputs.finish(c); err != nil {
+		return err
+	}
+	for _, thread := range slices.Sorted(maps.Keys(c.isolates)) {
+		c.isolates[thread] = c.isolate(thread)
+	}
+	c.catalogue.finish()
+	c.markContexts()
+	c.build(c.problems)
+	c.plantIsolates(c.frames)
+	c.findEpochs()
+	return nil
+}
+
+func (c *collector) group(group []timeline.Occurrence) error {
+	for i := range group {
+		if err := c.occurrence(&group[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *collector) occurrence(o *timeline.Occurrence) error {
+	s := &c.seen
+	s.Occurrence, s.ordinal, s.place, s.name = o, o.Ordinal, &c.places[o.Track], &c.names[o.Name]
+	switch {
+	case s.place.role == roleNone, s.place.role == roleOwn:
+		return nil
+	case o.Kind == timeline.OccursEnd:
+		begun, ok := c.open[o.BeginEvent]
+		if !ok {
+			return nil
+		}
+		delete(c.open, o.BeginEvent)
+		if len(o.Args) == 0 && !o.Deletion {
+			return nil
+		}
+		s.ordinal, s.name = begun.ordinal, &c.names[begun.name]
+	case o.Kind == timeline.OccursSlice && !o.Complete && o.End != timeline.NoTime:
+		c.open[o.Event] = openBegin{o.Ordinal, o.Name}
+	}
+	s.facts = facts{}
+	if len(o.Args) > 0 {
+		s.facts.read(c.t, o.Args)
+	}
+	for _, p := range c.providers {
+		if err := p.see(c, s); err != nil {
+			return err
+		}
+	}
+	return c.costFacts(s)
+}
+
+// costFacts keeps what cost needs of the arguments.
+func (c *collector) costFacts(s *seen) error {
+	if s.facts.hasCPU {
+		if err := c.add(evidence{ordinal: s.ordinal, kind: usedCPU, value: int64(s.facts.cpu)}); err != nil {
+			return err
+		}
+	}
+	if s.facts.hasStack && (s.name.category == CategoryStyle || s.name.category == CategoryLayout) {
+		return c.add(evidence{ordinal: s.ordinal, kind: hasStack})
+	}
+	return nil
+}
+
+// add adds evidence.
+func (c *collector) add(e evidence) error { return c.evidence.Add(e) }
+
+// own says that a slice or instant names a context in its arguments.
+func (c *collector) own(s *seen, typ TypeID, node NodeID) error {
+	if node == 0 {
+		return nil
+	}
+	c.nodes[node].context = true
+	return c.add(evidence{ordinal: s.ordinal, kind: ownContext, typ: typ, node: node})
+}
+
+// isolateChoice is the isolate that a thread or process names, if it names only one.
+type isolateChoice struct {
+	node    NodeID
+	several bool
+}
+
+func (c isolateChoice) with(node NodeID) isolateChoice {
+	if c.node == 0 {
+		c.node = node
+	}
+	c.several = c.several || c.node != node
+	return c
+}
+
+// isolate returns the isolate whose garbage a thread collects (spec contexts.md S12): the one that it names; if it names
+// none or several, the only one of the process; else one that is made up.
+func (c *collector) isolate(thread timeline.TrackID) NodeID {
+	if own := c.isolateOf[thread]; own.node != 0 && !own.several {
+		return own.node
+	}
+	p := &c.places[thread]
+	if of := c.isolateOf[p.process]; p.process != 0 && of.node != 0 && !of.several {
+		return of.node
+	}
+	tr := c.t.Track(thread)
+	id := appendThreadName(nil, p.pid, tr.TID)
+	n := c.node(ScopeIsolate, id, p.pid)
+	c.nodes[n].context = n != 0
+	return n
+}

@@ -1,0 +1,104 @@
+package attribution
+
+import (
+	"cmp"
+	"encoding/binary"
+
+	"github.com/weft-trace/weft/internal/extsort"
+)
+
+// evidence is what one slice, instant or end event says about contexts. A provider finds it once; the passes that follow
+// do not look at arguments again.
+type evidence struct {
+	ordinal uint64 // of the slice or instant
+	kind    evidenceKind
+	typ     TypeID
+	node    NodeID
+	value   int64
+}
+
+type evidenceKind uint8
+
+const (
+	// ownContext: the arguments name a context of a type.
+	ownContext evidenceKind = iota + 1
+	// collects: the slice collects garbage; the node is the isolate, set when all isolates are known.
+	collects
+	// enters and leaves: an explicit event. destroys: the deletion of an object.
+	enters
+	leaves
+	destroys
+	// sends, handles and finishes: a request; value is its number. receives: node is the number, value the bytes.
+	sends
+	handles
+	receives
+	finishes
+	// dispatches: an event is dispatched to its listeners; typ is its type, see inputs.
+	dispatches
+	// usedCPU: value is the CPU time of the slice in nanoseconds.
+	usedCPU
+	// hasStack: a call stack says who asked for it.
+	hasStack
+)
+
+var evidenceCodec = extsort.Codec[evidence]{
+	Size: 23,
+	Put: func(b []byte, e *evidence) {
+		le := binary.LittleEndian
+		_ = b[22]
+		le.PutUint64(b, e.ordinal)
+		le.PutUint64(b[8:], uint64(e.value))
+		le.PutUint32(b[16:], uint32(e.node))
+		le.PutUint16(b[20:], uint16(e.typ))
+		b[22] = byte(e.kind)
+	},
+	Get: func(b []byte, e *evidence) {
+		le := binary.LittleEndian
+		_ = b[22]
+		*e = evidence{
+			ordinal: le.Uint64(b), value: int64(le.Uint64(b[8:])), node: NodeID(le.Uint32(b[16:])),
+			typ: TypeID(le.Uint16(b[20:])), kind: evidenceKind(b[22]),
+		}
+	},
+}
+
+func compareEvidence(a, b *evidence) int { return cmp.Compare(a.ordinal, b.ordinal) }
+
+// cursor gives values that are sorted by ordinal to somebody who goes through all ordinals in their order.
+type cursor[T any] struct {
+	next    func(*T) (bool, error)
+	ordinal func(*T) uint64
+	ahead   T
+	have    bool
+	done    bool
+	list    []T
+}
+
+// of returns the values of an ordinal; they are valid until the next call. Ordinals must not decrease.
+func (c *cursor[T]) of(ordinal uint64) ([]T, error) {
+	c.list = c.list[:0]
+	for !c.done {
+		if !c.have {
+			ok, err := c.next(&c.ahead)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				c.done = true
+				break
+			}
+			c.have = true
+		}
+		at := c.ordinal(&c.ahead)
+		if at > ordinal {
+			break
+		}
+		if at == ordinal {
+			c.list = append(c.list, c.ahead)
+		}
+		c.have = false
+	}
+	return c.list, nil
+}
+
+func evidenceOrdinal(e *evidence) uint64 { return e.ordinal }

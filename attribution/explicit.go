@@ -1,0 +1,185 @@
+package attribution
+
+import (
+	"bytes"
+
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// explicitEvents reads the events by which a producer says itself what contexts are: ( and ) enter and leave them, N, O
+// and D are the lives and snapshots of the objects behind them (spec contexts.md 3 to 6).
+type explicitEvents struct {
+	t  *timeline.Timeline
+	id []byte
+}
+
+func newExplicitEvents(t *timeline.Timeline) *explicitEvents { return &explicitEvents{t: t} }
+
+func (p *explicitEvents) see(c *collector, s *seen) error {
+	switch s.place.role {
+	case roleOther:
+		if s.Kind == timeline.OccursInstant {
+			return p.enterOrLeave(c, s)
+		}
+	case roleObjects:
+		return p.object(c, s)
+	}
+	return nil
+}
+
+// eventID is what the reader of the input has kept of the identity of an event that has no place in Perfetto.
+type eventID struct {
+	phase   byte
+	id      []byte // nil: none
+	global  bool
+	scope   string
+	several bool // it has two kinds of id, or one without value
+}
+
+// identity reads the dictionary weft of an event.
+func (p *explicitEvents) identity(s *seen) (out eventID) {
+	out.scope = scopePointer
+	for weft := range p.t.ArgList(s.Args) {
+		if string(weft.Key) != "weft" || weft.Kind != timeline.ArgDict {
+			continue
+		}
+		for a := range p.t.Members(weft) {
+			switch string(a.Key) {
+			case "ph":
+				if ph := text(&a); len(ph) == 1 {
+					out.phase = ph[0]
+				}
+			case "scope":
+				if scope := text(&a); scope != nil {
+					out.scope = string(scope)
+				}
+			case "id":
+				out.several = out.several || out.id != nil
+				out.id = appendNumber([]byte{}, &a)
+			case "id2":
+				p.secondID(&out, a)
+			}
+		}
+	}
+	return out
+}
+
+// secondID reads id2, which is a dictionary with local or global; anything else has no value.
+func (p *explicitEvents) secondID(out *eventID, id2 timeline.Arg) {
+	found := false
+	if id2.Kind == timeline.ArgDict {
+		for a := range p.t.Members(id2) {
+			if name := string(a.Key); name == "local" || name == "global" {
+				out.several = out.several || out.id != nil
+				out.id, out.global, found = appendNumber([]byte{}, &a), name == "global", true
+			}
+		}
+	}
+	out.several = out.several || !found
+}
+
+// enterOrLeave reads ( and ).
+func (p *explicitEvents) enterOrLeave(c *collector, s *seen) error {
+	id := p.identity(s)
+	if id.phase != '(' && id.phase != ')' || s.place.thread == 0 || s.Name == 0 {
+		return nil
+	}
+	switch {
+	case id.several:
+		c.problems.Add(problem.ContextBadID, s.position(), s.name.name)
+		return nil
+	case id.id == nil:
+		c.problems.Add(problem.ContextWithoutID, s.position(), s.name.name)
+		return nil
+	}
+	pid := s.place.pid
+	if id.global {
+		pid = Global
+	}
+	node, typ := c.node(id.scope, id.id, pid), c.typeOf([]byte(s.name.name))
+	if node == 0 || typ == 0 {
+		return nil
+	}
+	c.speaks[s.place.thread] = true
+	kind := leaves
+	if id.phase == '(' {
+		kind = enters
+		c.nodes[node].context = true
+	}
+	return c.add(evidence{ordinal: s.Ordinal, kind: kind, typ: typ, node: node})
+}
+
+// object reads N, O and D. The name of the event is class and id; the class of the track is that of the object.
+func (p *explicitEvents) object(c *collector, s *seen) error {
+	name := p.t.Name(s.Name)
+	id, ok := bytes.CutPrefix(name, append([]byte(s.place.class), ' '))
+	if !ok {
+		i := bytes.LastIndexByte(name, ' ')
+		if i < 0 {
+			return nil
+		}
+		id = name[i+1:] // a snapshot of an object that is filed under a base class
+	}
+	node := c.node(p.identity(s).scope, id, s.place.pid)
+	state := snapshot{node: node, ts: s.TS, event: s.Event, class: c.keep([]byte(s.place.class))}
+	switch {
+	case s.Deletion:
+		state.change = deleted
+		c.catalogue.add(state)
+		if node == 0 || s.Thread == 0 {
+			return nil
+		}
+		return c.add(evidence{ordinal: s.Ordinal, kind: destroys, node: node})
+	case s.Kind == timeline.OccursSlice:
+		state.change = created
+		c.catalogue.add(state)
+	case s.Kind == timeline.OccursInstant:
+		state.change = changed
+		p.snapshot(c, s, state)
+	}
+	return nil
+}
+
+// snapshot reads the members of a snapshot that concern contexts.
+func (p *explicitEvents) snapshot(c *collector, s *seen, state snapshot) {
+	for a := range p.t.ArgList(s.Args) {
+		if string(a.Key) == "url" {
+			state.url = c.keep(text(&a))
+		}
+	}
+	id := c.catalogue.add(state)
+	for a := range p.t.ArgList(s.Args) {
+		switch name := string(a.Key); name {
+		case "parent", "sibling", "renderFrame", "frameTreeNode":
+			if to, ok := p.reference(a, s.place.pid); ok {
+				c.refer(id, to, name != "parent")
+			}
+		}
+	}
+}
+
+// reference reads id_ref, pid_ref and scope of a reference, in both spellings (spec contexts.md 3).
+func (p *explicitEvents) reference(dict timeline.Arg, pid int64) (out reference, ok bool) {
+	if dict.Kind != timeline.ArgDict {
+		return out, false
+	}
+	out = reference{scope: scopePointer, process: pid}
+	for a := range p.t.Members(dict) {
+		switch string(a.Key) {
+		case "id_ref", "idRef":
+			p.id = appendNumber(p.id[:0], &a)
+			out.id = string(p.id)
+		case "pid_ref", "pidRef":
+			p.id = appendNumber(p.id[:0], &a)
+			if v, valid := parsePID(p.id); valid {
+				out.process = v
+			}
+		case "scope":
+			if scope := text(&a); scope != nil {
+				out.scope = string(scope)
+			}
+		}
+	}
+	return out, out.id != ""
+}

@@ -1,0 +1,196 @@
+package attribution
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// facts are the arguments of an event that providers ask for. They are read in one go, because most events have none of
+// them. Texts are valid as long as the event's arguments are.
+type facts struct {
+	frame      []byte // the frame that the event names (spec contexts.md S11)
+	frameFrom  frameSource
+	isolate    []byte
+	requestID  []byte
+	url        []byte
+	eventType  []byte
+	traceID    []byte // of the latency of an input event
+	layerTree  int64
+	sequence   int64 // of a graphics frame
+	bytes      int64 // encodedDataLength
+	timeStamp  float64
+	processing float64 // processingStart
+	cpu        timeline.Nanos
+
+	hasLayerTree, hasSequence, hasBytes, hasTimes, hasCPU, hasStack bool
+
+	number [24]byte // of traceID, as text
+}
+
+// frameSource is the argument in which a frame was found; the first one counts.
+type frameSource uint8
+
+const (
+	fromData frameSource = iota + 1
+	fromBeginData
+	fromArgs
+	fromFrameID
+)
+
+// text returns the text of an argument, nil if it is none or empty.
+func text(a *timeline.Arg) []byte {
+	if a.Kind == timeline.ArgString && len(a.Text()) > 0 {
+		return a.Text()
+	}
+	return nil
+}
+
+// integer returns the value of an integer argument.
+func integer(a *timeline.Arg) (int64, bool) {
+	switch a.Kind {
+	case timeline.ArgInt:
+		return a.Int(), true
+	case timeline.ArgUint:
+		return int64(a.Uint()), a.Uint() < 1<<63
+	}
+	return 0, false
+}
+
+func double(a *timeline.Arg) (float64, bool) {
+	if a.Kind == timeline.ArgDouble {
+		return a.Double(), true
+	}
+	v, ok := integer(a)
+	return float64(v), ok
+}
+
+// appendNumber appends an integer as text: ids of 64 bits are no floats.
+func appendNumber(b []byte, a *timeline.Arg) []byte {
+	switch a.Kind {
+	case timeline.ArgInt:
+		return strconv.AppendInt(b, a.Int(), 10)
+	case timeline.ArgUint:
+		return strconv.AppendUint(b, a.Uint(), 10)
+	case timeline.ArgString:
+		return append(b, a.Text()...)
+	}
+	return b
+}
+
+// read finds the facts in arguments.
+func (f *facts) read(t *timeline.Timeline, args timeline.Args) {
+	for a := range t.ArgList(args) {
+		switch string(a.Key) {
+		case "data":
+			f.readData(t, a, fromData)
+		case "beginData":
+			f.readData(t, a, fromBeginData)
+		case "frame":
+			f.frameIs(text(&a), fromArgs)
+		case "frameId", "frameSeqId":
+			f.sequenceIs(&a)
+		case "layerTreeId":
+			f.layerTree, f.hasLayerTree = integer(&a)
+		case "chrome_latency_info":
+			f.readTraceID(t, a, "trace_id")
+		case "event_latency":
+			f.readTraceID(t, a, "event_latency_id")
+		case "stackTrace":
+			f.hasStack = true
+		case "weft":
+			f.readWeft(t, a)
+		}
+	}
+}
+
+// frameIs notes a frame unless a better argument named one.
+func (f *facts) frameIs(frame []byte, from frameSource) {
+	if frame != nil && (f.frame == nil || from < f.frameFrom) {
+		f.frame, f.frameFrom = frame, from
+	}
+}
+
+func (f *facts) sequenceIs(a *timeline.Arg) {
+	if v, ok := integer(a); ok {
+		f.sequence, f.hasSequence = v, true
+	}
+}
+
+// readData reads the dictionaries data and beginData.
+func (f *facts) readData(t *timeline.Timeline, data timeline.Arg, from frameSource) {
+	if data.Kind != timeline.ArgDict {
+		return
+	}
+	var start, stamp bool
+	for a := range t.Members(data) {
+		switch string(a.Key) {
+		case "frame":
+			f.frameIs(text(&a), from)
+		case "frameId":
+			if from == fromData {
+				f.frameIs(text(&a), fromFrameID)
+			}
+			f.sequenceIs(&a)
+		case "isolate":
+			f.isolate = text(&a)
+		case "requestId":
+			f.requestID = text(&a)
+		case "url":
+			f.url = text(&a)
+		case "type":
+			f.eventType = text(&a)
+		case "encodedDataLength":
+			f.bytes, f.hasBytes = integer(&a)
+		case "processingStart":
+			f.processing, start = double(&a)
+		case "timeStamp":
+			f.timeStamp, stamp = double(&a)
+		case "stackTrace":
+			f.hasStack = true
+		}
+	}
+	f.hasTimes = f.hasTimes || start && stamp
+}
+
+// readTraceID reads the id of an input event.
+func (f *facts) readTraceID(t *timeline.Timeline, dict timeline.Arg, name string) {
+	if dict.Kind != timeline.ArgDict || f.traceID != nil {
+		return
+	}
+	for a := range t.Members(dict) {
+		if string(a.Key) == name {
+			if _, ok := integer(&a); ok || a.Kind == timeline.ArgUint {
+				f.traceID = appendNumber(f.number[:0], &a)
+			}
+		}
+	}
+}
+
+// readWeft reads what weft has kept of an event beside its arguments.
+func (f *facts) readWeft(t *timeline.Timeline, dict timeline.Arg) {
+	if dict.Kind != timeline.ArgDict {
+		return
+	}
+	for a := range t.Members(dict) {
+		if string(a.Key) == "tdur" {
+			if v, ok := integer(&a); ok && v >= 0 {
+				f.cpu, f.hasCPU = timeline.Nanos(v), true
+			}
+		}
+	}
+}
+
+// isPointer reports whether a frame is named by an address, as old versions of Chrome did.
+func isPointer(frame []byte) bool { return bytes.HasPrefix(frame, []byte("0x")) }
+
+// parsePID reads a pid in a reference: decimal or with 0x.
+func parsePID(text []byte) (int64, bool) {
+	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
+		v, err := strconv.ParseInt(string(text[2:]), 16, 64)
+		return v, err == nil
+	}
+	return jsonscan.Int64(text)
+}

@@ -1,0 +1,189 @@
+package attribution
+
+import (
+	"slices"
+
+	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// carried is what a flow brings along (spec contexts.md S8).
+type carried struct {
+	set    []begun
+	passed []uint64 // ordinals of the slices that it has passed
+}
+
+// maxPassed bounds how many slices a flow remembers; the latest count.
+const maxPassed = 256
+
+// flowStep handles a flow passing a slice: what it carries becomes entries of the slice, then it takes what is in effect
+// there.
+func (p *propagation) flowStep(s *flow.Step) error {
+	f := p.flows[s.Flow]
+	if f == nil {
+		f = &carried{}
+		p.flows[s.Flow] = f
+	}
+	if s.Last {
+		delete(p.flows, s.Flow)
+	}
+	var th *openThread
+	if place := &p.places[s.Track]; place.role == roleThread {
+		th = p.thread(place.thread)
+		if err := p.closeBefore(th, s.At); err != nil {
+			return err
+		}
+	}
+	if s.In && len(f.set) > 0 {
+		for i := range f.set {
+			f.set[i].hops++
+		}
+		if slices.Contains(f.passed, s.Ordinal) {
+			p.count(problem.FlowReturned, s)
+		} else if err := p.comeIn(th, s, f); err != nil {
+			return err
+		}
+	}
+	if len(f.passed) >= maxPassed {
+		f.passed = f.passed[1:]
+	}
+	f.passed = append(f.passed, s.Ordinal)
+	if s.Out && !s.Last {
+		p.takeAlong(th, s, f)
+	}
+	return nil
+}
+
+// closeBefore ends the slices of a thread up to a time, where no slice begins at that.
+func (p *propagation) closeBefore(th *openThread, ts timeline.Nanos) error {
+	if th.endedAt == ts {
+		return nil
+	}
+	return p.closeUntil(th, ts)
+}
+
+func (p *propagation) count(k problem.Kind, s *flow.Step) {
+	p.problems.Add(k, problem.Position{Event: int64(s.Event), Offset: -1}, "")
+}
+
+// comeIn makes what a flow carries entries of a slice.
+func (p *propagation) comeIn(th *openThread, s *flow.Step, f *carried) error {
+	at := th.find(s.Ordinal)
+	for _, b := range f.set {
+		if b.hops > maxHops {
+			p.count(problem.FlowHopLimit, s)
+			continue
+		}
+		b.ordinal, b.via = s.Ordinal, ViaFlow
+		switch {
+		case at >= 0:
+			p.enter(th, at, b)
+		case s.Ordinal > p.last && th != nil:
+			p.pending[s.Ordinal] = append(p.pending[s.Ordinal], b)
+		default: // an instant or an asynchronous slice
+			if err := p.out.Add(b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// find returns the index of an open slice, -1 if it is not open.
+func (th *openThread) find(ordinal uint64) int {
+	if th == nil {
+		return -1
+	}
+	for i := len(th.slices) - 1; i >= 0; i-- {
+		if th.slices[i].ordinal == ordinal {
+			return i
+		}
+	}
+	return -1
+}
+
+// enter makes a context that a flow brings an entry of an open slice.
+func (p *propagation) enter(th *openThread, at int, b begun) {
+	s := &th.slices[at]
+	if e := th.active.of(b.typ); e != nil && e.began == s.ts {
+		return
+	}
+	if own := s.of(b.typ); own != nil {
+		switch own.via {
+		case ViaFlow:
+			*own = p.span(own, &b, s.ts)
+		case ViaRequest:
+			*own = b
+		}
+		return
+	}
+	around, ok := p.effectOf(th, at-1, b.typ)
+	if ok && around.node != 0 && !p.isAncestor(p.logicalOf(around.node), p.logicalOf(b.node), s.ts) {
+		p.problems.Add(problem.FlowConflict, problem.Position{Event: int64(s.event), Offset: -1}, "")
+		switch p.opts.FlowConflict {
+		case KeepActive:
+			return
+		case CommonAncestor:
+			b = p.span(&begun{ordinal: b.ordinal, typ: b.typ, node: around.node, via: ViaFlow, hops: b.hops}, &b, s.ts)
+		}
+	}
+	s.own = append(s.own, b)
+}
+
+// span returns the entry for work that two contexts are the cause of (spec contexts.md S6): their common ancestor, or
+// nobody.
+func (p *propagation) span(a, b *begun, ts timeline.Nanos) begun {
+	if a.node != 0 && p.logicalOf(a.node) == p.logicalOf(b.node) {
+		return *a
+	}
+	out := *a
+	out.hops = max(a.hops, b.hops)
+	list := []NodeID{a.node}
+	if a.candidates != 0 {
+		list = slices.Clone(p.sets.lists[a.candidates])
+	}
+	if !slices.Contains(list, b.node) {
+		list = append(list, b.node)
+	}
+	out.candidates = p.sets.candidates(list)
+	if a.node != 0 {
+		out.node = p.commonAncestor(p.logicalOf(a.node), p.logicalOf(b.node), ts)
+	}
+	return out
+}
+
+// takeAlong lets a flow take the contexts in effect where it goes out. For a type that it carries already the later ones
+// count.
+func (p *propagation) takeAlong(th *openThread, s *flow.Step, f *carried) {
+	for _, b := range p.setOf(th, s) {
+		if !p.travels(&b) {
+			continue
+		}
+		if old := ofType(f.set, b.typ); old != nil {
+			*old = b
+		} else {
+			f.set = append(f.set, b)
+		}
+	}
+}
+
+// setOf returns the contexts in effect in the slice that a flow passes.
+func (p *propagation) setOf(th *openThread, s *flow.Step) []begun {
+	if th == nil {
+		track := p.asyncs[s.Track]
+		for i := range track {
+			if track[i].ordinal == s.Ordinal {
+				return track[i].set
+			}
+		}
+		return nil
+	}
+	if at := th.find(s.Ordinal); at >= 0 {
+		return p.inEffect(th, at)
+	}
+	if i := slices.Index(th.ended, s.Ordinal); i >= 0 && th.endedAt == s.At {
+		return th.endedSet[i]
+	}
+	return p.inEffect(th, th.innermost(s.At)) // an instant
+}

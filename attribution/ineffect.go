@@ -1,0 +1,191 @@
+package attribution
+
+import (
+	"github.com/weft-trace/weft/timeline"
+)
+
+// inEffect returns the contexts in effect on a thread inside one of its open slices, as far as the second pass knows them
+// (spec contexts.md 2): for each type the innermost entry or the explicit context, whichever began later. The result is
+// valid until the next call.
+func (p *propagation) inEffect(th *openThread, slice int) []begun {
+	p.effect = p.effect[:0]
+	for i := slice; i >= 0; i-- {
+		s := &th.slices[i]
+		for k := range s.own {
+			b := &s.own[k]
+			if b.via != ViaDescendants && ofType(p.effect, b.typ) == nil {
+				p.effect = append(p.effect, *b)
+				if e := th.active.of(b.typ); e != nil && explicitWins(e, b.via, s.ts) {
+					p.effect[len(p.effect)-1] = begun{typ: b.typ, node: e.node, via: ViaExplicit}
+				}
+			}
+		}
+	}
+	for i := range th.active.stacks {
+		typ := th.active.stacks[i].typ
+		if e := th.active.of(typ); e != nil && ofType(p.effect, typ) == nil {
+			p.effect = append(p.effect, begun{typ: typ, node: e.node, via: ViaExplicit})
+		}
+	}
+	return p.effect
+}
+
+// ofType returns the entry of a type; nil if there is none.
+func ofType(list []begun, typ TypeID) *begun {
+	for i := range list {
+		if list[i].typ == typ {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// explicitWins decides between an explicit context and an entry of a slice that began at a time. The one that began later
+// wins; when both began at one time, arguments and isolates win and everything else loses. What descendants say loses
+// always.
+func explicitWins(e *entered, via Via, began timeline.Nanos) bool {
+	switch {
+	case via == ViaDescendants:
+		return true
+	case e.began != began:
+		return e.began > began
+	}
+	return via != ViaArgs && via != ViaIsolate
+}
+
+// effectOf returns the context of one type that is in effect inside an open slice, or outside of all with -1; false if
+// there is none.
+func (p *propagation) effectOf(th *openThread, slice int, typ TypeID) (begun, bool) {
+	e := th.active.of(typ)
+	for i := slice; i >= 0; i-- {
+		b := th.slices[i].of(typ)
+		if b == nil || b.via == ViaDescendants {
+			continue
+		}
+		if e != nil && explicitWins(e, b.via, th.slices[i].ts) {
+			break
+		}
+		return *b, true
+	}
+	if e != nil {
+		return begun{typ: typ, node: e.node, via: ViaExplicit}, true
+	}
+	return begun{}, false
+}
+
+// async begins an asynchronous slice, or handles an instant of one (spec contexts.md S7): it has the contexts of the
+// thread that wrote it, then those of the asynchronous slice around it; what its arguments name comes before both.
+func (p *propagation) async(o *timeline.Occurrence, list []evidence) error {
+	track := p.asyncs[o.Track]
+	for len(track) > 0 && track[len(track)-1].end <= o.TS {
+		track = track[:len(track)-1]
+	}
+	set := p.asyncSet(o, list, track)
+	for i := range set {
+		set[i].ordinal = o.Ordinal
+		if err := p.out.Add(set[i]); err != nil {
+			return err
+		}
+	}
+	if o.Kind == timeline.OccursSlice && o.End != timeline.NoTime && o.End > o.TS {
+		track = append(track, openAsync{ordinal: o.Ordinal, end: o.End, set: set})
+	}
+	if len(track) == 0 {
+		delete(p.asyncs, o.Track)
+	} else {
+		p.asyncs[o.Track] = track
+	}
+	return nil
+}
+
+func (p *propagation) asyncSet(o *timeline.Occurrence, list []evidence, around []openAsync) []begun {
+	var set []begun
+	for i := range list {
+		if e := &list[i]; e.kind == ownContext && p.opts.has(ViaArgs) && ofType(set, e.typ) == nil {
+			set = append(set, begun{typ: e.typ, node: e.node, via: ViaArgs})
+		}
+	}
+	if !p.opts.has(ViaAsync) {
+		return set
+	}
+	inherit := func(from []begun) {
+		for _, b := range from {
+			if b.node != 0 && ofType(set, b.typ) == nil {
+				b.via = ViaAsync
+				set = append(set, b)
+			}
+		}
+	}
+	if o.Thread != 0 {
+		if th := p.threads[o.Thread]; th != nil {
+			inherit(p.inEffect(th, th.innermost(o.TS)))
+		}
+	}
+	if len(around) > 0 {
+		inherit(around[len(around)-1].set)
+	}
+	return set
+}
+
+// innermost returns the index of the innermost slice that is open at a time, -1 if there is none.
+func (th *openThread) innermost(ts timeline.Nanos) int {
+	for i := len(th.slices) - 1; i >= 0; i-- {
+		if th.slices[i].end > ts {
+			return i
+		}
+	}
+	return -1
+}
+
+// request handles an event of a request (spec contexts.md S9).
+func (p *propagation) request(o *timeline.Occurrence, thread timeline.TrackID, e *evidence) {
+	r := &p.requests.list[e.node]
+	switch e.kind {
+	case sends:
+		if r.Start != timeline.NoTime {
+			return // it was redirected, and keeps the contexts for which it was made
+		}
+		r.Start = o.TS
+		var set []begun
+		for i := range p.kinds {
+			if own := &p.kinds[i]; own.ordinal == o.Ordinal && own.kind == ownContext && p.opts.has(ViaArgs) && ofType(set, own.typ) == nil {
+				set = append(set, begun{typ: own.typ, node: own.node, via: ViaArgs})
+			}
+		}
+		if th := p.threads[thread]; th != nil {
+			for _, b := range p.inEffect(th, th.innermost(o.TS)) {
+				if p.travels(&b) && ofType(set, b.typ) == nil {
+					set = append(set, b)
+				}
+			}
+		}
+		r.begun = set
+	case receives:
+		r.fromData += e.value
+	case finishes:
+		r.End = o.TS
+		if e.value > 0 {
+			r.Bytes = e.value
+		}
+	}
+}
+
+// handle gives a slice that handles a request the contexts of that, for the types of which nothing is in effect.
+func (p *propagation) handle(th *openThread, s *openSlice, request int) {
+	for _, b := range p.requests.list[request].begun {
+		if s.of(b.typ) != nil {
+			continue
+		}
+		if _, ok := p.effectOf(th, len(th.slices)-2, b.typ); ok {
+			continue
+		}
+		b.ordinal, b.via = s.ordinal, ViaRequest
+		s.own = append(s.own, b)
+	}
+}
+
+// travels reports whether a context may be handed on to other work: isolates collect for many, and what is unattributed
+// is nobody's.
+func (p *propagation) travels(b *begun) bool {
+	return b.node != 0 && b.via != ViaIsolate && b.typ != TypeTrigger && p.nodes[b.node].Scope != ScopeIsolate
+}

@@ -1,0 +1,130 @@
+package attribution
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/timeline"
+)
+
+// role says what a track is to attribution.
+type role uint8
+
+const (
+	roleNone    role = iota // nothing on it is attributed
+	roleThread              // the slices of a thread
+	roleAsync               // asynchronous slices
+	roleInstant             // instants of a process or of the trace
+	roleOther               // what has no place of its own; contexts are entered and left here
+	roleObjects             // the lives and snapshots of objects
+	roleOwn                 // written by an earlier attribution
+)
+
+// place is what attribution knows of a track.
+type place struct {
+	role    role
+	thread  timeline.TrackID // the thread that it is or belongs to; 0: none
+	process timeline.TrackID // 0: none
+	pid     int64            // of the process, as in the input; Global without process
+	class   string           // roleObjects: of the objects
+}
+
+// Names of the tracks that attribution adds to a trace.
+const (
+	intervalsPrefix = "Context: "
+	catalogueTrack  = "Contexts"
+)
+
+// maxTrackDepth bounds the way from a track to its process.
+const maxTrackDepth = 100
+
+// findPlaces looks at all tracks.
+func findPlaces(t *timeline.Timeline) []place {
+	places := make([]place, t.TrackCount())
+	places[0] = place{role: roleInstant, pid: Global}
+	for id := range places[1:] {
+		tr := t.Track(timeline.TrackID(id + 1))
+		places[id+1] = placeOf(t, &tr)
+	}
+	return places
+}
+
+func placeOf(t *timeline.Timeline, tr *timeline.Track) place {
+	p := place{pid: Global}
+	for up, n := tr, 0; n < maxTrackDepth; n++ {
+		switch up.Kind {
+		case timeline.ThreadTrack:
+			if p.thread == 0 {
+				p.thread = up.ID
+			}
+		case timeline.ProcessTrack:
+			p.process, p.pid = up.ID, pidOf(up)
+		}
+		if up.ID == 0 || p.process != 0 {
+			break
+		}
+		next := t.Track(up.Parent)
+		up = &next
+	}
+	switch tr.Kind {
+	case timeline.ThreadTrack:
+		p.role = roleThread
+	case timeline.AsyncTrack:
+		p.role = roleAsync
+	case timeline.NamedTrack:
+		p.role, p.class = roleOf(tr, p.thread != 0)
+	}
+	return p
+}
+
+// roleOf tells tracks apart by the names that weft gives.
+func roleOf(tr *timeline.Track, ofThread bool) (role, string) {
+	switch name := tr.Name; {
+	case strings.HasPrefix(name, intervalsPrefix) && ofThread, name == catalogueTrack && tr.Parent == 0:
+		return roleOwn, ""
+	case name == timeline.OtherEventsName:
+		return roleOther, ""
+	case strings.HasSuffix(name, timeline.ObjectsSuffix):
+		return roleObjects, strings.TrimSuffix(name, timeline.ObjectsSuffix)
+	case name == timeline.OverlappingSlices && ofThread:
+		return roleThread, ""
+	case name == timeline.GlobalInstantsName, name == timeline.ProcessInstantsName:
+		return roleInstant, ""
+	case name == timeline.ThreadStateName, name == timeline.ClockSyncName, name == timeline.V8StateName, name == timeline.BrowserActivityName:
+		return roleNone, ""
+	}
+	return roleAsync, "" // asynchronous slices that were read from a Perfetto trace
+}
+
+// pidOf returns the pid of a process as the input had it: one that Perfetto cannot hold is a label.
+func pidOf(tr *timeline.Track) int64 {
+	for _, label := range tr.Labels {
+		if text, ok := strings.CutPrefix(label, "pid "); ok {
+			if pid, err := strconv.ParseInt(text, 10, 64); err == nil {
+				return pid
+			}
+		}
+	}
+	return int64(tr.PID)
+}
+
+// findMain finds the main process of a browser: the one with the thread CrBrowserMain, else one named Browser, else the
+// parent process of Firefox.
+func (c *catalogue) findMain(t *timeline.Timeline, places []place) {
+	best := 0
+	for id := range places {
+		tr := t.Track(timeline.TrackID(id))
+		rank := 0
+		switch {
+		case tr.Kind == timeline.ThreadTrack && tr.Name == "CrBrowserMain":
+			rank = 3
+		case tr.Kind == timeline.ProcessTrack && tr.Name == "Browser":
+			rank = 2
+		case tr.Kind == timeline.ProcessTrack && tr.Name == "Parent Process":
+			rank = 1
+		}
+		if rank > best && places[id].pid != Global {
+			best, c.mainPID, c.hasMain = rank, places[id].pid, true
+		}
+	}
+}

@@ -1,0 +1,467 @@
+package attribution
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// begun is an entry that begins and ends with a slice, or with an instant (spec contexts.md 2). Those of asynchronous
+// slices are all that they have.
+type begun struct {
+	ordinal    uint64
+	node       NodeID
+	candidates candidatesID
+	typ        TypeID
+	via        Via
+	hops       uint8
+}
+
+var begunCodec = extsort.Codec[begun]{
+	Size: 20,
+	Put: func(b []byte, e *begun) {
+		le := binary.LittleEndian
+		_ = b[19]
+		le.PutUint64(b, e.ordinal)
+		le.PutUint32(b[8:], uint32(e.node))
+		le.PutUint32(b[12:], uint32(e.candidates))
+		le.PutUint16(b[16:], uint16(e.typ))
+		b[18], b[19] = byte(e.via), e.hops
+	},
+	Get: func(b []byte, e *begun) {
+		le := binary.LittleEndian
+		_ = b[19]
+		*e = begun{
+			ordinal: le.Uint64(b), node: NodeID(le.Uint32(b[8:])), candidates: candidatesID(le.Uint32(b[12:])),
+			typ: TypeID(le.Uint16(b[16:])), via: Via(b[18]), hops: b[19],
+		}
+	},
+}
+
+func begunOrdinal(e *begun) uint64 { return e.ordinal }
+
+// propagation is the second pass. It follows contexts through the trace in the order of time: into asynchronous slices,
+// over flows, with requests. It leaves behind the entries of every slice, by its ordinal; what they mean inside other
+// slices is the third pass' affair, because an entry may be found after what lies in its slice.
+type propagation struct {
+	*collector
+	opts    Options
+	sets    *sets
+	out     *extsort.Sorter[begun]
+	found   cursor[evidence]
+	steps   *flow.Steps
+	step    flow.Step
+	hasStep bool
+	stepsAt timeline.Nanos // time of the steps that are being handled
+
+	threads map[timeline.TrackID]*openThread
+	asyncs  map[timeline.TrackID][]openAsync
+	pending map[uint64][]begun // what flows bring to slices that have not begun
+	last    uint64             // ordinal up to which everything has begun
+	flows   map[uint64]*carried
+	kinds   []evidence // of the group, with
+	actions []action
+	effect  []begun // result of inEffect
+}
+
+// openThread is what is open on a thread at some time.
+type openThread struct {
+	id       timeline.TrackID
+	slices   []openSlice
+	active   active
+	ended    []uint64
+	endedAt  timeline.Nanos
+	endedSet [][]begun
+}
+
+// openSlice is a slice that is open. The slices in it are kept for the next slice at its place.
+type openSlice struct {
+	ordinal   uint64
+	ts, end   timeline.Nanos
+	event     uint32
+	collector bool
+	own       []begun
+	frames    foundFrames
+}
+
+// foundFrames are the frames that the slices inside a slice name.
+type foundFrames struct {
+	list   []NodeID // different ones, in the order in which they were found; at most maxCandidates
+	common NodeID   // their lowest common ancestor; 0: none
+	any    bool
+}
+
+// openAsync is an asynchronous slice that is open.
+type openAsync struct {
+	ordinal uint64
+	end     timeline.Nanos
+	set     []begun
+}
+
+// action is something of a group that happens after its slices have begun, in the order of the input.
+type action struct {
+	event uint32
+	at    int // index in the group, -1: the step
+	first int // index of its evidence in kinds
+	count int
+	step  flow.Step
+}
+
+func newPropagation(c *collector, steps *flow.Steps, opts Options) *propagation {
+	p := &propagation{
+		collector: c, opts: opts, sets: newSets(), steps: steps,
+		out:     extsort.New(begunCodec, func(a, b *begun) int { return cmp.Compare(a.ordinal, b.ordinal) }, c.t.Memory()/16, c.t.TempDir()),
+		threads: map[timeline.TrackID]*openThread{}, asyncs: map[timeline.TrackID][]openAsync{}, flows: map[uint64]*carried{}, pending: map[uint64][]begun{}, stepsAt: timeline.NoTime,
+	}
+	p.found = cursor[evidence]{next: c.evidence.Next, ordinal: evidenceOrdinal}
+	return p
+}
+
+// run goes through the trace.
+func (p *propagation) run(ctx context.Context) error {
+	if err := p.nextStep(); err != nil {
+		return err
+	}
+	if err := p.t.Occurrences(ctx, false, p.group); err != nil {
+		return err
+	}
+	if err := p.stepsUntil(lastTime); err != nil {
+		return err
+	}
+	for _, th := range p.threads {
+		if err := p.closeUntil(th, lastTime); err != nil {
+			return err
+		}
+		if n := th.active.open(); n > 0 {
+			p.problems.AddN(problem.NeverLeft, n, problem.NoPosition, "")
+		}
+	}
+	return nil
+}
+
+// nextStep reads the next step of a flow.
+func (p *propagation) nextStep() (err error) {
+	if p.opts.has(ViaFlow) {
+		p.hasStep, err = p.steps.Next(&p.step)
+	}
+	return err
+}
+
+// stepsUntil handles the steps before a time.
+func (p *propagation) stepsUntil(ts timeline.Nanos) error {
+	for p.hasStep && p.step.At < ts {
+		p.stepsAt = p.step.At
+		err := p.flowStep(&p.step)
+		if err = errors.Join(err, p.nextStep()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// group handles everything that happens at one time: first the slices begin, the enclosing ones before those in them,
+// then the rest in the order of the input.
+func (p *propagation) group(group []timeline.Occurrence) error {
+	ts := group[0].TS
+	if err := p.stepsUntil(ts); err != nil {
+		return err
+	}
+	p.kinds, p.actions = p.kinds[:0], p.actions[:0]
+	if p.hasStep && p.step.At == ts {
+		p.stepsAt = ts
+	}
+	p.last = group[len(group)-1].Ordinal
+	for i := range group {
+		if err := p.occurrence(&group[i], i); err != nil {
+			return err
+		}
+	}
+	for p.hasStep && p.step.At == ts {
+		p.actions = append(p.actions, action{event: p.step.Event, at: -1, step: p.step})
+		if err := p.nextStep(); err != nil {
+			return err
+		}
+	}
+	if len(p.actions) > 1 {
+		slices.SortStableFunc(p.actions, func(a, b action) int { return cmp.Compare(a.event, b.event) })
+	}
+	for i := range p.actions {
+		if err := p.act(&p.actions[i], group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// occurrence begins a slice, or notes what is to be done when all slices of the time have begun.
+func (p *propagation) occurrence(o *timeline.Occurrence, at int) error {
+	list, err := p.found.of(o.Ordinal)
+	if err != nil {
+		return err
+	}
+	place := &p.places[o.Track]
+	if o.Kind == timeline.OccursSlice && place.role == roleThread {
+		return p.begin(o, place.thread, list)
+	}
+	if o.Kind == timeline.OccursSlice && place.role == roleAsync || len(list) > 0 {
+		p.actions = append(p.actions, action{event: o.Event, at: at, first: len(p.kinds), count: len(list)})
+		p.kinds = append(p.kinds, list...)
+	} else if o.Kind == timeline.OccursInstant && place.role == roleAsync {
+		p.actions = append(p.actions, action{event: o.Event, at: at})
+	}
+	return nil
+}
+
+// thread returns what is open on a thread.
+func (p *propagation) thread(id timeline.TrackID) *openThread {
+	th := p.threads[id]
+	if th == nil {
+		th = &openThread{id: id, endedAt: timeline.NoTime}
+		p.threads[id] = th
+	}
+	return th
+}
+
+// begin begins a slice of a thread. One without end holds nothing but itself.
+func (p *propagation) begin(o *timeline.Occurrence, thread timeline.TrackID, list []evidence) error {
+	th := p.thread(thread)
+	if err := p.closeUntil(th, o.TS); err != nil {
+		return err
+	}
+	end := o.End
+	if end == timeline.NoTime {
+		end = o.TS
+	}
+	if n := len(th.slices); n > 0 {
+		end = min(end, th.slices[n-1].end)
+	}
+	s := th.push()
+	s.ordinal, s.ts, s.end, s.event, s.collector = o.Ordinal, o.TS, end, o.Event, false
+	if o.End == timeline.NoTime {
+		s.end = o.TS // what follows is not in it
+	}
+	for i := range list {
+		p.beginWith(th, s, &list[i])
+	}
+	if len(p.pending) > 0 {
+		for _, b := range p.pending[o.Ordinal] {
+			p.enter(th, len(th.slices)-1, b)
+		}
+		delete(p.pending, o.Ordinal)
+	}
+	return nil
+}
+
+// push makes room for one more open slice and returns it, with the memory of the one that was there before.
+func (th *openThread) push() *openSlice {
+	if n := len(th.slices); n < cap(th.slices) {
+		th.slices = th.slices[:n+1]
+	} else {
+		th.slices = append(th.slices, openSlice{})
+	}
+	s := &th.slices[len(th.slices)-1]
+	s.own, s.frames.list = s.own[:0], s.frames.list[:0]
+	s.frames.common, s.frames.any = 0, false
+	return s
+}
+
+// beginWith gives a slice that begins what is evident about it.
+func (p *propagation) beginWith(th *openThread, s *openSlice, e *evidence) {
+	b := begun{ordinal: s.ordinal, typ: e.typ, node: e.node, via: ViaArgs}
+	switch e.kind {
+	case ownContext:
+		if p.opts.has(ViaArgs) && s.of(e.typ) == nil {
+			s.own = append(s.own, b)
+		}
+	case collects:
+		if p.opts.has(ViaIsolate) && !th.inCollection() && !p.speaks[th.id] {
+			b.typ, b.via, b.node = TypeFrame, ViaIsolate, p.isolates[th.id]
+			s.collector = true
+			s.put(b)
+		}
+	case handles:
+		if p.opts.has(ViaRequest) {
+			p.handle(th, s, int(e.node))
+		}
+	case dispatches:
+		if p.opts.has(ViaArgs) && !th.within(TypeInputEvent, ViaArgs) {
+			if b.node = p.inputs.dispatched(th.id, e.typ, s.ts); b.node != 0 {
+				b.typ = TypeInputEvent
+				s.own = append(s.own, b)
+			}
+		}
+	}
+}
+
+// inCollection reports whether a slice below the top collects garbage.
+func (th *openThread) inCollection() bool {
+	for i := range th.slices[:len(th.slices)-1] {
+		if th.slices[i].collector {
+			return true
+		}
+	}
+	return false
+}
+
+// within reports whether an open slice has an entry of a type that came a certain way.
+func (th *openThread) within(typ TypeID, via Via) bool {
+	for i := range th.slices {
+		if b := th.slices[i].of(typ); b != nil && b.via == via {
+			return true
+		}
+	}
+	return false
+}
+
+// of returns the entry of a type that begins with the slice; nil if there is none.
+func (s *openSlice) of(typ TypeID) *begun {
+	for i := range s.own {
+		if s.own[i].typ == typ {
+			return &s.own[i]
+		}
+	}
+	return nil
+}
+
+// put makes an entry that of its type.
+func (s *openSlice) put(b begun) {
+	if old := s.of(b.typ); old != nil {
+		*old = b
+		return
+	}
+	s.own = append(s.own, b)
+}
+
+// act does what is to be done at a time after its slices have begun.
+func (p *propagation) act(a *action, group []timeline.Occurrence) error {
+	if a.at < 0 {
+		return p.flowStep(&a.step)
+	}
+	o := &group[a.at]
+	place := &p.places[o.Track]
+	list := p.kinds[a.first : a.first+a.count]
+	if o.Kind != timeline.OccursEnd && place.role == roleAsync {
+		return p.async(o, list)
+	}
+	for i := range list {
+		if err := p.instant(o, place, &list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// instant handles what is evident about an instant, or the end event of an object.
+func (p *propagation) instant(o *timeline.Occurrence, place *place, e *evidence) error {
+	thread := cmp.Or(o.Thread, place.thread)
+	switch {
+	case e.isExplicit() && thread != 0:
+		if p.opts.has(ViaExplicit) {
+			p.thread(thread).active.apply(p.catalogue, e, o, p.problems)
+		}
+	case e.kind == ownContext && p.opts.has(ViaArgs):
+		return p.out.Add(begun{ordinal: o.Ordinal, typ: e.typ, node: e.node, via: ViaArgs})
+	case e.kind == sends || e.kind == receives || e.kind == finishes:
+		p.request(o, thread, e)
+	}
+	return nil
+}
+
+// closeUntil ends the slices that end up to a time. Those that end at that very time are remembered: a flow event of
+// this time may belong to them.
+func (p *propagation) closeUntil(th *openThread, ts timeline.Nanos) error {
+	if th.endedAt != ts {
+		th.endedAt, th.ended = ts, th.ended[:0]
+	}
+	for n := len(th.slices); n > 0 && th.slices[n-1].end <= ts; n = len(th.slices) {
+		s := &th.slices[n-1]
+		if s.end == ts && p.stepsAt == ts {
+			th.remember(p.inEffect(th, n-1), s.ordinal)
+		}
+		if err := p.close(th, s); err != nil {
+			return err
+		}
+		th.slices = th.slices[:n-1]
+	}
+	return nil
+}
+
+// remember keeps the set of a slice that has just ended.
+func (th *openThread) remember(set []begun, ordinal uint64) {
+	th.ended = append(th.ended, ordinal)
+	for len(th.endedSet) < len(th.ended) {
+		th.endedSet = append(th.endedSet, nil)
+	}
+	i := len(th.ended) - 1
+	th.endedSet[i] = append(th.endedSet[i][:0], set...)
+}
+
+// close ends the slice on top of a thread: its entries are complete now, and so are the frames in it.
+func (p *propagation) close(th *openThread, s *openSlice) error {
+	frame := s.of(TypeFrame)
+	if frame == nil && s.frames.any && p.opts.has(ViaDescendants) {
+		s.own = append(s.own, p.fromDescendants(s))
+	}
+	for i := range s.own {
+		if err := p.out.Add(s.own[i]); err != nil {
+			return err
+		}
+	}
+	n := len(th.slices) - 1
+	if n == 0 || !p.opts.has(ViaDescendants) {
+		return nil
+	}
+	up := &th.slices[n-1].frames
+	if frame != nil && frame.via != ViaIsolate && frame.node != 0 {
+		up.add(p.catalogue, p.logicalOf(frame.node), s.ts)
+	}
+	up.addAll(p.catalogue, &s.frames, s.ts)
+	return nil
+}
+
+// fromDescendants is the entry that a slice has because of the frames of what is in it (spec contexts.md S11).
+func (p *propagation) fromDescendants(s *openSlice) begun {
+	b := begun{ordinal: s.ordinal, typ: TypeFrame, node: s.frames.common, via: ViaDescendants}
+	if len(s.frames.list) > 1 {
+		b.candidates = p.sets.candidates(s.frames.list)
+	}
+	return b
+}
+
+// add adds a frame.
+func (f *foundFrames) add(c *catalogue, frame NodeID, ts timeline.Nanos) {
+	if slices.Contains(f.list, frame) {
+		return
+	}
+	if len(f.list) < maxCandidates {
+		f.list = append(f.list, frame)
+	}
+	switch {
+	case !f.any:
+		f.common, f.any = frame, true
+	case f.common != 0:
+		f.common = c.commonAncestor(f.common, frame, ts)
+	}
+}
+
+// addAll adds the frames of a slice inside.
+func (f *foundFrames) addAll(c *catalogue, inner *foundFrames, ts timeline.Nanos) {
+	if !inner.any {
+		return
+	}
+	for _, frame := range inner.list {
+		f.add(c, frame, ts)
+	}
+	if inner.common == 0 {
+		f.common = 0
+	} else if f.common != 0 {
+		f.common = c.commonAncestor(f.common, inner.common, ts)
+	}
+}

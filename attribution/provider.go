@@ -1,0 +1,42 @@
+package attribution
+
+import (
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// A provider knows where one kind of producer says for whom work was done. All slices and instants of a trace are shown
+// to all providers, once, in the order of time, before anything is attributed; a provider answers with evidence and
+// with objects. What evidence means is the passes' affair and the same for every producer.
+type provider interface {
+	see(c *collector, s *seen) error
+}
+
+// providers returns all providers. One that concerns other events than those before it can stand anywhere.
+func providers(t *timeline.Timeline) []provider {
+	return []provider{
+		newExplicitEvents(t),
+		&chromeFrames{},
+		&chromeInput{},
+		&chromeRequests{},
+		&chromeGraphics{},
+		&collections{},
+		&scripts{},
+	}
+}
+
+// seen is a slice, an instant or the end event of a slice with what providers ask for.
+type seen struct {
+	*timeline.Occurrence
+	ordinal uint64 // of the slice, also at its end
+	place   *place
+	name    *nameInfo
+	facts   facts
+}
+
+// isEnd reports whether it is the end of a slice whose begin was seen before.
+func (s *seen) isEnd() bool { return s.Kind == timeline.OccursEnd }
+
+func (s *seen) position() problem.Position {
+	return problem.Position{Event: int64(s.Event), Offset: s.Offset}
+}

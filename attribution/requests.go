@@ -1,0 +1,89 @@
+package attribution
+
+import (
+	"strings"
+
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Request is a network request.
+type Request struct {
+	ID         string
+	Set        SetID          // the contexts for which it was sent
+	Start, End timeline.Nanos // from the sending to the finish; NoTime if not seen
+	Bytes      int64          // that arrived, headers not included where the browser says so
+
+	fromData int64 // bytes of the pieces that arrived
+	begun    []begun
+}
+
+// maxRequests bounds the requests that are told apart.
+const maxRequests = 1 << 19
+
+// requests holds the requests of a trace, by the order in which their ids appear.
+type requests struct {
+	list []Request
+	byID map[string]int
+}
+
+func newRequests() requests { return requests{byID: map[string]int{}} }
+
+// number returns the number of a request; false if there are too many.
+func (r *requests) number(id []byte) (int, bool) {
+	if n, ok := r.byID[string(id)]; ok {
+		return n, true
+	}
+	if len(r.list) >= maxRequests || len(id) > maxIDText {
+		return 0, false
+	}
+	n := len(r.list)
+	text := strings.Clone(string(id))
+	r.list = append(r.list, Request{ID: text, Start: timeline.NoTime, End: timeline.NoTime, Bytes: -1})
+	r.byID[text] = n
+	return n, true
+}
+
+// chromeRequests finds the events of Chrome's network requests, which belong together by requestId (spec contexts.md S9).
+type chromeRequests struct{}
+
+func (chromeRequests) see(c *collector, s *seen) error {
+	f := &s.facts
+	if f.requestID == nil || s.isEnd() {
+		return nil
+	}
+	n, ok := c.requests.number(f.requestID)
+	if !ok {
+		c.problems.Add(problem.ContextLimit, s.position(), "request")
+		return nil
+	}
+	e := evidence{ordinal: s.ordinal, node: NodeID(n)}
+	switch {
+	case s.name.event == sendRequest:
+		e.kind = sends
+	case s.name.event == receiveData:
+		e.kind, e.value = receives, max(f.bytes, 0)
+	case s.name.event == finishRequest:
+		e.kind, e.value = finishes, max(f.bytes, 0)
+	case s.Kind == timeline.OccursSlice && s.place.role == roleThread:
+		e.kind = handles
+	default:
+		return nil
+	}
+	return c.add(e)
+}
+
+// finishRequests returns the requests that were seen, with their sets.
+func (s *stamper) finishRequests() []Request {
+	list := s.requests.list
+	for i := range list {
+		r := &list[i]
+		if r.Bytes < 0 {
+			r.Bytes = r.fromData
+		}
+		for k := range r.begun {
+			r.Set = s.sets.with(r.Set, s.bind(&r.begun[k], r.Start))
+		}
+	}
+	return list
+}

@@ -1,0 +1,495 @@
+package attribution
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// stamp is the set of contexts that a slice or instant has, by its ordinal.
+type stamp struct {
+	ordinal uint64
+	event   uint32
+	set     SetID
+}
+
+var stampCodec = extsort.Codec[stamp]{
+	Size: 16,
+	Put: func(b []byte, s *stamp) {
+		le := binary.LittleEndian
+		_ = b[15]
+		le.PutUint64(b, s.ordinal)
+		le.PutUint32(b[8:], uint32(s.set))
+		le.PutUint32(b[12:], s.event)
+	},
+	Get: func(b []byte, s *stamp) {
+		le := binary.LittleEndian
+		_ = b[15]
+		*s = stamp{ordinal: le.Uint64(b), set: SetID(le.Uint32(b[8:])), event: le.Uint32(b[12:])}
+	},
+}
+
+// stamper is the third pass. It gives every slice and instant its set of contexts and adds up what every set costs.
+type stamper struct {
+	*propagation
+	entries cursor[begun]
+	stamps  *extsort.Sorter[stamp]
+	costs   *costs
+
+	workers map[timeline.TrackID]*worker
+	ranges  []int // of the group: where the evidence of each occurrence ends in kinds
+	marks   []mark
+	merged  []entryID
+
+	// orders holds for threads with explicit events at this time what was entered when each start came (spec contexts.md
+	// S1), by ordinal.
+	orders map[timeline.TrackID]map[uint64][]top
+}
+
+// worker is a thread in the third pass.
+type worker struct {
+	id      timeline.TrackID
+	slices  []work
+	active  active
+	tops    []top          // of active
+	current SetID          // in effect in the innermost slice
+	until   timeline.Nanos // time up to which costs are added up
+	epoch   int
+	account account
+}
+
+// top is the active explicit context of a type.
+type top struct {
+	typ TypeID
+	entered
+}
+
+// work is an open slice in the third pass.
+type work struct {
+	ordinal   uint64
+	ts, end   timeline.Nanos
+	event     uint32
+	set       SetID // of the entries of this slice and those around it
+	stamp     SetID // in effect at its start
+	own       []ownType
+	epoch     int
+	category  Category
+	collector bool
+	runs      bool // it, or a slice around it, runs a script
+	forced    bool // style or layout that a script waits for
+	cpu       cpuTime
+	shares    []share // its own intervals
+}
+
+// ownType says that an entry of a type begins with a slice.
+type ownType struct {
+	typ TypeID
+	via Via
+}
+
+// mark is an explicit event, or something that starts, on a thread with explicit events of this time.
+type mark struct {
+	event    uint32
+	at       int // in the group
+	evidence evidence
+}
+
+func newStamper(p *propagation, costs *costs) *stamper {
+	s := &stamper{
+		propagation: p, costs: costs,
+		stamps:  extsort.New(stampCodec, func(a, b *stamp) int { return cmp.Compare(a.ordinal, b.ordinal) }, p.t.Memory()/16, p.t.TempDir()),
+		workers: map[timeline.TrackID]*worker{}, orders: map[timeline.TrackID]map[uint64][]top{},
+	}
+	s.found = cursor[evidence]{next: p.evidence.Next, ordinal: evidenceOrdinal}
+	s.entries = cursor[begun]{next: p.out.Next, ordinal: begunOrdinal}
+	return s
+}
+
+// run goes through the trace.
+func (s *stamper) run(ctx context.Context) error {
+	if err := s.evidence.Rewind(); err != nil {
+		return err
+	}
+	if err := s.t.Occurrences(ctx, false, s.group); err != nil {
+		return err
+	}
+	for _, w := range s.workers {
+		s.closeUntil(w, lastTime)
+		s.costs.finishThread(w)
+	}
+	return nil
+}
+
+// group handles everything that happens at one time.
+func (s *stamper) group(group []timeline.Occurrence) error {
+	s.kinds, s.ranges = s.kinds[:0], s.ranges[:0]
+	explicit := false
+	for i := range group {
+		list, err := s.found.of(group[i].Ordinal)
+		if err != nil {
+			return err
+		}
+		for k := range list {
+			explicit = explicit || list[k].isExplicit() && s.opts.has(ViaExplicit)
+		}
+		s.kinds = append(s.kinds, list...)
+		s.ranges = append(s.ranges, len(s.kinds))
+	}
+	clear(s.orders)
+	if explicit {
+		s.orderExplicit(group)
+	}
+	for i := range group {
+		if err := s.occurrence(&group[i], s.evidenceOf(i)); err != nil {
+			return err
+		}
+	}
+	for id := range s.orders {
+		w := s.worker(id)
+		s.closeUntil(w, group[0].TS)
+		s.costs.advance(w, group[0].TS)
+		w.tops = w.active.appendTops(w.tops[:0])
+		w.current = s.effective(w, w.tops)
+	}
+	return nil
+}
+
+// evidenceOf returns the evidence of an occurrence of the group.
+func (s *stamper) evidenceOf(at int) []evidence {
+	first := 0
+	if at > 0 {
+		first = s.ranges[at-1]
+	}
+	return s.kinds[first:s.ranges[at]]
+}
+
+// orderExplicit finds out which contexts are entered on a thread when each of its starts comes, for threads with explicit
+// events at this time: what is earlier in the input counts, whatever the order in which slices nest.
+func (s *stamper) orderExplicit(group []timeline.Occurrence) {
+	s.marks = s.marks[:0]
+	for i := range group {
+		o := &group[i]
+		thread := s.threadOf(o)
+		if thread == 0 {
+			continue
+		}
+		for _, e := range s.evidenceOf(i) {
+			if e.isExplicit() {
+				s.marks = append(s.marks, mark{event: o.Event, at: i, evidence: e})
+				if s.orders[thread] == nil {
+					s.orders[thread] = map[uint64][]top{}
+				}
+			}
+		}
+		if o.Kind != timeline.OccursEnd {
+			s.marks = append(s.marks, mark{event: o.Event, at: i})
+		}
+	}
+	slices.SortStableFunc(s.marks, func(a, b mark) int { return cmp.Compare(a.event, b.event) })
+	for i := range s.marks {
+		m := &s.marks[i]
+		o := &group[m.at]
+		thread := s.threadOf(o)
+		tops := s.orders[thread]
+		if tops == nil {
+			continue
+		}
+		w := s.worker(thread)
+		if m.evidence.kind != 0 {
+			w.active.apply(s.catalogue, &m.evidence, o, nil)
+		} else {
+			tops[o.Ordinal] = w.active.appendTops(nil)
+		}
+	}
+}
+
+// threadOf returns the thread of an occurrence, 0 if it is unknown.
+func (s *stamper) threadOf(o *timeline.Occurrence) timeline.TrackID {
+	return cmp.Or(o.Thread, s.places[o.Track].thread)
+}
+
+// appendTops appends the active contexts of all types.
+func (a *active) appendTops(tops []top) []top {
+	for i := range a.stacks {
+		if e := a.stacks[i].entered; len(e) > 0 {
+			tops = append(tops, top{a.stacks[i].typ, e[len(e)-1]})
+		}
+	}
+	return tops
+}
+
+func (s *stamper) worker(id timeline.TrackID) *worker {
+	w := s.workers[id]
+	if w == nil {
+		w = &worker{id: id}
+		s.workers[id] = w
+	}
+	return w
+}
+
+// occurrence stamps what starts, and begins slices of threads.
+func (s *stamper) occurrence(o *timeline.Occurrence, found []evidence) error {
+	own, err := s.entries.of(o.Ordinal)
+	if err != nil {
+		return err
+	}
+	place := &s.places[o.Track]
+	switch {
+	case o.Kind == timeline.OccursEnd:
+		if place.role == roleThread && o.ThreadTime != timeline.NoTime {
+			s.worker(place.thread).usedUntil(o.BeginEvent, o.ThreadTime)
+		}
+		return nil
+	case place.role == roleNone, place.role == roleOwn, place.role == roleObjects, place.role == roleOther:
+		return nil
+	case o.Kind == timeline.OccursSlice && place.role == roleThread:
+		return s.begin(o, s.worker(place.thread), found, own)
+	case place.role == roleAsync:
+		set := SetID(0)
+		for i := range own {
+			set = s.sets.with(set, s.bind(&own[i], o.TS))
+		}
+		s.costs.async(o, set)
+		return s.put(o, set)
+	}
+	thread := s.threadOf(o)
+	if thread == 0 {
+		return s.instant(o, nil, own)
+	}
+	return s.instant(o, s.worker(thread), own)
+}
+
+// put keeps the set of a slice or instant.
+func (s *stamper) put(o *timeline.Occurrence, set SetID) error {
+	if set == 0 {
+		return nil
+	}
+	return s.stamps.Add(stamp{ordinal: o.Ordinal, event: o.Event, set: set})
+}
+
+// instant stamps a point in time, on a thread if that is known.
+func (s *stamper) instant(o *timeline.Occurrence, w *worker, own []begun) error {
+	set := SetID(0)
+	if w != nil {
+		s.closeUntil(w, o.TS)
+		set = w.current
+		if tops, ok := s.orders[w.id][o.Ordinal]; ok {
+			set = s.effective(w, tops)
+		}
+	}
+	for i := range own {
+		if own[i].via == ViaArgs || s.sets.of(set, own[i].typ) == 0 {
+			set = s.sets.with(set, s.bind(&own[i], o.TS))
+		}
+	}
+	s.costs.instant(w, set, o.TS)
+	return s.put(o, set)
+}
+
+// bind makes an entry of what a pass found: the state of the object is that which is valid at a time.
+func (s *stamper) bind(b *begun, ts timeline.Nanos) entryID {
+	return s.sets.entry(entry{
+		typ: b.typ, via: b.via, hops: b.hops, node: b.node, candidates: b.candidates, snapshot: s.stateOf(b.node, ts),
+	})
+}
+
+// stateOf returns the snapshot of a context that is valid at a time: its own, else that of another member of its node.
+func (s *stamper) stateOf(node NodeID, ts timeline.Nanos) snapshotID {
+	if node == 0 {
+		return 0
+	}
+	return s.at(node, ts)
+}
+
+// begin begins a slice of a thread.
+func (s *stamper) begin(o *timeline.Occurrence, w *worker, found []evidence, own []begun) error {
+	s.closeUntil(w, o.TS)
+	s.costs.advance(w, o.TS)
+	tops, ordered := s.orders[w.id][o.Ordinal]
+	if !ordered {
+		tops = w.tops
+	}
+	next := w.push()
+	next.ordinal, next.ts, next.end, next.event = o.Ordinal, o.TS, o.End, o.Event
+	next.epoch = s.epochAt(w, o.TS)
+	s.nest(w, next, o, found)
+	next.set = s.setOf(w, next, own)
+	next.stamp = s.effective(w, tops)
+	w.current = next.stamp
+	if o.End == timeline.NoTime {
+		s.problems.Add(problem.SlicesWithoutEnd, problem.Position{Event: int64(o.Event), Offset: o.Offset}, "")
+		w.slices = w.slices[:len(w.slices)-1]
+		set := next.stamp
+		w.current = s.effective(w, w.tops)
+		return s.put(o, set)
+	}
+	s.costs.begin(w, next)
+	return s.put(o, next.stamp)
+}
+
+// nest gives a slice what it has from the slices around it, and its CPU time.
+func (s *stamper) nest(w *worker, next *work, o *timeline.Occurrence, found []evidence) {
+	name := &s.names[o.Name]
+	next.category, next.collector, next.runs = name.category, false, name.runs
+	forcedBy := false
+	if n := len(w.slices); n > 1 {
+		around := &w.slices[n-2]
+		if o.End > around.end {
+			s.problems.Add(problem.Clipped, problem.Position{Event: int64(o.Event), Offset: o.Offset}, "")
+			next.end = around.end
+		}
+		if next.category == CategoryNone {
+			next.category = around.category
+		}
+		forcedBy = around.runs
+		next.runs = next.runs || around.runs
+	}
+	if next.category == CategoryNone {
+		next.category = CategoryOther
+	}
+	next.cpu = cpuTime{known: o.ThreadDuration != timeline.NoTime, used: o.ThreadDuration, start: o.ThreadTime}
+	for i := range found {
+		switch found[i].kind {
+		case usedCPU:
+			next.cpu.known, next.cpu.used = true, timeline.Nanos(found[i].value)
+		case hasStack:
+			forcedBy = true
+		}
+	}
+	next.forced = forcedBy && (name.category == CategoryStyle || name.category == CategoryLayout)
+}
+
+// setOf returns the set of the entries of a slice and those around it.
+func (s *stamper) setOf(w *worker, next *work, own []begun) SetID {
+	n := len(w.slices)
+	set := SetID(0)
+	if n > 1 {
+		around := &w.slices[n-2]
+		if set = around.set; around.epoch != next.epoch {
+			set = s.rebind(set, next.ts)
+		}
+	}
+	next.own = next.own[:0]
+	for i := range own {
+		b := &own[i]
+		if b.via == ViaDescendants {
+			if e := s.sets.of(set, b.typ); e != 0 && s.sets.entries[e].via != ViaDescendants {
+				continue
+			}
+		}
+		if b.via == ViaIsolate {
+			set = s.trigger(w, next, set)
+		}
+		set = s.sets.with(set, s.bind(b, next.ts))
+		next.own = append(next.own, ownType{b.typ, b.via})
+	}
+	return set
+}
+
+// trigger keeps the frame in effect when garbage is collected as the one that provoked it (spec contexts.md S12).
+func (s *stamper) trigger(w *worker, next *work, set SetID) SetID {
+	frame := s.sets.of(set, TypeFrame)
+	if frame == 0 {
+		return set
+	}
+	e := s.sets.entries[frame]
+	if e.node == 0 || s.nodes[e.node].Scope == ScopeIsolate {
+		return set
+	}
+	e.typ = TypeTrigger
+	next.own = append(next.own, ownType{TypeTrigger, e.via})
+	return s.sets.with(set, s.sets.entry(e))
+}
+
+// rebind returns a set with the states that its contexts have at a time.
+func (s *stamper) rebind(set SetID, ts timeline.Nanos) SetID {
+	changed := false
+	s.merged = s.merged[:0]
+	for _, id := range s.sets.sets[set] {
+		e := s.sets.entries[id]
+		if now := s.stateOf(e.node, ts); now != e.snapshot {
+			e.snapshot = now
+			id, changed = s.sets.entry(e), true
+		}
+		s.merged = append(s.merged, id)
+	}
+	if !changed {
+		return set
+	}
+	return s.sets.set(s.merged)
+}
+
+// effective returns the set in effect in the innermost slice of a thread, given the explicit contexts.
+func (s *stamper) effective(w *worker, tops []top) SetID {
+	set, ts := SetID(0), timeline.Nanos(0)
+	if n := len(w.slices); n > 0 {
+		set, ts = w.slices[n-1].set, w.slices[n-1].ts
+	}
+	for i := range tops {
+		if s.explicitIsInner(w, &tops[i]) {
+			ts := max(ts, tops[i].began)
+			set = s.sets.with(set, s.bind(&begun{typ: tops[i].typ, node: tops[i].node, via: ViaExplicit}, ts))
+		}
+	}
+	return set
+}
+
+// explicitIsInner decides between an explicit context and the innermost entry of its type.
+func (s *stamper) explicitIsInner(w *worker, t *top) bool {
+	for i := len(w.slices) - 1; i >= 0; i-- {
+		for _, own := range w.slices[i].own {
+			if own.typ == t.typ {
+				return explicitWins(&t.entered, own.via, w.slices[i].ts)
+			}
+		}
+	}
+	return true
+}
+
+// epochAt returns the number of the epoch of a time, which does not decrease from call to call for a thread.
+func (s *stamper) epochAt(w *worker, ts timeline.Nanos) int {
+	for w.epoch < len(s.epochs) && s.epochs[w.epoch] <= ts {
+		w.epoch++
+	}
+	return w.epoch
+}
+
+// closeUntil ends the slices of a thread up to a time.
+func (s *stamper) closeUntil(w *worker, ts timeline.Nanos) {
+	for n := len(w.slices); n > 0 && w.slices[n-1].end <= ts; n = len(w.slices) {
+		top := &w.slices[n-1]
+		s.costs.advance(w, top.end)
+		s.costs.end(w)
+		w.slices = w.slices[:n-1]
+		w.current = s.effective(w, w.tops)
+	}
+}
+
+// push makes room for one more open slice, with the memory of the one that was there before.
+func (w *worker) push() *work {
+	if n := len(w.slices); n < cap(w.slices) {
+		w.slices = w.slices[:n+1]
+	} else {
+		w.slices = append(w.slices, work{})
+	}
+	next := &w.slices[len(w.slices)-1]
+	*next = work{own: next.own[:0], shares: next.shares[:0]}
+	return next
+}
+
+// usedUntil notes the CPU time of the thread at the end of a slice.
+func (w *worker) usedUntil(beginEvent uint32, threadTime timeline.Nanos) {
+	for i := len(w.slices) - 1; i >= 0; i-- {
+		if s := &w.slices[i]; s.event == beginEvent {
+			if s.cpu.start != timeline.NoTime && threadTime >= s.cpu.start {
+				s.cpu.known, s.cpu.used = true, threadTime-s.cpu.start
+			}
+			return
+		}
+	}
+}
