@@ -134,6 +134,13 @@ func convertAll(trace []byte, opts convert.Options) error {
 	return err
 }
 
+// events makes a conversion one of the events alone: the functions and stacks of a V8 profile are no events, and packages
+// v8profile and profilecalls guard what a sample costs.
+func events(opts convert.Options) convert.Options {
+	opts.JSCalls, opts.Samples = convert.JSCallsOff, convert.SamplesNone
+	return opts
+}
+
 // The bounds are at most twice what was measured when they were set. The scanner allocates its window and scratch for
 // escapes, and nothing for an event. What is left of the others are texts that the trace brings along (thread ids that
 // are text, names that are new) and groups of events at one time. On disk, records go through the codecs of runs one by
@@ -147,13 +154,13 @@ func TestAllocationsPerEvent(t *testing.T) {
 		{"scan", 0.001, scanAll},
 		{"read", 0.2, func(trace []byte) error { return readAll(trace, 1) }},
 		{"read in blocks", 0.2, func(trace []byte) error { return readAll(trace, 2) }},
-		{"convert", 0.25, func(trace []byte) error { return convertAll(trace, convert.Options{Workers: 1}) }},
-		{"convert in segments", 0.25, func(trace []byte) error { return convertAll(trace, convert.Options{Workers: 2}) }},
+		{"convert", 0.25, func(trace []byte) error { return convertAll(trace, events(convert.Options{Workers: 1})) }},
+		{"convert in segments", 0.25, func(trace []byte) error { return convertAll(trace, events(convert.Options{Workers: 2})) }},
 		{"convert, zlib", 0.25, func(trace []byte) error {
-			return convertAll(trace, convert.Options{Workers: 1, Compress: convert.CompressZlib})
+			return convertAll(trace, events(convert.Options{Workers: 1, Compress: convert.CompressZlib}))
 		}},
 		{"convert, on disk", 0.3, func(trace []byte) error {
-			return convertAll(trace, convert.Options{Workers: 1, Memory: 1 << 20, TempDir: t.TempDir()})
+			return convertAll(trace, events(convert.Options{Workers: 1, Memory: 1 << 20, TempDir: t.TempDir()}))
 		}},
 	}
 	for _, in := range allocInputs(t) {

@@ -8,6 +8,8 @@ import (
 	"io"
 	"iter"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -257,6 +259,9 @@ func (c *cancelAfter) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
+// otherFormats matches the damaged recordings that are no Chrome traces.
+var otherFormats = regexp.MustCompile(`cut60pct-(ff|selfprof|cdp)-`)
+
 // recordings returns the recordings of Chrome and Node in the module's testdata.
 func recordings(tb testing.TB, folders ...string) (paths []string) {
 	tb.Helper()
@@ -265,7 +270,7 @@ func recordings(tb testing.TB, folders ...string) (paths []string) {
 		if err != nil || len(found) == 0 {
 			tb.Fatalf("no recordings in %s: %v", folder, err)
 		}
-		paths = append(paths, found...)
+		paths = append(paths, slices.DeleteFunc(found, otherFormats.MatchString)...)
 	}
 	return paths
 }
