@@ -73,26 +73,26 @@ func (t *Thread) lendStacks(r *run, counts *GCSources) {
 	next := r.first
 	for i := r.first; i < r.last; i++ {
 		o := &t.observations[i]
-		if t.states.kind(o.state) == gcState {
-			switch {
-			case o.script != 0:
-				counts.Own += int64(o.count)
-			case previous != 0:
-				o.lend(previous)
-				counts.Previous += int64(o.count)
-			default:
-				for next = max(next, i); next < r.last && t.observations[next].script == 0; next++ {
-				}
-				if next == r.last {
-					counts.None += int64(o.count)
-					continue
-				}
-				o.lend(t.observations[next].script)
-				counts.Next += int64(o.count)
-			}
-		}
-		if o.script != 0 {
+		isGC := t.states.kind(o.state) == gcState
+		switch {
+		case o.script != 0:
 			previous = o.script
+			if isGC {
+				counts.Own += int64(o.count)
+			}
+		case !isGC:
+		case previous != 0:
+			o.lend(previous)
+			counts.Previous += int64(o.count)
+		default:
+			for next = max(next, i); next < r.last && t.observations[next].script == 0; next++ {
+			}
+			if next == r.last {
+				counts.None += int64(o.count)
+				continue
+			}
+			o.lend(t.observations[next].script)
+			counts.Next += int64(o.count)
 		}
 	}
 }

@@ -47,7 +47,9 @@ func (t *thread) run(first, last int) error {
 		}
 		s := &t.p.samples[i]
 		stack, source := t.ownStack(s), gcOwn
-		if stack == noIndex && s.state == collecting {
+		if stack != noIndex {
+			previous = stack
+		} else if s.state == collecting {
 			stack, source = previous, gcPrevious
 			if stack == noIndex {
 				for next = max(next, i); next < last && t.ownStack(&t.p.samples[next]) == noIndex; next++ {
@@ -56,9 +58,6 @@ func (t *thread) run(first, last int) error {
 					stack, source = t.ownStack(&t.p.samples[next]), gcNext
 				}
 			}
-		}
-		if stack != noIndex {
-			previous = stack
 		}
 		if err := t.sample(i, stack, source); err != nil {
 			return err

@@ -161,7 +161,7 @@ func (r *reader) key() (key string, err error) {
 // it must read.
 func (r *reader) elements(element func(c byte) error) error {
 	r.s.Advance(1)
-	after := byte('[')
+	after := byte('[') // what came last: the bracket, a comma, or 0 for a value
 	index := r.index
 	for r.index = 0; ; {
 		c, err := r.s.Peek()
@@ -188,6 +188,7 @@ func (r *reader) elements(element func(c byte) error) error {
 				return err
 			}
 			r.index++
+			c = 0
 		}
 		after = c
 	}

@@ -57,8 +57,7 @@ func list[T any](r *reader, p *profile, which lists, key string, c byte, to *[]T
 // name the last one counts.
 func (r *reader) begins(p *profile, which lists, key string, c byte) bool {
 	if c != '[' {
-		r.problem(problem.SelfProfileListMissing, key+" is no list")
-		return false
+		return false // as if it were not there
 	}
 	if p.have&which != 0 {
 		r.problem(problem.JSONDuplicateKey, key)
@@ -201,8 +200,8 @@ func (r *reader) indexValue() int32 {
 	if kind == jsonscan.Null {
 		return noIndex
 	}
-	if v, ok := r.number(kind, text, 0); ok && v >= 0 && v <= math.MaxInt32 {
-		return int32(v)
+	if v, ok := natural(kind, text); ok {
+		return v
 	}
 	return badIndex
 }
@@ -213,24 +212,27 @@ func (r *reader) count() (n int32, ok bool) {
 	if kind == jsonscan.Null {
 		return 0, true
 	}
-	if v, ok := r.number(kind, text, 0); ok && v >= 0 && v <= math.MaxInt32 {
-		return int32(v), true
+	return natural(kind, text)
+}
+
+// natural converts a number from 0 on that is whole, which may be in quotes.
+func natural(kind jsonscan.Kind, text []byte) (int32, bool) {
+	if kind != jsonscan.Integer && kind != jsonscan.Number && kind != jsonscan.String {
+		return 0, false
 	}
-	return 0, false
+	f, ok := jsonscan.Float64(text)
+	if !ok || f < 0 || f > math.MaxInt32 || f != math.Trunc(f) || !jsonscan.IsNumber(text) {
+		return 0, false
+	}
+	return int32(f), true
 }
 
-// millis reads a time or duration in milliseconds (C1).
+// millis reads a time or duration in milliseconds, a number that may be in quotes (C1).
 func (r *reader) millis() (timeline.Nanos, bool) {
-	kind, text := r.s.Scalar()
-	v, ok := r.number(kind, text, 6)
-	return timeline.Nanos(v), ok
-}
-
-// number converts a number, which may be in quotes.
-func (r *reader) number(kind jsonscan.Kind, text []byte, scale int) (int64, bool) {
-	switch kind {
+	switch kind, text := r.s.Scalar(); kind {
 	case jsonscan.Integer, jsonscan.Number, jsonscan.String:
-		return jsonscan.Decimal(text, scale)
+		v, ok := jsonscan.Decimal(text, 6)
+		return timeline.Nanos(v), ok
 	}
 	return 0, false
 }
