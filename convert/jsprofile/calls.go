@@ -1,6 +1,8 @@
 package jsprofile
 
 import (
+	"cmp"
+
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -197,14 +199,12 @@ func (c *calls) show(t *thread, s *sample, stack int32) error {
 func (t *thread) begin(s *sample, key callKey, entry int32) error {
 	args := t.b.Args()
 	args.Reset()
-	name, category := "", "js"
+	name, category := anonymous, "js"
 	if key.frame == noIndex {
 		name, category = t.p.states.markerName(key.state), t.p.states.names[key.state]
 	} else {
 		f := &t.p.frames[key.frame]
-		if name = f.name; name == "" {
-			name = anonymous
-		}
+		name = cmp.Or(f.name, anonymous)
 		t.locations.add(args, t.p.resource(f), f)
 	}
 	if entry != noIndex {
@@ -213,7 +213,8 @@ func (t *thread) begin(s *sample, key callKey, entry int32) error {
 		args.Int(int64(entry))
 		args.EndDict()
 	}
-	t.out = timeline.Event{Kind: timeline.Begin, Track: t.track, TS: s.ts, Name: []byte(name), Category: []byte(category), Args: args.Args()}
+	t.name, t.category = append(t.name[:0], name...), append(t.category[:0], category...)
+	t.out = timeline.Event{Kind: timeline.Begin, Track: t.track, TS: s.ts, Name: t.name, Category: t.category, Args: args.Args()}
 	return t.add(s.offset)
 }
 

@@ -140,6 +140,8 @@ type thread struct {
 	calls    calls
 	activity activity
 	markers  []timeline.FrameID // by state, as a frame on top of a call stack; 0: not interned yet
+
+	name, category []byte // scratch
 }
 
 // profile adds one profile.
