@@ -344,7 +344,7 @@ func (s *memberScan) decide() {
 func (s *memberScan) guess() Format {
 	all := s.members | s.nested
 	switch {
-	case all&mTimestamp != 0 && all&(mFrames|mStacks|mResources) != 0:
+	case all&mTimestamp != 0 && (all&mFrameID != 0 || !s.closed && all&(mFrames|mResources) != 0):
 		return FormatJSProfile
 	case s.closed:
 	case s.members&mNodes != 0:
