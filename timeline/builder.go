@@ -285,7 +285,7 @@ func (b *Builder) spill() error {
 func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	b.table.finish(b.opts.Problems)
 	t := &Timeline{
-		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys,
+		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys, values: newStringTable(),
 		table: b.table, stacks: b.stacks, attributes: b.attributes, clocks: b.clocks, samples: b.samples, spaces: b.spaces,
 		flowIDs:   b.flowIDs,
 		unmatched: b.unmatched || b.table.namedLater, fractions: b.fractions,
@@ -395,7 +395,7 @@ func byTime(x, y *record) int { return cmp.Compare(x.ts, y.ts) }
 // readers returns a reader for the records of each run.
 func (r *runs) readers(opts Options) []io.Reader {
 	readers := make([]io.Reader, len(r.starts))
-	each := min(max(opts.Memory/4/int64(len(r.starts)), 8<<10), 1<<20)
+	each := min(max(opts.Memory/4/int64(len(r.starts)), 8<<10), 256<<10)
 	for i, start := range r.starts {
 		end := r.records.Size()
 		if i+1 < len(r.starts) {

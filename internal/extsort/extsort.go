@@ -35,6 +35,9 @@ type Sorter[T any] struct {
 	next  func(*T) (bool, error)
 }
 
+// maxReadBuffer bounds the buffer of one run while runs are merged: memory is to grow little with their number.
+const maxReadBuffer = 64 << 10
+
 type section struct{ start, size int64 }
 
 // New returns a Sorter that holds up to memory bytes before it writes a run to a temporary file in dir ("" for the
@@ -134,7 +137,7 @@ func (s *Sorter[T]) Rewind() error {
 	readers := make([]io.Reader, len(s.runs))
 	bufSize := max(s.limit*s.codec.Size/len(s.runs), 4096)
 	for i, r := range s.runs {
-		readers[i] = bufio.NewReaderSize(s.file.Section(r.start, r.size), min(bufSize, 1<<18))
+		readers[i] = bufio.NewReaderSize(s.file.Section(r.start, r.size), min(bufSize, maxReadBuffer))
 	}
 	m, err := NewMerger(readers, s.codec, s.compare)
 	if err != nil {
