@@ -31,17 +31,17 @@ func parseLocation(text []byte) location {
 			loc := splitPlace(lastOfChain(body[open+2 : n-1]))
 			if loc.line > 0 {
 				loc.function, loc.isJS = body[:open], true
+				if open == 0 {
+					loc.function = append([]byte(rootScope), loc.file...)
+				}
 				return loc
 			}
 		}
-		return location{function: text}
+		return nativeLocation(text)
 	}
 	loc := splitPlace(lastOfChain(body))
 	if loc.line == 0 || bytes.IndexByte(loc.file, ' ') >= 0 || bytes.IndexByte(loc.file, '/') < 0 && bytes.IndexByte(loc.file, '.') < 0 {
-		if file, lib, ok := nativeSymbol(text); ok {
-			return location{function: file, file: lib}
-		}
-		return location{function: text}
+		return nativeLocation(text)
 	}
 	loc.isJS = true
 	loc.function = append([]byte(rootScope), loc.file...)
@@ -121,12 +121,15 @@ func cutNumber(text []byte) (rest []byte, n int64, ok bool) {
 	return text[:i], n, ok && n >= 0
 }
 
-// nativeSymbol splits "function (in library) + offset".
-func nativeSymbol(text []byte) (function, library []byte, ok bool) {
+// nativeLocation splits "function (in library) + offset", with or without the offset. Anything else is a label.
+func nativeLocation(text []byte) location {
 	function, rest, ok := bytes.Cut(text, []byte(" (in "))
 	if !ok {
-		return nil, nil, false
+		return location{function: text}
 	}
-	library, _, ok = bytes.Cut(rest, []byte(")"))
-	return function, library, ok
+	library, _, ok := bytes.Cut(rest, []byte(")"))
+	if !ok {
+		return location{function: text}
+	}
+	return location{function: function, file: library}
 }

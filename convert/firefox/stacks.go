@@ -194,6 +194,12 @@ func (s *stacks) functionFrame(i int) (f timeline.Frame, isJS bool) {
 		f.Column = int64(max(t.column.at(fn), 0))
 	}
 	f.File = s.fileOf(i, fn)
+	if f.File == "" && f.Line == 0 {
+		// Locations that the front end did not understand when it made the profile are the names of functions.
+		if loc := parseLocation([]byte(f.Function)); loc.isJS {
+			return timeline.Frame{Function: string(loc.function), File: string(loc.file), Line: loc.line, Column: loc.column}, true
+		}
+	}
 	return f, isJS
 }
 
@@ -215,8 +221,14 @@ func (s *stacks) fileOf(frame, fn int) string {
 	if library >= 0 && int(library) < len(s.libs) {
 		return s.libs[library].file()
 	}
+	if resource := int(t.resource.at(fn)); s.t.resources.kind.at(resource) == libraryResource && t.hasFlag(fn, flagFuncResource) {
+		return s.t.strings.text(s.t.resources.name.at(resource))
+	}
 	return ""
 }
+
+// libraryResource is the kind of a resource that is a library (spec 3.1).
+const libraryResource = 1
 
 // maxSearched bounds how many callers are asked for something that a frame does not say itself.
 const maxSearched = 1 << 10
@@ -230,7 +242,7 @@ func (s *stacks) category(stack int32) (category, subcategory int32) {
 	for range maxSearched {
 		frame := int(s.t.stacks.frame.at(int(stack)))
 		if own := s.t.stacks.category.at(int(stack)); own >= 0 {
-			return own, s.t.frames.subcategory.at(frame)
+			return own, s.t.stacks.subcategory.at(int(stack))
 		}
 		if c := s.t.frames.category.at(frame); c >= 0 && s.t.frames.hasFlag(frame, flagFrameCategory) {
 			return c, s.t.frames.subcategory.at(frame)

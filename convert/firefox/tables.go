@@ -17,7 +17,8 @@ type stackTable struct {
 	frame        ints
 	prefix       ints // none: a root
 	prefixOffset ints // how far back the stack of the caller is, 0: a root; instead of prefix
-	category     ints
+	category     ints // before version 53; else that of the frame
+	subcategory  ints
 	rows         int
 }
 
@@ -121,6 +122,7 @@ func (t *tables) reader(key string) func(d *decoder) error {
 func (t *stackTable) read(d *decoder) error {
 	length, err := d.table([]named{
 		{"frame", &t.frame}, {"prefix", &t.prefix}, {"prefixOffset", &t.prefixOffset}, {"category", &t.category},
+		{"subcategory", &t.subcategory},
 	})
 	t.rows = d.rows(length, &t.frame)
 	return err

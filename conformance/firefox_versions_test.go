@@ -1,0 +1,190 @@
+package conformance
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	pb "github.com/weft-trace/weft/gen/perfetto/protos"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/convert/firefox"
+	"github.com/weft-trace/weft/internal/recording"
+)
+
+// The anchors of the recording tiny, in nanoseconds: what the monotonic clock showed at the start of Firefox, and wall
+// time, which stands in for it in versions that do not have the former.
+const (
+	tinyMonotonic = 3684814522526
+	tinyWall      = 1795149029960821000
+)
+
+// TestFirefoxVersions holds that one recording says the same in all versions of the processed format, and in the raw one.
+func TestFirefoxVersions(t *testing.T) {
+	paths := firefoxProfiles(t, "processed-versions")
+	reference, ok := recording.Find(t, "traces/firefox/processed/ff-processed-tiny.json")
+	if !ok {
+		t.Fatal("the recording is missing")
+	}
+	want := firefoxEvents(t, reference)
+	for _, name := range slices.Sorted(maps.Keys(paths)) {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			tolerance := int64(0)
+			if strings.Contains(name, "gecko") {
+				tolerance = 1
+			}
+			sameEvents(t, want, firefoxEvents(t, paths[name]), tolerance)
+		})
+	}
+}
+
+// TestFirefoxPairs holds that a raw profile and the processed one that the front end made of it say the same, up to what
+// the front end changes: times of child processes by at most a nanosecond (its sums are doubles), and the events that
+// changedByFrontEnd knows.
+func TestFirefoxPairs(t *testing.T) {
+	names := []string{"tiny", "sandbox", "markers-only", "small", "flows-small", "js-only", "flows-medium"}
+	found := 0
+	for _, name := range names {
+		raw, ok := recording.Find(t, "traces/firefox/gecko/ff-gecko-"+name+".json")
+		processed, ok2 := recording.Find(t, "traces/firefox/processed/ff-processed-"+name+".json")
+		if !ok || !ok2 {
+			continue
+		}
+		found++
+		t.Run(name, func(t *testing.T) {
+			if name == "flows-medium" && testing.Short() {
+				t.Skip("large recordings are left out with -short")
+			}
+			sameEvents(t, firefoxEvents(t, processed), firefoxEvents(t, raw), 1)
+		})
+	}
+	if found == 0 {
+		t.Fatal("no pair of profiles")
+	}
+}
+
+// firefoxEvent is an event in a form in which those of several files can be compared.
+type firefoxEvent struct {
+	what    string // all but the times
+	ts, dur int64
+}
+
+// firefoxEvents returns the events of a converted profile, sorted. Its times count from the start of Firefox.
+func firefoxEvents(t *testing.T, path string) []firefoxEvent {
+	t.Helper()
+	output, _ := convertTrace(t, recording.Read(t, path), convert.Options{})
+	p, err := project(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	anchor := int64(0)
+	if len(p.slices) > 0 && p.slices[0].ts > tinyWall {
+		anchor = tinyWall - tinyMonotonic
+	}
+	var list []firefoxEvent
+	for _, s := range p.slices {
+		if changedByFrontEnd(s) {
+			continue
+		}
+		args := slices.Clone(s.args.all)
+		slices.SortFunc(args, func(a, b arg) int { return strings.Compare(a.key, b.key) })
+		what := fmt.Sprintf("%s/%s %s %q [%s] %q flows %d", s.track.pid, s.track.tid, s.track.name, s.name, s.category, timeless(args), len(s.flows))
+		list = append(list, firefoxEvent{what, s.ts - anchor, s.dur})
+	}
+	for _, v := range p.counters {
+		list = append(list, firefoxEvent{fmt.Sprintf("%s/%s %s", v.track.pid, v.track.tid, v.track.name), v.ts - anchor, int64(v.v * 1000)})
+	}
+	packets, err := unpack(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list = append(list, sampledStacks(t, packets, anchor)...)
+	slices.SortFunc(list, compareFirefoxEvents)
+	return list
+}
+
+// sampledStacks returns the samples of a trace with their stacks as text. weft interns everything before the first.
+func sampledStacks(t *testing.T, packets []*pb.TracePacket, anchor int64) []firefoxEvent {
+	t.Helper()
+	functions, paths, frames := map[uint64]string{}, map[uint64]string{}, map[uint64]string{}
+	stacks := map[uint64]string{0: "no stack"}
+	var list []firefoxEvent
+	for _, packet := range packets {
+		interned := packet.GetInternedData()
+		for _, e := range interned.GetFunctionNames() {
+			functions[e.GetIid()] = string(e.GetStr())
+		}
+		for _, e := range interned.GetSourcePaths() {
+			paths[e.GetIid()] = string(e.GetStr())
+		}
+		for _, f := range interned.GetFrames() {
+			frames[f.GetIid()] = fmt.Sprintf("%s %s:%d", functions[f.GetFunctionNameId()], paths[f.GetSourcePathIid()], f.GetLineNumber())
+		}
+		for _, c := range interned.GetCallstacks() {
+			var all []string
+			for _, id := range c.GetFrameIds() {
+				all = append(all, frames[id])
+			}
+			stacks[c.GetIid()] = strings.Join(all, "; ")
+		}
+		if s := packet.GetStackSample(); s != nil {
+			stack, ok := stacks[s.GetCallstackIid()]
+			if !ok {
+				t.Fatalf("call stack %d is not described", s.GetCallstackIid())
+			}
+			what := fmt.Sprintf("sample %d/%d %d %s", s.GetTaskContext().GetPid(), s.GetTaskContext().GetTid(), s.GetPrimaryWeight(), stack)
+			list = append(list, firefoxEvent{what, int64(packet.GetTimestamp()) - anchor, 0})
+		}
+	}
+	return list
+}
+
+func compareFirefoxEvents(a, b firefoxEvent) int {
+	if c := strings.Compare(a.what, b.what); c != 0 {
+		return c
+	}
+	if a.ts != b.ts {
+		return int(min(max(a.ts-b.ts, -1), 1))
+	}
+	return int(min(max(a.dur-b.dur, -1), 1))
+}
+
+// changedByFrontEnd reports whether the front end changes an event when it makes a processed profile of a raw one: it does
+// not move the pauses of child processes to the common clock, adds figures to garbage collections, and moves allocations
+// to a table that has less of them.
+func changedByFrontEnd(s *slice) bool {
+	return s.track.name == firefox.PausedName || strings.HasPrefix(s.name, "GCMajor") || strings.HasPrefix(s.name, "GCSlice") ||
+		s.track.name == firefox.AllocationsName
+}
+
+// timeless returns arguments without those that are times.
+func timeless(args []arg) []arg {
+	return slices.DeleteFunc(args, func(a arg) bool {
+		return strings.HasSuffix(a.key, "Start") || strings.HasSuffix(a.key, "End") || a.key == "startTime" || a.key == "endTime"
+	})
+}
+
+// sameEvents compares events; their times may differ by the tolerance, in nanoseconds.
+func sameEvents(t *testing.T, want, got []firefoxEvent, tolerance int64) {
+	t.Helper()
+	if len(want) != len(got) {
+		t.Errorf("%d events, want %d", len(got), len(want))
+	}
+	shown := 0
+	for i := range min(len(want), len(got)) {
+		w, g := want[i], got[i]
+		near := func(a, b, tolerance int64) bool { return a-b <= tolerance && b-a <= tolerance }
+		if w.what == g.what && near(w.ts, g.ts, tolerance) && near(w.dur, g.dur, 2*tolerance) {
+			continue
+		}
+		if shown++; shown > maxShown {
+			t.Fatal("… and more")
+		}
+		t.Errorf("event %d: %s", i, gocmp.Diff(fmt.Sprint(w), fmt.Sprint(g)))
+	}
+}
