@@ -125,6 +125,17 @@ func (e *ArgsEncoder) Key(name []byte) {
 	e.intern(name)
 }
 
+// KeyID returns the id of the current key, if it has one under which KeyWithID can name other values; else 0.
+func (e *ArgsEncoder) KeyID() KeyID {
+	if e.given != asGiven {
+		return 0
+	}
+	return e.key
+}
+
+// KeyWithID is Key for a name whose id is known: one that KeyID gave for the same Builder. It need not be looked up.
+func (e *ArgsEncoder) KeyWithID(id KeyID) { e.key, e.keyInline, e.given = id, nil, asGiven }
+
 // asGiven says that a key is written as it was given. Else it is underscores, and their number as given is kept.
 const asGiven = -1
 

@@ -42,7 +42,12 @@ func isDump(args []byte) bool { return bytes.HasPrefix(args, []byte(`{"dumps":`)
 // encodeArgs encodes args, of which Value returned kind and text.
 func (es *eventScanner) encodeArgs(kind jsonscan.Kind, text []byte) {
 	s := es.s
+	es.keys.Start()
 	switch {
+	case kind == jsonscan.Object && !es.args.some:
+		for es.argKey() {
+			es.encodeNext(1)
+		}
 	case kind == jsonscan.Object:
 		for key, ok := s.Key(); ok; key, ok = s.Key() {
 			if !es.args.keeps(key) {
@@ -51,8 +56,7 @@ func (es *eventScanner) encodeArgs(kind jsonscan.Kind, text []byte) {
 			}
 			es.odd = es.odd || isOwnKey(key)
 			es.enc.Key(key)
-			kind, text := s.Value()
-			es.encode(kind, text, 1)
+			es.encodeNext(1)
 		}
 	case kind != jsonscan.Null && kind != jsonscan.Invalid && es.args.keepsText("args"):
 		es.enc.Key([]byte("args"))
@@ -62,6 +66,25 @@ func (es *eventScanner) encodeArgs(kind jsonscan.Kind, text []byte) {
 			s.Skip()
 		}
 	}
+}
+
+// argKey reads the next key of a dictionary and names the next value by it; false at the end.
+func (es *eventScanner) argKey() bool {
+	if id := es.s.CachedKey(&es.keys); id != 0 {
+		es.enc.KeyWithID(timeline.KeyID(id))
+		return true
+	}
+	key, ok := es.s.Key()
+	if !ok {
+		return false
+	}
+	es.enc.Key(key)
+	if isOwnKey(key) { // which only matters for the arguments themselves, but to look again costs nothing then
+		es.odd = true
+	} else if id := es.enc.KeyID(); id != 0 {
+		es.s.RememberKey(&es.keys, uint32(id))
+	}
+	return true
 }
 
 // isOwnKey reports whether a name is one that weft adds to the arguments.
@@ -109,8 +132,7 @@ func (es *eventScanner) encode(kind jsonscan.Kind, text []byte, depth int) {
 		es.encodeWord(text)
 	case jsonscan.Object:
 		enc.BeginDict()
-		for key, ok := s.Key(); ok; key, ok = s.Key() {
-			enc.Key(key)
+		for es.argKey() {
 			es.encodeNext(depth + 1)
 		}
 		enc.EndDict()
@@ -127,6 +149,10 @@ func (es *eventScanner) encode(kind jsonscan.Kind, text []byte, depth int) {
 func (es *eventScanner) encodeNext(depth int) {
 	if depth <= maxDepth {
 		kind, text := es.s.Value()
+		if v, ok := es.s.Int(); ok && kind == jsonscan.Integer {
+			es.enc.Int(v)
+			return
+		}
 		es.encode(kind, text, depth)
 		return
 	}

@@ -147,6 +147,8 @@ type eventScanner struct {
 	tracing bool         // ids of recorded stacks are of interest
 	odd     bool         // the event has an argument of a name that weft adds itself
 	unknown func([]byte) // is called with keys of members that the format does not know
+
+	keys jsonscan.KeyCache // of arguments, with their ids in the timeline
 }
 
 // otherFields are those whose values are more than what Members reads by itself.

@@ -1,12 +1,14 @@
 package jsonscan
 
+import "bytes"
+
 // Producers write the same members again and again, in the same order and with the same white space between. A KeyCache
 // makes use of that: it remembers keys together with all that stands between two values, a comma, the key, a colon and
 // white space, as bytes. What stands at the current position is compared with what was remembered, 16 bytes at a time and
 // without looking for its end, which takes a fraction of the time that reading a key and looking it up take. What to
 // compare with is what came behind the key before last time, so that the processor need not wait for the text to know it;
-// else it is found by a hash of the first bytes, which tell most keys apart already. Whatever is found there, equal bytes
-// are an equal key: a cache can be useless, but never wrong.
+// else it is found by a hash of the key. Whatever is found, equal bytes are an equal key: a cache can be useless, but never
+// wrong.
 
 // KeyCache remembers keys as they stand in a text, each with a number that the caller gave it. Its zero value is empty. It
 // does not grow, and may be used with several scanners one after the other.
@@ -21,9 +23,6 @@ const (
 	firstKeys = 1 << (keyCacheBits - 1)
 	// cachedLength is the longest text from one value to the next that is remembered.
 	cachedLength = 32
-	// hashedBytes is how many of its first bytes the hash is of. With comma, quotes and colon these are just the shortest
-	// keys, of which nothing behind them should come into the hash.
-	hashedBytes = 6
 )
 
 // cachedKey is the text between two values in words, of which only the bits of masks count.
@@ -37,12 +36,19 @@ type cachedKey struct {
 // Start begins anew: the next key has none before it. To call it at every object of the same kind makes guesses better.
 func (c *KeyCache) Start() { c.last = 0 }
 
-// locate returns the slot for a text, which is or is not the first key of its object. The other one of the same pair, of
-// slot and slot^1, is as good.
-func (c *KeyCache) locate(text []byte, first bool) uint16 {
+// locate returns the slot for a text that is or is not the first key of its object. The other one of the same pair, slot^1,
+// is as good.
+func locate(text *[cachedLength]byte, first bool) uint16 {
 	const m1, m2 = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
-	h := load(text)<<(64-8*hashedBytes)*m1 + uint64(c.last)*m2
-	slot := uint16(h >> (64 - keyCacheBits + 1))
+	start := bytes.IndexByte(text[:cachedLength/2], '"') + 1
+	end := plain(text[:], start)
+	h := load(text[start:])
+	if n := end - start; n < 8 {
+		h &= 1<<(8*n) - 1
+	} else {
+		h += load(text[end-8:]) * m2
+	}
+	slot := uint16(h * m1 >> (64 - keyCacheBits + 1))
 	if first {
 		return slot | firstKeys
 	}
@@ -51,7 +57,7 @@ func (c *KeyCache) locate(text []byte, first bool) uint16 {
 
 // find returns the slot of the key that text begins with, 0 if there is none, and guesses it in the same place next time.
 func (c *KeyCache) find(text *[cachedLength]byte, first bool) uint16 {
-	slot := c.locate(text[:], first)
+	slot := locate(text, first)
 	if k := &c.slots[slot]; k.id == 0 || !k.matches(text) {
 		slot ^= 1
 		if k := &c.slots[slot]; k.id == 0 || !k.matches(text) {
@@ -79,6 +85,9 @@ func (s *Scanner) CachedKey(c *KeyCache) uint32 {
 	first := s.place == afterOpen
 	slot := c.slots[c.last].next
 	if slot == 0 || slot >= firstKeys != first || !c.slots[slot].matches(text) {
+		if text[0] == '}' {
+			return 0
+		}
 		if slot = c.find(text, first); slot == 0 {
 			return 0
 		}
@@ -93,12 +102,12 @@ func (s *Scanner) RememberKey(c *KeyCache, number uint32) {
 	if len(s.buf)-s.keyAt < cachedLength {
 		return
 	}
-	text := s.buf[s.keyAt : s.keyAt+cachedLength]
-	n, first := keyLength(text)
+	text := (*[cachedLength]byte)(s.buf[s.keyAt:])
+	n, first := keyLength(text[:])
 	if n == 0 {
 		return
 	}
-	slot := c.locate(text, first)
+	slot := locate(text, first)
 	k := &c.slots[slot]
 	if k.id != 0 { // the one that was here first may stay
 		slot ^= 1

@@ -9,7 +9,7 @@ import (
 // their text but the way of the position from one method to the next through memory. In the loop of simpleMembers it stays
 // in a register, and everything else depends on guesses that are nearly always right.
 
-// Token is a value as Scanner.Scalar gives it. Text of strings is valid until the next Mark or Fill.
+// Token is a value as Scanner.Value or Scalar gives it.
 type Token struct {
 	Kind   Kind
 	form   numberForm

@@ -78,7 +78,9 @@ type Scanner struct {
 	mark  int    // start of the current unit in buf
 	place place
 
-	keyAt int // where Key began last
+	keyAt  int   // where Key began last
+	number int64 // that was read last
+	form   numberForm
 
 	text  []byte   // decoded strings of the current unit
 	stack []uint64 // open brackets during Skip, one bit each: 1 for an object

@@ -213,13 +213,13 @@ func (s *Scanner) stringValue(i int) (Kind, []byte) {
 
 // word reads a number or a bare word at i.
 func (s *Scanner) word(i int) (Kind, []byte) {
-	b := s.buf
-	j, kind := i, Invalid
+	b, j, kind := s.buf, i, Invalid
+	s.form = noNumber
 	if len(b)-i >= numberRoom {
-		j, kind, _, _ = shortNumber(unsafe.Pointer(unsafe.SliceData(b)), i)
+		j, kind, s.form, s.number = shortNumber(unsafe.Pointer(unsafe.SliceData(b)), i)
 	}
 	if kind == Invalid {
-		for j = i; j < len(b) && isWord[b[j]]; {
+		for j < len(b) && isWord[b[j]] {
 			j++
 		}
 		if j == i {
@@ -238,6 +238,10 @@ func (s *Scanner) word(i int) (Kind, []byte) {
 	s.place = afterValue
 	return kind, b[i:j:j]
 }
+
+// Int returns the number that was read last, if it was an Integer and nothing but its text was read since, like the
+// function Int64 of that text. It returns false as well if it would have to convert the text.
+func (s *Scanner) Int() (int64, bool) { return s.number, s.form == asInteger }
 
 // wordKind tells the kinds of words apart.
 func wordKind(w []byte) Kind {
