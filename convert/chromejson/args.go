@@ -19,7 +19,7 @@ func (es *eventScanner) scanArgs() {
 	v := &ev.Values[fieldArgs]
 	es.enc.Reset() // of two args the last one counts
 	ev.bigInts, ev.tooDeep, ev.later = 0, 0, false
-	if es.args.keepsNone() || isDump(s.Window()) {
+	if es.args.keepsNone() || isDump(s.Window()) || es.tracing && isProfile(ev, s.Window()) {
 		ev.set(fieldArgs, s)
 		ev.later = !es.args.keepsNone()
 		ev.traced = es.tracing && holdsTraceID(v.Text)
@@ -38,6 +38,16 @@ func (es *eventScanner) scanArgs() {
 // isDump reports whether args look like those of a memory dump. They can be megabytes of which nothing is kept as an
 // argument, so encoding them waits until the phase is known.
 func isDump(args []byte) bool { return bytes.HasPrefix(args, []byte(`{"dumps":`)) }
+
+// isProfile reports whether args look like those of a piece of a V8 profile, which are collected and no arguments then. They
+// are most of the numbers of many traces. Chrome writes args before the phase, Node behind it.
+func isProfile(ev *event, args []byte) bool {
+	if ev.has(fieldPh) {
+		return string(ev.Values[fieldPh].Text) == "P"
+	}
+	data, ok := bytes.CutPrefix(args, []byte(`{"data":{"`))
+	return ok && (bytes.HasPrefix(data, []byte(`cpuProfile"`)) || bytes.HasPrefix(data, []byte(`lines"`)))
+}
 
 // encodeArgs encodes args, of which Value returned kind and text.
 func (es *eventScanner) encodeArgs(kind jsonscan.Kind, text []byte) {
@@ -106,6 +116,14 @@ func (rd *reader) encodeLater(fn func(kind jsonscan.Kind, text []byte)) {
 	ev.bigInts, ev.tooDeep, ev.later = 0, 0, false
 	fn(rd.s.Value())
 	rd.s = outer
+}
+
+// encodeWaiting encodes args that scanArgs left for later.
+func (rd *reader) encodeWaiting() {
+	if rd.ev.later {
+		rd.encodeLater(rd.encodeArgs)
+		rd.countNotes(&rd.sub.Notes)
+	}
 }
 
 // encode encodes a value of which Value returned kind and text. null is nothing (spec 16).

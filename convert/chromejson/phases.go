@@ -28,9 +28,8 @@ func (rd *reader) event() error {
 	if !rd.timestamp() {
 		return nil
 	}
-	if ev.later && ev.ph != 'v' {
-		rd.encodeLater(rd.encodeArgs)
-		rd.countNotes(&rd.sub.Notes)
+	if ev.ph != 'v' && ev.ph != 'P' {
+		rd.encodeWaiting()
 	}
 	added, err := rd.phase()
 	if err == nil && ev.Seen&bindFields != 0 {

@@ -312,6 +312,7 @@ func (rd *reader) profileEvent() error {
 	if rd.collectProfile(name) {
 		return nil
 	}
+	rd.encodeWaiting()
 	stack := rd.callstack(fieldSf, fieldStack)
 	if stack == 0 || name == "Profile" || name == "ProfileChunk" {
 		return rd.otherWithStack(rd.child(rd.thread(), timeline.OtherEventsName), stack)
