@@ -119,6 +119,7 @@ const (
 	eventDoubleValue     = 44
 	eventFlowIDs         = 47
 	eventTerminatingIDs  = 48
+	eventCorrelation     = 53
 	eventCallstackIID    = 56
 )
 
@@ -225,6 +226,10 @@ func (w *writer) item(it *timeline.Item) error {
 		b = append(b, it.Args...)
 	} else {
 		b = w.appendAsyncArgs(b, it)
+	}
+	b = append(b, it.Notes...)
+	if it.Correlation != "" {
+		b = wire.AppendString(b, eventCorrelation, it.Correlation)
 	}
 	if it.Callstack != 0 {
 		b = wire.AppendUint(b, eventCallstackIID, uint64(w.stacks[it.Callstack]))

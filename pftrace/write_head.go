@@ -19,6 +19,7 @@ const (
 	internedFrames        = 6
 	internedCallstacks    = 7
 	internedSourcePaths   = 18
+	internedValues        = 29
 
 	entryIID  = 1
 	entryText = 2
@@ -174,6 +175,11 @@ func (w *writer) internTexts(in *internWriter) error {
 	}
 	for id := 1; id <= w.t.KeyCount(); id++ {
 		if err := in.text(internedKeys, uint64(id), w.t.Key(timeline.KeyID(id))); err != nil {
+			return err
+		}
+	}
+	for id := 1; id <= w.t.ValueCount(); id++ {
+		if err := in.text(internedValues, uint64(id), w.t.Value(uint32(id))); err != nil {
 			return err
 		}
 	}

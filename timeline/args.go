@@ -27,6 +27,7 @@ const (
 	annotationName       = 10
 	annotationDict       = 11
 	annotationArray      = 12
+	annotationStringIID  = 17
 )
 
 // ArgsEncoder encodes the arguments of events. A value inside a dictionary, or at the top level, needs a Key before it;
@@ -34,6 +35,7 @@ const (
 // cannot hold them. Of two values with one key in the same dictionary the last one counts.
 type ArgsEncoder struct {
 	keys       *stringTable
+	values     *stringTable // of InternedString; nil: texts are written as they are
 	buf        []byte
 	open       []container // the top level first
 	entries    []entry     // of all open dictionaries
@@ -300,6 +302,19 @@ func (e *ArgsEncoder) Bool(v bool) {
 func (e *ArgsEncoder) String(v []byte) {
 	_, mark := e.begin()
 	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, annotationString, v), mark)
+}
+
+// InternedString is String for texts that come again and again. Encoders made by Timeline.NewArgs write them once for
+// the whole trace.
+func (e *ArgsEncoder) InternedString(v string) {
+	if e.values != nil {
+		if id, ok := e.values.intern([]byte(v)); ok && id != 0 {
+			_, mark := e.begin()
+			e.buf = wire.EndMessage(wire.AppendUint(e.buf, annotationStringIID, uint64(id)), mark)
+			return
+		}
+	}
+	e.String([]byte(v))
 }
 
 // Pointer writes an address.

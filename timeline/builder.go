@@ -285,7 +285,7 @@ func (b *Builder) spill() error {
 func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	b.table.finish(b.opts.Problems)
 	t := &Timeline{
-		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys,
+		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys, values: newStringTable(),
 		table: b.table, stacks: b.stacks, attributes: b.attributes, clocks: b.clocks, samples: b.samples, spaces: b.spaces,
 		flowIDs:   b.flowIDs,
 		unmatched: b.unmatched || b.table.namedLater, fractions: b.fractions,

@@ -54,7 +54,7 @@ func (t *Timeline) NestAndScan(ctx context.Context, fn func(steps []Step) error)
 	}
 	n := &nester{t: t, tracks: make([]*lanes, len(t.table.tracks)), sweepAt: 1 << 12}
 	join := joiner{found: found}
-	t.segments = []segment{{}}
+	t.segments = []segment{{after: math.MinInt64}}
 	t.table.forgetUse()
 	groups := 0
 	scan := scanner{t: t, fn: fn}
@@ -88,7 +88,7 @@ func (n *nester) cut(now Nanos) {
 	if length < segmentLen || length < 8*uint64(n.openCount) {
 		return
 	}
-	next := segment{first: n.ordinal}
+	next := segment{first: n.ordinal, after: now}
 	for _, id := range n.live {
 		for _, lane := range n.tracks[id].lanes {
 			for i := range lane {

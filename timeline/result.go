@@ -18,6 +18,7 @@ type Timeline struct {
 	names      *stringTable
 	categories *stringTable
 	keys       *stringTable
+	values     *stringTable // of arguments that passes add
 	table      *trackTable
 	stacks     *stackTable
 	attributes []Attribute
@@ -25,12 +26,17 @@ type Timeline struct {
 	samples    SampleDescription
 	store      store
 	flows      FlowRefs
+	notes      Notes
+	overlay    Overlay
 	spaces     [LastFlowSpace + 1]bool
 	flowIDs    flowIDs
 	unmatched  bool // there are records that the matcher has to look at
 	fractions  fractions
 	totals     Totals
 	segments   []segment
+
+	noteKey      KeyID
+	replaceNotes bool // arguments may be notes of an earlier pass
 
 	walking sync.Mutex // guards what segments report
 	walked  int        // segments whose problems are known
@@ -44,6 +50,12 @@ func (t *Timeline) Close() error {
 	err := t.store.close()
 	if t.flows != nil {
 		err = errors.Join(err, t.flows.Close())
+	}
+	if t.notes != nil {
+		err = errors.Join(err, t.notes.Close())
+	}
+	if t.overlay != nil {
+		err = errors.Join(err, t.overlay.Close())
 	}
 	return err
 }
@@ -329,6 +341,8 @@ func (t *Timeline) annotation(b []byte) (a Arg) {
 			a.Kind, a.bits = ArgDouble, r.Uint()
 		case annotationString:
 			a.Kind, a.bytes = ArgString, r.Bytes()
+		case annotationStringIID:
+			a.Kind, a.bytes = ArgString, t.values.get(uint32(r.Uint()))
 		case annotationPointer:
 			a.Kind, a.bits = ArgPointer, r.Uint()
 		case annotationLegacyJSON:

@@ -133,6 +133,7 @@ type track struct {
 	kind   TrackKind
 	used   bool // some event may show on it
 	clock  bool // some event has a thread time
+	hidden bool // left out of the output
 	parent TrackID
 	name   NameID // of the first event, for tracks that are named after it
 	index  uint32 // into processes, threads, counters, specs or asyncs, by kind

@@ -42,6 +42,10 @@ type Item struct {
 	Value      Number    // ItemCounter, ItemSample (its weight)
 	CPU        CPU       // ItemSample
 	Flows      []FlowRef // ItemBegin, ItemInstant
+	Notes      Args      // what a pass added to Args, see AttachNotes
+
+	// Correlation is for slices of an overlay: those with one text belong together.
+	Correlation string
 
 	// Ordinal is the number of the slice or instant in the order of Walk and Scan, by which flows know it; that of an
 	// ItemEnd is the number of the slice that ends.
@@ -97,6 +101,7 @@ func (t *Timeline) Show(id TrackID) { t.table.use(id) }
 // segment is a part of a nested timeline that can be walked on its own, see WalkSegment.
 type segment struct {
 	first    uint64      // ordinal of its first record
+	after    Nanos       // the latest time before that
 	open     []openSlice // slices that are open at its start and end some time
 	problems *problem.Log
 }
@@ -117,6 +122,8 @@ type walker struct {
 	steps   int                // spent on that
 	item    Item
 	args    ArgsEncoder // of unbound flow ends
+
+	add additions
 
 	payloads payloads
 	problems *problem.Log // outlives the walker
@@ -185,6 +192,9 @@ func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error)
 			return err
 		}
 	}
+	if err := w.startAdditions(seg); err != nil {
+		return err
+	}
 	n := 0
 	err := t.store.section(int(seg.first), int(end-seg.first), func(g *group) error {
 		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
@@ -239,6 +249,9 @@ func (w *walker) group(g *group) error {
 	if err := w.readRefs(uint64(g.len())); err != nil {
 		return err
 	}
+	if err := w.readNotes(uint64(g.len())); err != nil {
+		return err
+	}
 	var err error
 	if w.ordered() {
 		for i := 0; i < g.len() && err == nil; i++ {
@@ -256,8 +269,18 @@ func (w *walker) group(g *group) error {
 	return err
 }
 
-// endUpTo writes the ends up to and including a time, the innermost first.
+// endUpTo writes the ends up to and including a time, the innermost first, and what an overlay has up to then.
 func (w *walker) endUpTo(ts Nanos) error {
+	if w.add.overlay != nil {
+		if err := w.overlayUpTo(ts); err != nil {
+			return err
+		}
+	}
+	return w.closeUpTo(ts)
+}
+
+// closeUpTo writes the ends up to and including a time.
+func (w *walker) closeUpTo(ts Nanos) error {
 	for len(w.open) > 0 && w.open[0].end <= ts {
 		o := w.open.pop()
 		if err := w.end(&o); err != nil {
@@ -268,6 +291,9 @@ func (w *walker) endUpTo(ts Nanos) error {
 }
 
 func (w *walker) end(o *openSlice) error {
+	if w.t.table.tracks[o.track].hidden {
+		return nil
+	}
 	// Field by field, because a literal is made beside the item and then copied.
 	it := &w.item
 	*it = Item{}
@@ -289,6 +315,9 @@ func (w *walker) end(o *openSlice) error {
 
 // record writes a record that is not an end.
 func (w *walker) record(r *record, ordinal uint64) error {
+	if w.t.table.tracks[r.track].hidden {
+		return nil
+	}
 	it := &w.item
 	*it = Item{}
 	it.TS, it.Dur, it.Track, it.Lane = r.ts, r.dur, r.track, r.lane
@@ -325,6 +354,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 		}
 	}
 	it.Flows = w.refsOf(ordinal)
+	w.note(ordinal)
 	if err := w.emit(it); err != nil {
 		return err
 	}

@@ -1,0 +1,243 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// Notes are arguments that a pass gives to slices and instants of a nested timeline, see AttachNotes.
+type Notes interface {
+	// From returns the notes of the given ordinal and behind, sorted by ordinal. Several cursors may be used at once.
+	From(ordinal uint64) (NoteCursor, error)
+	// Close frees what is held.
+	Close() error
+}
+
+// NoteCursor gives Notes one by one.
+type NoteCursor interface {
+	// Next stores the next note and reports whether there was one.
+	Next(*Note) (bool, error)
+}
+
+// Note is an argument that a slice or instant gets.
+type Note struct {
+	Ordinal uint64 // see Item.Ordinal
+	Args    Args
+}
+
+// AttachNotes gives the timeline notes, which are closed with it: Walk hands them out as Item.Notes. All have the key, and
+// arguments of this name that look like a note of an earlier pass are left out. Nest comes first.
+func (t *Timeline) AttachNotes(n Notes, key string) {
+	t.notes = n
+	before := t.keys.len()
+	t.noteKey = t.InternKey(key)
+	t.replaceNotes = t.noteKey != 0 && int(t.noteKey) <= before
+}
+
+// Overlay are events that a pass adds on tracks of its own, see AttachOverlay.
+type Overlay interface {
+	// After returns the events later than a time, in the order of time; at one time those that end a slice come first.
+	// Several cursors may be used at once.
+	After(ts Nanos) (OverlayCursor, error)
+	// Close frees what is held.
+	Close() error
+}
+
+// OverlayCursor gives the events of an Overlay one by one.
+type OverlayCursor interface {
+	// Next stores the next event and reports whether there was one.
+	Next(*OverlayEvent) (bool, error)
+}
+
+// OverlayEvent is a begin, an end or an instant of an Overlay.
+type OverlayEvent struct {
+	Kind        ItemKind
+	TS          Nanos
+	Dur         Nanos // ItemBegin
+	Track       TrackID
+	Name        NameID
+	Args        Args
+	Correlation string // slices with one text belong together
+}
+
+// AttachOverlay gives the timeline events that Walk merges with its own, and counts them. The overlay is closed with the
+// timeline. Nest comes first, and at most one overlay is attached.
+func (t *Timeline) AttachOverlay(o Overlay, slices, instants int64) {
+	t.overlay = o
+	t.totals.Slices += slices
+	t.totals.Instants += instants
+}
+
+// AddTrack adds a track for an overlay, below the root, a process or a thread.
+func (t *Timeline) AddTrack(parent TrackID, spec TrackSpec) TrackID {
+	t.table.specs = append(t.table.specs, spec)
+	id := t.table.add(track{kind: NamedTrack, parent: parent, index: uint32(len(t.table.specs) - 1)})
+	t.table.use(id)
+	return id
+}
+
+// HideTracks leaves tracks out, with the slices and instants on them, of which there are the given numbers.
+func (t *Timeline) HideTracks(ids []TrackID, slices, instants int64) {
+	for _, id := range ids {
+		row := &t.table.tracks[id]
+		row.hidden, row.used = true, false
+	}
+	t.totals.Slices -= slices
+	t.totals.Instants -= instants
+}
+
+// InternName returns the id of a name for use in an overlay; 0 if the table is full.
+func (t *Timeline) InternName(name string) NameID {
+	id, _ := t.names.intern([]byte(name))
+	return NameID(id)
+}
+
+// additions is the part of a walker that hands out notes and overlays.
+type additions struct {
+	cursor   NoteCursor // nil at the end
+	ahead    Note
+	have     bool
+	notes    []Note // of the group
+	stripped []byte
+
+	overlay   OverlayCursor // nil at the end
+	next      OverlayEvent
+	haveEvent bool
+}
+
+// startAdditions opens the cursors of a segment.
+func (w *walker) startAdditions(seg *segment) (err error) {
+	if w.t.notes != nil {
+		if w.add.cursor, err = w.t.notes.From(seg.first); err != nil {
+			return err
+		}
+	}
+	if w.t.overlay == nil {
+		return nil
+	}
+	w.add.overlay, err = w.t.overlay.After(seg.after)
+	return err
+}
+
+// readNotes reads the notes of the next n records.
+func (w *walker) readNotes(n uint64) error {
+	a := &w.add
+	a.notes = a.notes[:0]
+	for a.cursor != nil {
+		if !a.have {
+			ok, err := a.cursor.Next(&a.ahead)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				a.cursor = nil
+				return nil
+			}
+			a.have = true
+		}
+		if a.ahead.Ordinal >= w.ordinal+n {
+			return nil
+		}
+		a.notes = append(a.notes, a.ahead)
+		a.have = false
+	}
+	return nil
+}
+
+// note gives an item its note, and takes away that of an earlier pass.
+func (w *walker) note(ordinal uint64) {
+	if w.t.notes == nil {
+		return
+	}
+	if w.t.replaceNotes && len(w.item.Args) > 0 {
+		w.item.Args = w.t.withoutNote(w.item.Args, &w.add.stripped)
+	}
+	i, found := slices.BinarySearchFunc(w.add.notes, ordinal, func(n Note, ordinal uint64) int {
+		return cmp.Compare(n.Ordinal, ordinal)
+	})
+	if found {
+		w.item.Notes = w.add.notes[i].Args
+	}
+}
+
+// withoutNote returns arguments without the note of an earlier pass.
+func (t *Timeline) withoutNote(args Args, buf *[]byte) Args {
+	for r := wire.NewReader(args); r.Next(); {
+		if r.Field() != fieldAnnotations || !t.isNote(r.Bytes()) {
+			continue
+		}
+		from := int(r.Offset())
+		*buf = append(append((*buf)[:0], args[:from]...), args[from+len(r.Raw()):]...)
+		return *buf
+	}
+	return args
+}
+
+// isNote reports whether an annotation is a note: a dictionary of dictionaries that say via what they came.
+func (t *Timeline) isNote(annotation []byte) bool {
+	a := t.annotation(annotation)
+	if a.Kind != ArgDict || string(a.Key) != string(t.keys.get(uint32(t.noteKey))) {
+		return false
+	}
+	for m := range t.Members(a) {
+		if m.Kind != ArgDict {
+			return false
+		}
+		said := false
+		for x := range t.Members(m) {
+			said = said || string(x.Key) == "via"
+		}
+		if !said {
+			return false
+		}
+	}
+	return true
+}
+
+// overlayUpTo writes the events of the overlay up to a time, and the ends that come before each.
+func (w *walker) overlayUpTo(ts Nanos) error {
+	a := &w.add
+	for a.overlay != nil {
+		if !a.haveEvent {
+			ok, err := a.overlay.Next(&a.next)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				a.overlay = nil
+				return nil
+			}
+			a.haveEvent = true
+		}
+		if a.next.TS > ts {
+			return nil
+		}
+		if err := w.closeUpTo(a.next.TS); err != nil {
+			return err
+		}
+		e, it := &a.next, &w.item
+		*it = Item{}
+		it.Kind, it.TS, it.Dur, it.Track, it.ThreadTime = e.Kind, e.TS, e.Dur, e.Track, NoTime
+		it.NameID, it.Name, it.Args, it.Correlation = e.Name, w.t.names.get(uint32(e.Name)), e.Args, e.Correlation
+		a.haveEvent = false
+		if err := w.emit(it); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NewArgs returns an encoder for arguments of notes and overlays.
+func (t *Timeline) NewArgs() *ArgsEncoder {
+	e := &ArgsEncoder{keys: t.keys, values: t.values}
+	e.Reset()
+	return e
+}
+
+// ValueCount returns the number of interned values of arguments, which have ids from 1 on.
+func (t *Timeline) ValueCount() int { return t.values.len() }
+
+// Value returns an interned value of arguments.
+func (t *Timeline) Value(id uint32) []byte { return t.values.get(id) }
