@@ -7,6 +7,7 @@ require (
 	github.com/klauspost/compress v1.20.3
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/urfave/cli/v2 v2.27.7
+	golang.org/x/net v0.58.0
 	golang.org/x/term v0.47.0
 	google.golang.org/protobuf v1.36.12
 )

@@ -85,8 +85,12 @@ type Result struct {
 	costs    *costs
 	requests []Request
 	inputs   []Input
-	stamps   *extsort.Sorted[stamp]
-	shown    *intervals // nil: none were asked for
+	stamps   *extsort.Sorted[stamp] // nil when they were handed over
+	shown    *intervals             // nil: none were asked for
+	used     bitset                 // sets that slices and instants have
+	own      ownTracks
+
+	inputIndex map[NodeID]int
 }
 
 // Run attributes the work in a timeline, which is nested; steps are those of its flows. What is wrong with the contexts
@@ -119,7 +123,8 @@ func Run(ctx context.Context, t *timeline.Timeline, steps *flow.Steps, opts Opti
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	r.requests, r.inputs = s.finishRequests(), c.inputs.list
+	r.requests, r.inputs, r.inputIndex = s.finishRequests(), c.inputs.list, c.inputs.byNode
+	r.used, r.own = s.used, c.ownEvents
 	if n := c.dropped; n > 0 || p.sets.full {
 		t.Problems().AddN(problem.ContextLimit, max(n, 1), problem.NoPosition, "")
 	}

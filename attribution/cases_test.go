@@ -274,6 +274,8 @@ func checkCase(t *testing.T, input []byte, want *expected) {
 	}
 	a.checkBindings(t, want, stamps)
 	a.checkTree(t, want)
+	a.checkTable(t, want)
+	a.checkSelection(t, want, stamps)
 	for i := range want.Cost {
 		c := &want.Cost[i]
 		o := opts
@@ -374,6 +376,62 @@ func (a *attributed) checkTree(t *testing.T, want *expected) {
 	}
 	if !maps.Equal(got, wanted) {
 		t.Errorf("tree\n %v, want\n %v", got, wanted)
+	}
+}
+
+// checkTable compares totals and the number of rows.
+func (a *attributed) checkTable(t *testing.T, want *expected) {
+	for _, w := range want.Totals {
+		got := map[string]int64{}
+		for _, row := range a.Table(TableOptions{Type: w.Type}).Rows {
+			if row.Total != 0 {
+				got[row.ID] = int64(row.Total) / 1000
+			}
+		}
+		if !maps.Equal(got, w.TotalUs) {
+			t.Errorf("totals of %s: %v, want %v", w.Type, got, w.TotalUs)
+		}
+	}
+	if want.Rows != nil {
+		rows := a.Table(TableOptions{Type: want.Cost[0].Type}).Rows
+		rows = slices.DeleteFunc(rows, func(r Row) bool { return r.ID == unattributed })
+		if len(rows) != *want.Rows {
+			t.Errorf("%d rows, want %d: %+v", len(rows), *want.Rows, rows)
+		}
+	}
+}
+
+// checkSelection compares the snapshots and slices of a context.
+func (a *attributed) checkSelection(t *testing.T, want *expected, stamps map[int]SetID) {
+	for _, w := range want.Selection {
+		var snapshots, events []int
+		for i := range a.c.snapshots[1:] {
+			if s := &a.c.snapshots[i+1]; a.identity(a.c.logicalOf(s.node)) == w.Row {
+				snapshots = append(snapshots, int(s.event))
+			}
+		}
+		for event, set := range stamps {
+			for _, id := range a.sets.sets[set] {
+				if a.identity(a.c.logicalOf(a.sets.entries[id].node)) == w.Row {
+					events = append(events, event)
+				}
+			}
+		}
+		slices.Sort(snapshots)
+		slices.Sort(events)
+		if !slices.Equal(snapshots, w.Snapshots) || !slices.Equal(events, w.Slices) {
+			t.Errorf("%s selects snapshots %v and slices %v, want %v and %v", w.Row, snapshots, events, w.Snapshots, w.Slices)
+		}
+	}
+	for _, w := range want.Identities {
+		pid := Global
+		if w.PID != nil {
+			pid = *w.PID
+		}
+		// The ids of asynchronous slices, which the table has as well, are those of package timeline.
+		if _, ok := a.c.find(w.Scope, w.ID, pid); !ok && w.Event != 0 && w.Event != 2 {
+			t.Errorf("event %d: there is no %s/%s of process %d", w.Event, w.Scope, w.ID, pid)
+		}
 	}
 }
 

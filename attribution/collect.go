@@ -29,6 +29,23 @@ type collector struct {
 	frames    map[NodeID]NodeID                  // isolate of every frame that runs scripts
 	requests  requests
 	inputs    inputs
+	ownEvents ownTracks
+}
+
+// ownTracks are the tracks that an earlier attribution has written, and what is on them.
+type ownTracks struct {
+	tracks           []timeline.TrackID
+	slices, instants int64
+}
+
+// see counts what is on such a track.
+func (w *ownTracks) see(o *timeline.Occurrence) {
+	switch o.Kind {
+	case timeline.OccursSlice:
+		w.slices++
+	case timeline.OccursInstant:
+		w.instants++
+	}
 }
 
 // openBegin is a slice whose end event has not come.
@@ -46,6 +63,11 @@ func newCollector(t *timeline.Timeline) *collector {
 		isolateOf: map[timeline.TrackID]isolateChoice{}, isolates: map[timeline.TrackID]NodeID{},
 		speaks: map[timeline.TrackID]bool{}, frames: map[NodeID]NodeID{},
 		requests: newRequests(), inputs: newInputs(),
+	}
+	for id := range c.places {
+		if c.places[id].role == roleOwn {
+			c.ownEvents.tracks = append(c.ownEvents.tracks, timeline.TrackID(id))
+		}
 	}
 	c.findMain(t, c.places)
 	return c
@@ -83,7 +105,10 @@ func (c *collector) occurrence(o *timeline.Occurrence) error {
 	s := &c.seen
 	s.Occurrence, s.ordinal, s.place, s.name = o, o.Ordinal, &c.places[o.Track], &c.names[o.Name]
 	switch {
-	case s.place.role == roleNone, s.place.role == roleOwn:
+	case s.place.role == roleOwn:
+		c.ownEvents.see(o)
+		return nil
+	case s.place.role == roleNone:
 		return nil
 	case o.Kind == timeline.OccursEnd:
 		begun, ok := c.open[o.BeginEvent]

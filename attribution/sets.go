@@ -165,3 +165,15 @@ func (s *sets) of(set SetID, typ TypeID) entryID {
 	}
 	return 0
 }
+
+// bitset is a set of SetIDs.
+type bitset []uint64
+
+func (b *bitset) add(id SetID) {
+	for int(id>>6) >= len(*b) {
+		*b = append(*b, 0)
+	}
+	(*b)[id>>6] |= 1 << (id & 63)
+}
+
+func (b bitset) has(id SetID) bool { return int(id>>6) < len(b) && b[id>>6]>>(id&63)&1 != 0 }

@@ -45,6 +45,7 @@ type stamper struct {
 	ranges  []int // of the group: where the evidence of each occurrence ends in kinds
 	marks   []mark
 	merged  []entryID
+	used    bitset // sets that something has
 
 	// orders holds for threads with explicit events at this time what was entered when each start came (spec contexts.md
 	// S1), by ordinal.
@@ -269,6 +270,7 @@ func (s *stamper) put(o *timeline.Occurrence, set SetID) error {
 	if set == 0 {
 		return nil
 	}
+	s.used.add(set)
 	return s.stamps.Add(stamp{ordinal: o.Ordinal, event: o.Event, set: set})
 }
 

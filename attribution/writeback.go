@@ -1,0 +1,412 @@
+package attribution
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// NoteKey is the name of the argument in which slices and instants have their contexts: a dictionary by type, each with
+// id, name, via and, where there are any, hops and candidates.
+const NoteKey = "contexts"
+
+// WriteBack says what of an attribution goes into the trace. The zero value writes everything.
+type WriteBack struct {
+	NoNotes     bool // no argument "contexts" on slices and instants
+	NoTracks    bool // no track for each thread and type with the times at which contexts are in effect
+	NoCatalogue bool // no track with the contexts and what is known of them
+	NoCosts     bool // no cost tables among the facts about the trace
+}
+
+// Attach puts the result into the timeline, in place of that of an earlier attribution, for whoever walks or writes it
+// next. Nothing else of the trace changes. It comes at most once; the timeline closes what it needs of the result.
+func (r *Result) Attach(w WriteBack) error {
+	r.t.HideTracks(r.own.tracks, r.own.slices, r.own.instants)
+	if !w.NoNotes {
+		r.t.AttachNotes(r.notes(), NoteKey)
+	}
+	if !w.NoTracks || !w.NoCatalogue {
+		if err := r.attachOverlay(w); err != nil {
+			return err
+		}
+	}
+	if !w.NoCosts {
+		return r.attachCosts()
+	}
+	return nil
+}
+
+// notes are the annotations of all sets that slices have.
+type notes struct {
+	stamps *extsort.Sorted[stamp]
+	args   []timeline.Args // by SetID
+}
+
+// From implements timeline.Notes.
+func (n *notes) From(ordinal uint64) (timeline.NoteCursor, error) {
+	i, err := n.stamps.Search(func(s *stamp) bool { return s.ordinal >= ordinal })
+	if err != nil {
+		return nil, err
+	}
+	return &noteCursor{n, n.stamps.From(i), stamp{}}, nil
+}
+
+// Close implements timeline.Notes.
+func (n *notes) Close() error { return n.stamps.Close() }
+
+type noteCursor struct {
+	*notes
+	at   *extsort.Cursor[stamp]
+	next stamp
+}
+
+// Next implements timeline.NoteCursor.
+func (c *noteCursor) Next(n *timeline.Note) (bool, error) {
+	ok, err := c.at.Next(&c.next)
+	if ok {
+		*n = timeline.Note{Ordinal: c.next.ordinal, Args: c.args[c.next.set]}
+	}
+	return ok, err
+}
+
+// notes hands the stamps over, with the annotation for every set.
+func (r *Result) notes() *notes {
+	n := &notes{stamps: r.stamps, args: make([]timeline.Args, len(r.sets.sets))}
+	r.stamps = nil
+	enc := r.t.NewArgs()
+	for set := range r.sets.sets {
+		if r.used.has(SetID(set)) {
+			enc.Reset()
+			r.encode(enc, SetID(set), func(text string) { enc.InternedString(text) })
+			n.args[set] = slices.Clone(enc.Args())
+		}
+	}
+	return n
+}
+
+// encode encodes a set: its contexts by type, in the order of the types' names.
+func (r *Result) encode(enc *timeline.ArgsEncoder, set SetID, text func(string)) {
+	enc.Key([]byte(NoteKey))
+	enc.BeginDict()
+	for _, id := range r.byTypeName(set) {
+		e := &r.sets.entries[id]
+		enc.Key([]byte(r.c.types[e.typ]))
+		enc.BeginDict()
+		enc.Key([]byte("id"))
+		if e.node != 0 {
+			text(r.c.nodes[e.node].Identity.String())
+			enc.Key([]byte("name"))
+			text(r.labelOf(e))
+		} else {
+			text(unattributed)
+		}
+		enc.Key([]byte("via"))
+		text(e.via.String())
+		if e.hops > 0 {
+			enc.Key([]byte("hops"))
+			enc.Int(int64(e.hops))
+		}
+		if e.candidates != 0 {
+			enc.Key([]byte("candidates"))
+			enc.BeginArray()
+			for _, n := range r.sets.lists[e.candidates] {
+				text(r.c.nodes[n].Identity.String())
+			}
+			enc.EndArray()
+		}
+		enc.EndDict()
+	}
+	enc.EndDict()
+}
+
+// unattributed is what stands where no context of a type is in effect.
+const unattributed = "(unattributed)"
+
+// byTypeName returns the entries of a set in the order of their types' names.
+func (r *Result) byTypeName(set SetID) []entryID {
+	list := slices.Clone(r.sets.sets[set])
+	slices.SortFunc(list, func(a, b entryID) int {
+		return cmp.Compare(r.c.types[r.sets.entries[a].typ], r.c.types[r.sets.entries[b].typ])
+	})
+	return list
+}
+
+// labelOf is how a context is called in the state in which an entry means it.
+func (r *Result) labelOf(e *entry) string {
+	if e.snapshot != 0 {
+		if url := r.c.snapshots[e.snapshot].url; url != "" {
+			return url
+		}
+		return r.c.label(e.node, r.c.snapshots[e.snapshot].ts)
+	}
+	return r.c.label(e.node, lastTime)
+}
+
+// overlayRow is an event of the overlay: the begin or end of an interval, or an instant of the catalogue.
+type overlayRow struct {
+	ts, dur timeline.Nanos
+	track   timeline.TrackID
+	name    timeline.NameID
+	kind    timeline.ItemKind
+	ref     uint32 // begin: node; instant: index in args
+}
+
+var overlayCodec = extsort.Codec[overlayRow]{
+	Size: 29,
+	Put: func(b []byte, o *overlayRow) {
+		le := binary.LittleEndian
+		_ = b[28]
+		le.PutUint64(b, uint64(o.ts))
+		le.PutUint64(b[8:], uint64(o.dur))
+		le.PutUint32(b[16:], uint32(o.track))
+		le.PutUint32(b[20:], uint32(o.name))
+		le.PutUint32(b[24:], o.ref)
+		b[28] = byte(o.kind)
+	},
+	Get: func(b []byte, o *overlayRow) {
+		le := binary.LittleEndian
+		_ = b[28]
+		*o = overlayRow{
+			ts: timeline.Nanos(le.Uint64(b)), dur: timeline.Nanos(le.Uint64(b[8:])), track: timeline.TrackID(le.Uint32(b[16:])),
+			name: timeline.NameID(le.Uint32(b[20:])), ref: le.Uint32(b[24:]), kind: timeline.ItemKind(b[28]),
+		}
+	},
+}
+
+// compareOverlay sorts by time, and at one time the ends first.
+func compareOverlay(a, b *overlayRow) int {
+	return cmp.Or(cmp.Compare(a.ts, b.ts), cmp.Compare(endLast(b.kind), endLast(a.kind)), cmp.Compare(a.track, b.track))
+}
+
+func endLast(k timeline.ItemKind) int {
+	if k == timeline.ItemEnd {
+		return 1
+	}
+	return 0
+}
+
+// overlay are the tracks that attribution adds.
+type overlay struct {
+	rows  *extsort.Sorted[overlayRow]
+	names []string        // of nodes, for Correlation
+	args  []timeline.Args // of instants
+}
+
+// After implements timeline.Overlay.
+func (o *overlay) After(ts timeline.Nanos) (timeline.OverlayCursor, error) {
+	i, err := o.rows.Search(func(r *overlayRow) bool { return r.ts > ts })
+	if err != nil {
+		return nil, err
+	}
+	return &overlayCursor{o, o.rows.From(i), overlayRow{}}, nil
+}
+
+// Close implements timeline.Overlay.
+func (o *overlay) Close() error { return o.rows.Close() }
+
+type overlayCursor struct {
+	*overlay
+	at  *extsort.Cursor[overlayRow]
+	row overlayRow
+}
+
+// Next implements timeline.OverlayCursor.
+func (c *overlayCursor) Next(e *timeline.OverlayEvent) (bool, error) {
+	ok, err := c.at.Next(&c.row)
+	if !ok || err != nil {
+		return false, err
+	}
+	r := &c.row
+	*e = timeline.OverlayEvent{Kind: r.kind, TS: r.ts, Dur: r.dur, Track: r.track, Name: r.name}
+	switch r.kind {
+	case timeline.ItemBegin:
+		e.Correlation = c.names[r.ref]
+	case timeline.ItemInstant:
+		e.Args = c.args[r.ref]
+	}
+	return true, nil
+}
+
+// attachOverlay makes the tracks.
+func (r *Result) attachOverlay(w WriteBack) error {
+	rows := extsort.New(overlayCodec, compareOverlay, r.t.Memory()/16, r.t.TempDir())
+	defer rows.Close()
+	o := &overlay{names: make([]string, len(r.c.nodes))}
+	slices, instants := int64(0), int64(0)
+	if !w.NoTracks && r.shown != nil {
+		n, err := r.addIntervals(rows, o)
+		if err != nil {
+			return err
+		}
+		slices = n
+	}
+	if !w.NoCatalogue {
+		n, err := r.addCatalogue(rows, o)
+		if err != nil {
+			return err
+		}
+		instants = n
+	}
+	var err error
+	if o.rows, err = rows.Sort(); err != nil {
+		return err
+	}
+	r.t.AttachOverlay(o, slices, instants)
+	return nil
+}
+
+// addIntervals adds a track for each thread and type, with the contexts in effect.
+func (r *Result) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay) (n int64, err error) {
+	order := make([]intervalTrack, 0, len(r.shown.used))
+	for track := range r.shown.used {
+		order = append(order, track)
+	}
+	slices.SortFunc(order, func(a, b intervalTrack) int {
+		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(r.c.types[a.typ], r.c.types[b.typ]))
+	})
+	tracks := map[intervalTrack]timeline.TrackID{}
+	for _, t := range order {
+		tracks[t] = r.t.AddTrack(t.thread, timeline.TrackSpec{Name: intervalsPrefix + r.c.types[t.typ]})
+	}
+	var i interval
+	for {
+		ok, err := r.shown.sorted.Next(&i)
+		if err != nil || !ok {
+			return n, err
+		}
+		n++
+		if o.names[i.node] == "" {
+			o.names[i.node] = r.c.nodes[i.node].Identity.String()
+		}
+		row := overlayRow{
+			ts: i.from, dur: i.to - i.from, track: tracks[intervalTrack{i.thread, i.typ}], kind: timeline.ItemBegin,
+			name: r.t.InternName(r.c.label(i.node, i.from)), ref: uint32(i.node),
+		}
+		if err := rows.Add(row); err != nil {
+			return n, err
+		}
+		row.ts, row.kind = i.to, timeline.ItemEnd
+		if err := rows.Add(row); err != nil {
+			return n, err
+		}
+	}
+}
+
+// maxCatalogue bounds the instants of the catalogue.
+const maxCatalogue = 1 << 16
+
+// addCatalogue adds a track with an instant for every context and each of its states.
+func (r *Result) addCatalogue(rows *extsort.Sorter[overlayRow], o *overlay) (n int64, err error) {
+	track := timeline.TrackID(0)
+	enc := r.t.NewArgs()
+	for id := range r.c.nodes {
+		node := NodeID(id)
+		if node == 0 || !r.c.nodes[node].context || r.c.logicalOf(node) != node {
+			continue
+		}
+		if track == 0 {
+			track = r.t.AddTrack(0, timeline.TrackSpec{Name: catalogueTrack})
+		}
+		for _, ts := range r.statesOf(node) {
+			if n == maxCatalogue {
+				return n, nil
+			}
+			enc.Reset()
+			r.describe(enc, node, ts)
+			o.args = append(o.args, slices.Clone(enc.Args()))
+			row := overlayRow{
+				ts: ts, track: track, name: r.t.InternName(r.c.label(node, ts)), kind: timeline.ItemInstant, ref: uint32(n),
+			}
+			if err := rows.Add(row); err != nil {
+				return n, err
+			}
+			n++
+		}
+	}
+	return n, nil
+}
+
+// statesOf returns the times at which something becomes known of a logical node, at least one.
+func (r *Result) statesOf(node NodeID) []timeline.Nanos {
+	start := r.t.Start()
+	var times []timeline.Nanos
+	for _, m := range r.c.membersOf(node) {
+		if int(m) >= len(r.c.states) {
+			continue
+		}
+		for _, s := range r.c.states[m] {
+			if s.snapshot != 0 {
+				times = append(times, max(s.from, start))
+			}
+		}
+	}
+	if len(times) == 0 {
+		return []timeline.Nanos{start}
+	}
+	slices.Sort(times)
+	return slices.Compact(times)
+}
+
+// describe encodes what is known of a logical node at a time.
+func (r *Result) describe(enc *timeline.ArgsEncoder, node NodeID, ts timeline.Nanos) {
+	put := func(key, text string) {
+		if text != "" {
+			enc.Key([]byte(key))
+			enc.InternedString(text)
+		}
+	}
+	put("id", r.c.nodes[node].Identity.String())
+	put("class", r.c.class(node, ts))
+	put("url", r.c.url(node, ts))
+	if parent := r.c.parent(node, ts); parent != 0 {
+		put("parent", r.c.nodes[parent].Identity.String())
+	}
+	if members := r.c.membersOf(node); len(members) > 1 {
+		enc.Key([]byte("members"))
+		enc.BeginArray()
+		for _, m := range members {
+			enc.InternedString(r.c.nodes[m].Identity.String())
+		}
+		enc.EndArray()
+	}
+	if n, ok := r.inputOf(node); ok {
+		put("type", n.Type)
+		if n.Latency != timeline.NoTime {
+			enc.Key([]byte("latency_ns"))
+			enc.Int(int64(n.Latency))
+		}
+	}
+}
+
+// inputOf returns the input event that a context is.
+func (r *Result) inputOf(node NodeID) (*Input, bool) {
+	i, ok := r.inputIndex[node]
+	if !ok {
+		return nil, false
+	}
+	return &r.inputs[i], true
+}
+
+// attachCosts puts the cost tables among the facts about the trace.
+func (r *Result) attachCosts() error {
+	for _, typ := range r.Types() {
+		table := r.Table(TableOptions{Type: typ, Limit: attributeRows})
+		text, err := table.JSON()
+		if err != nil {
+			return fmt.Errorf("cost of %s: %w", typ, err)
+		}
+		r.t.SetAttribute(timeline.Attribute{Key: costAttribute + typ, Text: string(text)})
+	}
+	return nil
+}
+
+// costAttribute stands before the type in the name of the attribute with its costs, which has the first attributeRows
+// rows.
+const (
+	costAttribute = "weft.cost."
+	attributeRows = 100
+)
