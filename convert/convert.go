@@ -18,12 +18,12 @@ import (
 	"io"
 	"time"
 
+	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert/chromejson"
 	"github.com/weft-trace/weft/convert/cpuprofile"
 	"github.com/weft-trace/weft/convert/firefox"
 	"github.com/weft-trace/weft/convert/jsprofile"
 	"github.com/weft-trace/weft/convert/perfetto"
-	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -54,12 +54,16 @@ type Converter struct {
 // Convert does what the function Convert does, and gives the same bytes.
 func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, opts Options) (*Report, error) {
 	began := time.Now()
-	tl, report, err := load(ctx, src, opts)
+	l := newLoader(opts.withIntervals())
+	tl, err := l.load(ctx, src)
 	if err != nil {
 		return nil, err
 	}
 	defer tl.Close()
-
+	if err := l.attach(); err != nil {
+		return nil, err
+	}
+	report := l.report
 	describe(tl, report)
 	writing := time.Now()
 	counted := &countingWriter{w: dst}
@@ -93,10 +97,15 @@ func describe(tl *timeline.Timeline, r *Report) {
 // report has everything but what concerns an output. Errors and ctx are as for Convert.
 func Load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline, *Report, error) {
 	began := time.Now()
-	tl, report, err := load(ctx, src, opts)
+	l := newLoader(opts.withIntervals())
+	tl, err := l.load(ctx, src)
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := l.attach(); err != nil {
+		return nil, nil, errors.Join(err, tl.Close())
+	}
+	report := l.report
 	// A walk finds the last problems: what cannot be written as it is.
 	if err := tl.Walk(ctx, func(*timeline.Item) error { return nil }); err != nil {
 		return nil, nil, errors.Join(err, tl.Close())
@@ -107,27 +116,26 @@ func Load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline,
 }
 
 // load does all but the counting of events and tracks.
-func load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline, *Report, error) {
-	l := newLoader(opts)
+func (l *loader) load(ctx context.Context, src io.Reader) (*timeline.Timeline, error) {
 	began := time.Now()
 	if err := l.read(ctx, src); err != nil {
-		return nil, nil, errors.Join(err, l.builder.Close())
+		return nil, errors.Join(err, l.builder.Close())
 	}
 	l.report.Durations.Read = Seconds(time.Since(began))
 
 	began = time.Now()
 	tl, err := l.builder.Finish(ctx)
 	if err != nil {
-		return nil, nil, errors.Join(err, l.builder.Close())
+		return nil, errors.Join(err, l.builder.Close())
 	}
 	if l.report.JSCalls, err = l.js.addCalls(ctx, tl); err != nil {
-		return nil, nil, errors.Join(err, tl.Close())
-	}
-	if err := flow.NestAndResolve(ctx, tl); err != nil {
-		return nil, nil, errors.Join(err, tl.Close())
+		return nil, errors.Join(err, tl.Close())
 	}
 	l.report.Durations.Resolve = Seconds(time.Since(began))
-	return tl, l.report, nil
+	if err := l.resolve(ctx, tl); err != nil {
+		return nil, errors.Join(err, tl.Close())
+	}
+	return tl, nil
 }
 
 // loader reads an input into a timeline.
@@ -137,6 +145,8 @@ type loader struct {
 	builder  *timeline.Builder
 	js       jsThreads
 	report   *Report
+
+	attributed *attribution.Result // nil if that was not asked for
 }
 
 func newLoader(opts Options) *loader {
@@ -217,6 +227,7 @@ func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 		Args:     l.opts.Args.chromeJSON(),
 		Offset:   l.opts.TimeOffset,
 		Workers:  l.opts.WorkerCount(),
+		Threads:  l.opts.Attribute != nil,
 	}
 	if l.opts.wantsProfiles() {
 		opts.Profiles = v8profile.NewCollector(l.problems)

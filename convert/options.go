@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert/chromejson"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/timeline"
@@ -32,6 +33,12 @@ type Options struct {
 	// JSCalls says whether calls are made of samples of JavaScript; the zero value makes those that Chrome DevTools shows.
 	// It concerns traces of Chrome and Node.
 	JSCalls JSCalls
+
+	// Attribute asks for whom the work was done (docs/attribution.md) and writes the answer into the trace as WriteBack says;
+	// nil: it is not asked.
+	Attribute *attribution.Options
+	// WriteBack says what of an attribution is written; the zero value writes everything.
+	WriteBack attribution.WriteBack
 
 	// KeepFlowIDs keeps the ids of flows that are texts in a timeline that Load returns, so that a flow.Index can show
 	// them.

@@ -78,10 +78,11 @@ type ProblemCase struct {
 
 // Durations say how long the steps of a conversion took. In JSON they are seconds.
 type Durations struct {
-	Read    Seconds `json:"read_s"`    // unpacking, reading and collecting
-	Resolve Seconds `json:"resolve_s"` // sorting, nesting, flows
-	Write   Seconds `json:"write_s"`   // encoding, compressing, writing
-	Total   Seconds `json:"total_s"`
+	Read      Seconds `json:"read_s"`    // unpacking, reading and collecting
+	Resolve   Seconds `json:"resolve_s"` // sorting, nesting, flows
+	Attribute Seconds `json:"attribute_s,omitempty"`
+	Write     Seconds `json:"write_s"` // encoding, compressing, writing
+	Total     Seconds `json:"total_s"`
 }
 
 // Seconds is a duration that is a number of seconds in JSON, in whole milliseconds.
