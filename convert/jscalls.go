@@ -48,6 +48,8 @@ func ParseJSCalls(name string) (JSCalls, error) {
 
 // ThreadCalls says what became of the samples of a thread.
 type ThreadCalls struct {
+	PID     int32  `json:"pid"` // as in the output
+	TID     int64  `json:"tid"`
 	Process string `json:"process"` // as Perfetto shows it
 	Thread  string `json:"thread"`
 	Profile string `json:"profile"` // its id in the trace
@@ -238,7 +240,7 @@ func (th *threadPass) finish(t *timeline.Timeline) ThreadCalls {
 	track := t.Track(th.Track)
 	stats := th.shown.Finish()
 	c := ThreadCalls{
-		Process: t.Track(track.Parent).Name, Thread: track.Name, Profile: th.ID, Calls: stats.Calls,
+		PID: track.PID, TID: track.TID, Process: t.Track(track.Parent).Name, Thread: track.Name, Profile: th.ID, Calls: stats.Calls,
 		Samples: stats.Samples, Time: stats.Time,
 	}
 	if th.other != nil {
