@@ -111,18 +111,17 @@ func (c *converter) endCalls(th *threadState, track timeline.TrackID, calls []ca
 			continue
 		}
 		f, _ := th.stacks.described(int(calls[i].frame))
-		c.enc.Reset()
-		c.payload.own = false
+		c.beginArgs()
 		if f.File != "" {
-			c.enc.Key([]byte("file"))
+			c.key("file")
 			c.enc.String([]byte(f.File))
 		}
 		if f.Line > 0 {
-			c.enc.Key([]byte("line"))
+			c.key("line")
 			c.enc.Int(f.Line)
 		}
 		if f.Column > 0 {
-			c.enc.Key([]byte("column"))
+			c.key("column")
 			c.enc.Int(f.Column)
 		}
 		c.ownKey("samples")

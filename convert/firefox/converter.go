@@ -43,6 +43,7 @@ type converter struct {
 	out     timeline.Event
 	flo     timeline.FlowEvent
 	payload payloadState
+	ownIDs  map[string]timeline.KeyID
 	scan    jsonscan.Scanner // of eachMember
 }
 
@@ -52,6 +53,7 @@ type markerType struct {
 	schema     *schema // nil: none
 	stackBased bool
 	special    special
+	members    []member
 }
 
 // special says that markers of a type need more than their schema says (spec 5.3).
@@ -95,6 +97,7 @@ func newConverter(ctx context.Context, b *timeline.Builder, opts Options) *conve
 		typeByName: map[string]int32{"": 0},
 		ipc:        messages{byKey: map[messageKey]int32{}},
 		redirects:  map[redirect]uint64{},
+		ownIDs:     map[string]timeline.KeyID{},
 	}
 }
 

@@ -148,7 +148,7 @@ func (c *converter) encodeMessage(msg *message) {
 			c.enc.BeginDict()
 			open = true
 		}
-		c.enc.Key([]byte(pointNames[p]))
+		c.key(pointNames[p])
 		c.enc.Int(int64(at))
 	}
 	if open {

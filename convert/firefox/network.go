@@ -11,8 +11,6 @@ var timings = map[string]bool{
 	"secureConnectionStart": true, "connectEnd": true, "requestStart": true, "responseStart": true, "responseEnd": true,
 }
 
-func isTiming(key []byte) bool { return timings[string(key)] }
-
 // requestPhases are the slices inside the slice of a request, each between two of its times.
 var requestPhases = [...]struct {
 	name     string
@@ -83,7 +81,7 @@ func (c *converter) encodeFetchStart(th *threadState, m *marker) {
 	if c.opts.KeepArg != nil && !c.opts.KeepArg([]byte("fetchStart")) {
 		return
 	}
-	c.enc.Key([]byte("fetchStart"))
+	c.key("fetchStart")
 	c.enc.Double(th.th.markers.start[m.row] + th.delta)
 	c.payload.units = append(c.payload.units, unitOf{"fetchStart", "ms"})
 }

@@ -1,11 +1,13 @@
 package firefox
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
 )
 
 // payloadState is what is known of the payload of the current marker while it is encoded.
@@ -17,6 +19,8 @@ type payloadState struct {
 	row    int32
 	kind   *markerType
 	values []value // by field of the schema: what labels and flows need; strings are resolved
+	next   int     // of the known members: the one that comes next, most likely
+	rare   member  // one of too many
 	units  []unitOf
 	cause  cause
 	window int64
@@ -24,6 +28,7 @@ type payloadState struct {
 	wide   []byte  // scratch
 	shift  float64 // what times in the payload lack to be on the clock of the profile
 	own    bool    // the dictionary weft is open
+	hasOwn bool    // the payload has such a member itself
 }
 
 // unitOf is the unit of a field.
@@ -46,10 +51,74 @@ func (p *payloadState) begin(th *threadState, row int32, kind *markerType) {
 		}
 	}
 	p.units, p.cause, p.window = p.units[:0], cause{}, 0
-	p.shift, p.own = 0, false
+	p.shift, p.own, p.hasOwn = 0, false, false
 	if th.raw {
 		p.shift = th.delta
 	}
+}
+
+// member is what is known of a member of payloads of one type.
+type member struct {
+	key      string
+	field    field
+	slot     int            // in the fields of the schema; none if it is not there
+	id       timeline.KeyID // 0: none
+	isTime   bool           // on the clock of the process, whatever the schema says (spec 4)
+	isCause  bool           // may be a call stack
+	isWindow bool
+	isOwn    bool // has the name of the dictionary of what weft adds
+	keep     bool
+}
+
+// maxMembers bounds the members that are remembered of one type.
+const maxMembers = 64
+
+// member returns what is known of the member with a key. Members come in the same order nearly always, so that the one
+// behind the last is tried first.
+func (c *converter) member(key []byte) *member {
+	p := &c.payload
+	known := p.kind.members
+	if p.next < len(known) && known[p.next].key == string(key) {
+		p.next++
+		return &known[p.next-1]
+	}
+	for i := range known {
+		if known[i].key == string(key) {
+			p.next = i + 1
+			return &known[i]
+		}
+	}
+	m := c.newMember(string(key))
+	if len(known) < maxMembers {
+		p.kind.members = append(known, m)
+		p.next = len(known) + 1
+		return &p.kind.members[len(known)]
+	}
+	p.rare = m
+	return &p.rare
+}
+
+// newMember finds out what there is to know of a member.
+func (c *converter) newMember(key string) member {
+	kind := c.payload.kind
+	m := member{key: key, slot: none, keep: c.opts.KeepArg == nil || c.opts.KeepArg([]byte(key))}
+	if kind.schema != nil {
+		if i, ok := kind.schema.byKey[key]; ok {
+			m.slot, m.field = i, kind.schema.fields[i]
+		}
+	}
+	switch key {
+	case "startTime", "endTime":
+		m.isTime = true
+	case "stack", "cause":
+		m.isCause = true
+	case "innerWindowID":
+		m.isWindow = true
+	case ownName:
+		m.isOwn = true
+	}
+	m.isTime = m.isTime || kind.special == specialNetwork && timings[key]
+	return m
 }
 
 // encodePayload encodes the members of a payload under their keys, each by the format of its field. Of two rows the
@@ -63,67 +132,55 @@ func (c *converter) encodePayload(text []byte) {
 	if len(p.values) > 0 && s.Decoded() {
 		// What was decoded of the first row is overwritten by the second.
 		for i := range p.values {
-			p.values[i].text = append([]byte(nil), p.values[i].text...)
+			p.values[i].text = bytes.Clone(p.values[i].text)
 		}
 	}
+	p.next = 0
 	s.Reset(text)
 	if kind, _ := s.Value(); kind != jsonscan.Object {
 		c.log.Add(problem.FirefoxValueInvalid, p.th.at(p.row), "a payload that is no object")
 		return
 	}
 	for key, ok := s.Key(); ok; key, ok = s.Key() {
-		c.encodeMember(key)
-	}
-}
-
-// encodeMember encodes the member whose key was read.
-func (c *converter) encodeMember(key []byte) {
-	p := &c.payload
-	s := &p.s
-	isCause := false
-	switch string(key) {
-	case "stack", "cause":
-		isCause = true
-	}
-	slot := int(none)
-	f := field{}
-	if sch := p.kind.schema; sch != nil {
-		if i, ok := sch.byKey[string(key)]; ok {
-			slot, f = i, sch.fields[i]
+		m := c.member(key)
+		kind, text := s.Scalar()
+		if kind == jsonscan.Invalid || m.isCause && kind == jsonscan.Object && c.readCause(text) {
+			continue
 		}
+		c.encodeMember(m, value{kind, text})
 	}
-	kind, text := s.Scalar()
-	if kind == jsonscan.Invalid || isCause && kind == jsonscan.Object && c.readCause(text) {
-		return
-	}
-	c.encodeField(f, slot, key, value{kind, text})
 }
 
-// encodeField encodes a value by the format of its field.
-func (c *converter) encodeField(f field, slot int, key []byte, v value) {
+// encodeMember encodes a value by the format of its field.
+func (c *converter) encodeMember(m *member, v value) {
 	p := &c.payload
-	if f.format.isIndex() || p.isPicture(key, v) {
-		v = c.resolveIndex(f.format, key, v)
+	f := &m.field
+	if f.format.isIndex() || p.kind.special == specialScreenshot && v.kind == jsonscan.Integer && m.key == "url" {
+		v = c.resolveIndex(m, v)
 	}
-	if slot >= 0 {
-		p.values[slot] = v
+	if m.slot >= 0 {
+		p.values[m.slot] = v
 	}
-	if string(key) == "innerWindowID" {
+	if m.isWindow {
 		p.window, _ = jsonscan.Int64(v.text)
 	}
-	if c.opts.KeepArg != nil && !c.opts.KeepArg(key) {
+	if !m.keep {
 		return
 	}
-	c.enc.Key(key)
-	if unit := f.format.unit(); unit != "" || p.isTime(key) {
-		if c.encodeQuantity(f, key, v) {
-			return
-		}
+	if m.id != 0 {
+		c.enc.KeyWithID(m.id)
+	} else {
+		c.enc.Key([]byte(m.key))
+		m.id = c.enc.KeyID()
 	}
-	if f.format == formatID && v.kind == jsonscan.String && isInteger(v.text) {
+	p.hasOwn = p.hasOwn || m.isOwn
+	if (m.isTime || f.format.unit() != "") && c.encodeQuantity(m, v) {
+		return
+	}
+	switch {
+	case f.format == formatID && v.kind == jsonscan.String && isInteger(v.text):
 		v.kind = jsonscan.Integer // the raw form has a number, the processed form a text
-	}
-	if f.format == formatTable && v.kind == jsonscan.Array {
+	case f.format == formatTable && v.kind == jsonscan.Array:
 		c.encodeTable(f, v.text)
 		return
 	}
@@ -137,22 +194,8 @@ func isInteger(text []byte) bool {
 	return ok && string(strconv.AppendInt(digits[:0], n, 10)) == string(text)
 }
 
-// isTime reports whether a member of a payload is a time on the clock of its process, whatever its schema says (spec 4).
-func (p *payloadState) isTime(key []byte) bool {
-	switch string(key) {
-	case "startTime", "endTime":
-		return true
-	}
-	return p.kind.special == specialNetwork && isTiming(key)
-}
-
-// isPicture reports whether a value is the index of a picture.
-func (p *payloadState) isPicture(key []byte, v value) bool {
-	return p.kind.special == specialScreenshot && v.kind == jsonscan.Integer && string(key) == "url"
-}
-
 // resolveIndex replaces an index by the string that it stands for. What is none is kept as it is.
-func (c *converter) resolveIndex(f format, key []byte, v value) value {
+func (c *converter) resolveIndex(m *member, v value) value {
 	p := &c.payload
 	if v.kind == jsonscan.Null {
 		return v
@@ -162,11 +205,11 @@ func (c *converter) resolveIndex(f format, key []byte, v value) value {
 		index, ok = jsonscan.Int64(v.text)
 	}
 	if !ok || index < 0 || index > math.MaxInt32 {
-		return c.mismatch(key, v)
+		return c.mismatch(m, v)
 	}
 	text, ok := p.th.tables.strings.at(int32(index))
 	if !ok {
-		return c.mismatch(key, v)
+		return c.mismatch(m, v)
 	}
 	if p.kind.special == specialScreenshot && string(text) == string(imageStub) {
 		c.log.Add(problem.ScreenshotOmitted, p.th.at(p.row), "")
@@ -175,18 +218,18 @@ func (c *converter) resolveIndex(f format, key []byte, v value) value {
 }
 
 // mismatch counts a value that contradicts its format and is kept.
-func (c *converter) mismatch(key []byte, v value) value {
+func (c *converter) mismatch(m *member, v value) value {
 	p := &c.payload
+	detail := ""
 	if c.log.Wants(problem.MarkerFieldMismatch) {
-		c.log.Add(problem.MarkerFieldMismatch, p.th.at(p.row), p.kind.name+"."+string(key))
-	} else {
-		c.log.Add(problem.MarkerFieldMismatch, p.th.at(p.row), "")
+		detail = p.kind.name + "." + m.key
 	}
+	c.log.Add(problem.MarkerFieldMismatch, p.th.at(p.row), detail)
 	return v
 }
 
 // encodeQuantity encodes a number that has a unit, as a double; false if the value is no number.
-func (c *converter) encodeQuantity(f field, key []byte, v value) bool {
+func (c *converter) encodeQuantity(m *member, v value) bool {
 	p := &c.payload
 	n, ok := 0.0, v.kind == jsonscan.Integer || v.kind == jsonscan.Number
 	if ok {
@@ -194,25 +237,22 @@ func (c *converter) encodeQuantity(f field, key []byte, v value) bool {
 	}
 	if !ok {
 		if v.kind != jsonscan.Null {
-			c.mismatch(key, v)
+			c.mismatch(m, v)
 		}
 		return false
 	}
-	unit := f.format.unit()
-	if p.isTime(key) {
+	unit := m.field.format.unit()
+	if m.isTime {
 		unit = "ms"
 		n += p.shift
 	}
 	c.enc.Double(n)
 	for i := range p.units {
-		if p.units[i].key == string(key) {
+		if p.units[i].key == m.key {
 			return true
 		}
 	}
-	if f.key == "" {
-		f.key = string(key)
-	}
-	p.units = append(p.units, unitOf{f.key, unit})
+	p.units = append(p.units, unitOf{m.key, unit})
 	return true
 }
 
@@ -277,7 +317,7 @@ func (c *converter) encodeContainer(v value, depth int) {
 }
 
 // encodeTable encodes rows as dictionaries that have the labels of the columns as keys.
-func (c *converter) encodeTable(f field, rows []byte) {
+func (c *converter) encodeTable(f *field, rows []byte) {
 	s := &c.payload.other
 	s.Reset(rows)
 	s.Value()
@@ -417,14 +457,33 @@ func places(schema []byte) (stack, time int64) {
 	return stack, time
 }
 
-// ownKey opens the dictionary of what weft adds, if it is not open, and names the next value in it.
+// ownName is the name of the dictionary of what weft adds to the arguments of a marker.
+const ownName = "weft"
+
+// ownKey opens that dictionary, if it is not open, and names the next value in it.
 func (c *converter) ownKey(name string) {
 	if !c.payload.own {
 		c.payload.own = true
-		c.enc.Key([]byte("weft"))
-		c.enc.ExtendDict()
+		c.key(ownName)
+		if c.payload.hasOwn { // the producer uses that name as well
+			c.enc.ExtendDict()
+		} else {
+			c.enc.BeginDict()
+		}
+	}
+	c.key(name)
+}
+
+// key is the Key of the encoder for one of the names that weft itself uses, which need not be looked up each time.
+func (c *converter) key(name string) {
+	if id, ok := c.ownIDs[name]; ok {
+		c.enc.KeyWithID(id)
+		return
 	}
 	c.enc.Key([]byte(name))
+	if id := c.enc.KeyID(); id != 0 && len(c.ownIDs) < maxMembers {
+		c.ownIDs[name] = id
+	}
 }
 
 // closeOwn closes the dictionary.
@@ -435,6 +494,12 @@ func (c *converter) closeOwn() {
 	}
 }
 
+// beginArgs starts the arguments of an event that is no marker.
+func (c *converter) beginArgs() {
+	c.enc.Reset()
+	c.payload.own, c.payload.hasOwn = false, false
+}
+
 // encodeUnits adds the units of the fields that have one.
 func (c *converter) encodeUnits() {
 	if len(c.payload.units) == 0 {
@@ -443,7 +508,7 @@ func (c *converter) encodeUnits() {
 	c.ownKey("units")
 	c.enc.BeginDict()
 	for _, u := range c.payload.units {
-		c.enc.Key([]byte(u.key))
+		c.key(u.key)
 		c.enc.String([]byte(u.unit))
 	}
 	c.enc.EndDict()

@@ -138,8 +138,7 @@ func (c *converter) addSlice(track timeline.TrackID, name string, from, to float
 		c.log.Add(problem.EventInvalidTimestamp, problem.NoPosition, name)
 		return nil
 	}
-	c.enc.Reset()
-	c.payload.own = false
+	c.beginArgs()
 	if args != nil {
 		args()
 		c.closeOwn()
@@ -160,18 +159,18 @@ func (c *converter) addAllocations(th *threadState, name string, a *allocationTa
 			c.log.Add(problem.EventInvalidTimestamp, th.at(int32(i)), name)
 			continue
 		}
-		c.enc.Reset()
+		c.beginArgs()
 		for _, text := range []struct {
 			key    string
 			column *texts
 		}{{"className", &a.class}, {"typeName", &a.kind}, {"coarseType", &a.coarse}} {
 			if t, _ := text.column.at(int32(i)); len(t) > 0 {
-				c.enc.Key([]byte(text.key))
+				c.key(text.key)
 				c.enc.String(t)
 			}
 		}
 		if size := a.weight.at(i); !math.IsNaN(size) {
-			c.enc.Key([]byte("size"))
+			c.key("size")
 			c.encodeNumber(size)
 		}
 		c.out = timeline.Event{
@@ -215,7 +214,7 @@ func (c *converter) addTracer(th *threadState) error {
 				value int32
 			}{{"line", t.line.at(i)}, {"column", t.columnOf.at(i)}} {
 				if place.value > 0 {
-					c.enc.Key([]byte(place.key))
+					c.key(place.key)
 					c.enc.Int(int64(place.value))
 				}
 			}

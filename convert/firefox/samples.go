@@ -294,8 +294,7 @@ func (r *run) end(at float64) error {
 	if r.track == 0 {
 		r.track = c.b.Child(r.th.track, r.name)
 	}
-	c.enc.Reset()
-	c.payload.own = false
+	c.beginArgs()
 	c.out = timeline.Event{
 		Kind: timeline.Slice, Track: r.track, Event: c.event, Offset: -1, TS: start, Dur: end - start,
 		ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
@@ -318,7 +317,7 @@ func (r *run) end(at float64) error {
 // encodeWindow names the slice of a window and adds what is known of that.
 func (c *converter) encodeWindow(window int64) {
 	c.out.Name = strconv.AppendInt([]byte("window "), window, 10)
-	c.enc.Key([]byte("innerWindowID"))
+	c.key("innerWindowID")
 	c.enc.Int(window)
 	page := c.pages.page(window)
 	if page == nil {

@@ -121,11 +121,23 @@ func (c longs) at(i int) int64 {
 	return c[i]
 }
 
-// texts is a column or list of texts, one behind the other; null is the empty text.
+// texts is a column or list of texts; null is the empty text. They lie in chunks, so that a list that grows need not be
+// copied.
 type texts struct {
-	buf  []byte
-	ends []int // ends[i]: end of text i; it starts where the text before ends
+	chunks [][]byte
+	spans  []span
 }
+
+// span is where a text lies.
+type span struct {
+	chunk      int32
+	start, end uint32
+}
+
+const (
+	firstChunk = 1 << 10 // most lists are short
+	lastChunk  = 1 << 20
+)
 
 // maxImage is the length from which on the text of an image is replaced by its length (spec 15.20).
 const maxImage = 1 << 10
@@ -153,32 +165,37 @@ func (c *texts) add(s *jsonscan.Scanner) {
 }
 
 func (c *texts) append(text []byte) {
-	c.buf = append(c.buf, text...)
-	c.ends = append(c.ends, len(c.buf))
+	last := len(c.chunks) - 1
+	if last < 0 || cap(c.chunks[last])-len(c.chunks[last]) < len(text) {
+		size := firstChunk
+		if last >= 0 {
+			size = min(2*cap(c.chunks[last]), lastChunk)
+		}
+		c.chunks = append(c.chunks, make([]byte, 0, max(size, len(text))))
+		last++
+	}
+	chunk := c.chunks[last]
+	start := len(chunk)
+	chunk = append(chunk, text...)
+	c.chunks[last] = chunk
+	c.spans = append(c.spans, span{int32(last), uint32(start), uint32(len(chunk))})
 }
 
 func (c *texts) addMany(*jsonscan.Scanner) {}
-func (c *texts) addNull()                  { c.append(nil) }
-func (c *texts) len() int                  { return len(c.ends) }
-
-func (c *texts) truncate(n int) {
-	c.ends = c.ends[:n]
-	c.buf = c.buf[:c.start(n)]
-}
-
-func (c *texts) start(i int) int {
-	if i == 0 {
-		return 0
-	}
-	return c.ends[i-1]
-}
+func (c *texts) addNull()                  { c.spans = append(c.spans, span{}) }
+func (c *texts) len() int                  { return len(c.spans) }
+func (c *texts) truncate(n int)            { c.spans = c.spans[:n] }
 
 // at returns a text; false behind the end. It must not be changed.
 func (c *texts) at(i int32) ([]byte, bool) {
-	if i < 0 || int(i) >= len(c.ends) {
+	if i < 0 || int(i) >= len(c.spans) {
 		return nil, false
 	}
-	return c.buf[c.start(int(i)):c.ends[i]], true
+	s := c.spans[i]
+	if s.start == s.end {
+		return nil, true
+	}
+	return c.chunks[s.chunk][s.start:s.end:s.end], true
 }
 
 // text returns a text as a string; the empty one behind the end.
@@ -196,7 +213,8 @@ func (c *values) add(s *jsonscan.Scanner) {
 		return
 	}
 	if string(raw) == "null" {
-		raw = nil
+		c.addNull()
+		return
 	}
 	c.append(raw)
 }

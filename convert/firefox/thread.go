@@ -178,7 +178,7 @@ func (d *decoder) readSamples(th *thread) error {
 	if len(m.eventDelay) == 0 {
 		m.eventDelay = responsiveness
 	}
-	for i := range arguments.ends {
+	for i := range arguments.len() {
 		if text, _ := arguments.at(int32(i)); len(text) > 0 {
 			th.argumentValues++
 		}

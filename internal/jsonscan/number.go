@@ -43,6 +43,9 @@ func Uint64(text []byte) (uint64, bool) {
 
 // Float64 converts the text of an Integer or Number to the nearest double, and says whether that is finite.
 func Float64(text []byte) (float64, bool) {
+	if f, n := shortFloat(text, 0); n == len(text) && n > 0 {
+		return f, true
+	}
 	// The string does not outlive the call, and ParseFloat copies what it puts into an error.
 	f, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(text), len(text)), 64)
 	return f, err == nil
