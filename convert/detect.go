@@ -117,7 +117,7 @@ func detectArray(in *replay, first []byte) (Format, error) {
 }
 
 // member is a set of top-level members that tell formats apart.
-type member uint16
+type member uint32
 
 const (
 	mTraceEvents member = 1 << iota
@@ -136,6 +136,8 @@ const (
 	mPhase     // in an array, of an event
 	mTimestamp // of an element of samples
 	mFrameID   // of an element of stacks
+	mLibs
+	mShared
 )
 
 func memberOf(key []byte) member {
@@ -168,6 +170,10 @@ func memberOf(key []byte) member {
 		return mData
 	case "ph":
 		return mPhase
+	case "libs":
+		return mLibs
+	case "shared":
+		return mShared
 	}
 	return 0
 }
@@ -189,8 +195,8 @@ func (m member) formatOf() Format {
 	switch {
 	case has(mTraceEvents):
 		return FormatChromeJSON
-	case has(mMeta | mThreads):
-		return FormatFirefox
+	case has(mMeta | mThreads), has(mMeta | mLibs), has(mMeta | mShared):
+		return FormatFirefox // the last two because threads can come after hundreds of megabytes of the others
 	case has(mNodes | mStartTime), has(mNodes | mTimeDeltas), has(mHead | mStartTime):
 		return FormatCPUProfile
 	case has(mFrames | mStacks | mResources | mSamples), has(mFrames | mStacks | mSamples | mTimestamp | mFrameID):

@@ -29,6 +29,8 @@ func TestDetect(t *testing.T) {
 		{"trace_events_with_samples_and_stacks", `{"stackFrames":{},"samples":[],"traceEvents":[]}`, FormatChromeJSON},
 		{"names_in_strings_do_not_count", `{"x":"\"traceEvents\":","y\\":"traceEvents","nodes":[],"startTime":1}`, FormatCPUProfile},
 		{"firefox", `{"meta":{"traceEvents":1},"libs":[],"threads":[`, FormatFirefox},
+		{"firefox_tables_before_threads", `{"meta":{},"libs":[],"pages":[],"shared":{"stackTable":{"frame":[0,1`, FormatFirefox},
+		{"firefox_shared_first", `{"shared":{},"meta":{"interval":1`, FormatFirefox},
 		{"firefox_threads_first", `{"threads":[{"meta":1}],"pages":[],"meta":{`, FormatFirefox},
 		{"firefox_wrapped", `{"profile":{"meta":{},"threads":[`, FormatFirefox},
 		{"firefox_jslb", "\xDC\xDF\x4AS\x4CB\x01\x00\x01\x00\x00\x00", FormatFirefox},
