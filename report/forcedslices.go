@@ -77,6 +77,7 @@ type openSlice struct {
 type sliceStack struct {
 	open []openSlice
 	runs int // number of outermost slices
+	last int // index in Thread.forced plus one of the last style or layout that is in no other
 }
 
 // begin takes in a slice that begins.
@@ -127,10 +128,13 @@ func (s *sliceStack) layout(c *collector, t *Thread, it *timeline.Item, kind sta
 		outer := &t.forced[around.layout-1]
 		outer.dur -= min(f.dur, outer.dur)
 		f.first = false
-	} else if n := len(t.forced); n > 0 && kind == layoutState {
-		// The layout that was waiting for the style before it is not forced once more.
-		last := &t.forced[n-1]
-		f.first = last.kind != styleState || last.run != f.run || last.stack != f.stack || !last.forced
+	} else {
+		if s.last > 0 && kind == layoutState {
+			// The layout that was waiting for the style before it is not forced once more.
+			before := &t.forced[s.last-1]
+			f.first = before.kind != styleState || before.run != f.run || before.stack != f.stack || !before.forced
+		}
+		s.last = len(t.forced) + 1
 	}
 	t.forced = append(t.forced, f)
 	inside.layout = len(t.forced)
