@@ -1,0 +1,71 @@
+package conformance
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/recording"
+)
+
+// onLanes are the calls that lie on lanes beside their thread: those that DevTools leaves out of its tree (leftOutOf), as
+// they end after the event in which they began. 84 events of this thread do not nest among each other either.
+var onLanes = map[string]int{"node-v24-all-node_trace devtools": 4, "node-v24-all-node_trace refined": 4}
+
+// TestSampledRecordings converts every recording whose calls are made of samples, verifies the result, and holds that
+// the calls nest: on their own thread, and but for known ones on no lane beside it.
+func TestSampledRecordings(t *testing.T) {
+	for _, folder := range []string{"cpuprofile", "jsprofile", "node"} {
+		paths := sampledRecordings(t, folder)
+		for _, name := range slices.Sorted(maps.Keys(paths)) {
+			t.Run(folder+"/"+name, func(t *testing.T) {
+				for _, mode := range []convert.JSCalls{convert.JSCallsDevTools, convert.JSCallsRefined, convert.JSCallsSeparate, convert.JSCallsOff} {
+					p, _ := mustProject(t, recording.Read(t, paths[name]), convert.Options{JSCalls: mode})
+					lanes, open := 0, 0
+					for _, s := range p.slices {
+						isCall := s.category == "v8.cpu_profiler" || folder != "node"
+						if isCall && s.track.name == "Overlapping slices" {
+							lanes++
+						}
+						if isCall && s.dur == unfinished {
+							open++
+						}
+					}
+					if lanes != onLanes[name+" "+mode.String()] || open > 0 {
+						t.Errorf("--js-calls %v: %d calls are on lanes, and %d calls never end", mode, lanes, open)
+					}
+				}
+			})
+		}
+	}
+}
+
+// sampledRecordings returns the recordings in a folder of traces, those in a folder shared beside the repository included,
+// by their names.
+func sampledRecordings(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	roots := []string{recording.Testdata(t)}
+	if shared, ok := recording.Shared(); ok {
+		roots = append(roots, shared)
+	}
+	paths := map[string]string{}
+	for _, root := range roots {
+		entries, err := os.ReadDir(filepath.Join(root, "traces", folder))
+		if err != nil {
+			continue // shared need not have every folder
+		}
+		for _, e := range entries {
+			if name := recording.Name(e.Name()); paths[name] == "" && !strings.HasPrefix(name, "cut60pct") {
+				paths[name] = filepath.Join(root, "traces", folder, e.Name())
+			}
+		}
+	}
+	if len(paths) == 0 {
+		t.Fatalf("no recordings in %s", folder)
+	}
+	return paths
+}
