@@ -106,7 +106,10 @@ func NewSize(r io.Reader, size int) *Scanner {
 
 // Reset makes s read text, which it does not change or copy; ErrShort then means that the text ends early.
 func (s *Scanner) Reset(text []byte) {
-	*s = Scanner{buf: text, text: s.text[:0], stack: s.stack, readErr: io.EOF, limit: len(text)}
+	// Field by field: this is called for every event, and most of a Scanner need not change.
+	s.buf, s.pos, s.base = text, 0, 0
+	s.r, s.readErr, s.limit, s.usual = nil, io.EOF, len(text), 0
+	s.Mark()
 }
 
 // ResetAt is Reset for a text that stands at the given offset of the input.
