@@ -160,9 +160,9 @@ func (c *cut) next(b *block) bool {
 	for size := c.size; size <= growBlock*c.size && c.key != nil; size *= 2 {
 		c.fill(size)
 		if n := c.border(); n > 0 {
-			b.text = append(b.text[:0], c.buf[:n]...)
+			// The block takes the buffer, and gives its own one for what is behind the border.
+			b.text, c.buf = c.buf[:n], append(b.text[:0], c.buf[n:]...)
 			b.offset = c.offset
-			c.buf = c.buf[:copy(c.buf, c.buf[n:])]
 			c.offset += int64(n)
 			return true
 		}
