@@ -93,7 +93,7 @@ func writeReport(w io.Writer, threads []threadTables, only string) error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s [tid %d] of %s [pid %d]", printable(t.Thread), t.TID, printable(t.Process), t.PID)
+		fmt.Fprintf(&b, "%s [tid %d] of %s [pid %d]", clip(t.Thread), t.TID, clip(t.Process), t.PID)
 		if t.source != "" {
 			fmt.Fprintf(&b, ", %s", printable(t.source))
 		}
@@ -115,6 +115,16 @@ func writeReport(w io.Writer, threads []threadTables, only string) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// maxName is the number of characters of a name that people get to see: processes may be called by their command line.
+const maxName = 60
+
+func clip(name string) string {
+	if runes := []rune(name); len(runes) > maxName {
+		name = string(runes[:maxName]) + "…"
+	}
+	return printable(name)
 }
 
 // writeText prints a table: texts to the left, numbers to the right.

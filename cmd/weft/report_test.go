@@ -247,3 +247,36 @@ func TestReportsAgreeOnForcedLayouts(t *testing.T) {
 		t.Errorf("by slices (-want +got):\n%s", diff)
 	}
 }
+
+// Reports on a trace and on the Perfetto trace that is made of it are the same, byte for byte, whatever the format.
+func TestReportsSurviveConversion(t *testing.T) {
+	for _, name := range []string{
+		"chrome/chrome-devtools-small.json", "chrome/chrome-with-selfprof-and-inspector.json", "cpuprofile/cdp-tiny.cpuprofile",
+		"node/node-v24-small-1-node_trace.json", "jsprofile/selfprof-medium.json", "jsprofile/cut60pct-selfprof-markers-small.json",
+		"firefox/processed/ff-processed-tiny.json", "perfetto/chrome-devtools-tiny.pftrace",
+	} {
+		source, ok := recording.Find(t, "traces/"+name)
+		if !ok {
+			t.Logf("%s is not here", name)
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			trace := filepath.Join(t.TempDir(), "converted.pftrace")
+			runWeft(t, "convert", "--quiet", "-o", trace, source)
+			counted := 0
+			for _, r := range reports {
+				want := runWeft(t, "report", r.name, "--json", "--top", "0", source)
+				got := runWeft(t, "report", r.name, "--json", "--top", "0", trace)
+				if string(got) != string(want) {
+					t.Errorf("the report %s differs: %d and %d bytes", r.name, len(want), len(got))
+				}
+				if string(want) != "{\"threads\":[]}\n" {
+					counted++
+				}
+			}
+			if counted == 0 && !strings.HasPrefix(name, "node/") {
+				t.Error("no report has anything to count")
+			}
+		})
+	}
+}
