@@ -108,7 +108,7 @@ func (p *naiveProfile) count() (threads map[string]firefoxCounts, processes map[
 }
 
 // ownTracks hold what weft makes of samples and of the recording, not markers.
-var ownTracks = []string{firefox.SampleCategoryName, firefox.SamplePageName, firefox.PausedName}
+var ownTracks = []string{firefox.SampleCategoryName, firefox.SamplePageName, firefox.JSCallsName, firefox.PausedName}
 
 // countFirefox counts the same in the output. Requests are on tracks of their process; the thread is that of its pid.
 func countFirefox(t *testing.T, output []byte, p *projection) (threads map[string]firefoxCounts, processes map[string]int) {

@@ -213,7 +213,12 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 	case FormatCPUProfile:
 		return cpuprofile.Read(ctx, r, b, cpuprofile.Options{Problems: log, Offset: opts.TimeOffset, KeepArg: opts.Args.keep()})
 	case FormatFirefox:
-		return firefox.Read(ctx, r, b, firefox.Options{Problems: log, KeepArg: opts.Args.keep(), Offset: opts.TimeOffset})
+		return firefox.Read(ctx, r, b, firefox.Options{
+			Problems: log,
+			KeepArg:  opts.Args.keep(),
+			Offset:   opts.TimeOffset,
+			JSCalls:  opts.JSCalls != JSCallsOff,
+		})
 	case FormatJSProfile:
 		return jsprofile.Read(ctx, r, b, opts.selfProfile(log))
 	}

@@ -47,7 +47,7 @@ const (
 	AllocationsName    = "Allocations"               // of a thread: instants
 	SampleCategoryName = timeline.SampleCategoryName // of a thread: what its samples were doing
 	SamplePageName     = "Sample page"               // of a thread: for which document
-	JSCallsName        = "JS calls"                  // of a thread, see Options.JSCalls
+	JSCallsName        = "JS samples"                // of a thread, see Options.JSCalls
 	JSTracerName       = "JS Tracer"                 // of a thread
 	PausedName         = "Profiler paused"           // of a process
 )
