@@ -33,9 +33,6 @@ type SelfProfileOptions struct {
 	Join func() (io.ReadCloser, error)
 }
 
-// firstJoinedEvent is the index from which events of a self-profile are counted that is joined with a trace.
-const firstJoinedEvent = 1 << 31
-
 // Joined says how a JS self-profile was placed in a Chrome trace.
 type Joined struct {
 	By          string         `json:"by"`             // "samples" or "navigation"; see docs/formats/jsprofile.md
@@ -62,6 +59,7 @@ func (l *loader) readJoined(ctx context.Context, r io.Reader) error {
 		clues, err = jsprofile.ReadClues(ctx, trace)
 		return err
 	})
+	l.builder.DescribeSamples(jsprofile.Samples) // unless the trace has samples of V8, which weigh the same
 	if err == nil {
 		err = l.opts.readBeside(ctx, func(trace io.Reader) error { return l.readChrome(ctx, trace) })
 	}
@@ -69,7 +67,7 @@ func (l *loader) readJoined(ctx context.Context, r io.Reader) error {
 		return fmt.Errorf("the trace to join: %w", err)
 	}
 	profile := l.opts.selfProfile(l.problems)
-	profile.Clues, profile.FirstEvent = clues, firstJoinedEvent
+	profile.Clues, profile.FirstEvent = clues, l.builder.NextEvent()
 	profile.Matched = func(m jsprofile.Match) {
 		l.report.Joined = append(l.report.Joined, Joined{m.By, m.Origin, m.Uncertainty, m.PID, m.TID})
 	}

@@ -89,9 +89,8 @@ func (t *thread) sample(i int, stack int32, source gcSource) error {
 	if err := t.activity.sample(t, s, length, source); err != nil {
 		return err
 	}
-	w := t.writer
-	w.out = timeline.Event{Kind: timeline.Sample, Track: t.track, TS: s.ts, Value: timeline.Int(int64(length)), Callstack: t.callstack(s, stack)}
-	if err := w.add(s.offset); err != nil {
+	t.out = timeline.Event{Kind: timeline.Sample, Track: t.track, TS: s.ts, Value: timeline.Int(int64(length)), Callstack: t.callstack(s, stack)}
+	if err := t.add(s.offset); err != nil {
 		return err
 	}
 	if gap == 0 && i+1 < len(t.p.samples) {

@@ -25,6 +25,9 @@ type writer struct {
 	out       timeline.Event
 }
 
+// Samples describes the samples of profiles: they weigh the time that they stand for.
+var Samples = timeline.SampleDescription{Source: "js_self_profiling", Counter: "time", Unit: timeline.SampleUnitNanos}
+
 // unknownProcess is the name of the process if no resource has an origin.
 const unknownProcess = "JS self-profile"
 
@@ -60,8 +63,8 @@ func (w *writer) profiles(all []*profile) error {
 		}
 		*p = profile{} // its columns are of no use any more
 	}
-	if w.opts.Clues == nil { // else the samples are of several sources, and those of the trace count
-		w.b.DescribeSamples(timeline.SampleDescription{Source: "js_self_profiling", Counter: "time", Unit: timeline.SampleUnitNanos})
+	if w.opts.Clues == nil { // else the trace may have samples of its own
+		w.b.DescribeSamples(Samples)
 	}
 	return nil
 }

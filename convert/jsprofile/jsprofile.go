@@ -52,8 +52,8 @@ type Options struct {
 
 	// ThreadName is the name of the thread; "": DefaultThreadName. The format does not tell workers from pages.
 	ThreadName string
-	// Clues places profiles in a Chrome trace that the Builder holds already: the thread joins the process of the page, and
-	// its times are those of the trace. Where a profile belongs must be found by the clues, unless TimeOrigin says it.
+	// Clues places profiles in a Chrome trace that the Builder holds already: the thread joins the process of the page, its
+	// times are those of the trace, and Samples are not described once more. Where a profile belongs must be found by the clues, unless TimeOrigin says it.
 	Clues *Clues
 	// Matched is called for each profile that was placed. Optional.
 	Matched func(Match)
