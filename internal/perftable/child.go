@@ -33,7 +33,8 @@ type childResult struct {
 
 // runChild runs the child command args[0] on the file args[1]:
 //
-//	decode    decodes the events of a trace with encoding/json as the file is read
+//	decode    decodes the events of a trace with encoding/json as the file is read, arguments as raw text
+//	decodeall the same with the arguments decoded
 //	memory    the same with the list of events in memory
 //	scan      reads the same list with weft's scanner: fields of events converted, arguments as raw text
 //	gunzip    unpacks a file and throws the result away
@@ -52,9 +53,13 @@ func runChild(stdout io.Writer, args []string) error {
 	var err error
 	switch command {
 	case "decode":
-		result, err = decodeFile(file)
+		result, err = decodeFile(file, decodeEvents[jsonEvent])
+	case "decodeall":
+		result, err = decodeFile(file, decodeEvents[wholeEvent])
 	case "memory":
-		result, err = inMemory(file, func(list []byte) (int64, error) { return decodeEvents(json.NewDecoder(bytes.NewReader(list))) })
+		result, err = inMemory(file, func(list []byte) (int64, error) {
+			return decodeEvents[jsonEvent](json.NewDecoder(bytes.NewReader(list)))
+		})
 	case "scan":
 		result, err = inMemory(file, scanEvents)
 	case "gunzip":
@@ -75,7 +80,7 @@ func runChild(stdout io.Writer, args []string) error {
 }
 
 // decodeFile decodes a trace as a careful program would: token by token down to the events, without keeping any.
-func decodeFile(path string) (r childResult, err error) {
+func decodeFile(path string, events func(*json.Decoder) (int64, error)) (r childResult, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return r, err
@@ -95,7 +100,7 @@ func decodeFile(path string) (r childResult, err error) {
 			return r, err
 		}
 		if key == "traceEvents" {
-			r.Events, err = decodeEvents(d)
+			r.Events, err = events(d)
 		} else {
 			var skipped json.RawMessage
 			err = d.Decode(&skipped)
@@ -126,13 +131,19 @@ type jsonEvent struct {
 	Args json.RawMessage `json:"args"`
 }
 
+// wholeEvent is jsonEvent with its arguments, which a converter needs.
+type wholeEvent struct {
+	jsonEvent
+	Args map[string]any `json:"args"`
+}
+
 // decodeEvents decodes a list of events one by one, which takes less time and memory than decoding into a slice.
-func decodeEvents(d *json.Decoder) (n int64, err error) {
+func decodeEvents[E any](d *json.Decoder) (n int64, err error) {
 	if _, err := d.Token(); err != nil { // [
 		return 0, err
 	}
 	for d.More() {
-		var e jsonEvent
+		var e E
 		if err := d.Decode(&e); err != nil {
 			return n, err
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,29 +58,42 @@ type conversions struct {
 
 	scan, memory            usage // scanner and encoding/json on the events in memory
 	decodeOne, decodeTwo    usage // encoding/json on the file, on one core and on two
+	decodeAll               usage // with the arguments, on one core
 	plainOne, plainTwo      usage // uncompressed output, on one core and on two
 	zlibOne, zlibTwo        usage
 	noneOne                 usage // without arguments
+	callsOne, zlibCompact   usage // with calls and samples of V8's profiles; in compact packets
+	noneCompact             usage
 	gunzip, gzPlain, gzZlib usage // of the packed file, on two cores
 
-	plainBytes, noneBytes, zlibBytes int64 // outputs
+	plainBytes, noneBytes, zlibBytes   int64 // outputs
+	compactZlibBytes, compactNoneBytes int64
 }
+
+// eventsOnly leaves out what weft adds to the events of a trace from V8's profiles.
+var eventsOnly = []string{"--js-calls", "off", "--samples", "none"}
 
 func (b *bench) measureConversions(in *input) (*conversions, error) {
 	c := &conversions{input: in}
 	plain, none, zlib := b.path("plain.pftrace"), b.path("none.pftrace"), b.path("zlib.pftrace")
-	toPlain, toZlib := []string{"--compress", "none"}, []string{"--compress", "zlib"}
+	compactZlib, compactNone, calls := b.path("compact-zlib.pftrace"), b.path("compact-none.pftrace"), b.path("calls.pftrace")
+	with := func(flags ...string) []string { return append(slices.Clone(eventsOnly), flags...) }
+	toPlain, toZlib, noArgs := with("--compress", "none"), with("--compress", "zlib"), with("--compress", "none", "--args", "none")
 	// One worker has one core, two have two, and so has what they are compared with.
 	err := b.compare(
 		side{b.child(1, "scan", in.plain), &c.scan},
 		side{b.child(1, "memory", in.plain), &c.memory},
 		side{b.child(1, "decode", in.plain), &c.decodeOne},
 		side{b.convert(1, in.plain, plain, toPlain...), &c.plainOne},
-		side{b.convert(1, in.plain, none, "--compress", "none", "--args", "none"), &c.noneOne},
+		side{b.child(1, "decodeall", in.plain), &c.decodeAll},
+		side{b.convert(1, in.plain, calls, "--compress", "none"), &c.callsOne},
+		side{b.convert(1, in.plain, none, noArgs...), &c.noneOne},
+		side{b.convert(1, in.plain, compactNone, append(noArgs, "--packets", "compact")...), &c.noneCompact},
 		side{b.convert(1, in.plain, zlib, toZlib...), &c.zlibOne},
 		side{b.child(2, "decode", in.plain), &c.decodeTwo},
 		side{b.convert(2, in.plain, plain, toPlain...), &c.plainTwo},
 		side{b.convert(2, in.plain, zlib, toZlib...), &c.zlibTwo},
+		side{b.convert(2, in.plain, compactZlib, append(toZlib, "--packets", "compact")...), &c.zlibCompact},
 		side{b.child(2, "gunzip", in.packed), &c.gunzip},
 		side{b.convert(2, in.packed, plain, toPlain...), &c.gzPlain},
 		side{b.convert(2, in.packed, zlib, toZlib...), &c.gzZlib},
@@ -87,7 +101,10 @@ func (b *bench) measureConversions(in *input) (*conversions, error) {
 	if err != nil {
 		return nil, err
 	}
-	for path, size := range map[string]*int64{plain: &c.plainBytes, none: &c.noneBytes, zlib: &c.zlibBytes} {
+	for path, size := range map[string]*int64{
+		plain: &c.plainBytes, none: &c.noneBytes, zlib: &c.zlibBytes, compactZlib: &c.compactZlibBytes, compactNone: &c.compactNoneBytes,
+		calls: new(int64),
+	} {
 		if *size, err = fileSize(path); err != nil {
 			return nil, err
 		}
@@ -109,11 +126,14 @@ func (b *bench) conversionRows(c *conversions) []row {
 			sides: fmt.Sprintf("weft %s (%s), %s %s", timeText(weft), speedText(c.size, weft), other, timeText(than)),
 		}
 	}
-	const json = "encoding/json"
+	const json, whole, compact = "encoding/json", "encoding/json with arguments", ", compact packets"
 	return []row{
 		b.scanRow(c),
 		add(plainOutput, c.name, b.oneCore(c.plainOne), json, b.oneCore(c.decodeOne)),
+		add(plainOutput, c.name, b.oneCore(c.plainOne), whole, b.oneCore(c.decodeAll)),
+		add(plainOutput, c.name+", default flags: with calls and samples", b.oneCore(c.callsOne), whole, b.oneCore(c.decodeAll)),
 		add(zlibOutput, c.name, c.zlibTwo.wall, json, c.decodeTwo.wall),
+		add(zlibOutput, c.name+compact, c.zlibCompact.wall, json, c.decodeTwo.wall),
 		add(withoutArgs, c.name, b.oneCore(c.noneOne), json, b.oneCore(c.decodeOne)),
 		add(twoWorkers, c.name+", uncompressed", c.plainTwo.wall, "one", c.plainOne.wall),
 		add(twoWorkers, c.name+", zlib", c.zlibTwo.wall, "one", c.zlibOne.wall),
@@ -121,9 +141,11 @@ func (b *bench) conversionRows(c *conversions) []row {
 			promise: packedInput, input: c.name, value: ratio(c.gzPlain.wall, c.gunzip.wall),
 			sides: fmt.Sprintf("weft %s uncompressed (%s with zlib), gunzip %s", timeText(c.gzPlain.wall), timeText(c.gzZlib.wall), timeText(c.gunzip.wall)),
 		},
-		c.sizeRow(zlibSize, c.zlibBytes, c.packedSize, ".json.gz"),
-		c.sizeRow(plainSize, c.plainBytes, c.size, "JSON"),
-		c.sizeRow(noArgsSize, c.noneBytes, c.size, "JSON"),
+		c.sizeRow(zlibSize, "", c.zlibBytes, c.packedSize, ".json.gz"),
+		c.sizeRow(zlibSize, compact, c.compactZlibBytes, c.packedSize, ".json.gz"),
+		c.sizeRow(plainSize, "", c.plainBytes, c.size, "JSON"),
+		c.sizeRow(noArgsSize, "", c.noneBytes, c.size, "JSON"),
+		c.sizeRow(noArgsSize, compact, c.compactNoneBytes, c.size, "JSON"),
 	}
 }
 
@@ -147,9 +169,9 @@ func (b *bench) scanRow(c *conversions) row {
 	return r
 }
 
-func (c *conversions) sizeRow(promise int, weft, other int64, otherName string) row {
+func (c *conversions) sizeRow(promise int, form string, weft, other int64, otherName string) row {
 	return row{
-		promise: promise, input: c.name, value: float64(weft) / float64(max(other, 1)),
+		promise: promise, input: c.name + form, value: float64(weft) / float64(max(other, 1)),
 		sides: fmt.Sprintf("weft %s, %s %s", sizeText(weft), otherName, sizeText(other)),
 	}
 }
