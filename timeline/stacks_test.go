@@ -71,3 +71,28 @@ func TestCallstackLimits(t *testing.T) {
 		t.Errorf("%d stacks are cut", log.Count(problem.StackLimit))
 	}
 }
+
+// Appended stacks are new ones, which look like the pushed ones.
+func TestAppendFrame(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
+	f, g := b.Frame(timeline.Frame{Function: "f"}), b.Frame(timeline.Frame{Function: "g"})
+	pushed := b.Callstack([]timeline.FrameID{f, g})
+	first := b.AppendFrame(b.AppendFrame(0, f), g)
+	second := b.AppendFrame(b.PushFrame(0, f), g)
+	if first == pushed || second == pushed || first == second {
+		t.Errorf("the stacks %d, %d and %d are not different", pushed, first, second)
+	}
+	if b.AppendFrame(first, 0) != first {
+		t.Error("no frame makes another stack")
+	}
+	tl, err := b.Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tl.Close()
+	for _, id := range []timeline.CallstackID{pushed, first, second} {
+		if got := tl.Callstack(id); !slices.Equal(got, []timeline.FrameID{f, g}) {
+			t.Errorf("stack %d: %v", id, got)
+		}
+	}
+}
