@@ -81,11 +81,16 @@ func (s *stacks) appendFrames(dst []calledFrame, stack int32, onlyJS bool) []cal
 	if !s.valid(stack) {
 		return dst
 	}
-	for ; stack != none && len(dst) < maxCallDepth; stack = s.parent(stack) {
+	for range s.reach() {
+		if stack == none || len(dst) == maxCallDepth {
+			break
+		}
+		s.walked++
 		frame := s.t.stacks.frame.at(int(stack))
 		if f := s.frame(frame); f != nil && (f.isJS || !onlyJS) {
 			dst = append(dst, calledFrame{s.function(frame), frame})
 		}
+		stack = s.parent(stack)
 	}
 	slices.Reverse(dst)
 	return dst
@@ -114,7 +119,7 @@ func (c *converter) endCalls(th *threadState, track timeline.TrackID, calls []ca
 		c.beginArgs()
 		if f.File != "" {
 			c.key("file")
-			c.enc.String([]byte(f.File))
+			c.enc.String(c.bounded([]byte(f.File)))
 		}
 		if f.Line > 0 {
 			c.key("line")
@@ -129,7 +134,7 @@ func (c *converter) endCalls(th *threadState, track timeline.TrackID, calls []ca
 		c.closeOwn()
 		c.out = timeline.Event{
 			Kind: timeline.Slice, Track: track, Event: c.event, Offset: -1, TS: start, Dur: end - start,
-			ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime, Name: []byte(f.Function), Args: c.enc.Args(),
+			ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime, Name: c.bounded([]byte(f.Function)), Args: c.enc.Args(),
 		}
 		c.event++
 		if err := c.b.Add(&c.out); err != nil {

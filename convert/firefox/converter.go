@@ -39,12 +39,13 @@ type converter struct {
 	redirects  map[redirect]uint64 // ids of flows to requests that did not begin yet
 	lastFlow   uint64              // id of a flow that is not of the profile
 
-	event   uint32 // index of the next event
-	out     timeline.Event
-	flo     timeline.FlowEvent
-	payload payloadState
-	ownIDs  map[string]timeline.KeyID
-	scan    jsonscan.Scanner // of eachMember
+	event    uint32 // index of the next event
+	out      timeline.Event
+	flo      timeline.FlowEvent
+	payload  payloadState
+	resolved int // bytes of long texts that events have from the table of strings
+	ownIDs   map[string]timeline.KeyID
+	scan     jsonscan.Scanner // of eachMember
 }
 
 // markerType is what is known of all markers of one type.

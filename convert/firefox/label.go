@@ -94,7 +94,7 @@ type labelled struct {
 }
 
 // maxLabel is the length at which a label ends: a template may put in a long text many times.
-const maxLabel = 4 << 10
+const maxLabel = 1 << 10
 
 // appendLabel appends the text of a label.
 func (t template) appendLabel(b []byte, m *labelled) []byte {

@@ -19,6 +19,7 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 		return nil
 	}
 	name, _ := th.tables.strings.at(rows.name[m.row])
+	name = c.bounded(name)
 	if m.state&(markerSent|markerReceived) != 0 {
 		name = c.messageName(m)
 	}

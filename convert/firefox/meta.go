@@ -2,6 +2,7 @@ package firefox
 
 import (
 	"math"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
@@ -113,8 +114,22 @@ func (d *decoder) readCategories(categories *[]category) error {
 			return d.skip()
 		})
 		if err == nil {
+			c.name = clip(c.name)
+			for i := range c.subcategories {
+				c.subcategories[i] = clip(c.subcategories[i])
+			}
 			*categories = append(*categories, c)
 		}
 		return err
 	})
+}
+
+// maxCategory is the length up to which the names of categories are kept: they stand on every event.
+const maxCategory = 256
+
+func clip(name string) string {
+	if len(name) <= maxCategory {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxCategory], "")
 }

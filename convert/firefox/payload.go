@@ -214,7 +214,26 @@ func (c *converter) resolveIndex(m *member, v value) value {
 	if p.kind.special == specialScreenshot && string(text) == string(imageStub) {
 		c.log.Add(problem.ScreenshotOmitted, p.th.at(p.row), "")
 	}
-	return value{jsonscan.String, text}
+	return value{jsonscan.String, c.bounded(text)}
+}
+
+const (
+	// maxResolved bounds the texts that events have from the table of strings, all together. What is longer than
+	// shortText then is cut, so that a small input, in which one long text stands for many, cannot become a huge output.
+	maxResolved = 1 << 30
+	shortText   = 256
+)
+
+// bounded returns a text of the table of strings as it goes to an event.
+func (c *converter) bounded(text []byte) []byte {
+	if len(text) <= shortText {
+		return text
+	}
+	if c.resolved += len(text); c.resolved <= maxResolved {
+		return text
+	}
+	c.log.Add(problem.FirefoxValueInvalid, problem.NoPosition, "long texts that are used often were cut")
+	return bytes.ToValidUTF8(text[:shortText], nil)
 }
 
 // mismatch counts a value that contradicts its format and is kept.

@@ -324,7 +324,7 @@ func (c *converter) encodeWindow(window int64) {
 		c.log.Add(problem.PageUnknown, problem.NoPosition, "")
 		return
 	}
-	c.out.Name = []byte(page.url)
+	c.out.Name = c.bounded([]byte(page.url))
 	c.ownKey("tab")
 	c.enc.Int(page.tab)
 	if top := c.pages.top(page); top != page {

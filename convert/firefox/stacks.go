@@ -20,6 +20,7 @@ type stacks struct {
 	calls  []timeline.CallstackID // by stack, and one more; 0: not known yet
 	frames []resolvedFrame        // by frame
 	path   []int32                // scratch
+	walked int                    // callers that were looked at, see reach
 }
 
 // resolvedFrame is a frame as the timeline has it.
@@ -77,15 +78,23 @@ func (s *stacks) callstack(stack int32) timeline.CallstackID {
 		}
 		path = append(path, at)
 	}
+	push := s.b.PushFrame
+	if s.t.stacks.rows > maxIndexedStacks {
+		push = s.b.AppendFrame
+	}
 	for _, at := range slices.Backward(path) {
 		if frame := s.frame(s.t.stacks.frame.at(int(at))); frame != nil {
-			id = s.b.PushFrame(id, frame.id)
+			id = push(id, frame.id)
 		}
 		s.calls[at] = id + 1
 	}
 	s.path = path
 	return id
 }
+
+// maxIndexedStacks is the length up to which stacks of a table are compared with each other and with those of other tables:
+// different rows can be equal stacks of the timeline, which then have one id.
+const maxIndexedStacks = 1 << 20
 
 // frame resolves a frame; nil if there is none.
 func (s *stacks) frame(i int32) *resolvedFrame {
@@ -230,8 +239,21 @@ func (s *stacks) fileOf(frame, fn int) string {
 // libraryResource is the kind of a resource that is a library (spec 3.1).
 const libraryResource = 1
 
-// maxSearched bounds how many callers are asked for something that a frame does not say itself.
-const maxSearched = 1 << 10
+const (
+	// maxReach is how many callers of a stack are looked at for what it does not say itself. When that comes to maxWalked
+	// for all stacks together, it is shortReach, so that deep stacks in a small input cannot take hours.
+	maxReach   = timeline.MaxStackDepth
+	shortReach = 64
+	maxWalked  = 1 << 27
+)
+
+// reach returns how many callers of the next stack may be looked at.
+func (s *stacks) reach() int {
+	if s.walked > maxWalked {
+		return shortReach
+	}
+	return maxReach
+}
 
 // category returns the category and subcategory of a stack: its own, its frame's, or that of the nearest caller that has
 // one; none if no caller has (spec 3.3).
@@ -239,7 +261,8 @@ func (s *stacks) category(stack int32) (category, subcategory int32) {
 	if !s.valid(stack) {
 		return none, none
 	}
-	for range maxSearched {
+	for range s.reach() {
+		s.walked++
 		frame := int(s.t.stacks.frame.at(int(stack)))
 		if own := s.t.stacks.category.at(int(stack)); own >= 0 {
 			return own, s.t.stacks.subcategory.at(int(stack))
@@ -259,7 +282,8 @@ func (s *stacks) window(stack int32) int64 {
 	if len(s.t.frames.window) == 0 || !s.valid(stack) {
 		return 0
 	}
-	for range maxSearched {
+	for range s.reach() {
+		s.walked++
 		if w := s.t.frames.window.at(int(s.t.stacks.frame.at(int(stack)))); w > 0 {
 			return w
 		}
