@@ -53,6 +53,7 @@ type container struct {
 	array      bool
 	start      int    // where its own field starts in buf
 	mark       int    // for wire.EndMessage; 0 at the top level
+	members    int    // where the first member starts in buf
 	firstEntry int    // index of its first member in entries
 	size       int    // number of values inside
 	seen       uint64 // bit key%64 for every key that was used: nearly all keys are seen to be new by it
@@ -337,7 +338,21 @@ func (e *ArgsEncoder) BeginArray() { e.beginContainer(true) }
 
 func (e *ArgsEncoder) beginContainer(array bool) {
 	start, mark := e.begin()
-	e.open = append(e.open, container{array: array, start: start, mark: mark, firstEntry: len(e.entries)})
+	e.open = append(e.open, container{array: array, start: start, mark: mark, members: len(e.buf), firstEntry: len(e.entries)})
+}
+
+// Members returns what the dictionary opened last holds so far, in a form for AddMembers. It is valid until the next
+// call.
+func (e *ArgsEncoder) Members() []byte { return e.buf[e.open[len(e.open)-1].members:] }
+
+// AddMembers adds members that Members gave for the same Builder to the dictionary opened last, which must not be the top
+// level. Their keys are not known to the search for duplicates. It is for what many events have in common.
+func (e *ArgsEncoder) AddMembers(members []byte) {
+	if len(members) == 0 || len(e.open) < 2 {
+		return
+	}
+	e.open[len(e.open)-1].size++
+	e.buf = append(e.buf, members...)
 }
 
 // maxExtended bounds how often ExtendDict copies what was there before, for one event.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"io"
 	"math"
 	"runtime"
 
@@ -170,15 +169,22 @@ func (b *Builder) Add(ev *Event) error {
 		p.category = ev.Category
 	}
 	if ev.Callstack != 0 {
-		r.flags |= flagCallstack
-		p.callstack = ev.Callstack
 		b.useCallstack(ev)
+		if ev.Kind == Sample {
+			r.lane = uint32(ev.Callstack) // samples have no lanes, and most of them no payload then
+		} else {
+			r.flags |= flagCallstack
+			p.callstack = ev.Callstack
+		}
 	}
 	if len(ev.Args) > 0 {
 		r.flags |= flagArgs
 	}
 	if ev.Kind == End && ev.KeepEnd {
 		r.flags |= flagKeepEnd
+	}
+	if ev.InOrder {
+		r.flags |= flagInOrder
 	}
 	if ev.Sampling.Skip {
 		r.flags |= flagSkip
@@ -393,8 +399,8 @@ func (r *runs) merge(ctx context.Context, opts Options) (*disk, error) {
 func byTime(x, y *record) int { return cmp.Compare(x.ts, y.ts) }
 
 // readers returns a reader for the records of each run.
-func (r *runs) readers(opts Options) []io.Reader {
-	readers := make([]io.Reader, len(r.starts))
+func (r *runs) readers(opts Options) []*bufio.Reader {
+	readers := make([]*bufio.Reader, len(r.starts))
 	each := min(max(opts.Memory/4/int64(len(r.starts)), 8<<10), 256<<10)
 	for i, start := range r.starts {
 		end := r.records.Size()

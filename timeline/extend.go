@@ -196,7 +196,7 @@ func (d *disk) mergeWith(ctx context.Context, r *runs, opts Options) error {
 			rec.payload += shift
 		}
 	}
-	readers := []io.Reader{bufio.NewReaderSize(d.records.Section(0, d.records.Size()), 256<<10)}
+	readers := []*bufio.Reader{bufio.NewReaderSize(d.records.Section(0, d.records.Size()), 256<<10)}
 	readers = append(readers, r.readers(opts)...)
 	d.payloads = newPayloadReader(d.payloads.file, d.runs+len(r.starts))
 	d.runs += len(r.starts)

@@ -206,7 +206,7 @@ func mergeByPlace(g *group, order []uint32) {
 		split++
 	}
 	lastX := split
-	for lastX > 0 && g.place(order[lastX-1]).kind != Slice {
+	for lastX > 0 && !g.place(order[lastX-1]).goesFirst() {
 		lastX--
 	}
 	if split == len(order) {
@@ -229,11 +229,14 @@ func mergeByPlace(g *group, order []uint32) {
 	copy(order[lastX:], out)
 }
 
+// goesFirst reports whether the record is an X: a slice that came as one event and whose place is not its own.
+func (r *record) goesFirst() bool { return r.kind == Slice && r.flags&flagInOrder == 0 }
+
 // openBehindX moves begins without end behind the last X among short, which are in the order of the input (spec
 // chrome-json.md 8: after every X).
 func openBehindX(g *group, short []uint32) {
 	last := len(short) - 1
-	for last >= 0 && g.place(short[last]).kind != Slice {
+	for last >= 0 && !g.place(short[last]).goesFirst() {
 		last--
 	}
 	if last < 0 {

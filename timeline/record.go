@@ -18,7 +18,7 @@ type record struct {
 	track    TrackID
 	name     NameID
 	category CategoryID
-	lane     uint32
+	lane     uint32 // flowStep: the track where it shows unbound. Sample: its call stack
 	kind     Kind
 	flags    recordFlags
 	space    FlowSpace // flowStep
@@ -43,6 +43,7 @@ const (
 	flagSampling                               // the payload holds a Sampling
 	flagSkip                                   // Sampling.Skip
 	flagDerived                                // added by Extend
+	flagInOrder                                // Slice: Event.InOrder
 )
 
 // flagPayload are the flags of what a payload may hold.
@@ -110,6 +111,9 @@ var recordCodec = extsort.Codec[record]{
 		}
 	},
 }
+
+// recordTime returns the time of an encoded record.
+func recordTime(b []byte) Nanos { return Nanos(binary.LittleEndian.Uint64(b)) }
 
 // payload is what a record holds beside its fixed part, decoded.
 type payload struct {

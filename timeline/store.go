@@ -403,18 +403,21 @@ func (d *disk) section(first, count int, fn func(g *group) error) error {
 		g.buf = g.buf[:0]
 		return err
 	}
-	buf, r := make([]byte, recordSize), new(record)
 	for range count {
-		if _, err := io.ReadFull(in, buf); err != nil {
+		b, err := in.Peek(recordSize)
+		if err != nil {
 			return fmt.Errorf("reading a temporary file: %w", err)
 		}
-		recordCodec.Get(buf, r)
-		if len(g.buf) > 0 && (g.buf[0].ts != r.ts || len(g.buf) == maxGroup) {
+		if len(g.buf) > 0 && (g.buf[0].ts != recordTime(b) || len(g.buf) == maxGroup) {
 			if err := flush(); err != nil {
 				return err
 			}
 		}
-		g.buf = append(g.buf, *r)
+		g.buf = append(g.buf, record{})
+		recordCodec.Get(b, &g.buf[len(g.buf)-1])
+		if _, err := in.Discard(recordSize); err != nil {
+			return fmt.Errorf("reading a temporary file: %w", err)
+		}
 	}
 	if len(g.buf) == 0 {
 		return nil

@@ -91,6 +91,10 @@ type Event struct {
 	// Sampling is for Timeline.Extend. It concerns slices, begins and instants.
 	Sampling Sampling
 
+	// InOrder says of a Slice that it keeps its place among what begins with it on its track: what has no length and comes
+	// earlier is not moved behind it. So it is with a Begin, but no End has to be paired.
+	InOrder bool
+
 	// KeepEnd says of an End that it is the deletion of an object (spec chrome-json.md 17.3): without its Begin it is
 	// kept, as an instant, and its category need not be that of the Begin.
 	KeepEnd bool

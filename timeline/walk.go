@@ -333,7 +333,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 		it.Kind, it.Value = ItemCounter, Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0}
 	case Sample:
 		it.Kind, it.Value = ItemSample, Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0}
-		it.CPU = CPU{r.b}
+		it.CPU, it.Lane, it.Callstack = CPU{r.b}, 0, w.t.stacks.resolve(CallstackID(r.lane))
 	case flowStep:
 		if w.refsOf(ordinal) == nil {
 			return nil
@@ -404,7 +404,10 @@ func (w *walker) payload(r *record) error {
 		return err
 	}
 	p := decodePayload(b, r.flags)
-	w.item.Args, w.item.Callstack = p.args, w.t.stacks.resolve(p.callstack)
+	w.item.Args = p.args
+	if r.flags&flagCallstack != 0 {
+		w.item.Callstack = w.t.stacks.resolve(p.callstack)
+	}
 	if r.flags&flagInlineName != 0 {
 		w.item.Name, w.item.NameID = p.name, 0
 	}

@@ -134,7 +134,7 @@ func (s *Sorter[T]) Rewind() error {
 	if err := s.file.Flush(); err != nil {
 		return err
 	}
-	readers := make([]io.Reader, len(s.runs))
+	readers := make([]*bufio.Reader, len(s.runs))
 	bufSize := max(s.limit*s.codec.Size/len(s.runs), 4096)
 	for i, r := range s.runs {
 		readers[i] = bufio.NewReaderSize(s.file.Section(r.start, r.size), min(bufSize, maxReadBuffer))
@@ -163,18 +163,17 @@ type Merger[T any] struct {
 	codec   Codec[T]
 	compare func(a, b *T) int
 	heads   []head[T] // a heap
-	buf     []byte
 }
 
 type head[T any] struct {
 	value  T
-	reader io.Reader
+	reader *bufio.Reader
 	run    int
 }
 
-// NewMerger returns a Merger of the given sequences.
-func NewMerger[T any](readers []io.Reader, codec Codec[T], compare func(a, b *T) int) (*Merger[T], error) {
-	m := &Merger[T]{codec: codec, compare: compare, buf: make([]byte, codec.Size)}
+// NewMerger returns a Merger of the given sequences. Their buffers must hold a value.
+func NewMerger[T any](readers []*bufio.Reader, codec Codec[T], compare func(a, b *T) int) (*Merger[T], error) {
+	m := &Merger[T]{codec: codec, compare: compare}
 	for i, r := range readers {
 		h := head[T]{reader: r, run: i}
 		ok, err := m.read(&h)
@@ -190,13 +189,20 @@ func NewMerger[T any](readers []io.Reader, codec Codec[T], compare func(a, b *T)
 }
 
 func (m *Merger[T]) read(h *head[T]) (bool, error) {
-	if _, err := io.ReadFull(h.reader, m.buf); err != nil {
-		if errors.Is(err, io.EOF) {
-			return false, nil
-		}
+	b, err := h.reader.Peek(m.codec.Size)
+	if err == io.EOF && len(b) > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	if err == io.EOF {
+		return false, nil
+	}
+	if err == nil {
+		m.codec.Get(b, &h.value)
+		_, err = h.reader.Discard(m.codec.Size)
+	}
+	if err != nil {
 		return false, fmt.Errorf("reading a temporary file: %w", err)
 	}
-	m.codec.Get(m.buf, &h.value)
 	return true, nil
 }
 

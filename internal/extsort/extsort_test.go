@@ -1,6 +1,7 @@
 package extsort
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/binary"
@@ -267,12 +268,15 @@ func encode(all ...pair) io.Reader {
 
 // Of equal values the one of the earlier sequence comes first; empty sequences do not count.
 func TestMerger(t *testing.T) {
-	readers := []io.Reader{
+	var readers []*bufio.Reader
+	for _, r := range []io.Reader{
 		encode(),
 		encode(pair{1, 10}, pair{1, 11}, pair{5, 12}),
 		iotest.OneByteReader(encode(pair{0, 20}, pair{1, 21}, pair{9, 22})),
 		encode(),
 		encode(pair{1, 40}, pair{5, 41}),
+	} {
+		readers = append(readers, bufio.NewReader(r))
 	}
 	m, err := NewMerger(readers, pairCodec, byKey)
 	if err != nil {
@@ -295,7 +299,7 @@ func TestMerger(t *testing.T) {
 // A sequence that ends inside a value, or cannot be read, is an error.
 func TestMergerReadErrors(t *testing.T) {
 	cut := func() io.Reader { return io.LimitReader(encode(pair{1, 1}, pair{2, 2}), 12) }
-	m, err := NewMerger([]io.Reader{cut()}, pairCodec, byKey)
+	m, err := NewMerger([]*bufio.Reader{bufio.NewReader(cut())}, pairCodec, byKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +308,7 @@ func TestMergerReadErrors(t *testing.T) {
 		t.Errorf("a sequence that is cut: %v", err)
 	}
 	broken := errors.New("broken")
-	if _, err := NewMerger([]io.Reader{iotest.ErrReader(broken)}, pairCodec, byKey); !errors.Is(err, broken) {
+	if _, err := NewMerger([]*bufio.Reader{bufio.NewReader(iotest.ErrReader(broken))}, pairCodec, byKey); !errors.Is(err, broken) {
 		t.Errorf("a reader that fails: %v", err)
 	}
 }

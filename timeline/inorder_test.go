@@ -1,0 +1,90 @@
+package timeline_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Slices in order lie one behind the other even where some have no length; other slices that begin at one time nest, the
+// longest outside.
+func TestInOrder(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		inOrder bool
+		want    []string
+	}{
+		{"in order", true, []string{"+a", "-", "+b", "-", "+c", "-", "+d", "-"}},
+		{"by length", false, []string{"+c", "+a", "-", "+b", "-", "-", "+d", "-"}},
+	} {
+		for _, memory := range []int64{largeMemory, smallMemory} {
+			t.Run(c.name, func(t *testing.T) {
+				b := timeline.NewBuilder(timeline.Options{Memory: memory, TempDir: t.TempDir(), Problems: new(problem.Log)})
+				track := b.Child(b.Thread(b.Process(timeline.ProcessKey{Num: 1}), timeline.ThreadKey{Num: 1}), "states")
+				for i, s := range []struct {
+					name    string
+					ts, dur timeline.Nanos
+				}{{"a", 5, 0}, {"b", 5, 0}, {"c", 5, 10}, {"d", 15, 0}} {
+					err := b.Add(&timeline.Event{
+						Kind: timeline.Slice, Track: track, Event: uint32(i), TS: s.ts, Dur: s.dur, Name: []byte(s.name), InOrder: c.inOrder,
+						ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				tl, err := b.Finish(context.Background())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer tl.Close()
+				if err := tl.Nest(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+				var got []string
+				err = tl.Walk(context.Background(), func(it *timeline.Item) error {
+					if it.Kind == timeline.ItemEnd {
+						got = append(got, "-")
+					} else {
+						got = append(got, "+"+string(it.Name))
+					}
+					return nil
+				})
+				if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+					t.Errorf("%v; -want +got:\n%s", err, diff)
+				}
+			})
+		}
+	}
+}
+
+// Members of a dictionary that were encoded once can be used again.
+func TestMembers(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
+	e := b.Args()
+	encode := func(members []byte) {
+		e.Reset()
+		e.Key([]byte("weft"))
+		e.BeginDict()
+		e.AddMembers(members)
+		if members == nil {
+			e.Key([]byte("a"))
+			e.Int(1)
+			e.Key([]byte("b"))
+			e.String([]byte("text"))
+		}
+	}
+	encode(nil)
+	members := append([]byte{}, e.Members()...)
+	e.EndDict()
+	want := append(timeline.Args{}, e.Args()...)
+	encode(members)
+	e.EndDict()
+	if diff := cmp.Diff(want, e.Args()); diff != "" || len(members) == 0 {
+		t.Errorf("%d bytes of members; -want +got:\n%s", len(members), diff)
+	}
+}
