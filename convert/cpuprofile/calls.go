@@ -20,8 +20,10 @@ type Calls struct {
 	out      timeline.Event
 	places   [][]byte // of each function: its encoded url, line and column; nil: not encoded yet
 	names    [][]byte // of each function
+	members  [][]byte // of each node: what all its calls say in weft; nil: not encoded yet
 	category []byte
-	told     []bool // of each node: its line ticks were given
+
+	weft, sampleIndex, samples timeline.KeyID
 }
 
 // NewCalls returns Calls that adds to a target.
@@ -29,12 +31,30 @@ func NewCalls(t *Thread, to Target) *Calls {
 	c := &Calls{
 		Thread: t, to: to, category: []byte(Category),
 		places: make([][]byte, t.Profile.FunctionCount()), names: make([][]byte, t.Profile.FunctionCount()),
-		told: make([]bool, t.Profile.NodeCount()),
+		members: make([][]byte, t.Profile.NodeCount()),
 	}
 	if t.Category != "" {
 		c.category = []byte(t.Category)
 	}
+	c.weft, c.sampleIndex, c.samples = c.keyID("weft"), c.keyID("sampleIndex"), c.keyID("samples")
 	return c
+}
+
+// keyID returns the id of an argument's name.
+func (c *Calls) keyID(name string) timeline.KeyID {
+	args := c.to.Args()
+	args.Reset()
+	args.Key([]byte(name))
+	return args.KeyID()
+}
+
+// key begins the value of an argument whose id is known, unless the table of names is full.
+func (c *Calls) key(id timeline.KeyID, name string) {
+	if id != 0 {
+		c.to.Args().KeyWithID(id)
+	} else {
+		c.to.Args().Key([]byte(name))
+	}
 }
 
 // Add adds a call. Calls must come in the order of their creation (profilecalls.Call.Order): of calls at one time the
@@ -87,45 +107,65 @@ func functionName(f *v8profile.Function) string {
 
 // args encodes the arguments of a call: the place of its function, and what weft knows beside.
 func (c *Calls) args(call *profilecalls.Call, place []byte) timeline.Args {
-	p := c.Profile
-	node, fn := p.Node(call.Node), p.FunctionOf(call.Node)
+	first := c.members[call.Node] == nil
+	if first {
+		c.encodeMembers(call.Node)
+	}
 	args := c.to.Args()
 	args.Load(place)
-	args.Key([]byte("weft"))
+	c.key(c.weft, "weft")
 	args.BeginDict()
-	number := func(key string, v int64) {
-		args.Key([]byte(key))
-		args.Int(v)
+	args.AddMembers(c.members[call.Node])
+	sample := int64(-1)
+	if call.Sample >= 0 {
+		sample = int64(c.Profile.Index(call.Sample))
 	}
+	c.key(c.sampleIndex, "sampleIndex")
+	args.Int(sample)
+	c.key(c.samples, "samples")
+	args.Int(call.Samples)
+	if first {
+		c.lineTicks(call.Node)
+	}
+	args.EndDict()
+	return args.Args()
+}
+
+// encodeMembers encodes what all calls of a node have in common.
+func (c *Calls) encodeMembers(n v8profile.NodeIndex) {
+	fn := c.Profile.FunctionOf(n)
+	args := c.to.Args()
+	args.Reset()
 	text := func(key, v string) {
 		if v != "" {
 			args.Key([]byte(key))
 			args.String([]byte(v))
 		}
 	}
+	args.Key([]byte("weft"))
+	args.BeginDict()
 	text("profileId", c.ID)
-	number("nodeId", node.ID)
-	sample := int64(-1)
-	if call.Sample >= 0 {
-		sample = int64(p.Index(call.Sample))
-	}
-	number("sampleIndex", sample)
-	number("samples", call.Samples)
+	args.Key([]byte("nodeId"))
+	args.Int(c.Profile.Node(n).ID)
 	text("scriptId", fn.ScriptID)
 	text("codeType", fn.CodeType)
-	text("deoptReason", p.DeoptReason(call.Node))
-	if ticks := p.LineTicks(call.Node); len(ticks) > 0 && !c.told[call.Node] {
-		c.told[call.Node] = true
-		args.Key([]byte("lineTicks"))
-		args.BeginArray()
-		for _, t := range ticks {
-			args.BeginDict()
-			number("line", int64(t.Line))
-			number("ticks", t.Ticks)
-			args.EndDict()
-		}
-		args.EndArray()
-	}
+	text("deoptReason", c.Profile.DeoptReason(n))
+	c.members[n] = append([]byte{}, args.Members()...)
 	args.EndDict()
-	return args.Args()
+}
+
+// lineTicks adds the samples on each line of a node's function.
+func (c *Calls) lineTicks(n v8profile.NodeIndex) {
+	args := c.to.Args()
+	args.Key([]byte("lineTicks"))
+	args.BeginArray()
+	for _, t := range c.Profile.LineTicks(n) {
+		args.BeginDict()
+		args.Key([]byte("line"))
+		args.Int(int64(t.Line))
+		args.Key([]byte("ticks"))
+		args.Int(t.Ticks)
+		args.EndDict()
+	}
+	args.EndArray()
 }

@@ -59,8 +59,7 @@ func (t *Thread) state(i int) state {
 	return script
 }
 
-// addState adds one slice. It is a begin and an end: of slices that begin at one time the longest comes first, and states
-// without length have to stay where they are in the row.
+// addState adds one slice. States without length stay where they are in the row.
 func (t *Thread) addState(b *timeline.Builder, track timeline.TrackID, name []byte, from, to timeline.Nanos, samples int) error {
 	begin, ok := t.time(from)
 	if !ok {
@@ -77,10 +76,7 @@ func (t *Thread) addState(b *timeline.Builder, track timeline.TrackID, name []by
 	args.Key([]byte("samples"))
 	args.Int(int64(samples))
 	args.EndDict()
-	out := timeline.Event{Kind: timeline.Begin, Track: track, TS: begin, Name: name, Args: args.Args()}
-	if err := t.add(b, &out); err != nil {
-		return err
-	}
-	out = timeline.Event{Kind: timeline.End, Track: track, TS: end}
-	return t.add(b, &out)
+	return t.add(b, &timeline.Event{
+		Kind: timeline.Slice, Track: track, TS: begin, Dur: end - begin, Name: name, Args: args.Args(), InOrder: true,
+	})
 }

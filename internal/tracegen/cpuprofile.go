@@ -33,50 +33,103 @@ const (
 	profileFirst // the first function
 )
 
-// WriteCPUProfile writes a .cpuprofile in the form of Node.js. Its stacks walk at random through a tree of calls, so
-// that they mostly share their greater part with the stack before, as real ones do; some samples are of the program, idle
-// or of garbage collection, and some times go back.
-func WriteCPUProfile(w io.Writer, c CPUProfile) error {
+// sampledProfile is a generated profile.
+type sampledProfile struct {
+	nodes   []profileNode
+	samples []int // nodes
+	deltas  []int // microseconds
+}
+
+// newSampledProfile makes a profile. Its stacks walk at random through a tree of calls, so that they mostly share their
+// greater part with the stack before, as real ones do; some samples are of the program, idle or of garbage collection, and
+// some times go back.
+func newSampledProfile(c CPUProfile) sampledProfile {
 	rnd := newRand(c.Seed)
-	nodes := []profileNode{{depth: -1}, {}, {}, {}}
-	samples := make([]int, c.Samples)
+	p := sampledProfile{nodes: []profileNode{{depth: -1}, {}, {}, {}}, samples: make([]int, c.Samples), deltas: make([]int, c.Samples)}
 	at := profileRoot
-	for i := range samples {
+	for i := range p.samples {
 		if rnd.IntN(20) == 0 {
-			samples[i] = profileProgram + rnd.IntN(3)
+			p.samples[i] = profileProgram + rnd.IntN(3)
 			continue
 		}
-		for up := rnd.IntN(4); up > 0 && nodes[at].parent != profileRoot; up-- {
-			at = nodes[at].parent
+		for up := rnd.IntN(4); up > 0 && p.nodes[at].parent != profileRoot; up-- {
+			at = p.nodes[at].parent
 		}
-		for nodes[at].depth < c.Depth-1 {
-			at, nodes = profileChild(rnd, nodes, at)
+		for p.nodes[at].depth < c.Depth-1 {
+			at, p.nodes = profileChild(rnd, p.nodes, at)
 		}
-		samples[i] = at
+		p.samples[i] = at
 	}
-
-	out := bufio.NewWriterSize(w, 1<<16)
-	writeProfileNodes(out, nodes)
-	fmt.Fprintf(out, `],"startTime":1000000,"endTime":%d,"samples":[`, 1_000_000+150*c.Samples)
-	for i, n := range samples {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		fmt.Fprint(out, n+1)
-	}
-	out.WriteString(`],"timeDeltas":[`)
-	for i := range samples {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		delta := 100 + rnd.IntN(100)
+	for i := range p.deltas {
+		p.deltas[i] = 100 + rnd.IntN(100)
 		if rnd.IntN(100) == 0 {
-			delta = -50
+			p.deltas[i] = -50
 		}
-		fmt.Fprint(out, delta)
 	}
+	return p
+}
+
+// profileStart is when a generated profile begins, in microseconds.
+const profileStart = 1_000_000
+
+// WriteCPUProfile writes a .cpuprofile in the form of Node.js.
+func WriteCPUProfile(w io.Writer, c CPUProfile) error {
+	p := newSampledProfile(c)
+	out := bufio.NewWriterSize(w, 1<<16)
+	out.WriteString(`{"nodes":[`)
+	writeProfileNodes(out, p.nodes)
+	fmt.Fprintf(out, `],"startTime":%d,"endTime":%d,"samples":[`, profileStart, profileStart+150*c.Samples)
+	writeNumbers(out, p.samples, 1)
+	out.WriteString(`],"timeDeltas":[`)
+	writeNumbers(out, p.deltas, 0)
 	out.WriteString("]}")
 	return out.Flush()
+}
+
+// samplesPerChunk is the number of samples in an event of a generated trace. Chrome writes some hundred.
+const samplesPerChunk = 200
+
+// WriteSampledTrace writes the profile of WriteCPUProfile as a trace in the form of Chrome: a Profile event and
+// ProfileChunks, and on the sampled thread a FunctionCall with a Layout in it for every 50 samples.
+func WriteSampledTrace(w io.Writer, c CPUProfile) error {
+	p := newSampledProfile(c)
+	out := bufio.NewWriterSize(w, 1<<16)
+	out.WriteString(`{"traceEvents":[{"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"CrRendererMain"}},`)
+	fmt.Fprintf(out, `{"ph":"P","pid":1,"tid":1,"ts":%d,"name":"Profile","id":"0x1","cat":"v8","args":{"data":{"startTime":%[1]d}}}`, profileStart)
+	ts := profileStart
+	for i := 0; i < len(p.samples); i += samplesPerChunk {
+		end := min(i+samplesPerChunk, len(p.samples))
+		for k := i; k < end; k++ {
+			if k%50 == 0 {
+				fmt.Fprintf(out, ",\n"+`{"ph":"X","pid":1,"tid":1,"ts":%d,"dur":5000,"cat":"v8","name":"FunctionCall"}`, ts+10)
+				fmt.Fprintf(out, ",\n"+`{"ph":"X","pid":1,"tid":1,"ts":%d,"dur":300,"cat":"v8","name":"Layout"}`, ts+1010)
+			}
+			ts += p.deltas[k]
+		}
+		fmt.Fprintf(out, ",\n"+`{"ph":"P","pid":1,"tid":2,"ts":%d,"name":"ProfileChunk","id":"0x1","cat":"v8","args":{"data":{"cpuProfile":{`, ts)
+		if i == 0 {
+			out.WriteString(`"nodes":[`)
+			writeProfileNodes(out, p.nodes)
+			out.WriteString(`],`)
+		}
+		out.WriteString(`"samples":[`)
+		writeNumbers(out, p.samples[i:end], 1)
+		out.WriteString(`]},"timeDeltas":[`)
+		writeNumbers(out, p.deltas[i:end], 0)
+		out.WriteString(`]}}}`)
+	}
+	out.WriteString("]}\n")
+	return out.Flush()
+}
+
+// writeNumbers writes what is between the brackets of a list, each number plus the same.
+func writeNumbers(out *bufio.Writer, numbers []int, plus int) {
+	for i, n := range numbers {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		fmt.Fprint(out, n+plus)
+	}
 }
 
 // profileChild returns a child of a node, which may be a new one.
@@ -90,9 +143,9 @@ func profileChild(rnd *rand.Rand, nodes []profileNode, at int) (int, []profileNo
 	return child, append(nodes, profileNode{parent: at, depth: n.depth + 1})
 }
 
+// writeProfileNodes writes what is between the brackets of the list of nodes.
 func writeProfileNodes(out *bufio.Writer, nodes []profileNode) {
 	meta := [profileFirst]string{"(root)", "(program)", "(idle)", "(garbage collector)"}
-	out.WriteString(`{"nodes":[`)
 	for i, n := range nodes {
 		if i > 0 {
 			out.WriteByte(',')
