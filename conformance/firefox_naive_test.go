@@ -165,7 +165,7 @@ func (th *naiveThread) derive(rows []naiveObject, raw bool, strings []any, sampl
 	var open []naiveObject
 	for _, row := range rows {
 		data, _ := row["data"].(naiveObject)
-		m := &naiveMarker{name: strings[int(naiveNumber(row["name"]))].(string), end: math.NaN(), data: naiveObject{}}
+		m := &naiveMarker{name: naiveText(strings, row["name"]), end: math.NaN(), data: naiveObject{}}
 		m.start = naiveNumber(row["startTime"]) + delta
 		end := naiveNumber(row["endTime"]) + delta
 		isRequest := data["type"] == "Network" && data["id"] != nil
@@ -200,7 +200,7 @@ func (th *naiveThread) derive(rows []naiveObject, raw bool, strings []any, sampl
 		th.markers = append(th.markers, m)
 	}
 	for _, row := range open {
-		m := &naiveMarker{name: strings[int(naiveNumber(row["name"]))].(string), data: naiveObject{}}
+		m := &naiveMarker{name: naiveText(strings, row["name"]), data: naiveObject{}}
 		m.start = naiveNumber(row["startTime"]) + delta
 		m.end = max(last, m.start)
 		m.overlay(row, strings)
@@ -304,7 +304,7 @@ func (p *naiveProfile) flows() []naiveFlow {
 			if format != "flow-id" && format != "terminating-flow-id" || a.m.data[key] == nil {
 				continue
 			}
-			id := a.m.data[""].([]any)[int(naiveNumber(a.m.data[key]))].(string)
+			id := naiveText(a.m.data[""].([]any), a.m.data[key])
 			flow := active[id]
 			if flow == nil {
 				flow = &naiveFlow{id: id}
@@ -343,6 +343,15 @@ func naiveNumber(v any) float64 {
 		return math.NaN()
 	}
 	return f
+}
+
+// naiveText returns an element of a table of strings.
+func naiveText(strings []any, index any) string {
+	i := naiveNumber(index)
+	if !(i >= 0 && i < float64(len(strings))) {
+		return "" // behind a cut
+	}
+	return strings[int(i)].(string)
 }
 
 func naiveList(v any) []any {
