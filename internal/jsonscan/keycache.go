@@ -1,6 +1,9 @@
 package jsonscan
 
-import "bytes"
+import (
+	"bytes"
+	"math/bits"
+)
 
 // Producers write the same members again and again, in the same order and with the same white space between. A KeyCache
 // makes use of that: it remembers keys together with all that stands between two values, a comma, the key, a colon and
@@ -40,19 +43,31 @@ func (c *KeyCache) Start() { c.last = 0 }
 // is as good.
 func locate(text *[cachedLength]byte, first bool) uint16 {
 	const m1, m2 = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
-	start := bytes.IndexByte(text[:cachedLength/2], '"') + 1
-	end := plain(text[:], start)
-	h := load(text[start:])
-	if n := end - start; n < 8 {
-		h &= 1<<(8*n) - 1
+	var start int // behind the quote
+	if q := load(text[:]) ^ '"'*ones; (q-ones)&^q&highs != 0 {
+		start = 1 + bits.TrailingZeros64((q-ones)&^q&highs)/8
 	} else {
-		h += load(text[end-8:]) * m2
+		start = 1 + bytes.IndexByte(text[:cachedLength/2], '"')
+	}
+	// The hash is of the first 16 bytes of the key.
+	h, more := keyWord(load(text[start:]))
+	if more {
+		tail, _ := keyWord(load(text[start+8:]))
+		h += tail * m2
 	}
 	slot := uint16(h * m1 >> (64 - keyCacheBits + 1))
 	if first {
 		return slot | firstKeys
 	}
 	return max(slot, 2) // 0 is no slot
+}
+
+// keyWord returns w without the bytes behind the end of a key, and whether that is not in w.
+func keyWord(w uint64) (inside uint64, more bool) {
+	end := special(w)
+	// Below its lowest bit, which is the highest one of a byte, are those of the bytes before, and seven more. If there is
+	// no end, seven bits of w are lost, which a hash can do without.
+	return w & ((end - 1) &^ end >> 7), end == 0
 }
 
 // find returns the slot of the key that text begins with, 0 if there is none, and guesses it in the same place next time.
