@@ -1,15 +1,11 @@
 package timeline
 
 import (
-	"bufio"
-	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"math"
 	"runtime"
 
-	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/problem"
 )
 
@@ -311,8 +307,8 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	// take would come on top: the next one would be due at twice what was held.
 	b.records, b.scratch = memory{}, nil
 	runtime.GC()
-	store, err := b.runs.merge(ctx, b.opts)
-	if err != nil {
+	store, err := b.runs.merge(b.opts)
+	if err = errors.Join(err, ctx.Err()); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	b.runs = nil
@@ -328,94 +324,4 @@ func (b *Builder) Close() error {
 	r := b.runs
 	b.runs = nil
 	return r.close()
-}
-
-// runs are the sorted runs on disk: one file for all records, one for all payloads.
-type runs struct {
-	records, payloads *extsort.File
-	starts            []int64 // of each run in records
-}
-
-func newRuns(dir string) (*runs, error) {
-	records, err := extsort.NewFile(dir)
-	if err != nil {
-		return nil, err
-	}
-	payloads, err := extsort.NewFile(dir)
-	if err != nil {
-		return nil, errors.Join(err, records.Close())
-	}
-	return &runs{records: records, payloads: payloads}, nil
-}
-
-// write appends the records of m in time order as a run. The payload of a record on disk is its offset and length in
-// the file of payloads.
-func (r *runs) write(m *memory) error {
-	m.sort()
-	r.starts = append(r.starts, r.records.Size())
-	buf, rec := make([]byte, recordSize), new(record)
-	length := make([]byte, binary.MaxVarintLen64)
-	for _, i := range m.order {
-		*rec = *m.at(i)
-		if rec.payload != 0 {
-			text := m.payloadAt(rec.payload)
-			w := binary.PutUvarint(length, uint64(len(text)))
-			rec.payload = uint64(r.payloads.Size()) + 1
-			if _, err := r.payloads.Write(length[:w]); err != nil {
-				return err
-			}
-			if _, err := r.payloads.Write(text); err != nil {
-				return err
-			}
-		}
-		recordCodec.Put(buf, rec)
-		if _, err := r.records.Write(buf); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// merge merges the runs into one file of records in time order. The payloads stay where they are.
-func (r *runs) merge(ctx context.Context, opts Options) (*disk, error) {
-	if err := errors.Join(r.records.Flush(), r.payloads.Flush()); err != nil {
-		return nil, err
-	}
-	m, err := extsort.NewMerger(r.readers(opts), recordCodec, byTime)
-	if err != nil {
-		return nil, err
-	}
-	d := &disk{dir: opts.TempDir, payloads: newPayloadReader(r.payloads, len(r.starts)), runs: len(r.starts)}
-	if err := d.fill(ctx, m); err != nil {
-		return nil, err
-	}
-	if err := r.records.Close(); err != nil {
-		return nil, errors.Join(err, d.records.Close())
-	}
-	r.records = nil
-	return d, nil
-}
-
-func byTime(x, y *record) int { return cmp.Compare(x.ts, y.ts) }
-
-// readers returns a reader for the records of each run.
-func (r *runs) readers(opts Options) []*bufio.Reader {
-	readers := make([]*bufio.Reader, len(r.starts))
-	each := min(max(opts.Memory/4/int64(len(r.starts)), 8<<10), 256<<10)
-	for i, start := range r.starts {
-		end := r.records.Size()
-		if i+1 < len(r.starts) {
-			end = r.starts[i+1]
-		}
-		readers[i] = bufio.NewReaderSize(r.records.Section(start, end-start), int(each))
-	}
-	return readers
-}
-
-func (r *runs) close() error {
-	var err error
-	if r.records != nil {
-		err = r.records.Close()
-	}
-	return errors.Join(err, r.payloads.Close())
 }

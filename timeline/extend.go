@@ -7,8 +7,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-
-	"github.com/weft-trace/weft/internal/extsort"
 )
 
 // Sampling is what a pass must know of an event that sees it and the samples of its thread as one sequence (spec
@@ -152,18 +150,17 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 	}
 	if inMemory {
 		// The records of the timeline come first of those at one time, so they are a run of their own in front.
-		r, err := newRuns(t.opts.TempDir)
+		d, err := base.toDisk(t.opts)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(r.write(base), base.close()); err != nil {
-			return errors.Join(err, r.close())
-		}
-		if t.store, err = r.merge(ctx, t.opts); err != nil {
-			return errors.Join(err, r.close())
-		}
+		t.store = d
 	}
-	return t.store.(*disk).mergeWith(ctx, b.runs, t.opts)
+	if err := t.store.(*disk).mergeWith(b.runs, t.opts); err != nil {
+		return err
+	}
+	b.runs = nil
+	return ctx.Err()
 }
 
 // join appends the records of another buffer, with their payloads.
@@ -178,9 +175,24 @@ func (m *memory) join(other *memory) {
 	other.reset()
 }
 
-// mergeWith merges sorted runs into the store: their payloads go behind those of the store.
-func (d *disk) mergeWith(ctx context.Context, r *runs, opts Options) error {
-	if err := errors.Join(r.records.Flush(), r.payloads.Flush()); err != nil {
+// toDisk writes everything to disk as one run, which is in the order of time, and leaves the memory empty.
+func (m *memory) toDisk(opts Options) (*disk, error) {
+	r, err := newRuns(opts.TempDir)
+	if err != nil {
+		return nil, err
+	}
+	d := &disk{dir: opts.TempDir, records: r.records, count: m.len(), start: m.first(), payloads: newPayloadReader(r.payloads, 1), runs: 1}
+	if err := errors.Join(r.write(m), r.records.Flush(), r.payloads.Flush(), m.close()); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	return d, nil
+}
+
+// mergeWith adds sorted runs to the records of the store, which takes over their file: their payloads go behind those of
+// the store.
+func (d *disk) mergeWith(r *runs, opts Options) error {
+	added, err := r.readers(opts)
+	if err != nil {
 		return err
 	}
 	shift := uint64(d.payloads.file.Size())
@@ -196,13 +208,11 @@ func (d *disk) mergeWith(ctx context.Context, r *runs, opts Options) error {
 			rec.payload += shift
 		}
 	}
-	readers := []*bufio.Reader{bufio.NewReaderSize(d.records.Section(0, d.records.Size()), 256<<10)}
-	readers = append(readers, r.readers(opts)...)
+	readers := append([]*bufio.Reader{bufio.NewReaderSize(d.records.Section(0, d.records.Size()), 256<<10)}, added...)
 	d.payloads = newPayloadReader(d.payloads.file, d.runs+len(r.starts))
 	d.runs += len(r.starts)
-	m, err := extsort.NewMerger(readers, moved, byTime)
-	if err != nil {
+	if err := d.merge(readers, moved, d.records, r.records); err != nil {
 		return err
 	}
-	return d.fill(ctx, m)
+	return r.payloads.Close()
 }

@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"bufio"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -275,7 +274,8 @@ func radixSort(keys, other []sortKey, width int) (sorted, rest []sortKey) {
 // disk is the store of a timeline that does not fit the budget: a file of records in time order and one of payloads.
 type disk struct {
 	dir      string
-	records  *extsort.File
+	records  *extsort.File // nil as long as pending has the records
+	pending  *pendingRuns
 	count    int
 	start    Nanos // time of the first record
 	payloads *payloadReader
@@ -315,35 +315,12 @@ func (d *disk) use(w *recordWriter) error {
 	if d.records != nil {
 		err = d.records.Close()
 	}
+	if d.pending != nil {
+		err = errors.Join(err, d.pending.close())
+		d.pending = nil
+	}
 	d.records, d.count = w.file, w.count
 	return err
-}
-
-// fill makes what a merger gives the records of the store.
-func (d *disk) fill(ctx context.Context, m *extsort.Merger[record]) error {
-	w, err := d.create()
-	if err != nil {
-		return err
-	}
-	var rec record
-	for n := 0; ; n++ {
-		if n%(1<<16) == 0 && ctx.Err() != nil {
-			return errors.Join(ctx.Err(), w.Close())
-		}
-		ok, err := m.Next(&rec)
-		if err == nil && ok {
-			if n == 0 {
-				d.start = rec.ts
-			}
-			err = w.add(&rec)
-		}
-		if err != nil {
-			return errors.Join(err, w.Close())
-		}
-		if !ok {
-			return d.use(w)
-		}
-	}
 }
 
 func (d *disk) len() int { return d.count }
@@ -354,6 +331,9 @@ func (d *disk) close() error {
 	err := d.payloads.file.Close()
 	if d.records != nil {
 		err = errors.Join(err, d.records.Close())
+	}
+	if d.pending != nil {
+		err = errors.Join(err, d.pending.close())
 	}
 	return err
 }
@@ -367,14 +347,14 @@ type diskPayloads struct{ r *payloadReader }
 func (p diskPayloads) payload(at uint64) ([]byte, error) { return p.r.read(int64(at - 1)) }
 
 func (d *disk) groups(rewrite bool, fn func(g *group) error) (err error) {
-	if !rewrite {
+	if !rewrite && d.pending == nil {
 		return d.section(0, d.count, fn)
 	}
 	w, err := d.create()
 	if err != nil {
 		return err
 	}
-	err = d.section(0, d.count, func(g *group) error {
+	err = d.all(func(g *group) error {
 		if err := fn(g); err != nil {
 			return err
 		}
@@ -391,38 +371,65 @@ func (d *disk) groups(rewrite bool, fn func(g *group) error) (err error) {
 	return d.use(w)
 }
 
+// all calls fn for the records of one timestamp after the other, wherever they are.
+func (d *disk) all(fn func(g *group) error) error {
+	if d.pending != nil {
+		return d.pending.groups(fn)
+	}
+	return d.section(0, d.count, fn)
+}
+
 func (d *disk) section(first, count int, fn func(g *group) error) error {
 	in := bufio.NewReaderSize(d.records.Section(int64(first)*recordSize, int64(count)*recordSize), 256<<10)
-	var g group
-	flush := func() error {
-		g.order = g.order[:0]
-		for i := range g.buf {
-			g.order = append(g.order, uint32(i))
-		}
-		err := fn(&g)
-		g.buf = g.buf[:0]
-		return err
-	}
+	c := collector{fn: fn}
 	for range count {
 		b, err := in.Peek(recordSize)
 		if err != nil {
 			return fmt.Errorf("reading a temporary file: %w", err)
 		}
-		if len(g.buf) > 0 && (g.buf[0].ts != recordTime(b) || len(g.buf) == maxGroup) {
-			if err := flush(); err != nil {
-				return err
-			}
+		r, err := c.next(recordTime(b))
+		if err != nil {
+			return err
 		}
-		g.buf = append(g.buf, record{})
-		recordCodec.Get(b, &g.buf[len(g.buf)-1])
+		recordCodec.Get(b, r)
 		if _, err := in.Discard(recordSize); err != nil {
 			return fmt.Errorf("reading a temporary file: %w", err)
 		}
 	}
-	if len(g.buf) == 0 {
+	return c.flush()
+}
+
+// collector collects the records of one timestamp into groups.
+type collector struct {
+	g  group
+	fn func(g *group) error
+}
+
+// next returns the place of the next record, whose time is given, when the group before it was handed over.
+func (c *collector) next(ts Nanos) (*record, error) {
+	if n := len(c.g.buf); n > 0 && (c.g.buf[0].ts != ts || n == maxGroup) {
+		if err := c.flush(); err != nil {
+			return nil, err
+		}
+	}
+	c.g.buf = append(c.g.buf, record{})
+	r := &c.g.buf[len(c.g.buf)-1]
+	r.ts = ts
+	return r, nil
+}
+
+// flush hands over what was collected.
+func (c *collector) flush() error {
+	if len(c.g.buf) == 0 {
 		return nil
 	}
-	return flush()
+	c.g.order = c.g.order[:0]
+	for i := range c.g.buf {
+		c.g.order = append(c.g.order, uint32(i))
+	}
+	err := c.fn(&c.g)
+	c.g.buf = c.g.buf[:0]
+	return err
 }
 
 // payloadReader reads payloads from their file. Every run wrote its payloads in time order and the passes ask for them

@@ -383,16 +383,6 @@ func TestTemporaryFilesThatFail(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("no folder for the merged records", func(t *testing.T) {
-		b := testBuilder(t, noMemory)
-		if err := fill(b, 5000); err != nil {
-			t.Fatal(err)
-		}
-		b.opts.TempDir = filepath.Join(t.TempDir(), "missing")
-		if _, err := b.Finish(context.Background()); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("Finish: %v", err)
-		}
-	})
 	t.Run("no folder for the passes", func(t *testing.T) {
 		b := testBuilder(t, noMemory)
 		if err := fill(b, 5000); err != nil {

@@ -206,6 +206,14 @@ func (m *Merger[T]) read(h *head[T]) (bool, error) {
 	return true, nil
 }
 
+// Peek returns the value that Next stores next, nil if there is none. It is valid until then.
+func (m *Merger[T]) Peek() *T {
+	if len(m.heads) == 0 {
+		return nil
+	}
+	return &m.heads[0].value
+}
+
 // Next stores the smallest value that is left in v and reports whether there was one.
 func (m *Merger[T]) Next(v *T) (bool, error) {
 	if len(m.heads) == 0 {
