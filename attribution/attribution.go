@@ -23,6 +23,8 @@ package attribution
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/internal/extsort"
@@ -43,6 +45,24 @@ const (
 	CommonAncestor
 )
 
+var flowConflicts = [...]string{ReplaceActive: "replace", KeepActive: "keep", CommonAncestor: "lca"}
+
+// String returns "replace", "keep" or "lca".
+func (f FlowConflict) String() string {
+	if int(f) < len(flowConflicts) {
+		return flowConflicts[f]
+	}
+	return fmt.Sprintf("FlowConflict(%d)", uint8(f))
+}
+
+// ParseFlowConflict is the inverse of String.
+func ParseFlowConflict(name string) (FlowConflict, error) {
+	if i := slices.Index(flowConflicts[:], name); i >= 0 {
+		return FlowConflict(i), nil
+	}
+	return 0, fmt.Errorf("unknown way %q; use replace, keep or lca", name)
+}
+
 // Options configure an attribution. The zero value uses every source and the rules as they are.
 type Options struct {
 	// Sources are the ways by which contexts are found; nil: all.
@@ -60,18 +80,15 @@ func (o *Options) has(via Via) bool {
 	if o.Sources == nil {
 		return true
 	}
-	for _, v := range o.Sources {
-		if v == via {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(o.Sources, via)
 }
 
 // CostOptions say what costs are added up of.
 type CostOptions struct {
-	// Window is the part of the trace that counts.
-	Window Window
+	// Window is the part of the trace that counts. Its times are those of the timeline, or count from the first event of
+	// that if FromStart is set.
+	Window    Window
+	FromStart bool
 	// AtBegin charges a slice to the contexts at its begin, whatever happens in it, as a panel of Chrome's old trace viewer
 	// did.
 	AtBegin bool
@@ -105,6 +122,9 @@ func Run(ctx context.Context, t *timeline.Timeline, steps *flow.Steps, opts Opti
 	defer p.out.Close()
 	if err := p.run(ctx); err != nil {
 		return nil, err
+	}
+	if opts.Cost.FromStart {
+		opts.Cost.Window = opts.Cost.Window.shift(t.Start())
 	}
 	r := &Result{t: t, c: c.catalogue, sets: p.sets, costs: newCosts(c.catalogue, &opts.Cost)}
 	if opts.Intervals {

@@ -10,12 +10,15 @@ import (
 // tree of frames (spec contexts.md S11, 8).
 type chromeFrames struct {
 	parents map[NodeID]string // what the browser said last; a renderer does not repeat it
+	urls    map[NodeID]string // the latest url that is known
 }
 
 func (p *chromeFrames) see(c *collector, s *seen) error {
 	switch s.name.event {
 	case tracingStarted, frameCommitted, commitLoad:
 		p.tree(c, s)
+	case parseHTML, navigationStart:
+		p.address(c, s)
 	}
 	f := &s.facts
 	if f.frame == nil && f.isolate == nil {
@@ -110,10 +113,34 @@ func (p *chromeFrames) frame(c *collector, s *seen, dict timeline.Arg) {
 	} else {
 		p.parents[node] = c.keep(parent)
 	}
+	if p.urls == nil {
+		p.urls = map[NodeID]string{}
+	}
+	p.urls[node] = c.keep(url)
 	state := c.catalogue.add(snapshot{node: node, ts: s.TS, event: s.Event, change: followed, url: c.keep(url)})
 	if len(parent) > 0 {
 		c.frameNode(parent, Global)
 		c.refer(state, reference{scope: ScopeFrame, id: string(parent), process: Global}, false)
+	}
+}
+
+// address takes the url of a frame from an event that happens to say it: many recordings have none of the events that are
+// made for that.
+func (p *chromeFrames) address(c *collector, s *seen) {
+	f := &s.facts
+	if f.frame == nil || isPointer(f.frame) || len(f.url) == 0 || s.isEnd() {
+		return
+	}
+	node := c.frameNode(f.frame, Global)
+	if p.urls == nil {
+		p.urls = map[NodeID]string{}
+	}
+	if url := c.keep(f.url); p.urls[node] != url {
+		p.urls[node] = url
+		state := c.catalogue.add(snapshot{node: node, ts: s.TS, event: s.Event, change: followed, url: url})
+		if parent := p.parents[node]; parent != "" {
+			c.refer(state, reference{scope: ScopeFrame, id: parent, process: Global}, false)
+		}
 	}
 }
 
@@ -153,8 +180,14 @@ func appendThreadName(b []byte, pid, tid int64) []byte {
 type scripts struct{}
 
 func (scripts) see(c *collector, s *seen) error {
-	if !s.name.script || s.facts.url == nil || s.place.role != roleThread {
+	url := s.facts.url
+	if s.call {
+		url = s.facts.ownURL
+	} else if !s.name.script {
 		return nil
 	}
-	return c.own(s, TypeScript, c.node(ScopeScript, s.facts.url, Global))
+	if url == nil || s.place.role != roleThread || s.isEnd() && s.call {
+		return nil
+	}
+	return c.own(s, TypeScript, c.node(ScopeScript, url, Global))
 }

@@ -17,6 +17,7 @@ type collector struct {
 	problems  *problem.Log
 	places    []place
 	names     []nameInfo
+	kindsOf   []categoryInfo // by CategoryID
 	providers []provider
 	evidence  *extsort.Sorter[evidence]
 
@@ -57,7 +58,7 @@ type openBegin struct {
 // newCollector prepares the first pass.
 func newCollector(t *timeline.Timeline) *collector {
 	c := &collector{
-		catalogue: newCatalogue(), t: t, problems: t.Problems(), places: findPlaces(t), names: infosOf(t),
+		catalogue: newCatalogue(), t: t, problems: t.Problems(), places: findPlaces(t), names: infosOf(t), kindsOf: categoriesOf(t),
 		providers: providers(t), open: map[uint32]openBegin{},
 		evidence:  extsort.New(evidenceCodec, compareEvidence, t.Memory()/16, t.TempDir()),
 		isolateOf: map[timeline.TrackID]isolateChoice{}, isolates: map[timeline.TrackID]NodeID{},
@@ -75,6 +76,11 @@ func newCollector(t *timeline.Timeline) *collector {
 
 // run shows all events to the providers and then puts the catalogue in order.
 func (c *collector) run(ctx context.Context) error {
+	for _, p := range c.providers {
+		if p, ok := p.(starter); ok {
+			p.start(c)
+		}
+	}
 	if err := c.t.Occurrences(ctx, true, c.group); err != nil {
 		return err
 	}
@@ -104,6 +110,7 @@ func (c *collector) group(group []timeline.Occurrence) error {
 func (c *collector) occurrence(o *timeline.Occurrence) error {
 	s := &c.seen
 	s.Occurrence, s.ordinal, s.place, s.name = o, o.Ordinal, &c.places[o.Track], &c.names[o.Name]
+	s.call = c.kindsOf[o.Category].call
 	switch {
 	case s.place.role == roleOwn:
 		c.ownEvents.see(o)

@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +35,7 @@ const (
 	ScopeScript      = "script"
 	ScopeLatency     = "latency"     // trace ids of input events
 	ScopeEventTiming = "eventtiming" // input events of which only the EventTiming is known
+	ScopeDOMEvent    = "domevent"    // Firefox: input events, by the microsecond in which they happened
 	ScopeGraphics    = "graphics"
 	ScopeTab         = "tab"
 
@@ -67,6 +69,17 @@ func (v Via) String() string {
 		return viaNames[v]
 	}
 	return "via(" + strconv.Itoa(int(v)) + ")"
+}
+
+// SourceNames returns the names of all ways, in the order of their numbers.
+func SourceNames() []string { return slices.Clone(viaNames[1:]) }
+
+// ParseSource is the inverse of Via.String.
+func ParseSource(name string) (Via, error) {
+	if i := slices.Index(viaNames[:], name); i > 0 {
+		return Via(i), nil
+	}
+	return 0, fmt.Errorf("unknown source %q; use %s", name, strings.Join(viaNames[1:], ", "))
 }
 
 // Global is the process of contexts that belong to no process.

@@ -21,6 +21,15 @@ func (w Window) clip(from, to timeline.Nanos) (timeline.Nanos, timeline.Nanos) {
 	return from, max(from, to)
 }
 
+// shift returns a window that counts from another time.
+func (w Window) shift(by timeline.Nanos) Window {
+	w.From += by
+	if w.To > 0 {
+		w.To += by
+	}
+	return w
+}
+
 // cellKey is what costs are added up by: the finest division that any report needs. The set says which contexts are
 // charged, and the epoch what the tree was like.
 type cellKey struct {

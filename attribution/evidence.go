@@ -35,6 +35,8 @@ const (
 	finishes
 	// dispatches: an event is dispatched to its listeners; typ is its type, see inputs.
 	dispatches
+	// inherited: an earlier attribution found a context where an asynchronous slice began; value is the hops.
+	inherited
 	// usedCPU: value is the CPU time of the slice in nanoseconds.
 	usedCPU
 	// hasStack: a call stack says who asked for it.

@@ -24,6 +24,16 @@ type facts struct {
 	timeStamp  float64
 	processing float64 // processingStart
 	cpu        timeline.Nanos
+	ownURL     []byte  // of the event itself, not of its data
+	window     int64   // Firefox: innerWindowID; 0: none
+	tab        int64   // of the window
+	domType    []byte  // Firefox: eventType
+	asyncID    []byte  // of an asynchronous slice that was read from a Perfetto trace of weft
+	latency    float64 // in milliseconds
+
+	note timeline.Arg // of an earlier attribution
+
+	hasLatency, hasNote bool
 
 	hasLayerTree, hasSequence, hasBytes, hasTimes, hasCPU, hasStack bool
 
@@ -100,8 +110,18 @@ func (f *facts) read(t *timeline.Timeline, args timeline.Args) {
 			f.readTraceID(t, a, "event_latency_id")
 		case "stackTrace":
 			f.hasStack = true
+		case "url":
+			f.ownURL = text(&a)
+		case "innerWindowID":
+			f.window, _ = integer(&a)
+		case "eventType":
+			f.domType = text(&a)
+		case "latency":
+			f.latency, f.hasLatency = double(&a)
 		case "weft":
 			f.readWeft(t, a)
+		case NoteKey:
+			f.note, f.hasNote = a, a.Kind == timeline.ArgDict
 		}
 	}
 }
@@ -138,7 +158,7 @@ func (f *facts) readData(t *timeline.Timeline, data timeline.Arg, from frameSour
 			f.isolate = text(&a)
 		case "requestId":
 			f.requestID = text(&a)
-		case "url":
+		case "url", "documentLoaderURL":
 			f.url = text(&a)
 		case "type":
 			f.eventType = text(&a)
@@ -175,10 +195,15 @@ func (f *facts) readWeft(t *timeline.Timeline, dict timeline.Arg) {
 		return
 	}
 	for a := range t.Members(dict) {
-		if string(a.Key) == "tdur" {
+		switch string(a.Key) {
+		case "tdur":
 			if v, ok := integer(&a); ok && v >= 0 {
 				f.cpu, f.hasCPU = timeline.Nanos(v), true
 			}
+		case "id":
+			f.asyncID = text(&a)
+		case "tab":
+			f.tab, _ = integer(&a)
 		}
 	}
 }

@@ -121,6 +121,11 @@ func (p *propagation) asyncSet(o *timeline.Occurrence, list []evidence, around [
 			inherit(p.inEffect(th, th.innermost(o.TS)))
 		}
 	}
+	for i := range list {
+		if e := &list[i]; e.kind == inherited && ofType(set, e.typ) == nil {
+			set = append(set, begun{typ: e.typ, node: e.node, via: ViaAsync, hops: uint8(e.value)})
+		}
+	}
 	if len(around) > 0 {
 		inherit(around[len(around)-1].set)
 	}

@@ -33,6 +33,7 @@ type inputs struct {
 	timings []timing
 	types   map[string]TypeID // of events of documents: click, keydown
 	byKey   map[timingKey][]timing
+	ids     map[timeline.TrackID]string // of asynchronous slices that were read from a Perfetto trace of weft
 }
 
 // timing is an EventTiming slice of Chrome: what the page measured of an event.
@@ -56,13 +57,17 @@ type timingKey struct {
 func newInputs() inputs {
 	return inputs{
 		byNode: map[NodeID]int{}, byStart: map[timeline.Nanos]NodeID{}, begun: map[uint64]Input{}, types: map[string]TypeID{},
-		byKey: map[timingKey][]timing{},
+		byKey: map[timingKey][]timing{}, ids: map[timeline.TrackID]string{},
 	}
 }
 
-// add keeps the details of an input event; the first ones count.
+// add keeps the details of an input event; the first ones count, and the longest latency.
 func (in *inputs) add(i Input) {
-	if _, ok := in.byNode[i.node]; ok || len(in.list) >= maxInputs {
+	if at, ok := in.byNode[i.node]; ok {
+		in.list[at].Latency = max(in.list[at].Latency, i.Latency) // NoTime is less than any time
+		return
+	}
+	if len(in.list) >= maxInputs {
 		return
 	}
 	in.byNode[i.node] = len(in.list)
@@ -133,6 +138,12 @@ func (in *inputs) timing(c *collector, s *seen) {
 		ordinal: s.ordinal, thread: s.Thread, start: s.TS, end: s.End, typ: in.typeOf(s.facts.eventType),
 		processing: s.TS + timeline.Nanos(math.Round(ms*1e6)), name: c.keep(s.facts.eventType),
 		id: Identity{Scope: ScopeEventTiming, ID: c.t.AsyncID(s.Track), Process: s.place.pid},
+	}
+	if s.facts.asyncID != nil { // only the outermost slice of an id has it
+		in.ids[s.Track] = string(s.facts.asyncID)
+	}
+	if t.id.ID == "" {
+		t.id.ID = in.ids[s.Track]
 	}
 	if t.id.ID == "" {
 		t.id.ID = strconv.FormatInt(int64(s.TS), 10)

@@ -35,6 +35,9 @@ const (
 	eventDispatch
 	inputLatency
 	eventLatency
+	parseHTML
+	navigationStart
+	domEvent
 )
 
 var eventNames = map[string]eventName{
@@ -51,6 +54,9 @@ var eventNames = map[string]eventName{
 	"EventTiming":             eventTiming,
 	"EventDispatch":           eventDispatch,
 	"EventLatency":            eventLatency,
+	"ParseHTML":               parseHTML,
+	"navigationStart":         navigationStart,
+	"DOMEvent":                domEvent,
 }
 
 // inputLatencyPrefix stands before the type of an input event in the name of the slice that shows its latency.
@@ -60,6 +66,29 @@ const inputLatencyPrefix = "InputLatency::"
 var scriptEvents = map[string]bool{
 	"FunctionCall": true, "EvaluateScript": true, "v8.compile": true, "v8.compileModule": true, "v8.run": true,
 	"v8.evaluateModule": true, "v8.produceCache": true, "v8.produceModuleCache": true, "ScriptCatchup": true,
+}
+
+// callCategories are the categories of the calls that weft makes of samples: of V8's profiles, and of self-profiles.
+var callCategories = map[string]bool{"v8.cpu_profiler": true, "disabled-by-default-v8.cpu_profiler": true, "js": true}
+
+// scriptCategories are other categories of slices that run scripts: Firefox says so.
+var scriptCategories = map[string]bool{"JavaScript": true}
+
+// categoryInfo is what the category of an event, as the input has it, says.
+type categoryInfo struct {
+	call   bool // a call of a function
+	script bool // it runs a script
+}
+
+// categoriesOf looks at all categories of a timeline; index 0 is for events without.
+func categoriesOf(t *timeline.Timeline) []categoryInfo {
+	infos := make([]categoryInfo, t.CategoryCount()+1)
+	for id := range infos[1:] {
+		name := string(t.Category(timeline.CategoryID(id + 1)))
+		main, _, _ := strings.Cut(name, ",") // Firefox's subcategory stands behind
+		infos[id+1] = categoryInfo{call: callCategories[name], script: callCategories[name] || scriptCategories[main]}
+	}
+	return infos
 }
 
 // collectorNames and collectorPrefixes are the slices that collect garbage (spec contexts.md S12).

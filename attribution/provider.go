@@ -12,6 +12,11 @@ type provider interface {
 	see(c *collector, s *seen) error
 }
 
+// A starter is a provider that has to do something before the first event.
+type starter interface {
+	start(c *collector)
+}
+
 // providers returns all providers. One that concerns other events than those before it can stand anywhere.
 func providers(t *timeline.Timeline) []provider {
 	return []provider{
@@ -22,6 +27,9 @@ func providers(t *timeline.Timeline) []provider {
 		&chromeGraphics{},
 		&collections{},
 		&scripts{},
+		&firefoxWindows{},
+		&firefoxInput{},
+		&earlierNotes{},
 	}
 }
 
@@ -31,6 +39,7 @@ type seen struct {
 	ordinal uint64 // of the slice, also at its end
 	place   *place
 	name    *nameInfo
+	call    bool // a call of a function, as samples show it
 	facts   facts
 }
 

@@ -72,19 +72,18 @@ type top struct {
 
 // work is an open slice in the third pass.
 type work struct {
-	ordinal   uint64
-	ts, end   timeline.Nanos
-	event     uint32
-	set       SetID // of the entries of this slice and those around it
-	stamp     SetID // in effect at its start
-	own       []ownType
-	epoch     int
-	category  Category
-	collector bool
-	runs      bool // it, or a slice around it, runs a script
-	forced    bool // style or layout that a script waits for
-	cpu       cpuTime
-	shares    []share // its own intervals
+	ordinal  uint64
+	ts, end  timeline.Nanos
+	event    uint32
+	set      SetID // of the entries of this slice and those around it
+	stamp    SetID // in effect at its start
+	own      []ownType
+	epoch    int
+	category Category
+	runs     bool // it, or a slice around it, runs a script
+	forced   bool // style or layout that a script waits for
+	cpu      cpuTime
+	shares   []share // its own intervals
 }
 
 // ownType says that an entry of a type begins with a slice.
@@ -337,7 +336,10 @@ func (s *stamper) begin(o *timeline.Occurrence, w *worker, found []evidence, own
 // nest gives a slice what it has from the slices around it, and its CPU time.
 func (s *stamper) nest(w *worker, next *work, o *timeline.Occurrence, found []evidence) {
 	name := &s.names[o.Name]
-	next.category, next.collector, next.runs = name.category, false, name.runs
+	next.category, next.runs = name.category, name.runs
+	if next.category == CategoryNone && s.kindsOf[o.Category].script {
+		next.category, next.runs = CategoryScript, true
+	}
 	forcedBy := false
 	if n := len(w.slices); n > 1 {
 		around := &w.slices[n-2]

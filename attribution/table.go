@@ -403,3 +403,43 @@ func (b *tabulator) finish() {
 		b.table.Rows = []Row{}
 	}
 }
+
+// Sum returns the table with all contexts in one row.
+func (t *Table) Sum() *Table {
+	out := &Table{Type: t.Type, Split: "type", Busy: t.Busy, Unattributed: t.Unattributed}
+	all, none := Row{ID: "(all contexts)", Name: "(all contexts)"}, Row{ID: unattributed, Name: unattributed}
+	for i := range t.Rows {
+		if r := &t.Rows[i]; r.ID == unattributed {
+			none.join(r)
+		} else {
+			all.join(r)
+		}
+	}
+	all.Total, none.Total = all.Self, none.Self
+	out.Rows = []Row{all, none}
+	return out
+}
+
+// join adds another row, but not its total, which may have parts in common.
+func (r *Row) join(o *Row) {
+	r.Self += o.Self
+	r.SelfCPU += o.SelfCPU
+	r.WithoutCPU += o.WithoutCPU
+	r.Slices += o.Slices
+	r.Instants += o.Instants
+	r.GCProvoked += o.GCProvoked
+	r.ForcedStyle += o.ForcedStyle
+	r.ForcedLayout += o.ForcedLayout
+	r.ForcedStyles += o.ForcedStyles
+	r.ForcedLayouts += o.ForcedLayouts
+	r.NetworkBytes += o.NetworkBytes
+	r.Requests += o.Requests
+	r.RequestTime += o.RequestTime
+	r.Async += o.Async
+	r.LongTasks += o.LongTasks
+	r.Inputs += o.Inputs
+	r.WorstLatency = max(r.WorstLatency, o.WorstLatency)
+	for c := range r.SelfByCategory {
+		r.SelfByCategory[c] += o.SelfByCategory[c]
+	}
+}

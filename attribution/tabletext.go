@@ -50,19 +50,14 @@ func kilobytes(n int64) string {
 	return fmt.Sprintf("%.1f", float64(n)/1000)
 }
 
-// CSV returns the table with a line of headings. All times are nanoseconds.
-func (t *Table) CSV() ([]byte, error) {
+// CSV returns the table, with a line of headings if that is asked for. All times are nanoseconds.
+func (t *Table) CSV(head bool) ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	head := []string{"type", "id", "name", "part", "class", "parent"}
-	for i := range columns {
-		head = append(head, columns[i].name)
-	}
-	for c := CategoryNone + 1; c < CategoryCount; c++ {
-		head = append(head, "self_"+c.String()+"_ns")
-	}
-	if err := w.Write(head); err != nil {
-		return nil, err
+	if head {
+		if err := w.Write(csvHead()); err != nil {
+			return nil, err
+		}
 	}
 	for i := range t.Rows {
 		r := &t.Rows[i]
@@ -79,6 +74,17 @@ func (t *Table) CSV() ([]byte, error) {
 	}
 	w.Flush()
 	return b.Bytes(), w.Error()
+}
+
+func csvHead() []string {
+	head := []string{"type", "id", "name", "part", "class", "parent"}
+	for i := range columns {
+		head = append(head, columns[i].name)
+	}
+	for c := CategoryNone + 1; c < CategoryCount; c++ {
+		head = append(head, "self_"+c.String()+"_ns")
+	}
+	return head
 }
 
 // maxNameWidth is where the text form cuts names, in the middle.

@@ -3,6 +3,7 @@ package attribution
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -34,10 +35,15 @@ func (r *Result) Attach(w WriteBack) error {
 			return err
 		}
 	}
-	if !w.NoCosts {
-		return r.attachCosts()
+	r.t.SetAttribute(timeline.Attribute{Key: formAttribute, Text: formConverted})
+	if w.NoCosts {
+		return nil
 	}
-	return nil
+	costs, err := r.costAttributes()
+	for _, a := range costs {
+		r.t.SetAttribute(a)
+	}
+	return err
 }
 
 // notes are the annotations of all sets that slices have.
@@ -194,6 +200,8 @@ type overlay struct {
 	rows  *extsort.Sorted[overlayRow]
 	names []string        // of nodes, for Correlation
 	args  []timeline.Args // of instants
+
+	slices, instants int64
 }
 
 // After implements timeline.Overlay.
@@ -231,36 +239,58 @@ func (c *overlayCursor) Next(e *timeline.OverlayEvent) (bool, error) {
 	return true, nil
 }
 
+// overlayTarget is where the tracks of an attribution go.
+type overlayTarget interface {
+	addTrack(parent timeline.TrackID, name string) timeline.TrackID
+	name(text string) timeline.NameID
+	encoder() *timeline.ArgsEncoder
+}
+
+// attached is the timeline as an overlayTarget.
+type attached struct {
+	t   *timeline.Timeline
+	enc *timeline.ArgsEncoder
+}
+
+func (a *attached) addTrack(parent timeline.TrackID, name string) timeline.TrackID {
+	return a.t.AddTrack(parent, timeline.TrackSpec{Name: name})
+}
+func (a *attached) name(text string) timeline.NameID { return a.t.InternName(text) }
+func (a *attached) encoder() *timeline.ArgsEncoder   { return a.enc }
+
 // attachOverlay makes the tracks.
 func (r *Result) attachOverlay(w WriteBack) error {
-	rows := extsort.New(overlayCodec, compareOverlay, r.t.Memory()/16, r.t.TempDir())
+	rows, o, err := r.overlayRows(w, &attached{r.t, r.t.NewArgs()})
+	if err != nil {
+		return err
+	}
 	defer rows.Close()
-	o := &overlay{names: make([]string, len(r.c.nodes))}
-	slices, instants := int64(0), int64(0)
-	if !w.NoTracks && r.shown != nil {
-		n, err := r.addIntervals(rows, o)
-		if err != nil {
-			return err
-		}
-		slices = n
-	}
-	if !w.NoCatalogue {
-		n, err := r.addCatalogue(rows, o)
-		if err != nil {
-			return err
-		}
-		instants = n
-	}
-	var err error
 	if o.rows, err = rows.Sort(); err != nil {
 		return err
 	}
-	r.t.AttachOverlay(o, slices, instants)
+	r.t.AttachOverlay(o, o.slices, o.instants)
 	return nil
 }
 
+// overlayRows makes the events of the tracks, which must be closed.
+func (r *Result) overlayRows(w WriteBack, to overlayTarget) (*extsort.Sorter[overlayRow], *overlay, error) {
+	rows := extsort.New(overlayCodec, compareOverlay, r.t.Memory()/16, r.t.TempDir())
+	o := &overlay{names: make([]string, len(r.c.nodes))}
+	var err error
+	if !w.NoTracks && r.shown != nil {
+		err = r.addIntervals(rows, o, to)
+	}
+	if !w.NoCatalogue && err == nil {
+		err = r.addCatalogue(rows, o, to)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, rows.Close())
+	}
+	return rows, o, nil
+}
+
 // addIntervals adds a track for each thread and type, with the contexts in effect.
-func (r *Result) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay) (n int64, err error) {
+func (r *Result) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay, to overlayTarget) error {
 	order := make([]intervalTrack, 0, len(r.shown.used))
 	for track := range r.shown.used {
 		order = append(order, track)
@@ -270,28 +300,26 @@ func (r *Result) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay) (n i
 	})
 	tracks := map[intervalTrack]timeline.TrackID{}
 	for _, t := range order {
-		tracks[t] = r.t.AddTrack(t.thread, timeline.TrackSpec{Name: intervalsPrefix + r.c.types[t.typ]})
+		tracks[t] = to.addTrack(t.thread, intervalsPrefix+r.c.types[t.typ])
 	}
 	var i interval
 	for {
 		ok, err := r.shown.sorted.Next(&i)
 		if err != nil || !ok {
-			return n, err
+			return err
 		}
-		n++
+		o.slices++
 		if o.names[i.node] == "" {
 			o.names[i.node] = r.c.nodes[i.node].Identity.String()
 		}
 		row := overlayRow{
 			ts: i.from, dur: i.to - i.from, track: tracks[intervalTrack{i.thread, i.typ}], kind: timeline.ItemBegin,
-			name: r.t.InternName(r.c.label(i.node, i.from)), ref: uint32(i.node),
+			name: to.name(r.c.label(i.node, i.from)), ref: uint32(i.node),
 		}
-		if err := rows.Add(row); err != nil {
-			return n, err
-		}
+		err = rows.Add(row)
 		row.ts, row.kind = i.to, timeline.ItemEnd
-		if err := rows.Add(row); err != nil {
-			return n, err
+		if err = errors.Join(err, rows.Add(row)); err != nil {
+			return err
 		}
 	}
 }
@@ -300,34 +328,34 @@ func (r *Result) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay) (n i
 const maxCatalogue = 1 << 16
 
 // addCatalogue adds a track with an instant for every context and each of its states.
-func (r *Result) addCatalogue(rows *extsort.Sorter[overlayRow], o *overlay) (n int64, err error) {
-	track := timeline.TrackID(0)
-	enc := r.t.NewArgs()
+func (r *Result) addCatalogue(rows *extsort.Sorter[overlayRow], o *overlay, to overlayTarget) error {
+	track, made := timeline.TrackID(0), false
+	enc := to.encoder()
 	for id := range r.c.nodes {
 		node := NodeID(id)
 		if node == 0 || !r.c.nodes[node].context || r.c.logicalOf(node) != node {
 			continue
 		}
-		if track == 0 {
-			track = r.t.AddTrack(0, timeline.TrackSpec{Name: catalogueTrack})
+		if !made {
+			track, made = to.addTrack(0, catalogueTrack), true
 		}
 		for _, ts := range r.statesOf(node) {
-			if n == maxCatalogue {
-				return n, nil
+			if o.instants == maxCatalogue {
+				return nil
 			}
 			enc.Reset()
 			r.describe(enc, node, ts)
 			o.args = append(o.args, slices.Clone(enc.Args()))
 			row := overlayRow{
-				ts: ts, track: track, name: r.t.InternName(r.c.label(node, ts)), kind: timeline.ItemInstant, ref: uint32(n),
+				ts: ts, track: track, name: to.name(r.c.label(node, ts)), kind: timeline.ItemInstant, ref: uint32(o.instants),
 			}
 			if err := rows.Add(row); err != nil {
-				return n, err
+				return err
 			}
-			n++
+			o.instants++
 		}
 	}
-	return n, nil
+	return nil
 }
 
 // statesOf returns the times at which something becomes known of a logical node, at least one.
@@ -391,22 +419,22 @@ func (r *Result) inputOf(node NodeID) (*Input, bool) {
 	return &r.inputs[i], true
 }
 
-// attachCosts puts the cost tables among the facts about the trace.
-func (r *Result) attachCosts() error {
+// costAttributes are the cost tables as facts about the trace.
+func (r *Result) costAttributes() ([]timeline.Attribute, error) {
+	var list []timeline.Attribute
 	for _, typ := range r.Types() {
-		table := r.Table(TableOptions{Type: typ, Limit: attributeRows})
-		text, err := table.JSON()
+		text, err := r.Table(TableOptions{Type: typ, Limit: attributeRows}).JSON()
 		if err != nil {
-			return fmt.Errorf("cost of %s: %w", typ, err)
+			return nil, fmt.Errorf("cost of %s: %w", typ, err)
 		}
-		r.t.SetAttribute(timeline.Attribute{Key: costAttribute + typ, Text: string(text)})
+		list = append(list, timeline.Attribute{Key: costAttribute + typ, Text: string(text)})
 	}
-	return nil
+	return list, nil
 }
 
 // costAttribute stands before the type in the name of the attribute with its costs, which has the first attributeRows
 // rows.
 const (
 	costAttribute = "weft.cost."
-	attributeRows = 100
+	attributeRows = 20
 )

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/convert/perfetto"
 	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -68,4 +70,56 @@ func (o Options) withIntervals() Options {
 		o.Attribute = &attribute
 	}
 	return o
+}
+
+// keptTrace is a Perfetto trace that is kept to be copied, and the packets of its events.
+type keptTrace struct {
+	file   *extsort.File
+	events *attribution.Packets
+}
+
+// Close removes the copy.
+func (s *keptTrace) Close() error { return errors.Join(s.file.Close(), s.events.Close()) }
+
+// keepTrace keeps what is read from r.
+func (l *loader) keepTrace(r *countingReader) error {
+	file, err := extsort.NewFile(l.opts.TempDir)
+	if err != nil {
+		return err
+	}
+	memory := l.opts.Memory
+	if memory <= 0 {
+		memory = timeline.DefaultMemory
+	}
+	l.kept = &keptTrace{file, attribution.NewPackets(memory/16, l.opts.TempDir)}
+	r.r = io.TeeReader(r.r, file)
+	return nil
+}
+
+// perfettoOptions are the options of the reader of Perfetto traces, which tells a kept trace where things stand in it.
+func (l *loader) perfettoOptions() perfetto.Options {
+	opts := perfetto.Options{Problems: l.problems, KeepArg: l.opts.Args.keep(), TempDir: l.opts.TempDir}
+	if l.kept != nil {
+		opts.Located, opts.Described = l.kept.events.Add, l.kept.events.AddThread
+	}
+	return opts
+}
+
+// rewrite copies the kept trace packet by packet and adds the attribution.
+func (l *loader) rewrite(ctx context.Context, dst io.Writer, tl *timeline.Timeline, began time.Time) (*Report, error) {
+	writing := time.Now()
+	counted := &countingWriter{w: dst}
+	err := l.kept.file.Flush()
+	if err == nil {
+		src := l.kept.file.Section(0, l.kept.file.Size())
+		err = l.attributed.Rewrite(ctx, counted, src, l.kept.events, l.opts.WriteBack)
+	}
+	if err = errors.Join(err, l.attributed.Close()); err != nil {
+		return nil, err
+	}
+	l.report.BytesOut = counted.n
+	l.report.count(tl)
+	l.report.Durations.Write = Seconds(time.Since(writing))
+	l.report.Durations.Total = Seconds(time.Since(began))
+	return l.report, nil
 }

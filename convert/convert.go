@@ -60,6 +60,12 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 		return nil, err
 	}
 	defer tl.Close()
+	if l.kept != nil {
+		defer l.kept.Close()
+		if l.attributed != nil && l.attributed.CanRewrite() {
+			return l.rewrite(ctx, dst, tl, began)
+		}
+	}
 	if err := l.attach(); err != nil {
 		return nil, err
 	}
@@ -147,6 +153,7 @@ type loader struct {
 	report   *Report
 
 	attributed *attribution.Result // nil if that was not asked for
+	kept       *keptTrace          // nil if it is not kept
 }
 
 func newLoader(opts Options) *loader {
@@ -180,6 +187,11 @@ func (l *loader) read(ctx context.Context, src io.Reader) error {
 		}
 	}
 	counted := &countingReader{r: plain}
+	if r.Format == FormatPerfetto && l.opts.KeepPackets {
+		if err := l.keepTrace(counted); err != nil {
+			return err
+		}
+	}
 	switch {
 	case l.opts.SelfProfile.Join == nil:
 		err = l.readFormat(ctx, counted, r.Format)
@@ -209,7 +221,7 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 		if opts.TimeOffset != 0 {
 			return errors.New("a time offset cannot be added to a Perfetto trace, whose clocks are defined")
 		}
-		return perfetto.Read(ctx, r, b, perfetto.Options{Problems: log, KeepArg: opts.Args.keep(), TempDir: opts.TempDir})
+		return perfetto.Read(ctx, r, b, l.perfettoOptions())
 	case FormatCPUProfile:
 		return cpuprofile.Read(ctx, r, b, cpuprofile.Options{Problems: log, Offset: opts.TimeOffset, KeepArg: opts.Args.keep()})
 	case FormatFirefox:

@@ -37,6 +37,9 @@ type Options struct {
 	// Attribute asks for whom the work was done (docs/attribution.md) and writes the answer into the trace as WriteBack says;
 	// nil: it is not asked.
 	Attribute *attribution.Options
+	// KeepPackets keeps a Perfetto trace as it is, packet by packet, and only adds the attribution. Other options about the
+	// output do not count for it then.
+	KeepPackets bool
 	// WriteBack says what of an attribution is written; the zero value writes everything.
 	WriteBack attribution.WriteBack
 

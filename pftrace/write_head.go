@@ -360,7 +360,17 @@ func (w *writer) attributes() error {
 
 func (w *writer) attributePackets(list []timeline.Attribute) error {
 	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
-	b = append(b, plain...)
+	w.out.buf = wire.EndMessage(appendAttributes(append(b, plain...), list), packet)
+	if err := w.out.packetDone(); err != nil {
+		return err
+	}
+	b, packet = wire.BeginMessage(w.out.buf, tracePacket)
+	w.out.buf = wire.EndMessage(appendChromeMetadata(append(b, plain...), list), packet)
+	return w.out.packetDone()
+}
+
+// appendAttributes appends facts about the trace to a packet, in the form that Perfetto reads since v55.
+func appendAttributes(b []byte, list []timeline.Attribute) []byte {
 	b, m := wire.BeginMessage(b, packetAttributes)
 	for i := range list {
 		var a int
@@ -373,13 +383,12 @@ func (w *writer) attributePackets(list []timeline.Attribute) error {
 		}
 		b = wire.EndMessage(b, a)
 	}
-	w.out.buf = wire.EndMessage(wire.EndMessage(b, m), packet)
-	if err := w.out.packetDone(); err != nil {
-		return err
-	}
-	b, packet = wire.BeginMessage(w.out.buf, tracePacket)
-	b = append(b, plain...)
-	b, m = wire.BeginMessage(b, packetChromeEvents)
+	return wire.EndMessage(b, m)
+}
+
+// appendChromeMetadata is appendAttributes in the form that all versions read.
+func appendChromeMetadata(b []byte, list []timeline.Attribute) []byte {
+	b, m := wire.BeginMessage(b, packetChromeEvents)
 	for i := range list {
 		var a int
 		b, a = wire.BeginMessage(b, chromeMetadata)
@@ -391,6 +400,5 @@ func (w *writer) attributePackets(list []timeline.Attribute) error {
 		}
 		b = wire.EndMessage(b, a)
 	}
-	w.out.buf = wire.EndMessage(wire.EndMessage(b, m), packet)
-	return w.out.packetDone()
+	return wire.EndMessage(b, m)
 }

@@ -241,3 +241,11 @@ func (t *Timeline) ValueCount() int { return t.values.len() }
 
 // Value returns an interned value of arguments.
 func (t *Timeline) Value(id uint32) []byte { return t.values.get(id) }
+
+// NewInlineArgs returns an encoder for arguments that are no part of any timeline: names and texts are written as they
+// are.
+func NewInlineArgs() *ArgsEncoder {
+	e := &ArgsEncoder{keys: &stringTable{ends: []uint32{0}, slots: make([]slot, 1), full: true}}
+	e.Reset()
+	return e
+}

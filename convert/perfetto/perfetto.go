@@ -38,6 +38,12 @@ type Options struct {
 	// Empty means os.TempDir().
 	TempDir string
 
+	// Located is told in which packet, by pftrace.Packet.Index, an event stands, in the order of the events. Nil if nobody
+	// wants to know.
+	Located func(event uint32, packet int64)
+	// Described is told, at the end, the uuid of the descriptor of a process or thread. Nil if nobody wants to know.
+	Described func(track timeline.TrackID, uuid uint64)
+
 	lookahead int // bytes of waiting packets in memory; 0: maxLookahead
 }
 
@@ -78,6 +84,11 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 	if err := r.finish(); err != nil {
 		return err
 	}
+	if opts.Described != nil {
+		for track, uuid := range r.tracks.first {
+			opts.Described(track, uuid)
+		}
+	}
 	if cut {
 		r.problems.Add(problem.PacketTruncated, problem.Position{Event: -1, Offset: offset}, "")
 	}
@@ -105,11 +116,13 @@ type reader struct {
 	memory   int // for waiting packets
 	tempDir  string
 
-	state  *pftrace.State
-	fields pftrace.PacketFields
-	seq    *pftrace.Sequence // of the current packet; nil if it has none
-	offset int64             // of the current packet
-	index  uint32            // of the next event
+	state   *pftrace.State
+	fields  pftrace.PacketFields
+	seq     *pftrace.Sequence // of the current packet; nil if it has none
+	offset  int64             // of the current packet
+	index   uint32            // of the next event
+	number  int64             // of the current packet, as pftrace.Packet.Index
+	located func(event uint32, packet int64)
 
 	ahead      lookahead
 	tracks     tracks
@@ -136,6 +149,8 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		tracks:   newTracks(),
 		stacks:   make(map[*pftrace.Sequence]*sequenceStacks),
 		skipped:  make(map[string]*tally),
+		located:  opts.Located,
+		number:   -1,
 	}
 }
 
@@ -161,6 +176,7 @@ func (r *reader) readPacket(packet []byte, offset int64) error {
 	r.offset = offset
 	f := &r.fields
 	if err := f.Parse(packet); err != nil {
+		r.number++
 		r.malformed("packet", err)
 		return nil
 	}
@@ -174,6 +190,7 @@ func (r *reader) readPacket(packet []byte, offset int64) error {
 	if r.ahead.reason = r.mustWait(); r.ahead.reason != noWait {
 		return r.wait(packet, offset)
 	}
+	r.number++
 	stamp, stampErr := seq.Stamp(f)
 	switch {
 	case errors.Is(err, pftrace.ErrStateLost):
@@ -305,6 +322,9 @@ func (r *reader) traceTime(stamp pftrace.Stamp, err error) (timeline.Nanos, bool
 // nextIndex gives out the index of an event.
 func (r *reader) nextIndex() uint32 {
 	i := r.index
+	if r.located != nil {
+		r.located(i, r.number)
+	}
 	r.index++
 	return i
 }

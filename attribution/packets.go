@@ -1,0 +1,312 @@
+package attribution
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Attributes of a trace that say how an attribution was written into it.
+const (
+	// formAttribute says that a trace holds an attribution, and in which form.
+	formAttribute = "weft.attribution"
+	// sequenceAttribute is the packet sequence that Rewrite has appended.
+	sequenceAttribute = "weft.attribution.sequence"
+
+	formConverted = "converted" // part of the timeline that was written
+	formAppended  = "appended"  // beside packets that were kept
+)
+
+// Packets says in which packets of a Perfetto trace its events stand, and which uuids its threads have. It must be closed.
+type Packets struct {
+	sorted *extsort.Sorter[located]
+	uuids  map[timeline.TrackID]uint64
+	err    error
+}
+
+// located is an event and its packet.
+type located struct {
+	packet int64
+	event  uint32
+}
+
+var locatedCodec = extsort.Codec[located]{
+	Size: 12,
+	Put: func(b []byte, l *located) {
+		binary.LittleEndian.PutUint64(b, uint64(l.packet))
+		binary.LittleEndian.PutUint32(b[8:], l.event)
+	},
+	Get: func(b []byte, l *located) {
+		*l = located{int64(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint32(b[8:])}
+	},
+}
+
+// NewPackets returns Packets that hold nothing yet; beyond memory bytes they are kept in dir.
+func NewPackets(memory int64, dir string) *Packets {
+	return &Packets{uuids: map[timeline.TrackID]uint64{}, sorted: extsort.New(locatedCodec, func(a, b *located) int { return cmp.Compare(a.event, b.event) }, memory, dir)}
+}
+
+// Add says in which packet an event stands.
+func (p *Packets) Add(event uint32, packet int64) {
+	if p.err == nil {
+		p.err = p.sorted.Add(located{packet, event})
+	}
+}
+
+// AddThread says which uuid the descriptor of a thread has.
+func (p *Packets) AddThread(thread timeline.TrackID, uuid uint64) { p.uuids[thread] = uuid }
+
+// Close frees what is held.
+func (p *Packets) Close() error { return p.sorted.Close() }
+
+// CanRewrite reports whether Rewrite can write the attribution into the trace from which the timeline was read: not into
+// one that holds an attribution as a part of what a conversion has written.
+func (r *Result) CanRewrite() bool {
+	for _, a := range r.t.Attributes() {
+		if a.Key == formAttribute {
+			return a.Text == formAppended
+		}
+	}
+	return true
+}
+
+// Rewrite copies the Perfetto trace from which the timeline was read, packet by packet, and writes the attribution into
+// the copy, in place of an earlier one. src is that trace, which must not be compressed as a whole.
+func (r *Result) Rewrite(ctx context.Context, dst io.Writer, src io.Reader, events *Packets, w WriteBack) error {
+	notes, err := r.packetNotes(events, w)
+	if err != nil {
+		return err
+	}
+	defer notes.Close()
+	rw := pftrace.Rewrite{IsNote: nil, Clock: r.t.Clocks().Trace, Notes: notes.next}
+	for _, a := range r.t.Attributes() {
+		if a.Key == sequenceAttribute && a.IsInt {
+			rw.Drop, rw.IsNote = uint32(a.Int), isNote
+		}
+	}
+	rw.Append = func(a *pftrace.Appender) error { return r.append(a, events.uuids, w) }
+	return rw.Run(ctx, dst, src)
+}
+
+// packetNotes are the sets of events by the packets that they stand in.
+type packetNotes struct {
+	sets  *extsort.Sorter[packetSet]
+	args  []timeline.Args // by SetID
+	ahead packetSet
+}
+
+type packetSet struct {
+	packet int64
+	set    SetID
+}
+
+var packetSetCodec = extsort.Codec[packetSet]{
+	Size: 12,
+	Put: func(b []byte, p *packetSet) {
+		binary.LittleEndian.PutUint64(b, uint64(p.packet))
+		binary.LittleEndian.PutUint32(b[8:], uint32(p.set))
+	},
+	Get: func(b []byte, p *packetSet) {
+		*p = packetSet{int64(binary.LittleEndian.Uint64(b)), SetID(binary.LittleEndian.Uint32(b[8:]))}
+	},
+}
+
+// Close frees what is held.
+func (n *packetNotes) Close() error { return n.sets.Close() }
+
+// next gives one note after the other.
+func (n *packetNotes) next(out *pftrace.PacketNote) (bool, error) {
+	ok, err := n.sets.Next(&n.ahead)
+	if ok {
+		*out = pftrace.PacketNote{Packet: n.ahead.packet, Annotations: n.args[n.ahead.set]}
+	}
+	return ok, err
+}
+
+// packetNotes joins the sets of events with their packets.
+func (r *Result) packetNotes(events *Packets, w WriteBack) (_ *packetNotes, err error) {
+	if events.err != nil {
+		return nil, events.err
+	}
+	memory, dir := r.t.Memory()/16, r.t.TempDir()
+	byEvent := extsort.New(stampCodec, func(a, b *stamp) int { return cmp.Compare(a.event, b.event) }, memory, dir)
+	defer byEvent.Close()
+	n := &packetNotes{sets: extsort.New(packetSetCodec, func(a, b *packetSet) int { return cmp.Compare(a.packet, b.packet) }, memory, dir)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Close())
+		}
+	}()
+	if w.NoNotes {
+		return n, nil
+	}
+	n.args = make([]timeline.Args, len(r.sets.sets))
+	enc := timeline.NewInlineArgs()
+	var s stamp
+	for c := r.stamps.From(0); ; {
+		ok, err := c.Next(&s)
+		if err != nil {
+			return n, err
+		}
+		if !ok {
+			break
+		}
+		if n.args[s.set] == nil {
+			enc.Reset()
+			r.encode(enc, s.set, func(text string) { enc.String([]byte(text)) })
+			n.args[s.set] = slices.Clone(enc.Args())
+		}
+		if err := byEvent.Add(s); err != nil {
+			return n, err
+		}
+	}
+	at := cursor[located]{next: events.sorted.Next, ordinal: func(l *located) uint64 { return uint64(l.event) }}
+	for {
+		ok, err := byEvent.Next(&s)
+		if err != nil || !ok {
+			return n, err
+		}
+		places, err := at.of(uint64(s.event))
+		if err != nil {
+			return n, err
+		}
+		if len(places) > 0 {
+			if err := n.sets.Add(packetSet{places[0].packet, s.set}); err != nil {
+				return n, err
+			}
+		}
+	}
+}
+
+// append adds the tracks and facts of the attribution.
+func (r *Result) append(a *pftrace.Appender, threads map[timeline.TrackID]uint64, w WriteBack) error {
+	facts := []timeline.Attribute{
+		{Key: formAttribute, Text: formAppended},
+		{Key: sequenceAttribute, Int: int64(a.Sequence()), IsInt: true},
+	}
+	if !w.NoCosts {
+		costs, err := r.costAttributes()
+		if err != nil {
+			return err
+		}
+		facts = append(facts, costs...)
+	}
+	for i := range facts {
+		if err := a.Attributes(facts[i : i+1]); err != nil {
+			return err
+		}
+	}
+	p := &appended{Result: r, to: a, threads: threads, enc: timeline.NewInlineArgs()}
+	rows, o, err := r.overlayRows(w, p)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var row overlayRow
+	for {
+		ok, err := rows.Next(&row)
+		if err != nil || !ok {
+			return errors.Join(err, p.err)
+		}
+		e := timeline.OverlayEvent{Kind: row.kind, TS: row.ts, Dur: row.dur}
+		switch row.kind {
+		case timeline.ItemBegin:
+			e.Correlation = o.names[row.ref]
+		case timeline.ItemInstant:
+			e.Args = o.args[row.ref]
+		}
+		if err := a.Event(p.uuids[row.track], p.names[row.name], &e); err != nil {
+			return err
+		}
+	}
+}
+
+// appended is where overlayRows puts the tracks and names of an attribution that is appended to a trace.
+type appended struct {
+	*Result
+	to      *pftrace.Appender
+	threads map[timeline.TrackID]uint64 // uuids of the threads that the trace describes
+	uuids   []uint64                    // of tracks, by the number that addTrack returned
+	names   []string
+	byName  map[string]timeline.NameID
+	enc     *timeline.ArgsEncoder
+	err     error
+}
+
+// addTrack implements overlayTarget.
+func (p *appended) addTrack(parent timeline.TrackID, name string) timeline.TrackID {
+	up := uint64(0)
+	if parent != 0 && p.err == nil {
+		if up = p.threads[parent]; up == 0 {
+			tr := p.t.Track(parent)
+			up, p.err = p.to.Thread(tr.PID, tr.TID)
+			p.threads[parent] = up
+		}
+	}
+	uuid := uint64(0)
+	if p.err == nil {
+		uuid, p.err = p.to.Track(up, name)
+	}
+	p.uuids = append(p.uuids, uuid)
+	return timeline.TrackID(len(p.uuids) - 1)
+}
+
+// name implements overlayTarget.
+func (p *appended) name(text string) timeline.NameID {
+	if p.byName == nil {
+		p.byName, p.names = map[string]timeline.NameID{}, []string{""}
+	}
+	id, ok := p.byName[text]
+	if !ok {
+		id = timeline.NameID(len(p.names))
+		p.names = append(p.names, text)
+		p.byName[text] = id
+	}
+	return id
+}
+
+// encoder implements overlayTarget.
+func (p *appended) encoder() *timeline.ArgsEncoder { return p.enc }
+
+// isNote reports whether an annotation is one that Rewrite adds: a dictionary named contexts of dictionaries that say via
+// what they came.
+func isNote(annotation []byte) bool {
+	const name, entries = 10, 11 // of DebugAnnotation
+	named := false
+	for r := wire.NewReader(annotation); r.Next(); {
+		switch r.Field() {
+		case name:
+			named = string(r.Bytes()) == NoteKey
+		case entries:
+			if !named || !saysVia(r.Bytes()) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return named
+}
+
+func saysVia(annotation []byte) bool {
+	const name, entries = 10, 11
+	for r := wire.NewReader(annotation); r.Next(); {
+		if r.Field() != entries {
+			continue
+		}
+		for m := wire.NewReader(r.Bytes()); m.Next(); {
+			if m.Field() == name && string(m.Bytes()) == "via" {
+				return true
+			}
+		}
+	}
+	return false
+}

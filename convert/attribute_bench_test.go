@@ -1,0 +1,40 @@
+package convert_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"testing"
+
+	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/recording"
+)
+
+// BenchmarkAttribute converts a recording as the command does, without and with attribution: the difference is what
+// attribution costs.
+func BenchmarkAttribute(b *testing.B) {
+	path, ok := recording.Find(b, "traces/chrome/chrome-devtools-medium.json")
+	if !ok {
+		path, ok = recording.Find(b, "traces/chrome/chrome-devtools-small.json")
+	}
+	if !ok {
+		b.Fatal("no recording")
+	}
+	input := recording.Read(b, path)
+	for _, bench := range []struct {
+		name string
+		opts *attribution.Options
+	}{{"plain", nil}, {"attributed", &attribution.Options{}}} {
+		b.Run(bench.name, func(b *testing.B) {
+			b.SetBytes(int64(len(input)))
+			b.ReportAllocs()
+			for b.Loop() {
+				opts := convert.Options{Compress: convert.CompressZlib, Attribute: bench.opts}
+				if _, err := convert.Convert(context.Background(), io.Discard, bytes.NewReader(input), opts); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
