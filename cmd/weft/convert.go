@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -53,7 +54,9 @@ input is in the report; "lost" means that something of it is missing in the outp
 			&cli.StringFlag{Name: "report", Value: "text", Usage: "`FORM` of the report: text (on standard error) or json (on standard output)"},
 			&cli.StringFlag{Name: "report-file", Usage: "write the report to `FILE` instead"},
 			&cli.BoolFlag{Name: "quiet", Usage: "no report on standard error, no progress", DisableDefaultText: true},
-		}, selfProfileFlags()...),
+			&cli.BoolFlag{Name: "attribute", Usage: "find out for whom the work was done and write it into the trace (docs/attribution.md)", DisableDefaultText: true},
+			writeBackFlag(),
+		}, slices.Concat(contextFlags(), selfProfileFlags())...),
 		Action: func(c *cli.Context) error {
 			job, err := newConvertJob(c, env)
 			if err != nil {
@@ -164,6 +167,9 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	}
 	if job.opts.Samples, err = convert.ParseSamples(c.String("samples")); err != nil {
 		return nil, usagef("--samples: %v", err)
+	}
+	if err = setAttribution(c, &job.opts); err != nil {
+		return nil, err
 	}
 	if _, err := convert.ParseCompression(job.compress); job.compress != "" && err != nil {
 		return nil, usagef("--compress: %v", err)

@@ -45,6 +45,7 @@ func reportCommand(env *environment) *cli.Command {
 	for _, r := range reports {
 		fmt.Fprintf(&names, "   %-18s%s\n", r.name, r.usage)
 	}
+	fmt.Fprintf(&names, "   %-18s%s\n", "cost", "what each frame, script, input event or other context has cost")
 	return &cli.Command{
 		Name:      "report",
 		Usage:     "count in the samples of a trace",
@@ -62,8 +63,13 @@ standard input.`,
 			&cli.DurationFlag{Name: "bucket", Usage: "a table of buckets of `TIME`, such as 500ms", DefaultText: "none"},
 			&cli.IntFlag{Name: "top", Value: defaultTop, Usage: "at most `N` rows about functions and stacks; 0: all"},
 			fromFlag(), memoryFlag(), tempFlag(),
-		}, selfProfileFlags()),
-		Action: func(c *cli.Context) error { return runReport(c, env) },
+		}, costFlags(), selfProfileFlags()),
+		Action: func(c *cli.Context) error {
+			if c.Args().First() == "cost" {
+				return runCostReport(c, env)
+			}
+			return runReport(c, env)
+		},
 	}
 }
 
@@ -87,6 +93,7 @@ func runReport(c *cli.Context, env *environment) error {
 	for i, r := range reports {
 		names[i] = r.name
 	}
+	names = append(names, "cost") // it goes its own way
 	which := slices.Index(names, c.Args().First())
 	switch {
 	case c.NArg() == 0:

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// costFlags are the flags of "report cost" beside those of all reports.
+func costFlags() []cli.Flag {
+	return append([]cli.Flag{
+		&cli.StringFlag{Name: "type", Usage: "cost: contexts of the `TYPE` only, such as Frame, Page, Script, Entity or InputEvent", DefaultText: "a table for each type"},
+		&cli.StringFlag{Name: "by", Value: "context", Usage: "cost: divide the rows of contexts by `WHAT`: context, process, thread or category; type adds them up"},
+		&cli.DurationFlag{Name: "since", Usage: "cost: what happened from `TIME` after the start of the trace, such as 1.5s"},
+		&cli.DurationFlag{Name: "until", Usage: "cost: what happened up to `TIME` after the start of the trace", DefaultText: "the end"},
+	}, contextFlags()...)
+}
+
+// typeNames are other names by which people ask for types.
+var typeNames = map[string]string{
+	"frame": "Frame", "script": "Script", "input": "InputEvent", "inputevent": "InputEvent", "trigger": "Trigger",
+	"graphicsframe": "GraphicsFrame", "page": "Page", "tab": "Page", "entity": "Entity", "domain": "Entity",
+}
+
+// runCostReport prints what contexts have cost.
+func runCostReport(c *cli.Context, env *environment) error {
+	opts, err := inputOptions(c)
+	if err != nil {
+		return err
+	}
+	split, err := attribution.ParseSplitBy(strings.Replace(c.String("by"), "type", "context", 1))
+	since, until := timeline.Nanos(c.Duration("since")), timeline.Nanos(c.Duration("until"))
+	switch {
+	case err != nil:
+		return usagef("--by: %v", err)
+	case c.NArg() == 1:
+		return usagef("no file; give one, or \"-\" for standard input")
+	case c.NArg() > 2:
+		return usagef("report takes one file, not %d", c.NArg()-1)
+	case c.Bool("json") && c.Bool("csv"):
+		return usagef("--json and --csv exclude each other")
+	case since < 0 || c.IsSet("until") && until <= since:
+		return usagef("--since %v to --until %v is no time", time.Duration(since), time.Duration(until))
+	}
+	if opts.Attribute, err = contextOptions(c); err != nil {
+		return err
+	}
+	opts.Attribute.Cost.Window = attribution.Window{From: since, To: until}
+	opts.Attribute.Cost.FromStart = true
+	name := c.Args().Get(1)
+	src, err := openInput(c.Context, env, name)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	progress := startProgress(env, inputName(name), src.size, true)
+	trace, result, _, err := convert.Attribute(c.Context, progress.reader(src), opts)
+	progress.Stop()
+	if err != nil {
+		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
+	}
+	tables, err := costTables(c, result, split)
+	if err = errors.Join(err, result.Close(), trace.Close()); err != nil {
+		return err
+	}
+	return printCosts(c, env, tables)
+}
+
+// costTables makes the tables that were asked for.
+func costTables(c *cli.Context, result *attribution.Result, split attribution.SplitBy) ([]*attribution.Table, error) {
+	types := result.Types()
+	if asked := c.String("type"); asked != "" {
+		name := asked
+		if known, ok := typeNames[strings.ToLower(asked)]; ok && !slices.Contains(types, asked) {
+			name = known
+		}
+		if !slices.Contains(types, name) {
+			return nil, fmt.Errorf("the trace has no contexts of type %s; it has %s", asked, orNone(types))
+		}
+		types = []string{name}
+	}
+	var tables []*attribution.Table
+	for _, typ := range types {
+		t := result.Table(attribution.TableOptions{Type: typ, Split: split, Limit: c.Int("top")})
+		if c.String("by") == "type" {
+			t = t.Sum()
+		}
+		tables = append(tables, t)
+	}
+	return tables, nil
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none at all"
+	}
+	return strings.Join(names, ", ")
+}
+
+func printCosts(c *cli.Context, env *environment, tables []*attribution.Table) error {
+	if c.Bool("json") {
+		if tables == nil {
+			tables = []*attribution.Table{}
+		}
+		line, err := json.Marshal(tables)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(env.stdout, "%s\n", line)
+		return err
+	}
+	for i, t := range tables {
+		if c.Bool("csv") {
+			text, err := t.CSV(i == 0)
+			if err != nil {
+				return err
+			}
+			if _, err := env.stdout.Write(text); err != nil {
+				return err
+			}
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(env.stdout)
+		}
+		if _, err := fmt.Fprint(env.stdout, printableLines(t.Text())); err != nil {
+			return err
+		}
+	}
+	if len(tables) == 0 && !c.Bool("csv") {
+		fmt.Fprintln(env.stdout, "no contexts")
+	}
+	return nil
+}
+
+// printableLines is printable for a text of several lines.
+func printableLines(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	for i, line := range lines {
+		if body, ok := strings.CutSuffix(line, "\n"); ok {
+			lines[i] = printable(body) + "\n"
+		}
+	}
+	return strings.Join(lines, "")
+}
