@@ -227,8 +227,8 @@ func splitCategories(list []byte) iter.Seq[[]byte] {
 	}
 }
 
-// internStacks defines frames and call stacks. Frames have no mapping; Perfetto tells them apart by name, file and
-// line, and has no place for a column, which goes into the file (spec perfetto.md 10).
+// internStacks defines frames and call stacks. Perfetto tells frames apart by name, file and line, those of native code by
+// name and address, and has no place for a column, which goes into the file (spec perfetto.md 10).
 func (w *writer) internStacks(in *internWriter) error {
 	functions, paths := map[string]uint64{}, map[string]uint64{}
 	define := func(field int, ids map[string]uint64, text string) (uint64, error) {
@@ -240,6 +240,9 @@ func (w *writer) internStacks(in *internWriter) error {
 		return id, in.text(field, id, []byte(text))
 	}
 	used := w.usedFrames()
+	if err := w.internMappings(in, used); err != nil {
+		return err
+	}
 	for id := 1; id <= w.t.FrameCount(); id++ {
 		if !used[id] {
 			continue
@@ -249,7 +252,7 @@ func (w *writer) internStacks(in *internWriter) error {
 		if err != nil {
 			return err
 		}
-		path, err := define(internedSourcePaths, paths, sourcePath(&f))
+		path, err := define(internedSourcePaths, paths, w.frameSource(&f))
 		if err != nil {
 			return err
 		}
@@ -258,6 +261,7 @@ func (w *writer) internStacks(in *internWriter) error {
 		if function != 0 {
 			b = wire.AppendUint(b, frameFunction, function)
 		}
+		b = w.appendPlace(b, &f)
 		if path != 0 {
 			b = wire.AppendUint(b, frameSourcePath, path)
 		}

@@ -10,10 +10,24 @@ import (
 // Frame is one function on a call stack. Line and Column count from 1; 0 is unknown.
 type Frame struct {
 	Function string
-	File     string
+	File     string // the source; if that is not known, the binary
 	Line     int64
 	Column   int64
+
+	// Mapping is the binary that the code of the frame is in, 0 if it is not known, and Address the place in it: what
+	// tools need to find the function and line of native code.
+	Mapping MappingID
+	Address uint64
 }
+
+// Mapping is a binary with native code.
+type Mapping struct {
+	Path    string
+	BuildID string // hexadecimal digits, as far as the input has them; "" if unknown
+}
+
+// MappingID identifies a binary; 0 is "not known".
+type MappingID uint32
 
 // MaxStackDepth is the number of frames of a call stack that reach the output: the innermost ones. Stacks that are
 // deeper are counted as problem.StackLimit.
@@ -23,6 +37,8 @@ const (
 	// maxFrames and maxFrameBytes bound the table of frames, maxStackNodes that of stacks.
 	maxFrames     = 1 << 20
 	maxFrameBytes = 64 << 20
+	// maxMappings bounds the table of binaries. Real traces hold some hundred.
+	maxMappings   = 1 << 16
 	maxStackNodes = 1 << 22
 	// maxAppendedNodes bounds the table of stacks where it needs no index: 16 bytes each.
 	maxAppendedNodes = 1 << 26
@@ -39,6 +55,8 @@ type stackTable struct {
 	frames     []Frame
 	frameBytes int
 	byFrame    map[Frame]FrameID
+	mappings   []Mapping
+	byMapping  map[Mapping]MappingID
 	nodes      []stackNode // by CallstackID-1
 	byNode     map[stackKey]CallstackID
 	reserved   map[CallstackID]*reservedStack
@@ -68,7 +86,7 @@ type reservedStack struct {
 
 func newStackTable() *stackTable {
 	return &stackTable{
-		byFrame: map[Frame]FrameID{}, byNode: map[stackKey]CallstackID{}, reserved: map[CallstackID]*reservedStack{},
+		byFrame: map[Frame]FrameID{}, byMapping: map[Mapping]MappingID{}, byNode: map[stackKey]CallstackID{}, reserved: map[CallstackID]*reservedStack{},
 	}
 }
 
@@ -87,6 +105,24 @@ func (b *Builder) Frame(f Frame) FrameID {
 	s.frames = append(s.frames, f)
 	id := FrameID(len(s.frames))
 	s.byFrame[f] = id
+	return id
+}
+
+// Mapping returns the id of a binary; equal ones have equal ids. It is 0 if there are too many, or if nothing is known of it.
+func (b *Builder) Mapping(m Mapping) MappingID {
+	s := b.stacks
+	if id, ok := s.byMapping[m]; ok || m == (Mapping{}) {
+		return id
+	}
+	size := len(m.Path) + len(m.BuildID)
+	if len(s.mappings) == maxMappings || s.frameBytes+size > maxFrameBytes {
+		b.opts.Problems.Add(problem.StackLimit, problem.NoPosition, "too many binaries")
+		return 0
+	}
+	s.frameBytes += size
+	s.mappings = append(s.mappings, m)
+	id := MappingID(len(s.mappings))
+	s.byMapping[m] = id
 	return id
 }
 
@@ -224,6 +260,12 @@ func (s *stackTable) use(id CallstackID, event bool) (cut bool) {
 
 // Frame returns a stack frame; ids count from 1 to FrameCount.
 func (t *Timeline) Frame(id FrameID) Frame { return t.stacks.frames[id-1] }
+
+// Mapping returns a binary; ids count from 1 to MappingCount.
+func (t *Timeline) Mapping(id MappingID) Mapping { return t.stacks.mappings[id-1] }
+
+// MappingCount returns the number of binaries.
+func (t *Timeline) MappingCount() int { return len(t.stacks.mappings) }
 
 // FrameCount returns the number of stack frames.
 func (t *Timeline) FrameCount() int { return len(t.stacks.frames) }

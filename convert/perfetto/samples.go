@@ -2,6 +2,7 @@ package perfetto
 
 import (
 	"cmp"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -106,7 +107,7 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 		case 6:
 			f.Line = int64(uint32(w.Uint()))
 		case 4: // rel_pc
-			hasAddress = true
+			f.Address, hasAddress = w.Uint(), true
 		case 7, 8: // kind
 			r.notConverted(fmt.Sprintf("Frame field %d", w.Field()))
 		}
@@ -117,14 +118,19 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 	mapped := r.mapping(mapping)
 	// In streaming profiles of weft the mapping repeats the file, and the address tells frames apart only.
 	repeats := mapping != 0 && !mapped.hasAddresses && (mapped.path == "" || mapped.path == "/"+f.File)
-	switch {
-	case f.File == "":
+	if f.File == "" {
 		f.File = mapped.path
-	case mapping != 0 && !repeats:
-		r.notConverted("Frame field 3")
 	}
-	if hasAddress && !repeats {
+	switch {
+	case mapping != 0 && hasAddress && !repeats:
+		f.Mapping = r.b.Mapping(timeline.Mapping{Path: mapped.path, BuildID: mapped.buildID})
+	case mapping != 0 && !repeats && f.File != mapped.path:
+		r.notConverted("Frame field 3")
+	case mapping == 0 && hasAddress:
 		r.notConverted("Frame field 4")
+	}
+	if f.Mapping == 0 {
+		f.Address = 0
 	}
 	splitPosition(&f)
 	id := r.b.Frame(f)
@@ -135,6 +141,7 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 // mappedFile is what is kept of a mapping.
 type mappedFile struct {
 	path         string
+	buildID      string // hexadecimal digits
 	hasAddresses bool // it is one build of a binary, or has a place in memory
 }
 
@@ -147,6 +154,10 @@ func (r *reader) mapping(iid uint64) (f mappedFile) {
 	for w := wire.NewReader(msg); w.Next(); {
 		switch w.Field() {
 		case 1:
+		case 2:
+			id, _ := r.interned(pftrace.InternedBuildIDs, w.Uint())
+			f.buildID = hex.EncodeToString(id)
+			f.hasAddresses = true
 		case 7:
 			for _, part := range pftrace.AppendVarints(nil, &w) {
 				f.path += "/" + string(r.internedText(pftrace.InternedMappingPaths, part))

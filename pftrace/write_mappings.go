@@ -1,0 +1,80 @@
+package pftrace
+
+import (
+	"encoding/hex"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Field numbers of spec perfetto.md 2.5.
+const (
+	internedBuildIDs = 16
+	mappingBuildID   = 2
+)
+
+// internMappings defines the binaries of the frames that are used. Their ids are those of the timeline.
+func (w *writer) internMappings(in *internWriter, usedFrames []bool) error {
+	used := make([]bool, w.t.MappingCount()+1)
+	for id := 1; id < len(usedFrames); id++ {
+		if usedFrames[id] {
+			used[w.t.Frame(timeline.FrameID(id)).Mapping] = true
+		}
+	}
+	for id := 1; id < len(used); id++ {
+		if !used[id] {
+			continue
+		}
+		m := w.t.Mapping(timeline.MappingID(id))
+		path, build := strings.TrimPrefix(m.Path, "/"), buildID(m.BuildID)
+		if path != "" {
+			if err := in.text(internedMappingPaths, uint64(id), []byte(path)); err != nil {
+				return err
+			}
+		}
+		if len(build) > 0 {
+			if err := in.text(internedBuildIDs, uint64(id), build); err != nil {
+				return err
+			}
+		}
+		b, mark := wire.BeginMessage(in.begin(), internedMappings)
+		b = wire.AppendUint(b, mappingIID, uint64(id))
+		if len(build) > 0 {
+			b = wire.AppendUint(b, mappingBuildID, uint64(id))
+		}
+		if path != "" {
+			b = wire.AppendUint(b, mappingPaths, uint64(id))
+		}
+		if err := in.done(wire.EndMessage(b, mark)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildID returns a build id as Perfetto has it: the bytes that the hexadecimal digits stand for. An id that is something
+// else stays as it is.
+func buildID(digits string) []byte {
+	if raw, err := hex.DecodeString(digits); err == nil {
+		return raw
+	}
+	return []byte(digits)
+}
+
+// appendPlace appends where the code of a frame lies, if that is known.
+func (w *writer) appendPlace(b []byte, f *timeline.Frame) []byte {
+	if f.Mapping == 0 {
+		return b
+	}
+	b = wire.AppendUint(b, frameMapping, uint64(f.Mapping))
+	return wire.AppendUint(b, frameAddress, f.Address)
+}
+
+// frameSource is the source file of a frame, without that of a binary, which its mapping has.
+func (w *writer) frameSource(f *timeline.Frame) string {
+	if f.Mapping != 0 && f.File == w.t.Mapping(f.Mapping).Path {
+		return ""
+	}
+	return sourcePath(f)
+}
