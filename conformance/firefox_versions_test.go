@@ -108,10 +108,12 @@ func firefoxEvents(t *testing.T, path string) []firefoxEvent {
 	return list
 }
 
-// sampledStacks returns the samples of a trace with their stacks as text. weft interns everything before the first.
+// sampledStacks returns the samples of a trace with their stacks as text, and the stacks of slices and instants. weft
+// interns everything before the first.
 func sampledStacks(t *testing.T, packets []*pb.TracePacket, anchor int64) []firefoxEvent {
 	t.Helper()
 	functions, paths, frames := map[uint64]string{}, map[uint64]string{}, map[uint64]string{}
+	builds, binaries := map[uint64]string{}, map[uint64]string{}
 	stacks := map[uint64]string{0: "no stack"}
 	var list []firefoxEvent
 	for _, packet := range packets {
@@ -122,8 +124,15 @@ func sampledStacks(t *testing.T, packets []*pb.TracePacket, anchor int64) []fire
 		for _, e := range interned.GetSourcePaths() {
 			paths[e.GetIid()] = string(e.GetStr())
 		}
+		for _, e := range interned.GetBuildIds() {
+			builds[e.GetIid()] = fmt.Sprintf("%x", e.GetStr())
+		}
+		for _, m := range interned.GetMappings() {
+			binaries[m.GetIid()] = builds[m.GetBuildId()]
+		}
 		for _, f := range interned.GetFrames() {
-			frames[f.GetIid()] = fmt.Sprintf("%s %s:%d", functions[f.GetFunctionNameId()], paths[f.GetSourcePathIid()], f.GetLineNumber())
+			frames[f.GetIid()] = fmt.Sprintf("%s %s:%d %s+%x", functions[f.GetFunctionNameId()], paths[f.GetSourcePathIid()],
+				f.GetLineNumber(), binaries[f.GetMappingId()], f.GetRelPc())
 		}
 		for _, c := range interned.GetCallstacks() {
 			var all []string
@@ -131,6 +140,9 @@ func sampledStacks(t *testing.T, packets []*pb.TracePacket, anchor int64) []fire
 				all = append(all, frames[id])
 			}
 			stacks[c.GetIid()] = strings.Join(all, "; ")
+		}
+		if e := packet.GetTrackEvent(); e.GetCallstackIid() != 0 {
+			list = append(list, firefoxEvent{"stack of an event: " + stacks[e.GetCallstackIid()], int64(packet.GetTimestamp()) - anchor, 0})
 		}
 		if s := packet.GetStackSample(); s != nil {
 			stack, ok := stacks[s.GetCallstackIid()]

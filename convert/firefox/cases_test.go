@@ -93,7 +93,11 @@ func dumpTracks(out *strings.Builder, tl *timeline.Timeline) {
 	}
 	for id := 1; id <= tl.FrameCount(); id++ {
 		if f := tl.Frame(timeline.FrameID(id)); f.File != "" || f.Line > 0 {
-			fmt.Fprintf(out, "frame %s: %s:%d:%d\n", f.Function, f.File, f.Line, f.Column)
+			fmt.Fprintf(out, "frame %s: %s:%d:%d", f.Function, f.File, f.Line, f.Column)
+			if f.Mapping != 0 {
+				fmt.Fprintf(out, " at %#x of %v", f.Address, tl.Mapping(f.Mapping))
+			}
+			out.WriteByte('\n')
 		}
 	}
 	for _, a := range tl.Attributes() {

@@ -85,7 +85,7 @@ func (c *converter) addThreadSamples(th *threadState) error {
 		c.out = timeline.Event{
 			Kind: timeline.Sample, Track: th.track, Event: c.event, Offset: -1, TS: at,
 			ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
-			Callstack: th.stacks.callstack(s.stack[i]), Value: weight(s.weight.at(i)),
+			Callstack: th.stacks.sampled(s.stack[i]), Value: weight(s.weight.at(i)),
 		}
 		if err := c.b.Add(&c.out); err != nil {
 			return err

@@ -17,15 +17,17 @@ type stacks struct {
 	byStart []int // of libs that have addresses, sorted by these
 	sources *texts
 
-	calls  []timeline.CallstackID // by stack, and one more; 0: not known yet
-	frames []resolvedFrame        // by frame
-	path   []int32                // scratch
-	walked int                    // callers that were looked at, see reach
+	calls  []timeline.CallstackID         // by stack, and one more; 0: not known yet
+	leaves map[int32]timeline.CallstackID // see sampled
+	frames []resolvedFrame                // by frame
+	path   []int32                        // scratch
+	walked int                            // callers that were looked at, see reach
 }
 
 // resolvedFrame is a frame as the timeline has it.
 type resolvedFrame struct {
 	id    timeline.FrameID
+	leaf  timeline.FrameID // if the frame is where a sample was taken
 	known bool
 	isJS  bool
 }
@@ -78,18 +80,45 @@ func (s *stacks) callstack(stack int32) timeline.CallstackID {
 		}
 		path = append(path, at)
 	}
-	push := s.b.PushFrame
-	if s.t.stacks.rows > maxIndexedStacks {
-		push = s.b.AppendFrame
-	}
 	for _, at := range slices.Backward(path) {
 		if frame := s.frame(s.t.stacks.frame.at(int(at))); frame != nil {
-			id = push(id, frame.id)
+			id = s.push(id, frame.id)
 		}
 		s.calls[at] = id + 1
 	}
 	s.path = path
 	return id
+}
+
+// sampled returns the stack of a sample. Its innermost frame is where the thread was running; the address of a frame of a
+// caller, and of all frames of the stacks of markers, is the one to return to, behind the call (spec 2.5).
+func (s *stacks) sampled(stack int32) timeline.CallstackID {
+	if !s.valid(stack) {
+		return 0
+	}
+	frame := s.frame(s.t.stacks.frame.at(int(stack)))
+	if frame == nil || frame.leaf == frame.id {
+		return s.callstack(stack)
+	}
+	id, ok := s.leaves[stack]
+	if !ok {
+		if parent := s.parent(stack); parent != none {
+			id = s.callstack(parent)
+		}
+		id = s.push(id, frame.leaf)
+		if s.leaves == nil {
+			s.leaves = map[int32]timeline.CallstackID{}
+		}
+		s.leaves[stack] = id
+	}
+	return id
+}
+
+func (s *stacks) push(parent timeline.CallstackID, f timeline.FrameID) timeline.CallstackID {
+	if s.t.stacks.rows > maxIndexedStacks {
+		return s.b.AppendFrame(parent, f)
+	}
+	return s.b.PushFrame(parent, f)
 }
 
 // maxIndexedStacks is the length up to which stacks of a table are compared with each other and with those of other tables:
@@ -110,7 +139,12 @@ func (s *stacks) frame(i int32) *resolvedFrame {
 		made, isJS := s.makeFrame(int(i))
 		*f = resolvedFrame{known: true, isJS: isJS}
 		if made != (timeline.Frame{}) {
-			f.id = s.b.Frame(made)
+			f.leaf = s.b.Frame(made)
+			f.id = f.leaf
+			if made.Mapping != 0 && len(s.t.frames.fn) == 0 && made.Address > 0 {
+				made.Address-- // into the call
+				f.id = s.b.Frame(made)
+			}
 		}
 	}
 	return f
@@ -160,7 +194,7 @@ func (s *stacks) located(i int) (f timeline.Frame, isJS bool) {
 	f = timeline.Frame{Function: string(loc.function), File: string(loc.file), Line: loc.line, Column: loc.column}
 	if loc.isAddress {
 		if l := s.libAt(loc.address); l != nil {
-			f.File = l.file()
+			f.File, f.Mapping, f.Address = l.file(), s.mapping(l), loc.address-l.start+l.offset
 		}
 	}
 	return f, loc.isJS
@@ -183,6 +217,11 @@ func (s *stacks) libAt(address uint64) *lib {
 	return nil
 }
 
+// mapping returns the library as the timeline has it.
+func (s *stacks) mapping(l *lib) timeline.MappingID {
+	return s.b.Mapping(timeline.Mapping{Path: l.file(), BuildID: cmp.Or(l.codeID, l.breakpadID)})
+}
+
 // file is what stands for the library in a frame.
 func (l *lib) file() string { return cmp.Or(l.path, l.debugPath, l.name) }
 
@@ -203,6 +242,9 @@ func (s *stacks) functionFrame(i int) (f timeline.Frame, isJS bool) {
 		f.Column = int64(max(t.column.at(fn), 0))
 	}
 	f.File = s.fileOf(i, fn)
+	if l := s.libOf(i, fn); l != nil && s.t.frames.address.at(i) >= 0 && s.t.frames.hasFlag(i, flagFrameAddress) {
+		f.Mapping, f.Address = s.mapping(l), uint64(s.t.frames.address.at(i))
+	}
 	if f.File == "" && f.Line == 0 {
 		// Locations that the front end did not understand when it made the profile are the names of functions.
 		if loc := parseLocation([]byte(f.Function)); loc.isJS {
@@ -223,17 +265,25 @@ func (s *stacks) fileOf(frame, fn int) string {
 	if name := t.fileName.at(fn); name >= 0 {
 		return s.t.strings.text(name)
 	}
-	library := s.t.frames.lib.at(frame)
-	if library < 0 && t.hasFlag(fn, flagFuncResource) {
-		library = s.t.resources.lib.at(int(t.resource.at(fn)))
-	}
-	if library >= 0 && int(library) < len(s.libs) {
-		return s.libs[library].file()
+	if l := s.libOf(frame, fn); l != nil {
+		return l.file()
 	}
 	if resource := int(t.resource.at(fn)); s.t.resources.kind.at(resource) == libraryResource && t.hasFlag(fn, flagFuncResource) {
 		return s.t.strings.text(s.t.resources.name.at(resource))
 	}
 	return ""
+}
+
+// libOf returns the library of a frame: its own, else that of the resource of its function; nil if it has none.
+func (s *stacks) libOf(frame, fn int) *lib {
+	library := s.t.frames.lib.at(frame)
+	if library < 0 && s.t.funcs.hasFlag(fn, flagFuncResource) {
+		library = s.t.resources.lib.at(int(s.t.funcs.resource.at(fn)))
+	}
+	if library < 0 || int(library) >= len(s.libs) {
+		return nil
+	}
+	return &s.libs[library]
 }
 
 // libraryResource is the kind of a resource that is a library (spec 3.1).
