@@ -7,9 +7,13 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// maxDepth is the number of slices that nest on a thread, that of a marker among them: what Perfetto shows. Browsers
-// record a half of that at the most.
-const maxDepth = 512
+const (
+	// maxDepth is the number of slices that nest on a thread, that of a marker among them: what Perfetto shows. Browsers
+	// record a half of that at the most.
+	maxDepth = 512
+	// maxShown is the number of frames of a stack that become slices; a marker may stand on top.
+	maxShown = maxDepth - 1
+)
 
 // cancelEvery is the number of samples after which the context is looked at.
 const cancelEvery = 1 << 12
@@ -83,8 +87,10 @@ func (t *thread) sample(i int, stack int32, source gcSource) error {
 	if s.stack != noIndex && t.ownStack(s) == noIndex {
 		t.log.Add(problem.BadStack, problem.Position{Event: -1, Offset: s.offset}, "")
 	}
-	if err := t.calls.show(t, s, stack); err != nil {
-		return err
+	if !t.opts.NoCalls {
+		if err := t.calls.show(t, s, stack); err != nil {
+			return err
+		}
 	}
 	if err := t.activity.sample(t, s, length, source); err != nil {
 		return err
@@ -157,11 +163,10 @@ type callKey struct {
 func (c *calls) show(t *thread, s *sample, stack int32) error {
 	c.stacks = c.stacks[:0]
 	if stack != noIndex {
-		most := maxDepth - 1
-		if int(t.stacks.depths[stack]) > most {
+		if t.stacks.depths[stack] > maxShown {
 			t.log.Add(problem.StackLimit, problem.Position{Event: -1, Offset: s.offset}, "")
 		}
-		c.stacks = t.stacks.appendFrames(c.stacks, stack, most)
+		c.stacks = t.stacks.appendFrames(c.stacks, stack)
 	}
 	depth := len(c.stacks)
 	if s.state.onTop() {
@@ -213,7 +218,7 @@ func (t *thread) begin(s *sample, key callKey, entry int32) error {
 		args.EndDict()
 	}
 	t.name, t.category = append(t.name[:0], name...), append(t.category[:0], category...)
-	t.out = timeline.Event{Kind: timeline.Begin, Track: t.track, TS: s.ts, Name: t.name, Category: t.category, Args: args.Args()}
+	t.out = timeline.Event{Kind: timeline.Begin, Track: t.callsOn, TS: s.ts, Name: t.name, Category: t.category, Args: args.Args()}
 	return t.add(s.offset)
 }
 
@@ -226,7 +231,7 @@ func (c *calls) close(t *thread, keep int, ts timeline.Nanos, offset int64) erro
 		args.Key([]byte("samples"))
 		args.Int(c.seen - c.open[i].since)
 		args.EndDict()
-		t.out = timeline.Event{Kind: timeline.End, Track: t.track, TS: ts, Args: args.Args()}
+		t.out = timeline.Event{Kind: timeline.End, Track: t.callsOn, TS: ts, Args: args.Args()}
 		if err := t.add(offset); err != nil {
 			return err
 		}

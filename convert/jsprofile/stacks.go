@@ -16,6 +16,7 @@ type stackTable struct {
 	p         *profile
 	b         *timeline.Builder
 	depths    []int32                // by stack: the number of its frames, or unknownDepth, onPath, badDepth
+	outer     []int32                // by stack of more than maxShown frames: its outermost maxShown; nil: there is none
 	path      []int32                // scratch
 	callstack []timeline.CallstackID // by stack, as far as known says
 	known     []bool
@@ -69,16 +70,31 @@ func (t *stackTable) depth(id int32) int32 {
 			depth++
 		}
 		t.depths[id] = depth
+		if depth > maxShown {
+			t.cut(id, t.p.stacks[id].parent)
+		}
 	}
 	t.path = path
 	return max(depth, 0)
 }
 
-// appendFrames appends the stack entries of a good stack, the outermost first, but not more than the outermost most.
-func (t *stackTable) appendFrames(dst []int32, id int32, most int) []int32 {
+// cut notes which entry is the innermost one of a deep stack that is shown, when that of its parent is known: to look for
+// it again for every sample takes hours if stacks are deep enough.
+func (t *stackTable) cut(id, parent int32) {
+	if t.outer == nil {
+		t.outer = make([]int32, len(t.p.stacks))
+	}
+	if t.depths[parent] > maxShown {
+		parent = t.outer[parent]
+	}
+	t.outer[id] = parent
+}
+
+// appendFrames appends the stack entries of a good stack, the outermost first, but not more than the outermost maxShown.
+func (t *stackTable) appendFrames(dst []int32, id int32) []int32 {
 	depth := int(t.depths[id])
-	for ; depth > most; depth-- {
-		id = t.p.stacks[id].parent
+	if depth > maxShown {
+		id, depth = t.outer[id], maxShown
 	}
 	start := len(dst)
 	dst = append(dst, make([]int32, depth)...)
