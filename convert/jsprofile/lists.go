@@ -172,6 +172,7 @@ func (r *reader) samples(p *profile, c byte) error {
 // sample reads an element of samples (C4). It is false if the sample has no usable timestamp.
 func (r *reader) sample(p *profile, out *sample) (timed bool) {
 	out.stack, out.state = noIndex, idle
+	marked := false
 	r.s.Value()
 	for key, ok := r.s.Key(); ok; key, ok = r.s.Key() {
 		switch string(key) {
@@ -180,7 +181,8 @@ func (r *reader) sample(p *profile, out *sample) (timed bool) {
 		case "stackId":
 			out.stack = r.indexValue()
 		case "marker":
-			if kind, text := r.s.Scalar(); kind > jsonscan.Null && len(text) > 0 {
+			kind, text := r.s.Scalar()
+			if marked = kind > jsonscan.Null && len(text) > 0; marked {
 				out.state = p.states.id(r.s.ValidText(text))
 			}
 		default:
@@ -188,8 +190,12 @@ func (r *reader) sample(p *profile, out *sample) (timed bool) {
 			r.s.Skip()
 		}
 	}
-	if out.state == idle && out.stack != noIndex {
+	switch {
+	case marked:
+	case out.stack != noIndex:
 		out.state = inferred
+	default:
+		out.state = idle
 	}
 	return timed
 }
