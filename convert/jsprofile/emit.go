@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -137,6 +136,7 @@ type thread struct {
 	p        *profile
 	stacks   *stackTable
 	track    timeline.TrackID
+	callsOn  timeline.TrackID
 	interval timeline.Nanos
 	end      *timeline.Nanos
 
@@ -155,6 +155,10 @@ func (w *writer) profile(p *profile, track timeline.TrackID) error {
 	t.interval = cmp.Or(w.opts.Interval, p.interval)
 	if t.interval == 0 {
 		t.interval = p.sampledInterval()
+	}
+	t.callsOn = track
+	if w.opts.SeparateCalls && !w.opts.NoCalls {
+		t.callsOn = w.b.Child(track, timeline.JSSamplesName)
 	}
 	t.markers = make([]timeline.FrameID, len(p.states.names))
 	t.activity.track = w.b.Child(track, timeline.BrowserActivityName)
@@ -240,7 +244,7 @@ func (t *thread) length(i int) (length, gap timeline.Nanos) {
 	case t.end != nil:
 		return max(*t.end-ts, 0), 0
 	}
-	return min(t.interval, math.MaxInt64-ts), 0
+	return min(t.interval, maxTime), 0
 }
 
 // add hands w.out to the Builder, as an event of its own.

@@ -128,9 +128,13 @@ type attribute struct {
 	isInt  bool
 }
 
-// shift moves a time by an offset; false if the result is no time.
+// maxTime bounds times and lengths, so that the sum of two is a time as well: 146 years.
+const maxTime = timeline.Nanos(math.MaxInt64 / 2)
+
+// shift moves a time by an offset; false if one of them, or the result, is beyond maxTime in either direction.
 func shift(ts, by timeline.Nanos) (timeline.Nanos, bool) {
-	if by > 0 && ts > math.MaxInt64-by || by < 0 && ts < math.MinInt64-by {
+	beyond := func(n timeline.Nanos) bool { return n < -maxTime || n > maxTime }
+	if beyond(ts) || beyond(by) || beyond(ts+by) {
 		return 0, false
 	}
 	return ts + by, true

@@ -183,7 +183,7 @@ func (r *reader) spanValue() (out span, timed bool) {
 			out.start, timed = r.millis()
 			continue
 		case "duration":
-			if d, ok := r.millis(); ok && d >= 0 {
+			if d, ok := r.millis(); ok && d >= 0 && d <= maxTime {
 				out.dur = d
 			}
 			continue
