@@ -223,7 +223,10 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 		}
 		return perfetto.Read(ctx, r, b, l.perfettoOptions())
 	case FormatCPUProfile:
-		return cpuprofile.Read(ctx, r, b, cpuprofile.Options{Problems: log, Offset: opts.TimeOffset, KeepArg: opts.Args.keep()})
+		return cpuprofile.Read(ctx, r, b, cpuprofile.Options{
+			Problems: log, Offset: opts.TimeOffset, KeepArg: opts.Args.keep(),
+			NoCalls: opts.JSCalls == JSCallsOff, SeparateCalls: opts.JSCalls == JSCallsSeparate,
+		})
 	case FormatFirefox:
 		return firefox.Read(ctx, r, b, firefox.Options{
 			Problems: log,
@@ -247,7 +250,9 @@ func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 		Threads:  l.opts.Attribute != nil,
 	}
 	if l.opts.wantsProfiles() {
-		opts.Profiles = v8profile.NewCollector(l.problems)
+		opts.Profiles = v8profile.NewCollector(l.problems, v8profile.CollectorOptions{
+			Offset: l.opts.TimeOffset, StartTime: l.opts.ProfileBase == ProfileBaseStartTime,
+		})
 	}
 	if err := chromejson.Read(ctx, r, l.builder, opts); err != nil || opts.Profiles == nil {
 		return err

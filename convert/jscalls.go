@@ -16,13 +16,15 @@ import (
 type JSCalls uint8
 
 const (
-	// JSCallsDevTools makes calls of them, by the rules of Chrome DevTools, among the events of the thread.
+	// JSCallsDevTools makes calls of them. In traces of Chrome and Node these are among the events of the thread, by the
+	// rules of Chrome DevTools.
 	JSCallsDevTools JSCalls = iota
-	// JSCallsRefined makes calls by rules that lose fewer samples.
+	// JSCallsRefined makes calls in such traces by rules that lose fewer samples. For profiles without events it is the same
+	// as JSCallsDevTools.
 	JSCallsRefined
-	// JSCallsSeparate makes the calls of JSCallsDevTools on a track of their own below the thread.
+	// JSCallsSeparate makes the calls of JSCallsDevTools on the track timeline.JSSamplesName below the thread.
 	JSCallsSeparate
-	// JSCallsOff makes no calls.
+	// JSCallsOff makes no calls. Samples and states are not concerned.
 	JSCallsOff
 )
 
@@ -82,11 +84,36 @@ type jsThread struct {
 	calls timeline.TrackID // where calls go
 }
 
-// wanted reports whether anything is to be made of the V8 profiles of a trace.
-func (o *Options) wantsProfiles() bool { return o.JSCalls != JSCallsOff || o.Samples != SamplesNone }
+// ProfileBase says from when the times of a V8 profile in a trace count.
+type ProfileBase uint8
 
-// jsSamplesName is the track of calls that are kept apart from the events of the thread.
-const jsSamplesName = "JS samples"
+const (
+	// ProfileBaseTS counts from the time of the event that begins the profile, as DevTools does.
+	ProfileBaseTS ProfileBase = iota
+	// ProfileBaseStartTime counts from the start that the sampler says.
+	ProfileBaseStartTime
+)
+
+var profileBases = [...]string{ProfileBaseTS: "ts", ProfileBaseStartTime: "startTime"}
+
+// String returns "ts" or "startTime".
+func (b ProfileBase) String() string {
+	if int(b) < len(profileBases) {
+		return profileBases[b]
+	}
+	return fmt.Sprintf("ProfileBase(%d)", uint8(b))
+}
+
+// ParseProfileBase is the inverse of String.
+func ParseProfileBase(name string) (ProfileBase, error) {
+	if i := slices.Index(profileBases[:], name); i >= 0 {
+		return ProfileBase(i), nil
+	}
+	return 0, fmt.Errorf("unknown begin of profiles %q; use ts or startTime", name)
+}
+
+// wantsProfiles reports whether anything is to be made of the V8 profiles of a trace. Else their events stay events.
+func (o *Options) wantsProfiles() bool { return o.JSCalls != JSCallsOff || o.Samples != SamplesNone }
 
 // addProfiles adds the samples and states of the profiles that were collected from a trace. All profiles of a thread
 // sample the same time, so that only the one is shown whose calls are.
@@ -116,7 +143,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 			continue
 		}
 		if t.calls = t.Track; j.opts.JSCalls == JSCallsSeparate {
-			t.calls = b.Child(t.Track, jsSamplesName)
+			t.calls = b.Child(t.Track, timeline.JSSamplesName)
 		}
 		j.threads = append(j.threads, t)
 	}

@@ -31,8 +31,11 @@ type Options struct {
 	Samples Samples
 
 	// JSCalls says whether calls are made of samples of JavaScript; the zero value makes those that Chrome DevTools shows.
-	// It concerns traces of Chrome and Node.
+	// With JSCallsOff and SamplesNone the events of V8 profiles in traces stay events.
 	JSCalls JSCalls
+
+	// ProfileBase says from when the times of V8 profiles in traces count; the zero value takes what DevTools takes.
+	ProfileBase ProfileBase
 
 	// Attribute asks for whom the work was done (docs/attribution.md) and writes the answer into the trace as WriteBack says;
 	// nil: it is not asked.

@@ -107,6 +107,9 @@ func (o *Options) selfProfile(log *problem.Log) jsprofile.Options {
 		End:        o.SelfProfile.End,
 		ThreadName: o.SelfProfile.ThreadName,
 		Offset:     o.TimeOffset,
+
+		NoCalls:       o.JSCalls == JSCallsOff,
+		SeparateCalls: o.JSCalls == JSCallsSeparate,
 		KeepArg:    o.Args.keep(),
 	}
 }

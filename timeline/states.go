@@ -8,6 +8,10 @@ const (
 	SampleCategoryName  = "Sample category"  // of samples of Firefox, whose states are categories
 )
 
+// JSSamplesName is the track below a thread with the calls that were made of its samples, if they are kept apart from its
+// events.
+const JSSamplesName = "JS samples"
+
 // States of a sampled thread, as slices of such a track are named. Browsers may add others, which are kept as they are.
 const (
 	StateScript   = "script"

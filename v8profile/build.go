@@ -213,10 +213,12 @@ func (p *Profile) samples(d *draft, at []NodeIndex) {
 	n := min(len(d.samples), len(d.times))
 	p.times = d.times[:n:n]
 	p.at = make([]NodeIndex, n)
-	if !d.absolute {
-		for i := range p.times {
-			p.times[i] += p.Start
-		}
+	base := p.Start
+	if d.absolute {
+		base = d.offset
+	}
+	for i := range p.times {
+		p.times[i] += base
 	}
 	for i, s := range d.samples[:n] {
 		p.at[i] = nodeOf(d, at, s)

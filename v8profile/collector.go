@@ -40,6 +40,7 @@ type Recording struct {
 // Collector joins the pieces of the profiles of a trace (spec profile-calls.md 2). Their events may come in any order.
 type Collector struct {
 	log   *problem.Log
+	opts  CollectorOptions
 	byKey map[collectorKey]*collected
 	order []*collected // by first event
 	scan  jsonscan.Scanner
@@ -62,9 +63,19 @@ type collected struct {
 	whole             bool // a single event; the start is the profile's own
 }
 
+// CollectorOptions say how a Collector places profiles in time.
+type CollectorOptions struct {
+	// Offset was added to the times of events, and is added to what profiles say of their own times.
+	Offset timeline.Nanos
+	// StartTime lets a profile begin at the startTime that its head names, which is when sampling began, and not at the time
+	// of the head, which is what DevTools takes. The two are a few microseconds apart in most recordings.
+	StartTime bool
+}
+
 // NewCollector returns an empty Collector, which counts bad data in log.
-func NewCollector(log *problem.Log) *Collector {
-	return &Collector{log: log, byKey: map[collectorKey]*collected{}}
+func NewCollector(log *problem.Log, opts CollectorOptions) *Collector {
+	opts.Offset = min(max(opts.Offset, -maxTime), maxTime)
+	return &Collector{log: log, opts: opts, byKey: map[collectorKey]*collected{}}
 }
 
 // wholeID is the id of a CpuProfile event that has none.
@@ -145,11 +156,12 @@ func (c *Collector) Finish(mainThread func(process int64) (thread int64, ok bool
 			r.Thread, _ = mainThread(p.process)
 		}
 		start := p.start
-		if p.whole {
+		if p.whole || c.opts.StartTime && p.hasHead {
 			if ts, ok := p.draft.startTime(); ok {
-				start = ts
+				start = ts + c.opts.Offset
 			}
 		}
+		p.draft.offset = c.opts.Offset
 		r.Profile = p.draft.build(start)
 		p.draft.found.report(c.log, p.at, p.id)
 		p.draft = nil

@@ -28,7 +28,7 @@ const rootAndF = `"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}},{"id":
 // The main thread of a process is 1.
 func collect(pieces []piece) string {
 	var log problem.Log
-	c := NewCollector(&log)
+	c := NewCollector(&log, CollectorOptions{})
 	for _, pc := range pieces {
 		ev := &Event{
 			Process: pc.pid, Thread: pc.tid, ID: pc.id, TS: nanos(pc.ts * 1000),
@@ -179,7 +179,7 @@ func TestCollector(t *testing.T) {
 
 // TestTraceIDs joins trace ids over pieces: the last one counts, and those of unknown nodes are none.
 func TestTraceIDs(t *testing.T) {
-	c := NewCollector(new(problem.Log))
+	c := NewCollector(new(problem.Log), CollectorOptions{})
 	for _, data := range []string{
 		`{"data":{"cpuProfile":{` + rootAndF + `,"trace_ids":{"5":1,"5000000000000001":2,"6":9}}}}`,
 		`{"data":{"cpuProfile":{"trace_ids":{"5":2}}}}`,

@@ -49,9 +49,10 @@ type draft struct {
 
 	source     string
 	start, end bound
-	legacy     bool // start and end are in seconds
-	absolute   bool // times do not count from the start
-	lostRoot   bool // the last node stands for the root, which is not in the data
+	legacy     bool           // start and end are in seconds
+	absolute   bool           // times do not count from the start
+	offset     timeline.Nanos // added to them then
+	lostRoot   bool           // the last node stands for the root, which is not in the data
 	found      findings
 }
 

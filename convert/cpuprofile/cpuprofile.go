@@ -30,6 +30,8 @@ type Options struct {
 	Offset timeline.Nanos
 	// KeepArg says which arguments are kept of url, line and column; nil keeps all.
 	KeepArg func(name []byte) bool
+	// NoCalls leaves the calls out, SeparateCalls puts them on the track timeline.JSSamplesName below the thread.
+	NoCalls, SeparateCalls bool
 }
 
 // Names of what a file does not name.
@@ -58,8 +60,15 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 	if p.End != timeline.NoTime {
 		b.SetIntAttribute("cpuprofile.end_ns", int64(p.End))
 	}
-	if err := t.addCalls(ctx, b); err != nil {
-		return err
+	if !opts.NoCalls {
+		on := *t
+		if opts.SeparateCalls {
+			on.Track = b.Child(t.Track, timeline.JSSamplesName)
+		}
+		if err := on.addCalls(ctx, b); err != nil {
+			return err
+		}
+		t.Event = on.Event
 	}
 	if err := t.AddSamples(ctx, b); err != nil {
 		return err

@@ -60,6 +60,10 @@ type Options struct {
 	// FirstEvent is the index from which events are counted: more than those of the events that the Builder holds.
 	FirstEvent uint32
 
+	// NoCalls leaves the slices of frames and markers out, SeparateCalls puts them on the track timeline.JSSamplesName below
+	// the thread.
+	NoCalls, SeparateCalls bool
+
 	// KeepArg says which arguments are kept: those that say where a function is defined, and the members of what wrappers
 	// add. nil keeps all.
 	KeepArg func(name []byte) bool
