@@ -136,6 +136,7 @@ type thread struct {
 	p        *profile
 	stacks   *stackTable
 	track    timeline.TrackID
+	callsOn  timeline.TrackID
 	interval timeline.Nanos
 	end      *timeline.Nanos
 
@@ -154,6 +155,10 @@ func (w *writer) profile(p *profile, track timeline.TrackID) error {
 	t.interval = cmp.Or(w.opts.Interval, p.interval)
 	if t.interval == 0 {
 		t.interval = p.sampledInterval()
+	}
+	t.callsOn = track
+	if w.opts.SeparateCalls && !w.opts.NoCalls {
+		t.callsOn = w.b.Child(track, timeline.JSSamplesName)
 	}
 	t.markers = make([]timeline.FrameID, len(p.states.names))
 	t.activity.track = w.b.Child(track, timeline.BrowserActivityName)
