@@ -278,31 +278,39 @@ func (th *threadPass) finish(t *timeline.Timeline) ThreadCalls {
 	return c
 }
 
+// String says in one line how many calls there are and how much of the samples they show.
+func (c *ThreadCalls) String() string {
+	line := fmt.Sprintf("%s from %s of JavaScript; ", plural(c.Calls, "call", "calls"), plural(c.Samples, "sample", "samples"))
+	if c.RefinedLost != nil {
+		return line + fmt.Sprintf("%s of the sampled time is in no call of its function, with the rules of DevTools %s",
+			share(c.RefinedLost.Time, c.Time), share(c.LostTime, c.Time))
+	}
+	return line + fmt.Sprintf("%s of the sampled time is in no call of its function", share(c.LostTime, c.Time))
+}
+
+// share writes a part of a time in percent.
+func share(part, whole timeline.Nanos) string {
+	if whole == 0 {
+		return "0 %"
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
+}
+
 // CallSummary says in one line what became of the samples of JavaScript; "" if no calls were made of samples.
 func (r *Report) CallSummary() string {
-	var calls, samples, lost int64
-	var time, lostTime, refinedTime timeline.Nanos
-	refined := false
-	for _, c := range r.JSCalls {
-		calls, samples, lost = calls+c.Calls, samples+c.Samples, lost+c.Lost
-		time, lostTime = time+c.Time, lostTime+c.LostTime
-		if c.RefinedLost != nil {
-			refined, refinedTime = true, refinedTime+c.RefinedLost.Time
-		}
-	}
 	if len(r.JSCalls) == 0 {
 		return ""
 	}
-	share := func(part timeline.Nanos) string {
-		if time == 0 {
-			return "0 %"
+	var sum ThreadCalls
+	for i := range r.JSCalls {
+		c := &r.JSCalls[i]
+		sum.Calls, sum.Samples, sum.Time, sum.LostTime = sum.Calls+c.Calls, sum.Samples+c.Samples, sum.Time+c.Time, sum.LostTime+c.LostTime
+		if c.RefinedLost != nil {
+			if sum.RefinedLost == nil {
+				sum.RefinedLost = new(RefinedLost)
+			}
+			sum.RefinedLost.Time += c.RefinedLost.Time
 		}
-		return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(time))
 	}
-	line := fmt.Sprintf("JS calls: %s from %s of JavaScript on %s", plural(calls, "call", "calls"), plural(samples, "sample", "samples"),
-		plural(int64(len(r.JSCalls)), "thread", "threads"))
-	if refined {
-		return line + fmt.Sprintf("; %s of the sampled time is in no call of its function, with the rules of DevTools %s", share(refinedTime), share(lostTime))
-	}
-	return line + fmt.Sprintf("; %s of the sampled time is in no call of its function", share(lostTime))
+	return fmt.Sprintf("JS calls on %s: %s", plural(int64(len(r.JSCalls)), "thread", "threads"), sum.String())
 }

@@ -110,6 +110,6 @@ func (o *Options) selfProfile(log *problem.Log) jsprofile.Options {
 
 		NoCalls:       o.JSCalls == JSCallsOff,
 		SeparateCalls: o.JSCalls == JSCallsSeparate,
-		KeepArg:    o.Args.keep(),
+		KeepArg:       o.Args.keep(),
 	}
 }

@@ -45,7 +45,6 @@ input is in the report; "lost" means that something of it is missing in the outp
 			&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zlib, zstd (for Perfetto v58 and later) or none",
 				DefaultText: "zlib for files, none for standard output"},
 			&cli.StringFlag{Name: "packets", Value: "plain", Usage: "write event packets in `FORM`: plain, or compact (smaller: times as differences)"},
-			&cli.StringFlag{Name: "js-calls", Value: "devtools", Usage: "make `KIND` of calls from the CPU samples of Chrome and Node traces: devtools, refined, separate (on a track beside) or off"},
 			&cli.StringFlag{Name: "samples", Value: "stack-sample", Usage: "write call-stack samples as `FORM`: stack-sample (for Perfetto v58 and later), streaming-profile or none"},
 			memoryFlag(),
 			tempFlag(),
@@ -56,7 +55,7 @@ input is in the report; "lost" means that something of it is missing in the outp
 			&cli.BoolFlag{Name: "quiet", Usage: "no report on standard error, no progress", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "attribute", Usage: "find out for whom the work was done and write it into the trace (docs/attribution.md)", DisableDefaultText: true},
 			writeBackFlag(),
-		}, slices.Concat(contextFlags(), selfProfileFlags())...),
+		}, slices.Concat(contextFlags(), profileFlags(), selfProfileFlags())...),
 		Action: func(c *cli.Context) error {
 			job, err := newConvertJob(c, env)
 			if err != nil {
@@ -102,6 +101,9 @@ func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 		return opts, usagef("--memory: it has to be more than 0")
 	}
 	if opts.SelfProfile, err = selfProfileOptions(c); err != nil {
+		return opts, err
+	}
+	if err = setProfiles(c, &opts); err != nil {
 		return opts, err
 	}
 	opts.TempDir = c.String("tmp")
@@ -161,9 +163,6 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	}
 	if job.opts.Packets, err = convert.ParsePackets(c.String("packets")); err != nil {
 		return nil, usagef("--packets: %v", err)
-	}
-	if job.opts.JSCalls, err = convert.ParseJSCalls(c.String("js-calls")); err != nil {
-		return nil, usagef("--js-calls: %v", err)
 	}
 	if job.opts.Samples, err = convert.ParseSamples(c.String("samples")); err != nil {
 		return nil, usagef("--samples: %v", err)

@@ -24,11 +24,11 @@ A line of text has the fields time (ns), duration (ns, or "open" if the slice ne
 kind, track, name and category, separated by tabs, then what else there is as key=value.
 The kinds are slice, instant, counter, sample, and end; an end has a line only if arguments
 came with it, or with --ends. "-" is standard input. docs/cli.md describes both forms.`,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "one JSON object per line", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "ends", Usage: "a line for every end of a slice, with its thread time", DisableDefaultText: true},
 			fromFlag(), argsFlag(), memoryFlag(), tempFlag(),
-		},
+		}, profileFlags()...),
 		Action: func(c *cli.Context) error {
 			opts, err := inputOptions(c)
 			if err != nil {

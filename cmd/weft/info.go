@@ -22,10 +22,10 @@ data. The input is read as for a conversion, but nothing is written. "-" is stan
 
 "lost" means that a conversion would lose something, "repaired" that something would be
 kept but changed. docs/data-problems.md explains every problem.`,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "one line of JSON for each file", DisableDefaultText: true},
 			fromFlag(), memoryFlag(), tempFlag(),
-		},
+		}, profileFlags()...),
 		Action: func(c *cli.Context) error {
 			opts, err := inputOptions(c)
 			if err != nil {
@@ -84,6 +84,10 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 	row("events", "slices %d (never ended: %d), instants %d, counter values %d, samples %d", e.Slices, e.Unfinished,
 		e.Instants, e.CounterValues, e.Samples)
 	row("flows", "%d", e.Flows)
+	for _, c := range r.JSCalls {
+		thread := strings.TrimLeft(fmt.Sprintf("%s [tid %d]", printable(c.Thread), c.TID), " ")
+		row("JS calls", "%s: %s", thread, c.String())
+	}
 	counts := r.ProblemSummary()
 	if counts == "" {
 		counts = "none"

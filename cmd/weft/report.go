@@ -63,7 +63,7 @@ standard input.`,
 			&cli.DurationFlag{Name: "bucket", Usage: "a table of buckets of `TIME`, such as 500ms", DefaultText: "none"},
 			&cli.IntFlag{Name: "top", Value: defaultTop, Usage: "at most `N` rows about functions and stacks; 0: all"},
 			fromFlag(), memoryFlag(), tempFlag(),
-		}, costFlags(), selfProfileFlags()),
+		}, costFlags(), profileFlags(), selfProfileFlags()),
 		Action: func(c *cli.Context) error {
 			if c.Args().First() == "cost" {
 				return runCostReport(c, env)

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/convert"
+)
+
+// profileFlags say what becomes of CPU profiles.
+func profileFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "js-calls", Value: "devtools", Usage: "make `KIND` of calls from samples of JavaScript: devtools, refined, separate (on a track beside) or off"},
+		&cli.StringFlag{Name: "profile-base", Value: "ts", Usage: "V8 profiles in traces begin at `WHAT`: ts (of their event, as in DevTools) or startTime (what the sampler says)"},
+	}
+}
+
+// setProfiles reads profileFlags. Commands that lack them get their defaults.
+func setProfiles(c *cli.Context, opts *convert.Options) (err error) {
+	if calls := c.String("js-calls"); calls != "" {
+		if opts.JSCalls, err = convert.ParseJSCalls(calls); err != nil {
+			return usagef("--js-calls: %v", err)
+		}
+	}
+	if base := c.String("profile-base"); base != "" {
+		if opts.ProfileBase, err = convert.ParseProfileBase(base); err != nil {
+			return usagef("--profile-base: %v", err)
+		}
+	}
+	return nil
+}
