@@ -58,6 +58,7 @@ type catalogue struct {
 	snapshots []snapshot // by snapshotID
 	links     []link
 	strings   map[string]string // urls and classes
+	classes   map[NodeID]string // of contexts without snapshots
 
 	states [][]state // by NodeID; in the order of time
 	epochs []timeline.Nanos
@@ -80,7 +81,7 @@ type state struct {
 
 func newCatalogue() *catalogue {
 	return &catalogue{
-		table: newTable(), snapshots: make([]snapshot, 1), strings: map[string]string{},
+		table: newTable(), snapshots: make([]snapshot, 1), strings: map[string]string{}, classes: map[NodeID]string{},
 		members: map[NodeID][]NodeID{}, runsIn: map[NodeID]NodeID{}, above: map[NodeID]NodeID{},
 	}
 }
@@ -247,7 +248,7 @@ func (c *catalogue) class(logical NodeID, ts timeline.Nanos) string {
 			return c.snapshots[s].class
 		}
 	}
-	return ""
+	return c.classes[logical]
 }
 
 // label is how a context is called: its url, else its class and id, else its id (spec contexts.md 10).

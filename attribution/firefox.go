@@ -95,6 +95,6 @@ func (firefoxInput) see(c *collector, s *seen) error {
 	if s.End != timeline.NoTime {
 		i.Latency = s.End - start
 	}
-	c.inputs.add(i)
+	c.inputs.add(c, i)
 	return c.own(s, TypeInputEvent, node)
 }

@@ -62,7 +62,7 @@ func newInputs() inputs {
 }
 
 // add keeps the details of an input event; the first ones count, and the longest latency.
-func (in *inputs) add(i Input) {
+func (in *inputs) add(c *collector, i Input) {
 	if at, ok := in.byNode[i.node]; ok {
 		in.list[at].Latency = max(in.list[at].Latency, i.Latency) // NoTime is less than any time
 		return
@@ -70,6 +70,7 @@ func (in *inputs) add(i Input) {
 	if len(in.list) >= maxInputs {
 		return
 	}
+	c.classes[i.node] = i.Type
 	in.byNode[i.node] = len(in.list)
 	in.list = append(in.list, i)
 }
@@ -108,7 +109,7 @@ func (chromeInput) see(c *collector, s *seen) error {
 		if i, ok := in.begun[s.ordinal]; ok && node != 0 {
 			delete(in.begun, s.ordinal)
 			i.node, i.ID = node, c.nodes[node].Identity
-			in.add(i)
+			in.add(c, i)
 			if _, ok := in.byStart[i.Start]; !ok {
 				in.byStart[i.Start] = node
 			}
@@ -161,7 +162,7 @@ func (in *inputs) finish(c *collector) error {
 			if t.end != timeline.NoTime {
 				input.Latency = t.end - t.start
 			}
-			in.add(input)
+			in.add(c, input)
 		}
 		if t.node == 0 {
 			continue

@@ -49,7 +49,7 @@ func ParseSplitBy(name string) (SplitBy, error) {
 type TableOptions struct {
 	Type  string // one of Result.Types
 	Split SplitBy
-	Limit int // of rows; 0: none. The row of what is unattributed always stays
+	Limit int // of rows; 0: none. The row of what is unattributed stays, unless rows are divided
 }
 
 // Table says what each context of a type cost. The self times of all rows together are the busy time.
@@ -392,7 +392,7 @@ func (b *tabulator) finish() {
 	if n := b.opts.Limit; n > 0 && len(b.table.Rows) > n {
 		kept := b.table.Rows[:n]
 		for _, row := range b.table.Rows[n:] {
-			if row.ID == unattributed {
+			if row.ID == unattributed && b.opts.Split == SplitNone {
 				kept = append(kept, row)
 			}
 		}

@@ -17,7 +17,7 @@ func (t *Table) JSON() ([]byte, error) { return json.Marshal(t) }
 
 // column is a column of the text and CSV forms.
 type column struct {
-	name  string // of the CSV form; those of times end with _ns
+	name  string // of the CSV form; those of times end with _ns; "": not there
 	title string // of the text form; "": not there
 	value func(*Row) int64
 	form  func(int64) string
@@ -32,8 +32,9 @@ var columns = []column{
 	{"instants", "", func(r *Row) int64 { return r.Instants }, count},
 	{"long_tasks", "long tasks", func(r *Row) int64 { return r.LongTasks }, count},
 	{"gc_provoked_ns", "GC ms", func(r *Row) int64 { return int64(r.GCProvoked) }, millis},
-	{"forced_style_ns", "forced style ms", func(r *Row) int64 { return int64(r.ForcedStyle) }, millis},
-	{"forced_layout_ns", "forced layout ms", func(r *Row) int64 { return int64(r.ForcedLayout) }, millis},
+	{"", "forced ms", func(r *Row) int64 { return int64(r.ForcedStyle + r.ForcedLayout) }, millis},
+	{"forced_style_ns", "", func(r *Row) int64 { return int64(r.ForcedStyle) }, millis},
+	{"forced_layout_ns", "", func(r *Row) int64 { return int64(r.ForcedLayout) }, millis},
 	{"forced_styles", "", func(r *Row) int64 { return r.ForcedStyles }, count},
 	{"forced_layouts", "", func(r *Row) int64 { return r.ForcedLayouts }, count},
 	{"requests", "requests", func(r *Row) int64 { return r.Requests }, count},
@@ -63,7 +64,9 @@ func (t *Table) CSV(head bool) ([]byte, error) {
 		r := &t.Rows[i]
 		line := []string{t.Type, r.ID, r.Name, r.Part, r.Class, r.Parent}
 		for k := range columns {
-			line = append(line, strconv.FormatInt(columns[k].value(r), 10))
+			if columns[k].name != "" {
+				line = append(line, strconv.FormatInt(columns[k].value(r), 10))
+			}
 		}
 		for c := CategoryNone + 1; c < CategoryCount; c++ {
 			line = append(line, strconv.FormatInt(int64(r.SelfByCategory[c]), 10))
@@ -79,7 +82,9 @@ func (t *Table) CSV(head bool) ([]byte, error) {
 func csvHead() []string {
 	head := []string{"type", "id", "name", "part", "class", "parent"}
 	for i := range columns {
-		head = append(head, columns[i].name)
+		if columns[i].name != "" {
+			head = append(head, columns[i].name)
+		}
 	}
 	for c := CategoryNone + 1; c < CategoryCount; c++ {
 		head = append(head, "self_"+c.String()+"_ns")

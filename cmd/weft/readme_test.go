@@ -18,10 +18,10 @@ type readmeCommand struct {
 	output []string
 }
 
-// readmeCommands returns the commands in the console blocks of the README.
-func readmeCommands(t *testing.T, root string) (commands []readmeCommand) {
+// readmeCommands returns the commands in the console blocks of a page.
+func readmeCommands(t *testing.T, page string) (commands []readmeCommand) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func readmeCommands(t *testing.T, root string) (commands []readmeCommand) {
 	return commands
 }
 
-var update = flag.Bool("update", false, "write the output of the commands into the README")
+var update = flag.Bool("update", false, "write the output of the commands into the pages")
 
 // varies matches what changes from run to run, or with every byte of the output: times, sizes, numbers of packets.
 var varies = regexp.MustCompile(`[0-9.]+ [KMG]?i?B, in [0-9.]+m?s$|\d+ packets`)
@@ -63,10 +63,39 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
-	commands := readmeCommands(t, root)
+	page := filepath.Join(root, "README.md")
+	commands := readmeCommands(t, page)
 	if len(commands) < 10 {
 		t.Fatalf("only %d commands found", len(commands))
 	}
+	checkCommands(t, root, page, commands)
+	if err := verifyOutputs(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// The commands of the page about attribution print what it shows.
+func TestAttributionPage(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	copyTree(t, filepath.Join(root, "testdata", "traces", "chrome"), dir)
+	t.Chdir(dir)
+	page := filepath.Join(root, "docs", "attribution.md")
+	commands := readmeCommands(t, page)
+	if len(commands) < 3 {
+		t.Fatalf("only %d commands found", len(commands))
+	}
+	checkCommands(t, root, page, commands)
+	if err := verifyOutputs(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// checkCommands runs the commands of a page and compares what they print.
+func checkCommands(t *testing.T, root, page string, commands []readmeCommand) {
 	for _, c := range commands {
 		got := runReadme(t, root, c.line)
 		if len(c.output) == 0 {
@@ -74,7 +103,7 @@ func TestReadme(t *testing.T) {
 		}
 		lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
 		if *update {
-			replaceInReadme(t, root, c, lines[:min(len(lines), len(c.output))])
+			replaceInReadme(t, page, c, lines[:min(len(lines), len(c.output))])
 			continue
 		}
 		for i, want := range c.output {
@@ -84,14 +113,10 @@ func TestReadme(t *testing.T) {
 			}
 		}
 	}
-	if err := verifyOutputs(dir); err != nil {
-		t.Error(err)
-	}
 }
 
 // replaceInReadme writes the output that a command has now.
-func replaceInReadme(t *testing.T, root string, c readmeCommand, lines []string) {
-	path := filepath.Join(root, "README.md")
+func replaceInReadme(t *testing.T, path string, c readmeCommand, lines []string) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,209 @@
+package conformance
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// contextRecordings are the folders of recordings that attribution is tried on.
+var contextRecordings = []string{"traces/chrome", "traces/perfetto", "traces/node", "traces/firefox/processed", "traces/firefox/gecko", "traces/jsprofile", "traces/cpuprofile"}
+
+// hugeRecording is the size from which on a recording is left out of these tests, which look at each one several times.
+const hugeRecording = 12 << 20
+
+// eachContextRecording runs a test for every recording that is there.
+func eachContextRecording(t *testing.T, fn func(t *testing.T, name string, input []byte)) {
+	seen := map[string]bool{}
+	roots := []string{recording.Testdata(t)}
+	if shared, ok := recording.Shared(); ok {
+		roots = append(roots, shared)
+	}
+	for _, root := range roots {
+		for _, folder := range contextRecordings {
+			paths, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range paths {
+				info, err := os.Stat(path)
+				name := strings.TrimPrefix(folder, "traces/") + "/" + strings.TrimSuffix(filepath.Base(path), ".gz")
+				if err != nil || !info.Mode().IsRegular() || info.Size() > hugeRecording || seen[name] || strings.HasSuffix(name, ".md") {
+					continue
+				}
+				seen[name] = true
+				t.Run(name, func(t *testing.T) { fn(t, name, recording.Read(t, path)) })
+			}
+		}
+	}
+	if len(seen) == 0 {
+		t.Fatal("there are no recordings")
+	}
+}
+
+// attributeRecording loads and attributes an input.
+func attributeRecording(tb testing.TB, input []byte, opts convert.Options) (*timeline.Timeline, *attribution.Result) {
+	tb.Helper()
+	opts.TempDir = tb.TempDir()
+	tl, result, _, err := convert.Attribute(context.Background(), bytes.NewReader(input), opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		result.Close()
+		tl.Close()
+	})
+	return tl, result
+}
+
+// threadName is the name of a thread in tables that are divided by thread.
+func threadName(tr *timeline.Track) string { return fmt.Sprintf("%s %d/%d", tr.Name, tr.PID, tr.TID) }
+
+// busyTimes returns how long every thread was inside a slice, computed from the events as they are written.
+func busyTimes(tb testing.TB, tl *timeline.Timeline) map[string]timeline.Nanos {
+	tb.Helper()
+	type span struct{ from, to timeline.Nanos }
+	spans := map[timeline.TrackID][]span{}
+	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+		if it.Kind != timeline.ItemBegin || it.Dur == timeline.NoTime {
+			return nil
+		}
+		tr := tl.Track(it.Track)
+		thread := it.Track
+		switch {
+		case tr.Kind == timeline.ThreadTrack:
+		case tr.Name == timeline.OverlappingSlices:
+			thread = tr.Parent
+		default:
+			return nil
+		}
+		spans[thread] = append(spans[thread], span{it.TS, it.TS + it.Dur})
+		return nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	busy := map[string]timeline.Nanos{}
+	for thread, list := range spans {
+		slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+		total, until := timeline.Nanos(0), timeline.Nanos(-1<<63)
+		for _, s := range list {
+			if s.to > until {
+				total += s.to - max(s.from, until)
+				until = s.to
+			}
+		}
+		if total > 0 {
+			tr := tl.Track(thread)
+			busy[threadName(&tr)] += total
+		}
+	}
+	return busy
+}
+
+// In every recording and for every type the times of all contexts of a thread and of what has none are the time in which
+// the thread was busy, to the nanosecond.
+func TestContextCostsAddUp(t *testing.T) {
+	eachContextRecording(t, func(t *testing.T, name string, input []byte) {
+		tl, result := attributeRecording(t, input, convert.Options{})
+		busy := busyTimes(t, tl)
+		for _, typ := range result.Types() {
+			table := result.Table(attribution.TableOptions{Type: typ, Split: attribution.SplitThread})
+			sums := map[string]timeline.Nanos{}
+			total := timeline.Nanos(0)
+			for i := range table.Rows {
+				r := &table.Rows[i]
+				if r.Self != 0 {
+					sums[r.Part] += r.Self
+				}
+				total += r.Self
+				byCategory := timeline.Nanos(0)
+				for _, ns := range r.SelfByCategory {
+					byCategory += ns
+				}
+				if byCategory != r.Self {
+					t.Errorf("%s: the categories of %s add up to %d ns, its time is %d", typ, r.ID, byCategory, r.Self)
+				}
+			}
+			if total != table.Busy {
+				t.Errorf("%s: the rows add up to %d ns, threads were busy for %d", typ, total, table.Busy)
+			}
+			for thread, want := range busy {
+				if sums[thread] != want {
+					t.Errorf("%s: the contexts of %s add up to %d ns, it was busy for %d", typ, thread, sums[thread], want)
+				}
+			}
+			for thread := range sums {
+				if _, ok := busy[thread]; !ok {
+					t.Errorf("%s: %s has costs and was never busy", typ, thread)
+				}
+			}
+		}
+	})
+}
+
+// mainThreads are the names of threads that run pages.
+var mainThreads = []string{"CrRendererMain ", "GeckoMain "}
+
+// share returns the parts of the busy time of main threads that belong to frames, to isolates and to nobody, in percent.
+func share(result *attribution.Result) (frame, isolate, none float64, ok bool) {
+	table := result.Table(attribution.TableOptions{Type: "Frame", Split: attribution.SplitThread})
+	var sums [3]timeline.Nanos
+	for i := range table.Rows {
+		r := &table.Rows[i]
+		if !slices.ContainsFunc(mainThreads, func(name string) bool { return strings.HasPrefix(r.Part, name) }) {
+			continue
+		}
+		switch {
+		case r.ID == "(unattributed)":
+			sums[2] += r.Self
+		case strings.HasPrefix(r.ID, attribution.ScopeIsolate+"/"):
+			sums[1] += r.Self
+		default:
+			sums[0] += r.Self
+		}
+	}
+	total := float64(sums[0]+sums[1]+sums[2]) / 100
+	if total == 0 {
+		return 0, 0, 0, false
+	}
+	return float64(sums[0]) / total, float64(sums[1]) / total, float64(sums[2]) / total, true
+}
+
+// The page about attribution says how much of the time of main threads is attributed to frames; on recordings of
+// DevTools at most a quarter is not.
+func TestContextShares(t *testing.T) {
+	page, err := os.ReadFile("../docs/attribution.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eachContextRecording(t, func(t *testing.T, name string, input []byte) {
+		_, result := attributeRecording(t, input, convert.Options{})
+		if !slices.Contains(result.Types(), "Frame") {
+			return
+		}
+		frame, isolate, none, ok := share(result)
+		if !ok {
+			return
+		}
+		row := fmt.Sprintf("| %s | %.1f | %.1f | %.1f |", name, frame, isolate, none)
+		t.Log(row)
+		if !bytes.Contains(page, []byte(row)) {
+			t.Errorf("docs/attribution.md lacks the row\n%s", row)
+		}
+		if strings.HasPrefix(name, "chrome/chrome-devtools") && none > 25 {
+			t.Errorf("%.1f %% of the time of main threads is unattributed", none)
+		}
+	})
+}
