@@ -118,18 +118,18 @@ func (c *converter) endCalls(th *threadState, track timeline.TrackID, calls []ca
 		f, _ := th.stacks.described(int(calls[i].frame))
 		c.beginArgs()
 		if f.File != "" {
-			c.key("file")
+			c.key(keyFile)
 			c.enc.String(c.bounded([]byte(f.File)))
 		}
 		if f.Line > 0 {
-			c.key("line")
+			c.key(keyLine)
 			c.enc.Int(f.Line)
 		}
 		if f.Column > 0 {
-			c.key("column")
+			c.key(keyColumn)
 			c.enc.Int(f.Column)
 		}
-		c.ownKey("samples")
+		c.ownKey(keySamples)
 		c.enc.Int(calls[i].samples)
 		c.closeOwn()
 		c.out = timeline.Event{

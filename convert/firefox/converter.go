@@ -2,11 +2,9 @@ package firefox
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
@@ -44,7 +42,7 @@ type converter struct {
 	flo      timeline.FlowEvent
 	payload  payloadState
 	resolved int // bytes of long texts that events have from the table of strings
-	ownIDs   map[string]timeline.KeyID
+	ownIDs   [numOwnKeys]timeline.KeyID
 	scan     jsonscan.Scanner // of eachMember
 }
 
@@ -96,9 +94,8 @@ func newConverter(ctx context.Context, b *timeline.Builder, opts Options) *conve
 		schemas:    schemas{byName: map[string]*schema{}},
 		types:      []markerType{{}},
 		typeByName: map[string]int32{"": 0},
-		ipc:        messages{byKey: map[messageKey]int32{}},
+		ipc:        messages{byKey: map[string]int32{}},
 		redirects:  map[redirect]uint64{},
-		ownIDs:     map[string]timeline.KeyID{},
 	}
 }
 
@@ -245,8 +242,26 @@ func (c *converter) typeOf(payload []byte) int32 {
 	return 0
 }
 
+// typeByMarkerName returns the type of a row that has none with a schema: that of its name, which counts in older profiles
+// (spec 3.4), if there is such a schema; else kind, its own.
+func (c *converter) typeByMarkerName(th *threadState, row, kind int32) int32 {
+	if c.processed < 0 || c.processed >= schemaByTypeOnly || c.types[kind].schema != nil {
+		return kind
+	}
+	name := th.tables.strings.text(th.th.markers.name[row])
+	if c.schemas.byName[name] == nil {
+		return kind
+	}
+	if i, ok := c.typeByName[name]; ok {
+		return i
+	}
+	return c.addType(name)
+}
+
+// schemaByTypeOnly is the version of the processed form since which schemas are found by the type alone.
+const schemaByTypeOnly = 52
+
 func (c *converter) addType(name string) int32 {
-	name = strings.Clone(name)
 	t := markerType{name: name, schema: c.schemas.byName[name], special: specials[name]}
 	if t.special == specialNetwork {
 		t.schema.neededOfRequests()
@@ -278,19 +293,18 @@ func (c *converter) eachMember(payload []byte, fn func(key []byte, v value)) {
 // addMarkers adds the markers of all threads in the order in which flows are resolved: by start, then by thread, then by
 // their place in the thread's list (spec 7.4).
 func (c *converter) addMarkers() error {
-	q := &threadQueue{}
+	q := minHeap[*threadState]{less: comesBefore}
 	for _, th := range c.threads {
 		if len(th.markers) > 0 {
-			*q = append(*q, th)
+			q.push(th)
 		}
 	}
-	heap.Init(q)
 	var late []lateMarker // receivers of this time, behind their senders
-	for n := 0; len(*q) > 0; n++ {
+	for n := 0; q.len() > 0; n++ {
 		if n%(1<<12) == 0 && c.ctx.Err() != nil {
 			return c.ctx.Err()
 		}
-		th := (*q)[0]
+		th := *q.top()
 		m := &th.markers[th.next]
 		if len(late) > 0 && late[0].m.start != m.start {
 			if err := c.addLate(&late); err != nil {
@@ -303,9 +317,9 @@ func (c *converter) addMarkers() error {
 			return err
 		}
 		if th.next++; th.next == len(th.markers) {
-			heap.Pop(q)
+			q.pop()
 		} else {
-			heap.Fix(q, 0)
+			q.fix()
 		}
 	}
 	return c.addLate(&late)
@@ -327,18 +341,8 @@ func (c *converter) addLate(late *[]lateMarker) error {
 	return nil
 }
 
-// threadQueue is a heap of threads by their next marker.
-type threadQueue []*threadState
-
-func (q threadQueue) Len() int { return len(q) }
-func (q threadQueue) Less(i, j int) bool {
-	a, b := q[i].markers[q[i].next].start, q[j].markers[q[j].next].start
-	return a < b || a == b && q[i].index < q[j].index
-}
-func (q threadQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *threadQueue) Push(x any)   { *q = append(*q, x.(*threadState)) }
-func (q *threadQueue) Pop() any {
-	last := (*q)[len(*q)-1]
-	*q = (*q)[:len(*q)-1]
-	return last
+// comesBefore orders threads by their next marker.
+func comesBefore(a, b **threadState) bool {
+	at, bt := (*a).markers[(*a).next].start, (*b).markers[(*b).next].start
+	return at < bt || at == bt && (*a).index < (*b).index
 }

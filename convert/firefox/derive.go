@@ -89,7 +89,7 @@ func (d *deriver) order() []int32 {
 
 // row handles one row.
 func (d *deriver) row(row int32) {
-	kind := d.c.typeOf(d.th.payload(row))
+	kind := d.c.typeByMarkerName(d.th, row, d.c.typeOf(d.th.payload(row)))
 	d.th.types[row] = kind
 	m := marker{row: row, first: none, message: none, start: d.rows.start.at(int(row)), end: math.NaN()}
 	end := d.rows.end.at(int(row))

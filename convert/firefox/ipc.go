@@ -35,20 +35,16 @@ const (
 	numPoints
 )
 
-// pointNames are the keys of the times in the annotation weft.ipc.
-var pointNames = [numPoints]string{"sent", "transfer_start", "transfer_end", "arrived", "received"}
-
-// messageKey identifies a message.
-type messageKey struct {
-	from, to string
-	number   string
-	kind     string
+// pointKeys are the keys of the times between the endpoints, in the annotation weft.ipc.
+var pointKeys = [numPoints]ownKey{
+	pointTransferStart: keyTransferStart, pointTransferEnd: keyTransferEnd, pointArrived: keyArrived,
 }
 
 // messages finds the messages of all threads.
 type messages struct {
 	list  []message
-	byKey map[messageKey]int32
+	byKey map[string]int32 // by the pids of sender and receiver, the number and the kind
+	key   []byte           // scratch
 }
 
 // collect notes the markers of a thread that tell of messages.
@@ -62,11 +58,11 @@ func (c *converter) collectMessages(index int, th *threadState) {
 		if !ok {
 			continue
 		}
-		at, found := c.ipc.byKey[key]
+		at, found := c.ipc.byKey[string(key)]
 		if !found || c.ipc.list[at].known[p] { // the number was used again
 			at = int32(len(c.ipc.list))
 			c.ipc.list = append(c.ipc.list, message{sync: sync})
-			c.ipc.byKey[key] = at
+			c.ipc.byKey[string(key)] = at
 		}
 		msg := &c.ipc.list[at]
 		msg.points[p], msg.known[p] = place{int32(index), int32(i)}, true
@@ -74,49 +70,52 @@ func (c *converter) collectMessages(index int, th *threadState) {
 	}
 }
 
-// messageOf reads which message a marker tells of, and which stage.
-func (c *converter) messageOf(th *threadState, row int32) (key messageKey, p point, sync, ok bool) {
-	var other, direction, stage string
+// messageOf reads which message a marker tells of, and which stage. The key is valid until the next call.
+func (c *converter) messageOf(th *threadState, row int32) (key []byte, p point, sync, ok bool) {
+	var other, kind, number, direction, stage []byte
 	c.eachMember(th.payload(row), func(name []byte, v value) {
 		switch string(name) {
 		case "otherPid":
-			other = string(v.text)
+			other = v.text
 		case "messageType":
-			key.kind = string(v.text)
+			kind = v.text
 		case "messageSeqno":
-			key.number = string(v.text)
+			number = v.text
 		case "direction":
-			direction = string(v.text)
+			direction = v.text
 		case "phase":
-			stage = string(v.text)
+			stage = v.text
 		case "sync":
 			sync = v.kind == jsonscan.True
 		}
 	})
-	own := th.th.pid.text
-	switch direction {
-	case "sending":
-		key.from, key.to = own, other
-	case "receiving":
-		key.from, key.to = other, own
-	default:
-		return key, 0, false, false
+	from, to := []byte(th.th.pid.text), other
+	sending := string(direction) == "sending"
+	if !sending {
+		from, to = to, from
 	}
 	switch {
-	case stage == "endpoint" && direction == "sending":
+	case !sending && string(direction) != "receiving" || len(kind) == 0 || len(number) == 0:
+		return nil, 0, false, false
+	case string(stage) == "endpoint" && sending:
 		p = pointSent
-	case stage == "endpoint":
+	case string(stage) == "endpoint":
 		p = pointReceived
-	case stage == "transferStart":
+	case string(stage) == "transferStart":
 		p = pointTransferStart
-	case stage == "transferEnd" && direction == "sending":
+	case string(stage) == "transferEnd" && sending:
 		p = pointTransferEnd
-	case stage == "transferEnd":
+	case string(stage) == "transferEnd":
 		p = pointArrived
 	default:
-		return key, 0, false, false
+		return nil, 0, false, false
 	}
-	return key, p, sync, key.kind != "" && key.number != ""
+	key = c.ipc.key[:0]
+	for _, part := range [...][]byte{from, to, number, kind} {
+		key = append(append(key, part...), 0)
+	}
+	c.ipc.key = key
+	return key, p, sync, true
 }
 
 // joinMessages makes the markers of both endpoints last from the one to the other, and leaves out those between them.

@@ -2,7 +2,6 @@ package firefox
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 
 	"github.com/weft-trace/weft/problem"
@@ -58,7 +57,7 @@ func (p *placer) track(m *marker) timeline.TrackID {
 		return p.lane(-2-int32(m.state&(markerSent|markerReceived)), p.c.messageName(m), m)
 	case kind.special == specialNetwork:
 		if p.net == nil {
-			p.net = &lanes{parent: p.th.process.track, name: NetworkName}
+			p.net = newLanes(p.th.process.track, NetworkName)
 		}
 		return p.net.take(p.c.b, m)
 	case !kind.stackBased && p.c.schemas.stacks:
@@ -85,7 +84,7 @@ func (p *placer) named(m *marker) timeline.TrackID {
 func (p *placer) lane(key int32, name []byte, m *marker) timeline.TrackID {
 	l := p.lanes[key]
 	if l == nil {
-		l = &lanes{parent: p.th.track, name: string(name)}
+		l = newLanes(p.th.track, string(name))
 		p.lanes[key] = l
 	}
 	return l.take(p.c.b, m)
@@ -97,27 +96,8 @@ type lanes struct {
 	parent timeline.TrackID
 	name   string
 	tracks []timeline.TrackID
-	busy   busyLanes
-	free   freeLanes
-}
-
-// take returns the track of an interval. Intervals come in the order of their starts.
-func (l *lanes) take(b *timeline.Builder, m *marker) timeline.TrackID {
-	for len(l.busy) > 0 && l.busy[0].end <= m.start {
-		heap.Push(&l.free, heap.Pop(&l.busy).(busyLane).lane)
-	}
-	lane := len(l.tracks)
-	if len(l.free) > 0 {
-		lane = heap.Pop(&l.free).(int)
-	} else {
-		name := l.name
-		if name == "" {
-			name = "(no name)"
-		}
-		l.tracks = append(l.tracks, b.NewTrack(l.parent, timeline.TrackSpec{Name: name}))
-	}
-	heap.Push(&l.busy, busyLane{m.end, lane})
-	return l.tracks[lane]
+	busy   minHeap[busyLane]
+	free   minHeap[int]
 }
 
 // busyLane is a lane and the time from which on it is free.
@@ -126,30 +106,27 @@ type busyLane struct {
 	lane int
 }
 
-// busyLanes is a heap of lanes, the first to become free on top.
-type busyLanes []busyLane
-
-func (h busyLanes) Len() int { return len(h) }
-func (h busyLanes) Less(i, j int) bool {
-	return h[i].end < h[j].end || h[i].end == h[j].end && h[i].lane < h[j].lane
-}
-func (h busyLanes) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *busyLanes) Push(x any)   { *h = append(*h, x.(busyLane)) }
-func (h *busyLanes) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
+func newLanes(parent timeline.TrackID, name string) *lanes {
+	if name == "" {
+		name = "(no name)" // a track without name would get that of its first marker, which has none either
+	}
+	l := &lanes{parent: parent, name: name}
+	l.busy.less = func(a, b *busyLane) bool { return a.end < b.end || a.end == b.end && a.lane < b.lane }
+	l.free.less = func(a, b *int) bool { return *a < *b }
+	return l
 }
 
-// freeLanes is a heap of the numbers of lanes.
-type freeLanes []int
-
-func (h freeLanes) Len() int           { return len(h) }
-func (h freeLanes) Less(i, j int) bool { return h[i] < h[j] }
-func (h freeLanes) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *freeLanes) Push(x any)        { *h = append(*h, x.(int)) }
-func (h *freeLanes) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
+// take returns the track of an interval. Intervals come in the order of their starts.
+func (l *lanes) take(b *timeline.Builder, m *marker) timeline.TrackID {
+	for l.busy.len() > 0 && l.busy.top().end <= m.start {
+		l.free.push(l.busy.pop().lane)
+	}
+	lane := len(l.tracks)
+	if l.free.len() > 0 {
+		lane = l.free.pop()
+	} else {
+		l.tracks = append(l.tracks, b.NewTrack(l.parent, timeline.TrackSpec{Name: l.name}))
+	}
+	l.busy.push(busyLane{m.end, lane})
+	return l.tracks[lane]
 }

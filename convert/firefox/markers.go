@@ -76,7 +76,7 @@ func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out
 	if p.cause.known {
 		out.Callstack = th.stacks.callstack(p.cause.stack)
 		if at, ok := c.nanos(p.cause.time); ok {
-			c.ownKey("cause_time")
+			c.ownKey(keyCauseTime)
 			c.enc.Int(int64(at))
 		}
 	}
@@ -84,7 +84,7 @@ func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out
 		c.encodePage(p.window)
 	}
 	if m.state&markerIncomplete != 0 {
-		c.ownKey("incomplete")
+		c.ownKey(keyIncomplete)
 		c.enc.Bool(true)
 	}
 	if m.message != none && c.ipc.list[m.message].joined {
@@ -104,9 +104,9 @@ func (c *converter) encodeLabels(m *marker, out *timeline.Event) {
 	what := labelled{name: out.Name, category: out.Category, start: m.start, end: m.end, fields: sch.fields, values: p.values}
 	before := out.Name
 	for _, label := range [...]struct {
-		key string
+		key ownKey
 		template
-	}{{"label", sch.chart}, {"tooltip_label", sch.tooltip}, {"table_label", sch.list}} {
+	}{{keyLabel, sch.chart}, {keyTooltipLabel, sch.tooltip}, {keyTableLabel, sch.list}} {
 		if len(label.template) == 0 {
 			continue
 		}
@@ -131,7 +131,7 @@ func (c *converter) encodePage(window int64) {
 		return
 	}
 	if page.tab != 0 {
-		c.ownKey("tab")
+		c.ownKey(keyTab)
 		c.enc.Int(page.tab)
 	}
 }
@@ -145,11 +145,11 @@ func (c *converter) encodeMessage(msg *message) {
 			continue
 		}
 		if !open {
-			c.ownKey("ipc")
+			c.ownKey(keyIPC)
 			c.enc.BeginDict()
 			open = true
 		}
-		c.key(pointNames[p])
+		c.key(pointKeys[p])
 		c.enc.Int(int64(at))
 	}
 	if open {

@@ -25,10 +25,7 @@ var requestPhases = [...]struct {
 
 // builtinSchemas describe the types that no file describes: the front end knows them (spec 6).
 func builtinSchemas() []*schema {
-	network := &schema{name: "Network"}
-	for _, f := range []field{{key: "count", format: formatBytes}} {
-		network.fields = append(network.fields, f)
-	}
+	network := &schema{name: "Network", fields: []field{{key: "count", format: formatBytes}}}
 	network.finish("", "", "")
 	ipc := &schema{name: "IPC", fields: []field{{key: "otherPid", format: formatID}}}
 	ipc.finish("", "", "")
@@ -81,9 +78,9 @@ func (c *converter) encodeFetchStart(th *threadState, m *marker) {
 	if c.opts.KeepArg != nil && !c.opts.KeepArg([]byte("fetchStart")) {
 		return
 	}
-	c.key("fetchStart")
+	c.key(keyFetchStart)
 	c.enc.Double(th.th.markers.start[m.row] + th.delta)
-	c.payload.units = append(c.payload.units, unitOf{"fetchStart", "ms"})
+	c.payload.units = append(c.payload.units, unitOf{"fetchStart", c.ownIDs[keyFetchStart], unitMillis})
 }
 
 // addPhases adds the phases of the request that was added last, as far as they lie inside of it.

@@ -32,13 +32,10 @@ type payloadState struct {
 }
 
 // unitOf is the unit of a field.
-type unitOf struct{ key, unit string }
-
-// cause is the call stack that led to a marker.
-type cause struct {
-	stack int32
-	time  float64 // NaN if unknown
-	known bool
+type unitOf struct {
+	key  string
+	id   timeline.KeyID // of the key; 0: none
+	unit []byte
 }
 
 // begin starts the arguments of a marker.
@@ -114,7 +111,7 @@ func (c *converter) newMember(key string) member {
 		m.isCause = true
 	case "innerWindowID":
 		m.isWindow = true
-	case ownName:
+	case ownKeys[keyWeft]:
 		m.isOwn = true
 	}
 	m.isTime = m.isTime || kind.special == specialNetwork && timings[key]
@@ -174,7 +171,7 @@ func (c *converter) encodeMember(m *member, v value) {
 		m.id = c.enc.KeyID()
 	}
 	p.hasOwn = p.hasOwn || m.isOwn
-	if (m.isTime || f.format.unit() != "") && c.encodeQuantity(m, v) {
+	if (m.isTime || f.format.unit() != nil) && c.encodeQuantity(m, v) {
 		return
 	}
 	switch {
@@ -262,7 +259,7 @@ func (c *converter) encodeQuantity(m *member, v value) bool {
 	}
 	unit := m.field.format.unit()
 	if m.isTime {
-		unit = "ms"
+		unit = unitMillis
 		n += p.shift
 	}
 	c.enc.Double(n)
@@ -271,7 +268,7 @@ func (c *converter) encodeQuantity(m *member, v value) bool {
 			return true
 		}
 	}
-	p.units = append(p.units, unitOf{m.key, unit})
+	p.units = append(p.units, unitOf{m.key, m.id, unit})
 	return true
 }
 
@@ -363,172 +360,4 @@ func (c *converter) encodeTable(f *field, rows []byte) {
 		}
 		c.enc.EndDict()
 	}
-}
-
-// readCause reads the call stack of a marker: {stack, time} in the processed form, in the raw form a thread with one
-// sample (spec 5.1). It returns false if it is neither.
-func (c *converter) readCause(text []byte) bool {
-	found := cause{stack: none, time: math.NaN()}
-	s := &c.payload.other
-	s.Reset(text)
-	s.Value()
-	for name, ok := s.Key(); ok; name, ok = s.Key() {
-		switch string(name) {
-		case "stack":
-			kind, text := s.Scalar()
-			found.setStack(value{kind, text})
-		case "time":
-			kind, text := s.Scalar()
-			found.setTime(value{kind, text})
-		case "samples":
-			kind, text := s.Scalar()
-			if kind == jsonscan.Object {
-				found.readSample(text)
-			}
-		default:
-			s.Skip()
-		}
-	}
-	if !found.known {
-		return false
-	}
-	if c.payload.th.raw || c.processed >= 0 && c.processed < shiftedCauses {
-		found.time += c.payload.th.delta
-	}
-	c.payload.cause = found
-	return true
-}
-
-// shiftedCauses is the version since which the time of a cause is on the clock of the profile (spec 3.4).
-const shiftedCauses = 34
-
-func (f *cause) setStack(v value) {
-	if n, ok := jsonscan.Int64(v.text); ok && v.kind == jsonscan.Integer && n >= 0 && n <= math.MaxInt32 {
-		f.stack, f.known = int32(n), true
-	} else if v.kind == jsonscan.Null {
-		f.known = true
-	}
-}
-
-func (f *cause) setTime(v value) {
-	if n, ok := jsonscan.Float64(v.text); ok {
-		f.time = n
-	}
-}
-
-// readSample reads the first row of the samples of a thread that is the stack of a marker.
-func (f *cause) readSample(samples []byte) {
-	stackAt, timeAt := int64(0), int64(1) // as all versions have it
-	var rows []byte
-	var s jsonscan.Scanner
-	s.Reset(samples)
-	s.Value()
-	for key, ok := s.Key(); ok; key, ok = s.Key() {
-		name := string(key)
-		kind, text := s.Scalar()
-		switch {
-		case name == "schema" && kind == jsonscan.Object:
-			stackAt, timeAt = places(text)
-		case name == "data" && kind == jsonscan.Array:
-			rows = text
-		}
-	}
-	if rows == nil {
-		return
-	}
-	s.Reset(rows)
-	s.Value()
-	if !s.Elem() {
-		return
-	}
-	if kind, _ := s.Value(); kind != jsonscan.Array {
-		return
-	}
-	for i := int64(0); s.Elem(); i++ {
-		kind, text := s.Scalar()
-		switch i {
-		case stackAt:
-			f.setStack(value{kind, text})
-		case timeAt:
-			f.setTime(value{kind, text})
-		}
-	}
-}
-
-// places returns the places of the columns stack and time in a schema.
-func places(schema []byte) (stack, time int64) {
-	stack, time = none, none
-	var s jsonscan.Scanner
-	s.Reset(schema)
-	s.Value()
-	for column, ok := s.Key(); ok; column, ok = s.Key() {
-		name := string(column)
-		_, text := s.Scalar()
-		place, ok := jsonscan.Int64(text)
-		switch {
-		case !ok:
-		case name == "stack":
-			stack = place
-		case name == "time":
-			time = place
-		}
-	}
-	return stack, time
-}
-
-// ownName is the name of the dictionary of what weft adds to the arguments of a marker.
-const ownName = "weft"
-
-// ownKey opens that dictionary, if it is not open, and names the next value in it.
-func (c *converter) ownKey(name string) {
-	if !c.payload.own {
-		c.payload.own = true
-		c.key(ownName)
-		if c.payload.hasOwn { // the producer uses that name as well
-			c.enc.ExtendDict()
-		} else {
-			c.enc.BeginDict()
-		}
-	}
-	c.key(name)
-}
-
-// key is the Key of the encoder for one of the names that weft itself uses, which need not be looked up each time.
-func (c *converter) key(name string) {
-	if id, ok := c.ownIDs[name]; ok {
-		c.enc.KeyWithID(id)
-		return
-	}
-	c.enc.Key([]byte(name))
-	if id := c.enc.KeyID(); id != 0 && len(c.ownIDs) < maxMembers {
-		c.ownIDs[name] = id
-	}
-}
-
-// closeOwn closes the dictionary.
-func (c *converter) closeOwn() {
-	if c.payload.own {
-		c.payload.own = false
-		c.enc.EndDict()
-	}
-}
-
-// beginArgs starts the arguments of an event that is no marker.
-func (c *converter) beginArgs() {
-	c.enc.Reset()
-	c.payload.own, c.payload.hasOwn = false, false
-}
-
-// encodeUnits adds the units of the fields that have one.
-func (c *converter) encodeUnits() {
-	if len(c.payload.units) == 0 {
-		return
-	}
-	c.ownKey("units")
-	c.enc.BeginDict()
-	for _, u := range c.payload.units {
-		c.key(u.key)
-		c.enc.String([]byte(u.unit))
-	}
-	c.enc.EndDict()
 }

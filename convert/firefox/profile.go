@@ -51,7 +51,6 @@ type sourceTable struct {
 type pause struct {
 	start, end float64
 	reason     string
-	pid        string // "" in raw profiles: that of the process
 }
 
 // readProfile reads a profile.

@@ -160,17 +160,17 @@ func (c *converter) addAllocations(th *threadState, name string, a *allocationTa
 			continue
 		}
 		c.beginArgs()
-		for _, text := range []struct {
-			key    string
+		for _, text := range [...]struct {
+			key    ownKey
 			column *texts
-		}{{"className", &a.class}, {"typeName", &a.kind}, {"coarseType", &a.coarse}} {
+		}{{keyClassName, &a.class}, {keyTypeName, &a.kind}, {keyCoarseType, &a.coarse}} {
 			if t, _ := text.column.at(int32(i)); len(t) > 0 {
 				c.key(text.key)
 				c.enc.String(t)
 			}
 		}
 		if size := a.weight.at(i); !math.IsNaN(size) {
-			c.key("size")
+			c.key(keySize)
 			c.encodeNumber(size)
 		}
 		c.out = timeline.Event{
@@ -184,15 +184,6 @@ func (c *converter) addAllocations(th *threadState, name string, a *allocationTa
 		}
 	}
 	return nil
-}
-
-// encodeNumber encodes a number as an integer where it is one.
-func (c *converter) encodeNumber(v float64) {
-	if n := number(v); n.IsInt() {
-		c.enc.Int(n.Int())
-		return
-	}
-	c.enc.Double(v)
 }
 
 // addTracer adds the events of the JS tracer, whose times are microseconds, as slices.
@@ -209,10 +200,10 @@ func (c *converter) addTracer(th *threadState) error {
 			length = 0
 		}
 		err := c.addSlice(c.b.Child(th.track, JSTracerName), name, from, from+length, func() {
-			for _, place := range []struct {
-				key   string
+			for _, place := range [...]struct {
+				key   ownKey
 				value int32
-			}{{"line", t.line.at(i)}, {"column", t.columnOf.at(i)}} {
+			}{{keyLine, t.line.at(i)}, {keyColumn, t.columnOf.at(i)}} {
 				if place.value > 0 {
 					c.key(place.key)
 					c.enc.Int(int64(place.value))

@@ -16,8 +16,8 @@ const (
 	weightBytes   = "bytes"
 )
 
-// unitBytes is Perfetto's number for samples that are bytes.
-const unitBytes timeline.SampleUnit = 4
+// bytesUnit is Perfetto's number for samples that are bytes.
+const bytesUnit timeline.SampleUnit = 4
 
 // sampleDescription says what the samples of the profile are, by the first thread that has any.
 func (c *converter) sampleDescription() timeline.SampleDescription {
@@ -28,7 +28,7 @@ func (c *converter) sampleDescription() timeline.SampleDescription {
 		}
 		kind := cmp.Or(th.th.samples.weightType, weightSamples)
 		if kind == weightBytes || c.root.meta.timeUnit == "bytes" {
-			d.Counter, d.Unit = weightBytes, unitBytes
+			d.Counter, d.Unit = weightBytes, bytesUnit
 		} else if kind != weightSamples {
 			d.Counter = kind
 		}
@@ -306,7 +306,7 @@ func (r *run) end(at float64) error {
 	} else {
 		c.encodeWindow(r.value)
 	}
-	c.ownKey("samples")
+	c.ownKey(keySamples)
 	c.enc.Int(r.samples)
 	c.closeOwn()
 	c.out.Args = c.enc.Args()
@@ -317,7 +317,7 @@ func (r *run) end(at float64) error {
 // encodeWindow names the slice of a window and adds what is known of that.
 func (c *converter) encodeWindow(window int64) {
 	c.out.Name = strconv.AppendInt([]byte("window "), window, 10)
-	c.key("innerWindowID")
+	c.key(keyWindow)
 	c.enc.Int(window)
 	page := c.pages.page(window)
 	if page == nil {
@@ -325,10 +325,10 @@ func (c *converter) encodeWindow(window int64) {
 		return
 	}
 	c.out.Name = c.bounded([]byte(page.url))
-	c.ownKey("tab")
+	c.ownKey(keyTab)
 	c.enc.Int(page.tab)
 	if top := c.pages.top(page); top != page {
-		c.ownKey("top_window")
+		c.ownKey(keyTopWindow)
 		c.enc.Int(top.window)
 	}
 }

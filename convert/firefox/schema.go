@@ -32,21 +32,30 @@ var formats = map[string]format{
 	"pid": formatID, "tid": formatID,
 }
 
-// unit returns the unit of values of a format, for the annotation weft.units; "" if there is none.
-func (f format) unit() string {
+// Units of values, as they stand in the annotation weft.units.
+var (
+	unitMillis   = []byte("ms")
+	unitMicros   = []byte("µs")
+	unitNanos    = []byte("ns")
+	unitBytes    = []byte("bytes")
+	unitFraction = []byte("fraction")
+)
+
+// unit returns the unit of values of a format; nil if there is none.
+func (f format) unit() []byte {
 	switch f {
 	case formatTime, formatMillis:
-		return "ms"
+		return unitMillis
 	case formatMicros:
-		return "µs"
+		return unitMicros
 	case formatNanos:
-		return "ns"
+		return unitNanos
 	case formatBytes:
-		return "bytes"
+		return unitBytes
 	case formatPercentage:
-		return "fraction"
+		return unitFraction
 	}
-	return ""
+	return nil
 }
 
 // isIndex reports whether values of a format are indexes into the table of strings.
@@ -190,8 +199,6 @@ type schemas struct {
 	byName map[string]*schema
 	// stacks says that the profile knows which markers are stack-based. Older ones do not.
 	stacks bool
-	// byMarkerName says that the name of a marker is tried as well (before version 52, spec 3.4).
-	byMarkerName bool
 }
 
 // add adds the schemas of a process; of several with one name the first counts.

@@ -1,0 +1,107 @@
+package firefox
+
+// ownKey is a name that the reader gives to arguments itself, most of them in the dictionary weft. It is a number, so that
+// names need not be looked up for every event.
+type ownKey uint8
+
+const (
+	keyWeft ownKey = iota // the dictionary of what weft adds
+	keyLabel
+	keyTooltipLabel
+	keyTableLabel
+	keyUnits
+	keyCauseTime
+	keyIncomplete
+	keyTab
+	keyTopWindow
+	keySamples
+	keyIPC
+	keyTransferStart
+	keyTransferEnd
+	keyArrived
+
+	// Names that Firefox uses as well.
+	keyWindow
+	keyFetchStart
+	keyFile
+	keyLine
+	keyColumn
+	keySize
+	keyClassName
+	keyTypeName
+	keyCoarseType
+	numOwnKeys
+)
+
+var ownKeys = [numOwnKeys]string{
+	keyWeft: "weft", keyLabel: "label", keyTooltipLabel: "tooltip_label", keyTableLabel: "table_label", keyUnits: "units",
+	keyCauseTime: "cause_time", keyIncomplete: "incomplete", keyTab: "tab", keyTopWindow: "top_window", keySamples: "samples",
+	keyIPC: "ipc", keyTransferStart: "transfer_start", keyTransferEnd: "transfer_end", keyArrived: "arrived",
+	keyWindow: "innerWindowID", keyFetchStart: "fetchStart", keyFile: "file", keyLine: "line", keyColumn: "column",
+	keySize: "size", keyClassName: "className", keyTypeName: "typeName", keyCoarseType: "coarseType",
+}
+
+// beginArgs starts the arguments of an event that is no marker.
+func (c *converter) beginArgs() {
+	c.enc.Reset()
+	c.payload.own, c.payload.hasOwn = false, false
+}
+
+// key names the next value of the arguments.
+func (c *converter) key(k ownKey) {
+	if id := c.ownIDs[k]; id != 0 {
+		c.enc.KeyWithID(id)
+		return
+	}
+	c.enc.Key([]byte(ownKeys[k]))
+	c.ownIDs[k] = c.enc.KeyID()
+}
+
+// ownKey names the next value in the dictionary weft, which it opens if it is not open.
+func (c *converter) ownKey(k ownKey) {
+	if !c.payload.own {
+		c.payload.own = true
+		c.key(keyWeft)
+		if c.payload.hasOwn { // the producer uses that name as well
+			c.enc.ExtendDict()
+		} else {
+			c.enc.BeginDict()
+		}
+	}
+	c.key(k)
+}
+
+// closeOwn closes the dictionary.
+func (c *converter) closeOwn() {
+	if c.payload.own {
+		c.payload.own = false
+		c.enc.EndDict()
+	}
+}
+
+// encodeUnits adds the units of the fields that have one.
+func (c *converter) encodeUnits() {
+	if len(c.payload.units) == 0 {
+		return
+	}
+	c.ownKey(keyUnits)
+	c.enc.BeginDict()
+	for _, u := range c.payload.units {
+		if u.id != 0 {
+			c.enc.KeyWithID(u.id)
+		} else {
+			c.enc.Key([]byte(u.key))
+		}
+		c.enc.String(u.unit)
+	}
+	c.enc.EndDict()
+}
+
+// encodeNumber encodes a number as an integer where it is one.
+func (c *converter) encodeNumber(v float64) {
+	if n := number(v); n.IsInt() {
+		c.enc.Int(n.Int())
+		return
+	}
+	c.enc.Double(v)
+}

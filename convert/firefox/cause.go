@@ -1,0 +1,125 @@
+package firefox
+
+import (
+	"math"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+)
+
+// cause is the call stack that led to a marker.
+type cause struct {
+	stack int32
+	time  float64 // NaN if unknown
+	known bool
+}
+
+// readCause reads the call stack of a marker: {stack, time} in the processed form, in the raw form a thread with one
+// sample (spec 5.1). It returns false if it is neither.
+func (c *converter) readCause(text []byte) bool {
+	found := cause{stack: none, time: math.NaN()}
+	s := &c.payload.other
+	s.Reset(text)
+	s.Value()
+	for name, ok := s.Key(); ok; name, ok = s.Key() {
+		switch string(name) {
+		case "stack":
+			kind, text := s.Scalar()
+			found.setStack(value{kind, text})
+		case "time":
+			kind, text := s.Scalar()
+			found.setTime(value{kind, text})
+		case "samples":
+			kind, text := s.Scalar()
+			if kind == jsonscan.Object {
+				found.readSample(text)
+			}
+		default:
+			s.Skip()
+		}
+	}
+	if !found.known {
+		return false
+	}
+	if c.payload.th.raw || c.processed >= 0 && c.processed < shiftedCauses {
+		found.time += c.payload.th.delta
+	}
+	c.payload.cause = found
+	return true
+}
+
+// shiftedCauses is the version since which the time of a cause is on the clock of the profile (spec 3.4).
+const shiftedCauses = 34
+
+func (f *cause) setStack(v value) {
+	if n, ok := jsonscan.Int64(v.text); ok && v.kind == jsonscan.Integer && n >= 0 && n <= math.MaxInt32 {
+		f.stack, f.known = int32(n), true
+	} else if v.kind == jsonscan.Null {
+		f.known = true
+	}
+}
+
+func (f *cause) setTime(v value) {
+	if n, ok := jsonscan.Float64(v.text); ok {
+		f.time = n
+	}
+}
+
+// readSample reads the first row of the samples of a thread that is the stack of a marker.
+func (f *cause) readSample(samples []byte) {
+	stackAt, timeAt := int64(0), int64(1) // as all versions have it
+	var rows []byte
+	var s jsonscan.Scanner
+	s.Reset(samples)
+	s.Value()
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		name := string(key)
+		kind, text := s.Scalar()
+		switch {
+		case name == "schema" && kind == jsonscan.Object:
+			stackAt, timeAt = places(text)
+		case name == "data" && kind == jsonscan.Array:
+			rows = text
+		}
+	}
+	if rows == nil {
+		return
+	}
+	s.Reset(rows)
+	s.Value()
+	if !s.Elem() {
+		return
+	}
+	if kind, _ := s.Value(); kind != jsonscan.Array {
+		return
+	}
+	for i := int64(0); s.Elem(); i++ {
+		kind, text := s.Scalar()
+		switch i {
+		case stackAt:
+			f.setStack(value{kind, text})
+		case timeAt:
+			f.setTime(value{kind, text})
+		}
+	}
+}
+
+// places returns the places of the columns stack and time in a schema.
+func places(schema []byte) (stack, time int64) {
+	stack, time = none, none
+	var s jsonscan.Scanner
+	s.Reset(schema)
+	s.Value()
+	for column, ok := s.Key(); ok; column, ok = s.Key() {
+		name := string(column)
+		_, text := s.Scalar()
+		place, ok := jsonscan.Int64(text)
+		switch {
+		case !ok:
+		case name == "stack":
+			stack = place
+		case name == "time":
+			time = place
+		}
+	}
+	return stack, time
+}
