@@ -41,6 +41,7 @@ type sequence struct {
 	names      map[uint64]string
 	argNames   map[uint64]string
 	argTexts   map[uint64]string
+	correlated map[uint64]string
 	defaults   *pb.TrackEventDefaults
 	clocks     map[uint32]*deltaClock // of this sequence; they outlive its intervals
 	clock      uint32                 // of packets that name none
@@ -58,6 +59,7 @@ func (s *sequence) clear() {
 		names:      map[uint64]string{},
 		argNames:   map[uint64]string{},
 		argTexts:   map[uint64]string{},
+		correlated: map[uint64]string{},
 	}
 }
 
@@ -244,6 +246,9 @@ func (s *sequence) update(packet *pb.TracePacket) error {
 	}
 	for _, e := range interned.GetDebugAnnotationStringValues() {
 		err = cmp.Or(err, define(s.argTexts, e.GetIid(), string(e.GetStr())))
+	}
+	for _, e := range interned.GetCorrelationIdStr() {
+		err = cmp.Or(err, define(s.correlated, e.GetIid(), string(e.GetStr())))
 	}
 	return err
 }

@@ -114,10 +114,12 @@ func callsOf(t *testing.T, output []byte) []callThread {
 		if weft["nodeId"] == nil {
 			continue
 		}
-		c := callOf(t, s, weft)
+		c := callOf(t, &all[i], s, weft)
 		c.Self = (s.dur - inside[s]) / 1000
 		th := threadOf(t, &threads, s.track)
-		th.ProfileID = weft["profileId"].GetStringValue()
+		if th.ProfileID, err = text(all[i].state.argTexts, weft["profileId"].GetStringValueIid(), ""); err != nil {
+			t.Fatal(err)
+		}
 		th.Calls = append(th.Calls, c)
 	}
 	return threads
@@ -143,14 +145,25 @@ func weftEntries(t *testing.T, e *timed) map[string]*pb.DebugAnnotation {
 }
 
 // callOf is the row of a slice.
-func callOf(t *testing.T, s *slice, weft map[string]*pb.DebugAnnotation) call {
+func callOf(t *testing.T, e *timed, s *slice, weft map[string]*pb.DebugAnnotation) call {
 	t.Helper()
+	script, err := text(e.state.argTexts, weft["scriptId"].GetStringValueIid(), weft["scriptId"].GetStringValue())
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := text(e.state.correlated, e.event.GetCorrelationIdStrIid(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i, ok := s.args.index["url"]; ok && same != s.args.all[i].value || !ok && same != "" {
+		t.Errorf("call %s has the colour of %q, and comes from another script", s.name, same)
+	}
 	if s.ts%1000 != 0 || s.dur%1000 != 0 {
 		t.Errorf("call %s of [%d, +%d] is not at whole microseconds", s.name, s.ts, s.dur)
 	}
 	c := call{
 		Name: s.name, TS: s.ts / 1000, Dur: s.dur / 1000, NodeID: weft["nodeId"].GetIntValue(),
-		ScriptID: weft["scriptId"].GetStringValue(), Line: -1, Column: -1, SampleIndex: weft["sampleIndex"].GetIntValue(),
+		ScriptID: script, Line: -1, Column: -1, SampleIndex: weft["sampleIndex"].GetIntValue(),
 		Depth: int64(s.depth()), InTree: s.track.kind == kindThread,
 	}
 	if c.Name == "(anonymous)" {

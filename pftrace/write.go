@@ -301,6 +301,9 @@ func (w *writer) appendAsyncArgs(b []byte, it *timeline.Item) []byte {
 // splitAtWeft returns the annotation named weft, nil if there is none, and what is before and behind it.
 func (w *writer) splitAtWeft(args timeline.Args) (before, weft, after []byte) {
 	for r := wire.NewReader(args); r.Next(); {
+		if r.Field() != eventDebugAnnotation {
+			continue
+		}
 		if name := wire.NewReader(r.Bytes()); name.Next() && (name.Field() == annotationNameIID &&
 			timeline.KeyID(name.Uint()) == w.weftKey || name.Field() == annotationName && string(name.Bytes()) == "weft") {
 			return args[:r.Offset()], r.Bytes(), args[int(r.Offset())+len(r.Raw()):]

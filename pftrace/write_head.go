@@ -20,6 +20,7 @@ const (
 	internedCallstacks    = 7
 	internedSourcePaths   = 18
 	internedValues        = 29
+	internedCorrelations  = 43
 
 	entryIID  = 1
 	entryText = 2
@@ -180,6 +181,11 @@ func (w *writer) internTexts(in *internWriter) error {
 	}
 	for id := 1; id <= w.t.ValueCount(); id++ {
 		if err := in.text(internedValues, uint64(id), w.t.Value(uint32(id))); err != nil {
+			return err
+		}
+	}
+	for id := 1; id <= w.t.CorrelationCount(); id++ {
+		if err := in.text(internedCorrelations, uint64(id), w.t.Correlation(uint32(id))); err != nil {
 			return err
 		}
 	}

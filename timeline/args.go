@@ -9,12 +9,13 @@ import (
 
 // Args are the arguments of one event, encoded by an ArgsEncoder. They stay encoded on their way to the output:
 // the bytes are a sequence of debug_annotations fields of a Perfetto TrackEvent, with argument names as KeyIDs of the
-// timeline that they belong to. Timeline.ArgList reads them.
+// timeline that they belong to, and in front of them perhaps what Correlate was given. Timeline.ArgList reads them.
 type Args []byte
 
 // Field numbers of spec perfetto.md 2.6.
 const (
-	fieldAnnotations = 4 // TrackEvent.debug_annotations
+	fieldAnnotations = 4  // TrackEvent.debug_annotations
+	fieldCorrelation = 54 // TrackEvent.correlation_id_str_iid
 
 	annotationNameIID    = 1
 	annotationBool       = 2
@@ -36,6 +37,7 @@ const (
 type ArgsEncoder struct {
 	keys       *stringTable
 	values     *stringTable // of InternedString; nil: texts are written as they are
+	correlated *stringTable // of Correlate; nil: it does nothing
 	buf        []byte
 	open       []container // the top level first
 	entries    []entry     // of all open dictionaries
@@ -305,8 +307,19 @@ func (e *ArgsEncoder) String(v []byte) {
 	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, annotationString, v), mark)
 }
 
-// InternedString is String for texts that come again and again. Encoders made by Timeline.NewArgs write them once for
-// the whole trace.
+// Correlate says that the slice belongs together with all others of the same text: viewers show them in one colour. It is
+// no argument, and must come before all arguments. Encoders made by NewArgsEncoder leave it out.
+func (e *ArgsEncoder) Correlate(text string) {
+	if e.correlated == nil || text == "" {
+		return
+	}
+	if id, ok := e.correlated.intern([]byte(text)); ok {
+		e.buf = wire.AppendUint(e.buf, fieldCorrelation, uint64(id))
+	}
+}
+
+// InternedString is String for texts that come again and again. The encoders of a Builder and those made by
+// Timeline.NewArgs write them once for the whole trace.
 func (e *ArgsEncoder) InternedString(v string) {
 	if e.values != nil {
 		if id, ok := e.values.intern([]byte(v)); ok && id != 0 {

@@ -31,6 +31,8 @@ type Builder struct {
 	names      *stringTable
 	categories *stringTable
 	keys       *stringTable
+	values     *stringTable // texts of arguments
+	correlated *stringTable
 	table      *trackTable
 	stacks     *stackTable
 	attributes []Attribute
@@ -87,12 +89,14 @@ func NewBuilder(opts Options) *Builder {
 		names:      newStringTable(),
 		categories: newStringTable(),
 		keys:       newStringTable(),
+		values:     newStringTable(),
+		correlated: newStringTable(),
 		table:      newTrackTable(),
 		stacks:     newStackTable(),
 		attrIndex:  map[string]int{},
 		limit:      max(opts.Memory/10*6, minRunMemory), // the rest is for merging, passes and output
 	}
-	b.args.keys = b.keys
+	b.args.keys, b.args.values, b.args.correlated = b.keys, b.values, b.correlated
 	b.args.Reset()
 	return b
 }
@@ -287,7 +291,7 @@ func (b *Builder) spill() error {
 func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	b.table.finish(b.opts.Problems)
 	t := &Timeline{
-		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys, values: newStringTable(),
+		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys, values: b.values, correlated: b.correlated,
 		table: b.table, stacks: b.stacks, attributes: b.attributes, clocks: b.clocks, samples: b.samples, spaces: b.spaces,
 		flowIDs:   b.flowIDs,
 		unmatched: b.unmatched || b.table.namedLater, fractions: b.fractions,

@@ -81,10 +81,11 @@ func (t *Timeline) Extend(ctx context.Context, fn func(steps []Step, x *Extensio
 // extensionBuilder returns a Builder for records that join those of the timeline.
 func (t *Timeline) extensionBuilder() *Builder {
 	b := &Builder{
-		opts: t.opts, names: t.names, categories: t.categories, keys: t.keys, table: t.table, stacks: t.stacks,
+		opts: t.opts, names: t.names, categories: t.categories, keys: t.keys, values: t.values, correlated: t.correlated,
+		table: t.table, stacks: t.stacks,
 		limit: max(t.opts.Memory/10, minRunMemory),
 	}
-	b.args.keys = b.keys
+	b.args.keys, b.args.values, b.args.correlated = b.keys, b.values, b.correlated
 	b.args.Reset()
 	return b
 }

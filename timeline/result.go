@@ -18,7 +18,8 @@ type Timeline struct {
 	names      *stringTable
 	categories *stringTable
 	keys       *stringTable
-	values     *stringTable // of arguments that passes add
+	values     *stringTable // texts of arguments
+	correlated *stringTable
 	table      *trackTable
 	stacks     *stackTable
 	attributes []Attribute
@@ -301,6 +302,21 @@ func (a *Arg) Double() float64 { return math.Float64frombits(a.bits) }
 
 // Text returns the value of an ArgString or ArgJSON.
 func (a *Arg) Text() []byte { return a.bytes }
+
+// CorrelationCount returns the number of texts by which slices belong together; their ids count from 1 to that.
+func (t *Timeline) CorrelationCount() int { return t.correlated.len() }
+
+// Correlation returns such a text.
+func (t *Timeline) Correlation(id uint32) []byte { return t.correlated.get(id) }
+
+// CorrelationOf returns the text by which the slice with the given arguments belongs together with others; nil if there is
+// none.
+func (t *Timeline) CorrelationOf(args Args) []byte {
+	if r := wire.NewReader(args); r.Next() && r.Field() == fieldCorrelation {
+		return t.correlated.get(uint32(r.Uint()))
+	}
+	return nil
+}
 
 // Members returns the members of an ArgDict or ArgArray.
 func (t *Timeline) Members(a Arg) iter.Seq[Arg] {

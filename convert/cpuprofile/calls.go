@@ -82,9 +82,10 @@ func (c *Calls) encodePlace(f v8profile.FunctionIndex) {
 	args := c.to.Args()
 	args.Reset()
 	keep := func(name string) bool { return c.KeepArg == nil || c.KeepArg([]byte(name)) }
+	args.Correlate(fn.URL) // the functions of a script have one colour
 	if fn.URL != "" && keep("url") {
 		args.Key([]byte("url"))
-		args.String([]byte(fn.URL))
+		args.InternedString(fn.URL)
 	}
 	if fn.Line >= 0 && keep("line") {
 		args.Key([]byte("line"))
@@ -139,7 +140,7 @@ func (c *Calls) encodeMembers(n v8profile.NodeIndex) {
 	text := func(key, v string) {
 		if v != "" {
 			args.Key([]byte(key))
-			args.String([]byte(v))
+			args.InternedString(v)
 		}
 	}
 	args.Key([]byte("weft"))

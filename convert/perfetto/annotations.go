@@ -78,12 +78,15 @@ func (r *reader) encodeArgs(l *legacyEvent) {
 	e := &r.ev
 	args := r.b.Args()
 	args.Reset()
+	if text := r.correlation(); len(text) > 0 {
+		args.Correlate(string(text))
+	}
 	for _, msg := range e.annotations {
 		r.encodeAnnotation(args, msg, true, 0)
 	}
 	r.encodeTyped(args)
-	if e.hasCorrelation || e.correlation != nil || e.correlationIID != 0 {
-		r.encodeCorrelation(args)
+	if e.hasCorrelation && r.key(args, "correlation_id") {
+		args.Uint(e.correlationNum)
 	}
 	if e.hasWeight && r.key(args, "callstack_weight") {
 		args.Double(e.weight)
@@ -288,19 +291,16 @@ func (r *reader) encodeProto(args *timeline.ArgsEncoder, a *annotation, depth in
 	args.String(base64.StdEncoding.AppendEncode(nil, a.bytes))
 }
 
-func (r *reader) encodeCorrelation(args *timeline.ArgsEncoder) {
+// correlation returns the text by which the event belongs together with others, nil if it has none.
+func (r *reader) correlation() []byte {
 	e := &r.ev
-	if !r.key(args, "correlation_id") {
-		return
-	}
 	switch {
 	case e.correlationIID != 0:
-		args.String(r.internedText(pftrace.InternedCorrelationIDs, e.correlationIID))
+		return r.internedText(pftrace.InternedCorrelationIDs, e.correlationIID)
 	case e.correlation != nil:
-		args.String(r.validText(e.correlation))
-	default:
-		args.Uint(e.correlationNum)
+		return r.validText(e.correlation)
 	}
+	return nil
 }
 
 // encodeOrigin encodes where in the source an event comes from, under the names that Perfetto gives these arguments:

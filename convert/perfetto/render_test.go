@@ -138,6 +138,9 @@ func (res *result) line(it *timeline.Item) string {
 	if it.Callstack != 0 {
 		fmt.Fprintf(&b, " stack=%s", res.stack(it.Callstack))
 	}
+	if same := res.timeline.CorrelationOf(it.Args); same != nil {
+		fmt.Fprintf(&b, " same=%q", same)
+	}
 	for a := range res.timeline.ArgList(it.Args) {
 		b.WriteByte(' ')
 		res.arg(&b, a)

@@ -58,6 +58,9 @@ func appendItem(out *strings.Builder, t *timeline.Timeline, it *timeline.Item) {
 	if it.ThreadTime != timeline.NoTime {
 		fmt.Fprintf(out, " tts=%d", it.ThreadTime)
 	}
+	if same := t.CorrelationOf(it.Args); same != nil {
+		fmt.Fprintf(out, " same=%q", same)
+	}
 	if len(it.Args) > 0 {
 		out.WriteString(" args={" + ArgsText(t, it.Args) + "}")
 	}
