@@ -130,12 +130,12 @@ func sequenceOf(packet []byte) (id uint32) {
 // annotate returns a packet whose track event has a note, and none of an earlier Rewrite. Of several track events the
 // last one counts.
 func (c *copier) annotate(packet, note []byte) []byte {
-	at, size := -1, 0
-	var event []byte
+	at := -1
+	var raw, event []byte
 	r := wire.NewReader(packet)
 	for r.Next() {
 		if r.Field() == packetTrackEvent {
-			at, size, event = int(r.Offset()), len(r.Raw()), r.Bytes()
+			at, raw, event = int(r.Offset()), r.Raw(), r.Bytes()
 		}
 	}
 	if at < 0 || r.Err() != nil {
@@ -155,10 +155,22 @@ func (c *copier) annotate(packet, note []byte) []byte {
 		return packet
 	}
 	c.event = append(append(c.event, event[from:]...), note...)
-	c.body = append(c.body[:0], packet[:at]...)
-	c.body = wire.AppendBytes(c.body, packetTrackEvent, c.event)
-	c.body = append(c.body, packet[at+size:]...)
+	const tag = packetTrackEvent<<3 | wire.Len
+	width := len(raw) - len(event) - 1 // of the length, for which some producers reserve room
+	c.body = append(append(c.body[:0], packet[:at]...), tag)
+	c.body = append(appendLength(c.body, len(c.event), width), c.event...)
+	c.body = append(c.body, packet[at+len(raw):]...)
 	return c.body
+}
+
+// appendLength appends a length in at least width bytes.
+func appendLength(b []byte, length, width int) []byte {
+	v := uint64(length)
+	for n := 1; v >= 0x80 || n < width; n++ {
+		b = append(b, byte(v)|0x80)
+		v >>= 7
+	}
+	return append(b, byte(v))
 }
 
 // write writes a packet into a bundle of a codec, or as it is.

@@ -1,0 +1,280 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// packets returns the packets of a trace.
+func packets(t *testing.T, trace []byte) (all [][]byte) {
+	t.Helper()
+	for r := pftrace.NewPacketReader(bytes.NewReader(trace)); ; {
+		p, err := r.Next()
+		if err == io.EOF {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, bytes.Clone(p.Bytes))
+	}
+}
+
+// withoutContexts returns a packet without the argument "contexts" of its track event.
+func withoutContexts(t *testing.T, packet []byte) []byte {
+	t.Helper()
+	p := &protos.TracePacket{}
+	if err := proto.Unmarshal(packet, p); err != nil {
+		t.Fatal(err)
+	}
+	if p.GetTrackEvent() == nil {
+		return packet
+	}
+	list := p.GetTrackEvent().GetDebugAnnotations()
+	n := len(list)
+	if n == 0 || list[n-1].GetName() != attribution.NoteKey {
+		return packet
+	}
+	// What is added is the last field of the event, and what encloses it has only its length changed: taking the bytes
+	// away and shortening the lengths must give what was there, in whatever order and form the producer wrote its fields.
+	added := (&protos.TrackEvent{DebugAnnotations: list[n-1:]})
+	note, err := proto.MarshalOptions{Deterministic: true}.Marshal(added)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cutNote(t, packet, len(note))
+}
+
+// cutNote takes the last bytes of the track event of a packet away.
+func cutNote(t *testing.T, packet []byte, size int) []byte {
+	t.Helper()
+	const trackEvent = 11<<3 | 2
+	for at := 0; at < len(packet); {
+		tag, n := uvarint(packet[at:])
+		start := at
+		at += n
+		switch tag & 7 {
+		case 0:
+			_, n := uvarint(packet[at:])
+			at += n
+		case 1:
+			at += 8
+		case 5:
+			at += 4
+		case 2:
+			length, n := uvarint(packet[at:])
+			at += n
+			if tag == trackEvent {
+				event := packet[at : at+int(length)-size]
+				out := append(bytes.Clone(packet[:start]), trackEvent)
+				out = appendUvarint(out, uint64(len(event)), n)
+				return append(append(out, event...), packet[at+int(length):]...)
+			}
+			at += int(length)
+		default:
+			t.Fatalf("wire type %d", tag&7)
+		}
+	}
+	t.Fatal("no track event")
+	return nil
+}
+
+func uvarint(b []byte) (v uint64, n int) {
+	for shift := 0; ; shift += 7 {
+		v |= uint64(b[n]&0x7f) << shift
+		n++
+		if b[n-1] < 0x80 {
+			return v, n
+		}
+	}
+}
+
+// appendUvarint appends a number in a number of bytes, of which the last may say nothing: Chrome reserves four for
+// lengths. A length of one byte may have become one of two.
+func appendUvarint(b []byte, v uint64, width int) []byte {
+	if width == 2 && v < 0x80 {
+		width = 1
+	}
+	for n := 1; v >= 0x80 || n < width; n++ {
+		b = append(b, byte(v)|0x80)
+		v >>= 7
+	}
+	return append(b, byte(v))
+}
+
+// attributed converts with attribution.
+func attributed(t *testing.T, input []byte, opts convert.Options) []byte {
+	t.Helper()
+	opts.Attribute = &attribution.Options{}
+	if opts.TempDir == "" {
+		opts.TempDir = t.TempDir()
+	}
+	var out bytes.Buffer
+	if _, err := convert.Convert(context.Background(), &out, bytes.NewReader(input), opts); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// All packets of a Perfetto trace are in its attributed copy byte for byte, in their order, but for the argument that is
+// put into events; what is added stands behind them on a sequence of its own.
+func TestAttributedTraceKeepsItsPackets(t *testing.T) {
+	kept := convert.Options{KeepPackets: true}
+	for _, name := range []string{"chrome-devtools-tiny", "chrome-everything-clean", "chrome-paired-tiny"} {
+		path, ok := recording.Find(t, "traces/perfetto/"+name+".pftrace")
+		if !ok {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			input := recording.Read(t, path)
+			output := attributed(t, input, kept)
+			before, after := packets(t, input), packets(t, output)
+			if len(after) <= len(before) {
+				t.Fatalf("%d packets became %d", len(before), len(after))
+			}
+			notes := 0
+			for i := range before {
+				got := withoutContexts(t, after[i])
+				if len(got) != len(after[i]) {
+					notes++
+				}
+				if !bytes.Equal(got, before[i]) {
+					t.Fatalf("packet %d is\n%x, was\n%x", i, got, before[i])
+				}
+			}
+			if notes == 0 {
+				t.Error("no event has contexts")
+			}
+			own := sequenceOf(t, after[len(before)])
+			for i, p := range after {
+				if sequence := sequenceOf(t, p); (sequence == own) != (i >= len(before)) {
+					t.Fatalf("packet %d of %d is on sequence %d; what is added is on %d", i, len(before), sequence, own)
+				}
+			}
+			if again := attributed(t, output, kept); !bytes.Equal(again, output) {
+				t.Error("attributing the copy gives something else")
+			}
+		})
+	}
+}
+
+func sequenceOf(t *testing.T, packet []byte) uint32 {
+	t.Helper()
+	p := &protos.TracePacket{}
+	if err := proto.Unmarshal(packet, p); err != nil {
+		t.Fatal(err)
+	}
+	return p.GetTrustedPacketSequenceId()
+}
+
+// A packet in a bundle stays in a bundle of that codec.
+func TestAttributedTraceKeepsItsBundles(t *testing.T) {
+	path, ok := recording.Find(t, "traces/chrome/chrome-devtools-tiny.json")
+	if !ok {
+		t.Fatal("the recording is missing")
+	}
+	input := recording.Read(t, path)
+	for _, codec := range []convert.Compression{convert.CompressZlib, convert.CompressZstd} {
+		var bundled bytes.Buffer
+		if _, err := convert.Convert(context.Background(), &bundled, bytes.NewReader(input), convert.Options{Compress: codec}); err != nil {
+			t.Fatal(err)
+		}
+		output := attributed(t, bundled.Bytes(), convert.Options{KeepPackets: true})
+		verify(t, bytes.NewReader(output))
+		before, after := packets(t, bundled.Bytes()), packets(t, output)
+		for i := range before {
+			if got := withoutContexts(t, after[i]); !bytes.Equal(got, before[i]) {
+				t.Fatalf("%v: packet %d is\n%x, was\n%x", codec, i, got, before[i])
+			}
+		}
+		if len(output) > 3*bundled.Len() {
+			t.Errorf("%v: %d bytes became %d", codec, bundled.Len(), len(output))
+		}
+	}
+}
+
+// Attribution adds to what a conversion writes and changes nothing: without its argument, tracks and facts the trace is
+// the one that is written without it. It is valid, and its bytes depend neither on workers nor on the memory budget.
+func TestAttributionOnlyAdds(t *testing.T) {
+	for _, name := range []string{"chrome-devtools-tiny", "chrome-devtools-small", "chrome-everything-small"} {
+		path, ok := recording.Find(t, "traces/chrome/"+name+".json")
+		if !ok {
+			t.Fatal("the recording is missing")
+		}
+		t.Run(name, func(t *testing.T) {
+			input := recording.Read(t, path)
+			plain, _ := mustProject(t, input, convert.Options{})
+			output := attributed(t, input, convert.Options{Workers: 1})
+			verify(t, bytes.NewReader(output))
+			with, err := project(output)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a, b := len(plain.slices), len(with.slices); b <= a {
+				t.Errorf("%d slices became %d", a, b)
+			}
+			for _, opts := range []convert.Options{{Workers: 3}, {Workers: 1, Memory: smallestMemory}} {
+				if other := attributed(t, input, opts); !bytes.Equal(other, output) {
+					t.Errorf("%d workers and %d bytes of memory give other bytes", opts.Workers, opts.Memory)
+				}
+			}
+		})
+	}
+}
+
+// A recording that was made in both formats at once gives the same costs for the time that both cover, within
+// what the two can differ by: JSON has whole microseconds, cut off at the begin and in the length of each slice, and each
+// of two recordings takes its own times, one a few microseconds after the other.
+func TestPairedCosts(t *testing.T) {
+	jsonPath, ok1 := recording.Find(t, "traces/chrome/chrome-paired-tiny.json")
+	nativePath, ok2 := recording.Find(t, "traces/perfetto/chrome-paired-tiny.pftrace")
+	if !ok1 || !ok2 {
+		t.Skip("the paired recordings are among the optional ones")
+	}
+	// The JSON recording began in the middle of the native one, one thread after the other.
+	window := attribution.Window{From: 3678_825_000_000, To: 3679_200_000_000}
+	costs := func(path string) (self map[string]timeline.Nanos, slices map[string]int64) {
+		opts := convert.Options{JSCalls: convert.JSCallsOff, Attribute: &attribution.Options{Cost: attribution.CostOptions{Window: window}}}
+		_, result := attributeRecording(t, recording.Read(t, path), opts)
+		self, slices = map[string]timeline.Nanos{}, map[string]int64{}
+		for _, r := range result.Table(attribution.TableOptions{Type: "Frame", Split: attribution.SplitThread}).Rows {
+			// The threads that record are busy with another recording each.
+			if r.Self > 0 && !strings.HasPrefix(r.Part, "PerfettoTrace ") && !strings.HasPrefix(r.Part, "tracing.") {
+				self[r.Part+": "+r.ID] += r.Self
+				slices[r.Part+": "+r.ID] += r.Slices
+			}
+		}
+		return self, slices
+	}
+	fromJSON, slices := costs(jsonPath)
+	native, _ := costs(nativePath)
+	if len(fromJSON) < 15 {
+		t.Errorf("only %d rows", len(fromJSON))
+	}
+	for row, ns := range fromJSON {
+		allowed := 50_000 + timeline.Nanos(slices[row])*5_000
+		if ns > 20_000_000 {
+			allowed = ns / 100
+		}
+		if d := ns - native[row]; d > allowed || -d > allowed {
+			t.Errorf("%s: %d ns in JSON, %d in the native trace; %d slices allow a difference of %d", row, ns, native[row], slices[row], allowed)
+		}
+	}
+	for row, ns := range native {
+		if _, ok := fromJSON[row]; !ok {
+			t.Errorf("%s: %d ns in the native trace only", row, ns)
+		}
+	}
+}
