@@ -81,6 +81,8 @@ type stateSlice struct {
 	state   stateID
 }
 
+func (s *stateSlice) end() timeline.Nanos { return s.ts + min(s.dur, math.MaxInt64-s.ts) }
+
 func newCollector(tl *timeline.Timeline) *collector {
 	c := &collector{
 		tl: tl, p: &Profiles{stacks: newStackTable()},
@@ -180,14 +182,7 @@ func (ct *collectedThread) finish(tl *timeline.Timeline, stacks *stackTable, nan
 			t.observations = append(t.observations, observation{ts: s.ts, dur: s.dur, count: clampCount(s.samples), state: s.state})
 		}
 	case counted:
-		t.observations = ct.samples
-		next := 0
-		for _, s := range ct.states {
-			for range s.samples {
-				t.observe(&t.observations[next], tl, stacks, s.state)
-				next++
-			}
-		}
+		ct.joinByCount(tl, stacks, timed)
 	default:
 		ct.joinByTime(tl, stacks, timed)
 	}
@@ -228,42 +223,102 @@ func measure(samples []observation) {
 	}
 }
 
-// joinByTime gives every sample the state at its time. A sample that knows no time of its own lasts no longer than the
-// state, and states, or parts of them, that have no sample are observations without one.
+// joinByCount gives every state as many samples as it says. Samples that know no time of their own share that of the state,
+// each until the next one: the form in which they were written may have rounded their times and left out their weights. Not
+// so in Firefox, whose states go on where samples are missing.
+func (ct *collectedThread) joinByCount(tl *timeline.Timeline, stacks *stackTable, timed bool) {
+	t := ct.thread
+	t.observations = ct.samples
+	rest := ct.samples
+	for _, s := range ct.states {
+		part := rest[:s.samples]
+		rest = rest[s.samples:]
+		if !timed && t.Source != sourceFirefox {
+			share(part, &s)
+		}
+		for i := range part {
+			t.observe(&part[i], tl, stacks, s.state)
+		}
+	}
+}
+
+// share divides the time of a state among its samples.
+func share(samples []observation, s *stateSlice) {
+	until := s.end()
+	for i := len(samples) - 1; i >= 0; i-- {
+		o := &samples[i]
+		if o.ts = min(max(o.ts, s.ts), until); i == 0 {
+			o.ts = s.ts
+		}
+		o.dur = until - o.ts
+		until = o.ts
+	}
+}
+
+// joinByTime gives every sample the state at its time.
 func (ct *collectedThread) joinByTime(tl *timeline.Timeline, stacks *stackTable, timed bool) {
 	t := ct.thread
-	next := 0
-	for _, s := range ct.states {
-		end := s.ts + min(s.dur, math.MaxInt64-s.ts)
-		covered := s.ts
-		for ; next < len(ct.samples) && (ct.samples[next].ts < end || ct.samples[next].ts == s.ts); next++ {
-			o := ct.samples[next]
-			if o.ts < s.ts { // between two states
-				o.dur = min(o.dur, s.ts-o.ts)
-				t.infer(&o, tl, stacks)
-				t.observations = append(t.observations, o)
-				continue
-			}
-			t.fill(covered, o.ts, s.state, timed)
-			if !timed {
-				o.dur = min(o.dur, end-o.ts)
-			}
-			covered = o.ts + o.dur
-			t.observe(&o, tl, stacks, s.state)
+	rest := ct.samples
+	for i := range ct.states {
+		s := &ct.states[i]
+		for ; len(rest) > 0 && rest[0].ts < s.ts; rest = rest[1:] { // between two states
+			o := rest[0]
+			o.dur = min(o.dur, s.ts-o.ts)
+			t.infer(&o, tl, stacks)
 			t.observations = append(t.observations, o)
 		}
-		t.fill(covered, end, s.state, timed)
+		n := 0
+		for n < len(rest) && (rest[n].ts < s.end() || rest[n].ts == s.ts) {
+			n++
+		}
+		t.joinState(rest[:n], s, tl, stacks, timed)
+		rest = rest[n:]
 	}
-	for _, o := range ct.samples[next:] {
+	for _, o := range rest {
 		t.infer(&o, tl, stacks)
 		t.observations = append(t.observations, o)
 	}
+}
+
+// joinState adds the samples of a state. One that knows no time of its own lasts no longer than the state, and parts of the
+// state that have no sample are observations without one.
+func (t *Thread) joinState(samples []observation, s *stateSlice, tl *timeline.Timeline, stacks *stackTable, timed bool) {
+	if !timed && t.Source != sourceFirefox && int64(len(samples)) == s.samples {
+		share(samples, s) // none of them is missing
+	}
+	first, covered, end := len(t.observations), s.ts, s.end()
+	for _, o := range samples {
+		t.fill(covered, o.ts, s.state, timed)
+		if !timed {
+			o.dur = min(o.dur, end-o.ts)
+		}
+		covered = o.ts + o.dur
+		t.observe(&o, tl, stacks, s.state)
+		t.observations = append(t.observations, o)
+	}
+	t.fill(covered, end, s.state, timed)
+	t.countMissing(first, s)
 }
 
 // fill adds an observation for a part of a state in which there was no sample.
 func (t *Thread) fill(from, to timeline.Nanos, state stateID, timed bool) {
 	if from < to && !timed {
 		t.observations = append(t.observations, observation{ts: from, dur: to - from, state: state})
+	}
+}
+
+// countMissing counts samples that a state says it was made of, but that the trace does not hold, in the first part of it
+// that has none: those without a stack, where samples can only be written as stacks.
+func (t *Thread) countMissing(first int, s *stateSlice) {
+	missing, part := s.samples, -1
+	for i := first; i < len(t.observations); i++ {
+		missing -= int64(t.observations[i].count)
+		if part < 0 && t.observations[i].count == 0 {
+			part = i
+		}
+	}
+	if part >= 0 && missing > 0 {
+		t.observations[part].count = clampCount(missing)
 	}
 }
 

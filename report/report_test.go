@@ -233,9 +233,34 @@ func TestStatesBoundSamples(t *testing.T) {
 	tr.state(timeline.V8StateName, 4*ms, 4*ms, "idle", 9)
 	tr.state(timeline.V8StateName, 10*ms, 20*ms, "gc", 9)
 	// script 0–4; idle 4–8; gc 10–12 without a sample, 12–22, 22–30; the last two have no state, and the very last lasts 10
-	// ms, the interval.
-	if got, want := states(t, tr.collect()), "gc 2×20, script? 2×20, idle 0×4, script 1×4"; got != want {
+	// ms, the interval. Of the 9 samples that the states say each, those that are missing are counted where no sample is.
+	if got, want := states(t, tr.collect()), "gc 9×20, script? 2×20, idle 9×4, script 1×4"; got != want {
 		t.Errorf("states %s, want %s", got, want)
+	}
+}
+
+// Where samples are written as a streaming profile they have no weights, their times are whole microseconds, and those
+// without a stack are missing. The states know better.
+func TestStatesOfStreamingProfiles(t *testing.T) {
+	for _, missing := range []bool{false, true} {
+		tr := newTrace(t, timeline.SampleDescription{})
+		tr.sample(0, 1, "a")
+		tr.sample(3*ms-400, 1, "a|b")
+		if !missing {
+			tr.sample(63*ms+300, 1, "")
+		}
+		tr.sample(70*ms, 1, "a")
+		tr.state(timeline.V8StateName, 0, 3*ms-700, "script", 1)
+		tr.state(timeline.V8StateName, 3*ms-700, 60*ms, "gc", 1)
+		tr.state(timeline.V8StateName, 63*ms-700, 7*ms+700, "idle", 1)
+		tr.state(timeline.V8StateName, 70*ms, 2*ms, "script", 1)
+		p := tr.collect()
+		if got, want := states(t, p), "gc 1×60, idle 1×7.0007, script 2×4.9993"; got != want {
+			t.Errorf("missing %v: states %s, want %s", missing, got, want)
+		}
+		if n := len(p.Threads[0].runs); n != 2 {
+			t.Errorf("missing %v: %d busy runs, want 2", missing, n)
+		}
 	}
 }
 
