@@ -129,7 +129,9 @@ func (d *dumper) json(item *timeline.Item) []byte {
 	}
 	b = d.appendJSONExtras(b, item)
 	b = strconv.AppendUint(append(b, `,"event":`...), uint64(item.Event), 10)
-	b = strconv.AppendInt(append(b, `,"byte":`...), item.Offset, 10)
+	if item.Offset >= 0 { // else it has no place of its own in the input
+		b = strconv.AppendInt(append(b, `,"byte":`...), item.Offset, 10)
+	}
 	d.buf = append(b, "}\n"...)
 	return d.buf
 }

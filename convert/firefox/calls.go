@@ -40,7 +40,7 @@ func (c *converter) addCalls(th *threadState, track timeline.TrackID, onlyJS boo
 	for i := range s.rows {
 		at := s.time[i] + th.delta
 		if math.IsNaN(at) || at < end {
-			c.log.Add(problem.EventInvalidTimestamp, th.at(int32(i)), th.th.name+": a sample that is in no order")
+			c.log.Add(problem.EventInvalidTimestamp, rowOf(i), th.th.name+": a sample that is in no order")
 			continue
 		}
 		end = at

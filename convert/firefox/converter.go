@@ -209,8 +209,11 @@ func (th *threadState) payload(row int32) []byte {
 
 // at is the place of a row of the thread's markers, for messages.
 func (th *threadState) at(row int32) problem.Position {
-	return problem.Position{Event: int64(row), Offset: -1}
+	return problem.Position{Event: int64(row), Offset: th.th.markers.data.offset(row)}
 }
+
+// rowOf is the place of a row of another table, of which only the number is known.
+func rowOf(i int) problem.Position { return problem.Position{Event: int64(i), Offset: -1} }
 
 // name is the name of a row's marker, for messages.
 func (th *threadState) name(row int32) string {

@@ -23,8 +23,9 @@ type slabs struct {
 
 // slab is one part of the file.
 type slab struct {
-	kind slabKind
-	data []byte
+	kind   slabKind
+	data   []byte
+	offset int64 // in the file
 }
 
 // slabKind is the type of a slab, numbered as in the file.
@@ -88,7 +89,7 @@ func readSlabs(r io.Reader) (*slabs, error) {
 			return nil, fmt.Errorf("byte %d: slab %d of the JSLB container is not in the file or of an unknown type",
 				jslbHeader+i*jslbEntry, i)
 		}
-		s.list[i] = slab{kind, file[offset : offset+length]}
+		s.list[i] = slab{kind, file[offset : offset+length], int64(offset)}
 	}
 	if s.list[s.root].kind != slabJSON {
 		return nil, errors.New("the root slab of the JSLB container is no JSON")
@@ -103,7 +104,7 @@ func (s *slabs) scanner(i int) *jsonscan.Scanner {
 		return jsonscan.New(&numberReader{slab: slab})
 	}
 	scanner := new(jsonscan.Scanner)
-	scanner.Reset(slab.data)
+	scanner.ResetAt(slab.data, slab.offset)
 	return scanner
 }
 

@@ -32,7 +32,7 @@ func jslb(slabs ...slab) []byte {
 	return file
 }
 
-func jsonSlab(text string) slab { return slab{slabJSON, []byte(text)} }
+func jsonSlab(text string) slab { return slab{kind: slabJSON, data: []byte(text)} }
 
 // numberSlab makes a slab of any fixed-size numbers.
 func numberSlab(kind slabKind, numbers any) slab {
@@ -40,7 +40,7 @@ func numberSlab(kind slabKind, numbers any) slab {
 	if err := binary.Write(&b, binary.LittleEndian, numbers); err != nil {
 		panic(err)
 	}
-	return slab{kind, b.Bytes()}
+	return slab{kind: kind, data: b.Bytes()}
 }
 
 // A profile in a container says what the same profile says as JSON, whatever the types of its numbers.

@@ -25,7 +25,7 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 	}
 	out := &c.out
 	*out = timeline.Event{
-		Kind: timeline.Instant, Track: m.track, Event: c.event, Offset: -1, TS: start,
+		Kind: timeline.Instant, Track: m.track, Event: c.event, Offset: th.at(m.row).Offset, TS: start,
 		ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime, Name: name,
 		Category: c.categoryName(rows.category.at(int(m.row)), none),
 	}
@@ -201,7 +201,7 @@ func (c *converter) addFlows(th *threadState, m *marker, kind *markerType) error
 // addFlow adds an end of a flow to the event that was added last.
 func (c *converter) addFlow(space timeline.FlowSpace, role timeline.FlowRole, text []byte, id uint64) error {
 	c.flo = timeline.FlowEvent{
-		Space: space, Role: role, Binding: timeline.BindCarrier, Track: c.out.Track, Event: c.event, Offset: -1,
+		Space: space, Role: role, Binding: timeline.BindCarrier, Track: c.out.Track, Event: c.event, Offset: c.out.Offset,
 		TS: c.out.TS, ID: id, IDText: text,
 	}
 	return c.b.AddFlow(&c.flo)

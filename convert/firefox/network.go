@@ -96,7 +96,7 @@ func (c *converter) addPhases(m *marker) error {
 		start, _ := c.nanos(from)
 		end, _ := c.nanos(to)
 		c.out = timeline.Event{
-			Kind: timeline.Slice, Track: request.Track, Event: c.event, Offset: -1, TS: start, Dur: end - start,
+			Kind: timeline.Slice, Track: request.Track, Event: c.event, Offset: request.Offset, TS: start, Dur: end - start,
 			ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime, Name: []byte(phase.name), Category: request.Category,
 		}
 		if err := c.b.Add(&c.out); err != nil {

@@ -118,12 +118,13 @@ func (d *decoder) embedded(fn func() error) error {
 		}
 		return fn()
 	}
+	start := d.s.Start() // of the string: places inside are those without escapes
 	_, text, err := d.scalar()
 	if err != nil {
 		return err
 	}
 	inner := new(jsonscan.Scanner)
-	inner.Reset(bytes.Clone(text))
+	inner.ResetAt(bytes.Clone(text), start)
 	return d.within(inner, fn)
 }
 

@@ -156,7 +156,7 @@ func (c *converter) addAllocations(th *threadState, name string, a *allocationTa
 	for i := range a.rows {
 		at, ok := c.nanos(a.time[i] + th.delta)
 		if !ok {
-			c.log.Add(problem.EventInvalidTimestamp, th.at(int32(i)), name)
+			c.log.Add(problem.EventInvalidTimestamp, rowOf(i), name)
 			continue
 		}
 		c.beginArgs()

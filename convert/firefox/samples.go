@@ -79,7 +79,7 @@ func (c *converter) addThreadSamples(th *threadState) error {
 	for i := range s.rows {
 		at, ok := c.nanos(s.time[i] + th.delta)
 		if !ok {
-			c.log.Add(problem.EventInvalidTimestamp, th.at(int32(i)), th.th.name+": a sample")
+			c.log.Add(problem.EventInvalidTimestamp, rowOf(i), th.th.name+": a sample")
 			continue
 		}
 		c.out = timeline.Event{

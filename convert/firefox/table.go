@@ -204,19 +204,42 @@ func (c *texts) text(i int32) string {
 	return string(b)
 }
 
-// values is a column of JSON values, as written; null is the empty text.
-type values struct{ texts }
+// values is a column of JSON values, as written; null is the empty text. It knows where in the input they stand, or the
+// rows that they are in.
+type values struct {
+	texts
+	offsets []int64
+}
 
 func (c *values) add(s *jsonscan.Scanner) {
 	raw := s.Raw()
 	if s.Err() != nil {
 		return
 	}
+	c.offsets = append(c.offsets, s.Start())
 	if string(raw) == "null" {
-		c.addNull()
+		c.texts.addNull()
 		return
 	}
 	c.append(raw)
+}
+
+func (c *values) addNull() {
+	c.offsets = append(c.offsets, none)
+	c.texts.addNull()
+}
+
+func (c *values) truncate(n int) {
+	c.offsets = c.offsets[:n]
+	c.texts.truncate(n)
+}
+
+// offset returns where a value stands; none behind the end.
+func (c *values) offset(i int32) int64 {
+	if i < 0 || int(i) >= len(c.offsets) {
+		return none
+	}
+	return c.offsets[i]
 }
 
 // named is a column with its name in the profile.
@@ -240,6 +263,7 @@ type tableReader struct {
 	schema  []column // of rows, by place; nil for a place that is not wanted
 	known   bool     // the schema was read
 	waiting []byte   // rows that came before their schema
+	start   int64    // of these in the input
 	length  int64    // as the table gives it; none if it does not
 }
 
@@ -345,7 +369,7 @@ func (t *tableReader) readSchema() error {
 		return err
 	}
 	rows := new(jsonscan.Scanner)
-	rows.Reset(t.waiting)
+	rows.ResetAt(t.waiting, t.start)
 	t.waiting = nil
 	return t.d.within(rows, t.readRows)
 }
@@ -354,7 +378,10 @@ func (t *tableReader) readSchema() error {
 func (t *tableReader) readRows() error {
 	d := t.d
 	if !t.known {
-		return d.unit(func() { t.waiting = bytes.Clone(d.s.Raw()) })
+		return d.unit(func() {
+			t.waiting = bytes.Clone(d.s.Raw())
+			t.start = d.s.Start()
+		})
 	}
 	n := 0
 	row := func() {
