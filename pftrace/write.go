@@ -139,6 +139,7 @@ type writer struct {
 
 	compact   compact
 	samples   SampleForm
+	sampled   sampledThread  // of the last stack sample
 	monotonic timeline.Nanos // added to a time of the trace gives that of a streaming profile
 	profiles  *profileWriter // of the segment
 	problems  *problem.Log   // of the segment

@@ -63,8 +63,10 @@ const (
 // stackSample writes a StackSample packet. It holds the ids of process and thread in 32 bits; a thread whose ids do not
 // fit gets an instant with the call stack instead.
 func (w *writer) stackSample(it *timeline.Item) error {
-	tr := w.t.Track(it.Track)
-	if tr.PID < 0 || tr.TID < 0 || tr.TID > math.MaxUint32 {
+	if !w.sampled.known || w.sampled.track != it.Track {
+		w.sampled = w.sampledThread(it.Track)
+	}
+	if w.sampled.task == nil {
 		instant := *it
 		instant.Kind = timeline.ItemInstant
 		return w.item(&instant)
@@ -73,9 +75,7 @@ func (w *writer) stackSample(it *timeline.Item) error {
 	b = w.appendTime(b, it.TS)
 	b = append(b, needsState...)
 	b, sample := wire.BeginMessage(b, packetStackSample)
-	b, task := wire.BeginMessage(b, sampleTaskContext)
-	b = wire.AppendUint(b, taskPID, uint64(tr.PID))
-	b = wire.EndMessage(wire.AppendUint(b, taskTID, uint64(tr.TID)), task)
+	b = append(b, w.sampled.task...)
 	if cpu, ok := it.CPU.Number(); ok {
 		var context int
 		b, context = wire.BeginMessage(b, sampleExecutionContext)
@@ -94,6 +94,24 @@ func (w *writer) stackSample(it *timeline.Item) error {
 	b = wire.AppendUint(b, samplePrimaryWeight, weight)
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, sample), packet)
 	return w.out.packetDone()
+}
+
+// sampledThread is what samples say of their thread, which is mostly that of the sample before.
+type sampledThread struct {
+	known bool
+	track timeline.TrackID
+	task  []byte // the field; nil if its ids do not fit
+}
+
+func (w *writer) sampledThread(id timeline.TrackID) sampledThread {
+	tr := w.t.Track(id)
+	s := sampledThread{known: true, track: id}
+	if tr.PID >= 0 && tr.TID >= 0 && tr.TID <= math.MaxUint32 {
+		b, task := wire.BeginMessage(nil, sampleTaskContext)
+		b = wire.AppendUint(b, taskPID, uint64(tr.PID))
+		s.task = wire.EndMessage(wire.AppendUint(b, taskTID, uint64(tr.TID)), task)
+	}
+	return s
 }
 
 // sampleWeight returns the whole number from 0 that is nearest to a weight; exact is false if that is not the weight.

@@ -347,7 +347,10 @@ func (p *Profile) repair() {
 		n, next := p.at[i], p.at[i+1]
 		if n == p.Program && !system(before) && !system(next) && bottom[before] == bottom[next] {
 			p.at[i] = before
-			p.repaired = append(p.repaired, uint32(i))
+			if p.repaired == nil {
+				p.repaired = make([]uint64, (len(p.at)+63)/64)
+			}
+			p.repaired[i/64] |= 1 << (i % 64)
 		}
 		before = n
 	}

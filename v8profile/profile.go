@@ -11,7 +11,6 @@
 package v8profile
 
 import (
-	"slices"
 	"sort"
 
 	"github.com/weft-trace/weft/timeline"
@@ -78,7 +77,7 @@ type Profile struct {
 
 	times          []timeline.Nanos
 	at             []NodeIndex
-	repaired       []uint32 // samples that were (program), in their order
+	repaired       []uint64 // a bit for each sample that was (program); nil if there is none
 	index          []uint32 // nil if Index is the identity
 	lines, columns []int32  // nil if they are not known
 	traceIDs       map[uint64]NodeIndex
@@ -159,10 +158,8 @@ func (p *Profile) At(i int) NodeIndex { return p.at[i] }
 // Seen returns the node that the profiler saw: At, but (program) where that was taken for a sample of the function around
 // (spec profile-calls.md 3.6).
 func (p *Profile) Seen(i int) NodeIndex {
-	if len(p.repaired) > 0 {
-		if _, ok := slices.BinarySearch(p.repaired, uint32(i)); ok {
-			return p.Program
-		}
+	if p.repaired != nil && p.repaired[i/64]>>(i%64)&1 != 0 {
+		return p.Program
 	}
 	return p.at[i]
 }

@@ -12,22 +12,24 @@ import (
 func (t *Thread) AddStates(ctx context.Context, b *timeline.Builder) error {
 	p := t.Profile
 	track := b.Child(t.Track, timeline.V8StateName)
-	for i := 0; i < p.Len(); {
-		state, first := t.state(i), i
-		for i < p.Len() && t.state(i) == state {
-			if i++; i%cancelEvery == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
+	if p.Len() == 0 {
+		return nil
+	}
+	first, now := 0, t.state(0)
+	for i := range p.Len() {
+		if i%cancelEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
-		end := p.Closing
-		if i < p.Len() {
-			end = p.Time(i)
+		next := t.state(i)
+		if next == now {
+			continue
 		}
-		if err := t.addState(b, track, stateNames[state], p.Time(first), end, i-first); err != nil {
+		if err := t.addState(b, track, stateNames[now], p.Time(first), p.Time(i), i-first); err != nil {
 			return err
 		}
+		first, now = i, next
 	}
-	return nil
+	return t.addState(b, track, stateNames[now], p.Time(first), p.Closing, p.Len()-first)
 }
 
 // state is what V8 was doing.

@@ -162,7 +162,7 @@ func (s *Sorter[T]) Close() error {
 type Merger[T any] struct {
 	codec   Codec[T]
 	compare func(a, b *T) int
-	heads   []head[T] // a heap
+	heads   []*head[T] // a heap
 }
 
 type head[T any] struct {
@@ -175,8 +175,8 @@ type head[T any] struct {
 func NewMerger[T any](readers []*bufio.Reader, codec Codec[T], compare func(a, b *T) int) (*Merger[T], error) {
 	m := &Merger[T]{codec: codec, compare: compare}
 	for i, r := range readers {
-		h := head[T]{reader: r, run: i}
-		ok, err := m.read(&h)
+		h := &head[T]{reader: r, run: i}
+		ok, err := m.read(h)
 		if err != nil {
 			return nil, err
 		}
@@ -220,7 +220,7 @@ func (m *Merger[T]) Next(v *T) (bool, error) {
 		return false, nil
 	}
 	*v = m.heads[0].value
-	ok, err := m.read(&m.heads[0])
+	ok, err := m.read(m.heads[0])
 	if err != nil {
 		return false, err
 	}
@@ -243,7 +243,7 @@ func (h *headHeap[T]) Less(i, j int) bool {
 	return h.heads[i].run < h.heads[j].run
 }
 func (h *headHeap[T]) Swap(i, j int) { h.heads[i], h.heads[j] = h.heads[j], h.heads[i] }
-func (h *headHeap[T]) Push(x any)    { h.heads = append(h.heads, x.(head[T])) }
+func (h *headHeap[T]) Push(x any)    { h.heads = append(h.heads, x.(*head[T])) }
 func (h *headHeap[T]) Pop() any {
 	last := h.heads[len(h.heads)-1]
 	h.heads = h.heads[:len(h.heads)-1]
