@@ -23,7 +23,8 @@ type converter struct {
 	processed int64 // version of the processed form; -1 of a raw profile
 	interval  float64
 	base      timeline.Nanos // of time 0 of the profile's clock
-	end       float64        // when the recording ended
+	start     float64        // when the first event was
+	end       float64        // when the last event ended
 	cycles    float64        // see cyclesPerMilli
 
 	schemas    schemas
@@ -35,6 +36,7 @@ type converter struct {
 	processes  processes
 	ipc        messages
 	redirects  map[redirect]uint64 // ids of flows to requests that did not begin yet
+	counters   map[string]uint64   // how often a process has a counter of a name
 	lastFlow   uint64              // id of a flow that is not of the profile
 
 	event    uint32 // index of the next event
@@ -91,11 +93,13 @@ type threadState struct {
 func newConverter(ctx context.Context, b *timeline.Builder, opts Options) *converter {
 	return &converter{
 		ctx: ctx, b: b, enc: b.Args(), log: opts.Problems, opts: opts,
+		start: math.Inf(1), end: math.Inf(-1),
 		schemas:    schemas{byName: map[string]*schema{}},
 		types:      []markerType{{}},
 		typeByName: map[string]int32{"": 0},
 		ipc:        messages{byKey: map[string]int32{}},
 		redirects:  map[redirect]uint64{},
+		counters:   map[string]uint64{},
 	}
 }
 
@@ -124,7 +128,7 @@ func (c *converter) convert(p *profile) error {
 	for _, th := range c.threads {
 		slices.SortStableFunc(th.markers, func(a, b marker) int { return cmp.Compare(a.start, b.start) })
 		c.place(th)
-		c.end = max(c.end, th.last)
+		c.start, c.end = min(c.start, th.first), max(c.end, th.last)
 	}
 	c.setAttributes()
 	for _, add := range []func() error{c.addMarkers, c.addSamples, c.addCounters, c.addRest} {

@@ -211,6 +211,9 @@ func (c *converter) addCounter(process *process, ct *counter) error {
 	}
 	kind := ct.kind()
 	key := ct.key(kind)
+	name := process.pid + " " + string(key.Name)
+	key.Unique = c.counters[name] // others of this name are other counters
+	c.counters[name]++
 	track := c.b.Counter(process.track, &key)
 	sum := 0.0
 	var before timeline.Nanos

@@ -145,7 +145,9 @@ func (d *decoder) notes() {
 	d.log.AddN(problem.JSONLoneSurrogate, uint64(n.LoneSurrogates), at, "")
 	d.log.AddN(problem.JSONBadEscape, uint64(n.BadEscapes), at, "")
 	d.log.AddN(problem.JSONNonstandardNumber, uint64(n.Nonstandard), at, "")
-	d.log.AddN(problem.JSONTrailingComma, uint64(n.Commas), at, "")
+	if n.Commas > 0 {
+		d.comma()
+	}
 	d.s.Notes = jsonscan.Notes{}
 }
 
@@ -169,6 +171,42 @@ func (d *decoder) unexpected(c byte) error {
 	return d.skip()
 }
 
+// next goes to the next member or element, and reports whether there is one; if there is none it reads the closing bracket.
+// after is a bracket or comma, or a quote behind a value. Commas that are too many are tolerated.
+func (d *decoder) next(after, closing byte) (more bool, err error) {
+	for {
+		c, err := d.peek()
+		if err != nil {
+			return false, err
+		}
+		switch {
+		case c == ',':
+			if after != '"' {
+				d.comma()
+			}
+			after = ','
+			d.s.Advance(1)
+			continue
+		case c == closing:
+			if after == ',' {
+				d.comma()
+			}
+			d.s.Advance(1)
+			return false, nil
+		case after == '"':
+			return false, d.failed(fmt.Errorf("%w: found %q behind a value", jsonscan.ErrMalformed, c))
+		}
+		return true, nil
+	}
+}
+
+// comma counts commas that are too many, once for an input.
+func (d *decoder) comma() {
+	if d.log.Count(problem.JSONTrailingComma) == 0 {
+		d.log.Add(problem.JSONTrailingComma, d.position(), "")
+	}
+}
+
 // object reads an object; member must read the value of its key.
 func (d *decoder) object(member func(key string) error) error {
 	c, err := d.peek()
@@ -186,17 +224,12 @@ func (d *decoder) object(member func(key string) error) error {
 	}
 	d.s.Advance(1)
 	top := len(d.path)
-	for {
-		c, err := d.peek()
+	for after := byte('{'); ; after = '"' {
+		more, err := d.next(after, '}')
 		if err != nil {
 			return err
 		}
-		switch c {
-		case ',':
-			d.s.Advance(1)
-			continue
-		case '}':
-			d.s.Advance(1)
+		if !more {
 			d.path = d.path[:top]
 			return nil
 		}
@@ -239,17 +272,12 @@ func (d *decoder) array(element func() error) error {
 	d.s.Advance(1)
 	top := len(d.path)
 	d.path = append(d.path, step{index: 0})
-	for {
-		c, err := d.peek()
+	for after := byte('['); ; after = '"' {
+		more, err := d.next(after, ']')
 		if err != nil {
 			return err
 		}
-		switch c {
-		case ',':
-			d.s.Advance(1)
-			continue
-		case ']':
-			d.s.Advance(1)
+		if !more {
 			d.path = d.path[:top]
 			return nil
 		}

@@ -171,7 +171,7 @@ func (d *deriver) request(m marker) {
 		d.add(m)
 	case string(status.text) == "STATUS_START":
 		if ok {
-			d.unansweredRequest(first)
+			d.neverEnded(first)
 		}
 		d.sent[string(id.text)] = m.row
 	case ok:
@@ -185,8 +185,8 @@ func (d *deriver) request(m marker) {
 	}
 }
 
-// unansweredRequest adds a request of which only the start is known.
-func (d *deriver) unansweredRequest(row int32) {
+// neverEnded adds what a row started and no row ended.
+func (d *deriver) neverEnded(row int32) {
 	d.add(marker{row: row, first: none, message: none, start: d.rows.start.at(int(row)) + d.th.delta, end: math.NaN(),
 		state: markerIncomplete})
 }
@@ -229,7 +229,7 @@ func (d *deriver) unfinished(order []int32) {
 	if len(waiting) > 0 {
 		for _, row := range order {
 			if waiting[row] {
-				d.unansweredRequest(row)
+				d.neverEnded(row)
 			}
 		}
 	}

@@ -47,7 +47,7 @@ type messages struct {
 	key   []byte           // scratch
 }
 
-// collect notes the markers of a thread that tell of messages.
+// collectMessages notes the markers of a thread that tell of messages.
 func (c *converter) collectMessages(index int, th *threadState) {
 	for i := range th.markers {
 		m := &th.markers[i]

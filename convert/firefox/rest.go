@@ -113,13 +113,10 @@ func (c *converter) addPauses() error {
 func (c *converter) addProcessPauses(pr *process, pauses []pause) error {
 	for _, one := range pauses {
 		from, to := one.start+pr.delta, one.end+pr.delta
-		if math.IsNaN(from) {
-			from = math.Inf(-1)
-			for _, th := range c.threads {
-				from = max(from, min(th.first, to))
-			}
+		if math.IsNaN(from) { // it began before the recording
+			from = min(c.start, to)
 		}
-		if math.IsNaN(to) {
+		if math.IsNaN(to) { // it ended behind it
 			to = max(c.end, from)
 		}
 		err := c.addSlice(c.b.Child(pr.track, PausedName), cmp.Or(one.reason, "paused"), from, to, nil)
