@@ -15,6 +15,7 @@ const (
 	keyTab
 	keyTopWindow
 	keySamples
+	keyThreadID
 	keyIPC
 	keyTransferStart
 	keyTransferEnd
@@ -35,7 +36,7 @@ const (
 
 var ownKeys = [numOwnKeys]string{
 	keyWeft: "weft", keyLabel: "label", keyTooltipLabel: "tooltip_label", keyTableLabel: "table_label", keyUnits: "units",
-	keyCauseTime: "cause_time", keyIncomplete: "incomplete", keyTab: "tab", keyTopWindow: "top_window", keySamples: "samples",
+	keyCauseTime: "cause_time", keyIncomplete: "incomplete", keyTab: "tab", keyTopWindow: "top_window", keySamples: "samples", keyThreadID: "thread_id",
 	keyIPC: "ipc", keyTransferStart: "transfer_start", keyTransferEnd: "transfer_end", keyArrived: "arrived",
 	keyWindow: "innerWindowID", keyFetchStart: "fetchStart", keyFile: "file", keyLine: "line", keyColumn: "column",
 	keySize: "size", keyClassName: "className", keyTypeName: "typeName", keyCoarseType: "coarseType",

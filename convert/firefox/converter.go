@@ -81,6 +81,7 @@ type threadState struct {
 	track       timeline.TrackID
 	delta       float64 // from the clock of its process to that of the profile
 	raw         bool
+	tracerNames *texts // of raw profiles
 	tables      *tables
 	stacks      *stacks
 	first, last float64 // of what is known of the thread
@@ -352,4 +353,54 @@ func (c *converter) addLate(late *[]lateMarker) error {
 func comesBefore(a, b **threadState) bool {
 	at, bt := (*a).markers[(*a).next].start, (*b).markers[(*b).next].start
 	return at < bt || at == bt && (*a).index < (*b).index
+}
+
+// eachProfile calls fn for a profile and those of its child processes.
+func (c *converter) eachProfile(p *profile, fn func(*profile) error) error {
+	if err := fn(p); err != nil {
+		return err
+	}
+	for _, child := range p.children {
+		if err := c.eachProfile(child, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addRest adds the times without recording, allocations and the events of the JS tracer.
+func (c *converter) addRest() error {
+	for _, th := range c.threads {
+		if err := c.addAllocations(th, "JS allocation", &th.th.jsAllocations); err != nil {
+			return err
+		}
+		if err := c.addAllocations(th, "Native allocation", &th.th.nativeAllocations); err != nil {
+			return err
+		}
+		if err := c.addTracer(th); err != nil {
+			return err
+		}
+	}
+	return c.addPauses()
+}
+
+// addSlice adds a slice with arguments that args adds to the encoder; args may be nil.
+func (c *converter) addSlice(track timeline.TrackID, name string, from, to float64, args func()) error {
+	start, ok := c.nanos(from)
+	end, ok2 := c.nanos(to)
+	if !ok || !ok2 || end < start {
+		c.log.Add(problem.EventInvalidTimestamp, problem.NoPosition, name)
+		return nil
+	}
+	c.beginArgs()
+	if args != nil {
+		args()
+		c.closeOwn()
+	}
+	c.out = timeline.Event{
+		Kind: timeline.Slice, Track: track, Event: c.event, Offset: -1, TS: start, Dur: end - start,
+		ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime, Name: []byte(name), Args: c.enc.Args(),
+	}
+	c.event++
+	return c.b.Add(&c.out)
 }

@@ -256,3 +256,56 @@ func perUnit(count, length float64) float64 {
 	}
 	return count / length
 }
+
+// addCounters adds the counters of all processes, and what the profiler cost them.
+func (c *converter) addCounters() error {
+	return c.eachProfile(c.root, func(p *profile) error {
+		for _, ct := range p.counters {
+			if pr := c.processOf(p, ct.pid); pr != nil {
+				if err := c.addCounter(pr, ct); err != nil {
+					return err
+				}
+			}
+		}
+		for _, o := range p.overheads {
+			if pr := c.processOf(p, o.pid); pr != nil {
+				if err := c.addOverhead(pr, o); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// processOf returns the process with a pid, else that of the profile.
+func (c *converter) processOf(p *profile, pid identity) *process {
+	if known := c.processes.byPID[pid.text]; known != nil && p.isProcessed() {
+		return known
+	}
+	if p.process != nil && (pid.text == "" || !p.isProcessed()) {
+		return p.process
+	}
+	pr := c.process(&thread{pid: pid}, !p.isProcessed())
+	return pr
+}
+
+// addOverhead adds what the profiler cost a process. Times are microseconds.
+func (c *converter) addOverhead(pr *process, o *overhead) error {
+	for _, one := range []struct {
+		name   string
+		values floats
+	}{{"locking", o.locking}, {"expired marker cleaning", o.expired}, {"counters", o.counters}, {"threads", o.threads}} {
+		if len(one.values) == 0 {
+			continue
+		}
+		key := timeline.CounterKey{Name: []byte("Profiler overhead: " + one.name), UnitName: "µs"}
+		track := c.b.Counter(pr.track, &key)
+		for i := range o.rows {
+			if err := c.addCounterValue(track, o.time[i]/1000+pr.delta, one.values.at(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

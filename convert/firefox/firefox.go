@@ -9,7 +9,7 @@
 //     every version occurs in the wild.
 //  2. converting (converter.go): rows become markers (derive.go: pairs of rows; ipc.go: messages between processes),
 //     markers get tracks (lanes.go), payloads become arguments (payload.go) by their schemas (schema.go, label.go),
-//     stacks become call stacks (stacks.go, location.go), and so on for samples.go, counters.go, pages.go, network.go.
+//     stacks become call stacks (stacks.go, location.go), and the files named after other things do the same for these.
 //
 // What does not live here: the resolving of flows, whose rule is in package flow. The reader hands over which marker
 // names which flow.

@@ -83,6 +83,10 @@ func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out
 	if p.window != 0 {
 		c.encodePage(p.window)
 	}
+	if id := th.th.markers.threadID.at(int(m.row)); id != none { // of threads that are several in one
+		c.ownKey(keyThreadID)
+		c.enc.Int(id)
+	}
 	if m.state&markerIncomplete != 0 {
 		c.ownKey(keyIncomplete)
 		c.enc.Bool(true)

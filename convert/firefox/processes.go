@@ -125,8 +125,11 @@ const mainThread = "GeckoMain"
 
 // addThread makes the track of a thread.
 func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, delta float64) {
+	if raw { // what the processed form says of every thread
+		th.startup, th.shutdown = 0, p.meta.shutdownTime
+	}
 	state := &threadState{
-		th: th, index: len(c.threads), process: pr, delta: delta, raw: raw,
+		th: th, index: len(c.threads), process: pr, delta: delta, raw: raw, tracerNames: &p.tracerDictionary,
 		first: math.Inf(1), last: math.Inf(-1),
 	}
 	state.track = c.b.Thread(pr.track, c.threadKey(th, pr))

@@ -1,0 +1,114 @@
+package firefox
+
+import (
+	"math"
+	"strconv"
+)
+
+// setAttributes keeps what the profile says about the recording as facts about the trace (spec 11).
+func (c *converter) setAttributes() {
+	m := &c.root.meta
+	set := func(key, value string) {
+		if value != "" {
+			c.b.SetAttribute("firefox."+key, value)
+		}
+	}
+	if m.version != 0 {
+		c.b.SetIntAttribute("firefox.version", m.version)
+	}
+	if m.isProcessed {
+		c.b.SetIntAttribute("firefox.preprocessedProfileVersion", m.preprocessed)
+	}
+	set("startTime", m.startTimeText)
+	set("startTimeAsClockMonotonicNanosecondsSinceBoot", m.monotonic)
+	if m.interval > 0 {
+		set("interval", strconv.FormatFloat(m.interval, 'g', -1, 64))
+	}
+	for _, a := range m.attributes {
+		set(a.key, a.value)
+	}
+	for _, a := range c.root.attributes {
+		set(a.key, a.value)
+	}
+	for i, l := range c.allLibs() {
+		set("lib."+strconv.Itoa(i), l.describe())
+	}
+	for _, a := range c.pages.attributes() {
+		set(a.key, a.value)
+	}
+	for _, th := range c.threads {
+		set("thread."+strconv.Itoa(th.index), th.describe())
+	}
+}
+
+// maxLibs bounds the libraries that are kept as facts about the trace.
+const maxLibs = 1000
+
+// allLibs returns the libraries of all processes, each once.
+func (c *converter) allLibs() []*lib {
+	var list []*lib
+	type key struct{ path, id string }
+	seen := map[key]bool{}
+	_ = c.eachProfile(c.root, func(p *profile) error {
+		for i := range p.libs {
+			l := &p.libs[i]
+			if k := (key{l.file(), l.breakpadID}); !seen[k] && len(list) < maxLibs {
+				seen[k] = true
+				list = append(list, l)
+			}
+		}
+		return nil
+	})
+	return list
+}
+
+// describe returns a library as JSON with the members of the format: what finds its symbols.
+func (l *lib) describe() string {
+	b := []byte("{")
+	for _, one := range [...]struct{ key, text string }{
+		{"name", l.name}, {"path", l.path}, {"debugName", l.debugName}, {"debugPath", l.debugPath},
+		{"breakpadId", l.breakpadID}, {"codeId", l.codeID}, {"arch", l.arch},
+	} {
+		b = appendMember(b, one.key, one.text)
+	}
+	return string(append(b, '}'))
+}
+
+// appendMember appends a member to a JSON object that is not closed, if its text is not empty.
+func appendMember(b []byte, key, text string) []byte {
+	if text == "" {
+		return b
+	}
+	if len(b) > 1 {
+		b = append(b, ',')
+	}
+	return appendQuoted(append(append(append(b, '"'), key...), '"', ':'), text)
+}
+
+// describe returns a thread as JSON, with the times when it and its process began and ended.
+func (th *threadState) describe() string {
+	b := []byte("{")
+	for _, one := range []struct{ key, text string }{
+		{"name", th.th.name}, {"pid", th.th.pid.text}, {"tid", th.th.tid.text}, {"processType", th.th.processType},
+		{"processName", th.th.processName}, {"eTLD+1", th.th.site},
+	} {
+		b = appendMember(b, one.key, one.text)
+	}
+	for _, one := range []struct {
+		key string
+		t   float64
+	}{
+		{"processStartupTime", th.th.startup}, {"processShutdownTime", th.th.shutdown},
+		{"registerTime", th.th.register}, {"unregisterTime", th.th.unregister},
+	} {
+		if math.IsNaN(one.t) {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), one.key...), '"', ':')
+		b = strconv.AppendFloat(b, one.t+th.delta, 'g', -1, 64)
+	}
+	return string(append(b, '}'))
+}
