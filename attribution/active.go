@@ -104,6 +104,20 @@ func (a *active) destroy(c *catalogue, node NodeID) {
 // sameText reports whether two nodes have the same scope and id: enters and leaves match by these alone.
 func (c *catalogue) sameText(a, b NodeID) bool { return c.nodes[a].text == c.nodes[b].text }
 
+// endSlice leaves what was entered inside a slice that ends, for producers that forget to (spec contexts.md S2), and reports
+// whether there was anything.
+func (a *active) endSlice(start, end timeline.Nanos, event uint32) (changed bool) {
+	for i := range a.stacks {
+		s := &a.stacks[i]
+		n := len(s.entered)
+		s.entered = slices.DeleteFunc(s.entered, func(e entered) bool {
+			return e.began < end && (e.began > start || e.began == start && e.event > event)
+		})
+		changed = changed || len(s.entered) < n
+	}
+	return changed
+}
+
 // open returns the number of contexts that were never left.
 func (a *active) open() (n uint64) {
 	for i := range a.stacks {

@@ -69,6 +69,9 @@ type Options struct {
 	Sources []Via
 	// FlowConflict says what happens when a flow brings another context than the active one.
 	FlowConflict FlowConflict
+	// EndWithSlice leaves an explicit context at the end of the slice in which it was entered, whatever the input says. It
+	// repairs producers that enter and do not leave.
+	EndWithSlice bool
 	// Cost says what costs are added up of.
 	Cost CostOptions
 	// Intervals asks for the times at which each context is in effect, for the tracks that are written back.

@@ -364,7 +364,11 @@ func (p *propagation) instant(o *timeline.Occurrence, place *place, e *evidence)
 	switch {
 	case e.isExplicit() && thread != 0:
 		if p.opts.has(ViaExplicit) {
-			p.thread(thread).active.apply(p.catalogue, e, o, p.problems)
+			th := p.thread(thread)
+			if err := p.closeBefore(th, o.TS); err != nil {
+				return err
+			}
+			th.active.apply(p.catalogue, e, o, p.problems)
 		}
 	case e.kind == ownContext && p.opts.has(ViaArgs):
 		return p.out.Add(begun{ordinal: o.Ordinal, typ: e.typ, node: e.node, via: ViaArgs})
@@ -387,6 +391,9 @@ func (p *propagation) closeUntil(th *openThread, ts timeline.Nanos) error {
 		}
 		if err := p.close(th, s); err != nil {
 			return err
+		}
+		if p.opts.EndWithSlice {
+			th.active.endSlice(s.ts, s.end, s.event)
 		}
 		th.slices = th.slices[:n-1]
 	}

@@ -200,6 +200,9 @@ func (s *stamper) orderExplicit(group []timeline.Occurrence) {
 			continue
 		}
 		w := s.worker(thread)
+		if s.opts.EndWithSlice {
+			s.closeUntil(w, o.TS)
+		}
 		if m.evidence.kind != 0 {
 			w.active.apply(s.catalogue, &m.evidence, o, nil)
 		} else {
@@ -469,6 +472,9 @@ func (s *stamper) closeUntil(w *worker, ts timeline.Nanos) {
 		top := &w.slices[n-1]
 		s.costs.advance(w, top.end)
 		s.costs.end(w)
+		if s.opts.EndWithSlice && w.active.endSlice(top.ts, top.end, top.event) {
+			w.tops = w.active.appendTops(w.tops[:0])
+		}
 		w.slices = w.slices[:n-1]
 		w.current = s.effective(w, w.tops)
 	}

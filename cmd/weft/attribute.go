@@ -40,6 +40,7 @@ prints the costs.`,
 func contextFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "context-sources", Value: "all", Usage: "find contexts in the ways `LIST` only: " + strings.Join(attribution.SourceNames(), ", ")},
+		&cli.StringFlag{Name: "context-scope", Value: "thread", Usage: "contexts that are entered and not left hold to the end of their `WHAT`: thread, or slice"},
 		&cli.StringFlag{Name: "flow-conflict", Value: "replace", Usage: "where a flow brings another context than the active one, `DO` replace, keep or lca (their common ancestor)"},
 	}
 }
@@ -60,6 +61,13 @@ func contextOptions(c *cli.Context) (*attribution.Options, error) {
 			}
 			opts.Sources = append(opts.Sources, via)
 		}
+	}
+	switch scope := c.String("context-scope"); scope {
+	case "thread":
+	case "slice":
+		opts.EndWithSlice = true
+	default:
+		return nil, usagef("--context-scope: unknown scope %q; use thread or slice", scope)
 	}
 	var err error
 	if opts.FlowConflict, err = attribution.ParseFlowConflict(c.String("flow-conflict")); err != nil {

@@ -1,0 +1,281 @@
+package attribution
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// events makes a Chrome JSON trace of events.
+func events(list ...string) []byte {
+	return []byte(`{"traceEvents":[` + strings.Join(list, ",\n") + `]}`)
+}
+
+// x is a slice of 10 µs on a thread of process 1.
+func x(name string, tid, ts int, rest string) string {
+	return fmt.Sprintf(`{"ph":"X","name":%q,"ts":%d,"dur":10,"pid":1,"tid":%d%s}`, name, ts, tid, rest)
+}
+
+// want checks the set of the event with an index.
+func (a *attributed) want(t *testing.T, event int, contexts ...string) {
+	t.Helper()
+	slices.Sort(contexts)
+	if got := a.show(a.stampsByEvent(t)[event], true); !slices.Equal(got, contexts) {
+		t.Errorf("event %d has %q, want %q", event, got, contexts)
+	}
+}
+
+// A context is handed on over 64 arrows and not further.
+func TestHopLimit(t *testing.T) {
+	var list []string
+	for i := range 67 {
+		rest := fmt.Sprintf(`,"bind_id":"0x1","flow_in":%v,"flow_out":%v`, i > 0, i < 66)
+		if i == 0 {
+			rest += `,"args":{"data":{"frame":"F"}}`
+		}
+		list = append(list, x("work", i, 100*i, rest))
+	}
+	a := attribute(t, events(list...), Options{})
+	a.want(t, 0, "Frame frame F args 0")
+	a.want(t, 1, "Frame frame F flow 1")
+	a.want(t, 64, "Frame frame F flow 64")
+	a.want(t, 65)
+	a.want(t, 66)
+	if n := a.problems.Count(problem.FlowHopLimit); n != 2 {
+		t.Errorf("flow_hop_limit was counted %d times, want 2", n)
+	}
+}
+
+// The end of a flow without bp:"e" belongs to the slice that begins next, which then has what the flow brings; of two
+// flows into one slice the common ancestor.
+func TestFlowsIntoTheNextSlice(t *testing.T) {
+	frames := `{"ph":"I","s":"t","name":"TracingStartedInBrowser","ts":0,"pid":9,"tid":9,"args":{"data":{"frames":[` +
+		`{"frame":"P","url":"http://p.test/"},{"frame":"A","url":"http://a.test/","parent":"P"},{"frame":"B","url":"http://b.test/","parent":"P"}]}}}`
+	a := attribute(t, events(frames,
+		x("a", 1, 0, `,"args":{"frame":"A"}`),
+		`{"ph":"s","name":"n","cat":"f","id":1,"ts":5,"pid":1,"tid":1}`,
+		x("b", 2, 20, `,"args":{"frame":"B"}`),
+		`{"ph":"s","name":"n","cat":"f","id":2,"ts":25,"pid":1,"tid":2}`,
+		`{"ph":"f","name":"n","cat":"f","id":1,"ts":40,"pid":1,"tid":3}`,
+		`{"ph":"f","name":"n","cat":"f","id":2,"ts":41,"pid":1,"tid":3}`,
+		x("both", 3, 50, ""),
+	), Options{})
+	a.want(t, 7, "Frame frame P flow 1 frame/A,frame/B")
+}
+
+// What a flow takes along at the very end of a slice is that of the slice, though it has ended; whether something else
+// happens at that time or not.
+func TestFlowFromTheEndOfASlice(t *testing.T) {
+	for _, other := range []int{9, 10} {
+		a := attribute(t, events(
+			x("a", 1, 0, `,"args":{"frame":"A"}`),
+			`{"ph":"s","name":"n","cat":"f","id":1,"ts":10,"pid":1,"tid":1}`,
+			x("elsewhere", 3, other, ``),
+			x("target", 2, 20, ""),
+			`{"ph":"f","bp":"e","name":"n","cat":"f","id":1,"ts":25,"pid":1,"tid":2}`,
+			`{"ph":"X","name":"earlier inside","ts":21,"dur":2,"pid":1,"tid":2}`,
+		), Options{})
+		a.want(t, 3, "Frame frame A flow 1")
+		a.want(t, 5, "Frame frame A flow 1") // from the slice's start, though the flow came later
+	}
+}
+
+// With EndWithSlice a context that is entered inside a slice and never left ends with that.
+func TestEndWithSlice(t *testing.T) {
+	input := events(
+		`{"ph":"(","name":"c","id":"0x1","ts":1,"pid":1,"tid":1}`,
+		x("task", 1, 10, ""),
+		`{"ph":"(","name":"c","id":"0x2","ts":12,"pid":1,"tid":1}`,
+		`{"ph":"X","name":"inside","ts":13,"dur":2,"pid":1,"tid":1}`,
+		x("after", 1, 30, ""),
+	)
+	for _, test := range []struct {
+		opts Options
+		last string
+		left uint64
+	}{
+		{Options{}, "c ptr 0x2 explicit 0", 2},
+		{Options{EndWithSlice: true}, "c ptr 0x1 explicit 0", 1},
+	} {
+		a := attribute(t, input, test.opts)
+		a.want(t, 1, "c ptr 0x1 explicit 0")
+		a.want(t, 3, "c ptr 0x2 explicit 0")
+		a.want(t, 4, test.last)
+		if n := a.problems.Count(problem.NeverLeft); n != test.left {
+			t.Errorf("never_left was counted %d times, want %d", n, test.left)
+		}
+		if self := a.selfOf("c", 1, 1); self["ptr/0x1@1"].wall != map[bool]timeline.Nanos{false: 2000, true: 12000}[test.opts.EndWithSlice] {
+			t.Errorf("0x1 has %d ns", self["ptr/0x1@1"].wall)
+		}
+	}
+}
+
+// Explicit contexts have a limit of types; what is beyond is counted.
+func TestTypeLimit(t *testing.T) {
+	var list []string
+	for i := range maxTypes + 10 {
+		list = append(list, fmt.Sprintf(`{"ph":"(","name":"type %d","id":"0x1","ts":%d,"pid":1,"tid":1}`, i, i))
+	}
+	a := attribute(t, events(list...), Options{})
+	if n := a.problems.Count(problem.ContextLimit); n < 10 {
+		t.Errorf("context_limit was counted %d times, want at least 10", n)
+	}
+}
+
+// Each way of finding contexts can be left out.
+func TestSources(t *testing.T) {
+	input := events(
+		`{"ph":"(","name":"c","id":"0x1","ts":0,"pid":1,"tid":1}`,
+		x("task", 1, 10, `,"bind_id":"0x1","flow_out":true`),
+		`{"ph":"X","name":"script","ts":11,"dur":5,"pid":1,"tid":1,"args":{"data":{"frame":"F"}}}`,
+		`{"ph":"X","name":"MinorGC","ts":12,"dur":1,"pid":1,"tid":2}`,
+		`{"ph":"b","cat":"n","name":"async","id":"0x5","ts":14,"pid":1,"tid":1}`,
+		x("target", 3, 30, `,"bind_id":"0x1","flow_in":true`),
+		`{"ph":"e","cat":"n","name":"async","id":"0x5","ts":50,"pid":1,"tid":1}`,
+	)
+	for via, event := range map[Via]int{
+		ViaExplicit: 1, ViaArgs: 2, ViaAsync: 4, ViaFlow: 5, ViaIsolate: 3, ViaDescendants: 1,
+	} {
+		with := attribute(t, input, Options{})
+		if got := strings.Join(with.show(with.stampsByEvent(t)[event], true), ";"); !strings.Contains(got, " "+via.String()+" ") {
+			t.Errorf("%v: event %d has %s", via, event, got)
+		}
+		var others []Via
+		for v := ViaExplicit; v < numVia; v++ {
+			if v != via {
+				others = append(others, v)
+			}
+		}
+		without := attribute(t, input, Options{Sources: others})
+		for event, set := range without.stampsByEvent(t) {
+			if got := strings.Join(without.show(set, true), ";"); strings.Contains(got, " "+via.String()+" ") {
+				t.Errorf("without %v event %d has %s", via, event, got)
+			}
+		}
+	}
+}
+
+// The intervals of a type on a thread lie one behind the other, neighbours differ, and together they are as long as the
+// contexts have cost.
+func TestIntervals(t *testing.T) {
+	a := attribute(t, events(
+		x("task", 1, 0, ""),
+		`{"ph":"X","name":"a","ts":1,"dur":3,"pid":1,"tid":1,"args":{"frame":"A"}}`,
+		`{"ph":"X","name":"a again","ts":4,"dur":2,"pid":1,"tid":1,"args":{"frame":"A"}}`,
+		`{"ph":"X","name":"b","ts":6,"dur":2,"pid":1,"tid":1,"args":{"frame":"B"}}`,
+		x("a later", 1, 20, `,"args":{"frame":"A"}`),
+	), Options{Intervals: true, Sources: []Via{ViaArgs}})
+	var got []string
+	var i interval
+	for {
+		ok, err := a.shown.sorted.Next(&i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		got = append(got, fmt.Sprintf("%s %d-%d", a.identity(i.node), i.from/1000, i.to/1000))
+	}
+	if want := []string{"frame/A 1-6", "frame/B 6-8", "frame/A 20-30"}; !slices.Equal(got, want) {
+		t.Errorf("intervals %q, want %q", got, want)
+	}
+}
+
+// A script gives its url to what it calls, and scripts of one site are one row of the table by entity.
+func TestScriptsAndEntities(t *testing.T) {
+	a := attribute(t, events(
+		x("EvaluateScript", 1, 0, `,"args":{"data":{"url":"https://static.example.co.uk/a.js"}}`),
+		`{"ph":"X","name":"inner","ts":2,"dur":3,"pid":1,"tid":1}`,
+		x("FunctionCall", 1, 20, `,"args":{"data":{"url":"https://www.example.co.uk/b.js"}}`),
+		x("FunctionCall", 1, 40, `,"args":{"data":{"url":"chrome-extension://abcdef/c.js"}}`),
+		x("Layout", 1, 60, `,"args":{"data":{"url":"https://not.a.script/"}}`),
+	), Options{})
+	a.want(t, 1, "Script script https://static.example.co.uk/a.js args 0")
+	a.want(t, 4)
+	rows := map[string]timeline.Nanos{}
+	for _, r := range a.Table(TableOptions{Type: TypeEntity}).Rows {
+		rows[r.ID] = r.Self
+	}
+	if rows["example.co.uk"] != 20_000 || rows["extension abcdef"] != 10_000 || rows[unattributed] != 10_000 || len(rows) != 3 {
+		t.Errorf("rows %v", rows)
+	}
+}
+
+// Long tasks, forced layouts and provoked collections are charged to those who caused them.
+func TestColumns(t *testing.T) {
+	a := attribute(t, events(
+		`{"ph":"X","name":"RunTask","ts":0,"dur":60000,"pid":1,"tid":1}`,
+		`{"ph":"X","name":"FunctionCall","ts":100,"dur":40000,"pid":1,"tid":1,"args":{"data":{"frame":"A"}}}`,
+		`{"ph":"X","name":"Layout","ts":200,"dur":700,"pid":1,"tid":1,"args":{"beginData":{"frame":"A"}}}`,
+		`{"ph":"X","name":"MinorGC","ts":2000,"dur":3000,"pid":1,"tid":1}`,
+		`{"ph":"X","name":"UpdateLayoutTree","ts":50000,"dur":300,"pid":1,"tid":1,"args":{"beginData":{"frame":"A","stackTrace":[{"functionName":"f"}]}}}`,
+		`{"ph":"X","name":"Layout","ts":51000,"dur":300,"pid":1,"tid":1,"args":{"beginData":{"frame":"A"}}}`,
+	), Options{})
+	table := a.Table(TableOptions{Type: "Frame"})
+	for _, r := range table.Rows {
+		if r.ID != "frame/A" {
+			continue
+		}
+		if r.LongTasks != 1 || r.ForcedLayout != 700_000 || r.ForcedLayouts != 1 || r.ForcedStyle != 300_000 || r.ForcedStyles != 1 || r.GCProvoked != 3_000_000 {
+			t.Errorf("row %+v", r)
+		}
+		if r.SelfByCategory[CategoryLayout] != 1_000_000 || r.SelfByCategory[CategoryStyle] != 300_000 || r.SelfByCategory[CategoryScript] != 36_300_000 {
+			t.Errorf("categories %v", r.SelfByCategory)
+		}
+		return
+	}
+	t.Errorf("no row of the frame in %+v", table.Rows)
+}
+
+func TestPortion(t *testing.T) {
+	for _, test := range []struct{ whole, part, total, want timeline.Nanos }{
+		{10, 1, 3, 3}, {10, 2, 3, 7}, {10, 3, 3, 10}, {1, 1, 2, 1}, {0, 1, 2, 0},
+		{1 << 61, 1 << 40, 1 << 41, 1 << 60},
+	} {
+		if got := portion(test.whole, test.part, test.total); got != test.want {
+			t.Errorf("portion(%d, %d, %d) = %d, want %d", test.whole, test.part, test.total, got, test.want)
+		}
+	}
+}
+
+func TestCategoryOf(t *testing.T) {
+	for name, want := range map[string]Category{
+		"MinorGC": CategoryGC, "V8.GC_SCAVENGER": CategoryGC, "CppGC.AtomicMark": CategoryGC, "v8.compileModule": CategoryCompile,
+		"v8.produceModuleCache": CategoryCompile, "v8.parseOnBackground": CategoryLoad, "FunctionCall": CategoryScript,
+		"WebSocketReceiveHandshakeResponse": CategoryScript, "UpdateLayoutTree": CategoryStyle, "Layout": CategoryLayout,
+		"Layerize": CategoryComposite, "PrePaint": CategoryPaint, "RasterTask": CategoryRaster, "ResourceFinish": CategoryLoad,
+		"LayoutShift": CategoryNone, "RunTask": CategoryNone, "": CategoryNone,
+	} {
+		if got := categoryOf(name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestIdentityText(t *testing.T) {
+	for text, want := range map[string]Identity{
+		"frame/ABC":                     {"frame", "ABC", Global},
+		"ptr/0x1@12":                    {"ptr", "0x1", 12},
+		"script/http://a.test/x@2.js":   {"script", "http://a.test/x@2.js", Global},
+		"script/http://a.test/x@2":      {"script", "http://a.test/x@2", Global},
+		"isolate/thread:3/3@3":          {"isolate", "thread:3/3", 3},
+		"latency/-1696839411733659":     {"latency", "-1696839411733659", Global},
+		"RenderFrame/0x2@-5":            {"RenderFrame", "0x2", -5},
+		"ptr/user@example.test@4294967": {"ptr", "user@example.test", 4294967},
+	} {
+		got, ok := parseIdentity(text)
+		if !ok || got != want || got.String() != text {
+			t.Errorf("parseIdentity(%q) = %+v, %v", text, got, ok)
+		}
+	}
+	for _, text := range []string{"", "frame", "frame/"} {
+		if got, ok := parseIdentity(text); ok {
+			t.Errorf("parseIdentity(%q) = %+v", text, got)
+		}
+	}
+}
