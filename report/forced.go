@@ -41,10 +41,12 @@ type ThreadForced struct {
 
 // ForcedTime is time in style and in layout, and the number of samples or slices behind it.
 type ForcedTime struct {
-	Count  int64          `json:"count"`
-	Style  timeline.Nanos `json:"style_ns"`
-	Layout timeline.Nanos `json:"layout_ns"`
-	Total  timeline.Nanos `json:"total_ns"`
+	Count       int64          `json:"count"`
+	StyleCount  int64          `json:"style_count"`
+	Style       timeline.Nanos `json:"style_ns"`
+	LayoutCount int64          `json:"layout_count"`
+	Layout      timeline.Nanos `json:"layout_ns"`
+	Total       timeline.Nanos `json:"total_ns"`
 }
 
 // StackForced is what one call stack forced. An episode is one time of forcing: an unbroken row of samples, or a slice of
@@ -55,6 +57,7 @@ type StackForced struct {
 	Episodes          int            `json:"episodes"`
 	Runs              int            `json:"runs"`
 	MaxPerRun         timeline.Nanos `json:"max_ns_per_run"`
+	MaxPerRunCount    int64          `json:"max_ns_per_run_count"` // of samples or slices behind MaxPerRun
 	MaxEpisodesPerRun int            `json:"max_episodes_per_run"`
 
 	// Thrashing: two episodes or more in one run, or 30 ms and more.
@@ -108,15 +111,19 @@ func (f *ForcedTime) add(count int64, kind stateKind, dur timeline.Nanos) {
 	f.Count += count
 	f.Total += dur
 	if kind == styleState {
+		f.StyleCount += count
 		f.Style += dur
 	} else {
+		f.LayoutCount += count
 		f.Layout += dur
 	}
 }
 
 func (f *ForcedTime) sum(other *ForcedTime) {
 	f.Count += other.Count
+	f.StyleCount += other.StyleCount
 	f.Style += other.Style
+	f.LayoutCount += other.LayoutCount
 	f.Layout += other.Layout
 	f.Total += other.Total
 }
@@ -132,14 +139,17 @@ type forcedStack struct {
 	StackForced
 	run      int // number of the current run
 	time     timeline.Nanos
+	count    int64
 	episodes int
 }
 
 // closeRun compares the current run with the worst one.
 func (s *forcedStack) closeRun() {
-	s.MaxPerRun = max(s.MaxPerRun, s.time)
+	if s.time > s.MaxPerRun || s.MaxPerRunCount == 0 {
+		s.MaxPerRun, s.MaxPerRunCount = s.time, s.count
+	}
 	s.MaxEpisodesPerRun = max(s.MaxEpisodesPerRun, s.episodes)
-	s.time, s.episodes = 0, 0
+	s.time, s.count, s.episodes = 0, 0, 0
 }
 
 // add counts one sample or slice in the run of the given number, which is not 0.
@@ -156,6 +166,7 @@ func (f *forcedTally) add(id stackID, run int, count int64, kind stateKind, dur 
 	}
 	s.ForcedTime.add(count, kind, dur)
 	s.time += dur
+	s.count += count
 	if newEpisode {
 		s.Episodes++
 		s.episodes++

@@ -15,11 +15,12 @@ type GC struct {
 // ThreadGC is the work of the garbage collector on one thread.
 type ThreadGC struct {
 	ThreadID
-	Source  string         `json:"source"`
-	Samples int64          `json:"samples"` // of the collector
-	Time    timeline.Nanos `json:"time_ns"`
-	Covered timeline.Nanos `json:"covered_ns"` // time of all samples
-	Stacks  GCSources      `json:"stacks_from"`
+	Source     string         `json:"source"`
+	Samples    int64          `json:"samples"` // of the collector
+	Time       timeline.Nanos `json:"time_ns"`
+	Covered    timeline.Nanos `json:"covered_ns"`  // time of all samples
+	AllSamples int64          `json:"all_samples"` // of the thread, collector or not
+	Stacks     GCSources      `json:"stacks_from"`
 
 	BusyRuns   int           `json:"busy_runs"`
 	LongRuns   int           `json:"long_runs"`   // of 50 ms and more
@@ -39,10 +40,11 @@ type GCTableCounts struct {
 
 // GCRun is a busy run that is long only because of the garbage collector.
 type GCRun struct {
-	Start   timeline.Nanos `json:"start_ns"`
-	Samples int64          `json:"samples"`
-	Time    timeline.Nanos `json:"time_ns"`
-	GC      timeline.Nanos `json:"gc_ns"`
+	Start     timeline.Nanos `json:"start_ns"`
+	Samples   int64          `json:"samples"`
+	GCSamples int64          `json:"gc_samples"`
+	Time      timeline.Nanos `json:"time_ns"`
+	GC        timeline.Nanos `json:"gc_ns"`
 }
 
 // GCTime is how long something ran: Total, of which GC was the garbage collector's, and Own the rest.
@@ -128,6 +130,9 @@ func (r *ThreadGC) addRuns(t *Thread) {
 		row := GCRun{Start: t.observations[run.first].ts, Time: run.dur, GC: run.gc}
 		for _, o := range t.observations[run.first:run.last] {
 			row.Samples += int64(o.count)
+			if t.states.kind(o.state) == gcState {
+				row.GCSamples += int64(o.count)
+			}
 		}
 		r.Runs = append(r.Runs, row)
 	}
@@ -140,6 +145,7 @@ func (p *Profiles) interrupted(t *Thread, all *ThreadGC) ([]StackGC, []FunctionG
 		o := &t.observations[i]
 		isGC := t.states.kind(o.state) == gcState
 		all.Covered += o.dur
+		all.AllSamples += int64(o.count)
 		if isGC {
 			all.Samples += int64(o.count)
 			all.Time += o.dur

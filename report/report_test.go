@@ -335,8 +335,11 @@ func TestGC(t *testing.T) {
 	if want := (GCSources{Own: 1, Previous: 1, Next: 1, None: 1}); th.Stacks != want {
 		t.Errorf("stacks %+v, want %+v", th.Stacks, want)
 	}
-	if th.BusyRuns != 3 || th.LongRuns != 2 || th.Explained != 1 || len(th.Runs) != 1 || th.Runs[0] != (GCRun{0, 3, 50 * ms, 10 * ms}) {
+	if th.BusyRuns != 3 || th.LongRuns != 2 || th.Explained != 1 || len(th.Runs) != 1 || th.Runs[0] != (GCRun{0, 3, 2, 50 * ms, 10 * ms}) {
 		t.Errorf("runs %d, long %d, explained %d: %+v", th.BusyRuns, th.LongRuns, th.Explained, th.Runs)
+	}
+	if th.Samples != 4 || th.AllSamples != 8 || th.Covered != 123*ms {
+		t.Errorf("%d of %d samples, which cover %d ns", th.Samples, th.AllSamples, th.Covered)
 	}
 	var got []string
 	for _, s := range th.ByStack {
@@ -360,8 +363,9 @@ func forcedText(r *LayoutThrashing) (rows []string) {
 			for _, f := range s.Frames {
 				names = append(names, f.Function)
 			}
-			rows = append(rows, fmt.Sprintf("%s: %d× style %d layout %d, %d episodes in %d runs, most %d and %d, %v", strings.Join(names, ">"), s.Count,
-				s.Style/ms, s.Layout/ms, s.Episodes, s.Runs, s.MaxPerRun/ms, s.MaxEpisodesPerRun, s.Thrashing))
+			rows = append(rows, fmt.Sprintf("%s: %d, style %d×%d layout %d×%d, %d episodes in %d runs, most %d×%d and %d, %v", strings.Join(names, ">"),
+				s.Count, s.StyleCount, s.Style/ms, s.LayoutCount, s.Layout/ms, s.Episodes, s.Runs, s.MaxPerRunCount, s.MaxPerRun/ms,
+				s.MaxEpisodesPerRun, s.Thrashing))
 		}
 	}
 	return rows
@@ -389,10 +393,10 @@ func TestForcedSlices(t *testing.T) {
 	tr.slice(304*ms, 1*ms, "Layout", "", "") // inside calls that were sampled
 	want := []string{
 		"slices: other 1×3",
-		"main>g: 2× style 0 layout 32, 2 episodes in 2 runs, most 30 and 1, true",
-		"main>f: 4× style 7 layout 8, 2 episodes in 1 runs, most 15 and 2, true",
-		"FunctionCall: 1× style 0 layout 2, 1 episodes in 1 runs, most 2 and 1, false",
-		"outer>inner: 1× style 0 layout 1, 1 episodes in 1 runs, most 1 and 1, false",
+		"main>g: 2, style 0×0 layout 2×32, 2 episodes in 2 runs, most 1×30 and 1, true",
+		"main>f: 4, style 2×7 layout 2×8, 2 episodes in 1 runs, most 4×15 and 2, true",
+		"FunctionCall: 1, style 0×0 layout 1×2, 1 episodes in 1 runs, most 1×2 and 1, false",
+		"outer>inner: 1, style 0×0 layout 1×1, 1 episodes in 1 runs, most 1×1 and 1, false",
 	}
 	if diff := cmp.Diff(want, forcedText(tr.collect().LayoutThrashing(Options{}))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -418,7 +422,7 @@ func TestFirefoxStacks(t *testing.T) {
 	if got, want := states(t, p), "Layout 2×20, GC / CC 1×10, Idle 1×10, JavaScript 1×10"; got != want {
 		t.Errorf("states %s, want %s", got, want)
 	}
-	want := []string{"samples: other 1×10", "f: 1× style 0 layout 10, 1 episodes in 1 runs, most 10 and 1, false"}
+	want := []string{"samples: other 1×10", "f: 1, style 0×0 layout 1×10, 1 episodes in 1 runs, most 1×10 and 1, false"}
 	if diff := cmp.Diff(want, forcedText(p.LayoutThrashing(Options{}))); diff != "" {
 		t.Errorf("forced (-want +got):\n%s", diff)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -14,14 +13,15 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// reports are the tables that the report command makes.
+// reports are the tables that the report command makes of samples.
 var reports = []struct {
 	name, usage string
+	forms       []table // without rows
 	make        func(p *report.Profiles, opts report.Options) (reportResult, error)
 }{
-	{"samples", "where the time of each sampled thread went, by state and by function", makeSamplesReport},
-	{"gc", "which functions were interrupted by the garbage collector, and how long", makeGCReport},
-	{"layout-thrashing", "which functions force the browser to compute style and layout", makeLayoutReport},
+	{"samples", "where the time of each sampled thread went, by state and by function", samplesTables(&report.ThreadSamples{}), samplesReport},
+	{"gc", "which functions were interrupted by the garbage collector, and how long", gcTables(&report.ThreadGC{}), gcReport},
+	{"layout-thrashing", "which functions force the browser to compute style and layout", layoutTables(&report.ThreadForced{}), layoutReport},
 }
 
 // reportResult is a report: as JSON, and as tables for each thread.
@@ -73,37 +73,20 @@ standard input.`,
 	}
 }
 
+// runReport prints one of the reports.
 func runReport(c *cli.Context, env *environment) error {
-	opts, err := inputOptions(c)
+	which, err := whichReport(c)
 	if err != nil {
 		return err
 	}
-	tables := report.Options{Bucket: timeline.Nanos(c.Duration("bucket")), Top: c.Int("top")}
-	switch {
-	case tables.Bucket < 0 || c.IsSet("bucket") && tables.Bucket == 0:
-		return usagef("--bucket: %v is no length of time", time.Duration(tables.Bucket))
-	case tables.Top < 0:
-		return usagef("--top: %d is less than 0", tables.Top)
-	case c.Bool("json") && c.Bool("csv"):
-		return usagef("--json and --csv exclude each other")
-	case c.Bool("json") && c.IsSet("table"):
-		return usagef("--table is for text and --csv; the JSON form has all tables")
+	r := &reports[which]
+	shown, err := findTable(r.forms, c.String("table"))
+	if err != nil {
+		return err
 	}
-	names := make([]string, len(reports))
-	for i, r := range reports {
-		names[i] = r.name
-	}
-	names = append(names, "cost") // it goes its own way
-	which := slices.Index(names, c.Args().First())
-	switch {
-	case c.NArg() == 0:
-		return usagef("no report; the reports are %s", strings.Join(names, ", "))
-	case which < 0:
-		return usagef("unknown report %q; the reports are %s", c.Args().First(), strings.Join(names, ", "))
-	case c.NArg() == 1:
-		return usagef("no file; give one, or \"-\" for standard input")
-	case c.NArg() > 2:
-		return usagef("report takes one file, not %d", c.NArg()-1)
+	opts, err := inputOptions(c)
+	if err != nil {
+		return err
 	}
 	name := c.Args().Get(1)
 	src, err := openInput(c.Context, env, name)
@@ -115,7 +98,7 @@ func runReport(c *cli.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	result, err := reports[which].make(profiles, tables)
+	result, err := r.make(profiles, report.Options{Bucket: timeline.Nanos(c.Duration("bucket")), Top: c.Int("top")})
 	if errors.Is(err, report.ErrTooManyBuckets) {
 		return usagef("--bucket: %v", err)
 	}
@@ -126,9 +109,48 @@ func runReport(c *cli.Context, env *environment) error {
 	case c.Bool("json"):
 		return writeJSON(env.stdout, result.json)
 	case c.Bool("csv"):
-		return writeCSV(env.stdout, result.threads, c.String("table"))
+		return writeCSV(env.stdout, result.threads, &r.forms[shown], shown)
 	}
 	return writeReport(env.stdout, result.threads, c.String("table"))
+}
+
+// whichReport returns the index of the report that is asked for. The error is one of the command line.
+func whichReport(c *cli.Context) (int, error) {
+	var names []string
+	for _, r := range reports {
+		names = append(names, r.name)
+	}
+	which := slices.Index(names, c.Args().First())
+	names = append(names, "cost") // it goes its own way
+	switch {
+	case c.NArg() == 0:
+		return 0, usagef("no report; the reports are %s", strings.Join(names, ", "))
+	case which < 0:
+		return 0, usagef("unknown report %q; the reports are %s", c.Args().First(), strings.Join(names, ", "))
+	case c.NArg() == 1:
+		return 0, usagef("no file; give one, or \"-\" for standard input")
+	case c.NArg() > 2:
+		return 0, usagef("report takes one file, not %d", c.NArg()-1)
+	}
+	bucket, top := c.Duration("bucket"), c.Int("top")
+	switch {
+	case c.IsSet("bucket") && bucket <= 0:
+		return 0, usagef("--bucket: %v is no length of time", bucket)
+	case c.IsSet("bucket") && reports[which].name == "layout-thrashing":
+		return 0, usagef("--bucket: the report layout-thrashing has no buckets")
+	case top < 0:
+		return 0, usagef("--top: %d is less than 0", top)
+	case c.Bool("json") && c.Bool("csv"):
+		return 0, usagef("--json and --csv exclude each other")
+	case c.Bool("json") && c.IsSet("table"):
+		return 0, usagef("--table is for text and --csv; the JSON form has all tables")
+	}
+	for _, f := range costFlags() {
+		if name := f.Names()[0]; c.IsSet(name) {
+			return 0, usagef("--%s: only the report cost has it", name)
+		}
+	}
+	return which, nil
 }
 
 // collectProfiles reads a trace and keeps what reports need of it.

@@ -10,8 +10,8 @@ import (
 // maxCallers is the number of callers that tables for people name.
 const maxCallers = 3
 
-// makeSamplesReport makes the report samples.
-func makeSamplesReport(p *report.Profiles, opts report.Options) (reportResult, error) {
+// samplesReport makes the report samples.
+func samplesReport(p *report.Profiles, opts report.Options) (reportResult, error) {
 	r, err := p.Samples(opts)
 	if err != nil {
 		return reportResult{}, err
@@ -22,19 +22,30 @@ func makeSamplesReport(p *report.Profiles, opts report.Options) (reportResult, e
 		result.threads = append(result.threads, threadTables{
 			ThreadID: t.ThreadID, source: t.Source,
 			summary: []string{
-				fmt.Sprintf("%d samples stand for %s ms of %s ms; gaps: %d of %s ms; busy runs: %d", t.Samples, millis(t.Covered),
+				fmt.Sprintf("%s stand for %s ms of %s ms; gaps: %d of %s ms; busy runs: %d", samples(t.Samples), millis(t.Covered),
 					millis(t.End-t.Start), t.Gaps, millis(t.GapTime), t.BusyRuns),
 			},
-			tables: []table{statesTable(t), functionsTable(t), bucketsTable(t)},
+			tables: samplesTables(t),
 		})
 	}
 	return result, nil
 }
 
+// samples says how many samples there are.
+func samples(n int64) string {
+	if n == 1 {
+		return "1 sample"
+	}
+	return fmt.Sprintf("%d samples", n)
+}
+
+func samplesTables(t *report.ThreadSamples) []table {
+	return []table{statesTable(t), functionsTable(t), bucketsTable(t)}
+}
+
 func statesTable(t *report.ThreadSamples) table {
 	out := table{name: "states", title: "time by state", columns: []column{
-		{"state", "state", textColumn}, {"class", "class", textColumn}, {"samples", "samples", countColumn},
-		{"time_ns", "ms", timeColumn}, {"", "share", shareColumn},
+		texts("state", "state"), texts("class", "class"), counts("samples", "samples"), times("time_ns", "ms"), shares("share"),
 	}}
 	for _, s := range t.States {
 		out.rows = append(out.rows, []cell{
@@ -46,40 +57,44 @@ func statesTable(t *report.ThreadSamples) table {
 
 func functionsTable(t *report.ThreadSamples) table {
 	out := table{name: "functions", title: "functions, by their own time", columns: []column{
-		{"self_samples", "self samples", countColumn}, {"self_ns", "self ms", timeColumn},
-		{"script_ns", "script", timeColumn}, {"rendering_ns", "rendering", timeColumn}, {"gc_ns", "gc", timeColumn}, {"other_ns", "other", timeColumn},
-		{"total_samples", "total samples", countColumn}, {"total_ns", "total ms", timeColumn},
-		{"function", "function", textColumn}, {"location", "location", textColumn},
+		counts("self_samples", "self samples"), times("self_ns", "self ms"),
+		countedTimes("script", "script"), countedTimes("rendering", "rendering"), countedTimes("gc", "gc"), countedTimes("other", "other"),
+		counts("total_samples", "total samples"), times("total_ns", "total ms"),
+		texts("function", "function"), texts("location", "location"),
 	}, note: more(len(t.Functions), t.FunctionCount, "functions")}
 	for i := range t.Functions {
 		f := &t.Functions[i]
-		self := f.Self.Sum()
+		self, other := f.Self.Sum(), f.Self.Other
+		other.Samples += f.Self.Idle.Samples
+		other.Time += f.Self.Idle.Time
 		out.rows = append(out.rows, []cell{
-			countCell(self.Samples), timeCell(self.Time), timeCell(f.Self.Script.Time), timeCell(f.Self.Rendering.Time), timeCell(f.Self.GC.Time),
-			timeCell(f.Self.Other.Time + f.Self.Idle.Time), countCell(f.Total.Samples), timeCell(f.Total.Time),
-			textCell(f.Function), textCell(f.Location()),
+			countCell(self.Samples), timeCell(self.Time), classCell(f.Self.Script), classCell(f.Self.Rendering), classCell(f.Self.GC),
+			classCell(other), countCell(f.Total.Samples), timeCell(f.Total.Time), textCell(f.Function), textCell(f.Location()),
 		})
 	}
 	return out
 }
 
+// classCell shows the time of one class of states and the samples behind it.
+func classCell(c report.ClassTime) cell { return countedCell(c.Time, c.Samples) }
+
 func bucketsTable(t *report.ThreadSamples) table {
 	out := table{name: "buckets", title: "time in buckets", columns: []column{
-		{"start_ns", "from ms", timeColumn}, {"samples", "samples", countColumn}, {"script_ns", "script", timeColumn},
-		{"rendering_ns", "rendering", timeColumn}, {"gc_ns", "gc", timeColumn}, {"other_ns", "other", timeColumn}, {"idle_ns", "idle", timeColumn},
+		times("start_ns", "from ms"), counts("samples", "samples"), countedTimes("script", "script"), countedTimes("rendering", "rendering"),
+		countedTimes("gc", "gc"), countedTimes("other", "other"), countedTimes("idle", "idle"),
 	}}
 	for i := range t.Buckets {
 		b := &t.Buckets[i]
 		out.rows = append(out.rows, []cell{
-			timeCell(b.Start), countCell(b.Sum().Samples), timeCell(b.Script.Time), timeCell(b.Rendering.Time), timeCell(b.GC.Time),
-			timeCell(b.Other.Time), timeCell(b.Idle.Time),
+			timeCell(b.Start), countCell(b.Sum().Samples), classCell(b.Script), classCell(b.Rendering), classCell(b.GC), classCell(b.Other),
+			classCell(b.Idle),
 		})
 	}
 	return out
 }
 
-// makeGCReport makes the report gc.
-func makeGCReport(p *report.Profiles, opts report.Options) (reportResult, error) {
+// gcReport makes the report gc.
+func gcReport(p *report.Profiles, opts report.Options) (reportResult, error) {
 	r, err := p.GC(opts)
 	if err != nil {
 		return reportResult{}, err
@@ -93,20 +108,23 @@ func makeGCReport(p *report.Profiles, opts report.Options) (reportResult, error)
 		result.threads = append(result.threads, threadTables{
 			ThreadID: t.ThreadID, source: t.Source,
 			summary: []string{
-				fmt.Sprintf("garbage collector: %d samples, %s ms of %s ms covered", t.Samples, millis(t.Time), millis(t.Covered)),
+				fmt.Sprintf("garbage collector: %s, %s ms; in all: %s, %s ms", samples(t.Samples), millis(t.Time), samples(t.AllSamples), millis(t.Covered)),
 				fmt.Sprintf("stacks: %d own, %d of the sample before, %d of the sample behind, %d unknown", t.Stacks.Own, t.Stacks.Previous,
 					t.Stacks.Next, t.Stacks.None),
 				fmt.Sprintf("busy runs: %d, of 50 ms and more: %d, only because of the collector: %d", t.BusyRuns, t.LongRuns, t.Explained),
 			},
-			tables: []table{gcStacksTable(t), gcFunctionsTable(t), gcRunsTable(t), gcBucketsTable(t)},
+			tables: gcTables(t),
 		})
 	}
 	return result, nil
 }
 
-var gcTimeColumns = []column{
-	{"samples", "samples", countColumn}, {"gc_samples", "gc samples", countColumn}, {"total_ns", "total ms", timeColumn},
-	{"gc_ns", "gc ms", timeColumn}, {"own_ns", "own ms", timeColumn},
+func gcTables(t *report.ThreadGC) []table {
+	return []table{gcStacksTable(t), gcFunctionsTable(t), gcRunsTable(t), gcBucketsTable(t)}
+}
+
+var gcTimeColumns = [...]column{
+	counts("samples", "samples"), counts("gc_samples", "gc samples"), times("total_ns", "total ms"), times("gc_ns", "gc ms"), times("own_ns", "own ms"),
 }
 
 func gcTimeCells(g *report.GCTime) []cell {
@@ -114,7 +132,7 @@ func gcTimeCells(g *report.GCTime) []cell {
 }
 
 func gcStacksTable(t *report.ThreadGC) table {
-	out := table{name: "stacks", title: "call stacks that it interrupted", columns: append(gcTimeColumns[:len(gcTimeColumns):len(gcTimeColumns)], stackColumns...),
+	out := table{name: "stacks", title: "call stacks that it interrupted", columns: append(gcTimeColumns[:], stackColumns[:]...),
 		note: more(len(t.ByStack), t.Counts.ByStack, "stacks")}
 	for i := range t.ByStack {
 		s := &t.ByStack[i]
@@ -124,7 +142,7 @@ func gcStacksTable(t *report.ThreadGC) table {
 }
 
 func gcFunctionsTable(t *report.ThreadGC) table {
-	out := table{name: "functions", title: "functions that it interrupted", columns: append(gcTimeColumns[:len(gcTimeColumns):len(gcTimeColumns)], stackColumns[:2]...),
+	out := table{name: "functions", title: "functions that it interrupted", columns: append(gcTimeColumns[:], stackColumns[:2]...),
 		note: more(len(t.ByFunction), t.Counts.ByFunction, "functions")}
 	for i := range t.ByFunction {
 		f := &t.ByFunction[i]
@@ -139,18 +157,18 @@ func gcFunctionsTable(t *report.ThreadGC) table {
 
 func gcRunsTable(t *report.ThreadGC) table {
 	out := table{name: "runs", title: "busy runs that are long only because of it", columns: []column{
-		{"start_ns", "from ms", timeColumn}, {"samples", "samples", countColumn}, {"time_ns", "ms", timeColumn}, {"gc_ns", "gc ms", timeColumn},
+		times("start_ns", "from ms"), counts("samples", "samples"), counts("gc_samples", "gc samples"), times("time_ns", "ms"), times("gc_ns", "gc ms"),
 	}}
 	for _, r := range t.Runs {
-		out.rows = append(out.rows, []cell{timeCell(r.Start), countCell(r.Samples), timeCell(r.Time), timeCell(r.GC)})
+		out.rows = append(out.rows, []cell{timeCell(r.Start), countCell(r.Samples), countCell(r.GCSamples), timeCell(r.Time), timeCell(r.GC)})
 	}
 	return out
 }
 
 func gcBucketsTable(t *report.ThreadGC) table {
 	out := table{name: "buckets", title: "time in buckets", columns: []column{
-		{"start_ns", "from ms", timeColumn}, {"samples", "samples", countColumn}, {"gc_samples", "gc samples", countColumn},
-		{"covered_ns", "covered ms", timeColumn}, {"gc_ns", "gc ms", timeColumn}, {"", "share", shareColumn},
+		times("start_ns", "from ms"), counts("samples", "samples"), counts("gc_samples", "gc samples"), times("covered_ns", "covered ms"),
+		times("gc_ns", "gc ms"), shares("share"),
 	}}
 	for _, b := range t.Buckets {
 		out.rows = append(out.rows, []cell{
@@ -160,8 +178,8 @@ func gcBucketsTable(t *report.ThreadGC) table {
 	return out
 }
 
-// makeLayoutReport makes the report layout-thrashing.
-func makeLayoutReport(p *report.Profiles, opts report.Options) (reportResult, error) {
+// layoutReport makes the report layout-thrashing.
+func layoutReport(p *report.Profiles, opts report.Options) (reportResult, error) {
 	r := p.LayoutThrashing(opts)
 	result := reportResult{json: r}
 	for i := range r.Threads {
@@ -173,35 +191,37 @@ func makeLayoutReport(p *report.Profiles, opts report.Options) (reportResult, er
 					t.Unforced.Count, t.Basis, millis(t.Unforced.Total)),
 				fmt.Sprintf("stacks that force it: %d, of them thrashing: %d", t.StackCount, t.Thrashing),
 			},
-			tables: []table{forcedTable(t)},
+			tables: layoutTables(t),
 		})
 	}
 	return result, nil
 }
 
-func forcedTable(t *report.ThreadForced) table {
+func layoutTables(t *report.ThreadForced) []table {
 	out := table{name: "stacks", title: "call stacks that force style and layout", columns: append([]column{
-		{"count", string(t.Basis), countColumn}, {"style_ns", "style ms", timeColumn}, {"layout_ns", "layout ms", timeColumn},
-		{"total_ns", "total ms", timeColumn}, {"episodes", "episodes", countColumn}, {"runs", "runs", countColumn},
-		{"max_ns_per_run", "most ms a run", timeColumn}, {"max_episodes_per_run", "most episodes a run", countColumn},
-		{"thrashing", "thrashing", flagColumn},
-	}, stackColumns...), note: more(len(t.ByStack), t.StackCount, "stacks")}
+		{name: "basis"}, counts("count", string(t.Basis)), {name: "style_ns", title: "style ms", kind: timeColumn, count: "style_count"},
+		{name: "layout_ns", title: "layout ms", kind: timeColumn, count: "layout_count"}, times("total_ns", "total ms"),
+		counts("episodes", "episodes"), counts("runs", "runs"),
+		{name: "max_ns_per_run", title: "most ms a run", kind: timeColumn, count: "max_ns_per_run_count"},
+		counts("max_episodes_per_run", "most episodes a run"), flags("thrashing", "thrashing"),
+	}, stackColumns[:]...), note: more(len(t.ByStack), t.StackCount, "stacks")}
 	for i := range t.ByStack {
 		s := &t.ByStack[i]
 		out.rows = append(out.rows, append([]cell{
-			countCell(s.Count), timeCell(s.Style), timeCell(s.Layout), timeCell(s.Total), countCell(int64(s.Episodes)), countCell(int64(s.Runs)),
-			timeCell(s.MaxPerRun), countCell(int64(s.MaxEpisodesPerRun)), flagCell(s.Thrashing),
+			textCell(string(t.Basis)), countCell(s.Count), countedCell(s.Style, s.StyleCount), countedCell(s.Layout, s.LayoutCount), timeCell(s.Total),
+			countCell(int64(s.Episodes)), countCell(int64(s.Runs)), countedCell(s.MaxPerRun, s.MaxPerRunCount), countCell(int64(s.MaxEpisodesPerRun)),
+			flagCell(s.Thrashing),
 		}, stackCells(s.Frames)...))
 	}
-	return out
+	return []table{out}
 }
 
 // unknownStack is shown where nothing is known of the stack.
 const unknownStack = "(no stack)"
 
-var stackColumns = []column{{"function", "function", textColumn}, {"location", "location", textColumn}, {"callers", "called by", textColumn}}
+var stackColumns = [...]column{texts("function", "function"), texts("location", "location"), texts("callers", "called by")}
 
-// stackCells says of a stack what its innermost function is, and who called it.
+// stackCells says of a stack what its innermost function is, and who called it: for people only the nearest callers.
 func stackCells(outermostFirst []report.Frame) []cell {
 	n := len(outermostFirst)
 	if n == 0 {
@@ -210,13 +230,13 @@ func stackCells(outermostFirst []report.Frame) []cell {
 	leaf := outermostFirst[n-1]
 	var callers []string
 	for i := n - 2; i >= 0; i-- {
-		if len(callers) == maxCallers {
-			callers = append(callers, fmt.Sprintf("… %d more", i+1))
-			break
-		}
 		callers = append(callers, outermostFirst[i].Function)
 	}
-	return []cell{textCell(leaf.Function), textCell(leaf.Location()), textCell(strings.Join(callers, " < "))}
+	called := textCell(strings.Join(callers, " < "))
+	if hidden := len(callers) - maxCallers; hidden > 0 {
+		called.short = fmt.Sprintf("%s < … %d more", strings.Join(callers[:maxCallers], " < "), hidden)
+	}
+	return []cell{textCell(leaf.Function), textCell(leaf.Location()), called}
 }
 
 // more says that a table is not complete.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -23,10 +24,22 @@ type table struct {
 }
 
 // column is a column of a table. Its name is that of the CSV form, where times are nanoseconds; the title is for people,
-// who get milliseconds.
+// who get milliseconds. A column without name is for people only, one without title for programs.
 type column struct {
 	name, title string
 	kind        columnKind
+	count       string // timeColumn: the name of one more column of the CSV form, with the number of samples behind the time
+}
+
+func texts(name, title string) column  { return column{name: name, title: title} }
+func counts(name, title string) column { return column{name: name, title: title, kind: countColumn} }
+func times(name, title string) column  { return column{name: name, title: title, kind: timeColumn} }
+func shares(title string) column       { return column{title: title, kind: shareColumn} }
+func flags(name, title string) column  { return column{name: name, title: title, kind: flagColumn} }
+
+// countedTimes is a column of times with the samples behind them.
+func countedTimes(name, title string) column {
+	return column{name: name + "_ns", title: title, kind: timeColumn, count: name + "_samples"}
 }
 
 type columnKind uint8
@@ -35,19 +48,24 @@ const (
 	textColumn columnKind = iota
 	countColumn
 	timeColumn
-	shareColumn // thousandths; only in text
+	shareColumn // thousandths
 	flagColumn
 )
 
 // cell is a value of a table: a text or a number, as the column says.
 type cell struct {
 	text   string
+	short  string // for people, if that is not the text
 	number int64
+	count  int64 // where the column has a count
 }
 
 func textCell(text string) cell      { return cell{text: text} }
 func countCell(n int64) cell         { return cell{number: n} }
 func timeCell(t timeline.Nanos) cell { return cell{number: int64(t)} }
+func countedCell(t timeline.Nanos, samples int64) cell {
+	return cell{number: int64(t), count: samples}
+}
 func shareCell(of, all timeline.Nanos) cell {
 	if all <= 0 {
 		return cell{}
@@ -68,7 +86,13 @@ func (c column) format(v cell) string {
 	case countColumn:
 		return strconv.FormatInt(v.number, 10)
 	case timeColumn:
-		return millis(timeline.Nanos(v.number))
+		switch {
+		case c.count == "":
+			return millis(timeline.Nanos(v.number))
+		case v.number == 0 && v.count == 0:
+			return "-"
+		}
+		return fmt.Sprintf("%s (%d)", millis(timeline.Nanos(v.number)), v.count)
 	case shareColumn:
 		return fmt.Sprintf("%d.%d %%", v.number/10, v.number%10)
 	case flagColumn:
@@ -77,7 +101,7 @@ func (c column) format(v cell) string {
 		}
 		return "no"
 	}
-	return printable(v.text)
+	return printable(cmp.Or(v.short, v.text))
 }
 
 // millis returns a time as milliseconds with three decimals.
@@ -101,16 +125,10 @@ func writeReport(w io.Writer, threads []threadTables, only string) error {
 		for _, line := range t.summary {
 			fmt.Fprintf(&b, "  %s\n", line)
 		}
-		found := only == ""
 		for k := range t.tables {
-			if only == "" && len(t.tables[k].rows) == 0 || only != "" && t.tables[k].name != only {
-				continue
+			if only == "" && len(t.tables[k].rows) > 0 || t.tables[k].name == only {
+				t.tables[k].writeText(&b)
 			}
-			found = true
-			t.tables[k].writeText(&b)
-		}
-		if !found {
-			return unknownTable(t.tables, only)
 		}
 	}
 	_, err := w.Write(b.Bytes())
@@ -129,18 +147,19 @@ func clip(name string) string {
 
 // writeText prints a table: texts to the left, numbers to the right.
 func (t *table) writeText(b *bytes.Buffer) {
-	lines := make([][]string, 1, len(t.rows)+1)
-	widths := make([]int, len(t.columns))
-	for _, c := range t.columns {
-		lines[0] = append(lines[0], c.title)
-	}
-	for _, row := range t.rows {
-		var line []string
-		for i, v := range row {
-			line = append(line, t.columns[i].format(v))
+	lines := make([][]string, len(t.rows)+1)
+	var kinds []columnKind
+	for i, c := range t.columns {
+		if c.title == "" {
+			continue
 		}
-		lines = append(lines, line)
+		kinds = append(kinds, c.kind)
+		lines[0] = append(lines[0], c.title)
+		for k, row := range t.rows {
+			lines[k+1] = append(lines[k+1], c.format(row[i]))
+		}
 	}
+	widths := make([]int, len(kinds))
 	for _, line := range lines {
 		for i, text := range line {
 			widths[i] = max(widths[i], utf8.RuneCountInString(text))
@@ -151,7 +170,7 @@ func (t *table) writeText(b *bytes.Buffer) {
 		var out strings.Builder
 		for i, text := range line {
 			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
-			if t.columns[i].kind == textColumn {
+			if kinds[i] == textColumn {
 				out.WriteString("  " + text + pad)
 			} else {
 				out.WriteString("  " + pad + text)
@@ -164,55 +183,69 @@ func (t *table) writeText(b *bytes.Buffer) {
 	}
 }
 
-// writeCSV writes one table of all threads, the first one unless another is asked for.
-func writeCSV(w io.Writer, threads []threadTables, only string) error {
+// writeCSV writes the table of the given index of all threads, whose columns are those of form.
+func writeCSV(w io.Writer, threads []threadTables, form *table, index int) error {
 	out := csv.NewWriter(w)
-	for i, t := range threads {
-		k := 0
-		if only != "" {
-			k = slices.IndexFunc(t.tables, func(t table) bool { return t.name == only })
-		}
-		if k < 0 {
-			return unknownTable(t.tables, only)
-		}
-		if err := t.tables[k].writeCSV(out, &t, i == 0); err != nil {
-			return err
+	if err := out.Write(form.csvHead()); err != nil {
+		return err
+	}
+	for i := range threads {
+		t := &threads[i]
+		for _, row := range t.tables[index].rows {
+			record := []string{t.Process, strconv.Itoa(int(t.PID)), t.Thread, strconv.FormatInt(t.TID, 10)}
+			if err := out.Write(form.appendCSV(record, row)); err != nil {
+				return err
+			}
 		}
 	}
 	out.Flush()
 	return out.Error()
 }
 
-func (t *table) writeCSV(out *csv.Writer, thread *threadTables, head bool) error {
-	record := []string{"process", "pid", "thread", "tid"}
+// csvHead returns the names of the columns of the CSV form.
+func (t *table) csvHead() []string {
+	head := []string{"process", "pid", "thread", "tid"}
 	for _, c := range t.columns {
-		if c.kind != shareColumn {
-			record = append(record, c.name)
+		if c.count != "" {
+			head = append(head, c.count)
+		}
+		if c.name != "" {
+			head = append(head, c.name)
 		}
 	}
-	if head {
-		if err := out.Write(record); err != nil {
-			return err
+	return head
+}
+
+// appendCSV appends a row to a record of the CSV form.
+func (t *table) appendCSV(record []string, row []cell) []string {
+	for i, v := range row {
+		c := t.columns[i]
+		if c.count != "" {
+			record = append(record, strconv.FormatInt(v.count, 10))
+		}
+		switch {
+		case c.name == "":
+		case c.kind == textColumn:
+			record = append(record, v.text)
+		case c.kind == flagColumn:
+			record = append(record, strconv.FormatBool(v.number != 0))
+		default:
+			record = append(record, strconv.FormatInt(v.number, 10))
 		}
 	}
-	for _, row := range t.rows {
-		record = append(record[:0], thread.Process, strconv.Itoa(int(thread.PID)), thread.Thread, strconv.FormatInt(thread.TID, 10))
-		for i, v := range row {
-			switch t.columns[i].kind {
-			case shareColumn:
-			case textColumn:
-				record = append(record, v.text)
-			case flagColumn:
-				record = append(record, strconv.FormatBool(v.number != 0))
-			default:
-				record = append(record, strconv.FormatInt(v.number, 10))
-			}
-		}
-		if err := out.Write(record); err != nil {
-			return err
-		}
+	return record
+}
+
+// findTable returns the index of the table of a name; "" is the first.
+func findTable(tables []table, name string) (int, error) {
+	if name == "" {
+		return 0, nil
 	}
-	return nil
+	i := slices.IndexFunc(tables, func(t table) bool { return t.name == name })
+	if i < 0 {
+		return 0, unknownTable(tables, name)
+	}
+	return i, nil
 }
 
 func unknownTable(tables []table, name string) error {
