@@ -74,8 +74,9 @@ func newApp(env *environment) *cli.App {
 		Usage:     "convert traces to Perfetto traces",
 		UsageText: "weft COMMAND [flags] FILE…",
 		Description: strings.TrimSpace(`
-weft reads Chrome JSON traces (from Chrome, Node.js, PyTorch and many others) and
-Perfetto traces, plain or packed with gzip, zstd or zip; it finds out which by itself.
+weft reads Chrome JSON traces (from Chrome, Node.js, PyTorch and many others), Firefox
+profiles, V8 CPU profiles (.cpuprofile), JS self-profiles and Perfetto traces, plain or
+packed with gzip, zstd or zip; it finds out which by itself.
 
    weft convert trace.json          writes trace.json.pftrace
    weft info trace.json             says what is in a trace

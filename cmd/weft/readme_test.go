@@ -56,7 +56,7 @@ func TestReadme(t *testing.T) {
 	}
 	dir := t.TempDir()
 	copyTree(t, filepath.Join(root, "testdata", "traces"), filepath.Join(dir, "testdata", "traces"))
-	for _, kind := range []string{"chrome", "node", "pytorch"} {
+	for _, kind := range []string{"chrome", "node", "pytorch", "cpuprofile"} {
 		copyTree(t, filepath.Join(root, "testdata", "traces", kind), dir)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "converted"), 0o777); err != nil {
