@@ -142,7 +142,7 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 type mappedFile struct {
 	path         string
 	buildID      string // hexadecimal digits
-	hasAddresses bool // it is one build of a binary, or has a place in memory
+	hasAddresses bool   // it is one build of a binary, or has a place in memory
 }
 
 // mapping returns an interned mapping. Its path is interned part by part.
