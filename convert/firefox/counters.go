@@ -31,6 +31,9 @@ type overhead struct {
 
 // readCounter reads a counter.
 func (d *decoder) readCounter(p *profile) error {
+	if ok, err := d.room(len(p.counters)); !ok {
+		return err
+	}
 	c := new(counter)
 	p.counters = append(p.counters, c)
 	return d.object(func(key string) error {
@@ -119,6 +122,9 @@ func (d *decoder) readOverheads(p *profile) error {
 }
 
 func (d *decoder) readOverhead(p *profile) error {
+	if ok, err := d.room(len(p.overheads)); !ok {
+		return err
+	}
 	o := new(overhead)
 	p.overheads = append(p.overheads, o)
 	return d.object(func(key string) error {

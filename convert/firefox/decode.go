@@ -23,6 +23,7 @@ type decoder struct {
 	path    []step // where the decoder is, for messages
 	depth   int    // of inputs inside of inputs, see within
 	nesting int    // of processes in processes
+	wrapped bool   // the profile was found inside of another object
 	cut     *bool  // the end of the input was noted
 }
 
@@ -205,6 +206,19 @@ func (d *decoder) comma() {
 	if d.log.Count(problem.JSONTrailingComma) == 0 {
 		d.log.Add(problem.JSONTrailingComma, d.position(), "")
 	}
+}
+
+// maxListed bounds lists whose elements take much more memory than the few bytes that they can be written with. Real
+// profiles hold some hundred of each.
+const maxListed = 1 << 16
+
+// room reports whether a list that has n elements may have one more; if not, it reads over that.
+func (d *decoder) room(n int) (ok bool, err error) {
+	if n < maxListed {
+		return true, nil
+	}
+	d.problem(problem.FirefoxValueInvalid, "too many elements")
+	return false, d.skip()
 }
 
 // object reads an object; member must read the value of its key.

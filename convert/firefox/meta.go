@@ -94,6 +94,9 @@ func (d *decoder) readStart(m *meta) error {
 // readCategories reads the list of categories.
 func (d *decoder) readCategories(categories *[]category) error {
 	return d.array(func() error {
+		if ok, err := d.room(len(*categories)); !ok {
+			return err
+		}
 		var c category
 		err := d.object(func(key string) error {
 			switch key {

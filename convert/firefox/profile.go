@@ -90,7 +90,8 @@ func (d *decoder) profileMember(p *profile, key string) error {
 	case "profilingLog", "profileGatheringLog", "visualMetrics":
 		return d.readAttribute(&p.attributes, key)
 	case "profile", "trace":
-		if !p.has.meta && !p.has.threads {
+		if !p.has.meta && !p.has.threads && !d.wrapped {
+			d.wrapped = true
 			return d.readProfile(p)
 		}
 	}
@@ -140,6 +141,9 @@ func (d *decoder) readThreads(p *profile) error {
 	if c != '{' {
 		return d.unexpected(c)
 	}
+	if ok, err := d.room(len(p.threads)); !ok {
+		return err
+	}
 	th := new(thread)
 	p.threads = append(p.threads, th)
 	return d.readThread(th)
@@ -149,6 +153,9 @@ func (d *decoder) readThreads(p *profile) error {
 func (d *decoder) readChild(p *profile) error {
 	if d.nesting == maxDepth {
 		return d.failed(errors.New("processes in processes, too deep"))
+	}
+	if ok, err := d.room(len(p.children)); !ok {
+		return err
 	}
 	child := new(profile)
 	p.children = append(p.children, child)
@@ -161,6 +168,9 @@ func (d *decoder) readChild(p *profile) error {
 // readLibs reads the list of libraries.
 func (d *decoder) readLibs(libs *[]lib) error {
 	return d.array(func() error {
+		if ok, err := d.room(len(*libs)); !ok {
+			return err
+		}
 		*libs = append(*libs, lib{})
 		l := &(*libs)[len(*libs)-1]
 		return d.object(func(key string) error {

@@ -105,3 +105,43 @@ func TestDeepStacks(t *testing.T) {
 		t.Error("stacks of 20,000 frames are not counted")
 	}
 }
+
+// Lists of things that take much memory are bounded, and what is nested without end ends.
+func TestLimits(t *testing.T) {
+	many := strings.Repeat("{},", maxListed+1)
+	for name, profile := range map[string]string{
+		"threads":    `{"meta":{},"threads":[` + many + `]}`,
+		"processes":  `{"meta":{},"threads":[],"processes":[` + many + `]}`,
+		"libs":       `{"meta":{},"threads":[],"libs":[` + many + `]}`,
+		"counters":   `{"meta":{},"threads":[],"counters":[` + many + `]}`,
+		"overheads":  `{"meta":{},"threads":[],"profilerOverhead":[` + many + `]}`,
+		"schemas":    `{"meta":{"markerSchema":[` + many + `]},"threads":[]}`,
+		"categories": `{"meta":{"categories":[` + many + `]},"threads":[]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, log, err := read(t, memory, strings.NewReader(profile), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := log.Count(problem.FirefoxValueInvalid); got != 1 {
+				t.Errorf("%d elements are too many, want 1", got)
+			}
+		})
+	}
+	const deep = 1_000_000
+	for name, profile := range map[string]string{
+		"profiles":  `{"threads":[],"x":` + strings.Repeat(`{"profile":`, deep) + `1` + strings.Repeat(`}`, deep) + `}`,
+		"wrapped":   strings.Repeat(`{"profile":`, deep) + `1` + strings.Repeat(`}`, deep),
+		"processes": `{"meta":{},"threads":[],"processes":` + strings.Repeat(`[{"processes":`, deep) + `1` + strings.Repeat(`}]`, deep) + `}`,
+		"payloads": `{"meta":{},"threads":[{"stringTable":["a"],"markers":{"name":[0],"startTime":[0],"phase":[0],"data":[{"x":` +
+			strings.Repeat("[", deep) + strings.Repeat("]", deep) + `}]}}]}`,
+		"causes": `{"meta":{},"threads":[{"stringTable":["a"],"markers":{"name":[0],"startTime":[0],"phase":[0],"data":[` +
+			strings.Repeat(`{"stack":`, deep) + `1` + strings.Repeat("}", deep) + `]}}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, _, err := read(t, memory, strings.NewReader(profile), Options{}); err != nil {
+				t.Log(err)
+			}
+		})
+	}
+}

@@ -86,6 +86,9 @@ type field struct {
 
 // readSchema reads one element of markerSchema.
 func (d *decoder) readSchema(schemas *[]*schema) error {
+	if ok, err := d.room(len(*schemas)); !ok {
+		return err
+	}
 	s := &schema{}
 	var chart, tooltip, list string
 	err := d.object(func(key string) error {
