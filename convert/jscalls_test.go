@@ -112,6 +112,18 @@ func TestProfilesOfATrace(t *testing.T) {
 			}, "profile_without_head×2 profile_not_chosen×2",
 		},
 		{
+			// Two nodes are each other's parents, and of the last node nobody tells. The text ends too early.
+			"damaged", []string{
+				head(2, 100, "0x1", ""),
+				`{"ph":"P","pid":1,"tid":9,"ts":150,"name":"ProfileChunk","id":"0x1","args":{"data":{"cpuProfile":{"nodes":[
+					{"id":1,"callFrame":{"functionName":"(root)"}},{"id":2,"parent":1,"callFrame":{"functionName":"f"}},
+					{"id":3,"parent":4},{"id":4,"parent":3}],"samples":[2,3,99,2]},"timeDeltas":[10,10,10,10]}}}`,
+				`{"ph":"P","pid":1,"tid":9,"ts":190,"name":"ProfileChunk","id":"0x1","args":{"data":{"cpuProfile":{"samples":[2,2`,
+			}, convert.Options{},
+			[]string{"110 1/2 sample", "110 1/2 f +30", "110 1/2/track:V8_state script +40", "140 1/2 sample"},
+			"json_partial_event×1 profile_node_unknown_parent×2 profile_sample_unknown_node×2 json_unterminated×1",
+		},
+		{
 			"no calls", []string{head(2, 100, "0x1", ""), piece(150, "0x1")}, convert.Options{JSCalls: convert.JSCallsOff},
 			[]string{"110 1/2 sample", "110 1/2/track:V8_state script +20", "120 1/2 sample"}, "",
 		},

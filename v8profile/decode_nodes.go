@@ -116,11 +116,15 @@ func (r *decoder) frameMember(f *functionKey, key []byte) error {
 	return r.skip()
 }
 
-// childIDs reads a list of ids of children. An empty list is a list.
+// childIDs reads a list of ids of children. An empty list is a list, another value is none.
 func (r *decoder) childIDs(n *nodeReader) error {
-	n.node.hasChildren = true
+	c, err := r.s.Peek()
+	if err != nil {
+		return r.failed(err)
+	}
+	n.node.hasChildren = n.node.hasChildren || c == '['
 	n.node.children.from = uint32(len(r.d.child))
-	err := r.array(func() error {
+	err = r.array(func() error {
 		id, ok, err := r.integer()
 		switch {
 		case len(r.d.child) >= maxNodes:

@@ -149,9 +149,12 @@ type Thread struct {
 // noOffset is the place in the input of events that come from no particular place.
 const noOffset = -1
 
+// maxTime is the last time that a profile may reach: 146 years.
+const maxTime = timeline.Nanos(math.MaxInt64 / 2)
+
 // time moves a time of the profile to that of the timeline, which has no times before 0.
 func (t *Thread) time(ts timeline.Nanos) (moved timeline.Nanos, ok bool) {
-	if t.Shift > 0 && ts > math.MaxInt64-t.Shift || t.Shift < 0 && ts < math.MinInt64-t.Shift {
+	if t.Shift > 0 && ts > maxTime-t.Shift || t.Shift < 0 && ts < math.MinInt64-t.Shift || ts > maxTime {
 		t.Problems.Add(problem.EventInvalidTimestamp, problem.NoPosition, "in a CPU profile")
 		return 0, false
 	}
