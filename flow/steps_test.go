@@ -1,0 +1,143 @@
+package flow_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/tracetext"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Steps say when a flow passes a slice, in which direction, and when it is over: in the order of time, at one time in that
+// of the input. A start that is ignored and ends of nothing are no steps.
+func TestSteps(t *testing.T) {
+	const text = `
+# Chrome's own flows, bound by time: one that comes back to its slice, and an id that is used again.
+X 1/1 a 0 100
+s 1/1 #1 5
+X 1/2 b 20 10
+t 1/2 #1 20
+t 1/1 #1 50
+s 1/1 #1 60
+X 1/2 c 70 10
+f 1/2 #1 70 bp=e
+X 1/3 d 80 10
+s 1/3 #1 80
+X 1/2 e 90 10
+f 1/2 #1 95 bp=e
+f 1/2 #9 96 bp=e
+# Flows that are carried by slices.
+X 2/1 out 200 10 out=7
+X 2/2 step 220 10 step=7
+X 2/3 in 240 10 in=7
+X 3/1 first 300 10 flow=5
+X 3/2 second 320 10 flow=5
+X 3/3 last 340 10 end=5
+X 3/4 nothing 360 10 end=6
+`
+	want := []string{
+		// at, event of the step, in, out, last; the flows are numbered by the order in which they begin
+		"5 by 1 on a: flow A out",
+		"20 by 3 on b: flow A in out",
+		"50 by 4 on a: flow A in out",
+		"70 by 7 on c: flow A in last",
+		"80 by 9 on d: flow B out",
+		"95 by 11 on e: flow B in last",
+		"200 by 13 on out: flow C out",
+		"220 by 14 on step: flow C in out",
+		"240 by 15 on in: flow C in last",
+		"300 by 16 on first: flow D out",
+		"320 by 17 on second: flow D in out",
+		"340 by 18 on last: flow D in last",
+	}
+	for _, memory := range []int64{largeMemory, smallMemory} {
+		b := timeline.NewBuilder(timeline.Options{Memory: memory, TempDir: t.TempDir(), Problems: new(problem.Log)})
+		if err := tracetext.Add(b, text); err != nil {
+			t.Fatal(err)
+		}
+		tl, err := b.Finish(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tl.Close()
+		steps, err := flow.NestAndTrace(context.Background(), tl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer steps.Close()
+		names := map[uint64]string{}
+		err = tl.Walk(context.Background(), func(it *timeline.Item) error {
+			if it.Kind == timeline.ItemBegin {
+				names[it.Ordinal] = string(it.Name)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // a second time after Rewind
+			if got := describeSteps(t, steps, names); !slices.Equal(got, want) {
+				t.Errorf("with %d bytes of memory\n%q, want\n%q", memory, got, want)
+			}
+			if err := steps.Rewind(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func describeSteps(t *testing.T, steps *flow.Steps, names map[uint64]string) (lines []string) {
+	t.Helper()
+	letters := map[uint64]string{}
+	var s flow.Step
+	for {
+		ok, err := steps.Next(&s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			return lines
+		}
+		if letters[s.Flow] == "" {
+			letters[s.Flow] = string(rune('A' + len(letters)))
+		}
+		line := fmt.Sprintf("%d by %d on %s: flow %s", s.At, s.Event, names[s.Ordinal], letters[s.Flow])
+		for i, flag := range []bool{s.In, s.Out, s.Last} {
+			if flag {
+				line += " " + []string{"in", "out", "last"}[i]
+			}
+		}
+		lines = append(lines, line)
+	}
+}
+
+// A timeline without flows has no steps.
+func TestNoSteps(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
+	if err := tracetext.Add(b, "X 1/1 a 0 100"); err != nil {
+		t.Fatal(err)
+	}
+	tl, err := b.Finish(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tl.Close()
+	steps, err := flow.NestAndTrace(context.Background(), tl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s flow.Step
+	if ok, err := steps.Next(&s); ok || err != nil {
+		t.Errorf("a step %+v, %v", s, err)
+	}
+	if err := steps.Rewind(); err != nil {
+		t.Error(err)
+	}
+	if err := steps.Close(); err != nil {
+		t.Error(err)
+	}
+}
