@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/report"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -156,11 +157,35 @@ func whichReport(c *cli.Context) (int, error) {
 // collectProfiles reads a trace and keeps what reports need of it.
 func collectProfiles(c *cli.Context, env *environment, name string, src *input, opts convert.Options) (*report.Profiles, error) {
 	progress := startProgress(env, inputName(name), src.size, true)
-	trace, _, err := convert.Load(c.Context, progress.reader(src), opts)
+	trace, loaded, err := convert.Load(c.Context, progress.reader(src), opts)
 	progress.Stop()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
+	for i := range loaded.Problems {
+		if p := &loaded.Problems[i]; slices.Contains(uncounted, p.Name) {
+			fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(name)), printable(p.String()))
+		}
+	}
 	profiles, err := report.Collect(c.Context, trace)
 	return profiles, errors.Join(err, trace.Close())
+}
+
+// uncounted are the names of problems that make the numbers of reports on samples too small: a person who reads them should
+// know. Others, such as flows whose other end is missing, which nearly every trace of a browser has, do no harm here.
+var uncounted = problemNames(
+	problem.ContainerDamaged, problem.JSONUnterminated, problem.JSONPartialEvent, problem.JSONMalformedEvent, problem.JSONTrailingData,
+	problem.EventInvalidTimestamp, problem.EventNegativeTimestamp, problem.StackFrameUnknown, problem.StackLimit,
+	problem.ProfileMalformed, problem.ProfileLimit, problem.ProfileWithoutNodes, problem.ProfileLengthMismatch,
+	problem.ProfileNodeUnknownParent, problem.ProfileSampleUnknownNode,
+	problem.BadStack, problem.SelfProfileListMissing, problem.SelfProfileFrameInvalid,
+	problem.FirefoxValueInvalid, problem.FirefoxIndexInvalid, problem.FirefoxColumnShort,
+	problem.PacketTruncated, problem.PacketMalformed, problem.PacketInvalidState,
+)
+
+func problemNames(kinds ...problem.Kind) (names []string) {
+	for _, k := range kinds {
+		names = append(names, k.String())
+	}
+	return names
 }

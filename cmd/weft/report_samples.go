@@ -22,7 +22,7 @@ func samplesReport(p *report.Profiles, opts report.Options) (reportResult, error
 		result.threads = append(result.threads, threadTables{
 			ThreadID: t.ThreadID, source: t.Source,
 			summary: []string{
-				fmt.Sprintf("%s stand for %s ms of %s ms; gaps: %d of %s ms; busy runs: %d", samples(t.Samples), millis(t.Covered),
+				fmt.Sprintf("%s for %s ms of %s ms; gaps: %d of %s ms; busy runs: %d", samplesStand(t.Samples), millis(t.Covered),
 					millis(t.End-t.Start), t.Gaps, millis(t.GapTime), t.BusyRuns),
 			},
 			tables: samplesTables(t),
@@ -37,6 +37,14 @@ func samples(n int64) string {
 		return "1 sample"
 	}
 	return fmt.Sprintf("%d samples", n)
+}
+
+// samplesStand begins a sentence with them.
+func samplesStand(n int64) string {
+	if n == 1 {
+		return "1 sample stands"
+	}
+	return samples(n) + " stand"
 }
 
 func samplesTables(t *report.ThreadSamples) []table {
