@@ -51,7 +51,11 @@ func (r *reader) concluded(err error) error {
 		return err
 	}
 	for _, p := range r.profiles {
-		if p.have&haveSamples != 0 || !p.complete {
+		switch {
+		case !p.complete:
+			return err
+		case p.have == haveSamples && len(p.samples) == 0: // of another format
+		case p.have&haveSamples != 0:
 			return err
 		}
 	}
