@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -218,6 +219,24 @@ var knownPlaces = map[string]int{
 	// The engine counts in floating milliseconds: 4081/1000*1000 is more than 4081, so that two calls at 4081 µs seem to begin
 	// after the event that has just their span, and are not outside of it.
 	"f0240": 2,
+}
+
+// The page for people names the traces in which places differ, and how many do.
+func TestKnownPlacesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(recording.Testdata(t), "..", "docs", "conformance.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0
+	for name, n := range knownPlaces {
+		sum += n
+		if !strings.Contains(string(page), name+"`") {
+			t.Errorf("docs/conformance.md does not name %s", name)
+		}
+	}
+	if text := fmt.Sprintf("differs in %d of", sum); !strings.Contains(string(page), text) {
+		t.Errorf("docs/conformance.md does not say %q", text)
+	}
 }
 
 // place is where a call is in the tree. Of what is not in it depth and own time mean nothing.
