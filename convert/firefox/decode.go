@@ -140,16 +140,20 @@ func (d *decoder) unit(fn func()) error {
 
 // notes counts what the scanner tolerated.
 func (d *decoder) notes() {
-	n, at := d.s.Notes, d.position()
-	d.log.AddN(problem.JSONControlCharacter, uint64(n.Controls), at, "")
-	d.log.AddN(problem.JSONInvalidUTF8, uint64(n.InvalidUTF8), at, "")
-	d.log.AddN(problem.JSONLoneSurrogate, uint64(n.LoneSurrogates), at, "")
-	d.log.AddN(problem.JSONBadEscape, uint64(n.BadEscapes), at, "")
-	d.log.AddN(problem.JSONNonstandardNumber, uint64(n.Nonstandard), at, "")
-	if n.Commas > 0 {
+	if d.s.Notes.Commas > 0 {
 		d.comma()
 	}
-	d.s.Notes = jsonscan.Notes{}
+	countNotes(d.log, &d.s.Notes, d.position())
+}
+
+// countNotes counts what a scanner tolerated, but commas.
+func countNotes(log *problem.Log, n *jsonscan.Notes, at problem.Position) {
+	log.AddN(problem.JSONControlCharacter, uint64(n.Controls), at, "")
+	log.AddN(problem.JSONInvalidUTF8, uint64(n.InvalidUTF8), at, "")
+	log.AddN(problem.JSONLoneSurrogate, uint64(n.LoneSurrogates), at, "")
+	log.AddN(problem.JSONBadEscape, uint64(n.BadEscapes), at, "")
+	log.AddN(problem.JSONNonstandardNumber, uint64(n.Nonstandard), at, "")
+	*n = jsonscan.Notes{}
 }
 
 // skip reads over a value of any size.

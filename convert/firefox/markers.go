@@ -180,7 +180,7 @@ func (c *converter) addFlows(th *threadState, m *marker, kind *markerType) error
 	if kind.schema != nil {
 		for _, slot := range kind.schema.flows {
 			v := &c.payload.values[slot]
-			if v.kind == jsonscan.Invalid || v.kind == jsonscan.Null || len(v.text) == 0 {
+			if v.kind != jsonscan.String || len(v.text) == 0 { // an index that leads nowhere is no id
 				continue
 			}
 			role := timeline.FlowContinue

@@ -146,6 +146,9 @@ func (c *converter) encodePayload(text []byte) {
 		}
 		c.encodeMember(m, value{kind, text})
 	}
+	if s.Notes != (jsonscan.Notes{}) {
+		countNotes(c.log, &s.Notes, p.th.at(p.row))
+	}
 }
 
 // encodeMember encodes a value by the format of its field.
@@ -288,6 +291,7 @@ func (c *converter) encodeValue(v value, depth int) {
 		} else if u, ok := jsonscan.Uint64(v.text); ok {
 			enc.Uint(u)
 		} else {
+			c.log.Add(problem.JSONBigInteger, c.payload.th.at(c.payload.row), "")
 			f, _ := jsonscan.Float64(v.text)
 			enc.Double(f)
 		}
@@ -295,7 +299,13 @@ func (c *converter) encodeValue(v value, depth int) {
 		f, _ := jsonscan.Float64(v.text)
 		enc.Double(f)
 	case jsonscan.Word:
-		enc.String(v.text)
+		switch string(v.text) {
+		case "NaN", "Infinity", "-Infinity":
+			f, _ := jsonscan.Float64(v.text)
+			enc.Double(f)
+		default:
+			enc.String(v.text)
+		}
 	case jsonscan.Object, jsonscan.Array:
 		c.encodeContainer(v, depth)
 	}
@@ -314,6 +324,11 @@ func (c *converter) encodeContainer(v value, depth int) {
 	var s jsonscan.Scanner
 	s.Reset(v.text)
 	s.Value()
+	defer func() {
+		if s.Notes != (jsonscan.Notes{}) {
+			countNotes(c.log, &s.Notes, c.payload.th.at(c.payload.row))
+		}
+	}()
 	if v.kind == jsonscan.Array {
 		c.enc.BeginArray()
 		for s.Elem() {
