@@ -36,3 +36,28 @@ func BenchmarkSamples(b *testing.B) {
 		}
 	}
 }
+
+// TestSampleAllocations holds that neither samples nor calls cost allocations of their own, but for the blocks of memory
+// that thousands of them share.
+func TestSampleAllocations(t *testing.T) {
+	for name, write := range map[string]func(io.Writer, tracegen.CPUProfile) error{
+		"cpuprofile": tracegen.WriteCPUProfile, "chrome": tracegen.WriteSampledTrace,
+	} {
+		count := func(samples int) float64 {
+			var input bytes.Buffer
+			if err := write(&input, tracegen.CPUProfile{Seed: 1, Samples: samples, Depth: 5}); err != nil {
+				t.Fatal(err)
+			}
+			return testing.AllocsPerRun(1, func() {
+				_, err := Convert(context.Background(), io.Discard, bytes.NewReader(input.Bytes()), Options{Workers: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+		few, many := count(20_000), count(60_000)
+		if per := (many - few) / 40_000; per > 0.02 {
+			t.Errorf("%s: %.3f allocations for a sample (%v for 20,000, %v for 60,000)", name, per, few, many)
+		}
+	}
+}

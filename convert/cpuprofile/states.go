@@ -11,7 +11,7 @@ import (
 // the next sample. Each says in weft.samples how many they were.
 func (t *Thread) AddStates(ctx context.Context, b *timeline.Builder) error {
 	p := t.Profile
-	track := b.Child(t.Track, timeline.V8StateName)
+	w := stateWriter{Thread: t, b: b, track: b.Child(t.Track, timeline.V8StateName)}
 	if p.Len() == 0 {
 		return nil
 	}
@@ -24,12 +24,12 @@ func (t *Thread) AddStates(ctx context.Context, b *timeline.Builder) error {
 		if next == now {
 			continue
 		}
-		if err := t.addState(b, track, stateNames[now], p.Time(first), p.Time(i), i-first); err != nil {
+		if err := w.add(now, p.Time(first), p.Time(i), i-first); err != nil {
 			return err
 		}
 		first, now = i, next
 	}
-	return t.addState(b, track, stateNames[now], p.Time(first), p.Closing, p.Len()-first)
+	return w.add(now, p.Time(first), p.Closing, p.Len()-first)
 }
 
 // state is what V8 was doing.
@@ -61,24 +61,33 @@ func (t *Thread) state(i int) state {
 	return script
 }
 
-// addState adds one slice. States without length stay where they are in the row.
-func (t *Thread) addState(b *timeline.Builder, track timeline.TrackID, name []byte, from, to timeline.Nanos, samples int) error {
-	begin, ok := t.time(from)
+// stateWriter adds the slices of states.
+type stateWriter struct {
+	*Thread
+	b     *timeline.Builder
+	track timeline.TrackID
+	out   timeline.Event
+}
+
+// add adds one slice. States without length stay where they are in the row.
+func (w *stateWriter) add(s state, from, to timeline.Nanos, samples int) error {
+	begin, ok := w.time(from)
 	if !ok {
 		return nil
 	}
-	end, ok := t.time(to)
+	end, ok := w.time(to)
 	if !ok {
 		return nil
 	}
-	args := b.Args()
+	args := w.b.Args()
 	args.Reset()
 	args.Key([]byte("weft"))
 	args.BeginDict()
 	args.Key([]byte("samples"))
 	args.Int(int64(samples))
 	args.EndDict()
-	return t.add(b, &timeline.Event{
-		Kind: timeline.Slice, Track: track, TS: begin, Dur: end - begin, Name: name, Args: args.Args(), InOrder: true,
-	})
+	w.out = timeline.Event{
+		Kind: timeline.Slice, Track: w.track, TS: begin, Dur: end - begin, Name: stateNames[s], Args: args.Args(), InOrder: true,
+	}
+	return w.Thread.add(w.b, &w.out)
 }
