@@ -269,13 +269,30 @@ func (q *flowQuery) flows(p *flowPrinter) (flows []flow.Flow, err error) {
 		flows, err = p.index.Find(p.ctx, q.id, at)
 	}
 	if err == nil && len(flows) == 0 {
-		when := ""
-		if q.time != "" {
-			when = " at " + q.time + " or before"
-		}
-		err = fmt.Errorf("%s: there is no flow with the id %s%s", inputName(q.file), q.id, when)
+		err = fmt.Errorf("%s: %w", inputName(q.file), q.noFlow(p))
 	}
 	return flows, err
+}
+
+// noFlow is the error for an id that means no flow. If it means one later, the time may be meant on another clock: viewers
+// count from the start of the recording.
+func (q *flowQuery) noFlow(p *flowPrinter) error {
+	if q.time == "" {
+		return fmt.Errorf("there is no flow with the id %s", q.id)
+	}
+	first := timeline.Nanos(math.MaxInt64)
+	err := p.index.Each(p.ctx, q.id, func(f flow.Flow) error {
+		first = min(first, f.Start)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case first == math.MaxInt64:
+		return fmt.Errorf("there is no flow with the id %s", q.id)
+	}
+	return fmt.Errorf("there is no flow with the id %s at %s or before; the first begins at %d, which is +%sms",
+		q.id, q.time, first, milliseconds(max(first-p.start, 0)))
 }
 
 // markers returns the ordinals of the slices and instants that were asked for.
