@@ -279,3 +279,35 @@ func TestIdentityText(t *testing.T) {
 		}
 	}
 }
+
+// Current answers for any time of a thread which contexts are in effect.
+func TestCurrent(t *testing.T) {
+	a := attribute(t, events(
+		x("task", 1, 10, `,"args":{"frame":"A"}`),
+		`{"ph":"(","name":"c","id":"0x1","ts":12,"pid":1,"tid":1}`,
+		`{"ph":")","name":"c","id":"0x1","ts":15,"pid":1,"tid":1}`,
+		x("other", 2, 10, `,"args":{"frame":"B"}`),
+	), Options{Intervals: true})
+	thread := timeline.TrackID(0)
+	for id := range timeline.TrackID(a.t.TrackCount()) {
+		if tr := a.t.Track(id); tr.Kind == timeline.ThreadTrack && tr.TID == 1 {
+			thread = id
+		}
+	}
+	for ts, want := range map[timeline.Nanos]string{
+		9_000: "map[]", 10_000: "map[Frame:frame/A]", 12_000: "map[Frame:frame/A c:ptr/0x1@1]", 15_000: "map[Frame:frame/A]", 20_000: "map[]",
+	} {
+		if got, err := a.Current(thread, ts); err != nil || fmt.Sprint(got) != want {
+			t.Errorf("at %d: %v, %v; want %s", ts, got, err, want)
+		}
+	}
+	if err := a.Attach(WriteBack{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Current(thread, 10_000); err == nil {
+		t.Error("Current answers after Attach")
+	}
+	if _, err := a.Of(0); err == nil {
+		t.Error("Of answers after Attach")
+	}
+}

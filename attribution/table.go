@@ -176,6 +176,7 @@ func (r *Result) Table(opts TableOptions) *Table {
 	}
 	b.cells()
 	if opts.Split == SplitNone {
+		b.row(0, 0, lastTime) // what has no context is a row, even if that is nothing
 		b.others()
 	}
 	b.finish()
