@@ -368,6 +368,14 @@ func (e *ArgsEncoder) AddMembers(members []byte) {
 	e.buf = append(e.buf, members...)
 }
 
+// AddInt adds an integer, for whose key AddMembers' rule holds, to the dictionary opened last.
+func (e *ArgsEncoder) AddInt(key KeyID, v int64) {
+	e.open[len(e.open)-1].size++
+	b, mark := wire.BeginMessage(e.buf, annotationDict)
+	b = wire.AppendUint(b, annotationNameIID, uint64(key))
+	e.buf = wire.EndMessage(wire.AppendInt(b, annotationInt, v), mark)
+}
+
 // maxExtended bounds how often ExtendDict copies what was there before, for one event.
 const maxExtended = 64
 

@@ -85,10 +85,16 @@ func (t *Timeline) extensionBuilder() *Builder {
 		table: t.table, stacks: t.stacks,
 		limit: max(t.opts.Memory/10, minRunMemory),
 	}
+	if base, ok := t.store.(*memory); ok {
+		b.limit = max(b.limit, extendedMemory(t.opts)-base.size())
+	}
 	b.args.keys, b.args.values, b.args.correlated = b.keys, b.values, b.correlated
 	b.args.Reset()
 	return b
 }
+
+// extendedMemory is what the records of a timeline and of its extension may take together.
+func extendedMemory(opts Options) int64 { return opts.Memory / 10 * 7 }
 
 // stepper makes the steps that Extend hands out.
 type stepper struct {
@@ -139,7 +145,7 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 		return nil
 	}
 	base, inMemory := t.store.(*memory)
-	if inMemory && b.runs == nil && base.size()+b.records.size() <= t.opts.Memory/10*7 {
+	if inMemory && b.runs == nil && base.size()+b.records.size() <= extendedMemory(t.opts) {
 		base.join(&b.records)
 		base.sort()
 		return ctx.Err()
@@ -164,16 +170,24 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 	return ctx.Err()
 }
 
-// join appends the records of another buffer, with their payloads.
+// join appends the records of another buffer, which is empty then, and takes over its payloads.
 func (m *memory) join(other *memory) {
-	for i := range other.count {
-		r := m.next()
-		*r = *other.at(uint32(i))
-		if r.payload != 0 {
-			r.payload = m.addPayload(other.payloadAt(r.payload))
-		}
+	shift := uint64(len(m.arena)) << 32
+	if n := len(m.arena); n > 0 {
+		m.arenaBytes += int64(cap(m.arena[n-1]) - len(m.arena[n-1]))
 	}
-	other.reset()
+	m.arena, m.arenaBytes = append(m.arena, other.arena...), m.arenaBytes+other.arenaBytes
+	for c, chunk := range other.chunks {
+		for i := range min(len(chunk), other.count-c<<chunkBits) {
+			r := m.next()
+			*r = chunk[i]
+			if r.payload != 0 {
+				r.payload += shift
+			}
+		}
+		other.chunks[c] = nil // so that nothing is held twice for long
+	}
+	*other = memory{}
 }
 
 // toDisk writes everything to disk as one run, which is in the order of time, and leaves the memory empty.

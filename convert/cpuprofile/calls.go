@@ -48,12 +48,13 @@ func (c *Calls) keyID(name string) timeline.KeyID {
 	return args.KeyID()
 }
 
-// key begins the value of an argument whose id is known, unless the table of names is full.
-func (c *Calls) key(id timeline.KeyID, name string) {
-	if id != 0 {
-		c.to.Args().KeyWithID(id)
+// number adds a number to the dictionary that is open. The id of its key is 0 if the table of names is full.
+func (c *Calls) number(id timeline.KeyID, name string, v int64) {
+	if args := c.to.Args(); id != 0 {
+		args.AddInt(id, v)
 	} else {
-		c.to.Args().Key([]byte(name))
+		args.Key([]byte(name))
+		args.Int(v)
 	}
 }
 
@@ -114,17 +115,19 @@ func (c *Calls) args(call *profilecalls.Call, place []byte) timeline.Args {
 	}
 	args := c.to.Args()
 	args.Load(place)
-	c.key(c.weft, "weft")
+	if c.weft != 0 {
+		args.KeyWithID(c.weft)
+	} else {
+		args.Key([]byte("weft"))
+	}
 	args.BeginDict()
 	args.AddMembers(c.members[call.Node])
 	sample := int64(-1)
 	if call.Sample >= 0 {
 		sample = int64(c.Profile.Index(call.Sample))
 	}
-	c.key(c.sampleIndex, "sampleIndex")
-	args.Int(sample)
-	c.key(c.samples, "samples")
-	args.Int(call.Samples)
+	c.number(c.sampleIndex, "sampleIndex", sample)
+	c.number(c.samples, "samples", call.Samples)
 	if first {
 		c.lineTicks(call.Node)
 	}
