@@ -13,13 +13,8 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-const (
-	// twoNodes are the root and a function f that is called by it.
-	twoNodes = `"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}},{"id":2,"parent":1,"callFrame":{"functionName":"f"}}]`
-	// chunk is a piece of a profile: f was running 10 and 20 µs after its begin.
-	chunk = `{"ph":"P","pid":1,"tid":9,"ts":%d,"name":"ProfileChunk","id":%q,"args":{"data":{"cpuProfile":{` + twoNodes +
-		`,"samples":[2,2]},"timeDeltas":[10,10]}}}`
-)
+// twoNodes are the root and a function f that is called by it.
+const twoNodes = `"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}},{"id":2,"parent":1,"callFrame":{"functionName":"f"}}]`
 
 // sampledTimeline lists the calls, states and samples of a trace, one line each: time in µs, track, what.
 func sampledTimeline(t *testing.T, input string, opts convert.Options) (lines []string, report *convert.Report) {
@@ -52,86 +47,99 @@ func problemCounts(r *convert.Report) string {
 	return strings.Join(all, " ")
 }
 
-// TestProfilesOfATrace says what becomes of each profile: where its calls, states and samples are.
-func TestProfilesOfATrace(t *testing.T) {
-	head := func(tid, ts int, id, source string) string {
-		return fmt.Sprintf(`{"ph":"P","pid":1,"tid":%d,"ts":%d,"name":"Profile","id":%q,"args":{"data":{"startTime":%d,"source":%q}}}`,
-			tid, ts, id, ts-3, source)
-	}
-	piece := func(ts int, id string) string { return fmt.Sprintf(chunk, ts, id) }
-	main := `{"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"CrRendererMain"}}`
-	whole := `{"ph":"I","s":"t","pid":1,"tid":2,"ts":700,"name":"CpuProfile","args":{"data":{"cpuProfile":{` + twoNodes +
+// head is the event that begins a profile. The sampler says that it began 3 µs before.
+func head(tid, ts int, id, source string) string {
+	return fmt.Sprintf(`{"ph":"P","pid":1,"tid":%d,"ts":%d,"name":"Profile","id":%q,"args":{"data":{"startTime":%d,"source":%q}}}`,
+		tid, ts, id, ts-3, source)
+}
+
+// piece is a piece of a profile: f was running 10 and 20 µs after its begin.
+func piece(ts int, id string) string {
+	return fmt.Sprintf(`{"ph":"P","pid":1,"tid":9,"ts":%d,"name":"ProfileChunk","id":%q,"args":{"data":{"cpuProfile":{%s,"samples":[2,2]},
+		"timeDeltas":[10,10]}}}`, ts, id, twoNodes)
+}
+
+const (
+	mainThread = `{"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"CrRendererMain"}}`
+	// wholeProfile is an event of old versions of Chrome.
+	wholeProfile = `{"ph":"I","s":"t","pid":1,"tid":2,"ts":700,"name":"CpuProfile","args":{"data":{"cpuProfile":{` + twoNodes +
 		`,"startTime":100,"endTime":130,"samples":[2,2],"timeDeltas":[10,10]}}}}`
-	// The last sample of f ends the call in a trace; the state and the weight of the sample last one more interval.
-	for _, c := range []struct {
-		name     string
-		events   []string
-		opts     convert.Options
-		want     []string
-		problems string
-	}{
-		{
-			"begin of the event", []string{head(2, 100, "0x1", ""), piece(150, "0x1")}, convert.Options{},
-			[]string{"110 1/2 sample", "110 1/2 f +10", "110 1/2/track:V8_state script +20", "120 1/2 sample"}, "",
-		},
-		{
-			"begin of the sampler", []string{head(2, 100, "0x1", ""), piece(150, "0x1")},
-			convert.Options{ProfileBase: convert.ProfileBaseStartTime},
-			[]string{"107 1/2 sample", "107 1/2 f +10", "107 1/2/track:V8_state script +20", "117 1/2 sample"}, "",
-		},
-		{
-			"begin of the sampler, and another offset", []string{head(2, 100, "0x1", ""), piece(150, "0x1")},
-			convert.Options{ProfileBase: convert.ProfileBaseStartTime, TimeOffset: 1_000_000},
-			[]string{"1107 1/2 sample", "1107 1/2 f +10", "1107 1/2/track:V8_state script +20", "1117 1/2 sample"}, "",
-		},
-		{
-			"a whole profile in one event", []string{whole}, convert.Options{},
-			[]string{"110 1/2 sample", "110 1/2 f +10", "110 1/2/track:V8_state script +20", "120 1/2 sample"}, "",
-		},
-		{
-			"a whole profile, and an offset", []string{whole}, convert.Options{TimeOffset: -50_000},
-			[]string{"60 1/2 sample", "60 1/2 f +10", "60 1/2/track:V8_state script +20", "70 1/2 sample"}, "",
-		},
-		{
-			"another profile of the thread", []string{
-				head(2, 100, "0x1", "SelfProfiling"), piece(150, "0x1"), head(2, 300, "0x2", "Internal"), piece(350, "0x2"),
-			}, convert.Options{},
-			[]string{"310 1/2 sample", "310 1/2 f +10", "310 1/2/track:V8_state script +20", "320 1/2 sample"}, "profile_not_chosen×1",
-		},
-		{
-			// Its deltas tell that it began 20 µs before its first piece.
-			"one without head", []string{main, piece(150, "0x1")}, convert.Options{},
-			[]string{"140 1/1 sample", "140 1/1 f +10", "140 1/1/track:V8_state script +20", "150 1/1 sample"}, "profile_without_head×1",
-		},
-		{
-			// Nobody knows which of the two is of the main thread: both are tracks of their own, without calls.
-			"two without head", []string{main, piece(150, "0x1"), piece(350, "0x2")}, convert.Options{},
-			[]string{
-				"140 1/2147483647 sample", "140 1/2147483647/track:V8_state script +20", "150 1/2147483647 sample",
-				"340 1/2147483646 sample", "340 1/2147483646/track:V8_state script +20", "350 1/2147483646 sample",
-			}, "profile_without_head×2 profile_not_chosen×2",
-		},
-		{
-			// Two nodes are each other's parents, and of the last node nobody tells. The text ends too early.
-			"damaged", []string{
-				head(2, 100, "0x1", ""),
-				`{"ph":"P","pid":1,"tid":9,"ts":150,"name":"ProfileChunk","id":"0x1","args":{"data":{"cpuProfile":{"nodes":[
-					{"id":1,"callFrame":{"functionName":"(root)"}},{"id":2,"parent":1,"callFrame":{"functionName":"f"}},
-					{"id":3,"parent":4},{"id":4,"parent":3}],"samples":[2,3,99,2]},"timeDeltas":[10,10,10,10]}}}`,
-				`{"ph":"P","pid":1,"tid":9,"ts":190,"name":"ProfileChunk","id":"0x1","args":{"data":{"cpuProfile":{"samples":[2,2`,
-			}, convert.Options{},
-			[]string{"110 1/2 sample", "110 1/2 f +30", "110 1/2/track:V8_state script +40", "140 1/2 sample"},
-			"json_partial_event×1 profile_node_unknown_parent×2 profile_sample_unknown_node×2 json_unterminated×1",
-		},
-		{
-			"no calls", []string{head(2, 100, "0x1", ""), piece(150, "0x1")}, convert.Options{JSCalls: convert.JSCallsOff},
-			[]string{"110 1/2 sample", "110 1/2/track:V8_state script +20", "120 1/2 sample"}, "",
-		},
-		{
-			"no samples", []string{head(2, 100, "0x1", ""), piece(150, "0x1")}, convert.Options{Samples: convert.SamplesNone},
-			[]string{"110 1/2 f +10", "110 1/2/track:V8_state script +20"}, "",
-		},
-	} {
+)
+
+// profileCases say what becomes of each profile of a trace: where its calls, states and samples are. The last sample of f
+// ends the call in a trace; the state and the weight of the sample last one more interval.
+var profileCases = []struct {
+	name     string
+	events   []string
+	opts     convert.Options
+	want     []string
+	problems string
+}{
+	{
+		"begin of the event", []string{head(2, 100, "0x1", ""), piece(150, "0x1")}, convert.Options{},
+		[]string{"110 1/2 sample", "110 1/2 f +10", "110 1/2/track:V8_state script +20", "120 1/2 sample"}, "",
+	},
+	{
+		"begin of the sampler", []string{head(2, 100, "0x1", ""), piece(150, "0x1")},
+		convert.Options{ProfileBase: convert.ProfileBaseStartTime},
+		[]string{"107 1/2 sample", "107 1/2 f +10", "107 1/2/track:V8_state script +20", "117 1/2 sample"}, "",
+	},
+	{
+		"begin of the sampler, and another offset", []string{head(2, 100, "0x1", ""), piece(150, "0x1")},
+		convert.Options{ProfileBase: convert.ProfileBaseStartTime, TimeOffset: 1_000_000},
+		[]string{"1107 1/2 sample", "1107 1/2 f +10", "1107 1/2/track:V8_state script +20", "1117 1/2 sample"}, "",
+	},
+	{
+		"a whole profile in one event", []string{wholeProfile}, convert.Options{},
+		[]string{"110 1/2 sample", "110 1/2 f +10", "110 1/2/track:V8_state script +20", "120 1/2 sample"}, "",
+	},
+	{
+		"a whole profile, and an offset", []string{wholeProfile}, convert.Options{TimeOffset: -50_000},
+		[]string{"60 1/2 sample", "60 1/2 f +10", "60 1/2/track:V8_state script +20", "70 1/2 sample"}, "",
+	},
+	{
+		"another profile of the thread", []string{
+			head(2, 100, "0x1", "SelfProfiling"), piece(150, "0x1"), head(2, 300, "0x2", "Internal"), piece(350, "0x2"),
+		}, convert.Options{},
+		[]string{"310 1/2 sample", "310 1/2 f +10", "310 1/2/track:V8_state script +20", "320 1/2 sample"}, "profile_not_chosen×1",
+	},
+	{
+		// Its deltas tell that it began 20 µs before its first piece.
+		"one without head", []string{mainThread, piece(150, "0x1")}, convert.Options{},
+		[]string{"140 1/1 sample", "140 1/1 f +10", "140 1/1/track:V8_state script +20", "150 1/1 sample"}, "profile_without_head×1",
+	},
+	{
+		// Nobody knows which of the two is of the main thread: both are tracks of their own, without calls.
+		"two without head", []string{mainThread, piece(150, "0x1"), piece(350, "0x2")}, convert.Options{},
+		[]string{
+			"140 1/2147483647 sample", "140 1/2147483647/track:V8_state script +20", "150 1/2147483647 sample",
+			"340 1/2147483646 sample", "340 1/2147483646/track:V8_state script +20", "350 1/2147483646 sample",
+		}, "profile_without_head×2 profile_not_chosen×2",
+	},
+	{
+		// Two nodes are each other's parents, and of the last node nobody tells. The text ends too early.
+		"damaged", []string{
+			head(2, 100, "0x1", ""),
+			`{"ph":"P","pid":1,"tid":9,"ts":150,"name":"ProfileChunk","id":"0x1","args":{"data":{"cpuProfile":{"nodes":[
+				{"id":1,"callFrame":{"functionName":"(root)"}},{"id":2,"parent":1,"callFrame":{"functionName":"f"}},
+				{"id":3,"parent":4},{"id":4,"parent":3}],"samples":[2,3,99,2]},"timeDeltas":[10,10,10,10]}}}`,
+			`{"ph":"P","pid":1,"tid":9,"ts":190,"name":"ProfileChunk","id":"0x1","args":{"data":{"cpuProfile":{"samples":[2,2`,
+		}, convert.Options{},
+		[]string{"110 1/2 sample", "110 1/2 f +30", "110 1/2/track:V8_state script +40", "140 1/2 sample"},
+		"json_partial_event×1 profile_node_unknown_parent×2 profile_sample_unknown_node×2 json_unterminated×1",
+	},
+	{
+		"no calls", []string{head(2, 100, "0x1", ""), piece(150, "0x1")}, convert.Options{JSCalls: convert.JSCallsOff},
+		[]string{"110 1/2 sample", "110 1/2/track:V8_state script +20", "120 1/2 sample"}, "",
+	},
+	{
+		"no samples", []string{head(2, 100, "0x1", ""), piece(150, "0x1")}, convert.Options{Samples: convert.SamplesNone},
+		[]string{"110 1/2 f +10", "110 1/2/track:V8_state script +20"}, "",
+	},
+}
+
+func TestProfilesOfATrace(t *testing.T) {
+	for _, c := range profileCases {
 		t.Run(c.name, func(t *testing.T) {
 			got, report := sampledTimeline(t, "["+strings.Join(c.events, ",")+"]", c.opts)
 			if diff := cmp.Diff(c.want, got); diff != "" {

@@ -283,8 +283,14 @@ func TestMerger(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []pair{{0, 20}, {1, 10}, {1, 11}, {1, 21}, {1, 40}, {5, 12}, {5, 41}, {9, 22}}
+	if next := m.Peek(); next == nil || *next != want[0] {
+		t.Errorf("the next is %v, want %v", next, want[0])
+	}
 	if got := drain(t, m.Next); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+	if next := m.Peek(); next != nil {
+		t.Errorf("at the end there is %v", *next)
 	}
 
 	m, err = NewMerger(nil, pairCodec, byKey)
