@@ -24,8 +24,8 @@ type payloadState struct {
 	units  []unitOf
 	cause  cause
 	window int64
-	label  []byte
-	wide   []byte  // scratch
+	label  []byte  // scratch of encodeLabels
+	wide   []byte  // scratch of categoryName
 	shift  float64 // what times in the payload lack to be on the clock of the profile
 	own    bool    // the dictionary weft is open
 	hasOwn bool    // the payload has such a member itself
@@ -255,7 +255,7 @@ func (c *converter) encodeQuantity(m *member, v value) bool {
 		n, ok = jsonscan.Float64(v.text)
 	}
 	if !ok {
-		if v.kind != jsonscan.Null {
+		if v.kind != jsonscan.Null && m.field.format.unit() != nil {
 			c.mismatch(m, v)
 		}
 		return false
