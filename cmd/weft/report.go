@@ -17,12 +17,22 @@ import (
 // reports are the tables that the report command makes of samples.
 var reports = []struct {
 	name, usage string
+	slices      bool    // it counts slices too
 	forms       []table // without rows
 	make        func(p *report.Profiles, opts report.Options) (reportResult, error)
 }{
-	{"samples", "where the time of each sampled thread went, by state and by function", samplesTables(&report.ThreadSamples{}), samplesReport},
-	{"gc", "which functions were interrupted by the garbage collector, and how long", gcTables(&report.ThreadGC{}), gcReport},
-	{"layout-thrashing", "which functions force the browser to compute style and layout", layoutTables(&report.ThreadForced{}), layoutReport},
+	{
+		name: "samples", usage: "where the time of each sampled thread went, by state and by function",
+		forms: samplesTables(&report.ThreadSamples{}), make: samplesReport,
+	},
+	{
+		name: "gc", usage: "which functions were interrupted by the garbage collector, and how long",
+		forms: gcTables(&report.ThreadGC{}), make: gcReport,
+	},
+	{
+		name: "layout-thrashing", usage: "which functions force the browser to compute style and layout",
+		slices: true, forms: layoutTables(&report.ThreadForced{}), make: layoutReport,
+	},
 }
 
 // reportResult is a report: as JSON, and as tables for each thread.
@@ -88,6 +98,9 @@ func runReport(c *cli.Context, env *environment) error {
 	opts, err := inputOptions(c)
 	if err != nil {
 		return err
+	}
+	if !r.slices {
+		opts.JSCalls = convert.JSCallsOff // most of the work, and of no use
 	}
 	name := c.Args().Get(1)
 	src, err := openInput(c.Context, env, name)
