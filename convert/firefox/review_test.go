@@ -1,0 +1,102 @@
+package firefox
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// oddValues stand where the format has others: wrong kinds, and numbers at the edges of types.
+var oddValues = []string{
+	"null", "true", "-1", "0", "0.5", "2147483647", "4294967296", "9223372036854775808", "1e15", "1e308", "-1e308",
+	`""`, `"x"`, `"5"`, `"\ud800"`, "[]", "[null]", "[[1]]", "{}", `{"a":1}`, `{"schema":{"stack":0},"data":[[1]]}`,
+}
+
+// mutation changes one value of a profile; lengths of tables are left alone, because what is missing up to them is
+// another test's matter.
+type mutation struct {
+	rnd   *rand.Rand
+	until int // values until the one that is changed
+}
+
+// apply returns a value, changed if it is the one.
+func (m *mutation) apply(v any) any {
+	if m.until--; m.until == 0 {
+		return json.RawMessage(oddValues[m.rnd.IntN(len(oddValues))])
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range sortedKeys(v) {
+			if key != "length" {
+				v[key] = m.apply(v[key])
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = m.apply(v[i])
+		}
+	}
+	return v
+}
+
+// count returns the number of values that apply passes.
+func count(v any) int {
+	m := mutation{until: 1 << 60}
+	m.apply(v)
+	return 1<<60 - m.until
+}
+
+func sortedKeys(v map[string]any) []string {
+	keys := make([]string, 0, len(v))
+	for key := range v {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// TestWrongValues puts odd values at random places of all cases. Changes of bytes, as in fuzzing, seldom leave JSON that
+// the reader follows to the end; these always do, and bring the members into another order besides.
+func TestWrongValues(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no cases", err)
+	}
+	rnd := rand.New(rand.NewPCG(5, 14))
+	tried := 0
+	for _, path := range paths {
+		ar, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			var profile any
+			if json.Unmarshal(ar.Files[0].Data, &profile) != nil {
+				break // a case of bad JSON
+			}
+			m := mutation{rnd, 1 + rnd.IntN(count(profile))}
+			input, err := json.Marshal(m.apply(profile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tl, _, err := read(t, memory, bytes.NewReader(input), Options{JSCalls: true})
+			if err != nil {
+				continue // the changed value is what the profile is known by
+			}
+			tried++
+			t.Run(filepath.Base(path), func(t *testing.T) {
+				t.Logf("%s", input) // shown if it fails
+				verify(t, tl)
+			})
+			tl.Close()
+		}
+	}
+	if tried < 10*len(paths) {
+		t.Errorf("only %d changed profiles of %d cases could be read", tried, len(paths))
+	}
+}
