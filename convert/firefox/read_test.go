@@ -145,3 +145,22 @@ func TestLimits(t *testing.T) {
 		})
 	}
 }
+
+// A length that is given means nothing without rows.
+func TestHugeLength(t *testing.T) {
+	table := `{"length":2147483647,"x":[]}`
+	var tables strings.Builder
+	for _, name := range []string{"stackTable", "frameTable", "funcTable", "resourceTable", "nativeSymbols", "sources", "markers",
+		"samples", "jsAllocations", "nativeAllocations", "jsTracer", "sourceLocationTable"} {
+		tables.WriteString(`"` + name + `":` + table + `,`)
+	}
+	profile := `{"meta":{"preprocessedProfileVersion":70},"shared":{` + tables.String() + `"stringArray":[]},"threads":[{` + tables.String() +
+		`"name":"T"},{"name":"U","samples":{"length":1,"stack":[0],"time":[0]}}],"counters":[{"samples":` + table + `}],"profilerOverhead":[{"samples":` + table + `}]}`
+	tl, _, err := read(t, memory, strings.NewReader(profile), Options{JSCalls: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tl.Len() != 1 {
+		t.Errorf("%d records of one sample", tl.Len())
+	}
+}

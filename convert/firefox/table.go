@@ -426,11 +426,11 @@ func (t *tableReader) endRow(places, n int) {
 	}
 }
 
-// rows checks that the columns without which a row says nothing are equally long, and returns how many rows of a table
-// can be used. What is beyond that is counted: the table of a cut input, for instance.
-func (d *decoder) rows(length int, needed ...column) int {
-	n := length
-	for _, c := range needed {
+// rows checks that the columns without which a row says nothing are as long as the table, and returns how many rows can be
+// used, which is never more than there are. What is beyond that is counted: the table of a cut input, for instance.
+func (d *decoder) rows(length int, first column, others ...column) int {
+	n := min(length, first.len())
+	for _, c := range others {
 		n = min(n, c.len())
 	}
 	if n < length {

@@ -134,7 +134,11 @@ func (t *frameTable) read(d *decoder) error {
 		{"category", &t.category}, {"subcategory", &t.subcategory}, {"lib", &t.lib}, {"nativeSymbol", &t.native},
 		{"address", &t.address}, {"innerWindowID", &t.window}, {"flags", &t.flags},
 	})
-	t.rows = d.rows(length)
+	place := column(&t.location)
+	if len(t.fn) > 0 {
+		place = &t.fn
+	}
+	t.rows = d.rows(length, place)
 	return err
 }
 
