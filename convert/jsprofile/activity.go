@@ -1,6 +1,9 @@
 package jsprofile
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -85,6 +88,7 @@ func (t *thread) spans() error {
 	if t.p.origin != nil {
 		origin, ok = shift(*t.p.origin, origin)
 	}
+	slices.SortStableFunc(t.p.spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	t.measureViews(origin)
 	for i := range t.p.spans {
 		s := &t.p.spans[i]
