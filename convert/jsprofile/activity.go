@@ -88,7 +88,6 @@ func (t *thread) spans() error {
 	if t.p.origin != nil {
 		origin, ok = shift(*t.p.origin, origin)
 	}
-	slices.SortStableFunc(t.p.spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	t.measureViews(origin)
 	for i := range t.p.spans {
 		s := &t.p.spans[i]
@@ -119,11 +118,14 @@ func (t *thread) measureViews(origin timeline.Nanos) {
 	if end, ok := shift(t.lastMoment(), -origin); ok {
 		until = &end
 	}
-	for i := len(t.p.spans) - 1; i >= 0; i-- {
-		s := &t.p.spans[i]
-		if s.track != viewsTrack {
-			continue
+	var views []*span
+	for i := range t.p.spans {
+		if t.p.spans[i].track == viewsTrack {
+			views = append(views, &t.p.spans[i])
 		}
+	}
+	slices.SortStableFunc(views, func(a, b *span) int { return cmp.Compare(a.start, b.start) })
+	for _, s := range slices.Backward(views) {
 		if s.dur == timeline.NoTime && until != nil {
 			if d, ok := shift(*until, -s.start); ok && d >= 0 {
 				s.dur = d
