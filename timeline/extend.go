@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"slices"
 )
 
@@ -94,7 +95,7 @@ func (t *Timeline) extensionBuilder() *Builder {
 }
 
 // extendedMemory is what the records of a timeline and of its extension may take together.
-func extendedMemory(opts Options) int64 { return opts.Memory / 10 * 7 }
+func extendedMemory(opts Options) int64 { return opts.Memory / 10 * 6 }
 
 // stepper makes the steps that Extend hands out.
 type stepper struct {
@@ -155,6 +156,7 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 			return err
 		}
 	}
+	b.records = memory{} // all is on disk, see Finish
 	if inMemory {
 		// The records of the timeline come first of those at one time, so they are a run of their own in front.
 		d, err := base.toDisk(t.opts)
@@ -167,6 +169,7 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 		return err
 	}
 	b.runs = nil
+	runtime.GC()
 	return ctx.Err()
 }
 
