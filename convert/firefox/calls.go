@@ -40,7 +40,9 @@ func (c *converter) addCalls(th *threadState, track timeline.TrackID, onlyJS boo
 	for i := range s.rows {
 		at := s.time[i] + th.delta
 		if math.IsNaN(at) || at < end {
-			c.log.Add(problem.EventInvalidTimestamp, rowOf(i), th.th.name+": a sample that is in no order")
+			if !onlyJS { // else the sample itself is there all the same
+				c.log.Add(problem.EventInvalidTimestamp, rowOf(i), th.th.name+": a sample that is in no order")
+			}
 			continue
 		}
 		end = at
@@ -113,6 +115,7 @@ func (c *converter) endCalls(th *threadState, track timeline.TrackID, calls []ca
 	for i := range calls {
 		start, ok2 := c.nanos(calls[i].start)
 		if !ok || !ok2 {
+			c.log.Add(problem.EventInvalidTimestamp, problem.NoPosition, th.th.name+": a call")
 			continue
 		}
 		f, _ := th.stacks.described(int(calls[i].frame))
