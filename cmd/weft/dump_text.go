@@ -64,10 +64,29 @@ func (d *dumper) appendExtras(b []byte, item *timeline.Item) []byte {
 			b = appendField(b, []byte(d.trace.Frame(id).Function))
 		}
 	}
-	if len(item.Args) > 0 {
+	if d.hasArgs(item) {
 		b = d.appendArgs(append(b, "\targs="...), item.Args)
 	}
+	if text := d.correlation(item); len(text) > 0 {
+		b = appendField(append(b, "\tcorrelation="...), text)
+	}
 	return b
+}
+
+// hasArgs reports whether an item has arguments: Args may hold its correlation only.
+func (d *dumper) hasArgs(item *timeline.Item) bool {
+	for range d.trace.ArgList(item.Args) {
+		return true
+	}
+	return false
+}
+
+// correlation returns the text by which an item belongs together with others.
+func (d *dumper) correlation(item *timeline.Item) []byte {
+	if item.Correlation != "" {
+		return []byte(item.Correlation)
+	}
+	return d.trace.CorrelationOf(item.Args)
 }
 
 // flowDirection says how an event takes part in a flow: it starts it, ends it, or hands it on.
@@ -164,8 +183,11 @@ func (d *dumper) appendJSONExtras(b []byte, item *timeline.Item) []byte {
 	if item.Callstack != 0 {
 		b = d.appendStack(append(b, `,"stack":`...), item.Callstack)
 	}
-	if len(item.Args) > 0 {
+	if d.hasArgs(item) {
 		b = d.appendArgs(append(b, `,"args":`...), item.Args)
+	}
+	if text := d.correlation(item); len(text) > 0 {
+		b = appendString(append(b, `,"correlation":`...), text)
 	}
 	return b
 }
