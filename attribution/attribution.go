@@ -148,8 +148,12 @@ func Run(ctx context.Context, t *timeline.Timeline, steps *flow.Steps, opts Opti
 	}
 	r.requests, r.inputs, r.inputIndex = s.finishRequests(), c.inputs.list, c.inputs.byNode
 	r.used, r.own = s.used, c.ownEvents
-	if n := c.dropped; n > 0 || p.sets.full {
-		t.Problems().AddN(problem.ContextLimit, max(n, 1), problem.NoPosition, "")
+	dropped := c.dropped
+	if len(c.speaks) > 0 {
+		dropped += c.unseen // else objects are no contexts: recordings of the compositor have very many
+	}
+	if dropped > 0 || p.sets.full {
+		t.Problems().AddN(problem.ContextLimit, max(dropped, 1), problem.NoPosition, "")
 	}
 	return r, nil
 }

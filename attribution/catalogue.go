@@ -56,6 +56,7 @@ const maxSnapshots = 1 << 19
 type catalogue struct {
 	*table
 	snapshots []snapshot // by snapshotID
+	unseen    uint64     // states that had no room
 	links     []link
 	strings   map[string]string // urls and classes
 	classes   map[NodeID]string // of contexts without snapshots
@@ -101,8 +102,11 @@ func (c *catalogue) keep(text []byte) string {
 
 // add adds a state of an object; 0 if there are too many.
 func (c *catalogue) add(s snapshot) snapshotID {
-	if s.node == 0 || len(c.snapshots) >= maxSnapshots {
-		c.dropped++
+	if s.node == 0 {
+		return 0 // counted
+	}
+	if len(c.snapshots) >= maxSnapshots {
+		c.unseen++
 		return 0
 	}
 	c.snapshots = append(c.snapshots, s)

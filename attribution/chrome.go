@@ -158,16 +158,41 @@ func (chromeGraphics) see(c *collector, s *seen) error {
 	return c.own(s, TypeGraphicsFrame, c.node(ScopeGraphics, id, s.place.pid))
 }
 
-// collections finds the slices that collect garbage.
-type collections struct{}
+// collections finds the slices that collect garbage, and how much they freed.
+type collections struct {
+	before map[uint64]int64 // size of the heap where a collection began that has not ended, by its ordinal
+}
 
-func (collections) see(c *collector, s *seen) error {
-	if !s.name.collector || s.Kind != timeline.OccursSlice || s.place.role != roleThread {
+func (p *collections) see(c *collector, s *seen) error {
+	f := &s.facts
+	if !s.name.collector || s.place.role != roleThread || s.Kind == timeline.OccursInstant {
 		return nil
 	}
-	c.isolates[s.place.thread] = 0 // which one is known at the end
-	return c.add(evidence{ordinal: s.ordinal, kind: collects})
+	if s.Kind == timeline.OccursSlice {
+		c.isolates[s.place.thread] = 0 // which one is known at the end
+		if err := c.add(evidence{ordinal: s.ordinal, kind: collects}); err != nil {
+			return err
+		}
+	}
+	before, known := f.heapBefore, f.hasBefore
+	switch {
+	case !known:
+		before, known = p.before[s.ordinal]
+		delete(p.before, s.ordinal)
+	case !f.hasAfter && !s.isEnd() && len(p.before) < maxOpenCollections:
+		if p.before == nil {
+			p.before = map[uint64]int64{}
+		}
+		p.before[s.ordinal] = before
+	}
+	if !known || !f.hasAfter || before <= f.heapAfter {
+		return nil
+	}
+	return c.add(evidence{ordinal: s.ordinal, kind: freed, value: before - f.heapAfter})
 }
+
+// maxOpenCollections bounds the garbage collections of which the end is awaited.
+const maxOpenCollections = 1 << 12
 
 // appendThreadName appends the id of an isolate that is made up for a thread.
 func appendThreadName(b []byte, pid, tid int64) []byte {

@@ -49,6 +49,7 @@ type cell struct {
 	instants   int64
 	forced     [2]timeline.Nanos // style, layout; wall time of whole slices
 	forcedN    [2]int64
+	freed      int64 // bytes, by garbage collections
 }
 
 // asyncCell is the time of asynchronous slices with one set.
@@ -218,6 +219,7 @@ func (k *costs) begin(w *worker, s *work) {
 	}
 	c := &k.cells[k.cell(nil, cellKey{w.id, s.stamp, int32(s.epoch), s.category})]
 	c.slices++
+	c.freed += s.freed
 	if !s.forced {
 		return
 	}

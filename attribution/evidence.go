@@ -39,6 +39,8 @@ const (
 	inherited
 	// usedCPU: value is the CPU time of the slice in nanoseconds.
 	usedCPU
+	// freed: value is the number of bytes that a garbage collection freed.
+	freed
 	// hasStack: a call stack says who asked for it.
 	hasStack
 )

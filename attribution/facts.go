@@ -33,7 +33,10 @@ type facts struct {
 
 	note timeline.Arg // of an earlier attribution
 
-	hasLatency, hasNote bool
+	heapBefore int64 // usedHeapSizeBefore, After: of a garbage collection
+	heapAfter  int64
+
+	hasLatency, hasNote, hasBefore, hasAfter bool
 
 	hasLayerTree, hasSequence, hasBytes, hasTimes, hasCPU, hasStack bool
 
@@ -120,6 +123,10 @@ func (f *facts) read(t *timeline.Timeline, args timeline.Args) {
 			f.latency, f.hasLatency = double(&a)
 		case "weft":
 			f.readWeft(t, a)
+		case "usedHeapSizeBefore":
+			f.heapBefore, f.hasBefore = integer(&a)
+		case "usedHeapSizeAfter":
+			f.heapAfter, f.hasAfter = integer(&a)
 		case NoteKey:
 			f.note, f.hasNote = a, a.Kind == timeline.ArgDict
 		}

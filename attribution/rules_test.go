@@ -212,11 +212,14 @@ func TestColumns(t *testing.T) {
 		`{"ph":"X","name":"RunTask","ts":0,"dur":60000,"pid":1,"tid":1}`,
 		`{"ph":"X","name":"FunctionCall","ts":100,"dur":40000,"pid":1,"tid":1,"args":{"data":{"frame":"A"}}}`,
 		`{"ph":"X","name":"Layout","ts":200,"dur":700,"pid":1,"tid":1,"args":{"beginData":{"frame":"A"}}}`,
-		`{"ph":"X","name":"MinorGC","ts":2000,"dur":3000,"pid":1,"tid":1}`,
+		`{"ph":"X","name":"MinorGC","ts":2000,"dur":3000,"pid":1,"tid":1,"args":{"usedHeapSizeBefore":5000,"usedHeapSizeAfter":1800}}`,
 		`{"ph":"X","name":"UpdateLayoutTree","ts":50000,"dur":300,"pid":1,"tid":1,"args":{"beginData":{"frame":"A","stackTrace":[{"functionName":"f"}]}}}`,
 		`{"ph":"X","name":"Layout","ts":51000,"dur":300,"pid":1,"tid":1,"args":{"beginData":{"frame":"A"}}}`,
 	), Options{})
 	table := a.Table(TableOptions{Type: "Frame"})
+	if i := slices.IndexFunc(table.Rows, func(r Row) bool { return r.Freed == 3200 }); i < 0 || table.Rows[i].ID != "isolate/thread:1/1@1" {
+		t.Errorf("the isolate freed nothing: %+v", table.Rows)
+	}
 	for _, r := range table.Rows {
 		if r.ID != "frame/A" {
 			continue

@@ -80,8 +80,9 @@ type work struct {
 	own      []ownType
 	epoch    int
 	category Category
-	runs     bool // it, or a slice around it, runs a script
-	forced   bool // style or layout that a script waits for
+	runs     bool  // it, or a slice around it, runs a script
+	forced   bool  // style or layout that a script waits for
+	freed    int64 // bytes, by a garbage collection
 	cpu      cpuTime
 	shares   []share // its own intervals
 }
@@ -366,6 +367,8 @@ func (s *stamper) nest(w *worker, next *work, o *timeline.Occurrence, found []ev
 			next.cpu.known, next.cpu.used = true, timeline.Nanos(found[i].value)
 		case hasStack:
 			forcedBy = true
+		case freed:
+			next.freed = found[i].value
 		}
 	}
 	next.forced = forcedBy && (name.category == CategoryStyle || name.category == CategoryLayout)

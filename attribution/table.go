@@ -79,6 +79,7 @@ type Row struct {
 	Instants   int64          `json:"instants"`
 
 	GCProvoked     timeline.Nanos `json:"gc_provoked_ns"` // garbage collections in the middle of its work
+	Freed          int64          `json:"freed_bytes"`    // by garbage collections; of isolates
 	ForcedStyle    timeline.Nanos `json:"forced_style_ns"`
 	ForcedLayout   timeline.Nanos `json:"forced_layout_ns"`
 	ForcedStyles   int64          `json:"forced_styles"`
@@ -296,6 +297,7 @@ func (r *Row) add(c *cell) {
 	r.WithoutCPU += c.withoutCPU
 	r.Slices += c.slices
 	r.Instants += c.instants
+	r.Freed += c.freed
 	r.ForcedStyle += c.forced[0]
 	r.ForcedLayout += c.forced[1]
 	r.ForcedStyles += c.forcedN[0]
@@ -429,6 +431,7 @@ func (r *Row) join(o *Row) {
 	r.Slices += o.Slices
 	r.Instants += o.Instants
 	r.GCProvoked += o.GCProvoked
+	r.Freed += o.Freed
 	r.ForcedStyle += o.ForcedStyle
 	r.ForcedLayout += o.ForcedLayout
 	r.ForcedStyles += o.ForcedStyles

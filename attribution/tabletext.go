@@ -32,6 +32,7 @@ var columns = []column{
 	{"instants", "", func(r *Row) int64 { return r.Instants }, count},
 	{"long_tasks", "long tasks", func(r *Row) int64 { return r.LongTasks }, count},
 	{"gc_provoked_ns", "GC ms", func(r *Row) int64 { return int64(r.GCProvoked) }, millis},
+	{"freed_bytes", "freed KB", func(r *Row) int64 { return r.Freed }, kilobytes},
 	{"", "forced ms", func(r *Row) int64 { return int64(r.ForcedStyle + r.ForcedLayout) }, millis},
 	{"forced_style_ns", "", func(r *Row) int64 { return int64(r.ForcedStyle) }, millis},
 	{"forced_layout_ns", "", func(r *Row) int64 { return int64(r.ForcedLayout) }, millis},
