@@ -1,12 +1,15 @@
 package conformance
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/recording"
@@ -68,4 +71,34 @@ func sampledRecordings(t *testing.T, folder string) map[string]string {
 		t.Fatalf("no recordings in %s", folder)
 	}
 	return paths
+}
+
+// TestSamplesDoNotChangeCalls holds that calls and states are the same, whatever becomes of the samples they are made of.
+func TestSamplesDoNotChangeCalls(t *testing.T) {
+	for _, name := range []string{"chrome/chrome-devtools-small.json", "cpuprofile/cdp-page-small.cpuprofile", "jsprofile/selfprof-small.json"} {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			path, ok := recording.Find(t, "traces/"+name)
+			if !ok {
+				t.Fatal("the recording is missing")
+			}
+			for _, mode := range []convert.JSCalls{convert.JSCallsDevTools, convert.JSCallsRefined, convert.JSCallsSeparate} {
+				var first []string
+				for i, form := range []convert.Samples{convert.SamplesStackSample, convert.SamplesStreamingProfile, convert.SamplesNone} {
+					p, _ := mustProject(t, recording.Read(t, path), convert.Options{JSCalls: mode, Samples: form})
+					var lines []string
+					for _, s := range p.slices {
+						lines = append(lines, fmt.Sprintf("%s %s [%d, +%d] depth %d %v", s.track.name, s.name, s.ts, s.dur, s.depth(), s.args.all))
+					}
+					if i == 0 {
+						first = lines
+					} else if diff := gocmp.Diff(first, lines); diff != "" {
+						t.Errorf("--js-calls %v: samples as %v change slices: %s", mode, form, diff)
+					}
+				}
+				if len(first) < 100 {
+					t.Errorf("only %d slices", len(first))
+				}
+			}
+		})
+	}
 }
