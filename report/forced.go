@@ -83,27 +83,40 @@ func (p *Profiles) LayoutThrashing(opts Options) *LayoutThrashing {
 			t.tallySamples(&tally)
 		}
 		row.Unforced = tally.unforced
-		row.ByStack = []StackForced{}
-		for id, s := range tally.stacks {
-			s.closeRun()
-			s.Thrashing = s.MaxEpisodesPerRun >= thrashingEpisodes || s.MaxPerRun >= thrashingTime
-			s.Frames = p.stacks.list(id)
-			row.ByStack = append(row.ByStack, s.StackForced)
-			row.sum(&s.ForcedTime)
-			if s.Thrashing {
-				row.Thrashing++
-			}
-		}
-		slices.SortFunc(row.ByStack, func(a, b StackForced) int {
-			return cmp.Or(cmp.Compare(b.Total, a.Total), compareStacks(a.Frames, b.Frames))
-		})
-		row.StackCount = len(row.ByStack)
-		row.ByStack = top(row.ByStack, opts)
+		row.addStacks(p, &tally, opts)
 		if row.Count > 0 || row.Unforced.Count > 0 {
 			report.Threads = append(report.Threads, row)
 		}
 	}
 	return report
+}
+
+// addStacks makes the table of stacks.
+func (r *ThreadForced) addStacks(p *Profiles, tally *forcedTally, opts Options) {
+	var ids []stackID
+	for id, s := range tally.stacks {
+		ids = append(ids, id)
+		s.closeRun()
+		s.Thrashing = s.MaxEpisodesPerRun >= thrashingEpisodes || s.MaxPerRun >= thrashingTime
+		r.sum(&s.ForcedTime)
+		if s.Thrashing {
+			r.Thrashing++
+		}
+	}
+	order := stackOrder{table: p.stacks}
+	slices.SortFunc(ids, func(a, b stackID) int {
+		if c := cmp.Compare(tally.stacks[b].Total, tally.stacks[a].Total); c != 0 {
+			return c
+		}
+		return order.compare(a, b)
+	})
+	r.StackCount = len(ids)
+	r.ByStack = []StackForced{}
+	for _, id := range top(ids, opts) {
+		row := tally.stacks[id].StackForced
+		row.Frames = p.stacks.list(id)
+		r.ByStack = append(r.ByStack, row)
+	}
 }
 
 // add takes in a time of style or layout.

@@ -103,9 +103,9 @@ func (p *Profiles) GC(opts Options) (*GC, error) {
 		}
 		row := ThreadGC{ThreadID: t.ThreadID, Source: t.Source, Stacks: t.gcCounts, Runs: []GCRun{}, Buckets: []GCBucket{}}
 		row.addRuns(t)
-		stacks, functions := p.interrupted(t, &row)
-		row.Counts = GCTableCounts{ByStack: len(stacks), ByFunction: len(functions)}
-		row.ByStack, row.ByFunction = top(stacks, opts), top(functions, opts)
+		times := row.addTimes(t)
+		row.ByStack, row.Counts.ByStack = p.interruptedStacks(times, opts)
+		row.ByFunction, row.Counts.ByFunction = p.interruptedFunctions(t, times, opts)
 		for _, b := range t.buckets(start, opts.Bucket) {
 			sum := b.Sum()
 			row.Buckets = append(row.Buckets, GCBucket{b.Start, sum.Samples, b.GC.Samples, sum.Time, b.GC.Time})
@@ -138,17 +138,17 @@ func (r *ThreadGC) addRuns(t *Thread) {
 	}
 }
 
-// interrupted sums up time by stack and by function, of those that the collector interrupted, and in all.
-func (p *Profiles) interrupted(t *Thread, all *ThreadGC) ([]StackGC, []FunctionGC) {
+// addTimes sums up time by stack, and in all.
+func (r *ThreadGC) addTimes(t *Thread) map[stackID]*GCTime {
 	times := map[stackID]*GCTime{}
 	for i := range t.observations {
 		o := &t.observations[i]
 		isGC := t.states.kind(o.state) == gcState
-		all.Covered += o.dur
-		all.AllSamples += int64(o.count)
+		r.Covered += o.dur
+		r.AllSamples += int64(o.count)
 		if isGC {
-			all.Samples += int64(o.count)
-			all.Time += o.dur
+			r.Samples += int64(o.count)
+			r.Time += o.dur
 		}
 		if o.script == 0 && !isGC {
 			continue
@@ -160,31 +160,55 @@ func (p *Profiles) interrupted(t *Thread, all *ThreadGC) ([]StackGC, []FunctionG
 		}
 		sum.add(o, isGC)
 	}
-	stacks, byFrame := []StackGC{}, map[frameID]*GCTime{}
+	return times
+}
+
+// interruptedStacks returns the table of stacks that the collector interrupted, and how long it would be in full.
+func (p *Profiles) interruptedStacks(times map[stackID]*GCTime, opts Options) (rows []StackGC, count int) {
+	var ids []stackID
 	for id, time := range times {
-		if time.GCSamples > 0 || time.GC > 0 {
-			stacks = append(stacks, StackGC{p.stacks.list(id), *time})
+		if time.hasGC() {
+			ids = append(ids, id)
 		}
+	}
+	order := stackOrder{table: p.stacks}
+	slices.SortFunc(ids, func(a, b stackID) int {
+		if c := cmp.Compare(times[b].GC, times[a].GC); c != 0 {
+			return c
+		}
+		return order.compare(a, b)
+	})
+	rows = []StackGC{}
+	for _, id := range top(ids, opts) {
+		rows = append(rows, StackGC{p.stacks.list(id), *times[id]})
+	}
+	return rows, len(ids)
+}
+
+// interruptedFunctions does the same for the innermost functions of stacks.
+func (p *Profiles) interruptedFunctions(t *Thread, times map[stackID]*GCTime, opts Options) (rows []FunctionGC, count int) {
+	byFrame := map[frameID]*GCTime{}
+	for id, time := range times {
 		frame := p.stacks.function(p.stacks.nodes[id].frame, t.Source)
 		if byFrame[frame] == nil {
 			byFrame[frame] = &GCTime{}
 		}
 		byFrame[frame].sum(time)
 	}
-	functions := []FunctionGC{}
+	rows = []FunctionGC{}
 	for frame, time := range byFrame {
-		if time.GCSamples > 0 || time.GC > 0 {
-			functions = append(functions, FunctionGC{p.stacks.frames[frame], *time})
+		if time.hasGC() {
+			rows = append(rows, FunctionGC{p.stacks.frames[frame], *time})
 		}
 	}
-	slices.SortFunc(stacks, func(a, b StackGC) int {
-		return cmp.Or(cmp.Compare(b.GC, a.GC), compareUnknown(a.Frames == nil, b.Frames == nil), compareStacks(a.Frames, b.Frames))
-	})
-	slices.SortFunc(functions, func(a, b FunctionGC) int {
+	slices.SortFunc(rows, func(a, b FunctionGC) int {
 		return cmp.Or(cmp.Compare(b.GC, a.GC), compareUnknown(a.Function == "", b.Function == ""), compareFrames(a.Frame, b.Frame))
 	})
-	return stacks, functions
+	return top(rows, opts), len(rows)
 }
+
+// hasGC reports whether the collector ran at all, be it for no time that was measured.
+func (g *GCTime) hasGC() bool { return g.GCSamples > 0 || g.GC > 0 }
 
 // compareUnknown puts what is not known behind what is.
 func compareUnknown(a, b bool) int {

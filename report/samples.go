@@ -239,6 +239,3 @@ func compareFrames(a, b Frame) int {
 	return cmp.Or(cmp.Compare(a.Function, b.Function), cmp.Compare(a.URL, b.URL),
 		cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
-
-// compareStacks orders stacks frame by frame, outermost first.
-func compareStacks(a, b []Frame) int { return slices.CompareFunc(a, b, compareFrames) }

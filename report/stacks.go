@@ -179,11 +179,28 @@ func (t *stackTable) function(id frameID, source string) frameID {
 }
 
 // list returns the frames of a stack, outermost first.
-func (t *stackTable) list(id stackID) []Frame {
-	var list []Frame
+func (t *stackTable) list(id stackID) []Frame { return t.appendList(nil, id) }
+
+func (t *stackTable) appendList(dst []Frame, id stackID) []Frame {
+	start := len(dst)
 	for ; id != 0; id = t.nodes[id].below {
-		list = append(list, t.frame(id))
+		dst = append(dst, t.frame(id))
 	}
-	slices.Reverse(list)
-	return list
+	slices.Reverse(dst[start:])
+	return dst
+}
+
+// stackOrder orders stacks frame by frame, outermost first, the unknown one last. It lists two stacks at a time: all stacks
+// of a trace may be more frames than fit in memory.
+type stackOrder struct {
+	table *stackTable
+	a, b  []Frame // scratch
+}
+
+func (o *stackOrder) compare(a, b stackID) int {
+	if a == 0 || b == 0 {
+		return compareUnknown(a == 0, b == 0)
+	}
+	o.a, o.b = o.table.appendList(o.a[:0], a), o.table.appendList(o.b[:0], b)
+	return slices.CompareFunc(o.a, o.b, compareFrames)
 }
