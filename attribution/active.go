@@ -26,8 +26,9 @@ type entered struct {
 	event uint32
 }
 
-// maxEntered bounds the contexts of one type and thread that are entered and not left.
-const maxEntered = 1 << 16
+// maxEntered bounds the contexts of one type and thread that are entered and not left; beyond it the first ones are
+// forgotten.
+const maxEntered = 1 << 10
 
 // of returns the active context of a type; nil if there is none.
 func (a *active) of(typ TypeID) *entered {

@@ -68,7 +68,10 @@ type catalogue struct {
 	members map[NodeID][]NodeID
 	runsIn  map[NodeID]NodeID // of frames, by logical node: the isolate that they run in
 	above   map[NodeID]NodeID // of isolates: the frame that they hang below
+	sizes   map[NodeID]int    // of logical nodes with several members
 	chain   []NodeID
+	visited []uint32 // by NodeID: the walk that has come by last
+	walks   uint32
 
 	mainPID int64
 	hasMain bool
@@ -83,7 +86,7 @@ type state struct {
 func newCatalogue() *catalogue {
 	return &catalogue{
 		table: newTable(), snapshots: make([]snapshot, 1), strings: map[string]string{}, classes: map[NodeID]string{},
-		members: map[NodeID][]NodeID{}, runsIn: map[NodeID]NodeID{}, above: map[NodeID]NodeID{},
+		members: map[NodeID][]NodeID{}, sizes: map[NodeID]int{}, runsIn: map[NodeID]NodeID{}, above: map[NodeID]NodeID{},
 	}
 }
 

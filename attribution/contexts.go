@@ -119,8 +119,8 @@ type node struct {
 // Limits of what is kept of a trace in memory. Real traces have a few thousand nodes at most.
 const (
 	maxNodes  = 1 << 20
-	maxTypes  = 1 << 12
-	maxIDText = 4096 // bytes of an id or url; longer ones are cut
+	maxTypes  = 1 << 7 // at most one of each is in effect, so a set has no more
+	maxIDText = 4096   // bytes of an id or url; longer ones are cut
 )
 
 // table holds the types and nodes of a trace.

@@ -95,7 +95,7 @@ func (th *openThread) find(ordinal uint64) int {
 	if th == nil {
 		return -1
 	}
-	for i := len(th.slices) - 1; i >= 0; i-- {
+	for i := len(th.slices) - 1; i >= below(len(th.slices)-1); i-- {
 		if th.slices[i].ordinal == ordinal {
 			return i
 		}

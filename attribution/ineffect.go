@@ -1,6 +1,8 @@
 package attribution
 
 import (
+	"sort"
+
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -9,7 +11,7 @@ import (
 // valid until the next call.
 func (p *propagation) inEffect(th *openThread, slice int) []begun {
 	p.effect = p.effect[:0]
-	for i := slice; i >= 0; i-- {
+	for i := slice; i >= below(slice); i-- {
 		s := &th.slices[i]
 		for k := range s.own {
 			b := &s.own[k]
@@ -57,7 +59,7 @@ func explicitWins(e *entered, via Via, began timeline.Nanos) bool {
 // there is none.
 func (p *propagation) effectOf(th *openThread, slice int, typ TypeID) (begun, bool) {
 	e := th.active.of(typ)
-	for i := slice; i >= 0; i-- {
+	for i := slice; i >= below(slice); i-- {
 		b := th.slices[i].of(typ)
 		if b == nil || b.via == ViaDescendants {
 			continue
@@ -87,7 +89,7 @@ func (p *propagation) async(o *timeline.Occurrence, list []evidence) error {
 			return err
 		}
 	}
-	if o.Kind == timeline.OccursSlice && o.End != timeline.NoTime && o.End > o.TS {
+	if o.Kind == timeline.OccursSlice && o.End != timeline.NoTime && o.End > o.TS && len(track) < maxSearch {
 		track = append(track, openAsync{ordinal: o.Ordinal, end: o.End, set: set})
 	}
 	if len(track) == 0 {
@@ -134,12 +136,8 @@ func (p *propagation) asyncSet(o *timeline.Occurrence, list []evidence, around [
 
 // innermost returns the index of the innermost slice that is open at a time, -1 if there is none.
 func (th *openThread) innermost(ts timeline.Nanos) int {
-	for i := len(th.slices) - 1; i >= 0; i-- {
-		if th.slices[i].end > ts {
-			return i
-		}
-	}
-	return -1
+	// No slice ends after the one around it.
+	return sort.Search(len(th.slices), func(i int) bool { return th.slices[i].end <= ts }) - 1
 }
 
 // request handles an event of a request (spec contexts.md S9).

@@ -73,12 +73,13 @@ type propagation struct {
 
 // openThread is what is open on a thread at some time.
 type openThread struct {
-	id       timeline.TrackID
-	slices   []openSlice
-	active   active
-	ended    []uint64
-	endedAt  timeline.Nanos
-	endedSet [][]begun
+	id          timeline.TrackID
+	slices      []openSlice
+	collections int // open slices that collect garbage
+	active      active
+	ended       []uint64
+	endedAt     timeline.Nanos
+	endedSet    [][]begun
 }
 
 // openSlice is a slice that is open. The slices in it are kept for the next slice at its place.
@@ -281,9 +282,10 @@ func (p *propagation) beginWith(th *openThread, s *openSlice, e *evidence) {
 			s.own = append(s.own, b)
 		}
 	case collects:
-		if p.opts.has(ViaIsolate) && !th.inCollection() && !p.speaks[th.id] {
+		if p.opts.has(ViaIsolate) && th.collections == 0 && !p.speaks[th.id] {
 			b.typ, b.via, b.node = TypeFrame, ViaIsolate, p.isolates[th.id]
 			s.collector = true
+			th.collections++
 			s.put(b)
 		}
 	case handles:
@@ -300,19 +302,15 @@ func (p *propagation) beginWith(th *openThread, s *openSlice, e *evidence) {
 	}
 }
 
-// inCollection reports whether a slice below the top collects garbage.
-func (th *openThread) inCollection() bool {
-	for i := range th.slices[:len(th.slices)-1] {
-		if th.slices[i].collector {
-			return true
-		}
-	}
-	return false
-}
+// maxSearch bounds how many of the slices around a place are looked at. Deeper nesting is an error of the producer.
+const maxSearch = 1 << 9
+
+// below returns where a search from the slice of an index outwards ends.
+func below(slice int) int { return max(slice-maxSearch, 0) }
 
 // within reports whether an open slice has an entry of a type that came a certain way.
 func (th *openThread) within(typ TypeID, via Via) bool {
-	for i := range th.slices {
+	for i := len(th.slices) - 1; i >= below(len(th.slices)-1); i-- {
 		if b := th.slices[i].of(typ); b != nil && b.via == via {
 			return true
 		}
@@ -392,6 +390,9 @@ func (p *propagation) closeUntil(th *openThread, ts timeline.Nanos) error {
 		if err := p.close(th, s); err != nil {
 			return err
 		}
+		if s.collector {
+			th.collections--
+		}
 		if p.opts.EndWithSlice {
 			th.active.endSlice(s.ts, s.end, s.event)
 		}
@@ -461,6 +462,10 @@ func (f *foundFrames) add(c *catalogue, frame NodeID, ts timeline.Nanos) {
 // addAll adds the frames of a slice inside.
 func (f *foundFrames) addAll(c *catalogue, inner *foundFrames, ts timeline.Nanos) {
 	if !inner.any {
+		return
+	}
+	if !f.any {
+		f.list, f.common, f.any = append(f.list, inner.list...), inner.common, true
 		return
 	}
 	for _, frame := range inner.list {

@@ -314,3 +314,44 @@ func TestCurrent(t *testing.T) {
 		t.Error("Of answers after Attach")
 	}
 }
+
+// Nesting without end, as many types as there may be, one flow through everything, one tree of all objects: the work
+// stays in proportion to the input.
+func TestHostileInput(t *testing.T) {
+	const n = 20_000
+	inputs := map[string]func(i int) string{
+		"nested": func(i int) string {
+			return fmt.Sprintf(`{"ph":"X","name":"x","ts":%d,"dur":%d,"pid":1,"tid":1,"bind_id":"0x1","flow_in":true,"flow_out":true,"args":{"frame":"F%d"}}`, i, 3*n-2*i, i%100)
+		},
+		"types": func(i int) string {
+			if i%3 > 0 {
+				return fmt.Sprintf(`{"ph":"(","name":"type %d","id":"0x%x","ts":%d,"pid":1,"tid":1}`, i%300, i, i)
+			}
+			return fmt.Sprintf(`{"ph":"X","name":"x","ts":%d,"dur":%d,"pid":1,"tid":1}`, i, 3*n-2*i)
+		},
+		"deletions": func(i int) string {
+			if i%2 > 0 {
+				return fmt.Sprintf(`{"ph":"(","name":"c","id":"0x%x","ts":%d,"pid":1,"tid":1}`, i, i)
+			}
+			return fmt.Sprintf(`{"ph":"D","name":"o","id":"0x%x","ts":%d,"pid":1,"tid":1}`, i/2, i)
+		},
+		"siblings": func(i int) string {
+			return fmt.Sprintf(`{"ph":"O","name":"o","id":"%d","ts":%d,"pid":1,"tid":1,"args":{"snapshot":{"sibling":{"id_ref":"%d"},"parent":{"id_ref":"%d"}}}}`, i, i, i/2, i-1)
+		},
+		"asynchronous": func(i int) string {
+			return fmt.Sprintf(`{"ph":"b","cat":"c","name":"a","id":"0x1","ts":%d,"pid":1,"tid":1,"args":{"frame":"F%d"}},{"ph":"e","cat":"c","name":"a","id":"0x1","ts":%d,"pid":1,"tid":1}`, i, i, 3*n-i)
+		},
+	}
+	for name, event := range inputs {
+		t.Run(name, func(t *testing.T) {
+			var list []string
+			for i := range n {
+				list = append(list, event(i))
+			}
+			a := attribute(t, events(list...), Options{Intervals: true, EndWithSlice: true})
+			for _, typ := range a.Types() {
+				a.Table(TableOptions{Type: typ})
+			}
+		})
+	}
+}

@@ -451,7 +451,11 @@ func (s *stamper) effective(w *worker, tops []top) SetID {
 
 // explicitIsInner decides between an explicit context and the innermost entry of its type.
 func (s *stamper) explicitIsInner(w *worker, t *top) bool {
-	for i := len(w.slices) - 1; i >= 0; i-- {
+	last := len(w.slices) - 1
+	if last < 0 || s.sets.of(w.slices[last].set, t.typ) == 0 {
+		return true
+	}
+	for i := last; i >= below(last); i-- {
 		for _, own := range w.slices[i].own {
 			if own.typ == t.typ {
 				return explicitWins(&t.entered, own.via, w.slices[i].ts)
@@ -497,7 +501,7 @@ func (w *worker) push() *work {
 
 // usedUntil notes the CPU time of the thread at the end of a slice.
 func (w *worker) usedUntil(beginEvent uint32, threadTime timeline.Nanos) {
-	for i := len(w.slices) - 1; i >= 0; i-- {
+	for i := len(w.slices) - 1; i >= below(len(w.slices)-1); i-- {
 		if s := &w.slices[i]; s.event == beginEvent {
 			if s.cpu.start != timeline.NoTime && threadTime >= s.cpu.start {
 				s.cpu.known, s.cpu.used = true, threadTime-s.cpu.start

@@ -8,8 +8,12 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// maxTreeDepth bounds the way from a context to its root, whatever the input says.
-const maxTreeDepth = 1000
+// maxTreeDepth bounds the way from a context to its root, and maxMembers the objects that are one context, whatever the
+// input says.
+const (
+	maxTreeDepth = 200
+	maxMembers   = 64
+)
 
 // build joins the objects that are one context and makes the tree (spec contexts.md 6). Edges are taken in the order in
 // which they stand in the input; one that would close a circle is left out.
@@ -33,8 +37,8 @@ func (c *catalogue) build(problems *problem.Log) {
 		}
 		targets[i] = to
 		c.nodes[to].context = true
-		if l.sibling {
-			c.join(from.node, to)
+		if l.sibling && !c.join(from.node, to) {
+			c.dropped++
 		}
 	}
 	c.findMembers()
@@ -55,16 +59,21 @@ func (c *catalogue) build(problems *problem.Log) {
 	}
 }
 
-// join makes two objects members of one logical node.
-func (c *catalogue) join(a, b NodeID) {
+// join makes two objects members of one logical node, unless that has too many.
+func (c *catalogue) join(a, b NodeID) bool {
 	a, b = c.rootOf(a), c.rootOf(b)
 	if a == b {
-		return
+		return true
+	}
+	size := max(c.sizes[a], 1) + max(c.sizes[b], 1)
+	if size > maxMembers {
+		return false
 	}
 	if c.before(b, a) {
 		a, b = b, a
 	}
-	c.logical[b] = a
+	c.logical[b], c.sizes[a] = a, size
+	return true
 }
 
 func (c *catalogue) rootOf(n NodeID) NodeID {
@@ -225,10 +234,15 @@ func (c *catalogue) plantIsolates(frames map[NodeID]NodeID) {
 // ancestors returns a logical node and all above it. The result is valid until the next call.
 func (c *catalogue) ancestors(logical NodeID, ts timeline.Nanos) []NodeID {
 	c.chain = c.chain[:0]
+	c.walks++
 	for n := logical; n != 0 && len(c.chain) < maxTreeDepth; n = c.parent(n, ts) {
-		if slices.Contains(c.chain, n) {
+		for int(n) >= len(c.visited) {
+			c.visited = append(c.visited, make([]uint32, len(c.nodes)-len(c.visited))...)
+		}
+		if c.visited[n] == c.walks {
 			break // edges of different times can form a circle
 		}
+		c.visited[n] = c.walks
 		c.chain = append(c.chain, n)
 	}
 	return c.chain
