@@ -17,7 +17,7 @@ type part struct {
 	kind partKind
 	text string // partText, and what a ternary gives if its key has a true value
 	no   string // what a ternary gives else
-	slot int    // partField, partTernary: of the field
+	slot int    // partField, partTernary: of the value
 }
 
 type partKind uint8
@@ -33,38 +33,80 @@ const (
 	partTernary
 )
 
-// template parses a label. What is not known inside of braces is empty, as in the front end.
-func (s *schema) template(text string) template {
-	var t template
-	for text != "" {
+// maxParts bounds the pieces of a template, each of which costs time for every marker. Real ones have a few.
+const maxParts = 64
+
+// template parses a label. What is not known inside of braces is empty, as in the front end. It returns false if the
+// label is longer than what can be used of it.
+func (s *schema) template(text string) (t template, whole bool) {
+	for range maxParts {
 		open := strings.IndexByte(text, '{')
-		if open < 0 {
-			return append(t, part{text: text})
+		length := -1
+		if open >= 0 {
+			if length = indexUnquoted(text[open:], '}'); length < 0 {
+				length = strings.IndexByte(text[open:], '}')
+			}
+		}
+		if length < 0 {
+			if text != "" {
+				t = append(t, part{text: labelText(text)})
+			}
+			return t, len(text) <= maxLabel
+		}
+		if open > maxLabel {
+			return append(t, part{text: labelText(text)}), false
 		}
 		if open > 0 {
 			t = append(t, part{text: text[:open]})
 		}
-		length := strings.IndexByte(text[open:], '}')
-		if length < 0 {
-			return append(t, part{text: text[open:]})
+		if len(s.slots) == maxSlots {
+			return t, false
 		}
 		if p, ok := s.placeholder(strings.TrimSpace(text[open+1 : open+length])); ok {
 			t = append(t, p)
 		}
 		text = text[open+length+1:]
 	}
-	return t
+	return t, text == ""
+}
+
+// labelText returns what can be used of a text in a label.
+func labelText(text string) string {
+	if len(text) <= maxLabel {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxLabel], "")
+}
+
+// indexUnquoted returns where a byte stands first outside of quotes; -1 if it does not.
+func indexUnquoted(text string, c byte) int {
+	quote := byte(0)
+	for i := range len(text) {
+		switch at := text[i]; {
+		case quote != 0:
+			if at == quote {
+				quote = 0
+			}
+		case at == c:
+			return i
+		case at == '\'' || at == '"':
+			quote = at
+		}
+	}
+	return -1
 }
 
 // placeholder parses what stands in braces.
 func (s *schema) placeholder(text string) (part, bool) {
-	if condition, rest, ok := strings.Cut(text, "?"); ok {
-		yes, no, ok := strings.Cut(rest, ":")
-		key, isData := strings.CutPrefix(strings.TrimSpace(condition), "marker.data.")
-		if !ok || !isData {
+	if question := indexUnquoted(text, '?'); question >= 0 {
+		rest := text[question+1:]
+		colon := indexUnquoted(rest, ':')
+		key, isData := strings.CutPrefix(strings.TrimSpace(text[:question]), "marker.data.")
+		if colon < 0 || !isData {
 			return part{}, false
 		}
-		return part{kind: partTernary, slot: s.slot(key), text: literal(yes), no: literal(no)}, true
+		yes, no := labelText(literal(rest[:colon])), labelText(literal(rest[colon+1:]))
+		return part{kind: partTernary, slot: s.slot(key), text: yes, no: no}, true
 	}
 	if key, ok := strings.CutPrefix(text, "marker.data."); ok {
 		return part{kind: partField, slot: s.slot(key)}, true
@@ -89,8 +131,8 @@ func literal(quoted string) string {
 type labelled struct {
 	name, category []byte
 	start, end     float64 // ms; end is NaN for instants
-	fields         []field
-	values         []value // by field; strings are resolved
+	slots          []field
+	values         []value // by slot; strings are resolved
 }
 
 // maxLabel is the length at which a label ends: a template may put in a long text many times.
@@ -121,7 +163,7 @@ func (t template) appendLabel(b []byte, m *labelled) []byte {
 				b = appendDuration(b, m.end-m.start)
 			}
 		case partField:
-			b = appendField(b, m.fields[p.slot].format, &m.values[p.slot])
+			b = appendField(b, m.slots[p.slot].format, &m.values[p.slot])
 		case partTernary:
 			if m.values[p.slot].isTrue() {
 				b = append(b, p.text...)

@@ -1,9 +1,12 @@
 package firefox
 
 import (
+	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
@@ -32,29 +35,36 @@ func TestLabels(t *testing.T) {
 		{"{marker.data.t ? 'yes' : 'no'}", "", "", `0.5`, "yes"},
 		{"{marker.data.t ? 'yes' : 'no'}", "", "", `[]`, "yes"},
 		{"{marker.data.t?yes:no}", "", "", `false`, "no"},
+		{"{marker.data.t ? 'a:b' : 'c'}", "", "", `1`, "a:b"},
+		{"{marker.data.t ? 'a?}' : \"it's\"}.", "", "", `1`, "a?}."},
+		{"{marker.data.t ? 'a?}' : \"it's\"}.", "", "", `0`, "it's."},
+		{"{marker.data.it's}{marker.name}", "", "", "", "name"},
 		{"{marker.data.t ? 'x'}{marker.x}{x ? 'a' : 'b'}{", "", "", `1`, "{"},
 		{"{marker.start}-{marker.end}={marker.duration}", "", "", "", "1.5ms-3.75ms=2.25ms"},
 		{"{marker.data.unknown}|", "", "", "", "|"},
 	} {
 		m := labelled{name: []byte("name"), category: []byte("cat"), start: 1.5, end: 3.75}
-		template := s.template(test.template)
-		m.fields = s.fields
-		for _, text := range []string{test.d, test.b, test.t} {
+		template, whole := s.template(test.template)
+		m.slots, m.values = s.slots, make([]value, len(s.slots))
+		for key, text := range map[string]string{"d": test.d, "b": test.b, "t": test.t} {
+			slot, ok := s.bySlot[key]
+			if !ok || text == "" {
+				continue
+			}
 			var scanner jsonscan.Scanner
 			scanner.Reset([]byte(text + " "))
-			var v value
-			if text != "" {
-				v.kind, v.text = scanner.Scalar()
-			}
-			m.values = append(m.values, v)
+			m.values[slot].kind, m.values[slot].text = scanner.Scalar()
 		}
-		m.values = append(m.values, make([]value, len(s.fields)-len(m.values))...)
+		if !whole {
+			t.Errorf("%s is not used as a whole", test.template)
+		}
 		if got := string(template.appendLabel(nil, &m)); got != test.want {
 			t.Errorf("%s with %q %q %q: %q, want %q", test.template, test.d, test.b, test.t, got, test.want)
 		}
 	}
 	instant := labelled{start: 1, end: math.NaN()}
-	if got := string(s.template("{marker.end}{marker.duration}").appendLabel(nil, &instant)); got != "" {
+	template, _ := s.template("{marker.end}{marker.duration}")
+	if got := string(template.appendLabel(nil, &instant)); got != "" {
 		t.Errorf("an instant has the end and duration %q", got)
 	}
 }
@@ -63,8 +73,53 @@ func TestLabels(t *testing.T) {
 func TestLongLabel(t *testing.T) {
 	s := &schema{}
 	s.finish(strings.Repeat("{marker.name}", 1000), "", "")
-	m := labelled{name: []byte(strings.Repeat("x", 100)), fields: s.fields}
+	m := labelled{name: []byte(strings.Repeat("x", 100)), slots: s.slots}
 	if got := len(s.chart.appendLabel(nil, &m)); got < maxLabel || got > maxLabel+100 {
 		t.Errorf("%d bytes", got)
+	}
+}
+
+// What a schema costs each marker is bounded, however long it is: pieces of labels, and values that are kept at hand.
+func TestHugeSchemas(t *testing.T) {
+	var many strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&many, "{marker.data.k%d}", i)
+	}
+	flows := &schema{}
+	for i := range 10_000 {
+		flows.fields = append(flows.fields, field{key: strconv.Itoa(i), format: formatFlow})
+	}
+	for name, test := range map[string]struct {
+		s     *schema
+		label string
+	}{
+		"parts":            {&schema{}, strings.Repeat("{marker.end}", 10_000)},
+		"unknown parts":    {&schema{}, strings.Repeat("{x}", 10_000)},
+		"fields of labels": {&schema{}, many.String()},
+		"flows":            {flows, ""},
+		"text":             {&schema{}, strings.Repeat("é", 10_000)},
+		"text before":      {&schema{}, strings.Repeat("é", 10_000) + "{marker.end}"},
+		"ternary":          {&schema{}, "{marker.data.x ? '" + strings.Repeat("é", 10_000) + "' : ''}"},
+	} {
+		whole := test.s.finish(test.label, "", "")
+		if whole && name != "ternary" {
+			t.Errorf("%s: what is too much is not told", name)
+		}
+		if len(test.s.slots) > maxSlots || len(test.s.flows) > maxSlots || len(test.s.chart) > maxParts {
+			t.Errorf("%s: %d values, %d flows, %d pieces", name, len(test.s.slots), len(test.s.flows), len(test.s.chart))
+		}
+		for _, p := range test.s.chart {
+			if len(p.text) > maxLabel || !utf8.ValidString(p.text) {
+				t.Errorf("%s: a text of %d bytes", name, len(p.text))
+			}
+		}
+	}
+	// Fields that neither labels nor flows need cost nothing.
+	plain := &schema{}
+	for i := range 10_000 {
+		plain.fields = append(plain.fields, field{key: strconv.Itoa(i)})
+	}
+	if plain.finish("{marker.data.77}", "", ""); len(plain.slots) != 1 {
+		t.Errorf("%d values are kept of which one is needed", len(plain.slots))
 	}
 }

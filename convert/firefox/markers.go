@@ -105,7 +105,7 @@ func (c *converter) encodeLabels(m *marker, out *timeline.Event) {
 	if sch == nil || len(sch.chart)+len(sch.tooltip)+len(sch.list) == 0 {
 		return
 	}
-	what := labelled{name: out.Name, category: out.Category, start: m.start, end: m.end, fields: sch.fields, values: p.values}
+	what := labelled{name: out.Name, category: out.Category, start: m.start, end: m.end, slots: sch.slots, values: p.values}
 	before := out.Name
 	for _, label := range [...]struct {
 		key ownKey
@@ -184,7 +184,7 @@ func (c *converter) addFlows(th *threadState, m *marker, kind *markerType) error
 				continue
 			}
 			role := timeline.FlowContinue
-			if kind.schema.fields[slot].format == formatTerminatingFlow {
+			if kind.schema.slots[slot].format == formatTerminatingFlow {
 				role = timeline.FlowEnd
 			}
 			if err := c.addFlow(timeline.FlowFirefox, role, v.text, 0); err != nil {

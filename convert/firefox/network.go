@@ -109,7 +109,7 @@ func (c *converter) addPhases(m *marker) error {
 
 // timing returns a time of the current payload on the clock of the profile.
 func (p *payloadState) timing(key string) (float64, bool) {
-	slot, ok := p.kind.schema.byKey[key]
+	slot, ok := p.kind.schema.bySlot[key]
 	if !ok {
 		return 0, false
 	}

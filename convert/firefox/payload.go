@@ -18,7 +18,8 @@ type payloadState struct {
 	th     *threadState
 	row    int32
 	kind   *markerType
-	values []value // by field of the schema: what labels and flows need; strings are resolved
+	serial uint64  // of the marker
+	values []value // by slot of the schema: what labels and flows need; strings are resolved
 	next   int     // of the known members: the one that comes next, most likely
 	rare   member  // one of too many
 	units  []unitOf
@@ -43,10 +44,11 @@ func (p *payloadState) begin(th *threadState, row int32, kind *markerType) {
 	p.th, p.row, p.kind = th, row, kind
 	p.values = p.values[:0]
 	if kind.schema != nil {
-		for range kind.schema.fields {
+		for range kind.schema.slots {
 			p.values = append(p.values, value{})
 		}
 	}
+	p.serial++
 	p.units, p.cause, p.window = p.units[:0], cause{}, 0
 	p.shift, p.own, p.hasOwn = 0, false, false
 	if th.raw {
@@ -58,13 +60,14 @@ func (p *payloadState) begin(th *threadState, row int32, kind *markerType) {
 type member struct {
 	key      string
 	field    field
-	slot     int            // in the fields of the schema; none if it is not there
+	slot     int            // in the values that are at hand; none if it is not needed
 	id       timeline.KeyID // 0: none
 	isTime   bool           // on the clock of the process, whatever the schema says (spec 4)
 	isCause  bool           // may be a call stack
 	isWindow bool
 	isOwn    bool // has the name of the dictionary of what weft adds
 	keep     bool
+	unitOf   uint64 // the last marker whose units have this member
 }
 
 // maxMembers bounds the members that are remembered of one type.
@@ -101,7 +104,10 @@ func (c *converter) newMember(key string) member {
 	m := member{key: key, slot: none, keep: c.opts.KeepArg == nil || c.opts.KeepArg([]byte(key))}
 	if kind.schema != nil {
 		if i, ok := kind.schema.byKey[key]; ok {
-			m.slot, m.field = i, kind.schema.fields[i]
+			m.field = kind.schema.fields[i]
+		}
+		if i, ok := kind.schema.bySlot[key]; ok {
+			m.slot = i
 		}
 	}
 	switch key {
@@ -266,12 +272,10 @@ func (c *converter) encodeQuantity(m *member, v value) bool {
 		n += p.shift
 	}
 	c.enc.Double(n)
-	for i := range p.units {
-		if p.units[i].key == m.key {
-			return true
-		}
+	if m.unitOf != p.serial { // else it was in the first row as well
+		m.unitOf = p.serial
+		p.units = append(p.units, unitOf{m.key, m.id, unit})
 	}
-	p.units = append(p.units, unitOf{m.key, m.id, unit})
 	return true
 }
 

@@ -3,9 +3,11 @@ package firefox
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -98,5 +100,23 @@ func TestWrongValues(t *testing.T) {
 	}
 	if tried < 10*len(paths) {
 		t.Errorf("only %d changed profiles of %d cases could be read", tried, len(paths))
+	}
+}
+
+// Units of a payload of two rows stand once, whether the members of its type are remembered or too many for that.
+func TestUnitsOfTwoRows(t *testing.T) {
+	var fields, data []string
+	for i := range maxMembers + 10 {
+		fields = append(fields, fmt.Sprintf(`{"key":"k%d","format":"bytes"}`, i))
+		data = append(data, fmt.Sprintf(`"k%d":%d`, i, i))
+	}
+	payload := `{"type":"F",` + strings.Join(data, ",") + `}`
+	got := dump(t, strings.NewReader(`{"meta":{"preprocessedProfileVersion":66,"startTime":0,"markerSchema":[{"name":"F","fields":[`+
+		strings.Join(fields, ",")+`]}]},"shared":{"stringArray":["m"]},"threads":[{"name":"a","pid":1,"tid":1,"markers":{"length":2,
+		"name":[0,0],"startTime":[1,null],"endTime":[null,2],"phase":[2,3],"data":[`+payload+`,`+payload+`]}}]}`), Options{})
+	for i := range maxMembers + 10 {
+		if key := fmt.Sprintf(" k%d=", i); strings.Count(strings.ReplaceAll(got, "{k", "{ k"), key) != 2 {
+			t.Fatalf("%s stands %d times, not once with its value and once with its unit:\n%s", key, strings.Count(got, key), got)
+		}
 	}
 }

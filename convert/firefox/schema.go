@@ -2,6 +2,7 @@ package firefox
 
 import (
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
 )
 
 // format says what the values of a field are (spec 6).
@@ -73,9 +74,14 @@ type schema struct {
 	stackBased           bool
 	fields               []field
 
-	byKey map[string]int // of fields, and of keys that only labels use
-	flows []int          // the fields that are ids of flows, in order
+	byKey  map[string]int // of fields
+	slots  []field        // the fields, and members that are none, whose values are needed when a marker is converted
+	bySlot map[string]int // of slots
+	flows  []int          // the slots that are ids of flows, in the order of the fields
 }
+
+// maxSlots bounds the values that are kept at hand of each marker for labels and flows. Real schemas need a few.
+const maxSlots = 64
 
 // field is one member of the payload.
 type field struct {
@@ -111,7 +117,9 @@ func (d *decoder) readSchema(schemas *[]*schema) error {
 	if err != nil {
 		return err
 	}
-	s.finish(chart, tooltip, list)
+	if !s.finish(chart, tooltip, list) {
+		d.problem(problem.FirefoxValueInvalid, "a schema with too many flows or too long a label")
+	}
 	*schemas = append(*schemas, s)
 	return nil
 }
@@ -172,27 +180,55 @@ func (d *decoder) readFormat(f *field) error {
 	})
 }
 
-// finish makes what is derived from the fields and labels.
-func (s *schema) finish(chart, tooltip, list string) {
+// finish makes what is derived from the fields and labels. It returns false if there are more than can be used.
+func (s *schema) finish(chart, tooltip, list string) bool {
 	s.byKey = make(map[string]int, len(s.fields))
 	for i := range s.fields {
 		if _, ok := s.byKey[s.fields[i].key]; !ok {
 			s.byKey[s.fields[i].key] = i
 		}
-		if s.fields[i].format.isFlow() {
-			s.flows = append(s.flows, i)
-		}
 	}
-	s.chart, s.tooltip, s.list = s.template(chart), s.template(tooltip), s.template(list)
+	ok := s.findFlows()
+	for _, label := range [...]struct {
+		text string
+		dst  *template
+	}{{chart, &s.chart}, {tooltip, &s.tooltip}, {list, &s.list}} {
+		var whole bool
+		*label.dst, whole = s.template(label.text)
+		ok = ok && whole
+	}
+	return ok
 }
 
-// slot returns the index of a field. It makes one for a key that is no field, so that its value is at hand.
+// findFlows notes which fields are ids of flows; false if these are too many.
+func (s *schema) findFlows() bool {
+	for i := range s.fields {
+		f := &s.fields[i]
+		if !f.format.isFlow() || s.byKey[f.key] != i {
+			continue
+		}
+		if len(s.slots) == maxSlots {
+			return false
+		}
+		s.flows = append(s.flows, s.slot(f.key))
+	}
+	return true
+}
+
+// slot returns the index of the value of a member in payloadState.values.
 func (s *schema) slot(key string) int {
-	i, ok := s.byKey[key]
+	i, ok := s.bySlot[key]
 	if !ok {
-		i = len(s.fields)
-		s.fields = append(s.fields, field{key: key})
-		s.byKey[key] = i
+		f := field{key: key}
+		if at, ok := s.byKey[key]; ok {
+			f = s.fields[at]
+		}
+		i = len(s.slots)
+		s.slots = append(s.slots, f)
+		if s.bySlot == nil {
+			s.bySlot = map[string]int{}
+		}
+		s.bySlot[key] = i
 	}
 	return i
 }
