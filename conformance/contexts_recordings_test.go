@@ -21,8 +21,8 @@ import (
 // contextRecordings are the folders of recordings that attribution is tried on.
 var contextRecordings = []string{"traces/chrome", "traces/damaged", "traces/pytorch", "traces/perfetto", "traces/node", "traces/firefox/processed", "traces/firefox/gecko", "traces/jsprofile", "traces/cpuprofile"}
 
-// hugeRecording is the size from which on a recording is left out of these tests, which look at each one several times.
-const hugeRecording = 12 << 20
+// largeRecording is the size from which on a recording is left out with -short.
+const largeRecording = 1 << 20
 
 // eachContextRecording runs a test for every recording that is there.
 func eachContextRecording(t *testing.T, fn func(t *testing.T, name string, input []byte)) {
@@ -40,7 +40,7 @@ func eachContextRecording(t *testing.T, fn func(t *testing.T, name string, input
 			for _, path := range paths {
 				info, err := os.Stat(path)
 				name := strings.TrimPrefix(folder, "traces/") + "/" + strings.TrimSuffix(filepath.Base(path), ".gz")
-				if err != nil || !info.Mode().IsRegular() || info.Size() > hugeRecording || seen[name] || strings.HasSuffix(name, ".md") {
+				if err != nil || !info.Mode().IsRegular() || testing.Short() && info.Size() > largeRecording || seen[name] || strings.HasSuffix(name, ".md") {
 					continue
 				}
 				seen[name] = true
