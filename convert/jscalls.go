@@ -150,8 +150,8 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 	return nil
 }
 
-// mainThreads returns a function that finds the main thread of a process: the one with its number, or else the one that
-// Chrome calls by a name of main threads (spec profile-calls.md 2).
+// mainThreads returns a function that finds the main thread of a process: the one that Chrome calls by a name of main
+// threads, or else the one with its number, of which there may be no event (spec profile-calls.md 2).
 func mainThreads(b *timeline.Builder) func(process int64) (thread int64, ok bool) {
 	byNumber, byName := map[timeline.TrackID]timeline.TrackID{}, map[timeline.TrackID]timeline.TrackID{}
 	for _, th := range b.Threads() {
@@ -167,8 +167,10 @@ func mainThreads(b *timeline.Builder) func(process int64) (thread int64, ok bool
 		if t, ok := byName[p]; ok {
 			return int64(t), true
 		}
-		t, ok := byNumber[p]
-		return int64(t), ok
+		if t, ok := byNumber[p]; ok {
+			return int64(t), true
+		}
+		return int64(b.Thread(p, timeline.ThreadKey{})), true
 	}
 }
 
@@ -222,14 +224,13 @@ func (p *callPass) start(j *jsThreads, x *timeline.Extension) {
 		shownOn := t.Thread
 		shownOn.Track = t.calls
 		th.calls = cpuprofile.NewCalls(&shownOn, x)
-		inOrder := profilecalls.NewInOrder(func(c *profilecalls.Call) {
+		frames := profilecalls.NewFrames(t.Profile)
+		j.problems.AddN(problem.ProfileLimit, uint64(frames.Cut()), problem.NoPosition, "too many frames on a stack")
+		emit := func(c *profilecalls.Call) {
 			if err := th.calls.Add(c); err != nil && p.err == nil {
 				p.err = err
 			}
-		})
-		frames := profilecalls.NewFrames(t.Profile)
-		j.problems.AddN(problem.ProfileLimit, uint64(frames.Cut()), problem.NoPosition, "too many frames on a stack")
-		emit := func(c *profilecalls.Call) { inOrder.Add(c.Order, c) }
+		}
 		if j.opts.JSCalls == JSCallsRefined {
 			th.shown = profilecalls.NewBuilder(frames, profilecalls.Refined, emit)
 			th.other = profilecalls.NewBuilder(frames, profilecalls.DevTools, func(*profilecalls.Call) {})

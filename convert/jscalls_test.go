@@ -109,6 +109,10 @@ var profileCases = []struct {
 		[]string{"140 1/1 sample", "140 1/1 f +10", "140 1/1/track:V8_state script +20", "150 1/1 sample"}, "profile_without_head×1",
 	},
 	{
+		"one without head, and no event of the main thread", []string{piece(150, "0x1")}, convert.Options{},
+		[]string{"140 1/1 sample", "140 1/1 f +10", "140 1/1/track:V8_state script +20", "150 1/1 sample"}, "profile_without_head×1",
+	},
+	{
 		// Nobody knows which of the two is of the main thread: both are tracks of their own, without calls.
 		"two without head", []string{mainThread, piece(150, "0x1"), piece(350, "0x2")}, convert.Options{},
 		[]string{

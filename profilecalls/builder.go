@@ -115,7 +115,7 @@ type openCall struct {
 }
 
 // NewBuilder returns a Builder for a thread. It calls emit for each call when that ends, inner calls before outer ones;
-// see InOrder for another order. The Call is valid during the call of emit only.
+// Call.Order is that of their creation. The Call is valid during the call of emit only.
 func NewBuilder(f *Frames, mode Mode, emit func(*Call)) *Builder {
 	return &Builder{frames: f, mode: mode, emit: emit, now: math.MinInt64, lost: newLostTime(f)}
 }

@@ -274,11 +274,11 @@ func TestAgainstNaive(t *testing.T) {
 		for _, mode := range []Mode{DevTools, Refined} {
 			want := (&naive{p: p, mode: mode}).run(events)
 			var got []Call
-			q := NewInOrder(func(c *Call) {
+			stats := run(NewFrames(p), mode, events, func(c *Call) {
 				c.Samples = 0 // the text says nothing of it
 				got = append(got, *c)
 			})
-			stats := run(NewFrames(p), mode, events, func(c *Call) { q.Add(c.Order, c) })
+			sortByOrder(got)
 			if diff := gocmp.Diff(want, got); diff != "" {
 				t.Fatalf("seed %d, mode %d: -want +got:\n%s", seed, mode, diff)
 			}

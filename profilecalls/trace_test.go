@@ -140,14 +140,19 @@ func (tr *trace) chosen(pid, tid int64) *v8profile.Recording {
 // calls builds the calls of a thread in the order of their creation.
 func (tr *trace) calls(r *v8profile.Recording, mode Mode) ([]Call, Stats) {
 	var calls []Call
-	q := NewInOrder(func(c *Call) { calls = append(calls, *c) })
-	b := NewBuilder(NewFrames(r.Profile), mode, func(c *Call) { q.Add(c.Order, c) })
+	b := NewBuilder(NewFrames(r.Profile), mode, func(c *Call) { calls = append(calls, *c) })
 	events := tr.events[threadKey{r.Process, r.Thread}]
 	for i := range events {
 		b.Event(&events[i])
 	}
 	stats := b.Finish()
+	sortByOrder(calls)
 	return calls, stats
+}
+
+// sortByOrder brings calls into the order of their creation.
+func sortByOrder(calls []Call) {
+	slices.SortFunc(calls, func(a, b Call) int { return cmp.Compare(a.Order, b.Order) })
 }
 
 // find returns the path of a file of the conformance data.

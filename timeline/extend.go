@@ -30,8 +30,8 @@ type Extension struct {
 // Args returns the encoder for arguments of events that are added.
 func (x *Extension) Args() *ArgsEncoder { return &x.b.args }
 
-// Add adds a slice to a track that the timeline has. Of slices with the same begin and end, added ones enclose those of
-// the input.
+// Add adds a slice to a track that the timeline has. Slices may come in any order. Of those with the same begin and end,
+// added ones enclose those of the input, and of added ones the one with the lowest Event encloses the others.
 func (x *Extension) Add(ev *Event) error {
 	x.b.derived = true
 	return x.b.Add(ev)

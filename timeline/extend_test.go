@@ -220,3 +220,45 @@ func TestTimeUnit(t *testing.T) {
 		}
 	}
 }
+
+// Of added slices with the same begin and end the one with the lowest Event encloses the others, whatever the order in
+// which they were added, on disk and in memory.
+func TestExtendKeepsTheOrderOfEvents(t *testing.T) {
+	for _, memory := range []int64{noMemory, 1 << 30} {
+		b := testBuilder(t, memory)
+		thread := threadOf(b, 0)
+		add(t, b, Event{Kind: Slice, Track: thread, TS: 10, Dur: 20, Name: []byte("of the input")})
+		tl, err := b.Finish(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tl.Close()
+		err = tl.Extend(context.Background(), func(steps []Step, x *Extension) error {
+			if steps != nil {
+				return nil
+			}
+			for _, event := range []uint32{9, 7, 8} {
+				ev := Event{Kind: Slice, Track: thread, TS: 10, Dur: 20, Event: event, Name: fmt.Append(nil, event), ThreadTS: NoTime, ThreadDur: NoTime}
+				if err := x.Add(&ev); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tl.Nest(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		var begins []string
+		walk(t, tl, func(it *Item) {
+			if it.Kind == ItemBegin {
+				begins = append(begins, string(it.Name))
+			}
+		})
+		if want := []string{"7", "8", "9", "of the input"}; !slices.Equal(begins, want) {
+			t.Errorf("memory %d: begins %q, want %q", memory, begins, want)
+		}
+	}
+}

@@ -183,7 +183,10 @@ func (n *nester) order(g *group) {
 				return c
 			}
 		}
-		return cmp.Compare(b.flags&flagDerived, a.flags&flagDerived)
+		if c := cmp.Compare(b.flags&flagDerived, a.flags&flagDerived); c != 0 || a.flags&flagDerived == 0 {
+			return c
+		}
+		return cmp.Compare(a.event, b.event) // a pass may add a slice before the one around it
 	})
 	for i := 0; i < g.len(); {
 		j := i + 1

@@ -22,6 +22,7 @@ type Calls struct {
 	names    [][]byte // of each function
 	members  [][]byte // of each node: what all its calls say in weft; nil: not encoded yet
 	category []byte
+	first    uint32 // event index of the first call
 
 	weft, sampleIndex, samples timeline.KeyID
 }
@@ -29,7 +30,7 @@ type Calls struct {
 // NewCalls returns Calls that adds to a target.
 func NewCalls(t *Thread, to Target) *Calls {
 	c := &Calls{
-		Thread: t, to: to, category: []byte(Category),
+		Thread: t, to: to, category: []byte(Category), first: t.Event,
 		places: make([][]byte, t.Profile.FunctionCount()), names: make([][]byte, t.Profile.FunctionCount()),
 		members: make([][]byte, t.Profile.NodeCount()),
 	}
@@ -58,8 +59,8 @@ func (c *Calls) number(id timeline.KeyID, name string, v int64) {
 	}
 }
 
-// Add adds a call. Calls must come in the order of their creation (profilecalls.Call.Order): of calls at one time the
-// first is the outermost.
+// Add adds a call. A Builder must get calls in the order of their creation (profilecalls.Call.Order): of calls at one time
+// the first is the outermost. An Extension takes them as they come.
 func (c *Calls) Add(call *profilecalls.Call) error {
 	ts, ok := c.time(call.TS)
 	if !ok {
@@ -73,6 +74,7 @@ func (c *Calls) Add(call *profilecalls.Call) error {
 		Kind: timeline.Slice, Track: c.Track, TS: ts, Dur: call.Dur,
 		Name: c.names[f], Category: c.category, Args: c.args(call, c.places[f]),
 	}
+	c.Event = c.first + uint32(call.Order)
 	return c.add(c.to, &c.out)
 }
 
