@@ -12,6 +12,7 @@ import (
 type counter struct {
 	name, category, description string
 	pid                         identity // of processed profiles
+	thread                      int64    // index of the main thread of its process, of profiles without pids; else none
 	graph, unit, label          string   // how to draw it, since version 62
 	samples                     counterSamples
 }
@@ -25,6 +26,7 @@ type counterSamples struct {
 // overhead is what the profiler itself cost a process; its times are microseconds.
 type overhead struct {
 	pid                                       identity
+	thread                                    int64 // as of counters
 	time, locking, expired, counters, threads floats
 	rows                                      int
 }
@@ -34,7 +36,7 @@ func (d *decoder) readCounter(p *profile) error {
 	if ok, err := d.room(len(p.counters)); !ok {
 		return err
 	}
-	c := new(counter)
+	c := &counter{thread: none}
 	p.counters = append(p.counters, c)
 	return d.object(func(key string) error {
 		switch key {
@@ -46,6 +48,8 @@ func (d *decoder) readCounter(p *profile) error {
 			return d.text(&c.description)
 		case "pid":
 			return d.identity(&c.pid)
+		case "mainThreadIndex":
+			return d.integer(&c.thread)
 		case "display":
 			return d.readDisplay(c)
 		case "samples":
@@ -125,12 +129,14 @@ func (d *decoder) readOverhead(p *profile) error {
 	if ok, err := d.room(len(p.overheads)); !ok {
 		return err
 	}
-	o := new(overhead)
+	o := &overhead{thread: none}
 	p.overheads = append(p.overheads, o)
 	return d.object(func(key string) error {
 		switch key {
 		case "pid":
 			return d.identity(&o.pid)
+		case "mainThreadIndex":
+			return d.integer(&o.thread)
 		case "samples":
 			length, err := d.table([]named{
 				{"time", &o.time}, {"locking", &o.locking}, {"expiredMarkerCleaning", &o.expired},
@@ -267,14 +273,14 @@ func perUnit(count, length float64) float64 {
 func (c *converter) addCounters() error {
 	return c.eachProfile(c.root, func(p *profile) error {
 		for _, ct := range p.counters {
-			if pr := c.processOf(p, ct.pid); pr != nil {
+			if pr := c.processOf(p, ct.pid, ct.thread); pr != nil {
 				if err := c.addCounter(pr, ct); err != nil {
 					return err
 				}
 			}
 		}
 		for _, o := range p.overheads {
-			if pr := c.processOf(p, o.pid); pr != nil {
+			if pr := c.processOf(p, o.pid, o.thread); pr != nil {
 				if err := c.addOverhead(pr, o); err != nil {
 					return err
 				}
@@ -284,8 +290,11 @@ func (c *converter) addCounters() error {
 	})
 }
 
-// processOf returns the process with a pid, else that of the profile.
-func (c *converter) processOf(p *profile, pid identity) *process {
+// processOf returns the process with a pid, else that of a thread of the processed form, else that of the profile.
+func (c *converter) processOf(p *profile, pid identity, main int64) *process {
+	if pid.text == "" && p.isProcessed() && main >= 0 && main < int64(len(p.threads)) {
+		return c.threads[p.firstThread+int(main)].process
+	}
 	if known := c.processes.byPID[pid.text]; known != nil && p.isProcessed() {
 		return known
 	}

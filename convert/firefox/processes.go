@@ -23,6 +23,7 @@ type processes struct {
 	byPID   map[string]*process
 	list    []*process
 	unknown int
+	again   int                // what the last id that was made up ends with
 	threads map[threadName]int // how often a tid occurred in a process
 }
 
@@ -44,21 +45,28 @@ func (c *converter) collect(p *profile, delta float64) {
 		c.pages = newPageTree(allPages(p, nil))
 	}
 	raw := !p.isProcessed()
-	var own *process // of a raw profile
+	p.firstThread = len(c.threads)
+	byPID := map[string]*process{} // of this profile alone, see process
 	for _, th := range p.threads {
-		pr := own
-		if !raw || own == nil {
+		pr := byPID[th.pid.text]
+		switch {
+		case pr != nil && (raw || th.pid.text != ""):
+		case raw && th.pid.text == "" && p.process != nil:
+			pr = p.process
+		default:
 			pr = c.process(th, raw)
-			own = pr
+			byPID[th.pid.text] = pr
+		}
+		if p.process == nil {
+			p.process = pr
 		}
 		pr.delta = delta
 		c.addThread(p, th, pr, raw, delta)
 	}
-	if own == nil && (len(p.counters) > 0 || len(p.pauses) > 0) {
-		own = c.process(&thread{}, raw)
-		own.delta = delta
+	if p.process == nil && (len(p.counters) > 0 || len(p.overheads) > 0 || len(p.pauses) > 0) {
+		p.process = c.process(&thread{}, raw)
+		p.process.delta = delta
 	}
-	p.process = own
 	for _, child := range p.children {
 		childDelta := 0.0
 		if child.meta.startTimeText != "" && c.root.meta.startTimeText != "" {
@@ -77,8 +85,9 @@ func allPages(p *profile, pages []page) []page {
 	return pages
 }
 
-// process returns the process of a thread. Of raw profiles every profile is a process of its own, even if it has the pid
-// of another, which was used again.
+// process returns the process of a thread. A process of a raw profile is none of another one that has the same pid: that
+// was used again. Firefox writes a raw profile for each process; other programs, perf's scripts for one, put the threads
+// of all into one.
 func (c *converter) process(th *thread, raw bool) *process {
 	pid := th.pid.text
 	known := c.processes.byPID[pid]
@@ -95,7 +104,8 @@ func (c *converter) process(th *thread, raw bool) *process {
 	case ok && known == nil:
 		key.Num = num
 	case known != nil:
-		key = timeline.ProcessKey{Text: fmt.Sprintf("%s.%d", pid, len(c.processes.list)), IsNumber: true}
+		key = timeline.ProcessKey{Text: c.processes.unused(pid), IsNumber: true}
+		c.processes.byPID[key.Text] = p
 	default:
 		key = timeline.ProcessKey{Text: pid, IsNumber: true}
 	}
@@ -106,6 +116,15 @@ func (c *converter) process(th *thread, raw bool) *process {
 		c.processes.byPID[pid] = p
 	}
 	return p
+}
+
+// unused makes another id of one that is taken, in the way of programs that do so themselves.
+func (p *processes) unused(pid string) string {
+	for p.again = max(p.again, len(p.list)); ; p.again++ {
+		if text := fmt.Sprintf("%s.%d", pid, p.again); p.byPID[text] == nil {
+			return text
+		}
+	}
 }
 
 // processNames are what processes are called that have no name, by their type (spec 2.4).

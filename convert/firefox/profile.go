@@ -28,7 +28,9 @@ type profile struct {
 	attributes []attribute // what is kept as text
 	has        struct{ meta, threads, shared bool }
 
-	process *process // of a raw profile; set when it is converted
+	// Set when it is converted:
+	process     *process // of its first thread
+	firstThread int      // in converter.threads
 }
 
 // attribute is a fact about the recording.
