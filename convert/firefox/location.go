@@ -26,6 +26,9 @@ func parseLocation(text []byte) location {
 	}
 	body := withoutSourceIndex(text)
 	if n := len(body); n > 0 && body[n-1] == ')' {
+		if loc, ok := symbolWithPlace(text); ok {
+			return loc
+		}
 		// The name may hold brackets itself, and so may the file: "f (a) (b:1:2)".
 		if open := bytes.LastIndex(body[:n-1], []byte(" (")); open >= 0 {
 			loc := splitPlace(lastOfChain(body[open+2 : n-1]))
@@ -119,6 +122,24 @@ func cutNumber(text []byte) (rest []byte, n int64, ok bool) {
 	}
 	n, ok = jsonscan.Int64(text[i+1:])
 	return text[:i], n, ok && n >= 0
+}
+
+// symbolWithPlace splits "function (in library) (file:line)". It is told before JavaScript, whose functions may be called
+// like that in theory only.
+func symbolWithPlace(text []byte) (loc location, ok bool) {
+	i := bytes.LastIndex(text, []byte(") ("))
+	if i < 0 || text[len(text)-1] != ')' {
+		return loc, false
+	}
+	in := bytes.LastIndex(text[:i], []byte(" (in "))
+	if in < 0 {
+		return loc, false
+	}
+	if loc = splitPlace(text[i+len(") (") : len(text)-1]); loc.line == 0 {
+		return loc, false
+	}
+	loc.function = text[:in]
+	return loc, true
 }
 
 // nativeLocation splits "function (in library) + offset", with or without the offset. Anything else is a label.
