@@ -18,6 +18,7 @@ type collector struct {
 	places    []place
 	names     []nameInfo
 	kindsOf   []categoryInfo // by CategoryID
+	args      *timeline.ArgSelection
 	providers []provider
 	evidence  *extsort.Sorter[evidence]
 
@@ -59,6 +60,7 @@ type openBegin struct {
 func newCollector(t *timeline.Timeline) *collector {
 	c := &collector{
 		catalogue: newCatalogue(), t: t, problems: t.Problems(), places: findPlaces(t), names: infosOf(t), kindsOf: categoriesOf(t),
+		args:      t.SelectArgs(func(name string) bool { return factNames[name] }),
 		providers: providers(t), open: map[uint32]openBegin{},
 		evidence:  extsort.New(evidenceCodec, compareEvidence, t.Memory()/16, t.TempDir()),
 		isolateOf: map[timeline.TrackID]isolateChoice{}, isolates: map[timeline.TrackID]NodeID{},
@@ -132,7 +134,7 @@ func (c *collector) occurrence(o *timeline.Occurrence) error {
 	}
 	s.facts = facts{}
 	if len(o.Args) > 0 {
-		s.facts.read(c.t, o.Args)
+		s.facts.read(c.args, o.Args)
 	}
 	for _, p := range c.providers {
 		if err := p.see(c, s); err != nil {

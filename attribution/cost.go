@@ -217,7 +217,7 @@ func (k *costs) begin(w *worker, s *work) {
 	if from, to := k.window.clip(s.ts, s.end); from == to && s.end > s.ts {
 		return
 	}
-	c := &k.cells[k.cell(nil, cellKey{w.id, s.stamp, int32(s.epoch), s.category})]
+	c := &k.cells[k.cell(&w.account, cellKey{w.id, s.stamp, int32(s.epoch), s.category})]
 	c.slices++
 	c.freed += s.freed
 	if !s.forced {

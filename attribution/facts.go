@@ -93,9 +93,18 @@ func appendNumber(b []byte, a *timeline.Arg) []byte {
 	return b
 }
 
+// factNames are the names of arguments that are facts.
+var factNames = map[string]bool{
+	"data": true, "beginData": true, "frame": true, "frameId": true, "frameSeqId": true, "layerTreeId": true,
+	"chrome_latency_info": true, "event_latency": true, "stackTrace": true, "url": true, "innerWindowID": true, "eventType": true,
+	"latency": true, "weft": true, "usedHeapSizeBefore": true, "usedHeapSizeAfter": true, NoteKey: true,
+	"isolate": true, "requestId": true, "documentLoaderURL": true, "type": true, "encodedDataLength": true, "processingStart": true,
+	"timeStamp": true, "trace_id": true, "event_latency_id": true, "tdur": true, "id": true, "tab": true,
+}
+
 // read finds the facts in arguments.
-func (f *facts) read(t *timeline.Timeline, args timeline.Args) {
-	for a := range t.ArgList(args) {
+func (f *facts) read(t *timeline.ArgSelection, args timeline.Args) {
+	for a := range t.List(args) {
 		switch string(a.Key) {
 		case "data":
 			f.readData(t, a, fromData)
@@ -147,7 +156,7 @@ func (f *facts) sequenceIs(a *timeline.Arg) {
 }
 
 // readData reads the dictionaries data and beginData.
-func (f *facts) readData(t *timeline.Timeline, data timeline.Arg, from frameSource) {
+func (f *facts) readData(t *timeline.ArgSelection, data timeline.Arg, from frameSource) {
 	if data.Kind != timeline.ArgDict {
 		return
 	}
@@ -183,7 +192,7 @@ func (f *facts) readData(t *timeline.Timeline, data timeline.Arg, from frameSour
 }
 
 // readTraceID reads the id of an input event.
-func (f *facts) readTraceID(t *timeline.Timeline, dict timeline.Arg, name string) {
+func (f *facts) readTraceID(t *timeline.ArgSelection, dict timeline.Arg, name string) {
 	if dict.Kind != timeline.ArgDict || f.traceID != nil {
 		return
 	}
@@ -197,7 +206,7 @@ func (f *facts) readTraceID(t *timeline.Timeline, dict timeline.Arg, name string
 }
 
 // readWeft reads what weft has kept of an event beside its arguments.
-func (f *facts) readWeft(t *timeline.Timeline, dict timeline.Arg) {
+func (f *facts) readWeft(t *timeline.ArgSelection, dict timeline.Arg) {
 	if dict.Kind != timeline.ArgDict {
 		return
 	}

@@ -61,7 +61,7 @@ type propagation struct {
 	hasStep bool
 	stepsAt timeline.Nanos // time of the steps that are being handled
 
-	threads map[timeline.TrackID]*openThread
+	threads []*openThread // by TrackID; nil: nothing was there
 	asyncs  map[timeline.TrackID][]openAsync
 	pending map[uint64][]begun // what flows bring to slices that have not begun
 	last    uint64             // ordinal up to which everything has begun
@@ -119,7 +119,7 @@ func newPropagation(c *collector, steps *flow.Steps, opts Options) *propagation 
 	p := &propagation{
 		collector: c, opts: opts, sets: newSets(), steps: steps,
 		out:     extsort.New(begunCodec, func(a, b *begun) int { return cmp.Compare(a.ordinal, b.ordinal) }, c.t.Memory()/16, c.t.TempDir()),
-		threads: map[timeline.TrackID]*openThread{}, asyncs: map[timeline.TrackID][]openAsync{}, flows: map[uint64]*carried{}, pending: map[uint64][]begun{}, stepsAt: timeline.NoTime,
+		threads: make([]*openThread, len(c.places)), asyncs: map[timeline.TrackID][]openAsync{}, flows: map[uint64]*carried{}, pending: map[uint64][]begun{}, stepsAt: timeline.NoTime,
 	}
 	p.found = cursor[evidence]{next: c.evidence.Next, ordinal: evidenceOrdinal}
 	return p
@@ -137,6 +137,9 @@ func (p *propagation) run(ctx context.Context) error {
 		return err
 	}
 	for _, th := range p.threads {
+		if th == nil {
+			continue
+		}
 		if err := p.closeUntil(th, lastTime); err != nil {
 			return err
 		}

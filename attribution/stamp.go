@@ -41,8 +41,8 @@ type stamper struct {
 	stamps  *extsort.Sorter[stamp]
 	costs   *costs
 
-	workers map[timeline.TrackID]*worker
-	ranges  []int // of the group: where the evidence of each occurrence ends in kinds
+	workers []*worker // by TrackID; nil: nothing was there
+	ranges  []int     // of the group: where the evidence of each occurrence ends in kinds
 	marks   []mark
 	merged  []entryID
 	used    bitset // sets that something has
@@ -104,7 +104,7 @@ func newStamper(p *propagation, costs *costs) *stamper {
 	s := &stamper{
 		propagation: p, costs: costs,
 		stamps:  extsort.New(stampCodec, func(a, b *stamp) int { return cmp.Compare(a.ordinal, b.ordinal) }, p.t.Memory()/16, p.t.TempDir()),
-		workers: map[timeline.TrackID]*worker{}, orders: map[timeline.TrackID]map[uint64][]top{},
+		workers: make([]*worker, len(p.places)), orders: map[timeline.TrackID]map[uint64][]top{},
 	}
 	s.found = cursor[evidence]{next: p.evidence.Next, ordinal: evidenceOrdinal}
 	s.entries = cursor[begun]{next: p.out.Next, ordinal: begunOrdinal}
@@ -120,6 +120,9 @@ func (s *stamper) run(ctx context.Context) error {
 		return err
 	}
 	for _, w := range s.workers {
+		if w == nil {
+			continue
+		}
 		s.closeUntil(w, lastTime)
 		s.costs.finishThread(w)
 	}

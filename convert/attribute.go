@@ -96,6 +96,16 @@ func (l *loader) keepTrace(r *countingReader) error {
 	return nil
 }
 
+// close frees what a conversion has kept beside the timeline.
+func (l *loader) close() {
+	if l.kept != nil {
+		l.kept.Close()
+	}
+	if l.attributed != nil {
+		l.attributed.Close()
+	}
+}
+
 // perfettoOptions are the options of the reader of Perfetto traces, which tells a kept trace where things stand in it.
 func (l *loader) perfettoOptions() perfetto.Options {
 	opts := perfetto.Options{Problems: l.problems, KeepArg: l.opts.Args.keep(), TempDir: l.opts.TempDir}

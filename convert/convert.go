@@ -55,16 +55,14 @@ type Converter struct {
 func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, opts Options) (*Report, error) {
 	began := time.Now()
 	l := newLoader(opts.withIntervals())
+	defer l.close()
 	tl, err := l.load(ctx, src)
 	if err != nil {
 		return nil, err
 	}
 	defer tl.Close()
-	if l.kept != nil {
-		defer l.kept.Close()
-		if l.attributed != nil && l.attributed.CanRewrite() {
-			return l.rewrite(ctx, dst, tl, began)
-		}
+	if l.kept != nil && l.attributed != nil && l.attributed.CanRewrite() {
+		return l.rewrite(ctx, dst, tl, began)
 	}
 	if err := l.attach(); err != nil {
 		return nil, err

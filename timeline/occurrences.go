@@ -1,6 +1,12 @@
 package timeline
 
-import "context"
+import (
+	"context"
+	"encoding/binary"
+	"iter"
+
+	"github.com/weft-trace/weft/internal/wire"
+)
 
 // Occurrence is a slice or an instant that starts, or the end event of a slice, as a pass sees it that asks for whom
 // work was done.
@@ -148,4 +154,44 @@ func (t *Timeline) AsyncID(id TrackID) string {
 		return ""
 	}
 	return t.table.idText(t.table.async(id))
+}
+
+// ArgSelection is a set of argument names, for passes that look at few of the arguments of many events.
+type ArgSelection struct {
+	t      *Timeline
+	wanted []bool // by KeyID
+}
+
+// SelectArgs returns the selection of the names for which wanted is true.
+func (t *Timeline) SelectArgs(wanted func(name string) bool) *ArgSelection {
+	s := &ArgSelection{t: t, wanted: make([]bool, t.keys.len()+1)}
+	for id := range s.wanted {
+		s.wanted[id] = wanted(string(t.keys.get(uint32(id))))
+	}
+	return s
+}
+
+// List is Timeline.ArgList without arguments that are not selected; those whose name is not interned are never left out.
+func (s *ArgSelection) List(args Args) iter.Seq[Arg] { return s.annotations(args, fieldAnnotations) }
+
+// Members is Timeline.Members of an ArgDict, as List.
+func (s *ArgSelection) Members(a Arg) iter.Seq[Arg] { return s.annotations(a.bytes, annotationDict) }
+
+func (s *ArgSelection) annotations(b []byte, field int) iter.Seq[Arg] {
+	return func(yield func(Arg) bool) {
+		for r := wire.NewReader(b); r.Next(); {
+			if r.Field() != field {
+				continue
+			}
+			a := r.Bytes()
+			if len(a) > 1 && a[0] == annotationNameIID<<3 { // the name comes first
+				if id, n := binary.Uvarint(a[1:]); n > 0 && id < uint64(len(s.wanted)) && !s.wanted[id] {
+					continue
+				}
+			}
+			if !yield(s.t.annotation(a)) {
+				return
+			}
+		}
+	}
 }

@@ -71,6 +71,41 @@ func TestOccurrences(t *testing.T) {
 	}
 }
 
+// A selection gives the arguments whose names are wanted, inside of dictionaries as well.
+func TestSelectArgs(t *testing.T) {
+	b := testBuilder(t, 1<<30)
+	e := b.Args()
+	e.Reset()
+	for _, name := range []string{"a", "b", "dict", "c"} {
+		e.Key([]byte(name))
+		if name != "dict" {
+			e.String([]byte(name))
+			continue
+		}
+		e.BeginDict()
+		for _, name := range []string{"b", "c"} {
+			e.Key([]byte(name))
+			e.Int(1)
+		}
+		e.EndDict()
+	}
+	args := slices.Clone(e.Args())
+	tl := finishAndNest(t, b)
+	selection := tl.SelectArgs(func(name string) bool { return name == "dict" || name == "c" })
+	var got []string
+	for a := range selection.List(args) {
+		got = append(got, string(a.Key))
+		if a.Kind == ArgDict {
+			for m := range selection.Members(a) {
+				got = append(got, "dict."+string(m.Key))
+			}
+		}
+	}
+	if want := []string{"dict", "dict.c", "c"}; !slices.Equal(got, want) {
+		t.Errorf("selected %q, want %q", got, want)
+	}
+}
+
 // listNotes and listOverlay are notes and overlays in memory.
 type listNotes []Note
 
