@@ -362,10 +362,10 @@ func (rd *reader) threadTime(f field) timeline.Nanos {
 	return t
 }
 
-// addNanos adds two times; false if the sum does not fit.
+// addNanos adds two times; false if the sum does not fit, or is the very last time: behind that nothing ends.
 func addNanos(a, b timeline.Nanos) (timeline.Nanos, bool) {
 	sum := a + b
-	return sum, (sum > a) == (b > 0)
+	return sum, (sum > a) == (b > 0) && sum < math.MaxInt64
 }
 
 // clip shortens text of the input for a message.
