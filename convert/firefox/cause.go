@@ -40,15 +40,15 @@ func (c *converter) readCause(text []byte) bool {
 	if !found.known {
 		return false
 	}
-	if c.payload.th.raw || c.processed >= 0 && c.processed < shiftedCauses {
-		found.time += c.payload.th.delta
+	if th := c.payload.th; th.raw || !shiftedTypes[c.payload.kind.name] {
+		found.time += th.causeShift
 	}
 	c.payload.cause = found
 	return true
 }
 
-// shiftedCauses is the version since which the time of a cause is on the clock of the profile (spec 3.4).
-const shiftedCauses = 34
+// shiftedTypes are the types of which the causes were on the clock of the profile before those of others (spec 3.4).
+var shiftedTypes = map[string]bool{"tracing": true, "Styles": true}
 
 func (f *cause) setStack(v value) {
 	if n, ok := jsonscan.Int64(v.text); ok && v.kind == jsonscan.Integer && n >= 0 && n <= math.MaxInt32 {

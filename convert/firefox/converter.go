@@ -75,12 +75,15 @@ var specials = map[string]special{
 
 // threadState is a thread while it is converted.
 type threadState struct {
-	th          *thread
-	index       int // among all threads of the profile
-	process     *process
-	track       timeline.TrackID
-	delta       float64 // from the clock of its process to that of the profile
-	raw         bool
+	th      *thread
+	index   int // among all threads of the profile
+	process *process
+	track   timeline.TrackID
+	delta   float64 // from the clock of its process to that of the profile
+	raw     bool
+	// What the times of causes, and of requests in payloads, lack to be on the clock of the profile.
+	causeShift, requestShift float64
+
 	tracerNames *texts // of raw profiles
 	tables      *tables
 	stacks      *stacks

@@ -118,5 +118,5 @@ func (p *payloadState) timing(key string) (float64, bool) {
 		return 0, false
 	}
 	t, ok := jsonscan.Float64(v.text)
-	return t + p.shift, ok
+	return t + p.th.requestShift, ok
 }

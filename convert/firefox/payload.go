@@ -63,6 +63,7 @@ type member struct {
 	slot     int            // in the values that are at hand; none if it is not needed
 	id       timeline.KeyID // 0: none
 	isTime   bool           // on the clock of the process, whatever the schema says (spec 4)
+	isTiming bool           // likewise, of requests
 	isCause  bool           // may be a call stack
 	isWindow bool
 	isOwn    bool // has the name of the dictionary of what weft adds
@@ -120,7 +121,7 @@ func (c *converter) newMember(key string) member {
 	case ownKeys[keyWeft]:
 		m.isOwn = true
 	}
-	m.isTime = m.isTime || kind.special == specialNetwork && timings[key]
+	m.isTiming = kind.special == specialNetwork && timings[key]
 	return m
 }
 
@@ -180,7 +181,7 @@ func (c *converter) encodeMember(m *member, v value) {
 		m.id = c.enc.KeyID()
 	}
 	p.hasOwn = p.hasOwn || m.isOwn
-	if (m.isTime || f.format.unit() != nil) && c.encodeQuantity(m, v) {
+	if (m.isTime || m.isTiming || f.format.unit() != nil) && c.encodeQuantity(m, v) {
 		return
 	}
 	switch {
@@ -267,9 +268,13 @@ func (c *converter) encodeQuantity(m *member, v value) bool {
 		return false
 	}
 	unit := m.field.format.unit()
-	if m.isTime {
+	switch {
+	case m.isTime:
 		unit = unitMillis
 		n += p.shift
+	case m.isTiming:
+		unit = unitMillis
+		n += p.th.requestShift
 	}
 	c.enc.Double(n)
 	if m.unitOf != p.serial { // else it was in the first row as well

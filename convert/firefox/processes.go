@@ -151,6 +151,7 @@ func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, del
 		th: th, index: len(c.threads), process: pr, delta: delta, raw: raw, tracerNames: &p.tracerDictionary,
 		first: math.Inf(1), last: math.Inf(-1),
 	}
+	state.causeShift, state.requestShift = c.lateShifts(th, raw, delta)
 	state.track = c.b.Thread(pr.track, c.threadKey(th, pr))
 	c.b.SetThreadName(state.track, 0, []byte(th.name))
 	c.b.SetSortIndex(state.track, int32(min(state.index, math.MaxInt32)))
@@ -176,6 +177,30 @@ func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, del
 		state.stacks = newStacks(c.b, c.log, &th.own, p)
 	}
 	c.threads = append(c.threads, state)
+}
+
+// The versions of the processed form since which all times of requests, and of causes, are on the clock of the profile
+// (spec 3.4). Before, they were forgotten when a processed profile was made of a raw one.
+const (
+	requestsOnClock = 19
+	causesOnClock   = 34
+)
+
+// lateShifts returns what the times of causes and of requests lack.
+func (c *converter) lateShifts(th *thread, raw bool, delta float64) (cause, request float64) {
+	if raw {
+		return delta, delta
+	}
+	if math.IsNaN(th.startup) {
+		return 0, 0
+	}
+	if c.processed < causesOnClock {
+		cause = th.startup
+	}
+	if c.processed < requestsOnClock {
+		request = th.startup
+	}
+	return cause, request
 }
 
 // threadKey identifies a thread. A tid that occurs twice in a process was used again.
