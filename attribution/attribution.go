@@ -72,6 +72,9 @@ type Options struct {
 	// EndWithSlice leaves an explicit context at the end of the slice in which it was entered, whatever the input says. It
 	// repairs producers that enter and do not leave.
 	EndWithSlice bool
+	// FileOrder takes explicit events in the order of the input, whatever their times are, as catapult's importer did. Costs
+	// are charged to the explicit contexts at the begin of each slice then.
+	FileOrder bool
 	// Cost says what costs are added up of.
 	Cost CostOptions
 	// Intervals asks for the times at which each context is in effect, for the tracks that are written back.
@@ -123,6 +126,12 @@ func Run(ctx context.Context, t *timeline.Timeline, steps *flow.Steps, opts Opti
 	}
 	p := newPropagation(c, steps, opts)
 	defer p.out.Close()
+	if opts.FileOrder && opts.has(ViaExplicit) {
+		var err error
+		if p.order, err = newFileOrder(ctx, c); err != nil {
+			return nil, err
+		}
+	}
 	if err := p.run(ctx); err != nil {
 		return nil, err
 	}

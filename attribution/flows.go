@@ -34,6 +34,7 @@ func (p *propagation) flowStep(s *flow.Step) error {
 		if err := p.closeBefore(th, s.At); err != nil {
 			return err
 		}
+		p.enterInOrder(th, s.Event)
 	}
 	if s.In && len(f.set) > 0 {
 		for i := range f.set {

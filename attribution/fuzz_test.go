@@ -47,7 +47,7 @@ func FuzzRun(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer steps.Close()
-		for _, opts := range []Options{{Intervals: true}, {FlowConflict: CommonAncestor, EndWithSlice: true, Intervals: true}} {
+		for _, opts := range []Options{{Intervals: true}, {FileOrder: true, Cost: CostOptions{AtBegin: true}}, {FlowConflict: CommonAncestor, EndWithSlice: true, Intervals: true}} {
 			if err := steps.Rewind(); err != nil {
 				t.Fatal(err)
 			}

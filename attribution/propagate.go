@@ -68,7 +68,8 @@ type propagation struct {
 	flows   map[uint64]*carried
 	kinds   []evidence // of the group, with
 	actions []action
-	effect  []begun // result of inEffect
+	effect  []begun    // result of inEffect
+	order   *fileOrder // nil: events count in the order of time
 }
 
 // openThread is what is open on a thread at some time.
@@ -143,7 +144,7 @@ func (p *propagation) run(ctx context.Context) error {
 		if err := p.closeUntil(th, lastTime); err != nil {
 			return err
 		}
-		if n := th.active.open(); n > 0 {
+		if n := th.active.open(); n > 0 && p.order == nil {
 			p.problems.AddN(problem.NeverLeft, n, problem.NoPosition, "")
 		}
 	}
@@ -251,6 +252,7 @@ func (p *propagation) begin(o *timeline.Occurrence, thread timeline.TrackID, lis
 	if o.End == timeline.NoTime {
 		s.end = o.TS // what follows is not in it
 	}
+	p.enterInOrder(th, o.Event)
 	for i := range list {
 		p.beginWith(th, s, &list[i])
 	}
@@ -261,6 +263,13 @@ func (p *propagation) begin(o *timeline.Occurrence, thread timeline.TrackID, lis
 		delete(p.pending, o.Ordinal)
 	}
 	return nil
+}
+
+// enterInOrder brings what is entered on a thread up to date with an event, if that is a matter of the order of the input.
+func (p *propagation) enterInOrder(th *openThread, event uint32) {
+	if p.order != nil && th != nil {
+		th.active.enterOnly(p.order.at(th.id, event))
+	}
 }
 
 // push makes room for one more open slice and returns it, with the memory of the one that was there before.
@@ -364,7 +373,7 @@ func (p *propagation) instant(o *timeline.Occurrence, place *place, e *evidence)
 	thread := cmp.Or(o.Thread, place.thread)
 	switch {
 	case e.isExplicit() && thread != 0:
-		if p.opts.has(ViaExplicit) {
+		if p.opts.has(ViaExplicit) && p.order == nil {
 			th := p.thread(thread)
 			if err := p.closeBefore(th, o.TS); err != nil {
 				return err

@@ -114,6 +114,27 @@ func TestEndWithSlice(t *testing.T) {
 	}
 }
 
+// With FileOrder what counts is the order of the input: here the context is left before it is entered, and both are behind
+// the slice that is later.
+func TestFileOrder(t *testing.T) {
+	a := attribute(t, events(
+		x("late", 1, 30, ""),
+		`{"ph":")","name":"type","id":"0x1","ts":40,"pid":1,"tid":1}`,
+		`{"ph":"(","name":"type","id":"0x1","ts":10,"pid":1,"tid":1}`,
+		`{"ph":"X","name":"early","ts":20,"dur":5,"pid":1,"tid":1}`,
+		`{"ph":"i","s":"t","name":"instant","ts":5,"pid":1,"tid":1}`,
+	), Options{FileOrder: true})
+	a.want(t, 0)
+	a.want(t, 3, "type ptr 0x1 explicit 0")
+	a.want(t, 4, "type ptr 0x1 explicit 0")
+	if n, m := a.problems.Count(problem.LeaveWithoutActive), a.problems.Count(problem.NeverLeft); n != 1 || m != 1 {
+		t.Errorf("leave_without_active %d, never_left %d; want 1 and 1", n, m)
+	}
+	if self := a.selfOf("type", 1, 1); self["ptr/0x1@1"].wall != 5000 || self[unattributed].wall != 10000 {
+		t.Errorf("costs %+v", self)
+	}
+}
+
 // Explicit contexts have a limit of types; what is beyond is counted.
 func TestTypeLimit(t *testing.T) {
 	var list []string

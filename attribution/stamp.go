@@ -78,6 +78,7 @@ type work struct {
 	set      SetID // of the entries of this slice and those around it
 	stamp    SetID // in effect at its start
 	own      []ownType
+	tops     []top // explicit contexts at its start, where the order of the input counts
 	epoch    int
 	category Category
 	runs     bool  // it, or a slice around it, runs a script
@@ -139,7 +140,7 @@ func (s *stamper) group(group []timeline.Occurrence) error {
 			return err
 		}
 		for k := range list {
-			explicit = explicit || list[k].isExplicit() && s.opts.has(ViaExplicit)
+			explicit = explicit || list[k].isExplicit() && s.opts.has(ViaExplicit) && s.order == nil
 		}
 		s.kinds = append(s.kinds, list...)
 		s.ranges = append(s.ranges, len(s.kinds))
@@ -286,7 +287,11 @@ func (s *stamper) instant(o *timeline.Occurrence, w *worker, own []begun) error 
 	if w != nil {
 		s.closeUntil(w, o.TS)
 		set = w.current
-		if tops, ok := s.orders[w.id][o.Ordinal]; ok {
+		tops, ok := s.orders[w.id][o.Ordinal]
+		if s.order != nil {
+			tops, ok = s.order.at(w.id, o.Event), true
+		}
+		if ok {
 			set = s.effective(w, tops)
 		}
 	}
@@ -319,11 +324,17 @@ func (s *stamper) begin(o *timeline.Occurrence, w *worker, found []evidence, own
 	s.closeUntil(w, o.TS)
 	s.costs.advance(w, o.TS)
 	tops, ordered := s.orders[w.id][o.Ordinal]
-	if !ordered {
+	switch {
+	case s.order != nil:
+		tops = s.order.at(w.id, o.Event)
+	case !ordered:
 		tops = w.tops
 	}
 	next := w.push()
 	next.ordinal, next.ts, next.end, next.event = o.Ordinal, o.TS, o.End, o.Event
+	if s.order != nil {
+		w.tops, next.tops = tops, tops
+	}
 	next.epoch = s.epochAt(w, o.TS)
 	s.nest(w, next, o, found)
 	next.set = s.setOf(w, next, own)
@@ -331,8 +342,8 @@ func (s *stamper) begin(o *timeline.Occurrence, w *worker, found []evidence, own
 	w.current = next.stamp
 	if o.End == timeline.NoTime {
 		s.problems.Add(problem.SlicesWithoutEnd, problem.Position{Event: int64(o.Event), Offset: o.Offset}, "")
-		w.slices = w.slices[:len(w.slices)-1]
 		set := next.stamp
+		s.pop(w)
 		w.current = s.effective(w, w.tops)
 		return s.put(o, set)
 	}
@@ -485,8 +496,20 @@ func (s *stamper) closeUntil(w *worker, ts timeline.Nanos) {
 		if s.opts.EndWithSlice && w.active.endSlice(top.ts, top.end, top.event) {
 			w.tops = w.active.appendTops(w.tops[:0])
 		}
-		w.slices = w.slices[:n-1]
+		s.pop(w)
 		w.current = s.effective(w, w.tops)
+	}
+}
+
+// pop takes the innermost slice away.
+func (s *stamper) pop(w *worker) {
+	n := len(w.slices) - 1
+	w.slices = w.slices[:n]
+	if s.order == nil {
+		return
+	}
+	if w.tops = nil; n > 0 {
+		w.tops = w.slices[n-1].tops
 	}
 }
 

@@ -40,6 +40,7 @@ prints the costs.`,
 func contextFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "context-sources", Value: "all", Usage: "find contexts in the ways `LIST` only: " + strings.Join(attribution.SourceNames(), ", ")},
+		&cli.StringFlag{Name: "context-order", Value: "time", Usage: "events that enter and leave contexts count in the order of `WHAT`: time, or file"},
 		&cli.StringFlag{Name: "context-scope", Value: "thread", Usage: "contexts that are entered and not left hold to the end of their `WHAT`: thread, or slice"},
 		&cli.StringFlag{Name: "flow-conflict", Value: "replace", Usage: "where a flow brings another context than the active one, `DO` replace, keep or lca (their common ancestor)"},
 	}
@@ -61,6 +62,13 @@ func contextOptions(c *cli.Context) (*attribution.Options, error) {
 			}
 			opts.Sources = append(opts.Sources, via)
 		}
+	}
+	switch order := c.String("context-order"); order {
+	case "time":
+	case "file":
+		opts.FileOrder = true
+	default:
+		return nil, usagef("--context-order: unknown order %q; use time or file", order)
 	}
 	switch scope := c.String("context-scope"); scope {
 	case "thread":

@@ -20,6 +20,7 @@ func costFlags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "type", Usage: "cost: contexts of the `TYPE` only, such as Frame, Page, Script, Entity or InputEvent", DefaultText: "a table for each type"},
 		&cli.StringFlag{Name: "by", Value: "context", Usage: "cost: divide the rows of contexts by `WHAT`: context, process, thread or category; type adds them up"},
+		&cli.StringFlag{Name: "charge", Value: "exact", Usage: "cost: charge the contexts that are in effect at each moment (`HOW` exact), or those at the begin of each slice (begin)"},
 		&cli.DurationFlag{Name: "since", Usage: "cost: what happened from `TIME` after the start of the trace, such as 1.5s"},
 		&cli.DurationFlag{Name: "until", Usage: "cost: what happened up to `TIME` after the start of the trace", DefaultText: "the end"},
 	}, contextFlags()...)
@@ -56,6 +57,13 @@ func runCostReport(c *cli.Context, env *environment) error {
 	}
 	opts.Attribute.Cost.Window = attribution.Window{From: since, To: until}
 	opts.Attribute.Cost.FromStart = true
+	switch charge := c.String("charge"); charge {
+	case "exact":
+	case "begin":
+		opts.Attribute.Cost.AtBegin = true
+	default:
+		return usagef("--charge: unknown way %q; use exact or begin", charge)
+	}
 	name := c.Args().Get(1)
 	src, err := openInput(c.Context, env, name)
 	if err != nil {
