@@ -18,8 +18,15 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 		c.log.Add(problem.EventNegativeTimestamp, th.at(m.row), th.name(m.row))
 		return nil
 	}
-	name, _ := th.tables.strings.at(rows.name[m.row])
+	name, ok := th.tables.strings.at(rows.name[m.row])
+	if !ok && rows.name[m.row] != none {
+		c.log.Add(problem.FirefoxIndexInvalid, th.at(m.row), "the name of a marker")
+	}
 	name = c.bounded(name)
+	category := rows.category.at(int(m.row))
+	if !c.isCategory(category) && category != none {
+		c.log.Add(problem.FirefoxIndexInvalid, th.at(m.row), "the category of a marker")
+	}
 	if m.state&(markerSent|markerReceived) != 0 {
 		name = c.messageName(m)
 	}
@@ -27,7 +34,7 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 	*out = timeline.Event{
 		Kind: timeline.Instant, Track: m.track, Event: c.event, Offset: th.at(m.row).Offset, TS: start,
 		ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime, Name: name,
-		Category: c.categoryName(rows.category.at(int(m.row)), none),
+		Category: c.categoryName(category, none),
 	}
 	if !m.isInstant() {
 		end, ok := c.nanos(m.end)
@@ -159,6 +166,12 @@ func (c *converter) encodeMessage(msg *message) {
 	if open {
 		c.enc.EndDict()
 	}
+}
+
+// isCategory reports whether there is a category with an index; in profiles without any, every index is one.
+func (c *converter) isCategory(i int32) bool {
+	n := len(c.root.meta.categories)
+	return n == 0 || i >= 0 && int(i) < n
 }
 
 // categoryName is the text of a category and, if there is one, its subcategory: "cat,cat/sub".

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
 // oddValues stand where the format has others: wrong kinds, and numbers at the edges of types.
@@ -117,6 +119,24 @@ func TestUnitsOfTwoRows(t *testing.T) {
 	for i := range maxMembers + 10 {
 		if key := fmt.Sprintf(" k%d=", i); strings.Count(strings.ReplaceAll(got, "{k", "{ k"), key) != 2 {
 			t.Fatalf("%s stands %d times, not once with its value and once with its unit:\n%s", key, strings.Count(got, key), got)
+		}
+	}
+}
+
+// What a column of long integers cannot hold is told, but for the way in which Firefox itself writes that there is none.
+func TestLongs(t *testing.T) {
+	for text, want := range map[string]struct {
+		value int64
+		ok    bool
+	}{
+		"5": {5, true}, "18446744073709551600": {-16, true}, "null": {none, true}, "18446744073709552000": {none, true},
+		"18446744073709552001": {none, false}, `"x"`: {none, false}, "1e99": {none, false}, "true": {none, false},
+	} {
+		var s jsonscan.Scanner
+		s.Reset([]byte(text + " "))
+		var c longs
+		if ok := c.add(&s); ok != want.ok || len(c) != 1 || c[0] != want.value {
+			t.Errorf("%s: %v %v", text, c, ok)
 		}
 	}
 }

@@ -226,6 +226,9 @@ func (c *converter) addActivity(th *threadState) error {
 			if main < 0 || int(main) >= len(c.root.meta.categories) {
 				category = none
 			}
+			if !c.isCategory(main) && main != none {
+				c.log.Add(problem.FirefoxIndexInvalid, rowOf(i), th.th.name+": the category of a sample")
+			}
 			window = th.stacks.window(stack)
 		}
 		last = stack

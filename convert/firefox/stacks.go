@@ -233,7 +233,11 @@ func (s *stacks) functionFrame(i int) (f timeline.Frame, isJS bool) {
 		s.log.Add(problem.FirefoxIndexInvalid, problem.NoPosition, "the function of a frame")
 		return f, false
 	}
-	f.Function = s.t.strings.text(t.name[fn])
+	name, ok := s.t.strings.at(t.name[fn])
+	if !ok && t.name[fn] != none {
+		s.log.Add(problem.FirefoxIndexInvalid, problem.NoPosition, "the name of a function")
+	}
+	f.Function = string(name)
 	isJS = t.isJS.at(fn) == 1 || len(t.flags) > 0 && t.hasFlag(fn, flagFuncIsJS)
 	if t.hasFlag(fn, flagFuncLine) {
 		f.Line = int64(max(t.line.at(fn), 0))

@@ -11,9 +11,9 @@ import (
 // A column is one column of a table while it is read. Tables come in two forms (spec 2.3, 3.1): a schema with rows, or a
 // list for each column. Both fill the same columns.
 type column interface {
-	// add appends the value at which the scanner stands, and null where that is not what the column holds. After a
-	// failure of the scanner it appends nothing.
-	add(s *jsonscan.Scanner)
+	// add appends the value at which the scanner stands. It returns false, and appends null, where that is not what the
+	// column holds. After a failure of the scanner it appends nothing.
+	add(s *jsonscan.Scanner) bool
 	// addMany appends the values of a list, as many as can be read fast; it may append none.
 	addMany(s *jsonscan.Scanner)
 	// addNull appends a null.
@@ -28,13 +28,14 @@ const none = -1
 // ints is a column of indexes and other small integers; null is none.
 type ints []int32
 
-func (c *ints) add(s *jsonscan.Scanner) {
+func (c *ints) add(s *jsonscan.Scanner) bool {
 	switch kind, text := s.Scalar(); kind {
 	case jsonscan.Invalid:
 	case jsonscan.Integer, jsonscan.Number:
 		v, ok := jsonscan.Decimal(text, 0)
-		if !ok || v < 0 || v > math.MaxInt32 {
-			v = none
+		if !ok || v < none || v > math.MaxInt32 {
+			*c = append(*c, none)
+			return false
 		}
 		*c = append(*c, int32(v))
 	case jsonscan.True:
@@ -43,7 +44,9 @@ func (c *ints) add(s *jsonscan.Scanner) {
 		*c = append(*c, 0)
 	default:
 		*c = append(*c, none)
+		return kind == jsonscan.Null
 	}
+	return true
 }
 
 func (c *ints) addMany(s *jsonscan.Scanner) { *c = s.Int32s(*c, none) }
@@ -62,7 +65,7 @@ func (c ints) at(i int) int32 {
 // floats is a column of times and amounts; null is NaN.
 type floats []float64
 
-func (c *floats) add(s *jsonscan.Scanner) {
+func (c *floats) add(s *jsonscan.Scanner) bool {
 	switch kind, text := s.Scalar(); kind {
 	case jsonscan.Invalid:
 	case jsonscan.Integer, jsonscan.Number:
@@ -71,9 +74,12 @@ func (c *floats) add(s *jsonscan.Scanner) {
 			f = math.NaN()
 		}
 		*c = append(*c, f)
+		return ok
 	default:
 		*c = append(*c, math.NaN())
+		return kind == jsonscan.Null || kind == jsonscan.Word && string(text) == "NaN"
 	}
+	return true
 }
 
 func (c *floats) addMany(s *jsonscan.Scanner) { *c = s.Float64s(*c) }
@@ -92,21 +98,28 @@ func (c floats) at(i int) float64 {
 // longs is a column of integers beyond 32 bits, addresses and ids of windows; null is none.
 type longs []int64
 
-func (c *longs) add(s *jsonscan.Scanner) {
+func (c *longs) add(s *jsonscan.Scanner) bool {
 	kind, text := s.Scalar()
 	if kind == jsonscan.Invalid {
-		return
+		return true
 	}
-	v := int64(none)
+	v, ok := int64(none), kind == jsonscan.Null
 	if kind == jsonscan.Integer || kind == jsonscan.Number {
-		if n, ok := jsonscan.Decimal(text, 0); ok {
-			v = n
-		} else if u, ok := jsonscan.Uint64(text); ok {
-			v = int64(u) // an address in the upper half
+		if v, ok = jsonscan.Decimal(text, 0); !ok {
+			var u uint64
+			if u, ok = jsonscan.Uint64(text); ok {
+				v = int64(u) // an address in the upper half
+			} else {
+				v, ok = none, string(text) == unsignedNone
+			}
 		}
 	}
 	*c = append(*c, v)
+	return ok
 }
+
+// unsignedNone is how Firefox writes -1 as an id of a window: as an unsigned integer that went through a double.
+const unsignedNone = "18446744073709552000"
 
 func (c *longs) addMany(*jsonscan.Scanner) {}
 func (c *longs) addNull()                  { *c = append(*c, none) }
@@ -147,11 +160,11 @@ var (
 	imageStub   = []byte("data:image/omitted")
 )
 
-func (c *texts) add(s *jsonscan.Scanner) {
+func (c *texts) add(s *jsonscan.Scanner) bool {
 	kind, text := s.Scalar()
 	switch kind {
 	case jsonscan.Invalid:
-		return
+		return true
 	case jsonscan.Null:
 		text = nil
 	case jsonscan.String:
@@ -162,6 +175,7 @@ func (c *texts) add(s *jsonscan.Scanner) {
 		text = s.ValidText(text)
 	}
 	c.append(text)
+	return true
 }
 
 func (c *texts) append(text []byte) {
@@ -211,17 +225,18 @@ type values struct {
 	offsets []int64
 }
 
-func (c *values) add(s *jsonscan.Scanner) {
+func (c *values) add(s *jsonscan.Scanner) bool {
 	raw := s.Raw()
 	if s.Err() != nil {
-		return
+		return true
 	}
 	c.offsets = append(c.offsets, s.Start())
 	if string(raw) == "null" {
 		c.texts.addNull()
-		return
+		return true
 	}
 	c.append(raw)
+	return true
 }
 
 func (c *values) addNull() {
@@ -335,14 +350,19 @@ func (d *decoder) opensRows() (rows bool, err error) {
 // column reads the list of the values of one column.
 func (d *decoder) column(c column) error {
 	c.truncate(0)
-	add := func() { c.add(d.s) }
+	ok := false
+	add := func() { ok = c.add(d.s) }
 	return d.array(func() error {
 		before := c.len()
 		if c.addMany(d.s); c.len() > before {
 			d.path[len(d.path)-1].index += c.len() - before - 1
 			return nil
 		}
-		return d.unit(add)
+		err := d.unit(add)
+		if err == nil && !ok {
+			d.problem(problem.FirefoxValueInvalid, "a value")
+		}
+		return err
 	})
 }
 
@@ -383,20 +403,22 @@ func (t *tableReader) readRows() error {
 			t.start = d.s.Start()
 		})
 	}
-	n := 0
+	n, wrong := 0, 0
 	row := func() {
+		wrong = 0
 		if kind, _ := d.s.Value(); kind != jsonscan.Array {
 			d.s.Rewind()
 			d.s.Skip()
+			wrong = 1
 			t.endRow(0, n)
 			return
 		}
 		place := 0
 		for d.s.Elem() {
-			if place < len(t.schema) && t.schema[place] != nil {
-				t.schema[place].add(d.s)
-			} else {
+			if place >= len(t.schema) || t.schema[place] == nil {
 				d.s.Skip()
+			} else if !t.schema[place].add(d.s) {
+				wrong++
 			}
 			place++
 		}
@@ -404,7 +426,13 @@ func (t *tableReader) readRows() error {
 	}
 	return d.array(func() error {
 		err := d.unit(row)
-		n++
+		if n++; err == nil && wrong > 0 {
+			detail := ""
+			if d.log.Wants(problem.FirefoxValueInvalid) {
+				detail = "values in " + d.where()
+			}
+			d.log.AddN(problem.FirefoxValueInvalid, uint64(wrong), d.position(), detail)
+		}
 		return err
 	})
 }
