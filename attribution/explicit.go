@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"bytes"
+	"iter"
 
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -141,22 +142,73 @@ func (p *explicitEvents) object(c *collector, s *seen) error {
 	return nil
 }
 
-// snapshot reads the members of a snapshot that concern contexts.
+// snapshot reads the members of a snapshot that concern contexts, and the snapshots of other objects in it.
 func (p *explicitEvents) snapshot(c *collector, s *seen, state snapshot) {
-	for a := range p.t.ArgList(s.Args) {
+	p.members(c, s, state, p.t.ArgList(s.Args), 0)
+}
+
+// maxNestedSnapshots bounds how deep snapshots hold each other.
+const maxNestedSnapshots = 32
+
+// members reads the members of a snapshot: url, references, and objects that are snapshots themselves.
+func (p *explicitEvents) members(c *collector, s *seen, state snapshot, list iter.Seq[timeline.Arg], depth int) {
+	for a := range list {
 		if string(a.Key) == "url" {
 			state.url = c.keep(text(&a))
 		}
 	}
 	id := c.catalogue.add(state)
-	for a := range p.t.ArgList(s.Args) {
+	for a := range list {
 		switch name := string(a.Key); name {
 		case "parent", "sibling", "renderFrame", "frameTreeNode":
 			if to, ok := p.reference(a, s.place.pid); ok {
 				c.refer(id, to, name != "parent")
+				continue
 			}
 		}
+		p.nested(c, s, state, a, depth+1)
 	}
+}
+
+// nested looks for snapshots inside a value: an object with the id "class/0x1" is one of object 0x1 of that class at the
+// same time (spec contexts.md 5). Lists are searched.
+func (p *explicitEvents) nested(c *collector, s *seen, outer snapshot, a timeline.Arg, depth int) {
+	if a.Kind != timeline.ArgDict && a.Kind != timeline.ArgArray || depth > maxNestedSnapshots || outer.node == 0 {
+		return
+	}
+	class, id := p.nestedID(a)
+	if id != nil {
+		state := snapshot{ts: outer.ts, event: outer.event, change: changed, class: c.keep(class)}
+		state.node = c.node(c.nodes[outer.node].Scope, id, c.nodes[outer.node].Process)
+		p.members(c, s, state, p.t.Members(a), depth)
+		return
+	}
+	for m := range p.t.Members(a) {
+		p.nested(c, s, outer, m, depth+1)
+	}
+}
+
+// nestedID returns class and id of a value that is the snapshot of an object; nil if it is none. base_type is the class
+// under which the object is filed.
+func (p *explicitEvents) nestedID(a timeline.Arg) (class, id []byte) {
+	if a.Kind != timeline.ArgDict {
+		return nil, nil
+	}
+	var base []byte
+	for m := range p.t.Members(a) {
+		switch string(m.Key) {
+		case "id":
+			if i := bytes.LastIndexByte(text(&m), '/'); i > 0 && i+1 < len(m.Text()) {
+				class, id = m.Text()[:i], m.Text()[i+1:]
+			}
+		case "base_type":
+			base = text(&m)
+		}
+	}
+	if base != nil {
+		class = base
+	}
+	return class, id
 }
 
 // reference reads id_ref, pid_ref and scope of a reference, in both spellings (spec contexts.md 3).

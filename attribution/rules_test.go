@@ -114,6 +114,46 @@ func TestEndWithSlice(t *testing.T) {
 	}
 }
 
+// Snapshots hold those of other objects, in lists as well (cases OB02 to OB07 of spec contexts.md): each is a state of its
+// object at the time of the outer one. A slice is bound to the one that is valid where it starts.
+func TestNestedSnapshots(t *testing.T) {
+	a := attribute(t, events(
+		`{"ph":"O","name":"outer","id":"0x1000","ts":15,"pid":1,"tid":1,"args":{"snapshot":{"sub":{"id":"subObject/0x1","url":"http://one.test/"}}}}`,
+		`{"ph":"O","name":"outer","id":"0x1000","ts":20,"pid":1,"tid":1,"args":{"snapshot":{"subs":[{"id":"subObject/0x1","url":"http://two.test/"},{"id":"subObject/0x2","base_type":"Base","sibling":{"id_ref":"0x1"}},[{"id":"deep/0x3"}]]}}}`,
+		`{"ph":"(","name":"c","id":"0x1","ts":16,"pid":1,"tid":1}`,
+		`{"ph":"X","name":"first","ts":17,"dur":1,"pid":1,"tid":1}`,
+		`{"ph":"X","name":"second","ts":21,"dur":1,"pid":1,"tid":1}`,
+		`{"ph":"O","name":"plain","id":"0x9","ts":25,"pid":1,"tid":1,"args":{"snapshot":{"url":"http://a.test/","id":"not one","x":{"id":"/0x5"},"y":{"id":"z/"}}}}`,
+	), Options{})
+	states := map[string][]string{}
+	for i := range a.c.snapshots[1:] {
+		s := &a.c.snapshots[i+1]
+		name := s.class + " " + a.identity(s.node)
+		states[name] = append(states[name], fmt.Sprint(s.ts/1000))
+	}
+	want := map[string]string{
+		"outer ptr/0x1000@1": "15 20", "subObject ptr/0x1@1": "15 20", "Base ptr/0x2@1": "20", "deep ptr/0x3@1": "20", "plain ptr/0x9@1": "25",
+	}
+	if len(states) != len(want) {
+		t.Errorf("objects %v", states)
+	}
+	for name, times := range want {
+		if got := strings.Join(states[name], " "); got != times {
+			t.Errorf("%s has states at %s, want %s", name, got, times)
+		}
+	}
+	for event, url := range map[int]string{3: "http://one.test/", 4: "http://two.test/"} {
+		for _, c := range a.Set(a.stampsByEvent(t)[event]) {
+			if c.Name != url {
+				t.Errorf("event %d is bound to %s, want %s", event, c.Name, url)
+			}
+		}
+	}
+	if n, _ := a.c.find("ptr", "0x2", 1); a.c.logicalOf(n) == n {
+		t.Error("the reference in a nested snapshot was not followed")
+	}
+}
+
 // With FileOrder what counts is the order of the input: here the context is left before it is entered, and both are behind
 // the slice that is later.
 func TestFileOrder(t *testing.T) {
