@@ -192,6 +192,14 @@ func (c *converter) nanos(ms float64) (timeline.Nanos, bool) {
 	return ns, ns >= 0
 }
 
+// noTime says what is wrong with a time that nanos cannot turn into one.
+func noTime(ms float64) problem.Kind {
+	if math.Abs(ms) < maxMillis {
+		return problem.EventNegativeTimestamp
+	}
+	return problem.EventInvalidTimestamp
+}
+
 // span returns the time that is known of a thread; its last sample lasts for an interval.
 func (th *threadState) span(interval float64) (first, last float64) {
 	s := &th.th.samples

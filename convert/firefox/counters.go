@@ -228,23 +228,28 @@ func (c *converter) addCounter(process *process, ct *counter) error {
 	c.counters[name]++
 	track := c.b.Counter(process.track, &key)
 	sum := 0.0
-	var before timeline.Nanos
+	before := math.NaN() // ns, also of a value that is too early for the trace
 	for i := range s.rows {
-		at, ok := c.nanos(s.time[i] + process.delta)
-		count := s.count[i]
-		if !ok || math.IsNaN(count) {
-			c.log.Add(problem.CounterInvalidValue, problem.NoPosition, ct.name)
+		count, time := s.count[i], s.time[i]
+		if math.IsNaN(count) || math.IsNaN(time) {
+			c.log.Add(problem.CounterInvalidValue, rowOf(i), ct.name)
 			continue
 		}
 		if i == 0 {
 			count = 0
 		}
 		sum += count
-		length := millis(at - before)
-		if i == 0 || length <= 0 {
+		now := math.Round((time + process.delta) * 1e6)
+		length := (now - before) / 1e6
+		if !(length > 0) {
 			length = c.interval
 		}
-		before = at
+		before = now
+		at, ok := c.nanos(time + process.delta)
+		if !ok {
+			c.log.Add(noTime(time), rowOf(i), ct.name)
+			continue
+		}
 		value := sum
 		switch kind {
 		case rateCounter:

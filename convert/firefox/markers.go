@@ -15,7 +15,7 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 	kind := &c.types[th.types[m.row]]
 	start, ok := c.nanos(m.start)
 	if !ok {
-		c.log.Add(problem.EventNegativeTimestamp, th.at(m.row), th.name(m.row))
+		c.log.Add(noTime(m.start), th.at(m.row), th.name(m.row))
 		return nil
 	}
 	name, ok := th.tables.strings.at(rows.name[m.row])
@@ -38,7 +38,9 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 	}
 	if !m.isInstant() {
 		end, ok := c.nanos(m.end)
-		if !ok {
+		if !ok { // a trace cannot hold it
+			c.log.Add(problem.EventInvalidTimestamp, th.at(m.row), th.name(m.row))
+			m.state |= markerIncomplete
 			end = start
 		}
 		out.Kind, out.Dur = timeline.Slice, end-start

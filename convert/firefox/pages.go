@@ -77,10 +77,8 @@ type pageTree struct {
 
 func newPageTree(pages []page) *pageTree {
 	t := &pageTree{pages: pages, byWindow: make(map[int64]int, len(pages))}
-	for i := range pages {
-		if _, ok := t.byWindow[pages[i].window]; !ok {
-			t.byWindow[pages[i].window] = i
-		}
+	for i := range pages { // of several of one window the last counts: the first is often about:blank
+		t.byWindow[pages[i].window] = i
 	}
 	return t
 }

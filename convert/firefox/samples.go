@@ -75,11 +75,14 @@ func (c *converter) addThreadSamples(th *threadState) error {
 	s := &th.th.samples
 	cpu := c.cpuCounter(th)
 	delay := c.delayCounter(th)
-	var before timeline.Nanos
+	before := math.NaN() // ns, also of a sample that is too early for the trace
 	for i := range s.rows {
-		at, ok := c.nanos(s.time[i] + th.delta)
+		now := s.time[i] + th.delta
+		at, ok := c.nanos(now)
+		length := math.Round(now*1e6) - before
+		before = math.Round(now * 1e6)
 		if !ok {
-			c.log.Add(problem.EventInvalidTimestamp, rowOf(i), th.th.name+": a sample")
+			c.log.Add(noTime(now), rowOf(i), th.th.name+": a sample")
 			continue
 		}
 		c.out = timeline.Event{
@@ -92,11 +95,10 @@ func (c *converter) addThreadSamples(th *threadState) error {
 		}
 		c.event++
 		if cpu != nil && i > 0 {
-			if err := c.addValue(cpu.track, at, cpu.percent(s.cpuDelta.at(i), at-before)); err != nil {
+			if err := c.addValue(cpu.track, at, cpu.percent(s.cpuDelta.at(i), length)); err != nil {
 				return err
 			}
 		}
-		before = at
 		if v := s.eventDelay.at(i); delay != 0 && !math.IsNaN(v) {
 			if err := c.addValue(delay, at, v); err != nil {
 				return err
@@ -155,11 +157,11 @@ type cpuUse struct {
 }
 
 // percent is the share, at most 100; NaN if it is not known.
-func (u *cpuUse) percent(delta float64, length timeline.Nanos) float64 {
-	if math.IsNaN(delta) || length <= 0 {
+func (u *cpuUse) percent(delta, nanos float64) float64 {
+	if math.IsNaN(delta) || !(nanos > 0) {
 		return math.NaN()
 	}
-	return min(100*delta/(u.perMilli*millis(length)), 100)
+	return min(100*delta/(u.perMilli*(nanos/1e6)), 100)
 }
 
 // cpuCounter makes the counter of a thread's CPU use; nil if nothing is known of that.
@@ -335,6 +337,3 @@ func (c *converter) encodeWindow(window int64) {
 		c.enc.Int(top.window)
 	}
 }
-
-// millis returns a duration in milliseconds.
-func millis(d timeline.Nanos) float64 { return float64(d) / 1e6 }
