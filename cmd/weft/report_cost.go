@@ -26,11 +26,8 @@ func costFlags() []cli.Flag {
 	}, contextFlags()...)
 }
 
-// typeNames are other names by which people ask for types.
-var typeNames = map[string]string{
-	"frame": "Frame", "script": "Script", "input": "InputEvent", "inputevent": "InputEvent", "trigger": "Trigger",
-	"graphicsframe": "GraphicsFrame", "page": "Page", "tab": "Page", "entity": "Entity", "domain": "Entity",
-}
+// typeNames are other names by which people ask for types. What Firefox knows as a tab is the nearest that Chrome has.
+var typeNames = map[string]string{"input": "InputEvent", "tab": attribution.TypePage, "domain": attribution.TypeEntity}
 
 // runCostReport prints what contexts have cost.
 func runCostReport(c *cli.Context, env *environment) error {
@@ -87,14 +84,11 @@ func runCostReport(c *cli.Context, env *environment) error {
 func costTables(c *cli.Context, result *attribution.Result, split attribution.SplitBy) ([]*attribution.Table, error) {
 	types := result.Types()
 	if asked := c.String("type"); asked != "" {
-		name := asked
-		if known, ok := typeNames[strings.ToLower(asked)]; ok && !slices.Contains(types, asked) {
-			name = known
-		}
-		if !slices.Contains(types, name) {
+		i := findType(types, asked)
+		if i < 0 {
 			return nil, fmt.Errorf("the trace has no contexts of type %s; it has %s", asked, orNone(types))
 		}
-		types = []string{name}
+		types = types[i : i+1]
 	}
 	var tables []*attribution.Table
 	for _, typ := range types {
@@ -105,6 +99,17 @@ func costTables(c *cli.Context, result *attribution.Result, split attribution.Sp
 		tables = append(tables, t)
 	}
 	return tables, nil
+}
+
+// findType returns the index of the type that somebody means, whatever the case of the letters; -1 if there is none.
+func findType(types []string, asked string) int {
+	if i := slices.Index(types, asked); i >= 0 {
+		return i
+	}
+	if i := slices.IndexFunc(types, func(t string) bool { return strings.EqualFold(t, asked) }); i >= 0 {
+		return i
+	}
+	return slices.Index(types, typeNames[strings.ToLower(asked)])
 }
 
 func orNone(names []string) string {
