@@ -9,6 +9,8 @@
 //	chrome.go    the frames, isolates, scripts and animation frames that events of Chrome name
 //	inputs.go    input events, from their arrival to the pixels
 //	requests.go  network requests
+//	firefox.go   windows, tabs and inputs of Firefox
+//	earlier.go   what an earlier attribution has written and the trace itself no longer says
 //
 // The work is done in three passes over a nested timeline. None of them holds more than what is open at one time:
 //
@@ -18,6 +20,9 @@
 //     requests, and finds the frames of what lies in a slice. It leaves the entries that begin with each slice;
 //  3. stamp (stamp.go): nests everything once more, gives every slice its set of contexts, cuts the time of each thread
 //     into intervals with one set each, and adds up what they cost (cost.go).
+//
+// The Result gives tables (table.go), answers questions (query.go), and goes back into the trace: into a timeline that is
+// written (writeback.go) or beside the packets of a Perfetto trace (packets.go).
 package attribution
 
 import (
