@@ -2,6 +2,7 @@ package firefox
 
 import (
 	"cmp"
+	"iter"
 	"math"
 
 	"github.com/weft-trace/weft/problem"
@@ -214,11 +215,9 @@ const (
 	cpuNanosPerMilli = 1e6
 )
 
-// addCounter adds the values of a counter. They are differences; the first one holds what was counted before the
-// recording and is 0 (spec 9).
+// addCounter adds the values of a counter.
 func (c *converter) addCounter(process *process, ct *counter) error {
-	s := &ct.samples
-	if s.rows == 0 {
+	if ct.samples.rows == 0 {
 		return nil
 	}
 	kind := ct.kind()
@@ -227,43 +226,101 @@ func (c *converter) addCounter(process *process, ct *counter) error {
 	key.Unique = c.counters[name] // others of this name are other counters
 	c.counters[name]++
 	track := c.b.Counter(process.track, &key)
+	if kind == levelCounter {
+		return c.addLevels(track, ct, process.delta)
+	}
+	return c.addRates(track, ct, kind, process.delta)
+}
+
+// counts yields the time, in ms, of each row of a counter and what was counted since the one before. The first holds what
+// was counted before the recording and is 0 (spec 9).
+func (c *converter) counts(ct *counter, delta float64) iter.Seq2[float64, float64] {
+	return func(yield func(time, count float64) bool) {
+		s := &ct.samples
+		for i := range s.rows {
+			count, time := s.count[i], s.time[i]+delta
+			if math.IsNaN(count) || math.IsNaN(time) {
+				c.log.Add(problem.CounterInvalidValue, rowOf(i), ct.name)
+				continue
+			}
+			if i == 0 {
+				count = 0
+			}
+			if _, ok := c.nanos(time); !ok {
+				c.log.Add(noTime(time), rowOf(i), ct.name)
+			}
+			if !yield(time, count) {
+				return
+			}
+		}
+	}
+}
+
+// addLevels adds the running sum of a counter.
+func (c *converter) addLevels(track timeline.TrackID, ct *counter, delta float64) error {
 	sum := 0.0
-	before := math.NaN() // ns, also of a value that is too early for the trace
-	for i := range s.rows {
-		count, time := s.count[i], s.time[i]
-		if math.IsNaN(count) || math.IsNaN(time) {
-			c.log.Add(problem.CounterInvalidValue, rowOf(i), ct.name)
-			continue
-		}
-		if i == 0 {
-			count = 0
-		}
+	for time, count := range c.counts(ct, delta) {
 		sum += count
-		now := math.Round((time + process.delta) * 1e6)
-		length := (now - before) / 1e6
-		if !(length > 0) {
-			length = c.interval
-		}
-		before = now
-		at, ok := c.nanos(time + process.delta)
-		if !ok {
-			c.log.Add(noTime(time), rowOf(i), ct.name)
-			continue
-		}
-		value := sum
-		switch kind {
-		case rateCounter:
-			value = perUnit(count, length/1000)
-		case cpuCounter:
-			value = 100 * perUnit(count, length*cpuNanosPerMilli) // of one processor; a process may use several
-		case powerCounter:
-			value = perUnit(count*wattSeconds, length/1000)
-		}
-		if err := c.addValue(track, at, value); err != nil {
-			return err
+		if at, ok := c.nanos(time); ok {
+			if err := c.addValue(track, at, sum); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// addRates adds what was counted by time. A value of a timeline holds until the next one, so that it stands where the
+// time begins in which it was counted; behind the last one nothing is known, which is 0.
+func (c *converter) addRates(track timeline.TrackID, ct *counter, kind counterKind, delta float64) error {
+	before := math.NaN()
+	last := timeline.Nanos(none)
+	for time, count := range c.counts(ct, delta) {
+		from := before
+		before = time
+		if math.IsNaN(from) && count == 0 {
+			from = time // nothing was counted before
+		} else if !(time > from) {
+			from = time - c.interval
+		}
+		end, ok := c.nanos(time)
+		if !ok {
+			continue
+		}
+		last = max(last, end)
+		at, ok := c.since(from)
+		if !ok || from == time {
+			continue
+		}
+		length := (math.Round(time*1e6) - math.Round(from*1e6)) / 1e6
+		if err := c.addValue(track, at, kind.rate(count, length)); err != nil {
+			return err
+		}
+	}
+	if last == none {
+		return nil
+	}
+	return c.addValue(track, last, 0)
+}
+
+// rate is what a count in a time, in ms, is in the unit of the counter.
+func (k counterKind) rate(count, length float64) float64 {
+	switch k {
+	case cpuCounter:
+		return 100 * perUnit(count, length*cpuNanosPerMilli) // of one processor; a process may use several
+	case powerCounter:
+		return perUnit(count*wattSeconds, length/1000)
+	}
+	return perUnit(count, length/1000)
+}
+
+// since is nanos for the start of something that lasts: what began before the trace is there from its start on.
+func (c *converter) since(ms float64) (timeline.Nanos, bool) {
+	at, ok := c.nanos(ms)
+	if !ok && noTime(ms) == problem.EventNegativeTimestamp {
+		return 0, true
+	}
+	return at, ok
 }
 
 // perUnit divides what was counted by the time; 0 if that is no time.

@@ -75,12 +75,12 @@ func (c *converter) addThreadSamples(th *threadState) error {
 	s := &th.th.samples
 	cpu := c.cpuCounter(th)
 	delay := c.delayCounter(th)
-	before := math.NaN() // ns, also of a sample that is too early for the trace
+	before := math.NaN() // ms, also of a sample that is too early for the trace
 	for i := range s.rows {
 		now := s.time[i] + th.delta
 		at, ok := c.nanos(now)
-		length := math.Round(now*1e6) - before
-		before = math.Round(now * 1e6)
+		from := before
+		before = now
 		if !ok {
 			c.log.Add(noTime(now), rowOf(i), th.th.name+": a sample")
 			continue
@@ -94,8 +94,9 @@ func (c *converter) addThreadSamples(th *threadState) error {
 			return err
 		}
 		c.event++
-		if cpu != nil && i > 0 {
-			if err := c.addValue(cpu.track, at, cpu.percent(s.cpuDelta.at(i), length)); err != nil {
+		if since, ok := c.since(from); ok && cpu != nil && i > 0 { // see addRates
+			use := cpu.percent(s.cpuDelta.at(i), math.Round(now*1e6)-math.Round(from*1e6))
+			if err := c.addValue(cpu.track, since, use); err != nil {
 				return err
 			}
 		}
