@@ -20,7 +20,7 @@ func (c *converter) setAttributes() {
 		c.b.SetIntAttribute("firefox.preprocessedProfileVersion", m.preprocessed)
 	}
 	set("startTime", m.startTimeText)
-	set("startTimeAsClockMonotonicNanosecondsSinceBoot", m.monotonic)
+	set(m.monotonicKey, m.monotonic)
 	if m.interval > 0 {
 		set("interval", strconv.FormatFloat(m.interval, 'g', -1, 64))
 	}

@@ -14,7 +14,7 @@ type cause struct {
 }
 
 // readCause reads the call stack of a marker: {stack, time} in the processed form, in the raw form a thread with one
-// sample (spec 5.1). It returns false if it is neither.
+// sample (spec 5.3). It returns false if it is neither.
 func (c *converter) readCause(text []byte) bool {
 	found := cause{stack: none, time: math.NaN()}
 	s := &c.payload.other

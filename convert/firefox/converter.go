@@ -310,7 +310,7 @@ func (c *converter) eachMember(payload []byte, fn func(key []byte, v value)) {
 }
 
 // addMarkers adds the markers of all threads in the order in which flows are resolved: by start, then by thread, then by
-// their place in the thread's list (spec 7.4).
+// their place in the thread's list (spec 7.2).
 func (c *converter) addMarkers() error {
 	q := minHeap[*threadState]{less: comesBefore}
 	for _, th := range c.threads {

@@ -40,14 +40,15 @@ func newDecoder(r io.Reader, window int, log *problem.Log) *decoder {
 	return &decoder{s: jsonscan.NewSize(r, window), log: log, cut: new(bool)}
 }
 
-// within calls fn with another input in place of d's: a text that is a value of the input, or a slab of its container.
+// within calls fn with another input in place of d's: a text that is a value of the input, or a slab of its container. If
+// that is cut, all that is complete is used, and the input itself goes on.
 func (d *decoder) within(other *jsonscan.Scanner, fn func() error) error {
 	if d.depth == maxDepth {
 		return d.failed(fmt.Errorf("values inside of values, more than %d deep", maxDepth))
 	}
 	outer := d.s
 	d.s, d.depth = other, d.depth+1
-	if err := fn(); err != nil {
+	if err := fn(); err != nil && err != errEnded {
 		return err
 	}
 	d.s, d.depth = outer, d.depth-1

@@ -142,6 +142,10 @@ func (d *decoder) container(p *profile) error {
 		return err
 	}
 	d.slabs = slabs
+	if slabs.cut {
+		*d.cut = true
+		d.log.Add(problem.JSONUnterminated, problem.Position{Event: -1, Offset: slabs.size}, "slabs of the container")
+	}
 	return d.within(slabs.scanner(slabs.root), func() error { return d.readProfile(p) })
 }
 

@@ -18,6 +18,7 @@ type slabs struct {
 	size int64 // of the file
 	list []slab
 	root int
+	cut  bool  // some slabs are not in the file, or not as a whole
 	used int64 // bytes of all slabs that were referred to
 }
 
@@ -61,7 +62,8 @@ const (
 	maxSlabUse = 8
 )
 
-// readSlabs reads a whole container. It must be in memory, because its JSON refers to slabs in any order.
+// readSlabs reads a whole container. It must be in memory, because its JSON refers to slabs in any order. Of one that is
+// cut it returns what there is of the slabs.
 func readSlabs(r io.Reader) (*slabs, error) {
 	file, err := io.ReadAll(io.LimitReader(r, maxJSLB+1))
 	switch {
@@ -85,11 +87,12 @@ func readSlabs(r io.Reader) (*slabs, error) {
 	for i := range s.list {
 		entry := file[jslbHeader+i*jslbEntry:]
 		kind, offset, length := slabKind(le.Uint32(entry)), uint64(le.Uint32(entry[4:])), uint64(le.Uint32(entry[8:]))
-		if offset+length > uint64(len(file)) || kind > slabJSON {
-			return nil, fmt.Errorf("byte %d: slab %d of the JSLB container is not in the file or of an unknown type",
-				jslbHeader+i*jslbEntry, i)
+		if kind > slabJSON {
+			return nil, fmt.Errorf("byte %d: slab %d of the JSLB container is of an unknown type", jslbHeader+i*jslbEntry, i)
 		}
-		s.list[i] = slab{kind, file[offset : offset+length], int64(offset)}
+		start, end := min(offset, uint64(len(file))), min(offset+length, uint64(len(file)))
+		s.cut = s.cut || end < offset+length
+		s.list[i] = slab{kind, file[start:end], int64(offset)}
 	}
 	if s.list[s.root].kind != slabJSON {
 		return nil, errors.New("the root slab of the JSLB container is no JSON")

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/problem"
 )
 
 // jslb makes a container of slabs; the first one is the root.
@@ -76,9 +78,30 @@ func TestContainer(t *testing.T) {
 		t.Errorf("-plain +container:\n%s", diff)
 	}
 	for i := range container {
-		if _, _, err := read(t, memory, bytes.NewReader(container[:i]), Options{}); err == nil {
-			t.Errorf("a container of which only %d of %d bytes are there is read", i, len(container))
+		_, log, err := read(t, memory, bytes.NewReader(container[:i]), Options{})
+		if err == nil && log.Count(problem.JSONUnterminated) != 1 {
+			t.Errorf("that only %d of %d bytes of a container are there is not counted", i, len(container))
 		}
+		table := jslbHeader + len(slabs)*jslbEntry
+		if i < table && err == nil || i >= table+len(slabs[0].data) && err != nil {
+			t.Errorf("%d of %d bytes of a container: %v", i, len(container), err)
+		}
+	}
+}
+
+// Of a container that is cut in the middle of a list the rest is used.
+func TestContainerThatIsCut(t *testing.T) {
+	container := jslb(jsonSlab(`{"meta":{"preprocessedProfileVersion":75,"startTime":0,"interval":1},"threads":[{"name":"T","pid":"1","tid":1,
+		"samples":{"stack":[null,null,null],"time":{"$s":1},"length":3}}],"counters":[{"name":"c","pid":"1","samples":{"time":[1,2],"count":[0,7]}}]}`),
+		numberSlab(slabFloat64, []float64{1, 2, 3}))
+	got := dump(t, bytes.NewReader(container[:len(container)-7]), Options{})
+	for _, want := range []string{"\n2000000 sample 1/1 1\n", "counter:c 7", "problem firefox_column_short 1:", "problem json_unterminated 1:"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "3000000 sample") {
+		t.Errorf("a sample is made up:\n%s", got)
 	}
 }
 

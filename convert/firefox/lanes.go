@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// placer finds the tracks of the markers of one thread (spec 11). Stack-based intervals are slices of the thread as far
+// placer finds the tracks of the markers of one thread (spec 5.3). Stack-based intervals are slices of the thread as far
 // as they nest. All other intervals of one name share a track below the thread, with lanes for those that overlap, as in
 // the front end's marker chart.
 type placer struct {

@@ -16,6 +16,7 @@ type meta struct {
 	startTime     float64 // ms since 1970
 	startTimeText string  // as written
 	monotonic     string  // ns of the system's monotonic clock at startTime, as written
+	monotonicKey  string  // under which it stands, which says which clock it is
 	interval      float64 // ms
 	endTime       float64 // profilingEndTime; NaN if unknown
 	processType   int64
@@ -51,7 +52,7 @@ func (d *decoder) readMeta(m *meta) error {
 		case "startTimeAsClockMonotonicNanosecondsSinceBoot", "startTimeAsMachAbsoluteTimeNanoseconds":
 			kind, text, err := d.scalar()
 			if err == nil && kind == jsonscan.Integer {
-				m.monotonic = string(text)
+				m.monotonic, m.monotonicKey = string(text), key
 			}
 			return err
 		case "interval":

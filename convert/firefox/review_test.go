@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
 )
 
 // oddValues stand where the format has others: wrong kinds, and numbers at the edges of types.
@@ -138,5 +139,17 @@ func TestLongs(t *testing.T) {
 		if ok := c.add(&s); ok != want.ok || len(c) != 1 || c[0] != want.value {
 			t.Errorf("%s: %v %v", text, c, ok)
 		}
+	}
+}
+
+// The length that a table claims must not become memory.
+func TestLengthIsNoMemory(t *testing.T) {
+	p, err := decode(strings.NewReader(`{"meta":{"preprocessedProfileVersion":66},"shared":{"frameTable":{"length":50000000,"func":[0]}},
+		"threads":[]}`), Options{Problems: new(problem.Log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.shared.frames.rows > 1 {
+		t.Errorf("%d rows of a table whose longest column has 1", p.shared.frames.rows)
 	}
 }

@@ -152,7 +152,7 @@ const (
 	lastChunk  = 1 << 20
 )
 
-// maxImage is the length from which on the text of an image is replaced by its length (spec 15.20).
+// maxImage is the length from which on the text of an image is replaced by its length (spec 6).
 const maxImage = 1 << 10
 
 var (

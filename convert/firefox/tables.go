@@ -7,9 +7,7 @@ type tables struct {
 	frames    frameTable
 	funcs     funcTable
 	resources resourceTable
-	natives   nativeTable
 	sources   sourceTable
-	locations locationTable
 }
 
 // stackTable holds the call stacks: a frame, and the stack of its caller.
@@ -28,7 +26,7 @@ type frameTable struct {
 	fn                    ints
 	line, column          ints
 	category, subcategory ints
-	lib, native           ints
+	lib                   ints
 	address               longs
 	window                longs
 	flags                 ints
@@ -37,8 +35,8 @@ type frameTable struct {
 
 // funcTable holds the functions of frames.
 type funcTable struct {
-	name, isJS, relevantForJS, resource, source, fileName, line, column, flags ints
-	rows                                                                       int
+	name, isJS, resource, source, fileName, line, column, flags ints
+	rows                                                        int
 }
 
 // resourceTable holds where functions come from.
@@ -46,28 +44,15 @@ type resourceTable struct {
 	name, lib, kind ints
 }
 
-// nativeTable holds the symbols of native code.
-type nativeTable struct {
-	lib, name ints
-	address   longs
-}
-
-// locationTable holds places in sources, of which others are made.
-type locationTable struct {
-	source, line, column ints
-}
-
 // Flags of frames and functions in the table of branches that have flags: a value counts only if its flag is set
 // (spec 3.3).
 const (
 	flagFrameAddress  = 1 << 1
 	flagFrameCategory = 1 << 2
-	flagFrameNative   = 1 << 3
 	flagFrameLine     = 1 << 4
 	flagFrameColumn   = 1 << 5
 
 	flagFuncIsJS     = 1 << 0
-	flagFuncRelevant = 1 << 1
 	flagFuncResource = 1 << 2
 	flagFuncSource   = 1 << 3
 	flagFuncLine     = 1 << 4
@@ -100,19 +85,9 @@ func (t *tables) reader(key string) func(d *decoder) error {
 			_, err := d.table([]named{{"name", &t.resources.name}, {"lib", &t.resources.lib}, {"type", &t.resources.kind}})
 			return err
 		}
-	case "nativeSymbols":
-		return func(d *decoder) error {
-			_, err := d.table([]named{{"libIndex", &t.natives.lib}, {"name", &t.natives.name}, {"address", &t.natives.address}})
-			return err
-		}
 	case "sources":
 		return func(d *decoder) error {
 			_, err := d.table([]named{{"filename", &t.sources.filename}})
-			return err
-		}
-	case "sourceLocationTable":
-		return func(d *decoder) error {
-			_, err := d.table([]named{{"source", &t.locations.source}, {"line", &t.locations.line}, {"column", &t.locations.column}})
 			return err
 		}
 	}
@@ -131,7 +106,7 @@ func (t *stackTable) read(d *decoder) error {
 func (t *frameTable) read(d *decoder) error {
 	length, err := d.table([]named{
 		{"location", &t.location}, {"func", &t.fn}, {"line", &t.line}, {"column", &t.column},
-		{"category", &t.category}, {"subcategory", &t.subcategory}, {"lib", &t.lib}, {"nativeSymbol", &t.native},
+		{"category", &t.category}, {"subcategory", &t.subcategory}, {"lib", &t.lib},
 		{"address", &t.address}, {"innerWindowID", &t.window}, {"flags", &t.flags},
 	})
 	place := column(&t.location)
@@ -144,8 +119,8 @@ func (t *frameTable) read(d *decoder) error {
 
 func (t *funcTable) read(d *decoder) error {
 	length, err := d.table([]named{
-		{"name", &t.name}, {"isJS", &t.isJS}, {"relevantForJS", &t.relevantForJS}, {"resource", &t.resource},
-		{"source", &t.source}, {"fileName", &t.fileName}, {"lineNumber", &t.line}, {"columnNumber", &t.column},
+		{"name", &t.name}, {"isJS", &t.isJS}, {"resource", &t.resource}, {"source", &t.source},
+		{"fileName", &t.fileName}, {"lineNumber", &t.line}, {"columnNumber", &t.column},
 		{"flags", &t.flags},
 	})
 	t.rows = d.rows(length, &t.name)
