@@ -49,16 +49,22 @@ func (c *converter) allLibs() []*lib {
 	var list []*lib
 	type key struct{ path, id string }
 	seen := map[key]bool{}
-	_ = c.eachProfile(c.root, func(p *profile) error {
-		for i := range p.libs {
-			l := &p.libs[i]
+	add := func(libs []lib) {
+		for i := range libs {
+			l := &libs[i]
 			if k := (key{l.file(), l.breakpadID}); !seen[k] && len(list) < maxLibs {
 				seen[k] = true
 				list = append(list, l)
 			}
 		}
+	}
+	_ = c.eachProfile(c.root, func(p *profile) error {
+		add(p.libs)
 		return nil
 	})
+	for _, th := range c.threads {
+		add(th.th.libs)
+	}
 	return list
 }
 

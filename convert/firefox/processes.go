@@ -40,8 +40,9 @@ func (c *converter) collect(p *profile, delta float64) {
 		c.processes.threads = map[threadName]int{}
 	}
 	c.schemas.add(p.meta.schemas)
+	p.loaded.list = p.libs
 	if p == c.root {
-		c.shared = newStacks(c.b, c.log, &p.shared, p)
+		c.shared = newStacks(c.b, c.log, &p.shared, p, &p.loaded)
 		c.pages = newPageTree(allPages(p, nil))
 	}
 	raw := !p.isProcessed()
@@ -174,7 +175,11 @@ func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, del
 		if len(th.own.sources.filename) == 0 {
 			th.own.sources = p.shared.sources
 		}
-		state.stacks = newStacks(c.b, c.log, &th.own, p)
+		libs := &p.loaded
+		if len(th.libs) > 0 {
+			libs = &loadedLibs{list: th.libs}
+		}
+		state.stacks = newStacks(c.b, c.log, &th.own, p, libs)
 	}
 	c.threads = append(c.threads, state)
 }

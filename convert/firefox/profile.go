@@ -31,6 +31,7 @@ type profile struct {
 	// Set when it is converted:
 	process     *process // of its first thread
 	firstThread int      // in converter.threads
+	loaded      loadedLibs
 }
 
 // attribute is a fact about the recording.

@@ -2,6 +2,7 @@ package firefox
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
 )
 
 // oddValues stand where the format has others: wrong kinds, and numbers at the edges of types.
@@ -151,5 +153,25 @@ func TestLengthIsNoMemory(t *testing.T) {
 	}
 	if p.shared.frames.rows > 1 {
 		t.Errorf("%d rows of a table whose longest column has 1", p.shared.frames.rows)
+	}
+}
+
+// Threads of a process share its libraries: what they cost is not their number times that of the threads.
+func TestThreadsShareLibraries(t *testing.T) {
+	log := new(problem.Log)
+	p, err := decode(strings.NewReader(`{"meta":{"version":24},"libs":[{"name":"l","start":1,"end":2}],
+		"threads":[{"stringTable":["a"]},{"stringTable":["b"]},{"stringTable":["c"],"libs":[{"name":"own"}]}]}`), Options{Problems: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})
+	defer b.Close()
+	c := newConverter(context.Background(), b, Options{Problems: log})
+	if err := c.convert(p); err != nil {
+		t.Fatal(err)
+	}
+	first, second, own := c.threads[0].stacks, c.threads[1].stacks, c.threads[2].stacks
+	if first == second || first.libs != second.libs || own.libs == first.libs || len(own.libs.list) != 1 {
+		t.Error("threads have libraries of their own, or those with their own have not")
 	}
 }

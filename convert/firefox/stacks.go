@@ -13,8 +13,7 @@ type stacks struct {
 	b       *timeline.Builder
 	log     *problem.Log
 	t       *tables
-	libs    []lib
-	byStart []int // of libs that have addresses, sorted by these
+	libs    *loadedLibs
 	sources *texts
 
 	calls  []timeline.CallstackID         // by stack, and one more; 0: not known yet
@@ -32,15 +31,15 @@ type resolvedFrame struct {
 	isJS  bool
 }
 
-func newStacks(b *timeline.Builder, log *problem.Log, t *tables, p *profile) *stacks {
-	s := &stacks{b: b, log: log, t: t, libs: p.libs, sources: &p.sources.name}
-	for i := range p.libs {
-		if p.libs[i].end > p.libs[i].start {
-			s.byStart = append(s.byStart, i)
-		}
-	}
-	slices.SortFunc(s.byStart, func(i, j int) int { return cmp.Compare(p.libs[i].start, p.libs[j].start) })
-	return s
+func newStacks(b *timeline.Builder, log *problem.Log, t *tables, p *profile, libs *loadedLibs) *stacks {
+	return &stacks{b: b, log: log, t: t, libs: libs, sources: &p.sources.name}
+}
+
+// loadedLibs are the libraries of a process, which all its threads share.
+type loadedLibs struct {
+	list    []lib
+	byStart []int // of those that have addresses, sorted by these
+	sorted  bool
 }
 
 // parent returns the stack of the caller; none for a root. Stacks that do not come before those that they call, of which
@@ -193,17 +192,20 @@ func (s *stacks) located(i int) (f timeline.Frame, isJS bool) {
 	loc := parseLocation(text)
 	f = timeline.Frame{Function: string(loc.function), File: string(loc.file), Line: loc.line, Column: loc.column}
 	if loc.isAddress {
-		if l := s.libAt(loc.address); l != nil {
+		if l := s.libs.at(loc.address); l != nil {
 			f.File, f.Mapping, f.Address = l.file(), s.mapping(l), loc.address-l.start+l.offset
 		}
 	}
 	return f, loc.isJS
 }
 
-// libAt returns the library that was loaded at an address; nil if none was.
-func (s *stacks) libAt(address uint64) *lib {
-	n, _ := slices.BinarySearchFunc(s.byStart, address, func(i int, address uint64) int {
-		if s.libs[i].start <= address {
+// at returns the library that was loaded at an address; nil if none was.
+func (l *loadedLibs) at(address uint64) *lib {
+	if !l.sorted {
+		l.sort()
+	}
+	n, _ := slices.BinarySearchFunc(l.byStart, address, func(i int, address uint64) int {
+		if l.list[i].start <= address {
 			return -1
 		}
 		return 1
@@ -211,10 +213,21 @@ func (s *stacks) libAt(address uint64) *lib {
 	if n == 0 {
 		return nil
 	}
-	if l := &s.libs[s.byStart[n-1]]; address < l.end {
-		return l
+	if found := &l.list[l.byStart[n-1]]; address < found.end {
+		return found
 	}
 	return nil
+}
+
+// sort makes byStart.
+func (l *loadedLibs) sort() {
+	l.sorted = true
+	for i := range l.list {
+		if l.list[i].end > l.list[i].start {
+			l.byStart = append(l.byStart, i)
+		}
+	}
+	slices.SortFunc(l.byStart, func(i, j int) int { return cmp.Compare(l.list[i].start, l.list[j].start) })
 }
 
 // mapping returns the library as the timeline has it.
@@ -284,10 +297,10 @@ func (s *stacks) libOf(frame, fn int) *lib {
 	if library < 0 && s.t.funcs.hasFlag(fn, flagFuncResource) {
 		library = s.t.resources.lib.at(int(s.t.funcs.resource.at(fn)))
 	}
-	if library < 0 || int(library) >= len(s.libs) {
+	if library < 0 || int(library) >= len(s.libs.list) {
 		return nil
 	}
-	return &s.libs[library]
+	return &s.libs.list[library]
 }
 
 // libraryResource is the kind of a resource that is a library (spec 3.1).

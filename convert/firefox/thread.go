@@ -19,6 +19,7 @@ type thread struct {
 	register, unregister float64 // of the thread; NaN if unknown
 
 	own                              tables // those that are not in profile.shared
+	libs                             []lib  // before version 41 of the processed form
 	markers                          markerTable
 	samples                          sampleTable
 	jsAllocations, nativeAllocations allocationTable
@@ -107,6 +108,8 @@ func (d *decoder) readThread(th *thread) error {
 			return d.number(&th.unregister)
 		case "pausedRanges":
 			return d.readPauses(&th.pauses)
+		case "libs":
+			return d.readLibs(&th.libs)
 		}
 		return d.threadTable(th, key)
 	})
@@ -129,7 +132,17 @@ func (d *decoder) threadTable(th *thread, key string) error {
 	if table := th.own.reader(key); table != nil {
 		return table(d)
 	}
-	return d.skip()
+	if unreadMembers[key] {
+		return d.skip()
+	}
+	return d.unknownMember(key)
+}
+
+// unreadMembers are members of threads that are nothing for a timeline (spec 12), or that only samples refer to whose
+// arguments are counted.
+var unreadMembers = map[string]bool{
+	"usedInnerWindowIDs": true, "showMarkersInTimeline": true, "nativeSymbols": true, "sourceLocationTable": true,
+	"tracedValues": true, "tracedValuesBuffer": true, "tracedObjectShapes": true,
 }
 
 // identity reads a pid or tid.
