@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"strings"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
@@ -101,16 +100,35 @@ func (d *decoder) profileMember(p *profile, key string) error {
 	return d.unknownMember(key)
 }
 
-// unknownMember reads over a member of the profile that has no place in a timeline.
+// unknownMember reads over a member of the profile or of a thread that has no place in a timeline. It is counted if it is
+// neither null nor an empty list.
 func (d *decoder) unknownMember(key string) error {
 	c, err := d.peek()
 	if err != nil {
 		return err
 	}
-	if c != 'n' && !strings.HasPrefix(string(d.s.Window()[:min(2, len(d.s.Window()))]), "[]") {
+	nothing := c == 'n'
+	if c == '[' {
+		if nothing, err = d.isEmptyList(); err != nil {
+			return err
+		}
+	}
+	if !nothing {
 		d.problem(problem.TopLevelMemberSkipped, key)
 	}
 	return d.skip()
+}
+
+// isEmptyList reports whether the list that follows has no elements.
+func (d *decoder) isEmptyList() (empty bool, err error) {
+	err = d.unit(func() {
+		d.s.Value()
+		empty = !d.s.Elem()
+	})
+	if err == nil {
+		d.s.Rewind()
+	}
+	return empty, err
 }
 
 // embedded calls fn for a value, or for the value that is written in a string (spec 2.1: version 3).

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -173,5 +174,21 @@ func TestThreadsShareLibraries(t *testing.T) {
 	first, second, own := c.threads[0].stacks, c.threads[1].stacks, c.threads[2].stacks
 	if first == second || first.libs != second.libs || own.libs == first.libs || len(own.libs.list) != 1 {
 		t.Error("threads have libraries of their own, or those with their own have not")
+	}
+}
+
+// Whether a member is empty does not depend on how much of it is in the window.
+func TestEmptyMember(t *testing.T) {
+	for text, want := range map[string]uint64{"[]": 0, "[ ]": 0, "null": 0, "[0]": 1, "{}": 1, `""`: 1} {
+		for _, window := range []int{16, 4096} {
+			input := `{"meta":{"version":24},"threads":[{"unheardOf":` + text + `}],"unheardOf":` + text + `}`
+			_, log, err := read(t, memory, iotest.OneByteReader(strings.NewReader(input)), Options{window: window})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := log.Count(problem.TopLevelMemberSkipped); got != 2*want {
+				t.Errorf("%s, window %d: counted %d times, want %d", text, window, got, 2*want)
+			}
+		}
 	}
 }
