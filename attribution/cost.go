@@ -214,7 +214,8 @@ func (k *costs) begin(w *worker, s *work) {
 	if len(w.slices) == 1 {
 		w.account.long, w.account.task = s.end-s.ts >= longTask, w.account.task[:0]
 	}
-	if from, to := k.window.clip(s.ts, s.end); from == to && s.end > s.ts {
+	from, to := k.window.clip(s.ts, s.end)
+	if from == to && s.end > s.ts {
 		return
 	}
 	c := &k.cells[k.cell(&w.account, cellKey{w.id, s.stamp, int32(s.epoch), s.category})]
@@ -227,7 +228,7 @@ func (k *costs) begin(w *worker, s *work) {
 	if s.category == CategoryLayout {
 		i = 1
 	}
-	c.forced[i] += s.end - s.ts
+	c.forced[i] += to - from
 	c.forcedN[i]++
 }
 

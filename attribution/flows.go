@@ -38,7 +38,7 @@ func (p *propagation) flowStep(s *flow.Step) error {
 	}
 	if s.In && len(f.set) > 0 {
 		for i := range f.set {
-			f.set[i].hops++
+			f.set[i].hops = min(f.set[i].hops+1, maxHops+1) // beyond the limit it does not matter by how much
 		}
 		if slices.Contains(f.passed, s.Ordinal) {
 			p.count(problem.FlowReturned, s)

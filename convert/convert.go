@@ -121,6 +121,9 @@ func Load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline,
 
 // load does all but the counting of events and tracks.
 func (l *loader) load(ctx context.Context, src io.Reader) (*timeline.Timeline, error) {
+	if l.opts.Attribute != nil && l.opts.Args.String() != "all" {
+		return nil, errors.Join(errAttributionArgs, l.builder.Close())
+	}
 	began := time.Now()
 	if err := l.read(ctx, src); err != nil {
 		return nil, errors.Join(err, l.builder.Close())

@@ -35,11 +35,15 @@ func runCostReport(c *cli.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	split, err := attribution.ParseSplitBy(strings.Replace(c.String("by"), "type", "context", 1))
+	by := c.String("by")
+	if by == "type" { // sums over all rows
+		by = "context"
+	}
+	split, err := attribution.ParseSplitBy(by)
 	since, until := timeline.Nanos(c.Duration("since")), timeline.Nanos(c.Duration("until"))
 	switch {
 	case err != nil:
-		return usagef("--by: %v", err)
+		return usagef("--by: %v; or type", err)
 	case c.NArg() == 1:
 		return usagef("no file; give one, or \"-\" for standard input")
 	case c.NArg() > 2:
@@ -90,10 +94,14 @@ func costTables(c *cli.Context, result *attribution.Result, split attribution.Sp
 		}
 		types = types[i : i+1]
 	}
+	sum, limit := c.String("by") == "type", c.Int("top")
+	if sum {
+		limit = 0 // the rows that are not shown count as well
+	}
 	var tables []*attribution.Table
 	for _, typ := range types {
-		t := result.Table(attribution.TableOptions{Type: typ, Split: split, Limit: c.Int("top")})
-		if c.String("by") == "type" {
+		t := result.Table(attribution.TableOptions{Type: typ, Split: split, Limit: limit})
+		if sum {
 			t = t.Sum()
 		}
 		tables = append(tables, t)
