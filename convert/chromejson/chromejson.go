@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weft-trace/weft/internal/jsoninput"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -136,7 +137,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	opts.Workers = min(opts.Workers, maxWorkers)
 	rd := &reader{
 		eventScanner: eventScanner{
-			s: jsonscan.NewSize(cancelReader{ctx, r}, window), enc: b.Args(), args: opts.Args, tracing: opts.Profiles != nil,
+			s: jsonscan.NewSize(jsoninput.Cancelled(ctx, r), window), enc: b.Args(), args: opts.Args, tracing: opts.Profiles != nil,
 		},
 
 		ctx:      ctx,
@@ -162,19 +163,6 @@ func (rd *reader) finish() error {
 	}
 	rd.resolveStacks()
 	return nil
-}
-
-// cancelReader ends an input when its context is cancelled, wherever the reader is.
-type cancelReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c cancelReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }
 
 // position is the place of the current event, or of the scanner outside the event list.
@@ -220,12 +208,7 @@ func (rd *reader) countNotes(n *jsonscan.Notes) {
 	if *n == (jsonscan.Notes{}) {
 		return
 	}
-	at := rd.position()
-	rd.log.AddN(problem.JSONControlCharacter, uint64(n.Controls), at, "")
-	rd.log.AddN(problem.JSONInvalidUTF8, uint64(n.InvalidUTF8), at, "")
-	rd.log.AddN(problem.JSONLoneSurrogate, uint64(n.LoneSurrogates), at, "")
-	rd.log.AddN(problem.JSONBadEscape, uint64(n.BadEscapes), at, "")
-	rd.log.AddN(problem.JSONNonstandardNumber, uint64(n.Nonstandard), at, "")
+	jsoninput.CountNotes(rd.log, n, rd.position())
 	if n.Commas > 0 {
 		rd.comma()
 	}

@@ -12,7 +12,7 @@ import (
 // errTooManyEvents is the limit of the event indexes of a timeline.
 var errTooManyEvents = errors.New("more than 4294967295 events")
 
-// cancelInterval is the number of events after which the context is looked at; inputs are looked at by cancelReader.
+// cancelInterval is the number of events after which the context is looked at; inputs look at it themselves.
 const cancelInterval = 4096
 
 // events reads the event list at whose bracket the scanner stands.

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/jsoninput"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/profilecalls"
 	"github.com/weft-trace/weft/timeline"
@@ -45,7 +46,7 @@ const (
 // no profile at all; they say where in the input they occurred. The profile is held in memory while it is read: some 20
 // bytes for a sample.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
-	p, err := v8profile.Read(cancelReader{ctx, r}, opts.Problems)
+	p, err := v8profile.Read(jsoninput.Cancelled(ctx, r), opts.Problems)
 	if err != nil {
 		return err
 	}
@@ -74,19 +75,6 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 		return err
 	}
 	return t.AddStates(ctx, b)
-}
-
-// cancelReader ends an input when its context is cancelled.
-type cancelReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c cancelReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }
 
 // processName returns the name of the process of a file, which says nothing of it: the origin of the first page that a

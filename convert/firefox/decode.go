@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/jsoninput"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 )
@@ -147,13 +148,9 @@ func (d *decoder) notes() {
 	countNotes(d.log, &d.s.Notes, d.position())
 }
 
-// countNotes counts what a scanner tolerated, but commas.
+// countNotes counts what a scanner tolerated, but commas, and forgets it.
 func countNotes(log *problem.Log, n *jsonscan.Notes, at problem.Position) {
-	log.AddN(problem.JSONControlCharacter, uint64(n.Controls), at, "")
-	log.AddN(problem.JSONInvalidUTF8, uint64(n.InvalidUTF8), at, "")
-	log.AddN(problem.JSONLoneSurrogate, uint64(n.LoneSurrogates), at, "")
-	log.AddN(problem.JSONBadEscape, uint64(n.BadEscapes), at, "")
-	log.AddN(problem.JSONNonstandardNumber, uint64(n.Nonstandard), at, "")
+	jsoninput.CountNotes(log, n, at)
 	*n = jsonscan.Notes{}
 }
 

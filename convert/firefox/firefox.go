@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weft-trace/weft/internal/jsoninput"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -65,7 +66,7 @@ var errEnded = errors.New("input ended")
 // Read reads the Firefox profile r, which is unpacked, into b. Errors are those of r and of b, of ctx, and inputs that
 // are no Firefox profile at all; they say where in the input they occurred.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
-	p, err := decode(cancelReader{ctx, r}, opts)
+	p, err := decode(jsoninput.Cancelled(ctx, r), opts)
 	if err != nil {
 		return err
 	}
@@ -163,17 +164,4 @@ func (d *decoder) trailing() error {
 	}
 	d.log.AddN(problem.JSONTrailingData, uint64(d.s.Offset()-at.Offset), at, "")
 	return nil
-}
-
-// cancelReader ends an input when its context is cancelled, wherever the reader is.
-type cancelReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c cancelReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/jsoninput"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -54,7 +55,7 @@ type navigation struct {
 // the reading.
 func ReadClues(ctx context.Context, r io.Reader) (*Clues, error) {
 	c := &clueReader{
-		s:     jsonscan.New(cancelReader{ctx, r}),
+		s:     jsonscan.New(jsoninput.Cancelled(ctx, r)),
 		clues: &Clues{byID: map[tracedID]int{}},
 	}
 	first, err := c.s.Peek()

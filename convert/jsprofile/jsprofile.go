@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weft-trace/weft/internal/jsoninput"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -94,26 +95,13 @@ func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) 
 		window = jsonscan.DefaultWindow
 	}
 	rd := &reader{
-		s: jsonscan.NewSize(cancelReader{ctx, r}, window), b: b, log: opts.Problems, keep: opts.KeepArg,
+		s: jsonscan.NewSize(jsoninput.Cancelled(ctx, r), window), b: b, log: opts.Problems, keep: opts.KeepArg,
 		members: map[string]bool{},
 	}
 	if err := rd.document(); err != nil && err != errEnded {
 		return nil, err
 	}
 	return rd.profiles, nil
-}
-
-// cancelReader ends an input when its context is cancelled, wherever the reader is.
-type cancelReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c cancelReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }
 
 // reader reads the text of profiles.
@@ -173,12 +161,7 @@ func (r *reader) notes() {
 	if *n == (jsonscan.Notes{}) {
 		return
 	}
-	at := r.position()
-	r.log.AddN(problem.JSONControlCharacter, uint64(n.Controls), at, "")
-	r.log.AddN(problem.JSONInvalidUTF8, uint64(n.InvalidUTF8), at, "")
-	r.log.AddN(problem.JSONLoneSurrogate, uint64(n.LoneSurrogates), at, "")
-	r.log.AddN(problem.JSONBadEscape, uint64(n.BadEscapes), at, "")
-	r.log.AddN(problem.JSONNonstandardNumber, uint64(n.Nonstandard), at, "")
+	jsoninput.CountNotes(r.log, n, r.position())
 	if n.Commas > 0 {
 		r.comma()
 	}
