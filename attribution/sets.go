@@ -88,39 +88,29 @@ func (s *sets) candidates(list []NodeID) candidatesID {
 	if len(list) > maxCandidates {
 		list = list[:maxCandidates]
 	}
-	s.key = s.key[:0]
-	for _, n := range list {
-		s.key = binary.LittleEndian.AppendUint32(s.key, uint32(n))
-	}
-	if id, ok := s.byNodes[string(s.key)]; ok {
-		return id
-	}
-	if len(s.lists) >= maxEntries {
-		s.full = true
-		return 0
-	}
-	id := candidatesID(len(s.lists))
-	s.lists = append(s.lists, slices.Clone(list))
-	s.byNodes[string(s.key)] = id
-	return id
+	return internList(s, list, s.byNodes, &s.lists, maxEntries)
 }
 
 // set interns a set of entries, which are sorted by type.
-func (s *sets) set(list []entryID) SetID {
+func (s *sets) set(list []entryID) SetID { return internList(s, list, s.bySet, &s.sets, maxSets) }
+
+// internList returns the number of a list among those that are known: byList has it by the bytes of the list, all has the
+// lists by number. It is 0 if there are limit lists already.
+func internList[E, ID ~uint32](s *sets, list []E, byList map[string]ID, all *[][]E, limit int) ID {
 	s.key = s.key[:0]
 	for _, e := range list {
 		s.key = binary.LittleEndian.AppendUint32(s.key, uint32(e))
 	}
-	if id, ok := s.bySet[string(s.key)]; ok {
+	if id, ok := byList[string(s.key)]; ok {
 		return id
 	}
-	if len(s.sets) >= maxSets {
+	if len(*all) >= limit {
 		s.full = true
 		return 0
 	}
-	id := SetID(len(s.sets))
-	s.sets = append(s.sets, slices.Clone(list))
-	s.bySet[string(s.key)] = id
+	id := ID(len(*all))
+	*all = append(*all, slices.Clone(list))
+	byList[string(s.key)] = id
 	return id
 }
 
