@@ -55,7 +55,7 @@ type ThreadCalls struct {
 	Process string `json:"process"` // as Perfetto shows it
 	Thread  string `json:"thread"`
 	Profile string `json:"profile"` // its id in the trace
-	Calls   int64  `json:"calls"`   // that were made
+	Calls   int64  `json:"calls"`   // that are in the output
 
 	// Samples and Time are the samples of JavaScript and the time to the next ones. Of those that are lost no call shows
 	// the innermost function; under the rules of DevTools, and, if they were asked for, under the refined ones.
@@ -268,7 +268,7 @@ func (th *threadPass) finish(t *timeline.Timeline) ThreadCalls {
 	track := t.Track(th.Track)
 	stats := th.shown.Finish()
 	c := ThreadCalls{
-		PID: track.PID, TID: track.TID, Process: t.Track(track.Parent).Name, Thread: track.Name, Profile: th.ID, Calls: stats.Calls,
+		PID: track.PID, TID: track.TID, Process: t.Track(track.Parent).Name, Thread: track.Name, Profile: th.ID, Calls: th.calls.Added,
 		Samples: stats.Samples, Time: stats.Time,
 	}
 	if th.other != nil {

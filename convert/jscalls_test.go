@@ -133,6 +133,15 @@ var profileCases = []struct {
 		"json_partial_event×1 profile_node_unknown_parent×2 profile_sample_unknown_node×2 json_unterminated×1",
 	},
 	{
+		// The first sample is before time 0, and so are the begins of the call and of the state.
+		"begins before time 0", []string{wholeProfile}, convert.Options{TimeOffset: -115_000},
+		[]string{"0 1/2 f +5", "0 1/2/track:V8_state script +15", "5 1/2 sample"}, "event_negative_timestamp×1 profile_slice_clamped×2",
+	},
+	{
+		"ends at time 0", []string{wholeProfile}, convert.Options{TimeOffset: -120_000},
+		[]string{"0 1/2 sample", "0 1/2/track:V8_state script +10"}, "event_negative_timestamp×2 profile_slice_clamped×1",
+	},
+	{
 		"no calls", []string{head(2, 100, "0x1", ""), piece(150, "0x1")}, convert.Options{JSCalls: convert.JSCallsOff},
 		[]string{"110 1/2 sample", "110 1/2/track:V8_state script +20", "120 1/2 sample"}, "",
 	},
@@ -148,6 +157,15 @@ func TestProfilesOfATrace(t *testing.T) {
 			got, report := sampledTimeline(t, "["+strings.Join(c.events, ",")+"]", c.opts)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
+			}
+			calls := int64(0)
+			for _, line := range got {
+				if strings.Contains(line, " f +") {
+					calls++
+				}
+			}
+			if len(report.JSCalls) > 0 && report.JSCalls[0].Calls != calls {
+				t.Errorf("the report counts %d calls, and there are %d", report.JSCalls[0].Calls, calls)
 			}
 			if p := problemCounts(report); p != c.problems {
 				t.Errorf("problems %s, want %s", p, c.problems)

@@ -107,6 +107,7 @@ const (
 	ProfileRootLost
 	ProfileSampleUnknownNode
 	ProfileSamplesReordered
+	ProfileSliceClamped
 
 	// JS self-profiles.
 	BadStack
@@ -253,6 +254,7 @@ var kinds = [numKinds]struct {
 	ProfileRootLost:          {"profile_root_lost", Repaired, "The root of a CPU profile is missing; stacks begin at the outermost node that is known (counted once for a profile)."},
 	ProfileSampleUnknownNode: {"profile_sample_unknown_node", Lost, "A sample of a CPU profile has a node that is not in the tree; it was dropped."},
 	ProfileSamplesReordered:  {"profile_samples_reordered", Info, "A sample of a CPU profile is earlier than the one before; the samples were sorted by time."},
+	ProfileSliceClamped:      {"profile_slice_clamped", Repaired, "A call or state of a CPU profile begins before time 0 and ends behind it; it was cut to begin there, because Perfetto cannot hold what is earlier."},
 
 	BadStack:                {"bad_stack", Lost, "The stack of a sample is unknown, incomplete or runs in a circle; the sample was kept without it."},
 	SelfProfileListMissing:  {"selfprofile_list_missing", Lost, "A list of a JS self-profile is missing; what its samples say by it is lost."},

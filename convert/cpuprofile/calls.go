@@ -16,6 +16,9 @@ const (
 // Calls adds calls to a timeline as slices of their thread (spec profile-calls.md 8).
 type Calls struct {
 	*Thread
+	// Added is the number of calls that were added: those before time 0 are not.
+	Added int64
+
 	to       Target
 	out      timeline.Event
 	places   [][]byte // of each function: its encoded url, line and column; nil: not encoded yet
@@ -62,16 +65,17 @@ func (c *Calls) number(id timeline.KeyID, name string, v int64) {
 // Add adds a call. A Builder must get calls in the order of their creation (profilecalls.Call.Order): of calls at one time
 // the first is the outermost. An Extension takes them as they come.
 func (c *Calls) Add(call *profilecalls.Call) error {
-	ts, ok := c.time(call.TS)
+	ts, length, ok := c.span(call.TS, call.Dur)
 	if !ok {
 		return nil
 	}
+	c.Added++
 	f := c.Profile.Node(call.Node).Function
 	if c.places[f] == nil {
 		c.encodePlace(f)
 	}
 	c.out = timeline.Event{
-		Kind: timeline.Slice, Track: c.Track, TS: ts, Dur: call.Dur,
+		Kind: timeline.Slice, Track: c.Track, TS: ts, Dur: length,
 		Name: c.names[f], Category: c.category, Args: c.args(call, c.places[f]),
 	}
 	c.Event = c.first + uint32(call.Order)

@@ -140,9 +140,14 @@ const noOffset = -1
 // maxTime is the last time that a profile may reach: 146 years.
 const maxTime = timeline.Nanos(math.MaxInt64 / 2)
 
+// inRange reports whether a time of the profile can be moved.
+func (t *Thread) inRange(ts timeline.Nanos) bool {
+	return ts <= maxTime && (t.Shift <= 0 || ts <= maxTime-t.Shift) && (t.Shift >= 0 || ts >= math.MinInt64-t.Shift)
+}
+
 // time moves a time of the profile to that of the timeline, which has no times before 0.
 func (t *Thread) time(ts timeline.Nanos) (moved timeline.Nanos, ok bool) {
-	if t.Shift > 0 && ts > maxTime-t.Shift || t.Shift < 0 && ts < math.MinInt64-t.Shift || ts > maxTime {
+	if !t.inRange(ts) {
 		t.Problems.Add(problem.EventInvalidTimestamp, problem.NoPosition, "in a CPU profile")
 		return 0, false
 	}
@@ -151,6 +156,16 @@ func (t *Thread) time(ts timeline.Nanos) (moved timeline.Nanos, ok bool) {
 		return 0, false
 	}
 	return moved, true
+}
+
+// span moves a call or state. What begins before time 0 and ends behind it is cut to begin at 0.
+func (t *Thread) span(from, length timeline.Nanos) (begin, left timeline.Nanos, ok bool) {
+	if t.inRange(from) && from+t.Shift < 0 && from+t.Shift+length > 0 {
+		t.Problems.Add(problem.ProfileSliceClamped, problem.NoPosition, "")
+		return 0, from + t.Shift + length, true
+	}
+	begin, ok = t.time(from)
+	return begin, length, ok
 }
 
 // add hands an event over, as one of its own.

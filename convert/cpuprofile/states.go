@@ -71,11 +71,7 @@ type stateWriter struct {
 
 // add adds one slice. States without length stay where they are in the row.
 func (w *stateWriter) add(s state, from, to timeline.Nanos, samples int) error {
-	begin, ok := w.time(from)
-	if !ok {
-		return nil
-	}
-	end, ok := w.time(to)
+	begin, length, ok := w.span(from, to-from)
 	if !ok {
 		return nil
 	}
@@ -87,7 +83,7 @@ func (w *stateWriter) add(s state, from, to timeline.Nanos, samples int) error {
 	args.Int(int64(samples))
 	args.EndDict()
 	w.out = timeline.Event{
-		Kind: timeline.Slice, Track: w.track, TS: begin, Dur: end - begin, Name: stateNames[s], Args: args.Args(), InOrder: true,
+		Kind: timeline.Slice, Track: w.track, TS: begin, Dur: length, Name: stateNames[s], Args: args.Args(), InOrder: true,
 	}
 	return w.Thread.add(w.b, &w.out)
 }
