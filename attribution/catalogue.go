@@ -144,6 +144,9 @@ func (c *catalogue) finish() {
 			n++
 		}
 		c.states[node] = c.lives(order[:n])
+		if c.nodes[node].context && lastKnown(c.states[node]) == 0 {
+			c.classes[node] = c.snapshots[order[0]].class // that of N or D, which have no snapshot
+		}
 		order = order[n:]
 	}
 }
@@ -173,12 +176,16 @@ func (c *catalogue) lives(changes []snapshotID) []state {
 	return out
 }
 
-// at returns the snapshot of an object that is valid at a time, 0 if there is none.
+// at returns the snapshot of an object that is valid at a time, 0 if there is none; at lastTime that which was valid last,
+// also of an object that was deleted: what it was called is known still.
 func (c *catalogue) at(node NodeID, ts timeline.Nanos) snapshotID {
 	if int(node) >= len(c.states) {
 		return 0
 	}
 	states := c.states[node]
+	if ts == lastTime {
+		return lastKnown(states)
+	}
 	i, _ := slices.BinarySearchFunc(states, ts, func(s state, ts timeline.Nanos) int {
 		if s.from <= ts {
 			return -1
@@ -189,6 +196,16 @@ func (c *catalogue) at(node NodeID, ts timeline.Nanos) snapshotID {
 		return 0
 	}
 	return states[i-1].snapshot
+}
+
+// lastKnown returns the snapshot that was valid last, 0 if there was none.
+func lastKnown(states []state) snapshotID {
+	for _, s := range slices.Backward(states) {
+		if s.snapshot != 0 {
+			return s.snapshot
+		}
+	}
+	return 0
 }
 
 // markContexts finds out which objects belong to contexts: those that were entered, those with a url or with references,

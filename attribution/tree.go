@@ -190,7 +190,7 @@ func (c *catalogue) ownParent(logical NodeID, ts timeline.Nanos) NodeID {
 	return 0
 }
 
-// lastTime is later than everything in a trace.
+// lastTime is later than everything in a trace. Asked for this time, the catalogue tells the last that was known.
 const lastTime timeline.Nanos = 1<<63 - 1
 
 // plantIsolates puts isolates into the tree (spec contexts.md S12): above the frames that run in them, below what was
