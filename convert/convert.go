@@ -135,6 +135,7 @@ func (l *loader) load(ctx context.Context, src io.Reader) (*timeline.Timeline, e
 	if err != nil {
 		return nil, errors.Join(err, l.builder.Close())
 	}
+	l.report.Profiles = l.js.list(tl)
 	if l.report.JSCalls, err = l.js.addCalls(ctx, tl); err != nil {
 		return nil, errors.Join(err, tl.Close())
 	}
@@ -215,6 +216,9 @@ func (l *loader) read(ctx context.Context, src io.Reader) error {
 
 func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 	b, log, opts := l.builder, l.problems, &l.opts
+	if opts.Profile != "" && opts.Profile != ProfileAll && f != FormatChromeJSON {
+		return fmt.Errorf("this is %s; a V8 profile can be chosen in %s", formats[f].what, formats[FormatChromeJSON].what)
+	}
 	switch f {
 	case FormatChromeJSON:
 		return l.readChrome(ctx, r)
@@ -252,7 +256,7 @@ func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 	}
 	if l.opts.wantsProfiles() {
 		opts.Profiles = v8profile.NewCollector(l.problems, v8profile.CollectorOptions{
-			Offset: l.opts.TimeOffset, StartTime: l.opts.ProfileBase == ProfileBaseStartTime,
+			Offset: l.opts.TimeOffset, StartTime: l.opts.ProfileBase == ProfileBaseStartTime, Preferred: l.opts.preferred(l.builder),
 		})
 	}
 	if err := chromejson.Read(ctx, r, l.builder, opts); err != nil || opts.Profiles == nil {

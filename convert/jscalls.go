@@ -77,6 +77,7 @@ type jsThreads struct {
 	opts     *Options
 	problems *problem.Log
 	threads  []*jsThread
+	profiles []foundProfile // all of the trace
 }
 
 type jsThread struct {
@@ -113,13 +114,20 @@ func ParseProfileBase(name string) (ProfileBase, error) {
 }
 
 // wantsProfiles reports whether anything is to be made of the V8 profiles of a trace. Else their events stay events.
-func (o *Options) wantsProfiles() bool { return o.JSCalls != JSCallsOff || o.Samples != SamplesNone }
+func (o *Options) wantsProfiles() bool {
+	return o.JSCalls != JSCallsOff || o.Samples != SamplesNone || o.Profile != ""
+}
 
 // addProfiles adds the samples and states of the profiles that were collected from a trace. All profiles of a thread
-// sample the same time, so that only the one is shown whose calls are.
+// sample the same time, so that only the one is shown whose calls are, unless all are asked for.
 func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8profile.Collector) error {
-	for _, r := range c.Finish(mainThreads(b)) {
-		if !r.Chosen && !r.Orphan {
+	recordings := c.Finish(mainThreads(b))
+	if err := j.opts.checkChoice(recordings, j.opts.preferred(b)); err != nil {
+		return err
+	}
+	for _, r := range recordings {
+		j.found(r)
+		if !r.Chosen && !r.Orphan && j.opts.Profile != ProfileAll {
 			continue
 		}
 		t := &jsThread{Thread: cpuprofile.Thread{
@@ -127,7 +135,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 			Event: b.NextEvent(),
 		}}
 		if !r.Chosen {
-			// Nobody knows which thread it was.
+			// Nobody knows which thread it was, or that shows another one.
 			t.Track = b.Thread(timeline.TrackID(r.Process), timeline.ThreadKey{Text: "V8 profile " + r.ID})
 		}
 		if j.opts.Samples != SamplesNone {

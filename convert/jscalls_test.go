@@ -104,6 +104,27 @@ var profileCases = []struct {
 		[]string{"310 1/2 sample", "310 1/2 f +10", "310 1/2/track:V8_state script +20", "320 1/2 sample"}, "profile_not_chosen×1",
 	},
 	{
+		"another profile of the thread, by its id", []string{
+			head(2, 100, "0x1", "SelfProfiling"), piece(150, "0x1"), head(2, 300, "0x2", "Internal"), piece(350, "0x2"),
+		}, convert.Options{Profile: "0x1"},
+		[]string{"110 1/2 sample", "110 1/2 f +10", "110 1/2/track:V8_state script +20", "120 1/2 sample"}, "profile_not_chosen×1",
+	},
+	{
+		"another profile of the thread, by process and id", []string{
+			head(2, 100, "0x1", "SelfProfiling"), piece(150, "0x1"), head(2, 300, "0x2", "Internal"), piece(350, "0x2"),
+		}, convert.Options{Profile: "1:0x1", JSCalls: convert.JSCallsOff},
+		[]string{"110 1/2 sample", "110 1/2/track:V8_state script +20", "120 1/2 sample"}, "profile_not_chosen×1",
+	},
+	{
+		"all profiles of the thread", []string{
+			head(2, 100, "0x1", "SelfProfiling"), piece(150, "0x1"), head(2, 300, "0x2", "Internal"), piece(350, "0x2"),
+		}, convert.Options{Profile: convert.ProfileAll},
+		[]string{
+			"110 1/2147483647 sample", "110 1/2147483647/track:V8_state script +20", "120 1/2147483647 sample",
+			"310 1/2 sample", "310 1/2 f +10", "310 1/2/track:V8_state script +20", "320 1/2 sample",
+		}, "profile_not_chosen×1",
+	},
+	{
 		// Its deltas tell that it began 20 µs before its first piece.
 		"one without head", []string{mainThread, piece(150, "0x1")}, convert.Options{},
 		[]string{"140 1/1 sample", "140 1/1 f +10", "140 1/1/track:V8_state script +20", "150 1/1 sample"}, "profile_without_head×1",
@@ -171,6 +192,31 @@ func TestProfilesOfATrace(t *testing.T) {
 				t.Errorf("problems %s, want %s", p, c.problems)
 			}
 		})
+	}
+}
+
+// TestChooseProfile lists the profiles of a trace, and refuses to choose one that is not among them.
+func TestChooseProfile(t *testing.T) {
+	trace := "[" + strings.Join([]string{
+		mainThread, head(1, 100, "0x1", "SelfProfiling"), piece(150, "0x1"), head(1, 300, "0x2", "Internal"), piece(350, "0x2"),
+	}, ",") + "]"
+	_, report := sampledTimeline(t, trace, convert.Options{Profile: "0x1"})
+	want := []convert.Profile{
+		{PID: 1, TID: 1, Thread: "CrRendererMain", ID: "0x1", Source: "SelfProfiling", Samples: 2, Start: 100_000, End: 130_000, Chosen: true},
+		{PID: 1, TID: 1, Thread: "CrRendererMain", ID: "0x2", Source: "Internal", Samples: 2, Start: 300_000, End: 330_000},
+	}
+	if diff := cmp.Diff(want, report.Profiles); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, c := range []struct{ input, id, want string }{
+		{trace, "0x3", "there is no V8 profile 0x3; the trace has 0x1, 0x2 (weft info tells of which threads)"},
+		{trace, "2:0x1", "there is no V8 profile 2:0x1; the trace has 0x1, 0x2 (weft info tells of which threads)"},
+		{"[" + mainThread + "]", "0x1", "there is no V8 profile 0x1; the trace has none"},
+		{`{` + twoNodes + `,"samples":[2],"timeDeltas":[1]}`, "0x1", "this is a V8 CPU profile; a V8 profile can be chosen in a Chrome JSON trace"},
+	} {
+		if _, _, err := load(t, c.input, convert.Options{Profile: c.id}); err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v, want %s", c.id, err, c.want)
+		}
 	}
 }
 

@@ -37,6 +37,11 @@ type Options struct {
 	// ProfileBase says from when the times of V8 profiles in traces count; the zero value takes what DevTools takes.
 	ProfileBase ProfileBase
 
+	// Profile says which of the V8 profiles in a trace are shown: "" of each thread the one that DevTools shows; ProfileAll
+	// these, and each of the others on a thread of its own; else the one with this id, and of other threads those that
+	// DevTools shows. Ids are unique in a process only: "1234:0x3" is one of process 1234. It is an error if there is none.
+	Profile string
+
 	// Attribute asks for whom the work was done (docs/attribution.md) and writes the answer into the trace as WriteBack says;
 	// nil: it is not asked.
 	Attribute *attribution.Options

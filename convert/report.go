@@ -22,6 +22,8 @@ type Report struct {
 	Tracks TrackCounts `json:"tracks"`
 	Events EventCounts `json:"events"`
 
+	// Profiles are the V8 profiles of a Chrome trace.
+	Profiles []Profile `json:"profiles,omitempty"`
 	// JSCalls says of the sampled threads of a Chrome trace how much of the samples their calls show.
 	JSCalls []ThreadCalls `json:"js_calls,omitempty"`
 

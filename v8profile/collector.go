@@ -70,6 +70,9 @@ type CollectorOptions struct {
 	// StartTime lets a profile begin at the startTime that its head names, which is when sampling began, and not at the time
 	// of the head, which is what DevTools takes. The two are a few microseconds apart in most recordings.
 	StartTime bool
+	// Preferred recognises profiles that are chosen before all others of their threads, also without a head. Nil: there is
+	// none.
+	Preferred func(process int64, id string) bool
 }
 
 // NewCollector returns an empty Collector, which counts bad data in log.
@@ -168,7 +171,7 @@ func (c *Collector) Finish(mainThread func(process int64) (thread int64, ok bool
 		all = append(all, r)
 	}
 	c.byKey, c.order = nil, nil
-	choose(all)
+	c.choose(all)
 	for _, r := range all {
 		if r.Profile == nil {
 			c.log.Add(problem.ProfileWithoutNodes, r.At, "profile "+r.ID)
@@ -191,26 +194,30 @@ func sourceRank(source string) int {
 	return 2
 }
 
-// choose marks the profile of each thread whose calls are built: the first of the best source, even if it has no nodes.
-// A profile without head is chosen only if its process has no other such one, and its thread no profile with a head.
-func choose(all []*Recording) {
+// choose marks the profile of each thread whose calls are built: the preferred one, else the first of the best source,
+// even if it has no nodes. A profile without head that nobody prefers is chosen only if its process has no other such one,
+// and its thread no profile with a head.
+func (c *Collector) choose(all []*Recording) {
 	type thread struct{ process, thread int64 }
 	best := map[thread]*Recording{}
 	orphans := map[int64]int{}
+	rank := func(r *Recording) int {
+		if c.opts.Preferred != nil && c.opts.Preferred(r.Process, r.ID) {
+			return -1
+		}
+		return sourceRank(r.Source)
+	}
 	for _, r := range all {
 		t := thread{r.Process, r.Thread}
 		if r.Orphan {
 			orphans[r.Process]++
-		} else if best[t] == nil || sourceRank(r.Source) < sourceRank(best[t].Source) {
+		}
+		if (!r.Orphan || rank(r) < 0) && (best[t] == nil || rank(r) < rank(best[t])) {
 			best[t] = r
 		}
 	}
 	for _, r := range all {
 		t := thread{r.Process, r.Thread}
-		if r.Orphan {
-			r.Chosen = orphans[r.Process] == 1 && best[t] == nil
-		} else {
-			r.Chosen = best[t] == r
-		}
+		r.Chosen = best[t] == r || r.Orphan && orphans[r.Process] == 1 && best[t] == nil
 	}
 }

@@ -24,11 +24,14 @@ type piece struct {
 
 const rootAndF = `"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}},{"id":2,"parent":1,"callFrame":{"functionName":"f"}}]`
 
+// preferredID is the id of profiles that are preferred to others of their threads.
+const preferredID = "0x77"
+
 // collect gives pieces to a Collector and writes down what comes out: a line for each profile, and one for the problems.
 // The main thread of a process is 1.
 func collect(pieces []piece) string {
 	var log problem.Log
-	c := NewCollector(&log, CollectorOptions{})
+	c := NewCollector(&log, CollectorOptions{Preferred: func(_ int64, id string) bool { return id == preferredID }})
 	for _, pc := range pieces {
 		ev := &Event{
 			Process: pc.pid, Thread: pc.tid, ID: pc.id, TS: nanos(pc.ts * 1000),
@@ -69,6 +72,23 @@ var collectorCases = []struct {
 	pieces []piece
 	want   string
 }{
+	{
+		"a preferred one of a worse source", []piece{
+			{"head", 5, 6, "0x2", 100, `"source":"Internal"`},
+			{"chunk", 5, 6, "0x2", 100, `"cpuProfile":{` + rootAndF + `}`},
+			{"head", 5, 6, preferredID, 100, `"source":"SelfProfiling"`},
+			{"chunk", 5, 6, preferredID, 100, `"cpuProfile":{` + rootAndF + `}`},
+		},
+		"5/6 0x2 Internal:\n5/6 0x77 SelfProfiling chosen:\nprofile_not_chosen×1",
+	},
+	{
+		"a preferred one without head", []piece{
+			{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `}`},
+			{"head", 5, 1, "0x2", 110, ``},
+			{"chunk", 5, 1, "0x2", 110, `"cpuProfile":{` + rootAndF + `}`},
+			{"chunk", 5, 7, preferredID, 110, `"cpuProfile":{` + rootAndF + `}`},
+		}, "5/1 0x1 orphan:\n5/1 0x2:\n5/1 0x77 orphan chosen:\nprofile_without_head×2 profile_not_chosen×2",
+	},
 	{
 		"pieces of another thread", []piece{
 			{"head", 5, 6, "0x1", 100, `"startTime":90`},

@@ -84,6 +84,9 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 	row("events", "slices %d (never ended: %d), instants %d, counter values %d, samples %d", e.Slices, e.Unfinished,
 		e.Instants, e.CounterValues, e.Samples)
 	row("flows", "%d", e.Flows)
+	for i := range r.Profiles {
+		row("profile", "%s", printable(r.Profiles[i].String()))
+	}
 	for _, c := range r.JSCalls {
 		thread := strings.TrimLeft(fmt.Sprintf("%s [tid %d]", printable(c.Thread), c.TID), " ")
 		row("JS calls", "%s: %s", thread, c.String())

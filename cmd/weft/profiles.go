@@ -10,6 +10,7 @@ import (
 func profileFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "js-calls", Value: "devtools", Usage: "make `KIND` of calls from samples of JavaScript: devtools, refined, separate (on a track beside) or off"},
+		&cli.StringFlag{Name: "profile", Usage: "of the V8 profiles of a thread show the one with `ID`, or all; weft info lists them", DefaultText: "the one that DevTools shows"},
 		&cli.StringFlag{Name: "profile-base", Value: "ts", Usage: "V8 profiles in traces begin at `WHAT`: ts (of their event, as in DevTools) or startTime (what the sampler says)"},
 	}
 }
@@ -20,6 +21,9 @@ func setProfiles(c *cli.Context, opts *convert.Options) (err error) {
 		if opts.JSCalls, err = convert.ParseJSCalls(calls); err != nil {
 			return usagef("--js-calls: %v", err)
 		}
+	}
+	if opts.Profile = c.String("profile"); opts.Profile == "" && c.IsSet("profile") {
+		return usagef("--profile: the id is empty; weft info lists them")
 	}
 	if base := c.String("profile-base"); base != "" {
 		if opts.ProfileBase, err = convert.ParseProfileBase(base); err != nil {

@@ -1,0 +1,113 @@
+package convert
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/v8profile"
+)
+
+// ProfileAll is the value of Options.Profile with which all V8 profiles of a trace are shown.
+const ProfileAll = "all"
+
+// Profile is a V8 profile in a Chrome or Node trace. Several of one thread sampled the same time.
+type Profile struct {
+	PID     int32          `json:"pid"` // as in the output
+	TID     int64          `json:"tid"` // of the sampled thread
+	Process string         `json:"process"`
+	Thread  string         `json:"thread"`
+	ID      string         `json:"id"`
+	Source  string         `json:"source"` // Internal, Inspector, SelfProfiling; empty if unknown
+	Samples int            `json:"samples"`
+	Start   timeline.Nanos `json:"start_ns"`
+	End     timeline.Nanos `json:"end_ns"`
+	Chosen  bool           `json:"chosen"` // it is the one that is shown on its thread
+}
+
+// String says in one line which profile it is.
+func (p *Profile) String() string {
+	line := fmt.Sprintf("%s of %s: %s", p.ID, strings.TrimLeft(fmt.Sprintf("%s [pid %d, tid %d]", p.Thread, p.PID, p.TID), " "),
+		plural(int64(p.Samples), "sample", "samples"))
+	if p.Source != "" {
+		line += ", source " + p.Source
+	}
+	if !p.Chosen {
+		line += ", not chosen"
+	}
+	return line
+}
+
+// A foundProfile is a profile whose thread may yet get a name.
+type foundProfile struct {
+	Profile
+	thread timeline.TrackID
+}
+
+// found notes a profile for the report.
+func (j *jsThreads) found(r *v8profile.Recording) {
+	j.profiles = append(j.profiles, foundProfile{
+		Profile: Profile{
+			ID: r.ID, Source: r.Source, Samples: r.Profile.Len(), Start: r.Profile.Start, End: r.Profile.Closing, Chosen: r.Chosen,
+		},
+		thread: timeline.TrackID(r.Thread),
+	})
+}
+
+// list returns the profiles as reports have them.
+func (j *jsThreads) list(t *timeline.Timeline) []Profile {
+	var all []Profile
+	for _, p := range j.profiles {
+		thread := t.Track(p.thread)
+		p.PID, p.TID, p.Thread, p.Process = thread.PID, thread.TID, thread.Name, t.Track(thread.Parent).Name
+		all = append(all, p.Profile)
+	}
+	return all
+}
+
+// preferred returns a function that recognises the profiles of Options.Profile; nil if it names none.
+func (o *Options) preferred(b *timeline.Builder) func(process int64, id string) bool {
+	if o.Profile == "" || o.Profile == ProfileAll {
+		return nil
+	}
+	return func(process int64, id string) bool {
+		if id == o.Profile {
+			return true
+		}
+		number, rest, ok := strings.Cut(o.Profile, ":")
+		if !ok || id != rest {
+			return false
+		}
+		pid, err := strconv.ParseInt(number, 10, 64)
+		return err == nil && process == int64(b.Process(timeline.ProcessKey{Num: pid}))
+	}
+}
+
+// maxListed is the number of profiles that a message names.
+const maxListed = 20
+
+// checkChoice returns an error if Options.Profile names a profile that is not among those of a trace.
+func (o *Options) checkChoice(all []*v8profile.Recording, preferred func(process int64, id string) bool) error {
+	if preferred == nil {
+		return nil
+	}
+	var ids []string
+	for _, r := range all {
+		if preferred(r.Process, r.ID) {
+			return nil
+		}
+		if !slices.Contains(ids, r.ID) {
+			ids = append(ids, r.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return fmt.Errorf("there is no V8 profile %s; the trace has none", o.Profile)
+	}
+	list := strings.Join(ids[:min(len(ids), maxListed)], ", ")
+	if len(ids) > maxListed {
+		list += ", …"
+	}
+	return fmt.Errorf("there is no V8 profile %s; the trace has %s (weft info tells of which threads)", o.Profile, list)
+}
