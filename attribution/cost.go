@@ -52,11 +52,10 @@ type cell struct {
 	freed      int64 // bytes, by garbage collections
 }
 
-// asyncCell is the time of asynchronous slices with one set.
-type asyncCell struct {
-	set  SetID
-	wall timeline.Nanos
-	n    int64
+// asyncKey is what the time of asynchronous slices is added up by.
+type asyncKey struct {
+	set     SetID
+	process timeline.TrackID // 0: none
 }
 
 // LongTask is a slice of 50 ms or more that no other slice of its thread encloses.
@@ -92,7 +91,7 @@ type costs struct {
 
 	cells  []cell
 	byKey  map[cellKey]int32
-	asyncs map[SetID]*asyncCell
+	asyncs map[asyncKey]timeline.Nanos
 	tasks  []LongTask
 	shown  *intervals // may be nil
 }
@@ -122,7 +121,7 @@ type share struct {
 }
 
 func newCosts(c *catalogue, opts *CostOptions) *costs {
-	return &costs{c: c, window: opts.Window, atBegin: opts.AtBegin, byKey: map[cellKey]int32{}, asyncs: map[SetID]*asyncCell{}}
+	return &costs{c: c, window: opts.Window, atBegin: opts.AtBegin, byKey: map[cellKey]int32{}, asyncs: map[asyncKey]timeline.Nanos{}}
 }
 
 // cell returns the number of the cell with a key.
@@ -299,8 +298,8 @@ func (k *costs) instant(w *worker, set SetID, ts timeline.Nanos) {
 	k.cells[k.cell(nil, cellKey{w.id, set, int32(w.epoch), CategoryOther})].instants++
 }
 
-// async adds the time of an asynchronous slice to its set.
-func (k *costs) async(o *timeline.Occurrence, set SetID) {
+// async adds the time of an asynchronous slice of a process to its set.
+func (k *costs) async(o *timeline.Occurrence, process timeline.TrackID, set SetID) {
 	if o.Kind != timeline.OccursSlice || o.End == timeline.NoTime {
 		return
 	}
@@ -308,13 +307,7 @@ func (k *costs) async(o *timeline.Occurrence, set SetID) {
 	if from == to && o.End > o.TS {
 		return
 	}
-	c := k.asyncs[set]
-	if c == nil {
-		c = &asyncCell{set: set}
-		k.asyncs[set] = c
-	}
-	c.wall += to - from
-	c.n++
+	k.asyncs[asyncKey{set, process}] += to - from
 }
 
 // finishThread ends a thread at the end of the trace.

@@ -149,7 +149,7 @@ func (p *propagation) request(o *timeline.Occurrence, thread timeline.TrackID, e
 		if r.Start != timeline.NoTime {
 			return // it was redirected, and keeps the contexts for which it was made
 		}
-		r.Start = o.TS
+		r.Start, r.thread = o.TS, thread
 		var set []begun
 		for i := range p.kinds {
 			if own := &p.kinds[i]; own.ordinal == o.Ordinal && own.kind == ownContext && p.opts.has(ViaArgs) && ofType(set, own.typ) == nil {

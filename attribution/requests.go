@@ -14,7 +14,8 @@ type Request struct {
 	Start, End timeline.Nanos // from the sending to the finish; NoTime if not seen
 	Bytes      int64          // that arrived, headers not included where the browser says so
 
-	fromData int64 // bytes of the pieces that arrived
+	thread   timeline.TrackID // that sent it; 0: unknown
+	fromData int64            // bytes of the pieces that arrived
 	begun    []begun
 }
 

@@ -262,7 +262,7 @@ func (s *stamper) occurrence(o *timeline.Occurrence, found []evidence) error {
 		for i := range own {
 			set = s.sets.with(set, s.bind(&own[i], o.TS))
 		}
-		s.costs.async(o, set)
+		s.costs.async(o, place.process, set)
 		return s.put(o, set)
 	}
 	thread := s.threadOf(o)

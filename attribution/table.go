@@ -124,8 +124,8 @@ func (r *Result) Types() []string {
 	for i := range r.costs.cells {
 		note(r.costs.cells[i].set)
 	}
-	for set := range r.costs.asyncs {
-		note(set)
+	for key := range r.costs.asyncs {
+		note(key.set)
 	}
 	for i := range r.requests {
 		note(r.requests[i].Set)
@@ -322,9 +322,9 @@ func (b *tabulator) partName(c *cell) string {
 
 // others adds what is not on threads, or concerns a trace as a whole.
 func (b *tabulator) others() {
-	for set, c := range b.costs.asyncs {
-		row, _ := b.row(b.of(set, b.typ), 0, lastTime)
-		row.Async += c.wall
+	for key, wall := range b.costs.asyncs {
+		row, _ := b.row(b.of(key.set, b.typ), 0, lastTime)
+		row.Async += wall
 	}
 	for i := range b.requests {
 		r := &b.requests[i]
