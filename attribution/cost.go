@@ -143,7 +143,7 @@ func (k *costs) cell(a *account, key cellKey) int32 {
 
 // advance charges the time of a thread up to ts to what is in effect.
 func (k *costs) advance(w *worker, ts timeline.Nanos) {
-	if len(w.slices) == 0 {
+	if w.busy < 0 {
 		w.until = ts
 		return
 	}
@@ -162,8 +162,8 @@ func (k *costs) advance(w *worker, ts timeline.Nanos) {
 
 // charge charges one interval.
 func (k *costs) charge(w *worker, from, to timeline.Nanos) {
-	top := &w.slices[len(w.slices)-1]
-	set := w.current
+	top := &w.slices[w.busy]
+	set := w.charged
 	if k.atBegin {
 		set = top.stamp
 	}
@@ -210,7 +210,7 @@ func (a *account) add(set SetID, wall timeline.Nanos) {
 
 // begin counts a slice that begins.
 func (k *costs) begin(w *worker, s *work) {
-	if len(w.slices) == 1 {
+	if s.up < 0 {
 		w.account.long, w.account.task = s.end-s.ts >= longTask, w.account.task[:0]
 	}
 	from, to := k.window.clip(s.ts, s.end)
@@ -233,11 +233,10 @@ func (k *costs) begin(w *worker, s *work) {
 
 // end ends the innermost slice of a thread, whose time has been charged: its CPU time is divided among its intervals.
 func (k *costs) end(w *worker) {
-	n := len(w.slices)
-	s := &w.slices[n-1]
+	s := &w.slices[w.busy]
 	k.divideCPU(s)
-	if n > 1 {
-		up := &w.slices[n-2].cpu
+	if s.up >= 0 {
+		up := &w.slices[s.up].cpu
 		if s.cpu.known {
 			up.children += s.cpu.used
 		} else {

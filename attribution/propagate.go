@@ -77,6 +77,7 @@ type openThread struct {
 	id          timeline.TrackID
 	slices      []openSlice
 	collections int // open slices that collect garbage
+	endless     int // open slices without end
 	active      active
 	ended       []uint64
 	endedAt     timeline.Nanos
@@ -89,6 +90,7 @@ type openSlice struct {
 	ts, end   timeline.Nanos
 	event     uint32
 	collector bool
+	endless   bool // it has no end of its own
 	own       []begun
 	frames    foundFrames
 }
@@ -234,24 +236,28 @@ func (p *propagation) thread(id timeline.TrackID) *openThread {
 	return th
 }
 
-// begin begins a slice of a thread. One without end holds nothing but itself.
+// maxEndless bounds the slices without end that are open on a thread. Those beyond it hold nothing but themselves.
+const maxEndless = 1 << 9
+
+// begin begins a slice of a thread. One without end holds what follows, as far as the slice around it does.
 func (p *propagation) begin(o *timeline.Occurrence, thread timeline.TrackID, list []evidence) error {
 	th := p.thread(thread)
 	if err := p.closeUntil(th, o.TS); err != nil {
 		return err
 	}
-	end := o.End
-	if end == timeline.NoTime {
-		end = o.TS
+	end, endless := o.End, o.End == timeline.NoTime
+	switch {
+	case endless && th.endless < maxEndless:
+		end = lastTime
+		th.endless++
+	case endless:
+		end, endless = o.TS, false // what follows is not in it
 	}
 	if n := len(th.slices); n > 0 {
 		end = min(end, th.slices[n-1].end)
 	}
 	s := th.push()
-	s.ordinal, s.ts, s.end, s.event, s.collector = o.Ordinal, o.TS, end, o.Event, false
-	if o.End == timeline.NoTime {
-		s.end = o.TS // what follows is not in it
-	}
+	s.ordinal, s.ts, s.end, s.event, s.collector, s.endless = o.Ordinal, o.TS, end, o.Event, false, endless
 	p.enterInOrder(th, o.Event)
 	for i := range list {
 		p.beginWith(th, s, &list[i])
@@ -405,7 +411,10 @@ func (p *propagation) closeUntil(th *openThread, ts timeline.Nanos) error {
 		if s.collector {
 			th.collections--
 		}
-		if p.opts.EndWithSlice {
+		switch {
+		case s.endless:
+			th.endless--
+		case p.opts.EndWithSlice:
 			th.active.endSlice(s.ts, s.end, s.event)
 		}
 		th.slices = th.slices[:n-1]

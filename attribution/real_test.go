@@ -114,9 +114,8 @@ func checkRecordedFrames(t *testing.T, path, trace string) {
 			rows[node] = true
 		}
 		for node := range rows {
-			difference := int64(self[node].wall)/1000 - th.SelfUs[node]
-			if max(difference, -difference)*200 > th.BusyUs {
-				t.Errorf("thread %d/%d: %s has %d µs, want %d", th.PID, th.TID, node, self[node].wall/1000, th.SelfUs[node])
+			if got := int64(self[node].wall); got != th.SelfUs[node]*1000 {
+				t.Errorf("thread %d/%d: %s has %d ns, want %d µs", th.PID, th.TID, node, got, th.SelfUs[node])
 			}
 		}
 	}

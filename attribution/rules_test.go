@@ -156,6 +156,46 @@ func TestNestedSnapshots(t *testing.T) {
 	}
 }
 
+// A slice that never ends has no cost, but what follows lies in it and has its contexts (spec contexts.md 2, 9): to the end
+// of the slice around it, or of the thread.
+func TestSliceWithoutEnd(t *testing.T) {
+	a := attribute(t, events(
+		`{"ph":"B","name":"RunTask","ts":0,"pid":1,"tid":1}`,
+		`{"ph":"B","name":"FunctionCall","ts":1,"pid":1,"tid":1,"args":{"data":{"frame":"A"}}}`,
+		x("V8.StackGuard", 1, 5, ""),
+		`{"ph":"i","s":"t","name":"instant","ts":17,"pid":1,"tid":1}`,
+		`{"ph":"X","name":"outer","ts":100,"dur":100,"pid":1,"tid":2}`,
+		`{"ph":"B","name":"open","ts":110,"pid":1,"tid":2,"args":{"frame":"B"}}`,
+		`{"ph":"X","name":"UpdateLayoutTree","ts":120,"dur":30,"pid":1,"tid":2}`,
+		x("after", 2, 200, ""),
+	), Options{Intervals: true})
+	a.want(t, 0, "Frame frame A descendants 0")
+	a.want(t, 1, "Frame frame A args 0")
+	a.want(t, 2, "Frame frame A args 0")
+	a.want(t, 3, "Frame frame A args 0")
+	a.want(t, 4, "Frame frame B descendants 0")
+	a.want(t, 6, "Frame frame B args 0")
+	a.want(t, 7)
+	if self := a.selfOf("Frame", 1, 1); self["frame/A"].wall != 10_000 || len(self) != 1 {
+		t.Errorf("thread 1: %+v", self)
+	}
+	if self := a.selfOf("Frame", 1, 2); self["frame/B"].wall != 100_000 || self[unattributed].wall != 10_000 {
+		t.Errorf("thread 2: %+v", self)
+	}
+	// Without the frame of what lies in it, the slice around has the time in which only the open slice runs.
+	a = attribute(t, events(
+		`{"ph":"X","name":"outer","ts":100,"dur":100,"pid":1,"tid":2}`,
+		`{"ph":"B","name":"open","ts":110,"pid":1,"tid":2,"args":{"frame":"B"}}`,
+		`{"ph":"X","name":"inner","ts":120,"dur":30,"pid":1,"tid":2}`,
+	), Options{Sources: []Via{ViaArgs}})
+	if self := a.selfOf("Frame", 1, 2); self["frame/B"].wall != 30_000 || self[unattributed].wall != 70_000 {
+		t.Errorf("outer 100 µs, inner 30 µs: %+v", self)
+	}
+	if n := a.problems.Count(problem.SlicesWithoutEnd); n != 1 {
+		t.Errorf("slices_without_end was counted %d times, want 1", n)
+	}
+}
+
 // With FileOrder what counts is the order of the input: here the context is left before it is entered, and both are behind
 // the slice that is later.
 func TestFileOrder(t *testing.T) {

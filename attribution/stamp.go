@@ -59,6 +59,9 @@ type worker struct {
 	active  active
 	tops    []top          // of active
 	current SetID          // in effect in the innermost slice
+	endless int            // open slices without end
+	busy    int            // index of the innermost slice that has an end, to which time is charged; -1: none
+	charged SetID          // in effect in that
 	until   timeline.Nanos // time up to which costs are added up
 	epoch   int
 	account account
@@ -80,7 +83,9 @@ type work struct {
 	own      []ownType
 	tops     []top // explicit contexts at its start, where the order of the input counts
 	epoch    int
+	up       int // index of the next slice outwards that has an end; -1: none
 	category Category
+	endless  bool  // it has no end and no cost, but holds what follows
 	runs     bool  // it, or a slice around it, runs a script
 	forced   bool  // style or layout that a script waits for
 	freed    int64 // bytes, by a garbage collection
@@ -159,7 +164,7 @@ func (s *stamper) group(group []timeline.Occurrence) error {
 		s.closeUntil(w, group[0].TS)
 		s.costs.advance(w, group[0].TS)
 		w.tops = w.active.appendTops(w.tops[:0])
-		w.current = s.effective(w, w.tops)
+		s.settle(w)
 	}
 	return nil
 }
@@ -234,7 +239,7 @@ func (a *active) appendTops(tops []top) []top {
 func (s *stamper) worker(id timeline.TrackID) *worker {
 	w := s.workers[id]
 	if w == nil {
-		w = &worker{id: id}
+		w = &worker{id: id, busy: -1}
 		s.workers[id] = w
 	}
 	return w
@@ -332,6 +337,9 @@ func (s *stamper) begin(o *timeline.Occurrence, w *worker, found []evidence, own
 	}
 	next := w.push()
 	next.ordinal, next.ts, next.end, next.event = o.Ordinal, o.TS, o.End, o.Event
+	if o.End == timeline.NoTime {
+		next.end = lastTime
+	}
 	if s.order != nil {
 		w.tops, next.tops = tops, tops
 	}
@@ -339,16 +347,22 @@ func (s *stamper) begin(o *timeline.Occurrence, w *worker, found []evidence, own
 	s.nest(w, next, o, found)
 	next.set = s.setOf(w, next, own)
 	next.stamp = s.effective(w, tops)
-	w.current = next.stamp
-	if o.End == timeline.NoTime {
-		s.problems.Add(problem.SlicesWithoutEnd, problem.Position{Event: int64(o.Event), Offset: o.Offset}, "")
-		set := next.stamp
-		s.pop(w)
-		w.current = s.effective(w, w.tops)
+	set := next.stamp
+	if o.End != timeline.NoTime {
+		w.current, w.charged = set, set
+		next.up, w.busy = w.busy, len(w.slices)-1
+		s.costs.begin(w, next)
 		return s.put(o, set)
 	}
-	s.costs.begin(w, next)
-	return s.put(o, next.stamp)
+	s.problems.Add(problem.SlicesWithoutEnd, problem.Position{Event: int64(o.Event), Offset: o.Offset}, "")
+	if next.endless = w.endless < maxEndless; next.endless {
+		next.up = w.busy
+		w.endless++
+	} else {
+		s.pop(w)
+	}
+	s.settle(w)
+	return s.put(o, set)
 }
 
 // nest gives a slice what it has from the slices around it, and its CPU time.
@@ -361,7 +375,9 @@ func (s *stamper) nest(w *worker, next *work, o *timeline.Occurrence, found []ev
 	forcedBy := false
 	if n := len(w.slices); n > 1 {
 		around := &w.slices[n-2]
-		if o.End > around.end {
+		if o.End == timeline.NoTime {
+			next.end = around.end
+		} else if o.End > around.end {
 			s.problems.Add(problem.Clipped, problem.Position{Event: int64(o.Event), Offset: o.Offset}, "")
 			next.end = around.end
 		}
@@ -448,14 +464,27 @@ func (s *stamper) rebind(set SetID, ts timeline.Nanos) SetID {
 	return s.sets.set(s.merged)
 }
 
+// settle finds out what is in effect on a thread after something has ended or was entered.
+func (s *stamper) settle(w *worker) {
+	w.current = s.effective(w, w.tops)
+	if w.charged = w.current; w.busy >= 0 && w.busy < len(w.slices)-1 {
+		w.charged = s.effectiveIn(w, w.busy, w.tops)
+	}
+}
+
 // effective returns the set in effect in the innermost slice of a thread, given the explicit contexts.
 func (s *stamper) effective(w *worker, tops []top) SetID {
+	return s.effectiveIn(w, len(w.slices)-1, tops)
+}
+
+// effectiveIn returns the set in effect in an open slice, by its index, -1 for outside of all.
+func (s *stamper) effectiveIn(w *worker, slice int, tops []top) SetID {
 	set, ts := SetID(0), timeline.Nanos(0)
-	if n := len(w.slices); n > 0 {
-		set, ts = w.slices[n-1].set, w.slices[n-1].ts
+	if slice >= 0 {
+		set, ts = w.slices[slice].set, w.slices[slice].ts
 	}
 	for i := range tops {
-		if s.explicitIsInner(w, &tops[i]) {
+		if s.explicitIsInner(w, slice, &tops[i]) {
 			ts := max(ts, tops[i].began)
 			set = s.sets.with(set, s.bind(&begun{typ: tops[i].typ, node: tops[i].node, via: ViaExplicit}, ts))
 		}
@@ -463,9 +492,8 @@ func (s *stamper) effective(w *worker, tops []top) SetID {
 	return set
 }
 
-// explicitIsInner decides between an explicit context and the innermost entry of its type.
-func (s *stamper) explicitIsInner(w *worker, t *top) bool {
-	last := len(w.slices) - 1
+// explicitIsInner decides between an explicit context and the innermost entry of its type in an open slice.
+func (s *stamper) explicitIsInner(w *worker, last int, t *top) bool {
 	if last < 0 || s.sets.of(w.slices[last].set, t.typ) == 0 {
 		return true
 	}
@@ -492,12 +520,17 @@ func (s *stamper) closeUntil(w *worker, ts timeline.Nanos) {
 	for n := len(w.slices); n > 0 && w.slices[n-1].end <= ts; n = len(w.slices) {
 		top := &w.slices[n-1]
 		s.costs.advance(w, top.end)
-		s.costs.end(w)
-		if s.opts.EndWithSlice && w.active.endSlice(top.ts, top.end, top.event) {
+		if top.endless {
+			w.endless--
+		} else {
+			s.costs.end(w)
+			w.busy = top.up
+		}
+		if s.opts.EndWithSlice && !top.endless && w.active.endSlice(top.ts, top.end, top.event) {
 			w.tops = w.active.appendTops(w.tops[:0])
 		}
 		s.pop(w)
-		w.current = s.effective(w, w.tops)
+		s.settle(w)
 	}
 }
 

@@ -285,7 +285,7 @@ func TestPairedCosts(t *testing.T) {
 	jsonPath, ok1 := recording.Find(t, "traces/chrome/chrome-paired-tiny.json")
 	nativePath, ok2 := recording.Find(t, "traces/perfetto/chrome-paired-tiny.pftrace")
 	if !ok1 || !ok2 {
-		t.Skip("the paired recordings are among the optional ones")
+		t.Fatal("the paired recordings are not there")
 	}
 	// The JSON recording began in the middle of the native one, one thread after the other.
 	window := attribution.Window{From: 3678_825_000_000, To: 3679_200_000_000}
