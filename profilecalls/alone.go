@@ -25,6 +25,9 @@ func Alone(p *v8profile.Profile, emit func(*AloneCall) error) (cut int, err erro
 	_ = a.walk(nil)
 	a.ends = make([]uint32, a.order)
 	a.selfs = make([]timeline.Nanos, a.order)
+	if a.placed = newPlacedSamples(p); a.placed != nil {
+		a.lasts = make([]uint32, a.order)
+	}
 	_ = a.walk(nil)
 	err = a.walk(a.give)
 	return a.cut, err
@@ -44,6 +47,9 @@ type alone struct {
 
 	ends  []uint32 // of each call: the sample with which it ends, or the number of samples; empty while they are counted
 	selfs []timeline.Nanos
+
+	placed *placedSamples // nil if positions are not known
+	lasts  []uint32       // of each call: its last sample with a position, see placedSamples
 }
 
 // aloneCall is an open call.
@@ -63,6 +69,9 @@ func (a *alone) give(c *aloneCall) error {
 			Node: c.node, TS: ts, Dur: a.time(end) - ts, Sample: c.sample, Samples: int64(end - c.sample), Order: c.order,
 		},
 		Depth: len(a.open) - 1, Self: a.selfs[c.order],
+	}
+	if a.placed != nil {
+		a.call.Positions = a.placed.positions(a.lasts[c.order])
 	}
 	return a.emit(&a.call)
 }
@@ -101,6 +110,10 @@ func (a *alone) walk(begin func(*aloneCall) error) error {
 		}
 		if err != nil {
 			return err
+		}
+		if a.placed != nil && begin == nil && len(a.open) > 0 {
+			top := a.open[len(a.open)-1].order
+			a.lasts[top] = a.placed.add(a.lasts[top], i)
 		}
 		now = n
 	}

@@ -95,7 +95,9 @@ type Builder struct {
 	ahead [2][]v8profile.NodeIndex // stacks of samples that hoist looks at
 	call  Call                     // what emit gets
 	lost  lostTime
-	stats Stats
+
+	placed *placedSamples // nil if positions are not known
+	stats  Stats
 }
 
 // openEvent is an event that has not ended.
@@ -112,12 +114,13 @@ type openCall struct {
 	sample   int
 	applied  int64 // value of Builder.applied before its first sample
 	order    int64
+	placed   uint32 // its last sample with a position, see placedSamples
 }
 
 // NewBuilder returns a Builder for a thread. It calls emit for each call when that ends, inner calls before outer ones;
 // Call.Order is that of their creation. The Call is valid during the call of emit only.
 func NewBuilder(f *Frames, mode Mode, emit func(*Call)) *Builder {
-	return &Builder{frames: f, mode: mode, emit: emit, now: math.MinInt64, lost: newLostTime(f)}
+	return &Builder{frames: f, mode: mode, emit: emit, now: math.MinInt64, lost: newLostTime(f), placed: newPlacedSamples(f.profile)}
 }
 
 // Event adds the next event of the thread. Events come sorted by TS, those of one TS by End from late to early, and
@@ -214,6 +217,9 @@ func (b *Builder) sample(ts timeline.Nanos) {
 	}
 	if stack != noStack && b.frames.profile.At(b.next) != b.frames.profile.Collector {
 		b.lost.sample(b, stack, ts)
+		if b.placed != nil {
+			b.place(stack)
+		}
 	}
 }
 
@@ -252,6 +258,9 @@ func (b *Builder) popTo(depth int) {
 			Node: c.node, TS: c.ts, Dur: max(b.now-c.ts, 0),
 			Sample: c.sample, Samples: b.applied - c.applied, Order: c.order,
 		}
+		if c.placed != 0 {
+			b.call.Positions = b.placed.positions(c.placed)
+		}
 		b.lost.end(c.function, c.ts+b.call.Dur)
 		b.emit(&b.call)
 		b.calls = b.calls[:i]
@@ -261,7 +270,9 @@ func (b *Builder) popTo(depth int) {
 // push opens a call.
 func (b *Builder) push(node v8profile.NodeIndex, ts timeline.Nanos, sample int) {
 	function := b.frames.nodes[node].function
-	b.calls = append(b.calls, openCall{node, function, ts, sample, b.applied, b.stats.Calls})
+	b.calls = append(b.calls, openCall{
+		node: node, function: function, ts: ts, sample: sample, applied: b.applied, order: b.stats.Calls,
+	})
 	b.stats.Calls++
 	b.lost.begin(function, ts)
 }
@@ -271,6 +282,18 @@ func (b *Builder) applySample(stack v8profile.NodeIndex, ts timeline.Nanos) {
 	b.apply(stack, ts, b.next)
 	if stack != noStack {
 		b.applied++
+	}
+}
+
+// place counts a sample for the innermost open call of its innermost function. That is the last call, unless the sample was
+// dropped; if there is none, the sample is lost.
+func (b *Builder) place(stack v8profile.NodeIndex) {
+	function := b.frames.nodes[stack].function
+	for i := len(b.calls) - 1; i >= 0; i-- {
+		if c := &b.calls[i]; c.function == function {
+			c.placed = b.placed.add(c.placed, b.next)
+			return
+		}
 	}
 }
 

@@ -181,6 +181,9 @@ func (p *Profile) Index(i int) int {
 	return int(p.index[i])
 }
 
+// HasPositions reports whether Position is known of any sample.
+func (p *Profile) HasPositions() bool { return p.lines != nil || p.columns != nil }
+
 // Position returns the line and the column at which a sample was taken, counted from 1; 0 is unknown.
 func (p *Profile) Position(i int) (line, column int32) {
 	if p.lines != nil {

@@ -137,6 +137,9 @@ func (c *Calls) args(call *profilecalls.Call, place []byte) timeline.Args {
 	if first {
 		c.lineTicks(call.Node)
 	}
+	if len(call.Positions) > 0 {
+		c.positions(call)
+	}
 	args.EndDict()
 	return args.Args()
 }
@@ -175,6 +178,27 @@ func (c *Calls) lineTicks(n v8profile.NodeIndex) {
 		args.Int(int64(t.Line))
 		args.Key([]byte("ticks"))
 		args.Int(t.Ticks)
+		args.EndDict()
+	}
+	args.EndArray()
+}
+
+// positions adds where in the function of a call its samples were taken.
+func (c *Calls) positions(call *profilecalls.Call) {
+	args := c.to.Args()
+	args.Key([]byte("positions"))
+	args.BeginArray()
+	for _, p := range call.Positions {
+		args.BeginDict()
+		if p.Line != 0 {
+			args.Key([]byte("line"))
+			args.Int(int64(p.Line))
+		}
+		if p.Column != 0 {
+			args.Key([]byte("column"))
+			args.Int(int64(p.Column))
+		}
+		c.number(c.samples, "samples", p.Samples)
 		args.EndDict()
 	}
 	args.EndArray()
