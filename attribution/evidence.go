@@ -33,6 +33,10 @@ const (
 	handles
 	receives
 	finishes
+	// requested: a slice is a whole request, of which node is the number; value are the bytes, -1 if they are not known.
+	// unfinished: likewise, and its end is not the end of the request.
+	requested
+	unfinished
 	// dispatches: an event is dispatched to its listeners; typ is its type, see inputs.
 	dispatches
 	// inherited: an earlier attribution found a context where an asynchronous slice began; value is the hops.

@@ -31,12 +31,19 @@ type facts struct {
 	asyncID    []byte  // of an asynchronous slice that was read from a Perfetto trace of weft
 	latency    float64 // in milliseconds
 
+	id      timeline.Arg // Firefox: of a request
+	channel timeline.Arg // Firefox: of the request that an event concerns
+	status  []byte       // Firefox: of a request
+	count   float64      // Firefox: bytes of a request
+
 	note timeline.Arg // of an earlier attribution
 
 	heapBefore int64 // usedHeapSizeBefore, After: of a garbage collection
 	heapAfter  int64
 
 	hasLatency, hasNote, hasBefore, hasAfter bool
+
+	hasID, hasChannel, hasCount bool
 
 	hasLayerTree, hasSequence, hasBytes, hasTimes, hasCPU, hasStack bool
 
@@ -99,6 +106,7 @@ var factNames = map[string]bool{
 	"chrome_latency_info": true, "event_latency": true, "stackTrace": true, "url": true, "innerWindowID": true, "eventType": true,
 	"latency": true, "weft": true, "usedHeapSizeBefore": true, "usedHeapSizeAfter": true, NoteKey: true,
 	"isolate": true, "requestId": true, "documentLoaderURL": true, "type": true, "encodedDataLength": true, "processingStart": true,
+	"channelId": true, "status": true, "count": true,
 	"timeStamp": true, "trace_id": true, "event_latency_id": true, "tdur": true, "id": true, "tab": true,
 }
 
@@ -130,6 +138,14 @@ func (f *facts) read(t *timeline.ArgSelection, args timeline.Args) {
 			f.domType = text(&a)
 		case "latency":
 			f.latency, f.hasLatency = double(&a)
+		case "id":
+			f.id, f.hasID = a, true
+		case "channelId":
+			f.channel, f.hasChannel = a, true
+		case "status":
+			f.status = text(&a)
+		case "count":
+			f.count, f.hasCount = double(&a)
 		case "weft":
 			f.readWeft(t, a)
 		case "usedHeapSizeBefore":

@@ -2,8 +2,14 @@ package attribution
 
 import (
 	"context"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/convert/firefox"
 	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -113,4 +119,131 @@ func TestFirefox(t *testing.T) {
 			t.Errorf("page %+v", row)
 		}
 	}
+}
+
+// firefoxProfile reads a processed Firefox profile and attributes it.
+func firefoxProfile(t *testing.T, profile string) *attributed {
+	t.Helper()
+	ctx := context.Background()
+	log := new(problem.Log)
+	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})
+	if err := firefox.Read(ctx, strings.NewReader(profile), b, firefox.Options{Problems: log}); err != nil {
+		t.Fatal(err)
+	}
+	tl, err := b.Finish(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tl.Close() })
+	steps, err := flow.NestAndTrace(ctx, tl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { steps.Close() })
+	r, err := Run(ctx, tl, steps, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return &attributed{r, tl, log}
+}
+
+// ffThread is a thread of a processed profile with markers; names are indexes into the strings of firefoxProfileOf.
+func ffThread(pid, process string, markers ...string) string {
+	var name, start, end, phase, data []string
+	for _, m := range markers {
+		parts := strings.SplitN(m, "|", 5)
+		name, start, end, phase, data = append(name, parts[0]), append(start, parts[1]), append(end, parts[2]), append(phase, parts[3]), append(data, parts[4])
+	}
+	list := func(l []string) string { return "[" + strings.Join(l, ",") + "]" }
+	return `{"name":"GeckoMain","isMainThread":true,"processType":"` + process + `","pid":"` + pid + `","tid":` + pid +
+		`,"registerTime":0,"samples":{"length":0,"stack":[],"time":[]},"stackTable":{"length":0,"frame":[],"prefix":[]},"frameTable":{"length":0,"func":[]},` +
+		`"funcTable":{"length":0,"name":[]},"resourceTable":{"length":0},"markers":{"length":` + strconv.Itoa(len(markers)) + `,"name":` + list(name) +
+		`,"startTime":` + list(start) + `,"endTime":` + list(end) + `,"phase":` + list(phase) + `,"category":` + list(slices.Repeat([]string{"0"}, len(markers))) +
+		`,"data":` + list(data) + `},"stringArray":["Load","DOMEvent","Receive AsyncOpen in Parent","DispatchTransaction"]}`
+}
+
+// The requests of Firefox are those of the contexts where they were made, whatever process goes on with them (spec
+// contexts.md S9): one row for all markers of a channel, its bytes the most that any of them counted, from the first begin
+// to the last end. What else carries the id of the channel has the contexts of the request where it has none.
+func TestFirefoxRequests(t *testing.T) {
+	network := func(id, window, status, more string) string {
+		return `{"type":"Network","id":` + id + `,"URI":"http://a.test/x","status":"STATUS_` + status + `"` + window + more + `}`
+	}
+	window := `,"innerWindowID":3`
+	a := firefoxProfile(t, `{"meta":{"interval":1,"startTime":1000,"processType":0,"version":30,"preprocessedProfileVersion":50,"product":"Firefox",
+		"categories":[{"name":"Other","color":"grey","subcategories":["Other"]}],
+		"markerSchema":[{"name":"DOMEvent","display":[],"fields":[],"isStackBased":true},{"name":"Url","display":[],"fields":[],"isStackBased":true}]},
+		"pages":[{"tabID":7,"innerWindowID":3,"url":"https://a.test/","embedderInnerWindowID":0}],"libs":[],"threads":[`+
+		ffThread("1", "tab",
+			`1|100|120|1|{"type":"DOMEvent","eventType":"click","latency":5,"innerWindowID":3}`,
+			`0|110|130|1|`+network("8589934593", window, "START", ""),
+			`0|130|150|1|`+network("8589934593", window, "STOP", `,"count":900`),
+			`0|200|210|1|`+network("8589934594", "", "START", ""))+","+
+		ffThread("2", "default",
+			`2|113|null|0|{"type":"ChannelMarker","channelId":8589934593}`,
+			`3|114|115|1|{"type":"Url","channelId":8589934593}`,
+			`0|115|118|1|`+network("8589934593", "", "START", ""),
+			`0|118|160|1|`+network("8589934593", "", "STOP", `,"count":500`),
+			`2|300|null|0|{"type":"ChannelMarker","channelId":77}`)+`]}`)
+
+	input := "InputEvent domevent 1095000" // the profile begins at 1 s
+	sets := map[string][]string{}
+	for event, set := range a.stampsByEvent(t) {
+		sets[a.nameOf(t, event)] = append(sets[a.nameOf(t, event)], strings.Join(a.show(set, true), "; "))
+	}
+	for name := range sets {
+		slices.Sort(sets[name])
+	}
+	byRequest := "Frame window 3 request 0; " + input + " request 0; Tab tab 7 request 0"
+	want := map[string][]string{
+		"DOMEvent":                    {"Frame window 3 args 0; " + input + " args 0; Tab tab 7 args 0"},
+		"Load":                        {"Frame window 3 args 0; " + input + " async 0; Tab tab 7 args 0", byRequest},
+		"DispatchTransaction":         {byRequest},
+		"Receive AsyncOpen in Parent": {byRequest},
+	}
+	if diff := cmp.Diff(want, sets); diff != "" {
+		t.Errorf("contexts (-want +got)\n%s", diff)
+	}
+	for _, r := range a.Requests() {
+		switch got := strings.Join(a.show(r.Set, false), "; "); r.ID {
+		case "8589934593":
+			if got != "Frame window 3; "+input+"; Tab tab 7" || r.Bytes != 900 || r.Start != 1110_000_000 || r.End != 1160_000_000 {
+				t.Errorf("request %s of %q: %d bytes, %d to %d", r.ID, got, r.Bytes, r.Start, r.End)
+			}
+		case "8589934594": // never ended
+			if got != "" || r.Bytes != 0 || r.Start != 1200_000_000 || r.End != timeline.NoTime {
+				t.Errorf("request %s of %q: %d bytes, %d to %d", r.ID, got, r.Bytes, r.Start, r.End)
+			}
+		case "77": // of which nothing but the id is known
+			if r.Start != timeline.NoTime || r.Set != 0 {
+				t.Errorf("request %s %+v", r.ID, r)
+			}
+		default:
+			t.Errorf("request %s", r.ID)
+		}
+	}
+	for _, r := range a.Table(TableOptions{Type: "Tab"}).Rows {
+		if want := map[string]int64{"tab/7": 1, unattributed: 1}[r.ID]; r.Requests != want {
+			t.Errorf("%s has %d requests, want %d", r.ID, r.Requests, want)
+		}
+	}
+}
+
+// nameOf returns the name of an event.
+func (a *attributed) nameOf(t *testing.T, event int) string {
+	t.Helper()
+	found := ""
+	err := a.t.Occurrences(context.Background(), false, func(group []timeline.Occurrence) error {
+		for i := range group {
+			if group[i].Event == uint32(event) && group[i].Kind != timeline.OccursEnd {
+				found = string(a.t.Name(group[i].Name))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }

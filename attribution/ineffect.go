@@ -83,6 +83,9 @@ func (p *propagation) async(o *timeline.Occurrence, list []evidence) error {
 		track = track[:len(track)-1]
 	}
 	set := p.asyncSet(o, list, track)
+	for i := range list {
+		set = p.ofRequest(o, &list[i], set)
+	}
 	for i := range set {
 		set[i].ordinal = o.Ordinal
 		if err := p.out.Add(set[i]); err != nil {
@@ -173,6 +176,40 @@ func (p *propagation) request(o *timeline.Occurrence, thread timeline.TrackID, e
 			r.Bytes = e.value
 		}
 	}
+}
+
+// ofRequest handles an asynchronous slice that is a request or is about one (spec contexts.md S9), and returns its set: what
+// it has already, then what the request has. The first slice of a request says for whom that is; later ones are those of
+// other processes.
+func (p *propagation) ofRequest(o *timeline.Occurrence, e *evidence, set []begun) []begun {
+	if e.kind != requested && e.kind != unfinished && e.kind != handles {
+		return set
+	}
+	r := &p.requests.list[e.node]
+	if e.kind != handles {
+		if r.Start == timeline.NoTime {
+			r.Start = o.TS
+			for i := range set {
+				if p.travels(&set[i]) {
+					r.begun = append(r.begun, set[i])
+				}
+			}
+		}
+		if e.kind == requested {
+			r.End = max(r.End, o.End) // NoTime is less than any time
+		}
+		r.Bytes = max(r.Bytes, e.value)
+	}
+	if !p.opts.has(ViaRequest) {
+		return set
+	}
+	for _, b := range r.begun {
+		if ofType(set, b.typ) == nil {
+			b.via = ViaRequest
+			set = append(set, b)
+		}
+	}
+	return set
 }
 
 // handle gives a slice that handles a request the contexts of that, for the types of which nothing is in effect.

@@ -27,6 +27,7 @@ type place struct {
 	process timeline.TrackID // 0: none
 	pid     int64            // of the process, as in the input; Global without process
 	class   string           // roleObjects: of the objects
+	network bool             // Firefox's requests are on it
 }
 
 // Names of the tracks that attribution adds to a trace.
@@ -34,6 +35,9 @@ const (
 	intervalsPrefix = "Context: "
 	catalogueTrack  = "Contexts"
 )
+
+// networkTrack is the track on which the reader of Firefox profiles shows the requests of a process.
+const networkTrack = "Network"
 
 // maxTrackDepth bounds the way from a track to its process.
 const maxTrackDepth = 100
@@ -73,6 +77,7 @@ func placeOf(t *timeline.Timeline, tr *timeline.Track) place {
 		p.role = roleAsync
 	case timeline.NamedTrack:
 		p.role, p.class = roleOf(tr, p.thread != 0)
+		p.network = tr.Name == networkTrack && tr.Parent == p.process && p.role == roleAsync
 	}
 	return p
 }

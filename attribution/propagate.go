@@ -390,6 +390,13 @@ func (p *propagation) instant(o *timeline.Occurrence, place *place, e *evidence)
 		return p.out.Add(begun{ordinal: o.Ordinal, typ: e.typ, node: e.node, via: ViaArgs})
 	case e.kind == sends || e.kind == receives || e.kind == finishes:
 		p.request(o, thread, e)
+	case e.kind == handles && p.opts.has(ViaRequest): // where nothing is in effect, see stamper.instant
+		for _, b := range p.requests.list[e.node].begun {
+			b.ordinal, b.via = o.Ordinal, ViaRequest
+			if err := p.out.Add(b); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

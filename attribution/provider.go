@@ -29,6 +29,7 @@ func providers(t *timeline.Timeline) []provider {
 		&scripts{},
 		&firefoxWindows{},
 		&firefoxInput{},
+		&firefoxRequests{},
 		&earlierNotes{},
 	}
 }

@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/weft-trace/weft/problem"
@@ -66,11 +67,52 @@ func (chromeRequests) see(c *collector, s *seen) error {
 		e.kind, e.value = receives, max(f.bytes, 0)
 	case s.name.event == finishRequest:
 		e.kind, e.value = finishes, max(f.bytes, 0)
-	case s.Kind == timeline.OccursSlice && s.place.role == roleThread:
+	case s.Kind == timeline.OccursSlice && (s.place.role == roleThread || s.place.role == roleAsync):
 		e.kind = handles
 	default:
 		return nil
 	}
+	return c.add(e)
+}
+
+// firefoxRequests finds the requests of Firefox and what else is about them. They belong together by the id of the channel,
+// which all processes know: one where the request is made, another one where it is sent (spec firefox.md 5.2, 5.3).
+type firefoxRequests struct{ id []byte }
+
+// statusPrefix stands before the state of a request in its marker, statusStart is that of one of which the end is missing.
+const (
+	statusPrefix = "STATUS_"
+	statusStart  = "STATUS_START"
+)
+
+func (p *firefoxRequests) see(c *collector, s *seen) error {
+	f := &s.facts
+	e := evidence{ordinal: s.ordinal, value: -1}
+	switch {
+	case s.isEnd():
+		return nil
+	case s.place.network && f.hasID && s.Kind == timeline.OccursSlice && bytes.HasPrefix(f.status, []byte(statusPrefix)):
+		p.id = appendNumber(p.id[:0], &f.id)
+		if e.kind = requested; s.End == timeline.NoTime || string(f.status) == statusStart {
+			e.kind = unfinished
+		}
+		if f.hasCount && f.count >= 0 && f.count < 1<<53 {
+			e.value = int64(f.count)
+		}
+	case f.hasChannel && (s.place.role == roleThread || s.place.role == roleAsync):
+		p.id, e.kind = appendNumber(p.id[:0], &f.channel), handles
+	default:
+		return nil
+	}
+	if len(p.id) == 0 {
+		return nil
+	}
+	n, ok := c.requests.number(p.id)
+	if !ok {
+		c.problems.Add(problem.ContextLimit, s.position(), "request")
+		return nil
+	}
+	e.node = NodeID(n)
 	return c.add(e)
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -271,4 +272,32 @@ func TestSpecShares(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The requests of recorded profiles, their bytes and times, counted from the rows of the profiles by another program: one
+// request for each channel id, of the window that the row begins with which began first.
+func TestFirefoxRequests(t *testing.T) {
+	type requests struct{ n, bytes, ns int64 }
+	for name, want := range map[string]map[string]requests{
+		"ff-processed-tiny":        {"(unattributed)": {3, 1803, 44809506}, "window/15032385537": {5, 11157, 67571835}},
+		"ff-processed-small":       {"window/19327352833": {15, 11044, 126099355}},
+		"ff-processed-flows-small": {"(unattributed)": {2, 1803, 33707449}, "window/19327352833": {6, 11707, 42706460}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, ok := recording.Find(t, "traces/firefox/processed/"+name+".json")
+			if !ok {
+				t.Skip("this recording is among the optional ones")
+			}
+			_, result := attributeRecording(t, recording.Read(t, path), convert.Options{})
+			got := map[string]requests{}
+			for _, r := range result.Table(attribution.TableOptions{Type: "Page"}).Rows {
+				if r.Requests > 0 {
+					got[r.ID] = requests{r.Requests, r.NetworkBytes, int64(r.RequestTime)}
+				}
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("requests %v, want %v", got, want)
+			}
+		})
+	}
 }

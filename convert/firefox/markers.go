@@ -45,6 +45,9 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 		}
 		out.Kind, out.Dur = timeline.Slice, end-start
 	}
+	if kind.special == specialNetwork { // which is shown with the requests of the process
+		out.Sampling = timeline.Sampling{Thread: th.track, Skip: true}
+	}
 	c.encodeArgs(th, m, kind, out)
 	if err := c.b.Add(out); err != nil {
 		return err
