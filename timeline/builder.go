@@ -43,6 +43,7 @@ type Builder struct {
 	known      Keys // snapshot of keys
 
 	records memory
+	sampled *sampleTable
 	scratch []byte // payload under construction
 	runs    *runs  // nil as long as nothing was spilled
 	limit   int64
@@ -94,6 +95,7 @@ func NewBuilder(opts Options) *Builder {
 		table:      newTrackTable(),
 		stacks:     newStackTable(),
 		attrIndex:  map[string]int{},
+		sampled:    new(sampleTable),
 		limit:      max(opts.Memory/10*6, minRunMemory), // the rest is for merging, passes and output
 	}
 	b.args.keys, b.args.values, b.args.correlated = b.keys, b.values, b.correlated
@@ -139,7 +141,10 @@ func (b *Builder) Attribute(key string) (Attribute, bool) {
 
 // Add adds an event. The error is one of the temporary files; data problems are counted.
 func (b *Builder) Add(ev *Event) error {
-	r := b.records.next()
+	if ev.isPlain() && !b.derived {
+		return b.addPlain(ev)
+	}
+	r := b.records.next(ev.TS)
 	*r = record{}
 	r.ts, r.dur, r.offset, r.event, r.track, r.kind = ev.TS, NoTime, ev.Offset, ev.Event, ev.Track, ev.Kind
 	r.a, r.b = int64(ev.ThreadTS), int64(ev.ThreadDur)
@@ -213,6 +218,20 @@ func (b *Builder) Add(ev *Event) error {
 	return b.added()
 }
 
+// addPlain adds a plain sample.
+func (b *Builder) addPlain(ev *Event) error {
+	if ev.Callstack != 0 {
+		b.useCallstack(ev)
+	}
+	row := &b.table.tracks[ev.Track]
+	row.used = true
+	row.clock = row.clock || ev.ThreadTS != NoTime
+	b.fractions.times = b.fractions.times || ev.TS%Microsecond != 0
+	b.next = max(b.next, ev.Event+1)
+	b.sampled.add(plainSample{ts: ev.TS, weight: uint32(ev.Value.bits), event: ev.Event, track: ev.Track, stack: ev.Callstack})
+	return b.added()
+}
+
 // NextEvent returns the event index behind the last one that was added, for events that follow from those of the input.
 func (b *Builder) NextEvent() uint32 { return b.next }
 
@@ -220,7 +239,7 @@ func (b *Builder) NextEvent() uint32 { return b.next }
 func (b *Builder) AddFlow(f *FlowEvent) error {
 	r := record{
 		ts: f.TS, dur: NoTime, offset: f.Offset, event: f.Event, track: f.Track, kind: flowStep,
-		a: int64(f.ID), space: f.Space, role: f.Role,
+		a: int64(f.ID), flow: flowEndOf(f),
 	}
 	b.spaces[f.Space] = true
 	b.fractions.times = b.fractions.times || f.TS%Microsecond != 0
@@ -263,15 +282,15 @@ func (b *Builder) addRecord(r *record) error {
 	return b.added()
 }
 
-// added is called when there is one more record.
+// added is called when there is one more record or sample.
 func (b *Builder) added() error {
-	if b.records.size() < b.limit {
+	if b.records.size()+b.sampled.size() < b.limit {
 		return nil
 	}
 	return b.spill()
 }
 
-// spill writes the records in memory to disk as one sorted run.
+// spill writes the records and samples in memory to disk, as one sorted run of each.
 func (b *Builder) spill() error {
 	if b.runs == nil {
 		r, err := newRuns(b.opts.TempDir)
@@ -280,11 +299,13 @@ func (b *Builder) spill() error {
 		}
 		b.runs = r
 	}
-	if err := b.runs.write(&b.records); err != nil {
-		return err
+	if b.records.len() > 0 {
+		if err := b.runs.write(&b.records); err != nil {
+			return err
+		}
+		b.records.reset()
 	}
-	b.records.reset()
-	return nil
+	return b.sampled.spill(b.opts.TempDir)
 }
 
 // Finish sorts what was added. The Builder is of no use afterwards; the Timeline must be closed.
@@ -296,16 +317,20 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 		flowIDs:   b.flowIDs,
 		unmatched: b.unmatched || b.table.namedLater, fractions: b.fractions,
 	}
-	if b.runs == nil {
-		b.records.sort()
-		b.records.keys, b.records.others = nil, nil
-		t.store = &b.records
-		return t, ctx.Err()
-	}
-	if b.records.len() > 0 {
+	if b.runs != nil && b.records.len() > 0 {
 		if err := b.spill(); err != nil {
 			return nil, errors.Join(err, b.Close())
 		}
+	}
+	if err := b.sampled.finish(b.opts); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	if b.runs == nil {
+		b.records.sort()
+		b.records.time = timeOrder{}
+		t.store, t.sampled = &b.records, b.sampled
+		b.sampled = new(sampleTable)
+		return t, ctx.Err()
 	}
 	// Everything that was held is on disk, and the passes take memory of their own. Without a collection just here, what they
 	// take would come on top: the next one would be due at twice what was held.
@@ -315,17 +340,17 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	b.runs = nil
-	t.store = store
+	t.store, t.sampled = store, b.sampled
+	b.runs, b.sampled = nil, new(sampleTable)
 	return t, nil
 }
 
 // Close removes the temporary files of a Builder whose Finish was not called or failed.
 func (b *Builder) Close() error {
-	if b.runs == nil {
-		return nil
+	err := b.sampled.close()
+	if r := b.runs; r != nil {
+		b.runs = nil
+		err = errors.Join(err, r.close())
 	}
-	r := b.runs
-	b.runs = nil
-	return r.close()
+	return err
 }

@@ -33,7 +33,6 @@ func (x *Extension) Args() *ArgsEncoder { return &x.b.args }
 // Add adds a slice to a track that the timeline has. Slices may come in any order. Of those with the same begin and end,
 // added ones enclose those of the input, and of added ones the one with the lowest Event encloses the others.
 func (x *Extension) Add(ev *Event) error {
-	x.b.derived = true
 	return x.b.Add(ev)
 }
 
@@ -83,11 +82,12 @@ func (t *Timeline) Extend(ctx context.Context, fn func(steps []Step, x *Extensio
 func (t *Timeline) extensionBuilder() *Builder {
 	b := &Builder{
 		opts: t.opts, names: t.names, categories: t.categories, keys: t.keys, values: t.values, correlated: t.correlated,
-		table: t.table, stacks: t.stacks,
+		table: t.table, stacks: t.stacks, sampled: new(sampleTable), derived: true,
 		limit: max(t.opts.Memory/10, minRunMemory),
 	}
 	if base, ok := t.store.(*memory); ok {
-		b.limit = max(b.limit, extendedMemory(t.opts)-base.size())
+		b.limit = max(b.limit, extendedMemory(t.opts)-base.size()-t.sampled.size())
+		b.records.arenaBase = len(base.arena) // see memory.join
 	}
 	b.args.keys, b.args.values, b.args.correlated = b.keys, b.values, b.correlated
 	b.args.Reset()
@@ -146,9 +146,10 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 		return nil
 	}
 	base, inMemory := t.store.(*memory)
-	if inMemory && b.runs == nil && base.size()+b.records.size() <= extendedMemory(t.opts) {
+	if inMemory && b.runs == nil && base.size()+b.records.size()+t.sampled.size() <= extendedMemory(t.opts) {
+		b.records.sort()
+		b.records.time = timeOrder{}
 		base.join(&b.records)
-		base.sort()
 		return ctx.Err()
 	}
 	if b.records.len() > 0 {
@@ -164,6 +165,9 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 			return err
 		}
 		t.store = d
+		if err := t.sampled.toDisk(t.opts); err != nil {
+			return err
+		}
 	}
 	if err := t.store.(*disk).mergeWith(b.runs, t.opts); err != nil {
 		return err
@@ -173,23 +177,28 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 	return ctx.Err()
 }
 
-// join appends the records of another buffer, which is empty then, and takes over its payloads.
+// join takes over the records of another buffer, which is empty then, and their payloads: they come behind those of m that
+// have the same time. Both are sorted, and the payloads of other are numbered behind those of m.
 func (m *memory) join(other *memory) {
-	shift := uint64(len(m.arena)) << 32
+	shift := uint32(len(m.chunks)) << chunkBits
+	merged := make([]uint32, 0, m.count+other.count)
+	own, added := m.order, other.order
+	for len(own) > 0 && len(added) > 0 {
+		if m.at(own[0]).ts <= other.at(added[0]).ts {
+			merged, own = append(merged, own[0]), own[1:]
+		} else {
+			merged, added = append(merged, added[0]+shift), added[1:]
+		}
+	}
+	merged = append(merged, own...)
+	for _, place := range added {
+		merged = append(merged, place+shift)
+	}
 	if n := len(m.arena); n > 0 {
 		m.arenaBytes += int64(cap(m.arena[n-1]) - len(m.arena[n-1]))
 	}
+	m.chunks, m.order, m.count = append(m.chunks, other.chunks...), merged, m.count+other.count
 	m.arena, m.arenaBytes = append(m.arena, other.arena...), m.arenaBytes+other.arenaBytes
-	for c, chunk := range other.chunks {
-		for i := range min(len(chunk), other.count-c<<chunkBits) {
-			r := m.next()
-			*r = chunk[i]
-			if r.payload != 0 {
-				r.payload += shift
-			}
-		}
-		other.chunks[c] = nil // so that nothing is held twice for long
-	}
 	*other = memory{}
 }
 

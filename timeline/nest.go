@@ -23,6 +23,7 @@ type nester struct {
 	spare   []*lanes
 	sweepAt int
 	ordinal uint64 // of the first record of the group
+	sampled *sampleCursor
 
 	openCount int // slices that were open at the last cut
 }
@@ -52,7 +53,11 @@ func (t *Timeline) NestAndScan(ctx context.Context, fn func(steps []Step) error)
 	if err != nil {
 		return err
 	}
-	n := &nester{t: t, tracks: make([]*lanes, len(t.table.tracks)), sweepAt: 1 << 12}
+	sampled, err := t.sampled.cursor(0, t.sampled.len())
+	if err != nil {
+		return err
+	}
+	n := &nester{t: t, tracks: make([]*lanes, len(t.table.tracks)), sweepAt: 1 << 12, sampled: sampled}
 	join := joiner{found: found}
 	t.segments = []segment{{after: math.MinInt64}}
 	t.table.forgetUse()
@@ -65,10 +70,20 @@ func (t *Timeline) NestAndScan(ctx context.Context, fn func(steps []Step) error)
 		if err := join.group(g); err != nil {
 			return err
 		}
+		ts := g.at(0).ts
+		if err := n.samplesBefore(ts); err != nil {
+			return err
+		}
 		n.group(g)
-		n.cut(g.at(0).ts)
+		if err := n.samplesAt(ts); err != nil {
+			return err
+		}
+		n.cut(ts)
 		return scan.group(g)
 	})
+	for err == nil && sampled.more() {
+		err = n.nextSamples()
+	}
 	if err != nil {
 		return err
 	}
@@ -76,7 +91,37 @@ func (t *Timeline) NestAndScan(ctx context.Context, fn func(steps []Step) error)
 	return nil
 }
 
-// segmentLen is the number of records after which the walk may be entered again, see segment.
+// samplesBefore counts the plain samples before a time.
+func (n *nester) samplesBefore(ts Nanos) error {
+	for n.sampled.before(ts) {
+		if err := n.nextSamples(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nextSamples counts the plain samples of one time, which is that of no record.
+func (n *nester) nextSamples() error {
+	ts := n.sampled.ts
+	err := n.samplesAt(ts)
+	n.cut(ts)
+	return err
+}
+
+// samplesAt counts the plain samples of a time, which are the next ones.
+func (n *nester) samplesAt(ts Nanos) error {
+	for n.sampled.more() && n.sampled.ts == ts {
+		n.t.totals.addSample(ts)
+		n.t.table.tracks[n.sampled.track].used = true
+		if err := n.sampled.advance(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// segmentLen is the number of records and samples after which the walk may be entered again, see segment.
 const segmentLen = 1 << 15
 
 // cut starts a new segment behind the group of the given time, if the current one is long enough. What is open is noted
@@ -84,11 +129,11 @@ const segmentLen = 1 << 15
 // the next one's note.
 func (n *nester) cut(now Nanos) {
 	last := &n.t.segments[len(n.t.segments)-1]
-	length := n.ordinal - last.first
+	length := n.ordinal - last.first + uint64(n.sampled.at-last.firstSample)
 	if length < segmentLen || length < 8*uint64(n.openCount) {
 		return
 	}
-	next := segment{first: n.ordinal, after: now}
+	next := segment{first: n.ordinal, firstSample: n.sampled.at, after: now}
 	for _, id := range n.live {
 		for _, lane := range n.tracks[id].lanes {
 			for i := range lane {

@@ -19,11 +19,18 @@ type record struct {
 	name     NameID
 	category CategoryID
 	lane     uint32 // flowStep: the track where it shows unbound. Sample: its call stack
-	kind     Kind
 	flags    recordFlags
-	space    FlowSpace // flowStep
-	role     FlowRole  // flowStep
+	kind     Kind
+	flow     flowEnd // flowStep
 }
+
+// flowEnd is the space and the role of a flowStep, in a byte.
+type flowEnd uint8
+
+func flowEndOf(f *FlowEvent) flowEnd { return flowEnd(f.Space) | flowEnd(f.Role)<<4 }
+
+func (e flowEnd) space() FlowSpace { return FlowSpace(e & 15) }
+func (e flowEnd) role() FlowRole   { return FlowRole(e >> 4) }
 
 type recordFlags uint16
 
@@ -66,6 +73,7 @@ func (r *record) end() (end Nanos, ok bool) {
 	return r.ts + r.dur, true
 }
 
+// recordSize is the size of a record, in memory and in temporary files.
 const recordSize = 72
 
 // recordCodec is the form of records in temporary files.
@@ -86,7 +94,7 @@ var recordCodec = extsort.Codec[record]{
 		le.PutUint32(b[60:], uint32(r.category))
 		le.PutUint32(b[64:], r.lane)
 		b[68] = byte(r.kind)
-		b[69] = byte(r.space) | byte(r.role)<<4
+		b[69] = byte(r.flow)
 		le.PutUint16(b[70:], uint16(r.flags))
 	},
 	Get: func(b []byte, r *record) {
@@ -105,8 +113,7 @@ var recordCodec = extsort.Codec[record]{
 			category: CategoryID(le.Uint32(b[60:])),
 			lane:     le.Uint32(b[64:]),
 			kind:     Kind(b[68]),
-			space:    FlowSpace(b[69] & 15),
-			role:     FlowRole(b[69] >> 4),
+			flow:     flowEnd(b[69]),
 			flags:    recordFlags(le.Uint16(b[70:])),
 		}
 	},

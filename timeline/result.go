@@ -26,6 +26,7 @@ type Timeline struct {
 	clocks     Clocks
 	samples    SampleDescription
 	store      store
+	sampled    *sampleTable // beside the records of store
 	flows      FlowRefs
 	notes      Notes
 	overlay    Overlay
@@ -48,7 +49,7 @@ func (t *Timeline) HasFlows(s FlowSpace) bool { return int(s) < len(t.spaces) &&
 
 // Close frees the memory and the temporary files of the timeline.
 func (t *Timeline) Close() error {
-	err := t.store.close()
+	err := errors.Join(t.store.close(), t.sampled.close())
 	if t.flows != nil {
 		err = errors.Join(err, t.flows.Close())
 	}
@@ -83,8 +84,8 @@ func (t *Timeline) Memory() int64 { return t.opts.Memory }
 // TempDir is where passes make temporary files.
 func (t *Timeline) TempDir() string { return t.opts.TempDir }
 
-// Len returns the number of records, those without a place in the output included.
-func (t *Timeline) Len() int { return t.store.len() }
+// Len returns the number of records and samples, those without a place in the output included.
+func (t *Timeline) Len() int { return t.store.len() + t.sampled.len() }
 
 // Attributes returns the facts about the whole trace in the order in which they were first set.
 func (t *Timeline) Attributes() []Attribute { return t.attributes }
@@ -387,6 +388,15 @@ type Totals struct {
 // Any reports whether there is any event.
 func (t Totals) Any() bool { return t.Slices+t.Instants+t.CounterValues+t.Samples > 0 }
 
+// addSample counts a plain sample.
+func (t *Totals) addSample(ts Nanos) {
+	if !t.Any() {
+		t.Start = ts
+	}
+	t.Samples++
+	t.End = max(t.End, ts)
+}
+
 // add counts a record, but not how long it lasts.
 func (t *Totals) add(r *record) {
 	first := !t.Any()
@@ -417,5 +427,10 @@ func (t *Timeline) LaneCount(id TrackID) uint32 { return t.table.lanes[id] }
 // HasThreadTime reports whether some event of a thread says how much CPU time the thread has used.
 func (t *Timeline) HasThreadTime(id TrackID) bool { return t.table.tracks[id].clock }
 
-// Start returns the time of the first record, 0 if there is none.
-func (t *Timeline) Start() Nanos { return t.store.first() }
+// Start returns the time of the first record or sample, 0 if there is none.
+func (t *Timeline) Start() Nanos {
+	if t.sampled.len() > 0 && (t.store.len() == 0 || t.sampled.first < t.store.first()) {
+		return t.sampled.first
+	}
+	return t.store.first()
+}

@@ -120,16 +120,21 @@ func (r *runs) readers(opts Options) ([]*bufio.Reader, error) {
 	if err := errors.Join(r.records.Flush(), r.payloads.Flush()); err != nil {
 		return nil, err
 	}
-	readers := make([]*bufio.Reader, len(r.starts))
-	each := min(max(opts.Memory/4/int64(len(r.starts)), 8<<10), 256<<10)
-	for i, start := range r.starts {
-		end := r.records.Size()
-		if i+1 < len(r.starts) {
-			end = r.starts[i+1]
+	return runReaders(r.records, r.starts, opts), nil
+}
+
+// runReaders returns a reader for each run in a file that is written.
+func runReaders(f *extsort.File, starts []int64, opts Options) []*bufio.Reader {
+	readers := make([]*bufio.Reader, len(starts))
+	each := min(max(opts.Memory/4/int64(max(len(starts), 1)), 8<<10), 256<<10)
+	for i, start := range starts {
+		end := f.Size()
+		if i+1 < len(starts) {
+			end = starts[i+1]
 		}
-		readers[i] = bufio.NewReaderSize(r.records.Section(start, end-start), int(each))
+		readers[i] = bufio.NewReaderSize(f.Section(start, end-start), int(each))
 	}
-	return readers, nil
+	return readers
 }
 
 func (r *runs) close() error { return errors.Join(r.records.Close(), r.payloads.Close()) }

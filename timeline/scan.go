@@ -102,7 +102,7 @@ func stepOf(r *record) (s Step, ok bool) {
 	case End:
 		s.Kind, s.BeginEvent = StepEnd, uint32(r.b)
 	case flowStep:
-		s.Kind, s.Space, s.Role, s.ID = StepFlow, r.space, r.role, uint64(r.a)
+		s.Kind, s.Space, s.Role, s.ID = StepFlow, r.flow.space(), r.flow.role(), uint64(r.a)
 		s.TextID = r.flags&flagTextID != 0
 		s.Name, s.Category, s.Fallback = uint32(r.name), uint32(r.category), TrackID(r.lane)
 		s.Lane = 0

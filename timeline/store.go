@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/bits"
-	"slices"
 
 	"github.com/weft-trace/weft/internal/extsort"
 )
@@ -67,11 +65,11 @@ func (g *group) at(i int) *record {
 type memory struct {
 	chunks [][]record // of chunkLen records each; the first grows up to that
 	count  int
-	order  []uint32  // places in time order; set by sort
-	keys   []sortKey // of a sort for the next one
-	others []sortKey
+	time   timeOrder
+	order  []uint32 // places in time order; set by sort
 
 	arena      [][]byte // payloads, each behind its length
+	arenaBase  int      // how many chunks of payloads are numbered before the first one
 	arenaBytes int64    // of payloads and of what chunks waste at their end; not the rest of the last chunk
 	free       [][]byte // empty chunks of the arena
 }
@@ -83,37 +81,38 @@ const (
 	// firstChunk and firstArena are what a small trace needs. They double until they have the full size.
 	firstChunk = 1 << 7
 	firstArena = 1 << 14
-	// bytesPerRecord is what a record costs in memory while it is sorted.
-	bytesPerRecord = recordSize + 16 + 16 + 4
+	// bytesPerRecord is what a record costs in memory at most, while it is sorted.
+	bytesPerRecord = recordSize + bytesPerPlace + bytesPerKey
 )
 
 func (m *memory) len() int            { return m.count }
-func (m *memory) size() int64         { return int64(m.count)*bytesPerRecord + m.arenaBytes }
+func (m *memory) size() int64         { return int64(m.count)*(recordSize+m.time.size()) + m.arenaBytes }
 func (m *memory) at(i uint32) *record { return &m.chunks[i>>chunkBits][i&(chunkLen-1)] }
 
-func (m *memory) add(r *record) { *m.next() = *r }
+func (m *memory) add(r *record) { *m.next(r.ts) = *r }
 
-// next returns the place of one more record, which may hold anything.
-func (m *memory) next() *record {
+// next returns the place of one more record of the given time, which may hold anything.
+func (m *memory) next(ts Nanos) *record {
 	i, k := m.count>>chunkBits, m.count&(chunkLen-1)
 	if i == len(m.chunks) || k == len(m.chunks[i]) {
-		m.grow()
+		m.chunks = growChunks(m.chunks)
 	}
 	r := &m.chunks[i][k]
+	m.time.add(m.count, ts)
 	m.count++
 	return r
 }
 
-// grow makes room for one more record.
-func (m *memory) grow() {
-	switch last := len(m.chunks) - 1; {
+// growChunks makes room for one more of what chunks hold, all of which are full.
+func growChunks[T any](chunks [][]T) [][]T {
+	switch last := len(chunks) - 1; {
 	case last < 0:
-		m.chunks = append(m.chunks, make([]record, firstChunk))
-	case len(m.chunks[last]) < chunkLen:
-		m.chunks[last] = append(m.chunks[last], make([]record, len(m.chunks[last]))...)
-	default:
-		m.chunks = append(m.chunks, make([]record, chunkLen))
+		return append(chunks, make([]T, firstChunk))
+	case len(chunks[last]) < chunkLen:
+		chunks[last] = append(chunks[last], make([]T, len(chunks[last]))...)
+		return chunks
 	}
+	return append(chunks, make([]T, chunkLen))
 }
 
 // addPayload keeps a copy of p and returns its place, which is not 0.
@@ -128,7 +127,7 @@ func (m *memory) addPayload(p []byte) uint64 {
 		last++
 	}
 	chunk := m.arena[last]
-	place := uint64(last)<<32 | uint64(len(chunk))
+	place := uint64(last+m.arenaBase)<<32 | uint64(len(chunk))
 	m.arena[last] = append(binary.AppendUvarint(chunk, uint64(len(p))), p...)
 	m.arenaBytes += int64(len(m.arena[last]) - len(chunk))
 	return place + 1
@@ -146,7 +145,7 @@ func (m *memory) arenaChunk(need int) []byte {
 
 func (m *memory) payloadAt(at uint64) []byte {
 	at--
-	b := m.arena[at>>32][uint32(at):]
+	b := m.arena[int(at>>32)-m.arenaBase][uint32(at):]
 	n, w := binary.Uvarint(b)
 	return b[w : w+int(n)]
 }
@@ -156,6 +155,7 @@ func (m *memory) payload(at uint64) ([]byte, error) { return m.payloadAt(at), ni
 // reset empties the buffer and keeps its memory.
 func (m *memory) reset() {
 	m.count, m.order = 0, m.order[:0]
+	m.time.reset()
 	for _, chunk := range m.arena {
 		if cap(chunk) == arenaChunk {
 			m.free = append(m.free, chunk[:0])
@@ -201,74 +201,9 @@ func (m *memory) section(first, count int, fn func(g *group) error) error {
 	return nil
 }
 
-// sortKey is what records are sorted by.
-type sortKey struct {
-	ts    uint64
-	place uint32
-}
-
-// sort finds the time order of the records: a stable radix sort over those bits of the timestamps that differ, which
-// for a trace of a minute are 36 of 64.
+// sort finds the time order of the records.
 func (m *memory) sort() {
-	m.order = m.order[:0]
-	if cap(m.order) < m.count {
-		m.order = make([]uint32, 0, m.count)
-	}
-	least, most, sorted := m.timeRange()
-	if sorted {
-		for i := range m.count {
-			m.order = append(m.order, uint32(i))
-		}
-		return
-	}
-	m.keys, m.others = slices.Grow(m.keys[:0], m.count)[:m.count], slices.Grow(m.others[:0], m.count)[:m.count]
-	for i := range m.keys {
-		m.keys[i] = sortKey{uint64(m.at(uint32(i)).ts) - uint64(least), uint32(i)}
-	}
-	m.keys, m.others = radixSort(m.keys, m.others, bits.Len64(uint64(most)-uint64(least)))
-	for i := range m.keys {
-		m.order = append(m.order, m.keys[i].place)
-	}
-}
-
-func (m *memory) timeRange() (least, most Nanos, sorted bool) {
-	if m.count == 0 {
-		return 0, 0, true
-	}
-	sorted = true
-	least = m.at(0).ts
-	most = least
-	last := least
-	for i := 1; i < m.count; i++ {
-		ts := m.at(uint32(i)).ts
-		sorted = sorted && ts >= last
-		least, most, last = min(least, ts), max(most, ts), ts
-	}
-	return least, most, sorted
-}
-
-const radixBits = 11
-
-// radixSort sorts keys by the low width bits of ts, keeping the order of equal ones, with the help of another slice that
-// is as long. It returns both, the sorted one first.
-func radixSort(keys, other []sortKey, width int) (sorted, rest []sortKey) {
-	for shift := 0; shift < width; shift += radixBits {
-		var counts [1 << radixBits]uint32
-		for i := range keys {
-			counts[keys[i].ts>>shift&(1<<radixBits-1)]++
-		}
-		sum := uint32(0)
-		for i, n := range counts {
-			counts[i], sum = sum, sum+n
-		}
-		for _, k := range keys {
-			d := k.ts >> shift & (1<<radixBits - 1)
-			other[counts[d]] = k
-			counts[d]++
-		}
-		keys, other = other, keys
-	}
-	return keys, other
+	m.order = m.time.appendTo(m.order[:0], m.count, func(i uint32) Nanos { return m.at(i).ts })
 }
 
 // disk is the store of a timeline that does not fit the budget: a file of records in time order and one of payloads.

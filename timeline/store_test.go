@@ -75,7 +75,7 @@ func TestRecordCodec(t *testing.T) {
 			ts: Nanos(r.Uint64()), dur: Nanos(r.Uint64()), offset: int64(r.Uint64()), a: int64(r.Uint64()), b: int64(r.Uint64()),
 			payload: r.Uint64(), event: r.Uint32(), track: TrackID(r.Uint32()), name: NameID(r.Uint32()),
 			category: CategoryID(r.Uint32()), lane: r.Uint32(), kind: Kind(r.IntN(int(dropped) + 1)),
-			flags: recordFlags(r.Uint32()), space: FlowSpace(r.IntN(int(FlowNative) + 1)), role: FlowRole(r.IntN(int(FlowEnd) + 1)),
+			flags: recordFlags(r.Uint32()), flow: flowEnd(r.Uint32()),
 		}
 		buf := make([]byte, recordCodec.Size)
 		recordCodec.Put(buf, &want)

@@ -48,7 +48,7 @@ type Item struct {
 	Correlation string
 
 	// Ordinal is the number of the slice or instant in the order of Walk and Scan, by which flows know it; that of an
-	// ItemEnd is the number of the slice that ends.
+	// ItemEnd is the number of the slice that ends. Samples may have none, NoOrdinal.
 	Ordinal uint64
 
 	// AsyncID and AsyncScope are the id of the track, on slices and instants of an AsyncTrack that no slice encloses.
@@ -100,10 +100,11 @@ func (t *Timeline) Show(id TrackID) { t.table.use(id) }
 
 // segment is a part of a nested timeline that can be walked on its own, see WalkSegment.
 type segment struct {
-	first    uint64      // ordinal of its first record
-	after    Nanos       // the latest time before that
-	open     []openSlice // slices that are open at its start and end some time
-	problems *problem.Log
+	first       uint64      // ordinal of its first record
+	firstSample int         // its first plain sample
+	after       Nanos       // the latest time before that
+	open        []openSlice // slices that are open at its start and end some time
+	problems    *problem.Log
 }
 
 // walker turns nested records into items.
@@ -112,6 +113,7 @@ type walker struct {
 	emit    func(*Item) error
 	open    openHeap
 	ordinal uint64 // of the first record of the group
+	sampled *sampleCursor
 	refs    []FlowRef
 	flows   FlowCursor // nil at the end
 	ref     FlowRef    // read ahead
@@ -176,18 +178,27 @@ func (t *Timeline) SegmentOf(ordinal uint64) int {
 // WalkSegment is Walk for one of several parts: all of them in turn give what Walk gives. Different segments may be
 // walked at once by different goroutines.
 func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	seg := &t.segments[i]
-	end := uint64(t.Len())
+	end, endSample := uint64(t.store.len()), t.sampled.len()
 	last := i+1 == len(t.segments)
 	if !last {
-		end = t.segments[i+1].first
+		end, endSample = t.segments[i+1].first, t.segments[i+1].firstSample
 	}
-	w := &walker{t: t, emit: fn, ordinal: seg.first, ends: map[uint32]*record{}, payloads: t.store.reader(), problems: new(problem.Log)}
+	sampled, err := t.sampled.cursor(seg.firstSample, endSample-seg.firstSample)
+	if err != nil {
+		return err
+	}
+	w := &walker{
+		t: t, emit: fn, ordinal: seg.first, sampled: sampled, ends: map[uint32]*record{}, payloads: t.store.reader(),
+		problems: new(problem.Log),
+	}
 	for _, o := range seg.open {
 		w.open.push(o)
 	}
 	if t.flows != nil {
-		var err error
 		if w.flows, err = t.flows.From(seg.first); err != nil {
 			return err
 		}
@@ -196,12 +207,15 @@ func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error)
 		return err
 	}
 	n := 0
-	err := t.store.section(int(seg.first), int(end-seg.first), func(g *group) error {
+	err = t.store.section(int(seg.first), int(end-seg.first), func(g *group) error {
 		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return w.group(g)
 	})
+	for err == nil && sampled.more() {
+		err = w.nextSample()
+	}
 	if err == nil && last {
 		err = w.endUpTo(math.MaxInt64)
 	}
@@ -234,6 +248,11 @@ func (w *walker) count(k problem.Kind, r *record) {
 
 func (w *walker) group(g *group) error {
 	ts := g.at(0).ts
+	for w.sampled.before(ts) {
+		if err := w.nextSample(); err != nil {
+			return err
+		}
+	}
 	if len(w.ends) > 0 {
 		clear(w.ends)
 	}
@@ -255,10 +274,16 @@ func (w *walker) group(g *group) error {
 	var err error
 	if w.ordered() {
 		for i := 0; i < g.len() && err == nil; i++ {
-			err = w.record(g.at(i), w.ordinal+uint64(i))
+			r := g.at(i)
+			if err = w.samplesAt(r); err == nil {
+				err = w.record(r, w.ordinal+uint64(i))
+			}
 		}
 	} else {
 		err = w.reorder(g)
+	}
+	for err == nil && w.sampled.more() && w.sampled.ts == ts {
+		err = w.sample()
 	}
 	w.ordinal += uint64(g.len())
 	// Of more than maxGroup records at one time, ends may come in a later group than the slices that they end: these
@@ -267,6 +292,41 @@ func (w *walker) group(g *group) error {
 		w.count(problem.EndWithoutBegin, g.at(g.len()-1))
 	}
 	return err
+}
+
+// nextSample writes the next plain sample, which is earlier than the next record, and the ends up to its time.
+func (w *walker) nextSample() error {
+	if err := w.endUpTo(w.sampled.ts); err != nil {
+		return err
+	}
+	return w.sample()
+}
+
+// samplesAt writes the plain samples that come before a record of their time: all if it starts something, else those of
+// earlier events.
+func (w *walker) samplesAt(r *record) error {
+	for w.sampled.more() && w.sampled.ts == r.ts && (r.starts() || w.sampled.event < r.event) {
+		if err := w.sample(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sample writes the next plain sample.
+func (w *walker) sample() error {
+	s := &w.sampled.plainSample
+	if !w.t.table.tracks[s.track].hidden {
+		it := &w.item
+		*it = Item{}
+		it.Kind, it.TS, it.Dur, it.Track, it.ThreadTime = ItemSample, s.ts, NoTime, s.track, NoTime
+		it.Event, it.Offset, it.Ordinal = s.event, plainOffset, NoOrdinal
+		it.Value, it.Callstack = Int(int64(s.weight)), w.t.stacks.resolve(s.stack)
+		if err := w.emit(it); err != nil {
+			return err
+		}
+	}
+	return w.sampled.advance()
 }
 
 // endUpTo writes the ends up to and including a time, the innermost first, and what an overlay has up to then.
@@ -371,7 +431,7 @@ func (w *walker) unbound(r *record) {
 	e.Key([]byte("weft"))
 	e.BeginDict()
 	e.Key([]byte("ph"))
-	e.String(flowPhases[r.role])
+	e.String(flowPhases[r.flow.role()])
 	if r.flags&flagTextID == 0 {
 		e.Key([]byte("flow_id"))
 		e.Uint(uint64(r.a))
@@ -487,6 +547,9 @@ func (w *walker) reorder(g *group) error {
 	w.steps = 0
 	for i := range g.len() {
 		if w.state[i] == waiting {
+			if err := w.samplesAt(g.at(i)); err != nil {
+				return err
+			}
 			if err := w.writeOne(g, i, 0); err != nil {
 				return err
 			}

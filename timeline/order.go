@@ -1,0 +1,163 @@
+package timeline
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// timeOrder finds the order of time of things that are numbered from 0 in the order in which they came. Those of one time
+// stay in that order.
+//
+// Most inputs are in the order of time, or a few sequences one behind the other that are, such as the samples of one thread
+// after those of another. Such sequences are merged, which takes no memory. Only where there are many of them are things
+// sorted.
+type timeOrder struct {
+	last   Nanos    // of the things so far
+	starts []uint32 // where the sequences after the first one start, up to maxAscents
+	many   bool     // there are more sequences than that
+
+	keys, others []uint64 // of a sort for the next one
+}
+
+const (
+	// maxAscents is the number of sequences that are merged: the times of all are compared for each thing.
+	maxAscents = 8
+	// bytesPerPlace is what the order of a thing takes, bytesPerKey what it takes in addition while it is sorted.
+	bytesPerPlace = 4
+	bytesPerKey   = 16
+)
+
+// add says the time of the next thing, which has the given number.
+func (o *timeOrder) add(i int, ts Nanos) {
+	if ts < o.last && i > 0 {
+		o.descent(i)
+	}
+	o.last = ts
+}
+
+func (o *timeOrder) descent(i int) {
+	if len(o.starts) == maxAscents-1 {
+		o.many = true
+		return
+	}
+	o.starts = append(o.starts, uint32(i))
+}
+
+// sorted reports whether all came in the order of time.
+func (o *timeOrder) sorted() bool { return len(o.starts) == 0 }
+
+// size returns how many bytes the order of a thing takes at most.
+func (o *timeOrder) size() int64 {
+	if o.many {
+		return bytesPerPlace + bytesPerKey
+	}
+	return bytesPerPlace
+}
+
+// reset forgets all things, and keeps the memory.
+func (o *timeOrder) reset() { o.starts, o.many = o.starts[:0], false }
+
+// appendTo appends the numbers of n things, all that were added, in their order. at gives their times.
+func (o *timeOrder) appendTo(order []uint32, n int, at func(i uint32) Nanos) []uint32 {
+	order = slices.Grow(order, n)
+	switch {
+	case o.many:
+		return o.sortTo(order, n, at)
+	case !o.sorted():
+		return o.mergeTo(order, n, at)
+	}
+	for i := range n {
+		order = append(order, uint32(i))
+	}
+	return order
+}
+
+// ascent is what is left of a sequence in the order of time.
+type ascent struct {
+	ts        Nanos // of next
+	next, end uint32
+}
+
+// mergeTo appends the numbers of things that are few sequences.
+func (o *timeOrder) mergeTo(order []uint32, n int, at func(i uint32) Nanos) []uint32 {
+	var buf [maxAscents]ascent
+	heads := buf[:0]
+	for i, end := range append(slices.Clone(o.starts), uint32(n)) {
+		start := uint32(0)
+		if i > 0 {
+			start = o.starts[i-1]
+		}
+		heads = append(heads, ascent{at(start), start, end})
+	}
+	for len(heads) > 1 {
+		least := 0
+		for i := 1; i < len(heads); i++ {
+			if heads[i].ts < heads[least].ts {
+				least = i
+			}
+		}
+		h := &heads[least]
+		order = append(order, h.next)
+		if h.next++; h.next < h.end {
+			h.ts = at(h.next)
+		} else {
+			heads = slices.Delete(heads, least, least+1)
+		}
+	}
+	for i := heads[0].next; i < heads[0].end; i++ {
+		order = append(order, i)
+	}
+	return order
+}
+
+// sortTo appends the numbers of things in any order. A key is a time since the first one, and below it the number of its
+// thing, so that keys are sorted by the bits of times that differ only: for a trace of a minute, 36.
+func (o *timeOrder) sortTo(order []uint32, n int, at func(i uint32) Nanos) []uint32 {
+	least, most := at(0), at(0)
+	for i := 1; i < n; i++ {
+		ts := at(uint32(i))
+		least, most = min(least, ts), max(most, ts)
+	}
+	low, width := bits.Len(uint(n-1)), bits.Len64(uint64(most)-uint64(least))
+	if low+width > 64 { // more than an hour and a million things, at least
+		for i := range n {
+			order = append(order, uint32(i))
+		}
+		slices.SortStableFunc(order[len(order)-n:], func(i, j uint32) int { return cmp.Compare(at(i), at(j)) })
+		return order
+	}
+	o.keys, o.others = slices.Grow(o.keys[:0], n)[:n], slices.Grow(o.others[:0], n)[:n]
+	for i := range o.keys {
+		o.keys[i] = (uint64(at(uint32(i)))-uint64(least))<<low | uint64(i)
+	}
+	o.keys, o.others = radixSort(o.keys, o.others, low, low+width)
+	for _, k := range o.keys {
+		order = append(order, uint32(k&(1<<low-1)))
+	}
+	return order
+}
+
+const radixBits = 11
+
+// radixSort sorts keys by their bits from low up to high, keeping the order of those that are equal in them, with the help
+// of another slice that is as long. It returns both, the sorted one first.
+func radixSort(keys, other []uint64, low, high int) (sorted, rest []uint64) {
+	for shift := low; shift < high; shift += radixBits {
+		var counts [1 << radixBits]uint32
+		for _, k := range keys {
+			counts[k>>shift&(1<<radixBits-1)]++
+		}
+		sum := uint32(0)
+		for i, n := range counts {
+			counts[i], sum = sum, sum+n
+		}
+		for _, k := range keys {
+			d := k >> shift & (1<<radixBits - 1)
+			other[counts[d]] = k
+			counts[d]++
+		}
+		keys, other = other, keys
+	}
+	return keys, other
+}

@@ -1,0 +1,251 @@
+package timeline
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/weft-trace/weft/internal/extsort"
+)
+
+// plainSample is a sample of which there is no more to say than this, as of those in V8's profiles. There are millions of
+// them, and they are in no pass's way: nothing nests in a sample, no flow binds to it, no context is its own. So they are
+// kept beside the records, in a third of the memory, and Walk puts both together.
+type plainSample struct {
+	ts     Nanos
+	weight uint32
+	event  uint32
+	track  TrackID
+	stack  CallstackID
+}
+
+const sampleSize = 24
+
+var sampleCodec = extsort.Codec[plainSample]{
+	Size: sampleSize,
+	Put: func(b []byte, s *plainSample) {
+		le := binary.LittleEndian
+		_ = b[sampleSize-1]
+		le.PutUint64(b[0:], uint64(s.ts))
+		le.PutUint32(b[8:], s.weight)
+		le.PutUint32(b[12:], s.event)
+		le.PutUint32(b[16:], uint32(s.track))
+		le.PutUint32(b[20:], uint32(s.stack))
+	},
+	Get: func(b []byte, s *plainSample) {
+		le := binary.LittleEndian
+		_ = b[sampleSize-1]
+		*s = plainSample{
+			ts: Nanos(le.Uint64(b[0:])), weight: le.Uint32(b[8:]), event: le.Uint32(b[12:]),
+			track: TrackID(le.Uint32(b[16:])), stack: CallstackID(le.Uint32(b[20:])),
+		}
+	},
+}
+
+// isPlain reports whether an event is a sample that fits a plainSample: what it weighs is a small whole number, and it
+// comes from no particular place in the input. Those that do not fit are records.
+func (ev *Event) isPlain() bool {
+	return ev.Kind == Sample && ev.Offset == plainOffset && ev.Value.IsInt() && ev.Value.bits <= math.MaxUint32 &&
+		len(ev.Name) == 0 && len(ev.Category) == 0 && len(ev.Args) == 0 && ev.CPU == CPU{} && ev.Sampling == Sampling{}
+}
+
+// plainOffset is the Event.Offset of all plain samples: they come from no particular place.
+const plainOffset = -1
+
+// sampleTable holds the plain samples of a timeline in the order of time: in memory, or in a file. Those of one time are
+// in the order in which they were added.
+type sampleTable struct {
+	chunks [][]plainSample // of chunkLen samples each; the first grows up to that
+	held   int             // samples in chunks
+	time   timeOrder       // of those
+	order  []uint32        // places in chunks in the order of time; nil: as they are
+
+	file   *extsort.File // nil: all are in chunks
+	starts []int64       // where the runs in the file start
+	last   Nanos         // the latest time in the file
+	jumps  bool          // the runs in the file do not follow each other in time
+	first  Nanos         // the earliest time of all samples
+	count  int           // of all samples
+}
+
+func (t *sampleTable) len() int { return t.count }
+
+// size returns the bytes of memory that the samples take.
+func (t *sampleTable) size() int64 {
+	if t.time.sorted() {
+		return int64(t.held) * sampleSize
+	}
+	return int64(t.held) * (sampleSize + t.time.size())
+}
+
+func (t *sampleTable) add(s plainSample) {
+	i, k := t.held>>chunkBits, t.held&(chunkLen-1)
+	if i == len(t.chunks) || k == len(t.chunks[i]) {
+		t.chunks = growChunks(t.chunks)
+	}
+	t.chunks[i][k] = s
+	t.time.add(t.held, s.ts)
+	if s.ts < t.first || t.count == 0 {
+		t.first = s.ts
+	}
+	t.held++
+	t.count++
+}
+
+func (t *sampleTable) at(i uint32) *plainSample { return &t.chunks[i>>chunkBits][i&(chunkLen-1)] }
+
+// place returns the sample in memory that is the i-th in the order of time. They are sorted.
+func (t *sampleTable) place(i int) *plainSample {
+	if t.order != nil {
+		i = int(t.order[i])
+	}
+	return t.at(uint32(i))
+}
+
+// sort finds the order of the samples in memory.
+func (t *sampleTable) sort() {
+	t.order = nil
+	if !t.time.sorted() {
+		t.order = t.time.appendTo(nil, t.held, func(i uint32) Nanos { return t.at(i).ts })
+	}
+}
+
+// spill writes the samples in memory to disk as one sorted run.
+func (t *sampleTable) spill(dir string) error {
+	if t.held == 0 {
+		return nil
+	}
+	if t.file == nil {
+		f, err := extsort.NewFile(dir)
+		if err != nil {
+			return err
+		}
+		t.file = f
+	}
+	t.sort()
+	t.jumps = t.jumps || len(t.starts) > 0 && t.place(0).ts < t.last
+	t.starts = append(t.starts, t.file.Size())
+	buf := make([]byte, sampleSize)
+	for i := range t.held {
+		s := t.place(i)
+		sampleCodec.Put(buf, s)
+		if _, err := t.file.Write(buf); err != nil {
+			return err
+		}
+		t.last = max(t.last, s.ts)
+	}
+	t.held, t.order = 0, nil
+	t.time.reset()
+	return nil
+}
+
+// finish ends the adding: in memory if nothing was spilled, else in a file in the order of time.
+func (t *sampleTable) finish(opts Options) error {
+	if t.file == nil {
+		t.sort()
+		t.time = timeOrder{}
+		return nil
+	}
+	if err := errors.Join(t.spill(opts.TempDir), t.file.Flush()); err != nil {
+		return err
+	}
+	t.chunks, t.time = nil, timeOrder{}
+	if !t.jumps {
+		return nil
+	}
+	merger, err := extsort.NewMerger(runReaders(t.file, t.starts, opts), sampleCodec, func(x, y *plainSample) int { return cmp.Compare(x.ts, y.ts) })
+	if err != nil {
+		return err
+	}
+	runs := t.file
+	if t.file, err = extsort.NewFile(opts.TempDir); err != nil {
+		t.file = runs
+		return err
+	}
+	defer runs.Close()
+	var s plainSample
+	buf := make([]byte, sampleSize)
+	for {
+		ok, err := merger.Next(&s)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return t.file.Flush()
+		}
+		sampleCodec.Put(buf, &s)
+		if _, err := t.file.Write(buf); err != nil {
+			return err
+		}
+	}
+}
+
+// toDisk moves the samples, which are finished, from memory to a file.
+func (t *sampleTable) toDisk(opts Options) error {
+	if t.file != nil || t.held == 0 {
+		return nil
+	}
+	if err := t.spill(opts.TempDir); err != nil {
+		return err
+	}
+	t.chunks = nil
+	return t.file.Flush()
+}
+
+func (t *sampleTable) close() error {
+	f := t.file
+	*t = sampleTable{}
+	if f == nil {
+		return nil
+	}
+	return f.Close()
+}
+
+// sampleCursor goes through samples in the order of time.
+type sampleCursor struct {
+	plainSample // the next one, if there is more
+	t           *sampleTable
+	at, end     int
+	in          *bufio.Reader // of the file; nil: they are in memory
+}
+
+// cursor returns a cursor for count samples from first on. Several may be used at once.
+func (t *sampleTable) cursor(first, count int) (*sampleCursor, error) {
+	c := &sampleCursor{t: t, at: first, end: first + count}
+	if t.file != nil {
+		c.in = bufio.NewReaderSize(t.file.Section(int64(first)*sampleSize, int64(count)*sampleSize), 64<<10)
+	}
+	return c, c.load()
+}
+
+// more reports whether there is a next sample.
+func (c *sampleCursor) more() bool { return c.at < c.end }
+
+// before reports whether there is a next sample, earlier than a time.
+func (c *sampleCursor) before(ts Nanos) bool { return c.at < c.end && c.ts < ts }
+
+// advance goes on to the sample after the next one.
+func (c *sampleCursor) advance() error {
+	c.at++
+	return c.load()
+}
+
+func (c *sampleCursor) load() error {
+	switch {
+	case c.at >= c.end:
+		return nil
+	case c.in == nil:
+		c.plainSample = *c.t.place(c.at)
+		return nil
+	}
+	b, err := c.in.Peek(sampleSize)
+	if err != nil {
+		return fmt.Errorf("reading a temporary file: %w", err)
+	}
+	sampleCodec.Get(b, &c.plainSample)
+	_, err = c.in.Discard(sampleSize)
+	return err
+}
