@@ -200,7 +200,7 @@ func (l *loader) read(ctx context.Context, src io.Reader) error {
 	case r.Format == FormatJSProfile:
 		err = l.readJoined(ctx, counted)
 	default:
-		err = fmt.Errorf("this is %s; only %s can be joined with a trace", formats[r.Format].what, formats[FormatJSProfile].what)
+		err = fmt.Errorf("this is %s; only %s can be joined with a trace, and has to be the input", formats[r.Format].what, formats[FormatJSProfile].what)
 	}
 	if err != nil {
 		return err

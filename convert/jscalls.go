@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/convert/cpuprofile"
+	"github.com/weft-trace/weft/convert/jsprofile"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/profilecalls"
 	"github.com/weft-trace/weft/timeline"
@@ -136,7 +137,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 		}}
 		if !r.Chosen {
 			// Nobody knows which thread it was, or that shows another one.
-			t.Track = b.Thread(timeline.TrackID(r.Process), timeline.ThreadKey{Text: "V8 profile " + r.ID})
+			t.Track = b.Thread(timeline.TrackID(r.Process), timeline.ThreadKey{Text: jsprofile.V8ProfileThread + r.ID})
 		}
 		if j.opts.Samples != SamplesNone {
 			b.DescribeSamples(cpuprofile.Samples)

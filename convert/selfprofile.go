@@ -2,11 +2,13 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/weft-trace/weft/convert/jsprofile"
+	"github.com/weft-trace/weft/convert/perfetto"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -27,13 +29,13 @@ type SelfProfileOptions struct {
 	// ThreadName is the name of the thread; "": "JS main". A profile does not say whether it is one of a page or a worker.
 	ThreadName string
 
-	// Join opens the Chrome JSON trace that was recorded beside the profile, plain or packed. The output is that trace, with
+	// Join opens the trace of Chrome that was recorded beside the profile, JSON or Perfetto, plain or packed. The output is that trace, with
 	// the profile as one more thread in the process of the page, and Report.Joined says how its place was found. It is an
 	// error if the trace does not tell (jsprofile.ErrNoCommonClock). Join is called twice; what it returns is closed.
 	Join func() (io.ReadCloser, error)
 }
 
-// Joined says how a JS self-profile was placed in a Chrome trace.
+// Joined says how a JS self-profile was placed in a trace of Chrome.
 type Joined struct {
 	By          string         `json:"by"`             // "samples" or "navigation"; see docs/formats/jsprofile.md
 	TimeOrigin  timeline.Nanos `json:"time_origin_ns"` // of the page, on the clock of the trace
@@ -55,13 +57,17 @@ func (j *Joined) String() string {
 // readJoined reads the trace of SelfProfileOptions.Join, and then r, which are self-profiles.
 func (l *loader) readJoined(ctx context.Context, r io.Reader) error {
 	var clues *jsprofile.Clues
-	err := l.opts.readBeside(ctx, func(trace io.Reader) (err error) {
-		clues, err = jsprofile.ReadClues(ctx, trace)
+	err := l.readBeside(ctx, func(trace io.Reader, format Format) (err error) {
+		if format == FormatPerfetto {
+			clues, err = l.cluesOfPerfetto(ctx, trace)
+		} else {
+			clues, err = jsprofile.ReadClues(ctx, trace)
+		}
 		return err
 	})
 	l.builder.DescribeSamples(jsprofile.Samples) // unless the trace has samples of V8, which weigh the same
 	if err == nil {
-		err = l.opts.readBeside(ctx, func(trace io.Reader) error { return l.readChrome(ctx, trace) })
+		err = l.readBeside(ctx, func(trace io.Reader, format Format) error { return l.readFormat(ctx, trace, format) })
 	}
 	if err != nil {
 		return fmt.Errorf("the trace to join: %w", err)
@@ -74,28 +80,47 @@ func (l *loader) readJoined(ctx context.Context, r io.Reader) error {
 	return jsprofile.Read(ctx, r, l.builder, profile)
 }
 
+// cluesOfPerfetto reads the clues of a Perfetto trace, whose packets have to be understood and sorted for that.
+func (l *loader) cluesOfPerfetto(ctx context.Context, trace io.Reader) (*jsprofile.Clues, error) {
+	problems := new(problem.Log) // they are counted when the trace is read for the output
+	b := timeline.NewBuilder(timeline.Options{Memory: l.opts.Memory, TempDir: l.opts.TempDir, Problems: problems})
+	if err := perfetto.Read(ctx, trace, b, perfetto.Options{Problems: problems, TempDir: l.opts.TempDir}); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	tl, err := b.Finish(ctx)
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	var clues *jsprofile.Clues
+	if err = tl.Nest(ctx); err == nil {
+		clues, err = jsprofile.CluesOf(ctx, tl)
+	}
+	return clues, errors.Join(err, tl.Close())
+}
+
 // readBeside opens and unpacks the trace to join, which must be one of Chrome.
-func (o *Options) readBeside(ctx context.Context, use func(io.Reader) error) error {
-	file, err := o.SelfProfile.Join()
+func (l *loader) readBeside(ctx context.Context, use func(io.Reader, Format) error) error {
+	file, err := l.opts.SelfProfile.Join()
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	unpacked, err := openSource(ctx, file, o.TempDir)
+	unpacked, err := openSource(ctx, file, l.opts.TempDir)
 	if err != nil {
 		return err
 	}
 	defer unpacked.Close()
-	plain := newReplay(unpacked, replayMemory, o.TempDir)
+	plain := newReplay(unpacked, replayMemory, l.opts.TempDir)
 	defer plain.Close()
 	format, err := detect(plain)
 	if err != nil {
 		return err
 	}
-	if format != FormatChromeJSON {
-		return fmt.Errorf("this is %s, and not %s", formats[format].what, formats[FormatChromeJSON].what)
+	if format != FormatChromeJSON && format != FormatPerfetto {
+		return fmt.Errorf("this is %s, and neither %s nor %s", formats[format].what, formats[FormatChromeJSON].what,
+			formats[FormatPerfetto].what)
 	}
-	return use(plain)
+	return use(plain, format)
 }
 
 // selfProfile returns the options of the reader of self-profiles.

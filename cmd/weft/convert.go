@@ -194,7 +194,7 @@ func (j *convertJob) chooseOutputs(inputs []string, file, dir string) error {
 	case file != "" && dir != "":
 		return usagef("-o and --out-dir exclude each other")
 	case file != "" && len(inputs) > 1:
-		return usagef("-o is for one input; use --out-dir for %d", len(inputs))
+		return usagef("-o is for one input; use --out-dir for %d, or --join TRACE to put a JS self-profile into the trace beside it", len(inputs))
 	case file != "":
 		j.conversions = append(j.conversions, newConversion(inputs[0], file))
 		return nil

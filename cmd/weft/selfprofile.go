@@ -18,7 +18,7 @@ func selfProfileFlags() []cli.Flag {
 		&cli.StringFlag{Name: "sample-interval", Usage: "JS self-profiles: `MS` between two samples", DefaultText: "as the file says, or as its samples show"},
 		&cli.StringFlag{Name: "time-origin", Usage: "JS self-profiles: performance.timeOrigin of the page, `MS` since 1970", DefaultText: "as the file says, or 0"},
 		&cli.StringFlag{Name: "end", Usage: "JS self-profiles: end of the recording, `MS` since the time origin", DefaultText: "as the file says, or one interval after the last sample"},
-		&cli.StringFlag{Name: "join", Usage: "JS self-profiles: put the profile into the Chrome `TRACE` that was recorded beside it"},
+		&cli.StringFlag{Name: "join", Usage: "JS self-profiles: put the profile into the `TRACE` of Chrome that was recorded beside it"},
 		&cli.StringFlag{Name: "thread-name", Usage: "JS self-profiles: `NAME` of the thread", DefaultText: "JS main"},
 	}
 }

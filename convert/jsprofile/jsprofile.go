@@ -14,8 +14,8 @@
 // found once (stacks.go); then the samples are gone through in order of time (emit.go, calls.go, activity.go).
 //
 // A file may hold several profiles, in an array or one behind the other; each becomes a thread. Wrappers of other tools
-// are read as far as they say something about the profile (wrapper.go). A profile can be put into the Chrome trace that was
-// recorded beside it (clues.go).
+// are read as far as they say something about the profile (wrapper.go). A profile can be put into the trace of Chrome that was
+// recorded beside it (clues.go, traced.go, match.go).
 //
 // Whatever is wrong with single samples is counted in Options.Problems and never stops the reading. An error of Read means
 // that the input as a whole cannot be read.
@@ -53,8 +53,9 @@ type Options struct {
 
 	// ThreadName is the name of the thread; "": DefaultThreadName. The format does not tell workers from pages.
 	ThreadName string
-	// Clues places profiles in a Chrome trace that the Builder holds already: the thread joins the process of the page, its
-	// times are those of the trace, and Samples are not described once more. Where a profile belongs must be found by the clues, unless TimeOrigin says it.
+	// Clues places profiles in a trace of Chrome that the Builder holds already: the thread joins the process of the page,
+	// its times are those of the trace, and Samples are not described once more. Where a profile belongs must be found by the
+	// clues, unless TimeOrigin says it.
 	Clues *Clues
 	// Matched is called for each profile that was placed. Optional.
 	Matched func(Match)
