@@ -21,6 +21,7 @@ type snapshot struct {
 	change change
 	url    string
 	class  string
+	pid    int64 // of the process in which a frame is, as the browser says; Global or 0: unknown
 }
 
 // change says what happened to an object.
@@ -263,6 +264,18 @@ func (c *catalogue) url(logical NodeID, ts timeline.Nanos) string {
 		}
 	}
 	return ""
+}
+
+// pid returns the process in which a frame is at a time; false if it is not known.
+func (c *catalogue) pid(logical NodeID, ts timeline.Nanos) (int64, bool) {
+	s := c.at(logical, ts)
+	if s == 0 || !c.nodes[logical].isFrame {
+		return 0, false
+	}
+	if pid := c.snapshots[s].pid; pid != 0 && pid != Global {
+		return pid, true
+	}
+	return 0, false
 }
 
 // class returns the class of a logical node, as url does.

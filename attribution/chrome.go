@@ -9,13 +9,24 @@ import (
 // chromeFrames finds the frame that an event of Chrome names, the isolates in which frames run their scripts, and the
 // tree of frames (spec contexts.md S11, 8).
 type chromeFrames struct {
-	parents map[NodeID]string // what the browser said last; a renderer does not repeat it
-	urls    map[NodeID]string // the latest url that is known
+	known   map[NodeID]knownFrame
+	waiting map[string][]snapshotID // states of frames in processes that have no pid yet, by the pseudo id of the process
+	waits   int                     // how many these are
 }
+
+// knownFrame is what events have said of a frame so far.
+type knownFrame struct {
+	parent      string // its id; "": none is known
+	fromBrowser bool   // the browser said so, which counts more than what a renderer says
+	url         string
+}
+
+// maxWaiting bounds the states of frames whose process is not known yet.
+const maxWaiting = 1 << 12
 
 func (p *chromeFrames) see(c *collector, s *seen) error {
 	switch s.name.event {
-	case tracingStarted, frameCommitted, commitLoad:
+	case tracingStarted, frameCommitted, commitLoad, frameDeleted, processReady:
 		p.tree(c, s)
 	case parseHTML, navigationStart:
 		p.address(c, s)
@@ -64,7 +75,7 @@ func (p *chromeFrames) isolate(c *collector, s *seen, frame NodeID) {
 	}
 }
 
-// tree reads an event that says which frames there are.
+// tree reads an event that says which frames there are (spec contexts.md 8).
 func (p *chromeFrames) tree(c *collector, s *seen) {
 	for a := range c.t.ArgList(s.Args) {
 		if string(a.Key) != "data" || a.Kind != timeline.ArgDict {
@@ -85,43 +96,103 @@ func (p *chromeFrames) tree(c *collector, s *seen) {
 	}
 }
 
+// frameFacts are the members of what an event says about one frame.
+type frameFacts struct {
+	id, url, parent, pseudo []byte
+	pid                     int64 // Global: unknown
+}
+
+func (p *chromeFrames) factsOf(c *collector, dict timeline.Arg) frameFacts {
+	f := frameFacts{pid: Global}
+	for a := range c.t.Members(dict) {
+		switch string(a.Key) {
+		case "frame":
+			f.id = text(&a)
+		case "url":
+			f.url = text(&a)
+		case "parent":
+			f.parent = text(&a)
+		case "processId":
+			if pid, ok := integer(&a); ok {
+				f.pid = pid
+			}
+		case "processPseudoId":
+			f.pseudo = text(&a)
+		}
+	}
+	return f
+}
+
 // frame reads what an event says about one frame.
 func (p *chromeFrames) frame(c *collector, s *seen, dict timeline.Arg) {
 	if dict.Kind != timeline.ArgDict {
 		return
 	}
-	var id, url, parent []byte
-	for a := range c.t.Members(dict) {
-		switch string(a.Key) {
-		case "frame":
-			id = text(&a)
-		case "url":
-			url = text(&a)
-		case "parent":
-			parent = text(&a)
-		}
-	}
-	if id == nil || isPointer(id) {
+	f := p.factsOf(c, dict)
+	if s.name.event == processReady {
+		p.ready(c, &f)
 		return
 	}
-	node := c.frameNode(id, Global)
-	if p.parents == nil {
-		p.parents = map[NodeID]string{}
+	if s.name.event == commitLoad {
+		f.pid = s.place.pid // the process of the frame says so itself
 	}
-	if parent == nil && s.name.event == commitLoad {
-		parent = []byte(p.parents[node])
-	} else {
-		p.parents[node] = c.keep(parent)
+	if f.id == nil || isPointer(f.id) && f.pid == Global {
+		return // an address means something in the process of the frame only
 	}
-	if p.urls == nil {
-		p.urls = map[NodeID]string{}
+	node := c.frameNode(f.id, f.pid)
+	if s.name.event == frameDeleted {
+		delete(p.known, node)
+		c.catalogue.add(snapshot{node: node, ts: s.TS, event: s.Event, change: deleted})
+		return
 	}
-	p.urls[node] = c.keep(url)
-	state := c.catalogue.add(snapshot{node: node, ts: s.TS, event: s.Event, change: followed, url: c.keep(url)})
-	if len(parent) > 0 {
-		c.frameNode(parent, Global)
-		c.refer(state, reference{scope: ScopeFrame, id: string(parent), process: Global}, false)
+	was, now := p.known[node], knownFrame{url: c.keep(f.url)}
+	switch {
+	case s.name.event != commitLoad:
+		now.parent, now.fromBrowser = c.keep(f.parent), true
+	case was.fromBrowser || f.parent == nil:
+		now.parent, now.fromBrowser = was.parent, was.fromBrowser
+	default:
+		now.parent = c.keep(f.parent)
 	}
+	state := p.add(c, s, node, now, f.pid)
+	if f.pid == Global && f.pseudo != nil && state != 0 && p.waits < maxWaiting {
+		if p.waiting == nil {
+			p.waiting = map[string][]snapshotID{}
+		}
+		p.waiting[string(f.pseudo)] = append(p.waiting[string(f.pseudo)], state)
+		p.waits++
+	}
+}
+
+// add adds a state of a frame in the process with a pid, or Global.
+func (p *chromeFrames) add(c *collector, s *seen, node NodeID, now knownFrame, pid int64) snapshotID {
+	if node == 0 {
+		return 0
+	}
+	if p.known == nil {
+		p.known = map[NodeID]knownFrame{}
+	}
+	p.known[node] = now
+	state := c.catalogue.add(snapshot{node: node, ts: s.TS, event: s.Event, change: followed, url: now.url, pid: pid})
+	if now.parent != "" {
+		process := c.nodes[node].Process // of an address; Global otherwise
+		c.frameNode([]byte(now.parent), process)
+		c.refer(state, reference{scope: ScopeFrame, id: now.parent, process: process}, false)
+	}
+	return state
+}
+
+// ready says which process a pseudo id stands for.
+func (p *chromeFrames) ready(c *collector, f *frameFacts) {
+	if f.pid == Global || f.pseudo == nil {
+		return
+	}
+	list := p.waiting[string(f.pseudo)]
+	for _, state := range list {
+		c.snapshots[state].pid = f.pid
+	}
+	delete(p.waiting, string(f.pseudo))
+	p.waits -= len(list)
 }
 
 // address takes the url of a frame from an event that happens to say it: many recordings have none of the events that are
@@ -132,15 +203,10 @@ func (p *chromeFrames) address(c *collector, s *seen) {
 		return
 	}
 	node := c.frameNode(f.frame, Global)
-	if p.urls == nil {
-		p.urls = map[NodeID]string{}
-	}
-	if url := c.keep(f.url); p.urls[node] != url {
-		p.urls[node] = url
-		state := c.catalogue.add(snapshot{node: node, ts: s.TS, event: s.Event, change: followed, url: url})
-		if parent := p.parents[node]; parent != "" {
-			c.refer(state, reference{scope: ScopeFrame, id: parent, process: Global}, false)
-		}
+	was := p.known[node]
+	if url := c.keep(f.url); was.url != url {
+		was.url = url
+		p.add(c, s, node, was, s.place.pid)
 	}
 }
 

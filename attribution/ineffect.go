@@ -188,7 +188,7 @@ func (p *propagation) ofRequest(o *timeline.Occurrence, e *evidence, set []begun
 	r := &p.requests.list[e.node]
 	if e.kind != handles {
 		if r.Start == timeline.NoTime {
-			r.Start = o.TS
+			r.Start, r.thread = o.TS, o.Thread
 			for i := range set {
 				if p.travels(&set[i]) {
 					r.begun = append(r.begun, set[i])

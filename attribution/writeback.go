@@ -393,6 +393,10 @@ func (r *Result) describe(enc *timeline.ArgsEncoder, node NodeID, ts timeline.Na
 	if parent := r.c.parent(node, ts); parent != 0 {
 		put("parent", r.c.nodes[parent].Identity.String())
 	}
+	if pid, ok := r.c.pid(node, ts); ok {
+		enc.Key([]byte("pid"))
+		enc.Int(pid)
+	}
 	if members := r.c.membersOf(node); len(members) > 1 {
 		enc.Key([]byte("members"))
 		enc.BeginArray()
