@@ -88,6 +88,11 @@ func contextOptions(c *cli.Context) (*attribution.Options, error) {
 func setAttribution(c *cli.Context, opts *convert.Options) (err error) {
 	isAttribute := c.Command.Name == "attribute"
 	if !isAttribute && !c.Bool("attribute") {
+		for _, f := range append(contextFlags(), writeBackFlag()) {
+			if name := f.Names()[0]; c.IsSet(name) {
+				return usagef("--%s: it needs --attribute, which finds contexts", name)
+			}
+		}
 		return nil
 	}
 	opts.KeepPackets = isAttribute
