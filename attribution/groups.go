@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"net"
 	"net/url"
 	"strings"
@@ -10,21 +11,96 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// pageOf returns the row of a page: the frame at the root of a frame's tree. Isolates, which stand above frames, are rows
-// of their own.
-func (r *Result) pageOf(node NodeID, ts timeline.Nanos) rowKey {
-	page := node
-	for _, n := range r.c.ancestors(node, ts) {
-		if r.c.nodes[n].isFrame {
+// Types that only tables know: groups of the contexts of another type, and the tracks on which work is done.
+const (
+	TypePage    = "Page"    // frames, by the root of their tree
+	TypeEntity  = "Entity"  // scripts, by registrable domain or extension
+	TypeProcess = "Process" // every slice has one
+	TypeThread  = "Thread"  // every slice has one
+)
+
+// derivedType is a type that only tables know.
+type derivedType struct {
+	name   string
+	of     TypeID // whose contexts are grouped; 0: none
+	group  GroupBy
+	tracks SplitBy // SplitProcess, SplitThread: rows are these
+}
+
+var derivedTypes = [...]derivedType{
+	{name: TypePage, of: TypeFrame, group: GroupPage},
+	{name: TypeEntity, of: TypeScript, group: GroupEntity},
+	{name: TypeProcess, tracks: SplitProcess},
+	{name: TypeThread, tracks: SplitThread},
+}
+
+// DerivedName returns the name by which tables know TypePage, TypeEntity, TypeProcess or TypeThread: with "(derived)" behind
+// it if the input has contexts of a type that is called so.
+func (r *Result) DerivedName(name string) string {
+	for r.c.byType[name] != 0 {
+		name += " (derived)"
+	}
+	return name
+}
+
+// TrackTypes returns the names of the types of tables that say what was done in each process and on each thread.
+func (r *Result) TrackTypes() []string {
+	return []string{r.DerivedName(TypeProcess), r.DerivedName(TypeThread)}
+}
+
+// IsDerived reports whether only tables know a type.
+func (r *Result) IsDerived(name string) bool { return r.derived(name) != nil }
+
+// derived returns the derived type of a name, nil if it is the type of contexts.
+func (r *Result) derived(name string) *derivedType {
+	for i := range derivedTypes {
+		if d := &derivedTypes[i]; r.DerivedName(d.name) == name {
+			return d
+		}
+	}
+	return nil
+}
+
+// Names of groups of contexts.
+const (
+	allContexts = "(all contexts)"
+	noURL       = "(no url)"
+)
+
+// groupOf returns the row of a context, or of the group that it is in.
+func (b *tabulator) groupOf(node NodeID, ts timeline.Nanos) rowKey {
+	switch b.group {
+	case GroupPage:
+		return rowKey{node: b.c.pageOf(node, ts)}
+	case GroupClass:
+		return rowKey{group: cmp.Or(b.c.class(node, lastTime), b.c.nodes[node].Scope)}
+	case GroupEntity:
+		return rowKey{group: entityOf(b.c.urlOf(node))}
+	case GroupType:
+		return rowKey{group: allContexts}
+	}
+	return rowKey{node: node}
+}
+
+// pageOf returns the root of a context's tree. That of a frame is the outermost frame: isolates, which stand above frames,
+// are roots for what is no frame only.
+func (c *catalogue) pageOf(node NodeID, ts timeline.Nanos) NodeID {
+	page, root := NodeID(0), node
+	for _, n := range c.ancestors(node, ts) {
+		root = n
+		if c.nodes[n].isFrame {
 			page = n
 		}
 	}
-	return rowKey{node: page}
+	return cmp.Or(page, root)
 }
 
-// entityOf returns the row of who is responsible for a script: its registrable domain, or the extension.
-func (r *Result) entityOf(node NodeID, _ timeline.Nanos) rowKey {
-	return rowKey{group: entityOf(r.c.nodes[node].ID)}
+// urlOf returns the url of a context as it was last, "" if it has none.
+func (c *catalogue) urlOf(node NodeID) string {
+	if n := &c.nodes[node]; n.Scope == ScopeScript {
+		return n.ID
+	}
+	return c.url(node, lastTime)
 }
 
 // entityOf returns the registrable domain of a url (the public suffix and one label), the host where there is none, the
@@ -32,7 +108,7 @@ func (r *Result) entityOf(node NodeID, _ timeline.Nanos) rowKey {
 func entityOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" {
-		return "(no url)"
+		return noURL
 	}
 	host := u.Hostname()
 	switch {

@@ -1,17 +1,41 @@
 package attribution
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/timeline"
 )
 
-// rowOf returns the row of a context; nil if there is none.
-func rowOf(t *Table, id string) *Row {
-	if i := slices.IndexFunc(t.Rows, func(r Row) bool { return r.ID == id }); i >= 0 {
+// rowOf returns the row of a context, and of a part of it if rows are divided; nil if there is none.
+func rowOf(t *Table, id, part string) *Row {
+	if i := slices.IndexFunc(t.Rows, func(r Row) bool { return r.ID == id && r.Part == part }); i >= 0 {
 		return &t.Rows[i]
 	}
 	return nil
 }
+
+// columnOf returns a column of a table by the ids of the rows, and their parts. Rows that have 0 are left out.
+func columnOf(t *Table, value func(*Row) int64) map[string]int64 {
+	out := map[string]int64{}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		id := r.ID
+		if r.Part != "" {
+			id += " " + r.Part
+		}
+		if v := value(r); v != 0 {
+			out[id] += v
+		}
+	}
+	return out
+}
+
+func selfOf(r *Row) int64 { return int64(r.Self) }
 
 // Objects that were deleted keep the name, the class and the parent that they had last; an object of which only its
 // begin and end are known has its class.
@@ -37,13 +61,293 @@ func TestDeletedObjects(t *testing.T) {
 		{ID: "ptr/0x2@1", Name: "http://outer.test/", Class: "RenderFrame", Total: 10_000},
 		{ID: "ptr/0x3@1", Name: "Worker 0x3", Class: "Worker", Self: 10_000, Total: 10_000},
 	} {
-		got := rowOf(table, want.ID)
+		got := rowOf(table, want.ID, "")
 		if got == nil {
 			t.Errorf("no row of %s", want.ID)
 			continue
 		}
 		if got.Name != want.Name || got.Class != want.Class || got.Parent != want.Parent || got.Self != want.Self || got.Total != want.Total {
 			t.Errorf("row %+v, want %+v", *got, want)
+		}
+	}
+}
+
+// inputWork is an input event that is handled by two frames of one page and two threads, and work for nobody.
+func inputWork(t *testing.T) *attributed {
+	t.Helper()
+	const input = `"chrome_latency_info":{"trace_id":5}`
+	return attribute(t, events(
+		`{"ph":"I","s":"t","name":"TracingStartedInBrowser","ts":0,"pid":9,"tid":9,"args":{"data":{"frames":[`+
+			`{"frame":"F1","url":"http://www.a.test/"},{"frame":"F2","parent":"F1","url":"http://ads.b.test/"}]}}}`,
+		`{"ph":"b","cat":"c","id":"0x1","name":"InputLatency::MouseDown","ts":0,"pid":9,"tid":9,"args":{`+input+`}}`,
+		`{"ph":"e","cat":"c","id":"0x1","name":"InputLatency::MouseDown","ts":40,"pid":9,"tid":9}`,
+		x("one", 1, 100, `,"args":{"frame":"F1",`+input+`}`),
+		x("two", 1, 120, `,"args":{"frame":"F2",`+input+`}`),
+		x("three", 2, 140, `,"args":{"frame":"F2",`+input+`}`),
+		x("other", 2, 160, ""),
+		`{"ph":"I","s":"t","name":"ResourceSendRequest","ts":105,"pid":1,"tid":1,"args":{"data":{"requestId":"r1","frame":"F1"}}}`,
+		`{"ph":"I","s":"t","name":"ResourceFinish","ts":108,"pid":1,"tid":1,"args":{"data":{"requestId":"r1","encodedDataLength":700}}}`,
+		`{"ph":"b","cat":"c","id":"0x9","name":"wait","ts":101,"pid":1,"tid":1}`,
+		`{"ph":"e","cat":"c","id":"0x9","name":"wait","ts":107,"pid":1,"tid":1}`,
+	), Options{})
+}
+
+// Contexts share a row by the root of their tree, class, registrable domain, or all of them; what is counted once for a
+// context counts once for a group as well.
+func TestGroups(t *testing.T) {
+	a := inputWork(t)
+	for _, test := range []struct {
+		typ    string
+		group  GroupBy
+		self   map[string]int64
+		total  map[string]int64
+		inputs map[string]int64
+	}{
+		{
+			"Frame", GroupNone,
+			map[string]int64{"frame/F1": 10_000, "frame/F2": 20_000, unattributed: 10_000},
+			map[string]int64{"frame/F1": 30_000, "frame/F2": 20_000, unattributed: 10_000},
+			map[string]int64{"frame/F1": 1, "frame/F2": 1},
+		},
+		{
+			"Frame", GroupPage,
+			map[string]int64{"frame/F1": 30_000, unattributed: 10_000},
+			map[string]int64{"frame/F1": 30_000, unattributed: 10_000},
+			map[string]int64{"frame/F1": 1},
+		},
+		{
+			"Frame", GroupEntity,
+			map[string]int64{"a.test": 10_000, "b.test": 20_000, unattributed: 10_000},
+			map[string]int64{"a.test": 30_000, "b.test": 20_000, unattributed: 10_000},
+			map[string]int64{"a.test": 1, "b.test": 1},
+		},
+		{
+			"Frame", GroupClass,
+			map[string]int64{"frame": 30_000, unattributed: 10_000},
+			map[string]int64{"frame": 30_000, unattributed: 10_000},
+			map[string]int64{"frame": 1},
+		},
+		{
+			"Frame", GroupType,
+			map[string]int64{allContexts: 30_000, unattributed: 10_000},
+			map[string]int64{allContexts: 30_000, unattributed: 10_000},
+			map[string]int64{allContexts: 1},
+		},
+		{
+			"InputEvent", GroupClass,
+			map[string]int64{"MouseDown": 30_000, unattributed: 10_000},
+			map[string]int64{"MouseDown": 30_000, unattributed: 10_000},
+			map[string]int64{"MouseDown": 1},
+		},
+	} {
+		table := a.Table(TableOptions{Type: test.typ, Group: test.group})
+		name := test.typ + " by " + test.group.String()
+		if diff := cmp.Diff(test.self, columnOf(table, selfOf)); diff != "" {
+			t.Errorf("%s: self times (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(test.total, columnOf(table, func(r *Row) int64 { return int64(r.Total) })); diff != "" {
+			t.Errorf("%s: total times (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(test.inputs, columnOf(table, func(r *Row) int64 { return r.Inputs })); diff != "" {
+			t.Errorf("%s: inputs (-want +got):\n%s", name, diff)
+		}
+		if r := rowOf(table, allContexts, ""); r != nil && (r.WorstLatency != 40_000 || r.Requests != 1 || r.NetworkBytes != 700) {
+			t.Errorf("%s: row %+v", name, *r)
+		}
+	}
+}
+
+// A group has the time below it once, also if its contexts stand above each other with others between.
+func TestGroupTotals(t *testing.T) {
+	object := func(id, class, parent string) string {
+		return `{"ph":"O","name":"` + class + `","ts":0,"pid":1,"tid":1,"id":"` + id + `","args":{"snapshot":{` + parent + `}}}`
+	}
+	a := attribute(t, events(
+		object("0x1", "A", `"url":"http://a.test/"`), object("0x2", "B", `"parent":{"id_ref":"0x1"}`), object("0x3", "A", `"parent":{"id_ref":"0x2"}`),
+		`{"ph":"(","name":"C","ts":2,"pid":1,"tid":1,"id":"0x3"}`,
+		x("work", 1, 3, ""),
+	), Options{})
+	want := map[string]int64{"A": 10_000, "B": 10_000}
+	if diff := cmp.Diff(want, columnOf(a.Table(TableOptions{Type: "C", Group: GroupClass}), func(r *Row) int64 { return int64(r.Total) })); diff != "" {
+		t.Errorf("total times (-want +got):\n%s", diff)
+	}
+	want = map[string]int64{"ptr/0x1@1": 10_000}
+	if diff := cmp.Diff(want, columnOf(a.Table(TableOptions{Type: "C", Group: GroupPage}), selfOf)); diff != "" {
+		t.Errorf("pages (-want +got):\n%s", diff)
+	}
+}
+
+// Divided rows keep the columns that can be divided; the others are not there, instead of 0.
+func TestDividedColumns(t *testing.T) {
+	a := inputWork(t)
+	for _, test := range []struct {
+		split SplitBy
+		part  string // of frame F1
+		want  map[string]any
+		lacks []string
+	}{
+		{SplitProcess, "pid 1", map[string]any{"inputs": 1, "worst_input_latency_ns": 40_000, "requests": 1, "network_bytes": 700, "request_ns": 3000, "async_ns": 6000, "long_tasks": 0}, nil},
+		{SplitThread, "1/1", map[string]any{"inputs": 1, "worst_input_latency_ns": 40_000, "requests": 1, "network_bytes": 700, "request_ns": 3000, "long_tasks": 0}, []string{"async_ns"}},
+		{SplitCategory, "other", map[string]any{"inputs": 1, "worst_input_latency_ns": 40_000}, []string{"requests", "network_bytes", "request_ns", "async_ns", "long_tasks"}},
+	} {
+		row := rowOf(a.Table(TableOptions{Type: "Frame", Split: test.split}), "frame/F1", test.part)
+		if row == nil {
+			t.Errorf("by %s: no row of %s", test.split, test.part)
+			continue
+		}
+		text, err := json.Marshal(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]any
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range test.want {
+			if n, ok := got[name].(float64); !ok || int(n) != want {
+				t.Errorf("by %s: %s is %v, want %v", test.split, name, got[name], want)
+			}
+		}
+		for _, name := range test.lacks {
+			if v, ok := got[name]; ok {
+				t.Errorf("by %s: %s is %v, want nothing", test.split, name, v)
+			}
+		}
+	}
+}
+
+// The JSON form of a row can be read again, and has all columns of the CSV form.
+func TestRowJSON(t *testing.T) {
+	row := Row{
+		ID: "i", Name: "n", Part: "p", Class: "c", Parent: "q", Members: []string{"m"}, Self: 1, Total: 2, SelfCPU: 3, WithoutCPU: 4, Slices: 5,
+		Instants: 6, LongTasks: 7, GCProvoked: 8, Freed: 9, ForcedStyle: 10, ForcedLayout: 11, ForcedStyles: 12, ForcedLayouts: 13, Requests: 14,
+		NetworkBytes: 15, RequestTime: 16, Async: 17, Inputs: 18, WorstLatency: 19, SelfByCategory: ByCategory{CategoryGC: 20, CategoryOther: 21},
+	}
+	text, err := json.Marshal(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Row
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(row, read, cmp.AllowUnexported(Row{})); diff != "" {
+		t.Errorf("%s is read as (-want +got):\n%s", text, diff)
+	}
+	for _, c := range columns {
+		if c.name != "" && !strings.Contains(string(text), `"`+c.name+`":`) {
+			t.Errorf("column %s is not in %s", c.name, text)
+		}
+	}
+}
+
+// Every slice has a process and a thread, which have tables like contexts.
+func TestTrackTypes(t *testing.T) {
+	a := inputWork(t)
+	processes := a.Table(TableOptions{Type: TypeProcess})
+	if diff := cmp.Diff(map[string]int64{"process/1": 40_000}, columnOf(processes, selfOf)); diff != "" {
+		t.Errorf("processes (-want +got):\n%s", diff)
+	}
+	if processes.Busy != 40_000 || processes.Unattributed != 0 {
+		t.Errorf("busy %d, unattributed %d", processes.Busy, processes.Unattributed)
+	}
+	one := rowOf(processes, "process/1", "")
+	if one == nil || one.Requests != 1 || one.NetworkBytes != 700 || one.Async != 6000 || one.Inputs != 1 || one.Total != 40_000 {
+		t.Errorf("process 1: %+v", one)
+	}
+	threads := a.Table(TableOptions{Type: TypeThread})
+	if diff := cmp.Diff(map[string]int64{"thread/1@1": 20_000, "thread/2@1": 20_000}, columnOf(threads, selfOf)); diff != "" {
+		t.Errorf("threads (-want +got):\n%s", diff)
+	}
+	if r := rowOf(threads, "thread/2@1", ""); r == nil || r.Parent != "process/1" || r.Name != "1/2" || r.Inputs != 1 || r.Requests != 0 {
+		t.Errorf("thread 2: %+v", r)
+	}
+}
+
+// Contexts of the input whose type is called like a derived one have their own table beside it.
+func TestDerivedNames(t *testing.T) {
+	a := attribute(t, events(
+		`{"ph":"(","name":"Page","ts":0,"pid":1,"tid":1,"id":"0x1"}`,
+		`{"ph":"(","name":"Process","ts":0,"pid":1,"tid":1,"id":"0x2"}`,
+		x("work", 1, 0, `,"args":{"frame":"F1"}`),
+	), Options{})
+	if want := []string{"Frame", "Page", "Page (derived)", "Process"}; !slices.Equal(a.Types(), want) {
+		t.Errorf("types %q, want %q", a.Types(), want)
+	}
+	if want := []string{"Process (derived)", "Thread"}; !slices.Equal(a.TrackTypes(), want) {
+		t.Errorf("types of tracks %q, want %q", a.TrackTypes(), want)
+	}
+	for typ, id := range map[string]string{"Page": "ptr/0x1@1", "Page (derived)": "frame/F1", "Process": "ptr/0x2@1", "Process (derived)": "process/1"} {
+		if diff := cmp.Diff(map[string]int64{id: 10_000}, columnOf(a.Table(TableOptions{Type: typ}), selfOf)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", typ, diff)
+		}
+	}
+}
+
+// A long task belongs to the context with the most self time in it, whatever part of it is unattributed; of several the
+// first. Groups are compared, not their members.
+func TestLongTasks(t *testing.T) {
+	ms := func(name string, tid, ts, dur int, frame string) string {
+		args := ""
+		if frame != "" {
+			args = `,"args":{"frame":"` + frame + `"}`
+		}
+		return strings.Replace(x(name, tid, ts*1000, args), `"dur":10`, `"dur":`+string(rune('0'+dur/10))+string(rune('0'+dur%10))+`000`, 1)
+	}
+	a := attribute(t, events(
+		`{"ph":"I","s":"t","name":"TracingStartedInBrowser","ts":0,"pid":9,"tid":9,"args":{"data":{"frames":[`+
+			`{"frame":"A"},{"frame":"P"},{"frame":"P1","parent":"P"},{"frame":"P2","parent":"P"}]}}}`,
+		ms("mostly nobody", 1, 0, 60, ""), ms("x", 1, 10, 10, "A"),
+		ms("a tie", 1, 100, 60, ""), ms("x", 1, 110, 10, "P2"), ms("x", 1, 130, 10, "A"),
+		ms("two of a page", 1, 200, 60, ""), ms("x", 1, 210, 20, "A"), ms("x", 1, 230, 15, "P1"), ms("x", 1, 245, 15, "P2"),
+		ms("nobody", 1, 300, 60, ""),
+		ms("short", 1, 400, 49, "A"),
+	), Options{Sources: []Via{ViaArgs}})
+	tasks := func(r *Row) int64 { return r.LongTasks }
+	want := map[string]int64{"frame/A": 2, "frame/P2": 1, unattributed: 1}
+	if diff := cmp.Diff(want, columnOf(a.Table(TableOptions{Type: "Frame"}), tasks)); diff != "" {
+		t.Errorf("frames (-want +got):\n%s", diff)
+	}
+	want = map[string]int64{"frame/A": 1, "frame/P": 2, unattributed: 1}
+	if diff := cmp.Diff(want, columnOf(a.Table(TableOptions{Type: TypePage}), tasks)); diff != "" {
+		t.Errorf("pages (-want +got):\n%s", diff)
+	}
+	want = map[string]int64{"thread/1@1": 4}
+	if diff := cmp.Diff(want, columnOf(a.Table(TableOptions{Type: TypeThread}), tasks)); diff != "" {
+		t.Errorf("threads (-want +got):\n%s", diff)
+	}
+}
+
+// The types of a trace do not depend on the window, and an empty one is known as such.
+func TestEmptyWindow(t *testing.T) {
+	input := events(x("work", 1, 0, `,"args":{"frame":"F1"}`), x("later", 1, 100, ""))
+	for _, test := range []struct {
+		from, to timeline.Nanos
+		empty    bool
+	}{{0, 0, false}, {10_000, 100_000, true}, {9_999, 10_000, false}, {110_000, 0, true}, {100_000, 0, false}} {
+		a := attribute(t, input, Options{Cost: CostOptions{Window: Window{From: test.from, To: test.to}, FromStart: true}})
+		if a.Empty() != test.empty {
+			t.Errorf("from %d to %d: empty is %v", test.from, test.to, a.Empty())
+		}
+		if want := []string{"Frame", "Page"}; !slices.Equal(a.Types(), want) {
+			t.Errorf("from %d to %d: types %q, want %q", test.from, test.to, a.Types(), want)
+		}
+	}
+}
+
+func TestParseBy(t *testing.T) {
+	for text, want := range map[string]string{
+		"context": "context", "page": "page", "thread": "thread", "page,category": "page,category", "category,page": "page,category",
+		"context,process": "process", "type": "type",
+	} {
+		group, split, err := ParseBy(text)
+		if err != nil || byText(group, split) != want {
+			t.Errorf("%q is %s, %v; want %s", text, byText(group, split), err, want)
+		}
+	}
+	for _, text := range []string{"", "moon", "page,", "page,class", "thread,process"} {
+		if _, _, err := ParseBy(text); err == nil {
+			t.Errorf("%q is no error", text)
 		}
 	}
 }

@@ -15,35 +15,108 @@ import (
 // JSON returns the table as one line of JSON.
 func (t *Table) JSON() ([]byte, error) { return json.Marshal(t) }
 
-// column is a column of the text and CSV forms.
+// MarshalJSON writes the columns that the table has.
+func (r Row) MarshalJSON() ([]byte, error) {
+	out, err := json.Marshal(struct {
+		ID      string   `json:"id"`
+		Name    string   `json:"name"`
+		Part    string   `json:"part,omitempty"`
+		Class   string   `json:"class,omitempty"`
+		Parent  string   `json:"parent,omitempty"`
+		Members []string `json:"members,omitempty"`
+	}{r.ID, r.Name, r.Part, r.Class, r.Parent, r.Members})
+	if err != nil {
+		return nil, err
+	}
+	out = out[:len(out)-1]
+	for i := range columns {
+		if c := &columns[i]; c.name != "" && !r.lacks.has(c.group) {
+			out = strconv.AppendQuote(append(out, ','), c.name)
+			out = strconv.AppendInt(append(out, ':'), c.value(&r), 10)
+		}
+	}
+	out = append(out, `,"self_by_category_ns":`...)
+	return append(r.SelfByCategory.appendJSON(out), '}'), nil
+}
+
+// MarshalJSON writes the categories that have time, by name.
+func (b ByCategory) MarshalJSON() ([]byte, error) { return b.appendJSON(nil), nil }
+
+func (b *ByCategory) appendJSON(out []byte) []byte {
+	out = append(out, '{')
+	first := true
+	for c, ns := range b {
+		if ns == 0 {
+			continue
+		}
+		if !first {
+			out = append(out, ',')
+		}
+		first = false
+		out = strconv.AppendQuote(out, Category(c).String())
+		out = strconv.AppendInt(append(out, ':'), int64(ns), 10)
+	}
+	return append(out, '}')
+}
+
+// UnmarshalJSON is the inverse of MarshalJSON.
+func (b *ByCategory) UnmarshalJSON(text []byte) error {
+	var byName map[string]timeline.Nanos
+	if err := json.Unmarshal(text, &byName); err != nil {
+		return err
+	}
+	for c := range b {
+		b[c] = byName[Category(c).String()]
+	}
+	return nil
+}
+
+// columnGroup is a part of the columns that some tables lack.
+type columnGroup uint8
+
+const (
+	timeColumn     columnGroup = iota // in every table
+	taskColumn                        // long tasks
+	provokedColumn                    // provoked collections
+	requestColumn
+	asyncColumn
+)
+
+// columnSet is a set of columnGroups.
+type columnSet uint8
+
+func (s columnSet) has(g columnGroup) bool { return s>>g&1 != 0 }
+
+// column is a column of the text, CSV and JSON forms.
 type column struct {
-	name  string // of the CSV form; those of times end with _ns; "": not there
+	name  string // of the CSV and JSON forms; those of times end with _ns; "": not there
 	title string // of the text form; "": not there
 	value func(*Row) int64
 	form  func(int64) string
+	group columnGroup
 }
 
 var columns = []column{
-	{"self_ns", "self ms", func(r *Row) int64 { return int64(r.Self) }, millis},
-	{"total_ns", "total ms", func(r *Row) int64 { return int64(r.Total) }, millis},
-	{"self_cpu_ns", "CPU ms", func(r *Row) int64 { return int64(r.SelfCPU) }, millis},
-	{"self_without_cpu_ns", "", func(r *Row) int64 { return int64(r.WithoutCPU) }, millis},
-	{"slices", "slices", func(r *Row) int64 { return r.Slices }, count},
-	{"instants", "", func(r *Row) int64 { return r.Instants }, count},
-	{"long_tasks", "long tasks", func(r *Row) int64 { return r.LongTasks }, count},
-	{"gc_provoked_ns", "GC ms", func(r *Row) int64 { return int64(r.GCProvoked) }, millis},
-	{"freed_bytes", "freed KB", func(r *Row) int64 { return r.Freed }, kilobytes},
-	{"", "forced ms", func(r *Row) int64 { return int64(r.ForcedStyle + r.ForcedLayout) }, millis},
-	{"forced_style_ns", "", func(r *Row) int64 { return int64(r.ForcedStyle) }, millis},
-	{"forced_layout_ns", "", func(r *Row) int64 { return int64(r.ForcedLayout) }, millis},
-	{"forced_styles", "", func(r *Row) int64 { return r.ForcedStyles }, count},
-	{"forced_layouts", "", func(r *Row) int64 { return r.ForcedLayouts }, count},
-	{"requests", "requests", func(r *Row) int64 { return r.Requests }, count},
-	{"network_bytes", "KB", func(r *Row) int64 { return r.NetworkBytes }, kilobytes},
-	{"request_ns", "", func(r *Row) int64 { return int64(r.RequestTime) }, millis},
-	{"async_ns", "async ms", func(r *Row) int64 { return int64(r.Async) }, millis},
-	{"inputs", "inputs", func(r *Row) int64 { return r.Inputs }, count},
-	{"worst_input_latency_ns", "latency ms", func(r *Row) int64 { return int64(r.WorstLatency) }, millis},
+	{"self_ns", "self ms", func(r *Row) int64 { return int64(r.Self) }, millis, timeColumn},
+	{"total_ns", "total ms", func(r *Row) int64 { return int64(r.Total) }, millis, timeColumn},
+	{"self_cpu_ns", "CPU ms", func(r *Row) int64 { return int64(r.SelfCPU) }, millis, timeColumn},
+	{"self_without_cpu_ns", "", func(r *Row) int64 { return int64(r.WithoutCPU) }, millis, timeColumn},
+	{"slices", "slices", func(r *Row) int64 { return r.Slices }, count, timeColumn},
+	{"instants", "", func(r *Row) int64 { return r.Instants }, count, timeColumn},
+	{"long_tasks", "long tasks", func(r *Row) int64 { return r.LongTasks }, count, taskColumn},
+	{"gc_provoked_ns", "provoked GC ms", func(r *Row) int64 { return int64(r.GCProvoked) }, millis, provokedColumn},
+	{"freed_bytes", "freed KB", func(r *Row) int64 { return r.Freed }, kilobytes, timeColumn},
+	{"", "forced ms", func(r *Row) int64 { return int64(r.ForcedStyle + r.ForcedLayout) }, millis, timeColumn},
+	{"forced_style_ns", "", func(r *Row) int64 { return int64(r.ForcedStyle) }, millis, timeColumn},
+	{"forced_layout_ns", "", func(r *Row) int64 { return int64(r.ForcedLayout) }, millis, timeColumn},
+	{"forced_styles", "", func(r *Row) int64 { return r.ForcedStyles }, count, timeColumn},
+	{"forced_layouts", "", func(r *Row) int64 { return r.ForcedLayouts }, count, timeColumn},
+	{"requests", "requests", func(r *Row) int64 { return r.Requests }, count, requestColumn},
+	{"network_bytes", "received KB", func(r *Row) int64 { return r.NetworkBytes }, kilobytes, requestColumn},
+	{"request_ns", "", func(r *Row) int64 { return int64(r.RequestTime) }, millis, requestColumn},
+	{"async_ns", "async ms", func(r *Row) int64 { return int64(r.Async) }, millis, asyncColumn},
+	{"inputs", "inputs", func(r *Row) int64 { return r.Inputs }, count, timeColumn},
+	{"worst_input_latency_ns", "worst latency ms", func(r *Row) int64 { return int64(r.WorstLatency) }, millis, timeColumn},
 }
 
 func millis(ns int64) string { return fmt.Sprintf("%.3f", float64(ns)/1e6) }
@@ -52,7 +125,8 @@ func kilobytes(n int64) string {
 	return fmt.Sprintf("%.1f", float64(n)/1000)
 }
 
-// CSV returns the table, with a line of headings if that is asked for. All times are nanoseconds.
+// CSV returns the table, with a line of headings if that is asked for. All times are nanoseconds. Columns that the table does
+// not have are empty.
 func (t *Table) CSV(head bool) ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -65,8 +139,12 @@ func (t *Table) CSV(head bool) ([]byte, error) {
 		r := &t.Rows[i]
 		line := []string{t.Type, r.ID, r.Name, r.Part, r.Class, r.Parent}
 		for k := range columns {
-			if columns[k].name != "" {
-				line = append(line, strconv.FormatInt(columns[k].value(r), 10))
+			switch c := &columns[k]; {
+			case c.name == "":
+			case r.lacks.has(c.group):
+				line = append(line, "")
+			default:
+				line = append(line, strconv.FormatInt(c.value(r), 10))
 			}
 		}
 		for c := CategoryNone + 1; c < CategoryCount; c++ {
@@ -80,6 +158,7 @@ func (t *Table) CSV(head bool) ([]byte, error) {
 	return b.Bytes(), w.Error()
 }
 
+// csvHead returns the headings of the CSV form of all tables.
 func csvHead() []string {
 	head := []string{"type", "id", "name", "part", "class", "parent"}
 	for i := range columns {
@@ -96,7 +175,7 @@ func csvHead() []string {
 // maxNameWidth is where the text form cuts names, in the middle.
 const maxNameWidth = 60
 
-// Text returns the table for people: times in milliseconds; columns in which every row has nothing are left out.
+// Text returns the rows for people: times in milliseconds; columns in which every row has nothing are left out.
 func (t *Table) Text() string {
 	shown := []column{}
 	for _, c := range columns {
@@ -109,8 +188,11 @@ func (t *Table) Text() string {
 		}
 	}
 	head := []string{t.Type}
-	if t.Split != SplitNone.String() {
-		head = append(head, t.Split)
+	if t.group != GroupNone {
+		head[0] += " by " + t.group.String()
+	}
+	if t.split != SplitNone {
+		head = append(head, t.split.String())
 	}
 	first := len(head)
 	for _, c := range shown {
@@ -134,11 +216,7 @@ func (t *Table) Text() string {
 		}
 		lines = append(lines, line)
 	}
-	text := align(lines, first)
-	if t.Omitted > 0 {
-		text += fmt.Sprintf("… and %d more\n", t.Omitted)
-	}
-	return text
+	return align(lines, first)
 }
 
 func percent(part, whole timeline.Nanos) string {

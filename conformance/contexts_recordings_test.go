@@ -70,7 +70,9 @@ func attributeRecording(tb testing.TB, input []byte, opts convert.Options) (*tim
 }
 
 // threadName is the name of a thread in tables that are divided by thread.
-func threadName(tr *timeline.Track) string { return fmt.Sprintf("%s %d/%d", tr.Name, tr.PID, tr.TID) }
+func threadName(tr *timeline.Track) string {
+	return strings.TrimPrefix(fmt.Sprintf("%s %d/%d", tr.Name, tr.PID, tr.TID), " ")
+}
 
 // busyTimes returns how long every thread was inside a slice, computed from the events as they are written.
 func busyTimes(tb testing.TB, tl *timeline.Timeline) map[string]timeline.Nanos {

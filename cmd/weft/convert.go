@@ -69,7 +69,7 @@ input is in the report; "lost" means that something of it is missing in the outp
 // The flags that several commands share.
 
 func fromFlag() cli.Flag {
-	return &cli.StringFlag{Name: "from", Value: "auto", Usage: "`FORMAT` of the input: " + strings.Join(convert.SupportedFormats(), ", ")}
+	return &cli.StringFlag{Name: "from", Aliases: []string{"format"}, Value: "auto", Usage: "`FORMAT` of the input: " + strings.Join(convert.SupportedFormats(), ", ")}
 }
 
 func argsFlag() cli.Flag {
@@ -86,8 +86,12 @@ func tempFlag() cli.Flag {
 
 // inputOptions reads the flags that say how an input is read. Commands that lack one of them get its default.
 func inputOptions(c *cli.Context) (opts convert.Options, err error) {
-	if opts.From, err = convert.ParseFormat(c.String("from")); err != nil {
-		return opts, usagef("--from: %v", err)
+	format := "from"
+	if c.Command.Name == "report" {
+		format = "format" // where --from is a time
+	}
+	if opts.From, err = convert.ParseFormat(c.String(format)); err != nil {
+		return opts, usagef("--%s: %v", format, err)
 	}
 	if args := c.String("args"); args != "" {
 		if opts.Args, err = convert.ParseArgsFilter(args); err != nil {

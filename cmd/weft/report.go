@@ -16,22 +16,27 @@ import (
 
 // reports are the tables that the report command makes of samples.
 var reports = []struct {
-	name, usage string
-	slices      bool    // it counts slices too
-	forms       []table // without rows
-	make        func(p *report.Profiles, opts report.Options) (reportResult, error)
+	name    string
+	usage   string
+	example string
+	slices  bool    // it counts slices too
+	forms   []table // without rows
+	make    func(p *report.Profiles, opts report.Options) (reportResult, error)
 }{
 	{
 		name: "samples", usage: "where the time of each sampled thread went, by state and by function",
-		forms: samplesTables(&report.ThreadSamples{}), make: samplesReport,
+		example: "weft report samples --bucket 500ms profile.cpuprofile",
+		forms:   samplesTables(&report.ThreadSamples{}), make: samplesReport,
 	},
 	{
-		name: "gc", usage: "which functions were interrupted by the garbage collector, and how long",
-		forms: gcTables(&report.ThreadGC{}), make: gcReport,
+		name: "gc", usage: "which functions the garbage collector interrupted, and how long",
+		example: "weft report gc --table stacks trace.json",
+		forms:   gcTables(&report.ThreadGC{}), make: gcReport,
 	},
 	{
 		name: "layout-thrashing", usage: "which functions force the browser to compute style and layout",
-		slices: true, forms: layoutTables(&report.ThreadForced{}), make: layoutReport,
+		example: "weft report layout-thrashing --csv trace.json",
+		slices:  true, forms: layoutTables(&report.ThreadForced{}), make: layoutReport,
 	},
 }
 
@@ -51,45 +56,83 @@ type threadTables struct {
 
 const defaultTop = 20
 
+// costReport is the report that goes its own way: it counts in what contexts cost, not in samples.
+const costReport = "cost"
+
+// Titles under which the help lists flags that not all reports have.
+const (
+	sampleFlagsTitle = "of samples, gc and layout-thrashing"
+	costFlagsTitle   = "of cost"
+)
+
+// reportFlags are the flags of all reports.
+func reportFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "json", Usage: "one line of JSON", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "csv", Usage: "comma-separated values, times in nanoseconds", DisableDefaultText: true},
+		&cli.IntFlag{Name: "top", Value: defaultTop, Usage: "at most `N` rows of a table; 0: all", DefaultText: "20; with --json and --csv all"},
+		&cli.StringFlag{Name: "format", Value: "auto", Usage: "`FORMAT` of the input: " + strings.Join(convert.SupportedFormats(), ", ")},
+		memoryFlag(), tempFlag(),
+	}
+}
+
+// sampleFlags are the flags of the reports on samples only.
+func sampleFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "table", Usage: "the table `NAME` of the report only", DefaultText: "all; with --csv the first"},
+		&cli.DurationFlag{Name: "bucket", Usage: "a table of buckets of `TIME`, such as 500ms", DefaultText: "none"},
+	}
+}
+
+// titled puts flags under a title in the help.
+func titled(title string, flags []cli.Flag) []cli.Flag {
+	for _, f := range flags {
+		switch f := f.(type) {
+		case *cli.StringFlag:
+			f.Category = title
+		case *cli.DurationFlag:
+			f.Category = title
+		}
+	}
+	return flags
+}
+
 func reportCommand(env *environment) *cli.Command {
 	var names strings.Builder
+	describe := func(name, usage, example string) { fmt.Fprintf(&names, "   %-18s%s\n      %s\n", name, usage, example) }
 	for _, r := range reports {
-		fmt.Fprintf(&names, "   %-18s%s\n", r.name, r.usage)
+		describe(r.name, r.usage, r.example)
 	}
-	fmt.Fprintf(&names, "   %-18s%s\n", "cost", "what each frame, script, input event or other context has cost")
+	describe(costReport, "what each page, frame, script, input event or other context has cost",
+		"weft report cost --type script --by category --from 1.5s --to 2s trace.json")
 	return &cli.Command{
 		Name:      "report",
-		Usage:     "count in the samples of a trace",
+		Usage:     "say where the time of a trace went, and for whom",
 		UsageText: "weft report [flags] NAME FILE",
-		Description: `Prints tables about the sampled threads of a trace of any format. The reports are
+		Description: `Prints tables about a trace of any format. NAME is one of
 
 ` + names.String() + `
-Every time stands beside the number of samples that it was made of: one sample of a profile
-that was taken every 10 ms means 10 ± 10 ms. docs/reports.md defines the numbers. "-" is
-standard input.`,
-		Flags: slices.Concat([]cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "one line of JSON", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "csv", Usage: "one table as comma-separated values, times in nanoseconds", DisableDefaultText: true},
-			&cli.StringFlag{Name: "table", Usage: "the table `NAME` of the report only", DefaultText: "all; with --csv the first"},
-			&cli.DurationFlag{Name: "bucket", Usage: "a table of buckets of `TIME`, such as 500ms", DefaultText: "none"},
-			&cli.IntFlag{Name: "top", Value: defaultTop, Usage: "at most `N` rows about functions and stacks; 0: all"},
-			fromFlag(), memoryFlag(), tempFlag(),
-		}, costFlags(), profileFlags(), selfProfileFlags()),
+The first three count samples; beside every time stands the number of samples that it was
+made of: one sample of a profile that was taken every 10 ms means 10 ± 10 ms. cost counts
+slices and needs no samples. docs/reports.md and docs/attribution.md define the numbers.
+"-" is standard input.`,
+		Flags: slices.Concat(reportFlags(), titled(sampleFlagsTitle, sampleFlags()), titled(costFlagsTitle, costFlags()),
+			titled("of inputs that hold profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
 		Action: func(c *cli.Context) error {
-			if c.Args().First() == "cost" {
+			which, err := whichReport(c)
+			if err != nil {
+				return err
+			}
+			if which == len(reports) {
 				return runCostReport(c, env)
 			}
-			return runReport(c, env)
+			return runReport(c, env, which)
 		},
 	}
 }
 
-// runReport prints one of the reports.
-func runReport(c *cli.Context, env *environment) error {
-	which, err := whichReport(c)
-	if err != nil {
-		return err
-	}
+// runReport prints one of the reports on samples.
+func runReport(c *cli.Context, env *environment, which int) error {
 	r := &reports[which]
 	shown, err := findTable(r.forms, c.String("table"))
 	if err != nil {
@@ -112,7 +155,7 @@ func runReport(c *cli.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	result, err := r.make(profiles, report.Options{Bucket: timeline.Nanos(c.Duration("bucket")), Top: c.Int("top")})
+	result, err := r.make(profiles, report.Options{Bucket: timeline.Nanos(c.Duration("bucket")), Top: rowLimit(c)})
 	if errors.Is(err, report.ErrTooManyBuckets) {
 		return usagef("--bucket: %v", err)
 	}
@@ -128,14 +171,23 @@ func runReport(c *cli.Context, env *environment) error {
 	return writeReport(env.stdout, result.threads, c.String("table"))
 }
 
-// whichReport returns the index of the report that is asked for. The error is one of the command line.
+// rowLimit returns the number of rows that a table may have: programs get all, unless they ask for less. 0: no limit.
+func rowLimit(c *cli.Context) int {
+	if !c.IsSet("top") && (c.Bool("json") || c.Bool("csv")) {
+		return 0
+	}
+	return c.Int("top")
+}
+
+// whichReport returns the index of the report that is asked for, len(reports) for that of costs. The error is one of the
+// command line.
 func whichReport(c *cli.Context) (int, error) {
 	var names []string
 	for _, r := range reports {
 		names = append(names, r.name)
 	}
+	names = append(names, costReport)
 	which := slices.Index(names, c.Args().First())
-	names = append(names, "cost") // it goes its own way
 	switch {
 	case c.NArg() == 0:
 		return 0, usagef("no report; the reports are %s", strings.Join(names, ", "))
@@ -145,26 +197,53 @@ func whichReport(c *cli.Context) (int, error) {
 		return 0, usagef("no file; give one, or \"-\" for standard input")
 	case c.NArg() > 2:
 		return 0, usagef("report takes one file, not %d", c.NArg()-1)
-	}
-	bucket, top := c.Duration("bucket"), c.Int("top")
-	switch {
-	case c.IsSet("bucket") && bucket <= 0:
-		return 0, usagef("--bucket: %v is no length of time", bucket)
-	case c.IsSet("bucket") && reports[which].name == "layout-thrashing":
-		return 0, usagef("--bucket: the report layout-thrashing has no buckets")
-	case top < 0:
-		return 0, usagef("--top: %d is less than 0", top)
+	case c.Int("top") < 0:
+		return 0, usagef("--top: %d is less than 0", c.Int("top"))
 	case c.Bool("json") && c.Bool("csv"):
 		return 0, usagef("--json and --csv exclude each other")
-	case c.Bool("json") && c.IsSet("table"):
-		return 0, usagef("--table is for text and --csv; the JSON form has all tables")
+	case names[which] == costReport:
+		return which, checkCostFlags(c)
 	}
+	return which, checkSampleFlags(c, which)
+}
+
+// checkCostFlags refuses flags that the report cost does not have.
+func checkCostFlags(c *cli.Context) error {
+	switch {
+	case c.IsSet("bucket"):
+		return usagef("--bucket: the report cost has no buckets; --from and --to choose a part of the time")
+	case c.IsSet("table"):
+		return usagef("--table: the report cost has a table for each type of contexts; --type chooses one")
+	}
+	return nil
+}
+
+// checkSampleFlags refuses flags that a report on samples does not have.
+func checkSampleFlags(c *cli.Context, which int) error {
+	r := &reports[which]
 	for _, f := range costFlags() {
-		if name := f.Names()[0]; c.IsSet(name) {
-			return 0, usagef("--%s: only the report cost has it", name)
+		name := f.Names()[0]
+		if !c.IsSet(name) {
+			continue
 		}
+		if name == "from" || name == "to" {
+			if _, err := windowTime(c, name); err != nil {
+				return err
+			}
+		}
+		return usagef("--%s: the report %s does not have it, only cost has", name, r.name)
 	}
-	return which, nil
+	switch bucket := c.Duration("bucket"); {
+	case c.IsSet("bucket") && bucket <= 0:
+		return usagef("--bucket: %v is no length of time", bucket)
+	case c.IsSet("bucket") && r.slices:
+		return usagef("--bucket: the report %s has no buckets", r.name)
+	case c.Bool("json") && c.IsSet("table"):
+		return usagef("--table is for text and --csv; the JSON form has all tables")
+	case c.IsSet("js-calls") && !r.slices:
+		return usagef("--js-calls: the report %s counts samples; calls are made of these for layout-thrashing and cost only", r.name)
+	}
+	return nil
 }
 
 // collectProfiles reads a trace and keeps what reports need of it.
@@ -175,25 +254,43 @@ func collectProfiles(c *cli.Context, env *environment, name string, src *input, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
-	for i := range loaded.Problems {
-		if p := &loaded.Problems[i]; slices.Contains(uncounted, p.Name) {
-			fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(name)), printable(p.String()))
-		}
-	}
+	printProblems(env, name, loaded, sampleProblems)
 	profiles, err := report.Collect(c.Context, trace)
 	return profiles, errors.Join(err, trace.Close())
 }
 
-// uncounted are the names of problems that make the numbers of reports on samples too small: a person who reads them should
-// know. Others, such as flows whose other end is missing, which nearly every trace of a browser has, do no harm here.
-var uncounted = problemNames(
-	problem.ContainerDamaged, problem.JSONUnterminated, problem.JSONPartialEvent, problem.JSONMalformedEvent, problem.JSONTrailingData,
-	problem.EventInvalidTimestamp, problem.EventNegativeTimestamp, problem.StackFrameUnknown, problem.StackLimit,
-	problem.ProfileMalformed, problem.ProfileLimit, problem.ProfileWithoutNodes, problem.ProfileLengthMismatch,
-	problem.ProfileNodeUnknownParent, problem.ProfileSampleUnknownNode,
-	problem.BadStack, problem.SelfProfileListMissing, problem.SelfProfileFrameInvalid,
-	problem.FirefoxValueInvalid, problem.FirefoxIndexInvalid, problem.FirefoxColumnShort,
-	problem.PacketTruncated, problem.PacketMalformed, problem.PacketInvalidState,
+// printProblems says what is missing in the numbers of a report: the problems of the input that have one of the names.
+func printProblems(env *environment, name string, loaded *convert.Report, names []string) {
+	for i := range loaded.Problems {
+		if p := &loaded.Problems[i]; slices.Contains(names, p.Name) {
+			fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(name)), printable(p.String()))
+		}
+	}
+}
+
+// Problems that make the numbers of reports too small: a person who reads them should know. Others, such as flows whose
+// other end is missing, which nearly every trace of a browser has, do no harm there.
+var (
+	inputProblems = problemNames(
+		problem.ContainerDamaged, problem.JSONUnterminated, problem.JSONPartialEvent, problem.JSONMalformedEvent, problem.JSONTrailingData,
+		problem.ProducerDataLoss, problem.EventInvalidTimestamp, problem.EventNegativeTimestamp,
+		problem.FirefoxValueInvalid, problem.FirefoxIndexInvalid, problem.FirefoxColumnShort,
+		problem.PacketTruncated, problem.PacketMalformed, problem.PacketInvalidState, problem.PacketUnresolvedClock,
+	)
+	// sampleProblems are those of reports on samples.
+	sampleProblems = slices.Concat(inputProblems, problemNames(
+		problem.StackFrameUnknown, problem.StackLimit,
+		problem.ProfileMalformed, problem.ProfileLimit, problem.ProfileWithoutNodes, problem.ProfileLengthMismatch,
+		problem.ProfileNodeUnknownParent, problem.ProfileSampleUnknownNode,
+		problem.BadStack, problem.SelfProfileListMissing, problem.SelfProfileFrameInvalid,
+	))
+	// costProblems are those of costs, which are counted in slices.
+	costProblems = slices.Concat(inputProblems, problemNames(
+		problem.JSONNotAnEvent, problem.EventMissingPhase, problem.EventInvalidDuration,
+		problem.EndWithoutBegin, problem.CompleteWithoutDuration, problem.SliceNegativeDuration,
+		problem.AsyncMissingID, problem.AsyncMissingPid, problem.PacketMissingTimestamp,
+		problem.ContextWithoutID, problem.ContextBadID, problem.ContextLimit,
+	))
 )
 
 func problemNames(kinds ...problem.Kind) (names []string) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -18,46 +17,76 @@ import (
 // costFlags are the flags of "report cost" beside those of all reports.
 func costFlags() []cli.Flag {
 	return append([]cli.Flag{
-		&cli.StringFlag{Name: "type", Usage: "cost: contexts of the `TYPE` only, such as Frame, Page, Script, Entity or InputEvent", DefaultText: "a table for each type"},
-		&cli.StringFlag{Name: "by", Value: "context", Usage: "cost: divide the rows of contexts by `WHAT`: context, process, thread or category; type adds them up"},
-		&cli.StringFlag{Name: "charge", Value: "exact", Usage: "cost: charge the contexts that are in effect at each moment (`HOW` exact), or those at the begin of each slice (begin)"},
-		&cli.DurationFlag{Name: "since", Usage: "cost: what happened from `TIME` after the start of the trace, such as 1.5s"},
-		&cli.DurationFlag{Name: "until", Usage: "cost: what happened up to `TIME` after the start of the trace", DefaultText: "the end"},
+		&cli.StringFlag{Name: "type", Usage: "contexts of the `TYPE` only, such as frame, page, script, entity or input; process and thread are types as well",
+			DefaultText: "a table for each type of contexts"},
+		&cli.StringFlag{Name: "by", Value: "context", Usage: "make a row of each `WHAT`: context, page, class, entity or type (all contexts in one), " +
+			"and divide rows by process, thread or category: one word, or one of both kinds as in page,category"},
+		&cli.StringFlag{Name: "from", Usage: "count what happens from `TIME` on, from the start of the trace: 1.5s, 300ms", DefaultText: "the start"},
+		&cli.StringFlag{Name: "to", Usage: "count what happens before `TIME`, from the start of the trace", DefaultText: "the end"},
+		&cli.StringFlag{Name: "charge", Value: "exact", Usage: "charge the contexts that are in effect at each moment (`HOW` exact), or those at the begin of each slice (begin)"},
 	}, contextFlags()...)
 }
 
-// typeNames are other names by which people ask for types. What Firefox knows as a tab is the nearest that Chrome has.
-var typeNames = map[string]string{"input": "InputEvent", "tab": attribution.TypePage, "domain": attribution.TypeEntity}
+// costQuery is what "report cost" is asked for.
+type costQuery struct {
+	group  attribution.GroupBy
+	split  attribution.SplitBy
+	typ    string // as given; "": all
+	limit  int
+	window attribution.Window // from the start of the trace
+}
+
+func newCostQuery(c *cli.Context) (q costQuery, err error) {
+	q.typ, q.limit = c.String("type"), rowLimit(c)
+	if q.group, q.split, err = attribution.ParseBy(c.String("by")); err != nil {
+		return q, usagef("--by: %v", err)
+	}
+	if q.window.From, err = windowTime(c, "from"); err != nil {
+		return q, err
+	}
+	if q.window.To, err = windowTime(c, "to"); err != nil {
+		return q, err
+	}
+	switch {
+	case !c.IsSet("to") || q.window.To > q.window.From:
+	case q.window.From > 0:
+		return q, usagef("--to: %s is not behind %s, where --from begins", c.String("to"), c.String("from"))
+	default:
+		return q, usagef("--to: %s is not behind the start of the trace", c.String("to"))
+	}
+	return q, nil
+}
+
+// windowTime reads --from or --to of a report: a time after the start of the trace, 0 if the flag is not set.
+func windowTime(c *cli.Context, name string) (timeline.Nanos, error) {
+	text := c.String(name)
+	if !c.IsSet(name) {
+		return 0, nil
+	}
+	if _, err := convert.ParseFormat(text); err == nil {
+		return 0, usagef("--%s: %s is a format of the input; write --format %s. In reports --from is the time from which on they count", name, text, text)
+	}
+	t, err := parseMoment(strings.TrimPrefix(text, "+"), 0)
+	if err != nil {
+		return 0, usagef("--%s: %v", name, err)
+	}
+	return t, nil
+}
 
 // runCostReport prints what contexts have cost.
 func runCostReport(c *cli.Context, env *environment) error {
+	query, err := newCostQuery(c)
+	if err != nil {
+		return err
+	}
 	opts, err := inputOptions(c)
 	if err != nil {
 		return err
 	}
-	by := c.String("by")
-	if by == "type" { // sums over all rows
-		by = "context"
-	}
-	split, err := attribution.ParseSplitBy(by)
-	since, until := timeline.Nanos(c.Duration("since")), timeline.Nanos(c.Duration("until"))
-	switch {
-	case err != nil:
-		return usagef("--by: %v; or type", err)
-	case c.NArg() == 1:
-		return usagef("no file; give one, or \"-\" for standard input")
-	case c.NArg() > 2:
-		return usagef("report takes one file, not %d", c.NArg()-1)
-	case c.Bool("json") && c.Bool("csv"):
-		return usagef("--json and --csv exclude each other")
-	case since < 0 || c.IsSet("until") && until <= since:
-		return usagef("--since %v to --until %v is no time", time.Duration(since), time.Duration(until))
-	}
 	if opts.Attribute, err = contextOptions(c); err != nil {
 		return err
 	}
-	opts.Attribute.Cost.Window = attribution.Window{From: since, To: until}
-	opts.Attribute.Cost.FromStart = true
+	opts.Attribute.Cost.Window, opts.Attribute.Cost.FromStart = query.window, true
 	switch charge := c.String("charge"); charge {
 	case "exact":
 	case "begin":
@@ -72,63 +101,91 @@ func runCostReport(c *cli.Context, env *environment) error {
 	}
 	defer src.Close()
 	progress := startProgress(env, inputName(name), src.size, true)
-	trace, result, _, err := convert.Attribute(c.Context, progress.reader(src), opts)
+	trace, result, loaded, err := convert.Attribute(c.Context, progress.reader(src), opts)
 	progress.Stop()
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
-	tables, err := costTables(c, result, split)
+	printProblems(env, name, loaded, costProblems)
+	tables, note, err := query.tables(result, loaded.Span)
 	if err = errors.Join(err, result.Close(), trace.Close()); err != nil {
 		return err
 	}
-	return printCosts(c, env, tables)
+	return printCosts(c, env, name, tables, note)
 }
 
-// costTables makes the tables that were asked for.
-func costTables(c *cli.Context, result *attribution.Result, split attribution.SplitBy) ([]*attribution.Table, error) {
+// tables makes the tables that were asked for. Where there are none, the note says why.
+func (q *costQuery) tables(result *attribution.Result, span *convert.Span) (tables []*attribution.Table, note string, err error) {
 	types := result.Types()
-	if asked := c.String("type"); asked != "" {
-		i := findType(types, asked)
-		if i < 0 {
-			return nil, fmt.Errorf("the trace has no contexts of type %s; it has %s", asked, orNone(types))
+	switch {
+	case q.typ != "":
+		typ, err := q.findType(result)
+		if err != nil {
+			return nil, "", err
 		}
-		types = types[i : i+1]
+		types = []string{typ}
+	case q.group != attribution.GroupNone:
+		types = slices.DeleteFunc(types, result.IsDerived) // groups of contexts in other groups
 	}
-	sum, limit := c.String("by") == "type", c.Int("top")
-	if sum {
-		limit = 0 // the rows that are not shown count as well
+	switch {
+	case span == nil:
+		return nil, "the trace has no events", nil
+	case q.window != (attribution.Window{}) && result.Empty():
+		length := timeline.Nanos(span.End - span.Start)
+		return nil, fmt.Sprintf("nothing happens in that time; the trace goes from 0 to %s ms", millis(length)), nil
+	case len(types) == 0:
+		return nil, "no contexts; --type process and --type thread say where the time went", nil
 	}
-	var tables []*attribution.Table
 	for _, typ := range types {
-		t := result.Table(attribution.TableOptions{Type: typ, Split: split, Limit: limit})
-		if sum {
-			t = t.Sum()
-		}
-		tables = append(tables, t)
+		tables = append(tables, result.Table(attribution.TableOptions{Type: typ, Group: q.group, Split: q.split, Limit: q.limit}))
 	}
-	return tables, nil
+	return tables, "", nil
 }
 
-// findType returns the index of the type that somebody means, whatever the case of the letters; -1 if there is none.
-func findType(types []string, asked string) int {
+// findType returns the type that is asked for, and checks that its rows can be grouped as that is asked for.
+func (q *costQuery) findType(result *attribution.Result) (string, error) {
+	types, tracks := result.Types(), result.TrackTypes()
+	all := slices.Concat(types, tracks)
+	i := typeIndex(all, q.typ)
+	if i < 0 {
+		i = slices.Index(all, otherTypeName(result, q.typ))
+	}
+	switch {
+	case i < 0:
+		return "", fmt.Errorf("the trace has no contexts of type %s; there are tables of %s", q.typ, strings.Join(all, ", "))
+	case q.group == attribution.GroupNone, !result.IsDerived(all[i]):
+	case q.group != attribution.GroupType || i >= len(types):
+		return "", usagef("--by %s: the rows of %s are no contexts", q.group, all[i])
+	}
+	return all[i], nil
+}
+
+// otherTypeName returns the type that people ask for by another name. What Firefox knows as a tab is a page of Chrome.
+func otherTypeName(result *attribution.Result, asked string) string {
+	switch strings.ToLower(asked) {
+	case "input":
+		return "InputEvent"
+	case "tab":
+		return result.DerivedName(attribution.TypePage)
+	case "domain":
+		return result.DerivedName(attribution.TypeEntity)
+	}
+	return ""
+}
+
+// typeIndex returns the index of a type, whatever the case of the letters; -1 if there is none.
+func typeIndex(types []string, asked string) int {
 	if i := slices.Index(types, asked); i >= 0 {
 		return i
 	}
-	if i := slices.IndexFunc(types, func(t string) bool { return strings.EqualFold(t, asked) }); i >= 0 {
-		return i
-	}
-	return slices.Index(types, typeNames[strings.ToLower(asked)])
+	return slices.IndexFunc(types, func(t string) bool { return strings.EqualFold(t, asked) })
 }
 
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "none at all"
-	}
-	return strings.Join(names, ", ")
-}
-
-func printCosts(c *cli.Context, env *environment, tables []*attribution.Table) error {
-	if c.Bool("json") {
+// printCosts prints tables, or why there are none.
+func printCosts(c *cli.Context, env *environment, name string, tables []*attribution.Table, note string) error {
+	switch {
+	case c.Bool("json"):
+		printNote(env, name, note)
 		if tables == nil {
 			tables = []*attribution.Table{}
 		}
@@ -138,27 +195,48 @@ func printCosts(c *cli.Context, env *environment, tables []*attribution.Table) e
 		}
 		_, err = fmt.Fprintf(env.stdout, "%s\n", line)
 		return err
+	case c.Bool("csv"):
+		printNote(env, name, note)
+		return printCostsCSV(env, tables)
+	case note != "":
+		_, err := fmt.Fprintln(env.stdout, note)
+		return err
 	}
 	for i, t := range tables {
-		if c.Bool("csv") {
-			text, err := t.CSV(i == 0)
-			if err != nil {
-				return err
-			}
-			if _, err := env.stdout.Write(text); err != nil {
-				return err
-			}
-			continue
-		}
+		text := printableLines(t.Text())
 		if i > 0 {
-			fmt.Fprintln(env.stdout)
+			text = "\n" + text
 		}
-		if _, err := fmt.Fprint(env.stdout, printableLines(t.Text())); err != nil {
+		if t.Omitted > 0 {
+			text += fmt.Sprintf("… and %d more; --top 0 shows all\n", t.Omitted)
+		}
+		if _, err := fmt.Fprint(env.stdout, text); err != nil {
 			return err
 		}
 	}
-	if len(tables) == 0 && !c.Bool("csv") {
-		fmt.Fprintln(env.stdout, "no contexts")
+	return nil
+}
+
+// printNote tells people why a form for programs has nothing.
+func printNote(env *environment, name, note string) {
+	if note != "" {
+		fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(name)), note)
+	}
+}
+
+// printCostsCSV prints the rows of all tables below one line of headings, which is there without rows as well.
+func printCostsCSV(env *environment, tables []*attribution.Table) error {
+	if len(tables) == 0 {
+		tables = []*attribution.Table{{}}
+	}
+	for i, t := range tables {
+		text, err := t.CSV(i == 0)
+		if err != nil {
+			return err
+		}
+		if _, err := env.stdout.Write(text); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,0 +1,340 @@
+package attribution
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/timeline"
+)
+
+// tabulator fills a table.
+type tabulator struct {
+	*Result
+	typ     TypeID
+	tracks  SplitBy // SplitProcess, SplitThread: rows are these, whatever is in effect
+	group   GroupBy
+	split   SplitBy
+	lacks   columnSet
+	table   *Table
+	rows    map[rowKey]*Row
+	inputs  map[rowKey]map[NodeID]bool
+	counted []rowKey // that have the time of a cell in their total
+}
+
+// rowKey tells the rows of a table apart.
+type rowKey struct {
+	node  NodeID           // a context
+	track timeline.TrackID // or a process or thread
+	group string           // or a group by name
+	part  uint64           // of what tabulator.split says
+}
+
+// unattributed reports whether a row is of what has no context.
+func (k *rowKey) unattributed() bool { return k.node == 0 && k.track == 0 && k.group == "" }
+
+// site is where something is done.
+type site struct {
+	process, thread timeline.TrackID // 0: unknown
+	category        Category
+}
+
+// siteOf returns the site of a thread.
+func (b *tabulator) siteOf(thread timeline.TrackID, category Category) site {
+	if thread == 0 {
+		return site{category: category}
+	}
+	return site{process: b.t.TrackParent(thread), thread: thread, category: category}
+}
+
+// missing returns the columns that cannot be had: asynchronous slices lie on no thread, requests and tasks have no
+// category, and only frames provoke collections.
+func (b *tabulator) missing() (lacks columnSet) {
+	if b.split == SplitCategory {
+		lacks |= 1<<taskColumn | 1<<requestColumn | 1<<asyncColumn
+	}
+	if b.split == SplitThread || b.tracks == SplitThread {
+		lacks |= 1 << asyncColumn
+	}
+	if b.typ != TypeFrame {
+		lacks |= 1 << provokedColumn
+	}
+	return lacks
+}
+
+// row returns the row of what is charged to a context at a site.
+func (b *tabulator) row(node NodeID, at site, ts timeline.Nanos) (*Row, rowKey) {
+	key := rowKey{}
+	switch {
+	case b.tracks == SplitProcess:
+		key.track = at.process
+	case b.tracks == SplitThread:
+		key.track = at.thread
+	case node != 0:
+		key = b.groupOf(node, ts)
+	}
+	switch b.split {
+	case SplitProcess:
+		key.part = uint64(at.process)
+	case SplitThread:
+		key.part = uint64(at.thread)
+	case SplitCategory:
+		key.part = uint64(at.category)
+	}
+	row := b.rows[key]
+	if row == nil {
+		row = &Row{lacks: b.lacks}
+		b.name(row, &key)
+		b.rows[key] = row
+	}
+	return row, key
+}
+
+// name says who a row is of, as far as it is known in the end.
+func (b *tabulator) name(row *Row, key *rowKey) {
+	switch b.split {
+	case SplitProcess, SplitThread:
+		row.Part = b.trackName(timeline.TrackID(key.part))
+	case SplitCategory:
+		row.Part = Category(key.part).String()
+	}
+	switch {
+	case key.unattributed():
+		row.ID, row.Name, row.none = unattributed, unattributed, true
+	case key.group != "":
+		row.ID, row.Name = key.group, key.group
+	case key.track != 0:
+		b.nameTrack(row, key.track)
+	default:
+		b.nameContext(row, key.node)
+	}
+}
+
+func (b *tabulator) nameContext(row *Row, node NodeID) {
+	row.ID, row.Name = b.c.nodes[node].Identity.String(), b.c.label(node, lastTime)
+	row.Class = b.c.class(node, lastTime)
+	if parent := b.c.parent(node, lastTime); parent != 0 {
+		row.Parent = b.c.nodes[parent].Identity.String()
+	}
+	if members := b.c.membersOf(node); len(members) > 1 {
+		for _, m := range members {
+			row.Members = append(row.Members, b.c.nodes[m].Identity.String())
+		}
+	}
+}
+
+// nameTrack names the row of a process or thread.
+func (b *tabulator) nameTrack(row *Row, id timeline.TrackID) {
+	row.Name = b.trackName(id)
+	tr := b.t.Track(id)
+	if tr.Kind != timeline.ThreadTrack {
+		row.ID = fmt.Sprintf("process/%d", pidOf(&tr))
+		return
+	}
+	row.ID = fmt.Sprintf("thread/%d", tr.TID)
+	if process := b.t.Track(tr.Parent); process.Kind == timeline.ProcessTrack {
+		row.ID += fmt.Sprintf("@%d", pidOf(&process))
+		row.Parent = fmt.Sprintf("process/%d", pidOf(&process))
+	}
+}
+
+// trackName is what a process or thread is called: its name, and its ids.
+func (b *tabulator) trackName(id timeline.TrackID) string {
+	tr := b.t.Track(id)
+	switch {
+	case id == 0:
+		return "(unknown)"
+	case tr.Kind == timeline.ThreadTrack:
+		return strings.TrimPrefix(fmt.Sprintf("%s %d/%d", tr.Name, tr.PID, tr.TID), " ")
+	case tr.Name == "" || tr.PID == 0:
+		return fmt.Sprintf("pid %d", tr.PID)
+	}
+	return fmt.Sprintf("%s %d", tr.Name, tr.PID)
+}
+
+// of returns the logical node that a set has of the type; 0 if none.
+func (b *tabulator) of(set SetID, typ TypeID) NodeID {
+	if e := b.sets.of(set, typ); e != 0 {
+		return b.c.logicalOf(b.sets.entries[e].node)
+	}
+	return 0
+}
+
+// epochStart returns a time in an epoch.
+func (b *tabulator) epochStart(epoch int32) timeline.Nanos {
+	if epoch == 0 || int(epoch) > len(b.c.epochs) {
+		return math.MinInt64
+	}
+	return b.c.epochs[epoch-1]
+}
+
+// cells adds up the times of threads.
+func (b *tabulator) cells() {
+	for i := range b.costs.cells {
+		c := &b.costs.cells[i]
+		ts, at := b.epochStart(c.epoch), b.siteOf(c.thread, c.category)
+		node := b.of(c.set, b.typ)
+		row, key := b.row(node, at, ts)
+		row.add(c)
+		b.table.Busy += c.wall
+		if key.unattributed() {
+			b.table.Unattributed += c.wall
+		}
+		if node == 0 || b.tracks != SplitNone {
+			row.Total += c.wall
+		} else {
+			b.addTotals(node, c.wall, at, ts)
+		}
+		if input := b.of(c.set, TypeInputEvent); input != 0 {
+			if b.inputs[key] == nil {
+				b.inputs[key] = map[NodeID]bool{}
+			}
+			b.inputs[key][input] = true
+		}
+		if trigger := b.of(c.set, TypeTrigger); trigger != 0 && b.typ == TypeFrame {
+			by, _ := b.row(trigger, at, ts)
+			by.GCProvoked += c.wall
+		}
+	}
+}
+
+// addTotals adds a time to a context and all above it. A group has it once, however many of its contexts are among these.
+func (b *tabulator) addTotals(node NodeID, wall timeline.Nanos, at site, ts timeline.Nanos) {
+	b.counted = b.counted[:0]
+	for _, n := range slices.Clone(b.c.ancestors(node, ts)) {
+		row, key := b.row(n, at, ts)
+		if b.group != GroupNone {
+			if slices.Contains(b.counted, key) {
+				continue
+			}
+			b.counted = append(b.counted, key)
+		}
+		row.Total += wall
+	}
+}
+
+// add adds a cell to the row of its context.
+func (r *Row) add(c *cell) {
+	r.Self += c.wall
+	r.SelfCPU += c.cpu
+	r.WithoutCPU += c.withoutCPU
+	r.Slices += c.slices
+	r.Instants += c.instants
+	r.Freed += c.freed
+	r.ForcedStyle += c.forced[0]
+	r.ForcedLayout += c.forced[1]
+	r.ForcedStyles += c.forcedN[0]
+	r.ForcedLayouts += c.forcedN[1]
+	r.SelfByCategory[c.category] += c.wall
+}
+
+// others adds what is no time of threads.
+func (b *tabulator) others() {
+	if !b.lacks.has(asyncColumn) {
+		for key, wall := range b.costs.asyncs {
+			row, _ := b.row(b.of(key.set, b.typ), site{process: key.process}, lastTime)
+			row.Async += wall
+		}
+	}
+	if !b.lacks.has(requestColumn) {
+		for i := range b.requests {
+			b.request(&b.requests[i])
+		}
+	}
+	if !b.lacks.has(taskColumn) {
+		for i := range b.costs.tasks {
+			b.longTask(&b.costs.tasks[i])
+		}
+	}
+	for key, found := range b.inputs {
+		row := b.rows[key]
+		row.Inputs = int64(len(found))
+		for node := range found {
+			if in, ok := b.inputOf(node); ok && in.Latency != timeline.NoTime {
+				row.WorstLatency = max(row.WorstLatency, in.Latency)
+			}
+		}
+	}
+}
+
+// request counts a request that was sent in the window.
+func (b *tabulator) request(r *Request) {
+	if !b.sentInWindow(*r) {
+		return
+	}
+	row, _ := b.row(b.of(r.Set, b.typ), b.siteOf(r.thread, CategoryNone), r.Start)
+	row.Requests++
+	row.NetworkBytes += r.Bytes
+	if r.End != timeline.NoTime {
+		row.RequestTime += max(r.End-r.Start, 0)
+	}
+}
+
+// longTask counts a long task for the row of contexts with the most self time in it (spec contexts.md 9): of several with
+// the same time the one that worked first. What is unattributed is no context, and has the task only if there is none.
+func (b *tabulator) longTask(t *LongTask) {
+	at := b.siteOf(t.Thread, CategoryNone)
+	sums := map[rowKey]timeline.Nanos{}
+	var order []rowKey
+	for _, s := range t.shares {
+		_, key := b.row(b.of(s.set, b.typ), at, t.Start)
+		if _, ok := sums[key]; !ok {
+			order = append(order, key)
+		}
+		sums[key] += s.wall
+	}
+	best := -1
+	for i := range order {
+		if !order[i].unattributed() && (best < 0 || sums[order[i]] > sums[order[best]]) {
+			best = i
+		}
+	}
+	if best < 0 {
+		best = 0 // the only one
+	}
+	b.rows[order[best]].LongTasks++
+}
+
+// empty makes rows for contexts that cost nothing: frames, and for types of explicit events the objects; and for what has
+// no context.
+func (b *tabulator) empty() {
+	if none := (rowKey{}); b.rows[none] == nil {
+		b.rows[none] = &Row{ID: unattributed, Name: unattributed, lacks: b.lacks, none: true}
+	}
+	explicit := b.typ >= numBuiltIn
+	for id := range b.c.nodes {
+		n := &b.c.nodes[id]
+		object := int(id) < len(b.c.states) && len(b.c.states[id]) > 0 && !n.isFrame
+		if id == 0 || !n.context || b.c.logicalOf(NodeID(id)) != NodeID(id) {
+			continue
+		}
+		if explicit && object || b.typ == TypeFrame && n.isFrame {
+			b.row(NodeID(id), site{}, lastTime)
+		}
+	}
+}
+
+// finish sorts the rows and cuts them off behind the limit.
+func (b *tabulator) finish(limit int) {
+	keys := make([]rowKey, 0, len(b.rows))
+	for key := range b.rows {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(k, l rowKey) int {
+		x, y := b.rows[k], b.rows[l]
+		return cmp.Or(
+			cmp.Compare(y.Self, x.Self), cmp.Compare(y.Total, x.Total), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Part, y.Part),
+			cmp.Compare(k.node, l.node), cmp.Compare(k.track, l.track), cmp.Compare(k.group, l.group), cmp.Compare(k.part, l.part),
+		)
+	})
+	for i, key := range keys {
+		row := b.rows[key]
+		if limit > 0 && i >= limit && (!row.none || b.split != SplitNone) {
+			b.table.Omitted++
+			continue
+		}
+		b.table.Rows = append(b.table.Rows, *row)
+	}
+}
