@@ -70,9 +70,13 @@ type catalogue struct {
 	runsIn  map[NodeID]NodeID // of frames, by logical node: the isolate that they run in
 	above   map[NodeID]NodeID // of isolates: the frame that they hang below
 	sizes   map[NodeID]int    // of logical nodes with several members
+	edges   [][]edge          // by logical node: what is above it, in the order of time
 	chain   []NodeID
+	other   []NodeID
 	visited []uint32 // by NodeID: the walk that has come by last
 	walks   uint32
+
+	treeChanges bool // something has different parents at different times
 
 	mainPID int64
 	hasMain bool
@@ -119,7 +123,11 @@ func (c *catalogue) add(s snapshot) snapshotID {
 
 // refer adds a reference in a snapshot.
 func (c *catalogue) refer(from snapshotID, to reference, sibling bool) {
-	if from == 0 || len(c.links) >= maxSnapshots {
+	if from == 0 {
+		return
+	}
+	if len(c.links) >= maxSnapshots {
+		c.unseen++
 		return
 	}
 	to.scope, to.id = c.keep([]byte(to.scope)), c.keep([]byte(to.id))

@@ -94,8 +94,12 @@ func (c *collector) run(ctx context.Context) error {
 	}
 	c.catalogue.finish()
 	c.markContexts()
-	c.build(c.problems)
-	c.plantIsolates(c.frames)
+	if err := c.build(ctx, c.problems); err != nil {
+		return err
+	}
+	if err := c.plantIsolates(ctx, c.frames); err != nil {
+		return err
+	}
 	c.findEpochs()
 	return nil
 }

@@ -473,18 +473,8 @@ func (p *propagation) fromDescendants(s *openSlice) begun {
 
 // add adds a frame.
 func (f *foundFrames) add(c *catalogue, frame NodeID, ts timeline.Nanos) {
-	if slices.Contains(f.list, frame) {
-		return
-	}
-	if len(f.list) < maxCandidates {
-		f.list = append(f.list, frame)
-	}
-	switch {
-	case !f.any:
-		f.common, f.any = frame, true
-	case f.common != 0:
-		f.common = c.commonAncestor(f.common, frame, ts)
-	}
+	f.note(frame)
+	f.meet(c, frame, ts)
 }
 
 // addAll adds the frames of a slice inside.
@@ -492,16 +482,24 @@ func (f *foundFrames) addAll(c *catalogue, inner *foundFrames, ts timeline.Nanos
 	if !inner.any {
 		return
 	}
+	for _, frame := range inner.list {
+		f.note(frame)
+	}
+	f.meet(c, inner.common, ts)
+}
+
+// note adds a frame to the list.
+func (f *foundFrames) note(frame NodeID) {
+	if len(f.list) < maxCandidates && !slices.Contains(f.list, frame) {
+		f.list = append(f.list, frame)
+	}
+}
+
+// meet makes the common ancestor that of another frame as well; 0 has none in common with anything.
+func (f *foundFrames) meet(c *catalogue, frame NodeID, ts timeline.Nanos) {
 	if !f.any {
-		f.list, f.common, f.any = append(f.list, inner.list...), inner.common, true
+		f.common, f.any = frame, true
 		return
 	}
-	for _, frame := range inner.list {
-		f.add(c, frame, ts)
-	}
-	if inner.common == 0 {
-		f.common = 0
-	} else if f.common != 0 {
-		f.common = c.commonAncestor(f.common, inner.common, ts)
-	}
+	f.common = c.commonAncestor(f.common, frame, ts)
 }
