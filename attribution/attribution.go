@@ -140,10 +140,7 @@ func Run(ctx context.Context, t *timeline.Timeline, steps *flow.Steps, opts Opti
 	if err := p.run(ctx); err != nil {
 		return nil, err
 	}
-	if opts.Cost.FromStart {
-		opts.Cost.Window = opts.Cost.Window.shift(t.Start())
-	}
-	r := &Result{t: t, c: c.catalogue, sets: p.sets, costs: newCosts(c.catalogue, &opts.Cost)}
+	r := &Result{t: t, c: c.catalogue, sets: p.sets, costs: newCosts(c.catalogue, p.sets, t, &opts.Cost)}
 	if opts.Intervals {
 		r.shown = newIntervals(c.catalogue, p.sets, t.Memory()/16, t.TempDir())
 		r.costs.shown = r.shown
@@ -153,6 +150,9 @@ func Run(ctx context.Context, t *timeline.Timeline, steps *flow.Steps, opts Opti
 	err := s.run(ctx)
 	if err == nil && r.shown != nil {
 		err = r.shown.err
+	}
+	if err == nil {
+		err = r.costs.cells.err
 	}
 	if err == nil {
 		r.stamps, err = s.stamps.Sort()
@@ -166,17 +166,20 @@ func Run(ctx context.Context, t *timeline.Timeline, steps *flow.Steps, opts Opti
 	if len(c.speaks) > 0 {
 		dropped += c.unseen // else objects are no contexts: recordings of the compositor have very many
 	}
-	if dropped > 0 || p.sets.full {
-		t.Problems().AddN(problem.ContextLimit, max(dropped, 1), problem.NoPosition, "")
+	if dropped += p.sets.full; dropped > 0 {
+		t.Problems().AddN(problem.ContextLimit, dropped, problem.NoPosition, "")
+	}
+	if r.costs.limited > 0 {
+		t.Problems().AddN(problem.CostLimit, r.costs.limited, problem.NoPosition, "")
 	}
 	return r, nil
 }
 
 // Close frees the memory and the temporary files of the result.
 func (r *Result) Close() error {
-	var err error
+	err := r.costs.cells.close()
 	if r.stamps != nil {
-		err = r.stamps.Close()
+		err = errors.Join(err, r.stamps.Close())
 	}
 	if r.shown != nil {
 		err = errors.Join(err, r.shown.sorted.Close())

@@ -101,9 +101,15 @@ type attributed struct {
 // attribute reads a Chrome JSON trace and attributes it.
 func attribute(tb testing.TB, input []byte, opts Options) *attributed {
 	tb.Helper()
+	return attributeIn(tb, input, opts, timeline.DefaultMemory)
+}
+
+// attributeIn is attribute with so many bytes of memory.
+func attributeIn(tb testing.TB, input []byte, opts Options, memory int64) *attributed {
+	tb.Helper()
 	ctx := context.Background()
 	log := new(problem.Log)
-	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: tb.TempDir()})
+	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: tb.TempDir(), Memory: memory})
 	if err := chromejson.Read(ctx, bytes.NewReader(input), b, chromejson.Options{Problems: log, Threads: true}); err != nil {
 		tb.Fatal(err)
 	}
@@ -123,6 +129,15 @@ func attribute(tb testing.TB, input []byte, opts Options) *attributed {
 	}
 	tb.Cleanup(func() { r.Close() })
 	return &attributed{r, t, log}
+}
+
+// Table is Result.Table where there is no disk that could fail.
+func (a *attributed) Table(opts TableOptions) *Table {
+	t, err := a.Result.Table(opts)
+	if err != nil {
+		panic(err)
+	}
+	return t
 }
 
 // options returns the options of a case.
@@ -171,7 +186,7 @@ func (a *attributed) stampsByEvent(tb testing.TB) map[int]SetID {
 // show writes a set as in the cases.
 func (a *attributed) show(set SetID, full bool) []string {
 	var out []string
-	for _, id := range a.sets.sets[set] {
+	for _, id := range a.sets.sets.at(uint32(set)) {
 		e := a.sets.entries[id]
 		n := a.c.nodes[e.node]
 		line := fmt.Sprintf("%s %s %s", a.c.types[e.typ], n.Scope, n.ID)
@@ -181,7 +196,7 @@ func (a *attributed) show(set SetID, full bool) []string {
 		if full {
 			line += fmt.Sprintf(" %v %d", e.via, e.hops)
 			var candidates []string
-			for _, c := range a.sets.lists[e.candidates] {
+			for _, c := range a.sets.lists.at(uint32(e.candidates)) {
 				candidates = append(candidates, a.c.nodes[c].Scope+"/"+a.c.nodes[c].ID)
 			}
 			slices.Sort(candidates)
@@ -411,7 +426,7 @@ func (a *attributed) checkSelection(t *testing.T, want *expected, stamps map[int
 			}
 		}
 		for event, set := range stamps {
-			for _, id := range a.sets.sets[set] {
+			for _, id := range a.sets.sets.at(uint32(set)) {
 				if a.identity(a.c.logicalOf(a.sets.entries[id].node)) == w.Row {
 					events = append(events, event)
 				}
@@ -472,11 +487,10 @@ type selfCost struct{ wall, cpu, withoutCPU timeline.Nanos }
 func (a *attributed) selfOf(typ string, pid, tid int64) map[string]selfCost {
 	out := map[string]selfCost{}
 	id := a.c.byType[typ]
-	for i := range a.costs.cells {
-		c := &a.costs.cells[i]
+	err := a.costs.cells.each(func(c *cell) {
 		thread := a.t.Track(c.thread)
 		if int64(thread.PID) != pid || thread.TID != tid {
-			continue
+			return
 		}
 		node := NodeID(0)
 		if e := a.sets.of(c.set, id); e != 0 {
@@ -487,6 +501,9 @@ func (a *attributed) selfOf(typ string, pid, tid int64) map[string]selfCost {
 		sum.cpu += c.cpu
 		sum.withoutCPU += c.withoutCPU
 		out[a.identity(node)] = sum
+	})
+	if err != nil {
+		panic(err) // only the disk can fail
 	}
 	return out
 }

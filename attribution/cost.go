@@ -1,55 +1,58 @@
 package attribution
 
 import (
+	"encoding/binary"
+	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/weft-trace/weft/timeline"
 )
 
 // Window is a part of a trace: from From up to To. The zero Window is the whole trace.
 type Window struct {
-	From timeline.Nanos
+	From timeline.Nanos // 0: the begin
 	To   timeline.Nanos // 0: the end
 }
 
-// clip returns the part of an interval that lies in the window, which may be empty.
-func (w Window) clip(from, to timeline.Nanos) (timeline.Nanos, timeline.Nanos) {
-	from = max(from, w.From)
-	if w.To > 0 {
-		to = min(to, w.To)
+// resolve returns the window of cost as times of a timeline that begins at start, with both of its ends given.
+func (o *CostOptions) resolve(start timeline.Nanos) Window {
+	w := o.Window
+	if !o.FromStart {
+		start = 0
 	}
-	return from, max(from, to)
-}
-
-// shift returns a window that counts from another time.
-func (w Window) shift(by timeline.Nanos) Window {
-	w.From += by
-	if w.To > 0 {
-		w.To += by
+	if w.From == 0 {
+		w.From = math.MinInt64
+	} else {
+		w.From = sum(w.From, start)
+	}
+	if w.To == 0 {
+		w.To = lastTime
+	} else {
+		w.To = sum(w.To, start)
 	}
 	return w
 }
 
-// cellKey is what costs are added up by: the finest division that any report needs. The set says which contexts are
-// charged, and the epoch what the tree was like.
-type cellKey struct {
-	thread   timeline.TrackID
-	set      SetID
-	epoch    int32
-	category Category
+// clip returns the part of an interval that lies in a resolved window, which may be empty.
+func (w Window) clip(from, to timeline.Nanos) (timeline.Nanos, timeline.Nanos) {
+	from = max(from, w.From)
+	return from, max(from, min(to, w.To))
 }
 
-// cell is the cost of the work with one cellKey.
-type cell struct {
-	cellKey
-	wall       timeline.Nanos
-	cpu        timeline.Nanos
-	withoutCPU timeline.Nanos // wall time of slices whose CPU time is not known
-	slices     int64
-	instants   int64
-	forced     [2]timeline.Nanos // style, layout; wall time of whole slices
-	forcedN    [2]int64
-	freed      int64 // bytes, by garbage collections
+// has reports whether a time lies in a resolved window.
+func (w Window) has(ts timeline.Nanos) bool { return w.From <= ts && ts < w.To }
+
+// sum returns a + b, or the nearest time that there is.
+func sum(a, b timeline.Nanos) timeline.Nanos {
+	switch s := a + b; {
+	case a > 0 && b > 0 && s < 0:
+		return math.MaxInt64
+	case a < 0 && b < 0 && s >= 0:
+		return math.MinInt64
+	default:
+		return s
+	}
 }
 
 // asyncKey is what the time of asynchronous slices is added up by.
@@ -75,10 +78,14 @@ type setShare struct {
 // longTask is the length from which on a task is long.
 const longTask = 50 * 1000 * timeline.Microsecond
 
-// maxLongTasks bounds the long tasks that are kept, maxTaskSets the sets that are told apart in one.
+// Limits of what is kept to add up costs, whatever the input says. What they cut off is counted as problem.CostLimit.
 const (
-	maxLongTasks = 1 << 16
-	maxTaskSets  = 1 << 10
+	maxLongTasks   = 1 << 16 // that are kept
+	maxTaskSets    = 1 << 10 // that are told apart in one task
+	maxAllTaskSets = 1 << 19 // of all long tasks together
+	maxAsyncs      = 1 << 17 // sets and processes of asynchronous slices
+	maxShares      = 1 << 18 // of all open slices together
+	maxCuts        = 1 << 20 // places where intervals are cut because the tree changes
 )
 
 // costs adds up what contexts cost (spec contexts.md 9). The time of every thread is cut at the edges of slices and
@@ -86,24 +93,53 @@ const (
 // all contexts of a type and what has none is the time in which the thread was busy, for every type.
 type costs struct {
 	c       *catalogue
-	window  Window
-	atBegin bool // charge the set at the begin of the innermost slice, as the old panel did
+	sets    *sets
+	window  Window // resolved
+	atBegin bool   // charge the set at the begin of the innermost slice, as the old panel did
 
-	cells  []cell
-	byKey  map[cellKey]int32
-	asyncs map[asyncKey]timeline.Nanos
-	tasks  []LongTask
-	shown  *intervals // may be nil
+	cells   *cells
+	charged []SetID         // by SetID: 1 + the set that is charged in its place; 0: not known yet
+	owners  index           // of the sets in charged, by their contexts
+	named   bitset          // sets of which something lies in the window
+	spans   [1 << 8]setSpan // what treeOf found last
+	asyncs  map[asyncKey]timeline.Nanos
+	tasks   []LongTask
+	shown   *intervals // may be nil
+
+	sums    [numSums]timeline.Nanos // over all cells: none of them is beyond what a number holds
+	shares  int                     // of all open slices
+	cuts    int
+	kept    int // sets of long tasks
+	limited uint64
+}
+
+// The sums that costs keeps.
+const (
+	sumWall = iota
+	sumCPU
+	sumWithoutCPU
+	sumForced
+	sumFreed
+	sumAsync
+	numSums
+)
+
+// setSpan says that the tree above the contexts of a set is the same from since up to until.
+type setSpan struct {
+	set          SetID
+	valid        bool
+	since, until timeline.Nanos
 }
 
 // account is what costs keeps of a thread.
 type account struct {
-	lastKey  cellKey
-	lastCell int32
-	hasCell  bool
-	task     []setShare // of the outermost slice, if it is long
-	long     bool
-	shown    shownThread
+	lastKey    cellKey
+	lastCell   int32
+	generation uint32
+	hasCell    bool
+	task       []setShare // of the outermost slice, if it is long
+	long       bool
+	shown      shownThread
 }
 
 // cpuTime is the CPU time of a slice as far as it is known.
@@ -116,29 +152,111 @@ type cpuTime struct {
 
 // share is a part of a slice's own time that has one set, in the order of time.
 type share struct {
-	cell int32 // -1: outside of the window
-	wall timeline.Nanos
+	since      timeline.Nanos
+	wall       timeline.Nanos
+	set        SetID
+	cell       int32 // place of the cell; -1: outside of the window
+	generation uint32
 }
 
-func newCosts(c *catalogue, opts *CostOptions) *costs {
-	return &costs{c: c, window: opts.Window, atBegin: opts.AtBegin, byKey: map[cellKey]int32{}, asyncs: map[asyncKey]timeline.Nanos{}}
+func newCosts(c *catalogue, s *sets, t *timeline.Timeline, opts *CostOptions) *costs {
+	return &costs{
+		c: c, sets: s, window: opts.resolve(t.Start()), atBegin: opts.AtBegin, cells: newCells(t.Memory()/16, t.TempDir()),
+		asyncs: map[asyncKey]timeline.Nanos{},
+	}
 }
 
-// cell returns the number of the cell with a key.
+// fit adds a cost to one of the sums over the whole trace and returns how much of it there was room for.
+func (k *costs) fit(sum int, v timeline.Nanos) timeline.Nanos {
+	if room := math.MaxInt64 - k.sums[sum]; v > room {
+		v = room
+		k.limited++
+	}
+	k.sums[sum] += v
+	return v
+}
+
+// cell returns the place of the cell with a key.
 func (k *costs) cell(a *account, key cellKey) int32 {
-	if a != nil && a.hasCell && a.lastKey == key {
+	if a.hasCell && a.lastKey == key && a.generation == k.cells.generation {
 		return a.lastCell
 	}
-	i, ok := k.byKey[key]
-	if !ok {
-		i = int32(len(k.cells))
-		k.cells = append(k.cells, cell{cellKey: key})
-		k.byKey[key] = i
-	}
-	if a != nil {
-		a.lastKey, a.lastCell, a.hasCell = key, i, true
-	}
+	i := k.cells.place(key)
+	a.lastKey, a.lastCell, a.generation, a.hasCell = key, i, k.cells.generation, true
 	return i
+}
+
+// chargedFor returns the set that is charged for another one: the first with the same contexts, however they came.
+func (k *costs) chargedFor(set SetID) SetID {
+	if int(set) < len(k.charged) && k.charged[set] != 0 {
+		return k.charged[set] - 1
+	}
+	for int(set) >= len(k.charged) {
+		k.charged = append(k.charged, 0)
+	}
+	key := k.sets.key[:0]
+	for _, id := range k.sets.sets.at(uint32(set)) {
+		e := &k.sets.entries[id]
+		if e.node != 0 {
+			key = binary.LittleEndian.AppendUint32(key, uint32(e.typ))
+			key = binary.LittleEndian.AppendUint32(key, uint32(k.c.logicalOf(e.node)))
+		}
+	}
+	k.sets.key = key
+	out := SetID(0)
+	if len(key) > 0 {
+		hash := k.owners.hash(key)
+		out = SetID(k.owners.find(hash, func(id uint32) bool { return k.sameOwners(SetID(id), set) }))
+		if out == 0 {
+			out = set
+			k.owners.add(hash, uint32(set))
+		}
+	}
+	k.charged[set] = out + 1
+	return out
+}
+
+// sameOwners reports whether two sets have the same contexts.
+func (k *costs) sameOwners(a, b SetID) bool {
+	x, y := k.sets.sets.at(uint32(a)), k.sets.sets.at(uint32(b))
+	for {
+		x, y = k.skipNobody(x), k.skipNobody(y)
+		if len(x) == 0 || len(y) == 0 {
+			return len(x) == len(y)
+		}
+		e, f := &k.sets.entries[x[0]], &k.sets.entries[y[0]]
+		if e.typ != f.typ || k.c.logicalOf(e.node) != k.c.logicalOf(f.node) {
+			return false
+		}
+		x, y = x[1:], y[1:]
+	}
+}
+
+// skipNobody leaves out the entries at the begin of a list that have candidates only.
+func (k *costs) skipNobody(list []entryID) []entryID {
+	for len(list) > 0 && k.sets.entries[list[0]].node == 0 {
+		list = list[1:]
+	}
+	return list
+}
+
+// treeOf returns the time around ts in which the tree above the contexts of a set is the same.
+func (k *costs) treeOf(set SetID, ts timeline.Nanos) (since, until timeline.Nanos) {
+	if !k.c.treeChanges || set == 0 {
+		return math.MinInt64, lastTime
+	}
+	sp := &k.spans[int(set)%len(k.spans)]
+	if sp.valid && sp.set == set && sp.since <= ts && ts < sp.until {
+		return sp.since, sp.until
+	}
+	*sp = setSpan{set: set, valid: true, since: math.MinInt64, until: lastTime}
+	for _, id := range k.sets.sets.at(uint32(set)) {
+		if node := k.sets.entries[id].node; node != 0 {
+			since, until := k.c.chainSpan(k.c.logicalOf(node), ts)
+			sp.since, sp.until = max(sp.since, since), min(sp.until, until)
+		}
+	}
+	return sp.since, sp.until
 }
 
 // advance charges the time of a thread up to ts to what is in effect.
@@ -147,65 +265,124 @@ func (k *costs) advance(w *worker, ts timeline.Nanos) {
 		w.until = ts
 		return
 	}
+	if w.until >= ts {
+		return
+	}
+	top := &w.slices[w.busy]
+	inEffect := w.charged
+	if k.atBegin {
+		inEffect = top.stamp
+	}
+	if k.shown != nil {
+		k.shown.extend(w, inEffect, w.until, ts)
+	}
+	if from, to := k.window.clip(w.until, ts); from < to {
+		k.named.add(inEffect)
+	}
+	set := k.chargedFor(inEffect)
 	for w.until < ts {
-		next := ts
-		for w.epoch < len(k.c.epochs) && k.c.epochs[w.epoch] <= w.until {
-			w.epoch++
+		since, next := k.treeOf(set, w.until)
+		switch {
+		case next >= ts:
+			next = ts
+		case k.cuts >= maxCuts:
+			next = ts
+			k.limited++
+		default:
+			k.cuts++
 		}
-		if w.epoch < len(k.c.epochs) {
-			next = min(next, k.c.epochs[w.epoch])
-		}
-		k.charge(w, w.until, next)
+		k.charge(w, top, setShare{set, next - w.until}, since, w.until)
 		w.until = next
 	}
 }
 
-// charge charges one interval.
-func (k *costs) charge(w *worker, from, to timeline.Nanos) {
-	top := &w.slices[w.busy]
-	set := w.charged
-	if k.atBegin {
-		set = top.stamp
+// charge charges an interval from a time on to a set; the tree above that is the same since some time.
+func (k *costs) charge(w *worker, top *work, to setShare, since, from timeline.Nanos) {
+	end := from + to.wall
+	inside, until := k.window.clip(from, end)
+	wall := until - inside
+	if wall == 0 {
+		inside = end
 	}
-	if k.shown != nil {
-		k.shown.extend(w, set, from, to)
+	if inside > from {
+		k.share(top, share{wall: inside - from, cell: -1})
 	}
-	at, length := int32(-1), to-from
-	if from, to := k.window.clip(from, to); to > from {
-		at = k.cell(&w.account, cellKey{w.id, set, int32(w.epoch), top.category})
-		wall := to - from
-		k.cells[at].wall += wall
+	if wall > 0 {
+		at := k.cell(&w.account, cellKey{since, w.id, to.set, top.category})
+		fits := k.fit(sumWall, wall)
+		k.cells.held[at].wall += fits
 		if w.account.long {
-			w.account.add(set, wall)
+			k.task(&w.account, setShare{to.set, fits})
 		}
-		k.share(top, at, wall)
-		if length -= wall; length == 0 {
-			return
+		k.share(top, share{since: since, wall: wall, set: to.set, cell: at, generation: k.cells.generation})
+		if until < end {
+			k.share(top, share{wall: end - until, cell: -1})
 		}
 	}
-	k.share(top, -1, length)
 }
 
 // share adds an interval to those of its slice.
-func (k *costs) share(s *work, at int32, wall timeline.Nanos) {
-	if n := len(s.shares); n > 0 && s.shares[n-1].cell == at {
-		s.shares[n-1].wall += wall
-		return
-	}
-	s.shares = append(s.shares, share{at, wall})
-}
-
-// add adds to the time of a set in a long task.
-func (a *account) add(set SetID, wall timeline.Nanos) {
-	for i := range a.task {
-		if a.task[i].set == set {
-			a.task[i].wall += wall
+func (k *costs) share(s *work, next share) {
+	if n := len(s.shares); n > 0 {
+		if last := &s.shares[n-1]; last.cell == next.cell && last.generation == next.generation {
+			last.wall += next.wall
 			return
 		}
 	}
-	if len(a.task) < maxTaskSets {
-		a.task = append(a.task, setShare{set, wall})
+	if k.shares >= maxShares {
+		k.joinShares(s)
 	}
+	if k.shares >= maxShares {
+		k.limited++
+		s.uncounted += next.wall
+		if next.cell >= 0 {
+			k.cells.held[next.cell].withoutCPU += k.fit(sumWithoutCPU, next.wall)
+		}
+		return
+	}
+	s.shares = append(s.shares, next)
+	k.shares++
+}
+
+// joinShares makes room where the shares of all open slices are too many: those of a slice with one set become one. That
+// is worth while only if many have come since the last time.
+func (k *costs) joinShares(s *work) {
+	if len(s.shares) < 2*s.joined+64 {
+		return
+	}
+	type sameCell struct {
+		set    SetID
+		since  timeline.Nanos
+		inside bool
+	}
+	first := map[sameCell]int{}
+	kept := s.shares[:0]
+	for _, sh := range s.shares {
+		key := sameCell{sh.set, sh.since, sh.cell >= 0}
+		if at, ok := first[key]; ok {
+			kept[at].wall += sh.wall
+			continue
+		}
+		first[key] = len(kept)
+		kept = append(kept, sh)
+	}
+	k.shares -= len(s.shares) - len(kept)
+	s.shares, s.joined = kept, len(kept)
+}
+
+// task adds to the time of a set in a long task.
+func (k *costs) task(a *account, part setShare) {
+	for i := range a.task {
+		if a.task[i].set == part.set {
+			a.task[i].wall += part.wall
+			return
+		}
+	}
+	if len(a.task) >= maxTaskSets {
+		k.limited++
+		return
+	}
+	a.task = append(a.task, part)
 }
 
 // begin counts a slice that begins.
@@ -214,12 +391,17 @@ func (k *costs) begin(w *worker, s *work) {
 		w.account.long, w.account.task = s.end-s.ts >= longTask, w.account.task[:0]
 	}
 	from, to := k.window.clip(s.ts, s.end)
-	if from == to && s.end > s.ts {
+	if from == to && (s.end > s.ts || !k.window.has(s.ts)) {
 		return
 	}
-	c := &k.cells[k.cell(&w.account, cellKey{w.id, s.stamp, int32(s.epoch), s.category})]
+	k.named.add(s.stamp)
+	set := k.chargedFor(s.stamp)
+	since, _ := k.treeOf(set, s.ts)
+	c := &k.cells.held[k.cell(&w.account, cellKey{since, w.id, set, s.category})]
 	c.slices++
-	c.freed += s.freed
+	if s.freed != 0 {
+		c.freed += int64(k.fit(sumFreed, timeline.Nanos(s.freed)))
+	}
 	if !s.forced {
 		return
 	}
@@ -227,58 +409,78 @@ func (k *costs) begin(w *worker, s *work) {
 	if s.category == CategoryLayout {
 		i = 1
 	}
-	c.forced[i] += to - from
+	c.forced[i] += k.fit(sumForced, to-from)
 	c.forcedN[i]++
 }
 
 // end ends the innermost slice of a thread, whose time has been charged: its CPU time is divided among its intervals.
 func (k *costs) end(w *worker) {
 	s := &w.slices[w.busy]
-	k.divideCPU(s)
+	k.divideCPU(w, s)
+	k.shares -= len(s.shares)
 	if s.up >= 0 {
 		up := &w.slices[s.up].cpu
 		if s.cpu.known {
-			up.children += s.cpu.used
+			up.children = sum(up.children, s.cpu.used)
 		} else {
-			up.children += s.end - s.ts
+			up.children = sum(up.children, s.end-s.ts)
 		}
 		return
 	}
-	if w.account.long && len(w.account.task) > 0 && len(k.tasks) < maxLongTasks {
-		t := LongTask{Thread: w.id, Start: s.ts, Length: s.end - s.ts, shares: append([]setShare(nil), w.account.task...)}
-		k.tasks = append(k.tasks, t)
+	if w.account.long && len(w.account.task) > 0 {
+		k.keepTask(LongTask{Thread: w.id, Start: s.ts, Length: s.end - s.ts, shares: w.account.task})
 	}
 	w.account.long = false
 }
 
+// keepTask keeps a long task.
+func (k *costs) keepTask(t LongTask) {
+	if len(k.tasks) >= maxLongTasks || k.kept+len(t.shares) > maxAllTaskSets {
+		k.limited++
+		return
+	}
+	k.kept += len(t.shares)
+	t.shares = slices.Clone(t.shares)
+	k.tasks = append(k.tasks, t)
+}
+
 // divideCPU divides the CPU time of a slice itself, without those in it, among its intervals in proportion to their wall
 // time. Each gets the difference of two rounded sums, so that the parts add up.
-func (k *costs) divideCPU(s *work) {
-	total := timeline.Nanos(0)
-	for i := range s.shares {
-		total += s.shares[i].wall
-	}
+func (k *costs) divideCPU(w *worker, s *work) {
 	if !s.cpu.known {
 		for i := range s.shares {
-			if at := s.shares[i].cell; at >= 0 {
-				k.cells[at].withoutCPU += s.shares[i].wall
+			if sh := &s.shares[i]; sh.cell >= 0 {
+				k.cellOf(w, s, sh).withoutCPU += k.fit(sumWithoutCPU, sh.wall)
 			}
 		}
 		return
+	}
+	total := s.uncounted
+	for i := range s.shares {
+		total += s.shares[i].wall
 	}
 	own := max(s.cpu.used-s.cpu.children, 0)
 	if total <= 0 || own == 0 {
 		return
 	}
-	sum, before := timeline.Nanos(0), timeline.Nanos(0)
+	upTo, before := timeline.Nanos(0), timeline.Nanos(0)
 	for i := range s.shares {
-		sum += s.shares[i].wall
-		now := portion(own, sum, total)
-		if at := s.shares[i].cell; at >= 0 {
-			k.cells[at].cpu += now - before
+		sh := &s.shares[i]
+		upTo += sh.wall
+		now := portion(own, upTo, total)
+		if sh.cell >= 0 {
+			k.cellOf(w, s, sh).cpu += k.fit(sumCPU, now-before)
 		}
 		before = now
 	}
+}
+
+// cellOf returns the cell of a share, which has to be looked up again if cells were spilled meanwhile.
+func (k *costs) cellOf(w *worker, s *work, sh *share) *cell {
+	if sh.generation != k.cells.generation {
+		sh.cell, sh.generation = k.cells.place(cellKey{sh.since, w.id, sh.set, s.category}), k.cells.generation
+	}
+	return &k.cells.held[sh.cell]
 }
 
 // portion returns whole · part / total, rounded, half up. part is at most total.
@@ -291,10 +493,13 @@ func portion(whole, part, total timeline.Nanos) timeline.Nanos {
 
 // instant counts an instant.
 func (k *costs) instant(w *worker, set SetID, ts timeline.Nanos) {
-	if from, to := k.window.clip(ts, ts+1); w == nil || from == to {
+	if w == nil || !k.window.has(ts) {
 		return
 	}
-	k.cells[k.cell(nil, cellKey{w.id, set, int32(w.epoch), CategoryOther})].instants++
+	k.named.add(set)
+	set = k.chargedFor(set)
+	since, _ := k.treeOf(set, ts)
+	k.cells.held[k.cells.place(cellKey{since, w.id, set, CategoryOther})].instants++
 }
 
 // async adds the time of an asynchronous slice of a process to its set.
@@ -303,10 +508,16 @@ func (k *costs) async(o *timeline.Occurrence, process timeline.TrackID, set SetI
 		return
 	}
 	from, to := k.window.clip(o.TS, o.End)
-	if from == to && o.End > o.TS {
+	if from == to && (o.End > o.TS || !k.window.has(o.TS)) {
 		return
 	}
-	k.asyncs[asyncKey{set, process}] += to - from
+	k.named.add(set)
+	key := asyncKey{k.chargedFor(set), process}
+	if _, ok := k.asyncs[key]; !ok && len(k.asyncs) >= maxAsyncs {
+		k.limited++
+		key = asyncKey{} // nobody
+	}
+	k.asyncs[key] += k.fit(sumAsync, to-from)
 }
 
 // finishThread ends a thread at the end of the trace.

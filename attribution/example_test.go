@@ -26,7 +26,11 @@ func ExampleResult_Table() {
 	defer tl.Close()
 	defer result.Close()
 
-	for _, row := range result.Table(attribution.TableOptions{Type: "Frame"}).Rows {
+	table, err := result.Table(attribution.TableOptions{Type: "Frame"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, row := range table.Rows {
 		fmt.Printf("%-14s %6d ns\n", row.ID, row.Self)
 	}
 	err = tl.Walk(ctx, func(it *timeline.Item) error {

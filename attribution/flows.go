@@ -142,7 +142,7 @@ func (p *propagation) span(a, b *begun, ts timeline.Nanos) begun {
 	out.hops = max(a.hops, b.hops)
 	list := []NodeID{a.node}
 	if a.candidates != 0 {
-		list = slices.Clone(p.sets.lists[a.candidates])
+		list = slices.Clone(p.sets.lists.at(uint32(a.candidates)))
 	}
 	if !slices.Contains(list, b.node) {
 		list = append(list, b.node)

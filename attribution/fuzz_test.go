@@ -57,7 +57,11 @@ func FuzzRun(f *testing.F) {
 			}
 			busy := busyTime(t, tl)
 			for _, typ := range r.Types() {
-				if table := r.Table(TableOptions{Type: typ}); table.Busy != busy {
+				table, err := r.Table(TableOptions{Type: typ})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if table.Busy != busy {
 					t.Errorf("%s: costs of %d ns, threads were busy for %d", typ, table.Busy, busy)
 				}
 			}
@@ -97,7 +101,7 @@ func busyTime(t *testing.T, tl *timeline.Timeline) (total timeline.Nanos) {
 		until := timeline.Nanos(0)
 		for _, s := range list {
 			if s.from >= until {
-				total += s.to - s.from
+				total = sum(total, s.to-s.from)
 				until = s.to
 			}
 		}

@@ -87,7 +87,7 @@ func (v *intervals) extend(w *worker, set SetID, from, to timeline.Nanos) {
 		v.write(i)
 	}
 	sh.open = kept
-	for _, id := range v.sets.sets[set] {
+	for _, id := range v.sets.sets.at(uint32(set)) {
 		e := &v.sets.entries[id]
 		if e.node == 0 || sh.has(e.typ) {
 			continue

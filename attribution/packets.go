@@ -148,7 +148,7 @@ func (r *Result) packetNotes(events *Packets, w WriteBack) (_ *packetNotes, err 
 	if w.NoNotes {
 		return n, nil
 	}
-	n.args = make([]timeline.Args, len(r.sets.sets))
+	n.args = make([]timeline.Args, r.sets.sets.len())
 	enc := timeline.NewInlineArgs()
 	var s stamp
 	for c := r.stamps.From(0); ; {

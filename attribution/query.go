@@ -19,7 +19,7 @@ type Context struct {
 
 // Set returns the contexts of a set, by type.
 func (r *Result) Set(set SetID) []Context {
-	if int(set) >= len(r.sets.sets) {
+	if int(set) >= r.sets.sets.len() {
 		return nil
 	}
 	var out []Context
@@ -29,7 +29,7 @@ func (r *Result) Set(set SetID) []Context {
 		if e.node != 0 {
 			c.ID, c.Name = r.c.nodes[e.node].Identity, r.labelOf(e)
 		}
-		for _, n := range r.sets.lists[e.candidates] {
+		for _, n := range r.sets.lists.at(uint32(e.candidates)) {
 			c.Candidates = append(c.Candidates, r.c.nodes[n].Identity)
 		}
 		out = append(out, c)

@@ -3,7 +3,6 @@ package attribution
 import (
 	"cmp"
 	"encoding/binary"
-	"slices"
 )
 
 // SetID identifies a set of contexts, at most one of each type. Equal sets have equal ids; 0 is the empty set.
@@ -28,89 +27,84 @@ type entry struct {
 // maxHops is the number of edges over which a context is handed on (spec contexts.md S8).
 const maxHops = 64
 
-// Limits of the tables of sets. When one is full, further sets lack what is new in them.
+// Limits of the tables of sets, 80 MiB altogether. Eight hours of a busy page have half as much. When one is full, further
+// sets lack what is new in them.
 const (
-	maxEntries    = 1 << 21
-	maxSets       = 1 << 21
-	maxCandidates = 64 // of one entry
+	maxEntries        = 1 << 20
+	maxSets           = 1 << 20
+	maxInSets         = 1 << 22 // entries of all sets together
+	maxLists          = 1 << 18 // of candidates
+	maxInLists        = 1 << 21 // candidates of all lists together
+	maxCandidates     = 64      // of one entry
+	maxChanges        = 1 << 14 // results of with that are remembered
+	setChangeMultiple = 0x9e3779b1
 )
 
 // sets interns entries, sets and lists of candidates.
 type sets struct {
 	entries []entry // by entryID
-	byEntry map[entry]entryID
+	byEntry index
 
-	lists   [][]NodeID // by candidatesID
-	byNodes map[string]candidatesID
+	lists lists[NodeID]  // by candidatesID
+	sets  lists[entryID] // by SetID, sorted by type
 
-	sets   [][]entryID // by SetID, sorted by type
-	bySet  map[string]SetID
-	withs  map[setChange]SetID // results of with
-	key    []byte
-	merged []entryID
-	full   bool
+	changes []setChange // what with found last
+	key     []byte
+	merged  []entryID
+	full    uint64 // how often something had no room
 }
 
-// setChange is a set and the entry that is put into it.
+// setChange is a set, the entry that is put into it, and the result.
 type setChange struct {
 	set   SetID
 	entry entryID
+	out   SetID
 }
 
 func newSets() *sets {
 	return &sets{
-		entries: make([]entry, 1), byEntry: map[entry]entryID{}, lists: make([][]NodeID, 1),
-		byNodes: map[string]candidatesID{}, sets: make([][]entryID, 1), bySet: map[string]SetID{"": 0},
-		withs: map[setChange]SetID{},
+		entries: make([]entry, 1), changes: make([]setChange, maxChanges),
+		lists: newLists[NodeID](maxLists, maxInLists), sets: newLists[entryID](maxSets, maxInSets),
 	}
 }
 
 // entry interns an entry; 0 if there are too many.
 func (s *sets) entry(e entry) entryID {
-	if id, ok := s.byEntry[e]; ok {
-		return id
+	le := binary.LittleEndian
+	key := append(s.key[:0], byte(e.via), e.hops)
+	key = le.AppendUint16(key, uint16(e.typ))
+	key = le.AppendUint32(le.AppendUint32(le.AppendUint32(key, uint32(e.node)), uint32(e.snapshot)), uint32(e.candidates))
+	s.key = key
+	hash := s.byEntry.hash(key)
+	if id := s.byEntry.find(hash, func(id uint32) bool { return s.entries[id] == e }); id != 0 {
+		return entryID(id)
 	}
 	if len(s.entries) >= maxEntries {
-		s.full = true
+		s.full++
 		return 0
 	}
 	id := entryID(len(s.entries))
 	s.entries = append(s.entries, e)
-	s.byEntry[e] = id
+	s.byEntry.add(hash, uint32(id))
 	return id
 }
 
 // candidates interns a list of contexts.
 func (s *sets) candidates(list []NodeID) candidatesID {
-	if len(list) == 0 {
-		return 0
-	}
 	if len(list) > maxCandidates {
 		list = list[:maxCandidates]
 	}
-	return internList(s, list, s.byNodes, &s.lists, maxEntries)
+	return candidatesID(s.intern(s.lists.intern(list)))
 }
 
 // set interns a set of entries, which are sorted by type.
-func (s *sets) set(list []entryID) SetID { return internList(s, list, s.bySet, &s.sets, maxSets) }
+func (s *sets) set(list []entryID) SetID { return SetID(s.intern(s.sets.intern(list))) }
 
-// internList returns the number of a list among those that are known: byList has it by the bytes of the list, all has the
-// lists by number. It is 0 if there are limit lists already.
-func internList[E, ID ~uint32](s *sets, list []E, byList map[string]ID, all *[][]E, limit int) ID {
-	s.key = s.key[:0]
-	for _, e := range list {
-		s.key = binary.LittleEndian.AppendUint32(s.key, uint32(e))
+// intern counts lists for which there was no room.
+func (s *sets) intern(id uint32, ok bool) uint32 {
+	if !ok {
+		s.full++
 	}
-	if id, ok := byList[string(s.key)]; ok {
-		return id
-	}
-	if len(*all) >= limit {
-		s.full = true
-		return 0
-	}
-	id := ID(len(*all))
-	*all = append(*all, slices.Clone(list))
-	byList[string(s.key)] = id
 	return id
 }
 
@@ -119,14 +113,14 @@ func (s *sets) with(set SetID, e entryID) SetID {
 	if e == 0 {
 		return set
 	}
-	change := setChange{set, e}
-	if out, ok := s.withs[change]; ok {
-		return out
+	change := &s.changes[(uint32(set)*setChangeMultiple^uint32(e))*setChangeMultiple>>(32-14)]
+	if change.set == set && change.entry == e {
+		return change.out
 	}
 	typ := s.entries[e].typ
 	s.merged = s.merged[:0]
 	placed := false
-	for _, old := range s.sets[set] {
+	for _, old := range s.sets.at(uint32(set)) {
 		switch c := cmp.Compare(s.entries[old].typ, typ); {
 		case c == 0:
 			continue
@@ -140,15 +134,16 @@ func (s *sets) with(set SetID, e entryID) SetID {
 		s.merged = append(s.merged, e)
 	}
 	out := s.set(s.merged)
-	if len(s.withs) < maxSets {
-		s.withs[change] = out
+	if out == 0 {
+		out = set // there is no room
 	}
+	*change = setChange{set, e, out}
 	return out
 }
 
 // of returns the entry of a type in a set, 0 if there is none.
 func (s *sets) of(set SetID, typ TypeID) entryID {
-	for _, e := range s.sets[set] {
+	for _, e := range s.sets.at(uint32(set)) {
 		if s.entries[e].typ == typ {
 			return e
 		}

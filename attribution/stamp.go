@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
+	"sort"
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/problem"
@@ -82,15 +83,18 @@ type work struct {
 	stamp    SetID // in effect at its start
 	own      []ownType
 	tops     []top // explicit contexts at its start, where the order of the input counts
-	epoch    int
-	up       int // index of the next slice outwards that has an end; -1: none
+	epoch    int   // of the states of contexts
+	up       int   // index of the next slice outwards that has an end; -1: none
 	category Category
 	endless  bool  // it has no end and no cost, but holds what follows
 	runs     bool  // it, or a slice around it, runs a script
 	forced   bool  // style or layout that a script waits for
 	freed    int64 // bytes, by a garbage collection
 	cpu      cpuTime
-	shares   []share // its own intervals
+
+	shares    []share        // its own intervals
+	joined    int            // length of shares when some of them were joined last
+	uncounted timeline.Nanos // its own time that has no share
 }
 
 // ownType says that an entry of a type begins with a slice.
@@ -450,7 +454,7 @@ func (s *stamper) trigger(w *worker, next *work, set SetID) SetID {
 func (s *stamper) rebind(set SetID, ts timeline.Nanos) SetID {
 	changed := false
 	s.merged = s.merged[:0]
-	for _, id := range s.sets.sets[set] {
+	for _, id := range s.sets.sets.at(uint32(set)) {
 		e := s.sets.entries[id]
 		if now := s.stateOf(e.node, ts); now != e.snapshot {
 			e.snapshot = now
@@ -461,7 +465,10 @@ func (s *stamper) rebind(set SetID, ts timeline.Nanos) SetID {
 	if !changed {
 		return set
 	}
-	return s.sets.set(s.merged)
+	if out := s.sets.set(s.merged); out != 0 {
+		return out
+	}
+	return set // there is no room for another one
 }
 
 // settle finds out what is in effect on a thread after something has ended or was entered.
@@ -509,8 +516,8 @@ func (s *stamper) explicitIsInner(w *worker, last int, t *top) bool {
 
 // epochAt returns the number of the epoch of a time, which does not decrease from call to call for a thread.
 func (s *stamper) epochAt(w *worker, ts timeline.Nanos) int {
-	for w.epoch < len(s.epochs) && s.epochs[w.epoch] <= ts {
-		w.epoch++
+	if rest := s.epochs[w.epoch:]; len(rest) > 0 && rest[0] <= ts {
+		w.epoch += sort.Search(len(rest), func(i int) bool { return rest[i] > ts })
 	}
 	return w.epoch
 }

@@ -145,17 +145,14 @@ type ByCategory [CategoryCount]timeline.Nanos
 func (r *Result) Types() []string {
 	found := map[TypeID]bool{}
 	note := func(set SetID) {
-		for _, id := range r.sets.sets[set] {
+		for _, id := range r.sets.sets.at(uint32(set)) {
 			found[r.sets.entries[id].typ] = true
 		}
 	}
-	for set := range r.sets.sets {
-		if r.used.has(SetID(set)) {
+	for set := range r.sets.sets.len() {
+		if r.used.has(SetID(set)) || r.costs.named.has(SetID(set)) {
 			note(SetID(set))
 		}
-	}
-	for i := range r.costs.cells {
-		note(r.costs.cells[i].set)
 	}
 	for i := range r.requests {
 		note(r.requests[i].Set)
@@ -175,7 +172,7 @@ func (r *Result) Types() []string {
 
 // Empty reports whether nothing of the trace lies in the window that costs are added up of.
 func (r *Result) Empty() bool {
-	if len(r.costs.cells) > 0 || len(r.costs.asyncs) > 0 {
+	if !r.costs.cells.empty() || len(r.costs.asyncs) > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(r.requests, r.sentInWindow)
@@ -183,15 +180,12 @@ func (r *Result) Empty() bool {
 
 // sentInWindow reports whether a request counts.
 func (r *Result) sentInWindow(q Request) bool {
-	if q.Start == timeline.NoTime {
-		return false
-	}
-	from, to := r.costs.window.clip(q.Start, q.Start+1)
-	return from < to
+	return q.Start != timeline.NoTime && r.costs.window.has(q.Start)
 }
 
 // Table returns the costs of the contexts of a type. Contexts without cost have rows as well, unless rows are divided.
-func (r *Result) Table(opts TableOptions) *Table {
+// The error is one of the temporary files.
+func (r *Result) Table(opts TableOptions) (*Table, error) {
 	b := &tabulator{
 		Result: r, group: opts.Group, split: opts.Split, typ: r.c.byType[opts.Type],
 		table: &Table{Type: opts.Type, By: byText(opts.Group, opts.Split), group: opts.Group, split: opts.Split, Rows: []Row{}},
@@ -204,11 +198,13 @@ func (r *Result) Table(opts TableOptions) *Table {
 		}
 	}
 	b.lacks = b.missing()
-	b.cells()
+	if err := b.cells(); err != nil {
+		return nil, err
+	}
 	b.others()
 	if b.split == SplitNone {
 		b.empty()
 	}
 	b.finish(opts.Limit)
-	return b.table
+	return b.table, nil
 }

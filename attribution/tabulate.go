@@ -3,7 +3,6 @@ package attribution
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -162,19 +161,10 @@ func (b *tabulator) of(set SetID, typ TypeID) NodeID {
 	return 0
 }
 
-// epochStart returns a time in an epoch.
-func (b *tabulator) epochStart(epoch int32) timeline.Nanos {
-	if epoch == 0 || int(epoch) > len(b.c.epochs) {
-		return math.MinInt64
-	}
-	return b.c.epochs[epoch-1]
-}
-
 // cells adds up the times of threads.
-func (b *tabulator) cells() {
-	for i := range b.costs.cells {
-		c := &b.costs.cells[i]
-		ts, at := b.epochStart(c.epoch), b.siteOf(c.thread, c.category)
+func (b *tabulator) cells() error {
+	return b.costs.cells.each(func(c *cell) {
+		ts, at := c.since, b.siteOf(c.thread, c.category)
 		node := b.of(c.set, b.typ)
 		row, key := b.row(node, at, ts)
 		row.add(c)
@@ -197,7 +187,7 @@ func (b *tabulator) cells() {
 			by, _ := b.row(trigger, at, ts)
 			by.GCProvoked += c.wall
 		}
-	}
+	})
 }
 
 // addTotals adds a time to a context and all above it. A group has it once, however many of its contexts are among these.
@@ -266,9 +256,9 @@ func (b *tabulator) request(r *Request) {
 	}
 	row, _ := b.row(b.of(r.Set, b.typ), b.siteOf(r.thread, CategoryNone), r.Start)
 	row.Requests++
-	row.NetworkBytes += r.Bytes
+	row.NetworkBytes = int64(sum(timeline.Nanos(row.NetworkBytes), timeline.Nanos(r.Bytes)))
 	if r.End != timeline.NoTime {
-		row.RequestTime += max(r.End-r.Start, 0)
+		row.RequestTime = sum(row.RequestTime, max(r.End-r.Start, 0))
 	}
 }
 

@@ -81,10 +81,10 @@ func (c *noteCursor) Next(n *timeline.Note) (bool, error) {
 
 // notes hands the stamps over, with the annotation for every set.
 func (r *Result) notes() *notes {
-	n := &notes{stamps: r.stamps, args: make([]timeline.Args, len(r.sets.sets))}
+	n := &notes{stamps: r.stamps, args: make([]timeline.Args, r.sets.sets.len())}
 	r.stamps = nil
 	enc := r.t.NewArgs()
-	for set := range r.sets.sets {
+	for set := range r.sets.sets.len() {
 		if r.used.has(SetID(set)) {
 			enc.Reset()
 			r.encode(enc, SetID(set), func(text string) { enc.InternedString(text) })
@@ -119,7 +119,7 @@ func (r *Result) encode(enc *timeline.ArgsEncoder, set SetID, text func(string))
 		if e.candidates != 0 {
 			enc.Key([]byte("candidates"))
 			enc.BeginArray()
-			for _, n := range r.sets.lists[e.candidates] {
+			for _, n := range r.sets.lists.at(uint32(e.candidates)) {
 				text(r.c.nodes[n].Identity.String())
 			}
 			enc.EndArray()
@@ -134,7 +134,7 @@ const unattributed = "(unattributed)"
 
 // byTypeName returns the entries of a set in the order of their types' names.
 func (r *Result) byTypeName(set SetID) []entryID {
-	list := slices.Clone(r.sets.sets[set])
+	list := slices.Clone(r.sets.sets.at(uint32(set)))
 	slices.SortFunc(list, func(a, b entryID) int {
 		return cmp.Compare(r.c.types[r.sets.entries[a].typ], r.c.types[r.sets.entries[b].typ])
 	})
@@ -427,7 +427,11 @@ func (r *Result) inputOf(node NodeID) (*Input, bool) {
 func (r *Result) costAttributes() ([]timeline.Attribute, error) {
 	var list []timeline.Attribute
 	for _, typ := range r.Types() {
-		text, err := r.Table(TableOptions{Type: typ, Limit: attributeRows}).JSON()
+		table, err := r.Table(TableOptions{Type: typ, Limit: attributeRows})
+		if err != nil {
+			return nil, err
+		}
+		text, err := table.JSON()
 		if err != nil {
 			return nil, fmt.Errorf("cost of %s: %w", typ, err)
 		}

@@ -128,7 +128,10 @@ func TestContextCostsAddUp(t *testing.T) {
 		tl, result := attributeRecording(t, input, convert.Options{})
 		busy := busyTimes(t, tl)
 		for _, typ := range result.Types() {
-			table := result.Table(attribution.TableOptions{Type: typ, Split: attribution.SplitThread})
+			table, err := result.Table(attribution.TableOptions{Type: typ, Split: attribution.SplitThread})
+			if err != nil {
+				t.Fatal(err)
+			}
 			sums := map[string]timeline.Nanos{}
 			total := timeline.Nanos(0)
 			for i := range table.Rows {
@@ -166,8 +169,11 @@ func TestContextCostsAddUp(t *testing.T) {
 var mainThreads = []string{"CrRendererMain ", "GeckoMain "}
 
 // share returns the parts of the busy time of main threads that belong to frames, to isolates and to nobody, in percent.
-func share(result *attribution.Result) (frame, isolate, none float64, ok bool) {
-	table := result.Table(attribution.TableOptions{Type: "Frame", Split: attribution.SplitThread})
+func share(t *testing.T, result *attribution.Result) (frame, isolate, none float64, ok bool) {
+	table, err := result.Table(attribution.TableOptions{Type: "Frame", Split: attribution.SplitThread})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var sums [3]timeline.Nanos
 	for i := range table.Rows {
 		r := &table.Rows[i]
@@ -205,7 +211,7 @@ func TestContextShares(t *testing.T) {
 		if !slices.Contains(result.Types(), "Frame") {
 			return
 		}
-		frame, isolate, none, ok := share(result)
+		frame, isolate, none, ok := share(t, result)
 		if !ok {
 			return
 		}
@@ -258,7 +264,7 @@ func TestSpecShares(t *testing.T) {
 		} {
 			opts := convert.Options{JSCalls: convert.JSCallsOff, Attribute: &attribution.Options{Sources: sources}}
 			_, result := attributeRecording(t, input, opts)
-			frame, isolate, none, _ := share(result)
+			frame, isolate, none, _ := share(t, result)
 			if got[i] = frame + isolate; sources == nil {
 				got = [5]float64{got[0], got[1], frame, isolate, none}
 			}
@@ -292,7 +298,11 @@ func TestFirefoxRequests(t *testing.T) {
 			}
 			_, result := attributeRecording(t, recording.Read(t, path), convert.Options{})
 			got := map[string]requests{}
-			for _, r := range result.Table(attribution.TableOptions{Type: "Page"}).Rows {
+			table, err := result.Table(attribution.TableOptions{Type: "Page"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range table.Rows {
 				if r.Requests > 0 {
 					got[r.ID] = requests{r.Requests, r.NetworkBytes, int64(r.RequestTime)}
 				}

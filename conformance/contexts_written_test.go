@@ -293,7 +293,11 @@ func TestPairedCosts(t *testing.T) {
 		opts := convert.Options{JSCalls: convert.JSCallsOff, Attribute: &attribution.Options{Cost: attribution.CostOptions{Window: window}}}
 		_, result := attributeRecording(t, recording.Read(t, path), opts)
 		self, slices = map[string]timeline.Nanos{}, map[string]int64{}
-		for _, r := range result.Table(attribution.TableOptions{Type: "Frame", Split: attribution.SplitThread}).Rows {
+		table, err := result.Table(attribution.TableOptions{Type: "Frame", Split: attribution.SplitThread})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range table.Rows {
 			// The threads that record are busy with another recording each.
 			if r.Self > 0 && !strings.HasPrefix(r.Part, "PerfettoTrace ") && !strings.HasPrefix(r.Part, "tracing.") {
 				self[r.Part+": "+r.ID] += r.Self

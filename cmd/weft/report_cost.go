@@ -137,7 +137,11 @@ func (q *costQuery) tables(result *attribution.Result, span *convert.Span) (tabl
 		return nil, "no contexts; --type process and --type thread say where the time went", nil
 	}
 	for _, typ := range types {
-		tables = append(tables, result.Table(attribution.TableOptions{Type: typ, Group: q.group, Split: q.split, Limit: q.limit}))
+		t, err := result.Table(attribution.TableOptions{Type: typ, Group: q.group, Split: q.split, Limit: q.limit})
+		if err != nil {
+			return nil, "", err
+		}
+		tables = append(tables, t)
 	}
 	return tables, "", nil
 }
