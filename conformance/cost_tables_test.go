@@ -1,0 +1,98 @@
+package conformance
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// costSums are the columns of a cost table that add up to the same whatever its rows are.
+type costSums struct {
+	Busy, CPU, WithoutCPU, ForcedStyle, ForcedLayout timeline.Nanos
+	Slices, Instants, Freed, Styles, Layouts         int64
+
+	Async                      timeline.Nanos // not of threads and categories
+	LongTasks, Requests, Bytes int64          // not of categories
+	RequestTime                timeline.Nanos // not of categories
+}
+
+// sumsOf adds up the rows of a table.
+func sumsOf(t *attribution.Table) (s costSums, unattributed timeline.Nanos) {
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		if r.ID == "(unattributed)" {
+			unattributed += r.Self
+		}
+		s.Busy += r.Self
+		s.CPU += r.SelfCPU
+		s.WithoutCPU += r.WithoutCPU
+		s.ForcedStyle += r.ForcedStyle
+		s.ForcedLayout += r.ForcedLayout
+		s.Slices += r.Slices
+		s.Instants += r.Instants
+		s.Freed += r.Freed
+		s.Styles += r.ForcedStyles
+		s.Layouts += r.ForcedLayouts
+		s.Async += r.Async
+		s.LongTasks += r.LongTasks
+		s.Requests += r.Requests
+		s.Bytes += r.NetworkBytes
+		s.RequestTime += r.RequestTime
+	}
+	return s, unattributed
+}
+
+// Whatever the rows of a cost table are, its columns add up to the same: nothing is counted twice, and nothing is missing
+// but the columns that cannot be divided.
+func TestCostTablesAddUp(t *testing.T) {
+	for _, name := range []string{
+		"chrome/chrome-devtools-tiny.json", "chrome/chrome-devtools-ui-saved-small.json", "chrome/chrome-with-selfprof-and-inspector.json",
+		"firefox/processed/ff-processed-tiny.json", "perfetto/chrome-devtools-tiny.pftrace", "node/node-v24-small-1-node_trace.json",
+		"cpuprofile/cdp-page-small.cpuprofile", "jsprofile/selfprof-medium.json",
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, ok := recording.Find(t, "traces/"+name)
+			if !ok {
+				t.Fatal("the recording is not there")
+			}
+			_, result := attributeRecording(t, recording.Read(t, path), convert.Options{})
+			tableOf := func(opts attribution.TableOptions) *attribution.Table {
+				table, err := result.Table(opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return table
+			}
+			want, none := sumsOf(tableOf(attribution.TableOptions{Type: attribution.TypeProcess}))
+			if want.Busy == 0 || none != 0 {
+				t.Fatalf("processes are busy for %d ns, and %d ns are of no process", want.Busy, none)
+			}
+			for _, typ := range append(result.Types(), result.TrackTypes()...) {
+				for group := attribution.GroupNone; group <= attribution.GroupType; group++ {
+					for split := attribution.SplitNone; split <= attribution.SplitCategory; split++ {
+						table := tableOf(attribution.TableOptions{Type: typ, Group: group, Split: split})
+						want := want
+						if typ == attribution.TypeThread || split == attribution.SplitThread || split == attribution.SplitCategory {
+							want.Async = 0
+						}
+						if split == attribution.SplitCategory {
+							want.LongTasks, want.Requests, want.Bytes, want.RequestTime = 0, 0, 0, 0
+						}
+						got, none := sumsOf(table)
+						if diff := cmp.Diff(want, got); diff != "" {
+							t.Errorf("%s by %s (-want +got):\n%s", typ, table.By, diff)
+						}
+						if table.Busy != got.Busy || table.Unattributed != none {
+							t.Errorf("%s by %s: busy %d, unattributed %d; rows have %d and %d", typ, table.By, table.Busy, table.Unattributed, got.Busy, none)
+						}
+					}
+				}
+			}
+		})
+	}
+}
