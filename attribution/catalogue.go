@@ -153,9 +153,6 @@ func (c *catalogue) finish() {
 			n++
 		}
 		c.states[node] = c.lives(order[:n])
-		if c.nodes[node].context && lastKnown(c.states[node]) == 0 {
-			c.classes[node] = c.snapshots[order[0]].class // that of N or D, which have no snapshot
-		}
 		order = order[n:]
 	}
 }
@@ -262,6 +259,16 @@ func (c *catalogue) resolve(r *reference) (NodeID, bool) {
 		return 0, false
 	}
 	return n, len(c.states[n]) > 0
+}
+
+// classify gives contexts of which only begin and end are known the class that these say.
+func (c *catalogue) classify() {
+	for i := range c.snapshots[1:] {
+		s := &c.snapshots[i+1]
+		if c.nodes[s.node].context && c.classes[s.node] == "" && lastKnown(c.states[s.node]) == 0 {
+			c.classes[s.node] = s.class
+		}
+	}
 }
 
 // url returns the url of a logical node at a time: that of its representative, else of another member.

@@ -97,6 +97,7 @@ func (c *collector) run(ctx context.Context) error {
 	if err := c.build(ctx, c.problems); err != nil {
 		return err
 	}
+	c.classify()
 	if err := c.plantIsolates(ctx, c.frames); err != nil {
 		return err
 	}

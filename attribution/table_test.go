@@ -54,12 +54,16 @@ func TestDeletedObjects(t *testing.T) {
 		x("work", 1, 23, ""),
 		`{"ph":")","name":"C","ts":40,"pid":1,"tid":1,"id":"0x3"}`,
 		`{"ph":"D","name":"Worker","ts":41,"pid":1,"tid":1,"id":"0x3"}`,
+		`{"ph":"N","name":"TopLevel","ts":0,"pid":1,"tid":1,"id":"0x4"}`,
+		`{"ph":"O","name":"RenderFrame","ts":0,"pid":1,"tid":1,"id":"0x5","args":{"snapshot":{"parent":{"id_ref":"0x4"}}}}`,
 	), Options{})
 	table := a.Table(TableOptions{Type: "C"})
 	for _, want := range []Row{
 		{ID: "ptr/0x1@1", Name: "http://inner.test/", Class: "RenderFrame", Parent: "ptr/0x2@1", Self: 10_000, Total: 10_000},
 		{ID: "ptr/0x2@1", Name: "http://outer.test/", Class: "RenderFrame", Total: 10_000},
 		{ID: "ptr/0x3@1", Name: "Worker 0x3", Class: "Worker", Self: 10_000, Total: 10_000},
+		{ID: "ptr/0x4@1", Name: "TopLevel 0x4", Class: "TopLevel"},
+		{ID: "ptr/0x5@1", Name: "RenderFrame 0x5", Class: "RenderFrame", Parent: "ptr/0x4@1"},
 	} {
 		got := rowOf(table, want.ID, "")
 		if got == nil {
@@ -269,15 +273,16 @@ func TestDerivedNames(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"(","name":"Page","ts":0,"pid":1,"tid":1,"id":"0x1"}`,
 		`{"ph":"(","name":"Process","ts":0,"pid":1,"tid":1,"id":"0x2"}`,
+		`{"ph":"(","name":"Tab","ts":0,"pid":1,"tid":1,"id":"0x3"}`,
 		x("work", 1, 0, `,"args":{"frame":"F1"}`),
 	), Options{})
-	if want := []string{"Frame", "Page", "Page (derived)", "Process"}; !slices.Equal(a.Types(), want) {
+	if want := []string{"Frame", "Page", "Page (derived)", "Process", "Tab"}; !slices.Equal(a.Types(), want) {
 		t.Errorf("types %q, want %q", a.Types(), want)
 	}
 	if want := []string{"Process (derived)", "Thread"}; !slices.Equal(a.TrackTypes(), want) {
 		t.Errorf("types of tracks %q, want %q", a.TrackTypes(), want)
 	}
-	for typ, id := range map[string]string{"Page": "ptr/0x1@1", "Page (derived)": "frame/F1", "Process": "ptr/0x2@1", "Process (derived)": "process/1"} {
+	for typ, id := range map[string]string{"Tab": "ptr/0x3@1", "Page": "ptr/0x1@1", "Page (derived)": "frame/F1", "Process": "ptr/0x2@1", "Process (derived)": "process/1"} {
 		if diff := cmp.Diff(map[string]int64{id: 10_000}, columnOf(a.Table(TableOptions{Type: typ}), selfOf)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", typ, diff)
 		}
