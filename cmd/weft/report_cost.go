@@ -118,6 +118,8 @@ func runCostReport(c *cli.Context, env *environment) error {
 func (q *costQuery) tables(result *attribution.Result, span *convert.Span) (tables []*attribution.Table, note string, err error) {
 	types := result.Types()
 	switch {
+	case span == nil:
+		return nil, "the trace has no events", nil
 	case q.typ != "":
 		typ, err := q.findType(result)
 		if err != nil {
@@ -128,8 +130,6 @@ func (q *costQuery) tables(result *attribution.Result, span *convert.Span) (tabl
 		types = slices.DeleteFunc(types, result.IsDerived) // groups of contexts in other groups
 	}
 	switch {
-	case span == nil:
-		return nil, "the trace has no events", nil
 	case q.window != (attribution.Window{}) && result.Empty():
 		length := timeline.Nanos(span.End - span.Start)
 		return nil, fmt.Sprintf("nothing happens in that time; the trace goes from 0 to %s ms", millis(length)), nil
