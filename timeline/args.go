@@ -55,7 +55,6 @@ type container struct {
 	array      bool
 	start      int    // where its own field starts in buf
 	mark       int    // for wire.EndMessage; 0 at the top level
-	members    int    // where the first member starts in buf
 	firstEntry int    // index of its first member in entries
 	size       int    // number of values inside
 	seen       uint64 // bit key%64 for every key that was used: nearly all keys are seen to be new by it
@@ -351,29 +350,7 @@ func (e *ArgsEncoder) BeginArray() { e.beginContainer(true) }
 
 func (e *ArgsEncoder) beginContainer(array bool) {
 	start, mark := e.begin()
-	e.open = append(e.open, container{array: array, start: start, mark: mark, members: len(e.buf), firstEntry: len(e.entries)})
-}
-
-// Members returns what the dictionary opened last holds so far, in a form for AddMembers. It is valid until the next
-// call.
-func (e *ArgsEncoder) Members() []byte { return e.buf[e.open[len(e.open)-1].members:] }
-
-// AddMembers adds members that Members gave for the same Builder to the dictionary opened last, which must not be the top
-// level. Their keys are not known to the search for duplicates. It is for what many events have in common.
-func (e *ArgsEncoder) AddMembers(members []byte) {
-	if len(members) == 0 || len(e.open) < 2 {
-		return
-	}
-	e.open[len(e.open)-1].size++
-	e.buf = append(e.buf, members...)
-}
-
-// AddInt adds an integer, for whose key AddMembers' rule holds, to the dictionary opened last.
-func (e *ArgsEncoder) AddInt(key KeyID, v int64) {
-	e.open[len(e.open)-1].size++
-	b, mark := wire.BeginMessage(e.buf, annotationDict)
-	b = wire.AppendUint(b, annotationNameIID, uint64(key))
-	e.buf = wire.EndMessage(wire.AppendInt(b, annotationInt, v), mark)
+	e.open = append(e.open, container{array: array, start: start, mark: mark, firstEntry: len(e.entries)})
 }
 
 // maxExtended bounds how often ExtendDict copies what was there before, for one event.

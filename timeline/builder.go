@@ -35,6 +35,7 @@ type Builder struct {
 	correlated *stringTable
 	table      *trackTable
 	stacks     *stackTable
+	templates  *templateTable
 	attributes []Attribute
 	attrIndex  map[string]int
 	clocks     Clocks
@@ -94,6 +95,7 @@ func NewBuilder(opts Options) *Builder {
 		correlated: newStringTable(),
 		table:      newTrackTable(),
 		stacks:     newStackTable(),
+		templates:  new(templateTable),
 		attrIndex:  map[string]int{},
 		sampled:    new(sampleTable),
 		limit:      max(opts.Memory/10*6, minRunMemory), // the rest is for merging, passes and output
@@ -313,7 +315,7 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	b.table.finish(b.opts.Problems)
 	t := &Timeline{
 		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys, values: b.values, correlated: b.correlated,
-		table: b.table, stacks: b.stacks, attributes: b.attributes, clocks: b.clocks, samples: b.samples, spaces: b.spaces,
+		table: b.table, stacks: b.stacks, templates: b.templates, attributes: b.attributes, clocks: b.clocks, samples: b.samples, spaces: b.spaces,
 		flowIDs:   b.flowIDs,
 		unmatched: b.unmatched || b.table.namedLater, fractions: b.fractions,
 	}

@@ -36,6 +36,17 @@ func (x *Extension) Add(ev *Event) error {
 	return x.b.Add(ev)
 }
 
+// Template is Builder.Template for slices that are added.
+func (x *Extension) Template(name, category []byte, keys [2]KeyID) TemplateID {
+	return x.b.Template(name, category, keys)
+}
+
+// BeginArgs is Builder.BeginArgs.
+func (x *Extension) BeginArgs(id TemplateID) { x.b.BeginArgs(id) }
+
+// AddSlice is Add for a slice of a template.
+func (x *Extension) AddSlice(id TemplateID, s *TemplateSlice) error { return x.b.AddSlice(id, s) }
+
 // Extend lets a pass add slices that follow from the records: fn gets the starts of slices and instants, one timestamp
 // after the other, and is called once more without steps at the end. Within a timestamp steps are ordered by their end,
 // the last first, and otherwise as in the input; Step.Lane and Step.Ordinal are not known yet. It must be called before
@@ -82,7 +93,7 @@ func (t *Timeline) Extend(ctx context.Context, fn func(steps []Step, x *Extensio
 func (t *Timeline) extensionBuilder() *Builder {
 	b := &Builder{
 		opts: t.opts, names: t.names, categories: t.categories, keys: t.keys, values: t.values, correlated: t.correlated,
-		table: t.table, stacks: t.stacks, sampled: new(sampleTable), derived: true,
+		table: t.table, stacks: t.stacks, templates: t.templates, sampled: new(sampleTable), derived: true,
 		limit: max(t.opts.Memory/10, minRunMemory),
 	}
 	if base, ok := t.store.(*memory); ok {
@@ -231,7 +242,7 @@ func (d *disk) mergeWith(r *runs, opts Options) error {
 	}
 	moved := recordCodec
 	moved.Get = func(b []byte, rec *record) {
-		if recordCodec.Get(b, rec); rec.flags&flagDerived != 0 && rec.payload != 0 {
+		if recordCodec.Get(b, rec); rec.flags&flagDerived != 0 && rec.flags&flagPayload != 0 {
 			rec.payload += shift
 		}
 	}

@@ -62,33 +62,6 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// Members of a dictionary that were encoded once can be used again.
-func TestMembers(t *testing.T) {
-	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
-	e := b.Args()
-	encode := func(members []byte) {
-		e.Reset()
-		e.Key([]byte("weft"))
-		e.BeginDict()
-		e.AddMembers(members)
-		if members == nil {
-			e.Key([]byte("a"))
-			e.Int(1)
-			e.Key([]byte("b"))
-			e.String([]byte("text"))
-		}
-	}
-	encode(nil)
-	members := append([]byte{}, e.Members()...)
-	e.EndDict()
-	want := append(timeline.Args{}, e.Args()...)
-	encode(members)
-	e.EndDict()
-	if diff := cmp.Diff(want, e.Args()); diff != "" || len(members) == 0 {
-		t.Errorf("%d bytes of members; -want +got:\n%s", len(members), diff)
-	}
-}
-
 // What slices belong together by is no argument, in memory and on disk, and for slices that a pass adds.
 func TestCorrelate(t *testing.T) {
 	for _, memory := range []int64{largeMemory, smallMemory} {

@@ -71,7 +71,9 @@ type occurrences struct {
 	args    bool
 	ordinal uint64
 	out     []Occurrence
-	held    [][]byte // copies of payloads on disk, of which only the last one that was read is valid
+	held    [][]byte // copies of arguments that are valid for a moment only: of payloads on disk, and of templates
+
+	expanded []byte // arguments of a template
 }
 
 func (o *occurrences) read(g *group) error {
@@ -93,7 +95,8 @@ func (o *occurrences) read(g *group) error {
 // fill makes an occurrence of a record.
 func (o *occurrences) fill(out *Occurrence, r *record, ordinal uint64, onDisk bool) error {
 	out.Ordinal, out.Event, out.Offset, out.Track, out.TS, out.End = ordinal, r.event, r.offset, r.track, r.ts, NoTime
-	out.ThreadTime, out.ThreadDuration = Nanos(r.a), NoTime
+	threadTime, threadUsed := r.threadTimes()
+	out.ThreadTime, out.ThreadDuration = threadTime, NoTime
 	out.Deletion = r.flags&flagKeepEnd != 0
 	if r.name&inlineBit == 0 {
 		out.Name = r.name
@@ -112,11 +115,16 @@ func (o *occurrences) fill(out *Occurrence, r *record, ordinal uint64, onDisk bo
 			out.End = end
 		}
 		if r.kind == Slice {
-			out.ThreadDuration = Nanos(r.b)
+			out.ThreadDuration = threadUsed
 		}
 	}
 	if o.t.table.tracks[r.track].kind == ThreadTrack {
 		out.Thread = r.track
+	}
+	if o.args && r.hasTemplate() {
+		o.expanded = o.t.templates.appendArgs(o.expanded[:0], r)
+		out.Args = o.hold(o.expanded)
+		return nil
 	}
 	if r.flags&flagSampling == 0 && (!o.args || r.flags&flagArgs == 0) {
 		return nil

@@ -22,6 +22,7 @@ type Timeline struct {
 	correlated *stringTable
 	table      *trackTable
 	stacks     *stackTable
+	templates  *templateTable
 	attributes []Attribute
 	clocks     Clocks
 	samples    SampleDescription

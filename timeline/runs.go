@@ -36,7 +36,7 @@ func (r *runs) write(m *memory) error {
 	length := make([]byte, binary.MaxVarintLen64)
 	for _, i := range m.order {
 		*rec = *m.at(i)
-		if rec.payload != 0 {
+		if rec.flags&flagPayload != 0 {
 			text := m.payloadAt(rec.payload)
 			w := binary.PutUvarint(length, uint64(len(text)))
 			rec.payload = uint64(r.payloads.Size()) + 1

@@ -125,6 +125,8 @@ type walker struct {
 	item    Item
 	args    ArgsEncoder // of unbound flow ends
 
+	expanded []byte // arguments of a template
+
 	add additions
 
 	payloads payloads
@@ -149,8 +151,10 @@ func openOf(r *record, ordinal uint64) openSlice {
 		end: r.ts + r.dur, ordinal: ordinal, threadTime: NoTime, track: r.track, lane: r.lane,
 		event: r.event, offset: r.offset, paired: r.kind == Begin,
 	}
-	if r.kind == Slice && Nanos(r.a) != NoTime && Nanos(r.b) != NoTime {
-		o.threadTime = Nanos(r.a + r.b)
+	if r.kind == Slice {
+		if at, used := r.threadTimes(); at != NoTime && used != NoTime {
+			o.threadTime = at + used
+		}
 	}
 	return o
 }
@@ -386,7 +390,8 @@ func (w *walker) record(r *record, ordinal uint64) error {
 	it.Category, it.CategoryID = w.t.categories.get(uint32(r.category)), r.category
 	switch r.kind {
 	case Slice, Begin:
-		it.Kind, it.ThreadTime = ItemBegin, Nanos(r.a)
+		it.Kind = ItemBegin
+		it.ThreadTime, _ = r.threadTimes()
 	case Instant:
 		it.Kind, it.ThreadTime = ItemInstant, Nanos(r.a)
 	case Counter:
@@ -457,6 +462,10 @@ func (w *walker) begun(r *record, ordinal uint64) error {
 
 func (w *walker) payload(r *record) error {
 	if r.flags&flagPayload == 0 {
+		if r.hasTemplate() {
+			w.expanded = w.t.templates.appendArgs(w.expanded[:0], r)
+			w.item.Args = w.expanded
+		}
 		return nil
 	}
 	b, err := w.payloads.payload(r.payload)

@@ -21,26 +21,32 @@ type Calls struct {
 
 	to       Target
 	out      timeline.Event
-	places   [][]byte // of each function: its encoded url, line and column; nil: not encoded yet
-	names    [][]byte // of each function
-	members  [][]byte // of each node: what all its calls say in weft; nil: not encoded yet
+	slice    timeline.TemplateSlice
+	names    [][]byte    // of each function
+	nodes    []nodeCalls // of each node
 	category []byte
 	first    uint32 // event index of the first call
+	weft     timeline.KeyID
+	keys     [2]timeline.KeyID // of numbers
+}
 
-	weft, sampleIndex, samples timeline.KeyID
+// nodeCalls is what is known of the calls of a node. Most have many, which differ in times and two numbers.
+type nodeCalls struct {
+	template timeline.TemplateID // 0: none yet
+	any      bool
 }
 
 // NewCalls returns Calls that adds to a target.
 func NewCalls(t *Thread, to Target) *Calls {
 	c := &Calls{
 		Thread: t, to: to, category: []byte(Category), first: t.Event,
-		places: make([][]byte, t.Profile.FunctionCount()), names: make([][]byte, t.Profile.FunctionCount()),
-		members: make([][]byte, t.Profile.NodeCount()),
+		names: make([][]byte, t.Profile.FunctionCount()), nodes: make([]nodeCalls, t.Profile.NodeCount()),
 	}
 	if t.Category != "" {
 		c.category = []byte(t.Category)
 	}
-	c.weft, c.sampleIndex, c.samples = c.keyID("weft"), c.keyID("sampleIndex"), c.keyID("samples")
+	c.weft = c.keyID("weft")
+	c.keys = [2]timeline.KeyID{c.keyID(numbers[0]), c.keyID(numbers[1])}
 	return c
 }
 
@@ -52,16 +58,6 @@ func (c *Calls) keyID(name string) timeline.KeyID {
 	return args.KeyID()
 }
 
-// number adds a number to the dictionary that is open. The id of its key is 0 if the table of names is full.
-func (c *Calls) number(id timeline.KeyID, name string, v int64) {
-	if args := c.to.Args(); id != 0 {
-		args.AddInt(id, v)
-	} else {
-		args.Key([]byte(name))
-		args.Int(v)
-	}
-}
-
 // Add adds a call. A Builder must get calls in the order of their creation (profilecalls.Call.Order): of calls at one time
 // the first is the outermost. An Extension takes them as they come.
 func (c *Calls) Add(call *profilecalls.Call) error {
@@ -70,40 +66,45 @@ func (c *Calls) Add(call *profilecalls.Call) error {
 		return nil
 	}
 	c.Added++
-	f := c.Profile.Node(call.Node).Function
-	if c.places[f] == nil {
-		c.encodePlace(f)
+	c.Event = c.first + uint32(call.Order)
+	node := &c.nodes[call.Node]
+	first := !node.any
+	if first || node.template == 0 {
+		c.beginArgs(call.Node)
+		node.any = true
+		if !first {
+			node.template = c.to.Template(c.name(call.Node), c.category, c.keys)
+		}
 	}
+	sample := int64(-1)
+	if call.Sample >= 0 {
+		sample = int64(c.Profile.Index(call.Sample))
+	}
+	if node.template != 0 && len(call.Positions) == 0 {
+		s := &c.slice
+		s.Track, s.Event, s.Offset, s.TS, s.Dur = c.Track, c.Event, noOffset, ts, length
+		s.Numbers = [2]int64{sample, call.Samples}
+		c.Event++
+		return c.to.AddSlice(node.template, s)
+	}
+	if node.template != 0 {
+		c.to.BeginArgs(node.template)
+	}
+	c.endArgs(call, sample, first)
 	c.out = timeline.Event{
 		Kind: timeline.Slice, Track: c.Track, TS: ts, Dur: length,
-		Name: c.names[f], Category: c.category, Args: c.args(call, c.places[f]),
+		Name: c.name(call.Node), Category: c.category, Args: c.to.Args().Args(),
 	}
-	c.Event = c.first + uint32(call.Order)
 	return c.add(c.to, &c.out)
 }
 
-// encodePlace encodes what the calls of a function have in common: where it is defined, with lines and columns that count
-// from 1.
-func (c *Calls) encodePlace(f v8profile.FunctionIndex) {
-	fn := c.Profile.Function(f)
-	args := c.to.Args()
-	args.Reset()
-	keep := func(name string) bool { return c.KeepArg == nil || c.KeepArg([]byte(name)) }
-	args.Correlate(fn.URL) // the functions of a script have one colour
-	if fn.URL != "" && keep("url") {
-		args.Key([]byte("url"))
-		args.InternedString(fn.URL)
+// name returns the name of the calls of a node.
+func (c *Calls) name(n v8profile.NodeIndex) []byte {
+	f := c.Profile.Node(n).Function
+	if c.names[f] == nil {
+		c.names[f] = []byte(functionName(c.Profile.Function(f)))
 	}
-	if fn.Line >= 0 && keep("line") {
-		args.Key([]byte("line"))
-		args.Int(int64(fn.Line) + 1)
-	}
-	if fn.Column >= 0 && keep("column") {
-		args.Key([]byte("column"))
-		args.Int(int64(fn.Column) + 1)
-	}
-	c.places[f] = append([]byte{}, args.Args()...)
-	c.names[f] = []byte(functionName(fn))
+	return c.names[f]
 }
 
 func functionName(f *v8profile.Function) string {
@@ -113,58 +114,71 @@ func functionName(f *v8profile.Function) string {
 	return f.Name
 }
 
-// args encodes the arguments of a call: the place of its function, and what weft knows beside.
-func (c *Calls) args(call *profilecalls.Call, place []byte) timeline.Args {
-	first := c.members[call.Node] == nil
-	if first {
-		c.encodeMembers(call.Node)
-	}
-	args := c.to.Args()
-	args.Load(place)
-	if c.weft != 0 {
-		args.KeyWithID(c.weft)
-	} else {
-		args.Key([]byte("weft"))
-	}
-	args.BeginDict()
-	args.AddMembers(c.members[call.Node])
-	sample := int64(-1)
-	if call.Sample >= 0 {
-		sample = int64(c.Profile.Index(call.Sample))
-	}
-	c.number(c.sampleIndex, "sampleIndex", sample)
-	c.number(c.samples, "samples", call.Samples)
-	if first {
-		c.lineTicks(call.Node)
-	}
-	if len(call.Positions) > 0 {
-		c.positions(call)
-	}
-	args.EndDict()
-	return args.Args()
-}
-
-// encodeMembers encodes what all calls of a node have in common.
-func (c *Calls) encodeMembers(n v8profile.NodeIndex) {
+// beginArgs encodes what the arguments of all calls of a node have in common: where the function is defined, with lines and
+// columns that count from 1, and what weft knows beside. The dictionary of that stays open.
+func (c *Calls) beginArgs(n v8profile.NodeIndex) {
 	fn := c.Profile.FunctionOf(n)
 	args := c.to.Args()
 	args.Reset()
+	keep := func(name string) bool { return c.KeepArg == nil || c.KeepArg([]byte(name)) }
 	text := func(key, v string) {
 		if v != "" {
 			args.Key([]byte(key))
 			args.InternedString(v)
 		}
 	}
-	args.Key([]byte("weft"))
+	number := func(key string, v int64) {
+		args.Key([]byte(key))
+		args.Int(v)
+	}
+	args.Correlate(fn.URL) // the functions of a script have one colour
+	if keep("url") {
+		text("url", fn.URL)
+	}
+	if fn.Line >= 0 && keep("line") {
+		number("line", int64(fn.Line)+1)
+	}
+	if fn.Column >= 0 && keep("column") {
+		number("column", int64(fn.Column)+1)
+	}
+	if c.weft != 0 {
+		args.KeyWithID(c.weft)
+	} else {
+		args.Key([]byte("weft"))
+	}
 	args.BeginDict()
 	text("profileId", c.ID)
-	args.Key([]byte("nodeId"))
-	args.Int(c.Profile.Node(n).ID)
+	number("nodeId", c.Profile.Node(n).ID)
 	text("scriptId", fn.ScriptID)
 	text("codeType", fn.CodeType)
 	text("deoptReason", c.Profile.DeoptReason(n))
-	c.members[n] = append([]byte{}, args.Members()...)
-	args.EndDict()
+}
+
+// endArgs completes the arguments of a call; the first one of a node has the lines of all its samples.
+func (c *Calls) endArgs(call *profilecalls.Call, sample int64, first bool) {
+	c.number(0, sample)
+	c.number(1, call.Samples)
+	if first {
+		c.lineTicks(call.Node)
+	}
+	if len(call.Positions) > 0 {
+		c.positions(call)
+	}
+	c.to.Args().EndDict()
+}
+
+// numbers are the names of what the calls of a node differ in.
+var numbers = [2]string{"sampleIndex", "samples"}
+
+// number adds one of the numbers to the dictionary that is open. The id of its key is 0 if the table of names is full.
+func (c *Calls) number(i int, v int64) {
+	args := c.to.Args()
+	if c.keys[i] != 0 {
+		args.KeyWithID(c.keys[i])
+	} else {
+		args.Key([]byte(numbers[i]))
+	}
+	args.Int(v)
 }
 
 // lineTicks adds the samples on each line of a node's function.
@@ -198,7 +212,7 @@ func (c *Calls) positions(call *profilecalls.Call) {
 			args.Key([]byte("column"))
 			args.Int(int64(p.Column))
 		}
-		c.number(c.samples, "samples", p.Samples)
+		c.number(1, p.Samples)
 		args.EndDict()
 	}
 	args.EndArray()

@@ -180,4 +180,7 @@ func (t *Thread) add(to Target, ev *timeline.Event) error {
 type Target interface {
 	Args() *timeline.ArgsEncoder
 	Add(ev *timeline.Event) error
+	Template(name, category []byte, keys [2]timeline.KeyID) timeline.TemplateID
+	BeginArgs(id timeline.TemplateID)
+	AddSlice(id timeline.TemplateID, s *timeline.TemplateSlice) error
 }

@@ -1,0 +1,101 @@
+package timeline
+
+import (
+	"math"
+
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// TemplateID identifies what slices have in common, see Builder.Template; 0 is "no template".
+type TemplateID uint32
+
+// TemplateSlice is a slice of which a template has the rest. It has no thread times.
+type TemplateSlice struct {
+	Track   TrackID
+	Event   uint32 // as in Event
+	Offset  int64
+	TS, Dur Nanos
+	Numbers [2]int64 // the values of the keys of the template
+}
+
+// template is what slices have in common.
+type template struct {
+	name     NameID
+	category CategoryID
+	args     []byte   // up to the last member but two of a dictionary that is not complete
+	mark     int      // of the dictionary, for wire.EndMessage
+	keys     [2]KeyID // of the last two members
+}
+
+// maxTemplateBytes bounds the table of templates. What does not fit is encoded slice by slice, with the same result.
+const maxTemplateBytes = 16 << 20
+
+// templateTable holds templates by TemplateID-1. It is shared by a Builder and its Timeline.
+type templateTable struct {
+	all   []template
+	bytes int
+}
+
+// Template notes what slices have in common: a name, a category, and the arguments that were given to Args, in which a
+// dictionary at the top level is still open. Each slice adds two members to it, whole numbers with the given keys, and
+// completes it. Slices of a template take a third of the memory of others. The id is 0 if they must be given to Add, because
+// a table is full.
+func (b *Builder) Template(name, category []byte, keys [2]KeyID) TemplateID {
+	e, t := &b.args, b.templates
+	n, ok := b.names.intern(name)
+	c, ok2 := b.categories.intern(category)
+	size := len(e.buf) + 64
+	if !ok || !ok2 || keys[0] == 0 || keys[1] == 0 || len(e.open) != 2 || t.bytes+size > maxTemplateBytes {
+		return 0
+	}
+	t.bytes += size
+	t.all = append(t.all, template{NameID(n), CategoryID(c), append([]byte{}, e.buf...), e.open[1].mark, keys})
+	return TemplateID(len(t.all))
+}
+
+// BeginArgs begins the arguments in Args with those of a template, for a slice that has more of them than two numbers. Their
+// dictionary is open, and their keys are not known to the search for duplicates.
+func (b *Builder) BeginArgs(id TemplateID) {
+	t := &b.templates.all[id-1]
+	b.args.Load(t.args)
+	b.args.open = append(b.args.open, container{mark: t.mark, size: 1})
+}
+
+// AddSlice adds a slice of a template. The error is one of the temporary files.
+func (b *Builder) AddSlice(id TemplateID, s *TemplateSlice) error {
+	t := &b.templates.all[id-1]
+	r := b.records.next(s.TS)
+	*r = record{}
+	r.ts, r.dur, r.offset, r.event, r.track, r.kind = s.TS, min(s.Dur, math.MaxInt64-s.TS), s.Offset, s.Event, s.Track, Slice
+	r.name, r.category, r.flags = t.name, t.category, flagTemplate
+	r.payload, r.a, r.b = uint64(id), s.Numbers[0], s.Numbers[1]
+	if b.derived {
+		r.flags |= flagDerived
+	}
+	b.fractions.times = b.fractions.times || s.TS%Microsecond != 0 || r.dur%Microsecond != 0
+	b.next = max(b.next, s.Event+1)
+	row := &b.table.tracks[s.Track]
+	row.used = true
+	b.unmatched = b.unmatched || row.kind == AsyncTrack
+	return b.added()
+}
+
+// hasTemplate reports whether the rest of a record is in a template.
+func (r *record) hasTemplate() bool { return r.flags&flagTemplate != 0 && r.kind == Slice }
+
+// appendArgs appends the arguments of a record that has a template.
+func (t *templateTable) appendArgs(b []byte, r *record) []byte {
+	tmpl := &t.all[r.payload-1]
+	start := len(b)
+	b = append(b, tmpl.args...)
+	b = appendIntMember(b, tmpl.keys[0], r.a)
+	b = appendIntMember(b, tmpl.keys[1], r.b)
+	return wire.EndMessage(b, start+tmpl.mark)
+}
+
+// appendIntMember appends an integer as a member of a dictionary.
+func appendIntMember(b []byte, key KeyID, v int64) []byte {
+	b, mark := wire.BeginMessage(b, annotationDict)
+	b = wire.AppendUint(b, annotationNameIID, uint64(key))
+	return wire.EndMessage(wire.AppendInt(b, annotationInt, v), mark)
+}
