@@ -229,7 +229,7 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 		return perfetto.Read(ctx, r, b, l.perfettoOptions())
 	case FormatCPUProfile:
 		return cpuprofile.Read(ctx, r, b, cpuprofile.Options{
-			Problems: log, Offset: opts.TimeOffset, KeepArg: opts.Args.keep(),
+			Problems: log, Offset: opts.TimeOffset, KeepArg: opts.Args.keep(), Memory: opts.profileMemory(),
 			NoCalls: opts.JSCalls == JSCallsOff, SeparateCalls: opts.JSCalls == JSCallsSeparate,
 		})
 	case FormatFirefox:
@@ -257,6 +257,7 @@ func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 	if l.opts.wantsProfiles() {
 		opts.Profiles = v8profile.NewCollector(l.problems, v8profile.CollectorOptions{
 			Offset: l.opts.TimeOffset, StartTime: l.opts.ProfileBase == ProfileBaseStartTime, Preferred: l.opts.preferred(l.builder),
+			Memory: l.opts.profileMemory(),
 		})
 	}
 	if err := chromejson.Read(ctx, r, l.builder, opts); err != nil || opts.Profiles == nil {

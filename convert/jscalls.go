@@ -122,6 +122,9 @@ func (o *Options) wantsProfiles() bool {
 // addProfiles adds the samples and states of the profiles that were collected from a trace. All profiles of a thread
 // sample the same time, so that only the one is shown whose calls are, unless all are asked for.
 func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8profile.Collector) error {
+	if err := c.Err(); err != nil {
+		return fmt.Errorf("%w; with --js-calls off and --samples none they are left out", err)
+	}
 	recordings := c.Finish(mainThreads(b))
 	if err := j.opts.checkChoice(recordings, j.opts.preferred(b)); err != nil {
 		return err

@@ -111,3 +111,7 @@ func (o *Options) checkChoice(all []*v8profile.Recording, preferred func(process
 	}
 	return fmt.Errorf("there is no V8 profile %s; the trace has %s (weft info tells of which threads)", o.Profile, list)
 }
+
+// profileMemory returns how many bytes sampled profiles may take while they are read, which cannot be used before: what
+// the budget says, but no less than what it is if nobody says anything.
+func (o *Options) profileMemory() int64 { return max(o.Memory, timeline.DefaultMemory) }

@@ -132,6 +132,7 @@ func (o *Options) selfProfile(log *problem.Log) jsprofile.Options {
 		End:        o.SelfProfile.End,
 		ThreadName: o.SelfProfile.ThreadName,
 		Offset:     o.TimeOffset,
+		Memory:     o.profileMemory(),
 
 		NoCalls:       o.JSCalls == JSCallsOff,
 		SeparateCalls: o.JSCalls == JSCallsSeparate,

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/jsoninput"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -44,6 +45,8 @@ type Collector struct {
 	byKey map[collectorKey]*collected
 	order []*collected // by first event
 	scan  jsonscan.Scanner
+	room  jsoninput.Room
+	full  error // there is no room for more
 }
 
 type collectorKey struct {
@@ -70,6 +73,8 @@ type CollectorOptions struct {
 	// StartTime lets a profile begin at the startTime that its head names, which is when sampling began, and not at the time
 	// of the head, which is what DevTools takes. The two are a few microseconds apart in most recordings.
 	StartTime bool
+	// Memory is the number of bytes that all profiles together may take; 0: any.
+	Memory int64
 	// Preferred recognises profiles that are chosen before all others of their threads, also without a head. Nil: there is
 	// none.
 	Preferred func(process int64, id string) bool
@@ -78,8 +83,11 @@ type CollectorOptions struct {
 // NewCollector returns an empty Collector, which counts bad data in log.
 func NewCollector(log *problem.Log, opts CollectorOptions) *Collector {
 	opts.Offset = min(max(opts.Offset, -maxTime), maxTime)
-	return &Collector{log: log, opts: opts, byKey: map[collectorKey]*collected{}}
+	return &Collector{log: log, opts: opts, byKey: map[collectorKey]*collected{}, room: jsoninput.Room{Limit: opts.Memory}}
 }
+
+// Err returns an error if the profiles take more memory than they may. What came after that is not in them.
+func (c *Collector) Err() error { return c.full }
 
 // wholeID is the id of a CpuProfile event that has none.
 const wholeID = "0x1"
@@ -114,6 +122,9 @@ func (c *Collector) Whole(ev *Event) {
 	c.read(ev, p)
 }
 
+// bytesOfDraft is what a profile takes in memory of which nothing is known yet.
+const bytesOfDraft = 1 << 10
+
 // profile returns the profile of an event.
 func (c *Collector) profile(ev *Event, id string) *collected {
 	key := collectorKey{ev.Process, id}
@@ -122,18 +133,25 @@ func (c *Collector) profile(ev *Event, id string) *collected {
 		p = &collected{collectorKey: key, draft: newDraft(), at: ev.At}
 		c.byKey[key] = p
 		c.order = append(c.order, p)
+		if err := c.room.Take(bytesOfDraft); c.full == nil {
+			c.full = err
+		}
 	}
 	return p
 }
 
 // read reads the arguments of an event. What was read before an error is kept.
 func (c *Collector) read(ev *Event, p *collected) {
-	if len(ev.Args) == 0 {
+	if len(ev.Args) == 0 || c.full != nil {
 		return
 	}
 	c.scan.Reset(ev.Args)
-	dec := decoder{s: &c.scan, d: p.draft}
-	if err := dec.args(); err != nil {
+	dec := decoder{s: &c.scan, d: p.draft, room: &c.room, taken: p.draft.bytes()}
+	err := dec.args()
+	if c.full = dec.take(); c.full != nil {
+		return
+	}
+	if err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errMalformed
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weft-trace/weft/internal/jsoninput"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -20,8 +21,23 @@ type decoder struct {
 	s *jsonscan.Scanner
 	d *draft
 
+	room     *jsoninput.Room
+	taken    int64 // of that, for d
+	elements int   // of all lists
+
 	// pieceStart is the number of samples before this piece; nLines and nColumns count the positions in it.
 	pieceStart, nLines, nColumns int
+}
+
+// roomEvery is the number of elements of lists after which the memory is looked at.
+const roomEvery = 1 << 12
+
+// take asks for what the draft has grown by.
+func (r *decoder) take() error {
+	now := r.d.bytes()
+	err := r.room.Take(now - r.taken)
+	r.taken = now
+	return err
 }
 
 // scalar reads a value. Of an object or array it returns the kind only, and reads over it. The text is valid until the
@@ -139,6 +155,11 @@ func (r *decoder) array(element func() error) error {
 		default:
 			if err := element(); err != nil {
 				return err
+			}
+			if r.elements++; r.elements%roomEvery == 0 {
+				if err := r.take(); err != nil {
+					return err
+				}
 			}
 		}
 	}

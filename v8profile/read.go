@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weft-trace/weft/internal/jsoninput"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -16,10 +17,13 @@ var ErrNoNodes = errors.New("no CPU profile: there are no nodes")
 // Read reads a .cpuprofile document: of DevTools or Node, in the legacy form with a nested tree, or as the answer of
 // Profiler.stop. Bad data is counted in log. A document that ends early is read as far as there are samples with times;
 // any other text that is no JSON, or no profile, is an error with its position.
-func Read(r io.Reader, log *problem.Log) (*Profile, error) {
+func Read(r io.Reader, log *problem.Log) (*Profile, error) { return ReadWithin(r, log, 0) }
+
+// ReadWithin is Read for a profile that may take so many bytes of memory; 0: any. If it needs more, that is an error.
+func ReadWithin(r io.Reader, log *problem.Log, memory int64) (*Profile, error) {
 	s := jsonscan.New(r)
 	d := newDraft()
-	dec := decoder{s: s, d: d}
+	dec := decoder{s: s, d: d, room: &jsoninput.Room{Limit: memory}}
 	err := dec.document()
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		at := problem.Position{Event: -1, Offset: s.Offset()}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-trace/weft/internal/jsoninput"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/problem"
 )
@@ -308,5 +309,54 @@ func TestReadRecordings(t *testing.T) {
 				t.Errorf("%d samples, %d nodes, %d ms, %q; want %+v", p.Len(), p.NodeCount(), span, found, c)
 			}
 		})
+	}
+}
+
+// TestMemory holds that a profile which needs more memory than it may have is an error, whatever makes it large, in a file
+// and in a trace.
+func TestMemory(t *testing.T) {
+	const memory = 1 << 20
+	repeat := func(n int, element func(i int) string) string {
+		var b strings.Builder
+		for i := range n {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(element(i))
+		}
+		return b.String()
+	}
+	one := func(int) string { return "1" }
+	const root = `"nodes":[{"id":1}],`
+	for name, body := range map[string]string{
+		"samples":   root + `"samples":[` + repeat(100_000, one) + `]`,
+		"times":     root + `"timeDeltas":[` + repeat(100_000, one) + `]`,
+		"lines":     root + `"lines":[` + repeat(200_000, one) + `]`,
+		"nodes":     `"nodes":[` + repeat(20_000, func(i int) string { return fmt.Sprintf(`{"id":%d}`, i) }) + `]`,
+		"children":  `"nodes":[{"id":1,"children":[` + repeat(100_000, func(i int) string { return fmt.Sprint(i % 9) }) + `,7,7]},{"id":2,"children":[` + repeat(100_000, one) + `]}]`,
+		"names":     `"nodes":[` + repeat(5_000, func(i int) string { return fmt.Sprintf(`{"id":1,"callFrame":{"functionName":"%0500d"}}`, i) }) + `]`,
+		"ticks":     `"nodes":[{"id":1,"positionTicks":[` + repeat(100_000, func(int) string { return `{"line":1,"ticks":1}` }) + `]}]`,
+		"all small": root + `"samples":[1],"timeDeltas":[1]`,
+	} {
+		var noRoom *jsoninput.NoRoomError
+		_, err := ReadWithin(strings.NewReader("{"+body+"}"), new(problem.Log), memory)
+		if errors.As(err, &noRoom) != (name != "all small") {
+			t.Errorf("file, %s: %v", name, err)
+		}
+		c := NewCollector(new(problem.Log), CollectorOptions{Memory: memory})
+		c.Head(&Event{ID: "0x1"})
+		for range 2 {
+			c.Chunk(&Event{ID: "0x1", Args: []byte(`{"data":{"cpuProfile":{` + body + `}}}`)})
+		}
+		if err := c.Err(); errors.As(err, &noRoom) != (name != "all small") {
+			t.Errorf("trace, %s: %v", name, err)
+		}
+	}
+	c := NewCollector(new(problem.Log), CollectorOptions{Memory: memory})
+	for i := range 2_000 {
+		c.Chunk(&Event{ID: fmt.Sprint(i)})
+	}
+	if c.Err() == nil {
+		t.Error("any number of profiles")
 	}
 }

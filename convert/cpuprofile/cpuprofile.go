@@ -27,6 +27,8 @@ import (
 type Options struct {
 	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
 	Problems *problem.Log
+	// Memory is the number of bytes that the profile may take while it is read; 0: any. One that needs more is an error.
+	Memory int64
 	// Offset is added to all times.
 	Offset timeline.Nanos
 	// KeepArg says which arguments are kept of url, line and column; nil keeps all.
@@ -46,7 +48,7 @@ const (
 // no profile at all; they say where in the input they occurred. The profile is held in memory while it is read: some 20
 // bytes for a sample.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
-	p, err := v8profile.Read(jsoninput.Cancelled(ctx, r), opts.Problems)
+	p, err := v8profile.ReadWithin(jsoninput.Cancelled(ctx, r), opts.Problems, opts.Memory)
 	if err != nil {
 		return err
 	}

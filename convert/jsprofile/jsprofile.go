@@ -66,6 +66,9 @@ type Options struct {
 	// the thread.
 	NoCalls, SeparateCalls bool
 
+	// Memory is the number of bytes that profiles may take while they are read; 0: any. An input with more is an error.
+	Memory int64
+
 	// KeepArg says which arguments are kept: those that say where a function is defined, and the members of what wrappers
 	// add. nil keeps all.
 	KeepArg func(name []byte) bool
@@ -97,7 +100,7 @@ func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) 
 	}
 	rd := &reader{
 		s: jsonscan.NewSize(jsoninput.Cancelled(ctx, r), window), b: b, log: opts.Problems, keep: opts.KeepArg,
-		members: map[string]bool{},
+		members: map[string]bool{}, room: jsoninput.Room{Limit: opts.Memory},
 	}
 	if err := rd.document(); err != nil && err != errEnded {
 		return nil, err
@@ -113,6 +116,7 @@ type reader struct {
 	keep func(name []byte) bool
 
 	profiles []*profile
+	room     jsoninput.Room
 	members  map[string]bool // unknown members that were counted
 	index    int64           // of the current element of a list; -1 outside of lists
 	cut      bool            // the input ends early
@@ -136,6 +140,25 @@ func (r *reader) ended(err error) error {
 	r.cut = true
 	r.log.Add(problem.JSONUnterminated, problem.Position{Event: -1, Offset: r.s.Offset()}, "")
 	return errEnded
+}
+
+// Bytes that one of each takes in memory, beside its texts.
+const (
+	sizeOfSample    = 24
+	sizeOfStack     = 17 // with what stackTable has of it
+	sizeOfFrame     = 36
+	sizeOfResource  = 16
+	sizeOfState     = 64
+	sizeOfSpan      = 96
+	sizeOfAttribute = 56
+)
+
+// take says that so many bytes more are held.
+func (r *reader) take(n int) error {
+	if err := r.room.Take(int64(n)); err != nil {
+		return r.failed(err)
+	}
+	return nil
 }
 
 // comma counts commas that are too many, once for an input.

@@ -72,10 +72,14 @@ func (r *reader) resource(c byte, out *string) error {
 		r.problem(problem.SelfProfileFrameInvalid, "a resource that is no text")
 		return r.discard()
 	}
-	return r.unit(func() {
+	err := r.unit(func() {
 		_, text := r.s.Value()
 		*out = string(text)
 	})
+	if err != nil {
+		return err
+	}
+	return r.take(sizeOfResource + len(*out))
 }
 
 // frame reads an element of frames.
@@ -115,10 +119,13 @@ func (r *reader) frame(c byte, out *frame) error {
 			}
 		}
 	})
-	if err == nil && invalid != "" {
+	if err != nil {
+		return err
+	}
+	if invalid != "" {
 		r.problem(problem.SelfProfileFrameInvalid, invalid)
 	}
-	return err
+	return r.take(sizeOfFrame + len(out.name))
 }
 
 // stack reads an element of stacks. What is wrong with it is counted at the samples that use it.
@@ -127,7 +134,7 @@ func (r *reader) stack(c byte, out *stack) error {
 	if c != '{' {
 		return r.discard()
 	}
-	return r.unit(func() {
+	err := r.unit(func() {
 		*out = stack{frame: badIndex, parent: noIndex}
 		r.s.Value()
 		for key, ok := r.s.Key(); ok; key, ok = r.s.Key() {
@@ -142,6 +149,10 @@ func (r *reader) stack(c byte, out *stack) error {
 			}
 		}
 	})
+	if err != nil {
+		return err
+	}
+	return r.take(sizeOfStack)
 }
 
 // samples reads the samples.
@@ -156,16 +167,21 @@ func (r *reader) samples(p *profile, c byte) error {
 			return r.discard()
 		}
 		s := sample{offset: r.s.Start()}
-		timed := false
+		timed, states := false, len(p.states.names)
 		if err := r.unit(func() { timed = r.sample(p, &s) }); err != nil {
 			return err
+		}
+		for _, name := range p.states.names[states:] {
+			if err := r.take(sizeOfState + len(name)); err != nil {
+				return err
+			}
 		}
 		if !timed {
 			r.log.Add(problem.EventInvalidTimestamp, problem.Position{Event: r.index, Offset: s.offset}, "in samples")
 			return nil
 		}
 		p.samples = append(p.samples, s)
-		return nil
+		return r.take(sizeOfSample)
 	})
 }
 

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
 
+	"github.com/weft-trace/weft/internal/jsoninput"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -210,6 +212,44 @@ func TestRecordings(t *testing.T) {
 			if total.Kind != problem.SamplesOutOfOrder && total.Kind != problem.SamplingGap {
 				t.Errorf("%s: %s ×%d", recording.Name(path), total.Kind, total.Count)
 			}
+		}
+	}
+}
+
+// An input that needs more memory than it may have is an error that says so, whatever makes it large.
+func TestMemory(t *testing.T) {
+	const memory = 1 << 20
+	lists := func(resources, frames, stacks, samples, more string) string {
+		return fmt.Sprintf(`{"resources":[%s],"frames":[%s],"stacks":[%s],"samples":[%s]%s}`, resources, frames, stacks, samples, more)
+	}
+	long := strings.Repeat("x", 1000)
+	for name, input := range map[string]string{
+		"resources": lists(elements(2000, func(i int) string { return `"` + long + `"` }), "", "", "", ""),
+		"frames":    lists("", elements(50_000, func(int) string { return "{}" }), "", "", ""),
+		"names":     lists("", elements(2000, func(int) string { return `{"name":"` + long + `"}` }), "", "", ""),
+		"stacks":    lists("", "", elements(100_000, func(int) string { return `{"frameId":0}` }), "", ""),
+		"samples":   lists("", "", "", elements(100_000, func(i int) string { return fmt.Sprintf(`{"timestamp":%d}`, i) }), ""),
+		"markers":   lists("", "", "", elements(20_000, func(i int) string { return fmt.Sprintf(`{"timestamp":%d,"marker":"m%d"}`, i, i) }), ""),
+		"spans":     lists("", "", "", "", `,"longTasks":[`+elements(20_000, func(i int) string { return `{"startTime":1}` })+`]`),
+		"members":   lists("", "", "", "", elements(20_000, func(i int) string { return fmt.Sprintf(`"m%d":1`, i) })),
+		"few":       lists(`"a"`, "{}", `{"frameId":0}`, `{"timestamp":1}`, ""),
+	} {
+		if name == "members" {
+			input = strings.Replace(input, `]"m0"`, `],"m0"`, 1)
+		}
+		var noRoom *jsoninput.NoRoomError
+		if _, _, err := read(t, strings.NewReader(input), Options{Memory: memory}); errors.As(err, &noRoom) != (name != "few") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, size := range map[string][2]uintptr{
+		"sample":    {sizeOfSample, reflect.TypeFor[sample]().Size()},
+		"frame":     {sizeOfFrame, reflect.TypeFor[frame]().Size()},
+		"span":      {sizeOfSpan, reflect.TypeFor[span]().Size()},
+		"attribute": {sizeOfAttribute, reflect.TypeFor[attribute]().Size()},
+	} {
+		if size[0] < size[1] {
+			t.Errorf("a %s takes %d bytes, and counts as %d", name, size[1], size[0])
 		}
 	}
 }

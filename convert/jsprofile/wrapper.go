@@ -137,7 +137,7 @@ func (r *reader) attribute(p *profile, key string) error {
 		a.number, a.isInt = jsonscan.Int64([]byte(a.text))
 	}
 	p.attributes = append(p.attributes, a)
-	return nil
+	return r.take(sizeOfAttribute + len(a.key) + len(a.text))
 }
 
 // span reads an element of longTasks, actions or views. What says neither when it begins nor how it is called becomes
@@ -159,7 +159,7 @@ func (r *reader) span(p *profile, track string, c byte) error {
 	}
 	out.track, out.offset = track, at.Offset
 	p.spans = append(p.spans, out)
-	return nil
+	return r.take(sizeOfSpan + len(out.name) + len(out.args))
 }
 
 // spanNames are the members that name a span, the best first.
