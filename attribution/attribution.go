@@ -118,6 +118,8 @@ type Result struct {
 	used     bitset                 // sets that slices and instants have
 	own      ownTracks
 
+	attributed bool // the trace holds an earlier attribution
+
 	inputIndex map[NodeID]int
 }
 
@@ -161,7 +163,7 @@ func Run(ctx context.Context, t *timeline.Timeline, steps *flow.Steps, opts Opti
 		return nil, errors.Join(err, r.Close())
 	}
 	r.requests, r.inputs, r.inputIndex = s.finishRequests(), c.inputs.list, c.inputs.byNode
-	r.used, r.own = s.used, c.ownEvents
+	r.used, r.own, r.attributed = s.used, c.ownEvents, c.attributed
 	dropped := c.dropped
 	if len(c.speaks) > 0 {
 		dropped += c.unseen // else objects are no contexts: recordings of the compositor have very many

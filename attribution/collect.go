@@ -31,7 +31,9 @@ type collector struct {
 	frames    map[NodeID]NodeID                  // isolate of every frame that runs scripts
 	requests  requests
 	inputs    inputs
-	ownEvents ownTracks
+
+	attributed bool // the trace holds an earlier attribution
+	ownEvents  ownTracks
 }
 
 // ownTracks are the tracks that an earlier attribution has written, and what is on them.
@@ -65,7 +67,7 @@ func newCollector(t *timeline.Timeline) *collector {
 		evidence:  extsort.New(evidenceCodec, compareEvidence, t.Memory()/16, t.TempDir()),
 		isolateOf: map[timeline.TrackID]isolateChoice{}, isolates: map[timeline.TrackID]NodeID{},
 		speaks: map[timeline.TrackID]bool{}, frames: map[NodeID]NodeID{},
-		requests: newRequests(), inputs: newInputs(),
+		requests: newRequests(), inputs: newInputs(), attributed: wasAttributed(t),
 	}
 	for id := range c.places {
 		if c.places[id].role == roleOwn {

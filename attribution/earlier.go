@@ -1,21 +1,183 @@
 package attribution
 
 import (
+	"math/bits"
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/timeline"
 )
 
+// What an attribution has written is found again by what is in this file. A trace says of itself that it was attributed;
+// in others nothing is taken for weft's, however it is called.
+
+// Facts about a trace that say how an attribution was written into it.
+const (
+	// formAttribute says that a trace holds an attribution, and in which form.
+	formAttribute = "weft.attribution"
+	// sequenceAttribute is the packet sequence that Rewrite has appended.
+	sequenceAttribute = "weft.attribution.sequence"
+	// costAttribute stands before the type in the name of a fact with its costs.
+	costAttribute = "weft.cost."
+
+	formConverted = "converted" // part of the timeline that was written
+	formAppended  = "appended"  // beside packets that were kept
+)
+
+// isOwnAttribute reports whether a fact about an attributed trace is one that attribution has added.
+func isOwnAttribute(key string) bool {
+	return key == formAttribute || key == sequenceAttribute || strings.HasPrefix(key, costAttribute)
+}
+
+// formOf returns the form of the attribution that a trace holds, "" if it holds none.
+func formOf(t *timeline.Timeline) string {
+	for _, a := range t.Attributes() {
+		if a.Key == formAttribute {
+			return a.Text
+		}
+	}
+	return ""
+}
+
+// wasAttributed reports whether a trace holds an attribution.
+func wasAttributed(t *timeline.Timeline) bool { return formOf(t) != "" }
+
+// MarkConverted notes in a timeline that was read from an attributed trace, and is written as it is, that the attribution
+// is now a part of what is written.
+func MarkConverted(t *timeline.Timeline) {
+	if wasAttributed(t) {
+		t.SetAttribute(timeline.Attribute{Key: formAttribute, Text: formConverted})
+		t.DropAttributes(func(key string) bool { return key == sequenceAttribute })
+	}
+}
+
+// The tracks that attribution adds to a trace. They are known by name and description.
+const (
+	intervalsPrefix      = "Context: "
+	intervalsDescription = "Contexts for which the thread worked, found by weft"
+	catalogueTrack       = "Contexts"
+	catalogueDescription = "All contexts and what is known of them, found by weft"
+)
+
+// isOwnTrack reports whether a track of an attributed trace is one that attribution has added.
+func isOwnTrack(tr *timeline.Track) bool {
+	if tr.Kind != timeline.NamedTrack || tr.Spec == nil {
+		return false
+	}
+	switch tr.Spec.Description {
+	case intervalsDescription:
+		return strings.HasPrefix(tr.Name, intervalsPrefix)
+	case catalogueDescription:
+		return tr.Name == catalogueTrack && tr.Parent == 0
+	}
+	return false
+}
+
+// Names of the argument in which slices and instants have their contexts: a dictionary by type, each with id, name, via
+// and, where there are any, hops and candidates.
+const (
+	NoteKey = "contexts"
+	// OtherNoteKey is the name if the event has an argument of its own that is called NoteKey. If it has one of this name
+	// too, its contexts are not noted.
+	OtherNoteKey = "weft_contexts"
+)
+
+var noteKeys = [...]string{NoteKey, OtherNoteKey}
+
+// noteKeyBeside returns the first of noteKeys that is free, by index, given the evidence of an event.
+func noteKeyBeside(found []evidence) uint8 {
+	taken := uint8(0)
+	for i := range found {
+		if found[i].kind == noteTaken {
+			taken |= uint8(found[i].value)
+		}
+	}
+	return uint8(bits.TrailingZeros8(^taken))
+}
+
+// isNoteArg reports whether an argument of an event in an attributed trace is a note: it has one of the names, and all
+// that is in it says via what it came.
+func isNoteArg(t *timeline.Timeline, a timeline.Arg) bool {
+	if a.Kind != timeline.ArgDict || string(a.Key) != NoteKey && string(a.Key) != OtherNoteKey {
+		return false
+	}
+	for m := range t.Members(a) {
+		said := false
+		if m.Kind == timeline.ArgDict {
+			for x := range t.Members(m) {
+				said = said || string(x.Key) == "via"
+			}
+		}
+		if !said {
+			return false
+		}
+	}
+	return true
+}
+
+// isNote is isNoteArg for the annotation of a packet, in the form in which Rewrite adds it.
+func isNote(annotation []byte) bool {
+	const name, entries = 10, 11 // of DebugAnnotation
+	named := false
+	for r := wire.NewReader(annotation); r.Next(); {
+		switch r.Field() {
+		case name:
+			key := string(r.Bytes())
+			named = key == NoteKey || key == OtherNoteKey
+		case entries:
+			if !named || !saysVia(r.Bytes()) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return named
+}
+
+func saysVia(annotation []byte) bool {
+	const name, entries = 10, 11
+	for r := wire.NewReader(annotation); r.Next(); {
+		if r.Field() != entries {
+			continue
+		}
+		for m := wire.NewReader(r.Bytes()); m.Next(); {
+			if m.Field() == name && string(m.Bytes()) == "via" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // earlierNotes reads what an earlier attribution has written, where the trace itself no longer says it: a Perfetto trace
 // does not know which thread wrote an asynchronous slice. Everything else is found again, and the notes are replaced.
+// Arguments that are named as notes are and are none stay, and the note goes beside them.
 type earlierNotes struct{}
 
 func (earlierNotes) see(c *collector, s *seen) error {
-	if !s.facts.hasNote || s.place.role != roleAsync || s.Thread != 0 || s.isEnd() {
+	taken := int64(0)
+	for i := range s.facts.notes {
+		switch a := s.facts.notes[i]; {
+		case a.Kind == 0:
+		case !c.attributed || !isNoteArg(c.t, a):
+			taken |= 1 << i
+		case s.place.role == roleAsync && s.Thread == 0 && !s.isEnd():
+			if err := (earlierNotes{}).inherit(c, s, a); err != nil {
+				return err
+			}
+		}
+	}
+	if taken == 0 {
 		return nil
 	}
-	for m := range c.t.Members(s.facts.note) {
+	return c.add(evidence{ordinal: s.ordinal, kind: noteTaken, value: taken})
+}
+
+// inherit takes over what a note says of the thread that wrote an asynchronous slice.
+func (earlierNotes) inherit(c *collector, s *seen, note timeline.Arg) error {
+	for m := range c.t.Members(note) {
 		if m.Kind != timeline.ArgDict {
 			continue
 		}

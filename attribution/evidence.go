@@ -47,6 +47,8 @@ const (
 	freed
 	// hasStack: a call stack says who asked for it.
 	hasStack
+	// noteTaken: the event has arguments of its own that are named as notes are; value has a bit for each of noteKeys.
+	noteTaken
 )
 
 var evidenceCodec = extsort.Codec[evidence]{

@@ -36,12 +36,12 @@ type facts struct {
 	status  []byte       // Firefox: of a request
 	count   float64      // Firefox: bytes of a request
 
-	note timeline.Arg // of an earlier attribution
+	notes [len(noteKeys)]timeline.Arg // arguments named as notes are; Kind 0: none
 
 	heapBefore int64 // usedHeapSizeBefore, After: of a garbage collection
 	heapAfter  int64
 
-	hasLatency, hasNote, hasBefore, hasAfter bool
+	hasLatency, hasBefore, hasAfter bool
 
 	hasID, hasChannel, hasCount bool
 
@@ -104,7 +104,7 @@ func appendNumber(b []byte, a *timeline.Arg) []byte {
 var factNames = map[string]bool{
 	"data": true, "beginData": true, "frame": true, "frameId": true, "frameSeqId": true, "layerTreeId": true,
 	"chrome_latency_info": true, "event_latency": true, "stackTrace": true, "url": true, "innerWindowID": true, "eventType": true,
-	"latency": true, "weft": true, "usedHeapSizeBefore": true, "usedHeapSizeAfter": true, NoteKey: true,
+	"latency": true, "weft": true, "usedHeapSizeBefore": true, "usedHeapSizeAfter": true, NoteKey: true, OtherNoteKey: true,
 	"isolate": true, "requestId": true, "documentLoaderURL": true, "type": true, "encodedDataLength": true, "processingStart": true,
 	"channelId": true, "status": true, "count": true,
 	"timeStamp": true, "trace_id": true, "event_latency_id": true, "tdur": true, "id": true, "tab": true,
@@ -153,7 +153,9 @@ func (f *facts) read(t *timeline.ArgSelection, args timeline.Args) {
 		case "usedHeapSizeAfter":
 			f.heapAfter, f.hasAfter = integer(&a)
 		case NoteKey:
-			f.note, f.hasNote = a, a.Kind == timeline.ArgDict
+			f.notes[0] = a
+		case OtherNoteKey:
+			f.notes[1] = a
 		}
 	}
 }

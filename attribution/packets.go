@@ -9,20 +9,8 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/timeline"
-)
-
-// Attributes of a trace that say how an attribution was written into it.
-const (
-	// formAttribute says that a trace holds an attribution, and in which form.
-	formAttribute = "weft.attribution"
-	// sequenceAttribute is the packet sequence that Rewrite has appended.
-	sequenceAttribute = "weft.attribution.sequence"
-
-	formConverted = "converted" // part of the timeline that was written
-	formAppended  = "appended"  // beside packets that were kept
 )
 
 // Packets says in which packets of a Perfetto trace its events stand, and which uuids its threads have. It must be closed.
@@ -61,8 +49,13 @@ func (p *Packets) Add(event uint32, packet int64) {
 	}
 }
 
-// AddThread says which uuid the descriptor of a thread has.
-func (p *Packets) AddThread(thread timeline.TrackID, uuid uint64) { p.uuids[thread] = uuid }
+// AddThread says which uuid the descriptor of a thread has. A descriptor that an earlier attribution has appended, for a
+// thread that had none, does not count: it will be left out.
+func (p *Packets) AddThread(thread timeline.TrackID, uuid uint64) {
+	if !pftrace.IsAppended(uuid) {
+		p.uuids[thread] = uuid
+	}
+}
 
 // Close frees what is held.
 func (p *Packets) Close() error { return p.sorted.Close() }
@@ -70,12 +63,8 @@ func (p *Packets) Close() error { return p.sorted.Close() }
 // CanRewrite reports whether Rewrite can write the attribution into the trace from which the timeline was read: not into
 // one that holds an attribution as a part of what a conversion has written.
 func (r *Result) CanRewrite() bool {
-	for _, a := range r.t.Attributes() {
-		if a.Key == formAttribute {
-			return a.Text == formAppended
-		}
-	}
-	return true
+	form := formOf(r.t)
+	return form == "" || form == formAppended
 }
 
 // Rewrite copies the Perfetto trace from which the timeline was read, packet by packet, and writes the attribution into
@@ -86,13 +75,13 @@ func (r *Result) Rewrite(ctx context.Context, dst io.Writer, src io.Reader, even
 		return err
 	}
 	defer notes.Close()
-	rw := pftrace.Rewrite{IsNote: nil, Clock: r.t.Clocks().Trace, Notes: notes.next}
-	for _, a := range r.t.Attributes() {
-		if a.Key == sequenceAttribute && a.IsInt {
-			rw.Drop, rw.IsNote = uint32(a.Int), isNote
-		}
+	rw := pftrace.Rewrite{Marker: sequenceAttribute, Clock: r.t.Clocks().Trace, Notes: notes.next}
+	if r.attributed {
+		rw.IsNote = isNote
 	}
-	rw.Append = func(a *pftrace.Appender) error { return r.append(a, events.uuids, w) }
+	if !w.nothing() {
+		rw.Append = func(a *pftrace.Appender) error { return r.append(a, events.uuids, w) }
+	}
 	return rw.Run(ctx, dst, src)
 }
 
@@ -106,16 +95,18 @@ type packetNotes struct {
 type packetSet struct {
 	packet int64
 	set    SetID
+	key    uint8 // as in stamp
 }
 
 var packetSetCodec = extsort.Codec[packetSet]{
-	Size: 12,
+	Size: 13,
 	Put: func(b []byte, p *packetSet) {
 		binary.LittleEndian.PutUint64(b, uint64(p.packet))
 		binary.LittleEndian.PutUint32(b[8:], uint32(p.set))
+		b[12] = p.key
 	},
 	Get: func(b []byte, p *packetSet) {
-		*p = packetSet{int64(binary.LittleEndian.Uint64(b)), SetID(binary.LittleEndian.Uint32(b[8:]))}
+		*p = packetSet{int64(binary.LittleEndian.Uint64(b)), SetID(binary.LittleEndian.Uint32(b[8:])), b[12]}
 	},
 }
 
@@ -126,7 +117,7 @@ func (n *packetNotes) Close() error { return n.sets.Close() }
 func (n *packetNotes) next(out *pftrace.PacketNote) (bool, error) {
 	ok, err := n.sets.Next(&n.ahead)
 	if ok {
-		*out = pftrace.PacketNote{Packet: n.ahead.packet, Annotations: n.args[n.ahead.set]}
+		*out = pftrace.PacketNote{Packet: n.ahead.packet, Annotations: underKey(n.args[n.ahead.set], n.ahead.key)}
 	}
 	return ok, err
 }
@@ -179,7 +170,7 @@ func (r *Result) packetNotes(events *Packets, w WriteBack) (_ *packetNotes, err 
 			return n, err
 		}
 		if len(places) > 0 {
-			if err := n.sets.Add(packetSet{places[0].packet, s.set}); err != nil {
+			if err := n.sets.Add(packetSet{places[0].packet, s.set, s.key}); err != nil {
 				return n, err
 			}
 		}
@@ -188,10 +179,7 @@ func (r *Result) packetNotes(events *Packets, w WriteBack) (_ *packetNotes, err 
 
 // append adds the tracks and facts of the attribution.
 func (r *Result) append(a *pftrace.Appender, threads map[timeline.TrackID]uint64, w WriteBack) error {
-	facts := []timeline.Attribute{
-		{Key: formAttribute, Text: formAppended},
-		{Key: sequenceAttribute, Int: int64(a.Sequence()), IsInt: true},
-	}
+	facts := []timeline.Attribute{{Key: formAttribute, Text: formAppended}}
 	if !w.NoCosts {
 		costs, err := r.costAttributes()
 		if err != nil {
@@ -242,7 +230,7 @@ type appended struct {
 }
 
 // addTrack implements overlayTarget.
-func (p *appended) addTrack(parent timeline.TrackID, name string) timeline.TrackID {
+func (p *appended) addTrack(parent timeline.TrackID, spec timeline.TrackSpec) timeline.TrackID {
 	up := uint64(0)
 	if parent != 0 && p.err == nil {
 		if up = p.threads[parent]; up == 0 {
@@ -253,7 +241,7 @@ func (p *appended) addTrack(parent timeline.TrackID, name string) timeline.Track
 	}
 	uuid := uint64(0)
 	if p.err == nil {
-		uuid, p.err = p.to.Track(up, name)
+		uuid, p.err = p.to.Track(up, spec)
 	}
 	p.uuids = append(p.uuids, uuid)
 	return timeline.TrackID(len(p.uuids) - 1)
@@ -275,38 +263,3 @@ func (p *appended) name(text string) timeline.NameID {
 
 // encoder implements overlayTarget.
 func (p *appended) encoder() *timeline.ArgsEncoder { return p.enc }
-
-// isNote reports whether an annotation is one that Rewrite adds: a dictionary named contexts of dictionaries that say via
-// what they came.
-func isNote(annotation []byte) bool {
-	const name, entries = 10, 11 // of DebugAnnotation
-	named := false
-	for r := wire.NewReader(annotation); r.Next(); {
-		switch r.Field() {
-		case name:
-			named = string(r.Bytes()) == NoteKey
-		case entries:
-			if !named || !saysVia(r.Bytes()) {
-				return false
-			}
-		default:
-			return false
-		}
-	}
-	return named
-}
-
-func saysVia(annotation []byte) bool {
-	const name, entries = 10, 11
-	for r := wire.NewReader(annotation); r.Next(); {
-		if r.Field() != entries {
-			continue
-		}
-		for m := wire.NewReader(r.Bytes()); m.Next(); {
-			if m.Field() == name && string(m.Bytes()) == "via" {
-				return true
-			}
-		}
-	}
-	return false
-}

@@ -30,12 +30,6 @@ type place struct {
 	network bool             // Firefox's requests are on it
 }
 
-// Names of the tracks that attribution adds to a trace.
-const (
-	intervalsPrefix = "Context: "
-	catalogueTrack  = "Contexts"
-)
-
 // networkTrack is the track on which the reader of Firefox profiles shows the requests of a process.
 const networkTrack = "Network"
 
@@ -44,11 +38,14 @@ const maxTrackDepth = 100
 
 // findPlaces looks at all tracks.
 func findPlaces(t *timeline.Timeline) []place {
-	places := make([]place, t.TrackCount())
+	places, attributed := make([]place, t.TrackCount()), wasAttributed(t)
 	places[0] = place{role: roleInstant, pid: Global}
 	for id := range places[1:] {
 		tr := t.Track(timeline.TrackID(id + 1))
 		places[id+1] = placeOf(t, &tr)
+		if attributed && isOwnTrack(&tr) {
+			places[id+1].role = roleOwn
+		}
 	}
 	return places
 }
@@ -85,8 +82,6 @@ func placeOf(t *timeline.Timeline, tr *timeline.Track) place {
 // roleOf tells tracks apart by the names that weft gives.
 func roleOf(tr *timeline.Track, ofThread bool) (role, string) {
 	switch name := tr.Name; {
-	case strings.HasPrefix(name, intervalsPrefix) && ofThread, name == catalogueTrack && tr.Parent == 0:
-		return roleOwn, ""
 	case name == timeline.OtherEventsName:
 		return roleOther, ""
 	case strings.HasSuffix(name, timeline.ObjectsSuffix):

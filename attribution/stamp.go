@@ -17,21 +17,23 @@ type stamp struct {
 	ordinal uint64
 	event   uint32
 	set     SetID
+	key     uint8 // under which the set is noted, by index of noteKeys; len(noteKeys): it is not
 }
 
 var stampCodec = extsort.Codec[stamp]{
-	Size: 16,
+	Size: 17,
 	Put: func(b []byte, s *stamp) {
 		le := binary.LittleEndian
-		_ = b[15]
+		_ = b[16]
 		le.PutUint64(b, s.ordinal)
 		le.PutUint32(b[8:], uint32(s.set))
 		le.PutUint32(b[12:], s.event)
+		b[16] = s.key
 	},
 	Get: func(b []byte, s *stamp) {
 		le := binary.LittleEndian
-		_ = b[15]
-		*s = stamp{ordinal: le.Uint64(b), set: SetID(le.Uint32(b[8:])), event: le.Uint32(b[12:])}
+		_ = b[16]
+		*s = stamp{ordinal: le.Uint64(b), set: SetID(le.Uint32(b[8:])), event: le.Uint32(b[12:]), key: b[16]}
 	},
 }
 
@@ -47,6 +49,7 @@ type stamper struct {
 	marks   []mark
 	merged  []entryID
 	used    bitset // sets that something has
+	key     uint8  // for the note of what is stamped now, by index of noteKeys
 
 	// orders holds for threads with explicit events at this time what was entered when each start came (spec contexts.md
 	// S1), by ordinal.
@@ -255,6 +258,7 @@ func (s *stamper) occurrence(o *timeline.Occurrence, found []evidence) error {
 	if err != nil {
 		return err
 	}
+	s.key = noteKeyBeside(found)
 	place := &s.places[o.Track]
 	switch {
 	case o.Kind == timeline.OccursEnd:
@@ -287,7 +291,7 @@ func (s *stamper) put(o *timeline.Occurrence, set SetID) error {
 		return nil
 	}
 	s.used.add(set)
-	return s.stamps.Add(stamp{ordinal: o.Ordinal, event: o.Event, set: set})
+	return s.stamps.Add(stamp{ordinal: o.Ordinal, event: o.Event, set: set, key: s.key})
 }
 
 // instant stamps a point in time, on a thread if that is known.

@@ -11,11 +11,8 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// NoteKey is the name of the argument in which slices and instants have their contexts: a dictionary by type, each with
-// id, name, via and, where there are any, hops and candidates.
-const NoteKey = "contexts"
-
-// WriteBack says what of an attribution goes into the trace. The zero value writes everything.
+// WriteBack says what of an attribution goes into the trace. The zero value writes everything. Whatever is written, all
+// that an earlier attribution has written is taken away.
 type WriteBack struct {
 	NoNotes     bool // no argument "contexts" on slices and instants
 	NoTracks    bool // no track for each thread and type with the times at which contexts are in effect
@@ -23,12 +20,20 @@ type WriteBack struct {
 	NoCosts     bool // no cost tables among the facts about the trace
 }
 
+// nothing reports whether nothing is written.
+func (w WriteBack) nothing() bool {
+	return w == WriteBack{NoNotes: true, NoTracks: true, NoCatalogue: true, NoCosts: true}
+}
+
 // Attach puts the result into the timeline, in place of that of an earlier attribution, for whoever walks or writes it
 // next. Nothing else of the trace changes. It comes at most once; the timeline closes what it needs of the result.
 func (r *Result) Attach(w WriteBack) error {
-	r.t.HideTracks(r.own.tracks, r.own.slices, r.own.instants)
+	r.takeAway()
+	if w.nothing() {
+		return nil
+	}
 	if !w.NoNotes {
-		r.t.AttachNotes(r.notes(), NoteKey)
+		r.t.AttachNotes(r.notes())
 	}
 	if !w.NoTracks || !w.NoCatalogue {
 		if err := r.attachOverlay(w); err != nil {
@@ -44,6 +49,16 @@ func (r *Result) Attach(w WriteBack) error {
 		r.t.SetAttribute(a)
 	}
 	return err
+}
+
+// takeAway leaves out of the timeline what an earlier attribution has written.
+func (r *Result) takeAway() {
+	if !r.attributed {
+		return
+	}
+	r.t.HideTracks(r.own.tracks, r.own.slices, r.own.instants)
+	r.t.HideArgs(func(a timeline.Arg) bool { return isNoteArg(r.t, a) })
+	r.t.DropAttributes(isOwnAttribute)
 }
 
 // notes are the annotations of all sets that slices have.
@@ -72,11 +87,27 @@ type noteCursor struct {
 
 // Next implements timeline.NoteCursor.
 func (c *noteCursor) Next(n *timeline.Note) (bool, error) {
-	ok, err := c.at.Next(&c.next)
-	if ok {
-		*n = timeline.Note{Ordinal: c.next.ordinal, Args: c.args[c.next.set]}
+	for {
+		ok, err := c.at.Next(&c.next)
+		if err != nil || !ok {
+			return ok, err
+		}
+		if args := underKey(c.args[c.next.set], c.next.key); args != nil {
+			*n = timeline.Note{Ordinal: c.next.ordinal, Args: args}
+			return true, nil
+		}
 	}
-	return ok, err
+}
+
+// underKey returns a note under another name than NoteKey, by index of noteKeys; nil if there is none.
+func underKey(note timeline.Args, key uint8) timeline.Args {
+	switch {
+	case key == 0:
+		return note
+	case int(key) < len(noteKeys):
+		return note.Renamed(noteKeys[key])
+	}
+	return nil
 }
 
 // notes hands the stamps over, with the annotation for every set.
@@ -241,7 +272,7 @@ func (c *overlayCursor) Next(e *timeline.OverlayEvent) (bool, error) {
 
 // overlayTarget is where the tracks of an attribution go.
 type overlayTarget interface {
-	addTrack(parent timeline.TrackID, name string) timeline.TrackID
+	addTrack(parent timeline.TrackID, spec timeline.TrackSpec) timeline.TrackID
 	name(text string) timeline.NameID
 	encoder() *timeline.ArgsEncoder
 }
@@ -252,8 +283,8 @@ type attached struct {
 	enc *timeline.ArgsEncoder
 }
 
-func (a *attached) addTrack(parent timeline.TrackID, name string) timeline.TrackID {
-	return a.t.AddTrack(parent, timeline.TrackSpec{Name: name})
+func (a *attached) addTrack(parent timeline.TrackID, spec timeline.TrackSpec) timeline.TrackID {
+	return a.t.AddTrack(parent, spec)
 }
 func (a *attached) name(text string) timeline.NameID { return a.t.InternName(text) }
 func (a *attached) encoder() *timeline.ArgsEncoder   { return a.enc }
@@ -300,7 +331,7 @@ func (r *Result) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay, to o
 	})
 	tracks := map[intervalTrack]timeline.TrackID{}
 	for _, t := range order {
-		tracks[t] = to.addTrack(t.thread, intervalsPrefix+r.c.types[t.typ])
+		tracks[t] = to.addTrack(t.thread, timeline.TrackSpec{Name: intervalsPrefix + r.c.types[t.typ], Description: intervalsDescription})
 	}
 	var i interval
 	for {
@@ -337,7 +368,7 @@ func (r *Result) addCatalogue(rows *extsort.Sorter[overlayRow], o *overlay, to o
 			continue
 		}
 		if !made {
-			track, made = to.addTrack(0, catalogueTrack), true
+			track, made = to.addTrack(0, timeline.TrackSpec{Name: catalogueTrack, Description: catalogueDescription}), true
 		}
 		for _, ts := range r.statesOf(node) {
 			if o.instants == maxCatalogue {
@@ -427,11 +458,7 @@ func (r *Result) inputOf(node NodeID) (*Input, bool) {
 func (r *Result) costAttributes() ([]timeline.Attribute, error) {
 	var list []timeline.Attribute
 	for _, typ := range r.Types() {
-		table, err := r.Table(TableOptions{Type: typ, Limit: attributeRows})
-		if err != nil {
-			return nil, err
-		}
-		text, err := table.JSON()
+		text, err := r.costText(typ)
 		if err != nil {
 			return nil, fmt.Errorf("cost of %s: %w", typ, err)
 		}
@@ -440,9 +467,23 @@ func (r *Result) costAttributes() ([]timeline.Attribute, error) {
 	return list, nil
 }
 
-// costAttribute stands before the type in the name of the attribute with its costs, which has the first attributeRows
-// rows.
+// costText returns the first rows of a cost table.
+func (r *Result) costText(typ string) ([]byte, error) {
+	for rows := attributeRows; ; rows /= 2 {
+		table, err := r.Table(TableOptions{Type: typ, Limit: rows})
+		if err != nil {
+			return nil, err
+		}
+		text, err := table.JSON()
+		if err != nil || len(text) <= maxAttribute || rows == 1 {
+			return text, err
+		}
+	}
+}
+
+// Costs among the facts about a trace have the first attributeRows rows, or fewer: of longer texts than maxAttribute
+// bytes readers, weft's own among them, keep nothing.
 const (
-	costAttribute = "weft.cost."
 	attributeRows = 20
+	maxAttribute  = 16 << 10
 )

@@ -53,16 +53,22 @@ func (l *loader) resolve(ctx context.Context, tl *timeline.Timeline) error {
 	return errors.Join(err, steps.Close())
 }
 
-// attach writes the attribution into the timeline, if there is one.
-func (l *loader) attach() error {
+// attach writes the attribution into the timeline, if there is one. If the input is kept, it reports whether that changed
+// anything.
+func (l *loader) attach(ctx context.Context) (changed bool, err error) {
 	if l.attributed == nil {
-		return nil
+		return true, nil
 	}
 	began := time.Now()
-	err := errors.Join(l.attributed.Attach(l.opts.WriteBack), l.attributed.Close())
+	if changed = true; l.kept != nil {
+		changed, err = l.attributed.AttachChanged(ctx, l.opts.WriteBack)
+	} else {
+		err = l.attributed.Attach(l.opts.WriteBack)
+	}
+	err = errors.Join(err, l.attributed.Close())
 	l.attributed = nil
 	l.report.Durations.Attribute += Seconds(time.Since(began))
-	return err
+	return changed, err
 }
 
 // withIntervals returns options under which an attribution keeps what is needed for the tracks that are written.
@@ -118,16 +124,15 @@ func (l *loader) perfettoOptions() perfetto.Options {
 	return opts
 }
 
-// rewrite copies the kept trace packet by packet and adds the attribution.
-func (l *loader) rewrite(ctx context.Context, dst io.Writer, tl *timeline.Timeline, began time.Time) (*Report, error) {
+// keep writes a copy of the kept trace.
+func (l *loader) keep(dst io.Writer, tl *timeline.Timeline, began time.Time, write func(dst io.Writer, src io.Reader) error) (*Report, error) {
 	writing := time.Now()
 	counted := &countingWriter{w: dst}
 	err := l.kept.file.Flush()
 	if err == nil {
-		src := l.kept.file.Section(0, l.kept.file.Size())
-		err = l.attributed.Rewrite(ctx, counted, src, l.kept.events, l.opts.WriteBack)
+		err = write(counted, l.kept.file.Section(0, l.kept.file.Size()))
 	}
-	if err = errors.Join(err, l.attributed.Close()); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	l.report.BytesOut = counted.n

@@ -62,10 +62,20 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	}
 	defer tl.Close()
 	if l.kept != nil && l.attributed != nil && l.attributed.CanRewrite() {
-		return l.rewrite(ctx, dst, tl, began)
+		return l.keep(dst, tl, began, func(dst io.Writer, src io.Reader) error {
+			return errors.Join(l.attributed.Rewrite(ctx, dst, src, l.kept.events, opts.WriteBack), l.attributed.Close())
+		})
 	}
-	if err := l.attach(); err != nil {
+	attribution.MarkConverted(tl)
+	changed, err := l.attach(ctx)
+	if err != nil {
 		return nil, err
+	}
+	if l.kept != nil && !changed {
+		return l.keep(dst, tl, began, func(dst io.Writer, src io.Reader) error {
+			_, err := io.Copy(dst, src)
+			return err
+		})
 	}
 	report := l.report
 	describe(tl, report)
@@ -106,7 +116,7 @@ func Load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline,
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := l.attach(); err != nil {
+	if _, err := l.attach(ctx); err != nil {
 		return nil, nil, errors.Join(err, tl.Close())
 	}
 	report := l.report

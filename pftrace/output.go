@@ -34,6 +34,7 @@ type bundler struct {
 	packed   []byte
 	last     []byte
 	emit     emitter
+	bundles  int // that were emitted
 }
 
 // packetDone is called when a whole packet has been appended to buf.
@@ -72,6 +73,7 @@ func (o *bundler) flush() (err error) {
 	if err != nil {
 		return err
 	}
+	o.bundles++
 	head, packet := wire.BeginMessage(o.packed[:0], tracePacket)
 	o.packed, err = o.emit(wire.EndMessage(wire.AppendBytes(head, o.field, stream), packet))
 	return err

@@ -5,14 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/timeline"
 )
 
 // Rewrite copies a trace packet by packet and adds to it (spec perfetto.md 16). What it does not change stays byte for
-// byte, what it does not understand included; packets in bundles come into bundles of the same codec. Places where no
-// packet can be read are left out.
+// byte, what it does not understand included. Packets in bundles come into bundles of the same codec, which are filled
+// anew: so nothing is left of how they were filled with what an earlier Rewrite has added. Places where no packet can be
+// read are left out.
 type Rewrite struct {
 	// Notes gives the debug annotations that track events get, in the order of their packets, and false at the end. nil:
 	// there are none.
@@ -20,9 +22,11 @@ type Rewrite struct {
 	// IsNote says of an encoded debug annotation of a track event that an earlier Rewrite has added it: it is left out.
 	// nil: there are none.
 	IsNote func(annotation []byte) bool
-	// Drop is the sequence that an earlier Rewrite has appended, which is left out; 0: there is none.
-	Drop uint32
-	// Append adds packets behind those of the input. nil: there are none.
+	// Marker is the key of the attribute by which what is appended is found again: its first packet has it, with the number
+	// of its sequence. What an earlier Rewrite has appended, from such a packet on as far as the sequence goes without a
+	// packet of another, is left out. "": nothing is marked, and nothing left out.
+	Marker string
+	// Append adds packets behind those of the input, on a sequence that these do not use. nil: there are none.
 	Append func(*Appender) error
 	// Clock is the clock of the times that Append gives.
 	Clock timeline.Clock
@@ -30,14 +34,14 @@ type Rewrite struct {
 
 // PacketNote is what the track event of a packet gets.
 type PacketNote struct {
-	Packet      int64  // its Packet.Index
+	Packet      int64  // its number among the packets that can be read, from 0
 	Annotations []byte // encoded debug_annotations fields, with names and texts as they are: iids belong to others
 }
 
 // Run copies the trace in src, which must not be compressed as a whole, to dst. The error is one of either, of the
 // functions, or ctx's.
 func (rw *Rewrite) Run(ctx context.Context, dst io.Writer, src io.Reader) error {
-	c := &copier{rw: rw, dst: dst}
+	c := &copier{rw: rw, dst: dst, sequences: newSequenceSet()}
 	if err := c.nextNote(); err != nil {
 		return err
 	}
@@ -61,29 +65,48 @@ func (rw *Rewrite) Run(ctx context.Context, dst io.Writer, src io.Reader) error 
 		}
 	}
 	if rw.Append != nil {
-		a := &Appender{copier: c, sequence: c.lastSequence + 1, clock: rw.Clock}
-		if err := a.begin(); err != nil {
-			return err
-		}
-		if err := rw.Append(a); err != nil {
+		if err := c.append(); err != nil {
 			return err
 		}
 	}
 	return c.flush()
 }
 
+// append adds the packets of Append, in bundles of their own if the input has any.
+func (c *copier) append() error {
+	sequence, err := c.sequences.free()
+	if err != nil {
+		return err
+	}
+	if err := c.flush(); err != nil {
+		return err
+	}
+	if err := c.open(c.codec); err != nil {
+		return err
+	}
+	a := &Appender{copier: c, sequence: sequence, clock: c.rw.Clock}
+	if err := a.begin(); err != nil {
+		return err
+	}
+	return c.rw.Append(a)
+}
+
 // copier writes packets, in bundles where they came in bundles.
 type copier struct {
-	rw   *Rewrite
-	dst  io.Writer
-	out  *bundler
-	in   Codec // of out
-	note PacketNote
-	have bool // note is valid
+	rw    *Rewrite
+	dst   io.Writer
+	out   *bundler           // that is filled, nil before the first packet
+	outs  [Zstd + 1]*bundler // by codec, nil if none was needed
+	in    Codec              // of out
+	codec Codec              // of the last bundle that was written; what is too large for one is not
+	note  PacketNote
+	have  bool // note is valid
 
-	lastSequence uint32
-	event        []byte
-	body         []byte
+	packets   int64  // that were read
+	dropping  uint32 // the appended sequence that is left out, 0: none
+	sequences *sequenceSet
+	event     []byte
+	body      []byte
 }
 
 func (c *copier) nextNote() (err error) {
@@ -96,35 +119,101 @@ func (c *copier) nextNote() (err error) {
 
 // packet copies a packet.
 func (c *copier) packet(p *Packet) error {
-	body := p.Bytes
-	sequence := sequenceOf(body)
-	if c.rw.Drop != 0 && sequence == c.rw.Drop {
+	body, index := p.Bytes, c.packets
+	c.packets++
+	sequence, attributes := headOf(body)
+	if c.dropping != 0 && sequence == c.dropping {
 		return nil
 	}
-	c.lastSequence = max(c.lastSequence, sequence)
-	for c.have && c.note.Packet < p.Index {
+	c.dropping = 0
+	if attributes != nil && sequence != 0 && c.rw.Marker != "" && isMarked(attributes, c.rw.Marker, sequence) {
+		c.dropping = sequence
+		return nil
+	}
+	c.sequences.add(sequence)
+	for c.have && c.note.Packet < index {
 		if err := c.nextNote(); err != nil {
 			return err
 		}
 	}
 	var note []byte
-	if c.have && c.note.Packet == p.Index {
+	if c.have && c.note.Packet == index {
 		note = c.note.Annotations
 	}
 	if note != nil || c.rw.IsNote != nil {
 		body = c.annotate(body, note)
 	}
-	return c.write(body, p.Bundle.Codec)
+	if err := c.open(p.Bundle.Codec); err != nil {
+		return err
+	}
+	return c.write(body)
 }
 
-// sequenceOf returns the sequence of a packet, 0 if it has none.
-func sequenceOf(packet []byte) (id uint32) {
+// headOf returns the sequence of a packet, 0 if it has none, and its attributes of the trace, nil if it has none.
+func headOf(packet []byte) (sequence uint32, attributes []byte) {
 	for r := wire.NewReader(packet); r.Next(); {
-		if r.Field() == packetSequenceID {
-			id = uint32(r.Uint())
+		switch r.Field() {
+		case packetSequenceID:
+			sequence = uint32(r.Uint())
+		case packetAttributes:
+			attributes = r.Bytes()
 		}
 	}
-	return id
+	return sequence, attributes
+}
+
+// isMarked reports whether attributes say that a sequence was appended.
+func isMarked(attributes []byte, marker string, sequence uint32) bool {
+	for r := wire.NewReader(attributes); r.Next(); {
+		if r.Field() != attributeField {
+			continue
+		}
+		named, value := false, int64(0)
+		for a := wire.NewReader(r.Bytes()); a.Next(); {
+			switch a.Field() {
+			case attributeKey:
+				named = string(a.Bytes()) == marker
+			case attributeLong:
+				value = a.Int()
+			}
+		}
+		if named && value == int64(sequence) {
+			return true
+		}
+	}
+	return false
+}
+
+// sequenceSet remembers which packet sequences a trace uses, as far as that is needed to find a free one.
+type sequenceSet struct {
+	last uint32
+	low  []uint64 // a bit for each of the lowest ids
+}
+
+// lowSequences is the number of ids of which it is known exactly whether they are used. A trace that uses all of them
+// has at least as many packets.
+const lowSequences = 1 << 20
+
+func newSequenceSet() *sequenceSet { return &sequenceSet{low: make([]uint64, lowSequences/64)} }
+
+func (s *sequenceSet) add(id uint32) {
+	s.last = max(s.last, id)
+	if id < lowSequences {
+		s.low[id/64] |= 1 << (id % 64)
+	}
+}
+
+// free returns an id that is not used: the one behind the last, or if there is none the lowest.
+func (s *sequenceSet) free() (uint32, error) {
+	if s.last < math.MaxUint32 {
+		return s.last + 1, nil
+	}
+	for id := uint32(1); id < lowSequences; id++ {
+		if s.low[id/64]>>(id%64)&1 == 0 {
+			return id, nil
+		}
+	}
+	return 0, errors.New("the trace leaves no packet sequence free for what is added to it")
 }
 
 // annotate returns a packet whose track event has a note, and none of an earlier Rewrite. Of several track events the
@@ -156,7 +245,10 @@ func (c *copier) annotate(packet, note []byte) []byte {
 	}
 	c.event = append(append(c.event, event[from:]...), note...)
 	const tag = packetTrackEvent<<3 | wire.Len
-	width := len(raw) - len(event) - 1 // of the length, for which some producers reserve room
+	width := len(raw) - len(event) - 1 // of the length, for which some producers reserve more room than it needs
+	if width == len(appendLength(nil, len(event), 1)) {
+		width = 1
+	}
 	c.body = append(append(c.body[:0], packet[:at]...), tag)
 	c.body = append(appendLength(c.body, len(c.event), width), c.event...)
 	c.body = append(c.body, packet[at+len(raw):]...)
@@ -173,21 +265,30 @@ func appendLength(b []byte, length, width int) []byte {
 	return append(b, byte(v))
 }
 
-// write writes a packet into a bundle of a codec, or as it is.
-func (c *copier) write(body []byte, codec Codec) error {
+// open makes the packets that are written next go into a bundle of a codec, or stand as they are.
+func (c *copier) open(codec Codec) error {
 	if codec == Gzip {
 		codec = Zlib // both are deflate; weft writes the form that Perfetto itself writes
 	}
-	if c.out == nil || c.in != codec {
-		if err := c.flush(); err != nil {
-			return err
-		}
-		c.in = codec
-		c.out = newBundler(codec, func(b []byte) ([]byte, error) {
+	if c.out != nil && c.in == codec {
+		return nil
+	}
+	if err := c.flush(); err != nil {
+		return err
+	}
+	if c.outs[codec] == nil {
+		c.outs[codec] = newBundler(codec, func(b []byte) ([]byte, error) {
 			_, err := c.dst.Write(b)
 			return b, err
 		})
 	}
+	c.out, c.in = c.outs[codec], codec
+	c.out.bundles = 0
+	return nil
+}
+
+// write writes a packet.
+func (c *copier) write(body []byte) error {
 	c.out.buf = wire.AppendBytes(c.out.buf, tracePacket, body)
 	return c.out.packetDone()
 }
@@ -196,7 +297,11 @@ func (c *copier) flush() error {
 	if c.out == nil {
 		return nil
 	}
-	return c.out.flush()
+	err := c.out.flush()
+	if c.out.bundles > 0 {
+		c.codec = c.in
+	}
+	return err
 }
 
 // Appender adds packets behind those of a trace, on a sequence of their own.
@@ -211,8 +316,8 @@ type Appender struct {
 // firstAppendedUUID is where the uuids of appended tracks begin: others are random numbers or small ones.
 const firstAppendedUUID = 0x77656674_00000000
 
-// Sequence returns the id of the sequence, for Rewrite.Drop.
-func (a *Appender) Sequence() uint32 { return a.sequence }
+// IsAppended reports whether a uuid is one that an Appender gives to its tracks.
+func IsAppended(uuid uint64) bool { return uuid>>32 == firstAppendedUUID>>32 }
 
 // head begins a packet of the sequence.
 func (a *Appender) head(flags uint64) []byte {
@@ -225,11 +330,17 @@ func (a *Appender) head(flags uint64) []byte {
 
 func (a *Appender) done(b []byte) error {
 	a.packet = b
-	return a.write(b, a.in)
+	return a.write(b)
 }
 
 // begin writes the packet with which the sequence starts.
-func (a *Appender) begin() error { return a.done(a.head(bitCleared)) }
+func (a *Appender) begin() error {
+	b := a.head(bitCleared)
+	if marker := a.rw.Marker; marker != "" {
+		b = appendAttributes(b, []timeline.Attribute{{Key: marker, Int: int64(a.sequence), IsInt: true}})
+	}
+	return a.done(b)
+}
 
 // Attributes adds facts about the trace.
 func (a *Appender) Attributes(list []timeline.Attribute) error {
@@ -250,15 +361,19 @@ func (a *Appender) Thread(pid int32, tid int64) (uint64, error) {
 	return firstAppendedUUID + a.uuid, a.done(wire.EndMessage(wire.EndMessage(b, th), d))
 }
 
-// Track adds a track below another one, or below none with 0, and returns its uuid.
-func (a *Appender) Track(parent uint64, name string) (uint64, error) {
+// Track adds a track below another one, or below none with 0, and returns its uuid. Of the spec its name and description
+// are written.
+func (a *Appender) Track(parent uint64, spec timeline.TrackSpec) (uint64, error) {
 	a.uuid++
 	b, d := wire.BeginMessage(a.head(0), packetDescriptor)
 	b = wire.AppendUint(b, descriptorUUID, firstAppendedUUID+a.uuid)
 	if parent != 0 {
 		b = wire.AppendUint(b, descriptorParent, parent)
 	}
-	b = wire.AppendString(b, descriptorName, name)
+	b = wire.AppendString(b, descriptorName, spec.Name)
+	if spec.Description != "" {
+		b = wire.AppendString(b, descriptorDescription, spec.Description)
+	}
 	return firstAppendedUUID + a.uuid, a.done(wire.EndMessage(b, d))
 }
 

@@ -5,13 +5,19 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -20,8 +26,7 @@ import (
 func framed(packets ...[]byte) []byte {
 	var out []byte
 	for _, p := range packets {
-		out = append(out, 0x0a, byte(len(p)))
-		out = append(out, p...)
+		out = wire.AppendBytes(out, 1, p)
 	}
 	return out
 }
@@ -70,12 +75,15 @@ func TestRewriteKeepsBytes(t *testing.T) {
 	short := unhex(t, "4006"+"5002"+"5a04"+"48011803") // the length takes one byte
 	other := unhex(t, "4007"+"5003"+"e203"+"03616263") // no event at all
 	broken := unhex(t, "4008"+"5a7f4801")              // an event that is cut
-	input := framed(plain, short, other, broken)
+	// The length takes one byte, and with the note two.
+	full := unhex(t, "4009"+"5a7f"+"48011803ba0178"+strings.Repeat("61", 120))
+	input := framed(plain, short, other, broken, full)
 	rw := pftrace.Rewrite{Notes: notesOf(
 		pftrace.PacketNote{Packet: 0, Annotations: unhex(t, note)},
 		pftrace.PacketNote{Packet: 1, Annotations: unhex(t, note)},
 		pftrace.PacketNote{Packet: 2, Annotations: unhex(t, note)},
 		pftrace.PacketNote{Packet: 3, Annotations: unhex(t, note)},
+		pftrace.PacketNote{Packet: 4, Annotations: unhex(t, note)},
 	)}
 	var out bytes.Buffer
 	if err := rw.Run(context.Background(), &out, bytes.NewReader(input)); err != nil {
@@ -85,6 +93,7 @@ func TestRewriteKeepsBytes(t *testing.T) {
 		unhex(t, "4005"+"5002"+"5a89808000"+"48011802"+note+"f83f07"),
 		unhex(t, "4006"+"5002"+"5a09"+"48011803"+note),
 		other, broken,
+		unhex(t, "4009"+"5a8401"+"48011803ba0178"+strings.Repeat("61", 120)+note),
 	)
 	if !bytes.Equal(out.Bytes(), want) {
 		t.Errorf("the trace is\n%x, want\n%x", out.Bytes(), want)
@@ -104,14 +113,12 @@ func TestRewriteKeepsBytes(t *testing.T) {
 // What is appended has a sequence of its own, with all that a reader needs to know, and can be dropped again.
 func TestRewriteAppends(t *testing.T) {
 	input := framed(unhex(t, "4005"+"5007"+"5a04"+"48011802"))
-	var sequence uint32
-	rw := pftrace.Rewrite{Clock: timeline.ClockMonotonic, Append: func(a *pftrace.Appender) error {
-		sequence = a.Sequence()
+	rw := pftrace.Rewrite{Clock: timeline.ClockMonotonic, Marker: "own", Append: func(a *pftrace.Appender) error {
 		thread, err := a.Thread(3, 4)
 		if err != nil {
 			return err
 		}
-		track, err := a.Track(thread, "below")
+		track, err := a.Track(thread, timeline.TrackSpec{Name: "below", Description: "what"})
 		if err != nil {
 			return err
 		}
@@ -126,14 +133,11 @@ func TestRewriteAppends(t *testing.T) {
 	if err := rw.Run(context.Background(), &out, bytes.NewReader(input)); err != nil {
 		t.Fatal(err)
 	}
-	if sequence != 8 {
-		t.Errorf("the sequence is %d, want 8, behind that of the input", sequence)
-	}
 	packets := readPackets(t, out.Bytes())
 	wanted := []string{
-		`trusted_packet_sequence_id: 8 sequence_flags: 1`,
+		`trusted_packet_sequence_id: 8 sequence_flags: 1 trace_attributes { attribute { key: "own" long_value: 8 } }`,
 		`trusted_packet_sequence_id: 8 track_descriptor { uuid: 0x7765667400000001 thread { pid: 3 tid: 4 } }`,
-		`trusted_packet_sequence_id: 8 track_descriptor { uuid: 0x7765667400000002 parent_uuid: 0x7765667400000001 name: "below" }`,
+		`trusted_packet_sequence_id: 8 track_descriptor { uuid: 0x7765667400000002 parent_uuid: 0x7765667400000001 name: "below" description: "what" }`,
 		`trusted_packet_sequence_id: 8 trace_attributes { attribute { key: "k" string_value: "v" } }`,
 		`trusted_packet_sequence_id: 8 chrome_events { metadata { name: "k" string_value: "v" } }`,
 		`trusted_packet_sequence_id: 8 timestamp: 10 timestamp_clock_id: 3 track_event { type: TYPE_SLICE_BEGIN track_uuid: 0x7765667400000002 name: "name" correlation_id_str: "c" }`,
@@ -155,12 +159,186 @@ func TestRewriteAppends(t *testing.T) {
 		}
 	}
 	var back bytes.Buffer
-	drop := pftrace.Rewrite{Drop: sequence}
+	drop := pftrace.Rewrite{Marker: "own"}
 	if err := drop.Run(context.Background(), &back, bytes.NewReader(out.Bytes())); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(back.Bytes(), input) {
 		t.Errorf("without the sequence the trace is %x, was %x", back.Bytes(), input)
+	}
+}
+
+// sequencePacket is a packet that says nothing but its sequence.
+func sequencePacket(id uint32) []byte {
+	return wire.AppendUint(nil, 10, uint64(id))
+}
+
+// What is appended is on a sequence that no packet of the input uses, however high their numbers are.
+func TestRewriteSequence(t *testing.T) {
+	for _, test := range []struct {
+		used []uint32
+		want uint32
+	}{
+		{nil, 1},
+		{[]uint32{0}, 1},
+		{[]uint32{1, 2, 9}, 10},
+		{[]uint32{1, 0xfffffffe}, 0xffffffff},
+		{[]uint32{0xffffffff}, 1},
+		{[]uint32{1, 2, 0xfffffffe, 0xffffffff}, 3},
+		{[]uint32{3, 1, 2, 5, 0xfffffffd, 0xffffffff}, 4},
+	} {
+		var packets [][]byte
+		for _, id := range test.used {
+			packets = append(packets, sequencePacket(id))
+		}
+		var out bytes.Buffer
+		rw := pftrace.Rewrite{Append: func(*pftrace.Appender) error { return nil }}
+		if err := rw.Run(context.Background(), &out, bytes.NewReader(framed(packets...))); err != nil {
+			t.Fatal(err)
+		}
+		all := readPackets(t, out.Bytes())
+		var last pb.TracePacket
+		if err := proto.Unmarshal(all[len(all)-1], &last); err != nil {
+			t.Fatal(err)
+		}
+		if got := last.GetTrustedPacketSequenceId(); got != test.want {
+			t.Errorf("beside the sequences %d, %d is used, want %d", test.used, got, test.want)
+		}
+	}
+}
+
+// A trace that uses every sequence that could be given is refused; nothing is put on a sequence of others.
+func TestRewriteNoSequence(t *testing.T) {
+	var input []byte
+	for id := uint32(1); id < 1<<20; id++ {
+		input = wire.AppendBytes(input, 1, sequencePacket(id))
+	}
+	input = wire.AppendBytes(input, 1, sequencePacket(0xffffffff))
+	rw := pftrace.Rewrite{Append: func(*pftrace.Appender) error { return nil }}
+	if err := rw.Run(context.Background(), io.Discard, bytes.NewReader(input)); err == nil {
+		t.Error("no error")
+	}
+}
+
+// Only what was appended is left out: packets that happen to have the number of an appended sequence stay, before it and,
+// in a trace that was joined with another one, behind it.
+func TestRewriteLeavesOutRuns(t *testing.T) {
+	appending := pftrace.Rewrite{Marker: "own", Append: func(a *pftrace.Appender) error {
+		_, err := a.Track(0, timeline.TrackSpec{Name: "t"})
+		return err
+	}}
+	var first bytes.Buffer
+	if err := appending.Run(context.Background(), &first, bytes.NewReader(framed(sequencePacket(7)))); err != nil {
+		t.Fatal(err)
+	}
+	other := framed(sequencePacket(2), sequencePacket(8))
+	marked := wire.AppendUint(nil, 10, 5) // names another sequence than its own
+	marked, m := wire.BeginMessage(marked, 126)
+	marked, attribute := wire.BeginMessage(marked, 1)
+	marked = wire.EndMessage(wire.EndMessage(wire.AppendInt(wire.AppendString(marked, 1, "own"), 2, 8), attribute), m)
+	joined := slices.Concat(framed(sequencePacket(8), marked, sequencePacket(5)), first.Bytes(), other)
+	want := slices.Concat(framed(sequencePacket(8), marked, sequencePacket(5), sequencePacket(7)), other)
+	var out bytes.Buffer
+	dropping := pftrace.Rewrite{Marker: "own"}
+	if err := dropping.Run(context.Background(), &out, bytes.NewReader(joined)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(out.Bytes(), want) {
+		t.Errorf("the trace is %x, want %x", out.Bytes(), want)
+	}
+}
+
+// bundled puts packets into one bundle.
+func bundled(t *testing.T, codec pftrace.Codec, packets ...[]byte) []byte {
+	t.Helper()
+	var body []byte
+	for _, p := range packets {
+		body = wire.AppendBytes(body, 1, p)
+	}
+	var stream bytes.Buffer
+	field := 50
+	switch codec {
+	case pftrace.Zlib:
+		z := zlib.NewWriter(&stream)
+		if _, err := z.Write(body); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+	case pftrace.Zstd:
+		field = 133
+		z, err := zstd.NewWriter(&stream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := z.Write(body); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, packet := wire.BeginMessage(nil, 1)
+	return wire.EndMessage(wire.AppendBytes(out, field, stream.Bytes()), packet)
+}
+
+// What is in bundles stays in bundles of the codec, unless a packet is too large for one; and what a second Rewrite gives
+// does not depend on the first.
+func TestRewriteKeepsBundles(t *testing.T) {
+	event := func(sequence uint32, size int) []byte {
+		b, m := wire.BeginMessage(sequencePacket(sequence), 11)
+		b = wire.AppendString(b, 23, strings.Repeat("x", size))
+		return wire.EndMessage(b, m)
+	}
+	const room = 200 << 10
+	input := slices.Concat(
+		framed(sequencePacket(1)),
+		bundled(t, pftrace.Zlib, event(1, room), event(1, room)), // no longer fits with its notes
+		bundled(t, pftrace.Zlib, event(2, 10)),
+		framed(sequencePacket(1)),
+		bundled(t, pftrace.Zstd, event(2, 10), event(2, 20)),
+		bundled(t, pftrace.Zlib, event(3, 2*room), event(3, 2*room), event(3, 2*room)), // too large for one
+		bundled(t, pftrace.Zlib, event(3, 1<<20)),                                      // larger than any with its note
+	)
+	note := wire.AppendBytes(nil, 4, []byte(strings.Repeat("n", 120<<10)))
+	rewrite := func(trace []byte) []byte {
+		var list []pftrace.PacketNote
+		for i := range 11 {
+			list = append(list, pftrace.PacketNote{Packet: int64(i), Annotations: note})
+		}
+		rw := pftrace.Rewrite{
+			Marker: "own", Notes: notesOf(list...), IsNote: func([]byte) bool { return true },
+			Append: func(a *pftrace.Appender) error { _, err := a.Track(0, timeline.TrackSpec{Name: "t"}); return err },
+		}
+		var out bytes.Buffer
+		if err := rw.Run(context.Background(), &out, bytes.NewReader(trace)); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	bundles := func(trace []byte) (list []string) {
+		for r := pftrace.NewPacketReader(bytes.NewReader(trace)); ; {
+			p, err := r.Next()
+			if err == io.EOF {
+				return list
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, fmt.Sprint(p.Bundle.Number, p.Bundle.Codec))
+		}
+	}
+	once := rewrite(input)
+	want := []string{
+		"0 none", "1 zlib", "2 zlib", "2 zlib", "0 none", "3 zstd", "3 zstd", "0 none", "0 none", "0 none", "0 none",
+		"4 zstd", "4 zstd", // the codec of the last bundle that is still one
+	}
+	if got := bundles(once); !slices.Equal(got, want) {
+		t.Errorf("the bundles are\n%q, want\n%q", got, want)
+	}
+	if again := rewrite(once); !bytes.Equal(again, once) {
+		t.Errorf("rewritten again, the bundles are\n%q, were\n%q", bundles(again), bundles(once))
 	}
 }
 

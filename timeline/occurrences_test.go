@@ -159,7 +159,7 @@ func TestNotesAndOverlay(t *testing.T) {
 		enc.Int(int64(i))
 		notes = append(notes, Note{uint64(i), slices.Clone(enc.Args())})
 	}
-	tl.AttachNotes(notes, "note")
+	tl.AttachNotes(notes)
 	track := tl.AddTrack(thread, TrackSpec{Name: "overlay"})
 	var overlay listOverlay
 	for i := range n / 2 {
@@ -231,40 +231,37 @@ func TestHideTracks(t *testing.T) {
 	}
 }
 
-// An argument of the name of the notes is left out if an earlier pass made it, and kept if not.
-func TestNotesReplaceNotes(t *testing.T) {
+// Arguments that are hidden are left out, however many there are, with notes and without; facts are dropped by name.
+func TestHideArgs(t *testing.T) {
 	b := testBuilder(t, 1<<30)
 	thread := threadOf(b, 0)
-	encode := func(via string) Args {
+	for i, keys := range [][]string{{"before", "own", "behind"}, {"own"}, {"own", "mine", "own2", "kept"}, {"kept"}} {
 		e := b.Args()
 		e.Reset()
-		e.Key([]byte("before"))
-		e.Int(1)
-		e.Key([]byte("contexts"))
-		e.BeginDict()
-		e.Key([]byte("Frame"))
-		e.BeginDict()
-		e.Key([]byte(via))
-		e.String([]byte("args"))
-		e.EndDict()
-		e.EndDict()
-		e.Key([]byte("behind"))
-		e.Int(2)
-		return slices.Clone(e.Args())
+		for n, key := range keys {
+			e.Key([]byte(key))
+			e.Int(int64(n))
+		}
+		add(t, b, Event{Kind: Instant, Track: thread, TS: Nanos(i), Event: uint32(i), ThreadTS: NoTime, ThreadDur: NoTime, Args: slices.Clone(e.Args())})
 	}
-	add(t, b, Event{Kind: Instant, Track: thread, TS: 1, ThreadTS: NoTime, ThreadDur: NoTime, Args: encode("via")})
-	add(t, b, Event{Kind: Instant, Track: thread, TS: 2, Event: 1, ThreadTS: NoTime, ThreadDur: NoTime, Args: encode("other")})
+	b.SetAttribute("own.a", "1")
+	b.SetAttribute("a", "2")
 	tl := finishAndNest(t, b)
-	tl.AttachNotes(listNotes{}, "contexts")
+	own := func(key string) bool { return strings.HasPrefix(key, "own") }
+	tl.HideArgs(func(a Arg) bool { return own(string(a.Key)) })
+	tl.DropAttributes(own)
 	var got []string
 	walk(t, tl, func(it *Item) {
-		var keys []string
+		var args []string
 		for a := range tl.ArgList(it.Args) {
-			keys = append(keys, string(a.Key))
+			args = append(args, fmt.Sprint(string(a.Key), a.Int()))
 		}
-		got = append(got, strings.Join(keys, " "))
+		got = append(got, strings.Join(args, " "))
 	})
-	if want := []string{"before behind", "before contexts behind"}; !slices.Equal(got, want) {
+	if want := []string{"before0 behind2", "", "mine1 kept3", "kept0"}; !slices.Equal(got, want) {
 		t.Errorf("arguments %q, want %q", got, want)
+	}
+	if list := tl.Attributes(); len(list) != 1 || list[0].Key != "a" {
+		t.Errorf("attributes %v", list)
 	}
 }

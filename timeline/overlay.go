@@ -27,14 +27,12 @@ type Note struct {
 	Args    Args
 }
 
-// AttachNotes gives the timeline notes, which are closed with it: Walk hands them out as Item.Notes. All have the key, and
-// arguments of this name that look like a note of an earlier pass are left out. Nest comes first.
-func (t *Timeline) AttachNotes(n Notes, key string) {
-	t.notes = n
-	before := t.keys.len()
-	t.noteKey = t.InternKey(key)
-	t.replaceNotes = t.noteKey != 0 && int(t.noteKey) <= before
-}
+// AttachNotes gives the timeline notes, which are closed with it: Walk hands them out as Item.Notes. Nest comes first.
+func (t *Timeline) AttachNotes(n Notes) { t.notes = n }
+
+// HideArgs makes Walk leave out arguments of slices and instants, those of an earlier pass for example. The function may
+// be called by several goroutines at once.
+func (t *Timeline) HideArgs(hidden func(Arg) bool) { t.hidesArg = hidden }
 
 // Overlay are events that a pass adds on tracks of its own, see AttachOverlay.
 type Overlay interface {
@@ -88,6 +86,11 @@ func (t *Timeline) HideTracks(ids []TrackID, slices, instants int64) {
 	t.totals.Instants -= instants
 }
 
+// DropAttributes takes away facts about the whole trace.
+func (t *Timeline) DropAttributes(drop func(key string) bool) {
+	t.attributes = slices.DeleteFunc(t.attributes, func(a Attribute) bool { return drop(a.Key) })
+}
+
 // InternName returns the id of a name for use in an overlay; 0 if the table is full.
 func (t *Timeline) InternName(name string) NameID {
 	id, _ := t.names.intern([]byte(name))
@@ -96,11 +99,11 @@ func (t *Timeline) InternName(name string) NameID {
 
 // additions is the part of a walker that hands out notes and overlays.
 type additions struct {
-	cursor   NoteCursor // nil at the end
-	ahead    Note
-	have     bool
-	notes    []Note // of the group
-	stripped []byte
+	cursor NoteCursor // nil at the end
+	ahead  Note
+	have   bool
+	notes  []Note // of the group
+	shown  []byte // arguments without those that are hidden
 
 	overlay   OverlayCursor // nil at the end
 	next      OverlayEvent
@@ -146,13 +149,10 @@ func (w *walker) readNotes(n uint64) error {
 	return nil
 }
 
-// note gives an item its note, and takes away that of an earlier pass.
+// note gives an item its note, and takes hidden arguments away.
 func (w *walker) note(ordinal uint64) {
-	if w.t.notes == nil {
-		return
-	}
-	if w.t.replaceNotes && len(w.item.Args) > 0 {
-		w.item.Args = w.t.withoutNote(w.item.Args, &w.add.stripped)
+	if w.t.hidesArg != nil && len(w.item.Args) > 0 {
+		w.item.Args = w.shown(w.item.Args)
 	}
 	i, found := slices.BinarySearchFunc(w.add.notes, ordinal, func(n Note, ordinal uint64) int {
 		return cmp.Compare(n.Ordinal, ordinal)
@@ -162,38 +162,22 @@ func (w *walker) note(ordinal uint64) {
 	}
 }
 
-// withoutNote returns arguments without the note of an earlier pass.
-func (t *Timeline) withoutNote(args Args, buf *[]byte) Args {
+// shown returns arguments without those that are hidden.
+func (w *walker) shown(args Args) Args {
+	shown, from := w.add.shown[:0], 0
 	for r := wire.NewReader(args); r.Next(); {
-		if r.Field() != fieldAnnotations || !t.isNote(r.Bytes()) {
+		if r.Field() != fieldAnnotations || !w.t.hidesArg(w.t.annotation(r.Bytes())) {
 			continue
 		}
-		from := int(r.Offset())
-		*buf = append(append((*buf)[:0], args[:from]...), args[from+len(r.Raw()):]...)
-		return *buf
+		at := int(r.Offset())
+		shown = append(shown, args[from:at]...)
+		from = at + len(r.Raw())
 	}
-	return args
-}
-
-// isNote reports whether an annotation is a note: a dictionary of dictionaries that say via what they came.
-func (t *Timeline) isNote(annotation []byte) bool {
-	a := t.annotation(annotation)
-	if a.Kind != ArgDict || string(a.Key) != string(t.keys.get(uint32(t.noteKey))) {
-		return false
+	if from == 0 {
+		return args
 	}
-	for m := range t.Members(a) {
-		if m.Kind != ArgDict {
-			return false
-		}
-		said := false
-		for x := range t.Members(m) {
-			said = said || string(x.Key) == "via"
-		}
-		if !said {
-			return false
-		}
-	}
-	return true
+	w.add.shown = append(shown, args[from:]...)
+	return w.add.shown
 }
 
 // overlayUpTo writes the events of the overlay up to a time, and the ends that come before each.
@@ -227,6 +211,19 @@ func (w *walker) overlayUpTo(ts Nanos) error {
 		}
 	}
 	return nil
+}
+
+// Renamed returns the one argument that is encoded in a, under another name.
+func (a Args) Renamed(name string) Args {
+	r := wire.NewReader(a)
+	if !r.Next() {
+		return nil
+	}
+	value := wire.NewReader(r.Bytes())
+	value.Next() // the name comes first
+	b, m := wire.BeginMessage(nil, fieldAnnotations)
+	b = wire.AppendString(b, annotationName, name)
+	return wire.EndMessage(append(b, r.Bytes()[len(value.Raw()):]...), m)
 }
 
 // NewArgs returns an encoder for arguments of notes and overlays.

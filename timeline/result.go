@@ -38,8 +38,7 @@ type Timeline struct {
 	totals     Totals
 	segments   []segment
 
-	noteKey      KeyID
-	replaceNotes bool // arguments may be notes of an earlier pass
+	hidesArg func(Arg) bool // nil: all arguments are shown
 
 	walking sync.Mutex // guards what segments report
 	walked  int        // segments whose problems are known

@@ -38,8 +38,8 @@ type Options struct {
 	// Empty means os.TempDir().
 	TempDir string
 
-	// Located is told in which packet, by pftrace.Packet.Index, an event stands, in the order of the events. Nil if nobody
-	// wants to know.
+	// Located is told in which packet an event stands, by its number among the packets that can be read, in the order of
+	// the events. Nil if nobody wants to know.
 	Located func(event uint32, packet int64)
 	// Described is told, at the end, the uuid of the descriptor of a process or thread. Nil if nobody wants to know.
 	Described func(track timeline.TrackID, uuid uint64)
@@ -121,7 +121,7 @@ type reader struct {
 	seq     *pftrace.Sequence // of the current packet; nil if it has none
 	offset  int64             // of the current packet
 	index   uint32            // of the next event
-	number  int64             // of the current packet, as pftrace.Packet.Index
+	number  int64             // of the current packet, among those that can be read
 	located func(event uint32, packet int64)
 
 	ahead      lookahead

@@ -1,0 +1,124 @@
+package attribution
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"maps"
+
+	"github.com/weft-trace/weft/timeline"
+)
+
+// AttachChanged does what Attach does and reports whether that changed anything: false if the trace held just this
+// attribution already. Then it is best kept as it is, because what reads and writes it orders tracks and texts anew.
+func (r *Result) AttachChanged(ctx context.Context, w WriteBack) (changed bool, err error) {
+	if !r.attributed {
+		return true, r.Attach(w)
+	}
+	before, err := r.written(ctx)
+	if err != nil {
+		return true, err
+	}
+	if err := r.Attach(w); err != nil {
+		return true, err
+	}
+	after, err := r.written(ctx)
+	return !maps.Equal(before, after), err
+}
+
+// digest identifies a sequence of texts.
+type digest [sha256.Size]byte
+
+// written returns what of an attribution is in the timeline: digests of the notes and of each track that are seen in a
+// walk, and of the facts.
+func (r *Result) written(ctx context.Context) (map[string]digest, error) {
+	sums := map[string]hash.Hash{}
+	sum := func(name string) hash.Hash {
+		if sums[name] == nil {
+			sums[name] = sha256.New()
+		}
+		return sums[name]
+	}
+	own := ownTrackNames(r.t)
+	var line []byte
+	err := r.t.Walk(ctx, func(it *timeline.Item) error {
+		if name, ok := own[it.Track]; ok {
+			line = r.appendOverlayItem(line[:0], it)
+			sum(name).Write(line)
+			return nil
+		}
+		line = line[:0]
+		for a := range r.t.ArgList(it.Args) {
+			if isNoteArg(r.t, a) {
+				line = appendArg(line, r.t, a)
+			}
+		}
+		for a := range r.t.ArgList(it.Notes) {
+			line = appendArg(line, r.t, a)
+		}
+		if len(line) > 0 {
+			sum("notes").Write(appendText(binary.AppendUvarint(nil, it.Ordinal), line))
+		}
+		return nil
+	})
+	for _, a := range r.t.Attributes() {
+		if isOwnAttribute(a.Key) {
+			fmt.Fprintf(sum("fact "+a.Key), "%d %q", a.Int, a.Text)
+		}
+	}
+	digests := make(map[string]digest, len(sums))
+	for name, h := range sums {
+		digests[name] = digest(h.Sum(nil))
+	}
+	return digests, err
+}
+
+// ownTrackNames returns the tracks of attributions that are shown, with names that tell them apart.
+func ownTrackNames(t *timeline.Timeline) map[timeline.TrackID]string {
+	own := map[timeline.TrackID]string{}
+	for id := range timeline.TrackID(t.TrackCount()) {
+		if tr := t.Track(id); isOwnTrack(&tr) {
+			own[id] = fmt.Sprint("track ", tr.Parent, " ", tr.Name)
+		}
+	}
+	return own
+}
+
+// appendOverlayItem appends an item of an own track, as it is written or as it was read.
+func (r *Result) appendOverlayItem(b []byte, it *timeline.Item) []byte {
+	b = binary.AppendVarint(append(b, byte(it.Kind)), int64(it.TS))
+	if it.Kind == timeline.ItemEnd {
+		return b
+	}
+	correlation := []byte(it.Correlation)
+	if len(correlation) == 0 {
+		correlation = r.t.CorrelationOf(it.Args)
+	}
+	b = appendText(appendText(b, it.Name), correlation)
+	for a := range r.t.ArgList(it.Args) {
+		b = appendArg(b, r.t, a)
+	}
+	return b
+}
+
+// appendArg appends an argument with all that is in it.
+func appendArg(b []byte, t *timeline.Timeline, a timeline.Arg) []byte {
+	b = appendText(append(b, byte(a.Kind)), a.Key)
+	switch a.Kind {
+	case timeline.ArgDict, timeline.ArgArray:
+		for m := range t.Members(a) {
+			b = appendArg(b, t, m)
+		}
+		return append(b, 0)
+	case timeline.ArgString, timeline.ArgJSON:
+		return appendText(b, a.Text())
+	}
+	return binary.AppendUvarint(b, a.Uint())
+}
+
+// appendText appends a text so that its end can be told.
+func appendText(b, text []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}

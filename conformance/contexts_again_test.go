@@ -1,0 +1,261 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// What an attribution gives does not depend on whether the trace was attributed before, and how.
+
+// againRecordings are a recording of each kind of producer.
+var againRecordings = []string{
+	"traces/chrome/chrome-devtools-tiny.json", "traces/perfetto/chrome-devtools-tiny.pftrace", "traces/firefox/gecko/ff-gecko-tiny.json",
+}
+
+// writeBacks are ways to write an attribution: nothing, each part alone, and all but one.
+var writeBacks = map[string]attribution.WriteBack{
+	"nothing":   {NoNotes: true, NoTracks: true, NoCatalogue: true, NoCosts: true},
+	"notes":     {NoTracks: true, NoCatalogue: true, NoCosts: true},
+	"tracks":    {NoNotes: true, NoCatalogue: true, NoCosts: true},
+	"catalogue": {NoNotes: true, NoTracks: true, NoCosts: true},
+	"costs":     {NoNotes: true, NoTracks: true, NoCatalogue: true},
+	"no notes":  {NoNotes: true},
+}
+
+// findRecording reads a recording that is in testdata.
+func findRecording(t *testing.T, name string) []byte {
+	t.Helper()
+	path, ok := recording.Find(t, name)
+	if !ok {
+		t.Fatalf("%s is missing", name)
+	}
+	return recording.Read(t, path)
+}
+
+// converted converts without attribution.
+func converted(t *testing.T, input []byte, opts convert.Options) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if _, err := convert.Convert(context.Background(), &out, bytes.NewReader(input), opts); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// samePackets reports whether two traces have the same packets in the same bundles.
+func samePackets(t *testing.T, a, b []byte) bool {
+	t.Helper()
+	return slices.EqualFunc(packets(t, a), packets(t, b), bytes.Equal)
+}
+
+// Of a Perfetto trace that was attributed before, whatever was written then and from whatever sources, an attribution
+// gives byte for byte what it gives of the original; and one that writes nothing gives the original.
+func TestAttributionTakesEarlierAway(t *testing.T) {
+	for _, name := range againRecordings {
+		input := findRecording(t, name)
+		traces := map[string][]byte{"": input}
+		if !strings.HasSuffix(name, ".pftrace") {
+			traces = map[string][]byte{}
+			for _, codec := range []convert.Compression{convert.CompressNone, convert.CompressZlib, convert.CompressZstd} {
+				traces[" "+codec.String()] = converted(t, input, convert.Options{Compress: codec})
+			}
+		}
+		for form, trace := range traces {
+			t.Run(recording.Name(name)+form, func(t *testing.T) {
+				complete := attributed(t, trace, convert.Options{KeepPackets: true})
+				sameFindings(t, trace, complete)
+				if again := attributed(t, complete, convert.Options{KeepPackets: true}); !bytes.Equal(again, complete) {
+					t.Error("attributed twice, the trace is another one")
+				}
+				for way, w := range writeBacks {
+					opts := convert.Options{KeepPackets: true, WriteBack: w}
+					part := attributed(t, trace, opts)
+					if again := attributed(t, complete, opts); !bytes.Equal(again, part) {
+						t.Errorf("of %s, %d bytes are written after everything was, %d without", way, len(again), len(part))
+					}
+					if again := attributed(t, part, convert.Options{KeepPackets: true}); !bytes.Equal(again, complete) {
+						t.Errorf("everything is %d bytes after %s was written, %d without", len(again), way, len(complete))
+					}
+					if way == "nothing" && !samePackets(t, part, trace) {
+						t.Error("nothing is written, and the packets are others")
+					}
+				}
+				sources := attribution.Options{Sources: []attribution.Via{attribution.ViaArgs, attribution.ViaIsolate}}
+				few := attributedBy(t, trace, sources, convert.Options{KeepPackets: true})
+				if again := attributedBy(t, complete, sources, convert.Options{KeepPackets: true}); !bytes.Equal(again, few) {
+					t.Error("what other sources gave is still there")
+				}
+				if again := attributed(t, few, convert.Options{KeepPackets: true}); !bytes.Equal(again, complete) {
+					t.Error("what other sources gave makes a difference")
+				}
+			})
+		}
+	}
+}
+
+// sameFindings checks that a trace breaks no rule that the one does not break of which it is a copy: that of a producer
+// may begin in the middle of things.
+func sameFindings(t *testing.T, original, trace []byte) {
+	t.Helper()
+	before, after := findings(t, original), findings(t, trace)
+	if !maps.Equal(before, after) {
+		t.Errorf("verify finds %v, in the original %v", after, before)
+	}
+}
+
+// findings returns how often a trace breaks each rule.
+func findings(t *testing.T, trace []byte) map[string]uint64 {
+	t.Helper()
+	report, err := pftrace.Verify(context.Background(), bytes.NewReader(trace), pftrace.VerifyOptions{Strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]uint64{}
+	for _, f := range report.Findings {
+		if !f.Warning {
+			counts[f.Rule] = uint64(f.Count)
+		}
+	}
+	return counts
+}
+
+// attributedBy is attributed with options of the attribution.
+func attributedBy(t *testing.T, input []byte, how attribution.Options, opts convert.Options) []byte {
+	t.Helper()
+	opts.Attribute = &how
+	return converted(t, input, opts)
+}
+
+// seen is what readers see of a trace: its events with their arguments and contexts, its tracks and its facts.
+func seen(t *testing.T, trace []byte) (lines []string) {
+	t.Helper()
+	tl, _, err := convert.Load(context.Background(), bytes.NewReader(trace), convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tl.Close()
+	err = tl.Walk(context.Background(), func(it *timeline.Item) error {
+		tr := tl.Track(it.Track)
+		up := tl.Track(tr.Parent)
+		var args bytes.Buffer
+		for a := range tl.ArgList(it.Args) {
+			showArg(&args, tl, a)
+		}
+		lines = append(lines, fmt.Sprintf("%d %d %s/%s %d/%d %s %s %s %s", it.Kind, it.TS, up.Name, tr.Name, tr.PID, tr.TID, it.Name, it.Category,
+			tl.CorrelationOf(it.Args), args.Bytes()))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range tl.Attributes() {
+		if a.Key != "weft.input_format" {
+			lines = append(lines, fmt.Sprintf("%s %d %s", a.Key, a.Int, a.Text))
+		}
+	}
+	slices.Sort(lines) // events of one time come in the order of their tracks, which is that of the input
+	return lines
+}
+
+func showArg(b *bytes.Buffer, tl *timeline.Timeline, a timeline.Arg) {
+	fmt.Fprintf(b, " %s=", a.Key)
+	switch a.Kind {
+	case timeline.ArgDict, timeline.ArgArray:
+		b.WriteByte('{')
+		for m := range tl.Members(a) {
+			showArg(b, tl, m)
+		}
+		b.WriteByte('}')
+	case timeline.ArgString, timeline.ArgJSON:
+		fmt.Fprintf(b, "%q", a.Text())
+	default:
+		fmt.Fprintf(b, "%d:%d", a.Kind, a.Uint())
+	}
+}
+
+// sameSeen compares what is seen of two traces.
+func sameSeen(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] {
+			t.Errorf("%s: line %d is\n%s, want\n%s", what, i, got[i], want[i])
+			return
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s: %d lines, want %d", what, len(got), len(want))
+	}
+}
+
+// costTables returns the cost tables of a trace as JSON, by type.
+func costTables(t *testing.T, trace []byte) map[string]string {
+	t.Helper()
+	_, result := attributeRecording(t, trace, convert.Options{})
+	tables := map[string]string{}
+	for _, typ := range result.Types() {
+		table, err := result.Table(attribution.TableOptions{Type: typ})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := table.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables[typ] = string(text)
+	}
+	return tables
+}
+
+// A conversion with attribution gives the same result whether the trace was attributed before or not, in either form, and
+// whatever was written then: the same events, contexts, tracks and costs. Attributing its result gives its bytes.
+func TestAttributionAgain(t *testing.T) {
+	for _, name := range againRecordings {
+		t.Run(recording.Name(name), func(t *testing.T) {
+			input := findRecording(t, name)
+			if !strings.HasSuffix(name, ".pftrace") {
+				input = converted(t, input, convert.Options{})
+			}
+			before := attributed(t, input, convert.Options{KeepPackets: true})
+			complete := attributed(t, input, convert.Options{})
+			sameCosts(t, costTables(t, complete), costTables(t, input))
+			all := seen(t, complete)
+			for way, w := range writeBacks {
+				opts := convert.Options{WriteBack: w, Compress: convert.CompressZlib}
+				part := attributed(t, input, opts)
+				verify(t, bytes.NewReader(part))
+				want := seen(t, part)
+				sameSeen(t, way+" after an attribution beside the packets", seen(t, attributed(t, before, opts)), want)
+				sameSeen(t, way+" after a conversion with attribution", seen(t, attributed(t, complete, opts)), want)
+				sameSeen(t, "everything after "+way, seen(t, attributed(t, part, convert.Options{})), all)
+				opts.KeepPackets = true
+				if again := attributed(t, part, opts); way != "nothing" && !bytes.Equal(again, part) {
+					t.Errorf("attributing the conversion with %s gives other bytes", way)
+				}
+			}
+		})
+	}
+}
+
+// sameCosts compares cost tables.
+func sameCosts(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	for _, typ := range slices.Sorted(maps.Keys(want)) {
+		if got[typ] != want[typ] {
+			t.Errorf("the costs of %s are\n%s, want\n%s", typ, got[typ], want[typ])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d tables of costs, want %d", len(got), len(want))
+	}
+}
