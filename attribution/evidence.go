@@ -37,7 +37,8 @@ const (
 	// unfinished: likewise, and its end is not the end of the request.
 	requested
 	unfinished
-	// dispatches: an event is dispatched to its listeners; typ is its type, see inputs.
+	// dispatches: an event is dispatched to its listeners; typ is its type, see inputs, and
+	// value the time at which it happened, 0 if the event does not say so.
 	dispatches
 	// inherited: an earlier attribution found a context where an asynchronous slice began; value is the hops.
 	inherited

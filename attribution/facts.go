@@ -18,18 +18,22 @@ type facts struct {
 	url        []byte
 	eventType  []byte
 	traceID    []byte // of the latency of an input event
-	layerTree  int64
-	sequence   int64 // of a graphics frame
-	bytes      int64 // encodedDataLength
-	timeStamp  float64
-	processing float64 // processingStart
-	cpu        timeline.Nanos
-	ownURL     []byte  // of the event itself, not of its data
-	window     int64   // Firefox: innerWindowID; 0: none
-	tab        int64   // of the window
-	domType    []byte  // Firefox: eventType
-	asyncID    []byte  // of an asynchronous slice that was read from a Perfetto trace of weft
-	latency    float64 // in milliseconds
+	stagesType []byte // type of that, in EventLatency
+
+	interaction int64 // interactionId
+	happened    int64 // when an event that is dispatched happened, in nanoseconds; 0: unknown
+	layerTree   int64
+	sequence    int64 // of a graphics frame
+	bytes       int64 // encodedDataLength
+	timeStamp   float64
+	processing  float64 // processingStart
+	cpu         timeline.Nanos
+	ownURL      []byte  // of the event itself, not of its data
+	window      int64   // Firefox: innerWindowID; 0: none
+	tab         int64   // of the window
+	domType     []byte  // Firefox: eventType
+	asyncID     []byte  // of an asynchronous slice that was read from a Perfetto trace of weft
+	latency     float64 // in milliseconds
 
 	id      timeline.Arg // Firefox: of a request
 	channel timeline.Arg // Firefox: of the request that an event concerns
@@ -106,7 +110,7 @@ var factNames = map[string]bool{
 	"chrome_latency_info": true, "event_latency": true, "stackTrace": true, "url": true, "innerWindowID": true, "eventType": true,
 	"latency": true, "weft": true, "usedHeapSizeBefore": true, "usedHeapSizeAfter": true, NoteKey: true, OtherNoteKey: true,
 	"isolate": true, "requestId": true, "documentLoaderURL": true, "type": true, "encodedDataLength": true, "processingStart": true,
-	"channelId": true, "status": true, "count": true,
+	"interactionId": true, "timestamp": true, "event_type": true, "channelId": true, "status": true, "count": true,
 	"timeStamp": true, "trace_id": true, "event_latency_id": true, "tdur": true, "id": true, "tab": true,
 }
 
@@ -202,6 +206,12 @@ func (f *facts) readData(t *timeline.ArgSelection, data timeline.Arg, from frame
 			f.processing, start = double(&a)
 		case "timeStamp":
 			f.timeStamp, stamp = double(&a)
+		case "interactionId":
+			f.interaction, _ = integer(&a)
+		case "timestamp":
+			if us, ok := integer(&a); ok && us > 0 && us < 1<<53 {
+				f.happened = us * int64(timeline.Microsecond)
+			}
 		case "stackTrace":
 			f.hasStack = true
 		}
@@ -215,6 +225,9 @@ func (f *facts) readTraceID(t *timeline.ArgSelection, dict timeline.Arg, name st
 		return
 	}
 	for a := range t.Members(dict) {
+		if string(a.Key) == "event_type" {
+			f.stagesType = text(&a)
+		}
 		if string(a.Key) == name {
 			if _, ok := integer(&a); ok || a.Kind == timeline.ArgUint {
 				f.traceID = appendNumber(f.number[:0], &a)

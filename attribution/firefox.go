@@ -91,7 +91,7 @@ func (firefoxInput) see(c *collector, s *seen) error {
 	if node == 0 {
 		return nil
 	}
-	i := Input{ID: c.nodes[node].Identity, Type: c.keep(f.domType), Start: start, Latency: timeline.NoTime, node: node}
+	i := Input{ID: c.nodes[node].Identity, Type: c.keep(f.domType), Start: start, Latency: timeline.NoTime, node: node, from: fromTiming}
 	if s.End != timeline.NoTime {
 		i.Latency = s.End - start
 	}

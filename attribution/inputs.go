@@ -17,8 +17,81 @@ type Input struct {
 	Start timeline.Nanos // when it happened
 	// Latency is the time from there to the pixels that answer it, or whatever its end is; NoTime if unknown.
 	Latency timeline.Nanos
+	// Presented is when these pixels were shown; NoTime if there are none, or it is not known.
+	Presented timeline.Nanos
+	// Dropped says that nothing was shown in answer to it.
+	Dropped bool
+	// Interaction joins the events of one interaction, such as the press and the release of a key; 0: none.
+	Interaction int64
 
 	node NodeID
+	from inputSource
+}
+
+// InputInfo is what a table says of an input event.
+type InputInfo struct {
+	Type        string          `json:"type"`
+	Start       timeline.Nanos  `json:"start_ns"`
+	Latency     *timeline.Nanos `json:"latency_ns,omitempty"`
+	Presented   *timeline.Nanos `json:"presented_ns,omitempty"`
+	Dropped     bool            `json:"dropped,omitempty"`
+	Interaction int64           `json:"interaction_id,omitempty"`
+}
+
+// info returns what a table says of an input event.
+func (i *Input) info() *InputInfo {
+	known := func(t timeline.Nanos) *timeline.Nanos {
+		if t == timeline.NoTime {
+			return nil
+		}
+		return &t
+	}
+	return &InputInfo{i.Type, i.Start, known(i.Latency), known(i.Presented), i.Dropped, i.Interaction}
+}
+
+// describe encodes what is known of an input event for the catalogue.
+func (i *Input) describe(enc *timeline.ArgsEncoder, put func(key, text string)) {
+	put("type", i.Type)
+	for _, n := range []struct {
+		key   string
+		value int64
+		known bool
+	}{
+		{"start_ns", int64(i.Start), true},
+		{"latency_ns", int64(i.Latency), i.Latency != timeline.NoTime},
+		{"presented_ns", int64(i.Presented), i.Presented != timeline.NoTime},
+		{"interaction_id", i.Interaction, i.Interaction != 0},
+	} {
+		if n.known {
+			enc.Key([]byte(n.key))
+			enc.Int(n.value)
+		}
+	}
+	if i.Dropped {
+		enc.Key([]byte("dropped"))
+		enc.Bool(true)
+	}
+}
+
+// inputSource is the slice by which an input event is known. What a better one says of type, begin and latency counts.
+type inputSource uint8
+
+const (
+	fromTiming  inputSource = iota + 1 // EventTiming of Chrome, DOMEvent of Firefox
+	fromStages                         // EventLatency
+	fromLatency                        // InputLatency::…
+)
+
+// startedInput is the input event of a slice that begins when it happened.
+type startedInput struct {
+	node NodeID
+	from inputSource
+}
+
+// staged is an input event whose stages on the way to the pixels are shown inside a slice.
+type staged struct {
+	node NodeID
+	end  timeline.Nanos // of the slice
 }
 
 // maxInputs bounds the input events of which details are kept.
@@ -28,8 +101,9 @@ const maxInputs = 1 << 18
 type inputs struct {
 	list    []Input
 	byNode  map[NodeID]int
-	byStart map[timeline.Nanos]NodeID // of those with a latency slice
-	begun   map[uint64]Input          // latency slices whose trace id is not known yet, by ordinal
+	byStart map[timeline.Nanos]startedInput // of those with a slice of their latency
+	begun   map[uint64]Input                // such slices whose trace id is not known yet, by ordinal
+	stages  map[timeline.TrackID]staged     // the latest one of each track
 	timings []timing
 	types   map[string]TypeID // of events of documents: click, keydown
 	byKey   map[timingKey][]timing
@@ -44,6 +118,7 @@ type timing struct {
 	processing timeline.Nanos // when its listeners were called first
 	typ        TypeID
 	name       string
+	joins      int64 // interactionId
 	id         Identity
 	node       NodeID // 0 as long as it is not known
 }
@@ -56,20 +131,32 @@ type timingKey struct {
 
 func newInputs() inputs {
 	return inputs{
-		byNode: map[NodeID]int{}, byStart: map[timeline.Nanos]NodeID{}, begun: map[uint64]Input{}, types: map[string]TypeID{},
-		byKey: map[timingKey][]timing{}, ids: map[timeline.TrackID]string{},
+		byNode: map[NodeID]int{}, byStart: map[timeline.Nanos]startedInput{}, begun: map[uint64]Input{}, types: map[string]TypeID{},
+		stages: map[timeline.TrackID]staged{},
+		byKey:  map[timingKey][]timing{}, ids: map[timeline.TrackID]string{},
 	}
 }
 
-// add keeps the details of an input event; the first ones count, and the longest latency.
+// add keeps the details of an input event. Of several slices of one kind the first one counts, and the longest latency.
 func (in *inputs) add(c *collector, i Input) {
 	if at, ok := in.byNode[i.node]; ok {
-		in.list[at].Latency = max(in.list[at].Latency, i.Latency) // NoTime is less than any time
+		was := &in.list[at]
+		switch {
+		case i.from > was.from:
+			was.Type, was.Start, was.Latency, was.from = i.Type, i.Start, i.Latency, i.from
+			c.classes[i.node] = i.Type
+		case i.from == was.from:
+			was.Latency = max(was.Latency, i.Latency) // NoTime is less than any time
+		}
+		if was.Interaction == 0 {
+			was.Interaction = i.Interaction
+		}
 		return
 	}
 	if len(in.list) >= maxInputs {
 		return
 	}
+	i.Presented = timeline.NoTime
 	c.classes[i.node] = i.Type
 	in.byNode[i.node] = len(in.list)
 	in.list = append(in.list, i)
@@ -94,25 +181,17 @@ type chromeInput struct{}
 
 func (chromeInput) see(c *collector, s *seen) error {
 	in, f := &c.inputs, &s.facts
-	if s.name.event == inputLatency && s.Kind == timeline.OccursSlice {
-		i := Input{Type: strings.TrimPrefix(s.name.name, inputLatencyPrefix), Start: s.TS, Latency: timeline.NoTime}
-		if s.End != timeline.NoTime {
-			i.Latency = s.End - s.TS
-		}
-		if len(in.begun) < maxInputs {
-			in.begun[s.ordinal] = i
-		}
+	switch {
+	case s.Kind == timeline.OccursSlice && (s.name.event == inputLatency || s.name.event == eventLatency):
+		in.begin(s)
+	case s.name.event == stagePresented || s.name.event == stageTerminated:
+		in.stage(s)
 	}
 	switch {
 	case f.traceID != nil:
 		node := c.node(ScopeLatency, f.traceID, Global)
-		if i, ok := in.begun[s.ordinal]; ok && node != 0 {
-			delete(in.begun, s.ordinal)
-			i.node, i.ID = node, c.nodes[node].Identity
-			in.add(c, i)
-			if _, ok := in.byStart[i.Start]; !ok {
-				in.byStart[i.Start] = node
-			}
+		if node != 0 {
+			in.identify(c, s, node)
 		}
 		if s.place.role != roleThread && s.place.role != roleAsync {
 			return nil
@@ -121,9 +200,66 @@ func (chromeInput) see(c *collector, s *seen) error {
 	case s.name.event == eventTiming && s.Kind == timeline.OccursSlice && f.hasTimes && f.eventType != nil:
 		in.timing(c, s)
 	case s.name.event == eventDispatch && f.eventType != nil && s.Kind == timeline.OccursSlice:
-		return c.add(evidence{ordinal: s.ordinal, kind: dispatches, typ: in.typeOf(f.eventType)})
+		return c.add(evidence{ordinal: s.ordinal, kind: dispatches, typ: in.typeOf(f.eventType), value: f.happened})
 	}
 	return nil
+}
+
+// begin keeps a slice that shows the latency of an input event.
+func (in *inputs) begin(s *seen) {
+	i := Input{Start: s.TS, Latency: timeline.NoTime, from: fromStages}
+	if s.name.event == inputLatency {
+		i.Type, i.from = strings.TrimPrefix(s.name.name, inputLatencyPrefix), fromLatency
+	}
+	if s.End != timeline.NoTime {
+		i.Latency = s.End - s.TS
+	}
+	if len(in.begun) < maxInputs {
+		in.begun[s.ordinal] = i
+	}
+}
+
+// identify tells which input event a slice is of, if that shows its latency. EventLatency has the trace id and the type of
+// the event in its own arguments (spec contexts.md S10).
+func (in *inputs) identify(c *collector, s *seen, node NodeID) {
+	i, ok := in.begun[s.ordinal]
+	if !ok {
+		return
+	}
+	delete(in.begun, s.ordinal)
+	i.node, i.ID = node, c.nodes[node].Identity
+	if i.from == fromStages {
+		i.Type = c.keep(s.facts.stagesType)
+		if len(in.stages) < maxInputs && i.Latency != timeline.NoTime {
+			in.stages[s.Track] = staged{node: node, end: i.Start + i.Latency}
+		}
+	}
+	in.add(c, i)
+	if known, ok := in.byStart[i.Start]; known.from < i.from && (ok || len(in.byStart) < maxInputs) {
+		in.byStart[i.Start] = startedInput{node, i.from}
+	}
+}
+
+// stage reads the last stage of an input event on its way to the pixels: it says when these were shown, or that there are
+// none.
+func (in *inputs) stage(s *seen) {
+	of, ok := in.stages[s.Track]
+	if !ok || s.isEnd() || s.TS > of.end {
+		return
+	}
+	at, ok := in.byNode[of.node]
+	if !ok {
+		return
+	}
+	i := &in.list[at]
+	switch {
+	case s.name.event == stageTerminated:
+		i.Dropped = i.Presented == timeline.NoTime
+	case s.Kind == timeline.OccursInstant:
+		i.Presented, i.Dropped = max(i.Presented, s.TS), false
+	case s.End != timeline.NoTime:
+		i.Presented, i.Dropped = max(i.Presented, s.End), false
+	}
 }
 
 // timing keeps an EventTiming slice. Whether its input has a trace id is known only when all events are.
@@ -136,7 +272,7 @@ func (in *inputs) timing(c *collector, s *seen) {
 		return
 	}
 	t := timing{
-		ordinal: s.ordinal, thread: s.Thread, start: s.TS, end: s.End, typ: in.typeOf(s.facts.eventType),
+		ordinal: s.ordinal, thread: s.Thread, start: s.TS, end: s.End, typ: in.typeOf(s.facts.eventType), joins: s.facts.interaction,
 		processing: s.TS + timeline.Nanos(math.Round(ms*1e6)), name: c.keep(s.facts.eventType),
 		id: Identity{Scope: ScopeEventTiming, ID: c.t.AsyncID(s.Track), Process: s.place.pid},
 	}
@@ -156,17 +292,19 @@ func (in *inputs) timing(c *collector, s *seen) {
 func (in *inputs) finish(c *collector) error {
 	for i := range in.timings {
 		t := &in.timings[i]
-		if t.node = in.byStart[t.start]; t.node == 0 {
+		if t.node = in.byStart[t.start].node; t.node == 0 {
 			t.node = c.node(t.id.Scope, []byte(t.id.ID), t.id.Process)
-			input := Input{ID: t.id, Type: t.name, Start: t.start, Latency: timeline.NoTime, node: t.node}
-			if t.end != timeline.NoTime {
-				input.Latency = t.end - t.start
-			}
-			in.add(c, input)
 		}
 		if t.node == 0 {
 			continue
 		}
+		input := Input{
+			ID: t.id, Type: t.name, Start: t.start, Latency: timeline.NoTime, Interaction: t.joins, node: t.node, from: fromTiming,
+		}
+		if t.end != timeline.NoTime {
+			input.Latency = t.end - t.start
+		}
+		in.add(c, input)
 		c.nodes[t.node].context = true
 		if err := c.add(evidence{ordinal: t.ordinal, kind: ownContext, typ: TypeInputEvent, node: t.node}); err != nil {
 			return err
@@ -177,19 +315,27 @@ func (in *inputs) finish(c *collector) error {
 	for _, list := range in.byKey {
 		slices.SortStableFunc(list, func(a, b timing) int { return cmp.Compare(a.processing, b.processing) })
 	}
-	in.timings, in.begun = nil, nil
+	in.timings, in.begun, in.stages = nil, nil, nil
 	return nil
 }
 
 // maxDispatchDistance is how far the dispatch of an event may be from the time at which its processing began.
 const maxDispatchDistance = 1000 * timeline.Microsecond
 
-// dispatched returns the input of which an event of a type was dispatched at a time; 0 if there is none. The nearest
-// processing counts.
-func (in *inputs) dispatched(thread timeline.TrackID, typ TypeID, ts timeline.Nanos) NodeID {
+// dispatched returns the input of which an event of a type was dispatched at a time; 0 if there is none. What happened when
+// the event says counts, else the nearest processing.
+func (in *inputs) dispatched(thread timeline.TrackID, typ TypeID, ts, happened timeline.Nanos) NodeID {
 	list := in.byKey[timingKey{thread, typ}]
 	if len(list) == 0 {
 		list = in.byKey[timingKey{0, typ}]
+	}
+	if happened != 0 {
+		if started := in.byStart[happened]; started.node != 0 {
+			return started.node
+		}
+		if i := slices.IndexFunc(list, func(t timing) bool { return t.start == happened }); i >= 0 {
+			return list[i].node
+		}
 	}
 	i, _ := slices.BinarySearchFunc(list, ts, func(t timing, ts timeline.Nanos) int { return cmp.Compare(t.processing, ts) })
 	best, distance := NodeID(0), timeline.Nanos(maxDispatchDistance+1)

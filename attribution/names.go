@@ -35,6 +35,8 @@ const (
 	eventDispatch
 	inputLatency
 	eventLatency
+	stagePresented
+	stageTerminated
 	parseHTML
 	navigationStart
 	domEvent
@@ -61,6 +63,10 @@ var eventNames = map[string]eventName{
 
 // inputLatencyPrefix stands before the type of an input event in the name of the slice that shows its latency.
 const inputLatencyPrefix = "InputLatency::"
+
+// stageSuffixes are the ends of the names of the last stages inside EventLatency: a frame with the answer was shown, or there
+// is none.
+var stageSuffixes = map[string]eventName{"ToPresentationCompositorFrame": stagePresented, "ToTermination": stageTerminated}
 
 // scriptEvents are the slices whose argument data.url is the script that runs or is prepared to run.
 var scriptEvents = map[string]bool{
@@ -104,6 +110,11 @@ func infoOf(name string) nameInfo {
 	info := nameInfo{name: name, event: eventNames[name], script: scriptEvents[name], collector: collectorNames[name]}
 	if strings.HasPrefix(name, inputLatencyPrefix) {
 		info.event = inputLatency
+	}
+	for suffix, event := range stageSuffixes {
+		if strings.HasSuffix(name, suffix) {
+			info.event = event
+		}
 	}
 	for _, prefix := range collectorPrefixes {
 		info.collector = info.collector || strings.HasPrefix(name, prefix)

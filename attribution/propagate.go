@@ -312,7 +312,7 @@ func (p *propagation) beginWith(th *openThread, s *openSlice, e *evidence) {
 		}
 	case dispatches:
 		if p.opts.has(ViaArgs) && !th.within(TypeInputEvent, ViaArgs) {
-			if b.node = p.inputs.dispatched(th.id, e.typ, s.ts); b.node != 0 {
+			if b.node = p.inputs.dispatched(th.id, e.typ, s.ts, timeline.Nanos(e.value)); b.node != 0 {
 				b.typ = TypeInputEvent
 				s.own = append(s.own, b)
 			}

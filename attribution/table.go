@@ -133,6 +133,7 @@ type Row struct {
 	Inputs         int64          `json:"inputs"`                 // input events for which it worked; each counts once in a row
 	WorstLatency   timeline.Nanos `json:"worst_input_latency_ns"` // of these
 	SelfByCategory ByCategory     `json:"self_by_category_ns"`
+	Input          *InputInfo     `json:"input,omitempty"` // of a context that is an input event
 
 	lacks columnSet
 	none  bool // it is of what has no context

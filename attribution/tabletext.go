@@ -24,7 +24,9 @@ func (r Row) MarshalJSON() ([]byte, error) {
 		Class   string   `json:"class,omitempty"`
 		Parent  string   `json:"parent,omitempty"`
 		Members []string `json:"members,omitempty"`
-	}{r.ID, r.Name, r.Part, r.Class, r.Parent, r.Members})
+
+		Input *InputInfo `json:"input,omitempty"`
+	}{r.ID, r.Name, r.Part, r.Class, r.Parent, r.Members, r.Input})
 	if err != nil {
 		return nil, err
 	}

@@ -114,6 +114,9 @@ func (b *tabulator) name(row *Row, key *rowKey) {
 func (b *tabulator) nameContext(row *Row, node NodeID) {
 	row.ID, row.Name = b.c.nodes[node].Identity.String(), b.c.label(node, lastTime)
 	row.Class = b.c.class(node, lastTime)
+	if in, ok := b.inputOf(node); ok {
+		row.Input = in.info()
+	}
 	if parent := b.c.parent(node, lastTime); parent != 0 {
 		row.Parent = b.c.nodes[parent].Identity.String()
 	}
@@ -178,16 +181,21 @@ func (b *tabulator) cells() error {
 			b.addTotals(node, c.wall, at, ts)
 		}
 		if input := b.of(c.set, TypeInputEvent); input != 0 {
-			if b.inputs[key] == nil {
-				b.inputs[key] = map[NodeID]bool{}
-			}
-			b.inputs[key][input] = true
+			b.hasInput(key, input)
 		}
 		if trigger := b.of(c.set, TypeTrigger); trigger != 0 && b.typ == TypeFrame {
 			by, _ := b.row(trigger, at, ts)
 			by.GCProvoked += c.wall
 		}
 	})
+}
+
+// hasInput says that what a row is about worked for an input event.
+func (b *tabulator) hasInput(key rowKey, input NodeID) {
+	if b.inputs[key] == nil {
+		b.inputs[key] = map[NodeID]bool{}
+	}
+	b.inputs[key][input] = true
 }
 
 // addTotals adds a time to a context and all above it. A group has it once, however many of its contexts are among these.
@@ -224,8 +232,12 @@ func (r *Row) add(c *cell) {
 func (b *tabulator) others() {
 	if !b.lacks.has(asyncColumn) {
 		for key, wall := range b.costs.asyncs {
-			row, _ := b.row(b.of(key.set, b.typ), site{process: key.process}, lastTime)
+			node := b.of(key.set, b.typ)
+			row, of := b.row(node, site{process: key.process}, lastTime)
 			row.Async += wall
+			if b.typ == TypeInputEvent && node != 0 { // also those for which no thread worked
+				b.hasInput(of, node)
+			}
 		}
 	}
 	if !b.lacks.has(requestColumn) {

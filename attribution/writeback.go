@@ -437,11 +437,7 @@ func (r *Result) describe(enc *timeline.ArgsEncoder, node NodeID, ts timeline.Na
 		enc.EndArray()
 	}
 	if n, ok := r.inputOf(node); ok {
-		put("type", n.Type)
-		if n.Latency != timeline.NoTime {
-			enc.Key([]byte("latency_ns"))
-			enc.Int(int64(n.Latency))
-		}
+		n.describe(enc, put)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
@@ -324,5 +326,49 @@ func TestPairedCosts(t *testing.T) {
 		if _, ok := fromJSON[row]; !ok {
 			t.Errorf("%s: %d ns in the native trace only", row, ns)
 		}
+	}
+}
+
+// The catalogue has what is known of input events; the values were read from the events of the recording.
+func TestInputsInCatalogue(t *testing.T) {
+	path, ok := recording.Find(t, "traces/chrome/chrome-everything-small.json")
+	if !ok {
+		t.Fatal("the recording is not there")
+	}
+	tl, _, err := convert.Load(t.Context(), bytes.NewReader(recording.Read(t, path)), convert.Options{Attribute: &attribution.Options{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tl.Close()
+	got := map[string]map[string]any{}
+	err = tl.Walk(t.Context(), func(it *timeline.Item) error {
+		if tl.Track(it.Track).Name != "Contexts" {
+			return nil
+		}
+		args := map[string]any{}
+		for a := range tl.ArgList(it.Args) {
+			switch a.Kind {
+			case timeline.ArgString:
+				args[string(a.Key)] = string(a.Text())
+			case timeline.ArgInt:
+				args[string(a.Key)] = a.Int()
+			case timeline.ArgBool:
+				args[string(a.Key)] = a.Bool()
+			}
+		}
+		if id, ok := args["id"].(string); ok && strings.HasPrefix(id, "latency/") {
+			got[id] = args
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"id": "latency/1594091997043666985", "class": "KeyUp", "type": "KeyUp", "start_ns": int64(3736770262_000),
+		"latency_ns": int64(858_000), "dropped": true, "interaction_id": int64(2645),
+	}
+	if diff := cmp.Diff(want, got["latency/1594091997043666985"]); diff != "" || len(got) != 7 {
+		t.Errorf("%d inputs; (-want +got)\n%s", len(got), diff)
 	}
 }
