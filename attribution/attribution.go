@@ -21,7 +21,7 @@
 //  3. stamp (stamp.go): nests everything once more, gives every slice its set of contexts, cuts the time of each thread
 //     into intervals with one set each, and adds up what they cost (cost.go).
 //
-// The Result gives tables (table.go), answers questions (query.go), and goes back into the trace: into a timeline that is
+// The Result gives tables (tabulate.go), answers questions (query.go), and goes back into the trace: into a timeline that is
 // written (writeback.go) or beside the packets of a Perfetto trace (packets.go).
 package attribution
 

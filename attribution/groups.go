@@ -51,6 +51,24 @@ func (r *Result) TrackTypes() []string {
 // IsDerived reports whether only tables know a type.
 func (r *Result) IsDerived(name string) bool { return r.derived(name) != nil }
 
+// CanGroup reports whether contexts of a type can share a row in a way: by page those that form trees, by entity those that
+// have urls, by class and type all. What only tables know is grouped already.
+func (r *Result) CanGroup(typ string, by GroupBy) bool {
+	if by == GroupNone {
+		return true
+	}
+	if r.IsDerived(typ) {
+		return false
+	}
+	switch id := r.c.byType[typ]; id {
+	case TypeInputEvent, TypeGraphicsFrame, TypeTab:
+		return by != GroupPage && by != GroupEntity
+	case TypeScript:
+		return by != GroupPage
+	}
+	return true
+}
+
 // derived returns the derived type of a name, nil if it is the type of contexts.
 func (r *Result) derived(name string) *derivedType {
 	for i := range derivedTypes {

@@ -74,6 +74,9 @@ func TestCostTablesAddUp(t *testing.T) {
 			}
 			for _, typ := range append(result.Types(), result.TrackTypes()...) {
 				for group := attribution.GroupNone; group <= attribution.GroupType; group++ {
+					if !result.CanGroup(typ, group) {
+						continue
+					}
 					for split := attribution.SplitNone; split <= attribution.SplitCategory; split++ {
 						table := tableOf(attribution.TableOptions{Type: typ, Group: group, Split: split})
 						want := want

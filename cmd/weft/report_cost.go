@@ -126,8 +126,8 @@ func (q *costQuery) tables(result *attribution.Result, span *convert.Span) (tabl
 			return nil, "", err
 		}
 		types = []string{typ}
-	case q.group != attribution.GroupNone:
-		types = slices.DeleteFunc(types, result.IsDerived) // groups of contexts in other groups
+	default:
+		types = slices.DeleteFunc(types, func(t string) bool { return !result.CanGroup(t, q.group) })
 	}
 	switch {
 	case q.window != (attribution.Window{}) && result.Empty():
@@ -146,10 +146,9 @@ func (q *costQuery) tables(result *attribution.Result, span *convert.Span) (tabl
 	return tables, "", nil
 }
 
-// findType returns the type that is asked for, and checks that its rows can be grouped as that is asked for.
+// findType returns the type that is asked for, and checks that its contexts can be grouped as that is asked for.
 func (q *costQuery) findType(result *attribution.Result) (string, error) {
-	types, tracks := result.Types(), result.TrackTypes()
-	all := slices.Concat(types, tracks)
+	all := slices.Concat(result.Types(), result.TrackTypes())
 	i := typeIndex(all, q.typ)
 	if i < 0 {
 		i = slices.Index(all, otherTypeName(result, q.typ))
@@ -157,9 +156,8 @@ func (q *costQuery) findType(result *attribution.Result) (string, error) {
 	switch {
 	case i < 0:
 		return "", fmt.Errorf("the trace has no contexts of type %s; there are tables of %s", q.typ, strings.Join(all, ", "))
-	case q.group == attribution.GroupNone, !result.IsDerived(all[i]):
-	case q.group != attribution.GroupType || i >= len(types):
-		return "", usagef("--by %s: the rows of %s are no contexts", q.group, all[i])
+	case !result.CanGroup(all[i], q.group):
+		return "", usagef("--by %s: the rows of %s cannot be grouped in this way", q.group, all[i])
 	}
 	return all[i], nil
 }
