@@ -21,6 +21,9 @@ type ThreadGC struct {
 	Covered    timeline.Nanos `json:"covered_ns"`  // time of all samples
 	AllSamples int64          `json:"all_samples"` // of the thread, collector or not
 	Stacks     GCSources      `json:"stacks_from"`
+	// Unmarked says that the states are guessed from stacks, as those of a self-profile without markers: no collection is
+	// known then.
+	Unmarked bool `json:"unmarked"`
 
 	BusyRuns   int           `json:"busy_runs"`
 	LongRuns   int           `json:"long_runs"`   // of 50 ms and more
@@ -102,6 +105,7 @@ func (p *Profiles) GC(opts Options) (*GC, error) {
 			continue
 		}
 		row := ThreadGC{ThreadID: t.ThreadID, Source: t.Source, Stacks: t.gcCounts, Runs: []GCRun{}, Buckets: []GCBucket{}}
+		row.Unmarked = t.unmarked()
 		row.addRuns(t)
 		times := row.addTimes(t)
 		row.ByStack, row.Counts.ByStack = p.interruptedStacks(times, opts)
@@ -113,6 +117,21 @@ func (p *Profiles) GC(opts Options) (*GC, error) {
 		report.Threads = append(report.Threads, row)
 	}
 	return report, nil
+}
+
+// unmarked reports whether the samples of a thread say nothing of what it was doing, so that their stacks had to.
+func (t *Thread) unmarked() bool {
+	guessed := false
+	for i := range t.observations {
+		switch t.states.name(t.observations[i].state) {
+		case timeline.StateInferred:
+			guessed = true
+		case timeline.StateIdle:
+		default:
+			return false
+		}
+	}
+	return guessed
 }
 
 // addRuns looks for long busy runs.

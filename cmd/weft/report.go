@@ -19,6 +19,7 @@ var reports = []struct {
 	name    string
 	usage   string
 	example string
+	nothing string  // why there may be no thread in it
 	slices  bool    // it counts slices too
 	forms   []table // without rows
 	make    func(p *report.Profiles, opts report.Options) (reportResult, error)
@@ -26,17 +27,21 @@ var reports = []struct {
 	{
 		name: "samples", usage: "where the time of each sampled thread went, by state and by function",
 		example: "weft report samples --bucket 500ms profile.cpuprofile",
+		nothing: "no thread of this trace was sampled",
 		forms:   samplesTables(&report.ThreadSamples{}), make: samplesReport,
 	},
 	{
 		name: "gc", usage: "which functions the garbage collector interrupted, and how long",
 		example: "weft report gc --table stacks trace.json",
+		nothing: "no sample of this trace is one of the garbage collector",
 		forms:   gcTables(&report.ThreadGC{}), make: gcReport,
 	},
 	{
 		name: "layout-thrashing", usage: "which functions force the browser to compute style and layout",
 		example: "weft report layout-thrashing --csv trace.json",
-		slices:  true, forms: layoutTables(&report.ThreadForced{}), make: layoutReport,
+		nothing: "nothing in this trace tells of style and layout: self-profiles with markers do, samples of Firefox, and traces of Chrome\n" +
+			"with the category devtools.timeline",
+		slices: true, forms: layoutTables(&report.ThreadForced{}), make: layoutReport,
 	},
 }
 
@@ -168,7 +173,7 @@ func runReport(c *cli.Context, env *environment, which int) error {
 	case c.Bool("csv"):
 		return writeCSV(env.stdout, result.threads, &r.forms[shown], shown)
 	}
-	return writeReport(env.stdout, result.threads, c.String("table"))
+	return writeReport(env.stdout, result.threads, c.String("table"), r.nothing)
 }
 
 // rowLimit returns the number of rows that a table may have: programs get all, unless they ask for less. 0: no limit.

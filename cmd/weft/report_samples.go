@@ -113,7 +113,7 @@ func gcReport(p *report.Profiles, opts report.Options) (reportResult, error) {
 		if t.Samples == 0 && t.Time == 0 && len(r.Threads) > 1 {
 			continue // most threads of a browser
 		}
-		result.threads = append(result.threads, threadTables{
+		tables := threadTables{
 			ThreadID: t.ThreadID, source: t.Source,
 			summary: []string{
 				fmt.Sprintf("garbage collector: %s, %s ms; in all: %s, %s ms", samples(t.Samples), millis(t.Time), samples(t.AllSamples), millis(t.Covered)),
@@ -122,7 +122,11 @@ func gcReport(p *report.Profiles, opts report.Options) (reportResult, error) {
 				fmt.Sprintf("busy runs: %d, of 50 ms and more: %d, only because of the collector: %d", t.BusyRuns, t.LongRuns, t.Explained),
 			},
 			tables: gcTables(t),
-		})
+		}
+		if t.Unmarked {
+			tables.summary = []string{"the samples have no markers: when the garbage collector ran is not known"}
+		}
+		result.threads = append(result.threads, tables)
 	}
 	return result, nil
 }
@@ -195,14 +199,22 @@ func layoutReport(p *report.Profiles, opts report.Options) (reportResult, error)
 		result.threads = append(result.threads, threadTables{
 			ThreadID: t.ThreadID, source: t.Source,
 			summary: []string{
-				fmt.Sprintf("style and layout that script forced: %d %s, %s ms; other: %d %s, %s ms", t.Count, t.Basis, millis(t.Total),
-					t.Unforced.Count, t.Basis, millis(t.Unforced.Total)),
+				fmt.Sprintf("style and layout that script forced: %s, %s ms; other: %s, %s ms", countOf(t.Count, t.Basis), millis(t.Total),
+					countOf(t.Unforced.Count, t.Basis), millis(t.Unforced.Total)),
 				fmt.Sprintf("stacks that force it: %d, of them thrashing: %d", t.StackCount, t.Thrashing),
 			},
 			tables: layoutTables(t),
 		})
 	}
 	return result, nil
+}
+
+// countOf says how many samples or slices there are.
+func countOf(n int64, basis report.Basis) string {
+	if n == 1 {
+		return "1 " + strings.TrimSuffix(string(basis), "s")
+	}
+	return fmt.Sprintf("%d %s", n, basis)
 }
 
 func layoutTables(t *report.ThreadForced) []table {

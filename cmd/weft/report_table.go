@@ -107,17 +107,17 @@ func (c column) format(v cell) string {
 // millis returns a time as milliseconds with three decimals.
 func millis(t timeline.Nanos) string { return strconv.FormatFloat(float64(t)/1e6, 'f', 3, 64) }
 
-// writeReport prints the tables of all threads.
-func writeReport(w io.Writer, threads []threadTables, only string) error {
+// writeReport prints the tables of all threads, or nothing says why there are none.
+func writeReport(w io.Writer, threads []threadTables, only, nothing string) error {
 	var b bytes.Buffer
 	if len(threads) == 0 {
-		b.WriteString("no thread of this trace has anything to count\n")
+		fmt.Fprintln(&b, nothing)
 	}
 	for i, t := range threads {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s [tid %d] of %s [pid %d]", clip(t.Thread), t.TID, clip(t.Process), t.PID)
+		b.WriteString(named(clip(t.Thread), "tid", t.TID) + " of " + named(clip(t.Process), "pid", int64(t.PID)))
 		if t.source != "" {
 			fmt.Fprintf(&b, ", %s", printable(t.source))
 		}
@@ -133,6 +133,11 @@ func writeReport(w io.Writer, threads []threadTables, only string) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// named is the name of a thread or process, if it has one, and its number.
+func named(name, kind string, number int64) string {
+	return strings.TrimLeft(fmt.Sprintf("%s [%s %d]", name, kind, number), " ")
 }
 
 // maxName is the number of characters of a name that people get to see: processes may be called by their command line.
