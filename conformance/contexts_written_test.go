@@ -3,14 +3,15 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
@@ -371,4 +372,74 @@ func TestInputsInCatalogue(t *testing.T) {
 	if diff := cmp.Diff(want, got["latency/1594091997043666985"]); diff != "" || len(got) != 7 {
 		t.Errorf("%d inputs; (-want +got)\n%s", len(got), diff)
 	}
+}
+
+// A conversion has the costs of its input. Only instants of a process or of the whole trace are no longer those of the
+// thread that wrote them, which Perfetto has no place for.
+func TestConvertedCosts(t *testing.T) {
+	for _, name := range []string{"chrome-array-small", "chrome-devtools-tiny"} {
+		t.Run(name, func(t *testing.T) {
+			path, ok := recording.Find(t, "traces/chrome/"+name+".json")
+			if !ok {
+				t.Fatal("the recording is not there")
+			}
+			input := recording.Read(t, path)
+			var converted bytes.Buffer
+			if _, err := convert.Convert(t.Context(), &converted, bytes.NewReader(input), convert.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			type cost struct {
+				self   timeline.Nanos
+				slices int64
+			}
+			costs := func(input []byte) (rows map[string]cost, instants int64) {
+				_, result := attributeRecording(t, input, convert.Options{})
+				table, err := result.Table(attribution.TableOptions{Type: "Frame", Split: attribution.SplitThread})
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows = map[string]cost{}
+				for _, r := range table.Rows {
+					instants += r.Instants
+					if r.Self > 0 || r.Slices > 0 {
+						rows[r.Part+": "+r.ID] = cost{r.Self, r.Slices}
+					}
+				}
+				return rows, instants
+			}
+			before, instants := costs(input)
+			after, left := costs(converted.Bytes())
+			if !maps.Equal(before, after) {
+				t.Errorf("costs of the conversion %v, of its input %v", after, before)
+			}
+			if want := instants - unplacedInstants(t, input); left != want {
+				t.Errorf("%d instants on threads, want %d", left, want)
+			}
+		})
+	}
+}
+
+// unplacedInstants counts the instants of processes and of the whole trace.
+func unplacedInstants(t *testing.T, input []byte) (n int64) {
+	t.Helper()
+	type event struct {
+		Phase string `json:"ph"`
+		Scope string `json:"s"`
+	}
+	var object struct {
+		Events []event `json:"traceEvents"`
+	}
+	err := json.Unmarshal(input, &object)
+	if bytes.HasPrefix(bytes.TrimSpace(input), []byte("[")) {
+		err = json.Unmarshal(input, &object.Events)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range object.Events {
+		if (e.Phase == "I" || e.Phase == "i") && (e.Scope == "g" || e.Scope == "p") {
+			n++
+		}
+	}
+	return n
 }
