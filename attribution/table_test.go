@@ -2,12 +2,16 @@ package attribution
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -355,4 +359,69 @@ func TestParseBy(t *testing.T) {
 			t.Errorf("%q is no error", text)
 		}
 	}
+}
+
+// Of every case, whatever its tables are made by, the self times add up to the busy time, and every form has all rows.
+func TestTablesOfCases(t *testing.T) {
+	root, ok := recording.Find(t, "conformance/contexts/README.md")
+	if !ok {
+		t.Fatal("the cases of conformance/contexts are not there")
+	}
+	paths, err := filepath.Glob(filepath.Join(filepath.Dir(root), "*", "*.expected.json"))
+	if err != nil || len(paths) < 50 {
+		t.Fatalf("%d cases: %v", len(paths), err)
+	}
+	for _, path := range paths {
+		path = strings.TrimSuffix(path, ".expected.json") + ".json"
+		if _, err := os.Stat(path); err != nil {
+			continue // the results of a recording
+		}
+		a := attribute(t, recording.Read(t, path), Options{})
+		for _, typ := range slices.Concat(a.Types(), a.TrackTypes()) {
+			for group := GroupNone; group <= GroupType; group++ {
+				for split := SplitNone; split <= SplitCategory; split++ {
+					table := a.Table(TableOptions{Type: typ, Group: group, Split: split})
+					if problem := brokenTable(table); problem != "" {
+						t.Errorf("%s: %s by %s: %s", filepath.Base(path), typ, table.By, problem)
+					}
+				}
+			}
+		}
+	}
+}
+
+// brokenTable says what is wrong with a table and its forms, "" if nothing is.
+func brokenTable(table *Table) string {
+	sum, keys := timeline.Nanos(0), map[[2]string]bool{}
+	for i := range table.Rows {
+		r := &table.Rows[i]
+		sum += r.Self
+		if key := [2]string{r.ID, r.Part}; keys[key] {
+			return fmt.Sprintf("two rows are of %q", key)
+		} else {
+			keys[key] = true
+		}
+		if r.Total < r.Self {
+			return fmt.Sprintf("%s has more of its own than in all", r.ID)
+		}
+	}
+	text, csv := strings.Count(table.Text(), "\n"), 0
+	out, err := table.CSV(true)
+	if err == nil {
+		csv = strings.Count(string(out), "\n")
+	}
+	var read Table
+	line, err := table.JSON()
+	if err == nil {
+		err = json.Unmarshal(line, &read)
+	}
+	switch {
+	case err != nil:
+		return err.Error()
+	case sum != table.Busy:
+		return fmt.Sprintf("the rows add up to %d, the busy time is %d", sum, table.Busy)
+	case text != len(table.Rows)+1 || csv != text || len(read.Rows) != len(table.Rows):
+		return fmt.Sprintf("%d rows, of which %d are in JSON; %d lines of text and %d of CSV", len(table.Rows), len(read.Rows), text, csv)
+	}
+	return ""
 }
