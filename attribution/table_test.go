@@ -80,6 +80,31 @@ func TestDeletedObjects(t *testing.T) {
 	}
 }
 
+// An object has a row without cost in the table of its type, and in those of all types if it was never entered.
+func TestObjectsWithoutCost(t *testing.T) {
+	object := func(id string) string {
+		return `{"ph":"O","name":"o","ts":0,"pid":1,"tid":1,"id":"` + id + `","args":{"snapshot":{"url":"http://a.test/` + id + `"}}}`
+	}
+	a := attribute(t, events(
+		object("0x1"), object("0x2"), object("0x3"),
+		`{"ph":"(","name":"A","ts":0,"pid":1,"tid":1,"id":"0x1"}`,
+		`{"ph":"(","name":"B","ts":0,"pid":1,"tid":1,"id":"0x2"}`,
+		x("work", 1, 3, ""),
+	), Options{})
+	for typ, want := range map[string][]string{
+		"A": {"ptr/0x1@1", unattributed, "ptr/0x3@1"},
+		"B": {"ptr/0x2@1", unattributed, "ptr/0x3@1"},
+	} {
+		var got []string
+		for _, r := range a.Table(TableOptions{Type: typ}).Rows {
+			got = append(got, r.ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("type %s has the rows %q, want %q", typ, got, want)
+		}
+	}
+}
+
 // inputWork is an input event that is handled by two frames of one page and two threads, and work for nobody.
 func inputWork(t *testing.T) *attributed {
 	t.Helper()

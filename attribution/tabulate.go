@@ -299,23 +299,47 @@ func (b *tabulator) longTask(t *LongTask) {
 	b.rows[order[best]].LongTasks++
 }
 
-// empty makes rows for contexts that cost nothing: frames, and for types of explicit events the objects; and for what has
-// no context.
+// empty makes rows for contexts that cost nothing: frames, and for types of explicit events the objects, unless they were
+// entered as another type only; and for what has no context.
 func (b *tabulator) empty() {
 	if none := (rowKey{}); b.rows[none] == nil {
 		b.rows[none] = &Row{ID: unattributed, Name: unattributed, lacks: b.lacks, none: true}
 	}
 	explicit := b.typ >= numBuiltIn
+	if !explicit && b.typ != TypeFrame {
+		return
+	}
+	entered := b.enteredAs()
 	for id := range b.c.nodes {
 		n := &b.c.nodes[id]
-		object := int(id) < len(b.c.states) && len(b.c.states[id]) > 0 && !n.isFrame
 		if id == 0 || !n.context || b.c.logicalOf(NodeID(id)) != NodeID(id) {
 			continue
 		}
-		if explicit && object || b.typ == TypeFrame && n.isFrame {
+		object := int(id) < len(b.c.states) && len(b.c.states[id]) > 0 && !n.isFrame
+		if explicit && object && entered[NodeID(id)] != asOther || !explicit && n.isFrame {
 			b.row(NodeID(id), site{}, lastTime)
 		}
 	}
+}
+
+// How a context was entered, as far as the type of a table is concerned.
+const (
+	asOther = iota + 1 // as another explicit type only
+	asThis
+)
+
+// enteredAs says how contexts were entered by explicit events.
+func (b *tabulator) enteredAs() map[NodeID]int {
+	entered := map[NodeID]int{}
+	for i := range b.sets.entries {
+		e := &b.sets.entries[i]
+		if node := b.c.logicalOf(e.node); e.typ == b.typ {
+			entered[node] = asThis
+		} else if e.typ >= numBuiltIn && entered[node] == 0 {
+			entered[node] = asOther
+		}
+	}
+	return entered
 }
 
 // finish sorts the rows and cuts them off behind the limit.
