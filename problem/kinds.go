@@ -101,6 +101,7 @@ const (
 	ProfileWithoutNodes
 	ProfileNotChosen
 	ProfileLengthMismatch
+	ProfileTimesMissing
 	ProfileNodeWithoutID
 	ProfileNodeDuplicate
 	ProfileNodeUnknownParent
@@ -249,6 +250,7 @@ var kinds = [numKinds]struct {
 	ProfileWithoutNodes:      {"profile_without_nodes", Lost, "A CPU profile has no nodes, so that its samples mean nothing."},
 	ProfileNotChosen:         {"profile_not_chosen", Info, "Another CPU profile samples the same thread; the calls are those of the other one."},
 	ProfileLengthMismatch:    {"profile_length_mismatch", Lost, "A CPU profile has samples without times or times without samples; pairs were used up to the shorter list (count: pieces)."},
+	ProfileTimesMissing:      {"profile_times_missing", Repaired, "A CPU profile does not say when its samples were taken; they were spread evenly from its start to its end."},
 	ProfileNodeWithoutID:     {"profile_node_without_id", Lost, "A node of a CPU profile has no usable id and was dropped."},
 	ProfileNodeDuplicate:     {"profile_node_duplicate", Repaired, "A node of a CPU profile is defined twice, or is the child of several nodes; the last definition and one parent count."},
 	ProfileNodeUnknownParent: {"profile_node_unknown_parent", Lost, "A node of a CPU profile does not lead to the root, or is only named as a child; it was left out."},

@@ -177,7 +177,7 @@ var collectorCases = []struct {
 			{"whole", 5, 6, "", 900, `"cpuProfile":{` + rootAndF + `,"startTime":100,"samples":[2],"timeDeltas":[1]}`},
 			{"whole", 5, 7, "0x9", 900, `"cpuProfile":{"head":{"id":1,"children":[{"id":2}]},
 				"startTime":0.0001,"endTime":0.000102,"samples":[2,2]}`},
-		}, "5/6 0x1 chosen: 2@101\n5/7 0x9 chosen: 2@100 2@101\n",
+		}, "5/6 0x1 chosen: 2@101\n5/7 0x9 chosen: 2@100 2@101\nprofile_times_missing×1",
 	},
 	{
 		"arguments that are no JSON", []piece{

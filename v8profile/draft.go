@@ -80,6 +80,7 @@ type draftNode struct {
 // findings counts what was found wrong, until it is known where to report it.
 type findings struct {
 	mismatched  int // pieces after which samples and times differed in number
+	timeless    int // 1 if no sample has a time
 	badValues   int // values of a wrong type or size
 	badNodes    int // nodes without usable id
 	overLimit   int

@@ -82,6 +82,7 @@ func (d *draft) spreadSamples() {
 	if len(d.times) > 0 || len(d.samples) == 0 {
 		return
 	}
+	d.found.timeless++
 	start, _ := d.start.in(d.legacy)
 	end, _ := d.end.in(d.legacy)
 	span, n := max(end-start, 0), timeline.Nanos(len(d.samples))
@@ -101,6 +102,7 @@ func (f *findings) report(log *problem.Log, at problem.Position, id string) {
 		n    int
 	}{
 		{problem.ProfileLengthMismatch, f.mismatched},
+		{problem.ProfileTimesMissing, f.timeless},
 		{problem.ProfileInvalidValue, f.badValues},
 		{problem.ProfileNodeWithoutID, f.badNodes},
 		{problem.ProfileLimit, f.overLimit},

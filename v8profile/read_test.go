@@ -98,7 +98,7 @@ var documentCases = []documentCase{
 		"legacy, without any times",
 		`{"head":{"functionName":"(root)","id":1,"children":[{"functionName":"f","id":2}]},
 		"startTime":1,"endTime":1.000003,"samples":[2,2,1]}`,
-		"1 (root) hits 1\n  2 f hits 2\n@1000000000 2\n@1000001000 2\n@1000002000 1\n@1000003000 end\n", "",
+		"1 (root) hits 1\n  2 f hits 2\n@1000000000 2\n@1000001000 2\n@1000002000 1\n@1000003000 end\n", "profile_times_missing×1",
 	},
 	{
 		"the answer of Profiler.stop",

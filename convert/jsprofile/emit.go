@@ -196,6 +196,9 @@ func (t *thread) toTraceTime() {
 	kept := p.samples[:0]
 	for i, s := range p.samples {
 		at := problem.Position{Event: int64(i), Offset: s.offset}
+		if p.holes {
+			at.Event = -1
+		}
 		var inRange bool
 		if s.ts, inRange = shift(s.ts, origin); !inRange || !ok {
 			t.log.Add(problem.EventInvalidTimestamp, at, "in samples")

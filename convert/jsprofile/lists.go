@@ -160,9 +160,10 @@ func (r *reader) samples(p *profile, c byte) error {
 	if !r.begins(p, haveSamples, "samples", c) {
 		return r.discard()
 	}
-	p.samples = p.samples[:0]
+	p.samples, p.holes = p.samples[:0], false
 	return r.elements(func(c byte) error {
 		if c != '{' {
+			p.holes = true
 			r.problem(problem.JSONNotAnEvent, "in samples")
 			return r.discard()
 		}
@@ -177,6 +178,7 @@ func (r *reader) samples(p *profile, c byte) error {
 			}
 		}
 		if !timed {
+			p.holes = true
 			r.log.Add(problem.EventInvalidTimestamp, problem.Position{Event: r.index, Offset: s.offset}, "in samples")
 			return nil
 		}

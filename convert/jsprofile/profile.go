@@ -13,6 +13,7 @@ type profile struct {
 	stacks    []stack
 	samples   []sample
 	states    states
+	holes     bool // there are fewer samples than elements in their list, so that an index is not that of an element
 
 	have     lists // which lists were there
 	offset   int64 // where the profile begins in the input
