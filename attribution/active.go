@@ -10,7 +10,8 @@ import (
 // active is the state of a thread with explicit contexts: at most one active context of a type, and a stack of those
 // that it covers (spec contexts.md 4). Threads without such events have none.
 type active struct {
-	stacks []typeStack // sorted by type
+	stacks  []typeStack // sorted by type
+	entered int         // in all stacks
 }
 
 // typeStack are the contexts of a type that were entered and not left; the last one is active.
@@ -26,8 +27,8 @@ type entered struct {
 	event uint32
 }
 
-// maxEntered bounds the contexts of one type and thread that are entered and not left; beyond it the first ones are
-// forgotten.
+// maxEntered bounds the contexts of a thread that are entered and not left; beyond it the first one of the type is
+// forgotten, or of the type that has most.
 const maxEntered = 1 << 10
 
 // of returns the active context of a type; nil if there is none.
@@ -51,13 +52,28 @@ func (a *active) stack(typ TypeID) *typeStack {
 	return &a.stacks[i]
 }
 
-// enter makes a context the active one of its type.
-func (a *active) enter(typ TypeID, e entered) {
-	s := a.stack(typ)
-	if len(s.entered) >= maxEntered {
-		s.entered = slices.Delete(s.entered, 0, 1)
+// enter makes a context the active one of its type, and reports whether there was room without forgetting another one.
+func (a *active) enter(typ TypeID, e entered) bool {
+	full := a.entered >= maxEntered
+	if full {
+		a.forget(typ)
 	}
+	s := a.stack(typ)
 	s.entered = append(s.entered, e)
+	a.entered++
+	return !full
+}
+
+// forget forgets the context of a type that was entered first, or if there is none that of the type that has most.
+func (a *active) forget(typ TypeID) {
+	s := a.stack(typ)
+	for i := range a.stacks {
+		if other := &a.stacks[i]; len(s.entered) == 0 || s.typ != typ && len(other.entered) > len(s.entered) {
+			s = other
+		}
+	}
+	s.entered = slices.Delete(s.entered, 0, 1)
+	a.entered--
 }
 
 // leaving is what a leave does.
@@ -75,6 +91,7 @@ func (a *active) leave(c *catalogue, typ TypeID, node NodeID) leaving {
 	n := len(s.entered)
 	if n > 0 && c.sameText(s.entered[n-1].node, node) {
 		s.entered = s.entered[:n-1]
+		a.entered--
 		return left
 	}
 	for i := range s.entered {
@@ -98,6 +115,7 @@ func (a *active) destroy(c *catalogue, node NodeID) {
 		if !c.sameText(top.node, node) {
 			kept = append(kept, top)
 		}
+		a.entered -= n - len(kept)
 		s.entered = kept
 	}
 }
@@ -114,37 +132,41 @@ func (a *active) endSlice(start, end timeline.Nanos, event uint32) (changed bool
 		s.entered = slices.DeleteFunc(s.entered, func(e entered) bool {
 			return e.began < end && (e.began > start || e.began == start && e.event > event)
 		})
+		a.entered -= n - len(s.entered)
 		changed = changed || len(s.entered) < n
 	}
 	return changed
 }
 
-// open returns the number of contexts that were never left.
-func (a *active) open() (n uint64) {
-	for i := range a.stacks {
-		n += uint64(len(a.stacks[i].entered))
-	}
-	return n
-}
-
 // apply carries out an explicit event. The log is nil where its problems were counted before.
-func (a *active) apply(c *catalogue, e *evidence, o *timeline.Occurrence, log *problem.Log) {
+func (a *active) apply(c *catalogue, e *evidence, o *explicitAt, log *problem.Log) {
+	kind := problem.ContextLimit
 	switch e.kind {
 	case enters:
-		a.enter(e.typ, entered{node: e.node, began: o.TS, event: o.Event})
-	case leaves:
-		result := a.leave(c, e.typ, e.node)
-		if log == nil || result == left {
+		if a.enter(e.typ, entered{node: e.node, began: o.ts, event: o.event}) {
 			return
 		}
-		at := problem.Position{Event: int64(o.Event), Offset: o.Offset}
-		log.Add(problem.LeaveWithoutActive, at, c.nodes[e.node].Identity.String())
-		if result == leftStacked {
-			log.Add(problem.LeaveStacked, at, c.nodes[e.node].Identity.String())
+	case leaves:
+		switch a.leave(c, e.typ, e.node) {
+		case left:
+			return
+		case leftStacked:
+			kind = problem.LeaveStacked
+		case notActive:
+			kind = problem.LeaveWithoutActive
 		}
 	case destroys:
 		a.destroy(c, e.node)
+		return
 	}
+	if log == nil {
+		return
+	}
+	at, name := problem.Position{Event: int64(o.event), Offset: o.offset}, c.nodes[e.node].Identity.String()
+	if kind == problem.LeaveStacked {
+		log.Add(problem.LeaveWithoutActive, at, name)
+	}
+	log.Add(kind, at, name)
 }
 
 // isExplicit reports whether evidence changes what is entered on a thread.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/weft-trace/weft/timeline"
 )
@@ -51,7 +50,7 @@ type link struct {
 }
 
 // maxSnapshots bounds the states of objects that are kept, and the references in them.
-const maxSnapshots = 1 << 19
+const maxSnapshots = 1 << 18
 
 // catalogue holds the objects of a trace, their states over time, and the tree that they form.
 type catalogue struct {
@@ -59,7 +58,6 @@ type catalogue struct {
 	snapshots []snapshot // by snapshotID
 	unseen    uint64     // states that had no room
 	links     []link
-	strings   map[string]string // urls and classes
 	classes   map[NodeID]string // of contexts without snapshots
 
 	states [][]state // by NodeID; in the order of time
@@ -90,22 +88,9 @@ type state struct {
 
 func newCatalogue() *catalogue {
 	return &catalogue{
-		table: newTable(), snapshots: make([]snapshot, 1), strings: map[string]string{}, classes: map[NodeID]string{},
+		table: newTable(), snapshots: make([]snapshot, 1), classes: map[NodeID]string{},
 		members: map[NodeID][]NodeID{}, sizes: map[NodeID]int{}, runsIn: map[NodeID]NodeID{}, above: map[NodeID]NodeID{},
 	}
-}
-
-// keep returns a copy of a text that is shared by all that are equal.
-func (c *catalogue) keep(text []byte) string {
-	if len(text) > maxIDText {
-		text = text[:maxIDText]
-	}
-	if s, ok := c.strings[string(text)]; ok {
-		return s
-	}
-	s := strings.Clone(string(text))
-	c.strings[s] = s
-	return s
 }
 
 // add adds a state of an object; 0 if there are too many.

@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -105,45 +106,73 @@ func (i Identity) String() string {
 // NodeID identifies a context, or an object that may be one; 0 is none.
 type NodeID uint32
 
-// textID identifies scope and id of a node, without its process.
-type textID uint32
-
 // node is a context or object.
 type node struct {
 	Identity
-	text    textID
-	context bool // it was a context somewhere, or is part of the tree of such
-	isFrame bool // a frame of a document: implicit, no isolate
+	text    NodeID // the first node with this scope and id, whatever its process is
+	context bool   // it was a context somewhere, or is part of the tree of such
+	isFrame bool   // a frame of a document: implicit, no isolate
 }
 
-// Limits of what is kept of a trace in memory. Real traces have a few thousand nodes at most.
+// Limits of what is kept of a trace in memory. They are the same for every budget, so that the result is. Eight hours of a busy page have
+// 100,000 nodes, which take a fifth of maxTableSize.
 const (
-	maxNodes  = 1 << 20
-	maxTypes  = 1 << 7 // at most one of each is in effect, so a set has no more
-	maxIDText = 4096   // bytes of an id or url; longer ones are cut
+	maxNodes     = 1 << 19
+	maxTypes     = 1 << 7   // at most one of each is in effect, so a set has no more
+	maxIDText    = 4096     // bytes of an id or url; longer ones are cut
+	maxTableSize = 64 << 20 // bytes of nodes and texts
+
+	nodeSize = 112 // bytes that a node takes beside its id, with its places in tables
+	textSize = 64  // bytes that a text takes beside itself
 )
 
-// table holds the types and nodes of a trace.
+// table holds the types, nodes and texts of a trace.
 type table struct {
 	types   []string // by TypeID
 	byType  map[string]TypeID
 	nodes   []node // by NodeID; nodes[0] is none
-	byID    map[Identity]NodeID
-	texts   map[[2]string]textID
-	dropped uint64 // nodes that had no room
+	byID    index  // of nodes
+	byText  index  // of those that are the first with their scope and id
+	key     []byte
+	strings map[string]string // scopes, urls and classes
+	size    int               // bytes of nodes and strings
+	dropped uint64            // what had no room
 }
 
 func newTable() *table {
-	t := &table{
-		types: slices.Clone(builtIn[:]), byType: map[string]TypeID{},
-		nodes: make([]node, 1), byID: map[Identity]NodeID{}, texts: map[[2]string]textID{},
-	}
+	t := &table{types: slices.Clone(builtIn[:]), byType: map[string]TypeID{}, nodes: make([]node, 1), strings: map[string]string{}}
 	for id, name := range builtIn {
 		if id > 0 {
 			t.byType[name] = TypeID(id)
 		}
 	}
 	return t
+}
+
+// hasRoom reports whether size bytes more may be taken, and counts what may not.
+func (t *table) hasRoom(size int) bool {
+	if t.size+size > maxTableSize {
+		t.dropped++
+		return false
+	}
+	t.size += size
+	return true
+}
+
+// keep returns a copy of a text that is shared by all that are equal; "" if there is no room.
+func (t *table) keep(text []byte) string {
+	if len(text) > maxIDText {
+		text = text[:maxIDText]
+	}
+	if s, ok := t.strings[string(text)]; ok {
+		return s
+	}
+	if len(text) == 0 || !t.hasRoom(len(text)+textSize) {
+		return ""
+	}
+	s := strings.Clone(string(text))
+	t.strings[s] = s
+	return s
 }
 
 // typeOf returns the id of a type; 0 if there are too many.
@@ -167,27 +196,46 @@ func (t *table) node(scope string, id []byte, process int64) NodeID {
 	if len(id) > maxIDText {
 		id = id[:maxIDText]
 	}
-	if n, ok := t.byID[Identity{scope, string(id), process}]; ok { // makes no copy of id
-		return n
+	t.key = append(append(t.key[:0], scope...), id...)
+	text := len(t.key)
+	t.key = binary.LittleEndian.AppendUint64(t.key, uint64(process))
+	hash := t.byID.hash(t.key)
+	if n := t.byID.find(hash, func(n uint32) bool { return t.nodes[n].is(scope, id, process) }); n != 0 {
+		return NodeID(n)
 	}
-	if len(t.nodes) >= maxNodes {
+	if len(t.nodes) >= maxNodes || !t.hasRoom(len(id)+nodeSize) {
 		t.dropped++
 		return 0
 	}
-	key := Identity{strings.Clone(scope), string(id), process}
-	text, ok := t.texts[[2]string{key.Scope, key.ID}]
-	if !ok {
-		text = textID(len(t.texts) + 1)
-		t.texts[[2]string{key.Scope, key.ID}] = text
+	kept := t.keep([]byte(scope))
+	if kept != scope {
+		return 0 // too long, or there is no room
 	}
 	n := NodeID(len(t.nodes))
-	t.nodes = append(t.nodes, node{Identity: key, text: text})
-	t.byID[key] = n
+	t.nodes = append(t.nodes, node{Identity: Identity{kept, string(id), process}})
+	t.byID.add(hash, uint32(n))
+
+	hash = t.byText.hash(t.key[:text])
+	first := t.byText.find(hash, func(f uint32) bool { return t.nodes[f].Scope == scope && t.nodes[f].ID == string(id) })
+	if first == 0 {
+		first = uint32(n)
+		t.byText.add(hash, first)
+	}
+	t.nodes[n].text = NodeID(first)
 	return n
+}
+
+// is reports whether a node has an identity.
+func (n *node) is(scope string, id []byte, process int64) bool {
+	return n.Process == process && n.ID == string(id) && n.Scope == scope
 }
 
 // find returns a node that is there already.
 func (t *table) find(scope, id string, process int64) (NodeID, bool) {
-	n, ok := t.byID[Identity{scope, id, process}]
-	return n, ok
+	t.key = append(append(t.key[:0], scope...), id...)
+	t.key = binary.LittleEndian.AppendUint64(t.key, uint64(process))
+	n := t.byID.find(t.byID.hash(t.key), func(n uint32) bool {
+		return t.nodes[n].Process == process && t.nodes[n].ID == id && t.nodes[n].Scope == scope
+	})
+	return NodeID(n), n != 0
 }

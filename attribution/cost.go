@@ -85,6 +85,7 @@ const (
 	maxAllTaskSets = 1 << 19 // of all long tasks together
 	maxAsyncs      = 1 << 17 // sets and processes of asynchronous slices
 	maxShares      = 1 << 18 // of all open slices together
+	maxIdle        = 64      // shares for which a thread keeps the memory
 	maxCuts        = 1 << 20 // places where intervals are cut because the tree changes
 )
 
@@ -418,6 +419,9 @@ func (k *costs) end(w *worker) {
 	s := &w.slices[w.busy]
 	k.divideCPU(w, s)
 	k.shares -= len(s.shares)
+	if cap(s.shares) > maxIdle {
+		s.shares = nil // else the next slice at this place has the memory
+	}
 	if s.up >= 0 {
 		up := &w.slices[s.up].cpu
 		if s.cpu.known {
@@ -431,6 +435,9 @@ func (k *costs) end(w *worker) {
 		k.keepTask(LongTask{Thread: w.id, Start: s.ts, Length: s.end - s.ts, shares: w.account.task})
 	}
 	w.account.long = false
+	if cap(w.account.task) > maxIdle {
+		w.account.task = nil
+	}
 }
 
 // keepTask keeps a long task.

@@ -52,8 +52,10 @@ const (
 	noteTaken
 )
 
+const evidenceSize = 23
+
 var evidenceCodec = extsort.Codec[evidence]{
-	Size: 23,
+	Size: evidenceSize,
 	Put: func(b []byte, e *evidence) {
 		le := binary.LittleEndian
 		_ = b[22]

@@ -3,31 +3,129 @@ package attribution
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"slices"
+	"sort"
 
+	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
 
+// history says which contexts are entered on a thread when the events of the input come, whatever the order in which they
+// are asked for. Each type has the events that have changed its active context.
+type history struct {
+	types []typeHistory // sorted by type
+}
+
+// typeHistory is a history of one type. The first change counts from the begin.
+type typeHistory struct {
+	typ     TypeID
+	changes []topAt
+}
+
+// topAt is the active context behind an event; node 0: none.
+type topAt struct {
+	event uint32
+	top   entered
+}
+
+// begin makes the history begin with what is entered now.
+func (h *history) begin(a *active) {
+	for i := range a.stacks {
+		if s := &a.stacks[i]; len(s.entered) > 0 {
+			h.types = append(h.types, typeHistory{s.typ, []topAt{{top: s.entered[len(s.entered)-1]}}})
+		}
+	}
+}
+
+// apply carries out an explicit event and notes what that has changed.
+func (h *history) apply(a *active, c *catalogue, e *evidence, o *explicitAt, log *problem.Log) {
+	a.apply(c, e, o, log)
+	if e.kind != destroys {
+		h.note(a, e.typ, o.event)
+		return
+	}
+	for i := range a.stacks {
+		h.note(a, a.stacks[i].typ, o.event)
+	}
+}
+
+// note notes the active context of a type behind an event if it is another one than before.
+func (h *history) note(a *active, typ TypeID, event uint32) {
+	now := topAt{event: event}
+	if e := a.of(typ); e != nil {
+		now.top = *e
+	}
+	i, ok := slices.BinarySearchFunc(h.types, typ, func(t typeHistory, typ TypeID) int { return cmp.Compare(t.typ, typ) })
+	if !ok {
+		h.types = slices.Insert(h.types, i, typeHistory{typ, []topAt{{}}})
+	}
+	t := &h.types[i]
+	if t.changes[len(t.changes)-1].top != now.top {
+		t.changes = append(t.changes, now)
+	}
+}
+
+// appendTops appends what is entered when an event comes, by type.
+func (h *history) appendTops(tops []top, event uint32) []top {
+	if h == nil {
+		return tops
+	}
+	for i := range h.types {
+		t := &h.types[i]
+		later := t.changes[1:]
+		k := sort.Search(len(later), func(k int) bool { return later[k].event >= event })
+		if e := t.changes[k].top; e.node != 0 {
+			tops = append(tops, top{t.typ, e})
+		}
+	}
+	return tops
+}
+
 // fileOrder holds what was entered on each thread as the input goes on, whatever the times say: explicit events and
 // slices are then taken in the order of the input, as catapult's importer did (spec contexts.md S1).
 type fileOrder struct {
-	versions map[timeline.TrackID][]version
+	threads map[timeline.TrackID]*history
 }
 
-// version is what is entered behind an event.
-type version struct {
-	event uint32
-	tops  []top
-}
+// maxExplicit bounds the explicit events that are carried out in the order of the input: each takes about 24 bytes.
+const maxExplicit = 1 << 20
 
-// maxVersions bounds the explicit events that are kept.
-const maxVersions = 1 << 20
-
-// explicitAt is an explicit event to be carried out.
+// explicitAt is where an explicit event stands.
 type explicitAt struct {
-	occurrence timeline.Occurrence
-	evidence   evidence
+	ts     timeline.Nanos
+	offset int64
+	event  uint32
+	thread timeline.TrackID
+}
+
+// explicitEvent is an explicit event to be carried out.
+type explicitEvent struct {
+	explicitAt
+	evidence evidence
+}
+
+var explicitCodec = extsort.Codec[explicitEvent]{
+	Size: 24 + evidenceSize,
+	Put: func(b []byte, e *explicitEvent) {
+		le := binary.LittleEndian
+		le.PutUint64(b, uint64(e.ts))
+		le.PutUint64(b[8:], uint64(e.offset))
+		le.PutUint32(b[16:], e.event)
+		le.PutUint32(b[20:], uint32(e.thread))
+		evidenceCodec.Put(b[24:], &e.evidence)
+	},
+	Get: func(b []byte, e *explicitEvent) {
+		le := binary.LittleEndian
+		e.ts, e.offset = timeline.Nanos(le.Uint64(b)), int64(le.Uint64(b[8:]))
+		e.event, e.thread = le.Uint32(b[16:]), timeline.TrackID(le.Uint32(b[20:]))
+		evidenceCodec.Get(b[24:], &e.evidence)
+	},
+}
+
+func compareExplicit(a, b *explicitEvent) int {
+	return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.event, b.event))
 }
 
 // newFileOrder carries out all explicit events in the order of the input. The evidence is rewound before and after.
@@ -35,8 +133,9 @@ func newFileOrder(ctx context.Context, c *collector) (*fileOrder, error) {
 	if err := c.evidence.Rewind(); err != nil {
 		return nil, err
 	}
+	sorted := extsort.New(explicitCodec, compareExplicit, c.t.Memory()/16, c.t.TempDir())
+	defer sorted.Close()
 	found := cursor[evidence]{next: c.evidence.Next, ordinal: evidenceOrdinal}
-	byThread := map[timeline.TrackID][]explicitAt{}
 	n := 0
 	err := c.t.Occurrences(ctx, false, func(group []timeline.Occurrence) error {
 		for i := range group {
@@ -45,16 +144,16 @@ func newFileOrder(ctx context.Context, c *collector) (*fileOrder, error) {
 			if err != nil {
 				return err
 			}
-			thread := cmp.Or(o.Thread, c.places[o.Track].thread)
+			at := explicitAt{o.TS, o.Offset, o.Event, cmp.Or(o.Thread, c.places[o.Track].thread)}
 			for k := range list {
-				if !list[k].isExplicit() || thread == 0 {
+				if !list[k].isExplicit() || at.thread == 0 {
 					continue
 				}
-				if n++; n > maxVersions {
+				if n++; n > maxExplicit {
 					c.dropped++
-					continue
+				} else if err := sorted.Add(explicitEvent{at, list[k]}); err != nil {
+					return err
 				}
-				byThread[thread] = append(byThread[thread], explicitAt{*o, list[k]})
 			}
 		}
 		return nil
@@ -62,36 +161,40 @@ func newFileOrder(ctx context.Context, c *collector) (*fileOrder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fileOrder{versions: map[timeline.TrackID][]version{}}
-	for thread, list := range byThread {
-		f.versions[thread] = c.replay(list)
+	f := &fileOrder{threads: map[timeline.TrackID]*history{}}
+	if err := f.replay(c, sorted.Next); err != nil {
+		return nil, err
 	}
 	return f, c.evidence.Rewind()
 }
 
-// replay carries out the explicit events of a thread.
-func (c *collector) replay(list []explicitAt) (versions []version) {
-	slices.SortStableFunc(list, func(a, b explicitAt) int { return cmp.Compare(a.occurrence.Event, b.occurrence.Event) })
-	var a active
-	for i := range list {
-		o := &list[i].occurrence
-		a.apply(c.catalogue, &list[i].evidence, o, c.problems)
-		versions = append(versions, version{o.Event, a.appendTops(nil)})
+// replay carries out the explicit events of one thread after the other.
+func (f *fileOrder) replay(c *collector, next func(*explicitEvent) (bool, error)) error {
+	var a *active
+	var h *history
+	end := func() {
+		if a != nil && a.entered > 0 {
+			c.problems.AddN(problem.NeverLeft, uint64(a.entered), problem.NoPosition, "")
+		}
 	}
-	if n := a.open(); n > 0 {
-		c.problems.AddN(problem.NeverLeft, n, problem.NoPosition, "")
+	defer end()
+	for thread, e := timeline.TrackID(0), (explicitEvent{}); ; {
+		ok, err := next(&e)
+		if err != nil || !ok {
+			return err
+		}
+		if e.thread != thread {
+			end()
+			thread, a, h = e.thread, &active{}, &history{}
+			f.threads[thread] = h
+		}
+		h.apply(a, c.catalogue, &e.evidence, &e.explicitAt, c.problems)
 	}
-	return versions
 }
 
-// at returns what is entered on a thread when an event comes.
-func (f *fileOrder) at(thread timeline.TrackID, event uint32) []top {
-	versions := f.versions[thread]
-	i, _ := slices.BinarySearchFunc(versions, event, func(v version, event uint32) int { return cmp.Compare(v.event, event) })
-	if i == 0 {
-		return nil
-	}
-	return versions[i-1].tops
+// appendTops appends what is entered on a thread when an event comes.
+func (f *fileOrder) appendTops(tops []top, thread timeline.TrackID, event uint32) []top {
+	return f.threads[thread].appendTops(tops, event)
 }
 
 // enterOnly makes the given contexts the ones that are entered.
@@ -99,6 +202,7 @@ func (a *active) enterOnly(tops []top) {
 	for i := range a.stacks {
 		a.stacks[i].entered = a.stacks[i].entered[:0]
 	}
+	a.entered = 0
 	for i := range tops {
 		a.enter(tops[i].typ, tops[i].entered)
 	}

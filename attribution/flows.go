@@ -21,11 +21,17 @@ const maxPassed = 256
 // there.
 func (p *propagation) flowStep(s *flow.Step) error {
 	f := p.flows[s.Flow]
-	if f == nil {
+	switch {
+	case f == nil && s.Last:
+		f = &carried{}
+	case f == nil:
+		if !p.hold(flowSize) {
+			return nil
+		}
 		f = &carried{}
 		p.flows[s.Flow] = f
-	}
-	if s.Last {
+	case s.Last:
+		p.held -= flowSize + begunSize*len(f.set) + passedSize*len(f.passed)
 		delete(p.flows, s.Flow)
 	}
 	var th *openThread
@@ -46,11 +52,16 @@ func (p *propagation) flowStep(s *flow.Step) error {
 			return err
 		}
 	}
-	if len(f.passed) >= maxPassed {
-		f.passed = f.passed[1:]
+	if s.Last {
+		return nil
 	}
-	f.passed = append(f.passed, s.Ordinal)
-	if s.Out && !s.Last {
+	if len(f.passed) < maxPassed && p.hold(passedSize) {
+		f.passed = append(f.passed, s.Ordinal)
+	} else if n := len(f.passed); n > 0 {
+		copy(f.passed, f.passed[1:])
+		f.passed[n-1] = s.Ordinal
+	}
+	if s.Out {
 		p.takeAlong(th, s, f)
 	}
 	return nil
@@ -81,7 +92,9 @@ func (p *propagation) comeIn(th *openThread, s *flow.Step, f *carried) error {
 		case at >= 0:
 			p.enter(th, at, b)
 		case s.Ordinal > p.last && th != nil:
-			p.pending[s.Ordinal] = append(p.pending[s.Ordinal], b)
+			if p.hold(begunSize) {
+				p.pending[s.Ordinal] = append(p.pending[s.Ordinal], b)
+			}
 		default: // an instant or an asynchronous slice
 			if err := p.out.Add(b); err != nil {
 				return err
@@ -129,7 +142,7 @@ func (p *propagation) enter(th *openThread, at int, b begun) {
 			b = p.span(&begun{ordinal: b.ordinal, typ: b.typ, node: around.node, via: ViaFlow, hops: b.hops}, &b, s.ts)
 		}
 	}
-	s.own = append(s.own, b)
+	s.add(b)
 }
 
 // span returns the entry for work that two contexts are the cause of (spec contexts.md S6): their common ancestor, or
@@ -163,7 +176,7 @@ func (p *propagation) takeAlong(th *openThread, s *flow.Step, f *carried) {
 		}
 		if old := ofType(f.set, b.typ); old != nil {
 			*old = b
-		} else {
+		} else if p.hold(begunSize) {
 			f.set = append(f.set, b)
 		}
 	}
@@ -183,8 +196,8 @@ func (p *propagation) setOf(th *openThread, s *flow.Step) []begun {
 	if at := th.find(s.Ordinal); at >= 0 {
 		return p.inEffect(th, at)
 	}
-	if i := slices.Index(th.ended, s.Ordinal); i >= 0 && th.endedAt == s.At {
-		return th.endedSet[i]
+	if set, ok := th.endedSet(s.Ordinal); ok && th.endedAt == s.At {
+		return set
 	}
 	return p.inEffect(th, th.innermost(s.At)) // an instant
 }

@@ -11,11 +11,16 @@ import (
 // valid until the next call.
 func (p *propagation) inEffect(th *openThread, slice int) []begun {
 	p.effect = p.effect[:0]
+	var found typeSet
 	for i := slice; i >= below(slice); i-- {
 		s := &th.slices[i]
+		if s.types.minus(&found) == (typeSet{}) {
+			continue
+		}
 		for k := range s.own {
 			b := &s.own[k]
-			if b.via != ViaDescendants && ofType(p.effect, b.typ) == nil {
+			if b.via != ViaDescendants && !found.has(b.typ) {
+				found.add(b.typ)
 				p.effect = append(p.effect, *b)
 				if e := th.active.of(b.typ); e != nil && explicitWins(e, b.via, s.ts) {
 					p.effect[len(p.effect)-1] = begun{typ: b.typ, node: e.node, via: ViaExplicit}
@@ -25,7 +30,7 @@ func (p *propagation) inEffect(th *openThread, slice int) []begun {
 	}
 	for i := range th.active.stacks {
 		typ := th.active.stacks[i].typ
-		if e := th.active.of(typ); e != nil && ofType(p.effect, typ) == nil {
+		if e := th.active.of(typ); e != nil && !found.has(typ) {
 			p.effect = append(p.effect, begun{typ: typ, node: e.node, via: ViaExplicit})
 		}
 	}
@@ -79,9 +84,7 @@ func (p *propagation) effectOf(th *openThread, slice int, typ TypeID) (begun, bo
 // thread that wrote it, then those of the asynchronous slice around it; what its arguments name comes before both.
 func (p *propagation) async(o *timeline.Occurrence, list []evidence) error {
 	track := p.asyncs[o.Track]
-	for len(track) > 0 && track[len(track)-1].end <= o.TS {
-		track = track[:len(track)-1]
-	}
+	track = p.closeAsyncs(track, o.TS)
 	set := p.asyncSet(o, list, track)
 	for i := range list {
 		set = p.ofRequest(o, &list[i], set)
@@ -92,7 +95,7 @@ func (p *propagation) async(o *timeline.Occurrence, list []evidence) error {
 			return err
 		}
 	}
-	if o.Kind == timeline.OccursSlice && o.End != timeline.NoTime && o.End > o.TS && len(track) < maxSearch {
+	if o.Kind == timeline.OccursSlice && o.End != timeline.NoTime && o.End > o.TS && len(track) < maxSearch && p.hold(openSize+begunSize*len(set)) {
 		track = append(track, openAsync{ordinal: o.Ordinal, end: o.End, set: set})
 	}
 	if len(track) == 0 {
@@ -167,7 +170,9 @@ func (p *propagation) request(o *timeline.Occurrence, thread timeline.TrackID, e
 				}
 			}
 		}
-		r.begun = set
+		if p.hold(begunSize * len(set)) {
+			r.begun = set
+		}
 	case receives:
 		r.fromData += e.value
 	case finishes:
@@ -190,7 +195,7 @@ func (p *propagation) ofRequest(o *timeline.Occurrence, e *evidence, set []begun
 		if r.Start == timeline.NoTime {
 			r.Start, r.thread = o.TS, o.Thread
 			for i := range set {
-				if p.travels(&set[i]) {
+				if p.travels(&set[i]) && p.hold(begunSize) {
 					r.begun = append(r.begun, set[i])
 				}
 			}
@@ -222,7 +227,7 @@ func (p *propagation) handle(th *openThread, s *openSlice, request int) {
 			continue
 		}
 		b.ordinal, b.via = s.ordinal, ViaRequest
-		s.own = append(s.own, b)
+		s.add(b)
 	}
 }
 

@@ -61,15 +61,19 @@ type propagation struct {
 	hasStep bool
 	stepsAt timeline.Nanos // time of the steps that are being handled
 
-	threads []*openThread // by TrackID; nil: nothing was there
-	asyncs  map[timeline.TrackID][]openAsync
-	pending map[uint64][]begun // what flows bring to slices that have not begun
-	last    uint64             // ordinal up to which everything has begun
-	flows   map[uint64]*carried
-	kinds   []evidence // of the group, with
-	actions []action
-	effect  []begun    // result of inEffect
-	order   *fileOrder // nil: events count in the order of time
+	threads  []*openThread // by TrackID; nil: nothing was there
+	asyncs   map[timeline.TrackID][]openAsync
+	pending  map[uint64][]begun // what flows bring to slices that have not begun
+	last     uint64             // ordinal up to which everything has begun
+	flows    map[uint64]*carried
+	kinds    []evidence // of the group, with
+	actions  []action
+	effect   []begun // result of inEffect
+	held     int     // bytes, see hold
+	now      timeline.Nanos
+	patience int        // how often hold fails before what is over is looked for again
+	order    *fileOrder // nil: events count in the order of time
+	tops     []top      // of order
 }
 
 // openThread is what is open on a thread at some time.
@@ -79,9 +83,15 @@ type openThread struct {
 	collections int // open slices that collect garbage
 	endless     int // open slices without end
 	active      active
-	ended       []uint64
 	endedAt     timeline.Nanos
-	endedSet    [][]begun
+	ended       []ended
+	endedSets   []begun // of all ended
+}
+
+// ended is a slice that has ended at the latest time.
+type ended struct {
+	ordinal uint64
+	until   int // end of its set in endedSets
 }
 
 // openSlice is a slice that is open. The slices in it are kept for the next slice at its place.
@@ -90,7 +100,8 @@ type openSlice struct {
 	ts, end   timeline.Nanos
 	event     uint32
 	collector bool
-	endless   bool // it has no end of its own
+	types     typeSet // of own
+	endless   bool    // it has no end of its own
 	own       []begun
 	frames    foundFrames
 }
@@ -146,8 +157,8 @@ func (p *propagation) run(ctx context.Context) error {
 		if err := p.closeUntil(th, lastTime); err != nil {
 			return err
 		}
-		if n := th.active.open(); n > 0 && p.order == nil {
-			p.problems.AddN(problem.NeverLeft, n, problem.NoPosition, "")
+		if n := th.active.entered; n > 0 && p.order == nil {
+			p.problems.AddN(problem.NeverLeft, uint64(n), problem.NoPosition, "")
 		}
 	}
 	return nil
@@ -184,7 +195,7 @@ func (p *propagation) group(group []timeline.Occurrence) error {
 	if p.hasStep && p.step.At == ts {
 		p.stepsAt = ts
 	}
-	p.last = group[len(group)-1].Ordinal
+	p.last, p.now = group[len(group)-1].Ordinal, ts
 	for i := range group {
 		if err := p.occurrence(&group[i], i); err != nil {
 			return err
@@ -263,9 +274,11 @@ func (p *propagation) begin(o *timeline.Occurrence, thread timeline.TrackID, lis
 		p.beginWith(th, s, &list[i])
 	}
 	if len(p.pending) > 0 {
-		for _, b := range p.pending[o.Ordinal] {
+		brought := p.pending[o.Ordinal]
+		for _, b := range brought {
 			p.enter(th, len(th.slices)-1, b)
 		}
+		p.held -= begunSize * len(brought)
 		delete(p.pending, o.Ordinal)
 	}
 	return nil
@@ -274,7 +287,8 @@ func (p *propagation) begin(o *timeline.Occurrence, thread timeline.TrackID, lis
 // enterInOrder brings what is entered on a thread up to date with an event, if that is a matter of the order of the input.
 func (p *propagation) enterInOrder(th *openThread, event uint32) {
 	if p.order != nil && th != nil {
-		th.active.enterOnly(p.order.at(th.id, event))
+		p.tops = p.order.appendTops(p.tops[:0], th.id, event)
+		th.active.enterOnly(p.tops)
 	}
 }
 
@@ -288,6 +302,7 @@ func (th *openThread) push() *openSlice {
 	s := &th.slices[len(th.slices)-1]
 	s.own, s.frames.list = s.own[:0], s.frames.list[:0]
 	s.frames.common, s.frames.any = 0, false
+	s.types = typeSet{}
 	return s
 }
 
@@ -297,7 +312,7 @@ func (p *propagation) beginWith(th *openThread, s *openSlice, e *evidence) {
 	switch e.kind {
 	case ownContext:
 		if p.opts.has(ViaArgs) && s.of(e.typ) == nil {
-			s.own = append(s.own, b)
+			s.add(b)
 		}
 	case collects:
 		if p.opts.has(ViaIsolate) && th.collections == 0 && !p.speaks[th.id] {
@@ -314,7 +329,7 @@ func (p *propagation) beginWith(th *openThread, s *openSlice, e *evidence) {
 		if p.opts.has(ViaArgs) && !th.within(TypeInputEvent, ViaArgs) {
 			if b.node = p.inputs.dispatched(th.id, e.typ, s.ts, timeline.Nanos(e.value)); b.node != 0 {
 				b.typ = TypeInputEvent
-				s.own = append(s.own, b)
+				s.add(b)
 			}
 		}
 	}
@@ -338,6 +353,9 @@ func (th *openThread) within(typ TypeID, via Via) bool {
 
 // of returns the entry of a type that begins with the slice; nil if there is none.
 func (s *openSlice) of(typ TypeID) *begun {
+	if !s.types.has(typ) {
+		return nil
+	}
 	for i := range s.own {
 		if s.own[i].typ == typ {
 			return &s.own[i]
@@ -352,7 +370,13 @@ func (s *openSlice) put(b begun) {
 		*old = b
 		return
 	}
+	s.add(b)
+}
+
+// add adds an entry of a type that the slice has none of.
+func (s *openSlice) add(b begun) {
 	s.own = append(s.own, b)
+	s.types.add(b.typ)
 }
 
 // act does what is to be done at a time after its slices have begun.
@@ -384,7 +408,7 @@ func (p *propagation) instant(o *timeline.Occurrence, place *place, e *evidence)
 			if err := p.closeBefore(th, o.TS); err != nil {
 				return err
 			}
-			th.active.apply(p.catalogue, e, o, p.problems)
+			th.active.apply(p.catalogue, e, &explicitAt{o.TS, o.Offset, o.Event, thread}, p.problems)
 		}
 	case e.kind == ownContext && p.opts.has(ViaArgs):
 		return p.out.Add(begun{ordinal: o.Ordinal, typ: e.typ, node: e.node, via: ViaArgs})
@@ -405,12 +429,16 @@ func (p *propagation) instant(o *timeline.Occurrence, place *place, e *evidence)
 // this time may belong to them.
 func (p *propagation) closeUntil(th *openThread, ts timeline.Nanos) error {
 	if th.endedAt != ts {
-		th.endedAt, th.ended = ts, th.ended[:0]
+		p.held -= begunSize * len(th.endedSets)
+		th.endedAt, th.ended, th.endedSets = ts, th.ended[:0], th.endedSets[:0]
+		if cap(th.endedSets) > maxEnded {
+			th.endedSets = nil
+		}
 	}
 	for n := len(th.slices); n > 0 && th.slices[n-1].end <= ts; n = len(th.slices) {
 		s := &th.slices[n-1]
 		if s.end == ts && p.stepsAt == ts {
-			th.remember(p.inEffect(th, n-1), s.ordinal)
+			p.remember(th, n-1)
 		}
 		if err := p.close(th, s); err != nil {
 			return err
@@ -429,21 +457,34 @@ func (p *propagation) closeUntil(th *openThread, ts timeline.Nanos) error {
 	return nil
 }
 
-// remember keeps the set of a slice that has just ended.
-func (th *openThread) remember(set []begun, ordinal uint64) {
-	th.ended = append(th.ended, ordinal)
-	for len(th.endedSet) < len(th.ended) {
-		th.endedSet = append(th.endedSet, nil)
+// remember keeps the set of an open slice that ends.
+func (p *propagation) remember(th *openThread, slice int) {
+	set := p.inEffect(th, slice)
+	if len(th.ended) >= maxEnded || !p.hold(begunSize*len(set)) {
+		return
 	}
-	i := len(th.ended) - 1
-	th.endedSet[i] = append(th.endedSet[i][:0], set...)
+	th.endedSets = append(th.endedSets, set...)
+	th.ended = append(th.ended, ended{th.slices[slice].ordinal, len(th.endedSets)})
+}
+
+// endedSet returns the set of a slice that has ended at the latest time; false if it has not, or was not remembered.
+func (th *openThread) endedSet(ordinal uint64) ([]begun, bool) {
+	i := slices.IndexFunc(th.ended, func(e ended) bool { return e.ordinal == ordinal })
+	if i < 0 {
+		return nil, false
+	}
+	first := 0
+	if i > 0 {
+		first = th.ended[i-1].until
+	}
+	return th.endedSets[first:th.ended[i].until], true
 }
 
 // close ends the slice on top of a thread: its entries are complete now, and so are the frames in it.
 func (p *propagation) close(th *openThread, s *openSlice) error {
 	frame := s.of(TypeFrame)
 	if frame == nil && s.frames.any && p.opts.has(ViaDescendants) {
-		s.own = append(s.own, p.fromDescendants(s))
+		s.add(p.fromDescendants(s))
 	}
 	for i := range s.own {
 		if err := p.out.Add(s.own[i]); err != nil {

@@ -20,8 +20,11 @@ type Request struct {
 	begun    []begun
 }
 
-// maxRequests bounds the requests that are told apart.
-const maxRequests = 1 << 19
+// maxRequests bounds the requests that are told apart; requestSize is what one takes beside its id.
+const (
+	maxRequests = 1 << 18
+	requestSize = 176
+)
 
 // requests holds the requests of a trace, by the order in which their ids appear.
 type requests struct {
@@ -32,11 +35,11 @@ type requests struct {
 func newRequests() requests { return requests{byID: map[string]int{}} }
 
 // number returns the number of a request; false if there are too many.
-func (r *requests) number(id []byte) (int, bool) {
+func (r *requests) number(t *table, id []byte) (int, bool) {
 	if n, ok := r.byID[string(id)]; ok {
 		return n, true
 	}
-	if len(r.list) >= maxRequests || len(id) > maxIDText {
+	if len(r.list) >= maxRequests || len(id) > maxIDText || !t.hasRoom(len(id)+requestSize) {
 		return 0, false
 	}
 	n := len(r.list)
@@ -54,7 +57,7 @@ func (chromeRequests) see(c *collector, s *seen) error {
 	if f.requestID == nil || s.isEnd() {
 		return nil
 	}
-	n, ok := c.requests.number(f.requestID)
+	n, ok := c.requests.number(c.table, f.requestID)
 	if !ok {
 		c.problems.Add(problem.ContextLimit, s.position(), "request")
 		return nil
@@ -107,7 +110,7 @@ func (p *firefoxRequests) see(c *collector, s *seen) error {
 	if len(p.id) == 0 {
 		return nil
 	}
-	n, ok := c.requests.number(p.id)
+	n, ok := c.requests.number(c.table, p.id)
 	if !ok {
 		c.problems.Add(problem.ContextLimit, s.position(), "request")
 		return nil

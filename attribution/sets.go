@@ -3,6 +3,7 @@ package attribution
 import (
 	"cmp"
 	"encoding/binary"
+	"slices"
 )
 
 // SetID identifies a set of contexts, at most one of each type. Equal sets have equal ids; 0 is the empty set.
@@ -139,6 +140,37 @@ func (s *sets) with(set SetID, e entryID) SetID {
 	}
 	*change = setChange{set, e, out}
 	return out
+}
+
+// withAll returns a set with entries in the place of those that it has of their types; of several of one type the last one
+// counts. The list is sorted afterwards.
+func (s *sets) withAll(set SetID, list []entryID) SetID {
+	switch len(list) {
+	case 0:
+		return set
+	case 1:
+		return s.with(set, list[0])
+	}
+	slices.SortStableFunc(list, func(a, b entryID) int { return cmp.Compare(s.entries[a].typ, s.entries[b].typ) })
+	s.merged = s.merged[:0]
+	old := s.sets.at(uint32(set))
+	for i, e := range list {
+		typ := s.entries[e].typ
+		if e == 0 || i+1 < len(list) && s.entries[list[i+1]].typ == typ {
+			continue
+		}
+		for len(old) > 0 && s.entries[old[0]].typ < typ {
+			s.merged, old = append(s.merged, old[0]), old[1:]
+		}
+		if len(old) > 0 && s.entries[old[0]].typ == typ {
+			old = old[1:]
+		}
+		s.merged = append(s.merged, e)
+	}
+	if out := s.set(append(s.merged, old...)); out != 0 {
+		return out
+	}
+	return set // there is no room
 }
 
 // of returns the entry of a type in a set, 0 if there is none.

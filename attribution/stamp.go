@@ -48,12 +48,15 @@ type stamper struct {
 	ranges  []int     // of the group: where the evidence of each occurrence ends in kinds
 	marks   []mark
 	merged  []entryID
-	used    bitset // sets that something has
-	key     uint8  // for the note of what is stamped now, by index of noteKeys
+	adding  []entryID // to a set
+	used    bitset    // sets that something has
+	key     uint8     // for the note of what is stamped now, by index of noteKeys
 
 	// orders holds for threads with explicit events at this time what was entered when each start came (spec contexts.md
-	// S1), by ordinal.
-	orders map[timeline.TrackID]map[uint64][]top
+	// S1), and ordered these threads in the order of the input.
+	orders  map[timeline.TrackID]*history
+	ordered []timeline.TrackID
+	tops    []top // of what starts
 }
 
 // worker is a thread in the third pass.
@@ -85,9 +88,9 @@ type work struct {
 	set      SetID // of the entries of this slice and those around it
 	stamp    SetID // in effect at its start
 	own      []ownType
-	tops     []top // explicit contexts at its start, where the order of the input counts
-	epoch    int   // of the states of contexts
-	up       int   // index of the next slice outwards that has an end; -1: none
+	types    typeSet // of own
+	epoch    int     // of the states of contexts
+	up       int     // index of the next slice outwards that has an end; -1: none
 	category Category
 	endless  bool  // it has no end and no cost, but holds what follows
 	runs     bool  // it, or a slice around it, runs a script
@@ -106,9 +109,15 @@ type ownType struct {
 	via Via
 }
 
-// mark is an explicit event, or something that starts, on a thread with explicit events of this time.
+// begins notes that an entry of a type begins with the slice.
+func (s *work) begins(typ TypeID, via Via) {
+	s.own = append(s.own, ownType{typ, via})
+	s.types.add(typ)
+}
+
+// mark is an explicit event of this time.
 type mark struct {
-	event    uint32
+	thread   timeline.TrackID
 	at       int // in the group
 	evidence evidence
 }
@@ -117,7 +126,7 @@ func newStamper(p *propagation, costs *costs) *stamper {
 	s := &stamper{
 		propagation: p, costs: costs,
 		stamps:  extsort.New(stampCodec, func(a, b *stamp) int { return cmp.Compare(a.ordinal, b.ordinal) }, p.t.Memory()/16, p.t.TempDir()),
-		workers: make([]*worker, len(p.places)), orders: map[timeline.TrackID]map[uint64][]top{},
+		workers: make([]*worker, len(p.places)), orders: map[timeline.TrackID]*history{},
 	}
 	s.found = cursor[evidence]{next: p.evidence.Next, ordinal: evidenceOrdinal}
 	s.entries = cursor[begun]{next: p.out.Next, ordinal: begunOrdinal}
@@ -158,6 +167,7 @@ func (s *stamper) group(group []timeline.Occurrence) error {
 		s.ranges = append(s.ranges, len(s.kinds))
 	}
 	clear(s.orders)
+	s.ordered = s.ordered[:0]
 	if explicit {
 		s.orderExplicit(group)
 	}
@@ -166,7 +176,7 @@ func (s *stamper) group(group []timeline.Occurrence) error {
 			return err
 		}
 	}
-	for id := range s.orders {
+	for _, id := range s.ordered {
 		w := s.worker(id)
 		s.closeUntil(w, group[0].TS)
 		s.costs.advance(w, group[0].TS)
@@ -190,42 +200,40 @@ func (s *stamper) evidenceOf(at int) []evidence {
 func (s *stamper) orderExplicit(group []timeline.Occurrence) {
 	s.marks = s.marks[:0]
 	for i := range group {
-		o := &group[i]
-		thread := s.threadOf(o)
-		if thread == 0 {
-			continue
-		}
 		for _, e := range s.evidenceOf(i) {
-			if e.isExplicit() {
-				s.marks = append(s.marks, mark{event: o.Event, at: i, evidence: e})
-				if s.orders[thread] == nil {
-					s.orders[thread] = map[uint64][]top{}
-				}
+			if thread := s.threadOf(&group[i]); thread != 0 && e.isExplicit() {
+				s.marks = append(s.marks, mark{thread, i, e})
 			}
 		}
-		if o.Kind != timeline.OccursEnd {
-			s.marks = append(s.marks, mark{event: o.Event, at: i})
-		}
 	}
-	slices.SortStableFunc(s.marks, func(a, b mark) int { return cmp.Compare(a.event, b.event) })
+	slices.SortStableFunc(s.marks, func(a, b mark) int { return cmp.Compare(group[a.at].Event, group[b.at].Event) })
 	for i := range s.marks {
 		m := &s.marks[i]
-		o := &group[m.at]
-		thread := s.threadOf(o)
-		tops := s.orders[thread]
-		if tops == nil {
-			continue
-		}
-		w := s.worker(thread)
-		if s.opts.EndWithSlice {
+		o, w := &group[m.at], s.worker(m.thread)
+		h := s.orders[m.thread]
+		if h == nil {
 			s.closeUntil(w, o.TS)
+			h = new(history)
+			h.begin(&w.active)
+			s.orders[m.thread], s.ordered = h, append(s.ordered, m.thread)
 		}
-		if m.evidence.kind != 0 {
-			w.active.apply(s.catalogue, &m.evidence, o, nil)
-		} else {
-			tops[o.Ordinal] = w.active.appendTops(nil)
-		}
+		h.apply(&w.active, s.catalogue, &m.evidence, &explicitAt{o.TS, o.Offset, o.Event, m.thread}, nil)
 	}
+}
+
+// topsAt returns the explicit contexts of a thread when something starts; false if they are those of the thread. They are
+// valid until the next call.
+func (s *stamper) topsAt(w *worker, event uint32) ([]top, bool) {
+	h := s.orders[w.id]
+	switch {
+	case s.order != nil:
+		s.tops = s.order.appendTops(s.tops[:0], w.id, event)
+	case h != nil:
+		s.tops = h.appendTops(s.tops[:0], event)
+	default:
+		return w.tops, false
+	}
+	return s.tops, true
 }
 
 // threadOf returns the thread of an occurrence, 0 if it is unknown.
@@ -272,9 +280,11 @@ func (s *stamper) occurrence(o *timeline.Occurrence, found []evidence) error {
 		return s.begin(o, s.worker(place.thread), found, own)
 	case place.role == roleAsync:
 		set := SetID(0)
+		s.adding = s.adding[:0]
 		for i := range own {
-			set = s.sets.with(set, s.bind(&own[i], o.TS))
+			s.adding = append(s.adding, s.bind(&own[i], o.TS))
 		}
+		set = s.sets.withAll(set, s.adding)
 		s.costs.async(o, place.process, set)
 		return s.put(o, set)
 	}
@@ -300,19 +310,19 @@ func (s *stamper) instant(o *timeline.Occurrence, w *worker, own []begun) error 
 	if w != nil {
 		s.closeUntil(w, o.TS)
 		set = w.current
-		tops, ok := s.orders[w.id][o.Ordinal]
-		if s.order != nil {
-			tops, ok = s.order.at(w.id, o.Event), true
-		}
-		if ok {
+		if tops, ok := s.topsAt(w, o.Event); ok {
 			set = s.effective(w, tops)
 		}
 	}
+	s.adding = s.adding[:0]
+	var added typeSet
 	for i := range own {
-		if own[i].via == ViaArgs || s.sets.of(set, own[i].typ) == 0 {
-			set = s.sets.with(set, s.bind(&own[i], o.TS))
+		if typ := own[i].typ; own[i].via == ViaArgs || s.sets.of(set, typ) == 0 && !added.has(typ) {
+			s.adding = append(s.adding, s.bind(&own[i], o.TS))
+			added.add(typ)
 		}
 	}
+	set = s.sets.withAll(set, s.adding)
 	s.costs.instant(w, set, o.TS)
 	return s.put(o, set)
 }
@@ -336,20 +346,14 @@ func (s *stamper) stateOf(node NodeID, ts timeline.Nanos) snapshotID {
 func (s *stamper) begin(o *timeline.Occurrence, w *worker, found []evidence, own []begun) error {
 	s.closeUntil(w, o.TS)
 	s.costs.advance(w, o.TS)
-	tops, ordered := s.orders[w.id][o.Ordinal]
-	switch {
-	case s.order != nil:
-		tops = s.order.at(w.id, o.Event)
-	case !ordered:
-		tops = w.tops
-	}
+	tops, _ := s.topsAt(w, o.Event)
 	next := w.push()
 	next.ordinal, next.ts, next.end, next.event = o.Ordinal, o.TS, o.End, o.Event
 	if o.End == timeline.NoTime {
 		next.end = lastTime
 	}
 	if s.order != nil {
-		w.tops, next.tops = tops, tops
+		w.tops = append(w.tops[:0], tops...)
 	}
 	next.epoch = s.epochAt(w, o.TS)
 	s.nest(w, next, o, found)
@@ -422,7 +426,7 @@ func (s *stamper) setOf(w *worker, next *work, own []begun) SetID {
 			set = s.rebind(set, next.ts)
 		}
 	}
-	next.own = next.own[:0]
+	next.own, s.adding = next.own[:0], s.adding[:0]
 	for i := range own {
 		b := &own[i]
 		if b.via == ViaDescendants {
@@ -431,27 +435,27 @@ func (s *stamper) setOf(w *worker, next *work, own []begun) SetID {
 			}
 		}
 		if b.via == ViaIsolate {
-			set = s.trigger(w, next, set)
+			s.trigger(next, set)
 		}
-		set = s.sets.with(set, s.bind(b, next.ts))
-		next.own = append(next.own, ownType{b.typ, b.via})
+		s.adding = append(s.adding, s.bind(b, next.ts))
+		next.begins(b.typ, b.via)
 	}
-	return set
+	return s.sets.withAll(set, s.adding)
 }
 
 // trigger keeps the frame in effect when garbage is collected as the one that provoked it (spec contexts.md S12).
-func (s *stamper) trigger(w *worker, next *work, set SetID) SetID {
+func (s *stamper) trigger(next *work, set SetID) {
 	frame := s.sets.of(set, TypeFrame)
 	if frame == 0 {
-		return set
+		return
 	}
 	e := s.sets.entries[frame]
 	if e.node == 0 || s.nodes[e.node].Scope == ScopeIsolate {
-		return set
+		return
 	}
 	e.typ = TypeTrigger
-	next.own = append(next.own, ownType{TypeTrigger, e.via})
-	return s.sets.with(set, s.sets.entry(e))
+	next.begins(TypeTrigger, e.via)
+	s.adding = append(s.adding, s.sets.entry(e))
 }
 
 // rebind returns a set with the states that its contexts have at a time.
@@ -494,13 +498,14 @@ func (s *stamper) effectiveIn(w *worker, slice int, tops []top) SetID {
 	if slice >= 0 {
 		set, ts = w.slices[slice].set, w.slices[slice].ts
 	}
+	s.adding = s.adding[:0]
 	for i := range tops {
 		if s.explicitIsInner(w, slice, &tops[i]) {
 			ts := max(ts, tops[i].began)
-			set = s.sets.with(set, s.bind(&begun{typ: tops[i].typ, node: tops[i].node, via: ViaExplicit}, ts))
+			s.adding = append(s.adding, s.bind(&begun{typ: tops[i].typ, node: tops[i].node, via: ViaExplicit}, ts))
 		}
 	}
-	return set
+	return s.sets.withAll(set, s.adding)
 }
 
 // explicitIsInner decides between an explicit context and the innermost entry of its type in an open slice.
@@ -509,6 +514,9 @@ func (s *stamper) explicitIsInner(w *worker, last int, t *top) bool {
 		return true
 	}
 	for i := last; i >= below(last); i-- {
+		if !w.slices[i].types.has(t.typ) {
+			continue
+		}
 		for _, own := range w.slices[i].own {
 			if own.typ == t.typ {
 				return explicitWins(&t.entered, own.via, w.slices[i].ts)
@@ -552,8 +560,8 @@ func (s *stamper) pop(w *worker) {
 	if s.order == nil {
 		return
 	}
-	if w.tops = nil; n > 0 {
-		w.tops = w.slices[n-1].tops
+	if w.tops = w.tops[:0]; n > 0 {
+		w.tops = s.order.appendTops(w.tops, w.id, w.slices[n-1].event)
 	}
 }
 
