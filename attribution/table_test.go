@@ -421,11 +421,11 @@ func brokenTable(table *Table) string {
 	for i := range table.Rows {
 		r := &table.Rows[i]
 		sum += r.Self
-		if key := [2]string{r.ID, r.Part}; keys[key] {
+		key := [2]string{r.ID, r.Part}
+		if keys[key] {
 			return fmt.Sprintf("two rows are of %q", key)
-		} else {
-			keys[key] = true
 		}
+		keys[key] = true
 		if r.Total < r.Self {
 			return fmt.Sprintf("%s has more of its own than in all", r.ID)
 		}

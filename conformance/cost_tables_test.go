@@ -99,3 +99,43 @@ func TestCostTablesAddUp(t *testing.T) {
 		})
 	}
 }
+
+// What contexts cost in parts of a trace adds up to what they cost in all of it (spec contexts.md 9): windows cut intervals.
+func TestCostWindowsAddUp(t *testing.T) {
+	for _, name := range []string{"chrome/chrome-devtools-tiny.json", "firefox/processed/ff-processed-tiny.json"} {
+		path, ok := recording.Find(t, "traces/"+name)
+		if !ok {
+			t.Fatalf("%s is not there", name)
+		}
+		input := recording.Read(t, path)
+		selfTimes := func(from, to timeline.Nanos) map[string]timeline.Nanos {
+			window := attribution.CostOptions{Window: attribution.Window{From: from, To: to}, FromStart: true}
+			_, result := attributeRecording(t, input, convert.Options{Attribute: &attribution.Options{Cost: window}})
+			table, err := result.Table(attribution.TableOptions{Type: "Frame", Split: attribution.SplitCategory})
+			if err != nil {
+				t.Fatal(err)
+			}
+			self := map[string]timeline.Nanos{}
+			for _, r := range table.Rows {
+				if r.Self > 0 {
+					self[r.ID+" "+r.Part] += r.Self
+				}
+			}
+			return self
+		}
+		const step = 333_333_333 // ns
+		sums := map[string]timeline.Nanos{}
+		for from := timeline.Nanos(0); from < 5*step; from += step {
+			to := from + step
+			if from == 4*step {
+				to = 0 // the end
+			}
+			for row, ns := range selfTimes(from, to) {
+				sums[row] += ns
+			}
+		}
+		if diff := cmp.Diff(selfTimes(0, 0), sums); diff != "" {
+			t.Errorf("%s (-all +parts):\n%s", name, diff)
+		}
+	}
+}

@@ -97,6 +97,10 @@ func titled(title string, flags []cli.Flag) []cli.Flag {
 			f.Category = title
 		case *cli.DurationFlag:
 			f.Category = title
+		case *cli.BoolFlag:
+			f.Category = title
+		case *cli.IntFlag:
+			f.Category = title
 		}
 	}
 	return flags

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -111,7 +110,18 @@ func runCostReport(c *cli.Context, env *environment) error {
 	if err = errors.Join(err, result.Close(), trace.Close()); err != nil {
 		return err
 	}
-	return printCosts(c, env, name, tables, note)
+	switch {
+	case c.Bool("json"):
+		printNote(env, name, note)
+		return printCostsJSON(env, tables)
+	case c.Bool("csv"):
+		printNote(env, name, note)
+		return printCostsCSV(env, tables)
+	case note != "":
+		_, err := fmt.Fprintln(env.stdout, note)
+		return err
+	}
+	return printCosts(env, query.heading(tables, loaded.Span), tables)
 }
 
 // tables makes the tables that were asked for. Where there are none, the note says why.
@@ -133,6 +143,8 @@ func (q *costQuery) tables(result *attribution.Result, span *convert.Span) (tabl
 	case q.window != (attribution.Window{}) && result.Empty():
 		length := timeline.Nanos(span.End - span.Start)
 		return nil, fmt.Sprintf("nothing happens in that time; the trace goes from 0 to %s ms", millis(length)), nil
+	case len(types) == 0 && len(result.Types()) > 0:
+		return nil, fmt.Sprintf("no contexts that --by %s can put together", q.group), nil
 	case len(types) == 0:
 		return nil, "no contexts; --type process and --type thread say where the time went", nil
 	}
@@ -144,6 +156,18 @@ func (q *costQuery) tables(result *attribution.Result, span *convert.Span) (tabl
 		tables = append(tables, t)
 	}
 	return tables, "", nil
+}
+
+// heading says for people what a part of the time the tables are about, and of what their percentages are.
+func (q *costQuery) heading(tables []*attribution.Table, span *convert.Span) string {
+	if len(tables) == 0 {
+		return ""
+	}
+	from, to := q.window.From, timeline.Nanos(span.End-span.Start)
+	if q.window.To > 0 {
+		to = min(to, q.window.To)
+	}
+	return fmt.Sprintf("from %s to %s ms: threads were busy for %s ms, all added up", millis(from), millis(to), millis(tables[0].Busy))
 }
 
 // findType returns the type that is asked for, and checks that its contexts can be grouped as that is asked for.
@@ -183,40 +207,25 @@ func typeIndex(types []string, asked string) int {
 	return slices.IndexFunc(types, func(t string) bool { return strings.EqualFold(t, asked) })
 }
 
-// printCosts prints tables, or why there are none.
-func printCosts(c *cli.Context, env *environment, name string, tables []*attribution.Table, note string) error {
-	switch {
-	case c.Bool("json"):
-		printNote(env, name, note)
-		if tables == nil {
-			tables = []*attribution.Table{}
-		}
-		line, err := json.Marshal(tables)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(env.stdout, "%s\n", line)
-		return err
-	case c.Bool("csv"):
-		printNote(env, name, note)
-		return printCostsCSV(env, tables)
-	case note != "":
-		_, err := fmt.Fprintln(env.stdout, note)
-		return err
-	}
-	for i, t := range tables {
-		text := printableLines(t.Text())
-		if i > 0 {
-			text = "\n" + text
-		}
+// printCosts prints tables for people.
+func printCosts(env *environment, heading string, tables []*attribution.Table) error {
+	text := heading + "\n"
+	for _, t := range tables {
+		text += "\n" + printableLines(t.Text())
 		if t.Omitted > 0 {
 			text += fmt.Sprintf("… and %d more; --top 0 shows all\n", t.Omitted)
 		}
-		if _, err := fmt.Fprint(env.stdout, text); err != nil {
-			return err
-		}
 	}
-	return nil
+	_, err := fmt.Fprint(env.stdout, text)
+	return err
+}
+
+// printCostsJSON prints one line with all tables.
+func printCostsJSON(env *environment, tables []*attribution.Table) error {
+	if tables == nil {
+		tables = []*attribution.Table{}
+	}
+	return writeJSON(env.stdout, tables)
 }
 
 // printNote tells people why a form for programs has nothing.
