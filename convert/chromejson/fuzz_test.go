@@ -3,14 +3,11 @@ package chromejson
 import (
 	"bytes"
 	"context"
-	"path/filepath"
 	"slices"
 	"testing"
 	"testing/iotest"
 
-	"github.com/rogpeppe/go-internal/txtar"
-
-	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -18,16 +15,8 @@ import (
 // FuzzRead holds that no input makes the reader or the passes behind it panic or hang, that what is read does not depend
 // on how the input arrives, and that no event appears out of nothing.
 func FuzzRead(f *testing.F) {
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(paths) == 0 {
-		f.Fatal("no cases", err)
-	}
-	for _, path := range paths {
-		ar, err := txtar.ParseFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(bytes.TrimSuffix(ar.Files[0].Data, []byte("\n")))
+	for _, c := range readertest.Cases(f) {
+		f.Add([]byte(c.Input))
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
 		tl, log, err := read(t, bytes.NewReader(input), Options{window: 1 << 16})
@@ -56,24 +45,8 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		verify(t, tl)
+		readertest.Verify(t, tl)
 	})
-}
-
-// verify writes a timeline as a Perfetto trace and holds that against all rules of the format.
-func verify(t *testing.T, tl *timeline.Timeline) {
-	t.Helper()
-	var trace bytes.Buffer
-	if err := pftrace.Write(context.Background(), &trace, tl, pftrace.Options{Workers: 1}); err != nil {
-		t.Fatal(err)
-	}
-	report, err := pftrace.Verify(context.Background(), &trace, pftrace.VerifyOptions{Strict: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !report.OK() {
-		t.Fatalf("the trace that is written breaks rules: %+v", report.Findings)
-	}
 }
 
 func sameTotal(a, b problem.Total) bool {

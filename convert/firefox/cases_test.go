@@ -1,27 +1,18 @@
 package firefox
 
 import (
-	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/tracetext"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
-
-var update = flag.Bool("update", false, "write the expected results of the cases in testdata")
 
 // The budgets of timelines in tests: with the small one they spill to disk from the first event on.
 const (
@@ -113,81 +104,39 @@ func dumpTracks(out *strings.Builder, tl *timeline.Timeline) {
 	}
 }
 
-// loadCase reads a case: options in its comment, the input, and what is expected.
-func loadCase(t testing.TB, path string) (ar *txtar.Archive, input string, opts Options) {
-	t.Helper()
-	ar, err := txtar.ParseFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(ar.Files) != 2 || ar.Files[0].Name != "input.json" || ar.Files[1].Name != "want" {
-		t.Fatalf("%s: a case has the files input.json and want", path)
-	}
-	for line := range strings.Lines(string(ar.Comment)) {
-		switch option, value, _ := strings.Cut(strings.TrimSpace(line), " "); option {
-		case "js-calls:":
+// suite are the cases, which are read through windows of all sizes.
+var suite = readertest.Suite[Options]{
+	Options: caseOptions,
+	Dump:    dump,
+	Ways:    []func(*Options){window(16), window(100), window(4096)},
+}
+
+func window(size int) func(*Options) { return func(opts *Options) { opts.window = size } }
+
+// caseOptions reads the options in the comment of a case.
+func caseOptions(_ testing.TB, c *readertest.Case) (opts Options) {
+	for option, value := range c.Options() {
+		switch option {
+		case "js-calls":
 			opts.JSCalls = true
-		case "offset-ns:":
+		case "offset-ns":
 			opts.Offset = 1_000_000_000
-		case "args:":
+		case "args":
 			opts.KeepArg = func(key []byte) bool { return string(key) == value }
 		}
 	}
-	return ar, strings.TrimSuffix(string(ar.Files[0].Data), "\n"), opts
+	return opts
 }
 
-// TestCases compares what is read from the inputs in testdata with what is expected, through windows and readers of all
-// sizes.
-func TestCases(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatal("no cases", err)
-	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			ar, input, opts := loadCase(t, path)
-			got := dump(t, strings.NewReader(input), opts)
-			if *update {
-				ar.Files[1].Data = []byte(got)
-				if err := os.WriteFile(path, txtar.Format(ar), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(ar.Files[1].Data), got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-			sameThroughAnyWindow(t, []byte(input), opts, got)
-		})
-	}
-}
-
-func sameThroughAnyWindow(t *testing.T, input []byte, opts Options, want string) {
-	t.Helper()
-	for name, wrap := range map[string]func(io.Reader) io.Reader{
-		"whole":    func(r io.Reader) io.Reader { return r },
-		"one byte": iotest.OneByteReader,
-		"data+EOF": iotest.DataErrReader,
-	} {
-		for _, opts.window = range []int{16, 100, 4096} {
-			if diff := cmp.Diff(want, dump(t, wrap(bytes.NewReader(input)), opts)); diff != "" {
-				t.Errorf("%s reads, window %d: -want +got:\n%s", name, opts.window, diff)
-			}
-		}
-	}
-}
+// TestCases compares what is read from the inputs in testdata with what is expected.
+func TestCases(t *testing.T) { suite.Run(t) }
 
 // TestEveryProblemHasACase holds that each problem that belongs to this format is raised by a case.
 func TestEveryProblemHasACase(t *testing.T) {
-	raised := map[problem.Kind]bool{}
-	paths, _ := filepath.Glob("testdata/*.txtar")
-	for _, path := range paths {
-		_, input, opts := loadCase(t, path)
-		_, log, _ := read(t, memory, strings.NewReader(input), opts)
-		for _, total := range log.Totals() {
-			raised[total.Kind] = true
-		}
-	}
+	raised := readertest.Raised(t, func(c *readertest.Case) *problem.Log {
+		_, log, _ := read(t, memory, strings.NewReader(c.Input), caseOptions(t, c))
+		return log
+	})
 	own := []problem.Kind{
 		problem.FirefoxNewerVersion, problem.FirefoxValueInvalid, problem.FirefoxIndexInvalid, problem.FirefoxColumnShort,
 		problem.ArgumentValuesSkipped, problem.MarkerFieldMismatch, problem.MarkerIncomplete, problem.MarkerOverlapMoved,

@@ -6,15 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
 
-	"github.com/rogpeppe/go-internal/txtar"
-
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -71,20 +69,13 @@ func sortedKeys(v map[string]any) []string {
 // TestWrongValues puts odd values at random places of all cases. Changes of bytes, as in fuzzing, seldom leave JSON that
 // the reader follows to the end; these always do, and bring the members into another order besides.
 func TestWrongValues(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatal("no cases", err)
-	}
+	cases := readertest.Cases(t)
 	rnd := rand.New(rand.NewPCG(5, 14))
 	tried := 0
-	for _, path := range paths {
-		ar, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, c := range cases {
 		for range 20 {
 			var profile any
-			if json.Unmarshal(ar.Files[0].Data, &profile) != nil {
+			if json.Unmarshal([]byte(c.Input), &profile) != nil {
 				break // a case of bad JSON
 			}
 			m := mutation{rnd, 1 + rnd.IntN(count(profile))}
@@ -97,15 +88,15 @@ func TestWrongValues(t *testing.T) {
 				continue // the changed value is what the profile is known by
 			}
 			tried++
-			t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Run(c.Name, func(t *testing.T) {
 				t.Logf("%s", input) // shown if it fails
-				verify(t, tl)
+				readertest.Verify(t, tl)
 			})
 			tl.Close()
 		}
 	}
-	if tried < 10*len(paths) {
-		t.Errorf("only %d changed profiles of %d cases could be read", tried, len(paths))
+	if tried < 10*len(cases) {
+		t.Errorf("only %d changed profiles of %d cases could be read", tried, len(cases))
 	}
 }
 

@@ -1,45 +1,36 @@
 package jsprofile
 
 import (
-	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
-
+	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/tracetext"
-	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
 
-var update = flag.Bool("update", false, "write the expected results of the cases in testdata")
+// suite are the cases, which are read through windows of all sizes.
+var suite = readertest.Suite[Options]{
+	Options: caseOptions,
+	Dump:    dump,
+	Ways:    []func(*Options){window(16), window(100)},
+}
 
-// loadCase reads a case: options in its comment, the input, and what is expected.
-func loadCase(tb testing.TB, path string) (ar *txtar.Archive, input string, opts Options) {
+func window(size int) func(*Options) { return func(opts *Options) { opts.window = size } }
+
+// caseOptions reads the options in the comment of a case. Times are in milliseconds.
+func caseOptions(tb testing.TB, c *readertest.Case) (opts Options) {
 	tb.Helper()
-	ar, err := txtar.ParseFile(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if len(ar.Files) != 2 || ar.Files[0].Name != "input.json" || ar.Files[1].Name != "want" {
-		tb.Fatalf("%s: a case has the files input.json and want", path)
-	}
-	for line := range strings.Lines(string(ar.Comment)) {
-		option, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+	for option, value := range c.Options() {
 		ns := func() *timeline.Nanos {
 			ms, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {
-				tb.Fatalf("%s: %v", path, err)
+				tb.Fatalf("%s: %v", c.Name, err)
 			}
 			n := timeline.Nanos(ms) * 1_000_000
 			return &n
@@ -59,45 +50,11 @@ func loadCase(tb testing.TB, path string) (ar *txtar.Archive, input string, opts
 			opts.KeepArg = func(name []byte) bool { return value == string(name) }
 		}
 	}
-	// txtar ends every file with a new line, which no cut input has.
-	return ar, strings.TrimSuffix(string(ar.Files[0].Data), "\n"), opts
+	return opts
 }
 
-// TestCases compares what is read from the inputs in testdata with what is expected, through windows and readers of all
-// sizes.
-func TestCases(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatal("no cases", err)
-	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			ar, input, opts := loadCase(t, path)
-			got := dump(t, strings.NewReader(input), opts)
-			if *update {
-				ar.Files[1].Data = []byte(got)
-				if err := os.WriteFile(path, txtar.Format(ar), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(ar.Files[1].Data), got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-			for name, wrap := range map[string]func(io.Reader) io.Reader{
-				"whole":    func(r io.Reader) io.Reader { return r },
-				"one byte": iotest.OneByteReader,
-				"data+EOF": iotest.DataErrReader,
-			} {
-				for _, opts.window = range []int{16, 100} {
-					if diff := cmp.Diff(got, dump(t, wrap(strings.NewReader(input)), opts)); diff != "" {
-						t.Errorf("%s reads, window %d: -want +got:\n%s", name, opts.window, diff)
-					}
-				}
-			}
-		})
-	}
-}
+// TestCases compares what is read from the inputs in testdata with what is expected.
+func TestCases(t *testing.T) { suite.Run(t) }
 
 // read reads profiles into a nested timeline.
 func read(tb testing.TB, r io.Reader, opts Options) (*timeline.Timeline, *problem.Log, error) {
@@ -131,7 +88,7 @@ func dump(tb testing.TB, r io.Reader, opts Options) string {
 	if err != nil {
 		return "error: " + err.Error() + "\n"
 	}
-	verify(tb, tl)
+	readertest.Verify(tb, tl)
 	d := dumper{tl: tl, tracks: map[timeline.TrackID]*strings.Builder{}, open: map[timeline.TrackID]int{}}
 	if err := tl.Walk(context.Background(), d.item); err != nil {
 		tb.Fatal(err)
@@ -150,22 +107,6 @@ func dump(tb testing.TB, r io.Reader, opts Options) string {
 		}
 	}
 	return out.String() + tracetext.Problems(log)
-}
-
-// verify writes a timeline as a Perfetto trace and holds that against all rules of the format.
-func verify(tb testing.TB, tl *timeline.Timeline) {
-	tb.Helper()
-	var trace bytes.Buffer
-	if err := pftrace.Write(context.Background(), &trace, tl, pftrace.Options{Workers: 1}); err != nil {
-		tb.Fatal(err)
-	}
-	report, err := pftrace.Verify(context.Background(), &trace, pftrace.VerifyOptions{Strict: true})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if !report.OK() {
-		tb.Fatalf("the trace that is written breaks rules: %+v", report.Findings)
-	}
 }
 
 func trackPath(tl *timeline.Timeline, id timeline.TrackID) string {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/internal/jsoninput"
+	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -43,15 +44,10 @@ func chain(stacks int, samples string) string {
 
 // Each problem that only this reader knows is raised by a case.
 func TestEveryProblemHasACase(t *testing.T) {
-	raised := map[problem.Kind]bool{}
-	paths, _ := filepath.Glob("testdata/*.txtar")
-	for _, path := range paths {
-		_, input, opts := loadCase(t, path)
-		_, log, _ := read(t, strings.NewReader(input), opts)
-		for _, total := range log.Totals() {
-			raised[total.Kind] = true
-		}
-	}
+	raised := readertest.Raised(t, func(c *readertest.Case) *problem.Log {
+		_, log, _ := read(t, strings.NewReader(c.Input), caseOptions(t, c))
+		return log
+	})
 	for k := problem.BadStack; k <= problem.SamplingGap; k++ {
 		if !raised[k] {
 			t.Errorf("no case raises %s", k)
@@ -152,13 +148,8 @@ func TestErrorsOfTheInput(t *testing.T) {
 // FuzzRead holds that no input makes the reader panic or hang, that what is read does not depend on how the input arrives,
 // and that the trace that is written keeps all rules of the format.
 func FuzzRead(f *testing.F) {
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(paths) == 0 {
-		f.Fatal("no cases", err)
-	}
-	for _, path := range paths {
-		_, input, _ := loadCase(f, path)
-		f.Add([]byte(input), int64(0))
+	for _, c := range readertest.Cases(f) {
+		f.Add([]byte(c.Input), int64(0))
 	}
 	f.Add([]byte(`{"frames":[{}],"stacks":[{"frameId":0}],"samples":[{"timestamp":9e12,"stackId":0}],"resources":[]}`), int64(1)<<62)
 	f.Fuzz(func(t *testing.T, input []byte, origin int64) {
@@ -207,7 +198,7 @@ func TestRecordings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		verify(t, tl)
+		readertest.Verify(t, tl)
 		for _, total := range log.Totals() {
 			if total.Kind != problem.SamplesOutOfOrder && total.Kind != problem.SamplingGap {
 				t.Errorf("%s: %s ×%d", recording.Name(path), total.Kind, total.Count)
