@@ -298,7 +298,7 @@ var (
 		problem.JSONNotAnEvent, problem.EventMissingPhase, problem.EventInvalidDuration,
 		problem.EndWithoutBegin, problem.CompleteWithoutDuration, problem.SliceNegativeDuration,
 		problem.AsyncMissingID, problem.AsyncMissingPid, problem.PacketMissingTimestamp,
-		problem.ContextWithoutID, problem.ContextBadID, problem.ContextLimit,
+		problem.ContextWithoutID, problem.ContextBadID, problem.ContextLimit, problem.CostLimit,
 	))
 )
 
