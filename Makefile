@@ -34,7 +34,7 @@ generate:
 
 # Writes the golden files of all packages that have some. Read the diff before you commit it.
 golden:
-	go test $$(git grep -l 'flag.Bool("update"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
+	go test $$(git grep -lE 'flag.Bool\("update"|readertest\.Suite' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
 
 # Runs every fuzz target for FUZZTIME. Without the bound, minimizing each interesting input (60 s by default) would take
 # most of that. Ends at the first finding, which lies in testdata/fuzz then.
