@@ -10,6 +10,7 @@
 //	inputs.go    input events, from their arrival to the pixels
 //	requests.go  network requests
 //	firefox.go   windows, tabs and inputs of Firefox
+//	origin.go    the pages of JS self-profiles, by their origin
 //	earlier.go   what an earlier attribution has written and the trace itself no longer says
 //
 // The work is done in three passes over a nested timeline. None of them holds more than what is open at one time:

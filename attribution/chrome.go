@@ -216,12 +216,16 @@ type chromeGraphics struct{}
 
 func (chromeGraphics) see(c *collector, s *seen) error {
 	f := &s.facts
-	if !f.hasSequence || !f.hasLayerTree || s.place.pid == Global {
+	pid := s.place.pid
+	if pid == Global && s.Thread != 0 { // asynchronous slices of no process
+		pid = c.places[s.Thread].pid
+	}
+	if !f.hasSequence || !f.hasLayerTree || pid == Global {
 		return nil
 	}
 	id := strconv.AppendInt(nil, f.layerTree, 10)
 	id = strconv.AppendInt(append(id, '.'), f.sequence, 10)
-	return c.own(s, TypeGraphicsFrame, c.node(ScopeGraphics, id, s.place.pid))
+	return c.own(s, TypeGraphicsFrame, c.node(ScopeGraphics, id, pid))
 }
 
 // collections finds the slices that collect garbage, and how much they freed.

@@ -32,6 +32,7 @@ var builtIn = [numBuiltIn]string{
 const (
 	ScopeFrame       = "frame"
 	ScopeWindow      = "window" // Firefox: innerWindowID
+	ScopeOrigin      = "origin" // the page of a self-profile, by its origin
 	ScopeIsolate     = "isolate"
 	ScopeScript      = "script"
 	ScopeLatency     = "latency"     // trace ids of input events

@@ -110,6 +110,7 @@ var factNames = map[string]bool{
 	"chrome_latency_info": true, "event_latency": true, "stackTrace": true, "url": true, "innerWindowID": true, "eventType": true,
 	"latency": true, "weft": true, "usedHeapSizeBefore": true, "usedHeapSizeAfter": true, NoteKey: true, OtherNoteKey: true,
 	"isolate": true, "requestId": true, "documentLoaderURL": true, "type": true, "encodedDataLength": true, "processingStart": true,
+	"frame_reporter": true, "chrome_frame_reporter": true, "frame_sequence": true, "layer_tree_host_id": true,
 	"interactionId": true, "timestamp": true, "event_type": true, "channelId": true, "status": true, "count": true,
 	"timeStamp": true, "trace_id": true, "event_latency_id": true, "tdur": true, "id": true, "tab": true,
 }
@@ -126,6 +127,8 @@ func (f *facts) read(t *timeline.ArgSelection, args timeline.Args) {
 			f.frameIs(text(&a), fromArgs)
 		case "frameId", "frameSeqId":
 			f.sequenceIs(&a)
+		case "frame_reporter", "chrome_frame_reporter":
+			f.readReporter(t, a)
 		case "layerTreeId":
 			f.layerTree, f.hasLayerTree = integer(&a)
 		case "chrome_latency_info":
@@ -217,6 +220,21 @@ func (f *facts) readData(t *timeline.ArgSelection, data timeline.Arg, from frame
 		}
 	}
 	f.hasTimes = f.hasTimes || start && stamp
+}
+
+// readReporter reads which frame of an animation a slice reports on.
+func (f *facts) readReporter(t *timeline.ArgSelection, dict timeline.Arg) {
+	if dict.Kind != timeline.ArgDict {
+		return
+	}
+	for a := range t.Members(dict) {
+		switch string(a.Key) {
+		case "frame_sequence":
+			f.sequenceIs(&a)
+		case "layer_tree_host_id":
+			f.layerTree, f.hasLayerTree = integer(&a)
+		}
+	}
 }
 
 // readTraceID reads the id of an input event.

@@ -130,6 +130,13 @@ func firefoxProfile(t *testing.T, profile string) *attributed {
 	if err := firefox.Read(ctx, strings.NewReader(profile), b, firefox.Options{Problems: log}); err != nil {
 		t.Fatal(err)
 	}
+	return attributeBuilt(t, b, log)
+}
+
+// attributeBuilt attributes what a Builder holds.
+func attributeBuilt(t *testing.T, b *timeline.Builder, log *problem.Log) *attributed {
+	t.Helper()
+	ctx := context.Background()
 	tl, err := b.Finish(ctx)
 	if err != nil {
 		t.Fatal(err)

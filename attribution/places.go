@@ -28,10 +28,15 @@ type place struct {
 	pid     int64            // of the process, as in the input; Global without process
 	class   string           // roleObjects: of the objects
 	network bool             // Firefox's requests are on it
+	sampled bool             // what samples say is on it: no asynchronous slices
+	origin  string           // of the page, in self-profiles
 }
 
 // networkTrack is the track on which the reader of Firefox profiles shows the requests of a process.
 const networkTrack = "Network"
+
+// samplePageTrack is the track on which that reader shows for which document the samples of a thread were taken.
+const samplePageTrack = "Sample page"
 
 // maxTrackDepth bounds the way from a track to its process.
 const maxTrackDepth = 100
@@ -59,7 +64,7 @@ func placeOf(t *timeline.Timeline, tr *timeline.Track) place {
 				p.thread = up.ID
 			}
 		case timeline.ProcessTrack:
-			p.process, p.pid = up.ID, pidOf(up)
+			p.process, p.pid, p.origin = up.ID, pidOf(up), originOf(up)
 		}
 		if up.ID == 0 || p.process != 0 {
 			break
@@ -74,6 +79,7 @@ func placeOf(t *timeline.Timeline, tr *timeline.Track) place {
 		p.role = roleAsync
 	case timeline.NamedTrack:
 		p.role, p.class = roleOf(tr, p.thread != 0)
+		p.sampled = tr.Name == timeline.JSSamplesName || tr.Name == samplePageTrack
 		p.network = tr.Name == networkTrack && tr.Parent == p.process && p.role == roleAsync
 	}
 	return p
@@ -90,7 +96,8 @@ func roleOf(tr *timeline.Track, ofThread bool) (role, string) {
 		return roleThread, ""
 	case name == timeline.GlobalInstantsName, name == timeline.ProcessInstantsName:
 		return roleInstant, ""
-	case name == timeline.ThreadStateName, name == timeline.ClockSyncName, name == timeline.V8StateName, name == timeline.BrowserActivityName:
+	case name == timeline.ThreadStateName, name == timeline.ClockSyncName, name == timeline.V8StateName, name == timeline.BrowserActivityName,
+		name == timeline.SampleCategoryName:
 		return roleNone, ""
 	}
 	return roleAsync, "" // asynchronous slices that were read from a Perfetto trace

@@ -30,6 +30,7 @@ func providers(t *timeline.Timeline) []provider {
 		&firefoxWindows{},
 		&firefoxInput{},
 		&firefoxRequests{},
+		&selfProfiles{},
 		&earlierNotes{},
 	}
 }

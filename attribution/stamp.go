@@ -285,7 +285,9 @@ func (s *stamper) occurrence(o *timeline.Occurrence, found []evidence) error {
 			s.adding = append(s.adding, s.bind(&own[i], o.TS))
 		}
 		set = s.sets.withAll(set, s.adding)
-		s.costs.async(o, place.process, set)
+		if !place.sampled {
+			s.costs.async(o, place.process, set)
+		}
 		return s.put(o, set)
 	}
 	thread := s.threadOf(o)
