@@ -289,7 +289,7 @@ var (
 	// sampleProblems are those of reports on samples.
 	sampleProblems = slices.Concat(inputProblems, problemNames(
 		problem.StackFrameUnknown, problem.StackLimit,
-		problem.ProfileMalformed, problem.ProfileLimit, problem.ProfileWithoutNodes, problem.ProfileLengthMismatch,
+		problem.ProfileMalformed, problem.ProfileLimit, problem.ProfileWithoutNodes, problem.ProfileLengthMismatch, problem.ProfileTimesMissing,
 		problem.ProfileNodeUnknownParent, problem.ProfileSampleUnknownNode,
 		problem.BadStack, problem.SelfProfileListMissing, problem.SelfProfileFrameInvalid,
 	))

@@ -53,7 +53,7 @@ func (c *Clues) missing() string {
 		p := &c.profiles[i]
 		switch {
 		case !p.selfMade:
-		case p.otherClock && len(p.times) > 0:
+		case p.otherClock:
 			return "; it has one, whose start is on another clock than the trace"
 		case len(p.times) == 0:
 			return "; it names one, but has none of its samples: join the recording itself, or what --profile all makes of it"

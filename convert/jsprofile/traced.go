@@ -151,7 +151,8 @@ func (r *tracedReader) piece(it *timeline.Item) {
 	if !isHead || !p.selfMade {
 		return
 	}
-	apart := max(p.now-it.TS, it.TS-p.now)
+	start := max(p.now, 0)
+	apart := max(start-it.TS, it.TS-start)
 	p.otherClock = apart > sameClock
 	r.heads = append(r.heads, tracedHead{at, r.clues.profiles[at].id, thread, apart})
 	if _, ok := r.sampled[thread]; !ok {
@@ -191,7 +192,7 @@ func (r *tracedReader) idOf(it *timeline.Item) (id string) {
 func (r *tracedReader) addSampled() {
 	for _, h := range r.heads {
 		p := r.clues.profiles[h.profile]
-		if len(p.times) > 0 {
+		if len(p.times) > 0 || p.otherClock {
 			continue
 		}
 		for id := range timeline.TrackID(r.tl.TrackCount()) {
@@ -199,7 +200,7 @@ func (r *tracedReader) addSampled() {
 			tr := r.tl.Track(id)
 			own := int64(tr.PID) == p.pid && tr.Name == V8ProfileThread+h.id
 			if len(times) > 0 && (own || id == h.thread) {
-				p.times, p.slack, p.otherClock = times, h.apart, false
+				p.times, p.slack = times, h.apart
 				r.clues.profiles = append(r.clues.profiles, p)
 				r.clues.profiles[h.profile].selfMade = !own // else it has samples
 			}
