@@ -1,11 +1,15 @@
 package conformance
 
 import (
+	"bytes"
+	"errors"
 	"io"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/convert/jsprofile"
 	"github.com/weft-trace/weft/internal/recording"
 )
 
@@ -67,6 +71,56 @@ func TestSelfProfileLiesOverItsTrace(t *testing.T) {
 	}
 	if chance > 5 {
 		t.Errorf("moved by 3 ms still %d do: the test shows nothing", chance)
+	}
+}
+
+// The same recording as a Perfetto trace gives the page the same time origin: with the samples of all V8 profiles, with those
+// of the page's own, and with the pieces of the profiles. With the samples of another one only it says what is missing.
+func TestSelfProfileJoinsPerfettoTrace(t *testing.T) {
+	trace, ok := recording.Find(t, "traces/chrome/chrome-with-selfprof-and-inspector.json")
+	if !ok {
+		t.Fatal("the recording is missing")
+	}
+	profile, ok := recording.Find(t, "traces/jsprofile/selfprof-matching-trace.json")
+	if !ok {
+		t.Fatal("the profile is missing")
+	}
+	const origin = 4_392_129_925_000 // as the JSON trace says
+	for _, c := range []struct {
+		name string
+		opts convert.Options
+		ok   bool
+	}{
+		{"all", convert.Options{Profile: convert.ProfileAll}, true},
+		{"its own", convert.Options{Profile: "0x3"}, true},
+		{"from startTime", convert.Options{Profile: "0x3", ProfileBase: convert.ProfileBaseStartTime}, true},
+		{"pieces", convert.Options{JSCalls: convert.JSCallsOff, Samples: convert.SamplesNone}, true},
+		{"another one", convert.Options{}, false},
+	} {
+		var perfetto, joined bytes.Buffer
+		if _, err := convert.Convert(t.Context(), &perfetto, bytes.NewReader(recording.Read(t, trace)), c.opts); err != nil {
+			t.Fatal(err)
+		}
+		report, err := convert.Convert(t.Context(), &joined, bytes.NewReader(recording.Read(t, profile)), convert.Options{
+			SelfProfile: convert.SelfProfileOptions{
+				Join: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(perfetto.Bytes())), nil },
+			},
+		})
+		if !c.ok {
+			if !errors.Is(err, jsprofile.ErrNoCommonClock) || !strings.Contains(err.Error(), "or what --profile all makes of it") {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		verify(t, &joined)
+		j := report.Joined
+		if len(j) != 1 || j[0].PID != 31591 || j[0].By != "samples" || j[0].Uncertainty > 7_000 ||
+			max(j[0].TimeOrigin-origin, origin-j[0].TimeOrigin) > j[0].Uncertainty {
+			t.Errorf("%s: %+v", c.name, j)
+		}
 	}
 }
 
