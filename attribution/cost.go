@@ -499,14 +499,14 @@ func portion(whole, part, total timeline.Nanos) timeline.Nanos {
 }
 
 // instant counts an instant.
-func (k *costs) instant(w *worker, set SetID, ts timeline.Nanos) {
-	if w == nil || !k.window.has(ts) {
+func (k *costs) instant(thread timeline.TrackID, set SetID, ts timeline.Nanos) {
+	if !k.window.has(ts) {
 		return
 	}
 	k.named.add(set)
 	set = k.chargedFor(set)
 	since, _ := k.treeOf(set, ts)
-	k.cells.held[k.cells.place(cellKey{since, w.id, set, CategoryOther})].instants++
+	k.cells.held[k.cells.place(cellKey{since, thread, set, CategoryOther})].instants++
 }
 
 // async adds the time of an asynchronous slice of a process to its set.

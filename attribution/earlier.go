@@ -96,10 +96,33 @@ func noteKeyBeside(found []evidence) uint8 {
 	return uint8(bits.TrailingZeros8(^taken))
 }
 
-// isNoteArg reports whether an argument of an event in an attributed trace is a note: it has one of the names, and all
-// that is in it says via what it came.
-func isNoteArg(t *timeline.Timeline, a timeline.Arg) bool {
-	if a.Kind != timeline.ArgDict || string(a.Key) != NoteKey && string(a.Key) != OtherNoteKey {
+// keyOfNote returns the index of a name in noteKeys, -1 if it is none of them.
+func keyOfNote(name []byte) int {
+	switch string(name) {
+	case NoteKey:
+		return 0
+	case OtherNoteKey:
+		return 1
+	}
+	return -1
+}
+
+// noteIn returns the note among the arguments of an event in an attributed trace, and its place, -1 if there is none. It is
+// the one of OtherNoteKey if both are like notes: that is used only where the event has another one of NoteKey.
+func noteIn(t *timeline.Timeline, args timeline.Args) (place int, note timeline.Arg) {
+	place, i, best := -1, 0, -1
+	for a := range t.ArgList(args) {
+		if key := keyOfNote(a.Key); key > best && isLikeNote(t, a) {
+			place, note, best = i, a, key
+		}
+		i++
+	}
+	return place, note
+}
+
+// isLikeNote reports whether an argument has the form of a note: all that is in it says via what it came.
+func isLikeNote(t *timeline.Timeline, a timeline.Arg) bool {
+	if a.Kind != timeline.ArgDict {
 		return false
 	}
 	for m := range t.Members(a) {
@@ -116,24 +139,34 @@ func isNoteArg(t *timeline.Timeline, a timeline.Arg) bool {
 	return true
 }
 
-// isNote is isNoteArg for the annotation of a packet, in the form in which Rewrite adds it.
-func isNote(annotation []byte) bool {
+// noteAmong is noteIn for the annotations of a packet, in the form in which Rewrite adds notes.
+func noteAmong(annotations [][]byte) (place int) {
+	place, best := -1, -1
+	for i, a := range annotations {
+		if key := encodedNote(a); key > best {
+			place, best = i, key
+		}
+	}
+	return place
+}
+
+// encodedNote returns the name of an annotation, by index of noteKeys, if it has the form of a note, else -1.
+func encodedNote(annotation []byte) int {
 	const name, entries = 10, 11 // of DebugAnnotation
-	named := false
+	key := -1
 	for r := wire.NewReader(annotation); r.Next(); {
 		switch r.Field() {
 		case name:
-			key := string(r.Bytes())
-			named = key == NoteKey || key == OtherNoteKey
+			key = keyOfNote(r.Bytes())
 		case entries:
-			if !named || !saysVia(r.Bytes()) {
-				return false
+			if key < 0 || !saysVia(r.Bytes()) {
+				return -1
 			}
 		default:
-			return false
+			return -1
 		}
 	}
-	return named
+	return key
 }
 
 func saysVia(annotation []byte) bool {
@@ -152,19 +185,24 @@ func saysVia(annotation []byte) bool {
 }
 
 // earlierNotes reads what an earlier attribution has written, where the trace itself no longer says it: a Perfetto trace
-// does not know which thread wrote an asynchronous slice. Everything else is found again, and the notes are replaced.
+// does not know which thread wrote an asynchronous slice, or an instant of a process. Everything else is found again, and the notes are replaced.
 // Arguments that are named as notes are and are none stay, and the note goes beside them.
 type earlierNotes struct{}
 
 func (earlierNotes) see(c *collector, s *seen) error {
-	taken := int64(0)
+	taken, note := int64(0), -1
 	for i := range s.facts.notes {
-		switch a := s.facts.notes[i]; {
-		case a.Kind == 0:
-		case !c.attributed || !isNoteArg(c.t, a):
+		if a := s.facts.notes[i]; a.Kind != 0 {
 			taken |= 1 << i
-		case s.place.role == roleAsync && s.Thread == 0 && !s.isEnd():
-			if err := (earlierNotes{}).inherit(c, s, a); err != nil {
+			if c.attributed && !s.isEnd() && isLikeNote(c.t, a) {
+				note = i // the last one, as in noteIn
+			}
+		}
+	}
+	if note >= 0 {
+		taken &^= 1 << note
+		if s.Thread == 0 && (s.place.role == roleAsync || s.place.role == roleInstant) {
+			if err := (earlierNotes{}).inherit(c, s, s.facts.notes[note]); err != nil {
 				return err
 			}
 		}
@@ -175,7 +213,8 @@ func (earlierNotes) see(c *collector, s *seen) error {
 	return c.add(evidence{ordinal: s.ordinal, kind: noteTaken, value: taken})
 }
 
-// inherit takes over what a note says of the thread that wrote an asynchronous slice.
+// inherit takes over what a note says of the thread that wrote an asynchronous slice or an instant. What came by arguments
+// is found again.
 func (earlierNotes) inherit(c *collector, s *seen, note timeline.Arg) error {
 	for m := range c.t.Members(note) {
 		if m.Kind != timeline.ArgDict {
@@ -194,7 +233,8 @@ func (earlierNotes) inherit(c *collector, s *seen, note timeline.Arg) error {
 			}
 		}
 		identity, ok := parseIdentity(string(id))
-		if string(via) != viaNames[ViaAsync] || !ok {
+		came, err := ParseSource(string(via))
+		if !ok || err != nil || came == ViaArgs || s.place.role == roleAsync && came != ViaAsync {
 			continue
 		}
 		node, typ := c.node(identity.Scope, []byte(identity.ID), identity.Process), c.typeOf(m.Key)
@@ -203,13 +243,18 @@ func (earlierNotes) inherit(c *collector, s *seen, note timeline.Arg) error {
 		}
 		c.nodes[node].context = true
 		c.nodes[node].isFrame = c.nodes[node].isFrame || identity.Scope == ScopeFrame || identity.Scope == ScopeWindow
-		e := evidence{ordinal: s.ordinal, kind: inherited, typ: typ, node: node, value: min(max(hops, 0), maxHops)}
+		e := evidence{ordinal: s.ordinal, kind: inherited, typ: typ, node: node, value: inheritedValue(came, hops)}
 		if err := c.add(e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// inheritedValue is the value of inherited evidence, and inheritedVia its inverse.
+func inheritedValue(via Via, hops int64) int64 { return int64(via)<<8 | min(max(hops, 0), maxHops) }
+
+func inheritedVia(value int64) (via Via, hops uint8) { return Via(value >> 8), uint8(value) }
 
 // parseIdentity is the inverse of Identity.String.
 func parseIdentity(text string) (Identity, bool) {

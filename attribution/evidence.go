@@ -40,7 +40,8 @@ const (
 	// dispatches: an event is dispatched to its listeners; typ is its type, see inputs, and
 	// value the time at which it happened, 0 if the event does not say so.
 	dispatches
-	// inherited: an earlier attribution found a context where an asynchronous slice began; value is the hops.
+	// inherited: an earlier attribution found a context on the thread that wrote an asynchronous slice, or an instant of a
+	// process; value is how it came there and the hops, see inheritedVia.
 	inherited
 	// usedCPU: value is the CPU time of the slice in nanoseconds.
 	usedCPU

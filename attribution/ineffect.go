@@ -132,7 +132,8 @@ func (p *propagation) asyncSet(o *timeline.Occurrence, list []evidence, around [
 	}
 	for i := range list {
 		if e := &list[i]; e.kind == inherited && ofType(set, e.typ) == nil {
-			set = append(set, begun{typ: e.typ, node: e.node, via: ViaAsync, hops: uint8(e.value)})
+			via, hops := inheritedVia(e.value)
+			set = append(set, begun{typ: e.typ, node: e.node, via: via, hops: hops})
 		}
 	}
 	if len(around) > 0 {

@@ -77,7 +77,7 @@ func (r *Result) Rewrite(ctx context.Context, dst io.Writer, src io.Reader, even
 	defer notes.Close()
 	rw := pftrace.Rewrite{Marker: sequenceAttribute, Clock: r.t.Clocks().Trace, Notes: notes.next}
 	if r.attributed {
-		rw.IsNote = isNote
+		rw.FindNote = noteAmong
 	}
 	if !w.nothing() {
 		rw.Append = func(a *pftrace.Appender) error { return r.append(a, events.uuids, w) }

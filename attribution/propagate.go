@@ -412,6 +412,10 @@ func (p *propagation) instant(o *timeline.Occurrence, place *place, e *evidence)
 		}
 	case e.kind == ownContext && p.opts.has(ViaArgs):
 		return p.out.Add(begun{ordinal: o.Ordinal, typ: e.typ, node: e.node, via: ViaArgs})
+	case e.kind == inherited:
+		if via, hops := inheritedVia(e.value); p.opts.has(via) {
+			return p.out.Add(begun{ordinal: o.Ordinal, typ: e.typ, node: e.node, via: via, hops: hops})
+		}
 	case e.kind == sends || e.kind == receives || e.kind == finishes:
 		p.request(o, thread, e)
 	case e.kind == handles && p.opts.has(ViaRequest): // where nothing is in effect, see stamper.instant

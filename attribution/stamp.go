@@ -325,7 +325,9 @@ func (s *stamper) instant(o *timeline.Occurrence, w *worker, own []begun) error 
 		}
 	}
 	set = s.sets.withAll(set, s.adding)
-	s.costs.instant(w, set, o.TS)
+	if w != nil && s.places[o.Track].role == roleThread {
+		s.costs.instant(w.id, set, o.TS)
+	}
 	return s.put(o, set)
 }
 

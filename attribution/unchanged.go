@@ -17,14 +17,22 @@ func (r *Result) AttachChanged(ctx context.Context, w WriteBack) (changed bool, 
 	if !r.attributed {
 		return true, r.Attach(w)
 	}
-	before, err := r.written(ctx)
+	before, err := r.written(ctx, func(it *timeline.Item) (timeline.Arg, bool) {
+		place, note := noteIn(r.t, it.Args)
+		return note, place >= 0
+	})
 	if err != nil {
 		return true, err
 	}
 	if err := r.Attach(w); err != nil {
 		return true, err
 	}
-	after, err := r.written(ctx)
+	after, err := r.written(ctx, func(it *timeline.Item) (timeline.Arg, bool) {
+		for note := range r.t.ArgList(it.Notes) {
+			return note, true
+		}
+		return timeline.Arg{}, false
+	})
 	return !maps.Equal(before, after), err
 }
 
@@ -33,7 +41,7 @@ type digest [sha256.Size]byte
 
 // written returns what of an attribution is in the timeline: digests of the notes and of each track that are seen in a
 // walk, and of the facts.
-func (r *Result) written(ctx context.Context) (map[string]digest, error) {
+func (r *Result) written(ctx context.Context, noteOf func(*timeline.Item) (timeline.Arg, bool)) (map[string]digest, error) {
 	sums := map[string]hash.Hash{}
 	sum := func(name string) hash.Hash {
 		if sums[name] == nil {
@@ -49,17 +57,12 @@ func (r *Result) written(ctx context.Context) (map[string]digest, error) {
 			sum(name).Write(line)
 			return nil
 		}
-		line = line[:0]
-		for a := range r.t.ArgList(it.Args) {
-			if isNoteArg(r.t, a) {
-				line = appendArg(line, r.t, a)
-			}
+		if it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemInstant {
+			return nil
 		}
-		for a := range r.t.ArgList(it.Notes) {
-			line = appendArg(line, r.t, a)
-		}
-		if len(line) > 0 {
-			sum("notes").Write(appendText(binary.AppendUvarint(nil, it.Ordinal), line))
+		if note, ok := noteOf(it); ok {
+			line = appendArg(binary.AppendUvarint(line[:0], it.Ordinal), r.t, note)
+			sum("notes").Write(line)
 		}
 		return nil
 	})

@@ -57,7 +57,10 @@ func (r *Result) takeAway() {
 		return
 	}
 	r.t.HideTracks(r.own.tracks, r.own.slices, r.own.instants)
-	r.t.HideArgs(func(a timeline.Arg) bool { return isNoteArg(r.t, a) })
+	r.t.HideArg(func(args timeline.Args) int {
+		place, _ := noteIn(r.t, args)
+		return place
+	})
 	r.t.DropAttributes(isOwnAttribute)
 }
 

@@ -148,19 +148,26 @@ func seen(t *testing.T, trace []byte) (lines []string) {
 	err = tl.Walk(context.Background(), func(it *timeline.Item) error {
 		tr := tl.Track(it.Track)
 		up := tl.Track(tr.Parent)
-		var args bytes.Buffer
+		var args []string
 		for a := range tl.ArgList(it.Args) {
-			showArg(&args, tl, a)
+			var b bytes.Buffer
+			showArg(&b, tl, a)
+			args = append(args, b.String())
 		}
-		lines = append(lines, fmt.Sprintf("%d %d %s/%s %d/%d %s %s %s %s", it.Kind, it.TS, up.Name, tr.Name, tr.PID, tr.TID, it.Name, it.Category,
-			tl.CorrelationOf(it.Args), args.Bytes()))
+		slices.Sort(args) // what is added comes before or behind typed arguments
+		parent := up.Name
+		if up.Kind == timeline.ThreadTrack {
+			parent += fmt.Sprintf("%d/%d", up.PID, up.TID)
+		}
+		lines = append(lines, fmt.Sprintf("%d %d %s/%s %d/%d %s %s %s %s", it.Kind, it.TS, parent, tr.Name, tr.PID, tr.TID, it.Name, it.Category,
+			tl.CorrelationOf(it.Args), strings.Join(args, "")))
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range tl.Attributes() {
-		if a.Key != "weft.input_format" {
+		if a.Key != "weft.input_format" && !strings.HasPrefix(a.Key, "weft.problem.") { // of the last conversion
 			lines = append(lines, fmt.Sprintf("%s %d %s", a.Key, a.Int, a.Text))
 		}
 	}
@@ -257,5 +264,29 @@ func sameCosts(t *testing.T, got, want map[string]string) {
 	}
 	if len(got) != len(want) {
 		t.Errorf("%d tables of costs, want %d", len(got), len(want))
+	}
+}
+
+// What weft has converted and attributed is, attributed again, the same to the byte, and has the costs of its input: what the
+// conversion does not keep of an event is in its contexts.
+func TestAttributingTwice(t *testing.T) {
+	for _, name := range []string{
+		"traces/chrome/chrome-devtools-tiny.json", "traces/chrome/chrome-array-tiny.json",
+		"traces/firefox/gecko/ff-gecko-tiny.json", "traces/node/node-v24-small-1-node_trace.json", "traces/cpuprofile/cdp-tiny.cpuprofile",
+		"traces/jsprofile/selfprof-small.json",
+	} {
+		t.Run(recording.Name(name), func(t *testing.T) {
+			input := findRecording(t, name)
+			for _, codec := range []convert.Compression{convert.CompressNone, convert.CompressZlib, convert.CompressZstd} {
+				opts := convert.Options{Compress: codec, KeepPackets: true}
+				once := attributed(t, input, opts)
+				if again := attributed(t, once, opts); !bytes.Equal(again, once) {
+					t.Errorf("%v: attributed again, %d bytes became %d others", codec, len(once), len(again))
+				}
+				if codec == convert.CompressNone {
+					sameCosts(t, costTables(t, once), costTables(t, input))
+				}
+			}
+		})
 	}
 }

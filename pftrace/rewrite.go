@@ -19,9 +19,9 @@ type Rewrite struct {
 	// Notes gives the debug annotations that track events get, in the order of their packets, and false at the end. nil:
 	// there are none.
 	Notes func(*PacketNote) (bool, error)
-	// IsNote says of an encoded debug annotation of a track event that an earlier Rewrite has added it: it is left out.
-	// nil: there are none.
-	IsNote func(annotation []byte) bool
+	// FindNote returns which one of the encoded debug annotations of a track event an earlier Rewrite has added, -1 if none:
+	// it is left out. Events that end a slice are not asked about. nil: there are none.
+	FindNote func(annotations [][]byte) int
 	// Marker is the key of the attribute by which what is appended is found again: its first packet has it, with the number
 	// of its sequence. What an earlier Rewrite has appended, from such a packet on as far as the sequence goes without a
 	// packet of another, is left out. "": nothing is marked, and nothing left out.
@@ -107,6 +107,9 @@ type copier struct {
 	sequences *sequenceSet
 	event     []byte
 	body      []byte
+
+	annotations [][]byte // of an event
+	places      [][2]int // of these in it
 }
 
 func (c *copier) nextNote() (err error) {
@@ -140,7 +143,7 @@ func (c *copier) packet(p *Packet) error {
 	if c.have && c.note.Packet == index {
 		note = c.note.Annotations
 	}
-	if note != nil || c.rw.IsNote != nil {
+	if note != nil || c.rw.FindNote != nil {
 		body = c.annotate(body, note)
 	}
 	if err := c.open(p.Bundle.Codec); err != nil {
@@ -230,20 +233,14 @@ func (c *copier) annotate(packet, note []byte) []byte {
 	if at < 0 || r.Err() != nil {
 		return packet
 	}
-	c.event = c.event[:0]
-	from, changed := 0, note != nil
-	if c.rw.IsNote != nil {
-		for r := wire.NewReader(event); r.Next(); {
-			if r.Field() == eventDebugAnnotation && c.rw.IsNote(r.Bytes()) {
-				c.event = append(c.event, event[from:r.Offset()]...)
-				from, changed = int(r.Offset())+len(r.Raw()), true
-			}
-		}
+	from, to := 0, 0 // of the note
+	if c.rw.FindNote != nil {
+		from, to = c.findNote(event)
 	}
-	if !changed {
+	if note == nil && from == to {
 		return packet
 	}
-	c.event = append(append(c.event, event[from:]...), note...)
+	c.event = append(append(append(c.event[:0], event[:from]...), event[to:]...), note...)
 	const tag = packetTrackEvent<<3 | wire.Len
 	width := len(raw) - len(event) - 1 // of the length, for which some producers reserve more room than it needs
 	if width == len(appendLength(nil, len(event), 1)) {
@@ -253,6 +250,30 @@ func (c *copier) annotate(packet, note []byte) []byte {
 	c.body = append(appendLength(c.body, len(c.event), width), c.event...)
 	c.body = append(c.body, packet[at+len(raw):]...)
 	return c.body
+}
+
+// findNote returns where in an event the note of an earlier Rewrite is; nowhere if it has none.
+func (c *copier) findNote(event []byte) (from, to int) {
+	c.annotations, c.places = c.annotations[:0], c.places[:0]
+	for r := wire.NewReader(event); r.Next(); {
+		switch r.Field() {
+		case eventType:
+			if r.Uint() == eventTypes[timeline.ItemEnd] {
+				return 0, 0
+			}
+		case eventDebugAnnotation:
+			at := int(r.Offset())
+			c.annotations = append(c.annotations, r.Bytes())
+			c.places = append(c.places, [2]int{at, at + len(r.Raw())})
+		}
+	}
+	if len(c.annotations) == 0 {
+		return 0, 0
+	}
+	if i := c.rw.FindNote(c.annotations); i >= 0 {
+		return c.places[i][0], c.places[i][1]
+	}
+	return 0, 0
 }
 
 // appendLength appends a length in at least width bytes.

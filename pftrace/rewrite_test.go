@@ -100,7 +100,9 @@ func TestRewriteKeepsBytes(t *testing.T) {
 	}
 
 	// Taking the notes away gives what was there.
-	rw = pftrace.Rewrite{IsNote: func(a []byte) bool { return bytes.Equal(a, unhex(t, note)[2:]) }}
+	rw = pftrace.Rewrite{FindNote: func(list [][]byte) int {
+		return slices.IndexFunc(list, func(a []byte) bool { return bytes.Equal(a, unhex(t, note)[2:]) })
+	}}
 	var back bytes.Buffer
 	if err := rw.Run(context.Background(), &back, bytes.NewReader(out.Bytes())); err != nil {
 		t.Fatal(err)
@@ -308,7 +310,9 @@ func TestRewriteKeepsBundles(t *testing.T) {
 			list = append(list, pftrace.PacketNote{Packet: int64(i), Annotations: note})
 		}
 		rw := pftrace.Rewrite{
-			Marker: "own", Notes: notesOf(list...), IsNote: func([]byte) bool { return true },
+			Marker: "own", Notes: notesOf(list...), FindNote: func(list [][]byte) int {
+				return slices.IndexFunc(list, func(a []byte) bool { return bytes.Equal(a, note[4:]) })
+			},
 			Append: func(a *pftrace.Appender) error { _, err := a.Track(0, timeline.TrackSpec{Name: "t"}); return err },
 		}
 		var out bytes.Buffer

@@ -30,9 +30,9 @@ type Note struct {
 // AttachNotes gives the timeline notes, which are closed with it: Walk hands them out as Item.Notes. Nest comes first.
 func (t *Timeline) AttachNotes(n Notes) { t.notes = n }
 
-// HideArgs makes Walk leave out arguments of slices and instants, those of an earlier pass for example. The function may
-// be called by several goroutines at once.
-func (t *Timeline) HideArgs(hidden func(Arg) bool) { t.hidesArg = hidden }
+// HideArg makes Walk leave out an argument of slices and instants, the note of an earlier pass for example. The function
+// returns its place in the ArgList, -1 if there is none. It may be called by several goroutines at once.
+func (t *Timeline) HideArg(find func(Args) int) { t.hiddenArg = find }
 
 // Overlay are events that a pass adds on tracks of its own, see AttachOverlay.
 type Overlay interface {
@@ -103,7 +103,7 @@ type additions struct {
 	ahead  Note
 	have   bool
 	notes  []Note // of the group
-	shown  []byte // arguments without those that are hidden
+	shown  []byte // arguments without the one that is hidden
 
 	overlay   OverlayCursor // nil at the end
 	next      OverlayEvent
@@ -149,10 +149,12 @@ func (w *walker) readNotes(n uint64) error {
 	return nil
 }
 
-// note gives an item its note, and takes hidden arguments away.
+// note gives an item its note, and takes the hidden argument away.
 func (w *walker) note(ordinal uint64) {
-	if w.t.hidesArg != nil && len(w.item.Args) > 0 {
-		w.item.Args = w.shown(w.item.Args)
+	if w.t.hiddenArg != nil && len(w.item.Args) > 0 {
+		if i := w.t.hiddenArg(w.item.Args); i >= 0 {
+			w.item.Args = w.without(w.item.Args, i)
+		}
 	}
 	i, found := slices.BinarySearchFunc(w.add.notes, ordinal, func(n Note, ordinal uint64) int {
 		return cmp.Compare(n.Ordinal, ordinal)
@@ -162,22 +164,20 @@ func (w *walker) note(ordinal uint64) {
 	}
 }
 
-// shown returns arguments without those that are hidden.
-func (w *walker) shown(args Args) Args {
-	shown, from := w.add.shown[:0], 0
+// without returns arguments without the one at a place.
+func (w *walker) without(args Args, i int) Args {
 	for r := wire.NewReader(args); r.Next(); {
-		if r.Field() != fieldAnnotations || !w.t.hidesArg(w.t.annotation(r.Bytes())) {
+		if r.Field() != fieldAnnotations {
 			continue
 		}
-		at := int(r.Offset())
-		shown = append(shown, args[from:at]...)
-		from = at + len(r.Raw())
+		if i == 0 {
+			at := int(r.Offset())
+			w.add.shown = append(append(w.add.shown[:0], args[:at]...), args[at+len(r.Raw()):]...)
+			return w.add.shown
+		}
+		i--
 	}
-	if from == 0 {
-		return args
-	}
-	w.add.shown = append(shown, args[from:]...)
-	return w.add.shown
+	return args
 }
 
 // overlayUpTo writes the events of the overlay up to a time, and the ends that come before each.

@@ -38,7 +38,7 @@ type Timeline struct {
 	totals     Totals
 	segments   []segment
 
-	hidesArg func(Arg) bool // nil: all arguments are shown
+	hiddenArg func(Args) int // nil: all arguments are shown
 
 	walking sync.Mutex // guards what segments report
 	walked  int        // segments whose problems are known
