@@ -12,6 +12,7 @@ type CPUProfile struct {
 	Seed    uint64
 	Samples int
 	Depth   int // of most stacks
+	Repeat  int // percentage of the samples that repeat the stack before; 0: nearly every one has a stack of its own
 }
 
 // maxProfileNodes is where the tree of a generated profile ends to grow: real ones have some ten thousand nodes.
@@ -48,6 +49,10 @@ func newSampledProfile(c CPUProfile) sampledProfile {
 	p := sampledProfile{nodes: []profileNode{{depth: -1}, {}, {}, {}}, samples: make([]int, c.Samples), deltas: make([]int, c.Samples)}
 	at := profileRoot
 	for i := range p.samples {
+		if c.Repeat > 0 && i > 0 && rnd.IntN(100) < c.Repeat {
+			p.samples[i] = p.samples[i-1]
+			continue
+		}
 		if rnd.IntN(20) == 0 {
 			p.samples[i] = profileProgram + rnd.IntN(3)
 			continue
