@@ -210,29 +210,45 @@ func (r *record) rank() int {
 	return 2
 }
 
+// compareStarts compares two records of one time: first comes what starts nothing; then, of each track, what has a length, the
+// longest first, and what has none.
+func compareStarts(a, b *record) int {
+	ra, rb := a.rank(), b.rank()
+	if ra == 0 || rb == 0 {
+		return cmp.Compare(min(ra, 1), min(rb, 1))
+	}
+	if c := cmp.Compare(a.track, b.track); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(ra, rb); c != 0 {
+		return c
+	}
+	if ra == 1 {
+		if c := cmp.Compare(b.dur, a.dur); c != 0 {
+			return c
+		}
+	}
+	if c := cmp.Compare(b.flags&flagDerived, a.flags&flagDerived); c != 0 || a.flags&flagDerived == 0 {
+		return c
+	}
+	return cmp.Compare(a.event, b.event) // a pass may add a slice before the one around it
+}
+
+// order sorts the records of a group. Mostly they are in order, or, being calls that a pass made as they ended, the other way
+// round.
 func (n *nester) order(g *group) {
-	slices.SortStableFunc(g.order, func(i, j uint32) int {
-		a, b := g.place(i), g.place(j)
-		ra, rb := a.rank(), b.rank()
-		if ra == 0 || rb == 0 {
-			return cmp.Compare(min(ra, 1), min(rb, 1))
-		}
-		if c := cmp.Compare(a.track, b.track); c != 0 {
-			return c
-		}
-		if c := cmp.Compare(ra, rb); c != 0 {
-			return c
-		}
-		if ra == 1 {
-			if c := cmp.Compare(b.dur, a.dur); c != 0 {
-				return c
-			}
-		}
-		if c := cmp.Compare(b.flags&flagDerived, a.flags&flagDerived); c != 0 || a.flags&flagDerived == 0 {
-			return c
-		}
-		return cmp.Compare(a.event, b.event) // a pass may add a slice before the one around it
-	})
+	up, down := true, true
+	for i := 1; i < g.len() && (up || down); i++ {
+		c := compareStarts(g.at(i-1), g.at(i))
+		up, down = up && c <= 0, down && c > 0
+	}
+	switch {
+	case up:
+	case down:
+		slices.Reverse(g.order)
+	default:
+		slices.SortStableFunc(g.order, func(i, j uint32) int { return compareStarts(g.place(i), g.place(j)) })
+	}
 	for i := 0; i < g.len(); {
 		j := i + 1
 		for j < g.len() && g.at(j).track == g.at(i).track && g.at(j).starts() == g.at(i).starts() {
@@ -337,9 +353,11 @@ func (n *nester) place(r *record, ordinal uint64) {
 		n.t.table.lanes[r.track] = max(n.t.table.lanes[r.track], r.lane)
 	}
 	if end > r.ts {
-		o := openOf(r, ordinal)
+		in := &l.lanes[r.lane]
+		*in = append(*in, openSlice{})
+		o := &(*in)[len(*in)-1]
+		o.set(r, ordinal)
 		o.end = end
-		l.lanes[r.lane] = append(l.lanes[r.lane], o)
 	}
 	if end != noEnd {
 		n.t.totals.End = max(n.t.totals.End, end)

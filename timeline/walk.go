@@ -111,7 +111,7 @@ type segment struct {
 type walker struct {
 	t       *Timeline
 	emit    func(*Item) error
-	open    openHeap
+	open    openSlices
 	ordinal uint64 // of the first record of the group
 	sampled *sampleCursor
 	refs    []FlowRef
@@ -145,18 +145,15 @@ type openSlice struct {
 	paired     bool // an End record has the rest
 }
 
-// openOf returns the open slice that a record begins.
-func openOf(r *record, ordinal uint64) openSlice {
-	o := openSlice{
-		end: r.ts + r.dur, ordinal: ordinal, threadTime: NoTime, track: r.track, lane: r.lane,
-		event: r.event, offset: r.offset, paired: r.kind == Begin,
-	}
+// set makes o the slice that a record begins. It fills fields in place, because a literal is made beside and then copied.
+func (o *openSlice) set(r *record, ordinal uint64) {
+	o.end, o.ordinal, o.threadTime, o.track, o.lane = r.ts+r.dur, ordinal, NoTime, r.track, r.lane
+	o.event, o.offset, o.paired = r.event, r.offset, r.kind == Begin
 	if r.kind == Slice {
 		if at, used := r.threadTimes(); at != NoTime && used != NoTime {
 			o.threadTime = at + used
 		}
 	}
-	return o
 }
 
 // Walk calls fn for all events in the order in which a Perfetto trace must hold them (spec perfetto.md 6.2): by time;
@@ -200,7 +197,7 @@ func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error)
 		problems: new(problem.Log),
 	}
 	for _, o := range seg.open {
-		w.open.push(o)
+		w.open.others.push(o)
 	}
 	if t.flows != nil {
 		if w.flows, err = t.flows.From(seg.first); err != nil {
@@ -345,9 +342,8 @@ func (w *walker) endUpTo(ts Nanos) error {
 
 // closeUpTo writes the ends up to and including a time.
 func (w *walker) closeUpTo(ts Nanos) error {
-	for len(w.open) > 0 && w.open[0].end <= ts {
-		o := w.open.pop()
-		if err := w.end(&o); err != nil {
+	for o := w.open.pop(ts); o != nil; o = w.open.pop(ts) {
+		if err := w.end(o); err != nil {
 			return err
 		}
 	}
@@ -452,11 +448,12 @@ func (w *walker) begun(r *record, ordinal uint64) error {
 	if r.kind != Slice && r.kind != Begin || r.dur == NoTime {
 		return nil
 	}
-	o := openOf(r, ordinal)
 	if r.dur == 0 {
+		var o openSlice
+		o.set(r, ordinal)
 		return w.end(&o)
 	}
-	w.open.push(o)
+	w.open.push(r, ordinal)
 	return nil
 }
 
