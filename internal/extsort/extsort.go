@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"reflect"
 	"slices"
 )
 
@@ -28,11 +29,40 @@ type Sorter[T any] struct {
 	limit   int // values held in memory
 	dir     string
 
-	held  []T
+	held  values[T]
 	order []int32 // places in held, sorted
 	file  *File
 	runs  []section
 	next  func(*T) (bool, error)
+}
+
+// values is a list that grows without moving what it holds: there is no moment at which it is held twice.
+type values[T any] struct {
+	chunks [][]T // of chunkLen values each; the first grows up to that
+	n      int
+}
+
+const (
+	chunkBits  = 12
+	chunkLen   = 1 << chunkBits
+	firstChunk = 64
+)
+
+func (l *values[T]) at(i int32) *T { return &l.chunks[i>>chunkBits][i&(chunkLen-1)] }
+
+func (l *values[T]) add(v T) {
+	i, k := l.n>>chunkBits, l.n&(chunkLen-1)
+	switch {
+	case i < len(l.chunks) && k < len(l.chunks[i]):
+	case k > 0:
+		l.chunks[i] = append(l.chunks[i], make([]T, k)...)
+	case i == 0:
+		l.chunks = append(l.chunks, make([]T, firstChunk))
+	default:
+		l.chunks = append(l.chunks, make([]T, chunkLen))
+	}
+	l.chunks[i][k] = v
+	l.n++
 }
 
 // maxReadBuffer bounds the buffer of one run while runs are merged: memory is to grow little with their number.
@@ -43,18 +73,15 @@ type section struct{ start, size int64 }
 // New returns a Sorter that holds up to memory bytes before it writes a run to a temporary file in dir ("" for the
 // system's).
 func New[T any](codec Codec[T], compare func(a, b *T) int, memory int64, dir string) *Sorter[T] {
-	limit := min(max(int(memory/int64(codec.Size+4)), 64), math.MaxInt32)
+	size := int64(reflect.TypeFor[T]().Size()) + 4 // of a value and its place
+	limit := min(max(int(memory/size), 64), math.MaxInt32)
 	return &Sorter[T]{codec: codec, compare: compare, limit: limit, dir: dir}
 }
 
 // Add adds a value.
 func (s *Sorter[T]) Add(v T) error {
-	if n := len(s.held); n == cap(s.held) {
-		// Twice as many at a time: append would make its slices a quarter longer, and leave four times as much behind.
-		s.held = slices.Grow(s.held, min(max(n, 64), s.limit-n))
-	}
-	s.held = append(s.held, v)
-	if len(s.held) < s.limit {
+	s.held.add(v)
+	if s.held.n < s.limit {
 		return nil
 	}
 	return s.spill()
@@ -63,12 +90,12 @@ func (s *Sorter[T]) Add(v T) error {
 // sortHeld finds the order of the held values. Places are sorted instead of the values: they are small, and nothing
 // needs to be copied for compare.
 func (s *Sorter[T]) sortHeld() {
-	s.order = slices.Grow(s.order[:0], len(s.held))
-	for i := range s.held {
+	s.order = slices.Grow(s.order[:0], s.held.n)
+	for i := range s.held.n {
 		s.order = append(s.order, int32(i))
 	}
 	slices.SortFunc(s.order, func(i, j int32) int {
-		if c := s.compare(&s.held[i], &s.held[j]); c != 0 {
+		if c := s.compare(s.held.at(i), s.held.at(j)); c != 0 {
 			return c
 		}
 		return int(i) - int(j)
@@ -87,13 +114,13 @@ func (s *Sorter[T]) spill() error {
 	start := s.file.Size()
 	buf := make([]byte, s.codec.Size)
 	for _, i := range s.order {
-		s.codec.Put(buf, &s.held[i])
+		s.codec.Put(buf, s.held.at(i))
 		if _, err := s.file.Write(buf); err != nil {
 			return err
 		}
 	}
 	s.runs = append(s.runs, section{start, s.file.Size() - start})
-	s.held = s.held[:0]
+	s.held.n = 0
 	return nil
 }
 
@@ -111,7 +138,7 @@ func (s *Sorter[T]) Next(v *T) (bool, error) {
 // Rewind makes Next start again at the smallest value.
 func (s *Sorter[T]) Rewind() error {
 	if len(s.runs) == 0 {
-		if len(s.order) != len(s.held) {
+		if len(s.order) != s.held.n {
 			s.sortHeld()
 		}
 		i := 0
@@ -119,17 +146,17 @@ func (s *Sorter[T]) Rewind() error {
 			if i == len(s.order) {
 				return false, nil
 			}
-			*v = s.held[s.order[i]]
+			*v = *s.held.at(s.order[i])
 			i++
 			return true, nil
 		}
 		return nil
 	}
-	if len(s.held) > 0 {
+	if s.held.n > 0 {
 		if err := s.spill(); err != nil {
 			return err
 		}
-		s.held, s.order = nil, nil
+		s.held, s.order = values[T]{}, nil
 	}
 	if err := s.file.Flush(); err != nil {
 		return err
@@ -149,7 +176,7 @@ func (s *Sorter[T]) Rewind() error {
 
 // Close removes the temporary file and leaves the sorter empty.
 func (s *Sorter[T]) Close() error {
-	s.held, s.order, s.runs, s.next = nil, nil, nil, nil
+	s.held, s.order, s.runs, s.next = values[T]{}, nil, nil, nil
 	if s.file == nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/iotest"
@@ -379,5 +380,24 @@ func BenchmarkSorter(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// While values are added, nothing is held twice: what a Sorter allocates is what it holds.
+func TestAddAllocatesWhatItHolds(t *testing.T) {
+	const n = 1 << 20
+	s := New(pairCodec, byKey, 1<<30, t.TempDir())
+	defer s.Close()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range uint32(n) {
+		if err := s.Add(pair{i, i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	held := uint64(n * pairCodec.Size)
+	if got := after.TotalAlloc - before.TotalAlloc; got > held+held/20 {
+		t.Errorf("%d bytes were allocated for %d", got, held)
 	}
 }
