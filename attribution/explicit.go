@@ -122,7 +122,12 @@ func (p *explicitEvents) object(c *collector, s *seen) error {
 		}
 		id = name[i+1:] // a snapshot of an object that is filed under a base class
 	}
-	node := c.node(p.identity(s).scope, id, s.place.pid)
+	own := p.identity(s)
+	if own.several || own.id != nil { // beside the id in the name: which one is meant nobody knows
+		c.problems.Add(problem.ContextBadID, s.position(), s.place.class)
+		return nil
+	}
+	node := c.node(own.scope, id, s.place.pid)
 	state := snapshot{node: node, ts: s.TS, event: s.Event, class: c.keep([]byte(s.place.class))}
 	switch {
 	case s.Deletion:

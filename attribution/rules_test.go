@@ -196,6 +196,33 @@ func TestSliceWithoutEnd(t *testing.T) {
 	}
 }
 
+// Ids are texts, however large the number is that they are written as, and objects with two kinds of id are none (spec
+// contexts.md 3).
+func TestIDs(t *testing.T) {
+	a := attribute(t, events(
+		`{"ph":"(","name":"c","id":12345678901234567890123,"ts":1,"pid":1,"tid":1}`,
+		x("big", 1, 2, ""),
+		`{"ph":")","name":"c","id":12345678901234567890123,"ts":20,"pid":1,"tid":1}`,
+		`{"ph":"O","name":"o","id":"0x6","id2":{"local":"0x7"},"ts":30,"pid":1,"tid":1,"args":{"snapshot":{"url":"http://a.test/"}}}`,
+		`{"ph":"D","name":"o","id":"0x6","id2":{},"ts":31,"pid":1,"tid":1}`,
+		`{"ph":"O","name":"o","id2":{"global":"0x8"},"ts":32,"pid":1,"tid":1,"args":{"snapshot":{"url":"http://b.test/"}}}`,
+		`{"ph":"(","name":"c","id2":{"global":"0x8"},"ts":40,"pid":2,"tid":1}`,
+		`{"ph":"X","name":"global","ts":41,"dur":1,"pid":2,"tid":1}`,
+	), Options{})
+	a.want(t, 1, "c ptr 12345678901234567890123 explicit 0")
+	if n := a.problems.Count(problem.ContextBadID); n != 2 {
+		t.Errorf("context_bad_id was counted %d times, want 2", n)
+	}
+	if n, ok := a.c.find("ptr", "0x6", 1); ok && len(a.c.states[n]) > 0 {
+		t.Error("an object with two kinds of id has a state")
+	}
+	for _, c := range a.Set(a.stampsByEvent(t)[7]) {
+		if c.Name != "http://b.test/" || c.ID.Process != Global {
+			t.Errorf("the global context is %+v", c)
+		}
+	}
+}
+
 // With FileOrder what counts is the order of the input: here the context is left before it is entered, and both are behind
 // the slice that is later.
 func TestFileOrder(t *testing.T) {

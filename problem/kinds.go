@@ -278,7 +278,7 @@ var kinds = [numKinds]struct {
 	ScreenshotOmitted:     {"screenshot_omitted", Lost, "The picture of a screenshot was left out; the marker was kept."},
 
 	ContextWithoutID:    {"context_without_id", Lost, "An event that enters or leaves a context has no id; it was ignored."},
-	ContextBadID:        {"context_bad_id", Lost, "An event that enters or leaves a context has two kinds of id, or one without value; it was ignored."},
+	ContextBadID:        {"context_bad_id", Lost, "An event that enters or leaves a context, or tells of an object, has two kinds of id, or one without value; it was ignored."},
 	ContextLimit:        {"context_limit", Lost, "There are more contexts, or states of contexts, than attribution keeps; work for the others is unattributed."},
 	CostLimit:           {"cost_limit", Lost, "A cost is beyond what attribution can divide or add up; what was divided of it adds up still."},
 	ParentCycle:         {"parent_cycle", Repaired, "An object would be its own ancestor in the tree of contexts; that edge was left out."},

@@ -271,6 +271,11 @@ func (rd *reader) otherWithStack(track timeline.TrackID, stack timeline.Callstac
 
 // ownEventID adds an id as the event has it: id, or a member of id2.
 func (rd *reader) ownEventID(id value, kind timeline.AsyncIDKind) {
+	if _, fits := jsonscan.Int64(id.text); id.kind == jsonscan.Integer && !fits {
+		if _, fits = jsonscan.Uint64(id.text); !fits {
+			id.kind = jsonscan.String // no number could hold it as it is written
+		}
+	}
 	if kind == timeline.AsyncPlain {
 		rd.ownValue("id", id)
 		return
@@ -339,6 +344,9 @@ func (rd *reader) objectEvent() error {
 	rd.buf = append(append(append(rd.buf[:0], name...), ' '), id.text...)
 	out.Name = rd.buf
 	rd.ownValue("scope", ev.get(fieldScope))
+	if kind == timeline.AsyncPlain && ev.has(fieldID2) {
+		rd.secondID()
+	}
 	return rd.send()
 }
 
