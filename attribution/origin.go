@@ -7,7 +7,7 @@ import (
 )
 
 // selfProfiles finds the page for which the threads of a JS self-profile work: the profile knows no more of it than its
-// origin, by which its reader names the process (spec js-self-profiling.md 9). No other process is called by an origin.
+// origin, by which its reader names the process (spec js-self-profiling.md 9).
 type selfProfiles struct{}
 
 func (selfProfiles) see(c *collector, s *seen) error {
@@ -17,6 +17,27 @@ func (selfProfiles) see(c *collector, s *seen) error {
 	n := c.node(ScopeOrigin, []byte(s.place.origin), Global)
 	c.nodes[n].isFrame = n != 0
 	return c.own(s, TypeFrame, n)
+}
+
+// findOrigins finds the threads of self-profiles, and the origins of their pages. What the browser was doing is on a track
+// below these threads, as below no others; Firefox, too, names processes by origins.
+func findOrigins(t *timeline.Timeline, places []place) {
+	origins := map[timeline.TrackID]string{}
+	for id := range places {
+		p := &places[id]
+		if p.thread == 0 || p.process == 0 || t.TrackParent(timeline.TrackID(id)) != p.thread {
+			continue
+		}
+		if tr := t.Track(timeline.TrackID(id)); tr.Name == timeline.BrowserActivityName {
+			process := t.Track(p.process)
+			origins[p.thread] = originOf(&process)
+		}
+	}
+	for id := range places {
+		if p := &places[id]; p.role == roleThread {
+			p.origin = origins[p.thread]
+		}
+	}
 }
 
 // originOf returns the name of a process if it is the origin of a page: scheme and host, and nothing else.

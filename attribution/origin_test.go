@@ -69,16 +69,18 @@ func TestFrameReporter(t *testing.T) {
 
 // What samples of Firefox say is no asynchronous work: the slices of documents on a track beside are theirs, and cost
 // nothing that the thread has not.
+//
+// Firefox names processes by the origins of their pages, which makes them no self-profiles.
 func TestSamplePages(t *testing.T) {
 	profile := `{"meta":{"interval":1,"startTime":0,"processType":0,"version":30,"preprocessedProfileVersion":50,"product":"Firefox",
 		"categories":[{"name":"Other","color":"grey","subcategories":["Other"]}],"markerSchema":[]},
 		"pages":[{"tabID":7,"innerWindowID":3,"url":"https://a.test/","embedderInnerWindowID":0}],"libs":[],"threads":[
-		{"name":"GeckoMain","isMainThread":true,"processType":"tab","pid":"1","tid":1,"registerTime":0,
+		{"name":"GeckoMain","isMainThread":true,"processType":"tab","processName":"https://a.test","eTLD+1":"https://a.test","pid":"1","tid":1,"registerTime":0,
 		"samples":{"length":3,"stack":[2,1,0],"time":[10,11,12]},
 		"stackTable":{"length":3,"frame":[0,1,2],"prefix":[null,0,1],"category":[0,0,0],"subcategory":[0,0,0]},
 		"frameTable":{"length":3,"func":[0,0,0],"innerWindowID":[0,3,0],"address":[-1,-1,-1],"category":[0,0,0]},
 		"funcTable":{"length":1,"name":[0],"isJS":[false],"resource":[-1],"fileName":[null]},"resourceTable":{"length":0},
-		"markers":{"length":0,"name":[],"startTime":[],"endTime":[],"phase":[],"category":[],"data":[]},"stringArray":["f"]}]}`
+		"markers":{"length":1,"name":[0],"startTime":[20],"endTime":[21],"phase":[1],"category":[0],"data":[null]},"stringArray":["f"]}]}`
 	a := firefoxProfile(t, profile)
 	var pages []string
 	for event, set := range a.stampsByEvent(t) {

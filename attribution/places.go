@@ -52,6 +52,7 @@ func findPlaces(t *timeline.Timeline) []place {
 			places[id+1].role = roleOwn
 		}
 	}
+	findOrigins(t, places)
 	return places
 }
 
@@ -64,7 +65,7 @@ func placeOf(t *timeline.Timeline, tr *timeline.Track) place {
 				p.thread = up.ID
 			}
 		case timeline.ProcessTrack:
-			p.process, p.pid, p.origin = up.ID, pidOf(up), originOf(up)
+			p.process, p.pid = up.ID, pidOf(up)
 		}
 		if up.ID == 0 || p.process != 0 {
 			break
