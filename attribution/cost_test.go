@@ -217,9 +217,7 @@ func TestExtremeTimes(t *testing.T) {
 			for _, typ := range a.Types() {
 				checkSums(t, a.Table(TableOptions{Type: typ}))
 			}
-			if cost == (CostOptions{}) {
-				checkBusy(t, a)
-			}
+			checkBusy(t, a, cost)
 			limited += a.problems.Count(problem.CostLimit)
 		}
 		if t.Failed() {
@@ -253,9 +251,9 @@ func checkSums(t *testing.T, table *Table) {
 }
 
 // checkBusy checks that all the time in which threads were busy was charged, as far as a sum can hold it.
-func checkBusy(t *testing.T, a *attributed) {
+func checkBusy(t *testing.T, a *attributed, cost CostOptions) {
 	t.Helper()
-	busy := busyTime(t, a.t)
+	busy := busyTime(t, a.t, cost.resolve(a.t.Start()))
 	for _, typ := range a.Types() {
 		if table := a.Table(TableOptions{Type: typ}); table.Busy != busy {
 			t.Errorf("%s: costs of %d ns, threads were busy for %d", typ, table.Busy, busy)

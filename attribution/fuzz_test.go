@@ -16,24 +16,76 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// FuzzRun attributes whatever can be read as a Chrome JSON trace: nothing panics, costs add up to the time in which
-// threads were busy, and what is written back walks.
+// knobs are options in a form in which a fuzzer can change them.
+type knobs uint16
+
+// The bits of knobs. Those from firstSource on leave out sources.
+const (
+	knobFileOrder knobs = 1 << iota
+	knobEndWithSlice
+	knobKeep
+	knobAncestor
+	knobAtBegin
+	knobFromStart
+	knobWindow
+	knobAttach
+	knobOnDisk
+	firstSource
+)
+
+// options returns the options that knobs stand for.
+func (k knobs) options(from, to int64) Options {
+	has := func(bit knobs) bool { return k&bit != 0 }
+	opts := Options{
+		FileOrder: has(knobFileOrder), EndWithSlice: has(knobEndWithSlice), Intervals: has(knobAttach),
+		Cost: CostOptions{AtBegin: has(knobAtBegin), FromStart: has(knobFromStart)},
+	}
+	switch {
+	case has(knobKeep):
+		opts.FlowConflict = KeepActive
+	case has(knobAncestor):
+		opts.FlowConflict = CommonAncestor
+	}
+	if has(knobWindow) {
+		opts.Cost.Window = Window{timeline.Nanos(from), timeline.Nanos(to)}
+	}
+	if k < firstSource {
+		return opts
+	}
+	opts.Sources = []Via{}
+	for via := ViaExplicit; via < numVia; via++ {
+		if !has(firstSource << (via - ViaExplicit)) {
+			opts.Sources = append(opts.Sources, via)
+		}
+	}
+	return opts
+}
+
+// FuzzRun attributes whatever can be read as a Chrome JSON trace, with any options: nothing panics, costs add up to the
+// time in which threads were busy in the window, also where they do not fit into memory, and what is written back walks.
 func FuzzRun(f *testing.F) {
 	if root, ok := recording.Find(f, "conformance/contexts/README.md"); ok {
 		paths, err := filepath.Glob(filepath.Join(filepath.Dir(root), "*", "*.json"))
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, path := range paths {
+		for i, path := range paths {
 			if info, err := os.Stat(path); err == nil && info.Size() < 4<<10 {
-				f.Add(recording.Read(f, path))
+				input := recording.Read(f, path)
+				f.Add(input, uint16(knobAttach), int64(0), int64(0))
+				f.Add(input, uint16(i*0x9e37), int64(i*1000), int64(i*7000)) // any options
 			}
 		}
 	}
-	f.Fuzz(func(t *testing.T, input []byte) {
+	f.Fuzz(func(t *testing.T, input []byte, bits uint16, from, to int64) {
+		opts := knobs(bits).options(from, to)
+		memory := int64(timeline.DefaultMemory)
+		if knobs(bits)&knobOnDisk != 0 {
+			memory = 1 // what is kept in memory has a least size
+		}
 		ctx := context.Background()
 		log := new(problem.Log)
-		b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})
+		b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir(), Memory: memory})
 		if chromejson.Read(ctx, bytes.NewReader(input), b, chromejson.Options{Problems: log, Threads: true}) != nil {
 			return
 		}
@@ -47,40 +99,28 @@ func FuzzRun(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer steps.Close()
-		for _, opts := range []Options{{Intervals: true}, {FileOrder: true, Cost: CostOptions{AtBegin: true}}, {FlowConflict: CommonAncestor, EndWithSlice: true, Intervals: true}} {
-			if err := steps.Rewind(); err != nil {
+		r, err := Run(ctx, tl, steps, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		a := &attributed{r, tl, log}
+		for _, typ := range r.Types() {
+			checkSums(t, a.Table(TableOptions{Type: typ}))
+		}
+		checkBusy(t, a, opts.Cost)
+		if knobs(bits)&knobAttach != 0 {
+			if err := r.Attach(WriteBack{}); err != nil {
 				t.Fatal(err)
 			}
-			r, err := Run(ctx, tl, steps, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
-			busy := busyTime(t, tl)
-			for _, typ := range r.Types() {
-				table, err := r.Table(TableOptions{Type: typ})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if table.Busy != busy {
-					t.Errorf("%s: costs of %d ns, threads were busy for %d", typ, table.Busy, busy)
-				}
-			}
-			if opts.EndWithSlice {
-				if err := r.Attach(WriteBack{}); err != nil {
-					t.Fatal(err)
-				}
-				checkWalk(t, tl)
-			}
-			if err := r.Close(); err != nil {
-				t.Fatal(err)
-			}
+			checkWalk(t, tl)
 		}
 	})
 }
 
-// busyTime adds up for all threads the time inside slices that end. A slice that ends after the one that it lies in is cut,
-// so the outermost ones are all that counts.
-func busyTime(t *testing.T, tl *timeline.Timeline) (total timeline.Nanos) {
+// busyTime adds up for all threads the time in a window inside slices that end. A slice that ends after the one that it
+// lies in is cut, so the outermost ones are all that counts.
+func busyTime(t *testing.T, tl *timeline.Timeline, window Window) (total timeline.Nanos) {
 	type span struct{ from, to timeline.Nanos }
 	spans := map[timeline.TrackID][]span{}
 	places := findPlaces(tl)
@@ -101,7 +141,8 @@ func busyTime(t *testing.T, tl *timeline.Timeline) (total timeline.Nanos) {
 		until := timeline.Nanos(0)
 		for _, s := range list {
 			if s.from >= until {
-				total = sum(total, s.to-s.from)
+				from, to := max(s.from, window.From), min(s.to, window.To)
+				total = sum(total, max(to-from, 0))
 				until = s.to
 			}
 		}

@@ -165,7 +165,7 @@ func checkPeak(t *testing.T, input []byte, opts Options) {
 	for _, typ := range a.Types()[:min(3, len(a.Types()))] {
 		checkSums(t, a.Table(TableOptions{Type: typ}))
 	}
-	checkBusy(t, a)
+	checkBusy(t, a, opts.Cost)
 }
 
 // peakOf returns how much the live memory of the program grows at most while a function runs. What is live for a moment
