@@ -3,6 +3,7 @@ package attribution
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/timeline"
@@ -84,6 +85,7 @@ type cells struct {
 	limit      int               // of held
 	generation uint32            // changes when the places do
 	spilled    *extsort.Sorter[cell]
+	sorted     *extsort.Sorted[cell] // all of spilled, when nothing is added any more
 	memory     int64
 	dir        string
 	err        error // of the disk
@@ -137,19 +139,20 @@ func (c *cells) each(fn func(*cell)) error {
 		}
 		return nil
 	}
-	if len(c.held) > 0 {
+	if c.sorted == nil {
 		c.spill()
 		c.held, c.places = nil, nil
+		if c.err == nil {
+			c.sorted, c.err = c.spilled.Sort()
+		}
 	}
 	if c.err != nil {
 		return c.err
 	}
-	if err := c.spilled.Rewind(); err != nil {
-		return err
-	}
+	from := c.sorted.From(0)
 	var sum, next cell
 	for have := false; ; {
-		ok, err := c.spilled.Next(&next)
+		ok, err := from.Next(&next)
 		if err != nil {
 			return err
 		}
@@ -173,5 +176,9 @@ func (c *cells) close() error {
 	if c.spilled == nil {
 		return nil
 	}
-	return c.spilled.Close()
+	err := c.spilled.Close()
+	if c.sorted != nil {
+		err = errors.Join(err, c.sorted.Close())
+	}
+	return err
 }
