@@ -105,6 +105,24 @@ func TestObjectsWithoutCost(t *testing.T) {
 	}
 }
 
+// People can tell contexts apart that are called the same.
+func TestSameNames(t *testing.T) {
+	a := attribute(t, events(
+		`{"ph":"I","s":"t","name":"TracingStartedInBrowser","ts":0,"pid":9,"tid":9,"args":{"data":{"frames":[`+
+			`{"frame":"F1","url":"about:blank"},{"frame":"F2","url":"about:blank"},{"frame":"F3","url":"http://a.test/"}]}}}`,
+		x("one", 1, 100, `,"args":{"frame":"F1"}`), x("two", 1, 120, `,"args":{"frame":"F2"}`), x("three", 1, 140, `,"args":{"frame":"F3"}`),
+		x("one", 2, 100, `,"args":{"frame":"F3"}`),
+	), Options{})
+	for _, split := range []SplitBy{SplitNone, SplitThread} {
+		text := a.Table(TableOptions{Type: "Frame", Split: split}).Text()
+		for _, want := range []string{"\nabout:blank (frame/F1) ", "\nabout:blank (frame/F2) ", "\nhttp://a.test/ "} {
+			if !strings.Contains(text, want) {
+				t.Errorf("no row begins with %q in\n%s", want, text)
+			}
+		}
+	}
+}
+
 // inputWork is an input event that is handled by two frames of one page and two threads, and work for nobody.
 func inputWork(t *testing.T) *attributed {
 	t.Helper()

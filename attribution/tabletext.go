@@ -203,10 +203,10 @@ func (t *Table) Text() string {
 			head = append(head, "%")
 		}
 	}
-	lines := [][]string{head}
+	lines, names := [][]string{head}, t.names()
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		line := []string{shorten(r.Name)}
+		line := []string{names[i]}
 		if first > 1 {
 			line = append(line, r.Part)
 		}
@@ -219,6 +219,26 @@ func (t *Table) Text() string {
 		lines = append(lines, line)
 	}
 	return align(lines, first)
+}
+
+// names returns what people see of the names of the rows: of several contexts that look the same with the id.
+func (t *Table) names() []string {
+	names, first, same := make([]string, len(t.Rows)), map[string]string{}, map[string]bool{}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		names[i] = shorten(r.Name)
+		if id, ok := first[names[i]]; !ok {
+			first[names[i]] = r.ID
+		} else if id != r.ID {
+			same[names[i]] = true
+		}
+	}
+	for i, name := range names {
+		if same[name] {
+			names[i] += " (" + t.Rows[i].ID + ")"
+		}
+	}
+	return names
 }
 
 func percent(part, whole timeline.Nanos) string {
