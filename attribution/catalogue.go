@@ -20,7 +20,9 @@ type snapshot struct {
 	change change
 	url    string
 	class  string
-	pid    int64 // of the process in which a frame is, as the browser says; Global or 0: unknown
+
+	category string // of an object
+	pid      int64  // of the process in which a frame is, as the browser says; Global or 0: unknown
 }
 
 // change says what happened to an object.
@@ -58,7 +60,8 @@ type catalogue struct {
 	snapshots []snapshot // by snapshotID
 	unseen    uint64     // states that had no room
 	links     []link
-	classes   map[NodeID]string // of contexts without snapshots
+	entered   map[NodeID]enteredAs // of explicit contexts
+	classes   map[NodeID]string    // of contexts without snapshots
 
 	states [][]state // by NodeID; in the order of time
 	epochs []timeline.Nanos
@@ -88,7 +91,8 @@ type state struct {
 
 func newCatalogue() *catalogue {
 	return &catalogue{
-		table: newTable(), snapshots: make([]snapshot, 1), classes: map[NodeID]string{},
+		entered: map[NodeID]enteredAs{},
+		table:   newTable(), snapshots: make([]snapshot, 1), classes: map[NodeID]string{},
 		members: map[NodeID][]NodeID{}, sizes: map[NodeID]int{}, runsIn: map[NodeID]NodeID{}, above: map[NodeID]NodeID{},
 	}
 }
@@ -137,7 +141,7 @@ func (c *catalogue) finish() {
 		for n < len(order) && c.snapshots[order[n]].node == node {
 			n++
 		}
-		c.states[node] = c.lives(order[:n])
+		c.states[node] = c.objectStates(order[:n])
 		order = order[n:]
 	}
 }

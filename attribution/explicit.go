@@ -107,8 +107,19 @@ func (p *explicitEvents) enterOrLeave(c *collector, s *seen) error {
 	if id.phase == '(' {
 		kind = enters
 		c.nodes[node].context = true
+		if _, ok := c.entered[node]; !ok {
+			c.entered[node] = enteredAs{c.types[typ], c.keep(p.category(s))}
+		}
 	}
 	return c.add(evidence{ordinal: s.Ordinal, kind: kind, typ: typ, node: node})
+}
+
+// category returns the category of an event as the input has it; empty if it has none.
+func (p *explicitEvents) category(s *seen) []byte {
+	if s.Category == 0 {
+		return nil
+	}
+	return p.t.Category(s.Category)
 }
 
 // object reads N, O and D. The name of the event is class and id; the class of the track is that of the object.
@@ -128,7 +139,7 @@ func (p *explicitEvents) object(c *collector, s *seen) error {
 		return nil
 	}
 	node := c.node(own.scope, id, s.place.pid)
-	state := snapshot{node: node, ts: s.TS, event: s.Event, class: c.keep([]byte(s.place.class))}
+	state := snapshot{node: node, ts: s.TS, event: s.Event, class: c.keep([]byte(s.place.class)), category: c.keep(p.category(s))}
 	switch {
 	case s.Deletion:
 		state.change = deleted
@@ -181,9 +192,12 @@ func (p *explicitEvents) nested(c *collector, s *seen, outer snapshot, a timelin
 	if a.Kind != timeline.ArgDict && a.Kind != timeline.ArgArray || depth > maxNestedSnapshots || outer.node == 0 {
 		return
 	}
-	class, id := p.nestedID(a)
+	class, id, category := p.nestedID(a)
 	if id != nil {
-		state := snapshot{ts: outer.ts, event: outer.event, change: changed, class: c.keep(class)}
+		state := snapshot{ts: outer.ts, event: outer.event, change: changed, class: c.keep(class), category: outer.category}
+		if category != nil {
+			state.category = c.keep(category)
+		}
 		state.node = c.node(c.nodes[outer.node].Scope, id, c.nodes[outer.node].Process)
 		p.members(c, s, state, p.t.Members(a), depth)
 		return
@@ -194,10 +208,10 @@ func (p *explicitEvents) nested(c *collector, s *seen, outer snapshot, a timelin
 }
 
 // nestedID returns class and id of a value that is the snapshot of an object; nil if it is none. base_type is the class
-// under which the object is filed.
-func (p *explicitEvents) nestedID(a timeline.Arg) (class, id []byte) {
+// under which the object is filed, cat its category if that is not the one of the object around it.
+func (p *explicitEvents) nestedID(a timeline.Arg) (class, id, category []byte) {
 	if a.Kind != timeline.ArgDict {
-		return nil, nil
+		return nil, nil, nil
 	}
 	var base []byte
 	for m := range p.t.Members(a) {
@@ -208,12 +222,14 @@ func (p *explicitEvents) nestedID(a timeline.Arg) (class, id []byte) {
 			}
 		case "base_type":
 			base = text(&m)
+		case "cat":
+			category = text(&m)
 		}
 	}
 	if base != nil {
 		class = base
 	}
-	return class, id
+	return class, id, category
 }
 
 // reference reads id_ref, pid_ref and scope of a reference, in both spellings (spec contexts.md 3).

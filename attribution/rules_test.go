@@ -223,6 +223,39 @@ func TestIDs(t *testing.T) {
 	}
 }
 
+// Of several living objects with one scope and id the one counts whose class is the type of the context, then the one of the
+// same category, then the one created last (spec contexts.md 5). The end of one leaves the others alive.
+func TestObjectsOfOneIdentity(t *testing.T) {
+	object := func(phase, class, category string, ts int) string {
+		return fmt.Sprintf(`{"ph":%q,"name":%q,"cat":%q,"id":"0x1","ts":%d,"pid":1,"tid":2,"args":{"snapshot":{"url":"http://%s.test/%d"}}}`, phase, class, category, ts, class, ts)
+	}
+	enter := func(typ, category string) string {
+		return fmt.Sprintf(`{"ph":"(","name":%q,"cat":%q,"id":"0x1","ts":1,"pid":1,"tid":1}`, typ, category)
+	}
+	for name, test := range map[string]struct {
+		list []string
+		want string
+	}{
+		"class":    {[]string{enter("A", "y"), object("O", "A", "x", 10), object("O", "B", "y", 11)}, "http://A.test/10"},
+		"category": {[]string{enter("T", "x"), object("O", "A", "x", 10), object("O", "B", "y", 11)}, "http://A.test/10"},
+		"last":     {[]string{enter("T", "z"), object("O", "B", "y", 10), object("O", "A", "x", 11), object("O", "B", "y", 12)}, "http://A.test/11"},
+		"end":      {[]string{enter("A", "x"), object("O", "A", "x", 10), object("O", "B", "y", 11), object("D", "A", "x", 12)}, "http://B.test/11"},
+		"again": {[]string{enter("A", "x"), object("O", "A", "x", 10), object("O", "B", "y", 11), object("D", "A", "x", 12),
+			object("N", "A", "x", 13), object("O", "A", "x", 14)}, "http://A.test/14"},
+		"implicit": {[]string{enter("A", "x"), object("O", "B", "x", 10), object("O", "A", "x", 30)}, "http://A.test/30"},
+		"none":     {[]string{enter("A", "x"), object("O", "B", "x", 10), object("N", "A", "x", 15), object("O", "A", "x", 30)}, ""},
+	} {
+		a := attribute(t, events(append(test.list, `{"ph":"X","name":"work","ts":20,"dur":1,"pid":1,"tid":1}`)...), Options{})
+		set := a.sets.sets.at(uint32(a.stampsByEvent(t)[len(test.list)]))
+		if len(set) != 1 {
+			t.Fatalf("%s: the slice has %d contexts, want 1", name, len(set))
+		}
+		if url := a.c.snapshots[a.sets.entries[set[0]].snapshot].url; url != test.want {
+			t.Errorf("%s: bound to %q, want %q", name, url, test.want)
+		}
+	}
+}
+
 // With FileOrder what counts is the order of the input: here the context is left before it is entered, and both are behind
 // the slice that is later.
 func TestFileOrder(t *testing.T) {
