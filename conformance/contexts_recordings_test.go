@@ -27,13 +27,19 @@ const largeRecording = 1 << 20
 
 // eachContextRecording runs a test for every recording that is there.
 func eachContextRecording(t *testing.T, fn func(t *testing.T, name string, input []byte)) {
+	t.Helper()
+	eachRecordingOf(t, contextRecordings, fn)
+}
+
+// eachRecordingOf calls fn with each recording of some folders: those of testdata, then those that only shared has.
+func eachRecordingOf(t *testing.T, folders []string, fn func(t *testing.T, name string, input []byte)) {
 	seen := map[string]bool{}
 	roots := []string{recording.Testdata(t)}
 	if shared, ok := recording.Shared(); ok {
 		roots = append(roots, shared)
 	}
 	for _, root := range roots {
-		for _, folder := range contextRecordings {
+		for _, folder := range folders {
 			paths, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*"))
 			if err != nil {
 				t.Fatal(err)

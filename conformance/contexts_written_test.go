@@ -132,45 +132,39 @@ func attributed(t *testing.T, input []byte, opts convert.Options) []byte {
 }
 
 // All packets of a Perfetto trace are in its attributed copy byte for byte, in their order, but for the argument that is
-// put into events; what is added stands behind them on a sequence of its own.
+// put into events; what is added stands behind them on a sequence of its own, and breaks no rule.
 func TestAttributedTraceKeepsItsPackets(t *testing.T) {
 	kept := convert.Options{KeepPackets: true}
-	for _, name := range []string{"chrome-devtools-tiny", "chrome-everything-clean", "chrome-paired-tiny"} {
-		path, ok := recording.Find(t, "traces/perfetto/"+name+".pftrace")
-		if !ok {
-			continue
+	eachRecordingOf(t, []string{"traces/perfetto"}, func(t *testing.T, _ string, input []byte) {
+		output := attributed(t, input, kept)
+		sameFindings(t, input, output)
+		before, after := packets(t, input), packets(t, output)
+		if len(after) <= len(before) {
+			t.Fatalf("%d packets became %d", len(before), len(after))
 		}
-		t.Run(name, func(t *testing.T) {
-			input := recording.Read(t, path)
-			output := attributed(t, input, kept)
-			before, after := packets(t, input), packets(t, output)
-			if len(after) <= len(before) {
-				t.Fatalf("%d packets became %d", len(before), len(after))
+		notes := 0
+		for i := range before {
+			got := withoutContexts(t, after[i])
+			if len(got) != len(after[i]) {
+				notes++
 			}
-			notes := 0
-			for i := range before {
-				got := withoutContexts(t, after[i])
-				if len(got) != len(after[i]) {
-					notes++
-				}
-				if !bytes.Equal(got, before[i]) {
-					t.Fatalf("packet %d is\n%x, was\n%x", i, got, before[i])
-				}
+			if !bytes.Equal(got, before[i]) {
+				t.Fatalf("packet %d is\n%x, was\n%x", i, got, before[i])
 			}
-			if notes == 0 {
-				t.Error("no event has contexts")
+		}
+		if notes == 0 {
+			t.Error("no event has contexts")
+		}
+		own := sequenceOf(t, after[len(before)])
+		for i, p := range after {
+			if sequence := sequenceOf(t, p); (sequence == own) != (i >= len(before)) {
+				t.Fatalf("packet %d of %d is on sequence %d; what is added is on %d", i, len(before), sequence, own)
 			}
-			own := sequenceOf(t, after[len(before)])
-			for i, p := range after {
-				if sequence := sequenceOf(t, p); (sequence == own) != (i >= len(before)) {
-					t.Fatalf("packet %d of %d is on sequence %d; what is added is on %d", i, len(before), sequence, own)
-				}
-			}
-			if again := attributed(t, output, kept); !bytes.Equal(again, output) {
-				t.Error("attributing the copy gives something else")
-			}
-		})
-	}
+		}
+		if again := attributed(t, output, kept); !bytes.Equal(again, output) {
+			t.Error("attributing the copy gives something else")
+		}
+	})
 }
 
 func sequenceOf(t *testing.T, packet []byte) uint32 {
