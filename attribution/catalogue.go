@@ -284,12 +284,18 @@ func (c *catalogue) pid(logical NodeID, ts timeline.Nanos) (int64, bool) {
 
 // class returns the class of a logical node, as url does.
 func (c *catalogue) class(logical NodeID, ts timeline.Nanos) string {
+	class, _ := c.classified(logical, ts)
+	return class
+}
+
+// classified returns the class of a logical node and the member of which it is the class.
+func (c *catalogue) classified(logical NodeID, ts timeline.Nanos) (class string, member NodeID) {
 	for _, m := range c.membersOf(logical) {
 		if s := c.at(m, ts); s != 0 && c.snapshots[s].class != "" {
-			return c.snapshots[s].class
+			return c.snapshots[s].class, m
 		}
 	}
-	return c.classes[logical]
+	return c.classes[logical], logical
 }
 
 // label is how a context is called: its url, else its class and id, else its id (spec contexts.md 10).
@@ -302,8 +308,8 @@ func (c *catalogue) label(node NodeID, ts timeline.Nanos) string {
 	if url := c.url(logical, ts); url != "" {
 		return url
 	}
-	if class := c.class(logical, ts); class != "" {
-		return class + " " + n.ID
+	if class, member := c.classified(logical, ts); class != "" {
+		return class + " " + c.nodes[member].ID
 	}
 	switch n.Scope {
 	case ScopeIsolate:

@@ -13,26 +13,29 @@ type interval struct {
 	from, to timeline.Nanos
 	thread   timeline.TrackID
 	node     NodeID
+	snapshot snapshotID // the state in which it is meant
 	typ      TypeID
 }
 
 var intervalCodec = extsort.Codec[interval]{
-	Size: 26,
+	Size: 30,
 	Put: func(b []byte, i *interval) {
 		le := binary.LittleEndian
-		_ = b[25]
+		_ = b[29]
 		le.PutUint64(b, uint64(i.from))
 		le.PutUint64(b[8:], uint64(i.to))
 		le.PutUint32(b[16:], uint32(i.thread))
 		le.PutUint32(b[20:], uint32(i.node))
 		le.PutUint16(b[24:], uint16(i.typ))
+		le.PutUint32(b[26:], uint32(i.snapshot))
 	},
 	Get: func(b []byte, i *interval) {
 		le := binary.LittleEndian
-		_ = b[25]
+		_ = b[29]
 		*i = interval{
 			from: timeline.Nanos(le.Uint64(b)), to: timeline.Nanos(le.Uint64(b[8:])),
 			thread: timeline.TrackID(le.Uint32(b[16:])), node: NodeID(le.Uint32(b[20:])), typ: TypeID(le.Uint16(b[24:])),
+			snapshot: snapshotID(le.Uint32(b[26:])),
 		}
 	},
 }
@@ -42,7 +45,8 @@ func compareIntervals(a, b *interval) int {
 	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.thread, b.thread), cmp.Compare(a.typ, b.typ))
 }
 
-// intervals collects the intervals of all threads and types; neighbours with the same context are one.
+// intervals collects the intervals of all threads and types; neighbours with the same context are one, unless it is called
+// something else.
 type intervals struct {
 	c      *catalogue
 	sets   *sets
@@ -79,7 +83,7 @@ func (v *intervals) extend(w *worker, set SetID, from, to timeline.Nanos) {
 	kept := sh.open[:0]
 	for _, i := range sh.open {
 		e := v.sets.of(set, i.typ)
-		if sh.until == from && e != 0 && v.c.logicalOf(v.sets.entries[e].node) == v.c.logicalOf(i.node) {
+		if sh.until == from && e != 0 && v.sameShown(&v.sets.entries[e], &i) {
 			kept = append(kept, i)
 			continue
 		}
@@ -92,9 +96,17 @@ func (v *intervals) extend(w *worker, set SetID, from, to timeline.Nanos) {
 		if e.node == 0 || sh.has(e.typ) {
 			continue
 		}
-		sh.open = append(sh.open, interval{from: from, thread: w.id, node: e.node, typ: e.typ})
+		sh.open = append(sh.open, interval{from: from, thread: w.id, node: e.node, snapshot: e.snapshot, typ: e.typ})
 	}
 	sh.set, sh.until, sh.valid = set, to, true
+}
+
+// sameShown reports whether an entry is of the context of an interval, under the same name.
+func (v *intervals) sameShown(e *entry, i *interval) bool {
+	if v.c.logicalOf(e.node) != v.c.logicalOf(i.node) {
+		return false
+	}
+	return e.node == i.node && e.snapshot == i.snapshot || v.c.labelOf(e.node, e.snapshot) == v.c.labelOf(i.node, i.snapshot)
 }
 
 func (sh *shownThread) has(typ TypeID) bool {

@@ -87,8 +87,11 @@ func (r *Result) Rewrite(ctx context.Context, dst io.Writer, src io.Reader, even
 
 // packetNotes are the sets of events by the packets that they stand in.
 type packetNotes struct {
+	r     *Result
 	sets  *extsort.Sorter[packetSet]
-	args  []timeline.Args // by SetID
+	args  map[SetID]timeline.Args // those that are held
+	held  int                     // bytes of these
+	enc   *timeline.ArgsEncoder
 	ahead packetSet
 }
 
@@ -117,9 +120,21 @@ func (n *packetNotes) Close() error { return n.sets.Close() }
 func (n *packetNotes) next(out *pftrace.PacketNote) (bool, error) {
 	ok, err := n.sets.Next(&n.ahead)
 	if ok {
-		*out = pftrace.PacketNote{Packet: n.ahead.packet, Annotations: underKey(n.args[n.ahead.set], n.ahead.key)}
+		*out = pftrace.PacketNote{Packet: n.ahead.packet, Annotations: underKey(n.note(n.ahead.set), n.ahead.key)}
 	}
 	return ok, err
+}
+
+// note returns the annotation of a set, which is valid until the next call.
+func (n *packetNotes) note(set SetID) timeline.Args {
+	if args, ok := n.args[set]; ok {
+		return args
+	}
+	args := n.r.encodeInline(n.enc, set)
+	if n.held += len(args); n.held < maxNotes {
+		n.args[set] = slices.Clone(args)
+	}
+	return args
 }
 
 // packetNotes joins the sets of events with their packets.
@@ -130,7 +145,7 @@ func (r *Result) packetNotes(events *Packets, w WriteBack) (_ *packetNotes, err 
 	memory, dir := r.t.Memory()/16, r.t.TempDir()
 	byEvent := extsort.New(stampCodec, func(a, b *stamp) int { return cmp.Compare(a.event, b.event) }, memory, dir)
 	defer byEvent.Close()
-	n := &packetNotes{sets: extsort.New(packetSetCodec, func(a, b *packetSet) int { return cmp.Compare(a.packet, b.packet) }, memory, dir)}
+	n := &packetNotes{r: r, args: map[SetID]timeline.Args{}, enc: timeline.NewInlineArgs(), sets: extsort.New(packetSetCodec, func(a, b *packetSet) int { return cmp.Compare(a.packet, b.packet) }, memory, dir)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())
@@ -139,8 +154,6 @@ func (r *Result) packetNotes(events *Packets, w WriteBack) (_ *packetNotes, err 
 	if w.NoNotes {
 		return n, nil
 	}
-	n.args = make([]timeline.Args, r.sets.sets.len())
-	enc := timeline.NewInlineArgs()
 	var s stamp
 	for c := r.stamps.From(0); ; {
 		ok, err := c.Next(&s)
@@ -149,11 +162,6 @@ func (r *Result) packetNotes(events *Packets, w WriteBack) (_ *packetNotes, err 
 		}
 		if !ok {
 			break
-		}
-		if n.args[s.set] == nil {
-			enc.Reset()
-			r.encode(enc, s.set, func(text string) { enc.String([]byte(text)) })
-			n.args[s.set] = slices.Clone(enc.Args())
 		}
 		if err := byEvent.Add(s); err != nil {
 			return n, err

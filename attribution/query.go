@@ -27,7 +27,7 @@ func (r *Result) Set(set SetID) []Context {
 		e := &r.sets.entries[id]
 		c := Context{Type: r.c.types[e.typ], Name: unattributed, Via: e.via, Hops: int(e.hops)}
 		if e.node != 0 {
-			c.ID, c.Name = r.c.nodes[e.node].Identity, r.labelOf(e)
+			c.ID, c.Name = r.c.nodes[e.node].Identity, r.c.labelOf(e.node, e.snapshot)
 		}
 		for _, n := range r.sets.lists.at(uint32(e.candidates)) {
 			c.Candidates = append(c.Candidates, r.c.nodes[n].Identity)

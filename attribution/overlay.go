@@ -1,0 +1,285 @@
+package attribution
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// overlayRow is an event of the overlay: the begin or end of an interval, or an instant of the catalogue.
+type overlayRow struct {
+	ts, dur timeline.Nanos
+	track   timeline.TrackID
+	name    timeline.NameID
+	kind    timeline.ItemKind
+	ref     uint32 // begin: node; instant: index in args
+}
+
+var overlayCodec = extsort.Codec[overlayRow]{
+	Size: 29,
+	Put: func(b []byte, o *overlayRow) {
+		le := binary.LittleEndian
+		_ = b[28]
+		le.PutUint64(b, uint64(o.ts))
+		le.PutUint64(b[8:], uint64(o.dur))
+		le.PutUint32(b[16:], uint32(o.track))
+		le.PutUint32(b[20:], uint32(o.name))
+		le.PutUint32(b[24:], o.ref)
+		b[28] = byte(o.kind)
+	},
+	Get: func(b []byte, o *overlayRow) {
+		le := binary.LittleEndian
+		_ = b[28]
+		*o = overlayRow{
+			ts: timeline.Nanos(le.Uint64(b)), dur: timeline.Nanos(le.Uint64(b[8:])), track: timeline.TrackID(le.Uint32(b[16:])),
+			name: timeline.NameID(le.Uint32(b[20:])), ref: le.Uint32(b[24:]), kind: timeline.ItemKind(b[28]),
+		}
+	},
+}
+
+// compareOverlay sorts by time, and at one time the ends first.
+func compareOverlay(a, b *overlayRow) int {
+	return cmp.Or(cmp.Compare(a.ts, b.ts), cmp.Compare(endLast(b.kind), endLast(a.kind)), cmp.Compare(a.track, b.track))
+}
+
+func endLast(k timeline.ItemKind) int {
+	if k == timeline.ItemEnd {
+		return 1
+	}
+	return 0
+}
+
+// overlay are the tracks that attribution adds.
+type overlay struct {
+	rows  *extsort.Sorted[overlayRow]
+	names []string        // of logical nodes, for Correlation
+	args  []timeline.Args // of instants
+
+	slices, instants int64
+}
+
+// After implements timeline.Overlay.
+func (o *overlay) After(ts timeline.Nanos) (timeline.OverlayCursor, error) {
+	i, err := o.rows.Search(func(r *overlayRow) bool { return r.ts > ts })
+	if err != nil {
+		return nil, err
+	}
+	return &overlayCursor{o, o.rows.From(i), overlayRow{}}, nil
+}
+
+// Close implements timeline.Overlay.
+func (o *overlay) Close() error { return o.rows.Close() }
+
+type overlayCursor struct {
+	*overlay
+	at  *extsort.Cursor[overlayRow]
+	row overlayRow
+}
+
+// Next implements timeline.OverlayCursor.
+func (c *overlayCursor) Next(e *timeline.OverlayEvent) (bool, error) {
+	ok, err := c.at.Next(&c.row)
+	if !ok || err != nil {
+		return false, err
+	}
+	r := &c.row
+	*e = timeline.OverlayEvent{Kind: r.kind, TS: r.ts, Dur: r.dur, Track: r.track, Name: r.name}
+	switch r.kind {
+	case timeline.ItemBegin:
+		e.Correlation = c.names[r.ref]
+	case timeline.ItemInstant:
+		e.Args = c.args[r.ref]
+	}
+	return true, nil
+}
+
+// overlayTarget is where the tracks of an attribution go.
+type overlayTarget interface {
+	addTrack(parent timeline.TrackID, spec timeline.TrackSpec) timeline.TrackID
+	name(text string) timeline.NameID
+	encoder() *timeline.ArgsEncoder
+}
+
+// attached is the timeline as an overlayTarget.
+type attached struct {
+	t   *timeline.Timeline
+	enc *timeline.ArgsEncoder
+}
+
+func (a *attached) addTrack(parent timeline.TrackID, spec timeline.TrackSpec) timeline.TrackID {
+	return a.t.AddTrack(parent, spec)
+}
+func (a *attached) name(text string) timeline.NameID { return a.t.InternName(text) }
+func (a *attached) encoder() *timeline.ArgsEncoder   { return a.enc }
+
+// attachOverlay makes the tracks.
+func (r *Result) attachOverlay(w WriteBack) error {
+	rows, o, err := r.overlayRows(w, &attached{r.t, r.t.NewArgs()})
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if o.rows, err = rows.Sort(); err != nil {
+		return err
+	}
+	r.t.AttachOverlay(o, o.slices, o.instants)
+	return nil
+}
+
+// overlayRows makes the events of the tracks, which must be closed.
+func (r *Result) overlayRows(w WriteBack, to overlayTarget) (*extsort.Sorter[overlayRow], *overlay, error) {
+	rows := extsort.New(overlayCodec, compareOverlay, r.t.Memory()/16, r.t.TempDir())
+	o := &overlay{names: make([]string, len(r.c.nodes))}
+	var err error
+	if !w.NoTracks && r.shown != nil {
+		err = r.addIntervals(rows, o, to)
+	}
+	if !w.NoCatalogue && err == nil {
+		err = r.addCatalogue(rows, o, to)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, rows.Close())
+	}
+	return rows, o, nil
+}
+
+// addIntervals adds a track for each thread and type, with the contexts in effect.
+func (r *Result) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay, to overlayTarget) error {
+	order := make([]intervalTrack, 0, len(r.shown.used))
+	for track := range r.shown.used {
+		order = append(order, track)
+	}
+	slices.SortFunc(order, func(a, b intervalTrack) int {
+		return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(r.c.types[a.typ], r.c.types[b.typ]))
+	})
+	tracks := map[intervalTrack]timeline.TrackID{}
+	for _, t := range order {
+		tracks[t] = to.addTrack(t.thread, timeline.TrackSpec{Name: intervalsPrefix + r.c.types[t.typ], Description: intervalsDescription})
+	}
+	var i interval
+	for {
+		ok, err := r.shown.sorted.Next(&i)
+		if err != nil || !ok {
+			return err
+		}
+		o.slices++
+		logical := r.c.logicalOf(i.node)
+		if o.names[logical] == "" {
+			o.names[logical] = r.c.nodes[logical].Identity.String()
+		}
+		row := overlayRow{
+			ts: i.from, dur: i.to - i.from, track: tracks[intervalTrack{i.thread, i.typ}], kind: timeline.ItemBegin,
+			name: to.name(r.c.labelOf(i.node, i.snapshot)), ref: uint32(logical),
+		}
+		err = rows.Add(row)
+		row.ts, row.kind = i.to, timeline.ItemEnd
+		if err = errors.Join(err, rows.Add(row)); err != nil {
+			return err
+		}
+	}
+}
+
+// Limits of the catalogue. Real traces have a few hundred instants in it.
+const (
+	maxCatalogue     = 1 << 16
+	maxCatalogueSize = 16 << 20 // bytes of their arguments
+)
+
+// addCatalogue adds a track with an instant for every context and each of its states.
+func (r *Result) addCatalogue(rows *extsort.Sorter[overlayRow], o *overlay, to overlayTarget) error {
+	track, made, size := timeline.TrackID(0), false, 0
+	enc := to.encoder()
+	for id := range r.c.nodes {
+		node := NodeID(id)
+		if node == 0 || !r.c.nodes[node].context || r.c.logicalOf(node) != node {
+			continue
+		}
+		if !made {
+			track, made = to.addTrack(0, timeline.TrackSpec{Name: catalogueTrack, Description: catalogueDescription}), true
+		}
+		for _, ts := range r.statesOf(node) {
+			if o.instants == maxCatalogue || size >= maxCatalogueSize {
+				r.t.Problems().Add(problem.ContextLimit, problem.NoPosition, "in the catalogue")
+				return nil
+			}
+			enc.Reset()
+			r.describe(enc, node, ts)
+			size += len(enc.Args())
+			o.args = append(o.args, slices.Clone(enc.Args()))
+			row := overlayRow{
+				ts: ts, track: track, name: to.name(r.c.label(node, ts)), kind: timeline.ItemInstant, ref: uint32(o.instants),
+			}
+			if err := rows.Add(row); err != nil {
+				return err
+			}
+			o.instants++
+		}
+	}
+	return nil
+}
+
+// statesOf returns the times at which something becomes known of a logical node, at least one.
+func (r *Result) statesOf(node NodeID) []timeline.Nanos {
+	start := r.t.Start()
+	var times []timeline.Nanos
+	for _, m := range r.c.membersOf(node) {
+		if int(m) >= len(r.c.states) {
+			continue
+		}
+		for _, s := range r.c.states[m] {
+			if s.snapshot != 0 {
+				times = append(times, max(s.from, start))
+			}
+		}
+	}
+	if len(times) == 0 {
+		return []timeline.Nanos{start}
+	}
+	slices.Sort(times)
+	return slices.Compact(times)
+}
+
+// describe encodes what is known of a logical node at a time.
+func (r *Result) describe(enc *timeline.ArgsEncoder, node NodeID, ts timeline.Nanos) {
+	put := func(key, text string) {
+		if text != "" {
+			enc.Key([]byte(key))
+			enc.InternedString(text)
+		}
+	}
+	put("id", r.c.nodes[node].Identity.String())
+	put("class", r.c.class(node, ts))
+	put("url", r.c.url(node, ts))
+	if parent := r.c.parent(node, ts); parent != 0 {
+		put("parent", r.c.nodes[parent].Identity.String())
+	}
+	if pid, ok := r.c.pid(node, ts); ok {
+		enc.Key([]byte("pid"))
+		enc.Int(pid)
+	}
+	if members := r.c.membersOf(node); len(members) > 1 {
+		enc.Key([]byte("members"))
+		enc.BeginArray()
+		for _, m := range members {
+			enc.InternedString(r.c.nodes[m].Identity.String())
+		}
+		enc.EndArray()
+	}
+	if n, ok := r.inputOf(node); ok {
+		n.describe(enc, put)
+	}
+}
+
+// inputOf returns the input event that a context is.
+func (r *Result) inputOf(node NodeID) (*Input, bool) {
+	i, ok := r.inputIndex[node]
+	if !ok {
+		return nil, false
+	}
+	return &r.inputs[i], true
+}
