@@ -21,6 +21,9 @@ type knownFrame struct {
 	url         string
 }
 
+// knownSize is what a knownFrame takes, with its place.
+const knownSize = 96
+
 // maxWaiting bounds the states of frames whose process is not known yet.
 const maxWaiting = 1 << 12
 
@@ -172,7 +175,9 @@ func (p *chromeFrames) add(c *collector, s *seen, node NodeID, now knownFrame, p
 	if p.known == nil {
 		p.known = map[NodeID]knownFrame{}
 	}
-	p.known[node] = now
+	if _, ok := p.known[node]; ok || c.hasRoom(knownSize) {
+		p.known[node] = now
+	}
 	state := c.catalogue.add(snapshot{node: node, ts: s.TS, event: s.Event, change: followed, url: now.url, pid: pid})
 	if now.parent != "" {
 		process := c.nodes[node].Process // of an address; Global otherwise

@@ -107,7 +107,7 @@ func (p *explicitEvents) enterOrLeave(c *collector, s *seen) error {
 	if id.phase == '(' {
 		kind = enters
 		c.nodes[node].context = true
-		if _, ok := c.entered[node]; !ok {
+		if _, ok := c.entered[node]; !ok && c.hasRoom(enteredSize) {
 			c.entered[node] = enteredAs{c.types[typ], c.keep(p.category(s))}
 		}
 	}

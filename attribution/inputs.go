@@ -94,8 +94,17 @@ type staged struct {
 	end  timeline.Nanos // of the slice
 }
 
-// maxInputs bounds the input events of which details are kept.
-const maxInputs = 1 << 18
+// Limits of what is kept of input events, beside maxTableSize, which these count towards.
+const (
+	maxInputs    = 1 << 18
+	maxUnnamed   = 1 << 14 // slices that have begun and of which the trace id is not known yet
+	inputSize    = 208     // bytes of an input event, with its place
+	startSize    = 64
+	stagesSize   = 64
+	timingSize   = 320 // twice: in the order of the input, and sorted
+	asyncIDSize  = 64
+	maxAsyncText = 256 // bytes of the id of an asynchronous slice; longer ones are cut
+)
 
 // inputs holds the input events of a trace.
 type inputs struct {
@@ -153,7 +162,7 @@ func (in *inputs) add(c *collector, i Input) {
 		}
 		return
 	}
-	if len(in.list) >= maxInputs {
+	if len(in.list) >= maxInputs || !c.hasRoom(inputSize) {
 		return
 	}
 	i.Presented = timeline.NoTime
@@ -214,7 +223,7 @@ func (in *inputs) begin(s *seen) {
 	if s.End != timeline.NoTime {
 		i.Latency = s.End - s.TS
 	}
-	if len(in.begun) < maxInputs {
+	if len(in.begun) < maxUnnamed {
 		in.begun[s.ordinal] = i
 	}
 }
@@ -230,12 +239,13 @@ func (in *inputs) identify(c *collector, s *seen, node NodeID) {
 	i.node, i.ID = node, c.nodes[node].Identity
 	if i.from == fromStages {
 		i.Type = c.keep(s.facts.stagesType)
-		if len(in.stages) < maxInputs && i.Latency != timeline.NoTime {
+		_, known := in.stages[s.Track]
+		if i.Latency != timeline.NoTime && (known || c.hasRoom(stagesSize)) {
 			in.stages[s.Track] = staged{node: node, end: i.Start + i.Latency}
 		}
 	}
 	in.add(c, i)
-	if known, ok := in.byStart[i.Start]; known.from < i.from && (ok || len(in.byStart) < maxInputs) {
+	if known, ok := in.byStart[i.Start]; known.from < i.from && (ok || c.hasRoom(startSize)) {
 		in.byStart[i.Start] = startedInput{node, i.from}
 	}
 }
@@ -264,9 +274,6 @@ func (in *inputs) stage(s *seen) {
 
 // timing keeps an EventTiming slice. Whether its input has a trace id is known only when all events are.
 func (in *inputs) timing(c *collector, s *seen) {
-	if len(in.timings) >= maxInputs {
-		return
-	}
 	ms := s.facts.processing - s.facts.timeStamp
 	if !(math.Abs(ms) < 1e9) {
 		return
@@ -276,8 +283,11 @@ func (in *inputs) timing(c *collector, s *seen) {
 		processing: s.TS + timeline.Nanos(math.Round(ms*1e6)), name: c.keep(s.facts.eventType),
 		id: Identity{Scope: ScopeEventTiming, ID: c.t.AsyncID(s.Track), Process: s.place.pid},
 	}
-	if s.facts.asyncID != nil { // only the outermost slice of an id has it
-		in.ids[s.Track] = string(s.facts.asyncID)
+	if id := s.facts.asyncID; id != nil { // only the outermost slice of an id has it
+		id = id[:min(len(id), maxAsyncText)]
+		if _, known := in.ids[s.Track]; known || c.hasRoom(asyncIDSize+maxAsyncText) {
+			in.ids[s.Track] = string(id)
+		}
 	}
 	if t.id.ID == "" {
 		t.id.ID = in.ids[s.Track]
@@ -285,7 +295,10 @@ func (in *inputs) timing(c *collector, s *seen) {
 	if t.id.ID == "" {
 		t.id.ID = strconv.FormatInt(int64(s.TS), 10)
 	}
-	in.timings = append(in.timings, t)
+	t.id.ID = strings.Clone(t.id.ID[:min(len(t.id.ID), maxAsyncText)])
+	if len(in.timings) < maxInputs && c.hasRoom(timingSize+len(t.id.ID)) {
+		in.timings = append(in.timings, t)
+	}
 }
 
 // finish finds the input of every EventTiming, and sorts them so that dispatches find theirs.

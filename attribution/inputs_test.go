@@ -151,3 +151,24 @@ func TestInputRows(t *testing.T) {
 		t.Errorf("rows (-want +got)\n%s", diff)
 	}
 }
+
+// What is kept of inputs counts towards the limit of what is kept at all, however long their ids are.
+func TestInputsAreBounded(t *testing.T) {
+	const n = 5000
+	var list []string
+	for i := range n {
+		list = append(list, fmt.Sprintf(`{"ph":"b","name":"EventTiming","cat":"c","id":"%04d%s","ts":%d,"pid":1,"tid":1,"args":{"data":{"type":"click","timeStamp":10,"processingStart":13}}}`,
+			i, strings.Repeat("x", 3000), i))
+	}
+	a := attribute(t, events(list...), Options{})
+	bytes := 0
+	for _, in := range a.Inputs() {
+		bytes += len(in.ID.ID)
+	}
+	if len(a.Inputs()) != n || bytes != n*maxAsyncText {
+		t.Errorf("%d inputs with %d bytes of ids, want %d with %d", len(a.Inputs()), bytes, n, n*maxAsyncText)
+	}
+	if least := n * (inputSize + timingSize + maxAsyncText); a.c.size < least {
+		t.Errorf("%d bytes are counted, want at least %d", a.c.size, least)
+	}
+}

@@ -15,6 +15,9 @@ type enteredAs struct {
 	category string
 }
 
+// enteredSize is what an enteredAs takes, with its place.
+const enteredSize = 80
+
 // life is one of the objects that had an identity, from its begin to its end.
 type life struct {
 	alive     bool
