@@ -63,7 +63,8 @@ type catalogue struct {
 	entered   map[NodeID]enteredAs // of explicit contexts
 	classes   map[NodeID]string    // of contexts without snapshots
 
-	states [][]state // by NodeID; in the order of time
+	states [][]state    // by NodeID; in the order of time
+	last   []snapshotID // by NodeID: the snapshot that was valid last, 0 if there was none
 	epochs []timeline.Nanos
 
 	logical []NodeID // by NodeID: the representative of the logical node
@@ -134,7 +135,7 @@ func (c *catalogue) finish() {
 		x, y := &c.snapshots[a], &c.snapshots[b]
 		return cmp.Or(cmp.Compare(x.node, y.node), cmp.Compare(x.ts, y.ts), cmp.Compare(x.event, y.event), cmp.Compare(a, b))
 	})
-	c.states = make([][]state, len(c.nodes))
+	c.states, c.last = make([][]state, len(c.nodes)), make([]snapshotID, len(c.nodes))
 	for len(order) > 0 {
 		node := c.snapshots[order[0]].node
 		n := 1
@@ -142,6 +143,7 @@ func (c *catalogue) finish() {
 			n++
 		}
 		c.states[node] = c.objectStates(order[:n])
+		c.last[node] = lastKnown(c.states[node])
 		order = order[n:]
 	}
 }
@@ -179,7 +181,7 @@ func (c *catalogue) at(node NodeID, ts timeline.Nanos) snapshotID {
 	}
 	states := c.states[node]
 	if ts == lastTime {
-		return lastKnown(states)
+		return c.last[node]
 	}
 	i, _ := slices.BinarySearchFunc(states, ts, func(s state, ts timeline.Nanos) int {
 		if s.from <= ts {
@@ -254,7 +256,7 @@ func (c *catalogue) resolve(r *reference) (NodeID, bool) {
 func (c *catalogue) classify() {
 	for i := range c.snapshots[1:] {
 		s := &c.snapshots[i+1]
-		if c.nodes[s.node].context && c.classes[s.node] == "" && lastKnown(c.states[s.node]) == 0 {
+		if c.nodes[s.node].context && c.classes[s.node] == "" && c.at(s.node, lastTime) == 0 {
 			c.classes[s.node] = s.class
 		}
 	}

@@ -260,3 +260,21 @@ func checkBusy(t *testing.T, a *attributed, cost CostOptions) {
 		}
 	}
 }
+
+// Bytes, CPU times and latencies that are too large for a number end at the largest one.
+func TestExtremeValues(t *testing.T) {
+	const most = "9223372036854775807"
+	a := attribute(t, events(
+		`{"ph":"X","name":"work","ts":0,"dur":100,"pid":1,"tid":1,"args":{"data":{"frame":"F"}}}`,
+		`{"ph":"I","name":"ResourceSendRequest","ts":1,"pid":1,"tid":1,"args":{"data":{"requestId":"r","frame":"F"}}}`,
+		`{"ph":"I","name":"ResourceReceivedData","ts":2,"pid":1,"tid":1,"args":{"data":{"requestId":"r","encodedDataLength":`+most+`}}}`,
+		`{"ph":"I","name":"ResourceReceivedData","ts":3,"pid":1,"tid":1,"args":{"data":{"requestId":"r","encodedDataLength":`+most+`}}}`,
+		`{"ph":"I","name":"ResourceSendRequest","ts":4,"pid":1,"tid":1,"args":{"data":{"requestId":"s","frame":"F"}}}`,
+		`{"ph":"I","name":"ResourceFinish","ts":5,"pid":1,"tid":1,"args":{"data":{"requestId":"s","encodedDataLength":`+most+`}}}`,
+	), Options{})
+	table := a.Table(TableOptions{Type: "Frame"})
+	checkSums(t, table)
+	if row := rowOf(table, "frame/F", ""); row == nil || row.NetworkBytes != math.MaxInt64 || row.Requests != 2 {
+		t.Errorf("row %+v, want 2 requests of %s bytes", row, most)
+	}
+}

@@ -93,7 +93,7 @@ func (firefoxInput) see(c *collector, s *seen) error {
 	}
 	i := Input{ID: c.nodes[node].Identity, Type: c.keep(f.domType), Start: start, Latency: timeline.NoTime, node: node, from: fromTiming}
 	if s.End != timeline.NoTime {
-		i.Latency = s.End - start
+		i.Latency = sum(s.End, -start)
 	}
 	c.inputs.add(c, i)
 	return c.own(s, TypeInputEvent, node)

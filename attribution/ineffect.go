@@ -175,7 +175,7 @@ func (p *propagation) request(o *timeline.Occurrence, thread timeline.TrackID, e
 			r.begun = set
 		}
 	case receives:
-		r.fromData += e.value
+		r.fromData = int64(sum(timeline.Nanos(r.fromData), timeline.Nanos(e.value)))
 	case finishes:
 		r.End = o.TS
 		if e.value > 0 {

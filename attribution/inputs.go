@@ -280,7 +280,7 @@ func (in *inputs) timing(c *collector, s *seen) {
 	}
 	t := timing{
 		ordinal: s.ordinal, thread: s.Thread, start: s.TS, end: s.End, typ: in.typeOf(s.facts.eventType), joins: s.facts.interaction,
-		processing: s.TS + timeline.Nanos(math.Round(ms*1e6)), name: c.keep(s.facts.eventType),
+		processing: sum(s.TS, timeline.Nanos(math.Round(ms*1e6))), name: c.keep(s.facts.eventType),
 		id: Identity{Scope: ScopeEventTiming, ID: c.t.AsyncID(s.Track), Process: s.place.pid},
 	}
 	if id := s.facts.asyncID; id != nil { // only the outermost slice of an id has it

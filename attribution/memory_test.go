@@ -314,6 +314,23 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// Objects that begin and end very often and have no snapshot are put in order in one go.
+func TestObjectsWithoutSnapshots(t *testing.T) {
+	c := newCatalogue()
+	n := c.node("ptr", []byte("0x1"), 1)
+	c.nodes[n].context = true
+	const lives = maxSnapshots / 4
+	for i := range lives {
+		c.add(snapshot{node: n, ts: timeline.Nanos(2 * i), change: created})
+		c.add(snapshot{node: n, ts: timeline.Nanos(2*i + 1), change: deleted})
+	}
+	c.finish()
+	c.classify()
+	if at := c.at(n, lastTime); at != 0 || len(c.states[n]) != 2*lives {
+		t.Errorf("snapshot %d and %d states, want none and %d", at, len(c.states[n]), 2*lives)
+	}
+}
+
 // Building the tree ends when its context does.
 func TestTreeIsCancelled(t *testing.T) {
 	c := newCatalogue()

@@ -52,14 +52,16 @@ func begunOrdinal(e *begun) uint64 { return e.ordinal }
 // slices is the third pass' affair, because an entry may be found after what lies in its slice.
 type propagation struct {
 	*collector
-	opts    Options
-	sets    *sets
-	out     *extsort.Sorter[begun]
-	found   cursor[evidence]
-	steps   *flow.Steps
-	step    flow.Step
-	hasStep bool
-	stepsAt timeline.Nanos // time of the steps that are being handled
+	opts      Options
+	sets      *sets
+	out       *extsort.Sorter[begun]
+	found     cursor[evidence]
+	steps     *flow.Steps
+	step      flow.Step
+	hasStep   bool
+	taken     int // steps between two times of the trace
+	cancelled func() error
+	stepsAt   timeline.Nanos // time of the steps that are being handled
 
 	threads  []*openThread // by TrackID; nil: nothing was there
 	asyncs   map[timeline.TrackID][]openAsync
@@ -141,6 +143,7 @@ func newPropagation(c *collector, steps *flow.Steps, opts Options) *propagation 
 
 // run goes through the trace.
 func (p *propagation) run(ctx context.Context) error {
+	p.cancelled = ctx.Err
 	if err := p.nextStep(); err != nil {
 		return err
 	}
@@ -176,6 +179,9 @@ func (p *propagation) nextStep() (err error) {
 func (p *propagation) stepsUntil(ts timeline.Nanos) error {
 	for p.hasStep && p.step.At < ts {
 		p.stepsAt = p.step.At
+		if p.taken++; p.taken%(1<<12) == 0 && p.cancelled() != nil {
+			return p.cancelled()
+		}
 		err := p.flowStep(&p.step)
 		if err = errors.Join(err, p.nextStep()); err != nil {
 			return err

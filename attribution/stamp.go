@@ -586,7 +586,7 @@ func (w *worker) usedUntil(beginEvent uint32, threadTime timeline.Nanos) {
 	for i := len(w.slices) - 1; i >= below(len(w.slices)-1); i-- {
 		if s := &w.slices[i]; s.event == beginEvent {
 			if s.cpu.start != timeline.NoTime && threadTime >= s.cpu.start {
-				s.cpu.known, s.cpu.used = true, threadTime-s.cpu.start
+				s.cpu.known, s.cpu.used = true, sum(threadTime, -s.cpu.start)
 			}
 			return
 		}
