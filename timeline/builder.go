@@ -302,6 +302,7 @@ func (b *Builder) spill() error {
 		b.runs = r
 	}
 	if b.records.len() > 0 {
+		b.records.sort()
 		if err := b.runs.write(&b.records); err != nil {
 			return err
 		}

@@ -27,10 +27,9 @@ func newRuns(dir string) (*runs, error) {
 	return &runs{records: records, payloads: payloads}, nil
 }
 
-// write appends the records of m in time order as a run. The payload of a record on disk is its offset and length in
+// write appends the records of m, which is sorted, as a run. The payload of a record on disk is its offset and length in
 // the file of payloads.
 func (r *runs) write(m *memory) error {
-	m.sort()
 	r.starts = append(r.starts, r.records.Size())
 	buf, rec := make([]byte, recordSize), new(record)
 	length := make([]byte, binary.MaxVarintLen64)
