@@ -325,7 +325,7 @@ func (k *costs) charge(w *worker, top *work, to setShare, since, from timeline.N
 // share adds an interval to those of its slice.
 func (k *costs) share(s *work, next share) {
 	if n := len(s.shares); n > 0 {
-		if last := &s.shares[n-1]; last.cell == next.cell && last.generation == next.generation {
+		if last := &s.shares[n-1]; last.set == next.set && last.since == next.since && (last.cell < 0) == (next.cell < 0) {
 			last.wall += next.wall
 			return
 		}

@@ -147,6 +147,29 @@ func TestCostLimits(t *testing.T) {
 	}
 }
 
+// Where cells are spilled makes no difference to how many shares a slice has: else the limit would depend on the memory.
+func TestSharesOfSpilledCells(t *testing.T) {
+	k := newCosts(newCatalogue(), newSets(), emptyTimeline(t), &CostOptions{})
+	w := &worker{id: 1, slices: []work{{end: 100, up: -1, cpu: cpuTime{known: true, used: 50}}}}
+	for i := range timeline.Nanos(10) {
+		k.charge(w, &w.slices[0], setShare{7, 10}, math.MinInt64, 10*i)
+		k.cells.spill()
+	}
+	if n := len(w.slices[0].shares); n != 1 {
+		t.Errorf("%d shares, want 1", n)
+	}
+	k.end(w)
+	n := 0
+	err := k.cells.each(func(c *cell) {
+		if n++; c.wall != 100 || c.cpu != 50 {
+			t.Errorf("%d ns and %d of CPU, want 100 and 50", c.wall, c.cpu)
+		}
+	})
+	if err != nil || n != 1 {
+		t.Errorf("%d cells, %v; want 1", n, err)
+	}
+}
+
 // emptyTimeline returns a timeline of one instant.
 func emptyTimeline(t *testing.T) *timeline.Timeline {
 	t.Helper()
