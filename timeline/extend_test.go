@@ -97,6 +97,43 @@ func TestExtend(t *testing.T) {
 	}
 }
 
+// A timeline that was in memory is sorted also if an extension makes it spill, whatever order its records came in.
+func TestExtendUnsorted(t *testing.T) {
+	b := testBuilder(t, noMemory)
+	thread := threadOf(b, 0)
+	for i, ts := range []Nanos{30, 10, 20} {
+		add(t, b, Event{Kind: Instant, Track: thread, Event: uint32(i), TS: ts, Name: []byte("event")})
+	}
+	tl, err := b.Finish(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tl.Close()
+	if _, ok := tl.store.(*memory); !ok {
+		t.Fatal("the timeline is on disk before it is extended")
+	}
+	err = tl.Extend(context.Background(), func(steps []Step, x *Extension) error {
+		if steps != nil {
+			return nil
+		}
+		return x.Add(&Event{Kind: Slice, Track: thread, TS: 15, Dur: 1, Name: []byte("added"), ThreadTS: NoTime, ThreadDur: NoTime})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := tl.store.(*memory); ok {
+		t.Fatal("the timeline is in memory after it was extended")
+	}
+	if err := tl.Nest(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	var times []Nanos
+	walk(t, tl, func(it *Item) { times = append(times, it.TS) })
+	if want := []Nanos{10, 15, 16, 20, 30}; !slices.Equal(times, want) {
+		t.Errorf("items at %v, want %v", times, want)
+	}
+}
+
 func firstDifferentLine(want, got string) string {
 	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for i := range min(len(w), len(g)) {
