@@ -23,7 +23,8 @@
 //     into intervals with one set each, and adds up what they cost (cost.go).
 //
 // The Result gives tables (tabulate.go), answers questions (query.go), and goes back into the trace: into a timeline that is
-// written (writeback.go) or beside the packets of a Perfetto trace (packets.go).
+// written (writeback.go, overlay.go) or beside the packets of a Perfetto trace (packets.go). It takes the place of what an
+// earlier attribution has written (earlier.go), unless that is just the same (unchanged.go).
 package attribution
 
 import (
