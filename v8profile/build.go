@@ -242,20 +242,39 @@ func (ps *positions) first(n int) []int32 {
 
 // sort sorts the samples by time. Samples of one time keep their order.
 func (p *Profile) sort() {
-	order := make([]uint32, len(p.times))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, func(a, b uint32) int {
-		if c := cmp.Compare(p.times[a], p.times[b]); c != 0 {
-			return c
-		}
-		return cmp.Compare(a, b)
-	})
+	order := p.timeOrder()
 	p.times = permuted(p.times, order)
 	p.at = permuted(p.at, order)
 	p.lines = permuted(p.lines, order)
 	p.columns = permuted(p.columns, order)
+}
+
+// timeOrder returns the numbers of the samples in the order of time. Of a profile, few samples are earlier than one before
+// them; only these are sorted.
+func (p *Profile) timeOrder() []uint32 {
+	before := func(a, b uint32) int {
+		if c := cmp.Compare(p.times[a], p.times[b]); c != 0 {
+			return c
+		}
+		return cmp.Compare(a, b)
+	}
+	kept, late := make([]uint32, 0, len(p.times)), []uint32(nil)
+	for i := range uint32(len(p.times)) {
+		if n := len(kept); n > 0 && p.times[i] < p.times[kept[n-1]] {
+			late = append(late, i)
+		} else {
+			kept = append(kept, i)
+		}
+	}
+	slices.SortFunc(late, before)
+	order := make([]uint32, 0, len(p.times))
+	for _, i := range kept {
+		for len(late) > 0 && before(late[0], i) < 0 {
+			order, late = append(order, late[0]), late[1:]
+		}
+		order = append(order, i)
+	}
+	return append(order, late...)
 }
 
 func permuted[T any](values []T, order []uint32) []T {
