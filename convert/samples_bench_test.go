@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/weft-trace/weft/internal/tracegen"
 )
@@ -33,7 +34,7 @@ var sampledInputs = []struct {
 }
 
 // BenchmarkSamples converts V8 CPU profiles, as files and in Chrome traces, on one core: the time for a sample must not
-// grow with their number.
+// grow with their number. samples/s is by the wall clock, samples/cpu-s by the CPU time of the process.
 func BenchmarkSamples(b *testing.B) {
 	for _, in := range sampledInputs {
 		for _, samples := range []int{100_000, 300_000, 1_000_000} {
@@ -54,12 +55,17 @@ func BenchmarkSamples(b *testing.B) {
 				calls := convertBytes(Options{Workers: 1}).Events.Slices - convertBytes(Options{Workers: 1, JSCalls: JSCallsOff}).Events.Slices
 				b.SetBytes(int64(input.Len()))
 				b.ReportAllocs()
+				cpu := cpuTime()
 				for b.Loop() {
 					convertBytes(Options{Workers: 1})
 				}
+				cpu = (cpuTime() - cpu) / time.Duration(b.N)
 				seconds := b.Elapsed().Seconds() / float64(b.N)
 				b.ReportMetric(float64(samples)/seconds, "samples/s")
 				b.ReportMetric(float64(calls)/seconds, "calls/s")
+				if cpu > 0 {
+					b.ReportMetric(float64(samples)/cpu.Seconds(), "samples/cpu-s")
+				}
 			})
 		}
 	}
