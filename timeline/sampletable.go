@@ -115,6 +115,12 @@ func (t *sampleTable) sort() {
 
 // spill writes the samples in memory to disk as one sorted run.
 func (t *sampleTable) spill(dir string) error {
+	t.sort()
+	return t.write(dir)
+}
+
+// write is spill for samples that are sorted.
+func (t *sampleTable) write(dir string) error {
 	if t.held == 0 {
 		return nil
 	}
@@ -125,7 +131,6 @@ func (t *sampleTable) spill(dir string) error {
 		}
 		t.file = f
 	}
-	t.sort()
 	t.jumps = t.jumps || len(t.starts) > 0 && t.place(0).ts < t.last
 	t.starts = append(t.starts, t.file.Size())
 	buf := make([]byte, sampleSize)
@@ -188,7 +193,7 @@ func (t *sampleTable) toDisk(opts Options) error {
 	if t.file != nil || t.held == 0 {
 		return nil
 	}
-	if err := t.spill(opts.TempDir); err != nil {
+	if err := t.write(opts.TempDir); err != nil {
 		return err
 	}
 	t.chunks = nil

@@ -130,6 +130,43 @@ func TestPlainSamplesAreInTheirPlaces(t *testing.T) {
 	}
 }
 
+// Samples that were in memory are in order also if an extension makes the timeline spill.
+func TestSamplesOfAnExtendedTimeline(t *testing.T) {
+	b := testBuilder(t, noMemory)
+	for i, ts := range []Nanos{30, 10, 20, 10} {
+		add(t, b, Event{Kind: Sample, Track: threadOf(b, i), TS: ts, Event: uint32(i), Offset: plainOffset})
+	}
+	thread := threadOf(b, 0)
+	tl, err := b.Finish(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tl.Close()
+	if tl.sampled.file != nil {
+		t.Fatal("the samples are on disk before the timeline is extended")
+	}
+	err = tl.Extend(context.Background(), func(steps []Step, x *Extension) error {
+		if steps != nil {
+			return nil
+		}
+		return x.Add(&Event{Kind: Slice, Track: thread, TS: 15, Dur: 1, Name: []byte("added"), ThreadTS: NoTime, ThreadDur: NoTime})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tl.sampled.file == nil {
+		t.Fatal("the samples are in memory after the timeline was extended")
+	}
+	if err := tl.Nest(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	walk(t, tl, func(it *Item) { got = append(got, fmt.Sprint(it.TS, it.Event)) })
+	if want := []string{"10 1", "10 3", "15 0", "16 0", "20 2", "30 0"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // A timeline may consist of samples only.
 func TestOnlyPlainSamples(t *testing.T) {
 	for _, memory := range []int64{1 << 30, noMemory} {
