@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -263,20 +264,18 @@ func align(lines [][]string, texts int) string {
 	widths := make([]int, len(lines[0]))
 	for _, line := range lines {
 		for i, cell := range line {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], cellwidth.Of(cell))
 		}
 	}
 	var b strings.Builder
 	for _, line := range lines {
 		row := ""
 		for i, cell := range line {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
 			if i < texts {
-				row += cell + pad
+				row += cellwidth.Left(cell, widths[i]) + "  "
 			} else {
-				row += pad + cell
+				row += cellwidth.Right(cell, widths[i]) + "  "
 			}
-			row += "  "
 		}
 		b.WriteString(strings.TrimRight(row, " ") + "\n")
 	}

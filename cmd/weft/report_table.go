@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -167,18 +167,17 @@ func (t *table) writeText(b *bytes.Buffer) {
 	widths := make([]int, len(kinds))
 	for _, line := range lines {
 		for i, text := range line {
-			widths[i] = max(widths[i], utf8.RuneCountInString(text))
+			widths[i] = max(widths[i], cellwidth.Of(text))
 		}
 	}
 	fmt.Fprintf(b, "\n  %s\n", t.title)
 	for _, line := range lines {
 		var out strings.Builder
 		for i, text := range line {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
 			if kinds[i] == textColumn {
-				out.WriteString("  " + text + pad)
+				out.WriteString("  " + cellwidth.Left(text, widths[i]))
 			} else {
-				out.WriteString("  " + pad + text)
+				out.WriteString("  " + cellwidth.Right(text, widths[i]))
 			}
 		}
 		b.WriteString(strings.TrimRight(out.String(), " ") + "\n")
