@@ -81,7 +81,11 @@ func detectObject(in *replay, first []byte) (Format, error) {
 	if format := scan.guess(); format != FormatAuto {
 		return format, nil
 	}
-	return FormatAuto, fmt.Errorf("%w: a JSON object %s; a Chrome trace has traceEvents", ErrUnknownFormat, scan.seen())
+	hint := "a Chrome trace has traceEvents"
+	if scan.members&mTimestamp != 0 {
+		hint = "if these are samples of a JS self-profile whose other lists are missing, --from jsprofile reads them"
+	}
+	return FormatAuto, fmt.Errorf("%w: a JSON object %s; %s", ErrUnknownFormat, scan.seen(), hint)
 }
 
 // detectArray decides by the first element of a JSON array: a list of self-profiles has profiles, everything else is taken
@@ -135,6 +139,7 @@ const (
 	mData
 	mPhase     // in an array, of an event
 	mTimestamp // of an element of samples
+	mStackID   // of an element of samples
 	mFrameID   // of an element of stacks
 	mLibs
 	mShared
@@ -183,6 +188,8 @@ func elementMemberOf(list member, key []byte) member {
 	switch {
 	case list == mSamples && string(key) == "timestamp":
 		return mTimestamp
+	case list == mSamples && string(key) == "stackId":
+		return mStackID
 	case list == mStacks && string(key) == "frameId":
 		return mFrameID
 	}
@@ -346,10 +353,13 @@ func (s *memberScan) decide() {
 	}
 }
 
-// guess returns what an object most likely is that is cut, or is not all that it should be.
+// guess returns what an object most likely is that is cut, or is not all that it should be. Samples with a timestamp and a
+// stackId are those of self-profiles, whatever other lists there are: other formats spell one of the two differently.
 func (s *memberScan) guess() Format {
 	all := s.members | s.nested
 	switch {
+	case all&mTimestamp != 0 && all&mStackID != 0:
+		return FormatJSProfile
 	case all&mTimestamp != 0 && (all&mFrameID != 0 || !s.closed && all&(mFrames|mResources) != 0):
 		return FormatJSProfile
 	case s.closed:
