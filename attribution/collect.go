@@ -23,6 +23,7 @@ type collector struct {
 	evidence  *extsort.Sorter[evidence]
 
 	open map[uint32]openBegin // slices that have an end event, by the event that began them
+	ends [][]timeline.Nanos   // by TrackID of a thread: ends of its open slices as cost has them, the outermost first
 	seen seen
 
 	isolateOf map[timeline.TrackID]isolateChoice // of threads and of processes
@@ -54,8 +55,10 @@ func (w *ownTracks) see(o *timeline.Occurrence) {
 
 // openBegin is a slice whose end event has not come.
 type openBegin struct {
-	ordinal uint64
-	name    timeline.NameID
+	ordinal    uint64
+	name       timeline.NameID
+	clipped    bool           // it ends after the slice around it
+	threadTime timeline.Nanos // at its begin; NoTime if unknown
 }
 
 // newCollector prepares the first pass.
@@ -63,7 +66,7 @@ func newCollector(t *timeline.Timeline) *collector {
 	c := &collector{
 		catalogue: newCatalogue(), t: t, problems: t.Problems(), places: findPlaces(t), names: infosOf(t), kindsOf: categoriesOf(t),
 		args:      t.SelectArgs(func(name string) bool { return factNames[name] }),
-		providers: providers(t), open: map[uint32]openBegin{},
+		providers: providers(t), open: map[uint32]openBegin{}, ends: make([][]timeline.Nanos, t.TrackCount()),
 		evidence:  extsort.New(evidenceCodec, compareEvidence, t.Memory()/16, t.TempDir()),
 		isolateOf: map[timeline.TrackID]isolateChoice{}, isolates: map[timeline.TrackID]NodeID{},
 		speaks: map[timeline.TrackID]bool{}, frames: map[NodeID]NodeID{},
@@ -132,12 +135,18 @@ func (c *collector) occurrence(o *timeline.Occurrence) error {
 			return nil
 		}
 		delete(c.open, o.BeginEvent)
+		if err := c.clippedCPU(&begun, o.ThreadTime); err != nil {
+			return err
+		}
 		if len(o.Args) == 0 && !o.Deletion {
 			return nil
 		}
 		s.ordinal, s.name = begun.ordinal, &c.names[begun.name]
-	case o.Kind == timeline.OccursSlice && !o.Complete && o.End != timeline.NoTime:
-		c.open[o.Event] = openBegin{o.Ordinal, o.Name}
+	case o.Kind == timeline.OccursSlice && o.End != timeline.NoTime:
+		clipped := s.place.role == roleThread && c.clips(s.place.thread, o)
+		if !o.Complete {
+			c.open[o.Event] = openBegin{o.Ordinal, o.Name, clipped, o.ThreadTime}
+		}
 	}
 	s.facts = facts{}
 	if len(o.Args) > 0 {
@@ -162,6 +171,30 @@ func (c *collector) costFacts(s *seen) error {
 		return c.add(evidence{ordinal: s.ordinal, kind: hasStack})
 	}
 	return nil
+}
+
+// clips follows the slices of a thread and reports whether one that begins ends after the slice around it.
+func (c *collector) clips(thread timeline.TrackID, o *timeline.Occurrence) bool {
+	open := c.ends[thread]
+	n := len(open)
+	for n > 0 && open[n-1] <= o.TS {
+		n--
+	}
+	end, clipped := o.End, false
+	if n > 0 && end > open[n-1] {
+		end, clipped = open[n-1], true
+	}
+	c.ends[thread] = append(open[:n], end)
+	return clipped
+}
+
+// clippedCPU keeps the CPU time of a slice that ends after the slice around it: its end event comes when it has no part in
+// cost any more, as that is cut at the end of the slice around it (spec contexts.md 9).
+func (c *collector) clippedCPU(s *openBegin, end timeline.Nanos) error {
+	if !s.clipped || s.threadTime == timeline.NoTime || end == timeline.NoTime || end < s.threadTime {
+		return nil
+	}
+	return c.add(evidence{ordinal: s.ordinal, kind: usedCPU, value: int64(sum(end, -s.threadTime))})
 }
 
 // add adds evidence.

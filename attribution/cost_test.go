@@ -301,3 +301,25 @@ func TestExtremeValues(t *testing.T) {
 		t.Errorf("row %+v, want 2 requests of %s bytes", row, most)
 	}
 }
+
+// A slice that ends after the one around it has its CPU time, wherever that stands: in the slice, or in its end event, which
+// comes when cost has done with the slice (spec contexts.md 9).
+func TestCPUOfClippedSlice(t *testing.T) {
+	around := `{"ph":"X","name":"around","ts":0,"dur":10,"pid":1,"tid":1}`
+	for name, clipped := range map[string]string{
+		"complete": `{"ph":"X","name":"clipped","ts":5,"dur":10,"tdur":4,"pid":1,"tid":1}`,
+		"pair": `{"ph":"B","name":"clipped","ts":5,"tts":100,"pid":1,"tid":1},
+			{"ph":"E","name":"clipped","ts":15,"tts":104,"pid":1,"tid":1}`,
+		"pair with slices after it": `{"ph":"B","name":"clipped","ts":5,"tts":100,"pid":1,"tid":1},` + x("after", 1, 12, `,"dur":1`) + `,
+			{"ph":"E","name":"clipped","ts":15,"tts":104,"pid":1,"tid":1}`,
+	} {
+		a := attribute(t, events(around, clipped), Options{})
+		row := rowOf(a.Table(TableOptions{Type: "Frame"}), unattributed, "")
+		if row == nil || row.SelfCPU != 4000 {
+			t.Errorf("%s: %+v, want 4000 ns of CPU time", name, row)
+		}
+		if n := a.t.Problems().Count(problem.Clipped); n != 1 {
+			t.Errorf("%s: %d slices are clipped, want 1", name, n)
+		}
+	}
+}
