@@ -258,12 +258,16 @@ func (ps *positions) resizeTo(n int) {
 }
 
 // denseIDs is the number of node ids that slotTable keeps in a list. V8 numbers nodes from 1, so nearly all are there.
-const denseIDs = 1 << 22
+// sparseIDs bounds the list for tables of few ids: one large id makes no long list.
+const (
+	denseIDs  = 1 << 22
+	sparseIDs = 1 << 10
+)
 
 // slotTable gives node ids their slots.
 type slotTable struct {
-	dense  []slot // by id, one more than the slot; 0 if there is none
-	sparse map[int64]slot
+	dense  []slot         // by id, one more than the slot; 0 if there is none
+	sparse map[int64]slot // of ids that are not within dense
 	n      slot
 }
 
@@ -277,28 +281,37 @@ func (t *slotTable) get(id int64) slot {
 
 // add returns the slot of an id that is not in the list yet.
 func (t *slotTable) add(id int64) slot {
+	if s, ok := t.sparse[id]; ok {
+		return s
+	}
 	if t.n >= maxSlots {
 		return noSlot
 	}
-	if id < 0 || id >= denseIDs {
-		s, ok := t.sparse[id]
-		if !ok {
-			if t.sparse == nil {
-				t.sparse = map[int64]slot{}
-			}
-			s = t.n
-			t.n++
-			t.sparse[id] = s
+	s := t.n
+	t.n++
+	if id < 0 || id >= denseIDs || id >= int64(len(t.dense)) && id >= max(sparseIDs, 8*int64(t.n)) {
+		if t.sparse == nil {
+			t.sparse = map[int64]slot{}
 		}
+		t.sparse[id] = s
 		return s
 	}
 	if id >= int64(len(t.dense)) {
-		grown := make([]slot, min(denseIDs, max(64, 2*id)))
-		copy(grown, t.dense)
-		t.dense = grown
+		t.grow(min(denseIDs, max(64, 2*id)))
 	}
-	s := t.n
-	t.n++
 	t.dense[id] = s + 1
 	return s
+}
+
+// grow makes the list longer, which then has the ids within it.
+func (t *slotTable) grow(n int64) {
+	grown := make([]slot, n)
+	copy(grown, t.dense)
+	t.dense = grown
+	for id, s := range t.sparse {
+		if id >= 0 && id < n {
+			t.dense[id] = s + 1
+			delete(t.sparse, id)
+		}
+	}
 }
