@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -36,5 +37,32 @@ func TestDocumentation(t *testing.T) {
 		if !known[match[1]] {
 			t.Errorf("flag --%s does not exist", match[1])
 		}
+	}
+}
+
+// Rows of a table that a blank line parts from its head are no table.
+func TestTablesOfPages(t *testing.T) {
+	root := os.DirFS(filepath.Join("..", ".."))
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(name) != ".md" {
+			return err
+		}
+		text, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err
+		}
+		before, inTable := "", false
+		for i, line := range strings.Split(string(text), "\n") {
+			row := strings.HasPrefix(line, "|")
+			if row && !inTable && strings.HasPrefix(before, "|") && !strings.HasPrefix(line, "|-") {
+				t.Errorf("%s:%d: a row of no table", name, i)
+			}
+			inTable = row && (inTable || strings.HasPrefix(line, "|-"))
+			before = line
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
