@@ -188,22 +188,46 @@ func (r *tracedReader) idOf(it *timeline.Item) (id string) {
 }
 
 // addSampled takes the samples of threads for those of the self-made profiles without chunks: of the sampled thread, and of
-// the one with the id of the profile.
+// the one with the id of the profile. Several profiles of one thread have its samples once: from which of them they are
+// does not change where they lie, but they may be wrong by the most of all.
 func (r *tracedReader) addSampled() {
-	for _, h := range r.heads {
-		p := r.clues.profiles[h.profile]
-		if len(p.times) > 0 || p.otherClock {
-			continue
-		}
-		for id := range timeline.TrackID(r.tl.TrackCount()) {
-			times := r.sampled[id]
+	type owner struct {
+		pid  int64
+		name string
+	}
+	owners := map[owner][]timeline.TrackID{}
+	for id := range timeline.TrackID(r.tl.TrackCount()) {
+		if len(r.sampled[id]) > 0 {
 			tr := r.tl.Track(id)
-			own := int64(tr.PID) == p.pid && tr.Name == V8ProfileThread+h.id
-			if len(times) > 0 && (own || id == h.thread) {
-				p.times, p.slack = times, h.apart
-				r.clues.profiles = append(r.clues.profiles, p)
-				r.clues.profiles[h.profile].selfMade = !own // else it has samples
-			}
+			of := owner{int64(tr.PID), tr.Name}
+			owners[of] = append(owners[of], id)
 		}
 	}
+	added := map[timeline.TrackID]int{} // indexes in Clues.profiles
+	for _, h := range r.heads {
+		if p := &r.clues.profiles[h.profile]; len(p.times) > 0 || p.otherClock {
+			continue
+		}
+		if len(r.sampled[h.thread]) > 0 {
+			r.addThread(added, h, h.thread)
+		}
+		for _, id := range owners[owner{r.clues.profiles[h.profile].pid, V8ProfileThread + h.id}] {
+			r.addThread(added, h, id)
+			r.clues.profiles[h.profile].selfMade = false // it has samples: those that were added
+		}
+	}
+}
+
+// addThread takes the samples of a thread for those of a profile.
+func (r *tracedReader) addThread(added map[timeline.TrackID]int, h tracedHead, thread timeline.TrackID) {
+	at, ok := added[thread]
+	if !ok {
+		at = len(r.clues.profiles)
+		added[thread] = at
+		p := r.clues.profiles[h.profile]
+		p.times, p.selfMade = r.sampled[thread], true
+		r.clues.profiles = append(r.clues.profiles, p)
+	}
+	p := &r.clues.profiles[at]
+	p.slack = max(p.slack, h.apart)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-trace/weft/convert/chromejson"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -134,4 +135,89 @@ func TestCluesOfTimeline(t *testing.T) {
 			t.Errorf("%s: %+v, which is off by %d ns, %v", c.form, m, off, err)
 		}
 	}
+}
+
+// nestedTrace returns the timeline of a Chrome JSON trace, or nil if it is none.
+func nestedTrace(t *testing.T, trace string) *timeline.Timeline {
+	t.Helper()
+	ctx, log := context.Background(), new(problem.Log)
+	b := timeline.NewBuilder(timeline.Options{Problems: log})
+	if err := chromejson.Read(ctx, strings.NewReader(trace), b, chromejson.Options{Problems: log}); err != nil {
+		b.Close()
+		return nil
+	}
+	tl, err := b.Finish(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tl.Close() })
+	if err := tl.Nest(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return tl
+}
+
+// sampledTrace returns a trace whose thread 6 of process 5 has samples, those of a self-profile by each of the heads.
+func sampledTrace(times []timeline.Nanos, heads ...string) string {
+	var events []string
+	for i, head := range heads {
+		events = append(events, fmt.Sprintf(`{"ph":"P","name":"Profile","id":"%s","pid":5,"tid":6,"ts":%d,
+			"args":{"data":{"source":"SelfProfiling","startTime":%d}}}`, head, times[0]/1000-200+timeline.Nanos(i), times[0]/1000-203))
+	}
+	samples := elements(len(times), func(i int) string {
+		return fmt.Sprintf(`{"cpu":1,"tid":6,"ts":%d,"name":"s","sf":1,"weight":1}`, times[i]/1000)
+	})
+	return fmt.Sprintf(`{"traceEvents":[{"ph":"M","name":"thread_name","pid":5,"tid":6,"args":{"name":"main"}},%s],
+		"stackFrames":{"1":{"name":"f"}},"samples":[%s]}`, strings.Join(events, ","), samples)
+}
+
+// Several profiles of one thread without pieces have its samples once: they are no two places that fit equally well.
+func TestCluesOfSeveralHeads(t *testing.T) {
+	const origin timeline.Nanos = 4_392_129_925_000
+	var times []timeline.Nanos
+	for i := range timeline.Nanos(40) {
+		times = append(times, origin+603_000_000+i*10_050_000+i*i%7*1_000_000)
+	}
+	clues, err := CluesOf(context.Background(), nestedTrace(t, sampledTrace(times, "0x3", "0x4", "0x3")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := clues.match(page(times, origin, fineStep))
+	if off := m.Origin - origin; err != nil || max(off, -off) > m.Uncertainty || m.Uncertainty > 12_000 || m.TID != 6 {
+		t.Errorf("%+v, which is off by %d ns, %v", m, off, err)
+	}
+}
+
+// FuzzCluesOf holds that no timeline makes the search for clues panic or hang, whether the pieces of profiles are
+// dictionaries, JSON text or samples of threads.
+func FuzzCluesOf(f *testing.F) {
+	var times []timeline.Nanos
+	for i := range 40 {
+		times = append(times, 10_000_000+timeline.Nanos(i*i)*1_000_000)
+	}
+	f.Add([]byte(chromeTrace("SelfProfiling", times)))
+	f.Add([]byte(sampledTrace(times, "0x3", "0x4")))
+	f.Add([]byte(`[{"name":"navigationStart","ph":"I","ts":1,"args":{"data":{"documentLoaderURL":"a"}}}]`))
+	f.Add([]byte(`[{"name":"Profile","ph":"P","ts":1,"args":{"data":"{\"source\":\"SelfProfiling\",\"startTime\":1}"}},
+		{"name":"ProfileChunk","ph":"P","ts":2,"args":{"data":"{\"timeDeltas\":[1,2,3]}"}}]`))
+	f.Add([]byte(`[{"name":"thread_name","ph":"M","tid":1,"args":{"name":"V8 profile 0x1"}},{"name":"Profile","ph":"P","id":"0x1","ts":1,
+		"args":{"data":{"source":"SelfProfiling","startTime":18446744073709551615}}},{"name":"s","ph":"P","tid":1,"ts":2,"stack":["a"]}]`))
+	p := page(times, 0, fineStep)
+	p.resources = []string{"a"}
+	f.Fuzz(func(t *testing.T, trace []byte) {
+		tl := nestedTrace(t, string(trace))
+		if tl == nil {
+			return
+		}
+		clues, err := CluesOf(context.Background(), tl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if clues.any && clues.start > clues.end {
+			t.Errorf("the trace lasts from %d to %d", clues.start, clues.end)
+		}
+		if m, err := clues.match(p); err == nil && m.Uncertainty > coarseStep+traceStep+sameClock {
+			t.Errorf("match %+v", m)
+		}
+	})
 }
