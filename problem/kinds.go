@@ -114,6 +114,7 @@ const (
 	BadStack
 	SelfProfileListMissing
 	SelfProfileFrameInvalid
+	SelfProfileWeightDropped
 	TimeOriginUnknown
 	SamplesOutOfOrder
 	SamplingGap
@@ -259,12 +260,13 @@ var kinds = [numKinds]struct {
 	ProfileSamplesReordered:  {"profile_samples_reordered", Info, "A sample of a CPU profile is earlier than the one before; the samples were sorted by time."},
 	ProfileSliceClamped:      {"profile_slice_clamped", Repaired, "A call or state of a CPU profile begins before time 0 and ends behind it; it was cut to begin there, because Perfetto cannot hold what is earlier."},
 
-	BadStack:                {"bad_stack", Lost, "The stack of a sample is unknown, incomplete or runs in a circle; the sample was kept without it."},
-	SelfProfileListMissing:  {"selfprofile_list_missing", Lost, "A list of a JS self-profile is missing; what its samples say by it is lost."},
-	SelfProfileFrameInvalid: {"selfprofile_frame_invalid", Lost, "A frame or resource of a JS self-profile cannot be used as it is; what could not be read of it is missing."},
-	TimeOriginUnknown:       {"time_origin_unknown", Repaired, "A JS self-profile does not say when it was recorded, as others in the file do; it was put where the earliest of these begins."},
-	SamplesOutOfOrder:       {"samples_out_of_order", Info, "A sample is earlier than the one before; the samples were sorted by time."},
-	SamplingGap:             {"sampling_gap", Info, "No sample was taken for more than five intervals; nothing is known of that time."},
+	BadStack:                 {"bad_stack", Lost, "The stack of a sample is unknown, incomplete or runs in a circle; the sample was kept without it."},
+	SelfProfileListMissing:   {"selfprofile_list_missing", Lost, "A list of a JS self-profile is missing; what its samples say by it is lost."},
+	SelfProfileWeightDropped: {"selfprofile_weight_dropped", Repaired, "The samples of the trace that a JS self-profile was joined to do not weigh nanoseconds, and a trace has one unit; the sample of the profile counts as one."},
+	SelfProfileFrameInvalid:  {"selfprofile_frame_invalid", Lost, "A frame or resource of a JS self-profile cannot be used as it is; what could not be read of it is missing."},
+	TimeOriginUnknown:        {"time_origin_unknown", Repaired, "A JS self-profile does not say when it was recorded, as others in the file do; it was put where the earliest of these begins."},
+	SamplesOutOfOrder:        {"samples_out_of_order", Info, "A sample is earlier than the one before; the samples were sorted by time."},
+	SamplingGap:              {"sampling_gap", Info, "No sample was taken for more than five intervals; nothing is known of that time."},
 
 	FirefoxNewerVersion:   {"firefox_newer_version", Info, "A Firefox profile is of a newer version than weft knows; it was read as far as its shape is known."},
 	FirefoxValueInvalid:   {"firefox_value_invalid", Lost, "A part of a Firefox profile is not of the kind that the format asks for and was skipped."},

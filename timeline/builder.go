@@ -40,6 +40,7 @@ type Builder struct {
 	attrIndex  map[string]int
 	clocks     Clocks
 	samples    SampleDescription
+	anySample  bool // one was added
 	args       ArgsEncoder
 	known      Keys // snapshot of keys
 
@@ -154,6 +155,7 @@ func (b *Builder) Add(ev *Event) error {
 	case Slice:
 		r.dur = min(ev.Dur, math.MaxInt64-ev.TS)
 	case Counter, Sample:
+		b.anySample = b.anySample || ev.Kind == Sample
 		r.a = int64(ev.Value.bits)
 		if ev.Value.decimal {
 			r.flags |= flagFloat
@@ -225,6 +227,7 @@ func (b *Builder) addPlain(ev *Event) error {
 	if ev.Callstack != 0 {
 		b.useCallstack(ev)
 	}
+	b.anySample = true
 	row := &b.table.tracks[ev.Track]
 	row.used = true
 	row.clock = row.clock || ev.ThreadTS != NoTime

@@ -19,5 +19,8 @@ type SampleDescription struct {
 // DescribeSamples says what the samples given to Add are. Of several descriptions the last one counts.
 func (b *Builder) DescribeSamples(d SampleDescription) { b.samples = d }
 
+// SampleDescription returns what DescribeSamples was given; used reports whether a sample was added.
+func (b *Builder) SampleDescription() (d SampleDescription, used bool) { return b.samples, b.anySample }
+
 // SampleDescription returns what DescribeSamples was given.
 func (t *Timeline) SampleDescription() SampleDescription { return t.samples }

@@ -57,6 +57,9 @@ type Options struct {
 	// its times are those of the trace, and Samples are not described once more. Where a profile belongs must be found by the
 	// clues, unless TimeOrigin says it.
 	Clues *Clues
+	// CountSamples makes each sample count as one instead of weighing the time that it stands for, because the samples that the
+	// Builder holds weigh something else, and a trace has one description of all.
+	CountSamples bool
 	// Matched is called for each profile that was placed. Optional.
 	Matched func(Match)
 	// FirstEvent is the index from which events are counted: more than those of the events that the Builder holds.
