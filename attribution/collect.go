@@ -22,9 +22,10 @@ type collector struct {
 	providers []provider
 	evidence  *extsort.Sorter[evidence]
 
-	open map[uint32]openBegin // slices that have an end event, by the event that began them
-	ends [][]timeline.Nanos   // by TrackID of a thread: ends of its open slices as cost has them, the outermost first
-	seen seen
+	open  map[uint32]openBegin // slices that have an end event, by the event that began them
+	ends  [][]timeline.Nanos   // by TrackID of a thread: ends of its open slices as cost has them, the outermost first
+	early []int                // of the group: ends of what has not begun
+	seen  seen
 
 	isolateOf map[timeline.TrackID]isolateChoice // of threads and of processes
 	isolates  map[timeline.TrackID]NodeID        // of the threads that collect garbage
@@ -57,7 +58,7 @@ func (w *ownTracks) see(o *timeline.Occurrence) {
 type openBegin struct {
 	ordinal    uint64
 	name       timeline.NameID
-	clipped    bool           // it ends after the slice around it
+	late       bool           // the end event comes when cost has done with the slice
 	threadTime timeline.Nanos // at its begin; NoTime if unknown
 }
 
@@ -110,8 +111,22 @@ func (c *collector) run(ctx context.Context) error {
 	return nil
 }
 
+// group shows everything that happens at one time to the providers. End events come before what starts, but those of slices
+// that have no length after it.
 func (c *collector) group(group []timeline.Occurrence) error {
+	c.early = c.early[:0]
 	for i := range group {
+		if o := &group[i]; o.Kind == timeline.OccursEnd {
+			if _, ok := c.open[o.BeginEvent]; !ok {
+				c.early = append(c.early, i)
+				continue
+			}
+		}
+		if err := c.occurrence(&group[i]); err != nil {
+			return err
+		}
+	}
+	for _, i := range c.early {
 		if err := c.occurrence(&group[i]); err != nil {
 			return err
 		}
@@ -135,7 +150,7 @@ func (c *collector) occurrence(o *timeline.Occurrence) error {
 			return nil
 		}
 		delete(c.open, o.BeginEvent)
-		if err := c.clippedCPU(&begun, o.ThreadTime); err != nil {
+		if err := c.lateCPU(&begun, o.ThreadTime); err != nil {
 			return err
 		}
 		if len(o.Args) == 0 && !o.Deletion {
@@ -143,9 +158,9 @@ func (c *collector) occurrence(o *timeline.Occurrence) error {
 		}
 		s.ordinal, s.name = begun.ordinal, &c.names[begun.name]
 	case o.Kind == timeline.OccursSlice && o.End != timeline.NoTime:
-		clipped := s.place.role == roleThread && c.clips(s.place.thread, o)
+		late := s.place.role == roleThread && c.endsLate(s.place.thread, o)
 		if !o.Complete {
-			c.open[o.Event] = openBegin{o.Ordinal, o.Name, clipped, o.ThreadTime}
+			c.open[o.Event] = openBegin{o.Ordinal, o.Name, late, o.ThreadTime}
 		}
 	}
 	s.facts = facts{}
@@ -173,25 +188,26 @@ func (c *collector) costFacts(s *seen) error {
 	return nil
 }
 
-// clips follows the slices of a thread and reports whether one that begins ends after the slice around it.
-func (c *collector) clips(thread timeline.TrackID, o *timeline.Occurrence) bool {
+// endsLate follows the slices of a thread and reports whether the end event of one that begins comes when cost has done
+// with the slice: it is cut at the end of the slice around it (spec contexts.md 9), or it has no length, so that other
+// slices begin before its end event.
+func (c *collector) endsLate(thread timeline.TrackID, o *timeline.Occurrence) bool {
 	open := c.ends[thread]
 	n := len(open)
 	for n > 0 && open[n-1] <= o.TS {
 		n--
 	}
-	end, clipped := o.End, false
-	if n > 0 && end > open[n-1] {
-		end, clipped = open[n-1], true
+	end := o.End
+	if n > 0 {
+		end = min(end, open[n-1])
 	}
 	c.ends[thread] = append(open[:n], end)
-	return clipped
+	return end < o.End || end == o.TS
 }
 
-// clippedCPU keeps the CPU time of a slice that ends after the slice around it: its end event comes when it has no part in
-// cost any more, as that is cut at the end of the slice around it (spec contexts.md 9).
-func (c *collector) clippedCPU(s *openBegin, end timeline.Nanos) error {
-	if !s.clipped || s.threadTime == timeline.NoTime || end == timeline.NoTime || end < s.threadTime {
+// lateCPU keeps the CPU time of a slice whose end event comes too late for cost.
+func (c *collector) lateCPU(s *openBegin, end timeline.Nanos) error {
+	if !s.late || s.threadTime == timeline.NoTime || end == timeline.NoTime || end < s.threadTime {
 		return nil
 	}
 	return c.add(evidence{ordinal: s.ordinal, kind: usedCPU, value: int64(sum(end, -s.threadTime))})

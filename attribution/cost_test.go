@@ -302,6 +302,29 @@ func TestExtremeValues(t *testing.T) {
 	}
 }
 
+// A slice without length has its CPU time, though others begin before its end event: the slice around it has the rest.
+func TestCPUOfEmptySlice(t *testing.T) {
+	for name, empty := range map[string]string{
+		"complete": `{"ph":"X","name":"empty","ts":5,"dur":0,"tdur":1,"pid":1,"tid":1}`,
+		"pair": `{"ph":"B","name":"empty","ts":5,"tts":105,"pid":1,"tid":1},
+			{"ph":"E","name":"empty","ts":5,"tts":106,"pid":1,"tid":1}`,
+	} {
+		around := `{"ph":"X","name":"around","ts":0,"dur":10,"tdur":4,"pid":1,"tid":1}`
+		next := `{"ph":"X","name":"next","ts":5,"dur":1,"tdur":2,"pid":1,"tid":1}`
+		a := attribute(t, events(around, empty, next), Options{})
+		row := rowOf(a.Table(TableOptions{Type: "Frame"}), unattributed, "")
+		if row == nil || row.SelfCPU != 3000 || row.WithoutCPU != 0 {
+			t.Errorf("%s: %+v, want 3000 ns of CPU time, and no time without", name, row)
+		}
+	}
+}
+
+// What the end event of a slice without length says is said of the slice, as of any other: that it is for frame A.
+func TestArgumentsAtEndOfEmptySlice(t *testing.T) {
+	a := attribute(t, events(`{"ph":"B","name":"empty","ts":5,"pid":1,"tid":1}`, `{"ph":"E","name":"empty","ts":5,"pid":1,"tid":1,"args":{"frame":"A"}}`), Options{})
+	a.want(t, 0, "Frame frame A args 0")
+}
+
 // A slice that ends after the one around it has its CPU time, wherever that stands: in the slice, or in its end event, which
 // comes when cost has done with the slice (spec contexts.md 9).
 func TestCPUOfClippedSlice(t *testing.T) {
