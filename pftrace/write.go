@@ -130,7 +130,7 @@ type writer struct {
 
 	// The uuid of a track is its TrackID. Those of lanes and of the counters of thread time follow.
 	lanes    map[laneKey]uint64
-	clocks   []uint64 // by TrackID; 0: the track has none
+	clocks   []uint64 // by TrackID: the counter of the CPU time of its thread; 0: nothing on the track has any
 	lastUUID uint64
 
 	categories [][]byte // category_iids fields, by CategoryID
@@ -164,9 +164,12 @@ func newWriter(t *timeline.Timeline, opts Options) *writer {
 			w.lastUUID++
 			w.lanes[laneKey{id, lane}] = w.lastUUID
 		}
-		if t.TrackKind(id) == timeline.ThreadTrack && t.HasThreadTime(id) {
-			w.lastUUID++
-			w.clocks[id] = w.lastUUID
+		if thread := w.threadOf(id); thread != 0 && t.HasThreadTime(id) {
+			if w.clocks[thread] == 0 {
+				w.lastUUID++
+				w.clocks[thread] = w.lastUUID
+			}
+			w.clocks[id] = w.clocks[thread]
 		}
 	}
 	w.internCategories()
@@ -183,6 +186,17 @@ func newWriter(t *timeline.Timeline, opts Options) *writer {
 		}
 	}
 	return w
+}
+
+// threadOf returns the thread that a track is or stands right below, as lanes do that were read from a Perfetto trace; 0 if
+// there is none.
+func (w *writer) threadOf(id timeline.TrackID) timeline.TrackID {
+	for _, id := range [...]timeline.TrackID{id, w.t.TrackParent(id)} {
+		if w.t.TrackKind(id) == timeline.ThreadTrack {
+			return id
+		}
+	}
+	return 0
 }
 
 // track returns the uuid of a track or of one of its lanes.

@@ -52,7 +52,7 @@ func (w *writer) tracks() error {
 		if err := w.describe(&tr, uint64(id), uint64(tr.Parent), tr.Name); err != nil {
 			return err
 		}
-		if clock := w.clocks[id]; clock != 0 {
+		if clock := w.clocks[id]; clock != 0 && w.t.TrackKind(id) == timeline.ThreadTrack {
 			if err := w.describeClock(clock, uint64(id)); err != nil {
 				return err
 			}
