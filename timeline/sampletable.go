@@ -161,7 +161,8 @@ func (t *sampleTable) finish(opts Options) error {
 	if !t.jumps {
 		return nil
 	}
-	merger, err := extsort.NewMerger(runReaders(t.file, t.starts, opts), sampleCodec, func(x, y *plainSample) int { return cmp.Compare(x.ts, y.ts) })
+	earlier := func(x, y *plainSample) int { return cmp.Compare(x.ts, y.ts) }
+	merger, err := extsort.NewMerger(runReaders(t.file, t.starts, opts), sampleCodec, earlier)
 	if err != nil {
 		return err
 	}

@@ -38,8 +38,8 @@ type templateTable struct {
 
 // Template notes what slices have in common: a name, a category, and the arguments that were given to Args, in which a
 // dictionary at the top level is still open. Each slice adds two members to it, whole numbers with the given keys, and
-// completes it. Slices of a template take a third of the memory of others. The id is 0 if they must be given to Add, because
-// a table is full.
+// completes it. Slices of a template take no memory for their arguments. The id is 0 if they must be given to Add, because a
+// table is full.
 func (b *Builder) Template(name, category []byte, keys [2]KeyID) TemplateID {
 	e, t := &b.args, b.templates
 	n, ok := b.names.intern(name)
