@@ -13,6 +13,8 @@ import (
 	"os"
 	"reflect"
 	"slices"
+
+	"github.com/weft-trace/weft/internal/blocks"
 )
 
 // Codec writes and reads values of type T in a fixed number of bytes.
@@ -29,40 +31,11 @@ type Sorter[T any] struct {
 	limit   int // values held in memory
 	dir     string
 
-	held  values[T]
+	held  blocks.List[T]
 	order []int32 // places in held, sorted
 	file  *File
 	runs  []section
 	next  func(*T) (bool, error)
-}
-
-// values is a list that grows without moving what it holds: there is no moment at which it is held twice.
-type values[T any] struct {
-	chunks [][]T // of chunkLen values each; the first grows up to that
-	n      int
-}
-
-const (
-	chunkBits  = 12
-	chunkLen   = 1 << chunkBits
-	firstChunk = 64
-)
-
-func (l *values[T]) at(i int32) *T { return &l.chunks[i>>chunkBits][i&(chunkLen-1)] }
-
-func (l *values[T]) add(v T) {
-	i, k := l.n>>chunkBits, l.n&(chunkLen-1)
-	switch {
-	case i < len(l.chunks) && k < len(l.chunks[i]):
-	case k > 0:
-		l.chunks[i] = append(l.chunks[i], make([]T, k)...)
-	case i == 0:
-		l.chunks = append(l.chunks, make([]T, firstChunk))
-	default:
-		l.chunks = append(l.chunks, make([]T, chunkLen))
-	}
-	l.chunks[i][k] = v
-	l.n++
 }
 
 // maxReadBuffer bounds the buffer of one run while runs are merged: memory is to grow little with their number.
@@ -80,8 +53,8 @@ func New[T any](codec Codec[T], compare func(a, b *T) int, memory int64, dir str
 
 // Add adds a value.
 func (s *Sorter[T]) Add(v T) error {
-	s.held.add(v)
-	if s.held.n < s.limit {
+	s.held.Append(v)
+	if s.held.Len() < s.limit {
 		return nil
 	}
 	return s.spill()
@@ -90,12 +63,12 @@ func (s *Sorter[T]) Add(v T) error {
 // sortHeld finds the order of the held values. Places are sorted instead of the values: they are small, and nothing
 // needs to be copied for compare.
 func (s *Sorter[T]) sortHeld() {
-	s.order = slices.Grow(s.order[:0], s.held.n)
-	for i := range s.held.n {
+	s.order = slices.Grow(s.order[:0], s.held.Len())
+	for i := range s.held.Len() {
 		s.order = append(s.order, int32(i))
 	}
 	slices.SortFunc(s.order, func(i, j int32) int {
-		if c := s.compare(s.held.at(i), s.held.at(j)); c != 0 {
+		if c := s.compare(s.held.At(int(i)), s.held.At(int(j))); c != 0 {
 			return c
 		}
 		return int(i) - int(j)
@@ -114,13 +87,13 @@ func (s *Sorter[T]) spill() error {
 	start := s.file.Size()
 	buf := make([]byte, s.codec.Size)
 	for _, i := range s.order {
-		s.codec.Put(buf, s.held.at(i))
+		s.codec.Put(buf, s.held.At(int(i)))
 		if _, err := s.file.Write(buf); err != nil {
 			return err
 		}
 	}
 	s.runs = append(s.runs, section{start, s.file.Size() - start})
-	s.held.n = 0
+	s.held.Truncate(0)
 	return nil
 }
 
@@ -138,7 +111,7 @@ func (s *Sorter[T]) Next(v *T) (bool, error) {
 // Rewind makes Next start again at the smallest value.
 func (s *Sorter[T]) Rewind() error {
 	if len(s.runs) == 0 {
-		if len(s.order) != s.held.n {
+		if len(s.order) != s.held.Len() {
 			s.sortHeld()
 		}
 		i := 0
@@ -146,17 +119,17 @@ func (s *Sorter[T]) Rewind() error {
 			if i == len(s.order) {
 				return false, nil
 			}
-			*v = *s.held.at(s.order[i])
+			*v = *s.held.At(int(s.order[i]))
 			i++
 			return true, nil
 		}
 		return nil
 	}
-	if s.held.n > 0 {
+	if s.held.Len() > 0 {
 		if err := s.spill(); err != nil {
 			return err
 		}
-		s.held, s.order = values[T]{}, nil
+		s.held, s.order = blocks.List[T]{}, nil
 	}
 	if err := s.file.Flush(); err != nil {
 		return err
@@ -176,7 +149,7 @@ func (s *Sorter[T]) Rewind() error {
 
 // Close removes the temporary file and leaves the sorter empty.
 func (s *Sorter[T]) Close() error {
-	s.held, s.order, s.runs, s.next = values[T]{}, nil, nil, nil
+	s.held, s.order, s.runs, s.next = blocks.List[T]{}, nil, nil, nil
 	if s.file == nil {
 		return nil
 	}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"sort"
+
+	"github.com/weft-trace/weft/internal/blocks"
 )
 
 // Sorted is a sorted sequence that can be entered anywhere, by several readers at once.
 type Sorted[T any] struct {
 	codec Codec[T]
-	held  values[T] // in memory, with order, or
+	held  blocks.List[T] // in memory, with order, or
 	order []int32
 	file  *File // on disk
 	count int
@@ -21,8 +23,8 @@ type Sorted[T any] struct {
 func (s *Sorter[T]) Sort() (*Sorted[T], error) {
 	if len(s.runs) == 0 {
 		s.sortHeld()
-		out := &Sorted[T]{codec: s.codec, held: s.held, order: s.order, count: s.held.n}
-		s.held, s.order = values[T]{}, nil
+		out := &Sorted[T]{codec: s.codec, held: s.held, order: s.order, count: s.held.Len()}
+		s.held, s.order = blocks.List[T]{}, nil
 		return out, nil
 	}
 	f, err := NewFile(s.dir)
@@ -60,7 +62,7 @@ func (s *Sorted[T]) Len() int { return s.count }
 
 // Close removes the temporary file.
 func (s *Sorted[T]) Close() error {
-	s.held, s.order = values[T]{}, nil
+	s.held, s.order = blocks.List[T]{}, nil
 	if s.file == nil {
 		return nil
 	}
@@ -74,7 +76,7 @@ func (s *Sorted[T]) Search(reached func(*T) bool) (int, error) {
 	buf := make([]byte, s.codec.Size)
 	i := sort.Search(s.count, func(i int) bool {
 		if s.file == nil {
-			return reached(s.held.at(s.order[i]))
+			return reached(s.held.At(int(s.order[i])))
 		}
 		if _, err := s.file.ReadAt(buf, int64(i)*int64(s.codec.Size)); err != nil && failed == nil {
 			failed = fmt.Errorf("reading a temporary file: %w", err)
@@ -89,7 +91,7 @@ func (s *Sorted[T]) Search(reached func(*T) bool) (int, error) {
 // At stores the value of index i in v.
 func (s *Sorted[T]) At(i int, v *T) error {
 	if s.file == nil {
-		*v = *s.held.at(s.order[i])
+		*v = *s.held.At(int(s.order[i]))
 		return nil
 	}
 	buf := make([]byte, s.codec.Size)
@@ -128,7 +130,7 @@ func (c *Cursor[T]) Next(v *T) (bool, error) {
 	i := c.next
 	c.next++
 	if s.file == nil {
-		*v = *s.held.at(s.order[i])
+		*v = *s.held.At(int(s.order[i]))
 		return true, nil
 	}
 	if _, err := io.ReadFull(c.in, c.buf); err != nil {
