@@ -89,8 +89,7 @@ func (t *thread) spans() error {
 		origin, ok = shift(*t.p.origin, origin)
 	}
 	t.measureViews(origin)
-	for i := range t.p.spans {
-		s := &t.p.spans[i]
+	for _, s := range t.p.spans.All() {
 		at := problem.Position{Event: -1, Offset: s.offset}
 		start, inRange := shift(s.start, origin)
 		switch {
@@ -119,9 +118,9 @@ func (t *thread) measureViews(origin timeline.Nanos) {
 		until = &end
 	}
 	var views []*span
-	for i := range t.p.spans {
-		if t.p.spans[i].track == viewsTrack {
-			views = append(views, &t.p.spans[i])
+	for _, s := range t.p.spans.All() {
+		if s.track == viewsTrack {
+			views = append(views, s)
 		}
 	}
 	slices.SortStableFunc(views, func(a, b *span) int { return cmp.Compare(a.start, b.start) })
@@ -140,10 +139,10 @@ func (t *thread) lastMoment() timeline.Nanos {
 	if t.end != nil {
 		return *t.end
 	}
-	last := len(t.p.samples) - 1
+	last := t.p.samples.Len() - 1
 	if last < 0 {
 		return timeline.NoTime
 	}
 	length, _ := t.length(last)
-	return t.p.samples[last].ts + length
+	return t.p.samples.At(last).ts + length
 }

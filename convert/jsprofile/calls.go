@@ -21,11 +21,11 @@ const cancelEvery = 1 << 12
 // samples goes through the samples: through those of one busy run, which lend each other stacks (C5), and through those
 // between the runs.
 func (t *thread) samples() error {
-	all := t.p.samples
-	for i := 0; i < len(all); {
+	all := &t.p.samples
+	for i := 0; i < all.Len(); {
 		j := i + 1
-		if all[i].state != idle {
-			for j < len(all) && all[j].state != idle && t.adjoins(j-1) {
+		if all.At(i).state != idle {
+			for j < all.Len() && all.At(j).state != idle && t.adjoins(j-1) {
 				j++
 			}
 		}
@@ -51,17 +51,17 @@ func (t *thread) run(first, last int) error {
 		if i%cancelEvery == 0 && t.ctx.Err() != nil {
 			return t.ctx.Err()
 		}
-		s := &t.p.samples[i]
+		s := t.p.samples.At(i)
 		stack, source := t.ownStack(s), gcOwn
 		if stack != noIndex {
 			previous = stack
 		} else if s.state == collecting {
 			stack, source = previous, gcPrevious
 			if stack == noIndex {
-				for next = max(next, i); next < last && t.ownStack(&t.p.samples[next]) == noIndex; next++ {
+				for next = max(next, i); next < last && t.ownStack(t.p.samples.At(next)) == noIndex; next++ {
 				}
 				if source = gcNone; next < last {
-					stack, source = t.ownStack(&t.p.samples[next]), gcNext
+					stack, source = t.ownStack(t.p.samples.At(next)), gcNext
 				}
 			}
 		}
@@ -82,7 +82,7 @@ func (t *thread) ownStack(s *sample) int32 {
 
 // sample adds one sample: what it says about slices, states, gaps, and itself.
 func (t *thread) sample(i int, stack int32, source gcSource) error {
-	s := &t.p.samples[i]
+	s := t.p.samples.At(i)
 	length, gap := t.length(i)
 	if s.stack != noIndex && t.ownStack(s) == noIndex {
 		t.log.Add(problem.BadStack, problem.Position{Event: -1, Offset: s.offset}, "")
@@ -103,7 +103,7 @@ func (t *thread) sample(i int, stack int32, source gcSource) error {
 	if err := t.add(s.offset); err != nil {
 		return err
 	}
-	if gap == 0 && i+1 < len(t.p.samples) {
+	if gap == 0 && i+1 < t.p.samples.Len() {
 		return nil
 	}
 	if err := t.calls.close(t, 0, s.ts+length, s.offset); err != nil || gap == 0 {
@@ -180,7 +180,7 @@ func (c *calls) show(t *thread, s *sample, stack int32) error {
 		if i == len(c.stacks) {
 			return callKey{frame: noIndex, state: s.state}
 		}
-		return callKey{frame: t.p.stacks[c.stacks[i]].frame}
+		return callKey{frame: t.p.stacks.At(int(c.stacks[i])).frame}
 	}
 	same := 0
 	for same < min(depth, len(c.open)) && c.open[same].key == key(same) {
@@ -211,7 +211,7 @@ func (t *thread) begin(s *sample, key callKey, entry int32) error {
 	if key.frame == noIndex {
 		name, category = t.p.states.markerName(key.state), t.p.states.names[key.state]
 	} else {
-		f := &t.p.frames[key.frame]
+		f := t.p.frames.At(int(key.frame))
 		name = cmp.Or(f.name, anonymous)
 		t.locations.add(args, t.p.resource(f), f)
 	}

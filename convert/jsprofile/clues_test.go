@@ -34,7 +34,7 @@ func chromeTrace(source string, times []timeline.Nanos) string {
 func page(times []timeline.Nanos, origin, step timeline.Nanos) *profile {
 	p := &profile{}
 	for _, ts := range times {
-		p.samples = append(p.samples, sample{ts: (ts - origin) / step * step})
+		p.samples.Append(sample{ts: (ts - origin) / step * step})
 	}
 	return p
 }
@@ -84,7 +84,7 @@ func TestMatchSamples(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			clues := readClues(t, chromeTrace(test.source, test.traced))
 			p := page(test.taken, origin, test.step)
-			p.samples[0], p.samples[9] = p.samples[9], p.samples[0] // browsers do not keep the order
+			byTime{&p.samples}.Swap(0, 9) // browsers do not keep the order
 			m, err := clues.match(p)
 			if !test.found {
 				if !errors.Is(err, ErrNoCommonClock) {
@@ -134,7 +134,8 @@ func TestMatchNavigation(t *testing.T) {
 	for _, test := range tests {
 		for _, form := range []string{"[%s]", `{"displayTimeUnit":"ms","traceEvents":[%s],"metadata":{}}`} {
 			p := page([]timeline.Nanos{60_000_000, 70_000_000}, 0, fineStep)
-			p.resources = []string{"https://example.org/a.js", "https://example.org/p"}
+			p.resources.Append("https://example.org/a.js")
+			p.resources.Append("https://example.org/p")
 			text := fmt.Sprintf(form, test.trace)
 			if test.name == "cut" {
 				text = strings.TrimRight(text[:strings.LastIndex(text, `"docu`)], `]`)
@@ -160,7 +161,7 @@ func FuzzReadClues(f *testing.F) {
 	f.Add([]byte(chromeTrace("SelfProfiling", times)))
 	f.Add([]byte(`[{"name":"navigationStart","ts":1,"args":{"data":{"documentLoaderURL":"a"}}}]`))
 	p := page(times, 0, fineStep)
-	p.resources = []string{"a"}
+	p.resources.Append("a")
 	f.Fuzz(func(t *testing.T, trace []byte) {
 		clues, err := ReadClues(context.Background(), strings.NewReader(string(trace)))
 		if err != nil {

@@ -54,7 +54,7 @@ func (r *reader) concluded(err error) error {
 		switch {
 		case !p.complete:
 			return err
-		case p.have == haveSamples && len(p.samples) == 0: // of another format
+		case p.have == haveSamples && p.samples.Len() == 0: // of another format
 		case p.have&haveSamples != 0:
 			return err
 		}

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
+	"sort"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/blocks"
 	"github.com/weft-trace/weft/internal/sampling"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -123,8 +126,8 @@ func boolRank(b bool) int {
 
 // pageOrigin returns the origin of the first resource that has one (C12). Blobs belong to the origin in their address.
 func (p *profile) pageOrigin() string {
-	for _, resource := range p.resources {
-		u, err := url.Parse(strings.TrimPrefix(resource, "blob:"))
+	for _, resource := range p.resources.All() {
+		u, err := url.Parse(strings.TrimPrefix(*resource, "blob:"))
 		if err != nil || u.Host == "" || u.Scheme == "wasm" {
 			continue
 		}
@@ -182,8 +185,8 @@ func (t *thread) checkTables() {
 			t.log.Add(problem.SelfProfileListMissing, problem.Position{Event: -1, Offset: p.offset}, list.name)
 		}
 	}
-	for i := range p.frames {
-		if r := p.frames[i].resource; int(r) >= len(p.resources) && p.have&haveResources != 0 {
+	for i, f := range p.frames.All() {
+		if int(f.resource) >= p.resources.Len() && p.have&haveResources != 0 {
 			t.log.Add(problem.SelfProfileFrameInvalid, problem.Position{Event: int64(i), Offset: -1}, "resourceId")
 		}
 	}
@@ -196,8 +199,8 @@ func (t *thread) toTraceTime() {
 	if p.origin != nil {
 		origin, ok = shift(*p.origin, origin)
 	}
-	kept := p.samples[:0]
-	for i, s := range p.samples {
+	kept, sorted, last := 0, true, timeline.Nanos(math.MinInt64)
+	for i, s := range p.samples.All() {
 		at := problem.Position{Event: int64(i), Offset: s.offset}
 		if p.holes {
 			at.Event = -1
@@ -211,13 +214,18 @@ func (t *thread) toTraceTime() {
 			t.log.Add(problem.EventNegativeTimestamp, at, "in samples")
 			continue
 		}
-		if len(kept) > 0 && s.ts < kept[len(kept)-1].ts {
+		if s.ts < last {
+			sorted = false
 			t.log.Add(problem.SamplesOutOfOrder, at, "")
 		}
-		kept = append(kept, s)
+		last = s.ts
+		*p.samples.At(kept) = *s
+		kept++
 	}
-	p.samples = kept
-	slices.SortStableFunc(kept, func(a, b sample) int { return cmp.Compare(a.ts, b.ts) })
+	p.samples.Truncate(kept)
+	if !sorted {
+		sort.Sort(byTime{&p.samples})
+	}
 	end := t.opts.End
 	if end == nil {
 		end = p.end
@@ -229,11 +237,24 @@ func (t *thread) toTraceTime() {
 	}
 }
 
+// byTime sorts samples by time, in place. Those of one time keep their order, which is that of their offsets.
+type byTime struct{ *blocks.List[sample] }
+
+func (s byTime) Less(i, j int) bool {
+	a, b := s.At(i), s.At(j)
+	return a.ts < b.ts || a.ts == b.ts && a.offset < b.offset
+}
+
+func (s byTime) Swap(i, j int) {
+	a, b := s.At(i), s.At(j)
+	*a, *b = *b, *a
+}
+
 // sampledInterval estimates the interval from the samples (C2).
 func (p *profile) sampledInterval() timeline.Nanos {
-	gaps := make([]timeline.Nanos, 0, len(p.samples))
-	for i := 1; i < len(p.samples); i++ {
-		gaps = append(gaps, p.samples[i].ts-p.samples[i-1].ts)
+	gaps := make([]timeline.Nanos, 0, p.samples.Len())
+	for i := 1; i < p.samples.Len(); i++ {
+		gaps = append(gaps, p.samples.At(i).ts-p.samples.At(i-1).ts)
 	}
 	if interval, ok := sampling.Interval(gaps); ok {
 		return interval
@@ -243,10 +264,10 @@ func (p *profile) sampledInterval() timeline.Nanos {
 
 // length returns how long sample i stands for what it saw, and how long nothing is known behind it (C3).
 func (t *thread) length(i int) (length, gap timeline.Nanos) {
-	ts := t.p.samples[i].ts
+	ts := t.p.samples.At(i).ts
 	switch {
-	case i+1 < len(t.p.samples):
-		return sampling.Length(t.p.samples[i+1].ts-ts, t.interval)
+	case i+1 < t.p.samples.Len():
+		return sampling.Length(t.p.samples.At(i+1).ts-ts, t.interval)
 	case t.end != nil:
 		return max(*t.end-ts, 0), 0
 	}

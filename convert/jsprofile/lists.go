@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/weft-trace/weft/internal/blocks"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -32,22 +33,23 @@ func (r *reader) member(p *profile, key string, c byte) error {
 }
 
 // list reads a list whose elements are found by their index: one that cannot be read still has its place.
-func list[T any](r *reader, p *profile, which lists, key string, c byte, to *[]T, most int, element func(c byte, out *T) error) error {
+func list[T any](r *reader, p *profile, which lists, key string, c byte, to *blocks.List[T], most int, element func(c byte, out *T) error) error {
 	if !r.begins(p, which, key, c) {
 		return r.discard()
 	}
-	*to = (*to)[:0]
+	to.Truncate(0)
+	var out, none T // one for all elements, as element may keep it from the stack
 	return r.elements(func(c byte) error {
-		if len(*to) == most {
+		if to.Len() == most {
 			if r.index == int64(most) {
 				r.problem(problem.StackLimit, fmt.Sprintf("more than %d %s", most, key))
 			}
 			return r.discard()
 		}
-		var out T
+		out = none
 		err := element(c, &out)
 		if err == nil {
-			*to = append(*to, out)
+			to.Append(out)
 		}
 		return err
 	})
@@ -160,7 +162,8 @@ func (r *reader) samples(p *profile, c byte) error {
 	if !r.begins(p, haveSamples, "samples", c) {
 		return r.discard()
 	}
-	p.samples, p.holes = p.samples[:0], false
+	p.samples.Truncate(0)
+	p.holes = false
 	return r.elements(func(c byte) error {
 		if c != '{' {
 			p.holes = true
@@ -182,7 +185,7 @@ func (r *reader) samples(p *profile, c byte) error {
 			r.log.Add(problem.EventInvalidTimestamp, problem.Position{Event: r.index, Offset: s.offset}, "in samples")
 			return nil
 		}
-		p.samples = append(p.samples, s)
+		p.samples.Append(s)
 		return r.take(sizeOfSample)
 	})
 }

@@ -28,9 +28,9 @@ var ErrNoCommonClock = errors.New("no common clock")
 
 // match finds the time origin of a profile.
 func (c *Clues) match(p *profile) (Match, error) {
-	times := make([]timeline.Nanos, len(p.samples))
-	for i := range p.samples {
-		times[i] = p.samples[i].ts
+	times := make([]timeline.Nanos, p.samples.Len())
+	for i, s := range p.samples.All() {
+		times[i] = s.ts
 	}
 	slices.Sort(times)
 	found := c.matchSamples(times)
@@ -164,8 +164,8 @@ func (c *Clues) matchNavigation(p *profile, times []timeline.Nanos) (found []Mat
 		return nil
 	}
 	pages := map[string]bool{}
-	for _, resource := range p.resources {
-		pages[withoutFragment(resource)] = true
+	for _, resource := range p.resources.All() {
+		pages[withoutFragment(*resource)] = true
 	}
 	for _, n := range c.navigations {
 		first, ok1 := shift(times[0], n.ts)

@@ -3,15 +3,16 @@ package jsprofile
 import (
 	"math"
 
+	"github.com/weft-trace/weft/internal/blocks"
 	"github.com/weft-trace/weft/timeline"
 )
 
 // profile is one trace of the API, column by column.
 type profile struct {
-	resources []string
-	frames    []frame
-	stacks    []stack
-	samples   []sample
+	resources blocks.List[string]
+	frames    blocks.List[frame]
+	stacks    blocks.List[stack]
+	samples   blocks.List[sample]
 	states    states
 	holes     bool // there are fewer samples than elements in their list, so that an index is not that of an element
 
@@ -25,8 +26,8 @@ type profile struct {
 	origin     *timeline.Nanos // since 1970
 	started    *timeline.Nanos // the origin again, as it was known when sampling began
 	end        *timeline.Nanos // from the origin
-	spans      []span
-	attributes []attribute
+	spans      blocks.List[span]
+	attributes []attribute // an object of few members
 }
 
 // lists is a set of the lists of a profile.

@@ -32,10 +32,10 @@ const (
 func newStackTable(p *profile, b *timeline.Builder) *stackTable {
 	return &stackTable{
 		p: p, b: b,
-		depths:    make([]int32, len(p.stacks)),
-		callstack: make([]timeline.CallstackID, len(p.stacks)),
-		known:     make([]bool, len(p.stacks)),
-		frames:    make([]timeline.FrameID, len(p.frames)),
+		depths:    make([]int32, p.stacks.Len()),
+		callstack: make([]timeline.CallstackID, p.stacks.Len()),
+		known:     make([]bool, p.stacks.Len()),
+		frames:    make([]timeline.FrameID, p.frames.Len()),
 	}
 }
 
@@ -44,15 +44,15 @@ func newStackTable(p *profile, b *timeline.Builder) *stackTable {
 func (t *stackTable) depth(id int32) int32 {
 	path, depth := t.path[:0], unknownDepth
 	for {
-		if id < 0 || int(id) >= len(t.p.stacks) || t.depths[id] == onPath {
+		if id < 0 || int(id) >= t.p.stacks.Len() || t.depths[id] == onPath {
 			depth = badDepth
 			break
 		}
 		if depth = t.depths[id]; depth != unknownDepth {
 			break
 		}
-		s := t.p.stacks[id]
-		if s.frame < 0 || int(s.frame) >= len(t.p.frames) {
+		s := t.p.stacks.At(int(id))
+		if s.frame < 0 || int(s.frame) >= t.p.frames.Len() {
 			depth = badDepth
 		} else if s.parent == noIndex {
 			depth = 1
@@ -71,7 +71,7 @@ func (t *stackTable) depth(id int32) int32 {
 		}
 		t.depths[id] = depth
 		if depth > maxShown {
-			t.cut(id, t.p.stacks[id].parent)
+			t.cut(id, t.p.stacks.At(int(id)).parent)
 		}
 	}
 	t.path = path
@@ -82,7 +82,7 @@ func (t *stackTable) depth(id int32) int32 {
 // it again for every sample takes hours if stacks are deep enough.
 func (t *stackTable) cut(id, parent int32) {
 	if t.outer == nil {
-		t.outer = make([]int32, len(t.p.stacks))
+		t.outer = make([]int32, t.p.stacks.Len())
 	}
 	if t.depths[parent] > maxShown {
 		parent = t.outer[parent]
@@ -100,7 +100,7 @@ func (t *stackTable) appendFrames(dst []int32, id int32) []int32 {
 	dst = append(dst, make([]int32, depth)...)
 	for i := start + depth - 1; i >= start; i-- {
 		dst[i] = id
-		id = t.p.stacks[id].parent
+		id = t.p.stacks.At(int(id)).parent
 	}
 	return dst
 }
@@ -110,14 +110,14 @@ func (t *stackTable) call(id int32) timeline.CallstackID {
 	path := t.path[:0]
 	for id != noIndex && !t.known[id] {
 		path = append(path, id)
-		id = t.p.stacks[id].parent
+		id = t.p.stacks.At(int(id)).parent
 	}
 	var stack timeline.CallstackID
 	if id != noIndex {
 		stack = t.callstack[id]
 	}
 	for _, id := range slices.Backward(path) {
-		stack = t.b.PushFrame(stack, t.frame(t.p.stacks[id].frame))
+		stack = t.b.PushFrame(stack, t.frame(t.p.stacks.At(int(id)).frame))
 		t.callstack[id], t.known[id] = stack, true
 	}
 	t.path = path
@@ -127,7 +127,7 @@ func (t *stackTable) call(id int32) timeline.CallstackID {
 // frame interns a frame.
 func (t *stackTable) frame(id int32) timeline.FrameID {
 	if t.frames[id] == 0 {
-		f := &t.p.frames[id]
+		f := t.p.frames.At(int(id))
 		t.frames[id] = t.b.Frame(timeline.Frame{
 			Function: cmp.Or(f.name, anonymous),
 			File:     t.p.resource(f),
@@ -140,8 +140,8 @@ func (t *stackTable) frame(id int32) timeline.FrameID {
 
 // resource returns the address of the script that a frame is in, "" if that is not known (C10).
 func (p *profile) resource(f *frame) string {
-	if f.resource < 0 || int(f.resource) >= len(p.resources) {
+	if f.resource < 0 || int(f.resource) >= p.resources.Len() {
 		return ""
 	}
-	return p.resources[f.resource]
+	return *p.resources.At(int(f.resource))
 }

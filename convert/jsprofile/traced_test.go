@@ -203,7 +203,7 @@ func FuzzCluesOf(f *testing.F) {
 	f.Add([]byte(`[{"name":"thread_name","ph":"M","tid":1,"args":{"name":"V8 profile 0x1"}},{"name":"Profile","ph":"P","id":"0x1","ts":1,
 		"args":{"data":{"source":"SelfProfiling","startTime":18446744073709551615}}},{"name":"s","ph":"P","tid":1,"ts":2,"stack":["a"]}]`))
 	p := page(times, 0, fineStep)
-	p.resources = []string{"a"}
+	p.resources.Append("a")
 	f.Fuzz(func(t *testing.T, trace []byte) {
 		tl := nestedTrace(t, string(trace))
 		if tl == nil {

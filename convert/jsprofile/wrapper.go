@@ -158,7 +158,7 @@ func (r *reader) span(p *profile, track string, c byte) error {
 		return nil
 	}
 	out.track, out.offset = track, at.Offset
-	p.spans = append(p.spans, out)
+	p.spans.Append(out)
 	return r.take(sizeOfSpan + len(out.name) + len(out.args))
 }
 
