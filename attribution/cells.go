@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/timeline"
@@ -131,9 +132,14 @@ func (c *cells) spill() {
 // empty reports whether there are none.
 func (c *cells) empty() bool { return len(c.held) == 0 && c.spilled == nil }
 
-// each calls fn for every cell, with each key once. Nothing can be added afterwards.
+// each calls fn for every cell, with each key once, in the same order whether they fit the memory or not. Nothing can be
+// added afterwards.
 func (c *cells) each(fn func(*cell)) error {
 	if c.spilled == nil {
+		if c.places != nil {
+			c.places = nil
+			slices.SortFunc(c.held, func(a, b cell) int { return compareCells(&a, &b) })
+		}
 		for i := range c.held {
 			fn(&c.held[i])
 		}

@@ -96,6 +96,7 @@ type Table struct {
 	Busy         timeline.Nanos `json:"busy_ns"` // time in which threads ran slices
 	Unattributed timeline.Nanos `json:"unattributed_ns"`
 	Omitted      int            `json:"omitted,omitempty"` // rows beyond the limit
+	Limited      int            `json:"limited,omitempty"` // costs without a row of their own, and inputs that rows do not count
 	Rows         []Row          `json:"rows"`              // the most expensive first
 
 	group GroupBy
@@ -187,10 +188,14 @@ func (r *Result) sentInWindow(q Request) bool {
 // Table returns the costs of the contexts of a type. Contexts without cost have rows as well, unless rows are divided.
 // The error is one of the temporary files.
 func (r *Result) Table(opts TableOptions) (*Table, error) {
+	return r.newTabulator(opts).fill(opts.Limit)
+}
+
+func (r *Result) newTabulator(opts TableOptions) *tabulator {
 	b := &tabulator{
 		Result: r, group: opts.Group, split: opts.Split, typ: r.c.byType[opts.Type],
 		table: &Table{Type: opts.Type, By: byText(opts.Group, opts.Split), group: opts.Group, split: opts.Split, Rows: []Row{}},
-		rows:  map[rowKey]*Row{}, inputs: map[rowKey]map[NodeID]bool{},
+		rows:  map[rowKey]*Row{}, maxRows: maxTableRows, inputs: map[rowInput]struct{}{},
 	}
 	if d := r.derived(opts.Type); d != nil {
 		b.typ, b.tracks = d.of, d.tracks
@@ -199,6 +204,11 @@ func (r *Result) Table(opts TableOptions) (*Table, error) {
 		}
 	}
 	b.lacks = b.missing()
+	return b
+}
+
+// fill fills the table and leaves the rows that the limit allows.
+func (b *tabulator) fill(limit int) (*Table, error) {
 	if err := b.cells(); err != nil {
 		return nil, err
 	}
@@ -206,6 +216,6 @@ func (r *Result) Table(opts TableOptions) (*Table, error) {
 	if b.split == SplitNone {
 		b.empty()
 	}
-	b.finish(opts.Limit)
+	b.finish(limit)
 	return b.table, nil
 }

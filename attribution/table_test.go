@@ -477,3 +477,51 @@ func TestAlignWideNames(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
+
+// A table has no more rows than its limit: what has a context and no row is in one row, and the sums are what they are
+// without limit. Which rows there are does not depend on the memory.
+func TestRowLimit(t *testing.T) {
+	const objects, threads, most = 60, 50, 100
+	list := []string{object("0x0", 0, "")}
+	for i := 1; i < objects; i++ {
+		list = append(list, object(fmt.Sprintf("0x%x", i), 0, fmt.Sprintf("0x%x", i-1)))
+	}
+	for i := range 3000 {
+		tid := 1 + i%threads
+		list = append(list, enter("C", fmt.Sprintf("0x%x", i%objects), tid, 20*i), x("work", tid, 20*i+1, ""),
+			x("in", tid, 20*i+2, fmt.Sprintf(`,"args":{"chrome_latency_info":{"trace_id":%d}}`, i%7)))
+	}
+	input := events(list...)
+	var before string
+	for _, memory := range []int64{timeline.DefaultMemory, 1 << 20} {
+		a := attributeIn(t, input, Options{}, memory)
+		all := a.Table(TableOptions{Type: "C", Split: SplitThread})
+		b := a.newTabulator(TableOptions{Type: "C", Split: SplitThread})
+		b.maxRows = most
+		table, err := b.fill(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all.Rows) < 10*most || all.Limited != 0 || len(table.Rows) > most+threads+1 || table.Limited == 0 {
+			t.Errorf("%d rows, %d costs limited; without limit %d and %d", len(table.Rows), table.Limited, len(all.Rows), all.Limited)
+		}
+		var self, slices timeline.Nanos
+		for _, r := range table.Rows {
+			self, slices = self+r.Self, slices+timeline.Nanos(r.Slices)
+		}
+		if self != table.Busy || table.Busy != all.Busy || table.Unattributed != all.Unattributed || slices != 6000 {
+			t.Errorf("%d ns of %d in %d slices, %d unattributed; without limit %d and %d", self, table.Busy, slices, table.Unattributed, all.Busy, all.Unattributed)
+		}
+		if r := rowOf(table, others, ""); r == nil || r.Total < r.Self || r.Total > table.Busy || r.Inputs != 7 {
+			t.Errorf("others: %+v", r)
+		}
+		text, err := table.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before != "" && before != string(text) {
+			t.Errorf("with %d bytes of memory there are other rows", memory)
+		}
+		before = string(text)
+	}
+}

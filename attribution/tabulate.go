@@ -19,8 +19,22 @@ type tabulator struct {
 	lacks   columnSet
 	table   *Table
 	rows    map[rowKey]*Row
-	inputs  map[rowKey]map[NodeID]bool
+	maxRows int
+	inputs  map[rowInput]struct{}
 	counted []rowKey // that have the time of a cell in their total
+}
+
+// Limits of a table, whatever the input says. Beyond maxTableRows everything that has a context is in one row, others; input events beyond
+// maxRowInputs are not counted. Table.Limited counts both.
+const (
+	maxTableRows = 1 << 17
+	maxRowInputs = 1 << 20 // of all rows together; each takes about 40 bytes
+)
+
+// rowInput says that what a row is about worked for an input event.
+type rowInput struct {
+	row   *Row
+	input NodeID
 }
 
 // rowKey tells the rows of a table apart.
@@ -29,10 +43,11 @@ type rowKey struct {
 	track timeline.TrackID // or a process or thread
 	group string           // or a group by name
 	part  uint64           // of what tabulator.split says
+	other bool             // or everything that has no row of its own
 }
 
 // unattributed reports whether a row is of what has no context.
-func (k *rowKey) unattributed() bool { return k.node == 0 && k.track == 0 && k.group == "" }
+func (k *rowKey) unattributed() bool { return k.node == 0 && k.track == 0 && k.group == "" && !k.other }
 
 // site is where something is done.
 type site struct {
@@ -83,6 +98,11 @@ func (b *tabulator) row(node NodeID, at site, ts timeline.Nanos) (*Row, rowKey) 
 		key.part = uint64(at.category)
 	}
 	row := b.rows[key]
+	if row == nil && len(b.rows) >= b.maxRows && !key.unattributed() {
+		b.table.Limited++
+		key = rowKey{other: true}
+		row = b.rows[key]
+	}
 	if row == nil {
 		row = &Row{lacks: b.lacks}
 		b.name(row, &key)
@@ -93,13 +113,16 @@ func (b *tabulator) row(node NodeID, at site, ts timeline.Nanos) (*Row, rowKey) 
 
 // name says who a row is of, as far as it is known in the end.
 func (b *tabulator) name(row *Row, key *rowKey) {
-	switch b.split {
-	case SplitProcess, SplitThread:
+	switch {
+	case key.other:
+	case b.split == SplitProcess, b.split == SplitThread:
 		row.Part = b.trackName(timeline.TrackID(key.part))
-	case SplitCategory:
+	case b.split == SplitCategory:
 		row.Part = Category(key.part).String()
 	}
 	switch {
+	case key.other:
+		row.ID, row.Name = others, others
 	case key.unattributed():
 		row.ID, row.Name, row.none = unattributed, unattributed, true
 	case key.group != "":
@@ -181,7 +204,7 @@ func (b *tabulator) cells() error {
 			b.addTotals(node, c.wall, at, ts)
 		}
 		if input := b.of(c.set, TypeInputEvent); input != 0 {
-			b.hasInput(key, input)
+			b.hasInput(row, input)
 		}
 		if trigger := b.of(c.set, TypeTrigger); trigger != 0 && b.typ == TypeFrame {
 			by, _ := b.row(trigger, at, ts)
@@ -190,20 +213,30 @@ func (b *tabulator) cells() error {
 	})
 }
 
-// hasInput says that what a row is about worked for an input event.
-func (b *tabulator) hasInput(key rowKey, input NodeID) {
-	if b.inputs[key] == nil {
-		b.inputs[key] = map[NodeID]bool{}
+// hasInput counts an input event for a row, once.
+func (b *tabulator) hasInput(row *Row, input NodeID) {
+	key := rowInput{row, input}
+	if _, ok := b.inputs[key]; ok {
+		return
 	}
-	b.inputs[key][input] = true
+	if len(b.inputs) >= maxRowInputs {
+		b.table.Limited++
+		return
+	}
+	b.inputs[key] = struct{}{}
+	row.Inputs++
+	if in, ok := b.inputOf(input); ok && in.Latency != timeline.NoTime {
+		row.WorstLatency = max(row.WorstLatency, in.Latency)
+	}
 }
 
-// addTotals adds a time to a context and all above it. A group has it once, however many of its contexts are among these.
+// addTotals adds a time to a context and all above it. A group, or the row of
+// others, has it once, however many of its contexts are among these.
 func (b *tabulator) addTotals(node NodeID, wall timeline.Nanos, at site, ts timeline.Nanos) {
 	b.counted = b.counted[:0]
 	for _, n := range slices.Clone(b.c.ancestors(node, ts)) {
 		row, key := b.row(n, at, ts)
-		if b.group != GroupNone {
+		if b.group != GroupNone || key.other {
 			if slices.Contains(b.counted, key) {
 				continue
 			}
@@ -233,10 +266,10 @@ func (b *tabulator) others() {
 	if !b.lacks.has(asyncColumn) {
 		for key, wall := range b.costs.asyncs {
 			node := b.of(key.set, b.typ)
-			row, of := b.row(node, site{process: key.process}, lastTime)
+			row, _ := b.row(node, site{process: key.process}, lastTime)
 			row.Async += wall
 			if b.typ == TypeInputEvent && node != 0 { // also those for which no thread worked
-				b.hasInput(of, node)
+				b.hasInput(row, node)
 			}
 		}
 	}
@@ -248,15 +281,6 @@ func (b *tabulator) others() {
 	if !b.lacks.has(taskColumn) {
 		for i := range b.costs.tasks {
 			b.longTask(&b.costs.tasks[i])
-		}
-	}
-	for key, found := range b.inputs {
-		row := b.rows[key]
-		row.Inputs = int64(len(found))
-		for node := range found {
-			if in, ok := b.inputOf(node); ok && in.Latency != timeline.NoTime {
-				row.WorstLatency = max(row.WorstLatency, in.Latency)
-			}
 		}
 	}
 }
@@ -316,7 +340,7 @@ func (b *tabulator) empty() {
 			continue
 		}
 		object := int(id) < len(b.c.states) && len(b.c.states[id]) > 0 && !n.isFrame
-		if explicit && object && entered[NodeID(id)] != asOther || !explicit && n.isFrame {
+		if len(b.rows) < b.maxRows && (explicit && object && entered[NodeID(id)] != asOther || !explicit && n.isFrame) {
 			b.row(NodeID(id), site{}, lastTime)
 		}
 	}

@@ -191,6 +191,9 @@ func (r *Result) encode(enc *timeline.ArgsEncoder, set SetID, text func(string))
 // unattributed is what stands where no context of a type is in effect.
 const unattributed = "(unattributed)"
 
+// others is the row of a table for what has no row of its own, because there are too many.
+const others = "(others)"
+
 // byTypeName returns the entries of a set in the order of their types' names.
 func (r *Result) byTypeName(set SetID) []entryID {
 	list := slices.Clone(r.sets.sets.at(uint32(set)))

@@ -215,6 +215,9 @@ func printCosts(env *environment, heading string, tables []*attribution.Table) e
 		if t.Omitted > 0 {
 			text += fmt.Sprintf("… and %d more; --top 0 shows all\n", t.Omitted)
 		}
+		if t.Limited > 0 {
+			text += fmt.Sprintf("too many rows: %d costs are in (others), or are inputs that are not counted\n", t.Limited)
+		}
 	}
 	_, err := fmt.Fprint(env.stdout, text)
 	return err
