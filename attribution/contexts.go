@@ -160,6 +160,15 @@ func (t *table) hasRoom(size int) bool {
 	return true
 }
 
+// mayGrow reports whether one more may be added to n values of which there are at most some, and counts what may not.
+func (t *table) mayGrow(n, most int) bool {
+	if n >= most {
+		t.dropped++
+		return false
+	}
+	return true
+}
+
 // keep returns a copy of a text that is shared by all that are equal; "" if there is no room.
 func (t *table) keep(text []byte) string {
 	if len(text) > maxIDText {

@@ -162,7 +162,7 @@ func (in *inputs) add(c *collector, i Input) {
 		}
 		return
 	}
-	if len(in.list) >= maxInputs || !c.hasRoom(inputSize) {
+	if !c.mayGrow(len(in.list), maxInputs) || !c.hasRoom(inputSize) {
 		return
 	}
 	i.Presented = timeline.NoTime
@@ -171,12 +171,12 @@ func (in *inputs) add(c *collector, i Input) {
 	in.list = append(in.list, i)
 }
 
-// typeOf numbers the types of events of documents.
-func (in *inputs) typeOf(name []byte) TypeID {
+// typeOf numbers the types of events of documents; 0 if there are too many.
+func (in *inputs) typeOf(c *collector, name []byte) TypeID {
 	if id, ok := in.types[string(name)]; ok {
 		return id
 	}
-	if len(in.types) >= maxTypes {
+	if !c.mayGrow(len(in.types), maxTypes) {
 		return 0
 	}
 	id := TypeID(len(in.types) + 1)
@@ -192,7 +192,7 @@ func (chromeInput) see(c *collector, s *seen) error {
 	in, f := &c.inputs, &s.facts
 	switch {
 	case s.Kind == timeline.OccursSlice && (s.name.event == inputLatency || s.name.event == eventLatency):
-		in.begin(s)
+		in.begin(c, s)
 	case s.name.event == stagePresented || s.name.event == stageTerminated:
 		in.stage(s)
 	}
@@ -209,13 +209,13 @@ func (chromeInput) see(c *collector, s *seen) error {
 	case s.name.event == eventTiming && s.Kind == timeline.OccursSlice && f.hasTimes && f.eventType != nil:
 		in.timing(c, s)
 	case s.name.event == eventDispatch && f.eventType != nil && s.Kind == timeline.OccursSlice:
-		return c.add(evidence{ordinal: s.ordinal, kind: dispatches, typ: in.typeOf(f.eventType), value: f.happened})
+		return c.add(evidence{ordinal: s.ordinal, kind: dispatches, typ: in.typeOf(c, f.eventType), value: f.happened})
 	}
 	return nil
 }
 
 // begin keeps a slice that shows the latency of an input event.
-func (in *inputs) begin(s *seen) {
+func (in *inputs) begin(c *collector, s *seen) {
 	i := Input{Start: s.TS, Latency: timeline.NoTime, from: fromStages}
 	if s.name.event == inputLatency {
 		i.Type, i.from = strings.TrimPrefix(s.name.name, inputLatencyPrefix), fromLatency
@@ -223,7 +223,7 @@ func (in *inputs) begin(s *seen) {
 	if s.End != timeline.NoTime {
 		i.Latency = s.End - s.TS
 	}
-	if len(in.begun) < maxUnnamed {
+	if c.mayGrow(len(in.begun), maxUnnamed) {
 		in.begun[s.ordinal] = i
 	}
 }
@@ -279,7 +279,7 @@ func (in *inputs) timing(c *collector, s *seen) {
 		return
 	}
 	t := timing{
-		ordinal: s.ordinal, thread: s.Thread, start: s.TS, end: s.End, typ: in.typeOf(s.facts.eventType), joins: s.facts.interaction,
+		ordinal: s.ordinal, thread: s.Thread, start: s.TS, end: s.End, typ: in.typeOf(c, s.facts.eventType), joins: s.facts.interaction,
 		processing: sum(s.TS, timeline.Nanos(math.Round(ms*1e6))), name: c.keep(s.facts.eventType),
 		id: Identity{Scope: ScopeEventTiming, ID: c.t.AsyncID(s.Track), Process: s.place.pid},
 	}
@@ -296,7 +296,7 @@ func (in *inputs) timing(c *collector, s *seen) {
 		t.id.ID = strconv.FormatInt(int64(s.TS), 10)
 	}
 	t.id.ID = strings.Clone(t.id.ID[:min(len(t.id.ID), maxAsyncText)])
-	if len(in.timings) < maxInputs && c.hasRoom(timingSize+len(t.id.ID)) {
+	if c.mayGrow(len(in.timings), maxInputs) && c.hasRoom(timingSize+len(t.id.ID)) {
 		in.timings = append(in.timings, t)
 	}
 }
