@@ -80,7 +80,8 @@ type Options struct {
 	// repairs producers that enter and do not leave.
 	EndWithSlice bool
 	// FileOrder takes explicit events in the order of the input, whatever their times are, as catapult's importer did. Costs
-	// are charged to the explicit contexts at the begin of each slice then.
+	// are charged to the explicit contexts at the begin of each slice then. It excludes EndWithSlice: what is entered inside
+	// a slice is a matter of times.
 	FileOrder bool
 	// Cost says what costs are added up of.
 	Cost CostOptions
@@ -125,9 +126,20 @@ type Result struct {
 	inputIndex map[NodeID]int
 }
 
-// Run attributes the work in a timeline, which is nested; steps are those of its flows. What is wrong with the contexts
+// Validate returns an error if options exclude each other.
+func (o *Options) Validate() error {
+	if o.FileOrder && o.EndWithSlice {
+		return errors.New("contexts end with their slices in the order of time only, not in that of the input")
+	}
+	return nil
+}
+
+// Run attributes the work in a timeline, which is nested; steps are those of its flows. Options must be valid. What is wrong with the contexts
 // of the input is counted in the timeline's problem log.
 func Run(ctx context.Context, t *timeline.Timeline, steps *flow.Steps, opts Options) (*Result, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, fmt.Errorf("attribution: %w", err)
+	}
 	c := newCollector(t)
 	defer c.evidence.Close()
 	if err := c.run(ctx); err != nil {

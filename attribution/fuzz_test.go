@@ -37,7 +37,7 @@ const (
 func (k knobs) options(from, to int64) Options {
 	has := func(bit knobs) bool { return k&bit != 0 }
 	opts := Options{
-		FileOrder: has(knobFileOrder), EndWithSlice: has(knobEndWithSlice), Intervals: has(knobAttach),
+		FileOrder: has(knobFileOrder), EndWithSlice: has(knobEndWithSlice) && !has(knobFileOrder), Intervals: has(knobAttach),
 		Cost: CostOptions{AtBegin: has(knobAtBegin), FromStart: has(knobFromStart)},
 	}
 	switch {

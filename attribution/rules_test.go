@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -83,6 +84,15 @@ func TestFlowFromTheEndOfASlice(t *testing.T) {
 		), Options{})
 		a.want(t, 3, "Frame frame A flow 1")
 		a.want(t, 5, "Frame frame A flow 1") // from the slice's start, though the flow came later
+	}
+}
+
+// What ends with its slice is a matter of times, and not to be had in the order of the input.
+func TestExclusiveOptions(t *testing.T) {
+	tl := attribute(t, events(x("work", 1, 0, "")), Options{}).t
+	if r, err := Run(t.Context(), tl, new(flow.Steps), Options{FileOrder: true, EndWithSlice: true}); err == nil {
+		r.Close()
+		t.Error("no error")
 	}
 }
 

@@ -77,6 +77,9 @@ func contextOptions(c *cli.Context) (*attribution.Options, error) {
 	default:
 		return nil, usagef("--context-scope: unknown scope %q; use thread or slice", scope)
 	}
+	if opts.Validate() != nil {
+		return nil, usagef("--context-scope slice: with --context-order file nothing ends with its slice; use one of them")
+	}
 	var err error
 	if opts.FlowConflict, err = attribution.ParseFlowConflict(c.String("flow-conflict")); err != nil {
 		return nil, usagef("--flow-conflict: %v", err)
