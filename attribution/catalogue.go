@@ -300,6 +300,9 @@ func (c *catalogue) classified(logical NodeID, ts timeline.Nanos) (class string,
 	return c.classes[logical], logical
 }
 
+// scopeWords stand before the ids of contexts for want of a class, where the ids alone are but numbers.
+var scopeWords = map[string]string{ScopeIsolate: "isolate", ScopeGraphics: "frame", ScopeTab: "tab"}
+
 // label is how a context is called: its url, else its class and id, else its id (spec contexts.md 10).
 func (c *catalogue) label(node NodeID, ts timeline.Nanos) string {
 	n := &c.nodes[node]
@@ -313,9 +316,8 @@ func (c *catalogue) label(node NodeID, ts timeline.Nanos) string {
 	if class, member := c.classified(logical, ts); class != "" {
 		return class + " " + c.nodes[member].ID
 	}
-	switch n.Scope {
-	case ScopeIsolate:
-		return "isolate " + n.ID
+	if word := scopeWords[n.Scope]; word != "" {
+		return word + " " + n.ID
 	}
 	return n.ID
 }

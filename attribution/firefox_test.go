@@ -234,6 +234,9 @@ func TestFirefoxRequests(t *testing.T) {
 		if want := map[string]int64{"tab/7": 1, unattributed: 1}[r.ID]; r.Requests != want {
 			t.Errorf("%s has %d requests, want %d", r.ID, r.Requests, want)
 		}
+		if want := map[string]string{"tab/7": "tab 7", unattributed: unattributed}[r.ID]; r.Name != want {
+			t.Errorf("%s is called %q, want %q", r.ID, r.Name, want)
+		}
 	}
 }
 

@@ -65,6 +65,9 @@ func TestFrameReporter(t *testing.T) {
 	a.want(t, 0, "GraphicsFrame graphics 2.7 args 0")
 	a.want(t, 1, "GraphicsFrame graphics 2.7 args 0")
 	a.want(t, 3, "GraphicsFrame graphics 2.8 args 0")
+	if row := rowOf(a.Table(TableOptions{Type: "GraphicsFrame"}), "graphics/2.7@1", ""); row == nil || row.Name != "frame 2.7" {
+		t.Errorf("the row is %+v", row)
+	}
 }
 
 // What samples of Firefox say is no asynchronous work: the slices of documents on a track beside are theirs, and cost
