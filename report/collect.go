@@ -343,12 +343,14 @@ func (t *Thread) findScript(o *observation, stacks *stackTable) {
 // infer gives a sample its stack, and the state that can be told from that alone.
 func (t *Thread) infer(o *observation, tl *timeline.Timeline, stacks *stackTable) {
 	s := stacks.add(tl, timeline.CallstackID(o.stack))
-	o.stack, o.state = s.stack, t.states.id(s.inferredState(t.Source))
+	o.stack = s.stack
 	t.findScript(o, stacks)
+	o.state = t.states.id(s.inferredState(t.Source, o.script != 0))
 }
 
-// inferredState is the state of a sample if no track says it: that of V8's own frames, else by whether there is a stack.
-func (s sampledStack) inferredState(source string) string {
+// inferredState is the state of a sample if no track says it: that of V8's own frames, else by whether there is a stack, with
+// script on it. In Firefox a stack may be one of the browser alone, whose category is Other then (spec firefox.md 3).
+func (s sampledStack) inferredState(source string, script bool) string {
 	switch {
 	case s.state != "":
 		return s.state
@@ -356,6 +358,8 @@ func (s sampledStack) inferredState(source string) string {
 		return timeline.StateIdle
 	case source == "linux.perf":
 		return "running"
+	case !script:
+		return timeline.StateOther
 	}
 	return timeline.StateInferred
 }

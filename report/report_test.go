@@ -403,6 +403,17 @@ func TestForcedSlices(t *testing.T) {
 	}
 }
 
+// A thread of Firefox without categories is not taken for one that runs script because it has a stack.
+func TestFirefoxWithoutCategories(t *testing.T) {
+	tr := newTrace(t, timeline.SampleDescription{Source: "gecko"})
+	for i, stack := range []string{"0x0|0x123@libc.so.6", "0x0|f@https://example.org/a.js", "", "0x0|0x123@libc.so.6"} {
+		tr.sample(timeline.Nanos(i)*10*ms, 1, stack)
+	}
+	if got, want := states(t, tr.collect()), "other 2×20, idle 1×10, script? 1×10"; got != want {
+		t.Errorf("states %s, want %s", got, want)
+	}
+}
+
 // Stacks of Firefox hold functions of the browser. What was interrupted or forced is the script among them.
 func TestFirefoxStacks(t *testing.T) {
 	tr := newTrace(t, timeline.SampleDescription{Source: "gecko"})
