@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/weft-trace/weft/report"
@@ -22,8 +23,8 @@ func samplesReport(p *report.Profiles, opts report.Options) (reportResult, error
 		result.threads = append(result.threads, threadTables{
 			ThreadID: t.ThreadID, source: t.Source,
 			summary: []string{
-				fmt.Sprintf("%s for %s ms of %s ms; gaps: %d of %s ms; busy runs: %d", samplesStand(t.Samples), millis(t.Covered),
-					millis(t.End-t.Start), t.Gaps, millis(t.GapTime), t.BusyRuns),
+				fmt.Sprintf("%s for %s ms of %s ms; %s; busy runs: %d", samplesStand(t.Samples), millis(t.Covered),
+					millis(t.End-t.Start), gaps(t), t.BusyRuns),
 			},
 			tables: samplesTables(t),
 		})
@@ -47,6 +48,17 @@ func samplesStand(n int64) string {
 	return samples(n) + " stand"
 }
 
+// gaps says how many gaps there are between samples, and how long they are together.
+func gaps(t *report.ThreadSamples) string {
+	switch t.Gaps {
+	case 0:
+		return "no gaps"
+	case 1:
+		return "1 gap of " + millis(t.GapTime) + " ms"
+	}
+	return fmt.Sprintf("%d gaps, together %s ms", t.Gaps, millis(t.GapTime))
+}
+
 func samplesTables(t *report.ThreadSamples) []table {
 	return []table{statesTable(t), functionsTable(t), bucketsTable(t)}
 }
@@ -63,21 +75,26 @@ func statesTable(t *report.ThreadSamples) table {
 	return out
 }
 
+// functionsTable has the time of functions by class. Only in Firefox is there a function on the stack of an idle thread, so
+// that people see the column where there is such a thing.
 func functionsTable(t *report.ThreadSamples) table {
+	idle := ""
+	if slices.ContainsFunc(t.Functions, func(f report.Function) bool { return f.Self.Idle != report.ClassTime{} }) {
+		idle = "idle"
+	}
 	out := table{name: "functions", title: "functions, by their own time", columns: []column{
 		counts("self_samples", "self samples"), times("self_ns", "self ms"),
 		countedTimes("script", "script"), countedTimes("rendering", "rendering"), countedTimes("gc", "gc"), countedTimes("other", "other"),
+		countedTimes("idle", idle),
 		counts("total_samples", "total samples"), times("total_ns", "total ms"),
 		texts("function", "function"), texts("location", "location"),
 	}, note: more(len(t.Functions), t.FunctionCount, "functions")}
 	for i := range t.Functions {
 		f := &t.Functions[i]
-		self, other := f.Self.Sum(), f.Self.Other
-		other.Samples += f.Self.Idle.Samples
-		other.Time += f.Self.Idle.Time
+		self := f.Self.Sum()
 		out.rows = append(out.rows, []cell{
 			countCell(self.Samples), timeCell(self.Time), classCell(f.Self.Script), classCell(f.Self.Rendering), classCell(f.Self.GC),
-			classCell(other), countCell(f.Total.Samples), timeCell(f.Total.Time), textCell(f.Function), textCell(f.Location()),
+			classCell(f.Self.Other), classCell(f.Self.Idle), countCell(f.Total.Samples), timeCell(f.Total.Time), textCell(f.Function), textCell(f.Location()),
 		})
 	}
 	return out
