@@ -148,8 +148,8 @@ func (th *openThread) innermost(ts timeline.Nanos) int {
 	return sort.Search(len(th.slices), func(i int) bool { return th.slices[i].end <= ts }) - 1
 }
 
-// request handles an event of a request (spec contexts.md S9).
-func (p *propagation) request(o *timeline.Occurrence, thread timeline.TrackID, e *evidence) {
+// request handles an event of a request (spec contexts.md S9); e is of the list of what is evident about it.
+func (p *propagation) request(o *timeline.Occurrence, thread timeline.TrackID, list []evidence, e *evidence) {
 	r := &p.requests.list[e.node]
 	switch e.kind {
 	case sends:
@@ -158,8 +158,8 @@ func (p *propagation) request(o *timeline.Occurrence, thread timeline.TrackID, e
 		}
 		r.Start, r.thread = o.TS, thread
 		var set []begun
-		for i := range p.kinds {
-			if own := &p.kinds[i]; own.ordinal == o.Ordinal && own.kind == ownContext && p.opts.has(ViaArgs) && ofType(set, own.typ) == nil {
+		for i := range list {
+			if own := &list[i]; own.kind == ownContext && p.opts.has(ViaArgs) && ofType(set, own.typ) == nil {
 				set = append(set, begun{typ: own.typ, node: own.node, via: ViaArgs})
 			}
 		}

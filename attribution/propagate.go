@@ -279,6 +279,11 @@ func (p *propagation) begin(o *timeline.Occurrence, thread timeline.TrackID, lis
 	for i := range list {
 		p.beginWith(th, s, &list[i])
 	}
+	for i := range list { // after what the slice says itself
+		if list[i].kind == handles && p.opts.has(ViaRequest) {
+			p.handle(th, s, int(list[i].node))
+		}
+	}
 	if len(p.pending) > 0 {
 		brought := p.pending[o.Ordinal]
 		for _, b := range brought {
@@ -326,10 +331,6 @@ func (p *propagation) beginWith(th *openThread, s *openSlice, e *evidence) {
 			s.collector = true
 			th.collections++
 			s.put(b)
-		}
-	case handles:
-		if p.opts.has(ViaRequest) {
-			p.handle(th, s, int(e.node))
 		}
 	case dispatches:
 		if p.opts.has(ViaArgs) && !th.within(TypeInputEvent, ViaArgs) {
@@ -397,15 +398,15 @@ func (p *propagation) act(a *action, group []timeline.Occurrence) error {
 		return p.async(o, list)
 	}
 	for i := range list {
-		if err := p.instant(o, place, &list[i]); err != nil {
+		if err := p.instant(o, place, list, &list[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// instant handles what is evident about an instant, or the end event of an object.
-func (p *propagation) instant(o *timeline.Occurrence, place *place, e *evidence) error {
+// instant handles one of the things in list that are evident about an instant, or the end event of an object.
+func (p *propagation) instant(o *timeline.Occurrence, place *place, list []evidence, e *evidence) error {
 	thread := cmp.Or(o.Thread, place.thread)
 	switch {
 	case e.isExplicit() && thread != 0:
@@ -423,7 +424,7 @@ func (p *propagation) instant(o *timeline.Occurrence, place *place, e *evidence)
 			return p.out.Add(begun{ordinal: o.Ordinal, typ: e.typ, node: e.node, via: via, hops: hops})
 		}
 	case e.kind == sends || e.kind == receives || e.kind == finishes:
-		p.request(o, thread, e)
+		p.request(o, thread, list, e)
 	case e.kind == handles && p.opts.has(ViaRequest): // where nothing is in effect, see stamper.instant
 		for _, b := range p.requests.list[e.node].begun {
 			b.ordinal, b.via = o.Ordinal, ViaRequest

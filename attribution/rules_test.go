@@ -528,3 +528,20 @@ func TestHostileInput(t *testing.T) {
 		})
 	}
 }
+
+// A slice that handles a request has what it says itself, and of the request what it does not say (spec contexts.md S9).
+func TestScriptOfARequest(t *testing.T) {
+	const sent = `,"args":{"data":{"url":"http://a.test/a.js","frame":"F"}}`
+	const received = `,"args":{"data":{"requestId":"1.1","url":"http://a.test/b.js"}}`
+	a := attribute(t, events(
+		x("EvaluateScript", 1, 0, sent),
+		`{"ph":"I","s":"t","name":"ResourceSendRequest","ts":5,"pid":1,"tid":1,"args":{"data":{"requestId":"1.1","url":"http://a.test/b.js"}}}`,
+		x("v8.compile", 2, 100, received),
+		x("EvaluateScript", 1, 200, received),
+		x("ParseHTML", 1, 300, received),
+	), Options{})
+	for event := 2; event <= 3; event++ {
+		a.want(t, event, "Frame frame F request 0", "Script script http://a.test/b.js args 0")
+	}
+	a.want(t, 4, "Frame frame F request 0", "Script script http://a.test/a.js request 0")
+}
