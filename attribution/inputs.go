@@ -101,7 +101,7 @@ const (
 	inputSize    = 208     // bytes of an input event, with its place
 	startSize    = 64
 	stagesSize   = 64
-	timingSize   = 320 // twice: in the order of the input, and sorted
+	timingSize   = 384 // twice: in the order of the input, and sorted; and in a table by its begin
 	asyncIDSize  = 64
 	maxAsyncText = 256 // bytes of the id of an asynchronous slice; longer ones are cut
 )
@@ -114,8 +114,9 @@ type inputs struct {
 	begun   map[uint64]Input                // such slices whose trace id is not known yet, by ordinal
 	stages  map[timeline.TrackID]staged     // the latest one of each track
 	timings []timing
-	types   map[string]TypeID // of events of documents: click, keydown
-	byKey   map[timingKey][]timing
+	types   map[string]TypeID           // of events of documents: click, keydown
+	byKey   map[timingKey][]timing      // in the order of processing
+	byBegin map[timingBegin]NodeID      // of several the one that is processed first
 	ids     map[timeline.TrackID]string // of asynchronous slices that were read from a Perfetto trace of weft
 }
 
@@ -138,11 +139,17 @@ type timingKey struct {
 	typ    TypeID
 }
 
+// timingBegin is what they have in common if the dispatch says when its event happened.
+type timingBegin struct {
+	timingKey
+	start timeline.Nanos
+}
+
 func newInputs() inputs {
 	return inputs{
 		byNode: map[NodeID]int{}, byStart: map[timeline.Nanos]startedInput{}, begun: map[uint64]Input{}, types: map[string]TypeID{},
 		stages: map[timeline.TrackID]staged{},
-		byKey:  map[timingKey][]timing{}, ids: map[timeline.TrackID]string{},
+		byKey:  map[timingKey][]timing{}, byBegin: map[timingBegin]NodeID{}, ids: map[timeline.TrackID]string{},
 	}
 }
 
@@ -325,8 +332,14 @@ func (in *inputs) finish(c *collector) error {
 		key := timingKey{t.thread, t.typ}
 		in.byKey[key] = append(in.byKey[key], *t)
 	}
-	for _, list := range in.byKey {
+	for key, list := range in.byKey {
 		slices.SortStableFunc(list, func(a, b timing) int { return cmp.Compare(a.processing, b.processing) })
+		for i := range list {
+			begin := timingBegin{key, list[i].start}
+			if _, known := in.byBegin[begin]; !known {
+				in.byBegin[begin] = list[i].node
+			}
+		}
 	}
 	in.timings, in.begun, in.stages = nil, nil, nil
 	return nil
@@ -338,16 +351,18 @@ const maxDispatchDistance = 1000 * timeline.Microsecond
 // dispatched returns the input of which an event of a type was dispatched at a time; 0 if there is none. What happened when
 // the event says counts, else the nearest processing.
 func (in *inputs) dispatched(thread timeline.TrackID, typ TypeID, ts, happened timeline.Nanos) NodeID {
-	list := in.byKey[timingKey{thread, typ}]
+	key := timingKey{thread, typ}
+	list := in.byKey[key]
 	if len(list) == 0 {
-		list = in.byKey[timingKey{0, typ}]
+		key.thread = 0
+		list = in.byKey[key]
 	}
 	if happened != 0 {
 		if started := in.byStart[happened]; started.node != 0 {
 			return started.node
 		}
-		if i := slices.IndexFunc(list, func(t timing) bool { return t.start == happened }); i >= 0 {
-			return list[i].node
+		if node := in.byBegin[timingBegin{key, happened}]; node != 0 {
+			return node
 		}
 	}
 	i, _ := slices.BinarySearchFunc(list, ts, func(t timing, ts timeline.Nanos) int { return cmp.Compare(t.processing, ts) })

@@ -87,6 +87,26 @@ var hostileShapes = map[string]func() []byte{
 		}
 		return events(list...)
 	},
+	"requests that are sent at one time": func() []byte {
+		var list []string
+		for i := range 10_000 {
+			list = append(list, fmt.Sprintf(
+				`{"ph":"I","s":"t","name":"ResourceSendRequest","ts":0,"pid":1,"tid":1,"args":{"data":{"requestId":"%d","frame":"F"}}}`, i))
+		}
+		return events(list...)
+	},
+	"inputs without trace id, and dispatches that say when they happened": func() []byte {
+		var list []string
+		for i := range 20_000 {
+			list = append(list, fmt.Sprintf(
+				`{"ph":"b","cat":"c","name":"EventTiming","id":%d,"ts":%d,"pid":1,"tid":1,"args":{"data":{"type":"click","processingStart":1,"timeStamp":1}}}`, i, i))
+		}
+		for i := range 40_000 {
+			list = append(list, x("EventDispatch", 1, 20*i, `,"args":{"data":{"type":"click","timestamp":1}}`),
+				x("EventDispatch", 1, 20*i, fmt.Sprintf(`,"args":{"data":{"type":"click","timestamp":%d}}`, 100_000+i)))
+		}
+		return events(list...)
+	},
 	"long ids": func() []byte {
 		var list []string
 		for i := range 1000 {
