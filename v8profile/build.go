@@ -12,8 +12,12 @@ func (d *draft) build(start timeline.Nanos) *Profile {
 	if len(d.nodes) == 0 {
 		return nil
 	}
+	if !inRange(start) {
+		start = 0
+		d.dropTimes()
+	}
 	p := &Profile{
-		Start: min(max(start, -maxTime), maxTime), Collector: NoNode, Program: NoNode, Idle: NoNode,
+		Start: start, Collector: NoNode, Program: NoNode, Idle: NoNode,
 		texts: d.textList, ticks: d.ticks,
 	}
 	d.replaceLostRoot()
@@ -34,6 +38,17 @@ func (d *draft) build(start timeline.Nanos) *Profile {
 		}
 	}
 	return p
+}
+
+// inRange reports whether times can count from a start.
+func inRange(start timeline.Nanos) bool { return -maxTime <= start && start <= maxTime }
+
+// dropTimes leaves the samples out whose times count from a start that is out of range.
+func (d *draft) dropTimes() {
+	if !d.absolute {
+		d.found.tooFar += min(len(d.samples), len(d.times))
+		d.times = nil
+	}
 }
 
 // nodeOf returns the node of a slot, NoNode if it has no place in the tree.

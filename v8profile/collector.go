@@ -107,7 +107,10 @@ func (c *Collector) Chunk(ev *Event) {
 	p.hasChunk = true
 	c.read(ev, p)
 	if first {
-		p.start = ev.TS - p.draft.now // which is the sum of the deltas of this piece
+		p.start = ev.TS
+		if inRange(ev.TS) {
+			p.start -= p.draft.now // the sum of the deltas of this piece
+		}
 	}
 }
 

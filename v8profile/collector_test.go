@@ -2,6 +2,7 @@ package v8profile
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -215,5 +216,28 @@ func TestTraceIDs(t *testing.T) {
 	}
 	if p.TraceIDCount() != 2 {
 		t.Errorf("%d trace ids, want 2", p.TraceIDCount())
+	}
+}
+
+// Times that count from a start that cannot be are none: the samples are counted, and are not put elsewhere.
+func TestCollectorFarStart(t *testing.T) {
+	const samples = `"cpuProfile":{` + rootAndF + `,"samples":[2,2,2]},"timeDeltas":[-5,7,1]`
+	for _, start := range []timeline.Nanos{maxTime + 1, -maxTime - 1, math.MaxInt64, math.MinInt64} {
+		for _, head := range []bool{true, false} {
+			var log problem.Log
+			c := NewCollector(&log, CollectorOptions{})
+			if head {
+				c.Head(&Event{ID: "0x1", TS: start, At: problem.NoPosition})
+			}
+			c.Chunk(&Event{ID: "0x1", TS: start, Args: []byte(`{"data":{` + samples + `}}`), At: problem.NoPosition})
+			for _, r := range c.Finish(func(int64) (int64, bool) { return 1, true }) {
+				if r.Profile.Len() != 0 || r.Profile.NodeCount() != 2 {
+					t.Errorf("from %d: %d samples, %d nodes", start, r.Profile.Len(), r.Profile.NodeCount())
+				}
+			}
+			if n := log.Count(problem.EventInvalidTimestamp); n != 3 {
+				t.Errorf("from %d: %d samples counted, want 3", start, n)
+			}
+		}
 	}
 }

@@ -90,6 +90,7 @@ type findings struct {
 	doubled     int // nodes that are listed as a child more than once, or below themselves
 	unknown     int // samples whose node is not known
 	backwards   int // samples that are earlier than the one before
+	tooFar      int // samples that count from a start that is out of range
 }
 
 // functionKey identifies a Function.

@@ -111,6 +111,7 @@ func (f *findings) report(log *problem.Log, at problem.Position, id string) {
 		{problem.ProfileRootLost, min(f.adopted, 1)},
 		{problem.ProfileSampleUnknownNode, f.unknown},
 		{problem.ProfileSamplesReordered, f.backwards},
+		{problem.EventInvalidTimestamp, f.tooFar},
 	} {
 		log.AddN(found.kind, uint64(found.n), at, detail)
 	}
