@@ -128,6 +128,9 @@ func (p *propagation) asyncSet(o *timeline.Occurrence, list []evidence, around [
 		if th := p.threads[o.Thread]; th != nil {
 			p.enterInOrder(th, o.Event)
 			inherit(p.inEffect(th, th.innermost(o.TS)))
+			if b, ok := p.provoker(th, th.innermost(o.TS)); ok {
+				inherit([]begun{b})
+			}
 		}
 	}
 	for i := range list {
@@ -140,6 +143,22 @@ func (p *propagation) asyncSet(o *timeline.Occurrence, list []evidence, around [
 		inherit(around[len(around)-1].set)
 	}
 	return set
+}
+
+// provoker returns the frame that provoked the garbage collection in which an open slice lies, as the third pass has it of
+// slices (spec contexts.md S12); false if there is none.
+func (p *propagation) provoker(th *openThread, slice int) (begun, bool) {
+	if th.collections == 0 {
+		return begun{}, false
+	}
+	for i := slice; i >= below(slice); i-- {
+		if th.slices[i].collector {
+			b, ok := p.effectOf(th, i-1, TypeFrame)
+			b.typ = TypeTrigger
+			return b, ok && b.node != 0 && p.nodes[b.node].Scope != ScopeIsolate
+		}
+	}
+	return begun{}, false
 }
 
 // innermost returns the index of the innermost slice that is open at a time, -1 if there is none.

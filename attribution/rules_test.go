@@ -87,6 +87,30 @@ func TestFlowFromTheEndOfASlice(t *testing.T) {
 	}
 }
 
+// An asynchronous slice that begins in a garbage collection has the thread's set (spec contexts.md S7): the isolate, and the
+// frame that provoked the collection (S12). Flows do not take that along (S8), nor do slices after it have it.
+func TestTriggerOfAsyncSlices(t *testing.T) {
+	async := func(id string, ts int) string {
+		return fmt.Sprintf(`{"ph":"b","name":"task","cat":"c","id":%q,"ts":%d,"pid":1,"tid":1},
+			{"ph":"e","name":"task","cat":"c","id":%q,"ts":%d,"pid":1,"tid":1}`, id, ts, id, ts+30)
+	}
+	a := attribute(t, events(
+		`{"ph":"X","name":"FunctionCall","ts":0,"dur":100,"pid":1,"tid":1,"args":{"data":{"frame":"F","isolate":"7"}}}`, // 0
+		`{"ph":"X","name":"MajorGC","ts":20,"dur":50,"pid":1,"tid":1}`,
+		`{"ph":"X","name":"V8.GC_MARK","ts":30,"dur":10,"pid":1,"tid":1}`,
+		async("0x1", 25), // 3
+		async("0x2", 35), // 5: in a slice inside the collection
+		async("0x3", 80), // 7
+		`{"ph":"X","name":"MinorGC","ts":200,"dur":50,"pid":1,"tid":1}`,
+		async("0x4", 210), // 10: nobody provoked this one
+	), Options{})
+	a.want(t, 1, "Frame isolate 7 isolate 0", "Trigger frame F args 0")
+	a.want(t, 3, "Frame isolate 7 async 0", "Trigger frame F async 0")
+	a.want(t, 5, "Frame isolate 7 async 0", "Trigger frame F async 0")
+	a.want(t, 7, "Frame frame F async 0")
+	a.want(t, 10, "Frame isolate 7 async 0")
+}
+
 // What ends with its slice is a matter of times, and not to be had in the order of the input.
 func TestExclusiveOptions(t *testing.T) {
 	tl := attribute(t, events(x("work", 1, 0, "")), Options{}).t
