@@ -569,3 +569,30 @@ func TestScriptOfARequest(t *testing.T) {
 	}
 	a.want(t, 4, "Frame frame F request 0", "Script script http://a.test/a.js request 0")
 }
+
+// A flow that comes into a slice after the slice around it has ended is no better evidence than any other flow: what the
+// slice says itself counts more, of two frames the common ancestor (spec contexts.md S8, S6).
+func TestFlowsIntoTheRestOfASlice(t *testing.T) {
+	flow := func(id, tid, ts int) string {
+		return fmt.Sprintf(`{"ph":"s","name":"n","cat":"f","id":%d,"ts":%d,"pid":1,"tid":%d},`, id, ts, tid) +
+			fmt.Sprintf(`{"ph":"f","bp":"e","name":"n","cat":"f","id":%d,"ts":13,"pid":1,"tid":1}`, id)
+	}
+	frame := func(id string) string { return fmt.Sprintf(`,"args":{"data":{"frame":%q}}`, id) }
+	a := attribute(t, events(
+		x("around", 1, 0, ""),
+		x("own", 1, 5, frame("F")),
+		x("other", 2, 0, frame("G")),
+		flow(1, 2, 2),
+	), Options{})
+	a.want(t, 1, "Frame frame F args 0")
+
+	a = attribute(t, events(
+		x("around", 1, 0, ""),
+		x("none", 1, 5, ""),
+		x("other", 2, 0, frame("G")),
+		flow(1, 2, 2),
+		x("another", 3, 0, frame("H")),
+		flow(2, 3, 2),
+	), Options{})
+	a.want(t, 1, "Frame null null flow 1 frame/G,frame/H")
+}

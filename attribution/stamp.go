@@ -281,6 +281,7 @@ func (s *stamper) occurrence(o *timeline.Occurrence, found []evidence) error {
 	case place.role == roleAsync:
 		set := SetID(0)
 		s.adding = s.adding[:0]
+		own = s.oneOfEachType(own, o.TS)
 		for i := range own {
 			s.adding = append(s.adding, s.bind(&own[i], o.TS))
 		}
@@ -431,6 +432,7 @@ func (s *stamper) setOf(w *worker, next *work, own []begun) SetID {
 		}
 	}
 	next.own, s.adding = next.own[:0], s.adding[:0]
+	own = s.oneOfEachType(own, next.ts)
 	for i := range own {
 		b := &own[i]
 		if b.via == ViaDescendants {
@@ -445,6 +447,25 @@ func (s *stamper) setOf(w *worker, next *work, own []begun) SetID {
 		next.begins(b.typ, b.via)
 	}
 	return s.sets.withAll(set, s.adding)
+}
+
+// oneOfEachType decides between the entries of one type that begin with a slice, in place. Several come of flows into
+// asynchronous slices, and into slices that were cut before: their other entries are complete by then. What the slice says
+// itself and the isolate count more than what flows bring (spec contexts.md S8), between flows S6 decides.
+func (s *stamper) oneOfEachType(own []begun, ts timeline.Nanos) []begun {
+	out := own[:0]
+	for _, b := range own {
+		old := ofType(out, b.typ)
+		switch {
+		case old == nil:
+			out = append(out, b)
+		case b.via == ViaFlow && old.via == ViaFlow:
+			*old = s.span(old, &b, ts)
+		case b.via != ViaFlow || old.via != ViaArgs && old.via != ViaIsolate:
+			*old = b
+		}
+	}
+	return out
 }
 
 // trigger keeps the frame in effect when garbage is collected as the one that provoked it (spec contexts.md S12).
