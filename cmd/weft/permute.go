@@ -9,7 +9,8 @@ import (
 
 // permute moves the flags of a command in front of its other arguments: "convert a.json --force" means
 // "convert --force -- a.json". The cli package stops to look for flags at the first other argument. What follows "--"
-// stays as it is, and "-" alone is no flag.
+// stays as it is, and "-" alone is no flag. Who asks for help gets that of the command, whatever else stands there: the cli
+// package would look for a command that is called like the first other argument.
 func permute(app *cli.App, args []string) ([]string, error) {
 	at := slices.IndexFunc(args[min(1, len(args)):], func(arg string) bool { return !strings.HasPrefix(arg, "-") }) + 1
 	if at == 0 {
@@ -30,6 +31,9 @@ func permute(app *cli.App, args []string) ([]string, error) {
 		if len(arg) < 2 || arg[0] != '-' {
 			others = append(others, arg)
 			continue
+		}
+		if slices.Contains(cli.HelpFlag.Names(), strings.TrimLeft(arg, "-")) {
+			return append(slices.Clone(args[:at+1]), arg), nil
 		}
 		flags = append(flags, arg)
 		if !takesValue(command, arg) {

@@ -21,7 +21,10 @@ func TestPermute(t *testing.T) {
 		{"value_like_a_flag", "weft convert a -o --force", "weft convert -o --force -- a"},
 		{"after_two_dashes", "weft convert a --force -- --strict -o", "weft convert --force -- a --strict -o"},
 		{"unknown_flag", "weft convert a --nonsense b", "weft convert --nonsense -- a b"},
-		{"help_last", "weft convert a --help", "weft convert --help -- a"},
+		{"help_last", "weft convert a --help", "weft convert --help"},
+		{"help_of_a_report", "weft report cost -h", "weft report -h"},
+		{"help_as_a_value", "weft convert a -o --help", "weft convert -o --help -- a"},
+		{"help_after_two_dashes", "weft convert -- --help", "weft convert -- --help"},
 	}
 	app := newApp(&environment{})
 	for _, test := range tests {
