@@ -1,6 +1,10 @@
 package profilecalls
 
 import (
+	"errors"
+	"math"
+
+	"github.com/weft-trace/weft/internal/jsoninput"
 	"github.com/weft-trace/weft/timeline"
 	"github.com/weft-trace/weft/v8profile"
 )
@@ -19,10 +23,21 @@ type AloneCall struct {
 // stacks have more than MaxStack frames.
 //
 // The samples are gone through three times: to count the calls, to find their ends, of which 12 bytes are kept for each
-// call, and to give them.
+// call (16 if the profile says where samples were taken), and to give them.
 func Alone(p *v8profile.Profile, emit func(*AloneCall) error) (cut int, err error) {
-	a := alone{p: p, outer: outerParts(p), emit: emit}
-	_ = a.walk(nil)
+	return AloneWithin(p, 0, emit)
+}
+
+// AloneWithin is Alone for calls of which so many bytes of memory may be kept; 0: any. If they need more, that is an error,
+// and no call is given: each sample of a profile with deep stacks may begin MaxStack calls.
+func AloneWithin(p *v8profile.Profile, memory int64, emit func(*AloneCall) error) (cut int, err error) {
+	a := alone{p: p, outer: outerParts(p), emit: emit, most: math.MaxInt64}
+	if memory > 0 {
+		a.most = memory / bytesPerCall(p)
+	}
+	if err := a.walk(nil); err != nil {
+		return 0, &jsoninput.NoRoomError{Limit: memory}
+	}
 	a.ends = make([]uint32, a.order)
 	a.selfs = make([]timeline.Nanos, a.order)
 	if a.placed = newPlacedSamples(p); a.placed != nil {
@@ -33,6 +48,17 @@ func Alone(p *v8profile.Profile, emit func(*AloneCall) error) (cut int, err erro
 	return a.cut, err
 }
 
+// bytesPerCall is what is kept of a call.
+func bytesPerCall(p *v8profile.Profile) int64 {
+	if p.HasPositions() {
+		return 16
+	}
+	return 12
+}
+
+// errTooManyCalls says that there are more calls than alone.most.
+var errTooManyCalls = errors.New("too many calls")
+
 // alone is the state of Alone.
 type alone struct {
 	p     *v8profile.Profile
@@ -41,6 +67,7 @@ type alone struct {
 
 	open  []aloneCall // of the sample that is looked at
 	order int64       // of the next call
+	most  int64       // calls that there may be
 	cut   int
 	path  []v8profile.NodeIndex
 	call  AloneCall
@@ -110,6 +137,9 @@ func (a *alone) walk(begin func(*aloneCall) error) error {
 		}
 		if err != nil {
 			return err
+		}
+		if a.order > a.most {
+			return errTooManyCalls
 		}
 		if a.placed != nil && begin == nil && len(a.open) > 0 {
 			top := a.open[len(a.open)-1].order

@@ -3,12 +3,16 @@ package profilecalls
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-trace/weft/internal/jsoninput"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/v8profile"
@@ -104,5 +108,32 @@ func TestProfiles(t *testing.T) {
 			}
 			compareAlone(t, readProfile(t, recording.Read(t, input)), recording.Read(t, path))
 		})
+	}
+}
+
+// TestAloneMemory gives samples of two deep stacks in turns, each of which begins as many calls as its stack has frames: what
+// is kept of them is bounded, and they are not gone through to the end to find that out.
+func TestAloneMemory(t *testing.T) {
+	const depth, samples = 500, 200
+	var nodes, at, deltas []string
+	for id := 1; id <= 2*depth; id++ {
+		parent := id - 1
+		if parent == depth {
+			parent = 0
+		}
+		nodes = append(nodes, fmt.Sprintf(`,{"id":%d,"parent":%d,"callFrame":{"functionName":"f"}}`, id, parent))
+	}
+	for i := range samples {
+		at, deltas = append(at, strconv.Itoa(depth*(1+i%2))), append(deltas, "1")
+	}
+	p := readProfile(t, []byte(`{"nodes":[{"id":0,"callFrame":{"functionName":"(root)"}}`+strings.Join(nodes, "")+`],"startTime":0,"samples":[`+
+		strings.Join(at, ",")+`],"timeDeltas":[`+strings.Join(deltas, ",")+`]}`))
+	for memory, want := range map[int64]int{0: depth * samples, 12 * depth * samples: depth * samples, 12*depth*samples - 1: 0, 1: 0} {
+		calls := 0
+		_, err := AloneWithin(p, memory, func(*AloneCall) error { calls++; return nil })
+		var noRoom *jsoninput.NoRoomError
+		if calls != want || errors.As(err, &noRoom) != (want == 0) {
+			t.Errorf("%d bytes: %d calls, error %v; want %d calls", memory, calls, err, want)
+		}
 	}
 }

@@ -27,7 +27,8 @@ import (
 type Options struct {
 	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
 	Problems *problem.Log
-	// Memory is the number of bytes that the profile may take while it is read; 0: any. One that needs more is an error.
+	// Memory is the number of bytes that the profile may take while it is read, and what is kept of its calls; 0: any. One
+	// that needs more is an error.
 	Memory int64
 	// Offset is added to all times.
 	Offset timeline.Nanos
@@ -68,7 +69,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 		if opts.SeparateCalls {
 			on.Track = b.Child(t.Track, timeline.JSSamplesName)
 		}
-		if err := on.addCalls(ctx, b); err != nil {
+		if err := on.addCalls(ctx, b, opts.Memory); err != nil {
 			return err
 		}
 		t.Event = on.Event
@@ -103,10 +104,10 @@ func processName(p *v8profile.Profile) string {
 // cancelEvery is the number of samples or calls after which a context is looked at.
 const cancelEvery = 1 << 12
 
-// addCalls adds the calls of a profile that stands alone (spec profile-calls.md 4).
-func (t *Thread) addCalls(ctx context.Context, b *timeline.Builder) error {
+// addCalls adds the calls of a profile that stands alone (spec profile-calls.md 4), which may take so many bytes of memory.
+func (t *Thread) addCalls(ctx context.Context, b *timeline.Builder, memory int64) error {
 	calls := NewCalls(t, b)
-	cut, err := profilecalls.Alone(t.Profile, func(c *profilecalls.AloneCall) error {
+	cut, err := profilecalls.AloneWithin(t.Profile, memory, func(c *profilecalls.AloneCall) error {
 		if c.Order%cancelEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
