@@ -27,7 +27,6 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
-	"github.com/weft-trace/weft/v8profile"
 )
 
 // Convert reads a trace from src and writes it to dst as a Perfetto trace. The same input and options give the same
@@ -226,8 +225,9 @@ func (l *loader) read(ctx context.Context, src io.Reader) error {
 
 func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 	b, log, opts := l.builder, l.problems, &l.opts
-	if opts.Profile != "" && opts.Profile != ProfileAll && f != FormatChromeJSON {
-		return fmt.Errorf("this is %s; a V8 profile can be chosen in %s", formats[f].what, formats[FormatChromeJSON].what)
+	if opts.Profile != "" && opts.Profile != ProfileAll && f != FormatChromeJSON && f != FormatPerfetto {
+		return fmt.Errorf("this is %s; a V8 profile can be chosen in %s or %s", formats[f].what, formats[FormatChromeJSON].what,
+			formats[FormatPerfetto].what)
 	}
 	switch f {
 	case FormatChromeJSON:
@@ -236,7 +236,7 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 		if opts.TimeOffset != 0 {
 			return errors.New("a time offset cannot be added to a Perfetto trace, whose clocks are defined")
 		}
-		return perfetto.Read(ctx, r, b, l.perfettoOptions())
+		return l.readPerfetto(ctx, r)
 	case FormatCPUProfile:
 		return cpuprofile.Read(ctx, r, b, cpuprofile.Options{
 			Problems: log, Offset: opts.TimeOffset, KeepArg: opts.Args.keep(), Memory: opts.profileMemory(),
@@ -264,13 +264,21 @@ func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 		Workers:  l.opts.WorkerCount(),
 		Threads:  l.opts.Attribute != nil,
 	}
-	if l.opts.wantsProfiles() {
-		opts.Profiles = v8profile.NewCollector(l.problems, v8profile.CollectorOptions{
-			Offset: l.opts.TimeOffset, StartTime: l.opts.ProfileBase == ProfileBaseStartTime, Preferred: l.opts.preferred(l.builder),
-			Memory: l.opts.profileMemory(),
-		})
+	opts.Profiles = l.collector()
+	if err := chromejson.Read(ctx, r, l.builder, opts); err != nil {
+		return err
 	}
-	if err := chromejson.Read(ctx, r, l.builder, opts); err != nil || opts.Profiles == nil {
+	return l.js.addProfiles(ctx, l.builder, opts.Profiles)
+}
+
+// readPerfetto reads a Perfetto trace and what its V8 profiles make of it. Of a trace that is kept packet by packet they stay
+// events: calls would have no packets.
+func (l *loader) readPerfetto(ctx context.Context, r io.Reader) error {
+	opts := l.perfettoOptions()
+	if l.kept == nil {
+		opts.Profiles = l.collector()
+	}
+	if err := perfetto.Read(ctx, r, l.builder, opts); err != nil {
 		return err
 	}
 	return l.js.addProfiles(ctx, l.builder, opts.Profiles)

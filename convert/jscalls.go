@@ -73,7 +73,7 @@ type RefinedLost struct {
 	Time    timeline.Nanos `json:"lost_time_ns"`
 }
 
-// jsThreads are the threads of a Chrome trace that V8 sampled.
+// jsThreads are the threads of a trace that V8 sampled.
 type jsThreads struct {
 	opts     *Options
 	problems *problem.Log
@@ -119,9 +119,22 @@ func (o *Options) wantsProfiles() bool {
 	return o.JSCalls != JSCallsOff || o.Samples != SamplesNone || o.Profile != ""
 }
 
-// addProfiles adds the samples and states of the profiles that were collected from a trace. All profiles of a thread
-// sample the same time, so that only the one is shown whose calls are, unless all are asked for.
+// collector returns a collector for the V8 profiles of a trace, nil if nothing is to be made of them.
+func (l *loader) collector() *v8profile.Collector {
+	if !l.opts.wantsProfiles() {
+		return nil
+	}
+	return v8profile.NewCollector(l.problems, v8profile.CollectorOptions{
+		StartTime: l.opts.ProfileBase == ProfileBaseStartTime, Preferred: l.opts.preferred(l.builder), Memory: l.opts.profileMemory(),
+	})
+}
+
+// addProfiles adds the samples and states of the profiles that were collected from a trace; c may be nil. All profiles of a
+// thread sample the same time, so that only the one is shown whose calls are, unless all are asked for.
 func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8profile.Collector) error {
+	if c == nil {
+		return nil
+	}
 	if err := c.Err(); err != nil {
 		return fmt.Errorf("%w; with --js-calls off and --samples none they are left out", err)
 	}
@@ -143,7 +156,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 			t.Track = b.Thread(timeline.TrackID(r.Process), timeline.ThreadKey{Text: jsprofile.V8ProfileThread + r.ID})
 		}
 		if j.opts.Samples != SamplesNone {
-			b.DescribeSamples(cpuprofile.Samples)
+			j.describeSamples(b, t)
 			if err := t.AddSamples(ctx, b); err != nil {
 				return err
 			}
@@ -160,6 +173,18 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 		j.threads = append(j.threads, t)
 	}
 	return nil
+}
+
+// describeSamples says what the samples of a profile are. If the trace has samples of another unit already, as Perfetto
+// traces of other profilers have, they are kept as some of these, of which each counts as one.
+func (j *jsThreads) describeSamples(b *timeline.Builder, t *jsThread) {
+	described, _ := b.SampleDescription()
+	if described == (timeline.SampleDescription{}) || described.Unit == cpuprofile.Samples.Unit {
+		b.DescribeSamples(cpuprofile.Samples)
+		return
+	}
+	t.CountSamples = true
+	j.problems.AddN(problem.PacketNotConverted, uint64(t.Profile.Len()), problem.NoPosition, "samples of a second source: "+cpuprofile.Samples.Source)
 }
 
 // mainThreads returns a function that finds the main thread of a process: the one that Chrome calls by a name of main

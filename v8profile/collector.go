@@ -18,7 +18,8 @@ type Event struct {
 	Process, Thread int64
 	ID              string // as written; may be empty
 	TS              timeline.Nanos
-	Args            []byte // the JSON text of args; not kept
+	Offset          timeline.Nanos // of TS from the sampler's clock, which the times in Args count on
+	Args            []byte         // the JSON text of args; not kept
 	At              problem.Position
 }
 
@@ -60,6 +61,7 @@ type collected struct {
 	draft  *draft
 	thread int64
 	start  timeline.Nanos
+	offset timeline.Nanos // see Event
 	at     problem.Position
 
 	hasHead, hasChunk bool
@@ -68,8 +70,6 @@ type collected struct {
 
 // CollectorOptions say how a Collector places profiles in time.
 type CollectorOptions struct {
-	// Offset was added to the times of events, and is added to what profiles say of their own times.
-	Offset timeline.Nanos
 	// StartTime lets a profile begin at the startTime that its head names, which is when sampling began, and not at the time
 	// of the head, which is what DevTools takes. The two are a few microseconds apart in most recordings.
 	StartTime bool
@@ -82,7 +82,6 @@ type CollectorOptions struct {
 
 // NewCollector returns an empty Collector, which counts bad data in log.
 func NewCollector(log *problem.Log, opts CollectorOptions) *Collector {
-	opts.Offset = min(max(opts.Offset, -maxTime), maxTime)
 	return &Collector{log: log, opts: opts, byKey: map[collectorKey]*collected{}, room: jsoninput.Room{Limit: opts.Memory}}
 }
 
@@ -92,11 +91,36 @@ func (c *Collector) Err() error { return c.full }
 // wholeID is the id of a CpuProfile event that has none.
 const wholeID = "0x1"
 
+// Names of the events that carry profiles (spec profile-calls.md 2). Those of a whole profile may have other phases than P.
+const (
+	HeadName  = "Profile"
+	ChunkName = "ProfileChunk"
+	WholeName = "CpuProfile"
+)
+
+// IsEventName reports whether events of phase P with this name carry a profile or a piece of one.
+func IsEventName(name string) bool { return name == HeadName || name == ChunkName || name == WholeName }
+
+// Add adds an event by its name, for which IsEventName holds. It reports whether all that the event says is in the profile
+// then; a head is worth keeping besides.
+func (c *Collector) Add(name string, ev *Event) (taken bool) {
+	switch name {
+	case HeadName:
+		c.Head(ev)
+	case ChunkName:
+		c.Chunk(ev)
+	case WholeName:
+		c.Whole(ev)
+	}
+	return name != HeadName
+}
+
 // Head adds an event Profile: it says that its own thread is sampled from its time on. Of several heads with one id the
 // last counts.
 func (c *Collector) Head(ev *Event) {
 	p := c.profile(ev, ev.ID)
 	p.thread, p.start, p.hasHead = ev.Thread, ev.TS, true
+	p.setOffset(ev.Offset)
 	c.read(ev, p)
 }
 
@@ -122,8 +146,12 @@ func (c *Collector) Whole(ev *Event) {
 	}
 	p := c.profile(ev, id)
 	p.thread, p.hasHead, p.whole, p.start = ev.Thread, true, true, ev.TS
+	p.setOffset(ev.Offset)
 	c.read(ev, p)
 }
+
+// setOffset says how far the times of events are from those that the profile says of itself.
+func (p *collected) setOffset(offset timeline.Nanos) { p.offset = min(max(offset, -maxTime), maxTime) }
 
 // bytesOfDraft is what a profile takes in memory of which nothing is known yet.
 const bytesOfDraft = 1 << 10
@@ -182,10 +210,10 @@ func (c *Collector) Finish(mainThread func(process int64) (thread int64, ok bool
 		start := p.start
 		if p.whole || c.opts.StartTime && p.hasHead {
 			if ts, ok := p.draft.startTime(); ok {
-				start = ts + c.opts.Offset
+				start = ts + p.offset
 			}
 		}
-		p.draft.offset = c.opts.Offset
+		p.draft.offset = p.offset
 		r.Profile = p.draft.build(start)
 		p.draft.found.report(c.log, p.at, p.id)
 		p.draft = nil

@@ -131,6 +131,8 @@ type Thread struct {
 	Shift timeline.Nanos
 	// KeepArg says which arguments are kept of url, line and column; nil keeps all.
 	KeepArg func(name []byte) bool
+	// CountSamples lets each sample count as one, where weights cannot be nanoseconds.
+	CountSamples bool
 	// Problems counts what is before time 0. Required.
 	Problems *problem.Log
 	// Event is the index of the next event that is added. They count upwards from the last event that the Builder has.

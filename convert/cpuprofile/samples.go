@@ -20,7 +20,10 @@ func (t *Thread) AddSamples(ctx context.Context, b *timeline.Builder) error {
 	}
 	stacks.known[0] = true // the root is no frame
 	var below timeline.CallstackID
-	out := timeline.Event{Kind: timeline.Sample, Track: t.Track}
+	out := timeline.Event{Kind: timeline.Sample, Track: t.Track, Value: timeline.Int(1)}
+	if t.CountSamples {
+		out.Name = []byte("samples") // of the counter
+	}
 	for i := range p.Len() {
 		if i%cancelEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -36,7 +39,9 @@ func (t *Thread) AddSamples(ctx context.Context, b *timeline.Builder) error {
 		if out.TS, ok = t.time(p.Time(i)); !ok {
 			continue
 		}
-		out.Value = timeline.Int(int64(p.Weight(i)))
+		if !t.CountSamples {
+			out.Value = timeline.Int(int64(p.Weight(i)))
+		}
 		if err := t.add(b, &out); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/v8profile"
 )
 
 // maxArgDepth is the number of levels that arguments may be nested, as in the other formats.
@@ -78,6 +79,7 @@ func (r *reader) encodeArgs(l *legacyEvent) {
 	e := &r.ev
 	args := r.b.Args()
 	args.Reset()
+	r.traceIDs = v8profile.TraceIDs{}
 	if text := r.correlation(); len(text) > 0 {
 		args.Correlate(string(text))
 	}
@@ -151,6 +153,9 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 	}
 	if a.kind == annotationEmpty {
 		return
+	}
+	if depth == 0 && r.profiles != nil {
+		r.seeTraceID(&a)
 	}
 	// What weft added to a trace that it wrote is kept with the events.
 	if depth == 0 && r.keepArg != nil && string(a.name) != weftKey && !r.keepArg(a.name) {

@@ -315,6 +315,7 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 		Args:      r.b.Args().Args(),
 		Callstack: r.eventCallstack(),
 	}
+	r.sampling()
 }
 
 // stateEvent translates an event of a state track: the state before ends, and the one that the name gives begins.

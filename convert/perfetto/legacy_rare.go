@@ -125,11 +125,14 @@ func (a *annotation) number() (timeline.Number, bool) {
 	return timeline.Number{}, false
 }
 
-// legacyOther keeps a phase that is no slice, instant, counter or flow as an instant: V8 profiles (P), memory dumps (v,
+// legacyOther keeps a phase that is no slice, instant, counter or flow as an instant: pieces of V8 profiles that are not collected (P), memory dumps (v,
 // V), clock syncs (c), contexts, links, and letters unknown to the format.
 func (r *reader) legacyOther() error {
 	e := &r.ev
 	l := &e.legacy
+	if l.phase == 'P' && r.collectProfile() {
+		return nil
+	}
 	switch l.phase {
 	case 'V':
 		e.track = r.b.Child(0, timeline.OtherEventsName)

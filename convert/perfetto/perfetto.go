@@ -7,6 +7,7 @@
 //	track_event          Begin, End, Instant, Counter and flow records; see event.go, legacy.go, counters.go
 //	track_descriptor …   tracks, their names and places; see tracks.go
 //	samples              Sample records; see samples.go
+//	V8 profiles          handed to a collector; see profiles.go
 //	metadata             attributes of the trace; see metadata.go
 //
 // Arguments come as debug annotations (annotations.go) or as typed fields (extensions.go), which are decoded with the
@@ -23,9 +24,11 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/v8profile"
 )
 
 // Options are the options of Read.
@@ -37,6 +40,10 @@ type Options struct {
 	// TempDir is where packets are kept that wait for something later in the file, if they are many (see lookahead).
 	// Empty means os.TempDir().
 	TempDir string
+
+	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are no
+	// events of the trace then. nil: they are kept as events.
+	Profiles *v8profile.Collector
 
 	// Located is told in which packet an event stands, by its number among the packets that can be read, in the order of
 	// the events. Nil if nobody wants to know.
@@ -124,6 +131,10 @@ type reader struct {
 	number  int64             // of the current packet, among those that can be read
 	located func(event uint32, packet int64)
 
+	profiles *v8profile.Collector
+	traceIDs v8profile.TraceIDs // in the arguments of the current event
+	scan     jsonscan.Scanner   // of arguments that are JSON
+
 	ahead      lookahead
 	tracks     tracks
 	stacks     map[*pftrace.Sequence]*sequenceStacks
@@ -150,6 +161,7 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		stacks:   make(map[*pftrace.Sequence]*sequenceStacks),
 		skipped:  make(map[string]*tally),
 		located:  opts.Located,
+		profiles: opts.Profiles,
 		number:   -1,
 	}
 }

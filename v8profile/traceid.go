@@ -1,0 +1,88 @@
+package v8profile
+
+import "github.com/weft-trace/weft/internal/jsonscan"
+
+// TraceIDKey is the name of the argument with the id under which V8 recorded the stack of an event (spec profile-calls.md
+// 5.1).
+const TraceIDKey = "sampleTraceId"
+
+// Arguments of events that may hold a TraceIDKey beside the arguments themselves.
+const (
+	BeginDataKey = "beginData"
+	DataKey      = "data"
+)
+
+// TraceIDs are the ids of recorded stacks in the arguments of one event, 0 where there is none.
+type TraceIDs struct {
+	HasBeginData         bool // there is an argument beginData
+	BeginData, Own, Data uint64
+}
+
+// ID returns the one that counts: args.beginData.sampleTraceId if there is a beginData, else args.sampleTraceId, else
+// args.data.sampleTraceId; 0 if there is none.
+func (t *TraceIDs) ID() uint64 {
+	switch {
+	case t.HasBeginData:
+		return t.BeginData
+	case t.Own != 0:
+		return t.Own
+	}
+	return t.Data
+}
+
+// ScanTraceIDs reads the ids in the JSON value args.
+func ScanTraceIDs(s *jsonscan.Scanner, args []byte) (ids TraceIDs) {
+	s.Reset(args)
+	if kind, _ := s.Value(); kind != jsonscan.Object {
+		return ids
+	}
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		switch string(key) {
+		case BeginDataKey:
+			ids.HasBeginData = true
+			ids.BeginData = traceIDIn(s)
+		case DataKey:
+			ids.Data = traceIDIn(s)
+		case TraceIDKey:
+			ids.Own = unsigned(s)
+		default:
+			s.Skip()
+		}
+	}
+	return ids
+}
+
+// ScanTraceID returns the id in the JSON value beginData or data, 0 if it has none.
+func ScanTraceID(s *jsonscan.Scanner, value []byte) uint64 {
+	s.Reset(value)
+	return traceIDIn(s)
+}
+
+// traceIDIn returns the id in the object that comes next, 0 if it has none.
+func traceIDIn(s *jsonscan.Scanner) (id uint64) {
+	switch kind, _ := s.Value(); kind {
+	case jsonscan.Object:
+		for key, ok := s.Key(); ok; key, ok = s.Key() {
+			if string(key) == TraceIDKey {
+				id = unsigned(s)
+			} else {
+				s.Skip()
+			}
+		}
+	case jsonscan.Array:
+		for s.Elem() {
+			s.Skip()
+		}
+	}
+	return id
+}
+
+// unsigned returns the value that comes next if it is an unsigned integer, else 0.
+func unsigned(s *jsonscan.Scanner) uint64 {
+	kind, text := s.Scalar()
+	if kind != jsonscan.Integer {
+		return 0
+	}
+	n, _ := jsonscan.Uint64(text)
+	return n
+}
