@@ -213,7 +213,7 @@ func TestChooseProfile(t *testing.T) {
 		{trace, "0x3", "there is no V8 profile 0x3; the trace has 0x1, 0x2 (weft info tells of which threads)"},
 		{trace, "2:0x1", "there is no V8 profile 2:0x1; the trace has 0x1, 0x2 (weft info tells of which threads)"},
 		{"[" + mainThread + "]", "0x1", "there is no V8 profile 0x1; the trace has none"},
-		{`{` + twoNodes + `,"samples":[2],"timeDeltas":[1]}`, "0x1", "this is a V8 CPU profile; a V8 profile can be chosen in a Chrome JSON trace"},
+		{`{` + twoNodes + `,"samples":[2],"timeDeltas":[1]}`, "0x1", "this is a V8 CPU profile; a V8 profile can be chosen in a Chrome JSON trace or a Perfetto trace"},
 	} {
 		if _, _, err := load(t, c.input, convert.Options{Profile: c.id}); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", c.id, err, c.want)

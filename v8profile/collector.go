@@ -39,7 +39,8 @@ type Recording struct {
 	Profile *Profile
 }
 
-// Collector joins the pieces of the profiles of a trace (spec profile-calls.md 2). Their events may come in any order.
+// Collector joins the pieces of the profiles of a trace (spec profile-calls.md 2). The chunks of a profile go on from each
+// other, so they must come in their order; else events may come in any order.
 type Collector struct {
 	log   *problem.Log
 	opts  CollectorOptions

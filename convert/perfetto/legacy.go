@@ -210,7 +210,9 @@ func (r *reader) legacyAsync() error {
 }
 
 // idText writes an id as Chrome's JSON does.
-func (l *legacyEvent) idText() []byte { return fmt.Appendf(nil, "0x%x", l.id) }
+func (l *legacyEvent) idText() []byte { return []byte(idText(l.id)) }
+
+func idText(id uint64) string { return fmt.Sprintf("0x%x", id) }
 
 // legacyFlow translates the phases s, t and f (chrome-json.md 15.1).
 func (r *reader) legacyFlow() error {

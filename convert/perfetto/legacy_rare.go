@@ -130,8 +130,10 @@ func (a *annotation) number() (timeline.Number, bool) {
 func (r *reader) legacyOther() error {
 	e := &r.ev
 	l := &e.legacy
-	if l.phase == 'P' && r.collectProfile() {
-		return nil
+	if l.phase == 'P' {
+		if taken, err := r.collectProfile(); taken || err != nil {
+			return err
+		}
 	}
 	switch l.phase {
 	case 'V':

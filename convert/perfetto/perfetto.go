@@ -65,6 +65,7 @@ const contextInterval = 1024
 func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options) error {
 	r := newReader(ctx, b, opts)
 	defer r.ahead.close()
+	defer r.pieces.close()
 	packets := pftrace.NewPacketReader(src)
 	for n := 0; ; n++ {
 		if err := r.interrupted(); err != nil {
@@ -132,6 +133,7 @@ type reader struct {
 	located func(event uint32, packet int64)
 
 	profiles *v8profile.Collector
+	pieces   pieces
 	traceIDs v8profile.TraceIDs // in the arguments of the current event
 	scan     jsonscan.Scanner   // of arguments that are JSON
 
@@ -265,9 +267,12 @@ func (r *reader) payload(stamp pftrace.Stamp, stampErr error) error {
 	return nil
 }
 
-// finish reads the packets that still wait, and reports the clocks and what was not converted.
+// finish reads the packets that still wait and the pieces of profiles, and reports the clocks and what was not converted.
 func (r *reader) finish() error {
 	if err := r.release(); err != nil {
+		return err
+	}
+	if err := r.readPieces(); err != nil {
 		return err
 	}
 	r.b.SetClocks(r.state.Clocks.Trace())

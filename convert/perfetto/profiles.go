@@ -1,46 +1,45 @@
 package perfetto
 
 import (
+	"slices"
+
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 	"github.com/weft-trace/weft/v8profile"
 )
 
-// collectProfile hands the current event, a legacy one of phase P, to the collector of profiles if it is a piece of one
+// collectProfile keeps the current event, a legacy one of phase P, for the collector of profiles if it is a piece of one
 // (spec profile-calls.md 2). It reports whether all of it is in the profile then; the event of a head is kept beside.
 //
 // Chrome writes data as JSON text. A piece with another form of it stays an event, as does a head of which the thread is not
 // known. weft writes no legacy events, so that what it kept as instants is not taken for profiles when it is read again.
-func (r *reader) collectProfile() (taken bool) {
+func (r *reader) collectProfile() (taken bool, err error) {
 	e := &r.ev
-	name := string(e.resolvedName)
-	if r.profiles == nil || !v8profile.IsEventName(name) {
-		return false
+	i := slices.Index(pieceNames[:], string(e.resolvedName))
+	if r.profiles == nil || i < 0 {
+		return false, nil
 	}
+	name := pieceName(i)
 	process := r.eventProcess()
 	thread, known := r.sampledThread()
-	if process == 0 || !known && name != v8profile.ChunkName {
-		return false
+	if process == 0 || !known && name != chunkPiece {
+		return false, nil
 	}
-	ev := v8profile.Event{
-		Process: int64(process), Thread: int64(thread), TS: e.ts, Offset: r.samplerOffset(),
-		At: problem.Position{Event: int64(e.index), Offset: r.offset},
-	}
-	if e.legacy.idKind != noID {
-		ev.ID = string(e.legacy.idText())
-	}
+	var text []byte
 	switch data := r.metadataValue(v8profile.DataKey); data.kind {
 	case annotationJSON, annotationText:
-		r.text = append(append(append(r.text[:0], `{"data":`...), r.validText(data.bytes)...), '}')
-		ev.Args = r.text
+		text = r.validText(data.bytes)
 	default:
-		if name != v8profile.HeadName {
-			return false
+		if name != headPiece {
+			return false, nil
 		}
 	}
-	return r.profiles.Add(name, &ev)
+	p := piece{
+		ts: e.ts, clock: r.samplerOffset(), event: e.index, name: name, process: process, thread: thread, at: r.offset,
+		id: e.legacy.id, hasID: e.legacy.idKind != noID,
+	}
+	return name != headPiece, r.pieces.add(p, text, r.memory, r.tempDir)
 }
 
 // sampledThread returns the thread of the current event; false if it is on no track of a thread that is known by now, or on

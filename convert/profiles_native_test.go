@@ -1,0 +1,242 @@
+package convert_test
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/gen/perfetto/protos"
+)
+
+// native makes a Perfetto trace of packets in text form. Sequence 2 is thread 2 of process 1, sequence 9 is thread 9.
+func native(t *testing.T, packets ...string) string {
+	t.Helper()
+	text := `packet { trusted_packet_sequence_id: 2 sequence_flags: 1 track_descriptor { uuid: 1 process { pid: 1 } } }
+		packet { trusted_packet_sequence_id: 2 trace_packet_defaults { track_event_defaults { track_uuid: 12 } }
+			track_descriptor { uuid: 12 parent_uuid: 1 thread { pid: 1 tid: 2 } } }
+		packet { trusted_packet_sequence_id: 9 sequence_flags: 1 trace_packet_defaults { track_event_defaults { track_uuid: 19 } }
+			track_descriptor { uuid: 19 parent_uuid: 1 thread { pid: 1 tid: 9 } } }` + strings.Join(packets, "\n")
+	var trace protos.Trace
+	if err := prototext.Unmarshal([]byte(text), &trace); err != nil {
+		t.Fatal(err)
+	}
+	b, err := proto.Marshal(&trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// nativeEvent is a packet with an event, at a time in µs.
+func nativeEvent(sequence, ts int, name, rest string) string {
+	return fmt.Sprintf(`packet { trusted_packet_sequence_id: %d timestamp: %d000 track_event { name: %q %s } }`, sequence, ts, name, rest)
+}
+
+// nativePiece is a legacy event of phase P with data as JSON text, in the given field of its annotation.
+func nativePiece(sequence, ts int, name string, id int, field, data string) string {
+	return nativeEvent(sequence, ts, name, fmt.Sprintf(
+		`debug_annotations { name: "data" %s: %s } legacy_event { phase: 80 unscoped_id: %d }`, field, strconv.Quote(data), id))
+}
+
+func nativeHead(ts, id int, source string) string {
+	return nativePiece(2, ts, "Profile", id, "legacy_json_value", fmt.Sprintf(`{"startTime":%d,"source":%q}`, ts-3, source))
+}
+
+// sampled is the data of a piece: the nodes that were running 10 and 20 µs after the begin of its profile. Trace id 7 is of f.
+func sampled(first, second int) string {
+	return fmt.Sprintf(`{"cpuProfile":{%s,"samples":[%d,%d],"trace_ids":{"7":2}},"timeDeltas":[10,10]}`, twoNodes, first, second)
+}
+
+func nativeChunk(ts, id, first, second int) string {
+	return nativePiece(9, ts, "ProfileChunk", id, "legacy_json_value", sampled(first, second))
+}
+
+// running are the calls, states and samples of a profile that begins at 100 µs and in which f is running.
+var running = []string{"110 1/2 sample", "110 1/2 f +10", "110 1/2/track:V8_state script +20", "120 1/2 sample"}
+
+// byTraceID is the same for one in which no function was sampled, and f was running at 105 µs by a trace id.
+var byTraceID = []string{"105 1/2 f +5", "110 1/2 sample", "110 1/2/track:V8_state program +20", "120 1/2 sample"}
+
+// nativeCases are profiles in Perfetto traces. The instants are those of the pieces that are kept.
+var nativeCases = []struct {
+	name     string
+	packets  []string
+	opts     convert.Options
+	want     []string
+	instants int64
+	problems string
+}{
+	{"a profile", []string{nativeHead(100, 1, "Internal"), nativeChunk(150, 1, 2, 2)}, convert.Options{}, running, 1, ""},
+	{
+		"data as a string", []string{
+			nativePiece(2, 100, "Profile", 1, "string_value", `{}`), nativePiece(9, 150, "ProfileChunk", 1, "string_value", sampled(2, 2)),
+		}, convert.Options{}, running, 1, "",
+	},
+	{
+		"the thread that a legacy event names", []string{
+			nativeEvent(9, 100, "Profile", `track_uuid: 0 legacy_event { phase: 80 unscoped_id: 1 tid_override: 2 }`), nativeChunk(150, 1, 2, 2),
+		}, convert.Options{}, running, 1, "",
+	},
+	{
+		"not wanted", []string{nativeHead(100, 1, "Internal"), nativeChunk(150, 1, 2, 2)},
+		convert.Options{JSCalls: convert.JSCallsOff, Samples: convert.SamplesNone}, nil, 2, "",
+	},
+	{
+		"begin of the sampler", []string{nativeHead(100, 1, "Internal"), nativeChunk(150, 1, 2, 2)},
+		convert.Options{ProfileBase: convert.ProfileBaseStartTime},
+		[]string{"107 1/2 sample", "107 1/2 f +10", "107 1/2/track:V8_state script +20", "117 1/2 sample"}, 1, "",
+	},
+	{
+		// The sampler reads the clock MONOTONIC (3), which is 40 µs behind that of the trace, BOOTTIME (6).
+		"begin of the sampler, on its clock", []string{
+			`packet { clock_snapshot { clocks { clock_id: 6 timestamp: 1040000 } clocks { clock_id: 3 timestamp: 1000000 } } }`,
+			nativePiece(2, 100, "Profile", 1, "legacy_json_value", `{"startTime":57}`), nativeChunk(150, 1, 2, 2),
+		}, convert.Options{ProfileBase: convert.ProfileBaseStartTime},
+		[]string{"107 1/2 sample", "107 1/2 f +10", "107 1/2/track:V8_state script +20", "117 1/2 sample"}, 1, "",
+	},
+	{
+		"another profile of the thread", []string{
+			nativeHead(100, 1, "SelfProfiling"), nativeChunk(150, 1, 1, 1), nativeHead(100, 2, "Internal"), nativeChunk(350, 2, 2, 2),
+		}, convert.Options{}, running, 2, "profile_not_chosen×1",
+	},
+	{
+		"another profile of the thread, by process and id", []string{
+			nativeHead(100, 1, "SelfProfiling"), nativeChunk(150, 1, 2, 2), nativeHead(300, 2, "Internal"), nativeChunk(350, 2, 2, 2),
+		}, convert.Options{Profile: "1:0x1"}, running, 2, "profile_not_chosen×1",
+	},
+	{
+		"one without head", []string{nativeChunk(150, 1, 2, 2)}, convert.Options{},
+		[]string{"140 1/1 sample", "140 1/1 f +10", "140 1/1/track:V8_state script +20", "150 1/1 sample"}, 0, "profile_without_head×1",
+	},
+	{
+		// Each piece goes on where the one before ends. Perfetto writes what is left of one thread before that of another.
+		"the last piece first in the file", []string{
+			nativeHead(100, 1, ""), nativePiece(2, 200, "ProfileChunk", 1, "legacy_json_value", `{"cpuProfile":{"samples":[1]},"timeDeltas":[30]}`),
+			nativeChunk(150, 1, 2, 2),
+		}, convert.Options{}, []string{
+			"110 1/2 sample", "110 1/2 f +40", "110 1/2/track:V8_state script +40", "120 1/2 sample", "150 1/2 sample",
+			"150 1/2/track:V8_state program +20",
+		}, 1, "",
+	},
+	{
+		"data that is no text", []string{
+			nativeEvent(9, 150, "ProfileChunk", `debug_annotations { name: "data" dict_entries { name: "source" string_value: "x" } } legacy_event { phase: 80 unscoped_id: 1 }`),
+		}, convert.Options{}, nil, 1, "",
+	},
+	{
+		"damaged data", []string{nativeHead(100, 1, ""), nativePiece(9, 150, "ProfileChunk", 1, "string_value", sampled(2, 2)+"{")},
+		convert.Options{}, running, 1, "profile_malformed×1",
+	},
+	{
+		// A head whose thread is not described when it comes, nor later.
+		"a thread that is not known", []string{
+			`packet { trusted_packet_sequence_id: 3 sequence_flags: 1 timestamp: 100000 track_event { track_uuid: 77 name: "Profile" legacy_event { phase: 80 } } }`,
+		}, convert.Options{}, nil, 1, "",
+	},
+	{
+		"what weft has kept", []string{
+			nativeEvent(2, 100, "Profile", `type: TYPE_INSTANT debug_annotations { name: "weft" dict_entries { name: "ph" string_value: "P" } }`),
+			nativeEvent(9, 150, "ProfileChunk", `type: TYPE_INSTANT debug_annotations { name: "data" legacy_json_value: `+strconv.Quote(sampled(2, 2))+` }`),
+		}, convert.Options{}, nil, 2, "",
+	},
+	{
+		"an instant without trace id", []string{
+			nativeHead(100, 1, ""), nativeChunk(150, 1, 2, 2), nativeEvent(2, 115, "i", `type: TYPE_INSTANT`),
+			nativeEvent(2, 115, "I", `legacy_event { phase: 73 }`),
+		}, convert.Options{}, running, 3, "",
+	},
+	{
+		// It ends the calls that are in no invocation.
+		"a mark", []string{nativeHead(100, 1, ""), nativeChunk(150, 1, 2, 2), nativeEvent(2, 115, "R", `legacy_event { phase: 82 }`)},
+		convert.Options{},
+		[]string{"110 1/2 sample", "110 1/2 f +5", "110 1/2/track:V8_state script +20", "120 1/2 sample", "120 1/2 f +0"}, 2, "",
+	},
+	{"trace id in data", traced(`debug_annotations { name: "data" dict_entries { name: "sampleTraceId" uint_value: 7 } }`), convert.Options{}, byTraceID, 2, ""},
+	{"trace id in JSON", traced(`debug_annotations { name: "data" legacy_json_value: "{\"sampleTraceId\":7}" }`), convert.Options{}, byTraceID, 2, ""},
+	{
+		"trace id in a nested value",
+		traced(`debug_annotations { name: "data" nested_value { nested_type: DICT dict_keys: "sampleTraceId" dict_values { int_value: 7 } } }`),
+		convert.Options{}, byTraceID, 2, "",
+	},
+	{"trace id in the arguments", traced(`debug_annotations { name: "sampleTraceId" int_value: 7 }`), convert.Options{}, byTraceID, 2, ""},
+	{
+		"trace id in beginData", traced(`debug_annotations { name: "sampleTraceId" int_value: 8 }
+			debug_annotations { name: "beginData" dict_entries { name: "sampleTraceId" uint_value: 7 } }`), convert.Options{}, byTraceID, 2, "",
+	},
+	{
+		"arguments left out", traced(`debug_annotations { name: "data" dict_entries { name: "sampleTraceId" uint_value: 7 } }`),
+		convert.Options{Args: convert.NoArgs()}, byTraceID, 2, "",
+	},
+	{
+		"a beginData without", traced(`debug_annotations { name: "sampleTraceId" int_value: 7 } debug_annotations { name: "beginData" string_value: "" }`),
+		convert.Options{}, byTraceID[1:], 2, "",
+	},
+}
+
+// traced is a profile in which only the root is sampled, and an instant with arguments before its first sample.
+func traced(annotations string) []string {
+	return []string{nativeHead(100, 1, ""), nativeChunk(150, 1, 1, 1), nativeEvent(2, 105, "at", "type: TYPE_INSTANT "+annotations)}
+}
+
+// TestNativeProfiles says what becomes of V8 profiles in Perfetto traces of Chrome.
+func TestNativeProfiles(t *testing.T) {
+	for _, c := range nativeCases {
+		t.Run(c.name, func(t *testing.T) {
+			lines, report := sampledTimeline(t, native(t, c.packets...), c.opts)
+			if diff := cmp.Diff(c.want, lines); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if report.Events.Instants != c.instants {
+				t.Errorf("%d instants, want %d", report.Events.Instants, c.instants)
+			}
+			if got := problemCounts(report); got != c.problems {
+				t.Errorf("problems %q, want %q", got, c.problems)
+			}
+		})
+	}
+}
+
+// TestNativeProfileList holds that reports list the profiles of Perfetto traces, from which one can be chosen.
+func TestNativeProfileList(t *testing.T) {
+	_, report := sampledTimeline(t, native(t, nativeHead(100, 1, "Internal"), nativeChunk(150, 1, 2, 2)), convert.Options{})
+	if len(report.Profiles) != 1 || report.Profiles[0].String() != "0x1 of [pid 1, tid 2]: 2 samples, source Internal" {
+		t.Errorf("profiles %v", report.Profiles)
+	}
+	if _, _, err := load(t, native(t, nativeChunk(150, 1, 2, 2)), convert.Options{Profile: "0x2"}); err == nil ||
+		err.Error() != "there is no V8 profile 0x2; the trace has 0x1 (weft info tells of which threads)" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestNativeSamplesOfTwoSources holds that V8's samples are not weighed in the unit of those that a trace has already.
+func TestNativeSamplesOfTwoSources(t *testing.T) {
+	perf := `packet { trusted_packet_sequence_id: 2 timestamp: 90000 perf_sample { cpu: 1 pid: 1 tid: 2 } }`
+	var out bytes.Buffer
+	report, err := convert.Convert(t.Context(), &out, strings.NewReader(native(t, perf, nativeHead(100, 1, ""), nativeChunk(150, 1, 2, 2))), convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := problemCounts(report); got != "packet_not_converted×2" {
+		t.Errorf("problems %q", got)
+	}
+	var trace protos.Trace
+	if err := proto.Unmarshal(out.Bytes(), &trace); err != nil {
+		t.Fatal(err)
+	}
+	var weights []uint64
+	for _, p := range trace.GetPacket() {
+		if s := p.GetStackSample(); s != nil {
+			weights = append(weights, uint64(s.GetPrimaryWeight()))
+		}
+	}
+	if diff := cmp.Diff([]uint64{1, 1, 1}, weights); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
