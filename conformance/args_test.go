@@ -17,6 +17,9 @@ const (
 	typeReal   = "real"
 	typeString = "string"
 	typeBool   = "bool"
+
+	typePointer = "pointer" // of Perfetto traces only
+	typeJSON    = "json"
 )
 
 // maxArgDepth bounds the nesting of annotations that the projection follows; weft keeps deeper arguments as JSON text.
@@ -119,8 +122,12 @@ func scalar(t *timed, a *pb.DebugAnnotation) (typ, value string, err error) {
 	case *pb.DebugAnnotation_StringValueIid:
 		value, err = text(t.state.argTexts, v.StringValueIid, "")
 		return typeString, value, err
+	case *pb.DebugAnnotation_PointerValue: // this one and the next come from Perfetto traces
+		return typePointer, strconv.FormatUint(v.PointerValue, 16), nil
+	case *pb.DebugAnnotation_LegacyJsonValue:
+		return typeJSON, v.LegacyJsonValue, nil
 	}
-	return "", "", fmt.Errorf("value of type %T, which weft does not write for Chrome JSON", a.GetValue())
+	return "", "", fmt.Errorf("value of type %T, which weft does not write", a.GetValue())
 }
 
 // argName returns the name of an annotation or entry.

@@ -57,6 +57,40 @@ func TestNativeProfileCalls(t *testing.T) {
 	}
 }
 
+// TestNativeProfilesOnce holds that what weft wrote is read as it is: what was made of profiles is made once, whether their
+// events are still there, as they are with --js-calls off --samples none, or not.
+func TestNativeProfilesOnce(t *testing.T) {
+	for name, path := range sampledRecordings(t, "perfetto") {
+		t.Run(name, func(t *testing.T) {
+			for _, opts := range []convert.Options{{}, {Profile: convert.ProfileAll, JSCalls: convert.JSCallsSeparate}, eventsOnly} {
+				first, report := convertTrace(t, recording.Read(t, path), opts)
+				second, again := convertTrace(t, first, convert.Options{})
+				if report.Events != again.Events || len(again.Profiles)+len(again.JSCalls) > 0 {
+					t.Errorf("%v: %+v became %+v, with calls of %v", opts.JSCalls, report.Events, again.Events, again.Profiles)
+				}
+				want, got := placedSlices(t, first), placedSlices(t, second)
+				if !slices.Equal(want, got) {
+					t.Errorf("%v: %s", opts.JSCalls, firstDifference(want, got))
+				}
+			}
+		})
+	}
+}
+
+// placedSlices returns the slices and instants of a trace, sorted: time, length, track and name.
+func placedSlices(t *testing.T, trace []byte) (all []string) {
+	t.Helper()
+	p, err := project(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range p.slices {
+		all = append(all, fmt.Sprintf("%d +%d %s/%s/%s %s %s", s.ts, s.dur, s.track.pid, s.track.tid, s.track.name, s.category, s.name))
+	}
+	slices.Sort(all)
+	return all
+}
+
 // firstDifference shows the first lines of two lists that differ.
 func firstDifference(want, got []string) string {
 	for i := range min(len(want), len(got)) {

@@ -19,10 +19,10 @@ import (
 // they end after the event in which they began. 84 events of this thread do not nest among each other either.
 var onLanes = map[string]int{"node-v24-all-node_trace devtools": 4, "node-v24-all-node_trace refined": 4}
 
-// TestSampledRecordings converts every recording whose calls are made of samples, verifies the result, and holds that
+// TestSampledRecordings converts every recording whose calls are made of samples, but for Chrome JSON, verifies the result, and holds that
 // the calls nest: on their own thread, and but for known ones on no lane beside it.
 func TestSampledRecordings(t *testing.T) {
-	for _, folder := range []string{"cpuprofile", "jsprofile", "node"} {
+	for _, folder := range []string{"cpuprofile", "jsprofile", "node", "perfetto"} {
 		paths := sampledRecordings(t, folder)
 		for _, name := range slices.Sorted(maps.Keys(paths)) {
 			t.Run(folder+"/"+name, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestSampledRecordings(t *testing.T) {
 					p, _ := mustProject(t, recording.Read(t, paths[name]), convert.Options{JSCalls: mode})
 					lanes, open := 0, 0
 					for _, s := range p.slices {
-						isCall := s.category == "v8.cpu_profiler" || folder != "node"
+						isCall := s.category == "v8.cpu_profiler" || folder == "cpuprofile" || folder == "jsprofile"
 						if isCall && s.track.name == "Overlapping slices" {
 							lanes++
 						}
