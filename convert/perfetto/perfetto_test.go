@@ -20,6 +20,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/v8profile"
 )
 
 // encode turns packets in text form into a trace.
@@ -312,18 +313,66 @@ func TestDeepArguments(t *testing.T) {
 	}
 }
 
+// oneProfile is a V8 profile, and an event whose stack it knows by a trace id. The second piece is in front of the first.
+const oneProfile = oneThread + `
+packet { trusted_packet_sequence_id: 1 timestamp: 1000 track_event { track_uuid: 2 name: "Profile"
+	debug_annotations { name: "data" legacy_json_value: "{\"startTime\":1,\"source\":\"Internal\"}" } legacy_event { phase: 80 unscoped_id: 1 } } }
+packet { trusted_packet_sequence_id: 1 timestamp: 1500 track_event { type: TYPE_INSTANT track_uuid: 2 name: "traced"
+	debug_annotations { name: "data" dict_entries { name: "sampleTraceId" uint_value: 7 } } } }
+packet { trusted_packet_sequence_id: 1 timestamp: 3000 track_event { track_uuid: 2 name: "ProfileChunk"
+	debug_annotations { name: "data" legacy_json_value: "{\"cpuProfile\":{\"samples\":[1]},\"timeDeltas\":[3]}" } legacy_event { phase: 80 unscoped_id: 1 } } }
+packet { trusted_packet_sequence_id: 1 timestamp: 2000 track_event { track_uuid: 2 name: "ProfileChunk"
+	debug_annotations { name: "data" string_value: "{\"cpuProfile\":{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"(root)\"}},{\"id\":2,\"parent\":1,\"callFrame\":{\"functionName\":\"f\"}}],\"samples\":[2,2],\"trace_ids\":{\"7\":2}},\"timeDeltas\":[1,2]}" }
+	legacy_event { phase: 80 unscoped_id: 1 } } }
+`
+
+// TestPieces holds that pieces of profiles come in the order of time, whether they wait in memory or on disk, and that a
+// temporary file is no more there when they are read.
+func TestPieces(t *testing.T) {
+	for _, memory := range []int{0, 1, 100} {
+		var log problem.Log
+		dir := t.TempDir()
+		b := timeline.NewBuilder(timeline.Options{Problems: &log})
+		defer b.Close()
+		profiles := v8profile.NewCollector(&log, v8profile.CollectorOptions{})
+		err := Read(context.Background(), bytes.NewReader(encode(t, oneProfile)), b, Options{Problems: &log, TempDir: dir, Profiles: profiles, lookahead: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := profiles.Finish(nil)
+		if len(all) != 1 || all[0].ID != "0x1" || all[0].Source != "Internal" || !all[0].Chosen || all[0].Profile.Len() != 3 {
+			t.Fatalf("memory %d: profiles %+v", memory, all)
+		}
+		for i, want := range []timeline.Nanos{2000, 4000, 7000} {
+			if got := all[0].Profile.Time(i); got != want {
+				t.Errorf("memory %d: sample %d is at %d, want %d", memory, i, got, want)
+			}
+		}
+		if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+			t.Errorf("memory %d: files %v are left, %v", memory, files, err)
+		}
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	for _, c := range cases(f) {
 		f.Add(c.trace)
 	}
 	f.Add(recordings[0].open(f)[:2500])
+	f.Add(encode(f, oneProfile))
 	f.Fuzz(func(t *testing.T, trace []byte) {
 		ctx := context.Background()
 		var log problem.Log
 		b := timeline.NewBuilder(timeline.Options{Problems: &log, TempDir: t.TempDir()})
 		defer b.Close()
-		if Read(ctx, bytes.NewReader(trace), b, Options{Problems: &log, TempDir: t.TempDir(), lookahead: 100}) != nil {
+		profiles := v8profile.NewCollector(&log, v8profile.CollectorOptions{Memory: 1 << 20})
+		if Read(ctx, bytes.NewReader(trace), b, Options{Problems: &log, TempDir: t.TempDir(), Profiles: profiles, lookahead: 100}) != nil {
 			return
+		}
+		for _, p := range profiles.Finish(func(int64) (int64, bool) { return 0, false }) {
+			if p.Process == 0 || p.Thread == 0 && !p.Orphan {
+				t.Errorf("profile %s of thread %d in process %d", p.ID, p.Thread, p.Process)
+			}
 		}
 		tl, err := b.Finish(ctx)
 		if err != nil {
