@@ -57,6 +57,19 @@ func TestNativeProfileCalls(t *testing.T) {
 	}
 }
 
+// TestNativeProfilesSameBytes holds that neither workers nor memory change what profiles in Perfetto traces become.
+func TestNativeProfilesSameBytes(t *testing.T) {
+	for _, name := range []string{"chrome-devtools-tiny.pftrace", "chrome-paired-tiny.pftrace"} {
+		path, ok := recording.Find(t, "traces/perfetto/"+name)
+		if !ok {
+			t.Fatal("the recording is missing")
+		}
+		if _, report := convertCalls(t, recording.Read(t, path), convert.Options{JSCalls: convert.JSCallsRefined}); len(report.JSCalls) == 0 {
+			t.Errorf("%s: no calls", name)
+		}
+	}
+}
+
 // TestNativeProfilesOnce holds that what weft wrote is read as it is: what was made of profiles is made once, whether their
 // events are still there, as they are with --js-calls off --samples none, or not.
 func TestNativeProfilesOnce(t *testing.T) {
