@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -595,4 +596,32 @@ func TestFlowsIntoTheRestOfASlice(t *testing.T) {
 		flow(2, 3, 2),
 	), Options{})
 	a.want(t, 1, "Frame null null flow 1 frame/G,frame/H")
+}
+
+// The contexts of an instant have the states of its time, in and out of slices; those of a slice the states of its begin
+// (spec contexts.md 5, S3).
+func TestStatesAtInstants(t *testing.T) {
+	instant := func(ts int) string {
+		return fmt.Sprintf(`{"ph":"I","s":"t","name":"instant","ts":%d,"pid":1,"tid":1}`, ts)
+	}
+	input := events(
+		object("0x1", 0, ""),    // event 0
+		enter("C", "0x1", 1, 1), // 1
+		instant(2),              // 2
+		x("work", 1, 3, ""),     // 3
+		object("0x1", 5, ""),    // 4
+		instant(6),              // 5
+		object("0x1", 20, ""),   // 6
+		instant(25),             // 7
+	)
+	var want expected
+	if err := json.Unmarshal([]byte(`{"bindings":[
+		{"event":2,"type":"C","snapshotEvent":0},
+		{"event":3,"type":"C","snapshotEvent":0},
+		{"event":5,"type":"C","snapshotEvent":4},
+		{"event":7,"type":"C","snapshotEvent":6}]}`), &want); err != nil {
+		t.Fatal(err)
+	}
+	a := attribute(t, input, Options{})
+	a.checkBindings(t, &want, a.stampsByEvent(t))
 }

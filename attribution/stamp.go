@@ -307,7 +307,8 @@ func (s *stamper) put(o *timeline.Occurrence, set SetID) error {
 	return s.stamps.Add(stamp{ordinal: o.Ordinal, event: o.Event, set: set, key: s.key})
 }
 
-// instant stamps a point in time, on a thread if that is known.
+// instant stamps a point in time, on a thread if that is known. Its contexts have the states of that time (spec contexts.md
+// S3), whenever the slice around it began.
 func (s *stamper) instant(o *timeline.Occurrence, w *worker, own []begun) error {
 	set := SetID(0)
 	if w != nil {
@@ -315,6 +316,9 @@ func (s *stamper) instant(o *timeline.Occurrence, w *worker, own []begun) error 
 		set = w.current
 		if tops, ok := s.topsAt(w, o.Event); ok {
 			set = s.effective(w, tops)
+		}
+		if n := len(w.slices); set != 0 && (n == 0 || w.slices[n-1].epoch != s.epochAt(w, o.TS)) {
+			set = s.rebind(set, o.TS)
 		}
 	}
 	s.adding = s.adding[:0]
