@@ -22,10 +22,12 @@ type collector struct {
 	providers []provider
 	evidence  *extsort.Sorter[evidence]
 
-	open  map[uint32]openBegin // slices that have an end event, by the event that began them
-	ends  [][]timeline.Nanos   // by TrackID of a thread: ends of its open slices as cost has them, the outermost first
-	early []int                // of the group: ends of what has not begun
-	seen  seen
+	open     map[uint32]openBegin // slices that have an end event, by the event that began them
+	ends     [][]timeline.Nanos   // by TrackID of a thread: ends of its open slices as cost has them, the outermost first
+	hasLanes bool                 // see nested
+	ofLanes  []timeline.Occurrence
+	early    []int // of the group: ends of what has not begun
+	seen     seen
 
 	isolateOf map[timeline.TrackID]isolateChoice // of threads and of processes
 	isolates  map[timeline.TrackID]NodeID        // of the threads that collect garbage
@@ -78,6 +80,7 @@ func newCollector(t *timeline.Timeline) *collector {
 			c.ownEvents.tracks = append(c.ownEvents.tracks, timeline.TrackID(id))
 		}
 	}
+	c.hasLanes = slices.ContainsFunc(c.places, func(p place) bool { return p.lane })
 	c.findMain(t, c.places)
 	return c
 }
@@ -114,6 +117,7 @@ func (c *collector) run(ctx context.Context) error {
 // group shows everything that happens at one time to the providers. End events come before what starts, but those of slices
 // that have no length after it.
 func (c *collector) group(group []timeline.Occurrence) error {
+	group, _ = c.nested(group)
 	c.early = c.early[:0]
 	for i := range group {
 		if o := &group[i]; o.Kind == timeline.OccursEnd {

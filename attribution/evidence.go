@@ -3,6 +3,7 @@ package attribution
 import (
 	"cmp"
 	"encoding/binary"
+	"sort"
 
 	"github.com/weft-trace/weft/internal/extsort"
 )
@@ -78,19 +79,25 @@ var evidenceCodec = extsort.Codec[evidence]{
 
 func compareEvidence(a, b *evidence) int { return cmp.Compare(a.ordinal, b.ordinal) }
 
-// cursor gives values that are sorted by ordinal to somebody who goes through all ordinals in their order.
+// cursor gives values that are sorted by ordinal to somebody who goes through the groups of a trace in their order.
 type cursor[T any] struct {
 	next    func(*T) (bool, error)
 	ordinal func(*T) uint64
 	ahead   T
 	have    bool
 	done    bool
-	list    []T
+	held    []T  // of the ordinal that was asked for; with keep, of the group up to the latest
+	keep    bool // ordinals of the group do not come in their order
 }
 
-// of returns the values of an ordinal; they are valid until the next call. Ordinals must not decrease.
+// group begins a group, whose ordinals come in their order or not.
+func (c *cursor[T]) group(inOrder bool) { c.held, c.keep = c.held[:0], !inOrder }
+
+// of returns the values of an ordinal; they are valid until the next call. From group to group ordinals must not decrease.
 func (c *cursor[T]) of(ordinal uint64) ([]T, error) {
-	c.list = c.list[:0]
+	if !c.keep {
+		c.held = c.held[:0]
+	}
 	for !c.done {
 		if !c.have {
 			ok, err := c.next(&c.ahead)
@@ -107,12 +114,17 @@ func (c *cursor[T]) of(ordinal uint64) ([]T, error) {
 		if at > ordinal {
 			break
 		}
-		if at == ordinal {
-			c.list = append(c.list, c.ahead)
+		if at == ordinal || c.keep {
+			c.held = append(c.held, c.ahead)
 		}
 		c.have = false
 	}
-	return c.list, nil
+	if !c.keep {
+		return c.held, nil
+	}
+	first := sort.Search(len(c.held), func(i int) bool { return c.ordinal(&c.held[i]) >= ordinal })
+	end := sort.Search(len(c.held), func(i int) bool { return c.ordinal(&c.held[i]) > ordinal })
+	return c.held[first:end:end], nil
 }
 
 func evidenceOrdinal(e *evidence) uint64 { return e.ordinal }

@@ -27,6 +27,7 @@ type place struct {
 	process timeline.TrackID // 0: none
 	pid     int64            // of the process, as in the input; Global without process
 	class   string           // roleObjects: of the objects
+	lane    bool             // roleThread: of slices that overlap others of the thread
 	network bool             // Firefox's requests are on it
 	sampled bool             // what samples say is on it: no asynchronous slices
 	origin  string           // of the page, in self-profiles
@@ -80,6 +81,7 @@ func placeOf(t *timeline.Timeline, tr *timeline.Track) place {
 		p.role = roleAsync
 	case timeline.NamedTrack:
 		p.role, p.class = roleOf(tr, p.thread != 0)
+		p.lane = p.role == roleThread
 		p.sampled = tr.Name == timeline.JSSamplesName || tr.Name == samplePageTrack
 		p.network = tr.Name == networkTrack && tr.Parent == p.process && p.role == roleAsync
 	}

@@ -202,6 +202,8 @@ func (p *propagation) group(group []timeline.Occurrence) error {
 		p.stepsAt = ts
 	}
 	p.last, p.now = group[len(group)-1].Ordinal, ts
+	group, inOrder := p.nested(group)
+	p.found.group(inOrder)
 	for i := range group {
 		if err := p.occurrence(&group[i], i); err != nil {
 			return err

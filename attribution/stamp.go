@@ -153,6 +153,9 @@ func (s *stamper) run(ctx context.Context) error {
 
 // group handles everything that happens at one time.
 func (s *stamper) group(group []timeline.Occurrence) error {
+	group, inOrder := s.nested(group)
+	s.found.group(inOrder)
+	s.entries.group(inOrder)
 	s.kinds, s.ranges = s.kinds[:0], s.ranges[:0]
 	explicit := false
 	for i := range group {

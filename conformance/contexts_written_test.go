@@ -366,9 +366,29 @@ func TestInputsInCatalogue(t *testing.T) {
 	}
 }
 
+// threadCosts returns the tables of all types, divided by thread, as JSON.
+func threadCosts(t *testing.T, input []byte, opts attribution.Options) map[string]string {
+	t.Helper()
+	_, result := attributeRecording(t, input, convert.Options{Attribute: &opts})
+	tables := map[string]string{}
+	for _, typ := range result.Types() {
+		table, err := result.Table(attribution.TableOptions{Type: typ, Split: attribution.SplitThread})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := table.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables[typ] = string(text)
+	}
+	return tables
+}
+
 // A conversion has the costs of its input, in all columns: the time of threads with all that was done in it, and requests.
-// What asynchronous slices took is another matter (docs/attribution.md): they inherit from the thread that wrote them, for
-// which Perfetto has no place. The recordings that are left out differ by what the conversion cannot say: see there.
+// What asynchronous slices took is another matter: they inherit from the thread that wrote them, for which Perfetto has no
+// place. Nor has it one for the time at which a flow passes a slice, so that two recordings are compared without flows, and
+// without what asynchronous slices would hand to these (docs/attribution.md).
 func TestConvertedCosts(t *testing.T) {
 	for _, name := range []string{
 		"chrome-array-small", "chrome-array-tiny", "chrome-bufferfull", "chrome-chromedriver-array", "chrome-devtools-small", "chrome-devtools-tiny",
@@ -376,23 +396,43 @@ func TestConvertedCosts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			input := findRecording(t, "traces/chrome/"+name+".json")
-			costs := func(input []byte) map[string]string {
-				_, result := attributeRecording(t, input, convert.Options{})
-				tables := map[string]string{}
-				for _, typ := range result.Types() {
-					table, err := result.Table(attribution.TableOptions{Type: typ, Split: attribution.SplitThread})
-					if err != nil {
-						t.Fatal(err)
-					}
-					text, err := table.JSON()
-					if err != nil {
-						t.Fatal(err)
-					}
-					tables[typ] = string(text)
-				}
-				return tables
-			}
-			sameCosts(t, costs(converted(t, input, convert.Options{})), costs(input))
+			sameCosts(t, threadCosts(t, converted(t, input, convert.Options{}), attribution.Options{}), threadCosts(t, input, attribution.Options{}))
 		})
+	}
+	sources := attribution.Options{Sources: []attribution.Via{
+		attribution.ViaExplicit, attribution.ViaArgs, attribution.ViaRequest, attribution.ViaIsolate, attribution.ViaDescendants,
+	}}
+	for _, name := range []string{"chrome-devtools-medium", "chrome-everything-small"} {
+		t.Run(name, func(t *testing.T) {
+			input := findRecording(t, "traces/chrome/"+name+".json")
+			sameCosts(t, threadCosts(t, converted(t, input, convert.Options{}), sources), threadCosts(t, input, sources))
+		})
+	}
+}
+
+// Slices of a thread that overlap stand on several tracks in a conversion. Of those that begin at one time the longer one is
+// around the other, whatever track it is on: frame F has what is cut at the end of the first slice, 50 µs, and the short
+// slice is in it.
+func TestConvertedCostsOfOverlappingSlices(t *testing.T) {
+	input := []byte(`[
+		{"ph":"X","name":"first","pid":1,"tid":1,"ts":0,"dur":100,"tts":0,"tdur":90,"args":{"frame":"G"}},
+		{"ph":"X","name":"long","pid":1,"tid":1,"ts":50,"dur":100,"tts":45,"tdur":80,"args":{"frame":"F"}},
+		{"ph":"X","name":"short","pid":1,"tid":1,"ts":50,"dur":10,"tts":45,"tdur":5},
+		{"ph":"I","s":"t","name":"instant","pid":1,"tid":1,"ts":50}]`)
+	for n := range 3 {
+		_, result := attributeRecording(t, input, convert.Options{})
+		table, err := result.Table(attribution.TableOptions{Type: "Frame"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range table.Rows {
+			if want := map[string]timeline.Nanos{"frame/F": 50_000, "frame/G": 50_000}[r.ID]; r.Self != want {
+				t.Errorf("converted %d times, %s has %d ns, want %d", n, r.ID, r.Self, want)
+			}
+			if want := map[string]int64{"frame/F": 1}[r.ID]; r.Instants != want {
+				t.Errorf("converted %d times, %s has %d instants, want %d", n, r.ID, r.Instants, want)
+			}
+		}
+		input = converted(t, input, convert.Options{})
 	}
 }
