@@ -391,7 +391,7 @@ func (t Totals) Any() bool { return t.Slices+t.Instants+t.CounterValues+t.Sample
 // addSample counts a plain sample.
 func (t *Totals) addSample(ts Nanos) {
 	if !t.Any() {
-		t.Start = ts
+		t.Start, t.End = ts, ts
 	}
 	t.Samples++
 	t.End = max(t.End, ts)

@@ -167,25 +167,28 @@ func TestSamplesOfAnExtendedTimeline(t *testing.T) {
 	}
 }
 
-// A timeline may consist of samples only.
+// A timeline may consist of samples only, before time 0 as well.
 func TestOnlyPlainSamples(t *testing.T) {
+	const n = 10_000
 	for _, memory := range []int64{1 << 30, noMemory} {
-		b := testBuilder(t, memory)
-		track := threadOf(b, 1)
-		const n = 10_000
-		for i := range n {
-			add(t, b, Event{Kind: Sample, Track: track, TS: Nanos(n - i), Event: uint32(i), Offset: plainOffset})
-		}
-		tl := finishAndNest(t, b)
-		next := Nanos(1)
-		walk(t, tl, func(it *Item) {
-			if it.Kind != ItemSample || it.TS != next {
-				t.Fatalf("item %+v, want the sample of %d", it, next)
+		for _, first := range []Nanos{1, -2 * n} {
+			b := testBuilder(t, memory)
+			track := threadOf(b, 1)
+			for i := range n {
+				add(t, b, Event{Kind: Sample, Track: track, TS: first + Nanos(n-1-i), Event: uint32(i), Offset: plainOffset})
 			}
-			next++
-		})
-		if next != n+1 || tl.Start() != 1 || tl.Totals().Samples != n || tl.Totals().End != n {
-			t.Errorf("%d samples of %d, totals %+v", next-1, n, tl.Totals())
+			tl := finishAndNest(t, b)
+			next := first
+			walk(t, tl, func(it *Item) {
+				if it.Kind != ItemSample || it.TS != next {
+					t.Fatalf("item %+v, want the sample of %d", it, next)
+				}
+				next++
+			})
+			want := Totals{Samples: n, Start: first, End: first + n - 1}
+			if next != first+n || tl.Start() != first || tl.Totals() != want {
+				t.Errorf("%d samples of %d, totals %+v, want %+v", next-first, n, tl.Totals(), want)
+			}
 		}
 	}
 }
