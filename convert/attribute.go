@@ -135,7 +135,7 @@ func (l *loader) keep(dst io.Writer, tl *timeline.Timeline, began time.Time, wri
 	if err != nil {
 		return nil, err
 	}
-	l.report.BytesOut = counted.n
+	l.report.BytesOut, l.report.Copied = counted.n, true
 	l.report.count(tl)
 	l.report.Durations.Write = Seconds(time.Since(writing))
 	l.report.Durations.Total = Seconds(time.Since(began))

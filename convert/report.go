@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,10 @@ type Report struct {
 
 	// Joined says where in a trace self-profiles were placed, see SelfProfileOptions.Join.
 	Joined []Joined `json:"joined,omitempty"`
+
+	// Copied says that the packets of a Perfetto trace are in the output as they are. What problems call lost had then no
+	// part in the attribution, and is still there, unless no packet could be read at that place.
+	Copied bool `json:"copied,omitempty"`
 
 	Problems  []Problem `json:"problems"` // the severest first, then by name
 	Durations Durations `json:"durations"`
@@ -99,16 +104,22 @@ func (s Seconds) MarshalJSON() ([]byte, error) {
 func (s Seconds) String() string { return time.Duration(s).Round(time.Millisecond).String() }
 
 // Lost returns the number of problems by which something of the input is missing in the output.
-func (r *Report) Lost() uint64 { return r.problemCount(problem.Lost) }
-
-func (r *Report) problemCount(s problem.Severity) (n uint64) {
-	for _, p := range r.Problems {
-		if p.Severity == s.String() {
+func (r *Report) Lost() (n uint64) {
+	for i := range r.Problems {
+		if p := &r.Problems[i]; r.IsLost(p) {
 			n += p.Count
 		}
 	}
 	return n
 }
+
+// IsLost reports whether a problem means that something of the input is missing in the output.
+func (r *Report) IsLost(p *Problem) bool {
+	return p.Severity == problem.Lost.String() && (!r.Copied || slices.Contains(unreadable, p.Name))
+}
+
+// unreadable are the problems of what is not even copied.
+var unreadable = []string{problem.ContainerDamaged.Name(), problem.PacketTruncated.Name(), problem.PacketMalformed.Name()}
 
 // Summary says in one line what the input holds: events, tracks and time.
 func (r *Report) Summary() string {
@@ -139,13 +150,31 @@ func (r *Report) Summary() string {
 
 // ProblemSummary counts the problems by severity: "2 lost, 1 repaired, 7 info". It is empty if there are none.
 func (r *Report) ProblemSummary() string {
+	words := []string{problem.Lost.String(), notAttributed, problem.Repaired.String(), problem.Info.String()}
+	counts := make([]uint64, len(words))
+	for i := range r.Problems {
+		p := &r.Problems[i]
+		counts[slices.Index(words, r.WordFor(p))] += p.Count
+	}
 	var parts []string
-	for _, s := range []problem.Severity{problem.Lost, problem.Repaired, problem.Info} {
-		if n := r.problemCount(s); n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+	for i, n := range counts {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, words[i]))
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// notAttributed is said of what is called lost where it is copied all the same.
+const notAttributed = "not attributed"
+
+// WordFor returns the severity of a problem for people: "lost", "repaired" or "info", or "not attributed" for what is in
+// the output but had no part in the attribution.
+func (r *Report) WordFor(p *Problem) string {
+	if p.Severity == problem.Lost.String() && !r.IsLost(p) {
+		return notAttributed
+	}
+	return p.Severity
 }
 
 // String says in one line what happened how often and where first: "end_without_begin ×3, first at event 12 (byte

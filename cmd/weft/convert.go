@@ -392,10 +392,13 @@ func (r *inputReport) writeText(w io.Writer) error {
 		if i == maxProblemLines || p.Severity != "lost" {
 			break
 		}
-		fmt.Fprintf(&b, "  lost: %s\n", printable(p.String()))
+		fmt.Fprintf(&b, "  %s: %s\n", r.WordFor(p), printable(p.String()))
 	}
 	if counts := r.ProblemSummary(); counts != "" {
 		fmt.Fprintf(&b, "  problems: %s; --report json, or weft info, lists them\n", counts)
+	}
+	if r.Copied {
+		b.WriteString("  every packet that can be read is in the output as it was\n")
 	}
 	if r.Output != outputName("-") {
 		fmt.Fprintf(&b, "  To look at it, drag %s into https://ui.perfetto.dev\n", printable(r.Output))

@@ -1,0 +1,56 @@
+package convert_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/convert"
+)
+
+// TestNothingOfACopyIsLost attributes a recording of Chrome that has flows without start: a conversion loses these, a copy
+// has their packets. What cannot be read is lost in both.
+func TestNothingOfACopyIsLost(t *testing.T) {
+	packed, err := os.ReadFile("../testdata/traces/perfetto/chrome-devtools-tiny.pftrace.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	zr, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace, err := io.ReadAll(zr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name         string
+		trace        []byte
+		keep, copied bool
+		lost         bool
+		summary      string
+	}{
+		{"converted", trace, false, false, true, " lost"},
+		{"copied", trace, true, true, false, " not attributed"},
+		{"cut and copied", trace[:len(trace)-1], true, true, true, "1 lost, "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			opts := convert.Options{Attribute: &attribution.Options{}, KeepPackets: c.keep}
+			report, err := convert.Convert(context.Background(), io.Discard, bytes.NewReader(c.trace), opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report.Copied != c.copied || (report.Lost() > 0) != c.lost {
+				t.Errorf("copied %t, lost %d", report.Copied, report.Lost())
+			}
+			if summary := report.ProblemSummary(); !strings.Contains(summary, c.summary) {
+				t.Errorf("the summary is %q; want something with %q", summary, c.summary)
+			}
+		})
+	}
+}
