@@ -58,6 +58,7 @@ const evidenceSize = 23
 
 var evidenceCodec = extsort.Codec[evidence]{
 	Size: evidenceSize,
+	Key:  func(e *evidence) uint64 { return e.ordinal },
 	Put: func(b []byte, e *evidence) {
 		le := binary.LittleEndian
 		_ = b[22]

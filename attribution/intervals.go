@@ -19,6 +19,7 @@ type interval struct {
 
 var intervalCodec = extsort.Codec[interval]{
 	Size: 30,
+	Key:  func(i *interval) uint64 { return extsort.KeyOf(int64(i.from)) },
 	Put: func(b []byte, i *interval) {
 		le := binary.LittleEndian
 		_ = b[29]

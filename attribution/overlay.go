@@ -22,6 +22,7 @@ type overlayRow struct {
 
 var overlayCodec = extsort.Codec[overlayRow]{
 	Size: 29,
+	Key:  func(o *overlayRow) uint64 { return extsort.KeyOf(int64(o.ts)) },
 	Put: func(b []byte, o *overlayRow) {
 		le := binary.LittleEndian
 		_ = b[28]

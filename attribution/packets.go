@@ -143,7 +143,9 @@ func (r *Result) packetNotes(events *Packets, w WriteBack) (_ *packetNotes, err 
 		return nil, events.err
 	}
 	memory, dir := r.t.Memory()/16, r.t.TempDir()
-	byEvent := extsort.New(stampCodec, func(a, b *stamp) int { return cmp.Compare(a.event, b.event) }, memory, dir)
+	codec := stampCodec
+	codec.Key = func(s *stamp) uint64 { return uint64(s.event) }
+	byEvent := extsort.New(codec, func(a, b *stamp) int { return cmp.Compare(a.event, b.event) }, memory, dir)
 	defer byEvent.Close()
 	n := &packetNotes{r: r, args: map[SetID]timeline.Args{}, enc: timeline.NewInlineArgs(), sets: extsort.New(packetSetCodec, func(a, b *packetSet) int { return cmp.Compare(a.packet, b.packet) }, memory, dir)}
 	defer func() {

@@ -26,6 +26,7 @@ type begun struct {
 
 var begunCodec = extsort.Codec[begun]{
 	Size: 20,
+	Key:  func(e *begun) uint64 { return e.ordinal },
 	Put: func(b []byte, e *begun) {
 		le := binary.LittleEndian
 		_ = b[19]

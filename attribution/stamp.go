@@ -22,6 +22,7 @@ type stamp struct {
 
 var stampCodec = extsort.Codec[stamp]{
 	Size: 17,
+	Key:  func(s *stamp) uint64 { return s.ordinal },
 	Put: func(b []byte, s *stamp) {
 		le := binary.LittleEndian
 		_ = b[16]

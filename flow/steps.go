@@ -124,6 +124,7 @@ func compareSteps(a, b *Step) int {
 
 var stepCodec = extsort.Codec[Step]{
 	Size: 33,
+	Key:  func(s *Step) uint64 { return extsort.KeyOf(int64(s.At)) },
 	Put: func(b []byte, s *Step) {
 		le := binary.LittleEndian
 		_ = b[32]

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
 	"os"
 	"reflect"
 	"slices"
@@ -22,6 +23,9 @@ type Codec[T any] struct {
 	Size int
 	Put  func(b []byte, v *T) // writes v to b, which has Size bytes
 	Get  func(b []byte, v *T)
+	// Key is a number by which compare orders values first: those of different keys it orders like these. Numbers are
+	// sorted several times faster. nil: there is none.
+	Key func(v *T) uint64
 }
 
 // Sorter sorts values of type T. Values that compare equal come back in the order in which they were added.
@@ -32,7 +36,8 @@ type Sorter[T any] struct {
 	dir     string
 
 	held  blocks.List[T]
-	order []int32 // places in held, sorted
+	order []int32  // places in held, sorted
+	keys  []uint64 // see sortKeys
 	file  *File
 	runs  []section
 	next  func(*T) (bool, error)
@@ -47,6 +52,9 @@ type section struct{ start, size int64 }
 // system's).
 func New[T any](codec Codec[T], compare func(a, b *T) int, memory int64, dir string) *Sorter[T] {
 	size := int64(reflect.TypeFor[T]().Size()) + 4 // of a value and its place
+	if codec.Key != nil {
+		size += 8
+	}
 	limit := min(max(int(memory/size), 64), math.MaxInt32)
 	return &Sorter[T]{codec: codec, compare: compare, limit: limit, dir: dir}
 }
@@ -67,13 +75,60 @@ func (s *Sorter[T]) sortHeld() {
 	for i := range s.held.Len() {
 		s.order = append(s.order, int32(i))
 	}
-	slices.SortFunc(s.order, func(i, j int32) int {
+	if s.codec.Key == nil || !s.sortKeys() {
+		s.sortPlaces(s.order)
+	}
+}
+
+// sortPlaces sorts places by their values.
+func (s *Sorter[T]) sortPlaces(order []int32) {
+	slices.SortFunc(order, func(i, j int32) int {
 		if c := s.compare(s.held.At(int(i)), s.held.At(int(j))); c != 0 {
 			return c
 		}
 		return int(i) - int(j)
 	})
 }
+
+// sortKeys sorts the places by numbers that have the key of a value in their upper bits and its place in the lower ones.
+// Places with one key are then sorted by their values. It reports false if the keys are too far apart for that.
+func (s *Sorter[T]) sortKeys() bool {
+	n := s.held.Len()
+	if n == 0 {
+		return true
+	}
+	s.keys = slices.Grow(s.keys[:0], n)[:n]
+	least, most := uint64(math.MaxUint64), uint64(0)
+	for i, v := range s.held.All() {
+		key := s.codec.Key(v)
+		least, most, s.keys[i] = min(least, key), max(most, key), key
+	}
+	low := bits.Len(uint(n - 1))
+	if low+bits.Len64(most-least) > 64 {
+		return false
+	}
+	for i := range s.keys {
+		s.keys[i] = (s.keys[i]-least)<<low | uint64(i)
+	}
+	slices.Sort(s.keys)
+	for i, key := range s.keys {
+		s.order[i] = int32(key & (1<<low - 1))
+	}
+	for from := 0; from < n; {
+		to := from + 1
+		for to < n && s.keys[to]>>low == s.keys[from]>>low {
+			to++
+		}
+		if to-from > 1 {
+			s.sortPlaces(s.order[from:to])
+		}
+		from = to
+	}
+	return true
+}
+
+// KeyOf returns the key by which signed numbers are in their order.
+func KeyOf(v int64) uint64 { return uint64(v) ^ 1<<63 }
 
 func (s *Sorter[T]) spill() error {
 	s.sortHeld()
@@ -129,7 +184,7 @@ func (s *Sorter[T]) Rewind() error {
 		if err := s.spill(); err != nil {
 			return err
 		}
-		s.held, s.order = blocks.List[T]{}, nil
+		s.held, s.order, s.keys = blocks.List[T]{}, nil, nil
 	}
 	if err := s.file.Flush(); err != nil {
 		return err
@@ -149,7 +204,7 @@ func (s *Sorter[T]) Rewind() error {
 
 // Close removes the temporary file and leaves the sorter empty.
 func (s *Sorter[T]) Close() error {
-	s.held, s.order, s.runs, s.next = blocks.List[T]{}, nil, nil, nil
+	s.held, s.order, s.keys, s.runs, s.next = blocks.List[T]{}, nil, nil, nil, nil
 	if s.file == nil {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -70,8 +71,25 @@ func dirIsEmpty(t *testing.T, dir string) {
 	}
 }
 
-// With any memory limit, values come back as from a stable sort, and again after Rewind.
+// With any memory limit and any key, values come back as from a stable sort, and again after Rewind.
 func TestSortsStably(t *testing.T) {
+	for name, key := range map[string]func(v *pair) uint64{
+		"no key":       nil,
+		"the whole":    func(v *pair) uint64 { return uint64(v.key) },
+		"a part":       func(v *pair) uint64 { return KeyOf(int64(v.key/4) - 20) },
+		"one for all":  func(*pair) uint64 { return 7 },
+		"far apart":    func(v *pair) uint64 { return uint64(v.key) << 50 },
+		"ends of them": func(v *pair) uint64 { return KeyOf(min(int64(v.key), 1) * math.MaxInt64) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			codec := pairCodec
+			codec.Key = key
+			testSortsStably(t, codec)
+		})
+	}
+}
+
+func testSortsStably(t *testing.T, codec Codec[pair]) {
 	// A limit of one byte still holds 64 values; 65 are the first that spill, 128 fill two runs to the end.
 	for _, n := range []int{0, 1, 2, 63, 64, 65, 127, 128, 129, 1000, 20_000} {
 		added := randomPairs(n)
@@ -79,7 +97,7 @@ func TestSortsStably(t *testing.T) {
 		slices.SortStableFunc(want, func(a, b pair) int { return byKey(&a, &b) })
 		for _, memory := range []int64{-1, 1, 4096, 100_000, 1 << 30} {
 			dir := t.TempDir()
-			s := New(pairCodec, byKey, memory, dir)
+			s := New(codec, byKey, memory, dir)
 			for _, v := range added {
 				if err := s.Add(v); err != nil {
 					t.Fatal(err)

@@ -24,7 +24,7 @@ func (s *Sorter[T]) Sort() (*Sorted[T], error) {
 	if len(s.runs) == 0 {
 		s.sortHeld()
 		out := &Sorted[T]{codec: s.codec, held: s.held, order: s.order, count: s.held.Len()}
-		s.held, s.order = blocks.List[T]{}, nil
+		s.held, s.order, s.keys = blocks.List[T]{}, nil, nil
 		return out, nil
 	}
 	f, err := NewFile(s.dir)
