@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -221,29 +222,31 @@ func TestChooseProfile(t *testing.T) {
 	}
 }
 
-// manyOnes is a list of a hundred million numbers that never were in memory.
-type manyOnes struct{ left int }
+// manyOnes is a list of a hundred million numbers that never were in memory. It is read ahead, in another goroutine.
+type manyOnes struct{ left atomic.Int64 }
 
 func (m *manyOnes) Read(p []byte) (int, error) {
-	if m.left == 0 {
+	left := int(m.left.Load())
+	if left == 0 {
 		return 0, io.EOF
 	}
-	n := copy(p, strings.Repeat("1,", min(m.left, len(p)/2)))
-	m.left -= n / 2
+	n := copy(p, strings.Repeat("1,", min(left, len(p)/2)))
+	m.left.Add(-int64(n / 2))
 	return n, nil
 }
 
 // TestProfileTooLarge holds that a profile which does not fit in memory is an error that says what to do, long before it
 // was read to its end.
 func TestProfileTooLarge(t *testing.T) {
-	ones := &manyOnes{left: 100_000_000}
+	ones := new(manyOnes)
+	ones.left.Store(100_000_000)
 	input := io.MultiReader(strings.NewReader(`{`+twoNodes+`,"samples":[`), ones, strings.NewReader(`1]}`))
 	_, _, err := convert.Load(context.Background(), input, convert.Options{From: convert.FormatCPUProfile, Memory: 1})
 	if err == nil || !strings.Contains(err.Error(), "more in this one than the 256 MiB that they may have; allow more with --memory") {
 		t.Error(err)
 	}
-	if ones.left < 80_000_000 {
-		t.Errorf("%d of 100 million samples were read", 100_000_000-ones.left)
+	if left := ones.left.Load(); left < 80_000_000 {
+		t.Errorf("%d of 100 million samples were read", 100_000_000-left)
 	}
 }
 
