@@ -206,12 +206,12 @@ func sameSeen(t *testing.T, what string, got, want []string) {
 }
 
 // costTables returns the cost tables of a trace as JSON, by type.
-func costTables(t *testing.T, trace []byte) map[string]string {
+func costTables(t *testing.T, trace []byte, opts attribution.Options, split attribution.SplitBy) map[string]string {
 	t.Helper()
-	_, result := attributeRecording(t, trace, convert.Options{})
+	_, result := attributeRecording(t, trace, convert.Options{Attribute: &opts})
 	tables := map[string]string{}
 	for _, typ := range result.Types() {
-		table, err := result.Table(attribution.TableOptions{Type: typ})
+		table, err := result.Table(attribution.TableOptions{Type: typ, Split: split})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,6 +222,12 @@ func costTables(t *testing.T, trace []byte) map[string]string {
 		tables[typ] = string(text)
 	}
 	return tables
+}
+
+// wholeCosts returns the cost tables of a trace with undivided rows.
+func wholeCosts(t *testing.T, trace []byte) map[string]string {
+	t.Helper()
+	return costTables(t, trace, attribution.Options{}, attribution.SplitNone)
 }
 
 // A conversion with attribution gives the same result whether the trace was attributed before or not, in either form, and
@@ -235,7 +241,7 @@ func TestAttributionAgain(t *testing.T) {
 			}
 			before := attributed(t, input, convert.Options{KeepPackets: true})
 			complete := attributed(t, input, convert.Options{})
-			sameCosts(t, costTables(t, complete), costTables(t, input))
+			sameCosts(t, wholeCosts(t, complete), wholeCosts(t, input))
 			all := seen(t, complete)
 			for way, w := range writeBacks {
 				opts := convert.Options{WriteBack: w, Compress: convert.CompressZlib}
@@ -284,7 +290,7 @@ func TestAttributingTwice(t *testing.T) {
 					t.Errorf("%v: attributed again, %d bytes became %d others", codec, len(once), len(again))
 				}
 				if codec == convert.CompressNone {
-					sameCosts(t, costTables(t, once), costTables(t, input))
+					sameCosts(t, wholeCosts(t, once), wholeCosts(t, input))
 				}
 			}
 		})

@@ -369,20 +369,7 @@ func TestInputsInCatalogue(t *testing.T) {
 // threadCosts returns the tables of all types, divided by thread, as JSON.
 func threadCosts(t *testing.T, input []byte, opts attribution.Options) map[string]string {
 	t.Helper()
-	_, result := attributeRecording(t, input, convert.Options{Attribute: &opts})
-	tables := map[string]string{}
-	for _, typ := range result.Types() {
-		table, err := result.Table(attribution.TableOptions{Type: typ, Split: attribution.SplitThread})
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := table.JSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		tables[typ] = string(text)
-	}
-	return tables
+	return costTables(t, input, opts, attribution.SplitThread)
 }
 
 // A conversion has the costs of its input, in all columns: the time of threads with all that was done in it, and requests.

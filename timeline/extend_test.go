@@ -186,19 +186,25 @@ func TestExtendSteps(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("memory %d: steps %q, want %q", memory, got, want)
 		}
-		if err := tl.Nest(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		var begins []string
-		walk(t, tl, func(it *Item) {
-			if it.Kind == ItemBegin {
-				begins = append(begins, string(it.Name))
-			}
-		})
+		begins := nestedBegins(t, tl)
 		if want := []string{"long", "added", "pair", "open"}; !slices.Equal(begins, want) {
 			t.Errorf("memory %d: begins %q, want %q", memory, begins, want)
 		}
 	}
+}
+
+// nestedBegins nests a timeline and returns the names of its slices in the order of their begins.
+func nestedBegins(t *testing.T, tl *Timeline) (names []string) {
+	t.Helper()
+	if err := tl.Nest(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	walk(t, tl, func(it *Item) {
+		if it.Kind == ItemBegin {
+			names = append(names, string(it.Name))
+		}
+	})
+	return names
 }
 
 // An error of the pass ends Extend and leaves no files behind.
@@ -285,15 +291,7 @@ func TestExtendKeepsTheOrderOfEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := tl.Nest(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		var begins []string
-		walk(t, tl, func(it *Item) {
-			if it.Kind == ItemBegin {
-				begins = append(begins, string(it.Name))
-			}
-		})
+		begins := nestedBegins(t, tl)
 		if want := []string{"7", "8", "9", "of the input"}; !slices.Equal(begins, want) {
 			t.Errorf("memory %d: begins %q, want %q", memory, begins, want)
 		}
