@@ -24,7 +24,7 @@ type Codec[T any] struct {
 	Put  func(b []byte, v *T) // writes v to b, which has Size bytes
 	Get  func(b []byte, v *T)
 	// Key is a number by which compare orders values first: those of different keys it orders like these. Numbers are
-	// sorted several times faster. nil: there is none.
+	// sorted without a call for each comparison. nil: there is none.
 	Key func(v *T) uint64
 }
 
