@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"github.com/weft-trace/weft/internal/radix"
 )
 
 // timeOrder finds the order of time of things that are numbered from 0 in the order in which they came. Those of one time
@@ -131,33 +133,9 @@ func (o *timeOrder) sortTo(order []uint32, n int, at func(i uint32) Nanos) []uin
 	for i := range o.keys {
 		o.keys[i] = (uint64(at(uint32(i)))-uint64(least))<<low | uint64(i)
 	}
-	o.keys, o.others = radixSort(o.keys, o.others, low, low+width)
+	o.keys, o.others = radix.Sort(o.keys, o.others, low, low+width)
 	for _, k := range o.keys {
 		order = append(order, uint32(k&(1<<low-1)))
 	}
 	return order
-}
-
-const radixBits = 11
-
-// radixSort sorts keys by their bits from low up to high, keeping the order of those that are equal in them, with the help
-// of another slice that is as long. It returns both, the sorted one first.
-func radixSort(keys, other []uint64, low, high int) (sorted, rest []uint64) {
-	for shift := low; shift < high; shift += radixBits {
-		var counts [1 << radixBits]uint32
-		for _, k := range keys {
-			counts[k>>shift&(1<<radixBits-1)]++
-		}
-		sum := uint32(0)
-		for i, n := range counts {
-			counts[i], sum = sum, sum+n
-		}
-		for _, k := range keys {
-			d := k >> shift & (1<<radixBits - 1)
-			other[counts[d]] = k
-			counts[d]++
-		}
-		keys, other = other, keys
-	}
-	return keys, other
 }
