@@ -50,6 +50,7 @@ func (c *cell) join(o *cell) {
 
 var cellCodec = extsort.Codec[cell]{
 	Size: 97,
+	Key:  func(c *cell) uint64 { return uint64(c.thread)<<32 | uint64(c.set) },
 	Put: func(b []byte, c *cell) {
 		le := binary.LittleEndian
 		_ = b[96]

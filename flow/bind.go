@@ -81,6 +81,7 @@ func boolInt(b bool) uint8 {
 
 var endCodec = extsort.Codec[end]{
 	Size: 83,
+	Key:  func(e *end) uint64 { return e.id },
 	Put: func(b []byte, e *end) {
 		le := binary.LittleEndian
 		b[0], b[1], b[2] = byte(e.space), boolInt(e.textID), byte(e.role)

@@ -13,6 +13,7 @@ import (
 
 var refCodec = extsort.Codec[timeline.FlowRef]{
 	Size: 25,
+	Key:  func(r *timeline.FlowRef) uint64 { return r.Ordinal },
 	Put: func(b []byte, r *timeline.FlowRef) {
 		le := binary.LittleEndian
 		le.PutUint64(b, r.Ordinal)

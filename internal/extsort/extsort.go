@@ -1,6 +1,6 @@
 // Package extsort sorts more values than fit in memory. Values of a fixed encoded size are collected up to a limit,
 // sorted and written to a temporary file as a run; the runs are merged when they are read back. As long as everything
-// fits, no file is made.
+// fits, no file is made, and what comes in order is neither sorted nor merged.
 package extsort
 
 import (
@@ -16,6 +16,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/blocks"
+	"github.com/weft-trace/weft/internal/radix"
 )
 
 // Codec writes and reads values of type T in a fixed number of bytes.
@@ -33,14 +34,18 @@ type Sorter[T any] struct {
 	codec   Codec[T]
 	compare func(a, b *T) int
 	limit   int // values held in memory
+	longest int // of those that came in order, which need nothing beside themselves
 	dir     string
 
-	held  blocks.List[T]
-	order []int32  // places in held, sorted
-	keys  []uint64 // see sortKeys
-	file  *File
-	runs  []section
-	next  func(*T) (bool, error)
+	held     blocks.List[T]
+	latest   T        // that is held no more
+	descends bool     // values have come that are less than the one before
+	order    []int32  // places in held, sorted; nil unless descends
+	keys     []uint64 // see sortKeys
+	others   []uint64
+	file     *File
+	runs     []section
+	next     func(*T) (bool, error)
 }
 
 // maxReadBuffer bounds the buffer of one run while runs are merged: memory is to grow little with their number.
@@ -51,26 +56,65 @@ type section struct{ start, size int64 }
 // New returns a Sorter that holds up to memory bytes before it writes a run to a temporary file in dir ("" for the
 // system's).
 func New[T any](codec Codec[T], compare func(a, b *T) int, memory int64, dir string) *Sorter[T] {
-	size := int64(reflect.TypeFor[T]().Size()) + 4 // of a value and its place
-	if codec.Key != nil {
-		size += 8
+	size := int64(reflect.TypeFor[T]().Size())
+	values := func(size int64) int { return min(max(int(memory/size), 64), math.MaxInt32) }
+	s := &Sorter[T]{codec: codec, compare: compare, longest: values(size), dir: dir}
+	if size += placeSize; codec.Key != nil {
+		size += keySize
 	}
-	limit := min(max(int(memory/size), 64), math.MaxInt32)
-	return &Sorter[T]{codec: codec, compare: compare, limit: limit, dir: dir}
+	s.limit = values(size)
+	return s
 }
+
+// What a value takes beside itself to be sorted.
+const (
+	placeSize = 4
+	keySize   = 16
+)
 
 // Add adds a value.
 func (s *Sorter[T]) Add(v T) error {
 	s.held.Append(v)
-	if s.held.Len() < s.limit {
+	if !s.descends && s.isLess() {
+		if err := s.endAscent(); err != nil {
+			return err
+		}
+	}
+	if n := s.held.Len(); n < s.limit || n < s.longest && !s.descends {
 		return nil
 	}
 	return s.spill()
 }
 
+// isLess reports whether the last value is less than the one before it.
+func (s *Sorter[T]) isLess() bool {
+	n := s.held.Len()
+	if n == 1 {
+		return len(s.runs) > 0 && s.compare(&s.latest, s.held.At(0)) > 0
+	}
+	return s.compare(s.held.At(n-2), s.held.At(n-1)) > 0
+}
+
+// endAscent prepares for sorting, as the last value is less than the one before it: there may be more than can be sorted.
+func (s *Sorter[T]) endAscent() error {
+	if n := s.held.Len() - 1; n >= s.limit {
+		last := *s.held.At(n)
+		s.held.Truncate(n)
+		if err := s.spill(); err != nil {
+			return err
+		}
+		s.held.Append(last)
+	}
+	s.descends = true
+	return nil
+}
+
 // sortHeld finds the order of the held values. Places are sorted instead of the values: they are small, and nothing
 // needs to be copied for compare.
 func (s *Sorter[T]) sortHeld() {
+	if !s.descends {
+		return
+	}
 	s.order = slices.Grow(s.order[:0], s.held.Len())
 	for i := range s.held.Len() {
 		s.order = append(s.order, int32(i))
@@ -110,7 +154,8 @@ func (s *Sorter[T]) sortKeys() bool {
 	for i := range s.keys {
 		s.keys[i] = (s.keys[i]-least)<<low | uint64(i)
 	}
-	slices.Sort(s.keys)
+	s.others = slices.Grow(s.others[:0], n)[:n]
+	s.keys, s.others = radix.Sort(s.keys, s.others, low, low+bits.Len64(most-least))
 	for i, key := range s.keys {
 		s.order[i] = int32(key & (1<<low - 1))
 	}
@@ -141,15 +186,30 @@ func (s *Sorter[T]) spill() error {
 	}
 	start := s.file.Size()
 	buf := make([]byte, s.codec.Size)
-	for _, i := range s.order {
-		s.codec.Put(buf, s.held.At(int(i)))
+	for i := range s.held.Len() {
+		s.codec.Put(buf, s.held.At(place(s.order, i)))
 		if _, err := s.file.Write(buf); err != nil {
 			return err
 		}
 	}
-	s.runs = append(s.runs, section{start, s.file.Size() - start})
+	run := section{start, s.file.Size() - start}
+	if n := len(s.runs); n > 0 && !s.descends {
+		s.runs[n-1].size += run.size // it goes on where that one ends
+	} else {
+		s.runs = append(s.runs, run)
+	}
+	s.latest = *s.held.At(s.held.Len() - 1)
 	s.held.Truncate(0)
+	s.order = s.order[:0]
 	return nil
+}
+
+// place returns where a value of an order is held; without one values are held as they are sorted.
+func place(order []int32, i int) int {
+	if order == nil {
+		return i
+	}
+	return int(order[i])
 }
 
 // Next stores the smallest value that is left in v and reports whether there was one. After the first call of Next
@@ -171,22 +231,16 @@ func (s *Sorter[T]) Rewind() error {
 		}
 		i := 0
 		s.next = func(v *T) (bool, error) {
-			if i == len(s.order) {
+			if i == s.held.Len() {
 				return false, nil
 			}
-			*v = *s.held.At(int(s.order[i]))
+			*v = *s.held.At(place(s.order, i))
 			i++
 			return true, nil
 		}
 		return nil
 	}
-	if s.held.Len() > 0 {
-		if err := s.spill(); err != nil {
-			return err
-		}
-		s.held, s.order, s.keys = blocks.List[T]{}, nil, nil
-	}
-	if err := s.file.Flush(); err != nil {
+	if err := s.spillRest(); err != nil {
 		return err
 	}
 	readers := make([]*bufio.Reader, len(s.runs))
@@ -202,9 +256,26 @@ func (s *Sorter[T]) Rewind() error {
 	return nil
 }
 
+// spillRest moves to the file what is left when there is one.
+func (s *Sorter[T]) spillRest() error {
+	if s.held.Len() > 0 {
+		if err := s.spill(); err != nil {
+			return err
+		}
+	}
+	s.free()
+	return s.file.Flush()
+}
+
+// free frees what is held.
+func (s *Sorter[T]) free() {
+	s.held, s.order, s.keys, s.others = blocks.List[T]{}, nil, nil, nil
+}
+
 // Close removes the temporary file and leaves the sorter empty.
 func (s *Sorter[T]) Close() error {
-	s.held, s.order, s.keys, s.runs, s.next = blocks.List[T]{}, nil, nil, nil, nil
+	s.free()
+	s.runs, s.next, s.descends = nil, nil, false
 	if s.file == nil {
 		return nil
 	}

@@ -35,11 +35,27 @@ func byKey(a, b *pair) int { return cmp.Compare(a.key, b.key) }
 
 func randomPairs(n int) []pair {
 	r := rand.New(rand.NewPCG(uint64(n), 2))
+	return pairs(n, func(int) int { return r.IntN(1 + n/3) })
+}
+
+func pairs(n int, key func(i int) int) []pair {
 	all := make([]pair, n)
 	for i := range all {
-		all[i] = pair{uint32(r.IntN(1 + n/3)), uint32(i)}
+		all[i] = pair{uint32(key(i)), uint32(i)}
 	}
 	return all
+}
+
+// sequences are kinds of n pairs.
+var sequences = map[string]func(n int) []pair{
+	"random":             randomPairs,
+	"in order":           func(n int) []pair { return pairs(n, func(i int) int { return i / 3 }) },
+	"twice in order":     func(n int) []pair { return pairs(n, func(i int) int { return i % (n/2 + 1) / 3 }) },
+	"in order but late":  func(n int) []pair { return pairs(n, func(i int) int { return i % max(2*n/3, 1) }) },
+	"but for the last":   func(n int) []pair { return pairs(n, func(i int) int { return (i + 1) % n }) },
+	"behind the first":   func(n int) []pair { return pairs(n, func(i int) int { return (n - i) % n }) },
+	"behind a full run":  func(n int) []pair { return pairs(n, func(i int) int { return max(i-64, 64-i) }) },
+	"one after the next": func(n int) []pair { return pairs(n, func(i int) int { return i ^ 1 }) },
 }
 
 // drain returns everything that is left in a sorter.
@@ -84,15 +100,17 @@ func TestSortsStably(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			codec := pairCodec
 			codec.Key = key
-			testSortsStably(t, codec)
+			for name, sequence := range sequences {
+				t.Run(name, func(t *testing.T) { testSortsStably(t, codec, sequence) })
+			}
 		})
 	}
 }
 
-func testSortsStably(t *testing.T, codec Codec[pair]) {
+func testSortsStably(t *testing.T, codec Codec[pair], sequence func(n int) []pair) {
 	// A limit of one byte still holds 64 values; 65 are the first that spill, 128 fill two runs to the end.
 	for _, n := range []int{0, 1, 2, 63, 64, 65, 127, 128, 129, 1000, 20_000} {
-		added := randomPairs(n)
+		added := sequence(n)
 		want := slices.Clone(added)
 		slices.SortStableFunc(want, func(a, b pair) int { return byKey(&a, &b) })
 		for _, memory := range []int64{-1, 1, 4096, 100_000, 1 << 30} {
@@ -128,7 +146,12 @@ func testSortsStably(t *testing.T, codec Codec[pair]) {
 
 // A Sorted gives the values of a stable sort, one by one or from any place on, and finds places.
 func TestSorted(t *testing.T) {
-	added := randomPairs(1000)
+	for name, sequence := range sequences {
+		t.Run(name, func(t *testing.T) { testSorted(t, sequence(1000)) })
+	}
+}
+
+func testSorted(t *testing.T, added []pair) {
 	want := slices.Clone(added)
 	slices.SortStableFunc(want, func(a, b pair) int { return byKey(&a, &b) })
 	for _, memory := range []int64{1, 1 << 20} {
@@ -398,6 +421,29 @@ func BenchmarkSorter(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// What comes in order is one run, however much it is, and is not written again.
+func TestInOrderIsOneRun(t *testing.T) {
+	s := New(pairCodec, byKey, 1, t.TempDir())
+	defer s.Close()
+	for i := range uint32(10_000) {
+		if err := s.Add(pair{i / 2, i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(s.runs) != 1 {
+		t.Errorf("%d runs", len(s.runs))
+	}
+	file := s.file
+	sorted, err := s.Sort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sorted.Close()
+	if sorted.file != file || sorted.Len() != 10_000 {
+		t.Errorf("%d values, in the same file: %v", sorted.Len(), sorted.file == file)
 	}
 }
 

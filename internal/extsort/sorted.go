@@ -13,9 +13,9 @@ import (
 // Sorted is a sorted sequence that can be entered anywhere, by several readers at once.
 type Sorted[T any] struct {
 	codec Codec[T]
-	held  blocks.List[T] // in memory, with order, or
-	order []int32
-	file  *File // on disk
+	held  blocks.List[T] // in memory, or
+	order []int32        // of held; nil: as they are
+	file  *File          // on disk
 	count int
 }
 
@@ -24,8 +24,16 @@ func (s *Sorter[T]) Sort() (*Sorted[T], error) {
 	if len(s.runs) == 0 {
 		s.sortHeld()
 		out := &Sorted[T]{codec: s.codec, held: s.held, order: s.order, count: s.held.Len()}
-		s.held, s.order, s.keys = blocks.List[T]{}, nil, nil
-		return out, nil
+		s.free()
+		return out, s.Close()
+	}
+	if err := s.spillRest(); err != nil {
+		return nil, err
+	}
+	if len(s.runs) == 1 {
+		out := &Sorted[T]{codec: s.codec, file: s.file, count: int(s.file.Size()) / s.codec.Size}
+		s.file = nil
+		return out, s.Close()
 	}
 	f, err := NewFile(s.dir)
 	if err != nil {
@@ -76,7 +84,7 @@ func (s *Sorted[T]) Search(reached func(*T) bool) (int, error) {
 	buf := make([]byte, s.codec.Size)
 	i := sort.Search(s.count, func(i int) bool {
 		if s.file == nil {
-			return reached(s.held.At(int(s.order[i])))
+			return reached(s.held.At(place(s.order, i)))
 		}
 		if _, err := s.file.ReadAt(buf, int64(i)*int64(s.codec.Size)); err != nil && failed == nil {
 			failed = fmt.Errorf("reading a temporary file: %w", err)
@@ -91,7 +99,7 @@ func (s *Sorted[T]) Search(reached func(*T) bool) (int, error) {
 // At stores the value of index i in v.
 func (s *Sorted[T]) At(i int, v *T) error {
 	if s.file == nil {
-		*v = *s.held.At(int(s.order[i]))
+		*v = *s.held.At(place(s.order, i))
 		return nil
 	}
 	buf := make([]byte, s.codec.Size)
@@ -130,7 +138,7 @@ func (c *Cursor[T]) Next(v *T) (bool, error) {
 	i := c.next
 	c.next++
 	if s.file == nil {
-		*v = *s.held.At(int(s.order[i]))
+		*v = *s.held.At(place(s.order, i))
 		return true, nil
 	}
 	if _, err := io.ReadFull(c.in, c.buf); err != nil {
