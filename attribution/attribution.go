@@ -28,9 +28,11 @@
 package attribution
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/weft-trace/weft/flow"
@@ -85,6 +87,8 @@ type Options struct {
 	FileOrder bool
 	// Cost says what costs are added up of.
 	Cost CostOptions
+	// Workers is the number of goroutines that may be at work; 0 means one for every core. It has no influence on the result.
+	Workers int
 	// Intervals asks for the times at which each context is in effect, for the tracks that are written back.
 	Intervals bool
 }
@@ -140,7 +144,7 @@ func Run(ctx context.Context, t *timeline.Timeline, steps *flow.Steps, opts Opti
 	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("attribution: %w", err)
 	}
-	c := newCollector(t)
+	c := newCollector(t, cmp.Or(opts.Workers, runtime.GOMAXPROCS(0)))
 	defer c.evidence.Close()
 	if err := c.run(ctx); err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func (p *chromeFrames) see(c *collector, s *seen) error {
 	case parseHTML, navigationStart:
 		p.address(c, s)
 	}
-	f := &s.facts
+	f := s.facts
 	if f.frame == nil && f.isolate == nil {
 		return nil
 	}
@@ -203,7 +203,7 @@ func (p *chromeFrames) ready(c *collector, f *frameFacts) {
 // address takes the url of a frame from an event that happens to say it: many recordings have none of the events that are
 // made for that.
 func (p *chromeFrames) address(c *collector, s *seen) {
-	f := &s.facts
+	f := s.facts
 	if f.frame == nil || isPointer(f.frame) || len(f.url) == 0 || s.isEnd() {
 		return
 	}
@@ -220,7 +220,7 @@ func (p *chromeFrames) address(c *collector, s *seen) {
 type chromeGraphics struct{}
 
 func (chromeGraphics) see(c *collector, s *seen) error {
-	f := &s.facts
+	f := s.facts
 	pid := s.place.pid
 	if pid == Global && s.Thread != 0 { // asynchronous slices of no process
 		pid = c.places[s.Thread].pid
@@ -239,7 +239,7 @@ type collections struct {
 }
 
 func (p *collections) see(c *collector, s *seen) error {
-	f := &s.facts
+	f := s.facts
 	if !s.name.collector || s.place.role != roleThread || s.Kind == timeline.OccursInstant {
 		return nil
 	}

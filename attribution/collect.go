@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sort"
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/problem"
@@ -26,8 +27,14 @@ type collector struct {
 	ends     [][]timeline.Nanos   // by TrackID of a thread: ends of its open slices as cost has them, the outermost first
 	hasLanes bool                 // see nested
 	ofLanes  []timeline.Occurrence
-	early    []int // of the group: ends of what has not begun
 	seen     seen
+
+	given   []timeline.Occurrence // the group
+	known   []facts               // about it; nil: not read yet
+	inOrder bool                  // what is shown of it comes in its order, see nested
+	early   []int                 // of the group: ends of what has not begun
+	latest  facts
+	workers int
 
 	isolateOf map[timeline.TrackID]isolateChoice // of threads and of processes
 	isolates  map[timeline.TrackID]NodeID        // of the threads that collect garbage
@@ -65,7 +72,7 @@ type openBegin struct {
 }
 
 // newCollector prepares the first pass.
-func newCollector(t *timeline.Timeline) *collector {
+func newCollector(t *timeline.Timeline, workers int) *collector {
 	c := &collector{
 		catalogue: newCatalogue(), t: t, problems: t.Problems(), places: findPlaces(t), names: infosOf(t), kindsOf: categoriesOf(t),
 		args:      t.SelectArgs(func(name string) bool { return factNames[name] }),
@@ -73,7 +80,7 @@ func newCollector(t *timeline.Timeline) *collector {
 		evidence:  extsort.New(evidenceCodec, compareEvidence, t.Memory()/16, t.TempDir()),
 		isolateOf: map[timeline.TrackID]isolateChoice{}, isolates: map[timeline.TrackID]NodeID{},
 		speaks: map[timeline.TrackID]bool{}, frames: map[NodeID]NodeID{},
-		requests: newRequests(), inputs: newInputs(), attributed: wasAttributed(t),
+		requests: newRequests(), inputs: newInputs(), attributed: wasAttributed(t), workers: workers,
 	}
 	for id := range c.places {
 		if c.places[id].role == roleOwn {
@@ -92,7 +99,7 @@ func (c *collector) run(ctx context.Context) error {
 			p.start(c)
 		}
 	}
-	if err := c.t.Occurrences(ctx, true, c.group); err != nil {
+	if err := c.showAll(ctx); err != nil {
 		return err
 	}
 	if err := c.inputs.finish(c); err != nil {
@@ -114,10 +121,30 @@ func (c *collector) run(ctx context.Context) error {
 	return nil
 }
 
+// showAll shows all events to the providers. With several workers, a goroutine of its own reads the facts about them.
+func (c *collector) showAll(ctx context.Context) error {
+	if c.workers > 1 {
+		return timeline.OccurrencesAhead(ctx, c.t, c.read, c.group)
+	}
+	return c.t.Occurrences(ctx, true, func(group []timeline.Occurrence) error { return c.group(group, nil) })
+}
+
+// read reads the facts about an occurrence, in place of those about another one.
+func (c *collector) read(o *timeline.Occurrence, f *facts) {
+	if f.any {
+		*f = facts{}
+	}
+	if role := c.places[o.Track].role; len(o.Args) > 0 && role != roleOwn && role != roleNone {
+		f.any = true
+		f.read(c.args, o.Args)
+	}
+}
+
 // group shows everything that happens at one time to the providers. End events come before what starts, but those of slices
-// that have no length after it.
-func (c *collector) group(group []timeline.Occurrence) error {
-	group, _ = c.nested(group)
+// that have no length after it. known are the facts; nil: they are not read yet.
+func (c *collector) group(group []timeline.Occurrence, known []facts) error {
+	c.given, c.known = group, known
+	group, c.inOrder = c.nested(group)
 	c.early = c.early[:0]
 	for i := range group {
 		if o := &group[i]; o.Kind == timeline.OccursEnd {
@@ -126,19 +153,31 @@ func (c *collector) group(group []timeline.Occurrence) error {
 				continue
 			}
 		}
-		if err := c.occurrence(&group[i]); err != nil {
+		if err := c.occurrence(&group[i], i); err != nil {
 			return err
 		}
 	}
 	for _, i := range c.early {
-		if err := c.occurrence(&group[i]); err != nil {
+		if err := c.occurrence(&group[i], i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *collector) occurrence(o *timeline.Occurrence) error {
+// factsOf returns the facts about an occurrence of the group, by its place there.
+func (c *collector) factsOf(o *timeline.Occurrence, at int) *facts {
+	if c.known == nil {
+		c.read(o, &c.latest)
+		return &c.latest
+	}
+	if !c.inOrder {
+		at = sort.Search(len(c.given), func(i int) bool { return c.given[i].Ordinal >= o.Ordinal })
+	}
+	return &c.known[at]
+}
+
+func (c *collector) occurrence(o *timeline.Occurrence, at int) error {
 	s := &c.seen
 	s.Occurrence, s.ordinal, s.place, s.name = o, o.Ordinal, &c.places[o.Track], &c.names[o.Name]
 	s.call = c.kindsOf[o.Category].call
@@ -167,10 +206,7 @@ func (c *collector) occurrence(o *timeline.Occurrence) error {
 			c.open[o.Event] = openBegin{o.Ordinal, o.Name, late, o.ThreadTime}
 		}
 	}
-	s.facts = facts{}
-	if len(o.Args) > 0 {
-		s.facts.read(c.args, o.Args)
-	}
+	s.facts = c.factsOf(o, at)
 	for _, p := range c.providers {
 		if err := p.see(c, s); err != nil {
 			return err

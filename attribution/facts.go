@@ -11,6 +11,8 @@ import (
 // facts are the arguments of an event that providers ask for. They are read in one go, because most events have none of
 // them. Texts are valid as long as the event's arguments are.
 type facts struct {
+	any bool // there are arguments
+
 	frame      []byte // the frame that the event names (spec contexts.md S11)
 	frameFrom  frameSource
 	isolate    []byte

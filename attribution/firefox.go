@@ -55,7 +55,7 @@ func (c *collector) windowNode(window []byte) NodeID {
 }
 
 func (firefoxWindows) see(c *collector, s *seen) error {
-	f := &s.facts
+	f := s.facts
 	if f.window == 0 {
 		return nil
 	}
@@ -81,7 +81,7 @@ var inputTypes = map[string]bool{
 }
 
 func (firefoxInput) see(c *collector, s *seen) error {
-	f := &s.facts
+	f := s.facts
 	if s.name.event != domEvent || !f.hasLatency || s.Kind != timeline.OccursSlice || !inputTypes[string(f.domType)] || !(f.latency >= 0 && f.latency < 1e9) {
 		return nil
 	}

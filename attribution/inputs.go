@@ -196,7 +196,7 @@ func (in *inputs) typeOf(c *collector, name []byte) TypeID {
 type chromeInput struct{}
 
 func (chromeInput) see(c *collector, s *seen) error {
-	in, f := &c.inputs, &s.facts
+	in, f := &c.inputs, s.facts
 	switch {
 	case s.Kind == timeline.OccursSlice && (s.name.event == inputLatency || s.name.event == eventLatency):
 		in.begin(c, s)

@@ -221,30 +221,30 @@ func peakOf(fn func()) (peak int64) {
 // Input events, their timings and types have limits, and what is beyond them is counted.
 func TestInputLimits(t *testing.T) {
 	empty := attribute(t, events(), Options{}).t
-	c := newCollector(empty)
+	c := newCollector(empty, 1)
 	for i := range maxInputs + 3 {
 		c.inputs.add(c, Input{node: NodeID(i + 1)})
 	}
 	if n := len(c.inputs.list); n != maxInputs || c.dropped != 3 {
 		t.Errorf("%d inputs, %d were counted", n, c.dropped)
 	}
-	c = newCollector(empty)
+	c = newCollector(empty, 1)
 	for i := range maxUnnamed + 4 {
 		c.inputs.begin(c, &seen{Occurrence: &timeline.Occurrence{End: timeline.NoTime}, ordinal: uint64(i), name: &nameInfo{}})
 	}
 	if n := len(c.inputs.begun); n != maxUnnamed || c.dropped != 4 {
 		t.Errorf("%d inputs whose id is not known, %d were counted", n, c.dropped)
 	}
-	c = newCollector(empty)
+	c = newCollector(empty, 1)
 	for i := range maxTypes + 5 {
 		c.inputs.typeOf(c, fmt.Append(nil, i))
 	}
 	if n := len(c.inputs.types); n != maxTypes || c.dropped != 5 {
 		t.Errorf("%d types of events, %d were counted", n, c.dropped)
 	}
-	c = newCollector(empty)
+	c = newCollector(empty, 1)
 	for i := range maxInputs + 6 {
-		s := &seen{Occurrence: &timeline.Occurrence{TS: timeline.Nanos(i)}, place: &place{}, facts: facts{asyncID: []byte("0x1")}}
+		s := &seen{Occurrence: &timeline.Occurrence{TS: timeline.Nanos(i)}, place: &place{}, facts: &facts{asyncID: []byte("0x1")}}
 		c.inputs.timing(c, s)
 		c.size = 0 // the limit in bytes is another one
 	}

@@ -42,7 +42,7 @@ type seen struct {
 	place   *place
 	name    *nameInfo
 	call    bool // a call of a function, as samples show it
-	facts   facts
+	facts   *facts
 }
 
 // isEnd reports whether it is the end of a slice whose begin was seen before.

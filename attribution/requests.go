@@ -53,7 +53,7 @@ func (r *requests) number(t *table, id []byte) (int, bool) {
 type chromeRequests struct{}
 
 func (chromeRequests) see(c *collector, s *seen) error {
-	f := &s.facts
+	f := s.facts
 	if f.requestID == nil || s.isEnd() {
 		return nil
 	}
@@ -89,7 +89,7 @@ const (
 )
 
 func (p *firefoxRequests) see(c *collector, s *seen) error {
-	f := &s.facts
+	f := s.facts
 	e := evidence{ordinal: s.ordinal, value: -1}
 	switch {
 	case s.isEnd():

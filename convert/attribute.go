@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -48,7 +49,9 @@ func (l *loader) resolve(ctx context.Context, tl *timeline.Timeline) error {
 		return err
 	}
 	began = time.Now()
-	l.attributed, err = attribution.Run(ctx, tl, steps, *l.opts.Attribute)
+	opts := *l.opts.Attribute
+	opts.Workers = cmp.Or(opts.Workers, l.opts.WorkerCount())
+	l.attributed, err = attribution.Run(ctx, tl, steps, opts)
 	l.report.Durations.Attribute = Seconds(time.Since(began))
 	return errors.Join(err, steps.Close())
 }

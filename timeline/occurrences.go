@@ -58,7 +58,8 @@ func (t *Timeline) Occurrences(ctx context.Context, args bool, fn func(group []O
 		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := o.read(g); err != nil || len(o.out) == 0 {
+		o.out = o.out[:0]
+		if err := o.append(g); err != nil || len(o.out) == 0 {
 			return err
 		}
 		return fn(o.out)
@@ -71,13 +72,13 @@ type occurrences struct {
 	args    bool
 	ordinal uint64
 	out     []Occurrence
-	held    [][]byte // copies of arguments that are valid for a moment only: of payloads on disk, and of templates
+	held    [][]byte // by place in out: copies of arguments that are valid for a moment only: of payloads on disk, and of templates
 
 	expanded []byte // arguments of a template
 }
 
-func (o *occurrences) read(g *group) error {
-	o.out = o.out[:0]
+// append appends the occurrences of a group, the one behind that of the latest call.
+func (o *occurrences) append(g *group) error {
 	for i := range g.len() {
 		r := g.at(i)
 		if !r.starts() && r.kind != End {
