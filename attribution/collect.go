@@ -124,9 +124,17 @@ func (c *collector) run(ctx context.Context) error {
 // showAll shows all events to the providers. With several workers, a goroutine of its own reads the facts about them.
 func (c *collector) showAll(ctx context.Context) error {
 	if c.workers > 1 {
-		return timeline.OccurrencesAhead(ctx, c.t, c.read, c.group)
+		return timeline.PreparedAhead(ctx, c.t, c.read, c.group)
 	}
 	return c.t.Occurrences(ctx, true, func(group []timeline.Occurrence) error { return c.group(group, nil) })
+}
+
+// occurrences calls fn for everything that happens at each time, without arguments.
+func (c *collector) occurrences(ctx context.Context, fn func(group []timeline.Occurrence) error) error {
+	if c.workers > 1 {
+		return c.t.OccurrencesAhead(ctx, false, fn)
+	}
+	return c.t.Occurrences(ctx, false, fn)
 }
 
 // read reads the facts about an occurrence, in place of those about another one.

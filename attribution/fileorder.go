@@ -137,7 +137,7 @@ func newFileOrder(ctx context.Context, c *collector) (*fileOrder, error) {
 	defer sorted.Close()
 	found := cursor[evidence]{next: c.evidence.Next, ordinal: evidenceOrdinal}
 	n := 0
-	err := c.t.Occurrences(ctx, false, func(group []timeline.Occurrence) error {
+	err := c.occurrences(ctx, func(group []timeline.Occurrence) error {
 		for i := range group {
 			o := &group[i]
 			list, err := found.of(o.Ordinal)

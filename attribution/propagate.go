@@ -148,7 +148,7 @@ func (p *propagation) run(ctx context.Context) error {
 	if err := p.nextStep(); err != nil {
 		return err
 	}
-	if err := p.t.Occurrences(ctx, false, p.group); err != nil {
+	if err := p.occurrences(ctx, p.group); err != nil {
 		return err
 	}
 	if err := p.stepsUntil(lastTime); err != nil {

@@ -139,7 +139,7 @@ func (s *stamper) run(ctx context.Context) error {
 	if err := s.evidence.Rewind(); err != nil {
 		return err
 	}
-	if err := s.t.Occurrences(ctx, false, s.group); err != nil {
+	if err := s.occurrences(ctx, s.group); err != nil {
 		return err
 	}
 	for _, w := range s.workers {

@@ -8,8 +8,8 @@ import (
 const (
 	// maxAhead bounds the groups of which something is made ahead, as the values may be large.
 	maxAhead = 1 << 12
-	// aheadSize is the least number of occurrences that are handed over at once: enough to be worth it, and few enough to
-	// be near the processor still when they are looked at.
+	// aheadSize is the least number of occurrences that are handed over at once: enough that neither goroutine waits for
+	// the other often, which takes longer than reading them.
 	aheadSize = 2048
 	// aheadBatches is the number of batches that are read, wait and are looked at.
 	aheadBatches = 4
@@ -19,19 +19,29 @@ const (
 type aheadBatch[T any] struct {
 	occurrences
 	ends   []int // of the groups, in out
-	values []T   // nil: there is one group, and it is too large
+	values []T   // nil: none are asked for, or there is one group and it is too large
 }
 
-// OccurrencesAhead is Timeline.Occurrences with arguments, for a pass that makes a value of each occurrence by itself
-// before it looks at them in their order. A goroutine of its own reads them and calls prepare, which gets what an earlier
-// call has left in v. values are those of the group, valid during the call; they are nil for a group that is so large that
-// fn has to prepare its values itself. prepare and fn run at the same time, and must not change the timeline.
-func OccurrencesAhead[T any](
-	ctx context.Context, t *Timeline, prepare func(o *Occurrence, v *T), fn func(group []Occurrence, values []T) error,
+// OccurrencesAhead is Timeline.Occurrences with a goroutine of its own that reads the next groups while fn looks at one. fn
+// must not change the timeline.
+func (t *Timeline) OccurrencesAhead(ctx context.Context, args bool, fn func(group []Occurrence) error) error {
+	return occurrencesAhead(ctx, t, args, nil, func(group []Occurrence, _ []struct{}) error { return fn(group) })
+}
+
+// PreparedAhead is Timeline.OccurrencesAhead with arguments, for a pass that makes a value of each occurrence by itself
+// before it looks at them in their order. prepare makes them while fn is at work on others, and gets what an earlier call
+// has left in v. values are those of the group, valid during the call; they are nil for a group that is so large that fn
+// has to prepare its values itself.
+func PreparedAhead[T any](ctx context.Context, t *Timeline, prepare func(o *Occurrence, v *T), fn func(group []Occurrence, values []T) error) error {
+	return occurrencesAhead(ctx, t, true, prepare, fn)
+}
+
+func occurrencesAhead[T any](
+	ctx context.Context, t *Timeline, args bool, prepare func(o *Occurrence, v *T), fn func(group []Occurrence, values []T) error,
 ) error {
 	full, free := make(chan *aheadBatch[T], aheadBatches), make(chan *aheadBatch[T], aheadBatches)
 	for range aheadBatches {
-		free <- &aheadBatch[T]{occurrences: occurrences{t: t, args: true}}
+		free <- &aheadBatch[T]{occurrences: occurrences{t: t, args: args}}
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -94,9 +104,9 @@ func readAhead[T any](ctx context.Context, t *Timeline, prepare func(o *Occurren
 	return err
 }
 
-// prepare makes the values of a group that was read, or none if it is large.
+// prepare makes the values of a group that was read, or none if it is large or none are asked for.
 func (b *aheadBatch[T]) prepare(first int, large bool, prepare func(o *Occurrence, v *T)) {
-	if large {
+	if large || prepare == nil {
 		b.values = nil
 		return
 	}

@@ -42,8 +42,8 @@ func argOf(tl *Timeline, o *Occurrence) (v int64) {
 	return v
 }
 
-// OccurrencesAhead calls for the same groups as Occurrences does, with the values made of them; large groups have none.
-func TestOccurrencesAhead(t *testing.T) {
+// PreparedAhead calls for the same groups as Occurrences does, with the values made of them; large groups have none.
+func TestPreparedAhead(t *testing.T) {
 	for _, memory := range []int64{1 << 30, noMemory} {
 		for _, large := range []int{0, maxAhead, maxAhead + 1} {
 			t.Run(fmt.Sprintf("%d at one time, %d bytes", large, memory), func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestOccurrencesAhead(t *testing.T) {
 					t.Fatal(err)
 				}
 				without := 0
-				err := OccurrencesAhead(context.Background(), tl, func(o *Occurrence, v *int64) { *v = argOf(tl, o) }, func(group []Occurrence, values []int64) error {
+				err := PreparedAhead(context.Background(), tl, func(o *Occurrence, v *int64) { *v = argOf(tl, o) }, func(group []Occurrence, values []int64) error {
 					got = append(got, text(group))
 					if values == nil {
 						without += len(group)
@@ -78,6 +78,13 @@ func TestOccurrencesAhead(t *testing.T) {
 				if err != nil || !slices.Equal(got, want) {
 					t.Errorf("other groups than without a goroutine; %v", err)
 				}
+				got = nil
+				if err := tl.OccurrencesAhead(context.Background(), true, func(group []Occurrence) error {
+					got = append(got, text(group))
+					return nil
+				}); err != nil || !slices.Equal(got, want) {
+					t.Errorf("other groups without values; %v", err)
+				}
 				wantWithout := 0
 				if large > maxAhead {
 					wantWithout = large
@@ -90,8 +97,8 @@ func TestOccurrencesAhead(t *testing.T) {
 	}
 }
 
-// OccurrencesAhead ends with the error of its caller, and when it is cancelled; nothing reads any more then.
-func TestOccurrencesAheadEnds(t *testing.T) {
+// PreparedAhead ends with the error of its caller, and when it is cancelled; nothing reads any more then.
+func TestPreparedAheadEnds(t *testing.T) {
 	tl := aheadTimeline(t, noMemory, maxAhead+1)
 	failed := errors.New("failed")
 	for _, after := range []int{0, 1, 500, 900} {
@@ -103,14 +110,14 @@ func TestOccurrencesAheadEnds(t *testing.T) {
 			return nil
 		}
 		reading := 0 // what the race detector sees
-		err := OccurrencesAhead(context.Background(), tl, func(*Occurrence, *int) { reading++ }, fail)
+		err := PreparedAhead(context.Background(), tl, func(*Occurrence, *int) { reading++ }, fail)
 		if reading++; err != failed || n != after+1 {
 			t.Errorf("after %d calls: %v", n, err)
 		}
 
 		ctx, cancel := context.WithCancel(context.Background())
 		n = 0
-		err = OccurrencesAhead(ctx, tl, func(*Occurrence, *int) {}, func([]Occurrence, []int) error {
+		err = PreparedAhead(ctx, tl, func(*Occurrence, *int) {}, func([]Occurrence, []int) error {
 			if n++; n > after {
 				cancel()
 			}
