@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"slices"
 
+	"github.com/weft-trace/weft/internal/blocks"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -82,7 +82,7 @@ func compareCells(a, b *cell) int {
 // cells adds up costs by key. Those that do not fit its memory are sorted on disk, where a key can come several times,
 // and added up when they are read.
 type cells struct {
-	held       []cell
+	held       blocks.List[cell]
 	places     map[cellKey]int32 // in held
 	limit      int               // of held
 	generation uint32            // changes when the places do
@@ -105,50 +105,43 @@ func newCells(memory int64, dir string) *cells {
 func (c *cells) place(key cellKey) int32 {
 	i, ok := c.places[key]
 	if !ok {
-		if len(c.held) >= c.limit {
+		if c.held.Len() >= c.limit {
 			c.spill()
 		}
-		i = int32(len(c.held))
-		c.held = append(c.held, cell{cellKey: key})
+		i = int32(c.held.Len())
+		c.held.Append(cell{cellKey: key})
 		c.places[key] = i
 	}
 	return i
 }
+
+// at returns the held cell of a place. It is valid as long as the generation is the same.
+func (c *cells) at(place int32) *cell { return c.held.At(int(place)) }
 
 // spill moves what is held to the sorter.
 func (c *cells) spill() {
 	if c.spilled == nil {
 		c.spilled = extsort.New(cellCodec, compareCells, c.memory, c.dir)
 	}
-	for i := range c.held {
+	for _, held := range c.held.All() {
 		if c.err == nil {
-			c.err = c.spilled.Add(c.held[i])
+			c.err = c.spilled.Add(*held)
 		}
 	}
-	c.held = c.held[:0]
+	c.held.Truncate(0)
 	clear(c.places)
 	c.generation++
 }
 
 // empty reports whether there are none.
-func (c *cells) empty() bool { return len(c.held) == 0 && c.spilled == nil }
+func (c *cells) empty() bool { return c.held.Len() == 0 && c.spilled == nil }
 
 // each calls fn for every cell, with each key once, in the same order whether they fit the memory or not. Nothing can be
 // added afterwards.
 func (c *cells) each(fn func(*cell)) error {
-	if c.spilled == nil {
-		if c.places != nil {
-			c.places = nil
-			slices.SortFunc(c.held, func(a, b cell) int { return compareCells(&a, &b) })
-		}
-		for i := range c.held {
-			fn(&c.held[i])
-		}
-		return nil
-	}
 	if c.sorted == nil {
 		c.spill()
-		c.held, c.places = nil, nil
+		c.held, c.places = blocks.List[cell]{}, nil
 		if c.err == nil {
 			c.sorted, c.err = c.spilled.Sort()
 		}
@@ -179,7 +172,7 @@ func (c *cells) each(fn func(*cell)) error {
 
 // close frees what is held and removes the temporary file.
 func (c *cells) close() error {
-	c.held, c.places = nil, nil
+	c.held, c.places = blocks.List[cell]{}, nil
 	if c.spilled == nil {
 		return nil
 	}

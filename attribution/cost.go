@@ -311,7 +311,7 @@ func (k *costs) charge(w *worker, top *work, to setShare, since, from timeline.N
 	if wall > 0 {
 		at := k.cell(&w.account, cellKey{since, w.id, to.set, top.category})
 		fits := k.fit(sumWall, wall)
-		k.cells.held[at].wall += fits
+		k.cells.at(at).wall += fits
 		if w.account.long {
 			k.task(&w.account, setShare{to.set, fits})
 		}
@@ -337,7 +337,7 @@ func (k *costs) share(s *work, next share) {
 		k.limited++
 		s.uncounted += next.wall
 		if next.cell >= 0 {
-			k.cells.held[next.cell].withoutCPU += k.fit(sumWithoutCPU, next.wall)
+			k.cells.at(next.cell).withoutCPU += k.fit(sumWithoutCPU, next.wall)
 		}
 		return
 	}
@@ -398,7 +398,7 @@ func (k *costs) begin(w *worker, s *work) {
 	k.named.add(s.stamp)
 	set := k.chargedFor(s.stamp)
 	since, _ := k.treeOf(set, s.ts)
-	c := &k.cells.held[k.cell(&w.account, cellKey{since, w.id, set, s.category})]
+	c := k.cells.at(k.cell(&w.account, cellKey{since, w.id, set, s.category}))
 	c.slices++
 	if s.freed != 0 {
 		c.freed += int64(k.fit(sumFreed, timeline.Nanos(s.freed)))
@@ -487,7 +487,7 @@ func (k *costs) cellOf(w *worker, s *work, sh *share) *cell {
 	if sh.generation != k.cells.generation {
 		sh.cell, sh.generation = k.cells.place(cellKey{sh.since, w.id, sh.set, s.category}), k.cells.generation
 	}
-	return &k.cells.held[sh.cell]
+	return k.cells.at(sh.cell)
 }
 
 // portion returns whole · part / total, rounded, half up. part is at most total.
@@ -506,7 +506,7 @@ func (k *costs) instant(thread timeline.TrackID, set SetID, ts timeline.Nanos) {
 	k.named.add(set)
 	set = k.chargedFor(set)
 	since, _ := k.treeOf(set, ts)
-	k.cells.held[k.cells.place(cellKey{since, thread, set, CategoryOther})].instants++
+	k.cells.at(k.cells.place(cellKey{since, thread, set, CategoryOther})).instants++
 }
 
 // async adds the time of an asynchronous slice of a process to its set.

@@ -91,11 +91,11 @@ func (b *tabulator) groupOf(node NodeID, ts timeline.Nanos) rowKey {
 	case GroupPage:
 		return rowKey{node: b.c.pageOf(node, ts)}
 	case GroupClass:
-		return rowKey{group: cmp.Or(b.c.class(node, lastTime), b.c.nodes[node].Scope)}
+		return rowKey{group: b.named(cmp.Or(b.c.class(node, lastTime), b.c.nodes[node].Scope))}
 	case GroupEntity:
-		return rowKey{group: entityOf(b.c.urlOf(node))}
+		return rowKey{group: b.named(entityOf(b.c.urlOf(node)))}
 	case GroupType:
-		return rowKey{group: allContexts}
+		return rowKey{group: b.named(allContexts)}
 	}
 	return rowKey{node: node}
 }

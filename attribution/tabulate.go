@@ -19,6 +19,9 @@ type tabulator struct {
 	lacks   columnSet
 	table   *Table
 	rows    map[rowKey]*Row
+	groups  []string           // names of groups, by groupID
+	groupID map[string]groupID // of these
+	none    *Row               // that of the empty key; nil: it was not asked for yet
 	maxRows int
 	inputs  map[rowInput]struct{}
 	counted []rowKey // that have the time of a cell in their total
@@ -41,13 +44,29 @@ type rowInput struct {
 type rowKey struct {
 	node  NodeID           // a context
 	track timeline.TrackID // or a process or thread
-	group string           // or a group by name
-	part  uint64           // of what tabulator.split says
+	group groupID          // or a group
+	part  uint32           // of what tabulator.split says
 	other bool             // or everything that has no row of its own
 }
 
 // unattributed reports whether a row is of what has no context.
-func (k *rowKey) unattributed() bool { return k.node == 0 && k.track == 0 && k.group == "" && !k.other }
+func (k *rowKey) unattributed() bool { return k.node == 0 && k.track == 0 && k.group == 0 && !k.other }
+
+// groupID is the number of a group in a table; 0: none.
+type groupID uint32
+
+// named returns the group of a name.
+func (b *tabulator) named(group string) groupID {
+	id, ok := b.groupID[group]
+	if !ok {
+		if b.groupID == nil {
+			b.groupID, b.groups = map[string]groupID{}, []string{""}
+		}
+		id = groupID(len(b.groups))
+		b.groupID[group], b.groups = id, append(b.groups, group)
+	}
+	return id
+}
 
 // site is where something is done.
 type site struct {
@@ -81,6 +100,9 @@ func (b *tabulator) missing() (lacks columnSet) {
 // row returns the row of what is charged to a context at a site.
 func (b *tabulator) row(node NodeID, at site, ts timeline.Nanos) (*Row, rowKey) {
 	key := rowKey{}
+	if node == 0 && b.none != nil {
+		return b.none, key
+	}
 	switch {
 	case b.tracks == SplitProcess:
 		key.track = at.process
@@ -91,11 +113,11 @@ func (b *tabulator) row(node NodeID, at site, ts timeline.Nanos) (*Row, rowKey) 
 	}
 	switch b.split {
 	case SplitProcess:
-		key.part = uint64(at.process)
+		key.part = uint32(at.process)
 	case SplitThread:
-		key.part = uint64(at.thread)
+		key.part = uint32(at.thread)
 	case SplitCategory:
-		key.part = uint64(at.category)
+		key.part = uint32(at.category)
 	}
 	row := b.rows[key]
 	if row == nil && len(b.rows) >= b.maxRows && !key.unattributed() {
@@ -107,6 +129,9 @@ func (b *tabulator) row(node NodeID, at site, ts timeline.Nanos) (*Row, rowKey) 
 		row = &Row{lacks: b.lacks}
 		b.name(row, &key)
 		b.rows[key] = row
+	}
+	if node == 0 && key == (rowKey{}) && b.tracks == SplitNone && b.split == SplitNone {
+		b.none = row
 	}
 	return row, key
 }
@@ -125,8 +150,8 @@ func (b *tabulator) name(row *Row, key *rowKey) {
 		row.ID, row.Name = others, others
 	case key.unattributed():
 		row.ID, row.Name, row.none = unattributed, unattributed, true
-	case key.group != "":
-		row.ID, row.Name = key.group, key.group
+	case key.group != 0:
+		row.ID, row.Name = b.groups[key.group], b.groups[key.group]
 	case key.track != 0:
 		b.nameTrack(row, key.track)
 	default:
@@ -368,23 +393,29 @@ func (b *tabulator) enteredAs() map[NodeID]int {
 
 // finish sorts the rows and cuts them off behind the limit.
 func (b *tabulator) finish(limit int) {
-	keys := make([]rowKey, 0, len(b.rows))
-	for key := range b.rows {
-		keys = append(keys, key)
+	type keyed struct {
+		*Row
+		key rowKey
 	}
-	slices.SortFunc(keys, func(k, l rowKey) int {
-		x, y := b.rows[k], b.rows[l]
+	rows := make([]keyed, 0, len(b.rows))
+	for key, row := range b.rows {
+		rows = append(rows, keyed{row, key})
+	}
+	slices.SortFunc(rows, func(x, y keyed) int {
+		if x.Self != y.Self {
+			return cmp.Compare(y.Self, x.Self)
+		}
+		k, l := &x.key, &y.key
 		return cmp.Or(
-			cmp.Compare(y.Self, x.Self), cmp.Compare(y.Total, x.Total), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Part, y.Part),
-			cmp.Compare(k.node, l.node), cmp.Compare(k.track, l.track), cmp.Compare(k.group, l.group), cmp.Compare(k.part, l.part),
+			cmp.Compare(y.Total, x.Total), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Part, y.Part),
+			cmp.Compare(k.node, l.node), cmp.Compare(k.track, l.track), cmp.Compare(k.part, l.part),
 		)
 	})
-	for i, key := range keys {
-		row := b.rows[key]
+	for i, row := range rows {
 		if limit > 0 && i >= limit && (!row.none || b.split != SplitNone) {
 			b.table.Omitted++
 			continue
 		}
-		b.table.Rows = append(b.table.Rows, *row)
+		b.table.Rows = append(b.table.Rows, *row.Row)
 	}
 }
