@@ -64,8 +64,8 @@ type Options struct {
 	// returns, or when the Timeline is closed.
 	TempDir string
 
-	// Workers is the number of goroutines that scan, encode and compress; 0 means one for every core. There is at most one
-	// for each 16 MiB of Memory. It has no influence on the output.
+	// Workers is the number of goroutines that scan, attribute, encode and compress; 0 means one for every core. There is at
+	// most one for each 16 MiB of Memory. It has no influence on the output.
 	Workers int
 
 	// TimeOffset is added to every time of the input, before times below 0 are dropped. It is of use for traces that

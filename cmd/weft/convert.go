@@ -48,7 +48,7 @@ input is in the report; "lost" means that something of it is missing in the outp
 			&cli.StringFlag{Name: "samples", Value: "stack-sample", Usage: "write call-stack samples as `FORM`: stack-sample (for Perfetto v58 and later), streaming-profile or none"},
 			memoryFlag(),
 			tempFlag(),
-			&cli.IntFlag{Name: "workers", Usage: "scan, encode and compress with `N` goroutines, or what --memory allows", DefaultText: "one per core"},
+			&cli.IntFlag{Name: "workers", Usage: "scan, attribute, encode and compress with `N` goroutines, or what --memory allows", DefaultText: "one per core"},
 			&cli.BoolFlag{Name: "strict", Usage: "exit with 3 if anything of an input was lost", DisableDefaultText: true},
 			&cli.StringFlag{Name: "report", Value: "text", Usage: "`FORM` of the report: text (on standard error) or json (on standard output)"},
 			&cli.StringFlag{Name: "report-file", Usage: "write the report to `FILE` instead"},
