@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/radix"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -19,7 +20,7 @@ type interval struct {
 
 var intervalCodec = extsort.Codec[interval]{
 	Size: 30,
-	Key:  func(i *interval) uint64 { return extsort.KeyOf(int64(i.from)) },
+	Key:  func(i *interval) uint64 { return radix.KeyOf(int64(i.from)) },
 	Put: func(b []byte, i *interval) {
 		le := binary.LittleEndian
 		_ = b[29]

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/radix"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -22,7 +23,7 @@ type overlayRow struct {
 
 var overlayCodec = extsort.Codec[overlayRow]{
 	Size: 29,
-	Key:  func(o *overlayRow) uint64 { return extsort.KeyOf(int64(o.ts)) },
+	Key:  func(o *overlayRow) uint64 { return radix.KeyOf(int64(o.ts)) },
 	Put: func(b []byte, o *overlayRow) {
 		le := binary.LittleEndian
 		_ = b[28]

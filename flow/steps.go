@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/radix"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -124,7 +125,7 @@ func compareSteps(a, b *Step) int {
 
 var stepCodec = extsort.Codec[Step]{
 	Size: 33,
-	Key:  func(s *Step) uint64 { return extsort.KeyOf(int64(s.At)) },
+	Key:  func(s *Step) uint64 { return radix.KeyOf(int64(s.At)) },
 	Put: func(b []byte, s *Step) {
 		le := binary.LittleEndian
 		_ = b[32]

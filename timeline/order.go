@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/radix"
@@ -19,7 +18,7 @@ type timeOrder struct {
 	starts []uint32 // where the sequences after the first one start, up to maxAscents
 	many   bool     // there are more sequences than that
 
-	keys, others []uint64 // of a sort for the next one
+	times radix.Order
 }
 
 const (
@@ -113,29 +112,22 @@ func (o *timeOrder) mergeTo(order []uint32, n int, at func(i uint32) Nanos) []ui
 	return order
 }
 
-// sortTo appends the numbers of things in any order. A key is a time since the first one, and below it the number of its
-// thing, so that keys are sorted by the bits of times that differ only: for a trace of a minute, 36.
+// sortTo appends the numbers of things in any order.
 func (o *timeOrder) sortTo(order []uint32, n int, at func(i uint32) Nanos) []uint32 {
-	least, most := at(0), at(0)
-	for i := 1; i < n; i++ {
-		ts := at(uint32(i))
-		least, most = min(least, ts), max(most, ts)
+	times := o.times.Numbers(n)
+	for i := range times {
+		times[i] = radix.KeyOf(int64(at(uint32(i))))
 	}
-	low, width := bits.Len(uint(n-1)), bits.Len64(uint64(most)-uint64(least))
-	if low+width > 64 { // more than an hour and a million things, at least
-		for i := range n {
-			order = append(order, uint32(i))
+	sorted := o.times.Sort()
+	for i := range n {
+		place := i
+		if sorted {
+			place = o.times.Place(i)
 		}
+		order = append(order, uint32(place))
+	}
+	if !sorted { // more than an hour and a million things, at least
 		slices.SortStableFunc(order[len(order)-n:], func(i, j uint32) int { return cmp.Compare(at(i), at(j)) })
-		return order
-	}
-	o.keys, o.others = slices.Grow(o.keys[:0], n)[:n], slices.Grow(o.others[:0], n)[:n]
-	for i := range o.keys {
-		o.keys[i] = (uint64(at(uint32(i)))-uint64(least))<<low | uint64(i)
-	}
-	o.keys, o.others = radix.Sort(o.keys, o.others, low, low+width)
-	for _, k := range o.keys {
-		order = append(order, uint32(k&(1<<low-1)))
 	}
 	return order
 }

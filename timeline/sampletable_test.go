@@ -38,6 +38,23 @@ func TestTimeOrder(t *testing.T) {
 	}
 }
 
+// Things of many sequences, as the events of a trace with many threads are.
+func BenchmarkTimeOrder(b *testing.B) {
+	const n = 1 << 18
+	r := rand.New(rand.NewPCG(7, 8))
+	times := make([]Nanos, n)
+	var o timeOrder
+	for i := range times {
+		times[i] = Nanos(i*1000 + r.IntN(100_000))
+		o.add(i, times[i])
+	}
+	order := make([]uint32, 0, n)
+	for b.Loop() {
+		order = o.appendTo(order[:0], n, func(i uint32) Nanos { return times[i] })
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/thing")
+}
+
 // mixedSamples adds samples of several threads, one thread behind the other or all at once, and what may be at their times:
 // counters, slices that begin and end, flows that bind to nothing and such that lead back. Samples are plain if their offset
 // is plainOffset.

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/bits"
 	"os"
 	"reflect"
 	"slices"
@@ -25,7 +24,7 @@ type Codec[T any] struct {
 	Put  func(b []byte, v *T) // writes v to b, which has Size bytes
 	Get  func(b []byte, v *T)
 	// Key is a number by which compare orders values first: those of different keys it orders like these. Numbers are
-	// sorted without a call for each comparison. nil: there is none.
+	// sorted without a call for each comparison; radix.KeyOf makes one of a signed number. nil: there is none.
 	Key func(v *T) uint64
 }
 
@@ -38,11 +37,10 @@ type Sorter[T any] struct {
 	dir     string
 
 	held     blocks.List[T]
-	latest   T        // that is held no more
-	descends bool     // values have come that are less than the one before
-	order    []int32  // places in held, sorted; nil unless descends
-	keys     []uint64 // see sortKeys
-	others   []uint64
+	latest   T       // that is held no more
+	descends bool    // values have come that are less than the one before
+	order    []int32 // places in held, sorted; nil unless descends
+	keys     radix.Order
 	file     *File
 	runs     []section
 	next     func(*T) (bool, error)
@@ -126,6 +124,9 @@ func (s *Sorter[T]) sortHeld() {
 
 // sortPlaces sorts places by their values.
 func (s *Sorter[T]) sortPlaces(order []int32) {
+	if len(order) < 2 {
+		return
+	}
 	slices.SortFunc(order, func(i, j int32) int {
 		if c := s.compare(s.held.At(int(i)), s.held.At(int(j))); c != 0 {
 			return c
@@ -134,46 +135,27 @@ func (s *Sorter[T]) sortPlaces(order []int32) {
 	})
 }
 
-// sortKeys sorts the places by numbers that have the key of a value in their upper bits and its place in the lower ones.
-// Places with one key are then sorted by their values. It reports false if the keys are too far apart for that.
+// sortKeys sorts the places by the keys of their values, and those of one key by the values. It reports false if the keys
+// are too far apart for that.
 func (s *Sorter[T]) sortKeys() bool {
-	n := s.held.Len()
-	if n == 0 {
-		return true
-	}
-	s.keys = slices.Grow(s.keys[:0], n)[:n]
-	least, most := uint64(math.MaxUint64), uint64(0)
+	keys := s.keys.Numbers(s.held.Len())
 	for i, v := range s.held.All() {
-		key := s.codec.Key(v)
-		least, most, s.keys[i] = min(least, key), max(most, key), key
+		keys[i] = s.codec.Key(v)
 	}
-	low := bits.Len(uint(n - 1))
-	if low+bits.Len64(most-least) > 64 {
+	if !s.keys.Sort() {
 		return false
 	}
-	for i := range s.keys {
-		s.keys[i] = (s.keys[i]-least)<<low | uint64(i)
-	}
-	s.others = slices.Grow(s.others[:0], n)[:n]
-	s.keys, s.others = radix.Sort(s.keys, s.others, low, low+bits.Len64(most-least))
-	for i, key := range s.keys {
-		s.order[i] = int32(key & (1<<low - 1))
-	}
-	for from := 0; from < n; {
-		to := from + 1
-		for to < n && s.keys[to]>>low == s.keys[from]>>low {
-			to++
+	from := 0 // of the places of one key
+	for i := range s.order {
+		if i > 0 && !s.keys.Same(i-1, i) {
+			s.sortPlaces(s.order[from:i])
+			from = i
 		}
-		if to-from > 1 {
-			s.sortPlaces(s.order[from:to])
-		}
-		from = to
+		s.order[i] = int32(s.keys.Place(i))
 	}
+	s.sortPlaces(s.order[from:])
 	return true
 }
-
-// KeyOf returns the key by which signed numbers are in their order.
-func KeyOf(v int64) uint64 { return uint64(v) ^ 1<<63 }
 
 func (s *Sorter[T]) spill() error {
 	s.sortHeld()
@@ -269,7 +251,7 @@ func (s *Sorter[T]) spillRest() error {
 
 // free frees what is held.
 func (s *Sorter[T]) free() {
-	s.held, s.order, s.keys, s.others = blocks.List[T]{}, nil, nil, nil
+	s.held, s.order, s.keys = blocks.List[T]{}, nil, radix.Order{}
 }
 
 // Close removes the temporary file and leaves the sorter empty.

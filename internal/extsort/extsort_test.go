@@ -15,6 +15,8 @@ import (
 	"slices"
 	"testing"
 	"testing/iotest"
+
+	"github.com/weft-trace/weft/internal/radix"
 )
 
 // pair is a value with a key that often repeats and a number that shows the order in which values were added.
@@ -92,10 +94,10 @@ func TestSortsStably(t *testing.T) {
 	for name, key := range map[string]func(v *pair) uint64{
 		"no key":       nil,
 		"the whole":    func(v *pair) uint64 { return uint64(v.key) },
-		"a part":       func(v *pair) uint64 { return KeyOf(int64(v.key/4) - 20) },
+		"a part":       func(v *pair) uint64 { return radix.KeyOf(int64(v.key/4) - 20) },
 		"one for all":  func(*pair) uint64 { return 7 },
 		"far apart":    func(v *pair) uint64 { return uint64(v.key) << 50 },
-		"ends of them": func(v *pair) uint64 { return KeyOf(min(int64(v.key), 1) * math.MaxInt64) },
+		"ends of them": func(v *pair) uint64 { return radix.KeyOf(min(int64(v.key), 1) * math.MaxInt64) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			codec := pairCodec
@@ -393,17 +395,20 @@ func TestFile(t *testing.T) {
 }
 
 func BenchmarkSorter(b *testing.B) {
+	keyed := pairCodec
+	keyed.Key = func(v *pair) uint64 { return uint64(v.key) }
 	for _, bench := range []struct {
 		name   string
+		codec  Codec[pair]
 		memory int64
-	}{{"memory", 1 << 30}, {"spilled", 1 << 20}} {
+	}{{"memory", pairCodec, 1 << 30}, {"keys", keyed, 1 << 30}, {"spilled", pairCodec, 1 << 20}} {
 		b.Run(bench.name, func(b *testing.B) {
 			values := randomPairs(1 << 18)
 			dir := b.TempDir()
 			b.SetBytes(int64(len(values) * pairCodec.Size))
 			b.ReportAllocs()
 			for b.Loop() {
-				s := New(pairCodec, byKey, bench.memory, dir)
+				s := New(bench.codec, byKey, bench.memory, dir)
 				for _, v := range values {
 					if err := s.Add(v); err != nil {
 						b.Fatal(err)

@@ -23,7 +23,7 @@ var parts = []part{
 	{"collecting garbage", regexp.MustCompile(`^runtime\.(gc|bgsweep|bgscavenge|scan|mark|greyobject|sweep|\(\*gc|\(\*mspan\)\.sweep|\(\*sweep)`)},
 	{"compressing", regexp.MustCompile(`klauspost/compress/.*(flate|zlib|zstd)\.`)},
 	{"reading and writing files", regexp.MustCompile(`^(os\.\(\*File\)\.|internal/poll\.|syscall\.)`)},
-	{"sorting", regexp.MustCompile(`^(timeline\.(\(\*(memory|sampleTable)\)\.sort|\(\*timeOrder\)\.append|\(\*timeOrder\)\.(merge|sort)To|radixSort|\(\*runs\)|\(\*disk\)|\(\*recordWriter\))|internal/extsort\.)`)},
+	{"sorting", regexp.MustCompile(`^(timeline\.(\(\*(memory|sampleTable)\)\.sort|\(\*timeOrder\)\.append|\(\*timeOrder\)\.(merge|sort)To|\(\*runs\)|\(\*disk\)|\(\*recordWriter\))|internal/(extsort|radix)\.)`)},
 	{"interning", regexp.MustCompile(`^timeline\.(\(\*stringTable\)|\(\*trackTable\)|hashText|hash31|\(\*Builder\)\.(Process|Thread|Child|Counter|Async))`)},
 	{"encoding arguments", regexp.MustCompile(`^timeline\.\(\*ArgsEncoder\)`)},
 	{"collecting records", regexp.MustCompile(`^timeline\.(\(\*Builder\)|\(\*memory\)\.(add|arena|next)|\(\*sampleTable\)\.add|\(\*timeOrder\)\.(add|descent)|growChunks)`)},
