@@ -175,16 +175,22 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 	return nil
 }
 
-// describeSamples says what the samples of a profile are. If the trace has samples of another unit already, as Perfetto
-// traces of other profilers have, they are kept as some of these, of which each counts as one.
+// describeSamples says what the samples of a profile weigh; beside samples that weigh something else each counts as one.
 func (j *jsThreads) describeSamples(b *timeline.Builder, t *jsThread) {
-	described, _ := b.SampleDescription()
-	if described == (timeline.SampleDescription{}) || described.Unit == cpuprofile.Samples.Unit {
-		b.DescribeSamples(cpuprofile.Samples)
-		return
+	if t.CountSamples = !weighAs(b, cpuprofile.Samples); t.CountSamples {
+		j.problems.AddN(problem.ProfileWeightDropped, uint64(t.Profile.Len()), problem.NoPosition, "")
 	}
-	t.CountSamples = true
-	j.problems.AddN(problem.PacketNotConverted, uint64(t.Profile.Len()), problem.NoPosition, "samples of a second source: "+cpuprofile.Samples.Source)
+}
+
+// weighAs describes the samples of a trace, which has one description: it reports false if there are samples already that
+// weigh something else, as those of other profilers do.
+func weighAs(b *timeline.Builder, d timeline.SampleDescription) bool {
+	described, used := b.SampleDescription()
+	if !used {
+		b.DescribeSamples(d)
+		return true
+	}
+	return described.Counter == d.Counter && described.Unit == d.Unit
 }
 
 // mainThreads returns a function that finds the main thread of a process: the one that Chrome calls by a name of main

@@ -215,28 +215,65 @@ func TestNativeProfileList(t *testing.T) {
 	}
 }
 
-// TestNativeSamplesOfTwoSources holds that V8's samples are not weighed in the unit of those that a trace has already.
-func TestNativeSamplesOfTwoSources(t *testing.T) {
+// V8's samples are not weighed in nanoseconds beside samples of the trace that count something else, nor do these become
+// nanoseconds: a trace has one description of its samples. Where the profile is alone its samples weigh 10 µs each.
+func TestProfilesBesideOtherSamples(t *testing.T) {
 	perf := `packet { trusted_packet_sequence_id: 2 timestamp: 90000 perf_sample { cpu: 1 pid: 1 tid: 2 } }`
-	var out bytes.Buffer
-	report, err := convert.Convert(t.Context(), &out, strings.NewReader(native(t, perf, nativeHead(100, 1, ""), nativeChunk(150, 1, 2, 2))), convert.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := problemCounts(report); got != "packet_not_converted×2" {
-		t.Errorf("problems %q", got)
-	}
-	var trace protos.Trace
-	if err := proto.Unmarshal(out.Bytes(), &trace); err != nil {
-		t.Fatal(err)
-	}
-	var weights []uint64
-	for _, p := range trace.GetPacket() {
-		if s := p.GetStackSample(); s != nil {
-			weights = append(weights, uint64(s.GetPrimaryWeight()))
-		}
-	}
-	if diff := cmp.Diff([]uint64{1, 1, 1}, weights); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+	profile := []string{nativeHead(100, 1, ""), nativeChunk(150, 1, 2, 2)}
+	for _, c := range []struct {
+		name, trace string
+		described   string
+		weights     []uint64
+		problems    string
+	}{
+		{"Perfetto", native(t, profile...), `source: "legacy_v8" primary_descriptor { name: "time" unit: UNIT_NANOSECONDS }`, []uint64{10_000, 10_000}, ""},
+		{
+			"Perfetto, beside linux.perf", native(t, append([]string{perf}, profile...)...),
+			`source: "linux.perf" primary_descriptor { name: "samples" unit: UNIT_COUNT }`, []uint64{1, 1, 1}, "profile_weight_dropped×2",
+		},
+		{
+			"JSON", "[" + head(2, 100, "1", "") + "," + piece(150, "1") + "]",
+			`source: "legacy_v8" primary_descriptor { name: "time" unit: UNIT_NANOSECONDS }`, []uint64{10_000, 10_000}, "",
+		},
+		{
+			"JSON, beside an event with a stack", `[{"ph":"P","name":"tick","pid":1,"tid":2,"ts":90,"stack":["g"]},` + head(2, 100, "1", "") + "," + piece(150, "1") + "]",
+			`source: "trace_event" primary_descriptor { name: "samples" unit: UNIT_COUNT }`, []uint64{1, 1, 1}, "profile_weight_dropped×2",
+		},
+		{
+			"JSON, beside a list of samples", `{"traceEvents":[` + head(2, 100, "1", "") + "," + piece(150, "1") + `],
+				"stackFrames":{"1":{"name":"g"}},"samples":[{"tid":2,"ts":90,"sf":1,"weight":3}]}`,
+			`source: "trace_event" primary_descriptor { name: "samples" unit: UNIT_COUNT }`, []uint64{3, 1, 1}, "profile_weight_dropped×2",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out bytes.Buffer
+			report, err := convert.Convert(t.Context(), &out, strings.NewReader(c.trace), convert.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := problemCounts(report); got != c.problems {
+				t.Errorf("problems %q, want %q", got, c.problems)
+			}
+			var trace protos.Trace
+			if err := proto.Unmarshal(out.Bytes(), &trace); err != nil {
+				t.Fatal(err)
+			}
+			want := new(protos.StackSampleDefaults)
+			if err := prototext.Unmarshal([]byte(c.described), want); err != nil {
+				t.Fatal(err)
+			}
+			var weights []uint64
+			for _, p := range trace.GetPacket() {
+				if s := p.GetStackSample(); s != nil {
+					weights = append(weights, s.GetPrimaryWeight())
+				}
+				if d := p.GetTracePacketDefaults().GetStackSampleDefaults(); d != nil && !proto.Equal(d, want) {
+					t.Errorf("samples are described as %v, want %v", d, want)
+				}
+			}
+			if diff := cmp.Diff(c.weights, weights); diff != "" {
+				t.Errorf("weights (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -72,11 +72,7 @@ func (l *loader) readJoined(ctx context.Context, r io.Reader) error {
 		return fmt.Errorf("the trace to join: %w", err)
 	}
 	profile := l.opts.selfProfile(l.problems)
-	if described, used := l.builder.SampleDescription(); !used {
-		l.builder.DescribeSamples(jsprofile.Samples)
-	} else if described.Counter != jsprofile.Samples.Counter || described.Unit != jsprofile.Samples.Unit {
-		profile.CountSamples = true
-	}
+	profile.CountSamples = !weighAs(l.builder, jsprofile.Samples)
 	profile.Clues, profile.FirstEvent = clues, l.builder.NextEvent()
 	profile.Matched = func(m jsprofile.Match) {
 		l.report.Joined = append(l.report.Joined, Joined{m.By, m.Origin, m.Uncertainty, m.PID, m.TID})

@@ -109,6 +109,7 @@ const (
 	ProfileSampleUnknownNode
 	ProfileSamplesReordered
 	ProfileSliceClamped
+	ProfileWeightDropped
 
 	// JS self-profiles.
 	BadStack
@@ -259,6 +260,7 @@ var kinds = [numKinds]struct {
 	ProfileSampleUnknownNode: {"profile_sample_unknown_node", Lost, "A sample of a CPU profile has a node that is not in the tree; it was dropped."},
 	ProfileSamplesReordered:  {"profile_samples_reordered", Info, "A sample of a CPU profile is earlier than the one before; the samples were sorted by time."},
 	ProfileSliceClamped:      {"profile_slice_clamped", Repaired, "A call or state of a CPU profile begins before time 0 and ends behind it; it was cut to begin there, because Perfetto cannot hold what is earlier."},
+	ProfileWeightDropped:     {"profile_weight_dropped", Repaired, "The samples beside those of a CPU profile do not weigh nanoseconds, and a trace has one unit; the sample of the profile counts as one."},
 
 	BadStack:                 {"bad_stack", Lost, "The stack of a sample is unknown, incomplete or runs in a circle; the sample was kept without it."},
 	SelfProfileListMissing:   {"selfprofile_list_missing", Lost, "A list of a JS self-profile is missing; what its samples say by it is lost."},
