@@ -2,24 +2,25 @@ package timeline
 
 import (
 	"context"
+	"reflect"
 	"slices"
 )
 
 const (
-	// maxAhead bounds the groups of which something is made ahead, as the values may be large.
-	maxAhead = 1 << 12
-	// aheadSize is the least number of occurrences that are handed over at once: enough that neither goroutine waits for
-	// the other often, which takes longer than reading them.
+	// aheadSize is the number of occurrences that are handed over at once, if memory allows: so many that neither goroutine
+	// waits for the other often, which takes longer than reading them.
 	aheadSize = 2048
 	// aheadBatches is the number of batches that are read, wait and are looked at.
 	aheadBatches = 4
+	// aheadShare is the part of the timeline's memory that the occurrences and values in all of them may take.
+	aheadShare = 16
 )
 
 // aheadBatch are the occurrences of some groups, and what was made of each.
 type aheadBatch[T any] struct {
 	occurrences
 	ends   []int // of the groups, in out
-	values []T   // nil: none are asked for, or there is one group and it is too large
+	values []T   // as many as there are in out at least, but for a group that is too large
 }
 
 // OccurrencesAhead is Timeline.Occurrences with a goroutine of its own that reads the next groups while fn looks at one. fn
@@ -39,91 +40,126 @@ func PreparedAhead[T any](ctx context.Context, t *Timeline, prepare func(o *Occu
 func occurrencesAhead[T any](
 	ctx context.Context, t *Timeline, args bool, prepare func(o *Occurrence, v *T), fn func(group []Occurrence, values []T) error,
 ) error {
-	full, free := make(chan *aheadBatch[T], aheadBatches), make(chan *aheadBatch[T], aheadBatches)
-	for range aheadBatches {
-		free <- &aheadBatch[T]{occurrences: occurrences{t: t, args: args}}
-	}
 	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	full, free := make(chan *aheadBatch[T], aheadBatches), make(chan *aheadBatch[T], aheadBatches)
+	batches := make([]*aheadBatch[T], aheadBatches)
+	for i := range batches {
+		batches[i] = &aheadBatch[T]{occurrences: occurrences{t: t, args: args}}
+	}
+	r := &aheadReader[T]{ctx: ctx, prepare: prepare, size: aheadLen[T](t.Memory()), full: full, free: free, batch: batches[0], spare: batches[1:]}
 	var readErr error
 	go func() {
 		defer close(full)
-		readErr = readAhead(ctx, t, prepare, full, free)
+		readErr = r.run(t.store)
 	}()
-	var err error
+	defer func() { // nobody reads any more then, even if fn panics
+		stop()
+		for range full {
+		}
+	}()
 	for b := range full {
-		if err == nil {
-			err = ctx.Err()
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		if err == nil {
-			err = b.each(fn)
+		if err := b.each(fn); err != nil {
+			return err
 		}
-		if err != nil {
-			stop() // and wait until nobody reads
+		if b.isLarge(r.size) {
+			*b = aheadBatch[T]{occurrences: occurrences{t: t, args: args}}
 		}
-		free <- b
-	}
-	if err != nil {
-		return err
+		free <- b // has room for all that there are
 	}
 	return readErr
 }
 
-// readAhead fills batches that are free, as long as the context is not done.
-func readAhead[T any](ctx context.Context, t *Timeline, prepare func(o *Occurrence, v *T), full chan<- *aheadBatch[T], free <-chan *aheadBatch[T]) error {
-	b := <-free
-	next := func() error {
-		full <- b // has room for all that there are
-		ordinal := b.ordinal
-		b = <-free
-		b.ordinal, b.out, b.ends = ordinal, b.out[:0], b.ends[:0]
-		return ctx.Err()
-	}
-	err := t.store.groups(false, func(g *group) error {
-		large := g.len() > maxAhead
-		if len(b.out) >= aheadSize || large && len(b.out) > 0 {
-			if err := next(); err != nil {
-				return err
-			}
-		}
-		first := len(b.out)
-		if err := b.append(g); err != nil {
-			return err
-		}
-		if len(b.out) > first {
-			b.ends = append(b.ends, len(b.out))
-		}
-		if b.prepare(first, large, prepare); large {
-			return next()
-		}
-		return nil
-	})
+// aheadLen returns the number of occurrences in a batch, each with a value, of a timeline with so much memory.
+func aheadLen[T any](memory int64) int {
+	each := reflect.TypeFor[Occurrence]().Size() + reflect.TypeFor[T]().Size()
+	return int(min(max(memory/aheadShare/aheadBatches/int64(each), 64), aheadSize))
+}
+
+// aheadReader reads groups into batches that are free.
+type aheadReader[T any] struct {
+	ctx     context.Context
+	prepare func(o *Occurrence, v *T) // nil: no values are asked for
+	size    int                       // of a batch
+	full    chan<- *aheadBatch[T]
+	free    <-chan *aheadBatch[T]
+	spare   []*aheadBatch[T] // that were free
+	batch   *aheadBatch[T]   // to be filled
+	groups  int              // so far
+}
+
+// run reads all groups, as long as the context is not done.
+func (r *aheadReader[T]) run(s store) error {
+	err := s.groups(false, r.group)
 	if err == nil {
-		full <- b
+		r.full <- r.batch
 	}
 	return err
 }
 
-// prepare makes the values of a group that was read, or none if it is large or none are asked for.
-func (b *aheadBatch[T]) prepare(first int, large bool, prepare func(o *Occurrence, v *T)) {
-	if large || prepare == nil {
-		b.values = nil
-		return
+// group adds a group to the batch, or to the next one if it is full.
+func (r *aheadReader[T]) group(g *group) error {
+	if r.groups++; r.groups%(1<<12) == 0 && r.ctx.Err() != nil {
+		return r.ctx.Err()
 	}
-	if n := len(b.out); n > len(b.values) {
-		b.values = slices.Grow(b.values, n-len(b.values))[:n]
+	if n := len(r.batch.out); n > 0 && (n+g.len() > r.size || r.batch.heldBytes > heldChunk/2) {
+		if err := r.handOver(); err != nil {
+			return err
+		}
 	}
-	for i := first; i < len(b.out); i++ {
-		prepare(&b.out[i], &b.values[i])
+	b := r.batch
+	first := len(b.out)
+	if err := b.append(g); err != nil {
+		return err
 	}
+	n := len(b.out)
+	if n == first {
+		return nil
+	}
+	b.ends = append(b.ends, n)
+	if r.prepare != nil && n <= r.size {
+		b.values = slices.Grow(b.values, max(n-len(b.values), 0))[:max(n, len(b.values))]
+		for i := first; i < n; i++ {
+			r.prepare(&b.out[i], &b.values[i])
+		}
+	}
+	return nil
 }
+
+// handOver hands over the batch and gets another one. With a large one all others are waited for, so that there is one of
+// these at a time.
+func (r *aheadReader[T]) handOver() error {
+	wait, ordinal := 1, r.batch.ordinal
+	if r.batch.isLarge(r.size) {
+		wait = aheadBatches
+	}
+	r.full <- r.batch // has room for all that there are
+	for len(r.spare) < wait {
+		select {
+		case b := <-r.free:
+			r.spare = append(r.spare, b)
+		case <-r.ctx.Done():
+			return r.ctx.Err()
+		}
+	}
+	last := len(r.spare) - 1
+	r.batch, r.spare = r.spare[last], r.spare[:last]
+	r.batch.reset()
+	r.batch.ends, r.batch.ordinal = r.batch.ends[:0], ordinal
+	return r.ctx.Err()
+}
+
+// isLarge reports whether a batch is a group that is beyond what batches take.
+func (b *aheadBatch[T]) isLarge(size int) bool { return len(b.out) > size || b.heldBytes > heldChunk }
 
 // each calls fn for every group.
 func (b *aheadBatch[T]) each(fn func(group []Occurrence, values []T) error) error {
 	first := 0
 	for _, end := range b.ends {
 		var values []T
-		if b.values != nil {
+		if end <= len(b.values) {
 			values = b.values[first:end:end]
 		}
 		if err := fn(b.out[first:end:end], values); err != nil {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // aheadTimeline has slices of two threads with arguments, in pairs at one time, and at one time a group that is as large
@@ -45,7 +48,8 @@ func argOf(tl *Timeline, o *Occurrence) (v int64) {
 // PreparedAhead calls for the same groups as Occurrences does, with the values made of them; large groups have none.
 func TestPreparedAhead(t *testing.T) {
 	for _, memory := range []int64{1 << 30, noMemory} {
-		for _, large := range []int{0, maxAhead, maxAhead + 1} {
+		size := aheadLen[int64](memory)
+		for _, large := range []int{0, size, size + 1} {
 			t.Run(fmt.Sprintf("%d at one time, %d bytes", large, memory), func(t *testing.T) {
 				tl := aheadTimeline(t, memory, large)
 				text := func(group []Occurrence) (s string) {
@@ -86,7 +90,7 @@ func TestPreparedAhead(t *testing.T) {
 					t.Errorf("other groups without values; %v", err)
 				}
 				wantWithout := 0
-				if large > maxAhead {
+				if large > size {
 					wantWithout = large
 				}
 				if without != wantWithout {
@@ -99,7 +103,7 @@ func TestPreparedAhead(t *testing.T) {
 
 // PreparedAhead ends with the error of its caller, and when it is cancelled; nothing reads any more then.
 func TestPreparedAheadEnds(t *testing.T) {
-	tl := aheadTimeline(t, noMemory, maxAhead+1)
+	tl := aheadTimeline(t, noMemory, aheadSize+1)
 	failed := errors.New("failed")
 	for _, after := range []int{0, 1, 500, 900} {
 		n := 0
@@ -126,5 +130,118 @@ func TestPreparedAheadEnds(t *testing.T) {
 		if cancel(); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled after %d calls: %v", n, err)
 		}
+	}
+}
+
+// A pass that ends by a panic leaves no goroutine behind that reads, or waits for a batch.
+func TestAheadPanics(t *testing.T) {
+	tl := aheadTimeline(t, noMemory, 0)
+	before := runtime.NumGoroutine()
+	var prepared atomic.Int64
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic did not arrive")
+			}
+		}()
+		PreparedAhead(context.Background(), tl, func(*Occurrence, *int64) { prepared.Add(1) }, func([]Occurrence, []int64) error {
+			for prepared.Load() < int64(aheadBatches*aheadLen[int64](noMemory)) {
+				runtime.Gosched() // until all batches are full
+			}
+			panic("failed")
+		})
+	}()
+	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatal("a goroutine is left")
+		}
+	}
+}
+
+// countedGroups is a store that counts its groups.
+type countedGroups struct {
+	store
+	n int
+}
+
+func (c *countedGroups) groups(rewrite bool, fn func(g *group) error) error {
+	return c.store.groups(rewrite, func(g *group) error {
+		c.n++
+		return fn(g)
+	})
+}
+
+// Reading ahead ends soon when it is cancelled, also where nothing occurs.
+func TestAheadIsCancelled(t *testing.T) {
+	b := testBuilder(t, 1<<30)
+	counter := b.Counter(threadOf(b, 0), &CounterKey{Name: []byte("counter")})
+	for i := range 20_000 {
+		add(t, b, Event{Kind: Counter, Track: counter, Event: uint32(i), TS: Nanos(i)})
+	}
+	tl := finishAndNest(t, b)
+	counted := &countedGroups{store: tl.store}
+	tl.store = counted
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	err := tl.OccurrencesAhead(ctx, false, func([]Occurrence) error { return nil })
+	if !errors.Is(err, context.Canceled) || counted.n > 5000 {
+		t.Errorf("%v after %d groups", err, counted.n)
+	}
+}
+
+// heapNow returns the bytes of what is reachable.
+func heapNow() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// What is read ahead takes little memory, however long single arguments are, wherever in a batch they come, and however
+// large groups are: there is one of these at a time.
+func TestAheadHoldsLittle(t *testing.T) {
+	const large = 20_000 // what such a group takes: 2.4 MB of occurrences and 10 MB of arguments
+	for name, c := range map[string]struct {
+		n     int
+		ts    func(i int) Nanos
+		bytes func(i int) int // of the argument
+		limit int64
+	}{
+		"few long arguments": {8000, func(i int) Nanos { return Nanos(i) }, func(i int) int {
+			if i%37 == 0 {
+				return 200_000
+			}
+			return 10
+		}, 4 << 20},
+		"large groups": {5 * large, func(i int) Nanos { return Nanos(i / large) }, func(int) int { return 500 }, 20 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := testBuilder(t, noMemory)
+			thread := threadOf(b, 0)
+			text := make([]byte, 200_000)
+			for i := range c.n {
+				b.Args().Reset()
+				b.Args().Key([]byte("k"))
+				b.Args().String(text[:c.bytes(i)])
+				add(t, b, Event{Kind: Instant, Track: thread, Event: uint32(i), TS: c.ts(i), Name: []byte("event"), Args: b.Args().Args()})
+			}
+			tl := finishAndNest(t, b)
+			if err := tl.Occurrences(context.Background(), true, func([]Occurrence) error { return nil }); err != nil { // which fills the windows of payloads
+				t.Fatal(err)
+			}
+			before, most, n := heapNow(), int64(0), 0
+			err := PreparedAhead(context.Background(), tl, func(o *Occurrence, v *Args) { *v = o.Args }, func(group []Occurrence, _ []Args) error {
+				if n += len(group); len(group) > 1 || n%1000 == 0 {
+					most = max(most, heapNow()-before)
+				}
+				return nil
+			})
+			if err != nil || n != c.n {
+				t.Errorf("%d occurrences, %v", n, err)
+			}
+			if most > c.limit {
+				t.Errorf("%d bytes are held, want at most %d", most, c.limit)
+			}
+		})
 	}
 }

@@ -58,7 +58,7 @@ func (t *Timeline) Occurrences(ctx context.Context, args bool, fn func(group []O
 		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		o.out = o.out[:0]
+		o.reset()
 		if err := o.append(g); err != nil || len(o.out) == 0 {
 			return err
 		}
@@ -72,9 +72,28 @@ type occurrences struct {
 	args    bool
 	ordinal uint64
 	out     []Occurrence
-	held    [][]byte // by place in out: copies of arguments that are valid for a moment only: of payloads on disk, and of templates
+
+	// held are copies of arguments that are valid for a moment only, of payloads on disk and of templates. What does not fit
+	// begins another chunk.
+	held      []byte
+	heldBytes int // in all chunks
 
 	expanded []byte // arguments of a template
+}
+
+// What is kept for the next groups: longer arguments, and more occurrences, are freed.
+const (
+	heldChunk = 256 << 10
+	keptOut   = 1 << 13
+)
+
+// reset forgets all occurrences.
+func (o *occurrences) reset() {
+	if cap(o.out) > keptOut || o.heldBytes > heldChunk {
+		*o = occurrences{t: o.t, args: o.args, ordinal: o.ordinal}
+		return
+	}
+	o.out, o.held, o.heldBytes = o.out[:0], o.held[:0], 0
 }
 
 // append appends the occurrences of a group, the one behind that of the latest call.
@@ -149,12 +168,13 @@ func (o *occurrences) fill(out *Occurrence, r *record, ordinal uint64, onDisk bo
 
 // hold copies a payload so that it stays valid with those of its group.
 func (o *occurrences) hold(b []byte) []byte {
-	i := len(o.out) - 1
-	for len(o.held) <= i {
-		o.held = append(o.held, nil)
+	if cap(o.held)-len(o.held) < len(b) {
+		o.held = make([]byte, 0, max(heldChunk, len(b)))
 	}
-	o.held[i] = append(o.held[i][:0], b...)
-	return o.held[i]
+	n := len(o.held)
+	o.held = append(o.held, b...)
+	o.heldBytes += len(b)
+	return o.held[n:len(o.held):len(o.held)]
 }
 
 // AsyncID returns the id of an asynchronous track as the input has it; "" for other tracks.
