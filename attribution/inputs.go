@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -103,6 +104,7 @@ const (
 	stagesSize   = 64
 	timingSize   = 384 // twice: in the order of the input, and sorted; and in a table by its begin
 	asyncIDSize  = 64
+	furtherSize  = 128 // of an input event whose id is reused
 	maxAsyncText = 256 // bytes of the id of an asynchronous slice; longer ones are cut
 )
 
@@ -118,6 +120,20 @@ type inputs struct {
 	byKey   map[timingKey][]timing      // in the order of processing
 	byBegin map[timingBegin]NodeID      // of several the one that is processed first
 	ids     map[timeline.TrackID]string // of asynchronous slices that were read from a Perfetto trace of weft
+	reused  map[NodeID]reusedID         // by the context that has the id as it is
+	further map[happenedAt]NodeID       // those of ids that are reused
+}
+
+// reusedID is an id that several input events have. The first one has it as it is.
+type reusedID struct {
+	n      int // how many there are
+	latest NodeID
+}
+
+// happenedAt is one input event among those of an id.
+type happenedAt struct {
+	id NodeID
+	at timeline.Nanos
 }
 
 // timing is an EventTiming slice of Chrome: what the page measured of an event.
@@ -150,7 +166,40 @@ func newInputs() inputs {
 		byNode: map[NodeID]int{}, byStart: map[timeline.Nanos]startedInput{}, begun: map[uint64]Input{}, types: map[string]TypeID{},
 		stages: map[timeline.TrackID]staged{},
 		byKey:  map[timingKey][]timing{}, byBegin: map[timingBegin]NodeID{}, ids: map[timeline.TrackID]string{},
+		reused: map[NodeID]reusedID{}, further: map[happenedAt]NodeID{},
 	}
+}
+
+// happened returns the input event with an id that happened at a time. Ids are not always of one: EventTimings use theirs
+// again, and developer tools that save a trace round trace ids, which are beyond 2^53, as other numbers. As with objects, a
+// reused id is somebody else (spec contexts.md part 5): the second one is called ID#2.
+func (in *inputs) happened(c *collector, id NodeID, at timeline.Nanos) NodeID {
+	first, known := in.byNode[id]
+	if !known || in.list[first].Start == at {
+		return id
+	}
+	key := happenedAt{id, at}
+	if node, known := in.further[key]; known {
+		return node
+	}
+	if !c.hasRoom(furtherSize) {
+		return 0
+	}
+	n := max(1, in.reused[id].n) + 1
+	of := c.nodes[id].Identity
+	node := c.node(of.Scope, fmt.Appendf(nil, "%s#%d", of.ID, n), of.Process)
+	if node != 0 {
+		in.reused[id], in.further[key] = reusedID{n, node}, node
+	}
+	return node
+}
+
+// latest returns the input event with an id that began last.
+func (in *inputs) latest(id NodeID) NodeID {
+	if r, known := in.reused[id]; known {
+		return r.latest
+	}
+	return id
 }
 
 // add keeps the details of an input event. Of several slices of one kind the first one counts, and the longest latency.
@@ -205,10 +254,7 @@ func (chromeInput) see(c *collector, s *seen) error {
 	}
 	switch {
 	case f.traceID != nil:
-		node := c.node(ScopeLatency, f.traceID, Global)
-		if node != 0 {
-			in.identify(c, s, node)
-		}
+		node := in.identify(c, s, c.node(ScopeLatency, f.traceID, Global))
 		if s.place.role != roleThread && s.place.role != roleAsync {
 			return nil
 		}
@@ -235,14 +281,18 @@ func (in *inputs) begin(c *collector, s *seen) {
 	}
 }
 
-// identify tells which input event a slice is of, if that shows its latency. EventLatency has the trace id and the type of
-// the event in its own arguments (spec contexts.md S10).
-func (in *inputs) identify(c *collector, s *seen, node NodeID) {
+// identify returns the input event of which a slice with a trace id is, and keeps what the slice says of it if that shows
+// its latency. EventLatency has the trace id and the type of the event in its own arguments (spec contexts.md S10).
+func (in *inputs) identify(c *collector, s *seen, id NodeID) NodeID {
 	i, ok := in.begun[s.ordinal]
 	if !ok {
-		return
+		return in.latest(id)
 	}
 	delete(in.begun, s.ordinal)
+	node := in.happened(c, id, i.Start)
+	if node == 0 {
+		return 0
+	}
 	i.node, i.ID = node, c.nodes[node].Identity
 	if i.from == fromStages {
 		i.Type = c.keep(s.facts.stagesType)
@@ -255,6 +305,7 @@ func (in *inputs) identify(c *collector, s *seen, node NodeID) {
 	if known, ok := in.byStart[i.Start]; known.from < i.from && (ok || c.hasRoom(startSize)) {
 		in.byStart[i.Start] = startedInput{node, i.from}
 	}
+	return node
 }
 
 // stage reads the last stage of an input event on its way to the pixels: it says when these were shown, or that there are
@@ -313,13 +364,13 @@ func (in *inputs) finish(c *collector) error {
 	for i := range in.timings {
 		t := &in.timings[i]
 		if t.node = in.byStart[t.start].node; t.node == 0 {
-			t.node = c.node(t.id.Scope, []byte(t.id.ID), t.id.Process)
+			t.node = in.happened(c, c.node(t.id.Scope, []byte(t.id.ID), t.id.Process), t.start)
 		}
 		if t.node == 0 {
 			continue
 		}
 		input := Input{
-			ID: t.id, Type: t.name, Start: t.start, Latency: timeline.NoTime, Interaction: t.joins, node: t.node, from: fromTiming,
+			ID: c.nodes[t.node].Identity, Type: t.name, Start: t.start, Latency: timeline.NoTime, Interaction: t.joins, node: t.node, from: fromTiming,
 		}
 		if t.end != timeline.NoTime {
 			input.Latency = t.end - t.start
@@ -341,7 +392,7 @@ func (in *inputs) finish(c *collector) error {
 			}
 		}
 	}
-	in.timings, in.begun, in.stages = nil, nil, nil
+	in.timings, in.begun, in.stages, in.reused, in.further = nil, nil, nil, nil, nil
 	return nil
 }
 

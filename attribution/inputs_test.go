@@ -172,3 +172,59 @@ func TestInputsAreBounded(t *testing.T) {
 		t.Errorf("%d bytes are counted, want at least %d", a.c.size, least)
 	}
 }
+
+// Developer tools that save a trace round the trace ids, which are beyond 2^53, so that many input events get one id; and
+// the ids of EventTimings are used again and again (both are so in recordings). An input event happens once: what begins at
+// another time is another one. Its EventTimings are those of the same begin, and a slice with the id alone is of the latest.
+func TestReusedInputIDs(t *testing.T) {
+	latency := func(id, typ string, ts, end int) string {
+		return fmt.Sprintf(`{"ph":"b","name":"InputLatency::%s","cat":"latencyInfo","id":%q,"ts":%d,"pid":2,"tid":1,"args":{"chrome_latency_info":{"trace_id":3191537711338748000}}},
+			{"ph":"e","name":"InputLatency::%[1]s","cat":"latencyInfo","id":%[2]q,"ts":%[4]d,"pid":2,"tid":1}`, typ, id, ts, end)
+	}
+	timing := func(id string, ts int, typ string) string {
+		return fmt.Sprintf(`{"ph":"b","name":"EventTiming","cat":"devtools.timeline","id":%q,"ts":%d,"pid":1,"tid":1,"args":{"data":{"type":%q,"timeStamp":10,"processingStart":11}}},
+			{"ph":"e","name":"EventTiming","cat":"devtools.timeline","id":%q,"ts":%d,"pid":1,"tid":1}`, id, ts, typ, id, ts+3000)
+	}
+	a := attribute(t, events(
+		latency("0x1", "MouseMove", 1000, 2000), latency("0x2", "KeyDown", 10_000, 40_000), latency("0x1", "MouseMove", 50_000, 51_000),
+		timing("0x30", 1000, "mousemove"), timing("0x30", 10_000, "keydown"),
+		timing("0x31", 20_000, "input"), timing("0x31", 30_000, "beforeinput"), timing("0x31", 30_000, "textInput"),
+		x("EventDispatch", 1, 2000, `,"args":{"data":{"type":"mousemove"}}`),
+		x("EventDispatch", 1, 11_000, `,"args":{"data":{"type":"keydown"}}`),
+		x("EventDispatch", 1, 21_000, `,"args":{"data":{"type":"input"}}`),
+		x("EventDispatch", 1, 31_000, `,"args":{"data":{"type":"beforeinput"}}`),
+		x("LatencyInfo.Flow", 1, 12_000, `,"args":{"chrome_latency_info":{"trace_id":3191537711338748000}}`),
+	), Options{})
+	var inputs []string
+	for _, in := range a.Inputs() {
+		inputs = append(inputs, inputLine(&in))
+	}
+	slices.Sort(inputs)
+	want := []string{
+		"eventtiming/0x31 input 20000+3000",
+		"eventtiming/0x31#2 beforeinput 30000+3000",
+		"latency/3191537711338748000 MouseMove 1000+1000",
+		"latency/3191537711338748000#2 KeyDown 10000+30000",
+		"latency/3191537711338748000#3 MouseMove 50000+1000",
+	}
+	if diff := cmp.Diff(want, inputs); diff != "" {
+		t.Errorf("inputs (-want +got)\n%s", diff)
+	}
+	var worked []string
+	for event, set := range a.stampsByEvent(t) {
+		if name := a.nameOf(t, event); name == "EventDispatch" || name == "LatencyInfo.Flow" {
+			worked = append(worked, name+" "+strings.Join(a.show(set, false), ";"))
+		}
+	}
+	slices.Sort(worked)
+	want = []string{
+		"EventDispatch InputEvent eventtiming 0x31",
+		"EventDispatch InputEvent eventtiming 0x31#2",
+		"EventDispatch InputEvent latency 3191537711338748000",
+		"EventDispatch InputEvent latency 3191537711338748000#2",
+		"LatencyInfo.Flow InputEvent latency 3191537711338748000#2",
+	}
+	if diff := cmp.Diff(want, worked); diff != "" {
+		t.Errorf("contexts (-want +got)\n%s", diff)
+	}
+}
