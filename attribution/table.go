@@ -101,6 +101,7 @@ type Table struct {
 
 	group GroupBy
 	split SplitBy
+	start timeline.Nanos // of the trace
 }
 
 // Row is what one context cost, or a group of contexts, or a part of these. Columns that say nothing in a table, because
@@ -194,7 +195,7 @@ func (r *Result) Table(opts TableOptions) (*Table, error) {
 func (r *Result) newTabulator(opts TableOptions) *tabulator {
 	b := &tabulator{
 		Result: r, group: opts.Group, split: opts.Split, typ: r.c.byType[opts.Type],
-		table: &Table{Type: opts.Type, By: byText(opts.Group, opts.Split), group: opts.Group, split: opts.Split, Rows: []Row{}},
+		table: &Table{Type: opts.Type, By: byText(opts.Group, opts.Split), group: opts.Group, split: opts.Split, Rows: []Row{}, start: r.t.Start()},
 		rows:  map[rowKey]*Row{}, maxRows: maxTableRows, inputs: map[rowInput]struct{}{},
 	}
 	if d := r.derived(opts.Type); d != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -103,7 +104,7 @@ var columns = []column{
 	{"self_ns", "self ms", func(r *Row) int64 { return int64(r.Self) }, millis, timeColumn},
 	{"total_ns", "total ms", func(r *Row) int64 { return int64(r.Total) }, millis, timeColumn},
 	{"self_cpu_ns", "CPU ms", func(r *Row) int64 { return int64(r.SelfCPU) }, millis, timeColumn},
-	{"self_without_cpu_ns", "", func(r *Row) int64 { return int64(r.WithoutCPU) }, millis, timeColumn},
+	{"self_without_cpu_ns", "CPU unknown ms", func(r *Row) int64 { return int64(r.WithoutCPU) }, millis, timeColumn},
 	{"slices", "slices", func(r *Row) int64 { return r.Slices }, count, timeColumn},
 	{"instants", "", func(r *Row) int64 { return r.Instants }, count, timeColumn},
 	{"long_tasks", "long tasks", func(r *Row) int64 { return r.LongTasks }, count, taskColumn},
@@ -178,7 +179,8 @@ func csvHead() []string {
 // maxNameWidth is where the text form cuts names, in the middle.
 const maxNameWidth = 60
 
-// Text returns the rows for people: times in milliseconds; columns in which every row has nothing are left out.
+// Text returns the rows for people: times in milliseconds; columns in which every row has nothing are left out. Of input
+// events it says how long after the start of the trace they happened, as --from and --to of "weft report cost" count.
 func (t *Table) Text() string {
 	shown := []column{}
 	for _, c := range columns {
@@ -198,6 +200,10 @@ func (t *Table) Text() string {
 		head = append(head, t.split.String())
 	}
 	first := len(head)
+	haveInputs := slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Input != nil })
+	if haveInputs {
+		head = append(head, "at ms")
+	}
 	for _, c := range shown {
 		head = append(head, c.title)
 		if c.name == "self_ns" {
@@ -211,6 +217,9 @@ func (t *Table) Text() string {
 		if first > 1 {
 			line = append(line, r.Part)
 		}
+		if haveInputs {
+			line = append(line, t.at(r))
+		}
 		for _, c := range shown {
 			line = append(line, c.form(c.value(r)))
 			if c.name == "self_ns" {
@@ -220,6 +229,14 @@ func (t *Table) Text() string {
 		lines = append(lines, line)
 	}
 	return align(lines, first)
+}
+
+// at returns when the input event of a row happened; "" if it is not one.
+func (t *Table) at(r *Row) string {
+	if r.Input == nil {
+		return ""
+	}
+	return millis(int64(r.Input.Start - t.start))
 }
 
 // names returns what people see of the names of the rows: of several contexts that look the same with the id.
