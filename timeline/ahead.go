@@ -12,7 +12,7 @@ const (
 	aheadSize = 2048
 	// aheadBatches is the number of batches that are read, wait and are looked at.
 	aheadBatches = 4
-	// aheadShare is the part of the timeline's memory that the occurrences and values in all of them may take.
+	// aheadShare says that the occurrences and values in all of them may take one part in 16 of the memory of the timeline.
 	aheadShare = 16
 )
 

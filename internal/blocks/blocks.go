@@ -2,7 +2,10 @@
 // moment; a List stays where it is, so that the memory it takes is that of its values.
 package blocks
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // List is a list of values in blocks. The zero List is empty.
 type List[T any] struct {
@@ -40,6 +43,9 @@ func (l *List[T]) Append(v T) {
 
 // Truncate keeps the first n values, of which there have to be so many. The memory of the others is kept for more.
 func (l *List[T]) Truncate(n int) { l.n = n }
+
+// Clip frees the memory that is kept for more values.
+func (l *List[T]) Clip() { l.blocks = slices.Clone(l.blocks[:(l.n+blockLen-1)>>blockBits]) }
 
 // All goes through the places and values of the list in order.
 func (l *List[T]) All() iter.Seq2[int, *T] {

@@ -35,6 +35,29 @@ func TestList(t *testing.T) {
 	}
 }
 
+// A clipped list keeps its values, takes more of them, and holds no more blocks than it needs.
+func TestClip(t *testing.T) {
+	for _, n := range []int{0, 1, firstBlock, blockLen - 1, blockLen, blockLen + 1} {
+		var l List[int]
+		for i := range 3 * blockLen {
+			l.Append(i)
+		}
+		l.Truncate(n)
+		l.Clip()
+		if got, want := len(l.blocks), (n+blockLen-1)/blockLen; got != want {
+			t.Errorf("%d blocks for %d values, want %d", got, n, want)
+		}
+		for l.Len() < 2*blockLen+1 {
+			l.Append(l.Len())
+		}
+		for i, v := range l.All() {
+			if *v != i {
+				t.Fatalf("clipped to %d values: %d is at place %d", n, *v, i)
+			}
+		}
+	}
+}
+
 // What a list allocates is what it holds.
 func TestListIsNotHeldTwice(t *testing.T) {
 	const n = 1 << 20

@@ -93,7 +93,8 @@ func (s *Sorter[T]) isLess() bool {
 	return s.compare(s.held.At(n-2), s.held.At(n-1)) > 0
 }
 
-// endAscent prepares for sorting, as the last value is less than the one before it: there may be more than can be sorted.
+// endAscent prepares for sorting, as the last value is less than the one before it: there may be more than can be sorted,
+// or have been.
 func (s *Sorter[T]) endAscent() error {
 	if n := s.held.Len() - 1; n >= s.limit {
 		last := *s.held.At(n)
@@ -103,6 +104,7 @@ func (s *Sorter[T]) endAscent() error {
 		}
 		s.held.Append(last)
 	}
+	s.held.Clip()
 	s.descends = true
 	return nil
 }

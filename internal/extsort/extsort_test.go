@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -468,5 +469,37 @@ func TestAddAllocatesWhatItHolds(t *testing.T) {
 	held := uint64(n * pairCodec.Size)
 	if got := after.TotalAlloc - before.TotalAlloc; got > held+held/20 {
 		t.Errorf("%d bytes were allocated for %d", got, held)
+	}
+}
+
+// What a Sorter holds while it sorts fits its memory, also if it held more of what came in order before.
+func TestSortingFitsMemory(t *testing.T) {
+	const memory = 16 << 20
+	keyed := pairCodec
+	keyed.Key = func(v *pair) uint64 { return uint64(v.key) }
+	for _, ascending := range []uint32{0, 1_500_000, memory/8 + 10} { // the last is more than fits
+		t.Run(fmt.Sprintf("%d in order before", ascending), func(t *testing.T) {
+			s := New(keyed, byKey, memory, t.TempDir())
+			defer s.Close()
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			for i := range ascending {
+				if err := s.Add(pair{1 << 20, i}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := 0; i < 2 || s.held.Len() > 0 && s.held.Len() < s.limit-1; i++ {
+				if err := s.Add(pair{uint32(i * 7919 % (1 << 20)), 0}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.sortHeld()
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			if got := int64(after.HeapAlloc) - int64(before.HeapAlloc); got > memory+memory/10 || got < memory/2 {
+				t.Errorf("%d bytes are held, want about %d", got, memory)
+			}
+		})
 	}
 }
