@@ -139,6 +139,9 @@ func (c *cells) empty() bool { return c.held.Len() == 0 && c.spilled == nil }
 // each calls fn for every cell, with each key once, in the same order whether they fit the memory or not. Nothing can be
 // added afterwards.
 func (c *cells) each(fn func(*cell)) error {
+	if c.empty() {
+		return nil
+	}
 	if c.sorted == nil {
 		c.spill()
 		c.held, c.places = blocks.List[cell]{}, nil

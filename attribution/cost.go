@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"math/bits"
@@ -59,6 +60,10 @@ func sum(a, b timeline.Nanos) timeline.Nanos {
 type asyncKey struct {
 	set     SetID
 	process timeline.TrackID // 0: none
+}
+
+func compareAsyncKeys(a, b asyncKey) int {
+	return cmp.Or(cmp.Compare(a.set, b.set), cmp.Compare(a.process, b.process))
 }
 
 // LongTask is a slice of 50 ms or more that no other slice of its thread encloses.

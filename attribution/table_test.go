@@ -3,6 +3,7 @@ package attribution
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -378,8 +379,11 @@ func TestEmptyWindow(t *testing.T) {
 		empty    bool
 	}{{0, 0, false}, {10_000, 100_000, true}, {9_999, 10_000, false}, {110_000, 0, true}, {100_000, 0, false}} {
 		a := attribute(t, input, Options{Cost: CostOptions{Window: Window{From: test.from, To: test.to}, FromStart: true}})
-		if a.Empty() != test.empty {
-			t.Errorf("from %d to %d: empty is %v", test.from, test.to, a.Empty())
+		for _, when := range []string{"before", "after"} {
+			if a.Empty() != test.empty {
+				t.Errorf("from %d to %d: empty is %v %s there is a table", test.from, test.to, a.Empty(), when)
+			}
+			a.Table(TableOptions{Type: "Frame"})
 		}
 		if want := []string{"Frame", "Page"}; !slices.Equal(a.Types(), want) {
 			t.Errorf("from %d to %d: types %q, want %q", test.from, test.to, a.Types(), want)
@@ -523,5 +527,45 @@ func TestRowLimit(t *testing.T) {
 			t.Errorf("with %d bytes of memory there are other rows", memory)
 		}
 		before = string(text)
+	}
+}
+
+// Rows that look the same have an order of their own: what has no context comes before a class that is called so.
+func TestRowsThatLookTheSame(t *testing.T) {
+	a := attribute(t, events(
+		`{"ph":"N","name":"(unattributed)","ts":0,"pid":1,"tid":1,"id":"0x1"}`,
+		enter("C", "0x1", 1, 0), x("work", 1, 10, ""), x("work", 2, 10, ""),
+	), Options{})
+	for range 50 { // maps have another order each time
+		rows := a.Table(TableOptions{Type: "C", Group: GroupClass}).Rows
+		if len(rows) != 2 || rows[0].ID != rows[1].ID || rows[0].Self != rows[1].Self || !rows[0].none {
+			t.Fatalf("rows %+v", rows)
+		}
+	}
+}
+
+// Which asynchronous slices have rows of their own where there are too many is the same each time.
+func TestRowLimitOfAsyncSlices(t *testing.T) {
+	var list []string
+	for i := range 20 {
+		list = append(list, object(fmt.Sprintf("0x%x", i), 0, ""), enter("C", fmt.Sprintf("0x%x", i), 1, 20*i),
+			fmt.Sprintf(`{"ph":"b","cat":"c","name":"a","id":%d,"ts":%d,"pid":1,"tid":1}`, i, 20*i+1),
+			fmt.Sprintf(`{"ph":"e","cat":"c","name":"a","id":%d,"ts":%d,"pid":1,"tid":1}`, i, 20*i+10+i),
+			fmt.Sprintf(`{"ph":")","name":"C","id":"0x%x","ts":%d,"pid":1,"tid":1}`, i, 20*i+2))
+	}
+	a := attribute(t, events(list...), Options{})
+	var before map[string]int64
+	for range 20 {
+		b := a.newTabulator(TableOptions{Type: "C"})
+		b.maxRows = 5
+		table, err := b.fill(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		async := columnOf(table, func(r *Row) int64 { return int64(r.Async) })
+		if len(async) != 6 || before != nil && !maps.Equal(async, before) {
+			t.Fatalf("asynchronous time %v, before %v", async, before)
+		}
+		before = async
 	}
 }

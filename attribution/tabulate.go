@@ -3,6 +3,7 @@ package attribution
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -289,7 +290,8 @@ func (r *Row) add(c *cell) {
 // others adds what is no time of threads.
 func (b *tabulator) others() {
 	if !b.lacks.has(asyncColumn) {
-		for key, wall := range b.costs.asyncs {
+		for _, key := range slices.SortedFunc(maps.Keys(b.costs.asyncs), compareAsyncKeys) {
+			wall := b.costs.asyncs[key]
 			node := b.of(key.set, b.typ)
 			row, _ := b.row(node, site{process: key.process}, lastTime)
 			row.Async += wall
@@ -408,7 +410,7 @@ func (b *tabulator) finish(limit int) {
 		k, l := &x.key, &y.key
 		return cmp.Or(
 			cmp.Compare(y.Total, x.Total), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Part, y.Part),
-			cmp.Compare(k.node, l.node), cmp.Compare(k.track, l.track), cmp.Compare(k.part, l.part),
+			cmp.Compare(k.node, l.node), cmp.Compare(k.track, l.track), cmp.Compare(k.group, l.group), cmp.Compare(k.part, l.part),
 		)
 	})
 	for i, row := range rows {
