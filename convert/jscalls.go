@@ -310,6 +310,7 @@ func (th *threadPass) event(s *timeline.Step, class profilecalls.Class) {
 func (th *threadPass) finish(t *timeline.Timeline) ThreadCalls {
 	track := t.Track(th.Track)
 	stats := th.shown.Finish()
+	th.Problems.AddN(problem.ProfilePositionLost, uint64(stats.LostPositions), problem.NoPosition, "profile "+th.ID)
 	c := ThreadCalls{
 		PID: track.PID, TID: track.TID, Process: t.Track(track.Parent).Name, Thread: track.Name, Profile: th.ID, Calls: th.calls.Added,
 		Samples: stats.Samples, Time: stats.Time,

@@ -110,6 +110,7 @@ const (
 	ProfileSamplesReordered
 	ProfileSliceClamped
 	ProfileWeightDropped
+	ProfilePositionLost
 
 	// JS self-profiles.
 	BadStack
@@ -251,7 +252,7 @@ var kinds = [numKinds]struct {
 	ProfileWithoutHead:       {"profile_without_head", Repaired, "A CPU profile has no head event; it was taken for one of the main thread of its process that began where its first piece did."},
 	ProfileWithoutNodes:      {"profile_without_nodes", Lost, "A CPU profile has no nodes, so that its samples mean nothing."},
 	ProfileNotChosen:         {"profile_not_chosen", Info, "Another CPU profile samples the same thread; the calls are those of the other one."},
-	ProfileLengthMismatch:    {"profile_length_mismatch", Lost, "A CPU profile has samples without times or times without samples; pairs were used up to the shorter list (count: pieces)."},
+	ProfileLengthMismatch:    {"profile_length_mismatch", Lost, "A CPU profile has samples without times, or times, lines or columns without samples; what has no counterpart was left out (count: pieces)."},
 	ProfileTimesMissing:      {"profile_times_missing", Repaired, "A CPU profile does not say when its samples were taken; they were spread evenly from its start to its end."},
 	ProfileNodeWithoutID:     {"profile_node_without_id", Lost, "A node of a CPU profile has no usable id and was dropped."},
 	ProfileNodeDuplicate:     {"profile_node_duplicate", Repaired, "A node of a CPU profile is defined twice, or is the child of several nodes; the last definition and one parent count."},
@@ -261,6 +262,7 @@ var kinds = [numKinds]struct {
 	ProfileSamplesReordered:  {"profile_samples_reordered", Info, "A sample of a CPU profile is earlier than the one before; the samples were sorted by time."},
 	ProfileSliceClamped:      {"profile_slice_clamped", Repaired, "A call or state of a CPU profile begins before time 0 and ends behind it; it was cut to begin there, because Perfetto cannot hold what is earlier."},
 	ProfileWeightDropped:     {"profile_weight_dropped", Repaired, "The samples beside those of a CPU profile do not weigh nanoseconds, and a trace has one unit; the sample of the profile counts as one."},
+	ProfilePositionLost:      {"profile_position_lost", Lost, "A sample of a CPU profile says on which line it was taken, but is in no call of its function, which alone could say it; the sample was kept without its line."},
 
 	BadStack:                 {"bad_stack", Lost, "The stack of a sample is unknown, incomplete or runs in a circle; the sample was kept without it."},
 	SelfProfileListMissing:   {"selfprofile_list_missing", Lost, "A list of a JS self-profile is missing; what its samples say by it is lost."},

@@ -16,27 +16,32 @@ type AloneCall struct {
 	Self  timeline.Nanos // the duration without that of the calls directly in it
 }
 
+// AloneStats says of what of the samples there are no calls.
+type AloneStats struct {
+	Cut           int64 // samples whose innermost functions make none, because their stacks have more than MaxStack frames
+	LostPositions int64 // samples that say where they were taken, but not in which function
+}
+
 // Alone gives the calls of a profile that nothing else is known of, (program), (idle) and (garbage collector) included
 // (spec profile-calls.md 4). Two nodes are two calls, even of one function. It calls emit for each call in the order of
 // their begins, outer calls before inner ones, until emit returns an error, which it returns. The AloneCall is valid
-// during the call of emit only. cut is the number of samples whose innermost functions make no calls, because their
-// stacks have more than MaxStack frames.
+// during the call of emit only.
 //
 // The samples are gone through three times: to count the calls, to find their ends, of which 12 bytes are kept for each
 // call (16 if the profile says where samples were taken), and to give them.
-func Alone(p *v8profile.Profile, emit func(*AloneCall) error) (cut int, err error) {
+func Alone(p *v8profile.Profile, emit func(*AloneCall) error) (AloneStats, error) {
 	return AloneWithin(p, 0, emit)
 }
 
 // AloneWithin is Alone for calls of which so many bytes of memory may be kept; 0: any. If they need more, that is an error,
 // and no call is given: each sample of a profile with deep stacks may begin MaxStack calls.
-func AloneWithin(p *v8profile.Profile, memory int64, emit func(*AloneCall) error) (cut int, err error) {
+func AloneWithin(p *v8profile.Profile, memory int64, emit func(*AloneCall) error) (AloneStats, error) {
 	a := alone{p: p, outer: outerParts(p), emit: emit, most: math.MaxInt64}
 	if memory > 0 {
 		a.most = memory / bytesPerCall(p)
 	}
 	if err := a.walk(nil); err != nil {
-		return 0, &jsoninput.NoRoomError{Limit: memory}
+		return AloneStats{}, &jsoninput.NoRoomError{Limit: memory}
 	}
 	a.ends = make([]uint32, a.order)
 	a.selfs = make([]timeline.Nanos, a.order)
@@ -44,8 +49,8 @@ func AloneWithin(p *v8profile.Profile, memory int64, emit func(*AloneCall) error
 		a.lasts = make([]uint32, a.order)
 	}
 	_ = a.walk(nil)
-	err = a.walk(a.give)
-	return a.cut, err
+	err := a.walk(a.give)
+	return a.stats, err
 }
 
 // bytesPerCall is what is kept of a call.
@@ -68,7 +73,7 @@ type alone struct {
 	open  []aloneCall // of the sample that is looked at
 	order int64       // of the next call
 	most  int64       // calls that there may be
-	cut   int
+	stats AloneStats
 	path  []v8profile.NodeIndex
 	call  AloneCall
 
@@ -113,13 +118,13 @@ func (a *alone) time(sample int) timeline.Nanos {
 
 // walk goes through the samples. It calls begin, if there is one, for each call that opens.
 func (a *alone) walk(begin func(*aloneCall) error) error {
-	a.open, a.order, a.cut = a.open[:0], 0, 0
+	a.open, a.order, a.stats.Cut = a.open[:0], 0, 0
 	now, below := v8profile.NodeIndex(0), v8profile.NodeIndex(0) // below: the stack on which garbage is collected
 	for i := range a.p.Len() {
 		n := a.p.At(i)
 		if a.outer != nil && a.outer[n] != n {
 			n = a.outer[n]
-			a.cut++
+			a.stats.Cut++
 		}
 		var err error
 		switch {
@@ -141,9 +146,8 @@ func (a *alone) walk(begin func(*aloneCall) error) error {
 		if a.order > a.most {
 			return errTooManyCalls
 		}
-		if a.placed != nil && begin == nil && len(a.open) > 0 {
-			top := a.open[len(a.open)-1].order
-			a.lasts[top] = a.placed.add(a.lasts[top], i)
+		if a.placed != nil && begin == nil && a.placed.known(i) {
+			a.place(i)
 		}
 		now = n
 	}
@@ -151,6 +155,16 @@ func (a *alone) walk(begin func(*aloneCall) error) error {
 		a.pop(a.p.Len())
 	}
 	return nil
+}
+
+// place counts the place of a sample for the innermost open call, which must be one of a function.
+func (a *alone) place(sample int) {
+	if len(a.open) == 0 || a.p.Meta(a.open[len(a.open)-1].node) {
+		a.stats.LostPositions++
+		return
+	}
+	top := a.open[len(a.open)-1].order
+	a.lasts[top] = a.placed.add(a.lasts[top], sample)
 }
 
 // outerParts returns of each node the innermost one on its path that is within MaxStack frames; nil if all nodes are.

@@ -41,15 +41,15 @@ func compareAlone(t *testing.T, p *v8profile.Profile, expected []byte) {
 		t.Fatal(err)
 	}
 	var got []aloneRow
-	cut, err := Alone(p, func(c *AloneCall) error {
+	stats, err := Alone(p, func(c *AloneCall) error {
 		if c.Order != int64(len(got)) {
 			t.Fatalf("call %d comes as number %d", c.Order, len(got))
 		}
 		got = append(got, aloneRow{rowOf(p, &c.Call), c.Depth, int64(c.Self) / 1000})
 		return nil
 	})
-	if cut != 0 || err != nil {
-		t.Errorf("%d stacks cut, error %v", cut, err)
+	if stats != (AloneStats{}) || err != nil {
+		t.Errorf("%+v, error %v", stats, err)
 	}
 	if diff := cmp.Diff(want.Calls, got, cmp.AllowUnexported(aloneRow{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

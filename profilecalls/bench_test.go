@@ -154,12 +154,12 @@ func TestDeepStacks(t *testing.T) {
 		t.Errorf("%d calls down to node %d, %d samples cut; want %d, %d, %d", calls, deepest, f.Cut(), want, MaxStack, samples/2)
 	}
 	calls, deepest = 0, 0
-	cut, _ := Alone(p, func(c *AloneCall) error {
+	stats, _ := Alone(p, func(c *AloneCall) error {
 		count(&c.Call)
 		return nil
 	})
-	if want := 1 + samples/2*(MaxStack-1); calls != want || deepest != MaxStack || cut != samples/2 {
-		t.Errorf("alone: %d calls down to node %d, %d samples cut; want %d, %d, %d", calls, deepest, cut, want, MaxStack, samples/2)
+	if want := 1 + samples/2*(MaxStack-1); calls != want || deepest != MaxStack || stats.Cut != samples/2 {
+		t.Errorf("alone: %d calls down to node %d, %d samples cut; want %d, %d, %d", calls, deepest, stats.Cut, want, MaxStack, samples/2)
 	}
 }
 

@@ -66,6 +66,9 @@ type Stats struct {
 	// a call may end before a sample that was processed while it was open; such samples are not among the lost ones.
 	Samples, LostSamples int64
 	Time, LostTime       timeline.Nanos
+
+	// LostPositions are the samples that say where they were taken and are in no call of their function.
+	LostPositions int64
 }
 
 // Builder builds the calls of one thread from its events and the samples of its profile. Apart from the profile it keeps
@@ -217,9 +220,11 @@ func (b *Builder) sample(ts timeline.Nanos) {
 	}
 	if stack != noStack && b.frames.profile.At(b.next) != b.frames.profile.Collector {
 		b.lost.sample(b, stack, ts)
-		if b.placed != nil {
-			b.place(stack)
-		}
+	} else {
+		stack = noStack
+	}
+	if b.placed != nil && b.placed.known(b.next) {
+		b.place(stack)
 	}
 }
 
@@ -285,16 +290,16 @@ func (b *Builder) applySample(stack v8profile.NodeIndex, ts timeline.Nanos) {
 	}
 }
 
-// place counts a sample for the innermost open call of its innermost function. That is the last call, unless the sample was
-// dropped; if there is none, the sample is lost.
+// place counts the place of a sample for the innermost open call of its innermost function. That is the last call, unless the
+// sample was dropped; if there is none, the place is lost.
 func (b *Builder) place(stack v8profile.NodeIndex) {
-	function := b.frames.nodes[stack].function
-	for i := len(b.calls) - 1; i >= 0; i-- {
-		if c := &b.calls[i]; c.function == function {
+	for i := len(b.calls) - 1; i >= 0 && stack != noStack; i-- {
+		if c := &b.calls[i]; c.function == b.frames.nodes[stack].function {
 			c.placed = b.placed.add(c.placed, b.next)
 			return
 		}
 	}
+	b.stats.LostPositions++
 }
 
 // apply makes the open calls above the lock those of a stack.

@@ -29,11 +29,14 @@ func newPlacedSamples(p *v8profile.Profile) *placedSamples {
 	return &placedSamples{p: p, before: make([]uint32, p.Len())}
 }
 
-// add appends a sample to those of a call, which end with last, and returns the new last one.
+// known reports whether the place of a sample is known.
+func (s *placedSamples) known(sample int) bool {
+	line, column := s.p.Position(sample)
+	return line != 0 || column != 0
+}
+
+// add appends a sample whose place is known to those of a call, which end with last, and returns the new last one.
 func (s *placedSamples) add(last uint32, sample int) uint32 {
-	if line, column := s.p.Position(sample); line == 0 && column == 0 {
-		return last
-	}
 	s.before[sample] = last
 	return uint32(sample) + 1
 }

@@ -26,6 +26,26 @@ func callPlaces(p *v8profile.Profile, c *Call) string {
 	return line
 }
 
+// TestLostPositions holds that the places of samples that are in no call of a function are counted: here, of one of the
+// root, of a garbage collection, and, in a trace, of the first sample of g.
+func TestLostPositions(t *testing.T) {
+	p := readAny(t, `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2,4]},
+{"id":2,"callFrame":{"functionName":"f"},"children":[3]},{"id":3,"callFrame":{"functionName":"g"}},{"id":4,"callFrame":{"functionName":"(garbage collector)"}}],
+"samples":[2,3,2,4,1,1],"timeDeltas":[10,10,10,10,10,10],"lines":[5,9,5,7,3,0]}`)
+	stats, err := Alone(p, func(*AloneCall) error { return nil })
+	if err != nil || stats != (AloneStats{LostPositions: 2}) {
+		t.Errorf("alone: %+v, error %v", stats, err)
+	}
+	for mode, want := range map[Mode]int64{DevTools: 3, Refined: 2} {
+		b := NewBuilder(NewFrames(p), mode, func(*Call) {})
+		b.Event(&Event{TS: 0, End: 75_000, Class: Invocation})
+		b.Event(&Event{TS: 15_000, End: 25_000, Class: Other})
+		if got := b.Finish().LostPositions; got != want {
+			t.Errorf("mode %d: %d places lost, want %d", mode, got, want)
+		}
+	}
+}
+
 // TestPositions holds that every sample that says where it was taken counts in the call of its innermost function, also
 // if the rules of DevTools drop it, unless there is no such call.
 func TestPositions(t *testing.T) {

@@ -79,7 +79,7 @@ type draftNode struct {
 
 // findings counts what was found wrong, until it is known where to report it.
 type findings struct {
-	mismatched  int // pieces after which samples and times differed in number
+	mismatched  int // pieces after which samples and times differed in number, or there were more positions
 	timeless    int // 1 if no sample has a time
 	badValues   int // values of a wrong type or size
 	badNodes    int // nodes without usable id
@@ -220,11 +220,12 @@ func (d *draft) addTime(ts timeline.Nanos) {
 // endPiece ends a piece of a profile, a ProfileChunk or a whole document: the lists of positions become as long as that
 // of the samples, so that those of the next piece stand beside their samples.
 func (d *draft) endPiece() {
-	d.lines.resize(len(d.samples))
-	d.columns.resize(len(d.samples))
-	if len(d.samples) != len(d.times) {
+	n := len(d.samples)
+	if n != len(d.times) || n < len(d.lines.values) || n < len(d.columns.values) {
 		d.found.mismatched++
 	}
+	d.lines.resize(n)
+	d.columns.resize(n)
 }
 
 // add adds the next position of a piece that began at the sample from; n counts what came before in this piece.

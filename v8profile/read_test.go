@@ -136,6 +136,16 @@ var documentCases = []documentCase{
 		"1 (root) hits 2\n@10000 1\n@20000 1\n@30000 end\n", "profile_length_mismatch×1",
 	},
 	{
+		"more lines than samples",
+		`{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}}],"samples":[1,1],"timeDeltas":[10,10],"lines":[1,2,3]}`,
+		"1 (root) hits 2\n@10000 1 at 1:0\n@20000 1 at 2:0\n@30000 end\n", "profile_length_mismatch×1",
+	},
+	{
+		"lines of no samples behind the last one",
+		`{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}}],"samples":[1],"timeDeltas":[10],"lines":[1,0,0]}`,
+		"1 (root) hits 1\n@10000 1 at 1:0\n@10000 end\n", "",
+	},
+	{
 		"unknown parents, and nodes that lead nowhere",
 		`{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}},{"id":2,"parent":9,"callFrame":{"functionName":"a"}},
 		{"id":3,"parent":2,"callFrame":{"functionName":"b"}},{"id":4,"callFrame":{"functionName":"c"}}],"samples":[3],"timeDeltas":[1]}`,

@@ -107,7 +107,7 @@ const cancelEvery = 1 << 12
 // addCalls adds the calls of a profile that stands alone (spec profile-calls.md 4), which may take so many bytes of memory.
 func (t *Thread) addCalls(ctx context.Context, b *timeline.Builder, memory int64) error {
 	calls := NewCalls(t, b)
-	cut, err := profilecalls.AloneWithin(t.Profile, memory, func(c *profilecalls.AloneCall) error {
+	stats, err := profilecalls.AloneWithin(t.Profile, memory, func(c *profilecalls.AloneCall) error {
 		if c.Order%cancelEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -116,7 +116,8 @@ func (t *Thread) addCalls(ctx context.Context, b *timeline.Builder, memory int64
 		}
 		return calls.Add(&c.Call)
 	})
-	t.Problems.AddN(problem.ProfileLimit, uint64(cut), problem.NoPosition, "too many frames on a stack")
+	t.Problems.AddN(problem.ProfileLimit, uint64(stats.Cut), problem.NoPosition, "too many frames on a stack")
+	t.Problems.AddN(problem.ProfilePositionLost, uint64(stats.LostPositions), problem.NoPosition, "")
 	return err
 }
 
