@@ -197,19 +197,19 @@ func (l *loader) read(ctx context.Context, src io.Reader) error {
 			return err
 		}
 	}
+	if err := l.opts.SelfProfile.check(r.Format); err != nil {
+		return err
+	}
 	counted := &countingReader{r: plain}
 	if r.Format == FormatPerfetto && l.opts.KeepPackets {
 		if err := l.keepTrace(counted); err != nil {
 			return err
 		}
 	}
-	switch {
-	case l.opts.SelfProfile.Join == nil:
-		err = l.readFormat(ctx, counted, r.Format)
-	case r.Format == FormatJSProfile:
+	if l.opts.SelfProfile.Join != nil {
 		err = l.readJoined(ctx, counted)
-	default:
-		err = fmt.Errorf("this is %s; only %s can be joined with a trace, and has to be the input", formats[r.Format].what, formats[FormatJSProfile].what)
+	} else {
+		err = l.readFormat(ctx, counted, r.Format)
 	}
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/weft-trace/weft/convert/jsprofile"
@@ -33,6 +34,42 @@ type SelfProfileOptions struct {
 	// the profile as one more thread in the process of the page, and Report.Joined says how its place was found. It is an
 	// error if the trace does not tell (jsprofile.ErrNoCommonClock). Join is called twice; what it returns is closed.
 	Join func() (io.ReadCloser, error)
+
+	// Required makes it an error if the input is no self-profile. Else what is given here has no influence on it.
+	Required bool
+}
+
+// given lists what is given of what self-profiles leave open: "a time origin, an end".
+func (o *SelfProfileOptions) given() string {
+	var names []string
+	for _, part := range []struct {
+		given bool
+		name  string
+	}{
+		{o.SampleInterval != 0, "a sample interval"}, {o.TimeOrigin != nil, "a time origin"}, {o.End != nil, "an end"},
+		{o.ThreadName != "", "a thread name"},
+	} {
+		if part.given {
+			names = append(names, part.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// check refuses inputs that are not what the options ask for.
+func (o *SelfProfileOptions) check(f Format) error {
+	const what = FormatJSProfile
+	switch {
+	case f == what:
+		return nil
+	case o.Join != nil:
+		return fmt.Errorf("this is %s; only %s can be joined with a trace, and has to be the input", formats[f].what, formats[what].what)
+	case o.Required && o.given() != "":
+		return fmt.Errorf("this is %s; %s can be given only for %s, so leave it out", formats[f].what, o.given(), formats[what].what)
+	case o.Required:
+		return fmt.Errorf("this is %s and not %s", formats[f].what, formats[what].what)
+	}
+	return nil
 }
 
 // Joined says how a JS self-profile was placed in a trace of Chrome.

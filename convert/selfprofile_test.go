@@ -101,3 +101,35 @@ func TestJoinedSamplesWeighWhatIsDescribed(t *testing.T) {
 		}
 	}
 }
+
+// What is given of a self-profile is an error beside an input of another format if a self-profile is required, and has no
+// influence on it otherwise.
+func TestSelfProfileRequired(t *testing.T) {
+	end := timeline.Nanos(5)
+	for _, c := range []struct {
+		name, input string
+		opts        convert.SelfProfileOptions
+		want        string
+	}{
+		{"self-profile", selfProfile, convert.SelfProfileOptions{End: &end, Required: true}, ""},
+		{"other, not required", countedTrace, convert.SelfProfileOptions{End: &end, ThreadName: "t"}, ""},
+		{"other", countedTrace, convert.SelfProfileOptions{Required: true}, "this is a Chrome JSON trace and not a JS self-profile"},
+		{
+			"other, with an end", countedTrace, convert.SelfProfileOptions{End: &end, Required: true},
+			"this is a Chrome JSON trace; an end can be given only for a JS self-profile, so leave it out",
+		},
+		{
+			"other, with all", countedTrace, convert.SelfProfileOptions{SampleInterval: 1, TimeOrigin: &end, End: &end, ThreadName: "t", Required: true},
+			"this is a Chrome JSON trace; a sample interval, a time origin, an end, a thread name can be given only for a JS self-profile, so leave it out",
+		},
+	} {
+		_, err := convert.Convert(t.Context(), io.Discard, strings.NewReader(c.input), convert.Options{SelfProfile: c.opts})
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: error %q, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -104,7 +104,7 @@ func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 	if opts.Memory == 0 {
 		return opts, usagef("--memory: it has to be more than 0")
 	}
-	if opts.SelfProfile, err = selfProfileOptions(c); err != nil {
+	if opts.SelfProfile, err = selfProfileOptions(c, opts.From); err != nil {
 		return opts, err
 	}
 	if err = setProfiles(c, &opts); err != nil {
@@ -140,6 +140,7 @@ type convertJob struct {
 	force       bool
 	strict      bool
 	quiet       bool
+	selfProfile []string // flags that are given and need a self-profile
 	reportJSON  bool
 	reportFile  string
 }
@@ -152,6 +153,8 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 		strict:     c.Bool("strict"),
 		quiet:      c.Bool("quiet"),
 		reportFile: c.String("report-file"),
+
+		selfProfile: givenOfSelfProfile(c),
 	}
 	for _, name := range []string{"o", "out-dir", "report-file"} {
 		if c.IsSet(name) && c.String(name) == "" {
@@ -186,6 +189,9 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	}
 	if err := job.chooseOutputs(c.Args().Slice(), c.String("o"), c.String("out-dir")); err != nil {
 		return nil, err
+	}
+	if len(job.conversions) > 1 {
+		job.opts.SelfProfile.Required = false // one of them is enough
 	}
 	return job, job.check()
 }
@@ -317,11 +323,20 @@ func (j *convertJob) run(ctx context.Context) error {
 	switch {
 	case failed:
 		return errReported
+	case j.selfProfileMissing():
+		return fmt.Errorf("%s: none of the inputs is a JS self-profile, so that it changed nothing", strings.Join(j.selfProfile, ", "))
 	case lost && j.strict:
 		fmt.Fprintln(j.env.stderr, "weft: something was lost, and --strict is set; see the report")
 		return errStrict
 	}
 	return nil
+}
+
+// selfProfileMissing reports whether there are flags that need a self-profile and no input was one.
+func (j *convertJob) selfProfileMissing() bool {
+	return len(j.selfProfile) > 0 && !slices.ContainsFunc(j.conversions, func(c *conversion) bool {
+		return c.report.Format == convert.FormatJSProfile
+	})
 }
 
 func (j *convertJob) compression(place string) (convert.Compression, error) {

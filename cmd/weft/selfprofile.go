@@ -23,9 +23,25 @@ func selfProfileFlags() []cli.Flag {
 	}
 }
 
-// selfProfileOptions reads these flags.
-func selfProfileOptions(c *cli.Context) (opts convert.SelfProfileOptions, err error) {
+// givenOfSelfProfile returns the flags that are set of those that have no use but for a self-profile.
+func givenOfSelfProfile(c *cli.Context) (flags []string) {
+	for _, name := range []string{"sample-interval", "time-origin", "end", "thread-name"} {
+		if c.IsSet(name) {
+			flags = append(flags, "--"+name)
+		}
+	}
+	return flags
+}
+
+// selfProfileOptions reads these flags. from is the format that the input is said to have.
+func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfProfileOptions, err error) {
 	opts.ThreadName = c.String("thread-name")
+	if given := givenOfSelfProfile(c); len(given) > 0 {
+		opts.Required = true
+		if from != convert.FormatAuto && from != convert.FormatJSProfile {
+			return opts, usagef("%s: it is for JS self-profiles, and the input is said to be %s", given[0], from)
+		}
+	}
 	if c.IsSet("sample-interval") {
 		interval, err := millisFlag(c, "sample-interval")
 		if err != nil {
