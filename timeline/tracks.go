@@ -661,6 +661,11 @@ func (t *trackTable) resolve(id TrackID) TrackID {
 	return id
 }
 
+// IsMadeUpID reports whether the id of a process or thread of the output is one that weft made up, because the input has none
+// or one that Perfetto cannot hold. These count down from the largest int32, where no system has ids of its own: those of
+// Linux are below 2^22. So it tells also of a trace that weft wrote and reads again.
+func IsMadeUpID(id int64) bool { return math.MaxInt32-1<<20 < id && id <= math.MaxInt32 }
+
 // assignIDs finds the pid and tid of every used process and thread. Numbers that Perfetto cannot hold, or that mean
 // something else there, are replaced by unused ones from the top of the int32 range (spec chrome-json.md 7).
 func (t *trackTable) assignIDs(problems *problem.Log) {

@@ -139,6 +139,9 @@ func TestSyntheticIDsDoNotCollide(t *testing.T) {
 		if number <= 0 || number == math.MaxInt32-1 {
 			t.Errorf("track %d %q has the number %d", id, tr.Name, number)
 		}
+		if !timeline.IsMadeUpID(number) {
+			t.Errorf("%d is not known as made up", number)
+		}
 		if other, ok := seen[number]; ok {
 			t.Errorf("%q and %q have the number %d", other, tr.Name, number)
 		}
@@ -149,6 +152,11 @@ func TestSyntheticIDsDoNotCollide(t *testing.T) {
 	}
 	if n := log.Count(problem.PidRemapped); n != 5 {
 		t.Errorf("%d pids are counted as remapped, want 5", n)
+	}
+	for _, id := range []int64{0, 1, 1<<22 - 1, math.MaxInt32 + 1} { // below 2^22 Linux has ids of its own
+		if timeline.IsMadeUpID(id) {
+			t.Errorf("%d is taken for made up", id)
+		}
 	}
 }
 

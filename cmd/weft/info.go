@@ -88,8 +88,7 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 		row("profile", "%s", printable(r.Profiles[i].String()))
 	}
 	for _, c := range r.JSCalls {
-		thread := strings.TrimLeft(fmt.Sprintf("%s [tid %d]", printable(c.Thread), c.TID), " ")
-		row("JS calls", "%s: %s", thread, c.String())
+		row("JS calls", "%s: %s", named(printable(c.Thread), "tid", c.TID), c.String())
 	}
 	counts := r.ProblemSummary()
 	if counts == "" {

@@ -135,9 +135,13 @@ func writeReport(w io.Writer, threads []threadTables, only, nothing string) erro
 	return err
 }
 
-// named is the name of a thread or process, if it has one, and its number.
-func named(name, kind string, number int64) string {
-	return strings.TrimLeft(fmt.Sprintf("%s [%s %d]", name, kind, number), " ")
+// named is the name of a thread or process, if it has one, and its id.
+func named(name, kind string, id int64) string {
+	note := ""
+	if timeline.IsMadeUpID(id) {
+		note = ", made up"
+	}
+	return strings.TrimLeft(fmt.Sprintf("%s [%s %d%s]", name, kind, id, note), " ")
 }
 
 // maxName is the number of characters of a name that people get to see: processes may be called by their command line.
