@@ -15,7 +15,7 @@ func attributeCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "attribute",
 		Usage:     "find out for whom the work in a trace was done, and write it into the trace",
-		UsageText: "weft attribute [flags] FILE -o OUT",
+		UsageText: "weft attribute [flags] INPUT…",
 		Description: `Gives every slice the contexts for which it worked (the frame, the script, the input event,
 the isolate) as its argument "contexts", and says how each is known. Tracks named
 "Context: TYPE" show when which context was in effect, a track "Contexts" what is known of
@@ -97,6 +97,9 @@ func setAttribution(c *cli.Context, opts *convert.Options) (err error) {
 			}
 		}
 		return nil
+	}
+	if args := c.String("args"); args != "all" {
+		return usagef("--args %s: attribution reads the arguments of events and needs all of them: leave out --args", args)
 	}
 	opts.KeepPackets = isAttribute
 	if opts.Attribute, err = contextOptions(c); err != nil {

@@ -21,6 +21,9 @@ func TestDocumentation(t *testing.T) {
 		if !strings.Contains(page, "## weft "+command.Name+"\n") {
 			t.Errorf("no section about weft %s", command.Name)
 		}
+		if !regexp.MustCompile(`(?m)^weft ` + command.Name + ` +\[flags\] `).MatchString(page) {
+			t.Errorf("weft %s is not in the list of commands", command.Name)
+		}
 		for _, flag := range command.Flags {
 			name := flag.Names()[0]
 			known[name] = true

@@ -170,11 +170,13 @@ func parseMoment(text string, start timeline.Nanos) (timeline.Nanos, error) {
 	for len(fraction) > digits && fraction[len(fraction)-1] == '0' {
 		fraction = fraction[:len(fraction)-1]
 	}
-	if len(fraction) > digits {
-		return 0, fmt.Errorf("%q is finer than a nanosecond", text)
-	}
-	if whole == "" || strings.Trim(whole+fraction, "0123456789") != "" {
+	switch {
+	case whole == "" || strings.Trim(whole+fraction, "0123456789") != "":
 		return 0, fmt.Errorf("%q %w", text, errMoment)
+	case len(fraction) > digits && number == strings.TrimPrefix(text, "+"):
+		return 0, fmt.Errorf("%q is finer than a nanosecond, which is the unit of numbers without one; write %[1]ss, %[1]sms or %[1]sus", text)
+	case len(fraction) > digits:
+		return 0, fmt.Errorf("%q is finer than a nanosecond", text)
 	}
 	n, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", digits-len(fraction)), 10, 64)
 	if err != nil || relative && n > math.MaxInt64-int64(start) {

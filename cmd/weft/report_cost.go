@@ -181,9 +181,23 @@ func (q *costQuery) findType(result *attribution.Result) (string, error) {
 	case i < 0:
 		return "", fmt.Errorf("the trace has no contexts of type %s; there are tables of %s", q.typ, strings.Join(all, ", "))
 	case !result.CanGroup(all[i], q.group):
-		return "", usagef("--by %s: the rows of %s cannot be grouped in this way", q.group, all[i])
+		return "", q.cannotGroup(result, all[i])
 	}
 	return all[i], nil
+}
+
+// cannotGroup is the mistake of asking for rows that a table does not have. It says which rows the table can have.
+func (q *costQuery) cannotGroup(result *attribution.Result, typ string) error {
+	if result.IsDerived(typ) {
+		return usagef("--by %s: the rows of %s are groups already; leave out %[1]s", q.group, typ)
+	}
+	var can []string
+	for by := attribution.GroupNone; by < attribution.GroupType; by++ {
+		if result.CanGroup(typ, by) {
+			can = append(can, by.String())
+		}
+	}
+	return usagef("--by %s: the contexts of type %s cannot be grouped in this way; use %s or type", q.group, typ, strings.Join(can, ", "))
 }
 
 // otherTypeName returns the type that people ask for by another name. What Firefox knows as a tab is a page of Chrome.
