@@ -46,6 +46,8 @@ var begunCodec = extsort.Codec[begun]{
 	},
 }
 
+func compareBegun(a, b *begun) int { return cmp.Compare(a.ordinal, b.ordinal) }
+
 func begunOrdinal(e *begun) uint64 { return e.ordinal }
 
 // propagation is the second pass. It follows contexts through the trace in the order of time: into asynchronous slices,
@@ -135,7 +137,7 @@ type action struct {
 func newPropagation(c *collector, steps *flow.Steps, opts Options) *propagation {
 	p := &propagation{
 		collector: c, opts: opts, sets: newSets(), steps: steps,
-		out:     extsort.New(begunCodec, func(a, b *begun) int { return cmp.Compare(a.ordinal, b.ordinal) }, c.t.Memory()/16, c.t.TempDir()),
+		out:     extsort.New(begunCodec, compareBegun, c.t.Memory()/16, c.t.TempDir()),
 		threads: make([]*openThread, len(c.places)), asyncs: map[timeline.TrackID][]openAsync{}, flows: map[uint64]*carried{}, pending: map[uint64][]begun{}, stepsAt: timeline.NoTime,
 	}
 	p.found = cursor[evidence]{next: c.evidence.Next, ordinal: evidenceOrdinal}

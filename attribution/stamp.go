@@ -38,6 +38,8 @@ var stampCodec = extsort.Codec[stamp]{
 	},
 }
 
+func compareStamps(a, b *stamp) int { return cmp.Compare(a.ordinal, b.ordinal) }
+
 // stamper is the third pass. It gives every slice and instant its set of contexts and adds up what every set costs.
 type stamper struct {
 	*propagation
@@ -126,7 +128,7 @@ type mark struct {
 func newStamper(p *propagation, costs *costs) *stamper {
 	s := &stamper{
 		propagation: p, costs: costs,
-		stamps:  extsort.New(stampCodec, func(a, b *stamp) int { return cmp.Compare(a.ordinal, b.ordinal) }, p.t.Memory()/16, p.t.TempDir()),
+		stamps:  extsort.New(stampCodec, compareStamps, p.t.Memory()/16, p.t.TempDir()),
 		workers: make([]*worker, len(p.places)), orders: map[timeline.TrackID]*history{},
 	}
 	s.found = cursor[evidence]{next: p.evidence.Next, ordinal: evidenceOrdinal}

@@ -1,0 +1,14 @@
+package flow
+
+import (
+	"testing"
+
+	"github.com/weft-trace/weft/internal/extsort/keytest"
+)
+
+// What is sorted on disk has keys that agree with its order.
+func TestKeys(t *testing.T) {
+	t.Run("ends", func(t *testing.T) { keytest.Check(t, endCodec, compareEnds) })
+	t.Run("references", func(t *testing.T) { keytest.Check(t, refCodec, compareRefs) })
+	t.Run("steps", func(t *testing.T) { keytest.Check(t, stepCodec, compareSteps) })
+}
