@@ -625,3 +625,34 @@ func TestStatesAtInstants(t *testing.T) {
 	a := attribute(t, input, Options{})
 	a.checkBindings(t, &want, a.stampsByEvent(t))
 }
+
+// Of two contexts of a type that begin at one time, what the slice's own arguments say comes before what is entered, that
+// before what a flow brings, and that before what a request has. What begins later comes before all of them, and when it is
+// over, the other one is back (spec contexts.md 2).
+func TestEvidenceOfOneTime(t *testing.T) {
+	const enter = `{"ph":"(","name":"Frame","id":"0x1","pid":1,"tid":1,"ts":%d}`
+	const frame, request = `,"args":{"frame":"F"}`, `,"args":{"data":{"requestId":"1.7"}}`
+	flow := func(id string, from, to int) string {
+		return fmt.Sprintf(`{"ph":"s","name":"f","cat":"c","id":%q,"pid":1,"tid":9,"ts":%d},{"ph":"f","bp":"e","name":"f","cat":"c","id":%[1]q,"pid":1,"tid":1,"ts":%[3]d}`, id, from, to)
+	}
+	send := `{"ph":"I","s":"t","name":"ResourceSendRequest","ts":3,"pid":1,"tid":9,"args":{"data":{"requestId":"1.7","frame":"R"}}}`
+	for name, c := range map[string]struct {
+		events []string // of which the last one is looked at
+		want   string
+	}{
+		"arguments and entered": {[]string{fmt.Sprintf(enter, 100), x("both", 1, 100, frame)}, "Frame frame F args 0"},
+		"entered and flow":      {[]string{x("out", 9, 0, frame), flow("1", 1, 101), fmt.Sprintf(enter, 100), x("both", 1, 100, "")}, "Frame ptr 0x1 explicit 0"},
+		"flow later":            {[]string{x("out", 9, 0, frame), flow("1", 1, 101), fmt.Sprintf(enter, 99), x("both", 1, 100, "")}, "Frame frame F flow 1"},
+		"flow and request":      {[]string{x("out", 9, 0, frame), send, flow("1", 1, 101), x("both", 1, 100, request)}, "Frame frame F flow 1"},
+		"entered and request":   {[]string{x("out", 9, 0, ""), send, fmt.Sprintf(enter, 50), x("both", 1, 100, request)}, "Frame ptr 0x1 explicit 0"},
+		"request alone":         {[]string{x("out", 9, 0, ""), send, x("both", 1, 100, request)}, "Frame frame R request 0"},
+		"entered inside":        {[]string{x("around", 1, 100, frame), fmt.Sprintf(enter, 101), `{"ph":"X","name":"in","pid":1,"tid":1,"ts":102,"dur":2}`}, "Frame ptr 0x1 explicit 0"},
+		"left inside": {[]string{x("around", 1, 100, frame), fmt.Sprintf(enter, 101), strings.Replace(fmt.Sprintf(enter, 103), "(", ")", 1),
+			`{"ph":"X","name":"in","pid":1,"tid":1,"ts":104,"dur":2}`}, "Frame frame F args 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := strings.Join(c.events, ",")
+			attribute(t, events(all), Options{}).want(t, strings.Count(all, `"ph"`)-1, c.want)
+		})
+	}
+}
