@@ -3,7 +3,6 @@ package profilecalls
 import (
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/weft-trace/weft/timeline"
 	"github.com/weft-trace/weft/v8profile"
@@ -367,7 +366,7 @@ func (b *Builder) hoist(ev *Event) {
 	if inside >= p.Len() || p.Time(inside) >= ev.End {
 		return
 	}
-	after := inside + sort.Search(p.Len()-inside, func(i int) bool { return p.Time(inside+i) >= ev.End })
+	after := p.FirstAfter(ev.End)
 	if after >= p.Len() || len(b.events) > 0 && p.Time(after) >= b.events[len(b.events)-1].end {
 		return
 	}

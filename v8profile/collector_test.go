@@ -214,8 +214,8 @@ func TestTraceIDs(t *testing.T) {
 			t.Errorf("trace id %d: %v, %v", id, n, ok)
 		}
 	}
-	if p.TraceIDCount() != 2 {
-		t.Errorf("%d trace ids, want 2", p.TraceIDCount())
+	if len(p.traceIDs) != 2 {
+		t.Errorf("%d trace ids, want 2", len(p.traceIDs))
 	}
 }
 

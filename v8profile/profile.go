@@ -205,6 +205,3 @@ func (p *Profile) TraceID(id uint64) (n NodeIndex, ok bool) {
 	n, ok = p.traceIDs[id]
 	return n, ok
 }
-
-// TraceIDCount returns the number of trace ids whose nodes are known.
-func (p *Profile) TraceIDCount() int { return len(p.traceIDs) }
