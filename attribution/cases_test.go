@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -98,6 +99,51 @@ type attributed struct {
 	problems *problem.Log
 }
 
+// prepared is a timeline that is nested and has its flows: what attribution starts from. It is closed when the test ends.
+type prepared struct {
+	t        *timeline.Timeline
+	steps    *flow.Steps
+	problems *problem.Log
+}
+
+// prepare ends what a Builder holds.
+func prepare(tb testing.TB, b *timeline.Builder, log *problem.Log) *prepared {
+	tb.Helper()
+	t, err := b.Finish(context.Background())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { t.Close() })
+	steps, err := flow.NestAndTrace(context.Background(), t)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { steps.Close() })
+	return &prepared{t, steps, log}
+}
+
+// readChrome reads a Chrome JSON trace with so many bytes of memory. The error is one of the input.
+func readChrome(tb testing.TB, input []byte, memory int64) (*prepared, error) {
+	tb.Helper()
+	log := new(problem.Log)
+	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: tb.TempDir(), Memory: memory})
+	if err := chromejson.Read(context.Background(), bytes.NewReader(input), b, chromejson.Options{Problems: log, Threads: true}); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return prepare(tb, b, log), nil
+}
+
+// attribute attributes a timeline.
+func (p *prepared) attribute(tb testing.TB, opts Options) *attributed {
+	tb.Helper()
+	r, err := Run(context.Background(), p.t, p.steps, opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { r.Close() })
+	return &attributed{r, p.t, p.problems}
+}
+
 // attribute reads a Chrome JSON trace and attributes it.
 func attribute(tb testing.TB, input []byte, opts Options) *attributed {
 	tb.Helper()
@@ -107,28 +153,11 @@ func attribute(tb testing.TB, input []byte, opts Options) *attributed {
 // attributeIn is attribute with so many bytes of memory.
 func attributeIn(tb testing.TB, input []byte, opts Options, memory int64) *attributed {
 	tb.Helper()
-	ctx := context.Background()
-	log := new(problem.Log)
-	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: tb.TempDir(), Memory: memory})
-	if err := chromejson.Read(ctx, bytes.NewReader(input), b, chromejson.Options{Problems: log, Threads: true}); err != nil {
-		tb.Fatal(err)
-	}
-	t, err := b.Finish(ctx)
+	l, err := readChrome(tb, input, memory)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { t.Close() })
-	steps, err := flow.NestAndTrace(ctx, t)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { steps.Close() })
-	r, err := Run(ctx, t, steps, opts)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { r.Close() })
-	return &attributed{r, t, log}
+	return l.attribute(tb, opts)
 }
 
 // Table is Result.Table where there is no disk that could fail.

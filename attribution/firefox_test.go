@@ -10,16 +10,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/convert/firefox"
-	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
 
 // firefoxTimeline is what the reader of Firefox profiles makes of a few markers: windows 3 in 2, tab 7, and a window 9 of
 // which nothing is known.
-func firefoxTimeline(t *testing.T) (*timeline.Timeline, *flow.Steps) {
+func firefoxTimeline(t *testing.T) *prepared {
 	t.Helper()
-	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), TempDir: t.TempDir()})
+	log := new(problem.Log)
+	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})
 	b.SetAttribute("firefox.page.2", `{"tabID":7,"embedderInnerWindowID":0,"isPrivateBrowsing":false,"url":"https://a.test/"}`)
 	b.SetAttribute("firefox.page.3", `{"tabID":7,"embedderInnerWindowID":2,"isPrivateBrowsing":false,"url":"https://b.test/frame"}`)
 	b.SetAttribute("firefox.page.4", `no JSON`)
@@ -74,28 +74,12 @@ func firefoxTimeline(t *testing.T) (*timeline.Timeline, *flow.Steps) {
 	marker(5, "GCMinor", "GC / CC", 310_000, 20_000, none)
 	marker(6, "Perform microtasks", "JavaScript", 350_000, 50_000, none)
 	marker(7, "Image Load", "Other", 700_000, 10_000, window(9, nil))
-	tl, err := b.Finish(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { tl.Close() })
-	steps, err := flow.NestAndTrace(context.Background(), tl)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { steps.Close() })
-	return tl, steps
+	return prepare(t, b, log)
 }
 
 // Windows are frames with the tree of the pages, tabs are a type of their own, and what people do is an input.
 func TestFirefox(t *testing.T) {
-	tl, steps := firefoxTimeline(t)
-	r, err := Run(context.Background(), tl, steps, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.Close() })
-	a := &attributed{r, tl, tl.Problems()}
+	a := firefoxTimeline(t).attribute(t, Options{})
 	// The windows name three frames, of which one is unknown: nobody is above all of them.
 	a.want(t, 0, "Frame null null descendants 0 window/2,window/3,window/9")
 	a.want(t, 1, "Frame window 2 args 0", "Tab tab 7 args 0")
@@ -130,29 +114,7 @@ func firefoxProfile(t *testing.T, profile string) *attributed {
 	if err := firefox.Read(ctx, strings.NewReader(profile), b, firefox.Options{Problems: log}); err != nil {
 		t.Fatal(err)
 	}
-	return attributeBuilt(t, b, log)
-}
-
-// attributeBuilt attributes what a Builder holds.
-func attributeBuilt(t *testing.T, b *timeline.Builder, log *problem.Log) *attributed {
-	t.Helper()
-	ctx := context.Background()
-	tl, err := b.Finish(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { tl.Close() })
-	steps, err := flow.NestAndTrace(ctx, tl)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { steps.Close() })
-	r, err := Run(ctx, tl, steps, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.Close() })
-	return &attributed{r, tl, log}
+	return prepare(t, b, log).attribute(t, Options{})
 }
 
 // ffThread is a thread of a processed profile with markers; names are indexes into the strings of firefoxProfileOf.

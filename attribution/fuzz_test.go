@@ -1,7 +1,6 @@
 package attribution
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"os"
@@ -9,10 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-trace/weft/convert/chromejson"
-	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/internal/recording"
-	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -83,37 +79,20 @@ func FuzzRun(f *testing.F) {
 		if knobs(bits)&knobOnDisk != 0 {
 			memory = 1 // what is kept in memory has a least size
 		}
-		ctx := context.Background()
-		log := new(problem.Log)
-		b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir(), Memory: memory})
-		if chromejson.Read(ctx, bytes.NewReader(input), b, chromejson.Options{Problems: log, Threads: true}) != nil {
+		l, err := readChrome(t, input, memory)
+		if err != nil {
 			return
 		}
-		tl, err := b.Finish(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tl.Close()
-		steps, err := flow.NestAndTrace(ctx, tl)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer steps.Close()
-		r, err := Run(ctx, tl, steps, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		a := &attributed{r, tl, log}
-		for _, typ := range r.Types() {
+		a := l.attribute(t, opts)
+		for _, typ := range a.Types() {
 			checkSums(t, a.Table(TableOptions{Type: typ}))
 		}
 		checkBusy(t, a, opts.Cost)
 		if knobs(bits)&knobAttach != 0 {
-			if err := r.Attach(WriteBack{}); err != nil {
+			if err := a.Attach(WriteBack{}); err != nil {
 				t.Fatal(err)
 			}
-			checkWalk(t, tl)
+			checkWalk(t, a.t)
 		}
 	})
 }

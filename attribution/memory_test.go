@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-trace/weft/convert/chromejson"
-	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/internal/tracegen"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -154,38 +152,20 @@ func TestMemoryOfLongTraces(t *testing.T) {
 // checkPeak attributes an input with 1 MiB of memory and checks how much is taken at most, and that costs add up.
 func checkPeak(t *testing.T, input []byte, opts Options) {
 	t.Helper()
-	const memory = 1 << 20
-	ctx := t.Context()
-	log := new(problem.Log)
-	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir(), Memory: memory})
-	if err := chromejson.Read(ctx, bytes.NewReader(input), b, chromejson.Options{Problems: log, Threads: true}); err != nil {
-		t.Fatal(err)
-	}
-	tl, err := b.Finish(ctx)
+	l, err := readChrome(t, input, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tl.Close()
-	steps, err := flow.NestAndTrace(ctx, tl)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer steps.Close()
-	var r *Result
-	peak := peakOf(func() { r, err = Run(ctx, tl, steps, opts) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	var a *attributed
+	peak := peakOf(func() { a = l.attribute(t, opts) })
 	t.Logf("%d KiB of input, at most %d KiB beside the timeline", len(input)>>10, peak>>10)
 	if peak > maxPeak {
 		t.Errorf("%+v: attribution takes %d bytes, want at most %d", opts, peak, maxPeak)
 	}
-	a := &attributed{r, tl, log}
 	for _, typ := range a.Types()[:min(1, len(a.Types()))] {
 		table := a.Table(TableOptions{Type: typ})
 		checkSums(t, table)
-		if busy := busyTime(t, tl, opts.Cost.resolve(tl.Start())); table.Busy != busy {
+		if busy := busyTime(t, l.t, opts.Cost.resolve(l.t.Start())); table.Busy != busy {
 			t.Errorf("%s: costs of %d ns, threads were busy for %d", typ, table.Busy, busy)
 		}
 	}

@@ -24,7 +24,7 @@ func TestSelfProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := attributeBuilt(t, b, log)
+	a := prepare(t, b, log).attribute(t, Options{})
 	got := map[string][]string{}
 	for event, set := range a.stampsByEvent(t) {
 		got[a.nameOf(t, event)] = a.show(set, true)
