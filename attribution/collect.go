@@ -186,6 +186,9 @@ func (c *collector) factsOf(o *timeline.Occurrence, at int) *facts {
 }
 
 func (c *collector) occurrence(o *timeline.Occurrence, at int) error {
+	if err := c.t.ReadArgs(o); err != nil {
+		return err
+	}
 	s := &c.seen
 	s.Occurrence, s.ordinal, s.place, s.name = o, o.Ordinal, &c.places[o.Track], &c.names[o.Name]
 	s.call = c.kindsOf[o.Category].call

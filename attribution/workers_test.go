@@ -10,7 +10,7 @@ import (
 )
 
 // The result is the same with any number of workers and any memory: also where records are on disk while another goroutine
-// reads them, and where more happens at one time than is read ahead.
+// reads them, and where more happens at one time than is read ahead, or than can be held.
 func TestWorkers(t *testing.T) {
 	list := []string{object("0x1", 0, "")}
 	for i := range 6000 {
@@ -22,7 +22,11 @@ func TestWorkers(t *testing.T) {
 			fmt.Sprintf(`{"ph":"I","s":"t","name":"ResourceSendRequest","ts":%d,"pid":1,"tid":1,"args":{"data":{"requestId":"%d","frame":"F%d"}}}`, ts, i, i%30),
 			x("InputLatency", 2, ts, fmt.Sprintf(`,"args":{"chrome_latency_info":{"trace_id":%d}}`, i%9)))
 	}
-	inputs := map[string][]byte{"many at one time": events(list...)}
+	var long []string
+	for i := range 2000 {
+		long = append(long, x("FunctionCall", i%7, 0, fmt.Sprintf(`,"args":{"data":{"text":"%03000d","frame":"F%d"}}`, i, i%50)))
+	}
+	inputs := map[string][]byte{"many at one time": events(list...), "long arguments at one time": events(long...)}
 	for _, name := range []string{"chrome-devtools-tiny", "chrome-everything-small"} {
 		path, ok := recording.Find(t, "traces/chrome/"+name+".json")
 		if !ok {

@@ -19,8 +19,9 @@ const (
 // aheadBatch are the occurrences of some groups, and what was made of each.
 type aheadBatch[T any] struct {
 	occurrences
-	ends   []int // of the groups, in out
-	values []T   // as many as there are in out at least, but for a group that is too large
+	ends     []int // of the groups, in out
+	values   []T
+	prepared int // values that are of these occurrences; less than those if the last group is too large
 }
 
 // OccurrencesAhead is Timeline.Occurrences with a goroutine of its own that reads the next groups while fn looks at one. fn
@@ -32,7 +33,7 @@ func (t *Timeline) OccurrencesAhead(ctx context.Context, args bool, fn func(grou
 // PreparedAhead is Timeline.OccurrencesAhead with arguments, for a pass that makes a value of each occurrence by itself
 // before it looks at them in their order. prepare makes them while fn is at work on others, and gets what an earlier call
 // has left in v. values are those of the group, valid during the call; they are nil for a group that is so large that fn
-// has to prepare its values itself.
+// has to prepare its values itself, with ReadArgs.
 func PreparedAhead[T any](ctx context.Context, t *Timeline, prepare func(o *Occurrence, v *T), fn func(group []Occurrence, values []T) error) error {
 	return occurrencesAhead(ctx, t, true, prepare, fn)
 }
@@ -119,11 +120,15 @@ func (r *aheadReader[T]) group(g *group) error {
 		return nil
 	}
 	b.ends = append(b.ends, n)
-	if r.prepare != nil && n <= r.size {
+	if r.prepare != nil && n <= r.size && b.heldBytes <= maxHeld {
 		b.values = slices.Grow(b.values, max(n-len(b.values), 0))[:max(n, len(b.values))]
 		for i := first; i < n; i++ {
 			r.prepare(&b.out[i], &b.values[i])
 		}
+		b.prepared = n
+	}
+	if b.isLarge(r.size) {
+		return r.handOver() // as long as the group is there, see ReadArgs
 	}
 	return nil
 }
@@ -147,7 +152,7 @@ func (r *aheadReader[T]) handOver() error {
 	last := len(r.spare) - 1
 	r.batch, r.spare = r.spare[last], r.spare[:last]
 	r.batch.reset()
-	r.batch.ends, r.batch.ordinal = r.batch.ends[:0], ordinal
+	r.batch.ends, r.batch.prepared, r.batch.ordinal = r.batch.ends[:0], 0, ordinal
 	return r.ctx.Err()
 }
 
@@ -159,7 +164,7 @@ func (b *aheadBatch[T]) each(fn func(group []Occurrence, values []T) error) erro
 	first := 0
 	for _, end := range b.ends {
 		var values []T
-		if end <= len(b.values) {
+		if end <= b.prepared {
 			values = b.values[first:end:end]
 		}
 		if err := fn(b.out[first:end:end], values); err != nil {

@@ -245,3 +245,101 @@ func TestAheadHoldsLittle(t *testing.T) {
 		})
 	}
 }
+
+// longArguments has instants at one time whose argument says which event they are, and slices of a template that do, too.
+func longArguments(t *testing.T, events int) *Timeline {
+	b := testBuilder(t, noMemory)
+	args, text := b.Args(), make([]byte, 5000)
+	begin := func() {
+		args.Reset()
+		args.Key([]byte("dict"))
+		args.BeginDict()
+		args.Key([]byte("text"))
+		args.String(text)
+	}
+	key := func(name string) KeyID {
+		begin()
+		args.Key([]byte(name))
+		return args.KeyID()
+	}
+	keys := [2]KeyID{key("n"), key("other")}
+	begin()
+	template := b.Template([]byte("call"), nil, keys)
+	if template == 0 {
+		t.Fatal("no template")
+	}
+	for i := range uint32(events) {
+		copy(text, fmt.Sprintf("%08d", i))
+		args.Reset()
+		args.Key([]byte("text"))
+		args.String(text)
+		add(t, b, Event{Kind: Instant, Track: threadOf(b, 0), Event: i, TS: 10, Name: []byte("event"), Args: args.Args()})
+		s := TemplateSlice{Track: threadOf(b, 1), Event: i, Offset: -1, TS: 10, Dur: 5, Numbers: [2]int64{int64(i), 1}}
+		if err := b.AddSlice(template, &s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return finishAndNest(t, b)
+}
+
+// namedEvent returns which event the arguments of longArguments say.
+func namedEvent(tl *Timeline, args Args) (event string) {
+	for a := range tl.ArgList(args) {
+		if a.Kind != ArgDict {
+			return string(a.Text()[:8])
+		}
+		for m := range tl.Members(a) {
+			if string(m.Key) == "n" {
+				return fmt.Sprintf("%08d", m.Int())
+			}
+		}
+	}
+	return "none"
+}
+
+// Arguments that are too long to be held for all that happens at one time are read when they are asked for.
+func TestLongArgumentsAtOneTime(t *testing.T) {
+	const events = 3000
+	tl := longArguments(t, events)
+	var seen, late int
+	var before, most int64
+	check := func(group []Occurrence) error {
+		most = max(most, heapNow()-before)
+		for i := range group {
+			o := &group[i]
+			if seen++; len(o.Args) == 0 {
+				late++
+			}
+			if err := tl.ReadArgs(o); err != nil {
+				return err
+			}
+			if got, want := namedEvent(tl, o.Args), fmt.Sprintf("%08d", o.Event); got != want {
+				t.Fatalf("event %s has the arguments of %s", want, got)
+			}
+		}
+		return nil
+	}
+	alone := func() error { return tl.Occurrences(context.Background(), true, check) }
+	if err := alone(); err != nil { // which fills the windows of payloads
+		t.Fatal(err)
+	}
+	for name, pass := range map[string]func() error{
+		"alone": alone,
+		"ahead": func() error {
+			return PreparedAhead(context.Background(), tl, func(*Occurrence, *int) {}, func(group []Occurrence, values []int) error {
+				if values != nil {
+					t.Error("values are made of arguments that are not there")
+				}
+				return check(group)
+			})
+		},
+	} {
+		seen, late, most, before = 0, 0, 0, heapNow()
+		if err := pass(); err != nil || seen != 2*events || late < events || late == seen {
+			t.Errorf("%s: %d occurrences, %d of them without arguments at first; %v", name, seen, late, err)
+		}
+		if limit := int64(maxHeld + 4<<20); most > limit {
+			t.Errorf("%s: %d bytes are held, want at most %d", name, most, limit)
+		}
+	}
+}

@@ -33,9 +33,11 @@ type Occurrence struct {
 
 	Name     NameID     // 0 if there is none or it is not interned
 	Category CategoryID // 0 if there is none or it is not interned
-	Args     Args       // valid during the call; nil if they were not asked for
+	Args     Args       // valid during the call; nil if they were not asked for. See also ReadArgs.
 
 	BeginEvent uint32 // OccursEnd: index of the event that began the slice
+
+	late *record // whose arguments are not read, see ReadArgs
 }
 
 // OccurrenceKind says what an Occurrence is.
@@ -50,7 +52,8 @@ const (
 
 // Occurrences calls fn for the slices, instants and end events of every timestamp, which are valid during the call:
 // ends first, then the starts of each track, those of enclosing slices before those in them. More than a million records
-// at one time come in several calls. Arguments are read if they are asked for. Nest comes first.
+// at one time come in several calls. Arguments are read if they are asked for; ReadArgs reads those beyond some MiB at one
+// time. Nest comes first.
 func (t *Timeline) Occurrences(ctx context.Context, args bool, fn func(group []Occurrence) error) error {
 	o := occurrences{t: t, args: args}
 	n := 0
@@ -81,8 +84,10 @@ type occurrences struct {
 	expanded []byte // arguments of a template
 }
 
-// What is kept for the next groups: longer arguments, and more occurrences, are freed.
 const (
+	// maxHeld is how many bytes of arguments are held at once, but for the last ones.
+	maxHeld = 4 << 20
+	// heldChunk and keptOut are what is kept for the next groups: longer arguments, and more occurrences, are freed.
 	heldChunk = 256 << 10
 	keptOut   = 1 << 13
 )
@@ -141,9 +146,11 @@ func (o *occurrences) fill(out *Occurrence, r *record, ordinal uint64, onDisk bo
 	if o.t.table.tracks[r.track].kind == ThreadTrack {
 		out.Thread = r.track
 	}
-	if o.args && r.hasTemplate() {
-		o.expanded = o.t.templates.appendArgs(o.expanded[:0], r)
-		out.Args = o.hold(o.expanded)
+	if r.hasTemplate() {
+		if o.args {
+			o.expanded = o.t.templates.appendArgs(o.expanded[:0], r)
+			o.hold(out, o.expanded, r)
+		}
 		return nil
 	}
 	if r.flags&flagSampling == 0 && (!o.args || r.flags&flagArgs == 0) {
@@ -153,28 +160,51 @@ func (o *occurrences) fill(out *Occurrence, r *record, ordinal uint64, onDisk bo
 	if err != nil {
 		return err
 	}
-	if onDisk {
-		b = o.hold(b)
-	}
 	p := decodePayload(b, r.flags)
 	if p.sampling.Thread != 0 {
 		out.Thread = p.sampling.Thread
 	}
-	if o.args {
+	switch {
+	case !o.args || len(p.args) == 0:
+	case onDisk:
+		o.hold(out, p.args, r)
+	default:
 		out.Args = p.args
 	}
 	return nil
 }
 
-// hold copies a payload so that it stays valid with those of its group.
-func (o *occurrences) hold(b []byte) []byte {
-	if cap(o.held)-len(o.held) < len(b) {
-		o.held = make([]byte, 0, max(heldChunk, len(b)))
+// hold gives an occurrence a copy of its arguments, so that they stay valid with those of its group. If there are too many
+// already, it gets the record that has them.
+func (o *occurrences) hold(out *Occurrence, args Args, r *record) {
+	if o.heldBytes > maxHeld {
+		out.late = r
+		return
+	}
+	if cap(o.held)-len(o.held) < len(args) {
+		o.held = make([]byte, 0, max(heldChunk, len(args)))
 	}
 	n := len(o.held)
-	o.held = append(o.held, b...)
-	o.heldBytes += len(b)
-	return o.held[n:len(o.held):len(o.held)]
+	o.held = append(o.held, args...)
+	o.heldBytes += len(args)
+	out.Args = o.held[n:len(o.held):len(o.held)]
+}
+
+// ReadArgs reads arguments that were asked for and are not there yet, because those of all that happens at one time are too
+// long to be held. They are valid until the next call. The error is one of the temporary files.
+func (t *Timeline) ReadArgs(o *Occurrence) error {
+	switch {
+	case o.late == nil:
+		return nil
+	case o.late.hasTemplate():
+		o.Args = t.templates.appendArgs(nil, o.late)
+		return nil
+	}
+	b, err := t.store.payload(o.late.payload)
+	if err == nil {
+		o.Args = decodePayload(b, o.late.flags).args
+	}
+	return err
 }
 
 // AsyncID returns the id of an asynchronous track as the input has it; "" for other tracks.
