@@ -128,6 +128,7 @@ type Result struct {
 	attributed bool // the trace holds an earlier attribution
 
 	inputIndex map[NodeID]int
+	enteredBy  map[NodeID]typeSet // by logical node: the types by which it was entered explicitly; nil: not asked for yet
 }
 
 // Validate returns an error if options exclude each other.

@@ -69,10 +69,10 @@ type catalogue struct {
 
 	logical []NodeID // by NodeID: the representative of the logical node
 	members map[NodeID][]NodeID
-	runsIn  map[NodeID]NodeID // of frames, by logical node: the isolate that they run in
-	above   map[NodeID]NodeID // of isolates: the frame that they hang below
-	sizes   map[NodeID]int    // of logical nodes with several members
-	edges   [][]edge          // by logical node: what is above it, in the order of time
+	runsIn  nodeMap        // of frames, by logical node: the isolate that they run in
+	above   nodeMap        // of isolates: the frame that they hang below
+	sizes   map[NodeID]int // of logical nodes with several members
+	edges   [][]edge       // by logical node: what is above it, in the order of time
 	chain   []NodeID
 	other   []NodeID
 	visited []uint32 // by NodeID: the walk that has come by last
@@ -94,7 +94,7 @@ func newCatalogue() *catalogue {
 	return &catalogue{
 		entered: map[NodeID]enteredAs{},
 		table:   newTable(), snapshots: make([]snapshot, 1), classes: map[NodeID]string{},
-		members: map[NodeID][]NodeID{}, sizes: map[NodeID]int{}, runsIn: map[NodeID]NodeID{}, above: map[NodeID]NodeID{},
+		members: map[NodeID][]NodeID{}, sizes: map[NodeID]int{},
 	}
 }
 

@@ -88,16 +88,30 @@ const (
 // groupOf returns the row of a context, or of the group that it is in.
 func (b *tabulator) groupOf(node NodeID, ts timeline.Nanos) rowKey {
 	switch b.group {
+	case GroupNone:
+		return rowKey{node: node}
 	case GroupPage:
 		return rowKey{node: b.c.pageOf(node, ts)}
-	case GroupClass:
-		return rowKey{group: b.named(cmp.Or(b.c.class(node, lastTime), b.c.nodes[node].Scope))}
-	case GroupEntity:
-		return rowKey{group: b.named(entityOf(b.c.urlOf(node)))}
-	case GroupType:
-		return rowKey{group: b.named(allContexts)}
 	}
-	return rowKey{node: node}
+	if b.groupBy == nil {
+		b.groupBy = make([]groupID, len(b.c.nodes))
+	}
+	group := &b.groupBy[node]
+	if *group == 0 {
+		*group = b.named(b.groupName(node))
+	}
+	return rowKey{group: *group}
+}
+
+// groupName returns the name of the group of a context, of those that do not depend on the time.
+func (b *tabulator) groupName(node NodeID) string {
+	switch b.group {
+	case GroupClass:
+		return cmp.Or(b.c.class(node, lastTime), b.c.nodes[node].Scope)
+	case GroupEntity:
+		return entityOf(b.c.urlOf(node))
+	}
+	return allContexts
 }
 
 // pageOf returns the root of a context's tree. That of a frame is the outermost frame: isolates, which stand above frames,

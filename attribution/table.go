@@ -204,6 +204,9 @@ func (r *Result) newTabulator(opts TableOptions) *tabulator {
 			b.group = d.group
 		}
 	}
+	if b.group == GroupNone && b.split == SplitNone && b.tracks == SplitNone {
+		b.byNode = make([]*Row, len(r.c.nodes))
+	}
 	b.lacks = b.missing()
 	return b
 }

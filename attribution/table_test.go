@@ -569,3 +569,37 @@ func TestRowLimitOfAsyncSlices(t *testing.T) {
 		before = async
 	}
 }
+
+// Totals of pages take one or two walks up the tree for each cell, however deep that is.
+func TestStepsOfTotals(t *testing.T) {
+	const depth = 150
+	var list []string
+	for i := range depth {
+		parent := ""
+		if i > 0 {
+			parent = fmt.Sprintf(`,"parent":"F%d"`, i-1)
+		}
+		list = append(list, fmt.Sprintf(
+			`{"ph":"I","s":"t","name":"FrameCommittedInBrowser","ts":%d,"pid":1,"tid":1,"args":{"data":{"frame":"F%d","url":"http://a/%d","processId":1%s}}}`, i, i, i, parent))
+	}
+	for i := range depth {
+		list = append(list, x("FunctionCall", 2, 1000+20*i, fmt.Sprintf(`,"args":{"data":{"frame":"F%d","isolate":"77"}}`, i)))
+	}
+	a := attribute(t, events(list...), Options{})
+	before := a.c.walks
+	page := a.Table(TableOptions{Type: TypePage})
+	if steps, cells := int(a.c.walks-before), a.countCells(t); steps > 5*cells {
+		t.Errorf("%d walks for %d cells", steps, cells)
+	}
+	for id, want := range map[string][2]timeline.Nanos{"frame/F0": {depth, depth}, "isolate/77@1": {0, depth}} {
+		if row := rowOf(page, id, ""); row == nil || row.Self != want[0]*10_000 || row.Total != want[1]*10_000 {
+			t.Errorf("%s: %+v, want %v times 10 µs", id, row, want)
+		}
+	}
+	frames := a.Table(TableOptions{Type: "Frame"})
+	for _, i := range []int{0, 1, 77, depth - 1} {
+		if row := rowOf(frames, fmt.Sprintf("frame/F%d", i), ""); row.Self != 10_000 || row.Total != timeline.Nanos(depth-i)*10_000 {
+			t.Errorf("frame %d: self %d, total %d", i, row.Self, row.Total)
+		}
+	}
+}

@@ -25,7 +25,10 @@ type tabulator struct {
 	none    *Row               // that of the empty key; nil: it was not asked for yet
 	maxRows int
 	inputs  map[rowInput]struct{}
-	counted []rowKey // that have the time of a cell in their total
+	counted []rowKey  // that have the time of a cell in their total
+	chain   []NodeID  // the context of a cell and all above it
+	byNode  []*Row    // rows of contexts, where each has one row
+	groupBy []groupID // of contexts, where that does not depend on the time; 0: not known yet
 }
 
 // Limits of a table, whatever the input says. Beyond maxTableRows everything that has a context is in one row, others; input events beyond
@@ -104,6 +107,9 @@ func (b *tabulator) row(node NodeID, at site, ts timeline.Nanos) (*Row, rowKey) 
 	if node == 0 && b.none != nil {
 		return b.none, key
 	}
+	if int(node) < len(b.byNode) && b.byNode[node] != nil {
+		return b.byNode[node], rowKey{node: node}
+	}
 	switch {
 	case b.tracks == SplitProcess:
 		key.track = at.process
@@ -133,6 +139,9 @@ func (b *tabulator) row(node NodeID, at site, ts timeline.Nanos) (*Row, rowKey) 
 	}
 	if node == 0 && key == (rowKey{}) && b.tracks == SplitNone && b.split == SplitNone {
 		b.none = row
+	}
+	if int(node) < len(b.byNode) && key.node == node {
+		b.byNode[node] = row
 	}
 	return row, key
 }
@@ -259,8 +268,11 @@ func (b *tabulator) hasInput(row *Row, input NodeID) {
 // addTotals adds a time to a context and all above it. A group, or the row of
 // others, has it once, however many of its contexts are among these.
 func (b *tabulator) addTotals(node NodeID, wall timeline.Nanos, at site, ts timeline.Nanos) {
-	b.counted = b.counted[:0]
-	for _, n := range slices.Clone(b.c.ancestors(node, ts)) {
+	b.counted, b.chain = b.counted[:0], append(b.chain[:0], b.c.ancestors(node, ts)...)
+	if b.group == GroupPage && len(b.chain) > 2 { // all between are of the page of the first, or like the last
+		b.chain = append(b.chain[:1], b.chain[len(b.chain)-1])
+	}
+	for _, n := range b.chain {
 		row, key := b.row(n, at, ts)
 		if b.group != GroupNone || key.other {
 			if slices.Contains(b.counted, key) {
@@ -360,37 +372,37 @@ func (b *tabulator) empty() {
 	if !explicit && b.typ != TypeFrame {
 		return
 	}
-	entered := b.enteredAs()
+	entered := b.explicitTypes()
+	isOf := func(node NodeID) bool {
+		types, ok := entered[node]
+		return !ok || types.has(b.typ)
+	}
 	for id := range b.c.nodes {
 		n := &b.c.nodes[id]
 		if id == 0 || !n.context || b.c.logicalOf(NodeID(id)) != NodeID(id) {
 			continue
 		}
 		object := int(id) < len(b.c.states) && len(b.c.states[id]) > 0 && !n.isFrame
-		if len(b.rows) < b.maxRows && (explicit && object && entered[NodeID(id)] != asOther || !explicit && n.isFrame) {
+		if len(b.rows) < b.maxRows && (explicit && object && isOf(NodeID(id)) || !explicit && n.isFrame) {
 			b.row(NodeID(id), site{}, lastTime)
 		}
 	}
 }
 
-// How a context was entered, as far as the type of a table is concerned.
-const (
-	asOther = iota + 1 // as another explicit type only
-	asThis
-)
-
-// enteredAs says how contexts were entered by explicit events.
-func (b *tabulator) enteredAs() map[NodeID]int {
-	entered := map[NodeID]int{}
-	for i := range b.sets.entries {
-		e := &b.sets.entries[i]
-		if node := b.c.logicalOf(e.node); e.typ == b.typ {
-			entered[node] = asThis
-		} else if e.typ >= numBuiltIn && entered[node] == 0 {
-			entered[node] = asOther
+// explicitTypes returns the types by which contexts were entered explicitly.
+func (r *Result) explicitTypes() map[NodeID]typeSet {
+	if r.enteredBy == nil {
+		r.enteredBy = map[NodeID]typeSet{}
+		for i := range r.sets.entries {
+			if e := &r.sets.entries[i]; e.typ >= numBuiltIn {
+				node := r.c.logicalOf(e.node)
+				types := r.enteredBy[node]
+				types.add(e.typ)
+				r.enteredBy[node] = types
+			}
 		}
 	}
-	return entered
+	return r.enteredBy
 }
 
 // finish sorts the rows and cuts them off behind the limit.

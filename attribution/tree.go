@@ -193,15 +193,26 @@ func (c *catalogue) logicalOf(n NodeID) NodeID {
 
 // parent returns the logical node above a logical node at a time, 0 for a root.
 func (c *catalogue) parent(logical NodeID, ts timeline.Nanos) NodeID {
-	if above, ok := c.above[logical]; ok {
+	if above := c.above.at(logical); above != 0 {
 		return above
 	}
 	own := c.ownParent(logical, ts)
-	isolate := c.runsIn[logical]
-	if isolate == 0 || own != 0 && c.runsIn[own] == isolate {
+	isolate := c.runsIn.at(logical)
+	if isolate == 0 || own != 0 && c.runsIn.at(own) == isolate {
 		return own
 	}
 	return isolate
+}
+
+// nodeMap is a node for each node, by NodeID; it may be shorter than the list of these.
+type nodeMap []NodeID
+
+// at returns the node of a node; 0 if it has none.
+func (m nodeMap) at(n NodeID) NodeID {
+	if int(n) < len(m) {
+		return m[n]
+	}
+	return 0
 }
 
 // ownParent is parent as the snapshots say it, without isolates.
@@ -340,6 +351,10 @@ const lastTime timeline.Nanos = 1<<63 - 1
 // plantIsolates puts isolates into the tree (spec contexts.md S12): above the frames that run in them, below what was
 // above these. A logical node of several frames runs in the isolate of the one that was seen first.
 func (c *catalogue) plantIsolates(ctx context.Context, frames map[NodeID]NodeID) error {
+	if len(frames) == 0 {
+		return nil
+	}
+	c.runsIn, c.above = make(nodeMap, len(c.nodes)), make(nodeMap, len(c.nodes))
 	order := make([]NodeID, 0, len(frames))
 	for _, frame := range slices.Sorted(maps.Keys(frames)) {
 		if logical := c.logicalOf(frame); c.runsIn[logical] == 0 {
