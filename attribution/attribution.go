@@ -193,6 +193,9 @@ func Run(ctx context.Context, t *timeline.Timeline, steps *flow.Steps, opts Opti
 	if r.costs.limited > 0 {
 		t.Problems().AddN(problem.CostLimit, r.costs.limited, problem.NoPosition, "")
 	}
+	if r.shown != nil && r.shown.full > 0 {
+		t.Problems().AddN(problem.IntervalLimit, r.shown.full, problem.NoPosition, "")
+	}
 	return r, nil
 }
 

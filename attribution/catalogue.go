@@ -90,10 +90,10 @@ type state struct {
 	snapshot snapshotID
 }
 
-func newCatalogue() *catalogue {
+func newCatalogue(most limits) *catalogue {
 	return &catalogue{
 		entered: map[NodeID]enteredAs{},
-		table:   newTable(), snapshots: make([]snapshot, 1), classes: map[NodeID]string{},
+		table:   newTable(most), snapshots: make([]snapshot, 1), classes: map[NodeID]string{},
 		members: map[NodeID][]NodeID{}, sizes: map[NodeID]int{},
 	}
 }
@@ -103,7 +103,7 @@ func (c *catalogue) add(s snapshot) snapshotID {
 	if s.node == 0 {
 		return 0 // counted
 	}
-	if len(c.snapshots) >= maxSnapshots {
+	if len(c.snapshots) >= c.most.snapshots {
 		c.unseen++
 		return 0
 	}
@@ -116,7 +116,7 @@ func (c *catalogue) refer(from snapshotID, to reference, sibling bool) {
 	if from == 0 {
 		return
 	}
-	if len(c.links) >= maxSnapshots {
+	if len(c.links) >= c.most.snapshots {
 		c.unseen++
 		return
 	}

@@ -74,7 +74,7 @@ type openBegin struct {
 // newCollector prepares the first pass.
 func newCollector(t *timeline.Timeline, workers int) *collector {
 	c := &collector{
-		catalogue: newCatalogue(), t: t, problems: t.Problems(), places: findPlaces(t), names: infosOf(t), kindsOf: categoriesOf(t),
+		catalogue: newCatalogue(limitsFor(t.Memory())), t: t, problems: t.Problems(), places: findPlaces(t), names: infosOf(t), kindsOf: categoriesOf(t),
 		args:      t.SelectArgs(func(name string) bool { return factNames[name] }),
 		providers: providers(t), open: map[uint32]openBegin{}, ends: make([][]timeline.Nanos, t.TrackCount()),
 		evidence:  extsort.New(evidenceCodec, compareEvidence, t.Memory()/16, t.TempDir()),

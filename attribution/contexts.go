@@ -115,20 +115,20 @@ type node struct {
 	isFrame bool   // a frame of a document: implicit, no isolate
 }
 
-// Limits of what is kept of a trace in memory. They are the same for every budget, so that the result is. A recording of
-// 190 MB fills 2 % of them.
+// Limits of what is kept of a trace in memory, see limits. A recording of 190 MB fills 4 % of them.
 const (
-	maxNodes     = 1 << 19
+	maxNodes     = 1 << 18
 	maxTypes     = 1 << 7   // at most one of each is in effect, so a set has no more
 	maxIDText    = 4096     // bytes of an id or url; longer ones are cut
 	maxTableSize = 64 << 20 // bytes of nodes and texts
 
-	nodeSize = 112 // bytes that a node takes beside its id, with its places in tables
+	nodeSize = 176 // bytes that a node takes beside its id, with its places in tables and in the tree
 	textSize = 64  // bytes that a text takes beside itself
 )
 
 // table holds the types, nodes and texts of a trace.
 type table struct {
+	most    limits
 	types   []string // by TypeID
 	byType  map[string]TypeID
 	nodes   []node // by NodeID; nodes[0] is none
@@ -140,8 +140,8 @@ type table struct {
 	dropped uint64            // what had no room
 }
 
-func newTable() *table {
-	t := &table{types: slices.Clone(builtIn[:]), byType: map[string]TypeID{}, nodes: make([]node, 1), strings: map[string]string{}}
+func newTable(most limits) *table {
+	t := &table{most: most, types: slices.Clone(builtIn[:]), byType: map[string]TypeID{}, nodes: make([]node, 1), strings: map[string]string{}}
 	for id, name := range builtIn {
 		if id > 0 {
 			t.byType[name] = TypeID(id)
@@ -152,7 +152,7 @@ func newTable() *table {
 
 // hasRoom reports whether size bytes more may be taken, and counts what may not.
 func (t *table) hasRoom(size int) bool {
-	if t.size+size > maxTableSize {
+	if t.size+size > t.most.table {
 		t.dropped++
 		return false
 	}
@@ -213,7 +213,7 @@ func (t *table) node(scope string, id []byte, process int64) NodeID {
 	if n := t.byID.find(hash, func(n uint32) bool { return t.nodes[n].is(scope, id, process) }); n != 0 {
 		return NodeID(n)
 	}
-	if len(t.nodes) >= maxNodes || !t.hasRoom(len(id)+nodeSize) {
+	if len(t.nodes) >= t.most.nodes || !t.hasRoom(len(id)+nodeSize) {
 		t.dropped++
 		return 0
 	}

@@ -83,7 +83,7 @@ type setShare struct {
 // longTask is the length from which on a task is long.
 const longTask = 50 * 1000 * timeline.Microsecond
 
-// Limits of what is kept to add up costs, whatever the input says. What they cut off is counted as problem.CostLimit.
+// Limits of what is kept to add up costs, whatever the input says, see limits. What they cut off is counted as problem.CostLimit.
 const (
 	maxLongTasks   = 1 << 16 // that are kept
 	maxTaskSets    = 1 << 10 // that are told apart in one task
@@ -335,10 +335,10 @@ func (k *costs) share(s *work, next share) {
 			return
 		}
 	}
-	if k.shares >= maxShares {
+	if k.shares >= k.c.most.shares {
 		k.joinShares(s)
 	}
-	if k.shares >= maxShares {
+	if k.shares >= k.c.most.shares {
 		k.limited++
 		s.uncounted += next.wall
 		if next.cell >= 0 {
@@ -393,6 +393,9 @@ func (k *costs) task(a *account, part setShare) {
 
 // begin counts a slice that begins.
 func (k *costs) begin(w *worker, s *work) {
+	if k.shown != nil {
+		k.shown.slice()
+	}
 	if s.up < 0 {
 		w.account.long, w.account.task = s.end-s.ts >= longTask, w.account.task[:0]
 	}
@@ -447,7 +450,7 @@ func (k *costs) end(w *worker) {
 
 // keepTask keeps a long task.
 func (k *costs) keepTask(t LongTask) {
-	if len(k.tasks) >= maxLongTasks || k.kept+len(t.shares) > maxAllTaskSets {
+	if len(k.tasks) >= k.c.most.longTasks || k.kept+len(t.shares) > k.c.most.taskSets {
 		k.limited++
 		return
 	}
@@ -525,7 +528,7 @@ func (k *costs) async(o *timeline.Occurrence, process timeline.TrackID, set SetI
 	}
 	k.named.add(set)
 	key := asyncKey{k.chargedFor(set), process}
-	if _, ok := k.asyncs[key]; !ok && len(k.asyncs) >= maxAsyncs {
+	if _, ok := k.asyncs[key]; !ok && len(k.asyncs) >= k.c.most.asyncs {
 		k.limited++
 		key = asyncKey{} // nobody
 	}

@@ -121,7 +121,8 @@ func TestCellsOnDisk(t *testing.T) {
 // Intervals are not cut more often than maxCuts, and the time of slices that are divided too finely has no CPU time; all
 // of it adds up.
 func TestCostLimits(t *testing.T) {
-	k := newCosts(newCatalogue(), newSets(), emptyTimeline(t), &CostOptions{})
+	most := limitsFor(fullLimits)
+	k := newCosts(newCatalogue(most), newSets(&most), emptyTimeline(t), &CostOptions{})
 	k.cells = newCells(1<<20, t.TempDir())
 	w := &worker{id: 1, slices: []work{{end: 1 << 40, up: -1, cpu: cpuTime{known: true, used: 1 << 30}}}}
 	const n = 3 * maxShares
@@ -149,7 +150,8 @@ func TestCostLimits(t *testing.T) {
 
 // Where cells are spilled makes no difference to how many shares a slice has: else the limit would depend on the memory.
 func TestSharesOfSpilledCells(t *testing.T) {
-	k := newCosts(newCatalogue(), newSets(), emptyTimeline(t), &CostOptions{})
+	most := limitsFor(fullLimits)
+	k := newCosts(newCatalogue(most), newSets(&most), emptyTimeline(t), &CostOptions{})
 	w := &worker{id: 1, slices: []work{{end: 100, up: -1, cpu: cpuTime{known: true, used: 50}}}}
 	for i := range timeline.Nanos(10) {
 		k.charge(w, &w.slices[0], setShare{7, 10}, math.MinInt64, 10*i)

@@ -149,7 +149,7 @@ func newFileOrder(ctx context.Context, c *collector) (*fileOrder, error) {
 				if !list[k].isExplicit() || at.thread == 0 {
 					continue
 				}
-				if n++; n > maxExplicit {
+				if n++; n > c.most.explicit {
 					c.dropped++
 				} else if err := sorted.Add(explicitEvent{at, list[k]}); err != nil {
 					return err

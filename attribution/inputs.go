@@ -218,7 +218,7 @@ func (in *inputs) add(c *collector, i Input) {
 		}
 		return
 	}
-	if !c.mayGrow(len(in.list), maxInputs) || !c.hasRoom(inputSize) {
+	if !c.mayGrow(len(in.list), c.most.inputs) || !c.hasRoom(inputSize) {
 		return
 	}
 	i.Presented = timeline.NoTime
@@ -354,7 +354,7 @@ func (in *inputs) timing(c *collector, s *seen) {
 		t.id.ID = strconv.FormatInt(int64(s.TS), 10)
 	}
 	t.id.ID = strings.Clone(t.id.ID[:min(len(t.id.ID), maxAsyncText)])
-	if c.mayGrow(len(in.timings), maxInputs) && c.hasRoom(timingSize+len(t.id.ID)) {
+	if c.mayGrow(len(in.timings), c.most.inputs) && c.hasRoom(timingSize+len(t.id.ID)) {
 		in.timings = append(in.timings, t)
 	}
 }

@@ -54,8 +54,17 @@ type intervals struct {
 	sets   *sets
 	sorted *extsort.Sorter[interval]
 	used   map[intervalTrack]bool
+	room   int    // for how many more there is, see maxIntervals
+	full   uint64 // how many had none
 	err    error
 }
+
+// Limits of intervals: so many for each slice of a thread, and some more. Long recordings have one for every five slices. Where many contexts hold all the time and a thread rests between its slices, every slice would make one of each
+// type. What is left out at one time are those of the types that came last; costs count them.
+const (
+	maxIntervals      = 1 << 16
+	intervalsPerSlice = 4
+)
 
 // intervalTrack is a thread and a type.
 type intervalTrack struct {
@@ -65,15 +74,22 @@ type intervalTrack struct {
 
 // shownThread is the latest interval of every type on a thread.
 type shownThread struct {
-	open  []interval
-	set   SetID // that they are of
+	open  []interval // by type
+	last  []interval // the ones before, whose memory is used again
+	set   SetID      // that they are of
 	until timeline.Nanos
 	valid bool
 }
 
 func newIntervals(c *catalogue, s *sets, memory int64, dir string) *intervals {
-	return &intervals{c: c, sets: s, sorted: extsort.New(intervalCodec, compareIntervals, memory, dir), used: map[intervalTrack]bool{}}
+	return &intervals{
+		c: c, sets: s, sorted: extsort.New(intervalCodec, compareIntervals, memory, dir), used: map[intervalTrack]bool{},
+		room: maxIntervals,
+	}
 }
+
+// slice makes room for what a slice may add.
+func (v *intervals) slice() { v.room += intervalsPerSlice }
 
 // extend says that a set is in effect on a thread.
 func (v *intervals) extend(w *worker, set SetID, from, to timeline.Nanos) {
@@ -82,25 +98,35 @@ func (v *intervals) extend(w *worker, set SetID, from, to timeline.Nanos) {
 		sh.until = to
 		return
 	}
-	kept := sh.open[:0]
+	open, now := sh.last[:0], v.sets.sets.at(uint32(set))
 	for _, i := range sh.open {
-		e := v.sets.of(set, i.typ)
-		if sh.until == from && e != 0 && v.sameShown(&v.sets.entries[e], &i) {
-			kept = append(kept, i)
-			continue
+		for len(now) > 0 && v.sets.entries[now[0]].typ < i.typ {
+			open, now = v.appendShown(open, now[0], w.id, from), now[1:]
+		}
+		if len(now) > 0 && v.sets.entries[now[0]].typ == i.typ {
+			if sh.until == from && v.sameShown(&v.sets.entries[now[0]], &i) {
+				open, now = append(open, i), now[1:]
+				continue
+			}
+			open, now = v.appendShown(open, now[0], w.id, from), now[1:]
 		}
 		i.to = sh.until
 		v.write(i)
 	}
-	sh.open = kept
-	for _, id := range v.sets.sets.at(uint32(set)) {
-		e := &v.sets.entries[id]
-		if e.node == 0 || sh.has(e.typ) {
-			continue
-		}
-		sh.open = append(sh.open, interval{from: from, thread: w.id, node: e.node, snapshot: e.snapshot, typ: e.typ})
+	for _, id := range now {
+		open = v.appendShown(open, id, w.id, from)
 	}
+	sh.open, sh.last = open, sh.open
 	sh.set, sh.until, sh.valid = set, to, true
+}
+
+// appendShown appends an interval that begins with an entry, unless that is nobody's.
+func (v *intervals) appendShown(open []interval, id entryID, thread timeline.TrackID, from timeline.Nanos) []interval {
+	e := &v.sets.entries[id]
+	if e.node == 0 {
+		return open
+	}
+	return append(open, interval{from: from, thread: thread, node: e.node, snapshot: e.snapshot, typ: e.typ})
 }
 
 // sameShown reports whether an entry is of the context of an interval, under the same name.
@@ -109,15 +135,6 @@ func (v *intervals) sameShown(e *entry, i *interval) bool {
 		return false
 	}
 	return e.node == i.node && e.snapshot == i.snapshot || v.c.labelOf(e.node, e.snapshot) == v.c.labelOf(i.node, i.snapshot)
-}
-
-func (sh *shownThread) has(typ TypeID) bool {
-	for i := range sh.open {
-		if sh.open[i].typ == typ {
-			return true
-		}
-	}
-	return false
 }
 
 // finish writes what is open on a thread at the end.
@@ -129,7 +146,12 @@ func (v *intervals) finish(w *worker) {
 }
 
 func (v *intervals) write(i interval) {
-	if v.err == nil && i.to > i.from {
+	switch {
+	case v.err != nil || i.to <= i.from:
+	case v.room == 0:
+		v.full++
+	default:
+		v.room--
 		v.used[intervalTrack{i.thread, i.typ}] = true
 		v.err = v.sorted.Add(i)
 	}

@@ -236,7 +236,7 @@ func TestInputLimits(t *testing.T) {
 // The tables of contexts have limits. What has no room is counted, what is there is found still.
 func TestTableLimits(t *testing.T) {
 	long := bytes.Repeat([]byte("x"), maxIDText)
-	table := newTable()
+	table := newTable(limitsFor(fullLimits))
 	first := table.node("scope", long, 1)
 	for i := range maxTableSize/maxIDText + 100 {
 		table.node("scope", append(fmt.Appendf(nil, "%d-", i), long...), 1)
@@ -252,7 +252,7 @@ func TestTableLimits(t *testing.T) {
 		t.Errorf("a scope that is too long made node %d", n)
 	}
 
-	table = newTable()
+	table = newTable(limitsFor(fullLimits))
 	for i := range maxNodes + 10 {
 		table.node("", fmt.Append(nil, i), 1)
 	}
@@ -270,7 +270,8 @@ func TestTableLimits(t *testing.T) {
 
 // A set has the old context of a type, or none, where there is no room for another set.
 func TestSetLimits(t *testing.T) {
-	s := newSets()
+	most := limitsFor(fullLimits)
+	s := newSets(&most)
 	s.sets.maxCount = 3
 	a, b := s.entry(entry{typ: 1, node: 1}), s.entry(entry{typ: 2, node: 2})
 	one := s.with(0, a)
@@ -312,7 +313,7 @@ func TestMaxEntered(t *testing.T) {
 
 // What has room again when asynchronous slices are over is used again.
 func TestHeld(t *testing.T) {
-	p := &propagation{asyncs: map[timeline.TrackID][]openAsync{}, collector: &collector{catalogue: newCatalogue()}}
+	p := &propagation{asyncs: map[timeline.TrackID][]openAsync{}, collector: &collector{catalogue: newCatalogue(limitsFor(fullLimits))}}
 	set := make([]begun, 100)
 	const size = openSize + 100*begunSize
 	n := 0
@@ -331,7 +332,7 @@ func TestHeld(t *testing.T) {
 
 // A history gives what was entered at any event, whichever is asked for first.
 func TestHistory(t *testing.T) {
-	c := newCatalogue()
+	c := newCatalogue(limitsFor(fullLimits))
 	p, q := c.node("ptr", []byte("0x1"), 1), c.node("ptr", []byte("0x2"), 1)
 	a, h := &active{}, &history{}
 	a.enter(7, entered{node: p})
@@ -351,7 +352,7 @@ func TestHistory(t *testing.T) {
 
 // Objects that begin and end very often and have no snapshot are put in order in one go.
 func TestObjectsWithoutSnapshots(t *testing.T) {
-	c := newCatalogue()
+	c := newCatalogue(limitsFor(fullLimits))
 	n := c.node("ptr", []byte("0x1"), 1)
 	c.nodes[n].context = true
 	const lives = maxSnapshots / 4
@@ -368,7 +369,7 @@ func TestObjectsWithoutSnapshots(t *testing.T) {
 
 // Building the tree ends when its context does.
 func TestTreeIsCancelled(t *testing.T) {
-	c := newCatalogue()
+	c := newCatalogue(limitsFor(fullLimits))
 	for i := range 10 {
 		n := c.node("ptr", fmt.Append(nil, i), 1)
 		c.refer(c.add(snapshot{node: n, change: changed}), reference{"ptr", "0", 1}, false)

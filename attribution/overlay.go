@@ -58,11 +58,20 @@ func endLast(k timeline.ItemKind) int {
 
 // overlay are the tracks that attribution adds.
 type overlay struct {
+	c     *catalogue
 	rows  *extsort.Sorted[overlayRow]
-	names []string        // of logical nodes, for Correlation
+	names []string        // of logical nodes, for Correlation; "": not held
 	args  []timeline.Args // of instants
 
 	slices, instants int64
+}
+
+// nameOf returns the name of a logical node.
+func (o *overlay) nameOf(node NodeID) string {
+	if name := o.names[node]; name != "" {
+		return name
+	}
+	return o.c.nodes[node].Identity.String()
 }
 
 // After implements timeline.Overlay.
@@ -93,7 +102,7 @@ func (c *overlayCursor) Next(e *timeline.OverlayEvent) (bool, error) {
 	*e = timeline.OverlayEvent{Kind: r.kind, TS: r.ts, Dur: r.dur, Track: r.track, Name: r.name}
 	switch r.kind {
 	case timeline.ItemBegin:
-		e.Correlation = c.names[r.ref]
+		e.Correlation = c.nameOf(NodeID(r.ref))
 	case timeline.ItemInstant:
 		e.Args = c.args[r.ref]
 	}
@@ -136,7 +145,7 @@ func (r *Result) attachOverlay(w WriteBack) error {
 // overlayRows makes the events of the tracks, which must be closed.
 func (r *Result) overlayRows(w WriteBack, to overlayTarget) (*extsort.Sorter[overlayRow], *overlay, error) {
 	rows := extsort.New(overlayCodec, compareOverlay, r.t.Memory()/16, r.t.TempDir())
-	o := &overlay{names: make([]string, len(r.c.nodes))}
+	o := &overlay{c: r.c, names: make([]string, len(r.c.nodes))}
 	var err error
 	if !w.NoTracks && r.shown != nil {
 		err = r.addIntervals(rows, o, to)
@@ -164,15 +173,16 @@ func (r *Result) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay, to o
 		tracks[t] = to.addTrack(t.thread, timeline.TrackSpec{Name: intervalsPrefix + r.c.types[t.typ], Description: intervalsDescription})
 	}
 	var i interval
-	for {
+	for held := 0; ; {
 		ok, err := r.shown.sorted.Next(&i)
 		if err != nil || !ok {
 			return err
 		}
 		o.slices++
 		logical := r.c.logicalOf(i.node)
-		if o.names[logical] == "" {
+		if o.names[logical] == "" && held < r.c.most.names {
 			o.names[logical] = r.c.nodes[logical].Identity.String()
+			held += len(o.names[logical])
 		}
 		row := overlayRow{
 			ts: i.from, dur: i.to - i.from, track: tracks[intervalTrack{i.thread, i.typ}], kind: timeline.ItemBegin,
@@ -186,7 +196,11 @@ func (r *Result) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay, to o
 	}
 }
 
-// Limits of the catalogue. Real traces have a few hundred instants in it.
+// maxNames bounds the bytes of the names of contexts that are held. Real traces have some kilobytes of them; what is beyond it
+// is made anew whenever it is asked for.
+const maxNames = 8 << 20
+
+// Limits of the catalogue, see limits. Real traces have a few hundred instants in it.
 const (
 	maxCatalogue     = 1 << 16
 	maxCatalogueSize = 16 << 20 // bytes of their arguments
@@ -205,7 +219,7 @@ func (r *Result) addCatalogue(rows *extsort.Sorter[overlayRow], o *overlay, to o
 			track, made = to.addTrack(0, timeline.TrackSpec{Name: catalogueTrack, Description: catalogueDescription}), true
 		}
 		for _, ts := range r.statesOf(node) {
-			if o.instants == maxCatalogue || size >= maxCatalogueSize {
+			if o.instants >= int64(r.c.most.catalogue) || size >= r.c.most.catalogueSize {
 				r.t.Problems().Add(problem.ContextLimit, problem.NoPosition, "in the catalogue")
 				return nil
 			}

@@ -131,7 +131,7 @@ func (n *packetNotes) note(set SetID) timeline.Args {
 		return args
 	}
 	args := n.r.encodeInline(n.enc, set)
-	if n.held += len(args); n.held < maxNotes {
+	if n.held += len(args); n.held < n.r.c.most.notes {
 		n.args[set] = slices.Clone(args)
 	}
 	return args
@@ -217,7 +217,7 @@ func (r *Result) append(a *pftrace.Appender, threads map[timeline.TrackID]uint64
 		e := timeline.OverlayEvent{Kind: row.kind, TS: row.ts, Dur: row.dur}
 		switch row.kind {
 		case timeline.ItemBegin:
-			e.Correlation = o.names[row.ref]
+			e.Correlation = o.nameOf(NodeID(row.ref))
 		case timeline.ItemInstant:
 			e.Args = o.args[row.ref]
 		}

@@ -136,7 +136,7 @@ type action struct {
 
 func newPropagation(c *collector, steps *flow.Steps, opts Options) *propagation {
 	p := &propagation{
-		collector: c, opts: opts, sets: newSets(), steps: steps,
+		collector: c, opts: opts, sets: newSets(&c.most), steps: steps,
 		out:     extsort.New(begunCodec, compareBegun, c.t.Memory()/16, c.t.TempDir()),
 		threads: make([]*openThread, len(c.places)), asyncs: map[timeline.TrackID][]openAsync{}, flows: map[uint64]*carried{}, pending: map[uint64][]begun{}, stepsAt: timeline.NoTime,
 	}

@@ -39,7 +39,7 @@ func (r *requests) number(t *table, id []byte) (int, bool) {
 	if n, ok := r.byID[string(id)]; ok {
 		return n, true
 	}
-	if len(r.list) >= maxRequests || len(id) > maxIDText || !t.hasRoom(len(id)+requestSize) {
+	if len(r.list) >= t.most.requests || len(id) > maxIDText || !t.hasRoom(len(id)+requestSize) {
 		return 0, false
 	}
 	n := len(r.list)

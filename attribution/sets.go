@@ -28,7 +28,7 @@ type entry struct {
 // maxHops is the number of edges over which a context is handed on (spec contexts.md S8).
 const maxHops = 64
 
-// Limits of the tables of sets, 90 MiB altogether. A recording of 190 MB fills 3 % of them. When one is full, further sets
+// Limits of the tables of sets, 90 MiB altogether, see limits. A recording of 190 MB fills 3 % of them. When one is full, further sets
 // lack what is new in them.
 const (
 	maxEntries        = 1 << 20
@@ -49,6 +49,8 @@ type sets struct {
 	lists lists[NodeID]  // by candidatesID
 	sets  lists[entryID] // by SetID, sorted by type
 
+	maxEntries int
+
 	changes []setChange // what with found last
 	key     []byte
 	merged  []entryID
@@ -62,10 +64,10 @@ type setChange struct {
 	out   SetID
 }
 
-func newSets() *sets {
+func newSets(most *limits) *sets {
 	return &sets{
-		entries: make([]entry, 1), changes: make([]setChange, maxChanges),
-		lists: newLists[NodeID](maxLists, maxInLists), sets: newLists[entryID](maxSets, maxInSets),
+		entries: make([]entry, 1), maxEntries: most.entries, changes: make([]setChange, maxChanges),
+		lists: newLists[NodeID](most.lists, most.inLists), sets: newLists[entryID](most.sets, most.inSets),
 	}
 }
 
@@ -80,7 +82,7 @@ func (s *sets) entry(e entry) entryID {
 	if id := s.byEntry.find(hash, func(id uint32) bool { return s.entries[id] == e }); id != 0 {
 		return entryID(id)
 	}
-	if len(s.entries) >= maxEntries {
+	if len(s.entries) >= s.maxEntries {
 		s.full++
 		return 0
 	}

@@ -196,7 +196,7 @@ func (r *Result) newTabulator(opts TableOptions) *tabulator {
 	b := &tabulator{
 		Result: r, group: opts.Group, split: opts.Split, typ: r.c.byType[opts.Type],
 		table: &Table{Type: opts.Type, By: byText(opts.Group, opts.Split), group: opts.Group, split: opts.Split, Rows: []Row{}, start: r.t.Start()},
-		rows:  map[rowKey]*Row{}, maxRows: maxTableRows, inputs: map[rowInput]struct{}{},
+		rows:  map[rowKey]*Row{}, maxRows: r.c.most.rows, inputs: map[rowInput]struct{}{},
 	}
 	if d := r.derived(opts.Type); d != nil {
 		b.typ, b.tracks = d.of, d.tracks

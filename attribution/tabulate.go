@@ -254,7 +254,7 @@ func (b *tabulator) hasInput(row *Row, input NodeID) {
 	if _, ok := b.inputs[key]; ok {
 		return
 	}
-	if len(b.inputs) >= maxRowInputs {
+	if len(b.inputs) >= b.c.most.rowInputs {
 		b.table.Limited++
 		return
 	}

@@ -133,7 +133,7 @@ func (r *Result) notes() *notes {
 	n := &notes{r: r, stamps: r.stamps, args: make([]timeline.Args, r.sets.sets.len())}
 	r.stamps = nil
 	enc := r.t.NewArgs()
-	for set, held := 0, 0; set < len(n.args) && held < maxNotes; set++ {
+	for set, held := 0, 0; set < len(n.args) && held < r.c.most.notes; set++ {
 		if r.used.has(SetID(set)) {
 			enc.Reset()
 			r.encode(enc, SetID(set), func(text string) { enc.InternedString(text) })

@@ -138,6 +138,7 @@ const (
 	ContextBadID
 	ContextLimit
 	CostLimit
+	IntervalLimit
 	ParentCycle
 	LeaveWithoutActive
 	LeaveStacked
@@ -287,6 +288,7 @@ var kinds = [numKinds]struct {
 	ContextBadID:        {"context_bad_id", Lost, "An event that enters or leaves a context, or tells of an object, has two kinds of id, or one without value; it was ignored."},
 	ContextLimit:        {"context_limit", Lost, "There are more contexts, or states of contexts, than attribution keeps; work for the others is unattributed."},
 	CostLimit:           {"cost_limit", Lost, "A cost is beyond what attribution can divide or add up; what was divided of it adds up still."},
+	IntervalLimit:       {"interval_limit", Lost, "More contexts begin and end than the tracks of contexts have room for; slices and costs have them."},
 	ParentCycle:         {"parent_cycle", Repaired, "An object would be its own ancestor in the tree of contexts; that edge was left out."},
 	LeaveWithoutActive:  {"leave_without_active", Info, "A context was left that is not the active one of its type; nothing happened."},
 	LeaveStacked:        {"leave_stacked", Info, "A context was left that is covered by another one of its type; nothing happened."},

@@ -1,0 +1,117 @@
+package attribution
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// The limits of tables follow the budget between their least share and the default.
+func TestLimits(t *testing.T) {
+	full, least := limitsFor(timeline.DefaultMemory), limitsFor(0)
+	if full.nodes != maxNodes || full.table != maxTableSize || full.sets != maxSets || full != limitsFor(math.MaxInt64) {
+		t.Errorf("with the default or more %+v", full)
+	}
+	if least.nodes != maxNodes/8 || least != limitsFor(leastLimits) {
+		t.Errorf("with nothing %+v", least)
+	}
+	if half := limitsFor(timeline.DefaultMemory / 2); half.held != maxHeld/2 || half.rows != maxTableRows/2 {
+		t.Errorf("with half of the default %+v", half)
+	}
+}
+
+// With little memory fewer contexts are kept. The others are counted, and what is kept of work and costs is exact.
+func TestFramesWithLittleMemory(t *testing.T) {
+	const frames = maxNodes/8 + 1000
+	var list []string
+	for i := range frames {
+		list = append(list, x("work", 1, 20*i, fmt.Sprintf(`,"args":{"frame":"F%d"}`, i)))
+	}
+	a := attributeIn(t, events(list...), Options{}, 1)
+	kept := len(a.c.nodes) - 1
+	if want := maxNodes/8 - 1; kept != want || a.c.size > maxTableSize/8 {
+		t.Errorf("%d frames in %d bytes, want %d", kept, a.c.size, want)
+	}
+	if n := a.problems.Count(problem.ContextLimit); n < uint64(frames-kept) {
+		t.Errorf("context_limit was counted %d times, want at least %d", n, frames-kept)
+	}
+	table := a.Table(TableOptions{Type: "Frame"})
+	checkSums(t, table)
+	if none := rowOf(table, unattributed, ""); none.Self != timeline.Nanos(frames-kept)*10_000 || table.Busy != frames*10_000 {
+		t.Errorf("%d ns of %d are unattributed, with %d frames of %d", none.Self, table.Busy, kept, frames)
+	}
+}
+
+// Of very many contexts that hold all the time, the tracks show some for each slice, those of the first types completely.
+// The others are counted.
+func TestIntervalLimit(t *testing.T) {
+	const types, slices = 100, 1500
+	var list []string
+	for i := range types {
+		list = append(list, enter(fmt.Sprintf("T%02d", i), fmt.Sprintf("0x%x", i), 1, 0))
+	}
+	for i := range slices {
+		list = append(list, x("work", 1, 20*i, ""))
+	}
+	a := attribute(t, events(list...), Options{Intervals: true})
+	shown := map[string]int{}
+	var i interval
+	total := 0
+	for {
+		ok, err := a.shown.sorted.Next(&i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		shown[a.c.types[i.typ]]++
+		total++
+	}
+	if most := maxIntervals + slices*intervalsPerSlice; total > most || total < most-types {
+		t.Errorf("%d intervals, want %d", total, most)
+	}
+	if n := a.problems.Count(problem.IntervalLimit); n != uint64(types*slices-total) {
+		t.Errorf("interval_limit was counted %d times for %d of %d intervals", n, total, types*slices)
+	}
+	if shown["T00"] < slices-1 || shown["T03"] < slices-1 {
+		t.Errorf("%v: want all of the first types", shown)
+	}
+	table := a.Table(TableOptions{Type: "T99"})
+	if row := rowOf(table, "ptr/0x63@1", ""); row == nil || row.Self != slices*10_000 {
+		t.Errorf("a type that is not shown costs %+v", row)
+	}
+}
+
+// Names of contexts that are not held are the same as those that are.
+func TestNamesNotHeld(t *testing.T) {
+	input := events(x("a", 1, 0, `,"args":{"frame":"F1"}`), x("b", 1, 20, `,"args":{"frame":"F2"}`), x("c", 1, 40, `,"args":{"frame":"F1"}`))
+	correlations := func(names int) (out []string) {
+		a := attribute(t, input, Options{Intervals: true})
+		a.c.most.names = names
+		if err := a.Attach(WriteBack{}); err != nil {
+			t.Fatal(err)
+		}
+		err := a.t.Walk(t.Context(), func(it *timeline.Item) error {
+			if len(it.Correlation) > 0 {
+				out = append(out, string(it.Correlation))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	want := []string{"frame/F1", "frame/F2", "frame/F1"}
+	if got := correlations(maxNames); !slices.Equal(got, want) {
+		t.Errorf("held: %v, want %v", got, want)
+	}
+	if got := correlations(0); !slices.Equal(got, want) {
+		t.Errorf("not held: %v, want %v", got, want)
+	}
+}
