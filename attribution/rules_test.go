@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -569,6 +571,30 @@ func TestScriptOfARequest(t *testing.T) {
 		a.want(t, event, "Frame frame F request 0", "Script script http://a.test/b.js args 0")
 	}
 	a.want(t, 4, "Frame frame F request 0", "Script script http://a.test/a.js request 0")
+}
+
+// A request that is redirected is sent again under its id. It stays that of the frame for which it was made, and takes from
+// the first sending to the finish.
+func TestRedirectedRequest(t *testing.T) {
+	at := func(name string, ts int, data string) string {
+		return fmt.Sprintf(`{"ph":"I","s":"t","name":%q,"ts":%d,"pid":1,"tid":1,"args":{"data":{"requestId":"1.1"%s}}}`, name, ts, data)
+	}
+	a := attribute(t, events(
+		at("ResourceSendRequest", 5, `,"frame":"F"`), at("ResourceSendRequest", 20, `,"frame":"G"`),
+		at("ResourceReceivedData", 30, `,"encodedDataLength":7`), at("ResourceFinish", 40, `,"encodedDataLength":0`),
+		x("ParseHTML", 2, 100, `,"args":{"data":{"requestId":"1.1"}}`),
+	), Options{})
+	a.want(t, 4, "Frame frame F request 0")
+	got := map[string]string{}
+	for _, r := range a.Table(TableOptions{Type: "Frame"}).Rows {
+		got[r.ID] = fmt.Sprintf("%d requests, %d bytes, %d ns", r.Requests, r.NetworkBytes, r.RequestTime)
+	}
+	want := map[string]string{
+		"frame/F": "1 requests, 7 bytes, 35000 ns", "frame/G": "0 requests, 0 bytes, 0 ns", "(unattributed)": "0 requests, 0 bytes, 0 ns",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("requests (-want +got)\n%s", diff)
+	}
 }
 
 // A flow that comes into a slice after the slice around it has ended is no better evidence than any other flow: what the
