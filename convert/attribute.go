@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/weft-trace/weft/attribution"
@@ -52,6 +53,9 @@ func (l *loader) resolve(ctx context.Context, tl *timeline.Timeline) error {
 	opts := *l.opts.Attribute
 	opts.Workers = cmp.Or(opts.Workers, l.opts.WorkerCount())
 	l.attributed, err = attribution.Run(ctx, tl, steps, opts)
+	if err == nil {
+		l.report.Contexts = append([]string{}, slices.DeleteFunc(l.attributed.Types(), l.attributed.IsDerived)...)
+	}
 	l.report.Durations.Attribute = Seconds(time.Since(began))
 	return errors.Join(err, steps.Close())
 }

@@ -34,6 +34,9 @@ type Report struct {
 	// Joined says where in a trace self-profiles were placed, see SelfProfileOptions.Join.
 	Joined []Joined `json:"joined,omitempty"`
 
+	// Contexts are the types of which an attribution has found contexts, by name; nil if none was asked for.
+	Contexts []string `json:"contexts,omitzero"`
+
 	// Copied says that the packets of a Perfetto trace are in the output as they are. What problems call lost had then no
 	// part in the attribution, and is still there, unless no packet could be read at that place.
 	Copied bool `json:"copied,omitempty"`

@@ -402,6 +402,12 @@ func (r *inputReport) writeText(w io.Writer) error {
 	for i := range r.Joined {
 		fmt.Fprintf(&b, "  %s\n", r.Joined[i].String())
 	}
+	switch {
+	case len(r.Contexts) > 0:
+		fmt.Fprintf(&b, "  contexts: %s; weft report cost says what each has cost\n", printable(strings.Join(r.Contexts, ", ")))
+	case r.Contexts != nil:
+		b.WriteString("  no contexts: nothing in the trace says for whom work was done\n")
+	}
 	for i := range r.Problems {
 		p := &r.Problems[i]
 		if i == maxProblemLines || p.Severity != "lost" {
