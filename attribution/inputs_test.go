@@ -242,3 +242,19 @@ func TestReusedInputIDs(t *testing.T) {
 		t.Errorf("contexts (-want +got)\n%s", diff)
 	}
 }
+
+// A dispatch inside a slice with a trace id is of that input, whatever was processed at that time; outside it is of the
+// EventTiming whose processing began next to it (spec contexts.md S10).
+func TestDispatchInsideLatency(t *testing.T) {
+	dispatch := func(ts int) string {
+		return fmt.Sprintf(`{"ph":"X","name":"EventDispatch","ts":%d,"dur":5,"pid":1,"tid":1,"args":{"data":{"type":"click"}}}`, ts)
+	}
+	a := attribute(t, events(
+		`{"ph":"b","name":"EventTiming","cat":"devtools.timeline","id":"0x7","ts":500,"pid":1,"tid":1,"args":{"data":{"type":"click","timeStamp":10,"processingStart":10.5}}},
+		{"ph":"e","name":"EventTiming","cat":"devtools.timeline","id":"0x7","ts":3000,"pid":1,"tid":1}`,
+		`{"ph":"X","name":"LatencyInfo.Flow","ts":900,"dur":200,"pid":1,"tid":1,"args":{"chrome_latency_info":{"trace_id":5}}}`,
+		dispatch(1000), dispatch(1200),
+	), Options{})
+	a.want(t, 3, "InputEvent latency 5 args 0")
+	a.want(t, 4, "InputEvent eventtiming 0x7 args 0")
+}
