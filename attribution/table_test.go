@@ -603,3 +603,44 @@ func TestStepsOfTotals(t *testing.T) {
 		}
 	}
 }
+
+// Rows that are cut from a table are those that the limit would have left out.
+func TestCutRows(t *testing.T) {
+	var list []string
+	for i := range 12 {
+		list = append(list, x("work", 1, 100*i, fmt.Sprintf(`,"args":{"frame":"F%d"}`, i)))
+	}
+	list = append(list, x("work", 2, 0, ""))
+	a := attribute(t, events(list...), Options{})
+	for _, limit := range []int{1, 3, 5, 11} {
+		table := a.Table(TableOptions{Type: "Frame", Limit: 10})
+		table.cut(limit)
+		want := a.Table(TableOptions{Type: "Frame", Limit: min(limit, 10)})
+		got, err := table.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wanted, err := want.JSON(); err != nil || string(got) != string(wanted) {
+			t.Errorf("cut to %d rows: %s, want %s, %v", limit, got, wanted, err)
+		}
+	}
+}
+
+// The costs of a type among the facts about a trace are added up once, however long their texts are.
+func TestLongCostText(t *testing.T) {
+	var list []string
+	for i := range 30 {
+		list = append(list, x("work", 1, 100*i, fmt.Sprintf(`,"args":{"frame":"F%d%s"}`, i, strings.Repeat("f", 3000))))
+	}
+	a := attribute(t, events(list...), Options{})
+	walks := a.c.walks
+	a.Table(TableOptions{Type: "Frame"})
+	once := a.c.walks - walks
+	text, err := a.costText("Frame")
+	if err != nil || len(text) > maxAttribute {
+		t.Fatalf("%d bytes, %v", len(text), err)
+	}
+	if again := a.c.walks - walks - once; again > once {
+		t.Errorf("%d walks up the tree, %d for a table", again, once)
+	}
+}

@@ -233,16 +233,30 @@ func (r *Result) costAttributes() ([]timeline.Attribute, error) {
 
 // costText returns the first rows of a cost table.
 func (r *Result) costText(typ string) ([]byte, error) {
-	for rows := attributeRows; ; rows /= 2 {
-		table, err := r.Table(TableOptions{Type: typ, Limit: rows})
-		if err != nil {
-			return nil, err
-		}
+	table, err := r.Table(TableOptions{Type: typ, Limit: attributeRows})
+	if err != nil {
+		return nil, err
+	}
+	for rows := attributeRows; ; {
 		text, err := table.JSON()
 		if err != nil || len(text) <= maxAttribute || rows == 1 {
 			return text, err
 		}
+		rows /= 2
+		table.cut(rows)
 	}
+}
+
+// cut leaves out the rows of a table behind a limit, but for the one of what is unattributed.
+func (t *Table) cut(limit int) {
+	kept := t.Rows[:0]
+	for i := range t.Rows {
+		if i < limit || t.Rows[i].none {
+			kept = append(kept, t.Rows[i])
+		}
+	}
+	t.Omitted += len(t.Rows) - len(kept)
+	t.Rows = kept
 }
 
 // Costs among the facts about a trace have the first attributeRows rows, or fewer: of longer texts than maxAttribute
