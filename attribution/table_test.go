@@ -644,3 +644,18 @@ func TestLongCostText(t *testing.T) {
 		t.Errorf("%d walks up the tree, %d for a table", again, once)
 	}
 }
+
+// A task is long from 50 ms on (spec contexts.md 9).
+func TestLongTaskLength(t *testing.T) {
+	task := func(ts, dur int, frame string) string {
+		return fmt.Sprintf(`{"ph":"X","name":"RunTask","ts":%d,"dur":%d,"pid":1,"tid":1,"args":{"frame":%q}}`, ts, dur, frame)
+	}
+	a := attribute(t, events(task(0, 50_000, "long"), task(100_000, 49_999, "short")), Options{})
+	got := map[string]int64{}
+	for _, r := range a.Table(TableOptions{Type: "Frame"}).Rows {
+		got[r.ID] = r.LongTasks
+	}
+	if got["frame/long"] != 1 || got["frame/short"] != 0 {
+		t.Errorf("long tasks: %v, want one, of frame/long", got)
+	}
+}
