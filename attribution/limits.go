@@ -28,10 +28,8 @@ type limits struct {
 	rows      int // maxTableRows
 	rowInputs int // maxRowInputs
 
-	notes         int // maxNotes
-	names         int // maxNames
-	catalogue     int // maxCatalogue
-	catalogueSize int // maxCatalogueSize
+	notes int // maxNotes
+	names int // maxNames
 }
 
 // Budgets of memory between which limits grow with the budget.
@@ -50,6 +48,6 @@ func limitsFor(memory int64) limits {
 		entries: of(maxEntries), sets: of(maxSets), inSets: of(maxInSets), lists: of(maxLists), inLists: of(maxInLists),
 		longTasks: of(maxLongTasks), taskSets: of(maxAllTaskSets), asyncs: of(maxAsyncs), shares: of(maxShares),
 		rows: of(maxTableRows), rowInputs: of(maxRowInputs),
-		notes: of(maxNotes), names: of(maxNames), catalogue: of(maxCatalogue), catalogueSize: of(maxCatalogueSize),
+		notes: of(maxNotes), names: of(maxNames),
 	}
 }
