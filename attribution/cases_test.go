@@ -195,6 +195,22 @@ func (a *attributed) identity(n NodeID) string {
 	return a.c.nodes[n].Identity.String()
 }
 
+// intervals returns the intervals for the tracks, in their order. It comes once.
+func (a *attributed) intervals(t *testing.T) (list []interval) {
+	t.Helper()
+	for {
+		var i interval
+		ok, err := a.shown.sorted.Next(&i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			return list
+		}
+		list = append(list, i)
+	}
+}
+
 // stampsByEvent returns the sets of all slices and instants, by the event that began them.
 func (a *attributed) stampsByEvent(tb testing.TB) map[int]SetID {
 	tb.Helper()

@@ -59,8 +59,9 @@ type intervals struct {
 	err    error
 }
 
-// Limits of intervals: so many for each slice of a thread, and some more. Long recordings have one for every five slices. Where many contexts hold all the time and a thread rests between its slices, every slice would make one of each
-// type. What is left out at one time are those of the types that came last; costs count them.
+// Limits of intervals: so many for each slice of a thread, and some more. Long recordings have one for every five slices.
+// Where many contexts hold all the time and a thread rests between its slices, every slice would make one of each type. What
+// is left out at one time are those of the types that came last; costs count them.
 const (
 	maxIntervals      = 1 << 16
 	intervalsPerSlice = 4

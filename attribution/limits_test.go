@@ -59,19 +59,11 @@ func TestIntervalLimit(t *testing.T) {
 	}
 	a := attribute(t, events(list...), Options{Intervals: true})
 	shown := map[string]int{}
-	var i interval
-	total := 0
-	for {
-		ok, err := a.shown.sorted.Next(&i)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !ok {
-			break
-		}
+	all := a.intervals(t)
+	for _, i := range all {
 		shown[a.c.types[i.typ]]++
-		total++
 	}
+	total := len(all)
 	if most := maxIntervals + slices*intervalsPerSlice; total > most || total < most-types {
 		t.Errorf("%d intervals, want %d", total, most)
 	}

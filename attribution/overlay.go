@@ -98,15 +98,20 @@ func (c *overlayCursor) Next(e *timeline.OverlayEvent) (bool, error) {
 	if !ok || err != nil {
 		return false, err
 	}
-	r := &c.row
-	*e = timeline.OverlayEvent{Kind: r.kind, TS: r.ts, Dur: r.dur, Track: r.track, Name: r.name}
+	*e = c.event(&c.row)
+	return true, nil
+}
+
+// event returns the event of a row, whose track and name are those of the overlay's target.
+func (o *overlay) event(r *overlayRow) timeline.OverlayEvent {
+	e := timeline.OverlayEvent{Kind: r.kind, TS: r.ts, Dur: r.dur, Track: r.track, Name: r.name}
 	switch r.kind {
 	case timeline.ItemBegin:
-		e.Correlation = c.nameOf(NodeID(r.ref))
+		e.Correlation = o.nameOf(NodeID(r.ref))
 	case timeline.ItemInstant:
-		e.Args = c.args[r.ref]
+		e.Args = o.args[r.ref]
 	}
-	return true, nil
+	return e
 }
 
 // overlayTarget is where the tracks of an attribution go.

@@ -214,13 +214,7 @@ func (r *Result) append(a *pftrace.Appender, threads map[timeline.TrackID]uint64
 		if err != nil || !ok {
 			return errors.Join(err, p.err)
 		}
-		e := timeline.OverlayEvent{Kind: row.kind, TS: row.ts, Dur: row.dur}
-		switch row.kind {
-		case timeline.ItemBegin:
-			e.Correlation = o.nameOf(NodeID(row.ref))
-		case timeline.ItemInstant:
-			e.Args = o.args[row.ref]
-		}
+		e := o.event(&row)
 		if err := a.Event(p.uuids[row.track], p.names[row.name], &e); err != nil {
 			return err
 		}

@@ -370,15 +370,7 @@ func TestIntervals(t *testing.T) {
 		x("a later", 1, 20, `,"args":{"frame":"A"}`),
 	), Options{Intervals: true, Sources: []Via{ViaArgs}})
 	var got []string
-	var i interval
-	for {
-		ok, err := a.shown.sorted.Next(&i)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !ok {
-			break
-		}
+	for _, i := range a.intervals(t) {
 		got = append(got, fmt.Sprintf("%s %d-%d", a.identity(i.node), i.from/1000, i.to/1000))
 	}
 	if want := []string{"frame/A 1-6", "frame/B 6-8", "frame/A 20-30"}; !slices.Equal(got, want) {

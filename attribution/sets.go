@@ -28,8 +28,8 @@ type entry struct {
 // maxHops is the number of edges over which a context is handed on (spec contexts.md S8).
 const maxHops = 64
 
-// Limits of the tables of sets, 90 MiB altogether, see limits. A recording of 190 MB fills 3 % of them. When one is full, further sets
-// lack what is new in them.
+// Limits of the tables of sets, 90 MiB altogether, see limits. A recording of 190 MB fills 3 % of them. When one is full,
+// further sets lack what is new in them.
 const (
 	maxEntries        = 1 << 20
 	maxSets           = 1 << 20

@@ -186,6 +186,12 @@ func (r *Result) sentInWindow(q Request) bool {
 	return q.Start != timeline.NoTime && r.costs.window.has(q.Start)
 }
 
+// keeps reports whether a limit leaves the i-th row in a table: of tables whose rows are not divided, the one of what is
+// unattributed as well.
+func (t *Table) keeps(i int, row *Row, limit int) bool {
+	return i < limit || row.none && t.split == SplitNone
+}
+
 // Table returns the costs of the contexts of a type. Contexts without cost have rows as well, unless rows are divided.
 // The error is one of the temporary files.
 func (r *Result) Table(opts TableOptions) (*Table, error) {

@@ -22,12 +22,11 @@ type tabulator struct {
 	rows    map[rowKey]*Row
 	groups  []string           // names of groups, by groupID
 	groupID map[string]groupID // of these
-	none    *Row               // that of the empty key; nil: it was not asked for yet
 	maxRows int
 	inputs  map[rowInput]struct{}
 	counted []rowKey  // that have the time of a cell in their total
 	chain   []NodeID  // the context of a cell and all above it
-	byNode  []*Row    // rows of contexts, where each has one row
+	byNode  []*Row    // rows of contexts and of what has none, where each has one row
 	groupBy []groupID // of contexts, where that does not depend on the time; 0: not known yet
 }
 
@@ -104,9 +103,6 @@ func (b *tabulator) missing() (lacks columnSet) {
 // row returns the row of what is charged to a context at a site.
 func (b *tabulator) row(node NodeID, at site, ts timeline.Nanos) (*Row, rowKey) {
 	key := rowKey{}
-	if node == 0 && b.none != nil {
-		return b.none, key
-	}
 	if int(node) < len(b.byNode) && b.byNode[node] != nil {
 		return b.byNode[node], rowKey{node: node}
 	}
@@ -136,9 +132,6 @@ func (b *tabulator) row(node NodeID, at site, ts timeline.Nanos) (*Row, rowKey) 
 		row = &Row{lacks: b.lacks}
 		b.name(row, &key)
 		b.rows[key] = row
-	}
-	if node == 0 && key == (rowKey{}) && b.tracks == SplitNone && b.split == SplitNone {
-		b.none = row
 	}
 	if int(node) < len(b.byNode) && key.node == node {
 		b.byNode[node] = row
@@ -426,7 +419,7 @@ func (b *tabulator) finish(limit int) {
 		)
 	})
 	for i, row := range rows {
-		if limit > 0 && i >= limit && (!row.none || b.split != SplitNone) {
+		if limit > 0 && !b.table.keeps(i, row.Row, limit) {
 			b.table.Omitted++
 			continue
 		}

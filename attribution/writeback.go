@@ -247,11 +247,11 @@ func (r *Result) costText(typ string) ([]byte, error) {
 	}
 }
 
-// cut leaves out the rows of a table behind a limit, but for the one of what is unattributed.
+// cut leaves out the rows of a table behind a limit.
 func (t *Table) cut(limit int) {
 	kept := t.Rows[:0]
 	for i := range t.Rows {
-		if i < limit || t.Rows[i].none {
+		if t.keeps(i, &t.Rows[i], limit) {
 			kept = append(kept, t.Rows[i])
 		}
 	}

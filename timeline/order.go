@@ -24,9 +24,8 @@ type timeOrder struct {
 const (
 	// maxAscents is the number of sequences that are merged: the times of all are compared for each thing.
 	maxAscents = 8
-	// bytesPerPlace is what the order of a thing takes, bytesPerKey what it takes in addition while it is sorted.
+	// bytesPerPlace is what the order of a thing takes. It takes radix.KeySize more while it is sorted.
 	bytesPerPlace = 4
-	bytesPerKey   = 16
 )
 
 // add says the time of the next thing, which has the given number.
@@ -51,7 +50,7 @@ func (o *timeOrder) sorted() bool { return len(o.starts) == 0 }
 // size returns how many bytes the order of a thing takes at most.
 func (o *timeOrder) size() int64 {
 	if o.many {
-		return bytesPerPlace + bytesPerKey
+		return bytesPerPlace + radix.KeySize
 	}
 	return bytesPerPlace
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/radix"
 )
 
 // store holds the records of a timeline in time order: in memory or on disk.
@@ -82,7 +83,7 @@ const (
 	firstChunk = 1 << 7
 	firstArena = 1 << 14
 	// bytesPerRecord is what a record costs in memory at most, while it is sorted.
-	bytesPerRecord = recordSize + bytesPerPlace + bytesPerKey
+	bytesPerRecord = recordSize + bytesPerPlace + radix.KeySize
 )
 
 func (m *memory) len() int            { return m.count }

@@ -58,17 +58,14 @@ func New[T any](codec Codec[T], compare func(a, b *T) int, memory int64, dir str
 	values := func(size int64) int { return min(max(int(memory/size), 64), math.MaxInt32) }
 	s := &Sorter[T]{codec: codec, compare: compare, longest: values(size), dir: dir}
 	if size += placeSize; codec.Key != nil {
-		size += keySize
+		size += radix.KeySize
 	}
 	s.limit = values(size)
 	return s
 }
 
-// What a value takes beside itself to be sorted.
-const (
-	placeSize = 4
-	keySize   = 16
-)
+// placeSize is what a value takes beside itself to be sorted, in bytes; one with a key takes radix.KeySize more.
+const placeSize = 4
 
 // Add adds a value.
 func (s *Sorter[T]) Add(v T) error {

@@ -9,11 +9,14 @@ import (
 )
 
 // Order is the order of things by numbers; those of one number stay in the order of their places. Its memory serves one
-// sort after the other: 16 bytes for each thing of the longest one.
+// sort after the other, KeySize bytes for each thing of the longest one.
 type Order struct {
 	keys, other []uint64
 	low         int // bits of a place
 }
+
+// KeySize is what a thing takes in an Order, in bytes.
+const KeySize = 16
 
 // KeyOf returns the number by which signed numbers are in their order.
 func KeyOf(v int64) uint64 { return uint64(v) ^ 1<<63 }
