@@ -27,13 +27,16 @@ func Attribute(ctx context.Context, src io.Reader, opts Options) (*timeline.Time
 		opts.Attribute = new(attribution.Options)
 	}
 	l := newLoader(opts)
+	defer l.close() // a trace that was kept, too: nothing is written beside its packets
 	tl, err := l.load(ctx, src)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	l.report.count(tl)
 	l.report.Durations.Total = Seconds(time.Since(began))
-	return tl, l.attributed, l.report, nil
+	result := l.attributed
+	l.attributed = nil // it is the caller's
+	return tl, result, l.report, nil
 }
 
 // resolve nests a timeline, resolves its flows and, if asked for, attributes its work.

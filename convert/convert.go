@@ -111,6 +111,7 @@ func describe(tl *timeline.Timeline, r *Report) {
 func Load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline, *Report, error) {
 	began := time.Now()
 	l := newLoader(opts.withIntervals())
+	defer l.close() // a trace that was kept, too: nothing is written beside its packets
 	tl, err := l.load(ctx, src)
 	if err != nil {
 		return nil, nil, err
