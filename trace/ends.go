@@ -1,0 +1,151 @@
+package trace
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// sliceEnds holds what the ends of slices bring: CPU times and arguments. A walk finds them later than the begins that
+// they belong to, so one walk collects them and the next one reads them in the order of the begins.
+type sliceEnds struct {
+	ends *extsort.Sorter[sliceEnd]
+	args *extsort.File // nil if no end has arguments
+
+	next    sliceEnd // read ahead
+	more    bool
+	pending map[EventID]sliceEnd // of slices at time that another one has overtaken
+	time    Nanos
+	buf     []byte
+}
+
+// sliceEnd is what the end of one slice brings.
+type sliceEnd struct {
+	slice    EventID
+	cpuTime  timeline.Nanos // at the end; NoTime if unknown
+	argsAt   int64          // in sliceEnds.args
+	argsSize int64
+}
+
+var sliceEndCodec = extsort.Codec[sliceEnd]{
+	Size: 32,
+	Key:  func(e *sliceEnd) uint64 { return uint64(e.slice) },
+	Put: func(b []byte, e *sliceEnd) {
+		le := binary.LittleEndian
+		le.PutUint64(b, uint64(e.slice))
+		le.PutUint64(b[8:], uint64(e.cpuTime))
+		le.PutUint64(b[16:], uint64(e.argsAt))
+		le.PutUint64(b[24:], uint64(e.argsSize))
+	},
+	Get: func(b []byte, e *sliceEnd) {
+		le := binary.LittleEndian
+		*e = sliceEnd{
+			slice: EventID(le.Uint64(b)), cpuTime: timeline.Nanos(le.Uint64(b[8:])),
+			argsAt: int64(le.Uint64(b[16:])), argsSize: int64(le.Uint64(b[24:])),
+		}
+	},
+}
+
+// collectEnds makes t.ends ready to be read from the first slice on.
+func (t *Trace) collectEnds() error {
+	if t.ends != nil {
+		return t.ends.rewind()
+	}
+	tl := t.tl
+	compare := func(a, b *sliceEnd) int { return cmp.Compare(a.slice, b.slice) }
+	s := &sliceEnds{ends: extsort.New(sliceEndCodec, compare, tl.Memory()/8, tl.TempDir()), pending: map[EventID]sliceEnd{}}
+	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+		if it.Kind != timeline.ItemEnd || it.ThreadTime == timeline.NoTime && len(it.Args) == 0 {
+			return nil
+		}
+		return s.add(it, tl.TempDir())
+	})
+	if err == nil && s.args != nil {
+		err = s.args.Flush()
+	}
+	if err == nil {
+		err = s.read()
+	}
+	if err != nil {
+		return errors.Join(err, s.close())
+	}
+	t.ends = s
+	return nil
+}
+
+func (s *sliceEnds) add(it *timeline.Item, dir string) error {
+	e := sliceEnd{slice: EventID(it.Ordinal + 1), cpuTime: it.ThreadTime, argsSize: int64(len(it.Args))}
+	if e.argsSize > 0 {
+		if s.args == nil {
+			f, err := extsort.NewFile(dir)
+			if err != nil {
+				return err
+			}
+			s.args = f
+		}
+		e.argsAt = s.args.Size()
+		if _, err := s.args.Write(it.Args); err != nil {
+			return err
+		}
+	}
+	return s.ends.Add(e)
+}
+
+// read reads the next end ahead.
+func (s *sliceEnds) read() (err error) {
+	s.more, err = s.ends.Next(&s.next)
+	return err
+}
+
+func (s *sliceEnds) rewind() error {
+	if err := s.ends.Rewind(); err != nil {
+		return err
+	}
+	return s.read()
+}
+
+// apply gives a slice what its end brings. Slices come in the order of their ids, but for those that a flow pulls
+// forward among the slices of one time.
+func (s *sliceEnds) apply(ev *Event) error {
+	if ev.Time != s.time {
+		clear(s.pending)
+		s.time = ev.Time
+	}
+	end, ok := s.pending[ev.ID]
+	for !ok && s.more && s.next.slice <= ev.ID {
+		if s.next.slice == ev.ID {
+			end, ok = s.next, true
+		} else {
+			s.pending[s.next.slice] = s.next
+		}
+		if err := s.read(); err != nil {
+			return err
+		}
+	}
+	if !ok {
+		return nil
+	}
+	if at, given := ev.CPUTime.Nanos(); given && end.cpuTime != timeline.NoTime {
+		ev.CPUDuration = NewCPUTime(end.cpuTime - at)
+	}
+	if end.argsSize > 0 {
+		s.buf = append(s.buf[:0], make([]byte, end.argsSize)...)
+		if _, err := s.args.ReadAt(s.buf, end.argsAt); err != nil {
+			return err
+		}
+		ev.Args.end = s.buf
+	}
+	return nil
+}
+
+func (s *sliceEnds) close() error {
+	err := s.ends.Close()
+	if s.args != nil {
+		err = errors.Join(err, s.args.Close())
+	}
+	return err
+}

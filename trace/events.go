@@ -1,0 +1,152 @@
+package trace
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/weft-trace/weft/timeline"
+)
+
+// errStop ends a walk whose loop was left.
+var errStop = errors.New("stop")
+
+// Events returns all events in the order in which a Perfetto trace holds them: by time, at one time enclosing slices
+// before those in them, and producers of flows before their consumers. A slice comes once, when it begins, with its
+// final length and with the arguments and the CPU time that its end brings.
+//
+// The Event is used again for the next one: Event.Clone keeps it. Leaving the loop early is fine. An error, which can
+// only be one of temporary files, comes once, as the last pair.
+func (t *Trace) Events() iter.Seq2[*Event, error] {
+	return func(yield func(*Event, error) bool) {
+		if err := t.collectEnds(); err != nil {
+			yield(nil, err)
+			return
+		}
+		r := eventReader{t: t, open: map[laneKey][]EventID{}, yield: yield}
+		if err := t.tl.Walk(context.Background(), r.item); err != nil && !errors.Is(err, errStop) {
+			yield(nil, err)
+		}
+	}
+}
+
+// laneKey is a track or a lane beside it: slices nest on each of them.
+type laneKey struct {
+	track timeline.TrackID
+	lane  uint32
+}
+
+// eventReader turns the items of a walk into events.
+type eventReader struct {
+	t     *Trace
+	yield func(*Event, error) bool
+	open  map[laneKey][]EventID // slices, the innermost last
+	event Event
+}
+
+func (r *eventReader) item(it *timeline.Item) error {
+	lane := laneKey{it.Track, it.Lane}
+	open := r.open[lane]
+	if it.Kind == timeline.ItemEnd {
+		if len(open) > 0 {
+			r.open[lane] = open[:len(open)-1]
+		}
+		return nil
+	}
+	ev := &r.event
+	r.fill(it)
+	ev.Depth = len(open)
+	if len(open) > 0 {
+		ev.Parent = open[len(open)-1]
+	}
+	if ev.Kind == Slice {
+		if err := r.t.ends.apply(ev); err != nil {
+			return err
+		}
+		// A slice without a length ends at once: its end is the next item.
+		r.open[lane] = append(open, ev.ID)
+	}
+	if !r.yield(ev, nil) {
+		return errStop
+	}
+	return nil
+}
+
+// fill makes an event of an item, but for its place in the nesting.
+func (r *eventReader) fill(it *timeline.Item) {
+	t, ev := r.t, &r.event
+	in, out := ev.FlowsIn[:0], ev.FlowsOut[:0]
+	*ev = Event{
+		Track: TrackID(it.Track), Time: it.TS, Name: t.names.name(it), Category: t.names.category(it),
+		Args:    Args{encoded: it.Args, of: t.tl},
+		Lane:    it.Lane,
+		AsyncID: it.AsyncID, AsyncScope: it.AsyncScope,
+		InputEvent: it.Event, InputByte: it.Offset,
+		stack: it.Callstack, of: t,
+	}
+	if it.Ordinal != timeline.NoOrdinal {
+		ev.ID = EventID(it.Ordinal + 1)
+	}
+	if it.ThreadTime != timeline.NoTime {
+		ev.CPUTime = NewCPUTime(it.ThreadTime)
+	}
+	switch it.Kind {
+	case timeline.ItemBegin:
+		ev.Kind, ev.Unfinished = Slice, it.Dur == timeline.NoTime
+		if !ev.Unfinished {
+			ev.Duration = it.Dur
+		}
+	case timeline.ItemInstant:
+		ev.Kind = Instant
+	case timeline.ItemCounter:
+		ev.Kind, ev.Value = Counter, numberValue(it.Value)
+	case timeline.ItemSample:
+		ev.Kind, ev.Value = Sample, numberValue(it.Value)
+	}
+	for _, f := range it.Flows {
+		if f.Previous != timeline.NoOrdinal {
+			in = append(in, FlowIn{ID: FlowID(f.ID), From: EventID(f.Previous + 1)})
+		}
+		if !f.Terminating {
+			out = append(out, FlowID(f.ID))
+		}
+	}
+	ev.FlowsIn, ev.FlowsOut = in, out
+}
+
+func numberValue(n timeline.Number) Value {
+	if n.IsInt() {
+		return IntValue(n.Int())
+	}
+	return FloatValue(n.Float())
+}
+
+// nameTable holds the interned names and categories of a timeline as strings, which are made when they are needed.
+type nameTable struct {
+	names, categories []string
+}
+
+func newNameTable(tl *timeline.Timeline) nameTable {
+	return nameTable{make([]string, tl.NameCount()+1), make([]string, tl.CategoryCount()+1)}
+}
+
+func (n *nameTable) name(it *timeline.Item) string {
+	return interned(n.names, uint32(it.NameID), it.Name)
+}
+
+func (n *nameTable) category(it *timeline.Item) string {
+	return interned(n.categories, uint32(it.CategoryID), it.Category)
+}
+
+func interned(table []string, id uint32, text []byte) string {
+	if len(text) == 0 {
+		return ""
+	}
+	if id == 0 || int(id) >= len(table) {
+		return string(text)
+	}
+	if table[id] == "" {
+		table[id] = string(text)
+	}
+	return table[id]
+}

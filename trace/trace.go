@@ -1,0 +1,94 @@
+// Package trace is weft's model of a trace: resolved events on tracks, in time order.
+//
+// A Trace comes from convert.Open, which reads a file of any format, or from a Builder, which makes one from scratch.
+// Trace.Events gives its events one by one: slices with their final length and all their arguments, instants, counter
+// values and samples, each with its track, its place in the nesting and its flows. A Trace is what the other packages
+// work on: pftrace.Write writes it, attribution.Run says what its work was done for, flow.NewIndex follows its flows.
+//
+// What does not live here: file formats (package convert), Perfetto's packets (package pftrace), and how events are
+// sorted, matched and nested (the engine, which is internal).
+package trace
+
+import (
+	"errors"
+	"iter"
+
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Nanos is a point in time or a duration in nanoseconds. Points in time are on the clock of the recording.
+type Nanos = timeline.Nanos
+
+// Units of time.
+const (
+	Microsecond Nanos = 1000
+	Millisecond       = 1000 * Microsecond
+	Second            = 1000 * Millisecond
+)
+
+// Trace is a resolved trace. Close frees its memory and removes its temporary files. A Trace is not safe for concurrent
+// use.
+type Trace struct {
+	tl     *timeline.Timeline
+	tracks []Track
+	names  nameTable
+	ends   *sliceEnds // nil until they are collected
+}
+
+// FromTimeline returns the trace that a resolved timeline of the engine holds. The trace owns the timeline. It is for
+// weft's own packages.
+func FromTimeline(tl *timeline.Timeline) *Trace {
+	return &Trace{tl: tl, names: newNameTable(tl)}
+}
+
+// Timeline returns the engine's timeline behind the trace. It is for weft's own packages.
+func (t *Trace) Timeline() *timeline.Timeline { return t.tl }
+
+// Close frees the memory of the trace and removes its temporary files. Events and Args of the trace are not to be used
+// afterwards.
+func (t *Trace) Close() error {
+	var err error
+	if t.ends != nil {
+		err = t.ends.close()
+	}
+	return errors.Join(err, t.tl.Close())
+}
+
+// Attribute is a fact about the whole trace, such as the version of the browser that recorded it.
+type Attribute struct {
+	Key   string
+	Value Value // a text or an integer
+}
+
+// Attributes returns the facts about the whole trace, in the order in which the input gives them.
+func (t *Trace) Attributes() iter.Seq[Attribute] {
+	return func(yield func(Attribute) bool) {
+		for _, a := range t.tl.Attributes() {
+			value := StringValue(a.Text)
+			if a.IsInt {
+				value = IntValue(a.Int)
+			}
+			if !yield(Attribute{a.Key, value}) {
+				return
+			}
+		}
+	}
+}
+
+// Summary counts the events of a trace.
+type Summary struct {
+	Slices        int64
+	Unfinished    int64 // slices that never end, counted in Slices too
+	Instants      int64
+	CounterValues int64
+	Samples       int64
+	Flows         int64 // arrows from one event to another
+	Start, End    Nanos // of the time from the first event to the last; both 0 if there are no events
+}
+
+// Summary counts the events.
+func (t *Trace) Summary() Summary { return Summary(t.tl.Totals()) }
+
+// Problems returns what was wrong with the input: how often each kind of problem was found, and where first.
+func (t *Trace) Problems() []problem.Total { return t.tl.Problems().Totals() }
