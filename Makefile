@@ -14,12 +14,14 @@ build:
 
 test:
 	go test ./...
+	go -C tools/perftable test ./...
 
 race:
 	go test -race ./...
 
 lint:
 	go vet ./...
+	go -C tools/perftable vet ./...
 	go tool -modfile=tools/go.mod staticcheck ./...
 	$(BUF) lint
 	$(BUF) format -d --exit-code
@@ -48,11 +50,11 @@ fuzz:
 
 # Prints the table of docs/performance.md, measured here and now: a few minutes on a machine that does nothing else.
 bench:
-	go run ./internal/perftable
+	go run -C tools/perftable .
 
 # Measures everything in full size (15 GB of temporary files) and writes docs/performance.md and its plot.
 bench-docs:
-	go run ./internal/perftable -full -docs
+	go run -C tools/perftable . -full -docs
 
 # The benchmarks of the packages.
 microbench:

@@ -18,11 +18,11 @@ const maxUnpacked = 1 << 30
 // Testdata returns the path of the module's testdata folder.
 func Testdata(tb testing.TB) string {
 	tb.Helper()
-	dir, ok := findUp("go.mod")
+	dir, ok := locateTestdata()
 	if !ok {
-		tb.Fatal("no go.mod above the working directory of the test")
+		tb.Fatal("no folder testdata/traces above the working directory of the test")
 	}
-	return filepath.Join(dir, "testdata")
+	return dir
 }
 
 // Find returns the path of a file of the testdata folder or, when it is not there, of the shared folder. The name has
@@ -37,8 +37,8 @@ func Find(tb testing.TB, name string) (path string, ok bool) {
 // Locate is Find for programs, which may run anywhere: outside of the module there is no testdata folder.
 func Locate(name string) (path string, ok bool) {
 	var folders []string
-	if dir, ok := findUp("go.mod"); ok {
-		folders = append(folders, filepath.Join(dir, "testdata"))
+	if dir, ok := locateTestdata(); ok {
+		folders = append(folders, dir)
 	}
 	if shared, ok := Shared(); ok {
 		folders = append(folders, shared)
@@ -88,6 +88,16 @@ func Read(tb testing.TB, path string) []byte {
 func Name(path string) string {
 	name := strings.TrimSuffix(filepath.Base(path), ".gz")
 	return strings.TrimSuffix(name, ".json")
+}
+
+// locateTestdata looks for the recordings in it: packages have folders of this name as well, and below tools there are
+// other modules.
+func locateTestdata() (dir string, ok bool) {
+	parent, ok := findUp(filepath.Join("testdata", "traces"))
+	if !ok {
+		return "", false
+	}
+	return filepath.Join(parent, "testdata"), true
 }
 
 // findUp returns the nearest folder, from the working directory up, that holds the file or folder name.

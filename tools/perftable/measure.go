@@ -22,7 +22,7 @@ import (
 type bench struct {
 	config
 	ctx    context.Context
-	root   string // of the module
+	root   string // of weft's module
 	dir    string // for inputs and outputs
 	weft   string // the built program
 	self   string // this program

@@ -6,9 +6,11 @@
 // The sides take turns, so that what else the machine does hits both, and the median of several runs counts. Times and
 // memory are those that the system reports of a process that has ended.
 //
-//	go run ./internal/perftable                    the table, with inputs of moderate size
-//	go run ./internal/perftable -growth            and how time and memory grow with the input
-//	go run ./internal/perftable -full -docs        everything in full size, written into docs/performance.md
+//	go run -C tools/perftable .                    the table, with inputs of moderate size
+//	go run -C tools/perftable . -growth            and how time and memory grow with the input
+//	go run -C tools/perftable . -full -docs        everything in full size, written into docs/performance.md
+//
+// It is a module of its own, so that those who use weft do not get it. Paths in flags are relative to its folder.
 //
 // Generated inputs, outputs and what conversions write for themselves lie in a folder below -tmp, which is removed at the
 // end: up to 3 GB, and with -full 15 GB.
@@ -142,19 +144,19 @@ func (c *config) machine() string {
 	return text
 }
 
-// moduleRoot returns the folder of go.mod, from the working directory up.
+// moduleRoot returns the folder of weft's module, from the working directory up.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "cmd", "weft")); err == nil {
 			return dir, nil
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New("no go.mod above the working directory; run this in a clone of weft")
+			return "", errors.New("no cmd/weft above the working directory; run this in a clone of weft")
 		}
 		dir = parent
 	}
