@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"slices"
 	"sort"
 
 	"github.com/weft-trace/weft/internal/extsort"
@@ -22,12 +23,13 @@ type key struct {
 // end is one end of a flow, bound to a slice.
 type end struct {
 	key
-	role   timeline.FlowRole
-	ts     timeline.Nanos // of the event that carries the end
-	order  uint64         // of ends at one time: the carrier's place in the order of starts
-	event  uint32         // index of the event in the input
-	offset int64
-	slice  slice
+	role    timeline.FlowRole
+	ts      timeline.Nanos // of the event that carries the end
+	order   uint64         // of ends at one time: the carrier's place in the order of starts
+	event   uint32         // index of the event in the input
+	offset  int64
+	slice   slice
+	nowhere bool // a start or step of Chrome's that binds to no slice: nothing can start there, see linker.nowhere
 }
 
 // slice is a slice or instant as far as flows are concerned.
@@ -84,7 +86,7 @@ var endCodec = extsort.Codec[end]{
 	Key:  func(e *end) uint64 { return e.id },
 	Put: func(b []byte, e *end) {
 		le := binary.LittleEndian
-		b[0], b[1], b[2] = byte(e.space), boolInt(e.textID), byte(e.role)
+		b[0], b[1], b[2] = byte(e.space), boolInt(e.textID)|boolInt(e.nowhere)<<1, byte(e.role)
 		le.PutUint64(b[3:], e.id)
 		le.PutUint32(b[11:], e.category)
 		le.PutUint32(b[15:], e.name)
@@ -103,10 +105,10 @@ var endCodec = extsort.Codec[end]{
 		le := binary.LittleEndian
 		*e = end{
 			key: key{
-				space: timeline.FlowSpace(b[0]), textID: b[1] != 0, id: le.Uint64(b[3:]),
+				space: timeline.FlowSpace(b[0]), textID: b[1]&1 != 0, id: le.Uint64(b[3:]),
 				category: le.Uint32(b[11:]), name: le.Uint32(b[15:]),
 			},
-			role: timeline.FlowRole(b[2]), ts: timeline.Nanos(le.Uint64(b[19:])), order: le.Uint64(b[27:]),
+			nowhere: b[1]&2 != 0, role: timeline.FlowRole(b[2]), ts: timeline.Nanos(le.Uint64(b[19:])), order: le.Uint64(b[27:]),
 			event: le.Uint32(b[35:]), offset: int64(le.Uint64(b[39:])),
 			slice: slice{
 				ordinal: le.Uint64(b[47:]), ts: timeline.Nanos(le.Uint64(b[55:])),
@@ -134,6 +136,7 @@ type binder struct {
 	// Of the current timestamp:
 	starts  []timeline.Step
 	byEvent map[uint32]int    // index into starts of what an event started; made when it is asked for
+	inFile  []latestStart     // made when it is asked for
 	endedBy map[uint32]uint32 // index of the event that ends the slice which an event began
 	ending  map[uint32]uint32 // the reverse
 	later   map[timeline.TrackID][]laterStart
@@ -236,6 +239,7 @@ func (b *binder) forget() {
 	if len(b.later) > 0 {
 		clear(b.later)
 	}
+	b.inFile = b.inFile[:0]
 }
 
 func sliceOf(s *timeline.Step) slice {
@@ -293,14 +297,56 @@ func (b *binder) flow(s *timeline.Step) error {
 		return b.carrier(&e)
 	case timeline.BindNext:
 		return b.next(&e, s.Track)
+	case timeline.BindNothing: // the reader has counted why
+		return b.nowhere(&e)
 	}
 	th := b.thread(s.Track)
 	a := b.enclosing(th, &e)
 	if a == nil {
-		return b.unbound(problem.FlowNoEnclosingSlice, &e)
+		if err := b.unbound(problem.FlowNoEnclosingSlice, &e); err != nil {
+			return err
+		}
+		return b.nowhere(&e)
 	}
 	e.slice = a.slice
 	return b.ends.Add(e)
+}
+
+// nowhere keeps a start or step that binds to nothing, for what it does to the flow before it.
+func (b *binder) nowhere(e *end) error {
+	if e.role == timeline.FlowEnd || e.space != timeline.FlowV1 && e.space != timeline.FlowV2 {
+		return nil
+	}
+	e.nowhere = true
+	if e.space == timeline.FlowV2 {
+		e.order = b.startBefore(e.event)
+	}
+	return b.ends.Add(*e)
+}
+
+// latestStart is a start of this time, in the order of the input: ordinal is the largest of all starts up to this one.
+type latestStart struct {
+	event   uint32
+	ordinal uint64
+}
+
+// startBefore returns the place in the order of starts of an event that starts nothing: that of the last start of this
+// time that comes before it in the input.
+func (b *binder) startBefore(event uint32) uint64 {
+	if len(b.inFile) == 0 {
+		for i := range b.starts {
+			b.inFile = append(b.inFile, latestStart{b.starts[i].Event, b.starts[i].Ordinal})
+		}
+		slices.SortFunc(b.inFile, func(a, b latestStart) int { return cmp.Compare(a.event, b.event) })
+		for i := 1; i < len(b.inFile); i++ {
+			b.inFile[i].ordinal = max(b.inFile[i].ordinal, b.inFile[i-1].ordinal)
+		}
+	}
+	i := sort.Search(len(b.inFile), func(i int) bool { return b.inFile[i].event >= event })
+	if i == 0 {
+		return 0
+	}
+	return b.inFile[i-1].ordinal
 }
 
 // unbound counts an end that binds to nothing and has it shown at its own place.
@@ -332,7 +378,7 @@ func (b *binder) carrier(e *end) error {
 		}
 	}
 	b.problems.Add(problem.FlowNoEnclosingSlice, e.position(), "")
-	return nil
+	return b.nowhere(e)
 }
 
 // next binds an end to the slice that starts next on its thread. At the time of the end itself, an X has started

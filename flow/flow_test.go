@@ -300,6 +300,46 @@ func TestBinding(t *testing.T) {
 	}
 }
 
+// A start or a step that lies in no slice draws no arrow, but where its id has ended, what follows does not belong to the
+// flow before: nothing starts there (spec chrome-json.md 15.3).
+func TestStartsInNoSlice(t *testing.T) {
+	const slices = "X 1/1 A 0 10\nX 1/2 B 20 10\nX 1/1 C 40 10\nX 1/2 D 60 10\n"
+	const first = slices + "s 1/1 1 5\nf 1/2 1 25 bp=e\n"
+	const carriers = "X 1/1 A 0 10 out=1\nX 1/2 B 20 10 in=1\n"
+	tests := []struct{ name, text, arrows, problems string }{
+		{"s, then f", first + "s 1/1 1 35\nf 1/2 1 65 bp=e\n", "A>B",
+			"flow_end_without_start 1, flow_no_enclosing_slice 1"},
+		{"s, then t and f", first + "s 1/1 1 35\nt 1/1 1 45\nf 1/2 1 65 bp=e\n", "A>B",
+			"flow_end_without_start 1, flow_no_enclosing_slice 1, flow_step_without_start 1"},
+		{"s, then two f", first + "s 1/1 1 35\nf 1/1 1 45 bp=e\nf 1/2 1 65 bp=e\n", "A>B",
+			"flow_end_without_start 2, flow_no_enclosing_slice 1"},
+		{"s, then a flow of its own", first + "s 1/1 1 35\ns 1/1 1 45\nf 1/2 1 65 bp=e\n", "A>B C>D", "flow_no_enclosing_slice 1"},
+		{"another id", first + "s 1/1 2 35\nf 1/2 1 65 bp=e\n", "A>B A>D", "flow_no_enclosing_slice 1, flow_fan_out 1"},
+		{"another name", first + "s 1/1 1 35 name=n\nf 1/2 1 65 bp=e\n", "A>B A>D", "flow_no_enclosing_slice 1, flow_fan_out 1"},
+		{"t of a flow that has ended", first + "t 1/1 1 35\nf 1/2 1 65 bp=e\n", "A>B",
+			"flow_end_without_start 1, flow_no_enclosing_slice 1"},
+		{"f of a flow that has ended", first + "f 1/1 1 35 bp=e\nf 1/2 1 65 bp=e\n", "A>B A>D",
+			"flow_no_enclosing_slice 1, flow_fan_out 1"},
+		{"s of an open flow is ignored, as in a slice", slices + "s 1/1 1 5\ns 1/1 1 35\nf 1/2 1 65 bp=e\n", "A>D", "flow_no_enclosing_slice 1"},
+		{"t of an open flow", slices + "s 1/1 1 5\nt 1/1 1 35\nf 1/2 1 65 bp=e\n", "A>D", "flow_no_enclosing_slice 1"},
+		{"s before anything", slices + "s 1/1 1 15\nf 1/2 1 65 bp=e\n", "", "flow_end_without_start 1, flow_no_enclosing_slice 1"},
+
+		{"a dropped carrier", carriers + "D 1/1 x 35 out=1\nX 1/2 D 60 10 in=1\n", "A>B", "flow_end_without_start 1"},
+		{"a dropped carrier of a step", carriers + "D 1/1 x 35 step=1\nX 1/2 D 60 10 in=1\n", "A>B", "flow_end_without_start 1"},
+		{"a dropped carrier of an end", carriers + "D 1/1 x 35 in=1\nX 1/2 D 60 10 in=1\n", "A>B A>D", "flow_fan_out 1"},
+		{"an event that carries nothing", carriers + "E 1/1 x 35 out=1\nX 1/2 D 60 10 in=1\n", "A>B",
+			"flow_end_without_start 1, flow_no_enclosing_slice 1"},
+		{"a dropped carrier and its end at one time", carriers + "D 1/1 x 60 out=1\nX 1/2 D 60 10 in=1\n", "A>B", "flow_end_without_start 1"},
+		{"a dropped carrier behind the end at its time", "X 1/1 A 0 10 out=1\nX 1/2 B 20 10 in=1\nD 1/1 x 20 out=1\nX 1/2 D 60 10 in=1\n",
+			"A>B", "flow_end_without_start 1"},
+		{"a text as id", "X 1/1 A 0 10 out=x\nX 1/2 B 20 10 in=x\nD 1/1 x 35 out=x\nX 1/2 D 60 10 in=x\n", "A>B", "flow_end_without_start 1"},
+		{"a dropped carrier of Perfetto's flows", "X 1/1 A 0 10 flow=1\nX 1/2 B 20 10 flow=1\nD 1/1 x 35 flow=1\nX 1/2 D 60 10 end=1\n", "A>B B>D", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) { check(t, test.text, test.arrows, test.problems) })
+	}
+}
+
 // TestKeys shows which ends belong together (spec chrome-json.md 15.2).
 func TestKeys(t *testing.T) {
 	const slices = "X 1/1 A 0 10\nX 1/2 B 20 10\n"

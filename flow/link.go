@@ -108,6 +108,8 @@ func (l *linker) link(ctx context.Context, ends *extsort.Sorter[end]) (int64, er
 // chrome applies the rules of s, t, f and bind_id.
 func (l *linker) chrome(e *end) {
 	switch {
+	case e.nowhere:
+		l.nowhere()
 	case e.role == timeline.FlowStart && l.state == open:
 		l.count(problem.FlowDuplicateStart, e)
 	case e.role == timeline.FlowStart:
@@ -127,6 +129,14 @@ func (l *linker) chrome(e *end) {
 			l.arrow(e)
 		}
 		l.state = closed
+	}
+}
+
+// nowhere handles a start or step that lies in no slice. Nothing can start there. But where its id has ended, it would have
+// begun anew, and what follows must not be taken for further ends of the flow before.
+func (l *linker) nowhere() {
+	if l.state == closed {
+		l.finish()
 	}
 }
 

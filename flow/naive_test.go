@@ -50,6 +50,8 @@ func newNaive(t *testing.T, tl *timeline.Timeline) *naive {
 // target returns the slice to which an end binds, nil if there is none.
 func (n *naive) target(s *timeline.Step) *timeline.Step {
 	switch s.Binding {
+	case timeline.BindNothing:
+		return nil
 	case timeline.BindCarrier:
 		return n.carrier(s)
 	case timeline.BindNext:
@@ -88,9 +90,24 @@ func (n *naive) carrier(s *timeline.Step) *timeline.Step {
 	return nil
 }
 
-// bound is an end with its slice.
+// bound is an end with its slice, nil if there is none.
 type bound struct {
 	step, slice *timeline.Step
+}
+
+// place is the place of an end at its time: that of its slice; without one, behind the starts that come before it in the
+// input.
+func (n *naive) place(b bound) uint64 {
+	if b.slice != nil {
+		return b.slice.Ordinal
+	}
+	var last uint64
+	for _, st := range n.starts {
+		if st.TS == b.step.TS && st.Event < b.step.Event {
+			last = max(last, st.Ordinal)
+		}
+	}
+	return last
 }
 
 // resolve finds all arrows.
@@ -99,10 +116,13 @@ func (n *naive) resolve() {
 	for i := range n.steps {
 		s := &n.steps[i]
 		slice := n.target(s)
-		switch {
-		case slice != nil:
+		chrome := s.Space == timeline.FlowV1 || s.Space == timeline.FlowV2
+		if slice != nil || chrome && s.Role != timeline.FlowEnd {
 			key := fmt.Sprint(s.Space, s.ID, s.Name, s.Category)
 			byKey[key] = append(byKey[key], bound{s, slice})
+		}
+		switch {
+		case slice != nil || s.Binding == timeline.BindNothing:
 		case s.Binding == timeline.BindNext:
 			n.problems[problem.FlowNoNextSlice]++
 		default:
@@ -115,7 +135,7 @@ func (n *naive) resolve() {
 				return c
 			}
 			if a.step.Space == timeline.FlowV2 {
-				if c := cmp.Compare(a.slice.Ordinal, b.slice.Ordinal); c != 0 {
+				if c := cmp.Compare(n.place(a), n.place(b)); c != 0 {
 					return c
 				}
 			}
@@ -139,6 +159,10 @@ func (n *naive) key(all []bound) {
 		native := b.step.Space == timeline.FlowNative
 		role := b.step.Role
 		switch {
+		case b.slice == nil:
+			if closed {
+				finish()
+			}
 		case producer == nil && role == timeline.FlowEnd:
 			n.problems[problem.FlowEndWithoutStart]++
 		case producer == nil && role == timeline.FlowContinue && !native:
@@ -203,6 +227,10 @@ func randomFlows(seed uint64, n, span int) string {
 			}
 			fmt.Fprintf(&text, "E %s b %d%s\n", thread, ts, carries)
 		case 5:
+			if r.IntN(3) == 0 {
+				fmt.Fprintf(&text, "D global d %d%s\n", ts, carries)
+				break
+			}
 			fmt.Fprintf(&text, "I %s i %d%s\n", pick(thread, "global", "1/id:0x1"), ts, carries)
 		default:
 			fmt.Fprintf(&text, "%s %s %d %d%s\n", pick("s", "t", "f", "f"), thread, r.IntN(4), ts, pick("", " bp=e", " name=n"))

@@ -73,7 +73,7 @@ type stepCollector struct {
 
 // step takes an end that the linker has handled; before is the state of its key before that.
 func (c *stepCollector) step(e *end, before state) {
-	if c == nil {
+	if c == nil || e.nowhere {
 		return
 	}
 	s := Step{At: e.ts, Event: e.event, Ordinal: e.slice.ordinal, Track: e.slice.track}

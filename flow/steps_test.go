@@ -13,7 +13,7 @@ import (
 )
 
 // Steps say when a flow passes a slice, in which direction, and when it is over: in the order of time, at one time in that
-// of the input. A start that is ignored and ends of nothing are no steps.
+// of the input. A start that is ignored or lies in no slice and ends of nothing are no steps.
 func TestSteps(t *testing.T) {
 	const text = `
 # Chrome's own flows, bound by time: one that comes back to its slice, and an id that is used again.
@@ -38,6 +38,12 @@ X 3/1 first 300 10 flow=5
 X 3/2 second 320 10 flow=5
 X 3/3 last 340 10 end=5
 X 3/4 nothing 360 10 end=6
+# Starts of ended flows that lie in no slice: what comes then has no start.
+s 1/3 #1 400
+X 1/2 later 410 10
+f 1/2 #1 415 bp=e
+D 2/1 dropped 420 out=7
+X 2/3 later 440 10 in=7
 `
 	want := []string{
 		// at, event of the step, in, out, last; the flows are numbered by the order in which they begin

@@ -261,6 +261,8 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 		r.flags |= flagNext
 	case BindCarrier:
 		r.flags |= flagCarrier
+	case BindNothing:
+		r.flags |= flagNext | flagCarrier
 	}
 	if f.Space == FlowV1 {
 		r.name = NameID(keyOf(b.names, f.Name))

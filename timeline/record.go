@@ -42,7 +42,7 @@ const (
 	flagMatched                                // Begin: its End was found. End: its Begin was found
 	flagOutermost                              // slice on an async track that no other slice encloses
 	flagFloat                                  // a is the bits of a double
-	flagNext                                   // flowStep: BindNext
+	flagNext                                   // flowStep: BindNext, or BindNothing with flagCarrier
 	flagCarrier                                // flowStep: BindCarrier
 	flagTextID                                 // flowStep: a is a hash of a text
 	flagClosed                                 // Begin without End that ends with its parent

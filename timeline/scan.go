@@ -107,6 +107,8 @@ func stepOf(r *record) (s Step, ok bool) {
 		s.Name, s.Category, s.Fallback = uint32(r.name), uint32(r.category), TrackID(r.lane)
 		s.Lane = 0
 		switch {
+		case r.flags&flagNext != 0 && r.flags&flagCarrier != 0:
+			s.Binding = BindNothing
 		case r.flags&flagNext != 0:
 			s.Binding = BindNext
 		case r.flags&flagCarrier != 0:

@@ -185,6 +185,9 @@ const (
 	BindEnclosing
 	// BindNext attaches to the next slice that starts on the thread.
 	BindNext
+	// BindNothing attaches to nothing, because the event that would carry the end was dropped or cannot carry one. Such a
+	// start still ends the flow that had its id before.
+	BindNothing
 )
 
 // FlowEvent is one end of a flow, handed to Builder.AddFlow. Its byte slices are not kept.

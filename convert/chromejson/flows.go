@@ -85,7 +85,7 @@ func (rd *reader) flow() error {
 const bindFields = 1<<fieldBindID | 1<<fieldFlowIn | 1<<fieldFlowOut
 
 // bindID adds the flow end of an event with some of bindFields. The event was the last one given to the Builder, if it is a
-// carrier; dropped is what cannot be one.
+// carrier. Of what is none, a start counts all the same: it ends the flow that had its id.
 func (rd *reader) bindID(carrier bool) error {
 	ev := &rd.ev
 	in, out := isTrue(ev.get(fieldFlowIn)), isTrue(ev.get(fieldFlowOut))
@@ -104,11 +104,14 @@ func (rd *reader) bindID(carrier bool) error {
 		if !rd.droppedCarrier(carrier) {
 			rd.problem(problem.FlowWithoutDirection, "")
 		}
-		return nil
+		if !out {
+			return nil
+		}
 	}
 	f := rd.prepareFlow(timeline.FlowV2, num, text)
-	f.Track = rd.out.Track
-	f.Binding = timeline.BindCarrier
+	if f.Binding = timeline.BindNothing; carrier {
+		f.Track, f.Binding = rd.out.Track, timeline.BindCarrier
+	}
 	switch {
 	case in && out:
 		f.Role = timeline.FlowContinue

@@ -8,6 +8,7 @@
 //	B TRACK NAME TS          its begin        S TRACK WEIGHT TS     a sample
 //	E TRACK NAME TS          its end          s|t|f TRACK ID TS     a flow event of Chrome (FlowV1)
 //	I TRACK NAME TS          an instant       M TRACK NAME TS       names a process or thread
+//	D TRACK NAME TS          an event that a reader dropped: only the flows that it would carry are left
 //
 // NAME "-" is no name. Times are integers. Behind these stand, in any order:
 //
@@ -94,6 +95,9 @@ func (p *parser) line(fields []string) error {
 		return p.add(&ev, fields[2], options)
 	}
 	switch fields[0] {
+	case "D":
+		ev := timeline.Event{Track: track, Event: p.event, Offset: p.offset(), TS: timeline.Nanos(ts)}
+		return p.carried(&ev, timeline.BindNothing, options)
 	case "s", "t", "f":
 		return p.flow(fields[0], fields[2], track, timeline.Nanos(ts), options)
 	case "M":
@@ -148,7 +152,7 @@ func (p *parser) add(ev *timeline.Event, text string, options map[string]string)
 	if err := p.b.Add(ev); err != nil {
 		return err
 	}
-	return p.carried(ev, options)
+	return p.carried(ev, timeline.BindCarrier, options)
 }
 
 func (p *parser) args(list string) timeline.Args {
@@ -193,14 +197,14 @@ var carriedFlows = []struct {
 	{"end", timeline.FlowNative, timeline.FlowEnd},
 }
 
-func (p *parser) carried(ev *timeline.Event, options map[string]string) error {
+func (p *parser) carried(ev *timeline.Event, binding timeline.FlowBinding, options map[string]string) error {
 	for _, c := range carriedFlows {
 		for id := range strings.SplitSeq(options[c.option], ",") {
 			if id == "" {
 				continue
 			}
 			f := timeline.FlowEvent{
-				Space: c.space, Role: c.role, Binding: timeline.BindCarrier,
+				Space: c.space, Role: c.role, Binding: binding,
 				Track: ev.Track, Event: ev.Event, Offset: ev.Offset, TS: ev.TS,
 			}
 			setFlowID(&f, id)
