@@ -138,7 +138,7 @@ func TestStreamingProfileClock(t *testing.T) {
 			`clocks { clock_id: 3 timestamp: 1700000000000000000 } clocks { clock_id: 6 timestamp: 1700000000000005000 }
 			primary_trace_clock: BUILTIN_CLOCK_MONOTONIC`, wall/1000 + 10},
 	} {
-		tl := build(t, fmt.Sprintf("S 1/2 1 %d stack=main", wall+10_000), func(b *timeline.Builder) { b.SetClocks(c.clocks) })
+		tl := build(t, fmt.Sprintf("S 1/2 1 %d stack=main", int64(wall+10_000)), func(b *timeline.Builder) { b.SetClocks(c.clocks) })
 		trace := write(t, tl, Options{Samples: StreamingProfiles})
 		want := packetsOf(t, fmt.Sprintf("packet { clock_snapshot { %s } }", c.snapshot))
 		if got := decode(t, trace).Packet[:1]; !cmp.Equal(want, got, protocmp.Transform()) {

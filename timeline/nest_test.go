@@ -184,7 +184,7 @@ func TestManyShortTracks(t *testing.T) {
 
 // Times at the end of the range do not wrap around.
 func TestEndOfTime(t *testing.T) {
-	const most = math.MaxInt64
+	const most = int64(math.MaxInt64)
 	text := fmt.Sprintf("X 1/1 a %d 10\nX 1/1 b %d %d\nB 1/1 open %d\nI 1/1 i %d\n", most-5, most-20, most, most-20, most)
 	tl, _ := nest(t, largeMemory, text)
 	laneCounts(t, tl)

@@ -8,36 +8,18 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"golang.org/x/term"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
-	// The first signal ends the work in order; after that a second one ends the program at once.
-	context.AfterFunc(ctx, stop)
-	// A reader of our output that goes away is an error like any other: temporary files are still removed.
-	signal.Ignore(syscall.SIGPIPE)
-
-	os.Exit(run(ctx, os.Args, &environment{
+	os.Exit(run(signalContext(context.Background()), os.Args, &environment{
 		stdin:      os.Stdin,
 		stdout:     os.Stdout,
 		stderr:     os.Stderr,
 		isTerminal: isTerminal,
 		width:      terminalWidth,
 	}))
-}
-
-// endSignals returns the signals that end a run in order: Ctrl-C, kill, and a terminal that goes away, unless whoever
-// started weft wants it to survive that (nohup).
-func endSignals() []os.Signal {
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		signals = append(signals, syscall.SIGHUP)
-	}
-	return signals
 }
 
 // environment is what the program uses of the outside, beside files.

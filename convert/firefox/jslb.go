@@ -54,7 +54,7 @@ const (
 	jslbHeader    = len(jslbMagic) + 12
 	jslbEntry     = 12
 	jslbVersion   = 1
-	maxJSLB       = 4 << 30 // the format has offsets of 32 bits
+	maxJSLB       = min(4<<30, math.MaxInt/4) // the format has offsets of 32 bits, and all of it is in memory
 	slabReference = `{"$s":`
 
 	// maxSlabUse bounds how much is read of slabs, as a multiple of the file's size: every list of a profile stands at
@@ -70,7 +70,7 @@ func readSlabs(r io.Reader) (*slabs, error) {
 	case err != nil:
 		return nil, err
 	case len(file) > maxJSLB:
-		return nil, errors.New("a JSLB container of more than 4 GiB")
+		return nil, fmt.Errorf("a JSLB container of more than %d MiB", int64(maxJSLB)>>20)
 	case len(file) < jslbHeader:
 		return nil, fmt.Errorf("byte %d: the header of the JSLB container is cut", len(file))
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -52,9 +53,9 @@ func (m *mutation) apply(v any) any {
 
 // count returns the number of values that apply passes.
 func count(v any) int {
-	m := mutation{until: 1 << 60}
+	m := mutation{until: math.MaxInt}
 	m.apply(v)
-	return 1<<60 - m.until
+	return math.MaxInt - m.until
 }
 
 func sortedKeys(v map[string]any) []string {

@@ -1,0 +1,30 @@
+//go:build !wasm
+
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// signalContext returns a context that ends with the first signal that ends a run. After that a second one ends the
+// program at once. A reader of our output that goes away is no signal but an error like any other: temporary files are
+// still removed.
+func signalContext(parent context.Context) context.Context {
+	ctx, stop := signal.NotifyContext(parent, endSignals()...)
+	context.AfterFunc(ctx, stop)
+	signal.Ignore(syscall.SIGPIPE)
+	return ctx
+}
+
+// endSignals returns the signals that end a run in order: Ctrl-C, kill, and a terminal that goes away, unless whoever
+// started weft wants it to survive that (nohup).
+func endSignals() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
+}
