@@ -1,0 +1,174 @@
+// Package probescripts holds the scripts for tracers that weft ships, and knows what a script needs to be run.
+//
+// A script records probes as lines that weft reads (docs/formats/probes.md). Its text is all there is to know: what it
+// is for, how it is run and what it was run with stand at its head, in lines that this package reads, and what the
+// tracer has to be given follows from what the script uses.
+package probescripts
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Tracer is a program that runs scripts.
+type Tracer string
+
+// The tracers.
+const (
+	Bpftrace Tracer = "bpftrace"
+	DTrace   Tracer = "dtrace"
+)
+
+// Tracers returns all tracers, in the order in which they are listed.
+func Tracers() []Tracer { return []Tracer{Bpftrace, DTrace} }
+
+// ParseTracer returns the tracer with the given name.
+func ParseTracer(name string) (Tracer, error) {
+	if t := Tracer(name); slices.Contains(Tracers(), t) {
+		return t, nil
+	}
+	return "", fmt.Errorf("unknown tracer %q; use bpftrace or dtrace", name)
+}
+
+// Extension returns the end of the names of the tracer's scripts.
+func (t Tracer) Extension() string {
+	if t == DTrace {
+		return ".d"
+	}
+	return ".bt"
+}
+
+// Default returns the name of the script that records all that the tracer can, in one script, of provider
+// trace_mozilla.
+func (t Tracer) Default() string {
+	if t == DTrace {
+		return "layout"
+	}
+	return "mozilla"
+}
+
+// A Script is a program of a tracer.
+type Script struct {
+	Name   string // without extension
+	Tracer Tracer
+	Text   string
+}
+
+// File returns the name of the script's file.
+func (s *Script) File() string { return s.Name + s.Tracer.Extension() }
+
+// About returns what the head of the script says that it is for, "" if it does not say so.
+func (s *Script) About() string { return s.head(s.File() + ": ") }
+
+// Run returns the sentence of the head that says with which tracer the script was run, or that it was not, and why.
+func (s *Script) Run() string {
+	if line := s.head("Run with "); line != "" {
+		return "Run with " + line
+	}
+	if line := s.head("Not run: "); line != "" {
+		return "Not run: " + line
+	}
+	return ""
+}
+
+// Usage returns the command of the head that runs the script without weft.
+func (s *Script) Usage() string { return s.head("Usage: ") }
+
+// head returns the rest of the first line of the comment at the head of the script that begins with prefix.
+func (s *Script) head(prefix string) string {
+	comment, _, _ := strings.Cut(s.Text, "*/")
+	for line := range strings.Lines(comment) {
+		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimLeft(line, " /"), "*"))
+		if rest, ok := strings.CutPrefix(line, prefix); ok {
+			return rest
+		}
+	}
+	return ""
+}
+
+// Records reports whether the script prints probe lines. Others print tables of their own.
+func (s *Script) Records() bool { return strings.Contains(s.Text, "#probelines 1") }
+
+// JSON reports whether the script prints tuples, which bpftrace writes whole in its JSON form only.
+func (s *Script) JSON() bool { return s.Tracer == Bpftrace && strings.Contains(s.Text, "print((") }
+
+// NeedsProgram reports whether the script's first parameter is the path of the program that has the probes.
+func (s *Script) NeedsProgram() bool { return s.Tracer == Bpftrace && strings.Contains(s.Text, "$1") }
+
+// NeedsCommand reports whether the script works only with a command that the tracer starts, not with a process that is
+// there already.
+func (s *Script) NeedsCommand() bool { return s.Tracer == Bpftrace && strings.Contains(s.Text, "cpid") }
+
+// A Probe is a declaration of a probe in a script.
+type Probe struct {
+	Name      string // provider:name
+	Arguments string // as declared: name:type, separated by blanks
+}
+
+// Probes returns the probes that the script declares, in its order.
+func (s *Script) Probes() (probes []Probe) {
+	for _, part := range strings.Split(s.Text, "#probe ")[1:] {
+		end := strings.IndexAny(part, "\\\"\n") // the \n of the printf, or its end
+		if end < 0 {
+			continue
+		}
+		name, arguments, _ := strings.Cut(part[:end], " ")
+		probes = append(probes, Probe{Name: name, Arguments: arguments})
+	}
+	return probes
+}
+
+//go:embed scripts
+var files embed.FS
+
+// All returns the scripts that weft ships, of one tracer after the other, by name.
+func All() ([]Script, error) {
+	entries, err := files.ReadDir("scripts")
+	if err != nil {
+		return nil, err
+	}
+	var scripts []Script
+	for _, tracer := range Tracers() {
+		for _, entry := range entries {
+			name, ok := strings.CutSuffix(entry.Name(), tracer.Extension())
+			if !ok {
+				continue
+			}
+			text, err := files.ReadFile(path.Join("scripts", entry.Name()))
+			if err != nil {
+				return nil, err
+			}
+			scripts = append(scripts, Script{Name: name, Tracer: tracer, Text: string(text)})
+		}
+	}
+	return scripts, nil
+}
+
+// ErrUnknown is the error (wrapped) for a name that no script has.
+var ErrUnknown = errors.New("no such script")
+
+// Find returns the shipped script with a name, which may end with the extension of its tracer. An empty tracer stands for
+// all, but then only one of them may have a script of that name.
+func Find(tracer Tracer, name string) (*Script, error) {
+	scripts, err := All()
+	if err != nil {
+		return nil, err
+	}
+	var found []Script
+	for _, s := range scripts {
+		if (tracer == "" || s.Tracer == tracer) && (s.Name == name || s.File() == name) {
+			found = append(found, s)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("%q: %w", name, ErrUnknown)
+	case 1:
+		return &found[0], nil
+	}
+	return nil, fmt.Errorf("%q is a script of several tracers; say %s or %s", name, found[0].File(), found[1].File())
+}
