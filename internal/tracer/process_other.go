@@ -1,0 +1,12 @@
+//go:build !unix
+
+package tracer
+
+import "os/exec"
+
+func setProcessGroup(*exec.Cmd) {}
+
+// interruptProcess ends the tracer: there are no signals.
+func interruptProcess(tracer *exec.Cmd) { _ = tracer.Process.Kill() }
+
+func killProcesses(tracer *exec.Cmd) { _ = tracer.Process.Kill() }
