@@ -319,15 +319,18 @@ func (e *ArgsEncoder) Correlate(text string) {
 
 // InternedString is String for texts that come again and again. The encoders of a Builder and those made by
 // Timeline.NewArgs write them once for the whole trace.
-func (e *ArgsEncoder) InternedString(v string) {
+func (e *ArgsEncoder) InternedString(v string) { e.InternedText([]byte(v)) }
+
+// InternedText is InternedString for bytes.
+func (e *ArgsEncoder) InternedText(v []byte) {
 	if e.values != nil {
-		if id, ok := e.values.intern([]byte(v)); ok && id != 0 {
+		if id, ok := e.values.intern(v); ok && id != 0 {
 			_, mark := e.begin()
 			e.buf = wire.EndMessage(wire.AppendUint(e.buf, annotationStringIID, uint64(id)), mark)
 			return
 		}
 	}
-	e.String([]byte(v))
+	e.String(v)
 }
 
 // Pointer writes an address.

@@ -228,10 +228,10 @@ func compareStarts(a, b *record) int {
 			return c
 		}
 	}
-	if c := cmp.Compare(b.flags&flagDerived, a.flags&flagDerived); c != 0 || a.flags&flagDerived == 0 {
+	if c := cmp.Compare(b.flags&flagDerived, a.flags&flagDerived); c != 0 {
 		return c
 	}
-	return cmp.Compare(a.event, b.event) // a pass may add a slice before the one around it
+	return cmp.Compare(a.event, b.event) // a reader or a pass may add a slice before the one around it
 }
 
 // order sorts the records of a group. Mostly they are in order, or, being calls that a pass made as they ended, the other way

@@ -72,8 +72,8 @@ type Event struct {
 	Track TrackID
 
 	// Event and Offset are the event's index in the input's event list and its byte offset in the unpacked input. The
-	// index decides the order of events at one time, so it must never decrease from call to call. Records of one
-	// event share it.
+	// index decides the order of events at one time, so it must never decrease from call to call; only slices of one track
+	// may come in any order, as they do that are added when they end. Records of one event share it.
 	Event  uint32
 	Offset int64
 
