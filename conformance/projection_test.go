@@ -15,6 +15,7 @@ const unfinished = -1
 type slice struct {
 	track    *track
 	ts, dur  int64 // ns; dur is unfinished for a slice without end, 0 for an instant
+	instant  bool
 	name     string
 	category string
 	parent   *slice // the slice below it on the stack of its track
@@ -116,7 +117,7 @@ func (p *projection) add(t *timed, stacks map[uint64][]*slice) error {
 func (p *projection) open(t *timed, home *track) (*slice, error) {
 	s := &slice{track: home, ts: t.ts, dur: unfinished}
 	if t.event.GetType() == pb.TrackEvent_TYPE_INSTANT {
-		s.dur = 0
+		s.dur, s.instant = 0, true
 	}
 	var err error
 	if s.name, err = t.name(); err != nil {

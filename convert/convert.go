@@ -24,6 +24,7 @@ import (
 	"github.com/weft-trace/weft/convert/firefox"
 	"github.com/weft-trace/weft/convert/jsprofile"
 	"github.com/weft-trace/weft/convert/perfetto"
+	"github.com/weft-trace/weft/convert/probes"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -252,8 +253,12 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 		})
 	case FormatJSProfile:
 		return jsprofile.Read(ctx, r, b, opts.selfProfile(log))
+	case FormatProbes:
+		return probes.Read(ctx, r, b, probes.Options{
+			Problems: log, Offset: opts.TimeOffset, KeepArg: opts.Args.keep(), Memory: opts.Memory, TempDir: opts.TempDir,
+		})
 	}
-	return &UnsupportedFormatError{Format: f}
+	return fmt.Errorf("%w: %s", ErrUnknownFormat, f)
 }
 
 // readChrome reads a Chrome JSON trace and what its V8 profiles make of it.

@@ -159,14 +159,9 @@ func TestErrors(t *testing.T) {
 	if !errors.Is(err, convert.ErrUnknownFormat) {
 		t.Errorf("{}: %v", err)
 	}
-	var unsupported *convert.UnsupportedFormatError
-	_, _, err = load(t, "P1\t", convert.Options{})
-	if !errors.As(err, &unsupported) || unsupported.Format != convert.FormatProbes {
-		t.Errorf("probes: %v", err)
-	}
-	_, _, err = load(t, smallTrace, convert.Options{From: convert.FormatProbes})
-	if !errors.As(err, &unsupported) || unsupported.Format != convert.FormatProbes {
-		t.Errorf("probes by option: %v", err)
+	_, _, err = load(t, smallTrace, convert.Options{From: convert.Format(200)})
+	if !errors.Is(err, convert.ErrUnknownFormat) {
+		t.Errorf("a format that does not exist: %v", err)
 	}
 	_, _, err = load(t, smallTrace, convert.Options{From: convert.FormatCPUProfile})
 	if !errors.Is(err, v8profile.ErrNoNodes) {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/weft-trace/weft/convert/probes"
 )
 
 // detect finds the format of an unpacked input by its content (spec chrome-json.md 2). It reads as far as it has to,
@@ -22,6 +24,8 @@ func detect(in *replay) (Format, error) {
 	text := bytes.TrimPrefix(head, []byte("\xEF\xBB\xBF"))
 	first := bytes.TrimLeft(text, " \t\r\n")
 	switch {
+	case probes.Detect(head):
+		return FormatProbes, nil
 	case looksLikePacket(head):
 		return FormatPerfetto, nil
 	case len(first) == 0:
@@ -30,8 +34,6 @@ func detect(in *replay) (Format, error) {
 		return detectArray(in, first)
 	case first[0] == '{':
 		return detectObject(in, first)
-	case bytes.HasPrefix(first, []byte("#probelines 1")), bytes.HasPrefix(first, []byte("P1\t")):
-		return FormatProbes, nil
 	case bytes.HasPrefix(head, []byte("\xDC\xDF\x4AS\x4CB\x01\x00")): // JSLB, spec firefox.md 3.5
 		return FormatFirefox, nil
 	}
@@ -82,7 +84,10 @@ func detectObject(in *replay, first []byte) (Format, error) {
 		return format, nil
 	}
 	hint := "a Chrome trace has traceEvents"
-	if scan.members&mTimestamp != 0 {
+	switch {
+	case scan.members == mType|mData:
+		hint = "if this is output of bpftrace, its script has to print probe lines, see docs/formats/probes.md"
+	case scan.members&mTimestamp != 0:
 		hint = "if these are samples of a JS self-profile whose other lists are missing, --from jsprofile reads them"
 	}
 	return FormatAuto, fmt.Errorf("%w: a JSON object %s; %s", ErrUnknownFormat, scan.seen(), hint)
@@ -347,9 +352,6 @@ func (s *memberScan) decide() {
 	if s.format == FormatAuto {
 		// traceEvents inside another member are not where Chrome's format has them.
 		s.format = (s.nested &^ mTraceEvents).formatOf()
-	}
-	if s.format == FormatAuto && s.closed && s.members == mType|mData {
-		s.format = FormatProbes // a line of bpftrace's JSON output, spec probes.md 4
 	}
 }
 

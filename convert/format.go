@@ -21,17 +21,16 @@ const (
 )
 
 var formats = [...]struct {
-	name      string // on the command line and in reports
-	what      string // for sentences, with article
-	supported bool   // this version has a reader for it
+	name string // on the command line and in reports
+	what string // for sentences, with article
 }{
-	FormatAuto:       {"auto", "any trace", true},
-	FormatChromeJSON: {"chrome-json", "a Chrome JSON trace", true},
-	FormatPerfetto:   {"perfetto", "a Perfetto trace", true},
-	FormatCPUProfile: {"cpuprofile", "a V8 CPU profile", true},
-	FormatFirefox:    {"firefox", "a Firefox profile", true},
-	FormatJSProfile:  {"jsprofile", "a JS self-profile", true},
-	FormatProbes:     {"probes", "a list of probe firings", false},
+	FormatAuto:       {"auto", "any trace"},
+	FormatChromeJSON: {"chrome-json", "a Chrome JSON trace"},
+	FormatPerfetto:   {"perfetto", "a Perfetto trace"},
+	FormatCPUProfile: {"cpuprofile", "a V8 CPU profile"},
+	FormatFirefox:    {"firefox", "a Firefox profile"},
+	FormatJSProfile:  {"jsprofile", "a JS self-profile"},
+	FormatProbes:     {"probes", "a file of probe lines"},
 }
 
 // String returns the name that ParseFormat understands, for example "chrome-json".
@@ -41,9 +40,6 @@ func (f Format) String() string {
 	}
 	return fmt.Sprintf("Format(%d)", uint8(f))
 }
-
-// Supported reports whether this version of weft reads the format.
-func (f Format) Supported() bool { return int(f) < len(formats) && formats[f].supported }
 
 // MarshalText returns the name.
 func (f Format) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
@@ -57,8 +53,7 @@ func (f *Format) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParseFormat returns the format with the given name; "auto" is FormatAuto. It knows the names of formats that this
-// version does not read, see Format.Supported.
+// ParseFormat returns the format with the given name; "auto" is FormatAuto.
 func ParseFormat(name string) (Format, error) {
 	for f := range formats {
 		if formats[f].name == name {
@@ -68,13 +63,11 @@ func ParseFormat(name string) (Format, error) {
 	return FormatAuto, fmt.Errorf("unknown format %q; use one of %s", name, strings.Join(SupportedFormats(), ", "))
 }
 
-// SupportedFormats returns the names of the formats that this version reads, "auto" first.
+// SupportedFormats returns the names of the formats, "auto" first.
 func SupportedFormats() []string {
 	var names []string
 	for _, f := range formats {
-		if f.supported {
-			names = append(names, f.name)
-		}
+		names = append(names, f.name)
 	}
 	return names
 }
@@ -82,29 +75,16 @@ func SupportedFormats() []string {
 // ErrUnknownFormat is the error (possibly wrapped) for an input whose content is none of the formats.
 var ErrUnknownFormat = errors.New("unknown format")
 
-// UnsupportedFormatError is the error for an input whose format is known but not read by this version.
-type UnsupportedFormatError struct {
-	Format Format
-}
-
-func (e *UnsupportedFormatError) Error() string {
-	what := fmt.Sprintf("format %s", e.Format)
-	if int(e.Format) < len(formats) {
-		what = formats[e.Format].what
-	}
-	return fmt.Sprintf("this is %s; this version of weft does not convert it yet, only %s", what, supportedSentence())
-}
-
-// supportedSentence lists what can be read: "Chrome JSON traces and Perfetto traces".
+// supportedSentence lists what can be read: "Chrome JSON traces, … and files of probe lines".
 func supportedSentence() string {
 	var names []string
-	for f := FormatAuto + 1; int(f) < len(formats); f++ {
-		if formats[f].supported {
-			names = append(names, strings.TrimPrefix(formats[f].what, "a ")+"s")
+	for _, f := range formats[FormatAuto+1:] {
+		what := strings.TrimPrefix(f.what, "a ")
+		if kind, of, ok := strings.Cut(what, " of "); ok {
+			names = append(names, kind+"s of "+of)
+		} else {
+			names = append(names, what+"s")
 		}
-	}
-	if len(names) == 1 {
-		return names[0]
 	}
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " and " + names[last]

@@ -121,6 +121,18 @@ const (
 	SamplesOutOfOrder
 	SamplingGap
 
+	// Probe lines.
+	Drops
+	TracerError
+	BadLine
+	UnknownLine
+	ProbeLimit
+	UnbalancedStart
+	EndWithoutStart
+	NeverEnded
+	UnknownHeader
+	TextCut
+
 	// Firefox profiles.
 	FirefoxNewerVersion
 	FirefoxValueInvalid
@@ -272,6 +284,17 @@ var kinds = [numKinds]struct {
 	TimeOriginUnknown:        {"time_origin_unknown", Repaired, "A JS self-profile does not say when it was recorded, as others in the file do; it was put where the earliest of these begins."},
 	SamplesOutOfOrder:        {"samples_out_of_order", Info, "A sample is earlier than the one before; the samples were sorted by time."},
 	SamplingGap:              {"sampling_gap", Info, "No sample was taken for more than five intervals; nothing is known of that time."},
+
+	Drops:           {"drops", Lost, "The tracer lost events because its buffers were full (count: events that it admits)."},
+	TracerError:     {"tracer_error", Lost, "The tracer could not record a firing, and says why."},
+	BadLine:         {"bad_line", Lost, "A line of a probe record cannot be read: it is cut, or has too few fields or bad numbers."},
+	UnknownLine:     {"unknown_line", Lost, "A line among probe records is none, and nothing that a tracer is known to say; it was left out."},
+	ProbeLimit:      {"probe_limit", Lost, "There are more probes, names, declarations or open starts than weft keeps; what had no room was left out, or ends with the recording."},
+	UnbalancedStart: {"unbalanced_start", Repaired, "The start of a probe has no end inside the slice around it; its slice ends with that."},
+	EndWithoutStart: {"end_without_start", Repaired, "The end of a probe matches no open start; it became an instant."},
+	NeverEnded:      {"never_ended", Repaired, "The start of a probe has no end; its slice ends with the last record."},
+	UnknownHeader:   {"unknown_header", Info, "A header of probe lines is not known or cannot be read whole; what is understood counts."},
+	TextCut:         {"text_cut", Info, "A text is as long as the tracer keeps texts, and may have been cut by it."},
 
 	FirefoxNewerVersion:   {"firefox_newer_version", Info, "A Firefox profile is of a newer version than weft knows; it was read as far as its shape is known."},
 	FirefoxValueInvalid:   {"firefox_value_invalid", Lost, "A part of a Firefox profile is not of the kind that the format asks for and was skipped."},

@@ -1,0 +1,87 @@
+package probes
+
+import (
+	"bytes"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+)
+
+// detectWithin is how far into an input Detect looks.
+const detectWithin = 64 << 10
+
+// Detect reports whether an input that begins with head holds probe lines: within its first 64 KiB there is a line, or text of a line of
+// bpftrace's JSON output, that is "#probelines 1" or a record.
+func Detect(head []byte) bool {
+	head = bytes.TrimPrefix(head[:min(len(head), detectWithin)], []byte("\xEF\xBB\xBF"))
+	if !isText(head[:min(len(head), 256)]) {
+		return false
+	}
+	for len(head) > 0 {
+		line, rest, _ := bytes.Cut(head, []byte("\n"))
+		if isProbeLine(line) || len(line) > 0 && line[0] == '{' && isProbeJSON(line) {
+			return true
+		}
+		head = rest
+	}
+	return false
+}
+
+// isText reports whether the start of an input has no bytes that stand in files of other kinds only, such as Perfetto traces,
+// whose first byte may be that of a new line.
+func isText(head []byte) bool {
+	for _, c := range head {
+		if c < '\a' || c > '\r' && c < ' ' && c != '\x1b' {
+			return false
+		}
+	}
+	return true
+}
+
+// isProbeLine reports whether a line is a record or the first line of a file of them, perhaps behind columns of DTrace.
+func isProbeLine(line []byte) bool {
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	if len(line) > 0 && (line[0] == ' ' || isDigit(line[0])) {
+		line = behindColumns(line)
+	}
+	return len(line) > 2 && isRecord(line) || isVersion(line)
+}
+
+func isVersion(line []byte) bool {
+	keyword, rest := cutField(line)
+	version, _ := cutField(rest)
+	return string(keyword) == "#probelines" && string(version) == "1"
+}
+
+// isProbeJSON reports whether a line of JSON holds a record, or the first line of a file of them.
+func isProbeJSON(line []byte) bool {
+	var s, elements jsonscan.Scanner
+	s.Reset(line)
+	if kind, _ := s.Value(); kind != jsonscan.Object {
+		return false
+	}
+	var typ string
+	found := false
+	for {
+		key, ok := s.Key()
+		if !ok {
+			return s.Err() == nil && found && (typ == "printf" || typ == "value")
+		}
+		kind, value := s.Scalar()
+		switch {
+		case string(key) == "type":
+			typ = string(value)
+		case string(key) != "data":
+		case kind == jsonscan.String:
+			for text := range bytes.SplitSeq(value, []byte("\n")) {
+				found = found || isProbeLine(text)
+			}
+		case kind == jsonscan.Array:
+			elements.Reset(value)
+			elements.Value()
+			if elements.Elem() {
+				kind, first := elements.Scalar()
+				found = kind == jsonscan.String && (string(first) == "P1" || isVersion(first) || string(first) == "#probelines")
+			}
+		}
+	}
+}
