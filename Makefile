@@ -15,24 +15,28 @@ build:
 test:
 	go test ./...
 	go -C tools/perftable test ./...
+	go -C internal/outside test ./...
 
 race:
 	go test -race ./...
 
 lint:
 	go vet ./...
+	go -C tools vet ./...
 	go -C tools/perftable vet ./...
+	go -C internal/outside vet ./...
 	go tool -modfile=tools/go.mod staticcheck ./...
 	$(BUF) lint
 	$(BUF) format -d --exit-code
 
 fmt:
-	gofmt -w $$(git ls-files '*.go' ':!gen/')
+	gofmt -w $$(git ls-files '*.go' ':!*.pb.go')
 	$(BUF) format -w
 
-# Writes gen/ anew from proto/.
+# Writes gen/ and internal/schema anew from proto/, and what internal/outside has of its own.
 generate:
 	$(BUF) generate
+	$(BUF) generate --template internal/outside/buf.gen.yaml internal/outside
 
 # Writes the golden files of all packages that have some. Read the diff before you commit it.
 golden:

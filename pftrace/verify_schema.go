@@ -3,9 +3,7 @@ package pftrace
 import (
 	"fmt"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
-
-	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -23,7 +21,7 @@ type schemaField struct {
 	known    bool
 	wireType uint8
 	packable bool           // a repeated number: may come packed
-	single   bool           // a message that is no list
+	single   bool           // a message of the schema that is no list
 	sub      *schemaMessage // of a message field
 }
 
@@ -36,46 +34,31 @@ const (
 	maxMessageDepth = 600
 )
 
-// newSchema returns the table of TracePacket. The generated code is the witness of what the schema is.
+// newSchema returns the table of TracePacket.
 func newSchema() *schemaMessage {
-	done := make(map[protoreflect.FullName]*schemaMessage)
-	return schemaOf((*protos.TracePacket)(nil).ProtoReflect().Descriptor(), done)
+	var all [len(schema.Messages)]schemaMessage
+	for i := range all {
+		all[i].set(&schema.Messages[i], &all)
+	}
+	return &all[schema.MessageTracePacket]
 }
 
-func schemaOf(d protoreflect.MessageDescriptor, done map[protoreflect.FullName]*schemaMessage) *schemaMessage {
-	if m, ok := done[d.FullName()]; ok {
-		return m
-	}
-	m := &schemaMessage{name: string(d.Name()), open: d.Name() == "TrackEvent"}
-	done[d.FullName()] = m
+// set makes m the message that is described. all are all messages, by their indexes.
+func (m *schemaMessage) set(described *schema.Message, all *[len(schema.Messages)]schemaMessage) {
+	m.name, m.open = described.Name, described == &schema.Messages[schema.MessageTrackEvent]
 	largest := 0
-	for i := range d.Fields().Len() {
-		if n := int(d.Fields().Get(i).Number()); n < maxDenseField {
+	for _, f := range described.Fields {
+		if n := int(f.Number); n < maxDenseField {
 			largest = max(largest, n)
 		}
 	}
 	m.fields = make([]schemaField, largest+1)
-	for i := range d.Fields().Len() {
-		fd := d.Fields().Get(i)
-		f := schemaField{known: true}
-		switch fd.Kind() {
-		case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind, protoreflect.DoubleKind:
-			f.wireType = wire.Fixed64
-		case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
-			f.wireType = wire.Fixed32
-		case protoreflect.StringKind, protoreflect.BytesKind:
-			f.wireType = wire.Len
-		case protoreflect.MessageKind, protoreflect.GroupKind:
-			f.wireType = wire.Len
-			f.single = fd.Cardinality() != protoreflect.Repeated
-			if fd.Message().FullName().Parent() != "google.protobuf" { // extension descriptors are taken as they are
-				f.sub = schemaOf(fd.Message(), done)
-			}
-		default:
-			f.wireType = wire.Varint
+	for _, d := range described.Fields {
+		f := schemaField{known: true, wireType: d.WireType, packable: d.Repeated && d.WireType != wire.Len, single: d.Message != 0 && !d.Repeated}
+		if d.Message != 0 {
+			f.sub = &all[d.Message]
 		}
-		f.packable = f.wireType != wire.Len && fd.Cardinality() == protoreflect.Repeated
-		if n := int(fd.Number()); n < maxDenseField {
+		if n := int(d.Number); n < maxDenseField {
 			m.fields[n] = f
 		} else {
 			if m.rest == nil {
@@ -84,7 +67,6 @@ func schemaOf(d protoreflect.MessageDescriptor, done map[protoreflect.FullName]*
 			m.rest[n] = f
 		}
 	}
-	return m
 }
 
 func (m *schemaMessage) field(number int) schemaField {

@@ -132,10 +132,10 @@ func (v *verifier) checkSequence() *verifySequence {
 
 // internedData checks the entries that the packet defines. The first definition of an id is already in the tables.
 func (v *verifier) internedData(seq *verifySequence) {
-	schema := v.schema.field(packetInternedData).sub
+	known := v.schema.field(packetInternedData).sub
 	for r := wire.NewReader(v.fields.InternedData); r.Next(); {
 		kind := InternedKind(r.Field())
-		if kind >= numInternedKinds || !schema.field(r.Field()).known {
+		if kind >= numInternedKinds || !known.field(r.Field()).known {
 			continue
 		}
 		var iid uint64

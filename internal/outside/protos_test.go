@@ -1,0 +1,92 @@
+// Package outside_test is a program that is no part of weft and uses it as a library: a module of its own, which sees
+// what any other module sees. It has its own generated copy of some of Perfetto's messages.
+//
+// Names of messages are global in Go's protobuf registry. If anything that weft is made of registered messages of
+// perfetto.protos, this program would panic before its first test.
+package outside_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"example.com/outside/perfetto"
+	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/report"
+)
+
+const chromeJSON = `[
+{"ph":"X","pid":1,"tid":2,"ts":10,"dur":5,"name":"load","args":{"frame":"F"}},
+{"ph":"i","pid":1,"tid":2,"ts":12,"s":"t","name":"ready"}
+]`
+
+// What weft writes is what the program's own messages say.
+func TestOwnMessagesReadWeftsTrace(t *testing.T) {
+	var out bytes.Buffer
+	if _, err := convert.Convert(t.Context(), &out, strings.NewReader(chromeJSON), convert.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var trace perfetto.Trace
+	if err := proto.Unmarshal(out.Bytes(), &trace); err != nil {
+		t.Fatal(err)
+	}
+	var begins, ends, instants int
+	for _, p := range trace.Packet {
+		if p.GetTrackEvent() == nil {
+			continue
+		}
+		switch p.GetTrackEvent().GetType() {
+		case perfetto.TrackEvent_TYPE_SLICE_BEGIN:
+			begins++
+		case perfetto.TrackEvent_TYPE_SLICE_END:
+			ends++
+		case perfetto.TrackEvent_TYPE_INSTANT:
+			instants++
+		}
+	}
+	if begins != 1 || ends != 1 || instants != 1 {
+		t.Errorf("%d begins, %d ends, %d instants; want one of each", begins, ends, instants)
+	}
+	checked, err := pftrace.Verify(t.Context(), &out, pftrace.VerifyOptions{})
+	if err != nil || checked.Violations != 0 {
+		t.Errorf("violations %+v, error %v", checked, err)
+	}
+}
+
+// What the program writes with its own messages is what weft reads, through every package that looks at a trace.
+func TestWeftReadsOwnMessages(t *testing.T) {
+	const track, sequence = 7, 1
+	event := func(ts uint64, kind perfetto.TrackEvent_Type, name *string) *perfetto.TracePacket {
+		return &perfetto.TracePacket{Timestamp: proto.Uint64(ts),
+			OptionalTrustedPacketSequenceId: &perfetto.TracePacket_TrustedPacketSequenceId{TrustedPacketSequenceId: sequence},
+			Data:                            &perfetto.TracePacket_TrackEvent{TrackEvent: &perfetto.TrackEvent{Type: kind.Enum(), TrackUuid: proto.Uint64(track), Name: name}}}
+	}
+	in, err := proto.Marshal(&perfetto.Trace{Packet: []*perfetto.TracePacket{
+		{OptionalTrustedPacketSequenceId: &perfetto.TracePacket_TrustedPacketSequenceId{TrustedPacketSequenceId: sequence},
+			Data: &perfetto.TracePacket_TrackDescriptor{TrackDescriptor: &perfetto.TrackDescriptor{Uuid: proto.Uint64(track), Name: proto.String("Work")}}},
+		event(100, perfetto.TrackEvent_TYPE_SLICE_BEGIN, proto.String("load")),
+		event(150, perfetto.TrackEvent_TYPE_SLICE_END, nil),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tl, result, rep, err := convert.Attribute(t.Context(), bytes.NewReader(in), convert.Options{Attribute: &attribution.Options{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tl.Close()
+	if rep.Events.Slices != 1 || result == nil {
+		t.Errorf("%d slices, want 1; result of attribution %v", rep.Events.Slices, result)
+	}
+	if _, err := flow.NewIndex(t.Context(), tl); err != nil {
+		t.Error(err)
+	}
+	if _, err := report.Collect(t.Context(), tl); err != nil {
+		t.Error(err)
+	}
+}
