@@ -15,18 +15,23 @@ func Collect(ctx context.Context, tl *timeline.Timeline) (*Profiles, error) {
 	if err := tl.Walk(ctx, c.item); err != nil {
 		return nil, err
 	}
+	return c.finish(), nil
+}
+
+// finish makes the threads of what was collected.
+func (c *collector) finish() *Profiles {
 	for _, ct := range c.threads {
 		if ct == nil {
 			continue
 		}
-		ct.finish(tl, c.p.stacks, c.weightsAreNanos)
+		ct.finish(c.tl, c.p.stacks, c.weightsAreNanos)
 		t := ct.thread
 		if len(t.observations) > 0 || len(t.forced) > 0 {
 			t.findRuns()
 			c.p.Threads = append(c.p.Threads, t)
 		}
 	}
-	return c.p, nil
+	return c.p
 }
 
 // role says what a track is to a collector.

@@ -1,5 +1,7 @@
 // Package report counts in the samples of a trace: where the time of a thread went, which functions were interrupted by
-// the garbage collector, and which of them force the browser to compute style and layout again and again.
+// the garbage collector, and which of them force the browser to compute style and layout again and again. And it counts
+// slices, as the scripts do that came with the probes of a browser: phases of layout (CollectLayout), and calls of functions
+// (CountCalls).
 //
 // It works on a resolved timeline and knows no input format, so that a recording and the Perfetto trace made of it give
 // the same numbers. Of a sampled thread it uses
@@ -10,8 +12,8 @@
 //     was doing at each sample. Without one it is script where there is a stack, and idle where there is none;
 //   - in Chrome's traces, slices of style and layout inside of slices that run script.
 //
-// Collect goes through the timeline once. The reports (Samples, GC, LayoutThrashing) are computed from what it keeps, of
-// 32 bytes for each sample. docs/reports.md defines every number.
+// Collect goes through the timeline once. The reports on samples (Samples, GC, LayoutThrashing) are computed from what it
+// keeps, of 32 bytes for each sample. docs/reports.md defines every number.
 //
 // What does not live here: printing (cmd/weft), and anything that reads files.
 package report

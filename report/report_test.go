@@ -104,7 +104,8 @@ func (tr *trace) slice(at, dur timeline.Nanos, name, category, stack string) {
 	tr.add(timeline.Event{Kind: timeline.Slice, TS: at, Dur: dur, Name: []byte(name), Category: []byte(category), Args: args.Args()})
 }
 
-func (tr *trace) collect() *Profiles {
+// nested ends the building of the timeline.
+func (tr *trace) nested() *timeline.Timeline {
 	tr.t.Helper()
 	tl, err := tr.b.Finish(context.Background())
 	if err != nil {
@@ -114,7 +115,12 @@ func (tr *trace) collect() *Profiles {
 	if err := tl.Nest(context.Background()); err != nil {
 		tr.t.Fatal(err)
 	}
-	p, err := Collect(context.Background(), tl)
+	return tl
+}
+
+func (tr *trace) collect() *Profiles {
+	tr.t.Helper()
+	p, err := Collect(context.Background(), tr.nested())
 	if err != nil {
 		tr.t.Fatal(err)
 	}
