@@ -74,8 +74,14 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// The commands of the page about attribution print what it shows.
-func TestAttributionPage(t *testing.T) {
+// The commands of the pages about attribution and reports print what they show.
+func TestPages(t *testing.T) {
+	t.Run("attribution", func(t *testing.T) { checkPage(t, "attribution.md") })
+	t.Run("reports", func(t *testing.T) { checkPage(t, "reports.md") })
+}
+
+func checkPage(t *testing.T, name string) {
+	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +89,7 @@ func TestAttributionPage(t *testing.T) {
 	dir := t.TempDir()
 	copyTree(t, filepath.Join(root, "testdata", "traces", "chrome"), dir)
 	t.Chdir(dir)
-	page := filepath.Join(root, "docs", "attribution.md")
+	page := filepath.Join(root, "docs", name)
 	commands := readmeCommands(t, page)
 	if len(commands) < 3 {
 		t.Fatalf("only %d commands found", len(commands))

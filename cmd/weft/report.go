@@ -67,6 +67,7 @@ const costReport = "cost"
 // Titles under which the help lists flags that not all reports have.
 const (
 	sampleFlagsTitle = "of samples, gc and layout-thrashing"
+	eventFlagsTitle  = "of layout-count, layout-time, layout-phases and js-funcalls"
 	costFlagsTitle   = "of cost"
 )
 
@@ -112,6 +113,9 @@ func reportCommand(env *environment) *cli.Command {
 	for _, r := range reports {
 		describe(r.name, r.usage, r.example)
 	}
+	for _, r := range eventReports() {
+		describe(r.name, r.usage, r.example)
+	}
 	describe(costReport, "what each page, frame, script, input event or other context has cost",
 		"weft report cost --type script --by category --from 1.5s --to 2s trace.json")
 	return &cli.Command{
@@ -122,20 +126,26 @@ func reportCommand(env *environment) *cli.Command {
 
 ` + names.String() + `
 The first three count samples; beside every time stands the number of samples that it was
-made of: one sample of a profile that was taken every 10 ms means 10 ± 10 ms. cost counts
-slices and needs no samples. docs/reports.md and docs/attribution.md define the numbers.
+made of: one sample of a profile that was taken every 10 ms means 10 ± 10 ms. The others
+count slices; js-funcalls counts samples if the trace has no events of calls.
+docs/reports.md and docs/attribution.md define the numbers.
 "-" is standard input.`,
-		Flags: slices.Concat(reportFlags(), titled(sampleFlagsTitle, sampleFlags()), titled(costFlagsTitle, costFlags()),
+		Flags: slices.Concat(reportFlags(), titled(sampleFlagsTitle, sampleFlags()), titled(eventFlagsTitle, eventFlags()),
+			titled(costFlagsTitle, costFlags()),
 			titled("of inputs that hold profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
 		Action: func(c *cli.Context) error {
 			which, err := whichReport(c)
 			if err != nil {
 				return err
 			}
-			if which == len(reports) {
-				return runCostReport(c, env)
+			events := eventReports()
+			switch i := which - len(reports); {
+			case i < 0:
+				return runReport(c, env, which)
+			case i < len(events):
+				return runEventReport(c, env, &events[i])
 			}
-			return runReport(c, env, which)
+			return runCostReport(c, env)
 		},
 	}
 }
@@ -188,11 +198,15 @@ func rowLimit(c *cli.Context) int {
 	return c.Int("top")
 }
 
-// whichReport returns the index of the report that is asked for, len(reports) for that of costs. The error is one of the
-// command line.
+// whichReport returns the index of the report that is asked for, among those on samples, those on slices, and that of costs.
+// The error is one of the command line.
 func whichReport(c *cli.Context) (int, error) {
 	var names []string
 	for _, r := range reports {
+		names = append(names, r.name)
+	}
+	events := eventReports()
+	for _, r := range events {
 		names = append(names, r.name)
 	}
 	names = append(names, costReport)
@@ -212,6 +226,8 @@ func whichReport(c *cli.Context) (int, error) {
 		return 0, usagef("--json and --csv exclude each other")
 	case names[which] == costReport:
 		return which, checkCostFlags(c)
+	case which >= len(reports):
+		return which, checkEventFlags(c, &events[which-len(reports)])
 	}
 	return which, checkSampleFlags(c, which)
 }
@@ -224,12 +240,15 @@ func checkCostFlags(c *cli.Context) error {
 	case c.IsSet("table"):
 		return usagef("--table: the report cost has a table for each type of contexts; --type chooses one")
 	}
-	return nil
+	return refuseEventFlags(c, costReport)
 }
 
 // checkSampleFlags refuses flags that a report on samples does not have.
 func checkSampleFlags(c *cli.Context, which int) error {
 	r := &reports[which]
+	if err := refuseEventFlags(c, r.name); err != nil {
+		return err
+	}
 	for _, f := range costFlags() {
 		name := f.Names()[0]
 		if !c.IsSet(name) {

@@ -1,0 +1,410 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/report"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// eventReport is a report that the command makes of slices, as the scripts do that came with the probes of a browser: one
+// plain table, whose text is fixed to the byte.
+type eventReport struct {
+	name, usage, example string
+	flags                []string // of its own
+	make                 func(c *cli.Context, tl *timeline.Timeline) (*eventTable, error)
+}
+
+// eventTable is such a report in all forms.
+type eventTable struct {
+	text      string
+	json      any
+	csv       [][]string // with headings
+	uncounted int64      // for want of room
+	nothing   string     // why there are no rows; "": there are some
+}
+
+func eventReports() []eventReport {
+	return []eventReport{
+		{
+			name: "layout-count", usage: "how often each phase of layout began", example: "weft report layout-count trace.json",
+			flags: layoutFlagNames, make: layoutCountReport,
+		},
+		{
+			name: "layout-time", usage: "how long each phase of layout took", example: "weft report layout-time --mode inclusive trace.json",
+			flags: append([]string{"mode"}, layoutFlagNames...), make: layoutTimeReport,
+		},
+		{
+			name: "layout-phases", usage: "count, total, longest and mean of each phase of layout, and which was within which",
+			example: "weft report layout-phases firefox.json",
+			flags:   append([]string{"table"}, layoutFlagNames...), make: layoutPhasesReport,
+		},
+		{
+			name: "js-funcalls", usage: "how often functions of script were called", example: "weft report js-funcalls trace.json",
+			flags: []string{"sampled"}, make: callsReport,
+		},
+	}
+}
+
+var layoutFlagNames = []string{"phases", "paint"}
+
+// eventFlags are the flags that only these reports have.
+func eventFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "phases", Usage: "layout: the phases that `FILE` says, in lines of phase, tab, name of a slice, and those of probes",
+			DefaultText: "those of probes, Chrome and Firefox"},
+		&cli.StringFlag{Name: "paint", Usage: "layout: count as paint also `NAMES`, any of " + strings.Join(report.PaintOptions(), ",")},
+		&cli.StringFlag{Name: "mode", Usage: "layout-time: time of slices within slices `HOW`: dtrace (as the script layout_time.d), exclusive or inclusive",
+			DefaultText: "dtrace for probes, else exclusive"},
+		&cli.BoolFlag{Name: "sampled", Usage: "js-funcalls: count calls in samples, lower bounds, also if the trace has exact ones", DisableDefaultText: true},
+	}
+}
+
+// checkEventFlags refuses flags that a report on slices does not have.
+func checkEventFlags(c *cli.Context, r *eventReport) error {
+	for _, f := range slices.Concat(sampleFlags(), costFlags(), eventFlags(), profileFlags()[:1]) {
+		name := f.Names()[0]
+		if c.IsSet(name) && !slices.Contains(r.flags, name) {
+			return usagef("--%s: the report %s does not have it", name, r.name)
+		}
+	}
+	switch {
+	case c.IsSet("phases") && c.IsSet("paint"):
+		return usagef("--paint adds to the phases of Chrome and Firefox, which --phases replaces")
+	case c.IsSet("table") && !c.Bool("csv"):
+		return usagef("--table: the report %s has it with --csv only", r.name)
+	case c.IsSet("top") && slices.Contains(r.flags, "table"):
+		return usagef("--top: the report %s does not have it", r.name)
+	}
+	return nil
+}
+
+// refuseEventFlags refuses, for the other reports, flags that only those on slices have.
+func refuseEventFlags(c *cli.Context, report string) error {
+	for _, f := range eventFlags() {
+		name := f.Names()[0]
+		if !c.IsSet(name) {
+			continue
+		}
+		var owners []string
+		for _, r := range eventReports() {
+			if slices.Contains(r.flags, name) {
+				owners = append(owners, r.name)
+			}
+		}
+		return usagef("--%s: the report %s does not have it, only %s", name, report, strings.Join(owners, ", "))
+	}
+	return nil
+}
+
+// runEventReport prints a report on slices.
+func runEventReport(c *cli.Context, env *environment, r *eventReport) (err error) {
+	opts, err := inputOptions(c)
+	if err != nil {
+		return err
+	}
+	opts.JSCalls = convert.JSCallsOff // samples are counted, not the calls that are made of them
+	name := c.Args().Get(1)
+	src, err := openInput(c.Context, env, name)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	progress := startProgress(env, inputName(name), src.size, true)
+	trace, loaded, err := convert.Load(c.Context, progress.reader(src), opts)
+	progress.Stop()
+	if err != nil {
+		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
+	}
+	printProblems(env, name, loaded, costProblems)
+	result, err := r.make(c, trace)
+	if err = errors.Join(err, trace.Close()); err != nil {
+		return err
+	}
+	printNote(env, name, result.note())
+	switch {
+	case c.Bool("json"):
+		return writeJSON(env.stdout, result.json)
+	case c.Bool("csv"):
+		out := csv.NewWriter(env.stdout)
+		return out.WriteAll(result.csv)
+	}
+	_, err = io.WriteString(env.stdout, result.text)
+	return err
+}
+
+// note says what the table does not: why it is empty, or that it is not complete.
+func (t *eventTable) note() string {
+	if t.uncounted > 0 {
+		return fmt.Sprintf("too many different rows: %d slices or calls are in none", t.uncounted)
+	}
+	return t.nothing
+}
+
+// maxPhasesFile bounds the file of --phases.
+const maxPhasesFile = 1 << 20
+
+// readPhases reads the file of --phases, which gives the phases of slices by their names.
+func readPhases(path string) (map[string]string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("--phases: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxPhasesFile+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("--phases: %w", err)
+	case len(text) > maxPhasesFile:
+		return nil, fmt.Errorf("--phases: %s is longer than %d bytes", path, maxPhasesFile)
+	}
+	phases := map[string]string{}
+	for i, line := range strings.Split(string(bytes.TrimPrefix(text, []byte("\ufeff"))), "\n") {
+		line = strings.TrimSuffix(line, "\r")
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		phase, name, ok := strings.Cut(line, "\t")
+		if !ok || phase == "" || name == "" {
+			return nil, fmt.Errorf("--phases: %s:%d: %q is not a phase, a tab and the name of a slice", path, i+1, line)
+		}
+		if before, twice := phases[name]; twice && before != phase {
+			return nil, fmt.Errorf("--phases: %s:%d: %q is %s and %s", path, i+1, name, before, phase)
+		}
+		phases[name] = phase
+	}
+	return phases, nil
+}
+
+// layoutOptions reads --phases and --paint.
+func layoutOptions(c *cli.Context) (opts report.LayoutOptions, err error) {
+	if c.IsSet("phases") {
+		opts.Phases, err = readPhases(c.String("phases"))
+		return opts, err
+	}
+	if c.IsSet("paint") {
+		opts.Paint = strings.Split(c.String("paint"), ",")
+	}
+	for _, name := range opts.Paint {
+		if !slices.Contains(report.PaintOptions(), name) {
+			return opts, usagef("--paint: unknown event %q; use %s", name, strings.Join(report.PaintOptions(), ", "))
+		}
+	}
+	return opts, nil
+}
+
+// collectLayout counts the phases of layout of a trace, in a table without rows.
+func collectLayout(c *cli.Context, tl *timeline.Timeline) (*report.Layout, *eventTable, error) {
+	opts, err := layoutOptions(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := report.CollectLayout(c.Context, tl, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l, &eventTable{uncounted: l.Uncounted}, nil
+}
+
+const noLayout = "nothing in this trace tells of layout: probes layout-start do, traces of Chrome with the category devtools.timeline,\n" +
+	"and profiles of Firefox; --phases names other slices"
+
+// layoutRows are rows in the JSON form.
+type layoutRows[Row any] struct {
+	Mode      string `json:"mode,omitempty"` // of layout-time
+	Rows      []Row  `json:"rows"`
+	Uncounted int64  `json:"uncounted"`
+}
+
+// layoutCountReport makes the report layout-count.
+func layoutCountReport(c *cli.Context, tl *timeline.Timeline) (*eventTable, error) {
+	l, out, err := collectLayout(c, tl)
+	if err != nil {
+		return nil, err
+	}
+	rows := largest(l.Counts(), c)
+	out.empty(len(rows) == 0, noLayout)
+	out.json = layoutRows[report.LayoutCount]{Rows: rows, Uncounted: l.Uncounted}
+	out.csv = [][]string{{"context", "phase", "function", "count"}}
+	var b strings.Builder
+	b.WriteString(right("Pres Ctx", 10) + " " + right("Phase", 10) + " " + right("Count", 8) + " " + left("Function", 30) + " \n")
+	for _, r := range rows {
+		out.csv = append(out.csv, []string{r.Context, r.Phase, r.Function, decimal(r.Count)})
+		b.WriteString(layoutCells(r.LayoutKey) + " " + right(decimal(r.Count), 5) + " " + left(escaped(r.Function), 30) + " \n")
+	}
+	out.text = b.String()
+	return out, nil
+}
+
+// timeModes are the values of --mode.
+var timeModes = [...]string{report.ByDTrace: "dtrace", report.Exclusive: "exclusive", report.Inclusive: "inclusive"}
+
+// layoutTimeReport makes the report layout-time.
+func layoutTimeReport(c *cli.Context, tl *timeline.Timeline) (*eventTable, error) {
+	mode := slices.Index(timeModes[:], c.String("mode"))
+	if c.IsSet("mode") && mode < 0 {
+		return nil, usagef("--mode: unknown way %q; use %s", c.String("mode"), strings.Join(timeModes[:], ", "))
+	}
+	l, out, err := collectLayout(c, tl)
+	if err != nil {
+		return nil, err
+	}
+	if !c.IsSet("mode") {
+		mode = int(l.DefaultMode())
+	}
+	rows := largest(l.Times(report.TimeMode(mode)), c)
+	out.empty(len(rows) == 0, noLayout)
+	out.json = layoutRows[report.LayoutTime]{Mode: timeModes[mode], Rows: rows, Uncounted: l.Uncounted}
+	out.csv = [][]string{{"context", "phase", "time_us"}}
+	var b strings.Builder
+	b.WriteString(right("Pres Ctx", 10) + " " + right("Phase", 10) + " " + right("Time(usec)", 8) + "\n")
+	for _, r := range rows {
+		out.csv = append(out.csv, []string{r.Context, r.Phase, decimal(r.Micros)})
+		b.WriteString(layoutCells(r.LayoutKey) + " " + right(decimal(r.Micros), 5) + "\n")
+	}
+	out.text = b.String()
+	return out, nil
+}
+
+// phasesRows is the report layout-phases in the JSON form.
+type phasesRows struct {
+	Rows             []report.LayoutPhase   `json:"rows"`
+	Nesting          []report.LayoutNesting `json:"nesting"`
+	UnbalancedStarts int64                  `json:"unbalanced_starts"`
+	UnmatchedEnds    int64                  `json:"unmatched_ends"`
+	Uncounted        int64                  `json:"uncounted"`
+}
+
+// layoutPhasesReport makes the report layout-phases.
+func layoutPhasesReport(c *cli.Context, tl *timeline.Timeline) (*eventTable, error) {
+	tables := []table{{name: "phases"}, {name: "nesting"}}
+	shown, err := findTable(tables, c.String("table"))
+	if err != nil {
+		return nil, err
+	}
+	l, out, err := collectLayout(c, tl)
+	if err != nil {
+		return nil, err
+	}
+	all := phasesRows{l.Phases(), l.Nesting(), l.UnbalancedStarts, l.UnmatchedEnds, l.Uncounted}
+	out.empty(len(all.Rows)+len(all.Nesting) == 0 && l.UnbalancedStarts+l.UnmatchedEnds == 0, noLayout)
+	out.json = all
+	phases, nesting := phasesTable(all.Rows), nestingTable(all.Nesting)
+	out.text = fmt.Sprintf("%s\n%s\nUnbalanced: %d starts, %d ends\n", phases.text, nesting.text, l.UnbalancedStarts, l.UnmatchedEnds)
+	out.csv = phases.csv
+	if tables[shown].name == "nesting" {
+		out.csv = nesting.csv
+	}
+	return out, nil
+}
+
+// phasesTable makes the first table of layout-phases.
+func phasesTable(rows []report.LayoutPhase) (out eventTable) {
+	out.csv = [][]string{{"context", "phase", "count", "total_ns", "max_ns", "mean_ns"}}
+	var b strings.Builder
+	b.WriteString(right("Pres Ctx", 10) + " " + right("Phase", 10) + " " + right("Count", 8) + " " +
+		right("Total(usec)", 12) + " " + right("Max(usec)", 12) + " " + right("Mean(usec)", 12) + "\n")
+	for _, r := range rows {
+		line := []string{r.Context, r.Phase, decimal(r.Count)}
+		b.WriteString(layoutCells(r.LayoutKey) + " " + right(decimal(r.Count), 6))
+		for _, t := range []timeline.Nanos{r.Total, r.Max, r.Mean} {
+			line = append(line, decimal(int64(t)))
+			b.WriteString(" " + right(decimal(int64(t/timeline.Microsecond)), 12))
+		}
+		b.WriteByte('\n')
+		out.csv = append(out.csv, line)
+	}
+	out.text = b.String()
+	return out
+}
+
+// nestingTable makes the second one.
+func nestingTable(rows []report.LayoutNesting) (out eventTable) {
+	out.csv = [][]string{{"outer", "inner", "count"}}
+	var b strings.Builder
+	b.WriteString(right("Outer", 12) + " " + right("Inner", 12) + " " + right("Count", 8) + "\n")
+	for _, r := range rows {
+		out.csv = append(out.csv, []string{r.Outer, r.Inner, decimal(r.Count)})
+		b.WriteString(phaseCell(r.Outer) + " " + phaseCell(r.Inner) + " " + right(decimal(r.Count), 8) + "\n")
+	}
+	out.text = b.String()
+	return out
+}
+
+// callsReport makes the report js-funcalls.
+func callsReport(c *cli.Context, tl *timeline.Timeline) (*eventTable, error) {
+	calls, err := report.CountCalls(c.Context, tl, report.CallOptions{Sampled: c.Bool("sampled")})
+	if err != nil {
+		return nil, err
+	}
+	calls.Rows = largest(calls.Rows, c)
+	out := &eventTable{json: calls, uncounted: calls.Uncounted, csv: [][]string{{"file", "function", "calls", "sampled"}}}
+	out.empty(len(calls.Rows) == 0, "nothing in this trace tells of calls: probes js_function-entry do, FunctionCall events of Chrome, and samples of JavaScript")
+	var b strings.Builder
+	if calls.Sampled {
+		b.WriteString("# sampled: lower bounds\n")
+	}
+	b.WriteString(" " + left("FILE", 32) + " " + left("FUNC", 36) + " " + right("CALLS", 8) + "\n")
+	for _, r := range calls.Rows {
+		out.csv = append(out.csv, []string{r.File, r.Function, decimal(r.Calls), strconv.FormatBool(calls.Sampled)})
+		b.WriteString(" " + left(escaped(r.File), 32) + " " + left(escaped(r.Function), 36) + " " + right(decimal(r.Calls), 8) + "\n")
+	}
+	out.text = b.String()
+	return out, nil
+}
+
+func (t *eventTable) empty(empty bool, why string) {
+	if empty {
+		t.nothing = why
+	}
+}
+
+// largest returns the last rows, which have the largest numbers, as many as --top says: all without it.
+func largest[T any](rows []T, c *cli.Context) []T {
+	if n := c.Int("top"); c.IsSet("top") && n > 0 && n < len(rows) {
+		return rows[len(rows)-n:]
+	}
+	return rows
+}
+
+// layoutCells returns the first two cells of a row about layout.
+func layoutCells(key report.LayoutKey) string {
+	return right(escaped(key.Context), 10) + " " + phaseCell(key.Phase)
+}
+
+func phaseCell(phase string) string { return "[ " + right(escaped(phase), 8) + " ]" }
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+// left and right fill a text with blanks up to a width in bytes, as printf does.
+func left(text string, width int) string  { return text + blanks(width-len(text)) }
+func right(text string, width int) string { return blanks(width-len(text)) + text }
+
+func blanks(n int) string { return strings.Repeat(" ", max(n, 0)) }
+
+// escaped writes control characters as C does.
+func escaped(text string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		switch {
+		case c >= '\a' && c <= '\r':
+			b.WriteString(`\` + "abtnvfr"[c-'\a':][:1])
+		case c < 32 || c == 127:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
