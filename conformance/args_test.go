@@ -1,12 +1,15 @@
 package conformance
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
 
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
 )
@@ -19,7 +22,6 @@ const (
 	typeBool   = "bool"
 
 	typePointer = "pointer" // of Perfetto traces only
-	typeJSON    = "json"
 )
 
 // maxArgDepth bounds the nesting of annotations that the projection follows; weft keeps deeper arguments as JSON text.
@@ -28,10 +30,21 @@ const maxArgDepth = 1000
 // arg is one flattened argument.
 type arg struct{ key, typ, value string }
 
-// argList holds the flattened arguments of a slice. Of equal keys the last counts, as in trace_processor.
+// argList holds the flattened arguments of a slice. Of equal keys the last counts, as in trace_processor. Arrays do not
+// replace each other: the members of a second one, as the end of a slice may bring it, go on behind those of the first.
 type argList struct {
-	all   []arg
-	index map[string]int
+	all     []arg
+	index   map[string]int
+	lengths map[string]int // of arrays by key
+}
+
+// element returns the key of the next member of an array.
+func (l *argList) element(array string) string {
+	if l.lengths == nil {
+		l.lengths = map[string]int{}
+	}
+	l.lengths[array]++
+	return array + "[" + strconv.Itoa(l.lengths[array]-1) + "]"
 }
 
 // set adds an argument or replaces the one of the same key.
@@ -84,13 +97,19 @@ func (l *argList) flatten(t *timed, key string, a *pb.DebugAnnotation, depth int
 			return err
 		}
 	}
-	for i, element := range a.GetArrayValues() {
-		if err := l.flatten(t, key+"["+strconv.Itoa(i)+"]", element, depth+1); err != nil {
+	for _, element := range a.GetArrayValues() {
+		if proto.Size(element) == 0 {
+			return fmt.Errorf("member of array %s without value: what follows would move up", key)
+		}
+		if err := l.flatten(t, l.element(key), element, depth+1); err != nil {
 			return err
 		}
 	}
 	if a.GetValue() == nil {
 		return nil
+	}
+	if text, ok := a.GetValue().(*pb.DebugAnnotation_LegacyJsonValue); ok {
+		return l.flattenText(key, text.LegacyJsonValue)
 	}
 	if len(a.GetDictEntries())+len(a.GetArrayValues()) > 0 {
 		return errors.New("annotation with entries and a value")
@@ -100,6 +119,67 @@ func (l *argList) flatten(t *timed, key string, a *pb.DebugAnnotation, depth int
 		return err
 	}
 	l.set(key, typ, value)
+	return nil
+}
+
+// flattenText adds a value given as JSON text. Empty objects and arrays have a place in the array that they are in; null has
+// none, so it must not occur. Names are those of the tables: trace_processor keeps them as they are here.
+func (l *argList) flattenText(key, text string) error {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if err := l.flattenNext(key, d); err != nil {
+		return fmt.Errorf("JSON text of %s: %w", key, err)
+	}
+	if d.More() {
+		return fmt.Errorf("JSON text of %s goes on behind its value", key)
+	}
+	return nil
+}
+
+func (l *argList) flattenNext(key string, d *json.Decoder) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	switch v := token.(type) {
+	case nil:
+		return errors.New("null, which has no value")
+	case bool:
+		l.set(key, typeBool, strconv.FormatBool(v))
+	case string:
+		l.set(key, typeString, v)
+	case json.Number:
+		return l.setNumber(key, v)
+	case json.Delim:
+		for d.More() {
+			member := ""
+			if v == '[' {
+				member = l.element(key)
+			} else if token, err := d.Token(); err != nil {
+				return err
+			} else {
+				member = key + "." + cleanKey(token.(string))
+			}
+			if err := l.flattenNext(member, d); err != nil {
+				return err
+			}
+		}
+		_, err = d.Token() // the closing bracket
+	}
+	return err
+}
+
+// setNumber adds a number of JSON text: an integer if it is written like one. Larger ones come out wrong in trace_processor.
+func (l *argList) setNumber(key string, number json.Number) error {
+	if v, err := number.Int64(); err == nil {
+		l.set(key, typeInt, strconv.FormatInt(v, 10))
+		return nil
+	}
+	v, err := number.Float64()
+	if err != nil || !strings.ContainsAny(number.String(), ".eE") {
+		return fmt.Errorf("%s is an integer of more than 63 bits", number)
+	}
+	l.set(key, typeReal, formatReal(v))
 	return nil
 }
 
@@ -124,8 +204,6 @@ func scalar(t *timed, a *pb.DebugAnnotation) (typ, value string, err error) {
 		return typeString, value, err
 	case *pb.DebugAnnotation_PointerValue: // this one and the next come from Perfetto traces
 		return typePointer, strconv.FormatUint(v.PointerValue, 16), nil
-	case *pb.DebugAnnotation_LegacyJsonValue:
-		return typeJSON, v.LegacyJsonValue, nil
 	}
 	return "", "", fmt.Errorf("value of type %T, which weft does not write", a.GetValue())
 }

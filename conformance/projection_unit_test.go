@@ -48,7 +48,9 @@ func handmade() []*pb.TracePacket {
 		descriptor(&pb.TrackDescriptor{Uuid: proto.Uint64(12), Process: &pb.ProcessDescriptor{Pid: proto.Int32(maxInt32 - 1), ProcessName: proto.String("gpu")}}),
 		descriptor(&pb.TrackDescriptor{Uuid: proto.Uint64(13), ParentUuid: proto.Uint64(12), Thread: &pb.ThreadDescriptor{Pid: proto.Int32(maxInt32 - 1), Tid: proto.Int64(maxInt32 - 2), ThreadName: proto.String("stream 7")}}),
 
-		event(10, &pb.TrackEvent{Type: begin, NameField: &pb.TrackEvent_NameIid{NameIid: 1}, CategoryIids: []uint64{1, 2}, ExtraCounterValues: []int64{100}, FlowIds: []uint64{1, 2}}),
+		event(10, &pb.TrackEvent{Type: begin, NameField: &pb.TrackEvent_NameIid{NameIid: 1}, CategoryIids: []uint64{1, 2}, ExtraCounterValues: []int64{100}, FlowIds: []uint64{1, 2}, DebugAnnotations: []*pb.DebugAnnotation{
+			intArray("l", 1, 2), jsonText("m", `[[1],[]]`),
+		}}),
 		event(10, &pb.TrackEvent{Type: begin, NameField: &pb.TrackEvent_Name{Name: "empty"}}),
 		event(10, &pb.TrackEvent{Type: end}),
 		event(12, &pb.TrackEvent{Type: instant, NameField: &pb.TrackEvent_Name{Name: "tick"}, DebugAnnotations: handmadeArgs()}),
@@ -62,6 +64,7 @@ func handmade() []*pb.TracePacket {
 		event(20, &pb.TrackEvent{Type: instant, TrackUuid: proto.Uint64(13)}),
 		event(30, &pb.TrackEvent{Type: end, ExtraCounterValues: []int64{105}, DebugAnnotations: []*pb.DebugAnnotation{
 			{NameField: &pb.DebugAnnotation_NameIid{NameIid: 1}, Value: &pb.DebugAnnotation_UintValue{UintValue: 1<<64 - 1}},
+			intArray("l", 3), intArray("m", 4),
 		}}),
 		event(25, &pb.TrackEvent{Type: end, TrackUuid: proto.Uint64(4)}), // later in the file, earlier in time
 	}
@@ -78,8 +81,21 @@ func handmadeArgs() []*pb.DebugAnnotation {
 			}},
 		}},
 		{NameField: name("s"), Value: &pb.DebugAnnotation_StringValueIid{StringValueIid: 1}},
+		jsonText("j", `[[8, 9223372036854775807], [], {}, {"k": [0.5, [], true]}, "null", -2.0]`),
 		{NameField: name("weft"), DictEntries: []*pb.DebugAnnotation{{NameField: name("id"), Value: &pb.DebugAnnotation_IntValue{IntValue: 1}}}},
 	}
+}
+
+func intArray(name string, values ...int64) *pb.DebugAnnotation {
+	a := &pb.DebugAnnotation{NameField: &pb.DebugAnnotation_Name{Name: name}}
+	for _, v := range values {
+		a.ArrayValues = append(a.ArrayValues, &pb.DebugAnnotation{Value: &pb.DebugAnnotation_IntValue{IntValue: v}})
+	}
+	return a
+}
+
+func jsonText(name, text string) *pb.DebugAnnotation {
+	return &pb.DebugAnnotation{NameField: &pb.DebugAnnotation_Name{Name: name}, Value: &pb.DebugAnnotation_LegacyJsonValue{LegacyJsonValue: text}}
 }
 
 var wantHandmade = map[string]string{
@@ -95,9 +111,20 @@ thread	7	8	12	0	1	tick
 thread	str:gpu	str:stream 7	20	0	0				`,
 	"args": `
 thread	7	8	10	20	work	k_1	int	18446744073709551615
+thread	7	8	10	20	work	l[0]	int	1
+thread	7	8	10	20	work	l[1]	int	2
+thread	7	8	10	20	work	l[2]	int	3
+thread	7	8	10	20	work	m[0][0]	int	1
+thread	7	8	10	20	work	m[2]	int	4
 thread	7	8	12	0	tick	d.a[0]	int	-1
 thread	7	8	12	0	tick	d.a[1]	real	1e+300
 thread	7	8	12	0	tick	d.b	bool	true
+thread	7	8	12	0	tick	j[0][0]	int	8
+thread	7	8	12	0	tick	j[0][1]	int	9223372036854775807
+thread	7	8	12	0	tick	j[3].k[0]	real	0.5
+thread	7	8	12	0	tick	j[3].k[2]	bool	true
+thread	7	8	12	0	tick	j[4]	string	null
+thread	7	8	12	0	tick	j[5]	real	-2
 thread	7	8	12	0	tick	s	string	texts`,
 	"flows": `
 thread	7	8	10	20	work	async	7		16	-1	load
@@ -131,7 +158,13 @@ func TestProjection(t *testing.T) {
 // What a reader of the trace would drop or misread must not pass the projection.
 func TestProjectionRefuses(t *testing.T) {
 	tests := map[string]*pb.TracePacket{
-		"undefined name":      event(20, &pb.TrackEvent{Type: instant, NameField: &pb.TrackEvent_NameIid{NameIid: 99}}),
+		"undefined name": event(20, &pb.TrackEvent{Type: instant, NameField: &pb.TrackEvent_NameIid{NameIid: 99}}),
+		"member without value": event(20, &pb.TrackEvent{Type: instant, DebugAnnotations: []*pb.DebugAnnotation{
+			{NameField: &pb.DebugAnnotation_Name{Name: "l"}, ArrayValues: []*pb.DebugAnnotation{{}}},
+		}}),
+		"null in JSON text":   event(20, &pb.TrackEvent{Type: instant, DebugAnnotations: []*pb.DebugAnnotation{jsonText("j", "[null]")}}),
+		"integer of 64 bits":  event(20, &pb.TrackEvent{Type: instant, DebugAnnotations: []*pb.DebugAnnotation{jsonText("j", "[18446744073709551615]")}}),
+		"JSON text behind it": event(20, &pb.TrackEvent{Type: instant, DebugAnnotations: []*pb.DebugAnnotation{jsonText("j", "[] []")}}),
 		"undescribed track":   event(20, &pb.TrackEvent{Type: instant, TrackUuid: proto.Uint64(99)}),
 		"end without begin":   event(20, &pb.TrackEvent{Type: end, TrackUuid: proto.Uint64(6)}),
 		"end with name":       event(28, &pb.TrackEvent{Type: end, NameField: &pb.TrackEvent_Name{Name: "work"}}),
