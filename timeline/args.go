@@ -33,7 +33,8 @@ const (
 
 // ArgsEncoder encodes the arguments of events. A value inside a dictionary, or at the top level, needs a Key before it;
 // null has no representation, see Null. Dictionaries and arrays that end up empty vanish, because Perfetto
-// cannot hold them. Of two values with one key in the same dictionary the last one counts.
+// cannot hold them, except in arrays, where they keep their places. Of two values with one key in the same dictionary the
+// last one counts.
 type ArgsEncoder struct {
 	keys       *stringTable
 	values     *stringTable // of InternedString; nil: texts are written as they are
@@ -45,19 +46,22 @@ type ArgsEncoder struct {
 	keyInline  []byte
 	given      int // see asGiven
 	duplicates int
-	extended   int  // calls of ExtendDict that found something
-	fixed      bool // keys does not grow
+	extended   int    // calls of ExtendDict that found something
+	text       []byte // of arrayAsText
+	fixed      bool   // keys does not grow
 	missed     bool
 }
 
 // container is the top level, a dictionary or an array that is not yet complete.
 type container struct {
-	array      bool
-	start      int    // where its own field starts in buf
-	mark       int    // for wire.EndMessage; 0 at the top level
-	firstEntry int    // index of its first member in entries
-	size       int    // number of values inside
-	seen       uint64 // bit key%64 for every key that was used: nearly all keys are seen to be new by it
+	array bool
+
+	keepsPlaces bool   // an outermost array with an empty member inside, see arrayAsText
+	start       int    // where its own field starts in buf
+	mark        int    // for wire.EndMessage; 0 at the top level
+	firstEntry  int    // index of its first member in entries
+	size        int    // number of values inside
+	seen        uint64 // bit key%64 for every key that was used: nearly all keys are seen to be new by it
 }
 
 // entry is one member of an open dictionary: its key and the bytes of buf that hold it.
@@ -156,7 +160,10 @@ func (e *ArgsEncoder) intern(name []byte) {
 	}
 }
 
-var emptyKey = []byte("_")
+var (
+	emptyKey = []byte("_")
+	nullText = []byte("null")
+)
 
 // begin appends the tag of the next value, one byte for its length and its name. It returns where the value starts
 // and the mark for wire.EndMessage.
@@ -257,11 +264,16 @@ func (e *ArgsEncoder) remove(c *container, i int) {
 	e.duplicates++
 }
 
-// Null says that the value of the current key is nothing: an earlier value of that key does not count any more.
+// Null says that the value of the current key is nothing: an earlier value of that key does not count any more. In an array
+// it is the text "null", so that what follows keeps its place.
 func (e *ArgsEncoder) Null() {
 	c := &e.open[len(e.open)-1]
+	if c.array {
+		e.String(nullText)
+		return
+	}
 	own := e.entries[c.firstEntry:]
-	if c.array || len(own) == 0 {
+	if len(own) == 0 {
 		return
 	}
 	if i := e.locate(own); i >= 0 {
@@ -446,12 +458,19 @@ func (e *ArgsEncoder) endContainer() {
 	e.entries = e.entries[:c.firstEntry]
 	if c.size > 0 {
 		e.buf = wire.EndMessage(e.buf, c.mark)
+		if c.keepsPlaces {
+			e.arrayAsText(c.start)
+		}
 		return
 	}
 	e.buf = e.buf[:c.start]
 	parent := &e.open[len(e.open)-1]
+	if parent.array {
+		e.emptyMember(c.array)
+		return
+	}
 	parent.size--
-	if n := len(e.entries); !parent.array && n > parent.firstEntry && e.entries[n-1].start == c.start {
+	if n := len(e.entries); n > parent.firstEntry && e.entries[n-1].start == c.start {
 		e.entries = e.entries[:n-1]
 	}
 }

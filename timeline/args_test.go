@@ -3,6 +3,7 @@ package timeline_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -64,8 +65,8 @@ func encode(e *timeline.ArgsEncoder, v *value, keyed bool) {
 }
 
 // stored returns what Perfetto can hold of the members of a dictionary or array: of equal keys the last one, at its own
-// place; no empty containers; "_" for an empty key; no keys in arrays.
-func stored(members []value, keyed bool) []value {
+// place; "_" for an empty key; no keys in arrays; no empty containers except inside of arrays.
+func stored(members []value, keyed, inArray bool) []value {
 	var out []value
 	for _, v := range members {
 		if !keyed {
@@ -76,17 +77,140 @@ func stored(members []value, keyed bool) []value {
 			}
 			out = without(out, v.key)
 		}
-		if v.kind == timeline.ArgUint && v.bits <= math.MaxInt64 {
-			v.kind = timeline.ArgInt
-		}
-		if v.kind == timeline.ArgDict || v.kind == timeline.ArgArray {
-			if v.members = stored(v.members, v.kind == timeline.ArgDict); len(v.members) == 0 {
+		switch v.kind {
+		case timeline.ArgUint:
+			if v.bits <= math.MaxInt64 {
+				v.kind = timeline.ArgInt
+			}
+		case timeline.ArgDict, timeline.ArgArray:
+			isArray := v.kind == timeline.ArgArray
+			v.members = stored(v.members, !isArray, inArray || isArray)
+			if len(v.members) == 0 && (keyed || !inArray) {
 				continue
+			}
+			if isArray && !inArray && hasEmpty(v.members) {
+				v = value{key: v.key, kind: timeline.ArgJSON, text: jsonText(&v)}
 			}
 		}
 		out = append(out, v)
 	}
 	return out
+}
+
+// hasEmpty reports whether a member of an array, or one inside of it, has no value.
+func hasEmpty(members []value) bool {
+	for _, v := range members {
+		if isContainer := v.kind == timeline.ArgDict || v.kind == timeline.ArgArray; isContainer &&
+			(len(v.members) == 0 || hasEmpty(v.members)) {
+			return true
+		}
+	}
+	return false
+}
+
+// jsonText is the text as which an array with empty members is stored.
+func jsonText(v *value) string {
+	quoted := func(v any) string { b, _ := json.Marshal(v); return string(b) }
+	switch v.kind {
+	case timeline.ArgBool:
+		return strconv.FormatBool(v.bits != 0)
+	case timeline.ArgInt:
+		return strconv.FormatInt(int64(v.bits), 10)
+	case timeline.ArgUint:
+		return quoted(strconv.FormatUint(v.bits, 10))
+	case timeline.ArgPointer:
+		return quoted("0x" + strconv.FormatUint(v.bits, 16))
+	case timeline.ArgDouble:
+		d := math.Float64frombits(v.bits)
+		switch {
+		case math.IsNaN(d):
+			return quoted("NaN")
+		case math.IsInf(d, 0):
+			return quoted(strings.Replace(strconv.FormatFloat(d, 'g', -1, 64), "Inf", "Infinity", 1))
+		}
+		return strconv.FormatFloat(d, 'e', -1, 64)
+	case timeline.ArgJSON:
+		if json.Valid([]byte(v.text)) {
+			return v.text
+		}
+		return quoted(v.text)
+	case timeline.ArgString:
+		return quoted(v.text)
+	}
+	var all []string
+	for i := range v.members {
+		text := jsonText(&v.members[i])
+		if v.kind == timeline.ArgDict {
+			text = quoted(v.members[i].key) + ":" + text
+		}
+		all = append(all, text)
+	}
+	if v.kind == timeline.ArgDict {
+		return "{" + strings.Join(all, ",") + "}"
+	}
+	return "[" + strings.Join(all, ",") + "]"
+}
+
+// allOfText is ofText of all JSON text in members.
+func allOfText(members []value) []value {
+	for i := range members {
+		if v := &members[i]; v.kind == timeline.ArgJSON {
+			*v = ofText(*v)
+		} else {
+			v.members = allOfText(v.members)
+		}
+	}
+	return members
+}
+
+// ofText reads JSON text that is an array with encoding/json; other text stays as it is.
+func ofText(v value) value {
+	if !strings.HasPrefix(v.text, "[") || !json.Valid([]byte(v.text)) {
+		return v
+	}
+	d := json.NewDecoder(strings.NewReader(v.text))
+	d.UseNumber()
+	out, _ := ofTokens(d)
+	out.key = v.key
+	return out
+}
+
+func ofTokens(d *json.Decoder) (v value, ok bool) {
+	token, _ := d.Token()
+	switch x := token.(type) {
+	case bool:
+		v.kind = timeline.ArgBool
+		if x {
+			v.bits = 1
+		}
+	case string:
+		v.kind, v.text = timeline.ArgString, x
+	case json.Number:
+		v.kind = timeline.ArgInt
+		n, err := x.Int64()
+		if v.bits = uint64(n); err != nil {
+			f, _ := x.Float64()
+			v.kind, v.bits = timeline.ArgDouble, math.Float64bits(f)
+		}
+	case json.Delim:
+		v.kind = timeline.ArgArray
+		if x == '{' {
+			v.kind = timeline.ArgDict
+		}
+		for d.More() {
+			var key string
+			if x == '{' {
+				token, _ := d.Token()
+				key = token.(string)
+			}
+			if m, ok := ofTokens(d); ok {
+				m.key = key
+				v.members = append(v.members, m)
+			}
+		}
+		d.Token()
+	}
+	return v, token != nil
 }
 
 func without(members []value, key string) []value {
@@ -149,6 +273,7 @@ func fromProto(tl *timeline.Timeline, a *protos.DebugAnnotation) value {
 		v.kind, v.bits = timeline.ArgPointer, x.PointerValue
 	case *protos.DebugAnnotation_LegacyJsonValue:
 		v.kind, v.text = timeline.ArgJSON, x.LegacyJsonValue
+		return ofText(v)
 	}
 	list := a.DictEntries
 	if v.kind == 0 {
@@ -198,7 +323,7 @@ func checkArgs(t *testing.T, members []value) {
 	if err := tl.Nest(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	want := stored(members, true)
+	want := allOfText(stored(members, true, false))
 	err = tl.Walk(context.Background(), func(it *timeline.Item) error {
 		var got []value
 		for a := range tl.ArgList(it.Args) {
@@ -262,8 +387,10 @@ func (c *choices) value(depth int) value {
 		v.bits = uint64(c.next(2))
 	case timeline.ArgInt, timeline.ArgUint, timeline.ArgPointer, timeline.ArgDouble:
 		v.bits = []uint64{0, 1, 127, 128, math.MaxInt64, math.MaxUint64, 1 << 63, 0x3ff8000000000000}[c.next(8)]
-	case timeline.ArgString, timeline.ArgJSON:
+	case timeline.ArgString:
 		v.text = strings.Repeat("text", []int{0, 1, 31, 32, 4096}[c.next(5)])
+	case timeline.ArgJSON:
+		v.text = []string{"", "null", "[1,", `["a\\"b"]`, `[{"k":[]},null,-9223372036854775808,0.1]`}[c.next(5)]
 	default:
 		if depth < maxTestDepth {
 			v.members = c.members(depth + 1)
@@ -273,7 +400,7 @@ func (c *choices) value(depth int) value {
 }
 
 // FuzzArgs encodes random arguments: ArgList and the generated structs read the same, which is what was encoded, without
-// duplicates and empty containers.
+// duplicates and those empty containers that are in no array.
 func FuzzArgs(f *testing.F) {
 	for i := range 100 {
 		seed := make([]byte, 3*i)
@@ -323,7 +450,7 @@ func TestArgsEncoder(t *testing.T) {
 			key(e, "s").String([]byte("x"))
 			key(e, "p").Pointer(255)
 			key(e, "j").JSON([]byte("[1]"))
-		}, "b=true i=-1 u=18446744073709551615u small=5 d=0.5f inf=-Inff s=\"x\" p=@ff j=`[1]`", 0},
+		}, "b=true i=-1 u=18446744073709551615u small=5 d=0.5f inf=-Inff s=\"x\" p=@ff j=[1]", 0},
 		{"empty key", func(e E) { key(e, "").Int(1) }, "_=1", 0},
 		{"dictionary in parts", func(e E) {
 			key(e, "d").BeginDict()
@@ -390,21 +517,74 @@ func TestArgsEncoder(t *testing.T) {
 		{"nested empty containers vanish", func(e E) {
 			key(e, "a").BeginDict()
 			key(e, "b").BeginArray()
-			e.BeginDict()
+			e.EndArray()
+			key(e, "c").BeginDict()
 			e.EndDict()
-			e.BeginArray()
-			e.EndArray()
-			e.EndArray()
 			e.EndDict()
 		}, "", 0},
-		{"an empty element takes no index", func(e E) {
+		{"empty members keep their places", func(e E) {
 			key(e, "a").BeginArray()
 			e.Int(1)
 			e.BeginDict()
 			e.EndDict()
 			e.Int(2)
+			e.BeginArray()
 			e.EndArray()
-		}, "a=[1 2]", 0},
+			e.Null()
+			e.Int(3)
+			e.EndArray()
+		}, `a=[1 {} 2 [] "null" 3]`, 0},
+		{"null is a text in arrays", func(e E) {
+			key(e, "a").BeginArray()
+			e.Null()
+			e.Uint(math.MaxUint64)
+			e.EndArray()
+		}, `a=["null" 18446744073709551615u]`, 0},
+		{"an array of empty members", func(e E) {
+			key(e, "a").BeginArray()
+			e.BeginArray()
+			e.EndArray()
+			e.BeginDict()
+			key(e, "null").Null()
+			e.EndDict()
+			e.EndArray()
+		}, "a=[[] {}]", 0},
+		{"empty members deep inside", func(e E) {
+			key(e, "o").BeginDict()
+			key(e, "before").Int(1)
+			key(e, "l").BeginArray()
+			e.BeginDict()
+			key(e, "x").BeginArray()
+			e.BeginArray()
+			e.EndArray()
+			e.Int(math.MinInt64)
+			e.Uint(math.MaxUint64)
+			e.Double(0.1)
+			e.Double(3)
+			e.Double(-1e300)
+			e.Double(math.Inf(1))
+			e.Pointer(255)
+			e.Bool(true)
+			e.String([]byte("\"\\\x00ü🤔"))
+			e.EndArray()
+			key(e, "gone").BeginArray()
+			e.EndArray()
+			e.EndDict()
+			e.String([]byte("last"))
+			e.EndArray()
+			key(e, "behind").Int(2)
+			e.EndDict()
+		}, `o={before=1 l=[{x=[[] -9223372036854775808 "18446744073709551615" 0.1f 3f -1e+300f "Infinity" "0xff" true ` +
+			`"\"\\\x00ü🤔"]} "last"] behind=2}`, 0},
+		{"an array with empty members is replaced", func(e E) {
+			key(e, "a").BeginArray()
+			e.BeginArray()
+			e.EndArray()
+			e.Int(1)
+			e.EndArray()
+			key(e, "b").Int(2)
+			key(e, "a").Int(3)
+		}, "b=2 a=3", 1},
 		{"too many ends", func(e E) {
 			key(e, "a").Int(1)
 			e.EndDict()

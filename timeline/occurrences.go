@@ -239,10 +239,10 @@ func (s *ArgSelection) Members(a Arg) iter.Seq[Arg] { return s.annotations(a.byt
 func (s *ArgSelection) annotations(b []byte, field int) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
 		for r := wire.NewReader(b); r.Next(); {
-			if r.Field() != field {
+			a := r.Bytes()
+			if r.Field() != field || len(a) == 0 {
 				continue
 			}
-			a := r.Bytes()
 			if len(a) > 1 && a[0] == annotationNameIID<<3 { // the name comes first
 				if id, n := binary.Uvarint(a[1:]); n > 0 && id < uint64(len(s.wanted)) && !s.wanted[id] {
 					continue

@@ -275,7 +275,7 @@ const (
 	ArgDouble
 	ArgString
 	ArgPointer
-	ArgJSON // a value as JSON text
+	ArgJSON // a value as JSON text; text that is an array is an ArgArray
 	ArgDict
 	ArgArray
 )
@@ -334,7 +334,7 @@ func (t *Timeline) ArgList(args Args) iter.Seq[Arg] { return t.annotations(args,
 func (t *Timeline) annotations(b []byte, field int) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
 		for r := wire.NewReader(b); r.Next(); {
-			if r.Field() == field && !yield(t.annotation(r.Bytes())) {
+			if r.Field() == field && len(r.Bytes()) > 0 && !yield(t.annotation(r.Bytes())) {
 				return
 			}
 		}
@@ -364,6 +364,9 @@ func (t *Timeline) annotation(b []byte) (a Arg) {
 			a.Kind, a.bits = ArgPointer, r.Uint()
 		case annotationLegacyJSON:
 			a.Kind, a.bytes = ArgJSON, r.Bytes()
+			if members, ok := arrayOfText(a.bytes); ok {
+				a.Kind, a.bytes = ArgArray, members
+			}
 		case annotationDict, annotationArray:
 			a.Kind, a.bytes = ArgDict, b
 			if r.Field() == annotationArray {

@@ -74,11 +74,11 @@ func TestDeepArgs(t *testing.T) {
 // What is nested too deep is kept as JSON if it is that, and else as a string.
 func TestDeepArgsAreJSONOrText(t *testing.T) {
 	for deep, want := range map[string]timeline.ArgKind{
-		`[1,{"k":"\u00e4"}]`: timeline.ArgJSON,
-		`["\xe4"]`:           timeline.ArgString,
-		`[NaN]`:              timeline.ArgString,
-		`[1,]`:               timeline.ArgString,
-		"[\"\xff\"]":         timeline.ArgJSON,
+		`{"k":["\u00e4"]}`: timeline.ArgJSON,
+		`["\xe4"]`:         timeline.ArgString,
+		`[NaN]`:            timeline.ArgString,
+		`[1,]`:             timeline.ArgString,
+		"{\"k\":\"\xff\"}": timeline.ArgJSON,
 	} {
 		input := `[{"ph":"i","name":"x","pid":1,"ts":0,"args":` + strings.Repeat(`{"a":`, maxDepth+1) + deep +
 			strings.Repeat(`}`, maxDepth+1) + `}]`

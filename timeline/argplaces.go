@@ -1,0 +1,252 @@
+package timeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// Perfetto drops members of arrays that have no value, and what follows them moves up: of [[8],[],[3]] it shows the third
+// as the second. So an array with an empty dictionary or array anywhere inside is written whole as JSON text, in which
+// Perfetto keeps their places (docs/formats/chrome-json.md 16), and read back from that as the array that it is.
+//
+// An array that is still open in the encoder, or was read from JSON, holds its empty members as annotations with a
+// dictionary or array of length 0.
+
+// emptyMember appends an empty member to the array that is open, and notes that it has one.
+func (e *ArgsEncoder) emptyMember(array bool) {
+	field := annotationDict
+	if array {
+		field = annotationArray
+	}
+	e.buf = appendEmptyMember(e.buf, annotationArray, field)
+	for i := range e.open {
+		if e.open[i].array {
+			e.open[i].keepsPlaces = true // the outermost array is written as text
+			return
+		}
+	}
+}
+
+func appendEmptyMember(b []byte, as, field int) []byte {
+	b, mark := wire.BeginMessage(b, as)
+	return wire.EndMessage(wire.AppendBytes(b, field, nil), mark)
+}
+
+// arrayAsText writes the array that was closed last, whose annotation starts at start, as JSON text.
+func (e *ArgsEncoder) arrayAsText(start int) {
+	r := wire.NewReader(e.buf[start:])
+	r.Next()
+	field, msg := r.Field(), r.Bytes()
+	e.text = e.text[:0]
+	if m := wire.NewReader(msg); m.Next() && m.Field() != annotationArray {
+		e.text = append(e.text, m.Raw()...) // the name
+	}
+	n := len(e.text)
+	e.text = e.appendText(e.text, msg)
+	var mark int
+	e.buf, mark = wire.BeginMessage(e.buf[:start], field)
+	e.buf = append(e.buf, e.text[:n]...)
+	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, annotationLegacyJSON, e.text[n:]), mark)
+}
+
+// appendText appends the value of an annotation as JSON text, as Perfetto reads it best: what it has no number for is a
+// text, among that integers beyond 63 bits, and doubles do not look like integers.
+func (e *ArgsEncoder) appendText(b, annotation []byte) []byte {
+	for r := wire.NewReader(annotation); r.Next(); {
+		switch r.Field() {
+		case annotationBool:
+			return strconv.AppendBool(b, r.Bool())
+		case annotationUint:
+			return append(strconv.AppendUint(append(b, '"'), r.Uint(), 10), '"')
+		case annotationInt:
+			return strconv.AppendInt(b, r.Int(), 10)
+		case annotationDouble:
+			return appendDoubleText(b, r.Double())
+		case annotationString:
+			return appendQuoted(b, r.Bytes())
+		case annotationStringIID:
+			if e.values == nil {
+				return append(b, `""`...)
+			}
+			return appendQuoted(b, e.values.get(uint32(r.Uint())))
+		case annotationPointer:
+			return append(strconv.AppendUint(append(b, `"0x`...), r.Uint(), 16), '"')
+		case annotationLegacyJSON:
+			if !json.Valid(r.Bytes()) {
+				return appendQuoted(b, r.Bytes())
+			}
+			return append(b, r.Bytes()...)
+		case annotationDict, annotationArray:
+			return e.appendMembersText(b, annotation, r.Field())
+		}
+	}
+	return append(b, "null"...)
+}
+
+// appendMembersText appends a dictionary or array with what is in it.
+func (e *ArgsEncoder) appendMembersText(b, annotation []byte, field int) []byte {
+	open, closing := byte('{'), byte('}')
+	if field == annotationArray {
+		open, closing = '[', ']'
+	}
+	sep := open
+	for r := wire.NewReader(annotation); r.Next(); {
+		if r.Field() != field || len(r.Bytes()) == 0 {
+			continue
+		}
+		b = append(b, sep)
+		if field == annotationDict {
+			b = append(appendQuoted(b, e.nameOf(r.Bytes())), ':')
+		}
+		b = e.appendText(b, r.Bytes())
+		sep = ','
+	}
+	if sep == open {
+		b = append(b, open)
+	}
+	return append(b, closing)
+}
+
+// nameOf returns the name of an annotation, which comes first.
+func (e *ArgsEncoder) nameOf(annotation []byte) []byte {
+	r := wire.NewReader(annotation)
+	if r.Next() && r.Field() == annotationNameIID {
+		return e.keys.get(uint32(r.Uint()))
+	}
+	return r.Bytes()
+}
+
+// appendDoubleText appends the shortest text that gives v back.
+func appendDoubleText(b []byte, v float64) []byte {
+	switch abs := math.Abs(v); {
+	case math.IsNaN(v):
+		return append(b, `"NaN"`...)
+	case math.IsInf(v, 1):
+		return append(b, `"Infinity"`...)
+	case math.IsInf(v, -1):
+		return append(b, `"-Infinity"`...)
+	case abs != 0 && abs < 1e-6 || abs >= 1e18:
+		return strconv.AppendFloat(b, v, 'e', -1, 64)
+	}
+	n := len(b)
+	b = strconv.AppendFloat(b, v, 'f', -1, 64)
+	if bytes.IndexByte(b[n:], '.') < 0 {
+		b = append(b, ".0"...)
+	}
+	return b
+}
+
+// appendQuoted appends a text as a JSON string. Only what must be is escaped.
+func appendQuoted(b, text []byte) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	for len(text) > 0 {
+		c := text[0]
+		switch {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c < ' ':
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		case c < utf8.RuneSelf:
+			b = append(b, c)
+		default:
+			r, size := utf8.DecodeRune(text)
+			b = utf8.AppendRune(b, r)
+			text = text[size:]
+			continue
+		}
+		text = text[1:]
+	}
+	return append(b, '"')
+}
+
+// maxTextDepth is the depth to which JSON text is taken apart.
+const maxTextDepth = 512
+
+// arrayOfText takes JSON text that is an array apart and returns its members as those of an annotation; false for any other
+// text. As in Perfetto, null has no place in it.
+func arrayOfText(text []byte) ([]byte, bool) {
+	if len(text) == 0 || text[0] != '[' || !json.Valid(text) {
+		return nil, false
+	}
+	var t textReader
+	t.s.Reset(text)
+	t.s.Value()
+	b := t.members(make([]byte, 0, len(text)+len(text)/4), jsonscan.Array, 1)
+	return b, !t.tooDeep
+}
+
+// textReader takes JSON text apart.
+type textReader struct {
+	s       jsonscan.Scanner
+	tooDeep bool
+}
+
+// members appends the members of the array or object whose bracket was read.
+func (t *textReader) members(b []byte, of jsonscan.Kind, depth int) []byte {
+	if depth > maxTextDepth {
+		t.tooDeep = true
+	}
+	if of == jsonscan.Array {
+		for !t.tooDeep && t.s.Elem() {
+			b = t.member(b, annotationArray, nil, depth)
+		}
+		return b
+	}
+	for !t.tooDeep {
+		key, ok := t.s.Key()
+		if !ok {
+			break
+		}
+		b = t.member(b, annotationDict, key, depth)
+	}
+	return b
+}
+
+// member appends the next value as a member of a dictionary or array.
+func (t *textReader) member(b []byte, as int, key []byte, depth int) []byte {
+	kind, text := t.s.Value()
+	if kind == jsonscan.Null {
+		return b
+	}
+	b, mark := wire.BeginMessage(b, as)
+	if as == annotationDict {
+		b = wire.AppendBytes(b, annotationName, key)
+	}
+	switch kind {
+	case jsonscan.True, jsonscan.False:
+		b = wire.AppendBool(b, annotationBool, kind == jsonscan.True)
+	case jsonscan.Integer, jsonscan.Number:
+		b = appendNumberOfText(b, text)
+	case jsonscan.Object, jsonscan.Array:
+		field := annotationDict
+		if kind == jsonscan.Array {
+			field = annotationArray
+		}
+		n := len(b)
+		if b = t.members(b, kind, depth+1); len(b) == n {
+			b = wire.AppendBytes(b, field, nil)
+		}
+	default:
+		b = wire.AppendBytes(b, annotationString, text)
+	}
+	return wire.EndMessage(b, mark)
+}
+
+// appendNumberOfText appends a number as an integer if it is one of 64 bits.
+func appendNumberOfText(b, text []byte) []byte {
+	if v, ok := jsonscan.Int64(text); ok {
+		return wire.AppendInt(b, annotationInt, v)
+	}
+	if v, ok := jsonscan.Uint64(text); ok {
+		return wire.AppendUint(b, annotationUint, v)
+	}
+	v, _ := jsonscan.Float64(text)
+	return wire.AppendDouble(b, annotationDouble, v)
+}
