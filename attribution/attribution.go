@@ -37,6 +37,7 @@ import (
 
 	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -69,7 +70,7 @@ func ParseFlowConflict(name string) (FlowConflict, error) {
 	if i := slices.Index(flowConflicts[:], name); i >= 0 {
 		return FlowConflict(i), nil
 	}
-	return 0, fmt.Errorf("unknown way %q; use replace, keep or lca", name)
+	return 0, suggest.Unknown("way", name, flowConflicts[:])
 }
 
 // Options configure an attribution. The zero value uses every source and the rules as they are.

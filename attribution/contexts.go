@@ -2,10 +2,11 @@ package attribution
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/weft-trace/weft/internal/suggest"
 )
 
 // TypeID identifies a type of contexts, in the order of first use. The built-in types have fixed numbers.
@@ -81,7 +82,7 @@ func ParseSource(name string) (Via, error) {
 	if i := slices.Index(viaNames[:], name); i > 0 {
 		return Via(i), nil
 	}
-	return 0, fmt.Errorf("unknown source %q; use %s", name, strings.Join(viaNames[1:], ", "))
+	return 0, suggest.Unknown("source", name, viaNames[1:])
 }
 
 // Global is the process of contexts that belong to no process.

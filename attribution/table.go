@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -58,7 +59,7 @@ func ParseBy(text string) (group GroupBy, split SplitBy, err error) {
 		g, s := slices.Index(groups[:], name), slices.Index(splits[:], name)
 		switch {
 		case g < 0 && s < 0:
-			return 0, 0, fmt.Errorf("rows cannot be made by %q; use context, page, class, entity, process, thread, category or type", name)
+			return 0, 0, suggest.Unknown("kind of row", name, slices.Concat(groups[:], splits[1:]))
 		case g > 0 && group != GroupNone, s > 0 && split != SplitNone:
 			return 0, 0, fmt.Errorf("%q: use at most one of page, class, entity and type, and one of process, thread and category", text)
 		case g > 0:

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/weft-trace/weft/internal/suggest"
 )
 
 // Format names an input format.
@@ -60,7 +62,7 @@ func ParseFormat(name string) (Format, error) {
 			return Format(f), nil
 		}
 	}
-	return FormatAuto, fmt.Errorf("unknown format %q; use one of %s", name, strings.Join(SupportedFormats(), ", "))
+	return FormatAuto, suggest.Unknown("format", name, SupportedFormats())
 }
 
 // SupportedFormats returns the names of the formats, "auto" first.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-trace/weft/convert/cpuprofile"
 	"github.com/weft-trace/weft/convert/jsprofile"
+	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/profilecalls"
 	"github.com/weft-trace/weft/timeline"
@@ -46,7 +47,7 @@ func ParseJSCalls(name string) (JSCalls, error) {
 	if i := slices.Index(jsCalls[:], name); i >= 0 {
 		return JSCalls(i), nil
 	}
-	return 0, fmt.Errorf("unknown kind of calls %q; use devtools, refined, separate or off", name)
+	return 0, suggest.Unknown("kind of calls", name, jsCalls[:])
 }
 
 // ThreadCalls says what became of the samples of a thread.
@@ -111,7 +112,7 @@ func ParseProfileBase(name string) (ProfileBase, error) {
 	if i := slices.Index(profileBases[:], name); i >= 0 {
 		return ProfileBase(i), nil
 	}
-	return 0, fmt.Errorf("unknown begin of profiles %q; use ts or startTime", name)
+	return 0, suggest.Unknown("begin of profiles", name, profileBases[:])
 }
 
 // wantsProfiles reports whether anything is to be made of the V8 profiles of a trace. Else their events stay events.

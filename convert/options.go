@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert/chromejson"
+	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -103,7 +104,7 @@ func ParseCompression(name string) (Compression, error) {
 	if i := slices.Index(compressions[:], name); i >= 0 {
 		return Compression(i), nil
 	}
-	return CompressNone, fmt.Errorf("unknown compression %q; use zlib, zstd or none", name)
+	return CompressNone, suggest.Unknown("compression", name, compressions[:])
 }
 
 // ArgsFilter says which arguments of events are kept, by their names at the top level. The zero value keeps all.

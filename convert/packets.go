@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/pftrace"
 )
 
@@ -33,7 +34,7 @@ func ParsePackets(name string) (Packets, error) {
 	if i := slices.Index(packetForms[:], name); i >= 0 {
 		return Packets(i), nil
 	}
-	return 0, fmt.Errorf("unknown form %q; use plain or compact", name)
+	return 0, suggest.Unknown("form", name, packetForms[:])
 }
 
 // form returns the form as package pftrace calls it.

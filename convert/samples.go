@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -38,7 +39,7 @@ func ParseSamples(name string) (Samples, error) {
 	if i := slices.Index(sampleForms[:], name); i >= 0 {
 		return Samples(i), nil
 	}
-	return 0, fmt.Errorf("unknown form %q; use stack-sample, streaming-profile or none", name)
+	return 0, suggest.Unknown("form", name, sampleForms[:])
 }
 
 // form returns the form as package pftrace calls it.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/pftrace"
 )
 
@@ -32,6 +34,11 @@ const (
 type usageError struct{ message string }
 
 func (e *usageError) Error() string { return e.message }
+
+// unknownValue is the mistake of giving a flag a value that it does not have; what says what its values are.
+func unknownValue(flag, what, value string, values ...string) error {
+	return usagef("--%s: %v", flag, suggest.Unknown(what, value, values))
+}
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
@@ -107,7 +114,27 @@ Open the result by dragging it into https://ui.perfetto.dev.`),
 	return app
 }
 
-func onUsageError(_ *cli.Context, err error, _ bool) error { return &usageError{err.Error()} }
+// onUsageError is called with what the cli package finds wrong, which speaks of flags as Go's programs do.
+func onUsageError(c *cli.Context, err error, _ bool) error {
+	text := err.Error()
+	m := invalidValue.FindStringSubmatch(text)
+	if m == nil || c.Command == nil {
+		return &usageError{text}
+	}
+	what := "is not a valid value"
+	switch findFlag(c.Command.Flags, m[2]).(type) {
+	case *cli.IntFlag:
+		what = "is not a whole number"
+	case *cli.DurationFlag:
+		what = "is not a time; write for example 500ms"
+	case *cli.BoolFlag:
+		what = "does not go with it; this flag has no value"
+	}
+	return usagef("--%s: %s %s", m[2], m[1], what)
+}
+
+// invalidValue matches what the cli package says of a value.
+var invalidValue = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-([a-z-]+): `)
 
 // noCommand handles a command line whose first argument is no command.
 func noCommand(c *cli.Context, env *environment) error {
@@ -129,7 +156,7 @@ func noCommand(c *cli.Context, env *environment) error {
 	for _, command := range c.App.Commands {
 		names = append(names, command.Name)
 	}
-	return usagef("unknown command %q; the commands are %s", name, strings.Join(names, ", "))
+	return &usageError{suggest.Unknown("command", name, names).Error()}
 }
 
 // version returns the version that is written into traces, and what the Go tool wrote into the binary.

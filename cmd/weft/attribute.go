@@ -68,14 +68,14 @@ func contextOptions(c *cli.Context) (*attribution.Options, error) {
 	case "file":
 		opts.FileOrder = true
 	default:
-		return nil, usagef("--context-order: unknown order %q; use time or file", order)
+		return nil, unknownValue("context-order", "order", order, "time", "file")
 	}
 	switch scope := c.String("context-scope"); scope {
 	case "thread":
 	case "slice":
 		opts.EndWithSlice = true
 	default:
-		return nil, usagef("--context-scope: unknown scope %q; use thread or slice", scope)
+		return nil, unknownValue("context-scope", "scope", scope, "thread", "slice")
 	}
 	if opts.Validate() != nil {
 		return nil, usagef("--context-scope slice: with --context-order file nothing ends with its slice; use one of them")
@@ -121,7 +121,7 @@ func setAttribution(c *cli.Context, opts *convert.Options) (err error) {
 		case "costs":
 			w.NoCosts = false
 		default:
-			return usagef("--write-back: %q is none of notes, tracks, catalogue, costs", name)
+			return unknownValue("write-back", "part", name, "notes", "tracks", "catalogue", "costs")
 		}
 	}
 	opts.WriteBack = w

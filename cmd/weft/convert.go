@@ -91,7 +91,7 @@ func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 		format = "format" // where --from is a time
 	}
 	if opts.From, err = convert.ParseFormat(c.String(format)); err != nil {
-		return opts, usagef("--%s: %v", format, err)
+		return opts, usagef("--%s: %v", typedName(c, format), err)
 	}
 	if args := c.String("args"); args != "" {
 		if opts.Args, err = convert.ParseArgsFilter(args); err != nil {
@@ -185,7 +185,7 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 		job.reportJSON = true
 	case "text":
 	default:
-		return nil, usagef("--report: unknown form %q; use text or json", form)
+		return nil, unknownValue("report", "form", form, "text", "json")
 	}
 	if err := job.chooseOutputs(c.Args().Slice(), c.String("o"), c.String("out-dir")); err != nil {
 		return nil, err

@@ -5,18 +5,20 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/urfave/cli/v2"
 )
 
-// The page of the command line names every command and flag, and no flag that there is not.
+// The page of the command line names every command and flag.
 func TestDocumentation(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := string(text)
-	known := map[string]bool{"help": true}
 	for _, command := range newApp(&environment{}).Commands {
 		if !strings.Contains(page, "## weft "+command.Name+"\n") {
 			t.Errorf("no section about weft %s", command.Name)
@@ -26,7 +28,6 @@ func TestDocumentation(t *testing.T) {
 		}
 		for _, flag := range command.Flags {
 			name := flag.Names()[0]
-			known[name] = true
 			dashes := "--"
 			if len(name) == 1 {
 				dashes = "-"
@@ -36,26 +37,81 @@ func TestDocumentation(t *testing.T) {
 			}
 		}
 	}
-	for _, match := range regexp.MustCompile(`--([a-z][a-z-]+)`).FindAllStringSubmatch(page, -1) {
-		if !known[match[1]] {
-			t.Errorf("flag --%s does not exist", match[1])
+}
+
+var (
+	flagInText    = regexp.MustCompile(`(?:^|[\s` + "`" + `(])--([a-z][a-z-]*)`)
+	commandInText = regexp.MustCompile(`\bweft ([a-z]+)([^` + "`" + `|\n]*)`)
+)
+
+// unknownFlags returns the flags in a text that no command has, and those in calls of a command that this one does not
+// have.
+func unknownFlags(text string) (unknown []string) {
+	app := newApp(&environment{})
+	all := []cli.Flag{cli.HelpFlag, cli.VersionFlag}
+	for _, command := range app.Commands {
+		all = append(all, command.Flags...)
+	}
+	for _, match := range flagInText.FindAllStringSubmatch(text, -1) {
+		if findFlag(all, match[1]) == nil {
+			unknown = append(unknown, "--"+match[1])
+		}
+	}
+	for _, call := range commandInText.FindAllStringSubmatch(text, -1) {
+		command := app.Command(call[1])
+		if command == nil {
+			continue
+		}
+		for _, match := range flagInText.FindAllStringSubmatch(call[2], -1) {
+			if findFlag(append(command.Flags, cli.HelpFlag), match[1]) == nil {
+				unknown = append(unknown, "weft "+call[1]+" --"+match[1])
+			}
+		}
+	}
+	return unknown
+}
+
+// No page tells of flags that there are not.
+func TestFlagsOfPages(t *testing.T) {
+	pages(t, func(name, text string) {
+		for _, flag := range unknownFlags(text) {
+			t.Errorf("%s: %s does not exist", name, flag)
+		}
+	})
+	for text, want := range map[string][]string{
+		"with `--since` and `--until`":               {"--since", "--until"},
+		"`weft report cost --from 1s --to 2s t`":     nil,
+		"$ weft dump --json --force t.json | head":   {"weft dump --force"},
+		"a dash -- and `weft convert -o x`, --quiet": nil,
+	} {
+		if got := unknownFlags(text); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
 }
 
-// Rows of a table that a blank line parts from its head are no table.
-func TestTablesOfPages(t *testing.T) {
+// pages calls fn for all pages of the repository.
+func pages(t *testing.T, fn func(name, text string)) {
+	t.Helper()
 	root := os.DirFS(filepath.Join("..", ".."))
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(name) != ".md" {
 			return err
 		}
 		text, err := fs.ReadFile(root, name)
-		if err != nil {
-			return err
-		}
+		fn(name, string(text))
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Rows of a table that a blank line parts from its head are no table.
+func TestTablesOfPages(t *testing.T) {
+	pages(t, func(name, text string) {
 		before, inTable := "", false
-		for i, line := range strings.Split(string(text), "\n") {
+		for i, line := range strings.Split(text, "\n") {
 			row := strings.HasPrefix(line, "|")
 			if row && !inTable && strings.HasPrefix(before, "|") && !strings.HasPrefix(line, "|-") {
 				t.Errorf("%s:%d: a row of no table", name, i)
@@ -63,9 +119,5 @@ func TestTablesOfPages(t *testing.T) {
 			inTable = row && (inTable || strings.HasPrefix(line, "|-"))
 			before = line
 		}
-		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }

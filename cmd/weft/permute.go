@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/internal/suggest"
 )
 
 // permute moves the flags of a command in front of its other arguments: "convert a.json --force" means
@@ -14,7 +16,10 @@ import (
 func permute(app *cli.App, args []string) ([]string, error) {
 	at := slices.IndexFunc(args[min(1, len(args)):], func(arg string) bool { return !strings.HasPrefix(arg, "-") }) + 1
 	if at == 0 {
-		return args, nil
+		at = len(args)
+	}
+	if err := checkAppFlags(app, args[min(1, len(args)):at]); err != nil || at == len(args) {
+		return args, err
 	}
 	command := app.Command(args[at])
 	if command == nil {
@@ -35,8 +40,13 @@ func permute(app *cli.App, args []string) ([]string, error) {
 		if slices.Contains(cli.HelpFlag.Names(), strings.TrimLeft(arg, "-")) {
 			return append(slices.Clone(args[:at+1]), arg), nil
 		}
+		flag := findFlag(command.Flags, arg)
+		if flag == nil {
+			return nil, unknownFlag(arg, command.Flags)
+		}
+		typed(app, flag, arg)
 		flags = append(flags, arg)
-		if !takesValue(command, arg) {
+		if !takesValue(flag, arg) {
 			continue
 		}
 		if i++; i == len(rest) {
@@ -47,18 +57,78 @@ func permute(app *cli.App, args []string) ([]string, error) {
 	return slices.Concat(args[:at+1], flags, []string{"--"}, others), nil
 }
 
-// takesValue reports whether the argument behind a flag is its value. Unknown flags take none; the cli package
-// complains about them later.
-func takesValue(command *cli.Command, arg string) bool {
-	name := strings.TrimLeft(arg, "-")
-	if strings.Contains(name, "=") {
-		return false
+// checkAppFlags checks the flags in front of the command, which has most of them.
+func checkAppFlags(app *cli.App, args []string) error {
+	own := []cli.Flag{cli.HelpFlag, cli.VersionFlag}
+	for _, arg := range args {
+		if findFlag(own, arg) != nil || arg == "--" || arg == "-" {
+			continue
+		}
+		for _, command := range app.Commands {
+			if findFlag(command.Flags, arg) != nil {
+				return usagef("flag %s stands in front of the command; write it behind: weft %s … %[1]s", arg, command.Name)
+			}
+		}
+		return unknownFlag(arg, own)
 	}
-	for _, flag := range command.Flags {
-		if slices.Contains(flag.Names(), name) {
-			_, isBool := flag.(*cli.BoolFlag)
-			return !isBool
+	return nil
+}
+
+// flagName returns the name in an argument that is a flag.
+func flagName(arg string) string {
+	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	return name
+}
+
+// findFlag returns the flag that an argument names; nil if there is none.
+func findFlag(flags []cli.Flag, arg string) cli.Flag {
+	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), flagName(arg)) })
+	if i < 0 {
+		return nil
+	}
+	return flags[i]
+}
+
+// unknownFlag is the mistake of a flag that there is not.
+func unknownFlag(arg string, flags []cli.Flag) error {
+	var names []string
+	for _, f := range flags {
+		for _, name := range f.Names() {
+			if len(name) > 1 {
+				names = append(names, name)
+			}
 		}
 	}
-	return false
+	dashed := func(name string) string {
+		if len(name) == 1 {
+			return "-" + name
+		}
+		return "--" + name
+	}
+	if near := suggest.Near(flagName(arg), names); near != "" {
+		return usagef("unknown flag %s; did you mean %s?", dashed(flagName(arg)), dashed(near))
+	}
+	return usagef("unknown flag %s", dashed(flagName(arg)))
+}
+
+// takesValue reports whether the argument behind a flag is its value.
+func takesValue(flag cli.Flag, arg string) bool {
+	_, isBool := flag.(*cli.BoolFlag)
+	return !isBool && !strings.Contains(arg, "=")
+}
+
+// typed notes by which of its names a flag was given, so that messages call it so.
+func typed(app *cli.App, flag cli.Flag, arg string) {
+	if app.Metadata == nil {
+		app.Metadata = map[string]any{}
+	}
+	app.Metadata[flag.Names()[0]] = flagName(arg)
+}
+
+// typedName returns the name by which a flag was given.
+func typedName(c *cli.Context, name string) string {
+	if typed, ok := c.App.Metadata[name].(string); ok {
+		return typed
+	}
+	return name
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/report"
 	"github.com/weft-trace/weft/timeline"
@@ -215,7 +216,7 @@ func whichReport(c *cli.Context) (int, error) {
 	case c.NArg() == 0:
 		return 0, usagef("no report; the reports are %s", strings.Join(names, ", "))
 	case which < 0:
-		return 0, usagef("unknown report %q; the reports are %s", c.Args().First(), strings.Join(names, ", "))
+		return 0, &usageError{suggest.Unknown("report", c.Args().First(), names).Error()}
 	case c.NArg() == 1:
 		return 0, usagef("no file; give one, or \"-\" for standard input")
 	case c.NArg() > 2:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -91,7 +92,7 @@ func runCostReport(c *cli.Context, env *environment) error {
 	case "begin":
 		opts.Attribute.Cost.AtBegin = true
 	default:
-		return usagef("--charge: unknown way %q; use exact or begin", charge)
+		return unknownValue("charge", "way", charge, "exact", "begin")
 	}
 	name := c.Args().Get(1)
 	src, err := openInput(c.Context, env, name)
@@ -179,7 +180,11 @@ func (q *costQuery) findType(result *attribution.Result) (string, error) {
 	}
 	switch {
 	case i < 0:
-		return "", fmt.Errorf("the trace has no contexts of type %s; there are tables of %s", q.typ, strings.Join(all, ", "))
+		instead := "; there are tables of " + strings.Join(all, ", ")
+		if near := suggest.Near(q.typ, all); near != "" {
+			instead = "; did you mean " + near + "?"
+		}
+		return "", fmt.Errorf("the trace has no contexts of type %s%s", q.typ, instead)
 	case !result.CanGroup(all[i], q.group):
 		return "", q.cannotGroup(result, all[i])
 	}

@@ -261,5 +261,5 @@ func unknownTable(tables []table, name string) error {
 	for _, t := range tables {
 		names = append(names, t.name)
 	}
-	return usagef("--table: unknown table %q; the tables are %s", name, strings.Join(names, ", "))
+	return unknownValue("table", "table", name, names...)
 }
