@@ -254,7 +254,7 @@ var timeModes = [...]string{report.ByDTrace: "dtrace", report.Exclusive: "exclus
 func layoutTimeReport(c *cli.Context, tl *timeline.Timeline) (*eventTable, error) {
 	mode := slices.Index(timeModes[:], c.String("mode"))
 	if c.IsSet("mode") && mode < 0 {
-		return nil, usagef("--mode: unknown way %q; use %s", c.String("mode"), strings.Join(timeModes[:], ", "))
+		return nil, unknownValue("mode", "way", c.String("mode"), timeModes[:]...)
 	}
 	l, out, err := collectLayout(c, tl)
 	if err != nil {
