@@ -105,7 +105,8 @@ func (v *verifier) releaseOrdered(keep int) {
 	}
 }
 
-// maxSliceDepth is the deepest nesting of slices on a track (spec perfetto.md 6.1).
+// maxSliceDepth is the deepest nesting of slices on a track (spec perfetto.md 6.1). Instants are slices of length 0: of one
+// time, they nest in each other.
 const maxSliceDepth = 512
 
 // openSlice is a BEGIN whose END has not come.
@@ -127,6 +128,9 @@ func (v *verifier) inOrder(e *orderedEvent) {
 		return
 	}
 	deep := len(t.open) + t.tooDeep
+	if e.kind != orderInstant || e.time != t.instantAt {
+		t.instants, t.instantAt = 0, e.time
+	}
 	switch e.kind {
 	case orderBegin:
 		if deep >= maxSliceDepth {
@@ -136,8 +140,13 @@ func (v *verifier) inOrder(e *orderedEvent) {
 		}
 		t.open = append(t.open, openSlice{e.at, e.seq})
 	case orderInstant:
-		if deep >= maxSliceDepth {
+		switch {
+		case deep+t.instants < maxSliceDepth:
+			t.instants++
+		case t.instants == 0:
 			v.foundOn(ruleSliceDepth, e.at, seq, "%d slices are open on track %d", deep, t.uuid)
+		default:
+			v.foundOn(ruleSliceDepth, e.at, seq, "%d slices are open on track %d, which has %d instants at %d ns", deep, t.uuid, t.instants, e.time)
 		}
 	case orderEnd:
 		switch {

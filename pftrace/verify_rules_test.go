@@ -132,6 +132,14 @@ func deepSlices(n int) (texts []string) {
 	return texts
 }
 
+// instantsAt are n instants of one time on one track.
+func instantsAt(ts, n int) (texts []string) {
+	for range n {
+		texts = append(texts, fmt.Sprintf(`timestamp: %d track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" }`, ts))
+	}
+	return texts
+}
+
 // verifyTestCase is the prelude with packets behind it, of which one breaks one rule.
 type verifyTestCase struct {
 	name    string // of the rule, and what distinguishes the case
@@ -202,6 +210,11 @@ var verifyCases = []verifyTestCase{
 	{"end_named name", []string{begin(300, 4), `timestamp: 301 track_event { type: TYPE_SLICE_END track_uuid: 4 name: "s" }`}, 1, "track 4"},
 	{"end_named category", []string{begin(300, 4), `timestamp: 301 track_event { type: TYPE_SLICE_END track_uuid: 4 category_iids: 1 }`}, 1, "track 4"},
 	{"slice_depth", deepSlices(513), 512, "512 slices are open on track 4"},
+	{"slice_depth of an instant", append(deepSlices(512), instantsAt(2000, 1)...), 1024,
+		"512 slices are open on track 4"},
+	{"slice_depth of instants of one time", instantsAt(300, 513), 512, "0 slices are open on track 4, which has 512 instants at 300 ns"},
+	{"slice_depth of instants in a slice", append(deepSlices(1), instantsAt(300, 512)...), 513,
+		"1 slices are open on track 4, which has 511 instants at 300 ns"},
 
 	{"counter_value none", []string{`timestamp: 300 track_event { type: TYPE_COUNTER track_uuid: 5 }`}, 0, "0 values"},
 	{"extra_values without track", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 extra_counter_values: 1 extra_counter_values: 2 extra_counter_track_uuids: 3 }`}, 0, "2 values for 1 tracks"},
@@ -250,6 +263,25 @@ func TestVerifyRules(t *testing.T) {
 			// The same in a bundle: the offset is that of the bundle.
 			expectViolation(t, bundlePacket(50, compressZlib(t, trace)), rule, int64(at), 0, tt.detail)
 		})
+	}
+}
+
+// Instants of one time nest in each other, but no slice nests in them, and none of a later time.
+func TestVerifyDepthOfInstants(t *testing.T) {
+	texts := append(instantsAt(300, 512), begin(300, 4), end(300, 4))
+	texts = append(texts, instantsAt(300, 512)...)
+	texts = append(texts, instantsAt(301, 512)...)
+	texts = append(texts, begin(302, 4))
+	texts = append(texts, instantsAt(302, 511)...)
+	texts = append(texts, end(303, 4))
+	texts = append(texts, instantsAt(303, 512)...)
+	packets := preludePackets(t)
+	for _, text := range texts {
+		packets = append(packets, packetText(t, text))
+	}
+	trace, _ := buildTrace(packets...)
+	if report := verifyBytes(t, trace, VerifyOptions{}); !report.OK() {
+		t.Errorf("%+v", report.Findings)
 	}
 }
 

@@ -63,6 +63,8 @@ type verifyTrack struct {
 	seq       SequenceKey
 	open      []openSlice
 	tooDeep   int
+	instants  int   // of instantsAt, which nest in each other as long as no slice begins or ends
+	instantAt int64 // time of the last instant
 }
 
 // processKey identifies a process, threadKey a thread, in all machines of a trace.
