@@ -290,7 +290,7 @@ func (b *binder) flow(s *timeline.Step) error {
 	e := end{
 		key:  key{space: s.Space, textID: s.TextID, id: s.ID, category: s.Category, name: s.Name},
 		role: s.Role, ts: s.TS, event: s.Event, offset: s.Offset,
-		slice: slice{ordinal: s.Ordinal, track: s.Fallback}, // its own, as long as it is not bound
+		slice: slice{ordinal: s.Ordinal, track: s.Fallback, lane: s.Lane}, // its own, as long as it is not bound
 	}
 	switch s.Binding {
 	case timeline.BindCarrier:
@@ -353,7 +353,10 @@ func (b *binder) startBefore(event uint32) uint64 {
 func (b *binder) unbound(k problem.Kind, e *end) error {
 	b.problems.Add(k, e.position(), "")
 	b.shown++
-	b.timeline.Show(e.slice.track)
+	b.timeline.Show(e.slice.track, e.slice.lane)
+	if e.slice.lane > 0 {
+		b.problems.Add(problem.InstantDepthLimit, e.position(), "")
+	}
 	return b.members(timeline.FlowRef{Ordinal: e.slice.ordinal, Previous: timeline.NoOrdinal})
 }
 

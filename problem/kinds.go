@@ -52,6 +52,7 @@ const (
 	SliceDepthLimit
 	BeginWithoutEnd
 	SliceOverlapMoved
+	InstantDepthLimit
 	InstantMissingPid
 	InstantUnknownScope
 
@@ -223,6 +224,7 @@ var kinds = [numKinds]struct {
 	SliceDepthLimit:         {"slice_depth_limit", Repaired, "A slice nested deeper than 512 levels was moved to a lane of its own."},
 	BeginWithoutEnd:         {"begin_without_end", Info, "A slice never ends and stays open."},
 	SliceOverlapMoved:       {"slice_overlap_moved", Info, "A slice that overlaps another without nesting was moved to a lane of its own."},
+	InstantDepthLimit:       {"instant_depth_limit", Info, "An instant on a track with 512 others of the same time was moved to a lane of its own."},
 	InstantMissingPid:       {"instant_missing_pid", Lost, "An instant of a process does not say which process and was dropped."},
 	InstantUnknownScope:     {"instant_unknown_scope", Repaired, "An instant of unknown scope was taken as an instant of its thread."},
 

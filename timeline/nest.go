@@ -10,7 +10,8 @@ import (
 	"github.com/weft-trace/weft/problem"
 )
 
-// maxDepth is the number of slices that Perfetto nests on one track; it drops deeper ones.
+// maxDepth is the number of slices that Perfetto nests on one track; it drops deeper ones. Instants of one time nest in each
+// other as well, until a slice begins or ends (spec perfetto.md 6).
 const maxDepth = 512
 
 // nester orders the starts of every timestamp and finds the lane of every slice: 0 is the track itself, others are
@@ -26,6 +27,9 @@ type nester struct {
 	sampled *sampleCursor
 
 	openCount int // slices that were open at the last cut
+
+	unboundAt Nanos
+	unbound   map[TrackID]uint32 // flow ends of that time that may show as instants on a track, see countUnbound
 }
 
 // lanes are the open slices of one track, lane by lane.
@@ -33,6 +37,9 @@ type lanes struct {
 	lanes  []lane
 	free   freeLanes // of those beyond maxLanesTried
 	recent uint32    // the one of these that was used last
+
+	now      Nanos
+	instants []uint32 // by lane: the instants of that time, as long as no slice has come behind them
 }
 
 // lane is a stack of open slices, the outermost first.
@@ -185,6 +192,9 @@ func (n *nester) group(g *group) {
 	if g.len() > 1 {
 		n.order(g)
 	}
+	if g.len() > maxDepth || len(n.unbound) > 0 {
+		n.countUnbound(g)
+	}
 	for i := range g.len() {
 		r := g.at(i)
 		n.t.totals.add(r)
@@ -196,6 +206,40 @@ func (n *nester) group(g *group) {
 		}
 	}
 	n.ordinal += uint64(g.len())
+}
+
+// countUnbound gives the flow ends of one time lanes, should they bind to nothing and show as instants: they come before all
+// that starts. It is asked for only where so much happens at one time that a track may have too many instants.
+func (n *nester) countUnbound(g *group) {
+	if ts := g.at(0).ts; n.unbound == nil || n.unboundAt != ts {
+		n.unboundAt, n.unbound = ts, map[TrackID]uint32{}
+	}
+	for i := range g.len() {
+		if r := g.at(i); r.kind == flowStep && r.flow.space() == FlowV1 {
+			shown := TrackID(r.lane)
+			r.b = int64(n.unbound[shown] / maxDepth)
+			n.unbound[shown]++
+		}
+	}
+}
+
+// instantsAt makes the lanes ready for what starts at a time.
+func (n *nester) instantsAt(l *lanes, track TrackID, ts Nanos) {
+	if l.now == ts {
+		return
+	}
+	l.now, l.instants = ts, l.instants[:0]
+	if len(n.unbound) > 0 && n.unboundAt == ts {
+		for left := n.unbound[track]; left > 0; left -= min(left, maxDepth) {
+			l.instants = append(l.instants, min(left, maxDepth))
+		}
+	}
+	for i := len(l.lanes); i < len(l.instants); i++ {
+		l.lanes = append(l.lanes, nil)
+		if i >= maxLanesTried {
+			l.free.put(uint32(i), ts+1)
+		}
+	}
 }
 
 // rank is the place of a record among those of its track and timestamp: things that start nothing, slices with a
@@ -341,7 +385,8 @@ func (n *nester) place(r *record, ordinal uint64) {
 		}
 		n.countOpen(r)
 	}
-	r.lane = l.find(r.ts, end)
+	n.instantsAt(l, r.track, r.ts)
+	r.lane = l.find(r.ts, end, r.kind == Instant)
 	if len(l.lanes[r.lane]) == 0 {
 		r.flags |= flagOutermost
 	}
@@ -350,8 +395,9 @@ func (n *nester) place(r *record, ordinal uint64) {
 	}
 	if r.lane > 0 {
 		n.countMoved(r, l, end)
-		n.t.table.lanes[r.track] = max(n.t.table.lanes[r.track], r.lane)
+		n.t.table.useLane(r.track, r.lane)
 	}
+	l.follow(r)
 	if end > r.ts {
 		in := &l.lanes[r.lane]
 		*in = append(*in, openSlice{})
@@ -377,7 +423,9 @@ func (n *nester) countOpen(r *record) {
 
 func (n *nester) countMoved(r *record, l *lanes, end Nanos) {
 	kind := problem.SliceOverlapMoved
-	if top, ok := l.lanes[0].top(); ok && top >= end {
+	if r.kind == Instant && len(l.lanes[0]) < maxDepth {
+		kind = problem.InstantDepthLimit
+	} else if top, ok := l.lanes[0].top(); ok && top >= end {
 		kind = problem.SliceDepthLimit
 	} else if n.t.table.tracks[r.track].kind == AsyncTrack {
 		kind = problem.AsyncOverlapMoved
@@ -394,7 +442,7 @@ func (n *nester) sweep(now Nanos) {
 	kept := n.live[:0]
 	for _, id := range n.live {
 		l := n.tracks[id]
-		open := false
+		open := l.now == now && len(l.instants) > 0
 		for i := range l.lanes {
 			l.lanes[i].close(now)
 			open = open || len(l.lanes[i]) > 0
@@ -416,9 +464,10 @@ func (n *nester) newLanes() *lanes {
 	if i := len(n.spare); i > 0 {
 		l := n.spare[i-1]
 		n.spare = n.spare[:i-1]
+		l.now, l.instants = NoTime, l.instants[:0]
 		return l
 	}
-	return &lanes{lanes: make([]lane, 1)}
+	return &lanes{lanes: make([]lane, 1), now: NoTime}
 }
 
 // close removes the slices that have ended by now. A slice that ends now contains nothing that starts now.
@@ -441,14 +490,17 @@ const maxLanesTried = 64
 // find returns the first lane in which the interval nests properly, and makes one if there is none. Beyond
 // maxLanesTried it tries the lane that was used last, and then takes the one that has been free for longest, so that
 // the search stays short for any number of lanes.
-func (l *lanes) find(start, end Nanos) uint32 {
+func (l *lanes) find(start, end Nanos, instant bool) uint32 {
 	for i := 0; i < len(l.lanes) && i < maxLanesTried; i++ {
-		if l.lanes[i].fits(start, end) {
+		if l.fits(i, start, end, instant) {
 			return uint32(i)
 		}
 	}
-	if l.recent >= maxLanesTried && l.lanes[l.recent].fits(start, end) && len(l.lanes[l.recent]) > 0 {
+	if i := int(l.recent); i >= maxLanesTried && l.fits(i, start, end, instant) && len(l.lanes[i])+l.instantsOn(i) > 0 {
 		return l.recent
+	}
+	if instant {
+		end++ // until then the lane is not free for others
 	}
 	i, ok := l.free.take(l.lanes, start)
 	if !ok {
@@ -462,12 +514,39 @@ func (l *lanes) find(start, end Nanos) uint32 {
 	return i
 }
 
-func (l *lane) fits(start, end Nanos) bool {
-	l.close(start)
-	if len(*l) == 0 {
+// fits reports whether something nests in what is on a lane.
+func (l *lanes) fits(i int, start, end Nanos, instant bool) bool {
+	lane := &l.lanes[i]
+	lane.close(start)
+	depth := len(*lane)
+	if instant {
+		depth += l.instantsOn(i)
+	}
+	if depth == 0 {
 		return true
 	}
-	return len(*l) < maxDepth && (*l)[len(*l)-1].end >= end
+	return depth < maxDepth && (len(*lane) == 0 || (*lane)[len(*lane)-1].end >= end)
+}
+
+// instantsOn returns the number of instants on a lane in which a further one of the same time would nest.
+func (l *lanes) instantsOn(lane int) int {
+	if lane >= len(l.instants) {
+		return 0
+	}
+	return int(l.instants[lane])
+}
+
+// follow notes what has come behind the instants of a lane: one more, or a slice, in which they are not.
+func (l *lanes) follow(r *record) {
+	switch {
+	case r.kind == Instant:
+		for int(r.lane) >= len(l.instants) {
+			l.instants = append(l.instants, 0)
+		}
+		l.instants[r.lane]++
+	case int(r.lane) < len(l.instants):
+		l.instants[r.lane] = 0
+	}
 }
 
 // freeLanes is a heap of lanes by the end of their last slice.

@@ -42,6 +42,8 @@ type nestChecker struct {
 	t     testing.TB
 	last  timeline.Nanos
 	stack map[string][]timeline.Nanos
+
+	instants map[string]int // of the time last, behind which no slice has begun or ended
 }
 
 const maxDepth = 512
@@ -54,9 +56,19 @@ func (c *nestChecker) item(it *timeline.Item) {
 	if it.TS < c.last {
 		c.t.Errorf("event %d at %d comes after %d", it.Event, it.TS, c.last)
 	}
+	if c.instants == nil || it.TS != c.last {
+		c.instants = map[string]int{}
+	}
 	c.last = it.TS
 	key := fmt.Sprint(it.Track, "~", it.Lane)
 	open := c.stack[key]
+	if it.Kind == timeline.ItemInstant {
+		if c.instants[key]++; len(open)+c.instants[key] > maxDepth {
+			c.t.Errorf("instant %d is at depth %d", it.Event, len(open)+c.instants[key])
+		}
+		return
+	}
+	c.instants[key] = 0
 	switch it.Kind {
 	case timeline.ItemBegin:
 		end := timeline.Nanos(math.MaxInt64)
@@ -111,6 +123,68 @@ func TestDepthLimit(t *testing.T) {
 	}
 	if n := log.Count(problem.SliceOverlapMoved); n != 0 {
 		t.Errorf("%d slices counted as overlapping", n)
+	}
+}
+
+// Instants of one time nest in each other like slices, but no slice nests in them (spec perfetto.md 6).
+func TestDepthOfInstants(t *testing.T) {
+	repeat := func(n int, line string) string { return strings.Repeat(line+"\n", n) }
+	var deep strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&deep, "X 1/1 x %d %d\n", i, 10_000-2*i)
+	}
+	tests := []struct {
+		name, text string
+		lanes      map[string]int // instants by track and lane
+		moved      int
+	}{
+		{"as many as there may be", repeat(512, "I 1/1 i 5"), map[string]int{"1/1~0": 512}, 0},
+		{"more", repeat(1030, "I 1/1 i 5"), map[string]int{"1/1~0": 512, "1/1~1": 512, "1/1~2": 6}, 518},
+		{"at two times", repeat(400, "I 1/1 i 5") + repeat(400, "I 1/1 i 6"), map[string]int{"1/1~0": 800}, 0},
+		{"on two tracks", repeat(400, "I 1/1 i 5") + repeat(400, "I 1/2 i 5"), map[string]int{"1/1~0": 400, "1/2~0": 400}, 0},
+		{"in 500 slices", deep.String() + repeat(20, "I 1/1 i 1000"), map[string]int{"1/1~0": 12, "1/1~1": 8}, 8},
+		{"beside a slice that begins between them", repeat(300, "I 1/1 i 5") + "B 1/1 b 5\n" + repeat(300, "I 1/1 i 5") + "E 1/1 b 9\n",
+			map[string]int{"1/1~0": 600}, 0},
+		{"global", repeat(513, "I global i 5"), map[string]int{"root/track:Global_instants~0": 512, "root/track:Global_instants~1": 1}, 1},
+		{"of a process", repeat(513, "I 1/instants i 5"), map[string]int{"1/track:Process_instants~0": 512, "1/track:Process_instants~1": 1}, 1},
+		{"asynchronous", repeat(513, "I 1/id:0x1 i 5"), map[string]int{"1/async:i~0": 512, "1/async:i~1": 1}, 1},
+		{"on more lanes than are searched", repeat(512*70+1, "I 1/1 i 5") + repeat(2, "I 1/1 i 6"), nil, 512*69 + 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for _, memory := range []int64{largeMemory, smallMemory} {
+				tl, log := nest(t, memory, test.text)
+				got, total := map[string]int{}, 0
+				nesting := nestChecker{t: t}
+				err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+					if it.Kind == timeline.ItemInstant {
+						total++
+						got[fmt.Sprint(tracetext.Path(tl, it.Track), "~", it.Lane)]++
+					}
+					if it.Lane > tl.LaneCount(it.Track) {
+						t.Errorf("lane %d is not there", it.Lane)
+					}
+					nesting.item(it)
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				nesting.finish()
+				if test.lanes != nil && !maps.Equal(got, test.lanes) {
+					t.Errorf("instants by lane %v, want %v", got, test.lanes)
+				}
+				if want := strings.Count(test.text, "I "); total != want {
+					t.Errorf("%d instants, want %d", total, want)
+				}
+				if n := int(log.Count(problem.InstantDepthLimit)); n != test.moved {
+					t.Errorf("%d instants counted as moved, want %d", n, test.moved)
+				}
+				if n := int(log.Count(problem.SliceDepthLimit)); n != 0 {
+					t.Errorf("%d counted as slices", n)
+				}
+			}
+		})
 	}
 }
 

@@ -41,7 +41,7 @@ type Step struct {
 	TextID   bool    // ID is a hash of a text
 	Name     uint32  // compared as a number
 	Category uint32  // compared as a number
-	Fallback TrackID // where the step shows if it binds to nothing
+	Fallback TrackID // where the step shows if it binds to nothing, on Lane
 }
 
 // Scan calls fn for the steps of every timestamp. The slice is valid during the call. Within a timestamp, steps that
@@ -105,7 +105,7 @@ func stepOf(r *record) (s Step, ok bool) {
 		s.Kind, s.Space, s.Role, s.ID = StepFlow, r.flow.space(), r.flow.role(), uint64(r.a)
 		s.TextID = r.flags&flagTextID != 0
 		s.Name, s.Category, s.Fallback = uint32(r.name), uint32(r.category), TrackID(r.lane)
-		s.Lane = 0
+		s.Lane = uint32(r.b)
 		switch {
 		case r.flags&flagNext != 0 && r.flags&flagCarrier != 0:
 			s.Binding = BindNothing

@@ -239,7 +239,7 @@ type trackTable struct {
 
 	namedLater bool // there are tracks whose name or place is known only when their events are
 
-	lanes    map[TrackID]uint32 // number of lanes beside the track, where there are any; set by Nest
+	lanes    map[TrackID]uint32 // number of lanes beside the track, where there are any; set by Nest and Show
 	ownNames map[TrackID]string // of tracks named after an event, where the name is not interned
 
 	processByKey map[ProcessKey]TrackID
@@ -645,6 +645,9 @@ func (t *trackTable) use(id TrackID) {
 		id = t.tracks[id].parent
 	}
 }
+
+// useLane says that a track has a lane.
+func (t *trackTable) useLane(id TrackID, lane uint32) { t.lanes[id] = max(t.lanes[id], lane) }
 
 // resolve follows the aliases of a track.
 func (t *trackTable) resolve(id TrackID) TrackID {

@@ -95,8 +95,13 @@ func (t *Timeline) AttachFlows(f FlowRefs, arrows, unbound int64) {
 	}
 }
 
-// Show says that an event will be on a track that had none so far: the Fallback of a Step.
-func (t *Timeline) Show(id TrackID) { t.table.use(id) }
+// Show says that an event will be on a track that had none so far, and on which lane: the Fallback of a Step.
+func (t *Timeline) Show(id TrackID, lane uint32) {
+	t.table.use(id)
+	if lane > 0 {
+		t.table.useLane(id, lane)
+	}
+}
 
 // segment is a part of a nested timeline that can be walked on its own, see WalkSegment.
 type segment struct {
@@ -425,7 +430,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 // unbound makes an instant of a flow end that is bound to nothing, on the track that AddFlow reserved for it.
 func (w *walker) unbound(r *record) {
 	it := &w.item
-	it.Kind, it.Dur, it.Track, it.Lane = ItemInstant, NoTime, TrackID(r.lane), 0
+	it.Kind, it.Dur, it.Track, it.Lane = ItemInstant, NoTime, TrackID(r.lane), uint32(r.b)
 	e := &w.args
 	e.keys = w.t.keys
 	e.Reset()
