@@ -125,6 +125,7 @@ type Result struct {
 	shown    *intervals             // nil: none were asked for
 	used     bitset                 // sets that slices and instants have
 	own      ownTracks
+	uses     firstUses
 
 	attributed bool // the trace holds an earlier attribution
 
@@ -183,7 +184,7 @@ func Run(ctx context.Context, t *timeline.Timeline, steps *flow.Steps, opts Opti
 		return nil, errors.Join(err, r.Close())
 	}
 	r.requests, r.inputs, r.inputIndex = s.finishRequests(), c.inputs.list, c.inputs.byNode
-	r.used, r.own, r.attributed = s.used, c.ownEvents, c.attributed
+	r.used, r.own, r.attributed, r.uses = s.used, c.ownEvents, c.attributed, s.uses
 	dropped := c.dropped
 	if len(c.speaks) > 0 {
 		dropped += c.unseen // else objects are no contexts: recordings of the compositor have very many

@@ -211,58 +211,73 @@ const (
 	maxCatalogueSize = 16 << 20 // bytes of their arguments
 )
 
-// addCatalogue adds a track with an instant for every context and each of its states.
+// known is an entry of the catalogue: a context from the time on at which something becomes known of it.
+type known struct {
+	ts   timeline.Nanos
+	node NodeID
+}
+
+// addCatalogue adds a track with an instant for every context and each of its states. No two are at one time, because
+// Perfetto would stack them: those that would be follow each other, a nanosecond apart.
 func (r *Result) addCatalogue(rows *extsort.Sorter[overlayRow], o *overlay, to overlayTarget) error {
-	track, made, size := timeline.TrackID(0), false, 0
+	entries := r.catalogueEntries()
+	times := make([]timeline.Nanos, len(entries))
+	for i := range entries {
+		times[i] = entries[i].ts
+	}
+	tracks := make([]timeline.TrackID, r.uses.apart(times))
+	size := 0
 	enc := to.encoder()
+	for i, e := range entries {
+		if size >= maxCatalogueSize {
+			r.catalogueCut()
+			return nil
+		}
+		if i < len(tracks) {
+			tracks[i] = to.addTrack(0, timeline.TrackSpec{Name: catalogueTrack, Description: catalogueDescription})
+		}
+		enc.Reset()
+		r.describe(enc, e.node, e.ts)
+		size += len(enc.Args())
+		o.args = append(o.args, slices.Clone(enc.Args()))
+		row := overlayRow{
+			ts: times[i], track: tracks[i%len(tracks)], name: to.name(r.c.label(e.node, e.ts)), kind: timeline.ItemInstant,
+			ref: uint32(o.instants),
+		}
+		if err := rows.Add(row); err != nil {
+			return err
+		}
+		o.instants++
+	}
+	return nil
+}
+
+// catalogueEntries returns what is in the catalogue, in the order of time.
+func (r *Result) catalogueEntries() []known {
+	var entries []known
 	for id := range r.c.nodes {
 		node := NodeID(id)
 		if node == 0 || !r.c.nodes[node].context || r.c.logicalOf(node) != node {
 			continue
 		}
-		if !made {
-			track, made = to.addTrack(0, timeline.TrackSpec{Name: catalogueTrack, Description: catalogueDescription}), true
-		}
 		for _, ts := range r.statesOf(node) {
-			if o.instants == maxCatalogue || size >= maxCatalogueSize {
-				r.t.Problems().Add(problem.ContextLimit, problem.NoPosition, "in the catalogue")
-				return nil
+			if len(entries) == maxCatalogue {
+				r.catalogueCut()
+				return inOrder(entries)
 			}
-			enc.Reset()
-			r.describe(enc, node, ts)
-			size += len(enc.Args())
-			o.args = append(o.args, slices.Clone(enc.Args()))
-			row := overlayRow{
-				ts: ts, track: track, name: to.name(r.c.label(node, ts)), kind: timeline.ItemInstant, ref: uint32(o.instants),
-			}
-			if err := rows.Add(row); err != nil {
-				return err
-			}
-			o.instants++
+			entries = append(entries, known{ts, node})
 		}
 	}
-	return nil
+	return inOrder(entries)
 }
 
-// statesOf returns the times at which something becomes known of a logical node, at least one.
-func (r *Result) statesOf(node NodeID) []timeline.Nanos {
-	start := r.t.Start()
-	var times []timeline.Nanos
-	for _, m := range r.c.membersOf(node) {
-		if int(m) >= len(r.c.states) {
-			continue
-		}
-		for _, s := range r.c.states[m] {
-			if s.snapshot != 0 {
-				times = append(times, max(s.from, start))
-			}
-		}
-	}
-	if len(times) == 0 {
-		return []timeline.Nanos{start}
-	}
-	slices.Sort(times)
-	return slices.Compact(times)
+func inOrder(entries []known) []known {
+	slices.SortStableFunc(entries, func(a, b known) int { return cmp.Compare(a.ts, b.ts) })
+	return entries
+}
+
+func (r *Result) catalogueCut() {
+	r.t.Problems().Add(problem.ContextLimit, problem.NoPosition, "in the catalogue")
 }
 
 // describe encodes what is known of a logical node at a time.

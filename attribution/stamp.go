@@ -54,6 +54,7 @@ type stamper struct {
 	adding  []entryID // to a set
 	used    bitset    // sets that something has
 	key     uint8     // for the note of what is stamped now, by index of noteKeys
+	uses    firstUses
 
 	// orders holds for threads with explicit events at this time what was entered when each start came (spec contexts.md
 	// S1), and ordered these threads in the order of the input.
@@ -274,6 +275,9 @@ func (s *stamper) occurrence(o *timeline.Occurrence, found []evidence) error {
 	}
 	s.key = noteKeyBeside(found)
 	place := &s.places[o.Track]
+	if place.role != roleOwn {
+		s.uses.spans(o)
+	}
 	switch {
 	case o.Kind == timeline.OccursEnd:
 		if place.role == roleThread && o.ThreadTime != timeline.NoTime {
@@ -309,7 +313,12 @@ func (s *stamper) put(o *timeline.Occurrence, set SetID) error {
 	if set == 0 {
 		return nil
 	}
-	s.used.add(set)
+	if !s.used.has(set) {
+		s.used.add(set)
+		for _, id := range s.sets.sets.at(uint32(set)) {
+			s.uses.add(s.logicalOf(s.sets.entries[id].node), o.TS)
+		}
+	}
 	return s.stamps.Add(stamp{ordinal: o.Ordinal, event: o.Event, set: set, key: s.key})
 }
 
