@@ -6,15 +6,16 @@ import (
 	"math"
 	"sort"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/timeline"
 )
 
 // Clock ids that Perfetto defines (spec perfetto.md 2.6). 64 to 127 belong to one sequence, 128 and above to the trace.
 const (
-	ClockRealtime  = 1
-	ClockMonotonic = 3
-	ClockBoottime  = 6
+	ClockRealtime  = schema.BuiltinClockRealtime
+	ClockMonotonic = schema.BuiltinClockMonotonic
+	ClockBoottime  = schema.BuiltinClockBoottime
 
 	firstSequenceClock = 64
 	lastSequenceClock  = 127
@@ -115,7 +116,7 @@ func (c *Clocks) Snapshot(seq *Sequence, msg []byte) error {
 	r := wire.NewReader(msg)
 	for r.Next() {
 		switch r.Field() {
-		case 1: // clocks
+		case schema.ClockSnapshot_Clocks:
 			if len(readings) == maxReadings {
 				return fmt.Errorf("a snapshot of more than %d clocks", maxReadings)
 			}
@@ -126,7 +127,7 @@ func (c *Clocks) Snapshot(seq *Sequence, msg []byte) error {
 			if rd.clock.ID != 0 {
 				readings = append(readings, rd)
 			}
-		case 2: // primary_trace_clock
+		case schema.ClockSnapshot_PrimaryTraceClock:
 			if id := uint32(r.Uint()); id != c.trace {
 				c.trace, c.routes = id, nil
 			}
@@ -185,13 +186,13 @@ func (s *Sequence) reading(msg []byte) (reading, error) {
 	r := wire.NewReader(msg)
 	for r.Next() {
 		switch r.Field() {
-		case 1:
+		case schema.ClockSnapshotClock_ClockID:
 			id = uint32(r.Uint())
-		case 2:
+		case schema.ClockSnapshotClock_Timestamp:
 			value = r.Int()
-		case 3: // is_incremental
+		case schema.ClockSnapshotClock_IsIncremental:
 			clock.incremental = r.Bool()
-		case 4: // unit_multiplier_ns
+		case schema.ClockSnapshotClock_UnitMultiplierNS:
 			if m := r.Int(); m > 0 {
 				clock.multiplier = m
 			}

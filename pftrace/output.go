@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -74,7 +75,7 @@ func (o *bundler) flush() (err error) {
 		return err
 	}
 	o.bundles++
-	head, packet := wire.BeginMessage(o.packed[:0], tracePacket)
+	head, packet := wire.BeginMessage(o.packed[:0], schema.Trace_Packet)
 	o.packed, err = o.emit(wire.EndMessage(wire.AppendBytes(head, o.field, stream), packet))
 	return err
 }
@@ -112,9 +113,9 @@ func newBundler(codec Codec, emit emitter) *bundler {
 	o := &bundler{emit: emit}
 	switch codec {
 	case Zlib:
-		o.compress, o.field = zlibCompressor(), fieldCompressedPackets
+		o.compress, o.field = zlibCompressor(), schema.TracePacket_CompressedPackets
 	case Zstd:
-		o.compress, o.field = zstdCompressor(), fieldZstdCompressedPackets
+		o.compress, o.field = zstdCompressor(), schema.TracePacket_ZstdCompressedPackets
 	}
 	return o
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -20,12 +21,6 @@ const (
 	// MaxBundleSize is the number of bytes that one compressed bundle may unpack to. Perfetto's own writers stay far
 	// below 1 MiB; the limit is there for bundles that were made to exhaust memory.
 	MaxBundleSize = 64 << 20
-)
-
-// The two forms of a bundle in a packet (spec perfetto.md 12).
-const (
-	fieldCompressedPackets     = 50
-	fieldZstdCompressedPackets = 133
 )
 
 // Codec says how a bundle of packets is compressed.
@@ -204,7 +199,7 @@ func (r *PacketReader) nextField(at int64) (body []byte, ok bool, err error) {
 		r.ended = true
 		return nil, false, r.errorAt(at, fmt.Errorf("%w (it starts with %#x)", ErrFraming, r.buf[r.pos:min(r.pos+4, len(r.buf))]))
 	}
-	if tag != wire.Tag(tracePacket, wire.Len) {
+	if tag != wire.Tag(schema.Trace_Packet, wire.Len) {
 		if done, err := r.skip(n, size); !done {
 			return nil, false, err
 		}
@@ -349,12 +344,12 @@ func (r *PacketReader) makeRoom() {
 func findBundle(packet []byte) (codec Codec, stream []byte) {
 	for f := wire.NewReader(packet); f.Next(); {
 		switch f.Tag() {
-		case fieldCompressedPackets<<3 | wire.Len:
+		case schema.TracePacket_CompressedPackets<<3 | wire.Len:
 			codec, stream = Zlib, f.Bytes()
 			if bytes.HasPrefix(stream, []byte{0x1f, 0x8b}) {
 				codec = Gzip
 			}
-		case fieldZstdCompressedPackets<<3 | wire.Len:
+		case schema.TracePacket_ZstdCompressedPackets<<3 | wire.Len:
 			codec, stream = Zstd, f.Bytes()
 		}
 	}
@@ -364,7 +359,7 @@ func findBundle(packet []byte) (codec Codec, stream []byte) {
 // nextInside returns the next packet of the bundle at hand. ok is false, without error, at the bundle's end.
 func (r *PacketReader) nextInside() (p Packet, ok bool, err error) {
 	for r.inside.Next() {
-		if r.inside.Tag() != tracePacket<<3|wire.Len {
+		if r.inside.Tag() != schema.Trace_Packet<<3|wire.Len {
 			if r.onField != nil {
 				r.onField(r.inside.Field(), r.bundleAt)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -20,7 +21,7 @@ import (
 func packet(ts uint64, payload int) []byte {
 	body := wire.AppendUint(nil, 8, ts)
 	body = wire.AppendBytes(body, 900, bytes.Repeat([]byte{'p'}, payload))
-	return wire.AppendBytes(nil, tracePacket, body)
+	return wire.AppendBytes(nil, schema.Trace_Packet, body)
 }
 
 func compressZlib(t testing.TB, data []byte) []byte {
@@ -62,7 +63,7 @@ func mustWrite(t testing.TB, w io.WriteCloser, data []byte) {
 
 // bundlePacket returns the packet field of a bundle.
 func bundlePacket(field int, stream []byte) []byte {
-	return wire.AppendBytes(nil, tracePacket, wire.AppendBytes(nil, field, stream))
+	return wire.AppendBytes(nil, schema.Trace_Packet, wire.AppendBytes(nil, field, stream))
 }
 
 // describe reads all packets and prints index, offset, codec, bundle number and timestamp of each, and all errors.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -156,9 +157,9 @@ func (c *copier) packet(p *Packet) error {
 func headOf(packet []byte) (sequence uint32, attributes []byte) {
 	for r := wire.NewReader(packet); r.Next(); {
 		switch r.Field() {
-		case packetSequenceID:
+		case schema.TracePacket_TrustedPacketSequenceID:
 			sequence = uint32(r.Uint())
-		case packetAttributes:
+		case schema.TracePacket_TraceAttributes:
 			attributes = r.Bytes()
 		}
 	}
@@ -168,15 +169,15 @@ func headOf(packet []byte) (sequence uint32, attributes []byte) {
 // isMarked reports whether attributes say that a sequence was appended.
 func isMarked(attributes []byte, marker string, sequence uint32) bool {
 	for r := wire.NewReader(attributes); r.Next(); {
-		if r.Field() != attributeField {
+		if r.Field() != schema.TraceAttributes_Attribute {
 			continue
 		}
 		named, value := false, int64(0)
 		for a := wire.NewReader(r.Bytes()); a.Next(); {
 			switch a.Field() {
-			case attributeKey:
+			case schema.TraceAttributesAttribute_Key:
 				named = string(a.Bytes()) == marker
-			case attributeLong:
+			case schema.TraceAttributesAttribute_LongValue:
 				value = a.Int()
 			}
 		}
@@ -226,7 +227,7 @@ func (c *copier) annotate(packet, note []byte) []byte {
 	var raw, event []byte
 	r := wire.NewReader(packet)
 	for r.Next() {
-		if r.Field() == packetTrackEvent {
+		if r.Field() == schema.TracePacket_TrackEvent {
 			at, raw, event = int(r.Offset()), r.Raw(), r.Bytes()
 		}
 	}
@@ -241,7 +242,7 @@ func (c *copier) annotate(packet, note []byte) []byte {
 		return packet
 	}
 	c.event = append(append(append(c.event[:0], event[:from]...), event[to:]...), note...)
-	const tag = packetTrackEvent<<3 | wire.Len
+	const tag = schema.TracePacket_TrackEvent<<3 | wire.Len
 	width := len(raw) - len(event) - 1 // of the length, for which some producers reserve more room than it needs
 	if width == len(appendLength(nil, len(event), 1)) {
 		width = 1
@@ -257,11 +258,11 @@ func (c *copier) findNote(event []byte) (from, to int) {
 	c.annotations, c.places = c.annotations[:0], c.places[:0]
 	for r := wire.NewReader(event); r.Next(); {
 		switch r.Field() {
-		case eventType:
+		case schema.TrackEvent_Type:
 			if r.Uint() == eventTypes[timeline.ItemEnd] {
 				return 0, 0
 			}
-		case eventDebugAnnotation:
+		case schema.TrackEvent_DebugAnnotations:
 			at := int(r.Offset())
 			c.annotations = append(c.annotations, r.Bytes())
 			c.places = append(c.places, [2]int{at, at + len(r.Raw())})
@@ -310,7 +311,7 @@ func (c *copier) open(codec Codec) error {
 
 // write writes a packet.
 func (c *copier) write(body []byte) error {
-	c.out.buf = wire.AppendBytes(c.out.buf, tracePacket, body)
+	c.out.buf = wire.AppendBytes(c.out.buf, schema.Trace_Packet, body)
 	return c.out.packetDone()
 }
 
@@ -342,9 +343,9 @@ func IsAppended(uuid uint64) bool { return uuid>>32 == firstAppendedUUID>>32 }
 
 // head begins a packet of the sequence.
 func (a *Appender) head(flags uint64) []byte {
-	b := wire.AppendUint(a.packet[:0], packetSequenceID, uint64(a.sequence))
+	b := wire.AppendUint(a.packet[:0], schema.TracePacket_TrustedPacketSequenceID, uint64(a.sequence))
 	if flags != 0 {
-		b = wire.AppendUint(b, packetSequenceFlags, flags)
+		b = wire.AppendUint(b, schema.TracePacket_SequenceFlags, flags)
 	}
 	return b
 }
@@ -356,7 +357,7 @@ func (a *Appender) done(b []byte) error {
 
 // begin writes the packet with which the sequence starts.
 func (a *Appender) begin() error {
-	b := a.head(bitCleared)
+	b := a.head(schema.TracePacket_SeqIncrementalStateCleared)
 	if marker := a.rw.Marker; marker != "" {
 		b = appendAttributes(b, []timeline.Attribute{{Key: marker, Int: int64(a.sequence), IsInt: true}})
 	}
@@ -374,11 +375,11 @@ func (a *Appender) Attributes(list []timeline.Attribute) error {
 // Thread adds a track that stands for a thread, to be the parent of others, and returns its uuid.
 func (a *Appender) Thread(pid int32, tid int64) (uint64, error) {
 	a.uuid++
-	b, d := wire.BeginMessage(a.head(0), packetDescriptor)
-	b = wire.AppendUint(b, descriptorUUID, firstAppendedUUID+a.uuid)
-	b, th := wire.BeginMessage(b, descriptorThread)
-	b = wire.AppendInt(b, threadPID, int64(pid))
-	b = wire.AppendInt(b, threadTID, tid)
+	b, d := wire.BeginMessage(a.head(0), schema.TracePacket_TrackDescriptor)
+	b = wire.AppendUint(b, schema.TrackDescriptor_UUID, firstAppendedUUID+a.uuid)
+	b, th := wire.BeginMessage(b, schema.TrackDescriptor_Thread)
+	b = wire.AppendInt(b, schema.ThreadDescriptor_PID, int64(pid))
+	b = wire.AppendInt(b, schema.ThreadDescriptor_TID, tid)
 	return firstAppendedUUID + a.uuid, a.done(wire.EndMessage(wire.EndMessage(b, th), d))
 }
 
@@ -386,14 +387,14 @@ func (a *Appender) Thread(pid int32, tid int64) (uint64, error) {
 // are written.
 func (a *Appender) Track(parent uint64, spec timeline.TrackSpec) (uint64, error) {
 	a.uuid++
-	b, d := wire.BeginMessage(a.head(0), packetDescriptor)
-	b = wire.AppendUint(b, descriptorUUID, firstAppendedUUID+a.uuid)
+	b, d := wire.BeginMessage(a.head(0), schema.TracePacket_TrackDescriptor)
+	b = wire.AppendUint(b, schema.TrackDescriptor_UUID, firstAppendedUUID+a.uuid)
 	if parent != 0 {
-		b = wire.AppendUint(b, descriptorParent, parent)
+		b = wire.AppendUint(b, schema.TrackDescriptor_ParentUUID, parent)
 	}
-	b = wire.AppendString(b, descriptorName, spec.Name)
+	b = wire.AppendString(b, schema.TrackDescriptor_Name, spec.Name)
 	if spec.Description != "" {
-		b = wire.AppendString(b, descriptorDescription, spec.Description)
+		b = wire.AppendString(b, schema.TrackDescriptor_Description, spec.Description)
 	}
 	return firstAppendedUUID + a.uuid, a.done(wire.EndMessage(b, d))
 }
@@ -403,18 +404,18 @@ func (a *Appender) Event(track uint64, name string, e *timeline.OverlayEvent) er
 	if int(e.Kind) >= len(eventTypes) {
 		return fmt.Errorf("an item of kind %d is no event", e.Kind)
 	}
-	b := wire.AppendUint(a.head(0), packetTimestamp, uint64(e.TS))
+	b := wire.AppendUint(a.head(0), schema.TracePacket_Timestamp, uint64(e.TS))
 	if a.clock != 0 && a.clock != timeline.ClockBoottime {
 		b = wire.AppendUint(b, packetClockID, uint64(a.clock))
 	}
-	b, event := wire.BeginMessage(b, packetTrackEvent)
-	b = wire.AppendUint(b, eventType, eventTypes[e.Kind])
-	b = wire.AppendUint(b, eventTrackUUID, track)
+	b, event := wire.BeginMessage(b, schema.TracePacket_TrackEvent)
+	b = wire.AppendUint(b, schema.TrackEvent_Type, eventTypes[e.Kind])
+	b = wire.AppendUint(b, schema.TrackEvent_TrackUUID, track)
 	if e.Kind != timeline.ItemEnd {
-		b = wire.AppendString(b, eventName, name)
+		b = wire.AppendString(b, schema.TrackEvent_Name, name)
 		b = append(b, e.Args...)
 		if e.Correlation != "" {
-			b = wire.AppendString(b, eventCorrelation, e.Correlation)
+			b = wire.AppendString(b, schema.TrackEvent_CorrelationIDStr, e.Correlation)
 		}
 	}
 	return a.done(wire.EndMessage(b, event))

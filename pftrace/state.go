@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -33,38 +34,33 @@ type SequenceKey struct {
 	Machine, ID uint32
 }
 
-// Flags of TracePacket.sequence_flags.
-const (
-	bitCleared    = 1
-	bitNeedsState = 2
-)
-
 // Parse reads the fields of packet. Of a field that comes twice the last one counts, as in Perfetto.
 func (f *PacketFields) Parse(packet []byte) error {
 	*f = PacketFields{}
 	r := wire.NewReader(packet)
 	for r.Next() {
 		switch field := r.Field(); field {
-		case 8:
+		case schema.TracePacket_Timestamp:
 			f.Timestamp, f.HasTimestamp = r.Uint(), true
-		case 10: // trusted_packet_sequence_id
+		case schema.TracePacket_TrustedPacketSequenceID:
 			f.Sequence.ID = uint32(r.Uint())
-		case 12: // interned_data
+		case schema.TracePacket_InternedData:
 			f.InternedData = r.Bytes()
-		case 13: // sequence_flags
-			f.Cleared = f.Cleared || r.Uint()&bitCleared != 0
-			f.NeedsState = r.Uint()&bitNeedsState != 0
-		case 41: // incremental_state_cleared
+		case schema.TracePacket_SequenceFlags:
+			f.Cleared = f.Cleared || r.Uint()&schema.TracePacket_SeqIncrementalStateCleared != 0
+			f.NeedsState = r.Uint()&schema.TracePacket_SeqNeedsIncrementalState != 0
+		case schema.TracePacket_IncrementalStateCleared:
 			f.Cleared = f.Cleared || r.Bool()
-		case 42: // previous_packet_dropped
+		case schema.TracePacket_PreviousPacketDropped:
 			f.Dropped = r.Uint() != 0
-		case 58: // timestamp_clock_id
+		case schema.TracePacket_TimestampClockID:
 			f.ClockID = uint32(r.Uint())
-		case 59: // trace_packet_defaults
+		case schema.TracePacket_TracePacketDefaults:
 			f.Defaults = r.Bytes()
-		case 98: // machine_id
+		case schema.TracePacket_MachineID:
 			f.Sequence.Machine = uint32(r.Uint())
-		case 3, 79, 87: // trusted_uid, trusted_pid, first_packet_on_sequence: nothing that a reader acts on
+		case schema.TracePacket_TrustedUid, schema.TracePacket_TrustedPID, schema.TracePacket_FirstPacketOnSequence:
+			// nothing that a reader acts on
 		default:
 			f.Payload, f.Data = field, r.Bytes()
 		}
@@ -179,13 +175,13 @@ func (s *Sequence) setDefaults(msg []byte) error {
 	r := wire.NewReader(msg)
 	for r.Next() {
 		switch r.Field() {
-		case 11: // track_event_defaults
+		case schema.TracePacketDefaults_TrackEventDefaults:
 			if err := d.setTrackEvent(r.Bytes()); err != nil {
 				return err
 			}
-		case 58:
+		case schema.TracePacketDefaults_TimestampClockID:
 			d.ClockID = uint32(r.Uint())
-		case 100:
+		case schema.TracePacketDefaults_StackSampleDefaults:
 			d.StackSample = bytes.Clone(r.Bytes())
 		}
 	}
@@ -197,11 +193,11 @@ func (d *Defaults) setTrackEvent(msg []byte) error {
 	r := wire.NewReader(msg)
 	for r.Next() {
 		switch r.Field() {
-		case 11:
+		case schema.TrackEventDefaults_TrackUUID:
 			d.TrackUUID, d.HasTrackUUID = r.Uint(), true
-		case 31:
+		case schema.TrackEventDefaults_ExtraCounterTrackUUIDs:
 			d.ExtraCounters = AppendVarints(d.ExtraCounters, &r)
-		case 45:
+		case schema.TrackEventDefaults_ExtraDoubleCounterTrackUUIDs:
 			d.ExtraDoubleCounters = AppendVarints(d.ExtraDoubleCounters, &r)
 		}
 	}
@@ -227,13 +223,13 @@ func (s *Sequence) SetThread(msg []byte) error {
 	r := wire.NewReader(msg)
 	for r.Next() {
 		switch r.Field() {
-		case 1:
+		case schema.ThreadDescriptor_PID:
 			t.PID = int32(r.Uint())
-		case 2:
+		case schema.ThreadDescriptor_TID:
 			t.TID = r.Int()
-		case 6: // reference_timestamp_us
+		case schema.ThreadDescriptor_ReferenceTimestampUS:
 			t.TimeUS, t.SampleUS = r.Int(), r.Int()
-		case 7: // reference_thread_time_us
+		case schema.ThreadDescriptor_ReferenceThreadTimeUS:
 			t.CPUUS = r.Int()
 		}
 	}

@@ -3,6 +3,7 @@ package pftrace
 import (
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -11,26 +12,26 @@ type InternedKind int
 
 // The tables that weft reads.
 const (
-	InternedCategories        InternedKind = 1
-	InternedEventNames        InternedKind = 2
-	InternedAnnotationNames   InternedKind = 3
-	InternedSourceLocations   InternedKind = 4
-	InternedFunctionNames     InternedKind = 5
-	InternedFrames            InternedKind = 6
-	InternedCallstacks        InternedKind = 7
-	InternedBuildIDs          InternedKind = 16
-	InternedMappingPaths      InternedKind = 17
-	InternedSourcePaths       InternedKind = 18
-	InternedMappings          InternedKind = 19
-	InternedLogMessages       InternedKind = 20
+	InternedCategories        InternedKind = schema.InternedData_EventCategories
+	InternedEventNames        InternedKind = schema.InternedData_EventNames
+	InternedAnnotationNames   InternedKind = schema.InternedData_DebugAnnotationNames
+	InternedSourceLocations   InternedKind = schema.InternedData_SourceLocations
+	InternedFunctionNames     InternedKind = schema.InternedData_FunctionNames
+	InternedFrames            InternedKind = schema.InternedData_Frames
+	InternedCallstacks        InternedKind = schema.InternedData_Callstacks
+	InternedBuildIDs          InternedKind = schema.InternedData_BuildIDs
+	InternedMappingPaths      InternedKind = schema.InternedData_MappingPaths
+	InternedSourcePaths       InternedKind = schema.InternedData_SourcePaths
+	InternedMappings          InternedKind = schema.InternedData_Mappings
+	InternedLogMessages       InternedKind = schema.InternedData_LogMessageBody
 	InternedHistogramNames    InternedKind = 25
-	InternedValueTypeNames    InternedKind = 27
-	InternedStringValues      InternedKind = 29
-	InternedCorrelationIDs    InternedKind = 43
-	InternedTaskContexts      InternedKind = 48
-	InternedExecutionContexts InternedKind = 49
-	InternedSampleCounters    InternedKind = 50
-	InternedAsyncContexts     InternedKind = 51
+	InternedValueTypeNames    InternedKind = schema.InternedData_DebugAnnotationValueTypeNames
+	InternedStringValues      InternedKind = schema.InternedData_DebugAnnotationStringValues
+	InternedCorrelationIDs    InternedKind = schema.InternedData_CorrelationIDStr
+	InternedTaskContexts      InternedKind = schema.InternedData_StackSampleTaskContexts
+	InternedExecutionContexts InternedKind = schema.InternedData_StackSampleExecutionContexts
+	InternedSampleCounters    InternedKind = schema.InternedData_StackSampleCounterDescriptors
+	InternedAsyncContexts     InternedKind = schema.InternedData_StackSampleAsyncContextDescriptors
 )
 
 // numInternedKinds is the size of an array indexed by InternedKind.
@@ -77,9 +78,9 @@ func (t *Interned) define(msg []byte) error {
 		e := wire.NewReader(r.Bytes())
 		for e.Next() {
 			switch e.Field() {
-			case 1:
+			case schema.InternedString_IID:
 				iid = e.Uint()
-			case 2:
+			case schema.InternedString_Str:
 				text = e.Bytes()
 			}
 		}

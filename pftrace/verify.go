@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -90,7 +91,7 @@ func Verify(ctx context.Context, src io.Reader, opts VerifyOptions) (*VerifyRepo
 	if len(first) == 0 {
 		v.foundAt(ruleFirstByte, position{packet: -1}, "the file is empty")
 	}
-	if len(first) > 0 && first[0] != wire.Len|tracePacket<<3 {
+	if len(first) > 0 && first[0] != wire.Len|schema.Trace_Packet<<3 {
 		v.foundAt(ruleFirstByte, position{packet: -1}, "the first byte is %#02x", first[0])
 	}
 	v.reader = NewPacketReader(head)

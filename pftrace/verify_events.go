@@ -3,16 +3,8 @@ package pftrace
 import (
 	"slices"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
-)
-
-// Types of a TrackEvent (spec perfetto.md 2.2).
-const (
-	typeBegin   = 1
-	typeEnd     = 2
-	typeInstant = 3
-	typeCounter = 4
-	typeState   = 5
 )
 
 // maxExtraValues is the number of extra counter values that an event may have (spec perfetto.md 7.1).
@@ -54,10 +46,10 @@ func (v *verifier) trackEvent(seq *verifySequence, at int64, ok bool) {
 	if ok {
 		v.checkTimeOrder(at)
 	}
-	if e.kind == typeEnd && e.named {
+	if e.kind == schema.TrackEvent_TypeSliceEnd && e.named {
 		v.found(ruleEndNamed, "track %d", e.track)
 	}
-	if e.kind == typeState {
+	if e.kind == schema.TrackEvent_TypeState {
 		v.found(ruleNeedsVersion, "state events: v57")
 	}
 	v.checkCounters(seq, e)
@@ -75,7 +67,7 @@ func (v *verifier) checkTimeOrder(at int64) {
 
 // placeEvent hands the event to the checks that need the order of time.
 func (v *verifier) placeEvent(seq *verifySequence, e *verifyEvent, at int64, ok bool) {
-	if e.kind == typeCounter || seq == nil {
+	if e.kind == schema.TrackEvent_TypeCounter || seq == nil {
 		return
 	}
 	var track uint32
@@ -90,15 +82,15 @@ func (v *verifier) placeEvent(seq *verifySequence, e *verifyEvent, at int64, ok 
 	}
 	o := orderedEvent{time: at, at: v.at, track: track, seq: seq.number}
 	switch e.kind {
-	case typeBegin:
+	case schema.TrackEvent_TypeSliceBegin:
 		o.kind = orderBegin
-	case typeEnd:
+	case schema.TrackEvent_TypeSliceEnd:
 		o.kind = orderEnd
 	default:
 		o.kind = orderInstant
 	}
 	// Events without a type say in their legacy_event what they are: their nesting is not followed.
-	if e.kind == typeBegin || e.kind == typeEnd || e.kind == typeInstant {
+	if e.kind == schema.TrackEvent_TypeSliceBegin || e.kind == schema.TrackEvent_TypeSliceEnd || e.kind == schema.TrackEvent_TypeInstant {
 		v.hold(o)
 	}
 	o.kind = orderFlow
@@ -113,7 +105,7 @@ func (v *verifier) placeEvent(seq *verifySequence, e *verifyEvent, at int64, ok 
 
 // checkCounters checks the value of a counter event and the extra values of any event.
 func (v *verifier) checkCounters(seq *verifySequence, e *verifyEvent) {
-	if e.kind == typeCounter {
+	if e.kind == schema.TrackEvent_TypeCounter {
 		if e.counter != 1 {
 			v.found(ruleCounterValue, "track %d: %d values", e.track, e.counter)
 		}
@@ -152,7 +144,7 @@ func (v *verifier) checkFlowIDs(e *verifyEvent) {
 	if n == 0 {
 		return
 	}
-	if e.kind == typeCounter {
+	if e.kind == schema.TrackEvent_TypeCounter {
 		v.found(ruleFlowOnCounter, "track %d: %d ids", e.track, n)
 	}
 	if n == 1 {
@@ -207,32 +199,32 @@ func (v *verifier) parseEvent(seq *verifySequence, e *verifyEvent) {
 	own := 0 // dictionaries of weft
 	for r := wire.NewReader(v.fields.Data); r.Next(); {
 		switch r.Field() {
-		case 9:
+		case schema.TrackEvent_Type:
 			e.kind = r.Uint()
-		case 11:
+		case schema.TrackEvent_TrackUUID:
 			e.track, e.hasTrack = r.Uint(), true
-		case 22, 23: // categories, name
+		case schema.TrackEvent_Categories, schema.TrackEvent_Name:
 			e.named = true
-		case 30, 44: // counter_value, double_counter_value
+		case schema.TrackEvent_CounterValue, schema.TrackEvent_DoubleCounterValue:
 			e.counter++
-		case 12:
+		case schema.TrackEvent_ExtraCounterValues:
 			e.extra += countVarints(&r)
-		case 46:
+		case schema.TrackEvent_ExtraDoubleCounterValues:
 			e.extraFloat += countFixed64(&r)
-		case 31:
+		case schema.TrackEvent_ExtraCounterTrackUUIDs:
 			e.extraTracks = AppendVarints(e.extraTracks, &r)
-		case 45:
+		case schema.TrackEvent_ExtraDoubleCounterTrackUUIDs:
 			e.extraFloatTracks = AppendVarints(e.extraFloatTracks, &r)
-		case 47:
+		case schema.TrackEvent_FlowIDs:
 			e.flows = appendFixed64(e.flows, &r)
-		case 48:
+		case schema.TrackEvent_TerminatingFlowIDs:
 			e.flowEnds = appendFixed64(e.flowEnds, &r)
-		case 36, 42: // flow_ids_old, terminating_flow_ids_old
+		case schema.TrackEvent_FlowIDsOld, schema.TrackEvent_TerminatingFlowIDsOld:
 			e.oldFlows = true
 			oldFlows = AppendVarints(oldFlows, &r)
-		case 1, 16: // timestamp_delta_us, timestamp_absolute_us
+		case schema.TrackEvent_TimestampDeltaUS, schema.TrackEvent_TimestampAbsoluteUS:
 			e.timed = true
-		case 4:
+		case schema.TrackEvent_DebugAnnotations:
 			if v.annotation(seq, r.Bytes(), true) {
 				own++
 			}
@@ -252,10 +244,10 @@ func (v *verifier) parseEvent(seq *verifySequence, e *verifyEvent) {
 // eventReference checks a field of a TrackEvent that refers to interned data.
 func (v *verifier) eventReference(seq *verifySequence, e *verifyEvent, r *wire.Reader) {
 	switch r.Field() {
-	case 10:
+	case schema.TrackEvent_NameIID:
 		e.named = true
 		v.useInterned(seq, InternedEventNames, r.Uint())
-	case 3:
+	case schema.TrackEvent_CategoryIIDs:
 		e.named = true
 		if r.Type() != wire.Len {
 			v.useInterned(seq, InternedCategories, r.Uint())
@@ -264,26 +256,26 @@ func (v *verifier) eventReference(seq *verifySequence, e *verifyEvent, r *wire.R
 		for p := wire.NewPacked(r.Bytes()); p.Next(); {
 			v.useInterned(seq, InternedCategories, p.Uint())
 		}
-	case 34:
+	case schema.TrackEvent_SourceLocationIID:
 		v.useInterned(seq, InternedSourceLocations, r.Uint())
-	case 54:
+	case schema.TrackEvent_CorrelationIDStrIID:
 		v.useInterned(seq, InternedCorrelationIDs, r.Uint())
-	case 56:
+	case schema.TrackEvent_CallstackIID:
 		v.useCallstack(seq, r.Uint())
-	case 55:
+	case schema.TrackEvent_Callstack:
 		v.checkInlineCallstack(r.Bytes())
-	case 6: // legacy_event
+	case schema.TrackEvent_LegacyEvent:
 		for l := wire.NewReader(r.Bytes()); l.Next(); {
-			if l.Field() == 1 {
+			if l.Field() == schema.TrackEventLegacyEvent_NameIID {
 				v.useInterned(seq, InternedEventNames, l.Uint())
 			}
 		}
-	case 21: // log_message
+	case schema.TrackEvent_LogMessage:
 		for l := wire.NewReader(r.Bytes()); l.Next(); {
 			switch l.Field() {
-			case 1:
+			case schema.LogMessage_SourceLocationIID:
 				v.useInterned(seq, InternedSourceLocations, l.Uint())
-			case 2:
+			case schema.LogMessage_BodyIID:
 				v.useInterned(seq, InternedLogMessages, l.Uint())
 			}
 		}
@@ -300,27 +292,31 @@ func (v *verifier) annotation(seq *verifySequence, msg []byte, needsName bool) (
 	values, last := 0, 0
 	for r := wire.NewReader(msg); r.Next(); {
 		switch field := r.Field(); field {
-		case 1:
+		case schema.DebugAnnotation_NameIID:
 			named = named || r.Uint() != 0
 			name, _ := v.useInterned(seq, InternedAnnotationNames, r.Uint())
 			own = string(name) == ownDictionary
-		case 10:
+		case schema.DebugAnnotation_Name:
 			named = named || len(r.Bytes()) > 0
 			own = string(r.Bytes()) == ownDictionary
-		case 13:
+		case schema.DebugAnnotation_ProtoTypeNameIID:
 			v.useInterned(seq, InternedValueTypeNames, r.Uint())
-		case 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 14, 17:
-			if field != last || field != 11 && field != 12 { // of a list all elements are one value
+		case schema.DebugAnnotation_BoolValue, schema.DebugAnnotation_UintValue, schema.DebugAnnotation_IntValue,
+			schema.DebugAnnotation_DoubleValue, schema.DebugAnnotation_StringValue, schema.DebugAnnotation_PointerValue,
+			schema.DebugAnnotation_NestedValue, schema.DebugAnnotation_LegacyJSONValue, schema.DebugAnnotation_DictEntries,
+			schema.DebugAnnotation_ArrayValues, schema.DebugAnnotation_ProtoValue, schema.DebugAnnotation_StringValueIID:
+			// Of a list all elements are one value.
+			if field != last || field != schema.DebugAnnotation_DictEntries && field != schema.DebugAnnotation_ArrayValues {
 				values++
 			}
 			last = field
-			dictionary = dictionary || field == 11
+			dictionary = dictionary || field == schema.DebugAnnotation_DictEntries
 			switch field {
-			case 11:
+			case schema.DebugAnnotation_DictEntries:
 				v.annotation(seq, r.Bytes(), true)
-			case 12:
+			case schema.DebugAnnotation_ArrayValues:
 				v.annotation(seq, r.Bytes(), false)
-			case 17:
+			case schema.DebugAnnotation_StringValueIID:
 				v.useInterned(seq, InternedStringValues, r.Uint())
 			}
 		}

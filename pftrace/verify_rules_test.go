@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -66,7 +67,7 @@ func packetText(t testing.TB, text string) []byte {
 func buildTrace(packets ...[]byte) (trace []byte, offsets []int64) {
 	for _, p := range packets {
 		offsets = append(offsets, int64(len(trace)))
-		trace = wire.AppendBytes(trace, tracePacket, p)
+		trace = wire.AppendBytes(trace, schema.Trace_Packet, p)
 	}
 	return trace, offsets
 }
@@ -310,19 +311,19 @@ func expectViolation(t *testing.T, trace []byte, rule string, packet, offset int
 // Rules that a structured packet cannot break are broken byte by byte.
 func TestVerifyRulesOfTheWire(t *testing.T) {
 	event := func(fields []byte) []byte { // an instant on track 4 with more fields
-		e := wire.AppendUint(wire.AppendUint(nil, 9, typeInstant), 11, 4)
+		e := wire.AppendUint(wire.AppendUint(nil, 9, schema.TrackEvent_TypeInstant), 11, 4)
 		p := wire.AppendUint(wire.AppendUint(nil, 10, 1), 8, 300)
-		return wire.AppendBytes(p, packetTrackEvent, append(e, fields...))
+		return wire.AppendBytes(p, schema.TracePacket_TrackEvent, append(e, fields...))
 	}
 	var deep []byte
 	for range maxMessageDepth {
 		deep = wire.AppendBytes(wire.AppendString(nil, 10, "d"), 11, deep)
 	}
 	deep = wire.AppendBytes(nil, 4, deep)
-	twoValues := wire.AppendDouble(wire.AppendUint(wire.AppendUint(wire.AppendUint(nil, 9, typeCounter), 11, 5), 30, 1), 44, 1)
+	twoValues := wire.AppendDouble(wire.AppendUint(wire.AppendUint(wire.AppendUint(nil, 9, schema.TrackEvent_TypeCounter), 11, 5), 30, 1), 44, 1)
 	negativeTID := wire.AppendBytes(nil, 1, wire.AppendInt(wire.AppendUint(nil, 2, 7), 3, -1))
 	sampleAt := func(msg []byte) []byte {
-		return wire.AppendBytes(wire.AppendUint(wire.AppendUint(nil, 10, 1), 8, 300), packetStackSample, msg)
+		return wire.AppendBytes(wire.AppendUint(wire.AppendUint(nil, 10, 1), 8, 300), schema.TracePacket_StackSample, msg)
 	}
 	tests := []struct {
 		rule   string
@@ -336,7 +337,7 @@ func TestVerifyRulesOfTheWire(t *testing.T) {
 		{"malformed_message", event(wire.AppendBytes(nil, 47, make([]byte, 9))), "packed field 47 of TrackEvent"},
 		{"field_type", event(wire.AppendUint(nil, 47, 5)), "field 47 of TrackEvent has wire type 0, not 1"},
 		{"message_depth", event(deep), "DebugAnnotation is nested"},
-		{"counter_value", wire.AppendBytes(wire.AppendUint(wire.AppendUint(nil, 10, 1), 8, 300), packetTrackEvent, twoValues), "2 values"},
+		{"counter_value", wire.AppendBytes(wire.AppendUint(wire.AppendUint(nil, 10, 1), 8, 300), schema.TracePacket_TrackEvent, twoValues), "2 values"},
 		{"annotation_value", event(wire.AppendBytes(nil, 4, wire.AppendUint(wire.AppendUint(wire.AppendString(nil, 10, "d"), 4, 1), 4, 2))), "2 values"},
 		{"sample_id", sampleAt(negativeTID), "field 3 of the task context is -1"},
 	}
@@ -362,7 +363,7 @@ func TestVerifyFraming(t *testing.T) {
 		x = x*1664525 + 1013904223
 		noise[i] = byte(x >> 24)
 	}
-	huge := wire.AppendBytes(nil, tracePacket, wire.AppendBytes(nil, 36, noise))
+	huge := wire.AppendBytes(nil, schema.Trace_Packet, wire.AppendBytes(nil, 36, noise))
 
 	tests := []struct {
 		rule           string

@@ -4,15 +4,8 @@ import (
 	"bytes"
 	"errors"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
-)
-
-// Payloads that are only read; those that are also written stand in write.go (spec perfetto.md 2.1).
-const (
-	packetProcessDescriptor = 43
-	packetThreadDescriptor  = 44
-	packetStreamingProfile  = 54
-	packetPerfSample        = 66
 )
 
 // attributeVersion is the trace attribute by which weft's own packets are recognised.
@@ -50,28 +43,28 @@ func (v *verifier) packet(b []byte) {
 	}
 	at, ok := v.packetTime(seq)
 	switch f.Payload {
-	case packetClockSnapshot:
+	case schema.TracePacket_ClockSnapshot:
 		v.clockSnapshot(seq)
-	case packetTrackEvent:
+	case schema.TracePacket_TrackEvent:
 		v.trackEvent(seq, at, ok)
-	case packetDescriptor:
+	case schema.TracePacket_TrackDescriptor:
 		v.trackDescriptor(seq)
-	case packetProcessDescriptor:
+	case schema.TracePacket_ProcessDescriptor:
 		if pid, _ := descriptorIDs(f.Data); pid == 0 {
 			v.found(ruleReservedID, "process descriptor: process id 0")
 		}
-	case packetThreadDescriptor:
+	case schema.TracePacket_ThreadDescriptor:
 		if pid, tid := descriptorIDs(f.Data); pid == 0 || tid == 0 {
 			v.found(ruleReservedID, "thread descriptor: process id %d, thread id %d", pid, tid)
 		}
 		if seq != nil {
 			v.parsed(seq.SetThread(f.Data))
 		}
-	case packetStreamingProfile, packetPerfSample, packetStackSample:
+	case schema.TracePacket_StreamingProfilePacket, schema.TracePacket_PerfSample, schema.TracePacket_StackSample:
 		v.sample(seq, at, ok)
-	case packetAttributes:
+	case schema.TracePacket_TraceAttributes:
 		v.traceAttributes()
-	case packetChromeEvents:
+	case schema.TracePacket_ChromeEvents:
 		v.chromeMetadata = true
 	}
 }
@@ -86,7 +79,8 @@ func (v *verifier) parsed(err error) {
 // isEventPayload reports whether a packet is an event or a sample: something that has a time and a sequence.
 func isEventPayload(payload int) bool {
 	switch payload {
-	case packetTrackEvent, packetStreamingProfile, packetPerfSample, packetStackSample:
+	case schema.TracePacket_TrackEvent, schema.TracePacket_StreamingProfilePacket, schema.TracePacket_PerfSample,
+		schema.TracePacket_StackSample:
 		return true
 	}
 	return false
@@ -132,7 +126,7 @@ func (v *verifier) checkSequence() *verifySequence {
 
 // internedData checks the entries that the packet defines. The first definition of an id is already in the tables.
 func (v *verifier) internedData(seq *verifySequence) {
-	known := v.schema.field(packetInternedData).sub
+	known := v.schema.field(schema.TracePacket_InternedData).sub
 	for r := wire.NewReader(v.fields.InternedData); r.Next(); {
 		kind := InternedKind(r.Field())
 		if kind >= numInternedKinds || !known.field(r.Field()).known {
@@ -142,9 +136,9 @@ func (v *verifier) internedData(seq *verifySequence) {
 		text := []byte{}
 		for e := wire.NewReader(r.Bytes()); e.Next(); {
 			switch e.Field() {
-			case 1:
+			case schema.InternedString_IID:
 				iid = e.Uint()
-			case 2:
+			case schema.InternedString_Str:
 				text = e.Bytes()
 			}
 		}
@@ -214,16 +208,16 @@ func (v *verifier) packetTime(seq *verifySequence) (at int64, ok bool) {
 // clockSnapshot checks which clocks are incremental and takes the snapshot over.
 func (v *verifier) clockSnapshot(seq *verifySequence) {
 	for r := wire.NewReader(v.fields.Data); r.Next(); {
-		if r.Field() != 1 { // clocks
+		if r.Field() != schema.ClockSnapshot_Clocks {
 			continue
 		}
 		var id uint64
 		incremental := false
 		for c := wire.NewReader(r.Bytes()); c.Next(); {
 			switch c.Field() {
-			case 1:
+			case schema.ClockSnapshotClock_ClockID:
 				id = c.Uint()
-			case 3:
+			case schema.ClockSnapshotClock_IsIncremental:
 				incremental = c.Bool()
 			}
 		}
@@ -257,15 +251,15 @@ func (v *verifier) traceAttributes() {
 		v.attributesAt = append(v.attributesAt, v.at)
 	}
 	for r := wire.NewReader(v.fields.Data); r.Next(); {
-		if r.Field() != 1 {
+		if r.Field() != schema.TraceAttributes_Attribute {
 			continue
 		}
 		var key, text []byte
 		for a := wire.NewReader(r.Bytes()); a.Next(); {
 			switch a.Field() {
-			case 1:
+			case schema.TraceAttributesAttribute_Key:
 				key = a.Bytes()
-			case 3:
+			case schema.TraceAttributesAttribute_StringValue:
 				text = a.Bytes()
 			}
 		}

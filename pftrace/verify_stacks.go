@@ -3,6 +3,7 @@ package pftrace
 import (
 	"math"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -24,7 +25,7 @@ func (v *verifier) useCallstack(seq *verifySequence, iid uint64) {
 // eachFrame calls use for the frame ids of an encoded Callstack.
 func (v *verifier) eachFrame(stack []byte, use func(frame uint64)) {
 	for r := wire.NewReader(stack); r.Next(); {
-		if r.Field() != 2 { // frame_ids
+		if r.Field() != schema.Callstack_FrameIDs {
 			continue
 		}
 		if r.Type() != wire.Len {
@@ -45,11 +46,11 @@ func (v *verifier) useFrame(seq *verifySequence, iid uint64) {
 	seq.checkedFrames[iid] = true
 	for r := wire.NewReader(frame); r.Next(); {
 		switch r.Field() {
-		case 2:
+		case schema.Frame_FunctionNameID:
 			v.useInterned(seq, InternedFunctionNames, r.Uint())
-		case 3:
+		case schema.Frame_MappingID:
 			v.useMapping(seq, r.Uint())
-		case 5:
+		case schema.Frame_SourcePathIID:
 			v.useInterned(seq, InternedSourcePaths, r.Uint())
 		}
 	}
@@ -59,9 +60,9 @@ func (v *verifier) useMapping(seq *verifySequence, iid uint64) {
 	mapping, _ := v.useInterned(seq, InternedMappings, iid)
 	for r := wire.NewReader(mapping); r.Next(); {
 		switch r.Field() {
-		case 2:
+		case schema.Mapping_BuildID:
 			v.useInterned(seq, InternedBuildIDs, r.Uint())
-		case 7: // path_string_ids
+		case schema.Mapping_PathStringIDs:
 			if r.Type() != wire.Len {
 				v.useInterned(seq, InternedMappingPaths, r.Uint())
 				continue
@@ -94,7 +95,7 @@ func (v *verifier) checkCallstackMessage(seq *verifySequence, stack []byte) {
 // checkInlineCallstack checks TrackEvent.callstack, whose frames are messages.
 func (v *verifier) checkInlineCallstack(stack []byte) {
 	for r := wire.NewReader(stack); r.Next(); {
-		if r.Field() == 1 {
+		if r.Field() == schema.TrackEventCallstack_Frames {
 			return
 		}
 	}
@@ -106,9 +107,9 @@ func (v *verifier) checkFrameMessage(frame []byte) {
 	address := false
 	for r := wire.NewReader(frame); r.Next(); {
 		switch r.Field() {
-		case 3:
+		case schema.Frame_MappingID:
 			mapping = r.Uint()
-		case 4:
+		case schema.Frame_RelPC:
 			address = true
 		}
 	}
@@ -121,23 +122,23 @@ func (v *verifier) checkFrameMessage(frame []byte) {
 func (v *verifier) sample(seq *verifySequence, at int64, ok bool) {
 	f := &v.fields
 	v.report.Events++
-	if !f.HasTimestamp && f.Payload != packetStreamingProfile { // which has its own times
+	if !f.HasTimestamp && f.Payload != schema.TracePacket_StreamingProfilePacket { // which has its own times
 		v.found(ruleTimestampMissing, "a sample")
 	}
 	if ok {
 		v.checkTimeOrder(at)
 	}
 	switch f.Payload {
-	case packetStackSample:
+	case schema.TracePacket_StackSample:
 		v.found(ruleNeedsVersion, "stack_sample: v58")
 		v.stackSample(seq)
-	case packetPerfSample:
+	case schema.TracePacket_PerfSample:
 		for r := wire.NewReader(f.Data); r.Next(); {
-			if r.Field() == 4 {
+			if r.Field() == schema.PerfSample_CallstackIID {
 				v.useCallstack(seq, r.Uint())
 			}
 		}
-	case packetStreamingProfile:
+	case schema.TracePacket_StreamingProfilePacket:
 		v.streamingProfile(seq)
 	}
 }
@@ -153,12 +154,12 @@ func (v *verifier) streamingProfile(seq *verifySequence) {
 	stacks, times := 0, 0
 	for r := wire.NewReader(v.fields.Data); r.Next(); {
 		switch r.Field() {
-		case profileCallstacks:
+		case schema.StreamingProfilePacket_CallstackIID:
 			for _, iid := range AppendVarints(nil, &r) {
 				v.useCallstack(seq, iid)
 				stacks++
 			}
-		case profileDeltas:
+		case schema.StreamingProfilePacket_TimestampDeltaUS:
 			times += len(AppendVarints(nil, &r))
 		}
 	}
@@ -170,21 +171,21 @@ func (v *verifier) streamingProfile(seq *verifySequence) {
 func (v *verifier) stackSample(seq *verifySequence) {
 	for r := wire.NewReader(v.fields.Data); r.Next(); {
 		switch r.Field() {
-		case 1:
+		case schema.StackSample_TaskContext:
 			v.taskContext(r.Bytes())
-		case 2:
+		case schema.StackSample_TaskContextIID:
 			if context, ok := v.useInterned(seq, InternedTaskContexts, r.Uint()); ok {
 				v.taskContext(context)
 			}
-		case 4:
+		case schema.StackSample_ExecutionContextIID:
 			v.useInterned(seq, InternedExecutionContexts, r.Uint())
-		case 5:
+		case schema.StackSample_Callstack:
 			v.checkCallstackMessage(seq, r.Bytes())
-		case 6:
+		case schema.StackSample_CallstackIID:
 			v.useCallstack(seq, r.Uint())
-		case 10:
+		case schema.StackSample_PrimaryDescriptorIID:
 			v.useInterned(seq, InternedSampleCounters, r.Uint())
-		case 13:
+		case schema.StackSample_FollowerDescriptorIIDs:
 			for _, iid := range AppendVarints(nil, &r) {
 				v.useInterned(seq, InternedSampleCounters, iid)
 			}
@@ -195,7 +196,7 @@ func (v *verifier) stackSample(seq *verifySequence) {
 // taskContext checks that the ids, which are uint32, were not written as something larger: a negative int32, say.
 func (v *verifier) taskContext(msg []byte) {
 	for r := wire.NewReader(msg); r.Next(); {
-		if (r.Field() == 2 || r.Field() == 3) && r.Uint() > math.MaxUint32 {
+		if (r.Field() == schema.StackSampleTaskContext_PID || r.Field() == schema.StackSampleTaskContext_TID) && r.Uint() > math.MaxUint32 {
 			v.found(ruleSampleID, "field %d of the task context is %d", r.Field(), int64(r.Uint()))
 		}
 	}

@@ -3,6 +3,7 @@ package pftrace
 import (
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -142,19 +143,19 @@ func (v *verifier) trackDescriptor(seq *verifySequence) {
 	hasParent := false
 	for r := wire.NewReader(v.fields.Data); r.Next(); {
 		switch r.Field() {
-		case 1:
+		case schema.TrackDescriptor_UUID:
 			uuid = r.Uint()
-		case 5:
+		case schema.TrackDescriptor_ParentUUID:
 			id.parent, hasParent = r.Uint(), true
-		case 2, 10, 13: // name, static_name, atrace_name
+		case schema.TrackDescriptor_Name, schema.TrackDescriptor_StaticName, schema.TrackDescriptor_AtraceName:
 			name = r.Bytes()
-		case 3:
+		case schema.TrackDescriptor_Process:
 			process = r.Bytes()
-		case 4:
+		case schema.TrackDescriptor_Thread:
 			thread = r.Bytes()
-		case 8:
+		case schema.TrackDescriptor_Counter:
 			counter = r.Bytes()
-		case 18:
+		case schema.TrackDescriptor_State:
 			id.kind = trackState
 		}
 	}
@@ -192,9 +193,9 @@ func (v *verifier) trackDescriptor(seq *verifySequence) {
 func descriptorIDs(msg []byte) (pid int32, tid int64) {
 	for r := wire.NewReader(msg); r.Next(); {
 		switch r.Field() {
-		case 1:
+		case schema.ThreadDescriptor_PID:
 			pid = int32(r.Uint())
-		case 2:
+		case schema.ThreadDescriptor_TID:
 			tid = r.Int()
 		}
 	}
@@ -227,24 +228,23 @@ func (v *verifier) threadDescriptor(uuid uint64, msg []byte) (pid int32, tid int
 	return pid, tid
 }
 
-// counterThreadTime is COUNTER_THREAD_TIME_NS.
-const counterThreadTime = 1
+// schema.CounterDescriptor_CounterThreadTimeNS is COUNTER_THREAD_TIME_NS.
 
 func (v *verifier) counterDescriptor(uuid uint64, msg, name []byte) (c counterSettings) {
 	c.multiplier = 1
 	for r := wire.NewReader(msg); r.Next(); {
 		switch r.Field() {
-		case 1:
+		case schema.CounterDescriptor_Type:
 			c.kind = r.Uint()
-		case 3:
+		case schema.CounterDescriptor_Unit:
 			c.unit = r.Uint()
-		case 4:
+		case schema.CounterDescriptor_UnitMultiplier:
 			c.multiplier = r.Int()
-		case 5:
+		case schema.CounterDescriptor_IsIncremental:
 			c.incremental = r.Bool()
 		}
 	}
-	if c.kind == counterThreadTime && len(name) > 0 && string(name) != "thread_time" {
+	if c.kind == schema.CounterDescriptor_CounterThreadTimeNS && len(name) > 0 && string(name) != "thread_time" {
 		v.found(ruleThreadTimeName, "track %d is named %q", uuid, clip(name))
 	}
 	return c

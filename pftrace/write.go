@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -92,37 +93,6 @@ func (w *writer) write(ctx context.Context, part int) error {
 	return w.out.flush()
 }
 
-// Field numbers of spec perfetto.md 2.1 and 2.2.
-const (
-	tracePacket = 1
-
-	packetClockSnapshot  = 6
-	packetTimestamp      = 8
-	packetSequenceID     = 10
-	packetTrackEvent     = 11
-	packetInternedData   = 12
-	packetSequenceFlags  = 13
-	packetDefaults       = 59
-	packetDescriptor     = 60
-	packetChromeEvents   = 5
-	packetAttributes     = 126
-	packetStackSample    = 135
-	eventDebugAnnotation = 4
-	eventType            = 9
-	eventNameIID         = 10
-	eventTrackUUID       = 11
-	eventExtraValues     = 12
-	eventCategories      = 22
-	eventName            = 23
-	eventCounterValue    = 30
-	eventExtraTracks     = 31
-	eventDoubleValue     = 44
-	eventFlowIDs         = 47
-	eventTerminatingIDs  = 48
-	eventCorrelation     = 53
-	eventCallstackIID    = 56
-)
-
 // writer turns items into packets. All but out is fixed by newWriter, so that copies of a writer work side by side.
 type writer struct {
 	t   *timeline.Timeline
@@ -209,8 +179,9 @@ func (w *writer) track(id timeline.TrackID, lane uint32) uint64 {
 
 // needsState and plain are the two forms of sequence id and flags on event packets.
 var (
-	needsState = wire.AppendUint(wire.AppendUint(nil, packetSequenceID, 1), packetSequenceFlags, bitNeedsState)
-	plain      = wire.AppendUint(nil, packetSequenceID, 1)
+	needsState = wire.AppendUint(wire.AppendUint(nil, schema.TracePacket_TrustedPacketSequenceID, 1),
+		schema.TracePacket_SequenceFlags, schema.TracePacket_SeqNeedsIncrementalState)
+	plain = wire.AppendUint(nil, schema.TracePacket_TrustedPacketSequenceID, 1)
 )
 
 // item writes one item.
@@ -224,17 +195,17 @@ func (w *writer) item(it *timeline.Item) error {
 	case timeline.ItemCounter:
 		return w.counter(it)
 	}
-	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
+	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	b = w.appendTime(b, it.TS)
 	if it.Kind == timeline.ItemEnd && len(it.Args) == 0 && it.Callstack == 0 {
 		b = append(b, plain...)
 	} else {
 		b = append(b, needsState...)
 	}
-	b, event := wire.BeginMessage(b, packetTrackEvent)
-	b = wire.AppendUint(b, eventType, eventTypes[it.Kind])
+	b, event := wire.BeginMessage(b, schema.TracePacket_TrackEvent)
+	b = wire.AppendUint(b, schema.TrackEvent_Type, eventTypes[it.Kind])
 	if uuid := w.track(it.Track, it.Lane); uuid != w.compact.track {
-		b = wire.AppendUint(b, eventTrackUUID, uuid)
+		b = wire.AppendUint(b, schema.TrackEvent_TrackUUID, uuid)
 	}
 	b = w.appendTexts(b, it)
 	if it.AsyncID == "" {
@@ -244,24 +215,24 @@ func (w *writer) item(it *timeline.Item) error {
 	}
 	b = append(b, it.Notes...)
 	if it.Correlation != "" {
-		b = wire.AppendString(b, eventCorrelation, it.Correlation)
+		b = wire.AppendString(b, schema.TrackEvent_CorrelationIDStr, it.Correlation)
 	}
 	if it.Callstack != 0 {
-		b = wire.AppendUint(b, eventCallstackIID, uint64(w.stacks[it.Callstack]))
+		b = wire.AppendUint(b, schema.TrackEvent_CallstackIID, uint64(w.stacks[it.Callstack]))
 	}
 	for i := range it.Flows {
-		field := eventFlowIDs
+		field := schema.TrackEvent_FlowIDs
 		if it.Flows[i].Terminating {
-			field = eventTerminatingIDs
+			field = schema.TrackEvent_TerminatingFlowIDs
 		}
 		b = wire.AppendFixed64(b, field, it.Flows[i].ID)
 	}
 	if it.ThreadTime != timeline.NoTime {
 		if clock := w.clocks[it.Track]; clock != 0 {
 			if clock != w.compact.threadTime {
-				b = wire.AppendUint(b, eventExtraTracks, clock)
+				b = wire.AppendUint(b, schema.TrackEvent_ExtraCounterTrackUUIDs, clock)
 			}
-			b = wire.AppendInt(b, eventExtraValues, int64(it.ThreadTime/w.compact.threadUnit))
+			b = wire.AppendInt(b, schema.TrackEvent_ExtraCounterValues, int64(it.ThreadTime/w.compact.threadUnit))
 		}
 	}
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, event), packet)
@@ -269,9 +240,9 @@ func (w *writer) item(it *timeline.Item) error {
 }
 
 var eventTypes = [...]uint64{
-	timeline.ItemBegin:   typeBegin,
-	timeline.ItemEnd:     typeEnd,
-	timeline.ItemInstant: typeInstant,
+	timeline.ItemBegin:   schema.TrackEvent_TypeSliceBegin,
+	timeline.ItemEnd:     schema.TrackEvent_TypeSliceEnd,
+	timeline.ItemInstant: schema.TrackEvent_TypeInstant,
 }
 
 // appendTexts appends name and categories. Ends have none: in Perfetto they would be a filter.
@@ -280,15 +251,15 @@ func (w *writer) appendTexts(b []byte, it *timeline.Item) []byte {
 		return b
 	}
 	if it.NameID != 0 {
-		b = wire.AppendUint(b, eventNameIID, uint64(it.NameID))
+		b = wire.AppendUint(b, schema.TrackEvent_NameIID, uint64(it.NameID))
 	} else if len(it.Name) > 0 {
-		b = wire.AppendBytes(b, eventName, it.Name)
+		b = wire.AppendBytes(b, schema.TrackEvent_Name, it.Name)
 	}
 	if it.CategoryID != 0 {
 		return append(b, w.categories[it.CategoryID]...)
 	}
 	for category := range splitCategories(it.Category) {
-		b = wire.AppendBytes(b, eventCategories, category)
+		b = wire.AppendBytes(b, schema.TrackEvent_Categories, category)
 	}
 	return b
 }
@@ -297,12 +268,12 @@ func (w *writer) appendTexts(b []byte, it *timeline.Item) []byte {
 // its scope as weft.scope; there is one dictionary weft, whoever writes into it.
 func (w *writer) appendAsyncArgs(b []byte, it *timeline.Item) []byte {
 	before, weft, after := w.splitAtWeft(it.Args)
-	b, dict := wire.BeginMessage(append(b, before...), eventDebugAnnotation)
+	b, dict := wire.BeginMessage(append(b, before...), schema.TrackEvent_DebugAnnotations)
 	switch {
 	case isDict(weft):
 		b = append(b, weft...)
 	case weft != nil:
-		b = wire.AppendBytes(w.appendName(b, w.weftKey, "weft"), annotationDictEntries, weft)
+		b = wire.AppendBytes(w.appendName(b, w.weftKey, "weft"), schema.DebugAnnotation_DictEntries, weft)
 	default:
 		b = w.appendName(b, w.weftKey, "weft")
 	}
@@ -316,11 +287,11 @@ func (w *writer) appendAsyncArgs(b []byte, it *timeline.Item) []byte {
 // splitAtWeft returns the annotation named weft, nil if there is none, and what is before and behind it.
 func (w *writer) splitAtWeft(args timeline.Args) (before, weft, after []byte) {
 	for r := wire.NewReader(args); r.Next(); {
-		if r.Field() != eventDebugAnnotation {
+		if r.Field() != schema.TrackEvent_DebugAnnotations {
 			continue
 		}
-		if name := wire.NewReader(r.Bytes()); name.Next() && (name.Field() == annotationNameIID &&
-			timeline.KeyID(name.Uint()) == w.weftKey || name.Field() == annotationName && string(name.Bytes()) == "weft") {
+		if name := wire.NewReader(r.Bytes()); name.Next() && (name.Field() == schema.DebugAnnotation_NameIID &&
+			timeline.KeyID(name.Uint()) == w.weftKey || name.Field() == schema.DebugAnnotation_Name && string(name.Bytes()) == "weft") {
 			return args[:r.Offset()], r.Bytes(), args[int(r.Offset())+len(r.Raw()):]
 		}
 	}
@@ -331,43 +302,35 @@ func (w *writer) splitAtWeft(args timeline.Args) (before, weft, after []byte) {
 func isDict(annotation []byte) bool {
 	r := wire.NewReader(annotation)
 	named := r.Next() // the name comes first
-	return named && r.Next() && r.Field() == annotationDictEntries
+	return named && r.Next() && r.Field() == schema.DebugAnnotation_DictEntries
 }
 
 // appendEntry appends a text as an entry of a dictionary.
 func (w *writer) appendEntry(b []byte, key timeline.KeyID, name, text string) []byte {
-	b, entry := wire.BeginMessage(b, annotationDictEntries)
+	b, entry := wire.BeginMessage(b, schema.DebugAnnotation_DictEntries)
 	b = w.appendName(b, key, name)
-	return wire.EndMessage(wire.AppendString(b, annotationStringValue, text), entry)
+	return wire.EndMessage(wire.AppendString(b, schema.DebugAnnotation_StringValue, text), entry)
 }
-
-// Field numbers of spec perfetto.md 2.6.
-const (
-	annotationNameIID     = 1
-	annotationStringValue = 6
-	annotationName        = 10
-	annotationDictEntries = 11
-)
 
 // appendName appends the name of an annotation; key is 0 if it is not interned.
 func (w *writer) appendName(b []byte, key timeline.KeyID, name string) []byte {
 	if key != 0 {
-		return wire.AppendUint(b, annotationNameIID, uint64(key))
+		return wire.AppendUint(b, schema.DebugAnnotation_NameIID, uint64(key))
 	}
-	return wire.AppendString(b, annotationName, name)
+	return wire.AppendString(b, schema.DebugAnnotation_Name, name)
 }
 
 func (w *writer) counter(it *timeline.Item) error {
-	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
+	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	b = w.appendTime(b, it.TS)
 	b = append(b, plain...)
-	b, event := wire.BeginMessage(b, packetTrackEvent)
-	b = wire.AppendUint(b, eventType, typeCounter)
-	b = wire.AppendUint(b, eventTrackUUID, w.track(it.Track, 0))
+	b, event := wire.BeginMessage(b, schema.TracePacket_TrackEvent)
+	b = wire.AppendUint(b, schema.TrackEvent_Type, schema.TrackEvent_TypeCounter)
+	b = wire.AppendUint(b, schema.TrackEvent_TrackUUID, w.track(it.Track, 0))
 	if it.Value.IsInt() {
-		b = wire.AppendInt(b, eventCounterValue, it.Value.Int())
+		b = wire.AppendInt(b, schema.TrackEvent_CounterValue, it.Value.Int())
 	} else {
-		b = wire.AppendDouble(b, eventDoubleValue, it.Value.Float())
+		b = wire.AppendDouble(b, schema.TrackEvent_DoubleCounterValue, it.Value.Float())
 	}
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, event), packet)
 	return w.out.packetDone()

@@ -4,18 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/timeline"
-)
-
-// Field numbers of ClockSnapshot (spec perfetto.md 2.6).
-const (
-	snapshotClocks   = 1
-	snapshotPrimary  = 2
-	clockID          = 1
-	clockTimestamp   = 2
-	clockIncremental = 3
-	clockMultiplier  = 4
 )
 
 // A Chrome trace in JSON names its clock in its metadata.
@@ -76,16 +67,16 @@ func (w *writer) clockSnapshot() error {
 	if len(readings) == 0 {
 		return nil
 	}
-	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
-	b, snapshot := wire.BeginMessage(b, packetClockSnapshot)
+	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
+	b, snapshot := wire.BeginMessage(b, schema.TracePacket_ClockSnapshot)
 	for _, r := range readings {
 		var clock int
-		b, clock = wire.BeginMessage(b, snapshotClocks)
-		b = wire.AppendUint(b, clockID, uint64(r.Clock))
-		b = wire.EndMessage(wire.AppendUint(b, clockTimestamp, uint64(r.Time)), clock)
+		b, clock = wire.BeginMessage(b, schema.ClockSnapshot_Clocks)
+		b = wire.AppendUint(b, schema.ClockSnapshotClock_ClockID, uint64(r.Clock))
+		b = wire.EndMessage(wire.AppendUint(b, schema.ClockSnapshotClock_Timestamp, uint64(r.Time)), clock)
 	}
 	if primary != 0 {
-		b = wire.AppendUint(b, snapshotPrimary, uint64(primary))
+		b = wire.AppendUint(b, schema.ClockSnapshot_PrimaryTraceClock, uint64(primary))
 	}
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, snapshot), packet)
 	return w.out.packetDone()

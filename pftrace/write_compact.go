@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -63,42 +64,42 @@ func (w *writer) newCompact() compact {
 func (w *writer) appendTime(b []byte, ts timeline.Nanos) []byte {
 	c := &w.compact
 	if !c.on {
-		return wire.AppendUint(b, packetTimestamp, uint64(ts))
+		return wire.AppendUint(b, schema.TracePacket_Timestamp, uint64(ts))
 	}
 	delta := (ts - c.now) / c.unit
 	c.now = ts
-	return wire.AppendUint(b, packetTimestamp, uint64(delta))
+	return wire.AppendUint(b, schema.TracePacket_Timestamp, uint64(delta))
 }
 
 // startClock says in front of the first packet of a segment at which time the clock of the sequence stands, so that
 // segments can be encoded independently of each other.
 func (w *writer) startClock(ts timeline.Nanos) {
 	c := &w.compact
-	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
+	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	b = append(b, plain...)
-	b, snapshot := wire.BeginMessage(b, packetClockSnapshot)
-	b, clock := wire.BeginMessage(b, snapshotClocks)
-	b = wire.AppendUint(b, clockID, uint64(c.clock))
-	b = wire.EndMessage(wire.AppendUint(b, clockTimestamp, uint64(ts)), clock)
-	b, clock = wire.BeginMessage(b, snapshotClocks)
-	b = wire.AppendUint(b, clockID, deltaClock)
-	b = wire.AppendUint(b, clockTimestamp, uint64(ts/c.unit))
-	b = wire.AppendUint(b, clockIncremental, 1)
-	b = wire.EndMessage(wire.AppendUint(b, clockMultiplier, uint64(c.unit)), clock)
+	b, snapshot := wire.BeginMessage(b, schema.TracePacket_ClockSnapshot)
+	b, clock := wire.BeginMessage(b, schema.ClockSnapshot_Clocks)
+	b = wire.AppendUint(b, schema.ClockSnapshotClock_ClockID, uint64(c.clock))
+	b = wire.EndMessage(wire.AppendUint(b, schema.ClockSnapshotClock_Timestamp, uint64(ts)), clock)
+	b, clock = wire.BeginMessage(b, schema.ClockSnapshot_Clocks)
+	b = wire.AppendUint(b, schema.ClockSnapshotClock_ClockID, deltaClock)
+	b = wire.AppendUint(b, schema.ClockSnapshotClock_Timestamp, uint64(ts/c.unit))
+	b = wire.AppendUint(b, schema.ClockSnapshotClock_IsIncremental, 1)
+	b = wire.EndMessage(wire.AppendUint(b, schema.ClockSnapshotClock_UnitMultiplierNS, uint64(c.unit)), clock)
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, snapshot), packet)
 	c.now = ts
 }
 
 // appendDefaults appends what packets that name no clock and no track have in common.
 func (c *compact) appendDefaults(b []byte) []byte {
-	b = wire.AppendUint(b, defaultsClockID, deltaClock)
+	b = wire.AppendUint(b, schema.TracePacketDefaults_TimestampClockID, deltaClock)
 	if c.track == 0 {
 		return b
 	}
-	b, event := wire.BeginMessage(b, defaultsTrackEvent)
-	b = wire.AppendUint(b, eventTrackUUID, c.track)
+	b, event := wire.BeginMessage(b, schema.TracePacketDefaults_TrackEventDefaults)
+	b = wire.AppendUint(b, schema.TrackEvent_TrackUUID, c.track)
 	if c.threadTime != 0 {
-		b = wire.AppendUint(b, eventExtraTracks, c.threadTime)
+		b = wire.AppendUint(b, schema.TrackEvent_ExtraCounterTrackUUIDs, c.threadTime)
 	}
 	return wire.EndMessage(b, event)
 }

@@ -6,53 +6,15 @@ import (
 	"iter"
 	"strconv"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/timeline"
 )
 
-// Field numbers of spec perfetto.md 2.5 and 2.6.
 const (
-	internedCategories    = 1
-	internedNames         = 2
-	internedKeys          = 3
-	internedFunctionNames = 5
-	internedFrames        = 6
-	internedCallstacks    = 7
-	internedSourcePaths   = 18
-	internedValues        = 29
-	internedCorrelations  = 43
-
-	entryIID  = 1
-	entryText = 2
-
-	frameIID        = 1
-	frameFunction   = 2
-	frameSourcePath = 5
-	frameLine       = 6
-
-	callstackIID    = 1
-	callstackFrames = 2
-
-	defaultsTrackEvent     = 11
-	defaultsClockID        = 58
-	defaultsStackSample    = 100
-	sampleDefaultsSource   = 1
-	sampleDefaultsPrimary  = 2
-	sampleCounterName      = 2
-	sampleCounterUnit      = 3
-	sampleCounterUnitName  = 4
-	sampleCounterUnitCount = 9
-	sampleSource           = "trace_event"
-	attributeField         = 1
-	attributeKey           = 1
-	attributeLong          = 2
-	attributeString        = 3
-	chromeMetadata         = 2
-	chromeMetadataName     = 1
-	chromeMetadataString   = 2
-	chromeMetadataInt      = 4
-	maxInternedPacket      = 64 << 10
-	maxAttributePacket     = 128 << 10
+	sampleSource       = "trace_event"
+	maxInternedPacket  = 64 << 10
+	maxAttributePacket = 128 << 10
 )
 
 // head writes what stands before the events: the start of the sequence, its interned texts, the order of processes and
@@ -84,11 +46,11 @@ func (w *writer) head() error {
 
 // sequenceStart writes the packet with which interning may begin, and the defaults of samples if there may be any.
 func (w *writer) sequenceStart() error {
-	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
-	b = wire.AppendUint(b, packetSequenceID, 1)
-	b = wire.AppendUint(b, packetSequenceFlags, bitCleared)
+	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
+	b = wire.AppendUint(b, schema.TracePacket_TrustedPacketSequenceID, 1)
+	b = wire.AppendUint(b, schema.TracePacket_SequenceFlags, schema.TracePacket_SeqIncrementalStateCleared)
 	start := len(b)
-	b, defaults := wire.BeginMessage(b, packetDefaults)
+	b, defaults := wire.BeginMessage(b, schema.TracePacket_TracePacketDefaults)
 	empty := len(b)
 	if w.compact.on {
 		b = w.compact.appendDefaults(b)
@@ -107,17 +69,17 @@ func (w *writer) sequenceStart() error {
 
 // appendSampleDefaults appends what all samples have in common.
 func appendSampleDefaults(b []byte, d timeline.SampleDescription) []byte {
-	b, sample := wire.BeginMessage(b, defaultsStackSample)
-	b = wire.AppendString(b, sampleDefaultsSource, cmp.Or(d.Source, sampleSource))
-	b, counter := wire.BeginMessage(b, sampleDefaultsPrimary)
-	b = wire.AppendString(b, sampleCounterName, cmp.Or(d.Counter, "samples"))
+	b, sample := wire.BeginMessage(b, schema.TracePacketDefaults_StackSampleDefaults)
+	b = wire.AppendString(b, schema.StackSampleDefaults_Source, cmp.Or(d.Source, sampleSource))
+	b, counter := wire.BeginMessage(b, schema.StackSampleDefaults_PrimaryDescriptor)
+	b = wire.AppendString(b, schema.StackSampleCounterDescriptor_Name, cmp.Or(d.Counter, "samples"))
 	switch {
 	case d.UnitName != "":
-		b = wire.AppendString(b, sampleCounterUnitName, d.UnitName)
+		b = wire.AppendString(b, schema.StackSampleCounterDescriptor_UnitStr, d.UnitName)
 	case d.Unit != 0:
-		b = wire.AppendUint(b, sampleCounterUnit, uint64(d.Unit))
+		b = wire.AppendUint(b, schema.StackSampleCounterDescriptor_Unit, uint64(d.Unit))
 	case d.Counter == "":
-		b = wire.AppendUint(b, sampleCounterUnit, sampleCounterUnitCount)
+		b = wire.AppendUint(b, schema.StackSampleCounterDescriptor_Unit, schema.StackSample_UnitCount)
 	}
 	return wire.EndMessage(wire.EndMessage(b, counter), sample)
 }
@@ -134,9 +96,9 @@ type internWriter struct {
 // entry returns the buffer to append one entry to; done must follow.
 func (in *internWriter) begin() []byte {
 	if !in.open {
-		in.buf, in.packet = wire.BeginMessage(in.w.out.buf, tracePacket)
+		in.buf, in.packet = wire.BeginMessage(in.w.out.buf, schema.Trace_Packet)
 		in.buf = append(in.buf, needsState...)
-		in.buf, in.data = wire.BeginMessage(in.buf, packetInternedData)
+		in.buf, in.data = wire.BeginMessage(in.buf, schema.TracePacket_InternedData)
 		in.open = true
 	}
 	return in.buf
@@ -161,8 +123,8 @@ func (in *internWriter) flush() error {
 
 func (in *internWriter) text(field int, iid uint64, text []byte) error {
 	b, mark := wire.BeginMessage(in.begin(), field)
-	b = wire.AppendUint(b, entryIID, iid)
-	b = wire.AppendBytes(b, entryText, text)
+	b = wire.AppendUint(b, schema.InternedString_IID, iid)
+	b = wire.AppendBytes(b, schema.InternedString_Str, text)
 	return in.done(wire.EndMessage(b, mark))
 }
 
@@ -170,27 +132,27 @@ func (in *internWriter) text(field int, iid uint64, text []byte) error {
 // the lists is a category.
 func (w *writer) internTexts(in *internWriter) error {
 	for id := 1; id <= w.t.NameCount(); id++ {
-		if err := in.text(internedNames, uint64(id), w.t.Name(timeline.NameID(id))); err != nil {
+		if err := in.text(schema.InternedData_EventNames, uint64(id), w.t.Name(timeline.NameID(id))); err != nil {
 			return err
 		}
 	}
 	for id := 1; id <= w.t.KeyCount(); id++ {
-		if err := in.text(internedKeys, uint64(id), w.t.Key(timeline.KeyID(id))); err != nil {
+		if err := in.text(schema.InternedData_DebugAnnotationNames, uint64(id), w.t.Key(timeline.KeyID(id))); err != nil {
 			return err
 		}
 	}
 	for id := 1; id <= w.t.ValueCount(); id++ {
-		if err := in.text(internedValues, uint64(id), w.t.Value(uint32(id))); err != nil {
+		if err := in.text(schema.InternedData_DebugAnnotationStringValues, uint64(id), w.t.Value(uint32(id))); err != nil {
 			return err
 		}
 	}
 	for id := 1; id <= w.t.CorrelationCount(); id++ {
-		if err := in.text(internedCorrelations, uint64(id), w.t.Correlation(uint32(id))); err != nil {
+		if err := in.text(schema.InternedData_CorrelationIDStr, uint64(id), w.t.Correlation(uint32(id))); err != nil {
 			return err
 		}
 	}
 	for i, category := range w.iids {
-		if err := in.text(internedCategories, uint64(i+1), []byte(category)); err != nil {
+		if err := in.text(schema.InternedData_EventCategories, uint64(i+1), []byte(category)); err != nil {
 			return err
 		}
 	}
@@ -254,25 +216,25 @@ func (w *writer) internStacks(in *internWriter) error {
 			continue
 		}
 		f := w.t.Frame(timeline.FrameID(id))
-		function, err := define(internedFunctionNames, functions, f.Function)
+		function, err := define(schema.InternedData_FunctionNames, functions, f.Function)
 		if err != nil {
 			return err
 		}
-		path, err := define(internedSourcePaths, paths, w.frameSource(&f))
+		path, err := define(schema.InternedData_SourcePaths, paths, w.frameSource(&f))
 		if err != nil {
 			return err
 		}
-		b, mark := wire.BeginMessage(in.begin(), internedFrames)
-		b = wire.AppendUint(b, frameIID, uint64(id))
+		b, mark := wire.BeginMessage(in.begin(), schema.InternedData_Frames)
+		b = wire.AppendUint(b, schema.Frame_IID, uint64(id))
 		if function != 0 {
-			b = wire.AppendUint(b, frameFunction, function)
+			b = wire.AppendUint(b, schema.Frame_FunctionNameID, function)
 		}
 		b = w.appendPlace(b, &f)
 		if path != 0 {
-			b = wire.AppendUint(b, frameSourcePath, path)
+			b = wire.AppendUint(b, schema.Frame_SourcePathIID, path)
 		}
 		if f.Line > 0 {
-			b = wire.AppendUint(b, frameLine, uint64(f.Line))
+			b = wire.AppendUint(b, schema.Frame_LineNumber, uint64(f.Line))
 		}
 		if err := in.done(wire.EndMessage(b, mark)); err != nil {
 			return err
@@ -284,10 +246,10 @@ func (w *writer) internStacks(in *internWriter) error {
 			continue
 		}
 		frames = w.t.AppendCallstack(frames[:0], id)
-		b, mark := wire.BeginMessage(in.begin(), internedCallstacks)
-		b = wire.AppendUint(b, callstackIID, uint64(w.stacks[id]))
+		b, mark := wire.BeginMessage(in.begin(), schema.InternedData_Callstacks)
+		b = wire.AppendUint(b, schema.Callstack_IID, uint64(w.stacks[id]))
 		for _, f := range frames {
-			b = wire.AppendUint(b, callstackFrames, uint64(f))
+			b = wire.AppendUint(b, schema.Callstack_FrameIDs, uint64(f))
 		}
 		if err := in.done(wire.EndMessage(b, mark)); err != nil {
 			return err
@@ -331,15 +293,15 @@ func (w *writer) rootOrder() error {
 	if !processes && !threads {
 		return nil
 	}
-	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
+	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	b = append(b, plain...)
-	b, d := wire.BeginMessage(b, packetDescriptor)
-	b = wire.AppendUint(b, descriptorUUID, 0)
+	b, d := wire.BeginMessage(b, schema.TracePacket_TrackDescriptor)
+	b = wire.AppendUint(b, schema.TrackDescriptor_UUID, 0)
 	if processes {
-		b = wire.AppendUint(b, descriptorProcessOrdering, orderingExplicit)
+		b = wire.AppendUint(b, schema.TrackDescriptor_ProcessOrdering, schema.TrackDescriptor_ProcessOrderingExplicit)
 	}
 	if threads {
-		b = wire.AppendUint(b, descriptorThreadOrdering, orderingExplicit)
+		b = wire.AppendUint(b, schema.TrackDescriptor_ThreadOrdering, schema.TrackDescriptor_ThreadOrderingExplicit)
 	}
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, d), packet)
 	return w.out.packetDone()
@@ -369,27 +331,27 @@ func (w *writer) attributes() error {
 }
 
 func (w *writer) attributePackets(list []timeline.Attribute) error {
-	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
+	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	w.out.buf = wire.EndMessage(appendAttributes(append(b, plain...), list), packet)
 	if err := w.out.packetDone(); err != nil {
 		return err
 	}
-	b, packet = wire.BeginMessage(w.out.buf, tracePacket)
+	b, packet = wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	w.out.buf = wire.EndMessage(appendChromeMetadata(append(b, plain...), list), packet)
 	return w.out.packetDone()
 }
 
 // appendAttributes appends facts about the trace to a packet, in the form that Perfetto reads since v55.
 func appendAttributes(b []byte, list []timeline.Attribute) []byte {
-	b, m := wire.BeginMessage(b, packetAttributes)
+	b, m := wire.BeginMessage(b, schema.TracePacket_TraceAttributes)
 	for i := range list {
 		var a int
-		b, a = wire.BeginMessage(b, attributeField)
-		b = wire.AppendString(b, attributeKey, list[i].Key)
+		b, a = wire.BeginMessage(b, schema.TraceAttributes_Attribute)
+		b = wire.AppendString(b, schema.TraceAttributesAttribute_Key, list[i].Key)
 		if list[i].IsInt {
-			b = wire.AppendInt(b, attributeLong, list[i].Int)
+			b = wire.AppendInt(b, schema.TraceAttributesAttribute_LongValue, list[i].Int)
 		} else {
-			b = wire.AppendString(b, attributeString, list[i].Text)
+			b = wire.AppendString(b, schema.TraceAttributesAttribute_StringValue, list[i].Text)
 		}
 		b = wire.EndMessage(b, a)
 	}
@@ -398,15 +360,15 @@ func appendAttributes(b []byte, list []timeline.Attribute) []byte {
 
 // appendChromeMetadata is appendAttributes in the form that all versions read.
 func appendChromeMetadata(b []byte, list []timeline.Attribute) []byte {
-	b, m := wire.BeginMessage(b, packetChromeEvents)
+	b, m := wire.BeginMessage(b, schema.TracePacket_ChromeEvents)
 	for i := range list {
 		var a int
-		b, a = wire.BeginMessage(b, chromeMetadata)
-		b = wire.AppendString(b, chromeMetadataName, list[i].Key)
+		b, a = wire.BeginMessage(b, schema.ChromeEventBundle_Metadata)
+		b = wire.AppendString(b, schema.ChromeMetadata_Name, list[i].Key)
 		if list[i].IsInt {
-			b = wire.AppendInt(b, chromeMetadataInt, list[i].Int)
+			b = wire.AppendInt(b, schema.ChromeMetadata_IntValue, list[i].Int)
 		} else {
-			b = wire.AppendString(b, chromeMetadataString, list[i].Text)
+			b = wire.AppendString(b, schema.ChromeMetadata_StringValue, list[i].Text)
 		}
 		b = wire.EndMessage(b, a)
 	}

@@ -4,14 +4,9 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/timeline"
-)
-
-// Field numbers of spec perfetto.md 2.5.
-const (
-	internedBuildIDs = 16
-	mappingBuildID   = 2
 )
 
 // internMappings defines the binaries of the frames that are used. Their ids are those of the timeline.
@@ -29,22 +24,22 @@ func (w *writer) internMappings(in *internWriter, usedFrames []bool) error {
 		m := w.t.Mapping(timeline.MappingID(id))
 		path, build := strings.TrimPrefix(m.Path, "/"), buildID(m.BuildID)
 		if path != "" {
-			if err := in.text(internedMappingPaths, uint64(id), []byte(path)); err != nil {
+			if err := in.text(schema.InternedData_MappingPaths, uint64(id), []byte(path)); err != nil {
 				return err
 			}
 		}
 		if len(build) > 0 {
-			if err := in.text(internedBuildIDs, uint64(id), build); err != nil {
+			if err := in.text(schema.InternedData_BuildIDs, uint64(id), build); err != nil {
 				return err
 			}
 		}
-		b, mark := wire.BeginMessage(in.begin(), internedMappings)
-		b = wire.AppendUint(b, mappingIID, uint64(id))
+		b, mark := wire.BeginMessage(in.begin(), schema.InternedData_Mappings)
+		b = wire.AppendUint(b, schema.Mapping_IID, uint64(id))
 		if len(build) > 0 {
-			b = wire.AppendUint(b, mappingBuildID, uint64(id))
+			b = wire.AppendUint(b, schema.Mapping_BuildID, uint64(id))
 		}
 		if path != "" {
-			b = wire.AppendUint(b, mappingPaths, uint64(id))
+			b = wire.AppendUint(b, schema.Mapping_PathStringIDs, uint64(id))
 		}
 		if err := in.done(wire.EndMessage(b, mark)); err != nil {
 			return err
@@ -67,8 +62,8 @@ func (w *writer) appendPlace(b []byte, f *timeline.Frame) []byte {
 	if f.Mapping == 0 {
 		return b
 	}
-	b = wire.AppendUint(b, frameMapping, uint64(f.Mapping))
-	return wire.AppendUint(b, frameAddress, f.Address)
+	b = wire.AppendUint(b, schema.Frame_MappingID, uint64(f.Mapping))
+	return wire.AppendUint(b, schema.Frame_RelPC, f.Address)
 }
 
 // frameSource is the source file of a frame, without that of a binary, which its mapping has.

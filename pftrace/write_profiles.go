@@ -3,6 +3,7 @@ package pftrace
 import (
 	"math"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -13,21 +14,6 @@ import (
 // descriptor, then packets of samples that also define the call stacks used for the first time. That makes segments
 // independent of each other, as they are on the sequence of events, for the price of defining a stack once for each
 // segment and thread that uses it.
-
-// Field numbers of spec perfetto.md 2.4 to 2.6, as far as only profiles use them.
-const (
-	threadReferenceUS = 6
-
-	internedMappingPaths = 17
-	internedMappings     = 19
-	mappingIID           = 1
-	mappingPaths         = 7
-	frameMapping         = 3
-	frameAddress         = 4
-
-	profileCallstacks = 1
-	profileDeltas     = 2
-)
 
 const (
 	// maxProfileSamples is the number of samples in one packet.
@@ -101,8 +87,8 @@ func (p *profileWriter) add(it *timeline.Item) error {
 	if stack.cut {
 		p.w.count(problem.StackLimit, it)
 	}
-	th.iids = wire.AppendUint(th.iids, profileCallstacks, stack.iid)
-	th.deltas = wire.AppendInt(th.deltas, profileDeltas, us-th.lastUS)
+	th.iids = wire.AppendUint(th.iids, schema.StreamingProfilePacket_CallstackIID, stack.iid)
+	th.deltas = wire.AppendInt(th.deltas, schema.StreamingProfilePacket_TimestampDeltaUS, us-th.lastUS)
 	th.lastUS = us
 	if th.samples++; th.samples == maxProfileSamples || len(th.interned) >= maxInternedPacket {
 		return p.flush(th)
@@ -113,13 +99,13 @@ func (p *profileWriter) add(it *timeline.Item) error {
 // begin writes the packet with which a sequence starts anew: whose samples follow, and from when their times count.
 func (p *profileWriter) begin(th *threadProfile, thread timeline.TrackID) error {
 	tr := p.w.t.Track(thread)
-	b, packet := wire.BeginMessage(p.w.out.buf, tracePacket)
-	b = wire.AppendUint(b, packetSequenceID, th.sequence)
-	b = wire.AppendUint(b, packetSequenceFlags, bitCleared)
-	b, d := wire.BeginMessage(b, packetThreadDescriptor)
-	b = wire.AppendInt(b, threadPID, int64(tr.PID))
-	b = wire.AppendInt(b, threadTID, tr.TID)
-	b = wire.AppendInt(b, threadReferenceUS, th.lastUS)
+	b, packet := wire.BeginMessage(p.w.out.buf, schema.Trace_Packet)
+	b = wire.AppendUint(b, schema.TracePacket_TrustedPacketSequenceID, th.sequence)
+	b = wire.AppendUint(b, schema.TracePacket_SequenceFlags, schema.TracePacket_SeqIncrementalStateCleared)
+	b, d := wire.BeginMessage(b, schema.TracePacket_ThreadDescriptor)
+	b = wire.AppendInt(b, schema.ThreadDescriptor_PID, int64(tr.PID))
+	b = wire.AppendInt(b, schema.ThreadDescriptor_TID, tr.TID)
+	b = wire.AppendInt(b, schema.ThreadDescriptor_ReferenceTimestampUS, th.lastUS)
 	p.w.out.buf = wire.EndMessage(wire.EndMessage(b, d), packet)
 	return p.w.out.packetDone()
 }
@@ -139,13 +125,13 @@ func (p *profileWriter) flush(th *threadProfile) error {
 	if th.samples == 0 {
 		return nil
 	}
-	b, packet := wire.BeginMessage(p.w.out.buf, tracePacket)
-	b = wire.AppendUint(b, packetSequenceID, th.sequence)
-	b = wire.AppendUint(b, packetSequenceFlags, bitNeedsState)
+	b, packet := wire.BeginMessage(p.w.out.buf, schema.Trace_Packet)
+	b = wire.AppendUint(b, schema.TracePacket_TrustedPacketSequenceID, th.sequence)
+	b = wire.AppendUint(b, schema.TracePacket_SequenceFlags, schema.TracePacket_SeqNeedsIncrementalState)
 	if len(th.interned) > 0 {
-		b = wire.AppendBytes(b, packetInternedData, th.interned)
+		b = wire.AppendBytes(b, schema.TracePacket_InternedData, th.interned)
 	}
-	b, profile := wire.BeginMessage(b, packetStreamingProfile)
+	b, profile := wire.BeginMessage(b, schema.TracePacket_StreamingProfilePacket)
 	b = append(append(b, th.iids...), th.deltas...)
 	p.w.out.buf = wire.EndMessage(wire.EndMessage(b, profile), packet)
 	th.interned, th.iids, th.deltas, th.samples = th.interned[:0], th.iids[:0], th.deltas[:0], 0
@@ -167,10 +153,10 @@ func (p *profileWriter) define(th *threadProfile, id timeline.CallstackID) defin
 	for _, f := range frames {
 		th.defineFrame(p.w.t, f)
 	}
-	b, m := wire.BeginMessage(th.interned, internedCallstacks)
-	b = wire.AppendUint(b, callstackIID, stack.iid)
+	b, m := wire.BeginMessage(th.interned, schema.InternedData_Callstacks)
+	b = wire.AppendUint(b, schema.Callstack_IID, stack.iid)
 	for _, f := range frames {
-		b = wire.AppendUint(b, callstackFrames, uint64(f))
+		b = wire.AppendUint(b, schema.Callstack_FrameIDs, uint64(f))
 	}
 	th.interned = wire.EndMessage(b, m)
 	th.stacks[id] = stack
@@ -188,18 +174,18 @@ func (th *threadProfile) defineFrame(t *timeline.Timeline, id timeline.FrameID) 
 	f := t.Frame(id)
 	function := th.defineFunction(f.Function)
 	path := th.definePath(sourcePath(&f))
-	b, m := wire.BeginMessage(th.interned, internedFrames)
-	b = wire.AppendUint(b, frameIID, uint64(id))
+	b, m := wire.BeginMessage(th.interned, schema.InternedData_Frames)
+	b = wire.AppendUint(b, schema.Frame_IID, uint64(id))
 	if function != 0 {
-		b = wire.AppendUint(b, frameFunction, function)
+		b = wire.AppendUint(b, schema.Frame_FunctionNameID, function)
 	}
-	b = wire.AppendUint(b, frameMapping, path)
-	b = wire.AppendUint(b, frameAddress, uint64(id))
+	b = wire.AppendUint(b, schema.Frame_MappingID, path)
+	b = wire.AppendUint(b, schema.Frame_RelPC, uint64(id))
 	if f.File != "" {
-		b = wire.AppendUint(b, frameSourcePath, path)
+		b = wire.AppendUint(b, schema.Frame_SourcePathIID, path)
 	}
 	if f.Line > 0 {
-		b = wire.AppendUint(b, frameLine, uint64(f.Line))
+		b = wire.AppendUint(b, schema.Frame_LineNumber, uint64(f.Line))
 	}
 	th.interned = wire.EndMessage(b, m)
 }
@@ -212,7 +198,7 @@ func (th *threadProfile) defineFunction(name string) uint64 {
 	}
 	id = uint64(len(th.functions) + 1)
 	th.functions[name] = id
-	th.text(internedFunctionNames, id, name)
+	th.text(schema.InternedData_FunctionNames, id, name)
 	return id
 }
 
@@ -224,13 +210,13 @@ func (th *threadProfile) definePath(path string) uint64 {
 	id := uint64(len(th.paths) + 1)
 	th.paths[path] = id
 	if path != "" {
-		th.text(internedSourcePaths, id, path)
-		th.text(internedMappingPaths, id, path)
+		th.text(schema.InternedData_SourcePaths, id, path)
+		th.text(schema.InternedData_MappingPaths, id, path)
 	}
-	b, m := wire.BeginMessage(th.interned, internedMappings)
-	b = wire.AppendUint(b, mappingIID, id)
+	b, m := wire.BeginMessage(th.interned, schema.InternedData_Mappings)
+	b = wire.AppendUint(b, schema.Mapping_IID, id)
 	if path != "" {
-		b = wire.AppendUint(b, mappingPaths, id)
+		b = wire.AppendUint(b, schema.Mapping_PathStringIDs, id)
 	}
 	th.interned = wire.EndMessage(b, m)
 	return id
@@ -239,8 +225,8 @@ func (th *threadProfile) definePath(path string) uint64 {
 // text defines a text of one of the tables.
 func (th *threadProfile) text(table int, id uint64, text string) {
 	b, m := wire.BeginMessage(th.interned, table)
-	b = wire.AppendUint(b, entryIID, id)
-	th.interned = wire.EndMessage(wire.AppendString(b, entryText, text), m)
+	b = wire.AppendUint(b, schema.InternedString_IID, id)
+	th.interned = wire.EndMessage(wire.AppendString(b, schema.InternedString_Str, text), m)
 }
 
 // microseconds returns ts+offset in microseconds, rounded to the nearest that is a time in nanoseconds as well.

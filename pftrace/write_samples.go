@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -48,18 +49,6 @@ func (w *writer) sample(it *timeline.Item) error {
 	return w.stackSample(it)
 }
 
-// Field numbers of StackSample (spec perfetto.md 2.6).
-const (
-	sampleTaskContext      = 1
-	sampleExecutionContext = 3
-	sampleCallstackIID     = 6
-	samplePrimaryCounter   = 9
-	samplePrimaryWeight    = 11
-	taskPID                = 2
-	taskTID                = 3
-	executionCPU           = 2
-)
-
 // stackSample writes a StackSample packet. It holds the ids of process and thread in 32 bits; a thread whose ids do not
 // fit gets an instant with the call stack instead.
 func (w *writer) stackSample(it *timeline.Item) error {
@@ -71,27 +60,27 @@ func (w *writer) stackSample(it *timeline.Item) error {
 		instant.Kind = timeline.ItemInstant
 		return w.item(&instant)
 	}
-	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
+	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	b = w.appendTime(b, it.TS)
 	b = append(b, needsState...)
-	b, sample := wire.BeginMessage(b, packetStackSample)
+	b, sample := wire.BeginMessage(b, schema.TracePacket_StackSample)
 	b = append(b, w.sampled.task...)
 	if cpu, ok := it.CPU.Number(); ok {
 		var context int
-		b, context = wire.BeginMessage(b, sampleExecutionContext)
-		b = wire.EndMessage(wire.AppendUint(b, executionCPU, uint64(cpu)), context)
+		b, context = wire.BeginMessage(b, schema.StackSample_ExecutionContext)
+		b = wire.EndMessage(wire.AppendUint(b, schema.StackSampleExecutionContext_CPU, uint64(cpu)), context)
 	}
 	if it.Callstack != 0 {
-		b = wire.AppendUint(b, sampleCallstackIID, uint64(w.stacks[it.Callstack]))
+		b = wire.AppendUint(b, schema.StackSample_CallstackIID, uint64(w.stacks[it.Callstack]))
 	}
 	if len(it.Name) > 0 {
-		b = appendSampleCounter(b, samplePrimaryCounter, it.Name)
+		b = appendSampleCounter(b, schema.StackSample_PrimaryDescriptor, it.Name)
 	}
 	weight, exact := sampleWeight(it.Value)
 	if !exact {
 		w.count(problem.SampleWeightChanged, it)
 	}
-	b = wire.AppendUint(b, samplePrimaryWeight, weight)
+	b = wire.AppendUint(b, schema.StackSample_PrimaryWeight, weight)
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, sample), packet)
 	return w.out.packetDone()
 }
@@ -107,9 +96,9 @@ func (w *writer) sampledThread(id timeline.TrackID) sampledThread {
 	tr := w.t.Track(id)
 	s := sampledThread{known: true, track: id}
 	if tr.PID >= 0 && tr.TID >= 0 && tr.TID <= math.MaxUint32 {
-		b, task := wire.BeginMessage(nil, sampleTaskContext)
-		b = wire.AppendUint(b, taskPID, uint64(tr.PID))
-		s.task = wire.EndMessage(wire.AppendUint(b, taskTID, uint64(tr.TID)), task)
+		b, task := wire.BeginMessage(nil, schema.StackSample_TaskContext)
+		b = wire.AppendUint(b, schema.StackSampleTaskContext_PID, uint64(tr.PID))
+		s.task = wire.EndMessage(wire.AppendUint(b, schema.StackSampleTaskContext_TID, uint64(tr.TID)), task)
 	}
 	return s
 }
@@ -132,8 +121,8 @@ func sampleWeight(n timeline.Number) (weight uint64, exact bool) {
 // appendSampleCounter appends what the weights of samples count.
 func appendSampleCounter(b []byte, field int, name []byte) []byte {
 	b, counter := wire.BeginMessage(b, field)
-	b = wire.AppendBytes(b, sampleCounterName, name)
-	return wire.EndMessage(wire.AppendUint(b, sampleCounterUnit, sampleCounterUnitCount), counter)
+	b = wire.AppendBytes(b, schema.StackSampleCounterDescriptor_Name, name)
+	return wire.EndMessage(wire.AppendUint(b, schema.StackSampleCounterDescriptor_Unit, schema.StackSample_UnitCount), counter)
 }
 
 // count counts a problem at an item of the segment that is being written.

@@ -1,45 +1,9 @@
 package pftrace
 
 import (
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/timeline"
-)
-
-// Field numbers of spec perfetto.md 2.4.
-const (
-	descriptorUUID            = 1
-	descriptorName            = 2
-	descriptorProcess         = 3
-	descriptorThread          = 4
-	descriptorParent          = 5
-	descriptorCounter         = 8
-	descriptorChildOrdering   = 11
-	descriptorRank            = 12
-	descriptorDescription     = 14
-	descriptorMerge           = 15
-	descriptorMergeKey        = 16
-	descriptorProcessOrdering = 19
-	descriptorThreadOrdering  = 20
-
-	processPID    = 1
-	processName   = 6
-	processLabels = 8
-
-	threadPID  = 1
-	threadTID  = 2
-	threadName = 5
-
-	counterType       = 1
-	counterUnit       = 3
-	counterMultiplier = 4
-	counterUnitName   = 6
-	counterShareKey   = 7
-
-	counterTypeThreadTime = 1
-
-	orderingExplicit = 1
-	mergeNone        = 2
-	mergeByKey       = 3
 )
 
 // tracks describes all tracks that have events, with their lanes and counters of thread time.
@@ -78,12 +42,12 @@ func (w *writer) describeLane(tr *timeline.Track, uuid uint64) error {
 
 // describe writes a track descriptor.
 func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) error {
-	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
+	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	b = append(b, plain...)
-	b, d := wire.BeginMessage(b, packetDescriptor)
-	b = wire.AppendUint(b, descriptorUUID, uuid)
+	b, d := wire.BeginMessage(b, schema.TracePacket_TrackDescriptor)
+	b = wire.AppendUint(b, schema.TrackDescriptor_UUID, uuid)
 	if parent != 0 {
-		b = wire.AppendUint(b, descriptorParent, parent)
+		b = wire.AppendUint(b, schema.TrackDescriptor_ParentUUID, parent)
 	}
 	switch tr.Kind {
 	case timeline.ProcessTrack:
@@ -91,54 +55,54 @@ func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) 
 	case timeline.ThreadTrack:
 		b = appendThread(b, tr)
 	case timeline.CounterTrack:
-		b = wire.AppendString(b, descriptorName, name)
+		b = wire.AppendString(b, schema.TrackDescriptor_Name, name)
 		b = appendCounter(b, tr.Counter)
 	default:
-		b = wire.AppendString(b, descriptorName, name)
+		b = wire.AppendString(b, schema.TrackDescriptor_Name, name)
 		b = appendSpec(b, tr.Spec)
 	}
 	if tr.HasRank {
-		b = wire.AppendInt(b, descriptorRank, int64(tr.Rank))
+		b = wire.AppendInt(b, schema.TrackDescriptor_SiblingOrderRank, int64(tr.Rank))
 	}
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, d), packet)
 	return w.out.packetDone()
 }
 
 func appendProcess(b []byte, tr *timeline.Track) []byte {
-	b, p := wire.BeginMessage(b, descriptorProcess)
-	b = wire.AppendInt(b, processPID, int64(tr.PID))
+	b, p := wire.BeginMessage(b, schema.TrackDescriptor_Process)
+	b = wire.AppendInt(b, schema.ProcessDescriptor_PID, int64(tr.PID))
 	if tr.Name != "" {
-		b = wire.AppendString(b, processName, tr.Name)
+		b = wire.AppendString(b, schema.ProcessDescriptor_ProcessName, tr.Name)
 	}
 	for _, label := range tr.Labels {
-		b = wire.AppendString(b, processLabels, label)
+		b = wire.AppendString(b, schema.ProcessDescriptor_ProcessLabels, label)
 	}
 	return wire.EndMessage(b, p)
 }
 
 func appendThread(b []byte, tr *timeline.Track) []byte {
-	b, th := wire.BeginMessage(b, descriptorThread)
-	b = wire.AppendInt(b, threadPID, int64(tr.PID))
-	b = wire.AppendInt(b, threadTID, tr.TID)
+	b, th := wire.BeginMessage(b, schema.TrackDescriptor_Thread)
+	b = wire.AppendInt(b, schema.ThreadDescriptor_PID, int64(tr.PID))
+	b = wire.AppendInt(b, schema.ThreadDescriptor_TID, tr.TID)
 	if tr.Name != "" {
-		b = wire.AppendString(b, threadName, tr.Name)
+		b = wire.AppendString(b, schema.ThreadDescriptor_ThreadName, tr.Name)
 	}
 	return wire.EndMessage(b, th)
 }
 
 func appendCounter(b []byte, c *timeline.CounterKey) []byte {
 	if c.Description != "" {
-		b = wire.AppendString(b, descriptorDescription, c.Description)
+		b = wire.AppendString(b, schema.TrackDescriptor_Description, c.Description)
 	}
-	b, m := wire.BeginMessage(b, descriptorCounter)
+	b, m := wire.BeginMessage(b, schema.TrackDescriptor_Counter)
 	if c.Unit != timeline.UnitNone {
-		b = wire.AppendUint(b, counterUnit, uint64(c.Unit))
+		b = wire.AppendUint(b, schema.CounterDescriptor_Unit, uint64(c.Unit))
 	}
 	if c.UnitName != "" {
-		b = wire.AppendString(b, counterUnitName, c.UnitName)
+		b = wire.AppendString(b, schema.CounterDescriptor_UnitName, c.UnitName)
 	}
 	if c.ShareKey != "" {
-		b = wire.AppendString(b, counterShareKey, c.ShareKey)
+		b = wire.AppendString(b, schema.CounterDescriptor_YAxisShareKey, c.ShareKey)
 	}
 	return wire.EndMessage(b, m)
 }
@@ -148,17 +112,17 @@ func appendSpec(b []byte, spec *timeline.TrackSpec) []byte {
 		return b
 	}
 	if spec.Description != "" {
-		b = wire.AppendString(b, descriptorDescription, spec.Description)
+		b = wire.AppendString(b, schema.TrackDescriptor_Description, spec.Description)
 	}
 	if spec.Ordering != timeline.OrderDefault {
-		b = wire.AppendUint(b, descriptorChildOrdering, uint64(spec.Ordering))
+		b = wire.AppendUint(b, schema.TrackDescriptor_ChildOrdering, uint64(spec.Ordering))
 	}
 	switch spec.Merge {
 	case timeline.MergeNone:
-		b = wire.AppendUint(b, descriptorMerge, mergeNone)
+		b = wire.AppendUint(b, schema.TrackDescriptor_SiblingMergeBehavior, schema.TrackDescriptor_SiblingMergeBehaviorNone)
 	case timeline.MergeByKey:
-		b = wire.AppendUint(b, descriptorMerge, mergeByKey)
-		b = wire.AppendString(b, descriptorMergeKey, spec.MergeKey)
+		b = wire.AppendUint(b, schema.TrackDescriptor_SiblingMergeBehavior, schema.TrackDescriptor_SiblingMergeBehaviorBySiblingMergeKey)
+		b = wire.AppendString(b, schema.TrackDescriptor_SiblingMergeKey, spec.MergeKey)
 	}
 	return b
 }
@@ -166,15 +130,15 @@ func appendSpec(b []byte, spec *timeline.TrackSpec) []byte {
 // describeClock describes the counter that holds the CPU time of a thread. It has no name: with any other name than
 // thread_time Perfetto would not take it as thread time.
 func (w *writer) describeClock(uuid, thread uint64) error {
-	b, packet := wire.BeginMessage(w.out.buf, tracePacket)
+	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	b = append(b, plain...)
-	b, d := wire.BeginMessage(b, packetDescriptor)
-	b = wire.AppendUint(b, descriptorUUID, uuid)
-	b = wire.AppendUint(b, descriptorParent, thread)
-	b, c := wire.BeginMessage(b, descriptorCounter)
-	b = wire.AppendUint(b, counterType, counterTypeThreadTime)
+	b, d := wire.BeginMessage(b, schema.TracePacket_TrackDescriptor)
+	b = wire.AppendUint(b, schema.TrackDescriptor_UUID, uuid)
+	b = wire.AppendUint(b, schema.TrackDescriptor_ParentUUID, thread)
+	b, c := wire.BeginMessage(b, schema.TrackDescriptor_Counter)
+	b = wire.AppendUint(b, schema.CounterDescriptor_Type, schema.CounterDescriptor_CounterThreadTimeNS)
 	if unit := w.compact.threadUnit; unit != 1 {
-		b = wire.AppendUint(b, counterMultiplier, uint64(unit))
+		b = wire.AppendUint(b, schema.CounterDescriptor_UnitMultiplier, uint64(unit))
 	}
 	b = wire.EndMessage(b, c)
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, d), packet)

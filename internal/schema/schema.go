@@ -14,7 +14,7 @@ const (
 	BuiltinClockMonotonicCoarse = 4
 	BuiltinClockMonotonicRaw    = 5
 	BuiltinClockBoottime        = 6
-	BuiltinClockTsc             = 9
+	BuiltinClockTSC             = 9
 	BuiltinClockPerf            = 10
 	BuiltinClockTraceFile       = 11
 	BuiltinClockMaxID           = 63
@@ -213,7 +213,7 @@ const (
 	Frame_IID            = 1
 	Frame_FunctionNameID = 2
 	Frame_MappingID      = 3
-	Frame_RelPc          = 4
+	Frame_RelPC          = 4
 	Frame_SourcePathIID  = 5
 	Frame_LineNumber     = 6
 	Frame_Kind           = 7
@@ -226,8 +226,8 @@ const (
 	Frame_KindNative      = 1
 	Frame_KindKernel      = 2
 	Frame_KindInterpreted = 3
-	Frame_KindJit         = 4
-	Frame_KindGc          = 5
+	Frame_KindJIT         = 4
+	Frame_KindGC          = 5
 	Frame_KindRuntime     = 6
 )
 

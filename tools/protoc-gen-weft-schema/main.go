@@ -205,8 +205,8 @@ func goName(d protoreflect.Descriptor) string {
 
 // initialisms are words that Go writes in capitals.
 var initialisms = map[string]string{
-	"cpu": "CPU", "id": "ID", "ids": "IDs", "iid": "IID", "iids": "IIDs", "json": "JSON", "ns": "NS", "pid": "PID",
-	"tid": "TID", "us": "US", "uuid": "UUID", "uuids": "UUIDs", "url": "URL", "tts": "TTS",
+	"cpu": "CPU", "gc": "GC", "id": "ID", "ids": "IDs", "iid": "IID", "iids": "IIDs", "jit": "JIT", "json": "JSON", "ns": "NS", "pc": "PC", "pid": "PID",
+	"tid": "TID", "tsc": "TSC", "us": "US", "uuid": "UUID", "uuids": "UUIDs", "url": "URL", "tts": "TTS",
 }
 
 // camel turns lower_case into Go's form.
