@@ -222,7 +222,7 @@ func (e *emitter) loss(r *record, n uint64) error {
 func (e *emitter) add(
 	ts timeline.Nanos, event uint32, offset int64, track timeline.TrackID, name []byte, category string, args timeline.Args,
 ) error {
-	if e.offset > 0 && ts > math.MaxInt64-e.offset {
+	if e.offset > 0 && ts >= math.MaxInt64-e.offset {
 		e.log.Add(problem.EventInvalidTimestamp, positionOf(event, offset), string(name))
 		return nil
 	}
@@ -231,6 +231,7 @@ func (e *emitter) add(
 		return nil
 	}
 	ev := &e.event
+	ev.Dur = min(ev.Dur, math.MaxInt64-1-ts)
 	ev.TS, ev.Event, ev.Offset, ev.Track, ev.Name, ev.Args = ts, event, offset, track, name, args
 	ev.Category = append(ev.Category[:0], category...)
 	return e.b.Add(ev)

@@ -304,6 +304,10 @@ func decimal(text []byte) (v int64, n int) {
 
 // add keeps a record.
 func (r *reader) add(numbers [4]int64, name []byte, form form, payload []byte) error {
+	if numbers[0] == math.MaxInt64 {
+		r.problem(problem.EventInvalidTimestamp, "the last moment of all has no place in a Perfetto trace")
+		return nil
+	}
 	probe, ok := r.probe(name, numbers[1])
 	if !ok {
 		r.problem(problem.ProbeLimit, "there are too many different probes")

@@ -18,6 +18,7 @@
 package probes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -58,7 +59,8 @@ type Options struct {
 	// TempDir is where temporary files are made; "": the system's directory for them.
 	TempDir string
 
-	window int // initial size of the buffer for lines; 0: defaultWindow
+	window int   // initial size of the buffer for lines; 0: defaultWindow
+	spool  int64 // bytes of records that wait in memory; 0: a quarter of Memory
 }
 
 // Read reads the probe lines r, which are unpacked, into b.
@@ -129,7 +131,7 @@ const (
 func newReader(b *timeline.Builder, opts Options) *reader {
 	return &reader{
 		b: b, log: opts.Problems, opts: opts,
-		spool:   &spool{limit: max(opts.Memory/4, minSpool), dir: opts.TempDir},
+		spool:   &spool{limit: cmp.Or(opts.spool, max(opts.Memory/4, minSpool)), dir: opts.TempDir},
 		header:  newHeader(),
 		threads: map[threadKey]uint32{}, latest: threadKey{-1, -1, -1},
 		probes: map[string]uint32{}, probeList: []string{""}, asWritten: map[string]probeName{},
