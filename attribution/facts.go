@@ -42,6 +42,8 @@ type facts struct {
 	status  []byte       // Firefox: of a request
 	count   float64      // Firefox: bytes of a request
 
+	probe []byte // of a slice made of probe lines
+
 	notes [len(noteKeys)]timeline.Arg // arguments named as notes are; Kind 0: none
 
 	heapBefore int64 // usedHeapSizeBefore, After: of a garbage collection
@@ -115,6 +117,7 @@ var factNames = map[string]bool{
 	"frame_reporter": true, "chrome_frame_reporter": true, "frame_sequence": true, "layer_tree_host_id": true,
 	"interactionId": true, "timestamp": true, "event_type": true, "channelId": true, "status": true, "count": true,
 	"timeStamp": true, "trace_id": true, "event_latency_id": true, "tdur": true, "id": true, "tab": true,
+	probeArg: true,
 }
 
 // read finds the facts in arguments.
@@ -161,6 +164,8 @@ func (f *facts) read(t *timeline.ArgSelection, args timeline.Args) {
 			f.heapBefore, f.hasBefore = integer(&a)
 		case "usedHeapSizeAfter":
 			f.heapAfter, f.hasAfter = integer(&a)
+		case probeArg:
+			f.probe = text(&a)
 		case NoteKey:
 			f.notes[0] = a
 		case OtherNoteKey:

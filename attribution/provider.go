@@ -31,6 +31,7 @@ func providers(t *timeline.Timeline) []provider {
 		&firefoxInput{},
 		&firefoxRequests{},
 		&selfProfiles{},
+		layoutProbes{},
 		&earlierNotes{},
 	}
 }

@@ -1,0 +1,116 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/recording"
+)
+
+// TestPresContexts holds what presentation contexts cost against a sweep over the slices of the right result: each moment of
+// a thread belongs to the innermost layout slice around it. It holds for probe lines, and for the Perfetto traces made of
+// them, attributed before or not.
+func TestPresContexts(t *testing.T) {
+	for _, name := range []string{"dtrace-seed", "dtrace-layout", "bpftrace17-json", "bpftrace17-unsorted"} {
+		t.Run(name, func(t *testing.T) {
+			path, ok := recording.Find(t, "traces/probes/"+name+".probelines")
+			if !ok {
+				t.Fatal("the recording is missing")
+			}
+			input := recording.Read(t, path)
+			result := filepath.Join(recording.Testdata(t), "conformance", "probes", "real", name+".expected.json.gz")
+			want := sweepContexts(t, recording.Read(t, result))
+			if len(want) < 2 {
+				t.Fatalf("%d contexts", len(want))
+			}
+			written, _ := convertTrace(t, input, convert.Options{})
+			noted, _ := convertTrace(t, input, convert.Options{Attribute: &attribution.Options{}})
+			for form, trace := range map[string][]byte{"lines": input, "trace": written, "attributed trace": noted} {
+				if diff := cmp.Diff(want, contextCosts(t, trace)); diff != "" {
+					t.Errorf("%s: -want +got:\n%s", form, diff)
+				}
+			}
+		})
+	}
+}
+
+// contextCosts returns the time of each presentation context in nanoseconds.
+func contextCosts(t *testing.T, trace []byte) map[string]int64 {
+	t.Helper()
+	_, result := attributeRecording(t, trace, convert.Options{})
+	table, err := result.Table(attribution.TableOptions{Type: "PresContext"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	costs := map[string]int64{}
+	for _, row := range table.Rows {
+		if row.ID != "(unattributed)" {
+			costs[row.ID] = int64(row.Self)
+		}
+	}
+	return costs
+}
+
+// sweepContexts adds up the times of contexts from the slices of a right result.
+func sweepContexts(t *testing.T, expected []byte) map[string]int64 {
+	t.Helper()
+	var result struct {
+		Slices []json.RawMessage `json:"slices"`
+		Probes [][]any           `json:"probes"`
+	}
+	if err := json.Unmarshal(expected, &result); err != nil {
+		t.Fatal(err)
+	}
+	pids := map[int64]int64{} // of threads
+	for _, row := range result.Probes {
+		pids[int64(row[2].(float64))] = int64(row[1].(float64))
+	}
+	type interval struct {
+		start, end int64
+		context    string
+	}
+	threads := map[int64][]interval{}
+	for _, row := range result.Slices {
+		var name string
+		var start, end, depth, tid int64
+		var flags []string
+		var args struct {
+			PresCtx *uint64 `json:"presctx"`
+		}
+		if err := json.Unmarshal(row, &[]any{&name, &start, &end, &depth, &tid, &flags, &args}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(name, "layout ") && args.PresCtx != nil {
+			threads[tid] = append(threads[tid], interval{start, end, fmt.Sprintf("ptr/%#x@%d", *args.PresCtx, pids[tid])})
+		}
+	}
+	costs := map[string]int64{}
+	for _, all := range threads {
+		var edges []int64
+		for _, s := range all {
+			edges = append(edges, s.start, s.end)
+			costs[s.context] += 0
+		}
+		slices.Sort(edges)
+		for i := 1; i < len(edges); i++ {
+			innermost := -1
+			for k, s := range all { // of nested slices the later in the list is the inner one
+				if s.start <= edges[i-1] && s.end >= edges[i] {
+					innermost = k
+				}
+			}
+			if innermost >= 0 {
+				costs[all[innermost].context] += edges[i] - edges[i-1]
+			}
+		}
+	}
+	return costs
+}
