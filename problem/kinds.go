@@ -239,7 +239,7 @@ var kinds = [numKinds]struct {
 	CounterWithoutValues: {"counter_without_values", Lost, "A counter event without values was dropped."},
 
 	FlowMissingID:        {"flow_missing_id", Lost, "A flow event, or an event with flow_in or flow_out, has no usable id; it makes no arrow."},
-	FlowNoEnclosingSlice: {"flow_no_enclosing_slice", Lost, "A flow event lies in no slice of its thread; it makes no arrow and became an instant on the track Other events."},
+	FlowNoEnclosingSlice: {"flow_no_enclosing_slice", Lost, "A flow event outside any slice: no arrow was drawn; it was kept as an instant on the track Other events."},
 	FlowNoNextSlice:      {"flow_no_next_slice", Lost, "No slice follows the end of a flow on its thread; it makes no arrow and became an instant on the track Other events."},
 	FlowWithoutDirection: {"flow_without_direction", Lost, "An event has a bind_id that leads nowhere: no direction, or not on a slice."},
 	FlowDuplicateStart:   {"flow_duplicate_start", Lost, "A flow that is still open was started again; the second start was ignored."},
@@ -277,7 +277,7 @@ var kinds = [numKinds]struct {
 	ProfileSamplesReordered:  {"profile_samples_reordered", Info, "A sample of a CPU profile is earlier than the one before; the samples were sorted by time."},
 	ProfileSliceClamped:      {"profile_slice_clamped", Repaired, "A call or state of a CPU profile begins before time 0 and ends behind it; it was cut to begin there, because Perfetto cannot hold what is earlier."},
 	ProfileWeightDropped:     {"profile_weight_dropped", Repaired, "The samples beside those of a CPU profile do not weigh nanoseconds, and a trace has one unit; the sample of the profile counts as one."},
-	ProfilePositionLost:      {"profile_position_lost", Lost, "A sample of a CPU profile says on which line it was taken, but is in no call of its function, which alone could say it; the sample was kept without its line."},
+	ProfilePositionLost:      {"profile_position_lost", Lost, "A sample of a CPU profile was kept without its line number, because no reconstructed call covers it."},
 
 	BadStack:                 {"bad_stack", Lost, "The stack of a sample is unknown, incomplete or runs in a circle; the sample was kept without it."},
 	SelfProfileListMissing:   {"selfprofile_list_missing", Lost, "A list of a JS self-profile is missing; what its samples say by it is lost."},

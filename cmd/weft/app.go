@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,6 +29,7 @@ const (
 	exitUsage       = 2
 	exitStrict      = 3
 	exitInterrupted = 130
+	exitBrokenPipe  = 141 // as of a program that SIGPIPE ends
 )
 
 // usageError is a mistake in the command line.
@@ -61,6 +63,8 @@ func run(ctx context.Context, args []string, env *environment) int {
 		return exitInterrupted
 	case err == nil:
 		return exitOK
+	case errors.Is(err, syscall.EPIPE):
+		return exitBrokenPipe // whoever read our output had enough of it
 	case errors.As(err, &usage):
 		fmt.Fprintf(env.stderr, "weft: %s\nRun \"weft --help\", or \"weft COMMAND --help\", for the usage.\n", printable(err.Error()))
 		return exitUsage
@@ -68,8 +72,6 @@ func run(ctx context.Context, args []string, env *environment) int {
 		return exitStrict
 	case errors.Is(err, errReported):
 		return exitFailed
-	case errors.Is(err, syscall.EPIPE):
-		return exitFailed // whoever read our output had enough of it
 	}
 	printError(env, err)
 	return exitFailed
@@ -174,7 +176,25 @@ func version() string {
 
 // printError writes an error as one line.
 func printError(env *environment, err error) {
-	fmt.Fprintf(env.stderr, "weft: %s\n", printable(err.Error()))
+	fmt.Fprintf(env.stderr, "weft: %s\n", printable(message(err)))
+}
+
+// message is the text of an error: each of several that are joined once, and standard output by its name in messages.
+func message(err error) string {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		if pathErr, ok := err.(*fs.PathError); ok && pathErr.Op == "write" && pathErr.Path == os.Stdout.Name() {
+			return outputName("-") + ": " + pathErr.Err.Error()
+		}
+		return err.Error()
+	}
+	var messages []string
+	for _, err := range joined.Unwrap() {
+		if text := message(err); !slices.Contains(messages, text) {
+			messages = append(messages, text)
+		}
+	}
+	return strings.Join(messages, "; ")
 }
 
 // printable writes control characters and bytes that are no UTF-8 as escapes: file names may hold them, and a message
@@ -210,6 +230,9 @@ func openInput(ctx context.Context, env *environment, name string) (*input, erro
 		return &input{io.NopCloser(env.stdin), -1}, nil
 	}
 	f, err := openUntil(ctx, func() (*os.File, error) { return os.Open(name) })
+	if errors.Is(err, fs.ErrNotExist) && isURL.MatchString(name) {
+		return nil, fmt.Errorf("%s: weft reads files; download it first, or: curl -sL URL | weft COMMAND -", name)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
@@ -226,6 +249,9 @@ func openInput(ctx context.Context, env *environment, name string) (*input, erro
 	}
 	return &input{f, info.Size()}, nil
 }
+
+// isURL matches what is an address, and no name of a file.
+var isURL = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+://`)
 
 // openUntil calls open and gives up when ctx is done: opening a named pipe waits for its other end.
 func openUntil(ctx context.Context, open func() (*os.File, error)) (*os.File, error) {

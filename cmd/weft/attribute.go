@@ -14,7 +14,7 @@ func attributeCommand(env *environment) *cli.Command {
 	convertFlags := convertCommand(env).Flags
 	return &cli.Command{
 		Name:      "attribute",
-		Usage:     "find out for whom the work in a trace was done, and write it into the trace",
+		Usage:     "attribute work to frames, scripts, input events and other contexts",
 		UsageText: "weft attribute [flags] INPUT…",
 		Description: `Gives every slice the contexts for which it worked (the frame, the script, the input event,
 the isolate) as its argument "contexts", and says how each is known. Tracks named

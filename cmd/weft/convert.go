@@ -187,6 +187,9 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	default:
 		return nil, unknownValue("report", "form", form, "text", "json")
 	}
+	if dir := c.String("out-dir"); dir != "" && !exists(dir) {
+		return nil, fmt.Errorf("%s: the folder of --out-dir does not exist; create it first", dir)
+	}
 	if err := job.chooseOutputs(c.Args().Slice(), c.String("o"), c.String("out-dir")); err != nil {
 		return nil, err
 	}
@@ -286,7 +289,8 @@ func (j *convertJob) run(ctx context.Context) error {
 		j.convertAll(ctx, p)
 	}()
 	var failed, lost bool
-	var reportErr error // the first one; the traces are still converted
+	var brokenPipe error // of the reader of standard output, who knows
+	var reportErr error  // the first one; the traces are still converted
 	for _, c := range j.conversions {
 		select {
 		case <-c.done:
@@ -297,10 +301,12 @@ func (j *convertJob) run(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if c.err != nil {
-			failed = true
-			if !isBrokenPipe(c.err) {
-				p.print(func() { printError(j.env, c.err) })
+			if isBrokenPipe(c.err) {
+				brokenPipe = c.err
+				continue
 			}
+			failed = true
+			p.print(func() { printError(j.env, c.err) })
 			continue
 		}
 		lost = lost || c.report.Lost() > 0
@@ -323,6 +329,8 @@ func (j *convertJob) run(ctx context.Context) error {
 	switch {
 	case failed:
 		return errReported
+	case brokenPipe != nil:
+		return brokenPipe
 	case j.selfProfileMissing():
 		return fmt.Errorf("%s: none of the inputs is a JS self-profile, so that it changed nothing", strings.Join(j.selfProfile, ", "))
 	case lost && j.strict:
@@ -416,7 +424,11 @@ func (r *inputReport) writeText(w io.Writer) error {
 		fmt.Fprintf(&b, "  %s: %s\n", r.WordFor(p), printable(p.String()))
 	}
 	if counts := r.ProblemSummary(); counts != "" {
-		fmt.Fprintf(&b, "  problems: %s; --report json, or weft info, lists them\n", counts)
+		details := "weft info " + printable(r.Input)
+		if r.Input == inputName("-") {
+			details = "--report json"
+		}
+		fmt.Fprintf(&b, "  problems: %s (details: %s)\n", counts, details)
 	}
 	if r.Copied {
 		b.WriteString("  every packet that can be read is in the output as it was\n")

@@ -65,7 +65,10 @@ func dump(c *cli.Context, env *environment, name string, src *input, opts conver
 		_, err := w.Write(write(item))
 		return err
 	})
-	return errors.Join(err, w.Flush(), trace.Close())
+	if err == nil { // otherwise Flush has the same error once more
+		err = w.Flush()
+	}
+	return errors.Join(err, trace.Close())
 }
 
 // A dumper formats items. Its buffer is used again for every line.

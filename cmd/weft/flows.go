@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +21,7 @@ import (
 func flowsCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "flows",
-		Usage:     "find one's way along the flows of a trace",
+		Usage:     "list, search and follow the flows of a trace",
 		UsageText: "weft flows [flags] FILE ['flow:ID;TIME']",
 		Description: `Lists the flows of a trace, or shows one. A flow leads from marker to marker, which are
 slices and instants, over threads and processes.
@@ -125,7 +127,7 @@ func newFlowQuery(c *cli.Context) (*flowQuery, error) {
 		}
 	}
 	if _, err := strconv.ParseUint(q.marker, 10, 32); q.marker != "" && err != nil {
-		return nil, usagef("--marker: %q is no index of an event", q.marker)
+		return nil, usagef("--marker: %q is not the index of an event; dump --json has them", q.marker)
 	}
 	return q, nil
 }
@@ -134,7 +136,7 @@ func newFlowQuery(c *cli.Context) (*flowQuery, error) {
 func parseFlowName(text string) (id, at string, err error) {
 	id, ok := strings.CutPrefix(text, "flow:")
 	if !ok || id == "" {
-		return "", "", usagef("%q is no flow; write flow:ID;TIME or flow:ID", text)
+		return "", "", usagef("invalid flow %q; write %s or '%[2]s;TIME'", text, "flow:"+cmp.Or(id, "ID"))
 	}
 	i := strings.LastIndexByte(id, ';')
 	if i < 1 {
@@ -153,7 +155,7 @@ var timeUnits = []struct {
 	digits int
 }{{"ns", 0}, {"us", 3}, {"µs", 3}, {"μs", 3}, {"ms", 6}, {"s", 9}}
 
-var errMoment = errors.New("is no time; write nanoseconds, or a number with ns, us, ms or s")
+var errMoment = errors.New("is not a time; write nanoseconds, or a number with ns, us, ms or s")
 
 // parseMoment reads a point in time: nanoseconds, or a decimal number with a unit; "+" in front counts from start. The
 // number is never rounded.
@@ -217,10 +219,10 @@ func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Opti
 		p.form = &flowJSON{p}
 	}
 	err = q.answer(p)
-	if errors.Is(err, errLimit) {
-		err = nil
+	if err == nil || errors.Is(err, errLimit) {
+		return w.Flush()
 	}
-	return errors.Join(err, w.Flush())
+	return err
 }
 
 // errLimit ends the output at --limit.
@@ -306,7 +308,7 @@ func (q *flowQuery) markers(p *flowPrinter) ([]uint64, error) {
 		}
 		found, err := p.index.OfEvent(p.ctx, uint32(event))
 		if err == nil && len(found) == 0 {
-			err = fmt.Errorf("%s: event %s has no flow, or there is no such event", inputName(q.file), q.marker)
+			err = fmt.Errorf("%s: %w", inputName(q.file), noFlowOfEvent(p, uint32(event)))
 		}
 		return found, err
 	}
@@ -317,6 +319,10 @@ func (q *flowQuery) markers(p *flowPrinter) ([]uint64, error) {
 	threads := p.threads(q.thread)
 	if len(threads) == 0 {
 		return nil, fmt.Errorf("%s: there is no thread %s", inputName(q.file), q.thread)
+	}
+	if at < p.start {
+		return nil, fmt.Errorf("%s: %s is before the start of the trace, %sms; for the time since the start write +%s", inputName(q.file), q.at,
+			milliseconds(p.start), q.at)
 	}
 	var found []uint64
 	for _, thread := range threads {
@@ -330,4 +336,68 @@ func (q *flowQuery) markers(p *flowPrinter) ([]uint64, error) {
 		return nil, fmt.Errorf("%s: thread %s has no marker with a flow at %s or before", inputName(q.file), q.thread, q.at)
 	}
 	return found, nil
+}
+
+// errFound ends a walk.
+var errFound = errors.New("found")
+
+// openSlice is a slice that has begun and not ended.
+type openSlice struct {
+	name  string
+	event uint32
+	flows int
+}
+
+// noFlowOfEvent is the error for an event without flow. It says whether there is such an event, and which slice around it
+// has flows: those of a slice are often wanted with what happens inside.
+func noFlowOfEvent(p *flowPrinter, event uint32) error {
+	open := map[trackKey][]openSlice{}
+	found := fmt.Errorf("there is no event %d", event)
+	err := p.trace.Walk(p.ctx, func(item *timeline.Item) error {
+		key := trackKey{item.Track, item.Lane}
+		around := open[key]
+		switch item.Kind {
+		case timeline.ItemEnd:
+			if len(around) > 0 {
+				open[key] = around[:len(around)-1]
+			}
+		case timeline.ItemBegin, timeline.ItemInstant:
+			if item.Event == event {
+				found = withoutFlow(item, around)
+				return errFound
+			}
+			if item.Kind == timeline.ItemBegin {
+				open[key] = append(around, openSlice{string(item.Name), item.Event, flowCount(item)})
+			}
+		}
+		return nil
+	})
+	if err != nil && err != errFound {
+		return err
+	}
+	return found
+}
+
+// flowCount returns the number of flows that a slice or instant belongs to.
+func flowCount(item *timeline.Item) (n int) {
+	for _, f := range item.Flows {
+		if f.ID != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// withoutFlow says that an event has no flow, and which of the slices around it has some.
+func withoutFlow(item *timeline.Item, around []openSlice) error {
+	text := fmt.Sprintf("event %d (%s) has no flow", item.Event, item.Name)
+	for _, slice := range slices.Backward(around) {
+		if slice.flows == 1 {
+			return fmt.Errorf("%s; the slice around it, event %d (%s), has one", text, slice.event, slice.name)
+		}
+		if slice.flows > 1 {
+			return fmt.Errorf("%s; the slice around it, event %d (%s), has %d", text, slice.event, slice.name, slice.flows)
+		}
+	}
+	return errors.New(text)
 }

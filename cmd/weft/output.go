@@ -54,11 +54,20 @@ func createOutput(ctx context.Context, env *environment, path string, force bool
 			_ = o.file.Chmod(permissions)
 		}
 	}
+	if dir := filepath.Dir(o.path); errors.Is(err, fs.ErrNotExist) && !exists(dir) {
+		return nil, fmt.Errorf("%s: the folder %s does not exist; create it first", path, dir)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, withoutPath(err))
 	}
 	o.Writer = bufio.NewWriterSize(o.file, outputBuffer)
 	return o, nil
+}
+
+// exists reports whether there is a file or folder, or may be one.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // maxTempBase bounds how much of a name goes into that of the temporary file, which must not be too long either.

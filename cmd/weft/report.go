@@ -40,8 +40,8 @@ var reports = []struct {
 	{
 		name: "layout-thrashing", usage: "which functions force the browser to compute style and layout",
 		example: "weft report layout-thrashing --csv trace.json",
-		nothing: "nothing in this trace tells of style and layout: self-profiles with markers do, samples of Firefox, and traces of Chrome\n" +
-			"with the category devtools.timeline",
+		nothing: "no style or layout data; it takes a Chrome trace with the category devtools.timeline, samples of Firefox,\n" +
+			"or a self-profile with markers",
 		slices: true, forms: layoutTables(&report.ThreadForced{}), make: layoutReport,
 	},
 }
@@ -264,7 +264,7 @@ func checkSampleFlags(c *cli.Context, which int) error {
 	}
 	switch bucket := c.Duration("bucket"); {
 	case c.IsSet("bucket") && bucket <= 0:
-		return usagef("--bucket: %v is no length of time", bucket)
+		return usagef("--bucket: %v is too short; write for example 500ms", bucket)
 	case c.IsSet("bucket") && r.slices:
 		return usagef("--bucket: the report %s has no buckets", r.name)
 	case c.Bool("json") && c.IsSet("table"):

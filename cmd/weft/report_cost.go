@@ -147,7 +147,7 @@ func (q *costQuery) tables(result *attribution.Result, span *convert.Span) (tabl
 	case len(types) == 0 && len(result.Types()) > 0:
 		return nil, fmt.Sprintf("no contexts that --by %s can put together", q.group), nil
 	case len(types) == 0:
-		return nil, "no contexts; --type process and --type thread say where the time went", nil
+		return nil, "no contexts in this trace, such as frames, scripts or input events; try --type process or --type thread", nil
 	}
 	for _, typ := range types {
 		t, err := result.Table(attribution.TableOptions{Type: typ, Group: q.group, Split: q.split, Limit: q.limit})

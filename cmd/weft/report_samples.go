@@ -134,7 +134,7 @@ func gcReport(p *report.Profiles, opts report.Options) (reportResult, error) {
 			ThreadID: t.ThreadID, source: t.Source,
 			summary: []string{
 				fmt.Sprintf("garbage collector: %s, %s ms; in all: %s, %s ms", samples(t.Samples), millis(t.Time), samples(t.AllSamples), millis(t.Covered)),
-				fmt.Sprintf("stacks: %d own, %d of the sample before, %d of the sample behind, %d unknown", t.Stacks.Own, t.Stacks.Previous,
+				fmt.Sprintf("GC call stacks: %d recorded, %d taken from the sample before, %d from the next sample, %d unknown", t.Stacks.Own, t.Stacks.Previous,
 					t.Stacks.Next, t.Stacks.None),
 				fmt.Sprintf("busy runs: %d, of 50 ms and more: %d, only because of the collector: %d", t.BusyRuns, t.LongRuns, t.Explained),
 			},

@@ -89,7 +89,7 @@ func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfP
 func millisFlag(c *cli.Context, name string) (timeline.Nanos, error) {
 	ns, ok := jsonscan.Decimal([]byte(c.String(name)), 6)
 	if !ok {
-		return 0, usagef("--%s: %q is no number of milliseconds", name, c.String(name))
+		return 0, usagef("--%s: %q is not a number of milliseconds", name, c.String(name))
 	}
 	return timeline.Nanos(ns), nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -48,7 +49,7 @@ func verify(c *cli.Context, env *environment, name string, src *input) error {
 	if c.Bool("json") {
 		err = writeJSON(env.stdout, &namedVerifyReport{Input: inputName(name), VerifyReport: report})
 	} else {
-		err = writeVerify(env.stdout, inputName(name), report)
+		err = writeVerify(env.stdout, name, report)
 	}
 	if err == nil && !report.OK() {
 		return errReported
@@ -77,18 +78,32 @@ func writeVerify(w io.Writer, name string, r *pftrace.VerifyReport) error {
 	if !r.OK() {
 		verdict = "INVALID"
 	}
-	fmt.Fprintf(&b, "%s: %s; %d packets, %d events; violations: %d, warnings: %d\n", printable(name), verdict, r.Packets, r.Events,
-		r.Violations, r.Warnings)
+	fmt.Fprintf(&b, "%s: %s; %d packets, %d events; violations: %d, warnings: %d\n", printable(inputName(name)), verdict, r.Packets,
+		r.Events, r.Violations, r.Warnings)
+	if detail := notPerfetto(r); detail != "" {
+		// What else there is of a file of another format says nothing.
+		_, err := fmt.Fprintf(w, "%s  %s\n", b.String(), printable(detail+" to convert it: weft convert "+name))
+		return err
+	}
 	for _, finding := range r.Findings {
 		kind := "violation"
 		if finding.Warning {
 			kind = "warning"
 		}
-		fmt.Fprintf(&b, "  %-9s  %s ×%d: %s (%s)\n", kind, finding.Rule, finding.Count, finding.Sentence, finding.Section)
+		fmt.Fprintf(&b, "  %-9s  %s ×%d: %s\n", kind, finding.Rule, finding.Count, finding.Sentence)
 		for _, found := range finding.Cases {
 			fmt.Fprintf(&b, "               %s\n", printable(found.String()))
 		}
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// notPerfetto says what is in a file that is no Perfetto trace at all; "" if it is one.
+func notPerfetto(r *pftrace.VerifyReport) string {
+	i := slices.IndexFunc(r.Findings, func(f pftrace.VerifyFinding) bool { return f.Rule == "first_byte" && r.Packets == 0 })
+	if i < 0 || r.Bytes == 0 {
+		return ""
+	}
+	return "not a Perfetto trace (" + r.Findings[i].Cases[0].Detail + ");"
 }
