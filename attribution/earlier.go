@@ -52,26 +52,10 @@ func MarkConverted(t *timeline.Timeline) {
 	}
 }
 
-// The tracks that attribution adds to a trace. They are known by name and description.
-const (
-	intervalsPrefix      = "Context: "
-	intervalsDescription = "Contexts for which the thread worked, found by weft"
-	catalogueTrack       = "Contexts"
-	catalogueDescription = "All contexts and what is known of them, found by weft"
-)
-
-// isOwnTrack reports whether a track of an attributed trace is one that attribution has added.
-func isOwnTrack(tr *timeline.Track) bool {
-	if tr.Kind != timeline.NamedTrack || tr.Spec == nil {
-		return false
-	}
-	switch tr.Spec.Description {
-	case intervalsDescription:
-		return strings.HasPrefix(tr.Name, intervalsPrefix)
-	case catalogueDescription:
-		return tr.Name == catalogueTrack && tr.Parent == 0
-	}
-	return false
+// isOwnTrack reports whether a track is one that attribution has added.
+func isOwnTrack(t *timeline.Timeline, id timeline.TrackID) bool {
+	role := t.Role(id)
+	return role == timeline.RoleContexts || role == timeline.RoleCatalogue
 }
 
 // Names of the argument in which slices and instants have their contexts: a dictionary by type, each with id, name, via

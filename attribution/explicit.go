@@ -122,23 +122,17 @@ func (p *explicitEvents) category(s *seen) []byte {
 	return p.t.Category(s.Category)
 }
 
-// object reads N, O and D. The name of the event is class and id; the class of the track is that of the object.
+// object reads N, O and D. The class of the track is that of the object.
 func (p *explicitEvents) object(c *collector, s *seen) error {
-	name := p.t.Name(s.Name)
-	id, ok := bytes.CutPrefix(name, append([]byte(s.place.class), ' '))
-	if !ok {
-		i := bytes.LastIndexByte(name, ' ')
-		if i < 0 {
-			return nil
-		}
-		id = name[i+1:] // a snapshot of an object that is filed under a base class
-	}
 	own := p.identity(s)
-	if own.several || own.id != nil { // beside the id in the name: which one is meant nobody knows
+	if own.several { // the ids are ambiguous
 		c.problems.Add(problem.ContextBadID, s.position(), s.place.class)
 		return nil
 	}
-	node := c.node(own.scope, id, s.place.pid)
+	if own.id == nil {
+		return nil
+	}
+	node := c.node(own.scope, own.id, s.place.pid)
 	state := snapshot{node: node, ts: s.TS, event: s.Event, class: c.keep([]byte(s.place.class)), category: c.keep(p.category(s))}
 	switch {
 	case s.Deletion:

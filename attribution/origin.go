@@ -19,18 +19,14 @@ func (selfProfiles) see(c *collector, s *seen) error {
 	return c.own(s, TypeFrame, n)
 }
 
-// findOrigins finds the threads of self-profiles, and the origins of their pages. What the browser was doing is on a track
-// below these threads, as below no others; Firefox, too, names processes by origins.
+// findOrigins finds the threads of self-profiles, and the origins of their pages: the track below such a thread that says what
+// the browser was doing has them.
 func findOrigins(t *timeline.Timeline, places []place) {
 	origins := map[timeline.TrackID]string{}
 	for id := range places {
-		p := &places[id]
-		if p.thread == 0 || p.process == 0 || t.TrackParent(timeline.TrackID(id)) != p.thread {
-			continue
-		}
-		if tr := t.Track(timeline.TrackID(id)); tr.Name == timeline.BrowserActivityName {
-			process := t.Track(p.process)
-			origins[p.thread] = originOf(&process)
+		if t.Role(timeline.TrackID(id)) == timeline.RolePageStates {
+			tr := t.Track(timeline.TrackID(id))
+			origins[places[id].thread] = originOf(tr.Spec.Subject)
 		}
 	}
 	for id := range places {
@@ -40,11 +36,11 @@ func findOrigins(t *timeline.Timeline, places []place) {
 	}
 }
 
-// originOf returns the name of a process if it is the origin of a page: scheme and host, and nothing else.
-func originOf(process *timeline.Track) string {
-	u, err := url.Parse(process.Name)
-	if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != process.Name {
+// originOf returns a text if it is the origin of a page: scheme and host, and nothing else.
+func originOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != text {
 		return ""
 	}
-	return process.Name
+	return text
 }

@@ -46,7 +46,7 @@ func TestOriginOf(t *testing.T) {
 		"https://a.test/": "", "a.test": "", "Renderer": "", "JS self-profile": "", "": "", "http://": "", "https://a.test?q": "",
 		"https://user@a.test": "",
 	} {
-		if got := originOf(&timeline.Track{Name: name}); got != want {
+		if got := originOf(name); got != want {
 			t.Errorf("originOf(%q) = %q, want %q", name, got, want)
 		}
 	}

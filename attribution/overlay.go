@@ -164,6 +164,20 @@ func (r *Result) overlayRows(w WriteBack, to overlayTarget) (*extsort.Sorter[ove
 	return rows, o, nil
 }
 
+// catalogueSpec describes the track with all contexts.
+var catalogueSpec = timeline.TrackSpec{
+	Name: timeline.RoleCatalogue.String(), Role: timeline.RoleCatalogue,
+	Description: "All contexts and what is known of them, found by weft",
+}
+
+// intervalsSpec describes the track of a thread with the contexts of a type for which it worked.
+func intervalsSpec(typ string) timeline.TrackSpec {
+	return timeline.TrackSpec{
+		Name: "Context: " + typ, Role: timeline.RoleContexts, Subject: typ,
+		Description: "Contexts for which the thread worked, found by weft",
+	}
+}
+
 // addIntervals adds a track for each thread and type, with the contexts in effect.
 func (r *Result) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay, to overlayTarget) error {
 	order := make([]intervalTrack, 0, len(r.shown.used))
@@ -175,7 +189,7 @@ func (r *Result) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay, to o
 	})
 	tracks := map[intervalTrack]timeline.TrackID{}
 	for _, t := range order {
-		tracks[t] = to.addTrack(t.thread, timeline.TrackSpec{Name: intervalsPrefix + r.c.types[t.typ], Description: intervalsDescription})
+		tracks[t] = to.addTrack(t.thread, intervalsSpec(r.c.types[t.typ]))
 	}
 	var i interval
 	for held := 0; ; {
@@ -234,7 +248,7 @@ func (r *Result) addCatalogue(rows *extsort.Sorter[overlayRow], o *overlay, to o
 			return nil
 		}
 		if i < len(tracks) {
-			tracks[i] = to.addTrack(0, timeline.TrackSpec{Name: catalogueTrack, Description: catalogueDescription})
+			tracks[i] = to.addTrack(0, catalogueSpec)
 		}
 		enc.Reset()
 		r.describe(enc, e.node, e.ts)

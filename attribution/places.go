@@ -33,25 +33,16 @@ type place struct {
 	origin  string           // of the page, in self-profiles
 }
 
-// networkTrack is the track on which the reader of Firefox profiles shows the requests of a process.
-const networkTrack = "Network"
-
-// samplePageTrack is the track on which that reader shows for which document the samples of a thread were taken.
-const samplePageTrack = "Sample page"
-
 // maxTrackDepth bounds the way from a track to its process.
 const maxTrackDepth = 100
 
 // findPlaces looks at all tracks.
 func findPlaces(t *timeline.Timeline) []place {
-	places, attributed := make([]place, t.TrackCount()), wasAttributed(t)
+	places := make([]place, t.TrackCount())
 	places[0] = place{role: roleInstant, pid: Global}
 	for id := range places[1:] {
 		tr := t.Track(timeline.TrackID(id + 1))
 		places[id+1] = placeOf(t, &tr)
-		if attributed && isOwnTrack(&tr) {
-			places[id+1].role = roleOwn
-		}
 	}
 	findOrigins(t, places)
 	return places
@@ -80,30 +71,35 @@ func placeOf(t *timeline.Timeline, tr *timeline.Track) place {
 	case timeline.AsyncTrack:
 		p.role = roleAsync
 	case timeline.NamedTrack:
-		p.role, p.class = roleOf(tr, p.thread != 0)
-		p.lane = p.role == roleThread
-		p.sampled = tr.Name == timeline.JSSamplesName || tr.Name == samplePageTrack
-		p.network = tr.Name == networkTrack && tr.Parent == p.process && p.role == roleAsync
+		p.declared(tr.Spec)
 	}
 	return p
 }
 
-// roleOf tells tracks apart by the names that weft gives.
-func roleOf(tr *timeline.Track, ofThread bool) (role, string) {
-	switch name := tr.Name; {
-	case name == timeline.OtherEventsName:
-		return roleOther, ""
-	case strings.HasSuffix(name, timeline.ObjectsSuffix):
-		return roleObjects, strings.TrimSuffix(name, timeline.ObjectsSuffix)
-	case name == timeline.OverlappingSlices && ofThread:
-		return roleThread, ""
-	case name == timeline.GlobalInstantsName, name == timeline.ProcessInstantsName:
-		return roleInstant, ""
-	case name == timeline.ThreadStateName, name == timeline.ClockSyncName, name == timeline.V8StateName, name == timeline.BrowserActivityName,
-		name == timeline.SampleCategoryName:
-		return roleNone, ""
+// declared takes over what the reader has declared a track to be. Tracks without role are those of other producers: their
+// slices are asynchronous ones.
+func (p *place) declared(spec *timeline.TrackSpec) {
+	p.role = roleAsync
+	switch spec.Role {
+	case timeline.RoleOther:
+		p.role = roleOther
+	case timeline.RoleObjects:
+		p.role, p.class = roleObjects, spec.Subject
+	case timeline.RoleLane:
+		if p.lane = p.thread != 0; p.lane {
+			p.role = roleThread
+		}
+	case timeline.RoleInstants:
+		p.role = roleInstant
+	case timeline.RoleThreadState, timeline.RoleClockSync, timeline.RoleV8States, timeline.RolePageStates, timeline.RoleCategories:
+		p.role = roleNone
+	case timeline.RoleCalls, timeline.RoleSamplePages:
+		p.sampled = true
+	case timeline.RoleNetwork:
+		p.network = true
+	case timeline.RoleContexts, timeline.RoleCatalogue:
+		p.role = roleOwn
 	}
-	return roleAsync, "" // asynchronous slices that were read from a Perfetto trace
 }
 
 // pidOf returns the pid of a process as the input had it: one that Perfetto cannot hold is a label.

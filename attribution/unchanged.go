@@ -82,7 +82,7 @@ func (r *Result) written(ctx context.Context, noteOf func(*timeline.Item) (timel
 func ownTrackNames(t *timeline.Timeline) map[timeline.TrackID]string {
 	own := map[timeline.TrackID]string{}
 	for id := range timeline.TrackID(t.TrackCount()) {
-		if tr := t.Track(id); isOwnTrack(&tr) {
+		if tr := t.Track(id); isOwnTrack(t, id) {
 			own[id] = fmt.Sprint("track ", tr.Parent, " ", tr.Name)
 		}
 	}

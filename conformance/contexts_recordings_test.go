@@ -93,7 +93,7 @@ func busyTimes(tb testing.TB, tl *timeline.Timeline) map[string]timeline.Nanos {
 		thread := it.Track
 		switch {
 		case tr.Kind == timeline.ThreadTrack:
-		case tr.Name == timeline.OverlappingSlices:
+		case tr.Name == timeline.RoleLane.String():
 			thread = tr.Parent
 		default:
 			return nil

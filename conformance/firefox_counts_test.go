@@ -14,8 +14,8 @@ import (
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/convert/firefox"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/timeline"
 )
 
 // firefoxCounts is what is counted of each thread, or of a process.
@@ -108,7 +108,9 @@ func (p *naiveProfile) count() (threads map[string]firefoxCounts, processes map[
 }
 
 // ownTracks hold what weft makes of samples and of the recording, not markers.
-var ownTracks = []string{firefox.SampleCategoryName, firefox.SamplePageName, firefox.JSCallsName, firefox.PausedName}
+var ownTracks = []string{
+	timeline.RoleCategories.String(), timeline.RoleSamplePages.String(), timeline.RoleCalls.String(), timeline.RolePaused.String(),
+}
 
 // countFirefox counts the same in the output. Requests are on tracks of their process; the thread is that of its pid.
 func countFirefox(t *testing.T, output []byte, p *projection) (threads map[string]firefoxCounts, processes map[string]int) {
@@ -129,7 +131,7 @@ func countFirefox(t *testing.T, output []byte, p *projection) (threads map[strin
 	for _, s := range p.slices {
 		switch {
 		case slices.Contains(ownTracks, s.track.name):
-		case s.track.name == firefox.NetworkName && s.track.tid == "":
+		case s.track.name == timeline.RoleNetwork.String() && s.track.tid == "":
 			if s.parent == nil { // its phases are inside
 				add(s.track.pid+"/"+s.track.pid, firefoxCounts{Markers: 1})
 			}
@@ -220,7 +222,7 @@ func compareFirefoxFlows(t *testing.T, naive *naiveProfile, p *projection) {
 	members := map[uint64][]string{}
 	for _, s := range p.slices {
 		for _, end := range s.flows {
-			if !strings.Contains(s.name, "IPCOut") && !strings.Contains(s.name, "IPCIn") && s.track.name != firefox.NetworkName {
+			if !strings.Contains(s.name, "IPCOut") && !strings.Contains(s.name, "IPCIn") && s.track.name != timeline.RoleNetwork.String() {
 				members[end.id] = append(members[end.id], fmt.Sprintf("%s/%s %s %d", s.track.pid, s.track.tid, s.name, s.ts))
 			}
 		}

@@ -13,8 +13,8 @@ import (
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/convert/firefox"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/timeline"
 )
 
 // The anchors of the recording tiny, in nanoseconds: what the monotonic clock showed at the start of Firefox, and wall
@@ -170,8 +170,8 @@ func compareFirefoxEvents(a, b firefoxEvent) int {
 // not move the pauses of child processes to the common clock, adds figures to garbage collections, and moves allocations
 // to a table that has less of them.
 func changedByFrontEnd(s *slice) bool {
-	return s.track.name == firefox.PausedName || strings.HasPrefix(s.name, "GCMajor") || strings.HasPrefix(s.name, "GCSlice") ||
-		s.track.name == firefox.AllocationsName
+	return s.track.name == timeline.RolePaused.String() || strings.HasPrefix(s.name, "GCMajor") || strings.HasPrefix(s.name, "GCSlice") ||
+		s.track.name == timeline.RoleAllocations.String()
 }
 
 // timeless returns arguments without those that are times.

@@ -145,7 +145,7 @@ func sampledWork(t *testing.T, input []byte, opts convert.Options) *sampledOf {
 			all.samples = append(all.samples, fmt.Sprint(line, " ", it.Value))
 		case it.Kind == timeline.ItemBegin && string(it.Category) == "v8.cpu_profiler":
 			all.calls = append(all.calls, line+" "+tracetext.ArgsText(tl, it.Args))
-		case it.Kind == timeline.ItemBegin && tl.Track(it.Track).Name == timeline.V8StateName:
+		case it.Kind == timeline.ItemBegin && tl.Role(it.Track) == timeline.RoleV8States:
 			all.states = append(all.states, line+" "+tracetext.ArgsText(tl, it.Args))
 		}
 		return nil

@@ -24,7 +24,7 @@ const (
 	// JSCallsRefined makes calls in such traces by rules that lose fewer samples. For profiles without events it is the same
 	// as JSCallsDevTools.
 	JSCallsRefined
-	// JSCallsSeparate makes the calls of JSCallsDevTools on the track timeline.JSSamplesName below the thread.
+	// JSCallsSeparate makes the calls of JSCallsDevTools on a track timeline.RoleCalls below the thread.
 	JSCallsSeparate
 	// JSCallsOff makes no calls. Samples and states are not concerned.
 	JSCallsOff
@@ -169,7 +169,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 			continue
 		}
 		if t.calls = t.Track; j.opts.JSCalls == JSCallsSeparate {
-			t.calls = b.Child(t.Track, timeline.JSSamplesName)
+			t.calls = b.RoleTrack(t.Track, timeline.RoleCalls)
 		}
 		j.threads = append(j.threads, t)
 	}

@@ -393,9 +393,8 @@ func (a *Appender) Track(parent uint64, spec timeline.TrackSpec) (uint64, error)
 		b = wire.AppendUint(b, schema.TrackDescriptor_ParentUUID, parent)
 	}
 	b = wire.AppendString(b, schema.TrackDescriptor_Name, spec.Name)
-	if spec.Description != "" {
-		b = wire.AppendString(b, schema.TrackDescriptor_Description, spec.Description)
-	}
+	b = appendSpec(b, &spec)
+	b = appendRole(b, &timeline.Track{Kind: timeline.NamedTrack, Spec: &spec})
 	return firstAppendedUUID + a.uuid, a.done(wire.EndMessage(b, d))
 }
 

@@ -33,10 +33,11 @@ func (w *writer) tracks() error {
 // describeLane describes a lane beside a track: a child of a thread or process named "Overlapping slices", for other
 // tracks a sibling of the same name.
 func (w *writer) describeLane(tr *timeline.Track, uuid uint64) error {
-	lane := timeline.Track{Kind: timeline.NamedTrack, Spec: tr.Spec, Rank: tr.Rank, HasRank: tr.Spec != nil && tr.HasRank}
 	if tr.Kind == timeline.ThreadTrack || tr.Kind == timeline.ProcessTrack {
-		return w.describe(&lane, uuid, uint64(tr.ID), timeline.OverlappingSlices)
+		lane := timeline.Track{Kind: timeline.NamedTrack, Spec: &timeline.TrackSpec{Role: timeline.RoleLane}}
+		return w.describe(&lane, uuid, uint64(tr.ID), timeline.RoleLane.String())
 	}
+	lane := timeline.Track{Kind: tr.Kind, Spec: tr.Spec, Rank: tr.Rank, HasRank: tr.Spec != nil && tr.HasRank}
 	return w.describe(&lane, uuid, uint64(tr.Parent), tr.Name)
 }
 
@@ -60,6 +61,7 @@ func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) 
 	default:
 		b = wire.AppendString(b, schema.TrackDescriptor_Name, name)
 		b = appendSpec(b, tr.Spec)
+		b = appendRole(b, tr)
 	}
 	if tr.HasRank {
 		b = wire.AppendInt(b, schema.TrackDescriptor_SiblingOrderRank, int64(tr.Rank))
@@ -125,6 +127,27 @@ func appendSpec(b []byte, spec *timeline.TrackSpec) []byte {
 		b = wire.AppendString(b, schema.TrackDescriptor_SiblingMergeKey, spec.MergeKey)
 	}
 	return b
+}
+
+// appendRole appends the mark that says what a track is, see timeline.Role (docs/formats/perfetto.md, "What weft's own
+// tracks are").
+func appendRole(b []byte, tr *timeline.Track) []byte {
+	role, subject := timeline.NoRole, ""
+	switch {
+	case tr.Kind == timeline.AsyncTrack:
+		role = timeline.RoleAsync
+	case tr.Spec != nil:
+		role, subject = tr.Spec.Role, tr.Spec.Subject
+	}
+	if role == timeline.NoRole {
+		return b
+	}
+	b, mark := wire.BeginMessage(b, schema.TrackDescriptor_WeftMark)
+	b = wire.AppendUint(b, schema.WeftTrackMark_Role, uint64(role))
+	if subject != "" {
+		b = wire.AppendString(b, schema.WeftTrackMark_Subject, subject)
+	}
+	return wire.EndMessage(b, mark)
 }
 
 // describeClock describes the counter that holds the CPU time of a thread. It has no name: with any other name than

@@ -172,6 +172,7 @@ const (
 	PacketUnresolvedClock
 	InternedIDUnknown
 	TrackIDReused
+	TrackRoleInvalid
 
 	numKinds
 )
@@ -332,5 +333,6 @@ var kinds = [numKinds]struct {
 	PacketMissingTimestamp: {"packet_missing_timestamp", Lost, "An event packet without timestamp was dropped."},
 	PacketUnresolvedClock:  {"packet_unresolved_clock", Lost, "A timestamp is in a clock that no snapshot explains; that packet was dropped."},
 	InternedIDUnknown:      {"interned_id_unknown", Repaired, "A packet uses an interned id that was never defined; its text is missing."},
+	TrackRoleInvalid:       {"track_role_invalid", Info, "A track's mark of weft is damaged; the track is read like one of another producer."},
 	TrackIDReused:          {"track_id_reused", Repaired, "A process or thread has a second track uuid; what is on it was moved to a track beside."},
 }

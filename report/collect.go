@@ -48,11 +48,11 @@ const (
 	stateRole
 )
 
-// stateTracks are the names of tracks that hold the states of their thread, and what makes them.
-var stateTracks = map[string]string{
-	timeline.BrowserActivityName: "js_self_profiling",
-	timeline.V8StateName:         "legacy_v8",
-	timeline.SampleCategoryName:  sourceFirefox,
+// stateSources says of the tracks that hold the states of their thread what makes them.
+var stateSources = map[timeline.Role]string{
+	timeline.RolePageStates: "js_self_profiling",
+	timeline.RoleV8States:   "legacy_v8",
+	timeline.RoleCategories: sourceFirefox,
 }
 
 // sourceFirefox is the source of samples of Firefox, whose stacks hold functions of the browser, and in each function the
@@ -101,10 +101,10 @@ func newCollector(tl *timeline.Timeline) *collector {
 		case timeline.ThreadTrack:
 			c.roles[id] = role{threadRole, id}
 		case timeline.NamedTrack:
-			tr := tl.Track(id)
-			if source, ok := stateTracks[tr.Name]; ok && tl.TrackKind(tr.Parent) == timeline.ThreadTrack {
-				c.roles[id] = role{stateRole, tr.Parent}
-				c.at(tr.Parent).thread.Source = source
+			parent := tl.TrackParent(id)
+			if source, ok := stateSources[tl.Role(id)]; ok && tl.TrackKind(parent) == timeline.ThreadTrack {
+				c.roles[id] = role{stateRole, parent}
+				c.at(parent).thread.Source = source
 			}
 		}
 	}

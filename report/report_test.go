@@ -64,7 +64,7 @@ func (tr *trace) sample(at, weight timeline.Nanos, stack string) {
 }
 
 // state adds a slice of the state track; samples of -1 means that it does not say how many they are.
-func (tr *trace) state(track string, at, dur timeline.Nanos, name string, samples int64) {
+func (tr *trace) state(role timeline.Role, at, dur timeline.Nanos, name string, samples int64) {
 	tr.t.Helper()
 	args := tr.b.Args()
 	args.Reset()
@@ -75,7 +75,7 @@ func (tr *trace) state(track string, at, dur timeline.Nanos, name string, sample
 		args.Int(samples)
 		args.EndDict()
 	}
-	id := tr.b.Child(tr.thread, track)
+	id := tr.b.RoleTrack(tr.thread, role)
 	tr.add(timeline.Event{Kind: timeline.Begin, Track: id, TS: at, Name: []byte(name), Args: args.Args()})
 	tr.add(timeline.Event{Kind: timeline.End, Track: id, TS: at + dur})
 }
@@ -178,10 +178,10 @@ func TestStatesOfSamples(t *testing.T) {
 		tr.sample(10*ms, 5*ms, "a|b|(layout)")
 		tr.sample(15*ms, 5*ms, "a")
 		tr.sample(20*ms, 10*ms, "")
-		tr.state(timeline.BrowserActivityName, 0, 10*ms, "script", count(1))
-		tr.state(timeline.BrowserActivityName, 10*ms, 5*ms, "layout", count(1))
-		tr.state(timeline.BrowserActivityName, 15*ms, 5*ms, "script", count(1))
-		tr.state(timeline.BrowserActivityName, 20*ms, 10*ms, "idle", count(1))
+		tr.state(timeline.RolePageStates, 0, 10*ms, "script", count(1))
+		tr.state(timeline.RolePageStates, 10*ms, 5*ms, "layout", count(1))
+		tr.state(timeline.RolePageStates, 15*ms, 5*ms, "script", count(1))
+		tr.state(timeline.RolePageStates, 20*ms, 10*ms, "idle", count(1))
 		p := tr.collect()
 		if got, want := states(t, p), "script 2×15, idle 1×10, layout 1×5"; got != want {
 			t.Errorf("count %d: states %s, want %s", counted, got, want)
@@ -204,9 +204,9 @@ func TestSamplesWithoutLength(t *testing.T) {
 	tr.sample(0, 10*ms, "a")
 	tr.sample(10*ms, 0, "")
 	tr.sample(10*ms, 10*ms, "a")
-	tr.state(timeline.BrowserActivityName, 0, 10*ms, "script", 1)
-	tr.state(timeline.BrowserActivityName, 10*ms, 0, "idle", 1)
-	tr.state(timeline.BrowserActivityName, 10*ms, 10*ms, "script", 1)
+	tr.state(timeline.RolePageStates, 0, 10*ms, "script", 1)
+	tr.state(timeline.RolePageStates, 10*ms, 0, "idle", 1)
+	tr.state(timeline.RolePageStates, 10*ms, 10*ms, "script", 1)
 	p := tr.collect()
 	if got, want := states(t, p), "script 2×20, idle 1×0"; got != want {
 		t.Errorf("states %s, want %s", got, want)
@@ -219,9 +219,9 @@ func TestSamplesWithoutLength(t *testing.T) {
 // A trace whose samples were left out still has its states.
 func TestStatesWithoutSamples(t *testing.T) {
 	tr := newTrace(t, timeline.SampleDescription{})
-	tr.state(timeline.V8StateName, 0, 10*ms, "script", 3)
-	tr.state(timeline.V8StateName, 10*ms, 5*ms, "gc", 2)
-	tr.state(timeline.V8StateName, 15*ms, 5*ms, "program", -1)
+	tr.state(timeline.RoleV8States, 0, 10*ms, "script", 3)
+	tr.state(timeline.RoleV8States, 10*ms, 5*ms, "gc", 2)
+	tr.state(timeline.RoleV8States, 15*ms, 5*ms, "program", -1)
 	if got, want := states(t, tr.collect()), "script 3×10, gc 2×5, program 0×5"; got != want {
 		t.Errorf("states %s, want %s", got, want)
 	}
@@ -235,9 +235,9 @@ func TestStatesBoundSamples(t *testing.T) {
 	tr.sample(22*ms, 1, "c")
 	tr.sample(60*ms, 1, "d")
 	tr.sample(70*ms, 1, "d")
-	tr.state(timeline.V8StateName, 0, 4*ms, "script", 9)
-	tr.state(timeline.V8StateName, 4*ms, 4*ms, "idle", 9)
-	tr.state(timeline.V8StateName, 10*ms, 20*ms, "gc", 9)
+	tr.state(timeline.RoleV8States, 0, 4*ms, "script", 9)
+	tr.state(timeline.RoleV8States, 4*ms, 4*ms, "idle", 9)
+	tr.state(timeline.RoleV8States, 10*ms, 20*ms, "gc", 9)
 	// script 0–4; idle 4–8; gc 10–12 without a sample, 12–22, 22–30; the last two have no state, and the very last lasts 10
 	// ms, the interval. Of the 9 samples that the states say each, those that are missing are counted where no sample is.
 	if got, want := states(t, tr.collect()), "gc 9×20, script? 2×20, idle 9×4, script 1×4"; got != want {
@@ -256,10 +256,10 @@ func TestStatesOfStreamingProfiles(t *testing.T) {
 			tr.sample(63*ms+300, 1, "")
 		}
 		tr.sample(70*ms, 1, "a")
-		tr.state(timeline.V8StateName, 0, 3*ms-700, "script", 1)
-		tr.state(timeline.V8StateName, 3*ms-700, 60*ms, "gc", 1)
-		tr.state(timeline.V8StateName, 63*ms-700, 7*ms+700, "idle", 1)
-		tr.state(timeline.V8StateName, 70*ms, 2*ms, "script", 1)
+		tr.state(timeline.RoleV8States, 0, 3*ms-700, "script", 1)
+		tr.state(timeline.RoleV8States, 3*ms-700, 60*ms, "gc", 1)
+		tr.state(timeline.RoleV8States, 63*ms-700, 7*ms+700, "idle", 1)
+		tr.state(timeline.RoleV8States, 70*ms, 2*ms, "script", 1)
 		p := tr.collect()
 		if got, want := states(t, p), "gc 1×60, idle 1×7.0007, script 2×4.9993"; got != want {
 			t.Errorf("missing %v: states %s, want %s", missing, got, want)
@@ -322,7 +322,7 @@ func TestGC(t *testing.T) {
 	at := timeline.Nanos(0)
 	add := func(dur timeline.Nanos, state, stack string) {
 		tr.sample(at, dur, stack)
-		tr.state(timeline.V8StateName, at, dur, state, 1)
+		tr.state(timeline.RoleV8States, at, dur, state, 1)
 		at += dur
 	}
 	add(5*ms, "gc", "")
@@ -433,7 +433,7 @@ func TestFirefoxStacks(t *testing.T) {
 	} {
 		at := timeline.Nanos(i) * 10 * ms
 		tr.sample(at, 1, s.stack)
-		tr.state(timeline.SampleCategoryName, at, 10*ms, s.category, 1)
+		tr.state(timeline.RoleCategories, at, 10*ms, s.category, 1)
 	}
 	p := tr.collect()
 	if got, want := states(t, p), "Layout 2×20, GC / CC 1×10, Idle 1×10, JavaScript 1×10"; got != want {
@@ -467,7 +467,7 @@ func TestTimesAddUp(t *testing.T) {
 				dur = 0
 			}
 			tr.sample(at, dur, strings.Repeat("f|", rng.IntN(3)))
-			tr.state(timeline.BrowserActivityName, at, dur, []string{"script", "gc", "idle", "layout", "new"}[rng.IntN(5)], 1)
+			tr.state(timeline.RolePageStates, at, dur, []string{"script", "gc", "idle", "layout", "new"}[rng.IntN(5)], 1)
 			at += dur
 			if rng.IntN(5) == 0 {
 				at += timeline.Nanos(rng.Int64N(int64(50 * ms)))

@@ -268,7 +268,7 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 		r.name = NameID(keyOf(b.names, f.Name))
 		r.category = CategoryID(keyOf(b.categories, f.Category))
 		// Should it bind to nothing, it will show here.
-		r.lane = uint32(b.Child(f.Track, OtherEventsName))
+		r.lane = uint32(b.RoleTrack(f.Track, RoleOther))
 		b.table.tracks[f.Track].used = true
 	}
 	return b.addRecord(&r)

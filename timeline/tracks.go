@@ -125,6 +125,8 @@ type TrackSpec struct {
 	MergeKey    string
 	Ordering    ChildOrdering
 	Rank        int32 // place among its siblings, if their parent orders them explicitly
+	Role        Role
+	Subject     string // RoleObjects: the class of the objects; RolePageStates: the origin of the page
 }
 
 // track is one row of the track table. Asynchronous ids make millions of them, so it is small; what few tracks have is
@@ -212,6 +214,7 @@ const (
 
 type childKey struct {
 	parent TrackID
+	role   Role
 	name   string
 }
 
@@ -343,18 +346,6 @@ func (b *Builder) Threads() []ThreadUse {
 	return all
 }
 
-// Names of tracks that weft makes. The last four hold what has no place in Perfetto's model; comparisons with other
-// converters leave them out by name (spec chrome-json.md 19.9).
-const (
-	GlobalInstantsName  = "Global instants"
-	ProcessInstantsName = "Process instants"
-	OverlappingSlices   = "Overlapping slices"
-	OtherEventsName     = "Other events"
-	ClockSyncName       = "Clock sync"
-	ThreadStateName     = "Thread state"
-	ObjectsSuffix       = " objects" // behind the name of the objects
-)
-
 // maxAliasHops bounds a chain of aliases, maxParents the ancestors of a track (Perfetto allows 100).
 const (
 	maxAliasHops = 100
@@ -362,23 +353,19 @@ const (
 )
 
 // GlobalInstants returns the track of instants that concern the whole trace.
-func (b *Builder) GlobalInstants() TrackID { return b.Child(0, GlobalInstantsName) }
+func (b *Builder) GlobalInstants() TrackID {
+	return b.roleTrack(0, TrackSpec{Name: "Global instants", Role: RoleInstants})
+}
 
 // ProcessInstants returns the track of instants that concern a process.
 func (b *Builder) ProcessInstants(process TrackID) TrackID {
-	return b.Child(process, ProcessInstantsName)
+	return b.roleTrack(process, TrackSpec{Name: "Process instants", Role: RoleInstants})
 }
 
 // Child returns the track of the given name under parent (the root, a process, a thread or another such track), which
 // it creates at the first call.
 func (b *Builder) Child(parent TrackID, name string) TrackID {
-	key := childKey{parent, name}
-	if id, ok := b.table.childByKey[key]; ok {
-		return id
-	}
-	id := b.NewTrack(parent, TrackSpec{Name: name})
-	b.table.childByKey[key] = id
-	return id
+	return b.roleTrack(parent, TrackSpec{Name: name})
 }
 
 // NewTrack makes a new track for slices and instants under the root, a process, a thread or another such track.

@@ -122,7 +122,7 @@ func (d *dumper) track(item *timeline.Item) *dumpTrack {
 		t.name, id = name, track.Parent
 	}
 	if item.Lane > 0 && d.trace.Track(item.Track).Kind == timeline.ThreadTrack {
-		t.name += " / " + timeline.OverlappingSlices // as in the output; the lanes of other tracks have their name
+		t.name += " / " + timeline.RoleLane.String() // as in the output; the lanes of other tracks have their name
 	}
 	d.tracks[key] = t
 	return t

@@ -118,12 +118,12 @@ type reader struct {
 
 	counters []counterMember // scratch
 
-	ids      idCache
-	children map[timeline.TrackID]map[string]timeline.TrackID
-	objects  map[objectsKey]timeline.TrackID
-	members  map[string]bool // unknown members of events that were counted
-	meta     metadata
-	stacks   stacks
+	ids     idCache
+	roles   map[roleKey]timeline.TrackID
+	objects map[objectsKey]timeline.TrackID
+	members map[string]bool // unknown members of events that were counted
+	meta    metadata
+	stacks  stacks
 }
 
 // maxWorkers bounds the goroutines that scan, whatever is asked for: each has blocks of the input waiting.
@@ -140,15 +140,15 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 			s: jsonscan.NewSize(jsoninput.Cancelled(ctx, r), window), enc: b.Args(), args: opts.Args, tracing: opts.Profiles != nil,
 		},
 
-		ctx:      ctx,
-		b:        b,
-		log:      opts.Problems,
-		opts:     opts,
-		children: map[timeline.TrackID]map[string]timeline.TrackID{},
-		objects:  map[objectsKey]timeline.TrackID{},
-		members:  map[string]bool{},
-		meta:     newMetadata(),
-		stacks:   newStacks(),
+		ctx:     ctx,
+		b:       b,
+		log:     opts.Problems,
+		opts:    opts,
+		roles:   map[roleKey]timeline.TrackID{},
+		objects: map[objectsKey]timeline.TrackID{},
+		members: map[string]bool{},
+		meta:    newMetadata(),
+		stacks:  newStacks(),
 	}
 	rd.unknown = rd.unknownMember
 	return rd

@@ -162,7 +162,7 @@ func (rd *reader) dumpInstant(d *dumpReader) error {
 		rd.ownKey("level_of_detail")
 		rd.enc.String(d.level)
 	}
-	return rd.other(rd.child(d.process, timeline.OtherEventsName))
+	return rd.other(rd.roleTrack(d.process, timeline.RoleOther))
 }
 
 // dumpReader reads one memory dump.

@@ -109,17 +109,19 @@ func (rd *reader) thread() timeline.TrackID {
 	return slot.track
 }
 
-// child returns a named track under parent.
-func (rd *reader) child(parent timeline.TrackID, name string) timeline.TrackID {
-	byName := rd.children[parent]
-	if byName == nil {
-		byName = map[string]timeline.TrackID{}
-		rd.children[parent] = byName
-	}
-	id, ok := byName[name]
+// roleTrack returns the track of a role below a process, a thread or the root.
+func (rd *reader) roleTrack(parent timeline.TrackID, role timeline.Role) timeline.TrackID {
+	key := roleKey{parent, role}
+	id, ok := rd.roles[key]
 	if !ok {
-		id = rd.b.Child(parent, name)
-		byName[name] = id
+		id = rd.b.RoleTrack(parent, role)
+		rd.roles[key] = id
 	}
 	return id
+}
+
+// roleKey identifies a track by its role.
+type roleKey struct {
+	parent timeline.TrackID
+	role   timeline.Role
 }

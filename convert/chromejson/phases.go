@@ -80,17 +80,17 @@ func (rd *reader) phase() (carrier bool, err error) {
 		return false, rd.memoryDump()
 	case 'V':
 		rd.ownProcess()
-		return false, rd.other(rd.child(0, timeline.OtherEventsName))
+		return false, rd.other(rd.roleTrack(0, timeline.RoleOther))
 	case 'c':
 		rd.ownProcess()
-		return false, rd.add(timeline.Instant, rd.child(0, timeline.ClockSyncName))
+		return false, rd.add(timeline.Instant, rd.roleTrack(0, timeline.RoleClockSync))
 	case 'P':
 		return false, rd.profileEvent()
 	case '(', ')', '=':
-		return false, rd.other(rd.child(rd.thread(), timeline.OtherEventsName))
+		return false, rd.other(rd.roleTrack(rd.thread(), timeline.RoleOther))
 	}
 	rd.problem(problem.EventUnknownPhase, string(rd.ev.letter()))
-	return false, rd.other(rd.child(rd.thread(), timeline.OtherEventsName))
+	return false, rd.other(rd.roleTrack(rd.thread(), timeline.RoleOther))
 }
 
 // emptyEvent reports whether the event was {}: without even an unknown member.
@@ -241,7 +241,7 @@ func (rd *reader) threadState() error {
 	if !ok {
 		return nil
 	}
-	rd.prepare(timeline.Slice, rd.child(rd.thread(), timeline.ThreadStateName))
+	rd.prepare(timeline.Slice, rd.roleTrack(rd.thread(), timeline.RoleThreadState))
 	rd.out.Dur = dur
 	return rd.send()
 }
@@ -343,6 +343,7 @@ func (rd *reader) objectEvent() error {
 	}
 	rd.buf = append(append(append(rd.buf[:0], name...), ' '), id.text...)
 	out.Name = rd.buf
+	rd.ownEventID(id, timeline.AsyncPlain) // whether it is global is said by the track's parent
 	rd.ownValue("scope", ev.get(fieldScope))
 	if kind == timeline.AsyncPlain && ev.has(fieldID2) {
 		rd.secondID()
@@ -353,20 +354,16 @@ func (rd *reader) objectEvent() error {
 // objectsTrack returns the track of the objects of a class and scope. Those of one class have one name, under which they
 // are shown as one.
 func (rd *reader) objectsTrack(parent timeline.TrackID, class, scope string) timeline.TrackID {
-	name := class + timeline.ObjectsSuffix
-	if scope == "" {
-		return rd.child(parent, name)
-	}
 	key := objectsKey{parent, class, scope}
 	id, ok := rd.objects[key]
 	if !ok {
-		id = rd.b.NewTrack(parent, timeline.TrackSpec{Name: name})
+		id = rd.b.NewTrack(parent, timeline.ObjectsSpec(class))
 		rd.objects[key] = id
 	}
 	return id
 }
 
-// objectsKey identifies the track of the objects of a class that have a scope.
+// objectsKey identifies the track of the objects of a class and scope.
 type objectsKey struct {
 	parent       timeline.TrackID
 	class, scope string

@@ -315,7 +315,7 @@ func (rd *reader) profileEvent() error {
 	rd.encodeWaiting()
 	stack := rd.callstack(fieldSf, fieldStack)
 	if stack == 0 || name == "Profile" || name == "ProfileChunk" {
-		return rd.otherWithStack(rd.child(rd.thread(), timeline.OtherEventsName), stack)
+		return rd.otherWithStack(rd.roleTrack(rd.thread(), timeline.RoleOther), stack)
 	}
 	out := rd.prepare(timeline.Sample, rd.thread())
 	out.Category = nil
@@ -324,7 +324,7 @@ func (rd *reader) profileEvent() error {
 	if err := rd.b.Add(out); err != nil || ev.Seen&^sampleFields == 0 {
 		return err
 	}
-	return rd.otherWithStack(rd.child(rd.thread(), timeline.OtherEventsName), stack)
+	return rd.otherWithStack(rd.roleTrack(rd.thread(), timeline.RoleOther), stack)
 }
 
 // samples reads the top-level samples. Their threads are known by tid only, so they wait until all threads are known.

@@ -34,7 +34,7 @@ type Options struct {
 	Offset timeline.Nanos
 	// KeepArg says which arguments are kept of url, line and column; nil keeps all.
 	KeepArg func(name []byte) bool
-	// NoCalls leaves the calls out, SeparateCalls puts them on the track timeline.JSSamplesName below the thread.
+	// NoCalls leaves the calls out, SeparateCalls puts them on a track timeline.RoleCalls below the thread.
 	NoCalls, SeparateCalls bool
 }
 
@@ -67,7 +67,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 	if !opts.NoCalls {
 		on := *t
 		if opts.SeparateCalls {
-			on.Track = b.Child(t.Track, timeline.JSSamplesName)
+			on.Track = b.RoleTrack(t.Track, timeline.RoleCalls)
 		}
 		if err := on.addCalls(ctx, b, opts.Memory); err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 // the next sample. Each says in weft.samples how many they were.
 func (t *Thread) AddStates(ctx context.Context, b *timeline.Builder) error {
 	p := t.Profile
-	w := stateWriter{Thread: t, b: b, track: b.Child(t.Track, timeline.V8StateName)}
+	w := stateWriter{Thread: t, b: b, track: b.RoleTrack(t.Track, timeline.RoleV8States)}
 	if p.Len() == 0 {
 		return nil
 	}

@@ -36,22 +36,11 @@ type Options struct {
 	KeepArg func(key []byte) bool
 	// Offset is added to all times, before negative ones are dropped. With an offset times are of no clock.
 	Offset timeline.Nanos
-	// JSCalls makes slices of the JavaScript functions in the samples, on a track JSCallsName below each thread.
+	// JSCalls makes slices of the JavaScript functions in the samples, on a track timeline.RoleCalls below each thread.
 	JSCalls bool
 
 	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
 }
-
-// Names of the tracks that the reader makes below threads and processes, beside those that are named after markers.
-const (
-	NetworkName        = "Network"                   // of a process: requests
-	AllocationsName    = "Allocations"               // of a thread: instants
-	SampleCategoryName = timeline.SampleCategoryName // of a thread: what its samples were doing
-	SamplePageName     = "Sample page"               // of a thread: for which document
-	JSCallsName        = "JS samples"                // of a thread, see Options.JSCalls
-	JSTracerName       = "JS Tracer"                 // of a thread
-	PausedName         = "Profiler paused"           // of a process
-)
 
 // The newest versions that are known, and the oldest that can be read.
 const (

@@ -28,7 +28,7 @@ func (c *converter) place(th *threadState) {
 		m.track = th.track
 		switch {
 		case m.isInstant() && c.types[th.types[m.row]].special == specialAllocation:
-			m.track = c.b.Child(th.track, AllocationsName)
+			m.track = c.b.RoleTrack(th.track, timeline.RoleAllocations)
 		case !m.isInstant() && m.state&markerSuppressed == 0:
 			order = append(order, int32(i))
 		}
@@ -57,7 +57,7 @@ func (p *placer) track(m *marker) timeline.TrackID {
 		return p.lane(-2-int32(m.state&(markerSent|markerReceived)), p.c.messageName(m), m)
 	case kind.special == specialNetwork:
 		if p.net == nil {
-			p.net = newLanes(p.th.process.track, NetworkName)
+			p.net = newLanes(p.th.process.track, timeline.RoleNetwork.String(), timeline.RoleNetwork)
 		}
 		return p.net.take(p.c.b, m)
 	case !kind.stackBased && p.c.schemas.stacks:
@@ -84,7 +84,7 @@ func (p *placer) named(m *marker) timeline.TrackID {
 func (p *placer) lane(key int32, name []byte, m *marker) timeline.TrackID {
 	l := p.lanes[key]
 	if l == nil {
-		l = newLanes(p.th.track, string(name))
+		l = newLanes(p.th.track, string(name), timeline.NoRole)
 		p.lanes[key] = l
 	}
 	return l.take(p.c.b, m)
@@ -95,6 +95,7 @@ func (p *placer) lane(key int32, name []byte, m *marker) timeline.TrackID {
 type lanes struct {
 	parent timeline.TrackID
 	name   string
+	role   timeline.Role
 	tracks []timeline.TrackID
 	busy   minHeap[busyLane]
 	free   minHeap[int]
@@ -106,11 +107,11 @@ type busyLane struct {
 	lane int
 }
 
-func newLanes(parent timeline.TrackID, name string) *lanes {
+func newLanes(parent timeline.TrackID, name string, role timeline.Role) *lanes {
 	if name == "" {
 		name = "(no name)" // a track without name would get that of its first marker, which has none either
 	}
-	l := &lanes{parent: parent, name: name}
+	l := &lanes{parent: parent, name: name, role: role}
 	l.busy.less = func(a, b *busyLane) bool { return a.end < b.end || a.end == b.end && a.lane < b.lane }
 	l.free.less = func(a, b *int) bool { return *a < *b }
 	return l
@@ -125,7 +126,7 @@ func (l *lanes) take(b *timeline.Builder, m *marker) timeline.TrackID {
 	if l.free.len() > 0 {
 		lane = l.free.pop()
 	} else {
-		l.tracks = append(l.tracks, b.NewTrack(l.parent, timeline.TrackSpec{Name: l.name}))
+		l.tracks = append(l.tracks, b.NewTrack(l.parent, timeline.TrackSpec{Name: l.name, Role: l.role}))
 	}
 	l.busy.push(busyLane{m.end, lane})
 	return l.tracks[lane]

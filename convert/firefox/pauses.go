@@ -3,6 +3,8 @@ package firefox
 import (
 	"cmp"
 	"math"
+
+	"github.com/weft-trace/weft/timeline"
 )
 
 // addPauses adds the times in which the profiler was paused, which in the processed form each thread of a process has.
@@ -34,7 +36,7 @@ func (c *converter) addProcessPauses(pr *process, pauses []pause) error {
 		if math.IsNaN(to) { // it ended behind it
 			to = max(c.end, from)
 		}
-		err := c.addSlice(c.b.Child(pr.track, PausedName), cmp.Or(one.reason, "paused"), from, to, nil)
+		err := c.addSlice(c.b.RoleTrack(pr.track, timeline.RolePaused), cmp.Or(one.reason, "paused"), from, to, nil)
 		if err != nil {
 			return err
 		}

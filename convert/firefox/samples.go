@@ -62,7 +62,7 @@ func (c *converter) addSamples() error {
 			return err
 		}
 		if c.opts.JSCalls && th.hasJS() {
-			if err := c.addCalls(th, c.b.Child(th.track, JSCallsName), true); err != nil {
+			if err := c.addCalls(th, c.b.RoleTrack(th.track, timeline.RoleCalls), true); err != nil {
 				return err
 			}
 		}
@@ -214,8 +214,8 @@ func (c *converter) delayCounter(th *threadState) timeline.TrackID {
 // on a track of their own. A sample lasts until the next one, the last for an interval.
 func (c *converter) addActivity(th *threadState) error {
 	s := &th.th.samples
-	categories := run{c: c, th: th, name: SampleCategoryName}
-	windows := run{c: c, th: th, name: SamplePageName}
+	categories := run{c: c, th: th, role: timeline.RoleCategories}
+	windows := run{c: c, th: th, role: timeline.RoleSamplePages}
 	var category, window int64
 	last := int32(none)
 	for i := range s.rows {
@@ -253,7 +253,7 @@ func (c *converter) addActivity(th *threadState) error {
 type run struct {
 	c    *converter
 	th   *threadState
-	name string // of the track
+	role timeline.Role // of the track
 
 	open        bool
 	value       int64
@@ -298,14 +298,14 @@ func (r *run) end(at float64) error {
 		return nil // samples that are in no order
 	}
 	if r.track == 0 {
-		r.track = c.b.Child(r.th.track, r.name)
+		r.track = c.b.RoleTrack(r.th.track, r.role)
 	}
 	c.beginArgs()
 	c.out = timeline.Event{
 		Kind: timeline.Slice, Track: r.track, Event: c.event, Offset: -1, TS: start, Dur: end - start,
 		ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
 	}
-	if r.name == SampleCategoryName {
+	if r.role == timeline.RoleCategories {
 		main, sub := int32(r.value>>16), int32(r.value&0xFFFF)
 		c.out.Name = []byte(c.root.meta.categories[main].name)
 		c.out.Category = c.categoryName(main, sub)

@@ -2,6 +2,8 @@ package firefox
 
 import (
 	"math"
+
+	"github.com/weft-trace/weft/timeline"
 )
 
 // addTracer adds the events of the JS tracer, whose times are microseconds, as slices.
@@ -17,7 +19,7 @@ func (c *converter) addTracer(th *threadState) error {
 		if math.IsNaN(length) {
 			length = 0
 		}
-		err := c.addSlice(c.b.Child(th.track, JSTracerName), name, from, from+length, func() {
+		err := c.addSlice(c.b.RoleTrack(th.track, timeline.RoleJSTracer), name, from, from+length, func() {
 			for _, place := range [...]struct {
 				key   ownKey
 				value int32

@@ -164,10 +164,14 @@ func (w *writer) profile(p *profile, track timeline.TrackID) error {
 	}
 	t.callsOn = track
 	if w.opts.SeparateCalls && !w.opts.NoCalls {
-		t.callsOn = w.b.Child(track, timeline.JSSamplesName)
+		t.callsOn = w.b.RoleTrack(track, timeline.RoleCalls)
 	}
 	t.markers = make([]timeline.FrameID, len(p.states.names))
-	t.activity.track = w.b.Child(track, timeline.BrowserActivityName)
+	states := timeline.TrackSpec{Name: timeline.RolePageStates.String(), Role: timeline.RolePageStates}
+	if p.process == 0 { // else the trace that it was joined to says what the process shows
+		states.Subject = p.pageOrigin()
+	}
+	t.activity.track = w.b.NewTrack(track, states)
 	if err := t.samples(); err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ type Options struct {
 	// FirstEvent is the index from which events are counted: more than those of the events that the Builder holds.
 	FirstEvent uint32
 
-	// NoCalls leaves the slices of frames and markers out, SeparateCalls puts them on the track timeline.JSSamplesName below
+	// NoCalls leaves the slices of frames and markers out, SeparateCalls puts them on a track timeline.RoleCalls below
 	// the thread.
 	NoCalls, SeparateCalls bool
 

@@ -51,7 +51,7 @@ func tracedTimeline(t *testing.T, form string, times []timeline.Nanos, clock tim
 		args.Key([]byte("id"))
 		args.String([]byte("0x3"))
 		args.EndDict()
-		add(timeline.Event{Kind: timeline.Instant, Track: b.Child(sampled, timeline.OtherEventsName), TS: ts, Name: []byte(name), Args: args.Args()})
+		add(timeline.Event{Kind: timeline.Instant, Track: b.RoleTrack(sampled, timeline.RoleOther), TS: ts, Name: []byte(name), Args: args.Args()})
 	}
 	start := times[0] - 234_000
 	piece("Profile", start+7000, fmt.Sprintf(`{"source":"SelfProfiling","startTime":%d}`, start/1000), func(args *timeline.ArgsEncoder) {

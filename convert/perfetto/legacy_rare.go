@@ -17,7 +17,7 @@ func (r *reader) legacyState() error {
 		return nil
 	}
 	e := &r.ev
-	e.track = r.b.Child(r.eventTrack(), timeline.ThreadStateName)
+	e.track = r.b.RoleTrack(r.eventTrack(), timeline.RoleThreadState)
 	r.noThreadTime("thread state")
 	r.encodeArgs(nil)
 	r.fillEvent(timeline.Slice)
@@ -48,9 +48,15 @@ func (r *reader) legacyObject() error {
 	if l.idKind != globalID {
 		parent = r.eventProcess()
 	}
-	e.track = r.b.Child(parent, string(e.resolvedName)+timeline.ObjectsSuffix)
+	e.track = r.b.Objects(parent, string(e.resolvedName))
 	r.noThreadTime("object event")
 	r.encodeArgs(nil)
+	args := r.b.Args()
+	args.Key([]byte(weftKey))
+	args.ExtendDict()
+	args.Key([]byte("id"))
+	args.String(l.idText())
+	args.EndDict()
 	r.fillEvent(timeline.Instant)
 	switch l.phase {
 	case 'N':
@@ -137,11 +143,11 @@ func (r *reader) legacyOther() error {
 	}
 	switch l.phase {
 	case 'V':
-		e.track = r.b.Child(0, timeline.OtherEventsName)
+		e.track = r.b.RoleTrack(0, timeline.RoleOther)
 	case 'c':
-		e.track = r.b.Child(0, timeline.ClockSyncName)
+		e.track = r.b.RoleTrack(0, timeline.RoleClockSync)
 	default:
-		e.track = r.b.Child(r.eventTrack(), timeline.OtherEventsName)
+		e.track = r.b.RoleTrack(r.eventTrack(), timeline.RoleOther)
 	}
 	switch l.phase {
 	case 'P', 'v', 'V', 'c', '(', ')', '=':

@@ -123,7 +123,7 @@ func (res *result) line(it *timeline.Item) string {
 	fmt.Fprintf(&b, " [%s", res.path(it.Track))
 	// Lanes are written as tracks: below their thread, or beside the track with its name.
 	if it.Lane > 0 && res.timeline.TrackKind(it.Track) == timeline.ThreadTrack {
-		b.WriteString("/" + timeline.OverlappingSlices)
+		b.WriteString("/" + timeline.RoleLane.String())
 	}
 	b.WriteByte(']')
 	if len(it.Name) > 0 {

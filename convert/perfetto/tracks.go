@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	fields "github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
@@ -176,6 +177,7 @@ type trackDescriptor struct {
 	counter                  []byte
 	spec                     timeline.TrackSpec
 	hasRank                  bool
+	mark                     []byte // what weft says of the track
 	chromeProcess, chromeThr bool
 }
 
@@ -213,6 +215,8 @@ func (d *trackDescriptor) parse(msg []byte) error {
 			d.spec.MergeKey = string(r.Bytes())
 		case 17:
 			d.spec.MergeKey = fmt.Sprint(r.Uint())
+		case fields.TrackDescriptor_WeftMark:
+			d.mark = r.Bytes()
 		}
 	}
 	return r.Err()
@@ -336,8 +340,32 @@ func (r *reader) describeTrack(d *trackDescriptor) {
 		return
 	}
 	d.spec.Name = string(r.validText(d.name))
+	r.readMark(d)
 	id := r.b.NewTrack(r.parentTrack(d), d.spec)
 	r.tracks.declare(r.b, d.uuid, track{id: id, kind: namedTrack, parent: d.parent})
+}
+
+// readMark reads the role of a track that weft wrote. A track whose mark is damaged is one without role.
+func (r *reader) readMark(d *trackDescriptor) {
+	if d.mark == nil {
+		return
+	}
+	var role uint64
+	var subject []byte
+	w := wire.NewReader(d.mark)
+	for w.Next() {
+		switch {
+		case w.Field() == fields.WeftTrackMark_Role && w.Type() == wire.Varint:
+			role = w.Uint()
+		case w.Field() == fields.WeftTrackMark_Subject && w.Type() == wire.Len:
+			subject = w.Bytes()
+		}
+	}
+	if w.Err() != nil || role == 0 || !timeline.IsRole(role) {
+		r.add(problem.TrackRoleInvalid, fmt.Sprintf("uuid %d", d.uuid))
+		return
+	}
+	d.spec.Role, d.spec.Subject = timeline.Role(role), string(r.validText(subject))
 }
 
 func (r *reader) describeCounter(d *trackDescriptor) {
@@ -357,7 +385,7 @@ func (r *reader) describeCounter(d *trackDescriptor) {
 }
 
 // Names come from several sources. Of the names of a thread those of track descriptors win, of the names of a process
-// those of the process tree (spec perfetto.md 5.4); the Builder takes the name of the highest time.
+// those of the process tree (spec perfetto.md 5.5); the Builder takes the name of the highest time.
 const (
 	weakName   timeline.Nanos = 0
 	strongName timeline.Nanos = 1

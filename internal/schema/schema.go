@@ -558,6 +558,7 @@ const (
 	TrackDescriptor_State                           = 18
 	TrackDescriptor_ProcessOrdering                 = 19
 	TrackDescriptor_ThreadOrdering                  = 20
+	TrackDescriptor_WeftMark                        = 9900
 )
 
 // Values of TrackDescriptor.ChildTracksOrdering.
@@ -692,6 +693,12 @@ const (
 	TrackEventDefaults_ExtraDoubleCounterTrackUUIDs = 45
 )
 
+// Fields of WeftTrackMark.
+const (
+	WeftTrackMark_Role    = 1
+	WeftTrackMark_Subject = 2
+)
+
 // Message is a message type. Its fields are in the order of their numbers.
 type Message struct {
 	Name   string // its own, without the package and the message that it is declared in
@@ -769,6 +776,7 @@ const (
 	MessageTrackEventCallstackFrame          = 51
 	MessageTrackEventLegacyEvent             = 52
 	MessageTrackEventDefaults                = 53
+	MessageWeftTrackMark                     = 54
 )
 
 // Messages are all message types. The first is none.
@@ -927,7 +935,7 @@ var Messages = [...]Message{
 		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 24}, {4, length, false, 40}, {5, varint, false, 0}, {6, length, false, 5},
 		{7, length, false, 6}, {8, length, false, 9}, {9, varint, false, 0}, {10, length, false, 0}, {11, varint, false, 0}, {12, varint, false, 0},
 		{13, length, false, 0}, {14, length, false, 0}, {15, varint, false, 0}, {16, length, false, 0}, {17, varint, false, 0}, {18, length, false, 37},
-		{19, varint, false, 0}, {20, varint, false, 0},
+		{19, varint, false, 0}, {20, varint, false, 0}, {9900, length, false, 54},
 	}},
 	MessageTrackEvent: {"TrackEvent", []Field{
 		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, true, 0}, {4, length, true, 10}, {5, length, false, 39}, {6, length, false, 52},
@@ -950,5 +958,8 @@ var Messages = [...]Message{
 	}},
 	MessageTrackEventDefaults: {"TrackEventDefaults", []Field{
 		{11, varint, false, 0}, {31, varint, true, 0}, {45, varint, true, 0},
+	}},
+	MessageWeftTrackMark: {"WeftTrackMark", []Field{
+		{1, varint, false, 0}, {2, length, false, 0},
 	}},
 }

@@ -321,8 +321,10 @@ type TrackDescriptor struct {
 	ProcessOrdering *TrackDescriptor_ProcessOrdering `protobuf:"varint,19,opt,name=process_ordering,json=processOrdering,enum=perfetto.protos.TrackDescriptor_ProcessOrdering" json:"process_ordering,omitempty"`
 	// How threads are ordered; on uuid 0 only. Since v57.
 	ThreadOrdering *TrackDescriptor_ThreadOrdering `protobuf:"varint,20,opt,name=thread_ordering,json=threadOrdering,enum=perfetto.protos.TrackDescriptor_ThreadOrdering" json:"thread_ordering,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// weft's own, not part of Perfetto's schema: what weft says of the tracks that it writes.
+	WeftMark      *WeftTrackMark `protobuf:"bytes,9900,opt,name=weft_mark,json=weftMark" json:"weft_mark,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TrackDescriptor) Reset() {
@@ -519,6 +521,13 @@ func (x *TrackDescriptor) GetThreadOrdering() TrackDescriptor_ThreadOrdering {
 	return TrackDescriptor_THREAD_ORDERING_UNSPECIFIED
 }
 
+func (x *TrackDescriptor) GetWeftMark() *WeftTrackMark {
+	if x != nil {
+		return x.WeftMark
+	}
+	return nil
+}
+
 type isTrackDescriptor_StaticOrDynamicName interface {
 	isTrackDescriptor_StaticOrDynamicName()
 }
@@ -562,11 +571,67 @@ func (*TrackDescriptor_SiblingMergeKey) isTrackDescriptor_SiblingMergeKeyField()
 
 func (*TrackDescriptor_SiblingMergeKeyInt) isTrackDescriptor_SiblingMergeKeyField() {}
 
+// WeftTrackMark says what a track that weft wrote is, so that weft reads it back as the same; everybody else passes over
+// it. It is not part of Perfetto's schema.
+type WeftTrackMark struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of the role: see docs/formats/perfetto.md.
+	Role *uint32 `protobuf:"varint,1,opt,name=role" json:"role,omitempty"`
+	// The class of the objects, the origin of the page, or the type of the contexts, for roles that have one.
+	Subject       *string `protobuf:"bytes,2,opt,name=subject" json:"subject,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WeftTrackMark) Reset() {
+	*x = WeftTrackMark{}
+	mi := &file_perfetto_protos_track_descriptor_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WeftTrackMark) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WeftTrackMark) ProtoMessage() {}
+
+func (x *WeftTrackMark) ProtoReflect() protoreflect.Message {
+	mi := &file_perfetto_protos_track_descriptor_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WeftTrackMark.ProtoReflect.Descriptor instead.
+func (*WeftTrackMark) Descriptor() ([]byte, []int) {
+	return file_perfetto_protos_track_descriptor_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *WeftTrackMark) GetRole() uint32 {
+	if x != nil && x.Role != nil {
+		return *x.Role
+	}
+	return 0
+}
+
+func (x *WeftTrackMark) GetSubject() string {
+	if x != nil && x.Subject != nil {
+		return *x.Subject
+	}
+	return ""
+}
+
 var File_perfetto_protos_track_descriptor_proto protoreflect.FileDescriptor
 
 const file_perfetto_protos_track_descriptor_proto_rawDesc = "" +
 	"\n" +
-	"&perfetto/protos/track_descriptor.proto\x12\x0fperfetto.protos\x1a/perfetto/protos/chrome_process_descriptor.proto\x1a.perfetto/protos/chrome_thread_descriptor.proto\x1a(perfetto/protos/counter_descriptor.proto\x1a(perfetto/protos/process_descriptor.proto\x1a&perfetto/protos/state_descriptor.proto\x1a'perfetto/protos/thread_descriptor.proto\"\xa1\r\n" +
+	"&perfetto/protos/track_descriptor.proto\x12\x0fperfetto.protos\x1a/perfetto/protos/chrome_process_descriptor.proto\x1a.perfetto/protos/chrome_thread_descriptor.proto\x1a(perfetto/protos/counter_descriptor.proto\x1a(perfetto/protos/process_descriptor.proto\x1a&perfetto/protos/state_descriptor.proto\x1a'perfetto/protos/thread_descriptor.proto\"\xdf\r\n" +
 	"\x0fTrackDescriptor\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\x04R\x04uuid\x12\x1f\n" +
 	"\vparent_uuid\x18\x05 \x01(\x04R\n" +
@@ -591,7 +656,8 @@ const file_perfetto_protos_track_descriptor_proto_rawDesc = "" +
 	"\x11sibling_merge_key\x18\x10 \x01(\tH\x01R\x0fsiblingMergeKey\x123\n" +
 	"\x15sibling_merge_key_int\x18\x11 \x01(\x04H\x01R\x12siblingMergeKeyInt\x12[\n" +
 	"\x10process_ordering\x18\x13 \x01(\x0e20.perfetto.protos.TrackDescriptor.ProcessOrderingR\x0fprocessOrdering\x12X\n" +
-	"\x0fthread_ordering\x18\x14 \x01(\x0e2/.perfetto.protos.TrackDescriptor.ThreadOrderingR\x0ethreadOrdering\"V\n" +
+	"\x0fthread_ordering\x18\x14 \x01(\x0e2/.perfetto.protos.TrackDescriptor.ThreadOrderingR\x0ethreadOrdering\x12<\n" +
+	"\tweft_mark\x18\xacM \x01(\v2\x1e.perfetto.protos.WeftTrackMarkR\bweftMark\"V\n" +
 	"\x13ChildTracksOrdering\x12\v\n" +
 	"\aUNKNOWN\x10\x00\x12\x11\n" +
 	"\rLEXICOGRAPHIC\x10\x01\x12\x11\n" +
@@ -609,7 +675,10 @@ const file_perfetto_protos_track_descriptor_proto_rawDesc = "" +
 	"\x1bTHREAD_ORDERING_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18THREAD_ORDERING_EXPLICIT\x10\x01B\x18\n" +
 	"\x16static_or_dynamic_nameB\x19\n" +
-	"\x17sibling_merge_key_fieldB0Z.github.com/weft-trace/weft/gen/perfetto/protos"
+	"\x17sibling_merge_key_field\"=\n" +
+	"\rWeftTrackMark\x12\x12\n" +
+	"\x04role\x18\x01 \x01(\rR\x04role\x12\x18\n" +
+	"\asubject\x18\x02 \x01(\tR\asubjectB0Z.github.com/weft-trace/weft/gen/perfetto/protos"
 
 var (
 	file_perfetto_protos_track_descriptor_proto_rawDescOnce sync.Once
@@ -624,36 +693,38 @@ func file_perfetto_protos_track_descriptor_proto_rawDescGZIP() []byte {
 }
 
 var file_perfetto_protos_track_descriptor_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_perfetto_protos_track_descriptor_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_perfetto_protos_track_descriptor_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_perfetto_protos_track_descriptor_proto_goTypes = []any{
 	(TrackDescriptor_ChildTracksOrdering)(0),  // 0: perfetto.protos.TrackDescriptor.ChildTracksOrdering
 	(TrackDescriptor_SiblingMergeBehavior)(0), // 1: perfetto.protos.TrackDescriptor.SiblingMergeBehavior
 	(TrackDescriptor_ProcessOrdering)(0),      // 2: perfetto.protos.TrackDescriptor.ProcessOrdering
 	(TrackDescriptor_ThreadOrdering)(0),       // 3: perfetto.protos.TrackDescriptor.ThreadOrdering
 	(*TrackDescriptor)(nil),                   // 4: perfetto.protos.TrackDescriptor
-	(*ProcessDescriptor)(nil),                 // 5: perfetto.protos.ProcessDescriptor
-	(*ChromeProcessDescriptor)(nil),           // 6: perfetto.protos.ChromeProcessDescriptor
-	(*ThreadDescriptor)(nil),                  // 7: perfetto.protos.ThreadDescriptor
-	(*ChromeThreadDescriptor)(nil),            // 8: perfetto.protos.ChromeThreadDescriptor
-	(*CounterDescriptor)(nil),                 // 9: perfetto.protos.CounterDescriptor
-	(*StateDescriptor)(nil),                   // 10: perfetto.protos.StateDescriptor
+	(*WeftTrackMark)(nil),                     // 5: perfetto.protos.WeftTrackMark
+	(*ProcessDescriptor)(nil),                 // 6: perfetto.protos.ProcessDescriptor
+	(*ChromeProcessDescriptor)(nil),           // 7: perfetto.protos.ChromeProcessDescriptor
+	(*ThreadDescriptor)(nil),                  // 8: perfetto.protos.ThreadDescriptor
+	(*ChromeThreadDescriptor)(nil),            // 9: perfetto.protos.ChromeThreadDescriptor
+	(*CounterDescriptor)(nil),                 // 10: perfetto.protos.CounterDescriptor
+	(*StateDescriptor)(nil),                   // 11: perfetto.protos.StateDescriptor
 }
 var file_perfetto_protos_track_descriptor_proto_depIdxs = []int32{
-	5,  // 0: perfetto.protos.TrackDescriptor.process:type_name -> perfetto.protos.ProcessDescriptor
-	6,  // 1: perfetto.protos.TrackDescriptor.chrome_process:type_name -> perfetto.protos.ChromeProcessDescriptor
-	7,  // 2: perfetto.protos.TrackDescriptor.thread:type_name -> perfetto.protos.ThreadDescriptor
-	8,  // 3: perfetto.protos.TrackDescriptor.chrome_thread:type_name -> perfetto.protos.ChromeThreadDescriptor
-	9,  // 4: perfetto.protos.TrackDescriptor.counter:type_name -> perfetto.protos.CounterDescriptor
-	10, // 5: perfetto.protos.TrackDescriptor.state:type_name -> perfetto.protos.StateDescriptor
+	6,  // 0: perfetto.protos.TrackDescriptor.process:type_name -> perfetto.protos.ProcessDescriptor
+	7,  // 1: perfetto.protos.TrackDescriptor.chrome_process:type_name -> perfetto.protos.ChromeProcessDescriptor
+	8,  // 2: perfetto.protos.TrackDescriptor.thread:type_name -> perfetto.protos.ThreadDescriptor
+	9,  // 3: perfetto.protos.TrackDescriptor.chrome_thread:type_name -> perfetto.protos.ChromeThreadDescriptor
+	10, // 4: perfetto.protos.TrackDescriptor.counter:type_name -> perfetto.protos.CounterDescriptor
+	11, // 5: perfetto.protos.TrackDescriptor.state:type_name -> perfetto.protos.StateDescriptor
 	0,  // 6: perfetto.protos.TrackDescriptor.child_ordering:type_name -> perfetto.protos.TrackDescriptor.ChildTracksOrdering
 	1,  // 7: perfetto.protos.TrackDescriptor.sibling_merge_behavior:type_name -> perfetto.protos.TrackDescriptor.SiblingMergeBehavior
 	2,  // 8: perfetto.protos.TrackDescriptor.process_ordering:type_name -> perfetto.protos.TrackDescriptor.ProcessOrdering
 	3,  // 9: perfetto.protos.TrackDescriptor.thread_ordering:type_name -> perfetto.protos.TrackDescriptor.ThreadOrdering
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	5,  // 10: perfetto.protos.TrackDescriptor.weft_mark:type_name -> perfetto.protos.WeftTrackMark
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_perfetto_protos_track_descriptor_proto_init() }
@@ -680,7 +751,7 @@ func file_perfetto_protos_track_descriptor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perfetto_protos_track_descriptor_proto_rawDesc), len(file_perfetto_protos_track_descriptor_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
