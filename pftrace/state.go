@@ -59,7 +59,7 @@ func (f *PacketFields) Parse(packet []byte) error {
 			f.Defaults = r.Bytes()
 		case schema.TracePacket_MachineID:
 			f.Sequence.Machine = uint32(r.Uint())
-		case schema.TracePacket_TrustedUid, schema.TracePacket_TrustedPID, schema.TracePacket_FirstPacketOnSequence:
+		case schema.TracePacket_TrustedUID, schema.TracePacket_TrustedPID, schema.TracePacket_FirstPacketOnSequence:
 			// nothing that a reader acts on
 		default:
 			f.Payload, f.Data = field, r.Bytes()

@@ -3,6 +3,7 @@ package perfetto
 import (
 	"encoding/base64"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
@@ -42,9 +43,18 @@ type annotation struct {
 
 // annotationKinds gives the form of a value by the number of its field.
 var annotationKinds = [...]annotationKind{
-	2: annotationBool, 3: annotationUint, 4: annotationInt, 5: annotationDouble, 6: annotationText,
-	7: annotationPointer, 8: annotationNested, 9: annotationJSON, 11: annotationDict, 12: annotationArray,
-	14: annotationProto, 17: annotationText,
+	schema.DebugAnnotation_BoolValue:       annotationBool,
+	schema.DebugAnnotation_UintValue:       annotationUint,
+	schema.DebugAnnotation_IntValue:        annotationInt,
+	schema.DebugAnnotation_DoubleValue:     annotationDouble,
+	schema.DebugAnnotation_StringValue:     annotationText,
+	schema.DebugAnnotation_PointerValue:    annotationPointer,
+	schema.DebugAnnotation_NestedValue:     annotationNested,
+	schema.DebugAnnotation_LegacyJSONValue: annotationJSON,
+	schema.DebugAnnotation_DictEntries:     annotationDict,
+	schema.DebugAnnotation_ArrayValues:     annotationArray,
+	schema.DebugAnnotation_ProtoValue:      annotationProto,
+	schema.DebugAnnotation_StringValueIID:  annotationText,
 }
 
 func (r *reader) parseAnnotation(msg []byte) (annotation, error) {
@@ -52,17 +62,17 @@ func (r *reader) parseAnnotation(msg []byte) (annotation, error) {
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch f := w.Field(); f {
-		case 1:
+		case schema.DebugAnnotation_NameIID:
 			a.name = r.internedText(pftrace.InternedAnnotationNames, w.Uint())
-		case 10:
+		case schema.DebugAnnotation_Name:
 			a.name = r.validText(w.Bytes())
-		case 13:
+		case schema.DebugAnnotation_ProtoTypeNameIID:
 			a.proto = r.internedText(pftrace.InternedValueTypeNames, w.Uint())
-		case 16:
+		case schema.DebugAnnotation_ProtoTypeName:
 			a.proto = w.Bytes()
-		case 17:
+		case schema.DebugAnnotation_StringValueIID:
 			a.kind, a.bytes = annotationText, r.internedText(pftrace.InternedStringValues, w.Uint())
-		case 11, 12:
+		case schema.DebugAnnotation_DictEntries, schema.DebugAnnotation_ArrayValues:
 			a.kind, a.bytes = annotationKinds[f], msg
 		default:
 			if f < len(annotationKinds) && annotationKinds[f] != annotationEmpty {
@@ -189,11 +199,11 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 		r.encodeProto(args, &a, depth)
 	case annotationDict:
 		args.ExtendDict() // one event may have a dictionary in parts
-		r.encodeMembers(args, a.bytes, 11, depth)
+		r.encodeMembers(args, a.bytes, schema.DebugAnnotation_DictEntries, depth)
 		args.EndDict()
 	case annotationArray:
 		args.BeginArray()
-		r.encodeMembers(args, a.bytes, 12, depth)
+		r.encodeMembers(args, a.bytes, schema.DebugAnnotation_ArrayValues, depth)
 		args.EndArray()
 	}
 }
@@ -202,7 +212,7 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 func (r *reader) encodeMembers(args *timeline.ArgsEncoder, msg []byte, field, depth int) {
 	for w := wire.NewReader(msg); w.Next(); {
 		if w.Field() == field {
-			r.encodeAnnotation(args, w.Bytes(), field == 11, depth+1)
+			r.encodeAnnotation(args, w.Bytes(), field == schema.DebugAnnotation_DictEntries, depth+1)
 		}
 	}
 }
@@ -215,9 +225,10 @@ func (r *reader) encodeNested(args *timeline.ArgsEncoder, msg []byte, depth int)
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
-		case 1:
+		case schema.DebugAnnotationNestedValue_NestedType:
 			kind = w.Uint()
-		case 5, 6, 7, 8:
+		case schema.DebugAnnotationNestedValue_IntValue, schema.DebugAnnotationNestedValue_DoubleValue,
+			schema.DebugAnnotationNestedValue_BoolValue, schema.DebugAnnotationNestedValue_StringValue:
 			value = w
 		}
 	}
@@ -225,15 +236,15 @@ func (r *reader) encodeNested(args *timeline.ArgsEncoder, msg []byte, depth int)
 		r.malformed("nested value", err)
 	}
 	switch kind {
-	case 1:
+	case schema.DebugAnnotationNestedValue_Dict:
 		args.BeginDict()
 		r.encodeNestedDict(args, msg, depth)
 		args.EndDict()
 		return
-	case 2:
+	case schema.DebugAnnotationNestedValue_Array:
 		args.BeginArray()
 		for w := wire.NewReader(msg); w.Next(); {
-			if w.Field() == 4 && r.nestedDepth(depth) {
+			if w.Field() == schema.DebugAnnotationNestedValue_ArrayValues && r.nestedDepth(depth) {
 				r.encodeNested(args, w.Bytes(), depth+1)
 			}
 		}
@@ -241,20 +252,20 @@ func (r *reader) encodeNested(args *timeline.ArgsEncoder, msg []byte, depth int)
 		return
 	}
 	switch value.Field() {
-	case 5:
+	case schema.DebugAnnotationNestedValue_IntValue:
 		args.Int(value.Int())
-	case 6:
+	case schema.DebugAnnotationNestedValue_DoubleValue:
 		args.Double(value.Double())
-	case 7:
+	case schema.DebugAnnotationNestedValue_BoolValue:
 		args.Bool(value.Bool())
-	case 8:
+	case schema.DebugAnnotationNestedValue_StringValue:
 		args.String(r.validText(value.Bytes()))
 	}
 }
 
 func (r *reader) encodeNestedDict(args *timeline.ArgsEncoder, msg []byte, depth int) {
 	keys, values := wire.NewReader(msg), wire.NewReader(msg)
-	for next(&keys, 2) && next(&values, 3) {
+	for next(&keys, schema.DebugAnnotationNestedValue_DictKeys) && next(&values, schema.DebugAnnotationNestedValue_DictValues) {
 		if r.nestedDepth(depth) {
 			args.Key(r.validText(keys.Bytes()))
 			r.encodeNested(args, values.Bytes(), depth+1)
@@ -315,7 +326,7 @@ func (r *reader) encodeOrigin(args *timeline.ArgsEncoder) {
 	if e.task != nil && r.key(args, "task") {
 		args.BeginDict()
 		for w := wire.NewReader(e.task); w.Next(); {
-			if w.Field() == 1 { // posted_from_iid
+			if w.Field() == schema.TaskExecution_PostedFromIID {
 				r.encodeLocationIID(args, "posted_from", w.Uint())
 			}
 		}
@@ -347,13 +358,13 @@ func (r *reader) encodeLocation(args *timeline.ArgsEncoder, msg []byte) {
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
-		case 2:
+		case schema.SourceLocation_FileName:
 			args.Key([]byte("file_name"))
 			args.String(r.validText(w.Bytes()))
-		case 3:
+		case schema.SourceLocation_FunctionName:
 			args.Key([]byte("function_name"))
 			args.String(r.validText(w.Bytes()))
-		case 4:
+		case schema.SourceLocation_LineNumber:
 			args.Key([]byte("line_number"))
 			args.Int(w.Int())
 		}
@@ -372,14 +383,14 @@ func (r *reader) encodeLog(args *timeline.ArgsEncoder, msg []byte) {
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
-		case 1:
+		case schema.LogMessage_SourceLocationIID:
 			r.encodeLocationIID(args, "source_location", w.Uint())
-		case 2:
+		case schema.LogMessage_BodyIID:
 			if body := r.internedText(pftrace.InternedLogMessages, w.Uint()); body != nil {
 				args.Key([]byte("body"))
 				args.String(body)
 			}
-		case 3:
+		case schema.LogMessage_Prio:
 			if p := w.Uint(); p < uint64(len(logPriorities)) {
 				args.Key([]byte("priority"))
 				args.String([]byte(logPriorities[p]))

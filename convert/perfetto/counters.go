@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -124,21 +125,21 @@ func (t *track) describeCounter(msg []byte, key *timeline.CounterKey) error {
 	r := wire.NewReader(msg)
 	for r.Next() {
 		switch r.Field() {
-		case 1:
+		case schema.CounterDescriptor_Type:
 			builtin = r.Uint()
-		case 3:
+		case schema.CounterDescriptor_Unit:
 			if unit := r.Uint(); unit <= uint64(timeline.UnitBytes) {
 				key.Unit = timeline.CounterUnit(unit)
 			}
-		case 4:
+		case schema.CounterDescriptor_UnitMultiplier:
 			if m := r.Int(); m != 0 {
 				t.multiplier = m
 			}
-		case 5:
+		case schema.CounterDescriptor_IsIncremental:
 			t.incremental = r.Bool()
-		case 6:
+		case schema.CounterDescriptor_UnitName:
 			key.UnitName = string(r.Bytes())
-		case 7:
+		case schema.CounterDescriptor_YAxisShareKey:
 			key.ShareKey = string(r.Bytes())
 		}
 	}

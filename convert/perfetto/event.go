@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
@@ -14,12 +15,12 @@ import (
 type eventType uint8
 
 const (
-	typeNone    eventType = 0 // the phase of the legacy event counts
-	typeBegin   eventType = 1
-	typeEnd     eventType = 2
-	typeInstant eventType = 3
-	typeCounter eventType = 4
-	typeState   eventType = 5
+	typeNone    eventType = schema.TrackEvent_TypeUnspecified // the phase of the legacy event counts
+	typeBegin   eventType = schema.TrackEvent_TypeSliceBegin
+	typeEnd     eventType = schema.TrackEvent_TypeSliceEnd
+	typeInstant eventType = schema.TrackEvent_TypeInstant
+	typeCounter eventType = schema.TrackEvent_TypeCounter
+	typeState   eventType = schema.TrackEvent_TypeState
 )
 
 // trackEvent is one parsed TrackEvent (spec perfetto.md 2.2). Its slices are reused from event to event; byte slices
@@ -101,44 +102,44 @@ func (e *trackEvent) parse(msg []byte) error {
 	r := wire.NewReader(msg)
 	for r.Next() {
 		switch r.Field() {
-		case 3:
+		case schema.TrackEvent_CategoryIIDs:
 			e.catIIDs = pftrace.AppendVarints(e.catIIDs, &r)
-		case 4:
+		case schema.TrackEvent_DebugAnnotations:
 			e.annotations = append(e.annotations, r.Bytes())
-		case 6:
+		case schema.TrackEvent_LegacyEvent:
 			e.hasLegacy = true
 			if err := e.legacy.parse(r.Bytes()); err != nil {
 				return fmt.Errorf("legacy_event: %w", err)
 			}
-		case 9:
+		case schema.TrackEvent_Type:
 			e.typ = eventType(min(r.Uint(), 255))
-		case 10:
+		case schema.TrackEvent_NameIID:
 			e.nameIID = r.Uint()
-		case 11:
+		case schema.TrackEvent_TrackUUID:
 			e.uuid, e.hasUUID = r.Uint(), true
-		case 12:
+		case schema.TrackEvent_ExtraCounterValues:
 			e.extraValues = appendInts(e.extraValues, &r)
-		case 22:
+		case schema.TrackEvent_Categories:
 			e.cats = append(e.cats, r.Bytes())
-		case 23:
+		case schema.TrackEvent_Name:
 			e.name = r.Bytes()
-		case 30:
+		case schema.TrackEvent_CounterValue:
 			e.value, e.hasValue = timeline.Int(r.Int()), true
-		case 44:
+		case schema.TrackEvent_DoubleCounterValue:
 			e.value, e.hasValue = timeline.Float(r.Double()), true
-		case 31:
+		case schema.TrackEvent_ExtraCounterTrackUUIDs:
 			e.extraUUIDs = pftrace.AppendVarints(e.extraUUIDs, &r)
-		case 45:
+		case schema.TrackEvent_ExtraDoubleCounterTrackUUIDs:
 			e.doubleUUIDs = pftrace.AppendVarints(e.doubleUUIDs, &r)
-		case 46:
+		case schema.TrackEvent_ExtraDoubleCounterValues:
 			e.doubleValues = appendDoubles(e.doubleValues, &r)
-		case 47:
+		case schema.TrackEvent_FlowIDs:
 			e.flows = appendFixed64(e.flows, &r)
-		case 48:
+		case schema.TrackEvent_TerminatingFlowIDs:
 			e.terminating = appendFixed64(e.terminating, &r)
-		case 36:
+		case schema.TrackEvent_FlowIDsOld:
 			e.oldFlows = pftrace.AppendVarints(e.oldFlows, &r)
-		case 42:
+		case schema.TrackEvent_TerminatingFlowIDsOld:
 			e.oldTerm = pftrace.AppendVarints(e.oldTerm, &r)
 		default:
 			e.parseRare(&r)
@@ -150,35 +151,35 @@ func (e *trackEvent) parse(msg []byte) error {
 // parseRare reads a field that few events have.
 func (e *trackEvent) parseRare(r *wire.Reader) {
 	switch r.Field() {
-	case 1:
+	case schema.TrackEvent_TimestampDeltaUS:
 		e.deltaUS, e.hasDelta = r.Int(), true
-	case 16:
+	case schema.TrackEvent_TimestampAbsoluteUS:
 		e.absoluteUS, e.hasAbsolute = r.Int(), true
-	case 2:
+	case schema.TrackEvent_ThreadTimeDeltaUS:
 		e.cpuDeltaUS, e.hasCPUDelta = r.Int(), true
-	case 17:
+	case schema.TrackEvent_ThreadTimeAbsoluteUS:
 		e.cpuUS, e.hasCPU = r.Int(), true
-	case 8, 20:
+	case schema.TrackEvent_ThreadInstructionCountDelta, schema.TrackEvent_ThreadInstructionCountAbsolute:
 		e.instructions = true
-	case 5:
+	case schema.TrackEvent_TaskExecution:
 		e.task = r.Bytes()
-	case 21:
+	case schema.TrackEvent_LogMessage:
 		e.log = r.Bytes()
-	case 33:
+	case schema.TrackEvent_SourceLocation:
 		e.sourceLocation = r.Bytes()
-	case 34:
+	case schema.TrackEvent_SourceLocationIID:
 		e.sourceIID = r.Uint()
-	case 52:
+	case schema.TrackEvent_CorrelationID:
 		e.correlationNum, e.hasCorrelation = r.Uint(), true
-	case 53:
+	case schema.TrackEvent_CorrelationIDStr:
 		e.correlation = r.Bytes()
-	case 54:
+	case schema.TrackEvent_CorrelationIDStrIID:
 		e.correlationIID = r.Uint()
-	case 55:
+	case schema.TrackEvent_Callstack:
 		e.callstack = r.Bytes()
-	case 56:
+	case schema.TrackEvent_CallstackIID:
 		e.callstackIID = r.Uint()
-	case 57:
+	case schema.TrackEvent_CallstackWeight:
 		e.weight, e.hasWeight = r.Double(), true
 	default:
 		e.typed = append(e.typed, typedField{number: r.Field(), typ: r.Type(), value: r.Uint(), bytes: r.Bytes()})

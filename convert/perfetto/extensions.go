@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -33,9 +34,9 @@ func descriptorSet(msg []byte) ([]byte, error) {
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
-		case 1:
+		case schema.ExtensionDescriptor_ExtensionSet:
 			set = w.Bytes()
-		case 2: // extension_set_gzip
+		case schema.ExtensionDescriptor_ExtensionSetGzip:
 			unpacked, err := gunzip(w.Bytes())
 			if err != nil {
 				return nil, err
@@ -60,7 +61,7 @@ func gunzip(packed []byte) ([]byte, error) {
 
 // add takes over the messages, enums and extensions of TrackEvent of an encoded FileDescriptorSet. What an earlier one
 // defines stays.
-func (s *schema) add(set []byte) error {
+func (s *describedTypes) add(set []byte) error {
 	var files descriptorpb.FileDescriptorSet
 	if err := proto.Unmarshal(set, &files); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (s *schema) add(set []byte) error {
 // maxNestedTypes bounds how deep message types are declared inside each other.
 const maxNestedTypes = 32
 
-func (s *schema) addMessages(scope string, types []*descriptorpb.DescriptorProto, depth int) {
+func (s *describedTypes) addMessages(scope string, types []*descriptorpb.DescriptorProto, depth int) {
 	if depth >= maxNestedTypes {
 		return
 	}
@@ -105,7 +106,7 @@ func (s *schema) addMessages(scope string, types []*descriptorpb.DescriptorProto
 	}
 }
 
-func (s *schema) addEnums(scope string, enums []*descriptorpb.EnumDescriptorProto) {
+func (s *describedTypes) addEnums(scope string, enums []*descriptorpb.EnumDescriptorProto) {
 	for _, e := range enums {
 		names := make(map[int32]string, len(e.GetValue()))
 		for _, v := range e.GetValue() {
@@ -117,7 +118,7 @@ func (s *schema) addEnums(scope string, enums []*descriptorpb.EnumDescriptorProt
 	}
 }
 
-func (s *schema) addExtensions(fields []*descriptorpb.FieldDescriptorProto) {
+func (s *describedTypes) addExtensions(fields []*descriptorpb.FieldDescriptorProto) {
 	for _, f := range fields {
 		n := int(f.GetNumber())
 		if f.GetExtendee() == ".perfetto.protos.TrackEvent" && s.extensions.fields[n] == nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -45,35 +46,35 @@ func (l *legacyEvent) parse(msg []byte) error {
 	r := wire.NewReader(msg)
 	for r.Next() {
 		switch r.Field() {
-		case 1:
+		case schema.TrackEventLegacyEvent_NameIID:
 			l.nameIID = r.Uint()
-		case 2:
+		case schema.TrackEventLegacyEvent_Phase:
 			l.phase = byte(min(r.Uint(), 255))
-		case 3:
+		case schema.TrackEventLegacyEvent_DurationUS:
 			l.durationUS, l.hasDuration = r.Int(), true
-		case 4:
+		case schema.TrackEventLegacyEvent_ThreadDurationUS:
 			l.cpuDurationUS, l.hasCPUDuration = r.Int(), true
-		case 6:
+		case schema.TrackEventLegacyEvent_UnscopedID:
 			l.id, l.idKind = r.Uint(), unscopedID
-		case 7:
+		case schema.TrackEventLegacyEvent_IDScope:
 			l.scope = r.Bytes()
-		case 8:
+		case schema.TrackEventLegacyEvent_BindID:
 			l.bindID, l.hasBindID = r.Uint(), true
-		case 10:
+		case schema.TrackEventLegacyEvent_LocalID:
 			l.id, l.idKind = r.Uint(), localID
-		case 11:
+		case schema.TrackEventLegacyEvent_GlobalID:
 			l.id, l.idKind = r.Uint(), globalID
-		case 12:
+		case schema.TrackEventLegacyEvent_BindToEnclosing:
 			l.bindEnclosing = r.Bool()
-		case 13:
+		case schema.TrackEventLegacyEvent_FlowDirection:
 			l.direction = r.Uint()
-		case 14:
+		case schema.TrackEventLegacyEvent_InstantEventScope:
 			l.instantScope = r.Uint()
-		case 18:
+		case schema.TrackEventLegacyEvent_PIDOverride:
 			l.pid, l.hasPID = int32(r.Uint()), true
-		case 19:
+		case schema.TrackEventLegacyEvent_TIDOverride:
 			l.tid, l.hasTID = r.Int(), true
-		case 15: // thread_instruction_delta
+		case schema.TrackEventLegacyEvent_ThreadInstructionDelta:
 			l.instructions = true
 		}
 	}
@@ -160,9 +161,9 @@ const maxMicros = 1 << 52
 // instantTrack finds the track of an instant by its scope (chrome-json.md 10).
 func (r *reader) instantTrack() timeline.TrackID {
 	switch r.ev.legacy.instantScope {
-	case 1:
+	case schema.TrackEventLegacyEvent_ScopeGlobal:
 		return r.b.GlobalInstants()
-	case 2:
+	case schema.TrackEventLegacyEvent_ScopeProcess:
 		if process := r.eventProcess(); process != 0 {
 			return r.b.ProcessInstants(process)
 		}

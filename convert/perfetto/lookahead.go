@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/pftrace"
 )
@@ -42,7 +43,8 @@ const (
 )
 
 // timedPayloads are the payloads whose time matters: track event, streaming profile, perf sample, stack sample.
-var timedPayloads = map[int]bool{payloadTrackEvent: true, 54: true, 66: true, 135: true}
+var timedPayloads = map[int]bool{schema.TracePacket_TrackEvent: true, schema.TracePacket_StreamingProfilePacket: true,
+	schema.TracePacket_PerfSample: true, schema.TracePacket_StackSample: true}
 
 // mustWait says what the current packet has to wait for.
 func (r *reader) mustWait() waitReason {
@@ -75,7 +77,7 @@ func (r *reader) needsDescriptor() bool {
 	if r.extensions.messages != nil {
 		return false
 	}
-	if r.fields.Payload == payloadTrackEvent {
+	if r.fields.Payload == schema.TracePacket_TrackEvent {
 		for _, t := range r.ev.typed {
 			if t.number >= firstExtension && t.number <= lastExtension {
 				return true
@@ -97,12 +99,12 @@ func (r *reader) wait(packet []byte, offset int64) error {
 		return nil
 	}
 	switch {
-	case l.reason == waitClock && f.Payload == payloadClockSnapshot:
+	case l.reason == waitClock && f.Payload == schema.TracePacket_ClockSnapshot:
 		// Only the clocks of the whole trace are taken from the snapshot now; the sequence gets its own in its turn.
 		if r.state.Clocks.Snapshot(nil, f.Data) != nil || !r.state.Clocks.Knows(l.clock) {
 			return nil
 		}
-	case l.reason == waitDescriptor && f.Payload == payloadExtensionDescriptor:
+	case l.reason == waitDescriptor && f.Payload == schema.TracePacket_ExtensionDescriptor:
 		if set, err := descriptorSet(f.Data); err != nil || r.extensions.add(set) != nil {
 			return nil
 		}

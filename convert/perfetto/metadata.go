@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
@@ -26,7 +27,7 @@ func (r *reader) setAttribute(key, value []byte) {
 func (r *reader) chromeEvents(msg []byte) {
 	w := wire.NewReader(msg)
 	for w.Next() {
-		if w.Field() != 2 {
+		if w.Field() != schema.ChromeEventBundle_Metadata {
 			r.notConverted(fmt.Sprintf("ChromeEventBundle field %d", w.Field()))
 			continue
 		}
@@ -47,13 +48,13 @@ func (r *reader) chromeMetadata(msg []byte) error {
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
-		case 1:
+		case schema.ChromeMetadata_Name:
 			name = w.Bytes()
-		case 2, 5: // string_value, json_value
+		case schema.ChromeMetadata_StringValue, schema.ChromeMetadata_JSONValue:
 			text = w.Bytes()
-		case 3: // bool_value
+		case schema.ChromeMetadata_BoolValue:
 			text = fmt.Append(nil, w.Bool())
-		case 4:
+		case schema.ChromeMetadata_IntValue:
 			number, isNumber = w.Int(), true
 		}
 	}
@@ -69,7 +70,7 @@ func (r *reader) chromeMetadata(msg []byte) error {
 func (r *reader) traceAttributes(msg []byte) {
 	w := wire.NewReader(msg)
 	for w.Next() {
-		if w.Field() != 1 {
+		if w.Field() != schema.TraceAttributes_Attribute {
 			continue
 		}
 		var key, text []byte
@@ -78,11 +79,11 @@ func (r *reader) traceAttributes(msg []byte) {
 		e := wire.NewReader(w.Bytes())
 		for e.Next() {
 			switch e.Field() {
-			case 1:
+			case schema.TraceAttributesAttribute_Key:
 				key = e.Bytes()
-			case 2:
+			case schema.TraceAttributesAttribute_LongValue:
 				number, isNumber = e.Int(), true
-			case 3:
+			case schema.TraceAttributesAttribute_StringValue:
 				text, isNumber = e.Bytes(), false
 			}
 		}
@@ -107,9 +108,9 @@ func (r *reader) traceUUID(msg []byte) {
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
-		case 1: // msb
+		case schema.TraceUuid_Msb:
 			binary.BigEndian.PutUint64(id[:8], w.Uint())
-		case 2: // lsb
+		case schema.TraceUuid_Lsb:
 			binary.BigEndian.PutUint64(id[8:], w.Uint())
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"io"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -140,7 +141,7 @@ type reader struct {
 	ahead      lookahead
 	tracks     tracks
 	stacks     map[*pftrace.Sequence]*sequenceStacks
-	extensions schema
+	extensions describedTypes
 	ev         trackEvent
 	out        timeline.Event
 	samples    *timeline.SampleDescription // of the first sample
@@ -195,7 +196,7 @@ func (r *reader) readPacket(packet []byte, offset int64) error {
 		return nil
 	}
 	var eventErr error
-	if f.Payload == payloadTrackEvent {
+	if f.Payload == schema.TracePacket_TrackEvent {
 		eventErr = r.ev.parse(f.Data)
 	}
 	// Applying a packet twice, now and when it has waited, makes no difference; all else happens once.
@@ -220,46 +221,39 @@ func (r *reader) readPacket(packet []byte, offset int64) error {
 	return r.payload(stamp, stampErr)
 }
 
-// Payloads that are named more than once.
-const (
-	payloadClockSnapshot       = 6
-	payloadTrackEvent          = 11
-	payloadExtensionDescriptor = 72
-)
-
 // payload translates what the packet says.
 func (r *reader) payload(stamp pftrace.Stamp, stampErr error) error {
 	data := r.fields.Data
 	switch r.fields.Payload {
-	case 0, 36, 69: // state only; synchronization_marker; service_event
+	case 0, schema.TracePacket_SynchronizationMarker, schema.TracePacket_ServiceEvent: // 0: state only
 		return nil
-	case 2:
+	case schema.TracePacket_ProcessTree:
 		r.processTree(data)
-	case 5:
+	case schema.TracePacket_ChromeEvents:
 		r.chromeEvents(data)
-	case payloadClockSnapshot:
+	case schema.TracePacket_ClockSnapshot:
 		if err := r.state.Clocks.Snapshot(r.seq, data); err != nil {
 			r.malformed("clock_snapshot", err)
 		}
-	case payloadTrackEvent:
+	case schema.TracePacket_TrackEvent:
 		return r.trackEvent(stamp, stampErr)
-	case 43:
+	case schema.TracePacket_ProcessDescriptor:
 		r.processDescriptor(data)
-	case 44:
+	case schema.TracePacket_ThreadDescriptor:
 		r.threadDescriptor(data)
-	case 54:
+	case schema.TracePacket_StreamingProfilePacket:
 		return r.streamingProfile(data)
-	case 60:
+	case schema.TracePacket_TrackDescriptor:
 		r.trackDescriptor(data)
-	case 66:
+	case schema.TracePacket_PerfSample:
 		return r.perfSample(data, stamp, stampErr)
-	case payloadExtensionDescriptor:
+	case schema.TracePacket_ExtensionDescriptor:
 		r.extensionDescriptor(data)
-	case 89:
+	case schema.TracePacket_TraceUUID:
 		r.traceUUID(data)
-	case 126:
+	case schema.TracePacket_TraceAttributes:
 		r.traceAttributes(data)
-	case 135:
+	case schema.TracePacket_StackSample:
 		return r.stackSample(data, stamp, stampErr)
 	default:
 		r.notConverted(fmt.Sprintf("TracePacket field %d", r.fields.Payload))

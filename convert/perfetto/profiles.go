@@ -3,6 +3,7 @@ package perfetto
 import (
 	"slices"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/timeline"
@@ -90,7 +91,7 @@ func (r *reader) traceIDIn(a *annotation) (id uint64) {
 	case annotationNested:
 		return nestedTraceID(a.bytes)
 	case annotationDict:
-		for w := wire.NewReader(a.bytes); next(&w, 11); {
+		for w := wire.NewReader(a.bytes); next(&w, schema.DebugAnnotation_DictEntries); {
 			if member := w.Bytes(); string(r.annotationName(member)) == v8profile.TraceIDKey {
 				if m, err := r.parseAnnotation(member); err == nil {
 					id = m.unsigned()
@@ -105,9 +106,9 @@ func (r *reader) traceIDIn(a *annotation) (id uint64) {
 func (r *reader) annotationName(msg []byte) (name []byte) {
 	for w := wire.NewReader(msg); w.Next(); {
 		switch w.Field() {
-		case 1:
+		case schema.DebugAnnotation_NameIID:
 			name, _ = r.seq.Interned.Text(pftrace.InternedAnnotationNames, w.Uint())
-		case 10:
+		case schema.DebugAnnotation_Name:
 			name = w.Bytes()
 		}
 	}
@@ -128,11 +129,11 @@ func (a *annotation) unsigned() uint64 {
 // nestedTraceID returns the id in a NestedValue that is a dictionary, 0 if it has none.
 func nestedTraceID(msg []byte) (id uint64) {
 	keys, values := wire.NewReader(msg), wire.NewReader(msg)
-	for next(&keys, 2) && next(&values, 3) {
+	for next(&keys, schema.DebugAnnotationNestedValue_DictKeys) && next(&values, schema.DebugAnnotationNestedValue_DictValues) {
 		if string(keys.Bytes()) != v8profile.TraceIDKey {
 			continue
 		}
-		if w := wire.NewReader(values.Bytes()); next(&w, 5) { // int_value
+		if w := wire.NewReader(values.Bytes()); next(&w, schema.DebugAnnotationNestedValue_IntValue) {
 			id = uint64(max(w.Int(), 0))
 		}
 	}

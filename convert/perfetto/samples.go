@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
@@ -62,7 +63,7 @@ func (r *reader) framesOf(s *sequenceStacks, msg []byte) timeline.CallstackID {
 	s.list, s.iids = s.list[:0], s.iids[:0]
 	w := wire.NewReader(msg)
 	for w.Next() {
-		if w.Field() == 2 {
+		if w.Field() == schema.Callstack_FrameIDs {
 			s.iids = pftrace.AppendVarints(s.iids, &w)
 		}
 	}
@@ -98,17 +99,17 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
-		case 2:
+		case schema.Frame_FunctionNameID:
 			f.Function = string(r.internedText(pftrace.InternedFunctionNames, w.Uint()))
-		case 3:
+		case schema.Frame_MappingID:
 			mapping = w.Uint()
-		case 5:
+		case schema.Frame_SourcePathIID:
 			f.File = string(r.internedText(pftrace.InternedSourcePaths, w.Uint()))
-		case 6:
+		case schema.Frame_LineNumber:
 			f.Line = int64(uint32(w.Uint()))
-		case 4: // rel_pc
+		case schema.Frame_RelPC:
 			f.Address, hasAddress = w.Uint(), true
-		case 7, 8: // kind
+		case schema.Frame_Kind, schema.Frame_KindStr:
 			r.notConverted(fmt.Sprintf("Frame field %d", w.Field()))
 		}
 	}
@@ -153,12 +154,12 @@ func (r *reader) mapping(iid uint64) (f mappedFile) {
 	msg, _ := r.interned(pftrace.InternedMappings, iid)
 	for w := wire.NewReader(msg); w.Next(); {
 		switch w.Field() {
-		case 1:
-		case 2:
+		case schema.Mapping_IID:
+		case schema.Mapping_BuildID:
 			id, _ := r.interned(pftrace.InternedBuildIDs, w.Uint())
 			f.buildID = hex.EncodeToString(id)
 			f.hasAddresses = true
-		case 7:
+		case schema.Mapping_PathStringIDs:
 			for _, part := range pftrace.AppendVarints(nil, &w) {
 				f.path += "/" + string(r.internedText(pftrace.InternedMappingPaths, part))
 			}
@@ -209,18 +210,18 @@ func (r *reader) inlineCallstack(msg []byte) timeline.CallstackID {
 	var list []timeline.FrameID
 	w := wire.NewReader(msg)
 	for w.Next() {
-		if w.Field() != 1 {
+		if w.Field() != schema.TrackEventCallstack_Frames {
 			continue
 		}
 		var f timeline.Frame
 		fr := wire.NewReader(w.Bytes())
 		for fr.Next() {
 			switch fr.Field() {
-			case 1:
+			case schema.TrackEventCallstackFrame_FunctionName:
 				f.Function = string(r.validText(fr.Bytes()))
-			case 2:
+			case schema.TrackEventCallstackFrame_SourceFile:
 				f.File = string(r.validText(fr.Bytes()))
-			case 3:
+			case schema.TrackEventCallstackFrame_LineNumber:
 				f.Line = int64(uint32(fr.Uint()))
 			}
 		}
@@ -269,27 +270,27 @@ func (r *reader) stackSample(msg []byte, stamp pftrace.Stamp, stampErr error) er
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
-		case 1:
+		case schema.StackSample_TaskContext:
 			task = w.Bytes()
-		case 2:
+		case schema.StackSample_TaskContextIID:
 			taskIID = w.Uint()
-		case 3:
+		case schema.StackSample_ExecutionContext:
 			out.cpu = r.sampleCPU(w.Bytes())
-		case 4:
+		case schema.StackSample_ExecutionContextIID:
 			if context, ok := r.interned(pftrace.InternedExecutionContexts, w.Uint()); ok {
 				out.cpu = r.sampleCPU(context)
 			}
-		case 5:
+		case schema.StackSample_Callstack:
 			out.stack = r.framesOf(r.sequenceStacks(), w.Bytes())
-		case 6:
+		case schema.StackSample_CallstackIID:
 			out.stack = r.callstack(w.Uint())
-		case 9:
+		case schema.StackSample_PrimaryDescriptor:
 			r.sampleCounter(&out.kind, w.Bytes())
-		case 10:
+		case schema.StackSample_PrimaryDescriptorIID:
 			if descriptor, ok := r.interned(pftrace.InternedSampleCounters, w.Uint()); ok {
 				r.sampleCounter(&out.kind, descriptor)
 			}
-		case 11:
+		case schema.StackSample_PrimaryWeight:
 			out.weight = int64(w.Uint())
 		default:
 			r.notConverted(fmt.Sprintf("StackSample field %d", w.Field()))
@@ -308,11 +309,11 @@ func (r *reader) stackSample(msg []byte, stamp pftrace.Stamp, stampErr error) er
 	}
 	for t := wire.NewReader(task); t.Next(); {
 		switch t.Field() {
-		case 2:
+		case schema.StackSampleTaskContext_PID:
 			out.pid = int64(uint32(t.Uint()))
-		case 3:
+		case schema.StackSampleTaskContext_TID:
 			out.tid = int64(uint32(t.Uint()))
-		case 4: // async_id
+		case schema.StackSampleTaskContext_AsyncID:
 			r.notConverted("TaskContext field 4")
 		}
 	}
@@ -323,10 +324,10 @@ func (r *reader) stackSample(msg []byte, stamp pftrace.Stamp, stampErr error) er
 func (r *reader) sampleCPU(msg []byte) (cpu timeline.CPU) {
 	w := wire.NewReader(msg)
 	for w.Next() {
-		if w.Field() == 2 {
+		if w.Field() == schema.StackSampleExecutionContext_CPU {
 			cpu = timeline.NewCPU(uint32(w.Uint()))
 		}
-		if w.Field() == 3 {
+		if w.Field() == schema.StackSampleExecutionContext_Mode {
 			r.notConverted("ExecutionContext field 3")
 		}
 	}
@@ -341,9 +342,9 @@ func (r *reader) sampleDefaults() (d timeline.SampleDescription) {
 	w := wire.NewReader(r.seq.Defaults.StackSample)
 	for w.Next() {
 		switch w.Field() {
-		case 1:
+		case schema.StackSampleDefaults_Source:
 			d.Source = string(r.validText(w.Bytes()))
-		case 2:
+		case schema.StackSampleDefaults_PrimaryDescriptor:
 			r.sampleCounter(&d, w.Bytes())
 		default:
 			r.notConverted(fmt.Sprintf("StackSampleDefaults field %d", w.Field()))
@@ -361,12 +362,12 @@ func (r *reader) sampleCounter(d *timeline.SampleDescription, msg []byte) {
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
-		case 1:
-		case 2:
+		case schema.StackSampleCounterDescriptor_IID:
+		case schema.StackSampleCounterDescriptor_Name:
 			d.Counter = string(r.validText(w.Bytes()))
-		case 3:
+		case schema.StackSampleCounterDescriptor_Unit:
 			d.Unit, d.UnitName = timeline.SampleUnit(w.Uint()), ""
-		case 4:
+		case schema.StackSampleCounterDescriptor_UnitStr:
 			d.Unit, d.UnitName = 0, string(r.validText(w.Bytes()))
 		default:
 			r.notConverted(fmt.Sprintf("StackSample.CounterDescriptor field %d", w.Field()))
@@ -406,13 +407,13 @@ func (r *reader) perfSample(msg []byte, stamp pftrace.Stamp, stampErr error) err
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
-		case 1:
+		case schema.PerfSample_CPU:
 			cpu = timeline.NewCPU(uint32(w.Uint()))
-		case 2:
+		case schema.PerfSample_PID:
 			pid = int64(uint32(w.Uint()))
-		case 3:
+		case schema.PerfSample_TID:
 			tid = int64(uint32(w.Uint()))
-		case 4:
+		case schema.PerfSample_CallstackIID:
 			stack = r.callstack(w.Uint())
 		default:
 			r.notConverted(fmt.Sprintf("PerfSample field %d", w.Field()))
@@ -442,9 +443,9 @@ func (r *reader) streamingProfile(msg []byte) error {
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
-		case 1:
+		case schema.StreamingProfilePacket_CallstackIID:
 			stacks = pftrace.AppendVarints(stacks, &w)
-		case 2:
+		case schema.StreamingProfilePacket_TimestampDeltaUS:
 			deltas = appendInts(deltas, &w)
 		}
 	}

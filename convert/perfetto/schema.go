@@ -33,8 +33,8 @@ const (
 	kindSint64   = descriptorpb.FieldDescriptorProto_TYPE_SINT64
 )
 
-// schema describes the typed fields of events: those that the trace describes itself.
-type schema struct {
+// describedTypes describes the typed fields of events: those that the trace describes itself.
+type describedTypes struct {
 	extensions message
 	messages   map[string]*message // by full name with a leading dot
 	enums      map[string]map[int32]string
@@ -57,7 +57,7 @@ type field struct {
 }
 
 // message returns the message type with this name, with or without a leading dot, or nil.
-func (s *schema) message(name string) *message {
+func (s *describedTypes) message(name string) *message {
 	if name == "" {
 		return nil
 	}

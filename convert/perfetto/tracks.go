@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	fields "github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
@@ -185,37 +185,37 @@ func (d *trackDescriptor) parse(msg []byte) error {
 	r := wire.NewReader(msg)
 	for r.Next() {
 		switch r.Field() {
-		case 1:
+		case schema.TrackDescriptor_UUID:
 			d.uuid = r.Uint()
-		case 5:
+		case schema.TrackDescriptor_ParentUUID:
 			d.parent = r.Uint()
-		case 2, 10, 13: // name, static_name, atrace_name
+		case schema.TrackDescriptor_Name, schema.TrackDescriptor_StaticName, schema.TrackDescriptor_AtraceName:
 			d.name = r.Bytes()
-		case 3:
+		case schema.TrackDescriptor_Process:
 			d.process = r.Bytes()
-		case 4:
+		case schema.TrackDescriptor_Thread:
 			d.thread = r.Bytes()
-		case 6:
+		case schema.TrackDescriptor_ChromeProcess:
 			d.chromeProcess = true
-		case 7:
+		case schema.TrackDescriptor_ChromeThread:
 			d.chromeThr = true
-		case 8:
+		case schema.TrackDescriptor_Counter:
 			d.counter = r.Bytes()
-		case 11:
+		case schema.TrackDescriptor_ChildOrdering:
 			if o := r.Uint(); o <= uint64(timeline.OrderExplicit) {
 				d.spec.Ordering = timeline.ChildOrdering(o)
 			}
-		case 12:
+		case schema.TrackDescriptor_SiblingOrderRank:
 			d.spec.Rank, d.hasRank = int32(r.Uint()), true
-		case 14:
+		case schema.TrackDescriptor_Description:
 			d.spec.Description = string(r.Bytes())
-		case 15:
+		case schema.TrackDescriptor_SiblingMergeBehavior:
 			d.spec.Merge = mergeBehavior(r.Uint())
-		case 16:
+		case schema.TrackDescriptor_SiblingMergeKey:
 			d.spec.MergeKey = string(r.Bytes())
-		case 17:
+		case schema.TrackDescriptor_SiblingMergeKeyInt:
 			d.spec.MergeKey = fmt.Sprint(r.Uint())
-		case fields.TrackDescriptor_WeftMark:
+		case schema.TrackDescriptor_WeftMark:
 			d.mark = r.Bytes()
 		}
 	}
@@ -225,9 +225,9 @@ func (d *trackDescriptor) parse(msg []byte) error {
 // mergeBehavior translates sibling_merge_behavior.
 func mergeBehavior(v uint64) timeline.MergeBehavior {
 	switch v {
-	case 2:
+	case schema.TrackDescriptor_SiblingMergeBehaviorNone:
 		return timeline.MergeNone
-	case 3:
+	case schema.TrackDescriptor_SiblingMergeBehaviorBySiblingMergeKey:
 		return timeline.MergeByKey
 	}
 	return timeline.MergeByName
@@ -355,9 +355,9 @@ func (r *reader) readMark(d *trackDescriptor) {
 	w := wire.NewReader(d.mark)
 	for w.Next() {
 		switch {
-		case w.Field() == fields.WeftTrackMark_Role && w.Type() == wire.Varint:
+		case w.Field() == schema.WeftTrackMark_Role && w.Type() == wire.Varint:
 			role = w.Uint()
-		case w.Field() == fields.WeftTrackMark_Subject && w.Type() == wire.Len:
+		case w.Field() == schema.WeftTrackMark_Subject && w.Type() == wire.Len:
 			subject = w.Bytes()
 		}
 	}
@@ -405,11 +405,11 @@ func (r *reader) parseThread(msg []byte) (thread, process timeline.TrackID, name
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
-		case 1:
+		case schema.ThreadDescriptor_PID:
 			pid = int32(w.Uint())
-		case 2:
+		case schema.ThreadDescriptor_TID:
 			tid = w.Int()
-		case 5:
+		case schema.ThreadDescriptor_ThreadName:
 			name = w.Bytes()
 		}
 	}
@@ -436,15 +436,15 @@ func (r *reader) processDescriptor(msg []byte) (process timeline.TrackID, ok boo
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
-		case 1:
+		case schema.ProcessDescriptor_PID:
 			pid = int32(w.Uint())
-		case 2:
+		case schema.ProcessDescriptor_Cmdline:
 			command = append(command, w.Bytes())
-		case 6:
+		case schema.ProcessDescriptor_ProcessName:
 			name = w.Bytes()
-		case 8:
+		case schema.ProcessDescriptor_ProcessLabels:
 			labels = append(labels, w.Bytes())
-		case 7: // start_timestamp_ns
+		case schema.ProcessDescriptor_StartTimestampNS:
 			start = w.Int()
 		}
 	}
@@ -498,16 +498,16 @@ func (r *reader) processTree(msg []byte) {
 			name = command[0]
 		}
 		switch w.Field() {
-		case 1: // processes: pid 1, ppid 2, cmdline 3, uid 5
-			r.commandLine(int32(ids[1]), command)
-			if ids[2]|ids[5] != 0 {
+		case schema.ProcessTree_Processes:
+			r.commandLine(int32(ids[schema.ProcessTreeProcess_PID]), command)
+			if ids[schema.ProcessTreeProcess_PPID]|ids[schema.ProcessTreeProcess_UID] != 0 {
 				r.notConverted("parents and users of a process tree")
 			}
-			process := r.b.Process(timeline.ProcessKey{Num: int64(int32(ids[1]))})
+			process := r.b.Process(timeline.ProcessKey{Num: int64(int32(ids[schema.ProcessTreeProcess_PID]))})
 			r.b.SetProcessName(process, strongName, r.validText(name))
-		case 2: // threads: tid 1, name 2, tgid 3
-			process := r.b.Process(timeline.ProcessKey{Num: int64(int32(ids[3]))})
-			thread := r.b.Thread(process, timeline.ThreadKey{Num: int64(int32(ids[1]))})
+		case schema.ProcessTree_Threads:
+			process := r.b.Process(timeline.ProcessKey{Num: int64(int32(ids[schema.ProcessTreeThread_TGID]))})
+			thread := r.b.Thread(process, timeline.ThreadKey{Num: int64(int32(ids[schema.ProcessTreeThread_TID]))})
 			r.b.SetThreadName(thread, weakName, r.validText(name))
 		}
 	}

@@ -326,9 +326,9 @@ const (
 // Fields of ProcessTree.Process.
 const (
 	ProcessTreeProcess_PID           = 1
-	ProcessTreeProcess_Ppid          = 2
+	ProcessTreeProcess_PPID          = 2
 	ProcessTreeProcess_Cmdline       = 3
-	ProcessTreeProcess_Uid           = 5
+	ProcessTreeProcess_UID           = 5
 	ProcessTreeProcess_CmdlineIsComm = 9
 )
 
@@ -336,7 +336,7 @@ const (
 const (
 	ProcessTreeThread_TID  = 1
 	ProcessTreeThread_Name = 2
-	ProcessTreeThread_Tgid = 3
+	ProcessTreeThread_TGID = 3
 )
 
 // Values of Profiling.CpuMode.
@@ -486,7 +486,7 @@ const (
 // Fields of TracePacket.
 const (
 	TracePacket_ProcessTree             = 2
-	TracePacket_TrustedUid              = 3
+	TracePacket_TrustedUID              = 3
 	TracePacket_ChromeEvents            = 5
 	TracePacket_ClockSnapshot           = 6
 	TracePacket_Timestamp               = 8

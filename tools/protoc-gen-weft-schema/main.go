@@ -205,8 +205,9 @@ func goName(d protoreflect.Descriptor) string {
 
 // initialisms are words that Go writes in capitals.
 var initialisms = map[string]string{
-	"cpu": "CPU", "gc": "GC", "id": "ID", "ids": "IDs", "iid": "IID", "iids": "IIDs", "jit": "JIT", "json": "JSON", "ns": "NS", "pc": "PC", "pid": "PID",
-	"tid": "TID", "tsc": "TSC", "us": "US", "uuid": "UUID", "uuids": "UUIDs", "url": "URL", "tts": "TTS",
+	"cpu": "CPU", "gc": "GC", "id": "ID", "ids": "IDs", "iid": "IID", "iids": "IIDs", "jit": "JIT", "json": "JSON",
+	"ns": "NS", "pc": "PC", "pid": "PID", "ppid": "PPID", "tgid": "TGID", "tid": "TID", "tsc": "TSC", "tts": "TTS",
+	"uid": "UID", "us": "US", "uuid": "UUID", "uuids": "UUIDs", "url": "URL",
 }
 
 // camel turns lower_case into Go's form.
