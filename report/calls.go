@@ -16,6 +16,8 @@ type Calls struct {
 	Rows    []FunctionCall `json:"rows"` // by number of calls, then file and function
 	// Uncounted is the number of calls that are in no row, because there are too many functions.
 	Uncounted int64 `json:"uncounted"`
+	// Unnamed is the number of calls that are in no row, because their probe was cut before the name of the function.
+	Unnamed int64 `json:"unnamed"`
 }
 
 // FunctionCall says how often a function was called. File is the last part of its path or URL, "." if that is not known.
@@ -68,6 +70,7 @@ type callCounter struct {
 	text      int                    // bytes of the texts in counts
 	seen      bool
 	uncounted int64
+	unnamed   int64
 }
 
 func newCallCounter() *callCounter { return &callCounter{counts: map[FunctionCall]int64{}} }
@@ -89,7 +92,7 @@ func (c *callCounter) add(path, function string) {
 
 // calls returns the rows.
 func (c *callCounter) calls() *Calls {
-	out := &Calls{Rows: make([]FunctionCall, 0, len(c.counts)), Uncounted: c.uncounted}
+	out := &Calls{Rows: make([]FunctionCall, 0, len(c.counts)), Uncounted: c.uncounted, Unnamed: c.unnamed}
 	for row, n := range c.counts {
 		row.Calls = n
 		out.Rows = append(out.Rows, row)
@@ -120,9 +123,16 @@ func (c *callCounter) event(tl *timeline.Timeline, it *timeline.Item) {
 			return
 		}
 	}
-	if p, ok := readProbe(tl, it.Args, func(name string) bool { return name == "js_function-entry" }); ok {
-		c.add(p.arg("file", 0, "class", "function").text(), p.arg("function", 2, "file", "class").text())
+	p, ok := readProbe(tl, it.Args, func(name string) bool { return name == "js_function-entry" })
+	if !ok {
+		return
 	}
+	if function := p.arg("function", 2, "file", "class"); function != nil {
+		c.add(p.arg("file", 0, "class", "function").text(), function.text())
+		return
+	}
+	c.seen = true
+	c.unnamed++
 }
 
 // calledFunction returns the function of a FunctionCall event of Chrome; false if a slice only has its name. Firefox imports

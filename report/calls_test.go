@@ -59,7 +59,13 @@ func TestCallsOfEvents(t *testing.T) {
 	tr.addSlice(0, "any", "any", 7*ms, 1, functionArgs([3]string{"file", "class", "function"}, [3]string{"/", "C", "p"}))
 	tr.addSlice(0, "any", "any", 8*ms, 1, functionArgs([3]string{"arg0", "arg1", "arg2"}, [3]string{"a/b.js", "C", "q"}))
 	tr.addSlice(0, "any", "any", 9*ms, 1, functionArgs([3]string{"function", "line", "file"}, [3]string{"r", "7", "c.js"}))
-	want := &Calls{Rows: []FunctionCall{
+	tr.addSlice(0, "any", "any", 10*ms, 1, func(e *timeline.ArgsEncoder) { // a line that was cut
+		e.Key([]byte(probeKey))
+		e.String([]byte("trace_mozilla:js_function-entry"))
+		e.Key([]byte("file"))
+		e.String([]byte("d.js"))
+	})
+	want := &Calls{Unnamed: 1, Rows: []FunctionCall{
 		{".", "", 1}, {"/", "p", 1}, {"b.js", "q", 1}, {"c.js", "r", 1}, {"dir", "imported", 1}, {"2", "f", 3},
 	}}
 	if diff := cmp.Diff(want, countCalls(t, tr, CallOptions{})); diff != "" {

@@ -32,6 +32,7 @@ type eventTable struct {
 	json      any
 	csv       [][]string // with headings
 	uncounted int64      // for want of room
+	unnamed   int64      // for want of a function's name
 	nothing   string     // why there are no rows; "": there are some
 }
 
@@ -146,7 +147,10 @@ func runEventReport(c *cli.Context, env *environment, r *eventReport) (err error
 
 // note says what the table does not: why it is empty, or that it is not complete.
 func (t *eventTable) note() string {
-	if t.uncounted > 0 {
+	switch {
+	case t.unnamed > 0:
+		return fmt.Sprintf("%d calls are in no row: their probes were cut before the name of the function", t.unnamed)
+	case t.uncounted > 0:
 		return fmt.Sprintf("too many different rows: %d slices or calls are in none", t.uncounted)
 	}
 	return t.nothing
@@ -349,7 +353,7 @@ func callsReport(c *cli.Context, tl *timeline.Timeline) (*eventTable, error) {
 		return nil, err
 	}
 	calls.Rows = largest(calls.Rows, c)
-	out := &eventTable{json: calls, uncounted: calls.Uncounted, csv: [][]string{{"file", "function", "calls", "sampled"}}}
+	out := &eventTable{json: calls, uncounted: calls.Uncounted, unnamed: calls.Unnamed, csv: [][]string{{"file", "function", "calls", "sampled"}}}
 	out.empty(len(calls.Rows) == 0, "nothing in this trace tells of calls: probes js_function-entry do, FunctionCall events of Chrome, and samples of JavaScript")
 	var b strings.Builder
 	if calls.Sampled {

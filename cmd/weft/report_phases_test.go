@@ -51,6 +51,9 @@ func TestEventReportsOnRecordings(t *testing.T) {
 		return string(runWeft(t, append(append([]string{"report"}, args...), path)...))
 	}
 	for name, path := range recordings(t) {
+		if strings.HasPrefix(name, "probes/") {
+			continue // TestReportsOnProbes knows the right results
+		}
 		t.Run(name, func(t *testing.T) {
 			if info, err := os.Stat(path); err == nil && info.Size() > 300_000 && testing.Short() {
 				t.Skip("takes seconds")
@@ -104,5 +107,96 @@ func compareGolden(t *testing.T, path string, got []byte) {
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// probeTexts are the texts of reports that conformance data has, by report and mode.
+type probeTexts struct {
+	Count     *string `json:"layout-count"`
+	DTrace    *string `json:"layout-time dtrace"`
+	Inclusive *string `json:"layout-time inclusive"`
+	Exclusive *string `json:"layout-time exclusive"`
+	Phases    *string `json:"layout-phases"`
+	Calls     *string `json:"js-funcalls"`
+}
+
+func (p *probeTexts) byArgs() map[string]*string {
+	return map[string]*string{
+		"layout-count": p.Count, "layout-time": p.DTrace, "layout-time --mode dtrace": p.DTrace, "layout-time --mode inclusive": p.Inclusive,
+		"layout-time --mode exclusive": p.Exclusive, "layout-phases": p.Phases, "js-funcalls": p.Calls,
+	}
+}
+
+// Reports on probes are what the conformance data says, byte for byte: for the cases, for recordings of tracers, and for the
+// tables that DTrace itself has printed. So are those on the Perfetto traces that are made of them.
+func TestReportsOnProbes(t *testing.T) {
+	testdata := recording.Testdata(t)
+	compared := 0
+	check := func(t *testing.T, source string, texts map[string]*string) {
+		trace := filepath.Join(t.TempDir(), "converted.pftrace")
+		runWeft(t, "convert", "--quiet", "-o", trace, source)
+		for args, want := range texts {
+			if want == nil {
+				continue
+			}
+			for _, path := range []string{source, trace} {
+				compared++
+				got := runWeft(t, append(append([]string{"report"}, strings.Fields(args)...), path)...)
+				if diff := cmp.Diff(*want, string(got)); diff != "" {
+					t.Errorf("%s of %s (-want +got):\n%s", args, filepath.Base(path), diff)
+				}
+			}
+		}
+	}
+	cases, _ := filepath.Glob(filepath.Join(testdata, "conformance", "probes", "cases", "*.expected.json*"))
+	real, _ := filepath.Glob(filepath.Join(testdata, "conformance", "probes", "real", "*.expected.json*"))
+	for _, path := range append(cases, real...) {
+		name, _, _ := strings.Cut(filepath.Base(path), ".")
+		t.Run(name, func(t *testing.T) {
+			source, ok := recording.Find(t, "conformance/probes/cases/"+name+".probelines")
+			if !ok {
+				source, ok = recording.Find(t, "traces/probes/"+name+".probelines")
+			}
+			if !ok {
+				t.Fatal("no input")
+			}
+			texts := &probeTexts{}
+			unmarshal(t, recording.Read(t, path), texts)
+			check(t, source, texts.byArgs())
+		})
+	}
+	tables, _ := filepath.Glob(filepath.Join(testdata, "conformance", "probes", "*", "*seed*.txt"))
+	for _, path := range tables {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			name := strings.NewReplacer("_seed.txt", "", ".txt", "", "dtrace-seed.", "", "_", "-").Replace(filepath.Base(path))
+			source, ok := recording.Find(t, "conformance/probes/goldens/"+strings.ReplaceAll(name, "-", "_")+"_seed.probelines")
+			if strings.HasPrefix(filepath.Base(path), "dtrace-seed.") {
+				source, ok = recording.Find(t, "traces/probes/dtrace-seed.probelines")
+			}
+			if !ok {
+				t.Fatal("no input")
+			}
+			want := strings.TrimSuffix(string(recording.Read(t, path)), "\n\n") // DTrace ends with an empty line
+			want = strings.TrimSuffix(want, "\n") + "\n"
+			check(t, source, map[string]*string{name: &want})
+		})
+	}
+	if len(cases) < 29 || len(real) < 22 || len(tables) != 6 || compared < 300 {
+		t.Errorf("%d cases, %d recordings, %d tables, %d comparisons", len(cases), len(real), len(tables), compared)
+	}
+}
+
+// Probes that know nothing of layout and script have tables without rows.
+func TestReportsOnOtherProbes(t *testing.T) {
+	for _, name := range []string{"python311-returns-only", "libc-memory-threads"} {
+		source, ok := recording.Find(t, "traces/probes/"+name+".probelines")
+		if !ok {
+			t.Fatalf("%s is missing", name)
+		}
+		for _, report := range []string{"layout-count", "layout-time", "js-funcalls"} {
+			if got := runWeft(t, "report", report, source); bytes.Count(got, []byte{'\n'}) != 1 {
+				t.Errorf("%s of %s:\n%s", report, name, got)
+			}
+		}
 	}
 }
