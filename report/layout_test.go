@@ -374,6 +374,8 @@ func browserTrace(t *testing.T) *timeline.Timeline {
 	tr.addSlice(0, "Composite #x", "Graphics", 51000, 1000, markerArgs(12))
 	tr.addSlice(0, "Layout", category, 60000, timeline.NoTime, frameArg("beginData", "F2"))
 	tr.addSlice(0, "Paint", category, 61000, 4000, frameArg("data", "F2"))
+	other := tr.b.Thread(tr.b.Process(timeline.ProcessKey{Num: 9}), timeline.ThreadKey{Num: 9})
+	tr.addSlice(other, "RunTask", "toplevel", 999_000, 1000, nil) // long after the last event of the thread
 	return tr.nested()
 }
 
@@ -394,7 +396,7 @@ func TestLayoutOfBrowsers(t *testing.T) {
 	if diff := gocmp.Diff(want, counts); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
-	// Styles begins last of three that are open. The Layout that never ends goes on to the end of the trace.
+	// Styles begins last of three that are open. The Layout that never ends goes on to the end of the Paint in it.
 	want = []string{
 		"{{F1 paint} 1}", "{{F2 reflow} 1}", "{{F1 frameCon} 2}", "{{F1 reflow} 1}", "{{F2 paint} 4}", "{{12 frameCon} 8}",
 	}

@@ -16,6 +16,7 @@ type layoutCollector struct {
 	phases []*phaseEvent // by NameID
 
 	threads []*layoutThread        // by TrackID; those of one thread share one
+	last    []timeline.Nanos       // by TrackID: when the last slice began, or instant or sample was
 	open    map[uint64]*openLayout // by ordinal
 	pending map[pendingKey]*pendingStart
 }
@@ -81,6 +82,7 @@ func newLayoutCollector(tl *timeline.Timeline, opts LayoutOptions) *layoutCollec
 		known:   make([]bool, tl.NameCount()+1),
 		phases:  make([]*phaseEvent, tl.NameCount()+1),
 		threads: make([]*layoutThread, tl.TrackCount()),
+		last:    make([]timeline.Nanos, tl.TrackCount()),
 		open:    map[uint64]*openLayout{},
 		pending: map[pendingKey]*pendingStart{},
 	}
@@ -94,27 +96,33 @@ func newLayoutCollector(tl *timeline.Timeline, opts LayoutOptions) *layoutCollec
 	return c
 }
 
-// thread returns the thread that a track belongs to; a track of no thread is one by itself.
+// thread returns the thread that a track belongs to.
 func (c *layoutCollector) thread(id timeline.TrackID) *layoutThread {
-	if c.threads[id] != nil {
-		return c.threads[id]
+	if c.threads[id] == nil {
+		of := c.threadTrack(id)
+		if c.threads[of] == nil {
+			c.threads[of] = &layoutThread{id: of, spans: map[*layoutCell]*layoutSpan{}, endedAt: math.MinInt64}
+		}
+		c.threads[id] = c.threads[of]
 	}
-	of := id
+	return c.threads[id]
+}
+
+// threadTrack returns the track of the thread that a track belongs to; a track of no thread is one by itself.
+func (c *layoutCollector) threadTrack(id timeline.TrackID) timeline.TrackID {
 	for up := id; up != 0; up = c.tl.TrackParent(up) {
 		if c.tl.TrackKind(up) == timeline.ThreadTrack {
-			of = up
-			break
+			return up
 		}
 	}
-	if c.threads[of] == nil {
-		c.threads[of] = &layoutThread{id: of, spans: map[*layoutCell]*layoutSpan{}, endedAt: math.MinInt64}
-	}
-	c.threads[id] = c.threads[of]
-	return c.threads[id]
+	return id
 }
 
 // item takes in one item of the timeline.
 func (c *layoutCollector) item(it *timeline.Item) error {
+	if it.Kind != timeline.ItemEnd {
+		c.last[it.Track] = it.TS
+	}
 	switch it.Kind {
 	case timeline.ItemBegin:
 		if s, ok := c.start(it); ok {
@@ -288,15 +296,18 @@ func (th *layoutThread) note(o *openLayout, now timeline.Nanos) {
 	}
 }
 
-// finish ends the slices that never end: their time goes up to the last event.
+// finish ends the slices that never end: their time goes up to the last event of their thread, of which no more is known.
+// Viewers draw them up to the end of the trace, which may be long after the end of the process.
 func (c *layoutCollector) finish() {
-	last := c.tl.Totals().End
-	for id, th := range c.threads {
-		if th == nil || th.id != timeline.TrackID(id) {
-			continue
+	ends := map[*layoutThread]timeline.Nanos{}
+	for id, last := range c.last {
+		if th := c.threads[c.threadTrack(timeline.TrackID(id))]; th != nil && th.top != nil {
+			ends[th] = max(ends[th], last, th.since)
 		}
+	}
+	for th, end := range ends {
 		for th.top != nil {
-			c.end(th.top, max(last, th.since))
+			c.end(th.top, end)
 		}
 	}
 }
