@@ -107,11 +107,14 @@ Open the result by dragging it into https://ui.perfetto.dev.`),
 			attributeCommand(env),
 			flowsCommand(env),
 			reportCommand(env),
+			probesCommand(env),
 		},
 	}
 	for _, command := range app.Commands {
-		command.OnUsageError = onUsageError
-		command.HideHelpCommand = true
+		for _, c := range append(command.Subcommands, command) {
+			c.OnUsageError = onUsageError
+			c.HideHelpCommand = true
+		}
 	}
 	return app
 }

@@ -19,12 +19,12 @@ func TestDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(text)
-	for _, command := range newApp(&environment{}).Commands {
-		if !strings.Contains(page, "## weft "+command.Name+"\n") {
-			t.Errorf("no section about weft %s", command.Name)
+	for name, command := range allCommands() {
+		if !regexp.MustCompile(`(?m)^##+ ` + name + `$`).MatchString(page) {
+			t.Errorf("no section about %s", name)
 		}
-		if !regexp.MustCompile(`(?m)^weft ` + command.Name + ` +\[flags\] `).MatchString(page) {
-			t.Errorf("weft %s is not in the list of commands", command.Name)
+		if len(command.Subcommands) == 0 && !regexp.MustCompile(`(?m)^`+name+` +\[flags\] `).MatchString(page) {
+			t.Errorf("%s is not in the list of commands", name)
 		}
 		for _, flag := range command.Flags {
 			name := flag.Names()[0]
@@ -39,6 +39,18 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
+// allCommands returns the commands and their subcommands by what is typed.
+func allCommands() map[string]*cli.Command {
+	commands := map[string]*cli.Command{}
+	for _, command := range newApp(&environment{}).Commands {
+		commands["weft "+command.Name] = command
+		for _, sub := range command.Subcommands {
+			commands["weft "+command.Name+" "+sub.Name] = sub
+		}
+	}
+	return commands
+}
+
 var (
 	flagInText    = regexp.MustCompile(`(?:^|[\s` + "`" + `(])--([a-z][a-z-]*)`)
 	commandInText = regexp.MustCompile(`\bweft ([a-z]+)([^` + "`" + `|\n]*)`)
@@ -47,9 +59,9 @@ var (
 // unknownFlags returns the flags in a text that no command has, and those in calls of a command that this one does not
 // have.
 func unknownFlags(text string) (unknown []string) {
-	app := newApp(&environment{})
+	commands := allCommands()
 	all := []cli.Flag{cli.HelpFlag, cli.VersionFlag}
-	for _, command := range app.Commands {
+	for _, command := range commands {
 		all = append(all, command.Flags...)
 	}
 	for _, match := range flagInText.FindAllStringSubmatch(text, -1) {
@@ -58,13 +70,17 @@ func unknownFlags(text string) (unknown []string) {
 		}
 	}
 	for _, call := range commandInText.FindAllStringSubmatch(text, -1) {
-		command := app.Command(call[1])
+		name := "weft " + call[1]
+		if words := strings.Fields(call[2]); len(words) > 0 && commands[name+" "+words[0]] != nil {
+			name += " " + words[0]
+		}
+		command := commands[name]
 		if command == nil {
 			continue
 		}
 		for _, match := range flagInText.FindAllStringSubmatch(call[2], -1) {
 			if findFlag(append(command.Flags, cli.HelpFlag), match[1]) == nil {
-				unknown = append(unknown, "weft "+call[1]+" --"+match[1])
+				unknown = append(unknown, name+" --"+match[1])
 			}
 		}
 	}
@@ -79,10 +95,11 @@ func TestFlagsOfPages(t *testing.T) {
 		}
 	})
 	for text, want := range map[string][]string{
-		"with `--since` and `--until`":               {"--since", "--until"},
-		"`weft report cost --from 1s --to 2s t`":     nil,
-		"$ weft dump --json --force t.json | head":   {"weft dump --force"},
-		"a dash -- and `weft convert -o x`, --quiet": nil,
+		"with `--since` and `--until`":                    {"--since", "--until"},
+		"`weft report cost --from 1s --to 2s t`":          nil,
+		"$ weft dump --json --force t.json | head":        {"weft dump --force"},
+		"sudo weft probes record --script a -p 1 --top 3": {"weft probes record --top"},
+		"a dash -- and `weft convert -o x`, --quiet":      nil,
 	} {
 		if got := unknownFlags(text); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", text, got, want)

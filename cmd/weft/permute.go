@@ -25,6 +25,11 @@ func permute(app *cli.App, args []string) ([]string, error) {
 	if command == nil {
 		return args, nil
 	}
+	if at+1 < len(args) {
+		if sub := subcommand(command, args[at+1]); sub != nil {
+			command, at = sub, at+1
+		}
+	}
 	var flags, others []string
 	rest := args[at+1:]
 	for i := 0; i < len(rest); i++ {
@@ -55,6 +60,15 @@ func permute(app *cli.App, args []string) ([]string, error) {
 		flags = append(flags, rest[i])
 	}
 	return slices.Concat(args[:at+1], flags, []string{"--"}, others), nil
+}
+
+// subcommand returns the subcommand of a command with a name, nil if there is none.
+func subcommand(command *cli.Command, name string) *cli.Command {
+	i := slices.IndexFunc(command.Subcommands, func(sub *cli.Command) bool { return sub.HasName(name) })
+	if i < 0 {
+		return nil
+	}
+	return command.Subcommands[i]
 }
 
 // checkAppFlags checks the flags in front of the command, which has most of them.

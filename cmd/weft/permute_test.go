@@ -23,6 +23,9 @@ func TestPermute(t *testing.T) {
 		{"help_last", "weft convert a --help", "weft convert --help"},
 		{"help_of_a_report", "weft report cost -h", "weft report -h"},
 		{"help_as_a_value", "weft convert a -o --help", "weft convert -o --help -- a"},
+		{"subcommand", "weft probes scripts mozilla --tracer bpftrace", "weft probes scripts --tracer bpftrace -- mozilla"},
+		{"help_of_a_subcommand", "weft probes record -c x --help", "weft probes record --help"},
+		{"unknown_subcommand", "weft probes guess --help", "weft probes --help"},
 		{"help_after_two_dashes", "weft convert -- --help", "weft convert -- --help"},
 	}
 	app := newApp(&environment{})

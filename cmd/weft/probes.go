@@ -1,0 +1,261 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/internal/probescripts"
+)
+
+func probesCommand(env *environment) *cli.Command {
+	return &cli.Command{
+		Name:      "probes",
+		Usage:     "record static probes of running programs with bpftrace or DTrace",
+		UsageText: "weft probes list|scripts|record [flags] …",
+		Description: `Probes are places in a program at which a tracer can listen: static ones that the
+program declares (USDT), functions, system calls. weft ships scripts for bpftrace and
+DTrace that record them, runs the tracer, and makes a Perfetto trace of what it delivers.
+
+Examples:
+   weft probes list
+   sudo weft probes record -c './program arguments' -o program.pftrace
+   weft report layout-time program.pftrace
+
+docs/probes.md shows it from a C program to the picture and the reports.`,
+		Subcommands: []*cli.Command{
+			probesListCommand(env),
+			probesScriptsCommand(env),
+			probesRecordCommand(env),
+		},
+		Action: func(c *cli.Context) error {
+			const subcommands = "use list, scripts or record"
+			if c.NArg() == 0 {
+				return usagef("no subcommand of probes; %s", subcommands)
+			}
+			return usagef("unknown subcommand %q of probes; %s", c.Args().First(), subcommands)
+		},
+	}
+}
+
+// tracerFlag chooses a tracer. Without a default, all of them are meant.
+func tracerFlag(value string) cli.Flag {
+	return &cli.StringFlag{Name: "tracer", Value: value, Usage: "`TRACER` that runs the scripts: bpftrace or dtrace"}
+}
+
+// tracerOf reads the flag of tracerFlag: "" if it is not given and has no default.
+func tracerOf(c *cli.Context) (probescripts.Tracer, error) {
+	name := c.String("tracer")
+	if name == "" && !c.IsSet("tracer") {
+		return "", nil
+	}
+	tracer, err := probescripts.ParseTracer(name)
+	if err != nil {
+		return "", usagef("--tracer: %v", err)
+	}
+	return tracer, nil
+}
+
+func probesListCommand(env *environment) *cli.Command {
+	return &cli.Command{
+		Name:      "list",
+		Usage:     "list the scripts, the probes that they record, and what can be asked next",
+		UsageText: "weft probes list [flags]",
+		Description: `Lists the scripts of each tracer, one a line, and the probes that they record, with the
+arguments of each. What a script was run with stands at its head: weft probes scripts
+prints it.`,
+		Flags: []cli.Flag{tracerFlag("")},
+		Action: func(c *cli.Context) error {
+			if c.NArg() > 0 {
+				return usagef("probes list takes no argument; weft probes scripts %s prints a script", c.Args().First())
+			}
+			tracer, err := tracerOf(c)
+			if err != nil {
+				return err
+			}
+			return listProbes(env.stdout, tracer)
+		},
+	}
+}
+
+// listProbes writes what weft can record, with one tracer or, if it is empty, with all of them.
+func listProbes(w io.Writer, only probescripts.Tracer) error {
+	scripts, err := probescripts.All()
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, tracer := range probescripts.Tracers() {
+		if only != "" && only != tracer {
+			continue
+		}
+		fmt.Fprintf(&b, "Scripts for %s:\n", tracer)
+		listScripts(&b, scripts, tracer)
+		b.WriteString("\n")
+	}
+	b.WriteString("Probes that they record, pairs such as layout-start and layout-end as one:\n")
+	listProviders(&b, scripts, only)
+	b.WriteString(`
+Next:
+  weft probes scripts mozilla.bt
+      prints a script, to run it elsewhere or to change it
+  sudo weft probes record -c 'PROGRAM ARGS' -o FILE.pftrace
+      records a command with the default script
+  sudo weft probes record --script ./mine.bt -p PID -o FILE.pftrace
+      records a process with a script of your own
+  weft report layout-time FILE.pftrace
+      makes a table of a recording, as layout-count, layout-phases and js-funcalls do
+`)
+	_, err = io.WriteString(w, b.String())
+	return err
+}
+
+// listScripts writes the scripts of a tracer, one a line.
+func listScripts(b *strings.Builder, scripts []probescripts.Script, tracer probescripts.Tracer) {
+	for i := range scripts {
+		s := &scripts[i]
+		if s.Tracer != tracer {
+			continue
+		}
+		fmt.Fprintf(b, "  %-13s %s", s.Name, s.About())
+		switch {
+		case s.Name == tracer.Default():
+			b.WriteString(" (default)")
+		case !s.Records():
+			b.WriteString(" (prints tables, not for record)")
+		}
+		if strings.HasPrefix(s.Run(), "Not run") {
+			b.WriteString(" (not run)")
+		}
+		b.WriteString("\n")
+	}
+}
+
+// listProviders writes the probes that scripts declare, by provider, with their arguments.
+func listProviders(b *strings.Builder, scripts []probescripts.Script, only probescripts.Tracer) {
+	var providers []string
+	probes := map[string][]string{} // of a provider, as printed
+	seen := map[string]bool{}
+	for i := range scripts {
+		s := &scripts[i]
+		if only != "" && s.Tracer != only {
+			continue
+		}
+		for _, p := range s.Probes() {
+			provider, name, _ := strings.Cut(p.Name, ":")
+			base := pairSuffix.ReplaceAllString(name, "")
+			key := provider + ":" + base
+			if base != name {
+				key += "-" // a pair beside a probe that has the name of the pair
+			}
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			if probes[provider] == nil {
+				providers = append(providers, provider)
+			}
+			probes[provider] = append(probes[provider], fmt.Sprintf("%s(%s)", base, argumentNames(p.Arguments)))
+		}
+	}
+	slices.Sort(providers)
+	for _, provider := range providers {
+		const column, width = 17, 100
+		line := fmt.Sprintf("  %-*s", column-2, provider)
+		for i, probe := range probes[provider] {
+			if i > 0 && len(line)+len(probe) > width {
+				fmt.Fprintln(b, line)
+				line = strings.Repeat(" ", column)
+			}
+			line += " " + probe
+		}
+		fmt.Fprintln(b, line)
+	}
+}
+
+// pairSuffix matches what the names of two probes that belong together differ in.
+var pairSuffix = regexp.MustCompile(`-(start|end|done|begin|entry|return)$`)
+
+// argumentNames returns the names of the arguments in a declaration, without types and what else it says.
+func argumentNames(declared string) string {
+	var names []string
+	for _, argument := range strings.Fields(declared) {
+		if name, _, ok := strings.Cut(argument, ":"); ok {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func probesScriptsCommand(env *environment) *cli.Command {
+	return &cli.Command{
+		Name:      "scripts",
+		Usage:     "print a script that weft ships, or list them",
+		UsageText: "weft probes scripts [flags] [NAME]",
+		Description: `Prints the script NAME, to run it on another machine, or as a template for probes of your
+own; without NAME lists all. How a script is run, and with which tracer it was run, stands
+at its head.
+
+Examples:
+   weft probes scripts --tracer bpftrace
+   weft probes scripts --tracer bpftrace mozilla > mozilla.bt
+   weft probes scripts layout.d > layout.d`,
+		Flags: []cli.Flag{tracerFlag("")},
+		Action: func(c *cli.Context) error {
+			tracer, err := tracerOf(c)
+			if err != nil {
+				return err
+			}
+			switch c.NArg() {
+			case 0:
+				return listScriptsOf(env.stdout, tracer)
+			case 1:
+				script, err := findScript(tracer, c.Args().First())
+				if err != nil {
+					return err
+				}
+				_, err = io.WriteString(env.stdout, script.Text)
+				return err
+			}
+			return usagef("probes scripts takes one name, not %d", c.NArg())
+		},
+	}
+}
+
+// listScriptsOf writes the scripts of one tracer or, if it is empty, of all.
+func listScriptsOf(w io.Writer, only probescripts.Tracer) error {
+	scripts, err := probescripts.All()
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, tracer := range probescripts.Tracers() {
+		if only == "" {
+			fmt.Fprintf(&b, "%s:\n", tracer)
+		}
+		if only == "" || only == tracer {
+			listScripts(&b, scripts, tracer)
+		}
+	}
+	_, err = io.WriteString(w, b.String())
+	return err
+}
+
+// findScript returns a shipped script.
+func findScript(tracer probescripts.Tracer, name string) (*probescripts.Script, error) {
+	script, err := probescripts.Find(tracer, name)
+	switch {
+	case errors.Is(err, probescripts.ErrUnknown) && tracer != "":
+		return nil, usagef("weft has no script %q for %s; weft probes list shows all", name, tracer)
+	case errors.Is(err, probescripts.ErrUnknown):
+		return nil, usagef("weft has no script %q; weft probes list shows all", name)
+	case err != nil:
+		return nil, usagef("%v", err)
+	}
+	return script, nil
+}

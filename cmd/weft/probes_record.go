@@ -1,0 +1,446 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/probescripts"
+	"github.com/weft-trace/weft/internal/tracer"
+)
+
+func probesRecordCommand(env *environment) *cli.Command {
+	return &cli.Command{
+		Name:      "record",
+		Usage:     "run a tracer and convert what it delivers",
+		UsageText: "weft probes record [flags] -c CMD|-p PID -o FILE",
+		Description: `Runs bpftrace or DTrace with a script and writes what it delivers as a Perfetto trace.
+With -c the tracer starts CMD and records until it ends; with -p it records a process that
+runs. Ctrl-C ends the recording; what was recorded until then is converted.
+
+Tracing needs root. CMD then runs as root, too; it is no shell command, the tracer splits
+it at blanks. It reads nothing from a terminal.
+
+Examples:
+   sudo weft probes record -c './program arguments' -o program.pftrace
+   sudo weft probes record --script system -p 1234 -o firefox.pftrace
+   sudo weft probes record --script ./mine.bt -c ./program -o program.pftrace`,
+		Flags: []cli.Flag{
+			tracerFlag(string(probescripts.Bpftrace)),
+			&cli.StringFlag{Name: "script", Usage: "`SCRIPT` to run: a name of weft probes list, or a file", DefaultText: "mozilla; for dtrace layout"},
+			&cli.StringFlag{Name: "c", Usage: "start the command `CMD` and record it until its end"},
+			&cli.IntFlag{Name: "p", Usage: "record the process `PID` until its end or Ctrl-C", DefaultText: "none"},
+			&cli.StringFlag{Name: "program", Usage: "bpftrace: the program or library `FILE` that has the probes", DefaultText: "that of CMD or PID"},
+			&cli.StringFlag{Name: "o", Usage: "write the trace to `FILE` (\"-\": standard output)"},
+			&cli.StringFlag{Name: "lines", Usage: "also write what the tracer delivers to `FILE`, as it comes; weft convert reads it"},
+			&cli.BoolFlag{Name: "force", Usage: "replace existing files", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "strict", Usage: "exit with 3 if events were lost", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "quiet", Usage: "no report on standard error", DisableDefaultText: true},
+			memoryFlag(),
+			tempFlag(),
+		},
+		Action: func(c *cli.Context) error {
+			job, err := newRecordJob(c, env)
+			if err != nil {
+				return err
+			}
+			return job.run(c.Context)
+		},
+	}
+}
+
+// A recordJob is one call of the record command.
+type recordJob struct {
+	env    *environment
+	tracer tracer.Options
+	output string
+	lines  string // where the tracer's own output goes as well; "" if nowhere
+	opts   convert.Options
+	force  bool
+	strict bool
+	quiet  bool
+}
+
+// grace is how long a tracer may take to end after Ctrl-C. To detach from many probes takes bpftrace seconds.
+const grace = 30 * time.Second
+
+func newRecordJob(c *cli.Context, env *environment) (*recordJob, error) {
+	job := &recordJob{
+		env: env, output: c.String("o"), lines: c.String("lines"), force: c.Bool("force"), strict: c.Bool("strict"), quiet: c.Bool("quiet"),
+		tracer: tracer.Options{Command: strings.TrimSpace(c.String("c")), PID: c.Int("p"), Traced: c.String("program"), Grace: grace},
+	}
+	job.opts = convert.Options{From: convert.FormatProbes, TempDir: c.String("tmp")}
+	var err error
+	if job.opts.Memory, err = parseSize(c.String("memory")); err != nil {
+		return nil, usagef("--memory: %v", err)
+	}
+	if err := job.chooseOutput(c); err != nil {
+		return nil, err
+	}
+	if err := job.chooseScript(c); err != nil {
+		return nil, err
+	}
+	return job, job.chooseTraced(c)
+}
+
+// chooseOutput checks the flags about the place of the trace.
+func (j *recordJob) chooseOutput(c *cli.Context) error {
+	switch {
+	case c.NArg() > 0:
+		return usagef("probes record takes no argument, but %q is there; a command with arguments is one text: -c 'PROGRAM ARGS'", c.Args().First())
+	case j.output == "":
+		return usagef("no output; give -o FILE")
+	case c.IsSet("lines") && j.lines == "":
+		return usagef("--lines: the name is empty")
+	case j.lines != "" && (folders{}).placeKey(j.lines) == (folders{}).placeKey(j.output):
+		return usagef("%s cannot take both the trace and the lines", outputName(j.output))
+	case j.output == "-" && j.env.isTerminal(j.env.stdout):
+		return usagef("a trace is binary and not written to a terminal; use -o FILE or a pipe")
+	case j.output == "-":
+		j.opts.Compress = convert.CompressNone
+	default:
+		j.opts.Compress = convert.CompressZlib
+	}
+	return nil
+}
+
+// chooseScript finds the script, which says what else is needed.
+func (j *recordJob) chooseScript(c *cli.Context) error {
+	kind, err := tracerOf(c)
+	if err != nil {
+		return err
+	}
+	name := c.String("script")
+	if name == "" {
+		if c.IsSet("script") {
+			return usagef("--script: the name is empty")
+		}
+		name = kind.Default()
+	}
+	script := &probescripts.Script{Tracer: kind}
+	if strings.ContainsRune(name, os.PathSeparator) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, withoutPath(err))
+		}
+		script.Name, script.Text = strings.TrimSuffix(filepath.Base(name), kind.Extension()), string(text)
+		j.tracer.File = name
+	} else if script, err = findScript(kind, name); err != nil {
+		if _, statErr := os.Stat(name); statErr == nil {
+			return usagef("%v; to run the file here, say --script ./%s", err, name)
+		}
+		return err
+	}
+	j.tracer.Script = script
+	if !script.Records() {
+		return usagef("%s prints tables of its own, not probe lines; weft probes scripts %s says how to run it", script.File(), script.File())
+	}
+	return nil
+}
+
+// chooseTraced checks what is to be recorded, and finds its program.
+func (j *recordJob) chooseTraced(c *cli.Context) error {
+	script := j.tracer.Script
+	switch {
+	case c.IsSet("c") == c.IsSet("p"):
+		return usagef("give either -c CMD, to start a command, or -p PID, for a process that runs")
+	case c.IsSet("c") && j.tracer.Command == "":
+		return usagef("-c: the command is empty")
+	case c.IsSet("p") && j.tracer.PID <= 0:
+		return usagef("-p: %d is no process id", j.tracer.PID)
+	case c.IsSet("p") && script.NeedsCommand():
+		return usagef("%s records a command that it starts; use -c CMD", script.File())
+	case c.IsSet("program") && !script.NeedsProgram():
+		return usagef("--program: %s does not ask for a program", script.File())
+	}
+	if c.IsSet("c") {
+		return j.findCommand()
+	}
+	return j.findProcess()
+}
+
+// findCommand makes the path of the command's program absolute: a tracer may refuse a name that is found twice.
+func (j *recordJob) findCommand() error {
+	name, arguments, _ := strings.Cut(j.tracer.Command, " ")
+	path, err := exec.LookPath(name)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	var missing *exec.Error
+	if errors.As(err, &missing) {
+		err = missing.Err
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("-c: %s: %w", name, withoutPath(err))
+	case strings.Contains(path, " "):
+		return fmt.Errorf("-c: %s: the tracer would split this path at its blanks; make a link to it", path)
+	}
+	j.tracer.Command = strings.TrimSpace(path + " " + arguments)
+	if j.tracer.Traced == "" {
+		j.tracer.Traced = path
+	}
+	return nil
+}
+
+// findProcess checks that the process is there, and finds its program if that is needed.
+func (j *recordJob) findProcess() error {
+	if process, err := os.FindProcess(j.tracer.PID); err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone) {
+		return fmt.Errorf("-p: there is no process %d", j.tracer.PID)
+	}
+	if j.tracer.Traced != "" || !j.tracer.Script.NeedsProgram() {
+		return nil
+	}
+	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", j.tracer.PID))
+	if err != nil {
+		return fmt.Errorf("-p: the program of process %d cannot be found (%w); run weft with sudo, or name it with --program FILE", j.tracer.PID, withoutPath(err))
+	}
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("-p: the program of process %d is %s, which is not there any more; name its file with --program FILE", j.tracer.PID, path)
+	}
+	j.tracer.Traced = path
+	return nil
+}
+
+// run records and converts.
+func (j *recordJob) run(ctx context.Context) error {
+	var err error
+	if j.tracer.Program, err = tracer.Find(j.tracer.Script.Tracer); err != nil {
+		return err
+	}
+	if err := j.leaveOutMissing(); err != nil {
+		return err
+	}
+	dst, err := createOutput(ctx, j.env, j.output, j.force)
+	if err != nil {
+		return err
+	}
+	defer dst.Abort()
+	var lines *output
+	if j.lines != "" {
+		if lines, err = createOutput(ctx, j.env, j.lines, j.force); err != nil {
+			return err
+		}
+		defer lines.Abort()
+	}
+	if j.tracer.File == "" {
+		remove, err := j.writeScript()
+		if err != nil {
+			return err
+		}
+		defer remove()
+	}
+	report, end, err := j.record(ctx, dst, lines)
+	if err != nil {
+		return err
+	}
+	if lines != nil { // even if no trace can be made of them
+		if err := lines.Commit(); err != nil {
+			return err
+		}
+	}
+	if report == nil {
+		return errReported
+	}
+	if err := dst.Commit(); err != nil {
+		return err
+	}
+	return j.finish(report, end)
+}
+
+// record runs the tracer and converts what it delivers. It returns no report if there is no trace, which it has then said.
+func (j *recordJob) record(ctx context.Context, dst, lines *output) (*convert.Report, *tracer.End, error) {
+	j.connect()
+	recording, err := tracer.Start(&j.tracer)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", j.tracer.Program, withoutPath(err))
+	}
+	stop := context.AfterFunc(ctx, recording.Interrupt)
+	defer stop()
+	j.say("weft: %s runs %s; Ctrl-C ends the recording\n", j.tracer.Script.Tracer, j.tracer.Script.File())
+
+	var src io.Reader = recording
+	if lines != nil {
+		src = io.TeeReader(recording, lines)
+	}
+	// Ctrl-C ends the recording, not the conversion of what it has delivered.
+	report, convertErr := convert.Convert(context.WithoutCancel(ctx), dst, src, j.opts)
+	end := recording.Wait()
+	if err := dst.Failed(); err != nil {
+		return nil, nil, err
+	}
+	if lines != nil {
+		if err := lines.Failed(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := j.failure(end, convertErr); err != nil {
+		printError(j.env, err) // an interrupted run would not say it
+		return nil, end, nil
+	}
+	return report, end, nil
+}
+
+// leaveOutMissing leaves those probes of the script out that the program does not have: bpftrace would refuse the script.
+func (j *recordJob) leaveOutMissing() error {
+	script := j.tracer.Script
+	if _, _, wanted := script.Without(nil); len(wanted) == 0 {
+		return nil
+	}
+	path := j.tracer.Traced
+	probes, err := tracer.StaticProbes(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w; --program FILE names the program or library that has the probes", path, withoutPath(err))
+	}
+	less, has, lacks := script.Without(probes)
+	if len(has) == 0 {
+		const shown = 20
+		found := "it has no static probes"
+		if len(probes) > 0 {
+			found = "it has " + strings.Join(probes[:min(len(probes), shown)], ", ")
+		}
+		return fmt.Errorf("%s has none of the probes of %s; %s. --program FILE names another program or library, and weft probes scripts prints a script to change", path, script.File(), found)
+	}
+	if len(lacks) > 0 {
+		j.say("weft: %s records %d of its %d probes; %s does not have %s\n", script.File(), len(has), len(has)+len(lacks), path, strings.Join(lacks, ", "))
+		j.tracer.Script, j.tracer.File = less, ""
+	}
+	return nil
+}
+
+// writeScript writes the script to a file, for the tracer, and returns what removes it.
+func (j *recordJob) writeScript() (remove func(), err error) {
+	f, err := os.CreateTemp(j.opts.TempDir, "weft-*-"+j.tracer.Script.File())
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.WriteString(f, j.tracer.Script.Text)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return nil, err
+	}
+	j.tracer.File = f.Name()
+	return func() { os.Remove(f.Name()) }, nil
+}
+
+// connect gives the traced command its input and output. It must not read from a terminal: the tracer is no foreground
+// process there. Nor may its output get into the trace.
+func (j *recordJob) connect() {
+	if f, ok := j.env.stdin.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice == 0 {
+			j.tracer.Stdin = f
+		}
+	}
+	j.tracer.Stdout, j.tracer.Stderr = j.env.stdout, j.env.stderr
+	if j.output == "-" {
+		j.tracer.Stdout = j.env.stderr
+	}
+}
+
+// say writes a message, unless there are to be none.
+func (j *recordJob) say(format string, args ...any) {
+	if !j.quiet {
+		fmt.Fprintf(j.env.stderr, format, args...)
+	}
+}
+
+// failure returns why there is no trace, nil if there is one.
+func (j *recordJob) failure(end *tracer.End, convertErr error) error {
+	name := j.tracer.Script.Tracer
+	switch {
+	case end.Size > 0 && convertErr != nil:
+		return fmt.Errorf("what %s delivered: %w", name, convertErr)
+	case end.Size > 0:
+		return nil
+	case end.Err != nil:
+		return j.failed(end, "nothing was recorded")
+	case end.Interrupted:
+		return fmt.Errorf("%s was interrupted before it had begun; nothing was recorded", name)
+	}
+	return fmt.Errorf("%s delivered nothing, not even the first line of %s", name, j.tracer.Script.File())
+}
+
+// failed is the error for a tracer that failed, with what can be done.
+func (j *recordJob) failed(end *tracer.End, result string) error {
+	message := fmt.Sprintf("%s failed (%v); %s", j.tracer.Script.Tracer, end.Err, result)
+	if advice := tracer.Advice(j.tracer.Script.Tracer, end.Said); advice != "" {
+		message += "; " + advice
+	}
+	return errors.New(message)
+}
+
+// finish reports on a trace that is complete as far as the tracer went.
+func (j *recordJob) finish(report *convert.Report, end *tracer.End) error {
+	if !j.quiet {
+		if err := j.writeReport(report); err != nil {
+			return err
+		}
+	}
+	name := j.tracer.Script.Tracer
+	switch {
+	case end.Err != nil:
+		return j.failed(end, "what it had delivered is in the trace")
+	case end.CopyErr != nil:
+		return fmt.Errorf("the output of %s could not be read to its end: %w", name, end.CopyErr)
+	case end.Killed:
+		return fmt.Errorf("%s did not end within %s after the interrupt and was killed; its last events are missing", name, grace)
+	case report.Lost() > 0 && j.strict:
+		fmt.Fprintln(j.env.stderr, "weft: something was lost, and --strict is set")
+		return errStrict
+	}
+	return nil
+}
+
+// writeReport says what was recorded, what is missing, and what to do next.
+func (j *recordJob) writeReport(report *convert.Report) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s, %s\n", printable(outputName(j.output)), report.Summary(), formatSize(report.BytesOut))
+	for i := range report.Problems {
+		p := &report.Problems[i]
+		fmt.Fprintf(&b, "  %s: %s\n", report.WordFor(p), printable(p.String()))
+	}
+	if slices.ContainsFunc(report.Problems, func(p convert.Problem) bool { return p.Name == "drops" }) {
+		fmt.Fprintf(&b, "  To lose fewer events, %s\n", j.largerBuffers())
+	}
+	if e := report.Events; e.Slices+e.Instants == 0 {
+		fmt.Fprintf(&b, "  no probe has fired: %s\n", j.whyNoProbe())
+	} else if j.output != "-" {
+		fmt.Fprintf(&b, "  To look at it, drag %s into https://ui.perfetto.dev\n", printable(outputName(j.output)))
+	}
+	_, err := io.WriteString(j.env.stderr, b.String())
+	return err
+}
+
+// largerBuffers says how the tracer is given more room for events.
+func (j *recordJob) largerBuffers() string {
+	if j.tracer.Script.Tracer == probescripts.DTrace {
+		return "raise bufsize in a copy of the script (weft probes scripts prints it)"
+	}
+	return "set BPFTRACE_PERF_RB_PAGES to 1024 or more (64 is the default)"
+}
+
+// whyNoProbe says where to look when a tracer has found probes that did not fire.
+func (j *recordJob) whyNoProbe() string {
+	if j.tracer.Script.Tracer == probescripts.DTrace {
+		return "dtrace -l -p PID lists those of a process"
+	}
+	program := "PROGRAM"
+	if j.tracer.Script.NeedsProgram() {
+		program = j.tracer.Traced
+	}
+	return fmt.Sprintf("bpftrace -l 'usdt:%s:*' lists those of the program", program)
+}
