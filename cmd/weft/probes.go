@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/internal/probescripts"
+	"github.com/weft-trace/weft/internal/suggest"
 )
 
 func probesCommand(env *environment) *cli.Command {
@@ -34,11 +35,11 @@ docs/probes.md shows it from a C program to the picture and the reports.`,
 			probesRecordCommand(env),
 		},
 		Action: func(c *cli.Context) error {
-			const subcommands = "use list, scripts or record"
+			subcommands := []string{"list", "scripts", "record"}
 			if c.NArg() == 0 {
-				return usagef("no subcommand of probes; %s", subcommands)
+				return usagef("no subcommand of probes; use %s", suggest.List(subcommands))
 			}
-			return usagef("unknown subcommand %q of probes; %s", c.Args().First(), subcommands)
+			return usagef("%v", suggest.Unknown("subcommand of probes", c.Args().First(), subcommands))
 		},
 	}
 }
@@ -249,13 +250,31 @@ func listScriptsOf(w io.Writer, only probescripts.Tracer) error {
 // findScript returns a shipped script.
 func findScript(tracer probescripts.Tracer, name string) (*probescripts.Script, error) {
 	script, err := probescripts.Find(tracer, name)
-	switch {
-	case errors.Is(err, probescripts.ErrUnknown) && tracer != "":
-		return nil, usagef("weft has no script %q for %s; weft probes list shows all", name, tracer)
-	case errors.Is(err, probescripts.ErrUnknown):
-		return nil, usagef("weft has no script %q; weft probes list shows all", name)
-	case err != nil:
+	if errors.Is(err, probescripts.ErrUnknown) {
+		return nil, usagef("%s", unknownScript(tracer, name))
+	}
+	if err != nil {
 		return nil, usagef("%v", err)
 	}
 	return script, nil
+}
+
+// unknownScript says that a tracer, or none, has a script with a name, and which one was meant.
+func unknownScript(tracer probescripts.Tracer, name string) string {
+	message := fmt.Sprintf("unknown script %q", name)
+	if tracer != "" {
+		message += " of " + string(tracer)
+	}
+	var names []string
+	if scripts, err := probescripts.All(); err == nil {
+		for _, s := range scripts {
+			if tracer == "" || s.Tracer == tracer {
+				names = append(names, s.Name)
+			}
+		}
+	}
+	if near := suggest.Near(name, names); near != "" {
+		return message + "; did you mean " + near + "?"
+	}
+	return message + "; weft probes list shows all"
 }

@@ -12,6 +12,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/weft-trace/weft/internal/suggest"
 )
 
 // Tracer is a program that runs scripts.
@@ -31,7 +33,7 @@ func ParseTracer(name string) (Tracer, error) {
 	if t := Tracer(name); slices.Contains(Tracers(), t) {
 		return t, nil
 	}
-	return "", fmt.Errorf("unknown tracer %q; use bpftrace or dtrace", name)
+	return "", suggest.Unknown("tracer", name, []string{string(Bpftrace), string(DTrace)})
 }
 
 // Extension returns the end of the names of the tracer's scripts.
@@ -149,7 +151,7 @@ func All() ([]Script, error) {
 }
 
 // ErrUnknown is the error (wrapped) for a name that no script has.
-var ErrUnknown = errors.New("no such script")
+var ErrUnknown = errors.New("unknown script")
 
 // Find returns the shipped script with a name, which may end with the extension of its tracer. An empty tracer stands for
 // all, but then only one of them may have a script of that name.
