@@ -111,20 +111,78 @@ const minBigInteger = 19
 
 // counterValue converts a number, or a string that holds one. A number beyond doubles is infinite.
 func counterValue(v value) (timeline.Number, bool) {
+	text := v.text
 	switch v.kind {
 	case jsonscan.Integer, jsonscan.Number:
 	case jsonscan.String:
-		if !jsonscan.IsNumber(v.text) {
+		if !isDecimal(text) {
 			return timeline.Number{}, false
 		}
+		text = plainNumber(text)
 	default:
 		return timeline.Number{}, false
 	}
-	if n, ok := jsonscan.Int64(v.text); ok {
+	if n, ok := jsonscan.Int64(text); ok {
 		return timeline.Int(n), true
 	}
-	f, _ := jsonscan.Float64(v.text)
+	f, _ := jsonscan.Float64(text)
 	return timeline.Float(f), true
+}
+
+// isDecimal reports whether a text is a number as Perfetto reads it: digits with a point anywhere among them or none, perhaps
+// a sign before and an exponent behind them. JSON allows less.
+func isDecimal(text []byte) bool {
+	text = text[signLen(text):]
+	whole := digitsLen(text)
+	text = text[whole:]
+	fraction := 0
+	if len(text) > 0 && text[0] == '.' {
+		fraction = digitsLen(text[1:])
+		text = text[1+fraction:]
+	}
+	if whole+fraction == 0 {
+		return false
+	}
+	if len(text) == 0 {
+		return true
+	}
+	if text[0]|0x20 != 'e' {
+		return false
+	}
+	text = text[1:]
+	text = text[signLen(text):]
+	return len(text) > 0 && digitsLen(text) == len(text)
+}
+
+// plainNumber takes off what a number of JSON does not have: a plus, and zeros in front.
+func plainNumber(text []byte) []byte {
+	sign := text[:signLen(text)]
+	digits := text[len(sign):]
+	for len(digits) > 1 && digits[0] == '0' && digits[1]-'0' <= 9 {
+		digits = digits[1:]
+	}
+	if string(sign) == "-" && len(sign)+len(digits) < len(text) {
+		return append([]byte{'-'}, digits...)
+	}
+	if string(sign) == "-" {
+		return text
+	}
+	return digits
+}
+
+func signLen(text []byte) int {
+	if len(text) > 0 && (text[0] == '+' || text[0] == '-') {
+		return 1
+	}
+	return 0
+}
+
+func digitsLen(text []byte) int {
+	n := 0
+	for n < len(text) && text[n]-'0' <= 9 {
+		n++
+	}
+	return n
 }
 
 func (rd *reader) addCounter(process timeline.TrackID, key *timeline.CounterKey, number timeline.Number) error {
