@@ -203,7 +203,7 @@ var kinds = [numKinds]struct {
 	JSONEmptyEvent:        {"json_empty_event", Info, "An empty object in the event list was ignored."},
 
 	SystemTraceSkipped:    {"system_trace_skipped", Lost, "An embedded system trace (systemTraceEvents) is not converted."},
-	TopLevelMemberSkipped: {"top_level_member_skipped", Lost, "A member beside the event list has no place in a Perfetto trace and was skipped."},
+	TopLevelMemberSkipped: {"top_level_member_skipped", Lost, "A member beside the event list has no place in a Perfetto trace, or is too large for an attribute, and was skipped."},
 	MetadataValueOmitted:  {"metadata_value_omitted", Lost, "A metadata value over 16 KiB was left out."},
 	MetadataInvalid:       {"metadata_invalid", Lost, "A metadata event has no usable value."},
 	EventUnknownMember:    {"event_unknown_member", Info, "Events have a member that the format does not know; it was ignored (counted once for a key)."},

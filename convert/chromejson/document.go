@@ -177,8 +177,7 @@ func (rd *reader) member(key string) error {
 		}
 	}
 	if c == '{' || c == '[' {
-		rd.problem(problem.TopLevelMemberSkipped, key)
-		return rd.discard()
+		return rd.facts(key)
 	}
 	return rd.attribute(key)
 }
