@@ -52,7 +52,7 @@ func raisedByReader(k problem.Kind) bool {
 	case problem.CompleteWithoutDuration, problem.SliceNegativeDuration, problem.AsyncMissingID, problem.AsyncMissingPid,
 		problem.FlowMissingID, problem.FlowWithoutDirection:
 		return true
-	case problem.PidRemapped:
+	case problem.PidRemapped, problem.InstantDepthLimit:
 		return false
 	}
 	if k > problem.ObjectEndWithoutBegin {
