@@ -32,7 +32,7 @@ func firefoxTimeline(t *testing.T) *prepared {
 		args(e)
 		err := b.Add(&timeline.Event{
 			Kind: timeline.Slice, Track: thread, Event: event, TS: ts, Dur: dur, Name: []byte(name), Category: []byte(category),
-			Args: e.Args(), ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
+			Args: e.Args(),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ func ExampleResolve() {
 	}
 	for i := range slices {
 		s, f := &slices[i], &ends[i]
-		s.Kind, s.Event, s.ThreadTS, s.ThreadDur = timeline.Slice, uint32(2*i), timeline.NoTime, timeline.NoTime
+		s.Kind, s.Event = timeline.Slice, uint32(2*i)
 		f.Space, f.Binding, f.Event, f.Track, f.ID = timeline.FlowV1, timeline.BindEnclosing, s.Event+1, s.Track, 0xcafe
 		if err := b.Add(s); err != nil {
 			log.Fatal(err)

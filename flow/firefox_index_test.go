@@ -74,7 +74,7 @@ func (c *firefoxCase) fill(b *timeline.Builder) ([]firefoxMarker, error) {
 		thread := b.Thread(process, timeline.ThreadKey{Num: int64(m.thread + 1)})
 		ev := timeline.Event{
 			Kind: timeline.Instant, Track: thread, Event: uint32(i), TS: nanos(m.Start),
-			Name: []byte(m.Label), ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
+			Name: []byte(m.Label),
 		}
 		if m.End != nil {
 			ev.Kind, ev.Dur = timeline.Slice, nanos(*m.End)-ev.TS

@@ -269,7 +269,6 @@ func TestFindFirefoxID(t *testing.T) {
 		for i, id := range []string{"80004bd4b5eee88c0", "80004bd4b5eee88d", "80004bd4b5eee88e0", "80004bd4b5eee88e", "other"} {
 			ev := timeline.Event{
 				Kind: timeline.Instant, Track: thread, Event: uint32(i), TS: timeline.Nanos(i), Name: []byte("m"),
-				ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
 			}
 			if err := b.Add(&ev); err != nil {
 				return err

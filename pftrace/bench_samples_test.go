@@ -28,7 +28,7 @@ func BenchmarkWriteSamples(b *testing.B) {
 	for i := range samples {
 		err := builder.Add(&timeline.Event{
 			Kind: timeline.Sample, Track: thread, Event: uint32(i), TS: timeline.Nanos(i) * 100_000, Callstack: ids[i*7919%stacks],
-			Value: timeline.Int(1), ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
+			Value: timeline.Int(1),
 		})
 		if err != nil {
 			b.Fatal(err)

@@ -32,7 +32,6 @@ func hotTimeline(tb testing.TB) *timeline.Timeline {
 	err := b.Add(&timeline.Event{
 		Kind: timeline.Slice, Track: b.Thread(process, timeline.ThreadKey{Num: 2}), TS: 1_700_000_000_123, Dur: 10,
 		Name: []byte("ThreadControllerImpl::RunTask"), Category: []byte("toplevel"), Args: e.Args(),
-		ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
 	})
 	if err != nil {
 		tb.Fatal(err)

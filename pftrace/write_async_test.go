@@ -28,7 +28,7 @@ func TestAsyncIDAmongArguments(t *testing.T) {
 		test.encode(e)
 		track := b.Async(&timeline.AsyncKey{ID: []byte("1"), Scope: []byte("s"), Process: b.Process(timeline.ProcessKey{Num: 1})})
 		ev := timeline.Event{
-			Kind: timeline.Instant, Track: track, Args: e.Args(), ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
+			Kind: timeline.Instant, Track: track, Args: e.Args(),
 		}
 		if err := b.Add(&ev); err != nil {
 			t.Fatal(err)

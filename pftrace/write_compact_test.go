@@ -19,9 +19,9 @@ func TestCompactPackets(t *testing.T) {
 	process := b.Process(timeline.ProcessKey{Num: 1})
 	busy, other := b.Thread(process, timeline.ThreadKey{Num: 10}), b.Thread(process, timeline.ThreadKey{Num: 11})
 	for i, ev := range []timeline.Event{
-		{Kind: timeline.Slice, Track: busy, TS: 5_000_000, Dur: 3000, ThreadTS: 70_000, ThreadDur: 2000},
-		{Kind: timeline.Instant, Track: busy, TS: 5_001_000, ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime},
-		{Kind: timeline.Instant, Track: other, TS: 5_001_000, ThreadTS: 9000, ThreadDur: timeline.NoTime},
+		{Kind: timeline.Slice, Track: busy, TS: 5_000_000, Dur: 3000, ThreadTS: timeline.NewCPUTime(70_000), ThreadDur: timeline.NewCPUTime(2000)},
+		{Kind: timeline.Instant, Track: busy, TS: 5_001_000},
+		{Kind: timeline.Instant, Track: other, TS: 5_001_000, ThreadTS: timeline.NewCPUTime(9000)},
 	} {
 		ev.Event, ev.Name = uint32(i), []byte("event")
 		if err := b.Add(&ev); err != nil {

@@ -44,7 +44,7 @@ func addSamples(t *testing.T, b *timeline.Builder, samples ...timeline.Event) {
 	t.Helper()
 	for i := range samples {
 		s := &samples[i]
-		s.Kind, s.Event, s.ThreadTS, s.ThreadDur = timeline.Sample, uint32(i), timeline.NoTime, timeline.NoTime
+		s.Kind, s.Event = timeline.Sample, uint32(i)
 		if err := b.Add(s); err != nil {
 			t.Fatal(err)
 		}

@@ -221,8 +221,7 @@ func addText(t testing.TB, b *timeline.Builder, ts timeline.Nanos, text []byte) 
 	e.Reset()
 	e.Key([]byte("k"))
 	e.String(text)
-	ev := timeline.Event{Kind: timeline.Instant, Track: b.GlobalInstants(), TS: ts, Name: []byte("i"), Args: e.Args(),
-		ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime}
+	ev := timeline.Event{Kind: timeline.Instant, Track: b.GlobalInstants(), TS: ts, Name: []byte("i"), Args: e.Args()}
 	if err := b.Add(&ev); err != nil {
 		t.Fatal(err)
 	}

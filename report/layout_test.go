@@ -114,7 +114,7 @@ func probeTimeline(t *testing.T, all, ends []paired) *timeline.Timeline {
 	}
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.TS, b.TS) })
 	for i, ev := range events {
-		ev.Event.Event, ev.ThreadTS, ev.ThreadDur = uint32(i+1), timeline.NoTime, timeline.NoTime
+		ev.Event.Event = uint32(i + 1)
 		ev.Track = b.Thread(process, timeline.ThreadKey{Num: int64(2 + ev.p.firing.thread)})
 		ev.Name, ev.Category = []byte("any name"), []byte("any category")
 		ev.Args = probeArgs(b, ev.name, ev.p, "f")

@@ -40,7 +40,7 @@ var inNanos = timeline.SampleDescription{Source: "legacy_v8", Unit: timeline.Sam
 func (tr *trace) add(ev timeline.Event) {
 	tr.t.Helper()
 	tr.event++
-	ev.Event, ev.ThreadTS, ev.ThreadDur = tr.event, timeline.NoTime, timeline.NoTime
+	ev.Event = tr.event
 	if ev.Track == 0 {
 		ev.Track = tr.thread
 	}

@@ -21,7 +21,7 @@ func aheadTimeline(t *testing.T, memory int64, large int) *Timeline {
 		b.Args().Reset()
 		b.Args().Key([]byte("k"))
 		b.Args().Int(int64(event))
-		add(t, b, Event{Kind: Slice, Track: threads[event%2], Event: event, TS: ts, Dur: 3, Name: []byte("work"), ThreadTS: NoTime, ThreadDur: NoTime,
+		add(t, b, Event{Kind: Slice, Track: threads[event%2], Event: event, TS: ts, Dur: 3, Name: []byte("work"),
 			Args: slices.Clone(b.Args().Args())})
 		event++
 	}

@@ -66,8 +66,9 @@ func (f *fractions) see(ev *Event, r *record) {
 	if !f.times {
 		f.times = r.ts%Microsecond != 0 || r.kind == Slice && r.dur%Microsecond != 0
 	}
-	if !f.threadTimes && ev.ThreadTS != NoTime {
-		f.threadTimes = ev.ThreadTS%Microsecond != 0 || ev.ThreadDur != NoTime && ev.ThreadDur%Microsecond != 0
+	if at, ok := ev.ThreadTS.Nanos(); ok && !f.threadTimes {
+		used, ok := ev.ThreadDur.Nanos()
+		f.threadTimes = at%Microsecond != 0 || ok && used%Microsecond != 0
 	}
 }
 
@@ -150,7 +151,9 @@ func (b *Builder) Add(ev *Event) error {
 	r := b.records.next(ev.TS)
 	*r = record{}
 	r.ts, r.dur, r.offset, r.event, r.track, r.kind = ev.TS, NoTime, ev.Offset, ev.Event, ev.Track, ev.Kind
-	r.a, r.b = int64(ev.ThreadTS), int64(ev.ThreadDur)
+	at, _ := ev.ThreadTS.Nanos()
+	used, _ := ev.ThreadDur.Nanos()
+	r.a, r.b = int64(at), int64(used)
 	switch ev.Kind {
 	case Slice:
 		r.dur = min(ev.Dur, math.MaxInt64-ev.TS)
@@ -209,7 +212,7 @@ func (b *Builder) Add(ev *Event) error {
 	b.next = max(b.next, ev.Event+1)
 	row := &b.table.tracks[ev.Track]
 	row.used = row.used || ev.Kind != End || ev.KeepEnd
-	row.clock = row.clock || ev.ThreadTS != NoTime
+	row.clock = row.clock || ev.ThreadTS != CPUTime{}
 	b.unmatched = b.unmatched || ev.Kind == Begin || ev.Kind == End || row.kind == AsyncTrack
 	switch r.flags & flagPayload {
 	case 0:
@@ -230,7 +233,7 @@ func (b *Builder) addPlain(ev *Event) error {
 	b.anySample = true
 	row := &b.table.tracks[ev.Track]
 	row.used = true
-	row.clock = row.clock || ev.ThreadTS != NoTime
+	row.clock = row.clock || ev.ThreadTS != CPUTime{}
 	b.fractions.times = b.fractions.times || ev.TS%Microsecond != 0
 	b.next = max(b.next, ev.Event+1)
 	b.sampled.add(plainSample{ts: ev.TS, weight: uint32(ev.Value.bits), event: ev.Event, track: ev.Track, stack: ev.Callstack})

@@ -30,7 +30,6 @@ func Example() {
 	}
 	for i := range events {
 		events[i].Event = uint32(i)
-		events[i].ThreadTS, events[i].ThreadDur = timeline.NoTime, timeline.NoTime
 		if err := b.Add(&events[i]); err != nil {
 			log.Fatal(err)
 		}

@@ -57,7 +57,7 @@ func TestExtend(t *testing.T) {
 			args.Key([]byte("length"))
 			args.Int(int64(s.dur))
 			err := add(&Event{Kind: Slice, Track: threads[s.thread], Event: n, TS: s.ts, Dur: s.dur, Name: []byte("added"),
-				Args: args.Args(), ThreadTS: NoTime, ThreadDur: NoTime})
+				Args: args.Args()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +116,7 @@ func TestExtendUnsorted(t *testing.T) {
 		if steps != nil {
 			return nil
 		}
-		return x.Add(&Event{Kind: Slice, Track: thread, TS: 15, Dur: 1, Name: []byte("added"), ThreadTS: NoTime, ThreadDur: NoTime})
+		return x.Add(&Event{Kind: Slice, Track: thread, TS: 15, Dur: 1, Name: []byte("added")})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestExtendSteps(t *testing.T) {
 				got = append(got, fmt.Sprintf("%s %d-%d %t %d", tl.Name(NameID(s.Name)), s.TS, end, s.Track == thread, s.TraceID))
 			}
 			if steps == nil {
-				return x.Add(&Event{Kind: Slice, Track: thread, TS: 10, Dur: 20, Name: []byte("added"), ThreadTS: NoTime, ThreadDur: NoTime})
+				return x.Add(&Event{Kind: Slice, Track: thread, TS: 10, Dur: 20, Name: []byte("added")})
 			}
 			return nil
 		})
@@ -245,14 +245,14 @@ func TestTimeUnit(t *testing.T) {
 		ev               Event
 		time, threadTime Nanos
 	}{
-		"microseconds":             {Event{Kind: Slice, TS: 5000, Dur: 7000, ThreadTS: 1000, ThreadDur: 2000}, Microsecond, Microsecond},
-		"no thread time":           {Event{Kind: Instant, TS: 5000, ThreadTS: NoTime, ThreadDur: NoTime}, Microsecond, Microsecond},
-		"start":                    {Event{Kind: Slice, TS: 5001, Dur: 7000, ThreadTS: 1000, ThreadDur: 2000}, 1, Microsecond},
-		"length":                   {Event{Kind: Slice, TS: 5000, Dur: 7001, ThreadTS: 1000, ThreadDur: 2000}, 1, Microsecond},
-		"thread time":              {Event{Kind: Slice, TS: 5000, Dur: 7000, ThreadTS: 1001, ThreadDur: 2000}, Microsecond, 1},
-		"thread duration":          {Event{Kind: Slice, TS: 5000, Dur: 7000, ThreadTS: 1000, ThreadDur: 2001}, Microsecond, 1},
-		"until the end of time":    {Event{Kind: Slice, TS: 5000, Dur: 9223372036854775000, ThreadTS: 1000, ThreadDur: 2000}, 1, Microsecond},
-		"length of something else": {Event{Kind: Instant, TS: 5000, Dur: 1, ThreadTS: NoTime, ThreadDur: NoTime}, Microsecond, Microsecond},
+		"microseconds":             {Event{Kind: Slice, TS: 5000, Dur: 7000, ThreadTS: NewCPUTime(1000), ThreadDur: NewCPUTime(2000)}, Microsecond, Microsecond},
+		"no thread time":           {Event{Kind: Instant, TS: 5000}, Microsecond, Microsecond},
+		"start":                    {Event{Kind: Slice, TS: 5001, Dur: 7000, ThreadTS: NewCPUTime(1000), ThreadDur: NewCPUTime(2000)}, 1, Microsecond},
+		"length":                   {Event{Kind: Slice, TS: 5000, Dur: 7001, ThreadTS: NewCPUTime(1000), ThreadDur: NewCPUTime(2000)}, 1, Microsecond},
+		"thread time":              {Event{Kind: Slice, TS: 5000, Dur: 7000, ThreadTS: NewCPUTime(1001), ThreadDur: NewCPUTime(2000)}, Microsecond, 1},
+		"thread duration":          {Event{Kind: Slice, TS: 5000, Dur: 7000, ThreadTS: NewCPUTime(1000), ThreadDur: NewCPUTime(2001)}, Microsecond, 1},
+		"until the end of time":    {Event{Kind: Slice, TS: 5000, Dur: 9223372036854775000, ThreadTS: NewCPUTime(1000), ThreadDur: NewCPUTime(2000)}, 1, Microsecond},
+		"length of something else": {Event{Kind: Instant, TS: 5000, Dur: 1}, Microsecond, Microsecond},
 	} {
 		b := testBuilder(t, 1<<30)
 		c.ev.Track = threadOf(b, 0)
@@ -281,7 +281,7 @@ func TestExtendKeepsTheOrderOfEvents(t *testing.T) {
 				return nil
 			}
 			for _, event := range []uint32{9, 7, 8} {
-				ev := Event{Kind: Slice, Track: thread, TS: 10, Dur: 20, Event: event, Name: fmt.Append(nil, event), ThreadTS: NoTime, ThreadDur: NoTime}
+				ev := Event{Kind: Slice, Track: thread, TS: 10, Dur: 20, Event: event, Name: fmt.Append(nil, event)}
 				if err := x.Add(&ev); err != nil {
 					return err
 				}

@@ -23,7 +23,6 @@ func TestManyOpenBegins(t *testing.T) {
 		put := func(kind Kind, i int) {
 			err := b.Add(&Event{
 				Kind: kind, Track: thread, Event: event, TS: Nanos(event), Name: fmt.Appendf(nil, "n%d", i),
-				ThreadTS: NoTime, ThreadDur: NoTime,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -73,7 +72,7 @@ func TestNeverEndingSlicesShareLanes(t *testing.T) {
 	const many = 100 * maxDepth
 	for i := range many {
 		err := b.Add(&Event{
-			Kind: Begin, Track: thread, Event: uint32(i), TS: Nanos(i), Name: []byte("n"), ThreadTS: NoTime, ThreadDur: NoTime,
+			Kind: Begin, Track: thread, Event: uint32(i), TS: Nanos(i), Name: []byte("n"),
 		})
 		if err != nil {
 			t.Fatal(err)

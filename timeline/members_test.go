@@ -31,7 +31,6 @@ func TestInOrder(t *testing.T) {
 				}{{"a", 5, 0}, {"b", 5, 0}, {"c", 5, 10}, {"d", 15, 0}} {
 					err := b.Add(&timeline.Event{
 						Kind: timeline.Slice, Track: track, Event: uint32(i), TS: s.ts, Dur: s.dur, Name: []byte(s.name), InOrder: c.inOrder,
-						ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
 					})
 					if err != nil {
 						t.Fatal(err)
@@ -67,7 +66,7 @@ func TestCorrelate(t *testing.T) {
 	for _, memory := range []int64{largeMemory, smallMemory} {
 		b := timeline.NewBuilder(timeline.Options{Memory: memory, TempDir: t.TempDir(), Problems: new(problem.Log)})
 		track := b.Thread(b.Process(timeline.ProcessKey{Num: 1}), timeline.ThreadKey{Num: 1})
-		ev := timeline.Event{Kind: timeline.Slice, Track: track, Dur: 1, ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime}
+		ev := timeline.Event{Kind: timeline.Slice, Track: track, Dur: 1}
 		args := func(e *timeline.ArgsEncoder, same, url string) {
 			e.Reset()
 			e.Correlate(same)

@@ -40,13 +40,13 @@ func TestOccurrences(t *testing.T) {
 		b.Args().Int(1)
 		args := slices.Clone(b.Args().Args())
 		for _, ev := range []Event{
-			{Kind: Slice, Track: thread, Event: 0, TS: 10, Dur: 100, Name: []byte("outer"), ThreadTS: 5, ThreadDur: 50, Args: args},
-			{Kind: Begin, Track: thread, Event: 1, TS: 20, Name: []byte("pair"), ThreadTS: 7, ThreadDur: NoTime},
-			{Kind: End, Track: thread, Event: 2, TS: 30, Name: []byte("pair"), ThreadTS: 9, ThreadDur: NoTime, Args: args},
-			{Kind: Begin, Track: thread, Event: 3, TS: 40, Name: []byte("open"), ThreadTS: NoTime, ThreadDur: NoTime},
-			{Kind: Instant, Track: b.ProcessInstants(0), Event: 4, TS: 50, Name: []byte("written"), ThreadTS: NoTime, ThreadDur: NoTime,
+			{Kind: Slice, Track: thread, Event: 0, TS: 10, Dur: 100, Name: []byte("outer"), ThreadTS: NewCPUTime(5), ThreadDur: NewCPUTime(50), Args: args},
+			{Kind: Begin, Track: thread, Event: 1, TS: 20, Name: []byte("pair"), ThreadTS: NewCPUTime(7)},
+			{Kind: End, Track: thread, Event: 2, TS: 30, Name: []byte("pair"), ThreadTS: NewCPUTime(9), Args: args},
+			{Kind: Begin, Track: thread, Event: 3, TS: 40, Name: []byte("open")},
+			{Kind: Instant, Track: b.ProcessInstants(0), Event: 4, TS: 50, Name: []byte("written"),
 				Sampling: Sampling{Thread: other, Skip: true}},
-			{Kind: End, Track: b.Child(0, "things"), Event: 5, TS: 60, Name: []byte("thing"), KeepEnd: true, ThreadTS: NoTime, ThreadDur: NoTime},
+			{Kind: End, Track: b.Child(0, "things"), Event: 5, TS: 60, Name: []byte("thing"), KeepEnd: true},
 		} {
 			add(t, b, ev)
 		}
@@ -146,7 +146,7 @@ func TestNotesAndOverlay(t *testing.T) {
 	b := testBuilder(t, 1<<30)
 	thread := threadOf(b, 0)
 	for i := range n {
-		add(t, b, Event{Kind: Slice, Track: thread, Event: uint32(i), TS: Nanos(10 * i), Dur: 7, Name: []byte("s"), ThreadTS: NoTime, ThreadDur: NoTime})
+		add(t, b, Event{Kind: Slice, Track: thread, Event: uint32(i), TS: Nanos(10 * i), Dur: 7, Name: []byte("s")})
 	}
 	tl := finishAndNest(t, b)
 	if tl.SegmentCount() < 3 {
@@ -215,7 +215,7 @@ func TestHideTracks(t *testing.T) {
 		if i%2 == 1 {
 			track, dur = gone, 4000
 		}
-		add(t, b, Event{Kind: Slice, Track: track, Event: uint32(i), TS: Nanos(10 * i), Dur: dur, Name: []byte("s"), ThreadTS: NoTime, ThreadDur: NoTime})
+		add(t, b, Event{Kind: Slice, Track: track, Event: uint32(i), TS: Nanos(10 * i), Dur: dur, Name: []byte("s")})
 	}
 	tl := finishAndNest(t, b)
 	tl.HideTracks([]TrackID{gone}, n/2, 0)
@@ -242,7 +242,7 @@ func TestHideArg(t *testing.T) {
 			e.Key([]byte(key))
 			e.Int(int64(n))
 		}
-		add(t, b, Event{Kind: Instant, Track: thread, TS: Nanos(i), Event: uint32(i), ThreadTS: NoTime, ThreadDur: NoTime, Args: slices.Clone(e.Args())})
+		add(t, b, Event{Kind: Instant, Track: thread, TS: Nanos(i), Event: uint32(i), Args: slices.Clone(e.Args())})
 	}
 	b.SetAttribute("own.a", "1")
 	b.SetAttribute("a", "2")

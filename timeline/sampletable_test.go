@@ -166,7 +166,7 @@ func TestSamplesOfAnExtendedTimeline(t *testing.T) {
 		if steps != nil {
 			return nil
 		}
-		return x.Add(&Event{Kind: Slice, Track: thread, TS: 15, Dur: 1, Name: []byte("added"), ThreadTS: NoTime, ThreadDur: NoTime})
+		return x.Add(&Event{Kind: Slice, Track: thread, TS: 15, Dur: 1, Name: []byte("added")})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ func TestReservedCallstacks(t *testing.T) {
 	for i, stack := range []timeline.CallstackID{known, known, unknown} {
 		ev := timeline.Event{
 			Kind: timeline.Instant, Track: thread, Event: uint32(5 + i), Offset: 77, TS: timeline.Nanos(i),
-			ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime, Callstack: stack,
+			Callstack: stack,
 		}
 		if err := b.Add(&ev); err != nil {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ func TestCallstackLimits(t *testing.T) {
 	for i := range n {
 		stack = b.PushFrame(stack, b.Frame(timeline.Frame{Function: strconv.Itoa(i)}))
 		ev := timeline.Event{
-			Kind: timeline.Instant, TS: 1, Callstack: stack, ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
+			Kind: timeline.Instant, TS: 1, Callstack: stack,
 		}
 		if err := b.Add(&ev); err != nil {
 			t.Fatal(err)

@@ -48,9 +48,6 @@ func finishAndNest(t testing.TB, b *Builder) *Timeline {
 
 func add(t testing.TB, b *Builder, ev Event) {
 	t.Helper()
-	if ev.ThreadTS == 0 {
-		ev.ThreadTS, ev.ThreadDur = NoTime, NoTime
-	}
 	if err := b.Add(&ev); err != nil {
 		t.Fatal(err)
 	}

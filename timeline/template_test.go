@@ -67,7 +67,7 @@ func likeSlices(t *testing.T, to target, track TrackID, slices int, byTemplate b
 			}
 			args.EndDict()
 			err = to.Add(&Event{
-				Kind: Slice, Track: track, Event: uint32(i), Offset: -1, TS: ts, Dur: 5, ThreadTS: NoTime, ThreadDur: NoTime,
+				Kind: Slice, Track: track, Event: uint32(i), Offset: -1, TS: ts, Dur: 5,
 				Name: name, Category: category, Args: args.Args(),
 			})
 		}

@@ -81,8 +81,8 @@ type Event struct {
 	Dur Nanos // Slice only; at least 0. A slice that would end after the last Nanos ends there
 
 	// ThreadTS is the CPU time of the thread at TS (Slice, Begin, End, Instant), ThreadDur the CPU time that a Slice
-	// used. NoTime if unknown. They are used on tracks of threads only.
-	ThreadTS, ThreadDur Nanos
+	// used. They are used on tracks of threads only.
+	ThreadTS, ThreadDur CPUTime
 
 	Name     []byte // UTF-8; empty: no name. Sample: what the weight counts, "cycles" for instance
 	Category []byte // the category list as written in the input
@@ -103,6 +103,15 @@ type Event struct {
 	CPU       CPU         // Sample: where the thread was running
 	Callstack CallstackID // Slice, Begin, Instant: the stack at its begin; End: at its end; Sample: the sample
 }
+
+// CPUTime is CPU time of a thread, which may be 0; the zero CPUTime is not given.
+type CPUTime struct{ sinceNoTime Nanos }
+
+// NewCPUTime returns a CPU time. NoTime is the one that is not given.
+func NewCPUTime(t Nanos) CPUTime { return CPUTime{t - NoTime} }
+
+// Nanos returns the time; NoTime and false if it is not given.
+func (t CPUTime) Nanos() (ns Nanos, ok bool) { return t.sinceNoTime + NoTime, t.sinceNoTime != 0 }
 
 // CPU is a processor; the zero CPU is unknown.
 type CPU struct{ plusOne int64 }

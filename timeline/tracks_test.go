@@ -34,7 +34,7 @@ func finish(t testing.TB, b *timeline.Builder) *timeline.Timeline {
 func use(t testing.TB, b *timeline.Builder, ids ...timeline.TrackID) {
 	t.Helper()
 	for _, id := range ids {
-		ev := timeline.Event{Kind: timeline.Instant, Track: id, Name: []byte("i"), ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime}
+		ev := timeline.Event{Kind: timeline.Instant, Track: id, Name: []byte("i")}
 		if err := b.Add(&ev); err != nil {
 			t.Fatal(err)
 		}

@@ -110,15 +110,14 @@ func (b *Builder) add(ev *Event) error {
 	}
 	out := timeline.Event{
 		Track: timeline.TrackID(ev.Track), Event: b.event, TS: ev.Time, Dur: ev.Duration,
-		ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
 		Name: []byte(ev.Name), Category: []byte(ev.Category), Args: args,
 		Callstack: b.callstack(ev.frames),
 	}
 	if t, ok := ev.CPUTime.Nanos(); ok {
-		out.ThreadTS = t
+		out.ThreadTS = timeline.NewCPUTime(t)
 	}
 	if t, ok := ev.CPUDuration.Nanos(); ok {
-		out.ThreadDur = t
+		out.ThreadDur = timeline.NewCPUTime(t)
 	}
 	switch ev.Kind {
 	case Slice:

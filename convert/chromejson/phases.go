@@ -103,7 +103,7 @@ func (rd *reader) prepare(kind timeline.Kind, track timeline.TrackID) *timeline.
 	*out = timeline.Event{}
 	out.Kind, out.Track = kind, track
 	out.Event, out.Offset = uint32(rd.index), rd.s.Start()
-	out.TS, out.ThreadTS, out.ThreadDur = rd.ev.ts, timeline.NoTime, timeline.NoTime
+	out.TS = rd.ev.ts
 	out.Name, out.Category = rd.ev.get(fieldName).name(), rd.ev.get(fieldCat).name()
 	return out
 }
@@ -156,13 +156,14 @@ func (rd *reader) complete() (bool, error) {
 	}
 	out := rd.prepare(timeline.Slice, rd.thread())
 	out.Dur = dur
-	out.ThreadTS, out.ThreadDur = rd.threadTime(fieldTts), rd.threadTime(fieldTdur)
-	if out.ThreadTS == timeline.NoTime && out.ThreadDur != timeline.NoTime {
+	at, used := rd.threadTime(fieldTts), rd.threadTime(fieldTdur)
+	if at == timeline.NoTime && used != timeline.NoTime {
 		// Perfetto's thread time is a point in time; a length alone has no place there.
 		rd.ownKey("tdur")
-		rd.enc.Int(int64(out.ThreadDur))
-		out.ThreadDur = timeline.NoTime
+		rd.enc.Int(int64(used))
+		used = timeline.NoTime
 	}
+	out.ThreadTS, out.ThreadDur = timeline.NewCPUTime(at), timeline.NewCPUTime(used)
 	out.Callstack = rd.callstack(fieldSf, fieldStack)
 	rd.endStackOfComplete()
 	rd.sampling()
@@ -172,7 +173,7 @@ func (rd *reader) complete() (bool, error) {
 // threadEvent adds a B, an E or an instant of a thread.
 func (rd *reader) threadEvent(kind timeline.Kind) error {
 	out := rd.prepare(kind, rd.thread())
-	out.ThreadTS = rd.threadTime(fieldTts)
+	out.ThreadTS = timeline.NewCPUTime(rd.threadTime(fieldTts))
 	if kind == timeline.End && rd.ev.Seen&(1<<fieldEsf|1<<fieldEstack) != 0 {
 		out.Callstack = rd.callstack(fieldEsf, fieldEstack)
 	} else {

@@ -432,7 +432,6 @@ func (rd *reader) flushWaiting() error {
 		}
 		rd.out = timeline.Event{
 			Kind: timeline.Sample, Track: track, Event: uint32(rd.index), Offset: w.offset, TS: w.ts,
-			ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
 			Name: []byte(w.name), Value: w.weight, CPU: w.cpu, Callstack: w.stack,
 		}
 		if err := rd.b.Add(&rd.out); err != nil {

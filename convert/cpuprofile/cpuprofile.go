@@ -177,7 +177,6 @@ func (t *Thread) span(from, length timeline.Nanos) (begin, left timeline.Nanos, 
 // add hands an event over, as one of its own.
 func (t *Thread) add(to Target, ev *timeline.Event) error {
 	ev.Event, ev.Offset = t.Event, noOffset
-	ev.ThreadTS, ev.ThreadDur = timeline.NoTime, timeline.NoTime
 	t.Event++
 	return to.Add(ev)
 }

@@ -31,7 +31,7 @@ func (c *converter) addAllocations(th *threadState, name string, a *allocationTa
 		}
 		c.out = timeline.Event{
 			Kind: timeline.Instant, Track: c.b.RoleTrack(th.track, timeline.RoleAllocations), Event: c.event, Offset: -1, TS: at,
-			ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime, Name: []byte(name), Args: c.enc.Args(),
+			Name: []byte(name), Args: c.enc.Args(),
 			Callstack: th.stacks.callstack(a.stack.at(i)),
 		}
 		c.event++

@@ -137,7 +137,7 @@ func (c *converter) endCalls(th *threadState, track timeline.TrackID, calls []ca
 		c.closeOwn()
 		c.out = timeline.Event{
 			Kind: timeline.Slice, Track: track, Event: c.event, Offset: -1, TS: start, Dur: end - start,
-			ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime, Name: c.bounded([]byte(f.Function)), Args: c.enc.Args(),
+			Name: c.bounded([]byte(f.Function)), Args: c.enc.Args(),
 		}
 		c.event++
 		if err := c.b.Add(&c.out); err != nil {

@@ -410,7 +410,7 @@ func (c *converter) addSlice(track timeline.TrackID, name string, from, to float
 	}
 	c.out = timeline.Event{
 		Kind: timeline.Slice, Track: track, Event: c.event, Offset: -1, TS: start, Dur: end - start,
-		ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime, Name: []byte(name), Args: c.enc.Args(),
+		Name: []byte(name), Args: c.enc.Args(),
 	}
 	c.event++
 	return c.b.Add(&c.out)

@@ -33,7 +33,7 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 	out := &c.out
 	*out = timeline.Event{
 		Kind: timeline.Instant, Track: m.track, Event: c.event, Offset: th.at(m.row).Offset, TS: start,
-		ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime, Name: name,
+		Name:     name,
 		Category: c.categoryName(category, none),
 	}
 	if !m.isInstant() {

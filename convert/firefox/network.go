@@ -97,7 +97,7 @@ func (c *converter) addPhases(m *marker) error {
 		end, _ := c.nanos(to)
 		c.out = timeline.Event{
 			Kind: timeline.Slice, Track: request.Track, Event: c.event, Offset: request.Offset, TS: start, Dur: end - start,
-			ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime, Name: []byte(phase.name), Category: request.Category,
+			Name: []byte(phase.name), Category: request.Category,
 		}
 		if err := c.b.Add(&c.out); err != nil {
 			return err

@@ -87,7 +87,6 @@ func (c *converter) addThreadSamples(th *threadState) error {
 		}
 		c.out = timeline.Event{
 			Kind: timeline.Sample, Track: th.track, Event: c.event, Offset: -1, TS: at,
-			ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
 			Callstack: th.stacks.sampled(s.stack[i]), Value: weight(s.weight.at(i)),
 		}
 		if err := c.b.Add(&c.out); err != nil {
@@ -127,7 +126,7 @@ func (c *converter) addValue(track timeline.TrackID, at timeline.Nanos, v float6
 	}
 	c.out = timeline.Event{
 		Kind: timeline.Counter, Track: track, Event: c.event, Offset: -1, TS: at,
-		ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime, Value: number(v),
+		Value: number(v),
 	}
 	c.event++
 	return c.b.Add(&c.out)
@@ -303,7 +302,6 @@ func (r *run) end(at float64) error {
 	c.beginArgs()
 	c.out = timeline.Event{
 		Kind: timeline.Slice, Track: r.track, Event: c.event, Offset: -1, TS: start, Dur: end - start,
-		ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
 	}
 	if r.role == timeline.RoleCategories {
 		main, sub := int32(r.value>>16), int32(r.value&0xFFFF)

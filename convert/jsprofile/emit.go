@@ -282,6 +282,5 @@ func (t *thread) length(i int) (length, gap timeline.Nanos) {
 func (w *writer) add(offset int64) error {
 	w.index++
 	w.out.Event, w.out.Offset = w.index, offset
-	w.out.ThreadTS, w.out.ThreadDur = timeline.NoTime, timeline.NoTime
 	return w.b.Add(&w.out)
 }

@@ -28,7 +28,6 @@ func tracedTimeline(t *testing.T, form string, times []timeline.Nanos, clock tim
 	process := b.Process(timeline.ProcessKey{Num: 5})
 	sampled := b.Thread(process, timeline.ThreadKey{Num: 6})
 	add := func(ev timeline.Event) {
-		ev.ThreadTS, ev.ThreadDur = timeline.NoTime, timeline.NoTime
 		ev.Event = b.NextEvent()
 		ev.TS += clock
 		if err := b.Add(&ev); err != nil {

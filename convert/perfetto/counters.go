@@ -42,7 +42,7 @@ func (r *reader) addCounter(track timeline.TrackID, value timeline.Number) error
 	e := &r.ev
 	r.out = timeline.Event{
 		Kind: timeline.Counter, Track: track, Event: e.index, Offset: r.offset,
-		TS: e.ts, ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime, Value: value,
+		TS: e.ts, Value: value,
 	}
 	return r.b.Add(&r.out)
 }

@@ -311,7 +311,7 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 	e := &r.ev
 	r.out = timeline.Event{
 		Kind: kind, Track: e.track, Event: e.index, Offset: r.offset,
-		TS: e.ts, ThreadTS: e.threadTime, ThreadDur: timeline.NoTime,
+		TS: e.ts, ThreadTS: timeline.NewCPUTime(e.threadTime),
 		Name: e.resolvedName, Category: e.category,
 		Args:      r.b.Args().Args(),
 		Callstack: r.eventCallstack(),
@@ -328,7 +328,7 @@ func (r *reader) stateEvent() error {
 	if t.stateOpen {
 		r.out = timeline.Event{
 			Kind: timeline.End, Track: t.id, Event: e.index, Offset: r.offset,
-			TS: e.ts, ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
+			TS: e.ts,
 		}
 		if err := r.b.Add(&r.out); err != nil {
 			return err

@@ -133,7 +133,7 @@ func (r *reader) legacyComplete() error {
 	r.fillEvent(timeline.Slice)
 	r.out.Dur = dur
 	if l.hasCPUDuration && l.cpuDurationUS >= 0 && l.cpuDurationUS <= maxMicros {
-		r.out.ThreadDur = timeline.Nanos(l.cpuDurationUS) * 1000
+		r.out.ThreadDur = timeline.NewCPUTime(timeline.Nanos(l.cpuDurationUS) * 1000)
 	}
 	if err := r.b.Add(&r.out); err != nil {
 		return err

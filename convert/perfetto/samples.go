@@ -252,7 +252,7 @@ func (r *reader) addSample(s *sample) error {
 	r.out = timeline.Event{
 		Kind: timeline.Sample, Track: r.b.Thread(process, timeline.ThreadKey{Num: s.tid}),
 		Event: r.nextIndex(), Offset: r.offset,
-		TS: s.ts, ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime,
+		TS:   s.ts,
 		Name: r.describeSample(&s.kind), CPU: s.cpu, Callstack: s.stack, Value: timeline.Int(s.weight),
 	}
 	return r.b.Add(&r.out)

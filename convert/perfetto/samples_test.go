@@ -36,7 +36,7 @@ func TestSamplesComeBack(t *testing.T) {
 			{Track: worker, TS: 8000, Callstack: port},
 			{Track: main, TS: 9000, Callstack: zero},
 		} {
-			s.Kind, s.Event, s.ThreadTS, s.ThreadDur, s.Value = timeline.Sample, uint32(i), timeline.NoTime, timeline.NoTime, timeline.Int(1)
+			s.Kind, s.Event, s.Value = timeline.Sample, uint32(i), timeline.Int(1)
 			if err := b.Add(&s); err != nil {
 				return err
 			}

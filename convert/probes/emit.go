@@ -30,7 +30,6 @@ type emitter struct {
 func newEmitter(r *reader) emitter {
 	return emitter{
 		b: r.b, log: r.log, keep: r.opts.KeepArg, offset: r.opts.Offset,
-		event: timeline.Event{ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime},
 		probe: parameter{name: ProbeArg}, flags: parameter{name: FlagsArg}, lost: parameter{name: "lost"},
 	}
 }

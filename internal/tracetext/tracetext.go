@@ -83,7 +83,7 @@ func (p *parser) line(fields []string) error {
 	if kind, ok := kinds[fields[0]]; ok {
 		ev := timeline.Event{
 			Kind: kind, Track: track, Event: p.event, Offset: p.offset(), TS: timeline.Nanos(ts),
-			ThreadTS: timeline.NoTime, ThreadDur: timeline.NoTime, Category: []byte(options["cat"]),
+			Category: []byte(options["cat"]),
 		}
 		if kind == timeline.Slice {
 			dur, err := strconv.ParseInt(fields[4], 10, 64)
@@ -138,13 +138,13 @@ func (p *parser) add(ev *timeline.Event, text string, options map[string]string)
 	} else if text != "-" {
 		ev.Name = []byte(text)
 	}
-	for key, to := range map[string]*timeline.Nanos{"tts": &ev.ThreadTS, "tdur": &ev.ThreadDur} {
+	for key, to := range map[string]*timeline.CPUTime{"tts": &ev.ThreadTS, "tdur": &ev.ThreadDur} {
 		if text, ok := options[key]; ok {
 			v, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
 				return err
 			}
-			*to = timeline.Nanos(v)
+			*to = timeline.NewCPUTime(timeline.Nanos(v))
 		}
 	}
 	ev.Args = p.args(options["args"])
