@@ -3,9 +3,11 @@ package convert_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +44,7 @@ func forEachRecording(t *testing.T, fn func(t *testing.T, data []byte)) {
 	}
 }
 
-func open(t *testing.T, data []byte) *trace.Trace {
+func openTrace(t *testing.T, data []byte) *trace.Trace {
 	t.Helper()
 	tr, err := convert.Open(context.Background(), bytes.NewReader(data), convert.Options{TempDir: t.TempDir()})
 	if err != nil {
@@ -60,8 +62,8 @@ func open(t *testing.T, data []byte) *trace.Trace {
 // lane, one deeper. The numbers of events are those of the summary.
 func TestEventsNest(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
-		tr := open(t, data)
-		slices := map[trace.EventID]trace.Event{}
+		tr := openTrace(t, data)
+		open := map[trace.EventID]trace.Event{}
 		var n trace.Summary
 		for ev, err := range tr.Events() {
 			if err != nil {
@@ -73,7 +75,7 @@ func TestEventsNest(t *testing.T) {
 				if ev.Unfinished {
 					n.Unfinished++
 				}
-				slices[ev.ID] = *ev
+				open[ev.ID] = *ev
 			case trace.Instant:
 				n.Instants++
 			case trace.Counter:
@@ -88,8 +90,8 @@ func TestEventsNest(t *testing.T) {
 				}
 				continue
 			}
-			p, ok := slices[ev.Parent]
-			if !ok || p.Track != ev.Track || p.Lane != ev.Lane || p.Depth+1 != ev.Depth {
+			p, ok := open[ev.Parent]
+			if !ok || p.Track != ev.Track || p.Depth+1 != ev.Depth {
 				t.Fatalf("event %d: parent %d is not the slice around it", ev.ID, ev.Parent)
 			}
 			if ev.Time < p.Time || !p.Unfinished && ev.End() > p.End() {
@@ -101,4 +103,69 @@ func TestEventsNest(t *testing.T) {
 			t.Errorf("summary (-) and events (+) differ:\n%s", diff)
 		}
 	})
+}
+
+// TestReadBack converts recordings and reads the result: it is the same trace.
+func TestReadBack(t *testing.T) {
+	forEachRecording(t, func(t *testing.T, data []byte) {
+		var out bytes.Buffer
+		if _, err := convert.Convert(context.Background(), &out, bytes.NewReader(data), convert.Options{TempDir: t.TempDir()}); err != nil {
+			t.Fatal(err)
+		}
+		was, is := lines(t, openTrace(t, data)), lines(t, openTrace(t, out.Bytes()))
+		if diff := firstDifference(was, is); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// lines returns the events of a trace in a form in which those of two traces can be compared: without ids, without where they
+// were in the input, and sorted where they are of one time.
+func lines(t *testing.T, tr *trace.Trace) []string {
+	t.Helper()
+	texts := map[trace.EventID]string{}
+	var all []string
+	first := 0 // of the current time
+	var now trace.Nanos
+	for ev, err := range tr.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Time != now {
+			slices.Sort(all[first:])
+			first, now = len(all), ev.Time
+		}
+		text := fmt.Sprintf("%d %d %v %q %s %q %q depth=%d unfinished=%v", ev.Time, ev.Duration, ev.Kind, tr.Path(ev.Track), roleOf(tr, ev.Track),
+			ev.Name, ev.Category, ev.Depth, ev.Unfinished)
+		if ev.ID != 0 {
+			texts[ev.ID] = text
+		}
+		var from []string
+		for _, in := range ev.FlowsIn {
+			from = append(from, texts[in.From])
+		}
+		slices.Sort(from)
+		all = append(all, fmt.Sprintf("%s cpu=%v/%v value=%v args=%v from=%q out=%d stack=%v", text, ev.CPUTime, ev.CPUDuration, ev.Value,
+			ev.Args, from, len(ev.FlowsOut), ev.Stack()))
+	}
+	slices.Sort(all[first:])
+	return all
+}
+
+// roleOf says what a track is.
+func roleOf(tr *trace.Trace, id trace.TrackID) string {
+	track := tr.Track(id)
+	return fmt.Sprintf("%v role=%d subject=%q unit=%q labels=%q", track.Kind, track.Role, track.Subject, track.Unit, track.Labels)
+}
+
+func firstDifference(was, is []string) string {
+	for i := range min(len(was), len(is)) {
+		if was[i] != is[i] {
+			return fmt.Sprintf("event %d of %d and %d:\n- %.2000s\n+ %.2000s", i, len(was), len(is), was[i], is[i])
+		}
+	}
+	if len(was) != len(is) {
+		return fmt.Sprintf("%d and %d events", len(was), len(is))
+	}
+	return ""
 }

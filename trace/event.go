@@ -56,15 +56,11 @@ type Event struct {
 	FlowsIn  []FlowIn
 	FlowsOut []FlowID
 
-	// The place of the event among others. Lane is 0 on the track itself; slices that overlap others of their track
-	// without nesting are on lanes beside it, from 1. Parent is the slice around the event on its track and lane, Depth the
-	// number of slices around it.
+	// The place of the event among others. Parent is the slice around the event on its track, Depth the number of slices
+	// around it.
 	ID     EventID
 	Parent EventID
 	Depth  int
-	Lane   uint32
-
-	AsyncID, AsyncScope string // of the outermost slice or instant of an asynchronous track, as the input writes them
 
 	InputEvent uint32 // index of the event in the input
 	InputByte  int64  // where the event is in the unpacked input, in bytes

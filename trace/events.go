@@ -23,33 +23,28 @@ func (t *Trace) Events() iter.Seq2[*Event, error] {
 			yield(nil, err)
 			return
 		}
-		r := eventReader{t: t, open: map[laneKey][]EventID{}, yield: yield}
+		t.describeTracks()
+		r := eventReader{t: t, open: map[TrackID][]EventID{}, yield: yield}
 		if err := t.tl.Walk(context.Background(), r.item); err != nil && !errors.Is(err, errStop) {
 			yield(nil, err)
 		}
 	}
 }
 
-// laneKey is a track or a lane beside it: slices nest on each of them.
-type laneKey struct {
-	track timeline.TrackID
-	lane  uint32
-}
-
 // eventReader turns the items of a walk into events.
 type eventReader struct {
 	t     *Trace
 	yield func(*Event, error) bool
-	open  map[laneKey][]EventID // slices, the innermost last
+	open  map[TrackID][]EventID // slices, the innermost last
 	event Event
 }
 
 func (r *eventReader) item(it *timeline.Item) error {
-	lane := laneKey{it.Track, it.Lane}
-	open := r.open[lane]
+	track := r.t.trackOf(it)
+	open := r.open[track]
 	if it.Kind == timeline.ItemEnd {
 		if len(open) > 0 {
-			r.open[lane] = open[:len(open)-1]
+			r.open[track] = open[:len(open)-1]
 		}
 		return nil
 	}
@@ -64,7 +59,7 @@ func (r *eventReader) item(it *timeline.Item) error {
 			return err
 		}
 		// A slice without a length ends at once: its end is the next item.
-		r.open[lane] = append(open, ev.ID)
+		r.open[track] = append(open, ev.ID)
 	}
 	if !r.yield(ev, nil) {
 		return errStop
@@ -77,15 +72,19 @@ func (r *eventReader) fill(it *timeline.Item) {
 	t, ev := r.t, &r.event
 	in, out := ev.FlowsIn[:0], ev.FlowsOut[:0]
 	*ev = Event{
-		Track: TrackID(it.Track), Time: it.TS, Name: t.names.name(it), Category: t.names.category(it),
-		Args:    Args{encoded: it.Args, of: t.tl},
-		Lane:    it.Lane,
-		AsyncID: it.AsyncID, AsyncScope: it.AsyncScope,
+		Track: t.trackOf(it), Time: it.TS, Name: t.names.name(it), Category: t.names.category(it),
+		Args:       Args{encoded: it.Args, of: t.tl},
 		InputEvent: it.Event, InputByte: it.Offset,
 		stack: it.Callstack, of: t,
 	}
 	if it.Ordinal != timeline.NoOrdinal {
 		ev.ID = EventID(it.Ordinal + 1)
+	}
+	if it.AsyncID != "" {
+		ev.Args.id = append(ev.Args.id, String("id", it.AsyncID))
+		if it.AsyncScope != "" {
+			ev.Args.id = append(ev.Args.id, String("scope", it.AsyncScope))
+		}
 	}
 	if it.ThreadTime != timeline.NoTime {
 		ev.CPUTime = NewCPUTime(it.ThreadTime)

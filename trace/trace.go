@@ -32,6 +32,8 @@ const (
 type Trace struct {
 	tl     *timeline.Timeline
 	tracks []Track
+	lanes  []TrackID // by track: the first of its lanes
+	used   []bool    // by track
 	names  nameTable
 	ends   *sliceEnds // nil until they are collected
 }

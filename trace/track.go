@@ -19,22 +19,47 @@ const (
 	TraceTrack   = TrackKind(timeline.RootTrack)    // the whole trace
 	ProcessTrack = TrackKind(timeline.ProcessTrack) // a process
 	ThreadTrack  = TrackKind(timeline.ThreadTrack)  // a thread
-	NamedTrack   = TrackKind(timeline.NamedTrack)   // other slices and instants of its parent
-	AsyncTrack   = TrackKind(timeline.AsyncTrack)   // the slices of one asynchronous id
+	NamedTrack   = TrackKind(timeline.NamedTrack)   // other slices and instants of its parent; Track.Role says which
 	CounterTrack = TrackKind(timeline.CounterTrack) // the values of one counter
 )
 
 var trackKinds = [...]string{
-	TraceTrack: "trace", ProcessTrack: "process", ThreadTrack: "thread", NamedTrack: "track", AsyncTrack: "async", CounterTrack: "counter",
+	TraceTrack: "trace", ProcessTrack: "process", ThreadTrack: "thread", NamedTrack: "track", CounterTrack: "counter",
 }
 
-// String returns "trace", "process", "thread", "track", "async" or "counter".
+// String returns "trace", "process", "thread", "track" or "counter".
 func (k TrackKind) String() string {
 	if int(k) < len(trackKinds) {
 		return trackKinds[k]
 	}
 	return "unknown"
 }
+
+// Role says what is on a track of kind NamedTrack. Traces that weft did not write have tracks without a role.
+type Role uint8
+
+// The roles.
+const (
+	NoRole          = Role(timeline.NoRole)
+	RoleLane        = Role(timeline.RoleLane)        // slices that overlap others of the thread or process above without nesting
+	RoleAsync       = Role(timeline.RoleAsync)       // the slices of one asynchronous id
+	RoleInstants    = Role(timeline.RoleInstants)    // instants of a process or of the whole trace
+	RoleOther       = Role(timeline.RoleOther)       // events without a place of their own, as instants
+	RoleClockSync   = Role(timeline.RoleClockSync)   // clock syncs, as instants
+	RoleObjects     = Role(timeline.RoleObjects)     // the lives and snapshots of objects of one class
+	RoleThreadState = Role(timeline.RoleThreadState) // states of the thread above
+	RoleCalls       = Role(timeline.RoleCalls)       // calls made of the samples of the thread above
+	RoleV8States    = Role(timeline.RoleV8States)    // what a thread sampled by V8 was doing
+	RolePageStates  = Role(timeline.RolePageStates)  // the same for a thread of a JS self-profile
+	RoleCategories  = Role(timeline.RoleCategories)  // the same for a thread of a Firefox profile
+	RoleSamplePages = Role(timeline.RoleSamplePages) // for which document the thread above was sampled
+	RoleNetwork     = Role(timeline.RoleNetwork)     // the requests of a process
+	RoleAllocations = Role(timeline.RoleAllocations) // sampled allocations of a thread, as instants
+	RoleJSTracer    = Role(timeline.RoleJSTracer)    // calls that Firefox's tracer has recorded
+	RolePaused      = Role(timeline.RolePaused)      // when a profiler was paused
+	RoleContexts    = Role(timeline.RoleContexts)    // contexts of one type for which the thread above worked
+	RoleCatalogue   = Role(timeline.RoleCatalogue)   // all contexts
+)
 
 // Track is a row of the trace: a process, a thread, a counter, or anything else that events are on.
 type Track struct {
@@ -47,8 +72,11 @@ type Track struct {
 	Labels []string // ProcessTrack: what the recording says of the process, such as the titles of its pages
 	Unit   string   // CounterTrack: of its values; "" if unknown
 
+	// Role says what is on a NamedTrack, Subject of what: the class of objects, the origin of a page, the type of contexts.
+	Role    Role
+	Subject string
+
 	process, thread string // names
-	inThread        bool
 }
 
 // Path returns the names of the tracks from the process down to the track itself. Processes and threads without a name
@@ -83,30 +111,63 @@ func (t *Trace) Tracks() iter.Seq[Track] {
 	return func(yield func(Track) bool) {
 		t.describeTracks()
 		for id := range t.tracks {
-			if t.tl.Track(timeline.TrackID(id)).Used && !yield(t.tracks[id]) {
+			if t.used[id] && !yield(t.tracks[id]) {
 				return
 			}
 		}
 	}
 }
 
-// describeTracks makes the table of tracks, which never changes afterwards.
+// describeTracks makes the table of tracks, which never changes afterwards: those of the engine, and behind them the lanes
+// of each.
 func (t *Trace) describeTracks() {
 	if t.tracks != nil {
 		return
 	}
-	t.tracks = make([]Track, t.tl.TrackCount())
-	for id := range t.tracks {
+	n := t.tl.TrackCount()
+	t.tracks, t.lanes, t.used = make([]Track, n), make([]TrackID, n), make([]bool, n)
+	for id := range n {
 		tr := t.tl.Track(timeline.TrackID(id))
-		out := Track{ID: TrackID(id), Parent: TrackID(tr.Parent), Kind: TrackKind(tr.Kind), Name: tr.Name, Labels: tr.Labels}
-		if tr.Counter != nil {
-			out.Unit = unitName(tr.Counter)
+		out := Track{
+			ID: TrackID(id), Parent: TrackID(tr.Parent), Kind: TrackKind(tr.Kind), Name: tr.Name, Labels: tr.Labels,
+			Role: Role(t.tl.Role(tr.ID)),
 		}
-		t.tracks[id] = out
-	}
-	for id := range t.tracks {
+		switch {
+		case tr.Kind == timeline.AsyncTrack:
+			out.Kind = NamedTrack
+		case tr.Counter != nil:
+			out.Unit = unitName(tr.Counter)
+		case tr.Spec != nil:
+			out.Subject = tr.Spec.Subject
+		}
+		t.tracks[id], t.used[id] = out, tr.Used
 		t.findOwner(&t.tracks[id])
 	}
+	for id := range n {
+		t.describeLanes(TrackID(id))
+	}
+}
+
+// describeLanes adds the lanes of a track: tracks below a process or thread, else beside the track and like it.
+func (t *Trace) describeLanes(id TrackID) {
+	t.lanes[id] = TrackID(len(t.tracks))
+	for range t.tl.LaneCount(timeline.TrackID(id)) {
+		lane := t.tracks[id]
+		lane.ID = TrackID(len(t.tracks))
+		if lane.Kind == ProcessTrack || lane.Kind == ThreadTrack {
+			lane.Kind, lane.Parent, lane.Name, lane.Labels = NamedTrack, id, timeline.RoleLane.String(), nil
+			lane.Role = RoleLane
+		}
+		t.tracks, t.used = append(t.tracks, lane), append(t.used, true)
+	}
+}
+
+// trackOf returns the track of an item.
+func (t *Trace) trackOf(it *timeline.Item) TrackID {
+	if it.Lane == 0 {
+		return TrackID(it.Track)
+	}
+	return t.lanes[it.Track] + TrackID(it.Lane) - 1
 }
 
 // findOwner finds the process and thread that a track belongs to.
@@ -116,7 +177,7 @@ func (t *Trace) findOwner(tr *Track) {
 		up := t.tl.Track(timeline.TrackID(id))
 		switch up.Kind {
 		case timeline.ThreadTrack:
-			tr.TID, tr.thread, tr.inThread = up.TID, up.Name, true
+			tr.TID, tr.thread = up.TID, up.Name
 		case timeline.ProcessTrack:
 			tr.PID, tr.process = up.PID, up.Name
 		}

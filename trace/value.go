@@ -224,6 +224,7 @@ type Args struct {
 	list    []Arg
 	encoded timeline.Args
 	end     timeline.Args // that came with the end of a slice; they replace equal keys
+	id      []Arg         // id and scope of an asynchronous event, members of weft
 	of      *timeline.Timeline
 }
 
@@ -235,10 +236,44 @@ func (a Args) All() iter.Seq[Arg] {
 	if a.of == nil {
 		return slices.Values(a.list)
 	}
-	if len(a.end) == 0 {
-		return decoded(a.of, a.of.ArgList(a.encoded))
+	if len(a.end) > 0 {
+		return a.merged
 	}
-	return a.merged
+	return a.begin()
+}
+
+// begin returns the arguments but for those that came with the end.
+func (a Args) begin() iter.Seq[Arg] {
+	args := decoded(a.of, a.of.ArgList(a.encoded))
+	if len(a.id) > 0 {
+		return withID(args, a.id)
+	}
+	return args
+}
+
+// ownKey is the name of the argument in which weft keeps what it adds to an event.
+const ownKey = "weft"
+
+// withID adds the id of an asynchronous event to the dictionary weft, as the output has it.
+func withID(args iter.Seq[Arg], id []Arg) iter.Seq[Arg] {
+	return func(yield func(Arg) bool) {
+		added := false
+		for a := range args {
+			if !added && a.Key == ownKey {
+				members := []Arg{a}
+				if a.Value.Kind() == DictKind {
+					members = slices.Collect(a.Value.Members())
+				}
+				a.Value, added = DictValue(append(members, id...)...), true
+			}
+			if !yield(a) {
+				return
+			}
+		}
+		if !added {
+			yield(Arg{ownKey, DictValue(id...)})
+		}
+	}
 }
 
 // merged gives the arguments of the begin of a slice, and in their place or behind them those of its end.
@@ -248,7 +283,7 @@ func (a Args) merged(yield func(Arg) bool) {
 		ends = append(ends, arg)
 	}
 	used := make([]bool, len(ends))
-	for arg := range decoded(a.of, a.of.ArgList(a.encoded)) {
+	for arg := range a.begin() {
 		for i := range ends {
 			if ends[i].Key == arg.Key {
 				arg, used[i] = ends[i], true
