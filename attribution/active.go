@@ -8,7 +8,7 @@ import (
 )
 
 // active is the state of a thread with explicit contexts: at most one active context of a type, and a stack of those
-// that it covers (spec contexts.md 4). Threads without such events have none.
+// that it covers (attribution.md, rule 2). Threads without such events have none.
 type active struct {
 	stacks  []typeStack // sorted by type
 	entered int         // in all stacks
@@ -123,7 +123,7 @@ func (a *active) destroy(c *catalogue, node NodeID) {
 // sameText reports whether two nodes have the same scope and id: enters and leaves match by these alone.
 func (c *catalogue) sameText(a, b NodeID) bool { return c.nodes[a].text == c.nodes[b].text }
 
-// endSlice leaves what was entered inside a slice that ends, for producers that forget to (spec contexts.md S2), and reports
+// endSlice leaves what was entered inside a slice that ends, for producers that forget to (attribution.md, rule 2), and reports
 // whether there was anything.
 func (a *active) endSlice(start, end timeline.Nanos, event uint32) (changed bool) {
 	for i := range a.stacks {

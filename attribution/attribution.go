@@ -1,7 +1,7 @@
 // Package attribution finds out for whom the work in a trace was done: which frame of a page, which script, which input
 // event or which isolate is behind every slice, what each of them cost, and how that is known.
 //
-// The rules are those of spec contexts.md; S1 to S14 are its numbers. A context has a type ("Frame") and an identity. At
+// The rules are those of docs/attribution.md. A context has a type ("Frame") and an identity. At
 // any time a thread has at most one context of each type in effect. What brings a context into effect is found by
 // providers (provider.go), one small file for each kind of producer:
 //

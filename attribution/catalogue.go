@@ -124,7 +124,7 @@ func (c *catalogue) refer(from snapshotID, to reference, sibling bool) {
 	c.links = append(c.links, link{from, to, sibling})
 }
 
-// finish puts the states of all objects in order (spec contexts.md 5): the lives of an object are cut by N and D; before
+// finish puts the states of all objects in order (attribution.md, rule 3): the lives of an object are cut by N and D; before
 // the first snapshot of a life the first one counts, if nothing said that the life began.
 func (c *catalogue) finish() {
 	order := make([]snapshotID, 0, len(c.snapshots)-1)
@@ -303,7 +303,7 @@ func (c *catalogue) classified(logical NodeID, ts timeline.Nanos) (class string,
 // scopeWords stand before the ids of contexts for want of a class, where the ids alone are but numbers.
 var scopeWords = map[string]string{ScopeIsolate: "isolate", ScopeGraphics: "frame", ScopeTab: "tab"}
 
-// label is how a context is called: its url, else its class and id, else its id (spec contexts.md 10).
+// label is how a context is called: its url, else its class and id, else its id (attribution.md, What is written).
 func (c *catalogue) label(node NodeID, ts timeline.Nanos) string {
 	n := &c.nodes[node]
 	if n.Scope == ScopeScript {

@@ -5,7 +5,7 @@ import "strings"
 // Category says what kind of work a slice is.
 type Category uint8
 
-// The categories (spec contexts.md 9).
+// The categories (attribution.md, Cost).
 const (
 	CategoryNone Category = iota // that of the slice around it
 	CategoryGC

@@ -7,7 +7,7 @@ import (
 )
 
 // chromeFrames finds the frame that an event of Chrome names, the isolates in which frames run their scripts, and the
-// tree of frames (spec contexts.md S11, 8).
+// tree of frames (attribution.md, The types).
 type chromeFrames struct {
 	known   map[NodeID]knownFrame
 	waiting map[string][]snapshotID // states of frames in processes that have no pid yet, by the pseudo id of the process
@@ -78,7 +78,7 @@ func (p *chromeFrames) isolate(c *collector, s *seen, frame NodeID) {
 	}
 }
 
-// tree reads an event that says which frames there are (spec contexts.md 8).
+// tree reads an event that says which frames there are (attribution.md, The types).
 func (p *chromeFrames) tree(c *collector, s *seen) {
 	for a := range c.t.ArgList(s.Args) {
 		if string(a.Key) != "data" || a.Kind != timeline.ArgDict {
@@ -216,7 +216,7 @@ func (p *chromeFrames) address(c *collector, s *seen) {
 }
 
 // chromeGraphics finds the frame of an animation for which an event of Chrome's compositor works: the number of the
-// begin-frame and the layer tree. A number in data.frameId is that, and no frame of a document (spec contexts.md S11).
+// begin-frame and the layer tree. A number in data.frameId is that, and no frame of a document (attribution.md, The types).
 type chromeGraphics struct{}
 
 func (chromeGraphics) see(c *collector, s *seen) error {

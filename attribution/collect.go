@@ -240,7 +240,7 @@ func (c *collector) costFacts(s *seen) error {
 }
 
 // endsLate follows the slices of a thread and reports whether the end event of one that begins comes when cost has done
-// with the slice: it is cut at the end of the slice around it (spec contexts.md 9), or it has no length, so that other
+// with the slice: it is cut at the end of the slice around it (attribution.md, Cost), or it has no length, so that other
 // slices begin before its end event.
 func (c *collector) endsLate(thread timeline.TrackID, o *timeline.Occurrence) bool {
 	open := c.ends[thread]
@@ -290,7 +290,7 @@ func (c isolateChoice) with(node NodeID) isolateChoice {
 	return c
 }
 
-// isolate returns the isolate whose garbage a thread collects (spec contexts.md S12): the one that it names; if it names
+// isolate returns the isolate whose garbage a thread collects (attribution.md, rule 9): the one that it names; if it names
 // none or several, the only one of the process; else one that is made up.
 func (c *collector) isolate(thread timeline.TrackID) NodeID {
 	if own := c.isolateOf[thread]; own.node != 0 && !own.several {

@@ -12,7 +12,7 @@ import (
 // TypeID identifies a type of contexts, in the order of first use. The built-in types have fixed numbers.
 type TypeID uint16
 
-// The built-in types (spec contexts.md 8). All others are made by explicit events.
+// The built-in types (attribution.md, The types). All others are made by explicit events.
 const (
 	TypeFrame         TypeID = iota + 1 // the frame or window of a document, or the isolate that collects its garbage
 	TypeTrigger                         // the frame whose work provoked a garbage collection
@@ -48,7 +48,7 @@ const (
 // Via says how a context came to a piece of work.
 type Via uint8
 
-// The ways, see spec contexts.md 2.
+// The ways, see attribution.md, The model.
 const (
 	ViaExplicit    Via = iota + 1 // entered by an event of the input
 	ViaArgs                       // named by an argument of the slice, or of one that encloses it
@@ -89,7 +89,7 @@ func ParseSource(name string) (Via, error) {
 const Global int64 = -1 << 63
 
 // Identity tells contexts apart: two with one identity are one. The type is no part of it: an object can be a context
-// of several types (spec contexts.md 3).
+// of several types (attribution.md, The model).
 type Identity struct {
 	Scope   string
 	ID      string // as written in the input; 0x1 and 1 differ

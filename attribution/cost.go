@@ -94,7 +94,7 @@ const (
 	maxCuts        = 1 << 20 // places where intervals are cut because the tree changes
 )
 
-// costs adds up what contexts cost (spec contexts.md 9). The time of every thread is cut at the edges of slices and
+// costs adds up what contexts cost (attribution.md, Cost). The time of every thread is cut at the edges of slices and
 // where the set in effect changes; each interval is charged to the set in effect in its innermost slice. So the sum over
 // all contexts of a type and what has none is the time in which the thread was busy, for every type.
 type costs struct {

@@ -328,7 +328,7 @@ func TestArgumentsAtEndOfEmptySlice(t *testing.T) {
 }
 
 // A slice that ends after the one around it has its CPU time, wherever that stands: in the slice, or in its end event, which
-// comes when cost has done with the slice (spec contexts.md 9).
+// comes when cost has done with the slice (attribution.md, Cost).
 func TestCPUOfClippedSlice(t *testing.T) {
 	around := `{"ph":"X","name":"around","ts":0,"dur":10,"pid":1,"tid":1}`
 	for name, clipped := range map[string]string{

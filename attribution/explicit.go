@@ -9,7 +9,7 @@ import (
 )
 
 // explicitEvents reads the events by which a producer says itself what contexts are: ( and ) enter and leave them, N, O
-// and D are the lives and snapshots of the objects behind them (spec contexts.md 3 to 6).
+// and D are the lives and snapshots of the objects behind them (attribution.md, rules 2 and 3).
 type explicitEvents struct {
 	t  *timeline.Timeline
 	id []byte
@@ -181,7 +181,7 @@ func (p *explicitEvents) members(c *collector, s *seen, state snapshot, list ite
 }
 
 // nested looks for snapshots inside a value: an object with the id "class/0x1" is one of object 0x1 of that class at the
-// same time (spec contexts.md 5). Lists are searched.
+// same time (attribution.md, rule 3). Lists are searched.
 func (p *explicitEvents) nested(c *collector, s *seen, outer snapshot, a timeline.Arg, depth int) {
 	if a.Kind != timeline.ArgDict && a.Kind != timeline.ArgArray || depth > maxNestedSnapshots || outer.node == 0 {
 		return
@@ -226,7 +226,7 @@ func (p *explicitEvents) nestedID(a timeline.Arg) (class, id, category []byte) {
 	return class, id, category
 }
 
-// reference reads id_ref, pid_ref and scope of a reference, in both spellings (spec contexts.md 3).
+// reference reads id_ref, pid_ref and scope of a reference, in both spellings (attribution.md, The model).
 func (p *explicitEvents) reference(dict timeline.Arg, pid int64) (out reference, ok bool) {
 	if dict.Kind != timeline.ArgDict {
 		return out, false

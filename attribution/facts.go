@@ -13,7 +13,7 @@ import (
 type facts struct {
 	any bool // there are arguments
 
-	frame      []byte // the frame that the event names (spec contexts.md S11)
+	frame      []byte // the frame that the event names (attribution.md, The types)
 	frameFrom  frameSource
 	isolate    []byte
 	requestID  []byte

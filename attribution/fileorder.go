@@ -84,7 +84,7 @@ func (h *history) appendTops(tops []top, event uint32) []top {
 }
 
 // fileOrder holds what was entered on each thread as the input goes on, whatever the times say: explicit events and
-// slices are then taken in the order of the input, as catapult's importer did (spec contexts.md S1).
+// slices are then taken in the order of the input, as catapult's importer did (attribution.md, rule 1).
 type fileOrder struct {
 	threads map[timeline.TrackID]*history
 }

@@ -11,7 +11,7 @@ import (
 
 // firefoxWindows finds the document for which a marker or a call of Firefox works: its innerWindowID, and the tab of that.
 // The reader of Firefox profiles has put the pages among the facts about the trace: they are the tree and have the urls
-// (spec firefox.md, pages).
+// (firefox.md 10).
 type firefoxWindows struct{}
 
 // pagePrefix stands before the window in the name of a fact about a page.

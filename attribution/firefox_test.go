@@ -132,8 +132,8 @@ func ffThread(pid, process string, markers ...string) string {
 		`,"data":` + list(data) + `},"stringArray":["Load","DOMEvent","Receive AsyncOpen in Parent","DispatchTransaction"]}`
 }
 
-// The requests of Firefox are those of the contexts where they were made, whatever process goes on with them (spec
-// contexts.md S9): one row for all markers of a channel, its bytes the most that any of them counted, from the first begin
+// The requests of Firefox are those of the contexts where they were made, whatever process goes on with them
+// (attribution.md, rule 7): one row for all markers of a channel, its bytes the most that any of them counted, from the first begin
 // to the last end. What else carries the id of the channel has the contexts of the request where it has none.
 func TestFirefoxRequests(t *testing.T) {
 	network := func(id, window, status, more string) string {

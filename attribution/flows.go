@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// carried is what a flow brings along (spec contexts.md S8).
+// carried is what a flow brings along (attribution.md, rule 6).
 type carried struct {
 	set    []begun
 	passed []uint64 // ordinals of the slices that it has passed
@@ -145,7 +145,7 @@ func (p *propagation) enter(th *openThread, at int, b begun) {
 	s.add(b)
 }
 
-// span returns the entry for work that two contexts are the cause of (spec contexts.md S6): their common ancestor, or
+// span returns the entry for work that two contexts are the cause of (attribution.md, rule 4): their common ancestor, or
 // nobody.
 func (p *propagation) span(a, b *begun, ts timeline.Nanos) begun {
 	if a.node != 0 && p.logicalOf(a.node) == p.logicalOf(b.node) {

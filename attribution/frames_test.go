@@ -33,7 +33,7 @@ func (a *attributed) frameAt(t *testing.T, id string, process int64, us timeline
 	return s
 }
 
-// The events about frames, each with all its fields (spec contexts.md 8, Chrome).
+// The events about frames, each with all its fields (attribution.md, The types).
 func TestFrameEvents(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"M","name":"thread_name","pid":9,"tid":9,"args":{"name":"CrBrowserMain"}}`,

@@ -7,7 +7,7 @@ import (
 )
 
 // inEffect returns the contexts in effect on a thread inside one of its open slices, as far as the second pass knows them
-// (spec contexts.md 2): for each type the innermost entry or the explicit context, whichever began later. The result is
+// (attribution.md, The model): for each type the innermost entry or the explicit context, whichever began later. The result is
 // valid until the next call.
 func (p *propagation) inEffect(th *openThread, slice int) []begun {
 	p.effect = p.effect[:0]
@@ -80,7 +80,7 @@ func (p *propagation) effectOf(th *openThread, slice int, typ TypeID) (begun, bo
 	return begun{}, false
 }
 
-// async begins an asynchronous slice, or handles an instant of one (spec contexts.md S7): it has the contexts of the
+// async begins an asynchronous slice, or handles an instant of one (attribution.md, rule 5): it has the contexts of the
 // thread that wrote it, then those of the asynchronous slice around it; what its arguments name comes before both.
 func (p *propagation) async(o *timeline.Occurrence, list []evidence) error {
 	track := p.asyncs[o.Track]
@@ -146,7 +146,7 @@ func (p *propagation) asyncSet(o *timeline.Occurrence, list []evidence, around [
 }
 
 // provoker returns the frame that provoked the garbage collection in which an open slice lies, as the third pass has it of
-// slices (spec contexts.md S12); false if there is none.
+// slices (attribution.md, rule 9); false if there is none.
 func (p *propagation) provoker(th *openThread, slice int) (begun, bool) {
 	if th.collections == 0 {
 		return begun{}, false
@@ -167,7 +167,7 @@ func (th *openThread) innermost(ts timeline.Nanos) int {
 	return sort.Search(len(th.slices), func(i int) bool { return th.slices[i].end <= ts }) - 1
 }
 
-// request handles an event of a request (spec contexts.md S9); e is of the list of what is evident about it.
+// request handles an event of a request (attribution.md, rule 7); e is of the list of what is evident about it.
 func (p *propagation) request(o *timeline.Occurrence, thread timeline.TrackID, list []evidence, e *evidence) {
 	r := &p.requests.list[e.node]
 	switch e.kind {
@@ -203,7 +203,7 @@ func (p *propagation) request(o *timeline.Occurrence, thread timeline.TrackID, l
 	}
 }
 
-// ofRequest handles an asynchronous slice that is a request or is about one (spec contexts.md S9), and returns its set: what
+// ofRequest handles an asynchronous slice that is a request or is about one (attribution.md, rule 7), and returns its set: what
 // it has already, then what the request has. The first slice of a request says for whom that is; later ones are those of
 // other processes.
 func (p *propagation) ofRequest(o *timeline.Occurrence, e *evidence, set []begun) []begun {

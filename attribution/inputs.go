@@ -172,7 +172,7 @@ func newInputs() inputs {
 
 // happened returns the input event with an id that happened at a time. Ids are not always of one: EventTimings use theirs
 // again, and developer tools that save a trace round trace ids, which are beyond 2^53, as other numbers. As with objects, a
-// reused id is somebody else (spec contexts.md part 5): the second one is called ID#2.
+// reused id is somebody else (attribution.md, rule 3): the second one is called ID#2.
 func (in *inputs) happened(c *collector, id NodeID, at timeline.Nanos) NodeID {
 	first, known := in.byNode[id]
 	if !known || in.list[first].Start == at {
@@ -240,7 +240,7 @@ func (in *inputs) typeOf(c *collector, name []byte) TypeID {
 	return id
 }
 
-// chromeInput finds input events in traces of Chrome (spec contexts.md S10): by the trace id of their latency, and where
+// chromeInput finds input events in traces of Chrome (attribution.md, rule 8): by the trace id of their latency, and where
 // there is none by the EventTiming of the page.
 type chromeInput struct{}
 
@@ -282,7 +282,7 @@ func (in *inputs) begin(c *collector, s *seen) {
 }
 
 // identify returns the input event of which a slice with a trace id is, and keeps what the slice says of it if that shows
-// its latency. EventLatency has the trace id and the type of the event in its own arguments (spec contexts.md S10).
+// its latency. EventLatency has the trace id and the type of the event in its own arguments (attribution.md, rule 8).
 func (in *inputs) identify(c *collector, s *seen, id NodeID) NodeID {
 	i, ok := in.begun[s.ordinal]
 	if !ok {

@@ -41,7 +41,7 @@ func (a *attributed) inputLines() []string {
 
 // What is known of the input events of recordings, found by another program: type, begin and latency from InputLatency, and
 // where there is none from EventLatency; when the answer was shown, or that nothing was, from the stages of EventLatency;
-// the interaction from the EventTiming that begins at the same microsecond (spec contexts.md S10).
+// the interaction from the EventTiming that begins at the same microsecond (attribution.md, rule 8).
 func TestRecordedInputs(t *testing.T) {
 	for name, want := range map[string][]string{
 		"chrome-everything-small": {
@@ -103,7 +103,7 @@ func latencyEvents() []byte {
 }
 
 // Without InputLatency an input is known by its EventLatency, whose id is the trace id; EventTiming and dispatches of the
-// same instant are of that input (spec contexts.md S10).
+// same instant are of that input (attribution.md, rule 8).
 func TestEventLatency(t *testing.T) {
 	a := attribute(t, latencyEvents(), Options{})
 	want := []string{"latency/-5 KEY_PRESSED 1000+16000 presented 17000 of 77", "latency/6 KEY_RELEASED 50000+1000 dropped of 77"}
@@ -244,7 +244,7 @@ func TestReusedInputIDs(t *testing.T) {
 }
 
 // A dispatch inside a slice with a trace id is of that input, whatever was processed at that time; outside it is of the
-// EventTiming whose processing began next to it (spec contexts.md S10).
+// EventTiming whose processing began next to it (attribution.md, rule 8).
 func TestDispatchInsideLatency(t *testing.T) {
 	dispatch := func(ts int) string {
 		return fmt.Sprintf(`{"ph":"X","name":"EventDispatch","ts":%d,"dur":5,"pid":1,"tid":1,"args":{"data":{"type":"click"}}}`, ts)

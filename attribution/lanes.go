@@ -12,8 +12,8 @@ const (
 	maxLaneGroup  = 1 << 12
 )
 
-// nested returns what happens at one time in the order in which the slices of each thread nest, the longest first (spec
-// contexts.md 9), and whether that is the order of ordinals. It is, but where slices of a thread that overlap were read
+// nested returns what happens at one time in the order in which the slices of each thread nest, the longest first
+// (attribution.md, Cost), and whether that is the order of ordinals. It is, but where slices of a thread that overlap were read
 // from a Perfetto trace, as tracks of their own: each track comes behind the other then. The result is valid until the
 // next call.
 func (c *collector) nested(group []timeline.Occurrence) ([]timeline.Occurrence, bool) {

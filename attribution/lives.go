@@ -38,7 +38,7 @@ type lifeEvent struct {
 
 // objectStates returns the states that an identity has over time, in which the changes come. Several objects can have one
 // identity at a time: then the one counts whose class is the type of the context, then the one of the same category, then
-// the one created last (spec contexts.md 5).
+// the one created last (attribution.md, rule 3).
 func (c *catalogue) objectStates(changes []snapshotID) []state {
 	first := &c.snapshots[changes[0]]
 	if !slices.ContainsFunc(changes, func(id snapshotID) bool { return c.snapshots[id].class != first.class }) {

@@ -97,7 +97,7 @@ func categoriesOf(t *timeline.Timeline) []categoryInfo {
 	return infos
 }
 
-// collectorNames and collectorPrefixes are the slices that collect garbage (spec contexts.md S12).
+// collectorNames and collectorPrefixes are the slices that collect garbage (attribution.md, rule 9).
 var (
 	collectorNames = map[string]bool{
 		"MinorGC": true, "MajorGC": true, "GCMinor": true, "GCMajor": true, "GCSlice": true, "CC": true,

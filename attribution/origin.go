@@ -7,7 +7,7 @@ import (
 )
 
 // selfProfiles finds the page for which the threads of a JS self-profile work: the profile knows no more of it than its
-// origin, by which its reader names the process (spec js-self-profiling.md 9).
+// origin, by which its reader names the process (jsprofile.md 3).
 type selfProfiles struct{}
 
 func (selfProfiles) see(c *collector, s *seen) error {

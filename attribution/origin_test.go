@@ -12,8 +12,8 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// The calls of a self-profile are of their scripts, by the resource, and of the page, of which the origin is known (spec
-// js-self-profiling.md 9, contexts.md 8). What has no resource has the script that called it.
+// The calls of a self-profile are of their scripts, by the resource, and of the page, of which the origin is known
+// (jsprofile.md 3; attribution.md, The types). What has no resource has the script that called it.
 func TestSelfProfile(t *testing.T) {
 	log := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})
@@ -53,7 +53,7 @@ func TestOriginOf(t *testing.T) {
 }
 
 // PipelineReporter names the frame of an animation by the same numbers as the slices of the compositor: the sequence and the
-// layer tree (spec contexts.md 8).
+// layer tree (attribution.md, The types).
 func TestFrameReporter(t *testing.T) {
 	a := attribute(t, events(
 		x("DrawFrame", 1, 0, `,"args":{"layerTreeId":2,"frameSeqId":7}`),

@@ -10,7 +10,7 @@ import (
 // typePresContext is the type of the presentation contexts for which layout is done, as its probes name them.
 const typePresContext = "PresContext"
 
-// probeArg is the argument in which the reader of probe lines keeps the probe of a slice (spec probes.md 5). It is there again
+// probeArg is the argument in which the reader of probe lines keeps the probe of a slice (probes.md 5). It is there again
 // in a Perfetto trace that was made of probe lines.
 const probeArg = "weft.probe"
 

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// begun is an entry that begins and ends with a slice, or with an instant (spec contexts.md 2). Those of asynchronous
+// begun is an entry that begins and ends with a slice, or with an instant (attribution.md, The model). Those of asynchronous
 // slices are all that they have.
 type begun struct {
 	ordinal    uint64
@@ -519,7 +519,7 @@ func (p *propagation) close(th *openThread, s *openSlice) error {
 	return nil
 }
 
-// fromDescendants is the entry that a slice has because of the frames of what is in it (spec contexts.md S11).
+// fromDescendants is the entry that a slice has because of the frames of what is in it (attribution.md, rule 10).
 func (p *propagation) fromDescendants(s *openSlice) begun {
 	b := begun{ordinal: s.ordinal, typ: TypeFrame, node: s.frames.common, via: ViaDescendants}
 	if len(s.frames.list) > 1 {

@@ -49,7 +49,7 @@ func (r *requests) number(t *table, id []byte) (int, bool) {
 	return n, true
 }
 
-// chromeRequests finds the events of Chrome's network requests, which belong together by requestId (spec contexts.md S9).
+// chromeRequests finds the events of Chrome's network requests, which belong together by requestId (attribution.md, rule 7).
 type chromeRequests struct{}
 
 func (chromeRequests) see(c *collector, s *seen) error {
@@ -79,7 +79,7 @@ func (chromeRequests) see(c *collector, s *seen) error {
 }
 
 // firefoxRequests finds the requests of Firefox and what else is about them. They belong together by the id of the channel,
-// which all processes know: one where the request is made, another one where it is sent (spec firefox.md 5.2, 5.3).
+// which all processes know: one where the request is made, another one where it is sent (firefox.md 5).
 type firefoxRequests struct{ id []byte }
 
 // statusPrefix stands before the state of a request in its marker, statusStart is that of one of which the end is missing.

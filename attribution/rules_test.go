@@ -90,8 +90,8 @@ func TestFlowFromTheEndOfASlice(t *testing.T) {
 	}
 }
 
-// An asynchronous slice that begins in a garbage collection has the thread's set (spec contexts.md S7): the isolate, and the
-// frame that provoked the collection (S12). Flows do not take that along (S8), nor do slices after it have it.
+// An asynchronous slice that begins in a garbage collection has the thread's set (attribution.md, rule 5): the isolate, and the
+// frame that provoked the collection (rule 9). Flows do not take that along (rule 6), nor do slices after it have it.
 func TestTriggerOfAsyncSlices(t *testing.T) {
 	async := func(id string, ts int) string {
 		return fmt.Sprintf(`{"ph":"b","name":"task","cat":"c","id":%q,"ts":%d,"pid":1,"tid":1},
@@ -153,7 +153,7 @@ func TestEndWithSlice(t *testing.T) {
 	}
 }
 
-// Snapshots hold those of other objects, in lists as well (cases OB02 to OB07 of spec contexts.md): each is a state of its
+// Snapshots hold those of other objects, in lists as well (attribution.md, rule 3): each is a state of its
 // object at the time of the outer one. A slice is bound to the one that is valid where it starts.
 func TestNestedSnapshots(t *testing.T) {
 	a := attribute(t, events(
@@ -193,7 +193,7 @@ func TestNestedSnapshots(t *testing.T) {
 	}
 }
 
-// A slice that never ends has no cost, but what follows lies in it and has its contexts (spec contexts.md 2, 9): to the end
+// A slice that never ends has no cost, but what follows lies in it and has its contexts (attribution.md, The model, Cost): to the end
 // of the slice around it, or of the thread.
 func TestSliceWithoutEnd(t *testing.T) {
 	a := attribute(t, events(
@@ -233,8 +233,8 @@ func TestSliceWithoutEnd(t *testing.T) {
 	}
 }
 
-// Ids are texts, however large the number is that they are written as, and objects with two kinds of id are none (spec
-// contexts.md 3).
+// Ids are texts, however large the number is that they are written as, and objects with two kinds of id are none
+// (attribution.md, The model).
 func TestIDs(t *testing.T) {
 	a := attribute(t, events(
 		`{"ph":"(","name":"c","id":12345678901234567890123,"ts":1,"pid":1,"tid":1}`,
@@ -261,7 +261,7 @@ func TestIDs(t *testing.T) {
 }
 
 // Of several living objects with one scope and id the one counts whose class is the type of the context, then the one of the
-// same category, then the one created last (spec contexts.md 5). The end of one leaves the others alive.
+// same category, then the one created last (attribution.md, rule 3). The end of one leaves the others alive.
 func TestObjectsOfOneIdentity(t *testing.T) {
 	object := func(phase, class, category string, ts int) string {
 		return fmt.Sprintf(`{"ph":%q,"name":%q,"cat":%q,"id":"0x1","ts":%d,"pid":1,"tid":2,"args":{"snapshot":{"url":"http://%s.test/%d"}}}`, phase, class, category, ts, class, ts)
@@ -548,7 +548,7 @@ func TestHostileInput(t *testing.T) {
 	}
 }
 
-// A slice that handles a request has what it says itself, and of the request what it does not say (spec contexts.md S9).
+// A slice that handles a request has what it says itself, and of the request what it does not say (attribution.md, rule 7).
 func TestScriptOfARequest(t *testing.T) {
 	const sent = `,"args":{"data":{"url":"http://a.test/a.js","frame":"F"}}`
 	const received = `,"args":{"data":{"requestId":"1.1","url":"http://a.test/b.js"}}`
@@ -590,7 +590,7 @@ func TestRedirectedRequest(t *testing.T) {
 }
 
 // A flow that comes into a slice after the slice around it has ended is no better evidence than any other flow: what the
-// slice says itself counts more, of two frames the common ancestor (spec contexts.md S8, S6).
+// slice says itself counts more, of two frames the common ancestor (attribution.md, rules 6 and 4).
 func TestFlowsIntoTheRestOfASlice(t *testing.T) {
 	flow := func(id, tid, ts int) string {
 		return fmt.Sprintf(`{"ph":"s","name":"n","cat":"f","id":%d,"ts":%d,"pid":1,"tid":%d},`, id, ts, tid) +
@@ -617,7 +617,7 @@ func TestFlowsIntoTheRestOfASlice(t *testing.T) {
 }
 
 // The contexts of an instant have the states of its time, in and out of slices; those of a slice the states of its begin
-// (spec contexts.md 5, S3).
+// (attribution.md, rule 3).
 func TestStatesAtInstants(t *testing.T) {
 	instant := func(ts int) string {
 		return fmt.Sprintf(`{"ph":"I","s":"t","name":"instant","ts":%d,"pid":1,"tid":1}`, ts)
@@ -646,7 +646,7 @@ func TestStatesAtInstants(t *testing.T) {
 
 // Of two contexts of a type that begin at one time, what the slice's own arguments say comes before what is entered, that
 // before what a flow brings, and that before what a request has. What begins later comes before all of them, and when it is
-// over, the other one is back (spec contexts.md 2).
+// over, the other one is back (attribution.md, The model).
 func TestEvidenceOfOneTime(t *testing.T) {
 	const enter = `{"ph":"(","name":"Frame","id":"0x1","pid":1,"tid":1,"ts":%d}`
 	const frame, request = `,"args":{"frame":"F"}`, `,"args":{"data":{"requestId":"1.7"}}`

@@ -22,10 +22,10 @@ type entry struct {
 	hops       uint8        // edges of flows since a slice that had the context from another source
 	node       NodeID       // 0: unattributed, there are candidates only
 	snapshot   snapshotID   // which state of the object is meant; 0: none is known
-	candidates candidatesID // what was found where several contexts apply (spec contexts.md S6)
+	candidates candidatesID // what was found where several contexts apply (attribution.md, rule 4)
 }
 
-// maxHops is the number of edges over which a context is handed on (spec contexts.md S8).
+// maxHops is the number of edges over which a context is handed on (attribution.md, rule 6).
 const maxHops = 64
 
 // Limits of the tables of sets, 90 MiB altogether, see limits. A recording of 190 MB fills 3 % of them. When one is full,

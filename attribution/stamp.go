@@ -56,8 +56,8 @@ type stamper struct {
 	key     uint8     // for the note of what is stamped now, by index of noteKeys
 	uses    firstUses
 
-	// orders holds for threads with explicit events at this time what was entered when each start came (spec contexts.md
-	// S1), and ordered these threads in the order of the input.
+	// orders holds for threads with explicit events at this time what was entered when each start came
+	// (attribution.md, rule 1), and ordered these threads in the order of the input.
 	orders  map[timeline.TrackID]*history
 	ordered []timeline.TrackID
 	tops    []top // of what starts
@@ -322,8 +322,8 @@ func (s *stamper) put(o *timeline.Occurrence, set SetID) error {
 	return s.stamps.Add(stamp{ordinal: o.Ordinal, event: o.Event, set: set, key: s.key})
 }
 
-// instant stamps a point in time, on a thread if that is known. Its contexts have the states of that time (spec contexts.md
-// S3), whenever the slice around it began.
+// instant stamps a point in time, on a thread if that is known. Its contexts have the states of that time
+// (attribution.md, rule 3), whenever the slice around it began.
 func (s *stamper) instant(o *timeline.Occurrence, w *worker, own []begun) error {
 	set := SetID(0)
 	if w != nil {
@@ -470,7 +470,7 @@ func (s *stamper) setOf(w *worker, next *work, own []begun) SetID {
 
 // oneOfEachType decides between the entries of one type that begin with a slice, in place. Several come of flows into
 // asynchronous slices, and into slices that were cut before: their other entries are complete by then. What the slice says
-// itself and the isolate count more than what flows bring (spec contexts.md S8), between flows S6 decides.
+// itself and the isolate count more than what flows bring (attribution.md, rule 6), between flows rule 4 decides.
 func (s *stamper) oneOfEachType(own []begun, ts timeline.Nanos) []begun {
 	out := own[:0]
 	for _, b := range own {
@@ -487,7 +487,7 @@ func (s *stamper) oneOfEachType(own []begun, ts timeline.Nanos) []begun {
 	return out
 }
 
-// trigger keeps the frame in effect when garbage is collected as the one that provoked it (spec contexts.md S12).
+// trigger keeps the frame in effect when garbage is collected as the one that provoked it (attribution.md, rule 9).
 func (s *stamper) trigger(next *work, set SetID) {
 	frame := s.sets.of(set, TypeFrame)
 	if frame == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// GroupBy says which contexts share a row of a table (spec contexts.md 9).
+// GroupBy says which contexts share a row of a table (attribution.md, Cost).
 type GroupBy uint8
 
 // What contexts are grouped by.

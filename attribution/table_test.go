@@ -645,7 +645,7 @@ func TestLongCostText(t *testing.T) {
 	}
 }
 
-// A task is long from 50 ms on (spec contexts.md 9).
+// A task is long from 50 ms on (attribution.md, Cost).
 func TestLongTaskLength(t *testing.T) {
 	task := func(ts, dur int, frame string) string {
 		return fmt.Sprintf(`{"ph":"X","name":"RunTask","ts":%d,"dur":%d,"pid":1,"tid":1,"args":{"frame":%q}}`, ts, dur, frame)

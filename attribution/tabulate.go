@@ -330,7 +330,7 @@ func (b *tabulator) request(r *Request) {
 	}
 }
 
-// longTask counts a long task for the row of contexts with the most self time in it (spec contexts.md 9): of several with
+// longTask counts a long task for the row of contexts with the most self time in it (attribution.md, Cost): of several with
 // the same time the one that worked first. What is unattributed is no context, and has the task only if there is none.
 func (b *tabulator) longTask(t *LongTask) {
 	at := b.siteOf(t.Thread, CategoryNone)

@@ -19,7 +19,7 @@ const (
 	maxMembers   = 64
 )
 
-// build joins the objects that are one context and makes the tree (spec contexts.md 6). Edges are taken in the order in
+// build joins the objects that are one context and makes the tree (attribution.md, The types). Edges are taken in the order in
 // which they stand in the input; one that would close a circle is left out.
 func (c *catalogue) build(ctx context.Context, problems *problem.Log) error {
 	c.logical = make([]NodeID, len(c.nodes))
@@ -348,7 +348,7 @@ func (c *catalogue) chainSpan(logical NodeID, ts timeline.Nanos) (since, until t
 // lastTime is later than everything in a trace. Asked for this time, the catalogue tells the last that was known.
 const lastTime timeline.Nanos = 1<<63 - 1
 
-// plantIsolates puts isolates into the tree (spec contexts.md S12): above the frames that run in them, below what was
+// plantIsolates puts isolates into the tree (attribution.md, rule 9): above the frames that run in them, below what was
 // above these. A logical node of several frames runs in the isolate of the one that was seen first.
 func (c *catalogue) plantIsolates(ctx context.Context, frames map[NodeID]NodeID) error {
 	if len(frames) == 0 {

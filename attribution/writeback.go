@@ -204,7 +204,7 @@ func (r *Result) byTypeName(set SetID) []entryID {
 }
 
 // labelOf is how a context is called in the state in which an entry means it: the url, else class and id, else the id. One
-// that is bound to no state although there are some is called by its id (spec contexts.md 5).
+// that is bound to no state although there are some is called by its id (attribution.md, rule 3).
 func (c *catalogue) labelOf(node NodeID, snapshot snapshotID) string {
 	if snapshot == 0 {
 		if int(node) < len(c.states) && lastKnown(c.states[node]) != 0 {

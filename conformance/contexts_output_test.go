@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/problem"
 )
 
-// outputCases say what is written of contexts, by the sentences of spec contexts.md 10.
+// outputCases say what is written of contexts, by the sentences of attribution.md, What is written.
 var outputCases = []struct {
 	name   string
 	events string   // of a Chrome JSON trace
@@ -82,7 +82,7 @@ var outputCases = []struct {
 	},
 }
 
-// What is written of contexts is what the spec says, in a conversion as beside the packets of its result without them.
+// What is written of contexts is what attribution.md says, in a conversion as beside the packets of its result without them.
 func TestContextOutput(t *testing.T) {
 	for _, c := range outputCases {
 		t.Run(c.name, func(t *testing.T) {

@@ -239,7 +239,7 @@ func TestContextShares(t *testing.T) {
 	})
 }
 
-// specShares is the table of spec contexts.md 8: the share of the time of main threads in percent that has a frame by own
+// specShares is the share of the time of main threads in percent that has a frame by own
 // arguments or those of slices around, with the rule of descendants as well (isolates, which are common ancestors there,
 // included), and by all rules; then the shares of isolates and of nobody.
 var specShares = map[string][5]float64{

@@ -100,7 +100,7 @@ func TestCostTablesAddUp(t *testing.T) {
 	}
 }
 
-// What contexts cost in parts of a trace adds up to what they cost in all of it (spec contexts.md 9): windows cut intervals.
+// What contexts cost in parts of a trace adds up to what they cost in all of it (attribution.md, Cost): windows cut intervals.
 func TestCostWindowsAddUp(t *testing.T) {
 	for _, name := range []string{"chrome/chrome-devtools-tiny.json", "firefox/processed/ff-processed-tiny.json"} {
 		path, ok := recording.Find(t, "traces/"+name)

@@ -34,7 +34,7 @@ func verify(tb testing.TB, trace io.Reader) {
 	}
 	for _, f := range report.Findings {
 		if !f.Warning {
-			tb.Errorf("verify: %s ×%d (spec perfetto.md %s): %s %v", f.Rule, f.Count, f.Section, f.Sentence, f.Cases)
+			tb.Errorf("verify: %s ×%d (perfetto.md %s): %s %v", f.Rule, f.Count, f.Section, f.Sentence, f.Cases)
 		}
 	}
 }

@@ -17,13 +17,13 @@ import (
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
 )
 
-// The bits of TracePacket.sequence_flags (spec perfetto.md 3).
+// The bits of TracePacket.sequence_flags (perfetto.md 3).
 const (
 	stateCleared = 1
 	needsState   = 2
 )
 
-// maxBundle is the size that a compressed bundle may unpack to (spec perfetto.md 12).
+// maxBundle is the size that a compressed bundle may unpack to (perfetto.md 12).
 const maxBundle = 512 << 10
 
 // timed is one track event with what its packet sequence says about it resolved.
@@ -124,7 +124,7 @@ func bundled(packet *pb.TracePacket) (*pb.Trace, error) {
 }
 
 // events returns all track events of the packets in (timestamp, file) order, the order in which trace_processor sees
-// them (spec perfetto.md 6.1).
+// them (perfetto.md 6).
 func events(packets []*pb.TracePacket) ([]timed, error) {
 	sequences := map[uint32]*sequence{}
 	var all []timed
@@ -174,7 +174,7 @@ func checkEventPacket(packet *pb.TracePacket, ts int64, state *sequence) error {
 }
 
 // time returns the time of a packet, 0 if it has none. Events are in trace time or on a clock of the sequence that counts
-// from packet to packet (spec perfetto.md 4).
+// from packet to packet (perfetto.md 4).
 func (s *sequence) time(packet *pb.TracePacket) (int64, error) {
 	id := s.clock
 	if packet.TimestampClockId != nil {

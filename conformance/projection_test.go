@@ -132,7 +132,7 @@ func (p *projection) open(t *timed, home *track) (*slice, error) {
 	return s, s.attach(t)
 }
 
-// close ends a slice. An end with a name or category would be a filter in trace_processor (spec perfetto.md 6.1).
+// close ends a slice. An end with a name or category would be a filter in trace_processor (perfetto.md 6).
 func (p *projection) close(t *timed, s *slice) error {
 	name, err := t.name()
 	if err != nil {
@@ -184,7 +184,7 @@ func (p *projection) count(t *timed, home *track) error {
 	return nil
 }
 
-// connect follows the flow ids through all slices in the order of their starts (spec perfetto.md 8).
+// connect follows the flow ids through all slices in the order of their starts (perfetto.md 8).
 func connect(all []*slice) ([]edge, error) {
 	active := map[uint64]*slice{}
 	var edges []edge

@@ -20,7 +20,7 @@ const (
 	kindLeftOut  = ""        // a track of weft's own that no table shows
 )
 
-// maxAncestors is the deepest hierarchy of tracks that trace_processor accepts (spec perfetto.md 5.1).
+// maxAncestors is the deepest hierarchy of tracks that trace_processor accepts (perfetto.md 5).
 const maxAncestors = 100
 
 // firstSynthetic is where the ids that weft makes up may begin: they are handed out downwards from 2^31-1.

@@ -43,7 +43,7 @@ type source struct {
 	closes    []func()
 }
 
-// openSource recognises containers by their magic bytes and unpacks them (spec chrome-json.md 2).
+// openSource recognises containers by their magic bytes and unpacks them (chrome-json.md 2).
 func openSource(ctx context.Context, src io.Reader, tempDir string) (*source, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &source{ctx: ctx, cancel: cancel}

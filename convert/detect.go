@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/convert/probes"
 )
 
-// detect finds the format of an unpacked input by its content (spec chrome-json.md 2). It reads as far as it has to,
+// detect finds the format of an unpacked input by its content (chrome-json.md 2). It reads as far as it has to,
 // which may be far: the key that decides can come after megabytes of another member. in keeps everything for the
 // reader that follows.
 func detect(in *replay) (Format, error) {
@@ -34,14 +34,14 @@ func detect(in *replay) (Format, error) {
 		return detectArray(in, first)
 	case first[0] == '{':
 		return detectObject(in, first)
-	case bytes.HasPrefix(head, []byte("\xDC\xDF\x4AS\x4CB\x01\x00")): // JSLB, spec firefox.md 3.5
+	case bytes.HasPrefix(head, []byte("\xDC\xDF\x4AS\x4CB\x01\x00")): // JSLB, firefox.md 3
 		return FormatFirefox, nil
 	}
 	return FormatAuto, notATrace(head)
 }
 
 // looksLikePacket reports whether the head of an input is a Perfetto trace: a file of packet fields, the first byte is
-// the tag of field 1 (spec perfetto.md 2). That byte is a line feed as well, with which a JSON file may begin. JSON
+// the tag of field 1 (perfetto.md 2). That byte is a line feed as well, with which a JSON file may begin. JSON
 // wins where both readings are possible: a packet whose content would begin with a quote or a bracket does not exist.
 func looksLikePacket(head []byte) bool {
 	if len(head) == 0 || head[0] != 0x0A {

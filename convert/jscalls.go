@@ -195,7 +195,7 @@ func weighAs(b *timeline.Builder, d timeline.SampleDescription) bool {
 }
 
 // mainThreads returns a function that finds the main thread of a process: the one that Chrome calls by a name of main
-// threads, or else the one with its number, of which there may be no event (spec profile-calls.md 2).
+// threads, or else the one with its number, of which there may be no event (profile-calls.md 2).
 func mainThreads(b *timeline.Builder) func(process int64) (thread int64, ok bool) {
 	byNumber, byName := map[timeline.TrackID]timeline.TrackID{}, map[timeline.TrackID]timeline.TrackID{}
 	for _, th := range b.Threads() {

@@ -46,7 +46,7 @@ func (e *end) position() problem.Position {
 }
 
 // compareEnds sorts by key and within a key in the order in which the ends take effect: by time; at one time by the
-// carrier's place, then by file order (spec chrome-json.md 15.3).
+// carrier's place, then by file order (chrome-json.md 15).
 func compareEnds(a, b *end) int {
 	if a.key != b.key {
 		return compareKeys(&a.key, &b.key)
@@ -428,7 +428,7 @@ func (b *binder) laterStarts(track timeline.TrackID) []laterStart {
 }
 
 // enclosing returns the innermost slice or instant of a thread that contains the time of e, its end included; nil if
-// there is none. At the edges the order in the input decides (spec chrome-json.md 15.1): an X that starts now has
+// there is none. At the edges the order in the input decides (chrome-json.md 15): an X that starts now has
 // started, anything else that starts now must come before e; a slice that an end event ends now must end behind e.
 func (b *binder) enclosing(th *thread, e *end) *active {
 	th.compact(e.ts)

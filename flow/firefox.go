@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// firefox applies the rule of the active flow to a marker (spec firefox.md 7.2): an id that has no active flow begins
+// firefox applies the rule of the active flow to a marker (firefox.md 7): an id that has no active flow begins
 // one, whatever the role; a terminating id ends it with this marker, which still belongs to it.
 //
 // All members of a flow make one chain with one id; a single member makes none, because there is nothing that it leads to.

@@ -10,7 +10,7 @@
 //
 // After that an Index finds flows by the ids that the input has, and the ways that lead from one to the next.
 //
-// The rules are those of spec chrome-json.md 15, of firefox.md 7 and, for Perfetto's own flow ids, of perfetto.md 8.
+// The rules are those of chrome-json.md 15, of firefox.md 7 and, for Perfetto's own flow ids, of perfetto.md 8.
 package flow
 
 import (

@@ -48,7 +48,7 @@ func resolve(t testing.TB, memory int64, text string) (*timeline.Timeline, *prob
 // arrow is a line that Perfetto draws between two slices or instants, known by their events.
 type arrow struct{ from, to uint32 }
 
-// drawer draws arrows from items as Perfetto does (spec perfetto.md 8): an id that is not active begins at its item; one
+// drawer draws arrows from items as Perfetto does (perfetto.md 8): an id that is not active begins at its item; one
 // that is makes an arrow from the item where it was last. The arrow starts at what starts earlier.
 type drawer struct {
 	active  map[uint64]place
@@ -180,7 +180,7 @@ func v2(steps string) string {
 	return text.String()
 }
 
-// TestStateMachine goes through every field of the table in spec chrome-json.md 15.3, for both forms of flows.
+// TestStateMachine goes through every field of the table in chrome-json.md 15, for both forms of flows.
 func TestStateMachine(t *testing.T) {
 	tests := []struct{ steps, arrows, problems string }{
 		// none
@@ -217,7 +217,7 @@ func TestStateMachine(t *testing.T) {
 	}
 }
 
-// A chain has one id, which ends with its last member; every further arrow of a producer has its own (spec 15.4).
+// A chain has one id, which ends with its last member; every further arrow of a producer has its own (chrome-json.md 15).
 func TestIDs(t *testing.T) {
 	tests := []struct{ steps, want string }{
 		{"sA fB", "A flow=1, B end=1"},
@@ -252,7 +252,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestBinding shows to which slice the ends of flows attach (spec chrome-json.md 15.1). In every input the other end of
+// TestBinding shows to which slice the ends of flows attach (chrome-json.md 15). In every input the other end of
 // the flow is P, or Q for ends that are bound first.
 func TestBinding(t *testing.T) {
 	const producer, consumer = "X 9/9 P 0 1\ns 9/9 1 0\n", "X 9/9 Q 900 1\nf 9/9 1 900 bp=e\n"
@@ -301,7 +301,7 @@ func TestBinding(t *testing.T) {
 }
 
 // A start or a step that lies in no slice draws no arrow, but where its id has ended, what follows does not belong to the
-// flow before: nothing starts there (spec chrome-json.md 15.3).
+// flow before: nothing starts there (chrome-json.md 15).
 func TestStartsInNoSlice(t *testing.T) {
 	const slices = "X 1/1 A 0 10\nX 1/2 B 20 10\nX 1/1 C 40 10\nX 1/2 D 60 10\n"
 	const first = slices + "s 1/1 1 5\nf 1/2 1 25 bp=e\n"
@@ -340,7 +340,7 @@ func TestStartsInNoSlice(t *testing.T) {
 	}
 }
 
-// TestKeys shows which ends belong together (spec chrome-json.md 15.2).
+// TestKeys shows which ends belong together (chrome-json.md 15).
 func TestKeys(t *testing.T) {
 	const slices = "X 1/1 A 0 10\nX 1/2 B 20 10\n"
 	const none = "flow_end_without_start 1, flow_unfinished 1"
@@ -360,7 +360,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestBackwards shows arrows whose consumer starts first, or that lead to their own slice (spec chrome-json.md 15.4).
+// TestBackwards shows arrows whose consumer starts first, or that lead to their own slice (chrome-json.md 15).
 func TestBackwards(t *testing.T) {
 	tests := []struct{ name, text, arrows, problems string }{
 		{"into a long outer slice", "X 1/1 A 0 100\nX 1/2 B 50 10\ns 1/2 1 55\nf 1/1 1 70 bp=e\n", "A>B", "flow_backwards 1"},
@@ -381,7 +381,7 @@ func TestBackwards(t *testing.T) {
 }
 
 // TestAtOneTime shows that at one timestamp producers are written before their consumers, whatever the order of tracks,
-// as far as that is possible (spec chrome-json.md 15.4, perfetto.md 6.2).
+// as far as that is possible (chrome-json.md 15, perfetto.md 6).
 func TestAtOneTime(t *testing.T) {
 	tests := []struct{ name, text, arrows, problems string }{
 		{"the consumer is on an earlier track", "X 1/1 C 0 9 in=1\nX 1/2 P 0 9 out=1\n", "", "flow_end_without_start 1, flow_unfinished 1"},
@@ -401,7 +401,7 @@ func TestAtOneTime(t *testing.T) {
 	}
 }
 
-// TestNative shows Perfetto's own flow ids (spec perfetto.md 8).
+// TestNative shows Perfetto's own flow ids (perfetto.md 8).
 func TestNative(t *testing.T) {
 	tests := []struct{ name, text, arrows, problems string }{
 		{"a chain", "X 1/1 A 0 5 flow=1\nX 1/2 B 10 5 flow=1\nX 1/3 C 20 5 end=1\n", "A>B B>C", ""},

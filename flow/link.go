@@ -59,7 +59,7 @@ type linker struct {
 	tied []slice // members of a Firefox flow that start at one time
 }
 
-// state is the state of a key (spec chrome-json.md 15.3).
+// state is the state of a key (chrome-json.md 15).
 type state uint8
 
 const (

@@ -145,7 +145,7 @@ func (n *naive) resolve() {
 	}
 }
 
-// key runs the ends of one key through the table of spec chrome-json.md 15.3, or perfetto.md 8.
+// key runs the ends of one key through the table of chrome-json.md 15, or perfetto.md 8.
 func (n *naive) key(all []bound) {
 	var producer *timeline.Step
 	closed, used := false, false

@@ -92,7 +92,7 @@ func (x *Index) eachRow(ctx context.Context, id string, fn func(number int, row 
 
 // Find returns the flows that an id means at some time: of all flows with that id the last one that starts at that time or
 // before. Where ids are separate by name and category there may be one for each of these. An id that is ended still
-// means its last flow until it is started again (spec firefox.md 7.4).
+// means its last flow until it is started again (firefox.md 7).
 //
 // Ids are given as in the input. Those of Chrome are numbers, decimal or hexadecimal, with 0x or not: a text that is both
 // finds both. Those of Perfetto are decimal, or hexadecimal with 0x. Those of Firefox are texts of 17 characters, of which

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// Clock ids that Perfetto defines (spec perfetto.md 2.6). 64 to 127 belong to one sequence, 128 and above to the trace.
+// Clock ids that Perfetto defines (perfetto.md 2). 64 to 127 belong to one sequence, 128 and above to the trace.
 const (
 	ClockRealtime  = schema.BuiltinClockRealtime
 	ClockMonotonic = schema.BuiltinClockMonotonic

@@ -14,8 +14,8 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// bundleLimit is what a bundle may hold unpacked, and with it packed: Perfetto's limit is 512 KiB (spec perfetto.md
-// 12), and data that does not compress grows by a few bytes.
+// bundleLimit is what a bundle may hold unpacked, and with it packed: Perfetto's limit is 512 KiB
+// (perfetto.md 12), and data that does not compress grows by a few bytes.
 const bundleLimit = 511 << 10
 
 // maxBundleMemory bounds what is kept of the memory of a bundle: most packets that no longer fit find room behind it.

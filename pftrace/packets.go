@@ -101,7 +101,7 @@ func (e *PacketError) Error() string {
 // Unwrap returns the cause.
 func (e *PacketError) Unwrap() error { return e.Err }
 
-// PacketReader reads the packets of a trace one by one, those in compressed bundles included (spec perfetto.md 15.1). It
+// PacketReader reads the packets of a trace one by one, those in compressed bundles included (perfetto.md 15). It
 // does not know what is in a packet. Its memory is bounded by MaxPacketSize and MaxBundleSize, and small for any trace
 // whose packets are: a length in the input is believed only as far as bytes follow.
 type PacketReader struct {

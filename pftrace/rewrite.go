@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// Rewrite copies a trace packet by packet and adds to it (spec perfetto.md 16). What it does not change stays byte for
+// Rewrite copies a trace packet by packet and adds to it. What it does not change stays byte for
 // byte, what it does not understand included. Packets in bundles come into bundles of the same codec, which are filled
 // anew: so nothing is left of how they were filled with what an earlier Rewrite has added. Places where no packet can be
 // read are left out.

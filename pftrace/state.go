@@ -9,8 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// PacketFields are the fields of one TracePacket that a reader needs before it looks at the payload (spec perfetto.md
-// 2.1). Its byte slices are parts of the packet.
+// PacketFields are the fields of one TracePacket that a reader needs before it looks at the payload
+// (perfetto.md 2). Its byte slices are parts of the packet.
 type PacketFields struct {
 	Timestamp    uint64
 	HasTimestamp bool

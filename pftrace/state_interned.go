@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// InternedKind is a table of interned data: its field number in InternedData (spec perfetto.md 2.5).
+// InternedKind is a table of interned data: its field number in InternedData (perfetto.md 2).
 type InternedKind int
 
 // The tables that weft reads.

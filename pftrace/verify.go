@@ -47,7 +47,7 @@ type VerifyFinding struct {
 	Rule     string       `json:"rule"`     // stable name
 	Warning  bool         `json:"warning"`  // false: a violation
 	Sentence string       `json:"sentence"` // what the rule says
-	Section  string       `json:"section"`  // where spec perfetto.md says it
+	Section  string       `json:"section"`  // of docs/formats/perfetto.md
 	Count    uint64       `json:"count"`
 	Cases    []VerifyCase `json:"cases"` // the first ones
 }
@@ -67,7 +67,7 @@ func (c VerifyCase) String() string {
 	return fmt.Sprintf("packet %d (byte %d): %s", c.Packet, c.Offset, c.Detail)
 }
 
-// Verify checks a Perfetto trace, which must not be compressed as a whole, against the rules of spec perfetto.md 18.1.
+// Verify checks a Perfetto trace, which must not be compressed as a whole, against the rules of perfetto.md 18.
 //
 // Whether a packet was written by weft is known from the trace attribute weft.version: the sequence that holds it is
 // weft's own (all sequences if the packet has no sequence id). On other sequences, END events without BEGIN, flows that
@@ -236,7 +236,7 @@ func (v *verifier) skippedField(field int, offset int64) {
 	v.foundAt(ruleNotAPacket, position{-1, offset}, "field %d", field)
 }
 
-// maxBundle is the size that a bundle must stay below, as it is in the file (spec perfetto.md 12).
+// maxBundle is the size that a bundle must stay below, as it is in the file (perfetto.md 12).
 const maxBundle = 512 << 10
 
 // bundle checks a bundle as a whole. It runs before the packets in it are read.

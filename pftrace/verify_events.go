@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// maxExtraValues is the number of extra counter values that an event may have (spec perfetto.md 7.1).
+// maxExtraValues is the number of extra counter values that an event may have (perfetto.md 7).
 const maxExtraValues = 8
 
 // verifyEvent is a TrackEvent, as far as the rules need it. One is used for all events; its slices are kept.
@@ -282,7 +282,7 @@ func (v *verifier) eventReference(seq *verifySequence, e *verifyEvent, r *wire.R
 	}
 }
 
-// ownDictionary is the name of the annotation that holds what weft adds to an event (spec perfetto.md 9).
+// ownDictionary is the name of the annotation that holds what weft adds to an event (perfetto.md 9).
 const ownDictionary = "weft"
 
 // annotation checks a debug annotation and all that is nested in it. It reports whether it is weft's dictionary. The

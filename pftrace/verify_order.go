@@ -6,8 +6,8 @@ import (
 )
 
 // orderKind is what an event means for nesting and flows. At one time and in one packet they count in this order: a
-// packet's flows belong to the slice that it begins, and its flow ids come before its terminating ones (spec
-// perfetto.md 8).
+// packet's flows belong to the slice that it begins, and its flow ids come before its terminating ones
+// (perfetto.md 8).
 type orderKind uint8
 
 const (
@@ -38,8 +38,8 @@ func (e *orderedEvent) compare(o *orderedEvent) int {
 	return cmp.Compare(e.kind, o.kind)
 }
 
-// verifyOrder brings events in the order in which Perfetto handles them: by time, then by place in the file (spec
-// perfetto.md 6.1). It holds back as many as it may and releases the earlier half when it is full, so a trace that is
+// verifyOrder brings events in the order in which Perfetto handles them: by time, then by place in the file
+// (perfetto.md 6). It holds back as many as it may and releases the earlier half when it is full, so a trace that is
 // nearly in order is checked exactly, whatever its length, and any trace is that fits.
 type verifyOrder struct {
 	limit     int
@@ -105,7 +105,7 @@ func (v *verifier) releaseOrdered(keep int) {
 	}
 }
 
-// maxSliceDepth is the deepest nesting of slices on a track (spec perfetto.md 6.1). Instants are slices of length 0: of one
+// maxSliceDepth is the deepest nesting of slices on a track (perfetto.md 6). Instants are slices of length 0: of one
 // time, they nest in each other.
 const maxSliceDepth = 512
 

@@ -1,6 +1,6 @@
 package pftrace
 
-// rule identifies one rule of spec perfetto.md 18.1.
+// rule identifies one rule of perfetto.md 18.
 type rule uint8
 
 // Severity of a rule.
@@ -92,7 +92,7 @@ const (
 var rules = [numRules]struct {
 	name     string
 	class    ruleClass
-	section  string // of spec perfetto.md
+	section  string // of docs/formats/perfetto.md
 	sentence string
 }{
 	ruleFirstByte:     {"first_byte", alwaysViolation, "2", "A trace begins with the byte 0x0A, or Perfetto does not recognise it; an empty file is no trace."},
@@ -116,16 +116,16 @@ var rules = [numRules]struct {
 	ruleInternedRedefined: {"interned_redefined", alwaysViolation, "3", "An interned id is defined again with other content: the first one counts."},
 	ruleInternedUndefined: {"interned_undefined", alwaysViolation, "3", "An interned id is used that was not defined before on the sequence."},
 
-	ruleTrackUndescribed:   {"track_undescribed", alwaysViolation, "5.1", "An event uses a track that has no descriptor anywhere in the file."},
-	ruleCounterUndescribed: {"counter_undescribed", alwaysViolation, "5.1", "A counter value comes before a counter descriptor of its track and is dropped."},
-	ruleParentUnknown:      {"parent_unknown", alwaysViolation, "5.1", "The parent of a track has no descriptor."},
-	ruleParentLoop:         {"parent_loop", alwaysViolation, "5.1", "A track is its own ancestor."},
-	ruleParentDepth:        {"parent_depth", alwaysViolation, "5.1", "A track has more than 100 ancestors."},
-	ruleRootParent:         {"root_parent", alwaysViolation, "5.1", "Track uuid 0 is the root and has no parent."},
-	ruleProcessTwice:       {"process_twice", alwaysViolation, "5.1", "A second uuid for a process makes a second row of it."},
-	ruleThreadTwice:        {"thread_twice", alwaysViolation, "5.1", "A second uuid for a thread makes a second row of it."},
-	ruleDescriptorConflict: {"descriptor_conflict", alwaysViolation, "5.1", "A track is described again with another process, thread, parent or counter setting."},
-	ruleReservedID:         {"reserved_id", alwaysViolation, "5.2", "Process id 0 and thread id 0 mean the idle process."},
+	ruleTrackUndescribed:   {"track_undescribed", alwaysViolation, "5", "An event uses a track that has no descriptor anywhere in the file."},
+	ruleCounterUndescribed: {"counter_undescribed", alwaysViolation, "5", "A counter value comes before a counter descriptor of its track and is dropped."},
+	ruleParentUnknown:      {"parent_unknown", alwaysViolation, "5", "The parent of a track has no descriptor."},
+	ruleParentLoop:         {"parent_loop", alwaysViolation, "5", "A track is its own ancestor."},
+	ruleParentDepth:        {"parent_depth", alwaysViolation, "5", "A track has more than 100 ancestors."},
+	ruleRootParent:         {"root_parent", alwaysViolation, "5", "Track uuid 0 is the root and has no parent."},
+	ruleProcessTwice:       {"process_twice", alwaysViolation, "5", "A second uuid for a process makes a second row of it."},
+	ruleThreadTwice:        {"thread_twice", alwaysViolation, "5", "A second uuid for a thread makes a second row of it."},
+	ruleDescriptorConflict: {"descriptor_conflict", alwaysViolation, "5", "A track is described again with another process, thread, parent or counter setting."},
+	ruleReservedID:         {"reserved_id", alwaysViolation, "5", "Process id 0 and thread id 0 mean the idle process."},
 
 	ruleTimestampMissing: {"timestamp_missing", alwaysViolation, "3", "An event without timestamp is dropped."},
 	ruleTimestampRange:   {"timestamp_range", alwaysViolation, "4", "A timestamp that is negative as int64 is dropped."},
@@ -156,11 +156,11 @@ var rules = [numRules]struct {
 	ruleProfileThread: {"profile_thread", alwaysViolation, "10", "A streaming profile needs a thread descriptor before it on its sequence: it does not say whose samples it holds."},
 	ruleProfileTimes:  {"profile_times", alwaysViolation, "10", "A streaming profile needs a time for each call stack; samples without one are dropped."},
 
-	ruleBeginWithoutEnd: {"begin_without_end", alwaysWarning, "6.1", "A slice never ends."},
-	ruleTimeOrder:       {"time_order", alwaysWarning, "6.2", "Packets are not in time order, which costs Perfetto a full sort."},
+	ruleBeginWithoutEnd: {"begin_without_end", alwaysWarning, "6", "A slice never ends."},
+	ruleTimeOrder:       {"time_order", alwaysWarning, "6", "Packets are not in time order, which costs Perfetto a full sort."},
 	ruleUnknownField:    {"unknown_field", alwaysWarning, "2", "A field is not in weft's part of the schema and was not checked."},
 	ruleNeedsVersion:    {"needs_version", alwaysWarning, "14", "Perfetto versions before the one named ignore this silently."},
-	ruleThreadTimeName:  {"thread_time_name", alwaysWarning, "7.2", "A thread-time counter with a name other than thread_time gives no thread durations."},
+	ruleThreadTimeName:  {"thread_time_name", alwaysWarning, "7", "A thread-time counter with a name other than thread_time gives no thread durations."},
 	ruleStateLost:       {"state_lost", alwaysWarning, "15", "The producer lost packets; those that need the lost state are dropped."},
 	ruleClockLate:       {"clock_late", alwaysWarning, "4", "No snapshot explains the clock of a packet so far; readers defer it to the end of the file."},
 	ruleOrderUnchecked:  {"order_unchecked", alwaysWarning, "6", "Events come so far out of time order that nesting and flows were not checked from here on."},

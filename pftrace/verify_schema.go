@@ -27,10 +27,10 @@ type schemaField struct {
 
 const (
 	maxDenseField = 160
-	// TrackEvent has extensions in this range (spec perfetto.md 9). Their types are described in the trace, if at all.
+	// TrackEvent has extensions in this range (perfetto.md 9). Their types are described in the trace, if at all.
 	firstExtension, lastExtension = 1000, 9999
 	// maxMessageDepth is the deepest nesting of messages that is looked into. Arguments may be nested 512 levels deep
-	// (spec chrome-json.md); the messages around them take a few more.
+	// (chrome-json.md 3); the messages around them take a few more.
 	maxMessageDepth = 600
 )
 

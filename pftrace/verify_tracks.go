@@ -18,7 +18,7 @@ const (
 	trackState
 )
 
-// trackIdentity is what of a descriptor must stay the same when the track is described again (spec perfetto.md 5.1).
+// trackIdentity is what of a descriptor must stay the same when the track is described again (perfetto.md 5).
 type trackIdentity struct {
 	kind    trackKind
 	parent  uint64
@@ -253,7 +253,7 @@ func (v *verifier) counterDescriptor(uuid uint64, msg, name []byte) (c counterSe
 // clip bounds text of the input that goes into a report.
 func clip(text []byte) []byte { return text[:min(len(text), 80)] }
 
-// maxAncestors is the number of ancestors that a track may have (spec perfetto.md 5.1).
+// maxAncestors is the number of ancestors that a track may have (perfetto.md 5).
 const maxAncestors = 100
 
 // States of a track while its ancestors are counted.

@@ -36,7 +36,7 @@ type Options struct {
 // All events are on one packet sequence. Its first packets define every interned text and describe every track, so that
 // the segments of the timeline can be encoded independently of each other. All versions of Perfetto since v49 read
 // everything but call stacks (v53), the order of processes and threads (v57) and, depending on Options.Samples,
-// call-stack samples (v58), which they leave out (spec perfetto.md 14); trace attributes (v55) are written in their old
+// call-stack samples (v58), which they leave out (perfetto.md 14); trace attributes (v55) are written in their old
 // form as well.
 //
 // What is lost because Perfetto has no place for it is counted in the timeline's problem log, by each Write.

@@ -61,7 +61,7 @@ func (w *writer) snapshot() (readings []timeline.ClockReading, primary timeline.
 	return c.Readings, primary
 }
 
-// clockSnapshot says which clock that of the trace is, and what others showed at one moment (spec perfetto.md 4).
+// clockSnapshot says which clock that of the trace is, and what others showed at one moment (perfetto.md 4).
 func (w *writer) clockSnapshot() error {
 	readings, primary := w.snapshot()
 	if len(readings) == 0 {

@@ -33,7 +33,7 @@ func (f PacketForm) String() string {
 	return fmt.Sprintf("PacketForm(%d)", uint8(f))
 }
 
-// deltaClock is the clock of the sequence that counts from packet to packet (spec perfetto.md 4).
+// deltaClock is the clock of the sequence that counts from packet to packet (perfetto.md 4).
 const deltaClock = firstSequenceClock
 
 // compact is what a writer knows of the compact form. The zero compact writes plain packets.

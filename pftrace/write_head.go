@@ -196,7 +196,7 @@ func splitCategories(list []byte) iter.Seq[[]byte] {
 }
 
 // internStacks defines frames and call stacks. Perfetto tells frames apart by name, file and line, those of native code by
-// name and address, and has no place for a column, which goes into the file (spec perfetto.md 10).
+// name and address, and has no place for a column, which goes into the file (perfetto.md 10).
 func (w *writer) internStacks(in *internWriter) error {
 	functions, paths := map[string]uint64{}, map[string]uint64{}
 	define := func(field int, ids map[string]uint64, text string) (uint64, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// SampleForm says in which form samples of call stacks are written (spec perfetto.md 10).
+// SampleForm says in which form samples of call stacks are written (perfetto.md 10).
 type SampleForm uint8
 
 const (

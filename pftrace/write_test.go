@@ -228,7 +228,7 @@ func addText(t testing.TB, b *timeline.Builder, ts timeline.Nanos, text []byte) 
 }
 
 // Bundles stay below Perfetto's limit, packed and unpacked, whatever their content compresses to; no packet is split, and
-// packets that are larger stand by themselves (spec perfetto.md 12).
+// packets that are larger stand by themselves (perfetto.md 12).
 func TestBundles(t *testing.T) {
 	const limit = 512 << 10
 	r := rand.New(rand.NewPCG(3, 3))

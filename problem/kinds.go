@@ -1,6 +1,6 @@
 package problem
 
-// The kinds of problems, in the order of docs/data-problems.md. The first group comes from spec/chrome-json.md,
+// The kinds of problems, in the order of docs/data-problems.md. The first group comes from docs/formats/chrome-json.md,
 // section 18.
 const (
 	_ Kind = iota

@@ -23,7 +23,7 @@ type AloneStats struct {
 }
 
 // Alone gives the calls of a profile that nothing else is known of, (program), (idle) and (garbage collector) included
-// (spec profile-calls.md 4). Two nodes are two calls, even of one function. It calls emit for each call in the order of
+// (profile-calls.md 4). Two nodes are two calls, even of one function. It calls emit for each call in the order of
 // their begins, outer calls before inner ones, until emit returns an error, which it returns. The AloneCall is valid
 // during the call of emit only.
 //

@@ -12,10 +12,10 @@ import (
 type Mode uint8
 
 const (
-	// DevTools gives the calls that Chrome DevTools shows (spec profile-calls.md 5).
+	// DevTools gives the calls that Chrome DevTools shows (profile-calls.md 5).
 	DevTools Mode = iota
 	// Refined loses fewer samples: it keeps samples inside of events that are not known to run JavaScript, and opens the
-	// callers of such an event before it (spec profile-calls.md 7).
+	// callers of such an event before it (profile-calls.md 7).
 	Refined
 )
 
@@ -29,7 +29,7 @@ const (
 	Microtasks              // RunMicrotasks: both
 )
 
-// ClassOf returns the class of the events with a name (spec profile-calls.md 5.1).
+// ClassOf returns the class of the events with a name (profile-calls.md 5).
 func ClassOf(name []byte) Class {
 	if len(name) >= 2 && (name[0] == 'v' || name[0] == 'V') && name[1] == '8' {
 		return Invocation
@@ -60,8 +60,8 @@ type Stats struct {
 	Calls   int64
 	Dropped int64 // samples that changed nothing, because they lie in an event that is not known to run JavaScript
 
-	// A sample of JavaScript is lost if no call of its innermost function is open at its time (spec profile-calls.md
-	// 5.5). The times are the sums of the times from such samples to the next ones. Where events overlap without nesting,
+	// A sample of JavaScript is lost if no call of its innermost function is open at its time
+	// (profile-calls.md 5). The times are the sums of the times from such samples to the next ones. Where events overlap without nesting,
 	// a call may end before a sample that was processed while it was open; such samples are not among the lost ones.
 	Samples, LostSamples int64
 	Time, LostTime       timeline.Nanos
@@ -83,7 +83,7 @@ type Builder struct {
 	fake   bool // the open calls belong to no event that runs JavaScript
 
 	// now is up to when the open calls last, as far as is known. Every change of the stack sets the end of all open
-	// calls, not only of those that it closes (truncate in spec profile-calls.md 5.3), so one time serves them all.
+	// calls, not only of those that it closes (truncate in profile-calls.md 5), so one time serves them all.
 	now     timeline.Nanos
 	next    int   // the first sample that was not processed
 	applied int64 // samples that were processed and have, or change, open calls
@@ -193,7 +193,7 @@ func (b *Builder) begin(ev *Event) {
 	b.now = ev.TS
 	inJS := b.inInvocation()
 	if ev.TraceID != 0 && !inJS {
-		b.fake = true // step N of spec profile-calls.md 5.4
+		b.fake = true // step N of profile-calls.md 5
 	}
 	if b.mode == Refined && !known && (inJS || b.fake) && ev.Class != Task && ev.Class != Microtasks {
 		b.hoist(ev)
@@ -350,7 +350,7 @@ func (b *Builder) equalFrom(i, limit int) int {
 	return i
 }
 
-// callersEqual is rule R1 of spec profile-calls.md 7: whether a stack has the calls below the lock as its outermost
+// callersEqual is rule R1 of profile-calls.md 7: whether a stack has the calls below the lock as its outermost
 // frames.
 func (b *Builder) callersEqual(stack v8profile.NodeIndex) bool {
 	lock := b.lock()
@@ -358,7 +358,7 @@ func (b *Builder) callersEqual(stack v8profile.NodeIndex) bool {
 	return b.equalFrom(0, lock) == lock
 }
 
-// hoist is rule R2 of spec profile-calls.md 7: functions that are on the stack both inside an event and after it were
+// hoist is rule R2 of profile-calls.md 7: functions that are on the stack both inside an event and after it were
 // there when it began. They become calls that begin with it.
 func (b *Builder) hoist(ev *Event) {
 	p := b.frames.profile

@@ -95,7 +95,7 @@ func NewFrames(p *v8profile.Profile) *Frames {
 				f.cut++
 			}
 		}
-		// Garbage is collected on behalf of what runs (spec profile-calls.md 5.1).
+		// Garbage is collected on behalf of what runs (profile-calls.md 5).
 		f.stacks[i] = before
 	}
 	return f
@@ -106,7 +106,7 @@ func NewFrames(p *v8profile.Profile) *Frames {
 func (f *Frames) Cut() int { return f.cut }
 
 // identities numbers the functions so that those which count as one have one number: equal script, name and line, but
-// not column or url (spec profile-calls.md 5.3).
+// not column or url (profile-calls.md 5).
 func identities(p *v8profile.Profile) (numbers []uint32, count int) {
 	type key struct {
 		script, name string

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/v8profile"
 )
 
-// lostTime finds the samples whose innermost function has no open call (spec profile-calls.md 5.5). A call is open at
+// lostTime finds the samples whose innermost function has no open call (profile-calls.md 5). A call is open at
 // its begin and at its end, so that a call which begins at the time of a sample, but later in the sequence, counts.
 type lostTime struct {
 	open    []int32          // of each function: open calls

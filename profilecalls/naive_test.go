@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/v8profile"
 )
 
-// naive is a Builder that follows the text of spec profile-calls.md step by step: whole stacks for each sample, and a
+// naive is a Builder that follows profile-calls.md 5 step by step: whole stacks for each sample, and a
 // duration set on every call whenever the text says so.
 type naive struct {
 	p      *v8profile.Profile

@@ -354,7 +354,7 @@ func (t *Thread) infer(o *observation, tl *timeline.Timeline, stacks *stackTable
 }
 
 // inferredState is the state of a sample if no track says it: that of V8's own frames, else by whether there is a stack, with
-// script on it. In Firefox a stack may be one of the browser alone, whose category is Other then (spec firefox.md 3).
+// script on it. In Firefox a stack may be one of the browser alone, whose category is Other then (firefox.md 3).
 func (s sampledStack) inferredState(source string, script bool) string {
 	switch {
 	case s.state != "":

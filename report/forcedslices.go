@@ -28,7 +28,7 @@ const (
 )
 
 // sliceKinds are the names of slices that compute style and layout, and of those that run script beside all whose names
-// begin with v8 (spec profile-calls.md 5.1).
+// begin with v8 (profile-calls.md 5).
 var sliceKinds = map[string]sliceKind{
 	"UpdateLayoutTree":  styleSlice,
 	"RecalculateStyles": styleSlice,

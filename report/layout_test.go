@@ -35,7 +35,7 @@ type paired struct {
 	parent     int // index of the slice around it, -1: none
 }
 
-// pair applies rule D2 of spec probes.md in the plainest way: firings are in order.
+// pair applies rule D2 of probes.md 4 in the plainest way: firings are in order.
 func pair(firings []firing) (slices, ends []paired) {
 	open := map[int][]int{}
 	for _, f := range firings {

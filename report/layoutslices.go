@@ -26,7 +26,7 @@ type phaseEvent struct {
 	option   string // of PaintOptions; "": always
 }
 
-// phaseEvents are the events of Chrome and the markers of Firefox that are phases of layout (spec probes.md 7).
+// phaseEvents are the events of Chrome and the markers of Firefox that are phases of layout (reports.md).
 var phaseEvents = []phaseEvent{
 	{"Paint", phasePaint, chrome, ""},
 	{"PrePaint", phasePaint, chrome, "PrePaint"},

@@ -102,7 +102,7 @@ func (t *stackTable) add(tl *timeline.Timeline, id timeline.CallstackID) sampled
 }
 
 // cleanFrame returns a frame of the timeline. Perfetto has no place for columns, so that a frame that was read from a
-// Perfetto trace may have line and column behind the file (spec perfetto.md 10).
+// Perfetto trace may have line and column behind the file (perfetto.md 10).
 func cleanFrame(f timeline.Frame) Frame {
 	clean := Frame{Function: cmp.Or(f.Function, anonymous), URL: f.File, Line: f.Line, Column: f.Column}
 	if f.Column != 0 || f.Line <= 0 {

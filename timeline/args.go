@@ -12,7 +12,7 @@ import (
 // timeline that they belong to, and in front of them perhaps what Correlate was given. Timeline.ArgList reads them.
 type Args []byte
 
-// Field numbers of spec perfetto.md 2.6.
+// Field numbers of perfetto.md 2.
 const (
 	fieldAnnotations = 4  // TrackEvent.debug_annotations
 	fieldCorrelation = 54 // TrackEvent.correlation_id_str_iid

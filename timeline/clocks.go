@@ -1,6 +1,6 @@
 package timeline
 
-// Clock is a clock of the system, numbered as in Perfetto (spec perfetto.md 2.6); 0 is "not known".
+// Clock is a clock of the system, numbered as in Perfetto (perfetto.md 2); 0 is "not known".
 type Clock uint32
 
 // The clocks that are named most.

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// Sampling is what a pass must know of an event that sees it and the samples of its thread as one sequence (spec
-// profile-calls.md 5).
+// Sampling is what a pass must know of an event that sees it and the samples of its thread as one sequence
+// (profile-calls.md 5).
 type Sampling struct {
 	// TraceID is the id under which a sampler recorded the stack of the thread for this event; 0: none.
 	TraceID uint64
@@ -143,7 +143,7 @@ func (s *stepper) steps(g *group) ([]Step, error) {
 	return s.out, nil
 }
 
-// endOrStart is the end of a started slice; what never ends has no length (spec profile-calls.md 5.1).
+// endOrStart is the end of a started slice; what never ends has no length (profile-calls.md 5).
 func (s *Step) endOrStart() Nanos {
 	if s.End == NoTime {
 		return s.TS

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/problem"
 )
 
-// matcher pairs begins with ends, in the order of time and, at one time, of the input (spec chrome-json.md 8, 9.1, 11).
+// matcher pairs begins with ends, in the order of time and, at one time, of the input (chrome-json.md 8, 9, 11).
 //
 // Begins wait on a stack: one for every thread and other track, and one for every asynchronous id over all processes.
 // An end takes the innermost begin that fits its name and category; it need not be the innermost one of all.

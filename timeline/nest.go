@@ -11,12 +11,12 @@ import (
 )
 
 // maxDepth is the number of slices that Perfetto nests on one track; it drops deeper ones. Instants of one time nest in each
-// other as well, until a slice begins or ends (spec perfetto.md 6).
+// other as well, until a slice begins or ends (perfetto.md 6).
 const maxDepth = 512
 
 // nester orders the starts of every timestamp and finds the lane of every slice: 0 is the track itself, others are
 // tracks beside it. Intervals never change: of two that overlap without nesting, the one that starts later moves to a
-// lane (spec chrome-json.md 8, 9.3).
+// lane (chrome-json.md 8, 9).
 type nester struct {
 	t       *Timeline
 	tracks  []*lanes  // by TrackID; nil: nothing is open
@@ -306,7 +306,7 @@ func (n *nester) order(g *group) {
 }
 
 // mergeByPlace moves things of length 0 and begins without end in front of those begins that come later in the input,
-// as far as no X with a length stands behind (spec chrome-json.md 8: after every longer X, otherwise at their place).
+// as far as no X with a length stands behind (chrome-json.md 8: after every longer X, otherwise at their place).
 // order holds the starts of one track and timestamp: those with a length, longest first, then the others.
 func mergeByPlace(g *group, order []uint32) {
 	split := 0
@@ -340,8 +340,8 @@ func mergeByPlace(g *group, order []uint32) {
 // goesFirst reports whether the record is an X: a slice that came as one event and whose place is not its own.
 func (r *record) goesFirst() bool { return r.kind == Slice && r.flags&flagInOrder == 0 }
 
-// openBehindX moves begins without end behind the last X among short, which are in the order of the input (spec
-// chrome-json.md 8: after every X).
+// openBehindX moves begins without end behind the last X among short, which are in the order of the input
+// (chrome-json.md 8: after every X).
 func openBehindX(g *group, short []uint32) {
 	last := len(short) - 1
 	for last >= 0 && !g.place(short[last]).goesFirst() {

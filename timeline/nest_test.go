@@ -107,7 +107,7 @@ func (c *nestChecker) finish() {
 	}
 }
 
-// From depth 512 on slices go to a lane, which takes 512 again (spec chrome-json.md 9.4).
+// From depth 512 on slices go to a lane, which takes 512 again (chrome-json.md 9).
 func TestDepthLimit(t *testing.T) {
 	var text strings.Builder
 	const deep = 1500
@@ -126,7 +126,7 @@ func TestDepthLimit(t *testing.T) {
 	}
 }
 
-// Instants of one time nest in each other like slices, but no slice nests in them (spec perfetto.md 6).
+// Instants of one time nest in each other like slices, but no slice nests in them (perfetto.md 6).
 func TestDepthOfInstants(t *testing.T) {
 	repeat := func(n int, line string) string { return strings.Repeat(line+"\n", n) }
 	var deep strings.Builder

@@ -45,7 +45,7 @@ type Step struct {
 }
 
 // Scan calls fn for the steps of every timestamp. The slice is valid during the call. Within a timestamp, steps that
-// start nothing come first, then the starts of each track in their order (spec chrome-json.md 8). Where all flows bind by
+// start nothing come first, then the starts of each track in their order (chrome-json.md 8). Where all flows bind by
 // time (FlowV1), there are only the steps of threads. What Extend added is left out: flows belong to what the input
 // has. Nest comes first.
 func (t *Timeline) Scan(ctx context.Context, fn func(steps []Step) error) error {

@@ -95,7 +95,7 @@ type Event struct {
 	// earlier is not moved behind it. So it is with a Begin, but no End has to be paired.
 	InOrder bool
 
-	// KeepEnd says of an End that it is the deletion of an object (spec chrome-json.md 17.3): without its Begin it is
+	// KeepEnd says of an End that it is the deletion of an object (chrome-json.md 17): without its Begin it is
 	// kept, as an instant, and its category need not be that of the Begin.
 	KeepEnd bool
 

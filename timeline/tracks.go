@@ -37,7 +37,7 @@ type ThreadKey struct {
 	IsNumber bool
 }
 
-// AsyncIDKind separates the number spaces of asynchronous ids (spec chrome-json.md 11.1).
+// AsyncIDKind separates the number spaces of asynchronous ids (chrome-json.md 11).
 type AsyncIDKind uint8
 
 // The kinds of asynchronous ids.
@@ -96,7 +96,7 @@ type CounterKey struct {
 	Description string
 }
 
-// MergeBehavior says whether tracks of one parent are shown as one (spec perfetto.md 5.3).
+// MergeBehavior says whether tracks of one parent are shown as one (perfetto.md 5).
 type MergeBehavior uint8
 
 // The merge behaviours.
@@ -657,7 +657,7 @@ func (t *trackTable) resolve(id TrackID) TrackID {
 func IsMadeUpID(id int64) bool { return math.MaxInt32-1<<20 < id && id <= math.MaxInt32 }
 
 // assignIDs finds the pid and tid of every used process and thread. Numbers that Perfetto cannot hold, or that mean
-// something else there, are replaced by unused ones from the top of the int32 range (spec chrome-json.md 7).
+// something else there, are replaced by unused ones from the top of the int32 range (chrome-json.md 7).
 func (t *trackTable) assignIDs(problems *problem.Log) {
 	taken := map[int64]bool{}
 	for id := range t.tracks {

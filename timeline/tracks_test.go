@@ -117,7 +117,7 @@ func TestAsyncIDsAreComparedAsText(t *testing.T) {
 }
 
 // Ids that Perfetto cannot hold are replaced from the top of the int32 range, never by one that the input uses, be it as
-// pid or as tid (spec chrome-json.md 7).
+// pid or as tid (chrome-json.md 7).
 func TestSyntheticIDsDoNotCollide(t *testing.T) {
 	b, log := newBuilder()
 	for _, pid := range []int64{0, -1, math.MinInt64, math.MaxInt32 + 1, math.MaxInt64} {

@@ -161,7 +161,7 @@ func (o *openSlice) set(r *record, ordinal uint64) {
 	}
 }
 
-// Walk calls fn for all events in the order in which a Perfetto trace must hold them (spec perfetto.md 6.2): by time;
+// Walk calls fn for all events in the order in which a Perfetto trace must hold them (perfetto.md 6): by time;
 // at one time ends before begins, enclosing slices before those in them, producers of flows before their consumers.
 // Nest comes first. An error of fn ends the walk and is returned.
 func (t *Timeline) Walk(ctx context.Context, fn func(*Item) error) error {

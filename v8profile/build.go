@@ -146,7 +146,7 @@ func (d *draft) counts(i int32) bool {
 }
 
 // childLists returns the children of all nodes: those of node i are children[from[i]:from[i+1]]. They are taken from
-// the parent links only if the first node has no list of children (spec profile-calls.md 3.2).
+// the parent links only if the first node has no list of children (profile-calls.md 3).
 func (d *draft) childLists() (from []uint32, children []int32) {
 	if d.nodes[0].hasChildren {
 		return d.listedChildren()
@@ -202,7 +202,7 @@ func (d *draft) listedChildren() (from []uint32, children []int32) {
 	return from, children
 }
 
-// meta finds the pseudo functions: among the children of the root, the first of each name (spec profile-calls.md 3.3).
+// meta finds the pseudo functions: among the children of the root, the first of each name (profile-calls.md 3).
 func (p *Profile) meta() {
 	for c := NodeIndex(1); c < p.nodes[0].end; c = p.nodes[c].end {
 		var meta *NodeIndex
@@ -223,7 +223,7 @@ func (p *Profile) meta() {
 }
 
 // samples takes the samples over: sorted by time, those with unknown nodes left out. Lines and columns move along, which
-// DevTools forgets (spec profile-calls.md 3.4).
+// DevTools forgets (profile-calls.md 3).
 func (p *Profile) samples(d *draft, at []NodeIndex) {
 	n := min(len(d.samples), len(d.times))
 	p.times = d.times[:n:n]
@@ -363,7 +363,7 @@ func (p *Profile) leaveOutUnknown(d *draft) {
 }
 
 // repair replaces single (program) samples between two samples of one bottom frame by the first of them: the profiler
-// interrupted V8 at a place where it could not walk the stack (spec profile-calls.md 3.6).
+// interrupted V8 at a place where it could not walk the stack (profile-calls.md 3).
 func (p *Profile) repair() {
 	if p.Program == NoNode || len(p.at) < 3 {
 		return
@@ -390,7 +390,7 @@ func (p *Profile) repair() {
 	}
 }
 
-// hits counts the samples of the nodes, unless the profile says how many there are (spec profile-calls.md 3.1).
+// hits counts the samples of the nodes, unless the profile says how many there are (profile-calls.md 3).
 func (p *Profile) hits(d *draft) {
 	if d.nodes[d.root()].hits >= 0 {
 		return

@@ -39,7 +39,7 @@ type Recording struct {
 	Profile *Profile
 }
 
-// Collector joins the pieces of the profiles of a trace (spec profile-calls.md 2). The chunks of a profile go on from each
+// Collector joins the pieces of the profiles of a trace (profile-calls.md 2). The chunks of a profile go on from each
 // other, so they must come in their order; else events may come in any order.
 type Collector struct {
 	log   *problem.Log
@@ -92,7 +92,7 @@ func (c *Collector) Err() error { return c.full }
 // wholeID is the id of a CpuProfile event that has none.
 const wholeID = "0x1"
 
-// Names of the events that carry profiles (spec profile-calls.md 2). Those of a whole profile may have other phases than P.
+// Names of the events that carry profiles (profile-calls.md 2). Those of a whole profile may have other phases than P.
 const (
 	HeadName  = "Profile"
 	ChunkName = "ProfileChunk"

@@ -86,7 +86,7 @@ func (r *decoder) legacyStep(n *legacyNode) (legacyStep, error) {
 	return memberRead, r.nodeMember(&n.nodeReader, key)
 }
 
-// closeLegacy puts a node that was read to its place. Lines and columns count from 1 here (spec profile-calls.md 2).
+// closeLegacy puts a node that was read to its place. Lines and columns count from 1 here (profile-calls.md 2).
 func (r *decoder) closeLegacy(n *legacyNode) {
 	n.own.line = max(n.own.line-1, -1)
 	n.own.column = max(n.own.column-1, -1)

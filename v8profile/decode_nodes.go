@@ -33,8 +33,8 @@ func (r *decoder) finishNode(n *nodeReader) {
 	r.d.define(n.node)
 }
 
-// function returns what the node says of its function. Of two names its own counts, unless that is empty (spec
-// profile-calls.md SH05 to SH07).
+// function returns what the node says of its function. Of two names its own counts, unless that is empty
+// (profile-calls.md 3).
 func (n *nodeReader) function() functionKey {
 	f := n.frame
 	if n.own.name != 0 {

@@ -47,7 +47,7 @@ func (r *decoder) document() error {
 // beginPiece notes where the samples of a piece begin.
 func (r *decoder) beginPiece() { r.pieceStart, r.nLines, r.nColumns = len(r.d.samples), 0, 0 }
 
-// profileMember reads a member of a profile (spec profile-calls.md 2).
+// profileMember reads a member of a profile (profile-calls.md 2).
 func (r *decoder) profileMember(key []byte) error {
 	switch string(key) {
 	case "nodes":

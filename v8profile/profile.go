@@ -18,7 +18,7 @@ import (
 
 // NodeIndex identifies a node in its Profile. The nodes are numbered in the order in which DevTools walks the tree:
 // the root is 0, parents come before their children, and children in the reverse of the order in which the profile lists
-// them (spec profile-calls.md 3.2). The nodes of a subtree are numbered without gaps.
+// them (profile-calls.md 3). The nodes of a subtree are numbered without gaps.
 type NodeIndex int32
 
 // NoNode is no node.
@@ -60,7 +60,7 @@ type LineTicks struct {
 type Profile struct {
 	// Start is the time from which the deltas of the samples count.
 	Start timeline.Nanos
-	// Closing is when the last sample ends: one mean interval after it (spec profile-calls.md 3.5). The end time that
+	// Closing is when the last sample ends: one mean interval after it (profile-calls.md 3). The end time that
 	// the profiler recorded is not used.
 	Closing timeline.Nanos
 	// End is when the profiler says that it ended, timeline.NoTime if it does not say.
@@ -156,7 +156,7 @@ func (p *Profile) Time(i int) timeline.Nanos { return p.times[i] }
 func (p *Profile) At(i int) NodeIndex { return p.at[i] }
 
 // Seen returns the node that the profiler saw: At, but (program) where that was taken for a sample of the function around
-// (spec profile-calls.md 3.6).
+// (profile-calls.md 3).
 func (p *Profile) Seen(i int) NodeIndex {
 	if p.repaired != nil && p.repaired[i/64]>>(i%64)&1 != 0 {
 		return p.Program

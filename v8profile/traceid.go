@@ -2,8 +2,8 @@ package v8profile
 
 import "github.com/weft-trace/weft/internal/jsonscan"
 
-// TraceIDKey is the name of the argument with the id under which V8 recorded the stack of an event (spec profile-calls.md
-// 5.1).
+// TraceIDKey is the name of the argument with the id under which V8 recorded the stack of an event
+// (profile-calls.md 5).
 const TraceIDKey = "sampleTraceId"
 
 // Arguments of events that may hold a TraceIDKey beside the arguments themselves.

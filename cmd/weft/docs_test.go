@@ -2,7 +2,9 @@ package main
 
 import (
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -170,4 +172,97 @@ func TestTablesOfPages(t *testing.T) {
 			before = line
 		}
 	})
+}
+
+var (
+	citation     = regexp.MustCompile(`\b((?:[a-z]+/)*[a-z][a-z-]*\.md)(?: (\d+(?:, \d+)*)\b|, (rules? \d+(?:(?:, | and )\d+)*|[A-Z][a-z]+(?: [a-z]+)*))?`)
+	ownCitation  = regexp.MustCompile(`\(sections? (\d+(?: and \d+)*)`)
+	strayCite    = regexp.MustCompile(`\bspec(?:/| )[a-z-]*(?:\.md|\d)`)
+	numberInText = regexp.MustCompile(`\d+`)
+)
+
+// A citer knows the sections of pages, by the name of the page without its folder.
+type citer map[string]map[string]bool
+
+// add reads the sections of a page: the numbers and titles of its headings, and its numbered rules.
+func (c citer) add(name, text string) {
+	sections := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^## (?:(\d+) )?(.*)$`).FindAllStringSubmatch(text, -1) {
+		sections[m[1]], sections[m[2]] = true, true
+	}
+	for _, m := range regexp.MustCompile(`(?m)^(\d+)\. `).FindAllStringSubmatch(text, -1) {
+		sections["rule "+m[1]] = true
+	}
+	if base := path.Base(name); c[base] == nil || path.Dir(name) == "docs/formats" { // of two with one name comments mean that of the format
+		c[base] = sections
+	}
+}
+
+// wrong returns the citations in the text of a file that lead nowhere. own is the page of the file's folder, "" if it has none.
+func (c citer) wrong(text, own string) (wrong []string) {
+	wrong = strayCite.FindAllString(text, -1)
+	for _, m := range citation.FindAllStringSubmatch(text, -1) {
+		sections, ok := c[path.Base(m[1])]
+		ok = ok || strings.HasSuffix(m[1], "README.md")
+		for _, number := range numberInText.FindAllString(m[2], -1) {
+			ok = ok && sections[number]
+		}
+		if strings.HasPrefix(m[3], "rule") {
+			for _, number := range numberInText.FindAllString(m[3], -1) {
+				ok = ok && sections["rule "+number]
+			}
+		} else if m[3] != "" {
+			ok = ok && slices.ContainsFunc(slices.Collect(maps.Keys(sections)), func(s string) bool {
+				return s != "" && strings.HasPrefix(m[3], s)
+			})
+		}
+		if !ok {
+			wrong = append(wrong, m[0])
+		}
+	}
+	for _, m := range ownCitation.FindAllStringSubmatch(text, -1) {
+		for _, number := range numberInText.FindAllString(m[1], -1) {
+			if !c[own][number] {
+				wrong = append(wrong, m[0])
+			}
+		}
+	}
+	return wrong
+}
+
+// What comments cite is in the repository: pages, and their sections and rules.
+func TestCitations(t *testing.T) {
+	known := citer{}
+	pages(t, known.add)
+	own := map[string]string{"convert/chromejson": "chrome-json.md", "convert/firefox": "firefox.md"}
+	root := os.DirFS(filepath.Join("..", ".."))
+	cited := 0
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (name == "gen" || name == ".git"):
+			return fs.SkipDir
+		case name == "cmd/weft/docs_test.go" || !slices.Contains([]string{".go", ".txtar"}, path.Ext(name)):
+			return nil
+		}
+		text, err := fs.ReadFile(root, name)
+		cited += len(citation.FindAll(text, -1))
+		for _, wrong := range known.wrong(string(text), own[path.Dir(name)]) {
+			t.Errorf("%s cites %s", name, wrong)
+		}
+		return err
+	})
+	if err != nil || cited < 100 {
+		t.Errorf("%d citations: %v", cited, err)
+	}
+	for text, want := range map[string]int{
+		"(spec contexts.md S8)": 2, "(contexts.md 8)": 1, "(spec 9.3)": 1, "chrome-json.md 9": 0, "chrome-json.md 9, 77": 1,
+		"attribution.md, rules 6 and 10": 0, "attribution.md, rule 99": 1, "attribution.md, Cost": 0, "attribution.md, Luck": 1,
+		"(section 9)": 0, "(sections 9 and 99)": 1, "docs/formats/none.md": 1,
+	} {
+		if got := known.wrong(text, "chrome-json.md"); len(got) != want {
+			t.Errorf("%s: %q, want %d", text, got, want)
+		}
+	}
 }

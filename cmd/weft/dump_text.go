@@ -215,7 +215,7 @@ func (d *dumper) appendStack(b []byte, id timeline.CallstackID) []byte {
 	return append(b, ']')
 }
 
-// maxArgDepth is more than any reader keeps as structure (spec chrome-json.md 3).
+// maxArgDepth is more than any reader keeps as structure (chrome-json.md 3).
 const maxArgDepth = 1000
 
 // appendArgs appends arguments as a JSON object.

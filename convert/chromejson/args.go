@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// maxDepth is the depth of nesting to which arguments are taken apart (spec 3).
+// maxDepth is the depth of nesting to which arguments are taken apart (section 3).
 const maxDepth = 512
 
 // scanArgs reads the value of args and encodes it at once: Chrome writes args first, and to read them again when the
@@ -126,7 +126,7 @@ func (rd *reader) encodeWaiting() {
 	}
 }
 
-// encode encodes a value of which Value returned kind and text. null is nothing (spec 16).
+// encode encodes a value of which Value returned kind and text. null is nothing (section 16).
 func (es *eventScanner) encode(kind jsonscan.Kind, text []byte, depth int) {
 	s, enc := es.s, es.enc
 	switch kind {
@@ -209,7 +209,7 @@ func (es *eventScanner) encodeInteger(text []byte) {
 	es.enc.Double(f)
 }
 
-// encodeWord encodes a word that is no JSON (spec 3).
+// encodeWord encodes a word that is no JSON (section 3).
 func (es *eventScanner) encodeWord(text []byte) {
 	switch string(text) {
 	case "NaN", "Infinity", "-Infinity":
@@ -220,7 +220,7 @@ func (es *eventScanner) encodeWord(text []byte) {
 	}
 }
 
-// ownKey opens the dictionary of what weft adds, if it is not open, and names the next value in it (spec 5).
+// ownKey opens the dictionary of what weft adds, if it is not open, and names the next value in it (section 5).
 func (rd *reader) ownKey(name string) {
 	if !rd.own {
 		rd.own = true

@@ -5,7 +5,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// id returns the id of the event: the first of id, id2.global and id2.local that is text or an integer (spec 11.1).
+// id returns the id of the event: the first of id, id2.global and id2.local that is text or an integer (section 11).
 func (ev *event) id() (value, timeline.AsyncIDKind, bool) {
 	if v := ev.get(fieldID); v.isID() {
 		return v, timeline.AsyncPlain, true
@@ -44,7 +44,7 @@ func (rd *reader) asyncTrack(legacy bool) (timeline.TrackID, bool) {
 	}), true
 }
 
-// async adds a b, e or n (spec 11). Asynchronous tracks have no thread clock, so a thread time is an argument, and only
+// async adds a b, e or n (section 11). Asynchronous tracks have no thread clock, so a thread time is an argument, and only
 // where the producer asks for it.
 func (rd *reader) async(kind timeline.Kind) (bool, error) {
 	track, ok := rd.asyncTrack(false)
@@ -63,7 +63,7 @@ func (rd *reader) async(kind timeline.Kind) (bool, error) {
 	return true, rd.send()
 }
 
-// legacyAsync adds an S, F, T or p (spec 12). An F closes whatever its id opened last, so it goes without name.
+// legacyAsync adds an S, F, T or p (section 12). An F closes whatever its id opened last, so it goes without name.
 func (rd *reader) legacyAsync(kind timeline.Kind) error {
 	track, ok := rd.asyncTrack(true)
 	if !ok {

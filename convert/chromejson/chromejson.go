@@ -2,7 +2,7 @@
 //
 // It reads both shapes of the format, an array of events and an object with traceEvents, with members in any order, in
 // one streaming pass, and everything that real files of it have in the way of damage: the rules are those of
-// docs/formats/chrome-json.md, called "spec" in the comments. What each phase becomes:
+// docs/formats/chrome-json.md, whose sections the comments cite. What each phase becomes:
 //
 //	B E X      slices of the thread
 //	i I R      instants of the thread, the process or the whole trace, by s

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// counter adds the values of a C, one counter for every member of its args (spec 13).
+// counter adds the values of a C, one counter for every member of its args (section 13).
 func (rd *reader) counter() error {
 	ev := &rd.ev
 	args := ev.get(fieldArgs)
@@ -53,7 +53,7 @@ type counterMember struct {
 // maxSmallCounter is the number of members up to which equal keys are found by comparing all with all.
 const maxSmallCounter = 16
 
-// counterMembers returns the members of the args of a counter. Of two with one key the last one counts (spec 3).
+// counterMembers returns the members of the args of a counter. Of two with one key the last one counts (section 3).
 func (rd *reader) counterMembers(args []byte) []counterMember {
 	members := rd.counters[:0]
 	var byKey map[string]int // of indexes, once there are many
@@ -192,7 +192,7 @@ func (rd *reader) addCounter(process timeline.TrackID, key *timeline.CounterKey,
 	return rd.b.Add(out)
 }
 
-// memoryDump adds the totals of a v and its top-level allocators (spec 17.4). All its numbers are hexadecimal text.
+// memoryDump adds the totals of a v and its top-level allocators (section 17). All its numbers are hexadecimal text.
 func (rd *reader) memoryDump() error {
 	args := rd.ev.get(fieldArgs)
 	d := dumpReader{rd: rd, process: rd.process()}

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/problem"
 )
 
-// document reads the input from its first byte to its last (spec 2).
+// document reads the input from its first byte to its last (section 2).
 func (rd *reader) document() error {
 	c, err := rd.s.Peek()
 	if err == nil && bytes.HasPrefix(rd.s.Window(), []byte("\ufeff")) {
@@ -148,7 +148,7 @@ func (rd *reader) key() (string, error) {
 	}
 }
 
-// member reads one member of the object form (spec 4).
+// member reads one member of the object form (section 4).
 func (rd *reader) member(key string) error {
 	c, err := rd.s.Peek()
 	if err != nil {
@@ -219,7 +219,7 @@ func (rd *reader) broken(err error) error {
 	return errEnded
 }
 
-// maxAttribute is the length up to which the text of a value becomes an attribute (spec 4).
+// maxAttribute is the length up to which the text of a value becomes an attribute (section 4).
 const maxAttribute = 16 << 10
 
 // value reads one value outside the events. If its text is longer than limit, or it is malformed, the kind is Invalid.
@@ -245,7 +245,7 @@ func (rd *reader) value(limit int) (jsonscan.Kind, []byte, error) {
 	}
 }
 
-// attribute reads a value and makes it an attribute of the trace (spec 4).
+// attribute reads a value and makes it an attribute of the trace (section 4).
 func (rd *reader) attribute(name string) error {
 	at := rd.position()
 	kind, text, err := rd.value(maxAttribute)

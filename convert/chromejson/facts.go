@@ -17,7 +17,7 @@ const (
 )
 
 // facts reads an object or list beside the events and makes the values in it attributes of the trace, named by their paths
-// (spec 4). It is skipped if its text is longer than that of an attribute may be.
+// (section 4). It is skipped if its text is longer than that of an attribute may be.
 func (rd *reader) facts(key string) error {
 	at := rd.position()
 	kind, text, err := rd.value(maxAttribute)

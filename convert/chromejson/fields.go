@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// field is a member of an event that the format knows (spec 5).
+// field is a member of an event that the format knows (section 5).
 type field uint8
 
 const (
@@ -201,7 +201,7 @@ func (ev *event) set(f field, s *jsonscan.Scanner) {
 	ev.Values[f] = jsonscan.Token{Kind: kind, Text: text}
 }
 
-// wordsToText makes fields that are bare words text (spec 3). None of these is a number, so no time becomes usable by it.
+// wordsToText makes fields that are bare words text (section 3). None of these is a number, so no time becomes usable by it.
 func (ev *event) wordsToText() {
 	for seen := ev.Seen &^ (1 << fieldArgs); seen != 0; seen &= seen - 1 {
 		if v := &ev.Values[bits.TrailingZeros64(seen)]; v.Kind == jsonscan.Word {
@@ -270,7 +270,7 @@ func (v value) str() []byte {
 // isID reports whether the value can identify something: text or an integer.
 func (v value) isID() bool { return v.kind == jsonscan.String || v.kind == jsonscan.Integer }
 
-// nanos converts a field in microseconds, written as a number or as a string that holds one (spec 6).
+// nanos converts a field in microseconds, written as a number or as a string that holds one (section 6).
 func (ev *event) nanos(f field) (timeline.Nanos, bool) {
 	v := &ev.Values[f]
 	if !ev.has(f) || v.Kind != jsonscan.Integer && v.Kind != jsonscan.Number && v.Kind != jsonscan.String {

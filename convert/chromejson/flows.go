@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// flowID converts the id of a flow (spec 15.2). Ids are numbers: integers as they are, strings hexadecimal with or
+// flowID converts the id of a flow (section 15). Ids are numbers: integers as they are, strings hexadecimal with or
 // without 0x. Any other text is compared as text. It returns false if there is no id.
 func flowID(v value) (num uint64, text []byte, ok bool) {
 	switch v.kind {
@@ -54,7 +54,7 @@ func hexadecimal(digits []byte) (n uint64, ok bool) {
 
 func isTrue(v value) bool { return v.kind == jsonscan.True }
 
-// flow adds an s, t or f of the event's thread (spec 15.1).
+// flow adds an s, t or f of the event's thread (section 15).
 func (rd *reader) flow() error {
 	ev := &rd.ev
 	id, _, _ := ev.id()

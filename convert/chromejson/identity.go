@@ -31,7 +31,7 @@ type threadSlot struct {
 func slotOf(num int64) int { return int(uint64(num) * 0x9e3779b97f4a7c15 >> 56) }
 
 // identifier converts a pid or tid: to a number, or to a text that names the process or thread. Zero and the empty text
-// are what a missing id is (spec 7). The text of a number is one beyond 64 bits.
+// are what a missing id is (section 7). The text of a number is one beyond 64 bits.
 func (v value) identifier() (num int64, text string) {
 	switch v.kind {
 	case jsonscan.Integer:

@@ -41,7 +41,7 @@ func (m *metadata) latest(key string, ts timeline.Nanos) bool {
 	return true
 }
 
-// metadataEvent takes an M (spec 14). Its time decides only which of several wins: missing is 0, negative is fine. It
+// metadataEvent takes an M (section 14). Its time decides only which of several wins: missing is 0, negative is fine. It
 // creates no thread by itself, because a track without events does not show up.
 func (rd *reader) metadataEvent() error {
 	ev := &rd.ev

@@ -38,7 +38,7 @@ func (rd *reader) event() error {
 	return err
 }
 
-// phase is the one place where phases are told apart (spec 17, phase table). It reports whether it gave the Builder an
+// phase is the one place where phases are told apart (section 17, phase table). It reports whether it gave the Builder an
 // event that can be the end of a flow.
 func (rd *reader) phase() (carrier bool, err error) {
 	switch rd.ev.ph {
@@ -69,7 +69,7 @@ func (rd *reader) phase() (carrier bool, err error) {
 		return false, rd.legacyAsync(timeline.Instant)
 	case 'T':
 		// With a duration and without an id it is a thread state. The duration alone says nothing: Node writes it on
-		// every event (spec 12).
+		// every event (section 12).
 		if rd.ev.has(fieldDur) && !rd.ev.has(fieldID) && !rd.ev.has(fieldID2) {
 			return false, rd.threadState()
 		}
@@ -124,7 +124,7 @@ func (rd *reader) add(kind timeline.Kind, track timeline.TrackID) error {
 	return rd.send()
 }
 
-// rareFields adds the fields that have no place in Perfetto (spec 5).
+// rareFields adds the fields that have no place in Perfetto (section 5).
 func (rd *reader) rareFields() {
 	ev := &rd.ev
 	rd.instructionCount("ticount", ev.get(fieldTicount))
@@ -141,7 +141,7 @@ func (rd *reader) instructionCount(name string, v value) {
 	}
 }
 
-// complete adds an X (spec 9.2).
+// complete adds an X (section 9).
 func (rd *reader) complete() (bool, error) {
 	if rd.isWholeProfile() {
 		return false, nil
@@ -183,7 +183,7 @@ func (rd *reader) threadEvent(kind timeline.Kind) error {
 	return rd.send()
 }
 
-// instant adds an i, I or R (spec 10).
+// instant adds an i, I or R (section 10).
 func (rd *reader) instant() error {
 	if rd.isWholeProfile() {
 		return nil
@@ -236,7 +236,7 @@ func (rd *reader) ownID(name string, f field) {
 	rd.ownValue(name, v)
 }
 
-// threadState adds a T that is a thread state (spec 17.6).
+// threadState adds a T that is a thread state (section 17).
 func (rd *reader) threadState() error {
 	dur, ok := rd.duration()
 	if !ok {
@@ -316,7 +316,7 @@ func (rd *reader) ownTime(name string, f field) {
 }
 
 // objectEvent adds an N, O or D: the life and the snapshots of an object. Scope and id tell objects apart, in a process
-// or, if the id is global, in all of them (spec 17.3).
+// or, if the id is global, in all of them (section 17).
 func (rd *reader) objectEvent() error {
 	ev := &rd.ev
 	id, kind, ok := ev.id()

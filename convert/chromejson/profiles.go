@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/v8profile"
 )
 
-// collectProfile hands an event to the collector of profiles if it is a piece of one (spec profile-calls.md 2). All that
+// collectProfile hands an event to the collector of profiles if it is a piece of one (profile-calls.md 2). All that
 // a piece holds goes into the profile; the event of a head is kept beside.
 func (rd *reader) collectProfile(name string) (taken bool) {
 	if rd.opts.Profiles == nil || !v8profile.IsEventName(name) {
@@ -32,7 +32,7 @@ func (rd *reader) isWholeProfile() bool {
 	return string(name) == v8profile.WholeName && rd.collectProfile(v8profile.WholeName)
 }
 
-// sampling says of the event prepared what the calls of its thread depend on (spec profile-calls.md 5.1).
+// sampling says of the event prepared what the calls of its thread depend on (profile-calls.md 5).
 func (rd *reader) sampling() {
 	if rd.opts.Profiles == nil {
 		return

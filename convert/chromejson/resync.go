@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/problem"
 )
 
-// Behind an event that cannot be parsed reading goes on (spec 2), in this order of trust,
+// Behind an event that cannot be parsed reading goes on (section 2), in this order of trust,
 //
 //   - behind its last bracket, if its brackets and strings can be followed to there and something fitting comes next;
 //   - at the next line that starts an object;

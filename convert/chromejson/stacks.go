@@ -17,7 +17,7 @@ const (
 	maxSamples   = 1 << 20
 )
 
-// stacks holds the dictionaries of stack frames, and which of their ids events use (spec 17.2). A dictionary may come
+// stacks holds the dictionaries of stack frames, and which of their ids events use (section 17). A dictionary may come
 // before or behind the events, so ids become stacks at the end of the input only.
 type stacks struct {
 	frames  map[frameKey]*frame
@@ -303,7 +303,7 @@ func (rd *reader) endStackOfComplete() {
 // sampleFields are the fields of a P for which a sample has a place.
 const sampleFields = 1<<fieldPh | 1<<fieldName | 1<<fieldTs | 1<<fieldPid | 1<<fieldTid | 1<<fieldSf | 1<<fieldStack
 
-// profileEvent adds a P. The pieces of V8's profiles are collected, or kept as they are (spec 17.1); others with a stack
+// profileEvent adds a P. The pieces of V8's profiles are collected, or kept as they are (section 17); others with a stack
 // are samples.
 // What a sample has no place for, arguments above all, is on an instant beside.
 func (rd *reader) profileEvent() error {

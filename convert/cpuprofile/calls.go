@@ -13,7 +13,7 @@ const (
 	anonymous = "(anonymous)"
 )
 
-// Calls adds calls to a timeline as slices of their thread (spec profile-calls.md 8).
+// Calls adds calls to a timeline as slices of their thread (profile-calls.md 8).
 type Calls struct {
 	*Thread
 	// Added is the number of calls that were added: those before time 0 are not.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// setAttributes keeps what the profile says about the recording as facts about the trace (spec 11).
+// setAttributes keeps what the profile says about the recording as facts about the trace (section 11).
 func (c *converter) setAttributes() {
 	m := &c.root.meta
 	set := func(key, value string) {

@@ -14,7 +14,7 @@ type cause struct {
 }
 
 // readCause reads the call stack of a marker: {stack, time} in the processed form, in the raw form a thread with one
-// sample (spec 5.3). It returns false if it is neither.
+// sample (section 5). It returns false if it is neither.
 func (c *converter) readCause(text []byte) bool {
 	found := cause{stack: none, time: math.NaN()}
 	s := &c.payload.other
@@ -47,7 +47,7 @@ func (c *converter) readCause(text []byte) bool {
 	return true
 }
 
-// shiftedTypes are the types of which the causes were on the clock of the profile before those of others (spec 3.4).
+// shiftedTypes are the types of which the causes were on the clock of the profile before those of others (section 3).
 var shiftedTypes = map[string]bool{"tracing": true, "Styles": true}
 
 func (f *cause) setStack(v value) {

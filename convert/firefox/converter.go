@@ -57,7 +57,7 @@ type markerType struct {
 	members    []member
 }
 
-// special says that markers of a type need more than their schema says (spec 5.3).
+// special says that markers of a type need more than their schema says (section 5).
 type special uint8
 
 const (
@@ -144,7 +144,7 @@ func (c *converter) convert(p *profile) error {
 }
 
 // setClocks says which clock the times are of: the monotonic one of the system if it is known, else wall time, else none
-// (spec 4).
+// (section 4).
 func (c *converter) setClocks(m *meta) {
 	wall, ok := jsonscan.Decimal([]byte(m.startTimeText), 6) // ms
 	if !ok || wall < 0 {
@@ -262,7 +262,7 @@ func (c *converter) typeOf(payload []byte) int32 {
 }
 
 // typeByMarkerName returns the type of a row that has none with a schema: that of its name, which counts in older profiles
-// (spec 3.4), if there is such a schema; else kind, its own.
+// (section 3), if there is such a schema; else kind, its own.
 func (c *converter) typeByMarkerName(th *threadState, row, kind int32) int32 {
 	if c.processed < 0 || c.processed >= schemaByTypeOnly || c.types[kind].schema != nil {
 		return kind
@@ -310,7 +310,7 @@ func (c *converter) eachMember(payload []byte, fn func(key []byte, v value)) {
 }
 
 // addMarkers adds the markers of all threads in the order in which flows are resolved: by start, then by thread, then by
-// their place in the thread's list (spec 7.2).
+// their place in the thread's list (section 7).
 func (c *converter) addMarkers() error {
 	q := minHeap[*threadState]{less: comesBefore}
 	for _, th := range c.threads {

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// counter is a counter of a process (spec 9).
+// counter is a counter of a process (section 9).
 type counter struct {
 	name, category, description string
 	pid                         identity // of processed profiles
@@ -233,7 +233,7 @@ func (c *converter) addCounter(process *process, ct *counter) error {
 }
 
 // counts yields the time, in ms, of each row of a counter and what was counted since the one before. The first holds what
-// was counted before the recording and is 0 (spec 9).
+// was counted before the recording and is 0 (section 9).
 func (c *converter) counts(ct *counter, delta float64) iter.Seq2[float64, float64] {
 	return func(yield func(time, count float64) bool) {
 		s := &ct.samples

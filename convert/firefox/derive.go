@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// A marker is what one or two rows of the table of markers mean together (spec 5). Times are milliseconds on the clock of
+// A marker is what one or two rows of the table of markers mean together (section 5). Times are milliseconds on the clock of
 // the profile.
 type marker struct {
 	start, end float64 // end is NaN for an instant
@@ -31,7 +31,7 @@ const (
 	markerSuppressed                         // told by other markers
 )
 
-// phase says which times of a row count, numbered as in the format (spec 5.1). The others hold rubbish.
+// phase says which times of a row count, numbered as in the format (section 5). The others hold rubbish.
 type phase int32
 
 const (
@@ -155,7 +155,7 @@ func (d *deriver) interval(m marker, end float64, kind int32) {
 	d.add(m)
 }
 
-// request pairs the two rows of a request by its id (spec 5.2).
+// request pairs the two rows of a request by its id (section 5).
 func (d *deriver) request(m marker) {
 	var id, status value
 	d.c.eachMember(d.th.payload(m.row), func(key []byte, v value) {
@@ -249,7 +249,7 @@ func (d *deriver) unfinished(order []int32) {
 	}
 }
 
-// phase returns the phase of a row. Before markers had phases, the payload has the times (spec 5.1).
+// phase returns the phase of a row. Before markers had phases, the payload has the times (section 5).
 func (d *deriver) phase(row int32, start, end *float64) phase {
 	given := phase(d.rows.phase.at(int(row)))
 	buggy := d.c.processed == buggyPhases && given != phaseStart && given != phaseEnd
@@ -292,5 +292,5 @@ func (d *deriver) phase(row int32, start, end *float64) phase {
 	return phaseInstant
 }
 
-// buggyPhases is the version of the processed format whose phases are wrong (spec 3.4).
+// buggyPhases is the version of the processed format whose phases are wrong (section 3).
 const buggyPhases = 30

@@ -1,7 +1,7 @@
 // Package firefox reads Firefox profiles into a timeline: what Firefox itself writes (the raw form, versions 3 to 36)
 // and what the Firefox Profiler and many other programs write (the processed form, versions 0 to 70 and newer).
 //
-// The rules are those of docs/formats/firefox.md, called "spec" in the comments. A profile is a set of tables that refer
+// The rules are those of docs/formats/firefox.md, whose sections the comments cite. A profile is a set of tables that refer
 // to each other, in files where the tables may come in any order, so that reading has two steps:
 //
 //  1. decoding (decode.go, table.go, profile.go and the files named after tables): the text becomes typed columns. What a
@@ -89,7 +89,7 @@ func decode(r io.Reader, opts Options) (*profile, error) {
 	return p, nil
 }
 
-// isProcessed reports whether a profile has the processed form (spec 1).
+// isProcessed reports whether a profile has the processed form (section 1).
 func (p *profile) isProcessed() bool { return p.meta.isProcessed || p.has.shared }
 
 // document reads the input from its first byte to its last.

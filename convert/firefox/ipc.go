@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// A message between processes is told by up to five markers: one at each endpoint, and three on the way (spec 5.2). They
+// A message between processes is told by up to five markers: one at each endpoint, and three on the way (section 5). They
 // are found by what identifies the message, over all threads. If both endpoints are known, there is one marker at each,
 // from the one to the other, and what lies between is a part of these.
 type message struct {

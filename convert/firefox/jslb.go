@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// slabs are the parts of a JSLB container (spec 3.5): one is the JSON of the profile, in which {"$s":N} stands for
+// slabs are the parts of a JSLB container (section 3): one is the JSON of the profile, in which {"$s":N} stands for
 // slab N, which is JSON again or a list of numbers.
 type slabs struct {
 	size int64 // of the file

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// template is a label of a schema, such as "{marker.name} - {marker.data.url}" (spec 6).
+// template is a label of a schema, such as "{marker.name} - {marker.data.url}" (section 6).
 type template []part
 
 // part is a piece of a template: a text, or what is put in.

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// placer finds the tracks of the markers of one thread (spec 5.3). Stack-based intervals are slices of the thread as far
+// placer finds the tracks of the markers of one thread (section 5). Stack-based intervals are slices of the thread as far
 // as they nest. All other intervals of one name share a track below the thread, with lanes for those that overlap, as in
 // the front end's marker chart.
 type placer struct {
@@ -46,7 +46,7 @@ func (c *converter) place(th *threadState) {
 	}
 }
 
-// isInstant reports whether the marker has no length. An interval whose end is its start is none (spec 5.2).
+// isInstant reports whether the marker has no length. An interval whose end is its start is none (section 5).
 func (m *marker) isInstant() bool { return m.end != m.end }
 
 // track returns the track of an interval.

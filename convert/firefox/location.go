@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// location is where a frame of the raw form lies, taken apart (spec 2.5).
+// location is where a frame of the raw form lies, taken apart (section 2).
 type location struct {
 	function     []byte
 	file         []byte

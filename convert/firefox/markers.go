@@ -193,7 +193,7 @@ func (c *converter) categoryName(category, subcategory int32) []byte {
 	return c.payload.wide
 }
 
-// addFlows hands over which flows a marker names, in the order of its schema (spec 7.2), and the arrow of a message.
+// addFlows hands over which flows a marker names, in the order of its schema (section 7), and the arrow of a message.
 func (c *converter) addFlows(th *threadState, m *marker, kind *markerType) error {
 	if kind.schema != nil {
 		for _, slot := range kind.schema.flows {

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// meta is what a profile says about itself (spec 2.2), as far as it is needed; the rest is in attributes.
+// meta is what a profile says about itself (section 2), as far as it is needed; the rest is in attributes.
 type meta struct {
 	version      int64 // of the raw format; 0: not given
 	preprocessed int64 // of the processed format; 0: not given

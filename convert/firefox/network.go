@@ -5,7 +5,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// timings are the members of the payload of a request that are times (spec 5.3).
+// timings are the members of the payload of a request that are times (section 5).
 var timings = map[string]bool{
 	"fetchStart": true, "domainLookupStart": true, "domainLookupEnd": true, "connectStart": true, "tcpConnectEnd": true,
 	"secureConnectionStart": true, "connectEnd": true, "requestStart": true, "responseStart": true, "responseEnd": true,
@@ -23,7 +23,7 @@ var requestPhases = [...]struct {
 	{"response", "responseStart", "responseEnd"},
 }
 
-// builtinSchemas describe the types that no file describes: the front end knows them (spec 6).
+// builtinSchemas describe the types that no file describes: the front end knows them (section 6).
 func builtinSchemas() []*schema {
 	network := &schema{name: "Network", fields: []field{{key: "count", format: formatBytes}}}
 	network.finish("", "", "")

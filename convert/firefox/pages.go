@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// page is a document that was shown in a window (spec 10).
+// page is a document that was shown in a window (section 10).
 type page struct {
 	window   int64 // innerWindowID
 	tab      int64 // tabID; 0: unknown

@@ -62,7 +62,7 @@ type member struct {
 	field    field
 	slot     int            // in the values that are at hand; none if it is not needed
 	id       timeline.KeyID // 0: none
-	isTime   bool           // on the clock of the process, whatever the schema says (spec 4)
+	isTime   bool           // on the clock of the process, whatever the schema says (section 4)
 	isTiming bool           // likewise, of requests
 	isCause  bool           // may be a call stack
 	isWindow bool

@@ -128,7 +128,7 @@ func (p *processes) unused(pid string) string {
 	}
 }
 
-// processNames are what processes are called that have no name, by their type (spec 2.4).
+// processNames are what processes are called that have no name, by their type (section 2).
 var processNames = map[string]string{
 	"default": "Parent Process", "gecko": "Parent Process", "tab": "Content Process", "web": "Content Process",
 	"gpu": "GPU Process", "rdd": "RDD Process", "socket": "Socket Process", "utility": "Utility Process",
@@ -185,7 +185,7 @@ func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, del
 }
 
 // The versions of the processed form since which all times of requests, and of causes, are on the clock of the profile
-// (spec 3.4). Before, they were forgotten when a processed profile was made of a raw one.
+// (section 3). Before, they were forgotten when a processed profile was made of a raw one.
 const (
 	requestsOnClock = 19
 	causesOnClock   = 34

@@ -10,7 +10,7 @@ import (
 )
 
 // profile is one profile as both dialects are read: of a whole recording in the processed form, of one process in the
-// raw form, where the child processes have profiles of their own (spec 2, 3). Nothing in it refers to the input.
+// raw form, where the child processes have profiles of their own (sections 2 and 3). Nothing in it refers to the input.
 type profile struct {
 	meta             meta
 	libs             []lib
@@ -131,7 +131,7 @@ func (d *decoder) isEmptyList() (empty bool, err error) {
 	return empty, err
 }
 
-// embedded calls fn for a value, or for the value that is written in a string (spec 2.1: version 3).
+// embedded calls fn for a value, or for the value that is written in a string (section 2: version 3).
 func (d *decoder) embedded(fn func() error) error {
 	c, err := d.peek()
 	if err != nil || c != '"' {
@@ -253,7 +253,7 @@ func (d *decoder) readPauses(pauses *[]pause) error {
 	})
 }
 
-// maxAttribute is the length up to which a value is kept as an attribute of the trace (spec 11).
+// maxAttribute is the length up to which a value is kept as an attribute of the trace (section 11).
 const maxAttribute = 16 << 10
 
 // readAttribute keeps a value as text: a string as it is, anything else as JSON.

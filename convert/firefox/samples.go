@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// Types of weights (spec 8). Profiles of the type tracing-ms are call traces, not samples.
+// Types of weights (section 8). Profiles of the type tracing-ms are call traces, not samples.
 const (
 	weightSamples = "samples"
 	weightTracing = "tracing-ms"
@@ -150,7 +150,7 @@ func (c *converter) addCounterValue(track timeline.TrackID, ms, v float64) error
 	return c.addValue(track, at, v)
 }
 
-// cpuUse turns CPU times of a thread into shares of the time (spec 8).
+// cpuUse turns CPU times of a thread into shares of the time (section 8).
 type cpuUse struct {
 	track    timeline.TrackID
 	perMilli float64 // what a full processor uses in a millisecond

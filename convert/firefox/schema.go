@@ -5,7 +5,7 @@ import (
 	"github.com/weft-trace/weft/problem"
 )
 
-// format says what the values of a field are (spec 6).
+// format says what the values of a field are (section 6).
 type format uint8
 
 const (

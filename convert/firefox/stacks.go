@@ -90,7 +90,7 @@ func (s *stacks) callstack(stack int32) timeline.CallstackID {
 }
 
 // sampled returns the stack of a sample. Its innermost frame is where the thread was running; the address of a frame of a
-// caller, and of all frames of the stacks of markers, is the one to return to, behind the call (spec 2.5).
+// caller, and of all frames of the stacks of markers, is the one to return to, behind the call (section 2).
 func (s *stacks) sampled(stack int32) timeline.CallstackID {
 	if !s.valid(stack) {
 		return 0
@@ -303,7 +303,7 @@ func (s *stacks) libOf(frame, fn int) *lib {
 	return &s.libs.list[library]
 }
 
-// libraryResource is the kind of a resource that is a library (spec 3.1).
+// libraryResource is the kind of a resource that is a library (section 3).
 const libraryResource = 1
 
 const (
@@ -323,7 +323,7 @@ func (s *stacks) reach() int {
 }
 
 // category returns the category and subcategory of a stack: its own, its frame's, or that of the nearest caller that has
-// one; none if no caller has (spec 3.3).
+// one; none if no caller has (section 3).
 func (s *stacks) category(stack int32) (category, subcategory int32) {
 	if !s.valid(stack) {
 		return none, none
@@ -344,7 +344,7 @@ func (s *stacks) category(stack int32) (category, subcategory int32) {
 	return none, none
 }
 
-// window returns the window in which a stack runs: that of the innermost frame that has one; 0 if none has (spec 10).
+// window returns the window in which a stack runs: that of the innermost frame that has one; 0 if none has (section 10).
 func (s *stacks) window(stack int32) int64 {
 	if len(s.t.frames.window) == 0 || !s.valid(stack) {
 		return 0

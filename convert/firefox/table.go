@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/problem"
 )
 
-// A column is one column of a table while it is read. Tables come in two forms (spec 2.3, 3.1): a schema with rows, or a
+// A column is one column of a table while it is read. Tables come in two forms (sections 2 and 3): a schema with rows, or a
 // list for each column. Both fill the same columns.
 type column interface {
 	// add appends the value at which the scanner stands. It returns false, and appends null, where that is not what the
@@ -152,7 +152,7 @@ const (
 	lastChunk  = 1 << 20
 )
 
-// maxImage is the length from which on the text of an image is replaced by its length (spec 6).
+// maxImage is the length from which on the text of an image is replaced by its length (section 6).
 const maxImage = 1 << 10
 
 var (

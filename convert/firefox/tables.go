@@ -1,6 +1,6 @@
 package firefox
 
-// tables are the tables of strings and stacks, which a thread has for itself or the whole profile together (spec 3.2).
+// tables are the tables of strings and stacks, which a thread has for itself or the whole profile together (section 3).
 type tables struct {
 	strings   texts
 	stacks    stackTable
@@ -45,7 +45,7 @@ type resourceTable struct {
 }
 
 // Flags of frames and functions in the table of branches that have flags: a value counts only if its flag is set
-// (spec 3.3).
+// (section 3).
 const (
 	flagFrameAddress  = 1 << 1
 	flagFrameCategory = 1 << 2

@@ -37,7 +37,7 @@ type identity struct {
 	isNumber bool // text is a plain integer
 }
 
-// markerTable is the table of markers (spec 5.1).
+// markerTable is the table of markers (section 5).
 type markerTable struct {
 	name, category ints
 	start, end     floats
@@ -48,7 +48,7 @@ type markerTable struct {
 	sortRows       bool // rows of the raw form, which are in no order
 }
 
-// sampleTable is the table of samples (spec 8).
+// sampleTable is the table of samples (section 8).
 type sampleTable struct {
 	stack      ints
 	time       floats // of each sample; made from timeDeltas where the table has those
@@ -59,7 +59,7 @@ type sampleTable struct {
 	rows       int
 }
 
-// allocationTable is a table of allocations (spec 9).
+// allocationTable is a table of allocations (section 9).
 type allocationTable struct {
 	time, weight        floats
 	stack               ints
@@ -138,7 +138,7 @@ func (d *decoder) threadTable(th *thread, key string) error {
 	return d.unknownMember(key)
 }
 
-// unreadMembers are members of threads that are nothing for a timeline (spec 12), or that only samples refer to whose
+// unreadMembers are members of threads that are nothing for a timeline (section 12), or that only samples refer to whose
 // arguments are counted.
 var unreadMembers = map[string]bool{
 	"usedInnerWindowIDs": true, "showMarkersInTimeline": true, "nativeSymbols": true, "sourceLocationTable": true,

@@ -32,7 +32,7 @@ const (
 	annotationProto
 )
 
-// annotation is a DebugAnnotation (spec perfetto.md 2.6) without its members.
+// annotation is a DebugAnnotation (perfetto.md 2) without its members.
 type annotation struct {
 	name  []byte
 	kind  annotationKind

@@ -48,7 +48,7 @@ func (r *reader) addCounter(track timeline.TrackID, value timeline.Number) error
 }
 
 // counterNumber turns a value as written into that of the counter: scaled, and added up if the counter is incremental
-// (spec perfetto.md 7.1).
+// (perfetto.md 7).
 func (r *reader) counterNumber(uuid uint64, t *track, v timeline.Number) timeline.Number {
 	if v.IsInt() {
 		scaled, exact := mulInt(v.Int(), t.multiplier)
@@ -80,7 +80,7 @@ func mulInt(a, b int64) (int64, bool) {
 
 // extraCounters reads the counter values that a slice or instant carries: its thread time, which it notes in the event,
 // and others, which it returns. Values pair with the track uuids of the event, else with those of the defaults, by
-// position; a uuid too many has no value (spec perfetto.md 15.7).
+// position; a uuid too many has no value (perfetto.md 15).
 func (r *reader) extraCounters() []counterValue {
 	e := &r.ev
 	var others []counterValue
@@ -143,7 +143,7 @@ func (t *track) describeCounter(msg []byte, key *timeline.CounterKey) error {
 			key.ShareKey = string(r.Bytes())
 		}
 	}
-	// A thread-time counter with another name is an ordinary counter (spec perfetto.md 7.2).
+	// A thread-time counter with another name is an ordinary counter (perfetto.md 7).
 	name := string(key.Name)
 	t.threadTime = builtin == 1 && (name == "" || name == "thread_time")
 	if builtin == 2 && name == "" {

@@ -23,7 +23,7 @@ const (
 	typeState   eventType = schema.TrackEvent_TypeState
 )
 
-// trackEvent is one parsed TrackEvent (spec perfetto.md 2.2). Its slices are reused from event to event; byte slices
+// trackEvent is one parsed TrackEvent (perfetto.md 2). Its slices are reused from event to event; byte slices
 // are parts of the packet.
 type trackEvent struct {
 	typ      eventType
@@ -216,7 +216,7 @@ func (r *reader) trackEvent(stamp pftrace.Stamp, stampErr error) error {
 	return nil
 }
 
-// oldTimes applies the times in microseconds that events had before packets had timestamps (spec perfetto.md 15.3).
+// oldTimes applies the times in microseconds that events had before packets had timestamps (perfetto.md 15).
 func (r *reader) oldTimes(stamp pftrace.Stamp, err error) (pftrace.Stamp, error) {
 	e, thread := &r.ev, &r.seq.Thread
 	us, old := int64(0), true
@@ -243,7 +243,7 @@ func (r *reader) oldTimes(stamp pftrace.Stamp, err error) (pftrace.Stamp, error)
 }
 
 // resolveText finds the name and the categories of the event. Several categories are joined with commas, the interned
-// ones first (spec perfetto.md 15.6).
+// ones first (perfetto.md 15).
 func (r *reader) resolveText() {
 	e := &r.ev
 	e.resolvedName = r.validText(e.name)
@@ -341,7 +341,7 @@ func (r *reader) stateEvent() error {
 	return r.addEvent(timeline.Begin)
 }
 
-// addFlows adds the flow ends of the event, which attach to the record just added (spec perfetto.md 8).
+// addFlows adds the flow ends of the event, which attach to the record just added (perfetto.md 8).
 func (r *reader) addFlows() error {
 	e := &r.ev
 	flows, terminating := e.flows, e.terminating

@@ -17,7 +17,7 @@ import (
 // maxDescriptor bounds the unpacked size of an extension descriptor. Chrome's is 84 KB.
 const maxDescriptor = 16 << 20
 
-// extensionDescriptor takes over the descriptor of typed fields that a trace brings along (spec perfetto.md 9).
+// extensionDescriptor takes over the descriptor of typed fields that a trace brings along (perfetto.md 9).
 func (r *reader) extensionDescriptor(msg []byte) {
 	set, err := descriptorSet(msg)
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// legacyEvent is TrackEvent.legacy_event (spec perfetto.md 2.3): what Chrome's JSON phases have beyond a TrackEvent.
+// legacyEvent is TrackEvent.legacy_event (perfetto.md 2): what Chrome's JSON phases have beyond a TrackEvent.
 type legacyEvent struct {
 	nameIID        uint64 // used if the event has no name of its own
 	phase          byte
@@ -215,7 +215,7 @@ func (l *legacyEvent) idText() []byte { return []byte(idText(l.id)) }
 
 func idText(id uint64) string { return fmt.Sprintf("0x%x", id) }
 
-// legacyFlow translates the phases s, t and f (chrome-json.md 15.1).
+// legacyFlow translates the phases s, t and f (chrome-json.md 15).
 func (r *reader) legacyFlow() error {
 	e := &r.ev
 	l := &e.legacy

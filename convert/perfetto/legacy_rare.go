@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// legacyState translates a T with duration and without id: a state of the thread (chrome-json.md 17.6).
+// legacyState translates a T with duration and without id: a state of the thread (chrome-json.md 17).
 func (r *reader) legacyState() error {
 	dur, ok := r.legacyDuration()
 	if !ok {
@@ -36,7 +36,7 @@ func (r *reader) noThreadTime(of string) {
 	}
 }
 
-// legacyObject translates N, O and D: the life and the snapshots of an object (chrome-json.md 17.3).
+// legacyObject translates N, O and D: the life and the snapshots of an object (chrome-json.md 17).
 func (r *reader) legacyObject() error {
 	e := &r.ev
 	l := &e.legacy

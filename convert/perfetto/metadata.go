@@ -122,7 +122,7 @@ func (r *reader) traceUUID(msg []byte) {
 	r.b.SetAttribute("trace_uuid", text)
 }
 
-// validText returns text as UTF-8. Chrome writes lone surrogates in names (spec perfetto.md 15); what is no UTF-8
+// validText returns text as UTF-8. Chrome writes lone surrogates in names (perfetto.md 15); what is no UTF-8
 // becomes U+FFFD, as it does in the other formats.
 func (r *reader) validText(text []byte) []byte {
 	if utf8.Valid(text) {

@@ -11,7 +11,7 @@ import (
 )
 
 // collectProfile keeps the current event, a legacy one of phase P, for the collector of profiles if it is a piece of one
-// (spec profile-calls.md 2). It reports whether all of it is in the profile then; the event of a head is kept beside.
+// (profile-calls.md 2). It reports whether all of it is in the profile then; the event of a head is kept beside.
 //
 // Chrome writes data as JSON text. A piece with another form of it stays an event, as does a head of which the thread is not
 // known. weft writes no legacy events, so that what it kept as instants is not taken for profiles when it is read again.
@@ -70,7 +70,7 @@ func (r *reader) samplerOffset() timeline.Nanos {
 	return timeline.Nanos(ts) - r.ev.ts
 }
 
-// seeTraceID notes the id of a recorded stack in an argument of the current event (spec profile-calls.md 5.1).
+// seeTraceID notes the id of a recorded stack in an argument of the current event (profile-calls.md 5).
 func (r *reader) seeTraceID(a *annotation) {
 	switch ids := &r.traceIDs; string(a.name) {
 	case v8profile.BeginDataKey:
@@ -140,7 +140,7 @@ func nestedTraceID(msg []byte) (id uint64) {
 	return id
 }
 
-// sampling says of the event in r.out what the calls of its thread depend on (spec profile-calls.md 5.1). Instants of
+// sampling says of the event in r.out what the calls of its thread depend on (profile-calls.md 5). Instants of
 // Perfetto are the phase I of Chrome's JSON.
 func (r *reader) sampling() {
 	if r.profiles == nil || r.out.Kind == timeline.End {

@@ -258,7 +258,7 @@ func (r *reader) addSample(s *sample) error {
 	return r.b.Add(&r.out)
 }
 
-// stackSample translates a StackSample (spec perfetto.md 2.6, 10).
+// stackSample translates a StackSample (perfetto.md 2, 10).
 func (r *reader) stackSample(msg []byte, stamp pftrace.Stamp, stampErr error) error {
 	if r.seq == nil {
 		r.add(problem.PacketInvalidState, "a sample without sequence id")

@@ -75,7 +75,7 @@ func (ts *tracks) declare(b *timeline.Builder, uuid uint64, as track) {
 	*t = as
 }
 
-// maxTrackDepth is the number of ancestors that a track may have (spec perfetto.md 5.1).
+// maxTrackDepth is the number of ancestors that a track may have (perfetto.md 5).
 const maxTrackDepth = 100
 
 // loops reports whether uuid would be its own ancestor as a child of parent, or have too many ancestors.
@@ -121,7 +121,7 @@ func (r *reader) eventUUID() (uuid uint64, given bool) {
 }
 
 // eventTrack returns the track of the current event. Uuid 0 stands for the thread of the sequence if no uuid is given
-// at all, or if the event has no type (spec perfetto.md 15.4); Chrome writes its legacy events so.
+// at all, or if the event has no type (perfetto.md 15); Chrome writes its legacy events so.
 func (r *reader) eventTrack() timeline.TrackID {
 	uuid, given := r.eventUUID()
 	if uuid != 0 {
@@ -170,7 +170,7 @@ func (e *trackEvent) overridesThread() bool {
 	return e.hasLegacy && (e.legacy.hasPID || e.legacy.hasTID)
 }
 
-// trackDescriptor is a parsed TrackDescriptor (spec perfetto.md 2.4).
+// trackDescriptor is a parsed TrackDescriptor (perfetto.md 2).
 type trackDescriptor struct {
 	uuid, parent             uint64
 	name, process, thread    []byte
@@ -286,8 +286,8 @@ const furtherTrack = "Reused id"
 // descriptors every half second. A descriptor that gives the uuid to something else is an error of the producer; the
 // first one counts, as in Perfetto.
 //
-// A second uuid means that the system gave the id of a thread or process that had ended to a new one (spec perfetto.md
-// 5.1). Begins and ends pair by uuid, so what is on it gets a track of its own, beside.
+// A second uuid means that the system gave the id of a thread or process that had ended to a new one
+// (perfetto.md 5). Begins and ends pair by uuid, so what is on it gets a track of its own, beside.
 func (r *reader) declareOnce(d *trackDescriptor, as track, name []byte) (first bool) {
 	as.stands = as.id
 	t := r.tracks.byUUID[d.uuid]
@@ -385,7 +385,7 @@ func (r *reader) describeCounter(d *trackDescriptor) {
 }
 
 // Names come from several sources. Of the names of a thread those of track descriptors win, of the names of a process
-// those of the process tree (spec perfetto.md 5.5); the Builder takes the name of the highest time.
+// those of the process tree (perfetto.md 5); the Builder takes the name of the highest time.
 const (
 	weakName   timeline.Nanos = 0
 	strongName timeline.Nanos = 1

@@ -20,7 +20,7 @@
 //     ordinary methods go on there. So they accept what those accept, and count what those count.
 //   - Where several words of the text are looked at, bounds are checked once for all of them (memory.go).
 //
-// What is tolerated beyond JSON (spec chrome-json.md 2 and 3) is counted in Notes, so that the caller can report it with
+// What is tolerated beyond JSON (chrome-json.md 2, 3) is counted in Notes, so that the caller can report it with
 // the position of the unit. What cannot be tolerated is ErrMalformed; how to go on behind it is the caller's business.
 package jsonscan
 
