@@ -197,7 +197,7 @@ func (a *argument) readNumber(field []byte, param *parameter, anyInteger bool) (
 	case typeEnum:
 		a.kind = argOther
 		if a.value < uint64(len(param.labels)) {
-			a.kind, a.text = argEnum, []byte(param.labels[a.value])
+			a.kind, a.text = argEnum, param.labels[a.value]
 		}
 	default:
 		a.kind = argInt

@@ -94,7 +94,7 @@ func (e *emitter) begin(pr *probe) *timeline.ArgsEncoder {
 	enc := e.b.Args()
 	enc.Reset()
 	e.probe.setKey(enc, false)
-	enc.InternedString(pr.full)
+	enc.InternedText(pr.fullText)
 	return enc
 }
 

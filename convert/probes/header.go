@@ -261,7 +261,7 @@ type declaration struct {
 type parameter struct {
 	name   string
 	typ    paramType
-	labels []string // of an enum
+	labels [][]byte // of an enum
 
 	ids argIDs
 }
@@ -337,7 +337,7 @@ func (d *declaration) param(word string) bool {
 	switch labels, isEnum := strings.CutPrefix(typ, "enum("); {
 	case isEnum && strings.HasSuffix(labels, ")"):
 		p.typ = typeEnum
-		p.labels = strings.SplitN(strings.TrimSuffix(labels, ")"), ",", maxLabels)
+		p.labels = bytes.SplitN([]byte(strings.TrimSuffix(labels, ")")), []byte(","), maxLabels)
 	default:
 		p.typ = map[string]paramType{"ptr": typePtr, "int": typeInt, "uint": typeUint, "str": typeStr, "ns": typeNanos}[typ]
 		ok = ok && p.typ != typeAuto

@@ -42,6 +42,7 @@ var suffixes = []struct {
 // probe is what is known of a probe when all declarations are.
 type probe struct {
 	full, name string // with and without provider
+	fullText   []byte // full
 	base       string // of a pair
 	category   string
 	side       side
@@ -53,9 +54,10 @@ type probe struct {
 
 // pair is all probes of one provider and base.
 type pair struct {
-	track string       // its slices are on a track of this name below the thread; "": on the thread
-	keyed *declaration // whose key all starts have; nil: there is none
-	mixed bool         // there are starts of other names, which may have another key
+	number int
+	track  string       // its slices are on a track of this name below the thread; "": on the thread
+	keyed  *declaration // whose key all starts have; nil: there is none
+	mixed  bool         // there are starts of other names, which may have another key
 }
 
 // jsFunction is the base of the probes of functions of JavaScript.
@@ -69,7 +71,7 @@ func (p *pairer) resolve(names []string) {
 		if !ok {
 			provider, name = "", full
 		}
-		pr := probe{full: full, name: name, category: provider, own: p.header.declarations[full]}
+		pr := probe{full: full, fullText: []byte(full), name: name, category: provider, own: p.header.declarations[full]}
 		for _, s := range suffixes {
 			base, ok := strings.CutSuffix(name, s.suffix)
 			if !ok || base == "" {
@@ -79,6 +81,7 @@ func (p *pairer) resolve(names []string) {
 			whole := provider + ":" + base
 			if pairs[whole] == nil {
 				pairs[whole] = p.newPair(whole)
+				pairs[whole].number = len(pairs)
 			}
 			pr.pair = pairs[whole]
 			if pr.own == nil && s.side == ends {
@@ -135,8 +138,7 @@ type open struct {
 	gone    bool // its end was found while others stay open
 	probe   *probe
 	payload []byte
-	key     []byte // the arguments that must agree, see appendKey
-	hash    uint64 // of pair and key
+	key     []byte // the arguments that must agree, see appendKey; behind payload
 }
 
 const openSize = 120 // bytes that one takes beside payload and key
@@ -160,7 +162,7 @@ const (
 
 // hashOf is a number for a pair and a key; that of the pair alone has no key.
 func (p *pairer) hashOf(pr *pair, key []byte) uint64 {
-	return maphash.Comparable(p.seed, pr) ^ maphash.Bytes(p.seed, key)
+	return maphash.Bytes(p.seed, key) ^ uint64(pr.number)*0x9E3779B97F4A7C15
 }
 
 func (p *pairer) push(s *stack, o open) {
@@ -183,12 +185,17 @@ func (p *pairer) enter(s *stack, i int) {
 
 // hashes are those under which a start is in the index. Without key they are one; it is there twice then.
 func (p *pairer) hashes(o *open) [2]uint64 {
-	return [2]uint64{p.hashOf(o.probe.pair, nil), o.hash}
+	return [2]uint64{p.hashOf(o.probe.pair, nil), p.hashOf(o.probe.pair, o.key)}
 }
 
 // reindex forgets what is gone and makes the index anew, if the stack is large.
 func (p *pairer) reindex(s *stack) {
-	s.open = slices.DeleteFunc(s.open, func(o open) bool { return o.gone })
+	s.open = slices.DeleteFunc(s.open, func(o open) bool {
+		if o.gone {
+			p.reuse(&o)
+		}
+		return o.gone
+	})
 	s.gone, s.index = 0, nil
 	if len(s.open) < indexedStack {
 		return
@@ -216,6 +223,7 @@ func (p *pairer) truncate(s *stack, n int) {
 		if o.gone {
 			s.gone--
 		}
+		p.reuse(o)
 		*o = open{}
 	}
 	s.open = s.open[:n]
@@ -223,7 +231,7 @@ func (p *pairer) truncate(s *stack, n int) {
 
 // remove takes out the start at place i alone.
 func (p *pairer) remove(s *stack, i int) {
-	s.open[i].gone, s.open[i].payload = true, nil
+	s.open[i].gone = true
 	s.gone++
 	n := len(s.open)
 	for n > 0 && s.open[n-1].gone {
@@ -356,6 +364,8 @@ type pairer struct {
 
 	ending   arguments // of the end that is looked at
 	starting arguments // of a start
+	startKey []byte    // of a start
+	spare    [][]byte  // of starts that are no longer open
 	key      []byte    // of the end, as keyOf says
 	keyOf    *declaration
 	wholeKey bool
@@ -448,18 +458,36 @@ func (p *pairer) start(r *record, payload []byte, pr *probe, s *stack) error {
 	o := open{ts: r.ts, offset: r.offset, event: r.event, form: r.form, probe: pr, payload: payload}
 	if pr.own != nil && len(pr.own.key) > 0 || p.args.cutAt < maxLine {
 		p.args.read(&p.starting, r.form, payload, pr.own)
-		o.key, _ = appendKey(nil, pr.own, &p.starting)
+		p.startKey, _ = appendKey(p.startKey[:0], pr.own, &p.starting)
+		o.key = p.startKey
 		p.countCuts(&p.starting, r)
 	}
 	if size := sizeOf(&o); p.held+size > p.room {
 		p.log.Add(problem.ProbeLimit, positionOf(r.event, r.offset), "too many starts wait for their ends")
 		return p.close(&o, s.track, p.spool.latest, nil, FlagNeverEnded)
 	}
-	o.payload = bytes.Clone(payload)
-	o.hash = p.hashOf(pr.pair, o.key)
+	p.keep(&o)
 	p.held += sizeOf(&o)
 	p.push(s, o)
 	return nil
+}
+
+// keep copies payload and key of a start into memory of their own.
+func (p *pairer) keep(o *open) {
+	var own []byte
+	if n := len(p.spare); n > 0 {
+		own, p.spare = p.spare[n-1], p.spare[:n-1]
+	}
+	own = append(append(own, o.payload...), o.key...)
+	o.payload, o.key = own[:len(o.payload)], own[len(o.payload):]
+}
+
+// reuse takes back what keep took.
+func (p *pairer) reuse(o *open) {
+	const most, large = 1 << 10, 1 << 12
+	if cap(o.payload)+cap(o.key) <= large && len(p.spare) < most {
+		p.spare = append(p.spare, o.payload[:0])
+	}
 }
 
 func sizeOf(o *open) int64 { return openSize + int64(len(o.payload)+len(o.key)) }
