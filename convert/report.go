@@ -1,11 +1,13 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/weft-trace/weft/convert/probes"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -30,6 +32,9 @@ type Report struct {
 
 	// Span is the time from the first event to the last one, nil if there is none.
 	Span *Span `json:"span,omitempty"`
+
+	// Clock is what the headers of probe lines say of their times, also in a Perfetto trace made of them; nil if they say nothing.
+	Clock *RecordedClock `json:"clock,omitempty"`
 
 	// Joined says where in a trace self-profiles were placed, see SelfProfileOptions.Join.
 	Joined []Joined `json:"joined,omitempty"`
@@ -68,6 +73,61 @@ type EventCounts struct {
 type Span struct {
 	Start timeline.Nanos `json:"start_ns"`
 	End   timeline.Nanos `json:"end_ns"`
+}
+
+// RecordedClock is what the headers of probe lines say of their times (docs/formats/probes.md, section 2).
+type RecordedClock struct {
+	Name     string `json:"name,omitempty"`         // monotonic, boottime, realtime, tai or other
+	Epoch    *int64 `json:"epoch_ns,omitempty"`     // Unix time at 0 of the clock
+	Sync     *int64 `json:"sync_ns,omitempty"`      // a time of the clock,
+	SyncUnix *int64 `json:"sync_unix_ns,omitempty"` // and Unix time then
+	End      *int64 `json:"end_ns,omitempty"`       // when the recording ended
+}
+
+// String says it in one line: "boottime; 0 is 2026-11-22T12:00:00.000000001Z; the recording ended at 12 ns".
+func (c *RecordedClock) String() string {
+	parts := []string{cmp.Or(c.Name, "not named")}
+	if epoch, ok := c.epoch(); ok {
+		parts = append(parts, "0 is "+time.Unix(0, epoch).UTC().Format(time.RFC3339Nano))
+	}
+	if c.End != nil {
+		parts = append(parts, fmt.Sprintf("the recording ended at %d ns", *c.End))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// epoch returns Unix time at 0 of the clock, if that can be told.
+func (c *RecordedClock) epoch() (ns int64, ok bool) {
+	switch {
+	case c.Epoch != nil:
+		return *c.Epoch, true
+	case c.Sync != nil && c.SyncUnix != nil:
+		ns = *c.SyncUnix - *c.Sync
+		return ns, (ns < *c.SyncUnix) == (*c.Sync > 0)
+	}
+	return 0, false
+}
+
+// recordedClock reads the facts about a trace that the reader of probe lines has left; nil if there are none.
+func recordedClock(tl *timeline.Timeline) *RecordedClock {
+	var c RecordedClock
+	found := false
+	for _, a := range tl.Attributes() {
+		number := map[string]**int64{
+			probes.AttributeEpoch: &c.Epoch, probes.AttributeSync: &c.Sync, probes.AttributeSyncUnix: &c.SyncUnix,
+			probes.AttributeEnd: &c.End,
+		}[a.Key]
+		switch {
+		case a.Key == probes.AttributeClock && !a.IsInt:
+			c.Name, found = a.Text, true
+		case number != nil && a.IsInt:
+			*number, found = &a.Int, true
+		}
+	}
+	if !found {
+		return nil
+	}
+	return &c
 }
 
 // Problem is one kind of problem and how often it occurred.

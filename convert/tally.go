@@ -7,6 +7,7 @@ import (
 // count fills in what is known when the timeline is resolved, or written.
 func (r *Report) count(tl *timeline.Timeline) {
 	totals := tl.Totals()
+	r.Clock = recordedClock(tl)
 	r.Events = EventCounts{
 		Slices:        totals.Slices,
 		Unfinished:    totals.Unfinished,

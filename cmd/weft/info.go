@@ -79,6 +79,9 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 	if r.Span != nil {
 		row("time", "%s, from %d ns to %d ns", time.Duration(r.Span.End-r.Span.Start), r.Span.Start, r.Span.End)
 	}
+	if r.Clock != nil {
+		row("clock", "%s", printable(r.Clock.String()))
+	}
 	t, e := r.Tracks, r.Events
 	row("tracks", "processes %d, threads %d, async %d, counters %d, other %d", t.Processes, t.Threads, t.Async, t.Counters, t.Other)
 	row("events", "slices %d (never ended: %d), instants %d, counter values %d, samples %d", e.Slices, e.Unfinished,
