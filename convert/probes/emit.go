@@ -20,11 +20,12 @@ type emitter struct {
 	keep   func(name []byte) bool
 	offset timeline.Nanos
 
-	event timeline.Event
-	name  []byte // scratch
-	probe parameter
-	flags parameter
-	lost  parameter
+	losses timeline.TrackID // 0: there were none
+	event  timeline.Event
+	name   []byte // scratch
+	probe  parameter
+	flags  parameter
+	lost   parameter
 }
 
 func newEmitter(r *reader) emitter {
@@ -214,7 +215,10 @@ func (e *emitter) loss(r *record, n uint64) error {
 	e.lost.setKey(enc, false)
 	enc.Uint(n)
 	e.event.Kind, e.event.Dur, e.event.InOrder = timeline.Instant, 0, false
-	return e.add(r.ts, r.event, r.offset, e.b.Child(0, lossName), []byte(lossName), "", enc.Args())
+	if e.losses == 0 {
+		e.losses = e.b.NewTrack(0, timeline.TrackSpec{Name: lossName, Role: timeline.RoleInstants})
+	}
+	return e.add(r.ts, r.event, r.offset, e.losses, []byte(lossName), "", enc.Args())
 }
 
 // add adds the event whose kind and length are set.
