@@ -28,6 +28,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // Convert reads a trace from src and writes it to dst as a Perfetto trace. The same input and options give the same
@@ -81,7 +82,7 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	describe(tl, report)
 	writing := time.Now()
 	counted := &countingWriter{w: dst}
-	err = pftrace.Write(ctx, counted, tl, pftrace.Options{
+	err = pftrace.Write(ctx, counted, trace.FromTimeline(tl), pftrace.Options{
 		Compression: opts.Compress.codec(),
 		Workers:     opts.WorkerCount(),
 		Packets:     opts.Packets.form(),

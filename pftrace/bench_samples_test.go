@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // BenchmarkWriteSamples writes 100,000 samples of one thread, which have 200 stacks of 20 frames, in the forms that there
@@ -39,7 +40,7 @@ func BenchmarkWriteSamples(b *testing.B) {
 		b.Run(form.String(), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := Write(context.Background(), io.Discard, tl, Options{Samples: form, Workers: 1}); err != nil {
+				if err := Write(context.Background(), io.Discard, trace.FromTimeline(tl), Options{Samples: form, Workers: 1}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // hotTimeline holds one slice with a flow and three arguments, the event that traces hold by the million.
@@ -194,7 +195,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := Write(context.Background(), io.Discard, tl, Options{Compression: codec}); err != nil {
+				if err := Write(context.Background(), io.Discard, trace.FromTimeline(tl), Options{Compression: codec}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // Version is the version of weft that is written into traces, as the attribute weft.version.
@@ -30,8 +31,8 @@ type Options struct {
 	Buffers *Buffers
 }
 
-// Write writes a nested timeline with resolved flows as a Perfetto trace. Packets come in time order; equal timelines
-// and compressions give equal bytes. The error is one of dst, of temporary files, or ctx's.
+// Write writes a trace as a Perfetto trace. Packets come in time order; equal traces and options give equal bytes. The error
+// is one of dst, of temporary files, or ctx's.
 //
 // All events are on one packet sequence. Its first packets define every interned text and describe every track, so that
 // the segments of the timeline can be encoded independently of each other. All versions of Perfetto since v49 read
@@ -40,7 +41,8 @@ type Options struct {
 // form as well.
 //
 // What is lost because Perfetto has no place for it is counted in the timeline's problem log, by each Write.
-func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Options) error {
+func Write(ctx context.Context, dst io.Writer, tr *trace.Trace, opts Options) error {
+	t := tr.Timeline()
 	codec, buffers := opts.Compression, opts.Buffers
 	if codec != NoCodec && codec != Zlib && codec != Zstd {
 		return fmt.Errorf("packets cannot be written with %v", codec)

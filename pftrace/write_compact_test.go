@@ -10,6 +10,7 @@ import (
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // A trace of two threads in compact packets, packet by packet: the clock of the sequence, its steps in microseconds, the
@@ -37,7 +38,7 @@ func TestCompactPackets(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := Write(context.Background(), &out, tl, Options{Packets: CompactPackets}); err != nil {
+	if err := Write(context.Background(), &out, trace.FromTimeline(tl), Options{Packets: CompactPackets}); err != nil {
 		t.Fatal(err)
 	}
 	var trace pb.Trace

@@ -16,6 +16,7 @@ import (
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // onSequences returns the packets of all sequences but that of the events.
@@ -302,7 +303,7 @@ func TestStreamingProfileDeepStacks(t *testing.T) {
 		addSamples(t, b, samples...)
 	})
 	var out bytes.Buffer
-	if err := Write(context.Background(), &out, tl, Options{Samples: StreamingProfiles}); err != nil {
+	if err := Write(context.Background(), &out, trace.FromTimeline(tl), Options{Samples: StreamingProfiles}); err != nil {
 		t.Fatal(err)
 	}
 	depths := map[int]int{}
@@ -331,7 +332,7 @@ func TestNoSamples(t *testing.T) {
 }
 
 func TestSampleFormUnknown(t *testing.T) {
-	if err := Write(context.Background(), new(bytes.Buffer), build(t, "I 1/1 a 1", nil), Options{Samples: 3}); err == nil {
+	if err := Write(context.Background(), new(bytes.Buffer), trace.FromTimeline(build(t, "I 1/1 a 1", nil)), Options{Samples: 3}); err == nil {
 		t.Error("no error")
 	}
 }

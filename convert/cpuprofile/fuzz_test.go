@@ -13,6 +13,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // FuzzRead holds that no input makes the reader panic, and that what it makes of an input is a valid trace, with the calls
@@ -46,7 +47,7 @@ func FuzzRead(f *testing.F) {
 		}
 		defer tl.Close()
 		var out bytes.Buffer
-		if err := errors.Join(tl.Nest(context.Background()), pftrace.Write(context.Background(), &out, tl, pftrace.Options{})); err != nil {
+		if err := errors.Join(tl.Nest(context.Background()), pftrace.Write(context.Background(), &out, trace.FromTimeline(tl), pftrace.Options{})); err != nil {
 			t.Fatal(err)
 		}
 		report, err := pftrace.Verify(context.Background(), &out, pftrace.VerifyOptions{Strict: true})

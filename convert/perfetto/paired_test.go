@@ -9,6 +9,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // pairedSlack is how far the two recordings of one run may differ: each reads the clock for itself.
@@ -85,7 +86,7 @@ func TestOwnOutput(t *testing.T) {
 		t.Run(rec.name, func(t *testing.T) {
 			first := readJSON(t, openRecording(t, rec.kind, rec.name))
 			var out bytes.Buffer
-			if err := pftrace.Write(context.Background(), &out, first.timeline, pftrace.Options{Compression: pftrace.Zlib}); err != nil {
+			if err := pftrace.Write(context.Background(), &out, trace.FromTimeline(first.timeline), pftrace.Options{Compression: pftrace.Zlib}); err != nil {
 				t.Fatal(err)
 			}
 			compareResults(t, first, readTrace(t, out.Bytes()))

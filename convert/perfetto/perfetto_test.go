@@ -20,6 +20,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 	"github.com/weft-trace/weft/v8profile"
 )
 
@@ -360,13 +361,13 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(recordings[0].open(f)[:2500])
 	f.Add(encode(f, oneProfile))
-	f.Fuzz(func(t *testing.T, trace []byte) {
+	f.Fuzz(func(t *testing.T, input []byte) {
 		ctx := context.Background()
 		var log problem.Log
 		b := timeline.NewBuilder(timeline.Options{Problems: &log, TempDir: t.TempDir()})
 		defer b.Close()
 		profiles := v8profile.NewCollector(&log, v8profile.CollectorOptions{Memory: 1 << 20})
-		if Read(ctx, bytes.NewReader(trace), b, Options{Problems: &log, TempDir: t.TempDir(), Profiles: profiles, lookahead: 100}) != nil {
+		if Read(ctx, bytes.NewReader(input), b, Options{Problems: &log, TempDir: t.TempDir(), Profiles: profiles, lookahead: 100}) != nil {
 			return
 		}
 		for _, p := range profiles.Finish(func(int64) (int64, bool) { return 0, false }) {
@@ -383,7 +384,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := pftrace.Write(ctx, &out, tl, pftrace.Options{}); err != nil {
+		if err := pftrace.Write(ctx, &out, trace.FromTimeline(tl), pftrace.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		report, err := pftrace.Verify(ctx, bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{Strict: true})

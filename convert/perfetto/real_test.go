@@ -15,6 +15,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // recording is a trace of Chrome's own, and what is in it.
@@ -108,7 +109,7 @@ func reencode(t *testing.T, rec recording, first *result) {
 	t.Helper()
 	ctx := context.Background()
 	var out bytes.Buffer
-	if err := pftrace.Write(ctx, &out, first.timeline, pftrace.Options{}); err != nil {
+	if err := pftrace.Write(ctx, &out, trace.FromTimeline(first.timeline), pftrace.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if was := len(rec.open(t)); out.Len() >= was {

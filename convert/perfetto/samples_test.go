@@ -11,6 +11,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // Samples that weft has written come back as they were, in both forms: with thread, time and the place of every frame,
@@ -58,12 +59,12 @@ func TestSamplesComeBack(t *testing.T) {
 		{Samples: pftrace.StreamingProfiles},
 		{Samples: pftrace.StreamingProfiles, Packets: pftrace.CompactPackets, Compression: pftrace.Zlib},
 	} {
-		var trace bytes.Buffer
-		if err := pftrace.Write(context.Background(), &trace, given.timeline, opts); err != nil {
+		var out bytes.Buffer
+		if err := pftrace.Write(context.Background(), &out, trace.FromTimeline(given.timeline), opts); err != nil {
 			t.Fatal(err)
 		}
 		form := opts.Samples
-		got := readTrace(t, trace.Bytes())
+		got := readTrace(t, out.Bytes())
 		if diff := cmp.Diff(want, strings.Join(got.lines, "\n")+"\n"); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", form, diff)
 		}

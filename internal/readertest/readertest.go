@@ -20,6 +20,7 @@ import (
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 var update = flag.Bool("update", false, "write the expected results of the cases in testdata")
@@ -135,11 +136,11 @@ func Raised(tb testing.TB, read func(c *Case) *problem.Log) map[problem.Kind]boo
 // Verify writes a timeline as a Perfetto trace and holds that against all rules of the format.
 func Verify(tb testing.TB, tl *timeline.Timeline) {
 	tb.Helper()
-	var trace bytes.Buffer
-	if err := pftrace.Write(context.Background(), &trace, tl, pftrace.Options{Workers: 1}); err != nil {
+	var out bytes.Buffer
+	if err := pftrace.Write(context.Background(), &out, trace.FromTimeline(tl), pftrace.Options{Workers: 1}); err != nil {
 		tb.Fatal(err)
 	}
-	report, err := pftrace.Verify(context.Background(), &trace, pftrace.VerifyOptions{Strict: true})
+	report, err := pftrace.Verify(context.Background(), &out, pftrace.VerifyOptions{Strict: true})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,0 +1,98 @@
+package outside_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/trace"
+)
+
+// Another module makes a trace, writes it, and reads it back.
+func TestMakeWriteRead(t *testing.T) {
+	b := trace.NewBuilder(trace.Options{TempDir: t.TempDir()})
+	build := b.Process(100, "build")
+	main := b.Thread(build, 100, "main")
+	add := func(ev trace.Event) {
+		t.Helper()
+		if err := b.Add(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(trace.Event{
+		Kind: trace.Slice, Track: main, Time: 1 * trace.Second, Duration: 5 * trace.Second, Name: "compile",
+		Args: trace.NewArgs(trace.String("file", "a.go"), trace.Int("lines", 120)), FlowsOut: []trace.FlowID{7},
+	})
+	add(trace.Event{Kind: trace.Instant, Track: main, Time: 2 * trace.Second, Name: "cache miss"})
+	add(trace.Event{
+		Kind: trace.Slice, Track: main, Time: 7 * trace.Second, Duration: 1 * trace.Second, Name: "link", FlowsIn: []trace.FlowIn{{ID: 7}},
+	})
+	made, err := b.Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer made.Close()
+	var out bytes.Buffer
+	if err := pftrace.Write(t.Context(), &out, made, pftrace.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	checked, err := pftrace.Verify(t.Context(), bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{Strict: true})
+	if err != nil || !checked.OK() {
+		t.Fatalf("findings %+v, error %v", checked.Findings, err)
+	}
+
+	tr, err := convert.Open(t.Context(), &out, convert.Options{TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	var got []string
+	names := map[trace.EventID]string{}
+	for ev, err := range tr.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[ev.ID] = ev.Name
+		line := fmt.Sprintf("%v %s on %s, depth %d, %v", ev.Kind, ev.Name, strings.Join(tr.Path(ev.Track), "/"), ev.Depth, ev.Args)
+		for _, in := range ev.FlowsIn {
+			line += " after " + names[in.From]
+		}
+		got = append(got, line)
+	}
+	want := []string{
+		`slice compile on build/main, depth 0, {"file":"a.go","lines":120}`,
+		`instant cache miss on build/main, depth 1, {}`,
+		`slice link on build/main, depth 0, {} after compile`,
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// What a Builder is given and cannot use is an error that says why.
+func TestBuilderRefuses(t *testing.T) {
+	b := trace.NewBuilder(trace.Options{})
+	thread := b.Thread(b.Process(1, ""), 2, "")
+	counter := b.Counter(0, "queue", "count")
+	for name, ev := range map[string]trace.Event{
+		"no track":            {Kind: trace.Slice, Name: "a"},
+		"unknown track":       {Kind: trace.Slice, Track: 99},
+		"no kind":             {Track: thread},
+		"before 0":            {Kind: trace.Instant, Track: thread, Time: -1},
+		"negative duration":   {Kind: trace.Slice, Track: thread, Duration: -1},
+		"slice on a counter":  {Kind: trace.Slice, Track: counter},
+		"counter on a thread": {Kind: trace.Counter, Track: thread, Value: trace.IntValue(1)},
+		"counter of text":     {Kind: trace.Counter, Track: counter, Value: trace.StringValue("1")},
+	} {
+		if err := b.Add(ev); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if tr, err := b.Finish(t.Context()); err == nil {
+		tr.Close()
+		t.Error("Finish does not return the first error of Add")
+	}
+}
