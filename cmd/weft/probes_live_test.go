@@ -25,23 +25,34 @@ import (
 	"github.com/weft-trace/weft/internal/tracer"
 )
 
-// The tests of this file record programs with the bpftrace of this machine, as root. Where they cannot, they say what is
+// The tests of this file record programs with the tracers of this machine, as root. Where they cannot, they say what is
 // missing; .ci/run and make check print that line.
 
-func missingForBpftrace() string {
+// missingForPrograms says what is missing to compile the programs of testdata and to trace them, "" if nothing is.
+func missingForPrograms() string {
 	if testing.Short() {
 		return "-short"
 	}
 	if os.Geteuid() != 0 {
 		return "not root"
 	}
-	for _, program := range []string{"bpftrace", "gcc", "g++"} {
+	for _, program := range []string{"gcc", "g++"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return program + " is not installed"
 		}
 	}
 	if err := exec.Command("gcc", "-E", "-include", "sys/sdt.h", "-x", "c", "/dev/null").Run(); err != nil {
 		return "<sys/sdt.h> is not there (systemtap-sdt-dev)"
+	}
+	return ""
+}
+
+func missingForBpftrace() string {
+	if missing := missingForPrograms(); missing != "" {
+		return missing
+	}
+	if _, err := exec.LookPath("bpftrace"); err != nil {
+		return "bpftrace is not installed"
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -357,16 +368,35 @@ func TestLive(t *testing.T) {
 	t.Run("DryRun", func(t *testing.T) { testDryRun(t, mozsim) })
 }
 
-// What bpftrace records of a program is what the program says that it did: every firing of every thread in its order, with
+// The same with DTrace, where that is.
+func TestLiveDTrace(t *testing.T) {
+	missing := missingForPrograms()
+	if missing == "" {
+		if _, err := tracer.Find(probescripts.DTrace); err != nil {
+			missing = err.Error()
+		}
+	}
+	if missing != "" {
+		t.Skipf("DTrace live: skipped: %s", missing)
+	}
+	mozsim := compile(t, "g++", "mozsim.cc", "-DNOSEM")
+	testFirings(t, mozsim, "layout.d", "-n 14 -w 1 layout unbalanced throw")
+}
+
+// What a tracer records of a program is what the program says that it did: every firing of every thread in its order, with
 // its arguments, at a time between the program's own readings of the clock, and nested as the rules say.
-func testFirings(t *testing.T, mozsim, script, scenario string) {
+func testFirings(t *testing.T, mozsim, file, scenario string) {
+	script, err := probescripts.Find("", file)
+	if err != nil {
+		t.Fatal(err)
+	}
 	truthFile := filepath.Join(t.TempDir(), "truth")
-	trace := record(t, "--script", script, "-c", fmt.Sprintf("%s -t %s %s", mozsim, truthFile, scenario))
+	trace := record(t, "--tracer", string(script.Tracer), "--script", file, "-c", fmt.Sprintf("%s -t %s %s", mozsim, truthFile, scenario))
 	truth, got := truthOf(t, truthFile), recordedOf(t, trace)
 	clock := clockOffset{lowest: math.MinInt64, highest: math.MaxInt64}
 	firings := 0
 	for tid, all := range truth {
-		want := slices.DeleteFunc(all, func(f firing) bool { return !recordedBy(t, script, f.probe) })
+		want := slices.DeleteFunc(all, func(f firing) bool { return !recordedBy(script, f.probe) })
 		firings += len(want)
 		compareThread(t, tid, got[tid], want, &clock)
 	}
@@ -376,13 +406,8 @@ func testFirings(t *testing.T, mozsim, script, scenario string) {
 	t.Logf("%d firings of %d threads are as the program says", firings, len(truth))
 }
 
-// recordedBy reports whether a shipped script declares a probe, or the start that it is the end of.
-func recordedBy(t *testing.T, name, probe string) bool {
-	t.Helper()
-	script, err := probescripts.Find(probescripts.Bpftrace, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+// recordedBy reports whether a script declares a probe, or the start that it is the end of.
+func recordedBy(script *probescripts.Script, probe string) bool {
 	return slices.ContainsFunc(script.Probes(), func(p probescripts.Probe) bool {
 		return baseOf(strings.TrimPrefix(p.Name, "trace_mozilla:")) == baseOf(probe)
 	})
