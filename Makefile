@@ -5,7 +5,7 @@ BUF = go tool -modfile=tools/go.mod buf
 # Time for each fuzz target of make fuzz.
 FUZZTIME = 10m
 
-.PHONY: all build test race lint fmt generate golden fuzz bench bench-docs microbench ci
+.PHONY: all build test live check race lint fmt generate golden fuzz bench bench-docs microbench ci
 
 all: build test
 
@@ -16,6 +16,12 @@ test:
 	go test ./...
 	go -C tools/perftable test ./...
 	go -C internal/outside test ./...
+
+# Records programs with the tracers of this machine, or says what is missing for that.
+live:
+	@.ci/live
+
+check: test live
 
 race:
 	go test -race ./...
