@@ -270,10 +270,10 @@ func (p *collections) see(c *collector, s *seen) error {
 const maxOpenCollections = 1 << 12
 
 // appendThreadName appends the id of an isolate that is made up for a thread.
-func appendThreadName(b []byte, pid, tid int64) []byte {
+func appendThreadName(b []byte, pid int64, tid timeline.InputID) []byte {
 	b = append(b, "thread:"...)
 	b = strconv.AppendInt(b, pid, 10)
-	return strconv.AppendInt(append(b, '/'), tid, 10)
+	return append(append(b, '/'), tid.String()...)
 }
 
 // scripts finds the script of an event that runs or compiles one, and of profile calls.

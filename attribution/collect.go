@@ -301,7 +301,7 @@ func (c *collector) isolate(thread timeline.TrackID) NodeID {
 		return of.node
 	}
 	tr := c.t.Track(thread)
-	id := appendThreadName(nil, p.pid, tr.TID)
+	id := appendThreadName(nil, p.pid, tr.InputID)
 	n := c.node(ScopeIsolate, id, p.pid)
 	c.nodes[n].context = n != 0
 	return n

@@ -1,9 +1,6 @@
 package attribution
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -102,14 +99,10 @@ func (p *place) declared(spec *timeline.TrackSpec) {
 	}
 }
 
-// pidOf returns the pid of a process as the input had it: one that Perfetto cannot hold is a label.
+// pidOf returns the pid of a process as the input has it, or a made-up one if that is no number of 64 bits.
 func pidOf(tr *timeline.Track) int64 {
-	for _, label := range tr.Labels {
-		if text, ok := strings.CutPrefix(label, "pid "); ok {
-			if pid, err := strconv.ParseInt(text, 10, 64); err == nil {
-				return pid
-			}
-		}
+	if tr.InputID.Text == "" {
+		return tr.InputID.Num
 	}
 	return int64(tr.PID)
 }

@@ -2,7 +2,6 @@ package attribution
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -183,13 +182,13 @@ func (b *tabulator) nameTrack(row *Row, id timeline.TrackID) {
 	row.Name = b.trackName(id)
 	tr := b.t.Track(id)
 	if tr.Kind != timeline.ThreadTrack {
-		row.ID = fmt.Sprintf("process/%d", pidOf(&tr))
+		row.ID = "process/" + tr.InputID.String()
 		return
 	}
-	row.ID = fmt.Sprintf("thread/%d", tr.TID)
+	row.ID = "thread/" + tr.InputID.String()
 	if process := b.t.Track(tr.Parent); process.Kind == timeline.ProcessTrack {
-		row.ID += fmt.Sprintf("@%d", pidOf(&process))
-		row.Parent = fmt.Sprintf("process/%d", pidOf(&process))
+		row.ID += "@" + process.InputID.String()
+		row.Parent = "process/" + process.InputID.String()
 	}
 }
 
@@ -200,11 +199,25 @@ func (b *tabulator) trackName(id timeline.TrackID) string {
 	case id == 0:
 		return "(unknown)"
 	case tr.Kind == timeline.ThreadTrack:
-		return strings.TrimPrefix(fmt.Sprintf("%s %d/%d", tr.Name, tr.PID, tr.TID), " ")
-	case tr.Name == "" || tr.PID == 0:
-		return fmt.Sprintf("pid %d", tr.PID)
+		process := b.t.Track(tr.Parent)
+		return threadTitle(&tr, &process)
+	case tr.Name == "" && tr.InputID.HasNumber():
+		return "pid " + tr.InputID.String()
 	}
-	return fmt.Sprintf("%s %d", tr.Name, tr.PID)
+	return strings.TrimSuffix(tr.FullName()+" "+tr.InputID.Number(), " ")
+}
+
+// threadTitle is the name of a thread with the ids that the input has for it and for its process; of those that have no
+// number it says the name.
+func threadTitle(thread, process *timeline.Track) string {
+	pid, tid := process.InputID.Number(), thread.InputID.Number()
+	switch {
+	case pid != "" && tid != "":
+		return strings.TrimPrefix(thread.Name+" "+pid+"/"+tid, " ")
+	case pid != "":
+		return thread.Name + " (pid " + pid + ")"
+	}
+	return thread.InputID.Title(thread.Name, "tid") + " of " + process.Name
 }
 
 // of returns the logical node that a set has of the type; 0 if none.

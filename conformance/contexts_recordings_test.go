@@ -76,8 +76,17 @@ func attributeRecording(tb testing.TB, input []byte, opts convert.Options) (*tim
 }
 
 // threadName is the name of a thread in tables that are divided by thread.
-func threadName(tr *timeline.Track) string {
-	return strings.TrimPrefix(fmt.Sprintf("%s %d/%d", tr.Name, tr.PID, tr.TID), " ")
+func threadName(tl *timeline.Timeline, tr *timeline.Track) string {
+	process := tl.Track(tr.Parent)
+	switch {
+	case !process.InputID.HasNumber() && !tr.InputID.HasNumber():
+		return tr.Name + " of " + process.Name
+	case !process.InputID.HasNumber():
+		return strings.TrimPrefix(fmt.Sprintf("%s [tid %s] of %s", tr.Name, tr.InputID, process.Name), " ")
+	case !tr.InputID.HasNumber():
+		return fmt.Sprintf("%s (pid %s)", tr.Name, process.InputID)
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%s %s/%s", tr.Name, process.InputID, tr.InputID), " ")
 }
 
 // busyTimes returns how long every thread was inside a slice, computed from the events as they are written.
@@ -116,7 +125,7 @@ func busyTimes(tb testing.TB, tl *timeline.Timeline) map[string]timeline.Nanos {
 		}
 		if total > 0 {
 			tr := tl.Track(thread)
-			busy[threadName(&tr)] += total
+			busy[threadName(tl, &tr)] += total
 		}
 	}
 	return busy

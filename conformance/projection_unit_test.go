@@ -16,8 +16,6 @@ import (
 
 // The projection is what all conformance tests rest on, so it is tested by itself on traces built by hand.
 
-const maxInt32 = 1<<31 - 1
-
 // handmade returns a trace with one of everything that the projection reads.
 func handmade() []*pb.TracePacket {
 	return []*pb.TracePacket{
@@ -43,10 +41,10 @@ func handmade() []*pb.TracePacket {
 		descriptor(named(7, 0, "Global instants")),
 		descriptor(named(8, 2, "Thread state")),
 		descriptor(&pb.TrackDescriptor{Uuid: proto.Uint64(9), ParentUuid: proto.Uint64(1), Counter: &pb.CounterDescriptor{}, StaticOrDynamicName: &pb.TrackDescriptor_Name{Name: "heap v"}}),
-		descriptor(&pb.TrackDescriptor{Uuid: proto.Uint64(10), Process: &pb.ProcessDescriptor{Pid: proto.Int32(maxInt32), ProcessName: proto.String("pid -3"), ProcessLabels: []string{"pid -3"}}}),
-		descriptor(&pb.TrackDescriptor{Uuid: proto.Uint64(11), ParentUuid: proto.Uint64(10), Thread: &pb.ThreadDescriptor{Pid: proto.Int32(maxInt32), Tid: proto.Int64(maxInt32)}}),
-		descriptor(&pb.TrackDescriptor{Uuid: proto.Uint64(12), Process: &pb.ProcessDescriptor{Pid: proto.Int32(maxInt32 - 1), ProcessName: proto.String("gpu")}}),
-		descriptor(&pb.TrackDescriptor{Uuid: proto.Uint64(13), ParentUuid: proto.Uint64(12), Thread: &pb.ThreadDescriptor{Pid: proto.Int32(maxInt32 - 1), Tid: proto.Int64(maxInt32 - 2), ThreadName: proto.String("stream 7")}}),
+		descriptor(madeUp(10, "pid 0, named \"zero\"", &pb.TrackDescriptor{Process: &pb.ProcessDescriptor{Pid: proto.Int32(1), ProcessName: proto.String("zero (pid 0)"), ProcessLabels: []string{"pid 0"}}})),
+		descriptor(madeUp(11, "tid 0", &pb.TrackDescriptor{ParentUuid: proto.Uint64(10), Thread: &pb.ThreadDescriptor{Pid: proto.Int32(1), Tid: proto.Int64(1)}})),
+		descriptor(madeUp(12, "called \"gpu\"", &pb.TrackDescriptor{Process: &pb.ProcessDescriptor{Pid: proto.Int32(2), ProcessName: proto.String("gpu")}})),
+		descriptor(madeUp(13, "called \"stream 7\"", &pb.TrackDescriptor{ParentUuid: proto.Uint64(12), Thread: &pb.ThreadDescriptor{Pid: proto.Int32(2), Tid: proto.Int64(3), ThreadName: proto.String("stream 7")}})),
 
 		event(10, &pb.TrackEvent{Type: begin, NameField: &pb.TrackEvent_NameIid{NameIid: 1}, CategoryIids: []uint64{1, 2}, ExtraCounterValues: []int64{100}, FlowIds: []uint64{1, 2}, DebugAnnotations: []*pb.DebugAnnotation{
 			intArray("l", 1, 2), jsonText("m", `[[1],[]]`),
@@ -68,6 +66,12 @@ func handmade() []*pb.TracePacket {
 		}}),
 		event(25, &pb.TrackEvent{Type: end, TrackUuid: proto.Uint64(4)}), // later in the file, earlier in time
 	}
+}
+
+// madeUp says of a process or thread what it is in the input.
+func madeUp(uuid uint64, what string, d *pb.TrackDescriptor) *pb.TrackDescriptor {
+	d.Uuid, d.Description = proto.Uint64(uuid), proto.String("In the input: "+what)
+	return d
 }
 
 func handmadeArgs() []*pb.DebugAnnotation {
@@ -104,7 +108,7 @@ async	7		16	-1	0	load
 global			17	0		g			
 overflow	7	8	15	10		work			
 process	7		17	0		p			
-thread	-3	-3	20	0	0				
+thread	0	0	20	0	0				
 thread	7	8	10	0	1	empty			
 thread	7	8	10	20	0	work	a,b	100	5
 thread	7	8	12	0	1	tick			
@@ -132,7 +136,7 @@ thread	7	8	10	20	work	overflow	7	8	15	10	work`,
 	"counters": `
 7	heap v	19	0.5`,
 	"threads": `
--3	-3		
+0	0	zero	
 7	8	seven	eight
 str:gpu	str:stream 7	gpu	stream 7`,
 }

@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -22,9 +23,6 @@ const (
 
 // maxAncestors is the deepest hierarchy of tracks that trace_processor accepts (perfetto.md 5).
 const maxAncestors = 100
-
-// firstSynthetic is where the ids that weft makes up may begin: they are handed out downwards from 2^31-1.
-const firstSynthetic = 1<<31 - 1<<20
 
 // track is one described track.
 type track struct {
@@ -77,9 +75,9 @@ func (all descriptors) track(d *pb.TrackDescriptor) (*track, error) {
 			return nil, err
 		}
 		t.pid, t.processName = originalPid(process)
-		t.tid, t.threadName = originalTid(home.GetThread(), t.pid)
+		t.tid, t.threadName = originalTid(home, t.pid)
 	case home.GetProcess() != nil:
-		t.pid, t.processName = originalPid(home.GetProcess())
+		t.pid, t.processName = originalPid(home)
 	}
 	t.kind = kindOf(d, home)
 	return t, nil
@@ -103,11 +101,11 @@ func (all descriptors) home(d *pb.TrackDescriptor) (*pb.TrackDescriptor, error) 
 	return nil, errors.New("more than 100 ancestors")
 }
 
-// process returns the process with a pid.
-func (all descriptors) process(pid int32) (*pb.ProcessDescriptor, error) {
+// process returns the track of the process with a pid.
+func (all descriptors) process(pid int32) (*pb.TrackDescriptor, error) {
 	for _, d := range all {
 		if d.GetProcess() != nil && d.GetProcess().GetPid() == pid {
-			return d.GetProcess(), nil
+			return d, nil
 		}
 	}
 	return nil, fmt.Errorf("process %d is not described", pid)
@@ -139,35 +137,45 @@ func kindOf(d, home *pb.TrackDescriptor) string {
 	return kindAsync
 }
 
-// originalPid returns a process id as the input wrote it, and the process's name if it is one of the input. weft
-// replaces ids that Perfetto cannot hold and keeps their text in a label; a process whose id was a text has that text as
-// its name and no label.
-func originalPid(p *pb.ProcessDescriptor) (pid, name string) {
-	if p.GetPid() < firstSynthetic {
-		return strconv.FormatInt(int64(p.GetPid()), 10), p.GetProcessName()
+// inTheInput is the description of a process or thread whose id in the trace is made up (docs/formats/perfetto.md).
+var inTheInput = regexp.MustCompile(`^In the input: (?:(?:pid|tid) (-?[0-9]+|"(?:[^"\\]|\\.)+")(?:, named (".*"))?|called (".*"))$`)
+
+// original returns the id and the name of a process or thread as the input wrote them, if its description says that the id
+// of the trace is made up. A process or thread whose id is a text has that text as its name.
+func original(description string) (id, name string, madeUp bool) {
+	m := inTheInput.FindStringSubmatch(description)
+	if m == nil {
+		return "", "", false
 	}
-	for _, label := range p.GetProcessLabels() {
-		if original, ok := strings.CutPrefix(label, "pid "); ok {
-			if p.GetProcessName() == label {
-				return original, "" // a name in want of a better one
-			}
-			return original, p.GetProcessName()
+	unquote := func(text string) string {
+		if unquoted, err := strconv.Unquote(text); err == nil {
+			return unquoted
 		}
+		return text
 	}
-	if p.GetProcessName() == "" {
-		return strconv.FormatInt(int64(p.GetPid()), 10), "" // not made up after all
+	if m[3] != "" {
+		return "str:" + unquote(m[3]), unquote(m[3]), true
 	}
-	return "str:" + p.GetProcessName(), p.GetProcessName()
+	return unquote(m[1]), unquote(m[2]), true
 }
 
-// originalTid returns a thread id as the input wrote it, and the thread's name. A made-up tid equal to the pid is the
-// main thread, any other one stands for a text, which is the thread's name.
-func originalTid(t *pb.ThreadDescriptor, pid string) (tid, name string) {
-	switch {
-	case t.GetTid() < firstSynthetic, t.GetTid() > 1<<31-1, t.GetThreadName() == "" && t.GetTid() != int64(t.GetPid()):
-		return strconv.FormatInt(t.GetTid(), 10), t.GetThreadName()
-	case t.GetTid() == int64(t.GetPid()):
-		return pid, t.GetThreadName()
+// originalPid returns a process id as the input wrote it, and the process's name if it is one of the input.
+func originalPid(d *pb.TrackDescriptor) (pid, name string) {
+	if pid, name, madeUp := original(d.GetDescription()); madeUp {
+		return pid, name
 	}
-	return "str:" + t.GetThreadName(), t.GetThreadName()
+	return strconv.FormatInt(int64(d.GetProcess().GetPid()), 10), d.GetProcess().GetProcessName()
+}
+
+// originalTid returns a thread id as the input wrote it, and the thread's name. The main thread of a process with the pid
+// 0 or a text has the id of its process.
+func originalTid(d *pb.TrackDescriptor, pid string) (tid, name string) {
+	tid, name, madeUp := original(d.GetDescription())
+	switch {
+	case !madeUp:
+		return strconv.FormatInt(d.GetThread().GetTid(), 10), d.GetThread().GetThreadName()
+	case tid == "0":
+		return pid, name
+	}
+	return tid, name
 }

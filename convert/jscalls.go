@@ -52,12 +52,12 @@ func ParseJSCalls(name string) (JSCalls, error) {
 
 // ThreadCalls says what became of the samples of a thread.
 type ThreadCalls struct {
-	PID     int32  `json:"pid"` // as in the output
-	TID     int64  `json:"tid"`
-	Process string `json:"process"` // as Perfetto shows it
-	Thread  string `json:"thread"`
-	Profile string `json:"profile"` // its id in the trace
-	Calls   int64  `json:"calls"`   // that are in the output
+	PID     timeline.InputID `json:"pid"`
+	TID     timeline.InputID `json:"tid"`
+	Process string           `json:"process"` // as Perfetto shows it
+	Thread  string           `json:"thread"`
+	Profile string           `json:"profile"` // its id in the trace
+	Calls   int64            `json:"calls"`   // that are in the output
 
 	// Samples and Time are the samples of JavaScript and the time to the next ones. Of those that are lost no call shows
 	// the innermost function; under the rules of DevTools, and, if they were asked for, under the refined ones.
@@ -312,8 +312,9 @@ func (th *threadPass) finish(t *timeline.Timeline) ThreadCalls {
 	track := t.Track(th.Track)
 	stats := th.shown.Finish()
 	th.Problems.AddN(problem.ProfilePositionLost, uint64(stats.LostPositions), problem.NoPosition, "profile "+th.ID)
+	process := t.Track(track.Parent)
 	c := ThreadCalls{
-		PID: track.PID, TID: track.TID, Process: t.Track(track.Parent).Name, Thread: track.Name, Profile: th.ID, Calls: th.calls.Added,
+		PID: process.InputID, TID: track.InputID, Process: process.FullName(), Thread: track.FullName(), Profile: th.ID, Calls: th.calls.Added,
 		Samples: stats.Samples, Time: stats.Time,
 	}
 	if th.other != nil {

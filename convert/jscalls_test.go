@@ -122,7 +122,7 @@ var profileCases = []struct {
 			head(2, 100, "0x1", "SelfProfiling"), piece(150, "0x1"), head(2, 300, "0x2", "Internal"), piece(350, "0x2"),
 		}, convert.Options{Profile: convert.ProfileAll},
 		[]string{
-			"110 1/2147483647 sample", "110 1/2147483647/track:V8_state script +20", "120 1/2147483647 sample",
+			"110 1/3 sample", "110 1/3/track:V8_state script +20", "120 1/3 sample",
 			"310 1/2 sample", "310 1/2 f +10", "310 1/2/track:V8_state script +20", "320 1/2 sample",
 		}, "profile_not_chosen×1",
 	},
@@ -139,8 +139,8 @@ var profileCases = []struct {
 		// Nobody knows which of the two is of the main thread: both are tracks of their own, without calls.
 		"two without head", []string{mainThread, piece(150, "0x1"), piece(350, "0x2")}, convert.Options{},
 		[]string{
-			"140 1/2147483647 sample", "140 1/2147483647/track:V8_state script +20", "150 1/2147483647 sample",
-			"340 1/2147483646 sample", "340 1/2147483646/track:V8_state script +20", "350 1/2147483646 sample",
+			"140 1/2 sample", "140 1/2/track:V8_state script +20", "150 1/2 sample",
+			"340 1/3 sample", "340 1/3/track:V8_state script +20", "350 1/3 sample",
 		}, "profile_without_head×2 profile_not_chosen×2",
 	},
 	{
@@ -203,9 +203,10 @@ func TestChooseProfile(t *testing.T) {
 		mainThread, head(1, 100, "0x1", "SelfProfiling"), piece(150, "0x1"), head(1, 300, "0x2", "Internal"), piece(350, "0x2"),
 	}, ",") + "]"
 	_, report := sampledTimeline(t, trace, convert.Options{Profile: "0x1"})
+	one := timeline.InputID{Num: 1}
 	want := []convert.Profile{
-		{PID: 1, TID: 1, Thread: "CrRendererMain", ID: "0x1", Source: "SelfProfiling", Samples: 2, Start: 100_000, End: 130_000, Chosen: true},
-		{PID: 1, TID: 1, Thread: "CrRendererMain", ID: "0x2", Source: "Internal", Samples: 2, Start: 300_000, End: 330_000},
+		{PID: one, TID: one, Thread: "CrRendererMain", ID: "0x1", Source: "SelfProfiling", Samples: 2, Start: 100_000, End: 130_000, Chosen: true},
+		{PID: one, TID: one, Thread: "CrRendererMain", ID: "0x2", Source: "Internal", Samples: 2, Start: 300_000, End: 330_000},
 	}
 	if diff := cmp.Diff(want, report.Profiles); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

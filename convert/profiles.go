@@ -15,21 +15,21 @@ const ProfileAll = "all"
 
 // Profile is a V8 profile in a Chrome or Node trace. Several of one thread sampled the same time.
 type Profile struct {
-	PID     int32          `json:"pid"` // as in the output
-	TID     int64          `json:"tid"` // of the sampled thread
-	Process string         `json:"process"`
-	Thread  string         `json:"thread"`
-	ID      string         `json:"id"`
-	Source  string         `json:"source"` // Internal, Inspector, SelfProfiling; empty if unknown
-	Samples int            `json:"samples"`
-	Start   timeline.Nanos `json:"start_ns"`
-	End     timeline.Nanos `json:"end_ns"`
-	Chosen  bool           `json:"chosen"` // it is the one that is shown on its thread
+	PID     timeline.InputID `json:"pid"`
+	TID     timeline.InputID `json:"tid"` // of the sampled thread
+	Process string           `json:"process"`
+	Thread  string           `json:"thread"`
+	ID      string           `json:"id"`
+	Source  string           `json:"source"` // Internal, Inspector, SelfProfiling; empty if unknown
+	Samples int              `json:"samples"`
+	Start   timeline.Nanos   `json:"start_ns"`
+	End     timeline.Nanos   `json:"end_ns"`
+	Chosen  bool             `json:"chosen"` // it is the one that is shown on its thread
 }
 
 // String says in one line which profile it is.
 func (p *Profile) String() string {
-	line := fmt.Sprintf("%s of %s: %s", p.ID, strings.TrimLeft(fmt.Sprintf("%s [pid %d, tid %d]", p.Thread, p.PID, p.TID), " "),
+	line := fmt.Sprintf("%s of %s: %s", p.ID, p.threadTitle(),
 		plural(int64(p.Samples), "sample", "samples"))
 	if p.Source != "" {
 		line += ", source " + p.Source
@@ -38,6 +38,21 @@ func (p *Profile) String() string {
 		line += ", not chosen"
 	}
 	return line
+}
+
+// threadTitle is the name of the thread with the numbers that the input has: "main [pid 1, tid 2]".
+func (p *Profile) threadTitle() string {
+	var ids []string
+	if p.PID.HasNumber() {
+		ids = append(ids, "pid "+p.PID.String())
+	}
+	if p.TID.HasNumber() {
+		ids = append(ids, "tid "+p.TID.String())
+	}
+	if len(ids) == 0 {
+		return p.Thread
+	}
+	return strings.TrimLeft(p.Thread+" ["+strings.Join(ids, ", ")+"]", " ")
 }
 
 // A foundProfile is a profile whose thread may yet get a name.
@@ -61,7 +76,8 @@ func (j *jsThreads) list(t *timeline.Timeline) []Profile {
 	var all []Profile
 	for _, p := range j.profiles {
 		thread := t.Track(p.thread)
-		p.PID, p.TID, p.Thread, p.Process = thread.PID, thread.TID, thread.Name, t.Track(thread.Parent).Name
+		process := t.Track(thread.Parent)
+		p.PID, p.TID, p.Thread, p.Process = process.InputID, thread.InputID, thread.FullName(), process.FullName()
 		all = append(all, p.Profile)
 	}
 	return all

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// attributeVersion is the trace attribute by which weft's own packets are recognised.
-const attributeVersion = "weft.version"
+// AttributeVersion is the trace attribute that names the version of weft, by which its own packets are recognised.
+const AttributeVersion = "weft.version"
 
 // verifySequence is what the verifier knows of a packet sequence beyond its State.
 type verifySequence struct {
@@ -263,7 +263,7 @@ func (v *verifier) traceAttributes() {
 				text = a.Bytes()
 			}
 		}
-		if string(key) != attributeVersion {
+		if string(key) != AttributeVersion {
 			continue
 		}
 		v.report.Producer = string(text)

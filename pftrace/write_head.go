@@ -310,9 +310,9 @@ func (w *writer) rootOrder() error {
 // attributes writes the facts about the trace twice: as attributes, which Perfetto reads since v55, and as Chrome
 // metadata, which all versions read.
 func (w *writer) attributes() error {
-	all := []timeline.Attribute{{Key: attributeVersion, Text: Version}}
+	all := []timeline.Attribute{{Key: AttributeVersion, Text: Version}}
 	for _, a := range w.t.Attributes() {
-		if a.Key != attributeVersion { // of the weft that wrote the input
+		if a.Key != AttributeVersion { // of the weft that wrote the input
 			all = append(all, a)
 		}
 	}

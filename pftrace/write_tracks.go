@@ -63,6 +63,9 @@ func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) 
 		b = appendSpec(b, tr.Spec)
 		b = appendRole(b, tr)
 	}
+	if tr.MadeUp {
+		b = wire.AppendString(b, schema.TrackDescriptor_Description, describeInputID(tr))
+	}
 	if tr.HasRank {
 		b = wire.AppendInt(b, schema.TrackDescriptor_SiblingOrderRank, int64(tr.Rank))
 	}
@@ -73,10 +76,13 @@ func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) 
 func appendProcess(b []byte, tr *timeline.Track) []byte {
 	b, p := wire.BeginMessage(b, schema.TrackDescriptor_Process)
 	b = wire.AppendInt(b, schema.ProcessDescriptor_PID, int64(tr.PID))
-	if tr.Name != "" {
-		b = wire.AppendString(b, schema.ProcessDescriptor_ProcessName, tr.Name)
+	if name := tr.FullName(); name != "" {
+		b = wire.AppendString(b, schema.ProcessDescriptor_ProcessName, name)
 	}
 	for _, label := range tr.Labels {
+		b = wire.AppendString(b, schema.ProcessDescriptor_ProcessLabels, label)
+	}
+	if label := pidLabel(tr.InputID); tr.MadeUp && label != "" {
 		b = wire.AppendString(b, schema.ProcessDescriptor_ProcessLabels, label)
 	}
 	return wire.EndMessage(b, p)
@@ -86,8 +92,8 @@ func appendThread(b []byte, tr *timeline.Track) []byte {
 	b, th := wire.BeginMessage(b, schema.TrackDescriptor_Thread)
 	b = wire.AppendInt(b, schema.ThreadDescriptor_PID, int64(tr.PID))
 	b = wire.AppendInt(b, schema.ThreadDescriptor_TID, tr.TID)
-	if tr.Name != "" {
-		b = wire.AppendString(b, schema.ThreadDescriptor_ThreadName, tr.Name)
+	if name := tr.FullName(); name != "" {
+		b = wire.AppendString(b, schema.ThreadDescriptor_ThreadName, name)
 	}
 	return wire.EndMessage(b, th)
 }

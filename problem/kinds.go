@@ -43,6 +43,7 @@ const (
 
 	// Identity.
 	PidRemapped
+	TextID
 
 	// Slices and instants.
 	EndWithoutBegin
@@ -216,7 +217,8 @@ var kinds = [numKinds]struct {
 	EventInvalidThreadTime: {"event_invalid_thread_time", Repaired, "An unusable thread time was ignored; the event was kept."},
 	ProducerDataLoss:       {"producer_data_loss", Info, "The producer says that it lost data while recording."},
 
-	PidRemapped: {"pid_remapped", Repaired, "A process or thread id that Perfetto cannot hold was replaced; the original is a label of the process."},
+	PidRemapped: {"pid_remapped", Repaired, "A process or thread id that Perfetto cannot hold was replaced by a free number; weft shows the original everywhere."},
+	TextID:      {"text_id", Info, "The id of a process or thread is a text; it is the name, and Perfetto gets a free number."},
 
 	EndWithoutBegin:         {"end_without_begin", Lost, "An end matches no open slice and was dropped."},
 	CompleteWithoutDuration: {"complete_without_duration", Lost, "A complete event without duration was dropped."},

@@ -115,7 +115,8 @@ func newCollector(tl *timeline.Timeline) *collector {
 func (c *collector) at(id timeline.TrackID) *collectedThread {
 	if c.threads[id] == nil {
 		tr := c.tl.Track(id)
-		t := &Thread{ThreadID: ThreadID{Process: c.tl.Track(tr.Parent).Name, PID: tr.PID, Thread: tr.Name, TID: tr.TID}}
+		process := c.tl.Track(tr.Parent)
+		t := &Thread{ThreadID: ThreadID{Process: process.FullName(), PID: process.InputID, Thread: tr.FullName(), TID: tr.InputID}}
 		t.Source = c.tl.SampleDescription().Source
 		c.threads[id] = &collectedThread{thread: t}
 	}

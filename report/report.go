@@ -47,12 +47,12 @@ type Thread struct {
 	forced       []forcedSlice // style and layout of Chrome's traces, not only what was forced
 }
 
-// ThreadID says which thread a row is about.
+// ThreadID says which thread a row is about: by names as Perfetto shows them, and the ids that the input has.
 type ThreadID struct {
-	Process string `json:"process"`
-	PID     int32  `json:"pid"`
-	Thread  string `json:"thread"`
-	TID     int64  `json:"tid"`
+	Process string           `json:"process"`
+	PID     timeline.InputID `json:"pid"`
+	Thread  string           `json:"thread"`
+	TID     timeline.InputID `json:"tid"`
 }
 
 // Options say how the tables of reports are made. The zero Options make whole tables without buckets.

@@ -159,7 +159,7 @@ func TestSamplesAlone(t *testing.T) {
 		t.Errorf("states %s, want %s", got, want)
 	}
 	r, _ := p.Samples(Options{})
-	if th := r.Threads[0]; th.Gaps != 1 || th.GapTime != 90*ms || th.End != 160*ms || th.Process != "Renderer" || th.TID != 8 {
+	if th := r.Threads[0]; th.Gaps != 1 || th.GapTime != 90*ms || th.End != 160*ms || th.Process != "Renderer" || th.TID.Num != 8 {
 		t.Errorf("%+v", th)
 	}
 }

@@ -133,9 +133,11 @@ type Track struct {
 	Parent TrackID
 	Name   string // of the process, thread, counter, or the track itself
 
-	PID    int32    // ProcessTrack: as written to the output; ThreadTrack: of its process
-	TID    int64    // ThreadTrack: as written to the output
-	Labels []string // ProcessTrack
+	InputID InputID  // ProcessTrack, ThreadTrack: the id that the input has
+	PID     int32    // ProcessTrack: as written to the output; ThreadTrack: of its process
+	TID     int64    // ThreadTrack: as written to the output
+	MadeUp  bool     // PID of a process, TID of a thread: a free number, because Perfetto cannot hold InputID
+	Labels  []string // ProcessTrack
 
 	Rank    int32 // place among its siblings
 	HasRank bool
@@ -180,10 +182,12 @@ func (t *Timeline) Track(id TrackID) Track {
 	switch row.kind {
 	case ProcessTrack:
 		p := &t.table.processes[row.index]
-		tr.Name, tr.PID, tr.Labels, tr.Rank, tr.HasRank = p.displayName(), p.pid, p.labels, p.rank, p.hasRank
+		tr.Name, tr.Labels, tr.Rank, tr.HasRank = p.key.nameOr(p.name.text), p.labels, p.rank, p.hasRank
+		tr.InputID, tr.PID, tr.MadeUp = p.key, p.pid, p.madeUp
 	case ThreadTrack:
 		th := &t.table.threads[row.index]
-		tr.Name, tr.TID, tr.Rank, tr.HasRank = th.displayName(), th.tid, th.rank, th.hasRank
+		tr.Name, tr.Rank, tr.HasRank = th.key.nameOr(th.name.text), th.rank, th.hasRank
+		tr.InputID, tr.TID, tr.MadeUp = th.key, th.tid, th.madeUp
 		if t.table.tracks[row.parent].kind == ProcessTrack {
 			tr.PID = t.table.process(row.parent).pid
 		}
@@ -209,25 +213,6 @@ func (t *Timeline) ownName(id TrackID, row *track) string {
 		return string(t.Name(row.name))
 	}
 	return t.table.ownNames[id]
-}
-
-// displayName is the name of a process: a text used as its id, the name that metadata gave, or for a pid that
-// Perfetto cannot show, that pid.
-func (p *process) displayName() string {
-	switch {
-	case p.key.Text != "" && !p.key.IsNumber:
-		return p.key.Text
-	case p.name.text == "" && p.key == ProcessKey{}:
-		return "pid 0"
-	}
-	return p.name.text
-}
-
-func (th *thread) displayName() string {
-	if th.key.Text != "" && !th.key.IsNumber {
-		return th.key.Text
-	}
-	return th.name.text
 }
 
 // nameTrack names a track after its first event.

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -22,20 +21,6 @@ const (
 	CounterTrack                  // the values of one counter
 	undeclaredTrack
 )
-
-// ProcessKey identifies a process as the input does: by a number, or by a text that is its name as well.
-type ProcessKey struct {
-	Num      int64
-	Text     string
-	IsNumber bool // Text is a number beyond Num, and no name
-}
-
-// ThreadKey identifies a thread in its process, like ProcessKey.
-type ThreadKey struct {
-	Num      int64
-	Text     string
-	IsNumber bool
-}
 
 // AsyncIDKind separates the number spaces of asynchronous ids (chrome-json.md 11).
 type AsyncIDKind uint8
@@ -147,17 +132,10 @@ type process struct {
 	labels  []string
 	rank    int32
 	hasRank bool
-	pid     int32 // the number in the output; set by assignIDs
+	pid     int32 // the number in the output; set by assignIDs, or before by WriteAs
+	madeUp  bool  // the input has no such pid
 	first   problem.Position
 	noted   bool // first is known
-}
-
-// id returns the id of a process as the input has it.
-func (p *process) id() string {
-	if p.key.IsNumber {
-		return p.key.Text
-	}
-	return strconv.FormatInt(p.key.Num, 10)
 }
 
 type thread struct {
@@ -165,7 +143,8 @@ type thread struct {
 	name    lastName
 	rank    int32
 	hasRank bool
-	tid     int64
+	tid     int64  // the number in the output, like process.pid
+	madeUp  bool   // the input has no such tid
 	starts  uint64 // slices and instants on its track, beside those on lanes
 }
 
@@ -649,80 +628,4 @@ func (t *trackTable) resolve(id TrackID) TrackID {
 		id = to
 	}
 	return id
-}
-
-// IsMadeUpID reports whether the id of a process or thread of the output is one that weft made up, because the input has none
-// or one that Perfetto cannot hold. These count down from the largest int32, where no system has ids of its own: those of
-// Linux are below 2^22. So it tells also of a trace that weft wrote and reads again.
-func IsMadeUpID(id int64) bool { return math.MaxInt32-1<<20 < id && id <= math.MaxInt32 }
-
-// assignIDs finds the pid and tid of every used process and thread. Numbers that Perfetto cannot hold, or that mean
-// something else there, are replaced by unused ones from the top of the int32 range (chrome-json.md 7).
-func (t *trackTable) assignIDs(problems *problem.Log) {
-	taken := map[int64]bool{}
-	for id := range t.tracks {
-		switch row := &t.tracks[id]; row.kind {
-		case ProcessTrack:
-			taken[t.processes[row.index].key.Num] = true
-		case ThreadTrack:
-			taken[t.threads[row.index].key.Num] = true
-		}
-	}
-	next := int64(math.MaxInt32)
-	synthetic := func() int64 {
-		for taken[next] && next > 1 {
-			next--
-		}
-		taken[next] = true
-		return next
-	}
-	for id := range t.tracks {
-		row := &t.tracks[id]
-		if row.kind != ProcessTrack || !row.used {
-			continue
-		}
-		p := &t.processes[row.index]
-		if p.key.Text == "" && p.key.Num > 0 && p.key.Num <= math.MaxInt32 {
-			p.pid = int32(p.key.Num)
-			continue
-		}
-		p.pid = int32(synthetic())
-		if p.key.Text == "" || p.key.IsNumber {
-			p.labels = append(p.labels, "pid "+p.id())
-			at := problem.NoPosition
-			if p.noted {
-				at = p.first
-			}
-			problems.Add(problem.PidRemapped, at, fmt.Sprintf("pid %s is written as %d", p.id(), p.pid))
-		}
-	}
-	t.assignTIDs(synthetic, problems)
-}
-
-// assignTIDs finds the tid of every used thread, when all pids are known.
-func (t *trackTable) assignTIDs(synthetic func() int64, problems *problem.Log) {
-	for id := range t.tracks {
-		row := &t.tracks[id]
-		if row.kind != ThreadTrack || !row.used {
-			continue
-		}
-		th := &t.threads[row.index]
-		switch {
-		case th.key.IsNumber:
-			th.tid = synthetic()
-			if t.tracks[row.parent].kind == ProcessTrack {
-				p := t.process(row.parent)
-				p.labels = append(p.labels, fmt.Sprintf("tid %s is %d", th.key.Text, th.tid))
-			}
-			problems.Add(problem.PidRemapped, problem.NoPosition, fmt.Sprintf("tid %s is written as %d", th.key.Text, th.tid))
-		case th.key.Text != "":
-			th.tid = synthetic()
-		case th.key.Num != 0:
-			th.tid = th.key.Num
-		case t.tracks[row.parent].kind == ProcessTrack:
-			th.tid = int64(t.process(row.parent).pid)
-		default:
-			th.tid = synthetic()
-		}
-	}
 }

@@ -116,14 +116,14 @@ func TestAsyncIDsAreComparedAsText(t *testing.T) {
 	}
 }
 
-// Ids that Perfetto cannot hold are replaced from the top of the int32 range, never by one that the input uses, be it as
-// pid or as tid (chrome-json.md 7).
-func TestSyntheticIDsDoNotCollide(t *testing.T) {
+// Ids that Perfetto cannot hold are replaced by small ones, never by one that the input uses, be it as pid or as tid
+// (chrome-json.md 7).
+func TestMadeUpIDsDoNotCollide(t *testing.T) {
 	b, log := newBuilder()
 	for _, pid := range []int64{0, -1, math.MinInt64, math.MaxInt32 + 1, math.MaxInt64} {
 		use(t, b, b.Thread(b.Process(timeline.ProcessKey{Num: pid}), timeline.ThreadKey{Num: 7}))
 	}
-	use(t, b, b.Thread(b.Process(timeline.ProcessKey{Num: math.MaxInt32}), timeline.ThreadKey{Num: math.MaxInt32 - 1}))
+	use(t, b, b.Thread(b.Process(timeline.ProcessKey{Num: 3}), timeline.ThreadKey{Num: 2}))
 	use(t, b, b.Thread(b.Process(timeline.ProcessKey{Text: "renderer"}), timeline.ThreadKey{Text: "stream 7"}))
 	tl := finish(t, b)
 	seen := map[int64]string{}
@@ -136,11 +136,12 @@ func TestSyntheticIDsDoNotCollide(t *testing.T) {
 		case tr.Kind != timeline.ProcessTrack:
 			continue
 		}
-		if number <= 0 || number == math.MaxInt32-1 {
+		usable := tr.Kind == timeline.ProcessTrack && tr.InputID.Num == 3
+		if number <= 0 || number == 2 || number == 7 || number > 10 || usable != (number == 3) {
 			t.Errorf("track %d %q has the number %d", id, tr.Name, number)
 		}
-		if !timeline.IsMadeUpID(number) {
-			t.Errorf("%d is not known as made up", number)
+		if tr.MadeUp == usable {
+			t.Errorf("%d: made up %v", number, tr.MadeUp)
 		}
 		if other, ok := seen[number]; ok {
 			t.Errorf("%q and %q have the number %d", other, tr.Name, number)
@@ -153,36 +154,68 @@ func TestSyntheticIDsDoNotCollide(t *testing.T) {
 	if n := log.Count(problem.PidRemapped); n != 5 {
 		t.Errorf("%d pids are counted as remapped, want 5", n)
 	}
-	for _, id := range []int64{0, 1, 1<<22 - 1, math.MaxInt32 + 1} { // below 2^22 Linux has ids of its own
-		if timeline.IsMadeUpID(id) {
-			t.Errorf("%d is taken for made up", id)
+}
+
+// A process or thread with a made-up number keeps its identity: the id of the input, and a name that says which one it is.
+func TestNamesOfMadeUpIDs(t *testing.T) {
+	b, _ := newBuilder()
+	zero := b.Process(timeline.ProcessKey{})
+	gpu := b.Process(timeline.ProcessKey{Num: -5})
+	b.SetProcessName(gpu, 0, []byte("python"))
+	b.AddLabel(gpu, "GPU 0")
+	negative := b.Process(timeline.ProcessKey{Num: -6})
+	b.SetProcessName(negative, 0, []byte("python"))
+	labelled := b.Process(timeline.ProcessKey{Num: -7})
+	b.AddLabel(labelled, "GPU 1")
+	text := b.Process(timeline.ProcessKey{Text: "renderer"})
+	b.SetProcessName(text, 0, []byte("other name"))
+	usable := b.Process(timeline.ProcessKey{Num: 100})
+	b.SetProcessName(usable, 0, []byte("python"))
+	b.AddLabel(usable, "CPU")
+	stream := b.Thread(gpu, timeline.ThreadKey{Text: "stream 7"})
+	big := b.Thread(usable, timeline.ThreadKey{Text: "18446744073709551616", IsNumber: true})
+	b.SetThreadName(big, 0, []byte("worker"))
+	mainThread := b.Thread(zero, timeline.ThreadKey{})
+	use(t, b, zero, gpu, negative, labelled, text, usable, stream, big, mainThread)
+	tl := finish(t, b)
+	for _, test := range []struct {
+		id                timeline.TrackID
+		name, full, title string
+	}{
+		{zero, "", "pid 0", "[pid 0]"},
+		{gpu, "python", "python (GPU 0)", "python (GPU 0) [pid -5]"},
+		{negative, "python", "python (pid -6)", "python [pid -6]"},
+		{labelled, "", "GPU 1", "GPU 1 [pid -7]"},
+		{text, "renderer", "renderer", "renderer"},
+		{usable, "python", "python", "python [pid 100]"},
+		{stream, "stream 7", "stream 7", "stream 7"},
+		{big, "worker", "worker (tid 18446744073709551616)", "worker [tid 18446744073709551616]"},
+		{mainThread, "", "tid 0", "[tid 0]"},
+	} {
+		tr := tl.Track(test.id)
+		if tr.Name != test.name || tr.FullName() != test.full || tr.Title() != test.title {
+			t.Errorf("name %q, full name %q, title %q; want %q, %q, %q", tr.Name, tr.FullName(), tr.Title(), test.name, test.full, test.title)
 		}
 	}
 }
 
-// The original of a replaced pid is a label; texts are names; pid 0 without a name says so.
-func TestNamesOfReplacedIDs(t *testing.T) {
+// Numbers that were made up before are used again, unless the input has them.
+func TestWriteAs(t *testing.T) {
 	b, _ := newBuilder()
-	zero := b.Process(timeline.ProcessKey{})
-	negative := b.Process(timeline.ProcessKey{Num: -5})
-	text := b.Process(timeline.ProcessKey{Text: "renderer"})
-	b.SetProcessName(text, 0, []byte("other name"))
-	b.SetProcessName(negative, 0, []byte("named"))
-	use(t, b, zero, negative, text)
+	first, second := b.Process(timeline.ProcessKey{}), b.Process(timeline.ProcessKey{Num: -1})
+	stream := b.Thread(second, timeline.ThreadKey{Text: "stream 7"})
+	other := b.Thread(b.Process(timeline.ProcessKey{Num: 3}), timeline.ThreadKey{Num: 4})
+	b.WriteAs(first, 3)
+	b.WriteAs(second, 1)
+	b.WriteAs(stream, 9)
+	b.WriteAs(other, 5)
+	use(t, b, first, second, stream, other)
 	tl := finish(t, b)
-	for _, test := range []struct {
-		id     timeline.TrackID
-		name   string
-		labels []string
-	}{
-		{zero, "pid 0", []string{"pid 0"}},
-		{negative, "named", []string{"pid -5"}},
-		{text, "renderer", nil},
-	} {
-		tr := tl.Track(test.id)
-		if tr.Name != test.name || !slices.Equal(tr.Labels, test.labels) {
-			t.Errorf("name %q, labels %q; want %q, %q", tr.Name, tr.Labels, test.name, test.labels)
-		}
+	if one, two := tl.Track(first).PID, tl.Track(second).PID; one != 2 || two != 1 {
+		t.Errorf("the processes are %d and %d, want 2 and 1", one, two)
+	}
+	if s, o := tl.Track(stream).TID, tl.Track(other).TID; s != 9 || o != 4 {
+		t.Errorf("the threads are %d and %d, want 9 and 4", s, o)
 	}
 }
 

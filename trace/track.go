@@ -67,8 +67,8 @@ type Track struct {
 	Parent TrackID
 	Kind   TrackKind
 	Name   string   // of the process, thread or counter, or of the track itself
-	PID    int32    // of the process that the track is or belongs to; 0: none
-	TID    int64    // of the thread that the track is or belongs to; 0: none
+	PID    int64    // of the process that the track is or belongs to, as the recording has it; 0: none, or its id is no number
+	TID    int64    // of the thread that the track is or belongs to, likewise
 	Labels []string // ProcessTrack: what the recording says of the process, such as the titles of its pages
 	Unit   string   // CounterTrack: of its values; "" if unknown
 
@@ -177,9 +177,9 @@ func (t *Trace) findOwner(tr *Track) {
 		up := t.tl.Track(timeline.TrackID(id))
 		switch up.Kind {
 		case timeline.ThreadTrack:
-			tr.TID, tr.thread = up.TID, up.Name
+			tr.TID, tr.thread = up.InputID.Num, up.Name
 		case timeline.ProcessTrack:
-			tr.PID, tr.process = up.PID, up.Name
+			tr.PID, tr.process = up.InputID.Num, up.Name
 		}
 		id = TrackID(up.Parent)
 	}

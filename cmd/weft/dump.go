@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -85,11 +84,11 @@ type trackKey struct {
 
 // dumpTrack is what lines say about a track.
 type dumpTrack struct {
-	name     string // the whole path, for people
-	pid      int32
-	tid      int64
-	isThread bool // on the thread itself or below it
-	hasPID   bool
+	name   string // the whole path, for people
+	pid    timeline.InputID
+	tid    timeline.InputID
+	hasPID bool // of the process that it belongs to: the input has a number
+	hasTID bool
 }
 
 // maxTrackDepth bounds the walk to the root, whatever the timeline says.
@@ -107,14 +106,12 @@ func (d *dumper) track(item *timeline.Item) *dumpTrack {
 			break
 		}
 		track := d.trace.Track(id)
-		name := track.Name
+		name := track.Title()
 		switch track.Kind {
 		case timeline.ProcessTrack:
-			name = strings.TrimLeft(fmt.Sprintf("%s [pid %d]", name, track.PID), " ")
-			t.pid, t.hasPID = track.PID, true
+			t.pid, t.hasPID = track.InputID, track.InputID.HasNumber()
 		case timeline.ThreadTrack:
-			name = strings.TrimLeft(fmt.Sprintf("%s [tid %d]", name, track.TID), " ")
-			t.tid, t.isThread = track.TID, true
+			t.tid, t.hasTID = track.InputID, track.InputID.HasNumber()
 		}
 		if t.name != "" {
 			name += " / " + t.name

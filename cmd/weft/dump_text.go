@@ -121,6 +121,12 @@ func appendField(b, text []byte) []byte {
 	return b
 }
 
+// appendID appends the id of a process or thread as JSON.
+func appendID(b []byte, id timeline.InputID) []byte {
+	text, _ := id.MarshalJSON() // has no errors
+	return append(b, text...)
+}
+
 // json formats an item as a JSON object on one line.
 func (d *dumper) json(item *timeline.Item) []byte {
 	b := append(d.buf[:0], `{"ts_ns":`...)
@@ -132,10 +138,10 @@ func (d *dumper) json(item *timeline.Item) []byte {
 	track := d.track(item)
 	b = appendString(append(b, `,"track":`...), []byte(track.name))
 	if track.hasPID {
-		b = strconv.AppendInt(append(b, `,"pid":`...), int64(track.pid), 10)
+		b = appendID(append(b, `,"pid":`...), track.pid)
 	}
-	if track.isThread {
-		b = strconv.AppendInt(append(b, `,"tid":`...), track.tid, 10)
+	if track.hasTID {
+		b = appendID(append(b, `,"tid":`...), track.tid)
 	}
 	if item.Lane > 0 {
 		b = strconv.AppendUint(append(b, `,"lane":`...), uint64(item.Lane), 10)

@@ -25,14 +25,14 @@ type flowObject struct {
 
 // markerObject is a slice or instant.
 type markerObject struct {
-	Event    uint32          `json:"event"`
-	TS       timeline.Nanos  `json:"ts_ns"`
-	Dur      *timeline.Nanos `json:"dur_ns,omitempty"` // absent if it never ends
-	Name     string          `json:"name"`
-	Category string          `json:"category,omitempty"`
-	Track    string          `json:"track"`
-	PID      *int32          `json:"pid,omitempty"`
-	TID      *int64          `json:"tid,omitempty"`
+	Event    uint32            `json:"event"`
+	TS       timeline.Nanos    `json:"ts_ns"`
+	Dur      *timeline.Nanos   `json:"dur_ns,omitempty"` // absent if it never ends
+	Name     string            `json:"name"`
+	Category string            `json:"category,omitempty"`
+	Track    string            `json:"track"`
+	PID      *timeline.InputID `json:"pid,omitempty"`
+	TID      *timeline.InputID `json:"tid,omitempty"`
 }
 
 // memberObject is a marker in a flow.
@@ -71,7 +71,7 @@ func newMarkerObject(m *marker) *markerObject {
 	if m.track.hasPID {
 		o.PID = &m.track.pid
 	}
-	if m.track.isThread {
+	if m.track.hasTID {
 		o.TID = &m.track.tid
 	}
 	return o

@@ -306,7 +306,7 @@ func (p *flowPrinter) connections(batch []flow.Connection) error {
 	return nil
 }
 
-// threads returns the threads that someone means by an id, "PID/TID", or a name.
+// threads returns the threads that someone means by an id of the input, "PID/TID", or a name.
 func (p *flowPrinter) threads(text string) (found []timeline.TrackID) {
 	pid, tid, both := strings.Cut(text, "/")
 	for id := range timeline.TrackID(p.trace.TrackCount()) {
@@ -314,8 +314,8 @@ func (p *flowPrinter) threads(text string) (found []timeline.TrackID) {
 			continue
 		}
 		tr := p.trace.Track(id)
-		own := strconv.FormatInt(tr.TID, 10)
-		if own == text || tr.Name == text || both && own == tid && strconv.Itoa(int(tr.PID)) == pid {
+		own, process := tr.InputID.String(), p.trace.Track(tr.Parent)
+		if own == text || tr.Name == text || both && own == tid && process.InputID.String() == pid {
 			found = append(found, id)
 		}
 	}

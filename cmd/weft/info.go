@@ -91,7 +91,7 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 		row("profile", "%s", printable(r.Profiles[i].String()))
 	}
 	for _, c := range r.JSCalls {
-		row("JS calls", "%s: %s", named(printable(c.Thread), "tid", c.TID), c.String())
+		row("JS calls", "%s: %s", c.TID.Title(printable(c.Thread), "tid"), c.String())
 	}
 	counts := r.ProblemSummary()
 	if counts == "" {

@@ -117,7 +117,7 @@ func writeReport(w io.Writer, threads []threadTables, only, nothing string) erro
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(named(clip(t.Thread), "tid", t.TID) + " of " + named(clip(t.Process), "pid", int64(t.PID)))
+		b.WriteString(t.TID.Title(clip(t.Thread), "tid") + " of " + t.PID.Title(clip(t.Process), "pid"))
 		if t.source != "" {
 			fmt.Fprintf(&b, ", %s", printable(t.source))
 		}
@@ -133,15 +133,6 @@ func writeReport(w io.Writer, threads []threadTables, only, nothing string) erro
 	}
 	_, err := w.Write(b.Bytes())
 	return err
-}
-
-// named is the name of a thread or process, if it has one, and its id.
-func named(name, kind string, id int64) string {
-	note := ""
-	if timeline.IsMadeUpID(id) {
-		note = ", made up"
-	}
-	return strings.TrimLeft(fmt.Sprintf("%s [%s %d%s]", name, kind, id, note), " ")
 }
 
 // maxName is the number of characters of a name that people get to see: processes may be called by their command line.
@@ -200,7 +191,7 @@ func writeCSV(w io.Writer, threads []threadTables, form *table, index int) error
 	for i := range threads {
 		t := &threads[i]
 		for _, row := range t.tables[index].rows {
-			record := []string{t.Process, strconv.Itoa(int(t.PID)), t.Thread, strconv.FormatInt(t.TID, 10)}
+			record := []string{t.Process, t.PID.Number(), t.Thread, t.TID.Number()}
 			if err := out.Write(form.appendCSV(record, row)); err != nil {
 				return err
 			}

@@ -157,6 +157,9 @@ func dumpTracks(out *strings.Builder, tl *timeline.Timeline) {
 			continue
 		}
 		var about []string
+		if tr.MadeUp {
+			about = append(about, fmt.Sprintf("shown as %q", tr.Title()))
+		}
 		if len(tr.Labels) > 0 {
 			about = append(about, fmt.Sprintf("labels %q", tr.Labels))
 		}

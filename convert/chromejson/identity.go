@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -14,6 +15,7 @@ const idSlots = 256
 type idCache struct {
 	processes [idSlots]processSlot
 	threads   [idSlots]threadSlot
+	texts     map[timeline.TrackID]bool // processes and threads whose id is a text
 }
 
 // processSlot is a pid and its track; track 0 is an empty slot.
@@ -75,7 +77,9 @@ func (rd *reader) process() timeline.TrackID {
 	if !ok {
 		pid, text := rd.ev.get(fieldPid), ""
 		if num, text = pid.identifier(); text != "" {
-			return rd.newProcess(timeline.ProcessKey{Text: text, IsNumber: pid.isNumber()})
+			process := rd.newProcess(timeline.ProcessKey{Text: text, IsNumber: pid.isNumber()})
+			rd.noteText(process, pid)
+			return process
 		}
 	}
 	slot := &rd.ids.processes[slotOf(num)]
@@ -92,6 +96,18 @@ func (rd *reader) newProcess(key timeline.ProcessKey) timeline.TrackID {
 	return process
 }
 
+// noteText counts a process or thread whose id is a text, once.
+func (rd *reader) noteText(track timeline.TrackID, id value) {
+	if id.isNumber() || rd.ids.texts[track] {
+		return
+	}
+	if rd.ids.texts == nil {
+		rd.ids.texts = map[timeline.TrackID]bool{}
+	}
+	rd.ids.texts[track] = true
+	rd.problem(problem.TextID, string(id.text))
+}
+
 // thread returns the track of the event's thread; without tid, that of the main thread.
 func (rd *reader) thread() timeline.TrackID {
 	process := rd.process()
@@ -99,7 +115,9 @@ func (rd *reader) thread() timeline.TrackID {
 	if !ok {
 		id, text := rd.ev.get(fieldTid), ""
 		if tid, text = id.identifier(); text != "" {
-			return rd.b.Thread(process, timeline.ThreadKey{Text: text, IsNumber: id.isNumber()})
+			thread := rd.b.Thread(process, timeline.ThreadKey{Text: text, IsNumber: id.isNumber()})
+			rd.noteText(thread, id)
+			return thread
 		}
 	}
 	slot := &rd.ids.threads[slotOf(tid^int64(process)<<32)]

@@ -74,6 +74,9 @@ func dumpTracks(out *strings.Builder, tl *timeline.Timeline) {
 		case !tr.Used:
 		case tr.Kind == timeline.ProcessTrack, tr.Kind == timeline.ThreadTrack:
 			fmt.Fprintf(out, "track %s: %s", tracetext.Path(tl, id), tr.Name)
+			if tr.MadeUp {
+				fmt.Fprintf(out, ", shown as %q", tr.Title())
+			}
 			if len(tr.Labels) > 0 {
 				fmt.Fprintf(out, " %q", tr.Labels)
 			}

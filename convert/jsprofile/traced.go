@@ -85,6 +85,12 @@ func (r *tracedReader) threadOf(id timeline.TrackID) timeline.TrackID {
 	return id
 }
 
+// pidOf returns the pid of a thread's process as the input has it; 0 if that is no number.
+func (r *tracedReader) pidOf(thread *timeline.Track) int64 {
+	process := r.tl.Track(thread.Parent)
+	return process.InputID.Num
+}
+
 // members returns the members of the argument data of an item, and calls text instead if that is JSON text.
 func (r *tracedReader) members(it *timeline.Item, text func(key []byte)) iter.Seq[timeline.Arg] {
 	return func(yield func(timeline.Arg) bool) {
@@ -118,7 +124,7 @@ func (r *tracedReader) navigation(it *timeline.Item) {
 	}
 	if url != "" {
 		tr := r.tl.Track(r.threadOf(it.Track))
-		r.clues.navigations = append(r.clues.navigations, navigation{int64(tr.PID), tr.TID, it.TS, url})
+		r.clues.navigations = append(r.clues.navigations, navigation{r.pidOf(&tr), tr.InputID.Num, it.TS, url})
 	}
 }
 
@@ -131,10 +137,10 @@ func (r *tracedReader) piece(it *timeline.Item) {
 	isHead := string(it.Name) == "Profile"
 	thread := r.threadOf(it.Track)
 	tr := r.tl.Track(thread)
-	at := r.clues.profileOf(tracedID{int64(tr.PID), r.idOf(it)}, tr.TID)
+	at := r.clues.profileOf(tracedID{r.pidOf(&tr), r.idOf(it)}, tr.InputID.Num)
 	p := &r.clues.profiles[at]
 	if isHead {
-		p.tid = tr.TID
+		p.tid = tr.InputID.Num
 	}
 	for arg := range r.members(it, func(key []byte) { r.profileMember(p, key, isHead) }) {
 		switch {
@@ -199,7 +205,7 @@ func (r *tracedReader) addSampled() {
 	for id := range timeline.TrackID(r.tl.TrackCount()) {
 		if len(r.sampled[id]) > 0 {
 			tr := r.tl.Track(id)
-			of := owner{int64(tr.PID), tr.Name}
+			of := owner{r.pidOf(&tr), tr.Name}
 			owners[of] = append(owners[of], id)
 		}
 	}

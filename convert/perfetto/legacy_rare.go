@@ -172,7 +172,6 @@ func (r *reader) legacyMetadata() {
 		r.add(problem.MetadataInvalid, name)
 		return
 	}
-	thread := timeline.ThreadKey{Num: tid}
 	switch name {
 	case "process_name":
 		if text, ok := r.metadataText("name"); ok {
@@ -180,7 +179,7 @@ func (r *reader) legacyMetadata() {
 		}
 	case "thread_name":
 		if text, ok := r.metadataText("name"); ok {
-			r.b.SetThreadName(r.b.Thread(process, thread), weakName, text)
+			r.b.SetThreadName(r.thread(process, tid), weakName, text)
 		}
 	case "process_labels":
 		if text, ok := r.metadataText("labels"); ok {
@@ -194,7 +193,7 @@ func (r *reader) legacyMetadata() {
 		}
 	case "thread_sort_index":
 		if n, ok := r.metadataNumber("sort_index"); ok {
-			r.b.SetSortIndex(r.b.Thread(process, thread), int32(max(math.MinInt32, min(n, math.MaxInt32))))
+			r.b.SetSortIndex(r.thread(process, tid), int32(max(math.MinInt32, min(n, math.MaxInt32))))
 		}
 	case "num_cpus":
 		if n, ok := r.metadataNumber("number"); ok {

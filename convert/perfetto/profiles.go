@@ -57,7 +57,7 @@ func (r *reader) sampledThread() (thread timeline.TrackID, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	return r.b.Thread(process, timeline.ThreadKey{Num: tid}), true
+	return r.thread(process, tid), true
 }
 
 // samplerOffset returns what is to be added to times of V8's sampler, which are in microseconds of the clock MONOTONIC.

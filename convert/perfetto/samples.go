@@ -248,9 +248,8 @@ type sample struct {
 
 // addSample adds a sample.
 func (r *reader) addSample(s *sample) error {
-	process := r.b.Process(timeline.ProcessKey{Num: s.pid})
 	r.out = timeline.Event{
-		Kind: timeline.Sample, Track: r.b.Thread(process, timeline.ThreadKey{Num: s.tid}),
+		Kind: timeline.Sample, Track: r.thread(r.process(s.pid), s.tid),
 		Event: r.nextIndex(), Offset: r.offset,
 		TS:   s.ts,
 		Name: r.describeSample(&s.kind), CPU: s.cpu, Callstack: s.stack, Value: timeline.Int(s.weight),

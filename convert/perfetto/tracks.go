@@ -43,6 +43,16 @@ type tracks struct {
 	byUUID  map[uint64]*track
 	first   map[timeline.TrackID]uint64            // the first uuid of each process and thread
 	writers map[*pftrace.Sequence]timeline.TrackID // sequences of threads whose uuid is not the first: their track
+
+	// The processes and threads whose numbers weft has made up, by these.
+	madeUpPIDs map[int64]timeline.TrackID
+	madeUpTIDs map[madeUpTID]timeline.TrackID
+}
+
+// madeUpTID is the number of a thread that weft has made up, which is unique in its process.
+type madeUpTID struct {
+	process timeline.TrackID
+	tid     int64
 }
 
 func newTracks() tracks {
@@ -50,6 +60,9 @@ func newTracks() tracks {
 		byUUID:  make(map[uint64]*track),
 		first:   make(map[timeline.TrackID]uint64),
 		writers: make(map[*pftrace.Sequence]timeline.TrackID),
+
+		madeUpPIDs: make(map[int64]timeline.TrackID),
+		madeUpTIDs: make(map[madeUpTID]timeline.TrackID),
 	}
 }
 
@@ -132,7 +145,7 @@ func (r *reader) eventTrack() timeline.TrackID {
 			return id
 		}
 		if process, tid, ok := r.sequenceThread(); ok {
-			return r.b.Thread(process, timeline.ThreadKey{Num: tid})
+			return r.thread(process, tid)
 		}
 	}
 	return r.b.Child(0, defaultTrack)
@@ -162,7 +175,31 @@ func (r *reader) sequenceThread() (process timeline.TrackID, tid int64, ok bool)
 	if !r.seq.Thread.Known && !(r.ev.hasLegacy && l.hasPID) {
 		return 0, 0, false
 	}
-	return r.b.Process(timeline.ProcessKey{Num: int64(pid)}), tid, true
+	return r.process(int64(pid)), tid, true
+}
+
+// process returns the process with a pid of the packets.
+func (r *reader) process(pid int64) timeline.TrackID {
+	if id, ok := r.tracks.madeUpPIDs[pid]; ok {
+		return id
+	}
+	return r.b.Process(timeline.ProcessKey{Num: pid})
+}
+
+// thread returns the thread of a process with a tid of the packets.
+func (r *reader) thread(process timeline.TrackID, tid int64) timeline.TrackID {
+	if id, ok := r.tracks.madeUpTIDs[madeUpTID{process, tid}]; ok {
+		return id
+	}
+	return r.b.Thread(process, timeline.ThreadKey{Num: tid})
+}
+
+// inputID returns what the description of a process or thread says of it, if it is one of weft's.
+func (r *reader) inputID(kind timeline.TrackKind, description string) (id timeline.InputID, name string, ok bool) {
+	if _, ok := r.b.Attribute(pftrace.AttributeVersion); !ok {
+		return id, "", false
+	}
+	return pftrace.ParseInputID(kind, description)
 }
 
 // overridesThread reports whether a legacy event names another thread than that of its sequence.
@@ -260,7 +297,7 @@ func (r *reader) trackDescriptor(msg []byte) {
 }
 
 func (r *reader) describeThread(d *trackDescriptor) {
-	id, process, name, ok := r.parseThread(d.thread)
+	id, process, name, ok := r.parseThread(d.thread, d.spec.Description)
 	if !ok {
 		return
 	}
@@ -272,7 +309,7 @@ func (r *reader) describeThread(d *trackDescriptor) {
 }
 
 func (r *reader) describeProcess(d *trackDescriptor) {
-	id, ok := r.processDescriptor(d.process)
+	id, ok := r.processDescriptor(d.process, d.spec.Description)
 	if !ok {
 		return
 	}
@@ -393,13 +430,14 @@ const (
 
 // threadDescriptor reads a thread_descriptor packet.
 func (r *reader) threadDescriptor(msg []byte) {
-	if thread, _, name, ok := r.parseThread(msg); ok {
+	if thread, _, name, ok := r.parseThread(msg, ""); ok {
 		r.b.SetThreadName(thread, strongName, name)
 	}
 }
 
-// parseThread reads a ThreadDescriptor, which also says which thread writes the sequence.
-func (r *reader) parseThread(msg []byte) (thread, process timeline.TrackID, name []byte, ok bool) {
+// parseThread reads a ThreadDescriptor, which also says which thread writes the sequence. The description is that of its
+// track.
+func (r *reader) parseThread(msg []byte, description string) (thread, process timeline.TrackID, name []byte, ok bool) {
 	var pid int32
 	var tid int64
 	w := wire.NewReader(msg)
@@ -422,13 +460,20 @@ func (r *reader) parseThread(msg []byte) (thread, process timeline.TrackID, name
 		return 0, 0, nil, false
 	}
 	delete(r.tracks.writers, r.seq)
-	process = r.b.Process(timeline.ProcessKey{Num: int64(pid)})
-	thread = r.b.Thread(process, timeline.ThreadKey{Num: tid})
-	return thread, process, r.validText(name), true
+	process = r.process(int64(pid))
+	if key, inputName, ok := r.inputID(timeline.ThreadTrack, description); ok {
+		if at := (madeUpTID{process, tid}); r.tracks.madeUpTIDs[at] == 0 {
+			thread = r.b.Thread(process, key)
+			r.b.WriteAs(thread, tid)
+			r.tracks.madeUpTIDs[at] = thread
+		}
+		name = []byte(inputName)
+	}
+	return r.thread(process, tid), process, r.validText(name), true
 }
 
-// processDescriptor reads a ProcessDescriptor.
-func (r *reader) processDescriptor(msg []byte) (process timeline.TrackID, ok bool) {
+// processDescriptor reads a ProcessDescriptor. The description is that of its track.
+func (r *reader) processDescriptor(msg []byte, description string) (process timeline.TrackID, ok bool) {
 	var pid int32
 	var start int64
 	var name []byte
@@ -459,7 +504,15 @@ func (r *reader) processDescriptor(msg []byte) (process timeline.TrackID, ok boo
 	if start != 0 {
 		r.b.SetIntAttribute(fmt.Sprintf("process.%d.start_timestamp_ns", pid), start)
 	}
-	process = r.b.Process(timeline.ProcessKey{Num: int64(pid)})
+	if key, inputName, ok := r.inputID(timeline.ProcessTrack, description); ok {
+		if r.tracks.madeUpPIDs[int64(pid)] == 0 {
+			process = r.b.Process(key)
+			r.b.WriteAs(process, int64(pid))
+			r.tracks.madeUpPIDs[int64(pid)] = process
+		}
+		name, labels = []byte(inputName), pftrace.WithoutPIDLabel(labels, key)
+	}
+	process = r.process(int64(pid))
 	r.b.SetProcessName(process, weakName, r.validText(name))
 	for _, l := range labels {
 		r.b.AddLabel(process, string(r.validText(l)))
@@ -503,11 +556,11 @@ func (r *reader) processTree(msg []byte) {
 			if ids[schema.ProcessTreeProcess_PPID]|ids[schema.ProcessTreeProcess_UID] != 0 {
 				r.notConverted("parents and users of a process tree")
 			}
-			process := r.b.Process(timeline.ProcessKey{Num: int64(int32(ids[schema.ProcessTreeProcess_PID]))})
+			process := r.process(int64(int32(ids[schema.ProcessTreeProcess_PID])))
 			r.b.SetProcessName(process, strongName, r.validText(name))
 		case schema.ProcessTree_Threads:
-			process := r.b.Process(timeline.ProcessKey{Num: int64(int32(ids[schema.ProcessTreeThread_TGID]))})
-			thread := r.b.Thread(process, timeline.ThreadKey{Num: int64(int32(ids[schema.ProcessTreeThread_TID]))})
+			process := r.process(int64(int32(ids[schema.ProcessTreeThread_TGID])))
+			thread := r.thread(process, int64(int32(ids[schema.ProcessTreeThread_TID])))
 			r.b.SetThreadName(thread, weakName, r.validText(name))
 		}
 	}
