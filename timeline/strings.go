@@ -77,7 +77,7 @@ func (t *stringTable) snapshot() *stringTable {
 
 // get returns the text of an id; it must not be changed.
 func (t *stringTable) get(id uint32) []byte {
-	if id == 0 || int(id) >= len(t.ends) {
+	if id == 0 || uint(id) >= uint(len(t.ends)) { // an id may be a hash of 32 bits
 		return nil
 	}
 	return t.text[t.ends[id-1]:t.ends[id]]

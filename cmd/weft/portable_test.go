@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -27,6 +28,16 @@ func TestSameBytesEverywhere(t *testing.T) {
 		filepath.Join(traces, "firefox", "processed", "ff-processed-tiny.json.gz"),
 		filepath.Join(traces, "cpuprofile", "cdp-page-small.cpuprofile.gz"),
 	}
+	// Names that are too long for a table are known by a hash, which may be a negative int.
+	long := filepath.Join(t.TempDir(), "long.json")
+	var events strings.Builder
+	for i := range 8 {
+		fmt.Fprintf(&events, `,{"ph":"X","pid":1,"tid":1,"ts":%d,"dur":1,"name":"%s"}`, i, strings.Repeat(string(rune('a'+i)), 1<<17))
+	}
+	if err := os.WriteFile(long, []byte("["+events.String()[1:]+"]"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	inputs = append(inputs, long)
 	calls := [][]string{{"--attribute"}, {"--memory", "1"}}
 	var want []map[string][]byte
 	for _, flags := range calls {
