@@ -42,7 +42,7 @@ func (c *converter) collect(p *profile, delta float64) {
 	c.schemas.add(p.meta.schemas)
 	p.loaded.list = p.libs
 	if p == c.root {
-		c.shared = newStacks(c.b, c.log, &p.shared, p, &p.loaded)
+		c.shared = c.newStacks(&p.shared, p, &p.loaded)
 		c.pages = newPageTree(allPages(p, nil))
 	}
 	raw := !p.isProcessed()
@@ -179,7 +179,7 @@ func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, del
 		if len(th.libs) > 0 {
 			libs = &loadedLibs{list: th.libs}
 		}
-		state.stacks = newStacks(c.b, c.log, &th.own, p, libs)
+		state.stacks = c.newStacks(&th.own, p, libs)
 	}
 	c.threads = append(c.threads, state)
 }

@@ -21,6 +21,10 @@ type stacks struct {
 	frames []resolvedFrame                // by frame
 	path   []int32                        // scratch
 	walked int                            // callers that were looked at, see reach
+
+	// filledIn is the category that the front end has written for stacks without any, up to version 52: the default, which is
+	// the first grey one. It is none where frames have no categories, so that stacks have those of the producer.
+	filledIn int32
 }
 
 // resolvedFrame is a frame as the timeline has it.
@@ -31,9 +35,16 @@ type resolvedFrame struct {
 	isJS  bool
 }
 
-func newStacks(b *timeline.Builder, log *problem.Log, t *tables, p *profile, libs *loadedLibs) *stacks {
-	return &stacks{b: b, log: log, t: t, libs: libs, sources: &p.sources.name}
+func (c *converter) newStacks(t *tables, p *profile, libs *loadedLibs) *stacks {
+	s := &stacks{b: c.b, log: c.log, t: t, libs: libs, sources: &p.sources.name, filledIn: none}
+	if slices.ContainsFunc(t.frames.category, func(category int32) bool { return category >= 0 }) {
+		s.filledIn = int32(slices.IndexFunc(c.root.meta.categories, func(c category) bool { return c.color == defaultColor }))
+	}
+	return s
 }
+
+// defaultColor is the color of the category of what has none.
+const defaultColor = "grey"
 
 // loadedLibs are the libraries of a process, which all its threads share.
 type loadedLibs struct {
@@ -323,7 +334,8 @@ func (s *stacks) reach() int {
 }
 
 // category returns the category and subcategory of a stack: its own, its frame's, or that of the nearest caller that has
-// one; none if no caller has (section 3).
+// one; none if no caller has (3.3). The default is a stack's own only if its frame says so: up to version 52 the front end
+// filled it in where neither frames nor callers have a category, and when it upgrades a profile it drops it again.
 func (s *stacks) category(stack int32) (category, subcategory int32) {
 	if !s.valid(stack) {
 		return none, none
@@ -331,11 +343,12 @@ func (s *stacks) category(stack int32) (category, subcategory int32) {
 	for range s.reach() {
 		s.walked++
 		frame := int(s.t.stacks.frame.at(int(stack)))
-		if own := s.t.stacks.category.at(int(stack)); own >= 0 {
+		ofFrame := s.t.frames.category.at(frame)
+		if own := s.t.stacks.category.at(int(stack)); own >= 0 && (own != s.filledIn || ofFrame >= 0) {
 			return own, s.t.stacks.subcategory.at(int(stack))
 		}
-		if c := s.t.frames.category.at(frame); c >= 0 && s.t.frames.hasFlag(frame, flagFrameCategory) {
-			return c, s.t.frames.subcategory.at(frame)
+		if ofFrame >= 0 && s.t.frames.hasFlag(frame, flagFrameCategory) {
+			return ofFrame, s.t.frames.subcategory.at(frame)
 		}
 		if stack = s.parent(stack); stack == none {
 			break

@@ -1,0 +1,55 @@
+package firefox
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// categoryProfile is a processed profile of two threads: one runs a frame with the category JavaScript below a root without
+// category, the other nothing but that root. Versions up to 52 have categories of stacks.
+func categoryProfile(version int, ofStacks, ofFrames string) string {
+	return fmt.Sprintf(`{"meta":{"version":31,"preprocessedProfileVersion":%d,"interval":1,"startTime":0,"categories":[
+{"name":"Idle","color":"transparent","subcategories":["Other"]},{"name":"Other","color":"grey","subcategories":["Other"]},
+{"name":"JavaScript","color":"yellow","subcategories":["Other"]}],"markerSchema":[]},"libs":[],"pages":[],"threads":[%s,%s]}`, version,
+		categoryThread("busy", 1, ofStacks, ofFrames), categoryThread("root only", 0, ofStacks, ofFrames))
+}
+
+func categoryThread(name string, stack int, ofStacks, ofFrames string) string {
+	return fmt.Sprintf(`{"name":%q,"isMainThread":false,"processType":"default","pid":"1","tid":%d,"registerTime":0,"processStartupTime":0,
+"samples":{"time":[1,2],"stack":[%d,%[3]d],"weight":null,"weightType":"samples","length":2},
+"markers":{"data":[],"name":[],"startTime":[],"endTime":[],"phase":[],"category":[],"length":0},"stringArray":["(root)","f"],
+"stackTable":{"frame":[0,1],"prefix":[null,0],%s"length":2},
+"frameTable":{"address":[-1,-1],"inlineDepth":[0,0],%s"func":[0,1],"line":[null,null],"column":[null,null],"length":2},
+"funcTable":{"name":[0,1],"isJS":[false,true],"relevantForJS":[false,false],"resource":[-1,-1],"fileName":[null,null],"lineNumber":[null,null],
+"columnNumber":[null,null],"length":2}}`, name, stack+2, stack, ofStacks, ofFrames)
+}
+
+// A profile says the same of categories before and after version 53, which took the categories of stacks away: up to then the
+// front end filled the default in where neither a frame nor its callers have one.
+func TestFilledInCategories(t *testing.T) {
+	const frames = `"category":[null,2],"subcategory":[null,0],`
+	want := dump(t, strings.NewReader(categoryProfile(53, ``, frames)), Options{})
+	if n := strings.Count(want, "Sample_category"); n != 2 { // a begin and an end
+		t.Errorf("%d events on tracks of categories\n%s", n, want)
+	}
+	for _, version := range []int{50, 51, 52} {
+		got := dump(t, strings.NewReader(categoryProfile(version, `"category":[1,2],"subcategory":[0,0],`, frames)), Options{})
+		got = strings.Replace(got, fmt.Sprintf("preprocessedProfileVersion: %d", version), "preprocessedProfileVersion: 53", 1)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("version 53 -, version %d +:\n%s", version, diff)
+		}
+	}
+	// Where only stacks have categories they are those of the producer, the default included.
+	got := dump(t, strings.NewReader(categoryProfile(50, `"category":[1,2],"subcategory":[0,0],`, ``)), Options{})
+	if n := strings.Count(got, "Sample_category Other"); n != 1 {
+		t.Errorf("the category Other of the producer is written %d times\n%s", n, got)
+	}
+	// A frame that says it has the default has it.
+	got = dump(t, strings.NewReader(categoryProfile(50, `"category":[1,2],"subcategory":[0,0],`, `"category":[1,2],"subcategory":[0,0],`)), Options{})
+	if n := strings.Count(got, "Sample_category Other"); n != 1 {
+		t.Errorf("the category Other of a frame is written %d times\n%s", n, got)
+	}
+}
