@@ -23,10 +23,11 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, offset int64, window uint8) {
 		var counted [2]uint64
+		dir := t.TempDir()
 		for i, spool := range []int64{0, 4096} {
 			log := new(problem.Log)
-			b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})
-			opts := Options{Problems: log, Offset: timeline.Nanos(offset), TempDir: t.TempDir(), window: int(window) * 16, spool: spool}
+			b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: dir})
+			opts := Options{Problems: log, Offset: timeline.Nanos(offset), TempDir: dir, window: int(window) * 16, spool: spool}
 			if err := Read(context.Background(), bytes.NewReader(data), b, opts); err != nil {
 				t.Fatal(err)
 			}
