@@ -1,0 +1,151 @@
+package convert_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/report"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// TestRenamed gives every track, process and thread of what recordings convert to another name: what attribution, reports and
+// flows say of them is the same up to these names. A second renaming calls all of them like tracks that weft makes.
+func TestRenamed(t *testing.T) {
+	forEachRecording(t, func(t *testing.T, data []byte) {
+		var converted bytes.Buffer
+		_, err := convert.Convert(context.Background(), &converted, bytes.NewReader(data), convert.Options{TempDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := answersOf(t, converted.Bytes())
+		for name, give := range map[string]func(i int) string{
+			"random":      randomNames(),
+			"like weft's": func(i int) string { return timeline.Role(1 + i%18).String() },
+		} {
+			if diff := cmp.Diff(want, answersOf(t, renamed(t, converted.Bytes(), give))); diff != "" {
+				t.Errorf("%s: answers with old names (-) and new ones (+) differ:\n%.3000s", name, diff)
+			}
+		}
+	})
+}
+
+func randomNames() func(int) string {
+	r := rand.New(rand.NewPCG(1, 2))
+	return func(i int) string { return fmt.Sprintf("%x-%d", r.Uint64(), i) }
+}
+
+// renamed gives all tracks, processes and threads of a trace new names.
+func renamed(t *testing.T, trace []byte, name func(i int) string) []byte {
+	t.Helper()
+	var all protos.Trace
+	if err := proto.Unmarshal(trace, &all); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range all.Packet {
+		d := p.GetTrackDescriptor()
+		if d == nil || d.Counter != nil { // what counters count is said by their names alone
+			continue
+		}
+		switch {
+		case d.Process != nil:
+			d.Process.ProcessName = proto.String(name(i))
+		case d.Thread != nil:
+			d.Thread.ThreadName = proto.String(name(i))
+		case d.GetName() != "":
+			d.StaticOrDynamicName = &protos.TrackDescriptor_Name{Name: name(i)}
+		}
+	}
+	out, err := proto.Marshal(&all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// answers are what weft says about a trace, without names of tracks.
+type answers struct {
+	Contexts  []string // of slices and instants, by ordinal
+	Costs     map[string]string
+	Inputs    int
+	LongTasks int
+	Samples   []string
+	Flows     []string
+}
+
+func answersOf(t *testing.T, data []byte) (a answers) {
+	t.Helper()
+	ctx := context.Background()
+	tl, res, _, err := convert.Attribute(ctx, bytes.NewReader(data), convert.Options{TempDir: t.TempDir(), Attribute: &attribution.Options{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tl.Close()
+	defer res.Close()
+	err = tl.Walk(ctx, func(it *timeline.Item) error {
+		if it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemInstant {
+			return nil
+		}
+		set, err := res.Of(it.Ordinal)
+		if err != nil || set == 0 {
+			return err
+		}
+		a.Contexts = append(a.Contexts, fmt.Sprintf("%d %d %s: %v", it.Ordinal, it.TS, it.Name, res.Set(set)))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Costs = map[string]string{}
+	for _, typ := range res.Types() {
+		if res.IsDerived(typ) { // rows are processes and threads, by name
+			continue
+		}
+		table, err := res.Table(attribution.TableOptions{Type: typ})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := table.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Costs[typ] = string(text)
+	}
+	a.Inputs, a.LongTasks = len(res.Inputs()), len(res.LongTasks())
+	profiles, err := report.Collect(ctx, tl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, err := profiles.Samples(report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, thread := range samples.Threads {
+		thread.Process, thread.Thread = "", ""
+		a.Samples = append(a.Samples, fmt.Sprintf("%+v", thread))
+	}
+	slices.Sort(a.Samples) // threads come in the order of their names
+	index, err := flow.NewIndex(ctx, tl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer index.Close()
+	err = index.Walk(ctx, func(f flow.Flow, first flow.Member, label flow.Label) error {
+		a.Flows = append(a.Flows, fmt.Sprintf("%+v %+v %+v", f, first, label))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
