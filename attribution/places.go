@@ -107,23 +107,9 @@ func pidOf(tr *timeline.Track) int64 {
 	return int64(tr.PID)
 }
 
-// findMain finds the main process of a browser: the one with the thread CrBrowserMain, else one named Browser, else the
-// parent process of Firefox.
+// findMain finds the main process of a browser, which references in snapshots may mean.
 func (c *catalogue) findMain(t *timeline.Timeline, places []place) {
-	best := 0
-	for id := range places {
-		tr := t.Track(timeline.TrackID(id))
-		rank := 0
-		switch {
-		case tr.Kind == timeline.ThreadTrack && tr.Name == "CrBrowserMain":
-			rank = 3
-		case tr.Kind == timeline.ProcessTrack && tr.Name == "Browser":
-			rank = 2
-		case tr.Kind == timeline.ProcessTrack && tr.Name == "Parent Process":
-			rank = 1
-		}
-		if rank > best && places[id].pid != Global {
-			best, c.mainPID, c.hasMain = rank, places[id].pid, true
-		}
+	if id, ok := t.MainProcess(); ok && places[id].pid != Global {
+		c.mainPID, c.hasMain = places[id].pid, true
 	}
 }

@@ -53,6 +53,9 @@ func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) 
 	switch tr.Kind {
 	case timeline.ProcessTrack:
 		b = appendProcess(b, tr)
+		if w.t.Role(tr.ID) == timeline.RoleMainProcess {
+			b = appendMark(b, timeline.RoleMainProcess, "")
+		}
 	case timeline.ThreadTrack:
 		b = appendThread(b, tr)
 	case timeline.CounterTrack:
@@ -148,6 +151,10 @@ func appendRole(b []byte, tr *timeline.Track) []byte {
 	if role == timeline.NoRole {
 		return b
 	}
+	return appendMark(b, role, subject)
+}
+
+func appendMark(b []byte, role timeline.Role, subject string) []byte {
 	b, mark := wire.BeginMessage(b, schema.TrackDescriptor_WeftMark)
 	b = wire.AppendUint(b, schema.WeftTrackMark_Role, uint64(role))
 	if subject != "" {

@@ -30,7 +30,8 @@ const (
 	RolePaused      Role = 16 // when a profiler was paused
 	RoleContexts    Role = 17 // intervals for which a thread worked for contexts of one type, written by attribution
 	RoleCatalogue   Role = 18 // all contexts, written by attribution
-	lastRole             = RoleCatalogue
+	RoleMainProcess Role = 19 // no track below a process, but the main process of a browser itself
+	lastRole             = RoleMainProcess
 )
 
 // roleNames are the names of tracks that have a role, unless they are named after something else.
@@ -78,6 +79,10 @@ func (t *Timeline) Role(id TrackID) Role {
 		return RoleAsync
 	case NamedTrack:
 		return t.table.specs[row.index].Role
+	case ProcessTrack:
+		if main, ok := t.MainProcess(); ok && main == id {
+			return RoleMainProcess
+		}
 	}
 	return NoRole
 }

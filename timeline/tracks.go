@@ -135,7 +135,8 @@ type process struct {
 	pid     int32 // the number in the output; set by assignIDs, or before by WriteAs
 	madeUp  bool  // the input has no such pid
 	first   problem.Position
-	noted   bool // first is known
+	noted   bool  // first is known
+	main    uint8 // strength of the evidence that it is the main process; 0: there is none
 }
 
 type thread struct {
@@ -522,6 +523,35 @@ func (b *Builder) SetSortIndex(id TrackID, index int32) {
 		th := t.thread(id)
 		th.rank, th.hasRank = index, true
 	}
+}
+
+// The evidence that a process is the main one of its browser, weak to strong.
+const (
+	MainByType   uint8 = iota + 1 // the type that its profile names
+	MainByName                    // the name that a browser gives to it
+	MainByThread                  // the name that a browser gives to its main thread
+	MainByMark                    // the mark of an earlier conversion
+)
+
+// SetMain says that a process is the main one of its browser. Of several processes the one with the strongest evidence
+// counts, of those the first.
+func (b *Builder) SetMain(process TrackID, evidence uint8) {
+	p := b.table.process(process)
+	p.main = max(p.main, evidence)
+}
+
+// MainProcess returns the main process of the browser; false if there is none.
+func (t *Timeline) MainProcess() (id TrackID, ok bool) {
+	best := uint8(0)
+	for i := range t.table.tracks {
+		if t.table.tracks[i].kind != ProcessTrack {
+			continue
+		}
+		if main := t.table.process(TrackID(i)).main; main > best {
+			id, best = TrackID(i), main
+		}
+	}
+	return id, best > 0
 }
 
 // AddLabel adds a label to a process. Labels that it already has do not count.

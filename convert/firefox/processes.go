@@ -158,6 +158,9 @@ func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, del
 	c.b.SetSortIndex(state.track, int32(min(state.index, math.MaxInt32)))
 	if name := th.displayName(); name != "" && (th.isMain || th.name == mainThread || !pr.named) {
 		c.b.SetProcessName(pr.track, 0, []byte(name))
+		if name == processNames["default"] {
+			c.b.SetMain(pr.track, timeline.MainByType)
+		}
 		pr.named = true
 	}
 	if th.private {

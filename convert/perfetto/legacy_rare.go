@@ -175,11 +175,11 @@ func (r *reader) legacyMetadata() {
 	switch name {
 	case "process_name":
 		if text, ok := r.metadataText("name"); ok {
-			r.b.SetProcessName(process, weakName, text)
+			r.nameProcess(process, weakName, text)
 		}
 	case "thread_name":
 		if text, ok := r.metadataText("name"); ok {
-			r.b.SetThreadName(r.thread(process, tid), weakName, text)
+			r.nameThread(r.thread(process, tid), process, weakName, text)
 		}
 	case "process_labels":
 		if text, ok := r.metadataText("labels"); ok {

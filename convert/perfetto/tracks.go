@@ -302,7 +302,7 @@ func (r *reader) describeThread(d *trackDescriptor) {
 		return
 	}
 	if r.declareOnce(d, track{id: id, kind: threadTrack, process: process}, name) {
-		r.b.SetThreadName(id, strongName, name)
+		r.nameThread(id, process, strongName, name)
 	} else if t := r.tracks.byUUID[d.uuid]; r.seq != nil && t != nil && t.stands == id {
 		r.tracks.writers[r.seq] = t.id
 	}
@@ -313,7 +313,32 @@ func (r *reader) describeProcess(d *trackDescriptor) {
 	if !ok {
 		return
 	}
+	if role, _ := r.readMark(d); role == timeline.RoleMainProcess {
+		r.b.SetMain(id, timeline.MainByMark)
+	}
 	r.declareOnce(d, track{id: id, kind: processTrack, process: id}, nil)
+}
+
+// Names that Chrome gives to its main process and to the main thread of that.
+const (
+	mainProcessName = "Browser"
+	mainThreadName  = "CrBrowserMain"
+)
+
+// nameProcess names a process.
+func (r *reader) nameProcess(process timeline.TrackID, strength timeline.Nanos, name []byte) {
+	r.b.SetProcessName(process, strength, name)
+	if string(name) == mainProcessName {
+		r.b.SetMain(process, timeline.MainByName)
+	}
+}
+
+// nameThread names a thread of a process.
+func (r *reader) nameThread(thread, process timeline.TrackID, strength timeline.Nanos, name []byte) {
+	r.b.SetThreadName(thread, strength, name)
+	if string(name) == mainThreadName {
+		r.b.SetMain(process, timeline.MainByThread)
+	}
 }
 
 // furtherTrack is the name of the track beside a process or thread that holds the events of its second uuid.
@@ -377,15 +402,15 @@ func (r *reader) describeTrack(d *trackDescriptor) {
 		return
 	}
 	d.spec.Name = string(r.validText(d.name))
-	r.readMark(d)
+	d.spec.Role, d.spec.Subject = r.readMark(d)
 	id := r.b.NewTrack(r.parentTrack(d), d.spec)
 	r.tracks.declare(r.b, d.uuid, track{id: id, kind: namedTrack, parent: d.parent})
 }
 
-// readMark reads the role of a track that weft wrote. A track whose mark is damaged is one without role.
-func (r *reader) readMark(d *trackDescriptor) {
+// readMark returns what weft says of a track that it wrote. A track whose mark is damaged is one without role.
+func (r *reader) readMark(d *trackDescriptor) (timeline.Role, string) {
 	if d.mark == nil {
-		return
+		return timeline.NoRole, ""
 	}
 	var role uint64
 	var subject []byte
@@ -398,11 +423,12 @@ func (r *reader) readMark(d *trackDescriptor) {
 			subject = w.Bytes()
 		}
 	}
-	if w.Err() != nil || role == 0 || !timeline.IsRole(role) {
+	isProcess := d.process != nil
+	if w.Err() != nil || role == 0 || !timeline.IsRole(role) || isProcess != (timeline.Role(role) == timeline.RoleMainProcess) {
 		r.add(problem.TrackRoleInvalid, fmt.Sprintf("uuid %d", d.uuid))
-		return
+		return timeline.NoRole, ""
 	}
-	d.spec.Role, d.spec.Subject = timeline.Role(role), string(r.validText(subject))
+	return timeline.Role(role), string(r.validText(subject))
 }
 
 func (r *reader) describeCounter(d *trackDescriptor) {
@@ -430,8 +456,8 @@ const (
 
 // threadDescriptor reads a thread_descriptor packet.
 func (r *reader) threadDescriptor(msg []byte) {
-	if thread, _, name, ok := r.parseThread(msg, ""); ok {
-		r.b.SetThreadName(thread, strongName, name)
+	if thread, process, name, ok := r.parseThread(msg, ""); ok {
+		r.nameThread(thread, process, strongName, name)
 	}
 }
 
@@ -513,7 +539,7 @@ func (r *reader) processDescriptor(msg []byte, description string) (process time
 		name, labels = []byte(inputName), pftrace.WithoutPIDLabel(labels, key)
 	}
 	process = r.process(int64(pid))
-	r.b.SetProcessName(process, weakName, r.validText(name))
+	r.nameProcess(process, weakName, r.validText(name))
 	for _, l := range labels {
 		r.b.AddLabel(process, string(r.validText(l)))
 	}
@@ -557,11 +583,11 @@ func (r *reader) processTree(msg []byte) {
 				r.notConverted("parents and users of a process tree")
 			}
 			process := r.process(int64(int32(ids[schema.ProcessTreeProcess_PID])))
-			r.b.SetProcessName(process, strongName, r.validText(name))
+			r.nameProcess(process, strongName, r.validText(name))
 		case schema.ProcessTree_Threads:
 			process := r.process(int64(int32(ids[schema.ProcessTreeThread_TGID])))
 			thread := r.thread(process, int64(int32(ids[schema.ProcessTreeThread_TID])))
-			r.b.SetThreadName(thread, weakName, r.validText(name))
+			r.nameThread(thread, process, weakName, r.validText(name))
 		}
 	}
 	if err := w.Err(); err != nil {
