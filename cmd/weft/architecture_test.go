@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The page of the architecture names every package and draws which depends on which, from the imports themselves. With
+// -update the drawing is made anew.
+func TestArchitecturePage(t *testing.T) {
+	imports := packageImports(t)
+	file := filepath.Join("..", "..", "docs", "architecture.md")
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layout, rest, ok := strings.Cut(string(page), "## Layout")
+	if layout, _, ok = strings.Cut(rest, "\n## "); !ok {
+		t.Fatal("no section Layout")
+	}
+	for name := range imports {
+		if !strings.Contains(layout, "`"+name+"`") && !strings.Contains(layout, "`"+filepath.Base(name)+"`") {
+			t.Errorf("the table of the layout does not name %s", name)
+		}
+	}
+	const begin, end = "```layers\n", "```"
+	before, drawn, ok := strings.Cut(string(page), begin)
+	drawn, after, closed := strings.Cut(drawn, end)
+	if !ok || !closed {
+		t.Fatalf("no block that begins with %q", begin)
+	}
+	want := drawLayers(imports)
+	if drawn == want {
+		return
+	}
+	if !*update {
+		t.Fatalf("the page draws\n%s\nthe imports are\n%s\ngo test ./cmd/weft -run Architecture -update draws it anew", drawn, want)
+	}
+	if err := os.WriteFile(file, []byte(before+begin+want+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const modulePath = "github.com/weft-trace/weft/"
+
+// packageImports returns the packages of weft, and which of them each imports. Packages that only hold tests, and
+// generated structs, are left out.
+func packageImports(t *testing.T) map[string][]string {
+	t.Helper()
+	list := exec.Command("go", "list", "-f", "{{.ImportPath}} {{len .GoFiles}} {{join .Imports \" \"}}", "./...")
+	list.Dir = filepath.Join("..", "..")
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for line := range bytes.Lines(out) {
+		fields := strings.Fields(string(line))
+		name := strings.TrimPrefix(fields[0], modulePath)
+		if fields[1] == "0" || strings.HasPrefix(name, "gen/") || name == "conformance" {
+			continue
+		}
+		all[name] = []string{}
+		for _, to := range fields[2:] {
+			if to, own := strings.CutPrefix(to, modulePath); own {
+				all[name] = append(all[name], to)
+			}
+		}
+	}
+	return all
+}
+
+// drawLayers draws packages in layers: each depends only on packages of lines above its own. Behind an arrow stand those of
+// them that are not imported by another one that it imports.
+func drawLayers(imports map[string][]string) string {
+	depth := map[string]int{}
+	var find func(string) int
+	find = func(name string) int {
+		if d, ok := depth[name]; ok {
+			return d
+		}
+		d := 0
+		for _, to := range imports[name] {
+			d = max(d, find(to)+1)
+		}
+		depth[name] = d
+		return d
+	}
+	width := 0
+	for name := range imports {
+		find(name)
+		width = max(width, len(name))
+	}
+	names := slices.SortedFunc(maps.Keys(imports), func(a, b string) int {
+		return cmp.Or(cmp.Compare(depth[a], depth[b]), cmp.Compare(a, b))
+	})
+	var b strings.Builder
+	for i, name := range names {
+		if i > 0 && depth[name] != depth[names[i-1]] {
+			b.WriteByte('\n')
+		}
+		line := name + strings.Repeat(" ", width-len(name)) + "  → " + strings.Join(direct(imports, name), ", ")
+		b.WriteString(strings.TrimRight(strings.TrimSuffix(line, "→ "), " ") + "\n")
+	}
+	return b.String()
+}
+
+// direct returns the imports of a package that no other import of it leads to.
+func direct(imports map[string][]string, name string) []string {
+	indirect := map[string]bool{}
+	var follow func(string)
+	follow = func(from string) {
+		for _, to := range imports[from] {
+			if !indirect[to] {
+				indirect[to] = true
+				follow(to)
+			}
+		}
+	}
+	for _, to := range imports[name] {
+		follow(to)
+	}
+	var out []string
+	for _, to := range imports[name] {
+		if !indirect[to] {
+			out = append(out, to)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
