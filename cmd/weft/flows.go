@@ -352,7 +352,7 @@ type openSlice struct {
 // has flows: those of a slice are often wanted with what happens inside.
 func noFlowOfEvent(p *flowPrinter, event uint32) error {
 	open := map[trackKey][]openSlice{}
-	found := fmt.Errorf("there is no event %d", event)
+	found, last, some := error(nil), uint32(0), false
 	err := p.trace.Walk(p.ctx, func(item *timeline.Item) error {
 		key := trackKey{item.Track, item.Lane}
 		around := open[key]
@@ -363,11 +363,37 @@ func noFlowOfEvent(p *flowPrinter, event uint32) error {
 			}
 		case timeline.ItemBegin, timeline.ItemInstant:
 			if item.Event == event {
-				found = withoutFlow(item, around)
+				found = withoutFlow(fmt.Sprintf("event %d (%s) has no flow", event, item.Name), around)
 				return errFound
 			}
+			last, some = max(last, item.Event), true
 			if item.Kind == timeline.ItemBegin {
 				open[key] = append(around, openSlice{string(item.Name), item.Event, flowCount(item)})
+			}
+		}
+		return nil
+	})
+	switch {
+	case err != nil && err != errFound:
+		return err
+	case found != nil:
+		return found
+	case !some:
+		return fmt.Errorf("event %d is no marker; the trace has no slices and no instants", event)
+	case event > last:
+		return fmt.Errorf("event %d is no marker; the last slice or instant is event %d", event, last)
+	}
+	return noMarker(p, event)
+}
+
+// noMarker is the error for an event that is neither slice nor instant. An event of a flow stands for the slice around it.
+func noMarker(p *flowPrinter, event uint32) error {
+	var end *timeline.Step
+	err := p.trace.Scan(p.ctx, func(steps []timeline.Step) error {
+		for i := range steps {
+			if s := &steps[i]; s.Event == event && s.Kind == timeline.StepFlow {
+				end = new(*s)
+				return errFound
 			}
 		}
 		return nil
@@ -375,7 +401,23 @@ func noFlowOfEvent(p *flowPrinter, event uint32) error {
 	if err != nil && err != errFound {
 		return err
 	}
-	return found
+	if end == nil {
+		return fmt.Errorf("event %d is neither a slice nor an instant; dump --json has the indexes of those", event)
+	}
+	var around []openSlice // in the order of their starts
+	err = p.trace.Walk(p.ctx, func(item *timeline.Item) error {
+		if item.TS > end.TS {
+			return errFound
+		}
+		if item.Kind == timeline.ItemBegin && item.Track == end.Track && (item.Dur == timeline.NoTime || end.TS-item.TS <= item.Dur) {
+			around = append(around, openSlice{string(item.Name), item.Event, flowCount(item)})
+		}
+		return nil
+	})
+	if err != nil && err != errFound {
+		return err
+	}
+	return withoutFlow(fmt.Sprintf("event %d is an event of a flow, no slice or instant", event), around)
 }
 
 // flowCount returns the number of flows that a slice or instant belongs to.
@@ -388,9 +430,8 @@ func flowCount(item *timeline.Item) (n int) {
 	return n
 }
 
-// withoutFlow says that an event has no flow, and which of the slices around it has some.
-func withoutFlow(item *timeline.Item, around []openSlice) error {
-	text := fmt.Sprintf("event %d (%s) has no flow", item.Event, item.Name)
+// withoutFlow is the error for an event without flow, with which of the slices around it has some.
+func withoutFlow(text string, around []openSlice) error {
 	for _, slice := range slices.Backward(around) {
 		if slice.flows == 1 {
 			return fmt.Errorf("%s; the slice around it, event %d (%s), has one", text, slice.event, slice.name)
