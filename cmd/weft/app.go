@@ -53,9 +53,14 @@ var errReported = errors.New("failed")
 // run executes the program with its arguments (the first is its own name) and returns the exit code.
 func run(ctx context.Context, args []string, env *environment) int {
 	app := newApp(env)
+	help := &helpWriter{w: env.stdout}
+	app.Writer = help
 	args, err := permute(app, args)
 	if err == nil {
 		err = app.RunContext(ctx, args)
+	}
+	if err == nil {
+		err = help.err
 	}
 	switch usage := (*usageError)(nil); {
 	case ctx.Err() != nil && err != nil:
@@ -75,6 +80,20 @@ func run(ctx context.Context, args []string, env *environment) int {
 	}
 	printError(env, err)
 	return exitFailed
+}
+
+// helpWriter is where the cli package writes help and version. It drops errors; this keeps the first one.
+type helpWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (h *helpWriter) Write(p []byte) (int, error) {
+	n, err := h.w.Write(p)
+	if h.err == nil {
+		h.err = err
+	}
+	return n, err
 }
 
 func newApp(env *environment) *cli.App {
@@ -233,7 +252,7 @@ func openInput(ctx context.Context, env *environment, name string) (*input, erro
 		return &input{io.NopCloser(env.stdin), -1}, nil
 	}
 	f, err := openUntil(ctx, func() (*os.File, error) { return os.Open(name) })
-	if errors.Is(err, fs.ErrNotExist) && isURL.MatchString(name) {
+	if isAddress(name, err) {
 		return nil, fmt.Errorf("%s: weft reads files; download it first, or: curl -sL URL | weft COMMAND -", name)
 	}
 	if err != nil {
@@ -253,7 +272,11 @@ func openInput(ctx context.Context, env *environment, name string) (*input, erro
 	return &input{f, info.Size()}, nil
 }
 
-// isURL matches what is an address, and no name of a file.
+// isAddress reports whether a name that could not be opened is a URL and not the name of a file.
+func isAddress(name string, err error) bool {
+	return errors.Is(err, fs.ErrNotExist) && isURL.MatchString(name)
+}
+
 var isURL = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+://`)
 
 // openUntil calls open and gives up when ctx is done: opening a named pipe waits for its other end.

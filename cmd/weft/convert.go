@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -187,8 +188,8 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	default:
 		return nil, unknownValue("report", "form", form, "text", "json")
 	}
-	if dir := c.String("out-dir"); dir != "" && !exists(dir) {
-		return nil, fmt.Errorf("%s: the folder of --out-dir does not exist; create it first", dir)
+	if err := checkFolder(c.String("out-dir")); err != nil {
+		return nil, err
 	}
 	if err := job.chooseOutputs(c.Args().Slice(), c.String("o"), c.String("out-dir")); err != nil {
 		return nil, err
@@ -197,6 +198,23 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 		job.opts.SelfProfile.Required = false // one of them is enough
 	}
 	return job, job.check()
+}
+
+// checkFolder returns an error if the argument of --out-dir is no folder. Else the error would be about a file inside.
+func checkFolder(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: the folder of --out-dir does not exist; create it first", dir)
+	case err != nil:
+		return fmt.Errorf("%s: %w", dir, withoutPath(err))
+	case !info.IsDir():
+		return fmt.Errorf("%s: --out-dir needs a folder, and this is a file; to write to it, use -o", dir)
+	}
+	return nil
 }
 
 // chooseOutputs finds the place of every output.

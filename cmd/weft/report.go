@@ -214,7 +214,7 @@ func whichReport(c *cli.Context) (int, error) {
 	which := slices.Index(names, c.Args().First())
 	switch {
 	case c.NArg() == 0:
-		return 0, usagef("no report; the reports are %s", strings.Join(names, ", "))
+		return 0, usagef("no report; use %s", suggest.List(names))
 	case which < 0:
 		return 0, &usageError{suggest.Unknown("report", c.Args().First(), names).Error()}
 	case c.NArg() == 1:

@@ -69,6 +69,9 @@ func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfP
 		}
 		opts.Join = func() (io.ReadCloser, error) {
 			f, err := os.Open(name)
+			if isAddress(name, err) {
+				return nil, fmt.Errorf("%s: weft reads files; download it first", name)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, withoutPath(err))
 			}
