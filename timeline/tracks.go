@@ -219,6 +219,7 @@ type trackTable struct {
 	specs     []TrackSpec
 	asyncs    []async
 	aliases   map[TrackID]TrackID
+	main      TrackID // the main process of the browser; 0: there is none. Set when all events are in
 
 	namedLater bool // there are tracks whose name or place is known only when their events are
 
@@ -541,17 +542,19 @@ func (b *Builder) SetMain(process TrackID, evidence uint8) {
 }
 
 // MainProcess returns the main process of the browser; false if there is none.
-func (t *Timeline) MainProcess() (id TrackID, ok bool) {
+func (t *Timeline) MainProcess() (id TrackID, ok bool) { return t.table.main, t.table.main != 0 }
+
+// findMain finds the main process of the browser.
+func (t *trackTable) findMain() {
 	best := uint8(0)
-	for i := range t.table.tracks {
-		if t.table.tracks[i].kind != ProcessTrack {
+	for i := range t.tracks {
+		if t.tracks[i].kind != ProcessTrack {
 			continue
 		}
-		if main := t.table.process(TrackID(i)).main; main > best {
-			id, best = TrackID(i), main
+		if main := t.process(TrackID(i)).main; main > best {
+			t.main, best = TrackID(i), main
 		}
 	}
-	return id, best > 0
 }
 
 // AddLabel adds a label to a process. Labels that it already has do not count.
@@ -584,6 +587,7 @@ func (t *trackTable) finish(problems *problem.Log) {
 		}
 	}
 	t.finishParents()
+	t.findMain()
 	t.assignIDs(problems)
 	t.childByKey, t.counterByKey, t.asyncByKey, t.texts = nil, nil, nil, nil
 	t.processByKey, t.threadByKey = nil, nil
