@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/cellwidth"
+	"github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -130,7 +131,7 @@ func kilobytes(n int64) string {
 }
 
 // CSV returns the table, with a line of headings if that is asked for. All times are nanoseconds. Columns that the table does
-// not have are empty.
+// not have are empty; control characters are escaped.
 func (t *Table) CSV(head bool) ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -154,7 +155,7 @@ func (t *Table) CSV(head bool) ([]byte, error) {
 		for c := CategoryNone + 1; c < CategoryCount; c++ {
 			line = append(line, strconv.FormatInt(int64(r.SelfByCategory[c]), 10))
 		}
-		if err := w.Write(line); err != nil {
+		if err := w.Write(printable.Record(line)); err != nil {
 			return nil, err
 		}
 	}

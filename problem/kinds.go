@@ -115,6 +115,7 @@ const (
 	ProfilePositionLost
 
 	// JS self-profiles.
+	TextRedecoded
 	BadStack
 	SelfProfileListMissing
 	SelfProfileFrameInvalid
@@ -282,6 +283,7 @@ var kinds = [numKinds]struct {
 	ProfileWeightDropped:     {"profile_weight_dropped", Repaired, "The samples beside those of a CPU profile do not weigh nanoseconds, and a trace has one unit; the sample of the profile counts as one."},
 	ProfilePositionLost:      {"profile_position_lost", Lost, "A sample of a CPU profile was kept without its line number, because no reconstructed call covers it."},
 
+	TextRedecoded:            {"text_redecoded", Repaired, "All names of a self-profile that are not ASCII are UTF-8 read as Latin-1; they were decoded again (count: names)."},
 	BadStack:                 {"bad_stack", Lost, "The stack of a sample is unknown, incomplete or runs in a circle; the sample was kept without it."},
 	SelfProfileListMissing:   {"selfprofile_list_missing", Lost, "A list of a JS self-profile is missing; what its samples say by it is lost."},
 	SelfProfileWeightDropped: {"selfprofile_weight_dropped", Repaired, "The samples of the trace that a JS self-profile was joined to do not weigh nanoseconds, and a trace has one unit; the sample of the profile counts as one."},

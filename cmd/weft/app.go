@@ -10,14 +10,12 @@ import (
 	"regexp"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
+	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/pftrace"
 )
@@ -221,24 +219,7 @@ func message(err error) string {
 
 // printable writes control characters and bytes that are no UTF-8 as escapes: file names may hold them, and a message
 // is to stay one line and to leave the terminal alone.
-func printable(text string) string {
-	special := func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
-	if !strings.ContainsFunc(text, special) {
-		return text
-	}
-	var b strings.Builder
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		if special(r) {
-			quoted := strconv.Quote(text[:size])
-			b.WriteString(quoted[1 : len(quoted)-1])
-		} else {
-			b.WriteString(text[:size])
-		}
-		text = text[size:]
-	}
-	return b.String()
-}
+func printable(text string) string { return escapes.Text(text) }
 
 // An input is a file that is read, or standard input.
 type input struct {

@@ -102,8 +102,12 @@ func flowDirection(f *timeline.FlowRef) string {
 
 // appendField appends a text with tabs, line ends and other control characters escaped, so that it stays one field.
 func appendField(b, text []byte) []byte {
-	for _, c := range text {
+	for i, c := range text {
 		switch {
+		case c == 0xC2 && i+1 < len(text) && text[i+1] < 0xA0: // C1 controls, which terminals obey as well
+			b = append(b, `\u00`...)
+		case c < 0xA0 && c >= 0x80 && i > 0 && text[i-1] == 0xC2:
+			b = fmt.Appendf(b, "%02x", c)
 		case c == '\t':
 			b = append(b, `\t`...)
 		case c == '\n':

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/report"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -139,7 +140,13 @@ func runEventReport(c *cli.Context, env *environment, r *eventReport) (err error
 		return writeJSON(env.stdout, result.json)
 	case c.Bool("csv"):
 		out := csv.NewWriter(env.stdout)
-		return out.WriteAll(result.csv)
+		for _, record := range result.csv {
+			if err := out.Write(escapes.Record(record)); err != nil {
+				return err
+			}
+		}
+		out.Flush()
+		return out.Error()
 	}
 	_, err = io.WriteString(env.stdout, result.text)
 	return err
@@ -410,5 +417,5 @@ func escaped(text string) string {
 			b.WriteByte(c)
 		}
 	}
-	return b.String()
+	return printable(b.String()) // which is about C1 controls
 }

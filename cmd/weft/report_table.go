@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/cellwidth"
+	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -192,7 +193,7 @@ func writeCSV(w io.Writer, threads []threadTables, form *table, index int) error
 		t := &threads[i]
 		for _, row := range t.tables[index].rows {
 			record := []string{t.Process, t.PID.Number(), t.Thread, t.TID.Number()}
-			if err := out.Write(form.appendCSV(record, row)); err != nil {
+			if err := out.Write(escapes.Record(form.appendCSV(record, row))); err != nil {
 				return err
 			}
 		}

@@ -57,6 +57,16 @@ type forcedRow struct {
 	Thrashing         bool   `json:"thrashing"`
 }
 
+// decoded returns a name of the recordings, whose page did not declare its charset: all that are not ASCII are UTF-8 read as
+// Latin-1.
+func decoded(name string) string {
+	var utf8 []byte
+	for _, r := range name {
+		utf8 = append(utf8, byte(r))
+	}
+	return string(utf8)
+}
+
 // selfProfileFrames is as much of a self-profile as is needed to say what its frame indexes mean.
 type selfProfileFrames struct {
 	Trace     *selfProfileFrames `json:"trace"`
@@ -74,7 +84,7 @@ func (p *selfProfileFrames) stack(frames []int) string {
 	var list []string
 	for _, id := range frames {
 		f := p.Frames[id]
-		name, resource := f.Name, ""
+		name, resource := decoded(f.Name), ""
 		if name == "" {
 			name = "(anonymous)"
 		}

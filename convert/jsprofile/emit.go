@@ -38,6 +38,9 @@ const unknownProcess = "JS self-profile"
 
 // profiles adds all profiles, each as a thread, those that began first in front.
 func (w *writer) profiles(all []*profile) error {
+	for _, p := range all {
+		p.redecode(w.log)
+	}
 	if err := w.placeInTime(all); err != nil {
 		return err
 	}

@@ -1,0 +1,39 @@
+// Package printable makes texts of an input safe to print: names and addresses may hold control characters, which terminals
+// obey and other programs do not expect in a line.
+package printable
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text returns a text with control characters (C0, DEL and C1) and bytes that are no UTF-8 as escapes.
+func Text(text string) string {
+	special := func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
+	if !strings.ContainsFunc(text, special) {
+		return text
+	}
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		if special(r) {
+			quoted := strconv.Quote(text[:size])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteString(text[:size])
+		}
+		text = text[size:]
+	}
+	return b.String()
+}
+
+// Record returns the fields of a line of comma-separated values, each as Text.
+func Record(fields []string) []string {
+	out := make([]string, len(fields))
+	for i, f := range fields {
+		out[i] = Text(f)
+	}
+	return out
+}
