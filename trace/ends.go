@@ -50,12 +50,30 @@ var sliceEndCodec = extsort.Codec[sliceEnd]{
 	},
 }
 
-// collectEnds makes t.ends ready to be read from the first slice on.
-func (t *Trace) collectEnds() error {
-	if t.ends != nil {
-		return t.ends.rewind()
+// takeEnds gives ends that are read from the first slice on to one loop over the events. A loop inside that one does not
+// find them and collects its own.
+func (t *Trace) takeEnds() (*sliceEnds, error) {
+	s := t.ends
+	if s == nil {
+		return collectEnds(t.tl)
 	}
-	tl := t.tl
+	t.ends = nil
+	if err := s.rewind(); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// putEnds keeps the ends of a loop that is over for the next one.
+func (t *Trace) putEnds(s *sliceEnds) {
+	if t.ends != nil || t.closed {
+		_ = s.close() // they were read, so nothing is lost
+		return
+	}
+	t.ends = s
+}
+
+func collectEnds(tl *timeline.Timeline) (*sliceEnds, error) {
 	compare := func(a, b *sliceEnd) int { return cmp.Compare(a.slice, b.slice) }
 	s := &sliceEnds{ends: extsort.New(sliceEndCodec, compare, tl.Memory()/8, tl.TempDir()), pending: map[EventID]sliceEnd{}}
 	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
@@ -71,10 +89,9 @@ func (t *Trace) collectEnds() error {
 		err = s.read()
 	}
 	if err != nil {
-		return errors.Join(err, s.close())
+		return nil, errors.Join(err, s.close())
 	}
-	t.ends = s
-	return nil
+	return s, nil
 }
 
 func (s *sliceEnds) add(it *timeline.Item, dir string) error {
@@ -102,6 +119,7 @@ func (s *sliceEnds) read() (err error) {
 }
 
 func (s *sliceEnds) rewind() error {
+	clear(s.pending)
 	if err := s.ends.Rewind(); err != nil {
 		return err
 	}

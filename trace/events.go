@@ -15,16 +15,18 @@ var errStop = errors.New("stop")
 // before those in them, and producers of flows before their consumers. A slice comes once, when it begins, with its
 // final length and with the arguments and the CPU time that its end brings.
 //
-// The Event is used again for the next one: Event.Clone keeps it. Leaving the loop early is fine. An error, which can
-// only be one of temporary files, comes once, as the last pair.
+// The Event is overwritten by the next one; Event.Clone keeps it. The loop may be left early, started again, and run inside
+// another one. An error, which can only be one of temporary files, comes as the last pair, with a nil Event.
 func (t *Trace) Events() iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
-		if err := t.collectEnds(); err != nil {
+		ends, err := t.takeEnds()
+		if err != nil {
 			yield(nil, err)
 			return
 		}
+		defer t.putEnds(ends)
 		t.describeTracks()
-		r := eventReader{t: t, open: map[TrackID][]EventID{}, yield: yield}
+		r := eventReader{t: t, ends: ends, open: map[TrackID][]EventID{}, yield: yield}
 		if err := t.tl.Walk(context.Background(), r.item); err != nil && !errors.Is(err, errStop) {
 			yield(nil, err)
 		}
@@ -34,6 +36,7 @@ func (t *Trace) Events() iter.Seq2[*Event, error] {
 // eventReader turns the items of a walk into events.
 type eventReader struct {
 	t     *Trace
+	ends  *sliceEnds
 	yield func(*Event, error) bool
 	open  map[TrackID][]EventID // slices, the innermost last
 	event Event
@@ -55,7 +58,7 @@ func (r *eventReader) item(it *timeline.Item) error {
 		ev.Parent = open[len(open)-1]
 	}
 	if ev.Kind == Slice {
-		if err := r.t.ends.apply(ev); err != nil {
+		if err := r.ends.apply(ev); err != nil {
 			return err
 		}
 		// A slice without a length ends at once: its end is the next item.

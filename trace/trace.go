@@ -3,7 +3,7 @@
 // A Trace comes from convert.Open, which reads a file of any format, or from a Builder, which makes one from scratch.
 // Trace.Events gives its events one by one: slices with their final length and all their arguments, instants, counter
 // values and samples, each with its track, its place in the nesting and its flows. A Trace is what the other packages
-// work on: pftrace.Write writes it, attribution.Run says what its work was done for, flow.NewIndex follows its flows.
+// work on; pftrace.Write writes it as a Perfetto trace.
 //
 // What does not live here: file formats (package convert), Perfetto's packets (package pftrace), and how events are
 // sorted, matched and nested (the engine, which is internal).
@@ -17,10 +17,11 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// Nanos is a point in time or a duration in nanoseconds. Points in time are on the clock of the recording.
+// Nanos is a point in time or a duration in nanoseconds. Points in time are on the clock of the recording. A duration
+// converts with time.Duration(n).
 type Nanos = timeline.Nanos
 
-// Units of time.
+// Units of time. A Nanos of 1 is a nanosecond.
 const (
 	Microsecond Nanos = 1000
 	Millisecond       = 1000 * Microsecond
@@ -35,7 +36,8 @@ type Trace struct {
 	lanes  []TrackID // by track: the first of its lanes
 	used   []bool    // by track
 	names  nameTable
-	ends   *sliceEnds // nil until they are collected
+	ends   *sliceEnds // nil until they are collected, and while a loop over the events reads them
+	closed bool
 }
 
 // FromTimeline returns the trace that a resolved timeline of the engine holds. The trace owns the timeline. It is for
@@ -47,12 +49,14 @@ func FromTimeline(tl *timeline.Timeline) *Trace {
 // Timeline returns the engine's timeline behind the trace. It is for weft's own packages.
 func (t *Trace) Timeline() *timeline.Timeline { return t.tl }
 
-// Close frees the memory of the trace and removes its temporary files. Events and Args of the trace are not to be used
+// Close frees the memory of the trace and removes its temporary files. Do not use the trace, its events or their arguments
 // afterwards.
 func (t *Trace) Close() error {
 	var err error
+	t.closed = true
 	if t.ends != nil {
 		err = t.ends.close()
+		t.ends = nil
 	}
 	return errors.Join(err, t.tl.Close())
 }
@@ -60,7 +64,7 @@ func (t *Trace) Close() error {
 // Attribute is a fact about the whole trace, such as the version of the browser that recorded it.
 type Attribute struct {
 	Key   string
-	Value Value // a text or an integer
+	Value Value // a string or an integer
 }
 
 // Attributes returns the facts about the whole trace, in the order in which the input gives them.
@@ -86,11 +90,12 @@ type Summary struct {
 	CounterValues int64
 	Samples       int64
 	Flows         int64 // arrows from one event to another
-	Start, End    Nanos // of the time from the first event to the last; both 0 if there are no events
+	Start, End    Nanos // when the first event begins and the last one ends; both 0 if there are no events
 }
 
 // Summary counts the events.
 func (t *Trace) Summary() Summary { return Summary(t.tl.Totals()) }
 
-// Problems returns what was wrong with the input: how often each kind of problem was found, and where first.
+// Problems returns what was wrong with the input, or with what a Builder was given: how often each kind of problem was
+// found, and where first.
 func (t *Trace) Problems() []problem.Total { return t.tl.Problems().Totals() }

@@ -2,13 +2,14 @@ package trace
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/weft-trace/weft/timeline"
 )
 
 // TrackID identifies a track of its trace. The zero TrackID is the trace itself, the parent of all tracks that have no
-// other.
+// other. A Builder adds no events to it.
 type TrackID uint32
 
 // TrackKind says what a track shows.
@@ -19,7 +20,7 @@ const (
 	TraceTrack   = TrackKind(timeline.RootTrack)    // the whole trace
 	ProcessTrack = TrackKind(timeline.ProcessTrack) // a process
 	ThreadTrack  = TrackKind(timeline.ThreadTrack)  // a thread
-	NamedTrack   = TrackKind(timeline.NamedTrack)   // other slices and instants of its parent; Track.Role says which
+	NamedTrack   = TrackKind(timeline.NamedTrack)   // more slices and instants of its parent; Track.Role says which
 	CounterTrack = TrackKind(timeline.CounterTrack) // the values of one counter
 )
 
@@ -29,13 +30,14 @@ var trackKinds = [...]string{
 
 // String returns "trace", "process", "thread", "track" or "counter".
 func (k TrackKind) String() string {
-	if int(k) < len(trackKinds) {
+	if int(k) < len(trackKinds) && trackKinds[k] != "" {
 		return trackKinds[k]
 	}
 	return "unknown"
 }
 
-// Role says what is on a track of kind NamedTrack. Traces that weft did not write have tracks without a role.
+// Role says what is on a track of kind NamedTrack. Tracks made by Builder.Track have none, and so have those of Perfetto
+// traces that weft did not write.
 type Role uint8
 
 // The roles.
@@ -61,6 +63,23 @@ const (
 	RoleCatalogue   = Role(timeline.RoleCatalogue)   // all contexts
 )
 
+// roleNames has the words for roles that Role.String returns.
+var roleNames = [...]string{
+	NoRole: "none", RoleLane: "lane", RoleAsync: "async", RoleInstants: "instants", RoleOther: "other",
+	RoleClockSync: "clock sync", RoleObjects: "objects", RoleThreadState: "thread state", RoleCalls: "calls",
+	RoleV8States: "V8 states", RolePageStates: "page states", RoleCategories: "categories",
+	RoleSamplePages: "sample pages", RoleNetwork: "network", RoleAllocations: "allocations", RoleJSTracer: "JS tracer",
+	RolePaused: "paused", RoleContexts: "contexts", RoleCatalogue: "catalogue",
+}
+
+// String returns a word for the role, such as "lane"; "none" for NoRole.
+func (r Role) String() string {
+	if int(r) < len(roleNames) && roleNames[r] != "" {
+		return roleNames[r]
+	}
+	return "unknown"
+}
+
 // Track is a row of the trace: a process, a thread, a counter, or anything else that events are on.
 type Track struct {
 	ID     TrackID
@@ -72,15 +91,16 @@ type Track struct {
 	Labels []string // ProcessTrack: what the recording says of the process, such as the titles of its pages
 	Unit   string   // CounterTrack: of its values; "" if unknown
 
-	// Role says what is on a NamedTrack, Subject of what: the class of objects, the origin of a page, the type of contexts.
+	// Role says what is on a NamedTrack, Subject of what: the class of objects, the origin of a page or the type of
+	// contexts, as the role has it.
 	Role    Role
 	Subject string
 
 	process, thread string // names
 }
 
-// Path returns the names of the tracks from the process down to the track itself. Processes and threads without a name
-// have the empty name.
+// Path returns the names of the tracks from the process down to the track itself. A process or thread without a name
+// counts as "".
 func (t *Trace) Path(id TrackID) []string {
 	var path []string
 	for n := 0; id != 0 && n < maxTrackDepth; n++ {
@@ -88,16 +108,14 @@ func (t *Trace) Path(id TrackID) []string {
 		path = append(path, tr.Name)
 		id = tr.Parent
 	}
-	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
-		path[i], path[j] = path[j], path[i]
-	}
+	slices.Reverse(path)
 	return path
 }
 
 // maxTrackDepth bounds the way from a track to the root.
 const maxTrackDepth = 100
 
-// Track returns a track. The zero Track stands for ids that the trace does not have.
+// Track returns the track with an id; the zero Track, which stands for the trace itself, if there is none.
 func (t *Trace) Track(id TrackID) Track {
 	t.describeTracks()
 	if int(id) >= len(t.tracks) {
@@ -106,13 +124,26 @@ func (t *Trace) Track(id TrackID) Track {
 	return t.tracks[id]
 }
 
-// Tracks returns the tracks that have events, or tracks with events below them.
+// Tracks returns the tracks that have events, or tracks with events below them. A track comes after its parent.
 func (t *Trace) Tracks() iter.Seq[Track] {
 	return func(yield func(Track) bool) {
 		t.describeTracks()
+		given := make([]bool, len(t.tracks))
+		given[0] = true // the trace itself
+		var way []TrackID
 		for id := range t.tracks {
-			if t.used[id] && !yield(t.tracks[id]) {
-				return
+			if !t.used[id] {
+				continue
+			}
+			way = way[:0]
+			for up := TrackID(id); !given[up]; up = t.tracks[up].Parent {
+				given[up] = true
+				way = append(way, up)
+			}
+			for _, id := range slices.Backward(way) {
+				if !yield(t.tracks[id]) {
+					return
+				}
 			}
 		}
 	}
@@ -185,10 +216,10 @@ func (t *Trace) findOwner(tr *Track) {
 	}
 }
 
-// ProcessName returns the name of the process that the track is or belongs to; "" if there is none.
+// ProcessName returns the name of the process that the track is or belongs to; "" if it has none, or there is none.
 func (t Track) ProcessName() string { return t.process }
 
-// ThreadName returns the name of the thread that the track is or belongs to; "" if there is none.
+// ThreadName returns the name of the thread that the track is or belongs to; "" if it has none, or there is none.
 func (t Track) ThreadName() string { return t.thread }
 
 var unitNames = [...]string{timeline.UnitNanos: "ns", timeline.UnitCount: "count", timeline.UnitBytes: "bytes"}
