@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/problem"
@@ -18,13 +19,13 @@ type Options struct {
 	TempDir string
 }
 
-// A Builder makes a trace. Tracks are made by Process, Thread, Track and Counter, events are added by Add in any order,
-// and Finish gives the trace.
+// A Builder makes a trace: Process, Thread, Track and Counter make tracks, Add adds events in any order, and Finish gives
+// the trace. Errors can be left to Finish, which returns the first one.
 type Builder struct {
 	b     *timeline.Builder
 	kinds []TrackKind // by TrackID
 	event uint32      // index of the next event
-	err   error       // the first one of Add
+	err   error       // the first one
 }
 
 // NewBuilder returns an empty Builder.
@@ -33,6 +34,28 @@ func NewBuilder(opts Options) *Builder {
 		b:     timeline.NewBuilder(timeline.Options{Memory: opts.Memory, TempDir: opts.TempDir, Problems: new(problem.Log)}),
 		kinds: make([]TrackKind, 1),
 	}
+}
+
+// fail notes an error and returns the track that is none.
+func (b *Builder) fail(format string, args ...any) TrackID {
+	if b.err == nil {
+		b.err = fmt.Errorf(format, args...)
+	}
+	return 0
+}
+
+// kind returns the kind of a track; false if this Builder did not make it.
+func (b *Builder) kind(id TrackID) (TrackKind, bool) {
+	if int64(id) >= int64(len(b.kinds)) {
+		return TraceTrack, false
+	}
+	return b.kinds[id], id == 0 || b.kinds[id] != TraceTrack
+}
+
+// canBear says whether tracks and counters can be below a track.
+func (b *Builder) canBear(id TrackID) bool {
+	kind, ok := b.kind(id)
+	return ok && kind != CounterTrack
 }
 
 // know notes the kind of a track.
@@ -45,28 +68,52 @@ func (b *Builder) know(id timeline.TrackID, kind TrackKind) TrackID {
 }
 
 // Process returns the track of a process. The same pid is the same process; the last name that is not empty counts.
+// A Builder adds no events to this track, only to those of threads and others below it.
 func (b *Builder) Process(pid int64, name string) TrackID {
+	if b.finished() {
+		return b.fail("process %d: %w", pid, errFinished)
+	}
 	id := b.b.Process(timeline.ProcessKey{Num: pid})
 	b.b.SetProcessName(id, 0, []byte(name))
 	return b.know(id, ProcessTrack)
 }
 
-// Thread returns the track of a thread of a process. The same tid is the same thread; the last name that is not empty
-// counts.
+// Thread returns the track of a thread of a process, which must come from Builder.Process. The same tid is the same thread;
+// the last name that is not empty counts.
 func (b *Builder) Thread(process TrackID, tid int64, name string) TrackID {
+	if kind, _ := b.kind(process); kind != ProcessTrack {
+		return b.fail("thread %d (%q): track %d is not that of a process", tid, name, process)
+	}
+	if b.finished() {
+		return b.fail("thread %d (%q): %w", tid, name, errFinished)
+	}
 	id := b.b.Thread(timeline.TrackID(process), timeline.ThreadKey{Num: tid})
 	b.b.SetThreadName(id, 0, []byte(name))
 	return b.know(id, ThreadTrack)
 }
 
-// Track returns the track of this name below a process, a thread, another such track, or the trace itself, 0.
+// Track returns the track with a name below a process, a thread, another such track, or the trace itself, which is 0. The
+// same name below the same parent is the same track.
 func (b *Builder) Track(parent TrackID, name string) TrackID {
+	if !b.canBear(parent) {
+		return b.fail("track %q: nothing can be below track %d", name, parent)
+	}
+	if b.finished() {
+		return b.fail("track %q: %w", name, errFinished)
+	}
 	return b.know(b.b.Child(timeline.TrackID(parent), name), NamedTrack)
 }
 
-// Counter returns the track of a counter below a process, a thread or the trace itself, 0. The unit is "ns", "bytes",
-// "count", any other text that viewers then show, or empty.
+// Counter returns the track of a counter below a process, a thread, another track, or the trace itself, which is 0. The
+// same name below the same parent with the same unit is the same counter. Of the units, viewers know "ns", "bytes" and
+// "count"; any other text is shown as it is, and "" is no unit.
 func (b *Builder) Counter(parent TrackID, name, unit string) TrackID {
+	if !b.canBear(parent) {
+		return b.fail("counter %q: nothing can be below track %d", name, parent)
+	}
+	if b.finished() {
+		return b.fail("counter %q: %w", name, errFinished)
+	}
 	key := timeline.CounterKey{Name: []byte(name), UnitName: unit}
 	for known, text := range unitNames {
 		if text != "" && text == unit {
@@ -76,8 +123,12 @@ func (b *Builder) Counter(parent TrackID, name, unit string) TrackID {
 	return b.know(b.b.Counter(timeline.TrackID(parent), &key), CounterTrack)
 }
 
-// SetAttribute sets a fact about the whole trace: a text, or an integer.
+// SetAttribute sets a fact about the whole trace. An IntKind stays an integer; any other value becomes a string.
 func (b *Builder) SetAttribute(key string, v Value) {
+	if b.finished() {
+		b.fail("attribute %q: %w", key, errFinished)
+		return
+	}
 	switch v.Kind() {
 	case IntKind:
 		b.b.SetIntAttribute(key, v.Int())
@@ -86,12 +137,15 @@ func (b *Builder) SetAttribute(key string, v Value) {
 	}
 }
 
-// Add adds an event: Kind, Track and Time are required, Time at least 0. Slices of a track may overlap without nesting;
-// they move to lanes of their own then. The event can be changed and used again afterwards. An error says what is wrong
-// with the event, which is left out, or is one of temporary files; Finish returns the first one again.
+// Add adds an event, on a track that this Builder made. Kind and Track are required, and Value for a counter; a sample
+// without a Value has the weight 1. Times and durations cannot be negative. Slices that overlap on a track without nesting
+// are moved to lanes, tracks that the trace makes for them. An unfinished slice ends with the slice around it.
 //
-// An event whose FlowsOut has an id leads to all later events whose FlowsIn have it, up to the next event whose FlowsOut
-// has the id; FlowIn.From is not looked at.
+// A flow leads from an event with its id in FlowsOut to later events with the id in FlowsIn. An event with the id in
+// FlowsOut starts the flow anew; one that has it in both continues the flow. The trace gives flows ids of its own.
+//
+// The Builder keeps nothing of the event, which can be used again. An error says what is wrong with the event, or is one of
+// temporary files; Finish then fails with the first one.
 func (b *Builder) Add(ev Event) error {
 	err := b.add(&ev)
 	if err != nil && b.err == nil {
@@ -101,6 +155,9 @@ func (b *Builder) Add(ev Event) error {
 }
 
 func (b *Builder) add(ev *Event) error {
+	if b.finished() {
+		return errFinished
+	}
 	if err := b.check(ev); err != nil {
 		return fmt.Errorf("event %d (%q): %w", b.event, ev.Name, err)
 	}
@@ -111,7 +168,7 @@ func (b *Builder) add(ev *Event) error {
 	out := timeline.Event{
 		Track: timeline.TrackID(ev.Track), Event: b.event, TS: ev.Time, Dur: ev.Duration,
 		Name: []byte(ev.Name), Category: []byte(ev.Category), Args: args,
-		Callstack: b.callstack(ev.frames),
+		Callstack: b.callstack(ev.Stack()),
 	}
 	if t, ok := ev.CPUTime.Nanos(); ok {
 		out.ThreadTS = timeline.NewCPUTime(t)
@@ -134,6 +191,9 @@ func (b *Builder) add(ev *Event) error {
 		}
 		if ev.Kind == Sample {
 			out.Kind = timeline.Sample
+			if ev.Value.Kind() == NoValue {
+				out.Value = timeline.Int(1)
+			}
 		}
 	}
 	if err := b.b.Add(&out); err != nil {
@@ -146,31 +206,48 @@ func (b *Builder) add(ev *Event) error {
 	return nil
 }
 
+// lastTime is the last time of a trace.
+const lastTime = math.MaxInt64 - 1
+
 // check says what is wrong with an event.
 func (b *Builder) check(ev *Event) error {
-	if int(ev.Track) >= len(b.kinds) || ev.Track == 0 {
-		return errors.New("its track was not made by this Builder")
+	if ev.Kind < Slice || ev.Kind > Sample {
+		return fmt.Errorf("its kind is %d, which is none", ev.Kind)
 	}
-	kind := b.kinds[ev.Track]
+	if err := b.checkTrack(ev); err != nil {
+		return err
+	}
 	switch {
-	case ev.Kind < Slice || ev.Kind > Sample:
-		return fmt.Errorf("unknown kind %d", ev.Kind)
 	case ev.Time < 0:
 		return fmt.Errorf("its time is negative: %d ns", ev.Time)
 	case ev.Duration < 0:
 		return fmt.Errorf("its duration is negative: %d ns", ev.Duration)
-	case ev.Kind == Counter && kind != CounterTrack:
-		return fmt.Errorf("a counter value needs the track of a counter, not of a %v", kind)
-	case ev.Kind != Counter && kind == CounterTrack:
-		return fmt.Errorf("a %v cannot be on the track of a counter", ev.Kind)
-	case ev.Kind == Sample && kind != ThreadTrack:
-		return fmt.Errorf("a sample needs the track of a thread, not of a %v", kind)
-	case ev.Kind != Sample && kind == ProcessTrack:
-		return fmt.Errorf("a %v cannot be on the track of a process; make a track below it", ev.Kind)
-	case ev.Kind == Counter:
+	case ev.Time > lastTime-ev.Duration:
+		return fmt.Errorf("it begins at %d ns and takes %d ns; traces end at %d ns", ev.Time, ev.Duration, int64(lastTime))
+	case ev.Kind == Counter, ev.Kind == Sample && ev.Value.Kind() != NoValue:
 		if k := ev.Value.Kind(); k != IntKind && k != FloatKind {
-			return errors.New("the value of a counter is an integer or a double")
+			return fmt.Errorf("the value of a %v is an int or a float, not %v", ev.Kind, k)
 		}
+	}
+	return nil
+}
+
+// checkTrack says why an event cannot be on its track.
+func (b *Builder) checkTrack(ev *Event) error {
+	kind, ok := b.kind(ev.Track)
+	switch {
+	case !ok:
+		return fmt.Errorf("this Builder did not make its track, %d", ev.Track)
+	case kind == TraceTrack:
+		return errors.New("it has no track; for events of the whole trace make one with Track(0, name)")
+	case ev.Kind == Counter && kind != CounterTrack:
+		return fmt.Errorf("counter values are on the track of a counter, not of a %v", kind)
+	case ev.Kind != Counter && kind == CounterTrack:
+		return fmt.Errorf("the track of a counter has counter values only, not a %v", ev.Kind)
+	case ev.Kind == Sample && kind != ThreadTrack:
+		return fmt.Errorf("samples are on the track of a thread, not of a %v", kind)
+	case kind == ProcessTrack:
+		return errors.New("a Builder adds no events to the track of a process; make a thread or track below it")
 	}
 	return nil
 }
@@ -220,12 +297,23 @@ func (b *Builder) addFlows(ev *Event) error {
 	return nil
 }
 
-// Finish sorts and resolves what was added and gives the trace, which must be closed. The Builder is of no use afterwards.
+// errFinished says that a Builder was used again.
+var errFinished = errors.New("the Builder is finished")
+
+func (b *Builder) finished() bool { return b.b == nil }
+
+// Finish sorts and resolves what was added and gives the trace, which must be closed. If anything before has failed, it
+// returns that error and no trace. The Builder cannot be used afterwards.
 func (b *Builder) Finish(ctx context.Context) (*Trace, error) {
-	if b.err != nil {
-		return nil, errors.Join(b.err, b.b.Close())
+	if b.finished() {
+		return nil, errFinished
 	}
-	tl, err := b.b.Finish(ctx)
+	engine := b.b
+	b.b = nil
+	if b.err != nil {
+		return nil, errors.Join(b.err, engine.Close())
+	}
+	tl, err := engine.Finish(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ const (
 	Slice   Kind = iota + 1 // an interval, from Time to Time plus Duration
 	Instant                 // a point in time
 	Counter                 // a counter has Value from now on
-	Sample                  // a call stack was seen; Value is what the sample counts
+	Sample                  // a call stack was seen; Value is its weight, such as the time that it stands for
 )
 
 var kindNames = [...]string{Slice: "slice", Instant: "instant", Counter: "counter", Sample: "sample"}
@@ -29,25 +29,25 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// EventID identifies an event of its trace. Ids ascend in the order of Trace.Events, with gaps, but for slices of one
-// time that a flow orders. Samples may have none, 0.
+// EventID identifies an event of its trace. The ids of a trace ascend in the order of Trace.Events, with gaps; only
+// among slices that begin at the same time may a flow change that order. 0 is no event; samples may have it as their id.
 type EventID uint64
 
-// Event is something that happened on a track. It is what Trace.Events gives and what Builder.Add takes; the fields that
-// say where an event stands among others are filled in by Trace.Events and ignored by Builder.Add.
+// Event is something that happened on a track. Trace.Events gives events, Builder.Add takes them: also those of another
+// trace, once Track is one of the Builder. Builder.Add ignores ID and the fields below it.
 type Event struct {
 	Kind  Kind
 	Track TrackID
 	Time  Nanos
 
-	// Duration is the length of a slice. A slice that never ends has none, and Unfinished set.
+	// Duration is the length of a slice. A slice with Unfinished set never ends, and has none.
 	Duration   Nanos
 	Unfinished bool
 
 	Name     string
 	Category string // as the input writes it, see Categories
 	Args     Args
-	Value    Value // of a counter or sample: an integer or a double
+	Value    Value // of a counter or sample: an IntKind or FloatKind
 
 	// CPUTime is the CPU time that the thread had used at Time, CPUDuration what it used during the slice.
 	CPUTime, CPUDuration CPUTime
@@ -56,45 +56,43 @@ type Event struct {
 	FlowsIn  []FlowIn
 	FlowsOut []FlowID
 
-	// The place of the event among others. Parent is the slice around the event on its track, Depth the number of slices
-	// around it.
 	ID     EventID
-	Parent EventID
-	Depth  int
+	Parent EventID // the slice around the event on its track; 0 if there is none
+	Depth  int     // the number of slices around the event on its track
 
 	InputEvent uint32 // index of the event in the input
 	InputByte  int64  // where the event is in the unpacked input, in bytes
 
-	frames []Frame // set by SetStack
+	frames []Frame // set by SetStack; else stack is an id of the trace
 	stack  timeline.CallstackID
 	of     *Trace
 }
 
-// CPUTime is CPU time of a thread; the zero CPUTime is not given.
+// CPUTime is an amount of CPU time, or none: the zero CPUTime says that it is not known.
 type CPUTime struct {
 	nanos Nanos
 	given bool
 }
 
-// NewCPUTime returns a CPU time that is given.
+// NewCPUTime returns a CPU time that is known.
 func NewCPUTime(t Nanos) CPUTime { return CPUTime{t, true} }
 
-// Nanos returns the time; false if it is not given.
+// Nanos returns the time, and whether it is known.
 func (t CPUTime) Nanos() (Nanos, bool) { return t.nanos, t.given }
 
-// FlowID identifies a flow of the trace.
+// FlowID identifies a flow of its trace: a chain of arrows from event to event. For a Builder it may be any number.
 type FlowID uint64
 
-// FlowIn is an arrow: flow ID leads from the event From to this one.
+// FlowIn is an arrow that leads to an event.
 type FlowIn struct {
 	ID   FlowID
-	From EventID
+	From EventID // where the arrow comes from; Trace.Events gives that event first, Builder.Add ignores this field
 }
 
-// End returns the time at which a slice ends, and the time of any other event.
+// End returns the time at which a slice ends. For an unfinished slice, and for an event of another kind, it is Time.
 func (e *Event) End() Nanos { return e.Time + e.Duration }
 
-// Categories returns the categories of the event: the input separates them by commas.
+// Categories returns the single categories of Category, which separates them by commas.
 func (e *Event) Categories() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if e.Category == "" {
@@ -117,7 +115,7 @@ type Frame struct {
 	Address  uint64 // in native code; 0 is unknown
 }
 
-// Stack returns the call stack at the begin of the event, the innermost function first; nil if it is not known.
+// Stack returns the call stack at the time of the event, the innermost function first; nil if it is not known.
 func (e *Event) Stack() []Frame {
 	if e.frames != nil {
 		return e.frames
@@ -135,10 +133,11 @@ func (e *Event) Stack() []Frame {
 	return frames
 }
 
-// SetStack sets the call stack of an event for Builder.Add, the innermost function first.
-func (e *Event) SetStack(frames []Frame) { e.frames = frames }
+// SetStack sets the call stack of an event for Builder.Add, the innermost function first. Samples, slices and instants
+// can have one.
+func (e *Event) SetStack(frames []Frame) { e.frames, e.stack = frames, 0 }
 
-// Clone returns an event that stays valid while the trace is open.
+// Clone returns a copy of the event that stays valid until the trace is closed.
 func (e *Event) Clone() *Event {
 	c := *e
 	c.Args = e.Args.clone()

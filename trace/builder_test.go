@@ -1,0 +1,174 @@
+package trace_test
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/trace"
+)
+
+// finish gives the trace of a Builder.
+func finish(t *testing.T, b *trace.Builder) *trace.Trace {
+	t.Helper()
+	tr, err := b.Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return tr
+}
+
+// Events of one trace can be added to another: all that they carry goes with them.
+func TestCopyEvents(t *testing.T) {
+	for _, name := range []string{"chrome/chrome-devtools-tiny.json.gz", "firefox/gecko/ff-gecko-tiny.json.gz"} {
+		t.Run(name, func(t *testing.T) {
+			from := openRecording(t, name)
+			b := trace.NewBuilder(trace.Options{TempDir: t.TempDir()})
+			to := map[trace.TrackID]trace.TrackID{}
+			for track := range from.Tracks() {
+				switch parent := to[track.Parent]; track.Kind {
+				case trace.ProcessTrack:
+					to[track.ID] = b.Process(track.PID, track.Name)
+				case trace.ThreadTrack:
+					to[track.ID] = b.Thread(parent, track.TID, track.Name)
+				case trace.CounterTrack:
+					to[track.ID] = b.Counter(parent, track.Name, track.Unit)
+				default:
+					to[track.ID] = b.Track(parent, track.Name)
+				}
+			}
+			for ev, err := range from.Events() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				ev.Track = to[ev.Track]
+				if err := b.Add(*ev); err != nil {
+					t.Fatal(err)
+				}
+			}
+			made := finish(t, b)
+			if made.Summary() != from.Summary() {
+				t.Errorf("the copy has %+v, not %+v", made.Summary(), from.Summary())
+			}
+			// Tracks of one name become one, so at one time the order may be another.
+			want, got := events(t, from, nothing), events(t, made, nothing)
+			slices.Sort(want)
+			slices.Sort(got)
+			if i := slices.IndexFunc(want, func(line string) bool { _, ok := slices.BinarySearch(got, line); return !ok }); i >= 0 {
+				t.Errorf("the copy does not have\n%s", want[i])
+			}
+		})
+	}
+}
+
+// What cannot be in a trace is an error that names it, from Finish at the latest, and never a panic.
+func TestBuilderMistakes(t *testing.T) {
+	type tracks struct{ process, thread, counter trace.TrackID }
+	event := func(change func(*trace.Event, tracks)) func(*trace.Builder, tracks) {
+		return func(b *trace.Builder, tr tracks) {
+			ev := trace.Event{Kind: trace.Slice, Track: tr.thread, Name: "a"}
+			change(&ev, tr)
+			if b.Add(ev) == nil {
+				t.Errorf("%+v: Add returns no error", ev)
+			}
+		}
+	}
+	for want, mistake := range map[string]func(*trace.Builder, tracks){
+		"its kind is 0":               event(func(ev *trace.Event, _ tracks) { ev.Kind = 0 }),
+		"it has no track":             event(func(ev *trace.Event, _ tracks) { ev.Track = 0 }),
+		"did not make its track, 99":  event(func(ev *trace.Event, _ tracks) { ev.Track = 99 }),
+		"the track of a process":      event(func(ev *trace.Event, tr tracks) { ev.Track = tr.process }),
+		"counter values only":         event(func(ev *trace.Event, tr tracks) { ev.Track = tr.counter }),
+		"its time is negative: -1 ns": event(func(ev *trace.Event, _ tracks) { ev.Time = -1 }),
+		"its duration is negative":    event(func(ev *trace.Event, _ tracks) { ev.Duration = -1 }),
+		"it begins at 9223372036854775806 ns and takes 1 ns": event(func(ev *trace.Event, _ tracks) {
+			ev.Time, ev.Duration = math.MaxInt64-1, 1
+		}),
+		"it begins at 9223372036854775807 ns": event(func(ev *trace.Event, _ tracks) { ev.Time = math.MaxInt64 }),
+		"the value of a counter is an int or a float, not string": event(func(ev *trace.Event, tr tracks) {
+			ev.Kind, ev.Track, ev.Value = trace.Counter, tr.counter, trace.StringValue("1")
+		}),
+		"the value of a sample is an int or a float, not uint": event(func(ev *trace.Event, _ tracks) {
+			ev.Kind, ev.Value = trace.Sample, trace.UintValue(math.MaxUint64)
+		}),
+		`thread 3 ("x"): track 999 is not that of a process`: func(b *trace.Builder, _ tracks) { b.Thread(999, 3, "x") },
+		`thread 3 ("x"): track 2 is not that of a process`:   func(b *trace.Builder, tr tracks) { b.Thread(tr.thread, 3, "x") },
+		`thread 3 ("x"): track 0 is not that of a process`:   func(b *trace.Builder, _ tracks) { b.Thread(0, 3, "x") },
+		`track "x": nothing can be below track 999`:          func(b *trace.Builder, _ tracks) { b.Track(999, "x") },
+		`track "x": nothing can be below track 3`:            func(b *trace.Builder, tr tracks) { b.Track(tr.counter, "x") },
+		`counter "x": nothing can be below track 77`:         func(b *trace.Builder, _ tracks) { b.Counter(77, "x", "") },
+	} {
+		b := trace.NewBuilder(trace.Options{})
+		var tr tracks
+		tr.process = b.Process(1, "p")
+		tr.thread, tr.counter = b.Thread(tr.process, 2, "t"), b.Counter(tr.process, "c", "")
+		mistake(b, tr)
+		if _, err := b.Finish(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want %q", err, want)
+		}
+	}
+}
+
+// A Builder that is finished says so.
+func TestBuilderAfterFinish(t *testing.T) {
+	b := trace.NewBuilder(trace.Options{})
+	process := b.Process(1, "p")
+	thread := b.Thread(process, 2, "t")
+	finish(t, b)
+	if err := b.Add(trace.Event{Kind: trace.Slice, Track: thread}); err == nil {
+		t.Error("Add returns no error")
+	}
+	if tr, err := b.Finish(t.Context()); tr != nil || err == nil {
+		t.Errorf("Finish returns %v, %v", tr, err)
+	}
+	b.SetAttribute("key", trace.IntValue(1))
+	if ids := []trace.TrackID{b.Process(3, ""), b.Thread(process, 3, ""), b.Track(0, "x"), b.Counter(0, "x", "")}; slices.Max(ids) != 0 {
+		t.Errorf("the tracks made are %v", ids)
+	}
+}
+
+// What a Builder accepts at the limits is valid when it is written.
+func TestBuilderLimits(t *testing.T) {
+	b := trace.NewBuilder(trace.Options{})
+	process := b.Process(1, "p")
+	thread := b.Thread(process, 2, "t")
+	row := b.Track(thread, "row")
+	for _, ev := range []trace.Event{
+		{Kind: trace.Slice, Track: thread, Time: 5, Duration: math.MaxInt64 - 6, Name: "long"},
+		{Kind: trace.Slice, Track: thread, Time: 10, Duration: 10, Name: "around"},
+		{Kind: trace.Slice, Track: thread, Time: 12, Unfinished: true, Name: "unfinished"},
+		{Kind: trace.Counter, Track: b.Counter(row, "n", ""), Time: math.MaxInt64 - 1, Value: trace.IntValue(1)},
+		{Kind: trace.Sample, Track: thread, Time: 13},
+	} {
+		if err := b.Add(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr := finish(t, b)
+	for ev, err := range tr.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Kind == trace.Sample && ev.Value.Int() != 1 {
+			t.Errorf("a sample without a value has the weight %v", ev.Value)
+		}
+		if ev.Name == "unfinished" && (ev.Unfinished || ev.End() != 20) {
+			t.Errorf("the unfinished slice ends at %d, the one around it at 20", ev.End())
+		}
+	}
+	var out bytes.Buffer
+	if err := pftrace.Write(t.Context(), &out, tr, pftrace.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := pftrace.Verify(t.Context(), &out, pftrace.VerifyOptions{Strict: true}); err != nil || !found.OK() {
+		t.Errorf("error %v, findings %+v", err, found.Findings)
+	}
+}
