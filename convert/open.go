@@ -7,9 +7,16 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// Open reads a trace of any format from src and resolves it. The trace must be closed. Options that concern an output have
-// no effect. Errors and ctx are as for Convert; bad data inside a readable input is counted, see trace.Trace.Problems.
+// Open reads a trace of any format from src and resolves it, for programs that want its events. The trace must be closed;
+// src is not needed any more when Open returns.
+//
+// Options that only concern an output have no effect: Compress, Packets, KeepPackets and WriteBack. Memory and TempDir also
+// hold for what the trace needs while it is open. For whom the work was done, Attribute finds out.
+//
+// Errors and ctx are as for Convert: bad data inside a readable input is not an error, it is counted, see
+// trace.Trace.Problems.
 func Open(ctx context.Context, src io.Reader, opts Options) (*trace.Trace, error) {
+	opts.KeepPackets = false
 	tl, _, err := Load(ctx, src, opts)
 	if err != nil {
 		return nil, err

@@ -1,11 +1,13 @@
 package trace_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log"
 	"strings"
 
+	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -56,4 +58,60 @@ func Example() {
 	// 2 ms server/main: parse, 1 ms, depth 1 {}
 	// 3 ms server/queue = 1
 	// 4 ms server/worker: query, 3 ms, depth 0 {}, after parse
+}
+
+// A trace with call stacks and arguments of all kinds, written as a Perfetto trace.
+func ExampleBuilder() {
+	b := trace.NewBuilder(trace.Options{})
+	main := b.Thread(b.Process(4711, "server"), 4711, "main")
+	upload := trace.Event{
+		Kind: trace.Slice, Track: main, Time: 10 * trace.Microsecond, Duration: trace.Millisecond, Name: "upload",
+		CPUDuration: trace.NewCPUTime(300 * trace.Microsecond),
+		Args: trace.NewArgs(
+			trace.String("file", "a.png"),
+			trace.Bool("compressed", true),
+			trace.Arg{Key: "size", Value: trace.DictValue(trace.Int("width", 640), trace.Int("height", 480))},
+			trace.Arg{Key: "chunks", Value: trace.ArrayValue(trace.IntValue(4096), trace.IntValue(1200))},
+		),
+	}
+	sample := trace.Event{Kind: trace.Sample, Track: main, Time: 20 * trace.Microsecond}
+	sample.SetStack([]trace.Frame{
+		{Function: "deflate", File: "compress.go", Line: 120},
+		{Function: "upload", File: "server.go", Line: 33},
+	})
+	b.Add(upload) // Finish returns the first error
+	b.Add(sample)
+	tr, err := b.Finish(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer tr.Close()
+
+	var out bytes.Buffer
+	if err := pftrace.Write(context.Background(), &out, tr, pftrace.Options{}); err != nil {
+		log.Fatal(err)
+	}
+	checked, err := pftrace.Verify(context.Background(), &out, pftrace.VerifyOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("valid:", checked.OK())
+	// Output: valid: true
+}
+
+func ExampleArgs_Get() {
+	size := trace.DictValue(trace.Int("width", 640), trace.Int("height", 480))
+	args := trace.NewArgs(trace.String("file", "a.png"), trace.Arg{Key: "size", Value: size})
+	width, ok := args.Get("size", "width")
+	fmt.Println(width.Int(), ok)
+	depth, ok := args.Get("size", "depth")
+	fmt.Println(depth.Kind(), ok)
+	for arg := range args.All() {
+		fmt.Println(arg.Key, arg.Value.Kind(), arg.Value)
+	}
+	// Output:
+	// 640 true
+	// none false
+	// file string a.png
+	// size dict {"width":640,"height":480}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// ValueKind says which of its accessors gives a Value.
+// ValueKind says what a Value is.
 type ValueKind uint8
 
-// The kinds of values.
+// The kinds of values, and the methods that give them. PointerKind and JSONKind only come from inputs.
 const (
 	NoValue     ValueKind = iota // the zero Value
 	BoolKind                     // Value.Bool
@@ -29,8 +29,22 @@ const (
 	ArrayKind                    // Value.Members, whose keys are empty
 )
 
-// Value is the value of an argument, a counter or an attribute. Accessors of another kind than the value's convert where
-// nothing is lost and give the zero value otherwise; they never panic.
+var valueKinds = [...]string{
+	NoValue: "none", BoolKind: "bool", IntKind: "int", UintKind: "uint", FloatKind: "float", StringKind: "string",
+	PointerKind: "pointer", JSONKind: "JSON", DictKind: "dict", ArrayKind: "array",
+}
+
+// String returns a word for the kind: "none", "bool", "int", "uint", "float", "string", "pointer", "JSON", "dict" or
+// "array".
+func (k ValueKind) String() string {
+	if int(k) < len(valueKinds) {
+		return valueKinds[k]
+	}
+	return "unknown"
+}
+
+// Value is the value of an argument, a counter or an attribute. Value.Kind says which method gives it. Methods for other
+// kinds return the zero value unless they say otherwise; none panics.
 type Value struct {
 	kind ValueKind
 	bits uint64
@@ -63,7 +77,7 @@ func StringValue(v string) Value {
 	return Value{kind: StringKind, text: strings.ToValidUTF8(v, "\uFFFD")}
 }
 
-// DictValue returns a Value of DictKind. Of several members with one key the last counts.
+// DictValue returns a Value of DictKind. Of several members with the same key the last counts.
 func DictValue(members ...Arg) Value { return Value{kind: DictKind, list: members} }
 
 // ArrayValue returns a Value of ArrayKind.
@@ -78,10 +92,10 @@ func ArrayValue(members ...Value) Value {
 // Kind says what the value is.
 func (v Value) Kind() ValueKind { return v.kind }
 
-// Bool returns a BoolKind.
+// Bool returns the value of a BoolKind.
 func (v Value) Bool() bool { return v.kind == BoolKind && v.bits != 0 }
 
-// Int returns an integer of any kind that fits into an int64, else 0.
+// Int returns an IntKind, UintKind or PointerKind that fits into an int64, else 0. It does not round a FloatKind.
 func (v Value) Int() int64 {
 	switch v.kind {
 	case IntKind:
@@ -94,7 +108,7 @@ func (v Value) Int() int64 {
 	return 0
 }
 
-// Uint returns an integer of any kind that is not negative, else 0.
+// Uint returns an IntKind, UintKind or PointerKind that is not negative, else 0.
 func (v Value) Uint() uint64 {
 	switch v.kind {
 	case UintKind, PointerKind:
@@ -105,7 +119,7 @@ func (v Value) Uint() uint64 {
 	return 0
 }
 
-// Float returns a number as a double, else 0.
+// Float returns a FloatKind, IntKind or UintKind as a double, else 0. Integers beyond 53 bits are rounded.
 func (v Value) Float() float64 {
 	switch v.kind {
 	case FloatKind:
@@ -118,7 +132,7 @@ func (v Value) Float() float64 {
 	return 0
 }
 
-// String returns a StringKind as it is, and other values as text: dictionaries and arrays as JSON.
+// String returns any value as text: a StringKind or JSONKind as it is, a dictionary or an array as JSON.
 func (v Value) String() string {
 	switch v.kind {
 	case StringKind, JSONKind:
@@ -201,25 +215,26 @@ func appendText(b []byte, text string) []byte {
 	return append(b, quoted...)
 }
 
-// Arg is an argument of an event, or a member of a dictionary or array.
+// Arg is an argument of an event, or a member of a dictionary or array. Bool, Int, Float and String make the common ones;
+// others are written out: Arg{Key: "size", Value: DictValue(Int("width", 3))}.
 type Arg struct {
 	Key   string // empty in an array
 	Value Value
 }
 
-// Bool returns an argument.
+// Bool returns an argument of BoolKind.
 func Bool(key string, v bool) Arg { return Arg{key, BoolValue(v)} }
 
-// Int returns an argument.
+// Int returns an argument of IntKind.
 func Int(key string, v int64) Arg { return Arg{key, IntValue(v)} }
 
-// Float returns an argument.
+// Float returns an argument of FloatKind.
 func Float(key string, v float64) Arg { return Arg{key, FloatValue(v)} }
 
-// String returns an argument.
+// String returns an argument of StringKind.
 func String(key, v string) Arg { return Arg{key, StringValue(v)} }
 
-// Args are the arguments of one event, in their order. The zero Args are none.
+// Args are the arguments of an event, in their order. The zero Args are empty.
 type Args struct {
 	list    []Arg
 	encoded timeline.Args
@@ -228,7 +243,8 @@ type Args struct {
 	of      *timeline.Timeline
 }
 
-// NewArgs returns arguments. Of several with one key the last counts.
+// NewArgs returns arguments. Of several with the same key the last counts. In a trace, arguments that are NoValue or have no
+// members are left out: Perfetto has no place for them.
 func NewArgs(args ...Arg) Args { return Args{list: args} }
 
 // All returns the arguments one by one.
@@ -300,7 +316,8 @@ func (a Args) merged(yield func(Arg) bool) {
 	}
 }
 
-// Get returns the argument with a key, or with the keys that lead to a member of a dictionary: Get("data", "frame").
+// Get returns the argument with a key, and whether there is one. More keys lead to a member of a dictionary:
+// Get("data", "frame"). Value.Members gives those of an array.
 func (a Args) Get(path ...string) (Value, bool) {
 	var found Value
 	members := a.All()
