@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -41,7 +43,7 @@ The exit code is 1 if there is a violation.`,
 // verify checks one file. It returns errReported if that has violations.
 func verify(c *cli.Context, env *environment, name string, src *input) error {
 	progress := startProgress(env, inputName(name), src.size, true)
-	report, err := verifyReader(c, progress.reader(src))
+	report, json, err := verifyReader(c, progress.reader(src))
 	progress.Stop()
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
@@ -49,7 +51,7 @@ func verify(c *cli.Context, env *environment, name string, src *input) error {
 	if c.Bool("json") {
 		err = writeJSON(env.stdout, &namedVerifyReport{Input: inputName(name), VerifyReport: report})
 	} else {
-		err = writeVerify(env.stdout, name, report)
+		err = writeVerify(env.stdout, name, report, json)
 	}
 	if err == nil && !report.OK() {
 		return errReported
@@ -57,14 +59,22 @@ func verify(c *cli.Context, env *environment, name string, src *input) error {
 	return err
 }
 
-func verifyReader(c *cli.Context, r io.Reader) (*pftrace.VerifyReport, error) {
+// verifyReader checks what r has. It also returns whether that begins like JSON.
+func verifyReader(c *cli.Context, r io.Reader) (report *pftrace.VerifyReport, json bool, err error) {
 	unpacked, err := convert.Unpack(c.Context, r, c.String("tmp"))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer unpacked.Close()
-	return pftrace.Verify(c.Context, unpacked, pftrace.VerifyOptions{Strict: c.Bool("pedantic")})
+	buffered := bufio.NewReader(unpacked)
+	head, _ := buffered.Peek(64) // an error comes again
+	report, err = pftrace.Verify(c.Context, buffered, pftrace.VerifyOptions{Strict: c.Bool("pedantic")})
+	return report, beginsLikeJSON.Match(head), err
 }
+
+// beginsLikeJSON matches a list or an object with something inside. The first byte may be a line feed, which a Perfetto
+// trace begins with as well; but no packet begins so.
+var beginsLikeJSON = regexp.MustCompile(`^\s*(?:\{\s*["}]|\[\s*[\]{])`)
 
 // namedVerifyReport is what --json writes.
 type namedVerifyReport struct {
@@ -72,7 +82,7 @@ type namedVerifyReport struct {
 	*pftrace.VerifyReport
 }
 
-func writeVerify(w io.Writer, name string, r *pftrace.VerifyReport) error {
+func writeVerify(w io.Writer, name string, r *pftrace.VerifyReport, json bool) error {
 	var b bytes.Buffer
 	verdict := "valid"
 	if !r.OK() {
@@ -80,7 +90,7 @@ func writeVerify(w io.Writer, name string, r *pftrace.VerifyReport) error {
 	}
 	fmt.Fprintf(&b, "%s: %s; %d packets, %d events; violations: %d, warnings: %d\n", printable(inputName(name)), verdict, r.Packets,
 		r.Events, r.Violations, r.Warnings)
-	if detail := notPerfetto(r); detail != "" {
+	if detail := notPerfetto(r, json); detail != "" {
 		// What else there is of a file of another format says nothing.
 		_, err := fmt.Fprintf(w, "%s  %s\n", b.String(), printable(detail+" to convert it: weft convert "+name))
 		return err
@@ -100,10 +110,13 @@ func writeVerify(w io.Writer, name string, r *pftrace.VerifyReport) error {
 }
 
 // notPerfetto says what is in a file that is no Perfetto trace at all; "" if it is one.
-func notPerfetto(r *pftrace.VerifyReport) string {
+func notPerfetto(r *pftrace.VerifyReport, json bool) string {
 	i := slices.IndexFunc(r.Findings, func(f pftrace.VerifyFinding) bool { return f.Rule == "first_byte" && r.Packets == 0 })
-	if i < 0 || r.Bytes == 0 {
-		return ""
+	switch {
+	case i >= 0 && r.Bytes > 0:
+		return "not a Perfetto trace (" + r.Findings[i].Cases[0].Detail + ");"
+	case json && !r.OK():
+		return "not a Perfetto trace (it is JSON);"
 	}
-	return "not a Perfetto trace (" + r.Findings[i].Cases[0].Detail + ");"
+	return ""
 }
