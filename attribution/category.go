@@ -42,7 +42,8 @@ type categoryRule struct {
 	between  [2]string
 }
 
-// categoryRules are tried in their order. Chrome's names come first, then those of Firefox, then those of probes.
+// categoryRules are tried in their order. Chrome's names come first, then those of Firefox. Slices of probes have their
+// category from an argument, see phaseCategory.
 var categoryRules = []categoryRule{
 	{category: CategoryGC, names: []string{"MinorGC", "MajorGC", "V8.GC…", "BlinkGC.…", "CppGC.…", "GCMinor", "GCMajor", "GCSlice", "CC"}},
 	{category: CategoryCompile, between: [2]string{"v8.produce", "Cache"}, names: []string{
@@ -52,9 +53,9 @@ var categoryRules = []categoryRule{
 		"EvaluateScript", "FunctionCall", "EventDispatch", "TimerFire", "FireAnimationFrame", "FireIdleCallback", "RunMicrotasks",
 		"v8.run", "v8.evaluateModule", "V8.Execute", "XHRReadyStateChange", "XHRLoad", "WebSocketReceive…", "DOMEvent", "JavaScript",
 	}},
-	{category: CategoryStyle, names: []string{"UpdateLayoutTree", "RecalculateStyles", "ParseAuthorStyleSheet", "Styles", "layout frameCon"}},
-	{category: CategoryLayout, names: []string{"Layout", "IntersectionObserverController::computeIntersections", "Reflow", "layout reflow"}},
-	{category: CategoryPaint, names: []string{"PrePaint", "Paint", "PaintImage", "DisplayList", "layout paint"}},
+	{category: CategoryStyle, names: []string{"UpdateLayoutTree", "RecalculateStyles", "ParseAuthorStyleSheet", "Styles"}},
+	{category: CategoryLayout, names: []string{"Layout", "IntersectionObserverController::computeIntersections", "Reflow"}},
+	{category: CategoryPaint, names: []string{"PrePaint", "Paint", "PaintImage", "DisplayList"}},
 	{category: CategoryComposite, names: []string{"Layerize", "Commit", "CompositeLayers", "UpdateLayer", "Composite"}},
 	{category: CategoryRaster, names: []string{
 		"RasterTask", "ImageDecodeTask", "Decode Image", "Draw LazyPixelRef", "GPUTask", "Rasterize",

@@ -50,6 +50,8 @@ const (
 	freed
 	// hasStack: a call stack says who asked for it.
 	hasStack
+	// ownCategory: the arguments say what kind of work the slice is. value is the Category.
+	ownCategory
 	// noteTaken: the event has arguments of its own that are named as notes are; value has a bit for each of noteKeys.
 	noteTaken
 )

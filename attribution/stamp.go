@@ -405,6 +405,12 @@ func (s *stamper) begin(o *timeline.Occurrence, w *worker, found []evidence, own
 func (s *stamper) nest(w *worker, next *work, o *timeline.Occurrence, found []evidence) {
 	name := &s.names[o.Name]
 	next.category, next.runs = name.category, name.runs
+	for i := range found {
+		if found[i].kind == ownCategory {
+			next.category = Category(found[i].value)
+		}
+	}
+	own := next.category
 	if next.category == CategoryNone && s.kindsOf[o.Category].script {
 		next.category, next.runs = CategoryScript, true
 	}
@@ -437,7 +443,7 @@ func (s *stamper) nest(w *worker, next *work, o *timeline.Occurrence, found []ev
 			next.freed = found[i].value
 		}
 	}
-	next.forced = forcedBy && (name.category == CategoryStyle || name.category == CategoryLayout)
+	next.forced = forcedBy && (own == CategoryStyle || own == CategoryLayout)
 }
 
 // setOf returns the set of the entries of a slice and those around it.

@@ -114,3 +114,43 @@ func sweepContexts(t *testing.T, expected []byte) map[string]int64 {
 	}
 	return costs
 }
+
+// The phase of a layout probe says what kind of work its slice is, declared or not; a slice that is only called like one is
+// other work.
+func TestPhaseCategories(t *testing.T) {
+	const lines = `#probelines 1
+#probe a:layout-start presctx:ptr phase:enum(paint,reflow,frameCon) key=presctx,phase
+#probe c:draw-start what:str name=what
+P1	1000	1	1	0	a:layout-start	0x10	0
+P1	1100	1	1	0	a:layout-end	0x10	0
+P1	2000	1	1	0	a:layout-start	0x10	1
+P1	2200	1	1	0	a:layout-end	0x10	1
+P1	3000	1	1	0	a:layout-start	0x10	2
+P1	3400	1	1	0	a:layout-end	0x10	2
+P1	4000	1	1	0	b:layout-start	0x10	1
+P1	4800	1	1	0	b:layout-end	0x10	1
+P1	5000	1	1	0	a:layout-start	0x10	7
+P1	6600	1	1	0	a:layout-end	0x10	7
+P1	7000	1	1	0	c:draw-start	layout paint
+P1	10200	1	1	0	c:draw-end	layout paint
+`
+	written, _ := convertTrace(t, []byte(lines), convert.Options{})
+	for form, trace := range map[string][]byte{"lines": []byte(lines), "trace": written} {
+		_, result := attributeRecording(t, trace, convert.Options{})
+		table, err := result.Table(attribution.TableOptions{Type: "PresContext", Split: attribution.SplitCategory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int64{}
+		for _, row := range table.Rows {
+			got[row.ID+" "+row.Part] = int64(row.Self)
+		}
+		const context = "ptr/0x10@1 "
+		want := map[string]int64{
+			context + "paint": 100, context + "layout": 200 + 800, context + "style": 400, context + "other": 1600, "(unattributed) other": 3200,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", form, diff)
+		}
+	}
+}
