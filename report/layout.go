@@ -38,6 +38,9 @@ type Layout struct {
 	UnbalancedStarts, UnmatchedEnds int64
 	// Uncounted is the number of slices that are in no row, because there are too many different ones.
 	Uncounted int64
+	// UncountedNesting is the number of slices directly within another that are in no row of Nesting, because there are too
+	// many different pairs of phases.
+	UncountedNesting int64
 
 	cells   map[layoutKey]*layoutCell
 	counts  map[layoutCountKey]int64
@@ -284,7 +287,9 @@ func (l *Layout) count(s *layoutStart) *layoutCell {
 // addNesting counts a slice directly within another.
 func (l *Layout) addNesting(outer, inner string) {
 	pair := [2]string{outer, inner}
-	if _, known := l.nesting[pair]; known || len(l.nesting) < maxNestings {
-		l.nesting[pair]++
+	if _, known := l.nesting[pair]; !known && len(l.nesting) >= maxNestings {
+		l.UncountedNesting++
+		return
 	}
+	l.nesting[pair]++
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -320,6 +321,18 @@ func TestLayoutRowsAreLimited(t *testing.T) {
 	}
 	if len(long.counts) != 1 || long.Uncounted != 2 {
 		t.Errorf("%d rows of long texts, %d slices in none", len(long.counts), long.Uncounted)
+	}
+}
+
+// There is an end to the pairs of phases as well, and what is in none is counted; those that are known go on.
+func TestLayoutNestingIsLimited(t *testing.T) {
+	l := &Layout{nesting: map[[2]string]int64{}}
+	for i := range maxNestings + 10 {
+		l.addNesting("paint", strconv.Itoa(i))
+	}
+	l.addNesting("paint", "5")
+	if n := l.nesting[[2]string{"paint", "5"}]; len(l.nesting) != maxNestings || l.UncountedNesting != 10 || n != 2 {
+		t.Errorf("%d pairs, one of %d slices; %d slices in none", len(l.nesting), n, l.UncountedNesting)
 	}
 }
 

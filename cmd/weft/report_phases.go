@@ -33,6 +33,7 @@ type eventTable struct {
 	json      any
 	csv       [][]string // with headings
 	uncounted int64      // for want of room
+	unnested  int64      // slices within others, of which the table of these does not know, for want of room
 	unnamed   int64      // for want of a function's name
 	nothing   string     // why there are no rows; "": there are some
 }
@@ -159,6 +160,8 @@ func (t *eventTable) note() string {
 		return fmt.Sprintf("%d calls are in no row: their probes were cut before the name of the function", t.unnamed)
 	case t.uncounted > 0:
 		return fmt.Sprintf("too many different rows: %d slices or calls are in none", t.uncounted)
+	case t.unnested > 0:
+		return fmt.Sprintf("too many different pairs of phases: %d slices within others are in no row of the nesting", t.unnested)
 	}
 	return t.nothing
 }
@@ -295,6 +298,7 @@ type phasesRows struct {
 	UnbalancedStarts int64                  `json:"unbalanced_starts"`
 	UnmatchedEnds    int64                  `json:"unmatched_ends"`
 	Uncounted        int64                  `json:"uncounted"`
+	UncountedNesting int64                  `json:"uncounted_nesting"`
 }
 
 // layoutPhasesReport makes the report layout-phases.
@@ -308,7 +312,8 @@ func layoutPhasesReport(c *cli.Context, tl *timeline.Timeline) (*eventTable, err
 	if err != nil {
 		return nil, err
 	}
-	all := phasesRows{l.Phases(), l.Nesting(), l.UnbalancedStarts, l.UnmatchedEnds, l.Uncounted}
+	all := phasesRows{l.Phases(), l.Nesting(), l.UnbalancedStarts, l.UnmatchedEnds, l.Uncounted, l.UncountedNesting}
+	out.unnested = l.UncountedNesting
 	out.empty(len(all.Rows)+len(all.Nesting) == 0 && l.UnbalancedStarts+l.UnmatchedEnds == 0, noLayout)
 	out.json = all
 	phases, nesting := phasesTable(all.Rows), nestingTable(all.Nesting)
