@@ -101,8 +101,9 @@ func newApp(env *environment) *cli.App {
 		UsageText: "weft COMMAND [flags] FILE…",
 		Description: strings.TrimSpace(`
 weft reads Chrome JSON traces (from Chrome, Node.js, PyTorch and many others), Firefox
-profiles, V8 CPU profiles (.cpuprofile), JS self-profiles and Perfetto traces, plain or
-packed with gzip, zstd or zip; it finds out which by itself.
+profiles, V8 CPU profiles (.cpuprofile), JS self-profiles, probe lines of DTrace and
+bpftrace, and Perfetto traces, plain or packed with gzip, zstd or zip; it finds out which
+by itself.
 
    weft convert trace.json          writes trace.json.pftrace
    weft info trace.json             says what is in a trace
@@ -166,12 +167,13 @@ func noCommand(c *cli.Context, env *environment) error {
 		return usagef("no command")
 	}
 	if name == "help" {
-		if command := c.Args().Get(1); command != "" && c.App.Command(command) != nil {
-			return cli.ShowCommandHelp(c, command)
+		if name = c.Args().Get(1); name == "" || name == "help" {
+			return cli.ShowAppHelp(c)
 		}
-		return cli.ShowAppHelp(c)
-	}
-	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		if c.App.Command(name) != nil {
+			return cli.ShowCommandHelp(c, name)
+		}
+	} else if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		return usagef("unknown command %q; to convert this file run \"weft convert %s\"", name, name)
 	}
 	var names []string
