@@ -10,8 +10,8 @@ import (
 // firefox applies the rule of the active flow to a marker (firefox.md 7): an id that has no active flow begins
 // one, whatever the role; a terminating id ends it with this marker, which still belongs to it.
 //
-// All members of a flow make one chain with one id; a single member makes none, because there is nothing that it leads to.
-// Among members that start at one time the chain takes the order in which the output holds them, which
+// All members of a flow make one chain with one id, a single member as well, so that the output says which markers belong
+// to a flow. Among members that start at one time the chain takes the order in which the output holds them, which
 // is not that of the rule where one contains the other.
 func (l *linker) firefox(e *end) {
 	if l.state == none {
@@ -48,11 +48,11 @@ func (l *linker) joinTied() {
 	l.tied = l.tied[:0]
 }
 
-// finishFirefox ends the flow.
+// finishFirefox ends the flow. A single member has nobody to end the flow for.
 func (l *linker) finishFirefox() {
 	l.joinTied()
-	if l.chain && l.last.Previous != timeline.NoOrdinal {
-		l.last.Terminating = true
+	if l.chain {
+		l.last.Terminating = l.last.Previous != timeline.NoOrdinal
 		l.write(l.last)
 	}
 	l.chain, l.state = false, none

@@ -173,6 +173,10 @@ func (l *linker) finish() {
 	}
 	if l.state == open && l.arrows == 0 {
 		l.count(problem.FlowUnfinished, &l.start)
+		if l.key.space == timeline.FlowNative { // its only member keeps the id, as one of Firefox does
+			l.lastID++
+			l.write(timeline.FlowRef{Ordinal: l.producer.ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
+		}
 	}
 	if l.state != none {
 		l.index.end(l.state == closed)
