@@ -122,11 +122,11 @@ func (r *reader) legacyComplete() error {
 	l := &e.legacy
 	if !l.hasDuration {
 		r.add(problem.CompleteWithoutDuration, "")
-		return nil
+		return r.droppedBindID()
 	}
 	dur, ok := r.legacyDuration()
 	if !ok {
-		return nil
+		return r.droppedBindID()
 	}
 	e.track = r.eventTrack()
 	r.encodeArgs(nil)
@@ -177,14 +177,14 @@ func (r *reader) legacyAsync() error {
 	l := &e.legacy
 	if l.idKind == noID {
 		r.add(problem.AsyncMissingID, "")
-		return nil
+		return r.droppedBindID()
 	}
 	key := timeline.AsyncKey{
 		Category: e.category, ID: l.idText(), IsText: true, Scope: r.validText(l.scope), Process: r.eventProcess(),
 	}
 	if key.Process == 0 && l.idKind != globalID {
 		r.add(problem.AsyncMissingPid, "")
-		return nil
+		return r.droppedBindID()
 	}
 	switch l.idKind {
 	case localID:
@@ -249,13 +249,29 @@ func (r *reader) legacyFlow() error {
 	return r.b.AddFlow(&f)
 }
 
+// bindIDRoles has the role of a bind_id by the flow_direction beside it.
+var bindIDRoles = [...]timeline.FlowRole{1: timeline.FlowEnd, 2: timeline.FlowStart, 3: timeline.FlowContinue}
+
 // addBindID adds the flow end that a legacy bind_id stands for.
 func (r *reader) addBindID() error {
-	roles := [...]timeline.FlowRole{1: timeline.FlowEnd, 2: timeline.FlowStart, 3: timeline.FlowContinue}
 	l := &r.ev.legacy
 	if l.direction < 1 || l.direction > 3 {
 		r.add(problem.FlowWithoutDirection, "")
 		return nil
 	}
-	return r.addFlow(timeline.FlowV2, roles[l.direction], l.bindID)
+	return r.addFlow(timeline.FlowV2, bindIDRoles[l.direction], l.bindID)
+}
+
+// droppedBindID adds the start of a flow that the event would have carried, had it not been dropped: it ends the flow that
+// had its id before (chrome-json.md 15).
+func (r *reader) droppedBindID() error {
+	e := &r.ev
+	l := &e.legacy
+	if !l.hasBindID || l.direction != 2 && l.direction != 3 {
+		return nil
+	}
+	return r.b.AddFlow(&timeline.FlowEvent{
+		Space: timeline.FlowV2, Role: bindIDRoles[l.direction], Binding: timeline.BindNothing,
+		Event: e.index, Offset: r.offset, TS: e.ts, ID: l.bindID,
+	})
 }

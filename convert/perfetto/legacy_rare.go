@@ -14,7 +14,7 @@ import (
 func (r *reader) legacyState() error {
 	dur, ok := r.legacyDuration()
 	if !ok {
-		return nil
+		return r.droppedBindID()
 	}
 	e := &r.ev
 	e.track = r.b.RoleTrack(r.eventTrack(), timeline.RoleThreadState)
@@ -42,7 +42,7 @@ func (r *reader) legacyObject() error {
 	l := &e.legacy
 	if l.idKind == noID {
 		r.add(problem.AsyncMissingID, "")
-		return nil
+		return r.droppedBindID()
 	}
 	parent := timeline.TrackID(0)
 	if l.idKind != globalID {
