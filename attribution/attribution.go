@@ -35,8 +35,8 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -143,7 +143,7 @@ func (o *Options) Validate() error {
 
 // Run attributes the work in a timeline, which is nested; steps are those of its flows. Options must be valid. What is wrong with the contexts
 // of the input is counted in the timeline's problem log.
-func Run(ctx context.Context, t *timeline.Timeline, steps *flow.Steps, opts Options) (*Result, error) {
+func Run(ctx context.Context, t *timeline.Timeline, steps *flowbind.Steps, opts Options) (*Result, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("attribution: %w", err)
 	}

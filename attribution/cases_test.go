@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert/chromejson"
-	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -102,7 +102,7 @@ type attributed struct {
 // prepared is a timeline that is nested and has its flows: what attribution starts from. It is closed when the test ends.
 type prepared struct {
 	t        *timeline.Timeline
-	steps    *flow.Steps
+	steps    *flowbind.Steps
 	problems *problem.Log
 }
 
@@ -114,7 +114,7 @@ func prepare(tb testing.TB, b *timeline.Builder, log *problem.Log) *prepared {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { t.Close() })
-	steps, err := flow.NestAndTrace(context.Background(), t)
+	steps, err := flowbind.NestAndTrace(context.Background(), t)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package attribution
 import (
 	"slices"
 
-	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -19,7 +19,7 @@ const maxPassed = 256
 
 // flowStep handles a flow passing a slice: what it carries becomes entries of the slice, then it takes what is in effect
 // there.
-func (p *propagation) flowStep(s *flow.Step) error {
+func (p *propagation) flowStep(s *flowbind.Step) error {
 	f := p.flows[s.Flow]
 	switch {
 	case f == nil && s.Last:
@@ -75,12 +75,12 @@ func (p *propagation) closeBefore(th *openThread, ts timeline.Nanos) error {
 	return p.closeUntil(th, ts)
 }
 
-func (p *propagation) count(k problem.Kind, s *flow.Step) {
+func (p *propagation) count(k problem.Kind, s *flowbind.Step) {
 	p.problems.Add(k, problem.Position{Event: int64(s.Event), Offset: -1}, "")
 }
 
 // comeIn makes what a flow carries entries of a slice.
-func (p *propagation) comeIn(th *openThread, s *flow.Step, f *carried) error {
+func (p *propagation) comeIn(th *openThread, s *flowbind.Step, f *carried) error {
 	at := th.find(s.Ordinal)
 	for _, b := range f.set {
 		if b.hops > maxHops {
@@ -169,7 +169,7 @@ func (p *propagation) span(a, b *begun, ts timeline.Nanos) begun {
 
 // takeAlong lets a flow take the contexts in effect where it goes out. For a type that it carries already the later ones
 // count.
-func (p *propagation) takeAlong(th *openThread, s *flow.Step, f *carried) {
+func (p *propagation) takeAlong(th *openThread, s *flowbind.Step, f *carried) {
 	for _, b := range p.setOf(th, s) {
 		if !p.travels(&b) {
 			continue
@@ -183,7 +183,7 @@ func (p *propagation) takeAlong(th *openThread, s *flow.Step, f *carried) {
 }
 
 // setOf returns the contexts in effect in the slice that a flow passes.
-func (p *propagation) setOf(th *openThread, s *flow.Step) []begun {
+func (p *propagation) setOf(th *openThread, s *flowbind.Step) []begun {
 	if th == nil {
 		track := p.asyncs[s.Track]
 		for i := range track {

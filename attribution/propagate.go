@@ -7,8 +7,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -59,8 +59,8 @@ type propagation struct {
 	sets      *sets
 	out       *extsort.Sorter[begun]
 	found     cursor[evidence]
-	steps     *flow.Steps
-	step      flow.Step
+	steps     *flowbind.Steps
+	step      flowbind.Step
 	hasStep   bool
 	taken     int // steps between two times of the trace
 	cancelled func() error
@@ -131,10 +131,10 @@ type action struct {
 	at    int // index in the group, -1: the step
 	first int // index of its evidence in kinds
 	count int
-	step  flow.Step
+	step  flowbind.Step
 }
 
-func newPropagation(c *collector, steps *flow.Steps, opts Options) *propagation {
+func newPropagation(c *collector, steps *flowbind.Steps, opts Options) *propagation {
 	p := &propagation{
 		collector: c, opts: opts, sets: newSets(&c.most), steps: steps,
 		out:     extsort.New(begunCodec, compareBegun, c.t.Memory()/16, c.t.TempDir()),

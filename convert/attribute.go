@@ -10,8 +10,8 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert/perfetto"
-	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -43,11 +43,11 @@ func Attribute(ctx context.Context, src io.Reader, opts Options) (*timeline.Time
 func (l *loader) resolve(ctx context.Context, tl *timeline.Timeline) error {
 	began := time.Now()
 	if l.opts.Attribute == nil {
-		err := flow.NestAndResolve(ctx, tl)
+		err := flowbind.NestAndResolve(ctx, tl)
 		l.report.Durations.Resolve += Seconds(time.Since(began))
 		return err
 	}
-	steps, err := flow.NestAndTrace(ctx, tl)
+	steps, err := flowbind.NestAndTrace(ctx, tl)
 	l.report.Durations.Resolve += Seconds(time.Since(began))
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@
 // and gives the timeline, for programs that want to look at the events.
 //
 // What does not live here: the readers (one package for each format, below this folder), the event model (package
-// timeline), the passes (package flow) and Perfetto's packets (package pftrace).
+// timeline), the passes (packages flowbind and attribution) and Perfetto's packets (package pftrace).
 package convert
 
 import (

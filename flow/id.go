@@ -6,24 +6,25 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/timeline"
 )
 
 // formatID returns an id as the input has it, as far as that is known: Chrome's ids may be decimal in the input, and are
 // hexadecimal here.
-func (x *Index) formatID(k *key) string {
+func (x *Index) formatID(k *flowbind.Key) string {
 	switch {
-	case k.textID:
-		if text, ok := x.t.FlowIDText(k.id); ok {
+	case k.TextID:
+		if text, ok := x.t.FlowIDText(k.ID); ok {
 			return text
 		}
-		return hashPrefix + fmt.Sprintf("%016x", k.id)
-	case k.space == timeline.FlowNative:
-		return strconv.FormatUint(k.id, 10)
-	case k.space == timeline.FlowFirefox:
-		return fmt.Sprintf("%016x0", k.id)
+		return hashPrefix + fmt.Sprintf("%016x", k.ID)
+	case k.Space == timeline.FlowNative:
+		return strconv.FormatUint(k.ID, 10)
+	case k.Space == timeline.FlowFirefox:
+		return fmt.Sprintf("%016x0", k.ID)
 	}
-	return fmt.Sprintf("%#x", k.id)
+	return fmt.Sprintf("%#x", k.ID)
 }
 
 // hashPrefix begins the hash of an id that is a text which was not kept.

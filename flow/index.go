@@ -1,3 +1,7 @@
+// Package flow navigates the flows of a trace: an Index finds them by the ids that the input has, by time and by slice, and
+// follows the ways that lead from one to the next.
+//
+// What does not live here: which slices a flow joins is found out when a trace is made or read (internal/flowbind).
 package flow
 
 import (
@@ -7,7 +11,7 @@ import (
 	"errors"
 
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -61,7 +65,7 @@ type Member struct {
 
 // flowRow is a Flow as it is stored; its number is its place.
 type flowRow struct {
-	key
+	flowbind.Key
 	start, end     timeline.Nanos
 	first          uint64
 	count, threads uint32
@@ -82,12 +86,8 @@ type place struct {
 func NewIndex(ctx context.Context, t *timeline.Timeline) (*Index, error) {
 	x := newIndexer(t)
 	defer x.close()
-	if hasFlows(t) {
-		// What is wrong with the flows was counted when they were resolved.
-		p := pass{timeline: t, problems: new(problem.Log), index: x, write: func(timeline.FlowRef) error { return nil }}
-		if err := p.run(ctx, t.Scan); err != nil {
-			return nil, err
-		}
+	if err := flowbind.Visit(ctx, t, x); err != nil {
+		return nil, err
 	}
 	if x.err != nil {
 		return nil, x.err
@@ -115,7 +115,7 @@ func (x *Index) Close() error {
 	return err
 }
 
-// indexer collects flows as the linker finds them. A nil indexer collects nothing.
+// indexer collects the flows that it is told of.
 type indexer struct {
 	t       *timeline.Timeline
 	flows   *extsort.Sorter[flowRow]
@@ -149,58 +149,47 @@ func newIndexer(t *timeline.Timeline) *indexer {
 	}
 }
 
-// begin begins a flow with its first member.
-func (x *indexer) begin(e *end) {
-	if x == nil {
-		return
-	}
-	x.row = flowRow{key: e.key, start: e.ts, end: e.slice.ts, first: x.total}
+// Begin implements flowbind.Visitor.
+func (x *indexer) Begin(key flowbind.Key, at timeline.Nanos, s *flowbind.Slice) {
+	x.row = flowRow{Key: key, start: at, end: s.TS, first: x.total}
 	clear(x.threads)
 	x.last = Member{N: -1}
-	x.add(e, -1)
+	x.add(at, s, -1)
 	x.producer = x.last
 }
 
-// follow adds the member to which the flow leads from the slice of an ordinal: the last member, or one before it that
-// leads to several.
-func (x *indexer) follow(e *end, from uint64) {
-	if x == nil {
-		return
-	}
+// Follow implements flowbind.Visitor.
+func (x *indexer) Follow(at timeline.Nanos, s *flowbind.Slice, from uint64) {
 	if from == x.last.Ordinal {
 		x.producer = x.last
 	}
-	x.add(e, x.producer.N)
+	x.add(at, s, x.producer.N)
 }
 
-// join adds a member that comes after the last one, unless it is the same.
-func (x *indexer) join(e *end) {
-	if x != nil && x.last.Ordinal != e.slice.ordinal {
-		x.add(e, x.last.N)
+// Join implements flowbind.Visitor.
+func (x *indexer) Join(at timeline.Nanos, s *flowbind.Slice) {
+	if x.last.Ordinal != s.Ordinal {
+		x.add(at, s, x.last.N)
 	}
 }
 
-func (x *indexer) add(e *end, previous int) {
-	s := &e.slice
+func (x *indexer) add(at timeline.Nanos, s *flowbind.Slice, previous int) {
 	x.last = Member{
-		Flow: x.number, N: x.last.N + 1, Previous: previous, Ordinal: s.ordinal, Event: s.event,
-		TS: s.ts, End: s.end, At: e.ts, Track: s.track, Lane: s.lane,
+		Flow: x.number, N: x.last.N + 1, Previous: previous, Ordinal: s.Ordinal, Event: s.Event,
+		TS: s.TS, End: s.End, At: at, Track: s.Track, Lane: s.Lane,
 	}
 	x.total++
 	x.row.count++
-	x.row.end = max(x.row.end, s.ts, s.end) // NoTime is less than any time
-	x.threads[threadOf(x.t, s.track)] = true
+	x.row.end = max(x.row.end, s.TS, s.End) // NoTime is less than any time
+	x.threads[threadOf(x.t, s.Track)] = true
 	x.keep(x.members.Add(x.last))
 	x.keep(x.places.Add(place{
-		ordinal: s.ordinal, ts: s.ts, end: s.end, flow: uint64(x.number), track: s.track, lane: s.lane, n: uint32(x.last.N),
+		ordinal: s.Ordinal, ts: s.TS, end: s.End, flow: uint64(x.number), track: s.Track, lane: s.Lane, n: uint32(x.last.N),
 	}))
 }
 
-// end ends the current flow; ended says that the input does.
-func (x *indexer) end(ended bool) {
-	if x == nil {
-		return
-	}
+// End implements flowbind.Visitor.
+func (x *indexer) End(ended bool) {
 	x.row.threads, x.row.ended = uint32(len(x.threads)), ended
 	x.keep(x.flows.Add(x.row))
 	x.number++
@@ -271,10 +260,10 @@ var flowCodec = extsort.Codec[flowRow]{
 	Put: func(b []byte, f *flowRow) {
 		le := binary.LittleEndian
 		_ = b[51]
-		b[0], b[1], b[2], b[3] = byte(f.space), boolInt(f.textID), boolInt(f.ended), 0
-		le.PutUint64(b[4:], f.id)
-		le.PutUint32(b[12:], f.category)
-		le.PutUint32(b[16:], f.name)
+		b[0], b[1], b[2], b[3] = byte(f.Space), boolInt(f.TextID), boolInt(f.ended), 0
+		le.PutUint64(b[4:], f.ID)
+		le.PutUint32(b[12:], f.Category)
+		le.PutUint32(b[16:], f.Name)
 		le.PutUint64(b[20:], uint64(f.start))
 		le.PutUint64(b[28:], uint64(f.end))
 		le.PutUint64(b[36:], f.first)
@@ -284,9 +273,9 @@ var flowCodec = extsort.Codec[flowRow]{
 	Get: func(b []byte, f *flowRow) {
 		le := binary.LittleEndian
 		*f = flowRow{
-			key: key{
-				space: timeline.FlowSpace(b[0]), textID: b[1] != 0, id: le.Uint64(b[4:]),
-				category: le.Uint32(b[12:]), name: le.Uint32(b[16:]),
+			Key: flowbind.Key{
+				Space: timeline.FlowSpace(b[0]), TextID: b[1] != 0, ID: le.Uint64(b[4:]),
+				Category: le.Uint32(b[12:]), Name: le.Uint32(b[16:]),
 			},
 			ended: b[2] != 0, start: timeline.Nanos(le.Uint64(b[20:])), end: timeline.Nanos(le.Uint64(b[28:])),
 			first: le.Uint64(b[36:]), count: le.Uint32(b[44:]), threads: le.Uint32(b[48:]),
@@ -345,4 +334,11 @@ var placeCodec = extsort.Codec[place]{
 
 func comparePlaces(a, b *place) int {
 	return cmp.Or(cmp.Compare(a.ordinal, b.ordinal), cmp.Compare(a.flow, b.flow), cmp.Compare(a.n, b.n))
+}
+
+func boolInt(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -6,6 +6,7 @@ import (
 	"log"
 
 	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/tracetext"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -32,7 +33,7 @@ func ExampleIndex() {
 		log.Fatal(err)
 	}
 	defer t.Close()
-	if err := flow.NestAndResolve(ctx, t); err != nil {
+	if err := flowbind.NestAndResolve(ctx, t); err != nil {
 		log.Fatal(err)
 	}
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/tracetext"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -21,23 +22,37 @@ func index(t testing.TB, memory int64, text string) *flow.Index {
 	return indexOf(t, memory, func(b *timeline.Builder) error { return tracetext.Add(b, text) })
 }
 
-func indexOf(t testing.TB, memory int64, fill func(*timeline.Builder) error) *flow.Index {
+// The budgets of the tests: everything in memory, and everything that can be on disk.
+const (
+	largeMemory = timeline.DefaultMemory
+	smallMemory = 1
+)
+
+// resolve makes a timeline with resolved flows.
+func resolve(t testing.TB, opts timeline.Options, fill func(*timeline.Builder) error) *timeline.Timeline {
 	t.Helper()
-	ctx, log := context.Background(), new(problem.Log)
-	b := timeline.NewBuilder(timeline.Options{Memory: memory, TempDir: t.TempDir(), Problems: log, KeepFlowIDs: true})
+	opts.TempDir = t.TempDir()
+	b := timeline.NewBuilder(opts)
 	if err := fill(b); err != nil {
 		t.Fatal(err)
 	}
-	tl, err := b.Finish(ctx)
+	tl, err := b.Finish(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tl.Close() })
-	if err := flow.NestAndResolve(ctx, tl); err != nil {
+	if err := flowbind.NestAndResolve(context.Background(), tl); err != nil {
 		t.Fatal(err)
 	}
+	return tl
+}
+
+func indexOf(t testing.TB, memory int64, fill func(*timeline.Builder) error) *flow.Index {
+	t.Helper()
+	log := new(problem.Log)
+	tl := resolve(t, timeline.Options{Memory: memory, Problems: log, KeepFlowIDs: true}, fill)
 	problems := fmt.Sprint(log.Totals())
-	x, err := flow.NewIndex(ctx, tl)
+	x, err := flow.NewIndex(context.Background(), tl)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +312,9 @@ func TestFindFirefoxID(t *testing.T) {
 
 // Without their texts, ids that are texts are found and shown by their hash.
 func TestFindTextNotKept(t *testing.T) {
-	tl, _ := resolve(t, largeMemory, "X 1/1 a 100 10\ns 1/1 ping 100\n")
+	tl := resolve(t, timeline.Options{Problems: new(problem.Log)}, func(b *timeline.Builder) error {
+		return tracetext.Add(b, "X 1/1 a 100 10\ns 1/1 ping 100\n")
+	})
 	x, err := flow.NewIndex(context.Background(), tl)
 	if err != nil {
 		t.Fatal(err)
@@ -510,7 +527,9 @@ func TestIndexOfManySegments(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(&text, "X 1/%d name%d %d 5 out=%d in=%d\n", 1+i%3, i, i*10, i%1000, (i+500)%1000)
 	}
-	tl, _ := resolve(t, largeMemory, text.String())
+	tl := resolve(t, timeline.Options{Problems: new(problem.Log)}, func(b *timeline.Builder) error {
+		return tracetext.Add(b, text.String())
+	})
 	if tl.SegmentCount() < 2 {
 		t.Fatal("one segment only")
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -26,11 +27,11 @@ func (x *Index) Flow(number int) (Flow, error) {
 // flow makes a Flow of its row.
 func (x *Index) flow(number int, row *flowRow) Flow {
 	f := Flow{
-		Number: number, Space: row.space, ID: x.formatID(&row.key), Start: row.start, End: row.end, Ended: row.ended,
+		Number: number, Space: row.Space, ID: x.formatID(&row.Key), Start: row.start, End: row.end, Ended: row.ended,
 		Members: int(row.count), Threads: int(row.threads), first: int(row.first),
 	}
-	if row.space == timeline.FlowV1 {
-		f.Name, f.Category = x.name(row.key.name), x.category(row.key.category)
+	if row.Space == timeline.FlowV1 {
+		f.Name, f.Category = x.name(row.Name), x.category(row.Category)
 	}
 	return f
 }
@@ -62,7 +63,7 @@ func (x *Index) eachRow(ctx context.Context, id string, fn func(number int, row 
 		if wanted.fallback && found {
 			continue
 		}
-		i, err := x.flows.Search(func(f *flowRow) bool { return f.id >= wanted.id })
+		i, err := x.flows.Search(func(f *flowRow) bool { return f.ID >= wanted.id })
 		if err != nil {
 			return err
 		}
@@ -75,10 +76,10 @@ func (x *Index) eachRow(ctx context.Context, id string, fn func(number int, row 
 			if err != nil {
 				return err
 			}
-			if !ok || row.id != wanted.id {
+			if !ok || row.ID != wanted.id {
 				break
 			}
-			if row.textID != wanted.isText || !wanted.spaces.has(row.space) {
+			if row.TextID != wanted.isText || !wanted.spaces.has(row.Space) {
 				continue
 			}
 			found = true
@@ -99,9 +100,9 @@ func (x *Index) eachRow(ctx context.Context, id string, fn func(number int, row 
 // the last, a zero that means nothing, may be left out.
 func (x *Index) Find(ctx context.Context, id string, at timeline.Nanos) ([]Flow, error) {
 	var found []Flow
-	var of key // of the last one in found
+	var of flowbind.Key // of the last one in found
 	err := x.eachRow(ctx, id, func(number int, row *flowRow) error {
-		if len(found) > 0 && row.key == of {
+		if len(found) > 0 && row.Key == of {
 			if row.start <= at {
 				found[len(found)-1] = x.flow(number, row)
 			}
@@ -117,7 +118,7 @@ func (x *Index) Find(ctx context.Context, id string, at timeline.Nanos) ([]Flow,
 			started = first.TS <= at
 		}
 		if started {
-			found, of = append(found, x.flow(number, row)), row.key
+			found, of = append(found, x.flow(number, row)), row.Key
 		}
 		return nil
 	})

@@ -20,8 +20,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/tracetext"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -54,7 +54,7 @@ func finishTimeline(t testing.TB, b *timeline.Builder) *timeline.Timeline {
 	if err := tl.Nest(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if err := flow.Resolve(context.Background(), tl); err != nil {
+	if err := flowbind.Resolve(context.Background(), tl); err != nil {
 		t.Fatal(err)
 	}
 	return tl

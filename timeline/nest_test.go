@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/tracetext"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -318,7 +318,7 @@ func randomLines(seed uint64, n int) []string {
 func resolve(t testing.TB, memory int64, text string) (*timeline.Timeline, *problem.Log) {
 	t.Helper()
 	tl, log := nest(t, memory, text)
-	if err := flow.Resolve(context.Background(), tl); err != nil {
+	if err := flowbind.Resolve(context.Background(), tl); err != nil {
 		t.Fatal(err)
 	}
 	return tl, log

@@ -3,7 +3,7 @@
 //
 // A reader fills a Builder, in whatever order its input has. Builder.Finish sorts the records by time (records that do
 // not fit the memory budget are sorted in runs on disk and merged) and gives a Timeline. Timeline.Nest pairs begins
-// with ends and finds the lane of every slice; package flow binds flow steps to slices. After that Timeline.Walk gives
+// with ends and finds the lane of every slice; package flowbind binds flow steps to slices. After that Timeline.Walk gives
 // the resolved events in the order in which a Perfetto trace must hold them: ends before begins, parents before
 // children, producers of flows before their consumers.
 //

@@ -70,7 +70,7 @@ type FlowRef struct {
 // NoOrdinal is the Previous of the first member of a flow.
 const NoOrdinal = math.MaxUint64
 
-// FlowRefs are all FlowRefs of a timeline, sorted by ordinal. It is what package flow hands to AttachFlows.
+// FlowRefs are all FlowRefs of a timeline, sorted by ordinal. It is what package flowbind hands to AttachFlows.
 type FlowRefs interface {
 	// From returns the references of the given ordinal and behind. Several cursors may be used at once.
 	From(ordinal uint64) (FlowCursor, error)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -317,7 +317,7 @@ func (b *Builder) Finish(ctx context.Context) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := flow.NestAndResolve(ctx, tl); err != nil {
+	if err := flowbind.NestAndResolve(ctx, tl); err != nil {
 		return nil, errors.Join(err, tl.Close())
 	}
 	return FromTimeline(tl), nil

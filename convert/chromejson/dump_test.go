@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -43,7 +43,7 @@ func readWithin(tb testing.TB, memory int64, r io.Reader, opts Options) (*timeli
 	if err := tl.Nest(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	if err := flow.Resolve(context.Background(), tl); err != nil {
+	if err := flowbind.Resolve(context.Background(), tl); err != nil {
 		tb.Fatal(err)
 	}
 	return tl, log, nil

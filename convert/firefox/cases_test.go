@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/readertest"
 	"github.com/weft-trace/weft/internal/tracetext"
 	"github.com/weft-trace/weft/problem"
@@ -35,7 +35,7 @@ func read(tb testing.TB, budget int64, r io.Reader, opts Options) (*timeline.Tim
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { tl.Close() })
-	if err := flow.NestAndResolve(context.Background(), tl); err != nil {
+	if err := flowbind.NestAndResolve(context.Background(), tl); err != nil {
 		tb.Fatal(err)
 	}
 	return tl, log, nil

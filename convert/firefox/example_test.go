@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/convert/firefox"
-	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -34,7 +34,7 @@ func ExampleRead() {
 		log.Fatal(err)
 	}
 	defer tl.Close()
-	if err := flow.NestAndResolve(ctx, tl); err != nil {
+	if err := flowbind.NestAndResolve(ctx, tl); err != nil {
 		log.Fatal(err)
 	}
 	err = tl.Walk(ctx, func(it *timeline.Item) error {

@@ -11,7 +11,7 @@
 //     markers get tracks (lanes.go), payloads become arguments (payload.go) by their schemas (schema.go, label.go),
 //     stacks become call stacks (stacks.go, location.go), and the files named after other things do the same for these.
 //
-// What does not live here: the resolving of flows, whose rule is in package flow. The reader hands over which marker
+// What does not live here: the resolving of flows, whose rule is in package flowbind. The reader hands over which marker
 // names which flow.
 package firefox
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -67,7 +67,7 @@ func resolve(t testing.TB, fill func(ctx context.Context, b *timeline.Builder, l
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := flow.Resolve(ctx, tl); err != nil {
+	if err := flowbind.Resolve(ctx, tl); err != nil {
 		t.Fatal(err)
 	}
 	res.timeline = tl

@@ -1,4 +1,4 @@
-// Package flow resolves flows: it binds the ends of flows to slices, closes ids that are used again, and gives every
+// Package flowbind resolves flows: it binds the ends of flows to slices, closes ids that are used again, and gives every
 // chain of slices an id of its own.
 //
 // The work is done in three steps, each over a sorted stream, so that memory does not grow with the trace:
@@ -8,10 +8,11 @@
 //     joins them to chains (link.go);
 //  3. the members of all chains, sorted by slice, are attached to the timeline, which hands them out with its slices.
 //
-// After that an Index finds flows by the ids that the input has, and the ways that lead from one to the next.
+// Visit tells of the flows as the input has them, which is what flow.Index is made of; Steps are the flows in the order of
+// time, for attribution.
 //
 // The rules are those of chrome-json.md 15, of firefox.md 7 and, for Perfetto's own flow ids, of perfetto.md 8.
-package flow
+package flowbind
 
 import (
 	"context"
@@ -48,7 +49,7 @@ func resolve(ctx context.Context, t *timeline.Timeline, scan scanFunc, steps *st
 	}
 	members := extsort.New(refCodec, compareRefs, t.Memory()/8, t.TempDir())
 	defer members.Close()
-	p := pass{timeline: t, problems: t.Problems(), write: members.Add, steps: steps}
+	p := pass{timeline: t, problems: t.Problems(), visitor: noVisitor{}, write: members.Add, steps: steps}
 	if err := p.run(ctx, scan); err != nil {
 		return err
 	}
@@ -67,8 +68,8 @@ type pass struct {
 	timeline *timeline.Timeline
 	problems *problem.Log
 	write    func(timeline.FlowRef) error // takes the members of chains and the ends that bind to nothing
-	index    *indexer                     // may be nil
-	steps    *stepCollector               // may be nil
+	visitor  Visitor
+	steps    *stepCollector // may be nil
 
 	arrows  int64
 	unbound int64 // ends that bind to nothing
@@ -85,7 +86,7 @@ func (p *pass) run(ctx context.Context, scan scanFunc) error {
 	if p.unbound, err = b.finish(); err != nil {
 		return err
 	}
-	l := linker{problems: p.problems, members: p.write, index: p.index, steps: p.steps}
+	l := linker{problems: p.problems, members: p.write, visitor: p.visitor, steps: p.steps}
 	p.arrows, err = l.link(ctx, ends)
 	return err
 }

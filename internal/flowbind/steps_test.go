@@ -1,4 +1,4 @@
-package flow_test
+package flowbind_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/tracetext"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -70,7 +70,7 @@ X 2/3 later 440 10 in=7
 			t.Fatal(err)
 		}
 		defer tl.Close()
-		steps, err := flow.NestAndTrace(context.Background(), tl)
+		steps, err := flowbind.NestAndTrace(context.Background(), tl)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,10 +96,10 @@ X 2/3 later 440 10 in=7
 	}
 }
 
-func describeSteps(t *testing.T, steps *flow.Steps, names map[uint64]string) (lines []string) {
+func describeSteps(t *testing.T, steps *flowbind.Steps, names map[uint64]string) (lines []string) {
 	t.Helper()
 	letters := map[uint64]string{}
-	var s flow.Step
+	var s flowbind.Step
 	for {
 		ok, err := steps.Next(&s)
 		if err != nil {
@@ -132,11 +132,11 @@ func TestNoSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tl.Close()
-	steps, err := flow.NestAndTrace(context.Background(), tl)
+	steps, err := flowbind.NestAndTrace(context.Background(), tl)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s flow.Step
+	var s flowbind.Step
 	if ok, err := steps.Next(&s); ok || err != nil {
 		t.Errorf("a step %+v, %v", s, err)
 	}

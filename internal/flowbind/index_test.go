@@ -1,4 +1,4 @@
-package flow_test
+package flowbind_test
 
 import (
 	"context"
@@ -133,7 +133,10 @@ func TestIndexAgainstNaiveImplementation(t *testing.T) {
 		tl, _ := resolve(t, memory, text)
 		n := newNaive(t, tl)
 		n.resolve()
-		x := index(t, memory, text)
+		x, err := flow.NewIndex(context.Background(), tl)
+		if err != nil {
+			t.Fatal(err)
+		}
 		all := collect(t, x)
 		if got, want := sorted(all.arrows()), sorted(n.arrows); !slices.Equal(got, want) {
 			t.Errorf("arrows %v, want %v", got, want)
@@ -161,6 +164,9 @@ func TestIndexAgainstNaiveImplementation(t *testing.T) {
 			}) {
 				t.Errorf("flow %+v is not found by its name: %v, %v", f, found, err)
 			}
+		}
+		if err := x.Close(); err != nil {
+			t.Error(err)
 		}
 		if t.Failed() {
 			t.Fatalf("seed %d, input:\n%s", seed, text)

@@ -1,4 +1,4 @@
-package flow
+package flowbind
 
 import (
 	"cmp"
@@ -76,9 +76,9 @@ func (c *stepCollector) step(e *end, before state) {
 	if c == nil || e.nowhere {
 		return
 	}
-	s := Step{At: e.ts, Event: e.event, Ordinal: e.slice.ordinal, Track: e.slice.track}
+	s := Step{At: e.ts, Event: e.event, Ordinal: e.slice.Ordinal, Track: e.slice.Track}
 	begins := before == none
-	switch e.space {
+	switch e.Space {
 	case timeline.FlowNative:
 		if begins && e.role == timeline.FlowEnd {
 			return

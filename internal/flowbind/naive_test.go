@@ -1,4 +1,4 @@
-package flow_test
+package flowbind_test
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 )
 
 // This file resolves flows a second time: sentence by sentence from the specification, looking at all slices for every
-// end. What package flow does must come to the same.
+// end. What package flowbind does must come to the same.
 
 // naive is the second implementation.
 type naive struct {
@@ -254,7 +254,7 @@ func undirected(arrows []arrow) []arrow {
 	return out
 }
 
-// flowKinds are the problems that package flow counts.
+// flowKinds are the problems that package flowbind counts.
 var flowKinds = []problem.Kind{
 	problem.FlowNoEnclosingSlice, problem.FlowNoNextSlice, problem.FlowDuplicateStart, problem.FlowStepWithoutStart,
 	problem.FlowEndWithoutStart, problem.FlowSelf, problem.FlowFanOut, problem.FlowUnfinished,

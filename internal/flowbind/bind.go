@@ -1,4 +1,4 @@
-package flow
+package flowbind
 
 import (
 	"cmp"
@@ -12,33 +12,33 @@ import (
 	"github.com/weft-trace/weft/timeline"
 )
 
-// key identifies a flow as the input does. Ids of different spaces never meet.
-type key struct {
-	space          timeline.FlowSpace
-	textID         bool
-	id             uint64
-	category, name uint32 // FlowV1 only
+// Key identifies a flow as the input does. Ids of different spaces never meet.
+type Key struct {
+	Space          timeline.FlowSpace
+	TextID         bool
+	ID             uint64
+	Category, Name uint32 // FlowV1 only
 }
 
 // end is one end of a flow, bound to a slice.
 type end struct {
-	key
+	Key
 	role    timeline.FlowRole
 	ts      timeline.Nanos // of the event that carries the end
 	order   uint64         // of ends at one time: the carrier's place in the order of starts
 	event   uint32         // index of the event in the input
 	offset  int64
-	slice   slice
+	slice   Slice
 	nowhere bool // a start or step of Chrome's that binds to no slice: nothing can start there, see linker.nowhere
 }
 
-// slice is a slice or instant as far as flows are concerned.
-type slice struct {
-	ordinal uint64
-	ts, end timeline.Nanos // end is NoTime if it never ends
-	track   timeline.TrackID
-	lane    uint32
-	event   uint32 // index of the event in the input
+// Slice is a slice or instant as far as flows are concerned.
+type Slice struct {
+	Ordinal uint64
+	TS, End timeline.Nanos // End is NoTime if it never ends
+	Track   timeline.TrackID
+	Lane    uint32
+	Event   uint32 // index of the event in the input
 }
 
 func (e *end) position() problem.Position {
@@ -48,8 +48,8 @@ func (e *end) position() problem.Position {
 // compareEnds sorts by key and within a key in the order in which the ends take effect: by time; at one time by the
 // carrier's place, then by file order (chrome-json.md 15).
 func compareEnds(a, b *end) int {
-	if a.key != b.key {
-		return compareKeys(&a.key, &b.key)
+	if a.Key != b.Key {
+		return compareKeys(&a.Key, &b.Key)
 	}
 	switch {
 	case a.ts != b.ts:
@@ -60,18 +60,18 @@ func compareEnds(a, b *end) int {
 	return cmp.Compare(a.event, b.event)
 }
 
-func compareKeys(a, b *key) int {
+func compareKeys(a, b *Key) int {
 	switch {
-	case a.id != b.id:
-		return cmp.Compare(a.id, b.id)
-	case a.space != b.space:
-		return cmp.Compare(a.space, b.space)
-	case a.category != b.category:
-		return cmp.Compare(a.category, b.category)
-	case a.name != b.name:
-		return cmp.Compare(a.name, b.name)
+	case a.ID != b.ID:
+		return cmp.Compare(a.ID, b.ID)
+	case a.Space != b.Space:
+		return cmp.Compare(a.Space, b.Space)
+	case a.Category != b.Category:
+		return cmp.Compare(a.Category, b.Category)
+	case a.Name != b.Name:
+		return cmp.Compare(a.Name, b.Name)
 	}
-	return cmp.Compare(boolInt(a.textID), boolInt(b.textID))
+	return cmp.Compare(boolInt(a.TextID), boolInt(b.TextID))
 }
 
 func boolInt(b bool) uint8 {
@@ -83,37 +83,37 @@ func boolInt(b bool) uint8 {
 
 var endCodec = extsort.Codec[end]{
 	Size: 83,
-	Key:  func(e *end) uint64 { return e.id },
+	Key:  func(e *end) uint64 { return e.ID },
 	Put: func(b []byte, e *end) {
 		le := binary.LittleEndian
-		b[0], b[1], b[2] = byte(e.space), boolInt(e.textID)|boolInt(e.nowhere)<<1, byte(e.role)
-		le.PutUint64(b[3:], e.id)
-		le.PutUint32(b[11:], e.category)
-		le.PutUint32(b[15:], e.name)
+		b[0], b[1], b[2] = byte(e.Space), boolInt(e.TextID)|boolInt(e.nowhere)<<1, byte(e.role)
+		le.PutUint64(b[3:], e.ID)
+		le.PutUint32(b[11:], e.Category)
+		le.PutUint32(b[15:], e.Name)
 		le.PutUint64(b[19:], uint64(e.ts))
 		le.PutUint64(b[27:], e.order)
 		le.PutUint32(b[35:], e.event)
 		le.PutUint64(b[39:], uint64(e.offset))
-		le.PutUint64(b[47:], e.slice.ordinal)
-		le.PutUint64(b[55:], uint64(e.slice.ts))
-		le.PutUint32(b[63:], uint32(e.slice.track))
-		le.PutUint32(b[67:], e.slice.lane)
-		le.PutUint64(b[71:], uint64(e.slice.end))
-		le.PutUint32(b[79:], e.slice.event)
+		le.PutUint64(b[47:], e.slice.Ordinal)
+		le.PutUint64(b[55:], uint64(e.slice.TS))
+		le.PutUint32(b[63:], uint32(e.slice.Track))
+		le.PutUint32(b[67:], e.slice.Lane)
+		le.PutUint64(b[71:], uint64(e.slice.End))
+		le.PutUint32(b[79:], e.slice.Event)
 	},
 	Get: func(b []byte, e *end) {
 		le := binary.LittleEndian
 		*e = end{
-			key: key{
-				space: timeline.FlowSpace(b[0]), textID: b[1]&1 != 0, id: le.Uint64(b[3:]),
-				category: le.Uint32(b[11:]), name: le.Uint32(b[15:]),
+			Key: Key{
+				Space: timeline.FlowSpace(b[0]), TextID: b[1]&1 != 0, ID: le.Uint64(b[3:]),
+				Category: le.Uint32(b[11:]), Name: le.Uint32(b[15:]),
 			},
 			nowhere: b[1]&2 != 0, role: timeline.FlowRole(b[2]), ts: timeline.Nanos(le.Uint64(b[19:])), order: le.Uint64(b[27:]),
 			event: le.Uint32(b[35:]), offset: int64(le.Uint64(b[39:])),
-			slice: slice{
-				ordinal: le.Uint64(b[47:]), ts: timeline.Nanos(le.Uint64(b[55:])),
-				track: timeline.TrackID(le.Uint32(b[63:])), lane: le.Uint32(b[67:]),
-				end: timeline.Nanos(le.Uint64(b[71:])), event: le.Uint32(b[79:]),
+			slice: Slice{
+				Ordinal: le.Uint64(b[47:]), TS: timeline.Nanos(le.Uint64(b[55:])),
+				Track: timeline.TrackID(le.Uint32(b[63:])), Lane: le.Uint32(b[67:]),
+				End: timeline.Nanos(le.Uint64(b[71:])), Event: le.Uint32(b[79:]),
 			},
 		}
 	},
@@ -131,7 +131,7 @@ type binder struct {
 	native   bool // there are ends on Perfetto's end events
 
 	threads []*thread        // by TrackID
-	open    map[uint32]slice // slices begun by an event with this index, until their end event
+	open    map[uint32]Slice // slices begun by an event with this index, until their end event
 
 	// Of the current timestamp:
 	starts  []timeline.Step
@@ -150,7 +150,7 @@ type thread struct {
 }
 
 type active struct {
-	slice
+	Slice
 	complete bool
 }
 
@@ -163,7 +163,7 @@ func newBinder(ctx context.Context, p *pass, ends *extsort.Sorter[end]) *binder 
 	return &binder{
 		timeline: t, ends: ends, members: p.write, problems: p.problems,
 		byTime: t.HasFlows(timeline.FlowV1), native: t.HasFlows(timeline.FlowNative),
-		threads: make([]*thread, t.TrackCount()), open: map[uint32]slice{},
+		threads: make([]*thread, t.TrackCount()), open: map[uint32]Slice{},
 		byEvent: map[uint32]int{}, endedBy: map[uint32]uint32{}, ending: map[uint32]uint32{},
 		later: map[timeline.TrackID][]laterStart{}, ctx: ctx,
 	}
@@ -242,8 +242,8 @@ func (b *binder) forget() {
 	b.inFile = b.inFile[:0]
 }
 
-func sliceOf(s *timeline.Step) slice {
-	return slice{ordinal: s.Ordinal, ts: s.TS, end: s.End, track: s.Track, lane: s.Lane, event: s.Event}
+func sliceOf(s *timeline.Step) Slice {
+	return Slice{Ordinal: s.Ordinal, TS: s.TS, End: s.End, Track: s.Track, Lane: s.Lane, Event: s.Event}
 }
 
 func (b *binder) thread(id timeline.TrackID) *thread {
@@ -271,7 +271,7 @@ func (b *binder) startThreads() error {
 		}
 		th.waiting = th.waiting[:0]
 		th.compact(s.TS)
-		th.active = append(th.active, active{slice: sliceOf(s), complete: s.Complete && s.End > s.TS})
+		th.active = append(th.active, active{Slice: sliceOf(s), complete: s.Complete && s.End > s.TS})
 	}
 	return nil
 }
@@ -283,14 +283,14 @@ func (th *thread) drop(now timeline.Nanos) {
 	}
 }
 
-func (a *active) over(now timeline.Nanos) bool { return a.end != timeline.NoTime && a.end < now }
+func (a *active) over(now timeline.Nanos) bool { return a.End != timeline.NoTime && a.End < now }
 
 // flow binds one end.
 func (b *binder) flow(s *timeline.Step) error {
 	e := end{
-		key:  key{space: s.Space, textID: s.TextID, id: s.ID, category: s.Category, name: s.Name},
+		Key:  Key{Space: s.Space, TextID: s.TextID, ID: s.ID, Category: s.Category, Name: s.Name},
 		role: s.Role, ts: s.TS, event: s.Event, offset: s.Offset,
-		slice: slice{ordinal: s.Ordinal, track: s.Fallback, lane: s.Lane}, // its own, as long as it is not bound
+		slice: Slice{Ordinal: s.Ordinal, Track: s.Fallback, Lane: s.Lane}, // its own, as long as it is not bound
 	}
 	switch s.Binding {
 	case timeline.BindCarrier:
@@ -308,17 +308,17 @@ func (b *binder) flow(s *timeline.Step) error {
 		}
 		return b.nowhere(&e)
 	}
-	e.slice = a.slice
+	e.slice = a.Slice
 	return b.ends.Add(e)
 }
 
 // nowhere keeps a start or step that binds to nothing, for what it does to the flow before it.
 func (b *binder) nowhere(e *end) error {
-	if e.role == timeline.FlowEnd || e.space != timeline.FlowV1 && e.space != timeline.FlowV2 {
+	if e.role == timeline.FlowEnd || e.Space != timeline.FlowV1 && e.Space != timeline.FlowV2 {
 		return nil
 	}
 	e.nowhere = true
-	if e.space == timeline.FlowV2 {
+	if e.Space == timeline.FlowV2 {
 		e.order = b.startBefore(e.event)
 	}
 	return b.ends.Add(*e)
@@ -353,11 +353,11 @@ func (b *binder) startBefore(event uint32) uint64 {
 func (b *binder) unbound(k problem.Kind, e *end) error {
 	b.problems.Add(k, e.position(), "")
 	b.shown++
-	b.timeline.Show(e.slice.track, e.slice.lane)
-	if e.slice.lane > 0 {
+	b.timeline.Show(e.slice.Track, e.slice.Lane)
+	if e.slice.Lane > 0 {
 		b.problems.Add(problem.InstantDepthLimit, e.position(), "")
 	}
-	return b.members(timeline.FlowRef{Ordinal: e.slice.ordinal, Previous: timeline.NoOrdinal})
+	return b.members(timeline.FlowRef{Ordinal: e.slice.Ordinal, Previous: timeline.NoOrdinal})
 }
 
 // carrier binds an end to the slice or instant of its own event, or to the slice that its event ends.
@@ -369,8 +369,8 @@ func (b *binder) carrier(e *end) error {
 	}
 	if i, ok := b.byEvent[e.event]; ok {
 		e.slice = sliceOf(&b.starts[i])
-		if e.space == timeline.FlowV2 {
-			e.order = e.slice.ordinal
+		if e.Space == timeline.FlowV2 {
+			e.order = e.slice.Ordinal
 		}
 		return b.ends.Add(*e)
 	}
@@ -437,10 +437,10 @@ func (b *binder) enclosing(th *thread, e *end) *active {
 		if a.over(e.ts) {
 			continue
 		}
-		if a.ts == e.ts && !a.complete && a.event > e.event {
+		if a.TS == e.ts && !a.complete && a.Event > e.event {
 			continue
 		}
-		if by, ok := b.endedBy[a.event]; ok && a.end == e.ts && by < e.event {
+		if by, ok := b.endedBy[a.Event]; ok && a.End == e.ts && by < e.event {
 			continue
 		}
 		return a

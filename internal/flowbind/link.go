@@ -1,4 +1,4 @@
-package flow
+package flowbind
 
 import (
 	"cmp"
@@ -38,25 +38,25 @@ func compareRefs(a, b *timeline.FlowRef) int {
 type linker struct {
 	problems *problem.Log
 	members  func(timeline.FlowRef) error
-	index    *indexer       // may be nil
+	visitor  Visitor
 	steps    *stepCollector // may be nil
 	total    int64          // arrows
 	lastID   uint64
 	err      error // of members
 
-	key      key
+	key      Key
 	state    state
-	producer slice // unless state is none
+	producer Slice // unless state is none
 	start    end   // that opened the flow
 	arrows   int   // of the flow so far
 
 	// The chain that is being built: a sequence of slices, each the producer of the next, with one id. last is its
 	// last member, which is not written before it is known whether the chain ends there.
 	chain bool
-	tail  slice
+	tail  Slice
 	last  timeline.FlowRef
 
-	tied []slice // members of a Firefox flow that start at one time
+	tied []Slice // members of a Firefox flow that start at one time
 }
 
 // state is the state of a key (chrome-json.md 15).
@@ -82,12 +82,12 @@ func (l *linker) link(ctx context.Context, ends *extsort.Sorter[end]) (int64, er
 		if !ok {
 			break
 		}
-		if e.key != l.key {
+		if e.Key != l.key {
 			l.finish()
-			l.key = e.key
+			l.key = e.Key
 		}
 		before := l.state
-		switch e.space {
+		switch e.Space {
 		case timeline.FlowNative:
 			l.native(&e)
 		case timeline.FlowFirefox:
@@ -159,27 +159,27 @@ func (l *linker) native(e *end) {
 
 func (l *linker) begin(e *end) {
 	l.state, l.producer, l.start, l.arrows = open, e.slice, *e, 0
-	l.index.begin(e)
+	l.visitor.Begin(e.Key, e.ts, &e.slice)
 }
 
 // finish ends the flow of the current key.
 func (l *linker) finish() {
-	if l.key.space == timeline.FlowFirefox {
+	if l.key.Space == timeline.FlowFirefox {
 		if l.state == open {
-			l.index.end(false)
+			l.visitor.End(false)
 		}
 		l.finishFirefox()
 		return
 	}
 	if l.state == open && l.arrows == 0 {
 		l.count(problem.FlowUnfinished, &l.start)
-		if l.key.space == timeline.FlowNative { // its only member keeps the id, as one of Firefox does
+		if l.key.Space == timeline.FlowNative { // its only member keeps the id, as one of Firefox does
 			l.lastID++
-			l.write(timeline.FlowRef{Ordinal: l.producer.ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
+			l.write(timeline.FlowRef{Ordinal: l.producer.Ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
 		}
 	}
 	if l.state != none {
-		l.index.end(l.state == closed)
+		l.visitor.End(l.state == closed)
 	}
 	l.endChain()
 	l.state = none
@@ -196,23 +196,23 @@ func (l *linker) endChain() {
 // arrow draws an arrow from the producer to the slice of e and reports whether it could.
 func (l *linker) arrow(e *end) bool {
 	from, to := l.producer, e.slice
-	if from.ordinal == to.ordinal {
+	if from.Ordinal == to.Ordinal {
 		l.count(problem.FlowSelf, e)
 		return false
 	}
 	l.arrows++
 	l.total++
-	l.index.follow(e, from.ordinal)
+	l.visitor.Follow(e.ts, &e.slice, from.Ordinal)
 	switch {
 	case backwards(&from, &to):
 		// Perfetto handles the earlier slice first and would ignore a terminating id there.
 		l.count(problem.FlowBackwards, e)
 		l.beginChain(from)
-		l.write(timeline.FlowRef{Ordinal: to.ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
-	case from.ts == to.ts:
+		l.write(timeline.FlowRef{Ordinal: to.Ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
+	case from.TS == to.TS:
 		// Walk turns such an arrow where flows lead in a circle. That must not turn other arrows of a chain as well.
 		l.beginChain(from)
-		l.write(timeline.FlowRef{Ordinal: to.ordinal, ID: l.lastID, Previous: from.ordinal, Terminating: true})
+		l.write(timeline.FlowRef{Ordinal: to.Ordinal, ID: l.lastID, Previous: from.Ordinal, Terminating: true})
 	default:
 		if l.chain && l.tail == from {
 			l.write(l.last)
@@ -222,25 +222,25 @@ func (l *linker) arrow(e *end) bool {
 			l.beginChain(from)
 		}
 		l.chain, l.tail = true, to
-		l.last = timeline.FlowRef{Ordinal: to.ordinal, ID: l.lastID, Previous: from.ordinal}
+		l.last = timeline.FlowRef{Ordinal: to.Ordinal, ID: l.lastID, Previous: from.Ordinal}
 	}
 	return true
 }
 
 // beginChain ends the current chain and writes the first member of a new one.
-func (l *linker) beginChain(first slice) {
+func (l *linker) beginChain(first Slice) {
 	l.endChain()
 	l.lastID++
-	l.write(timeline.FlowRef{Ordinal: first.ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
+	l.write(timeline.FlowRef{Ordinal: first.Ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
 }
 
 // backwards reports whether the arrow leads to a slice that starts earlier, or at the same time but necessarily before
 // it in the output.
-func backwards(from, to *slice) bool {
-	if from.ts != to.ts {
-		return to.ts < from.ts
+func backwards(from, to *Slice) bool {
+	if from.TS != to.TS {
+		return to.TS < from.TS
 	}
-	return from.track == to.track && from.lane == to.lane && to.ordinal < from.ordinal
+	return from.Track == to.Track && from.Lane == to.Lane && to.Ordinal < from.Ordinal
 }
 
 func (l *linker) write(r timeline.FlowRef) {

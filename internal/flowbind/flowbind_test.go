@@ -1,4 +1,4 @@
-package flow_test
+package flowbind_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/tracetext"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -39,7 +39,7 @@ func resolve(t testing.TB, memory int64, text string) (*timeline.Timeline, *prob
 	if err := tl.Nest(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if err := flow.Resolve(context.Background(), tl); err != nil {
+	if err := flowbind.Resolve(context.Background(), tl); err != nil {
 		t.Fatal(err)
 	}
 	return tl, log

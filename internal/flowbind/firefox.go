@@ -1,4 +1,4 @@
-package flow
+package flowbind
 
 import (
 	"cmp"
@@ -17,31 +17,31 @@ func (l *linker) firefox(e *end) {
 	if l.state == none {
 		l.state = open
 		l.lastID++
-		l.index.begin(e)
+		l.visitor.Begin(e.Key, e.ts, &e.slice)
 	} else {
-		l.index.join(e)
+		l.visitor.Join(e.ts, &e.slice)
 	}
-	if len(l.tied) > 0 && l.tied[0].ts != e.slice.ts {
+	if len(l.tied) > 0 && l.tied[0].TS != e.slice.TS {
 		l.joinTied()
 	}
 	if n := len(l.tied); n == 0 || l.tied[n-1] != e.slice { // a marker may name an id twice
 		l.tied = append(l.tied, e.slice)
 	}
 	if e.role == timeline.FlowEnd {
-		l.index.end(true)
+		l.visitor.End(true)
 		l.finishFirefox()
 	}
 }
 
 // joinTied adds the members that start at one time to the chain.
 func (l *linker) joinTied() {
-	slices.SortFunc(l.tied, func(a, b slice) int { return cmp.Compare(a.ordinal, b.ordinal) })
+	slices.SortFunc(l.tied, func(a, b Slice) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	for _, member := range l.tied {
-		next := timeline.FlowRef{Ordinal: member.ordinal, ID: l.lastID, Previous: timeline.NoOrdinal}
+		next := timeline.FlowRef{Ordinal: member.Ordinal, ID: l.lastID, Previous: timeline.NoOrdinal}
 		if l.chain {
 			l.write(l.last)
 			l.total++
-			next.Previous = l.tail.ordinal
+			next.Previous = l.tail.Ordinal
 		}
 		l.chain, l.tail, l.last = true, member, next
 	}

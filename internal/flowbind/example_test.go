@@ -1,11 +1,11 @@
-package flow_test
+package flowbind_test
 
 import (
 	"context"
 	"fmt"
 	"log"
 
-	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -44,7 +44,7 @@ func ExampleResolve() {
 	if err := t.Nest(ctx); err != nil {
 		log.Fatal(err)
 	}
-	if err := flow.Resolve(ctx, t); err != nil {
+	if err := flowbind.Resolve(ctx, t); err != nil {
 		log.Fatal(err)
 	}
 	err = t.Walk(ctx, func(it *timeline.Item) error {

@@ -1,0 +1,41 @@
+package flowbind
+
+import (
+	"context"
+
+	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/timeline"
+)
+
+// Visitor is told of the flows of the input, one after the other: in the order of their ids, those of one key in the order of time.
+type Visitor interface {
+	// Begin begins a flow with its first member. A flow passes a member at a time inside its slice.
+	Begin(key Key, at timeline.Nanos, s *Slice)
+	// Follow adds the member to which the flow leads from the slice with the ordinal from: the last member, or one before
+	// it that leads to several.
+	Follow(at timeline.Nanos, s *Slice, from uint64)
+	// Join adds a member that comes after the last one, or is the last one again.
+	Join(at timeline.Nanos, s *Slice)
+	// End ends the flow; ended says that the input does.
+	End(ended bool)
+}
+
+// Visit tells v of all flows of a timeline that is nested. It changes nothing, and counts no problems: that was done when
+// the flows were resolved.
+func Visit(ctx context.Context, t *timeline.Timeline, v Visitor) error {
+	if !hasFlows(t) {
+		return nil
+	}
+	p := pass{
+		timeline: t, problems: new(problem.Log), visitor: v, write: func(timeline.FlowRef) error { return nil },
+	}
+	return p.run(ctx, t.Scan)
+}
+
+// noVisitor is told of flows and does nothing.
+type noVisitor struct{}
+
+func (noVisitor) Begin(Key, timeline.Nanos, *Slice)     {}
+func (noVisitor) Follow(timeline.Nanos, *Slice, uint64) {}
+func (noVisitor) Join(timeline.Nanos, *Slice)           {}
+func (noVisitor) End(bool)                              {}
