@@ -268,15 +268,21 @@ func (j *recordJob) record(ctx context.Context, dst, lines *output) (*convert.Re
 	}
 	stop := context.AfterFunc(ctx, recording.Interrupt)
 	defer stop()
+	// Ctrl-C ends the recording, not the conversion of what it has delivered; a second one ends everything.
+	unfinished, release := afterSecondSignal(ctx)
+	defer release()
+	defer context.AfterFunc(unfinished, recording.Kill)()
 	j.say("weft: %s runs %s; Ctrl-C ends the recording\n", j.tracer.Script.Tracer, j.tracer.Script.File())
 
 	var src io.Reader = recording
 	if lines != nil {
 		src = io.TeeReader(recording, lines)
 	}
-	// Ctrl-C ends the recording, not the conversion of what it has delivered.
-	report, convertErr := convert.Convert(context.WithoutCancel(ctx), dst, src, j.opts)
+	report, convertErr := convert.Convert(unfinished, dst, src, j.opts)
 	end := recording.Wait()
+	if err := unfinished.Err(); err != nil {
+		return nil, nil, err
+	}
 	if err := dst.Failed(); err != nil {
 		return nil, nil, err
 	}

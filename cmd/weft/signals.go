@@ -19,6 +19,23 @@ func signalContext(parent context.Context) context.Context {
 	return ctx
 }
 
+// afterSecondSignal returns a context that goes on when ctx ends with a first signal, and ends with the next one. The caller
+// calls release when nothing depends on it any more.
+func afterSecondSignal(ctx context.Context) (second context.Context, release context.CancelFunc) {
+	second, release = context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, endSignals()...)
+		defer signal.Stop(signals)
+		select {
+		case <-signals:
+			release()
+		case <-second.Done():
+		}
+	})
+	return second, release
+}
+
 // endSignals returns the signals that end a run in order: Ctrl-C, kill, and a terminal that goes away, unless whoever
 // started weft wants it to survive that (nohup).
 func endSignals() []os.Signal {

@@ -82,6 +82,8 @@ type Recording struct {
 
 	interrupt   sync.Once
 	interrupted chan struct{} // closed by Interrupt
+	kill        sync.Once
+	killing     chan struct{} // closed by Kill
 	exited      chan struct{} // closed when the tracer has exited; err and killed are set then
 	ended       chan struct{} // closed when all its lines have been delivered; copyErr is set then
 	err         error
@@ -102,7 +104,7 @@ func Start(opts *Options) (*Recording, error) {
 	defer write.Close()
 	r := &Recording{
 		tracer: exec.Command(opts.Program, opts.arguments()...), grace: opts.Grace, records: records, stderr: opts.Stderr,
-		interrupted: make(chan struct{}), exited: make(chan struct{}), ended: make(chan struct{}),
+		interrupted: make(chan struct{}), killing: make(chan struct{}), exited: make(chan struct{}), ended: make(chan struct{}),
 	}
 	r.lines, r.out = io.Pipe()
 	said := &lineWriter{write: r.report}
@@ -134,11 +136,17 @@ func (r *Recording) Interrupt() {
 	})
 }
 
+// Kill ends the recording at once. What the tracer holds is lost.
+func (r *Recording) Kill() {
+	r.kill.Do(func() { close(r.killing) })
+	r.Interrupt()
+}
+
 // End says how a recording ended.
 type End struct {
 	Err         error    // of the tracer; nil if it ended well, or because of Interrupt
 	Interrupted bool     // Interrupt was called
-	Killed      bool     // and the tracer did not end in time
+	Killed      bool     // and the tracer did not end in time, or Kill was called
 	CopyErr     error    // of reading what it wrote
 	Size        int64    // of its lines, in bytes
 	Said        []string // its last lines on standard error, and those of the command that it ran
@@ -180,9 +188,9 @@ func (r *Recording) wait(said *lineWriter) {
 		select {
 		case err = <-waited:
 		case <-timer.C:
-			killProcesses(r.tracer)
-			r.killed = true
-			err = <-waited
+			err = r.killNow(waited)
+		case <-r.killing:
+			err = r.killNow(waited)
 		}
 	}
 	var exit *exec.ExitError
@@ -195,6 +203,12 @@ func (r *Recording) wait(said *lineWriter) {
 	}
 	said.flush()
 	close(r.exited)
+}
+
+func (r *Recording) killNow(waited <-chan error) error {
+	killProcesses(r.tracer)
+	r.killed = true
+	return <-waited
 }
 
 // copyRecords delivers what the tracer writes to its pipe.

@@ -157,6 +157,25 @@ func TestTracerThatIgnoresInterrupts(t *testing.T) {
 	}
 }
 
+// Kill does not wait for a tracer that ignores interrupts, before one or after.
+func TestKill(t *testing.T) {
+	for _, interrupted := range []bool{false, true} {
+		r, _ := start(t, `trap '' INT; echo first >&3; while :; do sleep 0.05; done`, &Options{})
+		buf := make([]byte, 100)
+		if n, err := r.Read(buf); err != nil || string(buf[:n]) != "first\n" {
+			t.Fatalf("%q, %v", buf[:n], err)
+		}
+		if interrupted {
+			r.Interrupt()
+		}
+		r.Kill()
+		readAll(t, r)
+		if end := r.Wait(); !end.Killed || !end.Interrupted {
+			t.Errorf("end %+v", end)
+		}
+	}
+}
+
 // A process that the tracer leaves behind does not keep the recording open, although it has the tracer's pipes.
 func TestProcessLeftBehind(t *testing.T) {
 	r, _ := start(t, `echo a >&3; sleep 60 & echo $! >&3; exit 0`, &Options{})
