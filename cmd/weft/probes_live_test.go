@@ -363,6 +363,7 @@ func TestLive(t *testing.T) {
 	t.Run("FiringsAsText", func(t *testing.T) {
 		testFirings(t, mozsim, "mozilla-text", "-n 2 -w 2 layout throw unbalanced renames")
 	})
+	t.Run("TextCut", func(t *testing.T) { testTextCut(t, mozsim) })
 	t.Run("System", testSystem)
 	t.Run("Interrupt", func(t *testing.T) { testInterrupt(t, mozsim) })
 	t.Run("DryRun", func(t *testing.T) { testDryRun(t, mozsim) })
@@ -454,6 +455,29 @@ func compareThread(t *testing.T, tid int, got []recorded, want []firing, clock *
 		if r.depth != depths[i] || r.flags != flags[i] {
 			fault(i, "at depth %d with flags %q; want %d, %q", r.depth, r.flags, depths[i], flags[i])
 		}
+	}
+}
+
+// The script for plain lines says where bpftrace cuts texts, so that those of that length have a flag, and no others.
+func testTextCut(t *testing.T, mozsim string) {
+	cuts, whole := 0, 0
+	for _, e := range dumped(t, record(t, "--script", "mozilla-text", "-c", mozsim+" -n 1 -w 1 texts")) {
+		file, function := fmt.Sprint(e.Args["file"]), fmt.Sprint(e.Args["function"])
+		if e.probe() != "trace_mozilla:js_function-entry" || strings.Contains(file+function, `\x`) { // not shown as they are
+			continue
+		}
+		cut := max(len(file), len(function)) >= textLimit
+		if cut {
+			cuts++
+		} else {
+			whole++
+		}
+		if e.flagged("text_cut") != cut {
+			t.Errorf("texts %q and %q: flags %v", file, function, e.Args["weft.flags"])
+		}
+	}
+	if cuts == 0 || whole == 0 {
+		t.Errorf("%d slices with texts that may be cut, %d others", cuts, whole)
 	}
 }
 
