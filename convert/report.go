@@ -170,7 +170,7 @@ func (s Seconds) String() string { return time.Duration(s).Round(time.Millisecon
 func (r *Report) Lost() (n uint64) {
 	for i := range r.Problems {
 		if p := &r.Problems[i]; r.IsLost(p) {
-			n += p.Count
+			n = problem.Sum(n, p.Count)
 		}
 	}
 	return n
@@ -217,7 +217,8 @@ func (r *Report) ProblemSummary() string {
 	counts := make([]uint64, len(words))
 	for i := range r.Problems {
 		p := &r.Problems[i]
-		counts[slices.Index(words, r.WordFor(p))] += p.Count
+		count := &counts[slices.Index(words, r.WordFor(p))]
+		*count = problem.Sum(*count, p.Count)
 	}
 	var parts []string
 	for i, n := range counts {

@@ -8,6 +8,7 @@ package problem
 
 import (
 	"fmt"
+	"math"
 	"sort"
 	"strings"
 )
@@ -109,7 +110,7 @@ func (l *Log) AddN(k Kind, n uint64, at Position, detail string) {
 	if n == 0 {
 		return
 	}
-	l.counts[k] += n
+	l.counts[k] = Sum(l.counts[k], n)
 	if len(l.cases[k]) < maxCases {
 		if len(detail) > maxDetail {
 			// A cut must not leave half a character behind; reports are valid UTF-8.
@@ -117,6 +118,14 @@ func (l *Log) AddN(k Kind, n uint64, at Position, detail string) {
 		}
 		l.cases[k] = append(l.cases[k], Case{Position: at, Detail: detail})
 	}
+}
+
+// Sum adds counts, up to the largest number there is: an input may name any, as that of the events that a tracer has lost.
+func Sum(a, b uint64) uint64 {
+	if a > math.MaxUint64-b {
+		return math.MaxUint64
+	}
+	return a + b
 }
 
 // Count returns how often a problem was counted.
@@ -152,7 +161,7 @@ func (l *Log) Lost() uint64 {
 	var n uint64
 	for k, c := range l.counts {
 		if c > 0 && Kind(k).Severity() == Lost {
-			n += c
+			n = Sum(n, c)
 		}
 	}
 	return n
@@ -164,7 +173,7 @@ func (l *Log) Merge(other *Log) {
 		if c == 0 {
 			continue
 		}
-		l.counts[k] += c
+		l.counts[k] = Sum(l.counts[k], c)
 		for _, cs := range other.cases[k] {
 			if len(l.cases[k]) < maxCases {
 				l.cases[k] = append(l.cases[k], cs)

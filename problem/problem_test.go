@@ -1,6 +1,7 @@
 package problem_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -29,6 +30,19 @@ func TestLogCountsEveryProblemAndKeepsTheFirstCases(t *testing.T) {
 	}
 	if got := log.Lost(); got != 107 {
 		t.Errorf("Lost() = %d, want 107", got)
+	}
+}
+
+// The numbers that an input names do not add up to none.
+func TestCountsDoNotOverflow(t *testing.T) {
+	var log, other problem.Log
+	log.AddN(problem.Drops, 1<<63, problem.NoPosition, "")
+	log.AddN(problem.Drops, 1<<63, problem.NoPosition, "")
+	log.Add(problem.BadLine, problem.NoPosition, "")
+	other.AddN(problem.Drops, 1<<63, problem.NoPosition, "")
+	log.Merge(&other)
+	if n, lost := log.Count(problem.Drops), log.Lost(); n != math.MaxUint64 || lost != math.MaxUint64 {
+		t.Errorf("%d drops, %d lost; want the largest number", n, lost)
 	}
 }
 

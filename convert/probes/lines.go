@@ -437,18 +437,11 @@ func (r *reader) lost(n uint64, detail string) error {
 	}
 	if len(r.waiting) == maxWaiting {
 		last := &r.waiting[maxWaiting-1]
-		*last = sumOf(*last, n)
+		*last = problem.Sum(*last, n)
 		return nil
 	}
 	r.waiting = append(r.waiting, n)
 	return nil
-}
-
-func sumOf(a, b uint64) uint64 {
-	if a > math.MaxUint64-b {
-		return math.MaxUint64
-	}
-	return a + b
 }
 
 func (r *reader) addLoss(n uint64) error {
