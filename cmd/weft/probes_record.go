@@ -444,9 +444,8 @@ func (j *recordJob) whyNoProbe() string {
 	if j.tracer.Script.Tracer == probescripts.DTrace {
 		return "dtrace -l -p PID lists those of a process"
 	}
-	program := "PROGRAM"
-	if j.tracer.Script.NeedsProgram() {
-		program = j.tracer.Traced
+	if !j.tracer.Script.NeedsProgram() {
+		return fmt.Sprintf("what %s records has not happened, or another process does it: record that with -p", j.tracer.Script.File())
 	}
-	return fmt.Sprintf("bpftrace -l 'usdt:%s:*' lists those of the program", program)
+	return fmt.Sprintf("bpftrace -l 'usdt:%s:*' lists those of the program", j.tracer.Traced)
 }
