@@ -375,15 +375,10 @@ type pairer struct {
 
 // thread is a thread with the starts that are open on it.
 type thread struct {
-	track timeline.TrackID
-	stack stack
-	named []namedStack
-}
-
-// namedStack is the stack of the pairs that have a track of this name.
-type namedStack struct {
-	name  string
-	stack *stack
+	track  timeline.TrackID
+	stack  stack
+	named  []*stack          // of the pairs that have a track of their own, in the order of their first records
+	byName map[string]*stack // the same by the name of the track
 }
 
 // maxOpen bounds what is held of starts whose end has not come, with any budget.
@@ -443,13 +438,14 @@ func (p *pairer) stackOf(th *thread, pr *probe) *stack {
 	if name == "" {
 		return &th.stack
 	}
-	for i := range th.named {
-		if th.named[i].name == name {
-			return th.named[i].stack
+	s := th.byName[name]
+	if s == nil {
+		if th.byName == nil {
+			th.byName = map[string]*stack{}
 		}
+		s = &stack{track: p.b.Child(th.track, name), crossing: true}
+		th.named, th.byName[name] = append(th.named, s), s
 	}
-	s := &stack{track: p.b.Child(th.track, name), crossing: true}
-	th.named = append(th.named, namedStack{name, s})
 	return s
 }
 
@@ -538,7 +534,7 @@ func (p *pairer) endAll() error {
 			return err
 		}
 		for _, named := range th.named {
-			if err := p.endStack(named.stack); err != nil {
+			if err := p.endStack(named); err != nil {
 				return err
 			}
 		}
