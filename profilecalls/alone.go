@@ -4,7 +4,7 @@ import (
 	"errors"
 	"math"
 
-	"github.com/weft-trace/weft/internal/jsoninput"
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/timeline"
 	"github.com/weft-trace/weft/v8profile"
 )
@@ -41,7 +41,7 @@ func AloneWithin(p *v8profile.Profile, memory int64, emit func(*AloneCall) error
 		a.most = memory / bytesPerCall(p)
 	}
 	if err := a.walk(nil); err != nil {
-		return AloneStats{}, &jsoninput.NoRoomError{Limit: memory}
+		return AloneStats{}, &jsondoc.NoRoomError{Limit: memory}
 	}
 	a.ends = make([]uint32, a.order)
 	a.selfs = make([]timeline.Nanos, a.order)

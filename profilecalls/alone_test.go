@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/jsoninput"
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/v8profile"
@@ -131,7 +131,7 @@ func TestAloneMemory(t *testing.T) {
 	for memory, want := range map[int64]int{0: depth * samples, 12 * depth * samples: depth * samples, 12*depth*samples - 1: 0, 1: 0} {
 		calls := 0
 		_, err := AloneWithin(p, memory, func(*AloneCall) error { calls++; return nil })
-		var noRoom *jsoninput.NoRoomError
+		var noRoom *jsondoc.NoRoomError
 		if calls != want || errors.As(err, &noRoom) != (want == 0) {
 			t.Errorf("%d bytes: %d calls, error %v; want %d calls", memory, calls, err, want)
 		}

@@ -1,12 +1,10 @@
 package v8profile
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/jsoninput"
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -47,7 +45,8 @@ type Collector struct {
 	byKey map[collectorKey]*collected
 	order []*collected // by first event
 	scan  jsonscan.Scanner
-	room  jsoninput.Room
+	doc   *jsondoc.Reader // of scan
+	room  jsondoc.Room
 	full  error // there is no room for more
 }
 
@@ -83,7 +82,9 @@ type CollectorOptions struct {
 
 // NewCollector returns an empty Collector, which counts bad data in log.
 func NewCollector(log *problem.Log, opts CollectorOptions) *Collector {
-	return &Collector{log: log, opts: opts, byKey: map[collectorKey]*collected{}, room: jsoninput.Room{Limit: opts.Memory}}
+	c := &Collector{log: log, opts: opts, byKey: map[collectorKey]*collected{}, room: jsondoc.Room{Limit: opts.Memory}}
+	c.doc = jsondoc.New(&c.scan, log)
+	return c
 }
 
 // Err returns an error if the profiles take more memory than they may. What came after that is not in them.
@@ -178,15 +179,13 @@ func (c *Collector) read(ev *Event, p *collected) {
 		return
 	}
 	c.scan.Reset(ev.Args)
-	dec := decoder{s: &c.scan, d: p.draft, room: &c.room, taken: p.draft.bytes()}
+	c.doc.StartPiece(ev.At)
+	dec := decoder{Reader: c.doc, d: p.draft, room: &c.room, taken: p.draft.bytes()}
 	err := dec.args()
 	if c.full = dec.take(); c.full != nil {
 		return
 	}
 	if err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errMalformed
-		}
 		c.log.Add(problem.ProfileMalformed, ev.At, fmt.Sprintf("profile %s: %v", p.id, err))
 	}
 	if p.whole {

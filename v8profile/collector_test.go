@@ -184,7 +184,7 @@ var collectorCases = []struct {
 		"arguments that are no JSON", []piece{
 			{"head", 5, 6, "0x1", 100, ``},
 			{"chunk", 5, 7, "0x1", 110, `"cpuProfile":{` + rootAndF + `,"samples":[2]},"timeDeltas":[1,2],,:`},
-		}, "5/6 0x1 chosen: 2@101\nprofile_length_mismatch×1 profile_malformed×1",
+		}, "5/6 0x1 chosen: 2@101\nprofile_length_mismatch×1 profile_malformed×1 json_trailing_comma×1",
 	},
 }
 

@@ -1,9 +1,13 @@
 package v8profile
 
+import "github.com/weft-trace/weft/internal/jsondoc"
+
 // legacyNode is an open node of a legacy tree.
 type legacyNode struct {
 	nodeReader
 	at         int32 // in draft.nodes
+	members    jsondoc.Level
+	children   jsondoc.Level
 	inChildren bool
 }
 
@@ -12,14 +16,14 @@ type legacyNode struct {
 // so its place among the nodes is taken when it opens.
 func (r *decoder) legacyTree() error {
 	r.d.legacy = true
-	if ok, err := r.open('{'); !ok {
+	if ok, err := r.opens('{'); !ok {
 		return err
 	}
 	var open []legacyNode
 	push := func(parent int32) {
 		at := int32(len(r.d.nodes))
 		r.d.nodes = append(r.d.nodes, draftNode{slot: noSlot, parent: noSlot, parentAt: parent})
-		n := legacyNode{nodeReader: newNodeReader(), at: at}
+		n := legacyNode{nodeReader: newNodeReader(), at: at, members: r.Open()}
 		n.node.parentAt = parent
 		open = append(open, n)
 	}
@@ -47,40 +51,37 @@ type legacyStep uint8
 
 const (
 	memberRead  legacyStep = iota
-	childOpened            // the bracket of a child of the node was read
+	childOpened            // a child of the node begins
 	nodeClosed             // the bracket that ends the node was read
 )
 
-// legacyStep reads the next thing in a node: a member, or in its list of children a bracket.
+// legacyStep reads the next thing in a node: a member, or the bracket of an element of its list of children.
 func (r *decoder) legacyStep(n *legacyNode) (legacyStep, error) {
-	c, err := r.s.Peek()
-	if err != nil {
-		return memberRead, r.failed(err)
-	}
-	switch {
-	case c == ',':
-		r.s.Advance(1)
-		return memberRead, nil
-	case n.inChildren && c == '{':
-		r.s.Advance(1)
-		return childOpened, nil
-	case n.inChildren && c == ']':
-		r.s.Advance(1)
+	if n.inChildren {
+		c, more, err := r.Next(&n.children)
+		switch {
+		case err != nil:
+			return memberRead, err
+		case more && c == '{':
+			return childOpened, nil
+		case more:
+			r.d.found.badNodes++
+			return memberRead, r.Skip()
+		}
 		n.inChildren = false
 		return memberRead, nil
-	case n.inChildren:
-		r.d.found.badNodes++
-		return memberRead, r.skip()
-	case c == '}':
-		r.s.Advance(1)
-		return nodeClosed, nil
 	}
-	key, err := r.key()
+	if _, more, err := r.Next(&n.members); !more {
+		return nodeClosed, err
+	}
+	key, _, err := r.Member()
 	switch {
 	case err != nil:
 		return memberRead, err
 	case string(key) == "children":
-		n.inChildren, err = r.open('[')
+		if n.inChildren, err = r.opens('['); n.inChildren {
+			n.children = r.Open()
+		}
 		return memberRead, err
 	}
 	return memberRead, r.nodeMember(&n.nodeReader, key)

@@ -1,5 +1,7 @@
 package v8profile
 
+import "github.com/weft-trace/weft/internal/jsondoc"
+
 // nodeReader collects the members of one node, in whatever order they come.
 type nodeReader struct {
 	node  draftNode
@@ -16,7 +18,11 @@ func newNodeReader() nodeReader {
 // node reads a node of the list nodes.
 func (r *decoder) node() error {
 	n := newNodeReader()
+	at := r.Position()
 	if err := r.object(func(key []byte) error { return r.nodeMember(&n, key) }); err != nil {
+		if err == jsondoc.ErrEnded {
+			r.Partial(at)
+		}
 		return err
 	}
 	r.finishNode(&n)
@@ -113,14 +119,14 @@ func (r *decoder) frameMember(f *functionKey, key []byte) error {
 	case "columnNumber":
 		return r.place(&f.column)
 	}
-	return r.skip()
+	return r.Skip()
 }
 
 // childIDs reads a list of ids of children. An empty list is a list, another value is none.
 func (r *decoder) childIDs(n *nodeReader) error {
-	c, err := r.s.Peek()
+	c, err := r.Peek()
 	if err != nil {
-		return r.failed(err)
+		return err
 	}
 	n.node.hasChildren = n.node.hasChildren || c == '['
 	n.node.children.from = uint32(len(r.d.child))
@@ -152,7 +158,7 @@ func (r *decoder) positionTicks(n *nodeReader) error {
 				t.Ticks = ticks
 				return err
 			}
-			return r.skip()
+			return r.Skip()
 		})
 		if len(r.d.ticks) < maxNodes {
 			r.d.ticks = append(r.d.ticks, t)

@@ -7,7 +7,7 @@ func (r *decoder) args() error {
 	r.beginPiece()
 	return r.object(func(key []byte) error {
 		if string(key) != "data" {
-			return r.skip()
+			return r.Skip()
 		}
 		return r.object(r.dataMember)
 	})
@@ -30,11 +30,14 @@ func (r *decoder) dataMember(key []byte) error {
 	case "startTime", "endTime", "timeDeltas", "lines", "columns":
 		return r.profileMember(key)
 	}
-	return r.skip()
+	return r.Skip()
 }
 
 // document reads a whole .cpuprofile.
 func (r *decoder) document() error {
+	if _, err := r.Begin(); err != nil {
+		return err
+	}
 	r.beginPiece()
 	return r.object(func(key []byte) error {
 		if string(key) == "profile" { // the answer of Profiler.stop, saved as it was
@@ -77,13 +80,13 @@ func (r *decoder) profileMember(key []byte) error {
 	case "endTime":
 		return r.bound(&r.d.end)
 	}
-	return r.skip()
+	return r.Skip()
 }
 
 // bound reads the start or the end of a profile. Whether it is in microseconds or, in a legacy document, in seconds is
 // known only when the whole document was read.
 func (r *decoder) bound(dst *bound) error {
-	kind, text, err := r.scalar()
+	kind, text, err := r.Scalar()
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/weft-trace/weft/internal/jsoninput"
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -15,25 +15,21 @@ import (
 var ErrNoNodes = errors.New("no CPU profile: there are no nodes")
 
 // Read reads a .cpuprofile document: of DevTools or Node, in the legacy form with a nested tree, or as the answer of
-// Profiler.stop. Bad data is counted in log. A document that ends early is read as far as there are samples with times;
-// any other text that is no JSON, or no profile, is an error with its position.
+// Profiler.stop. Bad data is counted in log. A document that ends early, or
+// is no JSON from some place on, is read as far as there are samples with times; any other text is an error with its position.
 func Read(r io.Reader, log *problem.Log) (*Profile, error) { return ReadWithin(r, log, 0) }
 
 // ReadWithin is Read for a profile that may take so many bytes of memory; 0: any. If it needs more, that is an error.
 func ReadWithin(r io.Reader, log *problem.Log, memory int64) (*Profile, error) {
-	s := jsonscan.New(r)
 	d := newDraft()
-	dec := decoder{s: s, d: d, room: &jsoninput.Room{Limit: memory}}
+	dec := decoder{Reader: jsondoc.New(jsonscan.New(r), log), d: d, room: &jsondoc.Room{Limit: memory}}
+	dec.Numbered = true
 	err := dec.document()
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		at := problem.Position{Event: -1, Offset: s.Offset()}
-		if len(d.samples) == 0 || len(d.times) == 0 {
-			return nil, fmt.Errorf("byte %d: the document ends before its samples do: %w", at.Offset, err)
-		}
-		log.Add(problem.JSONUnterminated, at, "")
-		err = nil
-	} else if err == nil {
-		err = trailing(s, log)
+	switch {
+	case err == nil:
+		err = dec.Trailing()
+	case err == jsondoc.ErrEnded:
+		err = dec.ended()
 	}
 	if err != nil {
 		return nil, err
@@ -49,21 +45,15 @@ func ReadWithin(r io.Reader, log *problem.Log, memory int64) (*Profile, error) {
 	return p, nil
 }
 
-// trailing counts the bytes behind the end of a document.
-func trailing(s *jsonscan.Scanner, log *problem.Log) error {
-	if _, err := s.Peek(); err == io.EOF {
+// ended returns an error if a document that ends early has too little to be used.
+func (r *decoder) ended() error {
+	switch {
+	case len(r.d.samples) > 0 && len(r.d.times) > 0:
 		return nil
-	} else if err != nil {
-		return err
+	case r.Malformed() != nil:
+		return r.Malformed()
 	}
-	at := problem.Position{Event: -1, Offset: s.Offset()}
-	unread, rest := s.Detach()
-	n, err := io.Copy(io.Discard, rest)
-	if err != nil {
-		return err
-	}
-	log.AddN(problem.JSONTrailingData, uint64(n)+uint64(len(unread)), at, "")
-	return nil
+	return r.Failed(fmt.Errorf("the document ends before its samples do: %w", io.ErrUnexpectedEOF))
 }
 
 // startTime returns when a profile says that it began; ok is false if it does not say.

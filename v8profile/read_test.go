@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/jsoninput"
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/problem"
 )
@@ -231,7 +231,7 @@ func TestRead(t *testing.T) {
 
 func TestReadErrors(t *testing.T) {
 	for _, c := range []struct{ name, input, want string }{
-		{"empty", ``, "byte 0"},
+		{"empty", ``, "the input is empty"},
 		{"no object", `[1]`, ErrNoNodes.Error()},
 		{"no nodes", `{"samples":[1],"timeDeltas":[1]}`, ErrNoNodes.Error()},
 		{"ends among the nodes", `{"nodes":[{"id":1},{"id":2`, "byte 25: the document ends before its samples do"},
@@ -259,7 +259,7 @@ func TestReadCut(t *testing.T) {
 	if want := "1  hits 2\n@11000 1\n@21000 1\n@31000 end\n"; dump(p) != want {
 		t.Errorf("got\n%swant\n%s", dump(p), want)
 	}
-	if want := "profile_length_mismatch×1 json_unterminated×1"; found != want {
+	if want := "json_partial_event×1 profile_length_mismatch×1 json_unterminated×1"; found != want {
 		t.Errorf("problems %q, want %q", found, want)
 	}
 }
@@ -348,7 +348,7 @@ func TestMemory(t *testing.T) {
 		"ticks":     `"nodes":[{"id":1,"positionTicks":[` + repeat(100_000, func(int) string { return `{"line":1,"ticks":1}` }) + `]}]`,
 		"all small": root + `"samples":[1],"timeDeltas":[1]`,
 	} {
-		var noRoom *jsoninput.NoRoomError
+		var noRoom *jsondoc.NoRoomError
 		_, err := ReadWithin(strings.NewReader("{"+body+"}"), new(problem.Log), memory)
 		if errors.As(err, &noRoom) != (name != "all small") {
 			t.Errorf("file, %s: %v", name, err)

@@ -27,7 +27,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/weft-trace/weft/internal/jsoninput"
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -137,7 +137,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	opts.Workers = min(opts.Workers, maxWorkers)
 	rd := &reader{
 		eventScanner: eventScanner{
-			s: jsonscan.NewSize(jsoninput.Cancelled(ctx, r), window), enc: b.Args(), args: opts.Args, tracing: opts.Profiles != nil,
+			s: jsonscan.NewSize(jsondoc.Cancelled(ctx, r), window), enc: b.Args(), args: opts.Args, tracing: opts.Profiles != nil,
 		},
 
 		ctx:     ctx,
@@ -208,7 +208,7 @@ func (rd *reader) countNotes(n *jsonscan.Notes) {
 	if *n == (jsonscan.Notes{}) {
 		return
 	}
-	jsoninput.CountNotes(rd.log, n, rd.position())
+	jsondoc.CountNotes(rd.log, n, rd.position())
 	if n.Commas > 0 {
 		rd.comma()
 	}

@@ -16,7 +16,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/jsoninput"
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/profilecalls"
 	"github.com/weft-trace/weft/timeline"
@@ -49,7 +49,7 @@ const (
 // no profile at all; they say where in the input they occurred. The profile is held in memory while it is read: some 20
 // bytes for a sample.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
-	p, err := v8profile.ReadWithin(jsoninput.Cancelled(ctx, r), opts.Problems, opts.Memory)
+	p, err := v8profile.ReadWithin(jsondoc.Cancelled(ctx, r), opts.Problems, opts.Memory)
 	if err != nil {
 		return err
 	}

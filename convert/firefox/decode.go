@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/internal/jsoninput"
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 )
@@ -150,7 +150,7 @@ func (d *decoder) notes() {
 
 // countNotes counts what a scanner tolerated, but commas, and forgets it.
 func countNotes(log *problem.Log, n *jsonscan.Notes, at problem.Position) {
-	jsoninput.CountNotes(log, n, at)
+	jsondoc.CountNotes(log, n, at)
 	*n = jsonscan.Notes{}
 }
 

@@ -22,7 +22,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/weft-trace/weft/internal/jsoninput"
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -55,7 +55,7 @@ var errEnded = errors.New("input ended")
 // Read reads the Firefox profile r, which is unpacked, into b. Errors are those of r and of b, of ctx, and inputs that
 // are no Firefox profile at all; they say where in the input they occurred.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
-	p, err := decode(jsoninput.Cancelled(ctx, r), opts)
+	p, err := decode(jsondoc.Cancelled(ctx, r), opts)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/jsoninput"
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -49,7 +49,7 @@ func TestMemoryOfLists(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := parse(context.Background(), strings.NewReader(input), b, Options{Problems: new(problem.Log), Memory: limit, window: 4096})
 		runtime.ReadMemStats(&after)
-		var full *jsoninput.NoRoomError
+		var full *jsondoc.NoRoomError
 		if !errors.As(err, &full) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -2,11 +2,11 @@ package jsprofile
 
 import (
 	"context"
-	"fmt"
 	"io"
 
-	"github.com/weft-trace/weft/internal/jsoninput"
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
 )
 
@@ -59,17 +59,29 @@ type navigation struct {
 // the reading.
 func ReadClues(ctx context.Context, r io.Reader) (*Clues, error) {
 	c := &clueReader{
-		s:     jsonscan.New(jsoninput.Cancelled(ctx, r)),
+		// What is wrong with the trace counts where it is converted.
+		doc:   jsondoc.New(jsonscan.New(jsondoc.Cancelled(ctx, r)), new(problem.Log)),
 		clues: &Clues{byID: map[tracedID]int{}},
 	}
-	first, err := c.s.Peek()
-	if err == nil && first == '{' {
-		err = c.object()
-	} else if err == nil && first == '[' {
+	if _, err := c.doc.S.Peek(); err == io.EOF {
+		return c.clues, nil
+	}
+	first, err := c.doc.Begin()
+	switch {
+	case err != nil:
+		return nil, err
+	case first == '{':
+		err = c.doc.Members(func(key []byte, first byte) error {
+			if string(key) == "traceEvents" && first == '[' {
+				return c.events()
+			}
+			return c.doc.Skip()
+		})
+	case first == '[':
 		err = c.events()
 	}
-	if err != nil && err != io.EOF && err != jsonscan.ErrMalformed {
-		return nil, fmt.Errorf("byte %d: %w", c.s.Offset(), err)
+	if err != nil && err != jsondoc.ErrEnded {
+		return nil, err
 	}
 	return c.clues, nil
 }
@@ -93,86 +105,24 @@ func (p *tracedProfile) advance(delta timeline.Nanos) {
 
 // clueReader reads the events of a trace, as far as they are clues.
 type clueReader struct {
-	s     *jsonscan.Scanner
+	doc   *jsondoc.Reader
 	sub   jsonscan.Scanner // reads arguments
 	clues *Clues
 }
 
-// object reads the object form of a trace.
-func (c *clueReader) object() error {
-	c.s.Advance(1)
-	for {
-		first, err := c.s.Peek()
-		switch {
-		case err != nil || first == '}':
-			return err
-		case first == ',':
-			c.s.Advance(1)
-			continue
-		}
-		var key string
-		err = c.unit(func() {
-			if text, ok := c.s.Key(); ok {
-				key = string(text)
-			}
-		})
-		if err == nil {
-			first, err = c.s.Peek()
-		}
-		switch {
-		case err != nil:
-			return err
-		case key == "traceEvents" && first == '[':
-			err = c.events()
-		default:
-			err = c.s.Discard()
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
 // events reads a list of events.
 func (c *clueReader) events() error {
-	c.s.Advance(1)
-	for {
-		first, err := c.s.Peek()
-		switch {
-		case err != nil:
-			return err
-		case first == ',':
-			c.s.Advance(1)
-			continue
-		case first == ']':
-			c.s.Advance(1)
-			return nil
-		case first != '{':
-			err = c.s.Discard()
-		default:
-			var e clueEvent
-			if err = c.unit(func() { e = c.event() }); err == nil {
-				c.take(&e)
-			}
+	return c.doc.Elements(func(first byte) error {
+		if first != '{' {
+			return c.doc.Skip()
 		}
-		if err != nil {
-			return err
+		var e clueEvent
+		err := c.doc.Unit(func() { e = c.event() })
+		if err == nil {
+			c.take(&e)
 		}
-	}
-}
-
-// unit reads one unit of the input with parse, which is called again whenever the window has to grow.
-func (c *clueReader) unit(parse func()) error {
-	for {
-		parse()
-		err := c.s.Err()
-		if err != jsonscan.ErrShort {
-			return err
-		}
-		if err := c.s.Fill(); err != nil {
-			return err
-		}
-	}
+		return err
+	})
 }
 
 // clueEvent is an event of a trace. Its texts are pieces of the scanner's window.
@@ -185,29 +135,30 @@ type clueEvent struct {
 
 // event reads an event.
 func (c *clueReader) event() (e clueEvent) {
-	c.s.Value()
-	for key, ok := c.s.Key(); ok; key, ok = c.s.Key() {
+	s := c.doc.S
+	s.Value()
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
 		switch string(key) {
 		case "name":
-			_, e.name = c.s.Scalar()
+			_, e.name = s.Scalar()
 		case "id":
-			_, e.id = c.s.Scalar()
+			_, e.id = s.Scalar()
 		case "args":
-			_, e.args = c.s.Scalar()
+			_, e.args = s.Scalar()
 		case "pid":
-			e.pid = c.integer(c.s)
+			e.pid = c.integer(s)
 		case "tid":
-			e.tid = c.integer(c.s)
+			e.tid = c.integer(s)
 		case "ts":
-			_, text := c.s.Scalar()
+			_, text := s.Scalar()
 			ts, ok := jsonscan.Decimal(text, 3)
 			e.ts, e.timed = timeline.Nanos(ts), ok
 		case "dur":
-			_, text := c.s.Scalar()
+			_, text := s.Scalar()
 			dur, _ := jsonscan.Decimal(text, 3)
 			e.dur = timeline.Nanos(dur)
 		default:
-			c.s.Skip()
+			s.Skip()
 		}
 	}
 	return e

@@ -23,11 +23,9 @@ package jsprofile
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 
-	"github.com/weft-trace/weft/internal/jsoninput"
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -79,9 +77,6 @@ type Options struct {
 	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
 }
 
-// errEnded ends the reading of an input that is cut: all that is complete was used.
-var errEnded = errors.New("input ended")
-
 // Read reads the profiles of r, which is unpacked, into b. Errors are those of r and of b, of ctx, and inputs that are no
 // profile at all; they say where in the input they occurred.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
@@ -102,10 +97,11 @@ func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) 
 		window = jsonscan.DefaultWindow
 	}
 	rd := &reader{
-		s: jsonscan.NewSize(jsoninput.Cancelled(ctx, r), window), b: b, log: opts.Problems, keep: opts.KeepArg,
-		members: map[string]bool{}, room: jsoninput.Room{Limit: opts.Memory},
+		Reader: jsondoc.New(jsonscan.NewSize(jsondoc.Cancelled(ctx, r), window), opts.Problems), b: b, keep: opts.KeepArg,
+		members: map[string]bool{}, room: jsondoc.Room{Limit: opts.Memory},
 	}
-	if err := rd.document(); err != nil && err != errEnded {
+	rd.Numbered = true
+	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
 		return nil, err
 	}
 	return rd.profiles, nil
@@ -113,37 +109,16 @@ func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) 
 
 // reader reads the text of profiles.
 type reader struct {
-	s    *jsonscan.Scanner
+	*jsondoc.Reader
 	b    *timeline.Builder // for attributes, and to encode the arguments of what wrappers add
-	log  *problem.Log
 	keep func(name []byte) bool
 
 	profiles []*profile
-	room     jsoninput.Room
+	room     jsondoc.Room
 	members  map[string]bool // unknown members that were counted
-	index    int64           // of the current element of a list; -1 outside of lists
-	cut      bool            // the input ends early
-	commas   bool            // json_trailing_comma was counted
 }
 
-func (r *reader) position() problem.Position {
-	return problem.Position{Event: r.index, Offset: r.s.Start()}
-}
-
-func (r *reader) problem(k problem.Kind, detail string) { r.log.Add(k, r.position(), detail) }
-
-// failed gives an error the position of the scanner.
-func (r *reader) failed(err error) error { return fmt.Errorf("byte %d: %w", r.s.Offset(), err) }
-
-// ended is called with an error of Fill: the end of the input is no error, but noted.
-func (r *reader) ended(err error) error {
-	if err != io.EOF {
-		return r.failed(err)
-	}
-	r.cut = true
-	r.log.Add(problem.JSONUnterminated, problem.Position{Event: -1, Offset: r.s.Offset()}, "")
-	return errEnded
-}
+func (r *reader) problem(k problem.Kind, detail string) { r.Log.Add(k, r.Position(), detail) }
 
 // Bytes that one of each takes in memory, beside its texts.
 const (
@@ -159,17 +134,9 @@ const (
 // take says that so many bytes more are held.
 func (r *reader) take(n int) error {
 	if err := r.room.Take(int64(n)); err != nil {
-		return r.failed(err)
+		return r.Failed(err)
 	}
 	return nil
-}
-
-// comma counts commas that are too many, once for an input.
-func (r *reader) comma() {
-	if !r.commas {
-		r.commas = true
-		r.problem(problem.JSONTrailingComma, "")
-	}
 }
 
 // unknown counts a member that the format does not know, once for a name.
@@ -180,17 +147,4 @@ func (r *reader) unknown(key []byte) {
 	}
 	r.members[string(key)] = true
 	r.problem(problem.EventUnknownMember, string(key))
-}
-
-// notes counts what the scanner tolerated in the current unit.
-func (r *reader) notes() {
-	n := &r.s.Notes
-	if *n == (jsonscan.Notes{}) {
-		return
-	}
-	jsoninput.CountNotes(r.log, n, r.position())
-	if n.Commas > 0 {
-		r.comma()
-	}
-	*n = jsonscan.Notes{}
 }

@@ -34,17 +34,17 @@ func (r *reader) member(p *profile, key string, c byte) error {
 
 // list reads a list whose elements are found by their index: one that cannot be read still has its place.
 func list[T any](r *reader, p *profile, which lists, key string, c byte, to *blocks.List[T], most int, element func(c byte, out *T) error) error {
-	if !r.begins(p, which, key, c) {
-		return r.discard()
+	if !r.begins(p, which, c) {
+		return r.Skip()
 	}
 	to.Truncate(0)
 	var out, none T // one for all elements, as element may keep it from the stack
-	return r.elements(func(c byte) error {
+	return r.Elements(func(c byte) error {
 		if to.Len() == most {
-			if r.index == int64(most) {
+			if r.Index == int64(most) {
 				r.problem(problem.StackLimit, fmt.Sprintf("more than %d %s", most, key))
 			}
-			return r.discard()
+			return r.Skip()
 		}
 		out = none
 		err := element(c, &out)
@@ -57,12 +57,9 @@ func list[T any](r *reader, p *profile, which lists, key string, c byte, to *blo
 
 // begins notes that a profile has a list. It is false if the value, which begins with c, is none. Of two lists of one
 // name the last one counts.
-func (r *reader) begins(p *profile, which lists, key string, c byte) bool {
+func (r *reader) begins(p *profile, which lists, c byte) bool {
 	if c != '[' {
 		return false // as if it were not there
-	}
-	if p.have&which != 0 {
-		r.problem(problem.JSONDuplicateKey, key)
 	}
 	p.have |= which
 	return true
@@ -72,10 +69,10 @@ func (r *reader) begins(p *profile, which lists, key string, c byte) bool {
 func (r *reader) resource(c byte, out *string) error {
 	if c != '"' {
 		r.problem(problem.SelfProfileFrameInvalid, "a resource that is no text")
-		return r.discard()
+		return r.Skip()
 	}
-	err := r.unit(func() {
-		_, text := r.s.Value()
+	err := r.Unit(func() {
+		_, text := r.S.Value()
 		*out = string(text)
 	})
 	if err != nil {
@@ -89,21 +86,21 @@ func (r *reader) frame(c byte, out *frame) error {
 	*out = frame{resource: noIndex}
 	if c != '{' {
 		r.problem(problem.SelfProfileFrameInvalid, "a frame that is no object")
-		return r.discard()
+		return r.Skip()
 	}
 	invalid := ""
-	err := r.unit(func() {
+	err := r.Unit(func() {
 		*out, invalid = frame{resource: noIndex}, ""
 		note := func(ok bool, key []byte) {
 			if !ok {
 				invalid = string(key)
 			}
 		}
-		r.s.Value()
-		for key, ok := r.s.Key(); ok; key, ok = r.s.Key() {
+		r.StartObject()
+		for key, ok := r.Key(); ok; key, ok = r.Key() {
 			switch string(key) {
 			case "name":
-				kind, text := r.s.Scalar()
+				kind, text := r.S.Scalar()
 				out.name = string(text)
 				note(kind == jsonscan.String, key)
 			case "resourceId":
@@ -117,7 +114,7 @@ func (r *reader) frame(c byte, out *frame) error {
 				note(ok, key)
 			default:
 				r.unknown(key)
-				r.s.Skip()
+				r.S.Skip()
 			}
 		}
 	})
@@ -134,12 +131,12 @@ func (r *reader) frame(c byte, out *frame) error {
 func (r *reader) stack(c byte, out *stack) error {
 	*out = stack{frame: badIndex, parent: noIndex}
 	if c != '{' {
-		return r.discard()
+		return r.Skip()
 	}
-	err := r.unit(func() {
+	err := r.Unit(func() {
 		*out = stack{frame: badIndex, parent: noIndex}
-		r.s.Value()
-		for key, ok := r.s.Key(); ok; key, ok = r.s.Key() {
+		r.StartObject()
+		for key, ok := r.Key(); ok; key, ok = r.Key() {
 			switch string(key) {
 			case "frameId":
 				out.frame = r.indexValue()
@@ -147,7 +144,7 @@ func (r *reader) stack(c byte, out *stack) error {
 				out.parent = r.indexValue()
 			default:
 				r.unknown(key)
-				r.s.Skip()
+				r.S.Skip()
 			}
 		}
 	})
@@ -159,20 +156,20 @@ func (r *reader) stack(c byte, out *stack) error {
 
 // samples reads the samples.
 func (r *reader) samples(p *profile, c byte) error {
-	if !r.begins(p, haveSamples, "samples", c) {
-		return r.discard()
+	if !r.begins(p, haveSamples, c) {
+		return r.Skip()
 	}
 	p.samples.Truncate(0)
 	p.holes = false
-	return r.elements(func(c byte) error {
+	return r.Elements(func(c byte) error {
 		if c != '{' {
 			p.holes = true
 			r.problem(problem.JSONNotAnEvent, "in samples")
-			return r.discard()
+			return r.Skip()
 		}
-		s := sample{offset: r.s.Start()}
+		s := sample{offset: r.S.Start()}
 		timed, states := false, len(p.states.names)
-		if err := r.unit(func() { timed = r.sample(p, &s) }); err != nil {
+		if err := r.Unit(func() { timed = r.sample(p, &s) }); err != nil {
 			return err
 		}
 		for _, name := range p.states.names[states:] {
@@ -182,7 +179,7 @@ func (r *reader) samples(p *profile, c byte) error {
 		}
 		if !timed {
 			p.holes = true
-			r.log.Add(problem.EventInvalidTimestamp, problem.Position{Event: r.index, Offset: s.offset}, "in samples")
+			r.Log.Add(problem.EventInvalidTimestamp, problem.Position{Event: r.Index, Offset: s.offset}, "in samples")
 			return nil
 		}
 		p.samples.Append(s)
@@ -194,21 +191,21 @@ func (r *reader) samples(p *profile, c byte) error {
 func (r *reader) sample(p *profile, out *sample) (timed bool) {
 	out.stack, out.state = noIndex, idle
 	marked := false
-	r.s.Value()
-	for key, ok := r.s.Key(); ok; key, ok = r.s.Key() {
+	r.StartObject()
+	for key, ok := r.Key(); ok; key, ok = r.Key() {
 		switch string(key) {
 		case "timestamp":
 			out.ts, timed = r.millis()
 		case "stackId":
 			out.stack = r.indexValue()
 		case "marker":
-			kind, text := r.s.Scalar()
+			kind, text := r.S.Scalar()
 			if marked = kind > jsonscan.Null && len(text) > 0; marked {
-				out.state = p.states.id(r.s.ValidText(text))
+				out.state = p.states.id(r.S.ValidText(text))
 			}
 		default:
 			r.unknown(key)
-			r.s.Skip()
+			r.S.Skip()
 		}
 	}
 	switch {
@@ -223,7 +220,7 @@ func (r *reader) sample(p *profile, out *sample) (timed bool) {
 
 // indexValue reads an index into a list: null is no index.
 func (r *reader) indexValue() int32 {
-	kind, text := r.s.Scalar()
+	kind, text := r.S.Scalar()
 	if kind == jsonscan.Null {
 		return noIndex
 	}
@@ -235,7 +232,7 @@ func (r *reader) indexValue() int32 {
 
 // count reads a line or column; 0 if there is none.
 func (r *reader) count() (n int32, ok bool) {
-	kind, text := r.s.Scalar()
+	kind, text := r.S.Scalar()
 	if kind == jsonscan.Null {
 		return 0, true
 	}
@@ -256,7 +253,7 @@ func natural(kind jsonscan.Kind, text []byte) (int32, bool) {
 
 // millis reads a time or duration in milliseconds, a number that may be in quotes (C1).
 func (r *reader) millis() (timeline.Nanos, bool) {
-	switch kind, text := r.s.Scalar(); kind {
+	switch kind, text := r.S.Scalar(); kind {
 	case jsonscan.Integer, jsonscan.Number, jsonscan.String:
 		v, ok := jsonscan.Decimal(text, 6)
 		return timeline.Nanos(v), ok

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -20,7 +21,7 @@ const maxAttribute = 16 << 10
 // wrapperMember reads a member of the object around a profile that is no part of the API's trace.
 func (r *reader) wrapperMember(p *profile, key string, c byte) error {
 	if track := spanTracks[key]; track != "" && c == '[' {
-		return r.elements(func(c byte) error { return r.span(p, track, c) })
+		return r.Elements(func(c byte) error { return r.span(p, track, c) })
 	}
 	switch key {
 	case "sampleInterval":
@@ -43,14 +44,14 @@ func (r *reader) wrapperMember(p *profile, key string, c byte) error {
 	}
 	if c == '{' || c == '[' {
 		r.problem(problem.TopLevelMemberSkipped, key)
-		return r.discard()
+		return r.Skip()
 	}
 	return r.attribute(p, key)
 }
 
 // time reads a time in milliseconds outside the lists.
 func (r *reader) time() (ts timeline.Nanos, ok bool, err error) {
-	err = r.unit(func() { ts, ok = r.millis() })
+	err = r.Unit(func() { ts, ok = r.millis() })
 	return ts, ok, err
 }
 
@@ -76,10 +77,10 @@ func (c clocks) origin() *timeline.Nanos {
 func (r *reader) clocks(key string, c byte, use func(clocks)) error {
 	if c != '{' {
 		r.problem(problem.MetadataInvalid, key)
-		return r.discard()
+		return r.Skip()
 	}
 	var read clocks
-	if err := r.unit(func() { read = r.clocksValue() }); err != nil {
+	if err := r.Unit(func() { read = r.clocksValue() }); err != nil {
 		return err
 	}
 	if read == (clocks{}) {
@@ -91,8 +92,8 @@ func (r *reader) clocks(key string, c byte, use func(clocks)) error {
 
 // clocksValue reads the object of a moment on two clocks.
 func (r *reader) clocksValue() (c clocks) {
-	r.s.Value()
-	for key, ok := r.s.Key(); ok; key, ok = r.s.Key() {
+	r.StartObject()
+	for key, ok := r.Key(); ok; key, ok = r.Key() {
 		var to **timeline.Nanos
 		switch string(key) {
 		case "relative":
@@ -101,7 +102,7 @@ func (r *reader) clocksValue() (c clocks) {
 			to = &c.epoch
 		default:
 			r.unknown(key)
-			r.s.Skip()
+			r.S.Skip()
 			continue
 		}
 		if ts, ok := r.millis(); ok {
@@ -115,10 +116,10 @@ func (r *reader) clocksValue() (c clocks) {
 func (r *reader) attribute(p *profile, key string) error {
 	var kind jsonscan.Kind
 	a := attribute{key: key}
-	err := r.unit(func() {
+	err := r.Unit(func() {
 		var text []byte
-		kind, text = r.s.Scalar()
-		a.text = string(r.s.ValidText(text[:min(len(text), maxAttribute+1)]))
+		kind, text = r.S.Scalar()
+		a.text = string(r.S.ValidText(text[:min(len(text), maxAttribute+1)]))
 	})
 	if err != nil || kind == jsonscan.Null {
 		return err
@@ -143,18 +144,18 @@ func (r *reader) attribute(p *profile, key string) error {
 // span reads an element of longTasks, actions or views. What says neither when it begins nor how it is called becomes
 // arguments.
 func (r *reader) span(p *profile, track string, c byte) error {
-	at := r.position()
+	at := r.Position()
 	if c != '{' {
 		r.problem(problem.JSONNotAnEvent, "in "+track)
-		return r.discard()
+		return r.Skip()
 	}
 	var out span
 	var timed bool
-	if err := r.unit(func() { out, timed = r.spanValue() }); err != nil {
+	if err := r.Unit(func() { out, timed = r.spanValue() }); err != nil {
 		return err
 	}
 	if !timed {
-		r.log.Add(problem.EventInvalidTimestamp, at, "in "+track)
+		r.Log.Add(problem.EventInvalidTimestamp, at, "in "+track)
 		return nil
 	}
 	out.track, out.offset = track, at.Offset
@@ -171,8 +172,8 @@ func (r *reader) spanValue() (out span, timed bool) {
 	best := len(spanNames)
 	args := r.b.Args()
 	args.Reset()
-	r.s.Value()
-	for key, ok := r.s.Key(); ok; key, ok = r.s.Key() {
+	r.StartObject()
+	for key, ok := r.Key(); ok; key, ok = r.Key() {
 		switch string(key) {
 		case "startClocks":
 			if ck := r.startClocks(); ck.relative != nil {
@@ -188,7 +189,7 @@ func (r *reader) spanValue() (out span, timed bool) {
 			}
 			continue
 		}
-		kind, text := r.s.Scalar()
+		kind, text := r.S.Scalar()
 		if rank := nameRank(key); rank < best && kind == jsonscan.String && len(text) > 0 {
 			best, out.name = rank, string(text)
 		}
@@ -203,13 +204,14 @@ func (r *reader) spanValue() (out span, timed bool) {
 
 // startClocks reads a moment on two clocks inside a span; anything else than an object is none.
 func (r *reader) startClocks() clocks {
-	kind, raw := r.s.Scalar()
+	kind, raw := r.S.Scalar()
 	if kind != jsonscan.Object {
 		return clocks{}
 	}
 	var inner jsonscan.Scanner
 	inner.Reset(raw)
-	sub := reader{s: &inner, log: r.log, members: r.members, index: r.index}
+	sub := reader{Reader: jsondoc.New(&inner, r.Log), members: r.members}
+	sub.StartPiece(r.Position())
 	return sub.clocksValue()
 }
 
@@ -238,7 +240,7 @@ func (r *reader) argument(args *timeline.ArgsEncoder, kind jsonscan.Kind, text [
 			args.String(text)
 		}
 	default:
-		args.String(r.s.ValidText(text))
+		args.String(r.S.ValidText(text))
 	}
 }
 

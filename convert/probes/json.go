@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"unicode/utf8"
 
-	"github.com/weft-trace/weft/internal/jsoninput"
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
@@ -42,7 +42,7 @@ func (r *reader) jsonLine(text []byte, cut bool) error {
 		r.unknownLine(text)
 		return nil
 	}
-	jsoninput.CountNotes(r.log, &s.Notes, r.position())
+	jsondoc.CountNotes(r.log, &s.Notes, r.position())
 	switch {
 	case string(typ) == "printf" && dataKind == jsonscan.String:
 		return r.printed(data)
@@ -218,7 +218,7 @@ func (r *reader) tupleRecord(s *jsonscan.Scanner) error {
 	if s.Err() != nil {
 		return r.badLine("it is no complete JSON array")
 	}
-	jsoninput.CountNotes(r.log, &s.Notes, r.position())
+	jsondoc.CountNotes(r.log, &s.Notes, r.position())
 	return r.add(numbers, name, formTuple, r.payload)
 }
 

@@ -23,7 +23,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/weft-trace/weft/internal/jsoninput"
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -70,7 +70,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 	}
 	rd := newReader(b, opts)
 	defer rd.spool.close()
-	if err := rd.lines(jsoninput.Cancelled(ctx, r)); err != nil {
+	if err := rd.lines(jsondoc.Cancelled(ctx, r)); err != nil {
 		return err
 	}
 	rd.header.describe(b, opts.Offset)

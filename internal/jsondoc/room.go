@@ -1,4 +1,4 @@
-package jsoninput
+package jsondoc
 
 import "fmt"
 

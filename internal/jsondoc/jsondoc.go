@@ -1,0 +1,459 @@
+// Package jsondoc reads documents of JSON from trace files: member by member and element by element, of any size, and as
+// far as they can be read. All JSON formats read their documents with a Reader, so that the same damage gives the same
+// result and the same data problems in each (docs/formats/json.md says which). What the members mean is the format's business.
+//
+// The text itself is the scanner's: package jsonscan. A reader that has a faster way through some of its text, such as the
+// list of events of a Chrome JSON trace, takes it and has the Reader count what it comes across.
+package jsondoc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/problem"
+)
+
+// ErrEnded ends the reading of an input that is cut, or no JSON from some place on: all that was read before is used.
+var ErrEnded = errors.New("input ended")
+
+// Reader reads a document. Its methods return ErrEnded, the error of the input, or one that has been given its place.
+type Reader struct {
+	// S reads the text. It may be replaced while a text inside of the document is read.
+	S *jsonscan.Scanner
+	// Log counts what is wrong.
+	Log *problem.Log
+	// Where names the current place for errors and problems; nil: byte offsets say it.
+	Where func() string
+	// Numbered says that positions have the index of the element of the innermost list. Else they have none.
+	Numbered bool
+	// Index is that of the current element of the innermost list; -1 outside of lists.
+	Index int64
+	// Ended says that the input ends early.
+	Ended bool
+
+	piece      *problem.Position // see StartPiece
+	malformed  error             // the input is no JSON from some place on
+	missing    bool              // there is no comma before the key that follows: it may be a stray quote
+	commas     bool              // json_trailing_comma was counted
+	partial    bool              // json_partial_event was counted
+	keys       keySet
+	unitKeys   keySet // of an object in the current unit
+	duplicates int    // keys that it has twice
+}
+
+// New returns a Reader of the input of s, which counts what is wrong in log.
+func New(s *jsonscan.Scanner, log *problem.Log) *Reader { return &Reader{S: s, Log: log, Index: -1} }
+
+// StartPiece says that the scanner has another document, which is a piece of a larger one at this place: it is the position
+// of all its problems. What is cut or no JSON is an error then, as only the reader of the larger one knows what to do.
+func (r *Reader) StartPiece(at problem.Position) {
+	r.piece, r.Index = &at, -1
+	r.keys.reset()
+}
+
+// Cancelled returns a reader of r that ends with the error of ctx when that is done, wherever its user is.
+func Cancelled(ctx context.Context, r io.Reader) io.Reader { return cancelled{ctx, r} }
+
+type cancelled struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c cancelled) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// Position is the place where the current unit begins.
+func (r *Reader) Position() problem.Position { return r.at(r.S.Start()) }
+
+// at is the position of a byte in the current element.
+func (r *Reader) at(offset int64) problem.Position {
+	switch {
+	case r.piece != nil:
+		return *r.piece
+	case r.Numbered:
+		return problem.Position{Event: r.Index, Offset: offset}
+	}
+	return problem.Position{Event: -1, Offset: offset}
+}
+
+// Failed gives an error the place of the scanner.
+func (r *Reader) Failed(err error) error {
+	if where := r.where(); where != "" {
+		return fmt.Errorf("%s (byte %d): %w", where, r.S.Offset(), err)
+	}
+	return fmt.Errorf("byte %d: %w", r.S.Offset(), err)
+}
+
+func (r *Reader) where() string {
+	if r.Where == nil {
+		return ""
+	}
+	return r.Where()
+}
+
+// Malformed returns the error that says where the input is no JSON any more, for a reader that cannot use what comes before;
+// nil if it is JSON as far as it was read.
+func (r *Reader) Malformed() error { return r.malformed }
+
+// Begin returns the first byte of the document, behind a byte order mark.
+func (r *Reader) Begin() (byte, error) {
+	c, err := r.S.Peek()
+	if mark := []byte("\ufeff"); err == nil && bytes.HasPrefix(r.S.Window(), mark) {
+		r.S.Advance(len(mark))
+		c, err = r.S.Peek()
+	}
+	switch {
+	case err == io.EOF:
+		return 0, errors.New("the input is empty")
+	case err != nil:
+		return 0, r.Failed(err)
+	}
+	return c, nil
+}
+
+// Trailing reads over what follows the document, and counts it if it is more than white space.
+func (r *Reader) Trailing() error {
+	_, err := r.S.Peek()
+	at := problem.Position{Event: -1, Offset: r.S.Start()}
+	for err == nil {
+		r.S.Advance(len(r.S.Window()))
+		r.S.Mark()
+		err = r.S.Fill()
+	}
+	if err != io.EOF {
+		return r.Failed(err)
+	}
+	r.Log.AddN(problem.JSONTrailingData, uint64(r.S.Offset()-at.Offset), at, "")
+	return nil
+}
+
+// Peek returns the next byte that is no white space.
+func (r *Reader) Peek() (byte, error) {
+	c, err := r.S.Peek()
+	if err != nil {
+		return 0, r.End(err)
+	}
+	return c, nil
+}
+
+// End is called with an error of the scanner's Fill: the end of the input is noted and becomes ErrEnded.
+func (r *Reader) End(err error) error {
+	switch {
+	case err == io.EOF && r.piece != nil:
+		return r.Failed(jsonscan.ErrMalformed)
+	case err != io.EOF:
+		return r.Failed(err)
+	}
+	if !r.Ended {
+		r.Ended = true
+		r.Log.Add(problem.JSONUnterminated, problem.Position{Event: -1, Offset: r.S.Offset()}, r.where())
+	}
+	return ErrEnded
+}
+
+// Partial counts a value that the end of the input cuts, at its position. It does so once: the values around it are cut as
+// well.
+func (r *Reader) Partial(at problem.Position) {
+	if !r.partial && r.piece == nil {
+		r.partial = true
+		r.Log.Add(problem.JSONPartialEvent, at, r.inWhere())
+	}
+}
+
+func (r *Reader) inWhere() string {
+	if where := r.where(); where != "" {
+		return "in " + where
+	}
+	return ""
+}
+
+// Break ends the reading at the scanner's offset, where err says what is no JSON. What follows counts as trailing data.
+func (r *Reader) Break(err error) error {
+	r.malformed = r.Failed(err)
+	if r.piece != nil {
+		return r.malformed
+	}
+	r.Ended = true
+	r.Log.Add(problem.JSONMalformedEvent, r.at(r.S.Offset()), r.where())
+	r.S.SeekTo(r.S.Offset())
+	if err := r.Trailing(); err != nil {
+		return err
+	}
+	return ErrEnded
+}
+
+// Unit reads something that begins at the mark with parse, which is called again whenever the window has to grow: what it
+// did in a call that ended with a failure of the scanner must not count.
+func (r *Reader) Unit(parse func()) error {
+	for {
+		r.duplicates = 0
+		parse()
+		if r.S.Err() == nil {
+			r.CountNotes()
+			return nil
+		}
+		if err := r.Refill(); err != nil {
+			return err
+		}
+	}
+}
+
+// Refill reads more of a unit after a failure of the scanner, if more can help.
+func (r *Reader) Refill() error {
+	if err := r.S.Err(); err != jsonscan.ErrShort {
+		return r.Break(err)
+	}
+	at := r.Position()
+	err := r.S.Fill()
+	if err == nil {
+		return nil
+	}
+	if err == io.EOF && !r.Ended {
+		r.Partial(at)
+	}
+	return r.End(err)
+}
+
+// Scalar reads a value as a unit. Of an object or list it returns the kind, and reads over it. The text is valid until the
+// Reader is used again.
+func (r *Reader) Scalar() (kind jsonscan.Kind, text []byte, err error) {
+	c, err := r.Peek()
+	if err != nil {
+		return jsonscan.Invalid, nil, err
+	}
+	switch c {
+	case '{':
+		return jsonscan.Object, nil, r.Skip()
+	case '[':
+		return jsonscan.Array, nil, r.Skip()
+	}
+	for {
+		kind, text = r.S.Value()
+		if r.S.Err() == nil {
+			if r.S.Notes != (jsonscan.Notes{}) {
+				r.CountNotes()
+			}
+			return kind, text, nil
+		}
+		if err := r.Refill(); err != nil {
+			return jsonscan.Invalid, nil, err
+		}
+	}
+}
+
+// Skip reads over a value of any size, of which it looks at brackets and strings only.
+func (r *Reader) Skip() error {
+	switch err := r.S.Discard(); err {
+	case nil:
+		return nil
+	case jsonscan.ErrMalformed:
+		return r.Break(err)
+	default:
+		return r.End(err)
+	}
+}
+
+// Level is an object or list that is open.
+type Level struct {
+	closing byte  // its closing bracket
+	after   byte  // what was read last: a bracket, a comma, or aValue
+	n       int64 // elements that were begun
+	outer   int64 // what Reader.Index was around the list
+	keys    int   // what keySet.close needs
+}
+
+const aValue = '"'
+
+// Open reads the bracket of an object or list, at which the scanner stands.
+func (r *Reader) Open() Level {
+	c := r.S.Window()[0]
+	r.S.Advance(1)
+	l := Level{closing: c + 2, after: c, outer: r.Index}
+	if c == '{' {
+		l.keys = r.keys.open()
+	}
+	return l
+}
+
+// Next goes to the next member or element, which begins with first; if there is none it reads the closing bracket. Two
+// values without a comma between them are two values.
+func (r *Reader) Next(l *Level) (first byte, more bool, err error) {
+	for {
+		c, err := r.Peek()
+		switch {
+		case err != nil:
+			return 0, false, err
+		case c == ',':
+			if l.after != aValue {
+				r.Comma(r.Position())
+			}
+			l.after = c
+			r.S.Advance(1)
+		case c == l.closing:
+			if l.after == ',' {
+				r.Comma(r.Position())
+			}
+			r.S.Advance(1)
+			r.close(l)
+			return 0, false, nil
+		case l.closing == '}' && c != '"', c == '}', c == ']', c == ':':
+			return 0, false, r.Break(fmt.Errorf("%w: found %q behind %s", jsonscan.ErrMalformed, c, l.name()))
+		default:
+			missing := l.after == aValue
+			l.after = aValue
+			if l.closing == '}' {
+				r.missing = missing
+				return c, true, nil
+			}
+			if missing {
+				r.Comma(r.Position())
+			}
+			r.Index = l.n
+			l.n++
+			return c, true, nil
+		}
+	}
+}
+
+// name says what was read last.
+func (l *Level) name() string {
+	switch l.after {
+	case ',':
+		return "a comma"
+	case aValue:
+		return "a value"
+	}
+	return "a bracket"
+}
+
+// close ends the level whose closing bracket was read.
+func (r *Reader) close(l *Level) {
+	if l.closing == '}' {
+		r.keys.close(l.keys)
+	} else {
+		r.Index = l.outer
+	}
+}
+
+// Member reads the key of a member, which is valid until its object ends, and goes to the value, which begins with first.
+func (r *Reader) Member() (key []byte, first byte, err error) {
+	text, ok := r.S.Key()
+	for !ok {
+		if err := r.Refill(); err != nil {
+			return nil, 0, err
+		}
+		text, ok = r.S.Key()
+	}
+	at := r.Position()
+	if r.missing {
+		r.Comma(at)
+	}
+	key, isNew := r.keys.add(text)
+	if !isNew {
+		r.Log.Add(problem.JSONDuplicateKey, at, string(key))
+	}
+	if r.S.Notes != (jsonscan.Notes{}) {
+		r.CountNotes()
+	}
+	if first, err = r.S.Peek(); err != nil {
+		if err == io.EOF && !r.Ended {
+			r.Partial(at)
+		}
+		return nil, 0, r.End(err)
+	}
+	return key, first, nil
+}
+
+// Members reads an object of any size, at whose bracket the scanner stands. member is called with each key, which is valid
+// until the object ends, and the first byte of the value, which it must read.
+func (r *Reader) Members(member func(key []byte, first byte) error) error {
+	for l := r.Open(); ; {
+		if _, more, err := r.Next(&l); !more {
+			return err
+		}
+		key, first, err := r.Member()
+		if err == nil {
+			err = member(key, first)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Elements reads a list of any size, at whose bracket the scanner stands. element is called with the first byte of each
+// value, which it must read.
+func (r *Reader) Elements(element func(first byte) error) error {
+	for l := r.Open(); ; {
+		first, more, err := r.Next(&l)
+		if !more {
+			return err
+		}
+		if err := element(first); err != nil {
+			return err
+		}
+	}
+}
+
+// StartObject reads the bracket of an object inside of a unit.
+func (r *Reader) StartObject() {
+	r.S.Value()
+	r.unitKeys.restart()
+}
+
+// Key reads a key of the object that StartObject began, like the scanner's Key.
+func (r *Reader) Key() ([]byte, bool) {
+	key, ok := r.S.Key()
+	if ok {
+		if _, isNew := r.unitKeys.add(key); !isNew {
+			r.duplicates++
+		}
+	}
+	return key, ok
+}
+
+// Comma counts commas that are too many or too few, once for an input.
+func (r *Reader) Comma(at problem.Position) {
+	if !r.commas {
+		r.commas = true
+		r.Log.Add(problem.JSONTrailingComma, at, "")
+	}
+}
+
+// CountNotes counts what the scanner tolerated in the current unit, and keys that it has twice.
+func (r *Reader) CountNotes() {
+	r.CountNotesOf(&r.S.Notes, r.Position())
+	if r.duplicates > 0 {
+		r.Log.AddN(problem.JSONDuplicateKey, uint64(r.duplicates), r.Position(), "")
+		r.duplicates = 0
+	}
+}
+
+// CountNotesOf counts what a scanner tolerated at a place of the document, and forgets it.
+func (r *Reader) CountNotesOf(n *jsonscan.Notes, at problem.Position) {
+	if *n == (jsonscan.Notes{}) {
+		return
+	}
+	if n.Commas > 0 {
+		r.Comma(at)
+	}
+	CountNotes(r.Log, n, at)
+	*n = jsonscan.Notes{}
+}
+
+// CountNotes counts what a scanner tolerated at a place, all but commas.
+func CountNotes(log *problem.Log, n *jsonscan.Notes, at problem.Position) {
+	log.AddN(problem.JSONControlCharacter, uint64(n.Controls), at, "")
+	log.AddN(problem.JSONInvalidUTF8, uint64(n.InvalidUTF8), at, "")
+	log.AddN(problem.JSONLoneSurrogate, uint64(n.LoneSurrogates), at, "")
+	log.AddN(problem.JSONBadEscape, uint64(n.BadEscapes), at, "")
+	log.AddN(problem.JSONNonstandardNumber, uint64(n.Nonstandard), at, "")
+}
