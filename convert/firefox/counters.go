@@ -58,7 +58,7 @@ func (d *decoder) readCounter(p *profile) error {
 		case "sampleGroups", "sample_groups":
 			return d.readGroups(c)
 		}
-		return d.skip()
+		return d.Skip()
 	})
 }
 
@@ -72,7 +72,7 @@ func (d *decoder) readDisplay(c *counter) error {
 		case "label":
 			return d.text(&c.label)
 		}
-		return d.skip()
+		return d.Skip()
 	})
 }
 
@@ -87,14 +87,14 @@ func (d *decoder) readGroups(c *counter) error {
 			if key == "samples" {
 				return d.readCounterSamples(into)
 			}
-			return d.skip()
+			return d.Skip()
 		})
 		if into != &c.samples && into.rows > 0 {
-			d.log.AddN(problem.CounterInvalidValue, uint64(into.rows), d.position(), "a second group of samples")
+			d.Log.AddN(problem.CounterInvalidValue, uint64(into.rows), d.Position(), "a second group of samples")
 		}
 		return err
 	}
-	b, err := d.peek()
+	b, err := d.Peek()
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (d *decoder) readCounterSamples(s *counterSamples) error {
 
 // readOverheads reads profilerOverhead: one for the process, or a list of one for each process.
 func (d *decoder) readOverheads(p *profile) error {
-	b, err := d.peek()
+	b, err := d.Peek()
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (d *decoder) readOverhead(p *profile) error {
 			o.rows = d.rows(length, &o.time)
 			return err
 		}
-		return d.skip()
+		return d.Skip()
 	})
 }
 

@@ -49,9 +49,6 @@ const (
 	oldestRaw       = 3
 )
 
-// errEnded ends the reading of an input that is cut: all that is complete is used.
-var errEnded = errors.New("input ended")
-
 // Read reads the Firefox profile r, which is unpacked, into b. Errors are those of r and of b, of ctx, and inputs that
 // are no Firefox profile at all; they say where in the input they occurred.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
@@ -73,10 +70,12 @@ func decode(r io.Reader, opts Options) (*profile, error) {
 	}
 	d := newDecoder(r, window, opts.Problems)
 	p := new(profile)
-	if err := d.document(p); err != nil && err != errEnded {
+	if err := d.document(p); err != nil && err != jsondoc.ErrEnded {
 		return nil, err
 	}
 	switch version := p.meta.version; {
+	case !p.has.threads && !p.has.meta && d.Malformed() != nil:
+		return nil, d.Malformed()
 	case !p.has.threads && !p.has.meta:
 		return nil, errors.New("no Firefox profile: neither meta nor threads among its members")
 	case !p.isProcessed() && version != 0 && version < oldestRaw:
@@ -94,63 +93,40 @@ func (p *profile) isProcessed() bool { return p.meta.isProcessed || p.has.shared
 
 // document reads the input from its first byte to its last.
 func (d *decoder) document(p *profile) error {
-	window := d.s.Window()
+	window := d.S.Window()
 	if len(window) == 0 {
-		if err := d.s.Fill(); err != nil && err != io.EOF {
-			return d.failed(err)
+		if err := d.S.Fill(); err != nil && err != io.EOF {
+			return d.Failed(err)
 		}
-		window = d.s.Window()
+		window = d.S.Window()
 	}
 	if len(window) >= len(jslbMagic) && string(window[:len(jslbMagic)]) == jslbMagic {
 		return d.container(p)
 	}
-	const mark = "\ufeff"
-	if len(window) >= len(mark) && string(window[:len(mark)]) == mark {
-		d.s.Advance(len(mark))
-		d.s.Mark()
-	}
-	c, err := d.s.Peek()
+	c, err := d.Begin()
 	switch {
-	case err == io.EOF:
-		return errors.New("the input is empty")
 	case err != nil:
-		return d.failed(err)
+		return err
 	case c != '{':
-		return d.failed(fmt.Errorf("no Firefox profile: found %q instead of an object", c))
+		return d.Failed(fmt.Errorf("no Firefox profile: found %q instead of an object", c))
 	}
 	if err := d.readProfile(p); err != nil {
 		return err
 	}
-	return d.trailing()
+	return d.Trailing()
 }
 
 // container reads a JSLB container.
 func (d *decoder) container(p *profile) error {
-	unread, rest := d.s.Detach()
+	unread, rest := d.S.Detach()
 	slabs, err := readSlabs(io.MultiReader(bytes.NewReader(unread), rest))
 	if err != nil {
 		return err
 	}
 	d.slabs = slabs
 	if slabs.cut {
-		*d.cut = true
-		d.log.Add(problem.JSONUnterminated, problem.Position{Event: -1, Offset: slabs.size}, "slabs of the container")
+		d.Ended = true
+		d.Log.Add(problem.JSONUnterminated, problem.Position{Event: -1, Offset: slabs.size}, "slabs of the container")
 	}
 	return d.within(slabs.scanner(slabs.root), func() error { return d.readProfile(p) })
-}
-
-// trailing reads over what follows the profile, and counts it if it is more than white space.
-func (d *decoder) trailing() error {
-	_, err := d.s.Peek()
-	at := d.position()
-	for err == nil {
-		d.s.Advance(len(d.s.Window()))
-		d.s.Mark()
-		err = d.s.Fill()
-	}
-	if err != io.EOF {
-		return d.failed(err)
-	}
-	d.log.AddN(problem.JSONTrailingData, uint64(d.s.Offset()-at.Offset), at, "")
-	return nil
 }

@@ -117,16 +117,16 @@ func (d *decoder) slab() (*jsonscan.Scanner, error) {
 		return nil, nil
 	}
 	var index int64 = -1
-	err := d.unit(func() {
+	err := d.Unit(func() {
 		index = -1
-		if !bytes.HasPrefix(d.s.Window(), []byte(slabReference)) {
+		if !bytes.HasPrefix(d.S.Window(), []byte(slabReference)) {
 			return
 		}
-		d.s.Advance(len(slabReference))
-		if kind, text := d.s.Value(); kind == jsonscan.Integer {
+		d.S.Advance(len(slabReference))
+		if kind, text := d.S.Value(); kind == jsonscan.Integer {
 			index, _ = jsonscan.Int64(text)
 		}
-		if _, more := d.s.Key(); more {
+		if _, more := d.S.Key(); more {
 			index = math.MaxInt64 // no reference, though it begins like one
 		}
 	})
@@ -136,11 +136,11 @@ func (d *decoder) slab() (*jsonscan.Scanner, error) {
 	case index < 0:
 		return nil, nil
 	case index >= int64(len(d.slabs.list)):
-		return nil, d.failed(fmt.Errorf("there is no slab %d", index))
+		return nil, d.Failed(fmt.Errorf("there is no slab %d", index))
 	}
 	d.slabs.used += int64(len(d.slabs.list[index].data))
 	if d.slabs.used > maxSlabUse*d.slabs.size {
-		return nil, d.failed(errors.New("the slabs of the JSLB container are used too often"))
+		return nil, d.Failed(errors.New("the slabs of the JSLB container are used too often"))
 	}
 	return d.slabs.scanner(int(index)), nil
 }

@@ -75,7 +75,7 @@ func (d *decoder) readMeta(m *meta) error {
 				case "time":
 					return d.text(&m.timeUnit)
 				}
-				return d.skip()
+				return d.Skip()
 			})
 		}
 		return d.readAttribute(&m.attributes, key)
@@ -115,7 +115,7 @@ func (d *decoder) readCategories(categories *[]category) error {
 					return nil
 				})
 			}
-			return d.skip()
+			return d.Skip()
 		})
 		if err == nil {
 			c.name = clip(c.name)

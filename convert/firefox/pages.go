@@ -21,7 +21,7 @@ const maxPage = maxAttribute
 // readPages reads the list of pages.
 func (d *decoder) readPages(pages *[]page) error {
 	return d.array(func() error {
-		c, err := d.peek()
+		c, err := d.Peek()
 		if err != nil {
 			return err
 		}
@@ -29,7 +29,7 @@ func (d *decoder) readPages(pages *[]page) error {
 			return d.unexpected(c)
 		}
 		var p page
-		err = d.unit(func() {
+		err = d.Unit(func() {
 			p = page{}
 			d.pageMembers(&p)
 		})
@@ -42,10 +42,10 @@ func (d *decoder) readPages(pages *[]page) error {
 
 // pageMembers reads the members of a page, which is a unit.
 func (d *decoder) pageMembers(p *page) {
-	d.s.Value()
-	for key, ok := d.s.Key(); ok; key, ok = d.s.Key() {
+	d.S.Value()
+	for key, ok := d.S.Key(); ok; key, ok = d.S.Key() {
 		name := string(key)
-		kind, text := d.s.Scalar()
+		kind, text := d.S.Scalar()
 		number, _ := jsonscan.Decimal(text, 0)
 		switch name {
 		case "tabID", "browsingContextID":

@@ -103,7 +103,7 @@ func (d *decoder) profileMember(p *profile, key string) error {
 // unknownMember reads over a member of the profile or of a thread that has no place in a timeline. It is counted if it is
 // neither null nor an empty list.
 func (d *decoder) unknownMember(key string) error {
-	c, err := d.peek()
+	c, err := d.Peek()
 	if err != nil {
 		return err
 	}
@@ -116,31 +116,31 @@ func (d *decoder) unknownMember(key string) error {
 	if !nothing {
 		d.problem(problem.TopLevelMemberSkipped, key)
 	}
-	return d.skip()
+	return d.Skip()
 }
 
 // isEmptyList reports whether the list that follows has no elements.
 func (d *decoder) isEmptyList() (empty bool, err error) {
-	err = d.unit(func() {
-		d.s.Value()
-		empty = !d.s.Elem()
+	err = d.Unit(func() {
+		d.S.Value()
+		empty = !d.S.Elem()
 	})
 	if err == nil {
-		d.s.Rewind()
+		d.S.Rewind()
 	}
 	return empty, err
 }
 
 // embedded calls fn for a value, or for the value that is written in a string (section 2: version 3).
 func (d *decoder) embedded(fn func() error) error {
-	c, err := d.peek()
+	c, err := d.Peek()
 	if err != nil || c != '"' {
 		if err != nil {
 			return err
 		}
 		return fn()
 	}
-	start := d.s.Start() // of the string: places inside are those without escapes
+	start := d.S.Start() // of the string: places inside are those without escapes
 	_, text, err := d.scalar()
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (d *decoder) embedded(fn func() error) error {
 
 // readThreads reads an element of threads: a thread, or in version 3 the profile of a child process as a string.
 func (d *decoder) readThreads(p *profile) error {
-	c, err := d.peek()
+	c, err := d.Peek()
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (d *decoder) readThreads(p *profile) error {
 // readChild reads the profile of a child process.
 func (d *decoder) readChild(p *profile) error {
 	if d.nesting == maxDepth {
-		return d.failed(errors.New("processes in processes, too deep"))
+		return d.Failed(errors.New("processes in processes, too deep"))
 	}
 	if ok, err := d.room(len(p.children)); !ok {
 		return err
@@ -217,7 +217,7 @@ func (d *decoder) readLibs(libs *[]lib) error {
 			case "offset":
 				return d.address(&l.offset)
 			}
-			return d.skip()
+			return d.Skip()
 		})
 	})
 }
@@ -244,7 +244,7 @@ func (d *decoder) readPauses(pauses *[]pause) error {
 			case "reason":
 				return d.text(&p.reason)
 			}
-			return d.skip()
+			return d.Skip()
 		})
 		if err == nil {
 			*pauses = append(*pauses, p)
@@ -260,17 +260,17 @@ const maxAttribute = 16 << 10
 func (d *decoder) readAttribute(dst *[]attribute, key string) error {
 	var value string
 	long := false
-	err := d.unit(func() {
+	err := d.Unit(func() {
 		var kind jsonscan.Kind
 		var text []byte
-		kind, text = d.s.Scalar()
+		kind, text = d.S.Scalar()
 		value, long = "", false
 		switch {
 		case kind == jsonscan.Invalid || kind == jsonscan.Null:
 		case len(text) > maxAttribute:
 			long = true
 		default:
-			value = string(d.s.ValidText(text))
+			value = string(d.S.ValidText(text))
 		}
 	})
 	switch {

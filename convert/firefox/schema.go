@@ -112,7 +112,7 @@ func (d *decoder) readSchema(schemas *[]*schema) error {
 		case "fields", "data":
 			return d.array(func() error { return d.readField(s) })
 		}
-		return d.skip()
+		return d.Skip()
 	})
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (d *decoder) readField(s *schema) error {
 		case "format":
 			return d.readFormat(&f)
 		}
-		return d.skip()
+		return d.Skip()
 	})
 	if err == nil && f.key != "" {
 		s.fields = append(s.fields, f)
@@ -144,7 +144,7 @@ func (d *decoder) readField(s *schema) error {
 
 // readFormat reads a format: its name, or an object that describes a table.
 func (d *decoder) readFormat(f *field) error {
-	c, err := d.peek()
+	c, err := d.Peek()
 	if err != nil {
 		return err
 	}
@@ -170,13 +170,13 @@ func (d *decoder) readFormat(f *field) error {
 					if key == "label" {
 						return d.text(&label)
 					}
-					return d.skip()
+					return d.Skip()
 				})
 				f.columns = append(f.columns, label)
 				return err
 			})
 		}
-		return d.skip()
+		return d.Skip()
 	})
 }
 

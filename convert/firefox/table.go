@@ -321,17 +321,17 @@ func (t *tableReader) member(key string) error {
 			return t.d.column(c.column)
 		}
 	}
-	return t.d.skip()
+	return t.d.Skip()
 }
 
 // opensRows reports whether a list of rows follows: a list of lists.
 func (d *decoder) opensRows() (rows bool, err error) {
-	err = d.unit(func() {
+	err = d.Unit(func() {
 		rows = false
-		if kind, _ := d.s.Value(); kind != jsonscan.Array {
+		if kind, _ := d.S.Value(); kind != jsonscan.Array {
 			return
 		}
-		for _, c := range d.s.Window() {
+		for _, c := range d.S.Window() {
 			switch c {
 			case ' ', '\t', '\n', '\r':
 				continue
@@ -339,10 +339,10 @@ func (d *decoder) opensRows() (rows bool, err error) {
 			rows = c == '['
 			return
 		}
-		d.s.Elem() // fails, because nothing follows
+		d.S.Elem() // fails, because nothing follows
 	})
-	if d.s.Err() == nil {
-		d.s.Rewind()
+	if d.S.Err() == nil {
+		d.S.Rewind()
 	}
 	return rows, err
 }
@@ -351,14 +351,14 @@ func (d *decoder) opensRows() (rows bool, err error) {
 func (d *decoder) column(c column) error {
 	c.truncate(0)
 	ok := false
-	add := func() { ok = c.add(d.s) }
+	add := func() { ok = c.add(d.S) }
 	return d.array(func() error {
 		before := c.len()
-		if c.addMany(d.s); c.len() > before {
+		if c.addMany(d.S); c.len() > before {
 			d.path[len(d.path)-1].index += c.len() - before - 1
 			return nil
 		}
-		err := d.unit(add)
+		err := d.Unit(add)
 		if err == nil && !ok {
 			d.problem(problem.FirefoxValueInvalid, "a value")
 		}
@@ -398,26 +398,26 @@ func (t *tableReader) readSchema() error {
 func (t *tableReader) readRows() error {
 	d := t.d
 	if !t.known {
-		return d.unit(func() {
-			t.waiting = bytes.Clone(d.s.Raw())
-			t.start = d.s.Start()
+		return d.Unit(func() {
+			t.waiting = bytes.Clone(d.S.Raw())
+			t.start = d.S.Start()
 		})
 	}
 	n, wrong := 0, 0
 	row := func() {
 		wrong = 0
-		if kind, _ := d.s.Value(); kind != jsonscan.Array {
-			d.s.Rewind()
-			d.s.Skip()
+		if kind, _ := d.S.Value(); kind != jsonscan.Array {
+			d.S.Rewind()
+			d.S.Skip()
 			wrong = 1
 			t.endRow(0, n)
 			return
 		}
 		place := 0
-		for d.s.Elem() {
+		for d.S.Elem() {
 			if place >= len(t.schema) || t.schema[place] == nil {
-				d.s.Skip()
-			} else if !t.schema[place].add(d.s) {
+				d.S.Skip()
+			} else if !t.schema[place].add(d.S) {
 				wrong++
 			}
 			place++
@@ -425,13 +425,13 @@ func (t *tableReader) readRows() error {
 		t.endRow(place, n)
 	}
 	return d.array(func() error {
-		err := d.unit(row)
+		err := d.Unit(row)
 		if n++; err == nil && wrong > 0 {
 			detail := ""
-			if d.log.Wants(problem.FirefoxValueInvalid) {
+			if d.Log.Wants(problem.FirefoxValueInvalid) {
 				detail = "values in " + d.where()
 			}
-			d.log.AddN(problem.FirefoxValueInvalid, uint64(wrong), d.position(), detail)
+			d.Log.AddN(problem.FirefoxValueInvalid, uint64(wrong), d.Position(), detail)
 		}
 		return err
 	})
@@ -439,7 +439,7 @@ func (t *tableReader) readRows() error {
 
 // endRow completes row n, of which the first places were read, or takes it back after a failure.
 func (t *tableReader) endRow(places, n int) {
-	if t.d.s.Err() != nil {
+	if t.d.S.Err() != nil {
 		for _, c := range t.schema {
 			if c != nil {
 				c.truncate(min(n, c.len()))
@@ -462,7 +462,7 @@ func (d *decoder) rows(length int, first column, others ...column) int {
 		n = min(n, c.len())
 	}
 	if n < length {
-		d.log.AddN(problem.FirefoxColumnShort, uint64(length-n), d.position(), d.where())
+		d.Log.AddN(problem.FirefoxColumnShort, uint64(length-n), d.Position(), d.where())
 	}
 	return n
 }

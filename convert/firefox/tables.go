@@ -65,7 +65,7 @@ func (d *decoder) readTables(t *tables) error {
 		if table := t.reader(key); table != nil {
 			return table(d)
 		}
-		return d.skip()
+		return d.Skip()
 	})
 }
 

@@ -133,7 +133,7 @@ func (d *decoder) threadTable(th *thread, key string) error {
 		return table(d)
 	}
 	if unreadMembers[key] {
-		return d.skip()
+		return d.Skip()
 	}
 	return d.unknownMember(key)
 }
@@ -152,7 +152,7 @@ func (d *decoder) identity(id *identity) error {
 		return err
 	}
 	_, ok := jsonscan.Int64(text)
-	*id = identity{text: string(d.s.ValidText(text)), isNumber: ok}
+	*id = identity{text: string(d.S.ValidText(text)), isNumber: ok}
 	return nil
 }
 

@@ -22,7 +22,7 @@ var ErrEnded = errors.New("input ended")
 
 // Reader reads a document. Its methods return ErrEnded, the error of the input, or one that has been given its place.
 type Reader struct {
-	// S reads the text. It may be replaced while a text inside of the document is read.
+	// S reads the text.
 	S *jsonscan.Scanner
 	// Log counts what is wrong.
 	Log *problem.Log
@@ -53,6 +53,18 @@ func New(s *jsonscan.Scanner, log *problem.Log) *Reader { return &Reader{S: s, L
 func (r *Reader) StartPiece(at problem.Position) {
 	r.piece, r.Index = &at, -1
 	r.keys.reset()
+}
+
+// Within calls fn with another scanner in place of the Reader's own, for a text that is a value of the document. If that is
+// cut or no JSON, what comes before is used, and the document goes on.
+func (r *Reader) Within(other *jsonscan.Scanner, fn func() error) error {
+	s, index, keys := r.S, r.Index, r.keys
+	r.S, r.keys = other, keySet{}
+	if err := fn(); err != nil && err != ErrEnded {
+		return err
+	}
+	r.S, r.Index, r.keys = s, index, keys
+	return nil
 }
 
 // Cancelled returns a reader of r that ends with the error of ctx when that is done, wherever its user is.
