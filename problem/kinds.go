@@ -188,10 +188,10 @@ var kinds = [numKinds]struct {
 
 	ContainerDamaged: {"container_damaged", Lost, "The compressed input is cut or damaged; what could be unpacked was used."},
 
-	JSONPartialEvent:      {"json_partial_event", Lost, "The input ends in the middle of an event; that event is dropped whole."},
-	JSONMalformedEvent:    {"json_malformed_event", Lost, "An event is no readable JSON; reading went on at the next event."},
+	JSONPartialEvent:      {"json_partial_event", Lost, "The input ends in the middle of an event or of another value; that is dropped whole."},
+	JSONMalformedEvent:    {"json_malformed_event", Lost, "An event is no readable JSON, and reading went on at the next one; or something else is none, and reading ended there."},
 	JSONNotAnEvent:        {"json_not_an_event", Lost, "An element of the event list is not an object and was skipped."},
-	JSONTrailingData:      {"json_trailing_data", Lost, "There are bytes behind the end of the JSON value; they were ignored (count: bytes)."},
+	JSONTrailingData:      {"json_trailing_data", Lost, "There are bytes behind the end of the JSON value, or behind the place where it is no JSON any more; they were ignored (count: bytes)."},
 	JSONUnterminated:      {"json_unterminated", Repaired, "The input ends before its closing bracket; all complete events were used."},
 	JSONInvalidUTF8:       {"json_invalid_utf8", Repaired, "Bytes that are no UTF-8 became U+FFFD."},
 	JSONLoneSurrogate:     {"json_lone_surrogate", Repaired, "An unpaired surrogate escape became U+FFFD."},
@@ -199,7 +199,7 @@ var kinds = [numKinds]struct {
 	JSONNonstandardNumber: {"json_nonstandard_number", Repaired, "A bare word that is no JSON: NaN and Infinity became doubles, other words text."},
 	JSONBigInteger:        {"json_big_integer", Repaired, "An integer beyond 64 bits became the nearest double."},
 	ArgDepthLimit:         {"arg_depth_limit", Repaired, "Arguments nested deeper than 512 levels were kept as raw JSON text."},
-	JSONTrailingComma:     {"json_trailing_comma", Info, "Leading, doubled or trailing commas were tolerated (counted once for a file)."},
+	JSONTrailingComma:     {"json_trailing_comma", Info, "Leading, doubled, trailing or missing commas were tolerated (counted once for a file)."},
 	JSONControlCharacter:  {"json_control_character", Info, "A string holds raw control characters; they were kept."},
 	JSONDuplicateKey:      {"json_duplicate_key", Info, "An object has a key twice; the last one counts."},
 	JSONEmptyEvent:        {"json_empty_event", Info, "An empty object in the event list was ignored."},

@@ -23,7 +23,6 @@ package chromejson
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -79,14 +78,11 @@ func (f *ArgFilter) keepsNone() bool            { return f.some && len(f.keys) =
 func (f *ArgFilter) keeps(name []byte) bool     { return !f.some || f.keys[string(name)] }
 func (f *ArgFilter) keepsText(name string) bool { return !f.some || f.keys[name] }
 
-// errEnded ends the reading of an input that is cut: all that is complete was used.
-var errEnded = errors.New("input ended")
-
 // Read reads the Chrome JSON trace r, which is unpacked, into b. Errors are those of r and of b, of ctx, and inputs that
 // are no Chrome JSON trace at all; they say where in the input they occurred.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	rd := newReader(ctx, r, b, opts)
-	if err := rd.document(); err != nil && err != errEnded {
+	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
 		return err
 	}
 	return rd.finish()
@@ -96,6 +92,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 type reader struct {
 	eventScanner
 	ctx context.Context
+	doc *jsondoc.Reader  // reads what is beside the events, with the scanner
 	sub jsonscan.Scanner // reads a piece of the current event again
 
 	piece      jsonscan.Scanner // stands in for s while events come in blocks
@@ -109,7 +106,6 @@ type reader struct {
 	found    bool  // traceEvents was seen
 	inEvents bool  // the current position is inside traceEvents
 	reparsed int64 // bytes that were parsed in vain, see mayReparse
-	commas   bool  // json_trailing_comma was counted
 
 	out timeline.Event // handed to the Builder
 	flo timeline.FlowEvent
@@ -151,6 +147,8 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 		stacks:  newStacks(),
 	}
 	rd.unknown = rd.unknownMember
+	rd.doc = jsondoc.New(rd.s, rd.log)
+	rd.doc.Repeats = func(key []byte) bool { return string(key) == "traceEvents" }
 	return rd
 }
 
@@ -184,33 +182,15 @@ func (rd *reader) failed(err error) error {
 	return fmt.Errorf("byte %d: %w", rd.s.Offset(), err)
 }
 
-// ended is called with an error of Fill: the end of the input is no error, but noted.
+// ended is called with an error of Fill in the list of events: the end of the input is no error, but noted.
 func (rd *reader) ended(err error) error {
 	if err != io.EOF {
 		return rd.failed(err)
 	}
-	rd.log.Add(problem.JSONUnterminated, problem.Position{Event: -1, Offset: rd.s.Offset()}, "")
-	return errEnded
-}
-
-// comma counts commas that are too many, once for an input.
-func (rd *reader) comma() {
-	if !rd.commas {
-		rd.commas = true
-		rd.problem(problem.JSONTrailingComma, "")
-	}
+	return rd.doc.End(err)
 }
 
 // notes counts what the scanner tolerated in the current unit.
 func (rd *reader) notes() { rd.countNotes(&rd.s.Notes) }
 
-func (rd *reader) countNotes(n *jsonscan.Notes) {
-	if *n == (jsonscan.Notes{}) {
-		return
-	}
-	jsondoc.CountNotes(rd.log, n, rd.position())
-	if n.Commas > 0 {
-		rd.comma()
-	}
-	*n = jsonscan.Notes{}
-}
+func (rd *reader) countNotes(n *jsonscan.Notes) { rd.doc.CountNotesOf(n, rd.position()) }

@@ -30,20 +30,20 @@ func (rd *reader) events() error {
 		switch c {
 		case ',':
 			if after == ',' || after == '[' {
-				rd.comma()
+				rd.doc.Comma(rd.position())
 			}
 			rd.s.Advance(1)
 			after = c
 			continue
 		case ']':
 			if after == ',' {
-				rd.comma()
+				rd.doc.Comma(rd.position())
 			}
 			rd.s.Advance(1)
 			return nil
 		case '{':
 			if after == '{' { // two events without a comma between
-				rd.comma()
+				rd.doc.Comma(rd.position())
 			}
 			if after == ',' && rd.mayUseBlocks() {
 				if after, err = rd.blocks(); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
@@ -143,7 +144,7 @@ func TestResyncIsLinear(t *testing.T) {
 		log := new(problem.Log)
 		b := timeline.NewBuilder(timeline.Options{Problems: log})
 		rd := newReader(context.Background(), strings.NewReader(input), b, Options{Problems: log})
-		if err := rd.document(); err != nil && err != errEnded {
+		if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
 			t.Errorf("%s: %v", name, err)
 		}
 		if log.Count(problem.JSONMalformedEvent) == 0 || rd.index == 0 {
@@ -183,7 +184,7 @@ func TestOpenBracketsOnLines(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: log})
 	defer b.Close()
 	rd := newReader(context.Background(), strings.NewReader(input), b, Options{Problems: log})
-	if err := rd.document(); err != nil && err != errEnded {
+	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
 		t.Fatal(err)
 	}
 	if got := log.Count(problem.JSONMalformedEvent); rd.index != n || got != n/10 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/problem"
 )
@@ -61,7 +62,7 @@ func (rd *reader) lineIsCut() bool {
 	return rd.sub.Err() == jsonscan.ErrShort
 }
 
-// resync goes on behind an event that cannot be parsed. It returns errResynced, or errEnded if nothing follows.
+// resync goes on behind an event that cannot be parsed. It returns errResynced, or jsondoc.ErrEnded if nothing follows.
 func (rd *reader) resync() error {
 	at, failed := rd.position(), rd.s.Offset()
 	rd.reparsed += failed - at.Offset // nothing, if the event only has no end
@@ -79,7 +80,7 @@ func (rd *reader) resync() error {
 	}
 	rd.log.Add(problem.JSONMalformedEvent, at, fmt.Sprintf("%d bytes skipped", rd.s.Start()-at.Offset))
 	if err == io.EOF {
-		return errEnded
+		return jsondoc.ErrEnded
 	}
 	return errResynced
 }

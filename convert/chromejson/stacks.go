@@ -76,7 +76,7 @@ func newStacks() stacks {
 
 // stackFrames reads the dictionary of the trace.
 func (rd *reader) stackFrames() error {
-	return rd.topLevel(func(id string) error {
+	return rd.doc.Members(func(id []byte, _ byte) error {
 		kind, text, err := rd.value(maxAttribute)
 		if err != nil {
 			return err
@@ -86,7 +86,8 @@ func (rd *reader) stackFrames() error {
 			return nil
 		}
 		rd.sub.Reset(text)
-		rd.addFrame(0, id)
+		rd.addFrame(0, string(id))
+		rd.countNotes(&rd.sub.Notes)
 		return nil
 	})
 }
@@ -329,20 +330,7 @@ func (rd *reader) profileEvent() error {
 
 // samples reads the top-level samples. Their threads are known by tid only, so they wait until all threads are known.
 func (rd *reader) samples() error {
-	rd.s.Advance(1)
-	for {
-		c, err := rd.s.Peek()
-		if err != nil {
-			return rd.ended(err)
-		}
-		switch c {
-		case ',':
-			rd.s.Advance(1)
-			continue
-		case ']':
-			rd.s.Advance(1)
-			return nil
-		}
+	return rd.doc.Elements(func(byte) error {
 		at := rd.position()
 		kind, text, err := rd.value(maxAttribute)
 		if err != nil {
@@ -350,13 +338,13 @@ func (rd *reader) samples() error {
 		}
 		if kind != jsonscan.Object {
 			rd.log.Add(problem.JSONNotAnEvent, at, "in samples")
-			continue
+			return nil
 		}
 		rd.sub.Reset(text)
-		if err := rd.sample(at); err != nil {
-			return err
-		}
-	}
+		err = rd.sample(at)
+		rd.countNotes(&rd.sub.Notes)
+		return err
+	})
 }
 
 // sample reads one element of samples from rd.sub.

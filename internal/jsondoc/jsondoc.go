@@ -1,6 +1,6 @@
 // Package jsondoc reads documents of JSON from trace files: member by member and element by element, of any size, and as
-// far as they can be read. All JSON formats read their documents with a Reader, so that the same damage gives the same
-// result and the same data problems in each (docs/formats/json.md says which). What the members mean is the format's business.
+// far as they can be read. The readers of all JSON formats are built on a Reader, so that the same damage gives the same result
+// and the same data problems in each (docs/formats/json.md says which). What the members mean is the format's business.
 //
 // The text itself is the scanner's: package jsonscan. A reader that has a faster way through some of its text, such as the
 // list of events of a Chrome JSON trace, takes it and has the Reader count what it comes across.
@@ -32,6 +32,8 @@ type Reader struct {
 	Numbered bool
 	// Index is that of the current element of the innermost list; -1 outside of lists.
 	Index int64
+	// Repeats says which members may come several times; nil: none.
+	Repeats func(key []byte) bool
 	// Ended says that the input ends early.
 	Ended bool
 
@@ -369,7 +371,7 @@ func (r *Reader) Member() (key []byte, first byte, err error) {
 		r.Comma(at)
 	}
 	key, isNew := r.keys.add(text)
-	if !isNew {
+	if !isNew && (r.Repeats == nil || !r.Repeats(key)) {
 		r.Log.Add(problem.JSONDuplicateKey, at, string(key))
 	}
 	if r.S.Notes != (jsonscan.Notes{}) {

@@ -1,0 +1,155 @@
+package convert_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/convert"
+)
+
+// damageDocuments has one document of each JSON format, of which damage can say where it is: ‹open› and ‹close› are behind
+// the first and before the last bracket of a document, ‹member› is the comma between two of its members, ‹twice› a member
+// that is there already, ‹first›, ‹comma› and ‹last› are in a list of objects where commas may be, ‹text› is in a text and
+// ‹number› is a number of the second object, ‹behind› is behind it all.
+var damageDocuments = []struct {
+	format   convert.Format
+	document string
+	twice    string
+}{
+	{
+		convert.FormatChromeJSON,
+		`{‹open›"displayTimeUnit":"ms"‹twice›‹member›"traceEvents":[‹first›
+			{"ph":"X","pid":1,"tid":1,"ts":1,"dur":2,"name":"a"}‹comma›
+			{"ph":"X","pid":1,"tid":1,"ts":5,"name":"‹text›","dur":‹number›}‹last›]‹close›}‹behind›`,
+		`,"displayTimeUnit":"ns"`,
+	},
+	{
+		convert.FormatFirefox,
+		`{‹open›"meta":{"version":34,"startTime":1000‹twice›}‹member›"threads":[],"libs":[‹first›
+			{"start":1,"end":2,"offset":0,"name":"a"}‹comma›
+			{"start":2,"name":"‹text›","end":‹number›}‹last›]‹close›}‹behind›`,
+		`,"startTime":1000`,
+	},
+	{
+		convert.FormatCPUProfile,
+		`{‹open›"startTime":1‹twice›‹member›"samples":[1,1],"timeDeltas":[1,1],"nodes":[‹first›
+			{"id":1,"callFrame":{"functionName":"(root)"}}‹comma›
+			{"id":2,"parent":1,"callFrame":{"functionName":"‹text›","lineNumber":‹number›}}‹last›]‹close›}‹behind›`,
+		`,"startTime":1`,
+	},
+	{
+		convert.FormatJSProfile,
+		`{‹open›"sampleInterval":10‹twice›‹member›"samples":[{"timestamp":1},{"timestamp":11}],"resources":[],"stacks":[],"frames":[‹first›
+			{"name":"a","line":1}‹comma›
+			{"name":"‹text›","line":‹number›}‹last›]‹close›}‹behind›`,
+		`,"sampleInterval":10`,
+	},
+}
+
+// damage is what happens to a document, and the problems of JSON that it makes. Replace says what stands at some places; the
+// document ends at cut. Problems are in the order of their names; those that say what is wrong with a value are the format's
+// own.
+type damage struct {
+	name     string
+	replace  map[string]string
+	cut      string
+	problems string
+}
+
+var damages = []damage{
+	{"none", nil, "", ""},
+	{"a byte order mark", map[string]string{"bom": "\ufeff"}, "", ""},
+	{"a leading comma among members", map[string]string{"open": ","}, "", "json_trailing_comma 1"},
+	{"a trailing comma among members", map[string]string{"close": ","}, "", "json_trailing_comma 1"},
+	{"two commas between members", map[string]string{"member": ",,"}, "", "json_trailing_comma 1"},
+	{"no comma between members", map[string]string{"member": " "}, "", "json_trailing_comma 1"},
+	{"a leading comma in a list", map[string]string{"first": ","}, "", "json_trailing_comma 1"},
+	{"a trailing comma in a list", map[string]string{"last": ","}, "", "json_trailing_comma 1"},
+	{"two commas in a list", map[string]string{"comma": ",\n,"}, "", "json_trailing_comma 1"},
+	{"no comma in a list", map[string]string{"comma": ""}, "", "json_trailing_comma 1"},
+	{
+		"stray commas everywhere", map[string]string{"open": ",", "first": ",", "comma": ",,,", "last": ",", "close": ","}, "",
+		"json_trailing_comma 1",
+	},
+	{"a key twice", map[string]string{"twice": "twice"}, "", "json_duplicate_key 1"},
+	{"a control character", map[string]string{"text": "a\tb"}, "", "json_control_character 1"},
+	{"bytes that are no UTF-8", map[string]string{"text": "a\xff\xc3b"}, "", "json_invalid_utf8 2"},
+	{"lone surrogates", map[string]string{"text": `\ud800 \udc00`}, "", "json_lone_surrogate 2"},
+	{"an unknown escape", map[string]string{"text": `a\qb`}, "", "json_bad_escape 1"},
+	{"NaN", map[string]string{"number": "NaN"}, "", "json_nonstandard_number 1"},
+	{"an infinity", map[string]string{"number": "-Infinity"}, "", "json_nonstandard_number 1"},
+	{"a number in hex", map[string]string{"number": "0x10"}, "", "json_nonstandard_number 1"},
+	{"a number beyond 64 bits", map[string]string{"number": "123456789012345678901234567890"}, "", ""},
+	{"a text for a number", map[string]string{"number": `"x"`}, "", ""},
+	{"a list for a number", map[string]string{"number": `[[[1]]]`}, "", ""},
+	{"nesting", map[string]string{"number": strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)}, "", ""},
+	{"bytes behind the end", map[string]string{"behind": "\n<html>"}, "", "json_trailing_data 6"},
+	{"white space behind the end", map[string]string{"behind": "\n \r\n"}, "", ""},
+	{"the end is missing behind a value", nil, "comma", "json_unterminated 1"},
+	{"the end is missing behind a list", nil, "close", "json_unterminated 1"},
+	{"the end is missing in a text", nil, "text", "json_partial_event 1 json_unterminated 1"},
+	{"the end is missing in an element", nil, "number", "json_partial_event 1 json_unterminated 1"},
+	{"the wrong bracket", map[string]string{"close": "]"}, "", "json_malformed_event 1 json_trailing_data 2"},
+	{"text that is no JSON", map[string]string{"close": ",@"}, "", "json_malformed_event 1 json_trailing_data 2"},
+	{"a member without a value", map[string]string{"close": `,"x":`}, "", "json_malformed_event 1 json_trailing_data 1"},
+}
+
+// apply damages a document.
+func (d *damage) apply(document, twice string) string {
+	document = "‹bom›" + document
+	for place, plain := range map[string]string{
+		"bom": "", "open": "", "member": ",", "twice": "", "first": "", "comma": ",", "last": "", "text": "b", "number": "3", "close": "", "behind": "",
+	} {
+		mark := "‹" + place + "›"
+		if place == d.cut {
+			continue
+		}
+		text, ok := d.replace[place]
+		switch {
+		case !ok:
+			text = plain
+		case place == "twice":
+			text = twice
+		}
+		document = strings.Replace(document, mark, text, 1)
+	}
+	if d.cut != "" {
+		document, _, _ = strings.Cut(document, "‹"+d.cut+"›")
+	}
+	return document
+}
+
+// TestDamage damages a document of each JSON format in the same ways: the same problems of JSON are counted.
+func TestDamage(t *testing.T) {
+	for _, d := range damages {
+		for _, format := range damageDocuments {
+			t.Run(fmt.Sprint(d.name, " in ", format.format), func(t *testing.T) {
+				input := d.apply(format.document, format.twice)
+				tl, report, err := convert.Load(t.Context(), bytes.NewReader([]byte(input)), convert.Options{From: format.format, Workers: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer tl.Close()
+				var got []string
+				for _, p := range report.Problems {
+					if !strings.HasPrefix(p.Name, "json_") {
+						continue
+					}
+					got = append(got, fmt.Sprint(p.Name, " ", p.Count))
+					for _, c := range p.Cases {
+						if c.Offset == nil || *c.Offset > int64(len(input)) {
+							t.Errorf("%s has no place in the input", p.Name)
+						}
+					}
+				}
+				slices.Sort(got)
+				if got := strings.Join(got, " "); got != d.problems {
+					t.Errorf("problems %q, want %q", got, d.problems)
+				}
+			})
+		}
+	}
+}
