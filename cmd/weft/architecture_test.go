@@ -21,8 +21,9 @@ func TestArchitecturePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layout, rest, ok := strings.Cut(string(page), "## Layout")
-	if layout, _, ok = strings.Cut(rest, "\n## "); !ok {
+	_, rest, ok := strings.Cut(string(page), "## Layout")
+	layout, _, closed := strings.Cut(rest, "\n## ")
+	if !ok || !closed {
 		t.Fatal("no section Layout")
 	}
 	for name := range imports {
