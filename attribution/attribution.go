@@ -40,6 +40,7 @@ import (
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // FlowConflict says what happens when a flow brings a context to a slice for which another one is in effect that is
@@ -141,12 +142,22 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// Run attributes the work in a timeline, which is nested; steps are those of its flows. Options must be valid. What is wrong with the contexts
-// of the input is counted in the timeline's problem log.
-func Run(ctx context.Context, t *timeline.Timeline, steps *flowbind.Steps, opts Options) (*Result, error) {
+// Run attributes the work in a trace. What is wrong with the contexts of the input is counted, see trace.Trace.Problems.
+// The result must be closed before the trace is.
+func Run(ctx context.Context, tr *trace.Trace, opts Options) (r *Result, err error) {
 	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("attribution: %w", err)
 	}
+	t := tr.Timeline()
+	steps, err := flowbind.TakeSteps(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closeErr := steps.Close(); closeErr != nil && err == nil {
+			r, err = nil, errors.Join(closeErr, r.Close())
+		}
+	}()
 	c := newCollector(t, cmp.Or(opts.Workers, runtime.GOMAXPROCS(0)))
 	defer c.evidence.Close()
 	if err := c.run(ctx); err != nil {
@@ -163,14 +174,14 @@ func Run(ctx context.Context, t *timeline.Timeline, steps *flowbind.Steps, opts 
 	if err := p.run(ctx); err != nil {
 		return nil, err
 	}
-	r := &Result{t: t, c: c.catalogue, sets: p.sets, costs: newCosts(c.catalogue, p.sets, t, &opts.Cost)}
+	r = &Result{t: t, c: c.catalogue, sets: p.sets, costs: newCosts(c.catalogue, p.sets, t, &opts.Cost)}
 	if opts.Intervals {
 		r.shown = newIntervals(c.catalogue, p.sets, t.Memory()/16, t.TempDir())
 		r.costs.shown = r.shown
 	}
 	s := newStamper(p, r.costs)
 	defer s.stamps.Close()
-	err := s.run(ctx)
+	err = s.run(ctx)
 	if err == nil && r.shown != nil {
 		err = r.shown.err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // expected is what a case of conformance/contexts says, see the README there.
@@ -102,7 +103,6 @@ type attributed struct {
 // prepared is a timeline that is nested and has its flows: what attribution starts from. It is closed when the test ends.
 type prepared struct {
 	t        *timeline.Timeline
-	steps    *flowbind.Steps
 	problems *problem.Log
 }
 
@@ -114,12 +114,10 @@ func prepare(tb testing.TB, b *timeline.Builder, log *problem.Log) *prepared {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { t.Close() })
-	steps, err := flowbind.NestAndTrace(context.Background(), t)
-	if err != nil {
+	if err := flowbind.NestAndTrace(context.Background(), t); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { steps.Close() })
-	return &prepared{t, steps, log}
+	return &prepared{t, log}
 }
 
 // readChrome reads a Chrome JSON trace with so many bytes of memory. The error is one of the input.
@@ -136,7 +134,7 @@ func readChrome(tb testing.TB, input []byte, memory int64) (*prepared, error) {
 // attribute attributes a timeline.
 func (p *prepared) attribute(tb testing.TB, opts Options) *attributed {
 	tb.Helper()
-	r, err := Run(context.Background(), p.t, p.steps, opts)
+	r, err := Run(context.Background(), trace.FromTimeline(p.t), opts)
 	if err != nil {
 		tb.Fatal(err)
 	}

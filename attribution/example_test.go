@@ -8,22 +8,26 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // A task of a page calls a function and is interrupted by a garbage collection.
-func ExampleResult_Table() {
-	const trace = `{"traceEvents":[
+func ExampleRun() {
+	const input = `{"traceEvents":[
 		{"ph":"X","name":"RunTask",     "ts":0, "dur":100,"pid":1,"tid":1},
 		{"ph":"X","name":"FunctionCall","ts":10,"dur":50, "pid":1,"tid":1,"args":{"data":{"frame":"A","isolate":"77"}}},
 		{"ph":"X","name":"MinorGC",     "ts":50,"dur":10, "pid":1,"tid":1}]}`
 
 	ctx := context.Background()
-	tl, result, _, err := convert.Attribute(ctx, strings.NewReader(trace), convert.Options{})
+	tr, err := convert.Open(ctx, strings.NewReader(input), convert.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer tl.Close()
+	defer tr.Close()
+	result, err := attribution.Run(ctx, tr, attribution.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer result.Close()
 
 	table, err := result.Table(attribution.TableOptions{Type: "Frame"})
@@ -33,18 +37,20 @@ func ExampleResult_Table() {
 	for _, row := range table.Rows {
 		fmt.Printf("%-14s %6d ns\n", row.ID, row.Self)
 	}
-	err = tl.Walk(ctx, func(it *timeline.Item) error {
-		if it.Kind != timeline.ItemBegin {
-			return nil
+	for ev, err := range tr.Events() {
+		if err != nil {
+			log.Fatal(err)
 		}
-		set, err := result.Of(it.Ordinal)
-		for _, c := range result.Set(set) {
-			fmt.Printf("%s: %s %s (%s)\n", it.Name, c.Type, c.ID, c.Via)
+		if ev.Kind != trace.Slice {
+			continue
 		}
-		return err
-	})
-	if err != nil {
-		log.Fatal(err)
+		contexts, err := result.ContextsOf(ev.ID)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, c := range contexts {
+			fmt.Printf("%s: %s %s (%s)\n", ev.Name, c.Type, c.ID, c.Via)
+		}
 	}
 	// Output:
 	// frame/A         90000 ns

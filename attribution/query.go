@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // Context is a context in effect: of which type, who, and how that is known.
@@ -35,6 +36,15 @@ func (r *Result) Set(set SetID) []Context {
 		out = append(out, c)
 	}
 	return out
+}
+
+// ContextsOf returns the contexts of a slice or instant, by type. It must not be called after Attach.
+func (r *Result) ContextsOf(id trace.EventID) ([]Context, error) {
+	if id == 0 {
+		return nil, nil
+	}
+	set, err := r.Of(uint64(id) - 1)
+	return r.Set(set), err
 }
 
 // errTaken is the error of questions that a Result cannot answer any more.

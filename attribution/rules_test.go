@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // events makes a Chrome JSON trace of events.
@@ -117,7 +117,7 @@ func TestTriggerOfAsyncSlices(t *testing.T) {
 // What ends with its slice is a matter of times, and not to be had in the order of the input.
 func TestExclusiveOptions(t *testing.T) {
 	tl := attribute(t, events(x("work", 1, 0, "")), Options{}).t
-	if r, err := Run(t.Context(), tl, new(flowbind.Steps), Options{FileOrder: true, EndWithSlice: true}); err == nil {
+	if r, err := Run(t.Context(), trace.FromTimeline(tl), Options{FileOrder: true, EndWithSlice: true}); err == nil {
 		r.Close()
 		t.Error("no error")
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/timeline"
+	model "github.com/weft-trace/weft/trace"
 )
 
 // TestFlowIndex compares the ways that a flow.Index knows with the tables of flows: of the small cases and of the
@@ -92,7 +93,7 @@ func indexedArrows(t *testing.T, input []byte) []string {
 		t.Fatal(err)
 	}
 	defer trace.Close()
-	index, err := flow.NewIndex(ctx, trace)
+	index, err := flow.NewIndex(ctx, model.FromTimeline(trace))
 	if err != nil {
 		t.Fatal(err)
 	}

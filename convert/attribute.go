@@ -13,6 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // errAttributionArgs says that what attribution reads was to be left out.
@@ -47,7 +48,7 @@ func (l *loader) resolve(ctx context.Context, tl *timeline.Timeline) error {
 		l.report.Durations.Resolve += Seconds(time.Since(began))
 		return err
 	}
-	steps, err := flowbind.NestAndTrace(ctx, tl)
+	err := flowbind.NestAndTrace(ctx, tl)
 	l.report.Durations.Resolve += Seconds(time.Since(began))
 	if err != nil {
 		return err
@@ -55,12 +56,12 @@ func (l *loader) resolve(ctx context.Context, tl *timeline.Timeline) error {
 	began = time.Now()
 	opts := *l.opts.Attribute
 	opts.Workers = cmp.Or(opts.Workers, l.opts.WorkerCount())
-	l.attributed, err = attribution.Run(ctx, tl, steps, opts)
+	l.attributed, err = attribution.Run(ctx, trace.FromTimeline(tl), opts)
 	if err == nil {
 		l.report.Contexts = append([]string{}, slices.DeleteFunc(l.attributed.Types(), l.attributed.IsDerived)...)
 	}
 	l.report.Durations.Attribute = Seconds(time.Since(began))
-	return errors.Join(err, steps.Close())
+	return err
 }
 
 // attach writes the attribution into the timeline, if there is one. If the input is kept, it reports whether that changed

@@ -52,7 +52,7 @@ type Options struct {
 	// WriteBack says what of an attribution is written; the zero value writes everything.
 	WriteBack attribution.WriteBack
 
-	// KeepFlowIDs keeps the ids of flows that are texts in a timeline that Load returns, so that a flow.Index can show
+	// KeepFlowIDs keeps the ids of flows that are texts in what Open and Load return, so that a flow.Index can show
 	// them.
 	KeepFlowIDs bool
 

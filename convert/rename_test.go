@@ -17,6 +17,7 @@ import (
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 	"github.com/weft-trace/weft/report"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // TestRenamed gives every track, process and thread of what recordings convert to another name: what attribution, reports and
@@ -135,7 +136,7 @@ func answersOf(t *testing.T, data []byte) (a answers) {
 		a.Samples = append(a.Samples, fmt.Sprintf("%+v", thread))
 	}
 	slices.Sort(a.Samples) // threads come in the order of their names
-	index, err := flow.NewIndex(ctx, tl)
+	index, err := flow.NewIndex(ctx, trace.FromTimeline(tl))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,14 +13,15 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
-// Index finds the flows of a timeline: by the ids that the input has, which Resolve replaces, by time, by slice; and the
-// flows that are connected with a flow. Its flows are those of the input: what Resolve has to write with several ids,
+// Index finds the flows of a trace: by the ids that the input has, which the output replaces, by time, by slice; and the
+// flows that are connected with a flow. Its flows are those of the input: what the output has to write with several ids,
 // because one slice leads to several, is one flow here, and a flow that only one slice belongs to is a flow as well.
 //
-// An Index holds about 200 bytes for each end of a flow. What is more than the timeline's memory budget lies in temporary
-// files. It must be closed, before the timeline is, and is not safe for concurrent use.
+// An Index holds about 200 bytes for each end of a flow. What is more than the trace's memory budget lies in temporary
+// files. It must be closed, before the trace is, and is not safe for concurrent use.
 type Index struct {
 	t       *timeline.Timeline
 	flows   *extsort.Sorted[flowRow]
@@ -63,6 +64,9 @@ type Member struct {
 	Lane    uint32
 }
 
+// ID returns the slice or instant as Trace.Events has it.
+func (m *Member) ID() trace.EventID { return trace.EventID(m.Ordinal + 1) }
+
 // flowRow is a Flow as it is stored; its number is its place.
 type flowRow struct {
 	flowbind.Key
@@ -81,9 +85,10 @@ type place struct {
 	lane, n uint32
 }
 
-// NewIndex makes an index of a timeline that is nested: what convert.Load gives. Ids that are texts are known if
-// timeline.Options.KeepFlowIDs was set; they are found in any case.
-func NewIndex(ctx context.Context, t *timeline.Timeline) (*Index, error) {
+// NewIndex makes an index of a trace. Ids that are texts are known if convert.Options.KeepFlowIDs was set; they are found
+// in any case.
+func NewIndex(ctx context.Context, tr *trace.Trace) (*Index, error) {
+	t := tr.Timeline()
 	x := newIndexer(t)
 	defer x.close()
 	if err := flowbind.Visit(ctx, t, x); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/tracetext"
 	"github.com/weft-trace/weft/problem"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // index makes an index of a timeline in text form (package tracetext).
@@ -52,7 +53,7 @@ func indexOf(t testing.TB, memory int64, fill func(*timeline.Builder) error) *fl
 	log := new(problem.Log)
 	tl := resolve(t, timeline.Options{Memory: memory, Problems: log, KeepFlowIDs: true}, fill)
 	problems := fmt.Sprint(log.Totals())
-	x, err := flow.NewIndex(context.Background(), tl)
+	x, err := flow.NewIndex(context.Background(), trace.FromTimeline(tl))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +316,7 @@ func TestFindTextNotKept(t *testing.T) {
 	tl := resolve(t, timeline.Options{Problems: new(problem.Log)}, func(b *timeline.Builder) error {
 		return tracetext.Add(b, "X 1/1 a 100 10\ns 1/1 ping 100\n")
 	})
-	x, err := flow.NewIndex(context.Background(), tl)
+	x, err := flow.NewIndex(context.Background(), trace.FromTimeline(tl))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,6 +84,9 @@ type FlowCursor interface {
 	Next(*FlowRef) (bool, error)
 }
 
+// AttachedFlows returns what AttachFlows was given; nil if there is nothing.
+func (t *Timeline) AttachedFlows() FlowRefs { return t.flows }
+
 // AttachFlows gives the timeline its resolved flows, which are closed with it, and says how many arrows they make and
 // how many ends are bound to nothing.
 func (t *Timeline) AttachFlows(f FlowRefs, arrows, unbound int64) {

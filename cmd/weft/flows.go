@@ -16,6 +16,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/timeline"
+	model "github.com/weft-trace/weft/trace"
 )
 
 func flowsCommand(env *environment) *cli.Command {
@@ -203,7 +204,7 @@ func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Opti
 		return fmt.Errorf("%s: %w", inputName(q.file), withoutPath(err))
 	}
 	defer func() { err = errors.Join(err, trace.Close()) }()
-	index, err := flow.NewIndex(ctx, trace)
+	index, err := flow.NewIndex(ctx, model.FromTimeline(trace))
 	if err != nil {
 		return err
 	}

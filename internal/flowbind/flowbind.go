@@ -57,7 +57,11 @@ func resolve(ctx context.Context, t *timeline.Timeline, scan scanFunc, steps *st
 	if err != nil {
 		return err
 	}
-	t.AttachFlows(refs{sorted}, p.arrows, p.unbound)
+	r := &refs{sorted: sorted}
+	if steps != nil {
+		r.steps = &Steps{steps.sorter}
+	}
+	t.AttachFlows(r, p.arrows, p.unbound)
 	return nil
 }
 

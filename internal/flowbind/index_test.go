@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // indexed is everything that an index says, collected in the plainest way.
@@ -133,7 +134,7 @@ func TestIndexAgainstNaiveImplementation(t *testing.T) {
 		tl, _ := resolve(t, memory, text)
 		n := newNaive(t, tl)
 		n.resolve()
-		x, err := flow.NewIndex(context.Background(), tl)
+		x, err := flow.NewIndex(context.Background(), trace.FromTimeline(tl))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,8 @@
 package flowbind
 
 import (
+	"errors"
+
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/timeline"
 )
@@ -8,10 +10,11 @@ import (
 // refs are the members of all resolved flows, by ordinal.
 type refs struct {
 	sorted *extsort.Sorted[timeline.FlowRef]
+	steps  *Steps // nil if they were not collected, or were taken
 }
 
 // From implements timeline.FlowRefs.
-func (r refs) From(ordinal uint64) (timeline.FlowCursor, error) {
+func (r *refs) From(ordinal uint64) (timeline.FlowCursor, error) {
 	i, err := r.sorted.Search(func(f *timeline.FlowRef) bool { return f.Ordinal >= ordinal })
 	if err != nil {
 		return nil, err
@@ -20,4 +23,10 @@ func (r refs) From(ordinal uint64) (timeline.FlowCursor, error) {
 }
 
 // Close implements timeline.FlowRefs.
-func (r refs) Close() error { return r.sorted.Close() }
+func (r *refs) Close() error {
+	err := r.sorted.Close()
+	if r.steps != nil {
+		err = errors.Join(err, r.steps.Close())
+	}
+	return err
+}

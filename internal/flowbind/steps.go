@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/radix"
@@ -50,17 +51,40 @@ func (s *Steps) Close() error {
 	return s.sorted.Close()
 }
 
-// NestAndTrace is NestAndResolve for passes that follow flows: it returns the steps as well.
-func NestAndTrace(ctx context.Context, t *timeline.Timeline) (*Steps, error) {
+// NestAndTrace is NestAndResolve for a timeline whose steps are asked for next: it collects them on the way. They stay
+// with the timeline until TakeSteps takes them.
+func NestAndTrace(ctx context.Context, t *timeline.Timeline) error {
 	if !hasFlows(t) {
-		return &Steps{}, t.Nest(ctx)
+		return t.Nest(ctx)
 	}
-	c := &stepCollector{sorter: extsort.New(stepCodec, compareSteps, t.Memory()/16, t.TempDir())}
-	if err := resolve(ctx, t, t.NestAndScan, c); err != nil {
-		c.sorter.Close()
-		return nil, err
+	c := newStepCollector(t)
+	err := resolve(ctx, t, t.NestAndScan, c)
+	if err != nil {
+		err = errors.Join(err, c.sorter.Close())
+	}
+	return err
+}
+
+// TakeSteps returns the steps of a timeline that is nested and has its flows: those that NestAndTrace has collected, or, if
+// there are none, or they were taken, by going through the flows once more.
+func TakeSteps(ctx context.Context, t *timeline.Timeline) (*Steps, error) {
+	if !hasFlows(t) {
+		return &Steps{}, nil
+	}
+	if r, ok := t.AttachedFlows().(*refs); ok && r.steps != nil {
+		steps := r.steps
+		r.steps = nil
+		return steps, nil
+	}
+	c := newStepCollector(t)
+	if err := visit(ctx, t, noVisitor{}, c); err != nil {
+		return nil, errors.Join(err, c.sorter.Close())
 	}
 	return &Steps{c.sorter}, nil
+}
+
+func newStepCollector(t *timeline.Timeline) *stepCollector {
+	return &stepCollector{sorter: extsort.New(stepCodec, compareSteps, t.Memory()/16, t.TempDir())}
 }
 
 // stepCollector takes the steps as the linker finds them. A nil collector takes nothing.

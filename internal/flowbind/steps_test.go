@@ -70,7 +70,7 @@ X 2/3 later 440 10 in=7
 			t.Fatal(err)
 		}
 		defer tl.Close()
-		steps, err := flowbind.NestAndTrace(context.Background(), tl)
+		steps, err := nestAndTake(tl)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestNoSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tl.Close()
-	steps, err := flowbind.NestAndTrace(context.Background(), tl)
+	steps, err := nestAndTake(tl)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,5 +145,66 @@ func TestNoSteps(t *testing.T) {
 	}
 	if err := steps.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// nestAndTake returns the steps that are collected while a timeline is nested.
+func nestAndTake(tl *timeline.Timeline) (*flowbind.Steps, error) {
+	if err := flowbind.NestAndTrace(context.Background(), tl); err != nil {
+		return nil, err
+	}
+	return flowbind.TakeSteps(context.Background(), tl)
+}
+
+func unnested(t *testing.T, memory int64, text string) *timeline.Timeline {
+	t.Helper()
+	b := timeline.NewBuilder(timeline.Options{Memory: memory, TempDir: t.TempDir(), Problems: new(problem.Log)})
+	if err := tracetext.Add(b, text); err != nil {
+		t.Fatal(err)
+	}
+	tl, err := b.Finish(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tl.Close() })
+	return tl
+}
+
+// Steps are the same whether they were collected on the way or later.
+func TestTakeStepsAgain(t *testing.T) {
+	total := 0
+	for seed := range uint64(100) {
+		tl := unnested(t, []int64{largeMemory, smallMemory}[seed%2], randomFlows(seed, 60, 50))
+		if err := flowbind.NestAndTrace(context.Background(), tl); err != nil {
+			t.Fatal(err)
+		}
+		var got [2][]flowbind.Step
+		for i := range got {
+			steps, err := flowbind.TakeSteps(context.Background(), tl)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for {
+				var s flowbind.Step
+				ok, err := steps.Next(&s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !ok {
+					break
+				}
+				got[i] = append(got[i], s)
+			}
+			if err := steps.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		total += len(got[0])
+		if !slices.Equal(got[0], got[1]) {
+			t.Errorf("seed %d: steps %v, then %v", seed, got[0], got[1])
+		}
+	}
+	if total < 500 {
+		t.Errorf("%d steps: too few to show something", total)
 	}
 }

@@ -26,8 +26,12 @@ func Visit(ctx context.Context, t *timeline.Timeline, v Visitor) error {
 	if !hasFlows(t) {
 		return nil
 	}
+	return visit(ctx, t, v, nil)
+}
+
+func visit(ctx context.Context, t *timeline.Timeline, v Visitor, steps *stepCollector) error {
 	p := pass{
-		timeline: t, problems: new(problem.Log), visitor: v, write: func(timeline.FlowRef) error { return nil },
+		timeline: t, problems: new(problem.Log), visitor: v, steps: steps, write: func(timeline.FlowRef) error { return nil },
 	}
 	return p.run(ctx, t.Scan)
 }

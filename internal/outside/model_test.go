@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
@@ -94,5 +96,64 @@ func TestBuilderRefuses(t *testing.T) {
 	if tr, err := b.Finish(t.Context()); err == nil {
 		tr.Close()
 		t.Error("Finish does not return the first error of Add")
+	}
+}
+
+// Another module follows a flow of a trace that it has read, and asks for whom the work was done.
+func TestFlowsAndContexts(t *testing.T) {
+	const input = `[
+{"ph":"X","pid":1,"tid":2,"ts":10,"dur":50,"name":"FunctionCall","args":{"data":{"frame":"F"}},"bind_id":"0x7","flow_out":true},
+{"ph":"X","pid":1,"tid":3,"ts":70,"dur":5,"name":"reply","bind_id":"0x7","flow_in":true}]`
+	tr, err := convert.Open(t.Context(), strings.NewReader(input), convert.Options{TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	result, err := attribution.Run(t.Context(), tr, attribution.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer result.Close()
+	index, err := flow.NewIndex(t.Context(), tr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer index.Close()
+
+	names := map[trace.EventID]string{}
+	var got []string
+	for ev, err := range tr.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[ev.ID] = ev.Name
+		contexts, err := result.ContextsOf(ev.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range contexts {
+			got = append(got, fmt.Sprintf("%s: %s %v, %v", ev.Name, c.Type, c.ID, c.Via))
+		}
+	}
+	flows, err := index.Find(t.Context(), "0x7", 20_000)
+	if err != nil || len(flows) != 1 {
+		t.Fatalf("%d flows, want 1; error %v", len(flows), err)
+	}
+	err = index.Members(t.Context(), flows[0], func(m flow.Member) error {
+		got = append(got, fmt.Sprintf("member %d: %s", m.N, names[m.ID()]))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"FunctionCall: Frame frame/F, args", "reply: Frame frame/F, flow", "member 0: FunctionCall", "member 1: reply",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	table, err := result.Table(attribution.TableOptions{Type: "Frame"})
+	if err != nil || len(table.Rows) == 0 || table.Rows[0].Self != 55*trace.Microsecond {
+		t.Errorf("table %+v, error %v; want 55 us of the frame", table, err)
 	}
 }

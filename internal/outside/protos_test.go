@@ -15,7 +15,6 @@ import (
 	"example.com/outside/perfetto"
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/report"
 )
@@ -82,9 +81,6 @@ func TestWeftReadsOwnMessages(t *testing.T) {
 	defer tl.Close()
 	if rep.Events.Slices != 1 || result == nil {
 		t.Errorf("%d slices, want 1; result of attribution %v", rep.Events.Slices, result)
-	}
-	if _, err := flow.NewIndex(t.Context(), tl); err != nil {
-		t.Error(err)
 	}
 	if _, err := report.Collect(t.Context(), tl); err != nil {
 		t.Error(err)
