@@ -26,6 +26,7 @@ func (t *Trace) Events() iter.Seq2[*Event, error] {
 		}
 		defer t.putEnds(ends)
 		t.describeTracks()
+		t.names.prepare(t.tl)
 		r := eventReader{t: t, ends: ends, open: map[TrackID][]EventID{}, yield: yield}
 		if err := t.tl.Walk(context.Background(), r.item); err != nil && !errors.Is(err, errStop) {
 			yield(nil, err)
@@ -128,8 +129,11 @@ type nameTable struct {
 	names, categories []string
 }
 
-func newNameTable(tl *timeline.Timeline) nameTable {
-	return nameTable{make([]string, tl.NameCount()+1), make([]string, tl.CategoryCount()+1)}
+// prepare makes room for the names and categories of a timeline.
+func (n *nameTable) prepare(tl *timeline.Timeline) {
+	if n.names == nil {
+		n.names, n.categories = make([]string, tl.NameCount()+1), make([]string, tl.CategoryCount()+1)
+	}
 }
 
 func (n *nameTable) name(it *timeline.Item) string {

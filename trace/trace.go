@@ -43,7 +43,7 @@ type Trace struct {
 // FromTimeline returns the trace that a resolved timeline of the engine holds. The trace owns the timeline. It is for
 // weft's own packages.
 func FromTimeline(tl *timeline.Timeline) *Trace {
-	return &Trace{tl: tl, names: newNameTable(tl)}
+	return &Trace{tl: tl}
 }
 
 // Timeline returns the engine's timeline behind the trace. It is for weft's own packages.
