@@ -63,10 +63,9 @@ func TestEventReportsOnRecordings(t *testing.T) {
 			continue // TestReportsOnProbes knows the right results
 		}
 		t.Run(name, func(t *testing.T) {
-			if info, err := os.Stat(path); err == nil && info.Size() > 300_000 && testing.Short() {
+			if info, err := os.Stat(path); err == nil && info.Size() > 60_000 && testing.Short() {
 				t.Skip("takes seconds")
 			}
-			t.Parallel()
 			trace := filepath.Join(t.TempDir(), "converted.pftrace")
 			runWeft(t, "convert", "--quiet", "-o", trace, path)
 			var golden bytes.Buffer
