@@ -38,11 +38,15 @@ func appendEmptyMember(b []byte, as, field int) []byte {
 	return wire.EndMessage(wire.AppendBytes(b, field, nil), mark)
 }
 
-// arrayAsText writes the array that was closed last, whose annotation starts at start, as JSON text.
+// arrayAsText writes the array that was closed last, whose annotation starts at start, as JSON text if it still holds an
+// empty member.
 func (e *ArgsEncoder) arrayAsText(start int) {
 	r := wire.NewReader(e.buf[start:])
 	r.Next()
 	field, msg := r.Field(), r.Bytes()
+	if !holdsEmpty(msg) {
+		return // what was empty has been replaced: its key came again
+	}
 	e.text = e.text[:0]
 	if m := wire.NewReader(msg); m.Next() && m.Field() != annotationArray {
 		e.text = append(e.text, m.Raw()...) // the name
@@ -53,6 +57,19 @@ func (e *ArgsEncoder) arrayAsText(start int) {
 	e.buf, mark = wire.BeginMessage(e.buf[:start], field)
 	e.buf = append(e.buf, e.text[:n]...)
 	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, annotationLegacyJSON, e.text[n:]), mark)
+}
+
+// holdsEmpty reports whether there is an empty dictionary or array anywhere in an annotation.
+func holdsEmpty(annotation []byte) bool {
+	for r := wire.NewReader(annotation); r.Next(); {
+		if field := r.Field(); field != annotationDict && field != annotationArray {
+			continue
+		}
+		if member := r.Bytes(); len(member) == 0 || holdsEmpty(member) {
+			return true
+		}
+	}
+	return false
 }
 
 // appendText appends the value of an annotation as JSON text, as Perfetto reads it best: what it has no number for is a
