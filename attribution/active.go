@@ -3,8 +3,8 @@ package attribution
 import (
 	"slices"
 
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // active is the state of a thread with explicit contexts: at most one active context of a type, and a stack of those

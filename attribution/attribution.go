@@ -37,9 +37,9 @@ import (
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/flowbind"
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/suggest"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // snapshotID identifies a state of an object; 0 is none.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/blocks"
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // cellKey is what costs are added up by: the finest division that any report needs. The set says which contexts are

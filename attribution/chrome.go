@@ -3,7 +3,7 @@ package attribution
 import (
 	"strconv"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // chromeFrames finds the frame that an event of Chrome names, the isolates in which frames run their scripts, and the

@@ -7,8 +7,8 @@ import (
 	"sort"
 
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // collector is the first pass: it shows all events to the providers and keeps what they find.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // What an attribution has written is found again by what is in this file. A trace says of itself that it was attributed;

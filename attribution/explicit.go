@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"iter"
 
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // explicitEvents reads the events by which a producer says itself what contexts are: ( and ) enter and leave them, N, O

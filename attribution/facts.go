@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // facts are the arguments of an event that providers ask for. They are read in one go, because most events have none of

@@ -8,8 +8,8 @@ import (
 	"sort"
 
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // history says which contexts are entered on a thread when the events of the input come, whatever the order in which they

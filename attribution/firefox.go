@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // firefoxWindows finds the document for which a marker or a call of Firefox works: its innerWindowID, and the tab of that.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/convert/firefox"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers/firefox"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // firefoxTimeline is what the reader of Firefox profiles makes of a few markers: windows 3 in 2, tab 7, and a window 9 of

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/flowbind"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // carried is what a flow brings along (attribution.md, rule 6).

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/recording"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // knobs are options in a form in which a fuzzer can change them.

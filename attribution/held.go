@@ -1,6 +1,6 @@
 package attribution
 
-import "github.com/weft-trace/weft/timeline"
+import "github.com/weft-trace/weft/internal/timeline"
 
 // typeSet is a set of types.
 type typeSet [maxTypes / 64]uint64

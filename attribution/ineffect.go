@@ -3,7 +3,7 @@ package attribution
 import (
 	"sort"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // inEffect returns the contexts in effect on a thread inside one of its open slices, as far as the second pass knows them

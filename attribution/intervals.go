@@ -6,7 +6,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/radix"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // interval is a time in which one context of a type is in effect on a busy thread.

@@ -3,7 +3,7 @@ package attribution
 import (
 	"slices"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Limits within which a group is put in order: nothing but damage has more lanes, or more events at one time.

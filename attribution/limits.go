@@ -1,6 +1,6 @@
 package attribution
 
-import "github.com/weft-trace/weft/timeline"
+import "github.com/weft-trace/weft/internal/timeline"
 
 // limits bound the tables that an attribution keeps in memory, whatever the input says. What has no room is counted, as
 // problem.ContextLimit or problem.CostLimit. The fields are the constants max… that are named beside them, or with less

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // The limits of tables follow the budget between their least share and the default.

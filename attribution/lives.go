@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // enteredAs is how a context was entered first: by an event of a type and category.

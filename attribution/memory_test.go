@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracegen"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // hostileShapes are small inputs of which each once took memory or time out of all proportion.

@@ -3,7 +3,7 @@ package attribution
 import (
 	"strings"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // nameInfo is what the name of an event says.

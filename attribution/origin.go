@@ -3,7 +3,7 @@ package attribution
 import (
 	"net/url"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // selfProfiles finds the page for which the threads of a JS self-profile work: the profile knows no more of it than its

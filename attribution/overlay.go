@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/radix"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // overlayRow is an event of the overlay: the begin or end of an interval, or an instant of the catalogue.

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // Packets says in which packets of a Perfetto trace its events stand, and which uuids its threads have. It must be closed.

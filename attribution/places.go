@@ -1,7 +1,7 @@
 package attribution
 
 import (
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // role says what a track is to attribution.

@@ -1,8 +1,8 @@
 package attribution
 
 import (
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // A provider knows where one kind of producer says for whom work was done. All slices and instants of a trace are shown

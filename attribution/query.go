@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 

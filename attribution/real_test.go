@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/recording"
-	"github.com/weft-trace/weft/problem"
 )
 
 // TestThreads compares 200 generated threads of explicit events with what catapult's importer made of them.

@@ -8,8 +8,8 @@ import (
 	"sort"
 
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // stamp is the set of contexts that a slice or instant has, by its ordinal.

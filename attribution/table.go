@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/suggest"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // GroupBy says which contexts share a row of a table (attribution.md, Cost).

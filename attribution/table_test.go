@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/internal/recording"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // rowOf returns the row of a context, and of a part of it if rows are divided; nil if there is none.

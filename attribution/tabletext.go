@@ -12,7 +12,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/internal/printable"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // JSON returns the table as one line of JSON.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // maxTreeDepth bounds the way from a context to its root, and maxMembers the objects that are one context, whatever the

@@ -8,7 +8,7 @@ import (
 	"hash"
 	"maps"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // AttachChanged does what Attach does and reports whether that changed anything: false if the trace held just this

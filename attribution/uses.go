@@ -3,7 +3,7 @@ package attribution
 import (
 	"slices"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // firstUses says when each context is in effect first, and from when to when the trace has slices and instants at all: what

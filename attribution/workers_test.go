@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/recording"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // The result is the same with any number of workers and any memory: also where records are on disk while another goroutine

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // WriteBack says what of an attribution goes into the trace. The zero value writes everything. Whatever is written, all

@@ -8,8 +8,8 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // The catalogue is one row: no two of its instants are at one time, because Perfetto would stack them and drop what is

@@ -9,7 +9,7 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/internal/problem"
 )
 
 // outputCases say what is written of contexts, by the sentences of attribution.md, What is written.

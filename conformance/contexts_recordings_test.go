@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/recording"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // contextRecordings are the folders of recordings that attribution is tried on.

@@ -15,8 +15,8 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // packets returns the packets of a trace.

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/recording"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // costSums are the columns of a cost table that add up to the same whatever its rows are.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/recording"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // firefoxCounts is what is counted of each thread, or of a process.

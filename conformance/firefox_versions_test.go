@@ -14,7 +14,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/recording"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // The anchors of the recording tiny, in nanoseconds: what the monotonic clock showed at the start of Firefox, and wall

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/convert/jsprofile"
+	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/recording"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracetext"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // TestNativeProfileCalls compares what V8's profiles make of every Perfetto recording of Chrome with what they make of the

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // A conversion that is converted again keeps the CPU times of slices that overlap others, which have a track of their own

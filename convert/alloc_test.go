@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/convert/chromejson"
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracegen"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // Guards of speed that do not depend on the machine: how often memory is allocated for an event more. What is allocated

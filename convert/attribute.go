@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/attribution"
-	"github.com/weft-trace/weft/convert/perfetto"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/flowbind"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/readers/perfetto"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 

@@ -19,15 +19,15 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/attribution"
-	"github.com/weft-trace/weft/convert/chromejson"
-	"github.com/weft-trace/weft/convert/cpuprofile"
-	"github.com/weft-trace/weft/convert/firefox"
-	"github.com/weft-trace/weft/convert/jsprofile"
-	"github.com/weft-trace/weft/convert/perfetto"
-	"github.com/weft-trace/weft/convert/probes"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers/chromejson"
+	"github.com/weft-trace/weft/internal/readers/cpuprofile"
+	"github.com/weft-trace/weft/internal/readers/firefox"
+	"github.com/weft-trace/weft/internal/readers/jsprofile"
+	"github.com/weft-trace/weft/internal/readers/perfetto"
+	"github.com/weft-trace/weft/internal/readers/probes"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/timeline"
-	"github.com/weft-trace/weft/v8profile"
 )
 
 const smallTrace = `{"traceEvents":[

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/convert/probes"
+	"github.com/weft-trace/weft/internal/readers/probes"
 )
 
 // detect finds the format of an unpacked input by its content (chrome-json.md 2). It reads as far as it has to,

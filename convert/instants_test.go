@@ -7,8 +7,8 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/problem"
 )
 
 // Whatever kind of instant comes more than 512 times at one time, none is dropped by Perfetto, which nests them: the

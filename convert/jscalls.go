@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weft-trace/weft/convert/cpuprofile"
-	"github.com/weft-trace/weft/convert/jsprofile"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/profilecalls"
+	"github.com/weft-trace/weft/internal/readers/cpuprofile"
+	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/suggest"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/profilecalls"
-	"github.com/weft-trace/weft/timeline"
-	"github.com/weft-trace/weft/v8profile"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
 )
 
 // JSCalls says what becomes of the samples of JavaScript beside the samples themselves.

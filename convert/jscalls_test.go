@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracetext"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // twoNodes are the root and a function f that is called by it.

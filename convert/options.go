@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/attribution"
-	"github.com/weft-trace/weft/convert/chromejson"
+	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // Options configure a conversion. The zero value finds out the format, keeps everything, and compresses nothing.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/timeline"
-	"github.com/weft-trace/weft/v8profile"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
 )
 
 // ProfileAll is the value of Options.Profile with which all V8 profiles of a trace are shown.

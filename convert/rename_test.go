@@ -15,8 +15,8 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
-	"github.com/weft-trace/weft/report"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 

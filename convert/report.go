@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weft-trace/weft/convert/probes"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers/probes"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Report says what was found in an input, what was done and what was wrong. Its JSON form is stable: members are added,

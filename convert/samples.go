@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // Samples says in which form call-stack samples are written.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weft-trace/weft/convert/jsprofile"
-	"github.com/weft-trace/weft/convert/perfetto"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers/jsprofile"
+	"github.com/weft-trace/weft/internal/readers/perfetto"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // SelfProfileOptions say what JS self-profiles leave open. What is given here counts, whatever the input says.

@@ -1,7 +1,7 @@
 package convert
 
 import (
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // count fills in what is known when the timeline is resolved, or written.

@@ -14,7 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/flow"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // firefoxCase is a file of testdata/conformance/firefox-flows/cases: markers, and the flows that the reference

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/flowbind"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // formatID returns an id as the input has it, as far as that is known: Chrome's ids may be decimal in the input, and are

@@ -11,9 +11,9 @@ import (
 
 	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/internal/flowbind"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracetext"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 

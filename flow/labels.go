@@ -3,7 +3,7 @@ package flow
 import (
 	"context"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Label is what an event says of itself.

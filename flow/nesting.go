@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // nesting says that one slice with flows lies in another one, with no third between them. They are on the same track: a

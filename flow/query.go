@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/flowbind"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Len returns the number of flows. Their numbers are 0 to Len-1.

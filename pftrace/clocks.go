@@ -7,8 +7,8 @@ import (
 	"sort"
 
 	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // Clock ids that Perfetto defines (perfetto.md 2). 64 to 127 belong to one sequence, 128 and above to the trace.

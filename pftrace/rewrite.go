@@ -8,8 +8,8 @@ import (
 	"math"
 
 	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // Rewrite copies a trace packet by packet and adds to it. What it does not change stays byte for

@@ -17,9 +17,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // framed puts packets into a trace as they are.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // The id of an asynchronous track is in the one dictionary weft of its events, whatever else is in there.

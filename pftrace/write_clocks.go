@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // A Chrome trace in JSON names its clock in its metadata.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // PacketForm says how event packets are written.

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 

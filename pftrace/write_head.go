@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/timeline"
 )
 
 const (

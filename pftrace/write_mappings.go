@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // internMappings defines the binaries of the frames that are used. Their ids are those of the timeline.

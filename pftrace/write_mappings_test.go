@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Frames of native code have their binary as mapping, with its build id, and the place in it. Binaries that no stack uses

@@ -3,10 +3,10 @@ package pftrace
 import (
 	"math"
 
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // A streaming profile holds the samples of the thread that its packet sequence describes, so that every thread with

@@ -2,8 +2,8 @@ package pftrace
 
 import (
 	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // tracks describes all tracks that have events, with their lanes and counters of thread time.

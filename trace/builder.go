@@ -7,8 +7,8 @@ import (
 	"math"
 
 	"github.com/weft-trace/weft/internal/flowbind"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Options configure a Builder.

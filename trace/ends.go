@@ -7,7 +7,7 @@ import (
 	"errors"
 
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // sliceEnds holds what the ends of slices bring: CPU times and arguments. A walk finds them later than the begins that

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"iter"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // errStop ends a walk whose loop was left.

@@ -13,8 +13,8 @@ import (
 	"errors"
 	"iter"
 
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Nanos is a point in time or a duration in nanoseconds. Points in time are on the clock of the recording. A duration

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // TrackID identifies a track of its trace. The zero TrackID is the trace itself, the parent of all tracks that have no

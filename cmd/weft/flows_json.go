@@ -2,7 +2,7 @@ package main
 
 import (
 	"github.com/weft-trace/weft/flow"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // flowJSON writes flows for programs: one object per line.

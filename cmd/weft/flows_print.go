@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/flow"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // flowPrinter looks up what the flows command prints; a flowForm writes it.

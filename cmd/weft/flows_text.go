@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weft-trace/weft/flow"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // flowText writes flows for people. Times are in milliseconds since the start of the trace.

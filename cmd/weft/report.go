@@ -9,10 +9,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/suggest"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/report"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // reports are the tables that the report command makes of samples.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	escapes "github.com/weft-trace/weft/internal/printable"
-	"github.com/weft-trace/weft/report"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // eventReport is a report that the command makes of slices, as the scripts do that came with the probes of a browser: one

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-trace/weft/report"
+	"github.com/weft-trace/weft/internal/report"
 )
 
 // maxCallers is the number of callers that tables for people name.

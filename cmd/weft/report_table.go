@@ -12,7 +12,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/cellwidth"
 	escapes "github.com/weft-trace/weft/internal/printable"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // table is a table of a report, in a form that is printed as text and as comma-separated values.

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/internal/recording"
-	"github.com/weft-trace/weft/report"
+	"github.com/weft-trace/weft/internal/report"
 )
 
 // selfProfileReports is the right result of the reports on a self-profile (testdata/conformance/jsprofile). Stacks are

@@ -8,8 +8,8 @@ import (
 	"sort"
 
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Key identifies a flow as the input does. Ids of different spaces never meet.

@@ -6,8 +6,8 @@ import (
 	"log"
 
 	"github.com/weft-trace/weft/internal/flowbind"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // A flow of Chrome from one thread to another: its events bind by time to the slices that contain them, and the slices

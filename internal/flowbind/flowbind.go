@@ -18,8 +18,8 @@ import (
 	"context"
 
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Resolve resolves the flows of a nested timeline and attaches them to it. What is wrong with them is counted in the

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/flowbind"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracetext"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // The budgets of the tests: everything in memory, and everything that can be on disk.

@@ -7,8 +7,8 @@ import (
 	"errors"
 
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 var refCodec = extsort.Codec[timeline.FlowRef]{

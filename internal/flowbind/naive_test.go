@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // This file resolves flows a second time: sentence by sentence from the specification, looking at all slices for every

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // refs are the members of all resolved flows, by ordinal.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/radix"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Step is a flow passing a slice or instant: it comes in, goes out, or both.

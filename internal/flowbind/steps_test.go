@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/flowbind"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracetext"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
 )
 
 // Steps say when a flow passes a slice, in which direction, and when it is over: in the order of time, at one time in that

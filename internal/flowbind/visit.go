@@ -3,8 +3,8 @@ package flowbind
 import (
 	"context"
 
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Visitor is told of the flows of the input, one after the other: in the order of their ids, those of one key in the order of time.

@@ -14,7 +14,7 @@ import (
 	"io"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
-	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/internal/problem"
 )
 
 // ErrEnded ends the reading of an input that is cut, or no JSON from some place on: all that was read before is used.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
-	"github.com/weft-trace/weft/problem"
+	"github.com/weft-trace/weft/internal/problem"
 )
 
 // walk writes down what a Reader finds in a document, and what it counts.

@@ -16,7 +16,6 @@ import (
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/report"
 )
 
 const chromeJSON = `[
@@ -74,15 +73,19 @@ func TestWeftReadsOwnMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tl, result, rep, err := convert.Attribute(t.Context(), bytes.NewReader(in), convert.Options{Attribute: &attribution.Options{}})
+	tr, err := convert.Open(t.Context(), bytes.NewReader(in), convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tl.Close()
-	if rep.Events.Slices != 1 || result == nil {
-		t.Errorf("%d slices, want 1; result of attribution %v", rep.Events.Slices, result)
+	defer tr.Close()
+	for ev, err := range tr.Events() {
+		if err != nil || ev.Name != "load" || ev.Duration != 50 {
+			t.Errorf("event %q of %d ns, error %v; want load of 50 ns", ev.Name, ev.Duration, err)
+		}
 	}
-	if _, err := report.Collect(t.Context(), tl); err != nil {
-		t.Error(err)
+	result, err := attribution.Run(t.Context(), tr, attribution.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
+	result.Close()
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 func TestInterval(t *testing.T) {

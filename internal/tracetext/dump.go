@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/problem"
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Dump writes the items of a nested timeline in the order of Walk, one per line:

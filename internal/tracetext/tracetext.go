@@ -28,7 +28,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/timeline"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Add reads events from text and adds them to b. Their Offset is ten times their index.

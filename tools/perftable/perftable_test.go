@@ -150,8 +150,8 @@ func TestPartTimes(t *testing.T) {
 Type: cpu
 -----------+-------------------------------------------------------
       30ms   runtime.memmove
-             github.com/weft-trace/weft/timeline.(*stringTable).intern
-             github.com/weft-trace/weft/timeline.(*Builder).Add
+             github.com/weft-trace/weft/internal/timeline.(*stringTable).intern
+             github.com/weft-trace/weft/internal/timeline.(*Builder).Add
              main.main
 -----------+-------------------------------------------------------
      1.20s   github.com/klauspost/compress/flate.(*fastEncL1).Encode
@@ -162,7 +162,7 @@ Type: cpu
 -----------+-------------------------------------------------------
       10ms   github.com/weft-trace/weft/internal/jsonscan.plain (inline)
              github.com/weft-trace/weft/internal/jsonscan.(*Scanner).Key
-             github.com/weft-trace/weft/convert/chromejson.(*eventScanner).scanEvent
+             github.com/weft-trace/weft/internal/readers/chromejson.(*eventScanner).scanEvent
 `
 	got, err := partTimes(strings.NewReader(traces))
 	if err != nil {

@@ -1,0 +1,85 @@
+package profilecalls
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/internal/v8profile"
+)
+
+// placedProfile has samples of f and of g, which f calls, 10 µs apart. The fourth of f does not say where it was taken. The
+// last one is of h, which nobody calls.
+const placedProfile = `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2,4]},
+{"id":2,"callFrame":{"functionName":"f"},"children":[3]},{"id":3,"callFrame":{"functionName":"g"}},{"id":4,"callFrame":{"functionName":"h"}}],
+"samples":[2,2,3,2,2,2,4],"timeDeltas":[10,10,10,10,10,10,10],"lines":[5,5,9,4,0,5,1],"columns":[1,1,2,7,0,2,1]}`
+
+// callPlaces formats a call and where its samples were taken.
+func callPlaces(p *v8profile.Profile, c *Call) string {
+	line := fmt.Sprintf("%s %d+%d:", p.FunctionOf(c.Node).Name, c.TS/1000, c.Dur/1000)
+	for _, at := range c.Positions {
+		line += fmt.Sprintf(" %d:%d×%d", at.Line, at.Column, at.Samples)
+	}
+	return line
+}
+
+// TestLostPositions holds that the places of samples that are in no call of a function are counted: here, of one of the
+// root, of a garbage collection, and, in a trace, of the first sample of g.
+func TestLostPositions(t *testing.T) {
+	p := readAny(t, `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2,4]},
+{"id":2,"callFrame":{"functionName":"f"},"children":[3]},{"id":3,"callFrame":{"functionName":"g"}},{"id":4,"callFrame":{"functionName":"(garbage collector)"}}],
+"samples":[2,3,2,4,1,1],"timeDeltas":[10,10,10,10,10,10],"lines":[5,9,5,7,3,0]}`)
+	stats, err := Alone(p, func(*AloneCall) error { return nil })
+	if err != nil || stats != (AloneStats{LostPositions: 2}) {
+		t.Errorf("alone: %+v, error %v", stats, err)
+	}
+	for mode, want := range map[Mode]int64{DevTools: 3, Refined: 2} {
+		b := NewBuilder(NewFrames(p), mode, func(*Call) {})
+		b.Event(&Event{TS: 0, End: 75_000, Class: Invocation})
+		b.Event(&Event{TS: 15_000, End: 25_000, Class: Other})
+		if got := b.Finish().LostPositions; got != want {
+			t.Errorf("mode %d: %d places lost, want %d", mode, got, want)
+		}
+	}
+}
+
+// TestPositions holds that every sample that says where it was taken counts in the call of its innermost function, also
+// if the rules of DevTools drop it, unless there is no such call.
+func TestPositions(t *testing.T) {
+	p := readAny(t, placedProfile)
+	var alone []string
+	if _, err := Alone(p, func(c *AloneCall) error {
+		alone = append(alone, callPlaces(p, &c.Call))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"f 10+60: 4:7×1 5:1×2 5:2×1", "g 30+10: 9:2×1", "h 70+10: 1:1×1"}, alone); diff != "" {
+		t.Errorf("alone: -want +got:\n%s", diff)
+	}
+
+	// The samples from 25 to 65 µs are in Layout, below f; f ends with the event around.
+	events := []Event{
+		{TS: 0, End: 75_000, Class: Invocation},
+		{TS: 25_000, End: 65_000, Class: Other},
+		{TS: 66_000, End: 74_000, Class: Other},
+	}
+	for mode, want := range map[Mode]string{
+		DevTools: "f 10+65: 4:7×1 5:1×2 5:2×1",
+		Refined:  "f 10+65: 4:7×1 5:1×2 5:2×1, g 30+10: 9:2×1",
+	} {
+		var got []string
+		b := NewBuilder(NewFrames(p), mode, func(c *Call) { got = append(got, callPlaces(p, c)) })
+		for i := range events {
+			b.Event(&events[i])
+		}
+		b.Finish()
+		slices.Sort(got)
+		if text := strings.Join(got, ", "); text != want {
+			t.Errorf("mode %d: %s, want %s", mode, text, want)
+		}
+	}
+}

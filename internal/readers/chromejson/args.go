@@ -1,0 +1,265 @@
+package chromejson
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// maxDepth is the depth of nesting to which arguments are taken apart (section 3).
+const maxDepth = 512
+
+// scanArgs reads the value of args and encodes it at once: Chrome writes args first, and to read them again when the
+// phase is known would cost more than what is encoded in vain for counters and metadata. The text is kept for those.
+func (es *eventScanner) scanArgs() {
+	s, ev := es.s, &es.ev
+	v := &ev.Values[fieldArgs]
+	es.enc.Reset() // of two args the last one counts
+	ev.bigInts, ev.tooDeep, ev.later = 0, 0, false
+	if es.args.keepsNone() || isDump(s.Window()) || es.tracing && isProfile(ev, s.Window()) {
+		ev.set(fieldArgs, s)
+		ev.later = !es.args.keepsNone()
+		ev.traced = es.tracing && holdsTraceID(v.Text)
+		return
+	}
+	before := s.Window()
+	kind, text := s.Value()
+	es.encodeArgs(kind, text)
+	if kind == jsonscan.Object || kind == jsonscan.Array {
+		text = before[:len(before)-len(s.Window())]
+	}
+	*v = jsonscan.Token{Kind: kind, Text: text}
+	ev.traced = es.tracing && holdsTraceID(text)
+}
+
+// isDump reports whether args look like those of a memory dump. They can be megabytes of which nothing is kept as an
+// argument, so encoding them waits until the phase is known.
+func isDump(args []byte) bool { return bytes.HasPrefix(args, []byte(`{"dumps":`)) }
+
+// isProfile reports whether args look like those of a piece of a V8 profile, which are collected and no arguments then. They
+// are most of the numbers of many traces. Chrome writes args before the phase, Node behind it.
+func isProfile(ev *event, args []byte) bool {
+	if ev.has(fieldPh) {
+		return string(ev.Values[fieldPh].Text) == "P"
+	}
+	data, ok := bytes.CutPrefix(args, []byte(`{"data":{"`))
+	return ok && (bytes.HasPrefix(data, []byte(`cpuProfile"`)) || bytes.HasPrefix(data, []byte(`lines"`)))
+}
+
+// encodeArgs encodes args, of which Value returned kind and text.
+func (es *eventScanner) encodeArgs(kind jsonscan.Kind, text []byte) {
+	s := es.s
+	es.keys.Start()
+	switch {
+	case kind == jsonscan.Object && !es.args.some:
+		for es.argKey() {
+			es.encodeNext(1)
+		}
+	case kind == jsonscan.Object:
+		for key, ok := s.Key(); ok; key, ok = s.Key() {
+			if !es.args.keeps(key) {
+				s.Skip()
+				continue
+			}
+			es.odd = es.odd || isOwnKey(key)
+			es.enc.Key(key)
+			es.encodeNext(1)
+		}
+	case kind != jsonscan.Null && kind != jsonscan.Invalid && es.args.keepsText("args"):
+		es.enc.Key([]byte("args"))
+		es.encode(kind, text, 1)
+	case kind == jsonscan.Array:
+		for s.Elem() {
+			s.Skip()
+		}
+	}
+}
+
+// argKey reads the next key of a dictionary and names the next value by it; false at the end.
+func (es *eventScanner) argKey() bool {
+	if id := es.s.CachedKey(&es.keys); id != 0 {
+		es.enc.KeyWithID(timeline.KeyID(id))
+		return true
+	}
+	key, ok := es.s.Key()
+	if !ok {
+		return false
+	}
+	es.enc.Key(key)
+	if isOwnKey(key) { // which only matters for the arguments themselves, but to look again costs nothing then
+		es.odd = true
+	} else if id := es.enc.KeyID(); id != 0 {
+		es.s.RememberKey(&es.keys, uint32(id))
+	}
+	return true
+}
+
+// isOwnKey reports whether a name is one that weft adds to the arguments.
+func isOwnKey(key []byte) bool {
+	switch string(key) {
+	case "weft", "ticount", "tidelta":
+		return true
+	}
+	return false
+}
+
+// encodeLater encodes the args of an event again that was scanned already, as fn does it.
+func (rd *reader) encodeLater(fn func(kind jsonscan.Kind, text []byte)) {
+	ev := &rd.ev
+	outer := rd.s
+	rd.sub.Reset(ev.Values[fieldArgs].Text)
+	rd.s = &rd.sub
+	rd.enc.Reset()
+	ev.bigInts, ev.tooDeep, ev.later = 0, 0, false
+	fn(rd.s.Value())
+	rd.s = outer
+}
+
+// encodeWaiting encodes args that scanArgs left for later.
+func (rd *reader) encodeWaiting() {
+	if rd.ev.later {
+		rd.encodeLater(rd.encodeArgs)
+		rd.countNotes(&rd.sub.Notes)
+	}
+}
+
+// encode encodes a value of which Value returned kind and text. null is nothing (section 16).
+func (es *eventScanner) encode(kind jsonscan.Kind, text []byte, depth int) {
+	s, enc := es.s, es.enc
+	switch kind {
+	case jsonscan.Null:
+		enc.Null()
+	case jsonscan.String:
+		enc.String(text)
+	case jsonscan.Integer:
+		es.encodeInteger(text)
+	case jsonscan.Number:
+		f, finite := jsonscan.Float64(text)
+		if !finite {
+			s.Notes.Nonstandard++
+		}
+		enc.Double(f)
+	case jsonscan.True:
+		enc.Bool(true)
+	case jsonscan.False:
+		enc.Bool(false)
+	case jsonscan.Word:
+		es.encodeWord(text)
+	case jsonscan.Object:
+		enc.BeginDict()
+		for es.argKey() {
+			es.encodeNext(depth + 1)
+		}
+		enc.EndDict()
+	case jsonscan.Array:
+		enc.BeginArray()
+		for s.Elem() {
+			es.encodeNext(depth + 1)
+		}
+		enc.EndArray()
+	}
+}
+
+// encodeNext reads and encodes a value inside another one. Below maxDepth it is kept as text.
+func (es *eventScanner) encodeNext(depth int) {
+	if depth <= maxDepth {
+		kind, text := es.s.Value()
+		if v, ok := es.s.Int(); ok && kind == jsonscan.Integer {
+			es.enc.Int(v)
+			return
+		}
+		es.encode(kind, text, depth)
+		return
+	}
+	kind, text := es.s.Scalar()
+	if kind == jsonscan.Object || kind == jsonscan.Array {
+		es.ev.tooDeep++
+		es.encodeText(text)
+		return
+	}
+	es.encode(kind, text, depth)
+}
+
+// encodeText encodes an array or object as its text: as JSON if it is that in the strict sense, so that Perfetto can read
+// it, else as a string. Only bytes that are no UTF-8 are replaced; other oddities stay in the text and are not counted.
+func (es *eventScanner) encodeText(raw []byte) {
+	text := es.s.ValidText(raw)
+	if json.Valid(text) {
+		es.enc.JSON(text)
+		return
+	}
+	es.enc.String(text)
+}
+
+// encodeInteger keeps all 64 bits, signed or not, and takes the nearest double beyond them.
+func (es *eventScanner) encodeInteger(text []byte) {
+	if v, ok := jsonscan.Int64(text); ok {
+		es.enc.Int(v)
+		return
+	}
+	if v, ok := jsonscan.Uint64(text); ok {
+		es.enc.Uint(v)
+		return
+	}
+	es.ev.bigInts++
+	f, _ := jsonscan.Float64(text)
+	es.enc.Double(f)
+}
+
+// encodeWord encodes a word that is no JSON (section 3).
+func (es *eventScanner) encodeWord(text []byte) {
+	switch string(text) {
+	case "NaN", "Infinity", "-Infinity":
+		f, _ := jsonscan.Float64(text)
+		es.enc.Double(f)
+	default:
+		es.enc.String(text)
+	}
+}
+
+// ownKey opens the dictionary of what weft adds, if it is not open, and names the next value in it (section 5).
+func (rd *reader) ownKey(name string) {
+	if !rd.own {
+		rd.own = true
+		rd.enc.Key([]byte("weft"))
+		rd.enc.ExtendDict() // the producer may use that name as well
+	}
+	rd.enc.Key([]byte(name))
+}
+
+// closeOwn closes the dictionary, so that other arguments may follow.
+func (rd *reader) closeOwn() {
+	if rd.own {
+		rd.own = false
+		rd.enc.EndDict()
+	}
+}
+
+// ownValue adds a value as it was written.
+func (rd *reader) ownValue(name string, v value) {
+	switch v.kind {
+	case jsonscan.Invalid, jsonscan.Null, jsonscan.Object, jsonscan.Array:
+		return
+	}
+	rd.ownKey(name)
+	rd.encode(v.kind, v.text, 1)
+}
+
+// encoded returns the arguments of the event with all that was added, and counts their problems.
+func (rd *reader) encoded() timeline.Args {
+	ev := &rd.ev
+	rd.closeOwn()
+	if n := rd.enc.Duplicates(); n > 0 {
+		rd.log.AddN(problem.JSONDuplicateKey, uint64(n), rd.position(), "in args")
+	}
+	if ev.bigInts > 0 {
+		rd.log.AddN(problem.JSONBigInteger, uint64(ev.bigInts), rd.position(), "")
+	}
+	if ev.tooDeep > 0 {
+		rd.log.AddN(problem.ArgDepthLimit, uint64(ev.tooDeep), rd.position(), "")
+	}
+	return rd.enc.Args()
+}

@@ -1,0 +1,78 @@
+package chromejson
+
+import (
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// id returns the id of the event: the first of id, id2.global and id2.local that is text or an integer (section 11).
+func (ev *event) id() (value, timeline.AsyncIDKind, bool) {
+	if v := ev.get(fieldID); v.isID() {
+		return v, timeline.AsyncPlain, true
+	}
+	if v := ev.get(fieldID2Global); v.isID() {
+		return v, timeline.AsyncGlobal, true
+	}
+	if v := ev.get(fieldID2Local); v.isID() {
+		return v, timeline.AsyncLocal, true
+	}
+	return value{}, 0, false
+}
+
+// asyncTrack returns the track of the event's asynchronous id; false if it has none, which was counted.
+func (rd *reader) asyncTrack(legacy bool) (timeline.TrackID, bool) {
+	ev := &rd.ev
+	id, kind, ok := ev.id()
+	if !ok {
+		rd.problem(problem.AsyncMissingID, "")
+		return 0, false
+	}
+	if !rd.hasPid() {
+		rd.problem(problem.AsyncMissingPid, "")
+		return 0, false
+	}
+	if legacy {
+		kind = kind.Legacy()
+	}
+	return rd.b.Async(&timeline.AsyncKey{
+		Category: ev.get(fieldCat).name(),
+		Kind:     kind,
+		ID:       id.text,
+		IsText:   id.str() != nil,
+		Scope:    ev.get(fieldScope).str(),
+		Process:  rd.process(),
+	}), true
+}
+
+// async adds a b, e or n (section 11). Asynchronous tracks have no thread clock, so a thread time is an argument, and only
+// where the producer asks for it.
+func (rd *reader) async(kind timeline.Kind) (bool, error) {
+	track, ok := rd.asyncTrack(false)
+	if !ok {
+		return false, nil
+	}
+	out := rd.prepare(kind, track)
+	if rd.ev.Seen&(1<<fieldUseAsyncTts) != 0 && isTrue(rd.ev.get(fieldUseAsyncTts)) {
+		if tts := rd.threadTime(fieldTts); tts != timeline.NoTime {
+			rd.ownKey("tts")
+			rd.enc.Int(int64(tts))
+		}
+	}
+	out.Callstack = rd.callstack(fieldSf, fieldStack)
+	rd.writtenBy()
+	return true, rd.send()
+}
+
+// legacyAsync adds an S, F, T or p (section 12). An F closes whatever its id opened last, so it goes without name.
+func (rd *reader) legacyAsync(kind timeline.Kind) error {
+	track, ok := rd.asyncTrack(true)
+	if !ok {
+		return nil
+	}
+	out := rd.prepare(kind, track)
+	if kind == timeline.End {
+		out.Name = nil
+	}
+	rd.writtenBy()
+	return rd.send()
+}

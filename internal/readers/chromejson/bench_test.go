@@ -1,0 +1,68 @@
+package chromejson
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// BenchmarkRead reads a recording of Chrome into a timeline, and compares with what encoding/json takes to decode the
+// same bytes into structs with typed header fields and raw args.
+func BenchmarkRead(b *testing.B) {
+	path, ok := recording.Find(b, "traces/chrome/chrome-devtools-medium.json")
+	if !ok {
+		path, ok = recording.Find(b, "traces/chrome/chrome-devtools-small.json")
+	}
+	if !ok {
+		b.Fatal("no recording")
+	}
+	data := recording.Read(b, path)
+	reference := measureJSON(b, data)
+	for _, c := range []struct {
+		name string
+		args ArgFilter
+	}{{"args=all", ArgFilter{}}, {"args=some", OnlyArgs("data")}, {"args=none", NoArgs()}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			b.ReportAllocs()
+			for b.Loop() {
+				log := new(problem.Log)
+				builder := timeline.NewBuilder(timeline.Options{Problems: log, Memory: 4 << 30})
+				if err := Read(context.Background(), bytes.NewReader(data), builder, Options{Problems: log, Args: c.args}); err != nil {
+					b.Fatal(err)
+				}
+				if err := builder.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(reference.Seconds()/(b.Elapsed().Seconds()/float64(b.N)), "x-encoding/json")
+		})
+	}
+}
+
+// measureJSON returns the time that encoding/json takes for data, the best of three.
+func measureJSON(b *testing.B, data []byte) time.Duration {
+	best := time.Hour
+	for range 3 {
+		var trace struct {
+			TraceEvents []struct {
+				Ph, Name, Cat      string
+				Ts, Dur, Tts, Tdur float64
+				Pid, Tid           int
+				Args               json.RawMessage
+			}
+		}
+		began := time.Now()
+		if err := json.NewDecoder(bytes.NewReader(data)).Decode(&trace); err != nil {
+			b.Fatal(err)
+		}
+		best = min(best, time.Since(began))
+	}
+	return best
+}

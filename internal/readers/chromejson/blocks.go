@@ -1,0 +1,357 @@
+package chromejson
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"math/bits"
+	"sync"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Reading in blocks: the event list is cut into blocks of whole events, which are scanned side by side, and taken over
+// in their order.
+//
+// Scanning an event (finding its fields, encoding its arguments) depends on nothing but the argument names that are
+// known; taking it over (phases, tracks, names, problems) depends on all events before it. A block is cut at something
+// that looks like the border between two events. Whether it was one is known when the block before it has been scanned
+// to its end. Whatever is not as expected, be it a cut, damage, or the end of the list, ends the reading in blocks just
+// there, and the ordinary reading goes on. A single event with something unusual, an argument name that is new for
+// instance, is scanned once more when it is taken over. So the result is the same as without blocks, byte for byte.
+const (
+	blockSize = 1 << 20
+	// growBlock bounds the search for a border: a block may be this many times as long as usual.
+	growBlock = 16
+	// warmUp is the part of a block that is read without blocks first: most argument names occur there.
+	warmUp = 4
+	// maxCandidates bounds the places in a block that are looked at for a border.
+	maxCandidates = 1 << 12
+)
+
+// block is a number of events on their way through a scanner.
+type block struct {
+	text   []byte
+	offset int64 // of text in the input
+	keys   timeline.Keys
+	done   chan struct{}
+
+	events []scanned
+	values []jsonscan.Token
+	args   []byte // encoded arguments of all events
+	texts  []byte // decoded texts of values
+
+	end   int  // how far text was scanned
+	after byte // what stands before end: a comma, or an event, which is '{'
+}
+
+// scanned is one event of a block.
+type scanned struct {
+	start, end int // in text
+	seen       uint64
+	values     int // index of the first of its values
+	args       int // end of its arguments
+	odd        bool
+	later      bool
+	traced     bool
+}
+
+// cut is the input of a list as blocks.
+type cut struct {
+	rest   io.Reader
+	buf    []byte // read, but not in a block yet
+	offset int64  // of buf
+	err    error  // what rest ended with
+	key    []byte // with which events begin
+	size   int    // of a block
+}
+
+func (o *Options) blockSize() int {
+	if o.block > 0 {
+		return o.block
+	}
+	return blockSize
+}
+
+// mayUseBlocks reports whether the scanner, which stands at the bracket of an event behind a comma, may go on in blocks.
+func (rd *reader) mayUseBlocks() bool {
+	return rd.opts.Workers > 1 && rd.s.Offset() >= rd.blocksFrom
+}
+
+// blocks reads events in blocks, from the bracket of an event on, as long as everything is as it should be. It returns
+// what stands before the place where the ordinary reading goes on.
+func (rd *reader) blocks() (after byte, err error) {
+	ordinary := rd.s
+	c := &cut{offset: rd.s.Offset(), size: rd.opts.blockSize()}
+	started := c.offset
+	var unread []byte
+	unread, c.rest = rd.s.Detach()
+	c.buf = append(make([]byte, 0, max(c.size, 2*len(unread))), unread...)
+	c.key = firstKey(c.buf)
+
+	pool := newBlockPool(rd.opts.Workers, &rd.eventScanner)
+	defer pool.close()
+	rd.s = &rd.piece
+	var queue []*block
+	after = ','
+	for {
+		for len(queue) < rd.opts.Workers+2 {
+			b := pool.get()
+			if !c.next(b) {
+				break
+			}
+			b.keys = rd.b.Keys()
+			pool.jobs <- b
+			queue = append(queue, b)
+		}
+		if len(queue) == 0 {
+			break
+		}
+		b := queue[0]
+		<-b.done
+		queue = queue[1:]
+		if err = rd.takeBlock(b); err != nil {
+			break
+		}
+		if after = b.after; b.end < len(b.text) || after != ',' {
+			rest := []io.Reader{bytes.NewReader(b.text[b.end:])}
+			c.offset = b.offset + int64(b.end)
+			for _, waiting := range queue {
+				rest = append(rest, bytes.NewReader(waiting.text))
+			}
+			c.rest = io.MultiReader(append(rest, bytes.NewReader(c.buf), c.remaining())...)
+			c.buf, c.err = nil, nil
+			break
+		}
+		pool.put(b)
+	}
+	rd.s = ordinary
+	rd.s.Attach(io.MultiReader(bytes.NewReader(c.buf), c.remaining()), c.offset)
+	// Where blocks end early again and again, they are not worth their while.
+	size := int64(c.size)
+	rd.blocksFrom = c.offset + max(size/warmUp, 4*size-(c.offset-started))
+	return after, err
+}
+
+// firstKey returns the key with which the event at the start of text begins, with its quotes.
+func firstKey(text []byte) []byte {
+	i := bytes.IndexByte(text, '"')
+	if i < 0 || len(bytes.TrimLeft(text[1:i], " \t\r\n")) > 0 {
+		return nil
+	}
+	n := bytes.IndexByte(text[i+1:], '"')
+	if n < 0 {
+		return nil
+	}
+	return bytes.Clone(text[i : i+n+2])
+}
+
+// remaining is the input behind buf.
+func (c *cut) remaining() io.Reader {
+	if c.err != nil {
+		return jsonscan.Failed{Err: c.err}
+	}
+	return c.rest
+}
+
+// next cuts off a block; false if there is none.
+func (c *cut) next(b *block) bool {
+	for size := c.size; size <= growBlock*c.size && c.key != nil; size *= 2 {
+		c.fill(size)
+		if n := c.border(); n > 0 {
+			// The block takes the buffer, and gives its own one for what is behind the border.
+			b.text, c.buf = c.buf[:n], append(b.text[:0], c.buf[n:]...)
+			b.offset = c.offset
+			c.offset += int64(n)
+			return true
+		}
+		if c.err != nil {
+			break // the last events are left to the ordinary reading
+		}
+	}
+	return false
+}
+
+// fill reads until buf has size bytes.
+func (c *cut) fill(size int) {
+	if cap(c.buf) < size {
+		c.buf = append(make([]byte, 0, size), c.buf...)
+	}
+	for empty := 0; len(c.buf) < size && c.err == nil; {
+		n, err := c.rest.Read(c.buf[len(c.buf):size])
+		c.buf = c.buf[:len(c.buf)+n]
+		c.err = err
+		if n > 0 {
+			empty = 0
+		} else if empty++; empty > 100 && err == nil {
+			c.err = io.ErrNoProgress
+		}
+	}
+}
+
+// border returns the last place in buf where an event seems to begin behind another one and a comma; 0 if there is none.
+func (c *cut) border() int {
+	end := len(c.buf)
+	for range maxCandidates {
+		i := bytes.LastIndexByte(c.buf[:end], '{')
+		if i <= 0 {
+			return 0
+		}
+		end = i
+		if !bytes.HasPrefix(bytes.TrimLeft(c.buf[i+1:min(i+64, len(c.buf))], " \t\r\n"), c.key) {
+			continue
+		}
+		before, ok := bytes.CutSuffix(trimEnd(c.buf[:i]), []byte(","))
+		if ok && bytes.HasSuffix(trimEnd(before), []byte("}")) {
+			return i
+		}
+	}
+	return 0
+}
+
+// trimEnd cuts white space off the end of text, of which it looks at a few bytes only.
+func trimEnd(text []byte) []byte {
+	for n := 0; n < 64 && len(text) > 0 && bytes.IndexByte([]byte(" \t\r\n"), text[len(text)-1]) >= 0; n++ {
+		text = text[:len(text)-1]
+	}
+	return text
+}
+
+// takeBlock takes over the events of a block.
+func (rd *reader) takeBlock(b *block) error {
+	args := 0
+	for i := range b.events {
+		sc := &b.events[i]
+		at := b.offset + int64(sc.start)
+		var err error
+		if sc.odd {
+			rd.piece.ResetAt(b.text[sc.start:sc.end], at)
+			rd.scanEvent()
+			rd.notes()
+			err = rd.event()
+		} else {
+			rd.piece.ResetAt(nil, at)
+			rd.ev.load(sc, b.values)
+			rd.enc.Load(b.args[args:sc.args])
+			err = rd.event()
+		}
+		args = sc.args
+		if err != nil {
+			return err
+		}
+		if rd.index++; rd.index == math.MaxUint32 {
+			return rd.failed(errTooManyEvents)
+		}
+		if rd.index%cancelInterval == 0 && rd.ctx.Err() != nil {
+			return rd.failed(rd.ctx.Err())
+		}
+	}
+	return nil
+}
+
+// load sets the event to one that was scanned in a block.
+func (ev *event) load(sc *scanned, values []jsonscan.Token) {
+	ev.Seen, ev.later, ev.traced = sc.seen, sc.later, sc.traced
+	ev.duplicates, ev.bigInts, ev.tooDeep = 0, 0, 0
+	next := sc.values
+	for seen := sc.seen; seen != 0; seen &= seen - 1 {
+		ev.Values[bits.TrailingZeros64(seen)] = values[next]
+		next++
+	}
+}
+
+// blockPool are the goroutines that scan blocks, and the blocks that can be used again.
+type blockPool struct {
+	jobs  chan *block
+	free  []*block
+	group sync.WaitGroup
+}
+
+func newBlockPool(workers int, like *eventScanner) *blockPool {
+	p := &blockPool{jobs: make(chan *block, workers+2)}
+	for range workers {
+		p.group.Go(func() {
+			es := &eventScanner{
+				s: new(jsonscan.Scanner), enc: timeline.NewArgsEncoder(), args: like.args, tracing: like.tracing,
+			}
+			es.unknown = func([]byte) { es.odd = true }
+			for b := range p.jobs {
+				es.scanBlock(b)
+				close(b.done)
+			}
+		})
+	}
+	return p
+}
+
+func (p *blockPool) close() {
+	close(p.jobs)
+	p.group.Wait()
+}
+
+func (p *blockPool) get() *block {
+	b := new(block)
+	if n := len(p.free); n > 0 {
+		b, p.free = p.free[n-1], p.free[:n-1]
+	}
+	b.done = make(chan struct{})
+	b.events, b.values, b.args, b.texts = b.events[:0], b.values[:0], b.args[:0], b.texts[:0]
+	return b
+}
+
+func (p *blockPool) put(b *block) { p.free = append(p.free, b) }
+
+// scanBlock scans the events of a block up to the first thing that is not as it should be.
+func (es *eventScanner) scanBlock(b *block) {
+	s := es.s
+	s.Reset(b.text)
+	b.after = ','
+	for {
+		c, err := s.Peek()
+		b.end = int(s.Offset())
+		switch {
+		case err != nil:
+			return
+		case c == ',' && b.after == '{':
+			s.Advance(1)
+			b.after = ','
+		case c == '{' && b.after == ',':
+			es.odd = false
+			es.enc.ResetKeys(b.keys)
+			es.scanEvent()
+			if s.Err() != nil {
+				return
+			}
+			es.keep(b, b.end, int(s.Offset()))
+			b.after = '{'
+		default:
+			return
+		}
+	}
+}
+
+// keep adds the scanned event to its block.
+func (es *eventScanner) keep(b *block, start, end int) {
+	ev := &es.ev
+	sc := scanned{start: start, end: end, seen: ev.Seen, values: len(b.values), args: len(b.args), later: ev.later, traced: ev.traced}
+	sc.odd = es.odd || ev.Seen == 0 || ev.duplicates+ev.bigInts+ev.tooDeep+es.enc.Duplicates() > 0 ||
+		es.enc.Missed() || es.s.Notes != (jsonscan.Notes{})
+	if !sc.odd {
+		decoded := es.s.Decoded()
+		for seen := ev.Seen; seen != 0; seen &= seen - 1 {
+			f := field(bits.TrailingZeros64(seen))
+			v := ev.Values[f]
+			if decoded && v.Kind == jsonscan.String {
+				// What the scanner decoded is gone with the next event.
+				n := len(b.texts)
+				b.texts = append(b.texts, v.Text...)
+				v.Text = b.texts[n:len(b.texts):len(b.texts)]
+			}
+			b.values = append(b.values, v)
+		}
+		b.args = append(b.args, es.enc.Args()...)
+		sc.args = len(b.args)
+	}
+	b.events = append(b.events, sc)
+}

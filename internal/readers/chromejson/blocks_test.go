@@ -1,0 +1,35 @@
+package chromejson
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Large inputs are read in blocks from the first to the last megabytes: tests that compare blocks with ordinary reading
+// would pass without any. Recordings of one event a line, and with white space in between.
+func TestBlocksReachTheEnd(t *testing.T) {
+	for _, name := range []string{"traces/chrome/chrome-devtools-small.json", "traces/node/node-v24-all-node_trace.json"} {
+		path, ok := recording.Find(t, name)
+		if !ok {
+			t.Fatalf("recording %s is missing", name)
+		}
+		data := recording.Read(t, path)
+		log := new(problem.Log)
+		b := timeline.NewBuilder(timeline.Options{Problems: log})
+		rd := newReader(t.Context(), bytes.NewReader(data), b, Options{Problems: log, Workers: 2})
+		if err := rd.document(); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		// blocksFrom lies behind the place where the last reading in blocks ended.
+		if least := int64(len(data)) - 2*blockSize; rd.blocksFrom < least {
+			t.Errorf("%s: %d bytes, read in blocks up to byte %d", name, len(data), rd.blocksFrom)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+// Package chromejson reads traces in Chrome's Trace Event format into a timeline.
+//
+// It reads both shapes of the format, an array of events and an object with traceEvents, with members in any order, in
+// one streaming pass, and everything that real files of it have in the way of damage: the rules are those of
+// docs/formats/chrome-json.md, whose sections the comments cite. What each phase becomes:
+//
+//	B E X      slices of the thread
+//	i I R      instants of the thread, the process or the whole trace, by s
+//	b e n      asynchronous slices and instants by cat and id; S F T p their legacy form
+//	s t f      flow ends, bound by time; bind_id on B X b n, bound to its event
+//	C v        counters of the process
+//	M          names, labels, order and attributes of processes and threads
+//	N D O      slices and instants on a track "<name> objects" of the process
+//	T c V      with dur and without id a thread state; a clock sync; a global memory dump
+//	P ( ) =    and every other letter: instants on a track "Other events"
+//
+// Pairing begins with ends, nesting and resolving flows is the work of the passes behind the timeline, and so is giving
+// processes numbers that Perfetto can hold. Package jsonscan knows how to read the text.
+//
+// Whatever is wrong with single events is counted in Options.Problems and never stops the reading. An error of Read
+// means that the input as a whole cannot be read.
+package chromejson
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
+)
+
+// Options says how Read reads.
+type Options struct {
+	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
+	Problems *problem.Log
+	// Args says which arguments of events are kept; the zero value keeps all.
+	Args ArgFilter
+	// Offset is added to all timestamps, before negative ones are dropped.
+	Offset timeline.Nanos
+	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are no
+	// events of the trace then. nil: they are kept as events.
+	Profiles *v8profile.Collector
+	// Threads keeps with asynchronous events, the ends of objects and instants of a process or of the trace the thread that
+	// wrote them, for passes that ask what else it was doing.
+	Threads bool
+	// Workers is the number of goroutines that scan; 0 and 1 scan in the calling one, and more than 64 count as 64. It
+	// does not change the result.
+	Workers int
+
+	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
+	block  int // size of a block; 0: blockSize
+}
+
+// ArgFilter says which arguments of events are kept. It does not touch the values of counters and metadata events, nor
+// what weft itself adds. The zero ArgFilter keeps all.
+type ArgFilter struct {
+	some bool
+	keys map[string]bool
+}
+
+// NoArgs keeps no arguments.
+func NoArgs() ArgFilter { return ArgFilter{some: true} }
+
+// OnlyArgs keeps the members of args with these names, with all that is inside them.
+func OnlyArgs(names ...string) ArgFilter {
+	f := ArgFilter{some: true, keys: make(map[string]bool, len(names))}
+	for _, name := range names {
+		f.keys[name] = true
+	}
+	return f
+}
+
+func (f *ArgFilter) keepsNone() bool            { return f.some && len(f.keys) == 0 }
+func (f *ArgFilter) keeps(name []byte) bool     { return !f.some || f.keys[string(name)] }
+func (f *ArgFilter) keepsText(name string) bool { return !f.some || f.keys[name] }
+
+// Read reads the Chrome JSON trace r, which is unpacked, into b. Errors are those of r and of b, of ctx, and inputs that
+// are no Chrome JSON trace at all; they say where in the input they occurred.
+func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
+	rd := newReader(ctx, r, b, opts)
+	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
+		return err
+	}
+	return rd.finish()
+}
+
+// reader is the state of one Read.
+type reader struct {
+	eventScanner
+	ctx context.Context
+	doc *jsondoc.Reader  // reads what is beside the events, with the scanner
+	sub jsonscan.Scanner // reads a piece of the current event again
+
+	piece      jsonscan.Scanner // stands in for s while events come in blocks
+	blocksFrom int64            // offset from which on the list may be read in blocks
+
+	b    *timeline.Builder
+	log  *problem.Log
+	opts Options
+
+	index    int64 // of the current event; before traceEvents and behind it of the next one
+	found    bool  // traceEvents was seen
+	inEvents bool  // the current position is inside traceEvents
+	reparsed int64 // bytes that were parsed in vain, see mayReparse
+
+	out timeline.Event // handed to the Builder
+	flo timeline.FlowEvent
+	own bool   // the dictionary "weft" of the current event's arguments is open
+	buf []byte // scratch for composed names
+
+	counters []counterMember // scratch
+
+	ids     idCache
+	roles   map[roleKey]timeline.TrackID
+	objects map[objectsKey]timeline.TrackID
+	members map[string]bool // unknown members of events that were counted
+	meta    metadata
+	stacks  stacks
+}
+
+// maxWorkers bounds the goroutines that scan, whatever is asked for: each has blocks of the input waiting.
+const maxWorkers = 64
+
+func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) *reader {
+	window := opts.window
+	if window == 0 {
+		window = jsonscan.DefaultWindow
+	}
+	opts.Workers = min(opts.Workers, maxWorkers)
+	rd := &reader{
+		eventScanner: eventScanner{
+			s: jsonscan.NewSize(jsondoc.Cancelled(ctx, r), window), enc: b.Args(), args: opts.Args, tracing: opts.Profiles != nil,
+		},
+
+		ctx:     ctx,
+		b:       b,
+		log:     opts.Problems,
+		opts:    opts,
+		roles:   map[roleKey]timeline.TrackID{},
+		objects: map[objectsKey]timeline.TrackID{},
+		members: map[string]bool{},
+		meta:    newMetadata(),
+		stacks:  newStacks(),
+	}
+	rd.unknown = rd.unknownMember
+	rd.doc = jsondoc.New(rd.s, rd.log)
+	rd.doc.Repeats = func(key []byte) bool { return string(key) == "traceEvents" }
+	return rd
+}
+
+// finish hands over what could only be told at the end.
+func (rd *reader) finish() error {
+	rd.inEvents = false
+	rd.flushMetadata()
+	if err := rd.flushWaiting(); err != nil {
+		return err
+	}
+	rd.resolveStacks()
+	return nil
+}
+
+// position is the place of the current event, or of the scanner outside the event list.
+func (rd *reader) position() problem.Position {
+	if rd.inEvents {
+		return problem.Position{Event: rd.index, Offset: rd.s.Start()}
+	}
+	return problem.Position{Event: -1, Offset: rd.s.Start()}
+}
+
+// problem counts a problem of the current event.
+func (rd *reader) problem(k problem.Kind, detail string) { rd.log.Add(k, rd.position(), detail) }
+
+// failed gives an error the position of the scanner.
+func (rd *reader) failed(err error) error {
+	if rd.inEvents {
+		return fmt.Errorf("traceEvents[%d] (byte %d): %w", rd.index, rd.s.Offset(), err)
+	}
+	return fmt.Errorf("byte %d: %w", rd.s.Offset(), err)
+}
+
+// ended is called with an error of Fill in the list of events: the end of the input is no error, but noted.
+func (rd *reader) ended(err error) error {
+	if err != io.EOF {
+		return rd.failed(err)
+	}
+	return rd.doc.End(err)
+}
+
+// notes counts what the scanner tolerated in the current unit.
+func (rd *reader) notes() { rd.countNotes(&rd.s.Notes) }
+
+func (rd *reader) countNotes(n *jsonscan.Notes) { rd.doc.CountNotesOf(n, rd.position()) }

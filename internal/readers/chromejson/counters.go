@@ -1,0 +1,382 @@
+package chromejson
+
+import (
+	"bytes"
+	"math"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// counter adds the values of a C, one counter for every member of its args (section 13).
+func (rd *reader) counter() error {
+	ev := &rd.ev
+	args := ev.get(fieldArgs)
+	if args.kind != jsonscan.Object {
+		rd.problem(problem.CounterWithoutValues, "")
+		return nil
+	}
+	process := rd.process()
+	rd.buf = append(rd.buf[:0], ev.get(fieldName).name()...)
+	if id := ev.get(fieldID); id.isID() && len(id.text) > 0 {
+		rd.buf = append(append(rd.buf, " id: "...), id.text...)
+	}
+	rd.buf = append(rd.buf, ' ')
+	prefix := len(rd.buf)
+	members := rd.counterMembers(args.text)
+	for _, m := range members {
+		number, ok := counterValue(m.value)
+		if !ok {
+			rd.problem(problem.CounterInvalidValue, string(clip(m.key)))
+			continue
+		}
+		rd.counterNumber(m)
+		rd.buf = append(rd.buf[:prefix], m.key...)
+		if err := rd.addCounter(process, &timeline.CounterKey{Name: rd.buf}, number); err != nil {
+			return err
+		}
+	}
+	if len(members) == 0 {
+		rd.problem(problem.CounterWithoutValues, "")
+	}
+	return nil
+}
+
+// counterMember is one of the values of a counter event.
+type counterMember struct {
+	key []byte
+	value
+}
+
+// maxSmallCounter is the number of members up to which equal keys are found by comparing all with all.
+const maxSmallCounter = 16
+
+// counterMembers returns the members of the args of a counter. Of two with one key the last one counts (section 3).
+func (rd *reader) counterMembers(args []byte) []counterMember {
+	members := rd.counters[:0]
+	var byKey map[string]int // of indexes, once there are many
+	s := &rd.sub
+	s.Reset(args)
+	s.Value()
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		m := counterMember{key: key}
+		m.kind, m.text = s.Scalar()
+		i := -1
+		if byKey == nil {
+			i = slices.IndexFunc(members, func(o counterMember) bool { return bytes.Equal(o.key, key) })
+		} else if n, ok := byKey[string(key)]; ok {
+			i = n
+		}
+		if i >= 0 {
+			rd.problem(problem.JSONDuplicateKey, "in args")
+			members[i] = m
+			continue
+		}
+		members = append(members, m)
+		if byKey != nil {
+			byKey[string(key)] = len(members) - 1
+		} else if len(members) == maxSmallCounter {
+			byKey = make(map[string]int, 2*len(members))
+			for i, m := range members {
+				byKey[string(m.key)] = i
+			}
+		}
+	}
+	rd.counters = members
+	return members
+}
+
+// counterNumber counts what is wrong with a number that was converted all the same. Numbers beyond doubles were counted
+// already where they were scanned as an argument.
+func (rd *reader) counterNumber(m counterMember) {
+	if len(m.text) < minBigInteger && !bytes.ContainsAny(m.text, "eE") {
+		return
+	}
+	if m.kind == jsonscan.Integer {
+		if _, ok := jsonscan.Uint64(m.text); !ok {
+			if _, ok := jsonscan.Int64(m.text); !ok {
+				rd.problem(problem.JSONBigInteger, "")
+			}
+		}
+	}
+	if _, finite := jsonscan.Float64(m.text); !finite && (m.kind == jsonscan.String || !rd.args.keeps(m.key)) {
+		rd.problem(problem.JSONNonstandardNumber, "")
+	}
+}
+
+// minBigInteger is the least length of an integer that may need more than 64 bits.
+const minBigInteger = 19
+
+// counterValue converts a number, or a string that holds one. A number beyond doubles is infinite.
+func counterValue(v value) (timeline.Number, bool) {
+	text := v.text
+	switch v.kind {
+	case jsonscan.Integer, jsonscan.Number:
+	case jsonscan.String:
+		if !isDecimal(text) {
+			return timeline.Number{}, false
+		}
+		text = plainNumber(text)
+	default:
+		return timeline.Number{}, false
+	}
+	if n, ok := jsonscan.Int64(text); ok {
+		return timeline.Int(n), true
+	}
+	f, _ := jsonscan.Float64(text)
+	return timeline.Float(f), true
+}
+
+// isDecimal reports whether a text is a number as Perfetto reads it: digits with a point anywhere among them or none, perhaps
+// a sign before and an exponent behind them. JSON allows less.
+func isDecimal(text []byte) bool {
+	text = text[signLen(text):]
+	whole := digitsLen(text)
+	text = text[whole:]
+	fraction := 0
+	if len(text) > 0 && text[0] == '.' {
+		fraction = digitsLen(text[1:])
+		text = text[1+fraction:]
+	}
+	if whole+fraction == 0 {
+		return false
+	}
+	if len(text) == 0 {
+		return true
+	}
+	if text[0]|0x20 != 'e' {
+		return false
+	}
+	text = text[1:]
+	text = text[signLen(text):]
+	return len(text) > 0 && digitsLen(text) == len(text)
+}
+
+// plainNumber takes off what a number of JSON does not have: a plus, and zeros in front.
+func plainNumber(text []byte) []byte {
+	sign := text[:signLen(text)]
+	digits := text[len(sign):]
+	for len(digits) > 1 && digits[0] == '0' && digits[1]-'0' <= 9 {
+		digits = digits[1:]
+	}
+	if string(sign) == "-" && len(sign)+len(digits) < len(text) {
+		return append([]byte{'-'}, digits...)
+	}
+	if string(sign) == "-" {
+		return text
+	}
+	return digits
+}
+
+func signLen(text []byte) int {
+	if len(text) > 0 && (text[0] == '+' || text[0] == '-') {
+		return 1
+	}
+	return 0
+}
+
+func digitsLen(text []byte) int {
+	n := 0
+	for n < len(text) && text[n]-'0' <= 9 {
+		n++
+	}
+	return n
+}
+
+func (rd *reader) addCounter(process timeline.TrackID, key *timeline.CounterKey, number timeline.Number) error {
+	out := rd.prepare(timeline.Counter, rd.b.Counter(process, key))
+	out.Name, out.Category = nil, nil
+	out.Value = number
+	return rd.b.Add(out)
+}
+
+// memoryDump adds the totals of a v and its top-level allocators (section 17). All its numbers are hexadecimal text.
+func (rd *reader) memoryDump() error {
+	args := rd.ev.get(fieldArgs)
+	d := dumpReader{rd: rd, process: rd.process()}
+	if args.kind == jsonscan.Object {
+		rd.sub.Reset(args.text)
+		d.members(d.top)
+	}
+	switch {
+	case d.dropped:
+		rd.problem(problem.MemoryDumpDetailDropped, "")
+	case d.values == 0:
+		rd.problem(problem.CounterWithoutValues, "a memory dump without totals")
+	}
+	if d.err != nil {
+		return d.err
+	}
+	return rd.dumpInstant(&d)
+}
+
+// dumpInstant adds an instant of the process that says which dump was made, and how detailed it is.
+func (rd *reader) dumpInstant(d *dumpReader) error {
+	rd.enc.Reset() // of args, in case they are encoded, there is nothing left to keep
+	rd.ev.bigInts, rd.ev.tooDeep = 0, 0
+	if len(d.level) > 0 {
+		rd.ownKey("level_of_detail")
+		rd.enc.String(d.level)
+	}
+	return rd.other(rd.roleTrack(d.process, timeline.RoleOther))
+}
+
+// dumpReader reads one memory dump.
+type dumpReader struct {
+	rd      *reader
+	process timeline.TrackID
+	level   []byte // level_of_detail
+	values  int
+	dropped bool // something has no counter
+	err     error
+}
+
+// members calls member for each member of the object that follows; any other value is dropped.
+func (d *dumpReader) members(member func(key []byte)) {
+	s := &d.rd.sub
+	if kind, _ := peekKind(s); kind != jsonscan.Object {
+		s.Skip()
+		d.dropped = true
+		return
+	}
+	s.Value()
+	for key, ok := s.Key(); ok && d.err == nil; key, ok = s.Key() {
+		member(key)
+	}
+}
+
+// peekKind tells containers from other values without reading.
+func peekKind(s *jsonscan.Scanner) (jsonscan.Kind, bool) {
+	w := bytes.TrimLeft(s.Window(), " \t\r\n")
+	switch {
+	case len(w) == 0:
+		return jsonscan.Invalid, false
+	case w[0] == '{':
+		return jsonscan.Object, true
+	case w[0] == '[':
+		return jsonscan.Array, true
+	}
+	return jsonscan.String, true
+}
+
+// top reads a member of args.
+func (d *dumpReader) top(key []byte) {
+	if string(key) == "dumps" {
+		d.members(d.part)
+		return
+	}
+	d.rd.sub.Skip()
+	d.dropped = true
+}
+
+// part reads a member of dumps.
+func (d *dumpReader) part(key []byte) {
+	switch string(key) {
+	case "process_totals":
+		d.members(d.total)
+	case "allocators":
+		d.members(d.allocator)
+	case "level_of_detail":
+		kind, text := d.rd.sub.Scalar()
+		d.level = bytes.Clone(value{kind, text}.name())
+	default:
+		d.rd.sub.Skip()
+		d.dropped = true
+	}
+}
+
+// total reads one of the process totals.
+func (d *dumpReader) total(key []byte) {
+	units := "bytes"
+	kind, text := d.rd.sub.Scalar()
+	if kind == jsonscan.True || kind == jsonscan.False {
+		units = ""
+	}
+	d.rd.buf = append(append(d.rd.buf[:0], "memory "...), key...)
+	d.add(value{kind, text}, units)
+}
+
+// allocator reads one allocator. Those with a slash are parts of others.
+func (d *dumpReader) allocator(name []byte) {
+	if bytes.IndexByte(name, '/') >= 0 {
+		d.rd.sub.Skip()
+		d.dropped = true
+		return
+	}
+	d.members(func(key []byte) {
+		switch string(key) {
+		case "attrs":
+			d.members(func(attr []byte) { d.attribute(name, attr) })
+		case "guid":
+			d.rd.sub.Skip()
+		default:
+			d.rd.sub.Skip()
+			d.dropped = true
+		}
+	})
+}
+
+// attribute reads one attribute of an allocator, with type, units and value.
+func (d *dumpReader) attribute(allocator, name []byte) {
+	var typ, units, val value
+	s := &d.rd.sub
+	d.members(func(key []byte) {
+		v := &val
+		switch string(key) {
+		case "type":
+			v = &typ
+		case "units":
+			v = &units
+		case "value":
+		default:
+			s.Skip()
+			return
+		}
+		v.kind, v.text = s.Scalar()
+	})
+	if string(typ.text) != "scalar" {
+		d.dropped = true
+		return
+	}
+	d.rd.buf = append(append(append(append(d.rd.buf[:0], "memory "...), allocator...), ' '), name...)
+	d.add(val, string(units.str()))
+}
+
+// add adds a value under the name in rd.buf.
+func (d *dumpReader) add(v value, units string) {
+	number, ok := dumpValue(v)
+	if !ok || d.err != nil {
+		d.dropped = true
+		return
+	}
+	key := timeline.CounterKey{Name: d.rd.buf}
+	switch units {
+	case "bytes":
+		key.Unit = timeline.UnitBytes
+	case "objects":
+		key.Unit = timeline.UnitCount
+	default:
+		key.UnitName = units
+	}
+	d.values++
+	d.err = d.rd.addCounter(d.process, &key, number)
+}
+
+// dumpValue converts a value of a memory dump.
+func dumpValue(v value) (timeline.Number, bool) {
+	switch v.kind {
+	case jsonscan.True:
+		return timeline.Int(1), true
+	case jsonscan.False:
+		return timeline.Int(0), true
+	case jsonscan.String:
+		n, ok := hexadecimal(v.text)
+		if n > math.MaxInt64 {
+			return timeline.Float(float64(n)), ok
+		}
+		return timeline.Int(int64(n)), ok
+	}
+	return counterValue(v)
+}

@@ -1,0 +1,168 @@
+package chromejson
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// document reads the input from its first byte to its last (section 2).
+func (rd *reader) document() error {
+	c, err := rd.doc.Begin()
+	switch {
+	case err != nil:
+		return err
+	case c == '[':
+		err = rd.eventArray()
+	case c == '{':
+		err = rd.object()
+	default:
+		err = rd.failed(fmt.Errorf("no Chrome JSON trace: found %q instead of an array or object", c))
+	}
+	if err != nil {
+		return err
+	}
+	return rd.doc.Trailing()
+}
+
+// eventArray reads the array form. An array of nothing but other elements than events is some other JSON; an empty one is
+// a trace, as are empty objects and events that cannot be parsed.
+func (rd *reader) eventArray() error {
+	before := rd.otherElements()
+	err := rd.events()
+	if err != nil && err != jsondoc.ErrEnded || rd.index == 0 || rd.otherElements()-before != uint64(rd.index) {
+		return err
+	}
+	return rd.failed(fmt.Errorf("no Chrome JSON trace: an array of %d elements, none of which is an event", rd.index))
+}
+
+// otherElements returns the number of elements of the list that are something else than events.
+func (rd *reader) otherElements() uint64 {
+	return rd.log.Count(problem.JSONNotAnEvent) + rd.log.Count(problem.EventMissingPhase)
+}
+
+// maxKeysNamed is the number of keys that the message about an unknown format names, maxKeyNamed their length.
+const (
+	maxKeysNamed = 20
+	maxKeyNamed  = 40
+)
+
+// object reads the object form. An object without traceEvents is no trace, even if it is cut.
+func (rd *reader) object() error {
+	var seen []string
+	err := rd.doc.Members(func(key []byte, c byte) error {
+		if string(key) == "traceEvents" {
+			rd.found = true
+		}
+		if len(seen) < maxKeysNamed {
+			seen = append(seen, string(key[:min(len(key), maxKeyNamed)]))
+		}
+		return rd.member(string(key), c)
+	})
+	switch {
+	case rd.found || err != nil && err != jsondoc.ErrEnded:
+		return err
+	case rd.doc.Malformed() != nil:
+		return rd.doc.Malformed()
+	}
+	return fmt.Errorf("byte %d: no Chrome JSON trace: no traceEvents among its keys %q", rd.s.Offset(), seen)
+}
+
+// member reads one member of the object form (section 4), whose value begins with c.
+func (rd *reader) member(key string, c byte) error {
+	switch key {
+	case "traceEvents":
+		return rd.traceEvents(c)
+	case "systemTraceEvents":
+		rd.problem(problem.SystemTraceSkipped, "")
+		return rd.doc.Skip()
+	case "controllerTraceDataKey", "traceAnnotations", "powerTraceAsString":
+		rd.problem(problem.TopLevelMemberSkipped, key)
+		return rd.doc.Skip()
+	case "metadata", "otherData":
+		if c == '{' {
+			return rd.doc.Members(func(name []byte, _ byte) error { return rd.attribute(key + "." + string(name)) })
+		}
+	case "stackFrames":
+		if c == '{' {
+			return rd.stackFrames()
+		}
+	case "samples":
+		if c == '[' {
+			return rd.samples()
+		}
+	}
+	if c == '{' || c == '[' {
+		return rd.facts(key)
+	}
+	return rd.attribute(key)
+}
+
+// traceEvents reads the event list, which starts with c.
+func (rd *reader) traceEvents(c byte) error {
+	if c == '[' {
+		return rd.events()
+	}
+	kind, _, err := rd.value(maxAttribute)
+	if err != nil || kind == jsonscan.Null {
+		return err
+	}
+	return rd.failed(errors.New("traceEvents is no array"))
+}
+
+// maxAttribute is the length up to which the text of a value becomes an attribute (section 4).
+const maxAttribute = 16 << 10
+
+// value reads one value outside the events. If its text is longer than limit, or it is malformed, the kind is Invalid.
+// The text is valid until the scanner is used again.
+func (rd *reader) value(limit int) (jsonscan.Kind, []byte, error) {
+	for {
+		if _, err := rd.doc.Peek(); err != nil {
+			return jsonscan.Invalid, nil, err
+		}
+		kind, text := rd.s.Scalar()
+		switch {
+		case rd.s.Err() == nil && len(text) <= limit:
+			rd.notes()
+			return kind, text, nil
+		case rd.s.Err() == jsonscan.ErrShort && rd.s.Buffered() <= 2*limit:
+			if err := rd.doc.Refill(); err != nil {
+				return jsonscan.Invalid, nil, err
+			}
+		default:
+			rd.s.Rewind()
+			return jsonscan.Invalid, nil, rd.doc.Skip()
+		}
+	}
+}
+
+// attribute reads a value and makes it an attribute of the trace (section 4).
+func (rd *reader) attribute(name string) error {
+	at := rd.position()
+	kind, text, err := rd.value(maxAttribute)
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case jsonscan.Invalid:
+		rd.log.Add(problem.MetadataValueOmitted, at, name)
+	case jsonscan.Null:
+	case jsonscan.True:
+		rd.b.SetIntAttribute(name, 1)
+	case jsonscan.False:
+		rd.b.SetIntAttribute(name, 0)
+	case jsonscan.Integer:
+		if v, ok := jsonscan.Int64(text); ok {
+			rd.b.SetIntAttribute(name, v)
+			return nil
+		}
+		rd.b.SetAttribute(name, string(text))
+	default:
+		rd.b.SetAttribute(name, string(rd.s.ValidText(text)))
+		rd.notes()
+	}
+	return nil
+}

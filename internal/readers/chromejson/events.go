@@ -1,0 +1,122 @@
+package chromejson
+
+import (
+	"errors"
+	"io"
+	"math"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// errTooManyEvents is the limit of the event indexes of a timeline.
+var errTooManyEvents = errors.New("more than 4294967295 events")
+
+// cancelInterval is the number of events after which the context is looked at; inputs look at it themselves.
+const cancelInterval = 4096
+
+// events reads the event list at whose bracket the scanner stands.
+func (rd *reader) events() error {
+	rd.inEvents = true
+	defer func() { rd.inEvents = false }()
+	rd.s.Advance(1)
+	rd.blocksFrom = rd.s.Offset() + int64(rd.opts.blockSize()/warmUp)
+	after := byte('[')
+	for {
+		c, err := rd.s.Peek()
+		if err != nil {
+			return rd.ended(err)
+		}
+		switch c {
+		case ',':
+			if after == ',' || after == '[' {
+				rd.doc.Comma(rd.position())
+			}
+			rd.s.Advance(1)
+			after = c
+			continue
+		case ']':
+			if after == ',' {
+				rd.doc.Comma(rd.position())
+			}
+			rd.s.Advance(1)
+			return nil
+		case '{':
+			if after == '{' { // two events without a comma between
+				rd.doc.Comma(rd.position())
+			}
+			if after == ',' && rd.mayUseBlocks() {
+				if after, err = rd.blocks(); err != nil {
+					return err
+				}
+				continue
+			}
+			err = rd.element()
+		default:
+			err = rd.notAnEvent()
+		}
+		after = '{'
+		if err == errResynced {
+			after, err = rd.beforeResynced(), nil
+		}
+		if err != nil {
+			return err
+		}
+		if rd.index++; rd.index == math.MaxUint32 {
+			return rd.failed(errTooManyEvents)
+		}
+		if rd.index%cancelInterval == 0 && rd.ctx.Err() != nil {
+			return rd.failed(rd.ctx.Err())
+		}
+	}
+}
+
+// element reads one event at whose bracket the scanner stands. An event that is cut is dropped whole: a shortened number
+// would parse, but be wrong.
+func (rd *reader) element() error {
+	if !rd.mayReparse() && rd.lineIsCut() {
+		return rd.resync()
+	}
+	probed := false
+	for {
+		rd.scanEvent()
+		switch rd.s.Err() {
+		case nil:
+			rd.notes()
+			return rd.event()
+		case jsonscan.ErrShort:
+			if rd.s.Buffered() > suspicious && !probed {
+				probed = true
+				if rd.holdsEvent() {
+					return rd.resync()
+				}
+			}
+			switch err := rd.s.Fill(); {
+			case err == nil:
+			case err == io.EOF && !rd.holdsEvent():
+				rd.problem(problem.JSONPartialEvent, "")
+				return rd.ended(err)
+			case err == io.EOF, err == jsonscan.ErrTooLong:
+				return rd.resync()
+			default:
+				return rd.failed(err)
+			}
+		default:
+			return rd.resync()
+		}
+	}
+}
+
+// notAnEvent reads over an element that is no object.
+func (rd *reader) notAnEvent() error {
+	at := rd.position()
+	switch err := rd.s.Discard(); err {
+	case nil:
+		rd.log.Add(problem.JSONNotAnEvent, at, "")
+		return nil
+	case jsonscan.ErrMalformed:
+		return rd.resync()
+	default:
+		return rd.ended(err)
+	}
+}

@@ -1,0 +1,372 @@
+package chromejson
+
+import (
+	"bytes"
+	"math"
+	"math/bits"
+	"unicode/utf8"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// field is a member of an event that the format knows (section 5).
+type field uint8
+
+const (
+	fieldUnknown field = iota
+	fieldPh
+	fieldName
+	fieldCat
+	fieldTs
+	fieldDur
+	fieldTts
+	fieldTdur
+	fieldPid
+	fieldTid
+	fieldArgs
+	fieldID
+	fieldID2
+	fieldScope
+	fieldBindID
+	fieldFlowIn
+	fieldFlowOut
+	fieldBp
+	fieldS
+	fieldSf
+	fieldEsf
+	fieldStack
+	fieldEstack
+	fieldCname
+	fieldUseAsyncTts
+	fieldTicount
+	fieldTidelta
+	numFields
+
+	// The members of id2 are kept like fields of the event.
+	fieldID2Local  = numFields
+	fieldID2Global = numFields + 1
+)
+
+// fieldOf returns the field of a key.
+func fieldOf(key []byte) field {
+	switch string(key) {
+	case "args":
+		return fieldArgs
+	case "cat":
+		return fieldCat
+	case "dur":
+		return fieldDur
+	case "name":
+		return fieldName
+	case "ph":
+		return fieldPh
+	case "pid":
+		return fieldPid
+	case "tid":
+		return fieldTid
+	case "ts":
+		return fieldTs
+	case "tts":
+		return fieldTts
+	case "tdur":
+		return fieldTdur
+	case "id":
+		return fieldID
+	case "id2":
+		return fieldID2
+	case "s":
+		return fieldS
+	case "bp":
+		return fieldBp
+	case "scope":
+		return fieldScope
+	case "bind_id":
+		return fieldBindID
+	case "flow_in":
+		return fieldFlowIn
+	case "flow_out":
+		return fieldFlowOut
+	case "sf":
+		return fieldSf
+	case "esf":
+		return fieldEsf
+	case "stack":
+		return fieldStack
+	case "estack":
+		return fieldEstack
+	case "cname":
+		return fieldCname
+	case "use_async_tts":
+		return fieldUseAsyncTts
+	case "ticount":
+		return fieldTicount
+	case "tidelta":
+		return fieldTidelta
+	}
+	return fieldUnknown
+}
+
+// value is a scanned value: decoded text of a string, else the text as written.
+type value struct {
+	kind jsonscan.Kind
+	text []byte
+}
+
+// event is one event as scanned. Values stay text until it is known what they are needed for.
+type event struct {
+	jsonscan.Members // with fields as numbers
+
+	duplicates int
+	bigInts    int
+	tooDeep    int
+	later      bool // args is not encoded yet
+	traced     bool // args may hold the id of a recorded stack
+	ph         byte // ASCII phases; 0 for any other
+	ts         timeline.Nanos
+}
+
+func (ev *event) has(f field) bool { return ev.Seen>>f&1 != 0 }
+
+// get returns the value of a field; the zero value if it is not there.
+func (ev *event) get(f field) value {
+	if !ev.has(f) {
+		return value{}
+	}
+	return value{ev.Values[f].Kind, ev.Values[f].Text}
+}
+
+// eventScanner scans events. It is the part of a reader that needs to know nothing of the other events, so that there
+// can be several side by side.
+type eventScanner struct {
+	s       *jsonscan.Scanner
+	enc     *timeline.ArgsEncoder
+	ev      event
+	args    ArgFilter
+	tracing bool         // ids of recorded stacks are of interest
+	odd     bool         // the event has an argument of a name that weft adds itself
+	unknown func([]byte) // is called with keys of members that the format does not know
+
+	keys jsonscan.KeyCache // of arguments, with their ids in the timeline
+}
+
+// otherFields are those whose values are more than what Members reads by itself.
+const otherFields = 1<<fieldArgs | 1<<fieldID2
+
+// scanEvent scans the event at whose bracket the scanner stands, and encodes its arguments. The caller looks at the
+// scanner's Err.
+func (es *eventScanner) scanEvent() {
+	s, ev := es.s, &es.ev
+	ev.Start()
+	ev.duplicates, ev.bigInts, ev.tooDeep, ev.later, ev.traced = 0, 0, 0, false, false
+	es.enc.Reset()
+	for n, key, ok := s.Members(&ev.Members, otherFields); ok; n, key, ok = s.Members(&ev.Members, otherFields) {
+		f := field(n)
+		if f == fieldUnknown {
+			if f = fieldOf(key); f == fieldUnknown {
+				es.unknown(key)
+				s.Skip()
+				continue
+			}
+			s.RememberKey(&ev.Keys, uint32(f))
+		}
+		es.scanField(f)
+	}
+	if s.Notes.Nonstandard > 0 {
+		ev.wordsToText()
+	}
+}
+
+// scanField scans the value of a field, whatever it is.
+func (es *eventScanner) scanField(f field) {
+	ev := &es.ev
+	if ev.has(f) {
+		ev.duplicates++
+	}
+	ev.Seen |= 1 << f
+	switch f {
+	case fieldArgs:
+		es.scanArgs()
+	case fieldID2:
+		es.scanID2()
+	default:
+		ev.set(f, es.s)
+	}
+}
+
+// set reads the value of a field as it stands.
+func (ev *event) set(f field, s *jsonscan.Scanner) {
+	kind, text := s.Scalar()
+	ev.Values[f] = jsonscan.Token{Kind: kind, Text: text}
+}
+
+// wordsToText makes fields that are bare words text (section 3). None of these is a number, so no time becomes usable by it.
+func (ev *event) wordsToText() {
+	for seen := ev.Seen &^ (1 << fieldArgs); seen != 0; seen &= seen - 1 {
+		if v := &ev.Values[bits.TrailingZeros64(seen)]; v.Kind == jsonscan.Word {
+			v.Kind = jsonscan.String
+		}
+	}
+}
+
+// scanID2 scans id2, whose members are ids of other number spaces.
+func (es *eventScanner) scanID2() {
+	s, ev := es.s, &es.ev
+	ev.Seen &^= 1<<fieldID2Local | 1<<fieldID2Global
+	kind, _ := s.Value()
+	if kind == jsonscan.Array {
+		for s.Elem() {
+			s.Skip()
+		}
+	}
+	if kind != jsonscan.Object {
+		return
+	}
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		f := fieldID2Local
+		switch string(key) {
+		case "local":
+		case "global":
+			f = fieldID2Global
+		default:
+			s.Skip()
+			continue
+		}
+		ev.Seen |= 1 << f
+		ev.set(f, s)
+	}
+}
+
+// maxUnknownMembers bounds the keys that event_unknown_member tells apart.
+const maxUnknownMembers = 1000
+
+// unknownMember counts a member that the format does not know, once for a key.
+func (rd *reader) unknownMember(key []byte) {
+	if rd.members[string(key)] || len(rd.members) >= maxUnknownMembers {
+		return
+	}
+	rd.members[string(key)] = true
+	rd.problem(problem.EventUnknownMember, string(key))
+}
+
+// name returns the text of a field: numbers and bools are turned into their text, other values are none.
+func (v value) name() []byte {
+	switch v.kind {
+	case jsonscan.String, jsonscan.Integer, jsonscan.Number, jsonscan.Word, jsonscan.True, jsonscan.False:
+		return v.text
+	}
+	return nil
+}
+
+// str returns the text of a string; nil for anything else.
+func (v value) str() []byte {
+	if v.kind == jsonscan.String {
+		return v.text
+	}
+	return nil
+}
+
+// isID reports whether the value can identify something: text or an integer.
+func (v value) isID() bool { return v.kind == jsonscan.String || v.kind == jsonscan.Integer }
+
+// nanos converts a field in microseconds, written as a number or as a string that holds one (section 6).
+func (ev *event) nanos(f field) (timeline.Nanos, bool) {
+	v := &ev.Values[f]
+	if !ev.has(f) || v.Kind != jsonscan.Integer && v.Kind != jsonscan.Number && v.Kind != jsonscan.String {
+		return 0, false
+	}
+	ns, ok := v.Thousandths()
+	return timeline.Nanos(ns), ok && ns != math.MinInt64
+}
+
+// nanos is event.nanos for a value beside the fields.
+func (v value) nanos() (timeline.Nanos, bool) {
+	switch v.kind {
+	case jsonscan.Integer, jsonscan.Number, jsonscan.String:
+		ns, ok := jsonscan.Decimal(v.text, 3)
+		return timeline.Nanos(ns), ok && ns != math.MinInt64
+	}
+	return 0, false
+}
+
+// scanPhase sets the phase of the event; false if it has none. Only the first character counts.
+func (ev *event) scanPhase() bool {
+	ph := ev.get(fieldPh).str()
+	if len(ph) == 0 {
+		return false
+	}
+	ev.ph = ph[0]
+	if ev.ph >= utf8.RuneSelf {
+		ev.ph = 0
+	}
+	return true
+}
+
+// letter returns the phase as text.
+func (ev *event) letter() []byte {
+	ph := ev.get(fieldPh).str()
+	_, n := utf8.DecodeRune(ph)
+	return ph[:n]
+}
+
+// timestamp sets the time of the event; false if it is unusable and was counted.
+func (rd *reader) timestamp() bool {
+	ev := &rd.ev
+	ts, ok := ev.nanos(fieldTs)
+	if ok {
+		ts, ok = addNanos(ts, rd.opts.Offset)
+	}
+	switch {
+	case !ok:
+		rd.problem(problem.EventInvalidTimestamp, string(clip(ev.get(fieldTs).text)))
+		return false
+	case ts < 0:
+		rd.problem(problem.EventNegativeTimestamp, string(clip(ev.get(fieldTs).text)))
+		return false
+	}
+	ev.ts = ts
+	return true
+}
+
+// duration returns the duration of the event; false if it is unusable and was counted.
+func (rd *reader) duration() (timeline.Nanos, bool) {
+	dur, ok := rd.ev.nanos(fieldDur)
+	if ok {
+		_, ok = addNanos(rd.ev.ts, dur)
+	}
+	switch {
+	case !ok:
+		rd.problem(problem.EventInvalidDuration, string(clip(rd.ev.get(fieldDur).text)))
+		return 0, false
+	case dur < 0:
+		rd.problem(problem.SliceNegativeDuration, string(clip(rd.ev.get(fieldDur).text)))
+		return 0, false
+	}
+	return dur, true
+}
+
+// maxThreadTime is the largest usable thread time, 146 years; the sum of a time and a duration fits in Nanos.
+const maxThreadTime = math.MaxInt64 / 2
+
+// threadTime returns a thread time, NoTime if it is missing or was unusable and counted.
+func (rd *reader) threadTime(f field) timeline.Nanos {
+	if !rd.ev.has(f) {
+		return timeline.NoTime
+	}
+	t, ok := rd.ev.nanos(f)
+	if !ok || t < 0 || t > maxThreadTime {
+		rd.problem(problem.EventInvalidThreadTime, string(clip(rd.ev.Values[f].Text)))
+		return timeline.NoTime
+	}
+	return t
+}
+
+// addNanos adds two times; false if the sum does not fit, or is the very last time: behind that nothing ends.
+func addNanos(a, b timeline.Nanos) (timeline.Nanos, bool) {
+	sum := a + b
+	return sum, (sum > a) == (b > 0) && sum < math.MaxInt64
+}
+
+// clip shortens text of the input for a message.
+func clip(text []byte) []byte { return bytes.ToValidUTF8(text[:min(len(text), 100)], []byte("\uFFFD")) }

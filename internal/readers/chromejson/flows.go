@@ -1,0 +1,146 @@
+package chromejson
+
+import (
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// flowID converts the id of a flow (section 15). Ids are numbers: integers as they are, strings hexadecimal with or
+// without 0x. Any other text is compared as text. It returns false if there is no id.
+func flowID(v value) (num uint64, text []byte, ok bool) {
+	switch v.kind {
+	case jsonscan.Integer:
+		if n, ok := jsonscan.Int64(v.text); ok {
+			return uint64(n), nil, true
+		}
+		if n, ok := jsonscan.Uint64(v.text); ok {
+			return n, nil, true
+		}
+		return 0, v.text, true
+	case jsonscan.String:
+		digits := v.text
+		if len(digits) > 2 && digits[0] == '0' && digits[1]|0x20 == 'x' {
+			digits = digits[2:]
+		}
+		if n, ok := hexadecimal(digits); ok {
+			return n, nil, true
+		}
+		return 0, v.text, len(v.text) > 0
+	}
+	return 0, nil, false
+}
+
+// hexadecimal converts digits without a prefix; false if they are none or more than fit 64 bits.
+func hexadecimal(digits []byte) (n uint64, ok bool) {
+	if len(digits) == 0 {
+		return 0, false
+	}
+	for _, c := range digits {
+		if n>>60 != 0 {
+			return 0, false
+		}
+		switch {
+		case c-'0' <= 9:
+			n = n<<4 | uint64(c-'0')
+		case c|0x20-'a' <= 5:
+			n = n<<4 | uint64(c|0x20-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return n, true
+}
+
+func isTrue(v value) bool { return v.kind == jsonscan.True }
+
+// flow adds an s, t or f of the event's thread (section 15).
+func (rd *reader) flow() error {
+	ev := &rd.ev
+	id, _, _ := ev.id()
+	num, text, ok := flowID(id)
+	if !ok {
+		rd.problem(problem.FlowMissingID, "")
+		return nil
+	}
+	f := rd.prepareFlow(timeline.FlowV1, num, text)
+	f.Track = rd.thread()
+	f.Name, f.Category = ev.get(fieldName).name(), ev.get(fieldCat).name()
+	f.Binding = timeline.BindEnclosing
+	switch ev.ph {
+	case 's':
+		f.Role = timeline.FlowStart
+	case 't':
+		f.Role = timeline.FlowContinue
+	case 'f':
+		f.Role = timeline.FlowEnd
+		if string(ev.get(fieldBp).str()) != "e" {
+			f.Binding = timeline.BindNext
+		}
+	}
+	return rd.b.AddFlow(f)
+}
+
+// bindFields are the fields that make an event an end of a flow.
+const bindFields = 1<<fieldBindID | 1<<fieldFlowIn | 1<<fieldFlowOut
+
+// bindID adds the flow end of an event with some of bindFields. The event was the last one given to the Builder, if it is a
+// carrier. Of what is none, a start counts all the same: it ends the flow that had its id.
+func (rd *reader) bindID(carrier bool) error {
+	ev := &rd.ev
+	in, out := isTrue(ev.get(fieldFlowIn)), isTrue(ev.get(fieldFlowOut))
+	id := ev.get(fieldBindID)
+	if !in && !out && (id.kind == jsonscan.Invalid || id.kind == jsonscan.Null) {
+		return nil
+	}
+	num, text, ok := flowID(id)
+	if !ok {
+		if !rd.droppedCarrier(carrier) {
+			rd.problem(problem.FlowMissingID, "bind_id")
+		}
+		return nil
+	}
+	if !carrier || !in && !out {
+		if !rd.droppedCarrier(carrier) {
+			rd.problem(problem.FlowWithoutDirection, "")
+		}
+		if !out {
+			return nil
+		}
+	}
+	f := rd.prepareFlow(timeline.FlowV2, num, text)
+	if f.Binding = timeline.BindNothing; carrier {
+		f.Track, f.Binding = rd.out.Track, timeline.BindCarrier
+	}
+	switch {
+	case in && out:
+		f.Role = timeline.FlowContinue
+	case out:
+		f.Role = timeline.FlowStart
+	default:
+		f.Role = timeline.FlowEnd
+	}
+	return rd.b.AddFlow(f)
+}
+
+// droppedCarrier reports whether the event could have carried a flow, but was dropped for a reason of its own that was
+// counted.
+func (rd *reader) droppedCarrier(carrier bool) bool {
+	switch rd.ev.ph {
+	case 'X', 'b', 'n':
+		return !carrier
+	}
+	return false
+}
+
+func (rd *reader) prepareFlow(space timeline.FlowSpace, id uint64, text []byte) *timeline.FlowEvent {
+	rd.flo = timeline.FlowEvent{
+		Space:  space,
+		Event:  uint32(rd.index),
+		Offset: rd.s.Start(),
+		TS:     rd.ev.ts,
+		ID:     id,
+		IDText: text,
+	}
+	return &rd.flo
+}

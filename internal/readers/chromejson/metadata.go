@@ -1,0 +1,236 @@
+package chromejson
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// metadata holds what M events said as far as the last one by time counts, or all of them together.
+type metadata struct {
+	labels map[timeline.TrackID]timedText
+	times  map[string]timeline.Nanos // of attributes and sort indexes
+	cpus   int64
+}
+
+type timedText struct {
+	ts   timeline.Nanos
+	text string
+}
+
+func newMetadata() metadata {
+	return metadata{labels: map[timeline.TrackID]timedText{}, times: map[string]timeline.Nanos{}}
+}
+
+// maxMetadataTimes bounds the attributes for which the order by time is kept; beyond it file order counts.
+const maxMetadataTimes = 100_000
+
+// latest reports whether nothing later was said about key.
+func (m *metadata) latest(key string, ts timeline.Nanos) bool {
+	last, ok := m.times[key]
+	if ok && ts < last {
+		return false
+	}
+	if ok || len(m.times) < maxMetadataTimes {
+		m.times[key] = ts
+	}
+	return true
+}
+
+// metadataEvent takes an M (section 14). Its time decides only which of several wins: missing is 0, negative is fine. It
+// creates no thread by itself, because a track without events does not show up.
+func (rd *reader) metadataEvent() error {
+	ev := &rd.ev
+	ev.ts = 0
+	if ts, ok := ev.get(fieldTs).nanos(); ok {
+		if ts, ok = addNanos(ts, rd.opts.Offset); ok {
+			ev.ts = ts
+		}
+	}
+	if ev.get(fieldBindID).isID() {
+		rd.problem(problem.FlowWithoutDirection, "")
+	}
+	switch name := ev.get(fieldName).name(); string(name) {
+	case "":
+		rd.problem(problem.MetadataInvalid, "no name")
+	case "process_name":
+		if text, ok := rd.metadataText("name"); ok {
+			rd.b.SetProcessName(rd.process(), ev.ts, text)
+			if string(text) == "Browser" {
+				rd.b.SetMain(rd.process(), timeline.MainByName)
+			}
+		}
+	case "thread_name":
+		if text, ok := rd.metadataText("name"); ok {
+			rd.b.SetThreadName(rd.thread(), ev.ts, text)
+			if string(text) == "CrBrowserMain" {
+				rd.b.SetMain(rd.process(), timeline.MainByThread)
+			}
+		}
+	case "process_sort_index":
+		rd.sortIndex(rd.process())
+	case "thread_sort_index":
+		rd.sortIndex(rd.thread())
+	case "process_labels":
+		if text, ok := rd.metadataText("labels"); ok {
+			process := rd.process()
+			if last, ok := rd.meta.labels[process]; !ok || ev.ts >= last.ts {
+				rd.meta.labels[process] = timedText{ev.ts, string(text)}
+			}
+		}
+	case "num_cpus":
+		n, ok := wholeNumber(rd.metadataMember("number"), math.MinInt64, math.MaxInt64)
+		if !ok || n < 1 {
+			rd.invalidMetadata("number")
+		} else if n > rd.meta.cpus { // processes disagree
+			rd.meta.cpus = n
+			rd.b.SetIntAttribute("num_cpus", n)
+		}
+	case "trace_buffer_overflowed":
+		return rd.bufferOverflowed()
+	case "stackFrames":
+		rd.processFrames()
+	default:
+		rd.metadataAttribute(string(name))
+	}
+	return nil
+}
+
+// metadataMember returns a member of args: the last one of that name.
+func (rd *reader) metadataMember(name string) (v value) {
+	args := rd.ev.get(fieldArgs)
+	if args.kind != jsonscan.Object {
+		return value{}
+	}
+	s := &rd.sub
+	s.Reset(args.text)
+	s.Value()
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		kind, text := s.Scalar()
+		if string(key) == name {
+			v = value{kind, text}
+		}
+	}
+	return v
+}
+
+// metadataText returns a member that is text, a number or a bool; false if it is not, which was counted.
+func (rd *reader) metadataText(name string) ([]byte, bool) {
+	v := rd.metadataMember(name)
+	text := v.name()
+	if text == nil {
+		rd.invalidMetadata(name)
+		return nil, false
+	}
+	return text, true
+}
+
+// wholeNumber returns a number, or a string that holds one, rounded and clamped to the given bounds; false if it is
+// something else.
+func wholeNumber(v value, low, high int64) (int64, bool) {
+	switch v.kind {
+	case jsonscan.Integer, jsonscan.Number, jsonscan.String:
+	default:
+		return 0, false
+	}
+	n, ok := jsonscan.Decimal(v.text, 0)
+	switch {
+	case ok:
+		return max(low, min(n, high)), true
+	case !jsonscan.IsNumber(v.text):
+		return 0, false
+	case v.text[0] == '-':
+		return low, true
+	}
+	return high, true
+}
+
+func (rd *reader) invalidMetadata(member string) {
+	rd.problem(problem.MetadataInvalid, string(clip(rd.ev.get(fieldName).name()))+": "+member)
+}
+
+// sortIndex sets the place of a process or thread among its siblings; clamped to what Perfetto can hold.
+func (rd *reader) sortIndex(track timeline.TrackID) {
+	n, ok := wholeNumber(rd.metadataMember("sort_index"), math.MinInt32, math.MaxInt32)
+	if !ok {
+		rd.invalidMetadata("sort_index")
+		return
+	}
+	if !rd.meta.latest("sort "+strconv.FormatUint(uint64(track), 10), rd.ev.ts) {
+		return
+	}
+	rd.b.SetSortIndex(track, int32(n))
+}
+
+// metadataAttribute makes any other M an attribute of the trace.
+func (rd *reader) metadataAttribute(name string) {
+	v, member := rd.ev.get(fieldArgs), "args"
+	pid, pidText := rd.ev.get(fieldPid).identifier()
+	if pidText == "" {
+		pidText = strconv.FormatInt(pid, 10)
+	}
+	key := "process." + pidText + "." + name
+	usable := len(v.text) > 0 && v.kind != jsonscan.Null
+	switch name {
+	case "typeNames":
+		member, key = name, name
+		v = rd.metadataMember(member)
+		usable = v.kind == jsonscan.Object || v.kind == jsonscan.Array
+	case "process_uptime_seconds":
+		member, key = "uptime", "process."+pidText+".uptime_seconds"
+		v = rd.metadataMember(member)
+		usable = v.kind != jsonscan.Object && v.kind != jsonscan.Array && jsonscan.IsNumber(v.text)
+	}
+	if !usable {
+		rd.invalidMetadata(member)
+		return
+	}
+	text := v.text
+	if len(text) > maxAttribute {
+		rd.problem(problem.MetadataValueOmitted, key)
+		return
+	}
+	if !rd.meta.latest(key, rd.ev.ts) {
+		return
+	}
+	if v, ok := jsonscan.Int64(text); ok {
+		rd.b.SetIntAttribute(key, v)
+		return
+	}
+	rd.b.SetAttribute(key, string(rd.s.ValidText(text)))
+	if rd.args.some {
+		rd.notes() // all arguments that are kept were counted when they were scanned
+	}
+}
+
+// bufferOverflowed marks the time from which on a process lost events.
+func (rd *reader) bufferOverflowed() error {
+	rd.problem(problem.ProducerDataLoss, "trace_buffer_overflowed")
+	ts, ok := rd.metadataMember("overflowed_at_ts").nanos()
+	if ok {
+		ts, ok = addNanos(ts, rd.opts.Offset)
+	}
+	if !ok || ts < 0 {
+		rd.invalidMetadata("overflowed_at_ts")
+		return nil
+	}
+	rd.ev.ts = ts
+	out := rd.prepare(timeline.Instant, rd.b.ProcessInstants(rd.process()))
+	out.Name = []byte("Trace buffer overflowed")
+	return rd.send()
+}
+
+// flushMetadata hands over the labels.
+func (rd *reader) flushMetadata() {
+	for process, labels := range rd.meta.labels {
+		for label := range bytes.SplitSeq([]byte(labels.text), []byte(",")) {
+			if label = bytes.TrimSpace(label); len(label) > 0 {
+				rd.b.AddLabel(process, string(label))
+			}
+		}
+	}
+}

@@ -1,0 +1,434 @@
+package chromejson
+
+import (
+	"bytes"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// event hands the scanned event over. Errors are those of the Builder only.
+func (rd *reader) event() error {
+	ev := &rd.ev
+	if ev.duplicates > 0 {
+		rd.log.AddN(problem.JSONDuplicateKey, uint64(ev.duplicates), rd.position(), "in an event")
+	}
+	if ev.Seen == 0 && rd.emptyEvent() {
+		rd.problem(problem.JSONEmptyEvent, "")
+		return nil
+	}
+	if !ev.scanPhase() {
+		rd.problem(problem.EventMissingPhase, "")
+		return nil
+	}
+	if ev.ph == 'M' {
+		return rd.metadataEvent()
+	}
+	if !rd.timestamp() {
+		return nil
+	}
+	if ev.ph != 'v' && ev.ph != 'P' {
+		rd.encodeWaiting()
+	}
+	added, err := rd.phase()
+	if err == nil && ev.Seen&bindFields != 0 {
+		err = rd.bindID(added)
+	}
+	return err
+}
+
+// phase is the one place where phases are told apart (section 17, phase table). It reports whether it gave the Builder an
+// event that can be the end of a flow.
+func (rd *reader) phase() (carrier bool, err error) {
+	switch rd.ev.ph {
+	case 'X':
+		return rd.complete()
+	case 'B':
+		return true, rd.threadEvent(timeline.Begin)
+	case 'E':
+		return false, rd.threadEvent(timeline.End)
+	case 'i', 'I', 'R':
+		return false, rd.instant()
+	case 'b':
+		return rd.async(timeline.Begin)
+	case 'e':
+		_, err = rd.async(timeline.End)
+		return false, err
+	case 'n':
+		return rd.async(timeline.Instant)
+	case 's', 't', 'f':
+		return false, rd.flow()
+	case 'C':
+		return false, rd.counter()
+	case 'S':
+		return false, rd.legacyAsync(timeline.Begin)
+	case 'F':
+		return false, rd.legacyAsync(timeline.End)
+	case 'p':
+		return false, rd.legacyAsync(timeline.Instant)
+	case 'T':
+		// With a duration and without an id it is a thread state. The duration alone says nothing: Node writes it on
+		// every event (section 12).
+		if rd.ev.has(fieldDur) && !rd.ev.has(fieldID) && !rd.ev.has(fieldID2) {
+			return false, rd.threadState()
+		}
+		return false, rd.legacyAsync(timeline.Instant)
+	case 'N', 'O', 'D':
+		return false, rd.objectEvent()
+	case 'v':
+		return false, rd.memoryDump()
+	case 'V':
+		rd.ownProcess()
+		return false, rd.other(rd.roleTrack(0, timeline.RoleOther))
+	case 'c':
+		rd.ownProcess()
+		return false, rd.add(timeline.Instant, rd.roleTrack(0, timeline.RoleClockSync))
+	case 'P':
+		return false, rd.profileEvent()
+	case '(', ')', '=':
+		return false, rd.other(rd.roleTrack(rd.thread(), timeline.RoleOther))
+	}
+	rd.problem(problem.EventUnknownPhase, string(rd.ev.letter()))
+	return false, rd.other(rd.roleTrack(rd.thread(), timeline.RoleOther))
+}
+
+// emptyEvent reports whether the event was {}: without even an unknown member.
+func (rd *reader) emptyEvent() bool { return bytes.IndexByte(rd.s.Since(), '"') < 0 }
+
+// prepare sets what all events have in common.
+func (rd *reader) prepare(kind timeline.Kind, track timeline.TrackID) *timeline.Event {
+	// Field by field, because a literal is made beside the event and then copied.
+	out := &rd.out
+	*out = timeline.Event{}
+	out.Kind, out.Track = kind, track
+	out.Event, out.Offset = uint32(rd.index), rd.s.Start()
+	out.TS = rd.ev.ts
+	out.Name, out.Category = rd.ev.get(fieldName).name(), rd.ev.get(fieldCat).name()
+	return out
+}
+
+// send adds what prepare began, with the arguments and what weft adds to all kinds of events.
+func (rd *reader) send() error {
+	ev := &rd.ev
+	if ev.Seen&(1<<fieldCname|1<<fieldTicount|1<<fieldTidelta) != 0 {
+		rd.rareFields()
+	}
+	rd.out.Args = rd.encoded()
+	return rd.b.Add(&rd.out)
+}
+
+// add adds an event of the given kind with its arguments.
+func (rd *reader) add(kind timeline.Kind, track timeline.TrackID) error {
+	rd.prepare(kind, track)
+	return rd.send()
+}
+
+// rareFields adds the fields that have no place in Perfetto (section 5).
+func (rd *reader) rareFields() {
+	ev := &rd.ev
+	rd.instructionCount("ticount", ev.get(fieldTicount))
+	rd.instructionCount("tidelta", ev.get(fieldTidelta))
+	rd.ownValue("cname", ev.get(fieldCname))
+}
+
+// instructionCount adds a count of retired instructions as an argument.
+func (rd *reader) instructionCount(name string, v value) {
+	if v.kind == jsonscan.Integer && rd.args.keepsText(name) {
+		rd.closeOwn()
+		rd.enc.Key([]byte(name))
+		rd.encodeInteger(v.text)
+	}
+}
+
+// complete adds an X (section 9).
+func (rd *reader) complete() (bool, error) {
+	if rd.isWholeProfile() {
+		return false, nil
+	}
+	if !rd.ev.has(fieldDur) {
+		rd.problem(problem.CompleteWithoutDuration, "")
+		return false, nil
+	}
+	dur, ok := rd.duration()
+	if !ok {
+		return false, nil
+	}
+	out := rd.prepare(timeline.Slice, rd.thread())
+	out.Dur = dur
+	at, used := rd.threadTime(fieldTts), rd.threadTime(fieldTdur)
+	if at == timeline.NoTime && used != timeline.NoTime {
+		// Perfetto's thread time is a point in time; a length alone has no place there.
+		rd.ownKey("tdur")
+		rd.enc.Int(int64(used))
+		used = timeline.NoTime
+	}
+	out.ThreadTS, out.ThreadDur = timeline.NewCPUTime(at), timeline.NewCPUTime(used)
+	out.Callstack = rd.callstack(fieldSf, fieldStack)
+	rd.endStackOfComplete()
+	rd.sampling()
+	return true, rd.send()
+}
+
+// threadEvent adds a B, an E or an instant of a thread.
+func (rd *reader) threadEvent(kind timeline.Kind) error {
+	out := rd.prepare(kind, rd.thread())
+	out.ThreadTS = timeline.NewCPUTime(rd.threadTime(fieldTts))
+	if kind == timeline.End && rd.ev.Seen&(1<<fieldEsf|1<<fieldEstack) != 0 {
+		out.Callstack = rd.callstack(fieldEsf, fieldEstack)
+	} else {
+		out.Callstack = rd.callstack(fieldSf, fieldStack)
+	}
+	rd.sampling()
+	return rd.send()
+}
+
+// instant adds an i, I or R (section 10).
+func (rd *reader) instant() error {
+	if rd.isWholeProfile() {
+		return nil
+	}
+	scope := rd.ev.get(fieldS)
+	letter := byte('?')
+	switch text := scope.str(); {
+	case len(text) > 0:
+		letter = text[0]
+	case scope.kind == jsonscan.Invalid, scope.kind == jsonscan.Null, scope.kind == jsonscan.String:
+		letter = 't'
+	}
+	switch letter {
+	case 't':
+	case 'p':
+		if !rd.hasPid() {
+			rd.problem(problem.InstantMissingPid, "")
+			return nil
+		}
+		rd.prepare(timeline.Instant, rd.b.ProcessInstants(rd.process()))
+		rd.out.Callstack = rd.callstack(fieldSf, fieldStack)
+		rd.sampling()
+		rd.shownElsewhere()
+		return rd.send()
+	case 'g':
+		rd.prepare(timeline.Instant, rd.b.GlobalInstants())
+		rd.out.Callstack = rd.callstack(fieldSf, fieldStack)
+		rd.sampling()
+		rd.shownElsewhere()
+		rd.ownProcess()
+		return rd.send()
+	default:
+		rd.problem(problem.InstantUnknownScope, string(clip(scope.text)))
+	}
+	return rd.threadEvent(timeline.Instant)
+}
+
+// ownProcess adds the process and thread of an event that is on a track of the whole trace.
+func (rd *reader) ownProcess() {
+	rd.ownID("pid", fieldPid)
+	rd.ownID("tid", fieldTid)
+}
+
+// ownID adds a process or thread id that is not 0 as an argument.
+func (rd *reader) ownID(name string, f field) {
+	v := rd.ev.get(f)
+	if v.kind == jsonscan.Integer && string(v.text) == "0" {
+		return
+	}
+	rd.ownValue(name, v)
+}
+
+// threadState adds a T that is a thread state (section 17).
+func (rd *reader) threadState() error {
+	dur, ok := rd.duration()
+	if !ok {
+		return nil
+	}
+	rd.prepare(timeline.Slice, rd.roleTrack(rd.thread(), timeline.RoleThreadState))
+	rd.out.Dur = dur
+	return rd.send()
+}
+
+// other adds an event that has no place of its own as an instant, with its phase, id, duration and stack.
+func (rd *reader) other(track timeline.TrackID) error {
+	return rd.otherWithStack(track, rd.callstack(fieldSf, fieldStack))
+}
+
+func (rd *reader) otherWithStack(track timeline.TrackID, stack timeline.CallstackID) error {
+	rd.prepare(timeline.Instant, track).Callstack = stack
+	rd.ownKey("ph")
+	rd.enc.String(rd.ev.letter())
+	if id, kind, ok := rd.ev.id(); ok {
+		rd.ownEventID(id, kind)
+		rd.ownValue("scope", rd.ev.get(fieldScope))
+		if kind == timeline.AsyncPlain && rd.ev.has(fieldID2) {
+			rd.secondID()
+		}
+	} else if rd.ev.has(fieldID2) {
+		rd.secondID()
+	}
+	rd.ownTime("dur", fieldDur)
+	rd.ownTime("tts", fieldTts)
+	return rd.send()
+}
+
+// ownEventID adds an id as the event has it: id, or a member of id2.
+func (rd *reader) ownEventID(id value, kind timeline.AsyncIDKind) {
+	if _, fits := jsonscan.Int64(id.text); id.kind == jsonscan.Integer && !fits {
+		if _, fits = jsonscan.Uint64(id.text); !fits {
+			id.kind = jsonscan.String // no number could hold it as it is written
+		}
+	}
+	if kind == timeline.AsyncPlain {
+		rd.ownValue("id", id)
+		return
+	}
+	rd.ownKey("id2")
+	rd.enc.BeginDict()
+	if kind == timeline.AsyncLocal {
+		rd.enc.Key([]byte("local"))
+	} else {
+		rd.enc.Key([]byte("global"))
+	}
+	rd.encode(id.kind, id.text, 1)
+	rd.enc.EndDict()
+}
+
+// secondID adds what an event has of id2 that is not used: which of two ids is meant nobody knows, and without a member
+// it means nothing.
+func (rd *reader) secondID() {
+	if id := rd.ev.get(fieldID2Global); id.isID() {
+		rd.ownEventID(id, timeline.AsyncGlobal)
+		return
+	}
+	if id := rd.ev.get(fieldID2Local); id.isID() {
+		rd.ownEventID(id, timeline.AsyncLocal)
+		return
+	}
+	rd.ownKey("id2")
+	rd.enc.String([]byte("{}"))
+}
+
+// ownTime adds a time that is not 0 as an argument. (Node writes dur and tts on everything.)
+func (rd *reader) ownTime(name string, f field) {
+	if t, ok := rd.ev.get(f).nanos(); ok && t != 0 {
+		rd.ownKey(name)
+		rd.enc.Int(int64(t))
+	}
+}
+
+// objectEvent adds an N, O or D: the life and the snapshots of an object. Scope and id tell objects apart, in a process
+// or, if the id is global, in all of them (section 17).
+func (rd *reader) objectEvent() error {
+	ev := &rd.ev
+	id, kind, ok := ev.id()
+	if !ok {
+		rd.problem(problem.AsyncMissingID, "")
+		return nil
+	}
+	parent := timeline.TrackID(0)
+	if kind != timeline.AsyncGlobal {
+		parent = rd.process()
+	}
+	name, class := ev.get(fieldName).name(), ev.get(fieldName).name()
+	if ev.ph == 'O' {
+		class = rd.baseType(class)
+	}
+	out := rd.prepare(timeline.Instant, rd.objectsTrack(parent, string(class), string(ev.get(fieldScope).str())))
+	switch ev.ph {
+	case 'N':
+		out.Kind = timeline.Begin
+	case 'D':
+		out.Kind, out.KeepEnd = timeline.End, true
+		rd.writtenBy()
+	case 'O':
+		rd.unpackSnapshot()
+	}
+	rd.buf = append(append(append(rd.buf[:0], name...), ' '), id.text...)
+	out.Name = rd.buf
+	rd.ownEventID(id, timeline.AsyncPlain) // whether it is global is said by the track's parent
+	rd.ownValue("scope", ev.get(fieldScope))
+	if kind == timeline.AsyncPlain && ev.has(fieldID2) {
+		rd.secondID()
+	}
+	return rd.send()
+}
+
+// objectsTrack returns the track of the objects of a class and scope. Those of one class have one name, under which they
+// are shown as one.
+func (rd *reader) objectsTrack(parent timeline.TrackID, class, scope string) timeline.TrackID {
+	key := objectsKey{parent, class, scope}
+	id, ok := rd.objects[key]
+	if !ok {
+		id = rd.b.NewTrack(parent, timeline.ObjectsSpec(class))
+		rd.objects[key] = id
+	}
+	return id
+}
+
+// objectsKey identifies the track of the objects of a class and scope.
+type objectsKey struct {
+	parent       timeline.TrackID
+	class, scope string
+}
+
+// baseType returns the class under which the object of a snapshot was created: base_type in the snapshot if there is
+// one, else class.
+func (rd *reader) baseType(class []byte) []byte {
+	args := rd.ev.get(fieldArgs)
+	if args.kind != jsonscan.Object || !bytes.Contains(args.text, []byte(`"base_type"`)) {
+		return class
+	}
+	s := &rd.sub
+	s.Reset(args.text)
+	s.Value()
+	if !goTo(s, "snapshot") {
+		return class
+	}
+	if kind, _ := peekKind(s); kind != jsonscan.Object {
+		return class
+	}
+	s.Value()
+	if !goTo(s, "base_type") {
+		return class
+	}
+	if kind, text := s.Scalar(); kind == jsonscan.String && len(text) > 0 {
+		return text
+	}
+	return class
+}
+
+// goTo goes to the value of a member of the object that s is in; false if it has no such member.
+func goTo(s *jsonscan.Scanner, name string) bool {
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		if string(key) == name {
+			return true
+		}
+		s.Skip()
+	}
+	return false
+}
+
+// unpackSnapshot encodes the arguments of an O anew: the members of snapshot in the place of the snapshot.
+func (rd *reader) unpackSnapshot() {
+	if rd.ev.get(fieldArgs).kind != jsonscan.Object || rd.args.keepsNone() {
+		return
+	}
+	rd.encodeLater(func(jsonscan.Kind, []byte) {
+		for key, ok := rd.s.Key(); ok; key, ok = rd.s.Key() {
+			if !rd.args.keeps(key) {
+				rd.s.Skip()
+				continue
+			}
+			isSnapshot := string(key) == "snapshot"
+			rd.enc.Key(key)
+			kind, text := rd.s.Value()
+			if kind != jsonscan.Object || !isSnapshot {
+				rd.encode(kind, text, 1)
+				continue
+			}
+			for key, ok := rd.s.Key(); ok; key, ok = rd.s.Key() {
+				rd.enc.Key(key)
+				rd.encodeNext(2)
+			}
+		}
+	})
+}

@@ -1,0 +1,329 @@
+package chromejson
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// Behind an event that cannot be parsed reading goes on (section 2), in this order of trust,
+//
+//   - behind its last bracket, if its brackets and strings can be followed to there and something fitting comes next;
+//   - at the next line that starts an object;
+//   - at the next object that is an event, unless it is the value of a member;
+//   - at the end of the list, if a member of the trace follows it.
+//
+// Only the third has to try: text is parsed as events that may not be any, and brackets may be nested, so the time for
+// it is limited, see mayReparse. The others take time in proportion to the text that they look at.
+
+// errResynced says that an event could not be parsed and that the scanner stands where reading goes on.
+var errResynced = errors.New("resynchronised")
+
+const (
+	// What cannot be parsed as an event is parsed again from a later place. So that this takes linear time, all of it may
+	// come to resyncFactor times the input so far, and resyncCredit bytes.
+	resyncFactor = 8
+	resyncCredit = 64 << 20
+	// suspicious is the length from which on an object without end may rather be one whose closing bracket is missing,
+	// so that it holds the events behind it.
+	suspicious = 16 << 20
+	// lookahead is how far behind the place where an event failed a line is looked for.
+	lookahead = 256 << 10
+	// maxLine is the length up to which lineIsCut looks at a line.
+	maxLine = 16 << 10
+)
+
+// mayReparse reports whether there is time left to parse things again.
+func (rd *reader) mayReparse() bool { return rd.reparsed <= resyncCredit+resyncFactor*rd.s.Offset() }
+
+// beforeResynced returns what stands before the place where reading goes on, as far as commas are concerned.
+func (rd *reader) beforeResynced() byte {
+	if bytes.HasPrefix(rd.s.Window(), []byte("]")) {
+		return '{'
+	}
+	return ','
+}
+
+// lineIsCut reports whether the event at the scanner is open at the end of its line, and the next line starts an object.
+// To parse such an event would take all that follows into it.
+func (rd *reader) lineIsCut() bool {
+	text := rd.s.Window()
+	text = text[:min(len(text), maxLine)]
+	if nextLine(text, 0) < 0 {
+		return false
+	}
+	rd.sub.Reset(text[:bytes.IndexByte(text, '\n')])
+	rd.sub.Skip()
+	return rd.sub.Err() == jsonscan.ErrShort
+}
+
+// resync goes on behind an event that cannot be parsed. It returns errResynced, or jsondoc.ErrEnded if nothing follows.
+func (rd *reader) resync() error {
+	at, failed := rd.position(), rd.s.Offset()
+	rd.reparsed += failed - at.Offset // nothing, if the event only has no end
+	text, err := rd.textFrom(at.Offset, failed+lookahead)
+	if err != nil {
+		return rd.failed(err)
+	}
+	if next := rd.following(text); next > 0 {
+		rd.s.SeekTo(at.Offset + int64(next))
+	} else {
+		err = rd.searchEvent(text, at.Offset, failed)
+	}
+	if err != nil && err != io.EOF {
+		return rd.failed(err)
+	}
+	rd.log.Add(problem.JSONMalformedEvent, at, fmt.Sprintf("%d bytes skipped", rd.s.Start()-at.Offset))
+	if err == io.EOF {
+		return jsondoc.ErrEnded
+	}
+	return errResynced
+}
+
+// textFrom returns the input from one offset to another, or to its end, if the mark is at the first.
+func (rd *reader) textFrom(from, to int64) ([]byte, error) {
+	rd.s.SeekTo(from)
+	for int64(rd.s.Buffered()) < to-from {
+		if err := rd.s.Fill(); err == io.EOF || err == jsonscan.ErrTooLong {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	text := rd.s.Window()
+	return text[:min(int64(len(text)), to-from)], nil
+}
+
+// following returns where in text reading goes on, if that can be told from its brackets or lines; else 0. The text
+// begins with the event that cannot be parsed.
+func (rd *reader) following(text []byte) int {
+	line := nextLine(text, 0)
+	for line > 0 && rd.mayReparse() {
+		if event, cut := rd.isEvent(text[line:]); event || cut {
+			break
+		}
+		line = nextLine(text, line)
+	}
+	bound := line
+	if line < 0 {
+		bound = len(text)
+	}
+	if rd.mayReparse() {
+		rd.reparsed += int64(bound)
+		if end := closing(text[:bound]); end > 0 {
+			if next := rd.behind(text, end); next > 0 {
+				return next
+			}
+		}
+	}
+	return max(line, 0)
+}
+
+// nextLine returns the index of the bracket of the next line, behind from, that starts an object; -1 if there is none.
+// An object that is the value of a member in the line above does not count.
+func nextLine(text []byte, from int) int {
+	for {
+		n := bytes.IndexByte(text[from:], '\n')
+		if n < 0 {
+			return -1
+		}
+		before := trimEnd(text[:from+n])
+		from += n + 1
+		for from < len(text) && (text[from] == ' ' || text[from] == '\t') {
+			from++
+		}
+		if from < len(text) && text[from] == '{' && !bytes.HasSuffix(before, []byte(":")) {
+			return from
+		}
+	}
+}
+
+// closing follows brackets and strings from the start of text and returns the index behind the brace that closes what is
+// open there, or closes more; 0 if there is none or brackets do not match before.
+func closing(text []byte) int {
+	var open []byte
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			open = append(open, c+2) // the closing bracket
+		case '}', ']':
+			if len(open) > 0 {
+				if open[len(open)-1] != c {
+					return 0
+				}
+				open = open[:len(open)-1]
+			} else if c == ']' {
+				return 0
+			}
+			if len(open) == 0 && c == '}' {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// behind returns the index of the event, of the end of the list or of the text behind a place where an event seems to
+// end; 0 if something else comes there.
+func (rd *reader) behind(text []byte, end int) int {
+	next := end + space(text[end:])
+	if next < len(text) && text[next] == ',' {
+		next += 1 + space(text[next+1:])
+	}
+	if next == len(text) || text[next] == ']' {
+		return next
+	}
+	if event, cut := rd.isEvent(text[next:]); event || cut {
+		return next
+	}
+	return 0
+}
+
+// space returns the length of the white space at the start of text.
+func space(text []byte) int { return len(text) - len(bytes.TrimLeft(text, " \t\r\n")) }
+
+// isEvent reports whether text begins with an object that has a phase, or is cut inside of one object.
+func (rd *reader) isEvent(text []byte) (event, cut bool) {
+	if len(text) == 0 || text[0] != '{' {
+		return false, false
+	}
+	s := &rd.sub
+	s.Reset(text)
+	s.Value()
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		if string(key) != "ph" {
+			s.Skip()
+			continue
+		}
+		kind, phase := s.Scalar()
+		event = (kind == jsonscan.String || kind == jsonscan.Word) && len(phase) > 0
+	}
+	rd.reparsed += s.Offset()
+	return event && s.Err() == nil, s.Err() == jsonscan.ErrShort
+}
+
+// searchEvent goes to the next event, or to the end of the list if that is in text and comes first. It returns io.EOF if
+// there is neither.
+func (rd *reader) searchEvent(text []byte, start, failed int64) error {
+	from := start + 1
+	if !rd.mayReparse() {
+		from = max(from, failed)
+	}
+	rd.s.SeekTo(from)
+	if end := rd.listEnd(text); end > 0 {
+		if rd.findEvent(false) != nil || rd.s.Start() > start+int64(end) {
+			rd.s.SeekTo(start + int64(end))
+		}
+		return nil
+	}
+	return rd.findEvent(true)
+}
+
+// listEnd returns the index of a bracket that closes the event list: one behind an object and before a member of the
+// trace. It returns 0 if there is none.
+func (rd *reader) listEnd(text []byte) int {
+	if !rd.found {
+		return 0 // an array, behind which nothing comes
+	}
+	for i := range text {
+		if text[i] != ']' || !bytes.HasSuffix(trimEnd(text[:i]), []byte("}")) {
+			continue
+		}
+		rest := bytes.TrimLeft(text[i+1:], " \t\r\n")
+		if len(rest) > 0 && rest[0] == ',' && isTraceMember(bytes.TrimLeft(rest[1:], " \t\r\n")) {
+			return i
+		}
+	}
+	return 0
+}
+
+// isTraceMember reports whether text begins with a member that the object form of traces has.
+func isTraceMember(text []byte) bool {
+	for _, key := range []string{"traceEvents", "metadata", "otherData", "displayTimeUnit", "stackFrames", "systemTraceEvents"} {
+		if rest, ok := bytes.CutPrefix(text, []byte(`"`+key+`"`)); ok {
+			return bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(":"))
+		}
+	}
+	return false
+}
+
+// holdsEvent reports whether another event starts in what the window has of the current one, and goes back to the mark.
+func (rd *reader) holdsEvent() bool {
+	start := rd.s.Start()
+	rd.reparsed += int64(rd.s.Buffered())
+	rd.s.SeekTo(start)
+	found := rd.following(rd.s.Window()) > 0
+	if !found && rd.mayReparse() {
+		rd.s.SeekTo(start + 1)
+		found = rd.findEvent(false) == nil
+	}
+	rd.s.SeekTo(start)
+	return found
+}
+
+// findEvent goes to the next event, in the window or, with refill, anywhere. It returns io.EOF if there is none.
+func (rd *reader) findEvent(refill bool) error {
+	before := byte(0) // the last byte that is no white space
+	for {
+		w := rd.s.Window()
+		i := bytes.IndexByte(w, '{')
+		if i < 0 {
+			i = len(w)
+		}
+		if passed := trimEnd(w[:i]); len(passed) > 0 {
+			before = passed[len(passed)-1]
+		}
+		rd.s.Advance(i)
+		rd.s.Mark()
+		if i == len(w) {
+			if !refill {
+				return io.EOF
+			}
+			if err := rd.s.Fill(); err != nil {
+				return err
+			}
+			continue
+		}
+		start := rd.s.Offset()
+		if before != ':' && rd.mayReparse() {
+			ok, err := rd.wholeEvent(refill)
+			if err != nil {
+				return err
+			}
+			rd.s.SeekTo(start)
+			if ok {
+				return nil
+			}
+		}
+		rd.s.SeekTo(start + 1)
+		before = '{'
+	}
+}
+
+// wholeEvent reports whether an event starts at the scanner.
+func (rd *reader) wholeEvent(refill bool) (bool, error) {
+	for {
+		event, cut := rd.isEvent(rd.s.Window())
+		if !cut || !refill || rd.s.Buffered() > suspicious {
+			return event, nil
+		}
+		switch err := rd.s.Fill(); err {
+		case nil:
+		case io.EOF:
+			return false, nil
+		default:
+			return false, err
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package cpuprofile
+
+import (
+	"github.com/weft-trace/weft/internal/profilecalls"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
+)
+
+const (
+	// Category is the category of calls.
+	Category = "v8.cpu_profiler"
+	// anonymous is the name of functions that have none.
+	anonymous = "(anonymous)"
+)
+
+// Calls adds calls to a timeline as slices of their thread (profile-calls.md 8).
+type Calls struct {
+	*Thread
+	// Added is the number of calls that were added: those before time 0 are not.
+	Added int64
+
+	to       Target
+	out      timeline.Event
+	slice    timeline.TemplateSlice
+	names    [][]byte    // of each function
+	nodes    []nodeCalls // of each node
+	category []byte
+	first    uint32 // event index of the first call
+	weft     timeline.KeyID
+	keys     [2]timeline.KeyID // of numbers
+}
+
+// nodeCalls is what is known of the calls of a node. Most have many, which differ in times and two numbers.
+type nodeCalls struct {
+	template timeline.TemplateID // 0: none yet
+	any      bool
+}
+
+// NewCalls returns Calls that adds to a target.
+func NewCalls(t *Thread, to Target) *Calls {
+	c := &Calls{
+		Thread: t, to: to, category: []byte(Category), first: t.Event,
+		names: make([][]byte, t.Profile.FunctionCount()), nodes: make([]nodeCalls, t.Profile.NodeCount()),
+	}
+	if t.Category != "" {
+		c.category = []byte(t.Category)
+	}
+	c.weft = c.keyID("weft")
+	c.keys = [2]timeline.KeyID{c.keyID(numbers[0]), c.keyID(numbers[1])}
+	return c
+}
+
+// keyID returns the id of an argument's name.
+func (c *Calls) keyID(name string) timeline.KeyID {
+	args := c.to.Args()
+	args.Reset()
+	args.Key([]byte(name))
+	return args.KeyID()
+}
+
+// Add adds a call. A Builder must get calls in the order of their creation (profilecalls.Call.Order): of calls at one time
+// the first is the outermost. An Extension takes them as they come.
+func (c *Calls) Add(call *profilecalls.Call) error {
+	ts, length, ok := c.span(call.TS, call.Dur)
+	if !ok {
+		return nil
+	}
+	c.Added++
+	c.Event = c.first + uint32(call.Order)
+	node := &c.nodes[call.Node]
+	first := !node.any
+	if first || node.template == 0 {
+		c.beginArgs(call.Node)
+		node.any = true
+		if !first {
+			node.template = c.to.Template(c.name(call.Node), c.category, c.keys)
+		}
+	}
+	sample := int64(-1)
+	if call.Sample >= 0 {
+		sample = int64(c.Profile.Index(call.Sample))
+	}
+	if node.template != 0 && len(call.Positions) == 0 {
+		s := &c.slice
+		s.Track, s.Event, s.Offset, s.TS, s.Dur = c.Track, c.Event, noOffset, ts, length
+		s.Numbers = [2]int64{sample, call.Samples}
+		c.Event++
+		return c.to.AddSlice(node.template, s)
+	}
+	if node.template != 0 {
+		c.to.BeginArgs(node.template)
+	}
+	c.endArgs(call, sample, first)
+	c.out = timeline.Event{
+		Kind: timeline.Slice, Track: c.Track, TS: ts, Dur: length,
+		Name: c.name(call.Node), Category: c.category, Args: c.to.Args().Args(),
+	}
+	return c.add(c.to, &c.out)
+}
+
+// name returns the name of the calls of a node.
+func (c *Calls) name(n v8profile.NodeIndex) []byte {
+	f := c.Profile.Node(n).Function
+	if c.names[f] == nil {
+		c.names[f] = []byte(functionName(c.Profile.Function(f)))
+	}
+	return c.names[f]
+}
+
+func functionName(f *v8profile.Function) string {
+	if f.Name == "" {
+		return anonymous
+	}
+	return f.Name
+}
+
+// beginArgs encodes what the arguments of all calls of a node have in common: where the function is defined, with lines and
+// columns that count from 1, and what weft knows beside. The dictionary of that stays open.
+func (c *Calls) beginArgs(n v8profile.NodeIndex) {
+	fn := c.Profile.FunctionOf(n)
+	args := c.to.Args()
+	args.Reset()
+	keep := func(name string) bool { return c.KeepArg == nil || c.KeepArg([]byte(name)) }
+	text := func(key, v string) {
+		if v != "" {
+			args.Key([]byte(key))
+			args.InternedString(v)
+		}
+	}
+	number := func(key string, v int64) {
+		args.Key([]byte(key))
+		args.Int(v)
+	}
+	args.Correlate(fn.URL) // the functions of a script have one colour
+	if keep("url") {
+		text("url", fn.URL)
+	}
+	if fn.Line >= 0 && keep("line") {
+		number("line", int64(fn.Line)+1)
+	}
+	if fn.Column >= 0 && keep("column") {
+		number("column", int64(fn.Column)+1)
+	}
+	if c.weft != 0 {
+		args.KeyWithID(c.weft)
+	} else {
+		args.Key([]byte("weft"))
+	}
+	args.BeginDict()
+	text("profileId", c.ID)
+	number("nodeId", c.Profile.Node(n).ID)
+	text("scriptId", fn.ScriptID)
+	text("codeType", fn.CodeType)
+	text("deoptReason", c.Profile.DeoptReason(n))
+}
+
+// endArgs completes the arguments of a call; the first one of a node has the lines of all its samples.
+func (c *Calls) endArgs(call *profilecalls.Call, sample int64, first bool) {
+	c.number(0, sample)
+	c.number(1, call.Samples)
+	if first {
+		c.lineTicks(call.Node)
+	}
+	if len(call.Positions) > 0 {
+		c.positions(call)
+	}
+	c.to.Args().EndDict()
+}
+
+// numbers are the names of what the calls of a node differ in.
+var numbers = [2]string{"sampleIndex", "samples"}
+
+// number adds one of the numbers to the dictionary that is open. The id of its key is 0 if the table of names is full.
+func (c *Calls) number(i int, v int64) {
+	args := c.to.Args()
+	if c.keys[i] != 0 {
+		args.KeyWithID(c.keys[i])
+	} else {
+		args.Key([]byte(numbers[i]))
+	}
+	args.Int(v)
+}
+
+// lineTicks adds the samples on each line of a node's function.
+func (c *Calls) lineTicks(n v8profile.NodeIndex) {
+	args := c.to.Args()
+	args.Key([]byte("lineTicks"))
+	args.BeginArray()
+	for _, t := range c.Profile.LineTicks(n) {
+		args.BeginDict()
+		args.Key([]byte("line"))
+		args.Int(int64(t.Line))
+		args.Key([]byte("ticks"))
+		args.Int(t.Ticks)
+		args.EndDict()
+	}
+	args.EndArray()
+}
+
+// positions adds where in the function of a call its samples were taken.
+func (c *Calls) positions(call *profilecalls.Call) {
+	args := c.to.Args()
+	args.Key([]byte("positions"))
+	args.BeginArray()
+	for _, p := range call.Positions {
+		args.BeginDict()
+		if p.Line != 0 {
+			args.Key([]byte("line"))
+			args.Int(int64(p.Line))
+		}
+		if p.Column != 0 {
+			args.Key([]byte("column"))
+			args.Int(int64(p.Column))
+		}
+		c.number(1, p.Samples)
+		args.EndDict()
+	}
+	args.EndArray()
+}

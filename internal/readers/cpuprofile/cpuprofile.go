@@ -1,0 +1,191 @@
+// Package cpuprofile brings V8 CPU profiles into a timeline: Read those of .cpuprofile files, and Calls, AddSamples and
+// AddStates any profile that package v8profile read, such as those in Chrome traces. What becomes of a profile:
+//
+//	calls                  slices on the thread, with the place of the function as url, line and column
+//	each sample            a call-stack sample, which weighs the nanoseconds up to the next one
+//	what V8 was doing      slices gc, program, idle and script on the track "V8 state" below the thread
+//
+// The pseudo functions (program), (idle) and (garbage collector) are states and frames of stacks, but no calls: they would
+// be noise among the functions. The comments cite docs/formats/profile-calls.md.
+package cpuprofile
+
+import (
+	"context"
+	"io"
+	"math"
+	"net/url"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/profilecalls"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
+)
+
+// Options says how Read reads.
+type Options struct {
+	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
+	Problems *problem.Log
+	// Memory is the number of bytes that the profile may take while it is read, and what is kept of its calls; 0: any. One
+	// that needs more is an error.
+	Memory int64
+	// Offset is added to all times.
+	Offset timeline.Nanos
+	// KeepArg says which arguments are kept of url, line and column; nil keeps all.
+	KeepArg func(name []byte) bool
+	// NoCalls leaves the calls out, SeparateCalls puts them on a track timeline.RoleCalls below the thread.
+	NoCalls, SeparateCalls bool
+}
+
+// Names of what a file does not name.
+const (
+	threadName     = "JavaScript"
+	unknownProcess = "V8 CPU profile"
+	nodeProcess    = "Node.js"
+)
+
+// Read reads a .cpuprofile from r, which is unpacked, into b. Errors are those of r and of b, of ctx, and inputs that are
+// no profile at all; they say where in the input they occurred. The profile is held in memory while it is read: some 20
+// bytes for a sample.
+func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
+	p, err := v8profile.ReadWithin(jsondoc.Cancelled(ctx, r), opts.Problems, opts.Memory)
+	if err != nil {
+		return err
+	}
+	process := b.Process(timeline.ProcessKey{Text: processName(p)})
+	b.NoteProcess(process, problem.Position{Event: -1, Offset: 0})
+	t := &Thread{
+		Profile: p, Track: b.Thread(process, timeline.ThreadKey{Text: threadName}),
+		Shift: opts.Offset, KeepArg: opts.KeepArg, Problems: opts.Problems,
+	}
+	b.DescribeSamples(Samples)
+	b.SetIntAttribute("cpuprofile.start_ns", int64(p.Start))
+	if p.End != timeline.NoTime {
+		b.SetIntAttribute("cpuprofile.end_ns", int64(p.End))
+	}
+	if !opts.NoCalls {
+		on := *t
+		if opts.SeparateCalls {
+			on.Track = b.RoleTrack(t.Track, timeline.RoleCalls)
+		}
+		if err := on.addCalls(ctx, b, opts.Memory); err != nil {
+			return err
+		}
+		t.Event = on.Event
+	}
+	if err := t.AddSamples(ctx, b); err != nil {
+		return err
+	}
+	return t.AddStates(ctx, b)
+}
+
+// processName returns the name of the process of a file, which says nothing of it: the origin of the first page that a
+// function is from.
+func processName(p *v8profile.Profile) string {
+	origin := ""
+	for i := range p.FunctionCount() {
+		address := p.Function(v8profile.FunctionIndex(i)).URL
+		if strings.HasPrefix(address, "node:") {
+			return nodeProcess
+		}
+		if origin == "" && strings.HasPrefix(address, "http") {
+			if u, err := url.Parse(address); err == nil && u.Host != "" {
+				origin = u.Scheme + "://" + u.Host
+			}
+		}
+	}
+	if origin == "" {
+		return unknownProcess
+	}
+	return origin
+}
+
+// cancelEvery is the number of samples or calls after which a context is looked at.
+const cancelEvery = 1 << 12
+
+// addCalls adds the calls of a profile that stands alone (profile-calls.md 4), which may take so many bytes of memory.
+func (t *Thread) addCalls(ctx context.Context, b *timeline.Builder, memory int64) error {
+	calls := NewCalls(t, b)
+	stats, err := profilecalls.AloneWithin(t.Profile, memory, func(c *profilecalls.AloneCall) error {
+		if c.Order%cancelEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if t.Profile.Meta(c.Node) {
+			return nil
+		}
+		return calls.Add(&c.Call)
+	})
+	t.Problems.AddN(problem.ProfileLimit, uint64(stats.Cut), problem.NoPosition, "too many frames on a stack")
+	t.Problems.AddN(problem.ProfilePositionLost, uint64(stats.LostPositions), problem.NoPosition, "")
+	return err
+}
+
+// Thread is a profile and the thread that it is shown on.
+type Thread struct {
+	Profile *v8profile.Profile
+	ID      string // of the profile in its trace; "" in files
+	Track   timeline.TrackID
+	// Category is that of the calls; "": Category.
+	Category string
+	// Shift is added to the times of the profile.
+	Shift timeline.Nanos
+	// KeepArg says which arguments are kept of url, line and column; nil keeps all.
+	KeepArg func(name []byte) bool
+	// CountSamples lets each sample count as one, where weights cannot be nanoseconds.
+	CountSamples bool
+	// Problems counts what is before time 0. Required.
+	Problems *problem.Log
+	// Event is the index of the next event that is added. They count upwards from the last event that the Builder has.
+	Event uint32
+}
+
+// noOffset is the place in the input of events that come from no particular place.
+const noOffset = -1
+
+// maxTime is the last time that a profile may reach: 146 years.
+const maxTime = timeline.Nanos(math.MaxInt64 / 2)
+
+// inRange reports whether a time of the profile can be moved.
+func (t *Thread) inRange(ts timeline.Nanos) bool {
+	return ts <= maxTime && (t.Shift <= 0 || ts <= maxTime-t.Shift) && (t.Shift >= 0 || ts >= math.MinInt64-t.Shift)
+}
+
+// time moves a time of the profile to that of the timeline, which has no times before 0.
+func (t *Thread) time(ts timeline.Nanos) (moved timeline.Nanos, ok bool) {
+	if !t.inRange(ts) {
+		t.Problems.Add(problem.EventInvalidTimestamp, problem.NoPosition, "in a CPU profile")
+		return 0, false
+	}
+	if moved = ts + t.Shift; moved < 0 {
+		t.Problems.Add(problem.EventNegativeTimestamp, problem.NoPosition, "in a CPU profile")
+		return 0, false
+	}
+	return moved, true
+}
+
+// span moves a call or state. What begins before time 0 and ends behind it is cut to begin at 0.
+func (t *Thread) span(from, length timeline.Nanos) (begin, left timeline.Nanos, ok bool) {
+	if t.inRange(from) && from+t.Shift < 0 && from+t.Shift+length > 0 {
+		t.Problems.Add(problem.ProfileSliceClamped, problem.NoPosition, "")
+		return 0, from + t.Shift + length, true
+	}
+	begin, ok = t.time(from)
+	return begin, length, ok
+}
+
+// add hands an event over, as one of its own.
+func (t *Thread) add(to Target, ev *timeline.Event) error {
+	ev.Event, ev.Offset = t.Event, noOffset
+	t.Event++
+	return to.Add(ev)
+}
+
+// Target is where slices go to: a timeline.Builder or timeline.Extension.
+type Target interface {
+	Args() *timeline.ArgsEncoder
+	Add(ev *timeline.Event) error
+	Template(name, category []byte, keys [2]timeline.KeyID) timeline.TemplateID
+	BeginArgs(id timeline.TemplateID)
+	AddSlice(id timeline.TemplateID, s *timeline.TemplateSlice) error
+}

@@ -1,0 +1,89 @@
+package cpuprofile
+
+import (
+	"context"
+
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
+)
+
+// AddStates adds the track of what V8 was doing: a slice for samples in a row that were of one state, which lasts until
+// the next sample. Each says in weft.samples how many they were.
+func (t *Thread) AddStates(ctx context.Context, b *timeline.Builder) error {
+	p := t.Profile
+	w := stateWriter{Thread: t, b: b, track: b.RoleTrack(t.Track, timeline.RoleV8States)}
+	if p.Len() == 0 {
+		return nil
+	}
+	first, now := 0, t.state(0)
+	for i := range p.Len() {
+		if i%cancelEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		next := t.state(i)
+		if next == now {
+			continue
+		}
+		if err := w.add(now, p.Time(first), p.Time(i), i-first); err != nil {
+			return err
+		}
+		first, now = i, next
+	}
+	return w.add(now, p.Time(first), p.Closing, p.Len()-first)
+}
+
+// state is what V8 was doing.
+type state uint8
+
+const (
+	script state = iota
+	collecting
+	program
+	idle
+)
+
+// stateNames are the names of the slices.
+var stateNames = [...][]byte{
+	script: []byte(timeline.StateScript), collecting: []byte(timeline.StateGC),
+	program: []byte(timeline.StateProgram), idle: []byte(timeline.StateIdle),
+}
+
+// state returns the state of a sample, as V8 saw it.
+func (t *Thread) state(i int) state {
+	switch p, n := t.Profile, t.Profile.Seen(i); n {
+	case v8profile.NodeIndex(0), p.Program:
+		return program // a stack without functions is native code
+	case p.Idle:
+		return idle
+	case p.Collector:
+		return collecting
+	}
+	return script
+}
+
+// stateWriter adds the slices of states.
+type stateWriter struct {
+	*Thread
+	b     *timeline.Builder
+	track timeline.TrackID
+	out   timeline.Event
+}
+
+// add adds one slice. States without length stay where they are in the row.
+func (w *stateWriter) add(s state, from, to timeline.Nanos, samples int) error {
+	begin, length, ok := w.span(from, to-from)
+	if !ok {
+		return nil
+	}
+	args := w.b.Args()
+	args.Reset()
+	args.Key([]byte("weft"))
+	args.BeginDict()
+	args.Key([]byte("samples"))
+	args.Int(int64(samples))
+	args.EndDict()
+	w.out = timeline.Event{
+		Kind: timeline.Slice, Track: w.track, TS: begin, Dur: length, Name: stateNames[s], Args: args.Args(), InOrder: true,
+	}
+	return w.Thread.add(w.b, &w.out)
+}

@@ -1,0 +1,148 @@
+package firefox
+
+import (
+	"math"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// hasJS reports whether a thread may have frames of JavaScript in its samples.
+func (th *threadState) hasJS() bool {
+	for i := range th.th.samples.rows {
+		if th.th.samples.stack[i] != none {
+			return true
+		}
+	}
+	return false
+}
+
+// calledFrame is a frame and the function that it is in: the frame changes when another line runs.
+type calledFrame struct{ function, frame int32 }
+
+// call is a function that is running.
+type call struct {
+	calledFrame
+	start   float64
+	samples int64
+}
+
+// addCalls makes slices of the functions in the samples of a thread: a call lasts from the first sample that has it, on
+// top of the same callers, to the first one that has not. The last sample lasts for an interval. Of JavaScript only, the
+// frames between two functions do not count.
+func (c *converter) addCalls(th *threadState, track timeline.TrackID, onlyJS bool) error {
+	s := &th.th.samples
+	var open []call
+	var stack []calledFrame
+	last := int32(math.MinInt32)
+	end := math.Inf(-1)
+	for i := range s.rows {
+		at := s.time[i] + th.delta
+		if math.IsNaN(at) || at < end {
+			if !onlyJS { // else the sample itself is there all the same
+				c.log.Add(problem.EventInvalidTimestamp, rowOf(i), th.th.name+": a sample that is in no order")
+			}
+			continue
+		}
+		end = at
+		if s.stack[i] != last {
+			last = s.stack[i]
+			stack = th.stacks.appendFrames(stack[:0], last, onlyJS)
+			same := 0
+			for same < len(open) && same < len(stack) && open[same].function == stack[same].function {
+				same++
+			}
+			if err := c.endCalls(th, track, open[same:], at); err != nil {
+				return err
+			}
+			open = open[:same]
+			for _, frame := range stack[same:] {
+				open = append(open, call{calledFrame: frame, start: at})
+			}
+		}
+		for j := range open {
+			open[j].samples++
+		}
+	}
+	return c.endCalls(th, track, open, end+c.lastLength(s))
+}
+
+// lastLength is how long the last sample lasts: in call traces its weight, else an interval.
+func (c *converter) lastLength(s *sampleTable) float64 {
+	if s.weightType == weightTracing && s.rows > 0 {
+		if w := s.weight.at(s.rows - 1); w >= 0 {
+			return w
+		}
+	}
+	return c.interval
+}
+
+// appendFrames appends the frames of a stack, outermost first, at most the innermost maxCallDepth.
+func (s *stacks) appendFrames(dst []calledFrame, stack int32, onlyJS bool) []calledFrame {
+	if !s.valid(stack) {
+		return dst
+	}
+	for range s.reach() {
+		if stack == none || len(dst) == maxCallDepth {
+			break
+		}
+		s.walked++
+		frame := s.t.stacks.frame.at(int(stack))
+		if f := s.frame(frame); f != nil && (f.isJS || !onlyJS) {
+			dst = append(dst, calledFrame{s.function(frame), frame})
+		}
+		stack = s.parent(stack)
+	}
+	slices.Reverse(dst)
+	return dst
+}
+
+// function identifies the function of a frame among those of the tables.
+func (s *stacks) function(frame int32) int32 {
+	if len(s.t.frames.fn) > 0 {
+		return s.t.frames.fn.at(int(frame))
+	}
+	return s.t.frames.location.at(int(frame))
+}
+
+// maxCallDepth bounds the functions of one sample.
+const maxCallDepth = 512
+
+// endCalls writes calls that end, the innermost last: what begins first comes first.
+func (c *converter) endCalls(th *threadState, track timeline.TrackID, calls []call, at float64) error {
+	end, ok := c.nanos(at)
+	for i := range calls {
+		start, ok2 := c.nanos(calls[i].start)
+		if !ok || !ok2 {
+			c.log.Add(problem.EventInvalidTimestamp, problem.NoPosition, th.th.name+": a call")
+			continue
+		}
+		f, _ := th.stacks.described(int(calls[i].frame))
+		c.beginArgs()
+		if f.File != "" {
+			c.key(keyFile)
+			c.enc.String(c.bounded([]byte(f.File)))
+		}
+		if f.Line > 0 {
+			c.key(keyLine)
+			c.enc.Int(f.Line)
+		}
+		if f.Column > 0 {
+			c.key(keyColumn)
+			c.enc.Int(f.Column)
+		}
+		c.ownKey(keySamples)
+		c.enc.Int(calls[i].samples)
+		c.closeOwn()
+		c.out = timeline.Event{
+			Kind: timeline.Slice, Track: track, Event: c.event, Offset: -1, TS: start, Dur: end - start,
+			Name: c.bounded([]byte(f.Function)), Args: c.enc.Args(),
+		}
+		c.event++
+		if err := c.b.Add(&c.out); err != nil {
+			return err
+		}
+	}
+	return nil
+}

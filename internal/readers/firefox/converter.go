@@ -1,0 +1,417 @@
+package firefox
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// converter turns a decoded profile into tracks and events.
+type converter struct {
+	ctx  context.Context
+	b    *timeline.Builder
+	enc  *timeline.ArgsEncoder
+	log  *problem.Log
+	opts Options
+
+	root      *profile
+	processed int64 // version of the processed form; -1 of a raw profile
+	interval  float64
+	base      timeline.Nanos // of time 0 of the profile's clock
+	start     float64        // when the first event was
+	end       float64        // when the last event ended
+	cycles    float64        // see cyclesPerMilli
+
+	schemas    schemas
+	types      []markerType
+	typeByName map[string]int32
+	pages      *pageTree
+	shared     *stacks
+	threads    []*threadState
+	processes  processes
+	ipc        messages
+	redirects  map[redirect]uint64 // ids of flows to requests that did not begin yet
+	counters   map[string]uint64   // how often a process has a counter of a name
+	lastFlow   uint64              // id of a flow that is not of the profile
+
+	event    uint32 // index of the next event
+	out      timeline.Event
+	flo      timeline.FlowEvent
+	payload  payloadState
+	resolved int // bytes of long texts that events have from the table of strings
+	ownIDs   [numOwnKeys]timeline.KeyID
+	scan     jsonscan.Scanner // of eachMember
+}
+
+// markerType is what is known of all markers of one type.
+type markerType struct {
+	name       string
+	schema     *schema // nil: none
+	stackBased bool
+	special    special
+	members    []member
+}
+
+// special says that markers of a type need more than their schema says (section 5).
+type special uint8
+
+const (
+	specialNone special = iota
+	specialNetwork
+	specialIPC
+	specialScreenshot
+	specialAllocation
+)
+
+var specials = map[string]special{
+	"Network": specialNetwork, "IPC": specialIPC, "CompositorScreenshot": specialScreenshot,
+	"JS allocation": specialAllocation, "Native allocation": specialAllocation,
+}
+
+// threadState is a thread while it is converted.
+type threadState struct {
+	th      *thread
+	index   int // among all threads of the profile
+	process *process
+	track   timeline.TrackID
+	delta   float64 // from the clock of its process to that of the profile
+	raw     bool
+	// What the times of causes, and of requests in payloads, lack to be on the clock of the profile.
+	causeShift, requestShift float64
+
+	tracerNames *texts // of raw profiles
+	tables      *tables
+	stacks      *stacks
+	first, last float64 // of what is known of the thread
+
+	types   []int32  // by row of the markers: index into converter.types
+	markers []marker // by start
+	next    int      // of markers: the next one to be added
+}
+
+func newConverter(ctx context.Context, b *timeline.Builder, opts Options) *converter {
+	return &converter{
+		ctx: ctx, b: b, enc: b.Args(), log: opts.Problems, opts: opts,
+		start: math.Inf(1), end: math.Inf(-1),
+		schemas:    schemas{byName: map[string]*schema{}},
+		types:      []markerType{{}},
+		typeByName: map[string]int32{"": 0},
+		ipc:        messages{byKey: map[string]int32{}},
+		redirects:  map[redirect]uint64{},
+		counters:   map[string]uint64{},
+	}
+}
+
+// convert adds a profile to the builder.
+func (c *converter) convert(p *profile) error {
+	c.root, c.processed = p, -1
+	if p.isProcessed() {
+		c.processed = p.meta.preprocessed
+	}
+	c.interval = p.meta.interval
+	if !(c.interval > 0) {
+		c.interval = 1
+	}
+	c.setClocks(&p.meta)
+	c.collect(p, 0)
+	c.schemas.add(builtinSchemas())
+	c.b.DescribeSamples(c.sampleDescription())
+	for _, th := range c.threads {
+		c.derive(th)
+	}
+	for i, th := range c.threads {
+		c.collectMessages(i, th)
+	}
+	c.joinMessages()
+	c.lastFlow = uint64(len(c.ipc.list))
+	for _, th := range c.threads {
+		slices.SortStableFunc(th.markers, func(a, b marker) int { return cmp.Compare(a.start, b.start) })
+		c.place(th)
+		c.start, c.end = min(c.start, th.first), max(c.end, th.last)
+	}
+	c.setAttributes()
+	for _, add := range []func() error{c.addMarkers, c.addSamples, c.addCounters, c.addRest} {
+		if err := add(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setClocks says which clock the times are of: the monotonic one of the system if it is known, else wall time, else none
+// (section 4).
+func (c *converter) setClocks(m *meta) {
+	wall, ok := jsonscan.Decimal([]byte(m.startTimeText), 6) // ms
+	if !ok || wall < 0 {
+		wall = 0
+	}
+	monotonic, ok := jsonscan.Int64([]byte(m.monotonic))
+	if !ok || monotonic < 0 {
+		monotonic = 0
+	}
+	c.base = timeline.Nanos(max(monotonic, 0))
+	clock := timeline.ClockMonotonic
+	if monotonic == 0 {
+		c.base, clock = timeline.Nanos(wall), timeline.ClockRealtime
+	}
+	if c.base > maxBase {
+		c.base = 0
+	}
+	if c.base > 0 && c.opts.Offset == 0 {
+		clocks := timeline.Clocks{Trace: clock, Readings: []timeline.ClockReading{{Clock: clock, Time: c.base}}}
+		if clock != timeline.ClockRealtime && wall > 0 {
+			clocks.Readings = append(clocks.Readings, timeline.ClockReading{Clock: timeline.ClockRealtime, Time: timeline.Nanos(wall)})
+		}
+		c.b.SetClocks(clocks)
+	}
+	c.base = c.base + c.opts.Offset
+}
+
+// maxBase and maxMillis bound the two parts of a time, so that their sum is one: 73 years each.
+const (
+	maxBase   = math.MaxInt64 / 4
+	maxMillis = math.MaxInt64 / 4 / 1e6
+)
+
+// nanos turns a time on the clock of the profile into one of the trace; false if a trace cannot hold it. The sum of what
+// the profile says is rounded once.
+func (c *converter) nanos(ms float64) (timeline.Nanos, bool) {
+	if !(math.Abs(ms) < maxMillis) {
+		return 0, false
+	}
+	ns := timeline.Nanos(math.Round(ms * 1e6))
+	if c.opts.Offset > maxBase || c.opts.Offset < -maxBase {
+		return 0, false
+	}
+	ns += c.base
+	return ns, ns >= 0
+}
+
+// noTime says what is wrong with a time that nanos cannot turn into one.
+func noTime(ms float64) problem.Kind {
+	if math.Abs(ms) < maxMillis {
+		return problem.EventNegativeTimestamp
+	}
+	return problem.EventInvalidTimestamp
+}
+
+// span returns the time that is known of a thread; its last sample lasts for an interval.
+func (th *threadState) span(interval float64) (first, last float64) {
+	s := &th.th.samples
+	for i := range s.rows {
+		if t := s.time[i]; !math.IsNaN(t) {
+			th.extend(t + th.delta)
+			th.extend(t + th.delta + interval)
+		}
+	}
+	return th.first, th.last
+}
+
+// extend notes that a time belongs to the thread.
+func (th *threadState) extend(t float64) {
+	th.first, th.last = min(th.first, t), max(th.last, t)
+}
+
+// payload returns the payload of a row, as written; empty if it has none.
+func (th *threadState) payload(row int32) []byte {
+	text, _ := th.th.markers.data.at(row)
+	return text
+}
+
+// at is the place of a row of the thread's markers, for messages.
+func (th *threadState) at(row int32) problem.Position {
+	return problem.Position{Event: int64(row), Offset: th.th.markers.data.offset(row)}
+}
+
+// rowOf is the place of a row of another table, of which only the number is known.
+func rowOf(i int) problem.Position { return problem.Position{Event: int64(i), Offset: -1} }
+
+// name is the name of a row's marker, for messages.
+func (th *threadState) name(row int32) string {
+	return th.th.name + ": " + th.tables.strings.text(th.th.markers.name[row])
+}
+
+// typeOf returns the index of the type of a payload in c.types.
+func (c *converter) typeOf(payload []byte) int32 {
+	if len(payload) == 0 {
+		return 0
+	}
+	s := &c.scan
+	s.Reset(payload)
+	s.Value()
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		if string(key) != "type" {
+			s.Skip()
+			continue
+		}
+		kind, text := s.Scalar()
+		if kind != jsonscan.String {
+			return 0
+		}
+		if i, ok := c.typeByName[string(text)]; ok {
+			return i
+		}
+		return c.addType(string(text))
+	}
+	return 0
+}
+
+// typeByMarkerName returns the type of a row that has none with a schema: that of its name, which counts in older profiles
+// (section 3), if there is such a schema; else kind, its own.
+func (c *converter) typeByMarkerName(th *threadState, row, kind int32) int32 {
+	if c.processed < 0 || c.processed >= schemaByTypeOnly || c.types[kind].schema != nil {
+		return kind
+	}
+	name := th.tables.strings.text(th.th.markers.name[row])
+	if c.schemas.byName[name] == nil {
+		return kind
+	}
+	if i, ok := c.typeByName[name]; ok {
+		return i
+	}
+	return c.addType(name)
+}
+
+// schemaByTypeOnly is the version of the processed form since which schemas are found by the type alone.
+const schemaByTypeOnly = 52
+
+func (c *converter) addType(name string) int32 {
+	t := markerType{name: name, schema: c.schemas.byName[name], special: specials[name]}
+	if t.special == specialNetwork {
+		t.schema.neededOfRequests()
+	}
+	t.stackBased = t.schema != nil && t.schema.stackBased
+	i := int32(len(c.types))
+	c.types = append(c.types, t)
+	c.typeByName[name] = i
+	return i
+}
+
+// eachMember calls fn for the members of a payload at the top level.
+func (c *converter) eachMember(payload []byte, fn func(key []byte, v value)) {
+	if len(payload) == 0 {
+		return
+	}
+	s := &c.scan
+	s.Reset(payload)
+	s.Value()
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		kind, text := s.Scalar()
+		if kind == jsonscan.Invalid {
+			return
+		}
+		fn(key, value{kind, text})
+	}
+}
+
+// addMarkers adds the markers of all threads in the order in which flows are resolved: by start, then by thread, then by
+// their place in the thread's list (section 7).
+func (c *converter) addMarkers() error {
+	q := minHeap[*threadState]{less: comesBefore}
+	for _, th := range c.threads {
+		if len(th.markers) > 0 {
+			q.push(th)
+		}
+	}
+	var late []lateMarker // receivers of this time, behind their senders
+	for n := 0; q.len() > 0; n++ {
+		if n%(1<<12) == 0 && c.ctx.Err() != nil {
+			return c.ctx.Err()
+		}
+		th := *q.top()
+		m := &th.markers[th.next]
+		if len(late) > 0 && late[0].m.start != m.start {
+			if err := c.addLate(&late); err != nil {
+				return err
+			}
+		}
+		if m.state&markerReceived != 0 {
+			late = append(late, lateMarker{th, m})
+		} else if err := c.addMarker(th, m); err != nil {
+			return err
+		}
+		if th.next++; th.next == len(th.markers) {
+			q.pop()
+		} else {
+			q.fix()
+		}
+	}
+	return c.addLate(&late)
+}
+
+// lateMarker is a marker that waits.
+type lateMarker struct {
+	th *threadState
+	m  *marker
+}
+
+func (c *converter) addLate(late *[]lateMarker) error {
+	for _, l := range *late {
+		if err := c.addMarker(l.th, l.m); err != nil {
+			return err
+		}
+	}
+	*late = (*late)[:0]
+	return nil
+}
+
+// comesBefore orders threads by their next marker.
+func comesBefore(a, b **threadState) bool {
+	at, bt := (*a).markers[(*a).next].start, (*b).markers[(*b).next].start
+	return at < bt || at == bt && (*a).index < (*b).index
+}
+
+// eachProfile calls fn for a profile and those of its child processes.
+func (c *converter) eachProfile(p *profile, fn func(*profile) error) error {
+	if err := fn(p); err != nil {
+		return err
+	}
+	for _, child := range p.children {
+		if err := c.eachProfile(child, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addRest adds the times without recording, allocations and the events of the JS tracer.
+func (c *converter) addRest() error {
+	for _, th := range c.threads {
+		if err := c.addAllocations(th, "JS allocation", &th.th.jsAllocations); err != nil {
+			return err
+		}
+		if err := c.addAllocations(th, "Native allocation", &th.th.nativeAllocations); err != nil {
+			return err
+		}
+		if err := c.addTracer(th); err != nil {
+			return err
+		}
+	}
+	return c.addPauses()
+}
+
+// addSlice adds a slice with arguments that args adds to the encoder; args may be nil.
+func (c *converter) addSlice(track timeline.TrackID, name string, from, to float64, args func()) error {
+	start, ok := c.nanos(from)
+	end, ok2 := c.nanos(to)
+	if !ok || !ok2 || end < start {
+		c.log.Add(problem.EventInvalidTimestamp, problem.NoPosition, name)
+		return nil
+	}
+	c.beginArgs()
+	if args != nil {
+		args()
+		c.closeOwn()
+	}
+	c.out = timeline.Event{
+		Kind: timeline.Slice, Track: track, Event: c.event, Offset: -1, TS: start, Dur: end - start,
+		Name: []byte(name), Args: c.enc.Args(),
+	}
+	c.event++
+	return c.b.Add(&c.out)
+}

@@ -1,0 +1,388 @@
+package firefox
+
+import (
+	"cmp"
+	"iter"
+	"math"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// counter is a counter of a process (section 9).
+type counter struct {
+	name, category, description string
+	pid                         identity // of processed profiles
+	thread                      int64    // index of the main thread of its process, of profiles without pids; else none
+	graph, unit, label          string   // how to draw it, since version 62
+	samples                     counterSamples
+}
+
+// counterSamples are the values of a counter: what was added since the sample before.
+type counterSamples struct {
+	time, count, number floats
+	rows                int
+}
+
+// overhead is what the profiler itself cost a process; its times are microseconds.
+type overhead struct {
+	pid                                       identity
+	thread                                    int64 // as of counters
+	time, locking, expired, counters, threads floats
+	rows                                      int
+}
+
+// readCounter reads a counter.
+func (d *decoder) readCounter(p *profile) error {
+	if ok, err := d.room(len(p.counters)); !ok {
+		return err
+	}
+	c := &counter{thread: none}
+	p.counters = append(p.counters, c)
+	return d.object(func(key string) error {
+		switch key {
+		case "name":
+			return d.text(&c.name)
+		case "category":
+			return d.text(&c.category)
+		case "description":
+			return d.text(&c.description)
+		case "pid":
+			return d.identity(&c.pid)
+		case "mainThreadIndex":
+			return d.integer(&c.thread)
+		case "display":
+			return d.readDisplay(c)
+		case "samples":
+			return d.readCounterSamples(&c.samples)
+		case "sampleGroups", "sample_groups":
+			return d.readGroups(c)
+		}
+		return d.Skip()
+	})
+}
+
+func (d *decoder) readDisplay(c *counter) error {
+	return d.object(func(key string) error {
+		switch key {
+		case "graphType":
+			return d.text(&c.graph)
+		case "unit":
+			return d.text(&c.unit)
+		case "label":
+			return d.text(&c.label)
+		}
+		return d.Skip()
+	})
+}
+
+// readGroups reads the older form: a list of groups, or one group, with the samples inside. Only the first one counts.
+func (d *decoder) readGroups(c *counter) error {
+	group := func() error {
+		into := &c.samples
+		if into.rows > 0 {
+			into = new(counterSamples)
+		}
+		err := d.object(func(key string) error {
+			if key == "samples" {
+				return d.readCounterSamples(into)
+			}
+			return d.Skip()
+		})
+		if into != &c.samples && into.rows > 0 {
+			d.Log.AddN(problem.CounterInvalidValue, uint64(into.rows), d.Position(), "a second group of samples")
+		}
+		return err
+	}
+	b, err := d.Peek()
+	if err != nil {
+		return err
+	}
+	if b == '[' {
+		return d.array(group)
+	}
+	return group()
+}
+
+func (d *decoder) readCounterSamples(s *counterSamples) error {
+	var deltas floats
+	length, err := d.table([]named{
+		{"time", &s.time}, {"timeDeltas", &deltas}, {"count", &s.count}, {"number", &s.number},
+	})
+	s.time.accumulate(deltas)
+	s.rows = d.rows(length, &s.time, &s.count)
+	return err
+}
+
+// readOverheads reads profilerOverhead: one for the process, or a list of one for each process.
+func (d *decoder) readOverheads(p *profile) error {
+	b, err := d.Peek()
+	if err != nil {
+		return err
+	}
+	if b == '[' {
+		return d.array(func() error { return d.readOverhead(p) })
+	}
+	return d.readOverhead(p)
+}
+
+func (d *decoder) readOverhead(p *profile) error {
+	if ok, err := d.room(len(p.overheads)); !ok {
+		return err
+	}
+	o := &overhead{thread: none}
+	p.overheads = append(p.overheads, o)
+	return d.object(func(key string) error {
+		switch key {
+		case "pid":
+			return d.identity(&o.pid)
+		case "mainThreadIndex":
+			return d.integer(&o.thread)
+		case "samples":
+			length, err := d.table([]named{
+				{"time", &o.time}, {"locking", &o.locking}, {"expiredMarkerCleaning", &o.expired},
+				{"counters", &o.counters}, {"threads", &o.threads},
+			})
+			o.rows = d.rows(length, &o.time)
+			return err
+		}
+		return d.Skip()
+	})
+}
+
+// counterKind says what is drawn of a counter.
+type counterKind uint8
+
+const (
+	levelCounter counterKind = iota // the running sum
+	rateCounter                     // what was added, for each second
+	cpuCounter                      // CPU time, as a share of the time
+	powerCounter                    // pWh, as watts
+)
+
+// kind finds what is drawn: from how the profile says to draw it, else from the category as Firefox's front end does.
+func (c *counter) kind() counterKind {
+	switch {
+	case c.category == "power" || c.unit == "pWh":
+		return powerCounter
+	case c.category == "CPU" && (c.unit == "" || c.unit == "percent"):
+		return cpuCounter
+	case c.graph == "line-rate":
+		return rateCounter
+	case c.graph == "" && c.category == "Bandwidth":
+		return rateCounter
+	}
+	return levelCounter
+}
+
+// counterLabels are the names for people of counters of Firefox that do not come with one.
+var counterLabels = map[string]string{"malloc": "Memory", "processCPU": "Process CPU", "bandwidth": "Bandwidth"}
+
+// key describes the track of a counter.
+func (c *counter) key(kind counterKind) timeline.CounterKey {
+	name := cmp.Or(c.label, counterLabels[c.name], c.name)
+	k := timeline.CounterKey{Name: []byte(name), Description: c.description}
+	if name != c.name {
+		k.Description = c.name + ": " + c.description
+	}
+	unit := c.unit
+	if unit == "" && (c.category == "Memory" || c.category == "Bandwidth") {
+		unit = "bytes"
+	}
+	switch {
+	case kind == powerCounter:
+		k.UnitName = "W"
+	case kind == cpuCounter:
+		k.UnitName = "%"
+	case kind == rateCounter && unit == "bytes":
+		k.UnitName = "B/s"
+	case kind == rateCounter && unit != "" && unit != "number":
+		k.UnitName = unit + "/s"
+	case kind == rateCounter:
+		k.UnitName = "/s"
+	case unit == "bytes":
+		k.Unit = timeline.UnitBytes
+	case unit != "number":
+		k.UnitName = unit
+	}
+	return k
+}
+
+const (
+	// wattSeconds is what one pWh is: 1e-12 Wh of 3600 s.
+	wattSeconds = 3.6e-9
+	// cpuNanosPerMilli is the CPU time that a full processor uses in a millisecond.
+	cpuNanosPerMilli = 1e6
+)
+
+// addCounter adds the values of a counter.
+func (c *converter) addCounter(process *process, ct *counter) error {
+	if ct.samples.rows == 0 {
+		return nil
+	}
+	kind := ct.kind()
+	key := ct.key(kind)
+	name := process.pid + " " + string(key.Name)
+	key.Unique = c.counters[name] // others of this name are other counters
+	c.counters[name]++
+	track := c.b.Counter(process.track, &key)
+	if kind == levelCounter {
+		return c.addLevels(track, ct, process.delta)
+	}
+	return c.addRates(track, ct, kind, process.delta)
+}
+
+// counts yields the time, in ms, of each row of a counter and what was counted since the one before. The first holds what
+// was counted before the recording and is 0 (section 9).
+func (c *converter) counts(ct *counter, delta float64) iter.Seq2[float64, float64] {
+	return func(yield func(time, count float64) bool) {
+		s := &ct.samples
+		for i := range s.rows {
+			count, time := s.count[i], s.time[i]+delta
+			if math.IsNaN(count) || math.IsNaN(time) {
+				c.log.Add(problem.CounterInvalidValue, rowOf(i), ct.name)
+				continue
+			}
+			if i == 0 {
+				count = 0
+			}
+			if _, ok := c.nanos(time); !ok {
+				c.log.Add(noTime(time), rowOf(i), ct.name)
+			}
+			if !yield(time, count) {
+				return
+			}
+		}
+	}
+}
+
+// addLevels adds the running sum of a counter.
+func (c *converter) addLevels(track timeline.TrackID, ct *counter, delta float64) error {
+	sum := 0.0
+	for time, count := range c.counts(ct, delta) {
+		sum += count
+		if at, ok := c.nanos(time); ok {
+			if err := c.addValue(track, at, sum); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addRates adds what was counted by time. A value of a timeline holds until the next one, so that it stands where the
+// time begins in which it was counted; behind the last one nothing is known, which is 0.
+func (c *converter) addRates(track timeline.TrackID, ct *counter, kind counterKind, delta float64) error {
+	before := math.NaN()
+	last := timeline.Nanos(none)
+	for time, count := range c.counts(ct, delta) {
+		from := before
+		before = time
+		if math.IsNaN(from) && count == 0 {
+			from = time // nothing was counted before
+		} else if !(time > from) {
+			from = time - c.interval
+		}
+		end, ok := c.nanos(time)
+		if !ok {
+			continue
+		}
+		last = max(last, end)
+		at, ok := c.since(from)
+		if !ok || from == time {
+			continue
+		}
+		length := (math.Round(time*1e6) - math.Round(from*1e6)) / 1e6
+		if err := c.addValue(track, at, kind.rate(count, length)); err != nil {
+			return err
+		}
+	}
+	if last == none {
+		return nil
+	}
+	return c.addValue(track, last, 0)
+}
+
+// rate is what a count in a time, in ms, is in the unit of the counter.
+func (k counterKind) rate(count, length float64) float64 {
+	switch k {
+	case cpuCounter:
+		return 100 * perUnit(count, length*cpuNanosPerMilli) // of one processor; a process may use several
+	case powerCounter:
+		return perUnit(count*wattSeconds, length/1000)
+	}
+	return perUnit(count, length/1000)
+}
+
+// since is nanos for the start of something that lasts: what began before the trace is there from its start on.
+func (c *converter) since(ms float64) (timeline.Nanos, bool) {
+	at, ok := c.nanos(ms)
+	if !ok && noTime(ms) == problem.EventNegativeTimestamp {
+		return 0, true
+	}
+	return at, ok
+}
+
+// perUnit divides what was counted by the time; 0 if that is no time.
+func perUnit(count, length float64) float64 {
+	if !(length > 0) {
+		return 0
+	}
+	return count / length
+}
+
+// addCounters adds the counters of all processes, and what the profiler cost them.
+func (c *converter) addCounters() error {
+	return c.eachProfile(c.root, func(p *profile) error {
+		for _, ct := range p.counters {
+			if pr := c.processOf(p, ct.pid, ct.thread); pr != nil {
+				if err := c.addCounter(pr, ct); err != nil {
+					return err
+				}
+			}
+		}
+		for _, o := range p.overheads {
+			if pr := c.processOf(p, o.pid, o.thread); pr != nil {
+				if err := c.addOverhead(pr, o); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// processOf returns the process with a pid, else that of a thread of the processed form, else that of the profile.
+func (c *converter) processOf(p *profile, pid identity, main int64) *process {
+	if pid.text == "" && p.isProcessed() && main >= 0 && main < int64(len(p.threads)) {
+		return c.threads[p.firstThread+int(main)].process
+	}
+	if known := c.processes.byPID[pid.text]; known != nil && p.isProcessed() {
+		return known
+	}
+	if p.process != nil && (pid.text == "" || !p.isProcessed()) {
+		return p.process
+	}
+	pr := c.process(&thread{pid: pid}, !p.isProcessed())
+	return pr
+}
+
+// addOverhead adds what the profiler cost a process. Times are microseconds.
+func (c *converter) addOverhead(pr *process, o *overhead) error {
+	for _, one := range []struct {
+		name   string
+		values floats
+	}{{"locking", o.locking}, {"expired marker cleaning", o.expired}, {"counters", o.counters}, {"threads", o.threads}} {
+		if len(one.values) == 0 {
+			continue
+		}
+		key := timeline.CounterKey{Name: []byte("Profiler overhead: " + one.name), UnitName: "µs"}
+		track := c.b.Counter(pr.track, &key)
+		for i := range o.rows {
+			if err := c.addCounterValue(track, o.time[i]/1000+pr.delta, one.values.at(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package firefox
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// decoder reads the text of a profile, one JSON value after the other, whatever the order of its members. It knows the
+// two shapes in which a profile stores things (objects and lists, and tables of either form, see table.go) but not what
+// they mean.
+//
+// What has to be in the scanner's window at once is a unit: one element of a list of numbers, one row, one payload.
+type decoder struct {
+	*jsondoc.Reader
+	slabs   *slabs // of a JSLB container; nil for plain JSON
+	path    []step // where the decoder is, for messages
+	depth   int    // of inputs inside of inputs, see within
+	nesting int    // of processes in processes
+	wrapped bool   // the profile was found inside of another object
+}
+
+// step is one step of the path from the root of the profile: a member or an element.
+type step struct {
+	key   string
+	index int // of an element; -1 for a member
+}
+
+// maxDepth bounds values inside of values: processes in processes, JSON in strings, slabs in slabs.
+const maxDepth = 8
+
+func newDecoder(r io.Reader, window int, log *problem.Log) *decoder {
+	d := &decoder{Reader: jsondoc.New(jsonscan.NewSize(r, window), log)}
+	d.Where = d.where
+	return d
+}
+
+// within calls fn with another input in place of d's: a text that is a value of the input, or a slab of its container. If
+// that is cut or malformed, all that comes before is used, and the input itself goes on.
+func (d *decoder) within(other *jsonscan.Scanner, fn func() error) error {
+	if d.depth == maxDepth {
+		return d.Failed(fmt.Errorf("values inside of values, more than %d deep", maxDepth))
+	}
+	d.depth++
+	if err := d.Within(other, fn); err != nil {
+		return err
+	}
+	d.depth--
+	return nil
+}
+
+// where names the place of the decoder: "threads[3].markers.data[17]".
+func (d *decoder) where() string {
+	var b strings.Builder
+	for _, s := range d.path {
+		switch {
+		case s.index >= 0:
+			b.WriteByte('[')
+			b.WriteString(strconv.Itoa(s.index))
+			b.WriteByte(']')
+		case b.Len() > 0:
+			b.WriteByte('.')
+			fallthrough
+		default:
+			b.WriteString(s.key)
+		}
+	}
+	return b.String()
+}
+
+// problem counts a problem at the current place.
+func (d *decoder) problem(k problem.Kind, detail string) {
+	if d.Log.Wants(k) {
+		detail = strings.TrimPrefix(detail+" in "+d.where(), " ")
+	}
+	d.Log.Add(k, d.Position(), detail)
+}
+
+// countNotes counts what a scanner tolerated, but commas, and forgets it.
+func countNotes(log *problem.Log, n *jsonscan.Notes, at problem.Position) {
+	jsondoc.CountNotes(log, n, at)
+	*n = jsonscan.Notes{}
+}
+
+// unexpected reads over a value that is not of the kind that the format asks for; null is nothing.
+func (d *decoder) unexpected(c byte) error {
+	if c != 'n' {
+		d.problem(problem.FirefoxValueInvalid, "")
+	}
+	return d.Skip()
+}
+
+// maxListed bounds lists whose elements take much more memory than the few bytes that they can be written with. Real
+// profiles hold some hundred of each.
+const maxListed = 1 << 16
+
+// room reports whether a list that has n elements may have one more; if not, it reads over that.
+func (d *decoder) room(n int) (ok bool, err error) {
+	if n < maxListed {
+		return true, nil
+	}
+	d.problem(problem.FirefoxValueInvalid, "too many elements")
+	return false, d.Skip()
+}
+
+// object reads an object; member must read the value of its key.
+func (d *decoder) object(member func(key string) error) error {
+	c, err := d.Peek()
+	if err != nil {
+		return err
+	}
+	if c != '{' {
+		return d.unexpected(c)
+	}
+	if slab, err := d.slab(); slab != nil || err != nil {
+		if err != nil {
+			return err
+		}
+		return d.within(slab, func() error { return d.object(member) })
+	}
+	top := len(d.path)
+	err = d.Members(func(text []byte, _ byte) error {
+		key := string(text)
+		d.path = append(d.path[:top], step{key: key, index: -1})
+		return member(key)
+	})
+	if err == nil {
+		d.path = d.path[:top]
+	}
+	return err
+}
+
+// array reads a list; element must read one element, which begins at the mark.
+func (d *decoder) array(element func() error) error {
+	c, err := d.Peek()
+	if err != nil {
+		return err
+	}
+	if c != '[' {
+		slab, err := d.slab()
+		if err != nil {
+			return err
+		}
+		if slab != nil {
+			return d.within(slab, func() error { return d.array(element) })
+		}
+		return d.unexpected(c)
+	}
+	top := len(d.path)
+	d.path = append(d.path, step{index: 0})
+	err = d.Elements(func(byte) error {
+		if err := element(); err != nil {
+			return err
+		}
+		d.path = d.path[:top+1]
+		d.path[top].index++
+		return nil
+	})
+	if err == nil {
+		d.path = d.path[:top]
+	}
+	return err
+}
+
+// scalar reads a value. Of an object or a list it returns the text as written. The text is valid until the decoder is
+// used again.
+func (d *decoder) scalar() (kind jsonscan.Kind, text []byte, err error) {
+	err = d.Unit(func() { kind, text = d.S.Scalar() })
+	return kind, text, err
+}
+
+// text reads a string; anything else becomes what it is in JSON, null the empty text.
+func (d *decoder) text(dst *string) error {
+	kind, text, err := d.scalar()
+	if err == nil && kind != jsonscan.Null {
+		*dst = string(text)
+	}
+	return err
+}
+
+// number reads a number; anything else is no number and leaves dst as it is.
+func (d *decoder) number(dst *float64) error {
+	kind, text, err := d.scalar()
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case jsonscan.Integer, jsonscan.Number:
+		if f, ok := jsonscan.Float64(text); ok {
+			*dst = f
+		}
+	case jsonscan.True:
+		*dst = 1
+	}
+	return nil
+}
+
+// truth reads true or false; numbers other than 0 are true.
+func (d *decoder) truth(dst *bool) error {
+	kind, text, err := d.scalar()
+	if err == nil {
+		*dst = kind == jsonscan.True || kind == jsonscan.Integer && string(text) != "0"
+	}
+	return err
+}
+
+// integer reads an integer, such as a version; anything else leaves dst as it is.
+func (d *decoder) integer(dst *int64) error {
+	kind, text, err := d.scalar()
+	if err != nil {
+		return err
+	}
+	if kind == jsonscan.Integer || kind == jsonscan.Number {
+		if v, ok := jsonscan.Decimal(text, 0); ok {
+			*dst = v
+		}
+	}
+	return nil
+}

@@ -1,0 +1,296 @@
+package firefox
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// A marker is what one or two rows of the table of markers mean together (section 5). Times are milliseconds on the clock of
+// the profile.
+type marker struct {
+	start, end float64 // end is NaN for an instant
+	row        int32   // gives name and category; its payload counts before that of first
+	first      int32   // row that began a marker of two rows; none
+	track      timeline.TrackID
+	message    int32 // of an endpoint of a message between processes: index into messages; none
+	state      markerState
+}
+
+// markerState says what is special about a marker.
+type markerState uint8
+
+const (
+	markerIncomplete markerState = 1 << iota // the other half is missing
+	markerSent                               // the sending endpoint of a message
+	markerReceived                           // the receiving one
+	markerSuppressed                         // told by other markers
+)
+
+// phase says which times of a row count, numbered as in the format (section 5). The others hold rubbish.
+type phase int32
+
+const (
+	phaseInstant phase = iota
+	phaseInterval
+	phaseStart
+	phaseEnd
+)
+
+// deriver makes the markers of a thread from its rows.
+type deriver struct {
+	c    *converter
+	th   *threadState
+	rows *markerTable
+	open map[int32][]int32 // rows that started something, by their name; the last one is ended first
+	sent map[string]int32  // rows that started a request, by its id
+}
+
+// derive makes the markers of a thread, in the order in which they were completed.
+func (c *converter) derive(th *threadState) {
+	d := &deriver{c: c, th: th, rows: &th.th.markers, open: map[int32][]int32{}, sent: map[string]int32{}}
+	th.markers = make([]marker, 0, d.rows.rows)
+	th.types = make([]int32, d.rows.rows)
+	order := d.order()
+	for _, row := range order {
+		d.row(row)
+	}
+	d.unfinished(order)
+}
+
+// order returns the rows in the order in which they were written. Rows of the raw form have none; the front end sorts
+// them by their end, else by their start, where 0 counts as missing.
+func (d *deriver) order() []int32 {
+	order := make([]int32, d.rows.rows)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	if !d.rows.sortRows {
+		return order
+	}
+	keys := make([]float64, len(order))
+	sorted := true
+	for i := range keys {
+		keys[i] = d.rows.end.at(i)
+		if keys[i] == 0 || math.IsNaN(keys[i]) {
+			keys[i] = d.rows.start.at(i)
+		}
+		sorted = sorted && (i == 0 || keys[i-1] <= keys[i])
+	}
+	if !sorted {
+		slices.SortStableFunc(order, func(i, j int32) int { return cmp.Compare(keys[i], keys[j]) })
+	}
+	return order
+}
+
+// row handles one row.
+func (d *deriver) row(row int32) {
+	kind := d.c.typeByMarkerName(d.th, row, d.c.typeOf(d.th.payload(row)))
+	d.th.types[row] = kind
+	m := marker{row: row, first: none, message: none, start: d.rows.start.at(int(row)), end: math.NaN()}
+	end := d.rows.end.at(int(row))
+	switch d.phase(row, &m.start, &end) {
+	case phaseInstant:
+		if d.time(row, &m.start) {
+			d.add(m)
+		}
+	case phaseInterval:
+		d.interval(m, end, kind)
+	case phaseStart:
+		if d.time(row, &m.start) {
+			name := d.rows.name[row]
+			d.open[name] = append(d.open[name], row)
+		}
+	case phaseEnd:
+		if d.time(row, &end) {
+			d.end(m, end)
+		}
+	default:
+		d.c.log.Add(problem.FirefoxValueInvalid, d.th.at(row), "the phase of a marker")
+		if d.time(row, &m.start) {
+			d.add(m)
+		}
+	}
+}
+
+// time moves a time of a row to the clock of the profile, and reports whether it is one.
+func (d *deriver) time(row int32, t *float64) bool {
+	if math.IsNaN(*t) {
+		d.c.log.Add(problem.EventInvalidTimestamp, d.th.at(row), d.th.name(row))
+		return false
+	}
+	*t += d.th.delta
+	d.th.extend(*t)
+	return true
+}
+
+// add adds a marker.
+func (d *deriver) add(m marker) { d.th.markers = append(d.th.markers, m) }
+
+// interval handles a row that has both times. A request of the network has two such rows.
+func (d *deriver) interval(m marker, end float64, kind int32) {
+	if !d.time(m.row, &m.start) {
+		return
+	}
+	if math.IsNaN(end) {
+		m.state = markerIncomplete // until the end of the thread, see unfinished
+		d.add(m)
+		return
+	}
+	end += d.th.delta
+	d.th.extend(end)
+	if end < m.start {
+		d.c.log.Add(problem.SliceNegativeDuration, d.th.at(m.row), d.th.name(m.row))
+		return
+	}
+	m.end = end
+	if d.c.types[kind].special == specialNetwork {
+		d.request(m)
+		return
+	}
+	d.add(m)
+}
+
+// request pairs the two rows of a request by its id (section 5).
+func (d *deriver) request(m marker) {
+	var id, status value
+	d.c.eachMember(d.th.payload(m.row), func(key []byte, v value) {
+		switch string(key) {
+		case "id":
+			id = v
+		case "status":
+			status = v
+		}
+	})
+	switch first, ok := d.sent[string(id.text)]; {
+	case id.kind == jsonscan.Invalid:
+		d.add(m)
+	case string(status.text) == "STATUS_START":
+		if ok {
+			d.neverEnded(first)
+		}
+		d.sent[string(id.text)] = m.row
+	case ok:
+		delete(d.sent, string(id.text))
+		m.first = first
+		m.start = min(d.rows.start.at(int(first))+d.th.delta, m.end)
+		d.add(m)
+	default:
+		m.state |= markerIncomplete
+		d.add(m)
+	}
+}
+
+// neverEnded adds what a row started and no row ended.
+func (d *deriver) neverEnded(row int32) {
+	d.add(marker{row: row, first: none, message: none, start: d.rows.start.at(int(row)) + d.th.delta, end: math.NaN(),
+		state: markerIncomplete})
+}
+
+// end pairs a row that ends something with the last open row of its name. Category and type are no part of that.
+func (d *deriver) end(m marker, end float64) {
+	m.end = end
+	name := d.rows.name[m.row]
+	open := d.open[name]
+	if len(open) == 0 {
+		m.start, m.state = math.NaN(), markerIncomplete // from the start of the thread, see unfinished
+		d.add(m)
+		return
+	}
+	m.first = open[len(open)-1]
+	if d.th.types[m.row] == 0 { // without payload
+		d.th.types[m.row] = d.th.types[m.first]
+	}
+	d.open[name] = open[:len(open)-1]
+	m.start = d.rows.start.at(int(m.first)) + d.th.delta
+	if m.end < m.start {
+		d.c.log.Add(problem.SliceNegativeDuration, d.th.at(m.row), d.th.name(m.row))
+		return
+	}
+	d.add(m)
+}
+
+// unfinished adds what never ended, behind all others, and gives everything incomplete the times that it lacks: those of
+// the thread.
+func (d *deriver) unfinished(order []int32) {
+	waiting := map[int32]bool{}
+	for _, rows := range d.open {
+		for _, row := range rows {
+			waiting[row] = true
+		}
+	}
+	for _, row := range d.sent {
+		waiting[row] = true
+	}
+	if len(waiting) > 0 {
+		for _, row := range order {
+			if waiting[row] {
+				d.neverEnded(row)
+			}
+		}
+	}
+	first, last := d.th.span(d.c.interval)
+	for i := range d.th.markers {
+		m := &d.th.markers[i]
+		if m.state&markerIncomplete == 0 {
+			continue
+		}
+		if math.IsNaN(m.start) {
+			m.start = min(m.end, first)
+		}
+		if math.IsNaN(m.end) {
+			m.end = max(last, m.start)
+		}
+		d.c.log.Add(problem.MarkerIncomplete, d.th.at(m.row), d.th.name(m.row))
+	}
+}
+
+// phase returns the phase of a row. Before markers had phases, the payload has the times (section 5).
+func (d *deriver) phase(row int32, start, end *float64) phase {
+	given := phase(d.rows.phase.at(int(row)))
+	buggy := d.c.processed == buggyPhases && given != phaseStart && given != phaseEnd
+	switch {
+	case buggy && !math.IsNaN(*start) && *end > *start:
+		return phaseInterval
+	case buggy:
+		return phaseInstant
+	case len(d.rows.phase) > 0:
+		return given
+	}
+	var kind, edge, from, to value
+	d.c.eachMember(d.th.payload(row), func(key []byte, v value) {
+		switch string(key) {
+		case "type":
+			kind = v
+		case "interval":
+			edge = v
+		case "startTime":
+			from = v
+		case "endTime":
+			to = v
+		}
+	})
+	if string(kind.text) == "tracing" {
+		switch string(edge.text) {
+		case "start":
+			return phaseStart
+		case "end":
+			*end = *start
+			return phaseEnd
+		}
+	}
+	first, ok := jsonscan.Float64(from.text)
+	last, ok2 := jsonscan.Float64(to.text)
+	if ok && ok2 && last > first {
+		*start, *end = first, last
+		return phaseInterval
+	}
+	return phaseInstant
+}
+
+// buggyPhases is the version of the processed format whose phases are wrong (section 3).
+const buggyPhases = 30

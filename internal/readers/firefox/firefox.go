@@ -1,0 +1,132 @@
+// Package firefox reads Firefox profiles into a timeline: what Firefox itself writes (the raw form, versions 3 to 36)
+// and what the Firefox Profiler and many other programs write (the processed form, versions 0 to 70 and newer).
+//
+// The rules are those of docs/formats/firefox.md, whose sections the comments cite. A profile is a set of tables that refer
+// to each other, in files where the tables may come in any order, so that reading has two steps:
+//
+//  1. decoding (decode.go, table.go, profile.go and the files named after tables): the text becomes typed columns. What a
+//     file has decides how it is read, not the version that it claims: programs lie about versions, and every shape of
+//     every version occurs in the wild.
+//  2. converting (converter.go): rows become markers (derive.go: pairs of rows; ipc.go: messages between processes),
+//     markers get tracks (lanes.go), payloads become arguments (payload.go) by their schemas (schema.go, label.go),
+//     stacks become call stacks (stacks.go, location.go), and the files named after other things do the same for these.
+//
+// What does not live here: the resolving of flows, whose rule is in package flowbind. The reader hands over which marker
+// names which flow.
+package firefox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Options says how Read reads.
+type Options struct {
+	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
+	Problems *problem.Log
+	// KeepArg says which fields of payloads are kept, by their key; nil keeps all. It does not touch what weft adds.
+	KeepArg func(key []byte) bool
+	// Offset is added to all times, before negative ones are dropped. With an offset times are of no clock.
+	Offset timeline.Nanos
+	// JSCalls makes slices of the JavaScript functions in the samples, on a track timeline.RoleCalls below each thread.
+	JSCalls bool
+
+	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
+}
+
+// The newest versions that are known, and the oldest that can be read.
+const (
+	newestRaw       = 36
+	newestProcessed = 70
+	oldestRaw       = 3
+)
+
+// Read reads the Firefox profile r, which is unpacked, into b. Errors are those of r and of b, of ctx, and inputs that
+// are no Firefox profile at all; they say where in the input they occurred.
+func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
+	p, err := decode(jsondoc.Cancelled(ctx, r), opts)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return newConverter(ctx, b, opts).convert(p)
+}
+
+// decode reads a profile into its columns.
+func decode(r io.Reader, opts Options) (*profile, error) {
+	window := opts.window
+	if window == 0 {
+		window = jsonscan.DefaultWindow
+	}
+	d := newDecoder(r, window, opts.Problems)
+	p := new(profile)
+	if err := d.document(p); err != nil && err != jsondoc.ErrEnded {
+		return nil, err
+	}
+	switch version := p.meta.version; {
+	case !p.has.threads && !p.has.meta && d.Malformed() != nil:
+		return nil, d.Malformed()
+	case !p.has.threads && !p.has.meta:
+		return nil, errors.New("no Firefox profile: neither meta nor threads among its members")
+	case !p.isProcessed() && version != 0 && version < oldestRaw:
+		return nil, fmt.Errorf("version %d of the raw Firefox profile format is too old; the oldest that can be read is %d", version, oldestRaw)
+	case p.isProcessed() && p.meta.preprocessed > newestProcessed:
+		opts.Problems.Add(problem.FirefoxNewerVersion, problem.NoPosition, fmt.Sprintf("processed version %d", p.meta.preprocessed))
+	case !p.isProcessed() && version > newestRaw:
+		opts.Problems.Add(problem.FirefoxNewerVersion, problem.NoPosition, fmt.Sprintf("version %d", version))
+	}
+	return p, nil
+}
+
+// isProcessed reports whether a profile has the processed form (section 1).
+func (p *profile) isProcessed() bool { return p.meta.isProcessed || p.has.shared }
+
+// document reads the input from its first byte to its last.
+func (d *decoder) document(p *profile) error {
+	window := d.S.Window()
+	if len(window) == 0 {
+		if err := d.S.Fill(); err != nil && err != io.EOF {
+			return d.Failed(err)
+		}
+		window = d.S.Window()
+	}
+	if len(window) >= len(jslbMagic) && string(window[:len(jslbMagic)]) == jslbMagic {
+		return d.container(p)
+	}
+	c, err := d.Begin()
+	switch {
+	case err != nil:
+		return err
+	case c != '{':
+		return d.Failed(fmt.Errorf("no Firefox profile: found %q instead of an object", c))
+	}
+	if err := d.readProfile(p); err != nil {
+		return err
+	}
+	return d.Trailing()
+}
+
+// container reads a JSLB container.
+func (d *decoder) container(p *profile) error {
+	unread, rest := d.S.Detach()
+	slabs, err := readSlabs(io.MultiReader(bytes.NewReader(unread), rest))
+	if err != nil {
+		return err
+	}
+	d.slabs = slabs
+	if slabs.cut {
+		d.Ended = true
+		d.Log.Add(problem.JSONUnterminated, problem.Position{Event: -1, Offset: slabs.size}, "slabs of the container")
+	}
+	return d.within(slabs.scanner(slabs.root), func() error { return d.readProfile(p) })
+}

@@ -1,0 +1,133 @@
+package firefox
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// placer finds the tracks of the markers of one thread (section 5). Stack-based intervals are slices of the thread as far
+// as they nest. All other intervals of one name share a track below the thread, with lanes for those that overlap, as in
+// the front end's marker chart.
+type placer struct {
+	c     *converter
+	th    *threadState
+	open  []float64 // ends of the slices on the thread's track, the outermost first
+	lanes map[int32]*lanes
+	net   *lanes
+}
+
+// place gives all markers of a thread their tracks. They are sorted by start.
+func (c *converter) place(th *threadState) {
+	p := &placer{c: c, th: th, lanes: map[int32]*lanes{}}
+	order := make([]int32, 0, len(th.markers))
+	for i := range th.markers {
+		m := &th.markers[i]
+		m.track = th.track
+		switch {
+		case m.isInstant() && c.types[th.types[m.row]].special == specialAllocation:
+			m.track = c.b.RoleTrack(th.track, timeline.RoleAllocations)
+		case !m.isInstant() && m.state&markerSuppressed == 0:
+			order = append(order, int32(i))
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int32) int {
+		a, b := &th.markers[i], &th.markers[j]
+		if a.start != b.start {
+			return cmp.Compare(a.start, b.start)
+		}
+		return cmp.Compare(b.end, a.end)
+	})
+	for _, i := range order {
+		m := &th.markers[i]
+		m.track = p.track(m)
+	}
+}
+
+// isInstant reports whether the marker has no length. An interval whose end is its start is none (section 5).
+func (m *marker) isInstant() bool { return m.end != m.end }
+
+// track returns the track of an interval.
+func (p *placer) track(m *marker) timeline.TrackID {
+	kind := &p.c.types[p.th.types[m.row]]
+	switch {
+	case m.state&(markerSent|markerReceived) != 0:
+		return p.lane(-2-int32(m.state&(markerSent|markerReceived)), p.c.messageName(m), m)
+	case kind.special == specialNetwork:
+		if p.net == nil {
+			p.net = newLanes(p.th.process.track, timeline.RoleNetwork.String(), timeline.RoleNetwork)
+		}
+		return p.net.take(p.c.b, m)
+	case !kind.stackBased && p.c.schemas.stacks:
+		return p.named(m)
+	}
+	for n := len(p.open); n > 0 && p.open[n-1] <= m.start; n = len(p.open) {
+		p.open = p.open[:n-1]
+	}
+	if n := len(p.open); n > 0 && p.open[n-1] < m.end {
+		p.c.log.Add(problem.MarkerOverlapMoved, p.th.at(m.row), p.th.name(m.row))
+		return p.named(m)
+	}
+	p.open = append(p.open, m.end)
+	return p.th.track
+}
+
+// named returns a lane of the track that has the marker's name.
+func (p *placer) named(m *marker) timeline.TrackID {
+	index := p.th.th.markers.name[m.row]
+	text, _ := p.th.tables.strings.at(index)
+	return p.lane(index, text, m)
+}
+
+func (p *placer) lane(key int32, name []byte, m *marker) timeline.TrackID {
+	l := p.lanes[key]
+	if l == nil {
+		l = newLanes(p.th.track, string(name), timeline.NoRole)
+		p.lanes[key] = l
+	}
+	return l.take(p.c.b, m)
+}
+
+// lanes are tracks of one name and parent, which viewers show as one. An interval gets the first one that is free at its
+// start.
+type lanes struct {
+	parent timeline.TrackID
+	name   string
+	role   timeline.Role
+	tracks []timeline.TrackID
+	busy   minHeap[busyLane]
+	free   minHeap[int]
+}
+
+// busyLane is a lane and the time from which on it is free.
+type busyLane struct {
+	end  float64
+	lane int
+}
+
+func newLanes(parent timeline.TrackID, name string, role timeline.Role) *lanes {
+	if name == "" {
+		name = "(no name)" // a track without name would get that of its first marker, which has none either
+	}
+	l := &lanes{parent: parent, name: name, role: role}
+	l.busy.less = func(a, b *busyLane) bool { return a.end < b.end || a.end == b.end && a.lane < b.lane }
+	l.free.less = func(a, b *int) bool { return *a < *b }
+	return l
+}
+
+// take returns the track of an interval. Intervals come in the order of their starts.
+func (l *lanes) take(b *timeline.Builder, m *marker) timeline.TrackID {
+	for l.busy.len() > 0 && l.busy.top().end <= m.start {
+		l.free.push(l.busy.pop().lane)
+	}
+	lane := len(l.tracks)
+	if l.free.len() > 0 {
+		lane = l.free.pop()
+	} else {
+		l.tracks = append(l.tracks, b.NewTrack(l.parent, timeline.TrackSpec{Name: l.name, Role: l.role}))
+	}
+	l.busy.push(busyLane{m.end, lane})
+	return l.tracks[lane]
+}

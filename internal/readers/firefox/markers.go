@@ -1,0 +1,230 @@
+package firefox
+
+import (
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// addMarker adds a marker to the builder.
+func (c *converter) addMarker(th *threadState, m *marker) error {
+	if m.state&markerSuppressed != 0 {
+		return nil
+	}
+	rows := &th.th.markers
+	kind := &c.types[th.types[m.row]]
+	start, ok := c.nanos(m.start)
+	if !ok {
+		c.log.Add(noTime(m.start), th.at(m.row), th.name(m.row))
+		return nil
+	}
+	name, ok := th.tables.strings.at(rows.name[m.row])
+	if !ok && rows.name[m.row] != none {
+		c.log.Add(problem.FirefoxIndexInvalid, th.at(m.row), "the name of a marker")
+	}
+	name = c.bounded(name)
+	category := rows.category.at(int(m.row))
+	if !c.isCategory(category) && category != none {
+		c.log.Add(problem.FirefoxIndexInvalid, th.at(m.row), "the category of a marker")
+	}
+	if m.state&(markerSent|markerReceived) != 0 {
+		name = c.messageName(m)
+	}
+	out := &c.out
+	*out = timeline.Event{
+		Kind: timeline.Instant, Track: m.track, Event: c.event, Offset: th.at(m.row).Offset, TS: start,
+		Name:     name,
+		Category: c.categoryName(category, none),
+	}
+	if !m.isInstant() {
+		end, ok := c.nanos(m.end)
+		if !ok { // a trace cannot hold it
+			c.log.Add(problem.EventInvalidTimestamp, th.at(m.row), th.name(m.row))
+			m.state |= markerIncomplete
+			end = start
+		}
+		out.Kind, out.Dur = timeline.Slice, end-start
+	}
+	if kind.special == specialNetwork { // which is shown with the requests of the process
+		out.Sampling = timeline.Sampling{Thread: th.track, Skip: true}
+	}
+	c.encodeArgs(th, m, kind, out)
+	if err := c.b.Add(out); err != nil {
+		return err
+	}
+	if err := c.addFlows(th, m, kind); err != nil {
+		return err
+	}
+	if kind.special == specialNetwork {
+		if err := c.addRedirect(th); err != nil {
+			return err
+		}
+	}
+	c.event++
+	if kind.special == specialNetwork && !m.isInstant() {
+		return c.addPhases(m)
+	}
+	return nil
+}
+
+// encodeArgs encodes the payload of a marker and what weft knows of it.
+func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out *timeline.Event) {
+	c.enc.Reset()
+	p := &c.payload
+	p.begin(th, m.row, kind)
+	if m.first != none {
+		c.encodePayload(th.payload(m.first))
+	}
+	first := p.cause
+	c.encodePayload(th.payload(m.row))
+	if !p.cause.known || kind.special == specialNetwork && first.known {
+		p.cause = first
+	}
+	if kind.special == specialNetwork && m.first != none {
+		c.encodeFetchStart(th, m)
+	}
+	c.encodeLabels(m, out)
+	c.encodeUnits()
+	if p.cause.known {
+		out.Callstack = th.stacks.callstack(p.cause.stack)
+		if at, ok := c.nanos(p.cause.time); ok {
+			c.ownKey(keyCauseTime)
+			c.enc.Int(int64(at))
+		}
+	}
+	if p.window != 0 {
+		c.encodePage(p.window)
+	}
+	if id := th.th.markers.threadID.at(int(m.row)); id != none { // of threads that are several in one
+		c.ownKey(keyThreadID)
+		c.enc.Int(id)
+	}
+	if m.state&markerIncomplete != 0 {
+		c.ownKey(keyIncomplete)
+		c.enc.Bool(true)
+	}
+	if m.message != none && c.ipc.list[m.message].joined {
+		c.encodeMessage(&c.ipc.list[m.message])
+	}
+	c.closeOwn()
+	out.Args = c.enc.Args()
+}
+
+// encodeLabels adds the labels that the schema gives, as far as they say more than the name.
+func (c *converter) encodeLabels(m *marker, out *timeline.Event) {
+	p := &c.payload
+	sch := p.kind.schema
+	if sch == nil || len(sch.chart)+len(sch.tooltip)+len(sch.list) == 0 {
+		return
+	}
+	what := labelled{name: out.Name, category: out.Category, start: m.start, end: m.end, slots: sch.slots, values: p.values}
+	before := out.Name
+	for _, label := range [...]struct {
+		key ownKey
+		template
+	}{{keyLabel, sch.chart}, {keyTooltipLabel, sch.tooltip}, {keyTableLabel, sch.list}} {
+		if len(label.template) == 0 {
+			continue
+		}
+		start := len(p.label)
+		p.label = label.appendLabel(p.label, &what)
+		text := p.label[start:]
+		if len(text) == 0 || string(text) == string(out.Name) || string(text) == string(before) {
+			continue
+		}
+		c.ownKey(label.key)
+		c.enc.String(text)
+		before = text
+	}
+	p.label = p.label[:0]
+}
+
+// encodePage adds the tab of a window.
+func (c *converter) encodePage(window int64) {
+	page := c.pages.page(window)
+	if page == nil {
+		c.log.Add(problem.PageUnknown, c.payload.th.at(c.payload.row), "")
+		return
+	}
+	if page.tab != 0 {
+		c.ownKey(keyTab)
+		c.enc.Int(page.tab)
+	}
+}
+
+// encodeMessage adds the times of a message between its endpoints.
+func (c *converter) encodeMessage(msg *message) {
+	open := false
+	for p := pointTransferStart; p <= pointArrived; p++ {
+		at, ok := c.nanos(msg.times[p])
+		if !ok {
+			continue
+		}
+		if !open {
+			c.ownKey(keyIPC)
+			c.enc.BeginDict()
+			open = true
+		}
+		c.key(pointKeys[p])
+		c.enc.Int(int64(at))
+	}
+	if open {
+		c.enc.EndDict()
+	}
+}
+
+// isCategory reports whether there is a category with an index; in profiles without any, every index is one.
+func (c *converter) isCategory(i int32) bool {
+	n := len(c.root.meta.categories)
+	return n == 0 || i >= 0 && int(i) < n
+}
+
+// categoryName is the text of a category and, if there is one, its subcategory: "cat,cat/sub".
+func (c *converter) categoryName(category, subcategory int32) []byte {
+	list := c.root.meta.categories
+	if category < 0 || int(category) >= len(list) {
+		return nil
+	}
+	one := &list[category]
+	c.payload.wide = append(c.payload.wide[:0], one.name...)
+	if subcategory > 0 && int(subcategory) < len(one.subcategories) {
+		c.payload.wide = append(append(append(append(c.payload.wide, ','), one.name...), '/'), one.subcategories[subcategory]...)
+	}
+	return c.payload.wide
+}
+
+// addFlows hands over which flows a marker names, in the order of its schema (section 7), and the arrow of a message.
+func (c *converter) addFlows(th *threadState, m *marker, kind *markerType) error {
+	if kind.schema != nil {
+		for _, slot := range kind.schema.flows {
+			v := &c.payload.values[slot]
+			if v.kind != jsonscan.String || len(v.text) == 0 { // an index that leads nowhere is no id
+				continue
+			}
+			role := timeline.FlowContinue
+			if kind.schema.slots[slot].format == formatTerminatingFlow {
+				role = timeline.FlowEnd
+			}
+			if err := c.addFlow(timeline.FlowFirefox, role, v.text, 0); err != nil {
+				return err
+			}
+		}
+	}
+	if m.state&(markerSent|markerReceived) != 0 {
+		role := timeline.FlowStart
+		if m.state&markerReceived != 0 {
+			role = timeline.FlowEnd
+		}
+		return c.addFlow(timeline.FlowNative, role, nil, uint64(m.message)+1)
+	}
+	return nil
+}
+
+// addFlow adds an end of a flow to the event that was added last.
+func (c *converter) addFlow(space timeline.FlowSpace, role timeline.FlowRole, text []byte, id uint64) error {
+	c.flo = timeline.FlowEvent{
+		Space: space, Role: role, Binding: timeline.BindCarrier, Track: c.out.Track, Event: c.event, Offset: c.out.Offset,
+		TS: c.out.TS, ID: id, IDText: text,
+	}
+	return c.b.AddFlow(&c.flo)
+}

@@ -1,0 +1,122 @@
+package firefox
+
+import (
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// timings are the members of the payload of a request that are times (section 5).
+var timings = map[string]bool{
+	"fetchStart": true, "domainLookupStart": true, "domainLookupEnd": true, "connectStart": true, "tcpConnectEnd": true,
+	"secureConnectionStart": true, "connectEnd": true, "requestStart": true, "responseStart": true, "responseEnd": true,
+}
+
+// requestPhases are the slices inside the slice of a request, each between two of its times.
+var requestPhases = [...]struct {
+	name     string
+	from, to string
+}{
+	{"DNS", "domainLookupStart", "domainLookupEnd"},
+	{"connect", "connectStart", "tcpConnectEnd"},
+	{"TLS", "secureConnectionStart", "connectEnd"},
+	{"request", "requestStart", "responseStart"},
+	{"response", "responseStart", "responseEnd"},
+}
+
+// builtinSchemas describe the types that no file describes: the front end knows them (section 6).
+func builtinSchemas() []*schema {
+	network := &schema{name: "Network", fields: []field{{key: "count", format: formatBytes}}}
+	network.finish("", "", "")
+	ipc := &schema{name: "IPC", fields: []field{{key: "otherPid", format: formatID}}}
+	ipc.finish("", "", "")
+	return []*schema{network, ipc}
+}
+
+// neededOfRequests makes the values at hand that are needed of requests.
+func (s *schema) neededOfRequests() {
+	for _, p := range requestPhases {
+		s.slot(p.from)
+		s.slot(p.to)
+	}
+	s.slot("id")
+	s.slot("redirectId")
+}
+
+// redirect is a request that another one leads to: its id, in its thread.
+type redirect struct {
+	thread int
+	id     string
+}
+
+// addRedirect links the request that was added last to the one to which it was redirected, and to the one that was
+// redirected to it, which began earlier.
+func (c *converter) addRedirect(th *threadState) error {
+	p := &c.payload
+	if own := p.values[p.kind.schema.slot("id")].text; len(own) > 0 {
+		if at := (redirect{th.index, string(own)}); c.redirects[at] != 0 {
+			id := c.redirects[at]
+			delete(c.redirects, at)
+			if err := c.addFlow(timeline.FlowNative, timeline.FlowEnd, nil, id); err != nil {
+				return err
+			}
+		}
+	}
+	to := p.values[p.kind.schema.slot("redirectId")]
+	if to.kind != jsonscan.Integer || string(to.text) == "0" {
+		return nil
+	}
+	at := redirect{th.index, string(to.text)}
+	if c.redirects[at] == 0 {
+		c.lastFlow++
+		c.redirects[at] = c.lastFlow
+	}
+	return c.addFlow(timeline.FlowNative, timeline.FlowStart, nil, c.redirects[at])
+}
+
+// encodeFetchStart adds when a request was answered first: the start of its second row.
+func (c *converter) encodeFetchStart(th *threadState, m *marker) {
+	if c.opts.KeepArg != nil && !c.opts.KeepArg([]byte("fetchStart")) {
+		return
+	}
+	c.key(keyFetchStart)
+	c.enc.Double(th.th.markers.start[m.row] + th.delta)
+	c.payload.units = append(c.payload.units, unitOf{"fetchStart", c.ownIDs[keyFetchStart], unitMillis})
+}
+
+// addPhases adds the phases of the request that was added last, as far as they lie inside of it.
+func (c *converter) addPhases(m *marker) error {
+	p := &c.payload
+	request := c.out
+	for _, phase := range requestPhases {
+		from, ok := p.timing(phase.from)
+		to, ok2 := p.timing(phase.to)
+		if !ok || !ok2 || from < m.start || to > m.end || to < from {
+			continue
+		}
+		start, _ := c.nanos(from)
+		end, _ := c.nanos(to)
+		c.out = timeline.Event{
+			Kind: timeline.Slice, Track: request.Track, Event: c.event, Offset: request.Offset, TS: start, Dur: end - start,
+			Name: []byte(phase.name), Category: request.Category,
+		}
+		if err := c.b.Add(&c.out); err != nil {
+			return err
+		}
+		c.event++
+	}
+	return nil
+}
+
+// timing returns a time of the current payload on the clock of the profile.
+func (p *payloadState) timing(key string) (float64, bool) {
+	slot, ok := p.kind.schema.bySlot[key]
+	if !ok {
+		return 0, false
+	}
+	v := &p.values[slot]
+	if v.kind != jsonscan.Integer && v.kind != jsonscan.Number {
+		return 0, false
+	}
+	t, ok := jsonscan.Float64(v.text)
+	return t + p.th.requestShift, ok
+}

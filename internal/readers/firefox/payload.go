@@ -1,0 +1,387 @@
+package firefox
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// payloadState is what is known of the payload of the current marker while it is encoded.
+type payloadState struct {
+	s     jsonscan.Scanner
+	other jsonscan.Scanner // of values inside values
+
+	th     *threadState
+	row    int32
+	kind   *markerType
+	serial uint64  // of the marker
+	values []value // by slot of the schema: what labels and flows need; strings are resolved
+	next   int     // of the known members: the one that comes next, most likely
+	rare   member  // one of too many
+	units  []unitOf
+	cause  cause
+	window int64
+	label  []byte  // scratch of encodeLabels
+	wide   []byte  // scratch of categoryName
+	shift  float64 // what times in the payload lack to be on the clock of the profile
+	own    bool    // the dictionary weft is open
+	hasOwn bool    // the payload has such a member itself
+}
+
+// unitOf is the unit of a field.
+type unitOf struct {
+	key  string
+	id   timeline.KeyID // of the key; 0: none
+	unit []byte
+}
+
+// begin starts the arguments of a marker.
+func (p *payloadState) begin(th *threadState, row int32, kind *markerType) {
+	p.th, p.row, p.kind = th, row, kind
+	p.values = p.values[:0]
+	if kind.schema != nil {
+		for range kind.schema.slots {
+			p.values = append(p.values, value{})
+		}
+	}
+	p.serial++
+	p.units, p.cause, p.window = p.units[:0], cause{}, 0
+	p.shift, p.own, p.hasOwn = 0, false, false
+	if th.raw {
+		p.shift = th.delta
+	}
+}
+
+// member is what is known of a member of payloads of one type.
+type member struct {
+	key      string
+	field    field
+	slot     int            // in the values that are at hand; none if it is not needed
+	id       timeline.KeyID // 0: none
+	isTime   bool           // on the clock of the process, whatever the schema says (section 4)
+	isTiming bool           // likewise, of requests
+	isCause  bool           // may be a call stack
+	isWindow bool
+	isOwn    bool // has the name of the dictionary of what weft adds
+	keep     bool
+	unitOf   uint64 // the last marker whose units have this member
+}
+
+// maxMembers bounds the members that are remembered of one type.
+const maxMembers = 64
+
+// member returns what is known of the member with a key. Members come in the same order nearly always, so that the one
+// behind the last is tried first.
+func (c *converter) member(key []byte) *member {
+	p := &c.payload
+	known := p.kind.members
+	if p.next < len(known) && known[p.next].key == string(key) {
+		p.next++
+		return &known[p.next-1]
+	}
+	for i := range known {
+		if known[i].key == string(key) {
+			p.next = i + 1
+			return &known[i]
+		}
+	}
+	m := c.newMember(string(key))
+	if len(known) < maxMembers {
+		p.kind.members = append(known, m)
+		p.next = len(known) + 1
+		return &p.kind.members[len(known)]
+	}
+	p.rare = m
+	return &p.rare
+}
+
+// newMember finds out what there is to know of a member.
+func (c *converter) newMember(key string) member {
+	kind := c.payload.kind
+	m := member{key: key, slot: none, keep: c.opts.KeepArg == nil || c.opts.KeepArg([]byte(key))}
+	if kind.schema != nil {
+		if i, ok := kind.schema.byKey[key]; ok {
+			m.field = kind.schema.fields[i]
+		}
+		if i, ok := kind.schema.bySlot[key]; ok {
+			m.slot = i
+		}
+	}
+	switch key {
+	case "startTime", "endTime":
+		m.isTime = true
+	case "stack", "cause":
+		m.isCause = true
+	case "innerWindowID":
+		m.isWindow = true
+	case ownKeys[keyWeft]:
+		m.isOwn = true
+	}
+	m.isTiming = kind.special == specialNetwork && timings[key]
+	return m
+}
+
+// encodePayload encodes the members of a payload under their keys, each by the format of its field. Of two rows the
+// second overlays the first.
+func (c *converter) encodePayload(text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	p := &c.payload
+	s := &p.s
+	if len(p.values) > 0 && s.Decoded() {
+		// What was decoded of the first row is overwritten by the second.
+		for i := range p.values {
+			p.values[i].text = bytes.Clone(p.values[i].text)
+		}
+	}
+	p.next = 0
+	s.Reset(text)
+	if kind, _ := s.Value(); kind != jsonscan.Object {
+		c.log.Add(problem.FirefoxValueInvalid, p.th.at(p.row), "a payload that is no object")
+		return
+	}
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		m := c.member(key)
+		kind, text := s.Scalar()
+		if kind == jsonscan.Invalid || m.isCause && kind == jsonscan.Object && c.readCause(text) {
+			continue
+		}
+		c.encodeMember(m, value{kind, text})
+	}
+	if s.Notes != (jsonscan.Notes{}) {
+		countNotes(c.log, &s.Notes, p.th.at(p.row))
+	}
+}
+
+// encodeMember encodes a value by the format of its field.
+func (c *converter) encodeMember(m *member, v value) {
+	p := &c.payload
+	f := &m.field
+	if f.format.isIndex() || p.kind.special == specialScreenshot && v.kind == jsonscan.Integer && m.key == "url" {
+		v = c.resolveIndex(m, v)
+	}
+	if m.slot >= 0 {
+		p.values[m.slot] = v
+	}
+	if m.isWindow {
+		p.window, _ = jsonscan.Int64(v.text)
+	}
+	if !m.keep {
+		return
+	}
+	if m.id != 0 {
+		c.enc.KeyWithID(m.id)
+	} else {
+		c.enc.Key([]byte(m.key))
+		m.id = c.enc.KeyID()
+	}
+	p.hasOwn = p.hasOwn || m.isOwn
+	if (m.isTime || m.isTiming || f.format.unit() != nil) && c.encodeQuantity(m, v) {
+		return
+	}
+	switch {
+	case f.format == formatID && v.kind == jsonscan.String && isInteger(v.text):
+		v.kind = jsonscan.Integer // the raw form has a number, the processed form a text
+	case f.format == formatTable && v.kind == jsonscan.Array:
+		c.encodeTable(f, v.text)
+		return
+	}
+	c.encodeValue(v, 1)
+}
+
+// isInteger reports whether a text is an integer as it is written in JSON.
+func isInteger(text []byte) bool {
+	n, ok := jsonscan.Int64(text)
+	var digits [20]byte
+	return ok && string(strconv.AppendInt(digits[:0], n, 10)) == string(text)
+}
+
+// resolveIndex replaces an index by the string that it stands for. What is none is kept as it is.
+func (c *converter) resolveIndex(m *member, v value) value {
+	p := &c.payload
+	if v.kind == jsonscan.Null {
+		return v
+	}
+	index, ok := int64(0), false
+	if v.kind == jsonscan.Integer {
+		index, ok = jsonscan.Int64(v.text)
+	}
+	if !ok || index < 0 || index > math.MaxInt32 {
+		return c.mismatch(m, v)
+	}
+	text, ok := p.th.tables.strings.at(int32(index))
+	if !ok {
+		return c.mismatch(m, v)
+	}
+	if p.kind.special == specialScreenshot && string(text) == string(imageStub) {
+		c.log.Add(problem.ScreenshotOmitted, p.th.at(p.row), "")
+	}
+	return value{jsonscan.String, c.bounded(text)}
+}
+
+const (
+	// maxResolved bounds the texts that events have from the table of strings, all together. What is longer than
+	// shortText then is cut, so that a small input, in which one long text stands for many, cannot become a huge output.
+	maxResolved = 1 << 30
+	shortText   = 256
+)
+
+// bounded returns a text of the table of strings as it goes to an event.
+func (c *converter) bounded(text []byte) []byte {
+	if len(text) <= shortText {
+		return text
+	}
+	if c.resolved += len(text); c.resolved <= maxResolved {
+		return text
+	}
+	c.log.Add(problem.FirefoxValueInvalid, problem.NoPosition, "long texts that are used often were cut")
+	return bytes.ToValidUTF8(text[:shortText], nil)
+}
+
+// mismatch counts a value that contradicts its format and is kept.
+func (c *converter) mismatch(m *member, v value) value {
+	p := &c.payload
+	detail := ""
+	if c.log.Wants(problem.MarkerFieldMismatch) {
+		detail = p.kind.name + "." + m.key
+	}
+	c.log.Add(problem.MarkerFieldMismatch, p.th.at(p.row), detail)
+	return v
+}
+
+// encodeQuantity encodes a number that has a unit, as a double; false if the value is no number.
+func (c *converter) encodeQuantity(m *member, v value) bool {
+	p := &c.payload
+	n, ok := 0.0, v.kind == jsonscan.Integer || v.kind == jsonscan.Number
+	if ok {
+		n, ok = jsonscan.Float64(v.text)
+	}
+	if !ok {
+		if v.kind != jsonscan.Null && m.field.format.unit() != nil {
+			c.mismatch(m, v)
+		}
+		return false
+	}
+	unit := m.field.format.unit()
+	switch {
+	case m.isTime:
+		unit = unitMillis
+		n += p.shift
+	case m.isTiming:
+		unit = unitMillis
+		n += p.th.requestShift
+	}
+	c.enc.Double(n)
+	if m.unitOf != p.serial { // else it was in the first row as well
+		m.unitOf = p.serial
+		p.units = append(p.units, unitOf{m.key, m.id, unit})
+	}
+	return true
+}
+
+// encodeValue encodes a value as it stands.
+func (c *converter) encodeValue(v value, depth int) {
+	enc := c.enc
+	switch v.kind {
+	case jsonscan.Null:
+		enc.Null()
+	case jsonscan.True, jsonscan.False:
+		enc.Bool(v.kind == jsonscan.True)
+	case jsonscan.String:
+		enc.String(v.text)
+	case jsonscan.Integer:
+		if n, ok := jsonscan.Int64(v.text); ok {
+			enc.Int(n)
+		} else if u, ok := jsonscan.Uint64(v.text); ok {
+			enc.Uint(u)
+		} else {
+			c.log.Add(problem.JSONBigInteger, c.payload.th.at(c.payload.row), "")
+			f, _ := jsonscan.Float64(v.text)
+			enc.Double(f)
+		}
+	case jsonscan.Number:
+		f, _ := jsonscan.Float64(v.text)
+		enc.Double(f)
+	case jsonscan.Word:
+		switch string(v.text) {
+		case "NaN", "Infinity", "-Infinity":
+			f, _ := jsonscan.Float64(v.text)
+			enc.Double(f)
+		default:
+			enc.String(v.text)
+		}
+	case jsonscan.Object, jsonscan.Array:
+		c.encodeContainer(v, depth)
+	}
+}
+
+// maxArgDepth is the depth to which values are taken apart; what is deeper is kept as text, as in the other formats.
+const maxArgDepth = 64
+
+// encodeContainer encodes an object or a list.
+func (c *converter) encodeContainer(v value, depth int) {
+	if depth > maxArgDepth {
+		c.log.Add(problem.ArgDepthLimit, c.payload.th.at(c.payload.row), "")
+		c.enc.String(c.payload.s.ValidText(v.text))
+		return
+	}
+	var s jsonscan.Scanner
+	s.Reset(v.text)
+	s.Value()
+	defer func() {
+		if s.Notes != (jsonscan.Notes{}) {
+			countNotes(c.log, &s.Notes, c.payload.th.at(c.payload.row))
+		}
+	}()
+	if v.kind == jsonscan.Array {
+		c.enc.BeginArray()
+		for s.Elem() {
+			kind, text := s.Scalar()
+			c.encodeValue(value{kind, text}, depth+1)
+		}
+		c.enc.EndArray()
+		return
+	}
+	c.enc.BeginDict()
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		c.enc.Key(key)
+		kind, text := s.Scalar()
+		c.encodeValue(value{kind, text}, depth+1)
+	}
+	c.enc.EndDict()
+}
+
+// encodeTable encodes rows as dictionaries that have the labels of the columns as keys.
+func (c *converter) encodeTable(f *field, rows []byte) {
+	s := &c.payload.other
+	s.Reset(rows)
+	s.Value()
+	c.enc.BeginArray()
+	defer c.enc.EndArray()
+	for s.Elem() {
+		kind, text := s.Scalar()
+		if kind != jsonscan.Array {
+			c.encodeValue(value{kind, text}, 2)
+			continue
+		}
+		c.enc.BeginDict()
+		var cells jsonscan.Scanner
+		cells.Reset(text)
+		cells.Value()
+		for i := 0; cells.Elem(); i++ {
+			label := strconv.Itoa(i)
+			if i < len(f.columns) && f.columns[i] != "" {
+				label = f.columns[i]
+			}
+			c.enc.Key([]byte(label))
+			kind, text := cells.Scalar()
+			c.encodeValue(value{kind, text}, 3)
+		}
+		c.enc.EndDict()
+	}
+}

@@ -1,0 +1,231 @@
+package firefox
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// process is a process of the recording.
+type process struct {
+	track timeline.TrackID
+	delta float64 // from its clock to that of the profile, of raw profiles
+	pid   string
+	named bool
+}
+
+// processes finds processes by their pid, and makes ids that occur twice different.
+type processes struct {
+	byPID   map[string]*process
+	list    []*process
+	unknown int
+	again   int                // what the last id that was made up ends with
+	threads map[threadName]int // how often a tid occurred in a process
+}
+
+// threadName identifies a thread as the profile does.
+type threadName struct {
+	process *process
+	tid     string
+}
+
+// collect makes the tracks of a profile and of its children. Times of a child count from its own start.
+func (c *converter) collect(p *profile, delta float64) {
+	if c.processes.byPID == nil {
+		c.processes.byPID = map[string]*process{}
+		c.processes.threads = map[threadName]int{}
+	}
+	c.schemas.add(p.meta.schemas)
+	p.loaded.list = p.libs
+	if p == c.root {
+		c.shared = c.newStacks(&p.shared, p, &p.loaded)
+		c.pages = newPageTree(allPages(p, nil))
+	}
+	raw := !p.isProcessed()
+	p.firstThread = len(c.threads)
+	byPID := map[string]*process{} // of this profile alone, see process
+	for _, th := range p.threads {
+		pr := byPID[th.pid.text]
+		switch {
+		case pr != nil && (raw || th.pid.text != ""):
+		case raw && th.pid.text == "" && p.process != nil:
+			pr = p.process
+		default:
+			pr = c.process(th, raw)
+			byPID[th.pid.text] = pr
+		}
+		if p.process == nil {
+			p.process = pr
+		}
+		pr.delta = delta
+		c.addThread(p, th, pr, raw, delta)
+	}
+	if p.process == nil && (len(p.counters) > 0 || len(p.overheads) > 0 || len(p.pauses) > 0) {
+		p.process = c.process(&thread{}, raw)
+		p.process.delta = delta
+	}
+	for _, child := range p.children {
+		childDelta := 0.0
+		if child.meta.startTimeText != "" && c.root.meta.startTimeText != "" {
+			childDelta = child.meta.startTime - c.root.meta.startTime
+		}
+		c.collect(child, childDelta)
+	}
+}
+
+// allPages returns the pages of all processes.
+func allPages(p *profile, pages []page) []page {
+	pages = append(pages, p.pages...)
+	for _, child := range p.children {
+		pages = allPages(child, pages)
+	}
+	return pages
+}
+
+// process returns the process of a thread. A process of a raw profile is none of another one that has the same pid: that
+// was used again. Firefox writes a raw profile for each process; other programs, perf's scripts for one, put the threads
+// of all into one.
+func (c *converter) process(th *thread, raw bool) *process {
+	pid := th.pid.text
+	known := c.processes.byPID[pid]
+	if known != nil && !raw && pid != "" {
+		return known
+	}
+	p := &process{pid: pid}
+	var key timeline.ProcessKey
+	num, ok := jsonscan.Int64([]byte(pid))
+	switch {
+	case pid == "":
+		c.processes.unknown++
+		key.Text = fmt.Sprintf("Unknown Process %d", c.processes.unknown)
+	case ok && known == nil:
+		key.Num = num
+	case known != nil:
+		key = timeline.ProcessKey{Text: c.processes.unused(pid), IsNumber: true}
+		c.processes.byPID[key.Text] = p
+	default:
+		key = timeline.ProcessKey{Text: pid, IsNumber: true}
+	}
+	p.track = c.b.Process(key)
+	c.b.SetSortIndex(p.track, int32(min(len(c.processes.list), math.MaxInt32)))
+	c.processes.list = append(c.processes.list, p)
+	if known == nil && pid != "" {
+		c.processes.byPID[pid] = p
+	}
+	return p
+}
+
+// unused makes another id of one that is taken, in the way of programs that do so themselves.
+func (p *processes) unused(pid string) string {
+	for p.again = max(p.again, len(p.list)); ; p.again++ {
+		if text := fmt.Sprintf("%s.%d", pid, p.again); p.byPID[text] == nil {
+			return text
+		}
+	}
+}
+
+// processNames are what processes are called that have no name, by their type (section 2).
+var processNames = map[string]string{
+	"default": "Parent Process", "gecko": "Parent Process", "tab": "Content Process", "web": "Content Process",
+	"gpu": "GPU Process", "rdd": "RDD Process", "socket": "Socket Process", "utility": "Utility Process",
+	"plugin": "Plugin Process", "gmplugin": "Media Plugin Process",
+}
+
+// displayName is what the front end calls the process of a thread.
+func (th *thread) displayName() string {
+	return cmp.Or(th.site, th.processName, processNames[th.processType], th.processType)
+}
+
+// mainThread is the name of the main thread of every process.
+const mainThread = "GeckoMain"
+
+// addThread makes the track of a thread.
+func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, delta float64) {
+	if raw { // what the processed form says of every thread
+		th.startup, th.shutdown = 0, p.meta.shutdownTime
+	}
+	state := &threadState{
+		th: th, index: len(c.threads), process: pr, delta: delta, raw: raw, tracerNames: &p.tracerDictionary,
+		first: math.Inf(1), last: math.Inf(-1),
+	}
+	state.causeShift, state.requestShift = c.lateShifts(th, raw, delta)
+	state.track = c.b.Thread(pr.track, c.threadKey(th, pr))
+	c.b.SetThreadName(state.track, 0, []byte(th.name))
+	c.b.SetSortIndex(state.track, int32(min(state.index, math.MaxInt32)))
+	if name := th.displayName(); name != "" && (th.isMain || th.name == mainThread || !pr.named) {
+		c.b.SetProcessName(pr.track, 0, []byte(name))
+		if name == processNames["default"] {
+			c.b.SetMain(pr.track, timeline.MainByType)
+		}
+		pr.named = true
+	}
+	if th.private {
+		c.b.AddLabel(pr.track, "private browsing")
+	}
+	if th.userContext != "" && th.userContext != "0" {
+		c.b.AddLabel(pr.track, "container "+th.userContext)
+	}
+	state.tables, state.stacks = &p.shared, c.shared
+	if th.own.stacks.rows > 0 || th.own.frames.rows > 0 || th.own.strings.len() > 0 {
+		state.tables = &th.own
+		if p.shared.strings.len() > 0 && th.own.strings.len() == 0 {
+			th.own.strings = p.shared.strings // of versions 56 to 59
+		}
+		if len(th.own.sources.filename) == 0 {
+			th.own.sources = p.shared.sources
+		}
+		libs := &p.loaded
+		if len(th.libs) > 0 {
+			libs = &loadedLibs{list: th.libs}
+		}
+		state.stacks = c.newStacks(&th.own, p, libs)
+	}
+	c.threads = append(c.threads, state)
+}
+
+// The versions of the processed form since which all times of requests, and of causes, are on the clock of the profile
+// (section 3). Before, they were forgotten when a processed profile was made of a raw one.
+const (
+	requestsOnClock = 19
+	causesOnClock   = 34
+)
+
+// lateShifts returns what the times of causes and of requests lack.
+func (c *converter) lateShifts(th *thread, raw bool, delta float64) (cause, request float64) {
+	if raw {
+		return delta, delta
+	}
+	if math.IsNaN(th.startup) {
+		return 0, 0
+	}
+	if c.processed < causesOnClock {
+		cause = th.startup
+	}
+	if c.processed < requestsOnClock {
+		request = th.startup
+	}
+	return cause, request
+}
+
+// threadKey identifies a thread. A tid that occurs twice in a process was used again.
+func (c *converter) threadKey(th *thread, pr *process) timeline.ThreadKey {
+	tid := th.tid.text
+	if tid == "" {
+		tid = strconv.Itoa(len(c.threads))
+		return timeline.ThreadKey{Text: "unknown " + tid, IsNumber: true}
+	}
+	name := threadName{pr, tid}
+	c.processes.threads[name]++
+	num, ok := jsonscan.Int64([]byte(tid))
+	switch again := c.processes.threads[name]; {
+	case again > 1:
+		return timeline.ThreadKey{Text: fmt.Sprintf("%s.%d", tid, again-1), IsNumber: true}
+	case !ok || num == 0:
+		return timeline.ThreadKey{Text: tid, IsNumber: true}
+	}
+	return timeline.ThreadKey{Num: num}
+}

@@ -1,0 +1,338 @@
+package firefox
+
+import (
+	"cmp"
+	"math"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Types of weights (section 8). Profiles of the type tracing-ms are call traces, not samples.
+const (
+	weightSamples = "samples"
+	weightTracing = "tracing-ms"
+	weightBytes   = "bytes"
+)
+
+// bytesUnit is Perfetto's number for samples that are bytes.
+const bytesUnit timeline.SampleUnit = 4
+
+// sampleDescription says what the samples of the profile are, by the first thread that has any.
+func (c *converter) sampleDescription() timeline.SampleDescription {
+	d := timeline.SampleDescription{Source: "gecko"}
+	for _, th := range c.threads {
+		if th.th.samples.rows == 0 {
+			continue
+		}
+		kind := cmp.Or(th.th.samples.weightType, weightSamples)
+		if kind == weightBytes || c.root.meta.timeUnit == "bytes" {
+			d.Counter, d.Unit = weightBytes, bytesUnit
+		} else if kind != weightSamples {
+			d.Counter = kind
+		}
+		break
+	}
+	return d
+}
+
+// addSamples adds the samples of all threads, and what they say beside their stacks.
+func (c *converter) addSamples() error {
+	for _, th := range c.threads {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		if th.th.argumentValues > 0 {
+			c.log.AddN(problem.ArgumentValuesSkipped, uint64(th.th.argumentValues), problem.NoPosition, th.th.name)
+		}
+		if th.th.samples.rows == 0 {
+			continue
+		}
+		if th.th.samples.weightType == weightTracing {
+			if err := c.addCalls(th, th.track, false); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.addThreadSamples(th); err != nil {
+			return err
+		}
+		if err := c.addActivity(th); err != nil {
+			return err
+		}
+		if c.opts.JSCalls && th.hasJS() {
+			if err := c.addCalls(th, c.b.RoleTrack(th.track, timeline.RoleCalls), true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addThreadSamples adds the samples of a thread, with the CPU time and the delay of events as counters.
+func (c *converter) addThreadSamples(th *threadState) error {
+	s := &th.th.samples
+	cpu := c.cpuCounter(th)
+	delay := c.delayCounter(th)
+	before := math.NaN() // ms, also of a sample that is too early for the trace
+	for i := range s.rows {
+		now := s.time[i] + th.delta
+		at, ok := c.nanos(now)
+		from := before
+		before = now
+		if !ok {
+			c.log.Add(noTime(now), rowOf(i), th.th.name+": a sample")
+			continue
+		}
+		c.out = timeline.Event{
+			Kind: timeline.Sample, Track: th.track, Event: c.event, Offset: -1, TS: at,
+			Callstack: th.stacks.sampled(s.stack[i]), Value: weight(s.weight.at(i)),
+		}
+		if err := c.b.Add(&c.out); err != nil {
+			return err
+		}
+		c.event++
+		if since, ok := c.since(from); ok && cpu != nil && i > 0 { // see addRates
+			use := cpu.percent(s.cpuDelta.at(i), math.Round(now*1e6)-math.Round(from*1e6))
+			if err := c.addValue(cpu.track, since, use); err != nil {
+				return err
+			}
+		}
+		if v := s.eventDelay.at(i); delay != 0 && !math.IsNaN(v) {
+			if err := c.addValue(delay, at, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// weight is the weight of a sample; null counts as one.
+func weight(w float64) timeline.Number {
+	switch {
+	case math.IsNaN(w):
+		return timeline.Int(1)
+	case w == math.Trunc(w) && math.Abs(w) < 1<<53:
+		return timeline.Int(int64(w))
+	}
+	return timeline.Float(w)
+}
+
+// addValue adds a value of a counter; NaN is none.
+func (c *converter) addValue(track timeline.TrackID, at timeline.Nanos, v float64) error {
+	if math.IsNaN(v) {
+		return nil
+	}
+	c.out = timeline.Event{
+		Kind: timeline.Counter, Track: track, Event: c.event, Offset: -1, TS: at,
+		Value: number(v),
+	}
+	c.event++
+	return c.b.Add(&c.out)
+}
+
+// number is a value as an integer where it is one.
+func number(v float64) timeline.Number {
+	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+		return timeline.Int(int64(v))
+	}
+	return timeline.Float(v)
+}
+
+// addCounterValue is addValue for a time on the clock of the profile.
+func (c *converter) addCounterValue(track timeline.TrackID, ms, v float64) error {
+	at, ok := c.nanos(ms)
+	if !ok {
+		c.log.Add(problem.EventInvalidTimestamp, problem.NoPosition, "a counter")
+		return nil
+	}
+	return c.addValue(track, at, v)
+}
+
+// cpuUse turns CPU times of a thread into shares of the time (section 8).
+type cpuUse struct {
+	track    timeline.TrackID
+	perMilli float64 // what a full processor uses in a millisecond
+}
+
+// percent is the share, at most 100; NaN if it is not known.
+func (u *cpuUse) percent(delta, nanos float64) float64 {
+	if math.IsNaN(delta) || !(nanos > 0) {
+		return math.NaN()
+	}
+	return min(100*delta/(u.perMilli*(nanos/1e6)), 100)
+}
+
+// cpuCounter makes the counter of a thread's CPU use; nil if nothing is known of that.
+func (c *converter) cpuCounter(th *threadState) *cpuUse {
+	if len(th.th.samples.cpuDelta) == 0 {
+		return nil
+	}
+	u := &cpuUse{perMilli: 1e6}
+	switch c.root.meta.cpuUnit {
+	case "", "ns":
+	case "µs", "μs", "us":
+		u.perMilli = 1e3
+	default: // cycles
+		u.perMilli = c.cyclesPerMilli()
+	}
+	key := timeline.CounterKey{Name: []byte("CPU %"), UnitName: "%"}
+	u.track = c.b.Counter(th.track, &key)
+	return u
+}
+
+// cyclesPerMilli is the largest rate of CPU cycles of any thread, which stands for a full processor.
+func (c *converter) cyclesPerMilli() float64 {
+	if c.cycles == 0 {
+		for _, th := range c.threads {
+			s := &th.th.samples
+			for i := 1; i < s.rows; i++ {
+				if rate := s.cpuDelta.at(i) / (s.time[i] - s.time[i-1]); rate > c.cycles && !math.IsInf(rate, 0) {
+					c.cycles = rate
+				}
+			}
+		}
+		c.cycles = cmp.Or(c.cycles, 1)
+	}
+	return c.cycles
+}
+
+// delayCounter makes the counter of how long events waited; 0 if nothing is known of that.
+func (c *converter) delayCounter(th *threadState) timeline.TrackID {
+	for i := range th.th.samples.rows {
+		if !math.IsNaN(th.th.samples.eventDelay.at(i)) {
+			key := timeline.CounterKey{Name: []byte("eventDelay"), UnitName: "ms"}
+			return c.b.Counter(th.track, &key)
+		}
+	}
+	return 0
+}
+
+// addActivity adds what the samples of a thread were doing, and for which document, each as slices of consecutive samples
+// on a track of their own. A sample lasts until the next one, the last for an interval.
+func (c *converter) addActivity(th *threadState) error {
+	s := &th.th.samples
+	categories := run{c: c, th: th, role: timeline.RoleCategories}
+	windows := run{c: c, th: th, role: timeline.RoleSamplePages}
+	var category, window int64
+	last := int32(none)
+	for i := range s.rows {
+		stack := s.stack[i]
+		switch {
+		case stack == none:
+			category, window = none, 0
+		case stack != last:
+			main, sub := th.stacks.category(stack)
+			category = int64(main)<<16 | int64(max(sub, 0)&0xFFFF)
+			if main < 0 || int(main) >= len(c.root.meta.categories) {
+				category = none
+			}
+			if !c.isCategory(main) && main != none {
+				c.log.Add(problem.FirefoxIndexInvalid, rowOf(i), th.th.name+": the category of a sample")
+			}
+			window = th.stacks.window(stack)
+		}
+		last = stack
+		at := s.time[i] + th.delta
+		if err := categories.sample(at, category, category != none); err != nil {
+			return err
+		}
+		if err := windows.sample(at, window, window != 0); err != nil {
+			return err
+		}
+	}
+	if err := categories.finish(); err != nil {
+		return err
+	}
+	return windows.finish()
+}
+
+// run is a slice that consecutive samples with the same value make.
+type run struct {
+	c    *converter
+	th   *threadState
+	role timeline.Role // of the track
+
+	open        bool
+	value       int64
+	start, last float64
+	samples     int64
+	track       timeline.TrackID
+}
+
+// sample adds a sample; known says that it has a value.
+func (r *run) sample(at float64, value int64, known bool) error {
+	if math.IsNaN(at) {
+		return nil
+	}
+	if r.open && (!known || value != r.value) {
+		if err := r.end(at); err != nil {
+			return err
+		}
+	}
+	if known && !r.open {
+		r.open, r.value, r.start, r.samples = true, value, at, 0
+	}
+	r.last = at
+	r.samples++
+	return nil
+}
+
+// finish ends the last slice.
+func (r *run) finish() error {
+	if !r.open {
+		return nil
+	}
+	return r.end(r.last + r.c.interval)
+}
+
+// end writes the slice.
+func (r *run) end(at float64) error {
+	r.open = false
+	c := r.c
+	start, ok := c.nanos(r.start)
+	end, ok2 := c.nanos(at)
+	if !ok || !ok2 || end < start {
+		return nil // samples that are in no order
+	}
+	if r.track == 0 {
+		r.track = c.b.RoleTrack(r.th.track, r.role)
+	}
+	c.beginArgs()
+	c.out = timeline.Event{
+		Kind: timeline.Slice, Track: r.track, Event: c.event, Offset: -1, TS: start, Dur: end - start,
+	}
+	if r.role == timeline.RoleCategories {
+		main, sub := int32(r.value>>16), int32(r.value&0xFFFF)
+		c.out.Name = []byte(c.root.meta.categories[main].name)
+		c.out.Category = c.categoryName(main, sub)
+	} else {
+		c.encodeWindow(r.value)
+	}
+	c.ownKey(keySamples)
+	c.enc.Int(r.samples)
+	c.closeOwn()
+	c.out.Args = c.enc.Args()
+	c.event++
+	return c.b.Add(&c.out)
+}
+
+// encodeWindow names the slice of a window and adds what is known of that.
+func (c *converter) encodeWindow(window int64) {
+	c.out.Name = strconv.AppendInt([]byte("window "), window, 10)
+	c.key(keyWindow)
+	c.enc.Int(window)
+	page := c.pages.page(window)
+	if page == nil {
+		c.log.Add(problem.PageUnknown, problem.NoPosition, "")
+		return
+	}
+	c.out.Name = c.bounded([]byte(page.url))
+	c.ownKey(keyTab)
+	c.enc.Int(page.tab)
+	if top := c.pages.top(page); top != page {
+		c.ownKey(keyTopWindow)
+		c.enc.Int(top.window)
+	}
+}

@@ -1,0 +1,257 @@
+package firefox
+
+import (
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// format says what the values of a field are (section 6).
+type format uint8
+
+const (
+	formatOther           format = iota // as it stands: strings, urls, integers, decimals, pids, and what is not known
+	formatUnique                        // index of a string
+	formatFlow                          // index of the id of a flow
+	formatTerminatingFlow               // … that ends with this marker
+	formatTime                          // a point in time, ms
+	formatMillis                        // a duration, ms; "seconds" are ms as well
+	formatMicros
+	formatNanos
+	formatBytes
+	formatPercentage // 0 to 1
+	formatHex
+	formatID // a pid or tid: a number, or a text that may hold one
+	formatList
+	formatTable
+)
+
+var formats = map[string]format{
+	"unique-string": formatUnique, "flow-id": formatFlow, "terminating-flow-id": formatTerminatingFlow,
+	"time": formatTime, "duration": formatMillis, "milliseconds": formatMillis, "seconds": formatMillis,
+	"microseconds": formatMicros, "nanoseconds": formatNanos, "bytes": formatBytes, "percentage": formatPercentage,
+	"hexadecimal": formatHex, "list": formatList,
+	"pid": formatID, "tid": formatID,
+}
+
+// Units of values, as they stand in the annotation weft.units.
+var (
+	unitMillis   = []byte("ms")
+	unitMicros   = []byte("µs")
+	unitNanos    = []byte("ns")
+	unitBytes    = []byte("bytes")
+	unitFraction = []byte("fraction")
+)
+
+// unit returns the unit of values of a format; nil if there is none.
+func (f format) unit() []byte {
+	switch f {
+	case formatTime, formatMillis:
+		return unitMillis
+	case formatMicros:
+		return unitMicros
+	case formatNanos:
+		return unitNanos
+	case formatBytes:
+		return unitBytes
+	case formatPercentage:
+		return unitFraction
+	}
+	return nil
+}
+
+// isIndex reports whether values of a format are indexes into the table of strings.
+func (f format) isIndex() bool {
+	return f == formatUnique || f == formatFlow || f == formatTerminatingFlow
+}
+
+// isFlow reports whether values of a format are ids of flows.
+func (f format) isFlow() bool { return f == formatFlow || f == formatTerminatingFlow }
+
+// schema describes the markers of one type.
+type schema struct {
+	name                 string
+	chart, tooltip, list template // labels: chartLabel, tooltipLabel, tableLabel
+	stackBased           bool
+	fields               []field
+
+	byKey  map[string]int // of fields
+	slots  []field        // the fields, and members that are none, whose values are needed when a marker is converted
+	bySlot map[string]int // of slots
+	flows  []int          // the slots that are ids of flows, in the order of the fields
+}
+
+// maxSlots bounds the values that are kept at hand of each marker for labels and flows. Real schemas need a few.
+const maxSlots = 64
+
+// field is one member of the payload.
+type field struct {
+	key     string
+	format  format
+	columns []string // of formatTable
+}
+
+// readSchema reads one element of markerSchema.
+func (d *decoder) readSchema(schemas *[]*schema) error {
+	if ok, err := d.room(len(*schemas)); !ok {
+		return err
+	}
+	s := &schema{}
+	var chart, tooltip, list string
+	err := d.object(func(key string) error {
+		switch key {
+		case "name":
+			return d.text(&s.name)
+		case "chartLabel":
+			return d.text(&chart)
+		case "tooltipLabel":
+			return d.text(&tooltip)
+		case "tableLabel":
+			return d.text(&list)
+		case "isStackBased":
+			return d.truth(&s.stackBased)
+		case "fields", "data":
+			return d.array(func() error { return d.readField(s) })
+		}
+		return d.Skip()
+	})
+	if err != nil {
+		return err
+	}
+	if !s.finish(chart, tooltip, list) {
+		d.problem(problem.FirefoxValueInvalid, "a schema with too many flows or too long a label")
+	}
+	*schemas = append(*schemas, s)
+	return nil
+}
+
+// readField reads one element of fields. Those without a key are texts for people.
+func (d *decoder) readField(s *schema) error {
+	var f field
+	err := d.object(func(key string) error {
+		switch key {
+		case "key":
+			return d.text(&f.key)
+		case "format":
+			return d.readFormat(&f)
+		}
+		return d.Skip()
+	})
+	if err == nil && f.key != "" {
+		s.fields = append(s.fields, f)
+	}
+	return err
+}
+
+// readFormat reads a format: its name, or an object that describes a table.
+func (d *decoder) readFormat(f *field) error {
+	c, err := d.Peek()
+	if err != nil {
+		return err
+	}
+	if c != '{' {
+		var name string
+		err := d.text(&name)
+		f.format = formats[name]
+		return err
+	}
+	return d.object(func(key string) error {
+		switch key {
+		case "type":
+			var kind string
+			err := d.text(&kind)
+			if kind == "table" {
+				f.format = formatTable
+			}
+			return err
+		case "columns":
+			return d.array(func() error {
+				var label string
+				err := d.object(func(key string) error {
+					if key == "label" {
+						return d.text(&label)
+					}
+					return d.Skip()
+				})
+				f.columns = append(f.columns, label)
+				return err
+			})
+		}
+		return d.Skip()
+	})
+}
+
+// finish makes what is derived from the fields and labels. It returns false if there are more than can be used.
+func (s *schema) finish(chart, tooltip, list string) bool {
+	s.byKey = make(map[string]int, len(s.fields))
+	for i := range s.fields {
+		if _, ok := s.byKey[s.fields[i].key]; !ok {
+			s.byKey[s.fields[i].key] = i
+		}
+	}
+	ok := s.findFlows()
+	for _, label := range [...]struct {
+		text string
+		dst  *template
+	}{{chart, &s.chart}, {tooltip, &s.tooltip}, {list, &s.list}} {
+		var whole bool
+		*label.dst, whole = s.template(label.text)
+		ok = ok && whole
+	}
+	return ok
+}
+
+// findFlows notes which fields are ids of flows; false if these are too many.
+func (s *schema) findFlows() bool {
+	for i := range s.fields {
+		f := &s.fields[i]
+		if !f.format.isFlow() || s.byKey[f.key] != i {
+			continue
+		}
+		if len(s.slots) == maxSlots {
+			return false
+		}
+		s.flows = append(s.flows, s.slot(f.key))
+	}
+	return true
+}
+
+// slot returns the index of the value of a member in payloadState.values.
+func (s *schema) slot(key string) int {
+	i, ok := s.bySlot[key]
+	if !ok {
+		f := field{key: key}
+		if at, ok := s.byKey[key]; ok {
+			f = s.fields[at]
+		}
+		i = len(s.slots)
+		s.slots = append(s.slots, f)
+		if s.bySlot == nil {
+			s.bySlot = map[string]int{}
+		}
+		s.bySlot[key] = i
+	}
+	return i
+}
+
+// schemas finds the schema of a marker.
+type schemas struct {
+	byName map[string]*schema
+	// stacks says that the profile knows which markers are stack-based. Older ones do not.
+	stacks bool
+}
+
+// add adds the schemas of a process; of several with one name the first counts.
+func (s *schemas) add(list []*schema) {
+	for _, one := range list {
+		if _, ok := s.byName[one.name]; !ok {
+			s.byName[one.name] = one
+		}
+		s.stacks = s.stacks || one.stackBased
+	}
+}
+
+// value is the value of a member of a payload.
+type value struct {
+	kind jsonscan.Kind
+	text []byte
+}

@@ -1,0 +1,375 @@
+package firefox
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// stacks turns the stacks of a set of tables into call stacks of the timeline, each when it is used first.
+type stacks struct {
+	b       *timeline.Builder
+	log     *problem.Log
+	t       *tables
+	libs    *loadedLibs
+	sources *texts
+
+	calls  []timeline.CallstackID         // by stack, and one more; 0: not known yet
+	leaves map[int32]timeline.CallstackID // see sampled
+	frames []resolvedFrame                // by frame
+	path   []int32                        // scratch
+	walked int                            // callers that were looked at, see reach
+
+	// filledIn is the category that the front end has written for stacks without any, up to version 52: the default, which is
+	// the first grey one. It is none where frames have no categories, so that stacks have those of the producer.
+	filledIn int32
+}
+
+// resolvedFrame is a frame as the timeline has it.
+type resolvedFrame struct {
+	id    timeline.FrameID
+	leaf  timeline.FrameID // if the frame is where a sample was taken
+	known bool
+	isJS  bool
+}
+
+func (c *converter) newStacks(t *tables, p *profile, libs *loadedLibs) *stacks {
+	s := &stacks{b: c.b, log: c.log, t: t, libs: libs, sources: &p.sources.name, filledIn: none}
+	if slices.ContainsFunc(t.frames.category, func(category int32) bool { return category >= 0 }) {
+		s.filledIn = int32(slices.IndexFunc(c.root.meta.categories, func(c category) bool { return c.color == defaultColor }))
+	}
+	return s
+}
+
+// defaultColor is the color of the category of what has none.
+const defaultColor = "grey"
+
+// loadedLibs are the libraries of a process, which all its threads share.
+type loadedLibs struct {
+	list    []lib
+	byStart []int // of those that have addresses, sorted by these
+	sorted  bool
+}
+
+// parent returns the stack of the caller; none for a root. Stacks that do not come before those that they call, of which
+// circles could be made, are counted and have no caller.
+func (s *stacks) parent(stack int32) int32 {
+	parent := s.t.stacks.parent(stack)
+	if parent >= stack || parent < none {
+		s.log.Add(problem.FirefoxIndexInvalid, problem.NoPosition, "the prefix of a stack")
+		return none
+	}
+	return parent
+}
+
+// valid reports whether a stack exists; null does not.
+func (s *stacks) valid(stack int32) bool {
+	if stack >= int32(s.t.stacks.rows) {
+		s.log.Add(problem.FirefoxIndexInvalid, problem.NoPosition, "a stack")
+		return false
+	}
+	return stack >= 0
+}
+
+// callstack returns a stack of the timeline; 0 for none.
+func (s *stacks) callstack(stack int32) timeline.CallstackID {
+	if !s.valid(stack) {
+		return 0
+	}
+	if s.calls == nil {
+		s.calls = make([]timeline.CallstackID, s.t.stacks.rows)
+	}
+	path := s.path[:0]
+	var id timeline.CallstackID
+	for at := stack; at != none; at = s.parent(at) {
+		if s.calls[at] != 0 {
+			id = s.calls[at] - 1
+			break
+		}
+		path = append(path, at)
+	}
+	for _, at := range slices.Backward(path) {
+		if frame := s.frame(s.t.stacks.frame.at(int(at))); frame != nil {
+			id = s.push(id, frame.id)
+		}
+		s.calls[at] = id + 1
+	}
+	s.path = path
+	return id
+}
+
+// sampled returns the stack of a sample. Its innermost frame is where the thread was running; the address of a frame of a
+// caller, and of all frames of the stacks of markers, is the one to return to, behind the call (section 2).
+func (s *stacks) sampled(stack int32) timeline.CallstackID {
+	if !s.valid(stack) {
+		return 0
+	}
+	frame := s.frame(s.t.stacks.frame.at(int(stack)))
+	if frame == nil || frame.leaf == frame.id {
+		return s.callstack(stack)
+	}
+	id, ok := s.leaves[stack]
+	if !ok {
+		if parent := s.parent(stack); parent != none {
+			id = s.callstack(parent)
+		}
+		id = s.push(id, frame.leaf)
+		if s.leaves == nil {
+			s.leaves = map[int32]timeline.CallstackID{}
+		}
+		s.leaves[stack] = id
+	}
+	return id
+}
+
+func (s *stacks) push(parent timeline.CallstackID, f timeline.FrameID) timeline.CallstackID {
+	if s.t.stacks.rows > maxIndexedStacks {
+		return s.b.AppendFrame(parent, f)
+	}
+	return s.b.PushFrame(parent, f)
+}
+
+// maxIndexedStacks is the length up to which stacks of a table are compared with each other and with those of other tables:
+// different rows can be equal stacks of the timeline, which then have one id.
+const maxIndexedStacks = 1 << 20
+
+// frame resolves a frame; nil if there is none.
+func (s *stacks) frame(i int32) *resolvedFrame {
+	if s.frames == nil {
+		s.frames = make([]resolvedFrame, s.t.frames.rows)
+	}
+	if i < 0 || int(i) >= len(s.frames) {
+		s.log.Add(problem.FirefoxIndexInvalid, problem.NoPosition, "a frame")
+		return nil
+	}
+	f := &s.frames[i]
+	if !f.known {
+		made, isJS := s.makeFrame(int(i))
+		*f = resolvedFrame{known: true, isJS: isJS}
+		if made != (timeline.Frame{}) {
+			f.leaf = s.b.Frame(made)
+			f.id = f.leaf
+			if made.Mapping != 0 && len(s.t.frames.fn) == 0 && made.Address > 0 {
+				made.Address-- // into the call
+				f.id = s.b.Frame(made)
+			}
+		}
+	}
+	return f
+}
+
+// makeFrame describes a frame as the timeline has it: a function and the place in it that runs, else where it begins.
+func (s *stacks) makeFrame(i int) (f timeline.Frame, isJS bool) {
+	t := &s.t.frames
+	f, isJS = s.described(i)
+	if f == (timeline.Frame{}) {
+		return f, false
+	}
+	if t.hasFlag(i, flagFrameLine) && t.line.at(i) > 0 {
+		f.Line, f.Column = int64(t.line.at(i)), 0
+		if t.hasFlag(i, flagFrameColumn) {
+			f.Column = int64(max(t.column.at(i), 0))
+		}
+	}
+	return f, isJS
+}
+
+// described describes the function of a frame.
+func (s *stacks) described(i int) (f timeline.Frame, isJS bool) {
+	if len(s.t.frames.fn) == 0 {
+		return s.located(i)
+	}
+	return s.functionFrame(i)
+}
+
+// hasFlag reports whether a value of a frame counts, in tables that say so.
+func (t *frameTable) hasFlag(i int, flag int32) bool {
+	return len(t.flags) == 0 || t.flags.at(i)&flag != 0 && t.flags.at(i) != none
+}
+
+func (t *funcTable) hasFlag(i int, flag int32) bool {
+	return len(t.flags) == 0 || t.flags.at(i)&flag != 0 && t.flags.at(i) != none
+}
+
+// located describes a frame of the raw form by its location.
+func (s *stacks) located(i int) (f timeline.Frame, isJS bool) {
+	text, ok := s.t.strings.at(s.t.frames.location.at(i))
+	if !ok {
+		s.log.Add(problem.FirefoxIndexInvalid, problem.NoPosition, "the location of a frame")
+		return f, false
+	}
+	loc := parseLocation(text)
+	f = timeline.Frame{Function: string(loc.function), File: string(loc.file), Line: loc.line, Column: loc.column}
+	if loc.isAddress {
+		if l := s.libs.at(loc.address); l != nil {
+			f.File, f.Mapping, f.Address = l.file(), s.mapping(l), loc.address-l.start+l.offset
+		}
+	}
+	return f, loc.isJS
+}
+
+// at returns the library that was loaded at an address; nil if none was.
+func (l *loadedLibs) at(address uint64) *lib {
+	if !l.sorted {
+		l.sort()
+	}
+	n, _ := slices.BinarySearchFunc(l.byStart, address, func(i int, address uint64) int {
+		if l.list[i].start <= address {
+			return -1
+		}
+		return 1
+	})
+	if n == 0 {
+		return nil
+	}
+	if found := &l.list[l.byStart[n-1]]; address < found.end {
+		return found
+	}
+	return nil
+}
+
+// sort makes byStart.
+func (l *loadedLibs) sort() {
+	l.sorted = true
+	for i := range l.list {
+		if l.list[i].end > l.list[i].start {
+			l.byStart = append(l.byStart, i)
+		}
+	}
+	slices.SortFunc(l.byStart, func(i, j int) int { return cmp.Compare(l.list[i].start, l.list[j].start) })
+}
+
+// mapping returns the library as the timeline has it.
+func (s *stacks) mapping(l *lib) timeline.MappingID {
+	return s.b.Mapping(timeline.Mapping{Path: l.file(), BuildID: cmp.Or(l.codeID, l.breakpadID)})
+}
+
+// file is what stands for the library in a frame.
+func (l *lib) file() string { return cmp.Or(l.path, l.debugPath, l.name) }
+
+// functionFrame describes a frame of the processed form by its function.
+func (s *stacks) functionFrame(i int) (f timeline.Frame, isJS bool) {
+	t := &s.t.funcs
+	fn := int(s.t.frames.fn.at(i))
+	if fn < 0 || fn >= t.rows {
+		s.log.Add(problem.FirefoxIndexInvalid, problem.NoPosition, "the function of a frame")
+		return f, false
+	}
+	name, ok := s.t.strings.at(t.name[fn])
+	if !ok && t.name[fn] != none {
+		s.log.Add(problem.FirefoxIndexInvalid, problem.NoPosition, "the name of a function")
+	}
+	f.Function = string(name)
+	isJS = t.isJS.at(fn) == 1 || len(t.flags) > 0 && t.hasFlag(fn, flagFuncIsJS)
+	if t.hasFlag(fn, flagFuncLine) {
+		f.Line = int64(max(t.line.at(fn), 0))
+	}
+	if t.hasFlag(fn, flagFuncColumn) {
+		f.Column = int64(max(t.column.at(fn), 0))
+	}
+	f.File = s.fileOf(i, fn)
+	if l := s.libOf(i, fn); l != nil && s.t.frames.address.at(i) >= 0 && s.t.frames.hasFlag(i, flagFrameAddress) {
+		f.Mapping, f.Address = s.mapping(l), uint64(s.t.frames.address.at(i))
+	}
+	if f.File == "" && f.Line == 0 {
+		// Locations that the front end did not understand when it made the profile are the names of functions.
+		if loc := parseLocation([]byte(f.Function)); loc.isJS {
+			return timeline.Frame{Function: string(loc.function), File: string(loc.file), Line: loc.line, Column: loc.column}, true
+		}
+	}
+	return f, isJS
+}
+
+// fileOf returns the source file of a function, else the library of the frame.
+func (s *stacks) fileOf(frame, fn int) string {
+	t := &s.t.funcs
+	if source := t.source.at(fn); source >= 0 && t.hasFlag(fn, flagFuncSource) {
+		if len(s.t.sources.filename) > 0 {
+			return s.t.strings.text(s.t.sources.filename.at(int(source)))
+		}
+	}
+	if name := t.fileName.at(fn); name >= 0 {
+		return s.t.strings.text(name)
+	}
+	if l := s.libOf(frame, fn); l != nil {
+		return l.file()
+	}
+	if resource := int(t.resource.at(fn)); s.t.resources.kind.at(resource) == libraryResource && t.hasFlag(fn, flagFuncResource) {
+		return s.t.strings.text(s.t.resources.name.at(resource))
+	}
+	return ""
+}
+
+// libOf returns the library of a frame: its own, else that of the resource of its function; nil if it has none.
+func (s *stacks) libOf(frame, fn int) *lib {
+	library := s.t.frames.lib.at(frame)
+	if library < 0 && s.t.funcs.hasFlag(fn, flagFuncResource) {
+		library = s.t.resources.lib.at(int(s.t.funcs.resource.at(fn)))
+	}
+	if library < 0 || int(library) >= len(s.libs.list) {
+		return nil
+	}
+	return &s.libs.list[library]
+}
+
+// libraryResource is the kind of a resource that is a library (section 3).
+const libraryResource = 1
+
+const (
+	// maxReach is how many callers of a stack are looked at for what it does not say itself. When that comes to maxWalked
+	// for all stacks together, it is shortReach, so that deep stacks in a small input cannot take hours.
+	maxReach   = timeline.MaxStackDepth
+	shortReach = 64
+	maxWalked  = 1 << 27
+)
+
+// reach returns how many callers of the next stack may be looked at.
+func (s *stacks) reach() int {
+	if s.walked > maxWalked {
+		return shortReach
+	}
+	return maxReach
+}
+
+// category returns the category and subcategory of a stack: its own, its frame's, or that of the nearest caller that has
+// one; none if no caller has (3.3). The default is a stack's own only if its frame says so: up to version 52 the front end
+// filled it in where neither frames nor callers have a category, and when it upgrades a profile it drops it again.
+func (s *stacks) category(stack int32) (category, subcategory int32) {
+	if !s.valid(stack) {
+		return none, none
+	}
+	for range s.reach() {
+		s.walked++
+		frame := int(s.t.stacks.frame.at(int(stack)))
+		ofFrame := s.t.frames.category.at(frame)
+		if own := s.t.stacks.category.at(int(stack)); own >= 0 && (own != s.filledIn || ofFrame >= 0) {
+			return own, s.t.stacks.subcategory.at(int(stack))
+		}
+		if ofFrame >= 0 && s.t.frames.hasFlag(frame, flagFrameCategory) {
+			return ofFrame, s.t.frames.subcategory.at(frame)
+		}
+		if stack = s.parent(stack); stack == none {
+			break
+		}
+	}
+	return none, none
+}
+
+// window returns the window in which a stack runs: that of the innermost frame that has one; 0 if none has (section 10).
+func (s *stacks) window(stack int32) int64 {
+	if len(s.t.frames.window) == 0 || !s.valid(stack) {
+		return 0
+	}
+	for range s.reach() {
+		s.walked++
+		if w := s.t.frames.window.at(int(s.t.stacks.frame.at(int(stack)))); w > 0 {
+			return w
+		}
+		if stack = s.parent(stack); stack == none {
+			break
+		}
+	}
+	return 0
+}

@@ -1,0 +1,60 @@
+//go:build !race
+
+// With the race detector, the compiler allocates where it otherwise does not.
+
+package jsprofile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Nothing is allocated for single samples: what ten times as many samples cost more is the memory that holds them.
+func TestNoAllocationPerSample(t *testing.T) {
+	allocs := func(samples int) float64 {
+		input := chain(400, elements(samples, func(i int) string { return fmt.Sprintf(`{"stackId":%d,"timestamp":%d}`, 15+i%7, i*10) }))
+		return testing.AllocsPerRun(2, func() {
+			b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log), Memory: 1 << 40})
+			if err := Read(context.Background(), strings.NewReader(input), b, Options{Problems: new(problem.Log)}); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	const more = 18_000
+	if few, many := allocs(2_000), allocs(2_000+more); many-few > more/50 {
+		t.Errorf("%v allocations for 2,000 samples, %v for 20,000", few, many)
+	}
+}
+
+// What is read of a profile takes as much memory as it may have: nothing is held twice while a list grows. An input that needs
+// more is an error when that is reached.
+func TestMemoryOfLists(t *testing.T) {
+	const limit, slack = 8 << 20, 512 << 10 // of blocks that are not full
+	for name, element := range map[string]string{
+		"samples": `{"timestamp":1,"stackId":0}`, "stacks": `{"frameId":1,"parentId":0}`, "frames": `{"name":"f","line":1}`,
+		"resources": `"r"`, "views": `{"startTime":1}`,
+	} {
+		const elements = 1 << 20
+		input := `{"samples":[],"` + name + `":[` + strings.Repeat(element+",", elements-1) + element + `]}`
+		b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := parse(context.Background(), strings.NewReader(input), b, Options{Problems: new(problem.Log), Memory: limit, window: 4096})
+		runtime.ReadMemStats(&after)
+		var full *jsondoc.NoRoomError
+		if !errors.As(err, &full) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := after.TotalAlloc - before.TotalAlloc; got > limit+slack {
+			t.Errorf("%s: %d bytes were allocated, and %d may be held", name, got, limit)
+		}
+	}
+}

@@ -1,0 +1,274 @@
+package jsprofile
+
+import (
+	"cmp"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+const (
+	// maxDepth is the number of slices that nest on a thread, that of a marker among them: what Perfetto shows. Browsers
+	// record a half of that at the most.
+	maxDepth = 512
+	// maxShown is the number of frames of a stack that become slices; a marker may stand on top.
+	maxShown = maxDepth - 1
+)
+
+// cancelEvery is the number of samples after which the context is looked at.
+const cancelEvery = 1 << 12
+
+// samples goes through the samples: through those of one busy run, which lend each other stacks (C5), and through those
+// between the runs.
+func (t *thread) samples() error {
+	all := &t.p.samples
+	for i := 0; i < all.Len(); {
+		j := i + 1
+		if all.At(i).state != idle {
+			for j < all.Len() && all.At(j).state != idle && t.adjoins(j-1) {
+				j++
+			}
+		}
+		if err := t.run(i, j); err != nil {
+			return err
+		}
+		i = j
+	}
+	return t.activity.finish(t)
+}
+
+// adjoins reports whether a sample lasts until the next one.
+func (t *thread) adjoins(i int) bool {
+	_, gap := t.length(i)
+	return gap == 0
+}
+
+// run adds the samples from first up to last. A collection without stack borrows that of the nearest sample before it in
+// the run, else that of the nearest one behind it (C6): browsers leave the stack out, but something was interrupted.
+func (t *thread) run(first, last int) error {
+	previous, next := noIndex, first
+	for i := first; i < last; i++ {
+		if i%cancelEvery == 0 && t.ctx.Err() != nil {
+			return t.ctx.Err()
+		}
+		s := t.p.samples.At(i)
+		stack, source := t.ownStack(s), gcOwn
+		if stack != noIndex {
+			previous = stack
+		} else if s.state == collecting {
+			stack, source = previous, gcPrevious
+			if stack == noIndex {
+				for next = max(next, i); next < last && t.ownStack(t.p.samples.At(next)) == noIndex; next++ {
+				}
+				if source = gcNone; next < last {
+					stack, source = t.ownStack(t.p.samples.At(next)), gcNext
+				}
+			}
+		}
+		if err := t.sample(i, stack, source); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownStack returns the stack of a sample, noIndex if it has none that is good.
+func (t *thread) ownStack(s *sample) int32 {
+	if s.stack == noIndex || t.stacks.depth(s.stack) == 0 {
+		return noIndex
+	}
+	return s.stack
+}
+
+// sample adds one sample: what it says about slices, states, gaps, and itself.
+func (t *thread) sample(i int, stack int32, source gcSource) error {
+	s := t.p.samples.At(i)
+	length, gap := t.length(i)
+	if s.stack != noIndex && t.ownStack(s) == noIndex {
+		t.log.Add(problem.BadStack, problem.Position{Event: -1, Offset: s.offset}, "")
+	}
+	if !t.opts.NoCalls {
+		if err := t.calls.show(t, s, stack); err != nil {
+			return err
+		}
+	}
+	if err := t.activity.sample(t, s, length, source); err != nil {
+		return err
+	}
+	t.out = timeline.Event{Kind: timeline.Sample, Track: t.track, TS: s.ts, Value: timeline.Int(int64(length)), Callstack: t.callstack(s, stack)}
+	if t.opts.CountSamples {
+		t.out.Value, t.out.Name = timeline.Int(1), countCounter
+		t.log.Add(problem.SelfProfileWeightDropped, problem.Position{Event: -1, Offset: s.offset}, "")
+	}
+	if err := t.add(s.offset); err != nil {
+		return err
+	}
+	if gap == 0 && i+1 < t.p.samples.Len() {
+		return nil
+	}
+	if err := t.calls.close(t, 0, s.ts+length, s.offset); err != nil || gap == 0 {
+		return err
+	}
+	return t.gap(s, s.ts+length, gap)
+}
+
+// gap adds an instant where samples are missing (C3).
+func (t *thread) gap(s *sample, ts, gap timeline.Nanos) error {
+	t.log.Add(problem.SamplingGap, problem.Position{Event: -1, Offset: s.offset}, "")
+	args := t.b.Args()
+	args.Reset()
+	beginWeft(args)
+	args.Key([]byte("length_ns"))
+	args.Int(int64(gap))
+	args.EndDict()
+	t.out = timeline.Event{Kind: timeline.Instant, Track: t.track, TS: ts, Name: []byte("sampling gap"), Args: args.Args()}
+	return t.add(s.offset)
+}
+
+// callstack returns the call stack of a sample, with its marker on top.
+func (t *thread) callstack(s *sample, stack int32) timeline.CallstackID {
+	var id timeline.CallstackID
+	if stack != noIndex {
+		id = t.stacks.call(stack)
+	}
+	if !s.state.onTop() {
+		return id
+	}
+	if t.markers[s.state] == 0 {
+		t.markers[s.state] = t.b.Frame(timeline.Frame{Function: t.p.states.markerName(s.state)})
+	}
+	return t.b.PushFrame(id, t.markers[s.state])
+}
+
+// markerName is how a marker is called where it stands among functions (C8).
+func (s *states) markerName(id state) string { return "(" + s.names[id] + ")" }
+
+// calls are the open slices of a thread.
+type calls struct {
+	open   []openCall // the outermost first
+	seen   int64      // number of samples so far
+	stacks []int32    // scratch: the entries of a stack
+}
+
+// openCall is a slice whose end is not known.
+type openCall struct {
+	key   callKey
+	since int64 // number of samples before it began
+}
+
+// callKey says what a slice shows: a frame, or a state (C7, C8).
+type callKey struct {
+	frame int32 // noIndex: it is a state
+	state state
+}
+
+// show makes the frames of a stack and the marker of a sample the open slices: those that the last sample had at the same
+// place stay open (C7).
+func (c *calls) show(t *thread, s *sample, stack int32) error {
+	c.stacks = c.stacks[:0]
+	if stack != noIndex {
+		if t.stacks.depths[stack] > maxShown {
+			t.log.Add(problem.StackLimit, problem.Position{Event: -1, Offset: s.offset}, "")
+		}
+		c.stacks = t.stacks.appendFrames(c.stacks, stack)
+	}
+	depth := len(c.stacks)
+	if s.state.onTop() {
+		depth++
+	}
+	key := func(i int) callKey {
+		if i == len(c.stacks) {
+			return callKey{frame: noIndex, state: s.state}
+		}
+		return callKey{frame: t.p.stacks.At(int(c.stacks[i])).frame}
+	}
+	same := 0
+	for same < min(depth, len(c.open)) && c.open[same].key == key(same) {
+		same++
+	}
+	if err := c.close(t, same, s.ts, s.offset); err != nil {
+		return err
+	}
+	for i := same; i < depth; i++ {
+		entry := stack
+		if i < len(c.stacks) {
+			entry = c.stacks[i]
+		}
+		if err := t.begin(s, key(i), entry); err != nil {
+			return err
+		}
+		c.open = append(c.open, openCall{key(i), c.seen})
+	}
+	c.seen++
+	return nil
+}
+
+// begin opens a slice. entry is the stack entry of its frame, or the stack below its marker.
+func (t *thread) begin(s *sample, key callKey, entry int32) error {
+	args := t.b.Args()
+	args.Reset()
+	name, category := anonymous, "js"
+	if key.frame == noIndex {
+		name, category = t.p.states.markerName(key.state), t.p.states.names[key.state]
+	} else {
+		f := t.p.frames.At(int(key.frame))
+		name = cmp.Or(f.name, anonymous)
+		t.locations.add(args, t.p.resource(f), f)
+	}
+	if entry != noIndex {
+		beginWeft(args)
+		args.Key([]byte("stackId"))
+		args.Int(int64(entry))
+		args.EndDict()
+	}
+	t.name, t.category = append(t.name[:0], name...), append(t.category[:0], category...)
+	t.out = timeline.Event{Kind: timeline.Begin, Track: t.callsOn, TS: s.ts, Name: t.name, Category: t.category, Args: args.Args()}
+	return t.add(s.offset)
+}
+
+// close ends the open slices but the outermost keep, the innermost first.
+func (c *calls) close(t *thread, keep int, ts timeline.Nanos, offset int64) error {
+	for i := len(c.open) - 1; i >= keep; i-- {
+		args := t.b.Args()
+		args.Reset()
+		beginWeft(args)
+		args.Key([]byte("samples"))
+		args.Int(c.seen - c.open[i].since)
+		args.EndDict()
+		t.out = timeline.Event{Kind: timeline.End, Track: t.callsOn, TS: ts, Args: args.Args()}
+		if err := t.add(offset); err != nil {
+			return err
+		}
+		c.open = c.open[:i]
+	}
+	return nil
+}
+
+// locationKeys are the arguments that say where a function is defined (C10).
+type locationKeys struct{ url, line, column bool }
+
+func newLocationKeys(keep func([]byte) bool) locationKeys {
+	kept := func(name string) bool { return keep == nil || keep([]byte(name)) }
+	return locationKeys{kept("url"), kept("line"), kept("column")}
+}
+
+func (k *locationKeys) add(args *timeline.ArgsEncoder, resource string, f *frame) {
+	if k.url && resource != "" {
+		args.Key([]byte("url"))
+		args.String([]byte(resource))
+	}
+	if k.line && f.line > 0 {
+		args.Key([]byte("line"))
+		args.Int(int64(f.line))
+	}
+	if k.column && f.column > 0 {
+		args.Key([]byte("column"))
+		args.Int(int64(f.column))
+	}
+}
+
+// beginWeft opens the dictionary of what weft itself says.
+func beginWeft(args *timeline.ArgsEncoder) {
+	args.Key([]byte("weft"))
+	args.BeginDict()
+}

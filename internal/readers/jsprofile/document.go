@@ -1,0 +1,89 @@
+package jsprofile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// document reads the input from its first byte to its last: one profile, an array of them, or several one behind the
+// other, as JSON lines have them.
+func (r *reader) document() error {
+	c, err := r.Begin()
+	if err != nil {
+		return err
+	}
+	for n := 0; err == nil; n++ {
+		switch {
+		case c == '{':
+			err = r.object()
+		case c == '[' && n == 0:
+			err = r.array()
+		case n == 0:
+			return r.Failed(fmt.Errorf("no JS self-profile: found %q instead of an array or object", c))
+		default:
+			err = r.Trailing()
+		}
+		if err != nil {
+			return r.concluded(err)
+		}
+		c, err = r.S.Peek()
+	}
+	if err != io.EOF {
+		return r.Failed(err)
+	}
+	return r.concluded(nil)
+}
+
+// concluded returns the error of reading the document, and another one if there is no profile in it. A profile that is
+// cut may have lost its samples; else an object without samples is none.
+func (r *reader) concluded(err error) error {
+	if err != nil && err != jsondoc.ErrEnded {
+		return err
+	}
+	for _, p := range r.profiles {
+		switch {
+		case !p.complete:
+			return err
+		case p.have == haveSamples && p.samples.Len() == 0: // of another format
+		case p.have&haveSamples != 0:
+			return err
+		}
+	}
+	return r.Failed(errors.New("no JS self-profile: no object with frames, stacks and samples"))
+}
+
+// array reads an array of profiles.
+func (r *reader) array() error {
+	return r.Elements(func(c byte) error {
+		if c == '{' {
+			return r.object()
+		}
+		r.problem(problem.JSONNotAnEvent, "an element that is no profile")
+		return r.Skip()
+	})
+}
+
+// object reads an object that is a profile, or has one as its member trace.
+func (r *reader) object() error {
+	p := &profile{states: newStates(), offset: r.S.Start()}
+	index := r.Index
+	r.Index = -1
+	err := r.Members(func(key []byte, c byte) error {
+		if string(key) == "trace" && c == '{' {
+			return r.Members(func(key []byte, c byte) error { return r.member(p, string(key), c) })
+		}
+		return r.member(p, string(key), c)
+	})
+	r.Index = index
+	p.complete = err == nil
+	if p.have == 0 {
+		r.Log.Add(problem.JSONNotAnEvent, problem.Position{Event: index, Offset: p.offset}, "an object that is no profile")
+		return err
+	}
+	r.profiles = append(r.profiles, p)
+	return err
+}

@@ -1,0 +1,289 @@
+package jsprofile
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/blocks"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/sampling"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// writer hands profiles over to a Builder.
+type writer struct {
+	ctx       context.Context
+	b         *timeline.Builder
+	log       *problem.Log
+	opts      Options
+	locations locationKeys
+	index     uint32 // of the last event that was added
+	out       timeline.Event
+}
+
+// Samples describes the samples of profiles: they weigh the time that they stand for.
+var Samples = timeline.SampleDescription{Source: "js_self_profiling", Counter: "time", Unit: timeline.SampleUnitNanos}
+
+// countCounter is what samples count that weigh no time, as writers call it.
+var countCounter = []byte("samples")
+
+// unknownProcess is the name of the process if no resource has an origin.
+const unknownProcess = "JS self-profile"
+
+// profiles adds all profiles, each as a thread, those that began first in front.
+func (w *writer) profiles(all []*profile) error {
+	for _, p := range all {
+		p.redecode(w.log)
+	}
+	if err := w.placeInTime(all); err != nil {
+		return err
+	}
+	for i, p := range all {
+		process := p.process
+		if process == 0 {
+			process = w.b.Process(timeline.ProcessKey{Text: cmp.Or(p.pageOrigin(), unknownProcess)})
+			w.b.NoteProcess(process, problem.Position{Event: -1, Offset: p.offset})
+		}
+		name := cmp.Or(w.opts.ThreadName, DefaultThreadName)
+		if i > 0 {
+			name = fmt.Sprintf("%s %d", name, i+1)
+		}
+		thread := w.b.Thread(process, timeline.ThreadKey{Text: name})
+		if len(all) > 1 {
+			w.b.SetSortIndex(thread, int32(i))
+		}
+		for k := range p.attributes {
+			a := &p.attributes[k]
+			if a.isInt {
+				w.b.SetIntAttribute(a.name(i, len(all)), a.number)
+			} else {
+				w.b.SetAttribute(a.name(i, len(all)), a.text)
+			}
+		}
+		if err := w.profile(p, thread); err != nil {
+			return err
+		}
+		*p = profile{} // its columns are of no use any more
+	}
+	if w.opts.Clues == nil { // else the trace may have samples of its own
+		w.b.DescribeSamples(Samples)
+	}
+	return nil
+}
+
+// placeInTime finds the time origin of every profile and sorts the profiles by it.
+func (w *writer) placeInTime(all []*profile) error {
+	for _, p := range all {
+		switch {
+		case w.opts.TimeOrigin != nil:
+			p.origin = w.opts.TimeOrigin
+		case w.opts.Clues != nil:
+			match, err := w.opts.Clues.match(p)
+			if err != nil {
+				return fmt.Errorf("the profile at byte %d: %w", p.offset, err)
+			}
+			p.origin = &match.Origin
+			p.process = w.b.Process(timeline.ProcessKey{Num: match.PID})
+			if w.opts.Matched != nil {
+				w.opts.Matched(match)
+			}
+		case p.origin == nil:
+			p.origin = p.started
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *profile) int {
+		if a.origin == nil || b.origin == nil {
+			return cmp.Compare(boolRank(a.origin == nil), boolRank(b.origin == nil))
+		}
+		return cmp.Compare(*a.origin, *b.origin)
+	})
+	earliest := all[0].origin
+	if earliest == nil {
+		return nil
+	}
+	if w.opts.Clues == nil {
+		w.b.SetClocks(timeline.Clocks{Trace: timeline.ClockRealtime})
+	}
+	for _, p := range all {
+		// One that does not know when it was recorded is put where the earliest of those begins that do.
+		if p.origin == nil {
+			w.log.Add(problem.TimeOriginUnknown, problem.Position{Event: -1, Offset: p.offset}, "")
+			p.origin = earliest
+		}
+	}
+	return nil
+}
+
+func boolRank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// pageOrigin returns the origin of the first resource that has one (C12). Blobs belong to the origin in their address.
+func (p *profile) pageOrigin() string {
+	for _, resource := range p.resources.All() {
+		u, err := url.Parse(strings.TrimPrefix(*resource, "blob:"))
+		if err != nil || u.Host == "" || u.Scheme == "wasm" {
+			continue
+		}
+		return u.Scheme + "://" + u.Host
+	}
+	return ""
+}
+
+// thread is the work on one profile.
+type thread struct {
+	*writer
+	p        *profile
+	stacks   *stackTable
+	track    timeline.TrackID
+	callsOn  timeline.TrackID
+	interval timeline.Nanos
+	end      *timeline.Nanos
+
+	calls    calls
+	activity activity
+	markers  []timeline.FrameID // by state, as a frame on top of a call stack; 0: not interned yet
+
+	name, category []byte // scratch
+}
+
+// profile adds one profile.
+func (w *writer) profile(p *profile, track timeline.TrackID) error {
+	t := &thread{writer: w, p: p, stacks: newStackTable(p, w.b), track: track}
+	t.checkTables()
+	t.toTraceTime()
+	t.interval = cmp.Or(w.opts.Interval, p.interval)
+	if t.interval == 0 {
+		t.interval = p.sampledInterval()
+	}
+	t.callsOn = track
+	if w.opts.SeparateCalls && !w.opts.NoCalls {
+		t.callsOn = w.b.RoleTrack(track, timeline.RoleCalls)
+	}
+	t.markers = make([]timeline.FrameID, len(p.states.names))
+	states := timeline.TrackSpec{Name: timeline.RolePageStates.String(), Role: timeline.RolePageStates}
+	if p.process == 0 { // else the trace that it was joined to says what the process shows
+		states.Subject = p.pageOrigin()
+	}
+	t.activity.track = w.b.NewTrack(track, states)
+	if err := t.samples(); err != nil {
+		return err
+	}
+	return t.spans()
+}
+
+// checkTables counts lists that are missing, and frames in resources that are not there.
+func (t *thread) checkTables() {
+	p := t.p
+	for _, list := range []struct {
+		which lists
+		name  string
+	}{{haveResources, "resources"}, {haveFrames, "frames"}, {haveStacks, "stacks"}, {haveSamples, "samples"}} {
+		if p.have&list.which == 0 {
+			t.log.Add(problem.SelfProfileListMissing, problem.Position{Event: -1, Offset: p.offset}, list.name)
+		}
+	}
+	for i, f := range p.frames.All() {
+		if int(f.resource) >= p.resources.Len() && p.have&haveResources != 0 {
+			t.log.Add(problem.SelfProfileFrameInvalid, problem.Position{Event: int64(i), Offset: -1}, "resourceId")
+		}
+	}
+}
+
+// toTraceTime moves the samples to where they are in the trace, drops those that are at no time there, and sorts them (C1).
+func (t *thread) toTraceTime() {
+	p := t.p
+	origin, ok := t.opts.Offset, true
+	if p.origin != nil {
+		origin, ok = shift(*p.origin, origin)
+	}
+	kept, sorted, last := 0, true, timeline.Nanos(math.MinInt64)
+	for i, s := range p.samples.All() {
+		at := problem.Position{Event: int64(i), Offset: s.offset}
+		if p.holes {
+			at.Event = -1
+		}
+		var inRange bool
+		if s.ts, inRange = shift(s.ts, origin); !inRange || !ok {
+			t.log.Add(problem.EventInvalidTimestamp, at, "in samples")
+			continue
+		}
+		if s.ts < 0 {
+			t.log.Add(problem.EventNegativeTimestamp, at, "in samples")
+			continue
+		}
+		if s.ts < last {
+			sorted = false
+			t.log.Add(problem.SamplesOutOfOrder, at, "")
+		}
+		last = s.ts
+		*p.samples.At(kept) = *s
+		kept++
+	}
+	p.samples.Truncate(kept)
+	if !sorted {
+		sort.Sort(byTime{&p.samples})
+	}
+	end := t.opts.End
+	if end == nil {
+		end = p.end
+	}
+	if end != nil {
+		if moved, ok := shift(*end, origin); ok {
+			t.end = &moved
+		}
+	}
+}
+
+// byTime sorts samples by time, in place. Those of one time keep their order, which is that of their offsets.
+type byTime struct{ *blocks.List[sample] }
+
+func (s byTime) Less(i, j int) bool {
+	a, b := s.At(i), s.At(j)
+	return a.ts < b.ts || a.ts == b.ts && a.offset < b.offset
+}
+
+func (s byTime) Swap(i, j int) {
+	a, b := s.At(i), s.At(j)
+	*a, *b = *b, *a
+}
+
+// sampledInterval estimates the interval from the samples (C2).
+func (p *profile) sampledInterval() timeline.Nanos {
+	gaps := make([]timeline.Nanos, 0, p.samples.Len())
+	for i := 1; i < p.samples.Len(); i++ {
+		gaps = append(gaps, p.samples.At(i).ts-p.samples.At(i-1).ts)
+	}
+	if interval, ok := sampling.Interval(gaps); ok {
+		return interval
+	}
+	return sampling.DefaultInterval
+}
+
+// length returns how long sample i stands for what it saw, and how long nothing is known behind it (C3).
+func (t *thread) length(i int) (length, gap timeline.Nanos) {
+	ts := t.p.samples.At(i).ts
+	switch {
+	case i+1 < t.p.samples.Len():
+		return sampling.Length(t.p.samples.At(i+1).ts-ts, t.interval)
+	case t.end != nil:
+		return max(*t.end-ts, 0), 0
+	}
+	return min(t.interval, maxTime), 0
+}
+
+// add hands w.out to the Builder, as an event of its own.
+func (w *writer) add(offset int64) error {
+	w.index++
+	w.out.Event, w.out.Offset = w.index, offset
+	return w.b.Add(&w.out)
+}

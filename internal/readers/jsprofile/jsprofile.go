@@ -1,0 +1,150 @@
+// Package jsprofile reads traces of the JS Self-Profiling API into a timeline: a page samples its own stack and gets a
+// JSON object of resources, frames, stacks and samples, perhaps with markers that say what the browser was doing.
+//
+// The comments cite docs/formats/jsprofile.md, whose rules C1 to C12 they call by these names. What becomes of a profile:
+//
+//	samples in a row with a frame     a slice on the thread "JS main"
+//	a marker other than script        a slice (gc), (layout), … on top of the frames
+//	the states of the samples         slices on the track "Browser activity" below the thread
+//	a time without samples            an instant "sampling gap" on the thread
+//	each sample                       a call-stack sample, which weighs the nanoseconds that it stands for
+//
+// The lists of a profile may come in any order, and the samples usually come before the stacks that they name, so a
+// profile is read into typed columns first (document.go, lists.go), of 24 bytes for a sample. What stands on each stack is
+// found once (stacks.go); then the samples are gone through in order of time (emit.go, calls.go, activity.go).
+//
+// A file may hold several profiles, in an array or one behind the other; each becomes a thread. Wrappers of other tools
+// are read as far as they say something about the profile (wrapper.go). A profile can be put into the trace of Chrome that was
+// recorded beside it (clues.go, traced.go, match.go).
+//
+// Whatever is wrong with single samples is counted in Options.Problems and never stops the reading. An error of Read means
+// that the input as a whole cannot be read.
+package jsprofile
+
+import (
+	"context"
+	"io"
+
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// DefaultThreadName is the name of the thread of a profile.
+const DefaultThreadName = "JS main"
+
+// Options says how Read reads. What a profile lacks can be given here; what is given counts, whatever a profile says.
+type Options struct {
+	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
+	Problems *problem.Log
+
+	// Interval is the time between two samples; 0: what the file says, else what its samples show (C2).
+	Interval timeline.Nanos
+	// TimeOrigin is the moment from which the times of the file count; nil: what the file says, else 0.
+	TimeOrigin *timeline.Nanos
+	// End is the end of the recording, counted like the times in the file; the last sample lasts until then. nil: what the
+	// file says; if it says nothing, the last sample lasts one interval.
+	End *timeline.Nanos
+	// Offset is added to all times.
+	Offset timeline.Nanos
+
+	// ThreadName is the name of the thread; "": DefaultThreadName. The format does not tell workers from pages.
+	ThreadName string
+	// Clues places profiles in a trace of Chrome that the Builder holds already: the thread joins the process of the page,
+	// its times are those of the trace, and Samples are not described once more. Where a profile belongs must be found by the
+	// clues, unless TimeOrigin says it.
+	Clues *Clues
+	// CountSamples makes each sample count as one instead of weighing the time that it stands for, because the samples that the
+	// Builder holds weigh something else, and a trace has one description of all.
+	CountSamples bool
+	// Matched is called for each profile that was placed. Optional.
+	Matched func(Match)
+	// FirstEvent is the index from which events are counted: more than those of the events that the Builder holds.
+	FirstEvent uint32
+
+	// NoCalls leaves the slices of frames and markers out, SeparateCalls puts them on a track timeline.RoleCalls below
+	// the thread.
+	NoCalls, SeparateCalls bool
+
+	// Memory is the number of bytes that profiles may take while they are read; 0: any. An input with more is an error.
+	Memory int64
+
+	// KeepArg says which arguments are kept: those that say where a function is defined, and the members of what wrappers
+	// add. nil keeps all.
+	KeepArg func(name []byte) bool
+
+	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
+}
+
+// Read reads the profiles of r, which is unpacked, into b. Errors are those of r and of b, of ctx, and inputs that are no
+// profile at all; they say where in the input they occurred.
+func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
+	profiles, err := parse(ctx, r, b, opts)
+	if err != nil {
+		return err
+	}
+	w := &writer{
+		ctx: ctx, b: b, log: opts.Problems, opts: opts, locations: newLocationKeys(opts.KeepArg), index: opts.FirstEvent,
+	}
+	return w.profiles(profiles)
+}
+
+// parse reads the columns of all profiles of an input.
+func parse(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) ([]*profile, error) {
+	window := opts.window
+	if window == 0 {
+		window = jsonscan.DefaultWindow
+	}
+	rd := &reader{
+		Reader: jsondoc.New(jsonscan.NewSize(jsondoc.Cancelled(ctx, r), window), opts.Problems), b: b, keep: opts.KeepArg,
+		members: map[string]bool{}, room: jsondoc.Room{Limit: opts.Memory},
+	}
+	rd.Numbered = true
+	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
+		return nil, err
+	}
+	return rd.profiles, nil
+}
+
+// reader reads the text of profiles.
+type reader struct {
+	*jsondoc.Reader
+	b    *timeline.Builder // for attributes, and to encode the arguments of what wrappers add
+	keep func(name []byte) bool
+
+	profiles []*profile
+	room     jsondoc.Room
+	members  map[string]bool // unknown members that were counted
+}
+
+func (r *reader) problem(k problem.Kind, detail string) { r.Log.Add(k, r.Position(), detail) }
+
+// Bytes that one of each takes in memory, beside its texts.
+const (
+	sizeOfSample    = 24
+	sizeOfStack     = 17 // with what stackTable has of it
+	sizeOfFrame     = 36
+	sizeOfResource  = 16
+	sizeOfState     = 64
+	sizeOfSpan      = 96
+	sizeOfAttribute = 56
+)
+
+// take says that so many bytes more are held.
+func (r *reader) take(n int) error {
+	if err := r.room.Take(int64(n)); err != nil {
+		return r.Failed(err)
+	}
+	return nil
+}
+
+// unknown counts a member that the format does not know, once for a name.
+func (r *reader) unknown(key []byte) {
+	const most = 1000 // names that are remembered
+	if r.members[string(key)] || len(r.members) == most {
+		return
+	}
+	r.members[string(key)] = true
+	r.problem(problem.EventUnknownMember, string(key))
+}

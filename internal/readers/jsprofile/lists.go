@@ -1,0 +1,262 @@
+package jsprofile
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/weft-trace/weft/internal/blocks"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// The lists may be this long. What browsers write is far below; more would only cost memory.
+const (
+	maxResources = 1 << 20
+	maxFrames    = 1 << 20
+	maxStacks    = 1 << 22
+)
+
+// member reads one member of a profile, whose value begins with c.
+func (r *reader) member(p *profile, key string, c byte) error {
+	switch key {
+	case "resources":
+		return list(r, p, haveResources, key, c, &p.resources, maxResources, r.resource)
+	case "frames":
+		return list(r, p, haveFrames, key, c, &p.frames, maxFrames, r.frame)
+	case "stacks":
+		return list(r, p, haveStacks, key, c, &p.stacks, maxStacks, r.stack)
+	case "samples":
+		return r.samples(p, c)
+	}
+	return r.wrapperMember(p, key, c)
+}
+
+// list reads a list whose elements are found by their index: one that cannot be read still has its place.
+func list[T any](r *reader, p *profile, which lists, key string, c byte, to *blocks.List[T], most int, element func(c byte, out *T) error) error {
+	if !r.begins(p, which, c) {
+		return r.Skip()
+	}
+	to.Truncate(0)
+	var out, none T // one for all elements, as element may keep it from the stack
+	return r.Elements(func(c byte) error {
+		if to.Len() == most {
+			if r.Index == int64(most) {
+				r.problem(problem.StackLimit, fmt.Sprintf("more than %d %s", most, key))
+			}
+			return r.Skip()
+		}
+		out = none
+		err := element(c, &out)
+		if err == nil {
+			to.Append(out)
+		}
+		return err
+	})
+}
+
+// begins notes that a profile has a list. It is false if the value, which begins with c, is none. Of two lists of one
+// name the last one counts.
+func (r *reader) begins(p *profile, which lists, c byte) bool {
+	if c != '[' {
+		return false // as if it were not there
+	}
+	p.have |= which
+	return true
+}
+
+// resource reads an element of resources: the address of a script.
+func (r *reader) resource(c byte, out *string) error {
+	if c != '"' {
+		r.problem(problem.SelfProfileFrameInvalid, "a resource that is no text")
+		return r.Skip()
+	}
+	err := r.Unit(func() {
+		_, text := r.S.Value()
+		*out = string(text)
+	})
+	if err != nil {
+		return err
+	}
+	return r.take(sizeOfResource + len(*out))
+}
+
+// frame reads an element of frames.
+func (r *reader) frame(c byte, out *frame) error {
+	*out = frame{resource: noIndex}
+	if c != '{' {
+		r.problem(problem.SelfProfileFrameInvalid, "a frame that is no object")
+		return r.Skip()
+	}
+	invalid := ""
+	err := r.Unit(func() {
+		*out, invalid = frame{resource: noIndex}, ""
+		note := func(ok bool, key []byte) {
+			if !ok {
+				invalid = string(key)
+			}
+		}
+		r.StartObject()
+		for key, ok := r.Key(); ok; key, ok = r.Key() {
+			switch string(key) {
+			case "name":
+				kind, text := r.S.Scalar()
+				out.name = string(text)
+				note(kind == jsonscan.String, key)
+			case "resourceId":
+				out.resource = r.indexValue()
+				note(out.resource != badIndex, key)
+			case "line":
+				out.line, ok = r.count()
+				note(ok, key)
+			case "column":
+				out.column, ok = r.count()
+				note(ok, key)
+			default:
+				r.unknown(key)
+				r.S.Skip()
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if invalid != "" {
+		r.problem(problem.SelfProfileFrameInvalid, invalid)
+	}
+	return r.take(sizeOfFrame + len(out.name))
+}
+
+// stack reads an element of stacks. What is wrong with it is counted at the samples that use it.
+func (r *reader) stack(c byte, out *stack) error {
+	*out = stack{frame: badIndex, parent: noIndex}
+	if c != '{' {
+		return r.Skip()
+	}
+	err := r.Unit(func() {
+		*out = stack{frame: badIndex, parent: noIndex}
+		r.StartObject()
+		for key, ok := r.Key(); ok; key, ok = r.Key() {
+			switch string(key) {
+			case "frameId":
+				out.frame = r.indexValue()
+			case "parentId":
+				out.parent = r.indexValue()
+			default:
+				r.unknown(key)
+				r.S.Skip()
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return r.take(sizeOfStack)
+}
+
+// samples reads the samples.
+func (r *reader) samples(p *profile, c byte) error {
+	if !r.begins(p, haveSamples, c) {
+		return r.Skip()
+	}
+	p.samples.Truncate(0)
+	p.holes = false
+	return r.Elements(func(c byte) error {
+		if c != '{' {
+			p.holes = true
+			r.problem(problem.JSONNotAnEvent, "in samples")
+			return r.Skip()
+		}
+		s := sample{offset: r.S.Start()}
+		timed, states := false, len(p.states.names)
+		if err := r.Unit(func() { timed = r.sample(p, &s) }); err != nil {
+			return err
+		}
+		for _, name := range p.states.names[states:] {
+			if err := r.take(sizeOfState + len(name)); err != nil {
+				return err
+			}
+		}
+		if !timed {
+			p.holes = true
+			r.Log.Add(problem.EventInvalidTimestamp, problem.Position{Event: r.Index, Offset: s.offset}, "in samples")
+			return nil
+		}
+		p.samples.Append(s)
+		return r.take(sizeOfSample)
+	})
+}
+
+// sample reads an element of samples (C4). It is false if the sample has no usable timestamp.
+func (r *reader) sample(p *profile, out *sample) (timed bool) {
+	out.stack, out.state = noIndex, idle
+	marked := false
+	r.StartObject()
+	for key, ok := r.Key(); ok; key, ok = r.Key() {
+		switch string(key) {
+		case "timestamp":
+			out.ts, timed = r.millis()
+		case "stackId":
+			out.stack = r.indexValue()
+		case "marker":
+			kind, text := r.S.Scalar()
+			if marked = kind > jsonscan.Null && len(text) > 0; marked {
+				out.state = p.states.id(r.S.ValidText(text))
+			}
+		default:
+			r.unknown(key)
+			r.S.Skip()
+		}
+	}
+	switch {
+	case marked:
+	case out.stack != noIndex:
+		out.state = inferred
+	default:
+		out.state = idle
+	}
+	return timed
+}
+
+// indexValue reads an index into a list: null is no index.
+func (r *reader) indexValue() int32 {
+	kind, text := r.S.Scalar()
+	if kind == jsonscan.Null {
+		return noIndex
+	}
+	if v, ok := natural(kind, text); ok {
+		return v
+	}
+	return badIndex
+}
+
+// count reads a line or column; 0 if there is none.
+func (r *reader) count() (n int32, ok bool) {
+	kind, text := r.S.Scalar()
+	if kind == jsonscan.Null {
+		return 0, true
+	}
+	return natural(kind, text)
+}
+
+// natural converts a number from 0 on that is whole, which may be in quotes.
+func natural(kind jsonscan.Kind, text []byte) (int32, bool) {
+	if kind != jsonscan.Integer && kind != jsonscan.Number && kind != jsonscan.String {
+		return 0, false
+	}
+	f, ok := jsonscan.Float64(text)
+	if !ok || f < 0 || f > math.MaxInt32 || f != math.Trunc(f) || !jsonscan.IsNumber(text) {
+		return 0, false
+	}
+	return int32(f), true
+}
+
+// millis reads a time or duration in milliseconds, a number that may be in quotes (C1).
+func (r *reader) millis() (timeline.Nanos, bool) {
+	switch kind, text := r.S.Scalar(); kind {
+	case jsonscan.Integer, jsonscan.Number, jsonscan.String:
+		v, ok := jsonscan.Decimal(text, 6)
+		return timeline.Nanos(v), ok
+	}
+	return 0, false
+}

@@ -1,0 +1,183 @@
+package jsprofile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Match says where the time origin of a page lies in a trace of Chrome, and how that is known.
+type Match struct {
+	Origin      timeline.Nanos
+	Uncertainty timeline.Nanos // at most so far from the truth
+	PID, TID    int64          // of the thread in the trace
+	By          string         // BySamples or ByNavigation
+}
+
+// How a Match was found.
+const (
+	BySamples    = "samples"    // the trace has the same samples
+	ByNavigation = "navigation" // the trace has the navigation to the page
+)
+
+// ErrNoCommonClock says that nothing in a trace tells where a self-profile belongs.
+var ErrNoCommonClock = errors.New("no common clock")
+
+// match finds the time origin of a profile.
+func (c *Clues) match(p *profile) (Match, error) {
+	times := make([]timeline.Nanos, p.samples.Len())
+	for i, s := range p.samples.All() {
+		times[i] = s.ts
+	}
+	slices.Sort(times)
+	found := c.matchSamples(times)
+	if len(found) == 0 {
+		found = c.matchNavigation(p, times)
+	}
+	switch {
+	case len(found) == 0:
+		return Match{}, fmt.Errorf("%w: the trace has neither the samples of this profile (as a profile of the source SelfProfiling%s) "+
+			"nor the navigation to one of its pages; --time-origin can say where it belongs", ErrNoCommonClock, c.missing())
+	case len(found) > 1:
+		return Match{}, fmt.Errorf("%w: %d places in the trace fit equally well; --time-origin can say which", ErrNoCommonClock, len(found))
+	}
+	return found[0], nil
+}
+
+// missing says what became of the profiles of the source SelfProfiling, if there are any without samples.
+func (c *Clues) missing() string {
+	for i := range c.profiles {
+		p := &c.profiles[i]
+		switch {
+		case !p.selfMade:
+		case p.otherClock:
+			return "; it has one, whose start is on another clock than the trace"
+		case len(p.times) == 0:
+			return "; it names one, but has none of its samples: join the recording itself, or what --profile all makes of it"
+		}
+	}
+	return ""
+}
+
+// The steps in which browsers let pages see times: finer ones for pages that are isolated from others.
+const (
+	fineStep   timeline.Nanos = 5_000
+	coarseStep timeline.Nanos = 100_000
+	traceStep  timeline.Nanos = 1_000 // of the times in traces
+)
+
+// stepOf returns the step of a page's times.
+func stepOf(times []timeline.Nanos) timeline.Nanos {
+	for _, ts := range times {
+		if ts%coarseStep != 0 {
+			return fineStep
+		}
+	}
+	return coarseStep
+}
+
+// matchSamples compares the times of a profile, sorted, with those of the profiles in the trace.
+func (c *Clues) matchSamples(times []timeline.Nanos) (found []Match) {
+	m := matcher{times: times, step: stepOf(times), budget: maxComparisons}
+	for i := range c.profiles {
+		p := &c.profiles[i]
+		if !p.selfMade || p.otherClock {
+			continue
+		}
+		slices.Sort(p.times)
+		for _, o := range m.offsets(p.times) {
+			found = append(found, Match{
+				Origin: o.low + (o.high-o.low)/2, Uncertainty: (o.high-o.low)/2 + traceStep + p.slack, PID: p.pid, TID: p.tid, By: BySamples,
+			})
+		}
+	}
+	return found
+}
+
+const (
+	// minMatched is the least number of samples that must be the same: so many cannot be by chance.
+	minMatched = 16
+	// maxComparisons bounds the search, which takes long if all samples are equally far apart. Then they tell nothing.
+	maxComparisons = 1 << 26
+)
+
+// matcher compares the times of a profile with those of others.
+type matcher struct {
+	times  []timeline.Nanos
+	step   timeline.Nanos
+	budget int
+}
+
+// offsets is a range of distances between two clocks.
+type offsets struct{ low, high timeline.Nanos }
+
+// offsets returns the distances at which all times lie on others, one by one, where the two lists overlap: a trace may have
+// begun later than the profile, or ended earlier. Of lists of one length that fit as they are, other fits do not count.
+func (m *matcher) offsets(others []timeline.Nanos) (found []offsets) {
+	if len(m.times) == len(others) && len(others) >= minMatched {
+		if o, ok := m.compare(m.times, others); ok {
+			return []offsets{o}
+		}
+	}
+	least := max(minMatched, min(len(m.times), len(others))*9/10)
+	for skip := 0; len(m.times)-skip >= least; skip++ {
+		if o, ok := m.compare(m.times[skip:], others); ok {
+			found = append(found, o)
+		}
+	}
+	for skip := 1; len(others)-skip >= least; skip++ {
+		if o, ok := m.compare(m.times, others[skip:]); ok {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// compare reports whether two lists are the same at one distance, as far as both reach.
+func (m *matcher) compare(times, others []timeline.Nanos) (o offsets, ok bool) {
+	n := min(len(times), len(others))
+	if n < minMatched {
+		return o, false
+	}
+	for i := range n {
+		if m.budget--; m.budget < 0 {
+			return o, false
+		}
+		d := others[i] - times[i]
+		if i == 0 {
+			o = offsets{d, d}
+		}
+		o.low, o.high = min(o.low, d), max(o.high, d)
+		if o.high-o.low > 2*m.step+2*traceStep {
+			return o, false
+		}
+	}
+	return o, true
+}
+
+// matchNavigation looks for the navigation to a page that is among the scripts of the profile.
+func (c *Clues) matchNavigation(p *profile, times []timeline.Nanos) (found []Match) {
+	if len(times) == 0 {
+		return nil
+	}
+	pages := map[string]bool{}
+	for _, resource := range p.resources.All() {
+		pages[withoutFragment(*resource)] = true
+	}
+	for _, n := range c.navigations {
+		first, ok1 := shift(times[0], n.ts)
+		last, ok2 := shift(times[len(times)-1], n.ts)
+		if pages[withoutFragment(n.url)] && ok1 && ok2 && first <= c.end && last >= c.start {
+			found = append(found, Match{Origin: n.ts, Uncertainty: stepOf(times) + traceStep, PID: n.pid, TID: n.tid, By: ByNavigation})
+		}
+	}
+	return found
+}
+
+func withoutFragment(url string) string {
+	before, _, _ := strings.Cut(url, "#")
+	return before
+}

@@ -1,0 +1,147 @@
+package jsprofile
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// anonymous is shown in the place of an empty function name (C11).
+const anonymous = "(anonymous)"
+
+// stackTable finds what stands on each stack of a profile. Every stack is looked at once, however many samples and
+// stacks lead to it.
+type stackTable struct {
+	p         *profile
+	b         *timeline.Builder
+	depths    []int32                // by stack: the number of its frames, or unknownDepth, onPath, badDepth
+	outer     []int32                // by stack of more than maxShown frames: its outermost maxShown; nil: there is none
+	path      []int32                // scratch
+	callstack []timeline.CallstackID // by stack, as far as known says
+	known     []bool
+	frames    []timeline.FrameID // by frame; 0: not interned yet
+}
+
+const (
+	unknownDepth int32 = 0
+	onPath       int32 = -1
+	badDepth     int32 = -2
+)
+
+func newStackTable(p *profile, b *timeline.Builder) *stackTable {
+	return &stackTable{
+		p: p, b: b,
+		depths:    make([]int32, p.stacks.Len()),
+		callstack: make([]timeline.CallstackID, p.stacks.Len()),
+		known:     make([]bool, p.stacks.Len()),
+		frames:    make([]timeline.FrameID, p.frames.Len()),
+	}
+}
+
+// depth returns the number of frames of a stack; 0 if the stack, or one that it stands on, or a frame of these is
+// unknown, or the stacks lead in a circle (C9).
+func (t *stackTable) depth(id int32) int32 {
+	path, depth := t.path[:0], unknownDepth
+	for {
+		if id < 0 || int(id) >= t.p.stacks.Len() || t.depths[id] == onPath {
+			depth = badDepth
+			break
+		}
+		if depth = t.depths[id]; depth != unknownDepth {
+			break
+		}
+		s := t.p.stacks.At(int(id))
+		if s.frame < 0 || int(s.frame) >= t.p.frames.Len() {
+			depth = badDepth
+		} else if s.parent == noIndex {
+			depth = 1
+		}
+		if depth != unknownDepth {
+			t.depths[id] = depth
+			break
+		}
+		t.depths[id] = onPath
+		path = append(path, id)
+		id = s.parent
+	}
+	for _, id := range slices.Backward(path) {
+		if depth > 0 {
+			depth++
+		}
+		t.depths[id] = depth
+		if depth > maxShown {
+			t.cut(id, t.p.stacks.At(int(id)).parent)
+		}
+	}
+	t.path = path
+	return max(depth, 0)
+}
+
+// cut notes which entry is the innermost one of a deep stack that is shown, when that of its parent is known: to look for
+// it again for every sample takes hours if stacks are deep enough.
+func (t *stackTable) cut(id, parent int32) {
+	if t.outer == nil {
+		t.outer = make([]int32, t.p.stacks.Len())
+	}
+	if t.depths[parent] > maxShown {
+		parent = t.outer[parent]
+	}
+	t.outer[id] = parent
+}
+
+// appendFrames appends the stack entries of a good stack, the outermost first, but not more than the outermost maxShown.
+func (t *stackTable) appendFrames(dst []int32, id int32) []int32 {
+	depth := int(t.depths[id])
+	if depth > maxShown {
+		id, depth = t.outer[id], maxShown
+	}
+	start := len(dst)
+	dst = append(dst, make([]int32, depth)...)
+	for i := start + depth - 1; i >= start; i-- {
+		dst[i] = id
+		id = t.p.stacks.At(int(id)).parent
+	}
+	return dst
+}
+
+// call returns the call stack of a good stack.
+func (t *stackTable) call(id int32) timeline.CallstackID {
+	path := t.path[:0]
+	for id != noIndex && !t.known[id] {
+		path = append(path, id)
+		id = t.p.stacks.At(int(id)).parent
+	}
+	var stack timeline.CallstackID
+	if id != noIndex {
+		stack = t.callstack[id]
+	}
+	for _, id := range slices.Backward(path) {
+		stack = t.b.PushFrame(stack, t.frame(t.p.stacks.At(int(id)).frame))
+		t.callstack[id], t.known[id] = stack, true
+	}
+	t.path = path
+	return stack
+}
+
+// frame interns a frame.
+func (t *stackTable) frame(id int32) timeline.FrameID {
+	if t.frames[id] == 0 {
+		f := t.p.frames.At(int(id))
+		t.frames[id] = t.b.Frame(timeline.Frame{
+			Function: cmp.Or(f.name, anonymous),
+			File:     t.p.resource(f),
+			Line:     int64(f.line),
+			Column:   int64(f.column),
+		})
+	}
+	return t.frames[id]
+}
+
+// resource returns the address of the script that a frame is in, "" if that is not known (C10).
+func (p *profile) resource(f *frame) string {
+	if f.resource < 0 || int(f.resource) >= p.resources.Len() {
+		return ""
+	}
+	return *p.resources.At(int(f.resource))
+}

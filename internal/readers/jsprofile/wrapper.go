@@ -1,0 +1,253 @@
+package jsprofile
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// spanTracks are the lists of intervals that Datadog's wrapper adds, and the names of their tracks.
+var spanTracks = map[string]string{"longTasks": "Long tasks", "actions": "Actions", "views": viewsTrack}
+
+const viewsTrack = "Views"
+
+// maxAttribute is the length up to which a plain member becomes an attribute of the trace.
+const maxAttribute = 16 << 10
+
+// wrapperMember reads a member of the object around a profile that is no part of the API's trace.
+func (r *reader) wrapperMember(p *profile, key string, c byte) error {
+	if track := spanTracks[key]; track != "" && c == '[' {
+		return r.Elements(func(c byte) error { return r.span(p, track, c) })
+	}
+	switch key {
+	case "sampleInterval":
+		interval, ok, err := r.time()
+		switch {
+		case err != nil:
+			return err
+		case ok && interval > 0:
+			p.interval = interval
+		default:
+			r.problem(problem.MetadataInvalid, key)
+		}
+		return nil
+	case "clocksOrigin":
+		return r.clocks(key, c, func(ck clocks) { p.origin = ck.origin() })
+	case "startClocks":
+		return r.clocks(key, c, func(ck clocks) { p.started = ck.origin() })
+	case "endClocks":
+		return r.clocks(key, c, func(ck clocks) { p.end = ck.relative })
+	}
+	if c == '{' || c == '[' {
+		r.problem(problem.TopLevelMemberSkipped, key)
+		return r.Skip()
+	}
+	return r.attribute(p, key)
+}
+
+// time reads a time in milliseconds outside the lists.
+func (r *reader) time() (ts timeline.Nanos, ok bool, err error) {
+	err = r.Unit(func() { ts, ok = r.millis() })
+	return ts, ok, err
+}
+
+// clocks is one moment on two clocks; nil is unknown.
+type clocks struct {
+	relative *timeline.Nanos // since the time origin of the page
+	epoch    *timeline.Nanos // since 1970
+}
+
+// origin returns the moment at which the relative clock was 0, nil if that is not known.
+func (c clocks) origin() *timeline.Nanos {
+	if c.epoch == nil || c.relative == nil {
+		return c.epoch
+	}
+	origin, ok := shift(*c.epoch, -*c.relative)
+	if !ok {
+		return nil
+	}
+	return &origin
+}
+
+// clocks reads a moment on two clocks, as Datadog writes it.
+func (r *reader) clocks(key string, c byte, use func(clocks)) error {
+	if c != '{' {
+		r.problem(problem.MetadataInvalid, key)
+		return r.Skip()
+	}
+	var read clocks
+	if err := r.Unit(func() { read = r.clocksValue() }); err != nil {
+		return err
+	}
+	if read == (clocks{}) {
+		r.problem(problem.MetadataInvalid, key)
+	}
+	use(read)
+	return nil
+}
+
+// clocksValue reads the object of a moment on two clocks.
+func (r *reader) clocksValue() (c clocks) {
+	r.StartObject()
+	for key, ok := r.Key(); ok; key, ok = r.Key() {
+		var to **timeline.Nanos
+		switch string(key) {
+		case "relative":
+			to = &c.relative
+		case "timeStamp":
+			to = &c.epoch
+		default:
+			r.unknown(key)
+			r.S.Skip()
+			continue
+		}
+		if ts, ok := r.millis(); ok {
+			*to = &ts
+		}
+	}
+	return c
+}
+
+// attribute reads a plain value, which becomes an attribute of the trace.
+func (r *reader) attribute(p *profile, key string) error {
+	var kind jsonscan.Kind
+	a := attribute{key: key}
+	err := r.Unit(func() {
+		var text []byte
+		kind, text = r.S.Scalar()
+		a.text = string(r.S.ValidText(text[:min(len(text), maxAttribute+1)]))
+	})
+	if err != nil || kind == jsonscan.Null {
+		return err
+	}
+	if len(a.text) > maxAttribute {
+		r.problem(problem.MetadataValueOmitted, key)
+		return nil
+	}
+	switch kind {
+	case jsonscan.True, jsonscan.False:
+		a.isInt = true
+		if kind == jsonscan.True {
+			a.number = 1
+		}
+	case jsonscan.Integer:
+		a.number, a.isInt = jsonscan.Int64([]byte(a.text))
+	}
+	p.attributes = append(p.attributes, a)
+	return r.take(sizeOfAttribute + len(a.key) + len(a.text))
+}
+
+// span reads an element of longTasks, actions or views. What says neither when it begins nor how it is called becomes
+// arguments.
+func (r *reader) span(p *profile, track string, c byte) error {
+	at := r.Position()
+	if c != '{' {
+		r.problem(problem.JSONNotAnEvent, "in "+track)
+		return r.Skip()
+	}
+	var out span
+	var timed bool
+	if err := r.Unit(func() { out, timed = r.spanValue() }); err != nil {
+		return err
+	}
+	if !timed {
+		r.Log.Add(problem.EventInvalidTimestamp, at, "in "+track)
+		return nil
+	}
+	out.track, out.offset = track, at.Offset
+	p.spans.Append(out)
+	return r.take(sizeOfSpan + len(out.name) + len(out.args))
+}
+
+// spanNames are the members that name a span, the best first.
+var spanNames = [...]string{"viewName", "label", "name", "entryType", "viewId", "id"}
+
+// spanValue reads the object of a span.
+func (r *reader) spanValue() (out span, timed bool) {
+	out.dur = timeline.NoTime
+	best := len(spanNames)
+	args := r.b.Args()
+	args.Reset()
+	r.StartObject()
+	for key, ok := r.Key(); ok; key, ok = r.Key() {
+		switch string(key) {
+		case "startClocks":
+			if ck := r.startClocks(); ck.relative != nil {
+				out.start, timed = *ck.relative, true
+			}
+			continue
+		case "startTime":
+			out.start, timed = r.millis()
+			continue
+		case "duration":
+			if d, ok := r.millis(); ok && d >= 0 && d <= maxTime {
+				out.dur = d
+			}
+			continue
+		}
+		kind, text := r.S.Scalar()
+		if rank := nameRank(key); rank < best && kind == jsonscan.String && len(text) > 0 {
+			best, out.name = rank, string(text)
+		}
+		if r.keep == nil || r.keep(key) {
+			args.Key(key)
+			r.argument(args, kind, text)
+		}
+	}
+	out.args = bytes.Clone(args.Args())
+	return out, timed
+}
+
+// startClocks reads a moment on two clocks inside a span; anything else than an object is none.
+func (r *reader) startClocks() clocks {
+	kind, raw := r.S.Scalar()
+	if kind != jsonscan.Object {
+		return clocks{}
+	}
+	var inner jsonscan.Scanner
+	inner.Reset(raw)
+	sub := reader{Reader: jsondoc.New(&inner, r.Log), members: r.members}
+	sub.StartPiece(r.Position())
+	return sub.clocksValue()
+}
+
+func nameRank(key []byte) int {
+	for i, name := range spanNames {
+		if string(key) == name {
+			return i
+		}
+	}
+	return len(spanNames)
+}
+
+// argument encodes a value as an argument; objects and arrays become their text.
+func (r *reader) argument(args *timeline.ArgsEncoder, kind jsonscan.Kind, text []byte) {
+	switch kind {
+	case jsonscan.Null:
+		args.Null()
+	case jsonscan.True, jsonscan.False:
+		args.Bool(kind == jsonscan.True)
+	case jsonscan.Integer, jsonscan.Number:
+		if v, ok := jsonscan.Int64(text); ok && kind == jsonscan.Integer {
+			args.Int(v)
+		} else if f, ok := jsonscan.Float64(text); ok {
+			args.Double(f)
+		} else {
+			args.String(text)
+		}
+	default:
+		args.String(r.S.ValidText(text))
+	}
+}
+
+// name returns the attribute's key as an attribute of the trace; of several profiles in a file each has its own.
+func (a *attribute) name(index, profiles int) string {
+	if profiles == 1 {
+		return a.key
+	}
+	return fmt.Sprintf("profiles[%d].%s", index, a.key)
+}

@@ -1,0 +1,175 @@
+package perfetto
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// counterValue is a value for a counter track, scaled and accumulated.
+type counterValue struct {
+	track timeline.TrackID
+	value timeline.Number
+}
+
+// counterEvent translates an event of type COUNTER.
+func (r *reader) counterEvent() error {
+	e := &r.ev
+	if !e.hasValue {
+		r.notConverted("TrackEvent of type 4 without value")
+		return nil
+	}
+	uuid, _ := r.eventUUID()
+	t := r.tracks.byUUID[uuid]
+	if t == nil || t.kind != counterTrack {
+		r.notConverted("counter value on a track that no descriptor before it calls a counter")
+		return nil
+	}
+	if len(e.annotations) > 0 {
+		r.notConverted("arguments of a counter value")
+	}
+	if len(e.flows)+len(e.terminating) > 0 {
+		r.notConverted("flow of a counter value")
+	}
+	return r.addCounter(t.id, r.counterNumber(uuid, t, e.value))
+}
+
+func (r *reader) addCounter(track timeline.TrackID, value timeline.Number) error {
+	e := &r.ev
+	r.out = timeline.Event{
+		Kind: timeline.Counter, Track: track, Event: e.index, Offset: r.offset,
+		TS: e.ts, Value: value,
+	}
+	return r.b.Add(&r.out)
+}
+
+// counterNumber turns a value as written into that of the counter: scaled, and added up if the counter is incremental
+// (perfetto.md 7).
+func (r *reader) counterNumber(uuid uint64, t *track, v timeline.Number) timeline.Number {
+	if v.IsInt() {
+		scaled, exact := mulInt(v.Int(), t.multiplier)
+		if exact {
+			if t.incremental {
+				scaled = r.seq.AddInt(uuid, scaled)
+			}
+			return timeline.Int(scaled)
+		}
+	}
+	decimal := v.Float() * float64(t.multiplier)
+	if t.incremental {
+		decimal = r.seq.AddDouble(uuid, decimal)
+	}
+	return timeline.Float(decimal)
+}
+
+// mulInt multiplies and reports whether the product fits an int64.
+func mulInt(a, b int64) (int64, bool) {
+	if b == 1 || a == 0 {
+		return a, true
+	}
+	c := a * b
+	if c/b != a || a == math.MinInt64 {
+		return 0, false
+	}
+	return c, true
+}
+
+// extraCounters reads the counter values that a slice or instant carries: its thread time, which it notes in the event,
+// and others, which it returns. Values pair with the track uuids of the event, else with those of the defaults, by
+// position; a uuid too many has no value (perfetto.md 15).
+func (r *reader) extraCounters() []counterValue {
+	e := &r.ev
+	var others []counterValue
+	take := func(uuids []uint64, i int, v timeline.Number) {
+		if i >= len(uuids) {
+			r.notConverted("extra counter value without track")
+			return
+		}
+		t := r.tracks.byUUID[uuids[i]]
+		if t == nil || t.kind != counterTrack {
+			r.notConverted("extra counter value on a track that no descriptor before it calls a counter")
+			return
+		}
+		n := r.counterNumber(uuids[i], t, v)
+		if t.threadTime {
+			e.threadTime = timeline.Nanos(n.Int())
+			return
+		}
+		others = append(others, counterValue{t.id, n})
+	}
+	uuids := e.extraUUIDs
+	if len(uuids) == 0 {
+		uuids = r.seq.Defaults.ExtraCounters
+	}
+	for i, v := range e.extraValues {
+		take(uuids, i, timeline.Int(v))
+	}
+	uuids = e.doubleUUIDs
+	if len(uuids) == 0 {
+		uuids = r.seq.Defaults.ExtraDoubleCounters
+	}
+	for i, v := range e.doubleValues {
+		take(uuids, i, timeline.Float(v))
+	}
+	return others
+}
+
+// describeCounter reads a CounterDescriptor.
+func (t *track) describeCounter(msg []byte, key *timeline.CounterKey) error {
+	t.kind, t.multiplier = counterTrack, 1
+	builtin := uint64(0)
+	r := wire.NewReader(msg)
+	for r.Next() {
+		switch r.Field() {
+		case schema.CounterDescriptor_Type:
+			builtin = r.Uint()
+		case schema.CounterDescriptor_Unit:
+			if unit := r.Uint(); unit <= uint64(timeline.UnitBytes) {
+				key.Unit = timeline.CounterUnit(unit)
+			}
+		case schema.CounterDescriptor_UnitMultiplier:
+			if m := r.Int(); m != 0 {
+				t.multiplier = m
+			}
+		case schema.CounterDescriptor_IsIncremental:
+			t.incremental = r.Bool()
+		case schema.CounterDescriptor_UnitName:
+			key.UnitName = string(r.Bytes())
+		case schema.CounterDescriptor_YAxisShareKey:
+			key.ShareKey = string(r.Bytes())
+		}
+	}
+	// A thread-time counter with another name is an ordinary counter (perfetto.md 7).
+	name := string(key.Name)
+	t.threadTime = builtin == 1 && (name == "" || name == "thread_time")
+	if builtin == 2 && name == "" {
+		key.Name = []byte("thread_instruction_count")
+	}
+	if err := r.Err(); err != nil {
+		return fmt.Errorf("counter: %w", err)
+	}
+	return nil
+}
+
+// appendDoubles appends the values of a repeated double field.
+func appendDoubles(to []float64, r *wire.Reader) []float64 {
+	for _, bits := range appendFixed64(nil, r) {
+		to = append(to, math.Float64frombits(bits))
+	}
+	return to
+}
+
+// appendFixed64 appends the values of a repeated field of eight-byte values, packed or plain.
+func appendFixed64(to []uint64, r *wire.Reader) []uint64 {
+	if r.Type() != wire.Len {
+		return append(to, r.Uint())
+	}
+	for b := r.Bytes(); len(b) >= 8; b = b[8:] {
+		to = append(to, binary.LittleEndian.Uint64(b))
+	}
+	return to
+}

@@ -1,0 +1,236 @@
+package perfetto
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// legacyState translates a T with duration and without id: a state of the thread (chrome-json.md 17).
+func (r *reader) legacyState() error {
+	dur, ok := r.legacyDuration()
+	if !ok {
+		return r.droppedBindID()
+	}
+	e := &r.ev
+	e.track = r.b.RoleTrack(r.eventTrack(), timeline.RoleThreadState)
+	r.noThreadTime("thread state")
+	r.encodeArgs(nil)
+	r.fillEvent(timeline.Slice)
+	r.out.Dur = dur
+	if err := r.b.Add(&r.out); err != nil {
+		return err
+	}
+	return r.addFlows()
+}
+
+// noThreadTime leaves the thread time out where the model has no place for it.
+func (r *reader) noThreadTime(of string) {
+	if r.ev.threadTime != timeline.NoTime {
+		r.notConverted("thread time of a legacy " + of)
+		r.ev.threadTime = timeline.NoTime
+	}
+}
+
+// legacyObject translates N, O and D: the life and the snapshots of an object (chrome-json.md 17).
+func (r *reader) legacyObject() error {
+	e := &r.ev
+	l := &e.legacy
+	if l.idKind == noID {
+		r.add(problem.AsyncMissingID, "")
+		return r.droppedBindID()
+	}
+	parent := timeline.TrackID(0)
+	if l.idKind != globalID {
+		parent = r.eventProcess()
+	}
+	e.track = r.b.Objects(parent, string(e.resolvedName))
+	r.noThreadTime("object event")
+	r.encodeArgs(nil)
+	args := r.b.Args()
+	args.Key([]byte(weftKey))
+	args.ExtendDict()
+	args.Key([]byte("id"))
+	args.String(l.idText())
+	args.EndDict()
+	r.fillEvent(timeline.Instant)
+	switch l.phase {
+	case 'N':
+		r.out.Kind = timeline.Begin
+	case 'D':
+		r.out.Kind, r.out.KeepEnd = timeline.End, true
+	}
+	r.text = append(append(append(r.text[:0], e.resolvedName...), ' '), l.idText()...)
+	r.out.Name = r.text
+	if err := r.b.Add(&r.out); err != nil {
+		return err
+	}
+	return r.addFlows()
+}
+
+// legacyCounter translates a C: every annotation is a counter of its own (chrome-json.md 13).
+func (r *reader) legacyCounter() error {
+	e := &r.ev
+	l := &e.legacy
+	if len(e.annotations) == 0 {
+		r.add(problem.CounterWithoutValues, "")
+		return nil
+	}
+	r.noThreadTime("counter")
+	name := append([]byte{}, e.resolvedName...)
+	if l.idKind != noID {
+		name = append(append(name, " id: "...), l.idText()...)
+	}
+	name = append(name, ' ')
+	process := r.eventProcess()
+	for _, msg := range e.annotations {
+		a, err := r.parseAnnotation(msg)
+		if err != nil {
+			r.malformed("debug annotation", err)
+			continue
+		}
+		value, ok := a.number()
+		if !ok {
+			r.add(problem.CounterInvalidValue, string(a.name))
+			continue
+		}
+		track := r.b.Counter(process, &timeline.CounterKey{Name: append(name, a.name...)})
+		if err := r.addCounter(track, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// number returns the value of an annotation that is a number, or a text that holds one.
+func (a *annotation) number() (timeline.Number, bool) {
+	switch a.kind {
+	case annotationInt:
+		return timeline.Int(a.value.Int()), true
+	case annotationUint:
+		if v := a.value.Uint(); v > math.MaxInt64 {
+			return timeline.Float(float64(v)), true
+		}
+		return timeline.Int(a.value.Int()), true
+	case annotationDouble:
+		return timeline.Float(a.value.Double()), true
+	case annotationText, annotationJSON:
+		if !jsonscan.IsNumber(a.bytes) {
+			return timeline.Number{}, false
+		}
+		if v, ok := jsonscan.Int64(a.bytes); ok {
+			return timeline.Int(v), true
+		}
+		v, _ := jsonscan.Float64(a.bytes)
+		return timeline.Float(v), true
+	}
+	return timeline.Number{}, false
+}
+
+// legacyOther keeps a phase that is no slice, instant, counter or flow as an instant: pieces of V8 profiles that are not collected (P), memory dumps (v,
+// V), clock syncs (c), contexts, links, and letters unknown to the format.
+func (r *reader) legacyOther() error {
+	e := &r.ev
+	l := &e.legacy
+	if l.phase == 'P' {
+		if taken, err := r.collectProfile(); taken || err != nil {
+			return err
+		}
+	}
+	switch l.phase {
+	case 'V':
+		e.track = r.b.RoleTrack(0, timeline.RoleOther)
+	case 'c':
+		e.track = r.b.RoleTrack(0, timeline.RoleClockSync)
+	default:
+		e.track = r.b.RoleTrack(r.eventTrack(), timeline.RoleOther)
+	}
+	switch l.phase {
+	case 'P', 'v', 'V', 'c', '(', ')', '=':
+	default:
+		r.add(problem.EventUnknownPhase, strconv.QuoteRune(rune(l.phase)))
+	}
+	r.encodeArgs(l)
+	e.threadTime = timeline.NoTime // it is in the arguments
+	r.fillEvent(timeline.Instant)
+	if err := r.b.Add(&r.out); err != nil {
+		return err
+	}
+	return r.addFlows()
+}
+
+// legacyMetadata reads a legacy event of phase M, whose value is in an annotation (chrome-json.md 14). Of several values
+// the last one in the file counts.
+func (r *reader) legacyMetadata() {
+	name := string(r.ev.resolvedName)
+	process, tid, ok := r.sequenceThread()
+	if !ok {
+		r.add(problem.MetadataInvalid, name)
+		return
+	}
+	switch name {
+	case "process_name":
+		if text, ok := r.metadataText("name"); ok {
+			r.nameProcess(process, weakName, text)
+		}
+	case "thread_name":
+		if text, ok := r.metadataText("name"); ok {
+			r.nameThread(r.thread(process, tid), process, weakName, text)
+		}
+	case "process_labels":
+		if text, ok := r.metadataText("labels"); ok {
+			for label := range strings.SplitSeq(string(text), ",") {
+				r.b.AddLabel(process, strings.TrimSpace(label))
+			}
+		}
+	case "process_sort_index":
+		if n, ok := r.metadataNumber("sort_index"); ok {
+			r.b.SetSortIndex(process, int32(max(math.MinInt32, min(n, math.MaxInt32))))
+		}
+	case "thread_sort_index":
+		if n, ok := r.metadataNumber("sort_index"); ok {
+			r.b.SetSortIndex(r.thread(process, tid), int32(max(math.MinInt32, min(n, math.MaxInt32))))
+		}
+	case "num_cpus":
+		if n, ok := r.metadataNumber("number"); ok {
+			if known, _ := r.b.Attribute(name); n > known.Int {
+				r.b.SetIntAttribute(name, n)
+			}
+		}
+	default:
+		r.notConverted("metadata event " + name)
+	}
+}
+
+// metadataValue returns the annotation of the current event that has the given name, the last one.
+func (r *reader) metadataValue(name string) (found annotation) {
+	for _, msg := range r.ev.annotations {
+		if a, err := r.parseAnnotation(msg); err == nil && string(a.name) == name {
+			found = a
+		}
+	}
+	return found
+}
+
+// metadataText returns an annotation that is a text; false if it is not, which is counted.
+func (r *reader) metadataText(name string) ([]byte, bool) {
+	if a := r.metadataValue(name); a.kind == annotationText {
+		return r.validText(a.bytes), true
+	}
+	r.add(problem.MetadataInvalid, string(r.ev.resolvedName))
+	return nil, false
+}
+
+// metadataNumber returns an annotation that is a number, rounded towards 0; false if it is not, which is counted.
+func (r *reader) metadataNumber(name string) (int64, bool) {
+	a := r.metadataValue(name)
+	if n, ok := a.number(); ok && (n.IsInt() || math.Abs(n.Float()) < 1<<62) { // false for NaN
+		return n.Int(), true
+	}
+	r.add(problem.MetadataInvalid, string(r.ev.resolvedName))
+	return 0, false
+}

@@ -1,0 +1,158 @@
+package perfetto
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/pftrace"
+)
+
+// maxAttribute is the size of the largest metadata value that is kept, as in chrome-json.md 14.
+const maxAttribute = 16 << 10
+
+func (r *reader) setAttribute(key, value []byte) {
+	if len(value) > maxAttribute {
+		r.add(problem.MetadataValueOmitted, string(key))
+		return
+	}
+	r.b.SetAttribute(string(r.validText(key)), string(r.validText(value)))
+}
+
+// chromeEvents reads the metadata of a ChromeEventBundle, which become attributes of the trace.
+func (r *reader) chromeEvents(msg []byte) {
+	w := wire.NewReader(msg)
+	for w.Next() {
+		if w.Field() != schema.ChromeEventBundle_Metadata {
+			r.notConverted(fmt.Sprintf("ChromeEventBundle field %d", w.Field()))
+			continue
+		}
+		if err := r.chromeMetadata(w.Bytes()); err != nil {
+			r.malformed("chrome_events", err)
+			return
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("chrome_events", err)
+	}
+}
+
+func (r *reader) chromeMetadata(msg []byte) error {
+	var name, text []byte
+	var number int64
+	isNumber := false
+	w := wire.NewReader(msg)
+	for w.Next() {
+		switch w.Field() {
+		case schema.ChromeMetadata_Name:
+			name = w.Bytes()
+		case schema.ChromeMetadata_StringValue, schema.ChromeMetadata_JSONValue:
+			text = w.Bytes()
+		case schema.ChromeMetadata_BoolValue:
+			text = fmt.Append(nil, w.Bool())
+		case schema.ChromeMetadata_IntValue:
+			number, isNumber = w.Int(), true
+		}
+	}
+	if isNumber {
+		r.b.SetIntAttribute(string(r.validText(name)), number)
+		return w.Err()
+	}
+	r.setAttribute(name, text)
+	return w.Err()
+}
+
+// traceAttributes reads a TraceAttributes packet.
+func (r *reader) traceAttributes(msg []byte) {
+	w := wire.NewReader(msg)
+	for w.Next() {
+		if w.Field() != schema.TraceAttributes_Attribute {
+			continue
+		}
+		var key, text []byte
+		var number int64
+		isNumber := false
+		e := wire.NewReader(w.Bytes())
+		for e.Next() {
+			switch e.Field() {
+			case schema.TraceAttributesAttribute_Key:
+				key = e.Bytes()
+			case schema.TraceAttributesAttribute_LongValue:
+				number, isNumber = e.Int(), true
+			case schema.TraceAttributesAttribute_StringValue:
+				text, isNumber = e.Bytes(), false
+			}
+		}
+		switch {
+		case e.Err() != nil:
+			r.malformed("trace_attributes", e.Err())
+			return
+		case isNumber:
+			r.b.SetIntAttribute(string(r.validText(key)), number)
+		default:
+			r.setAttribute(key, text)
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("trace_attributes", err)
+	}
+}
+
+// traceUUID keeps the identity of the recording as an attribute.
+func (r *reader) traceUUID(msg []byte) {
+	var id [16]byte
+	w := wire.NewReader(msg)
+	for w.Next() {
+		switch w.Field() {
+		case schema.TraceUuid_Msb:
+			binary.BigEndian.PutUint64(id[:8], w.Uint())
+		case schema.TraceUuid_Lsb:
+			binary.BigEndian.PutUint64(id[8:], w.Uint())
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("trace_uuid", err)
+		return
+	}
+	text := fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+	r.b.SetAttribute("trace_uuid", text)
+}
+
+// validText returns text as UTF-8. Chrome writes lone surrogates in names (perfetto.md 15); what is no UTF-8
+// becomes U+FFFD, as it does in the other formats.
+func (r *reader) validText(text []byte) []byte {
+	if utf8.Valid(text) {
+		return text
+	}
+	r.add(problem.JSONInvalidUTF8, "")
+	return bytes.ToValidUTF8(text, []byte("\uFFFD"))
+}
+
+// internedText returns the text of an interned id; an unknown one is counted and has the empty text.
+func (r *reader) internedText(kind pftrace.InternedKind, iid uint64) []byte {
+	text, ok := r.interned(kind, iid)
+	if !ok {
+		return nil
+	}
+	return r.validText(text)
+}
+
+// interned returns an entry of interned data as it is.
+func (r *reader) interned(kind pftrace.InternedKind, iid uint64) ([]byte, bool) {
+	if r.seq == nil {
+		return nil, false
+	}
+	entry, ok := r.seq.Interned.Text(kind, iid)
+	if !ok {
+		r.unknownIID(kind, iid)
+	}
+	return entry, ok
+}
+
+func (r *reader) unknownIID(kind pftrace.InternedKind, iid uint64) {
+	r.add(problem.InternedIDUnknown, fmt.Sprintf("InternedData field %d, iid %d", kind, iid))
+}

@@ -1,0 +1,341 @@
+// Package perfetto reads Perfetto traces: those that weft writes and those that Chrome and other programs record with
+// Perfetto's own SDK (perfetto.md 15).
+//
+// Read goes through the packets once, in file order. Package pftrace keeps the state that packets hand to each other
+// (interned data, defaults, clocks); here the payloads are translated:
+//
+//	track_event          Begin, End, Instant, Counter and flow records; see event.go, legacy.go, counters.go
+//	track_descriptor …   tracks, their names and places; see tracks.go
+//	samples              Sample records; see samples.go
+//	V8 profiles          handed to a collector; see profiles.go
+//	metadata             attributes of the trace; see metadata.go
+//
+// Arguments come as debug annotations (annotations.go) or as typed fields (extensions.go), which are decoded with the
+// descriptor that the trace brings along or with the few that are known here (schema.go).
+//
+// What has no counterpart in weft's event model is counted as packet_not_converted, once for each packet, with the
+// number of the field.
+package perfetto
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
+	"github.com/weft-trace/weft/pftrace"
+)
+
+// Options are the options of Read.
+type Options struct {
+	// Problems counts what is wrong with the data. Required.
+	Problems *problem.Log
+	// KeepArg says which arguments of events to keep, by the name of the top-level argument. Nil keeps all of them.
+	KeepArg func(name []byte) bool
+	// TempDir is where packets are kept that wait for something later in the file, if they are many (see lookahead).
+	// Empty means os.TempDir().
+	TempDir string
+
+	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are no
+	// events of the trace then. nil: they are kept as events.
+	Profiles *v8profile.Collector
+
+	// Located is told in which packet an event stands, by its number among the packets that can be read, in the order of
+	// the events. Nil if nobody wants to know.
+	Located func(event uint32, packet int64)
+	// Described is told, at the end, the uuid of the descriptor of a process or thread. Nil if nobody wants to know.
+	Described func(track timeline.TrackID, uuid uint64)
+
+	lookahead int // bytes of waiting packets in memory; 0: maxLookahead
+}
+
+// contextInterval is the number of packets between two looks at the context.
+const contextInterval = 1024
+
+// Read reads the trace in src, which must not be compressed as a whole, and gives its events to b. Event indexes count
+// the events and samples of the file from 0; offsets are those of their packets, or of the bundle they are in.
+//
+// It is an error if src cannot be read, is empty or is no Perfetto trace. Bad data inside a trace is counted in
+// opts.Problems. Errors of b and of ctx are returned as they are.
+func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options) error {
+	r := newReader(ctx, b, opts)
+	defer r.ahead.close()
+	defer r.pieces.close()
+	packets := pftrace.NewPacketReader(src)
+	for n := 0; ; n++ {
+		if err := r.interrupted(); err != nil {
+			return err
+		}
+		packet, err := packets.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			if err = r.badPacket(err, n == 0); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := r.packet(packet.Bytes, packet.Offset); err != nil {
+			return err
+		}
+	}
+	offset, cut := packets.Cut()
+	if offset == 0 && !cut {
+		return errors.New("the trace is empty")
+	}
+	if err := r.finish(); err != nil {
+		return err
+	}
+	if opts.Described != nil {
+		for track, uuid := range r.tracks.first {
+			opts.Described(track, uuid)
+		}
+	}
+	if cut {
+		r.problems.Add(problem.PacketTruncated, problem.Position{Event: -1, Offset: offset}, "")
+	}
+	return nil
+}
+
+// badPacket counts a place where no packet can be read. It returns the error if it is one of the source, or if the trace
+// begins with it: then it is no trace.
+func (r *reader) badPacket(err error, first bool) error {
+	var bad *pftrace.PacketError
+	if !errors.As(err, &bad) || first && errors.Is(err, pftrace.ErrFraming) {
+		return err
+	}
+	r.problems.Add(problem.PacketMalformed, problem.Position{Event: -1, Offset: bad.Offset}, bad.Err.Error())
+	return nil
+}
+
+// reader holds the state of one Read.
+type reader struct {
+	ctx      context.Context
+	steps    int // packets since Read began, the waiting ones twice
+	b        *timeline.Builder
+	problems *problem.Log
+	keepArg  func(name []byte) bool
+	memory   int // for waiting packets
+	tempDir  string
+
+	state   *pftrace.State
+	fields  pftrace.PacketFields
+	seq     *pftrace.Sequence // of the current packet; nil if it has none
+	offset  int64             // of the current packet
+	index   uint32            // of the next event
+	number  int64             // of the current packet, among those that can be read
+	located func(event uint32, packet int64)
+
+	profiles *v8profile.Collector
+	pieces   pieces
+	traceIDs v8profile.TraceIDs // in the arguments of the current event
+	scan     jsonscan.Scanner   // of arguments that are JSON
+
+	ahead      lookahead
+	tracks     tracks
+	stacks     map[*pftrace.Sequence]*sequenceStacks
+	extensions describedTypes
+	ev         trackEvent
+	out        timeline.Event
+	samples    *timeline.SampleDescription // of the first sample
+	occurs     []occurrence                // stack of schema.go
+	text       []byte                      // scratch
+	skipped    map[string]*tally
+	tallies    []*tally // in order of first occurrence
+}
+
+func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
+	return &reader{
+		ctx:      ctx,
+		b:        b,
+		problems: opts.Problems,
+		keepArg:  opts.KeepArg,
+		memory:   cmp.Or(opts.lookahead, maxLookahead),
+		tempDir:  opts.TempDir,
+		state:    pftrace.NewState(),
+		tracks:   newTracks(),
+		stacks:   make(map[*pftrace.Sequence]*sequenceStacks),
+		skipped:  make(map[string]*tally),
+		located:  opts.Located,
+		profiles: opts.Profiles,
+		number:   -1,
+	}
+}
+
+// interrupted looks at the context once in a while and returns its error.
+func (r *reader) interrupted() error {
+	r.steps++
+	if r.steps%contextInterval == 0 {
+		return r.ctx.Err()
+	}
+	return nil
+}
+
+// packet reads one packet, unless it has to wait for something later in the file.
+func (r *reader) packet(packet []byte, offset int64) error {
+	if r.ahead.reason != noWait {
+		return r.wait(packet, offset)
+	}
+	return r.readPacket(packet, offset)
+}
+
+// readPacket brings the state up to date and translates the payload. The error is one of the Builder.
+func (r *reader) readPacket(packet []byte, offset int64) error {
+	r.offset = offset
+	f := &r.fields
+	if err := f.Parse(packet); err != nil {
+		r.number++
+		r.malformed("packet", err)
+		return nil
+	}
+	var eventErr error
+	if f.Payload == schema.TracePacket_TrackEvent {
+		eventErr = r.ev.parse(f.Data)
+	}
+	// Applying a packet twice, now and when it has waited, makes no difference; all else happens once.
+	seq, err := r.state.Apply(f)
+	r.seq = seq
+	if r.ahead.reason = r.mustWait(); r.ahead.reason != noWait {
+		return r.wait(packet, offset)
+	}
+	r.number++
+	stamp, stampErr := seq.Stamp(f)
+	switch {
+	case errors.Is(err, pftrace.ErrStateLost):
+		r.add(problem.PacketInvalidState, "")
+		return nil
+	case err != nil:
+		r.malformed("packet", err)
+		return nil
+	case eventErr != nil:
+		r.malformed("track_event", eventErr)
+		return nil
+	}
+	return r.payload(stamp, stampErr)
+}
+
+// payload translates what the packet says.
+func (r *reader) payload(stamp pftrace.Stamp, stampErr error) error {
+	data := r.fields.Data
+	switch r.fields.Payload {
+	case 0, schema.TracePacket_SynchronizationMarker, schema.TracePacket_ServiceEvent: // 0: state only
+		return nil
+	case schema.TracePacket_ProcessTree:
+		r.processTree(data)
+	case schema.TracePacket_ChromeEvents:
+		r.chromeEvents(data)
+	case schema.TracePacket_ClockSnapshot:
+		if err := r.state.Clocks.Snapshot(r.seq, data); err != nil {
+			r.malformed("clock_snapshot", err)
+		}
+	case schema.TracePacket_TrackEvent:
+		return r.trackEvent(stamp, stampErr)
+	case schema.TracePacket_ProcessDescriptor:
+		r.processDescriptor(data, "")
+	case schema.TracePacket_ThreadDescriptor:
+		r.threadDescriptor(data)
+	case schema.TracePacket_StreamingProfilePacket:
+		return r.streamingProfile(data)
+	case schema.TracePacket_TrackDescriptor:
+		r.trackDescriptor(data)
+	case schema.TracePacket_PerfSample:
+		return r.perfSample(data, stamp, stampErr)
+	case schema.TracePacket_ExtensionDescriptor:
+		r.extensionDescriptor(data)
+	case schema.TracePacket_TraceUUID:
+		r.traceUUID(data)
+	case schema.TracePacket_TraceAttributes:
+		r.traceAttributes(data)
+	case schema.TracePacket_StackSample:
+		return r.stackSample(data, stamp, stampErr)
+	default:
+		r.notConverted(fmt.Sprintf("TracePacket field %d", r.fields.Payload))
+	}
+	return nil
+}
+
+// finish reads the packets that still wait and the pieces of profiles, and reports the clocks and what was not converted.
+func (r *reader) finish() error {
+	if err := r.release(); err != nil {
+		return err
+	}
+	if err := r.readPieces(); err != nil {
+		return err
+	}
+	r.b.SetClocks(r.state.Clocks.Trace())
+	for _, t := range r.tallies {
+		r.problems.AddN(problem.PacketNotConverted, t.count, t.first, t.what)
+	}
+	return nil
+}
+
+// position is the place of the current packet.
+func (r *reader) position() problem.Position { return problem.Position{Event: -1, Offset: r.offset} }
+
+func (r *reader) add(kind problem.Kind, detail string) { r.problems.Add(kind, r.position(), detail) }
+
+func (r *reader) malformed(what string, err error) {
+	r.add(problem.PacketMalformed, what+": "+err.Error())
+}
+
+// tally counts the packets that hold one thing that is not converted.
+type tally struct {
+	what  string
+	count uint64
+	first problem.Position
+}
+
+// maxTallies bounds the number of different things that are counted one by one.
+const maxTallies = 1000
+
+// notConverted counts something without counterpart. The counts go to the problem log at the end, one case for each
+// kind of thing, so that a frequent one does not hide the others.
+func (r *reader) notConverted(what string) {
+	t := r.skipped[what]
+	if t == nil {
+		if len(r.tallies) >= maxTallies {
+			r.add(problem.PacketNotConverted, what)
+			return
+		}
+		t = &tally{what: what, first: r.position()}
+		r.skipped[what] = t
+		r.tallies = append(r.tallies, t)
+	}
+	t.count++
+}
+
+// traceTime converts the stamp of an event and counts the problem if it cannot be used.
+func (r *reader) traceTime(stamp pftrace.Stamp, err error) (timeline.Nanos, bool) {
+	var t int64
+	if err == nil {
+		t, err = r.state.Clocks.TraceTime(stamp)
+	}
+	switch {
+	case err == nil:
+		return timeline.Nanos(t), true
+	case errors.Is(err, pftrace.ErrNoTimestamp):
+		r.add(problem.PacketMissingTimestamp, "")
+	case errors.Is(err, pftrace.ErrTimeRange):
+		r.add(problem.EventNegativeTimestamp, "")
+	default:
+		r.add(problem.PacketUnresolvedClock, err.Error())
+	}
+	return 0, false
+}
+
+// nextIndex gives out the index of an event.
+func (r *reader) nextIndex() uint32 {
+	i := r.index
+	if r.located != nil {
+		r.located(i, r.number)
+	}
+	r.index++
+	return i
+}

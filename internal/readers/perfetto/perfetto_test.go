@@ -1,0 +1,441 @@
+package perfetto
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
+	"github.com/weft-trace/weft/pftrace"
+	"github.com/weft-trace/weft/trace"
+)
+
+// encode turns packets in text form into a trace.
+func encode(t testing.TB, text string) []byte {
+	t.Helper()
+	var trace protos.Trace
+	if err := prototext.Unmarshal([]byte(text), &trace); err != nil {
+		t.Fatal(err)
+	}
+	b, err := proto.Marshal(&trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+const oneThread = `
+packet { trusted_packet_sequence_id: 1 sequence_flags: 1 track_descriptor { uuid: 1 process { pid: 10 process_name: "app" } } }
+packet { trusted_packet_sequence_id: 1 track_descriptor { uuid: 2 thread { pid: 10 tid: 11 thread_name: "main" } } }
+`
+
+// readError reads something that is no trace.
+func readError(ctx context.Context, t *testing.T, trace []byte) error {
+	t.Helper()
+	var log problem.Log
+	b := timeline.NewBuilder(timeline.Options{Problems: &log, TempDir: t.TempDir()})
+	defer b.Close()
+	return Read(ctx, bytes.NewReader(trace), b, Options{Problems: &log})
+}
+
+func TestReadErrors(t *testing.T) {
+	for name, input := range map[string]string{
+		"empty": "", "json": `{"traceEvents":[]}`, "text": "hello", "jpeg": "\xff\xd8\xff\xe0\x00\x10JFIF",
+	} {
+		if err := readError(context.Background(), t, []byte(input)); err == nil {
+			t.Errorf("%s: no error", name)
+		} else if strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error of several lines: %v", name, err)
+		}
+	}
+}
+
+func TestReadIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	trace := bytes.Repeat(encode(t, oneThread), 2*contextInterval)
+	if err := readError(ctx, t, trace); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestSourceError(t *testing.T) {
+	want := errors.New("disk on fire")
+	var log problem.Log
+	b := timeline.NewBuilder(timeline.Options{Problems: &log, TempDir: t.TempDir()})
+	defer b.Close()
+	if err := Read(context.Background(), iotest.ErrReader(want), b, Options{Problems: &log}); !errors.Is(err, want) {
+		t.Errorf("error %v, want %v", err, want)
+	}
+}
+
+// A packet cut by the end of the file is counted, and all before it is read. Every cut gives some result.
+func TestCutFile(t *testing.T) {
+	trace := encode(t, oneThread+`
+packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "kept" } }
+packet { trusted_packet_sequence_id: 1 timestamp: 2 track_event { type: TYPE_INSTANT track_uuid: 2 name: "cut" } }`)
+	got := readTrace(t, trace[:len(trace)-3])
+	if diff := cmp.Diff("1 instant [app#10/main#11] \"kept\"\n", got.text()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff("packet_truncated 1\n", got.problems()); diff != "" {
+		t.Error(diff)
+	}
+	for n := 1; n < len(trace); n++ {
+		readTrace(t, trace[:n])
+	}
+}
+
+func TestMalformedPacket(t *testing.T) {
+	bad := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), []byte{0x5a, 0x05, 0x01})
+	good := encode(t, oneThread+`packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "kept" } }`)
+	got := readTrace(t, append(bad, good...))
+	if len(got.lines) != 1 || got.log.Count(problem.PacketMalformed) != 1 {
+		t.Errorf("lines %q, problems %s", got.lines, got.problems())
+	}
+}
+
+// Positions count events from 0 and give the byte offset of their packet.
+func TestPositions(t *testing.T) {
+	head := encode(t, oneThread+`packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 } }`)
+	got := readTrace(t, append(head, encode(t, `packet { trusted_packet_sequence_id: 1 timestamp: 2 track_event { type: TYPE_SLICE_END track_uuid: 2 } }`)...))
+	totals := got.log.Totals()
+	want := problem.Position{Event: 1, Offset: int64(len(head))}
+	if len(totals) != 1 || totals[0].Kind != problem.EndWithoutBegin || totals[0].Cases[0].Position != want {
+		t.Errorf("problems %v, want one at %v", totals, want)
+	}
+}
+
+// Packets in a bundle are read like others.
+func TestBundle(t *testing.T) {
+	plain := encode(t, oneThread+`packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "a" } }`)
+	var packed bytes.Buffer
+	z := zlib.NewWriter(&packed)
+	z.Write(plain)
+	z.Close()
+	packet := &protos.TracePacket{Data: &protos.TracePacket_CompressedPackets{CompressedPackets: packed.Bytes()}}
+	bundle, err := proto.Marshal(&protos.Trace{Packet: []*protos.TracePacket{packet}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(readTrace(t, plain).text(), readTrace(t, bundle).text()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestKeepArg(t *testing.T) {
+	trace := encode(t, oneThread+`packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2
+		debug_annotations { name: "a" int_value: 1 } debug_annotations { name: "b" dict_entries { name: "a" int_value: 2 } }
+		correlation_id: 3 source_location { line_number: 1 } } }`)
+	keep := func(name []byte) bool { return string(name) == "b" || string(name) == "source_location" }
+	got := readWith(t, bytes.NewReader(trace), Options{KeepArg: keep})
+	want := "1 instant [app#10/main#11] b={a=2} source_location={line_number=1}\n"
+	if diff := cmp.Diff(want, got.text()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What is no UTF-8 is repaired: protobuf text must be UTF-8, and Chrome writes lone surrogates.
+func TestInvalidUTF8(t *testing.T) {
+	name := "lone \xed\xa0\xbe surrogate"
+	event := protowire.AppendVarint(protowire.AppendTag(nil, 9, protowire.VarintType), 3)
+	event = protowire.AppendString(protowire.AppendTag(event, 23, protowire.BytesType), name)
+	got := readTrace(t, append(encode(t, oneThread), rawEvent(5, event)...))
+	if want := "5 instant [app#10/main#11] \"lone \uFFFD surrogate\"\n"; got.text() != want {
+		t.Errorf("got %swant %s", got.text(), want)
+	}
+	if got.log.Count(problem.JSONInvalidUTF8) != 1 {
+		t.Error(got.problems())
+	}
+}
+
+// rawEvent makes a packet of sequence 1 with an encoded TrackEvent.
+func rawEvent(ts uint64, event []byte) []byte {
+	packet := protowire.AppendVarint(protowire.AppendTag(nil, 8, protowire.VarintType), ts)
+	packet = protowire.AppendVarint(protowire.AppendTag(packet, 10, protowire.VarintType), 1)
+	packet = protowire.AppendBytes(protowire.AppendTag(packet, 11, protowire.BytesType), event)
+	return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), packet)
+}
+
+// typedDescriptor describes two extensions of TrackEvent: 1001 page, 1002 codes.
+func typedDescriptor(t *testing.T) []byte {
+	t.Helper()
+	str := proto.String
+	field := func(name string, number int32, kind fieldKind, label descriptorpb.FieldDescriptorProto_Label, typeName string) *descriptorpb.FieldDescriptorProto {
+		f := &descriptorpb.FieldDescriptorProto{Name: &name, Number: &number, Type: kind.Enum(), Label: label.Enum()}
+		if typeName != "" {
+			f.TypeName = &typeName
+		}
+		return f
+	}
+	one, many := descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL, descriptorpb.FieldDescriptorProto_LABEL_REPEATED
+	page := field("page", 1001, kindMessage, one, ".demo.Page")
+	codes := field("codes", 1002, kindSint64, many, "")
+	page.Extendee, codes.Extendee = str(".perfetto.protos.TrackEvent"), str(".perfetto.protos.TrackEvent")
+	file := &descriptorpb.FileDescriptorProto{
+		Name: str("demo.proto"), Package: str("demo"), Extension: []*descriptorpb.FieldDescriptorProto{page, codes},
+		MessageType: []*descriptorpb.DescriptorProto{{
+			Name: str("Page"),
+			Field: []*descriptorpb.FieldDescriptorProto{
+				field("url", 1, kindString, one, ""), field("state", 2, kindEnum, one, ".demo.Page.State"),
+				field("ratio", 3, kindFloat, one, ""), field("parent", 4, kindMessage, one, ".demo.Page"),
+				field("args", 5, kindMessage, many, typeDebugAnnotation), field("id", 6, kindBytes, one, ""),
+				field("elsewhere", 7, kindMessage, one, ".demo.Missing"),
+			},
+			EnumType: []*descriptorpb.EnumDescriptorProto{{
+				Name:  str("State"),
+				Value: []*descriptorpb.EnumValueDescriptorProto{{Name: str("HIDDEN"), Number: proto.Int32(1)}},
+			}},
+		}},
+	}
+	set, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	packet := protowire.AppendBytes(protowire.AppendTag(nil, 72, protowire.BytesType),
+		protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), set))
+	return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), packet)
+}
+
+// typedEvents are three events: with a page, with codes in parts, and with an annotation of the type Page.
+func typedEvents(t *testing.T) []byte {
+	t.Helper()
+	annotation, err := proto.Marshal(&protos.DebugAnnotation{
+		NameField: &protos.DebugAnnotation_Name{Name: "extra"}, Value: &protos.DebugAnnotation_IntValue{IntValue: 4},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tag := protowire.AppendTag
+	parent := protowire.AppendString(tag(nil, 1, protowire.BytesType), "p")
+	page := protowire.AppendString(tag(nil, 1, protowire.BytesType), "u")
+	page = protowire.AppendVarint(tag(page, 2, protowire.VarintType), 1)
+	page = protowire.AppendFixed32(tag(page, 3, protowire.Fixed32Type), 0x3f000000)
+	page = protowire.AppendBytes(tag(page, 4, protowire.BytesType), parent)
+	page = protowire.AppendBytes(tag(page, 5, protowire.BytesType), annotation)
+	page = protowire.AppendBytes(tag(page, 6, protowire.BytesType), []byte{1, 2})
+	instant := protowire.AppendVarint(tag(nil, 9, protowire.VarintType), 3)
+	first := protowire.AppendBytes(tag(bytes.Clone(instant), 1001, protowire.BytesType), page)
+	packed := protowire.AppendVarint(protowire.AppendVarint(nil, 1), 2)
+	second := protowire.AppendBytes(tag(bytes.Clone(instant), 1002, protowire.BytesType), packed)
+	second = protowire.AppendBytes(tag(second, 1001, protowire.BytesType), parent)
+	second = protowire.AppendVarint(tag(second, 1002, protowire.VarintType), 3)
+	third, err := proto.Marshal(&protos.TrackEvent{DebugAnnotations: []*protos.DebugAnnotation{{
+		NameField: &protos.DebugAnnotation_Name{Name: "of a type"}, ProtoValue: parent,
+		ProtoTypeDescriptor: &protos.DebugAnnotation_ProtoTypeName{ProtoTypeName: "demo.Page"},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := rawEvent(1, first)
+	events = append(events, rawEvent(2, second)...)
+	return append(events, rawEvent(3, append(third, instant...))...)
+}
+
+const typedText = `1 instant [app#10/main#11] page={url="u" state="HIDDEN" ratio=0.5f parent={url="p"} extra=4 id="AQI="}
+2 instant [app#10/main#11] page={url="p"} codes=[-1 1 -2]
+3 instant [app#10/main#11] of a type={url="p"}
+`
+
+// Typed fields are decoded with the descriptor of the trace, wherever it stands; Chrome writes it near the end.
+func TestTypedFields(t *testing.T) {
+	head := encode(t, oneThread)
+	for name, trace := range map[string][]byte{
+		"descriptor first": bytes.Join([][]byte{head, typedDescriptor(t), typedEvents(t)}, nil),
+		"descriptor last":  bytes.Join([][]byte{head, typedEvents(t), typedDescriptor(t)}, nil),
+	} {
+		for _, memory := range []int{1, 200, maxLookahead} {
+			got := readWith(t, iotest.OneByteReader(bytes.NewReader(trace)), Options{lookahead: memory})
+			if diff := cmp.Diff(typedText, got.text()); diff != "" {
+				t.Errorf("%s, %d bytes in memory:\n%s", name, memory, diff)
+			}
+			if p := got.problems(); p != "" {
+				t.Errorf("%s: %s", name, p)
+			}
+		}
+	}
+}
+
+func TestTypedFieldsWithoutDescriptor(t *testing.T) {
+	dir := t.TempDir()
+	var log problem.Log
+	b := timeline.NewBuilder(timeline.Options{Problems: &log, TempDir: t.TempDir()})
+	defer b.Close()
+	trace := append(encode(t, oneThread), typedEvents(t)...)
+	err := Read(context.Background(), bytes.NewReader(trace), b, Options{Problems: &log, TempDir: dir, lookahead: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := log.Count(problem.PacketNotConverted); n != 4 {
+		t.Errorf("%d fields counted, want 4: %v", n, log.Totals())
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("temporary files left: %v, %v", left, err)
+	}
+}
+
+// Deep nesting is cut at a fixed level and counted.
+func TestDeepArguments(t *testing.T) {
+	deep := &protos.DebugAnnotation{Value: &protos.DebugAnnotation_IntValue{IntValue: 1}}
+	for range 2 * maxArgDepth {
+		deep = &protos.DebugAnnotation{ArrayValues: []*protos.DebugAnnotation{deep}}
+	}
+	nested := &protos.DebugAnnotation_NestedValue{IntValue: proto.Int64(1)}
+	for range 2 * maxArgDepth {
+		nested = &protos.DebugAnnotation_NestedValue{
+			NestedType:  protos.DebugAnnotation_NestedValue_ARRAY.Enum(),
+			ArrayValues: []*protos.DebugAnnotation_NestedValue{nested},
+		}
+	}
+	event, err := proto.Marshal(&protos.TrackEvent{
+		Type: protos.TrackEvent_TYPE_INSTANT.Enum(), TrackUuid: proto.Uint64(2),
+		DebugAnnotations: []*protos.DebugAnnotation{deep, {Value: &protos.DebugAnnotation_NestedValue_{NestedValue: nested}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := readTrace(t, append(encode(t, oneThread), rawEvent(1, event)...))
+	if n := got.log.Count(problem.PacketNotConverted); n != 2 || len(got.lines) != 1 {
+		t.Errorf("%d counted, want 2; %q", n, got.lines)
+	}
+}
+
+// oneProfile is a V8 profile, and an event whose stack it knows by a trace id. The second piece is in front of the first.
+const oneProfile = oneThread + `
+packet { trusted_packet_sequence_id: 1 timestamp: 1000 track_event { track_uuid: 2 name: "Profile"
+	debug_annotations { name: "data" legacy_json_value: "{\"startTime\":1,\"source\":\"Internal\"}" } legacy_event { phase: 80 unscoped_id: 1 } } }
+packet { trusted_packet_sequence_id: 1 timestamp: 1500 track_event { type: TYPE_INSTANT track_uuid: 2 name: "traced"
+	debug_annotations { name: "data" dict_entries { name: "sampleTraceId" uint_value: 7 } } } }
+packet { trusted_packet_sequence_id: 1 timestamp: 3000 track_event { track_uuid: 2 name: "ProfileChunk"
+	debug_annotations { name: "data" legacy_json_value: "{\"cpuProfile\":{\"samples\":[1]},\"timeDeltas\":[3]}" } legacy_event { phase: 80 unscoped_id: 1 } } }
+packet { trusted_packet_sequence_id: 1 timestamp: 2000 track_event { track_uuid: 2 name: "ProfileChunk"
+	debug_annotations { name: "data" string_value: "{\"cpuProfile\":{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"(root)\"}},{\"id\":2,\"parent\":1,\"callFrame\":{\"functionName\":\"f\"}}],\"samples\":[2,2],\"trace_ids\":{\"7\":2}},\"timeDeltas\":[1,2]}" }
+	legacy_event { phase: 80 unscoped_id: 1 } } }
+`
+
+// TestPieces holds that pieces of profiles come in the order of time, whether they wait in memory or on disk, and that a
+// temporary file is no more there when they are read.
+func TestPieces(t *testing.T) {
+	for _, memory := range []int{0, 1, 100} {
+		var log problem.Log
+		dir := t.TempDir()
+		b := timeline.NewBuilder(timeline.Options{Problems: &log})
+		defer b.Close()
+		profiles := v8profile.NewCollector(&log, v8profile.CollectorOptions{})
+		err := Read(context.Background(), bytes.NewReader(encode(t, oneProfile)), b, Options{Problems: &log, TempDir: dir, Profiles: profiles, lookahead: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := profiles.Finish(nil)
+		if len(all) != 1 || all[0].ID != "0x1" || all[0].Source != "Internal" || !all[0].Chosen || all[0].Profile.Len() != 3 {
+			t.Fatalf("memory %d: profiles %+v", memory, all)
+		}
+		for i, want := range []timeline.Nanos{2000, 4000, 7000} {
+			if got := all[0].Profile.Time(i); got != want {
+				t.Errorf("memory %d: sample %d is at %d, want %d", memory, i, got, want)
+			}
+		}
+		if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+			t.Errorf("memory %d: files %v are left, %v", memory, files, err)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, c := range cases(f) {
+		f.Add(c.trace)
+	}
+	f.Add(recordings[0].open(f)[:2500])
+	f.Add(encode(f, oneProfile))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		ctx := context.Background()
+		var log problem.Log
+		b := timeline.NewBuilder(timeline.Options{Problems: &log, TempDir: t.TempDir()})
+		defer b.Close()
+		profiles := v8profile.NewCollector(&log, v8profile.CollectorOptions{Memory: 1 << 20})
+		if Read(ctx, bytes.NewReader(input), b, Options{Problems: &log, TempDir: t.TempDir(), Profiles: profiles, lookahead: 100}) != nil {
+			return
+		}
+		for _, p := range profiles.Finish(func(int64) (int64, bool) { return 0, false }) {
+			if p.Process == 0 || p.Thread == 0 && !p.Orphan {
+				t.Errorf("profile %s of thread %d in process %d", p.ID, p.Thread, p.Process)
+			}
+		}
+		tl, err := b.Finish(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tl.Close()
+		if err := tl.Nest(ctx); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := pftrace.Write(ctx, &out, trace.FromTimeline(tl), pftrace.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		report, err := pftrace.Verify(ctx, bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{Strict: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !report.OK() {
+			t.Errorf("the output breaks rules: %+v", report.Findings)
+		}
+	})
+}
+
+func BenchmarkRead(b *testing.B) {
+	trace := recordings[2].open(b)
+	b.SetBytes(int64(len(trace)))
+	b.ReportAllocs()
+	for b.Loop() {
+		var log problem.Log
+		tb := timeline.NewBuilder(timeline.Options{Problems: &log})
+		if err := Read(context.Background(), bytes.NewReader(trace), tb, Options{Problems: &log}); err != nil {
+			b.Fatal(err)
+		}
+		tb.Close()
+	}
+}
+
+// Whichever arguments are kept: what weft says of an event in the dictionary weft is, and counters have their values.
+func TestArgsOfWeft(t *testing.T) {
+	trace := encode(t, oneThread+`
+packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "converted" debug_annotations { name: "weft" dict_entries { name: "ph" string_value: "Q" } } debug_annotations { name: "own" int_value: 1 } } }
+packet { trusted_packet_sequence_id: 1 timestamp: 2 track_event { track_uuid: 2 name: "legacy" debug_annotations { name: "own" int_value: 1 } legacy_event { phase: 80 } } }
+packet { trusted_packet_sequence_id: 1 timestamp: 3 track_event { track_uuid: 2 name: "counter" debug_annotations { name: "own" int_value: 1 } legacy_event { phase: 67 } } }`)
+	got := readWith(t, bytes.NewReader(trace), Options{KeepArg: func([]byte) bool { return false }})
+	want := `1 instant [app#10/main#11] "converted" weft={ph="Q"}
+2 instant [app#10/main#11/Other events] "legacy" weft={ph="P"}
+3 counter 1 [app#10/counter own]
+`
+	if diff := cmp.Diff(want, got.text()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The first sample says what the samples of the trace are.
+func TestSampleDescription(t *testing.T) {
+	for _, c := range cases(t) {
+		if !strings.HasSuffix(c.file, "samples-of-one-kind.txtar") {
+			continue
+		}
+		got := readTrace(t, c.trace).timeline.SampleDescription()
+		if diff := cmp.Diff(timeline.SampleDescription{Source: "gecko", Counter: "cpu", Unit: 1}, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}

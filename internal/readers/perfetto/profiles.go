@@ -1,0 +1,153 @@
+package perfetto
+
+import (
+	"slices"
+
+	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
+	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/pftrace"
+)
+
+// collectProfile keeps the current event, a legacy one of phase P, for the collector of profiles if it is a piece of one
+// (profile-calls.md 2). It reports whether all of it is in the profile then; the event of a head is kept beside.
+//
+// Chrome writes data as JSON text. A piece with another form of it stays an event, as does a head of which the thread is not
+// known. weft writes no legacy events, so that what it kept as instants is not taken for profiles when it is read again.
+func (r *reader) collectProfile() (taken bool, err error) {
+	e := &r.ev
+	i := slices.Index(pieceNames[:], string(e.resolvedName))
+	if r.profiles == nil || i < 0 {
+		return false, nil
+	}
+	name := pieceName(i)
+	process := r.eventProcess()
+	thread, known := r.sampledThread()
+	if process == 0 || !known && name != chunkPiece {
+		return false, nil
+	}
+	var text []byte
+	switch data := r.metadataValue(v8profile.DataKey); data.kind {
+	case annotationJSON, annotationText:
+		text = r.validText(data.bytes)
+	default:
+		if name != headPiece {
+			return false, nil
+		}
+	}
+	p := piece{
+		ts: e.ts, clock: r.samplerOffset(), event: e.index, name: name, process: process, thread: thread, at: r.offset,
+		id: e.legacy.id, hasID: e.legacy.idKind != noID,
+	}
+	return name != headPiece, r.pieces.add(p, text, r.memory, r.tempDir)
+}
+
+// sampledThread returns the thread of the current event; false if it is on no track of a thread that is known by now, or on
+// one beside, of a thread whose id was given out again.
+func (r *reader) sampledThread() (thread timeline.TrackID, ok bool) {
+	if uuid, _ := r.eventUUID(); uuid != 0 {
+		if t := r.tracks.byUUID[uuid]; t != nil && t.kind != undeclaredTrack {
+			return t.id, t.kind == threadTrack && t.id == t.stands
+		}
+	} else if _, beside := r.tracks.writers[r.seq]; beside && !r.ev.overridesThread() {
+		return 0, false
+	}
+	process, tid, ok := r.sequenceThread()
+	if !ok {
+		return 0, false
+	}
+	return r.thread(process, tid), true
+}
+
+// samplerOffset returns what is to be added to times of V8's sampler, which are in microseconds of the clock MONOTONIC.
+func (r *reader) samplerOffset() timeline.Nanos {
+	at := pftrace.Stamp{Clock: pftrace.Clock{ID: pftrace.ClockMonotonic}, Nanos: int64(r.ev.ts)}
+	ts, err := r.state.Clocks.TraceTime(at)
+	if err != nil {
+		return 0
+	}
+	return timeline.Nanos(ts) - r.ev.ts
+}
+
+// seeTraceID notes the id of a recorded stack in an argument of the current event (profile-calls.md 5).
+func (r *reader) seeTraceID(a *annotation) {
+	switch ids := &r.traceIDs; string(a.name) {
+	case v8profile.BeginDataKey:
+		ids.HasBeginData = true
+		ids.BeginData = r.traceIDIn(a)
+	case v8profile.DataKey:
+		ids.Data = r.traceIDIn(a)
+	case v8profile.TraceIDKey:
+		ids.Own = a.unsigned()
+	}
+}
+
+// traceIDIn returns the id in a dictionary, or in a text that is one in JSON; 0 if it has none.
+func (r *reader) traceIDIn(a *annotation) (id uint64) {
+	switch a.kind {
+	case annotationJSON, annotationText:
+		return v8profile.ScanTraceID(&r.scan, a.bytes)
+	case annotationNested:
+		return nestedTraceID(a.bytes)
+	case annotationDict:
+		for w := wire.NewReader(a.bytes); next(&w, schema.DebugAnnotation_DictEntries); {
+			if member := w.Bytes(); string(r.annotationName(member)) == v8profile.TraceIDKey {
+				if m, err := r.parseAnnotation(member); err == nil {
+					id = m.unsigned()
+				}
+			}
+		}
+	}
+	return id
+}
+
+// annotationName returns the name of an annotation, without counting what is wrong with it.
+func (r *reader) annotationName(msg []byte) (name []byte) {
+	for w := wire.NewReader(msg); w.Next(); {
+		switch w.Field() {
+		case schema.DebugAnnotation_NameIID:
+			name, _ = r.seq.Interned.Text(pftrace.InternedAnnotationNames, w.Uint())
+		case schema.DebugAnnotation_Name:
+			name = w.Bytes()
+		}
+	}
+	return name
+}
+
+// unsigned returns the value of an annotation that is an unsigned integer, else 0.
+func (a *annotation) unsigned() uint64 {
+	switch a.kind {
+	case annotationUint:
+		return a.value.Uint()
+	case annotationInt:
+		return uint64(max(a.value.Int(), 0))
+	}
+	return 0
+}
+
+// nestedTraceID returns the id in a NestedValue that is a dictionary, 0 if it has none.
+func nestedTraceID(msg []byte) (id uint64) {
+	keys, values := wire.NewReader(msg), wire.NewReader(msg)
+	for next(&keys, schema.DebugAnnotationNestedValue_DictKeys) && next(&values, schema.DebugAnnotationNestedValue_DictValues) {
+		if string(keys.Bytes()) != v8profile.TraceIDKey {
+			continue
+		}
+		if w := wire.NewReader(values.Bytes()); next(&w, schema.DebugAnnotationNestedValue_IntValue) {
+			id = uint64(max(w.Int(), 0))
+		}
+	}
+	return id
+}
+
+// sampling says of the event in r.out what the calls of its thread depend on (profile-calls.md 5). Instants of
+// Perfetto are the phase I of Chrome's JSON.
+func (r *reader) sampling() {
+	if r.profiles == nil || r.out.Kind == timeline.End {
+		return
+	}
+	s := &r.out.Sampling
+	s.TraceID = r.traceIDs.ID()
+	e := &r.ev
+	s.Skip = s.TraceID == 0 && (e.typ == typeInstant || e.typ == typeNone && e.hasLegacy && e.legacy.phase == 'I')
+}

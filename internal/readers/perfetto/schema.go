@@ -1,0 +1,296 @@
+package perfetto
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// fieldKind is the type of a field, as FieldDescriptorProto numbers them.
+type fieldKind = descriptorpb.FieldDescriptorProto_Type
+
+const (
+	kindDouble   = descriptorpb.FieldDescriptorProto_TYPE_DOUBLE
+	kindFloat    = descriptorpb.FieldDescriptorProto_TYPE_FLOAT
+	kindInt64    = descriptorpb.FieldDescriptorProto_TYPE_INT64
+	kindUint64   = descriptorpb.FieldDescriptorProto_TYPE_UINT64
+	kindInt32    = descriptorpb.FieldDescriptorProto_TYPE_INT32
+	kindFixed64  = descriptorpb.FieldDescriptorProto_TYPE_FIXED64
+	kindBool     = descriptorpb.FieldDescriptorProto_TYPE_BOOL
+	kindString   = descriptorpb.FieldDescriptorProto_TYPE_STRING
+	kindMessage  = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE
+	kindBytes    = descriptorpb.FieldDescriptorProto_TYPE_BYTES
+	kindUint32   = descriptorpb.FieldDescriptorProto_TYPE_UINT32
+	kindEnum     = descriptorpb.FieldDescriptorProto_TYPE_ENUM
+	kindSfixed32 = descriptorpb.FieldDescriptorProto_TYPE_SFIXED32
+	kindSint32   = descriptorpb.FieldDescriptorProto_TYPE_SINT32
+	kindSint64   = descriptorpb.FieldDescriptorProto_TYPE_SINT64
+)
+
+// describedTypes describes the typed fields of events: those that the trace describes itself.
+type describedTypes struct {
+	extensions message
+	messages   map[string]*message // by full name with a leading dot
+	enums      map[string]map[int32]string
+}
+
+// message is a message type.
+type message struct {
+	name   string
+	fields map[int]*field
+}
+
+// field is a field of a message type, or an extension of TrackEvent.
+type field struct {
+	number   int
+	name     string
+	kind     fieldKind
+	repeated bool
+	typeName string // of messages and enums
+	inline   *message
+}
+
+// message returns the message type with this name, with or without a leading dot, or nil.
+func (s *describedTypes) message(name string) *message {
+	if name == "" {
+		return nil
+	}
+	if name[0] != '.' {
+		name = "." + name
+	}
+	return s.messages[name]
+}
+
+// chromeFields are the fields that TrackEvent itself has for Chrome. They are older than the extensions, and no
+// descriptor in a trace describes them.
+var chromeFields = message{name: "TrackEvent", fields: fieldMap(
+	chromeField(25, "chrome_user_event", scalar(1, "action", kindString), scalar(2, "action_hash", kindUint64)),
+	chromeField(26, "chrome_keyed_service", scalar(1, "name", kindString)),
+	chromeField(28, "chrome_histogram_sample", scalar(1, "name_hash", kindUint64), scalar(2, "name", kindString),
+		scalar(3, "sample", kindInt64), scalar(4, "name_iid", kindUint64)),
+	chromeField(35, "chrome_message_pump", scalar(1, "sent_messages_in_queue", kindBool),
+		scalar(2, "io_handler_location_iid", kindUint64)),
+	chromeField(38, "chrome_mojo_event_info", scalar(1, "watcher_notify_interface_tag", kindString),
+		scalar(2, "ipc_hash", kindUint32), scalar(3, "mojo_interface_tag", kindString),
+		scalar(4, "mojo_interface_method_iid", kindUint64), scalar(5, "is_reply", kindBool),
+		scalar(6, "payload_size", kindUint64), scalar(7, "data_num_bytes", kindUint64)),
+	chromeField(41, "chrome_window_handle_event_info", scalar(1, "dpi", kindUint32),
+		scalar(2, "message_id", kindUint32), scalar(3, "hwnd_ptr", kindFixed64)),
+	chromeField(43, "chrome_content_settings_event_info", scalar(1, "number_of_exceptions", kindUint32)),
+	chromeField(49, "chrome_active_processes", &field{number: 1, name: "pid", kind: kindInt32, repeated: true}),
+	chromeField(50, "screenshot", scalar(1, "jpg_image", kindBytes)),
+)}
+
+func scalar(number int, name string, kind fieldKind) *field {
+	return &field{number: number, name: name, kind: kind}
+}
+
+func chromeField(number int, name string, members ...*field) *field {
+	return &field{number: number, name: name, kind: kindMessage, inline: &message{name: name, fields: fieldMap(members...)}}
+}
+
+func fieldMap(fields ...*field) map[int]*field {
+	m := make(map[int]*field, len(fields))
+	for _, f := range fields {
+		m[f.number] = f
+	}
+	return m
+}
+
+// firstExtension and lastExtension bound the numbers of TrackEvent's extensions.
+const (
+	firstExtension = 1000
+	lastExtension  = 9999
+)
+
+// encodeTyped encodes the typed fields of the current event, each as an argument named like the field.
+func (r *reader) encodeTyped(args *timeline.ArgsEncoder) {
+	if len(r.ev.typed) == 0 {
+		return
+	}
+	base := len(r.occurs)
+	for _, t := range r.ev.typed {
+		f := chromeFields.fields[t.number]
+		if t.number >= firstExtension && t.number <= lastExtension {
+			f = r.extensions.extensions.fields[t.number]
+		}
+		if f == nil {
+			r.notConverted(fmt.Sprintf("TrackEvent field %d", t.number))
+			continue
+		}
+		r.occurs = append(r.occurs, occurrence{f, t.typ, t.value, t.bytes})
+	}
+	r.encodeOccurrences(args, base, 0)
+}
+
+// encodeMessage encodes the fields of a message as members of the dictionary that is open.
+func (r *reader) encodeMessage(args *timeline.ArgsEncoder, m *message, msg []byte, depth int) {
+	if depth >= maxArgDepth {
+		r.notConverted("arguments nested deeper than 512 levels")
+		return
+	}
+	base := len(r.occurs)
+	w := wire.NewReader(msg)
+	for w.Next() {
+		f := m.fields[w.Field()]
+		if f == nil {
+			r.notConverted(fmt.Sprintf("%s field %d", m.name, w.Field()))
+			continue
+		}
+		r.occurs = append(r.occurs, occurrence{f, w.Type(), w.Uint(), w.Bytes()})
+	}
+	if err := w.Err(); err != nil {
+		r.malformed(m.name, err)
+	}
+	r.encodeOccurrences(args, base, depth)
+}
+
+// Types of Perfetto itself that extensions use. The descriptors in traces do not describe them.
+const (
+	typeDebugAnnotation = ".perfetto.protos.DebugAnnotation"
+	typeSourceLocation  = ".perfetto.protos.SourceLocation"
+)
+
+// encodeOccurrences encodes the fields on the stack from base on and removes them. A repeated field is an array, of all
+// its occurrences together. Debug annotations bring names of their own, under which Perfetto files them too.
+func (r *reader) encodeOccurrences(args *timeline.ArgsEncoder, base, depth int) {
+	end := len(r.occurs)
+	sortOccurrences(r.occurs[base:end])
+	for i := base; i < end; {
+		f := r.occurs[i].field
+		if f.typeName == typeDebugAnnotation {
+			r.encodeAnnotation(args, r.occurs[i].bytes, true, depth+1)
+			i++
+			continue
+		}
+		skip := depth == 0 && !r.wants(f.name)
+		if !skip {
+			args.Key([]byte(f.name))
+		}
+		if !f.repeated {
+			if !skip {
+				r.encodeField(args, r.occurs[i], depth)
+			}
+			i++
+			continue
+		}
+		if !skip {
+			args.BeginArray()
+		}
+		for ; i < end && r.occurs[i].field == f; i++ {
+			if !skip {
+				r.encodePacked(args, r.occurs[i], depth)
+			}
+		}
+		if !skip {
+			args.EndArray()
+		}
+	}
+	r.occurs = r.occurs[:base]
+}
+
+// encodePacked encodes one occurrence of a repeated field, which may be packed.
+func (r *reader) encodePacked(args *timeline.ArgsEncoder, o occurrence, depth int) {
+	want := wireType(o.field.kind)
+	if o.typ != wire.Len || want == wire.Len {
+		r.encodeField(args, o, depth)
+		return
+	}
+	packed := o.bytes
+	o.typ = want
+	for len(packed) > 0 {
+		var n int
+		switch want {
+		case wire.Varint:
+			o.value, n = protowire.ConsumeVarint(packed)
+		case wire.Fixed64:
+			o.value, n = protowire.ConsumeFixed64(packed)
+		case wire.Fixed32:
+			var v uint32
+			v, n = protowire.ConsumeFixed32(packed)
+			o.value = uint64(v)
+		}
+		if n < 0 {
+			r.malformed(o.field.name, protowire.ParseError(n))
+			return
+		}
+		packed = packed[n:]
+		r.encodeField(args, o, depth)
+	}
+}
+
+// encodeField encodes one value.
+func (r *reader) encodeField(args *timeline.ArgsEncoder, o occurrence, depth int) {
+	f := o.field
+	if o.typ != wireType(f.kind) {
+		r.notConverted(fmt.Sprintf("field %s with another wire type than its descriptor says", f.name))
+		return
+	}
+	switch f.kind {
+	case kindDouble:
+		args.Double(math.Float64frombits(o.value))
+	case kindFloat:
+		args.Double(float64(math.Float32frombits(uint32(o.value))))
+	case kindBool:
+		args.Bool(o.value != 0)
+	case kindString:
+		args.String(r.validText(o.bytes))
+	case kindBytes:
+		args.String(base64.StdEncoding.AppendEncode(nil, o.bytes))
+	case kindSint32, kindSint64:
+		args.Int(protowire.DecodeZigZag(o.value))
+	case kindInt32, kindSfixed32:
+		args.Int(int64(int32(o.value)))
+	case kindInt64, descriptorpb.FieldDescriptorProto_TYPE_SFIXED64:
+		args.Int(int64(o.value))
+	case kindEnum:
+		if name, ok := r.extensions.enums[f.typeName][int32(o.value)]; ok {
+			args.String([]byte(name))
+			return
+		}
+		args.Int(int64(int32(o.value)))
+	case kindMessage:
+		r.encodeSubmessage(args, o, depth)
+	default:
+		args.Uint(o.value)
+	}
+}
+
+func (r *reader) encodeSubmessage(args *timeline.ArgsEncoder, o occurrence, depth int) {
+	m := o.field.inline
+	switch {
+	case o.field.typeName == typeSourceLocation:
+		r.encodeLocation(args, o.bytes)
+		return
+	case m == nil:
+		m = r.extensions.messages[o.field.typeName]
+	}
+	args.BeginDict()
+	defer args.EndDict()
+	if m == nil {
+		r.notConverted(fmt.Sprintf("field %s of the undescribed type %s", o.field.name, o.field.typeName))
+		return
+	}
+	r.encodeMessage(args, m, o.bytes, depth+1)
+}
+
+// wireType returns how a type is encoded.
+func wireType(kind fieldKind) int {
+	switch kind {
+	case kindDouble, kindFixed64, descriptorpb.FieldDescriptorProto_TYPE_SFIXED64:
+		return wire.Fixed64
+	case kindFloat, descriptorpb.FieldDescriptorProto_TYPE_FIXED32, kindSfixed32:
+		return wire.Fixed32
+	case kindString, kindBytes, kindMessage:
+		return wire.Len
+	case descriptorpb.FieldDescriptorProto_TYPE_GROUP:
+		return -1
+	}
+	return wire.Varint
+}

@@ -1,0 +1,596 @@
+package perfetto
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/pftrace"
+)
+
+// trackKind says what a descriptor has made of a track uuid.
+type trackKind uint8
+
+const (
+	undeclaredTrack trackKind = iota // used, or named as a parent, but not described so far
+	processTrack
+	threadTrack
+	counterTrack
+	namedTrack
+)
+
+// track is what is known of one track uuid.
+type track struct {
+	id      timeline.TrackID
+	kind    trackKind
+	parent  uint64           // uuid; 0 for processes and threads
+	process timeline.TrackID // of a process or a thread
+	stands  timeline.TrackID // the process or thread that the uuid stands for; not id if another uuid did before
+
+	multiplier  int64 // counters
+	incremental bool
+	threadTime  bool
+
+	stateOpen bool // state tracks: a state has begun and not ended
+}
+
+// tracks holds the tracks by their uuid. Descriptors may come anywhere in the file, even behind the events of their
+// track and behind the descriptors of their children: until then a uuid has an undeclared track of the Builder.
+type tracks struct {
+	byUUID  map[uint64]*track
+	first   map[timeline.TrackID]uint64            // the first uuid of each process and thread
+	writers map[*pftrace.Sequence]timeline.TrackID // sequences of threads whose uuid is not the first: their track
+
+	// The processes and threads whose numbers weft has made up, by these.
+	madeUpPIDs map[int64]timeline.TrackID
+	madeUpTIDs map[madeUpTID]timeline.TrackID
+}
+
+// madeUpTID is the number of a thread that weft has made up, which is unique in its process.
+type madeUpTID struct {
+	process timeline.TrackID
+	tid     int64
+}
+
+func newTracks() tracks {
+	return tracks{
+		byUUID:  make(map[uint64]*track),
+		first:   make(map[timeline.TrackID]uint64),
+		writers: make(map[*pftrace.Sequence]timeline.TrackID),
+
+		madeUpPIDs: make(map[int64]timeline.TrackID),
+		madeUpTIDs: make(map[madeUpTID]timeline.TrackID),
+	}
+}
+
+// get returns the track of a uuid other than 0.
+func (ts *tracks) get(b *timeline.Builder, uuid uint64) *track {
+	t := ts.byUUID[uuid]
+	if t == nil {
+		t = &track{id: b.Undeclared()}
+		ts.byUUID[uuid] = t
+	}
+	return t
+}
+
+// declare gives a uuid its place.
+func (ts *tracks) declare(b *timeline.Builder, uuid uint64, as track) {
+	t := ts.byUUID[uuid]
+	if t == nil {
+		ts.byUUID[uuid] = &as
+		return
+	}
+	b.Alias(t.id, as.id)
+	as.stateOpen = t.stateOpen
+	*t = as
+}
+
+// maxTrackDepth is the number of ancestors that a track may have (perfetto.md 5).
+const maxTrackDepth = 100
+
+// loops reports whether uuid would be its own ancestor as a child of parent, or have too many ancestors.
+func (ts *tracks) loops(uuid, parent uint64) bool {
+	for range maxTrackDepth {
+		if parent == uuid {
+			return true
+		}
+		t := ts.byUUID[parent]
+		if t == nil || t.parent == 0 {
+			return false
+		}
+		parent = t.parent
+	}
+	return true
+}
+
+// process returns the process that a track belongs to, 0 if it belongs to none or that is not known.
+func (ts *tracks) process(uuid uint64) timeline.TrackID {
+	for range maxTrackDepth {
+		t := ts.byUUID[uuid]
+		if t == nil {
+			return 0
+		}
+		if t.process != 0 {
+			return t.process
+		}
+		uuid = t.parent
+	}
+	return 0
+}
+
+// defaultTrack is the name under which Perfetto shows events without a track.
+const defaultTrack = "Default Track"
+
+// eventUUID returns the track uuid of the current event: its own, else the default of the sequence. It is not given if
+// neither is there.
+func (r *reader) eventUUID() (uuid uint64, given bool) {
+	if r.ev.hasUUID {
+		return r.ev.uuid, true
+	}
+	return r.seq.Defaults.TrackUUID, r.seq.Defaults.HasTrackUUID
+}
+
+// eventTrack returns the track of the current event. Uuid 0 stands for the thread of the sequence if no uuid is given
+// at all, or if the event has no type (perfetto.md 15); Chrome writes its legacy events so.
+func (r *reader) eventTrack() timeline.TrackID {
+	uuid, given := r.eventUUID()
+	if uuid != 0 {
+		return r.tracks.get(r.b, uuid).id
+	}
+	if !given || r.ev.typ == typeNone {
+		if id, ok := r.tracks.writers[r.seq]; ok && !r.ev.overridesThread() {
+			return id
+		}
+		if process, tid, ok := r.sequenceThread(); ok {
+			return r.thread(process, tid)
+		}
+	}
+	return r.b.Child(0, defaultTrack)
+}
+
+// eventProcess returns the process that the current event belongs to, or 0.
+func (r *reader) eventProcess() timeline.TrackID {
+	if uuid, _ := r.eventUUID(); uuid != 0 {
+		if process := r.tracks.process(uuid); process != 0 {
+			return process
+		}
+	}
+	process, _, _ := r.sequenceThread()
+	return process
+}
+
+// sequenceThread returns the thread that wrote the sequence, or the one that a legacy event names instead.
+func (r *reader) sequenceThread() (process timeline.TrackID, tid int64, ok bool) {
+	l := &r.ev.legacy
+	pid, tid := r.seq.Thread.PID, r.seq.Thread.TID
+	if r.ev.hasLegacy && l.hasPID {
+		pid, tid = l.pid, int64(l.pid)
+	}
+	if r.ev.hasLegacy && l.hasTID {
+		tid = l.tid
+	}
+	if !r.seq.Thread.Known && !(r.ev.hasLegacy && l.hasPID) {
+		return 0, 0, false
+	}
+	return r.process(int64(pid)), tid, true
+}
+
+// process returns the process with a pid of the packets.
+func (r *reader) process(pid int64) timeline.TrackID {
+	if id, ok := r.tracks.madeUpPIDs[pid]; ok {
+		return id
+	}
+	return r.b.Process(timeline.ProcessKey{Num: pid})
+}
+
+// thread returns the thread of a process with a tid of the packets.
+func (r *reader) thread(process timeline.TrackID, tid int64) timeline.TrackID {
+	if id, ok := r.tracks.madeUpTIDs[madeUpTID{process, tid}]; ok {
+		return id
+	}
+	return r.b.Thread(process, timeline.ThreadKey{Num: tid})
+}
+
+// inputID returns what the description of a process or thread says of it, if it is one of weft's.
+func (r *reader) inputID(kind timeline.TrackKind, description string) (id timeline.InputID, name string, ok bool) {
+	if _, ok := r.b.Attribute(pftrace.AttributeVersion); !ok {
+		return id, "", false
+	}
+	return pftrace.ParseInputID(kind, description)
+}
+
+// overridesThread reports whether a legacy event names another thread than that of its sequence.
+func (e *trackEvent) overridesThread() bool {
+	return e.hasLegacy && (e.legacy.hasPID || e.legacy.hasTID)
+}
+
+// trackDescriptor is a parsed TrackDescriptor (perfetto.md 2).
+type trackDescriptor struct {
+	uuid, parent             uint64
+	name, process, thread    []byte
+	counter                  []byte
+	spec                     timeline.TrackSpec
+	hasRank                  bool
+	mark                     []byte // what weft says of the track
+	chromeProcess, chromeThr bool
+}
+
+func (d *trackDescriptor) parse(msg []byte) error {
+	r := wire.NewReader(msg)
+	for r.Next() {
+		switch r.Field() {
+		case schema.TrackDescriptor_UUID:
+			d.uuid = r.Uint()
+		case schema.TrackDescriptor_ParentUUID:
+			d.parent = r.Uint()
+		case schema.TrackDescriptor_Name, schema.TrackDescriptor_StaticName, schema.TrackDescriptor_AtraceName:
+			d.name = r.Bytes()
+		case schema.TrackDescriptor_Process:
+			d.process = r.Bytes()
+		case schema.TrackDescriptor_Thread:
+			d.thread = r.Bytes()
+		case schema.TrackDescriptor_ChromeProcess:
+			d.chromeProcess = true
+		case schema.TrackDescriptor_ChromeThread:
+			d.chromeThr = true
+		case schema.TrackDescriptor_Counter:
+			d.counter = r.Bytes()
+		case schema.TrackDescriptor_ChildOrdering:
+			if o := r.Uint(); o <= uint64(timeline.OrderExplicit) {
+				d.spec.Ordering = timeline.ChildOrdering(o)
+			}
+		case schema.TrackDescriptor_SiblingOrderRank:
+			d.spec.Rank, d.hasRank = int32(r.Uint()), true
+		case schema.TrackDescriptor_Description:
+			d.spec.Description = string(r.Bytes())
+		case schema.TrackDescriptor_SiblingMergeBehavior:
+			d.spec.Merge = mergeBehavior(r.Uint())
+		case schema.TrackDescriptor_SiblingMergeKey:
+			d.spec.MergeKey = string(r.Bytes())
+		case schema.TrackDescriptor_SiblingMergeKeyInt:
+			d.spec.MergeKey = fmt.Sprint(r.Uint())
+		case schema.TrackDescriptor_WeftMark:
+			d.mark = r.Bytes()
+		}
+	}
+	return r.Err()
+}
+
+// mergeBehavior translates sibling_merge_behavior.
+func mergeBehavior(v uint64) timeline.MergeBehavior {
+	switch v {
+	case schema.TrackDescriptor_SiblingMergeBehaviorNone:
+		return timeline.MergeNone
+	case schema.TrackDescriptor_SiblingMergeBehaviorBySiblingMergeKey:
+		return timeline.MergeByKey
+	}
+	return timeline.MergeByName
+}
+
+// trackDescriptor reads a track_descriptor packet.
+func (r *reader) trackDescriptor(msg []byte) {
+	var d trackDescriptor
+	if err := d.parse(msg); err != nil {
+		r.malformed("track_descriptor", err)
+		return
+	}
+	if d.chromeProcess {
+		r.notConverted("TrackDescriptor field 6")
+	}
+	if d.chromeThr {
+		r.notConverted("TrackDescriptor field 7")
+	}
+	switch {
+	case d.thread != nil:
+		r.describeThread(&d)
+	case d.process != nil:
+		r.describeProcess(&d)
+	case d.uuid == 0: // only says how the children of the root are ordered
+	case d.counter != nil:
+		r.describeCounter(&d)
+	default:
+		r.describeTrack(&d)
+	}
+}
+
+func (r *reader) describeThread(d *trackDescriptor) {
+	id, process, name, ok := r.parseThread(d.thread, d.spec.Description)
+	if !ok {
+		return
+	}
+	if r.declareOnce(d, track{id: id, kind: threadTrack, process: process}, name) {
+		r.nameThread(id, process, strongName, name)
+	} else if t := r.tracks.byUUID[d.uuid]; r.seq != nil && t != nil && t.stands == id {
+		r.tracks.writers[r.seq] = t.id
+	}
+}
+
+func (r *reader) describeProcess(d *trackDescriptor) {
+	id, ok := r.processDescriptor(d.process, d.spec.Description)
+	if !ok {
+		return
+	}
+	if role, _ := r.readMark(d); role == timeline.RoleMainProcess {
+		r.b.SetMain(id, timeline.MainByMark)
+	}
+	r.declareOnce(d, track{id: id, kind: processTrack, process: id}, nil)
+}
+
+// Names that Chrome gives to its main process and to the main thread of that.
+const (
+	mainProcessName = "Browser"
+	mainThreadName  = "CrBrowserMain"
+)
+
+// nameProcess names a process.
+func (r *reader) nameProcess(process timeline.TrackID, strength timeline.Nanos, name []byte) {
+	r.b.SetProcessName(process, strength, name)
+	if string(name) == mainProcessName {
+		r.b.SetMain(process, timeline.MainByName)
+	}
+}
+
+// nameThread names a thread of a process.
+func (r *reader) nameThread(thread, process timeline.TrackID, strength timeline.Nanos, name []byte) {
+	r.b.SetThreadName(thread, strength, name)
+	if string(name) == mainThreadName {
+		r.b.SetMain(process, timeline.MainByThread)
+	}
+}
+
+// furtherTrack is the name of the track beside a process or thread that holds the events of its second uuid.
+const furtherTrack = "Reused id"
+
+// declareOnce declares a process or a thread and reports whether the uuid is its first one. Chrome repeats its
+// descriptors every half second. A descriptor that gives the uuid to something else is an error of the producer; the
+// first one counts, as in Perfetto.
+//
+// A second uuid means that the system gave the id of a thread or process that had ended to a new one
+// (perfetto.md 5). Begins and ends pair by uuid, so what is on it gets a track of its own, beside.
+func (r *reader) declareOnce(d *trackDescriptor, as track, name []byte) (first bool) {
+	as.stands = as.id
+	t := r.tracks.byUUID[d.uuid]
+	switch {
+	case d.uuid == 0:
+		return true
+	case t != nil && t.kind != undeclaredTrack:
+		if t.kind != as.kind || t.stands != as.stands {
+			r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: uuid %d means something else already", d.uuid))
+			return true
+		}
+		return t.id == t.stands
+	}
+	if uuid, ok := r.tracks.first[as.id]; !ok {
+		r.tracks.first[as.id] = d.uuid
+		if d.hasRank {
+			r.b.SetSortIndex(as.id, d.spec.Rank)
+		}
+	} else {
+		r.add(problem.TrackIDReused, fmt.Sprintf("uuids %d and %d", uuid, d.uuid))
+		if len(name) == 0 {
+			name = []byte(furtherTrack)
+		}
+		as.id = r.b.NewTrack(as.id, timeline.TrackSpec{Name: string(name), Merge: timeline.MergeNone})
+	}
+	r.tracks.declare(r.b, d.uuid, as)
+	return as.id == as.stands
+}
+
+// known reports whether a descriptor before has given this uuid its place: then the first one counts.
+func (r *reader) known(uuid uint64) bool {
+	t := r.tracks.byUUID[uuid]
+	return t != nil && t.kind != undeclaredTrack
+}
+
+// parentTrack returns the track of the descriptor's parent and clears d.parent if it cannot have that parent.
+func (r *reader) parentTrack(d *trackDescriptor) timeline.TrackID {
+	if d.parent != 0 && r.tracks.loops(d.uuid, d.parent) {
+		r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: the parents of uuid %d have no end", d.uuid))
+		d.parent = 0
+	}
+	if d.parent == 0 {
+		return 0
+	}
+	return r.tracks.get(r.b, d.parent).id
+}
+
+func (r *reader) describeTrack(d *trackDescriptor) {
+	if r.known(d.uuid) {
+		return
+	}
+	d.spec.Name = string(r.validText(d.name))
+	d.spec.Role, d.spec.Subject = r.readMark(d)
+	id := r.b.NewTrack(r.parentTrack(d), d.spec)
+	r.tracks.declare(r.b, d.uuid, track{id: id, kind: namedTrack, parent: d.parent})
+}
+
+// readMark returns what weft says of a track that it wrote. A track whose mark is damaged is one without role.
+func (r *reader) readMark(d *trackDescriptor) (timeline.Role, string) {
+	if d.mark == nil {
+		return timeline.NoRole, ""
+	}
+	var role uint64
+	var subject []byte
+	w := wire.NewReader(d.mark)
+	for w.Next() {
+		switch {
+		case w.Field() == schema.WeftTrackMark_Role && w.Type() == wire.Varint:
+			role = w.Uint()
+		case w.Field() == schema.WeftTrackMark_Subject && w.Type() == wire.Len:
+			subject = w.Bytes()
+		}
+	}
+	isProcess := d.process != nil
+	if w.Err() != nil || role == 0 || !timeline.IsRole(role) || isProcess != (timeline.Role(role) == timeline.RoleMainProcess) {
+		r.add(problem.TrackRoleInvalid, fmt.Sprintf("uuid %d", d.uuid))
+		return timeline.NoRole, ""
+	}
+	return timeline.Role(role), string(r.validText(subject))
+}
+
+func (r *reader) describeCounter(d *trackDescriptor) {
+	if r.known(d.uuid) {
+		return
+	}
+	t := track{}
+	key := timeline.CounterKey{Name: r.validText(d.name), Unique: d.uuid, Description: d.spec.Description}
+	if err := t.describeCounter(d.counter, &key); err != nil {
+		r.malformed("track_descriptor", err)
+		return
+	}
+	parent := r.parentTrack(d)
+	t.parent = d.parent
+	t.id = r.b.Counter(parent, &key)
+	r.tracks.declare(r.b, d.uuid, t)
+}
+
+// Names come from several sources. Of the names of a thread those of track descriptors win, of the names of a process
+// those of the process tree (perfetto.md 5); the Builder takes the name of the highest time.
+const (
+	weakName   timeline.Nanos = 0
+	strongName timeline.Nanos = 1
+)
+
+// threadDescriptor reads a thread_descriptor packet.
+func (r *reader) threadDescriptor(msg []byte) {
+	if thread, process, name, ok := r.parseThread(msg, ""); ok {
+		r.nameThread(thread, process, strongName, name)
+	}
+}
+
+// parseThread reads a ThreadDescriptor, which also says which thread writes the sequence. The description is that of its
+// track.
+func (r *reader) parseThread(msg []byte, description string) (thread, process timeline.TrackID, name []byte, ok bool) {
+	var pid int32
+	var tid int64
+	w := wire.NewReader(msg)
+	for w.Next() {
+		switch w.Field() {
+		case schema.ThreadDescriptor_PID:
+			pid = int32(w.Uint())
+		case schema.ThreadDescriptor_TID:
+			tid = w.Int()
+		case schema.ThreadDescriptor_ThreadName:
+			name = w.Bytes()
+		}
+	}
+	err := w.Err()
+	if err == nil && r.seq != nil {
+		err = r.seq.SetThread(msg)
+	}
+	if err != nil {
+		r.malformed("thread descriptor", err)
+		return 0, 0, nil, false
+	}
+	delete(r.tracks.writers, r.seq)
+	process = r.process(int64(pid))
+	if key, inputName, ok := r.inputID(timeline.ThreadTrack, description); ok {
+		if at := (madeUpTID{process, tid}); r.tracks.madeUpTIDs[at] == 0 {
+			thread = r.b.Thread(process, key)
+			r.b.WriteAs(thread, tid)
+			r.tracks.madeUpTIDs[at] = thread
+		}
+		name = []byte(inputName)
+	}
+	return r.thread(process, tid), process, r.validText(name), true
+}
+
+// processDescriptor reads a ProcessDescriptor. The description is that of its track.
+func (r *reader) processDescriptor(msg []byte, description string) (process timeline.TrackID, ok bool) {
+	var pid int32
+	var start int64
+	var name []byte
+	var command, labels [][]byte
+	w := wire.NewReader(msg)
+	for w.Next() {
+		switch w.Field() {
+		case schema.ProcessDescriptor_PID:
+			pid = int32(w.Uint())
+		case schema.ProcessDescriptor_Cmdline:
+			command = append(command, w.Bytes())
+		case schema.ProcessDescriptor_ProcessName:
+			name = w.Bytes()
+		case schema.ProcessDescriptor_ProcessLabels:
+			labels = append(labels, w.Bytes())
+		case schema.ProcessDescriptor_StartTimestampNS:
+			start = w.Int()
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("process descriptor", err)
+		return 0, false
+	}
+	if len(name) == 0 && len(command) > 0 {
+		name = command[0] // the program
+	}
+	r.commandLine(pid, command)
+	if start != 0 {
+		r.b.SetIntAttribute(fmt.Sprintf("process.%d.start_timestamp_ns", pid), start)
+	}
+	if key, inputName, ok := r.inputID(timeline.ProcessTrack, description); ok {
+		if r.tracks.madeUpPIDs[int64(pid)] == 0 {
+			process = r.b.Process(key)
+			r.b.WriteAs(process, int64(pid))
+			r.tracks.madeUpPIDs[int64(pid)] = process
+		}
+		name, labels = []byte(inputName), pftrace.WithoutPIDLabel(labels, key)
+	}
+	process = r.process(int64(pid))
+	r.nameProcess(process, weakName, r.validText(name))
+	for _, l := range labels {
+		r.b.AddLabel(process, string(r.validText(l)))
+	}
+	return process, true
+}
+
+// commandLine keeps the arguments that a process was started with as an attribute of the trace.
+func (r *reader) commandLine(pid int32, command [][]byte) {
+	if len(command) > 1 {
+		r.setAttribute(fmt.Appendf(nil, "process.%d.cmdline", pid), bytes.Join(command, []byte(" ")))
+	}
+}
+
+// processTree reads the names of a process_tree packet, which the system gives.
+func (r *reader) processTree(msg []byte) {
+	w := wire.NewReader(msg)
+	for w.Next() {
+		var ids [8]uint64
+		var name []byte
+		var command [][]byte
+		e := wire.NewReader(w.Bytes())
+		for e.Next() {
+			switch {
+			case e.Type() == wire.Varint && e.Field() < len(ids):
+				ids[e.Field()] = e.Uint()
+			case e.Type() == wire.Len: // Process.cmdline, of which the first element is the program; Thread.name
+				command = append(command, e.Bytes())
+			}
+		}
+		if err := e.Err(); err != nil {
+			r.malformed("process_tree", err)
+			return
+		}
+		if len(command) > 0 {
+			name = command[0]
+		}
+		switch w.Field() {
+		case schema.ProcessTree_Processes:
+			r.commandLine(int32(ids[schema.ProcessTreeProcess_PID]), command)
+			if ids[schema.ProcessTreeProcess_PPID]|ids[schema.ProcessTreeProcess_UID] != 0 {
+				r.notConverted("parents and users of a process tree")
+			}
+			process := r.process(int64(int32(ids[schema.ProcessTreeProcess_PID])))
+			r.nameProcess(process, strongName, r.validText(name))
+		case schema.ProcessTree_Threads:
+			process := r.process(int64(int32(ids[schema.ProcessTreeThread_TGID])))
+			thread := r.thread(process, int64(int32(ids[schema.ProcessTreeThread_TID])))
+			r.nameThread(thread, process, weakName, r.validText(name))
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("process_tree", err)
+	}
+}

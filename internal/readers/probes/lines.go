@@ -1,0 +1,464 @@
+package probes
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+const (
+	defaultWindow = 256 << 10
+	// maxLine bounds a line; of a longer one only this much is looked at.
+	maxLine = 1 << 20
+)
+
+// lineReader cuts an input into lines.
+type lineReader struct {
+	r        io.Reader
+	buf      []byte
+	start    int   // of the next line in buf
+	end      int   // of what is read
+	base     int64 // offset of buf in the input
+	err      error // what the input ended with
+	skipping bool  // the rest of a line that is too long comes next
+}
+
+// line is one line of the input.
+type line struct {
+	text    []byte // without the new line; valid until the next line
+	offset  int64
+	cut     bool // the input ends in it
+	tooLong bool // text is its beginning
+}
+
+// next returns the next line; io.EOF behind the last one.
+func (l *lineReader) next() (line, error) {
+	scanned := l.start
+	for {
+		if i := bytes.IndexByte(l.buf[scanned:l.end], '\n'); i >= 0 {
+			found := line{text: l.buf[l.start : scanned+i], offset: l.base + int64(l.start)}
+			l.start = scanned + i + 1
+			if l.skipping {
+				l.skipping, scanned = false, l.start
+				continue
+			}
+			found.tooLong = len(found.text) > maxLine
+			return found, nil
+		}
+		if l.end-l.start > maxLine {
+			found := line{text: l.buf[l.start : l.start+maxLine], offset: l.base + int64(l.start), tooLong: true}
+			l.start = l.end
+			if !l.skipping {
+				l.skipping = true
+				return found, nil
+			}
+		}
+		scanned = l.end
+		if l.err != nil {
+			return l.last()
+		}
+		scanned -= l.fill()
+	}
+}
+
+// last returns what stands behind the last new line.
+func (l *lineReader) last() (line, error) {
+	if l.err != io.EOF || l.start == l.end || l.skipping {
+		return line{}, l.err
+	}
+	found := line{text: l.buf[l.start:l.end], offset: l.base + int64(l.start), cut: true}
+	l.start = l.end
+	return found, nil
+}
+
+// fill reads more of the input and returns by how many bytes what was read has moved to the front.
+func (l *lineReader) fill() (moved int) {
+	if moved = l.start; moved > 0 {
+		l.end = copy(l.buf, l.buf[l.start:l.end])
+		l.base += int64(moved)
+		l.start = 0
+	}
+	if l.end == len(l.buf) {
+		l.buf = slices.Grow(l.buf, len(l.buf))
+		l.buf = l.buf[:cap(l.buf)]
+	}
+	for range 100 {
+		n, err := l.r.Read(l.buf[l.end:])
+		l.end += n
+		if l.err = err; n > 0 || err != nil {
+			return moved
+		}
+	}
+	l.err = io.ErrNoProgress
+	return moved
+}
+
+// lines reads all lines.
+func (r *reader) lines(src io.Reader) error {
+	window := r.opts.window
+	if window == 0 {
+		window = defaultWindow
+	}
+	in := lineReader{r: src, buf: make([]byte, max(window, 16))}
+	for first := true; ; first = false {
+		l, err := in.next()
+		if err == io.EOF {
+			return r.lossesBeforeAll()
+		}
+		r.at = l.offset
+		if err != nil {
+			return r.failed(err)
+		}
+		if first {
+			l.text = bytes.TrimPrefix(l.text, []byte("\xEF\xBB\xBF"))
+		}
+		switch {
+		case l.tooLong:
+			r.lineTooLong(l.text)
+		case l.cut:
+			err = r.cutLine(l.text)
+		default:
+			err = r.line(l.text, true)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// lineTooLong counts a line of more than maxLine.
+func (r *reader) lineTooLong(text []byte) {
+	kind := problem.UnknownLine
+	switch {
+	case isRecord(text), text[0] == '{':
+		kind = problem.BadLine
+	case text[0] == '#':
+		kind = problem.UnknownHeader
+	}
+	r.problem(kind, "the line is longer than 1 MiB")
+}
+
+// cutLine reads the last line of an input that does not end in a new line. A tracer ends every line, so something is
+// missing, unless a JSON object is complete or the line is known talk.
+func (r *reader) cutLine(text []byte) error {
+	text = bytes.TrimSuffix(text, []byte("\r"))
+	switch {
+	case len(text) == 0:
+		return nil
+	case text[0] == '{':
+		return r.jsonLine(text, true)
+	}
+	if known, err := r.talk(text); known || err != nil {
+		return err
+	}
+	r.problem(problem.BadLine, "the input ends in the middle of the line")
+	return nil
+}
+
+// isRecord reports whether the first field of a line is P1.
+func isRecord(text []byte) bool {
+	return len(text) >= 2 && text[0] == 'P' && text[1] == '1' && (len(text) == 2 || text[2] == '\t')
+}
+
+// line reads one line. jsonAllowed is false for those inside strings of JSON.
+func (r *reader) line(text []byte, jsonAllowed bool) error {
+	if n := len(text); n > 0 && text[n-1] == '\r' {
+		text = text[:n-1]
+	}
+	switch {
+	case len(text) == 0:
+		return nil
+	case isRecord(text):
+		return r.record(text)
+	case text[0] == '#':
+		r.headerLine(text, false)
+		return nil
+	case text[0] == '{' && jsonAllowed:
+		return r.jsonLine(text, false)
+	}
+	if payload := behindColumns(text); payload != nil {
+		if payload[0] == '#' {
+			r.headerLine(payload, false)
+			return nil
+		}
+		return r.record(payload)
+	}
+	if known, err := r.talk(text); known || err != nil {
+		return err
+	}
+	r.unknownLine(text)
+	return nil
+}
+
+func (r *reader) unknownLine(text []byte) {
+	if r.log.Wants(problem.UnknownLine) {
+		r.problem(problem.UnknownLine, detailOf(text))
+		return
+	}
+	r.problem(problem.UnknownLine, "")
+}
+
+// detailOf returns the beginning of a text for a message.
+func detailOf(text []byte) string {
+	if len(text) > 80 {
+		return validText(string(text[:80])) + "…"
+	}
+	return validText(string(text))
+}
+
+// behindColumns returns what stands behind the columns CPU, ID and FUNCTION:NAME that DTrace writes by default, if it is a
+// record or a header; else nil. FUNCTION may be empty or hold blanks.
+func behindColumns(text []byte) []byte {
+	rest := text
+	for range 2 {
+		rest = bytes.TrimLeft(rest, " ")
+		n := 0
+		for n < len(rest) && isDigit(rest[n]) {
+			n++
+		}
+		if n == 0 || n == len(rest) || rest[n] != ' ' {
+			return nil
+		}
+		rest = rest[n:]
+	}
+	for i := 1; i < len(rest); i++ {
+		if c := rest[i]; c != 'P' && c != '#' || rest[i-1] != ' ' {
+			continue
+		}
+		if payload := rest[i:]; payload[0] == '#' || isRecord(payload) && len(payload) > 2 {
+			column := bytes.TrimRight(rest[:i], " ")
+			if bytes.IndexByte(column[bytes.LastIndexByte(column, ' ')+1:], ':') >= 0 {
+				return payload
+			}
+		}
+	}
+	return nil
+}
+
+func isDigit(c byte) bool { return c-'0' <= 9 }
+
+// record reads a record: P1, time, process, thread, processor, probe and its arguments, separated by tabs. Of the arguments
+// nothing is looked at before all declarations are known.
+func (r *reader) record(text []byte) error {
+	rest := text[2:]
+	var numbers [4]int64
+	for i := range numbers {
+		if len(rest) == 0 {
+			return r.badLine("it has fewer than six fields")
+		}
+		v, n := decimal(rest[1:])
+		if n == 0 {
+			return r.badNumber(i)
+		}
+		if rest = rest[1+n:]; len(rest) > 0 && rest[0] != '\t' {
+			return r.badNumber(i)
+		}
+		numbers[i] = v
+	}
+	if len(rest) == 0 {
+		return r.badLine("it has fewer than six fields")
+	}
+	name, form := rest[1:], formBare
+	if end := bytes.IndexByte(name, '\t'); end >= 0 {
+		name, rest, form = name[:end], name[end+1:], formFields
+	} else {
+		rest = nil
+	}
+	return r.add(numbers, name, form, rest)
+}
+
+// fieldNames are the numbers of a record in messages.
+var fieldNames = [...]string{"the time", "the process", "the thread", "the processor"}
+
+func (r *reader) badNumber(field int) error {
+	return r.badLine(fieldNames[field] + " is no number")
+}
+
+func (r *reader) badLine(detail string) error {
+	r.problem(problem.BadLine, detail)
+	return nil
+}
+
+// decimal reads the digits at the start of text and returns how many there are; 0 if there are none or the number is too
+// large.
+func decimal(text []byte) (v int64, n int) {
+	for n < len(text) && isDigit(text[n]) {
+		d := int64(text[n] - '0')
+		if v > (math.MaxInt64-d)/10 {
+			return 0, 0
+		}
+		v = v*10 + d
+		n++
+	}
+	return v, n
+}
+
+// add keeps a record.
+func (r *reader) add(numbers [4]int64, name []byte, form form, payload []byte) error {
+	if numbers[0] == math.MaxInt64 {
+		r.problem(problem.EventInvalidTimestamp, "the last moment of all has no place in a Perfetto trace")
+		return nil
+	}
+	probe, ok := r.probe(name, numbers[1])
+	if !ok {
+		r.problem(problem.ProbeLimit, "there are too many different probes")
+		return nil
+	}
+	rec := record{
+		ts: timeline.Nanos(numbers[0]), offset: r.at, event: r.events, thread: r.thread(numbers), probe: probe, form: form,
+	}
+	if !r.any {
+		r.any, r.lastTS = true, rec.ts
+		if err := r.lossesBeforeAll(); err != nil {
+			return err
+		}
+		rec.event = r.events
+	}
+	r.lastTS = rec.ts
+	r.count()
+	return r.spool.add(&rec, payload)
+}
+
+// count numbers the records.
+func (r *reader) count() {
+	if r.events < math.MaxUint32-1 {
+		r.events++
+	}
+}
+
+// thread returns the number of the thread of a record.
+func (r *reader) thread(numbers [4]int64) uint32 {
+	key := threadKey{pid: numbers[1], tid: numbers[2]}
+	if key == (threadKey{}) {
+		key.cpu = numbers[3]
+	}
+	if key == r.latest {
+		return r.latestIndex
+	}
+	i, ok := r.threads[key]
+	if !ok {
+		i = uint32(len(r.threadList))
+		r.threadList = append(r.threadList, key)
+		r.threads[key] = i
+	}
+	r.latest, r.latestIndex = key, i
+	return i
+}
+
+// probe returns the number of the probe that a field names; false if there are too many.
+func (r *reader) probe(name []byte, pid int64) (uint32, bool) {
+	known, ok := r.asWritten[string(name)]
+	if ok && (!known.numbered || known.pid == pid) {
+		return known.probe, true
+	}
+	mayKeep := ok || len(r.asWritten) < maxProbes && len(name) < maxWrittenName
+	normal := normalProbe(name, pid)
+	id, ok := r.probes[normal]
+	if !ok {
+		if len(r.probeList) > maxProbes || r.probeSize+len(normal) > maxProbeSize {
+			return 0, false
+		}
+		id = uint32(len(r.probeList))
+		r.probeSize += len(normal)
+		r.probeList = append(r.probeList, normal)
+		r.probes[normal] = id
+	}
+	provider, _, _ := bytes.Cut(name, []byte(":"))
+	numbered := len(provider) > 0 && isDigit(provider[len(provider)-1])
+	if mayKeep {
+		r.asWritten[string(name)] = probeName{id, pid, numbered}
+	}
+	return id, true
+}
+
+// maxWrittenName bounds the names that are kept as they are written; longer ones are normalised each time.
+const maxWrittenName = 256
+
+// normalProbe returns the name of a probe as DTrace shows it, without the number of the process behind the provider; that is
+// -1 in declarations, which are of no process.
+func normalProbe(name []byte, pid int64) string {
+	provider, probe, hasName := strings.Cut(string(name), ":")
+	if !hasName {
+		provider, probe = "", provider
+	}
+	if pid >= 0 {
+		provider = cmp.Or(strings.TrimSuffix(provider, strconv.FormatInt(pid, 10)), provider)
+	}
+	probe = strings.ReplaceAll(probe, "__", "-")
+	if !hasName {
+		return validText(probe)
+	}
+	return validText(provider + ":" + probe)
+}
+
+// validText returns a text with each byte that is no UTF-8 written as \xHH.
+func validText(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	return string(appendValid(nil, []byte(text), `\x`))
+}
+
+// appendValid appends a text with each byte that is no UTF-8 written as two hexadecimal digits behind prefix.
+func appendValid(to, text []byte, prefix string) []byte {
+	const hex = "0123456789abcdef"
+	for len(text) > 0 {
+		c, n := utf8.DecodeRune(text)
+		if c == utf8.RuneError && n == 1 {
+			to = append(append(to, prefix...), hex[text[0]>>4], hex[text[0]&15])
+		} else {
+			to = append(to, text[:n]...)
+		}
+		text = text[n:]
+	}
+	return to
+}
+
+// maxWaiting bounds the losses before the first record that are kept apart.
+const maxWaiting = 1 << 10
+
+// lost takes note of events that the tracer lost: they are shown at the time of the record before.
+func (r *reader) lost(n uint64, detail string) error {
+	if n == 0 {
+		return nil
+	}
+	r.log.AddN(problem.Drops, n, r.position(), detail)
+	if r.any {
+		return r.addLoss(n)
+	}
+	if len(r.waiting) == maxWaiting {
+		last := &r.waiting[maxWaiting-1]
+		*last = problem.Sum(*last, n)
+		return nil
+	}
+	r.waiting = append(r.waiting, n)
+	return nil
+}
+
+func (r *reader) addLoss(n uint64) error {
+	r.payload = binary.AppendUvarint(r.payload[:0], n)
+	rec := record{ts: r.lastTS, offset: r.at, event: r.events, form: formLoss}
+	r.count()
+	return r.spool.add(&rec, r.payload)
+}
+
+// lossesBeforeAll adds the losses before the first record, at its time.
+func (r *reader) lossesBeforeAll() error {
+	waiting := r.waiting
+	r.waiting = nil
+	for _, n := range waiting {
+		if err := r.addLoss(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,558 @@
+package probes
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// side says what a probe is in a pair (D2).
+type side uint8
+
+const (
+	noSide side = iota
+	starts
+	ends
+)
+
+// A start and an end are a pair if they have a bit in common.
+const (
+	pairStart = 1 << iota
+	pairBegin
+	pairEntry
+)
+
+// suffixes are what the names of pairs end in.
+var suffixes = []struct {
+	suffix string
+	side   side
+	pairs  uint8
+}{
+	{"-start", starts, pairStart}, {"-begin", starts, pairBegin}, {"-entry", starts, pairEntry},
+	{"-end", ends, pairStart | pairBegin}, {"-done", ends, pairStart}, {"-return", ends, pairEntry},
+}
+
+// probe is what is known of a probe when all declarations are.
+type probe struct {
+	full, name string // with and without provider
+	fullText   []byte // full
+	base       string // of a pair
+	category   string
+	side       side
+	pairs      uint8
+	pair       *pair
+	function   bool // a function of JavaScript
+	own        *declaration
+}
+
+// pair is all probes of one provider and base.
+type pair struct {
+	number int
+	track  string       // its slices are on a track of this name below the thread; "": on the thread
+	keyed  *declaration // whose key all starts have; nil: there is none
+	mixed  bool         // there are starts of other names, which may have another key
+}
+
+// jsFunction is the base of the probes of functions of JavaScript.
+const jsFunction = "js_function"
+
+// resolve finds the declarations and pairs of all probes.
+func (p *pairer) resolve(names []string) {
+	pairs := map[string]*pair{}
+	for _, full := range names {
+		provider, name, ok := strings.Cut(full, ":")
+		if !ok {
+			provider, name = "", full
+		}
+		pr := probe{full: full, fullText: []byte(full), name: name, category: provider, own: p.header.declarations[full]}
+		for _, s := range suffixes {
+			base, ok := strings.CutSuffix(name, s.suffix)
+			if !ok || base == "" {
+				continue
+			}
+			pr.base, pr.side, pr.pairs = base, s.side, s.pairs
+			whole := provider + ":" + base
+			if pairs[whole] == nil {
+				pairs[whole] = p.newPair(whole)
+				pairs[whole].number = len(pairs)
+			}
+			pr.pair = pairs[whole]
+			if pr.own == nil && s.side == ends {
+				pr.own = p.declarationOfStart(whole, s.pairs)
+			}
+			if base == jsFunction {
+				pr.function, pr.category = true, "js"
+			}
+		}
+		p.probes = append(p.probes, pr)
+	}
+}
+
+// declarationOfStart returns the declaration of a probe that starts a pair.
+func (p *pairer) declarationOfStart(whole string, pairs uint8) *declaration {
+	for _, s := range suffixes {
+		if s.side == starts && s.pairs&pairs != 0 {
+			if d := p.header.declarations[whole+s.suffix]; d != nil {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+func (p *pairer) newPair(whole string) *pair {
+	pr, kinds := &pair{}, 0
+	for _, s := range suffixes {
+		if s.side != starts {
+			continue
+		}
+		d := p.header.declarations[whole+s.suffix]
+		if _, fired := p.reader.probes[whole+s.suffix]; fired || d != nil {
+			kinds++
+		}
+		if d == nil {
+			continue
+		}
+		pr.track = cmp.Or(pr.track, d.track)
+		if len(d.key) > 0 {
+			pr.keyed = d
+		}
+	}
+	pr.mixed = kinds > 1
+	return pr
+}
+
+// open is a start without end so far.
+type open struct {
+	ts      timeline.Nanos
+	offset  int64
+	event   uint32
+	form    form
+	gone    bool // its end was found while others stay open
+	probe   *probe
+	payload []byte
+	key     []byte // the arguments that must agree, see appendKey; behind payload
+}
+
+const openSize = 120 // bytes that one takes beside payload and key
+
+// stack are the starts of a thread that wait, the innermost last. Ends mostly take the last one or one near it; in a stack of many
+// starts they are found by their keys, so that no end takes longer than another.
+type stack struct {
+	track    timeline.TrackID
+	crossing bool // an end leaves the starts above its own open
+	open     []open
+	gone     int
+	index    map[uint64][]int32 // places in open by hash of the pair, and by that of pair and key; nil in a small stack
+}
+
+const (
+	// indexedStack is the size from which on a stack has an index.
+	indexedStack = 64
+	// maxSearch bounds how many starts of the right probe are looked at for one whose key agrees with half a key.
+	maxSearch = 1 << 12
+)
+
+// hashOf is a number for a pair and a key; that of the pair alone has no key.
+func (p *pairer) hashOf(pr *pair, key []byte) uint64 {
+	return maphash.Bytes(p.seed, key) ^ uint64(pr.number)*0x9E3779B97F4A7C15
+}
+
+func (p *pairer) push(s *stack, o open) {
+	s.open = append(s.open, o)
+	switch n := len(s.open); {
+	case s.index != nil:
+		p.enter(s, n-1)
+	case n > indexedStack:
+		p.reindex(s)
+	}
+}
+
+// enter adds a start to the index.
+func (p *pairer) enter(s *stack, i int) {
+	o := &s.open[i]
+	for _, h := range p.hashes(o) {
+		s.index[h] = append(s.index[h], int32(i))
+	}
+}
+
+// hashes are those under which a start is in the index. Without key they are one; it is there twice then.
+func (p *pairer) hashes(o *open) [2]uint64 {
+	return [2]uint64{p.hashOf(o.probe.pair, nil), p.hashOf(o.probe.pair, o.key)}
+}
+
+// reindex forgets what is gone and makes the index anew, if the stack is large.
+func (p *pairer) reindex(s *stack) {
+	s.open = slices.DeleteFunc(s.open, func(o open) bool {
+		if o.gone {
+			p.reuse(&o)
+		}
+		return o.gone
+	})
+	s.gone, s.index = 0, nil
+	if len(s.open) < indexedStack {
+		return
+	}
+	s.index = map[uint64][]int32{}
+	for i := range s.open {
+		p.enter(s, i)
+	}
+}
+
+// truncate keeps the first n starts.
+func (p *pairer) truncate(s *stack, n int) {
+	for i := len(s.open) - 1; i >= n; i-- {
+		o := &s.open[i]
+		if s.index != nil {
+			for _, h := range p.hashes(o) {
+				places := s.index[h]
+				if k := len(places); k > 1 && int(places[k-1]) == i {
+					s.index[h] = places[:k-1]
+				} else if k == 1 && int(places[0]) == i {
+					delete(s.index, h)
+				}
+			}
+		}
+		if o.gone {
+			s.gone--
+		}
+		p.reuse(o)
+		*o = open{}
+	}
+	s.open = s.open[:n]
+}
+
+// remove takes out the start at place i alone.
+func (p *pairer) remove(s *stack, i int) {
+	s.open[i].gone = true
+	s.gone++
+	n := len(s.open)
+	for n > 0 && s.open[n-1].gone {
+		n--
+	}
+	p.truncate(s, n)
+	if s.gone > len(s.open)/2 {
+		p.reindex(s)
+	}
+}
+
+// find returns the place of the nearest start that an end closes; -1 if there is none.
+func (p *pairer) find(s *stack, pr *probe) int {
+	p.keyOf = nil
+	if s.index == nil {
+		for i := len(s.open) - 1; i >= 0; i-- {
+			if p.closes(pr, &s.open[i]) {
+				return i
+			}
+		}
+		return -1
+	}
+	h := p.hashOf(pr.pair, nil)
+	if keyed := pr.pair.keyed; keyed != nil && !pr.pair.mixed && p.endKey(keyed) {
+		h = p.hashOf(pr.pair, p.key)
+	}
+	places := s.index[h]
+	for n := len(places); n > 0 && s.open[places[n-1]].gone; n-- {
+		places = places[:n-1]
+	}
+	s.index[h] = places
+	for n := len(places) - 1; n >= max(0, len(places)-maxSearch); n-- {
+		if p.closes(pr, &s.open[places[n]]) {
+			return int(places[n])
+		}
+	}
+	return -1
+}
+
+// closes reports whether the end whose arguments were read closes a start.
+func (p *pairer) closes(pr *probe, o *open) bool {
+	if o.gone || o.probe.pair != pr.pair || o.probe.pairs&pr.pairs == 0 {
+		return false
+	}
+	if len(o.key) == 0 {
+		return true
+	}
+	p.endKey(o.probe.own)
+	return keysAgree(p.key, o.key)
+}
+
+// endKey makes the key of the end whose arguments were read, as a declaration of its start says. It reports whether the end
+// has all of it.
+func (p *pairer) endKey(d *declaration) (whole bool) {
+	if p.keyOf != d {
+		p.keyOf = d
+		p.key, p.wholeKey = appendKey(p.key[:0], d, &p.ending)
+	}
+	return p.wholeKey
+}
+
+// The parts of a key begin with one of these.
+const (
+	keyAbsent = iota
+	keyNumber // 8 bytes follow
+	keyText   // length and text follow
+)
+
+// appendKey appends the arguments that must agree. It reports whether all are there.
+func appendKey(key []byte, d *declaration, args *arguments) (_ []byte, whole bool) {
+	whole = true
+	if d == nil {
+		return key, whole
+	}
+	for _, i := range d.key {
+		a := args.find(d.params[i].name)
+		switch {
+		case a == nil:
+			key, whole = append(key, keyAbsent), false
+		case a.isNumber():
+			key = binary.LittleEndian.AppendUint64(append(key, keyNumber), a.value)
+		default:
+			key = binary.AppendUvarint(append(key, keyText), uint64(len(a.text)))
+			key = append(key, a.text...)
+		}
+	}
+	return key, whole
+}
+
+// keysAgree compares the keys of an end and a start part by part. What the end lacks agrees.
+func keysAgree(end, start []byte) bool {
+	if bytes.Equal(end, start) {
+		return true
+	}
+	for len(end) > 0 && len(start) > 0 {
+		of, rest := keyPart(end)
+		at, more := keyPart(start)
+		if of[0] != keyAbsent && !bytes.Equal(of, at) {
+			return false
+		}
+		end, start = rest, more
+	}
+	return true
+}
+
+// keyPart cuts the first part off a key.
+func keyPart(key []byte) (part, rest []byte) {
+	n := 1
+	switch key[0] {
+	case keyNumber:
+		n += 8
+	case keyText:
+		size, w := binary.Uvarint(key[1:])
+		n += w + int(size)
+	}
+	return key[:n], key[n:]
+}
+
+// pairer goes through the records in the order of time and pairs starts with ends.
+type pairer struct {
+	*reader
+	ctx     context.Context
+	args    argReader
+	probes  []probe
+	threads []thread
+	held    int64 // bytes of open starts
+	room    int64
+	done    int // records so far
+	seed    maphash.Seed
+
+	ending   arguments // of the end that is looked at
+	starting arguments // of a start
+	startKey []byte    // of a start
+	spare    [][]byte  // of starts that are no longer open
+	key      []byte    // of the end, as keyOf says
+	keyOf    *declaration
+	wholeKey bool
+
+	out emitter
+}
+
+// thread is a thread with the starts that are open on it.
+type thread struct {
+	track  timeline.TrackID
+	stack  stack
+	named  []*stack          // of the pairs that have a track of their own, in the order of their first records
+	byName map[string]*stack // the same by the name of the track
+}
+
+// maxOpen bounds what is held of starts whose end has not come, with any budget.
+const maxOpen = 64 << 20
+
+func newPairer(ctx context.Context, r *reader) *pairer {
+	p := &pairer{
+		reader: r, ctx: ctx, args: argReader{raw: r.header.raw, cutAt: r.header.cutAt()}, seed: maphash.MakeSeed(),
+		room: min(r.opts.Memory/4, maxOpen),
+	}
+	p.out = newEmitter(r)
+	p.resolve(r.probeList)
+	p.asWritten, p.reader.probes = nil, nil
+	p.nameThreads()
+	return p
+}
+
+// run adds all records to the timeline.
+func (p *pairer) run() error {
+	if err := p.spool.each(p.add); err != nil {
+		return err
+	}
+	return p.endAll()
+}
+
+// add adds one record.
+func (p *pairer) add(r *record, payload []byte) error {
+	if p.done++; p.done%(1<<14) == 0 && p.ctx.Err() != nil {
+		return p.ctx.Err()
+	}
+	if r.form == formLoss {
+		n, _ := binary.Uvarint(payload)
+		return p.out.loss(r, n)
+	}
+	pr, th := &p.probes[r.probe], &p.threads[r.thread]
+	switch pr.side {
+	case starts:
+		return p.start(r, payload, pr, p.stackOf(th, pr))
+	case ends:
+		return p.end(r, payload, pr, p.stackOf(th, pr))
+	}
+	p.args.read(&p.ending, r.form, payload, pr.own)
+	p.countCuts(&p.ending, r)
+	return p.out.instant(r, pr, th.track, &p.ending, "")
+}
+
+// countCuts counts texts that have the greatest length that the tracer keeps.
+func (p *pairer) countCuts(args *arguments, r *record) {
+	if args.cuts > 0 {
+		p.log.AddN(problem.TextCut, args.cuts, positionOf(r.event, r.offset), p.probes[r.probe].full)
+	}
+}
+
+// stackOf returns the stack of a probe's pair on a thread.
+func (p *pairer) stackOf(th *thread, pr *probe) *stack {
+	name := pr.pair.track
+	if name == "" {
+		return &th.stack
+	}
+	s := th.byName[name]
+	if s == nil {
+		if th.byName == nil {
+			th.byName = map[string]*stack{}
+		}
+		s = &stack{track: p.b.Child(th.track, name), crossing: true}
+		th.named, th.byName[name] = append(th.named, s), s
+	}
+	return s
+}
+
+// start keeps a start until its end comes.
+func (p *pairer) start(r *record, payload []byte, pr *probe, s *stack) error {
+	o := open{ts: r.ts, offset: r.offset, event: r.event, form: r.form, probe: pr, payload: payload}
+	if pr.own != nil && len(pr.own.key) > 0 || p.args.cutAt < maxLine {
+		p.args.read(&p.starting, r.form, payload, pr.own)
+		p.startKey, _ = appendKey(p.startKey[:0], pr.own, &p.starting)
+		o.key = p.startKey
+		p.countCuts(&p.starting, r)
+	}
+	if size := sizeOf(&o); p.held+size > p.room {
+		p.log.Add(problem.ProbeLimit, positionOf(r.event, r.offset), "too many starts wait for their ends")
+		return p.close(&o, s.track, p.spool.latest, nil, FlagNeverEnded)
+	}
+	p.keep(&o)
+	p.held += sizeOf(&o)
+	p.push(s, o)
+	return nil
+}
+
+// keep copies payload and key of a start into memory of their own.
+func (p *pairer) keep(o *open) {
+	var own []byte
+	if n := len(p.spare); n > 0 {
+		own, p.spare = p.spare[n-1], p.spare[:n-1]
+	}
+	own = append(append(own, o.payload...), o.key...)
+	o.payload, o.key = own[:len(o.payload)], own[len(o.payload):]
+}
+
+// reuse takes back what keep took.
+func (p *pairer) reuse(o *open) {
+	const most, large = 1 << 10, 1 << 12
+	if cap(o.payload)+cap(o.key) <= large && len(p.spare) < most {
+		p.spare = append(p.spare, o.payload[:0])
+	}
+}
+
+func sizeOf(o *open) int64 { return openSize + int64(len(o.payload)+len(o.key)) }
+
+// end closes the start that belongs to an end, and what is open above it.
+func (p *pairer) end(r *record, payload []byte, pr *probe, s *stack) error {
+	p.args.read(&p.ending, r.form, payload, pr.own)
+	p.countCuts(&p.ending, r)
+	i := p.find(s, pr)
+	if i < 0 {
+		p.log.Add(problem.EndWithoutStart, positionOf(r.event, r.offset), pr.full)
+		return p.out.instant(r, pr, s.track, &p.ending, FlagEndWithoutStart)
+	}
+	p.held -= sizeOf(&s.open[i])
+	if err := p.close(&s.open[i], s.track, r.ts, &p.ending, ""); err != nil {
+		return err
+	}
+	if s.crossing {
+		p.remove(s, i)
+		return nil
+	}
+	for k := i + 1; k < len(s.open); k++ {
+		o := &s.open[k]
+		p.held -= sizeOf(o)
+		p.log.Add(problem.UnbalancedStart, positionOf(o.event, o.offset), o.probe.full)
+		if err := p.close(o, s.track, r.ts, nil, FlagUnbalanced); err != nil {
+			return err
+		}
+	}
+	p.truncate(s, i)
+	return nil
+}
+
+// close adds the slice of a start that ends at a time. end are the arguments of its end; nil: it has none.
+func (p *pairer) close(o *open, track timeline.TrackID, at timeline.Nanos, end *arguments, flag string) error {
+	p.args.read(&p.starting, o.form, o.payload, o.probe.own)
+	if flag == FlagNeverEnded {
+		p.log.Add(problem.NeverEnded, positionOf(o.event, o.offset), o.probe.full)
+	}
+	return p.out.slice(o, track, at, &p.starting, end, flag)
+}
+
+// endAll closes what never ended.
+func (p *pairer) endAll() error {
+	for i := range p.threads {
+		th := &p.threads[i]
+		if err := p.endStack(&th.stack); err != nil {
+			return err
+		}
+		for _, named := range th.named {
+			if err := p.endStack(named); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *pairer) endStack(s *stack) error {
+	for i := range s.open {
+		if o := &s.open[i]; !o.gone {
+			if err := p.close(o, s.track, p.spool.latest, nil, FlagNeverEnded); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func positionOf(event uint32, offset int64) problem.Position {
+	return problem.Position{Event: int64(event), Offset: offset}
+}

@@ -1,0 +1,150 @@
+// Package probes reads firings of probes that a tracer has written as lines, in the format probelines 1, into a timeline:
+// text of DTrace or bpftrace, or the JSON lines of bpftrace.
+//
+// The comments cite docs/formats/probes.md, whose rules D1 to D6 they call by these names. What becomes of a file:
+//
+//	a start and its end         a slice of the thread, named by the base of the probe
+//	a start that never ends     a slice up to the last record, flagged never_ended
+//	an end without start        an instant of the thread, flagged end_without_start
+//	any other probe             an instant of the thread
+//	events that were lost       an instant on the track "data loss"
+//
+// Declarations of arguments hold for the whole file, wherever they stand, and the buffers of several processors arrive
+// interleaved. So records are collected first as they are (lines.go, json.go, header.go), sorted by time and on disk where
+// they do not fit (spool.go), and then read, paired and added in one pass (args.go, pairs.go, emit.go).
+//
+// Every line that is not empty is a record, a header, something that tracers are known to say, or is counted in
+// Options.Problems. An error of Read is one of the input, of the context or of temporary files.
+package probes
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Names of the arguments that weft adds to slices and instants of probes.
+const (
+	// ProbeArg is the probe that fired: provider, colon and name. It is the first argument.
+	ProbeArg = "weft.probe"
+	// FlagsArg is an array of what is unusual about the slice or instant, see the Flag constants. It is the last argument.
+	FlagsArg = "weft.flags"
+)
+
+// Flags of slices and instants, in the argument FlagsArg.
+const (
+	FlagUnbalanced      = "unbalanced"        // a slice without end of its own: it ends with the slice around it
+	FlagNeverEnded      = "never_ended"       // a slice without end: it ends with the recording
+	FlagEndWithoutStart = "end_without_start" // an instant that is the end of nothing
+	FlagTextCut         = "text_cut"          // a text has the greatest length that the tracer keeps
+)
+
+// Options says how Read reads.
+type Options struct {
+	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
+	Problems *problem.Log
+	// Offset is added to all times.
+	Offset timeline.Nanos
+	// KeepArg says which arguments of records are kept, by name; nil keeps all.
+	KeepArg func(name []byte) bool
+	// Memory is the budget of the conversion in bytes; 0: timeline.DefaultMemory. A quarter of it is for records that wait to
+	// be sorted, and beyond that they are sorted on disk; a quarter is for starts that wait for their ends.
+	Memory int64
+	// TempDir is where temporary files are made; "": the system's directory for them.
+	TempDir string
+
+	window int   // initial size of the buffer for lines; 0: defaultWindow
+	spool  int64 // bytes of records that wait in memory; 0: a quarter of Memory
+}
+
+// Read reads the probe lines r, which are unpacked, into b.
+func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
+	if opts.Memory <= 0 {
+		opts.Memory = timeline.DefaultMemory
+	}
+	rd := newReader(b, opts)
+	defer rd.spool.close()
+	if err := rd.lines(jsondoc.Cancelled(ctx, r)); err != nil {
+		return err
+	}
+	rd.header.describe(b, opts.Offset)
+	return newPairer(ctx, rd).run()
+}
+
+// reader collects the records and headers of a file.
+type reader struct {
+	b    *timeline.Builder
+	log  *problem.Log
+	opts Options
+
+	spool  *spool
+	header header
+
+	threads     map[threadKey]uint32 // index into threadList
+	threadList  []threadKey
+	latest      threadKey // of the latest record
+	latestIndex uint32
+
+	probes    map[string]uint32    // by name, as it is after normalising: index into probeList
+	probeList []string             // normalised
+	asWritten map[string]probeName // by the text of the field
+	probeSize int                  // bytes of names
+
+	at      int64  // offset of the current line
+	events  uint32 // records so far
+	lastTS  timeline.Nanos
+	any     bool     // there was a record
+	waiting []uint64 // losses before the first record
+
+	json, tuple jsonscan.Scanner
+	fixed       []byte // scratch
+	valid       []byte // scratch
+	payload     []byte // scratch
+	headerText  []byte // scratch
+}
+
+// threadKey is a thread as the input names it. There is one thread 0 of process 0 for each processor: it idles there.
+type threadKey struct{ pid, tid, cpu int64 }
+
+// probeName is a probe as it is written in a line. Only where its provider ends in a digit does it depend on the process.
+type probeName struct {
+	probe    uint32
+	pid      int64
+	numbered bool
+}
+
+// Limits of what is kept in memory for a file, whatever its size.
+const (
+	maxProbes    = 1 << 17
+	maxProbeSize = 32 << 20 // bytes of names
+
+	// minSpool is the least that records may take before they are sorted on disk: it bounds the number of runs.
+	minSpool = 256 << 10
+)
+
+func newReader(b *timeline.Builder, opts Options) *reader {
+	return &reader{
+		b: b, log: opts.Problems, opts: opts,
+		spool:   &spool{limit: cmp.Or(opts.spool, max(opts.Memory/4, minSpool)), dir: opts.TempDir},
+		header:  newHeader(),
+		threads: map[threadKey]uint32{}, latest: threadKey{-1, -1, -1},
+		probes: map[string]uint32{}, probeList: []string{""}, asWritten: map[string]probeName{},
+	}
+}
+
+// position is the place of the current line.
+func (r *reader) position() problem.Position {
+	return problem.Position{Event: -1, Offset: r.at}
+}
+
+// problem counts a problem of the current line.
+func (r *reader) problem(k problem.Kind, detail string) { r.log.Add(k, r.position(), detail) }
+
+// failed gives an error the position of the current line.
+func (r *reader) failed(err error) error { return fmt.Errorf("byte %d: %w", r.at, err) }

@@ -1,0 +1,87 @@
+package probes
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// talk reads what tracers say beside the records: losses, errors, and what is of no interest. It reports false if nothing of
+// this is known.
+func (r *reader) talk(text []byte) (known bool, err error) {
+	switch text[0] {
+	case 'A', 'C', 'L', 'T', 'W', 'd': // no other line of these begins so
+	default:
+		return false, nil
+	}
+	if len(text) > maxTalk {
+		return false, nil
+	}
+	words := strings.Fields(string(text))
+	if len(words) < 3 {
+		return false, nil
+	}
+	if n, ok := lossIn(words); ok {
+		return true, r.lost(n, string(text))
+	}
+	if words[0] == "dtrace:" && words[1] == "error" {
+		r.problem(problem.TracerError, string(text))
+		return true, nil
+	}
+	return isTalk(words) || bytes.Equal(bytes.TrimSpace(text), []byte("Tracing... Hit Ctrl-C to end.")), nil
+}
+
+// maxTalk bounds the lines that may be talk.
+const maxTalk = 4096
+
+// lossIn reads "Lost 12 events" of bpftrace, and "dtrace: 3 drops on CPU 1" or "dtrace: 3 dynamic variable drops".
+func lossIn(words []string) (n uint64, ok bool) {
+	switch {
+	case words[0] == "Lost" && len(words) == 3 && isOneOf(words[2], "event", "events"):
+	case words[0] == "dtrace:":
+		found := false
+		for _, word := range words[2:] {
+			found = found || isOneOf(word, "drop", "drops")
+		}
+		if !found {
+			return 0, false
+		}
+	default:
+		return 0, false
+	}
+	n, err := strconv.ParseUint(words[1], 10, 64)
+	return n, err == nil
+}
+
+// isTalk reports whether words are one of the lines that mean nothing.
+func isTalk(words []string) bool {
+	last := words[len(words)-1]
+	switch words[0] {
+	case "Attaching":
+		return len(words) == 3 && isNumber(words[1]) && isOneOf(last, "probe...", "probes...")
+	case "Attached":
+		return len(words) == 3 && isNumber(words[1]) && isOneOf(last, "probe", "probes")
+	case "CPU":
+		return len(words) == 3 && words[1] == "ID" && last == "FUNCTION:NAME"
+	case "WARNING:":
+		return strings.HasPrefix(strings.Join(words, " "), "WARNING: Total lost event count: ") && isNumber(last)
+	case "dtrace:":
+		n := len(words)
+		switch words[1] {
+		case "script", "description":
+			return n >= 6 && words[n-3] == "matched" && isNumber(words[n-2]) && isOneOf(last, "probe", "probes")
+		case "pid":
+			return n == 5 && isNumber(words[2]) && words[3] == "has" && last == "exited"
+		}
+	}
+	return false
+}
+
+func isOneOf(word, a, b string) bool { return word == a || word == b }
+
+func isNumber(word string) bool {
+	_, err := strconv.ParseUint(word, 10, 64)
+	return err == nil
+}

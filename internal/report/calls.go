@@ -1,0 +1,253 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Calls says how often functions of script were called.
+type Calls struct {
+	// Sampled says that calls were found in samples, which see only some of them: the numbers are lower bounds.
+	Sampled bool           `json:"sampled"`
+	Rows    []FunctionCall `json:"rows"` // by number of calls, then file and function
+	// Uncounted is the number of calls that are in no row, because there are too many functions.
+	Uncounted int64 `json:"uncounted"`
+	// Unnamed is the number of calls that are in no row, because their probe was cut before the name of the function.
+	Unnamed int64 `json:"unnamed"`
+}
+
+// FunctionCall says how often a function was called. File is the last part of its path or URL, "." if that is not known.
+type FunctionCall struct {
+	File     string `json:"file"`
+	Function string `json:"function"`
+	Calls    int64  `json:"calls"`
+}
+
+// CallOptions say how calls are counted.
+type CallOptions struct {
+	// Sampled says that the samples are counted even if the trace has events of calls. The two know different calls, so that
+	// numbers of both in one table could not be compared: without it samples are counted only if there are no such events.
+	Sampled bool
+}
+
+// CountCalls goes through a timeline, which is nested, and counts the calls of functions of script: the probes
+// js_function-entry and Chrome's FunctionCall events, which are calls from the browser into script, else those that samples
+// have seen. The error is one of the timeline's temporary files, or ctx's.
+func CountCalls(ctx context.Context, tl *timeline.Timeline, opts CallOptions) (*Calls, error) {
+	events := newCallCounter()
+	samples := newCollector(tl)
+	err := tl.Walk(ctx, func(it *timeline.Item) error {
+		if it.Kind == timeline.ItemBegin && !opts.Sampled {
+			events.event(tl, it)
+		}
+		if it.Kind == timeline.ItemSample || samples.roles[it.Track].kind == stateRole {
+			return samples.item(it)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if events.seen {
+		return events.calls(), nil
+	}
+	sampled := newCallCounter()
+	if err := samples.finish().sampledCalls(ctx, sampled); err != nil {
+		return nil, err
+	}
+	calls := sampled.calls()
+	calls.Sampled = len(calls.Rows) > 0
+	return calls, nil
+}
+
+// callCounter counts calls by file and function.
+type callCounter struct {
+	counts    map[FunctionCall]int64 // without Calls
+	text      int                    // bytes of the texts in counts
+	seen      bool
+	uncounted int64
+	unnamed   int64
+}
+
+func newCallCounter() *callCounter { return &callCounter{counts: map[FunctionCall]int64{}} }
+
+// add counts a call of a function in the file of a path or URL.
+func (c *callCounter) add(path, function string) {
+	c.seen = true
+	key := FunctionCall{File: baseName(path), Function: function}
+	if _, known := c.counts[key]; !known {
+		if text := len(key.File) + len(key.Function); len(c.counts) >= maxRows || c.text+text > maxRowText {
+			c.uncounted++
+			return
+		}
+		key.File, key.Function = strings.Clone(key.File), strings.Clone(key.Function)
+		c.text += len(key.File) + len(key.Function)
+	}
+	c.counts[key]++
+}
+
+// calls returns the rows.
+func (c *callCounter) calls() *Calls {
+	out := &Calls{Rows: make([]FunctionCall, 0, len(c.counts)), Uncounted: c.uncounted, Unnamed: c.unnamed}
+	for row, n := range c.counts {
+		row.Calls = n
+		out.Rows = append(out.Rows, row)
+	}
+	slices.SortFunc(out.Rows, func(a, b FunctionCall) int {
+		return cmp.Or(cmp.Compare(a.Calls, b.Calls), cmp.Compare(a.File, b.File), cmp.Compare(a.Function, b.Function))
+	})
+	return out
+}
+
+// baseName returns the last part of a path, as the function of DTrace: slashes at the end do not count, nothing is ".".
+func baseName(path string) string {
+	name := strings.TrimRight(path, "/")
+	switch {
+	case path == "":
+		return "."
+	case name == "":
+		return "/"
+	}
+	return name[strings.LastIndexByte(name, '/')+1:]
+}
+
+// event takes in a slice, which may be a call.
+func (c *callCounter) event(tl *timeline.Timeline, it *timeline.Item) {
+	if string(it.Name) == "FunctionCall" {
+		if path, function, ok := calledFunction(tl, it); ok {
+			c.add(path, function)
+			return
+		}
+	}
+	p, ok := readProbe(tl, it.Args, func(name string) bool { return name == "js_function-entry" })
+	if !ok {
+		return
+	}
+	if function := p.arg("function", 2, "file", "class"); function != nil {
+		c.add(p.arg("file", 0, "class", "function").text(), function.text())
+		return
+	}
+	c.seen = true
+	c.unnamed++
+}
+
+// calledFunction returns the function of a FunctionCall event of Chrome; false if a slice only has its name. Firefox imports
+// such events without the dictionary around their data.
+func calledFunction(tl *timeline.Timeline, it *timeline.Item) (path, function string, ok bool) {
+	ok = isDevTools(it.Category)
+	read := func(arg *timeline.Arg) {
+		switch string(arg.Key) {
+		case "url":
+			path = argText(arg)
+		case "functionName":
+			function, ok = argText(arg), true
+		}
+	}
+	for arg := range tl.ArgList(it.Args) {
+		read(&arg)
+		if string(arg.Key) != "data" || arg.Kind != timeline.ArgDict {
+			continue
+		}
+		for member := range tl.Members(arg) {
+			read(&member)
+		}
+	}
+	return path, function, ok
+}
+
+// sampledCalls counts the calls that samples have seen: a function was called when it is on the stack and was not in its
+// place there in the sample before. Collections, and V8's samples of native code, say nothing of the stack of script.
+func (p *Profiles) sampledCalls(ctx context.Context, calls *callCounter) error {
+	functions := functionStacks{table: p.stacks, depth: []int32{0}, known: map[stackID]stackID{}}
+	for _, t := range p.Threads {
+		var before stackID
+		for i := range t.observations {
+			if i%1024 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			o := &t.observations[i]
+			stack := functions.of(o.script, t.Source)
+			switch {
+			case stack == 0:
+				if t.endsCalls(o) {
+					before = 0
+				}
+				continue
+			case before != 0 && i+1 < len(t.observations) && functions.broken(before, stack, functions.of(t.observations[i+1].script, t.Source)):
+				continue
+			}
+			common := functions.branch(before, stack)
+			before = stack
+			for ; stack != common; stack = p.stacks.nodes[stack].below {
+				f := p.stacks.frame(stack)
+				calls.add(f.URL, f.Function)
+			}
+		}
+	}
+	return nil
+}
+
+// endsCalls reports whether a sample without a stack of script means that no script runs.
+func (t *Thread) endsCalls(o *observation) bool {
+	switch kind := t.states.kind(o.state); {
+	case kind == gcState, t.states.name(o.state) == timeline.StateProgram:
+		return false
+	default:
+		return o.count > 0 || kind == idleState
+	}
+}
+
+// functionStacks are stacks in which each frame is a function, whichever line of it runs.
+type functionStacks struct {
+	table *stackTable
+	known map[stackID]stackID
+	depth []int32 // by stackID
+}
+
+// of returns the stack of the functions of a stack.
+func (s *functionStacks) of(id stackID, source string) stackID {
+	var path []stackID
+	for ; id != 0; id = s.table.nodes[id].below {
+		if _, ok := s.known[id]; ok {
+			break
+		}
+		path = append(path, id)
+	}
+	functions := s.known[id]
+	for _, id := range slices.Backward(path) {
+		frame := s.table.function(s.table.nodes[id].frame, source)
+		functions = s.table.push(functions, s.table.frames[frame])
+		s.known[id] = functions
+	}
+	return functions
+}
+
+// depthOf returns the number of frames of a stack.
+func (s *functionStacks) depthOf(id stackID) int32 {
+	for len(s.depth) < len(s.table.nodes) { // a stack comes after what it is on top of
+		s.depth = append(s.depth, s.depth[s.table.nodes[len(s.depth)].below]+1)
+	}
+	return s.depth[id]
+}
+
+// branch returns the stack that two stacks have in common.
+func (s *functionStacks) branch(a, b stackID) stackID {
+	for a != b {
+		if s.depthOf(a) >= s.depthOf(b) {
+			a = s.table.nodes[a].below
+		} else {
+			b = s.table.nodes[b].below
+		}
+	}
+	return a
+}
+
+// broken reports whether a stack has not even its outermost frame from the one before, and the next one has: the sampler
+// has lost frames then.
+func (s *functionStacks) broken(before, stack, next stackID) bool {
+	return s.branch(before, stack) == 0 && s.branch(before, next) != 0
+}

@@ -1,0 +1,371 @@
+package report
+
+import (
+	"context"
+	"math"
+
+	"github.com/weft-trace/weft/internal/sampling"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Collect goes through a timeline, which is nested, and keeps what reports need. Threads without samples, states and forced
+// layouts are left out. The error is one of the timeline's temporary files, or ctx's.
+func Collect(ctx context.Context, tl *timeline.Timeline) (*Profiles, error) {
+	c := newCollector(tl)
+	if err := tl.Walk(ctx, c.item); err != nil {
+		return nil, err
+	}
+	return c.finish(), nil
+}
+
+// finish makes the threads of what was collected.
+func (c *collector) finish() *Profiles {
+	for _, ct := range c.threads {
+		if ct == nil {
+			continue
+		}
+		ct.finish(c.tl, c.p.stacks, c.weightsAreNanos)
+		t := ct.thread
+		if len(t.observations) > 0 || len(t.forced) > 0 {
+			t.findRuns()
+			c.p.Threads = append(c.p.Threads, t)
+		}
+	}
+	return c.p
+}
+
+// role says what a track is to a collector.
+type role struct {
+	kind   roleKind
+	thread timeline.TrackID
+}
+
+type roleKind uint8
+
+const (
+	noRole roleKind = iota
+	threadRole
+	stateRole
+)
+
+// stateSources says of the tracks that hold the states of their thread what makes them.
+var stateSources = map[timeline.Role]string{
+	timeline.RolePageStates: "js_self_profiling",
+	timeline.RoleV8States:   "legacy_v8",
+	timeline.RoleCategories: sourceFirefox,
+}
+
+// sourceFirefox is the source of samples of Firefox, whose stacks hold functions of the browser, and in each function the
+// line that runs.
+const sourceFirefox = "gecko"
+
+// collector sorts the items of a timeline by thread.
+type collector struct {
+	tl      *timeline.Timeline
+	p       *Profiles
+	roles   []role
+	threads []*collectedThread // by TrackID
+	kinds   []sliceKind        // by NameID
+
+	weightsAreNanos bool
+}
+
+// collectedThread is a thread whose samples have no states yet.
+type collectedThread struct {
+	thread  *Thread
+	samples []observation // the stack is a timeline.CallstackID, the length the weight
+	foreign bool          // there are samples whose weights are no times
+	states  []stateSlice
+	slices  sliceStack
+}
+
+// stateSlice is a slice of a state track.
+type stateSlice struct {
+	ts, dur timeline.Nanos
+	samples int64 // that it was made of; 0: unknown
+	state   stateID
+}
+
+func (s *stateSlice) end() timeline.Nanos { return s.ts + min(s.dur, math.MaxInt64-s.ts) }
+
+func newCollector(tl *timeline.Timeline) *collector {
+	c := &collector{
+		tl: tl, p: &Profiles{stacks: newStackTable()},
+		roles:           make([]role, tl.TrackCount()),
+		kinds:           make([]sliceKind, tl.NameCount()+1),
+		threads:         make([]*collectedThread, tl.TrackCount()),
+		weightsAreNanos: tl.SampleDescription().Unit == timeline.SampleUnitNanos,
+	}
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		switch tl.TrackKind(id) {
+		case timeline.ThreadTrack:
+			c.roles[id] = role{threadRole, id}
+		case timeline.NamedTrack:
+			parent := tl.TrackParent(id)
+			if source, ok := stateSources[tl.Role(id)]; ok && tl.TrackKind(parent) == timeline.ThreadTrack {
+				c.roles[id] = role{stateRole, parent}
+				c.at(parent).thread.Source = source
+			}
+		}
+	}
+	return c
+}
+
+// at returns what is collected of a thread.
+func (c *collector) at(id timeline.TrackID) *collectedThread {
+	if c.threads[id] == nil {
+		tr := c.tl.Track(id)
+		process := c.tl.Track(tr.Parent)
+		t := &Thread{ThreadID: ThreadID{Process: process.FullName(), PID: process.InputID, Thread: tr.FullName(), TID: tr.InputID}}
+		t.Source = c.tl.SampleDescription().Source
+		c.threads[id] = &collectedThread{thread: t}
+	}
+	return c.threads[id]
+}
+
+// item takes in one item of the timeline.
+func (c *collector) item(it *timeline.Item) error {
+	r := c.roles[it.Track]
+	switch {
+	case r.kind == noRole:
+	case it.Kind == timeline.ItemSample:
+		ct := c.at(r.thread)
+		ct.foreign = ct.foreign || !it.Value.IsInt() || len(it.Name) > 0
+		weight := min(max(timeline.Nanos(it.Value.Int()), 0), math.MaxInt64-it.TS)
+		ct.samples = append(ct.samples, observation{ts: it.TS, dur: weight, stack: stackID(it.Callstack), count: 1})
+	case r.kind == stateRole && it.Kind == timeline.ItemBegin:
+		c.stateSlice(c.at(r.thread), it)
+	case r.kind == threadRole && it.Lane == 0 && it.Kind == timeline.ItemBegin:
+		ct := c.at(r.thread)
+		ct.slices.begin(c, ct.thread, it)
+	case r.kind == threadRole && it.Lane == 0 && it.Kind == timeline.ItemEnd:
+		c.at(r.thread).slices.end()
+	}
+	return nil
+}
+
+// stateSlice takes in a slice of a state track.
+func (c *collector) stateSlice(ct *collectedThread, it *timeline.Item) {
+	s := stateSlice{ts: it.TS, dur: it.Dur, state: ct.thread.states.id(string(it.Name))}
+	if it.Dur == timeline.NoTime {
+		s.dur = math.MaxInt64 - it.TS
+	}
+	for arg := range c.tl.ArgList(it.Args) {
+		if string(arg.Key) != "weft" || arg.Kind != timeline.ArgDict {
+			continue
+		}
+		for member := range c.tl.Members(arg) {
+			if member.Kind != timeline.ArgInt {
+				continue
+			}
+			if string(member.Key) == "samples" {
+				s.samples = max(member.Int(), 0)
+			} else {
+				ct.thread.gcCounts.add(string(member.Key), member.Int())
+			}
+		}
+	}
+	ct.states = append(ct.states, s)
+}
+
+// finish makes observations of the samples and states of a thread.
+func (ct *collectedThread) finish(tl *timeline.Timeline, stacks *stackTable, nanos bool) {
+	ct.slices = sliceStack{}
+	timed := nanos && !ct.foreign
+	if !timed {
+		measure(ct.samples)
+	}
+	t := ct.thread
+	switch counted := ct.counted(); {
+	case len(ct.states) == 0:
+		t.observations = ct.samples
+		for i := range t.observations {
+			t.infer(&t.observations[i], tl, stacks)
+		}
+	case len(ct.samples) == 0:
+		t.observations = make([]observation, 0, len(ct.states))
+		for _, s := range ct.states {
+			t.observations = append(t.observations, observation{ts: s.ts, dur: s.dur, count: clampCount(s.samples), state: s.state})
+		}
+	case counted:
+		ct.joinByCount(tl, stacks, timed)
+	default:
+		ct.joinByTime(tl, stacks, timed)
+	}
+	ct.samples, ct.states = nil, nil
+}
+
+func clampCount(n int64) uint32 { return uint32(min(n, math.MaxUint32)) }
+
+// counted reports whether the states say of each sample which one it has.
+func (ct *collectedThread) counted() bool {
+	var n int64
+	for _, s := range ct.states {
+		if s.samples == 0 || s.samples > int64(len(ct.samples))-n {
+			return false
+		}
+		n += s.samples
+	}
+	return n == int64(len(ct.samples))
+}
+
+// measure gives samples whose weights are no times the time until the next one.
+func measure(samples []observation) {
+	gaps := make([]timeline.Nanos, 0, len(samples))
+	for i := 1; i < len(samples); i++ {
+		gaps = append(gaps, samples[i].ts-samples[i-1].ts)
+	}
+	interval, ok := sampling.Interval(gaps)
+	if !ok {
+		interval = sampling.DefaultInterval
+	}
+	for i := range samples {
+		s := &samples[i]
+		if i+1 == len(samples) {
+			s.dur = interval
+			break
+		}
+		s.dur, _ = sampling.Length(samples[i+1].ts-s.ts, interval)
+	}
+}
+
+// joinByCount gives every state as many samples as it says. Samples that know no time of their own share that of the state,
+// each until the next one: the form in which they were written may have rounded their times and left out their weights. Not
+// so in Firefox, whose states go on where samples are missing.
+func (ct *collectedThread) joinByCount(tl *timeline.Timeline, stacks *stackTable, timed bool) {
+	t := ct.thread
+	t.observations = ct.samples
+	rest := ct.samples
+	for _, s := range ct.states {
+		part := rest[:s.samples]
+		rest = rest[s.samples:]
+		if !timed && t.Source != sourceFirefox {
+			share(part, &s)
+		}
+		for i := range part {
+			t.observe(&part[i], tl, stacks, s.state)
+		}
+	}
+}
+
+// share divides the time of a state among its samples.
+func share(samples []observation, s *stateSlice) {
+	until := s.end()
+	for i := len(samples) - 1; i >= 0; i-- {
+		o := &samples[i]
+		if o.ts = min(max(o.ts, s.ts), until); i == 0 {
+			o.ts = s.ts
+		}
+		o.dur = until - o.ts
+		until = o.ts
+	}
+}
+
+// joinByTime gives every sample the state at its time.
+func (ct *collectedThread) joinByTime(tl *timeline.Timeline, stacks *stackTable, timed bool) {
+	t := ct.thread
+	rest := ct.samples
+	for i := range ct.states {
+		s := &ct.states[i]
+		for ; len(rest) > 0 && rest[0].ts < s.ts; rest = rest[1:] { // between two states
+			o := rest[0]
+			o.dur = min(o.dur, s.ts-o.ts)
+			t.infer(&o, tl, stacks)
+			t.observations = append(t.observations, o)
+		}
+		n := 0
+		for n < len(rest) && (rest[n].ts < s.end() || rest[n].ts == s.ts) {
+			n++
+		}
+		t.joinState(rest[:n], s, tl, stacks, timed)
+		rest = rest[n:]
+	}
+	for _, o := range rest {
+		t.infer(&o, tl, stacks)
+		t.observations = append(t.observations, o)
+	}
+}
+
+// joinState adds the samples of a state. One that knows no time of its own lasts no longer than the state, and parts of the
+// state that have no sample are observations without one.
+func (t *Thread) joinState(samples []observation, s *stateSlice, tl *timeline.Timeline, stacks *stackTable, timed bool) {
+	if !timed && t.Source != sourceFirefox && int64(len(samples)) == s.samples {
+		share(samples, s) // none of them is missing
+	}
+	first, covered, end := len(t.observations), s.ts, s.end()
+	for _, o := range samples {
+		t.fill(covered, o.ts, s.state, timed)
+		if !timed {
+			o.dur = min(o.dur, end-o.ts)
+		}
+		covered = o.ts + o.dur
+		t.observe(&o, tl, stacks, s.state)
+		t.observations = append(t.observations, o)
+	}
+	t.fill(covered, end, s.state, timed)
+	t.countMissing(first, s)
+}
+
+// fill adds an observation for a part of a state in which there was no sample.
+func (t *Thread) fill(from, to timeline.Nanos, state stateID, timed bool) {
+	if from < to && !timed {
+		t.observations = append(t.observations, observation{ts: from, dur: to - from, state: state})
+	}
+}
+
+// countMissing counts samples that a state says it was made of, but that the trace does not hold, in the first part of it
+// that has none: those without a stack, where samples can only be written as stacks.
+func (t *Thread) countMissing(first int, s *stateSlice) {
+	missing, part := s.samples, -1
+	for i := first; i < len(t.observations); i++ {
+		missing -= int64(t.observations[i].count)
+		if part < 0 && t.observations[i].count == 0 {
+			part = i
+		}
+	}
+	if part >= 0 && missing > 0 {
+		t.observations[part].count = clampCount(missing)
+	}
+}
+
+// observe gives a sample its stack, without the marker that says the same as the state.
+func (t *Thread) observe(o *observation, tl *timeline.Timeline, stacks *stackTable, state stateID) {
+	s := stacks.add(tl, timeline.CallstackID(o.stack))
+	o.stack, o.state = s.stack, state
+	if s.leaf != "" && s.leaf == t.states.name(state) {
+		o.stack = s.below
+	}
+	t.findScript(o, stacks)
+}
+
+// findScript finds the script on the stack of an observation.
+func (t *Thread) findScript(o *observation, stacks *stackTable) {
+	o.script = o.stack
+	if t.Source == sourceFirefox {
+		o.script = stacks.scriptOf(o.stack)
+	}
+}
+
+// infer gives a sample its stack, and the state that can be told from that alone.
+func (t *Thread) infer(o *observation, tl *timeline.Timeline, stacks *stackTable) {
+	s := stacks.add(tl, timeline.CallstackID(o.stack))
+	o.stack = s.stack
+	t.findScript(o, stacks)
+	o.state = t.states.id(s.inferredState(t.Source, o.script != 0))
+}
+
+// inferredState is the state of a sample if no track says it: that of V8's own frames, else by whether there is a stack, with
+// script on it. In Firefox a stack may be one of the browser alone, whose category is Other then (firefox.md 3).
+func (s sampledStack) inferredState(source string, script bool) string {
+	switch {
+	case s.state != "":
+		return s.state
+	case s.stack == 0:
+		return timeline.StateIdle
+	case source == "linux.perf":
+		return "running"
+	case !script:
+		return timeline.StateOther
+	}
+	return timeline.StateInferred
+}

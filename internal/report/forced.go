@@ -1,0 +1,208 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// LayoutThrashing says which script forced the browser to compute style and layout.
+type LayoutThrashing struct {
+	Threads []ThreadForced `json:"threads"`
+}
+
+// Basis says what the numbers of a LayoutThrashing are made of.
+type Basis string
+
+// The bases.
+const (
+	// FromSamples: samples whose state is style or layout and that have a stack. Times are those that samples stand for.
+	FromSamples Basis = "samples"
+	// FromSlices: slices of style and layout inside of slices that run script. Times are exact.
+	FromSlices Basis = "slices"
+)
+
+// ThreadForced is the style and layout that script forced on one thread.
+type ThreadForced struct {
+	ThreadID
+	Source string `json:"source"`
+	Basis  Basis  `json:"basis"`
+	ForcedTime
+	Thrashing int           `json:"thrashing"` // number of stacks with the verdict
+	ByStack   []StackForced `json:"by_stack"`  // the most time first
+
+	// StackCount is the number of stacks, of which ByStack may hold only the first.
+	StackCount int `json:"stack_count"`
+
+	// Unforced is style and layout that no script forced: the making of frames.
+	Unforced ForcedTime `json:"unforced"`
+}
+
+// ForcedTime is time in style and in layout, and the number of samples or slices behind it.
+type ForcedTime struct {
+	Count       int64          `json:"count"`
+	StyleCount  int64          `json:"style_count"`
+	Style       timeline.Nanos `json:"style_ns"`
+	LayoutCount int64          `json:"layout_count"`
+	Layout      timeline.Nanos `json:"layout_ns"`
+	Total       timeline.Nanos `json:"total_ns"`
+}
+
+// StackForced is what one call stack forced. An episode is one time of forcing: an unbroken row of samples, or a slice of
+// style, or of layout, or one of style with that of layout behind it. A run is a busy run, or an outermost slice.
+type StackForced struct {
+	Frames []Frame `json:"frames"` // outermost first
+	ForcedTime
+	Episodes          int            `json:"episodes"`
+	Runs              int            `json:"runs"`
+	MaxPerRun         timeline.Nanos `json:"max_ns_per_run"`
+	MaxPerRunCount    int64          `json:"max_ns_per_run_count"` // of samples or slices behind MaxPerRun
+	MaxEpisodesPerRun int            `json:"max_episodes_per_run"`
+
+	// Thrashing: two episodes or more in one run, or 30 ms and more.
+	Thrashing bool `json:"thrashing"`
+}
+
+// The limits of the verdict: what may happen to a stack in one run.
+const (
+	thrashingEpisodes                = 2
+	thrashingTime     timeline.Nanos = 30_000_000
+)
+
+// LayoutThrashing reports which script forced the browser to compute style and layout.
+func (p *Profiles) LayoutThrashing(opts Options) *LayoutThrashing {
+	report := &LayoutThrashing{Threads: []ThreadForced{}}
+	for _, t := range p.Threads {
+		tally := forcedTally{stacks: map[stackID]*forcedStack{}}
+		row := ThreadForced{ThreadID: t.ThreadID, Source: t.Source, Basis: FromSamples}
+		if len(t.forced) > 0 {
+			row.Basis = FromSlices
+			t.tallySlices(&tally)
+		} else {
+			t.tallySamples(&tally)
+		}
+		row.Unforced = tally.unforced
+		row.addStacks(p, &tally, opts)
+		if row.Count > 0 || row.Unforced.Count > 0 {
+			report.Threads = append(report.Threads, row)
+		}
+	}
+	return report
+}
+
+// addStacks makes the table of stacks.
+func (r *ThreadForced) addStacks(p *Profiles, tally *forcedTally, opts Options) {
+	var ids []stackID
+	for id, s := range tally.stacks {
+		ids = append(ids, id)
+		s.closeRun()
+		s.Thrashing = s.MaxEpisodesPerRun >= thrashingEpisodes || s.MaxPerRun >= thrashingTime
+		r.sum(&s.ForcedTime)
+		if s.Thrashing {
+			r.Thrashing++
+		}
+	}
+	order := stackOrder{table: p.stacks}
+	slices.SortFunc(ids, func(a, b stackID) int {
+		if c := cmp.Compare(tally.stacks[b].Total, tally.stacks[a].Total); c != 0 {
+			return c
+		}
+		return order.compare(a, b)
+	})
+	r.StackCount = len(ids)
+	r.ByStack = []StackForced{}
+	for _, id := range top(ids, opts) {
+		row := tally.stacks[id].StackForced
+		row.Frames = p.stacks.list(id)
+		r.ByStack = append(r.ByStack, row)
+	}
+}
+
+// add takes in a time of style or layout.
+func (f *ForcedTime) add(count int64, kind stateKind, dur timeline.Nanos) {
+	f.Count += count
+	f.Total += dur
+	if kind == styleState {
+		f.StyleCount += count
+		f.Style += dur
+	} else {
+		f.LayoutCount += count
+		f.Layout += dur
+	}
+}
+
+func (f *ForcedTime) sum(other *ForcedTime) {
+	f.Count += other.Count
+	f.StyleCount += other.StyleCount
+	f.Style += other.Style
+	f.LayoutCount += other.LayoutCount
+	f.Layout += other.Layout
+	f.Total += other.Total
+}
+
+// forcedTally counts by stack.
+type forcedTally struct {
+	stacks   map[stackID]*forcedStack
+	unforced ForcedTime
+}
+
+// forcedStack is a stack, and what it did in the current run.
+type forcedStack struct {
+	StackForced
+	run      int // number of the current run
+	time     timeline.Nanos
+	count    int64
+	episodes int
+}
+
+// closeRun compares the current run with the worst one.
+func (s *forcedStack) closeRun() {
+	if s.time > s.MaxPerRun || s.MaxPerRunCount == 0 {
+		s.MaxPerRun, s.MaxPerRunCount = s.time, s.count
+	}
+	s.MaxEpisodesPerRun = max(s.MaxEpisodesPerRun, s.episodes)
+	s.time, s.count, s.episodes = 0, 0, 0
+}
+
+// add counts one sample or slice in the run of the given number, which is not 0.
+func (f *forcedTally) add(id stackID, run int, count int64, kind stateKind, dur timeline.Nanos, newEpisode bool) {
+	s := f.stacks[id]
+	if s == nil {
+		s = &forcedStack{}
+		f.stacks[id] = s
+	}
+	if s.run != run {
+		s.closeRun()
+		s.run = run
+		s.Runs++
+	}
+	s.ForcedTime.add(count, kind, dur)
+	s.time += dur
+	s.count += count
+	if newEpisode {
+		s.Episodes++
+		s.episodes++
+	}
+}
+
+// tallySamples counts the samples with style or layout and a stack.
+func (t *Thread) tallySamples(tally *forcedTally) {
+	for n := range t.runs {
+		var last stackID // of the sample before, if that was forced
+		for _, o := range t.observations[t.runs[n].first:t.runs[n].last] {
+			kind := t.states.kind(o.state)
+			if kind != styleState && kind != layoutState {
+				last = 0
+				continue
+			}
+			if o.script == 0 {
+				tally.unforced.add(int64(o.count), kind, o.dur)
+				last = 0
+				continue
+			}
+			tally.add(o.script, n+1, int64(o.count), kind, o.dur, o.script != last)
+			last = o.script
+		}
+	}
+}

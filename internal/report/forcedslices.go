@@ -1,0 +1,217 @@
+package report
+
+import (
+	"bytes"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// forcedSlice is a slice of style or layout on a thread of Chrome.
+type forcedSlice struct {
+	dur    timeline.Nanos // without those inside of it
+	stack  stackID        // of the script, or else of the slices that run it
+	run    int            // number of the outermost slice around it, from 1
+	kind   stateKind
+	forced bool
+	first  bool // an episode begins
+}
+
+// sliceKind is what the name of a slice says.
+type sliceKind uint8
+
+const (
+	unknownSlice sliceKind = iota
+	otherSlice
+	scriptSlice
+	styleSlice
+	layoutSlice
+)
+
+// sliceKinds are the names of slices that compute style and layout, and of those that run script beside all whose names
+// begin with v8 (profile-calls.md 5).
+var sliceKinds = map[string]sliceKind{
+	"UpdateLayoutTree":  styleSlice,
+	"RecalculateStyles": styleSlice,
+	"Layout":            layoutSlice,
+	"RunMicrotasks":     scriptSlice,
+	"FunctionCall":      scriptSlice,
+	"EvaluateScript":    scriptSlice,
+	"EventDispatch":     scriptSlice,
+}
+
+func kindOfSlice(name []byte) sliceKind {
+	if kind := sliceKinds[string(name)]; kind != unknownSlice {
+		return kind
+	}
+	if bytes.HasPrefix(name, []byte("v8")) || bytes.HasPrefix(name, []byte("V8")) {
+		return scriptSlice
+	}
+	return otherSlice
+}
+
+// callCategory is the category of slices that were made of the samples of a V8 profile, or its end: Chrome puts
+// "disabled-by-default-" in front.
+var callCategory = []byte("v8.cpu_profiler")
+
+// sliceKind returns what the name of a slice says; names are looked at once.
+func (c *collector) sliceKind(it *timeline.Item) sliceKind {
+	if it.NameID == 0 {
+		return kindOfSlice(it.Name)
+	}
+	kind := &c.kinds[it.NameID]
+	if *kind == unknownSlice {
+		*kind = kindOfSlice(it.Name)
+	}
+	return *kind
+}
+
+// openSlice is an open slice of a thread, together with all around it.
+type openSlice struct {
+	script bool    // one of them runs script
+	stack  stackID // of the calls among them, or if there are none of the slices that run script
+	calls  bool    // there are calls
+	layout int     // index in Thread.forced plus one of the innermost style or layout; 0: there is none
+}
+
+// sliceStack follows the slices of a thread.
+type sliceStack struct {
+	open []openSlice
+	runs int // number of outermost slices
+	last int // index in Thread.forced plus one of the last style or layout that is in no other
+}
+
+// begin takes in a slice that begins.
+func (s *sliceStack) begin(c *collector, t *Thread, it *timeline.Item) {
+	var around openSlice
+	if n := len(s.open); n > 0 {
+		around = s.open[n-1]
+	} else {
+		s.runs++
+	}
+	inside := around
+	switch kind := c.sliceKind(it); {
+	case kind == scriptSlice:
+		inside.script = true
+		if !around.calls {
+			inside.stack = c.p.stacks.push(around.stack, Frame{Function: string(it.Name)})
+		}
+	case kind == styleSlice && it.Dur != timeline.NoTime:
+		s.layout(c, t, it, styleState, &around, &inside)
+	case kind == layoutSlice && it.Dur != timeline.NoTime:
+		s.layout(c, t, it, layoutState, &around, &inside)
+	case bytes.HasSuffix(it.Category, callCategory):
+		inside.script, inside.calls = true, true
+		if !around.calls {
+			around.stack = 0
+		}
+		inside.stack = c.p.stacks.push(around.stack, c.callFrame(it))
+	}
+	s.open = append(s.open, inside)
+}
+
+// end takes in the end of the innermost open slice.
+func (s *sliceStack) end() {
+	if n := len(s.open); n > 0 {
+		s.open = s.open[:n-1]
+	}
+}
+
+// layout adds a slice of style or layout to those of its thread. It was forced if script runs around it, or if Chrome
+// noted the stack of the script: Chrome does that for nothing else.
+func (s *sliceStack) layout(c *collector, t *Thread, it *timeline.Item, kind stateKind, around, inside *openSlice) {
+	f := forcedSlice{dur: it.Dur, run: s.runs, kind: kind, forced: around.script, stack: around.stack}
+	if stack := c.stackTrace(it); stack != 0 {
+		f.forced, f.stack = true, stack
+	}
+	f.first = true
+	if around.layout > 0 {
+		outer := &t.forced[around.layout-1]
+		outer.dur -= min(f.dur, outer.dur)
+		f.first = false
+	} else {
+		if s.last > 0 && kind == layoutState {
+			// The layout that was waiting for the style before it is not forced once more.
+			before := &t.forced[s.last-1]
+			f.first = before.kind != styleState || before.run != f.run || before.stack != f.stack || !before.forced
+		}
+		s.last = len(t.forced) + 1
+	}
+	t.forced = append(t.forced, f)
+	inside.layout = len(t.forced)
+}
+
+// tallySlices counts the slices of style and layout.
+func (t *Thread) tallySlices(tally *forcedTally) {
+	for i := range t.forced {
+		f := &t.forced[i]
+		if f.forced {
+			tally.add(f.stack, f.run, 1, f.kind, f.dur, f.first)
+		} else {
+			tally.unforced.add(1, f.kind, f.dur)
+		}
+	}
+}
+
+// callFrame returns the function of a slice that was made of samples.
+func (c *collector) callFrame(it *timeline.Item) Frame {
+	f := Frame{Function: string(it.Name)}
+	for arg := range c.tl.ArgList(it.Args) {
+		switch string(arg.Key) {
+		case "url":
+			f.URL = string(arg.Text())
+		case "line":
+			f.Line = arg.Int()
+		case "column":
+			f.Column = arg.Int()
+		}
+	}
+	return f
+}
+
+// stackTrace returns the stack that Chrome noted in the arguments of a slice, innermost function first: the lines are those
+// that run. 0 is none.
+func (c *collector) stackTrace(it *timeline.Item) stackID {
+	for arg := range c.tl.ArgList(it.Args) {
+		if key := string(arg.Key); key != "beginData" && key != "data" || arg.Kind != timeline.ArgDict {
+			continue
+		}
+		for member := range c.tl.Members(arg) {
+			if string(member.Key) != "stackTrace" || member.Kind != timeline.ArgArray {
+				continue
+			}
+			var frames []Frame
+			for entry := range c.tl.Members(member) {
+				frames = append(frames, c.tracedFrame(entry))
+			}
+			var stack stackID
+			for i := len(frames) - 1; i >= 0; i-- {
+				stack = c.p.stacks.push(stack, frames[i])
+			}
+			return stack
+		}
+	}
+	return 0
+}
+
+// tracedFrame returns an element of a stackTrace.
+func (c *collector) tracedFrame(entry timeline.Arg) (f Frame) {
+	f.Function = anonymous
+	if entry.Kind != timeline.ArgDict {
+		return f
+	}
+	for member := range c.tl.Members(entry) {
+		switch string(member.Key) {
+		case "functionName":
+			if name := member.Text(); len(name) > 0 {
+				f.Function = string(name)
+			}
+		case "url":
+			f.URL = string(member.Text())
+		case "lineNumber":
+			f.Line = member.Int()
+		case "columnNumber":
+			f.Column = member.Int()
+		}
+	}
+	return f
+}

@@ -1,0 +1,368 @@
+package report
+
+import (
+	"math"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// layoutCollector counts the slices of layout of a timeline as they begin and end.
+type layoutCollector struct {
+	tl     *timeline.Timeline
+	out    *Layout
+	events map[string]phaseEvent
+	wanted *timeline.ArgSelection
+	known  []bool        // by NameID: phases has the name
+	phases []*phaseEvent // by NameID
+
+	threads []*layoutThread        // by TrackID; those of one thread share one
+	last    []timeline.Nanos       // by TrackID: when the last slice began, or instant or sample was
+	open    map[uint64]*openLayout // by ordinal
+	pending map[pendingKey]*pendingStart
+}
+
+// layoutThread is what happens on one thread.
+type layoutThread struct {
+	id    timeline.TrackID
+	top   *openLayout    // the slice that began last, of those that are open
+	since timeline.Nanos // from when on its time is not counted yet
+	spans map[*layoutCell]*layoutSpan
+
+	// innermost is the first of the slices that ended at endedAt, neverEnded the first of those without an end of their own.
+	innermost, neverEnded *openLayout
+	endedAt               timeline.Nanos
+}
+
+// openLayout is a slice of layout that has not ended.
+type openLayout struct {
+	layoutStart
+	thread       *layoutThread
+	below, above *openLayout // those open that began before and after it
+	ts, dur      timeline.Nanos
+	cell         *layoutCell // nil: not counted
+}
+
+// layoutSpan is a time in which slices of one context and phase are open on a thread.
+type layoutSpan struct {
+	depth int
+	since timeline.Nanos
+}
+
+// pendingKey is what ByDTrace remembers one start for.
+type pendingKey struct {
+	thread   timeline.TrackID
+	provider string
+	layoutKey
+}
+
+// pendingStart is the start that was remembered last.
+type pendingStart struct {
+	start
+	before  start          // what was remembered before the time changed
+	changed timeline.Nanos // when start was set
+	ending  bool           // a slice that begins then ends later
+}
+
+// start is the time of a start; 0 is none, as in the script.
+type start struct {
+	at   timeline.Nanos
+	cell *layoutCell
+}
+
+// Limits of what is open at one time: starts that wait for their end, and slices.
+const (
+	maxPending = 1 << 18
+	maxOpen    = 1 << 18
+)
+
+func newLayoutCollector(tl *timeline.Timeline, opts LayoutOptions) *layoutCollector {
+	c := &layoutCollector{
+		tl: tl, events: opts.events(),
+		out:     &Layout{cells: map[layoutKey]*layoutCell{}, counts: map[layoutCountKey]int64{}, nesting: map[[2]string]int64{}},
+		known:   make([]bool, tl.NameCount()+1),
+		phases:  make([]*phaseEvent, tl.NameCount()+1),
+		threads: make([]*layoutThread, tl.TrackCount()),
+		last:    make([]timeline.Nanos, tl.TrackCount()),
+		open:    map[uint64]*openLayout{},
+		pending: map[pendingKey]*pendingStart{},
+	}
+	c.wanted = tl.SelectArgs(func(name string) bool {
+		switch name {
+		case "data", "beginData", "frame", "innerWindowID", "type":
+			return true
+		}
+		return false
+	})
+	return c
+}
+
+// thread returns the thread that a track belongs to.
+func (c *layoutCollector) thread(id timeline.TrackID) *layoutThread {
+	if c.threads[id] == nil {
+		of := c.threadTrack(id)
+		if c.threads[of] == nil {
+			c.threads[of] = &layoutThread{id: of, spans: map[*layoutCell]*layoutSpan{}, endedAt: math.MinInt64}
+		}
+		c.threads[id] = c.threads[of]
+	}
+	return c.threads[id]
+}
+
+// threadTrack returns the track of the thread that a track belongs to; a track of no thread is one by itself.
+func (c *layoutCollector) threadTrack(id timeline.TrackID) timeline.TrackID {
+	for up := id; up != 0; up = c.tl.TrackParent(up) {
+		if c.tl.TrackKind(up) == timeline.ThreadTrack {
+			return up
+		}
+	}
+	return id
+}
+
+// item takes in one item of the timeline.
+func (c *layoutCollector) item(it *timeline.Item) error {
+	if it.Kind != timeline.ItemEnd {
+		c.last[it.Track] = it.TS
+	}
+	switch it.Kind {
+	case timeline.ItemBegin:
+		if s, ok := c.start(it); ok {
+			c.begin(&s, it)
+		}
+	case timeline.ItemInstant:
+		if p, ok := readProbe(c.tl, it.Args, isLayoutEnd); ok && p.flags&flagEndWithoutStart != 0 {
+			s := p.layoutStart()
+			c.out.Probes = true
+			c.out.UnmatchedEnds++
+			c.unmatchedEnd(&s, c.thread(it.Track).id, it.TS)
+		}
+	case timeline.ItemEnd:
+		if o := c.open[it.Ordinal]; o != nil {
+			delete(c.open, it.Ordinal)
+			c.end(o, it.TS)
+		}
+	}
+	return nil
+}
+
+func isLayoutStart(name string) bool { return name == "layout-start" }
+func isLayoutEnd(name string) bool   { return name == "layout-end" || name == "layout-done" }
+
+// start returns what a slice says of layout; false if it is something else.
+func (c *layoutCollector) start(it *timeline.Item) (layoutStart, bool) {
+	if p, ok := readProbe(c.tl, it.Args, isLayoutStart); ok {
+		c.out.Probes = true
+		return p.layoutStart(), true
+	}
+	if e := c.phaseOf(it); e != nil {
+		s, ok := c.eventStart(e, it)
+		s.end = s.key
+		return s, ok
+	}
+	return layoutStart{}, false
+}
+
+// begin takes in a slice of layout that begins.
+func (c *layoutCollector) begin(s *layoutStart, it *timeline.Item) {
+	if len(c.open) >= maxOpen {
+		c.out.Uncounted++
+		return
+	}
+	th := c.thread(it.Track)
+	if it.Dur == timeline.NoTime {
+		s.missing |= flagNeverEnded
+	}
+	if s.missing != 0 {
+		c.out.UnbalancedStarts++
+	}
+	o := &openLayout{layoutStart: *s, thread: th, ts: it.TS, dur: it.Dur, cell: c.out.count(s)}
+	if o.cell == nil {
+		o.key, o.layoutStart.end = layoutKey{}, layoutKey{} // texts of any length
+	} else {
+		c.remember(o, it.TS)
+	}
+	if around := th.around(o); around != nil && o.cell != nil && around.cell != nil {
+		c.out.addNesting(around.key.phase, o.key.phase)
+	}
+	th.charge(it.TS)
+	if th.top != nil {
+		o.below, th.top.above = th.top, o
+	}
+	th.top = o
+	th.enter(o, it.TS)
+	c.open[it.Ordinal] = o
+}
+
+// maxAround bounds the search for the slice around another, among those that overlap it.
+const maxAround = 512
+
+// around returns the innermost slice of layout around one that begins now.
+func (th *layoutThread) around(o *openLayout) *openLayout {
+	if o.dur == 0 && o.missing != 0 && th.endedAt == o.ts {
+		// It was closed by what has just ended at the same time, and so lies in that.
+		closer := th.innermost
+		if o.missing&flagNeverEnded != 0 {
+			closer = th.neverEnded
+		}
+		if closer != nil {
+			return closer
+		}
+	}
+	end := o.finish()
+	around := th.top
+	for range maxAround {
+		if around == nil || around.finish() >= end {
+			break
+		}
+		around = around.below
+	}
+	if around != nil && around.finish() < end {
+		return nil
+	}
+	return around
+}
+
+// finish is when a slice ends; if it never does, in the far future.
+func (o *openLayout) finish() timeline.Nanos {
+	if o.dur == timeline.NoTime {
+		return math.MaxInt64
+	}
+	return o.ts + min(o.dur, math.MaxInt64-max(o.ts, 0))
+}
+
+// charge gives the innermost slice the time up to now.
+func (th *layoutThread) charge(now timeline.Nanos) {
+	if th.top != nil && th.top.cell != nil {
+		sum(&th.top.cell.exclusive, now-th.since)
+	}
+	th.since = now
+}
+
+// enter counts the slices that are open with the context and phase of one that begins.
+func (th *layoutThread) enter(o *openLayout, now timeline.Nanos) {
+	if o.cell == nil {
+		return
+	}
+	span := th.spans[o.cell]
+	if span == nil {
+		span = &layoutSpan{since: now}
+		th.spans[o.cell] = span
+	}
+	span.depth++
+}
+
+// leave does the same for one that ends.
+func (th *layoutThread) leave(o *openLayout, now timeline.Nanos) {
+	if o.cell == nil {
+		return
+	}
+	span := th.spans[o.cell]
+	if span.depth--; span.depth == 0 {
+		sum(&o.cell.inclusive, now-span.since)
+		delete(th.spans, o.cell)
+	}
+}
+
+// end takes in the end of a slice.
+func (c *layoutCollector) end(o *openLayout, now timeline.Nanos) {
+	th := o.thread
+	th.charge(now)
+	th.leave(o, now)
+	if o.above != nil {
+		o.above.below = o.below
+	} else {
+		th.top = o.below
+	}
+	if o.below != nil {
+		o.below.above = o.above
+	}
+	o.above, o.below = nil, nil
+	th.note(o, now)
+	if o.missing != 0 || o.cell == nil {
+		return
+	}
+	o.cell.ended++
+	sum(&o.cell.total, o.dur)
+	o.cell.max = max(o.cell.max, o.dur)
+	c.use(pendingKey{th.id, o.provider, o.layoutStart.end}, now)
+}
+
+// note remembers a slice that has ended for those that begin at the same time.
+func (th *layoutThread) note(o *openLayout, now timeline.Nanos) {
+	if th.endedAt != now {
+		th.innermost, th.neverEnded, th.endedAt = o, nil, now
+	}
+	if th.neverEnded == nil && o.missing&flagNeverEnded != 0 {
+		th.neverEnded = o
+	}
+}
+
+// finish ends the slices that never end: their time goes up to the last event of their thread, of which no more is known.
+// Viewers draw them up to the end of the trace, which may be long after the end of the process.
+func (c *layoutCollector) finish() {
+	ends := map[*layoutThread]timeline.Nanos{}
+	for id, last := range c.last {
+		if th := c.threads[c.threadTrack(timeline.TrackID(id))]; th != nil && th.top != nil {
+			ends[th] = max(ends[th], last, th.since)
+		}
+	}
+	for th, end := range ends {
+		for th.top != nil {
+			c.end(th.top, end)
+		}
+	}
+}
+
+// remember is what the script does at a start: it forgets the start before.
+func (c *layoutCollector) remember(o *openLayout, now timeline.Nanos) {
+	key := pendingKey{o.thread.id, o.provider, o.key}
+	p := c.pending[key]
+	if p == nil {
+		if len(c.pending) >= maxPending {
+			c.out.Uncounted++
+			return
+		}
+		p = &pendingStart{changed: math.MinInt64}
+		c.pending[key] = p
+	}
+	if p.changed != now {
+		p.before, p.changed, p.ending = p.start, now, false
+	}
+	p.start = start{now, o.cell}
+	p.ending = p.ending || o.dur != 0
+}
+
+// use is what the script does at an end: the start that it remembers is used up.
+func (c *layoutCollector) use(key pendingKey, now timeline.Nanos) {
+	if p := c.pending[key]; p != nil {
+		p.start.count(now)
+		if p.changed != now || !p.ending {
+			delete(c.pending, key)
+		}
+	}
+}
+
+// unmatchedEnd does the same for an end without a start in its slice: ends of intervals that cross others are of that kind.
+func (c *layoutCollector) unmatchedEnd(s *layoutStart, thread timeline.TrackID, now timeline.Nanos) {
+	key := pendingKey{thread, s.provider, s.key}
+	if p := c.pending[key]; p != nil && p.changed == now && p.ending {
+		p.before.count(now) // it came before the start at the same time, which would be its own otherwise
+		return
+	}
+	c.use(key, now)
+}
+
+// count counts an interval, rounded down to microseconds.
+func (s *start) count(now timeline.Nanos) {
+	if s.at != 0 && s.cell != nil {
+		s.cell.intervals++
+		micros := timeline.Nanos(s.cell.micros)
+		sum(&micros, (now-s.at)/timeline.Microsecond)
+		s.cell.micros = int64(micros)
+	}
+	*s = start{}
+}
+
+// sum adds a time that is not negative to another, up to the largest there is.
+func sum(to *timeline.Nanos, dur timeline.Nanos) {
+	*to += min(max(dur, 0), math.MaxInt64-*to)
+}

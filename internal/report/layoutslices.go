@@ -1,0 +1,299 @@
+package report
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// producer says whose events a name belongs to.
+type producer uint8
+
+const (
+	anyProducer producer = iota
+	chrome
+	firefox
+)
+
+// phaseEvent is a kind of slices that are a phase of layout.
+type phaseEvent struct {
+	name     string
+	phase    string
+	producer producer
+	option   string // of PaintOptions; "": always
+}
+
+// phaseEvents are the events of Chrome and the markers of Firefox that are phases of layout (reports.md).
+var phaseEvents = []phaseEvent{
+	{"Paint", phasePaint, chrome, ""},
+	{"PrePaint", phasePaint, chrome, "PrePaint"},
+	{"Layout", phaseReflow, chrome, ""},
+	{"UpdateLayoutTree", phaseFrameCon, chrome, ""},
+	{"RecalculateStyles", phaseFrameCon, chrome, ""},
+	{"DisplayList", phasePaint, firefox, ""},
+	{"Rasterize", phasePaint, firefox, "Rasterize"},
+	{"RasterizeSingleBlob", phasePaint, firefox, "Rasterize"},
+	{"Composite", phasePaint, firefox, "Composite"},
+	{"Reflow", phaseReflow, firefox, ""},
+	{"Reflow (sync)", phaseReflow, firefox, ""},
+	{"Reflow (interruptible)", phaseReflow, firefox, ""},
+	{"Styles", phaseFrameCon, firefox, ""},
+}
+
+// events returns the slices that are phases, by their names.
+func (o *LayoutOptions) events() map[string]phaseEvent {
+	events := map[string]phaseEvent{}
+	if o.Phases != nil {
+		for name, phase := range o.Phases {
+			events[name] = phaseEvent{name: name, phase: phase}
+		}
+		return events
+	}
+	for _, e := range phaseEvents {
+		if e.option == "" || slices.Contains(o.Paint, e.option) {
+			events[e.name] = e
+		}
+	}
+	return events
+}
+
+// layoutStart is a slice of layout at its begin.
+type layoutStart struct {
+	key      layoutKey
+	function string
+	provider string    // of the probe; "": an event
+	end      layoutKey // of a probe that ends the slice: the same, if both fired with the same arguments
+	// missing says why a slice of a probe has no end of its own: flagUnbalanced or flagNeverEnded.
+	missing probeFlag
+}
+
+// devtoolsCategory is the category of Chrome's events about layout and script, or its end.
+const devtoolsCategory = "devtools.timeline"
+
+// isDevTools reports whether one of an event's categories is that of the performance panel.
+func isDevTools(category []byte) bool {
+	for one := range bytes.SplitSeq(category, []byte{','}) {
+		if bytes.HasSuffix(bytes.TrimSpace(one), []byte(devtoolsCategory)) {
+			return true
+		}
+	}
+	return false
+}
+
+// phaseOf returns the kind of phase that a name stands for, nil for none; names are looked at once.
+func (c *layoutCollector) phaseOf(it *timeline.Item) *phaseEvent {
+	if it.NameID == 0 {
+		return c.findPhase(it.Name)
+	}
+	if !c.known[it.NameID] {
+		c.known[it.NameID], c.phases[it.NameID] = true, c.findPhase(it.Name)
+	}
+	return c.phases[it.NameID]
+}
+
+func (c *layoutCollector) findPhase(name []byte) *phaseEvent {
+	e, ok := c.events[string(name)]
+	if before, number, found := bytes.Cut(name, []byte(" #")); !ok && found {
+		if _, err := strconv.ParseUint(string(number), 10, 64); err == nil { // Firefox numbers some: "Composite #1"
+			e, ok = c.events[string(before)]
+		}
+	}
+	if !ok {
+		return nil
+	}
+	return &e
+}
+
+// eventStart returns what an event of a phase says; false if it only has the name of one.
+func (c *layoutCollector) eventStart(e *phaseEvent, it *timeline.Item) (s layoutStart, ok bool) {
+	s.key.phase, s.function = e.phase, string(it.Name)
+	var frame, marker bool
+	s.key.context, frame, marker = c.eventContext(it.Args)
+	switch e.producer {
+	case chrome:
+		return s, frame || isDevTools(it.Category)
+	case firefox:
+		return s, marker
+	}
+	return s, !bytes.HasSuffix(it.Category, callCategory) // else a function of script has the name
+}
+
+// eventContext returns the frame or window for which an event happened, and whether it has a frame as events of Chrome, or
+// a type as markers of Firefox.
+func (c *layoutCollector) eventContext(args timeline.Args) (context layoutContext, frame, marker bool) {
+	context.isText = true
+	for arg := range c.wanted.List(args) {
+		switch key := string(arg.Key); {
+		case (key == "data" || key == "beginData") && arg.Kind == timeline.ArgDict:
+			for member := range c.wanted.Members(arg) {
+				if string(member.Key) == "frame" {
+					context, frame = contextOf(&member), true
+				}
+			}
+		case key == "innerWindowID", key == "frame" && !frame: // the latter where Firefox has imported a trace of Chrome
+			context = contextOf(&arg)
+		case key == "type" && arg.Kind == timeline.ArgString:
+			marker = true
+		}
+	}
+	return context, frame, marker
+}
+
+// contextOf returns an argument as a context.
+func contextOf(arg *timeline.Arg) layoutContext {
+	switch arg.Kind {
+	case timeline.ArgInt:
+		return layoutContext{number: uint64(arg.Int())}
+	case timeline.ArgUint, timeline.ArgPointer:
+		return layoutContext{number: arg.Uint()}
+	}
+	return layoutContext{text: argText(arg), isText: true}
+}
+
+// argText returns an argument as text, "" for dictionaries and arrays.
+func argText(arg *timeline.Arg) string {
+	switch arg.Kind {
+	case timeline.ArgString, timeline.ArgJSON:
+		return string(arg.Text())
+	case timeline.ArgInt:
+		return strconv.FormatInt(arg.Int(), 10)
+	case timeline.ArgUint:
+		return strconv.FormatUint(arg.Uint(), 10)
+	case timeline.ArgPointer:
+		return "0x" + strconv.FormatUint(arg.Uint(), 16)
+	case timeline.ArgDouble:
+		return strconv.FormatFloat(arg.Double(), 'g', -1, 64)
+	case timeline.ArgBool:
+		return strconv.FormatBool(arg.Bool())
+	}
+	return ""
+}
+
+// probeArg is an argument of a probe, and what the end has in its place.
+type probeArg struct {
+	name  string
+	value timeline.Arg
+	end   *timeline.Arg
+}
+
+type probeFlag uint8
+
+const (
+	flagUnbalanced probeFlag = 1 << iota
+	flagNeverEnded
+	flagEndWithoutStart
+)
+
+var probeFlags = map[string]probeFlag{
+	"unbalanced": flagUnbalanced, "never_ended": flagNeverEnded, "end_without_start": flagEndWithoutStart,
+}
+
+// Arguments of slices and instants that were made of probes.
+const (
+	probeKey    = "weft.probe" // PROVIDER:NAME
+	flagsKey    = "weft.flags"
+	endArgStart = "end." // in front of the name of an argument in which the end differs
+)
+
+// probe is a slice or instant that a probe has made.
+type probe struct {
+	provider, name string
+	args           []probeArg
+	flags          probeFlag
+}
+
+// maxProbeArgs bounds the arguments of a probe that are looked at: the reports need three.
+const maxProbeArgs = 16
+
+// readProbe returns the probe that has made a slice or instant; false if it was none, or none that is wanted.
+func readProbe(tl *timeline.Timeline, args timeline.Args, wanted func(name string) bool) (p probe, ok bool) {
+	for arg := range tl.ArgList(args) {
+		if !ok {
+			if string(arg.Key) != probeKey || arg.Kind != timeline.ArgString {
+				return p, false
+			}
+			if p.provider, p.name, ok = strings.Cut(string(arg.Text()), ":"); !ok || !wanted(p.name) {
+				return p, false
+			}
+			continue
+		}
+		switch key := string(arg.Key); {
+		case key == flagsKey && arg.Kind == timeline.ArgArray:
+			for flag := range tl.Members(arg) {
+				if flag.Kind == timeline.ArgString {
+					p.flags |= probeFlags[string(flag.Text())]
+				}
+			}
+		case strings.HasPrefix(key, endArgStart):
+			p.setEnd(key[len(endArgStart):], arg)
+		case len(p.args) < maxProbeArgs:
+			p.args = append(p.args, probeArg{name: key, value: arg})
+		}
+	}
+	return p, ok
+}
+
+func (p *probe) setEnd(name string, value timeline.Arg) {
+	for i := range p.args {
+		if p.args[i].name == name {
+			p.args[i].end = &value
+		}
+	}
+}
+
+// arg returns the argument that is declared under a name, else the one at the place where the browser's probes have it, if
+// that has no name of others; nil if there is none.
+func (p *probe) arg(name string, place int, others ...string) *probeArg {
+	for i := range p.args {
+		if p.args[i].name == name {
+			return &p.args[i]
+		}
+	}
+	if place >= len(p.args) || slices.Contains(others, p.args[place].name) {
+		return nil
+	}
+	return &p.args[place]
+}
+
+// text returns the argument as text, "" if there is none.
+func (a *probeArg) text() string {
+	if a == nil {
+		return ""
+	}
+	return argText(&a.value)
+}
+
+// atEnd returns the argument of the end.
+func (a *probeArg) atEnd() *timeline.Arg {
+	if a.end != nil {
+		return a.end
+	}
+	return &a.value
+}
+
+// phaseName returns an argument as the name of a phase: the number of one that the browser has stands for its name.
+func phaseName(arg *timeline.Arg) string {
+	names := [...]string{phasePaint, phaseReflow, phaseFrameCon}
+	if arg.Kind == timeline.ArgInt && arg.Int() >= 0 && arg.Int() < int64(len(names)) {
+		return names[arg.Int()]
+	}
+	return argText(arg)
+}
+
+// layoutStart returns what a probe of layout says. Arguments that it lacks are empty texts.
+func (p *probe) layoutStart() layoutStart {
+	s := layoutStart{provider: p.provider, missing: p.flags & (flagUnbalanced | flagNeverEnded)}
+	s.key.context.isText = true
+	s.end = s.key
+	if a := p.arg("presctx", 0, "phase", "func"); a != nil {
+		s.key.context, s.end.context = contextOf(&a.value), contextOf(a.atEnd())
+	}
+	if a := p.arg("phase", 1, "presctx", "func"); a != nil {
+		s.key.phase, s.end.phase = phaseName(&a.value), phaseName(a.atEnd())
+	}
+	s.function = p.arg("func", 2, "presctx", "phase").text()
+	return s
+}

@@ -1,0 +1,127 @@
+// Package report counts in the samples of a trace: where the time of a thread went, which functions were interrupted by
+// the garbage collector, and which of them force the browser to compute style and layout again and again. And it counts
+// slices, as the scripts do that came with the probes of a browser: phases of layout (CollectLayout), and calls of functions
+// (CountCalls).
+//
+// It works on a resolved timeline and knows no input format, so that a recording and the Perfetto trace made of it give
+// the same numbers. Of a sampled thread it uses
+//
+//   - the call-stack samples. If their weights are nanoseconds they are the time that a sample stands for; else a sample
+//     lasts until the next one (package sampling);
+//   - the state track below the thread, timeline.BrowserActivityName or timeline.V8StateName, which says what the thread
+//     was doing at each sample. Without one it is script where there is a stack, and idle where there is none;
+//   - in Chrome's traces, slices of style and layout inside of slices that run script.
+//
+// Collect goes through the timeline once. The reports on samples (Samples, GC, LayoutThrashing) are computed from what it
+// keeps, of 32 bytes for each sample. docs/reports.md defines every number.
+//
+// What does not live here: printing (cmd/weft), and anything that reads files.
+package report
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Profiles are the sampled threads of a trace.
+type Profiles struct {
+	Threads []*Thread // in the order of the timeline's tracks
+
+	stacks *stackTable
+}
+
+// Thread is what is known of one sampled thread.
+type Thread struct {
+	ThreadID
+
+	// Source says what took the samples, in the words of Perfetto: "js_self_profiling", "legacy_v8", "gecko", …
+	Source string
+
+	observations []observation
+	runs         []run
+	states       stateNames
+	gcCounts     GCSources
+	forced       []forcedSlice // style and layout of Chrome's traces, not only what was forced
+}
+
+// ThreadID says which thread a row is about: by names as Perfetto shows them, and the ids that the input has.
+type ThreadID struct {
+	Process string           `json:"process"`
+	PID     timeline.InputID `json:"pid"`
+	Thread  string           `json:"thread"`
+	TID     timeline.InputID `json:"tid"`
+}
+
+// Options say how the tables of reports are made. The zero Options make whole tables without buckets.
+type Options struct {
+	// Bucket is the length of the time buckets; 0: none. They count from the start of the first sample of any thread.
+	Bucket timeline.Nanos
+	// Top is the number of rows of tables of stacks and functions; 0: all.
+	Top int
+}
+
+// observation is a sample, or where samples are not known a stretch of one state.
+type observation struct {
+	ts    timeline.Nanos
+	dur   timeline.Nanos
+	stack stackID // without markers; 0: none
+	// script is the stack of script alone: in Firefox stacks hold the functions of the browser too.
+	script stackID
+	count  uint32 // of samples that it stands for
+	state  stateID
+}
+
+// end is when an observation ends.
+func (o *observation) end() timeline.Nanos { return o.ts + o.dur }
+
+// span returns the time from the first observation to the end of the last one; false if there are none.
+func (t *Thread) span() (start, end timeline.Nanos, ok bool) {
+	n := len(t.observations)
+	if n == 0 {
+		return 0, 0, false
+	}
+	return t.observations[0].ts, t.observations[n-1].end(), true
+}
+
+// span returns the time from the first observation of any thread to the end of the last one.
+func (p *Profiles) span() (start, end timeline.Nanos) {
+	first := true
+	for _, t := range p.Threads {
+		from, to, ok := t.span()
+		if !ok {
+			continue
+		}
+		if first || from < start {
+			start = from
+		}
+		end = max(end, to)
+		first = false
+	}
+	return start, end
+}
+
+// ErrTooManyBuckets says that Options.Bucket is too short for the time that the trace covers.
+var ErrTooManyBuckets = errors.New("too many buckets")
+
+// maxBuckets bounds the length of tables by time.
+const maxBuckets = 1_000_000
+
+// check refuses options that would make an endless table.
+func (p *Profiles) check(opts Options) error {
+	start, end := p.span()
+	if opts.Bucket > 0 && (end-start)/opts.Bucket >= maxBuckets {
+		return fmt.Errorf("%w: %v in buckets of %v", ErrTooManyBuckets, time.Duration(end-start), time.Duration(opts.Bucket))
+	}
+	return nil
+}
+
+// top cuts a table to the rows that are wanted.
+func top[T any](rows []T, opts Options) []T {
+	if opts.Top > 0 && len(rows) > opts.Top {
+		return rows[:opts.Top]
+	}
+	return rows
+}

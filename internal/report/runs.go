@@ -1,0 +1,106 @@
+package report
+
+import "github.com/weft-trace/weft/internal/timeline"
+
+// longRun is from when on a busy run is a long one: what browsers call a long task.
+const longRun timeline.Nanos = 50_000_000
+
+// run is a busy run: observations from first up to last that are not idle and follow each other without a gap.
+type run struct {
+	first, last int
+	dur         timeline.Nanos
+	gc          timeline.Nanos // of dur
+}
+
+// explainedByGC reports whether the run is long only because of the garbage collector.
+func (r *run) explainedByGC() bool { return r.dur >= longRun && r.dur-r.gc < longRun }
+
+// GCSources counts where the stacks of the samples of the garbage collector come from: their own, that of the sample
+// before or behind them in the busy run, or nowhere.
+type GCSources struct {
+	Own      int64 `json:"own"`
+	Previous int64 `json:"previous"`
+	Next     int64 `json:"next"`
+	None     int64 `json:"none"`
+}
+
+// add takes over a counter of a slice of a state track; names that are no counter are ignored.
+func (s *GCSources) add(name string, n int64) {
+	switch name {
+	case "gc_own":
+		s.Own += n
+	case "gc_previous":
+		s.Previous += n
+	case "gc_next":
+		s.Next += n
+	case "gc_none":
+		s.None += n
+	}
+}
+
+// findRuns finds the busy runs, and lends the collections in each a stack of script: that of the nearest earlier observation
+// that has one, else that of the nearest later one.
+func (t *Thread) findRuns() {
+	counts := GCSources{}
+	all := t.observations
+	for i := 0; i < len(all); {
+		if t.states.kind(all[i].state) == idleState {
+			i++
+			continue
+		}
+		r := run{first: i, last: i + 1}
+		for r.last < len(all) && t.states.kind(all[r.last].state) != idleState && all[r.last-1].end() == all[r.last].ts {
+			r.last++
+		}
+		t.lendStacks(&r, &counts)
+		for _, o := range all[r.first:r.last] {
+			r.dur += o.dur
+			if t.states.kind(o.state) == gcState {
+				r.gc += o.dur
+			}
+		}
+		t.runs = append(t.runs, r)
+		i = r.last
+	}
+	if t.gcCounts == (GCSources{}) {
+		t.gcCounts = counts // else the state track knows better: stacks in the trace may be lent already
+	}
+}
+
+// lendStacks gives collections without script that of a neighbour.
+func (t *Thread) lendStacks(r *run, counts *GCSources) {
+	var previous stackID
+	next := r.first
+	for i := r.first; i < r.last; i++ {
+		o := &t.observations[i]
+		isGC := t.states.kind(o.state) == gcState
+		switch {
+		case o.script != 0:
+			previous = o.script
+			if isGC {
+				counts.Own += int64(o.count)
+			}
+		case !isGC:
+		case previous != 0:
+			o.lend(previous)
+			counts.Previous += int64(o.count)
+		default:
+			for next = max(next, i); next < r.last && t.observations[next].script == 0; next++ {
+			}
+			if next == r.last {
+				counts.None += int64(o.count)
+				continue
+			}
+			o.lend(t.observations[next].script)
+			counts.Next += int64(o.count)
+		}
+	}
+}
+
+// lend gives an observation a stack of script.
+func (o *observation) lend(stack stackID) {
+	o.script = stack
+	if o.stack == 0 {
+		o.stack = stack
+	}
+}

@@ -1,0 +1,241 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Samples says where the time of each sampled thread went.
+type Samples struct {
+	Threads []ThreadSamples `json:"threads"`
+}
+
+// ThreadSamples is the time of one thread by state, by function and by bucket. The times of States sum up to Covered, and
+// Covered and Gaps to the time from the first sample to the end of the last one.
+type ThreadSamples struct {
+	ThreadID
+	Source    string         `json:"source"`
+	Samples   int64          `json:"samples"`
+	Start     timeline.Nanos `json:"start_ns"`
+	End       timeline.Nanos `json:"end_ns"`
+	Covered   timeline.Nanos `json:"covered_ns"`
+	Gaps      int            `json:"gaps"`
+	GapTime   timeline.Nanos `json:"gap_ns"`
+	BusyRuns  int            `json:"busy_runs"`
+	States    []StateTime    `json:"states"`    // the longest first
+	Classes   ClassTimes     `json:"classes"`   // the same in groups
+	Buckets   []Bucket       `json:"buckets"`   // those with a sample, in order of time; none without Options.Bucket
+	Functions []Function     `json:"functions"` // the most own time first
+
+	// FunctionCount is the number of functions, of which Functions may hold only the first.
+	FunctionCount int `json:"function_count"`
+}
+
+// StateTime is the time in one state.
+type StateTime struct {
+	State   string         `json:"state"`
+	Class   string         `json:"class"`
+	Samples int64          `json:"samples"`
+	Time    timeline.Nanos `json:"time_ns"`
+}
+
+// ClassTime is the time in the states of one class.
+type ClassTime struct {
+	Samples int64          `json:"samples"`
+	Time    timeline.Nanos `json:"time_ns"`
+}
+
+// ClassTimes is time by class.
+type ClassTimes struct {
+	Script    ClassTime `json:"script"`
+	Rendering ClassTime `json:"rendering"`
+	GC        ClassTime `json:"gc"`
+	Other     ClassTime `json:"other"`
+	Idle      ClassTime `json:"idle"`
+}
+
+// of returns the time of a class.
+func (c *ClassTimes) of(class Class) *ClassTime {
+	return [...]*ClassTime{&c.Script, &c.Rendering, &c.GC, &c.Other, &c.Idle}[class]
+}
+
+// Sum is the sum over all classes.
+func (c *ClassTimes) Sum() (sum ClassTime) {
+	for class := range numClasses {
+		sum.Samples += c.of(class).Samples
+		sum.Time += c.of(class).Time
+	}
+	return sum
+}
+
+// Bucket is the time of a thread by class in one stretch of time. A sample counts where it begins; its time counts where
+// it is.
+type Bucket struct {
+	Start timeline.Nanos `json:"start_ns"`
+	ClassTimes
+}
+
+// Function is the time of one function: Self while it was the innermost one, by class, and Total while it was anywhere on
+// the stack.
+type Function struct {
+	Frame
+	Self  ClassTimes `json:"self"`
+	Total ClassTime  `json:"total"`
+}
+
+// Samples reports where the time of each thread went. The error is ErrTooManyBuckets.
+func (p *Profiles) Samples(opts Options) (*Samples, error) {
+	if err := p.check(opts); err != nil {
+		return nil, err
+	}
+	report := &Samples{Threads: []ThreadSamples{}}
+	start, _ := p.span()
+	for _, t := range p.Threads {
+		from, to, ok := t.span()
+		if !ok {
+			continue
+		}
+		row := ThreadSamples{
+			ThreadID: t.ThreadID, Source: t.Source, Start: from, End: to, BusyRuns: len(t.runs),
+			Buckets: t.buckets(start, opts.Bucket),
+		}
+		row.addStates(t)
+		functions := p.functions(t)
+		row.FunctionCount = len(functions)
+		row.Functions = top(functions, opts)
+		report.Threads = append(report.Threads, row)
+	}
+	return report, nil
+}
+
+// addStates sums up time by state and class, and the gaps.
+func (r *ThreadSamples) addStates(t *Thread) {
+	times := make([]ClassTime, len(t.states.names))
+	for i := range t.observations {
+		o := &t.observations[i]
+		times[o.state].add(o)
+		r.Classes.of(t.states.class(o.state)).add(o)
+		if i > 0 && o.ts > t.observations[i-1].end() {
+			r.Gaps++
+			r.GapTime += o.ts - t.observations[i-1].end()
+		}
+	}
+	r.States = []StateTime{}
+	for id, time := range times {
+		if time != (ClassTime{}) {
+			state := stateID(id)
+			r.States = append(r.States, StateTime{t.states.name(state), t.states.class(state).String(), time.Samples, time.Time})
+		}
+	}
+	slices.SortStableFunc(r.States, func(a, b StateTime) int {
+		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.State, b.State))
+	})
+	sum := r.Classes.Sum()
+	r.Samples, r.Covered = sum.Samples, sum.Time
+}
+
+func (c *ClassTime) add(o *observation) {
+	c.Samples += int64(o.count)
+	c.Time += o.dur
+}
+
+// buckets divides the observations among stretches of a length, the first of which begins at start.
+func (t *Thread) buckets(start, length timeline.Nanos) []Bucket {
+	buckets := []Bucket{}
+	if length <= 0 {
+		return buckets
+	}
+	index := map[timeline.Nanos]int{}
+	at := func(ts timeline.Nanos) *Bucket {
+		begin := start + (ts-start)/length*length
+		i, ok := index[begin]
+		if !ok {
+			i = len(buckets)
+			index[begin] = i
+			buckets = append(buckets, Bucket{Start: begin})
+		}
+		return &buckets[i]
+	}
+	for i := range t.observations {
+		o := &t.observations[i]
+		class := t.states.class(o.state)
+		b := at(o.ts)
+		b.of(class).Samples += int64(o.count)
+		for from := o.ts; ; {
+			to := o.end()
+			if to-b.Start > length {
+				to = b.Start + length
+			}
+			b.of(class).Time += to - from
+			if from = to; from == o.end() {
+				break
+			}
+			b = at(from)
+		}
+	}
+	slices.SortFunc(buckets, func(a, b Bucket) int { return cmp.Compare(a.Start, b.Start) })
+	return buckets
+}
+
+// functions sums up time by function.
+func (p *Profiles) functions(t *Thread) []Function {
+	byStack := map[stackID]*ClassTimes{}
+	for i := range t.observations {
+		o := &t.observations[i]
+		if o.stack == 0 {
+			continue
+		}
+		times := byStack[o.stack]
+		if times == nil {
+			times = &ClassTimes{}
+			byStack[o.stack] = times
+		}
+		times.of(t.states.class(o.state)).add(o)
+	}
+	byFrame := map[frameID]*Function{}
+	at := func(frame frameID) *Function {
+		frame = p.stacks.function(frame, t.Source)
+		f := byFrame[frame]
+		if f == nil {
+			f = &Function{Frame: p.stacks.frames[frame]}
+			byFrame[frame] = f
+		}
+		return f
+	}
+	counted := map[frameID]stackID{} // the last stack for which a function was counted: recursion counts once
+	for stack, times := range byStack {
+		own, sum := at(p.stacks.nodes[stack].frame), times.Sum()
+		for class := range numClasses {
+			own.Self.of(class).sum(*times.of(class))
+		}
+		for id := stack; id != 0; id = p.stacks.nodes[id].below {
+			frame := p.stacks.function(p.stacks.nodes[id].frame, t.Source)
+			if counted[frame] != stack {
+				counted[frame] = stack
+				at(frame).Total.sum(sum)
+			}
+		}
+	}
+	functions := make([]Function, 0, len(byFrame))
+	for _, f := range byFrame {
+		functions = append(functions, *f)
+	}
+	slices.SortFunc(functions, func(a, b Function) int {
+		return cmp.Or(cmp.Compare(b.Self.Sum().Time, a.Self.Sum().Time), cmp.Compare(b.Total.Time, a.Total.Time),
+			compareFrames(a.Frame, b.Frame))
+	})
+	return functions
+}
+
+func (c *ClassTime) sum(other ClassTime) {
+	c.Samples += other.Samples
+	c.Time += other.Time
+}
+
+// compareFrames orders functions by name, then by where they are.
+func compareFrames(a, b Frame) int {
+	return cmp.Or(cmp.Compare(a.Function, b.Function), cmp.Compare(a.URL, b.URL),
+		cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+}

@@ -1,0 +1,105 @@
+package report
+
+import "github.com/weft-trace/weft/internal/timeline"
+
+// stateID is the index of a state in the stateNames of its thread.
+type stateID uint16
+
+// maxStates bounds the states of a thread that are told apart; further ones count as other.
+const maxStates = 1 << 12
+
+// Class is a group of states.
+type Class uint8
+
+// The classes, in the order in which tables show them.
+const (
+	ClassScript    Class = iota // script, known or inferred
+	ClassRendering              // style, layout, paint
+	ClassGC
+	ClassOther
+	ClassIdle
+	numClasses
+)
+
+var classNames = [numClasses]string{
+	ClassScript: "script", ClassRendering: "rendering", ClassGC: "gc", ClassOther: "other", ClassIdle: "idle",
+}
+
+// String returns the name of the class.
+func (c Class) String() string { return classNames[c] }
+
+// A kind of state tells, beyond its class, what the reports ask for.
+type stateKind uint8
+
+const (
+	otherState stateKind = iota
+	scriptState
+	styleState
+	layoutState
+	paintState
+	gcState
+	idleState
+)
+
+// knownStates are the names of states in the traces of all formats. States that are not here are other.
+var knownStates = map[string]stateKind{
+	timeline.StateScript:   scriptState,
+	timeline.StateInferred: scriptState,
+	timeline.StateGC:       gcState,
+	timeline.StateStyle:    styleState,
+	timeline.StateLayout:   layoutState,
+	timeline.StatePaint:    paintState,
+	timeline.StateIdle:     idleState,
+	// Categories of Firefox.
+	"JavaScript": scriptState,
+	"GC / CC":    gcState,
+	"Layout":     layoutState,
+	"Graphics":   paintState,
+	"Idle":       idleState,
+}
+
+var kindClasses = [...]Class{
+	otherState: ClassOther, scriptState: ClassScript, styleState: ClassRendering, layoutState: ClassRendering,
+	paintState: ClassRendering, gcState: ClassGC, idleState: ClassIdle,
+}
+
+// stateNames are the states of a thread.
+type stateNames struct {
+	names []string
+	kinds []stateKind
+	ids   map[string]stateID
+}
+
+// id returns the state of a name.
+func (s *stateNames) id(name string) stateID {
+	if id, ok := s.ids[name]; ok {
+		return id
+	}
+	if len(s.names) == maxStates {
+		return s.id(timeline.StateOther)
+	}
+	if s.ids == nil {
+		s.ids = map[string]stateID{}
+		s.id(timeline.StateOther) // there must be room for it
+	}
+	if id, ok := s.ids[name]; ok {
+		return id
+	}
+	id := stateID(len(s.names))
+	s.names = append(s.names, name)
+	s.kinds = append(s.kinds, knownStates[name])
+	s.ids[name] = id
+	return id
+}
+
+func (s *stateNames) name(id stateID) string    { return s.names[id] }
+func (s *stateNames) kind(id stateID) stateKind { return s.kinds[id] }
+func (s *stateNames) class(id stateID) Class    { return kindClasses[s.kinds[id]] }
+
+// metaFrames are functions that V8 puts into stacks though they are states.
+var metaFrames = map[string]string{
+	"(root)":              "", // the outermost frame of every stack, no state
+	"(garbage collector)": timeline.StateGC,
+	"(program)":           timeline.StateProgram,
+	"(idle)":              timeline.StateIdle,
+}

@@ -1,0 +1,367 @@
+package timeline
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// DefaultMemory is the memory budget that is used when Options does not name one.
+const DefaultMemory = 256 << 20
+
+// Options configure a Builder.
+type Options struct {
+	// Memory is the budget in bytes for records, beyond which they are sorted in runs on disk. 0: DefaultMemory. The
+	// tables of names, tracks and call stacks come on top; they are bounded by limits of their own.
+	Memory int64
+	// TempDir is where temporary files are made; "": the system's directory for them.
+	TempDir string
+	// Problems counts what is found wrong. Required.
+	Problems *problem.Log
+	// KeepFlowIDs keeps flow ids that are texts, for Timeline.FlowIDText. Flows are resolved without them.
+	KeepFlowIDs bool
+}
+
+// Builder collects the tracks and events of a trace. It is not safe for concurrent use.
+type Builder struct {
+	opts       Options
+	names      *stringTable
+	categories *stringTable
+	keys       *stringTable
+	values     *stringTable // texts of arguments
+	correlated *stringTable
+	table      *trackTable
+	stacks     *stackTable
+	templates  *templateTable
+	attributes []Attribute
+	attrIndex  map[string]int
+	clocks     Clocks
+	samples    SampleDescription
+	anySample  bool // one was added
+	args       ArgsEncoder
+	known      Keys // snapshot of keys
+
+	records memory
+	sampled *sampleTable
+	scratch []byte // payload under construction
+	runs    *runs  // nil as long as nothing was spilled
+	limit   int64
+	spaces  [LastFlowSpace + 1]bool
+	flowIDs flowIDs
+
+	next      uint32 // event index behind the last one
+	unmatched bool   // there are records that the matcher has to look at
+	fractions fractions
+	derived   bool // what is added follows from records of a timeline, see Extension
+}
+
+// fractions says where there are times that are no whole microseconds.
+type fractions struct{ times, threadTimes bool }
+
+// see looks at an event that becomes r.
+func (f *fractions) see(ev *Event, r *record) {
+	if !f.times {
+		f.times = r.ts%Microsecond != 0 || r.kind == Slice && r.dur%Microsecond != 0
+	}
+	if at, ok := ev.ThreadTS.Nanos(); ok && !f.threadTimes {
+		used, ok := ev.ThreadDur.Nanos()
+		f.threadTimes = at%Microsecond != 0 || ok && used%Microsecond != 0
+	}
+}
+
+// Attribute is a fact about the whole trace: a key with a text or a number.
+type Attribute struct {
+	Key   string
+	Text  string
+	Int   int64
+	IsInt bool
+}
+
+// minRunMemory is the least memory that a run may have, however small the budget: it bounds the number of runs.
+const minRunMemory = 64 << 10
+
+// NewBuilder returns an empty Builder.
+func NewBuilder(opts Options) *Builder {
+	if opts.Memory <= 0 {
+		opts.Memory = DefaultMemory
+	}
+	b := &Builder{
+		opts:       opts,
+		names:      newStringTable(),
+		categories: newStringTable(),
+		keys:       newStringTable(),
+		values:     newStringTable(),
+		correlated: newStringTable(),
+		table:      newTrackTable(),
+		stacks:     newStackTable(),
+		templates:  new(templateTable),
+		attrIndex:  map[string]int{},
+		sampled:    new(sampleTable),
+		limit:      max(opts.Memory/10*6, minRunMemory), // the rest is for merging, passes and output
+	}
+	b.args.keys, b.args.values, b.args.correlated = b.keys, b.values, b.correlated
+	b.args.Reset()
+	return b
+}
+
+// Args returns the encoder for arguments of events of this Builder. There is only one: Reset begins new arguments.
+func (b *Builder) Args() *ArgsEncoder { return &b.args }
+
+// SetAttribute sets a fact about the whole trace. Of several values for a key the last one counts.
+func (b *Builder) SetAttribute(key, text string) { b.setAttribute(Attribute{Key: key, Text: text}) }
+
+// SetIntAttribute is SetAttribute for a number.
+func (b *Builder) SetIntAttribute(key string, v int64) {
+	b.setAttribute(Attribute{Key: key, Int: v, IsInt: true})
+}
+
+// maxAttributes bounds the facts that are kept about a trace.
+const maxAttributes = 10_000
+
+func (b *Builder) setAttribute(a Attribute) {
+	if i, ok := b.attrIndex[a.Key]; ok {
+		b.attributes[i] = a
+		return
+	}
+	if len(b.attributes) == maxAttributes {
+		b.opts.Problems.Add(problem.MetadataValueOmitted, problem.NoPosition, a.Key)
+		return
+	}
+	b.attrIndex[a.Key] = len(b.attributes)
+	b.attributes = append(b.attributes, a)
+}
+
+// Attribute returns the fact with the given key.
+func (b *Builder) Attribute(key string) (Attribute, bool) {
+	i, ok := b.attrIndex[key]
+	if !ok {
+		return Attribute{}, false
+	}
+	return b.attributes[i], true
+}
+
+// Add adds an event. The error is one of the temporary files; data problems are counted.
+func (b *Builder) Add(ev *Event) error {
+	if ev.isPlain() && !b.derived {
+		return b.addPlain(ev)
+	}
+	r := b.records.next(ev.TS)
+	*r = record{}
+	r.ts, r.dur, r.offset, r.event, r.track, r.kind = ev.TS, NoTime, ev.Offset, ev.Event, ev.Track, ev.Kind
+	at, _ := ev.ThreadTS.Nanos()
+	used, _ := ev.ThreadDur.Nanos()
+	r.a, r.b = int64(at), int64(used)
+	switch ev.Kind {
+	case Slice:
+		r.dur = min(ev.Dur, math.MaxInt64-ev.TS)
+	case Counter, Sample:
+		b.anySample = b.anySample || ev.Kind == Sample
+		r.a = int64(ev.Value.bits)
+		if ev.Value.decimal {
+			r.flags |= flagFloat
+		}
+		r.b = ev.CPU.plusOne
+	}
+	p := payload{args: ev.Args}
+	if id, ok := b.names.intern(ev.Name); ok {
+		r.name = NameID(id)
+	} else {
+		r.name = NameID(hash31(ev.Name) | inlineBit)
+		r.flags |= flagInlineName
+		p.name = ev.Name
+	}
+	if id, ok := b.categories.intern(ev.Category); ok {
+		r.category = CategoryID(id)
+	} else {
+		r.category = CategoryID(hash31(ev.Category) | inlineBit)
+		r.flags |= flagInlineCategory
+		p.category = ev.Category
+	}
+	if ev.Callstack != 0 {
+		b.useCallstack(ev)
+		if ev.Kind == Sample {
+			r.lane = uint32(ev.Callstack) // samples have no lanes, and most of them no payload then
+		} else {
+			r.flags |= flagCallstack
+			p.callstack = ev.Callstack
+		}
+	}
+	if len(ev.Args) > 0 {
+		r.flags |= flagArgs
+	}
+	if ev.Kind == End && ev.KeepEnd {
+		r.flags |= flagKeepEnd
+	}
+	if ev.InOrder {
+		r.flags |= flagInOrder
+	}
+	if ev.Sampling.Skip {
+		r.flags |= flagSkip
+	}
+	if ev.Sampling.TraceID != 0 || ev.Sampling.Thread != 0 {
+		r.flags |= flagSampling
+		p.sampling = ev.Sampling
+	}
+	if b.derived {
+		r.flags |= flagDerived
+	}
+	b.fractions.see(ev, r)
+	b.next = max(b.next, ev.Event+1)
+	row := &b.table.tracks[ev.Track]
+	row.used = row.used || ev.Kind != End || ev.KeepEnd
+	row.clock = row.clock || ev.ThreadTS != CPUTime{}
+	b.unmatched = b.unmatched || ev.Kind == Begin || ev.Kind == End || row.kind == AsyncTrack
+	switch r.flags & flagPayload {
+	case 0:
+	case flagArgs:
+		r.payload = b.records.addPayload(ev.Args) // by far the most common payload, which needs no encoding
+	default:
+		b.scratch = appendPayload(b.scratch[:0], r.flags, &p)
+		r.payload = b.records.addPayload(b.scratch)
+	}
+	return b.added()
+}
+
+// addPlain adds a plain sample.
+func (b *Builder) addPlain(ev *Event) error {
+	if ev.Callstack != 0 {
+		b.useCallstack(ev)
+	}
+	b.anySample = true
+	row := &b.table.tracks[ev.Track]
+	row.used = true
+	row.clock = row.clock || ev.ThreadTS != CPUTime{}
+	b.fractions.times = b.fractions.times || ev.TS%Microsecond != 0
+	b.next = max(b.next, ev.Event+1)
+	b.sampled.add(plainSample{ts: ev.TS, weight: uint32(ev.Value.bits), event: ev.Event, track: ev.Track, stack: ev.Callstack})
+	return b.added()
+}
+
+// NextEvent returns the event index behind the last one that was added, for events that follow from those of the input.
+func (b *Builder) NextEvent() uint32 { return b.next }
+
+// AddFlow adds one end of a flow. For BindCarrier the slice or instant that carries it is added just before.
+func (b *Builder) AddFlow(f *FlowEvent) error {
+	r := record{
+		ts: f.TS, dur: NoTime, offset: f.Offset, event: f.Event, track: f.Track, kind: flowStep,
+		a: int64(f.ID), flow: flowEndOf(f),
+	}
+	b.spaces[f.Space] = true
+	b.fractions.times = b.fractions.times || f.TS%Microsecond != 0
+	if f.IDText != nil {
+		id := HashFlowID(f.IDText)
+		r.a = int64(id)
+		r.flags |= flagTextID
+		if b.opts.KeepFlowIDs {
+			b.flowIDs.keep(id, f.IDText)
+		}
+	}
+	switch f.Binding {
+	case BindNext:
+		r.flags |= flagNext
+	case BindCarrier:
+		r.flags |= flagCarrier
+	case BindNothing:
+		r.flags |= flagNext | flagCarrier
+	}
+	if f.Space == FlowV1 {
+		r.name = NameID(keyOf(b.names, f.Name))
+		r.category = CategoryID(keyOf(b.categories, f.Category))
+		// Should it bind to nothing, it will show here.
+		r.lane = uint32(b.RoleTrack(f.Track, RoleOther))
+		b.table.tracks[f.Track].used = true
+	}
+	return b.addRecord(&r)
+}
+
+// keyOf is the id of a text for comparing: that of the table, or a hash if the table is full.
+func keyOf(t *stringTable, text []byte) uint32 {
+	if id, ok := t.intern(text); ok {
+		return id
+	}
+	return hash31(text) | inlineBit
+}
+
+func hash31(text []byte) uint32 { return hashText(text, 0) &^ inlineBit }
+
+func (b *Builder) addRecord(r *record) error {
+	b.records.add(r)
+	return b.added()
+}
+
+// added is called when there is one more record or sample.
+func (b *Builder) added() error {
+	if b.records.size()+b.sampled.size() < b.limit {
+		return nil
+	}
+	return b.spill()
+}
+
+// spill writes the records and samples in memory to disk, as one sorted run of each.
+func (b *Builder) spill() error {
+	if b.runs == nil {
+		r, err := newRuns(b.opts.TempDir)
+		if err != nil {
+			return err
+		}
+		b.runs = r
+	}
+	if b.records.len() > 0 {
+		b.records.sort()
+		if err := b.runs.write(&b.records); err != nil {
+			return err
+		}
+		b.records.reset()
+	}
+	return b.sampled.spill(b.opts.TempDir)
+}
+
+// Finish sorts what was added. The Builder is of no use afterwards; the Timeline must be closed.
+func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
+	b.table.finish(b.opts.Problems)
+	t := &Timeline{
+		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys, values: b.values, correlated: b.correlated,
+		table: b.table, stacks: b.stacks, templates: b.templates, attributes: b.attributes, clocks: b.clocks, samples: b.samples, spaces: b.spaces,
+		flowIDs:   b.flowIDs,
+		unmatched: b.unmatched || b.table.namedLater, fractions: b.fractions,
+	}
+	if b.runs != nil && b.records.len() > 0 {
+		if err := b.spill(); err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
+	}
+	if err := b.sampled.finish(b.opts); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	if b.runs == nil {
+		b.records.sort()
+		b.records.time = timeOrder{}
+		t.store, t.sampled = &b.records, b.sampled
+		b.sampled = new(sampleTable)
+		return t, ctx.Err()
+	}
+	// Everything that was held is on disk, and the passes take memory of their own. Without a collection just here, what they
+	// take would come on top: the next one would be due at twice what was held.
+	b.records, b.scratch = memory{}, nil
+	runtime.GC()
+	store, err := b.runs.merge(b.opts)
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	t.store, t.sampled = store, b.sampled
+	b.runs, b.sampled = nil, new(sampleTable)
+	return t, nil
+}
+
+// Close removes the temporary files of a Builder whose Finish was not called or failed.
+func (b *Builder) Close() error {
+	err := b.sampled.close()
+	if r := b.runs; r != nil {
+		b.runs = nil
+		err = errors.Join(err, r.close())
+	}
+	return err
+}

@@ -1,0 +1,232 @@
+package timeline
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// InputID is the id of a process, or of a thread in its process, as the input has it: a number, or a text that is its
+// name as well.
+type InputID struct {
+	Num      int64
+	Text     string
+	IsNumber bool // Text is a number beyond Num, and no name
+}
+
+// The ids of processes and of threads have the same form.
+type (
+	ProcessKey = InputID // of a process
+	ThreadKey  = InputID // of a thread
+)
+
+// HasNumber reports whether the id is a number; else it is a name.
+func (id InputID) HasNumber() bool { return id.Text == "" || id.IsNumber }
+
+// String returns the id as text.
+func (id InputID) String() string {
+	if id.Text != "" {
+		return id.Text
+	}
+	return strconv.FormatInt(id.Num, 10)
+}
+
+// Number returns the id as text if it is a number, else nothing.
+func (id InputID) Number() string {
+	if !id.HasNumber() {
+		return ""
+	}
+	return id.String()
+}
+
+// MarshalJSON writes a number, or the text of one beyond 64 bits. An id that is a name is null: the name is written elsewhere.
+func (id InputID) MarshalJSON() ([]byte, error) {
+	switch {
+	case !id.HasNumber():
+		return []byte("null"), nil
+	case id.Text != "":
+		return json.Marshal(id.Text)
+	}
+	return strconv.AppendInt(nil, id.Num, 10), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. What null was is not known: it leaves the id as it is.
+func (id *InputID) UnmarshalJSON(text []byte) error {
+	switch {
+	case string(text) == "null":
+		return nil
+	case len(text) > 0 && text[0] == '"':
+		*id = InputID{IsNumber: true}
+		return json.Unmarshal(text, &id.Text)
+	}
+	*id = InputID{}
+	return json.Unmarshal(text, &id.Num)
+}
+
+// nameOr returns the name of a process or thread: the text that is its id, else the one that is given.
+func (id InputID) nameOr(name string) string {
+	if !id.HasNumber() {
+		return id.Text
+	}
+	return name
+}
+
+// FullName is the name of a track for people. Where the output has a made-up number for a process or a thread, the name says
+// which one it is: by the first label of the process, else by the id of the input.
+func (tr *Track) FullName() string {
+	if !tr.MadeUp || !tr.InputID.HasNumber() {
+		return tr.Name
+	}
+	var which string
+	switch {
+	case len(tr.Labels) > 0:
+		which = tr.Labels[0]
+	case tr.Kind == ProcessTrack:
+		which = "pid " + tr.InputID.String()
+	default:
+		which = "tid " + tr.InputID.String()
+	}
+	switch {
+	case tr.Name == "" || tr.Name == which:
+		return which
+	case tr.Kind == ThreadTrack && tr.InputID == InputID{}:
+		return tr.Name // a main thread, with the process around it
+	}
+	return tr.Name + " (" + which + ")"
+}
+
+// Title is FullName with the number that the input has, where it has one: "python (GPU 0) [pid 0]".
+func (tr *Track) Title() string {
+	kind := "pid"
+	switch {
+	case tr.Kind == ThreadTrack:
+		kind = "tid"
+	case tr.Kind != ProcessTrack:
+		return tr.Name
+	}
+	return tr.InputID.Title(tr.FullName(), kind)
+}
+
+// Title is a name with the number that the input has behind it, if it has one: "main [tid 7]".
+func (id InputID) Title(name, kind string) string {
+	if !id.HasNumber() {
+		return name
+	}
+	number := kind + " " + id.String()
+	switch name = strings.TrimSuffix(name, " ("+number+")"); name { // a full name may say it already
+	case "", number:
+		return "[" + number + "]"
+	}
+	return name + " [" + number + "]"
+}
+
+// WriteAs says by which number the output names a process or a thread whose id Perfetto cannot hold, as a trace did that weft
+// wrote before. A number that is taken is not used.
+func (b *Builder) WriteAs(id TrackID, number int64) {
+	switch t := b.table; {
+	case number <= 0:
+	case t.tracks[id].kind == ProcessTrack && number <= math.MaxInt32:
+		t.process(id).pid = int32(number)
+	case t.tracks[id].kind == ThreadTrack:
+		t.thread(id).tid = number
+	}
+}
+
+// idTable gives out ids that the input does not have.
+type idTable struct {
+	taken map[int64]bool
+	next  int64
+}
+
+// free returns the smallest number that nothing has.
+func (t *idTable) free() int64 {
+	for t.next++; t.taken[t.next]; {
+		t.next++
+	}
+	t.taken[t.next] = true
+	return t.next
+}
+
+// reserve returns a number for the one that asks for it, or 0 if something has it.
+func (t *idTable) reserve(number int64) int64 {
+	if t.taken[number] {
+		return 0
+	}
+	t.taken[number] = true
+	return number
+}
+
+// isUsablePID reports whether Perfetto can hold a pid, and it means there what it means in the input.
+func isUsablePID(id InputID) bool { return id.Text == "" && id.Num > 0 && id.Num <= math.MaxInt32 }
+
+// assignIDs finds the pid and tid of every used process and thread. Numbers that Perfetto cannot hold, or that mean
+// something else there, are replaced by small ones that the input does not use (chrome-json.md 7).
+func (t *trackTable) assignIDs(problems *problem.Log) {
+	ids := idTable{taken: map[int64]bool{}}
+	for i := range t.processes {
+		ids.taken[t.processes[i].key.Num] = true
+	}
+	for i := range t.threads {
+		ids.taken[t.threads[i].key.Num] = true
+	}
+	for i := range t.processes { // what WriteAs asks for comes first
+		if p := &t.processes[i]; p.pid != 0 {
+			p.pid = int32(ids.reserve(int64(p.pid)))
+		}
+	}
+	for i := range t.threads {
+		if th := &t.threads[i]; th.tid != 0 {
+			th.tid = ids.reserve(th.tid)
+		}
+	}
+	for id := range t.tracks {
+		if row := &t.tracks[id]; row.kind == ProcessTrack && row.used {
+			t.processes[row.index].assignPID(&ids, problems)
+		}
+	}
+	for id := range t.tracks {
+		if row := &t.tracks[id]; row.kind == ThreadTrack && row.used {
+			t.assignTID(row, &ids, problems)
+		}
+	}
+}
+
+func (p *process) assignPID(ids *idTable, problems *problem.Log) {
+	if isUsablePID(p.key) {
+		p.pid = int32(p.key.Num)
+		return
+	}
+	if p.madeUp = true; p.pid != 0 { // and so it was in the input
+		return
+	}
+	p.pid = int32(ids.free())
+	if p.key.HasNumber() {
+		at := problem.NoPosition
+		if p.noted {
+			at = p.first
+		}
+		problems.Add(problem.PidRemapped, at, fmt.Sprintf("pid %s is written as %d", p.key, p.pid))
+	}
+}
+
+// assignTID finds the tid of a thread, when all pids are known.
+func (t *trackTable) assignTID(row *track, ids *idTable, problems *problem.Log) {
+	th := &t.threads[row.index]
+	switch {
+	case th.key.Text == "" && th.key.Num != 0:
+		th.tid = th.key.Num
+		return
+	case th.key.Text == "" && t.tracks[row.parent].kind == ProcessTrack: // a main thread has the number of its process
+		th.tid = int64(t.process(row.parent).pid)
+	case th.tid == 0:
+		th.tid = ids.free()
+		if th.key.IsNumber {
+			problems.Add(problem.PidRemapped, problem.NoPosition, fmt.Sprintf("tid %s is written as %d", th.key, th.tid))
+		}
+	}
+	th.madeUp = true
+}

@@ -1,0 +1,313 @@
+package timeline
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// matcher pairs begins with ends, in the order of time and, at one time, of the input (chrome-json.md 8, 9, 11).
+//
+// Begins wait on a stack: one for every thread and other track, and one for every asynchronous id over all processes.
+// An end takes the innermost begin that fits its name and category; it need not be the innermost one of all.
+type matcher struct {
+	t       *Timeline
+	stackOf []int32     // by track, or group of asynchronous tracks: index into stacks; 0: no stack
+	stacks  []openStack // the first is always empty
+	spare   []int32     // stacks that are empty and belong to no track
+
+	ordinal uint64
+	// found takes the lengths of begins that are on disk, to be joined with their records by the next pass.
+	found *extsort.Sorter[foundEnd]
+}
+
+// openBegin is a begin without end so far.
+type openBegin struct {
+	name     NameID
+	category CategoryID
+	event    uint32
+	track    TrackID
+	ts       Nanos
+	record   *record // where it is, in memory
+	ordinal  uint64  // which one it is, on disk
+	gone     bool    // its end was found while others behind it stay open
+}
+
+// foundEnd says how long the slice that the record with the given ordinal begins is.
+type foundEnd struct {
+	ordinal uint64
+	dur     Nanos
+}
+
+var foundEndCodec = extsort.Codec[foundEnd]{
+	Size: 16,
+	Put: func(b []byte, v *foundEnd) {
+		binary.LittleEndian.PutUint64(b, v.ordinal)
+		binary.LittleEndian.PutUint64(b[8:], uint64(v.dur))
+	},
+	Get: func(b []byte, v *foundEnd) {
+		v.ordinal = binary.LittleEndian.Uint64(b)
+		v.dur = Nanos(binary.LittleEndian.Uint64(b[8:]))
+	},
+}
+
+// openStack are the begins that wait, the innermost last. Ends mostly take the last one or one near it. In a stack of
+// many begins they are found by name, so that no end takes longer than another.
+type openStack struct {
+	open   []openBegin
+	gone   int                // number of those in open that are gone
+	byName map[NameID][]int32 // places in open, some of them gone; nil in a small stack
+}
+
+const (
+	// indexedStack is the size from which on a stack has an index.
+	indexedStack = 64
+	// maxSearch bounds how many begins of the right name are looked at that are of another category or process.
+	maxSearch = 1 << 14
+)
+
+func (s *openStack) push(o openBegin) {
+	s.open = append(s.open, o)
+	switch {
+	case s.byName != nil:
+		s.byName[o.name] = append(s.byName[o.name], int32(len(s.open)-1))
+	case len(s.open) > indexedStack:
+		s.compact()
+	}
+}
+
+// remove takes out the begin at place i.
+func (s *openStack) remove(i int) {
+	s.open[i].gone = true
+	s.gone++
+	for n := len(s.open); n > 0 && s.open[n-1].gone; n = len(s.open) {
+		s.open = s.open[:n-1]
+		s.gone--
+	}
+	if s.gone > len(s.open)/2 {
+		s.compact()
+	}
+}
+
+// compact forgets what is gone, and makes the index anew if the stack is still large.
+func (s *openStack) compact() {
+	kept := s.open[:0]
+	for i := range s.open {
+		if !s.open[i].gone {
+			kept = append(kept, s.open[i])
+		}
+	}
+	s.open, s.gone, s.byName = kept, 0, nil
+	if len(kept) < indexedStack {
+		return
+	}
+	s.byName = map[NameID][]int32{}
+	for i := range kept {
+		s.byName[kept[i].name] = append(s.byName[kept[i].name], int32(i))
+	}
+}
+
+// named calls fn with the places of begins of the given name, the innermost first, until it returns true.
+func (s *openStack) named(name NameID, fn func(i int) bool) {
+	if s.byName == nil {
+		for i := len(s.open) - 1; i >= 0; i-- {
+			if s.open[i].name == name && !s.open[i].gone && fn(i) {
+				return
+			}
+		}
+		return
+	}
+	places := s.byName[name]
+	for n := len(places); n > 0 && !s.is(places[n-1], name); n = len(places) {
+		places = places[:n-1] // gone for good
+	}
+	if s.byName[name] = places; len(places) == 0 {
+		delete(s.byName, name)
+	}
+	for n := len(places) - 1; n >= 0; n-- {
+		if s.is(places[n], name) && fn(int(places[n])) {
+			return
+		}
+	}
+}
+
+// is reports whether a begin of this name is at a place of the index, which may have been used again.
+func (s *openStack) is(place int32, name NameID) bool {
+	return int(place) < len(s.open) && s.open[place].name == name && !s.open[place].gone
+}
+
+// any is named for begins of all names.
+func (s *openStack) any(fn func(i int) bool) {
+	for i := len(s.open) - 1; i >= 0; i-- {
+		if !s.open[i].gone && fn(i) {
+			return
+		}
+	}
+}
+
+// match runs the pass. Afterwards every End and, unless found is returned, every Begin knows the length of its slice.
+func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error) {
+	if !t.unmatched {
+		return nil, nil
+	}
+	m := &matcher{t: t, stackOf: make([]int32, len(t.table.tracks)), stacks: make([]openStack, 1)}
+	if d, ok := t.store.(*disk); ok {
+		m.found = extsort.New(foundEndCodec, func(a, b *foundEnd) int { return cmp.Compare(a.ordinal, b.ordinal) },
+			t.opts.Memory/8, d.dir)
+	}
+	n := 0
+	err := t.store.groups(true, func(g *group) error {
+		if n++; n%(1<<14) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		for i := range g.len() {
+			r := g.at(i)
+			r.track = t.table.resolve(r.track)
+			if err := m.record(r, g.mem != nil); err != nil {
+				return err
+			}
+			m.ordinal++
+		}
+		return nil
+	})
+	return m.found, err
+}
+
+func (m *matcher) record(r *record, inMemory bool) error {
+	row := &m.t.table.tracks[r.track]
+	scope := r.track
+	if row.kind == AsyncTrack {
+		scope = m.t.table.asyncs[row.index].group
+	}
+	switch r.kind {
+	case Begin:
+		o := openBegin{name: r.name, category: r.category, event: r.event, track: r.track, ts: r.ts, ordinal: m.ordinal}
+		if inMemory {
+			o.record = r
+		}
+		i := m.stackOf[scope]
+		if i == 0 {
+			i = m.newStack()
+			m.stackOf[scope] = i
+		}
+		m.stacks[i].push(o)
+	case End:
+		return m.end(r, scope, row)
+	case Slice:
+	case Instant:
+		if row.kind == AsyncTrack {
+			m.moveToOpen(r, scope)
+		}
+	default:
+		return nil
+	}
+	if row := &m.t.table.tracks[r.track]; row.name == 0 && m.t.table.namedByEvent(row) {
+		m.t.nameTrack(r.track, r)
+	}
+	return nil
+}
+
+// end closes the begin that belongs to r.
+func (m *matcher) end(r *record, scope TrackID, row *track) error {
+	at := m.stackOf[scope]
+	stack := &m.stacks[at]
+	i := m.find(stack, r, row)
+	if i < 0 {
+		m.unmatched(r, row)
+		return nil
+	}
+	o := &stack.open[i]
+	r.dur = r.ts - o.ts
+	r.b = int64(o.event)
+	r.flags |= flagMatched
+	if o.track != r.track {
+		m.t.count(problem.AsyncCrossProcess, r)
+		r.track = o.track
+	}
+	var err error
+	if o.record != nil {
+		o.record.dur = r.dur
+		o.record.flags |= flagMatched
+	} else {
+		err = m.found.Add(foundEnd{o.ordinal, r.dur})
+	}
+	stack.remove(i)
+	if len(stack.open) == 0 && row.kind == AsyncTrack { // most ids are used once
+		m.stackOf[scope] = 0
+		m.spare = append(m.spare, at)
+	}
+	return err
+}
+
+func (m *matcher) newStack() int32 {
+	if n := len(m.spare); n > 0 {
+		i := m.spare[n-1]
+		m.spare = m.spare[:n-1]
+		return i
+	}
+	m.stacks = append(m.stacks, openStack{})
+	return int32(len(m.stacks) - 1)
+}
+
+// unmatched takes an end without begin out of the trace, or makes an instant of it.
+func (m *matcher) unmatched(r *record, row *track) {
+	switch {
+	case r.flags&flagKeepEnd != 0:
+		m.t.count(problem.ObjectEndWithoutBegin, r)
+		r.kind = Instant
+		return
+	case row.kind == AsyncTrack:
+		m.t.count(problem.AsyncEndWithoutBegin, r)
+	default:
+		m.t.count(problem.EndWithoutBegin, r)
+	}
+	r.kind = dropped
+}
+
+// find returns the place of the begin that r ends, or -1. Asynchronous begins of the own process come first.
+func (m *matcher) find(stack *openStack, r *record, row *track) int {
+	own, foreign, looked := -1, -1, 0
+	fits := func(i int) bool {
+		o := &stack.open[i]
+		looked++
+		switch {
+		case row.kind != AsyncTrack && r.category != 0 && o.category != r.category && r.flags&flagKeepEnd == 0:
+		case o.track == r.track:
+			own = i
+		case foreign < 0:
+			foreign = i
+		}
+		return own >= 0 || looked == maxSearch
+	}
+	if r.name == 0 || row.kind == AsyncTrack && m.t.table.asyncs[row.index].key.kind.isLegacy() {
+		stack.any(fits)
+	} else {
+		stack.named(r.name, fits)
+	}
+	if own >= 0 {
+		return own
+	}
+	return foreign
+}
+
+// moveToOpen puts an instant of an asynchronous id into the process in which a slice of the id is open, if its own
+// process has none.
+func (m *matcher) moveToOpen(r *record, scope TrackID) {
+	stack := &m.stacks[m.stackOf[scope]]
+	own, other, looked := false, -1, 0
+	stack.any(func(i int) bool {
+		looked++
+		own = stack.open[i].track == r.track
+		if other < 0 {
+			other = i
+		}
+		return own || looked == maxSearch
+	})
+	if !own && other >= 0 {
+		r.track = stack.open[other].track
+		m.t.table.tracks[r.track].used = true
+	}
+}

@@ -1,0 +1,608 @@
+package timeline
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// maxDepth is the number of slices that Perfetto nests on one track; it drops deeper ones. Instants of one time nest in each
+// other as well, until a slice begins or ends (perfetto.md 6).
+const maxDepth = 512
+
+// nester orders the starts of every timestamp and finds the lane of every slice: 0 is the track itself, others are
+// tracks beside it. Intervals never change: of two that overlap without nesting, the one that starts later moves to a
+// lane (chrome-json.md 8, 9).
+type nester struct {
+	t       *Timeline
+	tracks  []*lanes  // by TrackID; nil: nothing is open
+	live    []TrackID // those that are not nil
+	spare   []*lanes
+	sweepAt int
+	ordinal uint64 // of the first record of the group
+	sampled *sampleCursor
+
+	openCount int // slices that were open at the last cut
+
+	unboundAt Nanos
+	unbound   map[TrackID]uint32 // flow ends of that time that may show as instants on a track, see countUnbound
+}
+
+// lanes are the open slices of one track, lane by lane.
+type lanes struct {
+	lanes  []lane
+	free   freeLanes // of those beyond maxLanesTried
+	recent uint32    // the one of these that was used last
+
+	now      Nanos
+	instants []uint32 // by lane: the instants of that time, as long as no slice has come behind them
+}
+
+// lane is a stack of open slices, the outermost first.
+type lane []openSlice
+
+// noEnd is the end of a slice that never ends.
+const noEnd Nanos = math.MaxInt64
+
+// Nest pairs begins with ends and finds how slices nest. It must be called once, before Walk.
+func (t *Timeline) Nest(ctx context.Context) error { return t.NestAndScan(ctx, nil) }
+
+// NestAndScan is Nest and Scan at once, which saves going through all records once more.
+func (t *Timeline) NestAndScan(ctx context.Context, fn func(steps []Step) error) error {
+	found, err := t.match(ctx)
+	if found != nil {
+		defer found.Close()
+	}
+	if err != nil {
+		return err
+	}
+	sampled, err := t.sampled.cursor(0, t.sampled.len())
+	if err != nil {
+		return err
+	}
+	n := &nester{t: t, tracks: make([]*lanes, len(t.table.tracks)), sweepAt: 1 << 12, sampled: sampled}
+	join := joiner{found: found}
+	t.segments = []segment{{after: math.MinInt64}}
+	t.table.forgetUse()
+	groups := 0
+	scan := scanner{t: t, fn: fn}
+	err = t.store.groups(true, func(g *group) error {
+		if groups++; groups%(1<<14) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := join.group(g); err != nil {
+			return err
+		}
+		ts := g.at(0).ts
+		if err := n.samplesBefore(ts); err != nil {
+			return err
+		}
+		n.group(g)
+		if err := n.samplesAt(ts); err != nil {
+			return err
+		}
+		n.cut(ts)
+		return scan.group(g)
+	})
+	for err == nil && sampled.more() {
+		err = n.nextSamples()
+	}
+	if err != nil {
+		return err
+	}
+	t.table.propagate()
+	return nil
+}
+
+// samplesBefore counts the plain samples before a time.
+func (n *nester) samplesBefore(ts Nanos) error {
+	for n.sampled.before(ts) {
+		if err := n.nextSamples(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nextSamples counts the plain samples of one time, which is that of no record.
+func (n *nester) nextSamples() error {
+	ts := n.sampled.ts
+	err := n.samplesAt(ts)
+	n.cut(ts)
+	return err
+}
+
+// samplesAt counts the plain samples of a time, which are the next ones.
+func (n *nester) samplesAt(ts Nanos) error {
+	for n.sampled.more() && n.sampled.ts == ts {
+		n.t.totals.addSample(ts)
+		n.t.table.tracks[n.sampled.track].used = true
+		if err := n.sampled.advance(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// segmentLen is the number of records and samples after which the walk may be entered again, see segment.
+const segmentLen = 1 << 15
+
+// cut starts a new segment behind the group of the given time, if the current one is long enough. What is open is noted
+// with it; so that all segments together stay small beside the records, a segment is at least eight times as long as
+// the next one's note.
+func (n *nester) cut(now Nanos) {
+	last := &n.t.segments[len(n.t.segments)-1]
+	length := n.ordinal - last.first + uint64(n.sampled.at-last.firstSample)
+	if length < segmentLen || length < 8*uint64(n.openCount) {
+		return
+	}
+	next := segment{first: n.ordinal, firstSample: n.sampled.at, after: now}
+	for _, id := range n.live {
+		for _, lane := range n.tracks[id].lanes {
+			for i := range lane {
+				if lane[i].end > now && lane[i].end != noEnd {
+					next.open = append(next.open, lane[i])
+				}
+			}
+		}
+	}
+	n.openCount = len(next.open)
+	n.t.segments = append(n.t.segments, next)
+}
+
+// joiner gives the begins on disk the lengths that the matcher found.
+type joiner struct {
+	found   *extsort.Sorter[foundEnd]
+	ordinal uint64
+	next    foundEnd
+	have    bool
+	done    bool
+}
+
+func (j *joiner) group(g *group) error {
+	if j.found == nil {
+		return nil
+	}
+	for i := range g.len() {
+		if !j.have && !j.done {
+			ok, err := j.found.Next(&j.next)
+			if err != nil {
+				return err
+			}
+			j.have, j.done = ok, !ok
+		}
+		if j.have && j.next.ordinal == j.ordinal {
+			r := g.at(i)
+			r.dur = j.next.dur
+			r.flags |= flagMatched
+			j.have = false
+		}
+		j.ordinal++
+	}
+	return nil
+}
+
+// group brings the records of one timestamp into the order in which they start: first everything that starts nothing,
+// then track by track the slices and instants.
+func (n *nester) group(g *group) {
+	if g.len() > 1 {
+		n.order(g)
+	}
+	if g.len() > maxDepth || len(n.unbound) > 0 {
+		n.countUnbound(g)
+	}
+	for i := range g.len() {
+		r := g.at(i)
+		n.t.totals.add(r)
+		switch {
+		case r.starts():
+			n.place(r, n.ordinal+uint64(i))
+		case r.kind == Counter || r.kind == Sample:
+			n.t.table.tracks[r.track].used = true
+		}
+	}
+	n.ordinal += uint64(g.len())
+}
+
+// countUnbound gives the flow ends of one time lanes, should they bind to nothing and show as instants: they come before all
+// that starts. It is asked for only where so much happens at one time that a track may have too many instants.
+func (n *nester) countUnbound(g *group) {
+	if ts := g.at(0).ts; n.unbound == nil || n.unboundAt != ts {
+		n.unboundAt, n.unbound = ts, map[TrackID]uint32{}
+	}
+	for i := range g.len() {
+		if r := g.at(i); r.kind == flowStep && r.flow.space() == FlowV1 {
+			shown := TrackID(r.lane)
+			r.b = int64(n.unbound[shown] / maxDepth)
+			n.unbound[shown]++
+		}
+	}
+}
+
+// instantsAt makes the lanes ready for what starts at a time.
+func (n *nester) instantsAt(l *lanes, track TrackID, ts Nanos) {
+	if l.now == ts {
+		return
+	}
+	l.now, l.instants = ts, l.instants[:0]
+	if len(n.unbound) > 0 && n.unboundAt == ts {
+		for left := n.unbound[track]; left > 0; left -= min(left, maxDepth) {
+			l.instants = append(l.instants, min(left, maxDepth))
+		}
+	}
+	for i := len(l.lanes); i < len(l.instants); i++ {
+		l.lanes = append(l.lanes, nil)
+		if i >= maxLanesTried {
+			l.free.put(uint32(i), ts+1)
+		}
+	}
+}
+
+// rank is the place of a record among those of its track and timestamp: things that start nothing, slices with a
+// length, then what has no length or no end.
+func (r *record) rank() int {
+	switch {
+	case !r.starts():
+		return 0
+	case r.kind != Instant && r.dur > 0:
+		return 1
+	}
+	return 2
+}
+
+// compareStarts compares two records of one time: first comes what starts nothing; then, of each track, what has a length, the
+// longest first, and what has none.
+func compareStarts(a, b *record) int {
+	ra, rb := a.rank(), b.rank()
+	if ra == 0 || rb == 0 {
+		return cmp.Compare(min(ra, 1), min(rb, 1))
+	}
+	if c := cmp.Compare(a.track, b.track); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(ra, rb); c != 0 {
+		return c
+	}
+	if ra == 1 {
+		if c := cmp.Compare(b.dur, a.dur); c != 0 {
+			return c
+		}
+	}
+	if c := cmp.Compare(b.flags&flagDerived, a.flags&flagDerived); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.event, b.event) // a reader or a pass may add a slice before the one around it
+}
+
+// order sorts the records of a group. Mostly they are in order, or, being calls that a pass made as they ended, the other way
+// round.
+func (n *nester) order(g *group) {
+	up, down := true, true
+	for i := 1; i < g.len() && (up || down); i++ {
+		c := compareStarts(g.at(i-1), g.at(i))
+		up, down = up && c <= 0, down && c > 0
+	}
+	switch {
+	case up:
+	case down:
+		slices.Reverse(g.order)
+	default:
+		slices.SortStableFunc(g.order, func(i, j uint32) int { return compareStarts(g.place(i), g.place(j)) })
+	}
+	for i := 0; i < g.len(); {
+		j := i + 1
+		for j < g.len() && g.at(j).track == g.at(i).track && g.at(j).starts() == g.at(i).starts() {
+			j++
+		}
+		if j-i > 1 && g.at(i).starts() {
+			mergeByPlace(g, g.order[i:j])
+		}
+		i = j
+	}
+}
+
+// mergeByPlace moves things of length 0 and begins without end in front of those begins that come later in the input,
+// as far as no X with a length stands behind (chrome-json.md 8: after every longer X, otherwise at their place).
+// order holds the starts of one track and timestamp: those with a length, longest first, then the others.
+func mergeByPlace(g *group, order []uint32) {
+	split := 0
+	for split < len(order) && g.place(order[split]).rank() == 1 {
+		split++
+	}
+	lastX := split
+	for lastX > 0 && !g.place(order[lastX-1]).goesFirst() {
+		lastX--
+	}
+	if split == len(order) {
+		return
+	}
+	openBehindX(g, order[split:])
+	if lastX == split {
+		return
+	}
+	long, short := slices.Clone(order[lastX:split]), slices.Clone(order[split:])
+	out := order[lastX:lastX]
+	for len(long) > 0 && len(short) > 0 {
+		if g.place(short[0]).event < g.place(long[0]).event {
+			out, short = append(out, short[0]), short[1:]
+		} else {
+			out, long = append(out, long[0]), long[1:]
+		}
+	}
+	out = append(append(out, long...), short...)
+	copy(order[lastX:], out)
+}
+
+// goesFirst reports whether the record is an X: a slice that came as one event and whose place is not its own.
+func (r *record) goesFirst() bool { return r.kind == Slice && r.flags&flagInOrder == 0 }
+
+// openBehindX moves begins without end behind the last X among short, which are in the order of the input
+// (chrome-json.md 8: after every X).
+func openBehindX(g *group, short []uint32) {
+	last := len(short) - 1
+	for last >= 0 && !g.place(short[last]).goesFirst() {
+		last--
+	}
+	if last < 0 {
+		return
+	}
+	slices.SortStableFunc(short[:last+1], func(i, j uint32) int {
+		return cmp.Compare(open(g.place(i)), open(g.place(j)))
+	})
+}
+
+func open(r *record) int {
+	if r.kind == Begin && r.dur == NoTime {
+		return 1
+	}
+	return 0
+}
+
+// place finds the lane of a slice or instant.
+func (n *nester) place(r *record, ordinal uint64) {
+	l := n.tracks[r.track]
+	if l == nil {
+		n.sweep(r.ts)
+		l = n.newLanes()
+		n.tracks[r.track] = l
+		n.live = append(n.live, r.track)
+		n.t.table.tracks[r.track].used = true
+	}
+	end, ends := r.end()
+	if !ends {
+		end = noEnd
+		l.lanes[0].close(r.ts)
+		if top, ok := l.lanes[0].top(); ok && top != noEnd {
+			end = top
+			r.dur = top - r.ts
+			r.flags |= flagClosed
+		} else {
+			n.t.totals.Unfinished++
+		}
+		n.countOpen(r)
+	}
+	n.instantsAt(l, r.track, r.ts)
+	r.lane = l.find(r.ts, end, r.kind == Instant)
+	if len(l.lanes[r.lane]) == 0 {
+		r.flags |= flagOutermost
+	}
+	if row := &n.t.table.tracks[r.track]; r.lane == 0 && row.kind == ThreadTrack {
+		n.t.table.threads[row.index].starts++
+	}
+	if r.lane > 0 {
+		n.countMoved(r, l, end)
+		n.t.table.useLane(r.track, r.lane)
+	}
+	l.follow(r)
+	if end > r.ts {
+		in := &l.lanes[r.lane]
+		*in = append(*in, openSlice{})
+		o := &(*in)[len(*in)-1]
+		o.set(r, ordinal)
+		o.end = end
+	}
+	if end != noEnd {
+		n.t.totals.End = max(n.t.totals.End, end)
+	}
+}
+
+func (n *nester) countOpen(r *record) {
+	switch {
+	case n.t.table.tracks[r.track].kind == AsyncTrack:
+		n.t.count(problem.AsyncUnfinished, r)
+	case r.flags&flagClosed != 0:
+		n.t.count(problem.BeginClosedByParent, r)
+	default:
+		n.t.count(problem.BeginWithoutEnd, r)
+	}
+}
+
+func (n *nester) countMoved(r *record, l *lanes, end Nanos) {
+	kind := problem.SliceOverlapMoved
+	if r.kind == Instant && len(l.lanes[0]) < maxDepth {
+		kind = problem.InstantDepthLimit
+	} else if top, ok := l.lanes[0].top(); ok && top >= end {
+		kind = problem.SliceDepthLimit
+	} else if n.t.table.tracks[r.track].kind == AsyncTrack {
+		kind = problem.AsyncOverlapMoved
+	}
+	n.t.count(kind, r)
+}
+
+// sweep forgets tracks on which nothing is open, each time their number has doubled: most asynchronous ids are used
+// once.
+func (n *nester) sweep(now Nanos) {
+	if len(n.live) < n.sweepAt {
+		return
+	}
+	kept := n.live[:0]
+	for _, id := range n.live {
+		l := n.tracks[id]
+		open := l.now == now && len(l.instants) > 0
+		for i := range l.lanes {
+			l.lanes[i].close(now)
+			open = open || len(l.lanes[i]) > 0
+		}
+		if open {
+			kept = append(kept, id)
+			continue
+		}
+		n.tracks[id] = nil
+		if len(l.lanes) == 1 {
+			n.spare = append(n.spare, l)
+		}
+	}
+	n.live = kept
+	n.sweepAt = max(2*len(kept), 1<<12)
+}
+
+func (n *nester) newLanes() *lanes {
+	if i := len(n.spare); i > 0 {
+		l := n.spare[i-1]
+		n.spare = n.spare[:i-1]
+		l.now, l.instants = NoTime, l.instants[:0]
+		return l
+	}
+	return &lanes{lanes: make([]lane, 1), now: NoTime}
+}
+
+// close removes the slices that have ended by now. A slice that ends now contains nothing that starts now.
+func (l *lane) close(now Nanos) {
+	for len(*l) > 0 && (*l)[len(*l)-1].end <= now {
+		*l = (*l)[:len(*l)-1]
+	}
+}
+
+func (l lane) top() (end Nanos, ok bool) {
+	if len(l) == 0 {
+		return 0, false
+	}
+	return l[len(l)-1].end, true
+}
+
+// maxLanesTried bounds the search for a lane that is in use and has room.
+const maxLanesTried = 64
+
+// find returns the first lane in which the interval nests properly, and makes one if there is none. Beyond
+// maxLanesTried it tries the lane that was used last, and then takes the one that has been free for longest, so that
+// the search stays short for any number of lanes.
+func (l *lanes) find(start, end Nanos, instant bool) uint32 {
+	for i := 0; i < len(l.lanes) && i < maxLanesTried; i++ {
+		if l.fits(i, start, end, instant) {
+			return uint32(i)
+		}
+	}
+	if i := int(l.recent); i >= maxLanesTried && l.fits(i, start, end, instant) && len(l.lanes[i])+l.instantsOn(i) > 0 {
+		return l.recent
+	}
+	if instant {
+		end++ // until then the lane is not free for others
+	}
+	i, ok := l.free.take(l.lanes, start)
+	if !ok {
+		l.lanes = append(l.lanes, nil)
+		i = uint32(len(l.lanes) - 1)
+	}
+	if i >= maxLanesTried {
+		l.free.put(i, end)
+		l.recent = i
+	}
+	return i
+}
+
+// fits reports whether something nests in what is on a lane.
+func (l *lanes) fits(i int, start, end Nanos, instant bool) bool {
+	lane := &l.lanes[i]
+	lane.close(start)
+	depth := len(*lane)
+	if instant {
+		depth += l.instantsOn(i)
+	}
+	if depth == 0 {
+		return true
+	}
+	return depth < maxDepth && (len(*lane) == 0 || (*lane)[len(*lane)-1].end >= end)
+}
+
+// instantsOn returns the number of instants on a lane in which a further one of the same time would nest.
+func (l *lanes) instantsOn(lane int) int {
+	if lane >= len(l.instants) {
+		return 0
+	}
+	return int(l.instants[lane])
+}
+
+// follow notes what has come behind the instants of a lane: one more, or a slice, in which they are not.
+func (l *lanes) follow(r *record) {
+	switch {
+	case r.kind == Instant:
+		for int(r.lane) >= len(l.instants) {
+			l.instants = append(l.instants, 0)
+		}
+		l.instants[r.lane]++
+	case int(r.lane) < len(l.instants):
+		l.instants[r.lane] = 0
+	}
+}
+
+// freeLanes is a heap of lanes by the end of their last slice.
+type freeLanes []freeLane
+
+type freeLane struct {
+	end  Nanos
+	lane uint32
+}
+
+// take removes the lane that is free since longest at the given time.
+func (f *freeLanes) take(all []lane, now Nanos) (uint32, bool) {
+	if len(*f) == 0 || (*f)[0].end > now {
+		return 0, false
+	}
+	h := *f
+	i := h[0].lane
+	last := len(h) - 1
+	h[0] = h[last]
+	*f = h[:last]
+	f.down()
+	all[i].close(now)
+	return i, true
+}
+
+func (f *freeLanes) put(i uint32, end Nanos) {
+	h := append(*f, freeLane{end, i})
+	for c := len(h) - 1; c > 0; {
+		p := (c - 1) / 2
+		if !h[c].before(h[p]) {
+			break
+		}
+		h[c], h[p] = h[p], h[c]
+		c = p
+	}
+	*f = h
+}
+
+func (f *freeLanes) down() {
+	h := *f
+	for p := 0; ; {
+		c := 2*p + 1
+		if c >= len(h) {
+			return
+		}
+		if c+1 < len(h) && h[c+1].before(h[c]) {
+			c++
+		}
+		if !h[c].before(h[p]) {
+			return
+		}
+		h[c], h[p] = h[p], h[c]
+		p = c
+	}
+}
+
+func (a freeLane) before(b freeLane) bool {
+	return a.end < b.end || a.end == b.end && a.lane < b.lane
+}

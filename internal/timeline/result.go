@@ -1,0 +1,424 @@
+package timeline
+
+import (
+	"errors"
+	"iter"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// Timeline is a trace in time order. It must be closed: what did not fit the memory budget lies in temporary files.
+// It is not safe for concurrent use.
+type Timeline struct {
+	opts       Options
+	names      *stringTable
+	categories *stringTable
+	keys       *stringTable
+	values     *stringTable // texts of arguments
+	correlated *stringTable
+	table      *trackTable
+	stacks     *stackTable
+	templates  *templateTable
+	attributes []Attribute
+	clocks     Clocks
+	samples    SampleDescription
+	store      store
+	sampled    *sampleTable // beside the records of store
+	flows      FlowRefs
+	notes      Notes
+	overlay    Overlay
+	spaces     [LastFlowSpace + 1]bool
+	flowIDs    flowIDs
+	unmatched  bool // there are records that the matcher has to look at
+	fractions  fractions
+	totals     Totals
+	segments   []segment
+
+	hiddenArg func(Args) int // nil: all arguments are shown
+
+	walking sync.Mutex // guards what segments report
+	walked  int        // segments whose problems are known
+}
+
+// HasFlows reports whether the input has flow events of a space.
+func (t *Timeline) HasFlows(s FlowSpace) bool { return int(s) < len(t.spaces) && t.spaces[s] }
+
+// Close frees the memory and the temporary files of the timeline.
+func (t *Timeline) Close() error {
+	err := errors.Join(t.store.close(), t.sampled.close())
+	if t.flows != nil {
+		err = errors.Join(err, t.flows.Close())
+	}
+	if t.notes != nil {
+		err = errors.Join(err, t.notes.Close())
+	}
+	if t.overlay != nil {
+		err = errors.Join(err, t.overlay.Close())
+	}
+	return err
+}
+
+// TimeUnit returns the largest unit, Microsecond or 1, of which all times of records are multiples.
+func (t *Timeline) TimeUnit() Nanos { return unit(t.fractions.times) }
+
+// ThreadTimeUnit is TimeUnit for the CPU times of threads.
+func (t *Timeline) ThreadTimeUnit() Nanos { return unit(t.fractions.threadTimes) }
+
+func unit(fractions bool) Nanos {
+	if fractions {
+		return 1
+	}
+	return Microsecond
+}
+
+// Problems is the log in which the passes count what they find wrong.
+func (t *Timeline) Problems() *problem.Log { return t.opts.Problems }
+
+// Memory is the memory budget of passes over the timeline.
+func (t *Timeline) Memory() int64 { return t.opts.Memory }
+
+// TempDir is where passes make temporary files.
+func (t *Timeline) TempDir() string { return t.opts.TempDir }
+
+// Len returns the number of records and samples, those without a place in the output included.
+func (t *Timeline) Len() int { return t.store.len() + t.sampled.len() }
+
+// Attributes returns the facts about the whole trace in the order in which they were first set.
+func (t *Timeline) Attributes() []Attribute { return t.attributes }
+
+// SetAttribute sets a fact about the whole trace.
+func (t *Timeline) SetAttribute(a Attribute) {
+	for i := range t.attributes {
+		if t.attributes[i].Key == a.Key {
+			t.attributes[i] = a
+			return
+		}
+	}
+	t.attributes = append(t.attributes, a)
+}
+
+// Name returns an interned event name. Ids count from 1 to NameCount.
+func (t *Timeline) Name(id NameID) []byte { return t.names.get(uint32(id)) }
+
+// NameCount returns the number of interned event names.
+func (t *Timeline) NameCount() int { return t.names.len() }
+
+// Category returns an interned category text, as written in the input. Ids count from 1 to CategoryCount.
+func (t *Timeline) Category(id CategoryID) []byte { return t.categories.get(uint32(id)) }
+
+// CategoryCount returns the number of interned category texts.
+func (t *Timeline) CategoryCount() int { return t.categories.len() }
+
+// Key returns an interned argument name. Ids count from 1 to KeyCount.
+func (t *Timeline) Key(id KeyID) []byte { return t.keys.get(uint32(id)) }
+
+// KeyCount returns the number of interned argument names.
+func (t *Timeline) KeyCount() int { return t.keys.len() }
+
+// InternKey returns the id of an argument name for use in arguments that a pass adds; 0 if the table is full.
+func (t *Timeline) InternKey(name string) KeyID {
+	id, _ := t.keys.intern([]byte(name))
+	return KeyID(id)
+}
+
+// Track describes a track of the timeline.
+type Track struct {
+	ID     TrackID
+	Kind   TrackKind
+	Used   bool // some event is on it or on a track below it
+	Parent TrackID
+	Name   string // of the process, thread, counter, or the track itself
+
+	InputID InputID  // ProcessTrack, ThreadTrack: the id that the input has
+	PID     int32    // ProcessTrack: as written to the output; ThreadTrack: of its process
+	TID     int64    // ThreadTrack: as written to the output
+	MadeUp  bool     // PID of a process, TID of a thread: a free number, because Perfetto cannot hold InputID
+	Labels  []string // ProcessTrack
+
+	Rank    int32 // place among its siblings
+	HasRank bool
+
+	Counter *CounterKey // CounterTrack; the Name in it is empty
+	Spec    *TrackSpec  // NamedTrack
+}
+
+// TrackCount returns the number of tracks; their ids are 0, the root, to TrackCount-1.
+func (t *Timeline) TrackCount() int { return len(t.table.tracks) }
+
+// BusiestTrack returns the track of the thread with most slices and instants, if there is a thread. Nest comes first.
+func (t *Timeline) BusiestTrack() (TrackID, bool) {
+	busiest, most := TrackID(0), uint64(0)
+	for id := range t.table.tracks {
+		row := &t.table.tracks[id]
+		if row.kind != ThreadTrack {
+			continue
+		}
+		if n := t.table.threads[row.index].starts; n > most {
+			busiest, most = TrackID(id), n
+		}
+	}
+	return busiest, most > 0
+}
+
+// TrackKind returns the kind of a track.
+func (t *Timeline) TrackKind(id TrackID) TrackKind {
+	if kind := t.table.tracks[id].kind; kind != undeclaredTrack {
+		return kind
+	}
+	return NamedTrack
+}
+
+// TrackParent returns the track that a track is directly below.
+func (t *Timeline) TrackParent(id TrackID) TrackID { return t.table.tracks[id].parent }
+
+// Track describes a track.
+func (t *Timeline) Track(id TrackID) Track {
+	row := &t.table.tracks[id]
+	tr := Track{ID: id, Kind: row.kind, Used: row.used, Parent: row.parent}
+	switch row.kind {
+	case ProcessTrack:
+		p := &t.table.processes[row.index]
+		tr.Name, tr.Labels, tr.Rank, tr.HasRank = p.key.nameOr(p.name.text), p.labels, p.rank, p.hasRank
+		tr.InputID, tr.PID, tr.MadeUp = p.key, p.pid, p.madeUp
+	case ThreadTrack:
+		th := &t.table.threads[row.index]
+		tr.Name, tr.Rank, tr.HasRank = th.key.nameOr(th.name.text), th.rank, th.hasRank
+		tr.InputID, tr.TID, tr.MadeUp = th.key, th.tid, th.madeUp
+		if t.table.tracks[row.parent].kind == ProcessTrack {
+			tr.PID = t.table.process(row.parent).pid
+		}
+	case CounterTrack:
+		tr.Name, tr.Counter = t.table.names[row.index], &t.table.counters[row.index]
+	case NamedTrack:
+		tr.Spec = &t.table.specs[row.index]
+		tr.Name = tr.Spec.Name
+		tr.Rank, tr.HasRank = tr.Spec.Rank, tr.Spec.Rank != 0
+		if tr.Name == "" {
+			tr.Name = t.ownName(id, row)
+		}
+	case AsyncTrack:
+		tr.Name = t.ownName(id, row)
+	case undeclaredTrack:
+		tr.Kind, tr.Name, tr.Spec = NamedTrack, t.ownName(id, row), &TrackSpec{}
+	}
+	return tr
+}
+
+func (t *Timeline) ownName(id TrackID, row *track) string {
+	if row.name != 0 {
+		return string(t.Name(row.name))
+	}
+	return t.table.ownNames[id]
+}
+
+// nameTrack names a track after its first event.
+func (t *Timeline) nameTrack(id TrackID, r *record) {
+	if _, ok := t.table.ownNames[id]; ok {
+		return
+	}
+	if r.flags&flagInlineName == 0 {
+		t.table.tracks[id].name = r.name
+		return
+	}
+	t.table.ownNames[id] = t.nameText(r)
+}
+
+// nameText is the name of a record for messages and tracks.
+func (t *Timeline) nameText(r *record) string {
+	if r.flags&flagInlineName == 0 {
+		return string(t.names.get(uint32(r.name)))
+	}
+	b, err := t.store.payload(r.payload)
+	if err != nil {
+		return ""
+	}
+	p := decodePayload(b, r.flags)
+	return strings.Clone(string(p.name))
+}
+
+// count counts a problem at a record; the detail is the record's name.
+func (t *Timeline) count(k problem.Kind, r *record) {
+	detail := ""
+	if t.opts.Problems.Wants(k) {
+		detail = t.nameText(r)
+	}
+	t.opts.Problems.Add(k, problem.Position{Event: int64(r.event), Offset: r.offset}, detail)
+}
+
+// ArgKind says what an Arg is.
+type ArgKind uint8
+
+// The kinds of arguments.
+const (
+	ArgBool ArgKind = iota + 1
+	ArgInt
+	ArgUint
+	ArgDouble
+	ArgString
+	ArgPointer
+	ArgJSON // a value as JSON text; text that is an array is an ArgArray
+	ArgDict
+	ArgArray
+)
+
+// Arg is one argument, or one member of a dictionary or array.
+type Arg struct {
+	Key  []byte // empty in an array
+	Kind ArgKind
+
+	bits  uint64
+	bytes []byte
+}
+
+// Bool returns the value of an ArgBool.
+func (a *Arg) Bool() bool { return a.bits != 0 }
+
+// Int returns the value of an ArgInt.
+func (a *Arg) Int() int64 { return int64(a.bits) }
+
+// Uint returns the value of an ArgUint or ArgPointer.
+func (a *Arg) Uint() uint64 { return a.bits }
+
+// Double returns the value of an ArgDouble.
+func (a *Arg) Double() float64 { return math.Float64frombits(a.bits) }
+
+// Text returns the value of an ArgString or ArgJSON.
+func (a *Arg) Text() []byte { return a.bytes }
+
+// CorrelationCount returns the number of texts by which slices belong together; their ids count from 1 to that.
+func (t *Timeline) CorrelationCount() int { return t.correlated.len() }
+
+// Correlation returns such a text.
+func (t *Timeline) Correlation(id uint32) []byte { return t.correlated.get(id) }
+
+// CorrelationOf returns the text by which the slice with the given arguments belongs together with others; nil if there is
+// none.
+func (t *Timeline) CorrelationOf(args Args) []byte {
+	if r := wire.NewReader(args); r.Next() && r.Field() == fieldCorrelation {
+		return t.correlated.get(uint32(r.Uint()))
+	}
+	return nil
+}
+
+// Members returns the members of an ArgDict or ArgArray.
+func (t *Timeline) Members(a Arg) iter.Seq[Arg] {
+	field := annotationDict
+	if a.Kind == ArgArray {
+		field = annotationArray
+	}
+	return t.annotations(a.bytes, field)
+}
+
+// ArgList returns the arguments that are encoded in args, in their order.
+func (t *Timeline) ArgList(args Args) iter.Seq[Arg] { return t.annotations(args, fieldAnnotations) }
+
+func (t *Timeline) annotations(b []byte, field int) iter.Seq[Arg] {
+	return func(yield func(Arg) bool) {
+		for r := wire.NewReader(b); r.Next(); {
+			if r.Field() == field && len(r.Bytes()) > 0 && !yield(t.annotation(r.Bytes())) {
+				return
+			}
+		}
+	}
+}
+
+func (t *Timeline) annotation(b []byte) (a Arg) {
+	for r := wire.NewReader(b); r.Next(); {
+		switch r.Field() {
+		case annotationNameIID:
+			a.Key = t.keys.get(uint32(r.Uint()))
+		case annotationName:
+			a.Key = r.Bytes()
+		case annotationBool:
+			a.Kind, a.bits = ArgBool, r.Uint()
+		case annotationUint:
+			a.Kind, a.bits = ArgUint, r.Uint()
+		case annotationInt:
+			a.Kind, a.bits = ArgInt, r.Uint()
+		case annotationDouble:
+			a.Kind, a.bits = ArgDouble, r.Uint()
+		case annotationString:
+			a.Kind, a.bytes = ArgString, r.Bytes()
+		case annotationStringIID:
+			a.Kind, a.bytes = ArgString, t.values.get(uint32(r.Uint()))
+		case annotationPointer:
+			a.Kind, a.bits = ArgPointer, r.Uint()
+		case annotationLegacyJSON:
+			a.Kind, a.bytes = ArgJSON, r.Bytes()
+			if members, ok := arrayOfText(a.bytes); ok {
+				a.Kind, a.bytes = ArgArray, members
+			}
+		case annotationDict, annotationArray:
+			a.Kind, a.bytes = ArgDict, b
+			if r.Field() == annotationArray {
+				a.Kind = ArgArray
+			}
+			return a // the members are read when asked for
+		}
+	}
+	return a
+}
+
+// Totals counts what Walk gives.
+type Totals struct {
+	Slices, Unfinished int64 // Unfinished slices never end
+	Instants           int64
+	CounterValues      int64
+	Samples            int64
+	Flows              int64 // arrows
+	Start, End         Nanos // of the time span; 0 if there are no events
+}
+
+// Any reports whether there is any event.
+func (t Totals) Any() bool { return t.Slices+t.Instants+t.CounterValues+t.Samples > 0 }
+
+// addSample counts a plain sample.
+func (t *Totals) addSample(ts Nanos) {
+	if !t.Any() {
+		t.Start, t.End = ts, ts
+	}
+	t.Samples++
+	t.End = max(t.End, ts)
+}
+
+// add counts a record, but not how long it lasts.
+func (t *Totals) add(r *record) {
+	first := !t.Any()
+	switch r.kind {
+	case Slice, Begin:
+		t.Slices++
+	case Instant:
+		t.Instants++
+	case Counter:
+		t.CounterValues++
+	case Sample:
+		t.Samples++
+	default:
+		return
+	}
+	if first {
+		t.Start, t.End = r.ts, r.ts
+	}
+	t.End = max(t.End, r.ts)
+}
+
+// Totals counts the events of the timeline. Nest comes first, and for Flows the resolving of flows.
+func (t *Timeline) Totals() Totals { return t.totals }
+
+// LaneCount returns the number of lanes beside a track: 0 if all its slices nest.
+func (t *Timeline) LaneCount(id TrackID) uint32 { return t.table.lanes[id] }
+
+// HasThreadTime reports whether some event of a thread says how much CPU time the thread has used.
+func (t *Timeline) HasThreadTime(id TrackID) bool { return t.table.tracks[id].clock }
+
+// Start returns the time of the first record or sample, 0 if there is none.
+func (t *Timeline) Start() Nanos {
+	if t.sampled.len() > 0 && (t.store.len() == 0 || t.sampled.first < t.store.first()) {
+		return t.sampled.first
+	}
+	return t.store.first()
+}

@@ -1,0 +1,312 @@
+package timeline
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// Frame is one function on a call stack. Line and Column count from 1; 0 is unknown.
+type Frame struct {
+	Function string
+	File     string // the source; if that is not known, the binary
+	Line     int64
+	Column   int64
+
+	// Mapping is the binary that the code of the frame is in, 0 if it is not known, and Address the place in it: what
+	// tools need to find the function and line of native code.
+	Mapping MappingID
+	Address uint64
+}
+
+// Mapping is a binary with native code.
+type Mapping struct {
+	Path    string
+	BuildID string // hexadecimal digits, as far as the input has them; "" if unknown
+}
+
+// MappingID identifies a binary; 0 is "not known".
+type MappingID uint32
+
+// MaxStackDepth is the number of frames of a call stack that reach the output: the innermost ones. Stacks that are
+// deeper are counted as problem.StackLimit.
+const MaxStackDepth = 4096
+
+const (
+	// maxFrames and maxFrameBytes bound the table of frames, maxStackNodes that of stacks.
+	maxFrames     = 1 << 20
+	maxFrameBytes = 64 << 20
+	// maxMappings bounds the table of binaries. Real traces hold some hundred.
+	maxMappings   = 1 << 16
+	maxStackNodes = 1 << 22
+	// maxAppendedNodes bounds the table of stacks where it needs no index: 16 bytes each.
+	maxAppendedNodes = 1 << 26
+	// The output holds every stack with all its frames. When they come to maxStackRefs, further stacks have their
+	// innermost shortStack frames only, so that a small input, in which stacks share their parents, cannot become a
+	// huge output.
+	maxStackRefs = 1 << 24
+	shortStack   = 64
+)
+
+// stackTable interns frames and call stacks. A stack is a frame on top of another stack, so that stacks that begin
+// alike share what they have in common.
+type stackTable struct {
+	frames     []Frame
+	frameBytes int
+	byFrame    map[Frame]FrameID
+	mappings   []Mapping
+	byMapping  map[Mapping]MappingID
+	nodes      []stackNode // by CallstackID-1
+	byNode     map[stackKey]CallstackID
+	reserved   map[CallstackID]*reservedStack
+	refs       int // frames of all stacks that the output will hold
+}
+
+// stackKey is a stack as what it consists of: the stack of the caller, and a frame.
+type stackKey struct {
+	parent CallstackID
+	frame  FrameID
+}
+
+// stackNode is a stack. One without a frame was reserved and is the same as its parent.
+type stackNode struct {
+	stackKey
+	depth uint32 // number of frames
+	shown uint16 // how many of them the output holds; 0: no event uses the stack
+	event bool   // something else than a sample uses it
+}
+
+// reservedStack is what is known of the events that use a stack whose frames are not known yet.
+type reservedStack struct {
+	uses  uint64
+	event bool // as in stackNode
+	first problem.Position
+}
+
+func newStackTable() *stackTable {
+	return &stackTable{
+		byFrame: map[Frame]FrameID{}, byMapping: map[Mapping]MappingID{}, byNode: map[stackKey]CallstackID{}, reserved: map[CallstackID]*reservedStack{},
+	}
+}
+
+// Frame returns the id of a stack frame; equal frames have equal ids. It is 0, which is no frame, if there are too many.
+func (b *Builder) Frame(f Frame) FrameID {
+	s := b.stacks
+	if id, ok := s.byFrame[f]; ok {
+		return id
+	}
+	size := len(f.Function) + len(f.File)
+	if len(s.frames) == maxFrames || s.frameBytes+size > maxFrameBytes {
+		b.opts.Problems.Add(problem.StackLimit, problem.NoPosition, "too many frames")
+		return 0
+	}
+	s.frameBytes += size
+	s.frames = append(s.frames, f)
+	id := FrameID(len(s.frames))
+	s.byFrame[f] = id
+	return id
+}
+
+// Mapping returns the id of a binary; equal ones have equal ids. It is 0 if there are too many, or if nothing is known of it.
+func (b *Builder) Mapping(m Mapping) MappingID {
+	s := b.stacks
+	if id, ok := s.byMapping[m]; ok || m == (Mapping{}) {
+		return id
+	}
+	size := len(m.Path) + len(m.BuildID)
+	if len(s.mappings) == maxMappings || s.frameBytes+size > maxFrameBytes {
+		b.opts.Problems.Add(problem.StackLimit, problem.NoPosition, "too many binaries")
+		return 0
+	}
+	s.frameBytes += size
+	s.mappings = append(s.mappings, m)
+	id := MappingID(len(s.mappings))
+	s.byMapping[m] = id
+	return id
+}
+
+// PushFrame returns the id of the call stack in which parent, which may be 0, calls f. Equal stacks have equal ids. It
+// is parent if f is no frame.
+func (b *Builder) PushFrame(parent CallstackID, f FrameID) CallstackID {
+	s := b.stacks
+	parent = s.resolve(parent)
+	if f == 0 {
+		return parent
+	}
+	key := stackKey{parent, f}
+	if id, ok := s.byNode[key]; ok {
+		return id
+	}
+	if len(s.nodes) >= maxStackNodes {
+		b.opts.Problems.Add(problem.StackLimit, problem.NoPosition, "too many stacks")
+		return parent
+	}
+	id := s.add(key)
+	s.byNode[key] = id
+	return id
+}
+
+// AppendFrame is PushFrame for stacks of which the caller knows that each is made once: the stack is new even if there is
+// an equal one. That allows for more of them, tables of tens of millions of stacks, and takes less time.
+func (b *Builder) AppendFrame(parent CallstackID, f FrameID) CallstackID {
+	s := b.stacks
+	parent = s.resolve(parent)
+	if f == 0 {
+		return parent
+	}
+	if len(s.nodes) >= maxAppendedNodes {
+		b.opts.Problems.Add(problem.StackLimit, problem.NoPosition, "too many stacks")
+		return parent
+	}
+	return s.add(stackKey{parent, f})
+}
+
+// add makes a new stack.
+func (s *stackTable) add(key stackKey) CallstackID {
+	node := stackNode{stackKey: key, depth: 1}
+	if key.parent != 0 {
+		node.depth += s.node(key.parent).depth
+	}
+	s.nodes = append(s.nodes, node)
+	return CallstackID(len(s.nodes))
+}
+
+// Callstack returns the id of a call stack, given from the outermost frame to the innermost; equal stacks have equal
+// ids. The empty stack is 0.
+func (b *Builder) Callstack(outermostFirst []FrameID) CallstackID {
+	var id CallstackID
+	for _, f := range outermostFirst {
+		id = b.PushFrame(id, f)
+	}
+	return id
+}
+
+// ReserveCallstack returns a new id for a call stack whose frames are not known yet, to be used in events. Without
+// SetCallstack it is the empty stack. The id is 0 if there are too many stacks.
+func (b *Builder) ReserveCallstack() CallstackID {
+	s := b.stacks
+	if len(s.nodes) >= maxStackNodes {
+		return 0
+	}
+	s.nodes = append(s.nodes, stackNode{})
+	id := CallstackID(len(s.nodes))
+	s.reserved[id] = &reservedStack{}
+	return id
+}
+
+// SetCallstack says once which stack a reserved id stands for.
+func (b *Builder) SetCallstack(reserved, stack CallstackID) {
+	s := b.stacks
+	node, r := s.node(reserved), s.reserved[reserved]
+	node.parent = s.resolve(stack)
+	if r.uses > 0 && s.use(node.parent, r.event) {
+		b.opts.Problems.AddN(problem.StackLimit, r.uses, r.first, "")
+	}
+	delete(s.reserved, reserved)
+}
+
+// CallstackUses returns how many events use a reserved id for which SetCallstack was not called yet, and the place of
+// the first.
+func (b *Builder) CallstackUses(reserved CallstackID) (n uint64, first problem.Position) {
+	r := b.stacks.reserved[reserved]
+	return r.uses, r.first
+}
+
+// useCallstack is called for each event with a call stack.
+func (b *Builder) useCallstack(ev *Event) {
+	s := b.stacks
+	at := problem.Position{Event: int64(ev.Event), Offset: ev.Offset}
+	isEvent := ev.Kind != Sample
+	if r := s.reserved[ev.Callstack]; r != nil {
+		r.event = r.event || isEvent
+		if r.uses++; r.uses == 1 {
+			r.first = at
+		}
+		return
+	}
+	if s.use(s.resolve(ev.Callstack), isEvent) {
+		b.opts.Problems.Add(problem.StackLimit, at, "")
+	}
+}
+
+func (s *stackTable) node(id CallstackID) *stackNode { return &s.nodes[id-1] }
+
+// resolve returns the stack that a reserved id stands for.
+func (s *stackTable) resolve(id CallstackID) CallstackID {
+	if id != 0 && s.node(id).frame == 0 {
+		return s.node(id).parent
+	}
+	return id
+}
+
+// use marks a stack as used, by a sample or by an event of another kind, and reports whether the output lacks some of its
+// frames.
+func (s *stackTable) use(id CallstackID, event bool) (cut bool) {
+	if id == 0 {
+		return false
+	}
+	node := s.node(id)
+	if node.shown == 0 {
+		node.shown = uint16(min(node.depth, MaxStackDepth))
+		if s.refs+int(node.shown) > maxStackRefs {
+			node.shown = uint16(min(node.depth, shortStack))
+		}
+		s.refs += int(node.shown)
+	}
+	node.event = node.event || event
+	return uint32(node.shown) < node.depth
+}
+
+// Frame returns a stack frame; ids count from 1 to FrameCount.
+func (t *Timeline) Frame(id FrameID) Frame { return t.stacks.frames[id-1] }
+
+// Mapping returns a binary; ids count from 1 to MappingCount.
+func (t *Timeline) Mapping(id MappingID) Mapping { return t.stacks.mappings[id-1] }
+
+// MappingCount returns the number of binaries.
+func (t *Timeline) MappingCount() int { return len(t.stacks.mappings) }
+
+// FrameCount returns the number of stack frames.
+func (t *Timeline) FrameCount() int { return len(t.stacks.frames) }
+
+// Callstack returns the frames of a call stack, outermost first, at most the innermost MaxStackDepth.
+func (t *Timeline) Callstack(id CallstackID) []FrameID { return t.AppendCallstack(nil, id) }
+
+// AppendCallstack appends what Callstack returns.
+func (t *Timeline) AppendCallstack(dst []FrameID, id CallstackID) []FrameID {
+	s := t.stacks
+	if id = s.resolve(id); id == 0 {
+		return dst
+	}
+	start, shown := len(dst), s.node(id).shown
+	if shown == 0 {
+		shown = MaxStackDepth
+	}
+	for ; id != 0 && len(dst)-start < int(shown); id = s.node(id).parent {
+		dst = append(dst, s.node(id).frame)
+	}
+	slices.Reverse(dst[start:])
+	return dst
+}
+
+// Callstacks returns the call stacks that events use, in the order of their ids.
+func (t *Timeline) Callstacks() iter.Seq[CallstackID] {
+	return func(yield func(CallstackID) bool) {
+		for i := range t.stacks.nodes {
+			if t.stacks.nodes[i].shown > 0 && !yield(CallstackID(i+1)) {
+				return
+			}
+		}
+	}
+}
+
+// OnlySampled reports whether a call stack that is used is that of samples only, of no other event.
+func (t *Timeline) OnlySampled(id CallstackID) bool {
+	s := t.stacks
+	id = s.resolve(id)
+	return id != 0 && !s.node(id).event
+}
+
+// CallstackCount returns the number of call stacks, those that no event uses included: their ids are 1 to that.
+func (t *Timeline) CallstackCount() int { return len(t.stacks.nodes) }

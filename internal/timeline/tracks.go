@@ -1,0 +1,665 @@
+package timeline
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// TrackKind says what a track is.
+type TrackKind uint8
+
+// The kinds of tracks.
+const (
+	RootTrack    TrackKind = iota // the whole trace: track 0
+	ProcessTrack                  // a process
+	ThreadTrack                   // the main track of a thread
+	NamedTrack                    // a further track for slices and instants
+	AsyncTrack                    // the slices of one asynchronous id
+	CounterTrack                  // the values of one counter
+	undeclaredTrack
+)
+
+// AsyncIDKind separates the number spaces of asynchronous ids (chrome-json.md 11).
+type AsyncIDKind uint8
+
+// The kinds of asynchronous ids.
+const (
+	AsyncPlain  AsyncIDKind = iota // id: looked up in the own process first, then in the others
+	AsyncLocal                     // id2.local: private to the process
+	AsyncGlobal                    // id2.global: belongs to no process
+
+	// The ids of S, T, p and F, whatever they are: private to the process.
+	AsyncLegacy
+	AsyncLegacyLocal
+	AsyncLegacyGlobal
+)
+
+// Legacy returns the kind of the same id of an S, T, p or F.
+func (k AsyncIDKind) Legacy() AsyncIDKind {
+	switch k {
+	case AsyncLocal:
+		return AsyncLegacyLocal
+	case AsyncGlobal:
+		return AsyncLegacyGlobal
+	}
+	return AsyncLegacy
+}
+
+func (k AsyncIDKind) isLegacy() bool { return k >= AsyncLegacy }
+
+// AsyncKey identifies the asynchronous slices that belong together. Its byte slices are not kept.
+type AsyncKey struct {
+	Category []byte // as written
+	Kind     AsyncIDKind
+	ID       []byte // as written, without quotes
+	IsText   bool   // the id was a string: "5" and 5 differ
+	Scope    []byte // of plain ids
+	Process  TrackID
+}
+
+// CounterUnit is the unit of a counter's values.
+type CounterUnit uint8
+
+// The units that Perfetto knows; others are given by name.
+const (
+	UnitNone CounterUnit = iota
+	UnitNanos
+	UnitCount
+	UnitBytes
+)
+
+// CounterKey identifies a counter under its parent and describes it. Its byte slice is not kept.
+type CounterKey struct {
+	Name        []byte
+	Unique      uint64 // separates counters of one name; 0: equal names are one counter
+	Unit        CounterUnit
+	UnitName    string
+	ShareKey    string // counters of one parent with this key share their scale
+	Description string
+}
+
+// MergeBehavior says whether tracks of one parent are shown as one (perfetto.md 5).
+type MergeBehavior uint8
+
+// The merge behaviours.
+const (
+	MergeByName MergeBehavior = iota
+	MergeNone
+	MergeByKey
+)
+
+// ChildOrdering is the order in which a track's children are shown.
+type ChildOrdering uint8
+
+// The orders, numbered as in Perfetto.
+const (
+	OrderDefault ChildOrdering = iota
+	OrderLexicographic
+	OrderChronological
+	OrderExplicit
+)
+
+// TrackSpec describes a track made by Builder.NewTrack.
+type TrackSpec struct {
+	Name        string // empty: the name of its first event
+	Description string
+	Merge       MergeBehavior
+	MergeKey    string
+	Ordering    ChildOrdering
+	Rank        int32 // place among its siblings, if their parent orders them explicitly
+	Role        Role
+	Subject     string // RoleObjects: the class of the objects; RolePageStates: the origin of the page
+}
+
+// track is one row of the track table. Asynchronous ids make millions of them, so it is small; what few tracks have is
+// kept beside, in spec and the tables of processes, threads and counters.
+type track struct {
+	kind   TrackKind
+	used   bool // some event may show on it
+	clock  bool // some event has a thread time
+	hidden bool // left out of the output
+	parent TrackID
+	name   NameID // of the first event, for tracks that are named after it
+	index  uint32 // into processes, threads, counters, specs or asyncs, by kind
+}
+
+type process struct {
+	key     ProcessKey
+	name    lastName
+	labels  []string
+	rank    int32
+	hasRank bool
+	pid     int32 // the number in the output; set by assignIDs, or before by WriteAs
+	madeUp  bool  // the input has no such pid
+	first   problem.Position
+	noted   bool  // first is known
+	main    uint8 // strength of the evidence that it is the main process; 0: there is none
+}
+
+type thread struct {
+	key     ThreadKey
+	name    lastName
+	rank    int32
+	hasRank bool
+	tid     int64  // the number in the output, like process.pid
+	madeUp  bool   // the input has no such tid
+	starts  uint64 // slices and instants on its track, beside those on lanes
+}
+
+// lastName keeps the latest of several names.
+type lastName struct {
+	text  string
+	ts    Nanos
+	valid bool
+}
+
+func (n *lastName) set(ts Nanos, text []byte) {
+	if len(text) == 0 || n.valid && ts < n.ts {
+		return
+	}
+	if n.text != string(text) {
+		n.text = string(text)
+	}
+	n.ts, n.valid = ts, true
+}
+
+// async is what is known of an AsyncTrack beside its row: the id, and the tracks of other processes with this id.
+type async struct {
+	key   asyncKey
+	group TrackID // the first track with this key in any process
+	next  TrackID // the next track of the group
+}
+
+// asyncKey is AsyncKey in a form that is small and comparable.
+type asyncKey struct {
+	num      uint64 // value of the id, or index of its text
+	category uint32
+	scope    uint32
+	process  TrackID
+	kind     AsyncIDKind
+	form     idForm
+}
+
+type idForm uint8
+
+const (
+	formHex     idForm = iota // "0x1f": lower case, no leading zeros
+	formDecimal               // 31
+	formText                  // "31" or anything else
+	formNumber                // a number that is no plain integer
+)
+
+type childKey struct {
+	parent TrackID
+	role   Role
+	name   string
+}
+
+type counterKey struct {
+	parent TrackID
+	unique uint64
+	name   string
+}
+
+type threadKey struct {
+	process TrackID
+	key     ThreadKey
+}
+
+// trackTable holds all tracks. It belongs to the Builder and then to the Timeline.
+type trackTable struct {
+	tracks    []track
+	processes []process
+	threads   []thread
+	counters  []CounterKey // Name empty, see counterNames
+	names     []string     // of counters
+	specs     []TrackSpec
+	asyncs    []async
+	aliases   map[TrackID]TrackID
+	main      TrackID // the main process of the browser; 0: there is none. Set when all events are in
+
+	namedLater bool // there are tracks whose name or place is known only when their events are
+
+	lanes    map[TrackID]uint32 // number of lanes beside the track, where there are any; set by Nest and Show
+	ownNames map[TrackID]string // of tracks named after an event, where the name is not interned
+
+	processByKey map[ProcessKey]TrackID
+	threadByKey  map[threadKey]TrackID
+	childByKey   map[childKey]TrackID
+	counterByKey map[counterKey]TrackID
+	asyncByKey   map[asyncKey]TrackID
+	texts        map[string]uint32 // texts of unusual ids and scopes
+	textList     []string
+}
+
+func newTrackTable() *trackTable {
+	return &trackTable{
+		tracks:       make([]track, 1),
+		processByKey: map[ProcessKey]TrackID{},
+		threadByKey:  map[threadKey]TrackID{},
+		childByKey:   map[childKey]TrackID{},
+		counterByKey: map[counterKey]TrackID{},
+		asyncByKey:   map[asyncKey]TrackID{},
+		aliases:      map[TrackID]TrackID{},
+		lanes:        map[TrackID]uint32{},
+		ownNames:     map[TrackID]string{},
+		texts:        map[string]uint32{},
+	}
+}
+
+func (t *trackTable) add(row track) TrackID {
+	t.tracks = append(t.tracks, row)
+	return TrackID(len(t.tracks) - 1)
+}
+
+// Process returns the track of a process, which it creates at the first call.
+func (b *Builder) Process(k ProcessKey) TrackID {
+	t := b.table
+	if id, ok := t.processByKey[k]; ok {
+		return id
+	}
+	t.processes = append(t.processes, process{key: k})
+	id := t.add(track{kind: ProcessTrack, index: uint32(len(t.processes) - 1)})
+	t.processByKey[k] = id
+	return id
+}
+
+// NoteProcess says where in the input a process occurs first, for messages about its id. Only the first call counts.
+func (b *Builder) NoteProcess(process TrackID, at problem.Position) {
+	if p := b.table.process(process); !p.noted {
+		p.first, p.noted = at, true
+	}
+}
+
+// Thread returns the main track of a thread of a process, which it creates at the first call.
+func (b *Builder) Thread(process TrackID, k ThreadKey) TrackID {
+	t := b.table
+	if k == (ThreadKey{}) {
+		// The main thread of a process has its number.
+		if p := t.resolve(process); t.tracks[p].kind == ProcessTrack {
+			k.Num = t.process(p).key.Num
+		}
+	}
+	key := threadKey{process, k}
+	if id, ok := t.threadByKey[key]; ok {
+		return id
+	}
+	t.threads = append(t.threads, thread{key: k})
+	id := t.add(track{kind: ThreadTrack, parent: process, index: uint32(len(t.threads) - 1)})
+	t.threadByKey[key] = id
+	return id
+}
+
+// ThreadUse says of a thread whether anything is known of it but its name.
+type ThreadUse struct {
+	Track   TrackID
+	Process TrackID
+	Key     ThreadKey // of a main thread, the number of its process
+	Name    string    // "" if unknown
+	Main    bool      // its number is that of its process
+	Used    bool      // an event was added to it or to a track below it
+}
+
+// Threads returns all threads in the order of their creation.
+func (b *Builder) Threads() []ThreadUse {
+	t := b.table
+	used := make([]bool, len(t.tracks))
+	for id := len(t.tracks) - 1; id > 0; id-- { // tracks come after their parents
+		row := &t.tracks[id]
+		used[id] = used[id] || row.used
+		used[row.parent] = used[row.parent] || used[id]
+	}
+	var all []ThreadUse
+	for id := range t.tracks {
+		if row := &t.tracks[id]; row.kind == ThreadTrack {
+			th := &t.threads[row.index]
+			use := ThreadUse{Track: TrackID(id), Process: row.parent, Key: th.key, Name: th.name.text, Used: used[id]}
+			if t.tracks[row.parent].kind == ProcessTrack {
+				own := t.process(row.parent).key
+				use.Main = use.Key.Text == "" && own.Text == "" && use.Key.Num == own.Num
+			}
+			all = append(all, use)
+		}
+	}
+	return all
+}
+
+// maxAliasHops bounds a chain of aliases, maxParents the ancestors of a track (Perfetto allows 100).
+const (
+	maxAliasHops = 100
+	maxParents   = 98
+)
+
+// GlobalInstants returns the track of instants that concern the whole trace.
+func (b *Builder) GlobalInstants() TrackID {
+	return b.roleTrack(0, TrackSpec{Name: "Global instants", Role: RoleInstants})
+}
+
+// ProcessInstants returns the track of instants that concern a process.
+func (b *Builder) ProcessInstants(process TrackID) TrackID {
+	return b.roleTrack(process, TrackSpec{Name: "Process instants", Role: RoleInstants})
+}
+
+// Child returns the track of the given name under parent (the root, a process, a thread or another such track), which
+// it creates at the first call.
+func (b *Builder) Child(parent TrackID, name string) TrackID {
+	return b.roleTrack(parent, TrackSpec{Name: name})
+}
+
+// NewTrack makes a new track for slices and instants under the root, a process, a thread or another such track.
+func (b *Builder) NewTrack(parent TrackID, spec TrackSpec) TrackID {
+	t := b.table
+	t.namedLater = t.namedLater || spec.Name == ""
+	t.specs = append(t.specs, spec)
+	return t.add(track{kind: NamedTrack, parent: parent, index: uint32(len(t.specs) - 1)})
+}
+
+// Undeclared makes a track whose place is not known yet. It may be the Track of events and the parent of other tracks.
+// If Alias is never called for it, it is a track under the root, named like its first event.
+func (b *Builder) Undeclared() TrackID {
+	b.table.namedLater = true
+	return b.table.add(track{kind: undeclaredTrack})
+}
+
+// Alias says that everything given to the track from, made by Undeclared, belongs to the track to. It does nothing if
+// to already leads to from.
+func (b *Builder) Alias(from, to TrackID) {
+	if from != to && b.table.resolve(to) != from {
+		b.table.aliases[from] = to
+	}
+}
+
+// Counter returns the counter track under parent with this key, which it creates at the first call.
+func (b *Builder) Counter(parent TrackID, k *CounterKey) TrackID {
+	t := b.table
+	if id, ok := t.counterByKey[counterKey{parent, k.Unique, string(k.Name)}]; ok {
+		return id
+	}
+	name := string(k.Name)
+	row := *k
+	row.Name = nil
+	t.counters = append(t.counters, row)
+	t.names = append(t.names, name)
+	id := t.add(track{kind: CounterTrack, parent: parent, index: uint32(len(t.counters) - 1)})
+	t.counterByKey[counterKey{parent, k.Unique, name}] = id
+	return id
+}
+
+// Async returns the track of an asynchronous id, which it creates at the first call. Its name is that of its first
+// event in time order.
+func (b *Builder) Async(k *AsyncKey) TrackID {
+	t := b.table
+	key := asyncKey{kind: k.Kind, process: k.Process, category: b.categoryID(k.Category)}
+	key.num, key.form = t.asyncID(k.ID, k.IsText)
+	if k.Kind == AsyncPlain {
+		key.scope = t.textID(k.Scope)
+	}
+	parent := k.Process
+	if k.Kind == AsyncGlobal {
+		key.process, parent = 0, 0
+	}
+	if id, ok := t.asyncByKey[key]; ok {
+		return id
+	}
+	id := t.add(track{kind: AsyncTrack, parent: parent, index: uint32(len(t.asyncs))})
+	t.asyncs = append(t.asyncs, async{key: key, group: id})
+	t.asyncByKey[key] = id
+	if k.Kind == AsyncPlain {
+		t.joinGroup(id, key)
+	}
+	return id
+}
+
+// joinGroup links the track of a plain id with those of the same id in other processes.
+func (t *trackTable) joinGroup(id TrackID, key asyncKey) {
+	key.process = math.MaxUint32
+	head, ok := t.asyncByKey[key]
+	if !ok {
+		t.asyncByKey[key] = id
+		return
+	}
+	a, first := t.async(id), t.async(head)
+	a.group, a.next, first.next = head, first.next, id
+}
+
+// namedByEvent reports whether a track has the name of its first event.
+func (t *trackTable) namedByEvent(row *track) bool {
+	switch row.kind {
+	case AsyncTrack, undeclaredTrack:
+		return true
+	case NamedTrack:
+		return t.specs[row.index].Name == ""
+	}
+	return false
+}
+
+func (t *trackTable) async(id TrackID) *async { return &t.asyncs[t.tracks[id].index] }
+
+// asyncID turns an id into a number where its text can be told from the number alone.
+func (t *trackTable) asyncID(id []byte, isText bool) (num uint64, form idForm) {
+	if isText {
+		if len(id) > 2 && len(id) <= 18 && id[0] == '0' && id[1] == 'x' && (id[2] != '0' || len(id) == 3) {
+			if v, ok := lowerHex(id[2:]); ok {
+				return v, formHex
+			}
+		}
+		return uint64(t.textID(id)), formText
+	}
+	var digits [20]byte
+	if v, err := strconv.ParseInt(string(id), 10, 64); err == nil && string(strconv.AppendInt(digits[:0], v, 10)) == string(id) {
+		return uint64(v), formDecimal
+	}
+	return uint64(t.textID(id)), formNumber
+}
+
+func lowerHex(digits []byte) (v uint64, ok bool) {
+	for _, c := range digits {
+		switch {
+		case c >= '0' && c <= '9':
+			v = v<<4 | uint64(c-'0')
+		case c >= 'a' && c <= 'f':
+			v = v<<4 | uint64(c-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return v, true
+}
+
+// textID interns a text that has no place in the string tables; 0 is the empty text.
+func (t *trackTable) textID(text []byte) uint32 {
+	if len(text) == 0 {
+		return 0
+	}
+	if id, ok := t.texts[string(text)]; ok {
+		return id
+	}
+	t.textList = append(t.textList, string(text))
+	id := uint32(len(t.textList))
+	t.texts[string(text)] = id
+	return id
+}
+
+func (t *trackTable) idText(a *async) string {
+	switch a.key.form {
+	case formHex:
+		return "0x" + strconv.FormatUint(a.key.num, 16)
+	case formDecimal:
+		return strconv.FormatInt(int64(a.key.num), 10)
+	}
+	if a.key.num == 0 {
+		return ""
+	}
+	return t.textList[a.key.num-1]
+}
+
+// categoryID is the id of a category text for use in keys, also when the table of categories is full.
+func (b *Builder) categoryID(text []byte) uint32 {
+	if id, ok := b.categories.intern(text); ok {
+		return id
+	}
+	return b.table.textID(text) | 1<<31
+}
+
+// SetProcessName names a process. Of several names the last by ts, then by call order, wins; empty ones do not count.
+func (b *Builder) SetProcessName(process TrackID, ts Nanos, name []byte) {
+	b.table.process(process).name.set(ts, name)
+}
+
+// SetThreadName names a thread, like SetProcessName.
+func (b *Builder) SetThreadName(thread TrackID, ts Nanos, name []byte) {
+	b.table.thread(thread).name.set(ts, name)
+}
+
+// SetSortIndex gives the place of a process among the processes, or of a thread among those of its process.
+func (b *Builder) SetSortIndex(id TrackID, index int32) {
+	switch t := b.table; t.tracks[id].kind {
+	case ProcessTrack:
+		p := t.process(id)
+		p.rank, p.hasRank = index, true
+	case ThreadTrack:
+		th := t.thread(id)
+		th.rank, th.hasRank = index, true
+	}
+}
+
+// The evidence that a process is the main one of its browser, weak to strong.
+const (
+	MainByType   uint8 = iota + 1 // the type that its profile names
+	MainByName                    // the name that a browser gives to it
+	MainByThread                  // the name that a browser gives to its main thread
+	MainByMark                    // the mark of an earlier conversion
+)
+
+// SetMain says that a process is the main one of its browser. Of several processes the one with the strongest evidence
+// counts, of those the first.
+func (b *Builder) SetMain(process TrackID, evidence uint8) {
+	p := b.table.process(process)
+	p.main = max(p.main, evidence)
+}
+
+// MainProcess returns the main process of the browser; false if there is none.
+func (t *Timeline) MainProcess() (id TrackID, ok bool) { return t.table.main, t.table.main != 0 }
+
+// findMain finds the main process of the browser.
+func (t *trackTable) findMain() {
+	best := uint8(0)
+	for i := range t.tracks {
+		if t.tracks[i].kind != ProcessTrack {
+			continue
+		}
+		if main := t.process(TrackID(i)).main; main > best {
+			t.main, best = TrackID(i), main
+		}
+	}
+}
+
+// AddLabel adds a label to a process. Labels that it already has do not count.
+func (b *Builder) AddLabel(process TrackID, label string) {
+	p := b.table.process(process)
+	if label == "" || len(p.labels) >= maxLabels {
+		return
+	}
+	for _, l := range p.labels {
+		if l == label {
+			return
+		}
+	}
+	p.labels = append(p.labels, label)
+}
+
+// maxLabels bounds the labels of one process.
+const maxLabels = 1000
+
+func (t *trackTable) process(id TrackID) *process { return &t.processes[t.tracks[id].index] }
+func (t *trackTable) thread(id TrackID) *thread   { return &t.threads[t.tracks[id].index] }
+
+// finish is called when all events are in: it resolves aliases, finds the used processes and gives out ids.
+func (t *trackTable) finish(problems *problem.Log) {
+	for id := range t.tracks {
+		row := &t.tracks[id]
+		row.parent = t.resolve(row.parent)
+		if to := t.resolve(TrackID(id)); row.used && to != TrackID(id) {
+			row.used, t.tracks[to].used = false, true
+		}
+	}
+	t.finishParents()
+	t.findMain()
+	t.assignIDs(problems)
+	t.childByKey, t.counterByKey, t.asyncByKey, t.texts = nil, nil, nil, nil
+	t.processByKey, t.threadByKey = nil, nil
+}
+
+// finishParents marks the tracks above used ones as used. Circles, and chains that are longer than Perfetto allows, are
+// cut: what is below the cut is under the root.
+func (t *trackTable) finishParents() {
+	const visiting = math.MaxUint8
+	depths := make([]uint8, len(t.tracks)) // number of tracks from here up to the root; 0: not known yet
+	var path []TrackID
+	for id := range t.tracks {
+		if !t.tracks[id].used {
+			continue
+		}
+		path = path[:0]
+		p := TrackID(id)
+		for ; p != 0 && depths[p] == 0; p = t.tracks[p].parent {
+			depths[p] = visiting
+			path = append(path, p)
+		}
+		depth := depths[p]
+		for _, p := range slices.Backward(path) {
+			row := &t.tracks[p]
+			row.used = true
+			if depth > maxParents {
+				row.parent, depth = 0, 0
+			}
+			depth++
+			depths[p] = depth
+		}
+	}
+}
+
+// forgetUse clears what finish found to be used: events without a place in the output count there as well.
+func (t *trackTable) forgetUse() {
+	for id := range t.tracks {
+		t.tracks[id].used = false
+	}
+}
+
+// propagate marks the parents of used tracks as used.
+func (t *trackTable) propagate() {
+	for id := range t.tracks {
+		if t.tracks[id].used {
+			t.use(t.tracks[id].parent)
+		}
+	}
+}
+
+// use marks a track and its parents as used. The parents form no circle, see finish.
+func (t *trackTable) use(id TrackID) {
+	for id != 0 && !t.tracks[id].used {
+		t.tracks[id].used = true
+		id = t.tracks[id].parent
+	}
+}
+
+// useLane says that a track has a lane.
+func (t *trackTable) useLane(id TrackID, lane uint32) { t.lanes[id] = max(t.lanes[id], lane) }
+
+// resolve follows the aliases of a track.
+func (t *trackTable) resolve(id TrackID) TrackID {
+	if len(t.aliases) == 0 {
+		return id
+	}
+	for range maxAliasHops {
+		to, ok := t.aliases[id]
+		if !ok {
+			return id
+		}
+		id = to
+	}
+	return id
+}

@@ -1,0 +1,626 @@
+package timeline
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// ItemKind says what an Item is.
+type ItemKind uint8
+
+// The kinds of items.
+const (
+	ItemBegin   ItemKind = iota + 1 // a slice begins
+	ItemEnd                         // the innermost open slice of the track and lane ends
+	ItemInstant                     // a point in time
+	ItemCounter                     // a counter has a value
+	ItemSample                      // a call stack was seen
+)
+
+// Item is one resolved event. Its byte slices are valid during the call that gets it.
+type Item struct {
+	Kind  ItemKind
+	TS    Nanos
+	Dur   Nanos // ItemBegin: the length of the slice, NoTime if it never ends
+	Track TrackID
+	Lane  uint32 // 0: the track itself; others are tracks beside it for slices that do not nest
+
+	Name     []byte // ItemBegin, ItemInstant
+	NameID   NameID // 0 if there is no name or it is not interned
+	Category []byte // as written in the input
+	// CategoryID is the interned form of Category, 0 if there is none or it is not interned.
+	CategoryID CategoryID
+
+	ThreadTime Nanos // NoTime if unknown
+	Args       Args
+	Callstack  CallstackID
+	Value      Number    // ItemCounter, ItemSample (its weight)
+	CPU        CPU       // ItemSample
+	Flows      []FlowRef // ItemBegin, ItemInstant
+	Notes      Args      // what a pass added to Args, see AttachNotes
+
+	// Correlation is for slices of an overlay: those with one text belong together.
+	Correlation string
+
+	// Ordinal is the number of the slice or instant in the order of Walk and Scan, by which flows know it; that of an
+	// ItemEnd is the number of the slice that ends. Samples may have none, NoOrdinal.
+	Ordinal uint64
+
+	// AsyncID and AsyncScope are the id of the track, on slices and instants of an AsyncTrack that no slice encloses.
+	AsyncID, AsyncScope string
+
+	Event  uint32 // index of the event in the input
+	Offset int64  // byte offset of the event in the input
+}
+
+// FlowRef says that a slice or instant belongs to a resolved flow. With ID 0, and the ordinal of a StepFlow, it says
+// that this end of a flow is bound to nothing: Walk shows it as an instant on the track "Other events" of its thread.
+type FlowRef struct {
+	Ordinal     uint64 // which slice or instant: its number in the order of Walk and Scan
+	ID          uint64 // of the flow
+	Previous    uint64 // ordinal of the flow's previous member, NoOrdinal for the first
+	Terminating bool   // the flow ends here
+}
+
+// NoOrdinal is the Previous of the first member of a flow.
+const NoOrdinal = math.MaxUint64
+
+// FlowRefs are all FlowRefs of a timeline, sorted by ordinal. It is what package flowbind hands to AttachFlows.
+type FlowRefs interface {
+	// From returns the references of the given ordinal and behind. Several cursors may be used at once.
+	From(ordinal uint64) (FlowCursor, error)
+	// Close frees what is held.
+	Close() error
+}
+
+// FlowCursor gives FlowRefs one by one.
+type FlowCursor interface {
+	// Next stores the next FlowRef and reports whether there was one.
+	Next(*FlowRef) (bool, error)
+}
+
+// AttachedFlows returns what AttachFlows was given; nil if there is nothing.
+func (t *Timeline) AttachedFlows() FlowRefs { return t.flows }
+
+// AttachFlows gives the timeline its resolved flows, which are closed with it, and says how many arrows they make and
+// how many ends are bound to nothing.
+func (t *Timeline) AttachFlows(f FlowRefs, arrows, unbound int64) {
+	t.flows = f
+	t.totals.Flows = arrows
+	t.totals.Instants += unbound
+	for _, key := range []string{"weft", "ph", "flow_id"} { // of unbound ends
+		t.InternKey(key)
+	}
+}
+
+// Show says that an event will be on a track that had none so far, and on which lane: the Fallback of a Step.
+func (t *Timeline) Show(id TrackID, lane uint32) {
+	t.table.use(id)
+	if lane > 0 {
+		t.table.useLane(id, lane)
+	}
+}
+
+// segment is a part of a nested timeline that can be walked on its own, see WalkSegment.
+type segment struct {
+	first       uint64      // ordinal of its first record
+	firstSample int         // its first plain sample
+	after       Nanos       // the latest time before that
+	open        []openSlice // slices that are open at its start and end some time
+	problems    *problem.Log
+}
+
+// walker turns nested records into items.
+type walker struct {
+	t       *Timeline
+	emit    func(*Item) error
+	open    openSlices
+	ordinal uint64 // of the first record of the group
+	sampled *sampleCursor
+	refs    []FlowRef
+	flows   FlowCursor // nil at the end
+	ref     FlowRef    // read ahead
+	haveRef bool
+	ends    map[uint32]*record // matched ends of the group, by the event that began their slice
+	unused  int                // of ends
+	state   []uint8            // of the records of the group, when flows change their order
+	steps   int                // spent on that
+	item    Item
+	args    ArgsEncoder // of unbound flow ends
+
+	expanded []byte // arguments of a template
+
+	add additions
+
+	payloads payloads
+	problems *problem.Log // outlives the walker
+}
+
+// openSlice is a slice whose end has not been written.
+type openSlice struct {
+	end        Nanos
+	ordinal    uint64
+	threadTime Nanos // at the end
+	track      TrackID
+	lane       uint32
+	event      uint32
+	offset     int64
+	paired     bool // an End record has the rest
+}
+
+// set makes o the slice that a record begins. It fills fields in place, because a literal is made beside and then copied.
+func (o *openSlice) set(r *record, ordinal uint64) {
+	o.end, o.ordinal, o.threadTime, o.track, o.lane = r.ts+r.dur, ordinal, NoTime, r.track, r.lane
+	o.event, o.offset, o.paired = r.event, r.offset, r.kind == Begin
+	if r.kind == Slice {
+		if at, used := r.threadTimes(); at != NoTime && used != NoTime {
+			o.threadTime = at + used
+		}
+	}
+}
+
+// Walk calls fn for all events in the order in which a Perfetto trace must hold them (perfetto.md 6): by time;
+// at one time ends before begins, enclosing slices before those in them, producers of flows before their consumers.
+// Nest comes first. An error of fn ends the walk and is returned.
+func (t *Timeline) Walk(ctx context.Context, fn func(*Item) error) error {
+	for i := range t.SegmentCount() {
+		if err := t.WalkSegment(ctx, i, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SegmentCount returns the number of parts in which the timeline can be walked. It does not depend on the memory budget.
+func (t *Timeline) SegmentCount() int { return len(t.segments) }
+
+// SegmentOf returns the number of the segment in which WalkSegment gives the slice or instant of an ordinal.
+func (t *Timeline) SegmentOf(ordinal uint64) int {
+	return sort.Search(len(t.segments), func(i int) bool { return t.segments[i].first > ordinal }) - 1
+}
+
+// WalkSegment is Walk for one of several parts: all of them in turn give what Walk gives. Different segments may be
+// walked at once by different goroutines.
+func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	seg := &t.segments[i]
+	end, endSample := uint64(t.store.len()), t.sampled.len()
+	last := i+1 == len(t.segments)
+	if !last {
+		end, endSample = t.segments[i+1].first, t.segments[i+1].firstSample
+	}
+	sampled, err := t.sampled.cursor(seg.firstSample, endSample-seg.firstSample)
+	if err != nil {
+		return err
+	}
+	w := &walker{
+		t: t, emit: fn, ordinal: seg.first, sampled: sampled, ends: map[uint32]*record{}, payloads: t.store.reader(),
+		problems: new(problem.Log),
+	}
+	for _, o := range seg.open {
+		w.open.others.push(o)
+	}
+	if t.flows != nil {
+		if w.flows, err = t.flows.From(seg.first); err != nil {
+			return err
+		}
+	}
+	if err := w.startAdditions(seg); err != nil {
+		return err
+	}
+	n := 0
+	err = t.store.section(int(seg.first), int(end-seg.first), func(g *group) error {
+		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return w.group(g)
+	})
+	for err == nil && sampled.more() {
+		err = w.nextSample()
+	}
+	if err == nil && last {
+		err = w.endUpTo(math.MaxInt64)
+	}
+	if err == nil {
+		t.segmentDone(seg, w.problems)
+	}
+	return err
+}
+
+// segmentDone takes what was found wrong in a segment. It is counted once, when all segments have been walked, and in
+// their order.
+func (t *Timeline) segmentDone(seg *segment, found *problem.Log) {
+	t.walking.Lock()
+	defer t.walking.Unlock()
+	if seg.problems != nil {
+		return
+	}
+	seg.problems = found
+	if t.walked++; t.walked == len(t.segments) {
+		for i := range t.segments {
+			t.opts.Problems.Merge(t.segments[i].problems)
+		}
+	}
+}
+
+// count counts a problem at a record.
+func (w *walker) count(k problem.Kind, r *record) {
+	w.problems.Add(k, problem.Position{Event: int64(r.event), Offset: r.offset}, "")
+}
+
+func (w *walker) group(g *group) error {
+	ts := g.at(0).ts
+	for w.sampled.before(ts) {
+		if err := w.nextSample(); err != nil {
+			return err
+		}
+	}
+	if len(w.ends) > 0 {
+		clear(w.ends)
+	}
+	for i := range g.len() {
+		if r := g.at(i); r.kind == End {
+			w.ends[uint32(r.b)] = r
+		}
+	}
+	w.unused = len(w.ends)
+	if err := w.endUpTo(ts); err != nil {
+		return err
+	}
+	if err := w.readRefs(uint64(g.len())); err != nil {
+		return err
+	}
+	if err := w.readNotes(uint64(g.len())); err != nil {
+		return err
+	}
+	var err error
+	if w.ordered() {
+		for i := 0; i < g.len() && err == nil; i++ {
+			r := g.at(i)
+			if err = w.samplesAt(r); err == nil {
+				err = w.record(r, w.ordinal+uint64(i))
+			}
+		}
+	} else {
+		err = w.reorder(g)
+	}
+	for err == nil && w.sampled.more() && w.sampled.ts == ts {
+		err = w.sample()
+	}
+	w.ordinal += uint64(g.len())
+	// Of more than maxGroup records at one time, ends may come in a later group than the slices that they end: these
+	// have ended without what the ends bring.
+	for ; w.unused > 0; w.unused-- {
+		w.count(problem.EndWithoutBegin, g.at(g.len()-1))
+	}
+	return err
+}
+
+// nextSample writes the next plain sample, which is earlier than the next record, and the ends up to its time.
+func (w *walker) nextSample() error {
+	if err := w.endUpTo(w.sampled.ts); err != nil {
+		return err
+	}
+	return w.sample()
+}
+
+// samplesAt writes the plain samples that come before a record of their time: all if it starts something, else those of
+// earlier events.
+func (w *walker) samplesAt(r *record) error {
+	for w.sampled.more() && w.sampled.ts == r.ts && (r.starts() || w.sampled.event < r.event) {
+		if err := w.sample(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sample writes the next plain sample.
+func (w *walker) sample() error {
+	s := &w.sampled.plainSample
+	if !w.t.table.tracks[s.track].hidden {
+		it := &w.item
+		*it = Item{}
+		it.Kind, it.TS, it.Dur, it.Track, it.ThreadTime = ItemSample, s.ts, NoTime, s.track, NoTime
+		it.Event, it.Offset, it.Ordinal = s.event, plainOffset, NoOrdinal
+		it.Value, it.Callstack = Int(int64(s.weight)), w.t.stacks.resolve(s.stack)
+		if err := w.emit(it); err != nil {
+			return err
+		}
+	}
+	return w.sampled.advance()
+}
+
+// endUpTo writes the ends up to and including a time, the innermost first, and what an overlay has up to then.
+func (w *walker) endUpTo(ts Nanos) error {
+	if w.add.overlay != nil {
+		if err := w.overlayUpTo(ts); err != nil {
+			return err
+		}
+	}
+	return w.closeUpTo(ts)
+}
+
+// closeUpTo writes the ends up to and including a time.
+func (w *walker) closeUpTo(ts Nanos) error {
+	for o := w.open.pop(ts); o != nil; o = w.open.pop(ts) {
+		if err := w.end(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) end(o *openSlice) error {
+	if w.t.table.tracks[o.track].hidden {
+		return nil
+	}
+	// Field by field, because a literal is made beside the item and then copied.
+	it := &w.item
+	*it = Item{}
+	it.Kind, it.TS, it.Dur, it.Track, it.Lane = ItemEnd, o.end, NoTime, o.track, o.lane
+	it.ThreadTime, it.Event, it.Offset, it.Ordinal = o.threadTime, o.event, o.offset, o.ordinal
+	if !o.paired {
+		return w.emit(&w.item)
+	}
+	if r := w.ends[o.event]; r != nil {
+		w.unused--
+		w.item.ThreadTime, w.item.Event, w.item.Offset = Nanos(r.a), r.event, r.offset
+		if err := w.payload(r); err != nil {
+			return err
+		}
+		w.item.Name, w.item.Category = nil, nil
+	}
+	return w.emit(&w.item)
+}
+
+// record writes a record that is not an end.
+func (w *walker) record(r *record, ordinal uint64) error {
+	if w.t.table.tracks[r.track].hidden {
+		return nil
+	}
+	it := &w.item
+	*it = Item{}
+	it.TS, it.Dur, it.Track, it.Lane = r.ts, r.dur, r.track, r.lane
+	it.ThreadTime, it.Event, it.Offset, it.Ordinal = NoTime, r.event, r.offset, ordinal
+	it.Name, it.NameID = w.t.names.get(uint32(r.name)), r.name
+	it.Category, it.CategoryID = w.t.categories.get(uint32(r.category)), r.category
+	switch r.kind {
+	case Slice, Begin:
+		it.Kind = ItemBegin
+		it.ThreadTime, _ = r.threadTimes()
+	case Instant:
+		it.Kind, it.ThreadTime = ItemInstant, Nanos(r.a)
+	case Counter:
+		it.Kind, it.Value = ItemCounter, Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0}
+	case Sample:
+		it.Kind, it.Value = ItemSample, Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0}
+		it.CPU, it.Lane, it.Callstack = CPU{r.b}, 0, w.t.stacks.resolve(CallstackID(r.lane))
+	case flowStep:
+		if w.refsOf(ordinal) == nil {
+			return nil
+		}
+		w.unbound(r)
+		return w.emit(it)
+	default:
+		return nil
+	}
+	if err := w.payload(r); err != nil {
+		return err
+	}
+	if r.flags&flagOutermost != 0 && w.t.table.tracks[r.track].kind == AsyncTrack {
+		a := w.t.table.async(r.track)
+		it.AsyncID = w.t.table.idText(a)
+		if a.key.scope != 0 {
+			it.AsyncScope = w.t.table.textList[a.key.scope-1]
+		}
+	}
+	it.Flows = w.refsOf(ordinal)
+	w.note(ordinal)
+	if err := w.emit(it); err != nil {
+		return err
+	}
+	return w.begun(r, ordinal)
+}
+
+// unbound makes an instant of a flow end that is bound to nothing, on the track that AddFlow reserved for it.
+func (w *walker) unbound(r *record) {
+	it := &w.item
+	it.Kind, it.Dur, it.Track, it.Lane = ItemInstant, NoTime, TrackID(r.lane), uint32(r.b)
+	e := &w.args
+	e.keys = w.t.keys
+	e.Reset()
+	e.Key([]byte("weft"))
+	e.BeginDict()
+	e.Key([]byte("ph"))
+	e.String(flowPhases[r.flow.role()])
+	if r.flags&flagTextID == 0 {
+		e.Key([]byte("flow_id"))
+		e.Uint(uint64(r.a))
+	}
+	e.EndDict()
+	it.Args = e.Args()
+}
+
+var flowPhases = [...][]byte{FlowStart: []byte("s"), FlowContinue: []byte("t"), FlowEnd: []byte("f")}
+
+// begun remembers that a slice is open, or ends it if it has no length.
+func (w *walker) begun(r *record, ordinal uint64) error {
+	if r.kind != Slice && r.kind != Begin || r.dur == NoTime {
+		return nil
+	}
+	if r.dur == 0 {
+		var o openSlice
+		o.set(r, ordinal)
+		return w.end(&o)
+	}
+	w.open.push(r, ordinal)
+	return nil
+}
+
+func (w *walker) payload(r *record) error {
+	if r.flags&flagPayload == 0 {
+		if r.hasTemplate() {
+			w.expanded = w.t.templates.appendArgs(w.expanded[:0], r)
+			w.item.Args = w.expanded
+		}
+		return nil
+	}
+	b, err := w.payloads.payload(r.payload)
+	if err != nil {
+		return err
+	}
+	p := decodePayload(b, r.flags)
+	w.item.Args = p.args
+	if r.flags&flagCallstack != 0 {
+		w.item.Callstack = w.t.stacks.resolve(p.callstack)
+	}
+	if r.flags&flagInlineName != 0 {
+		w.item.Name, w.item.NameID = p.name, 0
+	}
+	if r.flags&flagInlineCategory != 0 {
+		w.item.Category, w.item.CategoryID = p.category, 0
+	}
+	return nil
+}
+
+// readRefs reads the flow references of the next n records.
+func (w *walker) readRefs(n uint64) error {
+	w.refs = w.refs[:0]
+	for w.flows != nil {
+		if !w.haveRef {
+			ok, err := w.flows.Next(&w.ref)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				w.flows = nil
+				return nil
+			}
+			w.haveRef = true
+		}
+		if w.ref.Ordinal >= w.ordinal+n {
+			return nil
+		}
+		w.refs = append(w.refs, w.ref)
+		w.haveRef = false
+	}
+	return nil
+}
+
+// refsOf returns the flow references of one record of the group.
+func (w *walker) refsOf(ordinal uint64) []FlowRef {
+	i, found := slices.BinarySearchFunc(w.refs, ordinal, func(f FlowRef, ordinal uint64) int {
+		return cmp.Compare(f.Ordinal, ordinal)
+	})
+	if !found {
+		return nil
+	}
+	j := i
+	for j < len(w.refs) && w.refs[j].Ordinal == ordinal {
+		j++
+	}
+	return w.refs[i:j]
+}
+
+// ordered reports whether every member of a flow in the group comes after its previous one.
+func (w *walker) ordered() bool {
+	for i := range w.refs {
+		if f := &w.refs[i]; f.Previous != NoOrdinal && f.Previous > f.Ordinal {
+			return false
+		}
+	}
+	return true
+}
+
+// maxFlowDepth bounds how far producers of producers are pulled forward, maxPullSteps the work for one timestamp.
+const (
+	maxFlowDepth = 1000
+	maxPullSteps = 1 << 24
+)
+
+// The states of a record in reorder.
+const (
+	waiting uint8 = iota
+	started
+	written
+)
+
+// reorder writes a group in which some flow leads from a record to an earlier one. Tracks are independent of each
+// other at one timestamp, so that everything up to the producer on its track can be written first. Where flows lead in
+// a circle that is impossible; such an end does not terminate its flow, because Perfetto would ignore it.
+func (w *walker) reorder(g *group) error {
+	w.state = append(w.state[:0], make([]uint8, g.len())...)
+	w.steps = 0
+	for i := range g.len() {
+		if w.state[i] == waiting {
+			if err := w.samplesAt(g.at(i)); err != nil {
+				return err
+			}
+			if err := w.writeOne(g, i, 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeOne writes a record after its producers. Everything before it on its lane has been written.
+func (w *walker) writeOne(g *group, i, depth int) error {
+	w.state[i] = started
+	r, refs := g.at(i), w.refsOf(w.ordinal+uint64(i))
+	for k := range refs {
+		f := &refs[k]
+		if f.Previous == NoOrdinal || f.Previous < w.ordinal {
+			continue
+		}
+		p := int(f.Previous - w.ordinal)
+		if p < g.len() && w.state[p] == waiting && depth < maxFlowDepth {
+			if err := w.pull(g, p, depth+1); err != nil {
+				return err
+			}
+		}
+		if p >= g.len() || w.state[p] != written {
+			f.Terminating = false
+			w.count(problem.FlowBackwards, r)
+		}
+	}
+	if err := w.record(r, w.ordinal+uint64(i)); err != nil {
+		return err
+	}
+	w.state[i] = written
+	return nil
+}
+
+// pull writes a record and what comes before it on its lane, unless one of these is being written already.
+func (w *walker) pull(g *group, i, depth int) error {
+	r := g.at(i)
+	first := i
+	for first > 0 && g.at(first-1).track == r.track && g.at(first-1).starts() {
+		first--
+	}
+	if w.steps += i - first; w.steps > maxPullSteps {
+		return nil
+	}
+	for j := first; j <= i; j++ {
+		if g.at(j).lane == r.lane && w.state[j] == started {
+			return nil
+		}
+	}
+	for j := first; j <= i; j++ {
+		if g.at(j).lane != r.lane || w.state[j] != waiting {
+			continue
+		}
+		if err := w.writeOne(g, j, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}

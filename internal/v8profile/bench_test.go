@@ -1,0 +1,149 @@
+package v8profile
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/tracegen"
+)
+
+func generate(tb testing.TB, samples int) []byte {
+	tb.Helper()
+	var doc bytes.Buffer
+	if err := tracegen.WriteCPUProfile(&doc, tracegen.CPUProfile{Seed: 1, Samples: samples, Depth: 20}); err != nil {
+		tb.Fatal(err)
+	}
+	return doc.Bytes()
+}
+
+// benchDocument is what encoding/json is compared with.
+type benchDocument struct {
+	Nodes []struct {
+		ID, Parent int
+		CallFrame  struct {
+			FunctionName, ScriptID, URL string
+			LineNumber, ColumnNumber    int
+		}
+	}
+	StartTime, EndTime  int64
+	Samples, TimeDeltas []int
+}
+
+// BenchmarkRead shows the time for a sample, which must not grow with the number of samples.
+func BenchmarkRead(b *testing.B) {
+	for _, samples := range []int{100_000, 300_000, 1_000_000} {
+		b.Run(fmt.Sprintf("samples=%d", samples), func(b *testing.B) {
+			data := generate(b, samples)
+			start := time.Now()
+			var doc benchDocument
+			if err := json.Unmarshal(data, &doc); err != nil {
+				b.Fatal(err)
+			}
+			reference := time.Since(start)
+			b.SetBytes(int64(len(data)))
+			b.ReportAllocs()
+			b.ResetTimer()
+			for b.Loop() {
+				if _, err := Read(bytes.NewReader(data), new(problem.Log)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N)*float64(samples)/b.Elapsed().Seconds(), "samples/s")
+			b.ReportMetric(reference.Seconds()*float64(b.N)/b.Elapsed().Seconds(), "x-encoding/json")
+		})
+	}
+}
+
+// TestSampleSize holds that a sample with all that may be known of it takes 24 bytes.
+func TestSampleSize(t *testing.T) {
+	var p Profile
+	size := unsafe.Sizeof(p.times[0]) + unsafe.Sizeof(p.at[0]) + unsafe.Sizeof(p.index[0]) +
+		unsafe.Sizeof(p.lines[0]) + unsafe.Sizeof(p.columns[0])
+	if size > 24 {
+		t.Errorf("a sample takes %d bytes", size)
+	}
+}
+
+// TestReadAllocations holds that samples cost no allocations of their own.
+func TestReadAllocations(t *testing.T) {
+	count := func(samples int) float64 {
+		data := generate(t, samples)
+		return testing.AllocsPerRun(1, func() {
+			if _, err := Read(bytes.NewReader(data), new(problem.Log)); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	few, many := count(100_000), count(200_000)
+	// The trees differ a little, and the lists grow a few times more.
+	if many-few > 5_000 {
+		t.Errorf("%v allocations for 100,000 samples, %v for 200,000", few, many)
+	}
+}
+
+// FuzzRead holds that no input makes a reader panic or hang, that small reads change nothing, and that what comes out is
+// a tree with sorted samples.
+func FuzzRead(f *testing.F) {
+	for _, c := range documentCases {
+		f.Add([]byte(c.input))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var log, slowLog problem.Log
+		p, err := Read(bytes.NewReader(data), &log)
+		slow, slowErr := Read(smallReads{bytes.NewReader(data), rand.New(rand.NewPCG(1, 1))}, &slowLog)
+		if fmt.Sprint(err) != fmt.Sprint(slowErr) || problems(&log) != problems(&slowLog) {
+			t.Fatalf("%v, %s; with small reads %v, %s", err, problems(&log), slowErr, problems(&slowLog))
+		}
+		if err != nil {
+			return
+		}
+		if dump(p) != dump(slow) {
+			t.Fatal("small reads change the profile")
+		}
+		check(t, p)
+		if len(data) > 0 && data[0] == '{' {
+			collect([]piece{{"chunk", 1, 2, "3", 4, string(data[1:])}})
+		}
+	})
+}
+
+// smallReads gives its input in pieces.
+type smallReads struct {
+	r   io.Reader
+	rnd *rand.Rand
+}
+
+func (s smallReads) Read(b []byte) (int, error) { return s.r.Read(b[:min(len(b), 1+s.rnd.IntN(7))]) }
+
+// check holds what is true of every profile.
+func check(t *testing.T, p *Profile) {
+	t.Helper()
+	for i := range p.NodeCount() {
+		n := NodeIndex(i)
+		node := p.Node(n)
+		if n == 0 {
+			if node.Parent != NoNode || node.Depth != -1 || int(node.end) != p.NodeCount() {
+				t.Fatalf("root %+v", node)
+			}
+			continue
+		}
+		if node.Parent >= n || node.Depth != p.Node(node.Parent).Depth+1 || !p.Contains(node.Parent, n) || node.end <= n {
+			t.Fatalf("node %d: %+v below %+v", n, node, p.Node(node.Parent))
+		}
+	}
+	for i := range p.Len() {
+		if i > 0 && (p.Time(i) < p.Time(i-1) || p.Index(i) <= p.Index(i-1)) || p.At(i) < 0 || int(p.At(i)) >= p.NodeCount() {
+			t.Fatalf("sample %d at %d, index %d, node %d", i, p.Time(i), p.Index(i), p.At(i))
+		}
+		if p.Weight(i) < 0 {
+			t.Fatalf("sample %d has weight %d", i, p.Weight(i))
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package v8profile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Event is a trace event that carries a profile or a piece of one.
+type Event struct {
+	// Process and Thread are the event's own, as numbers of the caller's choice.
+	Process, Thread int64
+	ID              string // as written; may be empty
+	TS              timeline.Nanos
+	Offset          timeline.Nanos // of TS from the sampler's clock, which the times in Args count on
+	Args            []byte         // the JSON text of args; not kept
+	At              problem.Position
+}
+
+// Recording is one profile of a trace.
+type Recording struct {
+	Process, Thread int64  // of the sampled thread
+	ID              string // as the events have it
+	Source          string // Internal, Inspector or SelfProfiling; empty if unknown
+	At              problem.Position
+
+	// Orphan says that the profile's head is missing. It is taken for one of the main thread of its process.
+	Orphan bool
+	// Chosen says that the calls of the thread are those of this profile. All profiles of a thread sample the same time,
+	// and must never be added up.
+	Chosen bool
+
+	Profile *Profile
+}
+
+// Collector joins the pieces of the profiles of a trace (profile-calls.md 2). The chunks of a profile go on from each
+// other, so they must come in their order; else events may come in any order.
+type Collector struct {
+	log   *problem.Log
+	opts  CollectorOptions
+	byKey map[collectorKey]*collected
+	order []*collected // by first event
+	scan  jsonscan.Scanner
+	doc   *jsondoc.Reader // of scan
+	room  jsondoc.Room
+	full  error // there is no room for more
+}
+
+type collectorKey struct {
+	process int64
+	id      string
+}
+
+// collected is a profile of which at least one event was seen.
+type collected struct {
+	collectorKey
+	draft  *draft
+	thread int64
+	start  timeline.Nanos
+	offset timeline.Nanos // see Event
+	at     problem.Position
+
+	hasHead, hasChunk bool
+	whole             bool // a single event; the start is the profile's own
+}
+
+// CollectorOptions say how a Collector places profiles in time.
+type CollectorOptions struct {
+	// StartTime lets a profile begin at the startTime that its head names, which is when sampling began, and not at the time
+	// of the head, which is what DevTools takes. The two are a few microseconds apart in most recordings.
+	StartTime bool
+	// Memory is the number of bytes that all profiles together may take; 0: any.
+	Memory int64
+	// Preferred recognises profiles that are chosen before all others of their threads, also without a head. Nil: there is
+	// none.
+	Preferred func(process int64, id string) bool
+}
+
+// NewCollector returns an empty Collector, which counts bad data in log.
+func NewCollector(log *problem.Log, opts CollectorOptions) *Collector {
+	c := &Collector{log: log, opts: opts, byKey: map[collectorKey]*collected{}, room: jsondoc.Room{Limit: opts.Memory}}
+	c.doc = jsondoc.New(&c.scan, log)
+	return c
+}
+
+// Err returns an error if the profiles take more memory than they may. What came after that is not in them.
+func (c *Collector) Err() error { return c.full }
+
+// wholeID is the id of a CpuProfile event that has none.
+const wholeID = "0x1"
+
+// Names of the events that carry profiles (profile-calls.md 2). Those of a whole profile may have other phases than P.
+const (
+	HeadName  = "Profile"
+	ChunkName = "ProfileChunk"
+	WholeName = "CpuProfile"
+)
+
+// IsEventName reports whether events of phase P with this name carry a profile or a piece of one.
+func IsEventName(name string) bool { return name == HeadName || name == ChunkName || name == WholeName }
+
+// Add adds an event by its name, for which IsEventName holds. It reports whether all that the event says is in the profile
+// then; a head is worth keeping besides.
+func (c *Collector) Add(name string, ev *Event) (taken bool) {
+	switch name {
+	case HeadName:
+		c.Head(ev)
+	case ChunkName:
+		c.Chunk(ev)
+	case WholeName:
+		c.Whole(ev)
+	}
+	return name != HeadName
+}
+
+// Head adds an event Profile: it says that its own thread is sampled from its time on. Of several heads with one id the
+// last counts.
+func (c *Collector) Head(ev *Event) {
+	p := c.profile(ev, ev.ID)
+	p.thread, p.start, p.hasHead = ev.Thread, ev.TS, true
+	p.setOffset(ev.Offset)
+	c.read(ev, p)
+}
+
+// Chunk adds an event ProfileChunk: a piece of the profile with its id, whatever thread it comes from.
+func (c *Collector) Chunk(ev *Event) {
+	p := c.profile(ev, ev.ID)
+	first := !p.hasChunk && !p.hasHead
+	p.hasChunk = true
+	c.read(ev, p)
+	if first {
+		p.start = ev.TS
+		if inRange(ev.TS) {
+			p.start -= p.draft.now // the sum of the deltas of this piece
+		}
+	}
+}
+
+// Whole adds an event CpuProfile, which old versions of Chrome wrote: a whole profile of its own thread.
+func (c *Collector) Whole(ev *Event) {
+	id := ev.ID
+	if id == "" {
+		id = wholeID
+	}
+	p := c.profile(ev, id)
+	p.thread, p.hasHead, p.whole, p.start = ev.Thread, true, true, ev.TS
+	p.setOffset(ev.Offset)
+	c.read(ev, p)
+}
+
+// setOffset says how far the times of events are from those that the profile says of itself.
+func (p *collected) setOffset(offset timeline.Nanos) { p.offset = min(max(offset, -maxTime), maxTime) }
+
+// bytesOfDraft is what a profile takes in memory of which nothing is known yet.
+const bytesOfDraft = 1 << 10
+
+// profile returns the profile of an event.
+func (c *Collector) profile(ev *Event, id string) *collected {
+	key := collectorKey{ev.Process, id}
+	p := c.byKey[key]
+	if p == nil {
+		p = &collected{collectorKey: key, draft: newDraft(), at: ev.At}
+		c.byKey[key] = p
+		c.order = append(c.order, p)
+		if err := c.room.Take(bytesOfDraft); c.full == nil {
+			c.full = err
+		}
+	}
+	return p
+}
+
+// read reads the arguments of an event. What was read before an error is kept.
+func (c *Collector) read(ev *Event, p *collected) {
+	if len(ev.Args) == 0 || c.full != nil {
+		return
+	}
+	c.scan.Reset(ev.Args)
+	c.doc.StartPiece(ev.At)
+	dec := decoder{Reader: c.doc, d: p.draft, room: &c.room, taken: p.draft.bytes()}
+	err := dec.args()
+	if c.full = dec.take(); c.full != nil {
+		return
+	}
+	if err != nil {
+		c.log.Add(problem.ProfileMalformed, ev.At, fmt.Sprintf("profile %s: %v", p.id, err))
+	}
+	if p.whole {
+		p.draft.spreadSamples()
+	}
+	p.draft.endPiece()
+}
+
+// Finish returns the profiles in the order of their first events, those without nodes excepted. mainThread gives the
+// main thread of a process, to which profiles without a head are taken to belong; ok is false if it is not known. The
+// Collector is of no use afterwards.
+func (c *Collector) Finish(mainThread func(process int64) (thread int64, ok bool)) []*Recording {
+	var all []*Recording
+	for _, p := range c.order {
+		r := &Recording{
+			Process: p.process, Thread: p.thread, ID: p.id, Source: p.draft.source, At: p.at, Orphan: !p.hasHead,
+		}
+		if r.Orphan {
+			c.log.Add(problem.ProfileWithoutHead, p.at, "profile "+p.id)
+			r.Thread, _ = mainThread(p.process)
+		}
+		start := p.start
+		if p.whole || c.opts.StartTime && p.hasHead {
+			if ts, ok := p.draft.startTime(); ok {
+				start = ts + p.offset
+			}
+		}
+		p.draft.offset = p.offset
+		r.Profile = p.draft.build(start)
+		p.draft.found.report(c.log, p.at, p.id)
+		p.draft = nil
+		all = append(all, r)
+	}
+	c.byKey, c.order = nil, nil
+	c.choose(all)
+	for _, r := range all {
+		if r.Profile == nil {
+			c.log.Add(problem.ProfileWithoutNodes, r.At, "profile "+r.ID)
+		} else if !r.Chosen {
+			c.log.Add(problem.ProfileNotChosen, r.At, "profile "+r.ID)
+		}
+	}
+	return slices.DeleteFunc(all, func(r *Recording) bool { return r.Profile == nil })
+}
+
+// sourceRank orders the sources by which profile of a thread is chosen: Internal is what DevTools and its panel record,
+// Inspector what a client of the protocol asked for.
+func sourceRank(source string) int {
+	switch source {
+	case "Internal":
+		return 0
+	case "Inspector":
+		return 1
+	}
+	return 2
+}
+
+// choose marks the profile of each thread whose calls are built: the preferred one, else the first of the best source,
+// even if it has no nodes. A profile without head that nobody prefers is chosen only if its process has no other such one,
+// and its thread no profile with a head.
+func (c *Collector) choose(all []*Recording) {
+	type thread struct{ process, thread int64 }
+	best := map[thread]*Recording{}
+	orphans := map[int64]int{}
+	rank := func(r *Recording) int {
+		if c.opts.Preferred != nil && c.opts.Preferred(r.Process, r.ID) {
+			return -1
+		}
+		return sourceRank(r.Source)
+	}
+	for _, r := range all {
+		t := thread{r.Process, r.Thread}
+		if r.Orphan {
+			orphans[r.Process]++
+		}
+		if (!r.Orphan || rank(r) < 0) && (best[t] == nil || rank(r) < rank(best[t])) {
+			best[t] = r
+		}
+	}
+	for _, r := range all {
+		t := thread{r.Process, r.Thread}
+		r.Chosen = best[t] == r || r.Orphan && orphans[r.Process] == 1 && best[t] == nil
+	}
+}

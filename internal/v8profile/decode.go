@@ -1,0 +1,139 @@
+package v8profile
+
+import (
+	"fmt"
+
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+var errTooManyNodes = fmt.Errorf("a profile of more than %d nodes", maxNodes)
+
+// decoder reads the JSON of profiles into a draft. Every plain value is a unit, so that a document of any size passes
+// through a small window.
+type decoder struct {
+	*jsondoc.Reader
+	d *draft
+
+	room     *jsondoc.Room
+	taken    int64 // of that, for d
+	elements int   // of all lists
+
+	// pieceStart is the number of samples before this piece; nLines and nColumns count the positions in it.
+	pieceStart, nLines, nColumns int
+}
+
+// roomEvery is the number of elements of lists after which the memory is looked at.
+const roomEvery = 1 << 12
+
+// take asks for what the draft has grown by.
+func (r *decoder) take() error {
+	now := r.d.bytes()
+	err := r.room.Take(now - r.taken)
+	r.taken = now
+	return err
+}
+
+// object calls member for each key of an object, which must read the value. A value that is no object is read over and
+// counted.
+func (r *decoder) object(member func(key []byte) error) error {
+	if ok, err := r.opens('{'); !ok {
+		return err
+	}
+	return r.Members(func(key []byte, _ byte) error { return member(key) })
+}
+
+// array calls element for each element of an array, which must read it. A value that is no array is read over and
+// counted.
+func (r *decoder) array(element func() error) error {
+	if ok, err := r.opens('['); !ok {
+		return err
+	}
+	return r.Elements(func(byte) error {
+		if err := element(); err != nil {
+			return err
+		}
+		if r.elements++; r.elements%roomEvery == 0 {
+			return r.take()
+		}
+		return nil
+	})
+}
+
+// opens reports whether the value that follows begins with a bracket. Another one is read over, and counted unless it is
+// null.
+func (r *decoder) opens(bracket byte) (ok bool, err error) {
+	c, err := r.Peek()
+	if err != nil || c == bracket {
+		return err == nil, err
+	}
+	kind, _, err := r.Scalar()
+	if err == nil && kind != jsonscan.Null {
+		r.d.found.badValues++
+	}
+	return false, err
+}
+
+// text reads a text or number as text. Ids of scripts are numbers in traces and texts in files.
+func (r *decoder) text(dst *textIndex) error {
+	kind, text, err := r.Scalar()
+	switch {
+	case err != nil:
+		return err
+	case kind == jsonscan.String, kind == jsonscan.Integer, kind == jsonscan.Number:
+		*dst = r.d.text(text)
+	case kind != jsonscan.Null:
+		r.d.found.badValues++
+	}
+	return nil
+}
+
+// integer reads an integer. ok is false if there is none; anything but null is counted then.
+func (r *decoder) integer() (v int64, ok bool, err error) {
+	kind, text, err := r.Scalar()
+	if err != nil {
+		return 0, false, err
+	}
+	if kind == jsonscan.Integer {
+		v, ok = jsonscan.Int64(text)
+	} else if kind == jsonscan.Number {
+		v, ok = jsonscan.Decimal(text, 3) // 5.0 and 1e3, which JavaScript may write
+		v, ok = v/1000, ok && v%1000 == 0
+	}
+	if !ok && kind != jsonscan.Null {
+		r.d.found.badValues++
+	}
+	return v, ok, nil
+}
+
+// place reads a line or column. Values that no source text has count as unknown.
+func (r *decoder) place(dst *int32) error {
+	v, ok, err := r.integer()
+	if ok && v == int64(int32(v)) && v >= 0 {
+		*dst = int32(v)
+	}
+	return err
+}
+
+// micros reads a time in microseconds, exactly.
+func (r *decoder) micros() (ts timeline.Nanos, ok bool, err error) {
+	kind, text, err := r.Scalar()
+	if err != nil {
+		return 0, false, err
+	}
+	if kind == jsonscan.Integer || kind == jsonscan.Number {
+		ts, ok = inUnit(text, 3)
+	}
+	if !ok && kind != jsonscan.Null {
+		r.d.found.badValues++
+	}
+	return ts, ok, nil
+}
+
+// inUnit converts the text of a number to nanoseconds, of which there are ten to the power of scale in a unit.
+func inUnit(text []byte, scale int) (timeline.Nanos, bool) {
+	v, ok := jsonscan.Decimal(text, scale)
+	ts := timeline.Nanos(v)
+	return ts, ok && -maxTime <= ts && ts <= maxTime
+}

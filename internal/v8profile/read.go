@@ -1,0 +1,108 @@
+package v8profile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// ErrNoNodes says that a document is no profile: it has no nodes.
+var ErrNoNodes = errors.New("no CPU profile: there are no nodes")
+
+// Read reads a .cpuprofile document: of DevTools or Node, in the legacy form with a nested tree, or as the answer of
+// Profiler.stop. Bad data is counted in log. A document that ends early, or
+// is no JSON from some place on, is read as far as there are samples with times; any other text is an error with its position.
+func Read(r io.Reader, log *problem.Log) (*Profile, error) { return ReadWithin(r, log, 0) }
+
+// ReadWithin is Read for a profile that may take so many bytes of memory; 0: any. If it needs more, that is an error.
+func ReadWithin(r io.Reader, log *problem.Log, memory int64) (*Profile, error) {
+	d := newDraft()
+	dec := decoder{Reader: jsondoc.New(jsonscan.New(r), log), d: d, room: &jsondoc.Room{Limit: memory}}
+	dec.Numbered = true
+	err := dec.document()
+	switch {
+	case err == nil:
+		err = dec.Trailing()
+	case err == jsondoc.ErrEnded:
+		err = dec.ended()
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.spreadSamples()
+	d.endPiece()
+	start, _ := d.startTime()
+	p := d.build(start)
+	if p == nil {
+		return nil, ErrNoNodes
+	}
+	d.found.report(log, problem.NoPosition, "")
+	return p, nil
+}
+
+// ended returns an error if a document that ends early has too little to be used.
+func (r *decoder) ended() error {
+	switch {
+	case len(r.d.samples) > 0 && len(r.d.times) > 0:
+		return nil
+	case r.Malformed() != nil:
+		return r.Malformed()
+	}
+	return r.Failed(fmt.Errorf("the document ends before its samples do: %w", io.ErrUnexpectedEOF))
+}
+
+// startTime returns when a profile says that it began; ok is false if it does not say.
+func (d *draft) startTime() (ts timeline.Nanos, ok bool) { return d.start.in(d.legacy) }
+
+// in returns a bound, which is in seconds in legacy documents.
+func (b *bound) in(seconds bool) (ts timeline.Nanos, ok bool) {
+	if seconds {
+		return b.seconds, b.hasSeconds
+	}
+	return b.micros, b.hasMicros
+}
+
+// spreadSamples gives samples times if the document has none at all: evenly from the start to the end.
+func (d *draft) spreadSamples() {
+	if len(d.times) > 0 || len(d.samples) == 0 {
+		return
+	}
+	d.found.timeless++
+	start, _ := d.start.in(d.legacy)
+	end, _ := d.end.in(d.legacy)
+	span, n := max(end-start, 0), timeline.Nanos(len(d.samples))
+	for i := range n {
+		d.addTime(span/n*i + span%n*i/n)
+	}
+}
+
+// report counts what was found wrong in a profile.
+func (f *findings) report(log *problem.Log, at problem.Position, id string) {
+	detail := ""
+	if id != "" {
+		detail = "profile " + id
+	}
+	for _, found := range []struct {
+		kind problem.Kind
+		n    int
+	}{
+		{problem.ProfileLengthMismatch, f.mismatched},
+		{problem.ProfileTimesMissing, f.timeless},
+		{problem.ProfileInvalidValue, f.badValues},
+		{problem.ProfileNodeWithoutID, f.badNodes},
+		{problem.ProfileLimit, f.overLimit},
+		{problem.ProfileNodeDuplicate, f.redefined + f.doubled},
+		{problem.ProfileNodeUnknownParent, f.unreachable},
+		{problem.ProfileRootLost, min(f.adopted, 1)},
+		{problem.ProfileSampleUnknownNode, f.unknown},
+		{problem.ProfileSamplesReordered, f.backwards},
+		{problem.EventInvalidTimestamp, f.tooFar},
+	} {
+		log.AddN(found.kind, uint64(found.n), at, detail)
+	}
+}
