@@ -40,7 +40,7 @@ func ExampleConvert() {
 	fmt.Println(report.Problems[0].String())
 	// Output:
 	// 2 slices on 1 thread of 1 process; 5µs
-	// end_without_begin ×1, first at event 3 (byte 253) (nothing): An end matches no open slice and was dropped.
+	// end_without_begin ×1, first at event 3 (byte 253) (nothing): An end matches no open slice; weft dropped it.
 }
 
 func ExampleLoad() {
@@ -110,7 +110,7 @@ func TestReportAsJSON(t *testing.T) {
 		`"events":{"slices":2,"unfinished":0,"instants":0,"counter_values":0,"samples":0,"flows":0},` +
 		`"span":{"start_ns":10000,"end_ns":15000},` +
 		`"problems":[{"name":"end_without_begin","severity":"lost","count":1,` +
-		`"sentence":"An end matches no open slice and was dropped.","cases":[{"event":3,"byte":253,"detail":"nothing"}]}],` +
+		`"sentence":"An end matches no open slice; weft dropped it.","cases":[{"event":3,"byte":253,"detail":"nothing"}]}],` +
 		`"durations":{"read_s":1.235,"resolve_s":0.000,"write_s":0.000,"total_s":0.000}}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)

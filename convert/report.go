@@ -242,7 +242,7 @@ func (r *Report) WordFor(p *Problem) string {
 }
 
 // String says in one line what happened how often and where first: "end_without_begin ×3, first at event 12 (byte
-// 3456): An end matches no open slice and was dropped."
+// 3456): An end matches no open slice; weft dropped it."
 func (p *Problem) String() string {
 	line := fmt.Sprintf("%s ×%d", p.Name, p.Count)
 	if len(p.Cases) > 0 {
