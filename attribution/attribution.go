@@ -35,6 +35,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
@@ -148,7 +149,7 @@ func Run(ctx context.Context, tr *trace.Trace, opts Options) (r *Result, err err
 	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("attribution: %w", err)
 	}
-	t := tr.Timeline()
+	t := bridge.Timeline(tr)
 	steps, err := flowbind.TakeSteps(ctx, t)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
@@ -134,7 +135,7 @@ func readChrome(tb testing.TB, input []byte, memory int64) (*prepared, error) {
 // attribute attributes a timeline.
 func (p *prepared) attribute(tb testing.TB, opts Options) *attributed {
 	tb.Helper()
-	r, err := Run(context.Background(), trace.FromTimeline(p.t), opts)
+	r, err := Run(context.Background(), bridge.Trace[trace.Trace](p.t), opts)
 	if err != nil {
 		tb.Fatal(err)
 	}

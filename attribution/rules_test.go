@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
@@ -117,7 +118,7 @@ func TestTriggerOfAsyncSlices(t *testing.T) {
 // What ends with its slice is a matter of times, and not to be had in the order of the input.
 func TestExclusiveOptions(t *testing.T) {
 	tl := attribute(t, events(x("work", 1, 0, "")), Options{}).t
-	if r, err := Run(t.Context(), trace.FromTimeline(tl), Options{FileOrder: true, EndWithSlice: true}); err == nil {
+	if r, err := Run(t.Context(), bridge.Trace[trace.Trace](tl), Options{FileOrder: true, EndWithSlice: true}); err == nil {
 		r.Close()
 		t.Error("no error")
 	}

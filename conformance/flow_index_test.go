@@ -14,6 +14,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 	model "github.com/weft-trace/weft/trace"
@@ -93,7 +94,7 @@ func indexedArrows(t *testing.T, input []byte) []string {
 		t.Fatal(err)
 	}
 	defer trace.Close()
-	index, err := flow.NewIndex(ctx, model.FromTimeline(trace))
+	index, err := flow.NewIndex(ctx, bridge.Trace[model.Trace](trace))
 	if err != nil {
 		t.Fatal(err)
 	}

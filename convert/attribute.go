@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/readers/perfetto"
@@ -56,7 +57,7 @@ func (l *loader) resolve(ctx context.Context, tl *timeline.Timeline) error {
 	began = time.Now()
 	opts := *l.opts.Attribute
 	opts.Workers = cmp.Or(opts.Workers, l.opts.WorkerCount())
-	l.attributed, err = attribution.Run(ctx, trace.FromTimeline(tl), opts)
+	l.attributed, err = attribution.Run(ctx, bridge.Trace[trace.Trace](tl), opts)
 	if err == nil {
 		l.report.Contexts = append([]string{}, slices.DeleteFunc(l.attributed.Types(), l.attributed.IsDerived)...)
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/readers/cpuprofile"
@@ -82,7 +83,7 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	describe(tl, report)
 	writing := time.Now()
 	counted := &countingWriter{w: dst}
-	err = pftrace.Write(ctx, counted, trace.FromTimeline(tl), pftrace.Options{
+	err = pftrace.Write(ctx, counted, bridge.Trace[trace.Trace](tl), pftrace.Options{
 		Compression: opts.Compress.codec(),
 		Workers:     opts.WorkerCount(),
 		Packets:     opts.Packets.form(),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -21,5 +22,5 @@ func Open(ctx context.Context, src io.Reader, opts Options) (*trace.Trace, error
 	if err != nil {
 		return nil, err
 	}
-	return trace.FromTimeline(tl), nil
+	return bridge.Trace[trace.Trace](tl), nil
 }

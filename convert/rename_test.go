@@ -15,6 +15,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
@@ -136,7 +137,7 @@ func answersOf(t *testing.T, data []byte) (a answers) {
 		a.Samples = append(a.Samples, fmt.Sprintf("%+v", thread))
 	}
 	slices.Sort(a.Samples) // threads come in the order of their names
-	index, err := flow.NewIndex(ctx, trace.FromTimeline(tl))
+	index, err := flow.NewIndex(ctx, bridge.Trace[trace.Trace](tl))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -88,7 +89,7 @@ type place struct {
 // NewIndex makes an index of a trace. Ids that are texts are known if convert.Options.KeepFlowIDs was set; they are found
 // in any case.
 func NewIndex(ctx context.Context, tr *trace.Trace) (*Index, error) {
-	t := tr.Timeline()
+	t := bridge.Timeline(tr)
 	x := newIndexer(t)
 	defer x.close()
 	if err := flowbind.Visit(ctx, t, x); err != nil {

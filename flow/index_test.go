@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -53,7 +54,7 @@ func indexOf(t testing.TB, memory int64, fill func(*timeline.Builder) error) *fl
 	log := new(problem.Log)
 	tl := resolve(t, timeline.Options{Memory: memory, Problems: log, KeepFlowIDs: true}, fill)
 	problems := fmt.Sprint(log.Totals())
-	x, err := flow.NewIndex(context.Background(), trace.FromTimeline(tl))
+	x, err := flow.NewIndex(context.Background(), bridge.Trace[trace.Trace](tl))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +317,7 @@ func TestFindTextNotKept(t *testing.T) {
 	tl := resolve(t, timeline.Options{Problems: new(problem.Log)}, func(b *timeline.Builder) error {
 		return tracetext.Add(b, "X 1/1 a 100 10\ns 1/1 ping 100\n")
 	})
-	x, err := flow.NewIndex(context.Background(), trace.FromTimeline(tl))
+	x, err := flow.NewIndex(context.Background(), bridge.Trace[trace.Trace](tl))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
@@ -40,7 +41,7 @@ func BenchmarkWriteSamples(b *testing.B) {
 		b.Run(form.String(), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := Write(context.Background(), io.Discard, trace.FromTimeline(tl), Options{Samples: form, Workers: 1}); err != nil {
+				if err := Write(context.Background(), io.Discard, bridge.Trace[trace.Trace](tl), Options{Samples: form, Workers: 1}); err != nil {
 					b.Fatal(err)
 				}
 			}

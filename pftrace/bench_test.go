@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
@@ -195,7 +196,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := Write(context.Background(), io.Discard, trace.FromTimeline(tl), Options{Compression: codec}); err != nil {
+				if err := Write(context.Background(), io.Discard, bridge.Trace[trace.Trace](tl), Options{Compression: codec}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -42,7 +43,7 @@ type Options struct {
 //
 // What is lost because Perfetto has no place for it is counted in the timeline's problem log, by each Write.
 func Write(ctx context.Context, dst io.Writer, tr *trace.Trace, opts Options) error {
-	t := tr.Timeline()
+	t := bridge.Timeline(tr)
 	codec, buffers := opts.Compression, opts.Buffers
 	if codec != NoCodec && codec != Zlib && codec != Zstd {
 		return fmt.Errorf("packets cannot be written with %v", codec)

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
@@ -38,7 +39,7 @@ func TestCompactPackets(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := Write(context.Background(), &out, trace.FromTimeline(tl), Options{Packets: CompactPackets}); err != nil {
+	if err := Write(context.Background(), &out, bridge.Trace[trace.Trace](tl), Options{Packets: CompactPackets}); err != nil {
 		t.Fatal(err)
 	}
 	var trace pb.Trace

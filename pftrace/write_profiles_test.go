@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
@@ -303,7 +304,7 @@ func TestStreamingProfileDeepStacks(t *testing.T) {
 		addSamples(t, b, samples...)
 	})
 	var out bytes.Buffer
-	if err := Write(context.Background(), &out, trace.FromTimeline(tl), Options{Samples: StreamingProfiles}); err != nil {
+	if err := Write(context.Background(), &out, bridge.Trace[trace.Trace](tl), Options{Samples: StreamingProfiles}); err != nil {
 		t.Fatal(err)
 	}
 	depths := map[int]int{}
@@ -332,7 +333,7 @@ func TestNoSamples(t *testing.T) {
 }
 
 func TestSampleFormUnknown(t *testing.T) {
-	if err := Write(context.Background(), new(bytes.Buffer), trace.FromTimeline(build(t, "I 1/1 a 1", nil)), Options{Samples: 3}); err == nil {
+	if err := Write(context.Background(), new(bytes.Buffer), bridge.Trace[trace.Trace](build(t, "I 1/1 a 1", nil)), Options{Samples: 3}); err == nil {
 		t.Error("no error")
 	}
 }

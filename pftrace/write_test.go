@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -64,7 +65,7 @@ func finishTimeline(t testing.TB, b *timeline.Builder) *timeline.Timeline {
 func write(t testing.TB, tl *timeline.Timeline, opts Options) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Write(context.Background(), &out, trace.FromTimeline(tl), opts); err != nil {
+	if err := Write(context.Background(), &out, bridge.Trace[trace.Trace](tl), opts); err != nil {
 		t.Fatal(err)
 	}
 	report := verifyBytes(t, out.Bytes(), VerifyOptions{Strict: true})
@@ -185,7 +186,7 @@ func TestBuffersDoNotShow(t *testing.T) {
 			for range 3 {
 				write(t, other, opts)
 				broken := errors.New("broken")
-				if err := Write(context.Background(), &failingWriter{len(want) / 2, broken}, trace.FromTimeline(tl), opts); err != broken {
+				if err := Write(context.Background(), &failingWriter{len(want) / 2, broken}, bridge.Trace[trace.Trace](tl), opts); err != broken {
 					t.Fatal(err)
 				}
 				if got := write(t, tl, opts); !bytes.Equal(got, want) {
@@ -303,13 +304,13 @@ func TestOutputErrors(t *testing.T) {
 		size := len(write(t, tl, Options{Compression: codec}))
 		for _, at := range []int{0, 100, size / 2, size - 1} {
 			for _, workers := range []int{1, 4} {
-				err := Write(context.Background(), &failingWriter{at, broken}, trace.FromTimeline(tl), Options{Compression: codec, Workers: workers})
+				err := Write(context.Background(), &failingWriter{at, broken}, bridge.Trace[trace.Trace](tl), Options{Compression: codec, Workers: workers})
 				if !errors.Is(err, broken) {
 					t.Errorf("%v, failing at byte %d of %d: error %v", codec, at, size, err)
 				}
 			}
 		}
-		if err := Write(context.Background(), &failingWriter{size, broken}, trace.FromTimeline(tl), Options{Compression: codec}); err != nil {
+		if err := Write(context.Background(), &failingWriter{size, broken}, bridge.Trace[trace.Trace](tl), Options{Compression: codec}); err != nil {
 			t.Errorf("%v, failing behind the last byte: %v", codec, err)
 		}
 	}
@@ -325,7 +326,7 @@ func TestWriteCanceled(t *testing.T) {
 		err := Write(ctx, writerFunc(func(p []byte) (int, error) {
 			cancel()
 			return len(p), nil
-		}), trace.FromTimeline(tl), Options{Compression: Zlib, Workers: workers})
+		}), bridge.Trace[trace.Trace](tl), Options{Compression: Zlib, Workers: workers})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%d workers: error %v", workers, err)
 		}
@@ -341,7 +342,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 func TestWriteUnknownCodec(t *testing.T) {
 	tl := build(t, "X 1/1 a 0 1\n", nil)
 	for _, codec := range []Codec{Gzip, 100} {
-		if err := Write(context.Background(), io.Discard, trace.FromTimeline(tl), Options{Compression: codec}); err == nil {
+		if err := Write(context.Background(), io.Discard, bridge.Trace[trace.Trace](tl), Options{Compression: codec}); err == nil {
 			t.Errorf("codec %v is accepted", codec)
 		}
 	}

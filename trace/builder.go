@@ -320,5 +320,5 @@ func (b *Builder) Finish(ctx context.Context) (*Trace, error) {
 	if err := flowbind.NestAndResolve(ctx, tl); err != nil {
 		return nil, errors.Join(err, tl.Close())
 	}
-	return FromTimeline(tl), nil
+	return newTrace(tl), nil
 }

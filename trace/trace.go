@@ -13,6 +13,7 @@ import (
 	"errors"
 	"iter"
 
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -40,14 +41,14 @@ type Trace struct {
 	closed bool
 }
 
-// FromTimeline returns the trace that a resolved timeline of the engine holds. The trace owns the timeline. It is for
-// weft's own packages.
-func FromTimeline(tl *timeline.Timeline) *Trace {
-	return &Trace{tl: tl}
-}
+func newTrace(tl *timeline.Timeline) *Trace { return &Trace{tl: tl} }
 
-// Timeline returns the engine's timeline behind the trace. It is for weft's own packages.
-func (t *Trace) Timeline() *timeline.Timeline { return t.tl }
+func init() {
+	bridge.Register(
+		func(tr any) *timeline.Timeline { return tr.(*Trace).tl },
+		func(tl *timeline.Timeline) any { return newTrace(tl) },
+	)
+}
 
 // Close frees the memory of the trace and removes its temporary files. Do not use the trace, its events or their arguments
 // afterwards.

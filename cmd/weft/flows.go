@@ -15,6 +15,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/timeline"
 	model "github.com/weft-trace/weft/trace"
 )
@@ -204,7 +205,7 @@ func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Opti
 		return fmt.Errorf("%s: %w", inputName(q.file), withoutPath(err))
 	}
 	defer func() { err = errors.Join(err, trace.Close()) }()
-	index, err := flow.NewIndex(ctx, model.FromTimeline(trace))
+	index, err := flow.NewIndex(ctx, bridge.Trace[model.Trace](trace))
 	if err != nil {
 		return err
 	}

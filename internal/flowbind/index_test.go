@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
@@ -134,7 +135,7 @@ func TestIndexAgainstNaiveImplementation(t *testing.T) {
 		tl, _ := resolve(t, memory, text)
 		n := newNaive(t, tl)
 		n.resolve()
-		x, err := flow.NewIndex(context.Background(), trace.FromTimeline(tl))
+		x, err := flow.NewIndex(context.Background(), bridge.Trace[trace.Trace](tl))
 		if err != nil {
 			t.Fatal(err)
 		}

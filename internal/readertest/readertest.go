@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
@@ -137,7 +138,7 @@ func Raised(tb testing.TB, read func(c *Case) *problem.Log) map[problem.Kind]boo
 func Verify(tb testing.TB, tl *timeline.Timeline) {
 	tb.Helper()
 	var out bytes.Buffer
-	if err := pftrace.Write(context.Background(), &out, trace.FromTimeline(tl), pftrace.Options{Workers: 1}); err != nil {
+	if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](tl), pftrace.Options{Workers: 1}); err != nil {
 		tb.Fatal(err)
 	}
 	report, err := pftrace.Verify(context.Background(), &out, pftrace.VerifyOptions{Strict: true})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
@@ -47,7 +48,7 @@ func FuzzRead(f *testing.F) {
 		}
 		defer tl.Close()
 		var out bytes.Buffer
-		if err := errors.Join(tl.Nest(context.Background()), pftrace.Write(context.Background(), &out, trace.FromTimeline(tl), pftrace.Options{})); err != nil {
+		if err := errors.Join(tl.Nest(context.Background()), pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](tl), pftrace.Options{})); err != nil {
 			t.Fatal(err)
 		}
 		report, err := pftrace.Verify(context.Background(), &out, pftrace.VerifyOptions{Strict: true})

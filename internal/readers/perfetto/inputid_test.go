@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
@@ -55,7 +56,7 @@ func TestInputIDsAreReadBack(t *testing.T) {
 	again := first
 	for range 2 {
 		var out bytes.Buffer
-		if err := pftrace.Write(context.Background(), &out, trace.FromTimeline(again.timeline), pftrace.Options{}); err != nil {
+		if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](again.timeline), pftrace.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if report, err := pftrace.Verify(context.Background(), bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{}); err != nil || len(report.Findings) > 0 {

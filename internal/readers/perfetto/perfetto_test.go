@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
@@ -384,7 +385,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := pftrace.Write(ctx, &out, trace.FromTimeline(tl), pftrace.Options{}); err != nil {
+		if err := pftrace.Write(ctx, &out, bridge.Trace[trace.Trace](tl), pftrace.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		report, err := pftrace.Verify(ctx, bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{Strict: true})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
@@ -109,7 +110,7 @@ func reencode(t *testing.T, rec recording, first *result) {
 	t.Helper()
 	ctx := context.Background()
 	var out bytes.Buffer
-	if err := pftrace.Write(ctx, &out, trace.FromTimeline(first.timeline), pftrace.Options{}); err != nil {
+	if err := pftrace.Write(ctx, &out, bridge.Trace[trace.Trace](first.timeline), pftrace.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if was := len(rec.open(t)); out.Len() >= was {

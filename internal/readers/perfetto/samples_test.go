@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
@@ -60,7 +61,7 @@ func TestSamplesComeBack(t *testing.T) {
 		{Samples: pftrace.StreamingProfiles, Packets: pftrace.CompactPackets, Compression: pftrace.Zlib},
 	} {
 		var out bytes.Buffer
-		if err := pftrace.Write(context.Background(), &out, trace.FromTimeline(given.timeline), opts); err != nil {
+		if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](given.timeline), opts); err != nil {
 			t.Fatal(err)
 		}
 		form := opts.Samples

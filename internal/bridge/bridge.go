@@ -1,0 +1,22 @@
+// Package bridge leads from a trace.Trace to the timeline behind it, and back. Package trace registers the two functions when
+// it is initialised, so that neither has to be one of its exported names: a program that uses weft does not see the engine,
+// and weft's own packages, which import trace anyway, still reach it.
+package bridge
+
+import "github.com/weft-trace/weft/internal/timeline"
+
+var (
+	timelineOf func(tr any) *timeline.Timeline
+	traceOf    func(tl *timeline.Timeline) any
+)
+
+// Register is for package trace.
+func Register(timelineOfTrace func(tr any) *timeline.Timeline, traceOfTimeline func(tl *timeline.Timeline) any) {
+	timelineOf, traceOf = timelineOfTrace, traceOfTimeline
+}
+
+// Timeline returns the timeline behind a *trace.Trace.
+func Timeline(tr any) *timeline.Timeline { return timelineOf(tr) }
+
+// Trace returns the trace that a resolved timeline holds, and which owns it: Trace[trace.Trace](tl).
+func Trace[T any](tl *timeline.Timeline) *T { return traceOf(tl).(*T) }
