@@ -5,7 +5,6 @@ package extsort
 
 import (
 	"bufio"
-	"container/heap"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/blocks"
+	"github.com/weft-trace/weft/internal/minheap"
 	"github.com/weft-trace/weft/internal/radix"
 )
 
@@ -267,9 +267,8 @@ func (s *Sorter[T]) Close() error {
 
 // Merger merges sorted sequences of encoded values. Of equal values the one of the earlier sequence comes first.
 type Merger[T any] struct {
-	codec   Codec[T]
-	compare func(a, b *T) int
-	heads   []*head[T] // a heap
+	codec Codec[T]
+	heads minheap.Heap[*head[T]]
 }
 
 type head[T any] struct {
@@ -280,7 +279,10 @@ type head[T any] struct {
 
 // NewMerger returns a Merger of the given sequences. Their buffers must hold a value.
 func NewMerger[T any](readers []*bufio.Reader, codec Codec[T], compare func(a, b *T) int) (*Merger[T], error) {
-	m := &Merger[T]{codec: codec, compare: compare}
+	m := &Merger[T]{codec: codec, heads: minheap.New(func(a, b **head[T]) bool {
+		c := compare(&(*a).value, &(*b).value)
+		return c < 0 || c == 0 && (*a).run < (*b).run
+	})}
 	for i, r := range readers {
 		h := &head[T]{reader: r, run: i}
 		ok, err := m.read(h)
@@ -288,10 +290,9 @@ func NewMerger[T any](readers []*bufio.Reader, codec Codec[T], compare func(a, b
 			return nil, err
 		}
 		if ok {
-			m.heads = append(m.heads, h)
+			m.heads.Push(h)
 		}
 	}
-	heap.Init((*headHeap[T])(m))
 	return m, nil
 }
 
@@ -315,46 +316,28 @@ func (m *Merger[T]) read(h *head[T]) (bool, error) {
 
 // Peek returns the value that Next stores next, nil if there is none. It is valid until then.
 func (m *Merger[T]) Peek() *T {
-	if len(m.heads) == 0 {
+	if m.heads.Len() == 0 {
 		return nil
 	}
-	return &m.heads[0].value
+	return &(*m.heads.Top()).value
 }
 
 // Next stores the smallest value that is left in v and reports whether there was one.
 func (m *Merger[T]) Next(v *T) (bool, error) {
-	if len(m.heads) == 0 {
+	if m.heads.Len() == 0 {
 		return false, nil
 	}
-	*v = m.heads[0].value
-	ok, err := m.read(m.heads[0])
-	if err != nil {
+	first := *m.heads.Top()
+	*v = first.value
+	switch ok, err := m.read(first); {
+	case err != nil:
 		return false, err
-	}
-	if !ok {
-		heap.Pop((*headHeap[T])(m))
-	} else if len(m.heads) > 1 {
-		heap.Fix((*headHeap[T])(m), 0)
+	case ok:
+		m.heads.Fix()
+	default:
+		m.heads.Pop()
 	}
 	return true, nil
-}
-
-// headHeap makes a Merger's heads a container/heap.
-type headHeap[T any] Merger[T]
-
-func (h *headHeap[T]) Len() int { return len(h.heads) }
-func (h *headHeap[T]) Less(i, j int) bool {
-	if c := h.compare(&h.heads[i].value, &h.heads[j].value); c != 0 {
-		return c < 0
-	}
-	return h.heads[i].run < h.heads[j].run
-}
-func (h *headHeap[T]) Swap(i, j int) { h.heads[i], h.heads[j] = h.heads[j], h.heads[i] }
-func (h *headHeap[T]) Push(x any)    { h.heads = append(h.heads, x.(*head[T])) }
-func (h *headHeap[T]) Pop() any {
-	last := h.heads[len(h.heads)-1]
-	h.heads = h.heads[:len(h.heads)-1]
-	return last
 }
 
 // File is a temporary file that is written once from front to back and read in sections. Where the system allows it,

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/minheap"
 	"github.com/weft-trace/weft/internal/problem"
 )
 
@@ -35,8 +36,8 @@ type nester struct {
 // lanes are the open slices of one track, lane by lane.
 type lanes struct {
 	lanes  []lane
-	free   freeLanes // of those beyond maxLanesTried
-	recent uint32    // the one of these that was used last
+	free   minheap.Heap[freeLane] // of those beyond maxLanesTried
+	recent uint32                 // the one of these that was used last
 
 	now      Nanos
 	instants []uint32 // by lane: the instants of that time, as long as no slice has come behind them
@@ -237,7 +238,7 @@ func (n *nester) instantsAt(l *lanes, track TrackID, ts Nanos) {
 	for i := len(l.lanes); i < len(l.instants); i++ {
 		l.lanes = append(l.lanes, nil)
 		if i >= maxLanesTried {
-			l.free.put(uint32(i), ts+1)
+			l.free.Push(freeLane{ts + 1, uint32(i)})
 		}
 	}
 }
@@ -467,7 +468,7 @@ func (n *nester) newLanes() *lanes {
 		l.now, l.instants = NoTime, l.instants[:0]
 		return l
 	}
-	return &lanes{lanes: make([]lane, 1), now: NoTime}
+	return &lanes{lanes: make([]lane, 1), free: minheap.New((*freeLane).before), now: NoTime}
 }
 
 // close removes the slices that have ended by now. A slice that ends now contains nothing that starts now.
@@ -502,13 +503,13 @@ func (l *lanes) find(start, end Nanos, instant bool) uint32 {
 	if instant {
 		end++ // until then the lane is not free for others
 	}
-	i, ok := l.free.take(l.lanes, start)
+	i, ok := l.takeFree(start)
 	if !ok {
 		l.lanes = append(l.lanes, nil)
 		i = uint32(len(l.lanes) - 1)
 	}
 	if i >= maxLanesTried {
-		l.free.put(i, end)
+		l.free.Push(freeLane{end, i})
 		l.recent = i
 	}
 	return i
@@ -549,60 +550,22 @@ func (l *lanes) follow(r *record) {
 	}
 }
 
-// freeLanes is a heap of lanes by the end of their last slice.
-type freeLanes []freeLane
-
+// freeLane is a lane and the time at which its last slice ends.
 type freeLane struct {
 	end  Nanos
 	lane uint32
 }
 
-// take removes the lane that is free since longest at the given time.
-func (f *freeLanes) take(all []lane, now Nanos) (uint32, bool) {
-	if len(*f) == 0 || (*f)[0].end > now {
+func (a *freeLane) before(b *freeLane) bool {
+	return a.end < b.end || a.end == b.end && a.lane < b.lane
+}
+
+// takeFree returns the lane that is free since longest at the given time.
+func (l *lanes) takeFree(now Nanos) (uint32, bool) {
+	if l.free.Len() == 0 || l.free.Top().end > now {
 		return 0, false
 	}
-	h := *f
-	i := h[0].lane
-	last := len(h) - 1
-	h[0] = h[last]
-	*f = h[:last]
-	f.down()
-	all[i].close(now)
+	i := l.free.Pop().lane
+	l.lanes[i].close(now)
 	return i, true
-}
-
-func (f *freeLanes) put(i uint32, end Nanos) {
-	h := append(*f, freeLane{end, i})
-	for c := len(h) - 1; c > 0; {
-		p := (c - 1) / 2
-		if !h[c].before(h[p]) {
-			break
-		}
-		h[c], h[p] = h[p], h[c]
-		c = p
-	}
-	*f = h
-}
-
-func (f *freeLanes) down() {
-	h := *f
-	for p := 0; ; {
-		c := 2*p + 1
-		if c >= len(h) {
-			return
-		}
-		if c+1 < len(h) && h[c+1].before(h[c]) {
-			c++
-		}
-		if !h[c].before(h[p]) {
-			return
-		}
-		h[c], h[p] = h[p], h[c]
-		p = c
-	}
-}
-
-func (a freeLane) before(b freeLane) bool {
-	return a.end < b.end || a.end == b.end && a.lane < b.lane
 }

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/weft-trace/weft/internal/minheap"
 )
 
 // Open slices come out by their ends, of those that end together the one that began last first; whether they nest, overlap or
@@ -11,11 +13,11 @@ import (
 func TestOpenSlices(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for _, lengths := range []int64{1, 5, 1000} {
-		var s openSlices
+		s := openSlices{others: minheap.New((*openSlice).before)}
 		var want []openSlice
 		for i := range 5 {
 			o := openSlice{end: Nanos(1 + r.Int64N(lengths)), ordinal: uint64(i)}
-			s.others.push(o)
+			s.others.Push(o)
 			want = append(want, o)
 		}
 		for ordinal := uint64(5); ordinal < 3000; ordinal++ {

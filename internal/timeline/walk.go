@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/weft-trace/weft/internal/minheap"
 	"github.com/weft-trace/weft/internal/problem"
 )
 
@@ -204,8 +205,9 @@ func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error)
 		t: t, emit: fn, ordinal: seg.first, sampled: sampled, ends: map[uint32]*record{}, payloads: t.store.reader(),
 		problems: new(problem.Log),
 	}
+	w.open.others = minheap.New((*openSlice).before)
 	for _, o := range seg.open {
-		w.open.others.push(o)
+		w.open.others.Push(o)
 	}
 	if t.flows != nil {
 		if w.flows, err = t.flows.From(seg.first); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/minheap"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -312,18 +313,18 @@ func (c *converter) eachMember(payload []byte, fn func(key []byte, v value)) {
 // addMarkers adds the markers of all threads in the order in which flows are resolved: by start, then by thread, then by
 // their place in the thread's list (section 7).
 func (c *converter) addMarkers() error {
-	q := minHeap[*threadState]{less: comesBefore}
+	q := minheap.New(comesBefore)
 	for _, th := range c.threads {
 		if len(th.markers) > 0 {
-			q.push(th)
+			q.Push(th)
 		}
 	}
 	var late []lateMarker // receivers of this time, behind their senders
-	for n := 0; q.len() > 0; n++ {
+	for n := 0; q.Len() > 0; n++ {
 		if n%(1<<12) == 0 && c.ctx.Err() != nil {
 			return c.ctx.Err()
 		}
-		th := *q.top()
+		th := *q.Top()
 		m := &th.markers[th.next]
 		if len(late) > 0 && late[0].m.start != m.start {
 			if err := c.addLate(&late); err != nil {
@@ -336,9 +337,9 @@ func (c *converter) addMarkers() error {
 			return err
 		}
 		if th.next++; th.next == len(th.markers) {
-			q.pop()
+			q.Pop()
 		} else {
-			q.fix()
+			q.Fix()
 		}
 	}
 	return c.addLate(&late)

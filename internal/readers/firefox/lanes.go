@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/minheap"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -97,8 +98,8 @@ type lanes struct {
 	name   string
 	role   timeline.Role
 	tracks []timeline.TrackID
-	busy   minHeap[busyLane]
-	free   minHeap[int]
+	busy   minheap.Heap[busyLane]
+	free   minheap.Heap[int]
 }
 
 // busyLane is a lane and the time from which on it is free.
@@ -112,22 +113,22 @@ func newLanes(parent timeline.TrackID, name string, role timeline.Role) *lanes {
 		name = "(no name)" // a track without name would get that of its first marker, which has none either
 	}
 	l := &lanes{parent: parent, name: name, role: role}
-	l.busy.less = func(a, b *busyLane) bool { return a.end < b.end || a.end == b.end && a.lane < b.lane }
-	l.free.less = func(a, b *int) bool { return *a < *b }
+	l.busy = minheap.New(func(a, b *busyLane) bool { return a.end < b.end || a.end == b.end && a.lane < b.lane })
+	l.free = minheap.New(func(a, b *int) bool { return *a < *b })
 	return l
 }
 
 // take returns the track of an interval. Intervals come in the order of their starts.
 func (l *lanes) take(b *timeline.Builder, m *marker) timeline.TrackID {
-	for l.busy.len() > 0 && l.busy.top().end <= m.start {
-		l.free.push(l.busy.pop().lane)
+	for l.busy.Len() > 0 && l.busy.Top().end <= m.start {
+		l.free.Push(l.busy.Pop().lane)
 	}
 	lane := len(l.tracks)
-	if l.free.len() > 0 {
-		lane = l.free.pop()
+	if l.free.Len() > 0 {
+		lane = l.free.Pop()
 	} else {
 		l.tracks = append(l.tracks, b.NewTrack(l.parent, timeline.TrackSpec{Name: l.name, Role: l.role}))
 	}
-	l.busy.push(busyLane{m.end, lane})
+	l.busy.Push(busyLane{m.end, lane})
 	return l.tracks[lane]
 }

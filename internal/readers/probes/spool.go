@@ -3,7 +3,6 @@ package probes
 import (
 	"bufio"
 	"cmp"
-	"container/heap"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/blocks"
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/minheap"
 	"github.com/weft-trace/weft/internal/radix"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -191,7 +191,7 @@ func (s *spool) each(fn func(r *record, payload []byte) error) error {
 	if err := s.file.Flush(); err != nil {
 		return err
 	}
-	m := make(merge, 0, len(s.runs))
+	m := minheap.New(comesFirst)
 	buffer := int(min(max(s.limit/int64(len(s.runs)), 4096), 64<<10))
 	for i, run := range s.runs {
 		h := &mergeHead{r: bufio.NewReaderSize(s.file.Section(run.start, run.size), buffer), run: i}
@@ -200,12 +200,11 @@ func (s *spool) each(fn func(r *record, payload []byte) error) error {
 			return err
 		}
 		if ok {
-			m = append(m, h)
+			m.Push(h)
 		}
 	}
-	heap.Init(&m)
-	for len(m) > 0 {
-		h := m[0]
+	for m.Len() > 0 {
+		h := *m.Top()
 		if err := fn(&h.record, h.payload); err != nil {
 			return err
 		}
@@ -214,9 +213,9 @@ func (s *spool) each(fn func(r *record, payload []byte) error) error {
 			return err
 		}
 		if ok {
-			heap.Fix(&m, 0)
+			m.Fix()
 		} else {
-			heap.Pop(&m)
+			m.Pop()
 		}
 	}
 	return nil
@@ -266,24 +265,7 @@ func (h *mergeHead) next() (bool, error) {
 	return true, nil
 }
 
-// merge is a heap of runs by their next records; of those of one time the earlier run comes first.
-type merge []*mergeHead
-
-func (m merge) Len() int { return len(m) }
-func (m merge) Less(i, j int) bool {
-	if c := cmp.Compare(m[i].record.ts, m[j].record.ts); c != 0 {
-		return c < 0
-	}
-	return m[i].run < m[j].run
-}
-func (m merge) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
-
-// Push and Pop implement heap.Interface.
-func (m *merge) Push(x any) { *m = append(*m, x.(*mergeHead)) }
-
-// Pop removes the last head.
-func (m *merge) Pop() any {
-	last := (*m)[len(*m)-1]
-	*m = (*m)[:len(*m)-1]
-	return last
+// comesFirst orders runs by their next records; of those of one time the earlier run comes first.
+func comesFirst(a, b **mergeHead) bool {
+	return cmp.Or(cmp.Compare((*a).record.ts, (*b).record.ts), cmp.Compare((*a).run, (*b).run)) < 0
 }

@@ -1,0 +1,57 @@
+// Package minheap has a heap with its least item on top.
+package minheap
+
+// Heap is a heap of items. Make it with New.
+type Heap[T any] struct {
+	items []T
+	less  func(a, b *T) bool
+}
+
+// New returns an empty heap in the order of less.
+func New[T any](less func(a, b *T) bool) Heap[T] { return Heap[T]{less: less} }
+
+// Len returns the number of items.
+func (h *Heap[T]) Len() int { return len(h.items) }
+
+// Top returns the least item, which may be changed if Fix is called then.
+func (h *Heap[T]) Top() *T { return &h.items[0] }
+
+// Push adds an item.
+func (h *Heap[T]) Push(item T) {
+	h.items = append(h.items, item)
+	for i := len(h.items) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !h.less(&h.items[i], &h.items[parent]) {
+			break
+		}
+		h.items[i], h.items[parent] = h.items[parent], h.items[i]
+		i = parent
+	}
+}
+
+// Pop removes and returns the least item.
+func (h *Heap[T]) Pop() T {
+	least, last := h.items[0], len(h.items)-1
+	h.items[0] = h.items[last]
+	h.items = h.items[:last]
+	h.Fix()
+	return least
+}
+
+// Fix restores the order after the top item has changed.
+func (h *Heap[T]) Fix() {
+	for i := 0; ; {
+		child := 2*i + 1
+		if child >= len(h.items) {
+			return
+		}
+		if child+1 < len(h.items) && h.less(&h.items[child+1], &h.items[child]) {
+			child++
+		}
+		if !h.less(&h.items[child], &h.items[i]) {
+			return
+		}
+		h.items[i], h.items[child] = h.items[child], h.items[i]
+		i = child
+	}
+}
