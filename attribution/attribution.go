@@ -84,10 +84,6 @@ type Options struct {
 	// EndWithSlice leaves an explicit context at the end of the slice in which it was entered, whatever the input says. It
 	// repairs producers that enter and do not leave.
 	EndWithSlice bool
-	// FileOrder takes explicit events in the order of the input, whatever their times are, as catapult's importer did. Costs
-	// are charged to the explicit contexts at the begin of each slice then. It excludes EndWithSlice: what is entered inside
-	// a slice is a matter of times.
-	FileOrder bool
 	// Cost says what costs are added up of.
 	Cost CostOptions
 	// Workers is the number of goroutines that may be at work; 0 means one for every core. It has no influence on the result.
@@ -135,20 +131,9 @@ type Result struct {
 	enteredBy  map[NodeID]typeSet // by logical node: the types by which it was entered explicitly; nil: not asked for yet
 }
 
-// Validate returns an error if options exclude each other.
-func (o *Options) Validate() error {
-	if o.FileOrder && o.EndWithSlice {
-		return errors.New("contexts end with their slices in the order of time only, not in that of the input")
-	}
-	return nil
-}
-
 // Run attributes the work in a trace. What is wrong with the contexts of the input is counted, see trace.Trace.Problems.
 // The result must be closed before the trace is.
 func Run(ctx context.Context, tr *trace.Trace, opts Options) (r *Result, err error) {
-	if err := opts.Validate(); err != nil {
-		return nil, fmt.Errorf("attribution: %w", err)
-	}
 	t := bridge.Timeline(tr)
 	steps, err := flowbind.TakeSteps(ctx, t)
 	if err != nil {
@@ -166,12 +151,6 @@ func Run(ctx context.Context, tr *trace.Trace, opts Options) (r *Result, err err
 	}
 	p := newPropagation(c, steps, opts)
 	defer p.out.Close()
-	if opts.FileOrder && opts.has(ViaExplicit) {
-		var err error
-		if p.order, err = newFileOrder(ctx, c); err != nil {
-			return nil, err
-		}
-	}
 	if err := p.run(ctx); err != nil {
 		return nil, err
 	}

@@ -40,7 +40,6 @@ func (p *propagation) flowStep(s *flowbind.Step) error {
 		if err := p.closeBefore(th, s.At); err != nil {
 			return err
 		}
-		p.enterInOrder(th, s.Event)
 	}
 	if s.In && len(f.set) > 0 {
 		for i := range f.set {

@@ -17,8 +17,7 @@ type knobs uint16
 
 // The bits of knobs. Those from firstSource on leave out sources.
 const (
-	knobFileOrder knobs = 1 << iota
-	knobEndWithSlice
+	knobEndWithSlice knobs = 1 << iota
 	knobKeep
 	knobAncestor
 	knobAtBegin
@@ -33,7 +32,7 @@ const (
 func (k knobs) options(from, to int64) Options {
 	has := func(bit knobs) bool { return k&bit != 0 }
 	opts := Options{
-		FileOrder: has(knobFileOrder), EndWithSlice: has(knobEndWithSlice) && !has(knobFileOrder), Intervals: has(knobAttach),
+		EndWithSlice: has(knobEndWithSlice), Intervals: has(knobAttach),
 		Cost: CostOptions{AtBegin: has(knobAtBegin), FromStart: has(knobFromStart)},
 	}
 	switch {

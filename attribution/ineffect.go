@@ -126,7 +126,6 @@ func (p *propagation) asyncSet(o *timeline.Occurrence, list []evidence, around [
 	}
 	if o.Thread != 0 {
 		if th := p.threads[o.Thread]; th != nil {
-			p.enterInOrder(th, o.Event)
 			inherit(p.inEffect(th, th.innermost(o.TS)))
 			if b, ok := p.provoker(th, th.innermost(o.TS)); ok {
 				inherit([]begun{b})
@@ -183,7 +182,6 @@ func (p *propagation) request(o *timeline.Occurrence, thread timeline.TrackID, l
 			}
 		}
 		if th := p.threads[thread]; th != nil {
-			p.enterInOrder(th, o.Event)
 			for _, b := range p.inEffect(th, th.innermost(o.TS)) {
 				if p.travels(&b) && ofType(set, b.typ) == nil {
 					set = append(set, b)

@@ -13,7 +13,6 @@ type limits struct {
 	requests  int // maxRequests
 	inputs    int // maxInputs; of timings as well
 	held      int // maxHeld
-	explicit  int // maxExplicit
 
 	entries int // maxEntries
 	sets    int // maxSets
@@ -44,7 +43,7 @@ func limitsFor(memory int64) limits {
 	of := func(most int64) int { return int(most * memory / fullLimits) }
 	return limits{
 		nodes: of(maxNodes), table: of(maxTableSize), snapshots: of(maxSnapshots), requests: of(maxRequests),
-		inputs: of(maxInputs), held: of(maxHeld), explicit: of(maxExplicit),
+		inputs: of(maxInputs), held: of(maxHeld),
 		entries: of(maxEntries), sets: of(maxSets), inSets: of(maxInSets), lists: of(maxLists), inLists: of(maxInLists),
 		longTasks: of(maxLongTasks), taskSets: of(maxAllTaskSets), asyncs: of(maxAsyncs), shares: of(maxShares),
 		rows: of(maxTableRows), rowInputs: of(maxRowInputs),

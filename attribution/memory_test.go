@@ -123,7 +123,7 @@ func TestHostileShapes(t *testing.T) {
 	for name, shape := range hostileShapes {
 		t.Run(name, func(t *testing.T) {
 			input := shape()
-			for _, opts := range []Options{{Intervals: true}, {FileOrder: true}, {EndWithSlice: true, FlowConflict: CommonAncestor}} {
+			for _, opts := range []Options{{Intervals: true}, {EndWithSlice: true, FlowConflict: CommonAncestor}} {
 				checkPeak(t, input, opts)
 			}
 		})

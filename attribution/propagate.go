@@ -76,9 +76,7 @@ type propagation struct {
 	effect   []begun // result of inEffect
 	held     int     // bytes, see hold
 	now      timeline.Nanos
-	patience int        // how often hold fails before what is over is looked for again
-	order    *fileOrder // nil: events count in the order of time
-	tops     []top      // of order
+	patience int // how often hold fails before what is over is looked for again
 }
 
 // openThread is what is open on a thread at some time.
@@ -163,7 +161,7 @@ func (p *propagation) run(ctx context.Context) error {
 		if err := p.closeUntil(th, lastTime); err != nil {
 			return err
 		}
-		if n := th.active.entered; n > 0 && p.order == nil {
+		if n := th.active.entered; n > 0 {
 			p.problems.AddN(problem.NeverLeft, uint64(n), problem.NoPosition, "")
 		}
 	}
@@ -280,7 +278,6 @@ func (p *propagation) begin(o *timeline.Occurrence, thread timeline.TrackID, lis
 	}
 	s := th.push()
 	s.ordinal, s.ts, s.end, s.event, s.collector, s.endless = o.Ordinal, o.TS, end, o.Event, false, endless
-	p.enterInOrder(th, o.Event)
 	for i := range list {
 		p.beginWith(th, s, &list[i])
 	}
@@ -298,14 +295,6 @@ func (p *propagation) begin(o *timeline.Occurrence, thread timeline.TrackID, lis
 		delete(p.pending, o.Ordinal)
 	}
 	return nil
-}
-
-// enterInOrder brings what is entered on a thread up to date with an event, if that is a matter of the order of the input.
-func (p *propagation) enterInOrder(th *openThread, event uint32) {
-	if p.order != nil && th != nil {
-		p.tops = p.order.appendTops(p.tops[:0], th.id, event)
-		th.active.enterOnly(p.tops)
-	}
 }
 
 // push makes room for one more open slice and returns it, with the memory of the one that was there before.
@@ -415,7 +404,7 @@ func (p *propagation) instant(o *timeline.Occurrence, place *place, list []evide
 	thread := cmp.Or(o.Thread, place.thread)
 	switch {
 	case e.isExplicit() && thread != 0:
-		if p.opts.has(ViaExplicit) && p.order == nil {
+		if p.opts.has(ViaExplicit) {
 			th := p.thread(thread)
 			if err := p.closeBefore(th, o.TS); err != nil {
 				return err

@@ -9,10 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // events makes a Chrome JSON trace of events.
@@ -113,15 +111,6 @@ func TestTriggerOfAsyncSlices(t *testing.T) {
 	a.want(t, 5, "Frame isolate 7 async 0", "Trigger frame F async 0")
 	a.want(t, 7, "Frame frame F async 0")
 	a.want(t, 10, "Frame isolate 7 async 0")
-}
-
-// What ends with its slice is a matter of times, and not to be had in the order of the input.
-func TestExclusiveOptions(t *testing.T) {
-	tl := attribute(t, events(x("work", 1, 0, "")), Options{}).t
-	if r, err := Run(t.Context(), bridge.Trace[trace.Trace](tl), Options{FileOrder: true, EndWithSlice: true}); err == nil {
-		r.Close()
-		t.Error("no error")
-	}
 }
 
 // With EndWithSlice a context that is entered inside a slice and never left ends with that.
@@ -291,27 +280,6 @@ func TestObjectsOfOneIdentity(t *testing.T) {
 		if url := a.c.snapshots[a.sets.entries[set[0]].snapshot].url; url != test.want {
 			t.Errorf("%s: bound to %q, want %q", name, url, test.want)
 		}
-	}
-}
-
-// With FileOrder what counts is the order of the input: here the context is left before it is entered, and both are behind
-// the slice that is later.
-func TestFileOrder(t *testing.T) {
-	a := attribute(t, events(
-		x("late", 1, 30, ""),
-		`{"ph":")","name":"type","id":"0x1","ts":40,"pid":1,"tid":1}`,
-		`{"ph":"(","name":"type","id":"0x1","ts":10,"pid":1,"tid":1}`,
-		`{"ph":"X","name":"early","ts":20,"dur":5,"pid":1,"tid":1}`,
-		`{"ph":"i","s":"t","name":"instant","ts":5,"pid":1,"tid":1}`,
-	), Options{FileOrder: true})
-	a.want(t, 0)
-	a.want(t, 3, "type ptr 0x1 explicit 0")
-	a.want(t, 4, "type ptr 0x1 explicit 0")
-	if n, m := a.problems.Count(problem.LeaveWithoutActive), a.problems.Count(problem.NeverLeft); n != 1 || m != 1 {
-		t.Errorf("leave_without_active %d, never_left %d; want 1 and 1", n, m)
-	}
-	if self := a.selfOf("type", 1, 1); self["ptr/0x1@1"].wall != 5000 || self[unattributed].wall != 10000 {
-		t.Errorf("costs %+v", self)
 	}
 }
 

@@ -168,7 +168,7 @@ func (s *stamper) group(group []timeline.Occurrence) error {
 			return err
 		}
 		for k := range list {
-			explicit = explicit || list[k].isExplicit() && s.opts.has(ViaExplicit) && s.order == nil
+			explicit = explicit || list[k].isExplicit() && s.opts.has(ViaExplicit)
 		}
 		s.kinds = append(s.kinds, list...)
 		s.ranges = append(s.ranges, len(s.kinds))
@@ -232,14 +232,10 @@ func (s *stamper) orderExplicit(group []timeline.Occurrence) {
 // valid until the next call.
 func (s *stamper) topsAt(w *worker, event uint32) ([]top, bool) {
 	h := s.orders[w.id]
-	switch {
-	case s.order != nil:
-		s.tops = s.order.appendTops(s.tops[:0], w.id, event)
-	case h != nil:
-		s.tops = h.appendTops(s.tops[:0], event)
-	default:
+	if h == nil {
 		return w.tops, false
 	}
+	s.tops = h.appendTops(s.tops[:0], event)
 	return s.tops, true
 }
 
@@ -376,9 +372,6 @@ func (s *stamper) begin(o *timeline.Occurrence, w *worker, found []evidence, own
 	if o.End == timeline.NoTime {
 		next.end = lastTime
 	}
-	if s.order != nil {
-		w.tops = append(w.tops[:0], tops...)
-	}
 	next.epoch = s.epochAt(w, o.TS)
 	s.nest(w, next, o, found)
 	next.set = s.setOf(w, next, own)
@@ -395,7 +388,7 @@ func (s *stamper) begin(o *timeline.Occurrence, w *worker, found []evidence, own
 		next.up = w.busy
 		w.endless++
 	} else {
-		s.pop(w)
+		w.pop()
 	}
 	s.settle(w)
 	return s.put(o, set)
@@ -598,22 +591,13 @@ func (s *stamper) closeUntil(w *worker, ts timeline.Nanos) {
 		if s.opts.EndWithSlice && !top.endless && w.active.endSlice(top.ts, top.end, top.event) {
 			w.tops = w.active.appendTops(w.tops[:0])
 		}
-		s.pop(w)
+		w.pop()
 		s.settle(w)
 	}
 }
 
 // pop takes the innermost slice away.
-func (s *stamper) pop(w *worker) {
-	n := len(w.slices) - 1
-	w.slices = w.slices[:n]
-	if s.order == nil {
-		return
-	}
-	if w.tops = w.tops[:0]; n > 0 {
-		w.tops = s.order.appendTops(w.tops, w.id, w.slices[n-1].event)
-	}
-}
+func (w *worker) pop() { w.slices = w.slices[:len(w.slices)-1] }
 
 // push makes room for one more open slice, with the memory of the one that was there before.
 func (w *worker) push() *work {

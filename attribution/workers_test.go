@@ -35,8 +35,8 @@ func TestWorkers(t *testing.T) {
 		inputs[name] = recording.Read(t, path)
 	}
 	for name, input := range inputs {
-		for _, opts := range []Options{{Intervals: true}, {FileOrder: true}} {
-			t.Run(fmt.Sprintf("%s, in the order of the file: %v", name, opts.FileOrder), func(t *testing.T) {
+		for _, opts := range []Options{{}, {Intervals: true}} {
+			t.Run(fmt.Sprintf("%s, with intervals: %v", name, opts.Intervals), func(t *testing.T) {
 				var want *attributed
 				for _, memory := range []int64{timeline.DefaultMemory, 1} {
 					for _, opts.Workers = range []int{1, 2} {

@@ -40,7 +40,6 @@ prints the costs.`,
 func contextFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "context-sources", Value: "all", Usage: "find contexts in the ways `LIST` only: " + strings.Join(attribution.SourceNames(), ", ")},
-		&cli.StringFlag{Name: "context-order", Value: "time", Usage: "events that enter and leave contexts count in the order of `WHAT`: time, or file"},
 		&cli.StringFlag{Name: "context-scope", Value: "thread", Usage: "contexts that are entered and not left hold to the end of their `WHAT`: thread, or slice"},
 		&cli.StringFlag{Name: "flow-conflict", Value: "replace", Usage: "where a flow brings another context than the active one, `DO` replace, keep or lca (their common ancestor)"},
 	}
@@ -63,22 +62,12 @@ func contextOptions(c *cli.Context) (*attribution.Options, error) {
 			opts.Sources = append(opts.Sources, via)
 		}
 	}
-	switch order := c.String("context-order"); order {
-	case "time":
-	case "file":
-		opts.FileOrder = true
-	default:
-		return nil, unknownValue("context-order", "order", order, "time", "file")
-	}
 	switch scope := c.String("context-scope"); scope {
 	case "thread":
 	case "slice":
 		opts.EndWithSlice = true
 	default:
 		return nil, unknownValue("context-scope", "scope", scope, "thread", "slice")
-	}
-	if opts.Validate() != nil {
-		return nil, usagef("--context-scope slice: with --context-order file nothing ends with its slice; use one of them")
 	}
 	var err error
 	if opts.FlowConflict, err = attribution.ParseFlowConflict(c.String("flow-conflict")); err != nil {
