@@ -145,18 +145,19 @@ func Run(ctx context.Context, tr *trace.Trace, opts Options) (r *Result, err err
 		}
 	}()
 	c := newCollector(t, cmp.Or(opts.Workers, runtime.GOMAXPROCS(0)))
-	defer c.evidence.Close()
+	f := c.found
+	defer f.evidence.Close()
 	if err := c.run(ctx); err != nil {
 		return nil, err
 	}
-	p := newPropagation(c, steps, opts)
+	p := newPropagation(f, steps, opts)
 	defer p.out.Close()
 	if err := p.run(ctx); err != nil {
 		return nil, err
 	}
-	r = &Result{t: t, c: c.catalogue, sets: p.sets, costs: newCosts(c.catalogue, p.sets, t, &opts.Cost)}
+	r = &Result{t: t, c: f.contexts, sets: p.sets, costs: newCosts(f.contexts, p.sets, t, &opts.Cost)}
 	if opts.Intervals {
-		r.shown = newIntervals(c.catalogue, p.sets, t.Memory()/16, t.TempDir())
+		r.shown = newIntervals(f.contexts, p.sets, t.Memory()/16, t.TempDir())
 		r.costs.shown = r.shown
 	}
 	s := newStamper(p, r.costs)
@@ -174,11 +175,11 @@ func Run(ctx context.Context, tr *trace.Trace, opts Options) (r *Result, err err
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	r.requests, r.inputs, r.inputIndex = s.finishRequests(), c.inputs.list, c.inputs.byNode
-	r.used, r.own, r.attributed, r.uses = s.used, c.ownEvents, c.attributed, s.uses
-	dropped := c.dropped
-	if len(c.speaks) > 0 {
-		dropped += c.unseen // else objects are no contexts: recordings of the compositor have very many
+	r.requests, r.inputs, r.inputIndex = s.finishRequests(), f.inputs.list, f.inputs.byNode
+	r.used, r.own, r.attributed, r.uses = s.used, f.own, f.attributed, s.uses
+	dropped := f.contexts.dropped
+	if len(f.explicit) > 0 {
+		dropped += f.contexts.unseen // else objects are no contexts: recordings of the compositor have very many
 	}
 	if dropped += p.sets.full; dropped > 0 {
 		t.Problems().AddN(problem.ContextLimit, dropped, problem.NoPosition, "")

@@ -56,7 +56,17 @@ const maxSnapshots = 1 << 18
 
 // catalogue holds the objects of a trace, their states over time, and the tree that they form.
 type catalogue struct {
-	*table
+	most    limits
+	types   []string // by TypeID
+	byType  map[string]TypeID
+	nodes   []node // by NodeID; nodes[0] is none
+	byID    index  // of nodes
+	byText  index  // of those that are the first with their scope and id
+	key     []byte
+	strings map[string]string // scopes, urls and classes
+	size    int               // bytes of nodes and strings
+	dropped uint64            // what had no room
+
 	snapshots []snapshot // by snapshotID
 	unseen    uint64     // states that had no room
 	links     []link
@@ -91,11 +101,17 @@ type state struct {
 }
 
 func newCatalogue(most limits) *catalogue {
-	return &catalogue{
-		entered: map[NodeID]enteredAs{},
-		table:   newTable(most), snapshots: make([]snapshot, 1), classes: map[NodeID]string{},
+	c := &catalogue{
+		most: most, types: slices.Clone(builtIn[:]), byType: map[string]TypeID{}, nodes: make([]node, 1), strings: map[string]string{},
+		entered: map[NodeID]enteredAs{}, snapshots: make([]snapshot, 1), classes: map[NodeID]string{},
 		members: map[NodeID][]NodeID{}, sizes: map[NodeID]int{},
 	}
+	for id, name := range builtIn {
+		if id > 0 {
+			c.byType[name] = TypeID(id)
+		}
+	}
+	return c
 }
 
 // add adds a state of an object; 0 if there are too many.

@@ -57,18 +57,18 @@ func (c *collector) frameNode(frame []byte, pid int64) NodeID {
 	if !isPointer(frame) {
 		pid = Global
 	}
-	n := c.node(ScopeFrame, frame, pid)
-	c.nodes[n].isFrame, c.nodes[n].context = n != 0, n != 0
+	n := c.contexts.node(ScopeFrame, frame, pid)
+	c.contexts.nodes[n].isFrame, c.contexts.nodes[n].context = n != 0, n != 0
 	return n
 }
 
 // isolate notes in which isolate a thread, its process and a frame run scripts.
 func (p *chromeFrames) isolate(c *collector, s *seen, frame NodeID) {
-	isolate := c.node(ScopeIsolate, s.facts.isolate, s.place.pid)
+	isolate := c.contexts.node(ScopeIsolate, s.facts.isolate, s.place.pid)
 	if isolate == 0 {
 		return
 	}
-	c.nodes[isolate].context = true
+	c.contexts.nodes[isolate].context = true
 	if s.place.role == roleThread {
 		c.isolateOf[s.place.thread] = c.isolateOf[s.place.thread].with(isolate)
 	}
@@ -145,17 +145,17 @@ func (p *chromeFrames) frame(c *collector, s *seen, dict timeline.Arg) {
 	node := c.frameNode(f.id, f.pid)
 	if s.name.event == frameDeleted {
 		delete(p.known, node)
-		c.catalogue.add(snapshot{node: node, ts: s.TS, event: s.Event, change: deleted})
+		c.contexts.add(snapshot{node: node, ts: s.TS, event: s.Event, change: deleted})
 		return
 	}
-	was, now := p.known[node], knownFrame{url: c.keep(f.url)}
+	was, now := p.known[node], knownFrame{url: c.contexts.keep(f.url)}
 	switch {
 	case s.name.event != commitLoad:
-		now.parent, now.fromBrowser = c.keep(f.parent), true
+		now.parent, now.fromBrowser = c.contexts.keep(f.parent), true
 	case was.fromBrowser || f.parent == nil:
 		now.parent, now.fromBrowser = was.parent, was.fromBrowser
 	default:
-		now.parent = c.keep(f.parent)
+		now.parent = c.contexts.keep(f.parent)
 	}
 	state := p.add(c, s, node, now, f.pid)
 	if f.pid == Global && f.pseudo != nil && state != 0 && p.waits < maxWaiting {
@@ -175,14 +175,14 @@ func (p *chromeFrames) add(c *collector, s *seen, node NodeID, now knownFrame, p
 	if p.known == nil {
 		p.known = map[NodeID]knownFrame{}
 	}
-	if _, ok := p.known[node]; ok || c.hasRoom(knownSize) {
+	if _, ok := p.known[node]; ok || c.contexts.hasRoom(knownSize) {
 		p.known[node] = now
 	}
-	state := c.catalogue.add(snapshot{node: node, ts: s.TS, event: s.Event, change: followed, url: now.url, pid: pid})
+	state := c.contexts.add(snapshot{node: node, ts: s.TS, event: s.Event, change: followed, url: now.url, pid: pid})
 	if now.parent != "" {
-		process := c.nodes[node].Process // of an address; Global otherwise
+		process := c.contexts.nodes[node].Process // of an address; Global otherwise
 		c.frameNode([]byte(now.parent), process)
-		c.refer(state, reference{scope: ScopeFrame, id: now.parent, process: process}, false)
+		c.contexts.refer(state, reference{scope: ScopeFrame, id: now.parent, process: process}, false)
 	}
 	return state
 }
@@ -194,7 +194,7 @@ func (p *chromeFrames) ready(c *collector, f *frameFacts) {
 	}
 	list := p.waiting[string(f.pseudo)]
 	for _, state := range list {
-		c.snapshots[state].pid = f.pid
+		c.contexts.snapshots[state].pid = f.pid
 	}
 	delete(p.waiting, string(f.pseudo))
 	p.waits -= len(list)
@@ -209,7 +209,7 @@ func (p *chromeFrames) address(c *collector, s *seen) {
 	}
 	node := c.frameNode(f.frame, Global)
 	was := p.known[node]
-	if url := c.keep(f.url); was.url != url {
+	if url := c.contexts.keep(f.url); was.url != url {
 		was.url = url
 		p.add(c, s, node, was, s.place.pid)
 	}
@@ -223,14 +223,14 @@ func (chromeGraphics) see(c *collector, s *seen) error {
 	f := s.facts
 	pid := s.place.pid
 	if pid == Global && s.Thread != 0 { // asynchronous slices of no process
-		pid = c.places[s.Thread].pid
+		pid = c.found.places[s.Thread].pid
 	}
 	if !f.hasSequence || !f.hasLayerTree || pid == Global {
 		return nil
 	}
 	id := strconv.AppendInt(nil, f.layerTree, 10)
 	id = strconv.AppendInt(append(id, '.'), f.sequence, 10)
-	return c.own(s, TypeGraphicsFrame, c.node(ScopeGraphics, id, pid))
+	return c.own(s, TypeGraphicsFrame, c.contexts.node(ScopeGraphics, id, pid))
 }
 
 // collections finds the slices that collect garbage, and how much they freed.
@@ -244,7 +244,7 @@ func (p *collections) see(c *collector, s *seen) error {
 		return nil
 	}
 	if s.Kind == timeline.OccursSlice {
-		c.isolates[s.place.thread] = 0 // which one is known at the end
+		c.found.isolates[s.place.thread] = 0 // which one is known at the end
 		if err := c.add(evidence{ordinal: s.ordinal, kind: collects}); err != nil {
 			return err
 		}
@@ -289,5 +289,5 @@ func (scripts) see(c *collector, s *seen) error {
 	if url == nil || s.place.role != roleThread || s.isEnd() && s.call {
 		return nil
 	}
-	return c.own(s, TypeScript, c.node(ScopeScript, url, Global))
+	return c.own(s, TypeScript, c.contexts.node(ScopeScript, url, Global))
 }

@@ -11,40 +11,47 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
+// found is what the first pass leaves to those that follow: what the events of the trace say about contexts.
+type found struct {
+	t          *timeline.Timeline
+	workers    int
+	contexts   *catalogue
+	evidence   *extsort.Sorter[evidence] // by ordinal
+	places     []place                   // by TrackID
+	names      []nameInfo                // by NameID
+	categories []categoryInfo            // by CategoryID
+	requests   requests
+	inputs     inputs
+	isolates   map[timeline.TrackID]NodeID // of the threads that collect garbage
+	explicit   map[timeline.TrackID]bool   // threads with explicit events, on which nothing is collected for isolates
+	attributed bool                        // the trace holds an earlier attribution
+	own        ownTracks
+
+	hasLanes bool // see nested
+	ofLanes  []timeline.Occurrence
+}
+
 // collector is the first pass: it shows all events to the providers and keeps what they find.
 type collector struct {
-	*catalogue
+	found     *found
+	contexts  *catalogue
 	t         *timeline.Timeline
 	problems  *problem.Log
-	places    []place
-	names     []nameInfo
-	kindsOf   []categoryInfo // by CategoryID
 	args      *timeline.ArgSelection
 	providers []provider
-	evidence  *extsort.Sorter[evidence]
 
-	open     map[uint32]openBegin // slices that have an end event, by the event that began them
-	ends     [][]timeline.Nanos   // by TrackID of a thread: ends of its open slices as cost has them, the outermost first
-	hasLanes bool                 // see nested
-	ofLanes  []timeline.Occurrence
-	seen     seen
+	open map[uint32]openBegin // slices that have an end event, by the event that began them
+	ends [][]timeline.Nanos   // by TrackID of a thread: ends of its open slices as cost has them, the outermost first
+	seen seen
 
-	given   []timeline.Occurrence // the group
+	group   []timeline.Occurrence // as it came
 	known   []facts               // about it; nil: not read yet
 	inOrder bool                  // what is shown of it comes in its order, see nested
 	early   []int                 // of the group: ends of what has not begun
 	latest  facts
-	workers int
 
 	isolateOf map[timeline.TrackID]isolateChoice // of threads and of processes
-	isolates  map[timeline.TrackID]NodeID        // of the threads that collect garbage
-	speaks    map[timeline.TrackID]bool          // threads with explicit events: they speak for themselves
 	frames    map[NodeID]NodeID                  // isolate of every frame that runs scripts
-	requests  requests
-	inputs    inputs
-
-	attributed bool // the trace holds an earlier attribution
-	ownEvents  ownTracks
 }
 
 // ownTracks are the tracks that an earlier attribution has written, and what is on them.
@@ -73,23 +80,25 @@ type openBegin struct {
 
 // newCollector prepares the first pass.
 func newCollector(t *timeline.Timeline, workers int) *collector {
-	c := &collector{
-		catalogue: newCatalogue(limitsFor(t.Memory())), t: t, problems: t.Problems(), places: findPlaces(t), names: infosOf(t), kindsOf: categoriesOf(t),
-		args:      t.SelectArgs(func(name string) bool { return factNames[name] }),
-		providers: providers(t), open: map[uint32]openBegin{}, ends: make([][]timeline.Nanos, t.TrackCount()),
-		evidence:  extsort.New(evidenceCodec, compareEvidence, t.Memory()/16, t.TempDir()),
-		isolateOf: map[timeline.TrackID]isolateChoice{}, isolates: map[timeline.TrackID]NodeID{},
-		speaks: map[timeline.TrackID]bool{}, frames: map[NodeID]NodeID{},
-		requests: newRequests(), inputs: newInputs(), attributed: wasAttributed(t), workers: workers,
+	f := &found{
+		t: t, workers: workers, contexts: newCatalogue(limitsFor(t.Memory())),
+		evidence: extsort.New(evidenceCodec, compareEvidence, t.Memory()/16, t.TempDir()),
+		places:   findPlaces(t), names: infosOf(t), categories: categoriesOf(t), requests: newRequests(), inputs: newInputs(),
+		isolates: map[timeline.TrackID]NodeID{}, explicit: map[timeline.TrackID]bool{}, attributed: wasAttributed(t),
 	}
-	for id := range c.places {
-		if c.places[id].role == roleOwn {
-			c.ownEvents.tracks = append(c.ownEvents.tracks, timeline.TrackID(id))
+	for id := range f.places {
+		f.hasLanes = f.hasLanes || f.places[id].lane
+		if f.places[id].role == roleOwn {
+			f.own.tracks = append(f.own.tracks, timeline.TrackID(id))
 		}
 	}
-	c.hasLanes = slices.ContainsFunc(c.places, func(p place) bool { return p.lane })
-	c.findMain(t, c.places)
-	return c
+	f.contexts.findMain(t, f.places)
+	return &collector{
+		found: f, contexts: f.contexts, t: t, problems: t.Problems(), providers: providers(t),
+		args: t.SelectArgs(func(name string) bool { return factNames[name] }),
+		open: map[uint32]openBegin{}, ends: make([][]timeline.Nanos, t.TrackCount()),
+		isolateOf: map[timeline.TrackID]isolateChoice{}, frames: map[NodeID]NodeID{},
+	}
 }
 
 // run shows all events to the providers and then puts the catalogue in order.
@@ -102,39 +111,40 @@ func (c *collector) run(ctx context.Context) error {
 	if err := c.showAll(ctx); err != nil {
 		return err
 	}
-	if err := c.inputs.finish(c); err != nil {
+	if err := c.found.inputs.finish(c); err != nil {
 		return err
 	}
-	for _, thread := range slices.Sorted(maps.Keys(c.isolates)) {
-		c.isolates[thread] = c.isolate(thread)
+	for _, thread := range slices.Sorted(maps.Keys(c.found.isolates)) {
+		c.found.isolates[thread] = c.isolate(thread)
 	}
-	c.catalogue.finish()
-	c.markContexts()
-	if err := c.build(ctx, c.problems); err != nil {
+	c.contexts.finish()
+	c.contexts.markContexts()
+	if err := c.contexts.build(ctx, c.problems); err != nil {
 		return err
 	}
-	c.classify()
-	if err := c.plantIsolates(ctx, c.frames); err != nil {
+	c.contexts.classify()
+	if err := c.contexts.plantIsolates(ctx, c.frames); err != nil {
 		return err
 	}
-	c.findEpochs()
+	c.contexts.findEpochs()
 	return nil
 }
 
 // showAll shows all events to the providers. With several workers, a goroutine of its own reads the facts about them.
 func (c *collector) showAll(ctx context.Context) error {
-	if c.workers > 1 {
-		return timeline.PreparedAhead(ctx, c.t, c.read, c.group)
+	if c.found.workers > 1 {
+		return timeline.PreparedAhead(ctx, c.t, c.read, c.show)
 	}
-	return c.t.Occurrences(ctx, true, func(group []timeline.Occurrence) error { return c.group(group, nil) })
+	return c.t.Occurrences(ctx, true, func(group []timeline.Occurrence) error { return c.show(group, nil) })
 }
 
-// occurrences calls fn for everything that happens at each time, without arguments.
-func (c *collector) occurrences(ctx context.Context, fn func(group []timeline.Occurrence) error) error {
-	if c.workers > 1 {
-		return c.t.OccurrencesAhead(ctx, false, fn)
+// walk calls fn for everything that happens at each time, without arguments, in the order in which slices nest; see nested.
+func (f *found) walk(ctx context.Context, fn func(group []timeline.Occurrence, inOrder bool) error) error {
+	inNesting := func(group []timeline.Occurrence) error { return fn(f.nested(group)) }
+	if f.workers > 1 {
+		return f.t.OccurrencesAhead(ctx, false, inNesting)
 	}
-	return c.t.Occurrences(ctx, false, fn)
+	return f.t.Occurrences(ctx, false, inNesting)
 }
 
 // read reads the facts about an occurrence, in place of those about another one.
@@ -142,17 +152,17 @@ func (c *collector) read(o *timeline.Occurrence, f *facts) {
 	if f.any {
 		*f = facts{}
 	}
-	if role := c.places[o.Track].role; len(o.Args) > 0 && role != roleOwn && role != roleNone {
+	if role := c.found.places[o.Track].role; len(o.Args) > 0 && role != roleOwn && role != roleNone {
 		f.any = true
 		f.read(c.args, o.Args)
 	}
 }
 
-// group shows everything that happens at one time to the providers. End events come before what starts, but those of slices
+// show shows everything that happens at one time to the providers. End events come before what starts, but those of slices
 // that have no length after it. known are the facts; nil: they are not read yet.
-func (c *collector) group(group []timeline.Occurrence, known []facts) error {
-	c.given, c.known = group, known
-	group, c.inOrder = c.nested(group)
+func (c *collector) show(group []timeline.Occurrence, known []facts) error {
+	c.group, c.known = group, known
+	group, c.inOrder = c.found.nested(group)
 	c.early = c.early[:0]
 	for i := range group {
 		if o := &group[i]; o.Kind == timeline.OccursEnd {
@@ -180,7 +190,7 @@ func (c *collector) factsOf(o *timeline.Occurrence, at int) *facts {
 		return &c.latest
 	}
 	if !c.inOrder {
-		at = sort.Search(len(c.given), func(i int) bool { return c.given[i].Ordinal >= o.Ordinal })
+		at = sort.Search(len(c.group), func(i int) bool { return c.group[i].Ordinal >= o.Ordinal })
 	}
 	return &c.known[at]
 }
@@ -190,11 +200,11 @@ func (c *collector) occurrence(o *timeline.Occurrence, at int) error {
 		return err
 	}
 	s := &c.seen
-	s.Occurrence, s.ordinal, s.place, s.name = o, o.Ordinal, &c.places[o.Track], &c.names[o.Name]
-	s.call = c.kindsOf[o.Category].call
+	s.Occurrence, s.ordinal, s.place, s.name = o, o.Ordinal, &c.found.places[o.Track], &c.found.names[o.Name]
+	s.call = c.found.categories[o.Category].call
 	switch {
 	case s.place.role == roleOwn:
-		c.ownEvents.see(o)
+		c.found.own.see(o)
 		return nil
 	case s.place.role == roleNone:
 		return nil
@@ -210,7 +220,7 @@ func (c *collector) occurrence(o *timeline.Occurrence, at int) error {
 		if len(o.Args) == 0 && !o.Deletion {
 			return nil
 		}
-		s.ordinal, s.name = begun.ordinal, &c.names[begun.name]
+		s.ordinal, s.name = begun.ordinal, &c.found.names[begun.name]
 	case o.Kind == timeline.OccursSlice && o.End != timeline.NoTime:
 		late := s.place.role == roleThread && c.endsLate(s.place.thread, o)
 		if !o.Complete {
@@ -265,14 +275,14 @@ func (c *collector) lateCPU(s *openBegin, end timeline.Nanos) error {
 }
 
 // add adds evidence.
-func (c *collector) add(e evidence) error { return c.evidence.Add(e) }
+func (c *collector) add(e evidence) error { return c.found.evidence.Add(e) }
 
 // own says that a slice or instant names a context in its arguments.
 func (c *collector) own(s *seen, typ TypeID, node NodeID) error {
 	if node == 0 {
 		return nil
 	}
-	c.nodes[node].context = true
+	c.contexts.nodes[node].context = true
 	return c.add(evidence{ordinal: s.ordinal, kind: ownContext, typ: typ, node: node})
 }
 
@@ -296,13 +306,13 @@ func (c *collector) isolate(thread timeline.TrackID) NodeID {
 	if own := c.isolateOf[thread]; own.node != 0 && !own.several {
 		return own.node
 	}
-	p := &c.places[thread]
+	p := &c.found.places[thread]
 	if of := c.isolateOf[p.process]; p.process != 0 && of.node != 0 && !of.several {
 		return of.node
 	}
 	tr := c.t.Track(thread)
 	id := appendThreadName(nil, p.pid, tr.InputID)
-	n := c.node(ScopeIsolate, id, p.pid)
-	c.nodes[n].context = n != 0
+	n := c.contexts.node(ScopeIsolate, id, p.pid)
+	c.contexts.nodes[n].context = n != 0
 	return n
 }

@@ -127,112 +127,88 @@ const (
 	textSize = 64  // bytes that a text takes beside itself
 )
 
-// table holds the types, nodes and texts of a trace.
-type table struct {
-	most    limits
-	types   []string // by TypeID
-	byType  map[string]TypeID
-	nodes   []node // by NodeID; nodes[0] is none
-	byID    index  // of nodes
-	byText  index  // of those that are the first with their scope and id
-	key     []byte
-	strings map[string]string // scopes, urls and classes
-	size    int               // bytes of nodes and strings
-	dropped uint64            // what had no room
-}
-
-func newTable(most limits) *table {
-	t := &table{most: most, types: slices.Clone(builtIn[:]), byType: map[string]TypeID{}, nodes: make([]node, 1), strings: map[string]string{}}
-	for id, name := range builtIn {
-		if id > 0 {
-			t.byType[name] = TypeID(id)
-		}
-	}
-	return t
-}
-
 // hasRoom reports whether size bytes more may be taken, and counts what may not.
-func (t *table) hasRoom(size int) bool {
-	if t.size+size > t.most.table {
-		t.dropped++
+func (c *catalogue) hasRoom(size int) bool {
+	if c.size+size > c.most.table {
+		c.dropped++
 		return false
 	}
-	t.size += size
+	c.size += size
 	return true
 }
 
 // mayGrow reports whether one more may be added to n values of which there are at most some, and counts what may not.
-func (t *table) mayGrow(n, most int) bool {
+func (c *catalogue) mayGrow(n, most int) bool {
 	if n >= most {
-		t.dropped++
+		c.dropped++
 		return false
 	}
 	return true
 }
 
 // keep returns a copy of a text that is shared by all that are equal; "" if there is no room.
-func (t *table) keep(text []byte) string {
+func (c *catalogue) keep(text []byte) string {
 	if len(text) > maxIDText {
 		text = text[:maxIDText]
 	}
-	if s, ok := t.strings[string(text)]; ok {
+	if s, ok := c.strings[string(text)]; ok {
 		return s
 	}
-	if len(text) == 0 || !t.hasRoom(len(text)+textSize) {
+	if len(text) == 0 || !c.hasRoom(len(text)+textSize) {
 		return ""
 	}
 	s := strings.Clone(string(text))
-	t.strings[s] = s
+	c.strings[s] = s
 	return s
 }
 
 // typeOf returns the id of a type; 0 if there are too many.
-func (t *table) typeOf(name []byte) TypeID {
-	if id, ok := t.byType[string(name)]; ok {
+func (c *catalogue) typeOf(name []byte) TypeID {
+	if id, ok := c.byType[string(name)]; ok {
 		return id
 	}
-	if len(t.types) >= maxTypes {
-		t.dropped++
+	if len(c.types) >= maxTypes {
+		c.dropped++
 		return 0
 	}
-	id := TypeID(len(t.types))
+	id := TypeID(len(c.types))
 	text := strings.Clone(string(name))
-	t.types = append(t.types, text)
-	t.byType[text] = id
+	c.types = append(c.types, text)
+	c.byType[text] = id
 	return id
 }
 
 // node returns the id of a context; 0 if there are too many.
-func (t *table) node(scope string, id []byte, process int64) NodeID {
+func (c *catalogue) node(scope string, id []byte, process int64) NodeID {
 	if len(id) > maxIDText {
 		id = id[:maxIDText]
 	}
-	t.key = append(append(t.key[:0], scope...), id...)
-	text := len(t.key)
-	t.key = binary.LittleEndian.AppendUint64(t.key, uint64(process))
-	hash := t.byID.hash(t.key)
-	if n := t.byID.find(hash, func(n uint32) bool { return t.nodes[n].is(scope, id, process) }); n != 0 {
+	c.key = append(append(c.key[:0], scope...), id...)
+	text := len(c.key)
+	c.key = binary.LittleEndian.AppendUint64(c.key, uint64(process))
+	hash := c.byID.hash(c.key)
+	if n := c.byID.find(hash, func(n uint32) bool { return c.nodes[n].is(scope, id, process) }); n != 0 {
 		return NodeID(n)
 	}
-	if len(t.nodes) >= t.most.nodes || !t.hasRoom(len(id)+nodeSize) {
-		t.dropped++
+	if len(c.nodes) >= c.most.nodes || !c.hasRoom(len(id)+nodeSize) {
+		c.dropped++
 		return 0
 	}
-	kept := t.keep([]byte(scope))
+	kept := c.keep([]byte(scope))
 	if kept != scope {
 		return 0 // too long, or there is no room
 	}
-	n := NodeID(len(t.nodes))
-	t.nodes = append(t.nodes, node{Identity: Identity{kept, string(id), process}})
-	t.byID.add(hash, uint32(n))
+	n := NodeID(len(c.nodes))
+	c.nodes = append(c.nodes, node{Identity: Identity{kept, string(id), process}})
+	c.byID.add(hash, uint32(n))
 
-	hash = t.byText.hash(t.key[:text])
-	first := t.byText.find(hash, func(f uint32) bool { return t.nodes[f].Scope == scope && t.nodes[f].ID == string(id) })
+	hash = c.byText.hash(c.key[:text])
+	first := c.byText.find(hash, func(f uint32) bool { return c.nodes[f].Scope == scope && c.nodes[f].ID == string(id) })
 	if first == 0 {
 		first = uint32(n)
-		t.byText.add(hash, first)
+		c.byText.add(hash, first)
 	}
-	t.nodes[n].text = NodeID(first)
+	c.nodes[n].text = NodeID(first)
 	return n
 }
 
@@ -242,11 +218,11 @@ func (n *node) is(scope string, id []byte, process int64) bool {
 }
 
 // find returns a node that is there already.
-func (t *table) find(scope, id string, process int64) (NodeID, bool) {
-	t.key = append(append(t.key[:0], scope...), id...)
-	t.key = binary.LittleEndian.AppendUint64(t.key, uint64(process))
-	n := t.byID.find(t.byID.hash(t.key), func(n uint32) bool {
-		return t.nodes[n].Process == process && t.nodes[n].ID == id && t.nodes[n].Scope == scope
+func (c *catalogue) find(scope, id string, process int64) (NodeID, bool) {
+	c.key = append(append(c.key[:0], scope...), id...)
+	c.key = binary.LittleEndian.AppendUint64(c.key, uint64(process))
+	n := c.byID.find(c.byID.hash(c.key), func(n uint32) bool {
+		return c.nodes[n].Process == process && c.nodes[n].ID == id && c.nodes[n].Scope == scope
 	})
 	return NodeID(n), n != 0
 }

@@ -178,7 +178,7 @@ func (earlierNotes) see(c *collector, s *seen) error {
 	for i := range s.facts.notes {
 		if a := s.facts.notes[i]; a.Kind != 0 {
 			taken |= 1 << i
-			if c.attributed && !s.isEnd() && isLikeNote(c.t, a) {
+			if c.found.attributed && !s.isEnd() && isLikeNote(c.t, a) {
 				note = i // the last one, as in noteIn
 			}
 		}
@@ -221,12 +221,12 @@ func (earlierNotes) inherit(c *collector, s *seen, note timeline.Arg) error {
 		if !ok || err != nil || came == ViaArgs || s.place.role == roleAsync && came != ViaAsync {
 			continue
 		}
-		node, typ := c.node(identity.Scope, []byte(identity.ID), identity.Process), c.typeOf(m.Key)
+		node, typ := c.contexts.node(identity.Scope, []byte(identity.ID), identity.Process), c.contexts.typeOf(m.Key)
 		if node == 0 || typ == 0 {
 			continue
 		}
-		c.nodes[node].context = true
-		c.nodes[node].isFrame = c.nodes[node].isFrame || identity.Scope == ScopeFrame || identity.Scope == ScopeWindow
+		c.contexts.nodes[node].context = true
+		c.contexts.nodes[node].isFrame = c.contexts.nodes[node].isFrame || identity.Scope == ScopeFrame || identity.Scope == ScopeWindow
 		e := evidence{ordinal: s.ordinal, kind: inherited, typ: typ, node: node, value: inheritedValue(came, hops)}
 		if err := c.add(e); err != nil {
 			return err

@@ -98,17 +98,17 @@ func (p *explicitEvents) enterOrLeave(c *collector, s *seen) error {
 	if id.global {
 		pid = Global
 	}
-	node, typ := c.node(id.scope, id.id, pid), c.typeOf([]byte(s.name.name))
+	node, typ := c.contexts.node(id.scope, id.id, pid), c.contexts.typeOf([]byte(s.name.name))
 	if node == 0 || typ == 0 {
 		return nil
 	}
-	c.speaks[s.place.thread] = true
+	c.found.explicit[s.place.thread] = true
 	kind := leaves
 	if id.phase == '(' {
 		kind = enters
-		c.nodes[node].context = true
-		if _, ok := c.entered[node]; !ok && c.hasRoom(enteredSize) {
-			c.entered[node] = enteredAs{c.types[typ], c.keep(p.category(s))}
+		c.contexts.nodes[node].context = true
+		if _, ok := c.contexts.entered[node]; !ok && c.contexts.hasRoom(enteredSize) {
+			c.contexts.entered[node] = enteredAs{c.contexts.types[typ], c.contexts.keep(p.category(s))}
 		}
 	}
 	return c.add(evidence{ordinal: s.Ordinal, kind: kind, typ: typ, node: node})
@@ -132,19 +132,19 @@ func (p *explicitEvents) object(c *collector, s *seen) error {
 	if own.id == nil {
 		return nil
 	}
-	node := c.node(own.scope, own.id, s.place.pid)
-	state := snapshot{node: node, ts: s.TS, event: s.Event, class: c.keep([]byte(s.place.class)), category: c.keep(p.category(s))}
+	node := c.contexts.node(own.scope, own.id, s.place.pid)
+	state := snapshot{node: node, ts: s.TS, event: s.Event, class: c.contexts.keep([]byte(s.place.class)), category: c.contexts.keep(p.category(s))}
 	switch {
 	case s.Deletion:
 		state.change = deleted
-		c.catalogue.add(state)
+		c.contexts.add(state)
 		if node == 0 || s.Thread == 0 {
 			return nil
 		}
 		return c.add(evidence{ordinal: s.Ordinal, kind: destroys, node: node})
 	case s.Kind == timeline.OccursSlice:
 		state.change = created
-		c.catalogue.add(state)
+		c.contexts.add(state)
 	case s.Kind == timeline.OccursInstant:
 		state.change = changed
 		p.snapshot(c, s, state)
@@ -164,15 +164,15 @@ const maxNestedSnapshots = 32
 func (p *explicitEvents) members(c *collector, s *seen, state snapshot, list iter.Seq[timeline.Arg], depth int) {
 	for a := range list {
 		if string(a.Key) == "url" {
-			state.url = c.keep(text(&a))
+			state.url = c.contexts.keep(text(&a))
 		}
 	}
-	id := c.catalogue.add(state)
+	id := c.contexts.add(state)
 	for a := range list {
 		switch name := string(a.Key); name {
 		case "parent", "sibling", "renderFrame", "frameTreeNode":
 			if to, ok := p.reference(a, s.place.pid); ok {
-				c.refer(id, to, name != "parent")
+				c.contexts.refer(id, to, name != "parent")
 				continue
 			}
 		}
@@ -188,11 +188,11 @@ func (p *explicitEvents) nested(c *collector, s *seen, outer snapshot, a timelin
 	}
 	class, id, category := p.nestedID(a)
 	if id != nil {
-		state := snapshot{ts: outer.ts, event: outer.event, change: changed, class: c.keep(class), category: outer.category}
+		state := snapshot{ts: outer.ts, event: outer.event, change: changed, class: c.contexts.keep(class), category: outer.category}
 		if category != nil {
-			state.category = c.keep(category)
+			state.category = c.contexts.keep(category)
 		}
-		state.node = c.node(c.nodes[outer.node].Scope, id, c.nodes[outer.node].Process)
+		state.node = c.contexts.node(c.contexts.nodes[outer.node].Scope, id, c.contexts.nodes[outer.node].Process)
 		p.members(c, s, state, p.t.Members(a), depth)
 		return
 	}

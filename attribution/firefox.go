@@ -38,19 +38,19 @@ func (firefoxWindows) start(c *collector) {
 			continue // from elsewhere: other programs may write facts of this name
 		}
 		node := c.windowNode([]byte(window))
-		state := c.catalogue.add(snapshot{node: node, ts: c.t.Start(), change: followed, url: c.keep([]byte(page.URL))})
+		state := c.contexts.add(snapshot{node: node, ts: c.t.Start(), change: followed, url: c.contexts.keep([]byte(page.URL))})
 		if page.Embedder != 0 {
 			outer := strconv.FormatInt(page.Embedder, 10)
 			c.windowNode([]byte(outer))
-			c.refer(state, reference{scope: ScopeWindow, id: outer, process: Global}, false)
+			c.contexts.refer(state, reference{scope: ScopeWindow, id: outer, process: Global}, false)
 		}
 	}
 }
 
 // windowNode returns the context of a window.
 func (c *collector) windowNode(window []byte) NodeID {
-	n := c.node(ScopeWindow, window, Global)
-	c.nodes[n].isFrame, c.nodes[n].context = n != 0, n != 0
+	n := c.contexts.node(ScopeWindow, window, Global)
+	c.contexts.nodes[n].isFrame, c.contexts.nodes[n].context = n != 0, n != 0
 	return n
 }
 
@@ -60,7 +60,7 @@ func (firefoxWindows) see(c *collector, s *seen) error {
 		return nil
 	}
 	if f.tab != 0 {
-		tab := c.node(ScopeTab, strconv.AppendInt(nil, f.tab, 10), Global)
+		tab := c.contexts.node(ScopeTab, strconv.AppendInt(nil, f.tab, 10), Global)
 		if err := c.own(s, TypeTab, tab); err != nil {
 			return err
 		}
@@ -87,14 +87,14 @@ func (firefoxInput) see(c *collector, s *seen) error {
 	}
 	start := s.TS - timeline.Nanos(math.Round(f.latency*1e3))*timeline.Microsecond
 	start -= start % timeline.Microsecond
-	node := c.node(ScopeDOMEvent, strconv.AppendInt(nil, int64(start/timeline.Microsecond), 10), s.place.pid)
+	node := c.contexts.node(ScopeDOMEvent, strconv.AppendInt(nil, int64(start/timeline.Microsecond), 10), s.place.pid)
 	if node == 0 {
 		return nil
 	}
-	i := Input{ID: c.nodes[node].Identity, Type: c.keep(f.domType), Start: start, Latency: timeline.NoTime, node: node, from: fromTiming}
+	i := Input{ID: c.contexts.nodes[node].Identity, Type: c.contexts.keep(f.domType), Start: start, Latency: timeline.NoTime, node: node, from: fromTiming}
 	if s.End != timeline.NoTime {
 		i.Latency = sum(s.End, -start)
 	}
-	c.inputs.add(c, i)
+	c.found.inputs.add(c, i)
 	return c.own(s, TypeInputEvent, node)
 }

@@ -35,7 +35,7 @@ func (p *propagation) flowStep(s *flowbind.Step) error {
 		delete(p.flows, s.Flow)
 	}
 	var th *openThread
-	if place := &p.places[s.Track]; place.role == roleThread {
+	if place := &p.found.places[s.Track]; place.role == roleThread {
 		th = p.thread(place.thread)
 		if err := p.closeBefore(th, s.At); err != nil {
 			return err
@@ -125,20 +125,20 @@ func (p *propagation) enter(th *openThread, at int, b begun) {
 	if own := s.of(b.typ); own != nil {
 		switch own.via {
 		case ViaFlow:
-			*own = p.span(own, &b, s.ts)
+			*own = span(p.contexts, p.sets, own, &b, s.ts)
 		case ViaRequest:
 			*own = b
 		}
 		return
 	}
 	around, ok := p.effectOf(th, at-1, b.typ)
-	if ok && around.node != 0 && !p.isAncestor(p.logicalOf(around.node), p.logicalOf(b.node), s.ts) {
+	if ok && around.node != 0 && !p.contexts.isAncestor(p.contexts.logicalOf(around.node), p.contexts.logicalOf(b.node), s.ts) {
 		p.problems.Add(problem.FlowConflict, problem.Position{Event: int64(s.event), Offset: -1}, "")
 		switch p.opts.FlowConflict {
 		case KeepActive:
 			return
 		case CommonAncestor:
-			b = p.span(&begun{ordinal: b.ordinal, typ: b.typ, node: around.node, via: ViaFlow, hops: b.hops}, &b, s.ts)
+			b = span(p.contexts, p.sets, &begun{ordinal: b.ordinal, typ: b.typ, node: around.node, via: ViaFlow, hops: b.hops}, &b, s.ts)
 		}
 	}
 	s.add(b)
@@ -146,22 +146,22 @@ func (p *propagation) enter(th *openThread, at int, b begun) {
 
 // span returns the entry for work that two contexts are the cause of (attribution.md, rule 4): their common ancestor, or
 // nobody.
-func (p *propagation) span(a, b *begun, ts timeline.Nanos) begun {
-	if a.node != 0 && p.logicalOf(a.node) == p.logicalOf(b.node) {
+func span(c *catalogue, s *sets, a, b *begun, ts timeline.Nanos) begun {
+	if a.node != 0 && c.logicalOf(a.node) == c.logicalOf(b.node) {
 		return *a
 	}
 	out := *a
 	out.hops = max(a.hops, b.hops)
 	list := []NodeID{a.node}
 	if a.candidates != 0 {
-		list = slices.Clone(p.sets.lists.at(uint32(a.candidates)))
+		list = slices.Clone(s.lists.at(uint32(a.candidates)))
 	}
 	if !slices.Contains(list, b.node) {
 		list = append(list, b.node)
 	}
-	out.candidates = p.sets.candidates(list)
+	out.candidates = s.candidates(list)
 	if a.node != 0 {
-		out.node = p.commonAncestor(p.logicalOf(a.node), p.logicalOf(b.node), ts)
+		out.node = c.commonAncestor(c.logicalOf(a.node), c.logicalOf(b.node), ts)
 	}
 	return out
 }

@@ -91,10 +91,10 @@ func (b *tabulator) groupOf(node NodeID, ts timeline.Nanos) rowKey {
 	case GroupNone:
 		return rowKey{node: node}
 	case GroupPage:
-		return rowKey{node: b.c.pageOf(node, ts)}
+		return rowKey{node: b.result.c.pageOf(node, ts)}
 	}
 	if b.groupBy == nil {
-		b.groupBy = make([]groupID, len(b.c.nodes))
+		b.groupBy = make([]groupID, len(b.result.c.nodes))
 	}
 	group := &b.groupBy[node]
 	if *group == 0 {
@@ -107,9 +107,9 @@ func (b *tabulator) groupOf(node NodeID, ts timeline.Nanos) rowKey {
 func (b *tabulator) groupName(node NodeID) string {
 	switch b.group {
 	case GroupClass:
-		return cmp.Or(b.c.class(node, lastTime), b.c.nodes[node].Scope)
+		return cmp.Or(b.result.c.class(node, lastTime), b.result.c.nodes[node].Scope)
 	case GroupEntity:
-		return entityOf(b.c.urlOf(node))
+		return entityOf(b.result.c.urlOf(node))
 	}
 	return allContexts
 }

@@ -30,14 +30,14 @@ const (
 // hold reports whether size bytes more may be kept, and counts what may not.
 func (p *propagation) hold(size int) bool {
 	switch {
-	case p.held+size <= p.most.held:
+	case p.held+size <= p.contexts.most.held:
 	case p.patience > 0:
 		p.patience--
 	default:
 		p.sweep()
 	}
-	if p.held+size > p.most.held {
-		p.dropped++
+	if p.held+size > p.contexts.most.held {
+		p.contexts.dropped++
 		return false
 	}
 	p.held += size
@@ -55,7 +55,7 @@ func (p *propagation) sweep() {
 			p.asyncs[id] = track
 		}
 	}
-	if before-p.held < p.most.held/8 {
+	if before-p.held < p.contexts.most.held/8 {
 		p.patience = 1 << 16
 	}
 }

@@ -154,7 +154,7 @@ func (p *propagation) provoker(th *openThread, slice int) (begun, bool) {
 		if th.slices[i].collector {
 			b, ok := p.effectOf(th, i-1, TypeFrame)
 			b.typ = TypeTrigger
-			return b, ok && b.node != 0 && p.nodes[b.node].Scope != ScopeIsolate
+			return b, ok && b.node != 0 && p.contexts.nodes[b.node].Scope != ScopeIsolate
 		}
 	}
 	return begun{}, false
@@ -168,7 +168,7 @@ func (th *openThread) innermost(ts timeline.Nanos) int {
 
 // request handles an event of a request (attribution.md, rule 7); e is of the list of what is evident about it.
 func (p *propagation) request(o *timeline.Occurrence, thread timeline.TrackID, list []evidence, e *evidence) {
-	r := &p.requests.list[e.node]
+	r := &p.found.requests.list[e.node]
 	switch e.kind {
 	case sends:
 		if r.Start != timeline.NoTime {
@@ -208,7 +208,7 @@ func (p *propagation) ofRequest(o *timeline.Occurrence, e *evidence, set []begun
 	if e.kind != requested && e.kind != unfinished && e.kind != handles {
 		return set
 	}
-	r := &p.requests.list[e.node]
+	r := &p.found.requests.list[e.node]
 	if e.kind != handles {
 		if r.Start == timeline.NoTime {
 			r.Start, r.thread = o.TS, o.Thread
@@ -237,7 +237,7 @@ func (p *propagation) ofRequest(o *timeline.Occurrence, e *evidence, set []begun
 
 // handle gives a slice that handles a request the contexts of that, for the types of which nothing is in effect.
 func (p *propagation) handle(th *openThread, s *openSlice, request int) {
-	for _, b := range p.requests.list[request].begun {
+	for _, b := range p.found.requests.list[request].begun {
 		if s.of(b.typ) != nil {
 			continue
 		}
@@ -252,5 +252,5 @@ func (p *propagation) handle(th *openThread, s *openSlice, request int) {
 // travels reports whether a context may be handed on to other work: isolates collect for many, and what is unattributed
 // is nobody's.
 func (p *propagation) travels(b *begun) bool {
-	return b.node != 0 && b.via != ViaIsolate && b.typ != TypeTrigger && p.nodes[b.node].Scope != ScopeIsolate
+	return b.node != 0 && b.via != ViaIsolate && b.typ != TypeTrigger && p.contexts.nodes[b.node].Scope != ScopeIsolate
 }

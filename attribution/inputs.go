@@ -182,12 +182,12 @@ func (in *inputs) happened(c *collector, id NodeID, at timeline.Nanos) NodeID {
 	if node, known := in.further[key]; known {
 		return node
 	}
-	if !c.hasRoom(furtherSize) {
+	if !c.contexts.hasRoom(furtherSize) {
 		return 0
 	}
 	n := max(1, in.reused[id].n) + 1
-	of := c.nodes[id].Identity
-	node := c.node(of.Scope, fmt.Appendf(nil, "%s#%d", of.ID, n), of.Process)
+	of := c.contexts.nodes[id].Identity
+	node := c.contexts.node(of.Scope, fmt.Appendf(nil, "%s#%d", of.ID, n), of.Process)
 	if node != 0 {
 		in.reused[id], in.further[key] = reusedID{n, node}, node
 	}
@@ -209,7 +209,7 @@ func (in *inputs) add(c *collector, i Input) {
 		switch {
 		case i.from > was.from:
 			was.Type, was.Start, was.Latency, was.from = i.Type, i.Start, i.Latency, i.from
-			c.classes[i.node] = i.Type
+			c.contexts.classes[i.node] = i.Type
 		case i.from == was.from:
 			was.Latency = max(was.Latency, i.Latency) // NoTime is less than any time
 		}
@@ -218,11 +218,11 @@ func (in *inputs) add(c *collector, i Input) {
 		}
 		return
 	}
-	if !c.mayGrow(len(in.list), c.most.inputs) || !c.hasRoom(inputSize) {
+	if !c.contexts.mayGrow(len(in.list), c.contexts.most.inputs) || !c.contexts.hasRoom(inputSize) {
 		return
 	}
 	i.Presented = timeline.NoTime
-	c.classes[i.node] = i.Type
+	c.contexts.classes[i.node] = i.Type
 	in.byNode[i.node] = len(in.list)
 	in.list = append(in.list, i)
 }
@@ -232,7 +232,7 @@ func (in *inputs) typeOf(c *collector, name []byte) TypeID {
 	if id, ok := in.types[string(name)]; ok {
 		return id
 	}
-	if !c.mayGrow(len(in.types), maxTypes) {
+	if !c.contexts.mayGrow(len(in.types), maxTypes) {
 		return 0
 	}
 	id := TypeID(len(in.types) + 1)
@@ -245,7 +245,7 @@ func (in *inputs) typeOf(c *collector, name []byte) TypeID {
 type chromeInput struct{}
 
 func (chromeInput) see(c *collector, s *seen) error {
-	in, f := &c.inputs, s.facts
+	in, f := &c.found.inputs, s.facts
 	switch {
 	case s.Kind == timeline.OccursSlice && (s.name.event == inputLatency || s.name.event == eventLatency):
 		in.begin(c, s)
@@ -254,7 +254,7 @@ func (chromeInput) see(c *collector, s *seen) error {
 	}
 	switch {
 	case f.traceID != nil:
-		node := in.identify(c, s, c.node(ScopeLatency, f.traceID, Global))
+		node := in.identify(c, s, c.contexts.node(ScopeLatency, f.traceID, Global))
 		if s.place.role != roleThread && s.place.role != roleAsync {
 			return nil
 		}
@@ -276,7 +276,7 @@ func (in *inputs) begin(c *collector, s *seen) {
 	if s.End != timeline.NoTime {
 		i.Latency = s.End - s.TS
 	}
-	if c.mayGrow(len(in.begun), maxUnnamed) {
+	if c.contexts.mayGrow(len(in.begun), maxUnnamed) {
 		in.begun[s.ordinal] = i
 	}
 }
@@ -293,16 +293,16 @@ func (in *inputs) identify(c *collector, s *seen, id NodeID) NodeID {
 	if node == 0 {
 		return 0
 	}
-	i.node, i.ID = node, c.nodes[node].Identity
+	i.node, i.ID = node, c.contexts.nodes[node].Identity
 	if i.from == fromStages {
-		i.Type = c.keep(s.facts.stagesType)
+		i.Type = c.contexts.keep(s.facts.stagesType)
 		_, known := in.stages[s.Track]
-		if i.Latency != timeline.NoTime && (known || c.hasRoom(stagesSize)) {
+		if i.Latency != timeline.NoTime && (known || c.contexts.hasRoom(stagesSize)) {
 			in.stages[s.Track] = staged{node: node, end: i.Start + i.Latency}
 		}
 	}
 	in.add(c, i)
-	if known, ok := in.byStart[i.Start]; known.from < i.from && (ok || c.hasRoom(startSize)) {
+	if known, ok := in.byStart[i.Start]; known.from < i.from && (ok || c.contexts.hasRoom(startSize)) {
 		in.byStart[i.Start] = startedInput{node, i.from}
 	}
 	return node
@@ -338,12 +338,12 @@ func (in *inputs) timing(c *collector, s *seen) {
 	}
 	t := timing{
 		ordinal: s.ordinal, thread: s.Thread, start: s.TS, end: s.End, typ: in.typeOf(c, s.facts.eventType), joins: s.facts.interaction,
-		processing: sum(s.TS, timeline.Nanos(math.Round(ms*1e6))), name: c.keep(s.facts.eventType),
+		processing: sum(s.TS, timeline.Nanos(math.Round(ms*1e6))), name: c.contexts.keep(s.facts.eventType),
 		id: Identity{Scope: ScopeEventTiming, ID: c.t.AsyncID(s.Track), Process: s.place.pid},
 	}
 	if id := s.facts.asyncID; id != nil { // only the outermost slice of an id has it
 		id = id[:min(len(id), maxAsyncText)]
-		if _, known := in.ids[s.Track]; known || c.hasRoom(asyncIDSize+maxAsyncText) {
+		if _, known := in.ids[s.Track]; known || c.contexts.hasRoom(asyncIDSize+maxAsyncText) {
 			in.ids[s.Track] = string(id)
 		}
 	}
@@ -354,7 +354,7 @@ func (in *inputs) timing(c *collector, s *seen) {
 		t.id.ID = strconv.FormatInt(int64(s.TS), 10)
 	}
 	t.id.ID = strings.Clone(t.id.ID[:min(len(t.id.ID), maxAsyncText)])
-	if c.mayGrow(len(in.timings), c.most.inputs) && c.hasRoom(timingSize+len(t.id.ID)) {
+	if c.contexts.mayGrow(len(in.timings), c.contexts.most.inputs) && c.contexts.hasRoom(timingSize+len(t.id.ID)) {
 		in.timings = append(in.timings, t)
 	}
 }
@@ -364,19 +364,19 @@ func (in *inputs) finish(c *collector) error {
 	for i := range in.timings {
 		t := &in.timings[i]
 		if t.node = in.byStart[t.start].node; t.node == 0 {
-			t.node = in.happened(c, c.node(t.id.Scope, []byte(t.id.ID), t.id.Process), t.start)
+			t.node = in.happened(c, c.contexts.node(t.id.Scope, []byte(t.id.ID), t.id.Process), t.start)
 		}
 		if t.node == 0 {
 			continue
 		}
 		input := Input{
-			ID: c.nodes[t.node].Identity, Type: t.name, Start: t.start, Latency: timeline.NoTime, Interaction: t.joins, node: t.node, from: fromTiming,
+			ID: c.contexts.nodes[t.node].Identity, Type: t.name, Start: t.start, Latency: timeline.NoTime, Interaction: t.joins, node: t.node, from: fromTiming,
 		}
 		if t.end != timeline.NoTime {
 			input.Latency = t.end - t.start
 		}
 		in.add(c, input)
-		c.nodes[t.node].context = true
+		c.contexts.nodes[t.node].context = true
 		if err := c.add(evidence{ordinal: t.ordinal, kind: ownContext, typ: TypeInputEvent, node: t.node}); err != nil {
 			return err
 		}

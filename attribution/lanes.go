@@ -16,30 +16,30 @@ const (
 // (attribution.md, Cost), and whether that is the order of ordinals. It is, but where slices of a thread that overlap were read
 // from a Perfetto trace, as tracks of their own: each track comes behind the other then. The result is valid until the
 // next call.
-func (c *collector) nested(group []timeline.Occurrence) ([]timeline.Occurrence, bool) {
-	if !c.hasLanes || len(group) == 1 || len(group) > maxLaneGroup {
+func (f *found) nested(group []timeline.Occurrence) ([]timeline.Occurrence, bool) {
+	if !f.hasLanes || len(group) == 1 || len(group) > maxLaneGroup {
 		return group, true
 	}
 	starts := 0
 	for i := range group {
-		if c.onLane(&group[i]) {
+		if f.onLane(&group[i]) {
 			starts++
 		}
 	}
 	if starts == 0 || starts > maxLaneStarts {
 		return group, true
 	}
-	out := c.ofLanes[:0]
+	out := f.ofLanes[:0]
 	for i := range group {
-		if !c.onLane(&group[i]) {
+		if !f.onLane(&group[i]) {
 			out = append(out, group[i])
 		}
 	}
 	for i := range group {
-		if o := &group[i]; c.onLane(o) {
-			thread := c.places[o.Track].thread
+		if o := &group[i]; f.onLane(o) {
+			thread := f.places[o.Track].thread
 			at := slices.IndexFunc(out, func(other timeline.Occurrence) bool {
-				p := &c.places[other.Track]
+				p := &f.places[other.Track]
 				return p.role == roleThread && p.thread == thread && other.Kind != timeline.OccursEnd && around(o, &other)
 			})
 			if at < 0 {
@@ -48,13 +48,13 @@ func (c *collector) nested(group []timeline.Occurrence) ([]timeline.Occurrence, 
 			out = slices.Insert(out, at, *o)
 		}
 	}
-	c.ofLanes = out
+	f.ofLanes = out
 	return out, false
 }
 
 // onLane reports whether a slice starts on a track of slices that overlap others of their thread.
-func (c *collector) onLane(o *timeline.Occurrence) bool {
-	return o.Kind == timeline.OccursSlice && c.places[o.Track].lane
+func (f *found) onLane(o *timeline.Occurrence) bool {
+	return o.Kind == timeline.OccursSlice && f.places[o.Track].lane
 }
 
 // around reports whether, of two things that start at one time, the first is around the other: the longer slice, and every

@@ -203,40 +203,40 @@ func TestInputLimits(t *testing.T) {
 	empty := attribute(t, events(), Options{}).t
 	c := newCollector(empty, 1)
 	for i := range maxInputs + 3 {
-		c.inputs.add(c, Input{node: NodeID(i + 1)})
+		c.found.inputs.add(c, Input{node: NodeID(i + 1)})
 	}
-	if n := len(c.inputs.list); n != maxInputs || c.dropped != 3 {
-		t.Errorf("%d inputs, %d were counted", n, c.dropped)
+	if n := len(c.found.inputs.list); n != maxInputs || c.contexts.dropped != 3 {
+		t.Errorf("%d inputs, %d were counted", n, c.contexts.dropped)
 	}
 	c = newCollector(empty, 1)
 	for i := range maxUnnamed + 4 {
-		c.inputs.begin(c, &seen{Occurrence: &timeline.Occurrence{End: timeline.NoTime}, ordinal: uint64(i), name: &nameInfo{}})
+		c.found.inputs.begin(c, &seen{Occurrence: &timeline.Occurrence{End: timeline.NoTime}, ordinal: uint64(i), name: &nameInfo{}})
 	}
-	if n := len(c.inputs.begun); n != maxUnnamed || c.dropped != 4 {
-		t.Errorf("%d inputs whose id is not known, %d were counted", n, c.dropped)
+	if n := len(c.found.inputs.begun); n != maxUnnamed || c.contexts.dropped != 4 {
+		t.Errorf("%d inputs whose id is not known, %d were counted", n, c.contexts.dropped)
 	}
 	c = newCollector(empty, 1)
 	for i := range maxTypes + 5 {
-		c.inputs.typeOf(c, fmt.Append(nil, i))
+		c.found.inputs.typeOf(c, fmt.Append(nil, i))
 	}
-	if n := len(c.inputs.types); n != maxTypes || c.dropped != 5 {
-		t.Errorf("%d types of events, %d were counted", n, c.dropped)
+	if n := len(c.found.inputs.types); n != maxTypes || c.contexts.dropped != 5 {
+		t.Errorf("%d types of events, %d were counted", n, c.contexts.dropped)
 	}
 	c = newCollector(empty, 1)
 	for i := range maxInputs + 6 {
 		s := &seen{Occurrence: &timeline.Occurrence{TS: timeline.Nanos(i)}, place: &place{}, facts: &facts{asyncID: []byte("0x1")}}
-		c.inputs.timing(c, s)
-		c.size = 0 // the limit in bytes is another one
+		c.found.inputs.timing(c, s)
+		c.contexts.size = 0 // the limit in bytes is another one
 	}
-	if n := len(c.inputs.timings); n != maxInputs || c.dropped != 6 {
-		t.Errorf("%d timings, %d were counted", n, c.dropped)
+	if n := len(c.found.inputs.timings); n != maxInputs || c.contexts.dropped != 6 {
+		t.Errorf("%d timings, %d were counted", n, c.contexts.dropped)
 	}
 }
 
 // The tables of contexts have limits. What has no room is counted, what is there is found still.
 func TestTableLimits(t *testing.T) {
 	long := bytes.Repeat([]byte("x"), maxIDText)
-	table := newTable(limitsFor(fullLimits))
+	table := newCatalogue(limitsFor(fullLimits))
 	first := table.node("scope", long, 1)
 	for i := range maxTableSize/maxIDText + 100 {
 		table.node("scope", append(fmt.Appendf(nil, "%d-", i), long...), 1)
@@ -252,7 +252,7 @@ func TestTableLimits(t *testing.T) {
 		t.Errorf("a scope that is too long made node %d", n)
 	}
 
-	table = newTable(limitsFor(fullLimits))
+	table = newCatalogue(limitsFor(fullLimits))
 	for i := range maxNodes + 10 {
 		table.node("", fmt.Append(nil, i), 1)
 	}
@@ -313,7 +313,7 @@ func TestMaxEntered(t *testing.T) {
 
 // What has room again when asynchronous slices are over is used again.
 func TestHeld(t *testing.T) {
-	p := &propagation{asyncs: map[timeline.TrackID][]openAsync{}, collector: &collector{catalogue: newCatalogue(limitsFor(fullLimits))}}
+	p := &propagation{asyncs: map[timeline.TrackID][]openAsync{}, contexts: newCatalogue(limitsFor(fullLimits))}
 	set := make([]begun, 100)
 	const size = openSize + 100*begunSize
 	n := 0
@@ -321,8 +321,8 @@ func TestHeld(t *testing.T) {
 		p.asyncs[timeline.TrackID(n)] = []openAsync{{end: timeline.Nanos(n), set: set}}
 		n++
 	}
-	if n != maxHeld/size || p.dropped != 1 {
-		t.Errorf("%d asynchronous slices are held, want %d; %d were counted", n, maxHeld/size, p.dropped)
+	if n != maxHeld/size || p.contexts.dropped != 1 {
+		t.Errorf("%d asynchronous slices are held, want %d; %d were counted", n, maxHeld/size, p.contexts.dropped)
 	}
 	p.now, p.patience = timeline.Nanos(n/2), 0
 	if !p.hold(size) || len(p.asyncs) != n-n/2 {

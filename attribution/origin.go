@@ -14,8 +14,8 @@ func (selfProfiles) see(c *collector, s *seen) error {
 	if s.place.origin == "" || s.place.role != roleThread || s.isEnd() {
 		return nil
 	}
-	n := c.node(ScopeOrigin, []byte(s.place.origin), Global)
-	c.nodes[n].isFrame = n != 0
+	n := c.contexts.node(ScopeOrigin, []byte(s.place.origin), Global)
+	c.contexts.nodes[n].isFrame = n != 0
 	return c.own(s, TypeFrame, n)
 }
 

@@ -87,9 +87,9 @@ func (o *overlay) After(ts timeline.Nanos) (timeline.OverlayCursor, error) {
 func (o *overlay) Close() error { return o.rows.Close() }
 
 type overlayCursor struct {
-	*overlay
-	at  *extsort.Cursor[overlayRow]
-	row overlayRow
+	overlay *overlay
+	at      *extsort.Cursor[overlayRow]
+	row     overlayRow
 }
 
 // Next implements timeline.OverlayCursor.
@@ -98,7 +98,7 @@ func (c *overlayCursor) Next(e *timeline.OverlayEvent) (bool, error) {
 	if !ok || err != nil {
 		return false, err
 	}
-	*e = c.event(&c.row)
+	*e = c.overlay.event(&c.row)
 	return true, nil
 }
 

@@ -202,7 +202,7 @@ func (r *Result) append(a *pftrace.Appender, threads map[timeline.TrackID]uint64
 			return err
 		}
 	}
-	p := &appended{Result: r, to: a, threads: threads, enc: timeline.NewInlineArgs()}
+	p := &appended{result: r, to: a, threads: threads, enc: timeline.NewInlineArgs()}
 	rows, o, err := r.overlayRows(w, p)
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func (r *Result) append(a *pftrace.Appender, threads map[timeline.TrackID]uint64
 
 // appended is where overlayRows puts the tracks and names of an attribution that is appended to a trace.
 type appended struct {
-	*Result
+	result  *Result
 	to      *pftrace.Appender
 	threads map[timeline.TrackID]uint64 // uuids of the threads that the trace describes
 	uuids   []uint64                    // of tracks, by the number that addTrack returned
@@ -238,7 +238,7 @@ func (p *appended) addTrack(parent timeline.TrackID, spec timeline.TrackSpec) ti
 	up := uint64(0)
 	if parent != 0 && p.err == nil {
 		if up = p.threads[parent]; up == 0 {
-			tr := p.t.Track(parent)
+			tr := p.result.t.Track(parent)
 			up, p.err = p.to.Thread(tr.PID, tr.TID)
 			p.threads[parent] = up
 		}

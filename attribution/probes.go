@@ -31,7 +31,7 @@ func (layoutProbes) see(c *collector, s *seen) error {
 	if id == nil {
 		return nil
 	}
-	return c.own(s, c.typeOf([]byte(typePresContext)), c.node(scopePointer, id, s.place.pid))
+	return c.own(s, c.contexts.typeOf([]byte(typePresContext)), c.contexts.node(scopePointer, id, s.place.pid))
 }
 
 // isLayoutProbe reports whether a probe, as provider, colon and name, starts a phase of layout.

@@ -54,11 +54,13 @@ func begunOrdinal(e *begun) uint64 { return e.ordinal }
 // over flows, with requests. It leaves behind the entries of every slice, by its ordinal; what they mean inside other
 // slices is the third pass' affair, because an entry may be found after what lies in its slice.
 type propagation struct {
-	*collector
+	problems  *problem.Log
+	contexts  *catalogue
+	found     *found
 	opts      Options
 	sets      *sets
 	out       *extsort.Sorter[begun]
-	found     cursor[evidence]
+	evidence  cursor[evidence]
 	steps     *flowbind.Steps
 	step      flowbind.Step
 	hasStep   bool
@@ -132,13 +134,13 @@ type action struct {
 	step  flowbind.Step
 }
 
-func newPropagation(c *collector, steps *flowbind.Steps, opts Options) *propagation {
+func newPropagation(f *found, steps *flowbind.Steps, opts Options) *propagation {
 	p := &propagation{
-		collector: c, opts: opts, sets: newSets(&c.most), steps: steps,
-		out:     extsort.New(begunCodec, compareBegun, c.t.Memory()/16, c.t.TempDir()),
-		threads: make([]*openThread, len(c.places)), asyncs: map[timeline.TrackID][]openAsync{}, flows: map[uint64]*carried{}, pending: map[uint64][]begun{}, stepsAt: timeline.NoTime,
+		problems: f.t.Problems(), contexts: f.contexts, found: f, opts: opts, sets: newSets(&f.contexts.most), steps: steps,
+		out:     extsort.New(begunCodec, compareBegun, f.t.Memory()/16, f.t.TempDir()),
+		threads: make([]*openThread, len(f.places)), asyncs: map[timeline.TrackID][]openAsync{}, flows: map[uint64]*carried{}, pending: map[uint64][]begun{}, stepsAt: timeline.NoTime,
 	}
-	p.found = cursor[evidence]{next: c.evidence.Next, ordinal: evidenceOrdinal}
+	p.evidence = cursor[evidence]{next: f.evidence.Next, ordinal: evidenceOrdinal}
 	return p
 }
 
@@ -148,7 +150,7 @@ func (p *propagation) run(ctx context.Context) error {
 	if err := p.nextStep(); err != nil {
 		return err
 	}
-	if err := p.occurrences(ctx, p.group); err != nil {
+	if err := p.found.walk(ctx, p.group); err != nil {
 		return err
 	}
 	if err := p.stepsUntil(lastTime); err != nil {
@@ -193,7 +195,7 @@ func (p *propagation) stepsUntil(ts timeline.Nanos) error {
 
 // group handles everything that happens at one time: first the slices begin, the enclosing ones before those in them,
 // then the rest in the order of the input.
-func (p *propagation) group(group []timeline.Occurrence) error {
+func (p *propagation) group(group []timeline.Occurrence, inOrder bool) error {
 	ts := group[0].TS
 	if err := p.stepsUntil(ts); err != nil {
 		return err
@@ -203,8 +205,12 @@ func (p *propagation) group(group []timeline.Occurrence) error {
 		p.stepsAt = ts
 	}
 	p.last, p.now = group[len(group)-1].Ordinal, ts
-	group, inOrder := p.nested(group)
-	p.found.group(inOrder)
+	if !inOrder {
+		for i := range group {
+			p.last = max(p.last, group[i].Ordinal)
+		}
+	}
+	p.evidence.group(inOrder)
 	for i := range group {
 		if err := p.occurrence(&group[i], i); err != nil {
 			return err
@@ -229,11 +235,11 @@ func (p *propagation) group(group []timeline.Occurrence) error {
 
 // occurrence begins a slice, or notes what is to be done when all slices of the time have begun.
 func (p *propagation) occurrence(o *timeline.Occurrence, at int) error {
-	list, err := p.found.of(o.Ordinal)
+	list, err := p.evidence.of(o.Ordinal)
 	if err != nil {
 		return err
 	}
-	place := &p.places[o.Track]
+	place := &p.found.places[o.Track]
 	if o.Kind == timeline.OccursSlice && place.role == roleThread {
 		return p.begin(o, place.thread, list)
 	}
@@ -320,15 +326,15 @@ func (p *propagation) beginWith(th *openThread, s *openSlice, e *evidence) {
 			s.add(b)
 		}
 	case collects:
-		if p.opts.has(ViaIsolate) && th.collections == 0 && !p.speaks[th.id] {
-			b.typ, b.via, b.node = TypeFrame, ViaIsolate, p.isolates[th.id]
+		if p.opts.has(ViaIsolate) && th.collections == 0 && !p.found.explicit[th.id] {
+			b.typ, b.via, b.node = TypeFrame, ViaIsolate, p.found.isolates[th.id]
 			s.collector = true
 			th.collections++
 			s.put(b)
 		}
 	case dispatches:
 		if p.opts.has(ViaArgs) && !th.within(TypeInputEvent, ViaArgs) {
-			if b.node = p.inputs.dispatched(th.id, e.typ, s.ts, timeline.Nanos(e.value)); b.node != 0 {
+			if b.node = p.found.inputs.dispatched(th.id, e.typ, s.ts, timeline.Nanos(e.value)); b.node != 0 {
 				b.typ = TypeInputEvent
 				s.add(b)
 			}
@@ -386,7 +392,7 @@ func (p *propagation) act(a *action, group []timeline.Occurrence) error {
 		return p.flowStep(&a.step)
 	}
 	o := &group[a.at]
-	place := &p.places[o.Track]
+	place := &p.found.places[o.Track]
 	list := p.kinds[a.first : a.first+a.count]
 	if o.Kind != timeline.OccursEnd && place.role == roleAsync {
 		return p.async(o, list)
@@ -409,7 +415,7 @@ func (p *propagation) instant(o *timeline.Occurrence, place *place, list []evide
 			if err := p.closeBefore(th, o.TS); err != nil {
 				return err
 			}
-			th.active.apply(p.catalogue, e, &explicitAt{o.TS, o.Offset, o.Event, thread}, p.problems)
+			th.active.apply(p.contexts, e, &explicitAt{o.TS, o.Offset, o.Event, thread}, p.problems)
 		}
 	case e.kind == ownContext && p.opts.has(ViaArgs):
 		return p.out.Add(begun{ordinal: o.Ordinal, typ: e.typ, node: e.node, via: ViaArgs})
@@ -420,7 +426,7 @@ func (p *propagation) instant(o *timeline.Occurrence, place *place, list []evide
 	case e.kind == sends || e.kind == receives || e.kind == finishes:
 		p.request(o, thread, list, e)
 	case e.kind == handles && p.opts.has(ViaRequest): // where nothing is in effect, see stamper.instant
-		for _, b := range p.requests.list[e.node].begun {
+		for _, b := range p.found.requests.list[e.node].begun {
 			b.ordinal, b.via = o.Ordinal, ViaRequest
 			if err := p.out.Add(b); err != nil {
 				return err
@@ -502,9 +508,9 @@ func (p *propagation) close(th *openThread, s *openSlice) error {
 	}
 	up := &th.slices[n-1].frames
 	if frame != nil && frame.via != ViaIsolate && frame.node != 0 {
-		up.add(p.catalogue, p.logicalOf(frame.node), s.ts)
+		up.add(p.contexts, p.contexts.logicalOf(frame.node), s.ts)
 	}
-	up.addAll(p.catalogue, &s.frames, s.ts)
+	up.addAll(p.contexts, &s.frames, s.ts)
 	return nil
 }
 

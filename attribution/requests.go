@@ -35,11 +35,11 @@ type requests struct {
 func newRequests() requests { return requests{byID: map[string]int{}} }
 
 // number returns the number of a request; false if there are too many.
-func (r *requests) number(t *table, id []byte) (int, bool) {
+func (r *requests) number(c *catalogue, id []byte) (int, bool) {
 	if n, ok := r.byID[string(id)]; ok {
 		return n, true
 	}
-	if len(r.list) >= t.most.requests || len(id) > maxIDText || !t.hasRoom(len(id)+requestSize) {
+	if len(r.list) >= c.most.requests || len(id) > maxIDText || !c.hasRoom(len(id)+requestSize) {
 		return 0, false
 	}
 	n := len(r.list)
@@ -57,7 +57,7 @@ func (chromeRequests) see(c *collector, s *seen) error {
 	if f.requestID == nil || s.isEnd() {
 		return nil
 	}
-	n, ok := c.requests.number(c.table, f.requestID)
+	n, ok := c.found.requests.number(c.contexts, f.requestID)
 	if !ok {
 		c.problems.Add(problem.ContextLimit, s.position(), "request")
 		return nil
@@ -110,7 +110,7 @@ func (p *firefoxRequests) see(c *collector, s *seen) error {
 	if len(p.id) == 0 {
 		return nil
 	}
-	n, ok := c.requests.number(c.table, p.id)
+	n, ok := c.found.requests.number(c.contexts, p.id)
 	if !ok {
 		c.problems.Add(problem.ContextLimit, s.position(), "request")
 		return nil
@@ -121,7 +121,7 @@ func (p *firefoxRequests) see(c *collector, s *seen) error {
 
 // finishRequests returns the requests that were seen, with their sets.
 func (s *stamper) finishRequests() []Request {
-	list := s.requests.list
+	list := s.found.requests.list
 	for i := range list {
 		r := &list[i]
 		if r.Bytes < 0 {

@@ -42,10 +42,16 @@ func compareStamps(a, b *stamp) int { return cmp.Compare(a.ordinal, b.ordinal) }
 
 // stamper is the third pass. It gives every slice and instant its set of contexts and adds up what every set costs.
 type stamper struct {
-	*propagation
-	entries cursor[begun]
-	stamps  *extsort.Sorter[stamp]
-	costs   *costs
+	problems *problem.Log
+	contexts *catalogue
+	found    *found
+	sets     *sets
+	opts     Options
+	evidence cursor[evidence]
+	kinds    []evidence // of the group
+	entries  cursor[begun]
+	stamps   *extsort.Sorter[stamp]
+	costs    *costs
 
 	workers []*worker // by TrackID; nil: nothing was there
 	ranges  []int     // of the group: where the evidence of each occurrence ends in kinds
@@ -128,21 +134,21 @@ type mark struct {
 
 func newStamper(p *propagation, costs *costs) *stamper {
 	s := &stamper{
-		propagation: p, costs: costs,
-		stamps:  extsort.New(stampCodec, compareStamps, p.t.Memory()/16, p.t.TempDir()),
-		workers: make([]*worker, len(p.places)), orders: map[timeline.TrackID]*history{},
+		problems: p.problems, contexts: p.contexts, found: p.found, sets: p.sets, opts: p.opts, costs: costs,
+		stamps:  extsort.New(stampCodec, compareStamps, p.found.t.Memory()/16, p.found.t.TempDir()),
+		workers: make([]*worker, len(p.found.places)), orders: map[timeline.TrackID]*history{},
 	}
-	s.found = cursor[evidence]{next: p.evidence.Next, ordinal: evidenceOrdinal}
+	s.evidence = cursor[evidence]{next: p.found.evidence.Next, ordinal: evidenceOrdinal}
 	s.entries = cursor[begun]{next: p.out.Next, ordinal: begunOrdinal}
 	return s
 }
 
 // run goes through the trace.
 func (s *stamper) run(ctx context.Context) error {
-	if err := s.evidence.Rewind(); err != nil {
+	if err := s.found.evidence.Rewind(); err != nil {
 		return err
 	}
-	if err := s.occurrences(ctx, s.group); err != nil {
+	if err := s.found.walk(ctx, s.group); err != nil {
 		return err
 	}
 	for _, w := range s.workers {
@@ -156,14 +162,13 @@ func (s *stamper) run(ctx context.Context) error {
 }
 
 // group handles everything that happens at one time.
-func (s *stamper) group(group []timeline.Occurrence) error {
-	group, inOrder := s.nested(group)
-	s.found.group(inOrder)
+func (s *stamper) group(group []timeline.Occurrence, inOrder bool) error {
+	s.evidence.group(inOrder)
 	s.entries.group(inOrder)
 	s.kinds, s.ranges = s.kinds[:0], s.ranges[:0]
 	explicit := false
 	for i := range group {
-		list, err := s.found.of(group[i].Ordinal)
+		list, err := s.evidence.of(group[i].Ordinal)
 		if err != nil {
 			return err
 		}
@@ -224,7 +229,7 @@ func (s *stamper) orderExplicit(group []timeline.Occurrence) {
 			h.begin(&w.active)
 			s.orders[m.thread], s.ordered = h, append(s.ordered, m.thread)
 		}
-		h.apply(&w.active, s.catalogue, &m.evidence, &explicitAt{o.TS, o.Offset, o.Event, m.thread}, nil)
+		h.apply(&w.active, s.contexts, &m.evidence, &explicitAt{o.TS, o.Offset, o.Event, m.thread}, nil)
 	}
 }
 
@@ -241,7 +246,7 @@ func (s *stamper) topsAt(w *worker, event uint32) ([]top, bool) {
 
 // threadOf returns the thread of an occurrence, 0 if it is unknown.
 func (s *stamper) threadOf(o *timeline.Occurrence) timeline.TrackID {
-	return cmp.Or(o.Thread, s.places[o.Track].thread)
+	return cmp.Or(o.Thread, s.found.places[o.Track].thread)
 }
 
 // appendTops appends the active contexts of all types.
@@ -270,7 +275,7 @@ func (s *stamper) occurrence(o *timeline.Occurrence, found []evidence) error {
 		return err
 	}
 	s.key = noteKeyBeside(found)
-	place := &s.places[o.Track]
+	place := &s.found.places[o.Track]
 	if place.role != roleOwn {
 		s.uses.spans(o)
 	}
@@ -312,7 +317,7 @@ func (s *stamper) put(o *timeline.Occurrence, set SetID) error {
 	if !s.used.has(set) {
 		s.used.add(set)
 		for _, id := range s.sets.sets.at(uint32(set)) {
-			s.uses.add(s.logicalOf(s.sets.entries[id].node), o.TS)
+			s.uses.add(s.contexts.logicalOf(s.sets.entries[id].node), o.TS)
 		}
 	}
 	return s.stamps.Add(stamp{ordinal: o.Ordinal, event: o.Event, set: set, key: s.key})
@@ -341,7 +346,7 @@ func (s *stamper) instant(o *timeline.Occurrence, w *worker, own []begun) error 
 		}
 	}
 	set = s.sets.withAll(set, s.adding)
-	if w != nil && s.places[o.Track].role == roleThread {
+	if w != nil && s.found.places[o.Track].role == roleThread {
 		s.costs.instant(w.id, set, o.TS)
 	}
 	return s.put(o, set)
@@ -359,7 +364,7 @@ func (s *stamper) stateOf(node NodeID, ts timeline.Nanos) snapshotID {
 	if node == 0 {
 		return 0
 	}
-	return s.at(node, ts)
+	return s.contexts.at(node, ts)
 }
 
 // begin begins a slice of a thread.
@@ -396,7 +401,7 @@ func (s *stamper) begin(o *timeline.Occurrence, w *worker, found []evidence, own
 
 // nest gives a slice what it has from the slices around it, and its CPU time.
 func (s *stamper) nest(w *worker, next *work, o *timeline.Occurrence, found []evidence) {
-	name := &s.names[o.Name]
+	name := &s.found.names[o.Name]
 	next.category, next.runs = name.category, name.runs
 	for i := range found {
 		if found[i].kind == ownCategory {
@@ -404,7 +409,7 @@ func (s *stamper) nest(w *worker, next *work, o *timeline.Occurrence, found []ev
 		}
 	}
 	own := next.category
-	if next.category == CategoryNone && s.kindsOf[o.Category].script {
+	if next.category == CategoryNone && s.found.categories[o.Category].script {
 		next.category, next.runs = CategoryScript, true
 	}
 	forcedBy := false
@@ -478,7 +483,7 @@ func (s *stamper) oneOfEachType(own []begun, ts timeline.Nanos) []begun {
 		case old == nil:
 			out = append(out, b)
 		case b.via == ViaFlow && old.via == ViaFlow:
-			*old = s.span(old, &b, ts)
+			*old = span(s.contexts, s.sets, old, &b, ts)
 		case b.via != ViaFlow || old.via != ViaArgs && old.via != ViaIsolate:
 			*old = b
 		}
@@ -493,7 +498,7 @@ func (s *stamper) trigger(next *work, set SetID) {
 		return
 	}
 	e := s.sets.entries[frame]
-	if e.node == 0 || s.nodes[e.node].Scope == ScopeIsolate {
+	if e.node == 0 || s.contexts.nodes[e.node].Scope == ScopeIsolate {
 		return
 	}
 	e.typ = TypeTrigger
@@ -571,7 +576,7 @@ func (s *stamper) explicitIsInner(w *worker, last int, t *top) bool {
 
 // epochAt returns the number of the epoch of a time, which does not decrease from call to call for a thread.
 func (s *stamper) epochAt(w *worker, ts timeline.Nanos) int {
-	if rest := s.epochs[w.epoch:]; len(rest) > 0 && rest[0] <= ts {
+	if rest := s.contexts.epochs[w.epoch:]; len(rest) > 0 && rest[0] <= ts {
 		w.epoch += sort.Search(len(rest), func(i int) bool { return rest[i] > ts })
 	}
 	return w.epoch

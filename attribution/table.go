@@ -201,7 +201,7 @@ func (r *Result) Table(opts TableOptions) (*Table, error) {
 
 func (r *Result) newTabulator(opts TableOptions) *tabulator {
 	b := &tabulator{
-		Result: r, group: opts.Group, split: opts.Split, typ: r.c.byType[opts.Type],
+		result: r, group: opts.Group, split: opts.Split, typ: r.c.byType[opts.Type],
 		table: &Table{Type: opts.Type, By: byText(opts.Group, opts.Split), group: opts.Group, split: opts.Split, Rows: []Row{}, start: r.t.Start()},
 		rows:  map[rowKey]*Row{}, maxRows: r.c.most.rows, inputs: map[rowInput]struct{}{},
 	}

@@ -11,7 +11,7 @@ import (
 
 // tabulator fills a table.
 type tabulator struct {
-	*Result
+	result  *Result
 	typ     TypeID
 	tracks  SplitBy // SplitProcess, SplitThread: rows are these, whatever is in effect
 	group   GroupBy
@@ -81,7 +81,7 @@ func (b *tabulator) siteOf(thread timeline.TrackID, category Category) site {
 	if thread == 0 {
 		return site{category: category}
 	}
-	return site{process: b.t.TrackParent(thread), thread: thread, category: category}
+	return site{process: b.result.t.TrackParent(thread), thread: thread, category: category}
 }
 
 // missing returns the columns that cannot be had: asynchronous slices lie on no thread, requests and tasks have no
@@ -162,17 +162,17 @@ func (b *tabulator) name(row *Row, key *rowKey) {
 }
 
 func (b *tabulator) nameContext(row *Row, node NodeID) {
-	row.ID, row.Name = b.c.nodes[node].Identity.String(), b.c.label(node, lastTime)
-	row.Class = b.c.class(node, lastTime)
-	if in, ok := b.inputOf(node); ok {
+	row.ID, row.Name = b.result.c.nodes[node].Identity.String(), b.result.c.label(node, lastTime)
+	row.Class = b.result.c.class(node, lastTime)
+	if in, ok := b.result.inputOf(node); ok {
 		row.Input = in.info()
 	}
-	if parent := b.c.parent(node, lastTime); parent != 0 {
-		row.Parent = b.c.nodes[parent].Identity.String()
+	if parent := b.result.c.parent(node, lastTime); parent != 0 {
+		row.Parent = b.result.c.nodes[parent].Identity.String()
 	}
-	if members := b.c.membersOf(node); len(members) > 1 {
+	if members := b.result.c.membersOf(node); len(members) > 1 {
 		for _, m := range members {
-			row.Members = append(row.Members, b.c.nodes[m].Identity.String())
+			row.Members = append(row.Members, b.result.c.nodes[m].Identity.String())
 		}
 	}
 }
@@ -180,13 +180,13 @@ func (b *tabulator) nameContext(row *Row, node NodeID) {
 // nameTrack names the row of a process or thread.
 func (b *tabulator) nameTrack(row *Row, id timeline.TrackID) {
 	row.Name = b.trackName(id)
-	tr := b.t.Track(id)
+	tr := b.result.t.Track(id)
 	if tr.Kind != timeline.ThreadTrack {
 		row.ID = "process/" + tr.InputID.String()
 		return
 	}
 	row.ID = "thread/" + tr.InputID.String()
-	if process := b.t.Track(tr.Parent); process.Kind == timeline.ProcessTrack {
+	if process := b.result.t.Track(tr.Parent); process.Kind == timeline.ProcessTrack {
 		row.ID += "@" + process.InputID.String()
 		row.Parent = "process/" + process.InputID.String()
 	}
@@ -194,12 +194,12 @@ func (b *tabulator) nameTrack(row *Row, id timeline.TrackID) {
 
 // trackName is what a process or thread is called: its name, and its ids.
 func (b *tabulator) trackName(id timeline.TrackID) string {
-	tr := b.t.Track(id)
+	tr := b.result.t.Track(id)
 	switch {
 	case id == 0:
 		return "(unknown)"
 	case tr.Kind == timeline.ThreadTrack:
-		process := b.t.Track(tr.Parent)
+		process := b.result.t.Track(tr.Parent)
 		return threadTitle(&tr, &process)
 	case tr.Name == "" && tr.InputID.HasNumber():
 		return "pid " + tr.InputID.String()
@@ -222,15 +222,15 @@ func threadTitle(thread, process *timeline.Track) string {
 
 // of returns the logical node that a set has of the type; 0 if none.
 func (b *tabulator) of(set SetID, typ TypeID) NodeID {
-	if e := b.sets.of(set, typ); e != 0 {
-		return b.c.logicalOf(b.sets.entries[e].node)
+	if e := b.result.sets.of(set, typ); e != 0 {
+		return b.result.c.logicalOf(b.result.sets.entries[e].node)
 	}
 	return 0
 }
 
 // cells adds up the times of threads.
 func (b *tabulator) cells() error {
-	return b.costs.cells.each(func(c *cell) {
+	return b.result.costs.cells.each(func(c *cell) {
 		ts, at := c.since, b.siteOf(c.thread, c.category)
 		node := b.of(c.set, b.typ)
 		row, key := b.row(node, at, ts)
@@ -260,13 +260,13 @@ func (b *tabulator) hasInput(row *Row, input NodeID) {
 	if _, ok := b.inputs[key]; ok {
 		return
 	}
-	if len(b.inputs) >= b.c.most.rowInputs {
+	if len(b.inputs) >= b.result.c.most.rowInputs {
 		b.table.Limited++
 		return
 	}
 	b.inputs[key] = struct{}{}
 	row.Inputs++
-	if in, ok := b.inputOf(input); ok && in.Latency != timeline.NoTime {
+	if in, ok := b.result.inputOf(input); ok && in.Latency != timeline.NoTime {
 		row.WorstLatency = max(row.WorstLatency, in.Latency)
 	}
 }
@@ -274,7 +274,7 @@ func (b *tabulator) hasInput(row *Row, input NodeID) {
 // addTotals adds a time to a context and all above it. A group, or the row of
 // others, has it once, however many of its contexts are among these.
 func (b *tabulator) addTotals(node NodeID, wall timeline.Nanos, at site, ts timeline.Nanos) {
-	b.counted, b.chain = b.counted[:0], append(b.chain[:0], b.c.ancestors(node, ts)...)
+	b.counted, b.chain = b.counted[:0], append(b.chain[:0], b.result.c.ancestors(node, ts)...)
 	if b.group == GroupPage && len(b.chain) > 2 { // all between are of the page of the first, or like the last
 		b.chain = append(b.chain[:1], b.chain[len(b.chain)-1])
 	}
@@ -308,8 +308,8 @@ func (r *Row) add(c *cell) {
 // others adds what is no time of threads.
 func (b *tabulator) others() {
 	if !b.lacks.has(asyncColumn) {
-		for _, key := range slices.SortedFunc(maps.Keys(b.costs.asyncs), compareAsyncKeys) {
-			wall := b.costs.asyncs[key]
+		for _, key := range slices.SortedFunc(maps.Keys(b.result.costs.asyncs), compareAsyncKeys) {
+			wall := b.result.costs.asyncs[key]
 			node := b.of(key.set, b.typ)
 			row, _ := b.row(node, site{process: key.process}, lastTime)
 			row.Async += wall
@@ -319,20 +319,20 @@ func (b *tabulator) others() {
 		}
 	}
 	if !b.lacks.has(requestColumn) {
-		for i := range b.requests {
-			b.request(&b.requests[i])
+		for i := range b.result.requests {
+			b.request(&b.result.requests[i])
 		}
 	}
 	if !b.lacks.has(taskColumn) {
-		for i := range b.costs.tasks {
-			b.longTask(&b.costs.tasks[i])
+		for i := range b.result.costs.tasks {
+			b.longTask(&b.result.costs.tasks[i])
 		}
 	}
 }
 
 // request counts a request that was sent in the window.
 func (b *tabulator) request(r *Request) {
-	if !b.sentInWindow(*r) {
+	if !b.result.sentInWindow(*r) {
 		return
 	}
 	row, _ := b.row(b.of(r.Set, b.typ), b.siteOf(r.thread, CategoryNone), r.Start)
@@ -378,17 +378,17 @@ func (b *tabulator) empty() {
 	if !explicit && b.typ != TypeFrame {
 		return
 	}
-	entered := b.explicitTypes()
+	entered := b.result.explicitTypes()
 	isOf := func(node NodeID) bool {
 		types, ok := entered[node]
 		return !ok || types.has(b.typ)
 	}
-	for id := range b.c.nodes {
-		n := &b.c.nodes[id]
-		if id == 0 || !n.context || b.c.logicalOf(NodeID(id)) != NodeID(id) {
+	for id := range b.result.c.nodes {
+		n := &b.result.c.nodes[id]
+		if id == 0 || !n.context || b.result.c.logicalOf(NodeID(id)) != NodeID(id) {
 			continue
 		}
-		object := int(id) < len(b.c.states) && len(b.c.states[id]) > 0 && !n.isFrame
+		object := int(id) < len(b.result.c.states) && len(b.result.c.states[id]) > 0 && !n.isFrame
 		if len(b.rows) < b.maxRows && (explicit && object && isOf(NodeID(id)) || !explicit && n.isFrame) {
 			b.row(NodeID(id), site{}, lastTime)
 		}

@@ -72,23 +72,23 @@ func (c *catalogue) build(ctx context.Context, problems *problem.Log) error {
 
 // growingTree is the tree as the input goes on.
 type growingTree struct {
-	*catalogue
-	latest []NodeID // by NodeID: the parent of every object
-	above  []NodeID // by logical node: the parent that counts of those of its members
+	contexts *catalogue
+	latest   []NodeID // by NodeID: the parent of every object
+	above    []NodeID // by logical node: the parent that counts of those of its members
 }
 
 func newGrowingTree(c *catalogue) *growingTree {
-	return &growingTree{catalogue: c, latest: make([]NodeID, len(c.nodes)), above: make([]NodeID, len(c.nodes))}
+	return &growingTree{contexts: c, latest: make([]NodeID, len(c.nodes)), above: make([]NodeID, len(c.nodes))}
 }
 
 // put gives an object another parent.
 func (g *growingTree) put(node, parent NodeID) {
 	g.latest[node] = parent
-	logical := g.logicalOf(node)
+	logical := g.contexts.logicalOf(node)
 	g.above[logical] = 0
-	for _, m := range g.membersOf(logical) {
+	for _, m := range g.contexts.membersOf(logical) {
 		if g.latest[m] != 0 {
-			g.above[logical] = g.logicalOf(g.latest[m])
+			g.above[logical] = g.contexts.logicalOf(g.latest[m])
 			return
 		}
 	}
@@ -96,7 +96,7 @@ func (g *growingTree) put(node, parent NodeID) {
 
 // closesCircle reports whether an object would be above itself with this parent.
 func (g *growingTree) closesCircle(from, parent NodeID) bool {
-	self, n := g.logicalOf(from), g.logicalOf(parent)
+	self, n := g.contexts.logicalOf(from), g.contexts.logicalOf(parent)
 	for range maxTreeDepth {
 		if n == self {
 			return true

@@ -85,10 +85,10 @@ func (n *notes) From(ordinal uint64) (timeline.NoteCursor, error) {
 func (n *notes) Close() error { return n.stamps.Close() }
 
 type noteCursor struct {
-	*notes
-	at   *extsort.Cursor[stamp]
-	next stamp
-	enc  *timeline.ArgsEncoder // of notes that are not held, nil as long as none was asked for
+	notes *notes
+	at    *extsort.Cursor[stamp]
+	next  stamp
+	enc   *timeline.ArgsEncoder // of notes that are not held, nil as long as none was asked for
 }
 
 // Next implements timeline.NoteCursor.
@@ -98,7 +98,7 @@ func (c *noteCursor) Next(n *timeline.Note) (bool, error) {
 		if err != nil || !ok {
 			return ok, err
 		}
-		args := c.args[c.next.set]
+		args := c.notes.args[c.next.set]
 		if args == nil {
 			args = c.encode()
 		}
@@ -114,7 +114,7 @@ func (c *noteCursor) encode() timeline.Args {
 	if c.enc == nil {
 		c.enc = timeline.NewInlineArgs()
 	}
-	return slices.Clone(c.r.encodeInline(c.enc, c.next.set))
+	return slices.Clone(c.notes.r.encodeInline(c.enc, c.next.set))
 }
 
 // underKey returns a note under another name than NoteKey, by index of noteKeys; nil if there is none.
