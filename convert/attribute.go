@@ -18,7 +18,7 @@ import (
 )
 
 // errAttributionArgs says that what attribution reads was to be left out.
-var errAttributionArgs = errors.New("attribution reads the arguments of events and needs all of them: leave out --args")
+var errAttributionArgs = errors.New("attribution needs all arguments; leave out --args")
 
 // Attribute reads a trace from src and finds out for whom its work was done, as opts.Attribute says; nil stands for the
 // zero options. The timeline is what Load returns, without anything of the attribution in it. Both must be closed, the

@@ -137,7 +137,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 		return nil
 	}
 	if err := c.Err(); err != nil {
-		return fmt.Errorf("%w; with --js-calls off and --samples none they are left out", err)
+		return fmt.Errorf("%w; --js-calls off and --samples none leave them out", err)
 	}
 	recordings := c.Finish(mainThreads(b))
 	if err := j.opts.checkChoice(recordings, j.opts.preferred(b)); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -51,14 +53,14 @@ var errReported = errors.New("failed")
 // run executes the program with its arguments (the first is its own name) and returns the exit code.
 func run(ctx context.Context, args []string, env *environment) int {
 	app := newApp(env)
-	help := &helpWriter{w: env.stdout}
+	help := new(helpWriter)
 	app.Writer = help
 	args, err := permute(app, args)
 	if err == nil {
 		err = app.RunContext(ctx, args)
 	}
 	if err == nil {
-		err = help.err
+		err = help.flush(env)
 	}
 	switch usage := (*usageError)(nil); {
 	case ctx.Err() != nil && err != nil:
@@ -69,7 +71,7 @@ func run(ctx context.Context, args []string, env *environment) int {
 	case errors.Is(err, syscall.EPIPE):
 		return exitBrokenPipe // whoever read our output had enough of it
 	case errors.As(err, &usage):
-		fmt.Fprintf(env.stderr, "weft: %s\nRun \"weft --help\", or \"weft COMMAND --help\", for the usage.\n", printable(err.Error()))
+		fmt.Fprintf(env.stderr, "weft: %s\nRun \"weft --help\" or \"weft COMMAND --help\" for usage.\n", printable(err.Error()))
 		return exitUsage
 	case errors.Is(err, errStrict):
 		return exitStrict
@@ -80,18 +82,50 @@ func run(ctx context.Context, args []string, env *environment) int {
 	return exitFailed
 }
 
-// helpWriter is where the cli package writes help and version. It drops errors; this keeps the first one.
-type helpWriter struct {
-	w   io.Writer
-	err error
-}
+// helpWriter collects the help and the version that the cli package writes, so that flush can wrap long lines.
+type helpWriter struct{ bytes.Buffer }
 
-func (h *helpWriter) Write(p []byte) (int, error) {
-	n, err := h.w.Write(p)
-	if h.err == nil {
-		h.err = err
+// helpWidth is the width of the help where it is not written to a terminal.
+const helpWidth = 100
+
+// minHelpText is the narrowest column of text in the help: narrower terminals wrap it themselves.
+const minHelpText = 20
+
+// flagLine matches a flag and the space before its text.
+var flagLine = regexp.MustCompile(`^ +-\S.*?  +`)
+
+// flush writes the help with the texts of flags wrapped at the width of the terminal.
+func (h *helpWriter) flush(env *environment) error {
+	width := helpWidth
+	if env.isTerminal(env.stdout) && env.width(env.stdout) > 0 {
+		width = env.width(env.stdout)
 	}
-	return n, err
+	var b strings.Builder
+	for line := range strings.Lines(h.String()) {
+		indent := utf8.RuneCountInString(flagLine.FindString(line))
+		if indent == 0 || width-indent < minHelpText {
+			b.WriteString(line)
+			continue
+		}
+		column := 0
+		for word := range strings.FieldsSeq(line[len(flagLine.FindString(line)):]) {
+			switch length := utf8.RuneCountInString(word); {
+			case column == 0:
+				b.WriteString(flagLine.FindString(line))
+				column = indent + length
+			case column+1+length > width:
+				b.WriteString("\n" + strings.Repeat(" ", indent))
+				column = indent + length
+			default:
+				b.WriteByte(' ')
+				column += 1 + length
+			}
+			b.WriteString(word)
+		}
+		b.WriteByte('\n')
+	}
+	_, err := io.WriteString(env.stdout, b.String())
+	return err
 }
 
 func newApp(env *environment) *cli.App {
@@ -100,15 +134,16 @@ func newApp(env *environment) *cli.App {
 		Usage:     "convert traces to Perfetto traces",
 		UsageText: "weft COMMAND [flags] FILE…",
 		Description: strings.TrimSpace(`
-weft reads Chrome JSON traces (from Chrome, Node.js, PyTorch and many others), Firefox
-profiles, V8 CPU profiles (.cpuprofile), JS self-profiles, probe lines of DTrace and
-bpftrace, and Perfetto traces, plain or packed with gzip, zstd or zip; it finds out which
-by itself.
+weft reads Chrome JSON traces (Chrome, Node.js, PyTorch, JAX and many others),
+Firefox profiles, V8 CPU profiles (.cpuprofile), JS self-profiles, probe lines
+from DTrace and bpftrace, and Perfetto traces. It detects the format, and
+unpacks gzip, zstd and zip.
 
-   weft convert trace.json          writes trace.json.pftrace
-   weft info trace.json             says what is in a trace
+   weft convert trace.json          write trace.json.pftrace
+   weft info trace.json             show what a trace contains
+   weft report samples trace.json   show where the time went
 
-Open the result by dragging it into https://ui.perfetto.dev.`),
+To view a converted trace, drag it into https://ui.perfetto.dev.`),
 		Version:         version(),
 		Reader:          env.stdin,
 		Writer:          env.stdout,
@@ -147,11 +182,11 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	what := "is not a valid value"
 	switch findFlag(c.Command.Flags, m[2]).(type) {
 	case *cli.IntFlag:
-		what = "is not a whole number"
+		what = "is not an integer"
 	case *cli.DurationFlag:
-		what = "is not a time; write for example 500ms"
+		what = "is not a duration; write, for example, 500ms"
 	case *cli.BoolFlag:
-		what = "does not go with it; this flag has no value"
+		what = "is not allowed; this flag takes no value"
 	}
 	return usagef("--%s: %s %s", m[2], m[1], what)
 }
@@ -236,7 +271,7 @@ func openInput(ctx context.Context, env *environment, name string) (*input, erro
 	}
 	f, err := openUntil(ctx, func() (*os.File, error) { return os.Open(name) })
 	if isAddress(name, err) {
-		return nil, fmt.Errorf("%s: weft reads files; download it first, or: curl -sL URL | weft COMMAND -", name)
+		return nil, fmt.Errorf("%s: weft does not download; save the file first, or run: curl -sL URL | weft COMMAND -", name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
@@ -289,7 +324,7 @@ func openUntil(ctx context.Context, open func() (*os.File, error)) (*os.File, er
 // eachFile calls fn for every argument of a command. One that fails does not keep the others from being looked at.
 func eachFile(c *cli.Context, env *environment, fn func(name string, src *input) error) error {
 	if c.NArg() == 0 {
-		return usagef("no file; give one, or \"-\" for standard input")
+		return usagef("no file; name one, or use \"-\" for standard input")
 	}
 	failed := false
 	for _, name := range c.Args().Slice() {

@@ -35,7 +35,7 @@ func TestNoTraceOnTerminal(t *testing.T) {
 	if code := run(t.Context(), []string{"weft", "convert", "-"}, &c.environment); code != exitUsage {
 		t.Errorf("exit code %d; want %d", code, exitUsage)
 	}
-	if c.out.Len() > 0 || !strings.Contains(c.err.String(), "not written to a terminal; use -o FILE or a pipe") {
+	if c.out.Len() > 0 || !strings.Contains(c.err.String(), "does not write binary traces to a terminal; use -o FILE or a pipe") {
 		t.Errorf("output %q, error %q", c.out.Bytes(), c.err.String())
 	}
 }

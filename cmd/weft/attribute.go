@@ -14,16 +14,16 @@ func attributeCommand(env *environment) *cli.Command {
 	convertFlags := convertCommand(env).Flags
 	return &cli.Command{
 		Name:      "attribute",
-		Usage:     "attribute work to frames, scripts, input events and other contexts",
+		Usage:     "attribute time to frames, scripts, input events and other contexts",
 		UsageText: "weft attribute [flags] INPUT…",
-		Description: `Gives every slice the contexts for which it worked (the frame, the script, the input event,
-the isolate) as its argument "contexts", and says how each is known. Tracks named
-"Context: TYPE" show when which context was in effect, a track "Contexts" what is known of
-each, and the facts about the trace what each has cost.
+		Description: `Finds the contexts that each slice ran for (frame, script, input event, isolate) and
+writes them into the trace: as the argument "contexts" of the slice, as tracks
+"Context: TYPE" that show when each context was active, as a track "Contexts"
+that describes each context, and as trace attributes with the cost of each.
 
-A Perfetto trace stays as it is, packet by packet; what weft found is added. All other
-formats are converted on the way. docs/attribution.md explains the rules; "weft report cost"
-prints the costs.`,
+A Perfetto trace keeps all its packets unchanged; weft adds its own. Traces in
+other formats are converted. docs/attribution.md explains the rules;
+"weft report cost" prints the costs.`,
 		Flags: slices.DeleteFunc(convertFlags, func(f cli.Flag) bool { return slices.Contains(f.Names(), "attribute") }),
 		Action: func(c *cli.Context) error {
 			job, err := newConvertJob(c, env)
@@ -39,15 +39,15 @@ prints the costs.`,
 // for them.
 func contextFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "context-sources", Value: "all", Usage: "find contexts in the ways `LIST` only: " + strings.Join(attribution.SourceNames(), ", ")},
-		&cli.StringFlag{Name: "context-scope", Value: "thread", Usage: "contexts that are entered and not left hold to the end of their `WHAT`: thread, or slice"},
-		&cli.StringFlag{Name: "flow-conflict", Value: "replace", Usage: "where a flow brings another context than the active one, `DO` replace, keep or lca (their common ancestor)"},
+		&cli.StringFlag{Name: "context-sources", Value: "all", Usage: "use only the context sources in `LIST`: " + strings.Join(attribution.SourceNames(), ", ")},
+		&cli.StringFlag{Name: "context-scope", Value: "thread", Usage: "end contexts that are never left with their `SCOPE`: thread or slice"},
+		&cli.StringFlag{Name: "flow-conflict", Value: "replace", Usage: "`ACTION` if a flow brings another context: replace, keep or lca (lowest common ancestor)"},
 	}
 }
 
 // writeBackFlag says what of an attribution is written.
 func writeBackFlag() cli.Flag {
-	return &cli.StringFlag{Name: "write-back", Value: "all", Usage: "of the contexts, write `LIST` only: notes, tracks, catalogue, costs"}
+	return &cli.StringFlag{Name: "write-back", Value: "all", Usage: "write only the parts of the attribution in `LIST`: notes, tracks, catalogue, costs"}
 }
 
 // contextOptions reads contextFlags.
@@ -82,13 +82,13 @@ func setAttribution(c *cli.Context, opts *convert.Options) (err error) {
 	if !isAttribute && !c.Bool("attribute") {
 		for _, f := range append(contextFlags(), writeBackFlag()) {
 			if name := f.Names()[0]; c.IsSet(name) {
-				return usagef("--%s: it needs --attribute, which finds contexts", name)
+				return usagef("--%s needs --attribute", name)
 			}
 		}
 		return nil
 	}
 	if args := c.String("args"); args != "all" {
-		return usagef("--args %s: attribution reads the arguments of events and needs all of them: leave out --args", args)
+		return usagef("--args %s: attribution needs all arguments; leave out --args", args)
 	}
 	opts.KeepPackets = isAttribute
 	if opts.Attribute, err = contextOptions(c); err != nil {

@@ -26,8 +26,8 @@ func convertCommand(env *environment) *cli.Command {
 		Name:      "convert",
 		Usage:     "convert traces to Perfetto traces",
 		UsageText: "weft convert [flags] INPUT…",
-		Description: `Each INPUT becomes INPUT` + outputSuffix + ` beside it; -o and --out-dir choose another place.
-"-" is standard input or output. Inputs may be packed with gzip, zstd or zip.
+		Description: `Writes INPUT` + outputSuffix + ` next to each INPUT; -o and --out-dir choose another place.
+"-" is standard input or output. Inputs may be compressed with gzip, zstd or zip.
 
 Examples:
    weft convert trace.json
@@ -35,26 +35,26 @@ Examples:
    curl -s https://example.org/trace.json | weft convert - -o - > trace.pftrace
    weft convert --out-dir converted --report json *.json
 
-Open the result by dragging it into https://ui.perfetto.dev. What was wrong with an
-input is in the report; "lost" means that something of it is missing in the output.`,
+To view the result, drag it into https://ui.perfetto.dev. The report lists the
+data problems of each input; "lost" means that the output lacks something.`,
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "o", Usage: "write the trace to `FILE` (\"-\": standard output)"},
-			&cli.StringFlag{Name: "out-dir", Usage: "write the traces to the folder `DIR`"},
+			&cli.StringFlag{Name: "o", Usage: "write the trace to `FILE`, or to standard output (\"-\")"},
+			&cli.StringFlag{Name: "out-dir", Usage: "write the traces to the directory `DIR`"},
 			&cli.BoolFlag{Name: "force", Usage: "replace existing files", DisableDefaultText: true},
 			fromFlag(),
 			argsFlag(),
-			&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zlib, zstd (for Perfetto v58 and later) or none",
-				DefaultText: "zlib for files, none for standard output"},
-			&cli.StringFlag{Name: "packets", Value: "plain", Usage: "write event packets in `FORM`: plain, or compact (smaller: times as differences)"},
-			&cli.StringFlag{Name: "samples", Value: "stack-sample", Usage: "write call-stack samples as `FORM`: stack-sample (for Perfetto v58 and later), streaming-profile or none"},
+			&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zlib, zstd (needs Perfetto v58) or none",
+				DefaultText: "zlib; none for standard output"},
+			&cli.StringFlag{Name: "packets", Value: "plain", Usage: "write event packets in `FORM`: plain or compact (smaller, harder to parse)"},
+			&cli.StringFlag{Name: "samples", Value: "stack-sample", Usage: "write call-stack samples as `FORM`: stack-sample (needs Perfetto v58), streaming-profile or none"},
 			memoryFlag(),
 			tempFlag(),
-			&cli.IntFlag{Name: "workers", Usage: "scan, attribute, encode and compress with `N` goroutines, or what --memory allows", DefaultText: "one per core"},
-			&cli.BoolFlag{Name: "strict", Usage: "exit with 3 if anything of an input was lost", DisableDefaultText: true},
-			&cli.StringFlag{Name: "report", Value: "text", Usage: "`FORM` of the report: text (on standard error) or json (on standard output)"},
-			&cli.StringFlag{Name: "report-file", Usage: "write the report to `FILE` instead"},
-			&cli.BoolFlag{Name: "quiet", Usage: "no report on standard error, no progress", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "attribute", Usage: "find out for whom the work was done and write it into the trace (docs/attribution.md)", DisableDefaultText: true},
+			&cli.IntFlag{Name: "workers", Usage: "use up to `N` goroutines, as --memory allows", DefaultText: "one per core"},
+			&cli.BoolFlag{Name: "strict", Usage: "exit with code 3 if any data is lost", DisableDefaultText: true},
+			&cli.StringFlag{Name: "report", Value: "text", Usage: "print the report as `FORM`: text (standard error) or json (standard output)"},
+			&cli.StringFlag{Name: "report-file", Usage: "write the report to `FILE`"},
+			&cli.BoolFlag{Name: "quiet", Usage: "print no report and no progress", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "attribute", Usage: "attribute time to contexts and write them into the trace (docs/attribution.md)", DisableDefaultText: true},
 			writeBackFlag(),
 		}, slices.Concat(contextFlags(), profileFlags(), selfProfileFlags())...),
 		Action: func(c *cli.Context) error {
@@ -70,19 +70,19 @@ input is in the report; "lost" means that something of it is missing in the outp
 // The flags that several commands share.
 
 func fromFlag() cli.Flag {
-	return &cli.StringFlag{Name: "from", Aliases: []string{"format"}, Value: "auto", Usage: "`FORMAT` of the input: " + strings.Join(convert.SupportedFormats(), ", ")}
+	return &cli.StringFlag{Name: "from", Aliases: []string{"format"}, Value: "auto", Usage: "input `FORMAT`: " + strings.Join(convert.SupportedFormats(), ", ")}
 }
 
 func argsFlag() cli.Flag {
-	return &cli.StringFlag{Name: "args", Value: "all", Usage: "event arguments to keep: all, none, or the names `KEY,KEY…`"}
+	return &cli.StringFlag{Name: "args", Value: "all", Usage: "keep all event arguments, none, or those named `KEY,KEY…`"}
 }
 
 func memoryFlag() cli.Flag {
-	return &cli.StringFlag{Name: "memory", Value: "256MiB", Usage: "working memory of `SIZE`; events beyond it are sorted on disk"}
+	return &cli.StringFlag{Name: "memory", Value: "256MiB", Usage: "use up to `SIZE` of memory; sort the rest on disk"}
 }
 
 func tempFlag() cli.Flag {
-	return &cli.StringFlag{Name: "tmp", Usage: "`DIR` for temporary files", DefaultText: "$TMPDIR"}
+	return &cli.StringFlag{Name: "tmp", Usage: "put temporary files into `DIR`", DefaultText: "$TMPDIR"}
 }
 
 // inputOptions reads the flags that say how an input is read. Commands that lack one of them get its default.
@@ -103,7 +103,7 @@ func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 		return opts, usagef("--memory: %v", err)
 	}
 	if opts.Memory == 0 {
-		return opts, usagef("--memory: it has to be more than 0")
+		return opts, usagef("--memory must be greater than 0")
 	}
 	if opts.SelfProfile, err = selfProfileOptions(c, opts.From); err != nil {
 		return opts, err
@@ -167,7 +167,7 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 		return nil, err
 	}
 	if job.opts.Workers = c.Int("workers"); job.opts.Workers < 0 {
-		return nil, usagef("--workers: %d is less than 0", job.opts.Workers)
+		return nil, usagef("--workers: %d is negative", job.opts.Workers)
 	}
 	if job.opts.Packets, err = convert.ParsePackets(c.String("packets")); err != nil {
 		return nil, usagef("--packets: %v", err)
@@ -208,11 +208,11 @@ func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: the folder of --out-dir does not exist; create it first", dir)
+		return fmt.Errorf("%s: the --out-dir directory does not exist; create it first", dir)
 	case err != nil:
 		return fmt.Errorf("%s: %w", dir, withoutPath(err))
 	case !info.IsDir():
-		return fmt.Errorf("%s: --out-dir needs a folder, and this is a file; to write to it, use -o", dir)
+		return fmt.Errorf("%s is a file, and --out-dir needs a directory; to write to the file, use -o", dir)
 	}
 	return nil
 }
@@ -221,11 +221,11 @@ func checkFolder(dir string) error {
 func (j *convertJob) chooseOutputs(inputs []string, file, dir string) error {
 	switch {
 	case len(inputs) == 0:
-		return usagef("no input; give a file, or \"-\" for standard input")
+		return usagef("no input; name a file, or use \"-\" for standard input")
 	case file != "" && dir != "":
-		return usagef("-o and --out-dir exclude each other")
+		return usagef("-o and --out-dir cannot be combined")
 	case file != "" && len(inputs) > 1:
-		return usagef("-o is for one input; use --out-dir for %d, or --join TRACE to put a JS self-profile into the trace beside it", len(inputs))
+		return usagef("-o takes one input, not %d; use --out-dir for several, or --join TRACE to join a JS self-profile with its trace", len(inputs))
 	case file != "":
 		j.conversions = append(j.conversions, newConversion(inputs[0], file))
 		return nil
@@ -244,7 +244,7 @@ func (j *convertJob) chooseOutputs(inputs []string, file, dir string) error {
 		}
 		key := found.placeKey(place)
 		if other, ok := places[key]; ok {
-			return usagef("%s and %s would both become %s", inputName(other), inputName(input), outputName(place))
+			return usagef("%s and %s would both be written to %s", inputName(other), inputName(input), outputName(place))
 		}
 		places[key] = input
 		j.conversions = append(j.conversions, newConversion(input, place))
@@ -260,7 +260,7 @@ func (j *convertJob) check() error {
 	found := folders{}
 	for _, c := range j.conversions {
 		if j.reportFile != "" && found.placeKey(c.output) == found.placeKey(j.reportFile) {
-			return usagef("%s cannot take both the trace and the report", outputName(c.output))
+			return usagef("%s cannot hold both the trace and the report", outputName(c.output))
 		}
 		switch {
 		case c.output != "-":
@@ -268,9 +268,9 @@ func (j *convertJob) check() error {
 				return usagef("%s is an input; choose another place with -o", c.output)
 			}
 		case j.env.isTerminal(j.env.stdout):
-			return usagef("a trace is binary and not written to a terminal; use -o FILE or a pipe")
+			return usagef("weft does not write binary traces to a terminal; use -o FILE or a pipe")
 		case j.reportJSON && j.reportFile == "":
-			return usagef("standard output cannot take both the trace and the JSON report; use --report-file FILE")
+			return usagef("standard output cannot hold both the trace and the JSON report; use --report-file FILE")
 		}
 	}
 	return nil
@@ -350,9 +350,9 @@ func (j *convertJob) run(ctx context.Context) error {
 	case brokenPipe != nil:
 		return brokenPipe
 	case j.selfProfileMissing():
-		return fmt.Errorf("%s: none of the inputs is a JS self-profile, so that it changed nothing", strings.Join(j.selfProfile, ", "))
+		return fmt.Errorf("%s had no effect: no input is a JS self-profile", strings.Join(j.selfProfile, ", "))
 	case lost && j.strict:
-		fmt.Fprintln(j.env.stderr, "weft: something was lost, and --strict is set; see the report")
+		fmt.Fprintln(j.env.stderr, "weft: data was lost (--strict); see the report")
 		return errStrict
 	}
 	return nil
@@ -430,9 +430,9 @@ func (r *inputReport) writeText(w io.Writer) error {
 	}
 	switch {
 	case len(r.Contexts) > 0:
-		fmt.Fprintf(&b, "  contexts: %s; weft report cost says what each has cost\n", printable(strings.Join(r.Contexts, ", ")))
+		fmt.Fprintf(&b, "  contexts: %s; weft report cost shows the cost of each\n", printable(strings.Join(r.Contexts, ", ")))
 	case r.Contexts != nil:
-		b.WriteString("  no contexts: nothing in the trace says for whom work was done\n")
+		b.WriteString("  no contexts: the trace does not say what its slices ran for\n")
 	}
 	for i := range r.Problems {
 		p := &r.Problems[i]
@@ -449,10 +449,10 @@ func (r *inputReport) writeText(w io.Writer) error {
 		fmt.Fprintf(&b, "  problems: %s (details: %s)\n", counts, details)
 	}
 	if r.Copied {
-		b.WriteString("  every packet that can be read is in the output as it was\n")
+		b.WriteString("  the output has every readable packet of the input, unchanged\n")
 	}
 	if r.Output != outputName("-") {
-		fmt.Fprintf(&b, "  To look at it, drag %s into https://ui.perfetto.dev\n", printable(r.Output))
+		fmt.Fprintf(&b, "  To view it, drag %s into https://ui.perfetto.dev\n", printable(r.Output))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -16,16 +16,18 @@ func dumpCommand(env *environment) *cli.Command {
 		Name:      "dump",
 		Usage:     "print the events of a trace, one per line",
 		UsageText: "weft dump [flags] FILE",
-		Description: `Prints the events as a conversion would write them, with pairs, lanes and flows resolved,
-in time order. It is for looking things up and for comparing traces with diff or jq.
+		Description: `Prints the events as a conversion would write them, in time order, with begins
+and ends paired and with lanes and flows resolved. Search the output with grep or
+jq, or compare traces with diff.
 
-A line of text has the fields time (ns), duration (ns, or "open" if the slice never ends),
-kind, track, name and category, separated by tabs, then what else there is as key=value.
-The kinds are slice, instant, counter, sample, and end; an end has a line only if arguments
-came with it, or with --ends. "-" is standard input. docs/cli.md describes both forms.`,
+A text line has tab-separated fields: time (ns), duration (ns, or "open" if the
+slice never ends), kind, track, name and category, then key=value for the rest.
+The kinds are slice, instant, counter, sample and end. An end has a line only if
+it has arguments, or with --ends. "-" is standard input. docs/cli.md describes
+the text and JSON forms.`,
 		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "one JSON object per line", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "ends", Usage: "a line for every end of a slice, with its thread time", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON object per line", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "ends", Usage: "print a line for every end of a slice, with its thread time", DisableDefaultText: true},
 			fromFlag(), argsFlag(), memoryFlag(), tempFlag(),
 		}, profileFlags()...),
 		Action: func(c *cli.Context) error {

@@ -23,31 +23,32 @@ import (
 func flowsCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "flows",
-		Usage:     "list, search and follow the flows of a trace",
+		Usage:     "list, search and navigate the flows of a trace",
 		UsageText: "weft flows [flags] FILE ['flow:ID;TIME']",
-		Description: `Lists the flows of a trace, or shows one. A flow leads from marker to marker, which are
-slices and instants, over threads and processes.
+		Description: `Lists the flows of a trace, or shows one. A flow connects slices and instants,
+called its markers, across threads and processes.
 
-Ids are those of the input. Because they are used again and again, a flow is known by its id
-and a time at which it is active: flow:0x2a;1200ms. The list has this name for each flow; it
-needs quotes in a shell. TIME is in nanoseconds of the trace, or has a unit (ns, us, ms, s);
-with a + in front it counts from the start of the trace.
+Ids are those of the input. Inputs reuse them, so the name of a flow has an id and
+a time at which the flow is active: flow:0x2a;1200ms. The list shows the name of
+each flow; quote it in a shell. TIME is in nanoseconds of the trace, or has a unit
+(ns, us, ms, s); a leading + counts from the start of the trace.
 
 Examples:
-   weft flows trace.json                        all flows
-   weft flows trace.json 'flow:0x2a;+120ms'     the markers of the flow with this id then
-   weft flows trace.json flow:0x2a              all flows that ever had this id
-   weft flows --marker 1234 trace.json          the flows of one event, one step back and forth
-   weft flows --connected trace.json 'flow:0x2a;+120ms'   where one gets to from there`,
+   weft flows trace.json                      all flows
+   weft flows trace.json 'flow:0x2a;+120ms'   the flow with this id at this time
+   weft flows trace.json flow:0x2a            all flows with this id
+   weft flows --marker 1234 trace.json        the flows of one event, and its neighbors
+   weft flows --connected trace.json 'flow:0x2a;+120ms'
+                                              all flows reachable from this flow`,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "one JSON object per line", DisableDefaultText: true},
-			&cli.IntFlag{Name: "min", Value: 1, Usage: "list flows of at least `N` markers"},
-			&cli.StringFlag{Name: "marker", Usage: "the flows of the event with the index `N` in the input, as in the output of dump --json"},
-			&cli.StringFlag{Name: "at", Usage: "the flows of the markers of a --thread at `TIME`"},
-			&cli.StringFlag{Name: "thread", Usage: "the `THREAD` of --at: its id, PID/TID, or its name"},
-			&cli.BoolFlag{Name: "connected", Usage: "the flows that can be reached from there, over markers that belong to several", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "nested", Usage: "with --connected also over markers that lie in each other", DisableDefaultText: true},
-			&cli.IntFlag{Name: "limit", Usage: "at most `N` lines; 0: all", DefaultText: "all; with --connected 1000"},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON object per line", DisableDefaultText: true},
+			&cli.IntFlag{Name: "min", Value: 1, Usage: "list flows with at least `N` markers"},
+			&cli.StringFlag{Name: "marker", Usage: "show the flows of event `N` of the input (\"event\" in dump --json)"},
+			&cli.StringFlag{Name: "at", Usage: "show the flows of the markers at `TIME` on --thread"},
+			&cli.StringFlag{Name: "thread", Usage: "`THREAD` for --at: a thread id, PID/TID or a name"},
+			&cli.BoolFlag{Name: "connected", Usage: "show all flows reachable through markers that belong to several flows", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "nested", Usage: "with --connected, also pass through nested markers", DisableDefaultText: true},
+			&cli.IntFlag{Name: "limit", Usage: "print at most `N` lines; 0: all", DefaultText: "all; 1000 with --connected"},
 			fromFlag(), memoryFlag(), tempFlag(),
 		},
 		Action: func(c *cli.Context) error {
@@ -89,7 +90,7 @@ func newFlowQuery(c *cli.Context) (*flowQuery, error) {
 	}
 	switch c.NArg() {
 	case 0:
-		return nil, usagef("no file; give one, or \"-\" for standard input")
+		return nil, usagef("no file; name one, or use \"-\" for standard input")
 	case 1:
 	case 2:
 		var err error
@@ -108,15 +109,15 @@ func newFlowQuery(c *cli.Context) (*flowQuery, error) {
 	}
 	switch {
 	case ways > 1:
-		return nil, usagef("a flow, --marker and --at exclude each other")
+		return nil, usagef("a flow, --marker and --at cannot be combined")
 	case (q.at == "") != (q.thread == ""):
-		return nil, usagef("--at and --thread belong together")
+		return nil, usagef("--at and --thread need each other")
 	case q.connected && ways == 0:
-		return nil, usagef("--connected from where? Give a flow, --marker, or --at and --thread")
+		return nil, usagef("--connected needs a flow, --marker, or --at and --thread")
 	case q.nested && !q.connected:
-		return nil, usagef("--nested is for --connected")
+		return nil, usagef("--nested needs --connected")
 	case q.limit < 0:
-		return nil, usagef("--limit: %d is less than 0", q.limit)
+		return nil, usagef("--limit: %d is negative", q.limit)
 	case q.connected && !c.IsSet("limit"):
 		q.limit = defaultConnected
 	}
@@ -129,7 +130,7 @@ func newFlowQuery(c *cli.Context) (*flowQuery, error) {
 		}
 	}
 	if _, err := strconv.ParseUint(q.marker, 10, 32); q.marker != "" && err != nil {
-		return nil, usagef("--marker: %q is not the index of an event; dump --json has them", q.marker)
+		return nil, usagef("--marker: %q is not the index of an event; \"event\" in dump --json is", q.marker)
 	}
 	return q, nil
 }
@@ -178,7 +179,7 @@ func parseMoment(text string, start timeline.Nanos) (timeline.Nanos, error) {
 	case whole == "" || strings.Trim(whole+fraction, "0123456789") != "":
 		return 0, fmt.Errorf("%q %w", text, errMoment)
 	case len(fraction) > digits && number == strings.TrimPrefix(text, "+"):
-		return 0, fmt.Errorf("%q is finer than a nanosecond, which is the unit of numbers without one; write %[1]ss, %[1]sms or %[1]sus", text)
+		return 0, fmt.Errorf("%q nanoseconds is finer than a nanosecond; add a unit: %[1]ss, %[1]sms or %[1]sus", text)
 	case len(fraction) > digits:
 		return 0, fmt.Errorf("%q is finer than a nanosecond", text)
 	}
@@ -297,7 +298,7 @@ func (q *flowQuery) noFlow(p *flowPrinter) error {
 	case first == math.MaxInt64:
 		return fmt.Errorf("there is no flow with the id %s", q.id)
 	}
-	return fmt.Errorf("there is no flow with the id %s at %s or before; the first begins at %d, which is +%sms",
+	return fmt.Errorf("there is no flow with the id %s at or before %s; the first begins at %d, which is +%sms",
 		q.id, q.time, first, milliseconds(max(first-p.start, 0)))
 }
 
@@ -323,7 +324,7 @@ func (q *flowQuery) markers(p *flowPrinter) ([]uint64, error) {
 		return nil, fmt.Errorf("%s: there is no thread %s", inputName(q.file), q.thread)
 	}
 	if at < p.start {
-		return nil, fmt.Errorf("%s: %s is before the start of the trace, %sms; for the time since the start write +%s", inputName(q.file), q.at,
+		return nil, fmt.Errorf("%s: %s is before the start of the trace, %sms; for a time since the start, write +%s", inputName(q.file), q.at,
 			milliseconds(p.start), q.at)
 	}
 	var found []uint64
@@ -335,7 +336,7 @@ func (q *flowQuery) markers(p *flowPrinter) ([]uint64, error) {
 		found = append(found, some...)
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s: thread %s has no marker with a flow at %s or before", inputName(q.file), q.thread, q.at)
+		return nil, fmt.Errorf("%s: thread %s has no marker with a flow at or before %s", inputName(q.file), q.thread, q.at)
 	}
 	return found, nil
 }
@@ -381,9 +382,9 @@ func noFlowOfEvent(p *flowPrinter, event uint32) error {
 	case found != nil:
 		return found
 	case !some:
-		return fmt.Errorf("event %d is no marker; the trace has no slices and no instants", event)
+		return fmt.Errorf("event %d is not a marker; the trace has no slices and no instants", event)
 	case event > last:
-		return fmt.Errorf("event %d is no marker; the last slice or instant is event %d", event, last)
+		return fmt.Errorf("event %d is not a marker; the last slice or instant is event %d", event, last)
 	}
 	return noMarker(p, event)
 }
@@ -404,7 +405,7 @@ func noMarker(p *flowPrinter, event uint32) error {
 		return err
 	}
 	if end == nil {
-		return fmt.Errorf("event %d is neither a slice nor an instant; dump --json has the indexes of those", event)
+		return fmt.Errorf("event %d is neither a slice nor an instant; dump --json shows their indexes", event)
 	}
 	var around []openSlice // in the order of their starts
 	err = p.trace.Walk(p.ctx, func(item *timeline.Item) error {
@@ -419,7 +420,7 @@ func noMarker(p *flowPrinter, event uint32) error {
 	if err != nil && err != errFound {
 		return err
 	}
-	return withoutFlow(fmt.Sprintf("event %d is an event of a flow, no slice or instant", event), around)
+	return withoutFlow(fmt.Sprintf("event %d is a flow event, not a slice or an instant", event), around)
 }
 
 // flowCount returns the number of flows that a slice or instant belongs to.
@@ -436,10 +437,10 @@ func flowCount(item *timeline.Item) (n int) {
 func withoutFlow(text string, around []openSlice) error {
 	for _, slice := range slices.Backward(around) {
 		if slice.flows == 1 {
-			return fmt.Errorf("%s; the slice around it, event %d (%s), has one", text, slice.event, slice.name)
+			return fmt.Errorf("%s; its enclosing slice, event %d (%s), has one", text, slice.event, slice.name)
 		}
 		if slice.flows > 1 {
-			return fmt.Errorf("%s; the slice around it, event %d (%s), has %d", text, slice.event, slice.name, slice.flows)
+			return fmt.Errorf("%s; its enclosing slice, event %d (%s), has %d", text, slice.event, slice.name, slice.flows)
 		}
 	}
 	return errors.New(text)

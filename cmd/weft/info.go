@@ -15,15 +15,16 @@ import (
 func infoCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "info",
-		Usage:     "say what is in a trace",
+		Usage:     "show what a trace contains",
 		UsageText: "weft info [flags] FILE…",
-		Description: `Prints format, size, time span, tracks, events by kind, flows, and what is wrong with the
-data. The input is read as for a conversion, but nothing is written. "-" is standard input.
+		Description: `Prints format, size, time span, tracks, events by kind, flows and data problems.
+weft reads the input as for a conversion, but writes nothing. "-" is standard
+input.
 
-"lost" means that a conversion would lose something, "repaired" that something would be
-kept but changed. docs/data-problems.md explains every problem.`,
+"lost" means that a conversion would lose data, "repaired" that it would keep it,
+but changed. docs/data-problems.md explains every problem.`,
 		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "one line of JSON for each file", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "json", Usage: "print one line of JSON per file", DisableDefaultText: true},
 			fromFlag(), memoryFlag(), tempFlag(),
 		}, profileFlags()...),
 		Action: func(c *cli.Context) error {

@@ -39,7 +39,7 @@ func createOutput(ctx context.Context, env *environment, path string, force bool
 	case statErr == nil && !info.Mode().IsRegular():
 		o.file, err = openUntil(ctx, func() (*os.File, error) { return os.OpenFile(o.path, os.O_WRONLY, 0) })
 	case statErr == nil && !force:
-		return nil, fmt.Errorf("%s: exists already; --force replaces it", path)
+		return nil, fmt.Errorf("%s already exists; --force replaces it", path)
 	default:
 		permissions := fs.FileMode(0o666)
 		if statErr == nil {
@@ -55,7 +55,7 @@ func createOutput(ctx context.Context, env *environment, path string, force bool
 		}
 	}
 	if dir := filepath.Dir(o.path); errors.Is(err, fs.ErrNotExist) && !exists(dir) {
-		return nil, fmt.Errorf("%s: the folder %s does not exist; create it first", path, dir)
+		return nil, fmt.Errorf("%s: the directory %s does not exist; create it first", path, dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, withoutPath(err))

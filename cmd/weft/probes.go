@@ -19,16 +19,16 @@ func probesCommand(env *environment) *cli.Command {
 		Name:      "probes",
 		Usage:     "record static probes of running programs with bpftrace or DTrace",
 		UsageText: "weft probes list|scripts|record [flags] …",
-		Description: `Probes are places in a program at which a tracer can listen: static ones that the
-program declares (USDT), functions, system calls. weft ships scripts for bpftrace and
-DTrace that record them, runs the tracer, and makes a Perfetto trace of what it delivers.
+		Description: `A probe is a point in a program that a tracer watches: a static probe that the
+program declares (USDT), a function, or a system call. weft ships scripts for
+bpftrace and DTrace, runs the tracer, and converts its output to a Perfetto trace.
 
 Examples:
    weft probes list
    sudo weft probes record -c './program arguments' -o program.pftrace
    weft report layout-time program.pftrace
 
-docs/probes.md shows it from a C program to the picture and the reports.`,
+docs/probes.md is a tutorial, from a C program to the trace and its reports.`,
 		Subcommands: []*cli.Command{
 			probesListCommand(env),
 			probesScriptsCommand(env),
@@ -37,7 +37,7 @@ docs/probes.md shows it from a C program to the picture and the reports.`,
 		Action: func(c *cli.Context) error {
 			subcommands := []string{"list", "scripts", "record"}
 			if c.NArg() == 0 {
-				return usagef("no subcommand of probes; use %s", suggest.List(subcommands))
+				return usagef("no subcommand; use weft probes %s", suggest.List(subcommands))
 			}
 			return usagef("%v", suggest.Unknown("subcommand of probes", c.Args().First(), subcommands))
 		},
@@ -65,15 +65,15 @@ func tracerOf(c *cli.Context) (probescripts.Tracer, error) {
 func probesListCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "list",
-		Usage:     "list the scripts, the probes that they record, and what can be asked next",
+		Usage:     "list the scripts and the probes that they record",
 		UsageText: "weft probes list [flags]",
-		Description: `Lists the scripts of each tracer, one a line, and the probes that they record, with the
-arguments of each. What a script was run with stands at its head: weft probes scripts
-prints it.`,
+		Description: `Lists the scripts for each tracer, and the probes that they record, with their
+arguments. The head of each script names the tracer versions it was run with:
+"weft probes scripts NAME" prints it.`,
 		Flags: []cli.Flag{tracerFlag("")},
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return usagef("probes list takes no argument; weft probes scripts %s prints a script", c.Args().First())
+				return usagef("probes list takes no argument; to print a script, run weft probes scripts %s", c.Args().First())
 			}
 			tracer, err := tracerOf(c)
 			if err != nil {
@@ -99,18 +99,18 @@ func listProbes(w io.Writer, only probescripts.Tracer) error {
 		listScripts(&b, scripts, tracer)
 		b.WriteString("\n")
 	}
-	b.WriteString("Probes that they record, pairs such as layout-start and layout-end as one:\n")
+	b.WriteString("Probes that they record (layout stands for layout-start and layout-end):\n")
 	listProviders(&b, scripts, only)
 	b.WriteString(`
 Next:
   weft probes scripts mozilla.bt
-      prints a script, to run it elsewhere or to change it
+      prints a script, to run it elsewhere or to edit it
   sudo weft probes record -c 'PROGRAM ARGS' -o FILE.pftrace
       records a command with the default script
   sudo weft probes record --script ./mine.bt -p PID -o FILE.pftrace
       records a process with a script of your own
   weft report layout-time FILE.pftrace
-      makes a table of a recording, as layout-count, layout-phases and js-funcalls do
+      prints a table; see also layout-count, layout-phases and js-funcalls
 `)
 	_, err = io.WriteString(w, b.String())
 	return err
@@ -128,7 +128,7 @@ func listScripts(b *strings.Builder, scripts []probescripts.Script, tracer probe
 		case s.Name == tracer.Default():
 			b.WriteString(" (default)")
 		case !s.Records():
-			b.WriteString(" (prints tables, not for record)")
+			b.WriteString(" (prints tables; not for weft probes record)")
 		}
 		if strings.HasPrefix(s.Run(), "Not run") {
 			b.WriteString(" (not run)")
@@ -196,11 +196,11 @@ func argumentNames(declared string) string {
 func probesScriptsCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "scripts",
-		Usage:     "print a script that weft ships, or list them",
+		Usage:     "print a script, or list all scripts",
 		UsageText: "weft probes scripts [flags] [NAME]",
-		Description: `Prints the script NAME, to run it on another machine, or as a template for probes of your
-own; without NAME lists all. How a script is run, and with which tracer it was run, stands
-at its head.
+		Description: `Prints the script NAME, to run it on another machine or as a template for your own
+probes; without NAME, lists all scripts. The head of a script says how to run it,
+and names the tracer versions it was run with.
 
 Examples:
    weft probes scripts --tracer bpftrace
@@ -263,7 +263,7 @@ func findScript(tracer probescripts.Tracer, name string) (*probescripts.Script, 
 func unknownScript(tracer probescripts.Tracer, name string) string {
 	message := fmt.Sprintf("unknown script %q", name)
 	if tracer != "" {
-		message += " of " + string(tracer)
+		message += " for " + string(tracer)
 	}
 	var names []string
 	if scripts, err := probescripts.All(); err == nil {

@@ -23,14 +23,14 @@ import (
 func probesRecordCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "record",
-		Usage:     "run a tracer and convert what it delivers",
+		Usage:     "run a tracer and convert its output",
 		UsageText: "weft probes record [flags] -c CMD|-p PID -o FILE",
-		Description: `Runs bpftrace or DTrace with a script and writes what it delivers as a Perfetto trace.
-With -c the tracer starts CMD and records until it ends; with -p it records a process that
-runs. Ctrl-C ends the recording; what was recorded until then is converted.
+		Description: `Runs bpftrace or DTrace with a script and converts its output to a Perfetto trace.
+With -c, the tracer starts CMD and records until it ends; with -p, it records a
+running process. Ctrl-C ends the recording; weft converts what it has so far.
 
-Tracing needs root. CMD then runs as root, too; it is no shell command, the tracer splits
-it at blanks. It reads nothing from a terminal.
+Tracing needs root, and CMD runs as root too. CMD is not a shell command: the
+tracer splits it at spaces. It cannot read from a terminal.
 
 Examples:
    sudo weft probes record -c './program arguments' -o program.pftrace
@@ -38,15 +38,15 @@ Examples:
    sudo weft probes record --script ./mine.bt -c ./program -o program.pftrace`,
 		Flags: []cli.Flag{
 			tracerFlag(string(probescripts.Bpftrace)),
-			&cli.StringFlag{Name: "script", Usage: "`SCRIPT` to run: a name of weft probes list, or a file", DefaultText: "mozilla; for dtrace layout"},
-			&cli.StringFlag{Name: "c", Usage: "start the command `CMD` and record it until its end"},
-			&cli.IntFlag{Name: "p", Usage: "record the process `PID` until its end or Ctrl-C", DefaultText: "none"},
-			&cli.StringFlag{Name: "program", Usage: "bpftrace: the program or library `FILE` that has the probes", DefaultText: "that of CMD or PID"},
-			&cli.StringFlag{Name: "o", Usage: "write the trace to `FILE` (\"-\": standard output)"},
-			&cli.StringFlag{Name: "lines", Usage: "also write what the tracer delivers to `FILE`, as it comes; weft convert reads it"},
+			&cli.StringFlag{Name: "script", Usage: "run `SCRIPT`: a name from weft probes list, or a file", DefaultText: "mozilla; layout for dtrace"},
+			&cli.StringFlag{Name: "c", Usage: "start the command `CMD` and record it until it ends"},
+			&cli.IntFlag{Name: "p", Usage: "record the process `PID` until it ends or Ctrl-C", DefaultText: "none"},
+			&cli.StringFlag{Name: "program", Usage: "bpftrace: program or library `FILE` with the probes", DefaultText: "the program of CMD or PID"},
+			&cli.StringFlag{Name: "o", Usage: "write the trace to `FILE`, or to standard output (\"-\")"},
+			&cli.StringFlag{Name: "lines", Usage: "also write the output of the tracer to `FILE`, which weft convert reads"},
 			&cli.BoolFlag{Name: "force", Usage: "replace existing files", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "strict", Usage: "exit with 3 if events were lost", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "quiet", Usage: "no report on standard error", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "strict", Usage: "exit with code 3 if events are lost", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "quiet", Usage: "print no report", DisableDefaultText: true},
 			memoryFlag(),
 			tempFlag(),
 		},
@@ -98,15 +98,15 @@ func newRecordJob(c *cli.Context, env *environment) (*recordJob, error) {
 func (j *recordJob) chooseOutput(c *cli.Context) error {
 	switch {
 	case c.NArg() > 0:
-		return usagef("probes record takes no argument, but %q is there; a command with arguments is one text: -c 'PROGRAM ARGS'", c.Args().First())
+		return usagef("probes record takes no argument such as %q; quote a command with its arguments: -c 'PROGRAM ARGS'", c.Args().First())
 	case j.output == "":
-		return usagef("no output; give -o FILE")
+		return usagef("no output; use -o FILE")
 	case c.IsSet("lines") && j.lines == "":
 		return usagef("--lines: the name is empty")
 	case j.lines != "" && (folders{}).placeKey(j.lines) == (folders{}).placeKey(j.output):
-		return usagef("%s cannot take both the trace and the lines", outputName(j.output))
+		return usagef("%s cannot hold both the trace and the probe lines", outputName(j.output))
 	case j.output == "-" && j.env.isTerminal(j.env.stdout):
-		return usagef("a trace is binary and not written to a terminal; use -o FILE or a pipe")
+		return usagef("weft does not write binary traces to a terminal; use -o FILE or a pipe")
 	case j.output == "-":
 		j.opts.Compress = convert.CompressNone
 	default:
@@ -138,13 +138,13 @@ func (j *recordJob) chooseScript(c *cli.Context) error {
 		j.tracer.File = name
 	} else if script, err = findScript(kind, name); err != nil {
 		if _, statErr := os.Stat(name); statErr == nil {
-			return usagef("%v; to run the file here, say --script ./%s", err, name)
+			return usagef("%v; to run the file in this directory, use --script ./%s", err, name)
 		}
 		return err
 	}
 	j.tracer.Script = script
 	if !script.Records() {
-		return usagef("%s prints tables of its own, not probe lines; weft probes scripts %s says how to run it", script.File(), script.File())
+		return usagef("%s prints tables, not probe lines; weft probes scripts %s shows how to run it", script.File(), script.File())
 	}
 	return nil
 }
@@ -154,15 +154,15 @@ func (j *recordJob) chooseTraced(c *cli.Context) error {
 	script := j.tracer.Script
 	switch {
 	case c.IsSet("c") == c.IsSet("p"):
-		return usagef("give either -c CMD, to start a command, or -p PID, for a process that runs")
+		return usagef("use either -c CMD to start a command, or -p PID for a running process")
 	case c.IsSet("c") && j.tracer.Command == "":
 		return usagef("-c: the command is empty")
 	case c.IsSet("p") && j.tracer.PID <= 0:
-		return usagef("-p: %d is no process id", j.tracer.PID)
+		return usagef("-p: %d is not a process id", j.tracer.PID)
 	case c.IsSet("p") && script.NeedsCommand():
-		return usagef("%s records a command that it starts; use -c CMD", script.File())
+		return usagef("%s only records a command that it starts; use -c CMD", script.File())
 	case c.IsSet("program") && !script.NeedsProgram():
-		return usagef("--program: %s does not ask for a program", script.File())
+		return usagef("--program: %s does not use a program", script.File())
 	}
 	if c.IsSet("c") {
 		return j.findCommand()
@@ -185,7 +185,7 @@ func (j *recordJob) findCommand() error {
 	case err != nil:
 		return fmt.Errorf("-c: %s: %w", name, withoutPath(err))
 	case strings.Contains(path, " "):
-		return fmt.Errorf("-c: %s: the tracer would split this path at its blanks; make a link to it", path)
+		return fmt.Errorf("-c: %s: the tracer would split this path at its spaces; use a link without spaces", path)
 	}
 	j.tracer.Command = strings.TrimSpace(path + " " + arguments)
 	if j.tracer.Traced == "" {
@@ -204,10 +204,10 @@ func (j *recordJob) findProcess() error {
 	}
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", j.tracer.PID))
 	if err != nil {
-		return fmt.Errorf("-p: the program of process %d cannot be found (%w); run weft with sudo, or name it with --program FILE", j.tracer.PID, withoutPath(err))
+		return fmt.Errorf("-p: cannot find the program of process %d (%w); run weft with sudo, or name the program with --program FILE", j.tracer.PID, withoutPath(err))
 	}
 	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("-p: the program of process %d is %s, which is not there any more; name its file with --program FILE", j.tracer.PID, path)
+		return fmt.Errorf("-p: the program of process %d, %s, no longer exists; name its file with --program FILE", j.tracer.PID, path)
 	}
 	j.tracer.Traced = path
 	return nil
@@ -307,7 +307,7 @@ func (j *recordJob) leaveOutMissing() error {
 	path := j.tracer.Traced
 	probes, err := tracer.StaticProbes(path)
 	if err != nil {
-		return fmt.Errorf("%s: %w; --program FILE names the program or library that has the probes", path, withoutPath(err))
+		return fmt.Errorf("%s: %w; name the program or library with the probes: --program FILE", path, withoutPath(err))
 	}
 	less, has, lacks := script.Without(probes)
 	if len(has) == 0 {
@@ -316,7 +316,7 @@ func (j *recordJob) leaveOutMissing() error {
 		if len(probes) > 0 {
 			found = "it has " + strings.Join(probes[:min(len(probes), shown)], ", ")
 		}
-		return fmt.Errorf("%s has none of the probes of %s; %s. --program FILE names another program or library, and weft probes scripts prints a script to change", path, script.File(), found)
+		return fmt.Errorf("%s has none of the probes of %s; %s. Name another program or library with --program FILE, or edit a script that weft probes scripts prints", path, script.File(), found)
 	}
 	if len(lacks) > 0 {
 		j.say("weft: %s records %d of its %d probes; %s does not have %s\n", script.File(), len(has), len(has)+len(lacks), path, strings.Join(lacks, ", "))
@@ -369,15 +369,15 @@ func (j *recordJob) failure(end *tracer.End, convertErr error) error {
 	name := j.tracer.Script.Tracer
 	switch {
 	case end.Size > 0 && convertErr != nil:
-		return fmt.Errorf("what %s delivered: %w", name, convertErr)
+		return fmt.Errorf("the output of %s: %w", name, convertErr)
 	case end.Size > 0:
 		return nil
 	case end.Err != nil:
-		return j.failed(end, "nothing was recorded")
+		return j.failed(end, "it recorded nothing")
 	case end.Interrupted:
-		return fmt.Errorf("%s was interrupted before it had begun; nothing was recorded", name)
+		return fmt.Errorf("%s was interrupted before it began; it recorded nothing", name)
 	}
-	return fmt.Errorf("%s delivered nothing, not even the first line of %s", name, j.tracer.Script.File())
+	return fmt.Errorf("%s printed nothing, not even the first line of %s", name, j.tracer.Script.File())
 }
 
 // failed is the error for a tracer that failed, with what can be done.
@@ -399,13 +399,13 @@ func (j *recordJob) finish(report *convert.Report, end *tracer.End) error {
 	name := j.tracer.Script.Tracer
 	switch {
 	case end.Err != nil:
-		return j.failed(end, "what it had delivered is in the trace")
+		return j.failed(end, "the trace holds what it recorded until then")
 	case end.CopyErr != nil:
-		return fmt.Errorf("the output of %s could not be read to its end: %w", name, end.CopyErr)
+		return fmt.Errorf("cannot read the output of %s to its end: %w", name, end.CopyErr)
 	case end.Killed:
-		return fmt.Errorf("%s did not end within %s after the interrupt and was killed; its last events are missing", name, grace)
+		return fmt.Errorf("%s did not end within %s after the interrupt, so weft killed it; its last events are missing", name, grace)
 	case report.Lost() > 0 && j.strict:
-		fmt.Fprintln(j.env.stderr, "weft: something was lost, and --strict is set")
+		fmt.Fprintln(j.env.stderr, "weft: data was lost (--strict)")
 		return errStrict
 	}
 	return nil
@@ -423,9 +423,9 @@ func (j *recordJob) writeReport(report *convert.Report) error {
 		fmt.Fprintf(&b, "  To lose fewer events, %s\n", j.largerBuffers())
 	}
 	if e := report.Events; e.Slices+e.Instants == 0 {
-		fmt.Fprintf(&b, "  no probe has fired: %s\n", j.whyNoProbe())
+		fmt.Fprintf(&b, "  no probe fired: %s\n", j.whyNoProbe())
 	} else if j.output != "-" {
-		fmt.Fprintf(&b, "  To look at it, drag %s into https://ui.perfetto.dev\n", printable(outputName(j.output)))
+		fmt.Fprintf(&b, "  To view it, drag %s into https://ui.perfetto.dev\n", printable(outputName(j.output)))
 	}
 	_, err := io.WriteString(j.env.stderr, b.String())
 	return err
@@ -436,16 +436,16 @@ func (j *recordJob) largerBuffers() string {
 	if j.tracer.Script.Tracer == probescripts.DTrace {
 		return "raise bufsize in a copy of the script (weft probes scripts prints it)"
 	}
-	return "set BPFTRACE_PERF_RB_PAGES to 1024 or more (64 is the default)"
+	return "set BPFTRACE_PERF_RB_PAGES to 1024 or more (default: 64)"
 }
 
 // whyNoProbe says where to look when a tracer has found probes that did not fire.
 func (j *recordJob) whyNoProbe() string {
 	if j.tracer.Script.Tracer == probescripts.DTrace {
-		return "dtrace -l -p PID lists those of a process"
+		return "dtrace -l -p PID lists the probes of a process"
 	}
 	if !j.tracer.Script.NeedsProgram() {
-		return fmt.Sprintf("what %s records has not happened, or another process does it: record that with -p", j.tracer.Script.File())
+		return fmt.Sprintf("nothing that %s records happened, or it happened in another process; record that one with -p", j.tracer.Script.File())
 	}
-	return fmt.Sprintf("bpftrace -l 'usdt:%s:*' lists those of the program", j.tracer.Traced)
+	return fmt.Sprintf("bpftrace -l 'usdt:%s:*' lists the probes of the program", j.tracer.Traced)
 }

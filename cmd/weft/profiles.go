@@ -9,9 +9,9 @@ import (
 // profileFlags say what becomes of CPU profiles.
 func profileFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "js-calls", Value: "devtools", Usage: "make `KIND` of calls from samples of JavaScript: devtools, refined, separate (on a track beside) or off"},
-		&cli.StringFlag{Name: "profile", Usage: "of the V8 profiles of a thread show the one with `ID`, or all; weft info lists them", DefaultText: "the one that DevTools shows"},
-		&cli.StringFlag{Name: "profile-base", Value: "ts", Usage: "V8 profiles in traces begin at `WHAT`: ts (of their event, as in DevTools) or startTime (what the sampler says)"},
+		&cli.StringFlag{Name: "js-calls", Value: "devtools", Usage: "make calls from JavaScript samples as `KIND`: devtools, refined, separate (on their own track) or off"},
+		&cli.StringFlag{Name: "profile", Usage: "show the V8 profile `ID` of a thread, or all; weft info lists them", DefaultText: "as DevTools"},
+		&cli.StringFlag{Name: "profile-base", Value: "ts", Usage: "start V8 profiles in traces at `WHAT`: ts (of their event, as DevTools) or startTime (of the sampler)"},
 	}
 }
 

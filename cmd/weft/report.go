@@ -26,22 +26,22 @@ var reports = []struct {
 	make    func(p *report.Profiles, opts report.Options) (reportResult, error)
 }{
 	{
-		name: "samples", usage: "where the time of each sampled thread went, by state and by function",
+		name: "samples", usage: "where each sampled thread spent its time, by state and by function",
 		example: "weft report samples --bucket 500ms profile.cpuprofile",
-		nothing: "no thread of this trace was sampled",
+		nothing: "this trace has no samples",
 		forms:   samplesTables(&report.ThreadSamples{}), make: samplesReport,
 	},
 	{
-		name: "gc", usage: "which functions the garbage collector interrupted, and how long",
+		name: "gc", usage: "which functions the garbage collector interrupted, and for how long",
 		example: "weft report gc --table stacks trace.json",
-		nothing: "no sample of this trace is one of the garbage collector",
+		nothing: "this trace has no samples of the garbage collector",
 		forms:   gcTables(&report.ThreadGC{}), make: gcReport,
 	},
 	{
 		name: "layout-thrashing", usage: "which functions force the browser to compute style and layout",
 		example: "weft report layout-thrashing --csv trace.json",
-		nothing: "no style or layout data; it takes a Chrome trace with the category devtools.timeline, samples of Firefox,\n" +
-			"or a self-profile with markers",
+		nothing: "this trace has no style or layout data; record a Chrome trace with the category devtools.timeline,\n" +
+			"a Firefox profile with samples, or a self-profile with markers",
 		slices: true, forms: layoutTables(&report.ThreadForced{}), make: layoutReport,
 	},
 }
@@ -67,18 +67,18 @@ const costReport = "cost"
 
 // Titles under which the help lists flags that not all reports have.
 const (
-	sampleFlagsTitle = "of samples, gc and layout-thrashing"
-	eventFlagsTitle  = "of layout-count, layout-time, layout-phases and js-funcalls"
-	costFlagsTitle   = "of cost"
+	sampleFlagsTitle = "Flags of samples, gc and layout-thrashing"
+	eventFlagsTitle  = "Flags of layout-count, layout-time, layout-phases and js-funcalls"
+	costFlagsTitle   = "Flags of cost"
 )
 
 // reportFlags are the flags of all reports.
 func reportFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "json", Usage: "one line of JSON", DisableDefaultText: true},
-		&cli.BoolFlag{Name: "csv", Usage: "comma-separated values, times in nanoseconds", DisableDefaultText: true},
-		&cli.IntFlag{Name: "top", Value: defaultTop, Usage: "at most `N` rows of a table; 0: all", DefaultText: "20; with --json and --csv all"},
-		&cli.StringFlag{Name: "format", Value: "auto", Usage: "`FORMAT` of the input: " + strings.Join(convert.SupportedFormats(), ", ")},
+		&cli.BoolFlag{Name: "json", Usage: "print one line of JSON", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values, with times in nanoseconds", DisableDefaultText: true},
+		&cli.IntFlag{Name: "top", Value: defaultTop, Usage: "print at most `N` rows of a table; 0: all", DefaultText: "20; all with --json and --csv"},
+		&cli.StringFlag{Name: "format", Value: "auto", Usage: "input `FORMAT`: " + strings.Join(convert.SupportedFormats(), ", ")},
 		memoryFlag(), tempFlag(),
 	}
 }
@@ -86,8 +86,8 @@ func reportFlags() []cli.Flag {
 // sampleFlags are the flags of the reports on samples only.
 func sampleFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "table", Usage: "the table `NAME` of the report only", DefaultText: "all; with --csv the first"},
-		&cli.DurationFlag{Name: "bucket", Usage: "a table of buckets of `TIME`, such as 500ms", DefaultText: "none"},
+		&cli.StringFlag{Name: "table", Usage: "print only the table `NAME`", DefaultText: "all; the first with --csv"},
+		&cli.DurationFlag{Name: "bucket", Usage: "print a table with time buckets of `TIME`, such as 500ms", DefaultText: "none"},
 	}
 }
 
@@ -117,23 +117,23 @@ func reportCommand(env *environment) *cli.Command {
 	for _, r := range eventReports() {
 		describe(r.name, r.usage, r.example)
 	}
-	describe(costReport, "what each page, frame, script, input event or other context has cost",
+	describe(costReport, "what each page, frame, script, input event or other context costs",
 		"weft report cost --type script --by category --from 1.5s --to 2s trace.json")
 	return &cli.Command{
 		Name:      "report",
-		Usage:     "say where the time of a trace went, and for whom",
+		Usage:     "show where the time of a trace went, and what it was spent on",
 		UsageText: "weft report [flags] NAME FILE",
-		Description: `Prints tables about a trace of any format. NAME is one of
+		Description: `Prints tables about a trace in any format. NAME is one of:
 
 ` + names.String() + `
-The first three count samples; beside every time stands the number of samples that it was
-made of: one sample of a profile that was taken every 10 ms means 10 ± 10 ms. The others
-count slices; js-funcalls counts samples if the trace has no events of calls.
-docs/reports.md and docs/attribution.md define the numbers.
+samples, gc and layout-thrashing count samples. They show the number of samples
+next to each time: at one sample every 10 ms, one sample means 10 ± 10 ms. The
+other reports count slices; js-funcalls counts samples if the trace has no call
+events. docs/reports.md and docs/attribution.md define the numbers.
 "-" is standard input.`,
 		Flags: slices.Concat(reportFlags(), titled(sampleFlagsTitle, sampleFlags()), titled(eventFlagsTitle, eventFlags()),
 			titled(costFlagsTitle, costFlags()),
-			titled("of inputs that hold profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
+			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
 		Action: func(c *cli.Context) error {
 			which, err := whichReport(c)
 			if err != nil {
@@ -218,13 +218,13 @@ func whichReport(c *cli.Context) (int, error) {
 	case which < 0:
 		return 0, &usageError{suggest.Unknown("report", c.Args().First(), names).Error()}
 	case c.NArg() == 1:
-		return 0, usagef("no file; give one, or \"-\" for standard input")
+		return 0, usagef("no file; name one, or use \"-\" for standard input")
 	case c.NArg() > 2:
 		return 0, usagef("report takes one file, not %d", c.NArg()-1)
 	case c.Int("top") < 0:
-		return 0, usagef("--top: %d is less than 0", c.Int("top"))
+		return 0, usagef("--top: %d is negative", c.Int("top"))
 	case c.Bool("json") && c.Bool("csv"):
-		return 0, usagef("--json and --csv exclude each other")
+		return 0, usagef("--json and --csv cannot be combined")
 	case names[which] == costReport:
 		return which, checkCostFlags(c)
 	case which >= len(reports):
@@ -237,9 +237,9 @@ func whichReport(c *cli.Context) (int, error) {
 func checkCostFlags(c *cli.Context) error {
 	switch {
 	case c.IsSet("bucket"):
-		return usagef("--bucket: the report cost has no buckets; --from and --to choose a part of the time")
+		return usagef("--bucket: the report cost has no buckets; select a part of the time with --from and --to")
 	case c.IsSet("table"):
-		return usagef("--table: the report cost has a table for each type of contexts; --type chooses one")
+		return usagef("--table: the report cost has one table per context type; select one with --type")
 	}
 	return refuseEventFlags(c, costReport)
 }
@@ -260,17 +260,17 @@ func checkSampleFlags(c *cli.Context, which int) error {
 				return err
 			}
 		}
-		return usagef("--%s: the report %s does not have it, only cost has", name, r.name)
+		return usagef("--%s: only the report cost has this flag, %s does not", name, r.name)
 	}
 	switch bucket := c.Duration("bucket"); {
 	case c.IsSet("bucket") && bucket <= 0:
-		return usagef("--bucket: %v is too short; write for example 500ms", bucket)
+		return usagef("--bucket: %v is too short; write, for example, 500ms", bucket)
 	case c.IsSet("bucket") && r.slices:
 		return usagef("--bucket: the report %s has no buckets", r.name)
 	case c.Bool("json") && c.IsSet("table"):
-		return usagef("--table is for text and --csv; the JSON form has all tables")
+		return usagef("--table and --json cannot be combined; the JSON form has all tables")
 	case c.IsSet("js-calls") && !r.slices:
-		return usagef("--js-calls: the report %s counts samples; calls are made of these for layout-thrashing and cost only", r.name)
+		return usagef("--js-calls: the report %s counts samples; only layout-thrashing and cost use calls", r.name)
 	}
 	return nil
 }

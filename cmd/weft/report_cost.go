@@ -17,13 +17,12 @@ import (
 // costFlags are the flags of "report cost" beside those of all reports.
 func costFlags() []cli.Flag {
 	return append([]cli.Flag{
-		&cli.StringFlag{Name: "type", Usage: "contexts of the `TYPE` only, such as frame, page, script, entity or input; process and thread are types as well",
-			DefaultText: "a table for each type of contexts"},
-		&cli.StringFlag{Name: "by", Value: "context", Usage: "make a row of each `WHAT`: context, page, class, entity or type (all contexts in one), " +
-			"and divide rows by process, thread or category: one word, or one of both kinds as in page,category"},
-		&cli.StringFlag{Name: "from", Usage: "count what happens from `TIME` on, from the start of the trace: 1.5s, 300ms", DefaultText: "the start"},
-		&cli.StringFlag{Name: "to", Usage: "count what happens before `TIME`, from the start of the trace", DefaultText: "the end"},
-		&cli.StringFlag{Name: "charge", Value: "exact", Usage: "charge the contexts that are in effect at each moment (`HOW` exact), or those at the begin of each slice (begin)"},
+		&cli.StringFlag{Name: "type", Usage: "print the table of one context `TYPE`: frame, page, script, entity, input, process, thread, …",
+			DefaultText: "a table per context type"},
+		&cli.StringFlag{Name: "by", Value: "context", Usage: "group rows by `WHAT`: context, page, class, entity or type, and split them by process, thread or category, as in page,category"},
+		&cli.StringFlag{Name: "from", Usage: "count from `TIME` after the start of the trace: 1.5s, 300ms", DefaultText: "the start"},
+		&cli.StringFlag{Name: "to", Usage: "count up to `TIME` after the start of the trace", DefaultText: "the end"},
+		&cli.StringFlag{Name: "charge", Value: "exact", Usage: "charge the contexts that are active at each moment (`HOW` exact) or at the begin of each slice (begin)"},
 	}, contextFlags()...)
 }
 
@@ -50,9 +49,9 @@ func newCostQuery(c *cli.Context) (q costQuery, err error) {
 	switch {
 	case !c.IsSet("to") || q.window.To > q.window.From:
 	case q.window.From > 0:
-		return q, usagef("--to: %s is not behind %s, where --from begins", c.String("to"), c.String("from"))
+		return q, usagef("--to: %s is not after --from %s", c.String("to"), c.String("from"))
 	default:
-		return q, usagef("--to: %s is not behind the start of the trace", c.String("to"))
+		return q, usagef("--to: %s is not after the start of the trace", c.String("to"))
 	}
 	return q, nil
 }
@@ -64,7 +63,7 @@ func windowTime(c *cli.Context, name string) (timeline.Nanos, error) {
 		return 0, nil
 	}
 	if _, err := convert.ParseFormat(text); err == nil {
-		return 0, usagef("--%s: %s is a format of the input; write --format %s. In reports --from is the time from which on they count", name, text, text)
+		return 0, usagef("--%s: %s is an input format; use --format %s. In reports, --from and --to are times", name, text, text)
 	}
 	t, err := parseMoment(strings.TrimPrefix(text, "+"), 0)
 	if err != nil {
@@ -143,11 +142,11 @@ func (q *costQuery) tables(result *attribution.Result, span *convert.Span) (tabl
 	switch {
 	case q.window != (attribution.Window{}) && result.Empty():
 		length := timeline.Nanos(span.End - span.Start)
-		return nil, fmt.Sprintf("nothing happens in that time; the trace goes from 0 to %s ms", millis(length)), nil
+		return nil, fmt.Sprintf("nothing happens in that time; the trace spans 0 to %s ms", millis(length)), nil
 	case len(types) == 0 && len(result.Types()) > 0:
-		return nil, fmt.Sprintf("no contexts that --by %s can put together", q.group), nil
+		return nil, fmt.Sprintf("no contexts that --by %s can group", q.group), nil
 	case len(types) == 0:
-		return nil, "no contexts in this trace, such as frames, scripts or input events; try --type process or --type thread", nil
+		return nil, "this trace has no contexts, such as frames, scripts or input events; try --type process or --type thread", nil
 	}
 	for _, typ := range types {
 		t, err := result.Table(attribution.TableOptions{Type: typ, Group: q.group, Split: q.split, Limit: q.limit})
@@ -168,7 +167,7 @@ func (q *costQuery) heading(tables []*attribution.Table, span *convert.Span) str
 	if q.window.To > 0 {
 		to = min(to, q.window.To)
 	}
-	return fmt.Sprintf("from %s to %s ms: threads were busy for %s ms, all added up", millis(from), millis(to), millis(tables[0].Busy))
+	return fmt.Sprintf("from %s to %s ms: threads were busy for %s ms in total", millis(from), millis(to), millis(tables[0].Busy))
 }
 
 // findType returns the type that is asked for, and checks that its contexts can be grouped as that is asked for.
@@ -180,7 +179,7 @@ func (q *costQuery) findType(result *attribution.Result) (string, error) {
 	}
 	switch {
 	case i < 0:
-		instead := "; there are tables of " + strings.Join(all, ", ")
+		instead := "; use " + strings.Join(all, ", ")
 		if near := suggest.Near(q.typ, all); near != "" {
 			instead = "; did you mean " + near + "?"
 		}
@@ -202,7 +201,7 @@ func (q *costQuery) cannotGroup(result *attribution.Result, typ string) error {
 			can = append(can, by.String())
 		}
 	}
-	return usagef("--by %s: the contexts of type %s cannot be grouped in this way; use %s or type", q.group, typ, strings.Join(can, ", "))
+	return usagef("--by %s: contexts of type %s cannot be grouped this way; use %s or type", q.group, typ, strings.Join(can, ", "))
 }
 
 // otherTypeName returns the type that people ask for by another name. What Firefox knows as a tab is a page of Chrome.
@@ -235,7 +234,7 @@ func printCosts(env *environment, heading string, tables []*attribution.Table) e
 			text += fmt.Sprintf("… and %d more; --top 0 shows all\n", t.Omitted)
 		}
 		if t.Limited > 0 {
-			text += fmt.Sprintf("too many rows: %d costs are in (others), or are inputs that are not counted\n", t.Limited)
+			text += fmt.Sprintf("too many rows: %d costs are in (others) or are uncounted input events\n", t.Limited)
 		}
 	}
 	_, err := fmt.Fprint(env.stdout, text)

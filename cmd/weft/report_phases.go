@@ -49,12 +49,12 @@ func eventReports() []eventReport {
 			flags: append([]string{"mode"}, layoutFlagNames...), make: layoutTimeReport,
 		},
 		{
-			name: "layout-phases", usage: "count, total, longest and mean of each phase of layout, and which was within which",
+			name: "layout-phases", usage: "count, total, longest and mean of each phase of layout, and how phases nest",
 			example: "weft report layout-phases firefox.json",
 			flags:   append([]string{"table"}, layoutFlagNames...), make: layoutPhasesReport,
 		},
 		{
-			name: "js-funcalls", usage: "how often functions of script were called", example: "weft report js-funcalls trace.json",
+			name: "js-funcalls", usage: "how often each JavaScript function was called", example: "weft report js-funcalls trace.json",
 			flags: []string{"sampled"}, make: callsReport,
 		},
 	}
@@ -65,12 +65,12 @@ var layoutFlagNames = []string{"phases", "paint"}
 // eventFlags are the flags that only these reports have.
 func eventFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "phases", Usage: "layout: the phases that `FILE` says, in lines of phase, tab, name of a slice, and those of probes",
-			DefaultText: "those of probes, Chrome and Firefox"},
-		&cli.StringFlag{Name: "paint", Usage: "layout: count as paint also `NAMES`, any of " + strings.Join(report.PaintOptions(), ",")},
-		&cli.StringFlag{Name: "mode", Usage: "layout-time: time of slices within slices `HOW`: dtrace (as the script layout_time.d), exclusive or inclusive",
-			DefaultText: "dtrace for probes, else exclusive"},
-		&cli.BoolFlag{Name: "sampled", Usage: "js-funcalls: count calls in samples, lower bounds, also if the trace has exact ones", DisableDefaultText: true},
+		&cli.StringFlag{Name: "phases", Usage: "layout: read the phases of slices from `FILE`, in lines of phase, tab, slice name",
+			DefaultText: "phases of Chrome and Firefox"},
+		&cli.StringFlag{Name: "paint", Usage: "layout: also count `NAMES` as paint: " + strings.Join(report.PaintOptions(), ",")},
+		&cli.StringFlag{Name: "mode", Usage: "layout-time: add up nested slices `HOW`: dtrace (as layout_time.d), exclusive or inclusive",
+			DefaultText: "dtrace for probes, otherwise exclusive"},
+		&cli.BoolFlag{Name: "sampled", Usage: "js-funcalls: count calls in samples (lower bounds) even if the trace has exact calls", DisableDefaultText: true},
 	}
 }
 
@@ -79,16 +79,16 @@ func checkEventFlags(c *cli.Context, r *eventReport) error {
 	for _, f := range slices.Concat(sampleFlags(), costFlags(), eventFlags(), profileFlags()[:1]) {
 		name := f.Names()[0]
 		if c.IsSet(name) && !slices.Contains(r.flags, name) {
-			return usagef("--%s: the report %s does not have it", name, r.name)
+			return usagef("--%s: the report %s does not have this flag", name, r.name)
 		}
 	}
 	switch {
 	case c.IsSet("phases") && c.IsSet("paint"):
-		return usagef("--paint adds to the phases of Chrome and Firefox, which --phases replaces")
+		return usagef("--paint and --phases cannot be combined: --phases replaces the phases that --paint adds to")
 	case c.IsSet("table") && !c.Bool("csv"):
-		return usagef("--table: the report %s has it with --csv only", r.name)
+		return usagef("--table: the report %s takes this flag only with --csv", r.name)
 	case c.IsSet("top") && slices.Contains(r.flags, "table"):
-		return usagef("--top: the report %s does not have it", r.name)
+		return usagef("--top: the report %s does not have this flag", r.name)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func refuseEventFlags(c *cli.Context, report string) error {
 				owners = append(owners, r.name)
 			}
 		}
-		return usagef("--%s: the report %s does not have it, only %s", name, report, strings.Join(owners, ", "))
+		return usagef("--%s: the report %s does not have this flag, only %s", name, report, strings.Join(owners, ", "))
 	}
 	return nil
 }
@@ -157,11 +157,11 @@ func runEventReport(c *cli.Context, env *environment, r *eventReport) (err error
 func (t *eventTable) note() string {
 	switch {
 	case t.unnamed > 0:
-		return fmt.Sprintf("%d calls are in no row: their probes were cut before the name of the function", t.unnamed)
+		return fmt.Sprintf("%d calls are in no row: their probes were truncated before the function name", t.unnamed)
 	case t.uncounted > 0:
-		return fmt.Sprintf("too many different rows: %d slices or calls are in none", t.uncounted)
+		return fmt.Sprintf("too many rows: %d slices or calls are in none", t.uncounted)
 	case t.unnested > 0:
-		return fmt.Sprintf("too many different pairs of phases: %d slices within others are in no row of the nesting", t.unnested)
+		return fmt.Sprintf("too many pairs of phases: %d nested slices are in no row", t.unnested)
 	}
 	return t.nothing
 }
@@ -191,10 +191,10 @@ func readPhases(path string) (map[string]string, error) {
 		}
 		phase, name, ok := strings.Cut(line, "\t")
 		if !ok || phase == "" || name == "" {
-			return nil, fmt.Errorf("--phases: %s:%d: %q is not a phase, a tab and the name of a slice", path, i+1, line)
+			return nil, fmt.Errorf("--phases: %s:%d: %q is not a phase, a tab and a slice name", path, i+1, line)
 		}
 		if before, twice := phases[name]; twice && before != phase {
-			return nil, fmt.Errorf("--phases: %s:%d: %q is %s and %s", path, i+1, name, before, phase)
+			return nil, fmt.Errorf("--phases: %s:%d: %q is assigned to both %s and %s", path, i+1, name, before, phase)
 		}
 		phases[name] = phase
 	}
@@ -231,8 +231,8 @@ func collectLayout(c *cli.Context, tl *timeline.Timeline) (*report.Layout, *even
 	return l, &eventTable{uncounted: l.Uncounted}, nil
 }
 
-const noLayout = "nothing in this trace tells of layout: probes layout-start do, traces of Chrome with the category devtools.timeline,\n" +
-	"and profiles of Firefox; --phases names other slices"
+const noLayout = "this trace has no layout events; record the layout probes, a Chrome trace with the category devtools.timeline,\n" +
+	"or a Firefox profile, or name other slices with --phases"
 
 // layoutRows are rows in the JSON form.
 type layoutRows[Row any] struct {
@@ -366,7 +366,7 @@ func callsReport(c *cli.Context, tl *timeline.Timeline) (*eventTable, error) {
 	}
 	calls.Rows = largest(calls.Rows, c)
 	out := &eventTable{json: calls, uncounted: calls.Uncounted, unnamed: calls.Unnamed, csv: [][]string{{"file", "function", "calls", "sampled"}}}
-	out.empty(len(calls.Rows) == 0, "nothing in this trace tells of calls: probes js_function-entry do, FunctionCall events of Chrome, and samples of JavaScript")
+	out.empty(len(calls.Rows) == 0, "this trace has no calls; record the js_function probes, a Chrome trace with FunctionCall events, or JavaScript samples")
 	var b strings.Builder
 	if calls.Sampled {
 		b.WriteString("# sampled: lower bounds\n")

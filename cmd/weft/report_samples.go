@@ -56,7 +56,7 @@ func gaps(t *report.ThreadSamples) string {
 	case 1:
 		return "1 gap of " + millis(t.GapTime) + " ms"
 	}
-	return fmt.Sprintf("%d gaps, together %s ms", t.Gaps, millis(t.GapTime))
+	return fmt.Sprintf("%d gaps, %s ms in total", t.Gaps, millis(t.GapTime))
 }
 
 func samplesTables(t *report.ThreadSamples) []table {
@@ -82,7 +82,7 @@ func functionsTable(t *report.ThreadSamples) table {
 	if slices.ContainsFunc(t.Functions, func(f report.Function) bool { return f.Self.Idle != report.ClassTime{} }) {
 		idle = "idle"
 	}
-	out := table{name: "functions", title: "functions, by their own time", columns: []column{
+	out := table{name: "functions", title: "functions, by self time", columns: []column{
 		counts("self_samples", "self samples"), times("self_ns", "self ms"),
 		countedTimes("script", "script"), countedTimes("rendering", "rendering"), countedTimes("gc", "gc"), countedTimes("other", "other"),
 		countedTimes("idle", idle),
@@ -133,15 +133,15 @@ func gcReport(p *report.Profiles, opts report.Options) (reportResult, error) {
 		tables := threadTables{
 			ThreadID: t.ThreadID, source: t.Source,
 			summary: []string{
-				fmt.Sprintf("garbage collector: %s, %s ms; in all: %s, %s ms", samples(t.Samples), millis(t.Time), samples(t.AllSamples), millis(t.Covered)),
-				fmt.Sprintf("GC call stacks: %d recorded, %d taken from the sample before, %d from the next sample, %d unknown", t.Stacks.Own, t.Stacks.Previous,
+				fmt.Sprintf("garbage collector: %s, %s ms; all: %s, %s ms", samples(t.Samples), millis(t.Time), samples(t.AllSamples), millis(t.Covered)),
+				fmt.Sprintf("GC call stacks: %d recorded, %d from the previous sample, %d from the next sample, %d unknown", t.Stacks.Own, t.Stacks.Previous,
 					t.Stacks.Next, t.Stacks.None),
-				fmt.Sprintf("busy runs: %d, of 50 ms and more: %d, only because of the collector: %d", t.BusyRuns, t.LongRuns, t.Explained),
+				fmt.Sprintf("busy runs: %d, 50 ms or longer: %d, only because of the collector: %d", t.BusyRuns, t.LongRuns, t.Explained),
 			},
 			tables: gcTables(t),
 		}
 		if t.Unmarked {
-			tables.summary = []string{"the samples have no markers: when the garbage collector ran is not known"}
+			tables.summary = []string{"the samples have no markers, so they do not show when the garbage collector ran"}
 		}
 		result.threads = append(result.threads, tables)
 	}
@@ -161,7 +161,7 @@ func gcTimeCells(g *report.GCTime) []cell {
 }
 
 func gcStacksTable(t *report.ThreadGC) table {
-	out := table{name: "stacks", title: "call stacks that it interrupted", columns: append(gcTimeColumns[:], stackColumns[:]...),
+	out := table{name: "stacks", title: "call stacks that the collector interrupted", columns: append(gcTimeColumns[:], stackColumns[:]...),
 		note: more(len(t.ByStack), t.Counts.ByStack, "stacks")}
 	for i := range t.ByStack {
 		s := &t.ByStack[i]
@@ -171,7 +171,7 @@ func gcStacksTable(t *report.ThreadGC) table {
 }
 
 func gcFunctionsTable(t *report.ThreadGC) table {
-	out := table{name: "functions", title: "functions that it interrupted", columns: append(gcTimeColumns[:], stackColumns[:2]...),
+	out := table{name: "functions", title: "functions that the collector interrupted", columns: append(gcTimeColumns[:], stackColumns[:2]...),
 		note: more(len(t.ByFunction), t.Counts.ByFunction, "functions")}
 	for i := range t.ByFunction {
 		f := &t.ByFunction[i]
@@ -185,7 +185,7 @@ func gcFunctionsTable(t *report.ThreadGC) table {
 }
 
 func gcRunsTable(t *report.ThreadGC) table {
-	out := table{name: "runs", title: "busy runs that are long only because of it", columns: []column{
+	out := table{name: "runs", title: "busy runs that are long only because of the collector", columns: []column{
 		times("start_ns", "from ms"), counts("samples", "samples"), counts("gc_samples", "gc samples"), times("time_ns", "ms"), times("gc_ns", "gc ms"),
 	}}
 	for _, r := range t.Runs {
@@ -216,9 +216,9 @@ func layoutReport(p *report.Profiles, opts report.Options) (reportResult, error)
 		result.threads = append(result.threads, threadTables{
 			ThreadID: t.ThreadID, source: t.Source,
 			summary: []string{
-				fmt.Sprintf("style and layout that script forced: %s, %s ms; other: %s, %s ms", countOf(t.Count, t.Basis), millis(t.Total),
+				fmt.Sprintf("style and layout forced by script: %s, %s ms; other: %s, %s ms", countOf(t.Count, t.Basis), millis(t.Total),
 					countOf(t.Unforced.Count, t.Basis), millis(t.Unforced.Total)),
-				fmt.Sprintf("stacks that force it: %d, of them thrashing: %d", t.StackCount, t.Thrashing),
+				fmt.Sprintf("stacks that force it: %d, thrashing: %d", t.StackCount, t.Thrashing),
 			},
 			tables: layoutTables(t),
 		})
@@ -239,8 +239,8 @@ func layoutTables(t *report.ThreadForced) []table {
 		{name: "basis"}, counts("count", string(t.Basis)), {name: "style_ns", title: "style ms", kind: timeColumn, count: "style_count"},
 		{name: "layout_ns", title: "layout ms", kind: timeColumn, count: "layout_count"}, times("total_ns", "total ms"),
 		counts("episodes", "episodes"), counts("runs", "runs"),
-		{name: "max_ns_per_run", title: "most ms a run", kind: timeColumn, count: "max_ns_per_run_count"},
-		counts("max_episodes_per_run", "most episodes a run"), flags("thrashing", "thrashing"),
+		{name: "max_ns_per_run", title: "max ms per run", kind: timeColumn, count: "max_ns_per_run_count"},
+		counts("max_episodes_per_run", "max episodes per run"), flags("thrashing", "thrashing"),
 	}, stackColumns[:]...), note: more(len(t.ByStack), t.StackCount, "stacks")}
 	for i := range t.ByStack {
 		s := &t.ByStack[i]

@@ -15,10 +15,10 @@ import (
 // selfProfileFlags are the flags that say what a JS self-profile does not.
 func selfProfileFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "sample-interval", Usage: "JS self-profiles: `MS` between two samples", DefaultText: "as the file says, or as its samples show"},
-		&cli.StringFlag{Name: "time-origin", Usage: "JS self-profiles: performance.timeOrigin of the page, `MS` since 1970", DefaultText: "as the file says, or 0"},
-		&cli.StringFlag{Name: "end", Usage: "JS self-profiles: end of the recording, `MS` since the time origin", DefaultText: "as the file says, or one interval after the last sample"},
-		&cli.StringFlag{Name: "join", Usage: "JS self-profiles: put the profile into the `TRACE` of Chrome that was recorded beside it"},
+		&cli.StringFlag{Name: "sample-interval", Usage: "JS self-profiles: `MS` between samples", DefaultText: "from the file"},
+		&cli.StringFlag{Name: "time-origin", Usage: "JS self-profiles: performance.timeOrigin of the page, `MS` since 1970", DefaultText: "from the file, or 0"},
+		&cli.StringFlag{Name: "end", Usage: "JS self-profiles: end of the recording, `MS` since the time origin", DefaultText: "from the file"},
+		&cli.StringFlag{Name: "join", Usage: "JS self-profiles: put the profile into the Chrome `TRACE` recorded with it"},
 		&cli.StringFlag{Name: "thread-name", Usage: "JS self-profiles: `NAME` of the thread", DefaultText: "JS main"},
 	}
 }
@@ -39,7 +39,7 @@ func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfP
 	if given := givenOfSelfProfile(c); len(given) > 0 {
 		opts.Required = true
 		if from != convert.FormatAuto && from != convert.FormatJSProfile {
-			return opts, usagef("%s: it is for JS self-profiles, and the input is said to be %s", given[0], from)
+			return opts, usagef("%s is for JS self-profiles, and the input format is %s", given[0], from)
 		}
 	}
 	if c.IsSet("sample-interval") {
@@ -48,7 +48,7 @@ func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfP
 			return opts, err
 		}
 		if interval <= 0 {
-			return opts, usagef("--sample-interval: it has to be more than 0")
+			return opts, usagef("--sample-interval must be greater than 0")
 		}
 		opts.SampleInterval = interval
 	}
@@ -65,12 +65,12 @@ func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfP
 		case "":
 			return opts, usagef("--join: the name is empty")
 		case "-":
-			return opts, usagef("--join: the trace is read twice, and standard input cannot be")
+			return opts, usagef("--join: weft reads the trace twice, which standard input does not allow; name a file")
 		}
 		opts.Join = func() (io.ReadCloser, error) {
 			f, err := os.Open(name)
 			if isAddress(name, err) {
-				return nil, fmt.Errorf("%s: weft reads files; download it first", name)
+				return nil, fmt.Errorf("%s: weft does not download; save the file first", name)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, withoutPath(err))

@@ -19,17 +19,18 @@ func verifyCommand(env *environment) *cli.Command {
 		Name:      "verify",
 		Usage:     "check Perfetto traces against the rules of the format",
 		UsageText: "weft verify [flags] FILE…",
-		Description: `Checks packets, interning, tracks, times, nesting, flows and arguments. A violation is
-something that Perfetto would drop or show wrongly; its place is given by the index of the
-packet and its byte offset in the unpacked file. Warnings are legal. "-" is standard input.
+		Description: `Checks packets, interning, tracks, times, nesting, flows and arguments. A violation
+is something that Perfetto would drop or show wrongly; weft prints the index of
+the packet and its byte offset in the unpacked file. A warning is legal. "-" is
+standard input.
 
-Traces of other programs may end slices or flows that they never began, as recordings into
-a ring buffer do; that is a warning, with --pedantic a violation.
+Traces of other programs, such as ring-buffer recordings, may end slices or flows
+that they never began. weft warns about that; --pedantic makes it a violation.
 
 The exit code is 1 if there is a violation.`,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "one line of JSON for each file", DisableDefaultText: true},
-			&cli.BoolFlag{Name: "pedantic", Usage: "apply all rules to traces of other programs as well", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "json", Usage: "print one line of JSON per file", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "pedantic", Usage: "apply all rules to traces of other programs too", DisableDefaultText: true},
 			tempFlag(),
 		},
 		Action: func(c *cli.Context) error {

@@ -172,5 +172,5 @@ func Find(tracer Tracer, name string) (*Script, error) {
 	case 1:
 		return &found[0], nil
 	}
-	return nil, fmt.Errorf("%q is a script of several tracers; say %s or %s", name, found[0].File(), found[1].File())
+	return nil, fmt.Errorf("%q is a script for several tracers; use %s or %s", name, found[0].File(), found[1].File())
 }

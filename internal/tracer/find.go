@@ -20,7 +20,7 @@ func Find(tracer probescripts.Tracer) (string, error) {
 	}
 	path, err := exec.LookPath(string(tracer))
 	if err != nil {
-		return "", fmt.Errorf("%s is not installed, or not in PATH: install it (apt install bpftrace, dnf install bpftrace); it traces Linux only", tracer)
+		return "", fmt.Errorf("%s is not installed or not in PATH; install it (apt install bpftrace, dnf install bpftrace). It only traces Linux", tracer)
 	}
 	return filepath.Abs(path)
 }
@@ -38,11 +38,11 @@ func findDTrace() (string, error) {
 		}
 		other = path
 	}
-	const install = "install it (the package dtrace of Debian and Ubuntu puts it into /usr/sbin), or use --tracer bpftrace"
+	const install = "install it (the package dtrace of Debian and Ubuntu puts it into /usr/sbin) or use --tracer bpftrace"
 	if other != "" {
-		return "", fmt.Errorf("%s makes headers of probes (it is SystemTap's) and traces nothing, and DTrace is not there: %s", other, install)
+		return "", fmt.Errorf("%s is SystemTap's dtrace, which only generates headers; DTrace is not installed: %s", other, install)
 	}
-	return "", fmt.Errorf("dtrace is not installed, or not in PATH: %s", install)
+	return "", fmt.Errorf("dtrace is not installed or not in PATH: %s", install)
 }
 
 // dtraceVersion matches what DTrace prints for -V, such as "dtrace: Sun D 2.0".
@@ -77,15 +77,15 @@ var advice = []struct {
 	{regexp.MustCompile(`(?i)root user|permission|not permitted|denied|privilege|CAP_`), "", true,
 		"tracing needs root: run weft with sudo"},
 	{regexp.MustCompile(`(?i)not permitted|required permissions|denied|lockdown`), probescripts.Bpftrace, false,
-		"the kernel does not allow it, although this is root: a container needs the capabilities CAP_BPF and CAP_PERFMON (or --privileged), and kernel lockdown has to be off"},
+		"the kernel does not allow tracing even for root: in a container, add the capabilities CAP_BPF and CAP_PERFMON (or --privileged); otherwise turn kernel lockdown off"},
 	{regexp.MustCompile(`(?i)not permitted|privilege|denied`), probescripts.DTrace, false,
-		"the system does not allow it, although this is root: a container needs --privileged, and macOS has to have DTrace enabled in its system integrity protection"},
+		"the system does not allow tracing even for root: run the container with --privileged; on macOS, enable DTrace in System Integrity Protection"},
 	{regexp.MustCompile(`(?i)tracepoint not found|tracefs|debugfs|kernel/tracing`), probescripts.Bpftrace, false,
-		"the kernel's tracepoints have to be visible: mount -t tracefs tracefs /sys/kernel/tracing && mount -t debugfs debugfs /sys/kernel/debug"},
+		"the kernel's tracepoints are not mounted: run mount -t tracefs tracefs /sys/kernel/tracing && mount -t debugfs debugfs /sys/kernel/debug"},
 	{regexp.MustCompile(`(?i)couldn't get argument|finding location for probe|no probes to attach|usdt probe`), probescripts.Bpftrace, false,
-		"the program does not have the probes of the script; bpftrace -l 'usdt:PROGRAM:*' lists those that it has, and --program names another program or library"},
+		"the program does not have the probes of the script; bpftrace -l 'usdt:PROGRAM:*' lists its probes, and --program names another program or library"},
 	{regexp.MustCompile(`(?i)does not match any probes|invalid probe specifier`), probescripts.DTrace, false,
-		"the program does not have the probes of the script; dtrace -l -p PID lists those that it has"},
+		"the program does not have the probes of the script; dtrace -l -p PID lists its probes"},
 	{regexp.MustCompile(`(?i)unknown function|syntax error|unexpected`), "", false,
-		"the script is not for this version of the tracer; weft probes list says with which it was run"},
+		"the script does not suit this version of the tracer; its head (weft probes scripts) names the versions it was run with"},
 }

@@ -14,7 +14,7 @@ import (
 const maxNotes = 64 << 20
 
 // ErrNoProgram is the error (wrapped) for a file that holds no machine code in the format ELF, such as a script.
-var ErrNoProgram = errors.New("it is no ELF program")
+var ErrNoProgram = errors.New("not an ELF program")
 
 // StaticProbes returns the static probes of a program or library, each once, as provider:name, sorted. Names are as in
 // the program: layout__start.
@@ -33,7 +33,7 @@ func StaticProbes(path string) ([]string, error) {
 		return nil, nil
 	}
 	if section.Size > maxNotes {
-		return nil, fmt.Errorf("its notes about probes take %d bytes", section.Size)
+		return nil, fmt.Errorf("its probe notes take %d bytes, which is too many", section.Size)
 	}
 	notes, err := section.Data()
 	if err != nil {
