@@ -131,8 +131,8 @@ func sampledStacks(t *testing.T, packets []*pb.TracePacket, anchor int64) []fire
 			binaries[m.GetIid()] = builds[m.GetBuildId()]
 		}
 		for _, f := range interned.GetFrames() {
-			frames[f.GetIid()] = fmt.Sprintf("%s %s:%d %s+%x", functions[f.GetFunctionNameId()], paths[f.GetSourcePathIid()],
-				f.GetLineNumber(), binaries[f.GetMappingId()], f.GetRelPc())
+			frames[f.GetIid()] = fmt.Sprintf("%s %s:%d:%d %s+%x", functions[f.GetFunctionNameId()], paths[f.GetSourcePathIid()],
+				f.GetLineNumber(), f.GetWeftColumn(), binaries[f.GetMappingId()], f.GetRelPc())
 		}
 		for _, c := range interned.GetCallstacks() {
 			var all []string

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"iter"
-	"strconv"
 
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -196,7 +195,7 @@ func splitCategories(list []byte) iter.Seq[[]byte] {
 }
 
 // internStacks defines frames and call stacks. Perfetto tells frames apart by name, file and line, those of native code by
-// name and address, and has no place for a column, which goes into the file (perfetto.md 10).
+// name and address, and has no place for a column, which only weft reads (perfetto.md 10).
 func (w *writer) internStacks(in *internWriter) error {
 	functions, paths := map[string]uint64{}, map[string]uint64{}
 	define := func(field int, ids map[string]uint64, text string) (uint64, error) {
@@ -233,9 +232,7 @@ func (w *writer) internStacks(in *internWriter) error {
 		if path != 0 {
 			b = wire.AppendUint(b, schema.Frame_SourcePathIID, path)
 		}
-		if f.Line > 0 {
-			b = wire.AppendUint(b, schema.Frame_LineNumber, uint64(f.Line))
-		}
+		b = appendPosition(b, &f)
 		if err := in.done(wire.EndMessage(b, mark)); err != nil {
 			return err
 		}
@@ -274,11 +271,15 @@ func (w *writer) usedFrames() []bool {
 	return used
 }
 
-func sourcePath(f *timeline.Frame) string {
-	if f.Column <= 0 {
-		return f.File
+// appendPosition appends line and column of a frame.
+func appendPosition(b []byte, f *timeline.Frame) []byte {
+	if f.Line > 0 {
+		b = wire.AppendUint(b, schema.Frame_LineNumber, uint64(f.Line))
 	}
-	return f.File + ":" + strconv.FormatInt(f.Line, 10) + ":" + strconv.FormatInt(f.Column, 10)
+	if f.Column > 0 {
+		b = wire.AppendUint(b, schema.Frame_WeftColumn, uint64(f.Column))
+	}
+	return b
 }
 
 // rootOrder asks for the explicit order of processes and threads if the input gives sort indexes.

@@ -71,5 +71,5 @@ func (w *writer) frameSource(f *timeline.Frame) string {
 	if f.Mapping != 0 && f.File == w.t.Mapping(f.Mapping).Path {
 		return ""
 	}
-	return sourcePath(f)
+	return f.File
 }

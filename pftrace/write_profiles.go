@@ -173,7 +173,7 @@ func (th *threadProfile) defineFrame(t *timeline.Timeline, id timeline.FrameID) 
 	th.frames[id] = true
 	f := t.Frame(id)
 	function := th.defineFunction(f.Function)
-	path := th.definePath(sourcePath(&f))
+	path := th.definePath(f.File)
 	b, m := wire.BeginMessage(th.interned, schema.InternedData_Frames)
 	b = wire.AppendUint(b, schema.Frame_IID, uint64(id))
 	if function != 0 {
@@ -184,10 +184,7 @@ func (th *threadProfile) defineFrame(t *timeline.Timeline, id timeline.FrameID) 
 	if f.File != "" {
 		b = wire.AppendUint(b, schema.Frame_SourcePathIID, path)
 	}
-	if f.Line > 0 {
-		b = wire.AppendUint(b, schema.Frame_LineNumber, uint64(f.Line))
-	}
-	th.interned = wire.EndMessage(b, m)
+	th.interned = wire.EndMessage(appendPosition(b, &f), m)
 }
 
 // defineFunction returns the id of a function's name, 0 for the empty one.

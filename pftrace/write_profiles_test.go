@@ -76,11 +76,10 @@ func TestStreamingProfile(t *testing.T) {
 	packet { trusted_packet_sequence_id: 3 sequence_flags: 2
 		interned_data {
 			function_names { iid: 1 str: "main" }
-			source_paths { iid: 1 str: "a.js" } source_paths { iid: 2 str: "a.js:1:70" }
-			mapping_paths { iid: 1 str: "a.js" } mapping_paths { iid: 2 str: "a.js:1:70" }
-			mappings { iid: 1 path_string_ids: 1 } mappings { iid: 2 path_string_ids: 2 }
+			source_paths { iid: 1 str: "a.js" } mapping_paths { iid: 1 str: "a.js" }
+			mappings { iid: 1 path_string_ids: 1 }
 			frames { iid: 1 function_name_id: 1 mapping_id: 1 rel_pc: 1 source_path_iid: 1 line_number: 3 }
-			frames { iid: 2 mapping_id: 2 rel_pc: 2 source_path_iid: 2 line_number: 1 }
+			frames { iid: 2 mapping_id: 1 rel_pc: 2 source_path_iid: 1 line_number: 1 weft_column: 70 }
 			callstacks { iid: 1 frame_ids: 1 frame_ids: 2 } callstacks { iid: 2 frame_ids: 1 }
 		}
 		streaming_profile_packet {

@@ -39,3 +39,34 @@ func TestSampleDefaults(t *testing.T) {
 		}
 	}
 }
+
+// The file of a frame is bare: viewers put the line behind it. The column has a field that only weft reads, so that functions
+// at two columns of a line share all else.
+func TestFramePosition(t *testing.T) {
+	tl := build(t, "", func(b *timeline.Builder) {
+		thread := b.Thread(b.Process(timeline.ProcessKey{Num: 1}), timeline.ThreadKey{Num: 2})
+		first := b.PushFrame(0, b.Frame(timeline.Frame{Function: "f", File: "http://127.0.0.1/main.js", Line: 14, Column: 19}))
+		second := b.PushFrame(first, b.Frame(timeline.Frame{Function: "f", File: "http://127.0.0.1/main.js", Line: 14, Column: 70}))
+		addSamples(t, b, timeline.Event{Track: thread, TS: 5, Callstack: second, Value: timeline.Int(1)})
+	})
+	want := new(protos.InternedData)
+	if err := prototext.Unmarshal([]byte(`
+		function_names { iid: 1 str: "f" } source_paths { iid: 1 str: "http://127.0.0.1/main.js" }
+		frames { iid: 1 function_name_id: 1 source_path_iid: 1 line_number: 14 weft_column: 19 }
+		frames { iid: 2 function_name_id: 1 source_path_iid: 1 line_number: 14 weft_column: 70 }
+		callstacks { iid: 1 frame_ids: 1 frame_ids: 2 }`), want); err != nil {
+		t.Fatal(err)
+	}
+	got := new(protos.InternedData)
+	for _, p := range decode(t, write(t, tl, Options{})).Packet {
+		if in := p.GetInternedData(); in != nil {
+			got.FunctionNames = append(got.FunctionNames, in.FunctionNames...)
+			got.SourcePaths = append(got.SourcePaths, in.SourcePaths...)
+			got.Frames = append(got.Frames, in.Frames...)
+			got.Callstacks = append(got.Callstacks, in.Callstacks...)
+		}
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -101,23 +101,9 @@ func (t *stackTable) add(tl *timeline.Timeline, id timeline.CallstackID) sampled
 	return s
 }
 
-// cleanFrame returns a frame of the timeline. Perfetto has no place for columns, so that a frame that was read from a
-// Perfetto trace may have line and column behind the file (perfetto.md 10).
+// cleanFrame returns a frame of the timeline.
 func cleanFrame(f timeline.Frame) Frame {
-	clean := Frame{Function: cmp.Or(f.Function, anonymous), URL: f.File, Line: f.Line, Column: f.Column}
-	if f.Column != 0 || f.Line <= 0 {
-		return clean
-	}
-	at := strings.LastIndexByte(f.File, ':')
-	if at < 0 {
-		return clean
-	}
-	url, ok := strings.CutSuffix(f.File[:at], ":"+strconv.FormatInt(f.Line, 10))
-	column, err := strconv.ParseInt(f.File[at+1:], 10, 64)
-	if ok && err == nil && column > 0 {
-		clean.URL, clean.Column = url, column
-	}
-	return clean
+	return Frame{Function: cmp.Or(f.Function, anonymous), URL: f.File, Line: f.Line, Column: f.Column}
 }
 
 // intern returns the id of a frame.

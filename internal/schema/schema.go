@@ -218,6 +218,7 @@ const (
 	Frame_LineNumber     = 6
 	Frame_Kind           = 7
 	Frame_KindStr        = 8
+	Frame_WeftColumn     = 9900
 )
 
 // Values of Frame.Kind.
@@ -835,7 +836,7 @@ var Messages = [...]Message{
 	}},
 	MessageFrame: {"Frame", []Field{
 		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, false, 0}, {4, varint, false, 0}, {5, varint, false, 0}, {6, varint, false, 0},
-		{7, varint, false, 0}, {8, length, false, 0},
+		{7, varint, false, 0}, {8, length, false, 0}, {9900, varint, false, 0},
 	}},
 	MessageInternedData: {"InternedData", []Field{
 		{1, length, true, 14}, {2, length, true, 15}, {3, length, true, 12}, {4, length, true, 30}, {5, length, true, 19}, {6, length, true, 17},

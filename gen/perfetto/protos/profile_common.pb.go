@@ -285,7 +285,9 @@ type Frame struct {
 	//
 	//	*Frame_Kind_
 	//	*Frame_KindStr
-	KindField     isFrame_KindField `protobuf_oneof:"kind_field"`
+	KindField isFrame_KindField `protobuf_oneof:"kind_field"`
+	// The column, from 1, in traces of weft: not part of Perfetto's schema, which has no place for it. Others skip it.
+	WeftColumn    *uint32 `protobuf:"varint,9900,opt,name=weft_column,json=weftColumn" json:"weft_column,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -387,6 +389,13 @@ func (x *Frame) GetKindStr() string {
 	return ""
 }
 
+func (x *Frame) GetWeftColumn() uint32 {
+	if x != nil && x.WeftColumn != nil {
+		return *x.WeftColumn
+	}
+	return 0
+}
+
 type isFrame_KindField interface {
 	isFrame_KindField()
 }
@@ -476,7 +485,7 @@ const file_perfetto_protos_profile_common_proto_rawDesc = "" +
 	"\x03end\x18\x05 \x01(\x04R\x03end\x12\x1b\n" +
 	"\tload_bias\x18\x06 \x01(\x04R\bloadBias\x12&\n" +
 	"\x0fpath_string_ids\x18\a \x03(\x04R\rpathStringIds\x12!\n" +
-	"\fexact_offset\x18\b \x01(\x04R\vexactOffset\"\x9f\x03\n" +
+	"\fexact_offset\x18\b \x01(\x04R\vexactOffset\"\xc1\x03\n" +
 	"\x05Frame\x12\x10\n" +
 	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12(\n" +
 	"\x10function_name_id\x18\x02 \x01(\x04R\x0efunctionNameId\x12\x1d\n" +
@@ -487,7 +496,9 @@ const file_perfetto_protos_profile_common_proto_rawDesc = "" +
 	"\vline_number\x18\x06 \x01(\rR\n" +
 	"lineNumber\x121\n" +
 	"\x04kind\x18\a \x01(\x0e2\x1b.perfetto.protos.Frame.KindH\x00R\x04kind\x12\x1b\n" +
-	"\bkind_str\x18\b \x01(\tH\x00R\akindStr\"}\n" +
+	"\bkind_str\x18\b \x01(\tH\x00R\akindStr\x12 \n" +
+	"\vweft_column\x18\xacM \x01(\rR\n" +
+	"weftColumn\"}\n" +
 	"\x04Kind\x12\x10\n" +
 	"\fKIND_UNKNOWN\x10\x00\x12\x0f\n" +
 	"\vKIND_NATIVE\x10\x01\x12\x0f\n" +

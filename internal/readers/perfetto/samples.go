@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"encoding/hex"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
@@ -107,6 +105,8 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 			f.File = string(r.internedText(pftrace.InternedSourcePaths, w.Uint()))
 		case schema.Frame_LineNumber:
 			f.Line = int64(uint32(w.Uint()))
+		case schema.Frame_WeftColumn:
+			f.Column = int64(uint32(w.Uint()))
 		case schema.Frame_RelPC:
 			f.Address, hasAddress = w.Uint(), true
 		case schema.Frame_Kind, schema.Frame_KindStr:
@@ -133,7 +133,6 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 	if f.Mapping == 0 {
 		f.Address = 0
 	}
-	splitPosition(&f)
 	id := r.b.Frame(f)
 	s.frames[iid] = id
 	return id
@@ -168,32 +167,6 @@ func (r *reader) mapping(iid uint64) (f mappedFile) {
 		}
 	}
 	return f
-}
-
-// splitPosition takes line and column from the end of the file of a frame, where weft puts a column: "a.js:12:7" in line
-// 12 is column 7 of "a.js".
-func splitPosition(f *timeline.Frame) {
-	rest, column, ok := cutNumber(f.File)
-	if !ok {
-		return
-	}
-	file, line, ok := cutNumber(rest)
-	if ok && line == f.Line && column > 0 {
-		f.File, f.Column = file, column
-	}
-}
-
-// cutNumber cuts a colon and a number without sign or leading zeros off the end of a text.
-func cutNumber(text string) (before string, n int64, ok bool) {
-	i := strings.LastIndexByte(text, ':')
-	if i < 0 {
-		return text, 0, false
-	}
-	n, err := strconv.ParseInt(text[i+1:], 10, 64)
-	if err != nil || strconv.FormatInt(n, 10) != text[i+1:] || n < 0 {
-		return text, 0, false
-	}
-	return text[:i], n, true
 }
 
 // eventCallstack returns the call stack of the current event, inline or interned.
