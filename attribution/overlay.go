@@ -93,7 +93,7 @@ type overlayCursor struct {
 }
 
 // Next implements timeline.OverlayCursor.
-func (c *overlayCursor) Next(e *timeline.OverlayEvent) (bool, error) {
+func (c *overlayCursor) Next(e *timeline.Item) (bool, error) {
 	ok, err := c.at.Next(&c.row)
 	if !ok || err != nil {
 		return false, err
@@ -103,8 +103,8 @@ func (c *overlayCursor) Next(e *timeline.OverlayEvent) (bool, error) {
 }
 
 // event returns the event of a row, whose track and name are those of the overlay's target.
-func (o *overlay) event(r *overlayRow) timeline.OverlayEvent {
-	e := timeline.OverlayEvent{Kind: r.kind, TS: r.ts, Dur: r.dur, Track: r.track, Name: r.name}
+func (o *overlay) event(r *overlayRow) timeline.Item {
+	e := timeline.Item{Kind: r.kind, TS: r.ts, Dur: r.dur, Track: r.track, NameID: r.name}
 	switch r.kind {
 	case timeline.ItemBegin:
 		e.Correlation = o.nameOf(NodeID(r.ref))

@@ -221,7 +221,7 @@ func mainThreads(b *timeline.Builder) func(process int64) (thread int64, ok bool
 // callPass makes calls of the samples of threads.
 type callPass struct {
 	t       *timeline.Timeline
-	classes map[uint32]profilecalls.Class // by name
+	classes map[timeline.NameID]profilecalls.Class // by name
 	threads map[timeline.TrackID]*threadPass
 	order   []*threadPass
 	err     error // the first one of the timeline
@@ -240,18 +240,18 @@ func (j *jsThreads) addCalls(ctx context.Context, t *timeline.Timeline) ([]Threa
 	if len(j.threads) == 0 {
 		return nil, nil
 	}
-	p := &callPass{t: t, classes: map[uint32]profilecalls.Class{}, threads: map[timeline.TrackID]*threadPass{}}
+	p := &callPass{t: t, classes: map[timeline.NameID]profilecalls.Class{}, threads: map[timeline.TrackID]*threadPass{}}
 	var all []ThreadCalls
-	err := t.Extend(ctx, func(steps []timeline.Step, x *timeline.Extension) error {
+	err := t.Extend(ctx, func(starts []timeline.Occurrence, b *timeline.Builder) error {
 		if p.order == nil {
-			p.start(j, x)
+			p.start(j, b)
 		}
-		for i := range steps {
-			if th := p.threads[steps[i].Track]; th != nil {
-				th.event(&steps[i], p.class(steps[i].Name))
+		for i := range starts {
+			if th := p.threads[starts[i].Thread]; th != nil {
+				th.event(&starts[i], p.class(starts[i].Name))
 			}
 		}
-		if steps == nil {
+		if starts == nil {
 			for _, th := range p.order {
 				all = append(all, th.finish(t))
 			}
@@ -262,12 +262,12 @@ func (j *jsThreads) addCalls(ctx context.Context, t *timeline.Timeline) ([]Threa
 }
 
 // start makes what the threads need.
-func (p *callPass) start(j *jsThreads, x *timeline.Extension) {
+func (p *callPass) start(j *jsThreads, b *timeline.Builder) {
 	for _, t := range j.threads {
 		th := &threadPass{jsThread: t}
 		shownOn := t.Thread
 		shownOn.Track = t.calls
-		th.calls = cpuprofile.NewCalls(&shownOn, x)
+		th.calls = cpuprofile.NewCalls(&shownOn, b)
 		frames := profilecalls.NewFrames(t.Profile)
 		j.problems.AddN(problem.ProfileLimit, uint64(frames.Cut()), problem.NoPosition, "too many frames on a stack")
 		emit := func(c *profilecalls.Call) {
@@ -286,20 +286,20 @@ func (p *callPass) start(j *jsThreads, x *timeline.Extension) {
 	}
 }
 
-// class returns what the name of a step means for calls.
-func (p *callPass) class(name uint32) profilecalls.Class {
+// class returns what the name of an event means for calls.
+func (p *callPass) class(name timeline.NameID) profilecalls.Class {
 	class, ok := p.classes[name]
 	if !ok {
-		class = profilecalls.ClassOf(p.t.Name(timeline.NameID(name)))
+		class = profilecalls.ClassOf(p.t.Name(name))
 		p.classes[name] = class
 	}
 	return class
 }
 
-func (th *threadPass) event(s *timeline.Step, class profilecalls.Class) {
-	ev := profilecalls.Event{TS: s.TS, End: s.End, Class: class, TraceID: s.TraceID}
-	if s.End == timeline.NoTime {
-		ev.End = s.TS
+func (th *threadPass) event(o *timeline.Occurrence, class profilecalls.Class) {
+	ev := profilecalls.Event{TS: o.TS, End: o.End, Class: class, TraceID: o.TraceID}
+	if o.End == timeline.NoTime {
+		ev.End = o.TS
 	}
 	th.shown.Event(&ev)
 	if th.other != nil {

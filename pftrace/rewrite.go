@@ -399,7 +399,7 @@ func (a *Appender) Track(parent uint64, spec timeline.TrackSpec) (uint64, error)
 }
 
 // Event adds an event to a track. Its Args have names and texts as they are; the Track and the Name of it do not count.
-func (a *Appender) Event(track uint64, name string, e *timeline.OverlayEvent) error {
+func (a *Appender) Event(track uint64, name string, e *timeline.Item) error {
 	if int(e.Kind) >= len(eventTypes) {
 		return fmt.Errorf("an item of kind %d is no event", e.Kind)
 	}

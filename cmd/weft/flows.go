@@ -391,11 +391,11 @@ func noFlowOfEvent(p *flowPrinter, event uint32) error {
 
 // noMarker is the error for an event that is neither slice nor instant. An event of a flow stands for the slice around it.
 func noMarker(p *flowPrinter, event uint32) error {
-	var end *timeline.Step
-	err := p.trace.Scan(p.ctx, func(steps []timeline.Step) error {
-		for i := range steps {
-			if s := &steps[i]; s.Event == event && s.Kind == timeline.StepFlow {
-				end = new(*s)
+	found, track, ts := false, timeline.TrackID(0), timeline.Nanos(0)
+	err := p.trace.Scan(p.ctx, func(group []timeline.Record) error {
+		for _, r := range group {
+			if r.Event() == event && r.Kind() == timeline.FlowStep {
+				found, track, ts = true, r.Track(), r.TS()
 				return errFound
 			}
 		}
@@ -404,15 +404,15 @@ func noMarker(p *flowPrinter, event uint32) error {
 	if err != nil && err != errFound {
 		return err
 	}
-	if end == nil {
+	if !found {
 		return fmt.Errorf("event %d is neither a slice nor an instant; dump --json shows their indexes", event)
 	}
 	var around []openSlice // in the order of their starts
 	err = p.trace.Walk(p.ctx, func(item *timeline.Item) error {
-		if item.TS > end.TS {
+		if item.TS > ts {
 			return errFound
 		}
-		if item.Kind == timeline.ItemBegin && item.Track == end.Track && (item.Dur == timeline.NoTime || end.TS-item.TS <= item.Dur) {
+		if item.Kind == timeline.ItemBegin && item.Track == track && (item.Dur == timeline.NoTime || ts-item.TS <= item.Dur) {
 			around = append(around, openSlice{string(item.Name), item.Event, flowCount(item)})
 		}
 		return nil

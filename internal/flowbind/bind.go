@@ -134,7 +134,7 @@ type binder struct {
 	open    map[uint32]Slice // slices begun by an event with this index, until their end event
 
 	// Of the current timestamp:
-	starts  []timeline.Step
+	starts  []timeline.Record
 	byEvent map[uint32]int    // index into starts of what an event started; made when it is asked for
 	inFile  []latestStart     // made when it is asked for
 	endedBy map[uint32]uint32 // index of the event that ends the slice which an event began
@@ -183,23 +183,23 @@ func (b *binder) finish() (unbound int64, err error) {
 	return b.shown, nil
 }
 
-// steps handles everything that happens at one time.
-func (b *binder) steps(steps []timeline.Step) error {
+// group handles everything that happens at one time.
+func (b *binder) group(group []timeline.Record) error {
 	b.starts = b.starts[:0]
 	b.forget()
 	flows := 0
-	for i := range steps {
-		switch s := &steps[i]; s.Kind {
-		case timeline.StepStart:
-			b.starts = append(b.starts, *s)
-			if b.native && !s.Complete && !s.Instant {
-				b.open[s.Event] = sliceOf(s)
-			}
-		case timeline.StepEnd:
-			b.endedBy[s.BeginEvent] = s.Event
-			b.ending[s.Event] = s.BeginEvent
-		case timeline.StepFlow:
+	for _, r := range group {
+		switch r.Kind() {
+		case timeline.End:
+			b.endedBy[r.BeginEvent()] = r.Event()
+			b.ending[r.Event()] = r.BeginEvent()
+		case timeline.FlowStep:
 			flows++
+		default:
+			b.starts = append(b.starts, r)
+			if b.native && r.Kind() == timeline.Begin {
+				b.open[r.Event()] = sliceOf(r)
+			}
 		}
 	}
 	if b.byTime {
@@ -208,12 +208,12 @@ func (b *binder) steps(steps []timeline.Step) error {
 		}
 	}
 	if flows > 0 {
-		for i := range steps {
+		for i, r := range group {
 			if i%(1<<10) == 0 && b.ctx.Err() != nil {
 				return b.ctx.Err()
 			}
-			if steps[i].Kind == timeline.StepFlow {
-				if err := b.flow(&steps[i]); err != nil {
+			if r.Kind() == timeline.FlowStep {
+				if err := b.flow(r); err != nil {
 					return err
 				}
 			}
@@ -242,8 +242,8 @@ func (b *binder) forget() {
 	b.inFile = b.inFile[:0]
 }
 
-func sliceOf(s *timeline.Step) Slice {
-	return Slice{Ordinal: s.Ordinal, TS: s.TS, End: s.End, Track: s.Track, Lane: s.Lane, Event: s.Event}
+func sliceOf(r timeline.Record) Slice {
+	return Slice{Ordinal: r.Ordinal, TS: r.TS(), End: r.End(), Track: r.Track(), Lane: r.Lane(), Event: r.Event()}
 }
 
 func (b *binder) thread(id timeline.TrackID) *thread {
@@ -257,21 +257,20 @@ func (b *binder) thread(id timeline.TrackID) *thread {
 
 // startThreads enters the starts of this time, and binds the ends that have waited for them.
 func (b *binder) startThreads() error {
-	for i := range b.starts {
-		s := &b.starts[i]
-		if b.timeline.TrackKind(s.Track) != timeline.ThreadTrack {
+	for _, r := range b.starts {
+		if b.timeline.TrackKind(r.Track()) != timeline.ThreadTrack {
 			continue
 		}
-		th := b.thread(s.Track)
+		th, s := b.thread(r.Track()), sliceOf(r)
 		for j := range th.waiting {
-			th.waiting[j].slice = sliceOf(s)
+			th.waiting[j].slice = s
 			if err := b.ends.Add(th.waiting[j]); err != nil {
 				return err
 			}
 		}
 		th.waiting = th.waiting[:0]
 		th.compact(s.TS)
-		th.active = append(th.active, active{Slice: sliceOf(s), complete: s.Complete && s.End > s.TS})
+		th.active = append(th.active, active{Slice: s, complete: r.Kind() == timeline.Slice && s.End > s.TS})
 	}
 	return nil
 }
@@ -286,21 +285,21 @@ func (th *thread) drop(now timeline.Nanos) {
 func (a *active) over(now timeline.Nanos) bool { return a.End != timeline.NoTime && a.End < now }
 
 // flow binds one end.
-func (b *binder) flow(s *timeline.Step) error {
-	e := end{
-		Key:  Key{Space: s.Space, TextID: s.TextID, ID: s.ID, Category: s.Category, Name: s.Name},
-		role: s.Role, ts: s.TS, event: s.Event, offset: s.Offset,
-		slice: Slice{Ordinal: s.Ordinal, Track: s.Fallback, Lane: s.Lane}, // its own, as long as it is not bound
-	}
-	switch s.Binding {
+func (b *binder) flow(r timeline.Record) error {
+	e := end{Key: Key{Space: r.Space()}, role: r.Role(), ts: r.TS(), event: r.Event(), offset: r.Offset()}
+	e.ID, e.TextID = r.FlowID()
+	e.Name, e.Category = r.FlowName()
+	e.slice.Ordinal = r.Ordinal // its own place, as long as it is not bound
+	e.slice.Track, e.slice.Lane = r.Fallback()
+	switch r.Binding() {
 	case timeline.BindCarrier:
 		return b.carrier(&e)
 	case timeline.BindNext:
-		return b.next(&e, s.Track)
+		return b.next(&e, r.Track())
 	case timeline.BindNothing: // the reader has counted why
 		return b.nowhere(&e)
 	}
-	th := b.thread(s.Track)
+	th := b.thread(r.Track())
 	a := b.enclosing(th, &e)
 	if a == nil {
 		if err := b.unbound(problem.FlowNoEnclosingSlice, &e); err != nil {
@@ -334,8 +333,8 @@ type latestStart struct {
 // time that comes before it in the input.
 func (b *binder) startBefore(event uint32) uint64 {
 	if len(b.inFile) == 0 {
-		for i := range b.starts {
-			b.inFile = append(b.inFile, latestStart{b.starts[i].Event, b.starts[i].Ordinal})
+		for _, r := range b.starts {
+			b.inFile = append(b.inFile, latestStart{r.Event(), r.Ordinal})
 		}
 		slices.SortFunc(b.inFile, func(a, b latestStart) int { return cmp.Compare(a.event, b.event) })
 		for i := 1; i < len(b.inFile); i++ {
@@ -363,12 +362,12 @@ func (b *binder) unbound(k problem.Kind, e *end) error {
 // carrier binds an end to the slice or instant of its own event, or to the slice that its event ends.
 func (b *binder) carrier(e *end) error {
 	if len(b.byEvent) == 0 {
-		for i := range b.starts {
-			b.byEvent[b.starts[i].Event] = i
+		for i, r := range b.starts {
+			b.byEvent[r.Event()] = i
 		}
 	}
 	if i, ok := b.byEvent[e.event]; ok {
-		e.slice = sliceOf(&b.starts[i])
+		e.slice = sliceOf(b.starts[i])
 		if e.Space == timeline.FlowV2 {
 			e.order = e.slice.Ordinal
 		}
@@ -390,7 +389,7 @@ func (b *binder) next(e *end, track timeline.TrackID) error {
 	later := b.laterStarts(track)
 	i := sort.Search(len(later), func(i int) bool { return later[i].event > e.event })
 	if i < len(later) {
-		e.slice = sliceOf(&b.starts[later[i].start])
+		e.slice = sliceOf(b.starts[later[i].start])
 		return b.ends.Add(*e)
 	}
 	th := b.thread(track)
@@ -410,14 +409,14 @@ func (b *binder) laterStarts(track timeline.TrackID) []laterStart {
 	if list, ok := b.later[track]; ok {
 		return list
 	}
-	first := sort.Search(len(b.starts), func(i int) bool { return b.starts[i].Track >= track }) // they come by track
+	first := sort.Search(len(b.starts), func(i int) bool { return b.starts[i].Track() >= track }) // they come by track
 	var list []laterStart
-	for i := first; i < len(b.starts) && b.starts[i].Track == track; i++ {
-		s := &b.starts[i]
-		if s.Complete && s.End != s.TS {
+	for i := first; i < len(b.starts) && b.starts[i].Track() == track; i++ {
+		r := b.starts[i]
+		if r.Kind() == timeline.Slice && r.End() != r.TS() {
 			continue
 		}
-		event := s.Event
+		event := r.Event()
 		if n := len(list); n > 0 {
 			event = max(event, list[n-1].event)
 		}

@@ -65,7 +65,7 @@ func resolve(ctx context.Context, t *timeline.Timeline, scan scanFunc, steps *st
 	return nil
 }
 
-type scanFunc func(context.Context, func([]timeline.Step) error) error
+type scanFunc func(context.Context, func([]timeline.Record) error) error
 
 // pass is one run of the first two steps.
 type pass struct {
@@ -83,7 +83,7 @@ func (p *pass) run(ctx context.Context, scan scanFunc) error {
 	ends := extsort.New(endCodec, compareEnds, p.timeline.Memory()/8, p.timeline.TempDir())
 	defer ends.Close()
 	b := newBinder(ctx, p, ends)
-	if err := scan(ctx, b.steps); err != nil {
+	if err := scan(ctx, b.group); err != nil {
 		return err
 	}
 	var err error

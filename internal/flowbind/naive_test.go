@@ -16,27 +16,47 @@ import (
 // This file resolves flows a second time: sentence by sentence from the specification, looking at all slices for every
 // end. What package flowbind does must come to the same.
 
+// step is a copy of a record.
+type step struct {
+	Ordinal        uint64
+	Event          uint32
+	Track          timeline.TrackID
+	Lane           uint32
+	TS, End        timeline.Nanos
+	Complete       bool
+	Space          timeline.FlowSpace
+	Role           timeline.FlowRole
+	Binding        timeline.FlowBinding
+	ID             uint64
+	Name, Category uint32
+}
+
 // naive is the second implementation.
 type naive struct {
-	starts []timeline.Step
-	ends   map[uint32]timeline.Step // the end events of slices, by the event that began the slice
-	steps  []timeline.Step          // the ends of flows, in file order at one time
+	starts []step
+	ends   map[uint32]step // the end events of slices, by the event that began the slice
+	steps  []step          // the ends of flows, in file order at one time
 
 	arrows   []arrow
 	problems map[problem.Kind]int
 }
 
 func newNaive(t *testing.T, tl *timeline.Timeline) *naive {
-	n := &naive{ends: map[uint32]timeline.Step{}, problems: map[problem.Kind]int{}}
-	err := tl.Scan(context.Background(), func(steps []timeline.Step) error {
-		for _, s := range steps {
-			switch s.Kind {
-			case timeline.StepStart:
-				n.starts = append(n.starts, s)
-			case timeline.StepEnd:
-				n.ends[s.BeginEvent] = s
-			case timeline.StepFlow:
+	n := &naive{ends: map[uint32]step{}, problems: map[problem.Kind]int{}}
+	err := tl.Scan(context.Background(), func(group []timeline.Record) error {
+		for _, r := range group {
+			s := step{Ordinal: r.Ordinal, Event: r.Event(), Track: r.Track(), Lane: r.Lane(), TS: r.TS()}
+			switch r.Kind() {
+			case timeline.FlowStep:
+				s.Space, s.Role, s.Binding = r.Space(), r.Role(), r.Binding()
+				s.ID, _ = r.FlowID()
+				s.Name, s.Category = r.FlowName()
 				n.steps = append(n.steps, s)
+			case timeline.End:
+				n.ends[r.BeginEvent()] = s
+			default:
+				s.End, s.Complete = r.End(), r.Kind() == timeline.Slice
+				n.starts = append(n.starts, s)
 			}
 		}
 		return nil
@@ -48,7 +68,7 @@ func newNaive(t *testing.T, tl *timeline.Timeline) *naive {
 }
 
 // target returns the slice to which an end binds, nil if there is none.
-func (n *naive) target(s *timeline.Step) *timeline.Step {
+func (n *naive) target(s *step) *step {
 	switch s.Binding {
 	case timeline.BindNothing:
 		return nil
@@ -80,7 +100,7 @@ func (n *naive) target(s *timeline.Step) *timeline.Step {
 	return nil
 }
 
-func (n *naive) carrier(s *timeline.Step) *timeline.Step {
+func (n *naive) carrier(s *step) *step {
 	for i := range n.starts {
 		st := &n.starts[i]
 		if end, ok := n.ends[st.Event]; st.Event == s.Event || ok && end.Event == s.Event && s.Space == timeline.FlowNative {
@@ -92,7 +112,7 @@ func (n *naive) carrier(s *timeline.Step) *timeline.Step {
 
 // bound is an end with its slice, nil if there is none.
 type bound struct {
-	step, slice *timeline.Step
+	step, slice *step
 }
 
 // place is the place of an end at its time: that of its slice; without one, behind the starts that come before it in the
@@ -147,7 +167,7 @@ func (n *naive) resolve() {
 
 // key runs the ends of one key through the table of chrome-json.md 15, or perfetto.md 8.
 func (n *naive) key(all []bound) {
-	var producer *timeline.Step
+	var producer *step
 	closed, used := false, false
 	finish := func() {
 		if producer != nil && !closed && !used {
@@ -191,7 +211,7 @@ func (n *naive) key(all []bound) {
 	finish()
 }
 
-func (n *naive) arrow(from, to *timeline.Step) bool {
+func (n *naive) arrow(from, to *step) bool {
 	if from == to {
 		n.problems[problem.FlowSelf]++
 		return false

@@ -274,8 +274,8 @@ func longArguments(t *testing.T, events int) *Timeline {
 		args.Key([]byte("text"))
 		args.String(text)
 		add(t, b, Event{Kind: Instant, Track: threadOf(b, 0), Event: i, TS: 10, Name: []byte("event"), Args: args.Args()})
-		s := TemplateSlice{Track: threadOf(b, 1), Event: i, Offset: -1, TS: 10, Dur: 5, Numbers: [2]int64{int64(i), 1}}
-		if err := b.AddSlice(template, &s); err != nil {
+		s := Event{Template: template, Kind: Slice, Track: threadOf(b, 1), Event: i, Offset: -1, TS: 10, Dur: 5, Numbers: [2]int64{int64(i), 1}}
+		if err := b.Add(&s); err != nil {
 			t.Fatal(err)
 		}
 	}

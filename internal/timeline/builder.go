@@ -55,7 +55,7 @@ type Builder struct {
 	next      uint32 // event index behind the last one
 	unmatched bool   // there are records that the matcher has to look at
 	fractions fractions
-	derived   bool // what is added follows from records of a timeline, see Extension
+	derived   bool // what is added follows from records of a timeline, see Timeline.Extend
 }
 
 // fractions says where there are times that are no whole microseconds.
@@ -145,7 +145,10 @@ func (b *Builder) Attribute(key string) (Attribute, bool) {
 
 // Add adds an event. The error is one of the temporary files; data problems are counted.
 func (b *Builder) Add(ev *Event) error {
-	if ev.isPlain() && !b.derived {
+	switch {
+	case ev.Template != 0:
+		return b.addFromTemplate(ev)
+	case ev.isPlain() && !b.derived:
 		return b.addPlain(ev)
 	}
 	r := b.records.next(ev.TS)
@@ -246,7 +249,7 @@ func (b *Builder) NextEvent() uint32 { return b.next }
 // AddFlow adds one end of a flow. For BindCarrier the slice or instant that carries it is added just before.
 func (b *Builder) AddFlow(f *FlowEvent) error {
 	r := record{
-		ts: f.TS, dur: NoTime, offset: f.Offset, event: f.Event, track: f.Track, kind: flowStep,
+		ts: f.TS, dur: NoTime, offset: f.Offset, event: f.Event, track: f.Track, kind: FlowStep,
 		a: int64(f.ID), flow: flowEndOf(f),
 	}
 	b.spaces[f.Space] = true

@@ -21,37 +21,14 @@ type Sampling struct {
 	Skip bool
 }
 
-// Extension takes the slices that a pass adds to a sorted timeline.
-type Extension struct {
-	t *Timeline
-	b *Builder // shares the tables of the timeline
-}
-
-// Args returns the encoder for arguments of events that are added.
-func (x *Extension) Args() *ArgsEncoder { return &x.b.args }
-
-// Add adds a slice to a track that the timeline has. Slices may come in any order. Of those with the same begin and end,
-// added ones enclose those of the input, and of added ones the one with the lowest Event encloses the others.
-func (x *Extension) Add(ev *Event) error {
-	return x.b.Add(ev)
-}
-
-// Template is Builder.Template for slices that are added.
-func (x *Extension) Template(name, category []byte, keys [2]KeyID) TemplateID {
-	return x.b.Template(name, category, keys)
-}
-
-// BeginArgs is Builder.BeginArgs.
-func (x *Extension) BeginArgs(id TemplateID) { x.b.BeginArgs(id) }
-
-// AddSlice is Add for a slice of a template.
-func (x *Extension) AddSlice(id TemplateID, s *TemplateSlice) error { return x.b.AddSlice(id, s) }
-
 // Extend lets a pass add slices that follow from the records: fn gets the starts of slices and instants, one timestamp
-// after the other, and is called once more without steps at the end. Within a timestamp steps are ordered by their end,
-// the last first, and otherwise as in the input; Step.Lane and Step.Ordinal are not known yet. It must be called before
-// Nest, at most once. An error of fn is returned.
-func (t *Timeline) Extend(ctx context.Context, fn func(steps []Step, x *Extension) error) error {
+// after the other, and is called once more without any at the end. Within a timestamp they are ordered by their end,
+// the last first, and otherwise as in the input; ordinals are not known yet. It must be called before Nest, at most once. An
+// error of fn is returned.
+//
+// The Builder takes slices on tracks that the timeline has, in any order. Of those with the same begin and end, added ones
+// enclose those of the input, and of added ones the one with the lowest Event encloses the others.
+func (t *Timeline) Extend(ctx context.Context, fn func(starts []Occurrence, b *Builder) error) error {
 	found, err := t.match(ctx)
 	if found != nil {
 		defer found.Close()
@@ -60,9 +37,9 @@ func (t *Timeline) Extend(ctx context.Context, fn func(steps []Step, x *Extensio
 		return err
 	}
 	t.unmatched = false
-	x := &Extension{t: t, b: t.extensionBuilder()}
-	defer x.b.Close()
-	s := stepper{t: t, payloads: t.store.reader()}
+	b := t.extensionBuilder()
+	defer b.Close()
+	o := occurrences{t: t}
 	join := joiner{found: found}
 	groups := 0
 	err = t.store.groups(found != nil, func(g *group) error {
@@ -72,21 +49,21 @@ func (t *Timeline) Extend(ctx context.Context, fn func(steps []Step, x *Extensio
 		if err := join.group(g); err != nil {
 			return err
 		}
-		steps, err := s.steps(g)
-		if err != nil || len(steps) == 0 {
+		starts, err := o.starts(g)
+		if err != nil || len(starts) == 0 {
 			return err
 		}
-		return fn(steps, x)
+		return fn(starts, b)
 	})
 	if err == nil {
-		err = fn(nil, x)
+		err = fn(nil, b)
 	}
 	if err != nil {
 		return err
 	}
-	t.fractions.times = t.fractions.times || x.b.fractions.times
-	t.fractions.threadTimes = t.fractions.threadTimes || x.b.fractions.threadTimes
-	return t.takeOver(ctx, x.b)
+	t.fractions.times = t.fractions.times || b.fractions.times
+	t.fractions.threadTimes = t.fractions.threadTimes || b.fractions.threadTimes
+	return t.takeOver(ctx, b)
 }
 
 // extensionBuilder returns a Builder for records that join those of the timeline.
@@ -108,47 +85,31 @@ func (t *Timeline) extensionBuilder() *Builder {
 // extendedMemory is what the records of a timeline and of its extension may take together.
 func extendedMemory(opts Options) int64 { return opts.Memory / 10 * 6 }
 
-// stepper makes the steps that Extend hands out.
-type stepper struct {
-	t        *Timeline
-	payloads payloads
-	out      []Step
-}
-
-func (s *stepper) steps(g *group) ([]Step, error) {
-	s.out = s.out[:0]
+// starts returns the starts of a group for Extend.
+func (o *occurrences) starts(g *group) ([]Occurrence, error) {
+	o.out = o.out[:0]
 	for i := range g.len() {
 		r := g.at(i)
 		if !r.starts() || r.flags&flagSkip != 0 {
 			continue
 		}
-		step, _ := stepOf(r)
-		step.Name = uint32(r.name)
-		if r.flags&flagSampling != 0 {
-			b, err := s.payloads.payload(r.payload)
-			if err != nil {
-				return nil, err
-			}
-			p := decodePayload(b, r.flags)
-			step.TraceID = p.sampling.TraceID
-			if p.sampling.Thread != 0 {
-				step.Track = p.sampling.Thread
-			}
+		o.out = append(o.out, Occurrence{})
+		if err := o.fill(&o.out[len(o.out)-1], r, NoOrdinal, false); err != nil {
+			return nil, err
 		}
-		s.out = append(s.out, step)
 	}
-	if len(s.out) > 1 {
-		slices.SortStableFunc(s.out, func(a, b Step) int { return cmp.Compare(b.endOrStart(), a.endOrStart()) })
+	if len(o.out) > 1 {
+		slices.SortStableFunc(o.out, func(a, b Occurrence) int { return cmp.Compare(b.endOrStart(), a.endOrStart()) })
 	}
-	return s.out, nil
+	return o.out, nil
 }
 
-// endOrStart is the end of a started slice; what never ends has no length (profile-calls.md 5).
-func (s *Step) endOrStart() Nanos {
-	if s.End == NoTime {
-		return s.TS
+// endOrStart is the end of a slice; what never ends, and an instant, has no length (profile-calls.md 5).
+func (o *Occurrence) endOrStart() Nanos {
+	if o.End == NoTime {
+		return o.TS
 	}
-	return s.End
+	return o.End
 }
 
 // takeOver merges the records of an extension with those of the timeline.

@@ -73,9 +73,9 @@ func TestExtend(t *testing.T) {
 		}
 		defer tl.Close()
 		seen := 0
-		err = tl.Extend(context.Background(), func(steps []Step, x *Extension) error {
-			seen += len(steps)
-			if steps == nil {
+		err = tl.Extend(context.Background(), func(starts []Occurrence, x *Builder) error {
+			seen += len(starts)
+			if starts == nil {
 				for _, s := range extra {
 					addExtra(x.Add, x.Args(), s)
 				}
@@ -86,7 +86,7 @@ func TestExtend(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seen != n {
-			t.Errorf("memory %d: %d steps, want %d", memory, seen, n)
+			t.Errorf("memory %d: %d starts, want %d", memory, seen, n)
 		}
 		if err := tl.Nest(context.Background()); err != nil {
 			t.Fatal(err)
@@ -112,8 +112,8 @@ func TestExtendUnsorted(t *testing.T) {
 	if _, ok := tl.store.(*memory); !ok {
 		t.Fatal("the timeline is on disk before it is extended")
 	}
-	err = tl.Extend(context.Background(), func(steps []Step, x *Extension) error {
-		if steps != nil {
+	err = tl.Extend(context.Background(), func(starts []Occurrence, x *Builder) error {
+		if starts != nil {
 			return nil
 		}
 		return x.Add(&Event{Kind: Slice, Track: thread, TS: 15, Dur: 1, Name: []byte("added")})
@@ -150,7 +150,7 @@ func threadOf(b *Builder, i int) TrackID {
 
 // What Extend hands out: pairs with their lengths, the longest first, the id of a sampler, the thread of what is shown
 // elsewhere; not what says that it does not take part. An added slice encloses one of the input of the same extent.
-func TestExtendSteps(t *testing.T) {
+func TestExtendStarts(t *testing.T) {
 	for _, memory := range []int64{noMemory, 1 << 30} {
 		b := testBuilder(t, memory)
 		thread := threadOf(b, 0)
@@ -166,15 +166,15 @@ func TestExtendSteps(t *testing.T) {
 		}
 		defer tl.Close()
 		var got []string
-		err = tl.Extend(context.Background(), func(steps []Step, x *Extension) error {
-			for _, s := range steps {
+		err = tl.Extend(context.Background(), func(starts []Occurrence, x *Builder) error {
+			for _, s := range starts {
 				end := s.End
 				if end == NoTime {
 					end = -1
 				}
-				got = append(got, fmt.Sprintf("%s %d-%d %t %d", tl.Name(NameID(s.Name)), s.TS, end, s.Track == thread, s.TraceID))
+				got = append(got, fmt.Sprintf("%s %d-%d %t %d", tl.Name(s.Name), s.TS, end, s.Thread == thread, s.TraceID))
 			}
-			if steps == nil {
+			if starts == nil {
 				return x.Add(&Event{Kind: Slice, Track: thread, TS: 10, Dur: 20, Name: []byte("added")})
 			}
 			return nil
@@ -182,7 +182,7 @@ func TestExtendSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"long 10-60 true 4503599627370496", "pair 10-30 true 0", "global 40-40 true 0", "open 70--1 true 0"}
+		want := []string{"long 10-60 true 4503599627370496", "pair 10-30 true 0", "global 40--1 true 0", "open 70--1 true 0"}
 		if !slices.Equal(got, want) {
 			t.Errorf("memory %d: steps %q, want %q", memory, got, want)
 		}
@@ -220,7 +220,7 @@ func TestExtendError(t *testing.T) {
 	}
 	before := openFiles()
 	bad := errors.New("bad")
-	err = tl.Extend(context.Background(), func(steps []Step, x *Extension) error {
+	err = tl.Extend(context.Background(), func(starts []Occurrence, x *Builder) error {
 		for i := range 5000 {
 			if err := x.Add(&Event{Kind: Slice, Track: thread, TS: Nanos(i), Name: []byte("added")}); err != nil {
 				return err
@@ -276,8 +276,8 @@ func TestExtendKeepsTheOrderOfEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer tl.Close()
-		err = tl.Extend(context.Background(), func(steps []Step, x *Extension) error {
-			if steps != nil {
+		err = tl.Extend(context.Background(), func(starts []Occurrence, x *Builder) error {
+			if starts != nil {
 				return nil
 			}
 			for _, event := range []uint32{9, 7, 8} {

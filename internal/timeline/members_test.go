@@ -94,8 +94,8 @@ func TestCorrelate(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer tl.Close()
-		err = tl.Extend(context.Background(), func(steps []timeline.Step, x *timeline.Extension) error {
-			if steps != nil {
+		err = tl.Extend(context.Background(), func(starts []timeline.Occurrence, x *timeline.Builder) error {
+			if starts != nil {
 				return nil
 			}
 			args(x.Args(), "a.js", "c.js")

@@ -53,7 +53,7 @@ const noEnd Nanos = math.MaxInt64
 func (t *Timeline) Nest(ctx context.Context) error { return t.NestAndScan(ctx, nil) }
 
 // NestAndScan is Nest and Scan at once, which saves going through all records once more.
-func (t *Timeline) NestAndScan(ctx context.Context, fn func(steps []Step) error) error {
+func (t *Timeline) NestAndScan(ctx context.Context, fn func(group []Record) error) error {
 	found, err := t.match(ctx)
 	if found != nil {
 		defer found.Close()
@@ -216,7 +216,7 @@ func (n *nester) countUnbound(g *group) {
 		n.unboundAt, n.unbound = ts, map[TrackID]uint32{}
 	}
 	for i := range g.len() {
-		if r := g.at(i); r.kind == flowStep && r.flow.space() == FlowV1 {
+		if r := g.at(i); r.kind == FlowStep && r.flow.space() == FlowV1 {
 			shown := TrackID(r.lane)
 			r.b = int64(n.unbound[shown] / maxDepth)
 			n.unbound[shown]++

@@ -442,7 +442,7 @@ func TestCancel(t *testing.T) {
 		if err := tl.Walk(canceled, func(*timeline.Item) error { return nil }); !errors.Is(err, context.Canceled) {
 			t.Errorf("Walk: %v", err)
 		}
-		if err := tl.Scan(canceled, func([]timeline.Step) error { return nil }); !errors.Is(err, context.Canceled) {
+		if err := tl.Scan(canceled, func([]timeline.Record) error { return nil }); !errors.Is(err, context.Canceled) {
 			t.Errorf("Scan: %v", err)
 		}
 		if err := tl.Nest(canceled); !errors.Is(err, context.Canceled) {
@@ -468,7 +468,7 @@ func TestErrorsOfCallbacks(t *testing.T) {
 			t.Errorf("Walk: %v after %d items, want it after %d", err, n, stop)
 		}
 	}
-	if err := tl.Scan(context.Background(), func([]timeline.Step) error { return broken }); err != broken {
+	if err := tl.Scan(context.Background(), func([]timeline.Record) error { return broken }); err != broken {
 		t.Errorf("Scan: %v", err)
 	}
 }

@@ -20,6 +20,8 @@ type Occurrence struct {
 	// the thread that wrote it. 0: unknown.
 	Thread TrackID
 	TS     Nanos
+	// TraceID is the id under which a sampler recorded the stack of the thread for this event, see Sampling; 0: none.
+	TraceID uint64
 
 	// End is the end of an OccursSlice, NoTime if the input has none.
 	End Nanos
@@ -161,6 +163,7 @@ func (o *occurrences) fill(out *Occurrence, r *record, ordinal uint64, onDisk bo
 		return err
 	}
 	p := decodePayload(b, r.flags)
+	out.TraceID = p.sampling.TraceID
 	if p.sampling.Thread != 0 {
 		out.Thread = p.sampling.Thread
 	}

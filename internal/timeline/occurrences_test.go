@@ -118,14 +118,14 @@ func (l listNotes) From(ordinal uint64) (NoteCursor, error) {
 }
 func (listNotes) Close() error { return nil }
 
-type listOverlay []OverlayEvent
+type listOverlay []Item
 
 func (l listOverlay) After(ts Nanos) (OverlayCursor, error) {
-	i := slices.IndexFunc(l, func(e OverlayEvent) bool { return e.TS > ts })
+	i := slices.IndexFunc(l, func(e Item) bool { return e.TS > ts })
 	if i < 0 {
 		i = len(l)
 	}
-	return &listCursor[OverlayEvent]{l[i:]}, nil
+	return &listCursor[Item]{l[i:]}, nil
 }
 func (listOverlay) Close() error { return nil }
 
@@ -164,10 +164,10 @@ func TestNotesAndOverlay(t *testing.T) {
 	var overlay listOverlay
 	for i := range n / 2 {
 		overlay = append(overlay,
-			OverlayEvent{Kind: ItemBegin, TS: Nanos(20*i + 5), Dur: 4, Track: track, Name: tl.InternName("o")},
-			OverlayEvent{Kind: ItemEnd, TS: Nanos(20*i + 9), Track: track})
+			Item{Kind: ItemBegin, TS: Nanos(20*i + 5), Dur: 4, Track: track, NameID: tl.InternName("o")},
+			Item{Kind: ItemEnd, TS: Nanos(20*i + 9), Track: track})
 	}
-	overlay = append(overlay, OverlayEvent{Kind: ItemInstant, TS: 10*n + 100, Track: track})
+	overlay = append(overlay, Item{Kind: ItemInstant, TS: 10*n + 100, Track: track})
 	tl.AttachOverlay(overlay, n/2, 1)
 
 	var last Nanos

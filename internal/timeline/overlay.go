@@ -45,19 +45,9 @@ type Overlay interface {
 
 // OverlayCursor gives the events of an Overlay one by one.
 type OverlayCursor interface {
-	// Next stores the next event and reports whether there was one.
-	Next(*OverlayEvent) (bool, error)
-}
-
-// OverlayEvent is a begin, an end or an instant of an Overlay.
-type OverlayEvent struct {
-	Kind        ItemKind
-	TS          Nanos
-	Dur         Nanos // ItemBegin
-	Track       TrackID
-	Name        NameID
-	Args        Args
-	Correlation string // slices with one text belong together
+	// Next stores the next event in an empty Item and reports whether there was one: an ItemBegin with its Dur, an ItemEnd or
+	// an ItemInstant, with TS, Track, NameID, Args and Correlation.
+	Next(*Item) (bool, error)
 }
 
 // AttachOverlay gives the timeline events that Walk merges with its own, and counts them. The overlay is closed with the
@@ -106,7 +96,7 @@ type additions struct {
 	shown  []byte // arguments without the one that is hidden
 
 	overlay   OverlayCursor // nil at the end
-	next      OverlayEvent
+	next      Item
 	haveEvent bool
 }
 
@@ -185,6 +175,7 @@ func (w *walker) overlayUpTo(ts Nanos) error {
 	a := &w.add
 	for a.overlay != nil {
 		if !a.haveEvent {
+			a.next = Item{}
 			ok, err := a.overlay.Next(&a.next)
 			if err != nil {
 				return err
@@ -201,12 +192,10 @@ func (w *walker) overlayUpTo(ts Nanos) error {
 		if err := w.closeUpTo(a.next.TS); err != nil {
 			return err
 		}
-		e, it := &a.next, &w.item
-		*it = Item{}
-		it.Kind, it.TS, it.Dur, it.Track, it.ThreadTime = e.Kind, e.TS, e.Dur, e.Track, NoTime
-		it.NameID, it.Name, it.Args, it.Correlation = e.Name, w.t.names.get(uint32(e.Name)), e.Args, e.Correlation
+		w.item = a.next
+		w.item.Name, w.item.ThreadTime = w.t.names.get(uint32(a.next.NameID)), NoTime
 		a.haveEvent = false
-		if err := w.emit(it); err != nil {
+		if err := w.emit(&w.item); err != nil {
 			return err
 		}
 	}

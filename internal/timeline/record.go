@@ -18,13 +18,13 @@ type record struct {
 	track    TrackID
 	name     NameID
 	category CategoryID
-	lane     uint32 // flowStep: the track where it shows unbound. Sample: its call stack
+	lane     uint32 // FlowStep: the track where it shows unbound. Sample: its call stack
 	flags    recordFlags
 	kind     Kind
-	flow     flowEnd // flowStep
+	flow     flowEnd // FlowStep
 }
 
-// flowEnd is the space and the role of a flowStep, in a byte.
+// flowEnd is the space and the role of a FlowStep, in a byte.
 type flowEnd uint8
 
 func flowEndOf(f *FlowEvent) flowEnd { return flowEnd(f.Space) | flowEnd(f.Role)<<4 }
@@ -42,9 +42,9 @@ const (
 	flagMatched                                // Begin: its End was found. End: its Begin was found
 	flagOutermost                              // slice on an async track that no other slice encloses
 	flagFloat                                  // a is the bits of a double
-	flagNext                                   // flowStep: BindNext, or BindNothing with flagCarrier
-	flagCarrier                                // flowStep: BindCarrier
-	flagTextID                                 // flowStep: a is a hash of a text
+	flagNext                                   // FlowStep: BindNext, or BindNothing with flagCarrier
+	flagCarrier                                // FlowStep: BindCarrier
+	flagTextID                                 // FlowStep: a is a hash of a text
 	flagClosed                                 // Begin without End that ends with its parent
 	flagKeepEnd                                // End: becomes an instant without a Begin
 	flagSampling                               // the payload holds a Sampling

@@ -162,8 +162,8 @@ func TestSamplesOfAnExtendedTimeline(t *testing.T) {
 	if tl.sampled.file != nil {
 		t.Fatal("the samples are on disk before the timeline is extended")
 	}
-	err = tl.Extend(context.Background(), func(steps []Step, x *Extension) error {
-		if steps != nil {
+	err = tl.Extend(context.Background(), func(starts []Occurrence, x *Builder) error {
+		if starts != nil {
 			return nil
 		}
 		return x.Add(&Event{Kind: Slice, Track: thread, TS: 15, Dur: 1, Name: []byte("added")})

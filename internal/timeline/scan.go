@@ -2,53 +2,78 @@ package timeline
 
 import "context"
 
-// StepKind says what a Step is.
-type StepKind uint8
-
-// The kinds of steps.
-const (
-	StepStart StepKind = iota + 1 // a slice or an instant starts
-	StepEnd                       // the input's end event of a slice
-	StepFlow                      // one end of a flow, not yet bound
-)
-
-// Step is one record of a nested timeline, as a pass sees it that binds things to slices.
-type Step struct {
-	Kind    StepKind
+// Record is a record of a nested timeline, as flows are bound by: the compact form itself, valid during the call that gets it.
+type Record struct {
+	*record
 	Ordinal uint64 // number of the record in the order of Walk and Scan
-	Event   uint32 // index of the event in the input
-	Offset  int64
-	Track   TrackID
-	Lane    uint32
-	TS      Nanos
-
-	// StepStart.
-	End      Nanos // NoTime if it never ends
-	Complete bool  // the input gave the slice as one event with its duration
-	Instant  bool
-
-	// StepEnd.
-	BeginEvent uint32 // index of the event that began the slice
-
-	// Timeline.Extend: Name, and the id under which a sampler recorded the stack of the thread, 0 if none.
-	TraceID uint64
-
-	// StepFlow.
-	Space    FlowSpace
-	Role     FlowRole
-	Binding  FlowBinding
-	ID       uint64
-	TextID   bool    // ID is a hash of a text
-	Name     uint32  // compared as a number
-	Category uint32  // compared as a number
-	Fallback TrackID // where the step shows if it binds to nothing, on Lane
 }
 
-// Scan calls fn for the steps of every timestamp. The slice is valid during the call. Within a timestamp, steps that
-// start nothing come first, then the starts of each track in their order (chrome-json.md 8). Where all flows bind by
-// time (FlowV1), there are only the steps of threads. What Extend added is left out: flows belong to what the input
-// has. Nest comes first.
-func (t *Timeline) Scan(ctx context.Context, fn func(steps []Step) error) error {
+// Kind is Slice or Begin of a slice, Instant, End of the end event of a slice, or FlowStep.
+func (r *record) Kind() Kind { return r.kind }
+
+// Starts reports whether the record is a slice or an instant.
+func (r *record) Starts() bool { return r.starts() }
+
+// Event returns the index of the event in the input.
+func (r *record) Event() uint32 { return r.event }
+
+// Offset returns the byte offset of the event in the input.
+func (r *record) Offset() int64 { return r.offset }
+
+// Track returns the track of the record.
+func (r *record) Track() TrackID { return r.track }
+
+// TS returns the time of the record.
+func (r *record) TS() Nanos { return r.ts }
+
+// Lane returns the lane of a slice or instant.
+func (r *record) Lane() uint32 { return r.lane }
+
+// End returns when a slice or instant ends, NoTime if it never does.
+func (r *record) End() Nanos {
+	end, ok := r.end()
+	if !ok {
+		return NoTime
+	}
+	return end
+}
+
+// BeginEvent returns of an End the index of the event that began the slice.
+func (r *record) BeginEvent() uint32 { return uint32(r.b) }
+
+// Space returns the space of a FlowStep.
+func (r *record) Space() FlowSpace { return r.flow.space() }
+
+// Role returns the role of a FlowStep.
+func (r *record) Role() FlowRole { return r.flow.role() }
+
+// FlowID returns the id of a FlowStep; text says that it is a hash of a text.
+func (r *record) FlowID() (id uint64, text bool) { return uint64(r.a), r.flags&flagTextID != 0 }
+
+// FlowName returns the name and the category of a FlowStep as numbers to be compared.
+func (r *record) FlowName() (name, category uint32) { return uint32(r.name), uint32(r.category) }
+
+// Fallback returns where a FlowStep shows if it binds to nothing.
+func (r *record) Fallback() (track TrackID, lane uint32) { return TrackID(r.lane), uint32(r.b) }
+
+// Binding returns the binding of a FlowStep.
+func (r *record) Binding() FlowBinding {
+	switch r.flags & (flagNext | flagCarrier) {
+	case flagNext | flagCarrier:
+		return BindNothing
+	case flagNext:
+		return BindNext
+	case flagCarrier:
+		return BindCarrier
+	}
+	return BindEnclosing
+}
+
+// Scan calls fn for the slices, instants, end events and flow steps of every timestamp. Within a timestamp, what starts nothing
+// comes first, then the starts of each track in their order (chrome-json.md 8). Where all flows bind by
+// time (FlowV1), there are only the records of threads, and flow steps. What Extend added is left out: flows belong to what the
+// input has. Nest comes first.
+func (t *Timeline) Scan(ctx context.Context, fn func(group []Record) error) error {
 	s := scanner{t: t, fn: fn}
 	n := 0
 	return t.store.groups(false, func(g *group) error {
@@ -59,11 +84,11 @@ func (t *Timeline) Scan(ctx context.Context, fn func(steps []Step) error) error 
 	})
 }
 
-// scanner makes steps of nested records.
+// scanner hands out the records of a nested timeline.
 type scanner struct {
 	t       *Timeline
-	fn      func(steps []Step) error // may be nil
-	steps   []Step
+	fn      func(group []Record) error // may be nil
+	out     []Record
 	ordinal uint64
 }
 
@@ -71,53 +96,20 @@ func (s *scanner) group(g *group) error {
 	if s.fn == nil {
 		return nil
 	}
-	s.steps = s.steps[:0]
+	s.out = s.out[:0]
 	threads := !s.t.spaces[FlowV2] && !s.t.spaces[FlowNative] && !s.t.spaces[FlowFirefox]
 	for i := range g.len() {
 		r := g.at(i)
-		if r.flags&flagDerived != 0 || threads && r.kind != flowStep && s.t.table.tracks[r.track].kind != ThreadTrack {
+		switch {
+		case r.kind == FlowStep:
+		case !r.starts() && r.kind != End, r.flags&flagDerived != 0, threads && s.t.table.tracks[r.track].kind != ThreadTrack:
 			continue
 		}
-		if step, ok := stepOf(r); ok {
-			step.Ordinal = s.ordinal + uint64(i)
-			s.steps = append(s.steps, step)
-		}
+		s.out = append(s.out, Record{r, s.ordinal + uint64(i)})
 	}
 	s.ordinal += uint64(g.len())
-	if len(s.steps) == 0 {
+	if len(s.out) == 0 {
 		return nil
 	}
-	return s.fn(s.steps)
-}
-
-func stepOf(r *record) (s Step, ok bool) {
-	s = Step{Event: r.event, Offset: r.offset, Track: r.track, Lane: r.lane, TS: r.ts}
-	switch r.kind {
-	case Slice, Begin, Instant:
-		s.Kind, s.Complete, s.Instant = StepStart, r.kind == Slice, r.kind == Instant
-		end, ends := r.end()
-		if s.End = end; !ends {
-			s.End = NoTime
-		}
-	case End:
-		s.Kind, s.BeginEvent = StepEnd, uint32(r.b)
-	case flowStep:
-		s.Kind, s.Space, s.Role, s.ID = StepFlow, r.flow.space(), r.flow.role(), uint64(r.a)
-		s.TextID = r.flags&flagTextID != 0
-		s.Name, s.Category, s.Fallback = uint32(r.name), uint32(r.category), TrackID(r.lane)
-		s.Lane = uint32(r.b)
-		switch {
-		case r.flags&flagNext != 0 && r.flags&flagCarrier != 0:
-			s.Binding = BindNothing
-		case r.flags&flagNext != 0:
-			s.Binding = BindNext
-		case r.flags&flagCarrier != 0:
-			s.Binding = BindCarrier
-		default:
-			s.Binding = BindEnclosing
-		}
-	default:
-		return s, false
-	}
-	return s, true
+	return s.fn(s.out)
 }

@@ -9,15 +9,6 @@ import (
 // TemplateID identifies what slices have in common, see Builder.Template; 0 is "no template".
 type TemplateID uint32
 
-// TemplateSlice is a slice of which a template has the rest. It has no thread times.
-type TemplateSlice struct {
-	Track   TrackID
-	Event   uint32 // as in Event
-	Offset  int64
-	TS, Dur Nanos
-	Numbers [2]int64 // the values of the keys of the template
-}
-
 // template is what slices have in common.
 type template struct {
 	name     NameID
@@ -38,8 +29,8 @@ type templateTable struct {
 
 // Template notes what slices have in common: a name, a category, and the arguments that were given to Args, in which a
 // dictionary at the top level is still open. Each slice adds two members to it, whole numbers with the given keys, and
-// completes it. Slices of a template take no memory for their arguments. The id is 0 if they must be given to Add, because a
-// table is full.
+// completes it, see Event.Template. Slices of a template take no memory for their arguments. The id is 0, no template, if a table
+// is full.
 func (b *Builder) Template(name, category []byte, keys [2]KeyID) TemplateID {
 	e, t := &b.args, b.templates
 	n, ok := b.names.intern(name)
@@ -61,20 +52,20 @@ func (b *Builder) BeginArgs(id TemplateID) {
 	b.args.open = append(b.args.open, container{mark: t.mark, size: 1})
 }
 
-// AddSlice adds a slice of a template. The error is one of the temporary files.
-func (b *Builder) AddSlice(id TemplateID, s *TemplateSlice) error {
-	t := &b.templates.all[id-1]
-	r := b.records.next(s.TS)
+// addFromTemplate adds a slice of a template.
+func (b *Builder) addFromTemplate(ev *Event) error {
+	t := &b.templates.all[ev.Template-1]
+	r := b.records.next(ev.TS)
 	*r = record{}
-	r.ts, r.dur, r.offset, r.event, r.track, r.kind = s.TS, min(s.Dur, math.MaxInt64-s.TS), s.Offset, s.Event, s.Track, Slice
+	r.ts, r.dur, r.offset, r.event, r.track, r.kind = ev.TS, min(ev.Dur, math.MaxInt64-ev.TS), ev.Offset, ev.Event, ev.Track, Slice
 	r.name, r.category, r.flags = t.name, t.category, flagTemplate
-	r.payload, r.a, r.b = uint64(id), s.Numbers[0], s.Numbers[1]
+	r.payload, r.a, r.b = uint64(ev.Template), ev.Numbers[0], ev.Numbers[1]
 	if b.derived {
 		r.flags |= flagDerived
 	}
-	b.fractions.times = b.fractions.times || s.TS%Microsecond != 0 || r.dur%Microsecond != 0
-	b.next = max(b.next, s.Event+1)
-	row := &b.table.tracks[s.Track]
+	b.fractions.times = b.fractions.times || ev.TS%Microsecond != 0 || r.dur%Microsecond != 0
+	b.next = max(b.next, ev.Event+1)
+	row := &b.table.tracks[ev.Track]
 	row.used = true
 	b.unmatched = b.unmatched || row.kind == AsyncTrack
 	return b.added()

@@ -8,18 +8,9 @@ import (
 	"testing"
 )
 
-// target takes slices: a Builder or an Extension.
-type target interface {
-	Args() *ArgsEncoder
-	Add(ev *Event) error
-	Template(name, category []byte, keys [2]KeyID) TemplateID
-	BeginArgs(id TemplateID)
-	AddSlice(id TemplateID, s *TemplateSlice) error
-}
-
 // likeSlices adds slices that differ in times and two numbers; every third one has another member behind them. They are given
 // by a template, or each by itself.
-func likeSlices(t *testing.T, to target, track TrackID, slices int, byTemplate bool) {
+func likeSlices(t *testing.T, to *Builder, track TrackID, slices int, byTemplate bool) {
 	t.Helper()
 	args := to.Args()
 	name, category := []byte("function"), []byte("calls")
@@ -53,7 +44,7 @@ func likeSlices(t *testing.T, to target, track TrackID, slices int, byTemplate b
 		var err error
 		switch {
 		case byTemplate && i%3 > 0:
-			err = to.AddSlice(id, &TemplateSlice{Track: track, Event: uint32(i), Offset: -1, TS: ts, Dur: 5, Numbers: [2]int64{first, second}})
+			err = to.Add(&Event{Template: id, Kind: Slice, Track: track, Event: uint32(i), Offset: -1, TS: ts, Dur: 5, Numbers: [2]int64{first, second}})
 		default:
 			if byTemplate {
 				to.BeginArgs(id)
@@ -130,8 +121,8 @@ func TestTemplates(t *testing.T) {
 			}
 			defer tl.Close()
 			if extended {
-				err := tl.Extend(context.Background(), func(steps []Step, x *Extension) error {
-					if steps == nil {
+				err := tl.Extend(context.Background(), func(starts []Occurrence, x *Builder) error {
+					if starts == nil {
 						likeSlices(t, x, track, n, i > 0)
 					}
 					return nil

@@ -61,9 +61,9 @@ const (
 	// Sample is a call stack seen at a point in time on a thread.
 	Sample
 
-	// The following are made by the Builder and the passes and never handed to Add.
-	flowStep
-	dropped
+	// FlowStep is one end of a flow, made by AddFlow and never handed to Add.
+	FlowStep
+	dropped // by a pass
 )
 
 // Event is what a reader hands to Builder.Add. Its byte slices are not kept.
@@ -87,6 +87,11 @@ type Event struct {
 	Name     []byte // UTF-8; empty: no name. Sample: what the weight counts, "cycles" for instance
 	Category []byte // the category list as written in the input
 	Args     Args   // made by the Builder's ArgsEncoder
+
+	// Template has the rest of a Slice, see Builder.Template: there are no Name, Category, Args and CPU times then, and Numbers
+	// are the values of the keys of the template.
+	Template TemplateID
+	Numbers  [2]int64
 
 	// Sampling is for Timeline.Extend. It concerns slices, begins and instants.
 	Sampling Sampling

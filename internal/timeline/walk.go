@@ -59,7 +59,7 @@ type Item struct {
 	Offset int64  // byte offset of the event in the input
 }
 
-// FlowRef says that a slice or instant belongs to a resolved flow. With ID 0, and the ordinal of a StepFlow, it says
+// FlowRef says that a slice or instant belongs to a resolved flow. With ID 0, and the ordinal of a FlowStep, it says
 // that this end of a flow is bound to nothing: Walk shows it as an instant on the track "Other events" of its thread.
 type FlowRef struct {
 	Ordinal     uint64 // which slice or instant: its number in the order of Walk and Scan
@@ -99,7 +99,7 @@ func (t *Timeline) AttachFlows(f FlowRefs, arrows, unbound int64) {
 	}
 }
 
-// Show says that an event will be on a track that had none so far, and on which lane: the Fallback of a Step.
+// Show says that an event will be on a track that had none so far, and on which lane: the Fallback of a FlowStep.
 func (t *Timeline) Show(id TrackID, lane uint32) {
 	t.table.use(id)
 	if lane > 0 {
@@ -405,7 +405,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 	case Sample:
 		it.Kind, it.Value = ItemSample, Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0}
 		it.CPU, it.Lane, it.Callstack = CPU{r.b}, 0, w.t.stacks.resolve(CallstackID(r.lane))
-	case flowStep:
+	case FlowStep:
 		if w.refsOf(ordinal) == nil {
 			return nil
 		}

@@ -19,11 +19,11 @@ type Calls struct {
 	// Added is the number of calls that were added: those before time 0 are not.
 	Added int64
 
-	to       Target
+	to       *timeline.Builder
 	out      timeline.Event
-	slice    timeline.TemplateSlice
-	names    [][]byte    // of each function
-	nodes    []nodeCalls // of each node
+	slice    timeline.Event // of a template
+	names    [][]byte       // of each function
+	nodes    []nodeCalls    // of each node
 	category []byte
 	first    uint32 // event index of the first call
 	weft     timeline.KeyID
@@ -36,8 +36,8 @@ type nodeCalls struct {
 	any      bool
 }
 
-// NewCalls returns Calls that adds to a target.
-func NewCalls(t *Thread, to Target) *Calls {
+// NewCalls returns Calls that adds to a Builder.
+func NewCalls(t *Thread, to *timeline.Builder) *Calls {
 	c := &Calls{
 		Thread: t, to: to, category: []byte(Category), first: t.Event,
 		names: make([][]byte, t.Profile.FunctionCount()), nodes: make([]nodeCalls, t.Profile.NodeCount()),
@@ -59,7 +59,7 @@ func (c *Calls) keyID(name string) timeline.KeyID {
 }
 
 // Add adds a call. A Builder must get calls in the order of their creation (profilecalls.Call.Order): of calls at one time
-// the first is the outermost. An Extension takes them as they come.
+// the first is the outermost. That of Timeline.Extend takes them as they come.
 func (c *Calls) Add(call *profilecalls.Call) error {
 	ts, length, ok := c.span(call.TS, call.Dur)
 	if !ok {
@@ -82,10 +82,10 @@ func (c *Calls) Add(call *profilecalls.Call) error {
 	}
 	if node.template != 0 && len(call.Positions) == 0 {
 		s := &c.slice
-		s.Track, s.Event, s.Offset, s.TS, s.Dur = c.Track, c.Event, noOffset, ts, length
-		s.Numbers = [2]int64{sample, call.Samples}
+		s.Kind, s.Track, s.Event, s.Offset, s.TS, s.Dur = timeline.Slice, c.Track, c.Event, noOffset, ts, length
+		s.Template, s.Numbers = node.template, [2]int64{sample, call.Samples}
 		c.Event++
-		return c.to.AddSlice(node.template, s)
+		return c.to.Add(s)
 	}
 	if node.template != 0 {
 		c.to.BeginArgs(node.template)

@@ -175,17 +175,8 @@ func (t *Thread) span(from, length timeline.Nanos) (begin, left timeline.Nanos, 
 }
 
 // add hands an event over, as one of its own.
-func (t *Thread) add(to Target, ev *timeline.Event) error {
+func (t *Thread) add(to *timeline.Builder, ev *timeline.Event) error {
 	ev.Event, ev.Offset = t.Event, noOffset
 	t.Event++
 	return to.Add(ev)
-}
-
-// Target is where slices go to: a timeline.Builder or timeline.Extension.
-type Target interface {
-	Args() *timeline.ArgsEncoder
-	Add(ev *timeline.Event) error
-	Template(name, category []byte, keys [2]timeline.KeyID) timeline.TemplateID
-	BeginArgs(id timeline.TemplateID)
-	AddSlice(id timeline.TemplateID, s *timeline.TemplateSlice) error
 }

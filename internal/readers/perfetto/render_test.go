@@ -56,9 +56,9 @@ func resolve(t testing.TB, fill func(ctx context.Context, b *timeline.Builder, l
 	if err := tl.Nest(ctx); err != nil {
 		t.Fatal(err)
 	}
-	err = tl.Scan(ctx, func(steps []timeline.Step) error {
-		for _, s := range steps {
-			if s.Kind == timeline.StepFlow {
+	err = tl.Scan(ctx, func(group []timeline.Record) error {
+		for _, r := range group {
+			if r.Kind() == timeline.FlowStep {
 				res.flows++
 			}
 		}
