@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/pftrace"
 )
 
 // Packets says in which packets of a Perfetto trace its events stand, and which uuids its threads have. It must be closed.
@@ -52,7 +52,7 @@ func (p *Packets) Add(event uint32, packet int64) {
 // AddThread says which uuid the descriptor of a thread has. A descriptor that an earlier attribution has appended, for a
 // thread that had none, does not count: it will be left out.
 func (p *Packets) AddThread(thread timeline.TrackID, uuid uint64) {
-	if !pftrace.IsAppended(uuid) {
+	if !pfwire.IsAppended(uuid) {
 		p.uuids[thread] = uuid
 	}
 }
@@ -75,12 +75,12 @@ func (r *Result) Rewrite(ctx context.Context, dst io.Writer, src io.Reader, even
 		return err
 	}
 	defer notes.Close()
-	rw := pftrace.Rewrite{Marker: sequenceAttribute, Clock: r.t.Clocks().Trace, Notes: notes.next}
+	rw := pfwire.Rewrite{Marker: sequenceAttribute, Clock: r.t.Clocks().Trace, Notes: notes.next}
 	if r.attributed {
 		rw.FindNote = noteAmong
 	}
 	if !w.nothing() {
-		rw.Append = func(a *pftrace.Appender) error { return r.append(a, events.uuids, w) }
+		rw.Append = func(a *pfwire.Appender) error { return r.append(a, events.uuids, w) }
 	}
 	return rw.Run(ctx, dst, src)
 }
@@ -117,10 +117,10 @@ var packetSetCodec = extsort.Codec[packetSet]{
 func (n *packetNotes) Close() error { return n.sets.Close() }
 
 // next gives one note after the other.
-func (n *packetNotes) next(out *pftrace.PacketNote) (bool, error) {
+func (n *packetNotes) next(out *pfwire.PacketNote) (bool, error) {
 	ok, err := n.sets.Next(&n.ahead)
 	if ok {
-		*out = pftrace.PacketNote{Packet: n.ahead.packet, Annotations: underKey(n.note(n.ahead.set), n.ahead.key)}
+		*out = pfwire.PacketNote{Packet: n.ahead.packet, Annotations: underKey(n.note(n.ahead.set), n.ahead.key)}
 	}
 	return ok, err
 }
@@ -188,7 +188,7 @@ func (r *Result) packetNotes(events *Packets, w WriteBack) (_ *packetNotes, err 
 }
 
 // append adds the tracks and facts of the attribution.
-func (r *Result) append(a *pftrace.Appender, threads map[timeline.TrackID]uint64, w WriteBack) error {
+func (r *Result) append(a *pfwire.Appender, threads map[timeline.TrackID]uint64, w WriteBack) error {
 	facts := []timeline.Attribute{{Key: formAttribute, Text: formAppended}}
 	if !w.NoCosts {
 		costs, err := r.costAttributes()
@@ -224,7 +224,7 @@ func (r *Result) append(a *pftrace.Appender, threads map[timeline.TrackID]uint64
 // appended is where overlayRows puts the tracks and names of an attribution that is appended to a trace.
 type appended struct {
 	result  *Result
-	to      *pftrace.Appender
+	to      *pfwire.Appender
 	threads map[timeline.TrackID]uint64 // uuids of the threads that the trace describes
 	uuids   []uint64                    // of tracks, by the number that addTrack returned
 	names   []string

@@ -14,15 +14,15 @@ import (
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/pftrace"
 )
 
 // packets returns the packets of a trace.
 func packets(t *testing.T, trace []byte) (all [][]byte) {
 	t.Helper()
-	for r := pftrace.NewPacketReader(bytes.NewReader(trace)); ; {
+	for r := pfwire.NewPacketReader(bytes.NewReader(trace)); ; {
 		p, err := r.Next()
 		if err == io.EOF {
 			return all

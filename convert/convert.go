@@ -8,7 +8,7 @@
 // and gives the timeline, for programs that want to look at the events.
 //
 // What does not live here: the readers (one package for each format, below this folder), the event model (package
-// timeline), the passes (packages flowbind and attribution) and Perfetto's packets (package pftrace).
+// timeline), the passes (packages flowbind and attribution) and Perfetto's packets (package pfwire).
 package convert
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/attribution"
-	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/readers/cpuprofile"
@@ -28,8 +28,6 @@ import (
 	"github.com/weft-trace/weft/internal/readers/perfetto"
 	"github.com/weft-trace/weft/internal/readers/probes"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/pftrace"
-	"github.com/weft-trace/weft/trace"
 )
 
 // Convert reads a trace from src and writes it to dst as a Perfetto trace. The same input and options give the same
@@ -50,7 +48,7 @@ func Convert(ctx context.Context, dst io.Writer, src io.Reader, opts Options) (*
 // A Converter converts one trace after the other. It keeps memory and compressors from one for the next, which are most
 // of the work on a small trace. The zero Converter is ready to use. It must not be used by several goroutines at once.
 type Converter struct {
-	packets pftrace.Buffers
+	packets pfwire.Buffers
 }
 
 // Convert does what the function Convert does, and gives the same bytes.
@@ -83,7 +81,7 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	describe(tl, report)
 	writing := time.Now()
 	counted := &countingWriter{w: dst}
-	err = pftrace.Write(ctx, counted, bridge.Trace[trace.Trace](tl), pftrace.Options{
+	err = pfwire.Write(ctx, counted, tl, pfwire.Options{
 		Compression: opts.Compress.codec(),
 		Workers:     opts.WorkerCount(),
 		Packets:     opts.Packets.form(),

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/pftrace"
 )
 
 // Options configure a conversion. The zero value finds out the format, keeps everything, and compresses nothing.
@@ -179,15 +179,15 @@ func (f ArgsFilter) keep() func(key []byte) bool {
 	return func(key []byte) bool { return set[string(key)] }
 }
 
-// codec returns the compression as package pftrace calls it.
-func (c Compression) codec() pftrace.Codec {
+// codec returns the compression as package pfwire calls it.
+func (c Compression) codec() pfwire.Codec {
 	switch c {
 	case CompressZlib:
-		return pftrace.Zlib
+		return pfwire.Zlib
 	case CompressZstd:
-		return pftrace.Zstd
+		return pfwire.Zstd
 	}
-	return pftrace.NoCodec
+	return pfwire.NoCodec
 }
 
 // memoryPerWorker is what a worker may hold: blocks of the input, bundles of the output, a compressor.

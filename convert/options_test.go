@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/weft-trace/weft/internal/pfwire"
 )
 
 func TestFormatNames(t *testing.T) {
@@ -43,8 +45,8 @@ func TestSampleForms(t *testing.T) {
 		if err != nil || got != Samples(s) {
 			t.Errorf("ParseSamples(%q) = %v, %v", Samples(s), got, err)
 		}
-		if got := Samples(s).form().String(); got != sampleForms[s] {
-			t.Errorf("%v is written as %s", Samples(s), got)
+		if want, err := pfwire.ParseSampleForm(sampleForms[s]); err != nil || Samples(s).form() != want {
+			t.Errorf("%v is written in form %d, want %d", Samples(s), Samples(s).form(), want)
 		}
 	}
 	if _, err := ParseSamples("all"); err == nil || Samples(9).String() != "Samples(9)" {

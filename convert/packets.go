@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/suggest"
-	"github.com/weft-trace/weft/pftrace"
 )
 
 // Packets says how the packets of events are written.
@@ -37,10 +37,10 @@ func ParsePackets(name string) (Packets, error) {
 	return 0, suggest.Unknown("form", name, packetForms[:])
 }
 
-// form returns the form as package pftrace calls it.
-func (p Packets) form() pftrace.PacketForm {
+// form returns the form as package pfwire calls it.
+func (p Packets) form() pfwire.PacketForm {
 	if p == PacketsCompact {
-		return pftrace.CompactPackets
+		return pfwire.CompactPackets
 	}
-	return pftrace.PlainPackets
+	return pfwire.PlainPackets
 }

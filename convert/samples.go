@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/pftrace"
 )
 
 // Samples says in which form call-stack samples are written.
@@ -42,15 +42,15 @@ func ParseSamples(name string) (Samples, error) {
 	return 0, suggest.Unknown("form", name, sampleForms[:])
 }
 
-// form returns the form as package pftrace calls it.
-func (s Samples) form() pftrace.SampleForm {
+// form returns the form as package pfwire calls it.
+func (s Samples) form() pfwire.SampleForm {
 	switch s {
 	case SamplesStreamingProfile:
-		return pftrace.StreamingProfiles
+		return pfwire.StreamingProfiles
 	case SamplesNone:
-		return pftrace.NoSamples
+		return pfwire.NoSamples
 	}
-	return pftrace.StackSamples
+	return pfwire.StackSamples
 }
 
 // written returns how many samples of a timeline are in an output that was written in this form.

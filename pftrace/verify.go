@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -94,9 +95,9 @@ func Verify(ctx context.Context, src io.Reader, opts VerifyOptions) (*VerifyRepo
 	if len(first) > 0 && first[0] != wire.Len|schema.Trace_Packet<<3 {
 		v.foundAt(ruleFirstByte, position{packet: -1}, "the first byte is %#02x", first[0])
 	}
-	v.reader = NewPacketReader(head)
-	v.reader.onField = v.skippedField
-	v.reader.onBundle = v.bundle
+	v.reader = pfwire.NewPacketReader(head)
+	v.reader.OnField = v.skippedField
+	v.reader.OnBundle = v.bundle
 	if err := v.readPackets(ctx); err != nil {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ type position struct {
 // tallyKey separates the findings of a rule that only weft's own sequences must obey by sequence.
 type tallyKey struct {
 	rule rule
-	seq  SequenceKey
+	seq  pfwire.SequenceKey
 }
 
 type tally struct {
@@ -123,25 +124,25 @@ type tally struct {
 // verifier holds the state of one run. The methods that check a group of rules are in the file of that group.
 type verifier struct {
 	opts    VerifyOptions
-	reader  *PacketReader
+	reader  *pfwire.PacketReader
 	schema  *schemaMessage
 	report  VerifyReport
 	tallies map[tallyKey]*tally
 	unknown map[unknownField]*unknownUse
 
-	own    map[SequenceKey]bool // sequences that weft wrote
+	own    map[pfwire.SequenceKey]bool // sequences that weft wrote
 	ownAll bool
 
-	state     *State
-	fields    PacketFields // of the packet at hand
+	state     *pfwire.State
+	fields    pfwire.PacketFields // of the packet at hand
 	at        position
-	sequences map[SequenceKey]*verifySequence
+	sequences map[pfwire.SequenceKey]*verifySequence
 	event     verifyEvent
 
 	attributesAt   []position // packets of trace attributes
 	chromeMetadata bool       // there is metadata in its old form
 
-	bundleCodec Codec // Zlib stands for Gzip as well: both are in the same field
+	bundleCodec pfwire.Codec // pfwire.Zlib stands for pfwire.Gzip as well: both are in the same field
 	lastTime    int64
 
 	tracks verifyTracks
@@ -154,9 +155,9 @@ func newVerifier(opts VerifyOptions) *verifier {
 		schema:    newSchema(),
 		tallies:   make(map[tallyKey]*tally),
 		unknown:   make(map[unknownField]*unknownUse),
-		own:       make(map[SequenceKey]bool),
-		state:     NewState(),
-		sequences: make(map[SequenceKey]*verifySequence),
+		own:       make(map[pfwire.SequenceKey]bool),
+		state:     pfwire.NewState(),
+		sequences: make(map[pfwire.SequenceKey]*verifySequence),
 		tracks:    newVerifyTracks(),
 		order:     newVerifyOrder(opts.MaxBuffered),
 	}
@@ -171,7 +172,7 @@ func (v *verifier) foundAt(r rule, at position, format string, args ...any) {
 }
 
 // foundOn counts one case at a place on a sequence.
-func (v *verifier) foundOn(r rule, at position, seq SequenceKey, format string, args ...any) {
+func (v *verifier) foundOn(r rule, at position, seq pfwire.SequenceKey, format string, args ...any) {
 	key := tallyKey{rule: r}
 	if rules[r].class == ownViolation {
 		key.seq = seq
@@ -200,16 +201,16 @@ func (v *verifier) readPackets(ctx context.Context) error {
 			v.packet(p.Bytes)
 			continue
 		}
-		var broken *PacketError
+		var broken *pfwire.PacketError
 		switch {
 		case err == io.EOF:
 			if at, cut := v.reader.Cut(); cut {
-				v.foundAt(rulePacketCut, position{v.report.Packets, at}, "the file ends after %d bytes of it", v.reader.unread())
+				v.foundAt(rulePacketCut, position{v.report.Packets, at}, "the file ends after %d bytes of it", v.reader.Unread())
 			}
-			v.report.Bytes = v.reader.Offset() + int64(v.reader.unread())
+			v.report.Bytes = v.reader.Offset() + int64(v.reader.Unread())
 			return nil
 		case errors.As(err, &broken):
-			v.fields = PacketFields{}
+			v.fields = pfwire.PacketFields{}
 			v.foundAt(ruleOf(broken), position{broken.Index, broken.Offset}, "%v", broken.Err)
 		default:
 			return err
@@ -218,15 +219,15 @@ func (v *verifier) readPackets(ctx context.Context) error {
 }
 
 // ruleOf returns the rule that a place without packet breaks.
-func ruleOf(err *PacketError) rule {
+func ruleOf(err *pfwire.PacketError) rule {
 	switch {
-	case errors.Is(err, ErrPacketSize):
+	case errors.Is(err, pfwire.ErrPacketSize):
 		return rulePacketSize
-	case errors.Is(err, ErrBundleSize):
+	case errors.Is(err, pfwire.ErrBundleSize):
 		return ruleBundleSize
-	case errors.Is(err, ErrNestedBundle):
+	case errors.Is(err, pfwire.ErrNestedBundle):
 		return ruleBundleNested
-	case errors.Is(err, ErrBundle):
+	case errors.Is(err, pfwire.ErrBundle):
 		return ruleBundleBroken
 	}
 	return ruleFraming
@@ -240,7 +241,7 @@ func (v *verifier) skippedField(field int, offset int64) {
 const maxBundle = 512 << 10
 
 // bundle checks a bundle as a whole. It runs before the packets in it are read.
-func (v *verifier) bundle(b Bundle, offset int64, extra int) {
+func (v *verifier) bundle(b pfwire.Bundle, offset int64, extra int) {
 	at := position{v.report.Packets, offset}
 	v.report.Bundles = b.Number
 	if b.Packed >= maxBundle {
@@ -250,12 +251,12 @@ func (v *verifier) bundle(b Bundle, offset int64, extra int) {
 		v.foundAt(ruleBundleBroken, at, "%d bytes follow the end of the stream", extra)
 	}
 	codec := b.Codec
-	if codec == Gzip {
-		codec = Zlib
+	if codec == pfwire.Gzip {
+		codec = pfwire.Zlib
 	}
-	if v.bundleCodec == NoCodec {
+	if v.bundleCodec == pfwire.NoCodec {
 		v.bundleCodec = codec
-		if codec == Zstd {
+		if codec == pfwire.Zstd {
 			v.foundAt(ruleNeedsVersion, at, "zstd bundles: v58")
 		}
 	}
@@ -266,7 +267,7 @@ func (v *verifier) bundle(b Bundle, offset int64, extra int) {
 
 // finish checks what can only be said at the end.
 func (v *verifier) finish() {
-	v.fields = PacketFields{}
+	v.fields = pfwire.PacketFields{}
 	v.releaseOrdered(0)
 	v.checkOpenSlices()
 	v.checkTracks()

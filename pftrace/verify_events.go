@@ -3,6 +3,7 @@ package pftrace
 import (
 	"slices"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -212,16 +213,16 @@ func (v *verifier) parseEvent(seq *verifySequence, e *verifyEvent) {
 		case schema.TrackEvent_ExtraDoubleCounterValues:
 			e.extraFloat += countFixed64(&r)
 		case schema.TrackEvent_ExtraCounterTrackUUIDs:
-			e.extraTracks = AppendVarints(e.extraTracks, &r)
+			e.extraTracks = pfwire.AppendVarints(e.extraTracks, &r)
 		case schema.TrackEvent_ExtraDoubleCounterTrackUUIDs:
-			e.extraFloatTracks = AppendVarints(e.extraFloatTracks, &r)
+			e.extraFloatTracks = pfwire.AppendVarints(e.extraFloatTracks, &r)
 		case schema.TrackEvent_FlowIDs:
 			e.flows = appendFixed64(e.flows, &r)
 		case schema.TrackEvent_TerminatingFlowIDs:
 			e.flowEnds = appendFixed64(e.flowEnds, &r)
 		case schema.TrackEvent_FlowIDsOld, schema.TrackEvent_TerminatingFlowIDsOld:
 			e.oldFlows = true
-			oldFlows = AppendVarints(oldFlows, &r)
+			oldFlows = pfwire.AppendVarints(oldFlows, &r)
 		case schema.TrackEvent_TimestampDeltaUS, schema.TrackEvent_TimestampAbsoluteUS:
 			e.timed = true
 		case schema.TrackEvent_DebugAnnotations:
@@ -246,20 +247,20 @@ func (v *verifier) eventReference(seq *verifySequence, e *verifyEvent, r *wire.R
 	switch r.Field() {
 	case schema.TrackEvent_NameIID:
 		e.named = true
-		v.useInterned(seq, InternedEventNames, r.Uint())
+		v.useInterned(seq, pfwire.InternedEventNames, r.Uint())
 	case schema.TrackEvent_CategoryIIDs:
 		e.named = true
 		if r.Type() != wire.Len {
-			v.useInterned(seq, InternedCategories, r.Uint())
+			v.useInterned(seq, pfwire.InternedCategories, r.Uint())
 			return
 		}
 		for p := wire.NewPacked(r.Bytes()); p.Next(); {
-			v.useInterned(seq, InternedCategories, p.Uint())
+			v.useInterned(seq, pfwire.InternedCategories, p.Uint())
 		}
 	case schema.TrackEvent_SourceLocationIID:
-		v.useInterned(seq, InternedSourceLocations, r.Uint())
+		v.useInterned(seq, pfwire.InternedSourceLocations, r.Uint())
 	case schema.TrackEvent_CorrelationIDStrIID:
-		v.useInterned(seq, InternedCorrelationIDs, r.Uint())
+		v.useInterned(seq, pfwire.InternedCorrelationIDs, r.Uint())
 	case schema.TrackEvent_CallstackIID:
 		v.useCallstack(seq, r.Uint())
 	case schema.TrackEvent_Callstack:
@@ -267,16 +268,16 @@ func (v *verifier) eventReference(seq *verifySequence, e *verifyEvent, r *wire.R
 	case schema.TrackEvent_LegacyEvent:
 		for l := wire.NewReader(r.Bytes()); l.Next(); {
 			if l.Field() == schema.TrackEventLegacyEvent_NameIID {
-				v.useInterned(seq, InternedEventNames, l.Uint())
+				v.useInterned(seq, pfwire.InternedEventNames, l.Uint())
 			}
 		}
 	case schema.TrackEvent_LogMessage:
 		for l := wire.NewReader(r.Bytes()); l.Next(); {
 			switch l.Field() {
 			case schema.LogMessage_SourceLocationIID:
-				v.useInterned(seq, InternedSourceLocations, l.Uint())
+				v.useInterned(seq, pfwire.InternedSourceLocations, l.Uint())
 			case schema.LogMessage_BodyIID:
-				v.useInterned(seq, InternedLogMessages, l.Uint())
+				v.useInterned(seq, pfwire.InternedLogMessages, l.Uint())
 			}
 		}
 	}
@@ -294,13 +295,13 @@ func (v *verifier) annotation(seq *verifySequence, msg []byte, needsName bool) (
 		switch field := r.Field(); field {
 		case schema.DebugAnnotation_NameIID:
 			named = named || r.Uint() != 0
-			name, _ := v.useInterned(seq, InternedAnnotationNames, r.Uint())
+			name, _ := v.useInterned(seq, pfwire.InternedAnnotationNames, r.Uint())
 			own = string(name) == ownDictionary
 		case schema.DebugAnnotation_Name:
 			named = named || len(r.Bytes()) > 0
 			own = string(r.Bytes()) == ownDictionary
 		case schema.DebugAnnotation_ProtoTypeNameIID:
-			v.useInterned(seq, InternedValueTypeNames, r.Uint())
+			v.useInterned(seq, pfwire.InternedValueTypeNames, r.Uint())
 		case schema.DebugAnnotation_BoolValue, schema.DebugAnnotation_UintValue, schema.DebugAnnotation_IntValue,
 			schema.DebugAnnotation_DoubleValue, schema.DebugAnnotation_StringValue, schema.DebugAnnotation_PointerValue,
 			schema.DebugAnnotation_NestedValue, schema.DebugAnnotation_LegacyJSONValue, schema.DebugAnnotation_DictEntries,
@@ -317,7 +318,7 @@ func (v *verifier) annotation(seq *verifySequence, msg []byte, needsName bool) (
 			case schema.DebugAnnotation_ArrayValues:
 				v.annotation(seq, r.Bytes(), false)
 			case schema.DebugAnnotation_StringValueIID:
-				v.useInterned(seq, InternedStringValues, r.Uint())
+				v.useInterned(seq, pfwire.InternedStringValues, r.Uint())
 			}
 		}
 	}

@@ -4,16 +4,14 @@ import (
 	"bytes"
 	"errors"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// AttributeVersion is the trace attribute that names the version of weft, by which its own packets are recognised.
-const AttributeVersion = "weft.version"
-
-// verifySequence is what the verifier knows of a packet sequence beyond its State.
+// verifySequence is what the verifier knows of a packet sequence beyond its pfwire.State.
 type verifySequence struct {
-	*Sequence
+	*pfwire.Sequence
 	number  uint32 // index in verifyOrder.sequences
 	started bool   // there was a packet with flag 1
 	lost    bool   // there was a packet that says packets before it were dropped
@@ -29,7 +27,7 @@ type verifySequence struct {
 // packet checks one packet: its structure, then the state of its sequence, its time, its payload.
 func (v *verifier) packet(b []byte) {
 	f := &v.fields
-	*f = PacketFields{}
+	*f = pfwire.PacketFields{}
 	if !v.checkStructure(b) {
 		return
 	}
@@ -94,7 +92,7 @@ func (v *verifier) checkSequence() *verifySequence {
 		v.found(ruleSequenceMissing, "packet with field %d", f.Payload)
 	}
 	state, err := v.state.Apply(f)
-	if err != nil && !errors.Is(err, ErrStateLost) {
+	if err != nil && !errors.Is(err, pfwire.ErrStateLost) {
 		v.found(ruleMalformed, "%v", err)
 	}
 	if state == nil {
@@ -128,23 +126,11 @@ func (v *verifier) checkSequence() *verifySequence {
 func (v *verifier) internedData(seq *verifySequence) {
 	known := v.schema.field(schema.TracePacket_InternedData).sub
 	for r := wire.NewReader(v.fields.InternedData); r.Next(); {
-		kind := InternedKind(r.Field())
-		if kind >= numInternedKinds || !known.field(r.Field()).known {
+		if !known.field(r.Field()).known {
 			continue
 		}
-		var iid uint64
-		text := []byte{}
-		for e := wire.NewReader(r.Bytes()); e.Next(); {
-			switch e.Field() {
-			case schema.InternedString_IID:
-				iid = e.Uint()
-			case schema.InternedString_Str:
-				text = e.Bytes()
-			}
-		}
-		if !internedText[kind] {
-			text = r.Bytes()
-		}
+		kind := pfwire.InternedKind(r.Field())
+		iid, text, _ := pfwire.InternedEntry(kind, r.Bytes())
 		if iid == 0 {
 			v.found(ruleInternedZero, "entry of interned_data field %d", kind)
 			continue
@@ -153,16 +139,16 @@ func (v *verifier) internedData(seq *verifySequence) {
 			v.found(ruleInternedRedefined, "id %d of interned_data field %d", iid, kind)
 		}
 		switch kind {
-		case InternedCallstacks:
+		case pfwire.InternedCallstacks:
 			v.checkCallstackMessage(nil, r.Bytes())
-		case InternedFrames:
+		case pfwire.InternedFrames:
 			v.checkFrameMessage(r.Bytes())
 		}
 	}
 }
 
 // useInterned checks that an id is defined. Id 0 means "not set".
-func (v *verifier) useInterned(seq *verifySequence, kind InternedKind, iid uint64) (entry []byte, ok bool) {
+func (v *verifier) useInterned(seq *verifySequence, kind pfwire.InternedKind, iid uint64) (entry []byte, ok bool) {
 	if seq == nil || iid == 0 {
 		return nil, false
 	}
@@ -180,7 +166,7 @@ func (v *verifier) packetTime(seq *verifySequence) (at int64, ok bool) {
 	if !f.HasTimestamp {
 		return 0, false
 	}
-	var state *Sequence
+	var state *pfwire.Sequence
 	if seq != nil {
 		state = seq.Sequence
 	}
@@ -191,13 +177,13 @@ func (v *verifier) packetTime(seq *verifySequence) (at int64, ok bool) {
 	switch {
 	case err == nil:
 		return at, true
-	case snapshotPayloads[f.Payload]:
+	case f.DescribesClocks():
 		// Such a packet may come before the clock that its timestamp is in is explained, by itself even.
-	case errors.Is(err, ErrTimeRange):
+	case errors.Is(err, pfwire.ErrTimeRange):
 		if isEventPayload(f.Payload) {
 			v.found(ruleTimestampRange, "timestamp %d", int64(f.Timestamp))
 		}
-	case stamp.Clock.ID >= firstSequenceClock && stamp.Clock.ID <= lastSequenceClock:
+	case pfwire.IsSequenceClock(stamp.Clock.ID):
 		v.found(ruleClockUnknown, "clock %d of sequence %d", stamp.Clock.ID, f.Sequence.ID)
 	default:
 		v.found(ruleClockLate, "clock %d", stamp.Clock.ID)
@@ -211,25 +197,25 @@ func (v *verifier) clockSnapshot(seq *verifySequence) {
 		if r.Field() != schema.ClockSnapshot_Clocks {
 			continue
 		}
-		var id uint64
+		var id uint32
 		incremental := false
 		for c := wire.NewReader(r.Bytes()); c.Next(); {
 			switch c.Field() {
 			case schema.ClockSnapshotClock_ClockID:
-				id = c.Uint()
+				id = uint32(c.Uint())
 			case schema.ClockSnapshotClock_IsIncremental:
 				incremental = c.Bool()
 			}
 		}
-		if incremental && (id < firstSequenceClock || id > lastSequenceClock) {
+		if incremental && !pfwire.IsSequenceClock(id) {
 			v.found(ruleClockIncremental, "clock %d", id)
 		}
-		if seq == nil && id >= firstSequenceClock && id <= lastSequenceClock {
+		if seq == nil && pfwire.IsSequenceClock(id) {
 			v.found(ruleSequenceMissing, "snapshot of clock %d", id)
 			return
 		}
 	}
-	var state *Sequence
+	var state *pfwire.Sequence
 	if seq != nil {
 		state = seq.Sequence
 	}
@@ -263,7 +249,7 @@ func (v *verifier) traceAttributes() {
 				text = a.Bytes()
 			}
 		}
-		if string(key) != AttributeVersion {
+		if string(key) != pfwire.AttributeVersion {
 			continue
 		}
 		v.report.Producer = string(text)

@@ -3,6 +3,7 @@ package pftrace
 import (
 	"math"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -10,7 +11,7 @@ import (
 // useCallstack checks an interned call stack that an event or sample uses: everything that it refers to, through frames
 // and mappings, must be defined by now. Each stack and each frame is looked through once.
 func (v *verifier) useCallstack(seq *verifySequence, iid uint64) {
-	stack, ok := v.useInterned(seq, InternedCallstacks, iid)
+	stack, ok := v.useInterned(seq, pfwire.InternedCallstacks, iid)
 	if !ok || seq.checkedStacks[iid] {
 		return
 	}
@@ -39,7 +40,7 @@ func (v *verifier) eachFrame(stack []byte, use func(frame uint64)) {
 }
 
 func (v *verifier) useFrame(seq *verifySequence, iid uint64) {
-	frame, ok := v.useInterned(seq, InternedFrames, iid)
+	frame, ok := v.useInterned(seq, pfwire.InternedFrames, iid)
 	if !ok || seq.checkedFrames[iid] {
 		return
 	}
@@ -47,28 +48,28 @@ func (v *verifier) useFrame(seq *verifySequence, iid uint64) {
 	for r := wire.NewReader(frame); r.Next(); {
 		switch r.Field() {
 		case schema.Frame_FunctionNameID:
-			v.useInterned(seq, InternedFunctionNames, r.Uint())
+			v.useInterned(seq, pfwire.InternedFunctionNames, r.Uint())
 		case schema.Frame_MappingID:
 			v.useMapping(seq, r.Uint())
 		case schema.Frame_SourcePathIID:
-			v.useInterned(seq, InternedSourcePaths, r.Uint())
+			v.useInterned(seq, pfwire.InternedSourcePaths, r.Uint())
 		}
 	}
 }
 
 func (v *verifier) useMapping(seq *verifySequence, iid uint64) {
-	mapping, _ := v.useInterned(seq, InternedMappings, iid)
+	mapping, _ := v.useInterned(seq, pfwire.InternedMappings, iid)
 	for r := wire.NewReader(mapping); r.Next(); {
 		switch r.Field() {
 		case schema.Mapping_BuildID:
-			v.useInterned(seq, InternedBuildIDs, r.Uint())
+			v.useInterned(seq, pfwire.InternedBuildIDs, r.Uint())
 		case schema.Mapping_PathStringIDs:
 			if r.Type() != wire.Len {
-				v.useInterned(seq, InternedMappingPaths, r.Uint())
+				v.useInterned(seq, pfwire.InternedMappingPaths, r.Uint())
 				continue
 			}
 			for p := wire.NewPacked(r.Bytes()); p.Next(); {
-				v.useInterned(seq, InternedMappingPaths, p.Uint())
+				v.useInterned(seq, pfwire.InternedMappingPaths, p.Uint())
 			}
 		}
 	}
@@ -148,19 +149,19 @@ func (v *verifier) streamingProfile(seq *verifySequence) {
 	if seq != nil && !seq.Thread.Known {
 		v.found(ruleProfileThread, "sequence %d", seq.Key.ID)
 	}
-	if monotonic := (Clock{ID: ClockMonotonic}); !v.state.Clocks.Knows(monotonic) {
+	if monotonic := (pfwire.Clock{ID: pfwire.ClockMonotonic}); !v.state.Clocks.Knows(monotonic) {
 		v.found(ruleClockLate, "clock %d", monotonic.ID)
 	}
 	stacks, times := 0, 0
 	for r := wire.NewReader(v.fields.Data); r.Next(); {
 		switch r.Field() {
 		case schema.StreamingProfilePacket_CallstackIID:
-			for _, iid := range AppendVarints(nil, &r) {
+			for _, iid := range pfwire.AppendVarints(nil, &r) {
 				v.useCallstack(seq, iid)
 				stacks++
 			}
 		case schema.StreamingProfilePacket_TimestampDeltaUS:
-			times += len(AppendVarints(nil, &r))
+			times += len(pfwire.AppendVarints(nil, &r))
 		}
 	}
 	if times < stacks {
@@ -174,20 +175,20 @@ func (v *verifier) stackSample(seq *verifySequence) {
 		case schema.StackSample_TaskContext:
 			v.taskContext(r.Bytes())
 		case schema.StackSample_TaskContextIID:
-			if context, ok := v.useInterned(seq, InternedTaskContexts, r.Uint()); ok {
+			if context, ok := v.useInterned(seq, pfwire.InternedTaskContexts, r.Uint()); ok {
 				v.taskContext(context)
 			}
 		case schema.StackSample_ExecutionContextIID:
-			v.useInterned(seq, InternedExecutionContexts, r.Uint())
+			v.useInterned(seq, pfwire.InternedExecutionContexts, r.Uint())
 		case schema.StackSample_Callstack:
 			v.checkCallstackMessage(seq, r.Bytes())
 		case schema.StackSample_CallstackIID:
 			v.useCallstack(seq, r.Uint())
 		case schema.StackSample_PrimaryDescriptorIID:
-			v.useInterned(seq, InternedSampleCounters, r.Uint())
+			v.useInterned(seq, pfwire.InternedSampleCounters, r.Uint())
 		case schema.StackSample_FollowerDescriptorIIDs:
-			for _, iid := range AppendVarints(nil, &r) {
-				v.useInterned(seq, InternedSampleCounters, iid)
+			for _, iid := range pfwire.AppendVarints(nil, &r) {
+				v.useInterned(seq, pfwire.InternedSampleCounters, iid)
 			}
 		}
 	}

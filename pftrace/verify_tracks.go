@@ -3,6 +3,7 @@ package pftrace
 import (
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -61,7 +62,7 @@ type verifyTrack struct {
 	identity  trackIdentity
 	describe  position // first descriptor
 	use       position // first use
-	seq       SequenceKey
+	seq       pfwire.SequenceKey
 	open      []openSlice
 	tooDeep   int
 	instants  int   // of instantsAt, which nest in each other as long as no slice begins or ends
@@ -288,7 +289,7 @@ func (v *verifier) checkAncestors(i uint32, way []uint32) []uint32 {
 			break
 		}
 		if t.ancestry == ancestryWalked {
-			v.foundOn(ruleParentLoop, t.describe, SequenceKey{}, "track %d", t.uuid)
+			v.foundOn(ruleParentLoop, t.describe, pfwire.SequenceKey{}, "track %d", t.uuid)
 			break
 		}
 		t.ancestry = ancestryWalked
@@ -298,7 +299,7 @@ func (v *verifier) checkAncestors(i uint32, way []uint32) []uint32 {
 		}
 		parent, ok := v.tracks.byUUID[t.identity.parent]
 		if !ok || !v.tracks.list[parent].described {
-			v.foundOn(ruleParentUnknown, t.describe, SequenceKey{}, "track %d has parent %d", t.uuid, t.identity.parent)
+			v.foundOn(ruleParentUnknown, t.describe, pfwire.SequenceKey{}, "track %d has parent %d", t.uuid, t.identity.parent)
 			break
 		}
 		i = parent
@@ -307,7 +308,7 @@ func (v *verifier) checkAncestors(i uint32, way []uint32) []uint32 {
 		t := &v.tracks.list[way[n]]
 		t.ancestry, t.ancestors = ancestryKnown, ancestors
 		if ancestors == maxAncestors+1 { // the first of its line that is too deep
-			v.foundOn(ruleParentDepth, t.describe, SequenceKey{}, "track %d", t.uuid)
+			v.foundOn(ruleParentDepth, t.describe, pfwire.SequenceKey{}, "track %d", t.uuid)
 		}
 		ancestors++
 	}

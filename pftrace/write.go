@@ -2,339 +2,78 @@ package pftrace
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/weft-trace/weft/internal/bridge"
-	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/schema"
-	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/trace"
 )
 
-// Version is the version of weft that is written into traces, as the attribute weft.version.
-const Version = "0.1.0"
-
-// Options configure Write. The zero Options write packets as they are.
+// Options configure Write. The zero value writes packets that are not compressed and easy to read, with all that is known
+// of samples.
 type Options struct {
-	// Compression says how packets are bundled: NoCodec, Zlib (every version of Perfetto reads it) or Zstd (v58 and
-	// later).
-	Compression Codec
-	// Workers is the number of goroutines that encode and compress; 0: as many as there are processors. It does not
-	// change the output.
+	Compression Compression
+	Packets     Packets
+	Samples     Samples
+	// Workers is the number of goroutines that encode and compress; 0 means one for each processor. It does not change the
+	// output.
 	Workers int
-	// Packets says in which form events are written.
-	Packets PacketForm
-	// Samples says in which form samples of call stacks are written.
-	Samples SampleForm
-	// Buffers keep memory from one Write to the next; nil: none is kept.
-	Buffers *Buffers
 }
 
-// Write writes a trace as a Perfetto trace. Packets come in time order; equal traces and options give equal bytes. The error
-// is one of dst, of temporary files, or ctx's.
-//
-// All events are on one packet sequence. Its first packets define every interned text and describe every track, so that
-// the segments of the timeline can be encoded independently of each other. All versions of Perfetto since v49 read
-// everything but call stacks (v53), the order of processes and threads (v57) and, depending on Options.Samples,
-// call-stack samples (v58), which they leave out (perfetto.md 14); trace attributes (v55) are written in their old
-// form as well.
-//
-// What is lost because Perfetto has no place for it is counted in the timeline's problem log, by each Write.
-func Write(ctx context.Context, dst io.Writer, tr *trace.Trace, opts Options) error {
-	t := bridge.Timeline(tr)
-	codec, buffers := opts.Compression, opts.Buffers
-	if codec != NoCodec && codec != Zlib && codec != Zstd {
-		return fmt.Errorf("packets cannot be written with %v", codec)
-	}
-	if buffers == nil {
-		buffers = new(Buffers)
-	}
-	if opts.Samples > NoSamples {
-		return fmt.Errorf("samples cannot be written as %v", opts.Samples)
-	}
-	if opts.Packets > CompactPackets {
-		return fmt.Errorf("packets cannot be written as %v", opts.Packets)
-	}
-	w := newWriter(t, opts)
-	n := 1 + t.SegmentCount()
-	problems := make([]problem.Log, n)
-	err := writeInOrder(ctx, dst, n, opts.Workers, func(ctx context.Context, i int, emit emitter) error {
-		part := *w
-		part.out, part.problems = buffers.get(codec, emit), &problems[i]
-		if err := part.write(ctx, i); err != nil {
-			return err
-		}
-		buffers.put(codec, part.out)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for i := range problems {
-		t.Problems().Merge(&problems[i])
-	}
-	return nil
-}
+// Compression says how packets are compressed. The zero value is Uncompressed.
+type Compression string
 
-// write writes a part of the trace: 0 is the head, others are segments.
-func (w *writer) write(ctx context.Context, part int) error {
-	if part == 0 {
-		if err := w.head(); err != nil {
-			return err
-		}
-		return w.out.flush()
-	}
-	w.profiles = newProfileWriter(w)
-	if err := w.t.WalkSegment(ctx, part-1, w.item); err != nil {
-		return err
-	}
-	if err := w.profiles.finish(); err != nil {
-		return err
-	}
-	return w.out.flush()
-}
-
-// writer turns items into packets. All but out is fixed by newWriter, so that copies of a writer work side by side.
-type writer struct {
-	t   *timeline.Timeline
-	out *bundler
-
-	// The uuid of a track is its TrackID. Those of lanes and of the counters of thread time follow.
-	lanes    map[laneKey]uint64
-	clocks   []uint64 // by TrackID: the counter of the CPU time of its thread; 0: nothing on the track has any
-	lastUUID uint64
-
-	categories [][]byte // category_iids fields, by CategoryID
-	iids       []string // texts of categories, by iid-1
-	stacks     []uint32 // iids of call stacks, by CallstackID; 0: not defined on the main sequence
-
-	compact   compact
-	samples   SampleForm
-	sampled   sampledThread  // of the last stack sample
-	monotonic timeline.Nanos // added to a time of the trace gives that of a streaming profile
-	profiles  *profileWriter // of the segment
-	problems  *problem.Log   // of the segment
-
-	weftKey, idKey, scopeKey timeline.KeyID
-}
-
-type laneKey struct {
-	track timeline.TrackID
-	lane  uint32
-}
-
-// newWriter gives out all ids.
-func newWriter(t *timeline.Timeline, opts Options) *writer {
-	w := &writer{
-		t: t, lanes: map[laneKey]uint64{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
-		samples: opts.Samples, compact: compact{threadUnit: 1},
-	}
-	w.weftKey, w.idKey, w.scopeKey = t.InternKey("weft"), t.InternKey("id"), t.InternKey("scope")
-	for id := range timeline.TrackID(t.TrackCount()) {
-		for lane := uint32(1); lane <= t.LaneCount(id); lane++ {
-			w.lastUUID++
-			w.lanes[laneKey{id, lane}] = w.lastUUID
-		}
-		if thread := w.threadOf(id); thread != 0 && t.HasThreadTime(id) {
-			if w.clocks[thread] == 0 {
-				w.lastUUID++
-				w.clocks[thread] = w.lastUUID
-			}
-			w.clocks[id] = w.clocks[thread]
-		}
-	}
-	w.internCategories()
-	w.monotonic = w.monotonicOffset()
-	if opts.Packets == CompactPackets {
-		w.compact = w.newCompact()
-	}
-	w.stacks = make([]uint32, t.CallstackCount()+1)
-	next := uint32(0)
-	for id := range t.Callstacks() {
-		if opts.Samples == StackSamples || !t.OnlySampled(id) {
-			next++
-			w.stacks[id] = next
-		}
-	}
-	return w
-}
-
-// threadOf returns the thread that a track is or stands right below, as lanes do that were read from a Perfetto trace; 0 if
-// there is none.
-func (w *writer) threadOf(id timeline.TrackID) timeline.TrackID {
-	for _, id := range [...]timeline.TrackID{id, w.t.TrackParent(id)} {
-		if w.t.TrackKind(id) == timeline.ThreadTrack {
-			return id
-		}
-	}
-	return 0
-}
-
-// track returns the uuid of a track or of one of its lanes.
-func (w *writer) track(id timeline.TrackID, lane uint32) uint64 {
-	if lane > 0 {
-		return w.lanes[laneKey{id, lane}]
-	}
-	return uint64(id)
-}
-
-// needsState and plain are the two forms of sequence id and flags on event packets.
-var (
-	needsState = wire.AppendUint(wire.AppendUint(nil, schema.TracePacket_TrustedPacketSequenceID, 1),
-		schema.TracePacket_SequenceFlags, schema.TracePacket_SeqNeedsIncrementalState)
-	plain = wire.AppendUint(nil, schema.TracePacket_TrustedPacketSequenceID, 1)
+const (
+	Uncompressed Compression = "none"
+	// Zlib bundles packets and compresses them with zlib, which every version of Perfetto reads.
+	Zlib Compression = "zlib"
+	// Zstd bundles packets and compresses them with zstd, which Perfetto reads since v58.
+	Zstd Compression = "zstd"
 )
 
-// item writes one item.
-func (w *writer) item(it *timeline.Item) error {
-	if w.compact.now < 0 {
-		w.startClock(it.TS)
-	}
-	switch it.Kind {
-	case timeline.ItemSample:
-		return w.sample(it)
-	case timeline.ItemCounter:
-		return w.counter(it)
-	}
-	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
-	b = w.appendTime(b, it.TS)
-	if it.Kind == timeline.ItemEnd && len(it.Args) == 0 && it.Callstack == 0 {
-		b = append(b, plain...)
-	} else {
-		b = append(b, needsState...)
-	}
-	b, event := wire.BeginMessage(b, schema.TracePacket_TrackEvent)
-	b = wire.AppendUint(b, schema.TrackEvent_Type, eventTypes[it.Kind])
-	if uuid := w.track(it.Track, it.Lane); uuid != w.compact.track {
-		b = wire.AppendUint(b, schema.TrackEvent_TrackUUID, uuid)
-	}
-	b = w.appendTexts(b, it)
-	if it.AsyncID == "" {
-		b = append(b, it.Args...)
-	} else {
-		b = w.appendAsyncArgs(b, it)
-	}
-	b = append(b, it.Notes...)
-	if it.Correlation != "" {
-		b = wire.AppendString(b, schema.TrackEvent_CorrelationIDStr, it.Correlation)
-	}
-	if it.Callstack != 0 {
-		b = wire.AppendUint(b, schema.TrackEvent_CallstackIID, uint64(w.stacks[it.Callstack]))
-	}
-	for i := range it.Flows {
-		field := schema.TrackEvent_FlowIDs
-		if it.Flows[i].Terminating {
-			field = schema.TrackEvent_TerminatingFlowIDs
-		}
-		b = wire.AppendFixed64(b, field, it.Flows[i].ID)
-	}
-	if it.ThreadTime != timeline.NoTime {
-		if clock := w.clocks[it.Track]; clock != 0 {
-			if clock != w.compact.threadTime {
-				b = wire.AppendUint(b, schema.TrackEvent_ExtraCounterTrackUUIDs, clock)
-			}
-			b = wire.AppendInt(b, schema.TrackEvent_ExtraCounterValues, int64(it.ThreadTime/w.compact.threadUnit))
-		}
-	}
-	w.out.buf = wire.EndMessage(wire.EndMessage(b, event), packet)
-	return w.out.packetDone()
-}
+// Packets says in which form events are written. The zero value is Plain.
+type Packets string
 
-var eventTypes = [...]uint64{
-	timeline.ItemBegin:   schema.TrackEvent_TypeSliceBegin,
-	timeline.ItemEnd:     schema.TrackEvent_TypeSliceEnd,
-	timeline.ItemInstant: schema.TrackEvent_TypeInstant,
-}
+const (
+	// Plain gives each packet its time in nanoseconds and its track. A program that reads a trace packet by packet needs to
+	// know of interned texts only.
+	Plain Packets = "plain"
+	// Compact gives the time since the packet before, in microseconds where all times are whole ones, and leaves out the
+	// track with most events. The trace is smaller by a quarter, without arguments by half when compressed. Chrome writes
+	// its traces in this form.
+	Compact Packets = "compact"
+)
 
-// appendTexts appends name and categories. Ends have none: in Perfetto they would be a filter.
-func (w *writer) appendTexts(b []byte, it *timeline.Item) []byte {
-	if it.Kind == timeline.ItemEnd {
-		return b
-	}
-	if it.NameID != 0 {
-		b = wire.AppendUint(b, schema.TrackEvent_NameIID, uint64(it.NameID))
-	} else if len(it.Name) > 0 {
-		b = wire.AppendBytes(b, schema.TrackEvent_Name, it.Name)
-	}
-	if it.CategoryID != 0 {
-		return append(b, w.categories[it.CategoryID]...)
-	}
-	for category := range splitCategories(it.Category) {
-		b = wire.AppendBytes(b, schema.TrackEvent_Categories, category)
-	}
-	return b
-}
+// Samples says in which form samples of call stacks are written. The zero value is StackSample.
+type Samples string
 
-// appendAsyncArgs appends the arguments of an event on an asynchronous track. The id of the track is in them as weft.id,
-// its scope as weft.scope; there is one dictionary weft, whoever writes into it.
-func (w *writer) appendAsyncArgs(b []byte, it *timeline.Item) []byte {
-	before, weft, after := w.splitAtWeft(it.Args)
-	b, dict := wire.BeginMessage(append(b, before...), schema.TrackEvent_DebugAnnotations)
-	switch {
-	case isDict(weft):
-		b = append(b, weft...)
-	case weft != nil:
-		b = wire.AppendBytes(w.appendName(b, w.weftKey, "weft"), schema.DebugAnnotation_DictEntries, weft)
-	default:
-		b = w.appendName(b, w.weftKey, "weft")
-	}
-	b = w.appendEntry(b, w.idKey, "id", it.AsyncID)
-	if it.AsyncScope != "" {
-		b = w.appendEntry(b, w.scopeKey, "scope", it.AsyncScope)
-	}
-	return append(wire.EndMessage(b, dict), after...)
-}
+const (
+	// StackSample writes each sample with its exact time, weight, counter and processor. Perfetto reads them since v58;
+	// earlier versions skip them silently.
+	StackSample Samples = "stack-sample"
+	// StreamingProfile writes call stacks and times in whole microseconds, which every version of Perfetto reads. Samples
+	// without call stack are lost; others lose their weights, counters and processors.
+	StreamingProfile Samples = "streaming-profile"
+	// NoSamples leaves samples out.
+	NoSamples Samples = "none"
+)
 
-// splitAtWeft returns the annotation named weft, nil if there is none, and what is before and behind it.
-func (w *writer) splitAtWeft(args timeline.Args) (before, weft, after []byte) {
-	for r := wire.NewReader(args); r.Next(); {
-		if r.Field() != schema.TrackEvent_DebugAnnotations {
-			continue
-		}
-		if name := wire.NewReader(r.Bytes()); name.Next() && (name.Field() == schema.DebugAnnotation_NameIID &&
-			timeline.KeyID(name.Uint()) == w.weftKey || name.Field() == schema.DebugAnnotation_Name && string(name.Bytes()) == "weft") {
-			return args[:r.Offset()], r.Bytes(), args[int(r.Offset())+len(r.Raw()):]
-		}
+// Write writes a trace as a Perfetto trace. Packets come in time order; equal traces and options give equal bytes. All
+// versions of Perfetto since v49 read everything but call stacks of events (v53), the order of processes and threads
+// (v57) and, depending on Options.Samples, samples (v58), which they leave out.
+//
+// The error is one of the options, of dst, of temporary files, or ctx's.
+func Write(ctx context.Context, dst io.Writer, tr *trace.Trace, opts Options) error {
+	wire := pfwire.Options{Workers: opts.Workers}
+	var err error
+	if wire.Compression, err = pfwire.ParseCompression(string(opts.Compression)); err != nil {
+		return err
 	}
-	return args, nil, nil
-}
-
-// isDict reports whether an annotation is a dictionary.
-func isDict(annotation []byte) bool {
-	r := wire.NewReader(annotation)
-	named := r.Next() // the name comes first
-	return named && r.Next() && r.Field() == schema.DebugAnnotation_DictEntries
-}
-
-// appendEntry appends a text as an entry of a dictionary.
-func (w *writer) appendEntry(b []byte, key timeline.KeyID, name, text string) []byte {
-	b, entry := wire.BeginMessage(b, schema.DebugAnnotation_DictEntries)
-	b = w.appendName(b, key, name)
-	return wire.EndMessage(wire.AppendString(b, schema.DebugAnnotation_StringValue, text), entry)
-}
-
-// appendName appends the name of an annotation; key is 0 if it is not interned.
-func (w *writer) appendName(b []byte, key timeline.KeyID, name string) []byte {
-	if key != 0 {
-		return wire.AppendUint(b, schema.DebugAnnotation_NameIID, uint64(key))
+	if wire.Packets, err = pfwire.ParsePacketForm(string(opts.Packets)); err != nil {
+		return err
 	}
-	return wire.AppendString(b, schema.DebugAnnotation_Name, name)
-}
-
-func (w *writer) counter(it *timeline.Item) error {
-	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
-	b = w.appendTime(b, it.TS)
-	b = append(b, plain...)
-	b, event := wire.BeginMessage(b, schema.TracePacket_TrackEvent)
-	b = wire.AppendUint(b, schema.TrackEvent_Type, schema.TrackEvent_TypeCounter)
-	b = wire.AppendUint(b, schema.TrackEvent_TrackUUID, w.track(it.Track, 0))
-	if it.Value.IsInt() {
-		b = wire.AppendInt(b, schema.TrackEvent_CounterValue, it.Value.Int())
-	} else {
-		b = wire.AppendDouble(b, schema.TrackEvent_DoubleCounterValue, it.Value.Float())
+	if wire.Samples, err = pfwire.ParseSampleForm(string(opts.Samples)); err != nil {
+		return err
 	}
-	w.out.buf = wire.EndMessage(wire.EndMessage(b, event), packet)
-	return w.out.packetDone()
+	return pfwire.Write(ctx, dst, bridge.Timeline(tr), wire)
 }

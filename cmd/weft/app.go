@@ -17,9 +17,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/suggest"
-	"github.com/weft-trace/weft/pftrace"
 )
 
 // The exit codes, documented in docs/cli.md.
@@ -222,13 +222,13 @@ func noCommand(c *cli.Context, env *environment) error {
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return pftrace.Version
+		return pfwire.Version
 	}
 	built := info.GoVersion
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		built = v + ", " + built
 	}
-	return pftrace.Version + " (" + built + ")"
+	return pfwire.Version + " (" + built + ")"
 }
 
 // printError writes an error as one line.

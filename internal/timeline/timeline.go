@@ -8,7 +8,7 @@
 // children, producers of flows before their consumers.
 //
 // What does not live here: anything that knows an input format (package convert and below) or Perfetto's packets
-// (package pftrace). The one exception are arguments: they are encoded once, by the reader, in the form in which they
+// (package pfwire). The one exception are arguments: they are encoded once, by the reader, in the form in which they
 // stay up to the output (see Args).
 package timeline
 

@@ -220,7 +220,7 @@ func memoryText(bytes int64) string { return fmt.Sprintf("%.0f MiB", float64(byt
 
 // measurePacket runs the benchmark of the writer, which is internal to its package.
 func (b *bench) measurePacket() ([]row, error) {
-	cmd := exec.CommandContext(b.ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkEncode$", "-cpu", "1", "-count", strconv.Itoa(b.runs), "./pftrace")
+	cmd := exec.CommandContext(b.ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkEncode$", "-cpu", "1", "-count", strconv.Itoa(b.runs), "./internal/pfwire")
 	cmd.Dir = b.root
 	out, err := cmd.CombinedOutput()
 	if err != nil {

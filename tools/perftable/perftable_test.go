@@ -155,7 +155,7 @@ Type: cpu
              main.main
 -----------+-------------------------------------------------------
      1.20s   github.com/klauspost/compress/flate.(*fastEncL1).Encode
-             github.com/weft-trace/weft/pftrace.(*bundler).flush
+             github.com/weft-trace/weft/internal/pfwire.(*bundler).flush
 -----------+-------------------------------------------------------
       10ms   runtime.futex
              runtime.mstart

@@ -29,7 +29,7 @@ var parts = []part{
 	{"collecting records", regexp.MustCompile(`^timeline\.(\(\*Builder\)|\(\*memory\)\.(add|arena|next)|\(\*sampleTable\)\.add|\(\*timeOrder\)\.(add|descent)|growChunks)`)},
 	{"walking and nesting", regexp.MustCompile(`^timeline\.`)},
 	{"flows", regexp.MustCompile(`^flow\.`)},
-	{"encoding packets", regexp.MustCompile(`^(pftrace|internal/wire)\.`)},
+	{"encoding packets", regexp.MustCompile(`^(internal/pfwire|internal/wire)\.`)},
 	{"scanning", regexp.MustCompile(`^internal/jsonscan\.`)},
 	{"reading events", regexp.MustCompile(`^convert/chromejson\.`)},
 	{"detecting and unpacking", regexp.MustCompile(`^convert\.`)},

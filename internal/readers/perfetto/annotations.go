@@ -3,12 +3,12 @@ package perfetto
 import (
 	"encoding/base64"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/pftrace"
 )
 
 // maxArgDepth is the number of levels that arguments may be nested, as in the other formats.
@@ -63,15 +63,15 @@ func (r *reader) parseAnnotation(msg []byte) (annotation, error) {
 	for w.Next() {
 		switch f := w.Field(); f {
 		case schema.DebugAnnotation_NameIID:
-			a.name = r.internedText(pftrace.InternedAnnotationNames, w.Uint())
+			a.name = r.internedText(pfwire.InternedAnnotationNames, w.Uint())
 		case schema.DebugAnnotation_Name:
 			a.name = r.validText(w.Bytes())
 		case schema.DebugAnnotation_ProtoTypeNameIID:
-			a.proto = r.internedText(pftrace.InternedValueTypeNames, w.Uint())
+			a.proto = r.internedText(pfwire.InternedValueTypeNames, w.Uint())
 		case schema.DebugAnnotation_ProtoTypeName:
 			a.proto = w.Bytes()
 		case schema.DebugAnnotation_StringValueIID:
-			a.kind, a.bytes = annotationText, r.internedText(pftrace.InternedStringValues, w.Uint())
+			a.kind, a.bytes = annotationText, r.internedText(pfwire.InternedStringValues, w.Uint())
 		case schema.DebugAnnotation_DictEntries, schema.DebugAnnotation_ArrayValues:
 			a.kind, a.bytes = annotationKinds[f], msg
 		default:
@@ -312,7 +312,7 @@ func (r *reader) correlation() []byte {
 	e := &r.ev
 	switch {
 	case e.correlationIID != 0:
-		return r.internedText(pftrace.InternedCorrelationIDs, e.correlationIID)
+		return r.internedText(pfwire.InternedCorrelationIDs, e.correlationIID)
 	case e.correlation != nil:
 		return r.validText(e.correlation)
 	}
@@ -347,7 +347,7 @@ func (r *reader) wants(name string) bool { return r.keepArg == nil || r.keepArg(
 
 // encodeLocationIID encodes an interned SourceLocation.
 func (r *reader) encodeLocationIID(args *timeline.ArgsEncoder, name string, iid uint64) {
-	if msg, ok := r.interned(pftrace.InternedSourceLocations, iid); ok {
+	if msg, ok := r.interned(pfwire.InternedSourceLocations, iid); ok {
 		args.Key([]byte(name))
 		r.encodeLocation(args, msg)
 	}
@@ -386,7 +386,7 @@ func (r *reader) encodeLog(args *timeline.ArgsEncoder, msg []byte) {
 		case schema.LogMessage_SourceLocationIID:
 			r.encodeLocationIID(args, "source_location", w.Uint())
 		case schema.LogMessage_BodyIID:
-			if body := r.internedText(pftrace.InternedLogMessages, w.Uint()); body != nil {
+			if body := r.internedText(pfwire.InternedLogMessages, w.Uint()); body != nil {
 				args.Key([]byte("body"))
 				args.String(body)
 			}

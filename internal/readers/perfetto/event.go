@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/pftrace"
 )
 
 // eventType is TrackEvent.type.
@@ -103,7 +103,7 @@ func (e *trackEvent) parse(msg []byte) error {
 	for r.Next() {
 		switch r.Field() {
 		case schema.TrackEvent_CategoryIIDs:
-			e.catIIDs = pftrace.AppendVarints(e.catIIDs, &r)
+			e.catIIDs = pfwire.AppendVarints(e.catIIDs, &r)
 		case schema.TrackEvent_DebugAnnotations:
 			e.annotations = append(e.annotations, r.Bytes())
 		case schema.TrackEvent_LegacyEvent:
@@ -128,9 +128,9 @@ func (e *trackEvent) parse(msg []byte) error {
 		case schema.TrackEvent_DoubleCounterValue:
 			e.value, e.hasValue = timeline.Float(r.Double()), true
 		case schema.TrackEvent_ExtraCounterTrackUUIDs:
-			e.extraUUIDs = pftrace.AppendVarints(e.extraUUIDs, &r)
+			e.extraUUIDs = pfwire.AppendVarints(e.extraUUIDs, &r)
 		case schema.TrackEvent_ExtraDoubleCounterTrackUUIDs:
-			e.doubleUUIDs = pftrace.AppendVarints(e.doubleUUIDs, &r)
+			e.doubleUUIDs = pfwire.AppendVarints(e.doubleUUIDs, &r)
 		case schema.TrackEvent_ExtraDoubleCounterValues:
 			e.doubleValues = appendDoubles(e.doubleValues, &r)
 		case schema.TrackEvent_FlowIDs:
@@ -138,9 +138,9 @@ func (e *trackEvent) parse(msg []byte) error {
 		case schema.TrackEvent_TerminatingFlowIDs:
 			e.terminating = appendFixed64(e.terminating, &r)
 		case schema.TrackEvent_FlowIDsOld:
-			e.oldFlows = pftrace.AppendVarints(e.oldFlows, &r)
+			e.oldFlows = pfwire.AppendVarints(e.oldFlows, &r)
 		case schema.TrackEvent_TerminatingFlowIDsOld:
-			e.oldTerm = pftrace.AppendVarints(e.oldTerm, &r)
+			e.oldTerm = pfwire.AppendVarints(e.oldTerm, &r)
 		default:
 			e.parseRare(&r)
 		}
@@ -187,7 +187,7 @@ func (e *trackEvent) parseRare(r *wire.Reader) {
 }
 
 // trackEvent translates the event that was parsed.
-func (r *reader) trackEvent(stamp pftrace.Stamp, stampErr error) error {
+func (r *reader) trackEvent(stamp pfwire.Stamp, stampErr error) error {
 	e := &r.ev
 	e.index = r.nextIndex()
 	if r.seq == nil {
@@ -217,7 +217,7 @@ func (r *reader) trackEvent(stamp pftrace.Stamp, stampErr error) error {
 }
 
 // oldTimes applies the times in microseconds that events had before packets had timestamps (perfetto.md 15).
-func (r *reader) oldTimes(stamp pftrace.Stamp, err error) (pftrace.Stamp, error) {
+func (r *reader) oldTimes(stamp pfwire.Stamp, err error) (pfwire.Stamp, error) {
 	e, thread := &r.ev, &r.seq.Thread
 	us, old := int64(0), true
 	switch {
@@ -236,10 +236,10 @@ func (r *reader) oldTimes(stamp pftrace.Stamp, err error) (pftrace.Stamp, error)
 	case e.hasCPU:
 		e.threadTime = timeline.Nanos(e.cpuUS) * 1000
 	}
-	if !old || !errors.Is(err, pftrace.ErrNoTimestamp) {
+	if !old || !errors.Is(err, pfwire.ErrNoTimestamp) {
 		return stamp, err
 	}
-	return pftrace.Stamp{Clock: pftrace.Clock{ID: pftrace.ClockMonotonic}, Nanos: us * 1000}, nil
+	return pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic}, Nanos: us * 1000}, nil
 }
 
 // resolveText finds the name and the categories of the event. Several categories are joined with commas, the interned
@@ -252,12 +252,12 @@ func (r *reader) resolveText() {
 		iid = e.legacy.nameIID
 	}
 	if iid != 0 {
-		e.resolvedName = r.internedText(pftrace.InternedEventNames, iid)
+		e.resolvedName = r.internedText(pfwire.InternedEventNames, iid)
 	}
 	for _, iid := range e.catIIDs {
-		text, ok := r.seq.Interned.Text(pftrace.InternedCategories, iid)
+		text, ok := r.seq.Interned.Text(pfwire.InternedCategories, iid)
 		if !ok {
-			r.unknownIID(pftrace.InternedCategories, iid)
+			r.unknownIID(pfwire.InternedCategories, iid)
 			text = fmt.Appendf(nil, "unknown(%d)", iid)
 		}
 		e.appendCategory(r.validText(text))

@@ -6,9 +6,9 @@ import (
 	"io"
 	"os"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/pftrace"
 )
 
 // lookahead holds packets back that cannot be read yet because what explains them comes later in the file:
@@ -21,7 +21,7 @@ import (
 // up to maxLookahead, beyond it in a temporary file.
 type lookahead struct {
 	reason  waitReason
-	clock   pftrace.Clock // for waitClock
+	clock   pfwire.Clock // for waitClock
 	over    [waitDescriptor + 1]bool
 	rounds  int
 	waiting spool
@@ -85,7 +85,7 @@ func (r *reader) needsDescriptor() bool {
 		}
 	}
 	types := wire.NewReader(r.fields.InternedData)
-	return next(&types, int(pftrace.InternedValueTypeNames))
+	return next(&types, int(pfwire.InternedValueTypeNames))
 }
 
 // wait lets a packet wait, unless it is the explanation that the others wait for.
@@ -94,7 +94,7 @@ func (r *reader) wait(packet []byte, offset int64) error {
 	if err := l.waiting.add(packet, offset, r.memory, r.tempDir); err != nil {
 		return err
 	}
-	var f pftrace.PacketFields
+	var f pfwire.PacketFields
 	if f.Parse(packet) != nil {
 		return nil
 	}

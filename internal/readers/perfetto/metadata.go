@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/pftrace"
 )
 
 // maxAttribute is the size of the largest metadata value that is kept, as in chrome-json.md 14.
@@ -133,7 +133,7 @@ func (r *reader) validText(text []byte) []byte {
 }
 
 // internedText returns the text of an interned id; an unknown one is counted and has the empty text.
-func (r *reader) internedText(kind pftrace.InternedKind, iid uint64) []byte {
+func (r *reader) internedText(kind pfwire.InternedKind, iid uint64) []byte {
 	text, ok := r.interned(kind, iid)
 	if !ok {
 		return nil
@@ -142,7 +142,7 @@ func (r *reader) internedText(kind pftrace.InternedKind, iid uint64) []byte {
 }
 
 // interned returns an entry of interned data as it is.
-func (r *reader) interned(kind pftrace.InternedKind, iid uint64) ([]byte, bool) {
+func (r *reader) interned(kind pfwire.InternedKind, iid uint64) ([]byte, bool) {
 	if r.seq == nil {
 		return nil, false
 	}
@@ -153,6 +153,6 @@ func (r *reader) interned(kind pftrace.InternedKind, iid uint64) ([]byte, bool) 
 	return entry, ok
 }
 
-func (r *reader) unknownIID(kind pftrace.InternedKind, iid uint64) {
+func (r *reader) unknownIID(kind pfwire.InternedKind, iid uint64) {
 	r.add(problem.InternedIDUnknown, fmt.Sprintf("InternedData field %d, iid %d", kind, iid))
 }

@@ -25,11 +25,11 @@ import (
 	"io"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
-	"github.com/weft-trace/weft/pftrace"
 )
 
 // Options are the options of Read.
@@ -67,7 +67,7 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 	r := newReader(ctx, b, opts)
 	defer r.ahead.close()
 	defer r.pieces.close()
-	packets := pftrace.NewPacketReader(src)
+	packets := pfwire.NewPacketReader(src)
 	for n := 0; ; n++ {
 		if err := r.interrupted(); err != nil {
 			return err
@@ -107,8 +107,8 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 // badPacket counts a place where no packet can be read. It returns the error if it is one of the source, or if the trace
 // begins with it: then it is no trace.
 func (r *reader) badPacket(err error, first bool) error {
-	var bad *pftrace.PacketError
-	if !errors.As(err, &bad) || first && errors.Is(err, pftrace.ErrFraming) {
+	var bad *pfwire.PacketError
+	if !errors.As(err, &bad) || first && errors.Is(err, pfwire.ErrFraming) {
 		return err
 	}
 	r.problems.Add(problem.PacketMalformed, problem.Position{Event: -1, Offset: bad.Offset}, bad.Err.Error())
@@ -125,12 +125,12 @@ type reader struct {
 	memory   int // for waiting packets
 	tempDir  string
 
-	state   *pftrace.State
-	fields  pftrace.PacketFields
-	seq     *pftrace.Sequence // of the current packet; nil if it has none
-	offset  int64             // of the current packet
-	index   uint32            // of the next event
-	number  int64             // of the current packet, among those that can be read
+	state   *pfwire.State
+	fields  pfwire.PacketFields
+	seq     *pfwire.Sequence // of the current packet; nil if it has none
+	offset  int64            // of the current packet
+	index   uint32           // of the next event
+	number  int64            // of the current packet, among those that can be read
 	located func(event uint32, packet int64)
 
 	profiles *v8profile.Collector
@@ -140,7 +140,7 @@ type reader struct {
 
 	ahead      lookahead
 	tracks     tracks
-	stacks     map[*pftrace.Sequence]*sequenceStacks
+	stacks     map[*pfwire.Sequence]*sequenceStacks
 	extensions describedTypes
 	ev         trackEvent
 	out        timeline.Event
@@ -159,9 +159,9 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		keepArg:  opts.KeepArg,
 		memory:   cmp.Or(opts.lookahead, maxLookahead),
 		tempDir:  opts.TempDir,
-		state:    pftrace.NewState(),
+		state:    pfwire.NewState(),
 		tracks:   newTracks(),
-		stacks:   make(map[*pftrace.Sequence]*sequenceStacks),
+		stacks:   make(map[*pfwire.Sequence]*sequenceStacks),
 		skipped:  make(map[string]*tally),
 		located:  opts.Located,
 		profiles: opts.Profiles,
@@ -208,7 +208,7 @@ func (r *reader) readPacket(packet []byte, offset int64) error {
 	r.number++
 	stamp, stampErr := seq.Stamp(f)
 	switch {
-	case errors.Is(err, pftrace.ErrStateLost):
+	case errors.Is(err, pfwire.ErrStateLost):
 		r.add(problem.PacketInvalidState, "")
 		return nil
 	case err != nil:
@@ -222,7 +222,7 @@ func (r *reader) readPacket(packet []byte, offset int64) error {
 }
 
 // payload translates what the packet says.
-func (r *reader) payload(stamp pftrace.Stamp, stampErr error) error {
+func (r *reader) payload(stamp pfwire.Stamp, stampErr error) error {
 	data := r.fields.Data
 	switch r.fields.Payload {
 	case 0, schema.TracePacket_SynchronizationMarker, schema.TracePacket_ServiceEvent: // 0: state only
@@ -312,7 +312,7 @@ func (r *reader) notConverted(what string) {
 }
 
 // traceTime converts the stamp of an event and counts the problem if it cannot be used.
-func (r *reader) traceTime(stamp pftrace.Stamp, err error) (timeline.Nanos, bool) {
+func (r *reader) traceTime(stamp pfwire.Stamp, err error) (timeline.Nanos, bool) {
 	var t int64
 	if err == nil {
 		t, err = r.state.Clocks.TraceTime(stamp)
@@ -320,9 +320,9 @@ func (r *reader) traceTime(stamp pftrace.Stamp, err error) (timeline.Nanos, bool
 	switch {
 	case err == nil:
 		return timeline.Nanos(t), true
-	case errors.Is(err, pftrace.ErrNoTimestamp):
+	case errors.Is(err, pfwire.ErrNoTimestamp):
 		r.add(problem.PacketMissingTimestamp, "")
-	case errors.Is(err, pftrace.ErrTimeRange):
+	case errors.Is(err, pfwire.ErrTimeRange):
 		r.add(problem.EventNegativeTimestamp, "")
 	default:
 		r.add(problem.PacketUnresolvedClock, err.Error())

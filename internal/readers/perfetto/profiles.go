@@ -3,11 +3,11 @@ package perfetto
 import (
 	"slices"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/pftrace"
 )
 
 // collectProfile keeps the current event, a legacy one of phase P, for the collector of profiles if it is a piece of one
@@ -62,7 +62,7 @@ func (r *reader) sampledThread() (thread timeline.TrackID, ok bool) {
 
 // samplerOffset returns what is to be added to times of V8's sampler, which are in microseconds of the clock MONOTONIC.
 func (r *reader) samplerOffset() timeline.Nanos {
-	at := pftrace.Stamp{Clock: pftrace.Clock{ID: pftrace.ClockMonotonic}, Nanos: int64(r.ev.ts)}
+	at := pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic}, Nanos: int64(r.ev.ts)}
 	ts, err := r.state.Clocks.TraceTime(at)
 	if err != nil {
 		return 0
@@ -107,7 +107,7 @@ func (r *reader) annotationName(msg []byte) (name []byte) {
 	for w := wire.NewReader(msg); w.Next(); {
 		switch w.Field() {
 		case schema.DebugAnnotation_NameIID:
-			name, _ = r.seq.Interned.Text(pftrace.InternedAnnotationNames, w.Uint())
+			name, _ = r.seq.Interned.Text(pfwire.InternedAnnotationNames, w.Uint())
 		case schema.DebugAnnotation_Name:
 			name = w.Bytes()
 		}

@@ -5,16 +5,16 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/pftrace"
 )
 
 // sequenceStacks remembers what the interned call stacks and frames of a sequence are in the timeline.
 type sequenceStacks struct {
-	of     *pftrace.Interned // the interned data that the ids belong to
+	of     *pfwire.Interned // the interned data that the ids belong to
 	stacks map[uint64]timeline.CallstackID
 	frames map[uint64]timeline.FrameID
 	list   []timeline.FrameID // scratch
@@ -47,7 +47,7 @@ func (r *reader) callstack(iid uint64) timeline.CallstackID {
 	if id, ok := s.stacks[iid]; ok {
 		return id
 	}
-	msg, ok := r.interned(pftrace.InternedCallstacks, iid)
+	msg, ok := r.interned(pfwire.InternedCallstacks, iid)
 	if !ok {
 		return 0
 	}
@@ -62,7 +62,7 @@ func (r *reader) framesOf(s *sequenceStacks, msg []byte) timeline.CallstackID {
 	w := wire.NewReader(msg)
 	for w.Next() {
 		if w.Field() == schema.Callstack_FrameIDs {
-			s.iids = pftrace.AppendVarints(s.iids, &w)
+			s.iids = pfwire.AppendVarints(s.iids, &w)
 		}
 	}
 	if err := w.Err(); err != nil {
@@ -93,16 +93,16 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 	var f timeline.Frame
 	var mapping uint64
 	hasAddress := false
-	msg, _ := r.interned(pftrace.InternedFrames, iid)
+	msg, _ := r.interned(pfwire.InternedFrames, iid)
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
 		case schema.Frame_FunctionNameID:
-			f.Function = string(r.internedText(pftrace.InternedFunctionNames, w.Uint()))
+			f.Function = string(r.internedText(pfwire.InternedFunctionNames, w.Uint()))
 		case schema.Frame_MappingID:
 			mapping = w.Uint()
 		case schema.Frame_SourcePathIID:
-			f.File = string(r.internedText(pftrace.InternedSourcePaths, w.Uint()))
+			f.File = string(r.internedText(pfwire.InternedSourcePaths, w.Uint()))
 		case schema.Frame_LineNumber:
 			f.Line = int64(uint32(w.Uint()))
 		case schema.Frame_WeftColumn:
@@ -150,17 +150,17 @@ func (r *reader) mapping(iid uint64) (f mappedFile) {
 	if iid == 0 {
 		return f
 	}
-	msg, _ := r.interned(pftrace.InternedMappings, iid)
+	msg, _ := r.interned(pfwire.InternedMappings, iid)
 	for w := wire.NewReader(msg); w.Next(); {
 		switch w.Field() {
 		case schema.Mapping_IID:
 		case schema.Mapping_BuildID:
-			id, _ := r.interned(pftrace.InternedBuildIDs, w.Uint())
+			id, _ := r.interned(pfwire.InternedBuildIDs, w.Uint())
 			f.buildID = hex.EncodeToString(id)
 			f.hasAddresses = true
 		case schema.Mapping_PathStringIDs:
-			for _, part := range pftrace.AppendVarints(nil, &w) {
-				f.path += "/" + string(r.internedText(pftrace.InternedMappingPaths, part))
+			for _, part := range pfwire.AppendVarints(nil, &w) {
+				f.path += "/" + string(r.internedText(pfwire.InternedMappingPaths, part))
 			}
 		default:
 			f.hasAddresses = true
@@ -231,7 +231,7 @@ func (r *reader) addSample(s *sample) error {
 }
 
 // stackSample translates a StackSample (perfetto.md 2, 10).
-func (r *reader) stackSample(msg []byte, stamp pftrace.Stamp, stampErr error) error {
+func (r *reader) stackSample(msg []byte, stamp pfwire.Stamp, stampErr error) error {
 	if r.seq == nil {
 		r.add(problem.PacketInvalidState, "a sample without sequence id")
 		return nil
@@ -249,7 +249,7 @@ func (r *reader) stackSample(msg []byte, stamp pftrace.Stamp, stampErr error) er
 		case schema.StackSample_ExecutionContext:
 			out.cpu = r.sampleCPU(w.Bytes())
 		case schema.StackSample_ExecutionContextIID:
-			if context, ok := r.interned(pftrace.InternedExecutionContexts, w.Uint()); ok {
+			if context, ok := r.interned(pfwire.InternedExecutionContexts, w.Uint()); ok {
 				out.cpu = r.sampleCPU(context)
 			}
 		case schema.StackSample_Callstack:
@@ -259,7 +259,7 @@ func (r *reader) stackSample(msg []byte, stamp pftrace.Stamp, stampErr error) er
 		case schema.StackSample_PrimaryDescriptor:
 			r.sampleCounter(&out.kind, w.Bytes())
 		case schema.StackSample_PrimaryDescriptorIID:
-			if descriptor, ok := r.interned(pftrace.InternedSampleCounters, w.Uint()); ok {
+			if descriptor, ok := r.interned(pfwire.InternedSampleCounters, w.Uint()); ok {
 				r.sampleCounter(&out.kind, descriptor)
 			}
 		case schema.StackSample_PrimaryWeight:
@@ -277,7 +277,7 @@ func (r *reader) stackSample(msg []byte, stamp pftrace.Stamp, stampErr error) er
 		return nil
 	}
 	if taskIID != 0 {
-		task, _ = r.interned(pftrace.InternedTaskContexts, taskIID)
+		task, _ = r.interned(pfwire.InternedTaskContexts, taskIID)
 	}
 	for t := wire.NewReader(task); t.Next(); {
 		switch t.Field() {
@@ -372,7 +372,7 @@ func (r *reader) describeSample(d *timeline.SampleDescription) (counter []byte) 
 }
 
 // perfSample translates a PerfSample of linux.perf.
-func (r *reader) perfSample(msg []byte, stamp pftrace.Stamp, stampErr error) error {
+func (r *reader) perfSample(msg []byte, stamp pfwire.Stamp, stampErr error) error {
 	var pid, tid int64
 	var stack timeline.CallstackID
 	var cpu timeline.CPU
@@ -416,7 +416,7 @@ func (r *reader) streamingProfile(msg []byte) error {
 	for w.Next() {
 		switch w.Field() {
 		case schema.StreamingProfilePacket_CallstackIID:
-			stacks = pftrace.AppendVarints(stacks, &w)
+			stacks = pfwire.AppendVarints(stacks, &w)
 		case schema.StreamingProfilePacket_TimestampDeltaUS:
 			deltas = appendInts(deltas, &w)
 		}
@@ -430,7 +430,7 @@ func (r *reader) streamingProfile(msg []byte) error {
 		if i < len(deltas) {
 			thread.SampleUS += deltas[i]
 		}
-		at := pftrace.Stamp{Clock: pftrace.Clock{ID: pftrace.ClockMonotonic}, Nanos: thread.SampleUS * 1000}
+		at := pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic}, Nanos: thread.SampleUS * 1000}
 		ts, ok := r.traceTime(at, nil)
 		if !ok {
 			continue

@@ -56,9 +56,9 @@ func TestSamplesComeBack(t *testing.T) {
 		t.Fatalf("given (-want +got):\n%s", diff)
 	}
 	for _, opts := range []pftrace.Options{
-		{Samples: pftrace.StackSamples},
-		{Samples: pftrace.StreamingProfiles},
-		{Samples: pftrace.StreamingProfiles, Packets: pftrace.CompactPackets, Compression: pftrace.Zlib},
+		{Samples: pftrace.StackSample},
+		{Samples: pftrace.StreamingProfile},
+		{Samples: pftrace.StreamingProfile, Packets: pftrace.Compact, Compression: pftrace.Zlib},
 	} {
 		var out bytes.Buffer
 		if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](given.timeline), opts); err != nil {
@@ -72,7 +72,7 @@ func TestSamplesComeBack(t *testing.T) {
 		if problems := got.problems(); problems != "" {
 			t.Errorf("%v: %s", form, problems)
 		}
-		source := map[pftrace.SampleForm]string{pftrace.StackSamples: "trace_event", pftrace.StreamingProfiles: "chrome"}[form]
+		source := map[pftrace.Samples]string{pftrace.StackSample: "trace_event", pftrace.StreamingProfile: "chrome"}[form]
 		if d := got.timeline.SampleDescription(); d.Source != source {
 			t.Errorf("%v: the samples are of %q", form, d.Source)
 		}

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/pftrace"
 )
 
 // trackKind says what a descriptor has made of a track uuid.
@@ -41,8 +41,8 @@ type track struct {
 // track and behind the descriptors of their children: until then a uuid has an undeclared track of the Builder.
 type tracks struct {
 	byUUID  map[uint64]*track
-	first   map[timeline.TrackID]uint64            // the first uuid of each process and thread
-	writers map[*pftrace.Sequence]timeline.TrackID // sequences of threads whose uuid is not the first: their track
+	first   map[timeline.TrackID]uint64           // the first uuid of each process and thread
+	writers map[*pfwire.Sequence]timeline.TrackID // sequences of threads whose uuid is not the first: their track
 
 	// The processes and threads whose numbers weft has made up, by these.
 	madeUpPIDs map[int64]timeline.TrackID
@@ -59,7 +59,7 @@ func newTracks() tracks {
 	return tracks{
 		byUUID:  make(map[uint64]*track),
 		first:   make(map[timeline.TrackID]uint64),
-		writers: make(map[*pftrace.Sequence]timeline.TrackID),
+		writers: make(map[*pfwire.Sequence]timeline.TrackID),
 
 		madeUpPIDs: make(map[int64]timeline.TrackID),
 		madeUpTIDs: make(map[madeUpTID]timeline.TrackID),
@@ -196,10 +196,10 @@ func (r *reader) thread(process timeline.TrackID, tid int64) timeline.TrackID {
 
 // inputID returns what the description of a process or thread says of it, if it is one of weft's.
 func (r *reader) inputID(kind timeline.TrackKind, description string) (id timeline.InputID, name string, ok bool) {
-	if _, ok := r.b.Attribute(pftrace.AttributeVersion); !ok {
+	if _, ok := r.b.Attribute(pfwire.AttributeVersion); !ok {
 		return id, "", false
 	}
-	return pftrace.ParseInputID(kind, description)
+	return pfwire.ParseInputID(kind, description)
 }
 
 // overridesThread reports whether a legacy event names another thread than that of its sequence.
@@ -536,7 +536,7 @@ func (r *reader) processDescriptor(msg []byte, description string) (process time
 			r.b.WriteAs(process, int64(pid))
 			r.tracks.madeUpPIDs[int64(pid)] = process
 		}
-		name, labels = []byte(inputName), pftrace.WithoutPIDLabel(labels, key)
+		name, labels = []byte(inputName), pfwire.WithoutPIDLabel(labels, key)
 	}
 	process = r.process(int64(pid))
 	r.nameProcess(process, weakName, r.validText(name))

@@ -1,4 +1,4 @@
-package pftrace
+package pfwire
 
 import (
 	"bytes"
@@ -127,9 +127,9 @@ type PacketReader struct {
 
 	maxPacket, maxBundle int
 
-	// What a plain reader has no use for, but Verify has. Either may be nil.
-	onField  func(field int, offset int64)           // a field that is no packet was skipped
-	onBundle func(b Bundle, offset int64, extra int) // a bundle was unpacked; extra bytes follow the stream
+	// What the verifier wants to know; either may be nil.
+	OnField  func(field int, offset int64)           // a field that is no packet was skipped
+	OnBundle func(b Bundle, offset int64, extra int) // a bundle was unpacked; extra bytes follow the stream
 }
 
 // NewPacketReader returns a PacketReader of the trace in src, which must not be compressed as a whole.
@@ -178,8 +178,8 @@ func (r *PacketReader) Cut() (offset int64, cut bool) { return r.Offset(), r.cut
 // Offset returns how many bytes of the file have been read as packets.
 func (r *PacketReader) Offset() int64 { return r.base + int64(r.pos) }
 
-// unread returns how many bytes were read from the source that belong to no packet so far.
-func (r *PacketReader) unread() int { return len(r.buf) - r.pos }
+// Unread returns how many bytes were read from the source that belong to no packet so far.
+func (r *PacketReader) Unread() int { return len(r.buf) - r.pos }
 
 func (r *PacketReader) errorAt(at int64, err error) error {
 	return &PacketError{Index: r.index, Offset: at, Err: err}
@@ -193,7 +193,7 @@ func (r *PacketReader) nextField(at int64) (body []byte, ok bool, err error) {
 		return nil, false, r.srcErr
 	case n == 0: // end of the file, at a boundary or in the middle of a header
 		r.ended = true
-		r.cut = r.unread() > 0
+		r.cut = r.Unread() > 0
 		return nil, false, nil
 	case n < 0:
 		r.ended = true
@@ -203,8 +203,8 @@ func (r *PacketReader) nextField(at int64) (body []byte, ok bool, err error) {
 		if done, err := r.skip(n, size); !done {
 			return nil, false, err
 		}
-		if r.onField != nil {
-			r.onField(int(tag>>3), at)
+		if r.OnField != nil {
+			r.OnField(int(tag>>3), at)
 		}
 		return nil, false, nil
 	}
@@ -300,12 +300,12 @@ func (r *PacketReader) skip(n int, size uint64) (done bool, err error) {
 // fill makes at least n unread bytes available if the file has them, and returns how many there are. The error is one
 // of the source, never io.EOF.
 func (r *PacketReader) fill(n int) (have int, err error) {
-	for empty := 0; r.unread() < n; {
+	for empty := 0; r.Unread() < n; {
 		if r.srcErr == io.EOF {
-			return r.unread(), nil
+			return r.Unread(), nil
 		}
 		if r.srcErr != nil {
-			return r.unread(), r.srcErr
+			return r.Unread(), r.srcErr
 		}
 		r.makeRoom()
 		m, err := r.src.Read(r.buf[len(r.buf):cap(r.buf)])
@@ -322,7 +322,7 @@ func (r *PacketReader) fill(n int) (have int, err error) {
 			r.srcErr = io.ErrNoProgress
 		}
 	}
-	return r.unread(), nil
+	return r.Unread(), nil
 }
 
 // makeRoom makes free space behind the unread bytes: by dropping what was read, or by doubling the buffer. It is doubled
@@ -332,7 +332,7 @@ func (r *PacketReader) makeRoom() {
 		return
 	}
 	buf := r.buf[:0]
-	if r.unread() > cap(r.buf)/2 {
+	if r.Unread() > cap(r.buf)/2 {
 		buf = make([]byte, 0, 2*cap(r.buf))
 	}
 	r.base += int64(r.pos)
@@ -360,8 +360,8 @@ func findBundle(packet []byte) (codec Codec, stream []byte) {
 func (r *PacketReader) nextInside() (p Packet, ok bool, err error) {
 	for r.inside.Next() {
 		if r.inside.Tag() != schema.Trace_Packet<<3|wire.Len {
-			if r.onField != nil {
-				r.onField(r.inside.Field(), r.bundleAt)
+			if r.OnField != nil {
+				r.OnField(r.inside.Field(), r.bundleAt)
 			}
 			continue
 		}
@@ -403,8 +403,8 @@ func (r *PacketReader) openBundle(codec Codec, stream []byte, at int64) error {
 	r.bundleAt = at
 	r.inside = wire.NewReader(r.unpacked)
 	r.in = true
-	if r.onBundle != nil {
-		r.onBundle(r.bundle, at, r.packed.Len())
+	if r.OnBundle != nil {
+		r.OnBundle(r.bundle, at, r.packed.Len())
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package pftrace
+package pfwire
 
 import (
 	"bytes"
@@ -8,10 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // A trace of two threads in compact packets, packet by packet: the clock of the sequence, its steps in microseconds, the
@@ -39,7 +37,7 @@ func TestCompactPackets(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := Write(context.Background(), &out, bridge.Trace[trace.Trace](tl), Options{Packets: CompactPackets}); err != nil {
+	if err := Write(context.Background(), &out, tl, Options{Packets: CompactPackets}); err != nil {
 		t.Fatal(err)
 	}
 	var trace pb.Trace

@@ -1,4 +1,4 @@
-package pftrace
+package pfwire
 
 import (
 	"errors"
@@ -50,9 +50,14 @@ type sequenceClock struct {
 	now         int64 // of an incremental clock, in nanoseconds
 }
 
-// snapshotPayloads are the payloads that do not advance an incremental clock though they may have a timestamp: clock
-// snapshot, service event, extension descriptor.
-var snapshotPayloads = map[int]bool{6: true, 69: true, 72: true}
+// DescribesClocks reports whether the payload is one that does not advance an incremental clock though the packet may have
+// a timestamp: clock snapshot, service event, extension descriptor.
+func (f *PacketFields) DescribesClocks() bool {
+	return f.Payload == schema.TracePacket_ClockSnapshot || f.Payload == schema.TracePacket_ServiceEvent || f.Payload == schema.TracePacket_ExtensionDescriptor
+}
+
+// IsSequenceClock reports whether a clock belongs to one sequence.
+func IsSequenceClock(id uint32) bool { return id >= firstSequenceClock && id <= lastSequenceClock }
 
 // Stamp returns the time of a packet of the sequence. Every packet with a timestamp must be given to Stamp exactly once
 // and in file order, whatever its payload, because it may advance an incremental clock. A nil Sequence stands for
@@ -73,7 +78,7 @@ func (s *Sequence) Stamp(f *PacketFields) (Stamp, error) {
 	stamp.Nanos *= own.multiplier
 	if own.incremental {
 		stamp.Nanos += own.now
-		if !snapshotPayloads[f.Payload] {
+		if !f.DescribesClocks() {
 			own.now = stamp.Nanos
 		}
 	}
@@ -202,7 +207,7 @@ func (s *Sequence) reading(msg []byte) (reading, error) {
 		return reading{}, err
 	}
 	value *= clock.multiplier
-	if id < firstSequenceClock || id > lastSequenceClock {
+	if !IsSequenceClock(id) {
 		return reading{clock: Clock{ID: id}, nanos: value}, nil
 	}
 	if s == nil {
@@ -330,7 +335,7 @@ func (s *Sequence) Clock(f *PacketFields) (clock Clock, ok bool) {
 	if clock.ID == 0 && s != nil {
 		clock.ID = s.Defaults.ClockID
 	}
-	if clock.ID < firstSequenceClock || clock.ID > lastSequenceClock {
+	if !IsSequenceClock(clock.ID) {
 		return clock, true
 	}
 	if s == nil || s.clocks[clock.ID] == nil {

@@ -1,7 +1,6 @@
-package pftrace
+package pfwire
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/weft-trace/weft/internal/problem"
@@ -24,19 +23,6 @@ const (
 	// NoSamples leaves samples out.
 	NoSamples
 )
-
-// String returns "stack-sample", "streaming-profile" or "none".
-func (f SampleForm) String() string {
-	switch f {
-	case StackSamples:
-		return "stack-sample"
-	case StreamingProfiles:
-		return "streaming-profile"
-	case NoSamples:
-		return "none"
-	}
-	return fmt.Sprintf("SampleForm(%d)", uint8(f))
-}
 
 // sample writes a call-stack sample of a thread in the form that was asked for.
 func (w *writer) sample(it *timeline.Item) error {

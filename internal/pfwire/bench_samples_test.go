@@ -1,4 +1,4 @@
-package pftrace
+package pfwire
 
 import (
 	"context"
@@ -6,10 +6,8 @@ import (
 	"io"
 	"testing"
 
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // BenchmarkWriteSamples writes 100,000 samples of one thread, which have 200 stacks of 20 frames, in the forms that there
@@ -37,11 +35,11 @@ func BenchmarkWriteSamples(b *testing.B) {
 		}
 	}
 	tl := finishTimeline(b, builder)
-	for _, form := range []SampleForm{StackSamples, StreamingProfiles, NoSamples} {
-		b.Run(form.String(), func(b *testing.B) {
+	for form, name := range []string{StackSamples: "stack-sample", StreamingProfiles: "streaming-profile", NoSamples: "none"} {
+		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := Write(context.Background(), io.Discard, bridge.Trace[trace.Trace](tl), Options{Samples: form, Workers: 1}); err != nil {
+				if err := Write(context.Background(), io.Discard, tl, Options{Samples: SampleForm(form), Workers: 1}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,8 +1,7 @@
-package pftrace
+package pfwire
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -21,17 +20,6 @@ const (
 	// the form in which Chrome writes its traces.
 	CompactPackets
 )
-
-// String returns "plain" or "compact".
-func (f PacketForm) String() string {
-	switch f {
-	case PlainPackets:
-		return "plain"
-	case CompactPackets:
-		return "compact"
-	}
-	return fmt.Sprintf("PacketForm(%d)", uint8(f))
-}
 
 // deltaClock is the clock of the sequence that counts from packet to packet (perfetto.md 4).
 const deltaClock = firstSequenceClock

@@ -1,4 +1,4 @@
-package pftrace
+package pfwire
 
 import (
 	"bytes"
@@ -14,10 +14,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // onSequences returns the packets of all sequences but that of the events.
@@ -303,7 +301,7 @@ func TestStreamingProfileDeepStacks(t *testing.T) {
 		addSamples(t, b, samples...)
 	})
 	var out bytes.Buffer
-	if err := Write(context.Background(), &out, bridge.Trace[trace.Trace](tl), Options{Samples: StreamingProfiles}); err != nil {
+	if err := Write(context.Background(), &out, tl, Options{Samples: StreamingProfiles}); err != nil {
 		t.Fatal(err)
 	}
 	depths := map[int]int{}
@@ -328,11 +326,5 @@ func TestNoSamples(t *testing.T) {
 	without := build(t, slices, nil)
 	if got, want := write(t, with, Options{Samples: NoSamples}), write(t, without, Options{Samples: NoSamples}); !bytes.Equal(got, want) {
 		t.Error(cmp.Diff(decode(t, want), decode(t, got), protocmp.Transform()))
-	}
-}
-
-func TestSampleFormUnknown(t *testing.T) {
-	if err := Write(context.Background(), new(bytes.Buffer), bridge.Trace[trace.Trace](build(t, "I 1/1 a 1", nil)), Options{Samples: 3}); err == nil {
-		t.Error("no error")
 	}
 }

@@ -1,4 +1,4 @@
-package pftrace
+package pfwire
 
 import (
 	"context"
@@ -12,10 +12,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // hotTimeline holds one slice with a flow and three arguments, the event that traces hold by the million.
@@ -162,7 +160,7 @@ func TestHotPacket(t *testing.T) {
 // BenchmarkEncode writes the hot packet (a begin with one flow and three arguments) from its item, up to and including
 // the hand-over of full bundles. x-Marshal says how many times as long proto.Marshal takes for the same packet.
 //
-//	go test -run - -bench Encode ./pftrace
+//	go test -run - -bench Encode ./internal/pfwire
 func BenchmarkEncode(b *testing.B) {
 	w, item := hotItem(b)
 	packet := hotPacket(b, w, &item)
@@ -196,7 +194,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := Write(context.Background(), io.Discard, bridge.Trace[trace.Trace](tl), Options{Compression: codec}); err != nil {
+				if err := Write(context.Background(), io.Discard, tl, Options{Compression: codec}); err != nil {
 					b.Fatal(err)
 				}
 			}

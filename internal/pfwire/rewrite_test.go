@@ -1,4 +1,4 @@
-package pftrace_test
+package pfwire_test
 
 import (
 	"bytes"
@@ -17,9 +17,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
-	"github.com/weft-trace/weft/pftrace"
 )
 
 // framed puts packets into a trace as they are.
@@ -43,7 +43,7 @@ func unhex(t *testing.T, text string) []byte {
 // readPackets returns the packets of a trace.
 func readPackets(t *testing.T, trace []byte) (all [][]byte) {
 	t.Helper()
-	for r := pftrace.NewPacketReader(bytes.NewReader(trace)); ; {
+	for r := pfwire.NewPacketReader(bytes.NewReader(trace)); ; {
 		p, err := r.Next()
 		if err == io.EOF {
 			return all
@@ -56,8 +56,8 @@ func readPackets(t *testing.T, trace []byte) (all [][]byte) {
 }
 
 // notesOf gives notes one by one.
-func notesOf(list ...pftrace.PacketNote) func(*pftrace.PacketNote) (bool, error) {
-	return func(n *pftrace.PacketNote) (bool, error) {
+func notesOf(list ...pfwire.PacketNote) func(*pfwire.PacketNote) (bool, error) {
+	return func(n *pfwire.PacketNote) (bool, error) {
 		if len(list) == 0 {
 			return false, nil
 		}
@@ -78,12 +78,12 @@ func TestRewriteKeepsBytes(t *testing.T) {
 	// The length takes one byte, and with the note two.
 	full := unhex(t, "4009"+"5a7f"+"48011803ba0178"+strings.Repeat("61", 120))
 	input := framed(plain, short, other, broken, full)
-	rw := pftrace.Rewrite{Notes: notesOf(
-		pftrace.PacketNote{Packet: 0, Annotations: unhex(t, note)},
-		pftrace.PacketNote{Packet: 1, Annotations: unhex(t, note)},
-		pftrace.PacketNote{Packet: 2, Annotations: unhex(t, note)},
-		pftrace.PacketNote{Packet: 3, Annotations: unhex(t, note)},
-		pftrace.PacketNote{Packet: 4, Annotations: unhex(t, note)},
+	rw := pfwire.Rewrite{Notes: notesOf(
+		pfwire.PacketNote{Packet: 0, Annotations: unhex(t, note)},
+		pfwire.PacketNote{Packet: 1, Annotations: unhex(t, note)},
+		pfwire.PacketNote{Packet: 2, Annotations: unhex(t, note)},
+		pfwire.PacketNote{Packet: 3, Annotations: unhex(t, note)},
+		pfwire.PacketNote{Packet: 4, Annotations: unhex(t, note)},
 	)}
 	var out bytes.Buffer
 	if err := rw.Run(context.Background(), &out, bytes.NewReader(input)); err != nil {
@@ -100,7 +100,7 @@ func TestRewriteKeepsBytes(t *testing.T) {
 	}
 
 	// Taking the notes away gives what was there.
-	rw = pftrace.Rewrite{FindNote: func(list [][]byte) int {
+	rw = pfwire.Rewrite{FindNote: func(list [][]byte) int {
 		return slices.IndexFunc(list, func(a []byte) bool { return bytes.Equal(a, unhex(t, note)[2:]) })
 	}}
 	var back bytes.Buffer
@@ -115,7 +115,7 @@ func TestRewriteKeepsBytes(t *testing.T) {
 // What is appended has a sequence of its own, with all that a reader needs to know, and can be dropped again.
 func TestRewriteAppends(t *testing.T) {
 	input := framed(unhex(t, "4005"+"5007"+"5a04"+"48011802"))
-	rw := pftrace.Rewrite{Clock: timeline.ClockMonotonic, Marker: "own", Append: func(a *pftrace.Appender) error {
+	rw := pfwire.Rewrite{Clock: timeline.ClockMonotonic, Marker: "own", Append: func(a *pfwire.Appender) error {
 		thread, err := a.Thread(3, 4)
 		if err != nil {
 			return err
@@ -161,7 +161,7 @@ func TestRewriteAppends(t *testing.T) {
 		}
 	}
 	var back bytes.Buffer
-	drop := pftrace.Rewrite{Marker: "own"}
+	drop := pfwire.Rewrite{Marker: "own"}
 	if err := drop.Run(context.Background(), &back, bytes.NewReader(out.Bytes())); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestRewriteSequence(t *testing.T) {
 			packets = append(packets, sequencePacket(id))
 		}
 		var out bytes.Buffer
-		rw := pftrace.Rewrite{Append: func(*pftrace.Appender) error { return nil }}
+		rw := pfwire.Rewrite{Append: func(*pfwire.Appender) error { return nil }}
 		if err := rw.Run(context.Background(), &out, bytes.NewReader(framed(packets...))); err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +216,7 @@ func TestRewriteNoSequence(t *testing.T) {
 		input = wire.AppendBytes(input, 1, sequencePacket(id))
 	}
 	input = wire.AppendBytes(input, 1, sequencePacket(0xffffffff))
-	rw := pftrace.Rewrite{Append: func(*pftrace.Appender) error { return nil }}
+	rw := pfwire.Rewrite{Append: func(*pfwire.Appender) error { return nil }}
 	if err := rw.Run(context.Background(), io.Discard, bytes.NewReader(input)); err == nil {
 		t.Error("no error")
 	}
@@ -225,7 +225,7 @@ func TestRewriteNoSequence(t *testing.T) {
 // Only what was appended is left out: packets that happen to have the number of an appended sequence stay, before it and,
 // in a trace that was joined with another one, behind it.
 func TestRewriteLeavesOutRuns(t *testing.T) {
-	appending := pftrace.Rewrite{Marker: "own", Append: func(a *pftrace.Appender) error {
+	appending := pfwire.Rewrite{Marker: "own", Append: func(a *pfwire.Appender) error {
 		_, err := a.Track(0, timeline.TrackSpec{Name: "t"})
 		return err
 	}}
@@ -241,7 +241,7 @@ func TestRewriteLeavesOutRuns(t *testing.T) {
 	joined := slices.Concat(framed(sequencePacket(8), marked, sequencePacket(5)), first.Bytes(), other)
 	want := slices.Concat(framed(sequencePacket(8), marked, sequencePacket(5), sequencePacket(7)), other)
 	var out bytes.Buffer
-	dropping := pftrace.Rewrite{Marker: "own"}
+	dropping := pfwire.Rewrite{Marker: "own"}
 	if err := dropping.Run(context.Background(), &out, bytes.NewReader(joined)); err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestRewriteLeavesOutRuns(t *testing.T) {
 }
 
 // bundled puts packets into one bundle.
-func bundled(t *testing.T, codec pftrace.Codec, packets ...[]byte) []byte {
+func bundled(t *testing.T, codec pfwire.Codec, packets ...[]byte) []byte {
 	t.Helper()
 	var body []byte
 	for _, p := range packets {
@@ -260,7 +260,7 @@ func bundled(t *testing.T, codec pftrace.Codec, packets ...[]byte) []byte {
 	var stream bytes.Buffer
 	field := 50
 	switch codec {
-	case pftrace.Zlib:
+	case pfwire.Zlib:
 		z := zlib.NewWriter(&stream)
 		if _, err := z.Write(body); err != nil {
 			t.Fatal(err)
@@ -268,7 +268,7 @@ func bundled(t *testing.T, codec pftrace.Codec, packets ...[]byte) []byte {
 		if err := z.Close(); err != nil {
 			t.Fatal(err)
 		}
-	case pftrace.Zstd:
+	case pfwire.Zstd:
 		field = 133
 		z, err := zstd.NewWriter(&stream)
 		if err != nil {
@@ -296,24 +296,24 @@ func TestRewriteKeepsBundles(t *testing.T) {
 	const room = 200 << 10
 	input := slices.Concat(
 		framed(sequencePacket(1)),
-		bundled(t, pftrace.Zlib, event(1, room), event(1, room)), // no longer fits with its notes
-		bundled(t, pftrace.Zlib, event(2, 10)),
+		bundled(t, pfwire.Zlib, event(1, room), event(1, room)), // no longer fits with its notes
+		bundled(t, pfwire.Zlib, event(2, 10)),
 		framed(sequencePacket(1)),
-		bundled(t, pftrace.Zstd, event(2, 10), event(2, 20)),
-		bundled(t, pftrace.Zlib, event(3, 2*room), event(3, 2*room), event(3, 2*room)), // too large for one
-		bundled(t, pftrace.Zlib, event(3, 1<<20)),                                      // larger than any with its note
+		bundled(t, pfwire.Zstd, event(2, 10), event(2, 20)),
+		bundled(t, pfwire.Zlib, event(3, 2*room), event(3, 2*room), event(3, 2*room)), // too large for one
+		bundled(t, pfwire.Zlib, event(3, 1<<20)),                                      // larger than any with its note
 	)
 	note := wire.AppendBytes(nil, 4, []byte(strings.Repeat("n", 120<<10)))
 	rewrite := func(trace []byte) []byte {
-		var list []pftrace.PacketNote
+		var list []pfwire.PacketNote
 		for i := range 11 {
-			list = append(list, pftrace.PacketNote{Packet: int64(i), Annotations: note})
+			list = append(list, pfwire.PacketNote{Packet: int64(i), Annotations: note})
 		}
-		rw := pftrace.Rewrite{
+		rw := pfwire.Rewrite{
 			Marker: "own", Notes: notesOf(list...), FindNote: func(list [][]byte) int {
 				return slices.IndexFunc(list, func(a []byte) bool { return bytes.Equal(a, note[4:]) })
 			},
-			Append: func(a *pftrace.Appender) error { _, err := a.Track(0, timeline.TrackSpec{Name: "t"}); return err },
+			Append: func(a *pfwire.Appender) error { _, err := a.Track(0, timeline.TrackSpec{Name: "t"}); return err },
 		}
 		var out bytes.Buffer
 		if err := rw.Run(context.Background(), &out, bytes.NewReader(trace)); err != nil {
@@ -322,7 +322,7 @@ func TestRewriteKeepsBundles(t *testing.T) {
 		return out.Bytes()
 	}
 	bundles := func(trace []byte) (list []string) {
-		for r := pftrace.NewPacketReader(bytes.NewReader(trace)); ; {
+		for r := pfwire.NewPacketReader(bytes.NewReader(trace)); ; {
 			p, err := r.Next()
 			if err == io.EOF {
 				return list
@@ -354,15 +354,15 @@ func TestRewriteErrors(t *testing.T) {
 	cancel()
 	for name, test := range map[string]struct {
 		ctx context.Context
-		rw  pftrace.Rewrite
+		rw  pfwire.Rewrite
 		src io.Reader
 		dst io.Writer
 	}{
-		"notes":   {context.Background(), pftrace.Rewrite{Notes: func(*pftrace.PacketNote) (bool, error) { return false, bad }}, bytes.NewReader(input), io.Discard},
-		"append":  {context.Background(), pftrace.Rewrite{Append: func(*pftrace.Appender) error { return bad }}, bytes.NewReader(input), io.Discard},
-		"source":  {context.Background(), pftrace.Rewrite{}, io.MultiReader(bytes.NewReader(input), failing{bad}), io.Discard},
-		"target":  {context.Background(), pftrace.Rewrite{}, bytes.NewReader(input), failing{bad}},
-		"context": {cancelled, pftrace.Rewrite{}, bytes.NewReader(input), io.Discard},
+		"notes":   {context.Background(), pfwire.Rewrite{Notes: func(*pfwire.PacketNote) (bool, error) { return false, bad }}, bytes.NewReader(input), io.Discard},
+		"append":  {context.Background(), pfwire.Rewrite{Append: func(*pfwire.Appender) error { return bad }}, bytes.NewReader(input), io.Discard},
+		"source":  {context.Background(), pfwire.Rewrite{}, io.MultiReader(bytes.NewReader(input), failing{bad}), io.Discard},
+		"target":  {context.Background(), pfwire.Rewrite{}, bytes.NewReader(input), failing{bad}},
+		"context": {cancelled, pfwire.Rewrite{}, bytes.NewReader(input), io.Discard},
 	} {
 		err := test.rw.Run(test.ctx, test.dst, test.src)
 		if !errors.Is(err, bad) && !errors.Is(err, context.Canceled) {

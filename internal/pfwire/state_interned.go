@@ -1,4 +1,4 @@
-package pftrace
+package pfwire
 
 import (
 	"fmt"
@@ -73,28 +73,33 @@ func (t *Interned) define(msg []byte) error {
 		if kind >= numInternedKinds || r.Type() != wire.Len {
 			continue
 		}
-		var iid uint64
-		text := []byte{}
-		e := wire.NewReader(r.Bytes())
-		for e.Next() {
-			switch e.Field() {
-			case schema.InternedString_IID:
-				iid = e.Uint()
-			case schema.InternedString_Str:
-				text = e.Bytes()
-			}
-		}
-		if err := e.Err(); err != nil {
+		iid, entry, err := InternedEntry(InternedKind(kind), r.Bytes())
+		if err != nil {
 			return fmt.Errorf("field %d: %w", kind, err)
 		}
-		if !internedText[kind] {
-			text = r.Bytes()
-		}
 		if iid != 0 {
-			t.tables[kind].define(iid, text)
+			t.tables[kind].define(iid, entry)
 		}
 	}
 	return r.Err()
+}
+
+// InternedEntry reads one entry of a table: its id, and its text or, of a kind that is no text, the whole entry.
+func InternedEntry(kind InternedKind, msg []byte) (iid uint64, entry []byte, err error) {
+	entry = []byte{}
+	r := wire.NewReader(msg)
+	for r.Next() {
+		switch r.Field() {
+		case schema.InternedString_IID:
+			iid = r.Uint()
+		case schema.InternedString_Str:
+			entry = r.Bytes()
+		}
+	}
+	if kind >= numInternedKinds || !internedText[kind] {
+		entry = msg
+	}
+	return iid, entry, r.Err()
 }
 
 func (t *internedTable) define(iid uint64, text []byte) {

@@ -1,4 +1,4 @@
-package pftrace
+package pfwire
 
 import (
 	"bytes"
