@@ -33,9 +33,9 @@ func ExampleOpen() {
 			longest = ev.Clone()
 		}
 	}
-	fmt.Printf("%s: %d µs\n", strings.Join(tr.Path(longest.Track), " / "), longest.Duration/trace.Microsecond)
-	if used, ok := longest.CPUDuration.Nanos(); ok {
-		fmt.Printf("CPU: %d µs\n", used/trace.Microsecond)
+	fmt.Printf("%s: %d µs\n", strings.Join(tr.Track(longest.Track).Path, " / "), longest.Duration/trace.Microsecond)
+	if used := longest.CPUDuration; used != nil {
+		fmt.Printf("CPU: %d µs\n", *used/trace.Microsecond)
 	}
 	for ev, err := range tr.Events() {
 		if err != nil {

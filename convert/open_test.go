@@ -94,7 +94,7 @@ func TestEventsNest(t *testing.T) {
 			if !ok || p.Track != ev.Track || p.Depth+1 != ev.Depth {
 				t.Fatalf("event %d: parent %d is not the slice around it", ev.ID, ev.Parent)
 			}
-			if ev.Time < p.Time || !p.Unfinished && ev.End() > p.End() {
+			if ev.Time < p.Time || !p.Unfinished && ev.Time+ev.Duration > p.Time+p.Duration {
 				t.Fatalf("event %d is outside of its parent %d", ev.ID, ev.Parent)
 			}
 		}
@@ -135,7 +135,7 @@ func lines(t *testing.T, tr *trace.Trace) []string {
 			slices.Sort(all[first:])
 			first, now = len(all), ev.Time
 		}
-		text := fmt.Sprintf("%d %d %v %q %s %q %q depth=%d unfinished=%v", ev.Time, ev.Duration, ev.Kind, tr.Path(ev.Track), roleOf(tr, ev.Track),
+		text := fmt.Sprintf("%d %d %v %q %s %q %q depth=%d unfinished=%v", ev.Time, ev.Duration, ev.Kind, tr.Track(ev.Track).Path, roleOf(tr, ev.Track),
 			ev.Name, ev.Category, ev.Depth, ev.Unfinished)
 		if ev.ID != 0 {
 			texts[ev.ID] = text
@@ -145,17 +145,25 @@ func lines(t *testing.T, tr *trace.Trace) []string {
 			from = append(from, texts[in.From])
 		}
 		slices.Sort(from)
-		all = append(all, fmt.Sprintf("%s cpu=%v/%v value=%v args=%v from=%q out=%d stack=%v", text, ev.CPUTime, ev.CPUDuration, ev.Value,
-			ev.Args, from, len(ev.FlowsOut), ev.Stack()))
+		all = append(all, fmt.Sprintf("%s cpu=%v/%v value=%v args=%v from=%q out=%d stack=%v", text, known(ev.CPUTime), known(ev.CPUDuration), ev.Value,
+			ev.Args, from, len(ev.FlowsOut), ev.Stack))
 	}
 	slices.Sort(all[first:])
 	return all
 }
 
+// known returns a time that may not be known, as text.
+func known(t *trace.Nanos) string {
+	if t == nil {
+		return "unknown"
+	}
+	return fmt.Sprint(*t)
+}
+
 // roleOf says what a track is.
 func roleOf(tr *trace.Trace, id trace.TrackID) string {
 	track := tr.Track(id)
-	return fmt.Sprintf("%v role=%d subject=%q unit=%q labels=%q", track.Kind, track.Role, track.Subject, track.Unit, track.Labels)
+	return fmt.Sprintf("%v role=%s subject=%q unit=%q labels=%q", track.Kind, track.Role, track.Subject, track.Unit, track.Labels)
 }
 
 func firstDifference(was, is []string) string {

@@ -12,7 +12,7 @@ import (
 // A request leads to a response, which belongs to a second flow as well: that of what it loads.
 func ExampleIndex() {
 	ctx := context.Background()
-	b := trace.NewBuilder(trace.Options{})
+	b := new(trace.Builder)
 	page := b.Process(1, "page")
 	main, network, loader := b.Thread(page, 1, "main"), b.Thread(page, 2, "network"), b.Thread(page, 3, "loader")
 	for _, ev := range []trace.Event{

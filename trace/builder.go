@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,29 +12,20 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Options configure a Builder.
-type Options struct {
-	// Memory bounds the memory for events, in bytes; events beyond it are sorted on disk. 0 means 256 MiB.
-	Memory int64
-	// TempDir is the folder for temporary files; "" means os.TempDir. Trace.Close removes them.
-	TempDir string
-}
-
 // A Builder makes a trace: Process, Thread, Track and Counter make tracks, Add adds events in any order, and Finish gives
-// the trace. Errors can be left to Finish, which returns the first one.
+// the trace. The zero Builder is ready to use. Errors can be left to Finish, which returns the first one.
 type Builder struct {
-	b     *timeline.Builder
-	kinds []TrackKind // by TrackID
-	event uint32      // index of the next event
-	err   error       // the first one
-}
+	// Memory bounds the memory for events, in bytes; events beyond it are sorted on disk. 0 means 256 MiB. Neither Memory nor
+	// TempDir can be changed after the first call.
+	Memory int64
+	// TempDir is the folder for temporary files; "" means os.TempDir. Builder.Close and Trace.Close remove them.
+	TempDir string
 
-// NewBuilder returns an empty Builder.
-func NewBuilder(opts Options) *Builder {
-	return &Builder{
-		b:     timeline.NewBuilder(timeline.Options{Memory: opts.Memory, TempDir: opts.TempDir, Problems: new(problem.Log)}),
-		kinds: make([]TrackKind, 1),
-	}
+	b      *timeline.Builder
+	closed bool
+	kinds  []TrackKind // by TrackID; "" where a track is none of this Builder
+	event  uint32      // index of the next event
+	err    error       // the first one
 }
 
 // fail notes an error and returns the track that is none.
@@ -46,10 +38,13 @@ func (b *Builder) fail(format string, args ...any) TrackID {
 
 // kind returns the kind of a track; false if this Builder did not make it.
 func (b *Builder) kind(id TrackID) (TrackKind, bool) {
-	if int64(id) >= int64(len(b.kinds)) {
-		return TraceTrack, false
+	if id == 0 {
+		return TraceTrack, true
 	}
-	return b.kinds[id], id == 0 || b.kinds[id] != TraceTrack
+	if int64(id) >= int64(len(b.kinds)) {
+		return "", false
+	}
+	return b.kinds[id], b.kinds[id] != ""
 }
 
 // canBear says whether tracks and counters can be below a track.
@@ -61,7 +56,7 @@ func (b *Builder) canBear(id TrackID) bool {
 // know notes the kind of a track.
 func (b *Builder) know(id timeline.TrackID, kind TrackKind) TrackID {
 	for len(b.kinds) <= int(id) {
-		b.kinds = append(b.kinds, TraceTrack)
+		b.kinds = append(b.kinds, "")
 	}
 	b.kinds[id] = kind
 	return TrackID(id)
@@ -161,20 +156,20 @@ func (b *Builder) add(ev *Event) error {
 	if err := b.check(ev); err != nil {
 		return fmt.Errorf("event %d (%q): %w", b.event, ev.Name, err)
 	}
-	args, err := ev.Args.encode(b.b.Args())
+	args, err := ev.Args.encodeArgs(b.b.Args())
 	if err != nil {
 		return fmt.Errorf("event %d (%q): %w", b.event, ev.Name, err)
 	}
 	out := timeline.Event{
 		Track: timeline.TrackID(ev.Track), Event: b.event, TS: ev.Time, Dur: ev.Duration,
 		Name: []byte(ev.Name), Category: []byte(ev.Category), Args: args,
-		Callstack: b.callstack(ev.Stack()),
+		Callstack: b.callstack(ev.Stack),
 	}
-	if t, ok := ev.CPUTime.Nanos(); ok {
-		out.ThreadTS = timeline.NewCPUTime(t)
+	if ev.CPUTime != nil {
+		out.ThreadTS = timeline.NewCPUTime(*ev.CPUTime)
 	}
-	if t, ok := ev.CPUDuration.Nanos(); ok {
-		out.ThreadDur = timeline.NewCPUTime(t)
+	if ev.CPUDuration != nil {
+		out.ThreadDur = timeline.NewCPUTime(*ev.CPUDuration)
 	}
 	switch ev.Kind {
 	case Slice:
@@ -211,8 +206,10 @@ const lastTime = math.MaxInt64 - 1
 
 // check says what is wrong with an event.
 func (b *Builder) check(ev *Event) error {
-	if ev.Kind < Slice || ev.Kind > Sample {
-		return fmt.Errorf("its kind is %d, which is none", ev.Kind)
+	switch ev.Kind {
+	case Slice, Instant, Counter, Sample:
+	default:
+		return fmt.Errorf("its kind is %q, which is none", string(ev.Kind))
 	}
 	if err := b.checkTrack(ev); err != nil {
 		return err
@@ -258,9 +255,12 @@ func (b *Builder) callstack(innermostFirst []Frame) timeline.CallstackID {
 	}
 	ids := make([]timeline.FrameID, len(innermostFirst))
 	for i, f := range innermostFirst {
-		ids[len(ids)-1-i] = b.b.Frame(timeline.Frame{
-			Function: f.Function, File: f.File, Line: f.Line, Column: f.Column, Address: f.Address,
-		})
+		frame := timeline.Frame{Function: f.Function, File: f.File, Line: f.Line, Column: f.Column, Address: f.Address}
+		if f.Binary != "" || f.Address != 0 {
+			frame.Mapping = b.b.Mapping(timeline.Mapping{Path: cmp.Or(f.Binary, f.File)})
+			frame.File = cmp.Or(f.File, f.Binary)
+		}
+		ids[len(ids)-1-i] = b.b.Frame(frame)
 	}
 	return b.b.Callstack(ids)
 }
@@ -300,7 +300,24 @@ func (b *Builder) addFlows(ev *Event) error {
 // errFinished says that a Builder was used again.
 var errFinished = errors.New("the Builder is finished")
 
-func (b *Builder) finished() bool { return b.b == nil }
+// finished reports whether the Builder cannot be used any more. It makes what the zero Builder lacks.
+func (b *Builder) finished() bool {
+	if b.b == nil && !b.closed {
+		b.b = timeline.NewBuilder(timeline.Options{Memory: b.Memory, TempDir: b.TempDir, Problems: new(problem.Log)})
+	}
+	return b.closed
+}
+
+// Close frees what the Builder holds, if Finish does not get that far. After Finish it does nothing.
+func (b *Builder) Close() error {
+	b.closed = true
+	if b.b == nil {
+		return nil
+	}
+	err := b.b.Close()
+	b.b = nil
+	return err
+}
 
 // Finish sorts and resolves what was added and gives the trace, which must be closed. If anything before has failed, it
 // returns that error and no trace. The Builder cannot be used afterwards.
@@ -308,17 +325,19 @@ func (b *Builder) Finish(ctx context.Context) (*Trace, error) {
 	if b.finished() {
 		return nil, errFinished
 	}
-	engine := b.b
-	b.b = nil
 	if b.err != nil {
-		return nil, errors.Join(b.err, engine.Close())
+		return nil, errors.Join(b.err, b.Close())
 	}
-	tl, err := engine.Finish(ctx)
+	tl, err := b.b.Finish(ctx)
+	err = errors.Join(err, b.Close())
+	if err == nil {
+		err = flowbind.NestAndResolve(ctx, tl)
+	}
 	if err != nil {
+		if tl != nil {
+			err = errors.Join(err, tl.Close())
+		}
 		return nil, err
-	}
-	if err := flowbind.NestAndResolve(ctx, tl); err != nil {
-		return nil, errors.Join(err, tl.Close())
 	}
 	return newTrace(tl), nil
 }

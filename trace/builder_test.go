@@ -3,10 +3,12 @@ package trace_test
 import (
 	"bytes"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
@@ -31,7 +33,7 @@ func TestCopyEvents(t *testing.T) {
 	for _, name := range []string{"chrome/chrome-devtools-tiny.json.gz", "firefox/gecko/ff-gecko-tiny.json.gz"} {
 		t.Run(name, func(t *testing.T) {
 			from := openRecording(t, name)
-			b := trace.NewBuilder(trace.Options{TempDir: t.TempDir()})
+			b := &trace.Builder{TempDir: t.TempDir()}
 			to := map[trace.TrackID]trace.TrackID{}
 			for track := range from.Tracks() {
 				switch parent := to[track.Parent]; track.Kind {
@@ -82,7 +84,7 @@ func TestBuilderMistakes(t *testing.T) {
 		}
 	}
 	for want, mistake := range map[string]func(*trace.Builder, tracks){
-		"its kind is 0":               event(func(ev *trace.Event, _ tracks) { ev.Kind = 0 }),
+		`its kind is ""`:              event(func(ev *trace.Event, _ tracks) { ev.Kind = "" }),
 		"it has no track":             event(func(ev *trace.Event, _ tracks) { ev.Track = 0 }),
 		"did not make its track, 99":  event(func(ev *trace.Event, _ tracks) { ev.Track = 99 }),
 		"the track of a process":      event(func(ev *trace.Event, tr tracks) { ev.Track = tr.process }),
@@ -94,10 +96,10 @@ func TestBuilderMistakes(t *testing.T) {
 		}),
 		"it begins at 9223372036854775807 ns": event(func(ev *trace.Event, _ tracks) { ev.Time = math.MaxInt64 }),
 		"the value of a counter is an int or a float, not string": event(func(ev *trace.Event, tr tracks) {
-			ev.Kind, ev.Track, ev.Value = trace.Counter, tr.counter, trace.StringValue("1")
+			ev.Kind, ev.Track, ev.Value = trace.Counter, tr.counter, trace.NewValue("1")
 		}),
 		"the value of a sample is an int or a float, not uint": event(func(ev *trace.Event, _ tracks) {
-			ev.Kind, ev.Value = trace.Sample, trace.UintValue(math.MaxUint64)
+			ev.Kind, ev.Value = trace.Sample, trace.NewValue(uint64(math.MaxUint64))
 		}),
 		`thread 3 ("x"): track 999 is not that of a process`: func(b *trace.Builder, _ tracks) { b.Thread(999, 3, "x") },
 		`thread 3 ("x"): track 2 is not that of a process`:   func(b *trace.Builder, tr tracks) { b.Thread(tr.thread, 3, "x") },
@@ -106,7 +108,7 @@ func TestBuilderMistakes(t *testing.T) {
 		`track "x": nothing can be below track 3`:            func(b *trace.Builder, tr tracks) { b.Track(tr.counter, "x") },
 		`counter "x": nothing can be below track 77`:         func(b *trace.Builder, _ tracks) { b.Counter(77, "x", "") },
 	} {
-		b := trace.NewBuilder(trace.Options{})
+		b := new(trace.Builder)
 		var tr tracks
 		tr.process = b.Process(1, "p")
 		tr.thread, tr.counter = b.Thread(tr.process, 2, "t"), b.Counter(tr.process, "c", "")
@@ -119,7 +121,7 @@ func TestBuilderMistakes(t *testing.T) {
 
 // A Builder that is finished says so.
 func TestBuilderAfterFinish(t *testing.T) {
-	b := trace.NewBuilder(trace.Options{})
+	b := new(trace.Builder)
 	process := b.Process(1, "p")
 	thread := b.Thread(process, 2, "t")
 	finish(t, b)
@@ -129,7 +131,7 @@ func TestBuilderAfterFinish(t *testing.T) {
 	if tr, err := b.Finish(t.Context()); tr != nil || err == nil {
 		t.Errorf("Finish returns %v, %v", tr, err)
 	}
-	b.SetAttribute("key", trace.IntValue(1))
+	b.SetAttribute("key", trace.NewValue(1))
 	if ids := []trace.TrackID{b.Process(3, ""), b.Thread(process, 3, ""), b.Track(0, "x"), b.Counter(0, "x", "")}; slices.Max(ids) != 0 {
 		t.Errorf("the tracks made are %v", ids)
 	}
@@ -137,7 +139,7 @@ func TestBuilderAfterFinish(t *testing.T) {
 
 // What a Builder accepts at the limits is valid when it is written.
 func TestBuilderLimits(t *testing.T) {
-	b := trace.NewBuilder(trace.Options{})
+	b := new(trace.Builder)
 	process := b.Process(1, "p")
 	thread := b.Thread(process, 2, "t")
 	row := b.Track(thread, "row")
@@ -145,7 +147,7 @@ func TestBuilderLimits(t *testing.T) {
 		{Kind: trace.Slice, Track: thread, Time: 5, Duration: math.MaxInt64 - 6, Name: "long"},
 		{Kind: trace.Slice, Track: thread, Time: 10, Duration: 10, Name: "around"},
 		{Kind: trace.Slice, Track: thread, Time: 12, Unfinished: true, Name: "unfinished"},
-		{Kind: trace.Counter, Track: b.Counter(row, "n", ""), Time: math.MaxInt64 - 1, Value: trace.IntValue(1)},
+		{Kind: trace.Counter, Track: b.Counter(row, "n", ""), Time: math.MaxInt64 - 1, Value: trace.NewValue(1)},
 		{Kind: trace.Sample, Track: thread, Time: 13},
 	} {
 		if err := b.Add(ev); err != nil {
@@ -160,8 +162,8 @@ func TestBuilderLimits(t *testing.T) {
 		if ev.Kind == trace.Sample && ev.Value.Int() != 1 {
 			t.Errorf("a sample without a value has the weight %v", ev.Value)
 		}
-		if ev.Name == "unfinished" && (ev.Unfinished || ev.End() != 20) {
-			t.Errorf("the unfinished slice ends at %d, the one around it at 20", ev.End())
+		if ev.Name == "unfinished" && (ev.Unfinished || ev.Time+ev.Duration != 20) {
+			t.Errorf("the unfinished slice ends at %d, the one around it at 20", ev.Time+ev.Duration)
 		}
 	}
 	var out bytes.Buffer
@@ -170,5 +172,62 @@ func TestBuilderLimits(t *testing.T) {
 	}
 	if found, err := pftrace.Verify(t.Context(), &out, pftrace.VerifyOptions{Strict: true}); err != nil || !found.OK() {
 		t.Errorf("error %v, findings %+v", err, found.Findings)
+	}
+}
+
+// Addresses of native code and the binaries that they are in survive writing and reading.
+func TestAddresses(t *testing.T) {
+	var b trace.Builder
+	thread := b.Thread(b.Process(1, "p"), 2, "t")
+	stack := []trace.Frame{
+		{File: "/bin/server", Binary: "/bin/server", Address: 0x1234},
+		{Function: "main", File: "main.c", Line: 7, Binary: "/bin/server", Address: 0x10},
+	}
+	given := slices.Clone(stack)
+	given[0].Binary = "" // File is the binary if nothing else is known
+	if err := b.Add(trace.Event{Kind: trace.Sample, Track: thread, Time: 5, Stack: given}); err != nil {
+		t.Fatal(err)
+	}
+	made := finish(t, &b)
+	var out bytes.Buffer
+	if err := pftrace.Write(t.Context(), &out, made, pftrace.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	read, err := convert.Open(t.Context(), &out, convert.Options{TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	for _, tr := range []*trace.Trace{made, read} {
+		for ev, err := range tr.Events() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(ev.Stack, stack) {
+				t.Errorf("the stack is %+v, not %+v", ev.Stack, stack)
+			}
+		}
+	}
+}
+
+// A Builder that is given up leaves nothing behind.
+func TestBuilderClose(t *testing.T) {
+	dir := t.TempDir()
+	b := trace.Builder{Memory: 1, TempDir: dir}
+	thread := b.Thread(b.Process(1, "p"), 2, "t")
+	for i := range 200_000 {
+		if err := b.Add(trace.Event{Kind: trace.Instant, Track: thread, Time: trace.Nanos(i), Name: "a"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left: %v, error %v", left, err)
+	}
+	if tr, err := b.Finish(t.Context()); tr != nil || err == nil {
+		t.Errorf("Finish returns %v, %v", tr, err)
 	}
 }

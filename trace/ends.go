@@ -126,14 +126,14 @@ func (s *sliceEnds) rewind() error {
 	return s.read()
 }
 
-// apply gives a slice what its end brings. Slices come in the order of their ids, but for those that a flow pulls
-// forward among the slices of one time.
-func (s *sliceEnds) apply(ev *Event) error {
+// find finds the end of a slice. Slices come in the order of their ids, but for those that a flow pulls forward among the
+// slices of one time.
+func (s *sliceEnds) find(ev *Event) (end sliceEnd, ok bool, err error) {
 	if ev.Time != s.time {
 		clear(s.pending)
 		s.time = ev.Time
 	}
-	end, ok := s.pending[ev.ID]
+	end, ok = s.pending[ev.ID]
 	for !ok && s.more && s.next.slice <= ev.ID {
 		if s.next.slice == ev.ID {
 			end, ok = s.next, true
@@ -141,21 +141,29 @@ func (s *sliceEnds) apply(ev *Event) error {
 			s.pending[s.next.slice] = s.next
 		}
 		if err := s.read(); err != nil {
-			return err
+			return end, false, err
 		}
 	}
-	if !ok {
-		return nil
+	return end, ok, nil
+}
+
+// applyEnd gives the current slice what its end brings.
+func (r *eventReader) applyEnd() error {
+	ev, s := &r.event, r.ends
+	end, ok, err := s.find(ev)
+	if err != nil || !ok {
+		return err
 	}
-	if at, given := ev.CPUTime.Nanos(); given && end.cpuTime != timeline.NoTime {
-		ev.CPUDuration = NewCPUTime(end.cpuTime - at)
+	if ev.CPUTime != nil && end.cpuTime != timeline.NoTime {
+		r.cpuDuration = end.cpuTime - *ev.CPUTime
+		ev.CPUDuration = &r.cpuDuration
 	}
 	if end.argsSize > 0 {
 		s.buf = append(s.buf[:0], make([]byte, end.argsSize)...)
 		if _, err := s.args.ReadAt(s.buf, end.argsAt); err != nil {
 			return err
 		}
-		ev.Args.end = s.buf
+		r.args.end = s.buf
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -41,6 +42,11 @@ type eventReader struct {
 	yield func(*Event, error) bool
 	open  map[TrackID][]EventID // slices, the innermost last
 	event Event
+
+	// What the event points to.
+	args                 eventArgs
+	cpuTime, cpuDuration Nanos
+	stack                []Frame
 }
 
 func (r *eventReader) item(it *timeline.Item) error {
@@ -59,7 +65,7 @@ func (r *eventReader) item(it *timeline.Item) error {
 		ev.Parent = open[len(open)-1]
 	}
 	if ev.Kind == Slice {
-		if err := r.ends.apply(ev); err != nil {
+		if err := r.applyEnd(); err != nil {
 			return err
 		}
 		// A slice without a length ends at once: its end is the next item.
@@ -75,23 +81,27 @@ func (r *eventReader) item(it *timeline.Item) error {
 func (r *eventReader) fill(it *timeline.Item) {
 	t, ev := r.t, &r.event
 	in, out := ev.FlowsIn[:0], ev.FlowsOut[:0]
+	r.args = eventArgs{encoded: it.Args, of: t.tl, id: r.args.id[:0]}
 	*ev = Event{
 		Track: t.trackOf(it), Time: it.TS, Name: t.names.name(it), Category: t.names.category(it),
-		Args:       Args{encoded: it.Args, of: t.tl},
+		Args:       Value{kind: DictKind, args: &r.args, of: t.tl},
 		InputEvent: it.Event, InputByte: it.Offset,
-		stack: it.Callstack, of: t,
 	}
 	if it.Ordinal != timeline.NoOrdinal {
 		ev.ID = EventID(it.Ordinal + 1)
 	}
 	if it.AsyncID != "" {
-		ev.Args.id = append(ev.Args.id, String("id", it.AsyncID))
+		r.args.id = append(r.args.id, NewArg("id", it.AsyncID))
 		if it.AsyncScope != "" {
-			ev.Args.id = append(ev.Args.id, String("scope", it.AsyncScope))
+			r.args.id = append(r.args.id, NewArg("scope", it.AsyncScope))
 		}
 	}
 	if it.ThreadTime != timeline.NoTime {
-		ev.CPUTime = NewCPUTime(it.ThreadTime)
+		r.cpuTime, ev.CPUTime = it.ThreadTime, &r.cpuTime
+	}
+	if it.Callstack != 0 {
+		r.fillStack(it.Callstack)
+		ev.Stack = r.stack
 	}
 	switch it.Kind {
 	case timeline.ItemBegin:
@@ -117,11 +127,25 @@ func (r *eventReader) fill(it *timeline.Item) {
 	ev.FlowsIn, ev.FlowsOut = in, out
 }
 
+// fillStack makes frames of a call stack.
+func (r *eventReader) fillStack(id timeline.CallstackID) {
+	tl := r.t.tl
+	r.stack = r.stack[:0]
+	for _, id := range slices.Backward(tl.Callstack(id)) { // the outermost comes first
+		f := tl.Frame(id)
+		frame := Frame{Function: f.Function, File: f.File, Line: f.Line, Column: f.Column, Address: f.Address}
+		if f.Mapping != 0 {
+			frame.Binary = tl.Mapping(f.Mapping).Path
+		}
+		r.stack = append(r.stack, frame)
+	}
+}
+
 func numberValue(n timeline.Number) Value {
 	if n.IsInt() {
-		return IntValue(n.Int())
+		return intValue(n.Int())
 	}
-	return FloatValue(n.Float())
+	return NewValue(n.Float())
 }
 
 // nameTable holds the interned names and categories of a timeline as strings, which are made when they are needed.

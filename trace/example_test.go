@@ -13,16 +13,16 @@ import (
 
 // A trace with two threads, a flow between them and a counter, read back event by event.
 func Example() {
-	b := trace.NewBuilder(trace.Options{})
+	b := new(trace.Builder)
 	server := b.Process(4711, "server")
 	main, worker := b.Thread(server, 4711, "main"), b.Thread(server, 4712, "worker")
 	queue := b.Counter(server, "queue", "count")
 	const ms = trace.Millisecond
 	for _, ev := range []trace.Event{
 		{Kind: trace.Slice, Track: main, Time: 1 * ms, Duration: 8 * ms, Name: "request", Category: "http",
-			Args: trace.NewArgs(trace.String("url", "/index.html"), trace.Int("status", 200))},
+			Args: trace.NewDict(trace.NewArg("url", "/index.html"), trace.NewArg("status", 200))},
 		{Kind: trace.Slice, Track: main, Time: 2 * ms, Duration: 1 * ms, Name: "parse", FlowsOut: []trace.FlowID{1}},
-		{Kind: trace.Counter, Track: queue, Time: 3 * ms, Value: trace.IntValue(1)},
+		{Kind: trace.Counter, Track: queue, Time: 3 * ms, Value: trace.NewValue(1)},
 		{Kind: trace.Slice, Track: worker, Time: 4 * ms, Duration: 3 * ms, Name: "query", FlowsIn: []trace.FlowIn{{ID: 1}}},
 	} {
 		if err := b.Add(ev); err != nil {
@@ -41,7 +41,7 @@ func Example() {
 			log.Fatal(err)
 		}
 		names[ev.ID] = ev.Name
-		fmt.Printf("%d ms %s", ev.Time/ms, strings.Join(tr.Path(ev.Track), "/"))
+		fmt.Printf("%d ms %s", ev.Time/ms, strings.Join(tr.Track(ev.Track).Path, "/"))
 		switch ev.Kind {
 		case trace.Slice:
 			fmt.Printf(": %s, %d ms, depth %d %v", ev.Name, ev.Duration/ms, ev.Depth, ev.Args)
@@ -62,23 +62,22 @@ func Example() {
 
 // A trace with call stacks and arguments of all kinds, written as a Perfetto trace.
 func ExampleBuilder() {
-	b := trace.NewBuilder(trace.Options{})
+	b := new(trace.Builder)
 	main := b.Thread(b.Process(4711, "server"), 4711, "main")
 	upload := trace.Event{
 		Kind: trace.Slice, Track: main, Time: 10 * trace.Microsecond, Duration: trace.Millisecond, Name: "upload",
-		CPUDuration: trace.NewCPUTime(300 * trace.Microsecond),
-		Args: trace.NewArgs(
-			trace.String("file", "a.png"),
-			trace.Bool("compressed", true),
-			trace.Arg{Key: "size", Value: trace.DictValue(trace.Int("width", 640), trace.Int("height", 480))},
-			trace.Arg{Key: "chunks", Value: trace.ArrayValue(trace.IntValue(4096), trace.IntValue(1200))},
+		CPUDuration: new(300 * trace.Microsecond),
+		Args: trace.NewDict(
+			trace.NewArg("file", "a.png"),
+			trace.NewArg("compressed", true),
+			trace.NewArg("size", trace.NewDict(trace.NewArg("width", 640), trace.NewArg("height", 480))),
+			trace.NewArg("chunks", []trace.Value{trace.NewValue(4096), trace.NewValue(1200)}),
 		),
 	}
-	sample := trace.Event{Kind: trace.Sample, Track: main, Time: 20 * trace.Microsecond}
-	sample.SetStack([]trace.Frame{
+	sample := trace.Event{Kind: trace.Sample, Track: main, Time: 20 * trace.Microsecond, Stack: []trace.Frame{
 		{Function: "deflate", File: "compress.go", Line: 120},
 		{Function: "upload", File: "server.go", Line: 33},
-	})
+	}}
 	b.Add(upload) // Finish returns the first error
 	b.Add(sample)
 	tr, err := b.Finish(context.Background())
@@ -99,19 +98,19 @@ func ExampleBuilder() {
 	// Output: valid: true
 }
 
-func ExampleArgs_Get() {
-	size := trace.DictValue(trace.Int("width", 640), trace.Int("height", 480))
-	args := trace.NewArgs(trace.String("file", "a.png"), trace.Arg{Key: "size", Value: size})
+func ExampleValue_Get() {
+	size := trace.NewDict(trace.NewArg("width", 640), trace.NewArg("height", 480))
+	args := trace.NewDict(trace.NewArg("file", "a.png"), trace.NewArg("size", size))
 	width, ok := args.Get("size", "width")
 	fmt.Println(width.Int(), ok)
 	depth, ok := args.Get("size", "depth")
-	fmt.Println(depth.Kind(), ok)
-	for arg := range args.All() {
+	fmt.Println(depth, ok)
+	for arg := range args.Members() {
 		fmt.Println(arg.Key, arg.Value.Kind(), arg.Value)
 	}
 	// Output:
 	// 640 true
-	// none false
+	//  false
 	// file string a.png
 	// size dict {"width":640,"height":480}
 }

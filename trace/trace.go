@@ -14,7 +14,6 @@ import (
 	"iter"
 
 	"github.com/weft-trace/weft/internal/bridge"
-	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -62,21 +61,16 @@ func (t *Trace) Close() error {
 	return errors.Join(err, t.tl.Close())
 }
 
-// Attribute is a fact about the whole trace, such as the version of the browser that recorded it.
-type Attribute struct {
-	Key   string
-	Value Value // a string or an integer
-}
-
-// Attributes returns the facts about the whole trace, in the order in which the input gives them.
-func (t *Trace) Attributes() iter.Seq[Attribute] {
-	return func(yield func(Attribute) bool) {
+// Attributes returns the facts about the whole trace, such as the version of the browser that recorded it, in the order in
+// which the input gives them: strings and integers.
+func (t *Trace) Attributes() iter.Seq[Arg] {
+	return func(yield func(Arg) bool) {
 		for _, a := range t.tl.Attributes() {
-			value := StringValue(a.Text)
+			value := NewValue(a.Text)
 			if a.IsInt {
-				value = IntValue(a.Int)
+				value = intValue(a.Int)
 			}
-			if !yield(Attribute{a.Key, value}) {
+			if !yield(Arg{a.Key, value}) {
 				return
 			}
 		}
@@ -97,6 +91,41 @@ type Summary struct {
 // Summary counts the events.
 func (t *Trace) Summary() Summary { return Summary(t.tl.Totals()) }
 
-// Problems returns what was wrong with the input, or with what a Builder was given: how often each kind of problem was
-// found, and where first.
-func (t *Trace) Problems() []problem.Total { return t.tl.Problems().Totals() }
+// Problem is one kind of bad data in an input, and how often it was found; docs/data-problems.md explains all of them.
+type Problem struct {
+	Name     string        `json:"name"`     // stable
+	Severity string        `json:"severity"` // "lost", "repaired" or "info"
+	Count    uint64        `json:"count"`
+	Sentence string        `json:"sentence"` // what was found and what became of it
+	Cases    []ProblemCase `json:"cases"`    // the first few
+}
+
+// ProblemCase is one occurrence of a Problem.
+type ProblemCase struct {
+	Event  *int64 `json:"event,omitempty"` // index in the input's list of events; nil if it is about none
+	Byte   *int64 `json:"byte,omitempty"`  // in the unpacked input; nil if there is no such place
+	Detail string `json:"detail,omitempty"`
+}
+
+// Problems returns what was wrong with the input, or with what a Builder was given; the severest first, then by name.
+func (t *Trace) Problems() []Problem {
+	all := []Problem{}
+	for _, total := range t.tl.Problems().Totals() {
+		p := Problem{
+			Name: total.Kind.Name(), Severity: total.Kind.Severity().String(), Count: total.Count, Sentence: total.Kind.Sentence(),
+			Cases: []ProblemCase{},
+		}
+		for _, c := range total.Cases {
+			found := ProblemCase{Detail: c.Detail}
+			if c.Position.Event >= 0 {
+				found.Event = new(c.Position.Event)
+			}
+			if c.Position.Offset >= 0 {
+				found.Byte = new(c.Position.Offset)
+			}
+			p.Cases = append(p.Cases, found)
+		}
+		all = append(all, p)
+	}
+	return all
+}

@@ -20,8 +20,12 @@ func events(t *testing.T, tr *trace.Trace, within func(n int)) (lines []string) 
 			t.Fatal(err)
 		}
 		within(len(lines))
-		lines = append(lines, fmt.Sprintf("%v %s %s %v %v %v %v", ev.Kind, strings.Join(tr.Path(ev.Track), "/"), ev.Name, ev.CPUDuration,
-			ev.Args, ev.Value, ev.Stack()))
+		cpu := trace.Nanos(-1)
+		if ev.CPUDuration != nil {
+			cpu = *ev.CPUDuration
+		}
+		lines = append(lines, fmt.Sprintf("%v %s %s %v %v %v %v", ev.Kind, strings.Join(tr.Track(ev.Track).Path, "/"), ev.Name, cpu,
+			ev.Args, ev.Value, ev.Stack))
 	}
 	return lines
 }

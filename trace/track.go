@@ -13,71 +13,71 @@ import (
 type TrackID uint32
 
 // TrackKind says what a track shows.
-type TrackKind uint8
+type TrackKind string
 
 // The kinds of tracks.
 const (
-	TraceTrack   = TrackKind(timeline.RootTrack)    // the whole trace
-	ProcessTrack = TrackKind(timeline.ProcessTrack) // a process
-	ThreadTrack  = TrackKind(timeline.ThreadTrack)  // a thread
-	NamedTrack   = TrackKind(timeline.NamedTrack)   // more slices and instants of its parent; Track.Role says which
-	CounterTrack = TrackKind(timeline.CounterTrack) // the values of one counter
+	TraceTrack   TrackKind = "trace"   // the whole trace
+	ProcessTrack TrackKind = "process" // a process
+	ThreadTrack  TrackKind = "thread"  // a thread
+	NamedTrack   TrackKind = "track"   // more slices and instants of its parent; Track.Role says which
+	CounterTrack TrackKind = "counter" // the values of one counter
 )
 
-var trackKinds = [...]string{
-	TraceTrack: "trace", ProcessTrack: "process", ThreadTrack: "thread", NamedTrack: "track", CounterTrack: "counter",
-}
-
-// String returns "trace", "process", "thread", "track" or "counter".
-func (k TrackKind) String() string {
-	if int(k) < len(trackKinds) && trackKinds[k] != "" {
-		return trackKinds[k]
-	}
-	return "unknown"
+var trackKinds = map[timeline.TrackKind]TrackKind{
+	timeline.RootTrack: TraceTrack, timeline.ProcessTrack: ProcessTrack, timeline.ThreadTrack: ThreadTrack,
+	timeline.NamedTrack: NamedTrack, timeline.AsyncTrack: NamedTrack, timeline.CounterTrack: CounterTrack,
 }
 
 // Role says what is on a track of kind NamedTrack. Tracks made by Builder.Track have none, and so have those of Perfetto
 // traces that weft did not write.
-type Role uint8
+type Role string
 
 // The roles.
 const (
-	NoRole          = Role(timeline.NoRole)
-	RoleLane        = Role(timeline.RoleLane)        // slices that overlap others of the thread or process above without nesting
-	RoleAsync       = Role(timeline.RoleAsync)       // the slices of one asynchronous id
-	RoleInstants    = Role(timeline.RoleInstants)    // instants of a process or of the whole trace
-	RoleOther       = Role(timeline.RoleOther)       // events without a place of their own, as instants
-	RoleClockSync   = Role(timeline.RoleClockSync)   // clock syncs, as instants
-	RoleObjects     = Role(timeline.RoleObjects)     // the lives and snapshots of objects of one class
-	RoleThreadState = Role(timeline.RoleThreadState) // states of the thread above
-	RoleCalls       = Role(timeline.RoleCalls)       // calls made of the samples of the thread above
-	RoleV8States    = Role(timeline.RoleV8States)    // what a thread sampled by V8 was doing
-	RolePageStates  = Role(timeline.RolePageStates)  // the same for a thread of a JS self-profile
-	RoleCategories  = Role(timeline.RoleCategories)  // the same for a thread of a Firefox profile
-	RoleSamplePages = Role(timeline.RoleSamplePages) // for which document the thread above was sampled
-	RoleNetwork     = Role(timeline.RoleNetwork)     // the requests of a process
-	RoleAllocations = Role(timeline.RoleAllocations) // sampled allocations of a thread, as instants
-	RoleJSTracer    = Role(timeline.RoleJSTracer)    // calls that Firefox's tracer has recorded
-	RolePaused      = Role(timeline.RolePaused)      // when a profiler was paused
-	RoleContexts    = Role(timeline.RoleContexts)    // contexts of one type for which the thread above worked
-	RoleCatalogue   = Role(timeline.RoleCatalogue)   // all contexts
+	NoRole          Role = ""
+	RoleLane        Role = "lane"         // slices that overlap others of the thread or process above without nesting
+	RoleAsync       Role = "async"        // the slices of one asynchronous id
+	RoleInstants    Role = "instants"     // instants of a process or of the whole trace
+	RoleOther       Role = "other"        // events without a place of their own, as instants
+	RoleClockSync   Role = "clock sync"   // clock syncs, as instants
+	RoleObjects     Role = "objects"      // the lives and snapshots of objects of one class
+	RoleThreadState Role = "thread state" // states of the thread above
+	RoleCalls       Role = "calls"        // calls made of the samples of the thread above
+	RoleV8States    Role = "V8 states"    // what a thread sampled by V8 was doing
+	RolePageStates  Role = "page states"  // the same for a thread of a JS self-profile
+	RoleCategories  Role = "categories"   // the same for a thread of a Firefox profile
+	RoleSamplePages Role = "sample pages" // for which document the thread above was sampled
+	RoleNetwork     Role = "network"      // the requests of a process
+	RoleAllocations Role = "allocations"  // sampled allocations of a thread, as instants
+	RoleJSTracer    Role = "JS tracer"    // calls that Firefox's tracer has recorded
+	RolePaused      Role = "paused"       // when a profiler was paused
+	RoleContexts    Role = "contexts"     // contexts of one type for which the thread above worked
+	RoleCatalogue   Role = "catalogue"    // all contexts
+	RoleMainProcess Role = "main process" // on a ProcessTrack: the process of a browser that is not one of its pages or helpers
 )
 
-// roleNames has the words for roles that Role.String returns.
-var roleNames = [...]string{
-	NoRole: "none", RoleLane: "lane", RoleAsync: "async", RoleInstants: "instants", RoleOther: "other",
-	RoleClockSync: "clock sync", RoleObjects: "objects", RoleThreadState: "thread state", RoleCalls: "calls",
-	RoleV8States: "V8 states", RolePageStates: "page states", RoleCategories: "categories",
-	RoleSamplePages: "sample pages", RoleNetwork: "network", RoleAllocations: "allocations", RoleJSTracer: "JS tracer",
-	RolePaused: "paused", RoleContexts: "contexts", RoleCatalogue: "catalogue",
-}
-
-// String returns a word for the role, such as "lane"; "none" for NoRole.
-func (r Role) String() string {
-	if int(r) < len(roleNames) && roleNames[r] != "" {
-		return roleNames[r]
-	}
-	return "unknown"
+// roles are the roles as the engine has them.
+var roles = map[timeline.Role]Role{
+	timeline.RoleLane:        RoleLane,
+	timeline.RoleAsync:       RoleAsync,
+	timeline.RoleInstants:    RoleInstants,
+	timeline.RoleOther:       RoleOther,
+	timeline.RoleClockSync:   RoleClockSync,
+	timeline.RoleObjects:     RoleObjects,
+	timeline.RoleThreadState: RoleThreadState,
+	timeline.RoleCalls:       RoleCalls,
+	timeline.RoleV8States:    RoleV8States,
+	timeline.RolePageStates:  RolePageStates,
+	timeline.RoleCategories:  RoleCategories,
+	timeline.RoleSamplePages: RoleSamplePages,
+	timeline.RoleNetwork:     RoleNetwork,
+	timeline.RoleAllocations: RoleAllocations,
+	timeline.RoleJSTracer:    RoleJSTracer,
+	timeline.RolePaused:      RolePaused,
+	timeline.RoleContexts:    RoleContexts,
+	timeline.RoleCatalogue:   RoleCatalogue,
+	timeline.RoleMainProcess: RoleMainProcess,
 }
 
 // Track is a row of the trace: a process, a thread, a counter, or anything else that events are on.
@@ -85,9 +85,13 @@ type Track struct {
 	ID     TrackID
 	Parent TrackID
 	Kind   TrackKind
+	Path   []string // the names from the process down to the track itself; a process or thread without a name counts as ""
 	Name   string   // of the process, thread or counter, or of the track itself
 	PID    int64    // of the process that the track is or belongs to, as the recording has it; 0: none, or its id is no number
 	TID    int64    // of the thread that the track is or belongs to, likewise
+	// ProcessName and ThreadName are the names of that process and that thread.
+	ProcessName, ThreadName string
+
 	Labels []string // ProcessTrack: what the recording says of the process, such as the titles of its pages
 	Unit   string   // CounterTrack: of its values; "" if unknown
 
@@ -95,21 +99,6 @@ type Track struct {
 	// contexts, as the role has it.
 	Role    Role
 	Subject string
-
-	process, thread string // names
-}
-
-// Path returns the names of the tracks from the process down to the track itself. A process or thread without a name
-// counts as "".
-func (t *Trace) Path(id TrackID) []string {
-	var path []string
-	for n := 0; id != 0 && n < maxTrackDepth; n++ {
-		tr := t.Track(id)
-		path = append(path, tr.Name)
-		id = tr.Parent
-	}
-	slices.Reverse(path)
-	return path
 }
 
 // maxTrackDepth bounds the way from a track to the root.
@@ -160,12 +149,10 @@ func (t *Trace) describeTracks() {
 	for id := range n {
 		tr := t.tl.Track(timeline.TrackID(id))
 		out := Track{
-			ID: TrackID(id), Parent: TrackID(tr.Parent), Kind: TrackKind(tr.Kind), Name: tr.Name, Labels: tr.Labels,
-			Role: Role(t.tl.Role(tr.ID)),
+			ID: TrackID(id), Parent: TrackID(tr.Parent), Kind: trackKinds[tr.Kind], Name: tr.Name, Labels: tr.Labels,
+			Role: roles[t.tl.Role(tr.ID)],
 		}
 		switch {
-		case tr.Kind == timeline.AsyncTrack:
-			out.Kind = NamedTrack
 		case tr.Counter != nil:
 			out.Unit = unitName(tr.Counter)
 		case tr.Spec != nil:
@@ -177,6 +164,19 @@ func (t *Trace) describeTracks() {
 	for id := range n {
 		t.describeLanes(TrackID(id))
 	}
+	for id := range t.tracks {
+		t.tracks[id].Path = t.path(TrackID(id))
+	}
+}
+
+// path returns the names of the tracks from the process down to a track.
+func (t *Trace) path(id TrackID) (path []string) {
+	for n := 0; id != 0 && n < maxTrackDepth; n++ {
+		path = append(path, t.tracks[id].Name)
+		id = t.tracks[id].Parent
+	}
+	slices.Reverse(path)
+	return path
 }
 
 // describeLanes adds the lanes of a track: tracks below a process or thread, else beside the track and like it.
@@ -208,19 +208,13 @@ func (t *Trace) findOwner(tr *Track) {
 		up := t.tl.Track(timeline.TrackID(id))
 		switch up.Kind {
 		case timeline.ThreadTrack:
-			tr.TID, tr.thread = up.InputID.Num, up.Name
+			tr.TID, tr.ThreadName = up.InputID.Num, up.Name
 		case timeline.ProcessTrack:
-			tr.PID, tr.process = up.InputID.Num, up.Name
+			tr.PID, tr.ProcessName = up.InputID.Num, up.Name
 		}
 		id = TrackID(up.Parent)
 	}
 }
-
-// ProcessName returns the name of the process that the track is or belongs to; "" if it has none, or there is none.
-func (t Track) ProcessName() string { return t.process }
-
-// ThreadName returns the name of the thread that the track is or belongs to; "" if it has none, or there is none.
-func (t Track) ThreadName() string { return t.thread }
 
 var unitNames = [...]string{timeline.UnitNanos: "ns", timeline.UnitCount: "count", timeline.UnitBytes: "bytes"}
 

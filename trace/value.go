@@ -13,38 +13,25 @@ import (
 )
 
 // ValueKind says what a Value is.
-type ValueKind uint8
+type ValueKind string
 
 // The kinds of values, and the methods that give them. PointerKind and JSONKind only come from inputs.
 const (
-	NoValue     ValueKind = iota // the zero Value
-	BoolKind                     // Value.Bool
-	IntKind                      // Value.Int
-	UintKind                     // Value.Uint: an integer that the input gives as unsigned
-	FloatKind                    // Value.Float
-	StringKind                   // Value.String
-	PointerKind                  // Value.Uint: an address
-	JSONKind                     // Value.String: a value as JSON text
-	DictKind                     // Value.Members
-	ArrayKind                    // Value.Members, whose keys are empty
+	NoValue     ValueKind = ""        // the zero Value
+	BoolKind    ValueKind = "bool"    // Value.Bool
+	IntKind     ValueKind = "int"     // Value.Int
+	UintKind    ValueKind = "uint"    // Value.Uint: an integer that the input gives as unsigned
+	FloatKind   ValueKind = "float"   // Value.Float
+	StringKind  ValueKind = "string"  // Value.String
+	PointerKind ValueKind = "pointer" // Value.Uint: an address
+	JSONKind    ValueKind = "JSON"    // Value.String: a value as JSON text
+	DictKind    ValueKind = "dict"    // Value.Get, Value.Members
+	ArrayKind   ValueKind = "array"   // Value.Members, whose keys are empty
 )
 
-var valueKinds = [...]string{
-	NoValue: "none", BoolKind: "bool", IntKind: "int", UintKind: "uint", FloatKind: "float", StringKind: "string",
-	PointerKind: "pointer", JSONKind: "JSON", DictKind: "dict", ArrayKind: "array",
-}
-
-// String returns a word for the kind: "none", "bool", "int", "uint", "float", "string", "pointer", "JSON", "dict" or
-// "array".
-func (k ValueKind) String() string {
-	if int(k) < len(valueKinds) {
-		return valueKinds[k]
-	}
-	return "unknown"
-}
-
-// Value is the value of an argument, a counter or an attribute. Value.Kind says which method gives it. Methods for other
-// kinds return the zero value unless they say otherwise; none panics.
+// Value is the value of an argument, a counter or an attribute; the arguments of an event are one too, a dictionary.
+// Value.Kind says which method gives it. Methods for other kinds return the zero value unless they say otherwise; none
+// panics.
 type Value struct {
 	kind ValueKind
 	bits uint64
@@ -52,42 +39,59 @@ type Value struct {
 	list []Arg
 
 	encoded timeline.Arg // a dictionary or array that is not decoded yet
+	args    *eventArgs   // the dictionary of all arguments of an event
 	of      *timeline.Timeline
 }
 
-// BoolValue returns a Value of BoolKind.
-func BoolValue(v bool) Value {
-	if v {
-		return Value{kind: BoolKind, bits: 1}
+// Arg is an argument of an event, or a member of a dictionary or array.
+type Arg struct {
+	Key   string // empty in an array
+	Value Value
+}
+
+// NewArg returns an argument: NewArg("lines", 120). Values are as for NewValue.
+func NewArg[T bool | int | int64 | uint64 | float64 | string | Nanos | []Value | Value](key string, v T) Arg {
+	return Arg{key, NewValue(v)}
+}
+
+// NewDict returns a dictionary, which may be the arguments of an event. Of several members with the same key the last
+// counts. In a trace, members that are NoValue or have no members are left out: Perfetto has no place for them.
+func NewDict(members ...Arg) Value { return Value{kind: DictKind, list: members} }
+
+// NewValue returns a Value: a list of values makes an array, a Value stays as it is. Bytes of strings that are not UTF-8
+// become U+FFFD.
+func NewValue[T bool | int | int64 | uint64 | float64 | string | Nanos | []Value | Value](v T) Value {
+	switch v := any(v).(type) {
+	case bool:
+		if v {
+			return Value{kind: BoolKind, bits: 1}
+		}
+		return Value{kind: BoolKind}
+	case int:
+		return intValue(int64(v))
+	case int64:
+		return intValue(v)
+	case Nanos:
+		return intValue(int64(v))
+	case uint64:
+		return Value{kind: UintKind, bits: v}
+	case float64:
+		return Value{kind: FloatKind, bits: math.Float64bits(v)}
+	case string:
+		return Value{kind: StringKind, text: strings.ToValidUTF8(v, "\uFFFD")}
+	case []Value:
+		list := make([]Arg, len(v))
+		for i, m := range v {
+			list[i].Value = m
+		}
+		return Value{kind: ArrayKind, list: list}
+	case Value:
+		return v
 	}
-	return Value{kind: BoolKind}
+	return Value{}
 }
 
-// IntValue returns a Value of IntKind.
-func IntValue(v int64) Value { return Value{kind: IntKind, bits: uint64(v)} }
-
-// UintValue returns a Value of UintKind.
-func UintValue(v uint64) Value { return Value{kind: UintKind, bits: v} }
-
-// FloatValue returns a Value of FloatKind.
-func FloatValue(v float64) Value { return Value{kind: FloatKind, bits: math.Float64bits(v)} }
-
-// StringValue returns a Value of StringKind. Bytes that are not UTF-8 become U+FFFD.
-func StringValue(v string) Value {
-	return Value{kind: StringKind, text: strings.ToValidUTF8(v, "\uFFFD")}
-}
-
-// DictValue returns a Value of DictKind. Of several members with the same key the last counts.
-func DictValue(members ...Arg) Value { return Value{kind: DictKind, list: members} }
-
-// ArrayValue returns a Value of ArrayKind.
-func ArrayValue(members ...Value) Value {
-	list := make([]Arg, len(members))
-	for i, m := range members {
-		list[i].Value = m
-	}
-	return Value{kind: ArrayKind, list: list}
-}
+func intValue(v int64) Value { return Value{kind: IntKind, bits: uint64(v)} }
 
 // Kind says what the value is.
 func (v Value) Kind() ValueKind { return v.kind }
@@ -155,10 +159,44 @@ func (v Value) String() string {
 
 // Members returns the members of a dictionary or array, in their order.
 func (v Value) Members() iter.Seq[Arg] {
-	if v.of == nil {
+	switch {
+	case v.args != nil:
+		return v.args.all()
+	case v.of == nil:
 		return slices.Values(v.list)
 	}
 	return decoded(v.of, v.of.Members(v.encoded))
+}
+
+// Get returns the member of a dictionary with a key, and whether there is one. More keys lead to a member of a dictionary
+// in it: Get("data", "frame"). Value.Members gives those of an array.
+func (v Value) Get(path ...string) (Value, bool) {
+	for _, key := range path {
+		if v.kind != DictKind {
+			return Value{}, false
+		}
+		found, ok := Value{}, false
+		for m := range v.Members() {
+			if m.Key == key {
+				found, ok = m.Value, true
+			}
+		}
+		if !ok {
+			return Value{}, false
+		}
+		v = found
+	}
+	return v, len(path) > 0
+}
+
+// clone returns a value that stays valid.
+func (v Value) clone() Value {
+	if v.args != nil {
+		a := *v.args
+		a.encoded, a.end, a.id = slices.Clone(a.encoded), slices.Clone(a.end), slices.Clone(a.id)
+		v.args = &a
+	}
+	return v
 }
 
 // MarshalJSON writes the value as JSON: an address as a text in hexadecimal digits, numbers that JSON cannot hold as texts.
@@ -215,43 +253,16 @@ func appendText(b []byte, text string) []byte {
 	return append(b, quoted...)
 }
 
-// Arg is an argument of an event, or a member of a dictionary or array. Bool, Int, Float and String make the common ones;
-// others are written out: Arg{Key: "size", Value: DictValue(Int("width", 3))}.
-type Arg struct {
-	Key   string // empty in an array
-	Value Value
-}
-
-// Bool returns an argument of BoolKind.
-func Bool(key string, v bool) Arg { return Arg{key, BoolValue(v)} }
-
-// Int returns an argument of IntKind.
-func Int(key string, v int64) Arg { return Arg{key, IntValue(v)} }
-
-// Float returns an argument of FloatKind.
-func Float(key string, v float64) Arg { return Arg{key, FloatValue(v)} }
-
-// String returns an argument of StringKind.
-func String(key, v string) Arg { return Arg{key, StringValue(v)} }
-
-// Args are the arguments of an event, in their order. The zero Args are empty.
-type Args struct {
-	list    []Arg
+// eventArgs are the arguments of an event of the engine.
+type eventArgs struct {
 	encoded timeline.Args
 	end     timeline.Args // that came with the end of a slice; they replace equal keys
 	id      []Arg         // id and scope of an asynchronous event, members of weft
 	of      *timeline.Timeline
 }
 
-// NewArgs returns arguments. Of several with the same key the last counts. In a trace, arguments that are NoValue or have no
-// members are left out: Perfetto has no place for them.
-func NewArgs(args ...Arg) Args { return Args{list: args} }
-
-// All returns the arguments one by one.
-func (a Args) All() iter.Seq[Arg] {
-	if a.of == nil {
-		return slices.Values(a.list)
-	}
+// all returns the arguments one by one.
+func (a *eventArgs) all() iter.Seq[Arg] {
 	if len(a.end) > 0 {
 		return a.merged
 	}
@@ -259,7 +270,7 @@ func (a Args) All() iter.Seq[Arg] {
 }
 
 // begin returns the arguments but for those that came with the end.
-func (a Args) begin() iter.Seq[Arg] {
+func (a *eventArgs) begin() iter.Seq[Arg] {
 	args := decoded(a.of, a.of.ArgList(a.encoded))
 	if len(a.id) > 0 {
 		return withID(args, a.id)
@@ -280,20 +291,20 @@ func withID(args iter.Seq[Arg], id []Arg) iter.Seq[Arg] {
 				if a.Value.Kind() == DictKind {
 					members = slices.Collect(a.Value.Members())
 				}
-				a.Value, added = DictValue(append(members, id...)...), true
+				a.Value, added = NewDict(append(members, id...)...), true
 			}
 			if !yield(a) {
 				return
 			}
 		}
 		if !added {
-			yield(Arg{ownKey, DictValue(id...)})
+			yield(Arg{ownKey, NewDict(id...)})
 		}
 	}
 }
 
 // merged gives the arguments of the begin of a slice, and in their place or behind them those of its end.
-func (a Args) merged(yield func(Arg) bool) {
+func (a *eventArgs) merged(yield func(Arg) bool) {
 	var ends []Arg
 	for arg := range decoded(a.of, a.of.ArgList(a.end)) {
 		ends = append(ends, arg)
@@ -316,40 +327,6 @@ func (a Args) merged(yield func(Arg) bool) {
 	}
 }
 
-// Get returns the argument with a key, and whether there is one. More keys lead to a member of a dictionary:
-// Get("data", "frame"). Value.Members gives those of an array.
-func (a Args) Get(path ...string) (Value, bool) {
-	var found Value
-	members := a.All()
-	for i, key := range path {
-		ok := false
-		for arg := range members {
-			if arg.Key == key {
-				found, ok = arg.Value, true
-			}
-		}
-		if !ok {
-			return Value{}, false
-		}
-		if i+1 < len(path) {
-			members = found.Members()
-		}
-	}
-	return found, len(path) > 0
-}
-
-// MarshalJSON writes the arguments as a JSON object.
-func (a Args) MarshalJSON() ([]byte, error) { return appendObject(nil, a.All()), nil }
-
-// String returns the arguments as JSON.
-func (a Args) String() string { return string(appendObject(nil, a.All())) }
-
-// clone returns arguments that stay valid.
-func (a Args) clone() Args {
-	a.encoded, a.end = slices.Clone(a.encoded), slices.Clone(a.end)
-	return a
-}
-
 // decoded turns arguments of the engine into those of this package.
 func decoded(tl *timeline.Timeline, args iter.Seq[timeline.Arg]) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
@@ -364,13 +341,13 @@ func decoded(tl *timeline.Timeline, args iter.Seq[timeline.Arg]) iter.Seq[Arg] {
 func valueOf(tl *timeline.Timeline, a timeline.Arg) Value {
 	switch a.Kind {
 	case timeline.ArgBool:
-		return BoolValue(a.Bool())
+		return NewValue(a.Bool())
 	case timeline.ArgInt:
-		return IntValue(a.Int())
+		return intValue(a.Int())
 	case timeline.ArgUint:
-		return UintValue(a.Uint())
+		return NewValue(a.Uint())
 	case timeline.ArgDouble:
-		return FloatValue(a.Double())
+		return NewValue(a.Double())
 	case timeline.ArgString:
 		return Value{kind: StringKind, text: string(a.Text())}
 	case timeline.ArgPointer:
@@ -385,10 +362,13 @@ func valueOf(tl *timeline.Timeline, a timeline.Arg) Value {
 	return Value{}
 }
 
-// encode writes arguments for the engine.
-func (a Args) encode(e *timeline.ArgsEncoder) (timeline.Args, error) {
+// encodeArgs writes the arguments of an event for the engine.
+func (v Value) encodeArgs(e *timeline.ArgsEncoder) (timeline.Args, error) {
 	e.Reset()
-	for arg := range a.All() {
+	if v.kind != DictKind && v.kind != NoValue {
+		return nil, fmt.Errorf("its arguments are a dictionary, not %s", v.kind)
+	}
+	for arg := range v.Members() {
 		e.Key([]byte(arg.Key))
 		if err := arg.Value.encode(e, 0); err != nil {
 			return nil, fmt.Errorf("argument %q: %w", arg.Key, err)

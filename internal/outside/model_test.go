@@ -15,7 +15,7 @@ import (
 
 // Another module makes a trace, writes it, and reads it back.
 func TestMakeWriteRead(t *testing.T) {
-	b := trace.NewBuilder(trace.Options{TempDir: t.TempDir()})
+	b := &trace.Builder{TempDir: t.TempDir()}
 	build := b.Process(100, "build")
 	main := b.Thread(build, 100, "main")
 	add := func(ev trace.Event) {
@@ -26,7 +26,7 @@ func TestMakeWriteRead(t *testing.T) {
 	}
 	add(trace.Event{
 		Kind: trace.Slice, Track: main, Time: 1 * trace.Second, Duration: 5 * trace.Second, Name: "compile",
-		Args: trace.NewArgs(trace.String("file", "a.go"), trace.Int("lines", 120)), FlowsOut: []trace.FlowID{7},
+		Args: trace.NewDict(trace.NewArg("file", "a.go"), trace.NewArg("lines", 120)), FlowsOut: []trace.FlowID{7},
 	})
 	add(trace.Event{Kind: trace.Instant, Track: main, Time: 2 * trace.Second, Name: "cache miss"})
 	add(trace.Event{
@@ -58,7 +58,7 @@ func TestMakeWriteRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		names[ev.ID] = ev.Name
-		line := fmt.Sprintf("%v %s on %s, depth %d, %v", ev.Kind, ev.Name, strings.Join(tr.Path(ev.Track), "/"), ev.Depth, ev.Args)
+		line := fmt.Sprintf("%v %s on %s, depth %d, %v", ev.Kind, ev.Name, strings.Join(tr.Track(ev.Track).Path, "/"), ev.Depth, ev.Args)
 		for _, in := range ev.FlowsIn {
 			line += " after " + names[in.From]
 		}
@@ -76,7 +76,7 @@ func TestMakeWriteRead(t *testing.T) {
 
 // What a Builder is given and cannot use is an error that says why.
 func TestBuilderRefuses(t *testing.T) {
-	b := trace.NewBuilder(trace.Options{})
+	b := new(trace.Builder)
 	thread := b.Thread(b.Process(1, ""), 2, "")
 	counter := b.Counter(0, "queue", "count")
 	for name, ev := range map[string]trace.Event{
@@ -86,8 +86,8 @@ func TestBuilderRefuses(t *testing.T) {
 		"before 0":            {Kind: trace.Instant, Track: thread, Time: -1},
 		"negative duration":   {Kind: trace.Slice, Track: thread, Duration: -1},
 		"slice on a counter":  {Kind: trace.Slice, Track: counter},
-		"counter on a thread": {Kind: trace.Counter, Track: thread, Value: trace.IntValue(1)},
-		"counter of text":     {Kind: trace.Counter, Track: counter, Value: trace.StringValue("1")},
+		"counter on a thread": {Kind: trace.Counter, Track: thread, Value: trace.NewValue(1)},
+		"counter of text":     {Kind: trace.Counter, Track: counter, Value: trace.NewValue("1")},
 	} {
 		if err := b.Add(ev); err == nil {
 			t.Errorf("%s: no error", name)
