@@ -126,7 +126,7 @@ func readChrome(tb testing.TB, input []byte, memory int64) (*prepared, error) {
 	tb.Helper()
 	log := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: tb.TempDir(), Memory: memory})
-	if err := chromejson.Read(context.Background(), bytes.NewReader(input), b, chromejson.Options{Problems: log, Threads: true}); err != nil {
+	if err := chromejson.Read(context.Background(), bytes.NewReader(input), b, chromejson.Options{Problems: log}); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return prepare(tb, b, log), nil

@@ -268,7 +268,6 @@ func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 		Args:     l.opts.Args.chromeJSON(),
 		Offset:   l.opts.TimeOffset,
 		Workers:  l.opts.WorkerCount(),
-		Threads:  l.opts.Attribute != nil,
 	}
 	opts.Profiles = l.collector()
 	if err := chromejson.Read(ctx, r, l.builder, opts); err != nil {

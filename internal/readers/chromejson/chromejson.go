@@ -44,9 +44,6 @@ type Options struct {
 	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are no
 	// events of the trace then. nil: they are kept as events.
 	Profiles *v8profile.Collector
-	// Threads keeps with asynchronous events, the ends of objects and instants of a process or of the trace the thread that
-	// wrote them, for passes that ask what else it was doing.
-	Threads bool
 	// Workers is the number of goroutines that scan; 0 and 1 scan in the calling one, and more than 64 count as 64. It
 	// does not change the result.
 	Workers int

@@ -59,14 +59,14 @@ func holdsTraceID(args []byte) bool { return bytes.Contains(args, []byte(v8profi
 
 // shownElsewhere says that the instant prepared is one of its thread, though it is shown on another track.
 func (rd *reader) shownElsewhere() {
-	if (rd.opts.Profiles != nil || rd.opts.Threads) && rd.ev.has(fieldTid) {
+	if rd.ev.has(fieldTid) {
 		rd.out.Sampling.Thread = rd.thread()
 	}
 }
 
 // writtenBy says which thread wrote the event prepared, which is none of that thread's own.
 func (rd *reader) writtenBy() {
-	if rd.opts.Threads && rd.ev.has(fieldTid) {
+	if rd.ev.has(fieldTid) {
 		rd.out.Sampling = timeline.Sampling{Thread: rd.thread(), Skip: true}
 	}
 }
