@@ -10,7 +10,7 @@ import (
 
 // An option that is none of the choices is an error that names what was meant, or the choices.
 func TestWriteUnknownOptions(t *testing.T) {
-	tr, err := trace.NewBuilder(trace.Options{}).Finish(t.Context())
+	tr, err := new(trace.Builder).Finish(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
