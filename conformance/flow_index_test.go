@@ -13,14 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/flow"
-	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
-	model "github.com/weft-trace/weft/trace"
 )
 
-// TestFlowIndex compares the ways that a flow.Index knows with the tables of flows: of the small cases and of the
+// TestFlowIndex compares the ways that a flowindex.Index knows with the tables of flows: of the small cases and of the
 // recordings, as they are and converted.
 func TestFlowIndex(t *testing.T) {
 	root := filepath.Join(recording.Testdata(t), "conformance", "chrome-json")
@@ -94,7 +92,7 @@ func indexedArrows(t *testing.T, input []byte) []string {
 		t.Fatal(err)
 	}
 	defer trace.Close()
-	index, err := flow.NewIndex(ctx, bridge.Trace[model.Trace](trace))
+	index, err := flowindex.NewIndex(ctx, trace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,8 +113,8 @@ func indexedArrows(t *testing.T, input []byte) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var members []flow.Member
-		err = index.Members(ctx, f, func(m flow.Member) error {
+		var members []flowindex.Member
+		err = index.Members(ctx, f, func(m flowindex.Member) error {
 			members = append(members, m)
 			if m.Previous >= 0 {
 				arrows = append(arrows, indexedArrow(&members[m.Previous], &m, names))
@@ -132,12 +130,12 @@ func indexedArrows(t *testing.T, input []byte) []string {
 }
 
 // indexedArrow is an arrow as the tables have it: from the slice that begins first.
-func indexedArrow(from, to *flow.Member, names map[uint64]string) string {
+func indexedArrow(from, to *flowindex.Member, names map[uint64]string) string {
 	if to.TS < from.TS {
 		from, to = to, from
 	}
 	var arrow row
-	for _, m := range []*flow.Member{from, to} {
+	for _, m := range []*flowindex.Member{from, to} {
 		dur := "-1"
 		if m.End != timeline.NoTime {
 			dur = strconv.FormatInt(int64(m.End-m.TS), 10)

@@ -13,12 +13,10 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
-	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // TestRenamed gives every track, process and thread of what recordings convert to another name: what attribution, reports and
@@ -137,12 +135,12 @@ func answersOf(t *testing.T, data []byte) (a answers) {
 		a.Samples = append(a.Samples, fmt.Sprintf("%+v", thread))
 	}
 	slices.Sort(a.Samples) // threads come in the order of their names
-	index, err := flow.NewIndex(ctx, bridge.Trace[trace.Trace](tl))
+	index, err := flowindex.NewIndex(ctx, tl)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer index.Close()
-	err = index.Walk(ctx, func(f flow.Flow, first flow.Member, label flow.Label) error {
+	err = index.Walk(ctx, func(f flowindex.Flow, first flowindex.Member, label flowindex.Label) error {
 		a.Flows = append(a.Flows, fmt.Sprintf("%+v %+v %+v", f, first, label))
 		return nil
 	})

@@ -50,7 +50,7 @@ type eventReader struct {
 }
 
 func (r *eventReader) item(it *timeline.Item) error {
-	track := r.t.trackOf(it)
+	track := r.t.trackOf(it.Track, it.Lane)
 	open := r.open[track]
 	if it.Kind == timeline.ItemEnd {
 		if len(open) > 0 {
@@ -83,7 +83,7 @@ func (r *eventReader) fill(it *timeline.Item) {
 	in, out := ev.FlowsIn[:0], ev.FlowsOut[:0]
 	r.args = eventArgs{encoded: it.Args, of: t.tl, id: r.args.id[:0]}
 	*ev = Event{
-		Track: t.trackOf(it), Time: it.TS, Name: t.names.name(it), Category: t.names.category(it),
+		Track: t.trackOf(it.Track, it.Lane), Time: it.TS, Name: t.names.name(it), Category: t.names.category(it),
 		Args:       Value{kind: DictKind, args: &r.args, of: t.tl},
 		InputEvent: it.Event, InputByte: it.Offset,
 	}

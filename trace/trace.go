@@ -46,6 +46,11 @@ func init() {
 	bridge.Register(
 		func(tr any) *timeline.Timeline { return tr.(*Trace).tl },
 		func(tl *timeline.Timeline) any { return newTrace(tl) },
+		func(tr any, track timeline.TrackID, lane uint32) uint32 {
+			t := tr.(*Trace)
+			t.describeTracks()
+			return uint32(t.trackOf(track, lane))
+		},
 	)
 }
 

@@ -193,12 +193,12 @@ func (t *Trace) describeLanes(id TrackID) {
 	}
 }
 
-// trackOf returns the track of an item.
-func (t *Trace) trackOf(it *timeline.Item) TrackID {
-	if it.Lane == 0 {
-		return TrackID(it.Track)
+// trackOf returns a lane of a track, or the track itself if lane is 0.
+func (t *Trace) trackOf(track timeline.TrackID, lane uint32) TrackID {
+	if lane == 0 {
+		return TrackID(track)
 	}
-	return t.lanes[it.Track] + TrackID(it.Lane) - 1
+	return t.lanes[track] + TrackID(lane) - 1
 }
 
 // findOwner finds the process and thread that a track belongs to.

@@ -14,10 +14,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/flow"
-	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/timeline"
-	model "github.com/weft-trace/weft/trace"
 )
 
 func flowsCommand(env *environment) *cli.Command {
@@ -206,7 +204,7 @@ func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Opti
 		return fmt.Errorf("%s: %w", inputName(q.file), withoutPath(err))
 	}
 	defer func() { err = errors.Join(err, trace.Close()) }()
-	index, err := flow.NewIndex(ctx, bridge.Trace[model.Trace](trace))
+	index, err := flowindex.NewIndex(ctx, trace)
 	if err != nil {
 		return err
 	}
@@ -260,9 +258,9 @@ func (q *flowQuery) answer(p *flowPrinter) error {
 }
 
 // flows returns the flows that the id means, at its time or ever.
-func (q *flowQuery) flows(p *flowPrinter) (flows []flow.Flow, err error) {
+func (q *flowQuery) flows(p *flowPrinter) (flows []flowindex.Flow, err error) {
 	if q.time == "" {
-		err = p.index.Each(p.ctx, q.id, func(f flow.Flow) error {
+		err = p.index.Each(p.ctx, q.id, func(f flowindex.Flow) error {
 			if len(flows) < p.limit {
 				flows = append(flows, f)
 			}
@@ -288,7 +286,7 @@ func (q *flowQuery) noFlow(p *flowPrinter) error {
 		return fmt.Errorf("there is no flow with the id %s", q.id)
 	}
 	first := timeline.Nanos(math.MaxInt64)
-	err := p.index.Each(p.ctx, q.id, func(f flow.Flow) error {
+	err := p.index.Each(p.ctx, q.id, func(f flowindex.Flow) error {
 		first = min(first, f.Start)
 		return nil
 	})

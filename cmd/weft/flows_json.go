@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -55,9 +55,9 @@ type connectionObject struct {
 	Through *markerObject `json:"through"`
 }
 
-func newFlowObject(f flow.Flow) *flowObject {
+func newFlowObject(f flowindex.Flow) *flowObject {
 	return &flowObject{
-		Flow: flowName(f), ID: f.ID, Kind: flowKinds[f.Space], Name: f.Name, Category: f.Category, Start: f.Start,
+		Flow: flowName(f), ID: f.ID, Kind: f.Kind(), Name: f.Name, Category: f.Category, Start: f.Start,
 		End: f.End, Ended: f.Ended, Markers: f.Members, Threads: f.Threads,
 	}
 }
@@ -77,13 +77,13 @@ func newMarkerObject(m *marker) *markerObject {
 	return o
 }
 
-func newMemberObject(f flow.Flow, m *marker) *memberObject {
+func newMemberObject(f flowindex.Flow, m *marker) *memberObject {
 	return &memberObject{Flow: flowName(f), N: m.N + 1, Of: f.Members, From: m.Previous + 1, Marker: newMarkerObject(m)}
 }
 
 func (j *flowJSON) listHead() error { return nil }
 
-func (j *flowJSON) listed(f flow.Flow, first *marker) error {
+func (j *flowJSON) listed(f flowindex.Flow, first *marker) error {
 	o := newFlowObject(f)
 	o.First = newMarkerObject(first)
 	return writeJSON(j.w, o)
@@ -91,13 +91,15 @@ func (j *flowJSON) listed(f flow.Flow, first *marker) error {
 
 func (j *flowJSON) listEnd(int, int) error { return nil }
 
-func (j *flowJSON) flow(f flow.Flow) error { return writeJSON(j.w, newFlowObject(f)) }
+func (j *flowJSON) flow(f flowindex.Flow) error { return writeJSON(j.w, newFlowObject(f)) }
 
-func (j *flowJSON) member(f flow.Flow, m *marker) error { return writeJSON(j.w, newMemberObject(f, m)) }
+func (j *flowJSON) member(f flowindex.Flow, m *marker) error {
+	return writeJSON(j.w, newMemberObject(f, m))
+}
 
 func (j *flowJSON) markerHead(*marker) error { return nil }
 
-func (j *flowJSON) membership(f flow.Flow, m *marker, previous, next []*marker) error {
+func (j *flowJSON) membership(f flowindex.Flow, m *marker, previous, next []*marker) error {
 	o := newMemberObject(f, m)
 	for _, p := range previous {
 		o.Previous = newMarkerObject(p)
@@ -108,7 +110,7 @@ func (j *flowJSON) membership(f flow.Flow, m *marker, previous, next []*marker) 
 	return writeJSON(j.w, o)
 }
 
-func (j *flowJSON) connection(c flow.Connection, from flow.Flow, through *marker) error {
+func (j *flowJSON) connection(c flowindex.Connection, from flowindex.Flow, through *marker) error {
 	return writeJSON(j.w, &connectionObject{
 		flowObject: newFlowObject(c.Flow), Steps: c.Distance, From: flowName(from), Link: c.Link.String(),
 		Through: newMarkerObject(through),

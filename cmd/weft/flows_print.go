@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -16,7 +16,7 @@ import (
 type flowPrinter struct {
 	ctx    context.Context
 	trace  *timeline.Timeline
-	index  *flow.Index
+	index  *flowindex.Index
 	start  timeline.Nanos // of the trace
 	w      *bufio.Writer
 	limit  int
@@ -27,20 +27,20 @@ type flowPrinter struct {
 // flowForm is the form of the output: text or JSON.
 type flowForm interface {
 	listHead() error
-	listed(f flow.Flow, first *marker) error
+	listed(f flowindex.Flow, first *marker) error
 	listEnd(listed, all int) error
-	flow(f flow.Flow) error // before its members
-	member(f flow.Flow, m *marker) error
+	flow(f flowindex.Flow) error // before its members
+	member(f flowindex.Flow, m *marker) error
 	markerHead(m *marker) error // before its memberships
-	membership(f flow.Flow, m *marker, previous, next []*marker) error
-	connection(c flow.Connection, from flow.Flow, through *marker) error
+	membership(f flowindex.Flow, m *marker, previous, next []*marker) error
+	connection(c flowindex.Connection, from flowindex.Flow, through *marker) error
 	connectedEnd(n int, more bool) error
 }
 
 // marker is a slice or instant as a member of a flow, with what is said about it.
 type marker struct {
-	flow.Member
-	flow.Label
+	flowindex.Member
+	flowindex.Label
 	track *dumpTrack
 }
 
@@ -51,13 +51,8 @@ const maxNext = 100
 const labelBatch = 1 << 12
 
 // flowName is the name by which parseFlowName finds a flow again.
-func flowName(f flow.Flow) string {
+func flowName(f flowindex.Flow) string {
 	return "flow:" + f.ID + ";" + strconv.FormatInt(int64(f.Start), 10)
-}
-
-// flowKinds are the names of the kinds of flow ids.
-var flowKinds = map[timeline.FlowSpace]string{
-	timeline.FlowV1: "event", timeline.FlowV2: "bind_id", timeline.FlowNative: "perfetto", timeline.FlowFirefox: "firefox",
 }
 
 func (p *flowPrinter) list(least int) error {
@@ -65,7 +60,7 @@ func (p *flowPrinter) list(least int) error {
 		return err
 	}
 	listed := 0
-	err := p.index.Walk(p.ctx, func(f flow.Flow, first flow.Member, label flow.Label) error {
+	err := p.index.Walk(p.ctx, func(f flowindex.Flow, first flowindex.Member, label flowindex.Label) error {
 		if f.Members < least {
 			return nil
 		}
@@ -81,12 +76,12 @@ func (p *flowPrinter) list(least int) error {
 	return p.form.listEnd(listed, p.index.Len())
 }
 
-func (p *flowPrinter) marker(m flow.Member, label flow.Label) *marker {
+func (p *flowPrinter) marker(m flowindex.Member, label flowindex.Label) *marker {
 	return &marker{m, label, p.tracks.track(&timeline.Item{Track: m.Track, Lane: m.Lane})}
 }
 
 // described returns members with their labels.
-func (p *flowPrinter) described(members []flow.Member) ([]*marker, error) {
+func (p *flowPrinter) described(members []flowindex.Member) ([]*marker, error) {
 	var ordinals []uint64
 	for i := range members {
 		ordinals = append(ordinals, members[i].Ordinal)
@@ -104,13 +99,13 @@ func (p *flowPrinter) described(members []flow.Member) ([]*marker, error) {
 }
 
 // flows prints flows with all their members.
-func (p *flowPrinter) flows(flows []flow.Flow) error {
+func (p *flowPrinter) flows(flows []flowindex.Flow) error {
 	lines := 0
 	for _, f := range flows {
 		if err := p.form.flow(f); err != nil {
 			return err
 		}
-		var batch []flow.Member
+		var batch []flowindex.Member
 		flush := func() error {
 			markers, err := p.described(batch)
 			batch = batch[:0]
@@ -122,7 +117,7 @@ func (p *flowPrinter) flows(flows []flow.Flow) error {
 			}
 			return err
 		}
-		err := p.index.Members(p.ctx, f, func(m flow.Member) error {
+		err := p.index.Members(p.ctx, f, func(m flowindex.Member) error {
 			if batch = append(batch, m); len(batch) < labelBatch {
 				return nil
 			}
@@ -140,10 +135,10 @@ func (p *flowPrinter) flows(flows []flow.Flow) error {
 
 // membership is a marker in one of its flows, with what comes before and behind it there.
 type membership struct {
-	flow     flow.Flow
-	marker   flow.Member
-	previous []flow.Member // none or one
-	next     []flow.Member
+	flow     flowindex.Flow
+	marker   flowindex.Member
+	previous []flowindex.Member // none or one
+	next     []flowindex.Member
 }
 
 // markers prints the flows of markers, with one step back and forth in each.
@@ -182,7 +177,7 @@ func (p *flowPrinter) markers(ordinals []uint64) error {
 }
 
 // around finds what comes before and behind a member of a flow.
-func (p *flowPrinter) around(m flow.Member) (b membership, err error) {
+func (p *flowPrinter) around(m flowindex.Member) (b membership, err error) {
 	b.marker = m
 	if b.flow, err = p.index.Flow(m.Flow); err != nil {
 		return b, err
@@ -192,7 +187,7 @@ func (p *flowPrinter) around(m flow.Member) (b membership, err error) {
 		if err != nil {
 			return b, err
 		}
-		b.previous = []flow.Member{previous}
+		b.previous = []flowindex.Member{previous}
 	}
 	b.next, err = p.index.Next(p.ctx, b.flow, m.N, maxNext)
 	return b, err
@@ -200,7 +195,7 @@ func (p *flowPrinter) around(m flow.Member) (b membership, err error) {
 
 // memberships prints a batch. last is the slice of the membership that was printed last.
 func (p *flowPrinter) memberships(batch []membership, last *uint64) error {
-	var members []flow.Member
+	var members []flowindex.Member
 	for i := range batch {
 		b := &batch[i]
 		members = append(append(append(members, b.marker), b.previous...), b.next...)
@@ -228,7 +223,7 @@ func (p *flowPrinter) memberships(batch []membership, last *uint64) error {
 }
 
 // flowsOf returns the flows of markers, each once.
-func (p *flowPrinter) flowsOf(ordinals []uint64) (flows []flow.Flow, err error) {
+func (p *flowPrinter) flowsOf(ordinals []uint64) (flows []flowindex.Flow, err error) {
 	seen := map[int]bool{}
 	for _, ordinal := range ordinals {
 		members, err := p.index.OfSlice(ordinal)
@@ -251,20 +246,20 @@ func (p *flowPrinter) flowsOf(ordinals []uint64) (flows []flow.Flow, err error) 
 }
 
 // connected prints the flows that can be reached from some flows.
-func (p *flowPrinter) connected(from []flow.Flow, nested bool) error {
+func (p *flowPrinter) connected(from []flowindex.Flow, nested bool) error {
 	for _, f := range from {
 		if err := p.form.flow(f); err != nil {
 			return err
 		}
 	}
 	n := 0
-	var batch []flow.Connection
+	var batch []flowindex.Connection
 	flush := func() error {
 		err := p.connections(batch)
 		batch = batch[:0]
 		return err
 	}
-	err := p.index.Connected(p.ctx, from, nested, func(c flow.Connection) error {
+	err := p.index.Connected(p.ctx, from, nested, func(c flowindex.Connection) error {
 		if n == p.limit {
 			return errLimit
 		}
@@ -285,8 +280,8 @@ func (p *flowPrinter) connected(from []flow.Flow, nested bool) error {
 }
 
 // connections prints a batch.
-func (p *flowPrinter) connections(batch []flow.Connection) error {
-	var members []flow.Member
+func (p *flowPrinter) connections(batch []flowindex.Connection) error {
+	var members []flowindex.Member
 	for i := range batch {
 		members = append(members, batch[i].Through)
 	}

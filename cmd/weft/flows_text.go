@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -17,7 +17,7 @@ func (t *flowText) listHead() error {
 	return err
 }
 
-func (t *flowText) listed(f flow.Flow, first *marker) error {
+func (t *flowText) listed(f flowindex.Flow, first *marker) error {
 	_, err := fmt.Fprintf(t.w, "%-36s %7d %7d %16s %16s  %s\n", printable(flowName(f)), f.Members, f.Threads,
 		t.since(f.Start), milliseconds(max(f.End-f.Start, 0)), t.place(first))
 	return err
@@ -28,8 +28,8 @@ func (t *flowText) listEnd(listed, all int) error {
 	return err
 }
 
-func (t *flowText) flow(f flow.Flow) error {
-	kind := flowKinds[f.Space] + " id"
+func (t *flowText) flow(f flowindex.Flow) error {
+	kind := f.Kind() + " id"
 	if f.Name != "" || f.Category != "" {
 		kind += fmt.Sprintf(", name %q, category %q", f.Name, f.Category)
 	}
@@ -42,7 +42,7 @@ func (t *flowText) flow(f flow.Flow) error {
 	return err
 }
 
-func (t *flowText) member(_ flow.Flow, m *marker) error {
+func (t *flowText) member(_ flowindex.Flow, m *marker) error {
 	from := ""
 	if m.Previous >= 0 && m.Previous != m.N-1 {
 		from = fmt.Sprintf("  (from %d)", m.Previous+1)
@@ -56,7 +56,7 @@ func (t *flowText) markerHead(m *marker) error {
 	return err
 }
 
-func (t *flowText) membership(f flow.Flow, m *marker, previous, next []*marker) error {
+func (t *flowText) membership(f flowindex.Flow, m *marker, previous, next []*marker) error {
 	if _, err := fmt.Fprintf(t.w, "  %s: marker %d of %d\n", printable(flowName(f)), m.N+1, f.Members); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (t *flowText) membership(f flow.Flow, m *marker, previous, next []*marker) 
 	return nil
 }
 
-func (t *flowText) connection(c flow.Connection, from flow.Flow, through *marker) error {
+func (t *flowText) connection(c flowindex.Connection, from flowindex.Flow, through *marker) error {
 	_, err := fmt.Fprintf(t.w, "%5d %-36s from %-36s %-6s %s\n", c.Distance, printable(flowName(c.Flow)),
 		printable(flowName(from)), c.Link, t.line(through))
 	return err

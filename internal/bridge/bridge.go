@@ -1,4 +1,4 @@
-// Package bridge leads from a trace.Trace to the timeline behind it, and back. Package trace registers the two functions when
+// Package bridge leads from a trace.Trace to the timeline behind it, and back. Package trace registers the functions when
 // it is initialised, so that neither has to be one of its exported names: a program that uses weft does not see the engine,
 // and weft's own packages, which import trace anyway, still reach it.
 package bridge
@@ -8,11 +8,16 @@ import "github.com/weft-trace/weft/internal/timeline"
 var (
 	timelineOf func(tr any) *timeline.Timeline
 	traceOf    func(tl *timeline.Timeline) any
+	trackOf    func(tr any, track timeline.TrackID, lane uint32) uint32
 )
 
 // Register is for package trace.
-func Register(timelineOfTrace func(tr any) *timeline.Timeline, traceOfTimeline func(tl *timeline.Timeline) any) {
-	timelineOf, traceOf = timelineOfTrace, traceOfTimeline
+func Register(
+	timelineOfTrace func(tr any) *timeline.Timeline,
+	traceOfTimeline func(tl *timeline.Timeline) any,
+	trackOfTrace func(tr any, track timeline.TrackID, lane uint32) uint32,
+) {
+	timelineOf, traceOf, trackOf = timelineOfTrace, traceOfTimeline, trackOfTrace
 }
 
 // Timeline returns the timeline behind a *trace.Trace.
@@ -20,3 +25,6 @@ func Timeline(tr any) *timeline.Timeline { return timelineOf(tr) }
 
 // Trace returns the trace that a resolved timeline holds, and which owns it: Trace[trace.Trace](tl).
 func Trace[T any](tl *timeline.Timeline) *T { return traceOf(tl).(*T) }
+
+// Track returns the trace.TrackID of a lane of a track, or of the track itself if lane is 0.
+func Track(tr any, track timeline.TrackID, lane uint32) uint32 { return trackOf(tr, track, lane) }

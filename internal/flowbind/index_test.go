@@ -6,27 +6,25 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-trace/weft/flow"
-	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // indexed is everything that an index says, collected in the plainest way.
 type indexed struct {
-	flows   []flow.Flow
-	members [][]flow.Member // by flow
+	flows   []flowindex.Flow
+	members [][]flowindex.Member // by flow
 }
 
-func collect(t *testing.T, x *flow.Index) (all indexed) {
+func collect(t *testing.T, x *flowindex.Index) (all indexed) {
 	t.Helper()
 	for number := range x.Len() {
 		f, err := x.Flow(number)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var members []flow.Member
-		err = x.Members(context.Background(), f, func(m flow.Member) error {
+		var members []flowindex.Member
+		err = x.Members(context.Background(), f, func(m flowindex.Member) error {
 			members = append(members, m)
 			return nil
 		})
@@ -56,8 +54,8 @@ func (all *indexed) arrows() (arrows []arrow) {
 }
 
 // outer returns the ordinal of the slice with flows in which m lies directly, by looking at all of them.
-func (all *indexed) outer(m *flow.Member) (uint64, bool) {
-	var best flow.Member
+func (all *indexed) outer(m *flowindex.Member) (uint64, bool) {
+	var best flowindex.Member
 	found := false
 	for _, members := range all.members {
 		for _, o := range members {
@@ -100,7 +98,7 @@ func (all *indexed) reachable(from int, nested bool) []int {
 }
 
 func (all *indexed) touch(own map[uint64]bool, b int) bool {
-	return slices.ContainsFunc(all.members[b], func(m flow.Member) bool { return own[m.Ordinal] })
+	return slices.ContainsFunc(all.members[b], func(m flowindex.Member) bool { return own[m.Ordinal] })
 }
 
 // nest reports whether a slice of flow b lies directly in one of own, or the other way round.
@@ -135,7 +133,7 @@ func TestIndexAgainstNaiveImplementation(t *testing.T) {
 		tl, _ := resolve(t, memory, text)
 		n := newNaive(t, tl)
 		n.resolve()
-		x, err := flow.NewIndex(context.Background(), bridge.Trace[trace.Trace](tl))
+		x, err := flowindex.NewIndex(context.Background(), tl)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +144,7 @@ func TestIndexAgainstNaiveImplementation(t *testing.T) {
 		for number, f := range all.flows {
 			for _, nested := range []bool{false, true} {
 				var got []int
-				err := x.Connected(context.Background(), []flow.Flow{f}, nested, func(c flow.Connection) error {
+				err := x.Connected(context.Background(), []flowindex.Flow{f}, nested, func(c flowindex.Connection) error {
 					got = append(got, c.Flow.Number)
 					return nil
 				})
@@ -161,7 +159,7 @@ func TestIndexAgainstNaiveImplementation(t *testing.T) {
 			}
 			// Every time in the flow finds it, or one of its id that has started since.
 			found, err := x.Find(context.Background(), f.ID, f.Start)
-			if err != nil || !slices.ContainsFunc(found, func(o flow.Flow) bool {
+			if err != nil || !slices.ContainsFunc(found, func(o flowindex.Flow) bool {
 				return o.Space == f.Space && o.Name == f.Name && o.Start == f.Start
 			}) {
 				t.Errorf("flow %+v is not found by its name: %v, %v", f, found, err)

@@ -135,16 +135,15 @@ func TestFlowsAndContexts(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s: %s %v, %v", ev.Name, c.Type, c.ID, c.Via))
 		}
 	}
-	flows, err := index.Find(t.Context(), "0x7", 20_000)
+	flows, err := index.Find("0x7", 20_000)
 	if err != nil || len(flows) != 1 {
 		t.Fatalf("%d flows, want 1; error %v", len(flows), err)
 	}
-	err = index.Members(t.Context(), flows[0], func(m flow.Member) error {
-		got = append(got, fmt.Sprintf("member %d: %s", m.N, names[m.ID()]))
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	for m, err := range index.Members(flows[0]) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("member %d: %s", m.N, names[m.Event]))
 	}
 	want := []string{
 		"FunctionCall: Frame frame/F, args", "reply: Frame frame/F, flow", "member 0: FunctionCall", "member 1: reply",

@@ -1,4 +1,4 @@
-package flow_test
+package flowindex_test
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/flow"
+	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -134,7 +134,7 @@ func rawName(thread, label json.RawMessage) string {
 // TestFirefoxConformance compares the index with what the reference implementation finds: flows with their members in
 // order, the flows of each marker, the flows that share a marker, and what an id means at a time.
 func TestFirefoxConformance(t *testing.T) {
-	paths, err := filepath.Glob("../testdata/conformance/firefox-flows/cases/*.json")
+	paths, err := filepath.Glob("../../testdata/conformance/firefox-flows/cases/*.json")
 	if err != nil || len(paths) < 20 {
 		t.Fatalf("%d cases, %v", len(paths), err)
 	}
@@ -158,7 +158,7 @@ func TestFirefoxConformance(t *testing.T) {
 	}
 }
 
-func (c *firefoxCase) compare(t *testing.T, x *flow.Index, markers []firefoxMarker) {
+func (c *firefoxCase) compare(t *testing.T, x *flowindex.Index, markers []firefoxMarker) {
 	ctx := context.Background()
 	var want, got []string
 	for _, f := range c.Expected.Flows {
@@ -176,7 +176,7 @@ func (c *firefoxCase) compare(t *testing.T, x *flow.Index, markers []firefoxMark
 			t.Fatal(err)
 		}
 		line := fmt.Sprintf("%s [%d,%d]", f.ID, f.Start, f.End)
-		err = x.Members(ctx, f, func(m flow.Member) error {
+		err = x.Members(ctx, f, func(m flowindex.Member) error {
 			marker := name(markers[m.Event].thread, markers[m.Event].Label)
 			line += " " + marker
 			ofMarker[marker] = append(ofMarker[marker], number)
@@ -239,16 +239,16 @@ func (c *firefoxCase) compare(t *testing.T, x *flow.Index, markers []firefoxMark
 }
 
 // neighbours returns the flows that are one step away: over the same markers, and over those around and inside.
-func neighbours(t *testing.T, x *flow.Index, number int) (direct, around, inside []int) {
+func neighbours(t *testing.T, x *flowindex.Index, number int) (direct, around, inside []int) {
 	start, err := x.Flow(number)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = x.Connected(context.Background(), []flow.Flow{start}, true, func(c flow.Connection) error {
+	err = x.Connected(context.Background(), []flowindex.Flow{start}, true, func(c flowindex.Connection) error {
 		if c.Distance > 1 {
 			return nil
 		}
-		list := map[flow.Link]*[]int{flow.Shared: &direct, flow.Around: &around, flow.Inside: &inside}[c.Link]
+		list := map[flowindex.Link]*[]int{flowindex.Shared: &direct, flowindex.Around: &around, flowindex.Inside: &inside}[c.Link]
 		*list = append(*list, c.Flow.Number)
 		return nil
 	})

@@ -43,19 +43,18 @@ func ExampleIndex() {
 		log.Fatal(err)
 	}
 	defer index.Close()
-	flows, err := index.Find(ctx, "18", 250)
+	flows, err := index.Find("18", 250)
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, f := range flows {
 		fmt.Printf("%s from %d to %d: %d members on %d threads\n", f.ID, f.Start, f.End, f.Members, f.Threads)
 	}
-	err = index.Connected(ctx, flows, false, func(c flow.Connection) error {
-		fmt.Printf("leads to %s over %s\n", c.Flow.ID, names[c.Through.ID()])
-		return nil
-	})
-	if err != nil {
-		log.Fatal(err)
+	for c, err := range index.Connected(flows, false) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("leads to %s over %s\n", c.Through.Flow.ID, names[c.Through.Event])
 	}
 	// Output:
 	// 0x12 from 100 to 210: 2 members on 2 threads

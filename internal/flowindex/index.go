@@ -1,8 +1,9 @@
-// Package flow navigates the flows of a trace: an Index finds them by the ids that the input has, by time and by slice, and
+// Package flowindex navigates the flows of a trace: an Index finds them by the ids that the input has, by time and by slice, and
 // follows the ways that lead from one to the next.
 //
-// What does not live here: which slices a flow joins is found out when a trace is made or read (internal/flowbind).
-package flow
+// What does not live here: which slices a flow joins is found out when a trace is made or read (internal/flowbind). Package
+// flow is what other programs see of the index.
+package flowindex
 
 import (
 	"cmp"
@@ -10,18 +11,16 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // Index finds the flows of a trace: by the ids that the input has, which the output replaces, by time, by slice; and the
 // flows that are connected with a flow. Its flows are those of the input: what the output has to write with several ids,
 // because one slice leads to several, is one flow here, and a flow that only one slice belongs to is a flow as well.
 //
-// An Index holds about 200 bytes for each end of a flow. What is more than the trace's memory budget lies in temporary
+// An Index holds about 200 bytes for each end of a flow. What is more than the timeline's memory budget lies in temporary
 // files. It must be closed, before the trace is, and is not safe for concurrent use.
 type Index struct {
 	t       *timeline.Timeline
@@ -51,6 +50,14 @@ type Flow struct {
 	first int // index of the first member in Index.members
 }
 
+// flowKinds are the names of the kinds of flow ids.
+var flowKinds = map[timeline.FlowSpace]string{
+	timeline.FlowV1: "event", timeline.FlowV2: "bind_id", timeline.FlowNative: "perfetto", timeline.FlowFirefox: "firefox",
+}
+
+// Kind returns what kind of id the flow has: "event", "bind_id", "perfetto" or "firefox".
+func (f *Flow) Kind() string { return flowKinds[f.Space] }
+
 // Member is a slice or instant as a member of a flow.
 type Member struct {
 	Flow     int // its number
@@ -64,9 +71,6 @@ type Member struct {
 	Track   timeline.TrackID
 	Lane    uint32
 }
-
-// ID returns the slice or instant as Trace.Events has it.
-func (m *Member) ID() trace.EventID { return trace.EventID(m.Ordinal + 1) }
 
 // flowRow is a Flow as it is stored; its number is its place.
 type flowRow struct {
@@ -86,10 +90,9 @@ type place struct {
 	lane, n uint32
 }
 
-// NewIndex makes an index of a trace. Ids that are texts are known if convert.Options.KeepFlowIDs was set; they are found
+// NewIndex makes an index of a resolved timeline. Ids that are texts are known if convert.Options.KeepFlowIDs was set; they are found
 // in any case.
-func NewIndex(ctx context.Context, tr *trace.Trace) (*Index, error) {
-	t := bridge.Timeline(tr)
+func NewIndex(ctx context.Context, t *timeline.Timeline) (*Index, error) {
 	x := newIndexer(t)
 	defer x.close()
 	if err := flowbind.Visit(ctx, t, x); err != nil {

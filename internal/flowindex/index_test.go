@@ -1,4 +1,4 @@
-package flow_test
+package flowindex_test
 
 import (
 	"context"
@@ -9,17 +9,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/flow"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/flowbind"
+	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracetext"
-	"github.com/weft-trace/weft/trace"
 )
 
 // index makes an index of a timeline in text form (package tracetext).
-func index(t testing.TB, memory int64, text string) *flow.Index {
+func index(t testing.TB, memory int64, text string) *flowindex.Index {
 	t.Helper()
 	return indexOf(t, memory, func(b *timeline.Builder) error { return tracetext.Add(b, text) })
 }
@@ -49,12 +47,12 @@ func resolve(t testing.TB, opts timeline.Options, fill func(*timeline.Builder) e
 	return tl
 }
 
-func indexOf(t testing.TB, memory int64, fill func(*timeline.Builder) error) *flow.Index {
+func indexOf(t testing.TB, memory int64, fill func(*timeline.Builder) error) *flowindex.Index {
 	t.Helper()
 	log := new(problem.Log)
 	tl := resolve(t, timeline.Options{Memory: memory, Problems: log, KeepFlowIDs: true}, fill)
 	problems := fmt.Sprint(log.Totals())
-	x, err := flow.NewIndex(context.Background(), bridge.Trace[trace.Trace](tl))
+	x, err := flowindex.NewIndex(context.Background(), tl)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +69,7 @@ func indexOf(t testing.TB, memory int64, fill func(*timeline.Builder) error) *fl
 
 // describe renders a flow: "ID [start,end] members 0 1←0 2←0", with "…" behind an end that the input does not say.
 // Members are given by their events.
-func describe(t testing.TB, x *flow.Index, f flow.Flow) string {
+func describe(t testing.TB, x *flowindex.Index, f flowindex.Flow) string {
 	t.Helper()
 	open := ""
 	if !f.Ended {
@@ -83,7 +81,7 @@ func describe(t testing.TB, x *flow.Index, f flow.Flow) string {
 	}
 	line += fmt.Sprintf(" %d threads:", f.Threads)
 	var events []uint32
-	err := x.Members(context.Background(), f, func(m flow.Member) error {
+	err := x.Members(context.Background(), f, func(m flowindex.Member) error {
 		if m.Flow != f.Number || m.N != len(events) {
 			t.Errorf("%s: %+v is no member %d", line, m, len(events))
 		}
@@ -101,10 +99,10 @@ func describe(t testing.TB, x *flow.Index, f flow.Flow) string {
 }
 
 // all renders all flows in the order of Walk, with the label of the first member.
-func all(t testing.TB, x *flow.Index) string {
+func all(t testing.TB, x *flowindex.Index) string {
 	t.Helper()
 	var lines strings.Builder
-	err := x.Walk(context.Background(), func(f flow.Flow, first flow.Member, label flow.Label) error {
+	err := x.Walk(context.Background(), func(f flowindex.Flow, first flowindex.Member, label flowindex.Label) error {
 		fmt.Fprintf(&lines, "%s %s\n", label.Name, describe(t, x, f))
 		return nil
 	})
@@ -195,7 +193,7 @@ f 1/1 ping;1 200 bp=e
 }
 
 // find renders what Find returns.
-func find(t testing.TB, x *flow.Index, id string, at timeline.Nanos) string {
+func find(t testing.TB, x *flowindex.Index, id string, at timeline.Nanos) string {
 	t.Helper()
 	flows, err := x.Find(context.Background(), id, at)
 	if err != nil {
@@ -317,7 +315,7 @@ func TestFindTextNotKept(t *testing.T) {
 	tl := resolve(t, timeline.Options{Problems: new(problem.Log)}, func(b *timeline.Builder) error {
 		return tracetext.Add(b, "X 1/1 a 100 10\ns 1/1 ping 100\n")
 	})
-	x, err := flow.NewIndex(context.Background(), bridge.Trace[trace.Trace](tl))
+	x, err := flowindex.NewIndex(context.Background(), tl)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -459,7 +457,7 @@ X 1/1 touching 700 50 out=8
 				t.Fatal(start, err)
 			}
 			var steps []string
-			err = x.Connected(context.Background(), start, nested, func(c flow.Connection) error {
+			err = x.Connected(context.Background(), start, nested, func(c flowindex.Connection) error {
 				from, err := x.Flow(c.From)
 				steps = append(steps, fmt.Sprintf("%d:%s→%s %v event %d", c.Distance, from.ID, c.Flow.ID, c.Link, c.Through.Event))
 				return err
@@ -506,17 +504,17 @@ func TestConnectedMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	reached := 0
-	err = x.Connected(context.Background(), []flow.Flow{f}, true, func(flow.Connection) error { reached++; return nil })
+	err = x.Connected(context.Background(), []flowindex.Flow{f}, true, func(flowindex.Connection) error { reached++; return nil })
 	if err != nil || reached != n-1 {
 		t.Errorf("%d flows, %v", reached, err)
 	}
 	stop := errors.New("enough")
-	if err := x.Connected(context.Background(), []flow.Flow{f}, true, func(flow.Connection) error { return stop }); err != stop {
+	if err := x.Connected(context.Background(), []flowindex.Flow{f}, true, func(flowindex.Connection) error { return stop }); err != stop {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := x.Members(ctx, f, func(flow.Member) error { return nil }); err != context.Canceled {
+	if err := x.Members(ctx, f, func(flowindex.Member) error { return nil }); err != context.Canceled {
 		t.Errorf("%v", err)
 	}
 }
@@ -538,7 +536,7 @@ func TestIndexOfManySegments(t *testing.T) {
 	for _, memory := range []int64{largeMemory, smallMemory} {
 		x := index(t, memory, text.String())
 		members, last := 0, timeline.Nanos(-1)
-		err := x.Walk(context.Background(), func(f flow.Flow, first flow.Member, label flow.Label) error {
+		err := x.Walk(context.Background(), func(f flowindex.Flow, first flowindex.Member, label flowindex.Label) error {
 			members += f.Members
 			if first.TS < last || label.Name != fmt.Sprintf("name%d", first.Event) {
 				t.Fatalf("flow %+v begins with %+v %q behind %d", f, first, label, last)

@@ -1,0 +1,210 @@
+// Package flow navigates the flows of a trace: an Index finds them by the ids that the input has, by time and by event, and
+// follows the ways that lead from one to the next.
+//
+// What does not live here: which events a flow joins is found out when a trace is made or read, and is in the events of
+// package trace already, as FlowsIn and FlowsOut. The index itself is internal/flowindex.
+package flow
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/flowindex"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
+)
+
+// Index finds the flows of a trace: by the ids that the input has, which the output replaces, by time, by event; and the
+// flows that are connected with a flow. Its flows are those of the input: what the output has to write with several ids,
+// because one slice leads to several, is one flow here, and a flow that only one slice belongs to is a flow as well.
+//
+// An Index holds about 200 bytes for each end of a flow. What is more than the trace's memory budget lies in temporary
+// files. It must be closed, before the trace is, and is not safe for concurrent use.
+type Index struct {
+	tr *trace.Trace
+	x  *flowindex.Index
+}
+
+// Flow is one flow of the input: from the start of its id to the end, or to the next start.
+type Flow struct {
+	Kind string // of the id: "event" or "bind_id" (both Chrome's), "perfetto" or "firefox"
+	ID   string // of the input, in the form that Index.Find understands; ids can be used again and again
+
+	// Name and Category are those of the events that make the flow. Only flows of the kind "event" have them, where they are
+	// a part of the id.
+	Name, Category string
+
+	Start   trace.Nanos // when the id became active
+	End     trace.Nanos // when the last of the members ends, as far as they end
+	Ended   bool        // the input says that the flow ends; if not, its id stays active to the end of the trace
+	Members int         // number of slices and instants, at least 1; one to which a flow comes back counts again
+	Threads int         // number of threads, or of other tracks, that they are on
+
+	found flowindex.Flow
+}
+
+// Member is a slice or instant as a member of a flow.
+type Member struct {
+	Flow     Flow
+	N        int // of the member in the flow, from 0, in the order in which the flow takes its way
+	Previous int // N of the member from which the flow comes; -1 for the first
+
+	Event      trace.EventID
+	Track      trace.TrackID
+	Time       trace.Nanos
+	Duration   trace.Nanos // 0 for an instant
+	Unfinished bool        // it is a slice that never ends
+	Passed     trace.Nanos // when the flow passes: some flows of Chrome pass inside a slice
+}
+
+// Link says how one flow leads to another.
+type Link string
+
+// The links.
+const (
+	Shared Link = "shared" // one slice or instant is a member of both
+	Inside Link = "inside" // a member of the flow that is reached lies in a member of the other: what happened there went on elsewhere
+	Around Link = "around" // a member of the flow that is reached contains a member of the other: in it, that was caused
+)
+
+// Connection is one step from a flow to another one.
+type Connection struct {
+	Through  Member // of the flow that is reached
+	From     Flow   // from which the step leads there
+	Link     Link
+	Distance int // number of steps from one of the flows that the search began with
+}
+
+// NewIndex makes an index of a trace. Ids that are texts are known if convert.Options.KeepFlowIDs was set; they are found
+// in any case.
+func NewIndex(ctx context.Context, tr *trace.Trace) (*Index, error) {
+	x, err := flowindex.NewIndex(ctx, bridge.Timeline(tr))
+	if err != nil {
+		return nil, err
+	}
+	return &Index{tr: tr, x: x}, nil
+}
+
+// Close frees the memory and the temporary files of the index.
+func (x *Index) Close() error { return x.x.Close() }
+
+// errStop ends a search whose loop was left.
+var errStop = errors.New("stop")
+
+// each makes an iterator of a search that calls a function for what it finds.
+func each[T any](search func(found func(T) error) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		err := search(func(v T) error {
+			if !yield(v, nil) {
+				return errStop
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			var none T
+			yield(none, err)
+		}
+	}
+}
+
+// Flows returns the flows with an id, one name and category after the other, each in the order in which they start; with the
+// id "" those of all ids. Ids are as in the input, see Find.
+func (x *Index) Flows(id string) iter.Seq2[Flow, error] {
+	return each(func(found func(Flow) error) error {
+		if id != "" {
+			return x.x.Each(context.Background(), id, func(f flowindex.Flow) error { return found(flowOf(f)) })
+		}
+		for number := range x.x.Len() {
+			f, err := x.x.Flow(number)
+			if err == nil {
+				err = found(flowOf(f))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Find returns the flows that an id means at some time: of all flows with that id the last one that starts at that time or
+// before. Where ids are separate by name and category there may be one for each of these. An id that is ended still
+// means its last flow until it is started again (firefox.md 7).
+//
+// Ids are given as in the input. Those of Chrome are numbers, decimal or hexadecimal, with 0x or not: a text that is both
+// finds both. Those of Perfetto are decimal, or hexadecimal with 0x. Those of Firefox are texts of 17 characters, of which
+// the last, a zero that means nothing, may be left out.
+func (x *Index) Find(id string, at trace.Nanos) ([]Flow, error) {
+	found, err := x.x.Find(context.Background(), id, at)
+	var flows []Flow
+	for _, f := range found {
+		flows = append(flows, flowOf(f))
+	}
+	return flows, err
+}
+
+// Members returns the members of a flow, in the order in which it passes them.
+func (x *Index) Members(f Flow) iter.Seq2[Member, error] {
+	return each(func(found func(Member) error) error {
+		return x.x.Members(context.Background(), f.found, func(m flowindex.Member) error { return found(x.member(f, m)) })
+	})
+}
+
+// Of returns the memberships of a slice or instant, one flow after the other.
+func (x *Index) Of(event trace.EventID) (all []Member, err error) {
+	if event == 0 {
+		return nil, nil
+	}
+	found, err := x.x.OfSlice(uint64(event - 1))
+	for _, m := range found {
+		f, err := x.x.Flow(m.Flow)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x.member(flowOf(f), m))
+	}
+	return all, err
+}
+
+// Connected returns the flows that can be reached from some flows, the nearest first, and each once: by way of slices and
+// instants that are members of several flows and, with nested, also by way of those that lie directly in each other on one
+// track. The flows to begin with are not among them.
+//
+// What was reached is remembered, which takes some 20 bytes for each flow and each slice.
+func (x *Index) Connected(from []Flow, nested bool) iter.Seq2[Connection, error] {
+	return each(func(found func(Connection) error) error {
+		var begin []flowindex.Flow
+		for _, f := range from {
+			begin = append(begin, f.found)
+		}
+		return x.x.Connected(context.Background(), begin, nested, func(c flowindex.Connection) error {
+			before, err := x.x.Flow(c.From)
+			if err != nil {
+				return err
+			}
+			return found(Connection{
+				Through: x.member(flowOf(c.Flow), c.Through), From: flowOf(before), Link: Link(c.Link.String()), Distance: c.Distance,
+			})
+		})
+	})
+}
+
+func flowOf(f flowindex.Flow) Flow {
+	return Flow{
+		Kind: f.Kind(), ID: f.ID, Name: f.Name, Category: f.Category, Start: f.Start, End: f.End, Ended: f.Ended,
+		Members: f.Members, Threads: f.Threads, found: f,
+	}
+}
+
+func (x *Index) member(f Flow, m flowindex.Member) Member {
+	out := Member{
+		Flow: f, N: m.N, Previous: m.Previous, Event: trace.EventID(m.Ordinal + 1),
+		Track: trace.TrackID(bridge.Track(x.tr, m.Track, m.Lane)), Time: m.TS, Passed: m.At,
+	}
+	if out.Unfinished = m.End == timeline.NoTime; !out.Unfinished {
+		out.Duration = m.End - m.TS
+	}
+	return out
+}
