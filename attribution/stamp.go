@@ -406,7 +406,6 @@ func (s *stamper) nest(w *worker, next *work, o *timeline.Occurrence, found []ev
 	for i := range found {
 		if found[i].kind == ownCategory {
 			next.category = Category(found[i].value)
-			next.runs = next.category == CategoryScript
 		}
 	}
 	own := next.category

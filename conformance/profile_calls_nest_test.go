@@ -17,7 +17,7 @@ import (
 
 // onLanes are the calls that lie on lanes beside their thread: those that DevTools leaves out of its tree (leftOutOf), as
 // they end after the event in which they began. 84 events of this thread do not nest among each other either.
-var onLanes = map[string]int{"node-v24-all-node_trace devtools": 4, "node-v24-all-node_trace refined": 4}
+var onLanes = map[string]int{"node-v24-all-node_trace devtools": 4}
 
 // TestSampledRecordings converts every recording whose calls are made of samples, but for Chrome JSON, verifies the result, and holds that
 // the calls nest: on their own thread, and but for known ones on no lane beside it.

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
 
@@ -24,7 +25,7 @@ import (
 const (
 	numCallCases   = 27
 	numCallFuzz    = 100
-	numCallRefined = 5
+	numCallRefined = 13
 	numCallModels  = 5
 	numCallFiles   = 7
 	numCallTraces  = 7
@@ -338,28 +339,36 @@ func TestProfileCallCases(t *testing.T) {
 	}
 }
 
-// TestProfileCallRefined compares the calls of both rules with those worked out by hand.
+// TestProfileCallRefined compares the calls of both rules with those worked out by hand: lines of name, begin and duration.
 func TestProfileCallRefined(t *testing.T) {
-	callTables(t, "refined", numCallRefined, func(t *testing.T, name, dir string, expected []byte) {
-		var want struct{ DevTools, Refined []call }
-		if err := json.Unmarshal(expected, &want); err != nil {
-			t.Fatal(err)
-		}
-		input := recording.Read(t, filepath.Join(dir, name+".json"))
-		for mode, rows := range map[convert.JSCalls][]call{convert.JSCallsDevTools: want.DevTools, convert.JSCallsRefined: want.Refined} {
-			output, _ := convertCalls(t, input, convert.Options{JSCalls: mode})
-			if diff := gocmp.Diff(spans(rows), spans(callsOf(t, output)[0].Calls)); diff != "" {
-				t.Errorf("%v: -want +got:\n%s", mode, diff)
+	paths, err := filepath.Glob(filepath.Join(recording.Testdata(t), "conformance", "profile-calls", "refined", "*.txtar"))
+	if err != nil || len(paths) != numCallRefined {
+		t.Fatalf("%d cases, %v; want %d", len(paths), err, numCallRefined)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			files := map[string][]byte{}
+			for _, f := range txtar.Parse(recording.Read(t, path)).Files {
+				files[f.Name] = f.Data
 			}
-		}
-	})
+			for _, mode := range []convert.JSCalls{convert.JSCallsDevTools, convert.JSCallsRefined} {
+				output, _ := convertCalls(t, files["trace.json"], convert.Options{JSCalls: mode})
+				got := spans(callsOf(t, output)[0].Calls)
+				want := strings.Split(strings.TrimSpace(string(files[mode.String()])), "\n")
+				slices.Sort(want)
+				if diff := gocmp.Diff(want, got); diff != "" {
+					t.Errorf("%v: -want +got:\n%s", mode, diff)
+				}
+			}
+		})
+	}
 }
 
-// spans writes calls as name and time, in order.
+// spans writes calls as lines of name, begin and duration, sorted.
 func spans(calls []call) []string {
 	var all []string
 	for _, c := range calls {
-		all = append(all, fmt.Sprintf("%08d +%d %s", c.TS, c.Dur, c.Name))
+		all = append(all, fmt.Sprintf("%s %d %d", c.Name, c.TS, c.Dur))
 	}
 	slices.Sort(all)
 	return all

@@ -1,8 +1,8 @@
 package profilecalls
 
 import (
+	"bytes"
 	"math"
-	"slices"
 
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
@@ -14,8 +14,8 @@ type Mode uint8
 const (
 	// DevTools gives the calls that Chrome DevTools shows (profile-calls.md 5).
 	DevTools Mode = iota
-	// Refined loses fewer samples: it keeps samples inside of events that are not known to run JavaScript, and opens the
-	// callers of such an event before it (profile-calls.md 7).
+	// Refined looks ahead: an event is only inside calls that are on the stack in all samples taken during it, and no
+	// call begins in a garbage collection (profile-calls.md 7).
 	Refined
 )
 
@@ -23,16 +23,20 @@ const (
 type Class uint8
 
 const (
-	Other      Class = iota // nothing is known
-	Invocation              // the event runs JavaScript
-	Task                    // RunTask: no call lasts beyond its begin
-	Microtasks              // RunMicrotasks: both
+	Other          Class = iota // nothing is known
+	Invocation                  // the event runs JavaScript
+	Task                        // RunTask: no call lasts beyond its begin
+	Microtasks                  // RunMicrotasks: both
+	Engine                      // V8 does work of its own for the function that runs; by the rules of DevTools an Invocation
+	Callback                    // JavaScript calls the program around V8; by the rules of DevTools an Invocation
+	Collection                  // V8 collects garbage
+	CollectionStep              // the same, and by the rules of DevTools an Invocation
 )
 
-// ClassOf returns the class of the events with a name (profile-calls.md 5).
+// ClassOf returns the class of the events with a name (profile-calls.md 5 and 7).
 func ClassOf(name []byte) Class {
 	if len(name) >= 2 && (name[0] == 'v' || name[0] == 'V') && name[1] == '8' {
-		return Invocation
+		return classOfV8(name)
 	}
 	switch string(name) {
 	case "RunTask":
@@ -41,9 +45,44 @@ func ClassOf(name []byte) Class {
 		return Microtasks
 	case "FunctionCall", "EvaluateScript", "EventDispatch":
 		return Invocation
+	case "MajorGC", "MinorGC":
+		return Collection
 	}
 	return Other
 }
+
+// engineWork is how the names of events begin in which V8 compiles, or answers an interrupt, and runs no JavaScript.
+var engineWork = []string{
+	"v8.compile", "V8.Compile", "V8.Optimize", "V8.Finalize", "V8.Parse", "V8.PreParse", "V8.Deoptimize", "V8.InstallOptimized",
+	"V8.MarkCandidates", "V8.Maglev", "V8.BytecodeBudgetInterrupt", "V8.StackGuard", "V8.HandleInterrupts",
+}
+
+// classOfV8 is ClassOf for names that begin with v8 or V8.
+func classOfV8(name []byte) Class {
+	if bytes.HasPrefix(name, []byte("V8.GC")) {
+		return CollectionStep
+	}
+	for _, begin := range engineWork {
+		if len(name) >= len(begin) && string(name[:len(begin)]) == begin {
+			return Engine
+		}
+	}
+	if string(name) == "V8.ExternalCallback" {
+		return Callback
+	}
+	return Invocation
+}
+
+// invokes reports whether an event runs JavaScript by the rules of DevTools.
+func (c Class) invokes() bool {
+	return c == Invocation || c == Microtasks || c == Engine || c == Callback || c == CollectionStep
+}
+
+// onStack reports whether an event is on top of the stack of JavaScript if there is one.
+func (c Class) onStack() bool { return c == Engine || c == Callback || c.collects() }
+
+// collects reports whether an event is a garbage collection.
+func (c Class) collects() bool { return c == Collection || c == CollectionStep }
 
 // Event is a slice or instant of the thread.
 type Event struct {
@@ -57,8 +96,7 @@ type Event struct {
 
 // Stats says what became of the samples.
 type Stats struct {
-	Calls   int64
-	Dropped int64 // samples that changed nothing, because they lie in an event that is not known to run JavaScript
+	Calls int64
 
 	// A sample of JavaScript is lost if no call of its innermost function is open at its time
 	// (profile-calls.md 5). The times are the sums of the times from such samples to the next ones. Where events overlap without nesting,
@@ -94,8 +132,8 @@ type Builder struct {
 	stack    []v8profile.NodeIndex
 	from, to int
 
-	ahead [2][]v8profile.NodeIndex // stacks of samples that hoist looks at
-	call  Call                     // what emit gets
+	ahead *lookahead // nil but by the refined rules
+	call  Call       // what emit gets
 	lost  lostTime
 
 	placed *placedSamples // nil if positions are not known
@@ -104,8 +142,8 @@ type Builder struct {
 
 // openEvent is an event that has not ended.
 type openEvent struct {
-	end        timeline.Nanos
-	invocation bool
+	end   timeline.Nanos
+	class Class
 }
 
 // openCall is a call that has not ended.
@@ -122,7 +160,11 @@ type openCall struct {
 // NewBuilder returns a Builder for a thread. It calls emit for each call when that ends, inner calls before outer ones;
 // Call.Order is that of their creation. The Call is valid during the call of emit only.
 func NewBuilder(f *Frames, mode Mode, emit func(*Call)) *Builder {
-	return &Builder{frames: f, mode: mode, emit: emit, now: math.MinInt64, lost: newLostTime(f), placed: newPlacedSamples(f.profile)}
+	b := &Builder{frames: f, mode: mode, emit: emit, now: math.MinInt64, lost: newLostTime(f), placed: newPlacedSamples(f.profile)}
+	if mode == Refined {
+		b.ahead = newLookahead(f)
+	}
+	return b
 }
 
 // Event adds the next event of the thread. Events come sorted by TS, those of one TS by End from late to early, and
@@ -134,7 +176,11 @@ func (b *Builder) Event(ev *Event) {
 	// A sample at the begin of an event is taken to be inside it, unless the event has no inside.
 	b.samplesUntil(ev.TS, ev.End <= ev.TS)
 	b.endEvents(ev.TS)
-	b.begin(ev)
+	if b.mode == Refined {
+		b.beginRefined(ev)
+	} else {
+		b.begin(ev)
+	}
 }
 
 // Finish processes the samples after the last event and ends everything. It returns what became of the samples.
@@ -172,7 +218,7 @@ func (b *Builder) endEvents(ts timeline.Nanos) {
 	}
 }
 
-// begin processes the begin of an event.
+// begin processes the begin of an event by the rules of DevTools.
 func (b *Builder) begin(ev *Event) {
 	if ev.Class == Task || ev.Class == Microtasks {
 		b.locks = b.locks[:0]
@@ -191,31 +237,25 @@ func (b *Builder) begin(ev *Event) {
 		b.apply(b.frames.nodes[node].top, ev.TS, -1)
 	}
 	b.now = ev.TS
-	inJS := b.inInvocation()
-	if ev.TraceID != 0 && !inJS {
+	if ev.TraceID != 0 && !b.inInvocation() {
 		b.fake = true // step N of profile-calls.md 5
 	}
-	if b.mode == Refined && !known && (inJS || b.fake) && ev.Class != Task && ev.Class != Microtasks {
-		b.hoist(ev)
-	}
 	b.locks = append(b.locks, int32(len(b.calls)))
-	b.events = append(b.events, openEvent{ev.End, ev.Class == Invocation || ev.Class == Microtasks})
+	b.events = append(b.events, openEvent{ev.End, ev.Class})
 }
 
 // sample processes the next sample.
 func (b *Builder) sample(ts timeline.Nanos) {
 	stack := b.frames.stacks[b.next]
 	switch {
+	case b.mode == Refined:
+		b.refinedSample(stack, ts)
 	case b.inInvocation() || b.fake:
 		b.applySample(stack, ts)
 	case len(b.calls) == 0:
 		b.fake = true
 		b.applySample(stack, ts)
 		b.locks = append(b.locks, 0)
-	case b.mode == Refined && b.callersEqual(stack):
-		b.applySample(stack, ts)
-	default:
-		b.stats.Dropped++
 	}
 	if stack != noStack && b.frames.profile.At(b.next) != b.frames.profile.Collector {
 		b.lost.sample(b, stack, ts)
@@ -229,7 +269,7 @@ func (b *Builder) sample(ts timeline.Nanos) {
 
 // inInvocation reports whether the innermost open event runs JavaScript.
 func (b *Builder) inInvocation() bool {
-	return len(b.events) > 0 && b.events[len(b.events)-1].invocation
+	return len(b.events) > 0 && b.events[len(b.events)-1].class.invokes()
 }
 
 // lock returns how many of the open calls cannot end before the innermost event does.
@@ -348,57 +388,4 @@ func (b *Builder) equalFrom(i, limit int) int {
 		i++
 	}
 	return i
-}
-
-// callersEqual is rule R1 of profile-calls.md 7: whether a stack has the calls below the lock as its outermost
-// frames.
-func (b *Builder) callersEqual(stack v8profile.NodeIndex) bool {
-	lock := b.lock()
-	b.setStack(stack)
-	return b.equalFrom(0, lock) == lock
-}
-
-// hoist is rule R2 of profile-calls.md 7: functions that are on the stack both inside an event and after it were
-// there when it began. They become calls that begin with it.
-func (b *Builder) hoist(ev *Event) {
-	p := b.frames.profile
-	inside := b.next
-	if inside >= p.Len() || p.Time(inside) >= ev.End {
-		return
-	}
-	after := p.FirstAfter(ev.End)
-	if after >= p.Len() || len(b.events) > 0 && p.Time(after) >= b.events[len(b.events)-1].end {
-		return
-	}
-	in := b.framesOf(&b.ahead[0], b.frames.stacks[inside])
-	out := b.framesOf(&b.ahead[1], b.frames.stacks[after])
-	shared := 0
-	for shared < min(len(in), len(out)) {
-		function := b.frames.nodes[in[shared]].function
-		if function != b.frames.nodes[out[shared]].function {
-			break
-		}
-		if shared < len(b.calls) && function != b.calls[shared].function {
-			return
-		}
-		shared++
-	}
-	if shared > len(b.calls) {
-		b.apply(in[shared-1], ev.TS, inside)
-	}
-}
-
-// framesOf returns the frames of a stack, outermost first, in memory of *buf. It returns none if no frame is beyond the
-// open calls.
-func (b *Builder) framesOf(buf *[]v8profile.NodeIndex, top v8profile.NodeIndex) []v8profile.NodeIndex {
-	if top == noStack || int(b.frames.nodes[top].height) <= len(b.calls) {
-		return nil
-	}
-	stack := (*buf)[:0]
-	for n := top; n != noStack; n = b.frames.nodes[n].up {
-		stack = append(stack, n)
-	}
-	slices.Reverse(stack)
-	*buf = stack
-	return stack
 }

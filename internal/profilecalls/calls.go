@@ -58,6 +58,22 @@ type frame struct {
 	function uint32              // equal for equal functions, see identities
 }
 
+// height returns the number of frames of a stack.
+func (f *Frames) height(stack v8profile.NodeIndex) int {
+	if stack == noStack {
+		return 0
+	}
+	return int(f.nodes[stack].height)
+}
+
+// outer returns the stack of so many of the outermost frames of a stack, which has as many.
+func (f *Frames) outer(stack v8profile.NodeIndex, height int) v8profile.NodeIndex {
+	for f.height(stack) > height {
+		stack = f.nodes[stack].up
+	}
+	return stack
+}
+
 // nativeURL is what V8 gives as url of functions of its own runtime.
 const nativeURL = "native V8Runtime"
 

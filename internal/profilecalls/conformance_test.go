@@ -2,11 +2,13 @@ package profilecalls
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/v8profile"
@@ -143,27 +145,29 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// TestRefined compares both modes with results made by hand.
+// TestRefined compares the calls by both rules with results made by hand: lines of name, begin and duration.
 func TestRefined(t *testing.T) {
-	eachPair(t, "refined", ".json", func(t *testing.T, input, expected []byte) {
-		var want struct{ DevTools, Refined [][3]any }
-		if err := json.Unmarshal(expected, &want); err != nil {
-			t.Fatal(err)
-		}
-		tr := readTrace(t, input)
-		for _, c := range []struct {
-			mode Mode
-			want [][3]any
-		}{{DevTools, want.DevTools}, {Refined, want.Refined}} {
-			calls, _ := tr.calls(tr.profiles[0], c.mode)
-			var got [][3]any
-			for _, call := range calls {
-				name := tr.profiles[0].Profile.FunctionOf(call.Node).Name
-				got = append(got, [3]any{name, float64(call.TS) / 1000, float64(call.Dur) / 1000})
+	paths, err := filepath.Glob(filepath.Join(recording.Testdata(t), "conformance", "profile-calls", "refined", "*.txtar"))
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no cases", err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			files := map[string]string{}
+			for _, f := range txtar.Parse(recording.Read(t, path)).Files {
+				files[f.Name] = string(f.Data)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("mode %d: -want +got:\n%s", c.mode, diff)
+			tr := readTrace(t, []byte(files["trace.json"]))
+			for mode, name := range []string{DevTools: "devtools", Refined: "refined"} {
+				calls, _ := tr.calls(tr.profiles[0], Mode(mode))
+				var got strings.Builder
+				for _, c := range calls {
+					fmt.Fprintf(&got, "%s %d %d\n", tr.profiles[0].Profile.FunctionOf(c.Node).Name, c.TS/1000, c.Dur/1000)
+				}
+				if diff := cmp.Diff(files[name], got.String()); diff != "" {
+					t.Errorf("%s: -want +got:\n%s", name, diff)
+				}
 			}
-		}
-	})
+		})
+	}
 }

@@ -24,6 +24,7 @@ type naive struct {
 	js     []*Call
 	all    []*Call
 	fake   bool
+	next   int // the first sample that was not processed
 }
 
 // frames returns the stack of a node, outermost first, without frames that are hidden.
@@ -100,8 +101,10 @@ func (b *naive) endEvents(ts timeline.Nanos) {
 	}
 }
 
+func invokes(c Class) bool { return c != Other && c != Task && c != Collection }
+
 func (b *naive) inJS() bool {
-	return len(b.events) > 0 && (b.events[len(b.events)-1].Class == Invocation || b.events[len(b.events)-1].Class == Microtasks)
+	return len(b.events) > 0 && invokes(b.events[len(b.events)-1].Class)
 }
 
 func (b *naive) begin(ev Event) {
@@ -126,33 +129,111 @@ func (b *naive) begin(ev Event) {
 	if ev.TraceID != 0 && !parentInJS {
 		b.fake = true
 	}
-	if b.mode == Refined && !known && (parentInJS || b.fake) && !task {
-		b.hoist(ev)
+	b.lock = append(b.lock, len(b.js))
+	b.events = append(b.events, ev)
+}
+
+// tell returns the samples of a time that tell what was on the stack, without those that were processed.
+func (b *naive) tell(from, to timeline.Nanos) (samples []int) {
+	for i := b.next; i < b.p.Len(); i++ {
+		n, t := b.p.At(i), b.p.Time(i)
+		if from <= t && t < to && n != b.p.Collector && (n == b.p.Idle || len(b.frames(n)) > 0) {
+			samples = append(samples, i)
+		}
+	}
+	return samples
+}
+
+// prefix returns the outermost frames of a stack that are those of another one.
+func (b *naive) prefix(x, y []v8profile.NodeIndex) []v8profile.NodeIndex {
+	for i := range x {
+		if i == len(y) || !b.equal(x[i], y[i]) {
+			return x[:i]
+		}
+	}
+	return x
+}
+
+// replace makes calls of a stack, if no call that an event holds is in the way.
+func (b *naive) replace(frames []v8profile.NodeIndex, open bool, ts timeline.Nanos, sample int) {
+	var calls []v8profile.NodeIndex
+	for _, c := range b.js {
+		calls = append(calls, c.Node)
+	}
+	same := len(b.prefix(frames, calls))
+	b.truncate(same, ts)
+	if !open || len(b.js) > same {
+		return
+	}
+	for _, n := range frames[same:] {
+		c := &Call{Node: n, TS: ts, Sample: sample, Order: int64(len(b.all))}
+		b.js, b.all = append(b.js, c), append(b.all, c)
+	}
+}
+
+// collecting reports whether an open event is a garbage collection.
+func (b *naive) collecting() bool {
+	return slices.ContainsFunc(b.events, func(ev Event) bool { return ev.Class.collects() })
+}
+
+// beginRefined follows profile-calls.md 7.
+func (b *naive) beginRefined(ev Event) {
+	b.endEvents(ev.TS)
+	limit := timeline.Nanos(1 << 62)
+	if len(b.events) > 0 {
+		limit = b.events[len(b.events)-1].End
+	}
+	ev.End = min(ev.End, limit)
+	b.setDurations(ev.TS)
+	if !b.collecting() {
+		b.callers(ev, limit)
 	}
 	b.lock = append(b.lock, len(b.js))
 	b.events = append(b.events, ev)
 }
 
-func (b *naive) hoist(ev Event) {
-	in, after := -1, -1
-	for i := range b.p.Len() {
-		switch t := b.p.Time(i); {
-		case t >= ev.TS && t < ev.End && in < 0:
-			in = i
-		case t >= ev.End && after < 0 && (len(b.events) == 0 || t < b.events[len(b.events)-1].End):
-			after = i
+func (b *naive) callers(ev Event, limit timeline.Nanos) {
+	var common, after []v8profile.NodeIndex
+	inside := b.tell(ev.TS, ev.End)
+	if len(inside) > 0 {
+		common = b.sampleFrames(inside[0])
+		for _, i := range inside {
+			common = b.prefix(common, b.sampleFrames(i))
 		}
 	}
-	if in < 0 || after < 0 {
+	if behind := b.tell(ev.End, limit); len(behind) > 0 {
+		after = b.sampleFrames(behind[0])
+	}
+	onStack := ev.Class == Engine || ev.Class == Callback || ev.Class.collects()
+	if node, known := b.p.TraceID(ev.TraceID); known {
+		frames := b.frames(node)
+		if len(inside) > 0 {
+			frames = b.prefix(frames, common)
+		}
+		b.replace(frames, true, ev.TS, -1)
 		return
 	}
-	x, y := b.sampleFrames(in), b.sampleFrames(after)
-	for i := 0; i < len(x) && i < len(y) && b.equal(x[i], y[i]); i++ {
-		if i >= len(b.js) {
-			c := &Call{Node: x[i], TS: ev.TS, Sample: in, Order: int64(len(b.all))}
-			b.js, b.all = append(b.js, c), append(b.all, c)
-		} else if !b.equal(x[i], b.js[i].Node) {
-			return
+	switch {
+	case ev.Class == Task, ev.Class == Microtasks && len(inside) == 0:
+		b.truncate(0, ev.TS)
+	case len(inside) == 0:
+		if !onStack && !b.inJS() {
+			b.replace(after, false, ev.TS, 0)
+		}
+	default:
+		b.replace(common, false, ev.TS, 0)
+		hoisted := common
+		if ev.Class != Engine && !ev.Class.collects() {
+			hoisted = b.prefix(common, after)
+			if invokes(ev.Class) && len(hoisted) > 0 && len(hoisted) == len(b.sampleFrames(inside[0])) {
+				hoisted = hoisted[:len(hoisted)-1]
+			}
+			if !b.inJS() && len(b.js) == 0 {
+				return
+			}
+		}
+		if len(hoisted) > len(b.js) {
+			b.replace(hoisted, true, ev.TS, inside[0])
 		}
 	}
 }
@@ -162,39 +243,39 @@ func (b *naive) sample(i int) {
 	b.endEvents(ts)
 	frames := b.sampleFrames(i)
 	switch {
+	case b.mode == Refined && (b.collecting() || b.p.At(i) == b.p.Collector):
+		b.setDurations(ts)
+	case b.mode == Refined:
+		b.replace(frames, true, ts, i)
 	case b.inJS() || b.fake:
 		b.apply(frames, ts, ts, i)
 	case len(b.js) == 0:
 		b.fake = true
 		b.apply(frames, ts, ts, i)
 		b.lock = append(b.lock, 0)
-	case b.mode == Refined:
-		lock := b.topLock()
-		if len(frames) >= lock && slices.EqualFunc(frames[:lock], b.js[:lock], func(n v8profile.NodeIndex, c *Call) bool {
-			return b.equal(n, c.Node)
-		}) {
-			b.apply(frames, ts, ts, i)
-		}
 	}
 }
 
 // run gives the calls of a profile between events.
 func (b *naive) run(events []Event) []Call {
-	next := 0
 	for _, ev := range events {
 		if ev.LegacyInstant && ev.TraceID == 0 {
 			continue
 		}
-		for ; next < b.p.Len(); next++ {
-			if t := b.p.Time(next); t > ev.TS || t == ev.TS && ev.End > ev.TS {
+		for ; b.next < b.p.Len(); b.next++ {
+			if t := b.p.Time(b.next); t > ev.TS || t == ev.TS && ev.End > ev.TS {
 				break
 			}
-			b.sample(next)
+			b.sample(b.next)
 		}
-		b.begin(ev)
+		if b.mode == Refined {
+			b.beginRefined(ev)
+		} else {
+			b.begin(ev)
+		}
 	}
-	for ; next < b.p.Len(); next++ {
-		b.sample(next)
+	for ; b.next < b.p.Len(); b.next++ {
+		b.sample(b.next)
 	}
 	b.endEvents(1 << 62)
 	var calls []Call
@@ -246,7 +327,7 @@ func randomEvents(rnd *rand.Rand) []Event {
 	var events []Event
 	for range rnd.IntN(30) {
 		ts := timeline.Nanos(rnd.IntN(160)-5) * 1000
-		ev := Event{TS: ts, End: ts + timeline.Nanos(rnd.IntN(60))*1000, Class: Class(rnd.IntN(4))}
+		ev := Event{TS: ts, End: ts + timeline.Nanos(rnd.IntN(60))*1000, Class: Class(rnd.IntN(int(CollectionStep) + 1))}
 		if rnd.IntN(3) == 0 {
 			ev.TraceID = uint64(1 + rnd.IntN(5))
 		}
@@ -287,6 +368,9 @@ func TestAgainstNaive(t *testing.T) {
 			}
 			if nested(events) {
 				checkLost(t, p, stats, got)
+				if mode == Refined {
+					checkRefined(t, p, events, got)
+				}
 			}
 		}
 	}
@@ -323,5 +407,43 @@ func checkLost(t *testing.T, p *v8profile.Profile, stats Stats, calls []Call) {
 	}
 	if stats.Samples != samples || stats.LostSamples != lost {
 		t.Fatalf("%d of %d samples lost, want %d of %d", stats.LostSamples, stats.Samples, lost, samples)
+	}
+}
+
+// checkRefined holds what the refined rules promise: no call crosses an event, none begins or ends in a garbage collection,
+// each was seen in a sample during it, and every sample outside of garbage collections has calls of all its functions.
+func checkRefined(t *testing.T, p *v8profile.Profile, events []Event, calls []Call) {
+	t.Helper()
+	b := naive{p: p}
+	for i := range calls {
+		c := &calls[i]
+		end := c.TS + c.Dur
+		if c.Sample >= 0 {
+			seen := slices.ContainsFunc(b.sampleFrames(c.Sample), func(n v8profile.NodeIndex) bool { return n == c.Node })
+			if at := p.Time(c.Sample); !seen || at < c.TS || at > end {
+				t.Fatalf("call %d, from %d to %d, is not backed by sample %d at %d", i, c.TS, end, c.Sample, at)
+			}
+		}
+		for _, ev := range events {
+			if c.TS < ev.TS && ev.TS < end && end < ev.End || ev.TS < c.TS && c.TS < ev.End && ev.End < end {
+				t.Fatalf("call %d, from %d to %d, crosses %+v", i, c.TS, end, ev)
+			}
+			if ev.Class.collects() && ev.TS < ev.End && c.TS < ev.End && ev.TS < end && (ev.TS < c.TS || end < ev.End) {
+				t.Fatalf("call %d, from %d to %d, begins or ends in the collection %+v", i, c.TS, end, ev)
+			}
+		}
+	}
+	for i := range p.Len() {
+		ts := p.Time(i)
+		if p.At(i) == p.Collector || slices.ContainsFunc(events, func(ev Event) bool {
+			return ev.Class.collects() && ev.TS <= ts && ts < ev.End
+		}) {
+			continue
+		}
+		for _, n := range b.sampleFrames(i) {
+			if !slices.ContainsFunc(calls, func(c Call) bool { return c.TS <= ts && ts <= c.TS+c.Dur && b.equal(c.Node, n) }) {
+				t.Fatalf("sample %d at %d has no call of %s", i, ts, p.FunctionOf(n).Name)
+			}
+		}
 	}
 }

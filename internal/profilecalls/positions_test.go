@@ -61,7 +61,8 @@ func TestPositions(t *testing.T) {
 		t.Errorf("alone: -want +got:\n%s", diff)
 	}
 
-	// The samples from 25 to 65 µs are in Layout, below f; f ends with the event around.
+	// The samples from 25 to 65 µs are in Layout, below f; f ends with the event around. By the refined rules it ends before the
+	// last event, in which h is on the stack in its place.
 	events := []Event{
 		{TS: 0, End: 75_000, Class: Invocation},
 		{TS: 25_000, End: 65_000, Class: Other},
@@ -69,7 +70,7 @@ func TestPositions(t *testing.T) {
 	}
 	for mode, want := range map[Mode]string{
 		DevTools: "f 10+65: 4:7×1 5:1×2 5:2×1",
-		Refined:  "f 10+65: 4:7×1 5:1×2 5:2×1, g 30+10: 9:2×1",
+		Refined:  "f 10+56: 4:7×1 5:1×2 5:2×1, g 30+10: 9:2×1, h 70+4: 1:1×1",
 	} {
 		var got []string
 		b := NewBuilder(NewFrames(p), mode, func(c *Call) { got = append(got, callPlaces(p, c)) })

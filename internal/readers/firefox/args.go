@@ -6,7 +6,10 @@ type ownKey uint8
 
 const (
 	keyWeft ownKey = iota // the dictionary of what weft adds
-	keyMarker
+	keyLabel
+	keyTooltipLabel
+	keyTableLabel
+	keyUnits
 	keyCauseTime
 	keyIncomplete
 	keyTab
@@ -32,7 +35,7 @@ const (
 )
 
 var ownKeys = [numOwnKeys]string{
-	keyWeft: "weft", keyMarker: "marker",
+	keyWeft: "weft", keyLabel: "label", keyTooltipLabel: "tooltip_label", keyTableLabel: "table_label", keyUnits: "units",
 	keyCauseTime: "cause_time", keyIncomplete: "incomplete", keyTab: "tab", keyTopWindow: "top_window", keySamples: "samples", keyThreadID: "thread_id",
 	keyIPC: "ipc", keyTransferStart: "transfer_start", keyTransferEnd: "transfer_end", keyArrived: "arrived",
 	keyWindow: "innerWindowID", keyFetchStart: "fetchStart", keyFile: "file", keyLine: "line", keyColumn: "column",
@@ -75,6 +78,24 @@ func (c *converter) closeOwn() {
 		c.payload.own = false
 		c.enc.EndDict()
 	}
+}
+
+// encodeUnits adds the units of the fields that have one.
+func (c *converter) encodeUnits() {
+	if len(c.payload.units) == 0 {
+		return
+	}
+	c.ownKey(keyUnits)
+	c.enc.BeginDict()
+	for _, u := range c.payload.units {
+		if u.id != 0 {
+			c.enc.KeyWithID(u.id)
+		} else {
+			c.enc.Key([]byte(u.key))
+		}
+		c.enc.String(u.unit)
+	}
+	c.enc.EndDict()
 }
 
 // encodeNumber encodes a number as an integer where it is one.

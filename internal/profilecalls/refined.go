@@ -1,0 +1,117 @@
+package profilecalls
+
+import (
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/v8profile"
+)
+
+// beginRefined processes the begin of an event by the refined rules (profile-calls.md 7).
+func (b *Builder) beginRefined(ev *Event) {
+	end := ev.End
+	if n := len(b.events); n > 0 {
+		end = min(end, b.events[n-1].end)
+	}
+	b.now = ev.TS
+	class := ev.Class
+	if b.collecting() {
+		class = Collection
+	} else {
+		b.callers(ev, end)
+	}
+	b.locks = append(b.locks, int32(len(b.calls)))
+	b.events = append(b.events, openEvent{end, class})
+}
+
+// collecting reports whether the innermost event is, or lies in, a garbage collection, in which no call begins or ends.
+func (b *Builder) collecting() bool {
+	return len(b.events) > 0 && b.events[len(b.events)-1].class.collects()
+}
+
+// callers makes the open calls those that an event lies in.
+func (b *Builder) callers(ev *Event, end timeline.Nanos) {
+	inside := b.ahead.inside(b.next, end)
+	if ev.TraceID != 0 {
+		if node, known := b.frames.profile.TraceID(ev.TraceID); known {
+			top := b.frames.nodes[node].top
+			if inside.known {
+				top = b.frames.outer(top, b.ahead.shared(top, inside.top))
+			}
+			b.replace(top, ev.TS, -1)
+			return
+		}
+	}
+	switch {
+	case inside.known:
+		b.callersSeen(ev, end, inside)
+	case ev.Class == Task || ev.Class == Microtasks:
+		b.truncate(0, ev.TS)
+	case !ev.Class.onStack() && !b.inInvocation() && len(b.calls) > b.lock():
+		// Nothing but a next sample with the same functions says that they run around the event.
+		b.keep(b.stackAfter(end), ev.TS)
+	}
+}
+
+// callersSeen is callers for an event during which samples were taken. What called it is on the stack of all of them.
+func (b *Builder) callersSeen(ev *Event, end timeline.Nanos, inside commonStack) {
+	if ev.Class == Task {
+		b.truncate(0, ev.TS)
+		return
+	}
+	b.keep(inside.top, ev.TS)
+	callers := inside.top
+	if !ev.Class.collects() && ev.Class != Engine {
+		// What began and ended in it is on the stack of all of them as well; what is still there behind it called it.
+		if !b.inInvocation() && len(b.calls) == 0 {
+			return
+		}
+		height := b.ahead.shared(inside.top, b.stackAfter(end))
+		if ev.Class.invokes() && height > 0 && height == b.frames.height(b.frames.stacks[inside.sample]) {
+			height-- // it invoked something
+		}
+		callers = b.frames.outer(inside.top, height)
+	}
+	if b.frames.height(callers) > len(b.calls) {
+		b.replace(callers, ev.TS, inside.sample)
+	}
+}
+
+// stackAfter returns the stack of the first sample at or after a time if it is in the innermost open event, else noStack.
+func (b *Builder) stackAfter(ts timeline.Nanos) v8profile.NodeIndex {
+	s, ok := b.ahead.first(b.next, ts)
+	if !ok || len(b.events) > 0 && b.frames.profile.Time(s) >= b.events[len(b.events)-1].end {
+		return noStack
+	}
+	return b.frames.stacks[s]
+}
+
+// refinedSample processes a sample by the refined rules.
+func (b *Builder) refinedSample(stack v8profile.NodeIndex, ts timeline.Nanos) {
+	if b.collecting() || b.frames.profile.At(b.next) == b.frames.profile.Collector {
+		b.truncate(len(b.calls), ts) // what is open lasts longer
+	} else {
+		b.replace(stack, ts, b.next)
+	}
+	if stack != noStack {
+		b.applied++
+	}
+}
+
+// keep ends the calls that are not on a stack, as far as no open event holds them.
+func (b *Builder) keep(stack v8profile.NodeIndex, ts timeline.Nanos) {
+	b.setStack(stack)
+	b.truncate(b.equalFrom(0, len(b.stack)), ts)
+}
+
+// replace makes the open calls those of a stack, unless an open event holds a call that is not on it.
+func (b *Builder) replace(stack v8profile.NodeIndex, ts timeline.Nanos, sample int) {
+	b.setStack(stack)
+	equal := b.equalFrom(0, len(b.stack))
+	b.truncate(equal, ts)
+	if len(b.calls) > equal {
+		return
+	}
+	for _, n := range b.stack[equal:] {
+		b.push(n, ts, sample)
+	}
+	b.from, b.to = 0, len(b.stack)
+}
