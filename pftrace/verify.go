@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -137,7 +138,7 @@ type verifier struct {
 	fields    pfwire.PacketFields // of the packet at hand
 	at        position
 	sequences map[pfwire.SequenceKey]*verifySequence
-	event     verifyEvent
+	event     message.TrackEvent
 
 	attributesAt   []position // packets of trace attributes
 	chromeMetadata bool       // there is metadata in its old form

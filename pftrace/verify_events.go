@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -11,46 +12,33 @@ import (
 // maxExtraValues is the number of extra counter values that an event may have (perfetto.md 7).
 const maxExtraValues = 8
 
-// verifyEvent is a TrackEvent, as far as the rules need it. One is used for all events; its slices are kept.
-type verifyEvent struct {
-	kind       uint64
-	track      uint64
-	hasTrack   bool
-	named      bool // has a name or a category
-	counter    int  // number of values
-	timed      bool // has a time of the old forms
-	extra      int  // number of extra values
-	extraFloat int
-
-	extraTracks, extraFloatTracks []uint64
-	flows, flowEnds               []uint64
-	oldFlows                      bool
-}
-
-func (e *verifyEvent) reset() {
-	*e = verifyEvent{extraTracks: e.extraTracks[:0], extraFloatTracks: e.extraFloatTracks[:0],
-		flows: e.flows[:0], flowEnds: e.flowEnds[:0]}
-}
-
 // trackEvent checks a TrackEvent. at is its time, if ok.
 func (v *verifier) trackEvent(seq *verifySequence, at int64, ok bool) {
 	v.report.Events++
 	e := &v.event
-	e.reset()
-	v.parseEvent(seq, e)
-	if !e.hasTrack && seq != nil && seq.Defaults.HasTrackUUID {
-		e.track, e.hasTrack = seq.Defaults.TrackUUID, true
+	v.parsed(e.Parse(v.fields.Data))
+	v.checkReferences(seq, e)
+	v.checkAnnotations(seq, e)
+	if !e.HasTrackUUID && seq != nil && seq.Defaults.HasTrackUUID {
+		e.TrackUUID, e.HasTrackUUID = seq.Defaults.TrackUUID, true
 	}
-	if !v.fields.HasTimestamp && !e.timed {
-		v.found(ruleTimestampMissing, "track %d", e.track)
+	if len(e.OldFlows)+len(e.OldTerminating) > 0 {
+		v.found(ruleFlowOldForm, "track %d", e.TrackUUID)
+		// Which of the old ids end a flow does not matter: the form itself is reported, and the flow is followed as open.
+		if len(e.Flows)+len(e.Terminating) == 0 {
+			e.Flows = append(append(e.Flows, e.OldFlows...), e.OldTerminating...)
+		}
+	}
+	if !v.fields.HasTimestamp && !e.HasTimeDelta && !e.HasTime {
+		v.found(ruleTimestampMissing, "track %d", e.TrackUUID)
 	}
 	if ok {
 		v.checkTimeOrder(at)
 	}
-	if e.kind == schema.TrackEvent_TypeSliceEnd && e.named {
-		v.found(ruleEndNamed, "track %d", e.track)
+	if e.Type == schema.TrackEvent_TypeSliceEnd && (e.Named || len(e.Categories)+len(e.CategoryIIDs) > 0) {
+		v.found(ruleEndNamed, "track %d", e.TrackUUID)
 	}
-	if e.kind == schema.TrackEvent_TypeState {
+	if e.Type == schema.TrackEvent_TypeState {
 		v.found(ruleNeedsVersion, "state events: v57")
 	}
 	v.checkCounters(seq, e)
@@ -67,13 +55,13 @@ func (v *verifier) checkTimeOrder(at int64) {
 }
 
 // placeEvent hands the event to the checks that need the order of time.
-func (v *verifier) placeEvent(seq *verifySequence, e *verifyEvent, at int64, ok bool) {
-	if e.kind == schema.TrackEvent_TypeCounter || seq == nil {
+func (v *verifier) placeEvent(seq *verifySequence, e *message.TrackEvent, at int64, ok bool) {
+	if e.Type == schema.TrackEvent_TypeCounter || seq == nil {
 		return
 	}
 	var track uint32
-	if e.hasTrack {
-		track = v.useTrack(e.track)
+	if e.HasTrackUUID {
+		track = v.useTrack(e.TrackUUID)
 	} else {
 		track = v.useThread(seq)
 	}
@@ -82,7 +70,7 @@ func (v *verifier) placeEvent(seq *verifySequence, e *verifyEvent, at int64, ok 
 		return
 	}
 	o := orderedEvent{time: at, at: v.at, track: track, seq: seq.number}
-	switch e.kind {
+	switch e.Type {
 	case schema.TrackEvent_TypeSliceBegin:
 		o.kind = orderBegin
 	case schema.TrackEvent_TypeSliceEnd:
@@ -91,39 +79,39 @@ func (v *verifier) placeEvent(seq *verifySequence, e *verifyEvent, at int64, ok 
 		o.kind = orderInstant
 	}
 	// Events without a type say in their legacy_event what they are: their nesting is not followed.
-	if e.kind == schema.TrackEvent_TypeSliceBegin || e.kind == schema.TrackEvent_TypeSliceEnd || e.kind == schema.TrackEvent_TypeInstant {
+	if e.Type == schema.TrackEvent_TypeSliceBegin || e.Type == schema.TrackEvent_TypeSliceEnd || e.Type == schema.TrackEvent_TypeInstant {
 		v.hold(o)
 	}
 	o.kind = orderFlow
-	for _, o.flow = range e.flows {
+	for _, o.flow = range e.Flows {
 		v.hold(o)
 	}
 	o.kind = orderFlowEnd
-	for _, o.flow = range e.flowEnds {
+	for _, o.flow = range e.Terminating {
 		v.hold(o)
 	}
 }
 
 // checkCounters checks the value of a counter event and the extra values of any event.
-func (v *verifier) checkCounters(seq *verifySequence, e *verifyEvent) {
-	if e.kind == schema.TrackEvent_TypeCounter {
-		if e.counter != 1 {
-			v.found(ruleCounterValue, "track %d: %d values", e.track, e.counter)
+func (v *verifier) checkCounters(seq *verifySequence, e *message.TrackEvent) {
+	if e.Type == schema.TrackEvent_TypeCounter {
+		if e.Values != 1 {
+			v.found(ruleCounterValue, "track %d: %d values", e.TrackUUID, e.Values)
 		}
-		v.useCounter(e.track)
+		v.useCounter(e.TrackUUID)
 	}
-	if e.extra+e.extraFloat > maxExtraValues {
-		v.found(ruleExtraValues, "%d values", e.extra+e.extraFloat)
+	if len(e.ExtraValues)+len(e.ExtraDoubleValues) > maxExtraValues {
+		v.found(ruleExtraValues, "%d values", len(e.ExtraValues)+len(e.ExtraDoubleValues))
 	}
-	tracks, floatTracks := e.extraTracks, e.extraFloatTracks
+	tracks, floatTracks := e.ExtraTracks, e.ExtraDoubleTracks
 	if seq != nil && len(tracks) == 0 {
 		tracks = seq.Defaults.ExtraCounters
 	}
 	if seq != nil && len(floatTracks) == 0 {
 		floatTracks = seq.Defaults.ExtraDoubleCounters
 	}
-	v.checkExtraValues(e.extra, tracks)
-	v.checkExtraValues(e.extraFloat, floatTracks)
+	v.checkExtraValues(len(e.ExtraValues), tracks)
+	v.checkExtraValues(len(e.ExtraDoubleValues), floatTracks)
 }
 
 func (v *verifier) checkExtraValues(n int, tracks []uint64) {
@@ -137,21 +125,18 @@ func (v *verifier) checkExtraValues(n int, tracks []uint64) {
 }
 
 // checkFlowIDs checks the flow ids of one event by themselves.
-func (v *verifier) checkFlowIDs(e *verifyEvent) {
-	if e.oldFlows {
-		v.found(ruleFlowOldForm, "track %d", e.track)
-	}
-	n := len(e.flows) + len(e.flowEnds)
+func (v *verifier) checkFlowIDs(e *message.TrackEvent) {
+	n := len(e.Flows) + len(e.Terminating)
 	if n == 0 {
 		return
 	}
-	if e.kind == schema.TrackEvent_TypeCounter {
-		v.found(ruleFlowOnCounter, "track %d: %d ids", e.track, n)
+	if e.Type == schema.TrackEvent_TypeCounter {
+		v.found(ruleFlowOnCounter, "track %d: %d ids", e.TrackUUID, n)
 	}
 	if n == 1 {
 		return
 	}
-	ids := append(append(make([]uint64, 0, 16), e.flows...), e.flowEnds...)
+	ids := append(append(make([]uint64, 0, 16), e.Flows...), e.Terminating...)
 	slices.Sort(ids)
 	for i := 1; i < len(ids); i++ {
 		if ids[i] == ids[i-1] {
@@ -161,124 +146,25 @@ func (v *verifier) checkFlowIDs(e *verifyEvent) {
 	}
 }
 
-// appendFixed64 appends the values of a repeated fixed64 field in its packed or its plain form.
-func appendFixed64(to []uint64, r *wire.Reader) []uint64 {
-	if r.Type() != wire.Len {
-		return append(to, r.Uint())
+// checkReferences checks the interned ids of an event.
+func (v *verifier) checkReferences(seq *verifySequence, e *message.TrackEvent) {
+	v.useInterned(seq, pfwire.InternedEventNames, e.NameIID)
+	v.useInterned(seq, pfwire.InternedEventNames, e.Legacy.NameIID)
+	for _, iid := range e.CategoryIIDs {
+		v.useInterned(seq, pfwire.InternedCategories, iid)
 	}
-	b := r.Bytes()
-	for ; len(b) >= 8; b = b[8:] {
-		to = append(to, uint64(b[0])|uint64(b[1])<<8|uint64(b[2])<<16|uint64(b[3])<<24|
-			uint64(b[4])<<32|uint64(b[5])<<40|uint64(b[6])<<48|uint64(b[7])<<56)
+	v.useInterned(seq, pfwire.InternedSourceLocations, e.SourceLocationIID)
+	v.useInterned(seq, pfwire.InternedCorrelationIDs, e.CorrelationIID)
+	v.useCallstack(seq, e.CallstackIID)
+	if e.Callstack != nil {
+		v.checkInlineCallstack(e.Callstack)
 	}
-	return to
-}
-
-// countFixed64 returns the number of values in a repeated fixed64 or double field.
-func countFixed64(r *wire.Reader) int {
-	if r.Type() == wire.Len {
-		return len(r.Bytes()) / 8
-	}
-	return 1
-}
-
-// countVarints returns the number of values in a repeated varint field.
-func countVarints(r *wire.Reader) int {
-	if r.Type() != wire.Len {
-		return 1
-	}
-	n := 0
-	for p := wire.NewPacked(r.Bytes()); p.Next(); {
-		n++
-	}
-	return n
-}
-
-// parseEvent reads the packet's TrackEvent into e. Interned ids and annotations are checked on the way.
-func (v *verifier) parseEvent(seq *verifySequence, e *verifyEvent) {
-	var oldFlows []uint64
-	own := 0 // dictionaries of weft
-	for r := wire.NewReader(v.fields.Data); r.Next(); {
-		switch r.Field() {
-		case schema.TrackEvent_Type:
-			e.kind = r.Uint()
-		case schema.TrackEvent_TrackUUID:
-			e.track, e.hasTrack = r.Uint(), true
-		case schema.TrackEvent_Categories, schema.TrackEvent_Name:
-			e.named = true
-		case schema.TrackEvent_CounterValue, schema.TrackEvent_DoubleCounterValue:
-			e.counter++
-		case schema.TrackEvent_ExtraCounterValues:
-			e.extra += countVarints(&r)
-		case schema.TrackEvent_ExtraDoubleCounterValues:
-			e.extraFloat += countFixed64(&r)
-		case schema.TrackEvent_ExtraCounterTrackUUIDs:
-			e.extraTracks = pfwire.AppendVarints(e.extraTracks, &r)
-		case schema.TrackEvent_ExtraDoubleCounterTrackUUIDs:
-			e.extraFloatTracks = pfwire.AppendVarints(e.extraFloatTracks, &r)
-		case schema.TrackEvent_FlowIDs:
-			e.flows = appendFixed64(e.flows, &r)
-		case schema.TrackEvent_TerminatingFlowIDs:
-			e.flowEnds = appendFixed64(e.flowEnds, &r)
-		case schema.TrackEvent_FlowIDsOld, schema.TrackEvent_TerminatingFlowIDsOld:
-			e.oldFlows = true
-			oldFlows = pfwire.AppendVarints(oldFlows, &r)
-		case schema.TrackEvent_TimestampDeltaUS, schema.TrackEvent_TimestampAbsoluteUS:
-			e.timed = true
-		case schema.TrackEvent_DebugAnnotations:
-			if v.annotation(seq, r.Bytes(), true) {
-				own++
-			}
-		default:
-			v.eventReference(seq, e, &r)
-		}
-	}
-	if own > 1 {
-		v.found(ruleAnnotationRepeated, "%d dictionaries", own)
-	}
-	if len(e.flows)+len(e.flowEnds) == 0 && len(oldFlows) > 0 {
-		// Which of the old ids end a flow does not matter: the form itself is reported, and the flow is followed as open.
-		e.flows = append(e.flows, oldFlows...)
-	}
-}
-
-// eventReference checks a field of a TrackEvent that refers to interned data.
-func (v *verifier) eventReference(seq *verifySequence, e *verifyEvent, r *wire.Reader) {
-	switch r.Field() {
-	case schema.TrackEvent_NameIID:
-		e.named = true
-		v.useInterned(seq, pfwire.InternedEventNames, r.Uint())
-	case schema.TrackEvent_CategoryIIDs:
-		e.named = true
-		if r.Type() != wire.Len {
-			v.useInterned(seq, pfwire.InternedCategories, r.Uint())
-			return
-		}
-		for p := wire.NewPacked(r.Bytes()); p.Next(); {
-			v.useInterned(seq, pfwire.InternedCategories, p.Uint())
-		}
-	case schema.TrackEvent_SourceLocationIID:
-		v.useInterned(seq, pfwire.InternedSourceLocations, r.Uint())
-	case schema.TrackEvent_CorrelationIDStrIID:
-		v.useInterned(seq, pfwire.InternedCorrelationIDs, r.Uint())
-	case schema.TrackEvent_CallstackIID:
-		v.useCallstack(seq, r.Uint())
-	case schema.TrackEvent_Callstack:
-		v.checkInlineCallstack(r.Bytes())
-	case schema.TrackEvent_LegacyEvent:
-		for l := wire.NewReader(r.Bytes()); l.Next(); {
-			if l.Field() == schema.TrackEventLegacyEvent_NameIID {
-				v.useInterned(seq, pfwire.InternedEventNames, l.Uint())
-			}
-		}
-	case schema.TrackEvent_LogMessage:
-		for l := wire.NewReader(r.Bytes()); l.Next(); {
-			switch l.Field() {
-			case schema.LogMessage_SourceLocationIID:
-				v.useInterned(seq, pfwire.InternedSourceLocations, l.Uint())
-			case schema.LogMessage_BodyIID:
-				v.useInterned(seq, pfwire.InternedLogMessages, l.Uint())
-			}
+	for l := wire.NewReader(e.Log); l.Next(); {
+		switch l.Field() {
+		case schema.LogMessage_SourceLocationIID:
+			v.useInterned(seq, pfwire.InternedSourceLocations, l.Uint())
+		case schema.LogMessage_BodyIID:
+			v.useInterned(seq, pfwire.InternedLogMessages, l.Uint())
 		}
 	}
 }
@@ -286,47 +172,38 @@ func (v *verifier) eventReference(seq *verifySequence, e *verifyEvent, r *wire.R
 // ownDictionary is the name of the annotation that holds what weft adds to an event (perfetto.md 9).
 const ownDictionary = "weft"
 
+// checkAnnotations checks the debug annotations of an event.
+func (v *verifier) checkAnnotations(seq *verifySequence, e *message.TrackEvent) {
+	own := 0
+	for _, msg := range e.Annotations {
+		if v.annotation(seq, msg, true) {
+			own++
+		}
+	}
+	if own > 1 {
+		v.found(ruleAnnotationRepeated, "%d dictionaries", own)
+	}
+}
+
 // annotation checks a debug annotation and all that is nested in it. It reports whether it is weft's dictionary. The
 // recursion is bounded by checkStructure.
 func (v *verifier) annotation(seq *verifySequence, msg []byte, needsName bool) (own bool) {
-	named, dictionary := false, false
-	values, last := 0, 0
-	for r := wire.NewReader(msg); r.Next(); {
-		switch field := r.Field(); field {
-		case schema.DebugAnnotation_NameIID:
-			named = named || r.Uint() != 0
-			name, _ := v.useInterned(seq, pfwire.InternedAnnotationNames, r.Uint())
-			own = string(name) == ownDictionary
-		case schema.DebugAnnotation_Name:
-			named = named || len(r.Bytes()) > 0
-			own = string(r.Bytes()) == ownDictionary
-		case schema.DebugAnnotation_ProtoTypeNameIID:
-			v.useInterned(seq, pfwire.InternedValueTypeNames, r.Uint())
-		case schema.DebugAnnotation_BoolValue, schema.DebugAnnotation_UintValue, schema.DebugAnnotation_IntValue,
-			schema.DebugAnnotation_DoubleValue, schema.DebugAnnotation_StringValue, schema.DebugAnnotation_PointerValue,
-			schema.DebugAnnotation_NestedValue, schema.DebugAnnotation_LegacyJSONValue, schema.DebugAnnotation_DictEntries,
-			schema.DebugAnnotation_ArrayValues, schema.DebugAnnotation_ProtoValue, schema.DebugAnnotation_StringValueIID:
-			// Of a list all elements are one value.
-			if field != last || field != schema.DebugAnnotation_DictEntries && field != schema.DebugAnnotation_ArrayValues {
-				values++
-			}
-			last = field
-			dictionary = dictionary || field == schema.DebugAnnotation_DictEntries
-			switch field {
-			case schema.DebugAnnotation_DictEntries:
-				v.annotation(seq, r.Bytes(), true)
-			case schema.DebugAnnotation_ArrayValues:
-				v.annotation(seq, r.Bytes(), false)
-			case schema.DebugAnnotation_StringValueIID:
-				v.useInterned(seq, pfwire.InternedStringValues, r.Uint())
-			}
-		}
+	var a message.Annotation
+	v.parsed(a.Parse(msg))
+	name := a.Name
+	if a.NameIID != 0 {
+		name, _ = v.useInterned(seq, pfwire.InternedAnnotationNames, a.NameIID)
 	}
-	if needsName && !named {
+	v.useInterned(seq, pfwire.InternedValueTypeNames, a.TypeNameIID)
+	v.useInterned(seq, pfwire.InternedStringValues, a.TextIID)
+	for m := a.Members(); m.Next(); {
+		v.annotation(seq, m.Bytes(), a.Kind == message.DictAnnotation)
+	}
+	if needsName && a.NameIID == 0 && len(a.Name) == 0 {
 		v.found(ruleAnnotationName, "an annotation of %d bytes", len(msg))
 	}
-	if values != 1 {
-		v.found(ruleAnnotationValue, "%d values", values)
+	if a.Values != 1 {
+		v.found(ruleAnnotationValue, "%d values", a.Values)
 	}
-	return own && dictionary
+	return a.Kind == message.DictAnnotation && string(name) == ownDictionary
 }

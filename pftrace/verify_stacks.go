@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -156,12 +157,12 @@ func (v *verifier) streamingProfile(seq *verifySequence) {
 	for r := wire.NewReader(v.fields.Data); r.Next(); {
 		switch r.Field() {
 		case schema.StreamingProfilePacket_CallstackIID:
-			for _, iid := range pfwire.AppendVarints(nil, &r) {
+			for _, iid := range message.AppendVarints(nil, &r) {
 				v.useCallstack(seq, iid)
 				stacks++
 			}
 		case schema.StreamingProfilePacket_TimestampDeltaUS:
-			times += len(pfwire.AppendVarints(nil, &r))
+			times += len(message.AppendVarints(nil, &r))
 		}
 	}
 	if times < stacks {
@@ -187,7 +188,7 @@ func (v *verifier) stackSample(seq *verifySequence) {
 		case schema.StackSample_PrimaryDescriptorIID:
 			v.useInterned(seq, pfwire.InternedSampleCounters, r.Uint())
 		case schema.StackSample_FollowerDescriptorIIDs:
-			for _, iid := range pfwire.AppendVarints(nil, &r) {
+			for _, iid := range message.AppendVarints(nil, &r) {
 				v.useInterned(seq, pfwire.InternedSampleCounters, iid)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -196,24 +197,12 @@ func (d *Defaults) setTrackEvent(msg []byte) error {
 		case schema.TrackEventDefaults_TrackUUID:
 			d.TrackUUID, d.HasTrackUUID = r.Uint(), true
 		case schema.TrackEventDefaults_ExtraCounterTrackUUIDs:
-			d.ExtraCounters = AppendVarints(d.ExtraCounters, &r)
+			d.ExtraCounters = message.AppendVarints(d.ExtraCounters, &r)
 		case schema.TrackEventDefaults_ExtraDoubleCounterTrackUUIDs:
-			d.ExtraDoubleCounters = AppendVarints(d.ExtraDoubleCounters, &r)
+			d.ExtraDoubleCounters = message.AppendVarints(d.ExtraDoubleCounters, &r)
 		}
 	}
 	return r.Err()
-}
-
-// AppendVarints appends the values of the current field of r, a repeated varint field in its packed or its plain form.
-// Of a packed field that is broken it appends the values before the break.
-func AppendVarints(to []uint64, r *wire.Reader) []uint64 {
-	if r.Type() != wire.Len {
-		return append(to, r.Uint())
-	}
-	for p := wire.NewPacked(r.Bytes()); p.Next(); {
-		to = append(to, p.Uint())
-	}
-	return to
 }
 
 // SetThread takes over a ThreadDescriptor: that of a thread_descriptor packet or of a track descriptor of the sequence.

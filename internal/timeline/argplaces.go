@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -20,11 +21,11 @@ import (
 
 // emptyMember appends an empty member to the array that is open, and notes that it has one.
 func (e *ArgsEncoder) emptyMember(array bool) {
-	field := annotationDict
+	field := schema.DebugAnnotation_DictEntries
 	if array {
-		field = annotationArray
+		field = schema.DebugAnnotation_ArrayValues
 	}
-	e.buf = appendEmptyMember(e.buf, annotationArray, field)
+	e.buf = appendEmptyMember(e.buf, schema.DebugAnnotation_ArrayValues, field)
 	for i := range e.open {
 		if e.open[i].array {
 			e.open[i].keepsPlaces = true // the outermost array is written as text
@@ -48,7 +49,7 @@ func (e *ArgsEncoder) arrayAsText(start int) {
 		return // what was empty has been replaced: its key came again
 	}
 	e.text = e.text[:0]
-	if m := wire.NewReader(msg); m.Next() && m.Field() != annotationArray {
+	if m := wire.NewReader(msg); m.Next() && m.Field() != schema.DebugAnnotation_ArrayValues {
 		e.text = append(e.text, m.Raw()...) // the name
 	}
 	n := len(e.text)
@@ -56,13 +57,13 @@ func (e *ArgsEncoder) arrayAsText(start int) {
 	var mark int
 	e.buf, mark = wire.BeginMessage(e.buf[:start], field)
 	e.buf = append(e.buf, e.text[:n]...)
-	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, annotationLegacyJSON, e.text[n:]), mark)
+	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, schema.DebugAnnotation_LegacyJSONValue, e.text[n:]), mark)
 }
 
 // holdsEmpty reports whether there is an empty dictionary or array anywhere in an annotation.
 func holdsEmpty(annotation []byte) bool {
 	for r := wire.NewReader(annotation); r.Next(); {
-		if field := r.Field(); field != annotationDict && field != annotationArray {
+		if field := r.Field(); field != schema.DebugAnnotation_DictEntries && field != schema.DebugAnnotation_ArrayValues {
 			continue
 		}
 		if member := r.Bytes(); len(member) == 0 || holdsEmpty(member) {
@@ -77,29 +78,29 @@ func holdsEmpty(annotation []byte) bool {
 func (e *ArgsEncoder) appendText(b, annotation []byte) []byte {
 	for r := wire.NewReader(annotation); r.Next(); {
 		switch r.Field() {
-		case annotationBool:
+		case schema.DebugAnnotation_BoolValue:
 			return strconv.AppendBool(b, r.Bool())
-		case annotationUint:
+		case schema.DebugAnnotation_UintValue:
 			return append(strconv.AppendUint(append(b, '"'), r.Uint(), 10), '"')
-		case annotationInt:
+		case schema.DebugAnnotation_IntValue:
 			return strconv.AppendInt(b, r.Int(), 10)
-		case annotationDouble:
+		case schema.DebugAnnotation_DoubleValue:
 			return appendDoubleText(b, r.Double())
-		case annotationString:
+		case schema.DebugAnnotation_StringValue:
 			return appendQuoted(b, r.Bytes())
-		case annotationStringIID:
+		case schema.DebugAnnotation_StringValueIID:
 			if e.values == nil {
 				return append(b, `""`...)
 			}
 			return appendQuoted(b, e.values.get(uint32(r.Uint())))
-		case annotationPointer:
+		case schema.DebugAnnotation_PointerValue:
 			return append(strconv.AppendUint(append(b, `"0x`...), r.Uint(), 16), '"')
-		case annotationLegacyJSON:
+		case schema.DebugAnnotation_LegacyJSONValue:
 			if !json.Valid(r.Bytes()) {
 				return appendQuoted(b, r.Bytes())
 			}
 			return append(b, r.Bytes()...)
-		case annotationDict, annotationArray:
+		case schema.DebugAnnotation_DictEntries, schema.DebugAnnotation_ArrayValues:
 			return e.appendMembersText(b, annotation, r.Field())
 		}
 	}
@@ -109,7 +110,7 @@ func (e *ArgsEncoder) appendText(b, annotation []byte) []byte {
 // appendMembersText appends a dictionary or array with what is in it.
 func (e *ArgsEncoder) appendMembersText(b, annotation []byte, field int) []byte {
 	open, closing := byte('{'), byte('}')
-	if field == annotationArray {
+	if field == schema.DebugAnnotation_ArrayValues {
 		open, closing = '[', ']'
 	}
 	sep := open
@@ -118,7 +119,7 @@ func (e *ArgsEncoder) appendMembersText(b, annotation []byte, field int) []byte 
 			continue
 		}
 		b = append(b, sep)
-		if field == annotationDict {
+		if field == schema.DebugAnnotation_DictEntries {
 			b = append(appendQuoted(b, e.nameOf(r.Bytes())), ':')
 		}
 		b = e.appendText(b, r.Bytes())
@@ -133,7 +134,7 @@ func (e *ArgsEncoder) appendMembersText(b, annotation []byte, field int) []byte 
 // nameOf returns the name of an annotation, which comes first.
 func (e *ArgsEncoder) nameOf(annotation []byte) []byte {
 	r := wire.NewReader(annotation)
-	if r.Next() && r.Field() == annotationNameIID {
+	if r.Next() && r.Field() == schema.DebugAnnotation_NameIID {
 		return e.keys.get(uint32(r.Uint()))
 	}
 	return r.Bytes()
@@ -212,7 +213,7 @@ func (t *textReader) members(b []byte, of jsonscan.Kind, depth int) []byte {
 	}
 	if of == jsonscan.Array {
 		for !t.tooDeep && t.s.Elem() {
-			b = t.member(b, annotationArray, nil, depth)
+			b = t.member(b, schema.DebugAnnotation_ArrayValues, nil, depth)
 		}
 		return b
 	}
@@ -221,7 +222,7 @@ func (t *textReader) members(b []byte, of jsonscan.Kind, depth int) []byte {
 		if !ok {
 			break
 		}
-		b = t.member(b, annotationDict, key, depth)
+		b = t.member(b, schema.DebugAnnotation_DictEntries, key, depth)
 	}
 	return b
 }
@@ -233,25 +234,25 @@ func (t *textReader) member(b []byte, as int, key []byte, depth int) []byte {
 		return b
 	}
 	b, mark := wire.BeginMessage(b, as)
-	if as == annotationDict {
-		b = wire.AppendBytes(b, annotationName, key)
+	if as == schema.DebugAnnotation_DictEntries {
+		b = wire.AppendBytes(b, schema.DebugAnnotation_Name, key)
 	}
 	switch kind {
 	case jsonscan.True, jsonscan.False:
-		b = wire.AppendBool(b, annotationBool, kind == jsonscan.True)
+		b = wire.AppendBool(b, schema.DebugAnnotation_BoolValue, kind == jsonscan.True)
 	case jsonscan.Integer, jsonscan.Number:
 		b = appendNumberOfText(b, text)
 	case jsonscan.Object, jsonscan.Array:
-		field := annotationDict
+		field := schema.DebugAnnotation_DictEntries
 		if kind == jsonscan.Array {
-			field = annotationArray
+			field = schema.DebugAnnotation_ArrayValues
 		}
 		n := len(b)
 		if b = t.members(b, kind, depth+1); len(b) == n {
 			b = wire.AppendBytes(b, field, nil)
 		}
 	default:
-		b = wire.AppendBytes(b, annotationString, text)
+		b = wire.AppendBytes(b, schema.DebugAnnotation_StringValue, text)
 	}
 	return wire.EndMessage(b, mark)
 }
@@ -259,11 +260,11 @@ func (t *textReader) member(b []byte, as int, key []byte, depth int) []byte {
 // appendNumberOfText appends a number as an integer if it is one of 64 bits.
 func appendNumberOfText(b, text []byte) []byte {
 	if v, ok := jsonscan.Int64(text); ok {
-		return wire.AppendInt(b, annotationInt, v)
+		return wire.AppendInt(b, schema.DebugAnnotation_IntValue, v)
 	}
 	if v, ok := jsonscan.Uint64(text); ok {
-		return wire.AppendUint(b, annotationUint, v)
+		return wire.AppendUint(b, schema.DebugAnnotation_UintValue, v)
 	}
 	v, _ := jsonscan.Float64(text)
-	return wire.AppendDouble(b, annotationDouble, v)
+	return wire.AppendDouble(b, schema.DebugAnnotation_DoubleValue, v)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -11,25 +12,6 @@ import (
 // the bytes are a sequence of debug_annotations fields of a Perfetto TrackEvent, with argument names as KeyIDs of the
 // timeline that they belong to, and in front of them perhaps what Correlate was given. Timeline.ArgList reads them.
 type Args []byte
-
-// Field numbers of perfetto.md 2.
-const (
-	fieldAnnotations = 4  // TrackEvent.debug_annotations
-	fieldCorrelation = 54 // TrackEvent.correlation_id_str_iid
-
-	annotationNameIID    = 1
-	annotationBool       = 2
-	annotationUint       = 3
-	annotationInt        = 4
-	annotationDouble     = 5
-	annotationString     = 6
-	annotationPointer    = 7
-	annotationLegacyJSON = 9
-	annotationName       = 10
-	annotationDict       = 11
-	annotationArray      = 12
-	annotationStringIID  = 17
-)
 
 // ArgsEncoder encodes the arguments of events. A value inside a dictionary, or at the top level, needs a Key before it;
 // null has no representation, see Null. Dictionaries and arrays that end up empty vanish, because Perfetto
@@ -169,12 +151,12 @@ var (
 // and the mark for wire.EndMessage.
 func (e *ArgsEncoder) begin() (start, mark int) {
 	c := &e.open[len(e.open)-1]
-	field := annotationDict
+	field := schema.DebugAnnotation_DictEntries
 	switch {
 	case len(e.open) == 1:
-		field = fieldAnnotations
+		field = schema.TrackEvent_DebugAnnotations
 	case c.array:
-		field = annotationArray
+		field = schema.DebugAnnotation_ArrayValues
 	}
 	if !c.array {
 		e.remember(c)
@@ -186,10 +168,10 @@ func (e *ArgsEncoder) begin() (start, mark int) {
 		return start, mark
 	}
 	if e.keyInline != nil {
-		e.buf = wire.AppendBytes(e.buf, annotationName, e.keyInline)
+		e.buf = wire.AppendBytes(e.buf, schema.DebugAnnotation_Name, e.keyInline)
 		return start, mark
 	}
-	e.buf = wire.AppendUint(e.buf, annotationNameIID, uint64(e.key))
+	e.buf = wire.AppendUint(e.buf, schema.DebugAnnotation_NameIID, uint64(e.key))
 	return start, mark
 }
 
@@ -287,7 +269,7 @@ func (e *ArgsEncoder) Null() {
 // Int writes an integer.
 func (e *ArgsEncoder) Int(v int64) {
 	_, mark := e.begin()
-	e.buf = wire.EndMessage(wire.AppendInt(e.buf, annotationInt, v), mark)
+	e.buf = wire.EndMessage(wire.AppendInt(e.buf, schema.DebugAnnotation_IntValue, v), mark)
 }
 
 // Uint writes an unsigned integer. Values that fit an int64 are written like those of Int.
@@ -297,25 +279,25 @@ func (e *ArgsEncoder) Uint(v uint64) {
 		return
 	}
 	_, mark := e.begin()
-	e.buf = wire.EndMessage(wire.AppendUint(e.buf, annotationUint, v), mark)
+	e.buf = wire.EndMessage(wire.AppendUint(e.buf, schema.DebugAnnotation_UintValue, v), mark)
 }
 
 // Double writes a floating point number; infinities and NaN are allowed.
 func (e *ArgsEncoder) Double(v float64) {
 	_, mark := e.begin()
-	e.buf = wire.EndMessage(wire.AppendDouble(e.buf, annotationDouble, v), mark)
+	e.buf = wire.EndMessage(wire.AppendDouble(e.buf, schema.DebugAnnotation_DoubleValue, v), mark)
 }
 
 // Bool writes a truth value.
 func (e *ArgsEncoder) Bool(v bool) {
 	_, mark := e.begin()
-	e.buf = wire.EndMessage(wire.AppendBool(e.buf, annotationBool, v), mark)
+	e.buf = wire.EndMessage(wire.AppendBool(e.buf, schema.DebugAnnotation_BoolValue, v), mark)
 }
 
 // String writes a text, which must be UTF-8.
 func (e *ArgsEncoder) String(v []byte) {
 	_, mark := e.begin()
-	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, annotationString, v), mark)
+	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, schema.DebugAnnotation_StringValue, v), mark)
 }
 
 // Correlate says that the slice belongs together with all others of the same text: viewers show them in one colour. It is
@@ -325,7 +307,7 @@ func (e *ArgsEncoder) Correlate(text string) {
 		return
 	}
 	if id, ok := e.correlated.intern([]byte(text)); ok {
-		e.buf = wire.AppendUint(e.buf, fieldCorrelation, uint64(id))
+		e.buf = wire.AppendUint(e.buf, schema.TrackEvent_CorrelationIDStrIID, uint64(id))
 	}
 }
 
@@ -338,7 +320,7 @@ func (e *ArgsEncoder) InternedText(v []byte) {
 	if e.values != nil {
 		if id, ok := e.values.intern(v); ok && id != 0 {
 			_, mark := e.begin()
-			e.buf = wire.EndMessage(wire.AppendUint(e.buf, annotationStringIID, uint64(id)), mark)
+			e.buf = wire.EndMessage(wire.AppendUint(e.buf, schema.DebugAnnotation_StringValueIID, uint64(id)), mark)
 			return
 		}
 	}
@@ -348,13 +330,13 @@ func (e *ArgsEncoder) InternedText(v []byte) {
 // Pointer writes an address.
 func (e *ArgsEncoder) Pointer(v uint64) {
 	_, mark := e.begin()
-	e.buf = wire.EndMessage(wire.AppendUint(e.buf, annotationPointer, v), mark)
+	e.buf = wire.EndMessage(wire.AppendUint(e.buf, schema.DebugAnnotation_PointerValue, v), mark)
 }
 
 // JSON writes a value as JSON text, which Perfetto parses itself.
 func (e *ArgsEncoder) JSON(raw []byte) {
 	_, mark := e.begin()
-	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, annotationLegacyJSON, raw), mark)
+	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, schema.DebugAnnotation_LegacyJSONValue, raw), mark)
 }
 
 // BeginDict opens a dictionary.
@@ -386,7 +368,7 @@ func (e *ArgsEncoder) ExtendDict() {
 	e.extended++
 	isDict := false
 	for r := wire.NewReader(before); r.Next(); {
-		if r.Field() == annotationDict {
+		if r.Field() == schema.DebugAnnotation_DictEntries {
 			isDict = true
 			e.member(r.Bytes())
 		}
@@ -426,9 +408,9 @@ func (e *ArgsEncoder) member(value []byte) {
 	e.key, e.keyInline, e.given = 0, nil, asGiven
 	for r := wire.NewReader(value); r.Next(); {
 		switch r.Field() {
-		case annotationNameIID:
+		case schema.DebugAnnotation_NameIID:
 			e.key = KeyID(r.Uint())
-		case annotationName:
+		case schema.DebugAnnotation_Name:
 			e.keyInline = r.Bytes()
 		}
 	}
@@ -440,7 +422,7 @@ func (e *ArgsEncoder) appendMember(value []byte) {
 	c := &e.open[len(e.open)-1]
 	e.remember(c)
 	c.size++
-	e.buf = wire.AppendBytes(e.buf, annotationDict, value)
+	e.buf = wire.AppendBytes(e.buf, schema.DebugAnnotation_DictEntries, value)
 }
 
 // EndDict closes the dictionary opened last.

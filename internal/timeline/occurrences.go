@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"iter"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -234,10 +235,14 @@ func (t *Timeline) SelectArgs(wanted func(name string) bool) *ArgSelection {
 }
 
 // List is Timeline.ArgList without arguments that are not selected; those whose name is not interned are never left out.
-func (s *ArgSelection) List(args Args) iter.Seq[Arg] { return s.annotations(args, fieldAnnotations) }
+func (s *ArgSelection) List(args Args) iter.Seq[Arg] {
+	return s.annotations(args, schema.TrackEvent_DebugAnnotations)
+}
 
 // Members is Timeline.Members of an ArgDict, as List.
-func (s *ArgSelection) Members(a Arg) iter.Seq[Arg] { return s.annotations(a.bytes, annotationDict) }
+func (s *ArgSelection) Members(a Arg) iter.Seq[Arg] {
+	return s.annotations(a.bytes, schema.DebugAnnotation_DictEntries)
+}
 
 func (s *ArgSelection) annotations(b []byte, field int) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
@@ -246,7 +251,7 @@ func (s *ArgSelection) annotations(b []byte, field int) iter.Seq[Arg] {
 			if r.Field() != field || len(a) == 0 {
 				continue
 			}
-			if len(a) > 1 && a[0] == annotationNameIID<<3 { // the name comes first
+			if len(a) > 1 && a[0] == schema.DebugAnnotation_NameIID<<3 { // the name comes first
 				if id, n := binary.Uvarint(a[1:]); n > 0 && id < uint64(len(s.wanted)) && !s.wanted[id] {
 					continue
 				}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -157,7 +158,7 @@ func (w *walker) note(ordinal uint64) {
 // without returns arguments without the one at a place.
 func (w *walker) without(args Args, i int) Args {
 	for r := wire.NewReader(args); r.Next(); {
-		if r.Field() != fieldAnnotations {
+		if r.Field() != schema.TrackEvent_DebugAnnotations {
 			continue
 		}
 		if i == 0 {
@@ -210,8 +211,8 @@ func (a Args) Renamed(name string) Args {
 	}
 	value := wire.NewReader(r.Bytes())
 	value.Next() // the name comes first
-	b, m := wire.BeginMessage(nil, fieldAnnotations)
-	b = wire.AppendString(b, annotationName, name)
+	b, m := wire.BeginMessage(nil, schema.TrackEvent_DebugAnnotations)
+	b = wire.AppendString(b, schema.DebugAnnotation_Name, name)
 	return wire.EndMessage(append(b, r.Bytes()[len(value.Raw()):]...), m)
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -298,7 +299,7 @@ func (t *Timeline) Correlation(id uint32) []byte { return t.correlated.get(id) }
 // CorrelationOf returns the text by which the slice with the given arguments belongs together with others; nil if there is
 // none.
 func (t *Timeline) CorrelationOf(args Args) []byte {
-	if r := wire.NewReader(args); r.Next() && r.Field() == fieldCorrelation {
+	if r := wire.NewReader(args); r.Next() && r.Field() == schema.TrackEvent_CorrelationIDStrIID {
 		return t.correlated.get(uint32(r.Uint()))
 	}
 	return nil
@@ -306,15 +307,17 @@ func (t *Timeline) CorrelationOf(args Args) []byte {
 
 // Members returns the members of an ArgDict or ArgArray.
 func (t *Timeline) Members(a Arg) iter.Seq[Arg] {
-	field := annotationDict
+	field := schema.DebugAnnotation_DictEntries
 	if a.Kind == ArgArray {
-		field = annotationArray
+		field = schema.DebugAnnotation_ArrayValues
 	}
 	return t.annotations(a.bytes, field)
 }
 
 // ArgList returns the arguments that are encoded in args, in their order.
-func (t *Timeline) ArgList(args Args) iter.Seq[Arg] { return t.annotations(args, fieldAnnotations) }
+func (t *Timeline) ArgList(args Args) iter.Seq[Arg] {
+	return t.annotations(args, schema.TrackEvent_DebugAnnotations)
+}
 
 func (t *Timeline) annotations(b []byte, field int) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
@@ -329,32 +332,32 @@ func (t *Timeline) annotations(b []byte, field int) iter.Seq[Arg] {
 func (t *Timeline) annotation(b []byte) (a Arg) {
 	for r := wire.NewReader(b); r.Next(); {
 		switch r.Field() {
-		case annotationNameIID:
+		case schema.DebugAnnotation_NameIID:
 			a.Key = t.keys.get(uint32(r.Uint()))
-		case annotationName:
+		case schema.DebugAnnotation_Name:
 			a.Key = r.Bytes()
-		case annotationBool:
+		case schema.DebugAnnotation_BoolValue:
 			a.Kind, a.bits = ArgBool, r.Uint()
-		case annotationUint:
+		case schema.DebugAnnotation_UintValue:
 			a.Kind, a.bits = ArgUint, r.Uint()
-		case annotationInt:
+		case schema.DebugAnnotation_IntValue:
 			a.Kind, a.bits = ArgInt, r.Uint()
-		case annotationDouble:
+		case schema.DebugAnnotation_DoubleValue:
 			a.Kind, a.bits = ArgDouble, r.Uint()
-		case annotationString:
+		case schema.DebugAnnotation_StringValue:
 			a.Kind, a.bytes = ArgString, r.Bytes()
-		case annotationStringIID:
+		case schema.DebugAnnotation_StringValueIID:
 			a.Kind, a.bytes = ArgString, t.values.get(uint32(r.Uint()))
-		case annotationPointer:
+		case schema.DebugAnnotation_PointerValue:
 			a.Kind, a.bits = ArgPointer, r.Uint()
-		case annotationLegacyJSON:
+		case schema.DebugAnnotation_LegacyJSONValue:
 			a.Kind, a.bytes = ArgJSON, r.Bytes()
 			if members, ok := arrayOfText(a.bytes); ok {
 				a.Kind, a.bytes = ArgArray, members
 			}
-		case annotationDict, annotationArray:
+		case schema.DebugAnnotation_DictEntries, schema.DebugAnnotation_ArrayValues:
 			a.Kind, a.bytes = ArgDict, b
-			if r.Field() == annotationArray {
+			if r.Field() == schema.DebugAnnotation_ArrayValues {
 				a.Kind = ArgArray
 			}
 			return a // the members are read when asked for

@@ -3,6 +3,7 @@ package timeline
 import (
 	"math"
 
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -86,7 +87,7 @@ func (t *templateTable) appendArgs(b []byte, r *record) []byte {
 
 // appendIntMember appends an integer as a member of a dictionary.
 func appendIntMember(b []byte, key KeyID, v int64) []byte {
-	b, mark := wire.BeginMessage(b, annotationDict)
-	b = wire.AppendUint(b, annotationNameIID, uint64(key))
-	return wire.EndMessage(wire.AppendInt(b, annotationInt, v), mark)
+	b, mark := wire.BeginMessage(b, schema.DebugAnnotation_DictEntries)
+	b = wire.AppendUint(b, schema.DebugAnnotation_NameIID, uint64(key))
+	return wire.EndMessage(wire.AppendInt(b, schema.DebugAnnotation_IntValue, v), mark)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -14,78 +15,34 @@ import (
 // maxArgDepth is the number of levels that arguments may be nested, as in the other formats.
 const maxArgDepth = 512
 
-// annotationKind says in which form a DebugAnnotation has its value.
-type annotationKind uint8
-
-const (
-	annotationEmpty annotationKind = iota
-	annotationBool
-	annotationUint
-	annotationInt
-	annotationDouble
-	annotationText
-	annotationPointer
-	annotationNested // the old form, a NestedValue
-	annotationJSON
-	annotationDict
-	annotationArray
-	annotationProto
-)
-
-// annotation is a DebugAnnotation (perfetto.md 2) without its members.
+// annotation is a debug annotation whose texts are looked up.
 type annotation struct {
-	name  []byte
-	kind  annotationKind
-	value wire.Reader // stands at the value of a scalar
-	bytes []byte      // text, JSON, nested or proto value; the whole message of a dictionary or array
-	proto []byte      // name of the type of a proto value
+	message.Annotation
+	name []byte
+	text []byte // text, JSON, nested or proto value
+	typ  []byte // name of the type of a proto value
 }
 
-// annotationKinds gives the form of a value by the number of its field.
-var annotationKinds = [...]annotationKind{
-	schema.DebugAnnotation_BoolValue:       annotationBool,
-	schema.DebugAnnotation_UintValue:       annotationUint,
-	schema.DebugAnnotation_IntValue:        annotationInt,
-	schema.DebugAnnotation_DoubleValue:     annotationDouble,
-	schema.DebugAnnotation_StringValue:     annotationText,
-	schema.DebugAnnotation_PointerValue:    annotationPointer,
-	schema.DebugAnnotation_NestedValue:     annotationNested,
-	schema.DebugAnnotation_LegacyJSONValue: annotationJSON,
-	schema.DebugAnnotation_DictEntries:     annotationDict,
-	schema.DebugAnnotation_ArrayValues:     annotationArray,
-	schema.DebugAnnotation_ProtoValue:      annotationProto,
-	schema.DebugAnnotation_StringValueIID:  annotationText,
-}
-
-func (r *reader) parseAnnotation(msg []byte) (annotation, error) {
-	var a annotation
-	w := wire.NewReader(msg)
-	for w.Next() {
-		switch f := w.Field(); f {
-		case schema.DebugAnnotation_NameIID:
-			a.name = r.internedText(pfwire.InternedAnnotationNames, w.Uint())
-		case schema.DebugAnnotation_Name:
-			a.name = r.validText(w.Bytes())
-		case schema.DebugAnnotation_ProtoTypeNameIID:
-			a.proto = r.internedText(pfwire.InternedValueTypeNames, w.Uint())
-		case schema.DebugAnnotation_ProtoTypeName:
-			a.proto = w.Bytes()
-		case schema.DebugAnnotation_StringValueIID:
-			a.kind, a.bytes = annotationText, r.internedText(pfwire.InternedStringValues, w.Uint())
-		case schema.DebugAnnotation_DictEntries, schema.DebugAnnotation_ArrayValues:
-			a.kind, a.bytes = annotationKinds[f], msg
-		default:
-			if f < len(annotationKinds) && annotationKinds[f] != annotationEmpty {
-				a.kind, a.value, a.bytes = annotationKinds[f], w, w.Bytes()
-			}
-		}
+func (r *reader) parseAnnotation(msg []byte) (a annotation, err error) {
+	err = a.Parse(msg)
+	a.text, a.typ = a.Bytes, a.TypeName
+	if a.NameIID != 0 {
+		a.name = r.internedText(pfwire.InternedAnnotationNames, a.NameIID)
+	} else {
+		a.name = r.validText(a.Name)
 	}
-	return a, w.Err()
+	if a.TextIID != 0 {
+		a.text = r.internedText(pfwire.InternedStringValues, a.TextIID)
+	}
+	if a.TypeNameIID != 0 {
+		a.typ = r.internedText(pfwire.InternedValueTypeNames, a.TypeNameIID)
+	}
+	return a, err
 }
 
 // encodeArgs encodes the arguments of the current event with the Builder's encoder: debug annotations, typed fields,
 // and what else an event says about itself. A legacy event that has become something else adds its phase and id.
-func (r *reader) encodeArgs(l *legacyEvent) {
+func (r *reader) encodeArgs(l *message.LegacyEvent) {
 	e := &r.ev
 	args := r.b.Args()
 	args.Reset()
@@ -93,17 +50,17 @@ func (r *reader) encodeArgs(l *legacyEvent) {
 	if text := r.correlation(); len(text) > 0 {
 		args.Correlate(string(text))
 	}
-	for _, msg := range e.annotations {
+	for _, msg := range e.Annotations {
 		r.encodeAnnotation(args, msg, true, 0)
 	}
 	r.encodeTyped(args)
-	if e.hasCorrelation && r.key(args, "correlation_id") {
-		args.Uint(e.correlationNum)
+	if e.HasCorrelationID && r.key(args, "correlation_id") {
+		args.Uint(e.CorrelationID)
 	}
-	if e.hasWeight && r.key(args, "callstack_weight") {
-		args.Double(e.weight)
+	if e.HasWeight && r.key(args, "callstack_weight") {
+		args.Double(e.CallstackWeight)
 	}
-	if e.task != nil || e.log != nil || e.sourceLocation != nil || e.sourceIID != 0 {
+	if e.Task != nil || e.Log != nil || e.SourceLocation != nil || e.SourceLocationIID != 0 {
 		r.encodeOrigin(args)
 	}
 	if l != nil {
@@ -120,22 +77,22 @@ const weftKey = "weft"
 
 // encodeLegacy encodes what an event has that became something else: its phase, id and times. It is no argument of the
 // input and there whichever of those are kept.
-func (r *reader) encodeLegacy(args *timeline.ArgsEncoder, l *legacyEvent) {
+func (r *reader) encodeLegacy(args *timeline.ArgsEncoder, l *message.LegacyEvent) {
 	args.Key([]byte(weftKey))
 	args.ExtendDict()
 	args.Key([]byte("ph"))
-	args.String(r.validText([]byte{l.phase}))
-	if l.idKind != noID {
+	args.String(r.validText([]byte{l.Phase}))
+	if l.IDKind != 0 {
 		args.Key([]byte("id"))
-		args.String(l.idText())
+		args.String(idText(l.ID))
 	}
-	if len(l.scope) > 0 {
+	if len(l.Scope) > 0 {
 		args.Key([]byte("scope"))
-		args.String(r.validText(l.scope))
+		args.String(r.validText(l.Scope))
 	}
-	if l.hasDuration && l.durationUS >= 0 && l.durationUS <= maxMicros {
+	if l.HasDuration && l.DurationUS >= 0 && l.DurationUS <= maxMicros {
 		args.Key([]byte("dur"))
-		args.Int(l.durationUS * 1000)
+		args.Int(l.DurationUS * 1000)
 	}
 	if tts := r.ev.threadTime; tts != timeline.NoTime {
 		args.Key([]byte("tts"))
@@ -161,7 +118,7 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 		r.malformed("debug annotation", err)
 		return
 	}
-	if a.kind == annotationEmpty {
+	if a.Kind == message.NoAnnotation {
 		return
 	}
 	if depth == 0 && r.profiles != nil {
@@ -178,42 +135,40 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 	if named {
 		args.Key(a.name)
 	}
-	switch a.kind {
-	case annotationBool:
-		args.Bool(a.value.Bool())
-	case annotationUint:
-		args.Uint(a.value.Uint())
-	case annotationInt:
-		args.Int(a.value.Int())
-	case annotationDouble:
-		args.Double(a.value.Double())
-	case annotationText:
-		args.String(r.validText(a.bytes))
-	case annotationPointer:
-		args.Pointer(a.value.Uint())
-	case annotationJSON:
-		args.JSON(r.validText(a.bytes))
-	case annotationNested:
-		r.encodeNested(args, a.bytes, depth)
-	case annotationProto:
+	switch a.Kind {
+	case message.BoolAnnotation:
+		args.Bool(a.Bool())
+	case message.UintAnnotation:
+		args.Uint(a.Uint())
+	case message.IntAnnotation:
+		args.Int(a.Int())
+	case message.DoubleAnnotation:
+		args.Double(a.Double())
+	case message.TextAnnotation:
+		args.String(r.validText(a.text))
+	case message.PointerAnnotation:
+		args.Pointer(a.Uint())
+	case message.JSONAnnotation:
+		args.JSON(r.validText(a.text))
+	case message.NestedAnnotation:
+		r.encodeNested(args, a.text, depth)
+	case message.ProtoAnnotation:
 		r.encodeProto(args, &a, depth)
-	case annotationDict:
+	case message.DictAnnotation:
 		args.ExtendDict() // one event may have a dictionary in parts
-		r.encodeMembers(args, a.bytes, schema.DebugAnnotation_DictEntries, depth)
+		r.encodeMembers(args, &a, depth)
 		args.EndDict()
-	case annotationArray:
+	case message.ArrayAnnotation:
 		args.BeginArray()
-		r.encodeMembers(args, a.bytes, schema.DebugAnnotation_ArrayValues, depth)
+		r.encodeMembers(args, &a, depth)
 		args.EndArray()
 	}
 }
 
-// encodeMembers encodes the entries of a dictionary (field 11) or the elements of an array (field 12).
-func (r *reader) encodeMembers(args *timeline.ArgsEncoder, msg []byte, field, depth int) {
-	for w := wire.NewReader(msg); w.Next(); {
-		if w.Field() == field {
-			r.encodeAnnotation(args, w.Bytes(), field == schema.DebugAnnotation_DictEntries, depth+1)
-		}
+// encodeMembers encodes the entries of a dictionary or the elements of an array.
+func (r *reader) encodeMembers(args *timeline.ArgsEncoder, a *annotation, depth int) {
+	for m := a.Members(); m.Next(); {
+		r.encodeAnnotation(args, m.Bytes(), a.Kind == message.DictAnnotation, depth+1)
 	}
 }
 
@@ -265,7 +220,7 @@ func (r *reader) encodeNested(args *timeline.ArgsEncoder, msg []byte, depth int)
 
 func (r *reader) encodeNestedDict(args *timeline.ArgsEncoder, msg []byte, depth int) {
 	keys, values := wire.NewReader(msg), wire.NewReader(msg)
-	for next(&keys, schema.DebugAnnotationNestedValue_DictKeys) && next(&values, schema.DebugAnnotationNestedValue_DictValues) {
+	for message.NextField(&keys, schema.DebugAnnotationNestedValue_DictKeys) && message.NextField(&values, schema.DebugAnnotationNestedValue_DictValues) {
 		if r.nestedDepth(depth) {
 			args.Key(r.validText(keys.Bytes()))
 			r.encodeNested(args, values.Bytes(), depth+1)
@@ -282,39 +237,29 @@ func (r *reader) nestedDepth(depth int) bool {
 	return false
 }
 
-// next steps to the next occurrence of a field.
-func next(w *wire.Reader, field int) bool {
-	for w.Next() {
-		if w.Field() == field {
-			return true
-		}
-	}
-	return false
-}
-
 // encodeProto encodes an annotation whose value is a message of its own type. Without a description of that type the
 // bytes are kept, as base64, with the name of the type.
 func (r *reader) encodeProto(args *timeline.ArgsEncoder, a *annotation, depth int) {
 	args.BeginDict()
 	defer args.EndDict()
-	if m := r.extensions.message(string(a.proto)); m != nil {
-		r.encodeMessage(args, m, a.bytes, depth+1)
+	if m := r.extensions.message(string(a.typ)); m != nil {
+		r.encodeMessage(args, m, a.text, depth+1)
 		return
 	}
 	args.Key([]byte("proto_type_name"))
-	args.String(r.validText(a.proto))
+	args.String(r.validText(a.typ))
 	args.Key([]byte("proto_value"))
-	args.String(base64.StdEncoding.AppendEncode(nil, a.bytes))
+	args.String(base64.StdEncoding.AppendEncode(nil, a.text))
 }
 
 // correlation returns the text by which the event belongs together with others, nil if it has none.
 func (r *reader) correlation() []byte {
 	e := &r.ev
 	switch {
-	case e.correlationIID != 0:
-		return r.internedText(pfwire.InternedCorrelationIDs, e.correlationIID)
-	case e.correlation != nil:
-		return r.validText(e.correlation)
+	case e.CorrelationIID != 0:
+		return r.internedText(pfwire.InternedCorrelationIDs, e.CorrelationIID)
+	case e.Correlation != nil:
+		return r.validText(e.Correlation)
 	}
 	return nil
 }
@@ -323,22 +268,22 @@ func (r *reader) correlation() []byte {
 // task.posted_from.file_name and so on.
 func (r *reader) encodeOrigin(args *timeline.ArgsEncoder) {
 	e := &r.ev
-	if e.task != nil && r.key(args, "task") {
+	if e.Task != nil && r.key(args, "task") {
 		args.BeginDict()
-		for w := wire.NewReader(e.task); w.Next(); {
+		for w := wire.NewReader(e.Task); w.Next(); {
 			if w.Field() == schema.TaskExecution_PostedFromIID {
 				r.encodeLocationIID(args, "posted_from", w.Uint())
 			}
 		}
 		args.EndDict()
 	}
-	if e.sourceIID != 0 && r.wants("source_location") {
-		r.encodeLocationIID(args, "source_location", e.sourceIID)
-	} else if e.sourceLocation != nil && r.key(args, "source_location") {
-		r.encodeLocation(args, e.sourceLocation)
+	if e.SourceLocationIID != 0 && r.wants("source_location") {
+		r.encodeLocationIID(args, "source_location", e.SourceLocationIID)
+	} else if e.SourceLocation != nil && r.key(args, "source_location") {
+		r.encodeLocation(args, e.SourceLocation)
 	}
-	if e.log != nil && r.key(args, "log_message") {
-		r.encodeLog(args, e.log)
+	if e.Log != nil && r.key(args, "log_message") {
+		r.encodeLog(args, e.Log)
 	}
 }
 

@@ -1,7 +1,6 @@
 package perfetto
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -19,7 +18,7 @@ type counterValue struct {
 // counterEvent translates an event of type COUNTER.
 func (r *reader) counterEvent() error {
 	e := &r.ev
-	if !e.hasValue {
+	if e.Values == 0 {
 		r.notConverted("TrackEvent of type 4 without value")
 		return nil
 	}
@@ -29,13 +28,21 @@ func (r *reader) counterEvent() error {
 		r.notConverted("counter value on a track that no descriptor before it calls a counter")
 		return nil
 	}
-	if len(e.annotations) > 0 {
+	if len(e.Annotations) > 0 {
 		r.notConverted("arguments of a counter value")
 	}
-	if len(e.flows)+len(e.terminating) > 0 {
+	if len(e.Flows)+len(e.Terminating) > 0 {
 		r.notConverted("flow of a counter value")
 	}
-	return r.addCounter(t.id, r.counterNumber(uuid, t, e.value))
+	return r.addCounter(t.id, r.counterNumber(uuid, t, e.number()))
+}
+
+// number returns the value of a counter event.
+func (e *trackEvent) number() timeline.Number {
+	if e.IsDouble {
+		return timeline.Float(e.Double)
+	}
+	return timeline.Int(e.Int)
 }
 
 func (r *reader) addCounter(track timeline.TrackID, value timeline.Number) error {
@@ -101,19 +108,19 @@ func (r *reader) extraCounters() []counterValue {
 		}
 		others = append(others, counterValue{t.id, n})
 	}
-	uuids := e.extraUUIDs
+	uuids := e.ExtraTracks
 	if len(uuids) == 0 {
 		uuids = r.seq.Defaults.ExtraCounters
 	}
-	for i, v := range e.extraValues {
-		take(uuids, i, timeline.Int(v))
+	for i, v := range e.ExtraValues {
+		take(uuids, i, timeline.Int(int64(v)))
 	}
-	uuids = e.doubleUUIDs
+	uuids = e.ExtraDoubleTracks
 	if len(uuids) == 0 {
 		uuids = r.seq.Defaults.ExtraDoubleCounters
 	}
-	for i, v := range e.doubleValues {
-		take(uuids, i, timeline.Float(v))
+	for i, v := range e.ExtraDoubleValues {
+		take(uuids, i, timeline.Float(math.Float64frombits(v)))
 	}
 	return others
 }
@@ -153,23 +160,4 @@ func (t *track) describeCounter(msg []byte, key *timeline.CounterKey) error {
 		return fmt.Errorf("counter: %w", err)
 	}
 	return nil
-}
-
-// appendDoubles appends the values of a repeated double field.
-func appendDoubles(to []float64, r *wire.Reader) []float64 {
-	for _, bits := range appendFixed64(nil, r) {
-		to = append(to, math.Float64frombits(bits))
-	}
-	return to
-}
-
-// appendFixed64 appends the values of a repeated field of eight-byte values, packed or plain.
-func appendFixed64(to []uint64, r *wire.Reader) []uint64 {
-	if r.Type() != wire.Len {
-		return append(to, r.Uint())
-	}
-	for b := r.Bytes(); len(b) >= 8; b = b[8:] {
-		to = append(to, binary.LittleEndian.Uint64(b))
-	}
-	return to
 }

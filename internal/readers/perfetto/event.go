@@ -5,185 +5,28 @@ import (
 	"fmt"
 
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/wire"
 )
 
-// eventType is TrackEvent.type.
-type eventType uint8
-
-const (
-	typeNone    eventType = schema.TrackEvent_TypeUnspecified // the phase of the legacy event counts
-	typeBegin   eventType = schema.TrackEvent_TypeSliceBegin
-	typeEnd     eventType = schema.TrackEvent_TypeSliceEnd
-	typeInstant eventType = schema.TrackEvent_TypeInstant
-	typeCounter eventType = schema.TrackEvent_TypeCounter
-	typeState   eventType = schema.TrackEvent_TypeState
-)
-
-// trackEvent is one parsed TrackEvent (perfetto.md 2). Its slices are reused from event to event; byte slices
-// are parts of the packet.
+// trackEvent is the TrackEvent at hand, and what it means.
 type trackEvent struct {
-	typ      eventType
-	uuid     uint64
-	hasUUID  bool
-	nameIID  uint64
-	name     []byte
-	catIIDs  []uint64
-	cats     [][]byte
-	value    timeline.Number
-	hasValue bool
+	message.TrackEvent
 
-	extraUUIDs   []uint64
-	extraValues  []int64
-	doubleUUIDs  []uint64
-	doubleValues []float64
-
-	flows       []uint64
-	terminating []uint64
-	oldFlows    []uint64 // the varint forms, used if there are no flows in fixed64 form
-	oldTerm     []uint64
-
-	callstack      []byte
-	callstackIID   uint64
-	annotations    [][]byte
-	typed          []typedField
-	sourceLocation []byte
-	sourceIID      uint64
-	task           []byte
-	log            []byte
-	correlation    []byte // correlation_id_str
-	correlationIID uint64
-	correlationNum uint64
-	hasCorrelation bool
-	weight         float64
-	hasWeight      bool
-
-	legacy    legacyEvent
-	hasLegacy bool
-
-	deltaUS, absoluteUS   int64
-	hasDelta, hasAbsolute bool
-	cpuDeltaUS, cpuUS     int64
-	hasCPUDelta, hasCPU   bool
-	instructions          bool // old instruction counts, which are not converted
-	ts                    timeline.Nanos
-	threadTime            timeline.Nanos
-	category              []byte // joined; reused
-	resolvedName          []byte
-	track                 timeline.TrackID
-	index                 uint32
+	ts           timeline.Nanos
+	threadTime   timeline.Nanos
+	category     []byte // joined; reused
+	resolvedName []byte
+	track        timeline.TrackID
+	index        uint32
 }
 
-// typedField is a field of TrackEvent beyond the common ones: an extension, or a message of a program of its own.
-type typedField struct {
-	number int
-	typ    int
-	value  uint64
-	bytes  []byte
-}
-
-func (e *trackEvent) reset() {
-	*e = trackEvent{
-		catIIDs: e.catIIDs[:0], cats: e.cats[:0],
-		extraUUIDs: e.extraUUIDs[:0], extraValues: e.extraValues[:0],
-		doubleUUIDs: e.doubleUUIDs[:0], doubleValues: e.doubleValues[:0],
-		flows: e.flows[:0], terminating: e.terminating[:0], oldFlows: e.oldFlows[:0], oldTerm: e.oldTerm[:0],
-		annotations: e.annotations[:0], typed: e.typed[:0], category: e.category[:0],
-		threadTime: timeline.NoTime,
-	}
-}
-
-// parse reads the fields of a TrackEvent; what they mean is found out later.
+// parse decodes a TrackEvent; what it means is found out later.
 func (e *trackEvent) parse(msg []byte) error {
-	e.reset()
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.TrackEvent_CategoryIIDs:
-			e.catIIDs = pfwire.AppendVarints(e.catIIDs, &r)
-		case schema.TrackEvent_DebugAnnotations:
-			e.annotations = append(e.annotations, r.Bytes())
-		case schema.TrackEvent_LegacyEvent:
-			e.hasLegacy = true
-			if err := e.legacy.parse(r.Bytes()); err != nil {
-				return fmt.Errorf("legacy_event: %w", err)
-			}
-		case schema.TrackEvent_Type:
-			e.typ = eventType(min(r.Uint(), 255))
-		case schema.TrackEvent_NameIID:
-			e.nameIID = r.Uint()
-		case schema.TrackEvent_TrackUUID:
-			e.uuid, e.hasUUID = r.Uint(), true
-		case schema.TrackEvent_ExtraCounterValues:
-			e.extraValues = appendInts(e.extraValues, &r)
-		case schema.TrackEvent_Categories:
-			e.cats = append(e.cats, r.Bytes())
-		case schema.TrackEvent_Name:
-			e.name = r.Bytes()
-		case schema.TrackEvent_CounterValue:
-			e.value, e.hasValue = timeline.Int(r.Int()), true
-		case schema.TrackEvent_DoubleCounterValue:
-			e.value, e.hasValue = timeline.Float(r.Double()), true
-		case schema.TrackEvent_ExtraCounterTrackUUIDs:
-			e.extraUUIDs = pfwire.AppendVarints(e.extraUUIDs, &r)
-		case schema.TrackEvent_ExtraDoubleCounterTrackUUIDs:
-			e.doubleUUIDs = pfwire.AppendVarints(e.doubleUUIDs, &r)
-		case schema.TrackEvent_ExtraDoubleCounterValues:
-			e.doubleValues = appendDoubles(e.doubleValues, &r)
-		case schema.TrackEvent_FlowIDs:
-			e.flows = appendFixed64(e.flows, &r)
-		case schema.TrackEvent_TerminatingFlowIDs:
-			e.terminating = appendFixed64(e.terminating, &r)
-		case schema.TrackEvent_FlowIDsOld:
-			e.oldFlows = pfwire.AppendVarints(e.oldFlows, &r)
-		case schema.TrackEvent_TerminatingFlowIDsOld:
-			e.oldTerm = pfwire.AppendVarints(e.oldTerm, &r)
-		default:
-			e.parseRare(&r)
-		}
-	}
-	return r.Err()
-}
-
-// parseRare reads a field that few events have.
-func (e *trackEvent) parseRare(r *wire.Reader) {
-	switch r.Field() {
-	case schema.TrackEvent_TimestampDeltaUS:
-		e.deltaUS, e.hasDelta = r.Int(), true
-	case schema.TrackEvent_TimestampAbsoluteUS:
-		e.absoluteUS, e.hasAbsolute = r.Int(), true
-	case schema.TrackEvent_ThreadTimeDeltaUS:
-		e.cpuDeltaUS, e.hasCPUDelta = r.Int(), true
-	case schema.TrackEvent_ThreadTimeAbsoluteUS:
-		e.cpuUS, e.hasCPU = r.Int(), true
-	case schema.TrackEvent_ThreadInstructionCountDelta, schema.TrackEvent_ThreadInstructionCountAbsolute:
-		e.instructions = true
-	case schema.TrackEvent_TaskExecution:
-		e.task = r.Bytes()
-	case schema.TrackEvent_LogMessage:
-		e.log = r.Bytes()
-	case schema.TrackEvent_SourceLocation:
-		e.sourceLocation = r.Bytes()
-	case schema.TrackEvent_SourceLocationIID:
-		e.sourceIID = r.Uint()
-	case schema.TrackEvent_CorrelationID:
-		e.correlationNum, e.hasCorrelation = r.Uint(), true
-	case schema.TrackEvent_CorrelationIDStr:
-		e.correlation = r.Bytes()
-	case schema.TrackEvent_CorrelationIDStrIID:
-		e.correlationIID = r.Uint()
-	case schema.TrackEvent_Callstack:
-		e.callstack = r.Bytes()
-	case schema.TrackEvent_CallstackIID:
-		e.callstackIID = r.Uint()
-	case schema.TrackEvent_CallstackWeight:
-		e.weight, e.hasWeight = r.Double(), true
-	default:
-		e.typed = append(e.typed, typedField{number: r.Field(), typ: r.Type(), value: r.Uint(), bytes: r.Bytes()})
-	}
+	e.category, e.threadTime = e.category[:0], timeline.NoTime
+	return e.Parse(msg)
 }
 
 // trackEvent translates the event that was parsed.
@@ -201,7 +44,7 @@ func (r *reader) trackEvent(stamp pfwire.Stamp, stampErr error) error {
 	if e.ts, ok = r.traceTime(stamp, stampErr); !ok {
 		return nil
 	}
-	if e.instructions || e.hasLegacy && e.legacy.instructions {
+	if e.Instructions || e.HasLegacy && e.Legacy.Instructions {
 		r.notConverted("TrackEvent instruction counts")
 	}
 	r.resolveText()
@@ -221,20 +64,20 @@ func (r *reader) oldTimes(stamp pfwire.Stamp, err error) (pfwire.Stamp, error) {
 	e, thread := &r.ev, &r.seq.Thread
 	us, old := int64(0), true
 	switch {
-	case e.hasDelta && thread.Known:
-		thread.TimeUS += e.deltaUS
+	case e.HasTimeDelta && thread.Known:
+		thread.TimeUS += e.TimeDeltaUS
 		us = thread.TimeUS
-	case e.hasAbsolute:
-		us = e.absoluteUS
+	case e.HasTime:
+		us = e.TimeUS
 	default:
 		old = false
 	}
 	switch {
-	case e.hasCPUDelta && thread.Known:
-		thread.CPUUS += e.cpuDeltaUS
+	case e.HasThreadTimeDelta && thread.Known:
+		thread.CPUUS += e.ThreadTimeDeltaUS
 		e.threadTime = timeline.Nanos(thread.CPUUS) * 1000
-	case e.hasCPU:
-		e.threadTime = timeline.Nanos(e.cpuUS) * 1000
+	case e.HasThreadTime:
+		e.threadTime = timeline.Nanos(e.ThreadTimeUS) * 1000
 	}
 	if !old || !errors.Is(err, pfwire.ErrNoTimestamp) {
 		return stamp, err
@@ -246,15 +89,15 @@ func (r *reader) oldTimes(stamp pfwire.Stamp, err error) (pfwire.Stamp, error) {
 // ones first (perfetto.md 15).
 func (r *reader) resolveText() {
 	e := &r.ev
-	e.resolvedName = r.validText(e.name)
-	iid := e.nameIID
-	if iid == 0 && e.hasLegacy && len(e.name) == 0 {
-		iid = e.legacy.nameIID
+	e.resolvedName = r.validText(e.Name)
+	iid := e.NameIID
+	if iid == 0 && e.HasLegacy && len(e.Name) == 0 {
+		iid = e.Legacy.NameIID
 	}
 	if iid != 0 {
 		e.resolvedName = r.internedText(pfwire.InternedEventNames, iid)
 	}
-	for _, iid := range e.catIIDs {
+	for _, iid := range e.CategoryIIDs {
 		text, ok := r.seq.Interned.Text(pfwire.InternedCategories, iid)
 		if !ok {
 			r.unknownIID(pfwire.InternedCategories, iid)
@@ -262,7 +105,7 @@ func (r *reader) resolveText() {
 		}
 		e.appendCategory(r.validText(text))
 	}
-	for _, text := range e.cats {
+	for _, text := range e.Categories {
 		e.appendCategory(r.validText(text))
 	}
 }
@@ -277,24 +120,24 @@ func (e *trackEvent) appendCategory(text []byte) {
 // dispatch adds the records that the event stands for, by its type, else by the phase of its legacy event.
 func (r *reader) dispatch() error {
 	e := &r.ev
-	switch e.typ {
-	case typeBegin, typeEnd, typeInstant:
+	switch e.Type {
+	case schema.TrackEvent_TypeSliceBegin, schema.TrackEvent_TypeSliceEnd, schema.TrackEvent_TypeInstant:
 		e.track = r.eventTrack()
-		return r.addEvent(kindOf[e.typ])
-	case typeCounter:
+		return r.addEvent(kindOf[e.Type])
+	case schema.TrackEvent_TypeCounter:
 		return r.counterEvent()
-	case typeState:
+	case schema.TrackEvent_TypeState:
 		return r.stateEvent()
-	case typeNone:
-		if e.hasLegacy {
+	case schema.TrackEvent_TypeUnspecified:
+		if e.HasLegacy {
 			return r.legacyEvent()
 		}
 	}
-	r.notConverted(fmt.Sprintf("TrackEvent of type %d", e.typ))
+	r.notConverted(fmt.Sprintf("TrackEvent of type %d", e.Type))
 	return nil
 }
 
-var kindOf = [...]timeline.Kind{typeBegin: timeline.Begin, typeEnd: timeline.End, typeInstant: timeline.Instant}
+var kindOf = [...]timeline.Kind{schema.TrackEvent_TypeSliceBegin: timeline.Begin, schema.TrackEvent_TypeSliceEnd: timeline.End, schema.TrackEvent_TypeInstant: timeline.Instant}
 
 // addEvent adds a record on the event's track, with everything that the event carries.
 func (r *reader) addEvent(kind timeline.Kind) error {
@@ -344,9 +187,9 @@ func (r *reader) stateEvent() error {
 // addFlows adds the flow ends of the event, which attach to the record just added (perfetto.md 8).
 func (r *reader) addFlows() error {
 	e := &r.ev
-	flows, terminating := e.flows, e.terminating
+	flows, terminating := e.Flows, e.Terminating
 	if len(flows) == 0 && len(terminating) == 0 {
-		flows, terminating = e.oldFlows, e.oldTerm
+		flows, terminating = e.OldFlows, e.OldTerminating
 	}
 	for _, id := range flows {
 		if err := r.addFlow(timeline.FlowNative, timeline.FlowContinue, id); err != nil {
@@ -358,7 +201,7 @@ func (r *reader) addFlows() error {
 			return err
 		}
 	}
-	if e.hasLegacy && e.legacy.hasBindID {
+	if e.HasLegacy && e.Legacy.HasBindID {
 		return r.addBindID()
 	}
 	return nil
@@ -370,15 +213,4 @@ func (r *reader) addFlow(space timeline.FlowSpace, role timeline.FlowRole, id ui
 		Space: space, Role: role, Binding: timeline.BindCarrier,
 		Track: e.track, Event: e.index, Offset: r.offset, TS: e.ts, ID: id,
 	})
-}
-
-// appendInts appends the values of a repeated int64 field.
-func appendInts(to []int64, r *wire.Reader) []int64 {
-	if r.Type() != wire.Len {
-		return append(to, r.Int())
-	}
-	for p := wire.NewPacked(r.Bytes()); p.Next(); {
-		to = append(to, int64(p.Uint()))
-	}
-	return to
 }

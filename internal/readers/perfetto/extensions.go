@@ -67,9 +67,9 @@ func (s *describedTypes) add(set []byte) error {
 		return err
 	}
 	if s.messages == nil {
-		s.messages = make(map[string]*message)
+		s.messages = make(map[string]*describedType)
 		s.enums = make(map[string]map[int32]string)
-		s.extensions = message{fields: make(map[int]*field)}
+		s.extensions = describedType{fields: make(map[int]*field)}
 	}
 	for _, file := range files.GetFile() {
 		scope := "." + file.GetPackage()
@@ -98,7 +98,7 @@ func (s *describedTypes) addMessages(scope string, types []*descriptorpb.Descrip
 		if s.messages[name] != nil {
 			continue
 		}
-		m := &message{name: t.GetName(), fields: make(map[int]*field, len(t.GetField()))}
+		m := &describedType{name: t.GetName(), fields: make(map[int]*field, len(t.GetField()))}
 		for _, f := range t.GetField() {
 			m.fields[int(f.GetNumber())] = newField(f)
 		}

@@ -7,87 +7,15 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/wire"
 )
-
-// legacyEvent is TrackEvent.legacy_event (perfetto.md 2): what Chrome's JSON phases have beyond a TrackEvent.
-type legacyEvent struct {
-	nameIID        uint64 // used if the event has no name of its own
-	phase          byte
-	hasDuration    bool
-	durationUS     int64
-	hasCPUDuration bool
-	cpuDurationUS  int64
-	idKind         idKind
-	id             uint64
-	scope          []byte
-	hasBindID      bool
-	bindID         uint64
-	bindEnclosing  bool
-	direction      uint64 // 1 in, 2 out, 3 both
-	instantScope   uint64 // 1 global, 2 process, 3 thread
-	hasPID, hasTID bool
-	pid            int32
-	tid            int64
-	instructions   bool // a count of instructions, which is not converted
-}
-
-type idKind uint8
-
-const (
-	noID idKind = iota
-	unscopedID
-	localID
-	globalID
-)
-
-func (l *legacyEvent) parse(msg []byte) error {
-	*l = legacyEvent{}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.TrackEventLegacyEvent_NameIID:
-			l.nameIID = r.Uint()
-		case schema.TrackEventLegacyEvent_Phase:
-			l.phase = byte(min(r.Uint(), 255))
-		case schema.TrackEventLegacyEvent_DurationUS:
-			l.durationUS, l.hasDuration = r.Int(), true
-		case schema.TrackEventLegacyEvent_ThreadDurationUS:
-			l.cpuDurationUS, l.hasCPUDuration = r.Int(), true
-		case schema.TrackEventLegacyEvent_UnscopedID:
-			l.id, l.idKind = r.Uint(), unscopedID
-		case schema.TrackEventLegacyEvent_IDScope:
-			l.scope = r.Bytes()
-		case schema.TrackEventLegacyEvent_BindID:
-			l.bindID, l.hasBindID = r.Uint(), true
-		case schema.TrackEventLegacyEvent_LocalID:
-			l.id, l.idKind = r.Uint(), localID
-		case schema.TrackEventLegacyEvent_GlobalID:
-			l.id, l.idKind = r.Uint(), globalID
-		case schema.TrackEventLegacyEvent_BindToEnclosing:
-			l.bindEnclosing = r.Bool()
-		case schema.TrackEventLegacyEvent_FlowDirection:
-			l.direction = r.Uint()
-		case schema.TrackEventLegacyEvent_InstantEventScope:
-			l.instantScope = r.Uint()
-		case schema.TrackEventLegacyEvent_PIDOverride:
-			l.pid, l.hasPID = int32(r.Uint()), true
-		case schema.TrackEventLegacyEvent_TIDOverride:
-			l.tid, l.hasTID = r.Int(), true
-		case schema.TrackEventLegacyEvent_ThreadInstructionDelta:
-			l.instructions = true
-		}
-	}
-	return r.Err()
-}
 
 // legacyEvent translates an event without type by its phase, as chrome-json.md says for the phase of that letter.
 func (r *reader) legacyEvent() error {
 	e := &r.ev
-	switch e.legacy.phase {
+	switch e.Legacy.Phase {
 	case 'B', 'E':
 		e.track = r.eventTrack()
-		if e.legacy.phase == 'E' {
+		if e.Legacy.Phase == 'E' {
 			return r.addEvent(timeline.End)
 		}
 		return r.addEvent(timeline.Begin)
@@ -97,7 +25,7 @@ func (r *reader) legacyEvent() error {
 		e.track = r.instantTrack()
 		return r.addEvent(timeline.Instant)
 	case 'T':
-		if e.legacy.hasDuration && e.legacy.idKind == noID {
+		if e.Legacy.HasDuration && e.Legacy.IDKind == 0 {
 			return r.legacyState()
 		}
 		return r.legacyAsync()
@@ -119,8 +47,8 @@ func (r *reader) legacyEvent() error {
 // legacyComplete translates phase X.
 func (r *reader) legacyComplete() error {
 	e := &r.ev
-	l := &e.legacy
-	if !l.hasDuration {
+	l := &e.Legacy
+	if !l.HasDuration {
 		r.add(problem.CompleteWithoutDuration, "")
 		return r.droppedBindID()
 	}
@@ -132,8 +60,8 @@ func (r *reader) legacyComplete() error {
 	r.encodeArgs(nil)
 	r.fillEvent(timeline.Slice)
 	r.out.Dur = dur
-	if l.hasCPUDuration && l.cpuDurationUS >= 0 && l.cpuDurationUS <= maxMicros {
-		r.out.ThreadDur = timeline.NewCPUTime(timeline.Nanos(l.cpuDurationUS) * 1000)
+	if l.HasThreadTime && l.ThreadDurationUS >= 0 && l.ThreadDurationUS <= maxMicros {
+		r.out.ThreadDur = timeline.NewCPUTime(timeline.Nanos(l.ThreadDurationUS) * 1000)
 	}
 	if err := r.b.Add(&r.out); err != nil {
 		return err
@@ -143,7 +71,7 @@ func (r *reader) legacyComplete() error {
 
 // legacyDuration returns the duration, which is in microseconds; false if it cannot be one, which is counted.
 func (r *reader) legacyDuration() (timeline.Nanos, bool) {
-	switch us := r.ev.legacy.durationUS; {
+	switch us := r.ev.Legacy.DurationUS; {
 	case us < 0:
 		r.add(problem.SliceNegativeDuration, "")
 		return 0, false
@@ -160,7 +88,7 @@ const maxMicros = 1 << 52
 
 // instantTrack finds the track of an instant by its scope (chrome-json.md 10).
 func (r *reader) instantTrack() timeline.TrackID {
-	switch r.ev.legacy.instantScope {
+	switch r.ev.Legacy.InstantScope {
 	case schema.TrackEventLegacyEvent_ScopeGlobal:
 		return r.b.GlobalInstants()
 	case schema.TrackEventLegacyEvent_ScopeProcess:
@@ -174,32 +102,32 @@ func (r *reader) instantTrack() timeline.TrackID {
 // legacyAsync translates the asynchronous phases. Their track is that of their id.
 func (r *reader) legacyAsync() error {
 	e := &r.ev
-	l := &e.legacy
-	if l.idKind == noID {
+	l := &e.Legacy
+	if l.IDKind == 0 {
 		r.add(problem.AsyncMissingID, "")
 		return r.droppedBindID()
 	}
 	key := timeline.AsyncKey{
-		Category: e.category, ID: l.idText(), IsText: true, Scope: r.validText(l.scope), Process: r.eventProcess(),
+		Category: e.category, ID: idText(l.ID), IsText: true, Scope: r.validText(l.Scope), Process: r.eventProcess(),
 	}
-	if key.Process == 0 && l.idKind != globalID {
+	if key.Process == 0 && l.IDKind != schema.TrackEventLegacyEvent_GlobalID {
 		r.add(problem.AsyncMissingPid, "")
 		return r.droppedBindID()
 	}
-	switch l.idKind {
-	case localID:
+	switch l.IDKind {
+	case schema.TrackEventLegacyEvent_LocalID:
 		key.Kind = timeline.AsyncLocal
-	case globalID:
+	case schema.TrackEventLegacyEvent_GlobalID:
 		key.Kind = timeline.AsyncGlobal
-	case unscopedID:
+	case schema.TrackEventLegacyEvent_UnscopedID:
 		key.Kind = timeline.AsyncPlain
 	}
 	kind := timeline.Begin
-	switch l.phase {
+	switch l.Phase {
 	case 'S', 'T', 'p', 'F':
 		key.Kind = key.Kind.Legacy()
 	}
-	switch l.phase {
+	switch l.Phase {
 	case 'e', 'F':
 		kind = timeline.End
 	case 'n', 'T', 'p':
@@ -211,23 +139,21 @@ func (r *reader) legacyAsync() error {
 }
 
 // idText writes an id as Chrome's JSON does.
-func (l *legacyEvent) idText() []byte { return []byte(idText(l.id)) }
-
-func idText(id uint64) string { return fmt.Sprintf("0x%x", id) }
+func idText(id uint64) []byte { return fmt.Appendf(nil, "0x%x", id) }
 
 // legacyFlow translates the phases s, t and f (chrome-json.md 15).
 func (r *reader) legacyFlow() error {
 	e := &r.ev
-	l := &e.legacy
-	id, ok := l.id, l.idKind != noID
-	if !ok && l.hasBindID {
-		id, ok = l.bindID, true
+	l := &e.Legacy
+	id, ok := l.ID, l.IDKind != 0
+	if !ok && l.HasBindID {
+		id, ok = l.BindID, true
 	}
 	if !ok {
 		r.add(problem.FlowMissingID, "")
 		return nil
 	}
-	if len(e.annotations) > 0 {
+	if len(e.Annotations) > 0 {
 		r.notConverted("arguments of a legacy flow event")
 	}
 	r.noThreadTime("flow event")
@@ -235,14 +161,14 @@ func (r *reader) legacyFlow() error {
 		Space: timeline.FlowV1, Binding: timeline.BindEnclosing, Track: r.eventTrack(), Event: e.index,
 		Offset: r.offset, TS: e.ts, ID: id, Name: e.resolvedName, Category: e.category,
 	}
-	switch l.phase {
+	switch l.Phase {
 	case 's':
 		f.Role = timeline.FlowStart
 	case 't':
 		f.Role = timeline.FlowContinue
 	case 'f':
 		f.Role = timeline.FlowEnd
-		if !l.bindEnclosing {
+		if !l.BindToEnclosing {
 			f.Binding = timeline.BindNext
 		}
 	}
@@ -254,24 +180,24 @@ var bindIDRoles = [...]timeline.FlowRole{1: timeline.FlowEnd, 2: timeline.FlowSt
 
 // addBindID adds the flow end that a legacy bind_id stands for.
 func (r *reader) addBindID() error {
-	l := &r.ev.legacy
-	if l.direction < 1 || l.direction > 3 {
+	l := &r.ev.Legacy
+	if l.FlowDirection < 1 || l.FlowDirection > 3 {
 		r.add(problem.FlowWithoutDirection, "")
 		return nil
 	}
-	return r.addFlow(timeline.FlowV2, bindIDRoles[l.direction], l.bindID)
+	return r.addFlow(timeline.FlowV2, bindIDRoles[l.FlowDirection], l.BindID)
 }
 
 // droppedBindID adds the start of a flow that the event would have carried, had it not been dropped: it ends the flow that
 // had its id before (chrome-json.md 15).
 func (r *reader) droppedBindID() error {
 	e := &r.ev
-	l := &e.legacy
-	if !l.hasBindID || l.direction != 2 && l.direction != 3 {
+	l := &e.Legacy
+	if !l.HasBindID || l.FlowDirection != 2 && l.FlowDirection != 3 {
 		return nil
 	}
 	return r.b.AddFlow(&timeline.FlowEvent{
-		Space: timeline.FlowV2, Role: bindIDRoles[l.direction], Binding: timeline.BindNothing,
-		Event: e.index, Offset: r.offset, TS: e.ts, ID: l.bindID,
+		Space: timeline.FlowV2, Role: bindIDRoles[l.FlowDirection], Binding: timeline.BindNothing,
+		Event: e.index, Offset: r.offset, TS: e.ts, ID: l.BindID,
 	})
 }

@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -39,13 +41,13 @@ func (r *reader) noThreadTime(of string) {
 // legacyObject translates N, O and D: the life and the snapshots of an object (chrome-json.md 17).
 func (r *reader) legacyObject() error {
 	e := &r.ev
-	l := &e.legacy
-	if l.idKind == noID {
+	l := &e.Legacy
+	if l.IDKind == 0 {
 		r.add(problem.AsyncMissingID, "")
 		return r.droppedBindID()
 	}
 	parent := timeline.TrackID(0)
-	if l.idKind != globalID {
+	if l.IDKind != schema.TrackEventLegacyEvent_GlobalID {
 		parent = r.eventProcess()
 	}
 	e.track = r.b.Objects(parent, string(e.resolvedName))
@@ -55,16 +57,16 @@ func (r *reader) legacyObject() error {
 	args.Key([]byte(weftKey))
 	args.ExtendDict()
 	args.Key([]byte("id"))
-	args.String(l.idText())
+	args.String(idText(l.ID))
 	args.EndDict()
 	r.fillEvent(timeline.Instant)
-	switch l.phase {
+	switch l.Phase {
 	case 'N':
 		r.out.Kind = timeline.Begin
 	case 'D':
 		r.out.Kind, r.out.KeepEnd = timeline.End, true
 	}
-	r.text = append(append(append(r.text[:0], e.resolvedName...), ' '), l.idText()...)
+	r.text = append(append(append(r.text[:0], e.resolvedName...), ' '), idText(l.ID)...)
 	r.out.Name = r.text
 	if err := r.b.Add(&r.out); err != nil {
 		return err
@@ -75,19 +77,19 @@ func (r *reader) legacyObject() error {
 // legacyCounter translates a C: every annotation is a counter of its own (chrome-json.md 13).
 func (r *reader) legacyCounter() error {
 	e := &r.ev
-	l := &e.legacy
-	if len(e.annotations) == 0 {
+	l := &e.Legacy
+	if len(e.Annotations) == 0 {
 		r.add(problem.CounterWithoutValues, "")
 		return nil
 	}
 	r.noThreadTime("counter")
 	name := append([]byte{}, e.resolvedName...)
-	if l.idKind != noID {
-		name = append(append(name, " id: "...), l.idText()...)
+	if l.IDKind != 0 {
+		name = append(append(name, " id: "...), idText(l.ID)...)
 	}
 	name = append(name, ' ')
 	process := r.eventProcess()
-	for _, msg := range e.annotations {
+	for _, msg := range e.Annotations {
 		a, err := r.parseAnnotation(msg)
 		if err != nil {
 			r.malformed("debug annotation", err)
@@ -108,24 +110,24 @@ func (r *reader) legacyCounter() error {
 
 // number returns the value of an annotation that is a number, or a text that holds one.
 func (a *annotation) number() (timeline.Number, bool) {
-	switch a.kind {
-	case annotationInt:
-		return timeline.Int(a.value.Int()), true
-	case annotationUint:
-		if v := a.value.Uint(); v > math.MaxInt64 {
+	switch a.Kind {
+	case message.IntAnnotation:
+		return timeline.Int(a.Int()), true
+	case message.UintAnnotation:
+		if v := a.Uint(); v > math.MaxInt64 {
 			return timeline.Float(float64(v)), true
 		}
-		return timeline.Int(a.value.Int()), true
-	case annotationDouble:
-		return timeline.Float(a.value.Double()), true
-	case annotationText, annotationJSON:
-		if !jsonscan.IsNumber(a.bytes) {
+		return timeline.Int(a.Int()), true
+	case message.DoubleAnnotation:
+		return timeline.Float(a.Double()), true
+	case message.TextAnnotation, message.JSONAnnotation:
+		if !jsonscan.IsNumber(a.text) {
 			return timeline.Number{}, false
 		}
-		if v, ok := jsonscan.Int64(a.bytes); ok {
+		if v, ok := jsonscan.Int64(a.text); ok {
 			return timeline.Int(v), true
 		}
-		v, _ := jsonscan.Float64(a.bytes)
+		v, _ := jsonscan.Float64(a.text)
 		return timeline.Float(v), true
 	}
 	return timeline.Number{}, false
@@ -135,13 +137,13 @@ func (a *annotation) number() (timeline.Number, bool) {
 // V), clock syncs (c), contexts, links, and letters unknown to the format.
 func (r *reader) legacyOther() error {
 	e := &r.ev
-	l := &e.legacy
-	if l.phase == 'P' {
+	l := &e.Legacy
+	if l.Phase == 'P' {
 		if taken, err := r.collectProfile(); taken || err != nil {
 			return err
 		}
 	}
-	switch l.phase {
+	switch l.Phase {
 	case 'V':
 		e.track = r.b.RoleTrack(0, timeline.RoleOther)
 	case 'c':
@@ -149,10 +151,10 @@ func (r *reader) legacyOther() error {
 	default:
 		e.track = r.b.RoleTrack(r.eventTrack(), timeline.RoleOther)
 	}
-	switch l.phase {
+	switch l.Phase {
 	case 'P', 'v', 'V', 'c', '(', ')', '=':
 	default:
-		r.add(problem.EventUnknownPhase, strconv.QuoteRune(rune(l.phase)))
+		r.add(problem.EventUnknownPhase, strconv.QuoteRune(rune(l.Phase)))
 	}
 	r.encodeArgs(l)
 	e.threadTime = timeline.NoTime // it is in the arguments
@@ -208,7 +210,7 @@ func (r *reader) legacyMetadata() {
 
 // metadataValue returns the annotation of the current event that has the given name, the last one.
 func (r *reader) metadataValue(name string) (found annotation) {
-	for _, msg := range r.ev.annotations {
+	for _, msg := range r.ev.Annotations {
 		if a, err := r.parseAnnotation(msg); err == nil && string(a.name) == name {
 			found = a
 		}
@@ -218,8 +220,8 @@ func (r *reader) metadataValue(name string) (found annotation) {
 
 // metadataText returns an annotation that is a text; false if it is not, which is counted.
 func (r *reader) metadataText(name string) ([]byte, bool) {
-	if a := r.metadataValue(name); a.kind == annotationText {
-		return r.validText(a.bytes), true
+	if a := r.metadataValue(name); a.Kind == message.TextAnnotation {
+		return r.validText(a.text), true
 	}
 	r.add(problem.MetadataInvalid, string(r.ev.resolvedName))
 	return nil, false

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -78,14 +79,14 @@ func (r *reader) needsDescriptor() bool {
 		return false
 	}
 	if r.fields.Payload == schema.TracePacket_TrackEvent {
-		for _, t := range r.ev.typed {
-			if t.number >= firstExtension && t.number <= lastExtension {
+		for _, t := range r.ev.Other {
+			if t.Number >= firstExtension && t.Number <= lastExtension {
 				return true
 			}
 		}
 	}
 	types := wire.NewReader(r.fields.InternedData)
-	return next(&types, int(pfwire.InternedValueTypeNames))
+	return message.NextField(&types, int(pfwire.InternedValueTypeNames))
 }
 
 // wait lets a packet wait, unless it is the explanation that the others wait for.

@@ -143,7 +143,7 @@ func (r *reader) readPieces() error {
 			At: problem.Position{Event: int64(p.event), Offset: p.at},
 		}
 		if p.hasID {
-			ev.ID = idText(p.id)
+			ev.ID = string(idText(p.id))
 		}
 		if p.size > 0 {
 			text, err := r.pieces.appendText(append(r.text[:0], `{"data":`...), &p)

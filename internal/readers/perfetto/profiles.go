@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
@@ -28,9 +29,9 @@ func (r *reader) collectProfile() (taken bool, err error) {
 		return false, nil
 	}
 	var text []byte
-	switch data := r.metadataValue(v8profile.DataKey); data.kind {
-	case annotationJSON, annotationText:
-		text = r.validText(data.bytes)
+	switch data := r.metadataValue(v8profile.DataKey); data.Kind {
+	case message.JSONAnnotation, message.TextAnnotation:
+		text = r.validText(data.text)
 	default:
 		if name != headPiece {
 			return false, nil
@@ -38,7 +39,7 @@ func (r *reader) collectProfile() (taken bool, err error) {
 	}
 	p := piece{
 		ts: e.ts, clock: r.samplerOffset(), event: e.index, name: name, process: process, thread: thread, at: r.offset,
-		id: e.legacy.id, hasID: e.legacy.idKind != noID,
+		id: e.Legacy.ID, hasID: e.Legacy.IDKind != 0,
 	}
 	return name != headPiece, r.pieces.add(p, text, r.memory, r.tempDir)
 }
@@ -85,17 +86,16 @@ func (r *reader) seeTraceID(a *annotation) {
 
 // traceIDIn returns the id in a dictionary, or in a text that is one in JSON; 0 if it has none.
 func (r *reader) traceIDIn(a *annotation) (id uint64) {
-	switch a.kind {
-	case annotationJSON, annotationText:
-		return v8profile.ScanTraceID(&r.scan, a.bytes)
-	case annotationNested:
-		return nestedTraceID(a.bytes)
-	case annotationDict:
-		for w := wire.NewReader(a.bytes); next(&w, schema.DebugAnnotation_DictEntries); {
-			if member := w.Bytes(); string(r.annotationName(member)) == v8profile.TraceIDKey {
-				if m, err := r.parseAnnotation(member); err == nil {
-					id = m.unsigned()
-				}
+	switch a.Kind {
+	case message.JSONAnnotation, message.TextAnnotation:
+		return v8profile.ScanTraceID(&r.scan, a.text)
+	case message.NestedAnnotation:
+		return nestedTraceID(a.text)
+	case message.DictAnnotation:
+		for m := a.Members(); m.Next(); {
+			member := annotation{}
+			if err := member.Parse(m.Bytes()); err == nil && string(r.annotationName(&member)) == v8profile.TraceIDKey {
+				id = member.unsigned()
 			}
 		}
 	}
@@ -103,25 +103,21 @@ func (r *reader) traceIDIn(a *annotation) (id uint64) {
 }
 
 // annotationName returns the name of an annotation, without counting what is wrong with it.
-func (r *reader) annotationName(msg []byte) (name []byte) {
-	for w := wire.NewReader(msg); w.Next(); {
-		switch w.Field() {
-		case schema.DebugAnnotation_NameIID:
-			name, _ = r.seq.Interned.Text(pfwire.InternedAnnotationNames, w.Uint())
-		case schema.DebugAnnotation_Name:
-			name = w.Bytes()
-		}
+func (r *reader) annotationName(a *annotation) []byte {
+	if a.NameIID == 0 {
+		return a.Name
 	}
+	name, _ := r.seq.Interned.Text(pfwire.InternedAnnotationNames, a.NameIID)
 	return name
 }
 
 // unsigned returns the value of an annotation that is an unsigned integer, else 0.
 func (a *annotation) unsigned() uint64 {
-	switch a.kind {
-	case annotationUint:
-		return a.value.Uint()
-	case annotationInt:
-		return uint64(max(a.value.Int(), 0))
+	switch a.Kind {
+	case message.UintAnnotation:
+		return a.Uint()
+	case message.IntAnnotation:
+		return uint64(max(a.Int(), 0))
 	}
 	return 0
 }
@@ -129,11 +125,11 @@ func (a *annotation) unsigned() uint64 {
 // nestedTraceID returns the id in a NestedValue that is a dictionary, 0 if it has none.
 func nestedTraceID(msg []byte) (id uint64) {
 	keys, values := wire.NewReader(msg), wire.NewReader(msg)
-	for next(&keys, schema.DebugAnnotationNestedValue_DictKeys) && next(&values, schema.DebugAnnotationNestedValue_DictValues) {
+	for message.NextField(&keys, schema.DebugAnnotationNestedValue_DictKeys) && message.NextField(&values, schema.DebugAnnotationNestedValue_DictValues) {
 		if string(keys.Bytes()) != v8profile.TraceIDKey {
 			continue
 		}
-		if w := wire.NewReader(values.Bytes()); next(&w, schema.DebugAnnotationNestedValue_IntValue) {
+		if w := wire.NewReader(values.Bytes()); message.NextField(&w, schema.DebugAnnotationNestedValue_IntValue) {
 			id = uint64(max(w.Int(), 0))
 		}
 	}
@@ -149,5 +145,5 @@ func (r *reader) sampling() {
 	s := &r.out.Sampling
 	s.TraceID = r.traceIDs.ID()
 	e := &r.ev
-	s.Skip = s.TraceID == 0 && (e.typ == typeInstant || e.typ == typeNone && e.hasLegacy && e.legacy.phase == 'I')
+	s.Skip = s.TraceID == 0 && (e.Type == schema.TrackEvent_TypeInstant || e.Type == schema.TrackEvent_TypeUnspecified && e.HasLegacy && e.Legacy.Phase == 'I')
 }

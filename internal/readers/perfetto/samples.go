@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -62,7 +63,7 @@ func (r *reader) framesOf(s *sequenceStacks, msg []byte) timeline.CallstackID {
 	w := wire.NewReader(msg)
 	for w.Next() {
 		if w.Field() == schema.Callstack_FrameIDs {
-			s.iids = pfwire.AppendVarints(s.iids, &w)
+			s.iids = message.AppendVarints(s.iids, &w)
 		}
 	}
 	if err := w.Err(); err != nil {
@@ -159,7 +160,7 @@ func (r *reader) mapping(iid uint64) (f mappedFile) {
 			f.buildID = hex.EncodeToString(id)
 			f.hasAddresses = true
 		case schema.Mapping_PathStringIDs:
-			for _, part := range pfwire.AppendVarints(nil, &w) {
+			for _, part := range message.AppendVarints(nil, &w) {
 				f.path += "/" + string(r.internedText(pfwire.InternedMappingPaths, part))
 			}
 		default:
@@ -172,10 +173,10 @@ func (r *reader) mapping(iid uint64) (f mappedFile) {
 // eventCallstack returns the call stack of the current event, inline or interned.
 func (r *reader) eventCallstack() timeline.CallstackID {
 	e := &r.ev
-	if e.callstack == nil {
-		return r.callstack(e.callstackIID)
+	if e.Callstack == nil {
+		return r.callstack(e.CallstackIID)
 	}
-	return r.inlineCallstack(e.callstack)
+	return r.inlineCallstack(e.Callstack)
 }
 
 // inlineCallstack reads a TrackEvent.Callstack.
@@ -411,14 +412,14 @@ func (r *reader) streamingProfile(msg []byte) error {
 		return nil
 	}
 	var stacks []uint64
-	var deltas []int64
+	var deltas []uint64
 	w := wire.NewReader(msg)
 	for w.Next() {
 		switch w.Field() {
 		case schema.StreamingProfilePacket_CallstackIID:
-			stacks = pfwire.AppendVarints(stacks, &w)
+			stacks = message.AppendVarints(stacks, &w)
 		case schema.StreamingProfilePacket_TimestampDeltaUS:
-			deltas = appendInts(deltas, &w)
+			deltas = message.AppendVarints(deltas, &w)
 		}
 	}
 	if err := w.Err(); err != nil {
@@ -428,7 +429,7 @@ func (r *reader) streamingProfile(msg []byte) error {
 	thread := &r.seq.Thread
 	for i, iid := range stacks {
 		if i < len(deltas) {
-			thread.SampleUS += deltas[i]
+			thread.SampleUS += int64(deltas[i])
 		}
 		at := pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic}, Nanos: thread.SampleUS * 1000}
 		ts, ok := r.traceTime(at, nil)

@@ -35,13 +35,13 @@ const (
 
 // describedTypes describes the typed fields of events: those that the trace describes itself.
 type describedTypes struct {
-	extensions message
-	messages   map[string]*message // by full name with a leading dot
+	extensions describedType
+	messages   map[string]*describedType // by full name with a leading dot
 	enums      map[string]map[int32]string
 }
 
-// message is a message type.
-type message struct {
+// describedType is a message type.
+type describedType struct {
 	name   string
 	fields map[int]*field
 }
@@ -53,11 +53,11 @@ type field struct {
 	kind     fieldKind
 	repeated bool
 	typeName string // of messages and enums
-	inline   *message
+	inline   *describedType
 }
 
 // message returns the message type with this name, with or without a leading dot, or nil.
-func (s *describedTypes) message(name string) *message {
+func (s *describedTypes) message(name string) *describedType {
 	if name == "" {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (s *describedTypes) message(name string) *message {
 
 // chromeFields are the fields that TrackEvent itself has for Chrome. They are older than the extensions, and no
 // descriptor in a trace describes them.
-var chromeFields = message{name: "TrackEvent", fields: fieldMap(
+var chromeFields = describedType{name: "TrackEvent", fields: fieldMap(
 	chromeField(25, "chrome_user_event", scalar(1, "action", kindString), scalar(2, "action_hash", kindUint64)),
 	chromeField(26, "chrome_keyed_service", scalar(1, "name", kindString)),
 	chromeField(28, "chrome_histogram_sample", scalar(1, "name_hash", kindUint64), scalar(2, "name", kindString),
@@ -92,7 +92,7 @@ func scalar(number int, name string, kind fieldKind) *field {
 }
 
 func chromeField(number int, name string, members ...*field) *field {
-	return &field{number: number, name: name, kind: kindMessage, inline: &message{name: name, fields: fieldMap(members...)}}
+	return &field{number: number, name: name, kind: kindMessage, inline: &describedType{name: name, fields: fieldMap(members...)}}
 }
 
 func fieldMap(fields ...*field) map[int]*field {
@@ -111,26 +111,26 @@ const (
 
 // encodeTyped encodes the typed fields of the current event, each as an argument named like the field.
 func (r *reader) encodeTyped(args *timeline.ArgsEncoder) {
-	if len(r.ev.typed) == 0 {
+	if len(r.ev.Other) == 0 {
 		return
 	}
 	base := len(r.occurs)
-	for _, t := range r.ev.typed {
-		f := chromeFields.fields[t.number]
-		if t.number >= firstExtension && t.number <= lastExtension {
-			f = r.extensions.extensions.fields[t.number]
+	for _, t := range r.ev.Other {
+		f := chromeFields.fields[t.Number]
+		if t.Number >= firstExtension && t.Number <= lastExtension {
+			f = r.extensions.extensions.fields[t.Number]
 		}
 		if f == nil {
-			r.notConverted(fmt.Sprintf("TrackEvent field %d", t.number))
+			r.notConverted(fmt.Sprintf("TrackEvent field %d", t.Number))
 			continue
 		}
-		r.occurs = append(r.occurs, occurrence{f, t.typ, t.value, t.bytes})
+		r.occurs = append(r.occurs, occurrence{f, t.Type, t.Value, t.Bytes})
 	}
 	r.encodeOccurrences(args, base, 0)
 }
 
 // encodeMessage encodes the fields of a message as members of the dictionary that is open.
-func (r *reader) encodeMessage(args *timeline.ArgsEncoder, m *message, msg []byte, depth int) {
+func (r *reader) encodeMessage(args *timeline.ArgsEncoder, m *describedType, msg []byte, depth int) {
 	if depth >= maxArgDepth {
 		r.notConverted("arguments nested deeper than 512 levels")
 		return

@@ -127,8 +127,8 @@ const defaultTrack = "Default Track"
 // eventUUID returns the track uuid of the current event: its own, else the default of the sequence. It is not given if
 // neither is there.
 func (r *reader) eventUUID() (uuid uint64, given bool) {
-	if r.ev.hasUUID {
-		return r.ev.uuid, true
+	if r.ev.HasTrackUUID {
+		return r.ev.TrackUUID, true
 	}
 	return r.seq.Defaults.TrackUUID, r.seq.Defaults.HasTrackUUID
 }
@@ -140,7 +140,7 @@ func (r *reader) eventTrack() timeline.TrackID {
 	if uuid != 0 {
 		return r.tracks.get(r.b, uuid).id
 	}
-	if !given || r.ev.typ == typeNone {
+	if !given || r.ev.Type == schema.TrackEvent_TypeUnspecified {
 		if id, ok := r.tracks.writers[r.seq]; ok && !r.ev.overridesThread() {
 			return id
 		}
@@ -164,15 +164,15 @@ func (r *reader) eventProcess() timeline.TrackID {
 
 // sequenceThread returns the thread that wrote the sequence, or the one that a legacy event names instead.
 func (r *reader) sequenceThread() (process timeline.TrackID, tid int64, ok bool) {
-	l := &r.ev.legacy
+	l := &r.ev.Legacy
 	pid, tid := r.seq.Thread.PID, r.seq.Thread.TID
-	if r.ev.hasLegacy && l.hasPID {
-		pid, tid = l.pid, int64(l.pid)
+	if r.ev.HasLegacy && l.HasPID {
+		pid, tid = l.PID, int64(l.PID)
 	}
-	if r.ev.hasLegacy && l.hasTID {
-		tid = l.tid
+	if r.ev.HasLegacy && l.HasTID {
+		tid = l.TID
 	}
-	if !r.seq.Thread.Known && !(r.ev.hasLegacy && l.hasPID) {
+	if !r.seq.Thread.Known && !(r.ev.HasLegacy && l.HasPID) {
 		return 0, 0, false
 	}
 	return r.process(int64(pid)), tid, true
@@ -204,7 +204,7 @@ func (r *reader) inputID(kind timeline.TrackKind, description string) (id timeli
 
 // overridesThread reports whether a legacy event names another thread than that of its sequence.
 func (e *trackEvent) overridesThread() bool {
-	return e.hasLegacy && (e.legacy.hasPID || e.legacy.hasTID)
+	return e.HasLegacy && (e.Legacy.HasPID || e.Legacy.HasTID)
 }
 
 // trackDescriptor is a parsed TrackDescriptor (perfetto.md 2).

@@ -1,0 +1,140 @@
+package message
+
+import (
+	"math"
+
+	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// AnnotationKind says in which form a DebugAnnotation has its value.
+type AnnotationKind uint8
+
+const (
+	NoAnnotation AnnotationKind = iota
+	BoolAnnotation
+	UintAnnotation
+	IntAnnotation
+	DoubleAnnotation
+	TextAnnotation
+	PointerAnnotation
+	NestedAnnotation // the old form, a NestedValue
+	JSONAnnotation
+	DictAnnotation
+	ArrayAnnotation
+	ProtoAnnotation
+)
+
+// annotationKinds gives the form of a value by the number of its field.
+var annotationKinds = [...]AnnotationKind{
+	schema.DebugAnnotation_BoolValue:       BoolAnnotation,
+	schema.DebugAnnotation_UintValue:       UintAnnotation,
+	schema.DebugAnnotation_IntValue:        IntAnnotation,
+	schema.DebugAnnotation_DoubleValue:     DoubleAnnotation,
+	schema.DebugAnnotation_StringValue:     TextAnnotation,
+	schema.DebugAnnotation_PointerValue:    PointerAnnotation,
+	schema.DebugAnnotation_NestedValue:     NestedAnnotation,
+	schema.DebugAnnotation_LegacyJSONValue: JSONAnnotation,
+	schema.DebugAnnotation_DictEntries:     DictAnnotation,
+	schema.DebugAnnotation_ArrayValues:     ArrayAnnotation,
+	schema.DebugAnnotation_ProtoValue:      ProtoAnnotation,
+	schema.DebugAnnotation_StringValueIID:  TextAnnotation,
+}
+
+// Annotation is a DebugAnnotation (perfetto.md 2) without its members.
+type Annotation struct {
+	Name    []byte
+	NameIID uint64 // 0: see Name
+
+	Kind    AnnotationKind
+	Values  int    // that it has; all members of a list are one
+	Bytes   []byte // text, JSON, nested or proto value
+	TextIID uint64 // of a text; 0: see Bytes
+
+	TypeName    []byte // of a proto value
+	TypeNameIID uint64 // 0: see TypeName
+
+	msg    []byte
+	scalar uint64
+}
+
+// Parse decodes msg.
+func (a *Annotation) Parse(msg []byte) error {
+	*a = Annotation{msg: msg}
+	last := 0
+	r := wire.NewReader(msg)
+	for r.Next() {
+		switch f := r.Field(); f {
+		case schema.DebugAnnotation_NameIID:
+			a.Name, a.NameIID = nil, r.Uint()
+		case schema.DebugAnnotation_Name:
+			a.Name, a.NameIID = r.Bytes(), 0
+		case schema.DebugAnnotation_ProtoTypeNameIID:
+			a.TypeName, a.TypeNameIID = nil, r.Uint()
+		case schema.DebugAnnotation_ProtoTypeName:
+			a.TypeName, a.TypeNameIID = r.Bytes(), 0
+		default:
+			if f >= len(annotationKinds) || annotationKinds[f] == NoAnnotation {
+				continue
+			}
+			a.Kind, a.scalar, a.Bytes, a.TextIID = annotationKinds[f], r.Uint(), r.Bytes(), 0
+			if f == schema.DebugAnnotation_StringValueIID {
+				a.TextIID = r.Uint()
+			}
+			if f != last || !a.IsList() {
+				a.Values++
+			}
+			last = f
+		}
+	}
+	return r.Err()
+}
+
+// IsList reports whether the value is a dictionary or an array.
+func (a *Annotation) IsList() bool { return a.Kind == DictAnnotation || a.Kind == ArrayAnnotation }
+
+// Bool returns the value of a BoolAnnotation.
+func (a *Annotation) Bool() bool { return a.scalar != 0 }
+
+// Uint returns the value of a UintAnnotation or PointerAnnotation.
+func (a *Annotation) Uint() uint64 { return a.scalar }
+
+// Int returns the value of an IntAnnotation.
+func (a *Annotation) Int() int64 { return int64(a.scalar) }
+
+// Double returns the value of a DoubleAnnotation.
+func (a *Annotation) Double() float64 { return math.Float64frombits(a.scalar) }
+
+// Members returns the entries of a dictionary or the elements of an array, which are annotations.
+func (a *Annotation) Members() Members {
+	m := Members{r: wire.NewReader(a.msg)}
+	switch a.Kind {
+	case DictAnnotation:
+		m.field = schema.DebugAnnotation_DictEntries
+	case ArrayAnnotation:
+		m.field = schema.DebugAnnotation_ArrayValues
+	}
+	return m
+}
+
+// Members steps through the members of a list.
+type Members struct {
+	r     wire.Reader
+	field int
+}
+
+// Next steps to the next member.
+func (m *Members) Next() bool { return NextField(&m.r, m.field) }
+
+// Bytes returns the current member.
+func (m *Members) Bytes() []byte { return m.r.Bytes() }
+
+// NextField steps to the next occurrence of a field.
+func NextField(r *wire.Reader, field int) bool {
+	for r.Next() {
+		if r.Field() == field {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,255 @@
+// Package message has Perfetto's messages as structs, and the one decoder of each. It knows their fields and nothing of
+// what they mean: interned ids are not looked up, times not converted.
+//
+// Parse fills a struct anew and keeps the memory of its lists; byte slices are parts of the message. Of a field that is no
+// list and comes twice the last one counts, as in Perfetto. An error says that the message could not be read to its end.
+package message
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// TrackEvent is TrackEvent (perfetto.md 2).
+type TrackEvent struct {
+	Type         uint64
+	TrackUUID    uint64
+	HasTrackUUID bool
+
+	Name         []byte
+	NameIID      uint64
+	Named        bool // has a name or the iid of one, whatever it is
+	Categories   [][]byte
+	CategoryIIDs []uint64
+
+	Values   int // of the counter: one, or none
+	IsDouble bool
+	Int      int64
+	Double   float64
+
+	ExtraTracks       []uint64
+	ExtraValues       []uint64
+	ExtraDoubleTracks []uint64
+	ExtraDoubleValues []uint64 // the bits of doubles
+
+	Flows          []uint64
+	Terminating    []uint64
+	OldFlows       []uint64 // in the varint form, which counts if there are none in fixed64
+	OldTerminating []uint64
+
+	Annotations       [][]byte
+	Legacy            LegacyEvent
+	HasLegacy         bool
+	Callstack         []byte
+	CallstackIID      uint64
+	CallstackWeight   float64
+	HasWeight         bool
+	SourceLocation    []byte
+	SourceLocationIID uint64
+	Task              []byte
+	Log               []byte
+	CorrelationID     uint64
+	HasCorrelationID  bool
+	Correlation       []byte
+	CorrelationIID    uint64
+
+	TimeDeltaUS, TimeUS             int64
+	HasTimeDelta, HasTime           bool
+	ThreadTimeDeltaUS, ThreadTimeUS int64
+	HasThreadTimeDelta              bool
+	HasThreadTime                   bool
+	Instructions                    bool // has a count of instructions
+
+	Other []Field // what is beyond the fields above: extensions, messages of a program of its own
+}
+
+// Field is a field that is not decoded.
+type Field struct {
+	Number int
+	Type   int // as in package wire
+	Value  uint64
+	Bytes  []byte
+}
+
+// Parse decodes msg.
+func (e *TrackEvent) Parse(msg []byte) error {
+	*e = TrackEvent{
+		Categories: e.Categories[:0], CategoryIIDs: e.CategoryIIDs[:0],
+		ExtraTracks: e.ExtraTracks[:0], ExtraValues: e.ExtraValues[:0],
+		ExtraDoubleTracks: e.ExtraDoubleTracks[:0], ExtraDoubleValues: e.ExtraDoubleValues[:0],
+		Flows: e.Flows[:0], Terminating: e.Terminating[:0], OldFlows: e.OldFlows[:0], OldTerminating: e.OldTerminating[:0],
+		Annotations: e.Annotations[:0], Other: e.Other[:0],
+	}
+	r := wire.NewReader(msg)
+	for r.Next() {
+		switch r.Field() {
+		case schema.TrackEvent_CategoryIIDs:
+			e.CategoryIIDs = AppendVarints(e.CategoryIIDs, &r)
+		case schema.TrackEvent_DebugAnnotations:
+			e.Annotations = append(e.Annotations, r.Bytes())
+		case schema.TrackEvent_LegacyEvent:
+			e.HasLegacy = true
+			if err := e.Legacy.Parse(r.Bytes()); err != nil {
+				return fmt.Errorf("legacy_event: %w", err)
+			}
+		case schema.TrackEvent_Type:
+			e.Type = r.Uint()
+		case schema.TrackEvent_NameIID:
+			e.NameIID, e.Named = r.Uint(), true
+		case schema.TrackEvent_TrackUUID:
+			e.TrackUUID, e.HasTrackUUID = r.Uint(), true
+		case schema.TrackEvent_ExtraCounterValues:
+			e.ExtraValues = AppendVarints(e.ExtraValues, &r)
+		case schema.TrackEvent_Categories:
+			e.Categories = append(e.Categories, r.Bytes())
+		case schema.TrackEvent_Name:
+			e.Name, e.Named = r.Bytes(), true
+		case schema.TrackEvent_CounterValue:
+			e.Values, e.Int, e.IsDouble = e.Values+1, r.Int(), false
+		case schema.TrackEvent_DoubleCounterValue:
+			e.Values, e.Double, e.IsDouble = e.Values+1, r.Double(), true
+		case schema.TrackEvent_ExtraCounterTrackUUIDs:
+			e.ExtraTracks = AppendVarints(e.ExtraTracks, &r)
+		case schema.TrackEvent_ExtraDoubleCounterTrackUUIDs:
+			e.ExtraDoubleTracks = AppendVarints(e.ExtraDoubleTracks, &r)
+		case schema.TrackEvent_ExtraDoubleCounterValues:
+			e.ExtraDoubleValues = AppendFixed64s(e.ExtraDoubleValues, &r)
+		case schema.TrackEvent_FlowIDs:
+			e.Flows = AppendFixed64s(e.Flows, &r)
+		case schema.TrackEvent_TerminatingFlowIDs:
+			e.Terminating = AppendFixed64s(e.Terminating, &r)
+		case schema.TrackEvent_FlowIDsOld:
+			e.OldFlows = AppendVarints(e.OldFlows, &r)
+		case schema.TrackEvent_TerminatingFlowIDsOld:
+			e.OldTerminating = AppendVarints(e.OldTerminating, &r)
+		default:
+			e.parseRare(&r)
+		}
+	}
+	return r.Err()
+}
+
+// parseRare decodes a field that few events have.
+func (e *TrackEvent) parseRare(r *wire.Reader) {
+	switch r.Field() {
+	case schema.TrackEvent_TimestampDeltaUS:
+		e.TimeDeltaUS, e.HasTimeDelta = r.Int(), true
+	case schema.TrackEvent_TimestampAbsoluteUS:
+		e.TimeUS, e.HasTime = r.Int(), true
+	case schema.TrackEvent_ThreadTimeDeltaUS:
+		e.ThreadTimeDeltaUS, e.HasThreadTimeDelta = r.Int(), true
+	case schema.TrackEvent_ThreadTimeAbsoluteUS:
+		e.ThreadTimeUS, e.HasThreadTime = r.Int(), true
+	case schema.TrackEvent_ThreadInstructionCountDelta, schema.TrackEvent_ThreadInstructionCountAbsolute:
+		e.Instructions = true
+	case schema.TrackEvent_TaskExecution:
+		e.Task = r.Bytes()
+	case schema.TrackEvent_LogMessage:
+		e.Log = r.Bytes()
+	case schema.TrackEvent_SourceLocation:
+		e.SourceLocation = r.Bytes()
+	case schema.TrackEvent_SourceLocationIID:
+		e.SourceLocationIID = r.Uint()
+	case schema.TrackEvent_CorrelationID:
+		e.CorrelationID, e.HasCorrelationID = r.Uint(), true
+	case schema.TrackEvent_CorrelationIDStr:
+		e.Correlation = r.Bytes()
+	case schema.TrackEvent_CorrelationIDStrIID:
+		e.CorrelationIID = r.Uint()
+	case schema.TrackEvent_Callstack:
+		e.Callstack = r.Bytes()
+	case schema.TrackEvent_CallstackIID:
+		e.CallstackIID = r.Uint()
+	case schema.TrackEvent_CallstackWeight:
+		e.CallstackWeight, e.HasWeight = r.Double(), true
+	default:
+		e.Other = append(e.Other, Field{r.Field(), r.Type(), r.Uint(), r.Bytes()})
+	}
+}
+
+// LegacyEvent is TrackEvent.LegacyEvent: what Chrome's JSON phases have beyond a TrackEvent.
+type LegacyEvent struct {
+	NameIID          uint64 // used if the event has no name of its own
+	Phase            byte
+	DurationUS       int64
+	HasDuration      bool
+	ThreadDurationUS int64
+	HasThreadTime    bool
+	ID               uint64
+	IDKind           int // number of the field that has the id; 0: there is none
+	Scope            []byte
+	BindID           uint64
+	HasBindID        bool
+	BindToEnclosing  bool
+	FlowDirection    uint64
+	InstantScope     uint64
+	PID              int32
+	HasPID           bool
+	TID              int64
+	HasTID           bool
+	Instructions     bool // has a count of instructions
+}
+
+// Parse decodes msg.
+func (l *LegacyEvent) Parse(msg []byte) error {
+	*l = LegacyEvent{}
+	r := wire.NewReader(msg)
+	for r.Next() {
+		switch field := r.Field(); field {
+		case schema.TrackEventLegacyEvent_NameIID:
+			l.NameIID = r.Uint()
+		case schema.TrackEventLegacyEvent_Phase:
+			l.Phase = byte(min(r.Uint(), math.MaxUint8))
+		case schema.TrackEventLegacyEvent_DurationUS:
+			l.DurationUS, l.HasDuration = r.Int(), true
+		case schema.TrackEventLegacyEvent_ThreadDurationUS:
+			l.ThreadDurationUS, l.HasThreadTime = r.Int(), true
+		case schema.TrackEventLegacyEvent_UnscopedID, schema.TrackEventLegacyEvent_LocalID, schema.TrackEventLegacyEvent_GlobalID:
+			l.ID, l.IDKind = r.Uint(), field
+		case schema.TrackEventLegacyEvent_IDScope:
+			l.Scope = r.Bytes()
+		case schema.TrackEventLegacyEvent_BindID:
+			l.BindID, l.HasBindID = r.Uint(), true
+		case schema.TrackEventLegacyEvent_BindToEnclosing:
+			l.BindToEnclosing = r.Bool()
+		case schema.TrackEventLegacyEvent_FlowDirection:
+			l.FlowDirection = r.Uint()
+		case schema.TrackEventLegacyEvent_InstantEventScope:
+			l.InstantScope = r.Uint()
+		case schema.TrackEventLegacyEvent_PIDOverride:
+			l.PID, l.HasPID = int32(r.Uint()), true
+		case schema.TrackEventLegacyEvent_TIDOverride:
+			l.TID, l.HasTID = r.Int(), true
+		case schema.TrackEventLegacyEvent_ThreadInstructionDelta:
+			l.Instructions = true
+		}
+	}
+	return r.Err()
+}
+
+// AppendVarints appends the values of the current field of r, a repeated varint field in its packed or its plain form.
+// Of a packed field that is broken it appends the values before the break.
+func AppendVarints(to []uint64, r *wire.Reader) []uint64 {
+	if r.Type() != wire.Len {
+		return append(to, r.Uint())
+	}
+	for p := wire.NewPacked(r.Bytes()); p.Next(); {
+		to = append(to, p.Uint())
+	}
+	return to
+}
+
+// AppendFixed64s is AppendVarints for a field of eight-byte values.
+func AppendFixed64s(to []uint64, r *wire.Reader) []uint64 {
+	if r.Type() != wire.Len {
+		return append(to, r.Uint())
+	}
+	for b := r.Bytes(); len(b) >= 8; b = b[8:] {
+		to = append(to, binary.LittleEndian.Uint64(b))
+	}
+	return to
+}
