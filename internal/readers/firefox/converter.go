@@ -24,6 +24,8 @@ type converter struct {
 	processed int64 // version of the processed form; -1 of a raw profile
 	interval  float64
 	base      timeline.Nanos // of time 0 of the profile's clock
+	activeTab int64          // the tab of the recording; 0: not given
+	keepOrder bool           // the threads are to be shown in the order of the profile
 	start     float64        // when the first event was
 	end       float64        // when the last event ended
 	cycles    float64        // see cyclesPerMilli
@@ -119,6 +121,7 @@ func (c *converter) convert(p *profile) error {
 		c.interval = 1
 	}
 	c.setClocks(&p.meta)
+	c.readOrder()
 	c.collect(p, 0)
 	c.schemas.add(builtinSchemas())
 	c.b.DescribeSamples(c.sampleDescription())
@@ -141,6 +144,7 @@ func (c *converter) convert(p *profile) error {
 			return err
 		}
 	}
+	c.setOrder()
 	return nil
 }
 

@@ -93,6 +93,7 @@ func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out
 		}
 	}
 	if p.window != 0 {
+		c.useWindow(th, p.window)
 		c.encodePage(p.window)
 	}
 	if id := th.th.markers.threadID.at(int(m.row)); id != none { // of threads that are several in one

@@ -16,6 +16,9 @@ type process struct {
 	delta float64 // from its clock to that of the profile, of raw profiles
 	pid   string
 	named bool
+
+	isParent bool // it is the parent process
+	tabUses  int  // markers and samples for the documents of the recorded tab
 }
 
 // processes finds processes by their pid, and makes ids that occur twice different.
@@ -111,7 +114,6 @@ func (c *converter) process(th *thread, raw bool) *process {
 		key = timeline.ProcessKey{Text: pid, IsNumber: true}
 	}
 	p.track = c.b.Process(key)
-	c.b.SetSortIndex(p.track, int32(min(len(c.processes.list), math.MaxInt32)))
 	c.processes.list = append(c.processes.list, p)
 	if known == nil && pid != "" {
 		c.processes.byPID[pid] = p
@@ -153,10 +155,10 @@ func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, del
 		first: math.Inf(1), last: math.Inf(-1),
 	}
 	state.causeShift, state.requestShift = c.lateShifts(th, raw, delta)
+	pr.isParent = pr.isParent || th.processType == "default"
 	state.track = c.b.Thread(pr.track, c.threadKey(th, pr))
 	c.b.SetThreadName(state.track, 0, []byte(th.name))
-	c.b.SetSortIndex(state.track, int32(min(state.index, math.MaxInt32)))
-	if name := th.displayName(); name != "" && (th.isMain || th.name == mainThread || !pr.named) {
+	if name := th.displayName(); name != "" && (th.leads() || !pr.named) {
 		c.b.SetProcessName(pr.track, 0, []byte(name))
 		if name == processNames["default"] {
 			c.b.SetMain(pr.track, timeline.MainByType)

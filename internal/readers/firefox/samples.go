@@ -234,6 +234,9 @@ func (c *converter) addActivity(th *threadState) error {
 			window = th.stacks.window(stack)
 		}
 		last = stack
+		if window != 0 {
+			c.useWindow(th, window)
+		}
 		at := s.time[i] + th.delta
 		if err := categories.sample(at, category, category != none); err != nil {
 			return err

@@ -1,0 +1,132 @@
+package firefox
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+)
+
+// busy is how much a thread or process did in the recording: CPU time in the unit of the profile, then samples with a stack,
+// then markers.
+type busy struct {
+	cpu              float64
+	samples, markers int
+}
+
+func (b *busy) add(other busy) {
+	b.cpu += other.cpu
+	b.samples += other.samples
+	b.markers += other.markers
+}
+
+// compareBusy puts the busier one first.
+func compareBusy(a, b busy) int {
+	return cmp.Or(cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.samples, a.samples), cmp.Compare(b.markers, a.markers))
+}
+
+// busy counts what is in the tables of a thread. The first CPU time counts from before the recording.
+func (th *threadState) busy() busy {
+	s := &th.th.samples
+	b := busy{markers: th.th.markers.rows}
+	for i := range s.rows {
+		if d := s.cpuDelta.at(i); i > 0 && d > 0 {
+			b.cpu += d
+		}
+		if s.stack[i] >= 0 {
+			b.samples++
+		}
+	}
+	return b
+}
+
+// readOrder reads what the profile says about the order of its threads.
+func (c *converter) readOrder() {
+	for _, a := range c.root.meta.attributes {
+		switch a.key {
+		case "keepProfileThreadOrder":
+			c.keepOrder = a.value == "true"
+		case "configuration":
+			c.eachMember([]byte(a.value), func(key []byte, v value) {
+				if string(key) == "activeTabID" {
+					c.activeTab, _ = jsonscan.Int64(v.text)
+				}
+			})
+		}
+	}
+}
+
+// setOrder gives processes and threads their places (section 11): the process of the recorded tab first, then the busier one,
+// then the one that comes first in the profile; of the threads of a process the main thread, then likewise. A profile that
+// asks for its own order of threads keeps it.
+func (c *converter) setOrder() {
+	threads := slices.Clone(c.threads)
+	processes := slices.Clone(c.processes.list)
+	if !c.keepOrder {
+		ofThread, ofProcess := map[*threadState]busy{}, map[*process]busy{}
+		for _, th := range threads {
+			b := th.busy()
+			ofThread[th] = b
+			all := ofProcess[th.process]
+			all.add(b)
+			ofProcess[th.process] = all
+		}
+		tab := c.tabProcess()
+		slices.SortStableFunc(processes, func(a, b *process) int {
+			return cmp.Or(falseFirst(a != tab, b != tab), compareBusy(ofProcess[a], ofProcess[b]))
+		})
+		slices.SortStableFunc(threads, func(a, b *threadState) int {
+			return cmp.Or(falseFirst(!a.th.leads(), !b.th.leads()), compareBusy(ofThread[a], ofThread[b]))
+		})
+	}
+	for i, p := range processes {
+		c.b.SetSortIndex(p.track, int32(min(i, math.MaxInt32)))
+	}
+	for i, th := range threads {
+		c.b.SetSortIndex(th.track, int32(min(i, math.MaxInt32)))
+	}
+}
+
+// leads reports whether a thread is the main one of its process.
+func (th *thread) leads() bool { return th.isMain || th.name == mainThread }
+
+func falseFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// tabProcess returns the process that did most for the outermost documents of the recorded tab, the first of several; nil if
+// none did anything. The parent process shows no documents of the web.
+func (c *converter) tabProcess() *process {
+	var tab *process
+	for _, p := range c.processes.list {
+		if !p.isParent && p.tabUses > 0 && (tab == nil || p.tabUses > tab.tabUses) {
+			tab = p
+		}
+	}
+	return tab
+}
+
+// useWindow notes that a thread did something for a window.
+func (c *converter) useWindow(th *threadState, window int64) {
+	if page := c.pages.page(window); page != nil && page.embedder == 0 && c.isRecorded(page) {
+		th.process.tabUses++
+	}
+}
+
+// isRecorded reports whether a page is of the recorded tab. A profile that does not name it, which gives 0, is of all tabs with
+// documents of the web.
+func (c *converter) isRecorded(p *page) bool {
+	if tab := c.activeTab; tab != 0 {
+		return p.tab == tab
+	}
+	scheme, _, ok := strings.Cut(p.url, ":")
+	return ok && (scheme == "http" || scheme == "https" || scheme == "file")
+}
