@@ -22,6 +22,7 @@ type naiveObject = map[string]any
 type naiveProfile struct {
 	anchor   int64 // ns of time 0
 	interval float64
+	perMilli float64 // CPU time of a millisecond
 	schemas  map[string]naiveObject
 	threads  []*naiveThread
 	counters map[string]int // values, by pid
@@ -33,7 +34,7 @@ type naiveThread struct {
 	pid, tid string
 	markers  []*naiveMarker
 	samples  int
-	values   int // of the counters CPU % and eventDelay
+	values   int // of the counters CPU % and eventDelay, as far as they change
 }
 
 // naiveMarker is a marker after pairing. Its times are milliseconds on the clock of the profile.
@@ -55,7 +56,10 @@ func readNaively(tb testing.TB, input []byte) *naiveProfile {
 	}
 	meta := root["meta"].(naiveObject)
 	p := &naiveProfile{schemas: map[string]naiveObject{}, counters: map[string]int{}}
-	p.interval = naiveNumber(meta["interval"])
+	p.interval, p.perMilli = naiveNumber(meta["interval"]), 1e6
+	if units, _ := meta["sampleUnits"].(naiveObject); units["threadCPUDelta"] == "µs" {
+		p.perMilli = 1e3
+	}
 	start, _ := new(big.Rat).SetString(string(meta["startTime"].(json.Number)))
 	p.anchor = new(big.Rat).Mul(start, big.NewRat(1e6, 1)).Num().Int64()
 	if ns, ok := meta["startTimeAsClockMonotonicNanosecondsSinceBoot"].(json.Number); ok {
@@ -120,6 +124,7 @@ func (p *naiveProfile) samples(th *naiveThread, table any) []float64 {
 	rows := naiveRows(table)
 	var times []float64
 	now := 0.0
+	shares, delays := map[float64]int{}, map[float64]int{}
 	for i, row := range rows {
 		at := naiveNumber(row["time"])
 		if delta, ok := row["timeDeltas"]; ok {
@@ -129,11 +134,18 @@ func (p *naiveProfile) samples(th *naiveThread, table any) []float64 {
 		times = append(times, at)
 		th.samples++
 		if i > 0 && !math.IsNaN(naiveNumber(row["threadCPUDelta"])) && at > times[i-1] {
-			th.values++
+			shares[min(100*naiveNumber(row["threadCPUDelta"])/p.perMilli/(at-times[i-1]), 100)]++
 		}
 		for _, delay := range []string{"eventDelay", "responsiveness"} {
-			if !math.IsNaN(naiveNumber(row[delay])) {
-				th.values++
+			if v := naiveNumber(row[delay]); !math.IsNaN(v) {
+				delays[v]++
+			}
+		}
+	}
+	for _, counter := range []map[float64]int{shares, delays} { // one value is a fact about the thread, and no counter
+		if len(counter) > 1 {
+			for _, n := range counter {
+				th.values += n
 			}
 		}
 	}

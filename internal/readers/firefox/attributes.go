@@ -91,7 +91,8 @@ func appendMember(b []byte, key, text string) []byte {
 	return appendQuoted(append(append(append(b, '"'), key...), '"', ':'), text)
 }
 
-// describe returns a thread as JSON, with the times when it and its process began and ended.
+// describe returns a thread as JSON, with the times when it and its process began and ended, and the counters that have one
+// value only.
 func (th *threadState) describe() string {
 	b := []byte("{")
 	for _, one := range []struct{ key, text string }{
@@ -115,6 +116,20 @@ func (th *threadState) describe() string {
 		}
 		b = append(append(append(b, '"'), one.key...), '"', ':')
 		b = strconv.AppendFloat(b, one.t+th.delta, 'g', -1, 64)
+	}
+	for _, one := range []struct {
+		key    string
+		values *steady
+	}{{"CPU %", &th.cpu.values}, {"eventDelay", &th.delay}} {
+		if one.values.isFact() {
+			if len(b) > 1 {
+				b = append(b, ',')
+			}
+			b = append(append(append(b, '"'), one.key...), `":{"value":`...)
+			b = strconv.AppendFloat(b, one.values.value, 'g', -1, 64)
+			b = strconv.AppendInt(append(b, `,"count":`...), int64(one.values.count), 10)
+			b = append(b, '}')
+		}
 	}
 	return string(append(b, '}'))
 }

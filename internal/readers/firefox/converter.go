@@ -92,6 +92,9 @@ type threadState struct {
 	stacks      *stacks
 	first, last float64 // of what is known of the thread
 
+	cpu   cpuUse
+	delay steady // values of eventDelay, in ms
+
 	types   []int32  // by row of the markers: index into converter.types
 	markers []marker // by start
 	next    int      // of markers: the next one to be added
@@ -135,6 +138,7 @@ func (c *converter) convert(p *profile) error {
 	c.lastFlow = uint64(len(c.ipc.list))
 	for _, th := range c.threads {
 		slices.SortStableFunc(th.markers, func(a, b marker) int { return cmp.Compare(a.start, b.start) })
+		c.findSteady(th)
 		c.place(th)
 		c.start, c.end = min(c.start, th.first), max(c.end, th.last)
 	}

@@ -73,8 +73,7 @@ func (c *converter) addSamples() error {
 // addThreadSamples adds the samples of a thread, with the CPU time and the delay of events as counters.
 func (c *converter) addThreadSamples(th *threadState) error {
 	s := &th.th.samples
-	cpu := c.cpuCounter(th)
-	delay := c.delayCounter(th)
+	cpu, delay := c.sampleCounters(th)
 	before := math.NaN() // ms, also of a sample that is too early for the trace
 	for i := range s.rows {
 		now := s.time[i] + th.delta
@@ -93,9 +92,8 @@ func (c *converter) addThreadSamples(th *threadState) error {
 			return err
 		}
 		c.event++
-		if since, ok := c.since(from); ok && cpu != nil && i > 0 { // see addRates
-			use := cpu.percent(s.cpuDelta.at(i), math.Round(now*1e6)-math.Round(from*1e6))
-			if err := c.addValue(cpu.track, since, use); err != nil {
+		if since, ok := c.since(from); ok && cpu != 0 && i > 0 { // see addRates
+			if err := c.addValue(cpu, since, th.cpu.percent(s.cpuDelta.at(i), now, from)); err != nil {
 				return err
 			}
 		}
@@ -150,36 +148,83 @@ func (c *converter) addCounterValue(track timeline.TrackID, ms, v float64) error
 	return c.addValue(track, at, v)
 }
 
-// cpuUse turns CPU times of a thread into shares of the time (section 8).
+// cpuUse is what is known of the CPU time of a thread.
 type cpuUse struct {
-	track    timeline.TrackID
 	perMilli float64 // what a full processor uses in a millisecond
+	values   steady  // shares of the time, in percent
 }
 
-// percent is the share, at most 100; NaN if it is not known.
-func (u *cpuUse) percent(delta, nanos float64) float64 {
-	if math.IsNaN(delta) || !(nanos > 0) {
+// percent is the share of a time that the thread used, at most 100; NaN if it is not known.
+func (u *cpuUse) percent(used, at, from float64) float64 {
+	nanos := math.Round(at*1e6) - math.Round(from*1e6)
+	if math.IsNaN(used) || !(nanos > 0) {
 		return math.NaN()
 	}
-	return min(100*delta/(u.perMilli*(nanos/1e6)), 100)
+	return min(100*used/(u.perMilli*(nanos/1e6)), 100)
 }
 
-// cpuCounter makes the counter of a thread's CPU use; nil if nothing is known of that.
-func (c *converter) cpuCounter(th *threadState) *cpuUse {
-	if len(th.th.samples.cpuDelta) == 0 {
-		return nil
+// steady follows the values of a counter. A counter that has one value from the first sample to the last is no row, but a
+// fact about its thread (section 8).
+type steady struct {
+	count   int
+	value   float64
+	changes bool
+}
+
+func (v *steady) see(value float64) {
+	if math.IsNaN(value) {
+		return
 	}
-	u := &cpuUse{perMilli: 1e6}
+	v.changes = v.changes || v.count > 0 && value != v.value
+	v.value = value
+	v.count++
+}
+
+// isFact reports whether there are values, and all are the same.
+func (v *steady) isFact() bool { return v.count > 0 && !v.changes }
+
+// findSteady looks at what the samples of a thread say beside their stacks.
+func (c *converter) findSteady(th *threadState) {
+	s := &th.th.samples
+	if s.weightType == weightTracing {
+		return
+	}
+	th.cpu = cpuUse{perMilli: c.cpuPerMilli()}
+	before := math.NaN() // of the last sample that has a time; see addThreadSamples
+	for i := range s.rows {
+		from, at := before, s.time[i]+th.delta
+		before = at
+		if _, ok := c.nanos(at); !ok {
+			continue
+		}
+		if _, ok := c.since(from); ok && i > 0 {
+			th.cpu.values.see(th.cpu.percent(s.cpuDelta.at(i), at, from))
+		}
+		th.delay.see(s.eventDelay.at(i))
+	}
+}
+
+// sampleCounters makes the counters of a thread's CPU time and of how long events waited; 0 for one that is not known or is
+// a fact.
+func (c *converter) sampleCounters(th *threadState) (cpu, delay timeline.TrackID) {
+	if th.cpu.values.changes {
+		cpu = c.b.Counter(th.track, &timeline.CounterKey{Name: []byte("CPU %"), UnitName: "%"})
+	}
+	if th.delay.changes {
+		delay = c.b.Counter(th.track, &timeline.CounterKey{Name: []byte("eventDelay"), UnitName: "ms"})
+	}
+	return cpu, delay
+}
+
+// cpuPerMilli is what a full processor uses in a millisecond, in the unit of the profile.
+func (c *converter) cpuPerMilli() float64 {
 	switch c.root.meta.cpuUnit {
 	case "", "ns":
+		return 1e6
 	case "µs", "μs", "us":
-		u.perMilli = 1e3
-	default: // cycles
-		u.perMilli = c.cyclesPerMilli()
+		return 1e3
 	}
-	key := timeline.CounterKey{Name: []byte("CPU %"), UnitName: "%"}
-	u.track = c.b.Counter(th.track, &key)
-	return u
+	return c.cyclesPerMilli()
 }
 
 // cyclesPerMilli is the largest rate of CPU cycles of any thread, which stands for a full processor.
@@ -196,17 +241,6 @@ func (c *converter) cyclesPerMilli() float64 {
 		c.cycles = cmp.Or(c.cycles, 1)
 	}
 	return c.cycles
-}
-
-// delayCounter makes the counter of how long events waited; 0 if nothing is known of that.
-func (c *converter) delayCounter(th *threadState) timeline.TrackID {
-	for i := range th.th.samples.rows {
-		if !math.IsNaN(th.th.samples.eventDelay.at(i)) {
-			key := timeline.CounterKey{Name: []byte("eventDelay"), UnitName: "ms"}
-			return c.b.Counter(th.track, &key)
-		}
-	}
-	return 0
 }
 
 // addActivity adds what the samples of a thread were doing, and for which document, each as slices of consecutive samples
