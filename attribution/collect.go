@@ -19,6 +19,7 @@ type found struct {
 	evidence   *extsort.Sorter[evidence] // by ordinal
 	places     []place                   // by TrackID
 	names      []nameInfo                // by NameID
+	markers    map[string]*nameInfo      // by the names of markers that have others
 	categories []categoryInfo            // by CategoryID
 	requests   requests
 	inputs     inputs
@@ -83,7 +84,7 @@ func newCollector(t *timeline.Timeline, workers int) *collector {
 	f := &found{
 		t: t, workers: workers, contexts: newCatalogue(limitsFor(t.Memory())),
 		evidence: extsort.New(evidenceCodec, compareEvidence, t.Memory()/16, t.TempDir()),
-		places:   findPlaces(t), names: infosOf(t), categories: categoriesOf(t), requests: newRequests(), inputs: newInputs(),
+		places:   findPlaces(t), names: infosOf(t), markers: map[string]*nameInfo{}, categories: categoriesOf(t), requests: newRequests(), inputs: newInputs(),
 		isolates: map[timeline.TrackID]NodeID{}, explicit: map[timeline.TrackID]bool{}, attributed: wasAttributed(t),
 	}
 	for id := range f.places {
@@ -228,6 +229,12 @@ func (c *collector) occurrence(o *timeline.Occurrence, at int) error {
 		}
 	}
 	s.facts = c.factsOf(o, at)
+	if name := s.facts.marker; name != nil {
+		s.name = c.found.markerInfo(name)
+		if err := c.add(evidence{ordinal: s.ordinal, kind: ownCategory, value: int64(s.name.category)}); err != nil {
+			return err
+		}
+	}
 	for _, p := range c.providers {
 		if err := p.see(c, s); err != nil {
 			return err

@@ -34,6 +34,7 @@ type facts struct {
 	window      int64   // Firefox: innerWindowID; 0: none
 	tab         int64   // of the window
 	domType     []byte  // Firefox: eventType
+	marker      []byte  // Firefox: the name of a marker that is shown by its label
 	asyncID     []byte  // of an asynchronous slice that was read from a Perfetto trace of weft
 	latency     float64 // in milliseconds
 
@@ -116,7 +117,7 @@ var factNames = map[string]bool{
 	"isolate": true, "requestId": true, "documentLoaderURL": true, "type": true, "encodedDataLength": true, "processingStart": true,
 	"frame_reporter": true, "chrome_frame_reporter": true, "frame_sequence": true, "layer_tree_host_id": true,
 	"interactionId": true, "timestamp": true, "event_type": true, "channelId": true, "status": true, "count": true,
-	"timeStamp": true, "trace_id": true, "event_latency_id": true, "tdur": true, "id": true, "tab": true,
+	"timeStamp": true, "trace_id": true, "event_latency_id": true, "tdur": true, "id": true, "tab": true, "marker": true,
 	probeArg: true,
 }
 
@@ -276,6 +277,8 @@ func (f *facts) readWeft(t *timeline.ArgSelection, dict timeline.Arg) {
 			f.asyncID = text(&a)
 		case "tab":
 			f.tab, _ = integer(&a)
+		case "marker":
+			f.marker = text(&a)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // firefoxTimeline is what the reader of Firefox profiles makes of a few markers: windows 3 in 2, tab 7, and a window 9 of
 // which nothing is known.
-func firefoxTimeline(t *testing.T) *prepared {
+func firefoxTimeline(t *testing.T, label string) *prepared {
 	t.Helper()
 	log := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})
@@ -26,10 +26,24 @@ func firefoxTimeline(t *testing.T) *prepared {
 	process := b.Process(timeline.ProcessKey{Num: 100})
 	thread := b.Thread(process, timeline.ThreadKey{Num: 100})
 	b.SetThreadName(thread, 0, []byte("GeckoMain"))
+	hasWeft := false
 	marker := func(event uint32, name, category string, ts, dur timeline.Nanos, args func(e *timeline.ArgsEncoder)) {
 		e := b.Args()
 		e.Reset()
+		hasWeft = false
 		args(e)
+		if label != "" {
+			e.Key([]byte("weft"))
+			if hasWeft {
+				e.ExtendDict()
+			} else {
+				e.BeginDict()
+			}
+			e.Key([]byte("marker"))
+			e.String([]byte(name))
+			e.EndDict()
+			name = label
+		}
 		err := b.Add(&timeline.Event{
 			Kind: timeline.Slice, Track: thread, Event: event, TS: ts, Dur: dur, Name: []byte(name), Category: []byte(category),
 			Args: e.Args(),
@@ -48,6 +62,7 @@ func firefoxTimeline(t *testing.T) *prepared {
 			if id == 9 {
 				return
 			}
+			hasWeft = true
 			e.Key([]byte("weft"))
 			e.BeginDict()
 			e.Key([]byte("tab"))
@@ -79,7 +94,18 @@ func firefoxTimeline(t *testing.T) *prepared {
 
 // Windows are frames with the tree of the pages, tabs are a type of their own, and what people do is an input.
 func TestFirefox(t *testing.T) {
-	a := firefoxTimeline(t).attribute(t, Options{})
+	testFirefox(t, "")
+}
+
+// Markers that are shown by their labels are known by their names, even if the label is the name of something else.
+func TestFirefoxLabels(t *testing.T) {
+	for _, label := range []string{"load /index.html", "DOMEvent", "GCMajor", "FunctionCall"} {
+		t.Run(label, func(t *testing.T) { testFirefox(t, label) })
+	}
+}
+
+func testFirefox(t *testing.T, label string) {
+	a := firefoxTimeline(t, label).attribute(t, Options{})
 	// The windows name three frames, of which one is unknown: nobody is above all of them.
 	a.want(t, 0, "Frame null null descendants 0 window/2,window/3,window/9")
 	a.want(t, 1, "Frame window 2 args 0", "Tab tab 7 args 0")

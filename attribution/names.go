@@ -132,3 +132,19 @@ func infosOf(t *timeline.Timeline) []nameInfo {
 	}
 	return infos
 }
+
+// markerInfo looks at the name of a marker of Firefox that the timeline has as an argument.
+func (f *found) markerInfo(name []byte) *nameInfo {
+	info, ok := f.markers[string(name)]
+	if !ok {
+		made := infoOf(string(name))
+		info = &made
+		if len(f.markers) < maxMarkers {
+			f.markers[info.name] = info
+		}
+	}
+	return info
+}
+
+// maxMarkers bounds the names that are kept.
+const maxMarkers = 1 << 16

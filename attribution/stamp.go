@@ -406,6 +406,7 @@ func (s *stamper) nest(w *worker, next *work, o *timeline.Occurrence, found []ev
 	for i := range found {
 		if found[i].kind == ownCategory {
 			next.category = Category(found[i].value)
+			next.runs = next.category == CategoryScript
 		}
 	}
 	own := next.category

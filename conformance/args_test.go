@@ -36,6 +36,7 @@ type argList struct {
 	all     []arg
 	index   map[string]int
 	lengths map[string]int // of arrays by key
+	marker  string         // of Firefox, where the name of the slice is its label
 }
 
 // element returns the key of the next member of an array.
@@ -45,6 +46,20 @@ func (l *argList) element(array string) string {
 	}
 	l.lengths[array]++
 	return array + "[" + strconv.Itoa(l.lengths[array]-1) + "]"
+}
+
+// addMarker takes the name of a marker from what weft adds.
+func (l *argList) addMarker(t *timed, weft *pb.DebugAnnotation) error {
+	for _, a := range weft.GetDictEntries() {
+		name, err := argName(t, a)
+		if err != nil {
+			return err
+		}
+		if name == "marker" {
+			l.marker = a.GetStringValue()
+		}
+	}
+	return nil
 }
 
 // set adds an argument or replaces the one of the same key.
@@ -68,6 +83,9 @@ func (l *argList) add(t *timed) error {
 			return err
 		}
 		if name == "weft" {
+			if err := l.addMarker(t, a); err != nil {
+				return err
+			}
 			continue
 		}
 		if name == "" {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -222,8 +223,9 @@ func compareFirefoxFlows(t *testing.T, naive *naiveProfile, p *projection) {
 	members := map[uint64][]string{}
 	for _, s := range p.slices {
 		for _, end := range s.flows {
-			if !strings.Contains(s.name, "IPCOut") && !strings.Contains(s.name, "IPCIn") && s.track.name != timeline.RoleNetwork.String() {
-				members[end.id] = append(members[end.id], fmt.Sprintf("%s/%s %s %d", s.track.pid, s.track.tid, s.name, s.ts))
+			name := cmp.Or(s.args.marker, s.name)
+			if !strings.Contains(name, "IPCOut") && !strings.Contains(name, "IPCIn") && s.track.name != timeline.RoleNetwork.String() {
+				members[end.id] = append(members[end.id], fmt.Sprintf("%s/%s %s %d", s.track.pid, s.track.tid, name, s.ts))
 			}
 		}
 	}

@@ -86,7 +86,7 @@ func checkFirefoxFlows(t *testing.T, want *firefoxFlowCase, threads *firefoxThre
 	idText := map[uint64]map[string]bool{}
 	membership := map[string]int{}
 	for _, s := range p.slices {
-		marker := fmt.Sprintf("[%d %s]", index[s.track.pid+"/"+s.track.tid], s.name)
+		marker := fmt.Sprintf("[%d %s]", index[s.track.pid+"/"+s.track.tid], cmp.Or(s.args.marker, s.name))
 		membership[marker] += len(s.flows)
 		for _, end := range s.flows {
 			members[end.id] = append(members[end.id], marker)

@@ -88,7 +88,7 @@ func newLayoutCollector(tl *timeline.Timeline, opts LayoutOptions) *layoutCollec
 	}
 	c.wanted = tl.SelectArgs(func(name string) bool {
 		switch name {
-		case "data", "beginData", "frame", "innerWindowID", "type":
+		case "data", "beginData", "frame", "innerWindowID", "type", "weft", "marker":
 			return true
 		}
 		return false
@@ -153,8 +153,8 @@ func (c *layoutCollector) start(it *timeline.Item) (layoutStart, bool) {
 		c.out.Probes = true
 		return p.layoutStart(), true
 	}
-	if e := c.phaseOf(it); e != nil {
-		s, ok := c.eventStart(e, it)
+	if e, name := c.phaseOf(it); e != nil {
+		s, ok := c.eventStart(e, name, it)
 		s.end = s.key
 		return s, ok
 	}

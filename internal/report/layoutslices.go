@@ -83,8 +83,31 @@ func isDevTools(category []byte) bool {
 	return false
 }
 
-// phaseOf returns the kind of phase that a name stands for, nil for none; names are looked at once.
-func (c *layoutCollector) phaseOf(it *timeline.Item) *phaseEvent {
+// phaseOf returns the kind of phase that an event stands for, nil for none, and the name by which it was found: that of the
+// event or, in Firefox, of the marker. Names of events are looked at once.
+func (c *layoutCollector) phaseOf(it *timeline.Item) (*phaseEvent, []byte) {
+	if marker := c.markerName(it.Args); marker != nil {
+		return c.findPhase(marker), marker
+	}
+	return c.phaseOfName(it), it.Name
+}
+
+// markerName returns the name of a marker of Firefox that is shown by its label; nil for what has only one name.
+func (c *layoutCollector) markerName(args timeline.Args) []byte {
+	for arg := range c.wanted.List(args) {
+		if string(arg.Key) != "weft" || arg.Kind != timeline.ArgDict {
+			continue
+		}
+		for member := range c.wanted.Members(arg) {
+			if string(member.Key) == "marker" && member.Kind == timeline.ArgString {
+				return member.Text()
+			}
+		}
+	}
+	return nil
+}
+
+func (c *layoutCollector) phaseOfName(it *timeline.Item) *phaseEvent {
 	if it.NameID == 0 {
 		return c.findPhase(it.Name)
 	}
@@ -108,8 +131,8 @@ func (c *layoutCollector) findPhase(name []byte) *phaseEvent {
 }
 
 // eventStart returns what an event of a phase says; false if it only has the name of one.
-func (c *layoutCollector) eventStart(e *phaseEvent, it *timeline.Item) (s layoutStart, ok bool) {
-	s.key.phase, s.function = e.phase, string(it.Name)
+func (c *layoutCollector) eventStart(e *phaseEvent, name []byte, it *timeline.Item) (s layoutStart, ok bool) {
+	s.key.phase, s.function = e.phase, string(name)
 	var frame, marker bool
 	s.key.context, frame, marker = c.eventContext(it.Args)
 	switch e.producer {

@@ -1,3 +1,7 @@
+// node-v20-sampled.json.gz is a recording of Node 20 running this program, with V8's own events:
+//
+//     node --trace-events-enabled --trace-event-categories v8,v8.execute,disabled-by-default-v8.gc,disabled-by-default-v8.compile,disabled-by-default-v8.cpu_profiler,disabled-by-default-v8.cpu_profiler.hires node-v20-sampled.js
+
 const { Worker, isMainThread, parentPort } = require('worker_threads'); const http = require('http'), zlib = require('zlib'), crypto = require('crypto'), fs = require('fs');
 function garbage(n) { const a = []; for (let i = 0; i < n; i++) a.push({ i, s: 'x' + i, v: [i] }); return a.map(o => o.s + o.v.join('-')).filter(s => s.length > 4).sort(); }
 const keep = [];

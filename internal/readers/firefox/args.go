@@ -6,10 +6,7 @@ type ownKey uint8
 
 const (
 	keyWeft ownKey = iota // the dictionary of what weft adds
-	keyLabel
-	keyTooltipLabel
-	keyTableLabel
-	keyUnits
+	keyMarker
 	keyCauseTime
 	keyIncomplete
 	keyTab
@@ -35,7 +32,7 @@ const (
 )
 
 var ownKeys = [numOwnKeys]string{
-	keyWeft: "weft", keyLabel: "label", keyTooltipLabel: "tooltip_label", keyTableLabel: "table_label", keyUnits: "units",
+	keyWeft: "weft", keyMarker: "marker",
 	keyCauseTime: "cause_time", keyIncomplete: "incomplete", keyTab: "tab", keyTopWindow: "top_window", keySamples: "samples", keyThreadID: "thread_id",
 	keyIPC: "ipc", keyTransferStart: "transfer_start", keyTransferEnd: "transfer_end", keyArrived: "arrived",
 	keyWindow: "innerWindowID", keyFetchStart: "fetchStart", keyFile: "file", keyLine: "line", keyColumn: "column",
@@ -78,24 +75,6 @@ func (c *converter) closeOwn() {
 		c.payload.own = false
 		c.enc.EndDict()
 	}
-}
-
-// encodeUnits adds the units of the fields that have one.
-func (c *converter) encodeUnits() {
-	if len(c.payload.units) == 0 {
-		return
-	}
-	c.ownKey(keyUnits)
-	c.enc.BeginDict()
-	for _, u := range c.payload.units {
-		if u.id != 0 {
-			c.enc.KeyWithID(u.id)
-		} else {
-			c.enc.Key([]byte(u.key))
-		}
-		c.enc.String(u.unit)
-	}
-	c.enc.EndDict()
 }
 
 // encodeNumber encodes a number as an integer where it is one.

@@ -13,7 +13,7 @@ import (
 
 func TestLabels(t *testing.T) {
 	s := &schema{fields: []field{{key: "d", format: formatMillis}, {key: "b", format: formatBytes}, {key: "t"}}}
-	s.finish("", "", "")
+	s.finish("")
 	for _, test := range []struct{ template, d, b, t, want string }{
 		{"plain", "", "", "", "plain"},
 		{"{marker.name} [{marker.category}]", "", "", "", "name [cat]"},
@@ -72,7 +72,7 @@ func TestLabels(t *testing.T) {
 // A label ends, however often its template puts in a text.
 func TestLongLabel(t *testing.T) {
 	s := &schema{}
-	s.finish(strings.Repeat("{marker.name}", 1000), "", "")
+	s.finish(strings.Repeat("{marker.name}", 1000))
 	m := labelled{name: []byte(strings.Repeat("x", 100)), slots: s.slots}
 	if got := len(s.chart.appendLabel(nil, &m)); got < maxLabel || got > maxLabel+100 {
 		t.Errorf("%d bytes", got)
@@ -101,7 +101,7 @@ func TestHugeSchemas(t *testing.T) {
 		"text before":      {&schema{}, strings.Repeat("é", 10_000) + "{marker.end}"},
 		"ternary":          {&schema{}, "{marker.data.x ? '" + strings.Repeat("é", 10_000) + "' : ''}"},
 	} {
-		whole := test.s.finish(test.label, "", "")
+		whole := test.s.finish(test.label)
 		if whole && name != "ternary" {
 			t.Errorf("%s: what is too much is not told", name)
 		}
@@ -119,7 +119,18 @@ func TestHugeSchemas(t *testing.T) {
 	for i := range 10_000 {
 		plain.fields = append(plain.fields, field{key: strconv.Itoa(i)})
 	}
-	if plain.finish("{marker.data.77}", "", ""); len(plain.slots) != 1 {
+	if plain.finish("{marker.data.77}"); len(plain.slots) != 1 {
 		t.Errorf("%d values are kept of which one is needed", len(plain.slots))
+	}
+}
+
+// A label that shows the id of a flow would give every marker another name.
+func TestLabelWithFlow(t *testing.T) {
+	s := schema{fields: []field{{key: "flow", format: formatFlow}, {key: "url"}}}
+	if s.finish("{marker.name} (flow={marker.data.flow})"); s.chart != nil {
+		t.Errorf("the label is used: %v", s.chart)
+	}
+	if s.finish("{marker.name} {marker.data.url}"); s.chart == nil {
+		t.Error("the label without the flow is not used")
 	}
 }

@@ -1,6 +1,9 @@
 package firefox
 
 import (
+	"bytes"
+	"strings"
+
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -83,8 +86,9 @@ func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out
 	if kind.special == specialNetwork && m.first != none {
 		c.encodeFetchStart(th, m)
 	}
-	c.encodeLabels(m, out)
-	c.encodeUnits()
+	c.encodeLabel(m, out)
+	c.payload.wide = appendType(out.Category, kind.name)
+	out.Category = c.payload.wide
 	if p.cause.known {
 		out.Callstack = th.stacks.callstack(p.cause.stack)
 		if at, ok := c.nanos(p.cause.time); ok {
@@ -111,33 +115,33 @@ func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out
 	out.Args = c.enc.Args()
 }
 
-// encodeLabels adds the labels that the schema gives, as far as they say more than the name.
-func (c *converter) encodeLabels(m *marker, out *timeline.Event) {
+// encodeLabel names an event by the label of its schema, if that gives one, and keeps the name of the marker.
+func (c *converter) encodeLabel(m *marker, out *timeline.Event) {
 	p := &c.payload
 	sch := p.kind.schema
-	if sch == nil || len(sch.chart)+len(sch.tooltip)+len(sch.list) == 0 {
+	if sch == nil || len(sch.chart) == 0 {
 		return
 	}
 	what := labelled{name: out.Name, category: out.Category, start: m.start, end: m.end, slots: sch.slots, values: p.values}
-	before := out.Name
-	for _, label := range [...]struct {
-		key ownKey
-		template
-	}{{keyLabel, sch.chart}, {keyTooltipLabel, sch.tooltip}, {keyTableLabel, sch.list}} {
-		if len(label.template) == 0 {
-			continue
-		}
-		start := len(p.label)
-		p.label = label.appendLabel(p.label, &what)
-		text := p.label[start:]
-		if len(text) == 0 || string(text) == string(out.Name) || string(text) == string(before) {
-			continue
-		}
-		c.ownKey(label.key)
-		c.enc.String(text)
-		before = text
+	p.label = sch.chart.appendLabel(p.label[:0], &what)
+	label := bytes.TrimSpace(p.label)
+	if len(label) == 0 || bytes.Equal(label, out.Name) {
+		return
 	}
-	p.label = p.label[:0]
+	c.ownKey(keyMarker)
+	c.enc.String(out.Name)
+	out.Name = label
+}
+
+// appendType appends the type of a marker to its categories. A type with a comma would be several.
+func appendType(categories []byte, kind string) []byte {
+	if kind == "" || strings.IndexByte(kind, ',') >= 0 || string(categories) == kind {
+		return categories
+	}
+	if len(categories) > 0 {
+		categories = append(categories, ',')
+	}
+	return append(categories, kind...)
 }
 
 // encodePage adds the tab of a window.

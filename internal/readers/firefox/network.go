@@ -26,9 +26,9 @@ var requestPhases = [...]struct {
 // builtinSchemas describe the types that no file describes: the front end knows them (section 6).
 func builtinSchemas() []*schema {
 	network := &schema{name: "Network", fields: []field{{key: "count", format: formatBytes}}}
-	network.finish("", "", "")
+	network.finish("")
 	ipc := &schema{name: "IPC", fields: []field{{key: "otherPid", format: formatID}}}
-	ipc.finish("", "", "")
+	ipc.finish("{marker.data.messageType}")
 	return []*schema{network, ipc}
 }
 
@@ -80,7 +80,6 @@ func (c *converter) encodeFetchStart(th *threadState, m *marker) {
 	}
 	c.key(keyFetchStart)
 	c.enc.Double(th.th.markers.start[m.row] + th.delta)
-	c.payload.units = append(c.payload.units, unitOf{"fetchStart", c.ownIDs[keyFetchStart], unitMillis})
 }
 
 // addPhases adds the phases of the request that was added last, as far as they lie inside of it.

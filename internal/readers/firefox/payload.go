@@ -18,25 +18,16 @@ type payloadState struct {
 	th     *threadState
 	row    int32
 	kind   *markerType
-	serial uint64  // of the marker
 	values []value // by slot of the schema: what labels and flows need; strings are resolved
 	next   int     // of the known members: the one that comes next, most likely
 	rare   member  // one of too many
-	units  []unitOf
 	cause  cause
 	window int64
-	label  []byte  // scratch of encodeLabels
+	label  []byte  // scratch of label
 	wide   []byte  // scratch of categoryName
 	shift  float64 // what times in the payload lack to be on the clock of the profile
 	own    bool    // the dictionary weft is open
 	hasOwn bool    // the payload has such a member itself
-}
-
-// unitOf is the unit of a field.
-type unitOf struct {
-	key  string
-	id   timeline.KeyID // of the key; 0: none
-	unit []byte
 }
 
 // begin starts the arguments of a marker.
@@ -48,8 +39,7 @@ func (p *payloadState) begin(th *threadState, row int32, kind *markerType) {
 			p.values = append(p.values, value{})
 		}
 	}
-	p.serial++
-	p.units, p.cause, p.window = p.units[:0], cause{}, 0
+	p.cause, p.window = cause{}, 0
 	p.shift, p.own, p.hasOwn = 0, false, false
 	if th.raw {
 		p.shift = th.delta
@@ -68,7 +58,6 @@ type member struct {
 	isWindow bool
 	isOwn    bool // has the name of the dictionary of what weft adds
 	keep     bool
-	unitOf   uint64 // the last marker whose units have this member
 }
 
 // maxMembers bounds the members that are remembered of one type.
@@ -181,7 +170,7 @@ func (c *converter) encodeMember(m *member, v value) {
 		m.id = c.enc.KeyID()
 	}
 	p.hasOwn = p.hasOwn || m.isOwn
-	if (m.isTime || m.isTiming || f.format.unit() != nil) && c.encodeQuantity(m, v) {
+	if (m.isTime || m.isTiming || f.format.isDouble()) && c.encodeQuantity(m, v) {
 		return
 	}
 	switch {
@@ -262,25 +251,18 @@ func (c *converter) encodeQuantity(m *member, v value) bool {
 		n, ok = jsonscan.Float64(v.text)
 	}
 	if !ok {
-		if v.kind != jsonscan.Null && m.field.format.unit() != nil {
+		if v.kind != jsonscan.Null && m.field.format.isDouble() {
 			c.mismatch(m, v)
 		}
 		return false
 	}
-	unit := m.field.format.unit()
 	switch {
 	case m.isTime:
-		unit = unitMillis
 		n += p.shift
 	case m.isTiming:
-		unit = unitMillis
 		n += p.th.requestShift
 	}
 	c.enc.Double(n)
-	if m.unitOf != p.serial { // else it was in the first row as well
-		m.unitOf = p.serial
-		p.units = append(p.units, unitOf{m.key, m.id, unit})
-	}
 	return true
 }
 

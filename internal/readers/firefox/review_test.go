@@ -101,8 +101,8 @@ func TestWrongValues(t *testing.T) {
 	}
 }
 
-// Units of a payload of two rows stand once, whether the members of its type are remembered or too many for that.
-func TestUnitsOfTwoRows(t *testing.T) {
+// Members of a payload of two rows stand once, whether the members of its type are remembered or too many for that.
+func TestMembersOfTwoRows(t *testing.T) {
 	var fields, data []string
 	for i := range maxMembers + 10 {
 		fields = append(fields, fmt.Sprintf(`{"key":"k%d","format":"bytes"}`, i))
@@ -113,8 +113,8 @@ func TestUnitsOfTwoRows(t *testing.T) {
 		strings.Join(fields, ",")+`]}]},"shared":{"stringArray":["m"]},"threads":[{"name":"a","pid":1,"tid":1,"markers":{"length":2,
 		"name":[0,0],"startTime":[1,null],"endTime":[null,2],"phase":[2,3],"data":[`+payload+`,`+payload+`]}}]}`), Options{})
 	for i := range maxMembers + 10 {
-		if key := fmt.Sprintf(" k%d=", i); strings.Count(strings.ReplaceAll(got, "{k", "{ k"), key) != 2 {
-			t.Fatalf("%s stands %d times, not once with its value and once with its unit:\n%s", key, strings.Count(got, key), got)
+		if key := fmt.Sprintf(" k%d=", i); strings.Count(got, key) != 1 {
+			t.Fatalf("%s stands %d times, not once:\n%s", key, strings.Count(got, key), got)
 		}
 	}
 }

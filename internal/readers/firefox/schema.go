@@ -1,6 +1,8 @@
 package firefox
 
 import (
+	"slices"
+
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 )
@@ -33,30 +35,13 @@ var formats = map[string]format{
 	"pid": formatID, "tid": formatID,
 }
 
-// Units of values, as they stand in the annotation weft.units.
-var (
-	unitMillis   = []byte("ms")
-	unitMicros   = []byte("µs")
-	unitNanos    = []byte("ns")
-	unitBytes    = []byte("bytes")
-	unitFraction = []byte("fraction")
-)
-
-// unit returns the unit of values of a format; nil if there is none.
-func (f format) unit() []byte {
+// isDouble reports whether numbers of a format are written as doubles: those that have a unit.
+func (f format) isDouble() bool {
 	switch f {
-	case formatTime, formatMillis:
-		return unitMillis
-	case formatMicros:
-		return unitMicros
-	case formatNanos:
-		return unitNanos
-	case formatBytes:
-		return unitBytes
-	case formatPercentage:
-		return unitFraction
+	case formatTime, formatMillis, formatMicros, formatNanos, formatBytes, formatPercentage:
+		return true
 	}
-	return nil
+	return false
 }
 
 // isIndex reports whether values of a format are indexes into the table of strings.
@@ -69,10 +54,10 @@ func (f format) isFlow() bool { return f == formatFlow || f == formatTerminating
 
 // schema describes the markers of one type.
 type schema struct {
-	name                 string
-	chart, tooltip, list template // labels: chartLabel, tooltipLabel, tableLabel
-	stackBased           bool
-	fields               []field
+	name       string
+	chart      template // chartLabel: what the tracks of the Firefox Profiler show
+	stackBased bool
+	fields     []field
 
 	byKey  map[string]int // of fields
 	slots  []field        // the fields, and members that are none, whose values are needed when a marker is converted
@@ -96,17 +81,13 @@ func (d *decoder) readSchema(schemas *[]*schema) error {
 		return err
 	}
 	s := &schema{}
-	var chart, tooltip, list string
+	var chart string
 	err := d.object(func(key string) error {
 		switch key {
 		case "name":
 			return d.text(&s.name)
 		case "chartLabel":
 			return d.text(&chart)
-		case "tooltipLabel":
-			return d.text(&tooltip)
-		case "tableLabel":
-			return d.text(&list)
 		case "isStackBased":
 			return d.truth(&s.stackBased)
 		case "fields", "data":
@@ -117,7 +98,7 @@ func (d *decoder) readSchema(schemas *[]*schema) error {
 	if err != nil {
 		return err
 	}
-	if !s.finish(chart, tooltip, list) {
+	if !s.finish(chart) {
 		d.problem(problem.FirefoxValueInvalid, "a schema with too many flows or too long a label")
 	}
 	*schemas = append(*schemas, s)
@@ -180,8 +161,8 @@ func (d *decoder) readFormat(f *field) error {
 	})
 }
 
-// finish makes what is derived from the fields and labels. It returns false if there are more than can be used.
-func (s *schema) finish(chart, tooltip, list string) bool {
+// finish makes what is derived from the fields and the label. It returns false if there are more than can be used.
+func (s *schema) finish(chart string) bool {
 	s.byKey = make(map[string]int, len(s.fields))
 	for i := range s.fields {
 		if _, ok := s.byKey[s.fields[i].key]; !ok {
@@ -189,15 +170,17 @@ func (s *schema) finish(chart, tooltip, list string) bool {
 		}
 	}
 	ok := s.findFlows()
-	for _, label := range [...]struct {
-		text string
-		dst  *template
-	}{{chart, &s.chart}, {tooltip, &s.tooltip}, {list, &s.list}} {
-		var whole bool
-		*label.dst, whole = s.template(label.text)
-		ok = ok && whole
+	label, whole := s.template(chart)
+	if !s.showsFlow(label) {
+		s.chart = label
 	}
-	return ok
+	return ok && whole
+}
+
+// showsFlow reports whether a label has the id of a flow in it. Markers with such a label would all have names of their own,
+// for what arrows show (section 6).
+func (s *schema) showsFlow(label template) bool {
+	return slices.ContainsFunc(label, func(p part) bool { return p.kind == partField && s.slots[p.slot].format.isFlow() })
 }
 
 // findFlows notes which fields are ids of flows; false if these are too many.
