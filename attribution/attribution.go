@@ -1,206 +1,178 @@
 // Package attribution finds out for whom the work in a trace was done: which frame of a page, which script, which input
 // event or which isolate is behind every slice, what each of them cost, and how that is known.
 //
-// The rules are those of docs/attribution.md. A context has a type ("Frame") and an identity. At
-// any time a thread has at most one context of each type in effect. What brings a context into effect is found by
-// providers (provider.go), one small file for each kind of producer:
+//	res, err := attribution.Run(ctx, tr, attribution.Options{})
 //
-//	explicit.go  events that enter and leave contexts themselves, and the objects behind these
-//	chrome.go    the frames, isolates, scripts and animation frames that events of Chrome name
-//	inputs.go    input events, from their arrival to the pixels
-//	requests.go  network requests
-//	firefox.go   windows, tabs and inputs of Firefox
-//	origin.go    the pages of JS self-profiles, by their origin
-//	earlier.go   what an earlier attribution has written and the trace itself no longer says
+// Result.ContextsOf says for whom a slice or instant worked, Result.Table what each context cost. The rules are those of
+// docs/attribution.md. A context has a type ("Frame") and an identity; at any time a thread has at most one context of
+// each type in effect.
 //
-// The work is done in three passes over a nested timeline. None of them holds more than what is open at one time:
-//
-//  1. collect (collect.go): shows every event to the providers, which read its arguments and answer with evidence, by
-//     the number of the slice, and with objects, which make the catalogue (catalogue.go) and the tree (tree.go);
-//  2. propagate (propagate.go, ineffect.go, flows.go): follows contexts over flows, into asynchronous slices and with
-//     requests, and finds the frames of what lies in a slice. It leaves the entries that begin with each slice;
-//  3. stamp (stamp.go): nests everything once more, gives every slice its set of contexts, cuts the time of each thread
-//     into intervals with one set each, and adds up what they cost (cost.go).
-//
-// The Result gives tables (tabulate.go), answers questions (query.go), and goes back into the trace: into a timeline that is
-// written (writeback.go, overlay.go) or beside the packets of a Perfetto trace (packets.go). It takes the place of what an
-// earlier attribution has written (earlier.go), unless that is just the same (unchanged.go).
+// What does not live here: the work itself, which is in the rooms below internal/attribution; writing an attribution into a
+// trace, which convert.Options.Attribute asks for; and printing, which the command weft does.
 package attribution
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"runtime"
-	"slices"
 
+	"github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/bridge"
-	"github.com/weft-trace/weft/internal/extsort"
-	"github.com/weft-trace/weft/internal/flowbind"
-	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 
-// FlowConflict says what happens when a flow brings a context to a slice for which another one is in effect that is
-// neither the same nor an ancestor of it.
-type FlowConflict uint8
+// Via says how a context came to a piece of work, see attribution.md, The model.
+type Via = options.Via
 
+// The ways in which contexts come.
 const (
-	// ReplaceActive enters the context that the flow brings.
-	ReplaceActive FlowConflict = iota
-	// KeepActive leaves the active context in effect.
-	KeepActive
-	// CommonAncestor enters the lowest common ancestor of the two.
-	CommonAncestor
+	ViaExplicit    Via = "explicit"    // entered by an event of the input
+	ViaArgs        Via = "args"        // named by an argument of the slice, or of one that encloses it
+	ViaAsync       Via = "async"       // in effect where the asynchronous slice began
+	ViaFlow        Via = "flow"        // brought by a flow
+	ViaRequest     Via = "request"     // that of the network request that is handled
+	ViaIsolate     Via = "isolate"     // garbage collection, which works for the isolate
+	ViaDescendants Via = "descendants" // named by what the slice consists of
 )
 
-var flowConflicts = [...]string{ReplaceActive: "replace", KeepActive: "keep", CommonAncestor: "lca"}
+// FlowConflict says what happens when a flow brings a context to a slice for which another one is in effect that is
+// neither the same nor an ancestor of it.
+type FlowConflict = options.Conflict
 
-// String returns "replace", "keep" or "lca".
-func (f FlowConflict) String() string {
-	if int(f) < len(flowConflicts) {
-		return flowConflicts[f]
-	}
-	return fmt.Sprintf("FlowConflict(%d)", uint8(f))
-}
-
-// ParseFlowConflict is the inverse of String.
-func ParseFlowConflict(name string) (FlowConflict, error) {
-	if i := slices.Index(flowConflicts[:], name); i >= 0 {
-		return FlowConflict(i), nil
-	}
-	return 0, suggest.Unknown("way", name, flowConflicts[:])
-}
+// The ways to resolve a conflict.
+const (
+	ReplaceActive  FlowConflict = "replace" // enter the context that the flow brings; the default
+	KeepActive     FlowConflict = "keep"    // leave the active context in effect
+	CommonAncestor FlowConflict = "lca"     // enter the lowest common ancestor of the two
+)
 
 // Options configure an attribution. The zero value uses every source and the rules as they are.
 type Options struct {
-	// Sources are the ways by which contexts are found; nil: all.
-	Sources []Via
-	// FlowConflict says what happens when a flow brings another context than the active one.
-	FlowConflict FlowConflict
+	Sources      []Via        // the ways by which contexts are found; nil: all
+	FlowConflict FlowConflict // "": ReplaceActive
 	// EndWithSlice leaves an explicit context at the end of the slice in which it was entered, whatever the input says. It
 	// repairs producers that enter and do not leave.
 	EndWithSlice bool
-	// Cost says what costs are added up of.
-	Cost CostOptions
+	// From and To limit the time that costs are added up of; 0 is the begin or the end of the trace. They are times of the
+	// trace, or count from its first event if FromStart is set.
+	From, To  trace.Nanos
+	FromStart bool
+	// ChargeAtBegin charges a slice to the contexts at its begin, whatever happens in it.
+	ChargeAtBegin bool
+	// Intervals keeps the times at which contexts are in effect, for Result.At.
+	Intervals bool
 	// Workers is the number of goroutines that may be at work; 0 means one for every core. It has no influence on the result.
 	Workers int
-	// Intervals asks for the times at which each context is in effect, for the tracks that are written back.
-	Intervals bool
 }
 
-// has reports whether contexts are found in a certain way.
-func (o *Options) has(via Via) bool {
-	if o.Sources == nil {
-		return true
-	}
-	return slices.Contains(o.Sources, via)
+// WriteBack says what of an attribution goes into a converted trace, see convert.Options. The zero value writes everything.
+// Whatever is written, all that an earlier attribution has written is taken away.
+type WriteBack struct {
+	NoNotes     bool // no argument "contexts" on slices and instants
+	NoTracks    bool // no track for each thread and type with the times at which contexts are in effect
+	NoCatalogue bool // no track with the contexts and what is known of them
+	NoCosts     bool // no cost tables among the facts about the trace
 }
 
-// CostOptions say what costs are added up of.
-type CostOptions struct {
-	// Window is the part of the trace that counts. Its times are those of the timeline, or count from the first event of
-	// that if FromStart is set.
-	Window    Window
-	FromStart bool
-	// AtBegin charges a slice to the contexts at its begin, whatever happens in it, as a panel of Chrome's old trace viewer
-	// did.
-	AtBegin bool
-}
-
-// Result is an attribution. It must be closed.
+// Result is an attribution. It must be closed, before its trace is.
 type Result struct {
-	t        *timeline.Timeline
-	c        *catalogue
-	sets     *sets
-	costs    *costs
-	requests []Request
-	inputs   []Input
-	stamps   *extsort.Sorted[stamp] // nil when they were handed over
-	shown    *intervals             // nil: none were asked for
-	used     bitset                 // sets that slices and instants have
-	own      ownTracks
-	uses     firstUses
-
-	attributed bool // the trace holds an earlier attribution
-
-	inputIndex map[NodeID]int
-	enteredBy  map[NodeID]typeSet // by logical node: the types by which it was entered explicitly; nil: not asked for yet
+	r      *cost.Result
+	tables *tables.Tables
 }
 
 // Run attributes the work in a trace. What is wrong with the contexts of the input is counted, see trace.Trace.Problems.
-// The result must be closed before the trace is.
-func Run(ctx context.Context, tr *trace.Trace, opts Options) (r *Result, err error) {
-	t := bridge.Timeline(tr)
-	steps, err := flowbind.TakeSteps(ctx, t)
+// Options that do not exist are an error that lists the choices.
+func Run(ctx context.Context, tr *trace.Trace, opts Options) (*Result, error) {
+	rules, err := options.Options(opts).Rules()
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if closeErr := steps.Close(); closeErr != nil && err == nil {
-			r, err = nil, errors.Join(closeErr, r.Close())
-		}
-	}()
-	c := newCollector(t, cmp.Or(opts.Workers, runtime.GOMAXPROCS(0)))
-	f := c.found
-	defer f.evidence.Close()
-	if err := c.run(ctx); err != nil {
-		return nil, err
-	}
-	p := newPropagation(f, steps, opts)
-	defer p.out.Close()
-	if err := p.run(ctx); err != nil {
-		return nil, err
-	}
-	r = &Result{t: t, c: f.contexts, sets: p.sets, costs: newCosts(f.contexts, p.sets, t, &opts.Cost)}
-	if opts.Intervals {
-		r.shown = newIntervals(f.contexts, p.sets, t.Memory()/16, t.TempDir())
-		r.costs.shown = r.shown
-	}
-	s := newStamper(p, r.costs)
-	defer s.stamps.Close()
-	err = s.run(ctx)
-	if err == nil && r.shown != nil {
-		err = r.shown.err
-	}
-	if err == nil {
-		err = r.costs.cells.err
-	}
-	if err == nil {
-		r.stamps, err = s.stamps.Sort()
-	}
+	r, err := attribution.Run(ctx, bridge.Timeline(tr), rules)
 	if err != nil {
-		return nil, errors.Join(err, r.Close())
+		return nil, err
 	}
-	r.requests, r.inputs, r.inputIndex = s.finishRequests(), f.inputs.list, f.inputs.byNode
-	r.used, r.own, r.attributed, r.uses = s.used, f.own, f.attributed, s.uses
-	dropped := f.contexts.dropped
-	if len(f.explicit) > 0 {
-		dropped += f.contexts.unseen // else objects are no contexts: recordings of the compositor have very many
-	}
-	if dropped += p.sets.full; dropped > 0 {
-		t.Problems().AddN(problem.ContextLimit, dropped, problem.NoPosition, "")
-	}
-	if r.costs.limited > 0 {
-		t.Problems().AddN(problem.CostLimit, r.costs.limited, problem.NoPosition, "")
-	}
-	if r.shown != nil && r.shown.full > 0 {
-		t.Problems().AddN(problem.IntervalLimit, r.shown.full, problem.NoPosition, "")
-	}
-	return r, nil
+	return &Result{r, tables.Of(r)}, nil
 }
 
 // Close frees the memory and the temporary files of the result.
-func (r *Result) Close() error {
-	err := r.costs.cells.close()
-	if r.stamps != nil {
-		err = errors.Join(err, r.stamps.Close())
+func (r *Result) Close() error { return r.r.Close() }
+
+// Identity tells contexts apart: two with one identity are one. The type is no part of it.
+type Identity struct {
+	Scope   string // keeps apart ids that different producers make: "frame", "script", "isolate"
+	ID      string // as written in the input; 0x1 and 1 differ
+	Process int64  // pid; math.MinInt64 for contexts that belong to no process
+}
+
+// String returns scope/id, with @pid behind it if the context is local to a process.
+func (i Identity) String() string { return identity(i).String() }
+
+// Context is a context in effect: of which type, who, and how that is known.
+type Context struct {
+	Type       string
+	ID         Identity   // the zero Identity: nobody, because the candidates have no common ancestor
+	Name       string     // its url, else class and id, else its id
+	Via        Via        // how it came
+	Hops       int        // for ViaFlow, and what inherits it: the number of arrows
+	Candidates []Identity // what applied at one level, if it was more than one
+}
+
+// ContextsOf returns the contexts of a slice or instant, by type.
+func (r *Result) ContextsOf(id trace.EventID) ([]Context, error) {
+	if id == 0 {
+		return nil, nil
 	}
-	if r.shown != nil {
-		err = errors.Join(err, r.shown.sorted.Close())
+	set, err := r.r.Of(uint64(id) - 1)
+	return contexts(r.r, set), err
+}
+
+// At returns who is in effect on a thread at a time: one identity for each type, none while the thread is idle. It needs
+// Options.Intervals and looks through all of them.
+func (r *Result) At(thread trace.TrackID, at trace.Nanos) (map[string]Identity, error) {
+	found, err := r.r.Current(timeline.TrackID(thread), at)
+	out := make(map[string]Identity, len(found))
+	for typ, id := range found {
+		out[typ] = Identity(id)
 	}
-	return err
+	return out, err
+}
+
+// Types returns the types of contexts that have tables, sorted.
+func (r *Result) Types() []string { return r.tables.Types() }
+
+// Request is a network request.
+type Request struct {
+	ID         string
+	Contexts   []Context   // for which it was sent
+	Start, End trace.Nanos // from the sending to the finish; math.MinInt64 if not seen
+	Bytes      int64       // that arrived, headers not included where the browser says so
+}
+
+// Requests returns the network requests of the trace, in the order in which their ids appear.
+func (r *Result) Requests() []Request {
+	list := make([]Request, len(r.r.Requests))
+	for i := range list {
+		q := &r.r.Requests[i]
+		list[i] = Request{q.ID, contexts(r.r, q.Set), q.Start, q.End, q.Bytes}
+	}
+	return list
+}
+
+// LongTask is a slice of 50 ms or more that no other slice of its thread encloses.
+type LongTask struct {
+	Thread   trace.TrackID
+	Time     trace.Nanos
+	Duration trace.Nanos
+}
+
+// LongTasks returns the long tasks of all threads, at most 65,536.
+func (r *Result) LongTasks() []LongTask {
+	list := r.r.LongTasks()
+	out := make([]LongTask, len(list))
+	for i, t := range list {
+		out[i] = LongTask{trace.TrackID(t.Thread), t.Start, t.Length}
+	}
+	return out
 }

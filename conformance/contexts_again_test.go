@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
@@ -206,12 +207,12 @@ func sameSeen(t *testing.T, what string, got, want []string) {
 }
 
 // costTables returns the cost tables of a trace as JSON, by type.
-func costTables(t *testing.T, trace []byte, opts attribution.Options, split attribution.SplitBy) map[string]string {
+func costTables(t *testing.T, trace []byte, opts attribution.Options, split tables.SplitBy) map[string]string {
 	t.Helper()
 	_, result := attributeRecording(t, trace, convert.Options{Attribute: &opts})
-	tables := map[string]string{}
-	for _, typ := range result.Types() {
-		table, err := result.Table(attribution.TableOptions{Type: typ, Split: split})
+	byType := map[string]string{}
+	for _, typ := range tables.Of(result).Types() {
+		table, err := tables.Of(result).Table(tables.TableOptions{Type: typ, Split: split})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,15 +220,15 @@ func costTables(t *testing.T, trace []byte, opts attribution.Options, split attr
 		if err != nil {
 			t.Fatal(err)
 		}
-		tables[typ] = string(text)
+		byType[typ] = string(text)
 	}
-	return tables
+	return byType
 }
 
 // wholeCosts returns the cost tables of a trace with undivided rows.
 func wholeCosts(t *testing.T, trace []byte) map[string]string {
 	t.Helper()
-	return costTables(t, trace, attribution.Options{}, attribution.SplitNone)
+	return costTables(t, trace, attribution.Options{}, tables.SplitNone)
 }
 
 // A conversion with attribution gives the same result whether the trace was attributed before or not, in either form, and

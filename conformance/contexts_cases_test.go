@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/recording"
 )
 
@@ -25,18 +26,9 @@ type contextCase struct {
 // options returns the options under which a case holds.
 func (c *contextCase) options(t *testing.T) (opts attribution.Options) {
 	for _, name := range c.Options.Sources {
-		via, err := attribution.ParseSource(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		opts.Sources = append(opts.Sources, via)
+		opts.Sources = append(opts.Sources, attribution.Via(name))
 	}
-	if name := c.Options.FlowConflict; name != "" {
-		var err error
-		if opts.FlowConflict, err = attribution.ParseFlowConflict(name); err != nil {
-			t.Fatal(err)
-		}
-	}
+	opts.FlowConflict = attribution.FlowConflict(c.Options.FlowConflict)
 	return opts
 }
 
@@ -117,7 +109,7 @@ func writtenContexts(t *testing.T, s *slice) []string {
 	}
 	byType := map[string]*context{}
 	for _, a := range s.args.all {
-		path, ok := strings.CutPrefix(a.key, attribution.NoteKey+".")
+		path, ok := strings.CutPrefix(a.key, evidence.NoteKey+".")
 		if !ok {
 			continue
 		}

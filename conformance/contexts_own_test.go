@@ -10,9 +10,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -90,9 +90,9 @@ func checkOwnNames(t *testing.T, trace []byte) {
 		for a := range tl.ArgList(it.Args) {
 			values := got[open]
 			switch string(a.Key) {
-			case attribution.NoteKey:
+			case evidence.NoteKey:
 				values[0] += shortArg(tl, a)
-			case attribution.OtherNoteKey:
+			case evidence.OtherNoteKey:
 				values[1] += shortArg(tl, a)
 			}
 			got[open] = values

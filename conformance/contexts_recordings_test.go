@@ -15,6 +15,9 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -61,7 +64,7 @@ func eachRecordingOf(t *testing.T, folders []string, fn func(t *testing.T, name 
 }
 
 // attributeRecording loads and attributes an input.
-func attributeRecording(tb testing.TB, input []byte, opts convert.Options) (*timeline.Timeline, *attribution.Result) {
+func attributeRecording(tb testing.TB, input []byte, opts convert.Options) (*timeline.Timeline, *cost.Result) {
 	tb.Helper()
 	opts.TempDir = tb.TempDir()
 	tl, result, _, err := convert.Attribute(context.Background(), bytes.NewReader(input), opts)
@@ -142,8 +145,8 @@ func TestContextCostsAddUp(t *testing.T) {
 		}
 		tl, result := attributeRecording(t, input, convert.Options{})
 		busy := busyTimes(t, tl)
-		for _, typ := range result.Types() {
-			table, err := result.Table(attribution.TableOptions{Type: typ, Split: attribution.SplitThread})
+		for _, typ := range tables.Of(result).Types() {
+			table, err := tables.Of(result).Table(tables.TableOptions{Type: typ, Split: tables.SplitThread})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,8 +187,8 @@ func TestContextCostsAddUp(t *testing.T) {
 var mainThreads = []string{"CrRendererMain ", "GeckoMain "}
 
 // share returns the parts of the busy time of main threads that belong to frames, to isolates and to nobody, in percent.
-func share(t *testing.T, result *attribution.Result) (frame, isolate, none float64, ok bool) {
-	table, err := result.Table(attribution.TableOptions{Type: "Frame", Split: attribution.SplitThread})
+func share(t *testing.T, result *cost.Result) (frame, isolate, none float64, ok bool) {
+	table, err := tables.Of(result).Table(tables.TableOptions{Type: "Frame", Split: tables.SplitThread})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +201,7 @@ func share(t *testing.T, result *attribution.Result) (frame, isolate, none float
 		switch {
 		case r.ID == "(unattributed)":
 			sums[2] += r.Self
-		case strings.HasPrefix(r.ID, attribution.ScopeIsolate+"/"):
+		case strings.HasPrefix(r.ID, trees.ScopeIsolate+"/"):
 			sums[1] += r.Self
 		default:
 			sums[0] += r.Self
@@ -223,7 +226,7 @@ func TestContextShares(t *testing.T) {
 			return
 		}
 		_, result := attributeRecording(t, input, convert.Options{})
-		if !slices.Contains(result.Types(), "Frame") {
+		if !slices.Contains(tables.Of(result).Types(), "Frame") {
 			return
 		}
 		frame, isolate, none, ok := share(t, result)
@@ -313,7 +316,7 @@ func TestFirefoxRequests(t *testing.T) {
 			}
 			_, result := attributeRecording(t, recording.Read(t, path), convert.Options{})
 			got := map[string]requests{}
-			table, err := result.Table(attribution.TableOptions{Type: "Page"})
+			table, err := tables.Of(result).Table(tables.TableOptions{Type: "Page"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,8 @@ import (
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -46,7 +48,7 @@ func withoutContexts(t *testing.T, packet []byte) []byte {
 	}
 	list := p.GetTrackEvent().GetDebugAnnotations()
 	n := len(list)
-	if n == 0 || list[n-1].GetName() != attribution.NoteKey {
+	if n == 0 || list[n-1].GetName() != evidence.NoteKey {
 		return packet
 	}
 	// What is added is the last field of the event, and what encloses it has only its length changed: taking the bytes
@@ -283,12 +285,12 @@ func TestPairedCosts(t *testing.T) {
 		t.Fatal("the paired recordings are not there")
 	}
 	// The JSON recording began in the middle of the native one, one thread after the other.
-	window := attribution.Window{From: 3678_825_000_000, To: 3679_200_000_000}
+	window := attribution.Options{From: 3678_825_000_000, To: 3679_200_000_000}
 	costs := func(path string) (self map[string]timeline.Nanos, slices map[string]int64) {
-		opts := convert.Options{JSCalls: convert.JSCallsOff, Attribute: &attribution.Options{Cost: attribution.CostOptions{Window: window}}}
+		opts := convert.Options{JSCalls: convert.JSCallsOff, Attribute: &window}
 		_, result := attributeRecording(t, recording.Read(t, path), opts)
 		self, slices = map[string]timeline.Nanos{}, map[string]int64{}
-		table, err := result.Table(attribution.TableOptions{Type: "Frame", Split: attribution.SplitThread})
+		table, err := tables.Of(result).Table(tables.TableOptions{Type: "Frame", Split: tables.SplitThread})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -369,7 +371,7 @@ func TestInputsInCatalogue(t *testing.T) {
 // threadCosts returns the tables of all types, divided by thread, as JSON.
 func threadCosts(t *testing.T, input []byte, opts attribution.Options) map[string]string {
 	t.Helper()
-	return costTables(t, input, opts, attribution.SplitThread)
+	return costTables(t, input, opts, tables.SplitThread)
 }
 
 // A conversion has the costs of its input, in all columns: the time of threads with all that was done in it, and requests.
@@ -418,7 +420,7 @@ func TestConvertedCostsOfOverlappingSlices(t *testing.T) {
 		{"ph":"I","s":"t","name":"instant","pid":1,"tid":1,"ts":50}]`)
 	for n := range 3 {
 		_, result := attributeRecording(t, input, convert.Options{})
-		table, err := result.Table(attribution.TableOptions{Type: "Frame"})
+		table, err := tables.Of(result).Table(tables.TableOptions{Type: "Frame"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -22,7 +23,7 @@ type costSums struct {
 }
 
 // sumsOf adds up the rows of a table.
-func sumsOf(t *attribution.Table) (s costSums, unattributed timeline.Nanos) {
+func sumsOf(t *tables.Table) (s costSums, unattributed timeline.Nanos) {
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		if r.ID == "(unattributed)" {
@@ -61,29 +62,29 @@ func TestCostTablesAddUp(t *testing.T) {
 				t.Fatal("the recording is not there")
 			}
 			_, result := attributeRecording(t, recording.Read(t, path), convert.Options{})
-			tableOf := func(opts attribution.TableOptions) *attribution.Table {
-				table, err := result.Table(opts)
+			tableOf := func(opts tables.TableOptions) *tables.Table {
+				table, err := tables.Of(result).Table(opts)
 				if err != nil {
 					t.Fatal(err)
 				}
 				return table
 			}
-			want, none := sumsOf(tableOf(attribution.TableOptions{Type: attribution.TypeProcess}))
+			want, none := sumsOf(tableOf(tables.TableOptions{Type: tables.TypeProcess}))
 			if want.Busy == 0 || none != 0 {
 				t.Fatalf("processes are busy for %d ns, and %d ns are of no process", want.Busy, none)
 			}
-			for _, typ := range append(result.Types(), result.TrackTypes()...) {
-				for group := attribution.GroupNone; group <= attribution.GroupType; group++ {
-					if !result.CanGroup(typ, group) {
+			for _, typ := range append(tables.Of(result).Types(), tables.Of(result).TrackTypes()...) {
+				for group := tables.GroupNone; group <= tables.GroupType; group++ {
+					if !tables.Of(result).CanGroup(typ, group) {
 						continue
 					}
-					for split := attribution.SplitNone; split <= attribution.SplitCategory; split++ {
-						table := tableOf(attribution.TableOptions{Type: typ, Group: group, Split: split})
+					for split := tables.SplitNone; split <= tables.SplitCategory; split++ {
+						table := tableOf(tables.TableOptions{Type: typ, Group: group, Split: split})
 						want := want
-						if typ == attribution.TypeThread || split == attribution.SplitThread || split == attribution.SplitCategory {
+						if typ == tables.TypeThread || split == tables.SplitThread || split == tables.SplitCategory {
 							want.Async = 0
 						}
-						if split == attribution.SplitCategory {
+						if split == tables.SplitCategory {
 							want.LongTasks, want.Requests, want.Bytes, want.RequestTime = 0, 0, 0, 0
 						}
 						got, none := sumsOf(table)
@@ -109,9 +110,9 @@ func TestCostWindowsAddUp(t *testing.T) {
 		}
 		input := recording.Read(t, path)
 		selfTimes := func(from, to timeline.Nanos) map[string]timeline.Nanos {
-			window := attribution.CostOptions{Window: attribution.Window{From: from, To: to}, FromStart: true}
-			_, result := attributeRecording(t, input, convert.Options{Attribute: &attribution.Options{Cost: window}})
-			table, err := result.Table(attribution.TableOptions{Type: "Frame", Split: attribution.SplitCategory})
+			window := attribution.Options{From: from, To: to, FromStart: true}
+			_, result := attributeRecording(t, input, convert.Options{Attribute: &window})
+			table, err := tables.Of(result).Table(tables.TableOptions{Type: "Frame", Split: tables.SplitCategory})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/recording"
 )
 
@@ -46,7 +47,7 @@ func TestPresContexts(t *testing.T) {
 func contextCosts(t *testing.T, trace []byte) map[string]int64 {
 	t.Helper()
 	_, result := attributeRecording(t, trace, convert.Options{})
-	table, err := result.Table(attribution.TableOptions{Type: "PresContext"})
+	table, err := tables.Of(result).Table(tables.TableOptions{Type: "PresContext"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ P1	10200	1	1	0	c:draw-end	layout paint
 	written, _ := convertTrace(t, []byte(lines), convert.Options{})
 	for form, trace := range map[string][]byte{"lines": []byte(lines), "trace": written} {
 		_, result := attributeRecording(t, trace, convert.Options{})
-		table, err := result.Table(attribution.TableOptions{Type: "PresContext", Split: attribution.SplitCategory})
+		table, err := tables.Of(result).Table(tables.TableOptions{Type: "PresContext", Split: tables.SplitCategory})
 		if err != nil {
 			t.Fatal(err)
 		}

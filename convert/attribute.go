@@ -9,12 +9,15 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/attribution"
-	"github.com/weft-trace/weft/internal/bridge"
+	engine "github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/attribution/writeback"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/readers/perfetto"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // errAttributionArgs says that what attribution reads was to be left out.
@@ -23,7 +26,7 @@ var errAttributionArgs = errors.New("attribution needs all arguments; leave out 
 // Attribute reads a trace from src and finds out for whom its work was done, as opts.Attribute says; nil stands for the
 // zero options. The timeline is what Load returns, without anything of the attribution in it. Both must be closed, the
 // result first.
-func Attribute(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline, *attribution.Result, *Report, error) {
+func Attribute(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline, *cost.Result, *Report, error) {
 	began := time.Now()
 	if opts.Attribute == nil {
 		opts.Attribute = new(attribution.Options)
@@ -57,9 +60,14 @@ func (l *loader) resolve(ctx context.Context, tl *timeline.Timeline) error {
 	began = time.Now()
 	opts := *l.opts.Attribute
 	opts.Workers = cmp.Or(opts.Workers, l.opts.WorkerCount())
-	l.attributed, err = attribution.Run(ctx, bridge.Trace[trace.Trace](tl), opts)
+	rules, err := options.Options(opts).Rules()
+	if err != nil {
+		return err
+	}
+	l.attributed, err = engine.Run(ctx, tl, rules)
 	if err == nil {
-		l.report.Contexts = append([]string{}, slices.DeleteFunc(l.attributed.Types(), l.attributed.IsDerived)...)
+		of := tables.Of(l.attributed)
+		l.report.Contexts = append([]string{}, slices.DeleteFunc(of.Types(), of.IsDerived)...)
 	}
 	l.report.Durations.Attribute = Seconds(time.Since(began))
 	return err
@@ -72,10 +80,11 @@ func (l *loader) attach(ctx context.Context) (changed bool, err error) {
 		return true, nil
 	}
 	began := time.Now()
+	added := writeback.Of(l.attributed, writeback.Parts(l.opts.WriteBack))
 	if changed = true; l.kept != nil {
-		changed, err = l.attributed.AttachChanged(ctx, l.opts.WriteBack)
+		changed, err = added.AttachChanged(ctx)
 	} else {
-		err = l.attributed.Attach(l.opts.WriteBack)
+		err = added.Attach()
 	}
 	err = errors.Join(err, l.attributed.Close())
 	l.attributed = nil
@@ -96,7 +105,7 @@ func (o Options) withIntervals() Options {
 // keptTrace is a Perfetto trace that is kept to be copied, and the packets of its events.
 type keptTrace struct {
 	file   *extsort.File
-	events *attribution.Packets
+	events *writeback.Packets
 }
 
 // Close removes the copy.
@@ -112,7 +121,7 @@ func (l *loader) keepTrace(r *countingReader) error {
 	if memory <= 0 {
 		memory = timeline.DefaultMemory
 	}
-	l.kept = &keptTrace{file, attribution.NewPackets(memory/16, l.opts.TempDir)}
+	l.kept = &keptTrace{file, writeback.NewPackets(memory/16, l.opts.TempDir)}
 	r.r = io.TeeReader(r.r, file)
 	return nil
 }

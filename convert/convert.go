@@ -18,7 +18,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/writeback"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
@@ -61,12 +62,14 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 		return nil, err
 	}
 	defer tl.Close()
-	if l.kept != nil && l.attributed != nil && l.attributed.CanRewrite() {
-		return l.keep(dst, tl, began, func(dst io.Writer, src io.Reader) error {
-			return errors.Join(l.attributed.Rewrite(ctx, dst, src, l.kept.events, opts.WriteBack), l.attributed.Close())
-		})
+	if l.kept != nil && l.attributed != nil {
+		if added := writeback.Of(l.attributed, writeback.Parts(opts.WriteBack)); added.CanRewrite() {
+			return l.keep(dst, tl, began, func(dst io.Writer, src io.Reader) error {
+				return errors.Join(added.Rewrite(ctx, dst, src, l.kept.events), l.attributed.Close())
+			})
+		}
 	}
-	attribution.MarkConverted(tl)
+	writeback.MarkConverted(tl)
 	changed, err := l.attach(ctx)
 	if err != nil {
 		return nil, err
@@ -165,8 +168,8 @@ type loader struct {
 	js       jsThreads
 	report   *Report
 
-	attributed *attribution.Result // nil if that was not asked for
-	kept       *keptTrace          // nil if it is not kept
+	attributed *cost.Result // nil if that was not asked for
+	kept       *keptTrace   // nil if it is not kept
 }
 
 func newLoader(opts Options) *loader {

@@ -14,6 +14,7 @@ import (
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -107,11 +108,11 @@ func answersOf(t *testing.T, data []byte) (a answers) {
 		t.Fatal(err)
 	}
 	a.Costs = map[string]string{}
-	for _, typ := range res.Types() {
-		if res.IsDerived(typ) { // rows are processes and threads, by name
+	for _, typ := range tables.Of(res).Types() {
+		if tables.Of(res).IsDerived(typ) { // rows are processes and threads, by name
 			continue
 		}
-		table, err := res.Table(attribution.TableOptions{Type: typ})
+		table, err := tables.Of(res).Table(tables.TableOptions{Type: typ})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +122,7 @@ func answersOf(t *testing.T, data []byte) (a answers) {
 		}
 		a.Costs[typ] = string(text)
 	}
-	a.Inputs, a.LongTasks = len(res.Inputs()), len(res.LongTasks())
+	a.Inputs, a.LongTasks = len(res.Inputs), len(res.LongTasks())
 	profiles, err := report.Collect(ctx, tl)
 	if err != nil {
 		t.Fatal(err)

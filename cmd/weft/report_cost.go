@@ -8,8 +8,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/attribution/options"
+	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -28,16 +29,16 @@ func costFlags() []cli.Flag {
 
 // costQuery is what "report cost" is asked for.
 type costQuery struct {
-	group  attribution.GroupBy
-	split  attribution.SplitBy
+	group  costtables.GroupBy
+	split  costtables.SplitBy
 	typ    string // as given; "": all
 	limit  int
-	window attribution.Window // from the start of the trace
+	window options.Window // from the start of the trace
 }
 
 func newCostQuery(c *cli.Context) (q costQuery, err error) {
 	q.typ, q.limit = c.String("type"), rowLimit(c)
-	if q.group, q.split, err = attribution.ParseBy(c.String("by")); err != nil {
+	if q.group, q.split, err = costtables.ParseBy(c.String("by")); err != nil {
 		return q, usagef("--by: %v", err)
 	}
 	if q.window.From, err = windowTime(c, "from"); err != nil {
@@ -85,11 +86,11 @@ func runCostReport(c *cli.Context, env *environment) error {
 	if opts.Attribute, err = contextOptions(c); err != nil {
 		return err
 	}
-	opts.Attribute.Cost.Window, opts.Attribute.Cost.FromStart = query.window, true
+	opts.Attribute.From, opts.Attribute.To, opts.Attribute.FromStart = query.window.From, query.window.To, true
 	switch charge := c.String("charge"); charge {
 	case "exact":
 	case "begin":
-		opts.Attribute.Cost.AtBegin = true
+		opts.Attribute.ChargeAtBegin = true
 	default:
 		return unknownValue("charge", "way", charge, "exact", "begin")
 	}
@@ -106,7 +107,7 @@ func runCostReport(c *cli.Context, env *environment) error {
 		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
 	printProblems(env, name, loaded, costProblems)
-	tables, note, err := query.tables(result, loaded.Span)
+	tables, note, err := query.tables(costtables.Of(result), loaded.Span)
 	if err = errors.Join(err, result.Close(), trace.Close()); err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func runCostReport(c *cli.Context, env *environment) error {
 }
 
 // tables makes the tables that were asked for. Where there are none, the note says why.
-func (q *costQuery) tables(result *attribution.Result, span *convert.Span) (tables []*attribution.Table, note string, err error) {
+func (q *costQuery) tables(result *costtables.Tables, span *convert.Span) (tables []*costtables.Table, note string, err error) {
 	types := result.Types()
 	switch {
 	case span == nil:
@@ -140,7 +141,7 @@ func (q *costQuery) tables(result *attribution.Result, span *convert.Span) (tabl
 		types = slices.DeleteFunc(types, func(t string) bool { return !result.CanGroup(t, q.group) })
 	}
 	switch {
-	case q.window != (attribution.Window{}) && result.Empty():
+	case q.window != (options.Window{}) && result.Empty():
 		length := timeline.Nanos(span.End - span.Start)
 		return nil, fmt.Sprintf("nothing happens in that time; the trace spans 0 to %s ms", millis(length)), nil
 	case len(types) == 0 && len(result.Types()) > 0:
@@ -149,7 +150,7 @@ func (q *costQuery) tables(result *attribution.Result, span *convert.Span) (tabl
 		return nil, "this trace has no contexts, such as frames, scripts or input events; try --type process or --type thread", nil
 	}
 	for _, typ := range types {
-		t, err := result.Table(attribution.TableOptions{Type: typ, Group: q.group, Split: q.split, Limit: q.limit})
+		t, err := result.Table(costtables.TableOptions{Type: typ, Group: q.group, Split: q.split, Limit: q.limit})
 		if err != nil {
 			return nil, "", err
 		}
@@ -159,7 +160,7 @@ func (q *costQuery) tables(result *attribution.Result, span *convert.Span) (tabl
 }
 
 // heading says for people what a part of the time the tables are about, and of what their percentages are.
-func (q *costQuery) heading(tables []*attribution.Table, span *convert.Span) string {
+func (q *costQuery) heading(tables []*costtables.Table, span *convert.Span) string {
 	if len(tables) == 0 {
 		return ""
 	}
@@ -171,7 +172,7 @@ func (q *costQuery) heading(tables []*attribution.Table, span *convert.Span) str
 }
 
 // findType returns the type that is asked for, and checks that its contexts can be grouped as that is asked for.
-func (q *costQuery) findType(result *attribution.Result) (string, error) {
+func (q *costQuery) findType(result *costtables.Tables) (string, error) {
 	all := slices.Concat(result.Types(), result.TrackTypes())
 	i := typeIndex(all, q.typ)
 	if i < 0 {
@@ -191,12 +192,12 @@ func (q *costQuery) findType(result *attribution.Result) (string, error) {
 }
 
 // cannotGroup is the mistake of asking for rows that a table does not have. It says which rows the table can have.
-func (q *costQuery) cannotGroup(result *attribution.Result, typ string) error {
+func (q *costQuery) cannotGroup(result *costtables.Tables, typ string) error {
 	if result.IsDerived(typ) {
 		return usagef("--by %s: the rows of %s are groups already; leave out %[1]s", q.group, typ)
 	}
 	var can []string
-	for by := attribution.GroupNone; by < attribution.GroupType; by++ {
+	for by := costtables.GroupNone; by < costtables.GroupType; by++ {
 		if result.CanGroup(typ, by) {
 			can = append(can, by.String())
 		}
@@ -205,14 +206,14 @@ func (q *costQuery) cannotGroup(result *attribution.Result, typ string) error {
 }
 
 // otherTypeName returns the type that people ask for by another name. What Firefox knows as a tab is a page of Chrome.
-func otherTypeName(result *attribution.Result, asked string) string {
+func otherTypeName(result *costtables.Tables, asked string) string {
 	switch strings.ToLower(asked) {
 	case "input":
 		return "InputEvent"
 	case "tab":
-		return result.DerivedName(attribution.TypePage)
+		return result.DerivedName(costtables.TypePage)
 	case "domain":
-		return result.DerivedName(attribution.TypeEntity)
+		return result.DerivedName(costtables.TypeEntity)
 	}
 	return ""
 }
@@ -226,7 +227,7 @@ func typeIndex(types []string, asked string) int {
 }
 
 // printCosts prints tables for people.
-func printCosts(env *environment, heading string, tables []*attribution.Table) error {
+func printCosts(env *environment, heading string, tables []*costtables.Table) error {
 	text := heading + "\n"
 	for _, t := range tables {
 		text += "\n" + printableLines(t.Text())
@@ -242,9 +243,9 @@ func printCosts(env *environment, heading string, tables []*attribution.Table) e
 }
 
 // printCostsJSON prints one line with all tables.
-func printCostsJSON(env *environment, tables []*attribution.Table) error {
+func printCostsJSON(env *environment, tables []*costtables.Table) error {
 	if tables == nil {
-		tables = []*attribution.Table{}
+		tables = []*costtables.Table{}
 	}
 	return writeJSON(env.stdout, tables)
 }
@@ -257,9 +258,9 @@ func printNote(env *environment, name, note string) {
 }
 
 // printCostsCSV prints the rows of all tables below one line of headings, which is there without rows as well.
-func printCostsCSV(env *environment, tables []*attribution.Table) error {
+func printCostsCSV(env *environment, tables []*costtables.Table) error {
 	if len(tables) == 0 {
-		tables = []*attribution.Table{{}}
+		tables = []*costtables.Table{{}}
 	}
 	for i, t := range tables {
 		text, err := t.CSV(i == 0)

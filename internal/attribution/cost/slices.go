@@ -1,0 +1,635 @@
+package cost
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"slices"
+	"sort"
+
+	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution/propagation"
+	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// EventSet is the set of contexts that a slice or instant has, by its ordinal.
+type EventSet struct {
+	Ordinal uint64
+	Event   uint32
+	Set     sets.SetID
+	Key     uint8 // under which the set is noted, by index of noteKeys; len(noteKeys): it is not
+}
+
+var EventSetCodec = extsort.Codec[EventSet]{
+	Size: 17,
+	Key:  func(s *EventSet) uint64 { return s.Ordinal },
+	Put: func(b []byte, s *EventSet) {
+		le := binary.LittleEndian
+		_ = b[16]
+		le.PutUint64(b, s.Ordinal)
+		le.PutUint32(b[8:], uint32(s.Set))
+		le.PutUint32(b[12:], s.Event)
+		b[16] = s.Key
+	},
+	Get: func(b []byte, s *EventSet) {
+		le := binary.LittleEndian
+		_ = b[16]
+		*s = EventSet{Ordinal: le.Uint64(b), Set: sets.SetID(le.Uint32(b[8:])), Event: le.Uint32(b[12:]), Key: b[16]}
+	},
+}
+
+func compareEventSets(a, b *EventSet) int { return cmp.Compare(a.Ordinal, b.Ordinal) }
+
+// pass is the third pass. It gives every slice and instant its set of contexts and adds up what every set costs.
+type pass struct {
+	problems  *problem.Log
+	contexts  *trees.Catalogue
+	found     *evidence.Found
+	sets      *sets.Sets
+	opts      options.Rules
+	evidence  evidence.Cursor[evidence.Evidence]
+	kinds     []evidence.Evidence // of the group
+	entries   evidence.Cursor[propagation.Entry]
+	eventSets *extsort.Sorter[EventSet]
+	costs     *costs
+
+	threads []*thread // by TrackID; nil: nothing was there
+	ranges  []int     // of the group: where the evidence of each occurrence ends in kinds
+	marks   []mark
+	merged  []sets.MemberID
+	adding  []sets.MemberID // to a set
+	used    sets.Bitset     // sets that something has
+	key     uint8           // for the note of what is stamped now, by index of noteKeys
+	uses    firstUses
+
+	// orders holds for threads with explicit events at this time what was entered when each start came
+	// (attribution.md, rule 1), and ordered these threads in the order of the input.
+	orders   map[timeline.TrackID]*propagation.History
+	ordered  []timeline.TrackID
+	explicit []propagation.Explicit // of what starts
+}
+
+// thread is a thread in the third pass.
+type thread struct {
+	id       timeline.TrackID
+	slices   []slice
+	active   propagation.Active
+	explicit []propagation.Explicit // of active
+	current  sets.SetID             // in effect in the innermost slice
+	endless  int                    // open slices without end
+	busy     int                    // index of the innermost slice that has an end, to which time is charged; -1: none
+	charged  sets.SetID             // in effect in that
+	until    timeline.Nanos         // time up to which costs are added up
+	epoch    int
+	account  account
+}
+
+// slice is an open slice in the third pass.
+type slice struct {
+	ordinal  uint64
+	ts, end  timeline.Nanos
+	event    uint32
+	set      sets.SetID // of the entries of this slice and those around it
+	atStart  sets.SetID // in effect at its start
+	own      []ownType
+	types    trees.TypeSet // of own
+	epoch    int           // of the states of contexts
+	up       int           // index of the next slice outwards that has an end; -1: none
+	category evidence.Category
+	endless  bool  // it has no end and no cost, but holds what follows
+	runs     bool  // it, or a slice around it, runs a script
+	forced   bool  // style or layout that a script waits for
+	freed    int64 // bytes, by a garbage collection
+	cpu      cpuTime
+
+	shares    []share        // its own intervals
+	joined    int            // length of shares when some of them were joined last
+	uncounted timeline.Nanos // its own time that has no share
+}
+
+// ownType says that an entry of a type begins with a slice.
+type ownType struct {
+	typ trees.TypeID
+	via trees.Via
+}
+
+// begins notes that an entry of a type begins with the slice.
+func (s *slice) begins(typ trees.TypeID, via trees.Via) {
+	s.own = append(s.own, ownType{typ, via})
+	s.types.Add(typ)
+}
+
+// mark is an explicit event of this time.
+type mark struct {
+	thread   timeline.TrackID
+	at       int // in the group
+	evidence evidence.Evidence
+}
+
+func newPass(f *evidence.Found, e *propagation.Entries, costs *costs, opts options.Rules) *pass {
+	s := &pass{
+		problems: f.T.Problems(), contexts: f.Contexts, found: f, sets: e.Sets, opts: opts, costs: costs,
+		eventSets: extsort.New(EventSetCodec, compareEventSets, f.T.Memory()/16, f.T.TempDir()),
+		threads:   make([]*thread, len(f.Tracks)), orders: map[timeline.TrackID]*propagation.History{},
+	}
+	s.evidence = evidence.Cursor[evidence.Evidence]{Next: f.Evidence.Next, Ordinal: evidence.EvidenceOrdinal}
+	s.entries = evidence.Cursor[propagation.Entry]{Next: e.Sorted.Next, Ordinal: propagation.EntryOrdinal}
+	return s
+}
+
+// run goes through the trace.
+func (s *pass) run(ctx context.Context) error {
+	if err := s.found.Evidence.Rewind(); err != nil {
+		return err
+	}
+	if err := s.found.Walk(ctx, s.group); err != nil {
+		return err
+	}
+	for _, w := range s.threads {
+		if w == nil {
+			continue
+		}
+		s.closeUntil(w, trees.LastTime)
+		s.costs.finishThread(w)
+	}
+	return nil
+}
+
+// group handles everything that happens at one time.
+func (s *pass) group(group []timeline.Occurrence, inOrder bool) error {
+	s.evidence.Group(inOrder)
+	s.entries.Group(inOrder)
+	s.kinds, s.ranges = s.kinds[:0], s.ranges[:0]
+	explicit := false
+	for i := range group {
+		list, err := s.evidence.Of(group[i].Ordinal)
+		if err != nil {
+			return err
+		}
+		for k := range list {
+			explicit = explicit || list[k].IsExplicit() && s.opts.Has(trees.ViaExplicit)
+		}
+		s.kinds = append(s.kinds, list...)
+		s.ranges = append(s.ranges, len(s.kinds))
+	}
+	clear(s.orders)
+	s.ordered = s.ordered[:0]
+	if explicit {
+		s.orderExplicit(group)
+	}
+	for i := range group {
+		if err := s.occurrence(&group[i], s.evidenceOf(i)); err != nil {
+			return err
+		}
+	}
+	for _, id := range s.ordered {
+		w := s.thread(id)
+		s.closeUntil(w, group[0].TS)
+		s.costs.advance(w, group[0].TS)
+		w.explicit = w.active.AppendTops(w.explicit[:0])
+		s.settle(w)
+	}
+	return nil
+}
+
+// evidenceOf returns the evidence of an occurrence of the group.
+func (s *pass) evidenceOf(at int) []evidence.Evidence {
+	first := 0
+	if at > 0 {
+		first = s.ranges[at-1]
+	}
+	return s.kinds[first:s.ranges[at]]
+}
+
+// orderExplicit finds out which contexts are entered on a thread when each of its starts comes, for threads with explicit
+// events at this time: what is earlier in the input counts, whatever the order in which slices nest.
+func (s *pass) orderExplicit(group []timeline.Occurrence) {
+	s.marks = s.marks[:0]
+	for i := range group {
+		for _, e := range s.evidenceOf(i) {
+			if thread := s.threadOf(&group[i]); thread != 0 && e.IsExplicit() {
+				s.marks = append(s.marks, mark{thread, i, e})
+			}
+		}
+	}
+	slices.SortStableFunc(s.marks, func(a, b mark) int { return cmp.Compare(group[a.at].Event, group[b.at].Event) })
+	for i := range s.marks {
+		m := &s.marks[i]
+		o, w := &group[m.at], s.thread(m.thread)
+		h := s.orders[m.thread]
+		if h == nil {
+			s.closeUntil(w, o.TS)
+			h = new(propagation.History)
+			h.Begin(&w.active)
+			s.orders[m.thread], s.ordered = h, append(s.ordered, m.thread)
+		}
+		h.Apply(&w.active, s.contexts, &m.evidence, &propagation.ExplicitAt{TS: o.TS, Offset: o.Offset, Event: o.Event, Thread: m.thread}, nil)
+	}
+}
+
+// explicitAt returns the explicit contexts of a thread when something starts; false if they are those of the thread. They are
+// valid until the next call.
+func (s *pass) explicitAt(w *thread, event uint32) ([]propagation.Explicit, bool) {
+	h := s.orders[w.id]
+	if h == nil {
+		return w.explicit, false
+	}
+	s.explicit = h.AppendTops(s.explicit[:0], event)
+	return s.explicit, true
+}
+
+// threadOf returns the thread of an occurrence, 0 if it is unknown.
+func (s *pass) threadOf(o *timeline.Occurrence) timeline.TrackID {
+	return cmp.Or(o.Thread, s.found.Tracks[o.Track].Thread)
+}
+
+func (s *pass) thread(id timeline.TrackID) *thread {
+	w := s.threads[id]
+	if w == nil {
+		w = &thread{id: id, busy: -1}
+		s.threads[id] = w
+	}
+	return w
+}
+
+// occurrence stamps what starts, and begins slices of threads.
+func (s *pass) occurrence(o *timeline.Occurrence, found []evidence.Evidence) error {
+	own, err := s.entries.Of(o.Ordinal)
+	if err != nil {
+		return err
+	}
+	s.key = evidence.NoteKeyBeside(found)
+	place := &s.found.Tracks[o.Track]
+	if place.Role != evidence.RoleOwn {
+		s.uses.spans(o)
+	}
+	switch {
+	case o.Kind == timeline.OccursEnd:
+		if place.Role == evidence.RoleThread && o.ThreadTime != timeline.NoTime {
+			s.thread(place.Thread).usedUntil(o.BeginEvent, o.ThreadTime)
+		}
+		return nil
+	case place.Role == evidence.RoleNone, place.Role == evidence.RoleOwn, place.Role == evidence.RoleObjects, place.Role == evidence.RoleOther:
+		return nil
+	case o.Kind == timeline.OccursSlice && place.Role == evidence.RoleThread:
+		return s.begin(o, s.thread(place.Thread), found, own)
+	case place.Role == evidence.RoleAsync:
+		set := sets.SetID(0)
+		s.adding = s.adding[:0]
+		own = s.oneOfEachType(own, o.TS)
+		for i := range own {
+			s.adding = append(s.adding, s.bind(&own[i], o.TS))
+		}
+		set = s.sets.WithAll(set, s.adding)
+		if !place.Sampled {
+			s.costs.async(o, place.Process, set)
+		}
+		return s.put(o, set)
+	}
+	thread := s.threadOf(o)
+	if thread == 0 {
+		return s.instant(o, nil, own)
+	}
+	return s.instant(o, s.thread(thread), own)
+}
+
+// put keeps the set of a slice or instant.
+func (s *pass) put(o *timeline.Occurrence, set sets.SetID) error {
+	if set == 0 {
+		return nil
+	}
+	if !s.used.Has(set) {
+		s.used.Add(set)
+		for _, id := range s.sets.Lists.At(uint32(set)) {
+			s.uses.add(s.contexts.LogicalOf(s.sets.Members[id].Node), o.TS)
+		}
+	}
+	return s.eventSets.Add(EventSet{Ordinal: o.Ordinal, Event: o.Event, Set: set, Key: s.key})
+}
+
+// instant stamps a point in time, on a thread if that is known. Its contexts have the states of that time
+// (attribution.md, rule 3), whenever the slice around it began.
+func (s *pass) instant(o *timeline.Occurrence, w *thread, own []propagation.Entry) error {
+	set := sets.SetID(0)
+	if w != nil {
+		s.closeUntil(w, o.TS)
+		set = w.current
+		if tops, ok := s.explicitAt(w, o.Event); ok {
+			set = s.effective(w, tops)
+		}
+		if n := len(w.slices); set != 0 && (n == 0 || w.slices[n-1].epoch != s.epochAt(w, o.TS)) {
+			set = s.rebind(set, o.TS)
+		}
+	}
+	s.adding = s.adding[:0]
+	var added trees.TypeSet
+	for i := range own {
+		if typ := own[i].Type; own[i].Via == trees.ViaArgs || s.sets.Of(set, typ) == 0 && !added.Has(typ) {
+			s.adding = append(s.adding, s.bind(&own[i], o.TS))
+			added.Add(typ)
+		}
+	}
+	set = s.sets.WithAll(set, s.adding)
+	if w != nil && s.found.Tracks[o.Track].Role == evidence.RoleThread {
+		s.costs.instant(w.id, set, o.TS)
+	}
+	return s.put(o, set)
+}
+
+// bind makes an entry of what a pass found: the state of the object is that which is valid at a time.
+func (s *pass) bind(b *propagation.Entry, ts timeline.Nanos) sets.MemberID {
+	return s.sets.Member(sets.Member{
+		Type: b.Type, Via: b.Via, Hops: b.Hops, Node: b.Node, Candidates: b.Candidates, Snapshot: s.stateOf(b.Node, ts),
+	})
+}
+
+// stateOf returns the snapshot of a context that is valid at a time: its own, else that of another member of its node.
+func (s *pass) stateOf(node trees.NodeID, ts timeline.Nanos) trees.SnapshotID {
+	if node == 0 {
+		return 0
+	}
+	return s.contexts.At(node, ts)
+}
+
+// begin begins a slice of a thread.
+func (s *pass) begin(o *timeline.Occurrence, w *thread, found []evidence.Evidence, own []propagation.Entry) error {
+	s.closeUntil(w, o.TS)
+	s.costs.advance(w, o.TS)
+	tops, _ := s.explicitAt(w, o.Event)
+	next := w.push()
+	next.ordinal, next.ts, next.end, next.event = o.Ordinal, o.TS, o.End, o.Event
+	if o.End == timeline.NoTime {
+		next.end = trees.LastTime
+	}
+	next.epoch = s.epochAt(w, o.TS)
+	s.nest(w, next, o, found)
+	next.set = s.setOf(w, next, own)
+	next.atStart = s.effective(w, tops)
+	set := next.atStart
+	if o.End != timeline.NoTime {
+		w.current, w.charged = set, set
+		next.up, w.busy = w.busy, len(w.slices)-1
+		s.costs.begin(w, next)
+		return s.put(o, set)
+	}
+	s.problems.Add(problem.SlicesWithoutEnd, problem.Position{Event: int64(o.Event), Offset: o.Offset}, "")
+	if next.endless = w.endless < propagation.MaxEndless; next.endless {
+		next.up = w.busy
+		w.endless++
+	} else {
+		w.pop()
+	}
+	s.settle(w)
+	return s.put(o, set)
+}
+
+// nest gives a slice what it has from the slices around it, and its CPU time.
+func (s *pass) nest(w *thread, next *slice, o *timeline.Occurrence, found []evidence.Evidence) {
+	name := &s.found.Names[o.Name]
+	next.category, next.runs = name.Category, name.Runs
+	for i := range found {
+		if found[i].Kind == evidence.OwnCategory {
+			next.category = evidence.Category(found[i].Value)
+			next.runs = next.category == evidence.CategoryScript
+		}
+	}
+	own := next.category
+	if next.category == evidence.CategoryNone && s.found.Categories[o.Category].Script {
+		next.category, next.runs = evidence.CategoryScript, true
+	}
+	forcedBy := false
+	if n := len(w.slices); n > 1 {
+		around := &w.slices[n-2]
+		if o.End == timeline.NoTime {
+			next.end = around.end
+		} else if o.End > around.end {
+			s.problems.Add(problem.Clipped, problem.Position{Event: int64(o.Event), Offset: o.Offset}, "")
+			next.end = around.end
+		}
+		if next.category == evidence.CategoryNone {
+			next.category = around.category
+		}
+		forcedBy = around.runs
+		next.runs = next.runs || around.runs
+	}
+	if next.category == evidence.CategoryNone {
+		next.category = evidence.CategoryOther
+	}
+	next.cpu = cpuTime{known: o.ThreadDuration != timeline.NoTime, used: o.ThreadDuration, start: o.ThreadTime}
+	for i := range found {
+		switch found[i].Kind {
+		case evidence.UsedCPU:
+			next.cpu.known, next.cpu.used = true, timeline.Nanos(found[i].Value)
+		case evidence.HasStack:
+			forcedBy = true
+		case evidence.Freed:
+			next.freed = found[i].Value
+		}
+	}
+	next.forced = forcedBy && (own == evidence.CategoryStyle || own == evidence.CategoryLayout)
+}
+
+// setOf returns the set of the entries of a slice and those around it.
+func (s *pass) setOf(w *thread, next *slice, own []propagation.Entry) sets.SetID {
+	n := len(w.slices)
+	set := sets.SetID(0)
+	if n > 1 {
+		around := &w.slices[n-2]
+		if set = around.set; around.epoch != next.epoch {
+			set = s.rebind(set, next.ts)
+		}
+	}
+	next.own, s.adding = next.own[:0], s.adding[:0]
+	own = s.oneOfEachType(own, next.ts)
+	for i := range own {
+		b := &own[i]
+		if b.Via == trees.ViaDescendants {
+			if e := s.sets.Of(set, b.Type); e != 0 && s.sets.Members[e].Via != trees.ViaDescendants {
+				continue
+			}
+		}
+		if b.Via == trees.ViaIsolate {
+			s.trigger(next, set)
+		}
+		s.adding = append(s.adding, s.bind(b, next.ts))
+		next.begins(b.Type, b.Via)
+	}
+	return s.sets.WithAll(set, s.adding)
+}
+
+// oneOfEachType decides between the entries of one type that begin with a slice, in place. Several come of flows into
+// asynchronous slices, and into slices that were cut before: their other entries are complete by then. What the slice says
+// itself and the isolate count more than what flows bring (attribution.md, rule 6), between flows rule 4 decides.
+func (s *pass) oneOfEachType(own []propagation.Entry, ts timeline.Nanos) []propagation.Entry {
+	out := own[:0]
+	for _, b := range own {
+		old := propagation.OfType(out, b.Type)
+		switch {
+		case old == nil:
+			out = append(out, b)
+		case b.Via == trees.ViaFlow && old.Via == trees.ViaFlow:
+			*old = propagation.Span(s.contexts, s.sets, old, &b, ts)
+		case b.Via != trees.ViaFlow || old.Via != trees.ViaArgs && old.Via != trees.ViaIsolate:
+			*old = b
+		}
+	}
+	return out
+}
+
+// trigger keeps the frame in effect when garbage is collected as the one that provoked it (attribution.md, rule 9).
+func (s *pass) trigger(next *slice, set sets.SetID) {
+	frame := s.sets.Of(set, trees.TypeFrame)
+	if frame == 0 {
+		return
+	}
+	e := s.sets.Members[frame]
+	if e.Node == 0 || s.contexts.Nodes[e.Node].Scope == trees.ScopeIsolate {
+		return
+	}
+	e.Type = trees.TypeTrigger
+	next.begins(trees.TypeTrigger, e.Via)
+	s.adding = append(s.adding, s.sets.Member(e))
+}
+
+// rebind returns a set with the states that its contexts have at a time.
+func (s *pass) rebind(set sets.SetID, ts timeline.Nanos) sets.SetID {
+	changed := false
+	s.merged = s.merged[:0]
+	for _, id := range s.sets.Lists.At(uint32(set)) {
+		e := s.sets.Members[id]
+		if now := s.stateOf(e.Node, ts); now != e.Snapshot {
+			e.Snapshot = now
+			id, changed = s.sets.Member(e), true
+		}
+		s.merged = append(s.merged, id)
+	}
+	if !changed {
+		return set
+	}
+	if out := s.sets.Set(s.merged); out != 0 {
+		return out
+	}
+	return set // there is no room for another one
+}
+
+// settle finds out what is in effect on a thread after something has ended or was entered.
+func (s *pass) settle(w *thread) {
+	w.current = s.effective(w, w.explicit)
+	if w.charged = w.current; w.busy >= 0 && w.busy < len(w.slices)-1 {
+		w.charged = s.effectiveIn(w, w.busy, w.explicit)
+	}
+}
+
+// effective returns the set in effect in the innermost slice of a thread, given the explicit contexts.
+func (s *pass) effective(w *thread, tops []propagation.Explicit) sets.SetID {
+	return s.effectiveIn(w, len(w.slices)-1, tops)
+}
+
+// effectiveIn returns the set in effect in an open slice, by its index, -1 for outside of all.
+func (s *pass) effectiveIn(w *thread, slice int, tops []propagation.Explicit) sets.SetID {
+	set, ts := sets.SetID(0), timeline.Nanos(0)
+	if slice >= 0 {
+		set, ts = w.slices[slice].set, w.slices[slice].ts
+	}
+	s.adding = s.adding[:0]
+	for i := range tops {
+		if s.explicitIsInner(w, slice, &tops[i]) {
+			ts := max(ts, tops[i].Began)
+			s.adding = append(s.adding, s.bind(&propagation.Entry{Type: tops[i].Type, Node: tops[i].Node, Via: trees.ViaExplicit}, ts))
+		}
+	}
+	return s.sets.WithAll(set, s.adding)
+}
+
+// explicitIsInner decides between an explicit context and the innermost entry of its type in an open slice.
+func (s *pass) explicitIsInner(w *thread, last int, t *propagation.Explicit) bool {
+	if last < 0 || s.sets.Of(w.slices[last].set, t.Type) == 0 {
+		return true
+	}
+	for i := last; i >= propagation.Below(last); i-- {
+		if !w.slices[i].types.Has(t.Type) {
+			continue
+		}
+		for _, own := range w.slices[i].own {
+			if own.typ == t.Type {
+				return propagation.ExplicitWins(&t.Entered, own.via, w.slices[i].ts)
+			}
+		}
+	}
+	return true
+}
+
+// epochAt returns the number of the epoch of a time, which does not decrease from call to call for a thread.
+func (s *pass) epochAt(w *thread, ts timeline.Nanos) int {
+	if rest := s.contexts.Epochs[w.epoch:]; len(rest) > 0 && rest[0] <= ts {
+		w.epoch += sort.Search(len(rest), func(i int) bool { return rest[i] > ts })
+	}
+	return w.epoch
+}
+
+// closeUntil ends the slices of a thread up to a time.
+func (s *pass) closeUntil(w *thread, ts timeline.Nanos) {
+	for n := len(w.slices); n > 0 && w.slices[n-1].end <= ts; n = len(w.slices) {
+		top := &w.slices[n-1]
+		s.costs.advance(w, top.end)
+		if top.endless {
+			w.endless--
+		} else {
+			s.costs.end(w)
+			w.busy = top.up
+		}
+		if s.opts.EndWithSlice && !top.endless && w.active.EndSlice(top.ts, top.end, top.event) {
+			w.explicit = w.active.AppendTops(w.explicit[:0])
+		}
+		w.pop()
+		s.settle(w)
+	}
+}
+
+// pop takes the innermost slice away.
+func (w *thread) pop() { w.slices = w.slices[:len(w.slices)-1] }
+
+// push makes room for one more open slice, with the memory of the one that was there before.
+func (w *thread) push() *slice {
+	if n := len(w.slices); n < cap(w.slices) {
+		w.slices = w.slices[:n+1]
+	} else {
+		w.slices = append(w.slices, slice{})
+	}
+	next := &w.slices[len(w.slices)-1]
+	*next = slice{own: next.own[:0], shares: next.shares[:0]}
+	return next
+}
+
+// usedUntil notes the CPU time of the thread at the end of a slice.
+func (w *thread) usedUntil(beginEvent uint32, threadTime timeline.Nanos) {
+	for i := len(w.slices) - 1; i >= propagation.Below(len(w.slices)-1); i-- {
+		if s := &w.slices[i]; s.event == beginEvent {
+			if s.cpu.start != timeline.NoTime && threadTime >= s.cpu.start {
+				s.cpu.known, s.cpu.used = true, trees.Add(threadTime, -s.cpu.start)
+			}
+			return
+		}
+	}
+}
+
+// finishRequests returns the requests that were seen, with their sets.
+func (s *pass) finishRequests(seen []propagation.Request) []Request {
+	list := make([]Request, len(seen))
+	for i := range seen {
+		r := &seen[i]
+		list[i] = Request{ID: s.found.Requests.Ids[i], Start: r.Start, End: r.End, Bytes: r.Bytes, Thread: r.Thread}
+		if r.Bytes < 0 {
+			list[i].Bytes = r.FromData
+		}
+		for k := range r.Entries {
+			list[i].Set = s.sets.With(list[i].Set, s.bind(&r.Entries[k], r.Start))
+		}
+	}
+	return list
+}

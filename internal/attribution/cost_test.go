@@ -1,0 +1,294 @@
+package attribution
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// object is a snapshot of an object of process 1, with a parent if that is not empty.
+func object(id string, ts int, parent string) string {
+	snapshot := "{}"
+	if parent != "" {
+		snapshot = fmt.Sprintf(`{"parent":{"id_ref":%q}}`, parent)
+	}
+	return fmt.Sprintf(`{"ph":"O","name":"Object","id":%q,"ts":%d,"pid":1,"tid":1,"args":{"snapshot":%s}}`, id, ts, snapshot)
+}
+
+// enter enters a context of a type and process 1.
+func enter(typ, id string, tid, ts int) string {
+	return fmt.Sprintf(`{"ph":"(","name":%q,"id":%q,"ts":%d,"pid":1,"tid":%d}`, typ, id, ts, tid)
+}
+
+// long is a slice of any length.
+func long(tid, ts, dur int) string {
+	return fmt.Sprintf(`{"ph":"X","name":"work","ts":%d,"dur":%d,"tdur":%d,"pid":1,"tid":%d}`, ts, dur, dur/3, tid)
+}
+
+// countCells returns how many cells costs are divided into.
+func (a *attributed) countCells(t *testing.T) (n int) {
+	t.Helper()
+	if err := a.Costs.Cells.Each(func(*cost.Cell) { n++ }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// tables returns all tables as JSON.
+func (a *attributed) tables(t *testing.T) []byte {
+	t.Helper()
+	var out []byte
+	for _, typ := range tables.Of(a.Result).Types() {
+		for _, split := range []tables.SplitBy{tables.SplitNone, tables.SplitProcess, tables.SplitThread, tables.SplitCategory} {
+			text, err := a.Table(tables.TableOptions{Type: typ, Split: split}).JSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(append(out, text...), '\n')
+		}
+	}
+	return out
+}
+
+// Costs are divided in time only where the tree above a context changes: many states of objects in the middle of the
+// work of many threads do not make many cells.
+func TestCellsOfChangingObjects(t *testing.T) {
+	const threads, states = 100, 200
+	list := []string{object("0x2", 0, ""), object("0x3", 0, "")}
+	for i := range states {
+		parent := "0x2"
+		if i >= states/2 {
+			parent = "0x3"
+		}
+		list = append(list, object("0x1", i, parent), object("0x4", i, ""))
+	}
+	for tid := 1; tid <= threads; tid++ {
+		id := "0x1"
+		if tid%2 == 0 {
+			id = "0x4"
+		}
+		list = append(list, enter("C", id, tid, 0), long(tid, 0, states))
+	}
+	a := attribute(t, events(list...), options.Rules{})
+	if n, most := a.countCells(t), 3*threads; n > most {
+		t.Errorf("%d cells, want at most %d", n, most)
+	}
+	table := a.Table(tables.TableOptions{Type: "C"})
+	for id, want := range map[string][2]timeline.Nanos{
+		"ptr/0x1@1": {10_000_000, 10_000_000}, "ptr/0x4@1": {10_000_000, 10_000_000},
+		"ptr/0x2@1": {0, 5_000_000}, "ptr/0x3@1": {0, 5_000_000},
+	} {
+		if row := rowOf(table, id, ""); row == nil || row.Self != want[0] || row.Total != want[1] {
+			t.Errorf("%s: %+v, want self %d and total %d", id, row, want[0], want[1])
+		}
+	}
+}
+
+// Costs that do not fit the memory are added up on disk, and are the same as in memory.
+func TestCellsOnDisk(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	list := []string{object("0x0", 0, "")}
+	for i := range 3000 {
+		id := fmt.Sprintf("0x%x", 1+i%300)
+		if i < 300 {
+			list = append(list, object(id, 0, "0x0"))
+		}
+		tid := 1 + random.IntN(40)
+		list = append(list, long(tid, 100*i, 90), enter("C", id, tid, 100*i+10), long(tid, 100*i+20, 30),
+			fmt.Sprintf(`{"ph":")","name":"C","id":%q,"ts":%d,"pid":1,"tid":%d}`, id, 100*i+80, tid))
+	}
+	input := events(list...)
+	want := attribute(t, input, options.Rules{})
+	if want.Costs.Cells.Spilled != nil {
+		t.Fatal("the costs do not fit into memory")
+	}
+	got := attributeIn(t, input, options.Rules{}, 1<<20)
+	if got.Costs.Cells.Spilled == nil {
+		t.Fatal("the costs fit into memory")
+	}
+	for range 2 {
+		if w, g := want.tables(t), got.tables(t); !bytes.Equal(w, g) {
+			t.Errorf("from the disk come\n%s, want\n%s", g, w)
+		}
+	}
+}
+
+// What is empty lies in a window or outside like everything else.
+func TestEmptySlicesInWindows(t *testing.T) {
+	empty := func(ts int) string {
+		return fmt.Sprintf(`{"ph":"X","name":"work","ts":%d,"dur":0,"pid":1,"tid":1,"args":{"data":{"frame":"F"}}}`, ts)
+	}
+	a := attribute(t, events(empty(0), empty(10), empty(19), empty(20), empty(30)), options.Rules{
+		Cost: options.CostOptions{Window: options.Window{From: 10_000, To: 20_000}},
+	})
+	if row := rowOf(a.Table(tables.TableOptions{Type: "Frame"}), "frame/F", ""); row == nil || row.Slices != 2 {
+		t.Errorf("row %+v, want 2 slices", row)
+	}
+}
+
+// A window that counts from the first event may end before time 0, and reach beyond the last time that there is.
+func TestWindowResolves(t *testing.T) {
+	const second = 1000 * 1000 * timeline.Microsecond
+	for _, tt := range []struct {
+		opts  options.CostOptions
+		start timeline.Nanos
+		want  options.Window
+	}{
+		{options.CostOptions{}, 5, options.Window{From: math.MinInt64, To: trees.LastTime}},
+		{options.CostOptions{FromStart: true}, -5, options.Window{From: math.MinInt64, To: trees.LastTime}},
+		{options.CostOptions{Window: options.Window{From: 1, To: 50 * second}, FromStart: true}, -100 * second, options.Window{From: 1 - 100*second, To: -50 * second}},
+		{options.CostOptions{Window: options.Window{From: 1, To: math.MaxInt64}, FromStart: true}, 100, options.Window{From: 101, To: trees.LastTime}},
+		{options.CostOptions{Window: options.Window{From: math.MaxInt64 - 5, To: math.MaxInt64}, FromStart: true}, 100, options.Window{From: trees.LastTime, To: trees.LastTime}},
+		{options.CostOptions{Window: options.Window{From: 7, To: 9}}, 100, options.Window{From: 7, To: 9}},
+	} {
+		if got := tt.opts.Resolve(tt.start); got != tt.want {
+			t.Errorf("%+v from %d: %v, want %v", tt.opts, tt.start, got, tt.want)
+		}
+	}
+}
+
+// Times and durations at the ends of what numbers hold: costs add up, none is negative, and what is too much for a sum is
+// counted.
+func TestExtremeTimes(t *testing.T) {
+	micros := []string{"0", "0.001", "1", "4611686018427387.904", "9223372036854774", "9223372036854775.805", "9223372036854775.806"}
+	random := rand.New(rand.NewPCG(3, 4))
+	pick := func() string { return micros[random.IntN(len(micros))] }
+	limited := uint64(0)
+	for round := range 300 {
+		list := []string{object("0x2", 0, ""), object("0x1", 0, "0x2")}
+		for range 1 + random.IntN(12) {
+			pid, tid := 1, 1+random.IntN(3)
+			switch random.IntN(6) {
+			case 0:
+				list = append(list, fmt.Sprintf(`{"ph":"(","name":"C","id":"0x1","ts":%s,"pid":%d,"tid":%d}`, pick(), pid, tid))
+			case 1:
+				list = append(list, fmt.Sprintf(`{"ph":"O","name":"Object","id":"0x1","ts":%s,"pid":1,"tid":1,"args":{"snapshot":{"parent":{"id_ref":"0x2"}}}}`, pick()))
+			case 2:
+				list = append(list, fmt.Sprintf(`{"ph":"b","cat":"c","name":"a","id":%d,"ts":%s,"pid":%d,"tid":%d}`, tid, pick(), pid, tid),
+					fmt.Sprintf(`{"ph":"e","cat":"c","name":"a","id":%d,"ts":%s,"pid":%d,"tid":%d}`, tid, pick(), pid, tid))
+			default:
+				list = append(list, fmt.Sprintf(`{"ph":"X","name":"Layout","ts":%s,"dur":%s,"tts":%s,"tdur":%s,"pid":%d,"tid":%d,"args":{"stackTrace":[],"data":{"frame":"F"}}}`,
+					pick(), pick(), pick(), pick(), pid, tid))
+			}
+		}
+		window := options.Window{From: timeline.Nanos(random.Int64() >> random.IntN(63)), To: timeline.Nanos(random.Int64() >> random.IntN(63))}
+		for _, cost := range []options.CostOptions{{}, {Window: window}, {Window: window, FromStart: true, AtBegin: true}} {
+			a := attribute(t, events(list...), options.Rules{Cost: cost, Intervals: true})
+			for _, typ := range tables.Of(a.Result).Types() {
+				checkSums(t, a.Table(tables.TableOptions{Type: typ}))
+			}
+			checkBusy(t, a, cost)
+			limited += a.problems.Count(problem.CostLimit)
+		}
+		if t.Failed() {
+			t.Fatalf("round %d: %s", round, events(list...))
+		}
+	}
+	if limited == 0 {
+		t.Error("no sum was too large")
+	}
+}
+
+// checkSums checks that the rows of a table add up to the busy time, and that no cost is negative.
+func checkSums(t *testing.T, table *tables.Table) {
+	t.Helper()
+	self := timeline.Nanos(0)
+	for i := range table.Rows {
+		r := &table.Rows[i]
+		self += r.Self
+		for _, v := range []timeline.Nanos{r.Self, r.Total, r.SelfCPU, r.WithoutCPU, r.GCProvoked, r.ForcedStyle, r.ForcedLayout, r.RequestTime, r.Async} {
+			if v < 0 {
+				t.Errorf("%s: negative cost: %+v", table.Type, r)
+			}
+		}
+		if r.Total < r.Self {
+			t.Errorf("%s: %s has a total of %d and itself %d", table.Type, r.ID, r.Total, r.Self)
+		}
+	}
+	if self != table.Busy {
+		t.Errorf("%s: rows have %d ns, threads were busy for %d", table.Type, self, table.Busy)
+	}
+}
+
+// checkBusy checks that all the time in which threads were busy was charged, as far as a sum can hold it.
+func checkBusy(t *testing.T, a *attributed, cost options.CostOptions) {
+	t.Helper()
+	busy := busyTime(t, a.t, cost.Resolve(a.t.Start()))
+	for _, typ := range tables.Of(a.Result).Types() {
+		if table := a.Table(tables.TableOptions{Type: typ}); table.Busy != busy {
+			t.Errorf("%s: costs of %d ns, threads were busy for %d", typ, table.Busy, busy)
+		}
+	}
+}
+
+// Bytes, CPU times and latencies that are too large for a number end at the largest one.
+func TestExtremeValues(t *testing.T) {
+	const most = "9223372036854775807"
+	a := attribute(t, events(
+		`{"ph":"X","name":"work","ts":0,"dur":100,"pid":1,"tid":1,"args":{"data":{"frame":"F"}}}`,
+		`{"ph":"I","name":"ResourceSendRequest","ts":1,"pid":1,"tid":1,"args":{"data":{"requestId":"r","frame":"F"}}}`,
+		`{"ph":"I","name":"ResourceReceivedData","ts":2,"pid":1,"tid":1,"args":{"data":{"requestId":"r","encodedDataLength":`+most+`}}}`,
+		`{"ph":"I","name":"ResourceReceivedData","ts":3,"pid":1,"tid":1,"args":{"data":{"requestId":"r","encodedDataLength":`+most+`}}}`,
+		`{"ph":"I","name":"ResourceSendRequest","ts":4,"pid":1,"tid":1,"args":{"data":{"requestId":"s","frame":"F"}}}`,
+		`{"ph":"I","name":"ResourceFinish","ts":5,"pid":1,"tid":1,"args":{"data":{"requestId":"s","encodedDataLength":`+most+`}}}`,
+	), options.Rules{})
+	table := a.Table(tables.TableOptions{Type: "Frame"})
+	checkSums(t, table)
+	if row := rowOf(table, "frame/F", ""); row == nil || row.NetworkBytes != math.MaxInt64 || row.Requests != 2 {
+		t.Errorf("row %+v, want 2 requests of %s bytes", row, most)
+	}
+}
+
+// A slice without length has its CPU time, though others begin before its end event: the slice around it has the rest.
+func TestCPUOfEmptySlice(t *testing.T) {
+	for name, empty := range map[string]string{
+		"complete": `{"ph":"X","name":"empty","ts":5,"dur":0,"tdur":1,"pid":1,"tid":1}`,
+		"pair": `{"ph":"B","name":"empty","ts":5,"tts":105,"pid":1,"tid":1},
+			{"ph":"E","name":"empty","ts":5,"tts":106,"pid":1,"tid":1}`,
+	} {
+		around := `{"ph":"X","name":"around","ts":0,"dur":10,"tdur":4,"pid":1,"tid":1}`
+		next := `{"ph":"X","name":"next","ts":5,"dur":1,"tdur":2,"pid":1,"tid":1}`
+		a := attribute(t, events(around, empty, next), options.Rules{})
+		row := rowOf(a.Table(tables.TableOptions{Type: "Frame"}), cost.Unattributed, "")
+		if row == nil || row.SelfCPU != 3000 || row.WithoutCPU != 0 {
+			t.Errorf("%s: %+v, want 3000 ns of CPU time, and no time without", name, row)
+		}
+	}
+}
+
+// What the end event of a slice without length says is said of the slice, as of any other: that it is for frame A.
+func TestArgumentsAtEndOfEmptySlice(t *testing.T) {
+	a := attribute(t, events(`{"ph":"B","name":"empty","ts":5,"pid":1,"tid":1}`, `{"ph":"E","name":"empty","ts":5,"pid":1,"tid":1,"args":{"frame":"A"}}`), options.Rules{})
+	a.want(t, 0, "Frame frame A args 0")
+}
+
+// A slice that ends after the one around it has its CPU time, wherever that stands: in the slice, or in its end event, which
+// comes when cost has done with the slice (attribution.md, Cost).
+func TestCPUOfClippedSlice(t *testing.T) {
+	around := `{"ph":"X","name":"around","ts":0,"dur":10,"pid":1,"tid":1}`
+	for name, clipped := range map[string]string{
+		"complete": `{"ph":"X","name":"clipped","ts":5,"dur":10,"tdur":4,"pid":1,"tid":1}`,
+		"pair": `{"ph":"B","name":"clipped","ts":5,"tts":100,"pid":1,"tid":1},
+			{"ph":"E","name":"clipped","ts":15,"tts":104,"pid":1,"tid":1}`,
+		"pair with slices after it": `{"ph":"B","name":"clipped","ts":5,"tts":100,"pid":1,"tid":1},` + x("after", 1, 12, `,"dur":1`) + `,
+			{"ph":"E","name":"clipped","ts":15,"tts":104,"pid":1,"tid":1}`,
+	} {
+		a := attribute(t, events(around, clipped), options.Rules{})
+		row := rowOf(a.Table(tables.TableOptions{Type: "Frame"}), cost.Unattributed, "")
+		if row == nil || row.SelfCPU != 4000 {
+			t.Errorf("%s: %+v, want 4000 ns of CPU time", name, row)
+		}
+		if n := a.t.Problems().Count(problem.Clipped); n != 1 {
+			t.Errorf("%s: %d slices are clipped, want 1", name, n)
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package evidence
+
+import (
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// chromeFrames finds the frame that an event of Chrome names, the isolates in which frames run their scripts, and the
+// tree of frames (attribution.md, The types).
+type chromeFrames struct {
+	known   map[trees.NodeID]knownFrame
+	waiting map[string][]trees.SnapshotID // states of frames in processes that have no pid yet, by the pseudo id of the process
+	waits   int                           // how many these are
+}
+
+// knownFrame is what events have said of a frame so far.
+type knownFrame struct {
+	parent      string // its id; "": none is known
+	fromBrowser bool   // the browser said so, which counts more than what a renderer says
+	url         string
+}
+
+// knownSize is what a knownFrame takes, with its place.
+const knownSize = 96
+
+// maxWaiting bounds the states of frames whose process is not known yet.
+const maxWaiting = 1 << 12
+
+func (p *chromeFrames) see(c *pass, s *event) error {
+	switch s.name.event {
+	case tracingStarted, frameCommitted, commitLoad, frameDeleted, processReady:
+		p.tree(c, s)
+	case parseHTML, navigationStart:
+		p.address(c, s)
+	}
+	f := s.facts
+	if f.frame == nil && f.isolate == nil {
+		return nil
+	}
+	var frame trees.NodeID
+	if f.frame != nil {
+		frame = c.frameNode(f.frame, s.place.pid)
+	}
+	if f.isolate != nil {
+		p.isolate(c, s, frame)
+	}
+	if frame == 0 || s.place.Role == RoleOther || s.place.Role == RoleObjects {
+		return nil
+	}
+	return c.own(s, trees.TypeFrame, frame)
+}
+
+// frameNode returns the context of a frame. Addresses, which old versions of Chrome wrote, mean something in their
+// process only.
+func (c *pass) frameNode(frame []byte, pid int64) trees.NodeID {
+	if !isPointer(frame) {
+		pid = trees.Global
+	}
+	n := c.contexts.NodeOf(trees.ScopeFrame, frame, pid)
+	c.contexts.Nodes[n].IsFrame, c.contexts.Nodes[n].Context = n != 0, n != 0
+	return n
+}
+
+// isolate notes in which isolate a thread, its process and a frame run scripts.
+func (p *chromeFrames) isolate(c *pass, s *event, frame trees.NodeID) {
+	isolate := c.contexts.NodeOf(trees.ScopeIsolate, s.facts.isolate, s.place.pid)
+	if isolate == 0 {
+		return
+	}
+	c.contexts.Nodes[isolate].Context = true
+	if s.place.Role == RoleThread {
+		c.isolateOf[s.place.Thread] = c.isolateOf[s.place.Thread].with(isolate)
+	}
+	c.isolateOf[s.place.Process] = c.isolateOf[s.place.Process].with(isolate)
+	if frame != 0 && c.frames[frame] == 0 && (s.name.event == functionCall || s.name.event == scriptCatchup) {
+		c.frames[frame] = isolate
+	}
+}
+
+// tree reads an event that says which frames there are (attribution.md, The types).
+func (p *chromeFrames) tree(c *pass, s *event) {
+	for a := range c.t.ArgList(s.Args) {
+		if string(a.Key) != "data" || a.Kind != timeline.ArgDict {
+			continue
+		}
+		if s.name.event != tracingStarted {
+			p.frame(c, s, a)
+			continue
+		}
+		for list := range c.t.Members(a) {
+			if string(list.Key) != "frames" || list.Kind != timeline.ArgArray {
+				continue
+			}
+			for frame := range c.t.Members(list) {
+				p.frame(c, s, frame)
+			}
+		}
+	}
+}
+
+// frameFacts are the members of what an event says about one frame.
+type frameFacts struct {
+	id, url, parent, pseudo []byte
+	pid                     int64 // Global: unknown
+}
+
+func (p *chromeFrames) factsOf(c *pass, dict timeline.Arg) frameFacts {
+	f := frameFacts{pid: trees.Global}
+	for a := range c.t.Members(dict) {
+		switch string(a.Key) {
+		case "frame":
+			f.id = text(&a)
+		case "url":
+			f.url = text(&a)
+		case "parent":
+			f.parent = text(&a)
+		case "processId":
+			if pid, ok := integer(&a); ok {
+				f.pid = pid
+			}
+		case "processPseudoId":
+			f.pseudo = text(&a)
+		}
+	}
+	return f
+}
+
+// frame reads what an event says about one frame.
+func (p *chromeFrames) frame(c *pass, s *event, dict timeline.Arg) {
+	if dict.Kind != timeline.ArgDict {
+		return
+	}
+	f := p.factsOf(c, dict)
+	if s.name.event == processReady {
+		p.ready(c, &f)
+		return
+	}
+	if s.name.event == commitLoad {
+		f.pid = s.place.pid // the process of the frame says so itself
+	}
+	if f.id == nil || isPointer(f.id) && f.pid == trees.Global {
+		return // an address means something in the process of the frame only
+	}
+	node := c.frameNode(f.id, f.pid)
+	if s.name.event == frameDeleted {
+		delete(p.known, node)
+		c.contexts.AddState(trees.Snapshot{Node: node, TS: s.TS, Event: s.Event, Change: trees.Deleted})
+		return
+	}
+	was, now := p.known[node], knownFrame{url: c.contexts.Keep(f.url)}
+	switch {
+	case s.name.event != commitLoad:
+		now.parent, now.fromBrowser = c.contexts.Keep(f.parent), true
+	case was.fromBrowser || f.parent == nil:
+		now.parent, now.fromBrowser = was.parent, was.fromBrowser
+	default:
+		now.parent = c.contexts.Keep(f.parent)
+	}
+	state := p.add(c, s, node, now, f.pid)
+	if f.pid == trees.Global && f.pseudo != nil && state != 0 && p.waits < maxWaiting {
+		if p.waiting == nil {
+			p.waiting = map[string][]trees.SnapshotID{}
+		}
+		p.waiting[string(f.pseudo)] = append(p.waiting[string(f.pseudo)], state)
+		p.waits++
+	}
+}
+
+// add adds a state of a frame in the process with a pid, or Global.
+func (p *chromeFrames) add(c *pass, s *event, node trees.NodeID, now knownFrame, pid int64) trees.SnapshotID {
+	if node == 0 {
+		return 0
+	}
+	if p.known == nil {
+		p.known = map[trees.NodeID]knownFrame{}
+	}
+	if _, ok := p.known[node]; ok || c.contexts.HasRoom(knownSize) {
+		p.known[node] = now
+	}
+	state := c.contexts.AddState(trees.Snapshot{Node: node, TS: s.TS, Event: s.Event, Change: trees.Followed, Url: now.url, Pid: pid})
+	if now.parent != "" {
+		process := c.contexts.Nodes[node].Process // of an address; Global otherwise
+		c.frameNode([]byte(now.parent), process)
+		c.contexts.Refer(state, trees.Reference{Scope: trees.ScopeFrame, Id: now.parent, Process: process}, false)
+	}
+	return state
+}
+
+// ready says which process a pseudo id stands for.
+func (p *chromeFrames) ready(c *pass, f *frameFacts) {
+	if f.pid == trees.Global || f.pseudo == nil {
+		return
+	}
+	list := p.waiting[string(f.pseudo)]
+	for _, state := range list {
+		c.contexts.Snapshots[state].Pid = f.pid
+	}
+	delete(p.waiting, string(f.pseudo))
+	p.waits -= len(list)
+}
+
+// address takes the url of a frame from an event that happens to say it: many recordings have none of the events that are
+// made for that.
+func (p *chromeFrames) address(c *pass, s *event) {
+	f := s.facts
+	if f.frame == nil || isPointer(f.frame) || len(f.url) == 0 || s.isEnd() {
+		return
+	}
+	node := c.frameNode(f.frame, trees.Global)
+	was := p.known[node]
+	if url := c.contexts.Keep(f.url); was.url != url {
+		was.url = url
+		p.add(c, s, node, was, s.place.pid)
+	}
+}
+
+// chromeGraphics finds the frame of an animation for which an event of Chrome's compositor works: the number of the
+// begin-frame and the layer tree. A number in data.frameId is that, and no frame of a document (attribution.md, The types).
+type chromeGraphics struct{}
+
+func (chromeGraphics) see(c *pass, s *event) error {
+	f := s.facts
+	pid := s.place.pid
+	if pid == trees.Global && s.Thread != 0 { // asynchronous slices of no process
+		pid = c.found.Tracks[s.Thread].pid
+	}
+	if !f.hasSequence || !f.hasLayerTree || pid == trees.Global {
+		return nil
+	}
+	id := strconv.AppendInt(nil, f.layerTree, 10)
+	id = strconv.AppendInt(append(id, '.'), f.sequence, 10)
+	return c.own(s, trees.TypeGraphicsFrame, c.contexts.NodeOf(trees.ScopeGraphics, id, pid))
+}
+
+// collections finds the slices that collect garbage, and how much they freed.
+type collections struct {
+	before map[uint64]int64 // size of the heap where a collection began that has not ended, by its ordinal
+}
+
+func (p *collections) see(c *pass, s *event) error {
+	f := s.facts
+	if !s.name.collector || s.place.Role != RoleThread || s.Kind == timeline.OccursInstant {
+		return nil
+	}
+	if s.Kind == timeline.OccursSlice {
+		c.found.Isolates[s.place.Thread] = 0 // which one is known at the end
+		if err := c.add(Evidence{ordinal: s.ordinal, Kind: Collects}); err != nil {
+			return err
+		}
+	}
+	before, known := f.heapBefore, f.hasBefore
+	switch {
+	case !known:
+		before, known = p.before[s.ordinal]
+		delete(p.before, s.ordinal)
+	case !f.hasAfter && !s.isEnd() && len(p.before) < maxOpenCollections:
+		if p.before == nil {
+			p.before = map[uint64]int64{}
+		}
+		p.before[s.ordinal] = before
+	}
+	if !known || !f.hasAfter || before <= f.heapAfter {
+		return nil
+	}
+	return c.add(Evidence{ordinal: s.ordinal, Kind: Freed, Value: before - f.heapAfter})
+}
+
+// maxOpenCollections bounds the garbage collections of which the end is awaited.
+const maxOpenCollections = 1 << 12
+
+// appendThreadName appends the id of an isolate that is made up for a thread.
+func appendThreadName(b []byte, pid int64, tid timeline.InputID) []byte {
+	b = append(b, "thread:"...)
+	b = strconv.AppendInt(b, pid, 10)
+	return append(append(b, '/'), tid.String()...)
+}
+
+// scripts finds the script of an event that runs or compiles one, and of profile calls.
+type scripts struct{}
+
+func (scripts) see(c *pass, s *event) error {
+	url := s.facts.url
+	if s.call {
+		url = s.facts.ownURL
+	} else if !s.name.script {
+		return nil
+	}
+	if url == nil || s.place.Role != RoleThread || s.isEnd() && s.call {
+		return nil
+	}
+	return c.own(s, trees.TypeScript, c.contexts.NodeOf(trees.ScopeScript, url, trees.Global))
+}

@@ -1,0 +1,339 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sort"
+
+	"github.com/weft-trace/weft/internal/attribution/limits"
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Found is what the first pass leaves to those that follow: what the events of the trace say about contexts.
+type Found struct {
+	T          *timeline.Timeline
+	workers    int
+	Contexts   *trees.Catalogue
+	Evidence   *extsort.Sorter[Evidence] // by ordinal
+	Tracks     []Track                   // by TrackID
+	Names      []nameInfo                // by NameID
+	markers    map[string]*nameInfo      // by the names of markers that have others
+	Categories []categoryInfo            // by CategoryID
+	Requests   requests
+	Inputs     inputs
+	Isolates   map[timeline.TrackID]trees.NodeID // of the threads that collect garbage
+	Explicit   map[timeline.TrackID]bool         // threads with explicit events, on which nothing is collected for isolates
+	Attributed bool                              // the trace holds an earlier attribution
+	Own        OwnTracks
+
+	hasLanes bool // see nested
+	ofLanes  []timeline.Occurrence
+}
+
+// pass is the first pass: it shows all events to the providers and keeps what they find.
+type pass struct {
+	found     *Found
+	contexts  *trees.Catalogue
+	t         *timeline.Timeline
+	problems  *problem.Log
+	args      *timeline.ArgSelection
+	providers []provider
+
+	open  map[uint32]openBegin // slices that have an end event, by the event that began them
+	ends  [][]timeline.Nanos   // by TrackID of a thread: ends of its open slices as cost has them, the outermost first
+	event event
+
+	group   []timeline.Occurrence // as it came
+	known   []arguments           // about it; nil: not read yet
+	inOrder bool                  // what is shown of it comes in its order, see nested
+	early   []int                 // of the group: ends of what has not begun
+	latest  arguments
+
+	isolateOf map[timeline.TrackID]isolateChoice // of threads and of processes
+	frames    map[trees.NodeID]trees.NodeID      // isolate of every frame that runs scripts
+}
+
+// OwnTracks are the tracks that an earlier attribution has written, and what is on them.
+type OwnTracks struct {
+	Tracks           []timeline.TrackID
+	Slices, Instants int64
+}
+
+// see counts what is on such a track.
+func (w *OwnTracks) see(o *timeline.Occurrence) {
+	switch o.Kind {
+	case timeline.OccursSlice:
+		w.Slices++
+	case timeline.OccursInstant:
+		w.Instants++
+	}
+}
+
+// openBegin is a slice whose end event has not come.
+type openBegin struct {
+	ordinal    uint64
+	name       timeline.NameID
+	late       bool           // the end event comes when cost has done with the slice
+	threadTime timeline.Nanos // at its begin; NoTime if unknown
+}
+
+// newPass prepares the first pass.
+func newPass(t *timeline.Timeline, workers int) *pass {
+	f := &Found{
+		T: t, workers: workers, Contexts: trees.New(limits.For(t.Memory())),
+		Evidence: extsort.New(evidenceCodec, compareEvidence, t.Memory()/16, t.TempDir()),
+		Tracks:   TracksOf(t), Names: infosOf(t), markers: map[string]*nameInfo{}, Categories: categoriesOf(t), Requests: newRequests(), Inputs: newInputs(),
+		Isolates: map[timeline.TrackID]trees.NodeID{}, Explicit: map[timeline.TrackID]bool{}, Attributed: WasAttributed(t),
+	}
+	for id := range f.Tracks {
+		f.hasLanes = f.hasLanes || f.Tracks[id].lane
+		if f.Tracks[id].Role == RoleOwn {
+			f.Own.Tracks = append(f.Own.Tracks, timeline.TrackID(id))
+		}
+	}
+	if id, ok := t.MainProcess(); ok && f.Tracks[id].pid != trees.Global {
+		f.Contexts.MainPID, f.Contexts.HasMain = f.Tracks[id].pid, true
+	}
+	return &pass{
+		found: f, contexts: f.Contexts, t: t, problems: t.Problems(), providers: providers(t),
+		args: t.SelectArgs(func(name string) bool { return factNames[name] }),
+		open: map[uint32]openBegin{}, ends: make([][]timeline.Nanos, t.TrackCount()),
+		isolateOf: map[timeline.TrackID]isolateChoice{}, frames: map[trees.NodeID]trees.NodeID{},
+	}
+}
+
+// Collect is the first pass over a timeline.
+func Collect(ctx context.Context, t *timeline.Timeline, workers int) (*Found, error) {
+	c := newPass(t, workers)
+	if err := c.run(ctx); err != nil {
+		return nil, errors.Join(err, c.found.Evidence.Close())
+	}
+	return c.found, nil
+}
+
+// run shows all events to the providers and then puts the catalogue in order.
+func (c *pass) run(ctx context.Context) error {
+	for _, p := range c.providers {
+		if p, ok := p.(starter); ok {
+			p.start(c)
+		}
+	}
+	if err := c.showAll(ctx); err != nil {
+		return err
+	}
+	if err := c.found.Inputs.finish(c); err != nil {
+		return err
+	}
+	for _, thread := range slices.Sorted(maps.Keys(c.found.Isolates)) {
+		c.found.Isolates[thread] = c.isolate(thread)
+	}
+	c.contexts.Finish()
+	c.contexts.MarkContexts()
+	if err := c.contexts.Build(ctx, c.problems); err != nil {
+		return err
+	}
+	c.contexts.Classify()
+	if err := c.contexts.PlantIsolates(ctx, c.frames); err != nil {
+		return err
+	}
+	c.contexts.FindEpochs()
+	return nil
+}
+
+// showAll shows all events to the providers. With several workers, a goroutine of its own reads the facts about them.
+func (c *pass) showAll(ctx context.Context) error {
+	if c.found.workers > 1 {
+		return timeline.PreparedAhead(ctx, c.t, c.read, c.show)
+	}
+	return c.t.Occurrences(ctx, true, func(group []timeline.Occurrence) error { return c.show(group, nil) })
+}
+
+// Walk calls fn for everything that happens at each time, without arguments, in the order in which slices nest; see nested.
+func (f *Found) Walk(ctx context.Context, fn func(group []timeline.Occurrence, inOrder bool) error) error {
+	inNesting := func(group []timeline.Occurrence) error { return fn(f.nested(group)) }
+	if f.workers > 1 {
+		return f.T.OccurrencesAhead(ctx, false, inNesting)
+	}
+	return f.T.Occurrences(ctx, false, inNesting)
+}
+
+// read reads the facts about an occurrence, in place of those about another one.
+func (c *pass) read(o *timeline.Occurrence, f *arguments) {
+	if f.any {
+		*f = arguments{}
+	}
+	if role := c.found.Tracks[o.Track].Role; len(o.Args) > 0 && role != RoleOwn && role != RoleNone {
+		f.any = true
+		f.read(c.args, o.Args)
+	}
+}
+
+// show shows everything that happens at one time to the providers. End events come before what starts, but those of slices
+// that have no length after it. known are the facts; nil: they are not read yet.
+func (c *pass) show(group []timeline.Occurrence, known []arguments) error {
+	c.group, c.known = group, known
+	group, c.inOrder = c.found.nested(group)
+	c.early = c.early[:0]
+	for i := range group {
+		if o := &group[i]; o.Kind == timeline.OccursEnd {
+			if _, ok := c.open[o.BeginEvent]; !ok {
+				c.early = append(c.early, i)
+				continue
+			}
+		}
+		if err := c.occurrence(&group[i], i); err != nil {
+			return err
+		}
+	}
+	for _, i := range c.early {
+		if err := c.occurrence(&group[i], i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// factsOf returns the facts about an occurrence of the group, by its place there.
+func (c *pass) factsOf(o *timeline.Occurrence, at int) *arguments {
+	if c.known == nil {
+		c.read(o, &c.latest)
+		return &c.latest
+	}
+	if !c.inOrder {
+		at = sort.Search(len(c.group), func(i int) bool { return c.group[i].Ordinal >= o.Ordinal })
+	}
+	return &c.known[at]
+}
+
+func (c *pass) occurrence(o *timeline.Occurrence, at int) error {
+	if err := c.t.ReadArgs(o); err != nil {
+		return err
+	}
+	s := &c.event
+	s.Occurrence, s.ordinal, s.place, s.name = o, o.Ordinal, &c.found.Tracks[o.Track], &c.found.Names[o.Name]
+	s.call = c.found.Categories[o.Category].call
+	switch {
+	case s.place.Role == RoleOwn:
+		c.found.Own.see(o)
+		return nil
+	case s.place.Role == RoleNone:
+		return nil
+	case o.Kind == timeline.OccursEnd:
+		begun, ok := c.open[o.BeginEvent]
+		if !ok {
+			return nil
+		}
+		delete(c.open, o.BeginEvent)
+		if err := c.lateCPU(&begun, o.ThreadTime); err != nil {
+			return err
+		}
+		if len(o.Args) == 0 && !o.Deletion {
+			return nil
+		}
+		s.ordinal, s.name = begun.ordinal, &c.found.Names[begun.name]
+	case o.Kind == timeline.OccursSlice && o.End != timeline.NoTime:
+		late := s.place.Role == RoleThread && c.endsLate(s.place.Thread, o)
+		if !o.Complete {
+			c.open[o.Event] = openBegin{o.Ordinal, o.Name, late, o.ThreadTime}
+		}
+	}
+	s.facts = c.factsOf(o, at)
+	if name := s.facts.marker; name != nil {
+		s.name = c.found.markerInfo(name)
+		if err := c.add(Evidence{ordinal: s.ordinal, Kind: OwnCategory, Value: int64(s.name.Category)}); err != nil {
+			return err
+		}
+	}
+	for _, p := range c.providers {
+		if err := p.see(c, s); err != nil {
+			return err
+		}
+	}
+	return c.costFacts(s)
+}
+
+// costFacts keeps what cost needs of the arguments.
+func (c *pass) costFacts(s *event) error {
+	if s.facts.hasCPU {
+		if err := c.add(Evidence{ordinal: s.ordinal, Kind: UsedCPU, Value: int64(s.facts.cpu)}); err != nil {
+			return err
+		}
+	}
+	if s.facts.hasStack && (s.name.Category == CategoryStyle || s.name.Category == CategoryLayout) {
+		return c.add(Evidence{ordinal: s.ordinal, Kind: HasStack})
+	}
+	return nil
+}
+
+// endsLate follows the slices of a thread and reports whether the end event of one that begins comes when cost has done
+// with the slice: it is cut at the end of the slice around it (attribution.md, Cost), or it has no length, so that other
+// slices begin before its end event.
+func (c *pass) endsLate(thread timeline.TrackID, o *timeline.Occurrence) bool {
+	open := c.ends[thread]
+	n := len(open)
+	for n > 0 && open[n-1] <= o.TS {
+		n--
+	}
+	end := o.End
+	if n > 0 {
+		end = min(end, open[n-1])
+	}
+	c.ends[thread] = append(open[:n], end)
+	return end < o.End || end == o.TS
+}
+
+// lateCPU keeps the CPU time of a slice whose end event comes too late for cost.
+func (c *pass) lateCPU(s *openBegin, end timeline.Nanos) error {
+	if !s.late || s.threadTime == timeline.NoTime || end == timeline.NoTime || end < s.threadTime {
+		return nil
+	}
+	return c.add(Evidence{ordinal: s.ordinal, Kind: UsedCPU, Value: int64(trees.Add(end, -s.threadTime))})
+}
+
+// add adds evidence.
+func (c *pass) add(e Evidence) error { return c.found.Evidence.Add(e) }
+
+// own says that a slice or instant names a context in its arguments.
+func (c *pass) own(s *event, typ trees.TypeID, node trees.NodeID) error {
+	if node == 0 {
+		return nil
+	}
+	c.contexts.Nodes[node].Context = true
+	return c.add(Evidence{ordinal: s.ordinal, Kind: OwnContext, Type: typ, Node: node})
+}
+
+// isolateChoice is the isolate that a thread or process names, if it names only one.
+type isolateChoice struct {
+	node    trees.NodeID
+	several bool
+}
+
+func (c isolateChoice) with(node trees.NodeID) isolateChoice {
+	if c.node == 0 {
+		c.node = node
+	}
+	c.several = c.several || c.node != node
+	return c
+}
+
+// isolate returns the isolate whose garbage a thread collects (attribution.md, rule 9): the one that it names; if it names
+// none or several, the only one of the process; else one that is made up.
+func (c *pass) isolate(thread timeline.TrackID) trees.NodeID {
+	if own := c.isolateOf[thread]; own.node != 0 && !own.several {
+		return own.node
+	}
+	p := &c.found.Tracks[thread]
+	if of := c.isolateOf[p.Process]; p.Process != 0 && of.node != 0 && !of.several {
+		return of.node
+	}
+	tr := c.t.Track(thread)
+	id := appendThreadName(nil, p.pid, tr.InputID)
+	n := c.contexts.NodeOf(trees.ScopeIsolate, id, p.pid)
+	c.contexts.Nodes[n].Context = n != 0
+	return n
+}

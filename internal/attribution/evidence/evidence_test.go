@@ -1,0 +1,103 @@
+package evidence
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/extsort/keytest"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Input events, their timings and types have limits, and what is beyond them is counted.
+func TestInputLimits(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
+	empty, err := b.Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { empty.Close() })
+	c := newPass(empty, 1)
+	for i := range maxInputs + 3 {
+		c.found.Inputs.add(c, Input{node: trees.NodeID(i + 1)})
+	}
+	if n := len(c.found.Inputs.List); n != maxInputs || c.contexts.Dropped != 3 {
+		t.Errorf("%d inputs, %d were counted", n, c.contexts.Dropped)
+	}
+	c = newPass(empty, 1)
+	for i := range maxUnnamed + 4 {
+		c.found.Inputs.begin(c, &event{Occurrence: &timeline.Occurrence{End: timeline.NoTime}, ordinal: uint64(i), name: &nameInfo{}})
+	}
+	if n := len(c.found.Inputs.begun); n != maxUnnamed || c.contexts.Dropped != 4 {
+		t.Errorf("%d inputs whose id is not known, %d were counted", n, c.contexts.Dropped)
+	}
+	c = newPass(empty, 1)
+	for i := range trees.MaxTypes + 5 {
+		c.found.Inputs.typeOf(c, fmt.Append(nil, i))
+	}
+	if n := len(c.found.Inputs.types); n != trees.MaxTypes || c.contexts.Dropped != 5 {
+		t.Errorf("%d types of events, %d were counted", n, c.contexts.Dropped)
+	}
+	c = newPass(empty, 1)
+	for i := range maxInputs + 6 {
+		s := &event{Occurrence: &timeline.Occurrence{TS: timeline.Nanos(i)}, place: &Track{}, facts: &arguments{asyncID: []byte("0x1")}}
+		c.found.Inputs.timing(c, s)
+		c.contexts.Size = 0 // the limit in bytes is another one
+	}
+	if n := len(c.found.Inputs.timings); n != maxInputs || c.contexts.Dropped != 6 {
+		t.Errorf("%d timings, %d were counted", n, c.contexts.Dropped)
+	}
+}
+
+func TestOriginOf(t *testing.T) {
+	for name, want := range map[string]string{
+		"http://a.localhost:8701": "http://a.localhost:8701", "https://a.test": "https://a.test",
+		"https://a.test/": "", "a.test": "", "Renderer": "", "JS self-profile": "", "": "", "http://": "", "https://a.test?q": "",
+		"https://user@a.test": "",
+	} {
+		if got := originOf(name); got != want {
+			t.Errorf("originOf(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestCategoryOf(t *testing.T) {
+	for name, want := range map[string]Category{
+		"MinorGC": CategoryGC, "V8.GC_SCAVENGER": CategoryGC, "CppGC.AtomicMark": CategoryGC, "v8.compileModule": CategoryCompile,
+		"v8.produceModuleCache": CategoryCompile, "v8.parseOnBackground": CategoryLoad, "FunctionCall": CategoryScript,
+		"WebSocketReceiveHandshakeResponse": CategoryScript, "UpdateLayoutTree": CategoryStyle, "Layout": CategoryLayout,
+		"Layerize": CategoryComposite, "PrePaint": CategoryPaint, "RasterTask": CategoryRaster, "ResourceFinish": CategoryLoad,
+		"LayoutShift": CategoryNone, "RunTask": CategoryNone, "": CategoryNone,
+	} {
+		if got := categoryOf(name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestIdentityText(t *testing.T) {
+	for text, want := range map[string]trees.Identity{
+		"frame/ABC":                     {Scope: "frame", ID: "ABC", Process: trees.Global},
+		"ptr/0x1@12":                    {Scope: "ptr", ID: "0x1", Process: 12},
+		"script/http://a.test/x@2.js":   {Scope: "script", ID: "http://a.test/x@2.js", Process: trees.Global},
+		"script/http://a.test/x@2":      {Scope: "script", ID: "http://a.test/x@2", Process: trees.Global},
+		"isolate/thread:3/3@3":          {Scope: "isolate", ID: "thread:3/3", Process: 3},
+		"latency/-1696839411733659":     {Scope: "latency", ID: "-1696839411733659", Process: trees.Global},
+		"RenderFrame/0x2@-5":            {Scope: "RenderFrame", ID: "0x2", Process: -5},
+		"ptr/user@example.test@4294967": {Scope: "ptr", ID: "user@example.test", Process: 4294967},
+	} {
+		got, ok := parseIdentity(text)
+		if !ok || got != want || got.String() != text {
+			t.Errorf("parseIdentity(%q) = %+v, %v", text, got, ok)
+		}
+	}
+	for _, text := range []string{"", "frame", "frame/"} {
+		if got, ok := parseIdentity(text); ok {
+			t.Errorf("parseIdentity(%q) = %+v", text, got)
+		}
+	}
+}
+
+// What is sorted on disk has keys that agree with its order.
+func TestKeys(t *testing.T) { keytest.Check(t, evidenceCodec, compareEvidence) }

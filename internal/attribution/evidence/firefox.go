@@ -1,0 +1,101 @@
+package evidence
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// firefoxWindows finds the document for which a marker or a call of Firefox works: its innerWindowID, and the tab of that.
+// The reader of Firefox profiles has put the pages among the facts about the trace: they are the tree and have the urls
+// (firefox.md 10).
+type firefoxWindows struct{}
+
+// pagePrefix stands before the window in the name of a fact about a page.
+const pagePrefix = "firefox.page."
+
+// maxPages bounds the pages that are read.
+const maxPages = 1 << 16
+
+// start reads the pages.
+func (firefoxWindows) start(c *pass) {
+	n := 0
+	for _, a := range c.t.Attributes() {
+		window, ok := strings.CutPrefix(a.Key, pagePrefix)
+		if !ok || n == maxPages {
+			continue
+		}
+		n++
+		var page struct {
+			TabID    int64  `json:"tabID"`
+			Embedder int64  `json:"embedderInnerWindowID"`
+			URL      string `json:"url"`
+		}
+		if json.Unmarshal([]byte(a.Text), &page) != nil {
+			continue // from elsewhere: other programs may write facts of this name
+		}
+		node := c.windowNode([]byte(window))
+		state := c.contexts.AddState(trees.Snapshot{Node: node, TS: c.t.Start(), Change: trees.Followed, Url: c.contexts.Keep([]byte(page.URL))})
+		if page.Embedder != 0 {
+			outer := strconv.FormatInt(page.Embedder, 10)
+			c.windowNode([]byte(outer))
+			c.contexts.Refer(state, trees.Reference{Scope: trees.ScopeWindow, Id: outer, Process: trees.Global}, false)
+		}
+	}
+}
+
+// windowNode returns the context of a window.
+func (c *pass) windowNode(window []byte) trees.NodeID {
+	n := c.contexts.NodeOf(trees.ScopeWindow, window, trees.Global)
+	c.contexts.Nodes[n].IsFrame, c.contexts.Nodes[n].Context = n != 0, n != 0
+	return n
+}
+
+func (firefoxWindows) see(c *pass, s *event) error {
+	f := s.facts
+	if f.window == 0 {
+		return nil
+	}
+	if f.tab != 0 {
+		tab := c.contexts.NodeOf(trees.ScopeTab, strconv.AppendInt(nil, f.tab, 10), trees.Global)
+		if err := c.own(s, trees.TypeTab, tab); err != nil {
+			return err
+		}
+	}
+	return c.own(s, trees.TypeFrame, c.windowNode(strconv.AppendInt(nil, f.window, 10)))
+}
+
+// firefoxInput finds input events among the DOMEvent markers of Firefox. They have no id; what was dispatched for one
+// event of the system says by its latency when that happened.
+type firefoxInput struct{}
+
+// inputTypes are the types of events of documents that people cause.
+var inputTypes = map[string]bool{
+	"mousedown": true, "mouseup": true, "mousemove": true, "click": true, "auxclick": true, "dblclick": true, "contextmenu": true,
+	"wheel": true, "DOMMouseScroll": true, "MozMousePixelScroll": true, "pointerdown": true, "pointerup": true, "pointermove": true,
+	"keydown": true, "keyup": true, "keypress": true, "beforeinput": true, "input": true,
+	"touchstart": true, "touchend": true, "touchmove": true, "dragstart": true, "drop": true,
+}
+
+func (firefoxInput) see(c *pass, s *event) error {
+	f := s.facts
+	if s.name.event != domEvent || !f.hasLatency || s.Kind != timeline.OccursSlice || !inputTypes[string(f.domType)] || !(f.latency >= 0 && f.latency < 1e9) {
+		return nil
+	}
+	start := s.TS - timeline.Nanos(math.Round(f.latency*1e3))*timeline.Microsecond
+	start -= start % timeline.Microsecond
+	node := c.contexts.NodeOf(trees.ScopeDOMEvent, strconv.AppendInt(nil, int64(start/timeline.Microsecond), 10), s.place.pid)
+	if node == 0 {
+		return nil
+	}
+	i := Input{ID: c.contexts.Nodes[node].Identity, Type: c.contexts.Keep(f.domType), Start: start, Latency: timeline.NoTime, node: node, from: fromTiming}
+	if s.End != timeline.NoTime {
+		i.Latency = trees.Add(s.End, -start)
+	}
+	c.found.Inputs.add(c, i)
+	return c.own(s, trees.TypeInputEvent, node)
+}

@@ -1,0 +1,88 @@
+package evidence
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// typePresContext is the type of the presentation contexts for which layout is done, as its probes name them.
+const typePresContext = "PresContext"
+
+// probeArg is the argument in which the reader of probe lines keeps the probe of a slice (probes.md 5). It is there again
+// in a Perfetto trace that was made of probe lines.
+const probeArg = "weft.probe"
+
+// layoutProbes finds the presentation context of slices of the probes of layout, which is their first argument, a pointer, and
+// the phase, which is their second one: it says what kind of work they are.
+type layoutProbes struct{}
+
+func (layoutProbes) see(c *pass, s *event) error {
+	if s.Kind != timeline.OccursSlice || s.place.Thread == 0 || !isLayoutProbe(s.facts.probe) {
+		return nil
+	}
+	id, phase := layoutArguments(c.t, s.Args)
+	if phase != CategoryNone {
+		if err := c.add(Evidence{ordinal: s.ordinal, Kind: OwnCategory, Value: int64(phase)}); err != nil {
+			return err
+		}
+	}
+	if id == nil {
+		return nil
+	}
+	return c.own(s, c.contexts.TypeOf([]byte(typePresContext)), c.contexts.NodeOf(trees.ScopePointer, id, s.place.pid))
+}
+
+// isLayoutProbe reports whether a probe, as provider, colon and name, starts a phase of layout.
+func isLayoutProbe(probe []byte) bool {
+	_, name, ok := bytes.Cut(probe, []byte(":"))
+	base, isPair := bytes.CutPrefix(name, []byte("layout-"))
+	return ok && isPair && (string(base) == "start" || string(base) == "begin" || string(base) == "entry")
+}
+
+// layoutArguments returns the first argument of a probe of layout, if it is a number, in hexadecimal digits behind 0x, and
+// the category of the phase that the second one is.
+func layoutArguments(t *timeline.Timeline, args timeline.Args) (id []byte, phase Category) {
+	place := -1 // that of the argument which comes next; before the first one the probe is named
+	for a := range t.ArgList(args) {
+		switch {
+		case place == 0:
+			id = pointerText(&a)
+		case place == 1:
+			return id, phaseCategory(&a)
+		case place < 0 && string(a.Key) != probeArg:
+			continue
+		}
+		place++
+	}
+	return id, CategoryNone
+}
+
+// pointerText returns a number in hexadecimal digits behind 0x; nil if the argument is none.
+func pointerText(a *timeline.Arg) []byte {
+	switch a.Kind {
+	case timeline.ArgPointer, timeline.ArgUint:
+		return strconv.AppendUint([]byte("0x"), a.Uint(), 16)
+	case timeline.ArgInt:
+		return strconv.AppendUint([]byte("0x"), uint64(a.Int()), 16)
+	}
+	return nil
+}
+
+// phases are the phases of layout by their numbers, and what kind of work they are.
+var phases = [...]struct {
+	label    string
+	category Category
+}{{"paint", CategoryPaint}, {"reflow", CategoryLayout}, {"frameCon", CategoryStyle}}
+
+// phaseCategory returns the category of a phase, which is a number or, where the number was declared, a label.
+func phaseCategory(a *timeline.Arg) Category {
+	for number, phase := range phases {
+		if v, ok := integer(a); ok && v == int64(number) || string(text(a)) == phase.label {
+			return phase.category
+		}
+	}
+	return CategoryNone
+}

@@ -1,0 +1,98 @@
+package attribution
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// frameEvent is an instant on the browser's main thread that says something about frames.
+func frameEvent(name string, ts int, data string) string {
+	return fmt.Sprintf(`{"ph":"I","s":"t","name":%q,"ts":%d,"pid":9,"tid":9,"args":{"data":%s}}`, name, ts, data)
+}
+
+// frameState is what is known of a frame at a time.
+type frameState struct {
+	url, parent string
+	pid         int64
+}
+
+func (a *attributed) frameAt(t *testing.T, id string, process int64, us timeline.Nanos) frameState {
+	t.Helper()
+	n, ok := a.Contexts.Find(trees.ScopeFrame, id, process)
+	if !ok {
+		t.Fatalf("no frame %s", id)
+	}
+	ts := us * timeline.Microsecond
+	s := frameState{url: a.Contexts.Url(n, ts)}
+	if parent := a.Contexts.Parent(n, ts); parent != 0 {
+		s.parent = a.identity(parent)
+	}
+	s.pid, _ = a.Contexts.Pid(n, ts)
+	return s
+}
+
+// The events about frames, each with all its fields (attribution.md, The types).
+func TestFrameEvents(t *testing.T) {
+	a := attribute(t, events(
+		`{"ph":"M","name":"thread_name","pid":9,"tid":9,"args":{"name":"CrBrowserMain"}}`,
+		frameEvent("TracingStartedInBrowser", 10, `{"frameTreeNodeId":4,"persistentIds":true,"frames":[`+
+			`{"frame":"A","url":"http://a.test/","name":"","processId":1,"isOutermostMainFrame":true,"isInPrimaryMainFrame":true},`+
+			`{"frame":"B","url":"http://b.test/","name":"b","processId":1,"parent":"A"}]}`),
+		x("work", 1, 20, `,"args":{"data":{"frame":"B"}}`),
+		// B goes to another site, in a process that has no pid yet, and then says so itself; what the browser says of its
+		// parent counts.
+		frameEvent("FrameCommittedInBrowser", 100, `{"frame":"B","url":"http://c.test/","name":"b","parent":"A","processPseudoId":"0x77"}`),
+		frameEvent("ProcessReadyInBrowser", 110, `{"frame":"B","processPseudoId":"0x77","processId":2}`),
+		`{"ph":"X","name":"CommitLoad","ts":120,"dur":5,"pid":2,"tid":1,"args":{"data":{"frame":"B","url":"http://c.test/#x","isMainFrame":false,"parent":"Z"}}}`,
+		frameEvent("FrameCommittedInBrowser", 130, `{"frame":"C","url":"http://d.test/","name":"","parent":"B","processPseudoId":"0x88"}`),
+		frameEvent("FrameDeletedInBrowser", 200, `{"frame":"B"}`),
+		x("late", 1, 210, `,"args":{"data":{"frame":"B"}}`),
+		`{"ph":"X","name":"CommitLoad","ts":220,"dur":5,"pid":3,"tid":1,"args":{"data":{"frame":"D","url":"http://e.test/","isMainFrame":false,"parent":"A"}}}`,
+	), options.Rules{})
+	for _, test := range []struct {
+		frame string
+		us    timeline.Nanos
+		want  frameState
+	}{
+		{"A", 20, frameState{"http://a.test/", "", 1}},
+		{"B", 20, frameState{"http://b.test/", "frame/A", 1}},
+		{"B", 105, frameState{"http://c.test/", "frame/A", 2}}, // resolved when the process was ready
+		{"B", 150, frameState{"http://c.test/#x", "frame/A", 2}},
+		{"C", 150, frameState{"http://d.test/", "frame/B", 0}}, // its process was never ready
+		{"B", 205, frameState{}},
+		{"D", 230, frameState{"http://e.test/", "frame/A", 3}},
+	} {
+		if got := a.frameAt(t, test.frame, trees.Global, test.us); got != test.want {
+			t.Errorf("frame %s at %d: %+v, want %+v", test.frame, test.us, got, test.want)
+		}
+	}
+	// Pages are the roots of the tree at the time: the late work is that of a frame that is gone.
+	got := map[string]timeline.Nanos{}
+	for _, r := range a.Table(tables.TableOptions{Type: tables.TypePage}).Rows {
+		got[r.ID] = r.Self
+	}
+	if got["frame/A"] != 20_000 || got["frame/B"] != 10_000 {
+		t.Errorf("pages %v, want 20 µs of A and 10 µs of B", got)
+	}
+}
+
+// Old versions of Chrome named frames by addresses, which mean something in the process of the frame only.
+func TestFramesByAddress(t *testing.T) {
+	a := attribute(t, events(
+		frameEvent("TracingStartedInBrowser", 0, `{"frames":[{"frame":"0x10","url":"http://a.test/","processId":1},`+
+			`{"frame":"0x20","url":"http://b.test/","processId":1,"parent":"0x10"},{"frame":"0x10","url":"http://other.test/","processId":2}]}`),
+		x("work", 1, 20, `,"args":{"data":{"frame":"0x20"}}`),
+	), options.Rules{})
+	a.want(t, 1, "Frame frame 0x20 args 0")
+	if got, want := a.frameAt(t, "0x20", 1, 20), (frameState{"http://b.test/", "frame/0x10@1", 1}); got != want {
+		t.Errorf("0x20 is %+v, want %+v", got, want)
+	}
+	if got, want := a.frameAt(t, "0x10", 2, 20), (frameState{"http://other.test/", "", 2}); got != want {
+		t.Errorf("0x10 in process 2 is %+v, want %+v", got, want)
+	}
+}

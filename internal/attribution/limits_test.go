@@ -1,0 +1,116 @@
+package attribution
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/limits"
+	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution/propagation"
+	"github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/attribution/writeback"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// The limits of tables follow the budget between their least share and the default.
+func TestLimits(t *testing.T) {
+	full, least := limits.For(timeline.DefaultMemory), limits.For(0)
+	if n := full.Of(trees.MaxNodes); n != trees.MaxNodes || full != limits.For(math.MaxInt64) {
+		t.Errorf("with the default or more %d", n)
+	}
+	if n := least.Of(trees.MaxNodes); n != trees.MaxNodes/8 || least != limits.For(limits.Least) {
+		t.Errorf("with nothing %d", n)
+	}
+	if n := limits.For(timeline.DefaultMemory / 2).Of(propagation.MaxHeld); n != propagation.MaxHeld/2 {
+		t.Errorf("with half of the default %d", n)
+	}
+}
+
+// With little memory fewer contexts are kept. The others are counted, and what is kept of work and costs is exact.
+func TestFramesWithLittleMemory(t *testing.T) {
+	const frames = trees.MaxNodes/8 + 1000
+	var list []string
+	for i := range frames {
+		list = append(list, x("work", 1, 20*i, fmt.Sprintf(`,"args":{"frame":"F%d"}`, i)))
+	}
+	a := attributeIn(t, events(list...), options.Rules{}, 1)
+	kept := len(a.Contexts.Nodes) - 1
+	if want := trees.MaxNodes/8 - 1; kept != want || a.Contexts.Size > trees.MaxTableSize/8 {
+		t.Errorf("%d frames in %d bytes, want %d", kept, a.Contexts.Size, want)
+	}
+	if n := a.problems.Count(problem.ContextLimit); n < uint64(frames-kept) {
+		t.Errorf("context_limit was counted %d times, want at least %d", n, frames-kept)
+	}
+	table := a.Table(tables.TableOptions{Type: "Frame"})
+	checkSums(t, table)
+	if none := rowOf(table, cost.Unattributed, ""); none.Self != timeline.Nanos(frames-kept)*10_000 || table.Busy != frames*10_000 {
+		t.Errorf("%d ns of %d are unattributed, with %d frames of %d", none.Self, table.Busy, kept, frames)
+	}
+}
+
+// Of very many contexts that hold all the time, the tracks show some for each slice, those of the first types completely.
+// The others are counted.
+func TestIntervalLimit(t *testing.T) {
+	const types, slices = 100, 1500
+	var list []string
+	for i := range types {
+		list = append(list, enter(fmt.Sprintf("T%02d", i), fmt.Sprintf("0x%x", i), 1, 0))
+	}
+	for i := range slices {
+		list = append(list, x("work", 1, 20*i, ""))
+	}
+	a := attribute(t, events(list...), options.Rules{Intervals: true})
+	shown := map[string]int{}
+	all := a.intervals(t)
+	for _, i := range all {
+		shown[a.Contexts.Types[i.Type]]++
+	}
+	total := len(all)
+	if most := cost.MaxIntervals + slices*cost.IntervalsPerSlice; total > most || total < most-types {
+		t.Errorf("%d intervals, want %d", total, most)
+	}
+	if n := a.problems.Count(problem.IntervalLimit); n != uint64(types*slices-total) {
+		t.Errorf("interval_limit was counted %d times for %d of %d intervals", n, total, types*slices)
+	}
+	if shown["T00"] < slices-1 || shown["T03"] < slices-1 {
+		t.Errorf("%v: want all of the first types", shown)
+	}
+	table := a.Table(tables.TableOptions{Type: "T99"})
+	if row := rowOf(table, "ptr/0x63@1", ""); row == nil || row.Self != slices*10_000 {
+		t.Errorf("a type that is not shown costs %+v", row)
+	}
+}
+
+// Names of contexts that are not held are the same as those that are.
+func TestNamesNotHeld(t *testing.T) {
+	input := events(x("a", 1, 0, `,"args":{"frame":"F1"}`), x("b", 1, 20, `,"args":{"frame":"F2"}`), x("c", 1, 40, `,"args":{"frame":"F1"}`))
+	correlations := func(room limits.Room) (out []string) {
+		a := attribute(t, input, options.Rules{Intervals: true})
+		a.Contexts.Room = room
+		if err := writeback.Of(a.Result, writeback.Parts{}).Attach(); err != nil {
+			t.Fatal(err)
+		}
+		err := a.t.Walk(t.Context(), func(it *timeline.Item) error {
+			if len(it.Correlation) > 0 {
+				out = append(out, string(it.Correlation))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	want := []string{"frame/F1", "frame/F2", "frame/F1"}
+	if got := correlations(limits.Full); !slices.Equal(got, want) {
+		t.Errorf("held: %v, want %v", got, want)
+	}
+	if got := correlations(0); !slices.Equal(got, want) {
+		t.Errorf("not held: %v, want %v", got, want)
+	}
+}

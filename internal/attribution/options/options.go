@@ -1,0 +1,114 @@
+// Package options has the rules under which work is attributed. In come the options of package attribution, out go rules that
+// hold.
+package options
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// FlowConflict says what happens when a flow brings a context to a slice for which another one is in effect that is
+// neither the same nor an ancestor of it.
+type FlowConflict uint8
+
+const (
+	// ReplaceActive enters the context that the flow brings.
+	ReplaceActive FlowConflict = iota
+	// KeepActive leaves the active context in effect.
+	KeepActive
+	// CommonAncestor enters the lowest common ancestor of the two.
+	CommonAncestor
+)
+
+var flowConflicts = [...]string{ReplaceActive: "replace", KeepActive: "keep", CommonAncestor: "lca"}
+
+// String returns "replace", "keep" or "lca".
+func (f FlowConflict) String() string {
+	if int(f) < len(flowConflicts) {
+		return flowConflicts[f]
+	}
+	return fmt.Sprintf("FlowConflict(%d)", uint8(f))
+}
+
+// ParseFlowConflict is the inverse of String.
+func ParseFlowConflict(name string) (FlowConflict, error) {
+	if i := slices.Index(flowConflicts[:], name); i >= 0 {
+		return FlowConflict(i), nil
+	}
+	return 0, suggest.Unknown("way", name, flowConflicts[:])
+}
+
+// Rules are options that hold. The zero value uses every source and the rules as they are.
+type Rules struct {
+	// Sources are the ways by which contexts are found; nil: all.
+	Sources []trees.Via
+	// FlowConflict says what happens when a flow brings another context than the active one.
+	FlowConflict FlowConflict
+	// EndWithSlice leaves an explicit context at the end of the slice in which it was entered, whatever the input says. It
+	// repairs producers that enter and do not leave.
+	EndWithSlice bool
+	// Cost says what costs are added up of.
+	Cost CostOptions
+	// Workers is the number of goroutines that may be at work; 0 means one for every core. It has no influence on the result.
+	Workers int
+	// Intervals asks for the times at which each context is in effect, for the tracks that are written back.
+	Intervals bool
+}
+
+// Has reports whether contexts are found in a certain way.
+func (o *Rules) Has(via trees.Via) bool {
+	if o.Sources == nil {
+		return true
+	}
+	return slices.Contains(o.Sources, via)
+}
+
+// CostOptions say what costs are added up of.
+type CostOptions struct {
+	// Window is the part of the trace that counts. Its times are those of the timeline, or count from the first event of
+	// that if FromStart is set.
+	Window    Window
+	FromStart bool
+	// AtBegin charges a slice to the contexts at its begin, whatever happens in it, as a panel of Chrome's old trace viewer
+	// did.
+	AtBegin bool
+}
+
+// Window is a part of a trace: from From up to To. The zero Window is the whole trace.
+type Window struct {
+	From timeline.Nanos // 0: the begin
+	To   timeline.Nanos // 0: the end
+}
+
+// Resolve returns the window of cost as times of a timeline that begins at start, with both of its ends given.
+func (o *CostOptions) Resolve(start timeline.Nanos) Window {
+	w := o.Window
+	if !o.FromStart {
+		start = 0
+	}
+	if w.From == 0 {
+		w.From = math.MinInt64
+	} else {
+		w.From = trees.Add(w.From, start)
+	}
+	if w.To == 0 {
+		w.To = trees.LastTime
+	} else {
+		w.To = trees.Add(w.To, start)
+	}
+	return w
+}
+
+// Clip returns the part of an interval that lies in a resolved window, which may be empty.
+func (w Window) Clip(from, to timeline.Nanos) (timeline.Nanos, timeline.Nanos) {
+	from = max(from, w.From)
+	return from, max(from, min(to, w.To))
+}
+
+// Has reports whether a time lies in a resolved window.
+func (w Window) Has(ts timeline.Nanos) bool { return w.From <= ts && ts < w.To }

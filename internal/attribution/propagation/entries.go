@@ -1,0 +1,267 @@
+package propagation
+
+import (
+	"sort"
+
+	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// inEffect returns the contexts in effect on a thread inside one of its open slices, as far as the second pass knows them
+// (attribution.md, The model): for each type the innermost entry or the explicit context, whichever began later. The result is
+// valid until the next call.
+func (p *pass) inEffect(th *openThread, slice int) []Entry {
+	p.effect = p.effect[:0]
+	var found trees.TypeSet
+	for i := slice; i >= Below(slice); i-- {
+		s := &th.slices[i]
+		if s.types.Minus(&found) == (trees.TypeSet{}) {
+			continue
+		}
+		for k := range s.own {
+			b := &s.own[k]
+			if b.Via != trees.ViaDescendants && !found.Has(b.Type) {
+				found.Add(b.Type)
+				p.effect = append(p.effect, *b)
+				if e := th.active.of(b.Type); e != nil && ExplicitWins(e, b.Via, s.ts) {
+					p.effect[len(p.effect)-1] = Entry{Type: b.Type, Node: e.Node, Via: trees.ViaExplicit}
+				}
+			}
+		}
+	}
+	for i := range th.active.stacks {
+		typ := th.active.stacks[i].typ
+		if e := th.active.of(typ); e != nil && !found.Has(typ) {
+			p.effect = append(p.effect, Entry{Type: typ, Node: e.Node, Via: trees.ViaExplicit})
+		}
+	}
+	return p.effect
+}
+
+// OfType returns the entry of a type; nil if there is none.
+func OfType(list []Entry, typ trees.TypeID) *Entry {
+	for i := range list {
+		if list[i].Type == typ {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// ExplicitWins decides between an explicit context and an entry of a slice that began at a time. The one that began later
+// wins; when both began at one time, arguments and isolates win and everything else loses. What descendants say loses
+// always.
+func ExplicitWins(e *Entered, via trees.Via, began timeline.Nanos) bool {
+	switch {
+	case via == trees.ViaDescendants:
+		return true
+	case e.Began != began:
+		return e.Began > began
+	}
+	return via != trees.ViaArgs && via != trees.ViaIsolate
+}
+
+// effectOf returns the context of one type that is in effect inside an open slice, or outside of all with -1; false if
+// there is none.
+func (p *pass) effectOf(th *openThread, slice int, typ trees.TypeID) (Entry, bool) {
+	e := th.active.of(typ)
+	for i := slice; i >= Below(slice); i-- {
+		b := th.slices[i].of(typ)
+		if b == nil || b.Via == trees.ViaDescendants {
+			continue
+		}
+		if e != nil && ExplicitWins(e, b.Via, th.slices[i].ts) {
+			break
+		}
+		return *b, true
+	}
+	if e != nil {
+		return Entry{Type: typ, Node: e.Node, Via: trees.ViaExplicit}, true
+	}
+	return Entry{}, false
+}
+
+// async begins an asynchronous slice, or handles an instant of one (attribution.md, rule 5): it has the contexts of the
+// thread that wrote it, then those of the asynchronous slice around it; what its arguments name comes before both.
+func (p *pass) async(o *timeline.Occurrence, list []evidence.Evidence) error {
+	track := p.asyncs[o.Track]
+	track = p.closeAsyncs(track, o.TS)
+	set := p.asyncSet(o, list, track)
+	for i := range list {
+		set = p.ofRequest(o, &list[i], set)
+	}
+	for i := range set {
+		set[i].ordinal = o.Ordinal
+		if err := p.out.Add(set[i]); err != nil {
+			return err
+		}
+	}
+	if o.Kind == timeline.OccursSlice && o.End != timeline.NoTime && o.End > o.TS && len(track) < maxSearch && p.hold(openSize+begunSize*len(set)) {
+		track = append(track, openAsync{ordinal: o.Ordinal, end: o.End, set: set})
+	}
+	if len(track) == 0 {
+		delete(p.asyncs, o.Track)
+	} else {
+		p.asyncs[o.Track] = track
+	}
+	return nil
+}
+
+func (p *pass) asyncSet(o *timeline.Occurrence, list []evidence.Evidence, around []openAsync) []Entry {
+	var set []Entry
+	for i := range list {
+		if e := &list[i]; e.Kind == evidence.OwnContext && p.opts.Has(trees.ViaArgs) && OfType(set, e.Type) == nil {
+			set = append(set, Entry{Type: e.Type, Node: e.Node, Via: trees.ViaArgs})
+		}
+	}
+	if !p.opts.Has(trees.ViaAsync) {
+		return set
+	}
+	inherit := func(from []Entry) {
+		for _, b := range from {
+			if b.Node != 0 && OfType(set, b.Type) == nil {
+				b.Via = trees.ViaAsync
+				set = append(set, b)
+			}
+		}
+	}
+	if o.Thread != 0 {
+		if th := p.threads[o.Thread]; th != nil {
+			inherit(p.inEffect(th, th.innermost(o.TS)))
+			if b, ok := p.provoker(th, th.innermost(o.TS)); ok {
+				inherit([]Entry{b})
+			}
+		}
+	}
+	for i := range list {
+		if e := &list[i]; e.Kind == evidence.Inherited && OfType(set, e.Type) == nil {
+			via, hops := evidence.InheritedVia(e.Value)
+			set = append(set, Entry{Type: e.Type, Node: e.Node, Via: via, Hops: hops})
+		}
+	}
+	if len(around) > 0 {
+		inherit(around[len(around)-1].set)
+	}
+	return set
+}
+
+// provoker returns the frame that provoked the garbage collection in which an open slice lies, as the third pass has it of
+// slices (attribution.md, rule 9); false if there is none.
+func (p *pass) provoker(th *openThread, slice int) (Entry, bool) {
+	if th.collections == 0 {
+		return Entry{}, false
+	}
+	for i := slice; i >= Below(slice); i-- {
+		if th.slices[i].collector {
+			b, ok := p.effectOf(th, i-1, trees.TypeFrame)
+			b.Type = trees.TypeTrigger
+			return b, ok && b.Node != 0 && p.contexts.Nodes[b.Node].Scope != trees.ScopeIsolate
+		}
+	}
+	return Entry{}, false
+}
+
+// innermost returns the index of the innermost slice that is open at a time, -1 if there is none.
+func (th *openThread) innermost(ts timeline.Nanos) int {
+	// No slice ends after the one around it.
+	return sort.Search(len(th.slices), func(i int) bool { return th.slices[i].end <= ts }) - 1
+}
+
+// Request is what is known of a network request, and for whom it was sent.
+type Request struct {
+	Start, End timeline.Nanos   // NoTime if not seen
+	Bytes      int64            // -1: unknown
+	FromData   int64            // bytes of the pieces that arrived
+	Thread     timeline.TrackID // that sent it; 0: unknown
+	Entries    []Entry
+}
+
+// request handles an event of a request (attribution.md, rule 7); e is of the list of what is evident about it.
+func (p *pass) request(o *timeline.Occurrence, thread timeline.TrackID, list []evidence.Evidence, e *evidence.Evidence) {
+	r := &p.requests[e.Node]
+	switch e.Kind {
+	case evidence.Sends:
+		if r.Start != timeline.NoTime {
+			return // it was redirected, and keeps the contexts for which it was made
+		}
+		r.Start, r.Thread = o.TS, thread
+		var set []Entry
+		for i := range list {
+			if own := &list[i]; own.Kind == evidence.OwnContext && p.opts.Has(trees.ViaArgs) && OfType(set, own.Type) == nil {
+				set = append(set, Entry{Type: own.Type, Node: own.Node, Via: trees.ViaArgs})
+			}
+		}
+		if th := p.threads[thread]; th != nil {
+			for _, b := range p.inEffect(th, th.innermost(o.TS)) {
+				if p.travels(&b) && OfType(set, b.Type) == nil {
+					set = append(set, b)
+				}
+			}
+		}
+		if p.hold(begunSize * len(set)) {
+			r.Entries = set
+		}
+	case evidence.Receives:
+		r.FromData = int64(trees.Add(timeline.Nanos(r.FromData), timeline.Nanos(e.Value)))
+	case evidence.Finishes:
+		r.End = o.TS
+		if e.Value > 0 {
+			r.Bytes = e.Value
+		}
+	}
+}
+
+// ofRequest handles an asynchronous slice that is a request or is about one (attribution.md, rule 7), and returns its set: what
+// it has already, then what the request has. The first slice of a request says for whom that is; later ones are those of
+// other processes.
+func (p *pass) ofRequest(o *timeline.Occurrence, e *evidence.Evidence, set []Entry) []Entry {
+	if e.Kind != evidence.Requested && e.Kind != evidence.Unfinished && e.Kind != evidence.Handles {
+		return set
+	}
+	r := &p.requests[e.Node]
+	if e.Kind != evidence.Handles {
+		if r.Start == timeline.NoTime {
+			r.Start, r.Thread = o.TS, o.Thread
+			for i := range set {
+				if p.travels(&set[i]) && p.hold(begunSize) {
+					r.Entries = append(r.Entries, set[i])
+				}
+			}
+		}
+		if e.Kind == evidence.Requested {
+			r.End = max(r.End, o.End) // NoTime is less than any time
+		}
+		r.Bytes = max(r.Bytes, e.Value)
+	}
+	if !p.opts.Has(trees.ViaRequest) {
+		return set
+	}
+	for _, b := range r.Entries {
+		if OfType(set, b.Type) == nil {
+			b.Via = trees.ViaRequest
+			set = append(set, b)
+		}
+	}
+	return set
+}
+
+// handle gives a slice that handles a request the contexts of that, for the types of which nothing is in effect.
+func (p *pass) handle(th *openThread, s *openSlice, request int) {
+	for _, b := range p.requests[request].Entries {
+		if s.of(b.Type) != nil {
+			continue
+		}
+		if _, ok := p.effectOf(th, len(th.slices)-2, b.Type); ok {
+			continue
+		}
+		b.ordinal, b.Via = s.ordinal, trees.ViaRequest
+		s.add(b)
+	}
+}
+
+// travels reports whether a context may be handed on to other work: isolates collect for many, and what is unattributed
+// is nobody's.
+func (p *pass) travels(b *Entry) bool {
+	return b.Node != 0 && b.Via != trees.ViaIsolate && b.Type != trees.TypeTrigger && p.contexts.Nodes[b.Node].Scope != trees.ScopeIsolate
+}

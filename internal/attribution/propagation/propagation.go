@@ -1,0 +1,584 @@
+// Package propagation is the second pass. In come evidence and the steps of flows; out go the entries: which contexts begin with
+// each slice and instant, by ordinal. It follows contexts over flows, into asynchronous slices and with requests, and finds the
+// frames of what lies in a slice.
+package propagation
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/flowbind"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Entry is an entry that begins and ends with a slice, or with an instant (attribution.md, The model). Those of asynchronous
+// slices are all that they have.
+type Entry struct {
+	ordinal    uint64
+	Node       trees.NodeID
+	Candidates sets.CandidatesID
+	Type       trees.TypeID
+	Via        trees.Via
+	Hops       uint8
+}
+
+var entryCodec = extsort.Codec[Entry]{
+	Size: 20,
+	Key:  func(e *Entry) uint64 { return e.ordinal },
+	Put: func(b []byte, e *Entry) {
+		le := binary.LittleEndian
+		_ = b[19]
+		le.PutUint64(b, e.ordinal)
+		le.PutUint32(b[8:], uint32(e.Node))
+		le.PutUint32(b[12:], uint32(e.Candidates))
+		le.PutUint16(b[16:], uint16(e.Type))
+		b[18], b[19] = byte(e.Via), e.Hops
+	},
+	Get: func(b []byte, e *Entry) {
+		le := binary.LittleEndian
+		_ = b[19]
+		*e = Entry{
+			ordinal: le.Uint64(b), Node: trees.NodeID(le.Uint32(b[8:])), Candidates: sets.CandidatesID(le.Uint32(b[12:])),
+			Type: trees.TypeID(le.Uint16(b[16:])), Via: trees.Via(b[18]), Hops: b[19],
+		}
+	},
+}
+
+func compareEntries(a, b *Entry) int { return cmp.Compare(a.ordinal, b.ordinal) }
+
+func EntryOrdinal(e *Entry) uint64 { return e.ordinal }
+
+// pass is the second pass. It follows contexts through the trace in the order of time: into asynchronous slices,
+// over flows, with requests. It leaves behind the entries of every slice, by its ordinal; what they mean inside other
+// slices is the third pass' affair, because an entry may be found after what lies in its slice.
+type pass struct {
+	problems  *problem.Log
+	contexts  *trees.Catalogue
+	found     *evidence.Found
+	opts      options.Rules
+	sets      *sets.Sets
+	requests  []Request // by number
+	out       *extsort.Sorter[Entry]
+	evidence  evidence.Cursor[evidence.Evidence]
+	steps     *flowbind.Steps
+	step      flowbind.Step
+	hasStep   bool
+	taken     int // steps between two times of the trace
+	cancelled func() error
+	stepsAt   timeline.Nanos // time of the steps that are being handled
+
+	threads  []*openThread // by TrackID; nil: nothing was there
+	asyncs   map[timeline.TrackID][]openAsync
+	pending  map[uint64][]Entry // what flows bring to slices that have not begun
+	last     uint64             // ordinal up to which everything has begun
+	flows    map[uint64]*carried
+	kinds    []evidence.Evidence // of the group, with
+	actions  []action
+	effect   []Entry // result of inEffect
+	held     int     // bytes, see hold
+	now      timeline.Nanos
+	patience int // how often hold fails before what is over is looked for again
+}
+
+// openThread is what is open on a thread at some time.
+type openThread struct {
+	id          timeline.TrackID
+	slices      []openSlice
+	collections int // open slices that collect garbage
+	endless     int // open slices without end
+	active      Active
+	endedAt     timeline.Nanos
+	ended       []ended
+	endedSets   []Entry // of all ended
+}
+
+// ended is a slice that has ended at the latest time.
+type ended struct {
+	ordinal uint64
+	until   int // end of its set in endedSets
+}
+
+// openSlice is a slice that is open. The slices in it are kept for the next slice at its place.
+type openSlice struct {
+	ordinal   uint64
+	ts, end   timeline.Nanos
+	event     uint32
+	collector bool
+	types     trees.TypeSet // of own
+	endless   bool          // it has no end of its own
+	own       []Entry
+	frames    foundFrames
+}
+
+// foundFrames are the frames that the slices inside a slice name.
+type foundFrames struct {
+	list   []trees.NodeID // different ones, in the order in which they were found; at most maxCandidates
+	common trees.NodeID   // their lowest common ancestor; 0: none
+	any    bool
+}
+
+// openAsync is an asynchronous slice that is open.
+type openAsync struct {
+	ordinal uint64
+	end     timeline.Nanos
+	set     []Entry
+}
+
+// action is something of a group that happens after its slices have begun, in the order of the input.
+type action struct {
+	event uint32
+	at    int // index in the group, -1: the step
+	first int // index of its evidence in kinds
+	count int
+	step  flowbind.Step
+}
+
+// Entries are what the second pass leaves to the third: what begins with each slice and instant, by ordinal.
+type Entries struct {
+	Sorted   *extsort.Sorter[Entry]
+	Sets     *sets.Sets
+	Requests []Request // by number
+}
+
+// Run is the second pass.
+func Run(ctx context.Context, f *evidence.Found, steps *flowbind.Steps, opts options.Rules) (*Entries, error) {
+	p := newPass(f, steps, opts)
+	if err := p.run(ctx); err != nil {
+		return nil, errors.Join(err, p.out.Close())
+	}
+	return &Entries{p.out, p.sets, p.requests}, nil
+}
+
+func newPass(f *evidence.Found, steps *flowbind.Steps, opts options.Rules) *pass {
+	p := &pass{
+		requests: make([]Request, len(f.Requests.Ids)), problems: f.T.Problems(), contexts: f.Contexts, found: f, opts: opts, sets: sets.New(f.Contexts.Room), steps: steps,
+		out:     extsort.New(entryCodec, compareEntries, f.T.Memory()/16, f.T.TempDir()),
+		threads: make([]*openThread, len(f.Tracks)), asyncs: map[timeline.TrackID][]openAsync{}, flows: map[uint64]*carried{}, pending: map[uint64][]Entry{}, stepsAt: timeline.NoTime,
+	}
+	for i := range p.requests {
+		p.requests[i] = Request{Start: timeline.NoTime, End: timeline.NoTime, Bytes: -1}
+	}
+	p.evidence = evidence.Cursor[evidence.Evidence]{Next: f.Evidence.Next, Ordinal: evidence.EvidenceOrdinal}
+	return p
+}
+
+// run goes through the trace.
+func (p *pass) run(ctx context.Context) error {
+	p.cancelled = ctx.Err
+	if err := p.nextStep(); err != nil {
+		return err
+	}
+	if err := p.found.Walk(ctx, p.group); err != nil {
+		return err
+	}
+	if err := p.stepsUntil(trees.LastTime); err != nil {
+		return err
+	}
+	for _, th := range p.threads {
+		if th == nil {
+			continue
+		}
+		if err := p.closeUntil(th, trees.LastTime); err != nil {
+			return err
+		}
+		if n := th.active.entered; n > 0 {
+			p.problems.AddN(problem.NeverLeft, uint64(n), problem.NoPosition, "")
+		}
+	}
+	return nil
+}
+
+// nextStep reads the next step of a flow.
+func (p *pass) nextStep() (err error) {
+	if p.opts.Has(trees.ViaFlow) {
+		p.hasStep, err = p.steps.Next(&p.step)
+	}
+	return err
+}
+
+// stepsUntil handles the steps before a time.
+func (p *pass) stepsUntil(ts timeline.Nanos) error {
+	for p.hasStep && p.step.At < ts {
+		p.stepsAt = p.step.At
+		if p.taken++; p.taken%(1<<12) == 0 && p.cancelled() != nil {
+			return p.cancelled()
+		}
+		err := p.flowStep(&p.step)
+		if err = errors.Join(err, p.nextStep()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// group handles everything that happens at one time: first the slices begin, the enclosing ones before those in them,
+// then the rest in the order of the input.
+func (p *pass) group(group []timeline.Occurrence, inOrder bool) error {
+	ts := group[0].TS
+	if err := p.stepsUntil(ts); err != nil {
+		return err
+	}
+	p.kinds, p.actions = p.kinds[:0], p.actions[:0]
+	if p.hasStep && p.step.At == ts {
+		p.stepsAt = ts
+	}
+	p.last, p.now = group[len(group)-1].Ordinal, ts
+	if !inOrder {
+		for i := range group {
+			p.last = max(p.last, group[i].Ordinal)
+		}
+	}
+	p.evidence.Group(inOrder)
+	for i := range group {
+		if err := p.occurrence(&group[i], i); err != nil {
+			return err
+		}
+	}
+	for p.hasStep && p.step.At == ts {
+		p.actions = append(p.actions, action{event: p.step.Event, at: -1, step: p.step})
+		if err := p.nextStep(); err != nil {
+			return err
+		}
+	}
+	if len(p.actions) > 1 {
+		slices.SortStableFunc(p.actions, func(a, b action) int { return cmp.Compare(a.event, b.event) })
+	}
+	for i := range p.actions {
+		if err := p.act(&p.actions[i], group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// occurrence begins a slice, or notes what is to be done when all slices of the time have begun.
+func (p *pass) occurrence(o *timeline.Occurrence, at int) error {
+	list, err := p.evidence.Of(o.Ordinal)
+	if err != nil {
+		return err
+	}
+	place := &p.found.Tracks[o.Track]
+	if o.Kind == timeline.OccursSlice && place.Role == evidence.RoleThread {
+		return p.begin(o, place.Thread, list)
+	}
+	if o.Kind == timeline.OccursSlice && place.Role == evidence.RoleAsync || len(list) > 0 {
+		p.actions = append(p.actions, action{event: o.Event, at: at, first: len(p.kinds), count: len(list)})
+		p.kinds = append(p.kinds, list...)
+	} else if o.Kind == timeline.OccursInstant && place.Role == evidence.RoleAsync {
+		p.actions = append(p.actions, action{event: o.Event, at: at})
+	}
+	return nil
+}
+
+// thread returns what is open on a thread.
+func (p *pass) thread(id timeline.TrackID) *openThread {
+	th := p.threads[id]
+	if th == nil {
+		th = &openThread{id: id, endedAt: timeline.NoTime}
+		p.threads[id] = th
+	}
+	return th
+}
+
+// MaxEndless bounds the slices without end that are open on a thread. Those beyond it hold nothing but themselves.
+const MaxEndless = 1 << 9
+
+// begin begins a slice of a thread. One without end holds what follows, as far as the slice around it does.
+func (p *pass) begin(o *timeline.Occurrence, thread timeline.TrackID, list []evidence.Evidence) error {
+	th := p.thread(thread)
+	if err := p.closeUntil(th, o.TS); err != nil {
+		return err
+	}
+	end, endless := o.End, o.End == timeline.NoTime
+	switch {
+	case endless && th.endless < MaxEndless:
+		end = trees.LastTime
+		th.endless++
+	case endless:
+		end, endless = o.TS, false // what follows is not in it
+	}
+	if n := len(th.slices); n > 0 {
+		end = min(end, th.slices[n-1].end)
+	}
+	s := th.push()
+	s.ordinal, s.ts, s.end, s.event, s.collector, s.endless = o.Ordinal, o.TS, end, o.Event, false, endless
+	for i := range list {
+		p.beginWith(th, s, &list[i])
+	}
+	for i := range list { // after what the slice says itself
+		if list[i].Kind == evidence.Handles && p.opts.Has(trees.ViaRequest) {
+			p.handle(th, s, int(list[i].Node))
+		}
+	}
+	if len(p.pending) > 0 {
+		brought := p.pending[o.Ordinal]
+		for _, b := range brought {
+			p.enter(th, len(th.slices)-1, b)
+		}
+		p.held -= begunSize * len(brought)
+		delete(p.pending, o.Ordinal)
+	}
+	return nil
+}
+
+// push makes room for one more open slice and returns it, with the memory of the one that was there before.
+func (th *openThread) push() *openSlice {
+	if n := len(th.slices); n < cap(th.slices) {
+		th.slices = th.slices[:n+1]
+	} else {
+		th.slices = append(th.slices, openSlice{})
+	}
+	s := &th.slices[len(th.slices)-1]
+	s.own, s.frames.list = s.own[:0], s.frames.list[:0]
+	s.frames.common, s.frames.any = 0, false
+	s.types = trees.TypeSet{}
+	return s
+}
+
+// beginWith gives a slice that begins what is evident about it.
+func (p *pass) beginWith(th *openThread, s *openSlice, e *evidence.Evidence) {
+	b := Entry{ordinal: s.ordinal, Type: e.Type, Node: e.Node, Via: trees.ViaArgs}
+	switch e.Kind {
+	case evidence.OwnContext:
+		if p.opts.Has(trees.ViaArgs) && s.of(e.Type) == nil {
+			s.add(b)
+		}
+	case evidence.Collects:
+		if p.opts.Has(trees.ViaIsolate) && th.collections == 0 && !p.found.Explicit[th.id] {
+			b.Type, b.Via, b.Node = trees.TypeFrame, trees.ViaIsolate, p.found.Isolates[th.id]
+			s.collector = true
+			th.collections++
+			s.put(b)
+		}
+	case evidence.Dispatches:
+		if p.opts.Has(trees.ViaArgs) && !th.within(trees.TypeInputEvent, trees.ViaArgs) {
+			if b.Node = p.found.Inputs.Dispatched(th.id, e.Type, s.ts, timeline.Nanos(e.Value)); b.Node != 0 {
+				b.Type = trees.TypeInputEvent
+				s.add(b)
+			}
+		}
+	}
+}
+
+// maxSearch bounds how many of the slices around a place are looked at. Deeper nesting is an error of the producer.
+const maxSearch = 1 << 9
+
+// Below returns where a search from the slice of an index outwards ends.
+func Below(slice int) int { return max(slice-maxSearch, 0) }
+
+// within reports whether an open slice has an entry of a type that came a certain way.
+func (th *openThread) within(typ trees.TypeID, via trees.Via) bool {
+	for i := len(th.slices) - 1; i >= Below(len(th.slices)-1); i-- {
+		if b := th.slices[i].of(typ); b != nil && b.Via == via {
+			return true
+		}
+	}
+	return false
+}
+
+// of returns the entry of a type that begins with the slice; nil if there is none.
+func (s *openSlice) of(typ trees.TypeID) *Entry {
+	if !s.types.Has(typ) {
+		return nil
+	}
+	for i := range s.own {
+		if s.own[i].Type == typ {
+			return &s.own[i]
+		}
+	}
+	return nil
+}
+
+// put makes an entry that of its type.
+func (s *openSlice) put(b Entry) {
+	if old := s.of(b.Type); old != nil {
+		*old = b
+		return
+	}
+	s.add(b)
+}
+
+// add adds an entry of a type that the slice has none of.
+func (s *openSlice) add(b Entry) {
+	s.own = append(s.own, b)
+	s.types.Add(b.Type)
+}
+
+// act does what is to be done at a time after its slices have begun.
+func (p *pass) act(a *action, group []timeline.Occurrence) error {
+	if a.at < 0 {
+		return p.flowStep(&a.step)
+	}
+	o := &group[a.at]
+	place := &p.found.Tracks[o.Track]
+	list := p.kinds[a.first : a.first+a.count]
+	if o.Kind != timeline.OccursEnd && place.Role == evidence.RoleAsync {
+		return p.async(o, list)
+	}
+	for i := range list {
+		if err := p.instant(o, place, list, &list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// instant handles one of the things in list that are evident about an instant, or the end event of an object.
+func (p *pass) instant(o *timeline.Occurrence, place *evidence.Track, list []evidence.Evidence, e *evidence.Evidence) error {
+	thread := cmp.Or(o.Thread, place.Thread)
+	switch {
+	case e.IsExplicit() && thread != 0:
+		if p.opts.Has(trees.ViaExplicit) {
+			th := p.thread(thread)
+			if err := p.closeBefore(th, o.TS); err != nil {
+				return err
+			}
+			th.active.apply(p.contexts, e, &ExplicitAt{o.TS, o.Offset, o.Event, thread}, p.problems)
+		}
+	case e.Kind == evidence.OwnContext && p.opts.Has(trees.ViaArgs):
+		return p.out.Add(Entry{ordinal: o.Ordinal, Type: e.Type, Node: e.Node, Via: trees.ViaArgs})
+	case e.Kind == evidence.Inherited:
+		if via, hops := evidence.InheritedVia(e.Value); p.opts.Has(via) {
+			return p.out.Add(Entry{ordinal: o.Ordinal, Type: e.Type, Node: e.Node, Via: via, Hops: hops})
+		}
+	case e.Kind == evidence.Sends || e.Kind == evidence.Receives || e.Kind == evidence.Finishes:
+		p.request(o, thread, list, e)
+	case e.Kind == evidence.Handles && p.opts.Has(trees.ViaRequest): // where nothing is in effect, see stamper.instant
+		for _, b := range p.requests[e.Node].Entries {
+			b.ordinal, b.Via = o.Ordinal, trees.ViaRequest
+			if err := p.out.Add(b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// closeUntil ends the slices that end up to a time. Those that end at that very time are remembered: a flow event of
+// this time may belong to them.
+func (p *pass) closeUntil(th *openThread, ts timeline.Nanos) error {
+	if th.endedAt != ts {
+		p.held -= begunSize * len(th.endedSets)
+		th.endedAt, th.ended, th.endedSets = ts, th.ended[:0], th.endedSets[:0]
+		if cap(th.endedSets) > maxEnded {
+			th.endedSets = nil
+		}
+	}
+	for n := len(th.slices); n > 0 && th.slices[n-1].end <= ts; n = len(th.slices) {
+		s := &th.slices[n-1]
+		if s.end == ts && p.stepsAt == ts {
+			p.remember(th, n-1)
+		}
+		if err := p.close(th, s); err != nil {
+			return err
+		}
+		if s.collector {
+			th.collections--
+		}
+		switch {
+		case s.endless:
+			th.endless--
+		case p.opts.EndWithSlice:
+			th.active.EndSlice(s.ts, s.end, s.event)
+		}
+		th.slices = th.slices[:n-1]
+	}
+	return nil
+}
+
+// remember keeps the set of an open slice that ends.
+func (p *pass) remember(th *openThread, slice int) {
+	set := p.inEffect(th, slice)
+	if len(th.ended) >= maxEnded || !p.hold(begunSize*len(set)) {
+		return
+	}
+	th.endedSets = append(th.endedSets, set...)
+	th.ended = append(th.ended, ended{th.slices[slice].ordinal, len(th.endedSets)})
+}
+
+// endedSet returns the set of a slice that has ended at the latest time; false if it has not, or was not remembered.
+func (th *openThread) endedSet(ordinal uint64) ([]Entry, bool) {
+	i := slices.IndexFunc(th.ended, func(e ended) bool { return e.ordinal == ordinal })
+	if i < 0 {
+		return nil, false
+	}
+	first := 0
+	if i > 0 {
+		first = th.ended[i-1].until
+	}
+	return th.endedSets[first:th.ended[i].until], true
+}
+
+// close ends the slice on top of a thread: its entries are complete now, and so are the frames in it.
+func (p *pass) close(th *openThread, s *openSlice) error {
+	frame := s.of(trees.TypeFrame)
+	if frame == nil && s.frames.any && p.opts.Has(trees.ViaDescendants) {
+		s.add(p.fromDescendants(s))
+	}
+	for i := range s.own {
+		if err := p.out.Add(s.own[i]); err != nil {
+			return err
+		}
+	}
+	n := len(th.slices) - 1
+	if n == 0 || !p.opts.Has(trees.ViaDescendants) {
+		return nil
+	}
+	up := &th.slices[n-1].frames
+	if frame != nil && frame.Via != trees.ViaIsolate && frame.Node != 0 {
+		up.add(p.contexts, p.contexts.LogicalOf(frame.Node), s.ts)
+	}
+	up.addAll(p.contexts, &s.frames, s.ts)
+	return nil
+}
+
+// fromDescendants is the entry that a slice has because of the frames of what is in it (attribution.md, rule 10).
+func (p *pass) fromDescendants(s *openSlice) Entry {
+	b := Entry{ordinal: s.ordinal, Type: trees.TypeFrame, Node: s.frames.common, Via: trees.ViaDescendants}
+	if len(s.frames.list) > 1 {
+		b.Candidates = p.sets.Intern(s.frames.list)
+	}
+	return b
+}
+
+// add adds a frame.
+func (f *foundFrames) add(c *trees.Catalogue, frame trees.NodeID, ts timeline.Nanos) {
+	f.note(frame)
+	f.meet(c, frame, ts)
+}
+
+// addAll adds the frames of a slice inside.
+func (f *foundFrames) addAll(c *trees.Catalogue, inner *foundFrames, ts timeline.Nanos) {
+	if !inner.any {
+		return
+	}
+	for _, frame := range inner.list {
+		f.note(frame)
+	}
+	f.meet(c, inner.common, ts)
+}
+
+// note adds a frame to the list.
+func (f *foundFrames) note(frame trees.NodeID) {
+	if len(f.list) < sets.MaxCandidates && !slices.Contains(f.list, frame) {
+		f.list = append(f.list, frame)
+	}
+}
+
+// meet makes the common ancestor that of another frame as well; 0 has none in common with anything.
+func (f *foundFrames) meet(c *trees.Catalogue, frame trees.NodeID, ts timeline.Nanos) {
+	if !f.any {
+		f.common, f.any = frame, true
+		return
+	}
+	f.common = c.CommonAncestor(f.common, frame, ts)
+}

@@ -1,0 +1,280 @@
+// Package tables makes the cost tables of a result. In comes the result of package cost, out go rows.
+package tables
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// GroupBy says which contexts share a row of a table (attribution.md, Cost).
+type GroupBy uint8
+
+// What contexts are grouped by.
+const (
+	GroupNone   GroupBy = iota // every context has a row
+	GroupPage                  // the root of the tree; of frames the outermost frame
+	GroupClass                 // the class: of objects, and the type of input events; else the scope
+	GroupEntity                // the registrable domain of the url, or the extension
+	GroupType                  // all contexts in one row
+)
+
+var groups = [...]string{GroupNone: "context", GroupPage: "page", GroupClass: "class", GroupEntity: "entity", GroupType: "type"}
+
+// String returns "context", "page", "class", "entity" or "type".
+func (g GroupBy) String() string {
+	if int(g) < len(groups) {
+		return groups[g]
+	}
+	return "GroupBy(" + strconv.Itoa(int(g)) + ")"
+}
+
+// SplitBy says into what each row of a table is divided.
+type SplitBy uint8
+
+// What rows are divided by.
+const (
+	SplitNone SplitBy = iota
+	SplitProcess
+	SplitThread
+	SplitCategory
+)
+
+var splits = [...]string{SplitNone: "context", SplitProcess: "process", SplitThread: "thread", SplitCategory: "category"}
+
+// String returns "context", "process", "thread" or "category".
+func (s SplitBy) String() string {
+	if int(s) < len(splits) {
+		return splits[s]
+	}
+	return "SplitBy(" + strconv.Itoa(int(s)) + ")"
+}
+
+// ParseBy reads what rows are made by: one of the names of GroupBy or SplitBy, or one of both with a comma between them.
+func ParseBy(text string) (group GroupBy, split SplitBy, err error) {
+	for name := range strings.SplitSeq(text, ",") {
+		g, s := slices.Index(groups[:], name), slices.Index(splits[:], name)
+		switch {
+		case g < 0 && s < 0:
+			return 0, 0, suggest.Unknown("kind of row", name, slices.Concat(groups[:], splits[1:]))
+		case g > 0 && group != GroupNone, s > 0 && split != SplitNone:
+			return 0, 0, fmt.Errorf("%q: use at most one of page, class, entity and type, and one of process, thread and category", text)
+		case g > 0:
+			group = GroupBy(g)
+		case s > 0:
+			split = SplitBy(s)
+		}
+	}
+	return group, split, nil
+}
+
+// ByText is the inverse of ParseBy.
+func ByText(group GroupBy, split SplitBy) string {
+	switch {
+	case split == SplitNone:
+		return group.String()
+	case group == GroupNone:
+		return split.String()
+	}
+	return group.String() + "," + split.String()
+}
+
+// Tables makes the cost tables of a result.
+type Tables struct {
+	result    *cost.Result
+	enteredBy map[trees.NodeID]trees.TypeSet // by logical node: the types by which it was entered explicitly; nil: not asked for yet
+}
+
+// Of returns the tables of a result.
+func Of(r *cost.Result) *Tables { return &Tables{result: r} }
+
+// TableOptions say what a table shows.
+type TableOptions struct {
+	Type  string // one of Result.Types or Result.TrackTypes
+	Group GroupBy
+	Split SplitBy
+	Limit int // of rows; 0: none. The row of what is unattributed stays, unless rows are divided
+}
+
+// Table says what each context of a type cost. The self times of all rows together are the busy time.
+type Table struct {
+	Type         string         `json:"type"`
+	By           string         `json:"by"`      // as for ParseBy
+	Busy         timeline.Nanos `json:"busy_ns"` // time in which threads ran slices
+	Unattributed timeline.Nanos `json:"unattributed_ns"`
+	Omitted      int            `json:"omitted,omitempty"` // rows beyond the limit
+	Limited      int            `json:"limited,omitempty"` // costs without a row of their own, and inputs that rows do not count
+	Rows         []Row          `json:"rows"`              // the most expensive first
+
+	group GroupBy
+	split SplitBy
+	start timeline.Nanos // of the trace
+}
+
+// Row is what one context cost, or a group of contexts, or a part of these. Columns that say nothing in a table, because
+// what they count cannot be divided in its way, are 0, and left out of its JSON and CSV forms.
+type Row struct {
+	ID      string   `json:"id"` // scope/id, with @pid if it is local; "(unattributed)" for what has no context
+	Name    string   `json:"name"`
+	Part    string   `json:"part,omitempty"` // the process, thread or category, if rows are divided
+	Class   string   `json:"class,omitempty"`
+	Parent  string   `json:"parent,omitempty"`
+	Members []string `json:"members,omitempty"` // identities, if several objects are this context
+
+	Self       timeline.Nanos `json:"self_ns"`
+	Total      timeline.Nanos `json:"total_ns"`            // with all contexts below it in the tree
+	SelfCPU    timeline.Nanos `json:"self_cpu_ns"`         // of the slices that tell
+	WithoutCPU timeline.Nanos `json:"self_without_cpu_ns"` // self time of those that do not
+	Slices     int64          `json:"slices"`
+	Instants   int64          `json:"instants"`
+
+	LongTasks      int64          `json:"long_tasks"`     // of 50 ms and more, in which no other context has more self time
+	GCProvoked     timeline.Nanos `json:"gc_provoked_ns"` // garbage collections in the middle of its work
+	Freed          int64          `json:"freed_bytes"`    // by garbage collections; of isolates
+	ForcedStyle    timeline.Nanos `json:"forced_style_ns"`
+	ForcedLayout   timeline.Nanos `json:"forced_layout_ns"`
+	ForcedStyles   int64          `json:"forced_styles"`
+	ForcedLayouts  int64          `json:"forced_layouts"`
+	Requests       int64          `json:"requests"`
+	NetworkBytes   int64          `json:"network_bytes"`
+	RequestTime    timeline.Nanos `json:"request_ns"`             // from the sending to the finish, all added up
+	Async          timeline.Nanos `json:"async_ns"`               // asynchronous slices; no busy time
+	Inputs         int64          `json:"inputs"`                 // input events for which it worked; each counts once in a row
+	WorstLatency   timeline.Nanos `json:"worst_input_latency_ns"` // of these
+	SelfByCategory ByCategory     `json:"self_by_category_ns"`
+	Input          *InputInfo     `json:"input,omitempty"` // of a context that is an input event
+
+	lacks columnSet
+	None  bool // it is of what has no context
+}
+
+// ByCategory is a time for each category.
+type ByCategory [evidence.CategoryCount]timeline.Nanos
+
+// Types returns the types of which there are contexts in the trace, and the groups of these, by name.
+func (t *Tables) Types() []string {
+	found := map[trees.TypeID]bool{}
+	note := func(set sets.SetID) {
+		for _, id := range t.result.Sets.Lists.At(uint32(set)) {
+			found[t.result.Sets.Members[id].Type] = true
+		}
+	}
+	for set := range t.result.Sets.Lists.Len() {
+		if t.result.Used.Has(sets.SetID(set)) || t.result.Costs.Named.Has(sets.SetID(set)) {
+			note(sets.SetID(set))
+		}
+	}
+	for i := range t.result.Requests {
+		note(t.result.Requests[i].Set)
+	}
+	var names []string
+	for typ := range found {
+		names = append(names, t.result.Contexts.Types[typ])
+	}
+	for i := range derivedTypes {
+		if d := &derivedTypes[i]; found[d.of] {
+			names = append(names, t.DerivedName(d.name))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Empty reports whether nothing of the trace lies in the window that costs are added up of.
+func (t *Tables) Empty() bool {
+	if !t.result.Costs.Cells.Empty() || len(t.result.Costs.Asyncs) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(t.result.Requests, t.result.SentInWindow)
+}
+
+// keeps reports whether a limit leaves the i-th row in a table: of tables whose rows are not divided, the one of what is
+// unattributed as well.
+func (t *Table) keeps(i int, row *Row, limit int) bool {
+	return i < limit || row.None && t.split == SplitNone
+}
+
+// Table returns the costs of the contexts of a type. Contexts without cost have rows as well, unless rows are divided.
+// The error is one of the temporary files.
+func (t *Tables) Table(opts TableOptions) (*Table, error) {
+	if t.result.Contexts.ByType[opts.Type] == 0 && t.derived(opts.Type) == nil {
+		return nil, suggest.Unknown("type", opts.Type, slices.Concat(t.Types(), t.TrackTypes()))
+	}
+	return t.NewTabulator(opts).Fill(opts.Limit)
+}
+
+func (t *Tables) NewTabulator(opts TableOptions) *tabulator {
+	b := &tabulator{
+		tables: t, result: t.result, group: opts.Group, split: opts.Split, typ: t.result.Contexts.ByType[opts.Type],
+		table: &Table{Type: opts.Type, By: ByText(opts.Group, opts.Split), group: opts.Group, split: opts.Split, Rows: []Row{}, start: t.result.Timeline.Start()},
+		rows:  map[rowKey]*Row{}, MaxRows: t.result.Contexts.Room.Of(maxTableRows), inputs: map[rowInput]struct{}{},
+	}
+	if d := t.derived(opts.Type); d != nil {
+		b.typ, b.tracks = d.of, d.tracks
+		if b.group == GroupNone {
+			b.group = d.group
+		}
+	}
+	if b.group == GroupNone && b.split == SplitNone && b.tracks == SplitNone {
+		b.byNode = make([]*Row, len(t.result.Contexts.Nodes))
+	}
+	b.lacks = b.missing()
+	return b
+}
+
+// Fill fills the table and leaves the rows that the limit allows.
+func (b *tabulator) Fill(limit int) (*Table, error) {
+	if err := b.cells(); err != nil {
+		return nil, err
+	}
+	b.others()
+	if b.split == SplitNone {
+		b.empty()
+	}
+	b.finish(limit)
+	return b.table, nil
+}
+
+// inputInfo returns what a table says of an input event.
+func inputInfo(i *evidence.Input) *InputInfo {
+	known := func(t timeline.Nanos) *timeline.Nanos {
+		if t == timeline.NoTime {
+			return nil
+		}
+		return &t
+	}
+	return &InputInfo{i.Type, i.Start, known(i.Latency), known(i.Presented), i.Dropped, i.Interaction}
+}
+
+// InputInfo is what a table says of an input event.
+type InputInfo struct {
+	Type        string          `json:"type"`
+	Start       timeline.Nanos  `json:"start_ns"`
+	Latency     *timeline.Nanos `json:"latency_ns,omitempty"`
+	Presented   *timeline.Nanos `json:"presented_ns,omitempty"`
+	Dropped     bool            `json:"dropped,omitempty"`
+	Interaction int64           `json:"interaction_id,omitempty"`
+}
+
+// Others is the row of a table for what has no row of its own, because there are too many.
+const Others = "(others)"
+
+// Shorten leaves out the rows of a table behind a limit.
+func (t *Table) Shorten(limit int) {
+	kept := t.Rows[:0]
+	for i := range t.Rows {
+		if t.keeps(i, &t.Rows[i], limit) {
+			kept = append(kept, t.Rows[i])
+		}
+	}
+	t.Omitted += len(t.Rows) - len(kept)
+	t.Rows = kept
+}

@@ -1,0 +1,446 @@
+package tables
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// tabulator fills a table.
+type tabulator struct {
+	tables  *Tables
+	result  *cost.Result
+	typ     trees.TypeID
+	tracks  SplitBy // SplitProcess, SplitThread: rows are these, whatever is in effect
+	group   GroupBy
+	split   SplitBy
+	lacks   columnSet
+	table   *Table
+	rows    map[rowKey]*Row
+	groups  []string           // names of groups, by groupID
+	groupID map[string]groupID // of these
+	MaxRows int
+	inputs  map[rowInput]struct{}
+	counted []rowKey       // that have the time of a cell in their total
+	chain   []trees.NodeID // the context of a cell and all above it
+	byNode  []*Row         // rows of contexts and of what has none, where each has one row
+	groupBy []groupID      // of contexts, where that does not depend on the time; 0: not known yet
+}
+
+// Limits of a table, whatever the input says. Beyond maxTableRows everything that has a context is in one row, others; input events beyond
+// maxRowInputs are not counted. Table.Limited counts both.
+const (
+	maxTableRows = 1 << 17
+	maxRowInputs = 1 << 20 // of all rows together; each takes about 40 bytes
+)
+
+// rowInput says that what a row is about worked for an input event.
+type rowInput struct {
+	row   *Row
+	input trees.NodeID
+}
+
+// rowKey tells the rows of a table apart.
+type rowKey struct {
+	node  trees.NodeID     // a context
+	track timeline.TrackID // or a process or thread
+	group groupID          // or a group
+	part  uint32           // of what tabulator.split says
+	other bool             // or everything that has no row of its own
+}
+
+// unattributed reports whether a row is of what has no context.
+func (k *rowKey) unattributed() bool { return k.node == 0 && k.track == 0 && k.group == 0 && !k.other }
+
+// groupID is the number of a group in a table; 0: none.
+type groupID uint32
+
+// named returns the group of a name.
+func (b *tabulator) named(group string) groupID {
+	id, ok := b.groupID[group]
+	if !ok {
+		if b.groupID == nil {
+			b.groupID, b.groups = map[string]groupID{}, []string{""}
+		}
+		id = groupID(len(b.groups))
+		b.groupID[group], b.groups = id, append(b.groups, group)
+	}
+	return id
+}
+
+// site is where something is done.
+type site struct {
+	process, thread timeline.TrackID // 0: unknown
+	category        evidence.Category
+}
+
+// siteOf returns the site of a thread.
+func (b *tabulator) siteOf(thread timeline.TrackID, category evidence.Category) site {
+	if thread == 0 {
+		return site{category: category}
+	}
+	return site{process: b.result.Timeline.TrackParent(thread), thread: thread, category: category}
+}
+
+// missing returns the columns that cannot be had: asynchronous slices lie on no thread, requests and tasks have no
+// category, and only frames provoke collections.
+func (b *tabulator) missing() (lacks columnSet) {
+	if b.split == SplitCategory {
+		lacks |= 1<<taskColumn | 1<<requestColumn | 1<<asyncColumn
+	}
+	if b.split == SplitThread || b.tracks == SplitThread {
+		lacks |= 1 << asyncColumn
+	}
+	if b.typ != trees.TypeFrame {
+		lacks |= 1 << provokedColumn
+	}
+	return lacks
+}
+
+// row returns the row of what is charged to a context at a site.
+func (b *tabulator) row(node trees.NodeID, at site, ts timeline.Nanos) (*Row, rowKey) {
+	key := rowKey{}
+	if int(node) < len(b.byNode) && b.byNode[node] != nil {
+		return b.byNode[node], rowKey{node: node}
+	}
+	switch {
+	case b.tracks == SplitProcess:
+		key.track = at.process
+	case b.tracks == SplitThread:
+		key.track = at.thread
+	case node != 0:
+		key = b.groupOf(node, ts)
+	}
+	switch b.split {
+	case SplitProcess:
+		key.part = uint32(at.process)
+	case SplitThread:
+		key.part = uint32(at.thread)
+	case SplitCategory:
+		key.part = uint32(at.category)
+	}
+	row := b.rows[key]
+	if row == nil && len(b.rows) >= b.MaxRows && !key.unattributed() {
+		b.table.Limited++
+		key = rowKey{other: true}
+		row = b.rows[key]
+	}
+	if row == nil {
+		row = &Row{lacks: b.lacks}
+		b.name(row, &key)
+		b.rows[key] = row
+	}
+	if int(node) < len(b.byNode) && key.node == node {
+		b.byNode[node] = row
+	}
+	return row, key
+}
+
+// name says who a row is of, as far as it is known in the end.
+func (b *tabulator) name(row *Row, key *rowKey) {
+	switch {
+	case key.other:
+	case b.split == SplitProcess, b.split == SplitThread:
+		row.Part = b.trackName(timeline.TrackID(key.part))
+	case b.split == SplitCategory:
+		row.Part = evidence.Category(key.part).String()
+	}
+	switch {
+	case key.other:
+		row.ID, row.Name = Others, Others
+	case key.unattributed():
+		row.ID, row.Name, row.None = cost.Unattributed, cost.Unattributed, true
+	case key.group != 0:
+		row.ID, row.Name = b.groups[key.group], b.groups[key.group]
+	case key.track != 0:
+		b.nameTrack(row, key.track)
+	default:
+		b.nameContext(row, key.node)
+	}
+}
+
+func (b *tabulator) nameContext(row *Row, node trees.NodeID) {
+	row.ID, row.Name = b.result.Contexts.Nodes[node].Identity.String(), b.result.Contexts.Label(node, trees.LastTime)
+	row.Class = b.result.Contexts.Class(node, trees.LastTime)
+	if in, ok := b.result.InputOf(node); ok {
+		row.Input = inputInfo(in)
+	}
+	if parent := b.result.Contexts.Parent(node, trees.LastTime); parent != 0 {
+		row.Parent = b.result.Contexts.Nodes[parent].Identity.String()
+	}
+	if members := b.result.Contexts.MembersOf(node); len(members) > 1 {
+		for _, m := range members {
+			row.Members = append(row.Members, b.result.Contexts.Nodes[m].Identity.String())
+		}
+	}
+}
+
+// nameTrack names the row of a process or thread.
+func (b *tabulator) nameTrack(row *Row, id timeline.TrackID) {
+	row.Name = b.trackName(id)
+	tr := b.result.Timeline.Track(id)
+	if tr.Kind != timeline.ThreadTrack {
+		row.ID = "process/" + tr.InputID.String()
+		return
+	}
+	row.ID = "thread/" + tr.InputID.String()
+	if process := b.result.Timeline.Track(tr.Parent); process.Kind == timeline.ProcessTrack {
+		row.ID += "@" + process.InputID.String()
+		row.Parent = "process/" + process.InputID.String()
+	}
+}
+
+// trackName is what a process or thread is called: its name, and its ids.
+func (b *tabulator) trackName(id timeline.TrackID) string {
+	tr := b.result.Timeline.Track(id)
+	switch {
+	case id == 0:
+		return "(unknown)"
+	case tr.Kind == timeline.ThreadTrack:
+		process := b.result.Timeline.Track(tr.Parent)
+		return threadTitle(&tr, &process)
+	case tr.Name == "" && tr.InputID.HasNumber():
+		return "pid " + tr.InputID.String()
+	}
+	return strings.TrimSuffix(tr.FullName()+" "+tr.InputID.Number(), " ")
+}
+
+// threadTitle is the name of a thread with the ids that the input has for it and for its process; of those that have no
+// number it says the name.
+func threadTitle(thread, process *timeline.Track) string {
+	pid, tid := process.InputID.Number(), thread.InputID.Number()
+	switch {
+	case pid != "" && tid != "":
+		return strings.TrimPrefix(thread.Name+" "+pid+"/"+tid, " ")
+	case pid != "":
+		return thread.Name + " (pid " + pid + ")"
+	}
+	return thread.InputID.Title(thread.Name, "tid") + " of " + process.Name
+}
+
+// of returns the logical node that a set has of the type; 0 if none.
+func (b *tabulator) of(set sets.SetID, typ trees.TypeID) trees.NodeID {
+	if e := b.result.Sets.Of(set, typ); e != 0 {
+		return b.result.Contexts.LogicalOf(b.result.Sets.Members[e].Node)
+	}
+	return 0
+}
+
+// cells adds up the times of threads.
+func (b *tabulator) cells() error {
+	return b.result.Costs.Cells.Each(func(c *cost.Cell) {
+		ts, at := c.Since, b.siteOf(c.Thread, c.Category)
+		node := b.of(c.Set, b.typ)
+		row, key := b.row(node, at, ts)
+		row.add(c)
+		b.table.Busy += c.Wall
+		if key.unattributed() {
+			b.table.Unattributed += c.Wall
+		}
+		if node == 0 || b.tracks != SplitNone {
+			row.Total += c.Wall
+		} else {
+			b.addTotals(node, c.Wall, at, ts)
+		}
+		if input := b.of(c.Set, trees.TypeInputEvent); input != 0 {
+			b.hasInput(row, input)
+		}
+		if trigger := b.of(c.Set, trees.TypeTrigger); trigger != 0 && b.typ == trees.TypeFrame {
+			by, _ := b.row(trigger, at, ts)
+			by.GCProvoked += c.Wall
+		}
+	})
+}
+
+// hasInput counts an input event for a row, once.
+func (b *tabulator) hasInput(row *Row, input trees.NodeID) {
+	key := rowInput{row, input}
+	if _, ok := b.inputs[key]; ok {
+		return
+	}
+	if len(b.inputs) >= b.result.Contexts.Room.Of(maxRowInputs) {
+		b.table.Limited++
+		return
+	}
+	b.inputs[key] = struct{}{}
+	row.Inputs++
+	if in, ok := b.result.InputOf(input); ok && in.Latency != timeline.NoTime {
+		row.WorstLatency = max(row.WorstLatency, in.Latency)
+	}
+}
+
+// addTotals adds a time to a context and all above it. A group, or the row of
+// others, has it once, however many of its contexts are among these.
+func (b *tabulator) addTotals(node trees.NodeID, wall timeline.Nanos, at site, ts timeline.Nanos) {
+	b.counted, b.chain = b.counted[:0], append(b.chain[:0], b.result.Contexts.Ancestors(node, ts)...)
+	if b.group == GroupPage && len(b.chain) > 2 { // all between are of the page of the first, or like the last
+		b.chain = append(b.chain[:1], b.chain[len(b.chain)-1])
+	}
+	for _, n := range b.chain {
+		row, key := b.row(n, at, ts)
+		if b.group != GroupNone || key.other {
+			if slices.Contains(b.counted, key) {
+				continue
+			}
+			b.counted = append(b.counted, key)
+		}
+		row.Total += wall
+	}
+}
+
+// add adds a cell to the row of its context.
+func (r *Row) add(c *cost.Cell) {
+	r.Self += c.Wall
+	r.SelfCPU += c.Cpu
+	r.WithoutCPU += c.WithoutCPU
+	r.Slices += c.Slices
+	r.Instants += c.Instants
+	r.Freed += c.Freed
+	r.ForcedStyle += c.Forced[0]
+	r.ForcedLayout += c.Forced[1]
+	r.ForcedStyles += c.ForcedN[0]
+	r.ForcedLayouts += c.ForcedN[1]
+	r.SelfByCategory[c.Category] += c.Wall
+}
+
+// others adds what is no time of threads.
+func (b *tabulator) others() {
+	if !b.lacks.has(asyncColumn) {
+		for _, key := range slices.SortedFunc(maps.Keys(b.result.Costs.Asyncs), cost.CompareAsyncKeys) {
+			wall := b.result.Costs.Asyncs[key]
+			node := b.of(key.Set, b.typ)
+			row, _ := b.row(node, site{process: key.Process}, trees.LastTime)
+			row.Async += wall
+			if b.typ == trees.TypeInputEvent && node != 0 { // also those for which no thread worked
+				b.hasInput(row, node)
+			}
+		}
+	}
+	if !b.lacks.has(requestColumn) {
+		for i := range b.result.Requests {
+			b.request(&b.result.Requests[i])
+		}
+	}
+	if !b.lacks.has(taskColumn) {
+		for i := range b.result.Costs.Tasks {
+			b.longTask(&b.result.Costs.Tasks[i])
+		}
+	}
+}
+
+// request counts a request that was sent in the window.
+func (b *tabulator) request(r *cost.Request) {
+	if !b.result.SentInWindow(*r) {
+		return
+	}
+	row, _ := b.row(b.of(r.Set, b.typ), b.siteOf(r.Thread, evidence.CategoryNone), r.Start)
+	row.Requests++
+	row.NetworkBytes = int64(trees.Add(timeline.Nanos(row.NetworkBytes), timeline.Nanos(r.Bytes)))
+	if r.End != timeline.NoTime {
+		row.RequestTime = trees.Add(row.RequestTime, max(r.End-r.Start, 0))
+	}
+}
+
+// longTask counts a long task for the row of contexts with the most self time in it (attribution.md, Cost): of several with
+// the same time the one that worked first. What is unattributed is no context, and has the task only if there is none.
+func (b *tabulator) longTask(t *cost.LongTask) {
+	at := b.siteOf(t.Thread, evidence.CategoryNone)
+	sums := map[rowKey]timeline.Nanos{}
+	var order []rowKey
+	for _, s := range t.Shares {
+		_, key := b.row(b.of(s.Set, b.typ), at, t.Start)
+		if _, ok := sums[key]; !ok {
+			order = append(order, key)
+		}
+		sums[key] += s.Wall
+	}
+	best := -1
+	for i := range order {
+		if !order[i].unattributed() && (best < 0 || sums[order[i]] > sums[order[best]]) {
+			best = i
+		}
+	}
+	if best < 0 {
+		best = 0 // the only one
+	}
+	b.rows[order[best]].LongTasks++
+}
+
+// empty makes rows for contexts that cost nothing: frames, and for types of explicit events the objects, unless they were
+// entered as another type only; and for what has no context.
+func (b *tabulator) empty() {
+	if none := (rowKey{}); b.rows[none] == nil {
+		b.rows[none] = &Row{ID: cost.Unattributed, Name: cost.Unattributed, lacks: b.lacks, None: true}
+	}
+	explicit := b.typ >= trees.NumBuiltIn
+	if !explicit && b.typ != trees.TypeFrame {
+		return
+	}
+	entered := b.tables.explicitTypes()
+	isOf := func(node trees.NodeID) bool {
+		types, ok := entered[node]
+		return !ok || types.Has(b.typ)
+	}
+	for id := range b.result.Contexts.Nodes {
+		n := &b.result.Contexts.Nodes[id]
+		if id == 0 || !n.Context || b.result.Contexts.LogicalOf(trees.NodeID(id)) != trees.NodeID(id) {
+			continue
+		}
+		object := int(id) < len(b.result.Contexts.States) && len(b.result.Contexts.States[id]) > 0 && !n.IsFrame
+		if len(b.rows) < b.MaxRows && (explicit && object && isOf(trees.NodeID(id)) || !explicit && n.IsFrame) {
+			b.row(trees.NodeID(id), site{}, trees.LastTime)
+		}
+	}
+}
+
+// explicitTypes returns the types by which contexts were entered explicitly.
+func (t *Tables) explicitTypes() map[trees.NodeID]trees.TypeSet {
+	if t.enteredBy == nil {
+		t.enteredBy = map[trees.NodeID]trees.TypeSet{}
+		for i := range t.result.Sets.Members {
+			if e := &t.result.Sets.Members[i]; e.Type >= trees.NumBuiltIn {
+				node := t.result.Contexts.LogicalOf(e.Node)
+				types := t.enteredBy[node]
+				types.Add(e.Type)
+				t.enteredBy[node] = types
+			}
+		}
+	}
+	return t.enteredBy
+}
+
+// finish sorts the rows and cuts them off behind the limit.
+func (b *tabulator) finish(limit int) {
+	type keyed struct {
+		*Row
+		key rowKey
+	}
+	rows := make([]keyed, 0, len(b.rows))
+	for key, row := range b.rows {
+		rows = append(rows, keyed{row, key})
+	}
+	slices.SortFunc(rows, func(x, y keyed) int {
+		if x.Self != y.Self {
+			return cmp.Compare(y.Self, x.Self)
+		}
+		k, l := &x.key, &y.key
+		return cmp.Or(
+			cmp.Compare(y.Total, x.Total), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Part, y.Part),
+			cmp.Compare(k.node, l.node), cmp.Compare(k.track, l.track), cmp.Compare(k.group, l.group), cmp.Compare(k.part, l.part),
+		)
+	})
+	for i, row := range rows {
+		if limit > 0 && !b.table.keeps(i, row.Row, limit) {
+			b.table.Omitted++
+			continue
+		}
+		b.table.Rows = append(b.table.Rows, *row.Row)
+	}
+}

@@ -1,0 +1,127 @@
+package writeback
+
+import (
+	"slices"
+
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// notes are the arguments of all sets that slices and instants have.
+type notes struct {
+	r    *cost.Result
+	args []timeline.Args // by SetID; nil: to be encoded when it is asked for
+	sets *extsort.Sorted[cost.EventSet]
+}
+
+// maxNotes bounds the bytes of notes that are held encoded. Real traces have some kilobytes of them.
+const maxNotes = 16 << 20
+
+// notes encodes the notes of as many sets as are held, their texts interned or as they are.
+func (a *Additions) notes(enc *timeline.ArgsEncoder, interned bool) *notes {
+	r := a.result
+	n := &notes{r: r, sets: r.EventSets, args: make([]timeline.Args, r.Sets.Lists.Len())}
+	text := func(s string) { enc.String([]byte(s)) }
+	if interned {
+		text = func(s string) { enc.InternedString(s) }
+	}
+	for set, held := 0, 0; set < len(n.args) && held < r.Contexts.Room.Of(maxNotes); set++ {
+		if r.Used.Has(sets.SetID(set)) {
+			n.args[set] = slices.Clone(n.encode(enc, sets.SetID(set), text))
+			held += len(n.args[set])
+		}
+	}
+	return n
+}
+
+// of returns the note of a set under the name of a key, by index of noteKeys; nil if there is none. One that is not held is
+// encoded with names and texts as they are: that changes no table of the timeline. It is valid until the next call with the
+// encoder.
+func (n *notes) of(set sets.SetID, key uint8, inline *timeline.ArgsEncoder) timeline.Args {
+	args := n.args[set]
+	if args == nil {
+		args = n.encode(inline, set, func(s string) { inline.String([]byte(s)) })
+	}
+	switch {
+	case key == 0:
+		return args
+	case int(key) < len(evidence.NoteKeys):
+		return args.Renamed(evidence.NoteKeys[key])
+	}
+	return nil
+}
+
+// From implements timeline.Notes.
+func (n *notes) From(ordinal uint64) (timeline.NoteCursor, error) {
+	i, err := n.sets.Search(func(s *cost.EventSet) bool { return s.Ordinal >= ordinal })
+	if err != nil {
+		return nil, err
+	}
+	return &noteCursor{notes: n, at: n.sets.From(i), inline: timeline.NewInlineArgs()}, nil
+}
+
+// Close implements timeline.Notes.
+func (n *notes) Close() error { return n.sets.Close() }
+
+type noteCursor struct {
+	notes  *notes
+	at     *extsort.Cursor[cost.EventSet]
+	next   cost.EventSet
+	inline *timeline.ArgsEncoder
+}
+
+// Next implements timeline.NoteCursor.
+func (c *noteCursor) Next(n *timeline.Note) (bool, error) {
+	for {
+		ok, err := c.at.Next(&c.next)
+		if err != nil || !ok {
+			return ok, err
+		}
+		if args := c.notes.of(c.next.Set, c.next.Key, c.inline); args != nil {
+			*n = timeline.Note{Ordinal: c.next.Ordinal, Args: args}
+			return true, nil
+		}
+	}
+}
+
+// encode encodes a set: its contexts by type, in the order of the types' names.
+func (n *notes) encode(enc *timeline.ArgsEncoder, set sets.SetID, text func(string)) timeline.Args {
+	enc.Reset()
+	enc.Key([]byte(evidence.NoteKey))
+	enc.BeginDict()
+	for _, id := range n.r.ByTypeName(set) {
+		e := &n.r.Sets.Members[id]
+		enc.Key([]byte(n.r.Contexts.Types[e.Type]))
+		enc.BeginDict()
+		enc.Key([]byte("id"))
+		if e.Node != 0 {
+			text(n.r.Contexts.Nodes[e.Node].Identity.String())
+			enc.Key([]byte("name"))
+			text(n.r.Contexts.LabelOf(e.Node, e.Snapshot))
+		} else {
+			text(cost.Unattributed)
+			enc.Key([]byte("name"))
+			text(cost.Unattributed)
+		}
+		enc.Key([]byte("via"))
+		text(e.Via.String())
+		if e.Hops > 0 {
+			enc.Key([]byte("hops"))
+			enc.Int(int64(e.Hops))
+		}
+		if e.Candidates != 0 {
+			enc.Key([]byte("candidates"))
+			enc.BeginArray()
+			for _, node := range n.r.Sets.Candidates.At(uint32(e.Candidates)) {
+				text(n.r.Contexts.Nodes[node].Identity.String())
+			}
+			enc.EndArray()
+		}
+		enc.EndDict()
+	}
+	enc.EndDict()
+	return enc.Args()
+}

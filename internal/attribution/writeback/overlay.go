@@ -1,0 +1,386 @@
+package writeback
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/radix"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// overlayRow is an event of the overlay: the begin or end of an interval, or an instant of the catalogue.
+type overlayRow struct {
+	ts, dur timeline.Nanos
+	track   timeline.TrackID
+	name    timeline.NameID
+	kind    timeline.ItemKind
+	ref     uint32 // begin: node; instant: index in args
+}
+
+var overlayCodec = extsort.Codec[overlayRow]{
+	Size: 29,
+	Key:  func(o *overlayRow) uint64 { return radix.KeyOf(int64(o.ts)) },
+	Put: func(b []byte, o *overlayRow) {
+		le := binary.LittleEndian
+		_ = b[28]
+		le.PutUint64(b, uint64(o.ts))
+		le.PutUint64(b[8:], uint64(o.dur))
+		le.PutUint32(b[16:], uint32(o.track))
+		le.PutUint32(b[20:], uint32(o.name))
+		le.PutUint32(b[24:], o.ref)
+		b[28] = byte(o.kind)
+	},
+	Get: func(b []byte, o *overlayRow) {
+		le := binary.LittleEndian
+		_ = b[28]
+		*o = overlayRow{
+			ts: timeline.Nanos(le.Uint64(b)), dur: timeline.Nanos(le.Uint64(b[8:])), track: timeline.TrackID(le.Uint32(b[16:])),
+			name: timeline.NameID(le.Uint32(b[20:])), ref: le.Uint32(b[24:]), kind: timeline.ItemKind(b[28]),
+		}
+	},
+}
+
+// compareOverlay sorts by time, and at one time the ends first.
+func compareOverlay(a, b *overlayRow) int {
+	return cmp.Or(cmp.Compare(a.ts, b.ts), cmp.Compare(endLast(b.kind), endLast(a.kind)), cmp.Compare(a.track, b.track))
+}
+
+func endLast(k timeline.ItemKind) int {
+	if k == timeline.ItemEnd {
+		return 1
+	}
+	return 0
+}
+
+// overlay are the tracks that attribution adds.
+type overlay struct {
+	c     *trees.Catalogue
+	rows  *extsort.Sorted[overlayRow]
+	names []string        // of logical nodes, for Correlation; "": not held
+	args  []timeline.Args // of instants
+
+	slices, instants int64
+}
+
+// nameOf returns the name of a logical node.
+func (o *overlay) nameOf(node trees.NodeID) string {
+	if name := o.names[node]; name != "" {
+		return name
+	}
+	return o.c.Nodes[node].Identity.String()
+}
+
+// After implements timeline.Overlay.
+func (o *overlay) After(ts timeline.Nanos) (timeline.OverlayCursor, error) {
+	i, err := o.rows.Search(func(r *overlayRow) bool { return r.ts > ts })
+	if err != nil {
+		return nil, err
+	}
+	return &overlayCursor{o, o.rows.From(i), overlayRow{}}, nil
+}
+
+// Close implements timeline.Overlay.
+func (o *overlay) Close() error { return o.rows.Close() }
+
+type overlayCursor struct {
+	overlay *overlay
+	at      *extsort.Cursor[overlayRow]
+	row     overlayRow
+}
+
+// Next implements timeline.OverlayCursor.
+func (c *overlayCursor) Next(e *timeline.Item) (bool, error) {
+	ok, err := c.at.Next(&c.row)
+	if !ok || err != nil {
+		return false, err
+	}
+	*e = c.overlay.event(&c.row)
+	return true, nil
+}
+
+// event returns the event of a row, whose track and name are those of the overlay's target.
+func (o *overlay) event(r *overlayRow) timeline.Item {
+	e := timeline.Item{Kind: r.kind, TS: r.ts, Dur: r.dur, Track: r.track, NameID: r.name}
+	switch r.kind {
+	case timeline.ItemBegin:
+		e.Correlation = o.nameOf(trees.NodeID(r.ref))
+	case timeline.ItemInstant:
+		e.Args = o.args[r.ref]
+	}
+	return e
+}
+
+// overlayTarget is where the tracks of an attribution go.
+type overlayTarget interface {
+	addTrack(parent timeline.TrackID, spec timeline.TrackSpec) timeline.TrackID
+	name(text string) timeline.NameID
+	encoder() *timeline.ArgsEncoder
+}
+
+// attached is the timeline as an overlayTarget.
+type attached struct {
+	t   *timeline.Timeline
+	enc *timeline.ArgsEncoder
+}
+
+func (a *attached) addTrack(parent timeline.TrackID, spec timeline.TrackSpec) timeline.TrackID {
+	return a.t.AddTrack(parent, spec)
+}
+func (a *attached) name(text string) timeline.NameID { return a.t.InternName(text) }
+func (a *attached) encoder() *timeline.ArgsEncoder   { return a.enc }
+
+// attachTracks puts the tracks into the timeline.
+func (a *Additions) attachTracks() error {
+	rows, o, err := a.overlayRows(&attached{a.result.Timeline, a.result.Timeline.NewArgs()})
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if o.rows, err = rows.Sort(); err != nil {
+		return err
+	}
+	a.result.Timeline.AttachOverlay(o, o.slices, o.instants)
+	return nil
+}
+
+// overlayRows makes the events of the tracks, which must be closed.
+func (a *Additions) overlayRows(to overlayTarget) (*extsort.Sorter[overlayRow], *overlay, error) {
+	rows := extsort.New(overlayCodec, compareOverlay, a.result.Timeline.Memory()/16, a.result.Timeline.TempDir())
+	o := &overlay{c: a.result.Contexts, names: make([]string, len(a.result.Contexts.Nodes))}
+	var err error
+	if !a.parts.NoTracks && a.result.Intervals != nil {
+		err = a.addIntervals(rows, o, to)
+	}
+	if !a.parts.NoCatalogue && err == nil {
+		err = a.addCatalogue(rows, o, to)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, rows.Close())
+	}
+	return rows, o, nil
+}
+
+// catalogueSpec describes the track with all contexts.
+var catalogueSpec = timeline.TrackSpec{
+	Name: timeline.RoleCatalogue.String(), Role: timeline.RoleCatalogue,
+	Description: "All contexts and what is known of them, found by weft",
+}
+
+// intervalsSpec describes the track of a thread with the contexts of a type for which it worked.
+func intervalsSpec(typ string) timeline.TrackSpec {
+	return timeline.TrackSpec{
+		Name: "Context: " + typ, Role: timeline.RoleContexts, Subject: typ,
+		Description: "Contexts for which the thread worked, found by weft",
+	}
+}
+
+// addIntervals adds a track for each thread and type, with the contexts in effect.
+func (a *Additions) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay, to overlayTarget) error {
+	order := make([]cost.IntervalTrack, 0, len(a.result.Intervals.Used))
+	for track := range a.result.Intervals.Used {
+		order = append(order, track)
+	}
+	slices.SortFunc(order, func(x, y cost.IntervalTrack) int {
+		return cmp.Or(cmp.Compare(x.Thread, y.Thread), cmp.Compare(a.result.Contexts.Types[x.Type], a.result.Contexts.Types[y.Type]))
+	})
+	tracks := map[cost.IntervalTrack]timeline.TrackID{}
+	for _, t := range order {
+		tracks[t] = to.addTrack(t.Thread, intervalsSpec(a.result.Contexts.Types[t.Type]))
+	}
+	var i cost.Interval
+	for held := 0; ; {
+		ok, err := a.result.Intervals.Sorted.Next(&i)
+		if err != nil || !ok {
+			return err
+		}
+		o.slices++
+		logical := a.result.Contexts.LogicalOf(i.Node)
+		if o.names[logical] == "" && held < a.result.Contexts.Room.Of(maxNames) {
+			o.names[logical] = a.result.Contexts.Nodes[logical].Identity.String()
+			held += len(o.names[logical])
+		}
+		row := overlayRow{
+			ts: i.From, dur: i.To - i.From, track: tracks[cost.IntervalTrack{Thread: i.Thread, Type: i.Type}], kind: timeline.ItemBegin,
+			name: to.name(a.result.Contexts.LabelOf(i.Node, i.Snapshot)), ref: uint32(logical),
+		}
+		err = rows.Add(row)
+		row.ts, row.kind = i.To, timeline.ItemEnd
+		if err = errors.Join(err, rows.Add(row)); err != nil {
+			return err
+		}
+	}
+}
+
+// maxNames bounds the bytes of the names of contexts that are held. Real traces have some kilobytes of them; what is beyond it
+// is made anew whenever it is asked for.
+const maxNames = 8 << 20
+
+// Limits of the catalogue, for every budget: a recording of 190 MB has more than 8,000 instants in it.
+const (
+	maxCatalogue     = 1 << 16
+	maxCatalogueSize = 16 << 20 // bytes of their arguments
+)
+
+// known is an entry of the catalogue: a context from the time on at which something becomes known of it.
+type known struct {
+	ts   timeline.Nanos
+	node trees.NodeID
+}
+
+// addCatalogue adds a track with an instant for every context and each of its states. No two are at one time, because
+// Perfetto would stack them: those that would be follow each other, a nanosecond apart.
+func (a *Additions) addCatalogue(rows *extsort.Sorter[overlayRow], o *overlay, to overlayTarget) error {
+	entries := a.catalogueEntries()
+	times := make([]timeline.Nanos, len(entries))
+	for i := range entries {
+		times[i] = entries[i].ts
+	}
+	tracks := make([]timeline.TrackID, a.result.Uses.Apart(times))
+	size := 0
+	enc := to.encoder()
+	for i, e := range entries {
+		if size >= maxCatalogueSize {
+			a.catalogueFull()
+			return nil
+		}
+		if i < len(tracks) {
+			tracks[i] = to.addTrack(0, catalogueSpec)
+		}
+		enc.Reset()
+		a.describe(enc, e.node, e.ts)
+		size += len(enc.Args())
+		o.args = append(o.args, slices.Clone(enc.Args()))
+		row := overlayRow{
+			ts: times[i], track: tracks[i%len(tracks)], name: to.name(a.result.Contexts.Label(e.node, e.ts)), kind: timeline.ItemInstant,
+			ref: uint32(o.instants),
+		}
+		if err := rows.Add(row); err != nil {
+			return err
+		}
+		o.instants++
+	}
+	return nil
+}
+
+// catalogueEntries returns what is in the catalogue, in the order of time.
+func (a *Additions) catalogueEntries() []known {
+	var entries []known
+	for id := range a.result.Contexts.Nodes {
+		node := trees.NodeID(id)
+		if node == 0 || !a.result.Contexts.Nodes[node].Context || a.result.Contexts.LogicalOf(node) != node {
+			continue
+		}
+		for _, ts := range a.statesOf(node) {
+			if len(entries) == maxCatalogue {
+				a.catalogueFull()
+				return inOrder(entries)
+			}
+			entries = append(entries, known{ts, node})
+		}
+	}
+	return inOrder(entries)
+}
+
+func inOrder(entries []known) []known {
+	slices.SortStableFunc(entries, func(a, b known) int { return cmp.Compare(a.ts, b.ts) })
+	return entries
+}
+
+func (a *Additions) catalogueFull() {
+	a.result.Timeline.Problems().Add(problem.ContextLimit, problem.NoPosition, "in the catalogue")
+}
+
+// describe encodes what is known of a logical node at a time.
+func (a *Additions) describe(enc *timeline.ArgsEncoder, node trees.NodeID, ts timeline.Nanos) {
+	put := func(key, text string) {
+		if text != "" {
+			enc.Key([]byte(key))
+			enc.InternedString(text)
+		}
+	}
+	put("id", a.result.Contexts.Nodes[node].Identity.String())
+	put("class", a.result.Contexts.Class(node, ts))
+	put("url", a.result.Contexts.Url(node, ts))
+	if parent := a.result.Contexts.Parent(node, ts); parent != 0 {
+		put("parent", a.result.Contexts.Nodes[parent].Identity.String())
+	}
+	if pid, ok := a.result.Contexts.Pid(node, ts); ok {
+		enc.Key([]byte("pid"))
+		enc.Int(pid)
+	}
+	if members := a.result.Contexts.MembersOf(node); len(members) > 1 {
+		enc.Key([]byte("members"))
+		enc.BeginArray()
+		for _, m := range members {
+			enc.InternedString(a.result.Contexts.Nodes[m].Identity.String())
+		}
+		enc.EndArray()
+	}
+	if n, ok := a.result.InputOf(node); ok {
+		describeInput(n, enc, put)
+	}
+}
+
+// statesOf returns the times at which something becomes known of a logical node, at least one. What is known from the start
+// is known when the node is in effect first, or when the trace says it.
+func (a *Additions) statesOf(node trees.NodeID) []timeline.Nanos {
+	used, inEffect := a.result.Uses.Of(node)
+	var times []timeline.Nanos
+	for _, m := range a.result.Contexts.MembersOf(node) {
+		if int(m) >= len(a.result.Contexts.States) {
+			continue
+		}
+		for _, s := range a.result.Contexts.States[m] {
+			if s.Snapshot == 0 {
+				continue
+			}
+			ts := s.From
+			if ts < a.result.Uses.First {
+				ts = a.result.Contexts.Snapshots[s.Snapshot].TS
+				if inEffect {
+					ts = min(ts, used)
+				}
+			}
+			times = append(times, a.result.Uses.Within(ts))
+		}
+	}
+	if len(times) == 0 {
+		if !inEffect {
+			used = a.result.Uses.First
+		}
+		return []timeline.Nanos{used}
+	}
+	slices.Sort(times)
+	return slices.Compact(times)
+}
+
+// describeInput encodes what is known of an input event for the catalogue.
+func describeInput(i *evidence.Input, enc *timeline.ArgsEncoder, put func(key, text string)) {
+	put("type", i.Type)
+	for _, n := range []struct {
+		key   string
+		value int64
+		known bool
+	}{
+		{"start_ns", int64(i.Start), true},
+		{"latency_ns", int64(i.Latency), i.Latency != timeline.NoTime},
+		{"presented_ns", int64(i.Presented), i.Presented != timeline.NoTime},
+		{"interaction_id", i.Interaction, i.Interaction != 0},
+	} {
+		if n.known {
+			enc.Key([]byte(n.key))
+			enc.Int(n.value)
+		}
+	}
+	if i.Dropped {
+		enc.Key([]byte("dropped"))
+		enc.Bool(true)
+	}
+}

@@ -1,0 +1,240 @@
+package writeback
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Packets says in which packets of a Perfetto trace its events stand, and which uuids its threads have. It must be closed.
+type Packets struct {
+	sorted *extsort.Sorter[located]
+	uuids  map[timeline.TrackID]uint64
+	err    error
+}
+
+// located is an event and its packet.
+type located struct {
+	packet int64
+	event  uint32
+}
+
+var locatedCodec = extsort.Codec[located]{
+	Size: 12,
+	Put: func(b []byte, l *located) {
+		binary.LittleEndian.PutUint64(b, uint64(l.packet))
+		binary.LittleEndian.PutUint32(b[8:], l.event)
+	},
+	Get: func(b []byte, l *located) {
+		*l = located{int64(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint32(b[8:])}
+	},
+}
+
+// NewPackets returns Packets that hold nothing yet; beyond memory bytes they are kept in dir.
+func NewPackets(memory int64, dir string) *Packets {
+	return &Packets{uuids: map[timeline.TrackID]uint64{}, sorted: extsort.New(locatedCodec, func(a, b *located) int { return cmp.Compare(a.event, b.event) }, memory, dir)}
+}
+
+// Add says in which packet an event stands.
+func (p *Packets) Add(event uint32, packet int64) {
+	if p.err == nil {
+		p.err = p.sorted.Add(located{packet, event})
+	}
+}
+
+// AddThread says which uuid the descriptor of a thread has. A descriptor that an earlier attribution has appended, for a
+// thread that had none, does not count: it will be left out.
+func (p *Packets) AddThread(thread timeline.TrackID, uuid uint64) {
+	if !pfwire.IsAppended(uuid) {
+		p.uuids[thread] = uuid
+	}
+}
+
+// Close frees what is held.
+func (p *Packets) Close() error { return p.sorted.Close() }
+
+// CanRewrite reports whether Rewrite can write the attribution into the trace from which the timeline was read: not into
+// one that holds an attribution as a part of what a conversion has written.
+func (a *Additions) CanRewrite() bool {
+	form := evidence.FormOf(a.result.Timeline)
+	return form == "" || form == evidence.FormAppended
+}
+
+// Rewrite copies the Perfetto trace from which the timeline was read, packet by packet, and writes the additions into
+// the copy, in place of those of an earlier attribution. src is that trace, which must not be compressed as a whole.
+func (a *Additions) Rewrite(ctx context.Context, dst io.Writer, src io.Reader, events *Packets) error {
+	rw := pfwire.Rewrite{Marker: evidence.SequenceAttribute, Clock: a.result.Timeline.Clocks().Trace}
+	if !a.parts.NoNotes {
+		sets, err := a.setsOfPackets(events)
+		if err != nil {
+			return err
+		}
+		defer sets.Close()
+		notes, enc := a.notes(timeline.NewInlineArgs(), false), timeline.NewInlineArgs()
+		var next packetSet
+		rw.Notes = func(out *pfwire.PacketNote) (bool, error) {
+			ok, err := sets.Next(&next)
+			if ok {
+				*out = pfwire.PacketNote{Packet: next.packet, Annotations: notes.of(next.set, next.key, enc)}
+			}
+			return ok, err
+		}
+	}
+	if a.result.Attributed {
+		rw.FindNote = evidence.NoteAmong
+	}
+	if !a.parts.nothing() {
+		rw.Append = func(to *pfwire.Appender) error { return a.append(to, events.uuids) }
+	}
+	return rw.Run(ctx, dst, src)
+}
+
+// packetSet is the set of the event in a packet.
+type packetSet struct {
+	packet int64
+	set    sets.SetID
+	key    uint8 // as in stamp
+}
+
+var packetSetCodec = extsort.Codec[packetSet]{
+	Size: 13,
+	Put: func(b []byte, p *packetSet) {
+		binary.LittleEndian.PutUint64(b, uint64(p.packet))
+		binary.LittleEndian.PutUint32(b[8:], uint32(p.set))
+		b[12] = p.key
+	},
+	Get: func(b []byte, p *packetSet) {
+		*p = packetSet{int64(binary.LittleEndian.Uint64(b)), sets.SetID(binary.LittleEndian.Uint32(b[8:])), b[12]}
+	},
+}
+
+// setsOfPackets joins the sets of events with their packets.
+func (a *Additions) setsOfPackets(events *Packets) (_ *extsort.Sorter[packetSet], err error) {
+	if events.err != nil {
+		return nil, events.err
+	}
+	memory, dir := a.result.Timeline.Memory()/16, a.result.Timeline.TempDir()
+	codec := cost.EventSetCodec
+	codec.Key = func(s *cost.EventSet) uint64 { return uint64(s.Event) }
+	byEvent := extsort.New(codec, func(a, b *cost.EventSet) int { return cmp.Compare(a.Event, b.Event) }, memory, dir)
+	defer byEvent.Close()
+	var s cost.EventSet
+	for c := a.result.EventSets.From(0); ; {
+		ok, err := c.Next(&s)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+		if err := byEvent.Add(s); err != nil {
+			return nil, err
+		}
+	}
+	sets := extsort.New(packetSetCodec, func(a, b *packetSet) int { return cmp.Compare(a.packet, b.packet) }, memory, dir)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, sets.Close())
+		}
+	}()
+	at := evidence.Cursor[located]{Next: events.sorted.Next, Ordinal: func(l *located) uint64 { return uint64(l.event) }}
+	for {
+		ok, err := byEvent.Next(&s)
+		if err != nil || !ok {
+			return sets, err
+		}
+		places, err := at.Of(uint64(s.Event))
+		if err != nil {
+			return sets, err
+		}
+		if len(places) > 0 {
+			if err := sets.Add(packetSet{places[0].packet, s.Set, s.Key}); err != nil {
+				return sets, err
+			}
+		}
+	}
+}
+
+// append adds the tracks and facts behind the packets of a trace.
+func (a *Additions) append(to *pfwire.Appender, threads map[timeline.TrackID]uint64) error {
+	facts, err := a.facts(evidence.FormAppended)
+	for i := 0; i < len(facts) && err == nil; i++ {
+		err = to.Attributes(facts[i : i+1])
+	}
+	if err != nil {
+		return err
+	}
+	p := &appended{t: a.result.Timeline, to: to, threads: threads, enc: timeline.NewInlineArgs()}
+	rows, o, err := a.overlayRows(p)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var row overlayRow
+	for {
+		ok, err := rows.Next(&row)
+		if err != nil || !ok {
+			return errors.Join(err, p.err)
+		}
+		e := o.event(&row)
+		if err := to.Event(p.uuids[row.track], p.names[row.name], &e); err != nil {
+			return err
+		}
+	}
+}
+
+// appended is where overlayRows puts the tracks and names of an attribution that is appended to a trace.
+type appended struct {
+	t       *timeline.Timeline
+	to      *pfwire.Appender
+	threads map[timeline.TrackID]uint64 // uuids of the threads that the trace describes
+	uuids   []uint64                    // of tracks, by the number that addTrack returned
+	names   []string
+	byName  map[string]timeline.NameID
+	enc     *timeline.ArgsEncoder
+	err     error
+}
+
+// addTrack implements overlayTarget.
+func (p *appended) addTrack(parent timeline.TrackID, spec timeline.TrackSpec) timeline.TrackID {
+	up := uint64(0)
+	if parent != 0 && p.err == nil {
+		if up = p.threads[parent]; up == 0 {
+			tr := p.t.Track(parent)
+			up, p.err = p.to.Thread(tr.PID, tr.TID)
+			p.threads[parent] = up
+		}
+	}
+	uuid := uint64(0)
+	if p.err == nil {
+		uuid, p.err = p.to.Track(up, spec)
+	}
+	p.uuids = append(p.uuids, uuid)
+	return timeline.TrackID(len(p.uuids) - 1)
+}
+
+// name implements overlayTarget.
+func (p *appended) name(text string) timeline.NameID {
+	if p.byName == nil {
+		p.byName, p.names = map[string]timeline.NameID{}, []string{""}
+	}
+	id, ok := p.byName[text]
+	if !ok {
+		id = timeline.NameID(len(p.names))
+		p.names = append(p.names, text)
+		p.byName[text] = id
+	}
+	return id
+}
+
+// encoder implements overlayTarget.
+func (p *appended) encoder() *timeline.ArgsEncoder { return p.enc }

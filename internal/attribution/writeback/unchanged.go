@@ -1,0 +1,128 @@
+package writeback
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"maps"
+
+	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// AttachChanged does what Attach does and reports whether that changed anything: false if the trace held just this
+// attribution already. Then it is best kept as it is, because what reads and writes it orders tracks and texts anew.
+func (a *Additions) AttachChanged(ctx context.Context) (changed bool, err error) {
+	if !a.result.Attributed {
+		return true, a.Attach()
+	}
+	before, err := a.written(ctx, func(it *timeline.Item) (timeline.Arg, bool) {
+		place, note := evidence.NoteIn(a.result.Timeline, it.Args)
+		return note, place >= 0
+	})
+	if err != nil {
+		return true, err
+	}
+	if err := a.Attach(); err != nil {
+		return true, err
+	}
+	after, err := a.written(ctx, func(it *timeline.Item) (timeline.Arg, bool) {
+		for note := range a.result.Timeline.ArgList(it.Notes) {
+			return note, true
+		}
+		return timeline.Arg{}, false
+	})
+	return !maps.Equal(before, after), err
+}
+
+// digest identifies a sequence of texts.
+type digest [sha256.Size]byte
+
+// written returns what of an attribution is in the timeline: digests of the notes and of each track that are seen in a
+// walk, and of the facts.
+func (a *Additions) written(ctx context.Context, noteOf func(*timeline.Item) (timeline.Arg, bool)) (map[string]digest, error) {
+	sums := map[string]hash.Hash{}
+	sum := func(name string) hash.Hash {
+		if sums[name] == nil {
+			sums[name] = sha256.New()
+		}
+		return sums[name]
+	}
+	own := ownTrackNames(a.result.Timeline)
+	var line []byte
+	err := a.result.Timeline.Walk(ctx, func(it *timeline.Item) error {
+		if name, ok := own[it.Track]; ok {
+			line = a.appendOverlayItem(line[:0], it)
+			sum(name).Write(line)
+			return nil
+		}
+		if it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemInstant {
+			return nil
+		}
+		if note, ok := noteOf(it); ok {
+			line = appendArg(binary.AppendUvarint(line[:0], it.Ordinal), a.result.Timeline, note)
+			sum("notes").Write(line)
+		}
+		return nil
+	})
+	for _, a := range a.result.Timeline.Attributes() {
+		if evidence.IsOwnAttribute(a.Key) {
+			fmt.Fprintf(sum("fact "+a.Key), "%d %q", a.Int, a.Text)
+		}
+	}
+	digests := make(map[string]digest, len(sums))
+	for name, h := range sums {
+		digests[name] = digest(h.Sum(nil))
+	}
+	return digests, err
+}
+
+// ownTrackNames returns the tracks of attributions that are shown, with names that tell them apart.
+func ownTrackNames(t *timeline.Timeline) map[timeline.TrackID]string {
+	own := map[timeline.TrackID]string{}
+	for id := range timeline.TrackID(t.TrackCount()) {
+		if tr := t.Track(id); evidence.IsOwnTrack(t, id) {
+			own[id] = fmt.Sprint("track ", tr.Parent, " ", tr.Name)
+		}
+	}
+	return own
+}
+
+// appendOverlayItem appends an item of an own track, as it is written or as it was read.
+func (a *Additions) appendOverlayItem(b []byte, it *timeline.Item) []byte {
+	b = binary.AppendVarint(append(b, byte(it.Kind)), int64(it.TS))
+	if it.Kind == timeline.ItemEnd {
+		return b
+	}
+	correlation := []byte(it.Correlation)
+	if len(correlation) == 0 {
+		correlation = a.result.Timeline.CorrelationOf(it.Args)
+	}
+	b = appendText(appendText(b, it.Name), correlation)
+	for arg := range a.result.Timeline.ArgList(it.Args) {
+		b = appendArg(b, a.result.Timeline, arg)
+	}
+	return b
+}
+
+// appendArg appends an argument with all that is in it.
+func appendArg(b []byte, t *timeline.Timeline, a timeline.Arg) []byte {
+	b = appendText(append(b, byte(a.Kind)), a.Key)
+	switch a.Kind {
+	case timeline.ArgDict, timeline.ArgArray:
+		for m := range t.Members(a) {
+			b = appendArg(b, t, m)
+		}
+		return append(b, 0)
+	case timeline.ArgString, timeline.ArgJSON:
+		return appendText(b, a.Text())
+	}
+	return binary.AppendUvarint(b, a.Uint())
+}
+
+// appendText appends a text so that its end can be told.
+func appendText(b, text []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
