@@ -17,6 +17,7 @@ func (v *verifier) trackEvent(seq *verifySequence, at int64, ok bool) {
 	v.report.Events++
 	e := &v.event
 	v.parsed(e.Parse(v.fields.Data))
+	v.checkSequenceThread(seq)
 	v.checkReferences(seq, e)
 	v.checkAnnotations(seq, e)
 	if !e.HasTrackUUID && seq != nil && seq.Defaults.HasTrackUUID {
@@ -143,6 +144,15 @@ func (v *verifier) checkFlowIDs(e *message.TrackEvent) {
 			v.found(ruleFlowRepeated, "flow %d", ids[i])
 			return
 		}
+	}
+}
+
+// checkSequenceThread checks that weft's own events do not get the thread of their sequence. Those of other producers come
+// from that thread.
+func (v *verifier) checkSequenceThread(seq *verifySequence) {
+	if seq != nil && seq.threaded && !seq.threadReported && (v.ownAll || v.own[seq.Key]) {
+		seq.threadReported = true
+		v.found(ruleSequenceThread, "thread %d of process %d", seq.Thread.TID, seq.Thread.PID)
 	}
 }
 

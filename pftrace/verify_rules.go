@@ -48,6 +48,7 @@ const (
 	ruleThreadTwice
 	ruleDescriptorConflict
 	ruleReservedID
+	ruleSequenceThread
 
 	ruleTimestampMissing
 	ruleTimestampRange
@@ -126,6 +127,7 @@ var rules = [numRules]struct {
 	ruleThreadTwice:        {"thread_twice", alwaysViolation, "5", "A second uuid for a thread makes a second row of it."},
 	ruleDescriptorConflict: {"descriptor_conflict", alwaysViolation, "5", "A track is described again with another process, thread, parent or counter setting."},
 	ruleReservedID:         {"reserved_id", alwaysViolation, "5", "Process id 0 and thread id 0 mean the idle process."},
+	ruleSequenceThread:     {"sequence_thread", ownViolation, "5", "A thread that is described on a sequence is shown for the events of the sequence that are on no thread."},
 
 	ruleTimestampMissing: {"timestamp_missing", alwaysViolation, "3", "An event without timestamp is dropped."},
 	ruleTimestampRange:   {"timestamp_range", alwaysViolation, "4", "A timestamp that is negative as int64 is dropped."},

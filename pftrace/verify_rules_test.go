@@ -21,7 +21,7 @@ import (
 var prelude = []string{
 	`sequence_flags: 1 trace_attributes { attribute { key: "weft.version" string_value: "test" } }`,
 	`track_descriptor { uuid: 1 process { pid: 7 process_name: "p" } }`,
-	`track_descriptor { uuid: 2 thread { pid: 7 tid: 8 thread_name: "t" } }`,
+	`trusted_packet_sequence_id: 0 track_descriptor { uuid: 2 thread { pid: 7 tid: 8 thread_name: "t" } }`,
 	`track_descriptor { uuid: 3 parent_uuid: 2 counter { type: COUNTER_THREAD_TIME_NS } }`,
 	`track_descriptor { uuid: 4 parent_uuid: 1 name: "async" }`,
 	`track_descriptor { uuid: 5 parent_uuid: 1 name: "counter" counter { unit: UNIT_COUNT } }`,
@@ -175,7 +175,7 @@ var verifyCases = []verifyTestCase{
 	{"interned_undefined call stack", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 callstack_iid: 4 }`}, 0, "id 4 of interned_data field 7"},
 	{"interned_undefined frame", []string{`interned_data { callstacks { iid: 2 frame_ids: 77 } }`, `timestamp: 300 stack_sample { callstack_iid: 2 }`}, 1, "id 77 of interned_data field 6"},
 	{"interned_undefined function", []string{`interned_data { frames { iid: 3 function_name_id: 55 } callstacks { iid: 2 frame_ids: 3 } }`, `timestamp: 300 perf_sample { callstack_iid: 2 }`}, 1, "id 55 of interned_data field 5"},
-	{"interned_undefined mapping", []string{`interned_data { frames { iid: 3 mapping_id: 55 rel_pc: 1 } callstacks { iid: 2 frame_ids: 3 } }`, `timestamp: 300 streaming_profile_packet { callstack_iid: 2 timestamp_delta_us: 1 }`}, 1, "id 55 of interned_data field 19"},
+	{"interned_undefined mapping", []string{`interned_data { frames { iid: 3 mapping_id: 55 rel_pc: 1 } callstacks { iid: 2 frame_ids: 3 } }`, `thread_descriptor { pid: 7 tid: 8 }`, `timestamp: 300 streaming_profile_packet { callstack_iid: 2 timestamp_delta_us: 1 }`}, 2, "id 55 of interned_data field 19"},
 	{"interned_undefined task context", []string{`timestamp: 300 stack_sample { task_context_iid: 2 }`}, 0, "field 48"},
 
 	{"track_undescribed", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 44 name: "i" }`, `timestamp: 301 track_event { type: TYPE_INSTANT track_uuid: 44 name: "i" }`}, 0, "track 44"},
@@ -195,6 +195,9 @@ var verifyCases = []verifyTestCase{
 	{"reserved_id old process", []string{`process_descriptor { process_name: "p" }`}, 0, "process id 0"},
 	{"reserved_id old thread", []string{`thread_descriptor { pid: 7 }`}, 0, "thread id 0"},
 	{"reserved_id thread", []string{`track_descriptor { uuid: 45 thread { pid: 7 tid: 0 } }`}, 0, "thread id 0"},
+
+	{"sequence_thread", []string{`trusted_packet_sequence_id: 0 track_descriptor { uuid: 45 thread { pid: 7 tid: 9 } }`, `track_descriptor { uuid: 45 thread { pid: 7 tid: 9 } }`, begin(300, 4), end(301, 4)}, 2, "thread 9 of process 7"},
+	{"sequence_thread old form", []string{`thread_descriptor { pid: 7 tid: 9 }`, begin(300, 4), end(301, 4)}, 1, "thread 9 of process 7"},
 
 	{"timestamp_missing event", []string{`track_event { type: TYPE_SLICE_BEGIN track_uuid: 4 name: "i" }`}, 0, "track 4"},
 	{"timestamp_missing sample", []string{`stack_sample { callstack_iid: 1 }`}, 0, "a sample"},
@@ -245,7 +248,7 @@ var verifyCases = []verifyTestCase{
 	{"frame_address", []string{`interned_data { frames { iid: 9 mapping_id: 1 } }`}, 0, "mapping 1"},
 	{"profile_thread", []string{snapshotPacket, `trusted_packet_sequence_id: 2 sequence_flags: 1`,
 		`trusted_packet_sequence_id: 2 streaming_profile_packet { }`}, 2, "sequence 2"},
-	{"profile_times", []string{snapshotPacket, `streaming_profile_packet { callstack_iid: 1 callstack_iid: 1 timestamp_delta_us: 5 }`}, 1,
+	{"profile_times", []string{snapshotPacket, `thread_descriptor { pid: 7 tid: 8 }`, `streaming_profile_packet { callstack_iid: 1 callstack_iid: 1 timestamp_delta_us: 5 }`}, 2,
 		"2 call stacks, 1 times"},
 }
 
@@ -434,7 +437,7 @@ var verifyWarnings = []verifyTestCase{
 	{"needs_version", []string{`timestamp: 300 track_event { type: TYPE_STATE track_uuid: 4 name: "i" }`}, 0, "v57"},
 	{"thread_time_name", []string{`track_descriptor { uuid: 45 parent_uuid: 2 name: "cpu" counter { type: COUNTER_THREAD_TIME_NS } }`}, 0, "cpu"},
 	{"state_lost", []string{`trusted_packet_sequence_id: 2 sequence_flags: 1`, `trusted_packet_sequence_id: 2 previous_packet_dropped: 1 sequence_flags: 2`}, 1, "sequence 2"},
-	{"clock_late profile", []string{`streaming_profile_packet { callstack_iid: 1 timestamp_delta_us: 5 }`}, 0, "clock 3"},
+	{"clock_late profile", []string{`thread_descriptor { pid: 7 tid: 8 }`, `streaming_profile_packet { callstack_iid: 1 timestamp_delta_us: 5 }`}, 1, "clock 3"},
 	{"clock_late", []string{`timestamp: 300 timestamp_clock_id: 130 track_event { type: TYPE_INSTANT track_uuid: 4 name: "i" }`}, 0, "clock 130"},
 }
 

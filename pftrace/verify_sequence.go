@@ -16,6 +16,9 @@ type verifySequence struct {
 	started bool   // there was a packet with flag 1
 	lost    bool   // there was a packet that says packets before it were dropped
 
+	threaded       bool // it has a thread, which Perfetto shows for its events
+	threadReported bool
+
 	// The track of the events without uuid, which Perfetto gives to the thread of the sequence.
 	thread    uint32 // index in verifyTracks.list
 	hasThread bool
@@ -55,9 +58,7 @@ func (v *verifier) packet(b []byte) {
 		if pid, tid := descriptorIDs(f.Data); pid == 0 || tid == 0 {
 			v.found(ruleReservedID, "thread descriptor: process id %d, thread id %d", pid, tid)
 		}
-		if seq != nil {
-			v.parsed(seq.SetThread(f.Data))
-		}
+		v.setThread(seq, f.Data)
 	case schema.TracePacket_StreamingProfilePacket, schema.TracePacket_PerfSample, schema.TracePacket_StackSample:
 		v.sample(seq, at, ok)
 	case schema.TracePacket_TraceAttributes:

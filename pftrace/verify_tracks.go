@@ -173,9 +173,7 @@ func (v *verifier) trackDescriptor(seq *verifySequence) {
 	if thread != nil {
 		id.kind = trackThread
 		id.pid, id.tid = v.threadDescriptor(uuid, thread)
-		if seq != nil {
-			v.parsed(seq.SetThread(thread))
-		}
+		v.setThread(seq, thread)
 	}
 	if counter != nil {
 		id.kind = trackCounter
@@ -188,6 +186,16 @@ func (v *verifier) trackDescriptor(seq *verifySequence) {
 	if !t.described {
 		t.described, t.identity, t.describe = true, id, v.at
 	}
+}
+
+// setThread takes over the thread that a sequence describes. Perfetto takes it for that of the events if the sequence has
+// started.
+func (v *verifier) setThread(seq *verifySequence, thread []byte) {
+	if seq == nil {
+		return
+	}
+	v.parsed(seq.SetThread(thread))
+	seq.threaded = seq.threaded || seq.Valid()
 }
 
 // descriptorIDs returns the process id of a process or thread descriptor, and the thread id of the latter.

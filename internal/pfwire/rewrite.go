@@ -332,6 +332,7 @@ type Appender struct {
 	sequence uint32
 	clock    timeline.Clock
 	uuid     uint64
+	started  bool // there is an event
 	packet   []byte
 }
 
@@ -355,9 +356,10 @@ func (a *Appender) done(b []byte) error {
 	return a.write(b)
 }
 
-// begin writes the packet with which the sequence starts.
+// begin writes the packet by which the sequence is found again. Its state starts with the first event: a thread that is
+// described later is shown for all events that are on no thread (perfetto.md 5.7).
 func (a *Appender) begin() error {
-	b := a.head(schema.TracePacket_SeqIncrementalStateCleared)
+	b := a.head(0)
 	if marker := a.rw.Marker; marker != "" {
 		b = appendAttributes(b, []timeline.Attribute{{Key: marker, Int: int64(a.sequence), IsInt: true}})
 	}
@@ -372,8 +374,12 @@ func (a *Appender) Attributes(list []timeline.Attribute) error {
 	return a.done(appendChromeMetadata(a.head(0), list))
 }
 
-// Thread adds a track that stands for a thread, to be the parent of others, and returns its uuid.
+// Thread adds a track that stands for a thread, to be the parent of others, and returns its uuid. Threads come before
+// events.
 func (a *Appender) Thread(pid int32, tid int64) (uint64, error) {
+	if a.started {
+		return 0, errors.New("a thread is described behind an event")
+	}
 	a.uuid++
 	b, d := wire.BeginMessage(a.head(0), schema.TracePacket_TrackDescriptor)
 	b = wire.AppendUint(b, schema.TrackDescriptor_UUID, firstAppendedUUID+a.uuid)
@@ -403,7 +409,11 @@ func (a *Appender) Event(track uint64, name string, e *timeline.Item) error {
 	if int(e.Kind) >= len(eventTypes) {
 		return fmt.Errorf("an item of kind %d is no event", e.Kind)
 	}
-	b := wire.AppendUint(a.head(0), schema.TracePacket_Timestamp, uint64(e.TS))
+	flags := uint64(0)
+	if !a.started {
+		a.started, flags = true, schema.TracePacket_SeqIncrementalStateCleared
+	}
+	b := wire.AppendUint(a.head(flags), schema.TracePacket_Timestamp, uint64(e.TS))
 	if a.clock != 0 && a.clock != timeline.ClockBoottime {
 		b = wire.AppendUint(b, packetClockID, uint64(a.clock))
 	}

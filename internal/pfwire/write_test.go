@@ -343,3 +343,60 @@ func TestWriteUnknownCodec(t *testing.T) {
 		}
 	}
 }
+
+// Perfetto shows the thread that a sequence describes for all events of the sequence that are on no thread: no sequence of
+// weft that has events describes one, neither in what it writes nor in what it appends.
+func TestSequencesHaveNoThread(t *testing.T) {
+	tl := build(t, "X 1/2 a 0 10\nX 1/3 b 5 10\nB 1/id:7 n 0\nE 1/id:7 n 4\n", nil)
+	for _, form := range []PacketForm{PlainPackets, CompactPackets} {
+		noThreads(t, write(t, tl, Options{Packets: form}))
+	}
+	rw := Rewrite{Marker: "own", Append: func(a *Appender) error {
+		thread, err := a.Thread(3, 4)
+		if err != nil {
+			return err
+		}
+		track, err := a.Track(thread, timeline.TrackSpec{Name: "below"})
+		if err != nil {
+			return err
+		}
+		for _, e := range []timeline.Item{{Kind: timeline.ItemBegin, TS: 20}, {Kind: timeline.ItemEnd, TS: 21}} {
+			if err := a.Event(track, "c", &e); err != nil {
+				return err
+			}
+		}
+		if _, err := a.Thread(3, 5); err == nil {
+			t.Error("a thread behind an event is no error")
+		}
+		return nil
+	}}
+	var out bytes.Buffer
+	if err := rw.Run(t.Context(), &out, bytes.NewReader(write(t, tl, Options{}))); err != nil {
+		t.Fatal(err)
+	}
+	noThreads(t, out.Bytes())
+}
+
+// noThreads checks that no sequence has events and a thread. A thread that is described before the sequence starts does
+// not count.
+func noThreads(t *testing.T, trace []byte) {
+	t.Helper()
+	started, threaded, threads, events := map[uint32]bool{}, map[uint32]bool{}, 0, 0
+	for i, p := range decode(t, trace).Packet {
+		sequence := p.GetTrustedPacketSequenceId()
+		started[sequence] = started[sequence] || p.GetSequenceFlags()&1 != 0
+		if p.GetThreadDescriptor() != nil || p.GetTrackDescriptor().GetThread() != nil {
+			threads++
+			threaded[sequence] = started[sequence]
+		}
+		if p.GetTrackEvent() != nil {
+			events++
+			if threaded[sequence] || !started[sequence] {
+				t.Errorf("packet %d is an event of sequence %d, started: %v, with thread: %v", i, sequence, started[sequence], threaded[sequence])
+			}
+		}
+	}
+	if threads == 0 || events == 0 {
+		t.Errorf("%d threads, %d events", threads, events)
+	}
+}

@@ -41,10 +41,13 @@ func (w *writer) describeLane(tr *timeline.Track, uuid uint64) error {
 	return w.describe(&lane, uuid, uint64(tr.Parent), tr.Name)
 }
 
-// describe writes a track descriptor.
+// describe writes a track descriptor. Those of threads are on no sequence: a thread that is described on the sequence of the
+// events is shown for all of them that are on no thread (perfetto.md 5.7).
 func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
-	b = append(b, plain...)
+	if tr.Kind != timeline.ThreadTrack {
+		b = append(b, plain...)
+	}
 	b, d := wire.BeginMessage(b, schema.TracePacket_TrackDescriptor)
 	b = wire.AppendUint(b, schema.TrackDescriptor_UUID, uuid)
 	if parent != 0 {
