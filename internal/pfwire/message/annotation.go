@@ -105,16 +105,16 @@ func (a *Annotation) Int() int64 { return int64(a.scalar) }
 // Double returns the value of a DoubleAnnotation.
 func (a *Annotation) Double() float64 { return math.Float64frombits(a.scalar) }
 
-// Members returns the entries of a dictionary or the elements of an array, which are annotations.
+// Members returns the entries of a dictionary or the elements of an array, which are annotations; other values have
+// none.
 func (a *Annotation) Members() Members {
-	m := Members{r: wire.NewReader(a.msg)}
 	switch a.Kind {
 	case DictAnnotation:
-		m.field = schema.DebugAnnotation_DictEntries
+		return Members{wire.NewReader(a.msg), schema.DebugAnnotation_DictEntries}
 	case ArrayAnnotation:
-		m.field = schema.DebugAnnotation_ArrayValues
+		return Members{wire.NewReader(a.msg), schema.DebugAnnotation_ArrayValues}
 	}
-	return m
+	return Members{}
 }
 
 // Members steps through the members of a list.
