@@ -69,7 +69,7 @@ func TestAttributionTakesEarlierAway(t *testing.T) {
 		if !strings.HasSuffix(name, ".pftrace") {
 			traces = map[string][]byte{}
 			for _, codec := range []convert.Compression{convert.CompressNone, convert.CompressZlib, convert.CompressZstd} {
-				traces[" "+codec.String()] = converted(t, input, convert.Options{Compress: codec})
+				traces[" "+string(codec)] = converted(t, input, convert.Options{Compress: codec})
 			}
 		}
 		for form, trace := range traces {
@@ -141,7 +141,7 @@ func attributedBy(t *testing.T, input []byte, how attribution.Options, opts conv
 // seen is what readers see of a trace: its events with their arguments and contexts, its tracks and its facts.
 func seen(t *testing.T, trace []byte) (lines []string) {
 	t.Helper()
-	tl, _, err := convert.Load(context.Background(), bytes.NewReader(trace), convert.Options{})
+	tl, err := load(context.Background(), bytes.NewReader(trace), convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

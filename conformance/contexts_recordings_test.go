@@ -15,9 +15,12 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
+	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -67,15 +70,25 @@ func eachRecordingOf(t *testing.T, folders []string, fn func(t *testing.T, name 
 func attributeRecording(tb testing.TB, input []byte, opts convert.Options) (*timeline.Timeline, *cost.Result) {
 	tb.Helper()
 	opts.TempDir = tb.TempDir()
-	tl, result, _, err := convert.Attribute(context.Background(), bytes.NewReader(input), opts)
+	attribute := opts.Attribute
+	if opts.Attribute = nil; attribute == nil {
+		attribute = new(attribution.Options)
+	}
+	tr, err := convert.Open(context.Background(), bytes.NewReader(input), opts)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() {
-		result.Close()
-		tl.Close()
-	})
-	return tl, result
+	tb.Cleanup(func() { tr.Close() })
+	rules, err := options.Options(*attribute).Rules()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	result, err := engine.Run(context.Background(), bridge.Timeline(tr), rules)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { result.Close() })
+	return bridge.Timeline(tr), result
 }
 
 // threadName is the name of a thread in tables that are divided by thread.
@@ -138,7 +151,7 @@ func busyTimes(tb testing.TB, tl *timeline.Timeline) map[string]timeline.Nanos {
 // the thread was busy, to the nanosecond.
 func TestContextCostsAddUp(t *testing.T) {
 	eachContextRecording(t, func(t *testing.T, name string, input []byte) {
-		if tl, _, err := convert.Load(t.Context(), bytes.NewReader(input), convert.Options{}); err == nil {
+		if tl, err := load(t.Context(), bytes.NewReader(input), convert.Options{}); err == nil {
 			tl.Close()
 		} else if strings.HasPrefix(name, "damaged/") {
 			return // too little is left of it

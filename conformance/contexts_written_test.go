@@ -229,7 +229,7 @@ func TestAttributionOnlyAdds(t *testing.T) {
 func sameItems(t *testing.T, input []byte) {
 	t.Helper()
 	load := func(opts convert.Options) (lines []string, notes, own int) {
-		tl, _, err := convert.Load(context.Background(), bytes.NewReader(input), opts)
+		tl, err := load(context.Background(), bytes.NewReader(input), opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -330,7 +330,7 @@ func TestInputsInCatalogue(t *testing.T) {
 	if !ok {
 		t.Fatal("the recording is not there")
 	}
-	tl, _, err := convert.Load(t.Context(), bytes.NewReader(recording.Read(t, path)), convert.Options{Attribute: &attribution.Options{}})
+	tl, err := load(t.Context(), bytes.NewReader(recording.Read(t, path)), convert.Options{Attribute: &attribution.Options{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func compareArrows(t *testing.T, name string, input []byte, want []string) {
 func indexedArrows(t *testing.T, input []byte) []string {
 	t.Helper()
 	ctx := context.Background()
-	trace, _, err := convert.Load(ctx, bytes.NewReader(input), convert.Options{})
+	trace, err := load(ctx, bytes.NewReader(input), convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

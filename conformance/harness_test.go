@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
 )
 
@@ -72,4 +74,13 @@ func show(t *testing.T, what string, rows []string) {
 		}
 		t.Logf("%s: %s", what, r)
 	}
+}
+
+// load reads a trace and returns its timeline.
+func load(ctx context.Context, src io.Reader, opts convert.Options) (*timeline.Timeline, error) {
+	tr, err := convert.Open(ctx, src, opts)
+	if err != nil {
+		return nil, err
+	}
+	return bridge.Timeline(tr), nil
 }

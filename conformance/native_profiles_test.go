@@ -123,7 +123,11 @@ type sampledOf struct {
 // sampledWork converts an input and returns what its samples have become, sorted.
 func sampledWork(t *testing.T, input []byte, opts convert.Options) *sampledOf {
 	t.Helper()
-	tl, report, err := convert.Load(t.Context(), bytes.NewReader(input), opts)
+	report, err := convert.Inspect(t.Context(), bytes.NewReader(input), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tl, err := load(t.Context(), bytes.NewReader(input), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +167,7 @@ func sampledWork(t *testing.T, input []byte, opts convert.Options) *sampledOf {
 func asJSON(t *testing.T, native []byte) []byte {
 	t.Helper()
 	marks := legacyMarks(t, native)
-	tl, _, err := convert.Load(t.Context(), bytes.NewReader(native), eventsOnly)
+	tl, err := load(t.Context(), bytes.NewReader(native), eventsOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +356,7 @@ type callAt struct {
 // samplesAndCalls converts a trace and returns the samples and calls of its threads.
 func samplesAndCalls(t *testing.T, input []byte) (map[thread][]stackAt, map[thread][]callAt) {
 	t.Helper()
-	tl, _, err := convert.Load(t.Context(), bytes.NewReader(input), convert.Options{})
+	tl, err := load(t.Context(), bytes.NewReader(input), convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

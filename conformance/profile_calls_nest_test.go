@@ -38,7 +38,7 @@ func TestSampledRecordings(t *testing.T) {
 							open++
 						}
 					}
-					if lanes != onLanes[name+" "+mode.String()] || open > 0 {
+					if lanes != onLanes[name+" "+string(mode)] || open > 0 {
 						t.Errorf("--js-calls %v: %d calls are on lanes, and %d calls never end", mode, lanes, open)
 					}
 				}

@@ -354,7 +354,7 @@ func TestProfileCallRefined(t *testing.T) {
 			for _, mode := range []convert.JSCalls{convert.JSCallsDevTools, convert.JSCallsRefined} {
 				output, _ := convertCalls(t, files["trace.json"], convert.Options{JSCalls: mode})
 				got := spans(callsOf(t, output)[0].Calls)
-				want := strings.Split(strings.TrimSpace(string(files[mode.String()])), "\n")
+				want := strings.Split(strings.TrimSpace(string(files[string(mode)])), "\n")
 				slices.Sort(want)
 				if diff := gocmp.Diff(want, got); diff != "" {
 					t.Errorf("%v: -want +got:\n%s", mode, diff)

@@ -8,9 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-trace/weft/attribution"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/attribution/writeback"
@@ -23,43 +21,22 @@ import (
 // errAttributionArgs says that what attribution reads was to be left out.
 var errAttributionArgs = errors.New("attribution needs all arguments; leave out --args")
 
-// Attribute reads a trace from src and finds out for whom its work was done, as opts.Attribute says; nil stands for the
-// zero options. The timeline is what Load returns, without anything of the attribution in it. Both must be closed, the
-// result first.
-func Attribute(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline, *cost.Result, *Report, error) {
-	began := time.Now()
-	if opts.Attribute == nil {
-		opts.Attribute = new(attribution.Options)
-	}
-	l := newLoader(opts)
-	defer l.close() // a trace that was kept, too: nothing is written beside its packets
-	tl, err := l.load(ctx, src)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	l.report.count(tl)
-	l.report.Durations.Total = Seconds(time.Since(began))
-	result := l.attributed
-	l.attributed = nil // it is the caller's
-	return tl, result, l.report, nil
-}
-
 // resolve nests a timeline, resolves its flows and, if asked for, attributes its work.
 func (l *loader) resolve(ctx context.Context, tl *timeline.Timeline) error {
 	began := time.Now()
 	if l.opts.Attribute == nil {
 		err := flowbind.NestAndResolve(ctx, tl)
-		l.report.Durations.Resolve += Seconds(time.Since(began))
+		l.report.Durations.Resolve += time.Since(began)
 		return err
 	}
 	err := flowbind.NestAndTrace(ctx, tl)
-	l.report.Durations.Resolve += Seconds(time.Since(began))
+	l.report.Durations.Resolve += time.Since(began)
 	if err != nil {
 		return err
 	}
 	began = time.Now()
 	opts := *l.opts.Attribute
-	opts.Workers = cmp.Or(opts.Workers, l.opts.WorkerCount())
+	opts.Workers = cmp.Or(opts.Workers, l.opts.workers())
 	rules, err := options.Options(opts).Rules()
 	if err != nil {
 		return err
@@ -69,7 +46,7 @@ func (l *loader) resolve(ctx context.Context, tl *timeline.Timeline) error {
 		of := tables.Of(l.attributed)
 		l.report.Contexts = append([]string{}, slices.DeleteFunc(of.Types(), of.IsDerived)...)
 	}
-	l.report.Durations.Attribute = Seconds(time.Since(began))
+	l.report.Durations.Attribute = time.Since(began)
 	return err
 }
 
@@ -88,7 +65,7 @@ func (l *loader) attach(ctx context.Context) (changed bool, err error) {
 	}
 	err = errors.Join(err, l.attributed.Close())
 	l.attributed = nil
-	l.report.Durations.Attribute += Seconds(time.Since(began))
+	l.report.Durations.Attribute += time.Since(began)
 	return changed, err
 }
 
@@ -138,7 +115,7 @@ func (l *loader) close() {
 
 // perfettoOptions are the options of the reader of Perfetto traces, which tells a kept trace where things stand in it.
 func (l *loader) perfettoOptions() perfetto.Options {
-	opts := perfetto.Options{Problems: l.problems, KeepArg: l.opts.Args.keep(), TempDir: l.opts.TempDir}
+	opts := perfetto.Options{Problems: l.problems, KeepArg: l.opts.keepArg(), TempDir: l.opts.TempDir}
 	if l.kept != nil {
 		opts.Located, opts.Described = l.kept.events.Add, l.kept.events.AddThread
 	}
@@ -158,7 +135,7 @@ func (l *loader) keep(dst io.Writer, tl *timeline.Timeline, began time.Time, wri
 	}
 	l.report.BytesOut, l.report.Copied = counted.n, true
 	l.report.count(tl)
-	l.report.Durations.Write = Seconds(time.Since(writing))
-	l.report.Durations.Total = Seconds(time.Since(began))
+	l.report.Durations.Write = time.Since(writing)
+	l.report.Durations.Total = time.Since(began)
 	return l.report, nil
 }

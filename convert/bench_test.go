@@ -61,7 +61,7 @@ func benchmarkInput(b *testing.B, input []byte) {
 		opts convert.Options
 	}{
 		{"args=all", convert.Options{}},
-		{"args=none", convert.Options{Args: convert.NoArgs()}},
+		{"args=none", convert.Options{NoArgs: true}},
 		{"args=all,zlib", convert.Options{Compress: convert.CompressZlib}},
 	} {
 		b.Run(variant.name, func(b *testing.B) {

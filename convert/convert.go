@@ -3,9 +3,9 @@
 //
 //	report, err := convert.Convert(ctx, out, in, convert.Options{})
 //
-// Convert unpacks gzip, zstd and zip (container.go), finds the format by looking at the content (detect.go), lets the
-// reader of that format fill a timeline, resolves nesting and flows, and writes the result. Load stops before writing
-// and gives the timeline, for programs that want to look at the events.
+// Convert unpacks gzip, zstd and zip (internal/unpack), finds the format by looking at the content (detect.go), lets the
+// reader of that format fill a timeline, resolves nesting and flows, and writes the result. Open stops before writing
+// and gives the trace, for programs that want to look at the events.
 //
 // What does not live here: the readers (one package for each format, below this folder), the event model (package
 // timeline), the passes (packages flowbind and attribution) and Perfetto's packets (package pfwire).
@@ -29,6 +29,7 @@ import (
 	"github.com/weft-trace/weft/internal/readers/perfetto"
 	"github.com/weft-trace/weft/internal/readers/probes"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/unpack"
 )
 
 // Convert reads a trace from src and writes it to dst as a Perfetto trace. The same input and options give the same
@@ -41,7 +42,7 @@ import (
 // chunks ahead: when Convert returns before the end of src, after an error most of all, a last Read of src may still be
 // under way.
 //
-// Who converts many traces keeps a Converter.
+// Reuse a Converter to convert many traces.
 func Convert(ctx context.Context, dst io.Writer, src io.Reader, opts Options) (*Report, error) {
 	return new(Converter).Convert(ctx, dst, src, opts)
 }
@@ -55,6 +56,9 @@ type Converter struct {
 // Convert does what the function Convert does, and gives the same bytes.
 func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, opts Options) (*Report, error) {
 	began := time.Now()
+	if err := opts.complete(); err != nil {
+		return nil, err
+	}
 	l := newLoader(opts.withIntervals())
 	defer l.close()
 	tl, err := l.load(ctx, src)
@@ -85,10 +89,10 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	writing := time.Now()
 	counted := &countingWriter{w: dst}
 	err = pfwire.Write(ctx, counted, tl, pfwire.Options{
-		Compression: opts.Compress.codec(),
-		Workers:     opts.WorkerCount(),
-		Packets:     opts.Packets.form(),
-		Samples:     opts.Samples.form(),
+		Compression: codecs[l.opts.Compress],
+		Workers:     opts.workers(),
+		Packets:     packetForms[l.opts.Packets],
+		Samples:     sampleForms[l.opts.Samples],
 		Buffers:     &c.packets,
 	})
 	if err != nil {
@@ -96,24 +100,26 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	}
 	report.BytesOut = counted.n
 	report.count(tl)
-	report.Events.Samples = opts.Samples.written(tl)
-	report.Durations.Write = Seconds(time.Since(writing))
-	report.Durations.Total = Seconds(time.Since(began))
+	report.Events.Samples = l.opts.samplesWritten(tl)
+	report.Durations.Write = time.Since(writing)
+	report.Durations.Total = time.Since(began)
 	return report, nil
 }
 
 // describe notes in the trace where it comes from and what is wrong with it, for those who get only the result.
 func describe(tl *timeline.Timeline, r *Report) {
-	tl.SetAttribute(timeline.Attribute{Key: "weft.input_format", Text: r.Format.String()})
+	tl.SetAttribute(timeline.Attribute{Key: "weft.input_format", Text: string(r.Format)})
 	for _, total := range tl.Problems().Totals() {
 		tl.SetAttribute(timeline.Attribute{Key: "weft.problem." + total.Kind.Name(), Int: int64(total.Count), IsInt: true})
 	}
 }
 
-// Load reads a trace from src and resolves it: the result is ready for timeline.Timeline.Walk, and must be closed. The
-// report has everything but what concerns an output. Errors and ctx are as for Convert.
-func Load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline, *Report, error) {
+// load reads a trace from src and resolves it. The report has everything but what concerns an output.
+func load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline, *Report, error) {
 	began := time.Now()
+	if err := opts.complete(); err != nil {
+		return nil, nil, err
+	}
 	l := newLoader(opts.withIntervals())
 	defer l.close() // a trace that was kept, too: nothing is written beside its packets
 	tl, err := l.load(ctx, src)
@@ -129,20 +135,20 @@ func Load(ctx context.Context, src io.Reader, opts Options) (*timeline.Timeline,
 		return nil, nil, errors.Join(err, tl.Close())
 	}
 	report.count(tl)
-	report.Durations.Total = Seconds(time.Since(began))
+	report.Durations.Total = time.Since(began)
 	return tl, report, nil
 }
 
 // load does all but the counting of events and tracks.
 func (l *loader) load(ctx context.Context, src io.Reader) (*timeline.Timeline, error) {
-	if l.opts.Attribute != nil && l.opts.Args.String() != "all" {
+	if l.opts.Attribute != nil && !l.opts.allArgs() {
 		return nil, errors.Join(errAttributionArgs, l.builder.Close())
 	}
 	began := time.Now()
 	if err := l.read(ctx, src); err != nil {
 		return nil, errors.Join(err, l.builder.Close())
 	}
-	l.report.Durations.Read = Seconds(time.Since(began))
+	l.report.Durations.Read = time.Since(began)
 
 	began = time.Now()
 	tl, err := l.builder.Finish(ctx)
@@ -153,7 +159,7 @@ func (l *loader) load(ctx context.Context, src io.Reader) (*timeline.Timeline, e
 	if l.report.JSCalls, err = l.js.addCalls(ctx, tl); err != nil {
 		return nil, errors.Join(err, tl.Close())
 	}
-	l.report.Durations.Resolve = Seconds(time.Since(began))
+	l.report.Durations.Resolve = time.Since(began)
 	if err := l.resolve(ctx, tl); err != nil {
 		return nil, errors.Join(err, tl.Close())
 	}
@@ -187,7 +193,7 @@ func newLoader(opts Options) *loader {
 
 // read unpacks the input, finds its format and lets the reader of that format fill the builder.
 func (l *loader) read(ctx context.Context, src io.Reader) error {
-	unpacked, err := openSource(ctx, src, l.opts.TempDir)
+	unpacked, err := unpack.Open(ctx, src, l.opts.TempDir)
 	if err != nil {
 		return err
 	}
@@ -219,10 +225,10 @@ func (l *loader) read(ctx context.Context, src io.Reader) error {
 	if err != nil {
 		return err
 	}
-	r.Containers = unpacked.containers
-	r.BytesIn = unpacked.packedBytes()
+	r.Containers = unpacked.Containers
+	r.BytesIn = unpacked.PackedBytes()
 	r.BytesUnpacked = counted.n
-	if damage := unpacked.damage(); damage != nil {
+	if damage := unpacked.Damage(); damage != nil {
 		l.problems.Add(problem.ContainerDamaged, problem.Position{Event: -1, Offset: counted.n}, damage.Error())
 	}
 	return nil
@@ -231,8 +237,8 @@ func (l *loader) read(ctx context.Context, src io.Reader) error {
 func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 	b, log, opts := l.builder, l.problems, &l.opts
 	if opts.Profile != "" && opts.Profile != ProfileAll && f != FormatChromeJSON && f != FormatPerfetto {
-		return fmt.Errorf("this is %s; a V8 profile can be chosen in %s or %s", formats[f].what, formats[FormatChromeJSON].what,
-			formats[FormatPerfetto].what)
+		return fmt.Errorf("this is %s; a V8 profile can be chosen in %s or %s", formats[f], formats[FormatChromeJSON],
+			formats[FormatPerfetto])
 	}
 	switch f {
 	case FormatChromeJSON:
@@ -244,13 +250,13 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 		return l.readPerfetto(ctx, r)
 	case FormatCPUProfile:
 		return cpuprofile.Read(ctx, r, b, cpuprofile.Options{
-			Problems: log, Offset: opts.TimeOffset, KeepArg: opts.Args.keep(), Memory: opts.profileMemory(),
+			Problems: log, Offset: opts.TimeOffset, KeepArg: opts.keepArg(), Memory: opts.profileMemory(),
 			NoCalls: opts.JSCalls == JSCallsOff, SeparateCalls: opts.JSCalls == JSCallsSeparate,
 		})
 	case FormatFirefox:
 		return firefox.Read(ctx, r, b, firefox.Options{
 			Problems: log,
-			KeepArg:  opts.Args.keep(),
+			KeepArg:  opts.keepArg(),
 			Offset:   opts.TimeOffset,
 			JSCalls:  opts.JSCalls != JSCallsOff,
 		})
@@ -258,7 +264,7 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 		return jsprofile.Read(ctx, r, b, opts.selfProfile(log))
 	case FormatProbes:
 		return probes.Read(ctx, r, b, probes.Options{
-			Problems: log, Offset: opts.TimeOffset, KeepArg: opts.Args.keep(), Memory: opts.Memory, TempDir: opts.TempDir,
+			Problems: log, Offset: opts.TimeOffset, KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
 		})
 	}
 	return fmt.Errorf("%w: %s", ErrUnknownFormat, f)
@@ -268,9 +274,9 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 	opts := chromejson.Options{
 		Problems: l.problems,
-		Args:     l.opts.Args.chromeJSON(),
+		Args:     l.opts.chromeJSONArgs(),
 		Offset:   l.opts.TimeOffset,
-		Workers:  l.opts.WorkerCount(),
+		Workers:  l.opts.workers(),
 	}
 	opts.Profiles = l.collector()
 	if err := chromejson.Read(ctx, r, l.builder, opts); err != nil {

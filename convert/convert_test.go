@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -30,37 +29,19 @@ const smallTrace = `{"traceEvents":[
 func ExampleConvert() {
 	in := strings.NewReader(smallTrace)
 	report, err := convert.Convert(context.Background(), io.Discard, in, convert.Options{
-		Args:     convert.NoArgs(),
+		NoArgs:   true,
 		Compress: convert.CompressZlib,
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(report.Summary())
-	fmt.Println(report.Problems[0].String())
-	// Output:
-	// 2 slices on 1 thread of 1 process; 5µs
-	// end_without_begin ×1, first at event 3 (byte 253) (nothing): An end matches no open slice; weft dropped it.
-}
-
-func ExampleLoad() {
-	tl, _, err := convert.Load(context.Background(), strings.NewReader(smallTrace), convert.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer tl.Close()
-	err = tl.Walk(context.Background(), func(item *timeline.Item) error {
-		if item.Kind == timeline.ItemBegin {
-			fmt.Printf("%s lasts %d ns\n", item.Name, item.Dur)
-		}
-		return nil
-	})
-	if err != nil {
-		log.Fatal(err)
+	fmt.Println(report.Format, report.Events.Slices, "slices on", report.Tracks.Threads, "thread")
+	for _, p := range report.Problems {
+		fmt.Printf("%s: %s %d×, first at byte %d\n", p.Severity, p.Name, p.Count, *p.Cases[0].Byte)
 	}
 	// Output:
-	// load lasts 5000 ns
-	// parse lasts 1000 ns
+	// chrome-json 2 slices on 1 thread
+	// lost: end_without_begin 1×, first at byte 253
 }
 
 func TestConvertIsValid(t *testing.T) {
@@ -100,7 +81,7 @@ func TestReportAsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report.Durations = convert.Durations{Read: convert.Seconds(1234567 * time.Microsecond)}
+	report.Durations = convert.Durations{Read: 1234567}
 	got, err := json.Marshal(report)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +92,7 @@ func TestReportAsJSON(t *testing.T) {
 		`"span":{"start_ns":10000,"end_ns":15000},` +
 		`"problems":[{"name":"end_without_begin","severity":"lost","count":1,` +
 		`"sentence":"An end matches no open slice; weft dropped it.","cases":[{"event":3,"byte":253,"detail":"nothing"}]}],` +
-		`"durations":{"read_s":1.235,"resolve_s":0.000,"write_s":0.000,"total_s":0.000}}`
+		`"durations":{"read_ns":1234567,"resolve_ns":0,"write_ns":0,"total_ns":0}}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -159,8 +140,8 @@ func TestErrors(t *testing.T) {
 	if !errors.Is(err, convert.ErrUnknownFormat) {
 		t.Errorf("{}: %v", err)
 	}
-	_, _, err = load(t, smallTrace, convert.Options{From: convert.Format(200)})
-	if !errors.Is(err, convert.ErrUnknownFormat) {
+	_, _, err = load(t, smallTrace, convert.Options{From: convert.Format("word")})
+	if !strings.HasPrefix(fmt.Sprint(err), `unknown format "word"; use auto, chrome-json, `) {
 		t.Errorf("a format that does not exist: %v", err)
 	}
 	_, _, err = load(t, smallTrace, convert.Options{From: convert.FormatCPUProfile})

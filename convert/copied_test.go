@@ -6,7 +6,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/weft-trace/weft/attribution"
@@ -33,11 +32,10 @@ func TestNothingOfACopyIsLost(t *testing.T) {
 		trace        []byte
 		keep, copied bool
 		lost         bool
-		summary      string
 	}{
-		{"converted", trace, false, false, true, " lost"},
-		{"copied", trace, true, true, false, " not attributed"},
-		{"cut and copied", trace[:len(trace)-1], true, true, true, "1 lost, "},
+		{"converted", trace, false, false, true},
+		{"copied", trace, true, true, false},
+		{"cut and copied", trace[:len(trace)-1], true, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			opts := convert.Options{Attribute: &attribution.Options{}, KeepPackets: c.keep}
@@ -47,9 +45,6 @@ func TestNothingOfACopyIsLost(t *testing.T) {
 			}
 			if report.Copied != c.copied || (report.Lost() > 0) != c.lost {
 				t.Errorf("copied %t, lost %d", report.Copied, report.Lost())
-			}
-			if summary := report.ProblemSummary(); !strings.Contains(summary, c.summary) {
-				t.Errorf("the summary is %q; want something with %q", summary, c.summary)
 			}
 		})
 	}

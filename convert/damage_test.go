@@ -140,7 +140,7 @@ func TestDamage(t *testing.T) {
 					}
 					got = append(got, fmt.Sprint(p.Name, " ", p.Count))
 					for _, c := range p.Cases {
-						if c.Offset == nil || *c.Offset > int64(len(input)) {
+						if c.Byte == nil || *c.Byte > int64(len(input)) {
 							t.Errorf("%s has no place in the input", p.Name)
 						}
 					}

@@ -16,10 +16,10 @@ import (
 func detect(in *replay) (Format, error) {
 	head, err := in.Peek()
 	if err == io.EOF {
-		return FormatAuto, fmt.Errorf("%w: the input is empty", ErrUnknownFormat)
+		return "", fmt.Errorf("%w: the input is empty", ErrUnknownFormat)
 	}
 	if err != nil {
-		return FormatAuto, err
+		return "", err
 	}
 	text := bytes.TrimPrefix(head, []byte("\xEF\xBB\xBF"))
 	first := bytes.TrimLeft(text, " \t\r\n")
@@ -29,7 +29,7 @@ func detect(in *replay) (Format, error) {
 	case looksLikePacket(head):
 		return FormatPerfetto, nil
 	case len(first) == 0:
-		return FormatAuto, fmt.Errorf("%w: the input begins with nothing but white space", ErrUnknownFormat)
+		return "", fmt.Errorf("%w: the input begins with nothing but white space", ErrUnknownFormat)
 	case first[0] == '[':
 		return detectArray(in, first)
 	case first[0] == '{':
@@ -37,7 +37,7 @@ func detect(in *replay) (Format, error) {
 	case bytes.HasPrefix(head, []byte("\xDC\xDF\x4AS\x4CB\x01\x00")): // JSLB, firefox.md 3
 		return FormatFirefox, nil
 	}
-	return FormatAuto, notATrace(head)
+	return "", notATrace(head)
 }
 
 // looksLikePacket reports whether the head of an input is a Perfetto trace: a file of packet fields, the first byte is
@@ -65,7 +65,7 @@ func looksLikePacket(head []byte) bool {
 func detectObject(in *replay, first []byte) (Format, error) {
 	var scan memberScan
 	for {
-		if format := scan.feed(first); format != FormatAuto {
+		if format := scan.feed(first); format != "" {
 			return format, nil
 		}
 		if scan.ended() {
@@ -76,11 +76,11 @@ func detectObject(in *replay, first []byte) (Format, error) {
 			break
 		}
 		if err != nil {
-			return FormatAuto, err
+			return "", err
 		}
 		first = more
 	}
-	if format := scan.guess(); format != FormatAuto {
+	if format := scan.guess(); format != "" {
 		return format, nil
 	}
 	hint := "a Chrome trace has traceEvents"
@@ -90,7 +90,7 @@ func detectObject(in *replay, first []byte) (Format, error) {
 	case scan.members&mTimestamp != 0:
 		hint = "if these are samples of a JS self-profile whose other lists are missing, --from jsprofile reads them"
 	}
-	return FormatAuto, fmt.Errorf("%w: a JSON object %s; %s", ErrUnknownFormat, scan.seen(), hint)
+	return "", fmt.Errorf("%w: a JSON object %s; %s", ErrUnknownFormat, scan.seen(), hint)
 }
 
 // detectArray decides by the first element of a JSON array: a list of self-profiles has profiles, everything else is taken
@@ -107,7 +107,7 @@ func detectArray(in *replay, first []byte) (Format, error) {
 		}
 		if format := scan.feed(first); format == FormatJSProfile {
 			return format, nil
-		} else if format != FormatAuto || scan.ended() {
+		} else if format != "" || scan.ended() {
 			break
 		}
 		more, err := in.Peek()
@@ -115,7 +115,7 @@ func detectArray(in *replay, first []byte) (Format, error) {
 			break
 		}
 		if err != nil {
-			return FormatAuto, err
+			return "", err
 		}
 		first = more
 	}
@@ -201,7 +201,7 @@ func elementMemberOf(list member, key []byte) member {
 	return 0
 }
 
-// formatOf returns the format that has these members, FormatAuto if that is not decided.
+// formatOf returns the format that has these members, "" if that is not decided.
 func (m member) formatOf() Format {
 	has := func(all member) bool { return m&all == all }
 	switch {
@@ -214,7 +214,7 @@ func (m member) formatOf() Format {
 	case has(mFrames | mStacks | mResources | mSamples), has(mFrames | mStacks | mSamples | mTimestamp | mFrameID):
 		return FormatJSProfile // the second without resources, which other formats with such lists do not have either
 	}
-	return FormatAuto
+	return ""
 }
 
 const (
@@ -244,7 +244,7 @@ type memberScan struct {
 	keys    []string
 	count   int
 	closed  bool
-	format  Format // FormatAuto until it is decided
+	format  Format // "" until it is decided
 }
 
 // ended reports that the object is complete and undecided.
@@ -252,7 +252,7 @@ func (s *memberScan) ended() bool { return s.closed }
 
 // feed looks at the next piece and returns the format as soon as it is decided.
 func (s *memberScan) feed(p []byte) Format {
-	for len(p) > 0 && !s.closed && s.format == FormatAuto {
+	for len(p) > 0 && !s.closed && s.format == "" {
 		if s.string {
 			p = s.feedString(p)
 			continue
@@ -349,7 +349,7 @@ func (s *memberScan) decide() {
 	if s.inArray && s.members&mPhase != 0 {
 		s.format = FormatChromeJSON
 	}
-	if s.format == FormatAuto {
+	if s.format == "" {
 		// traceEvents inside another member are not where Chrome's format has them.
 		s.format = (s.nested &^ mTraceEvents).formatOf()
 	}
@@ -370,7 +370,7 @@ func (s *memberScan) guess() Format {
 	case s.members&mFrames != 0 && s.members&(mStacks|mResources) != 0:
 		return FormatJSProfile
 	}
-	return FormatAuto
+	return ""
 }
 
 // seen describes the members for a message: `with the members "a", "b"`.

@@ -36,11 +36,15 @@ func TestLoadedTracesFreeFiles(t *testing.T) {
 		return closed(tl, err)
 	}
 	attribute := func(src []byte) error {
-		tl, result, _, err := convert.Attribute(context.Background(), bytes.NewReader(src), convert.Options{KeepPackets: true, TempDir: t.TempDir()})
+		tr, err := convert.Open(context.Background(), bytes.NewReader(src), convert.Options{TempDir: t.TempDir()})
+		if err != nil {
+			return err
+		}
+		result, err := attribution.Run(context.Background(), tr, attribution.Options{})
 		if err == nil {
 			err = result.Close()
 		}
-		return closed(tl, err)
+		return errors.Join(err, tr.Close())
 	}
 	// Damaged behind its first packets.
 	broken := append(bytes.Clone(trace.Bytes()[:trace.Len()-1]), bytes.Repeat([]byte{0xFF}, 64)...)

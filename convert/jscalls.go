@@ -3,75 +3,38 @@ package convert
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/readers/cpuprofile"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
-	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
+	"github.com/weft-trace/weft/trace"
 )
-
-// JSCalls says what becomes of the samples of JavaScript beside the samples themselves.
-type JSCalls uint8
-
-const (
-	// JSCallsDevTools makes calls of them. In traces of Chrome and Node these are among the events of the thread, by the
-	// rules of Chrome DevTools.
-	JSCallsDevTools JSCalls = iota
-	// JSCallsRefined makes calls in such traces by rules that lose fewer samples. For profiles without events it is the same
-	// as JSCallsDevTools.
-	JSCallsRefined
-	// JSCallsSeparate makes the calls of JSCallsDevTools on a track timeline.RoleCalls below the thread.
-	JSCallsSeparate
-	// JSCallsOff makes no calls. Samples and states are not concerned.
-	JSCallsOff
-)
-
-var jsCalls = [...]string{
-	JSCallsDevTools: "devtools", JSCallsRefined: "refined", JSCallsSeparate: "separate", JSCallsOff: "off",
-}
-
-// String returns "devtools", "refined", "separate" or "off".
-func (c JSCalls) String() string {
-	if int(c) < len(jsCalls) {
-		return jsCalls[c]
-	}
-	return fmt.Sprintf("JSCalls(%d)", uint8(c))
-}
-
-// ParseJSCalls is the inverse of String.
-func ParseJSCalls(name string) (JSCalls, error) {
-	if i := slices.Index(jsCalls[:], name); i >= 0 {
-		return JSCalls(i), nil
-	}
-	return 0, suggest.Unknown("kind of calls", name, jsCalls[:])
-}
 
 // ThreadCalls says what became of the samples of a thread.
 type ThreadCalls struct {
-	PID     timeline.InputID `json:"pid"`
-	TID     timeline.InputID `json:"tid"`
-	Process string           `json:"process"` // as Perfetto shows it
-	Thread  string           `json:"thread"`
-	Profile string           `json:"profile"` // its id in the trace
-	Calls   int64            `json:"calls"`   // that are in the output
+	PID     trace.Value `json:"pid"` // as the input has it: an IntKind, a StringKind, or NoValue if it is no number
+	TID     trace.Value `json:"tid"`
+	Process string      `json:"process"` // as Perfetto shows it
+	Thread  string      `json:"thread"`
+	Profile string      `json:"profile"` // its id in the trace
+	Calls   int64       `json:"calls"`   // that are in the output
 
 	// Samples and Time are the samples of JavaScript and the time to the next ones. Of those that are lost no call shows
 	// the innermost function; under the rules of DevTools, and, if they were asked for, under the refined ones.
-	Samples     int64          `json:"samples"`
-	Time        timeline.Nanos `json:"time_ns"`
-	Lost        int64          `json:"lost_samples"`
-	LostTime    timeline.Nanos `json:"lost_time_ns"`
-	RefinedLost *RefinedLost   `json:"refined,omitempty"`
+	Samples     int64        `json:"samples"`
+	Time        trace.Nanos  `json:"time_ns"`
+	Lost        int64        `json:"lost_samples"`
+	LostTime    trace.Nanos  `json:"lost_time_ns"`
+	RefinedLost *RefinedLost `json:"refined,omitempty"`
 }
 
 // RefinedLost is what is lost under the refined rules.
 type RefinedLost struct {
-	Samples int64          `json:"lost_samples"`
-	Time    timeline.Nanos `json:"lost_time_ns"`
+	Samples int64       `json:"lost_samples"`
+	Time    trace.Nanos `json:"lost_time_ns"`
 }
 
 // jsThreads are the threads of a trace that V8 sampled.
@@ -85,34 +48,6 @@ type jsThreads struct {
 type jsThread struct {
 	cpuprofile.Thread
 	calls timeline.TrackID // where calls go
-}
-
-// ProfileBase says from when the times of a V8 profile in a trace count.
-type ProfileBase uint8
-
-const (
-	// ProfileBaseTS counts from the time of the event that begins the profile, as DevTools does.
-	ProfileBaseTS ProfileBase = iota
-	// ProfileBaseStartTime counts from the start that the sampler says.
-	ProfileBaseStartTime
-)
-
-var profileBases = [...]string{ProfileBaseTS: "ts", ProfileBaseStartTime: "startTime"}
-
-// String returns "ts" or "startTime".
-func (b ProfileBase) String() string {
-	if int(b) < len(profileBases) {
-		return profileBases[b]
-	}
-	return fmt.Sprintf("ProfileBase(%d)", uint8(b))
-}
-
-// ParseProfileBase is the inverse of String.
-func ParseProfileBase(name string) (ProfileBase, error) {
-	if i := slices.Index(profileBases[:], name); i >= 0 {
-		return ProfileBase(i), nil
-	}
-	return 0, suggest.Unknown("begin of profiles", name, profileBases[:])
 }
 
 // wantsProfiles reports whether anything is to be made of the V8 profiles of a trace. Else their events stay events.
@@ -149,7 +84,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 			continue
 		}
 		t := &jsThread{Thread: cpuprofile.Thread{
-			Profile: r.Profile, ID: r.ID, Track: timeline.TrackID(r.Thread), KeepArg: j.opts.Args.keep(), Problems: j.problems,
+			Profile: r.Profile, ID: r.ID, Track: timeline.TrackID(r.Thread), KeepArg: j.opts.keepArg(), Problems: j.problems,
 			Event: b.NextEvent(),
 		}}
 		if !r.Chosen {
@@ -314,7 +249,7 @@ func (th *threadPass) finish(t *timeline.Timeline) ThreadCalls {
 	th.Problems.AddN(problem.ProfilePositionLost, uint64(stats.LostPositions), problem.NoPosition, "profile "+th.ID)
 	process := t.Track(track.Parent)
 	c := ThreadCalls{
-		PID: process.InputID, TID: track.InputID, Process: process.FullName(), Thread: track.FullName(), Profile: th.ID, Calls: th.calls.Added,
+		PID: idValue(process.InputID), TID: idValue(track.InputID), Process: process.FullName(), Thread: track.FullName(), Profile: th.ID, Calls: th.calls.Added,
 		Samples: stats.Samples, Time: stats.Time,
 	}
 	if th.other != nil {
@@ -323,41 +258,4 @@ func (th *threadPass) finish(t *timeline.Timeline) ThreadCalls {
 	}
 	c.Lost, c.LostTime = stats.LostSamples, stats.LostTime
 	return c
-}
-
-// String says in one line how many calls there are and how much of the samples they show.
-func (c *ThreadCalls) String() string {
-	line := fmt.Sprintf("%s from %s of JavaScript; ", plural(c.Calls, "call", "calls"), plural(c.Samples, "sample", "samples"))
-	if c.RefinedLost != nil {
-		return line + fmt.Sprintf("%s of the sampled time is in no call of its function, with the rules of DevTools %s",
-			share(c.RefinedLost.Time, c.Time), share(c.LostTime, c.Time))
-	}
-	return line + fmt.Sprintf("%s of the sampled time is in no call of its function", share(c.LostTime, c.Time))
-}
-
-// share writes a part of a time in percent.
-func share(part, whole timeline.Nanos) string {
-	if whole == 0 {
-		return "0 %"
-	}
-	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
-}
-
-// CallSummary says in one line what became of the samples of JavaScript; "" if no calls were made of samples.
-func (r *Report) CallSummary() string {
-	if len(r.JSCalls) == 0 {
-		return ""
-	}
-	var sum ThreadCalls
-	for i := range r.JSCalls {
-		c := &r.JSCalls[i]
-		sum.Calls, sum.Samples, sum.Time, sum.LostTime = sum.Calls+c.Calls, sum.Samples+c.Samples, sum.Time+c.Time, sum.LostTime+c.LostTime
-		if c.RefinedLost != nil {
-			if sum.RefinedLost == nil {
-				sum.RefinedLost = new(RefinedLost)
-			}
-			sum.RefinedLost.Time += c.RefinedLost.Time
-		}
-	}
-	return fmt.Sprintf("JS calls on %s: %s", plural(int64(len(r.JSCalls)), "thread", "threads"), sum.String())
 }

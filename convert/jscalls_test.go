@@ -13,6 +13,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracetext"
+	"github.com/weft-trace/weft/trace"
 )
 
 // twoNodes are the root and a function f that is called by it.
@@ -199,21 +200,21 @@ func TestProfilesOfATrace(t *testing.T) {
 
 // TestChooseProfile lists the profiles of a trace, and refuses to choose one that is not among them.
 func TestChooseProfile(t *testing.T) {
-	trace := "[" + strings.Join([]string{
+	input := "[" + strings.Join([]string{
 		mainThread, head(1, 100, "0x1", "SelfProfiling"), piece(150, "0x1"), head(1, 300, "0x2", "Internal"), piece(350, "0x2"),
 	}, ",") + "]"
-	_, report := sampledTimeline(t, trace, convert.Options{Profile: "0x1"})
-	one := timeline.InputID{Num: 1}
+	_, report := sampledTimeline(t, input, convert.Options{Profile: "0x1"})
+	one := trace.NewValue(1)
 	want := []convert.Profile{
 		{PID: one, TID: one, Thread: "CrRendererMain", ID: "0x1", Source: "SelfProfiling", Samples: 2, Start: 100_000, End: 130_000, Chosen: true},
 		{PID: one, TID: one, Thread: "CrRendererMain", ID: "0x2", Source: "Internal", Samples: 2, Start: 300_000, End: 330_000},
 	}
-	if diff := cmp.Diff(want, report.Profiles); diff != "" {
+	if diff := cmp.Diff(want, report.Profiles, cmp.Comparer(func(a, b trace.Value) bool { return a.Kind() == b.Kind() && a.String() == b.String() })); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for _, c := range []struct{ input, id, want string }{
-		{trace, "0x3", "there is no V8 profile 0x3; the trace has 0x1, 0x2 (weft info tells of which threads)"},
-		{trace, "2:0x1", "there is no V8 profile 2:0x1; the trace has 0x1, 0x2 (weft info tells of which threads)"},
+		{input, "0x3", "there is no V8 profile 0x3; the trace has 0x1, 0x2 (weft info tells of which threads)"},
+		{input, "2:0x1", "there is no V8 profile 2:0x1; the trace has 0x1, 0x2 (weft info tells of which threads)"},
 		{"[" + mainThread + "]", "0x1", "there is no V8 profile 0x1; the trace has none"},
 		{`{` + twoNodes + `,"samples":[2],"timeDeltas":[1]}`, "0x1", "this is a V8 CPU profile; a V8 profile can be chosen in a Chrome JSON trace or a Perfetto trace"},
 	} {
@@ -248,22 +249,5 @@ func TestProfileTooLarge(t *testing.T) {
 	}
 	if left := ones.left.Load(); left < 80_000_000 {
 		t.Errorf("%d of 100 million samples were read", 100_000_000-left)
-	}
-}
-
-// TestParseProfileFlags holds that names of kinds come back.
-func TestParseProfileFlags(t *testing.T) {
-	for _, name := range []string{"devtools", "refined", "separate", "off"} {
-		if c, err := convert.ParseJSCalls(name); err != nil || c.String() != name {
-			t.Errorf("%s: %v, %v", name, c, err)
-		}
-	}
-	for _, name := range []string{"ts", "startTime"} {
-		if b, err := convert.ParseProfileBase(name); err != nil || b.String() != name {
-			t.Errorf("%s: %v, %v", name, b, err)
-		}
-	}
-	if _, err := convert.ParseProfileBase("starttime"); err == nil {
-		t.Error("no error for another name")
 	}
 }

@@ -12,15 +12,25 @@ import (
 // src is not needed any more when Open returns.
 //
 // Options that only concern an output have no effect: Compress, Packets, KeepPackets and WriteBack. Memory and TempDir also
-// hold for what the trace needs while it is open. For whom the work was done, Attribute finds out.
+// hold for what the trace needs while it is open. attribution.Run finds out for whom the work was done.
 //
 // Errors and ctx are as for Convert: bad data inside a readable input is not an error, it is counted, see
 // trace.Trace.Problems.
 func Open(ctx context.Context, src io.Reader, opts Options) (*trace.Trace, error) {
 	opts.KeepPackets = false
-	tl, _, err := Load(ctx, src, opts)
+	tl, _, err := load(ctx, src, opts)
 	if err != nil {
 		return nil, err
 	}
 	return bridge.Trace[trace.Trace](tl), nil
+}
+
+// Inspect reads a trace from src as Open does and says what is in it. The report has everything but what concerns an output.
+func Inspect(ctx context.Context, src io.Reader, opts Options) (*Report, error) {
+	opts.KeepPackets = false
+	tl, report, err := load(ctx, src, opts)
+	if err != nil {
+		return nil, err
+	}
+	return report, tl.Close()
 }

@@ -1,16 +1,17 @@
 package convert
 
 import (
-	"fmt"
-	"runtime"
+	"cmp"
+	"errors"
 	"slices"
-	"strings"
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // Options configure a conversion. The zero value finds out the format, keeps everything, and compresses nothing.
@@ -18,9 +19,10 @@ type Options struct {
 	// From is the format of the input; FormatAuto looks at the content.
 	From Format
 
-	// Args says which arguments of events are kept; the zero value keeps all. It concerns what the input calls the
-	// arguments; what weft adds itself stays.
-	Args ArgsFilter
+	// Args are the names of the arguments of events that are kept, with everything inside them; empty: all. With NoArgs
+	// none are. Both concern what the input calls the arguments; what weft adds itself stays.
+	Args   []string
+	NoArgs bool
 
 	// Compress says whether packets are bundled and compressed.
 	Compress Compression
@@ -52,17 +54,17 @@ type Options struct {
 	// WriteBack says what of an attribution is written; the zero value writes everything.
 	WriteBack attribution.WriteBack
 
-	// KeepFlowIDs keeps the ids of flows that are texts in what Open and Load return, so that a flow.Index can show
+	// KeepFlowIDs keeps the ids of flows that are texts in what Open returns, so that a flow.Index can show
 	// them.
 	KeepFlowIDs bool
 
 	// Memory bounds the working memory, in bytes, whatever the size of the input: events beyond it are sorted on disk.
-	// 0 means timeline.DefaultMemory, 256 MiB. Very small values are raised to what the work needs at least. Tables of
+	// 0 means 256 MiB. Very small values are raised to what the work needs at least. Tables of
 	// names and tracks are bounded separately.
 	Memory int64
 
 	// TempDir is the folder for temporary files; "" means os.TempDir. They are removed before a function of this package
-	// returns, or when the Timeline is closed.
+	// returns, or when the trace is closed.
 	TempDir string
 
 	// Workers is the number of goroutines that scan, attribute, encode and compress; 0 means one for every core. There is at
@@ -71,137 +73,163 @@ type Options struct {
 
 	// TimeOffset is added to every time of the input, before times below 0 are dropped. It is of use for traces that
 	// count from a moment in the middle. Perfetto traces do not allow it.
-	TimeOffset timeline.Nanos
+	TimeOffset trace.Nanos
 
 	// SelfProfile says what a JS self-profile does not say of itself. It concerns no other format.
 	SelfProfile SelfProfileOptions
 }
 
-// Compression says how the packets of a Perfetto trace are compressed.
-type Compression uint8
+// The choices of options are words; "" is the default, which is the first of each list.
 
+// Format names an input format.
+type Format string
+
+// The formats. FormatAuto finds out by looking at the content of the input, never at a file's name.
 const (
-	// CompressNone writes plain packets.
-	CompressNone Compression = iota
-	// CompressZlib bundles packets and compresses them with zlib, which every version of Perfetto reads.
-	CompressZlib
-	// CompressZstd bundles packets and compresses them with zstd, which Perfetto reads since v58.
-	CompressZstd
+	FormatAuto       Format = "auto"
+	FormatChromeJSON Format = "chrome-json"
+	FormatPerfetto   Format = "perfetto"
+	FormatCPUProfile Format = "cpuprofile"
+	FormatFirefox    Format = "firefox"
+	FormatJSProfile  Format = "jsprofile"
+	FormatProbes     Format = "probes"
 )
 
-var compressions = [...]string{CompressNone: "none", CompressZlib: "zlib", CompressZstd: "zstd"}
+// Compression says how the packets of a Perfetto trace are compressed.
+type Compression string
 
-// String returns "none", "zlib" or "zstd".
-func (c Compression) String() string {
-	if int(c) < len(compressions) {
-		return compressions[c]
+// The compressions. Every version of Perfetto reads zlib, Perfetto since v58 zstd.
+const (
+	CompressNone Compression = "none"
+	CompressZlib Compression = "zlib"
+	CompressZstd Compression = "zstd"
+)
+
+// Packets says how the packets of events are written.
+type Packets string
+
+const (
+	// PacketsPlain gives each packet its time in nanoseconds and its track.
+	PacketsPlain Packets = "plain"
+	// PacketsCompact gives the time since the packet before, and no track where it is the most frequent one. Viewers show
+	// the same; a program that reads packets itself must know clock snapshots and packet defaults.
+	PacketsCompact Packets = "compact"
+)
+
+// Samples says in which form call-stack samples are written.
+type Samples string
+
+const (
+	// SamplesStackSample writes them with everything that is known of them. Perfetto shows them since v58.
+	SamplesStackSample Samples = "stack-sample"
+	// SamplesStreamingProfile writes call stacks and times in microseconds, which every version of Perfetto shows.
+	SamplesStreamingProfile Samples = "streaming-profile"
+	// SamplesNone leaves samples out. Slices made of samples stay.
+	SamplesNone Samples = "none"
+)
+
+// JSCalls says what becomes of the samples of JavaScript beside the samples themselves.
+type JSCalls string
+
+const (
+	// JSCallsDevTools makes calls of them. In traces of Chrome and Node these are among the events of the thread, by the
+	// rules of Chrome DevTools.
+	JSCallsDevTools JSCalls = "devtools"
+	// JSCallsRefined makes calls in such traces by rules that lose fewer samples. For profiles without events it is the same
+	// as JSCallsDevTools.
+	JSCallsRefined JSCalls = "refined"
+	// JSCallsSeparate makes the calls of JSCallsDevTools on a track with trace.RoleCalls below the thread.
+	JSCallsSeparate JSCalls = "separate"
+	// JSCallsOff makes no calls. Samples and states are not concerned.
+	JSCallsOff JSCalls = "off"
+)
+
+// ProfileBase says from when the times of V8 profiles in traces count.
+type ProfileBase string
+
+const (
+	// ProfileBaseTS takes the time of the event that begins the profile, as DevTools does.
+	ProfileBaseTS ProfileBase = "ts"
+	// ProfileBaseStartTime takes the start time that the sampler says.
+	ProfileBaseStartTime ProfileBase = "startTime"
+)
+
+// Validate returns an error if an option has a value that does not exist; it lists those that do. Functions that take
+// Options call it.
+func (o Options) Validate() error { return o.complete() }
+
+// complete replaces words that are not given by their defaults, and refuses those that do not exist.
+func (o *Options) complete() error {
+	if len(o.Args) > 0 && o.NoArgs {
+		return errors.New("of arguments either none or some are kept")
 	}
-	return fmt.Sprintf("Compression(%d)", uint8(c))
+	return cmp.Or(
+		choose("format", &o.From, formatNames...),
+		choose("compression", &o.Compress, CompressNone, CompressZlib, CompressZstd),
+		choose("form", &o.Packets, PacketsPlain, PacketsCompact),
+		choose("form", &o.Samples, SamplesStackSample, SamplesStreamingProfile, SamplesNone),
+		choose("kind of calls", &o.JSCalls, JSCallsDevTools, JSCallsRefined, JSCallsSeparate, JSCallsOff),
+		choose("begin of profiles", &o.ProfileBase, ProfileBaseTS, ProfileBaseStartTime),
+	)
 }
 
-// ParseCompression is the inverse of String.
-func ParseCompression(name string) (Compression, error) {
-	if i := slices.Index(compressions[:], name); i >= 0 {
-		return Compression(i), nil
+// choose sets a word that is not given to the first of the choices.
+func choose[T ~string](what string, word *T, choices ...T) error {
+	if *word == "" {
+		*word = choices[0]
 	}
-	return CompressNone, suggest.Unknown("compression", name, compressions[:])
-}
-
-// ArgsFilter says which arguments of events are kept, by their names at the top level. The zero value keeps all.
-//
-// It is a set of names and not a function, so that a reader can pass over what is not wanted without decoding it.
-type ArgsFilter struct {
-	some bool
-	keys []string // sorted; nil with some: none
-}
-
-// AllArgs keeps all arguments.
-func AllArgs() ArgsFilter { return ArgsFilter{} }
-
-// NoArgs keeps no arguments.
-func NoArgs() ArgsFilter { return ArgsFilter{some: true} }
-
-// OnlyArgs keeps the arguments with these names, with everything inside them.
-func OnlyArgs(keys ...string) ArgsFilter {
-	keys = slices.Clone(keys)
-	slices.Sort(keys)
-	return ArgsFilter{some: true, keys: slices.Compact(keys)}
-}
-
-// ParseArgsFilter reads "all", "none" or names separated by commas.
-func ParseArgsFilter(text string) (ArgsFilter, error) {
-	switch text {
-	case "all":
-		return AllArgs(), nil
-	case "none":
-		return NoArgs(), nil
-	}
-	keys := strings.Split(text, ",")
-	for _, key := range keys {
-		if key == "" {
-			return ArgsFilter{}, fmt.Errorf("%q holds an empty name; use all, none, or names separated by commas", text)
-		}
-	}
-	return OnlyArgs(keys...), nil
-}
-
-// String returns what ParseArgsFilter reads.
-func (f ArgsFilter) String() string {
-	switch {
-	case !f.some:
-		return "all"
-	case len(f.keys) == 0:
-		return "none"
-	}
-	return strings.Join(f.keys, ",")
-}
-
-// chromeJSON returns the filter in the form of that reader.
-func (f ArgsFilter) chromeJSON() chromejson.ArgFilter {
-	switch {
-	case !f.some:
-		return chromejson.ArgFilter{}
-	case len(f.keys) == 0:
-		return chromejson.NoArgs()
-	}
-	return chromejson.OnlyArgs(f.keys...)
-}
-
-// keep returns the filter as a function of the name, nil if it keeps all.
-func (f ArgsFilter) keep() func(key []byte) bool {
-	if !f.some {
+	if slices.Contains(choices, *word) {
 		return nil
 	}
-	set := make(map[string]bool, len(f.keys))
-	for _, key := range f.keys {
+	var names []string
+	for _, c := range choices {
+		names = append(names, string(c))
+	}
+	return suggest.Unknown(what, string(*word), names)
+}
+
+// allArgs reports whether all arguments of events are kept.
+func (o *Options) allArgs() bool { return len(o.Args) == 0 && !o.NoArgs }
+
+// chromeJSONArgs says which arguments are kept in the form of that reader.
+func (o *Options) chromeJSONArgs() chromejson.ArgFilter {
+	switch {
+	case o.allArgs():
+		return chromejson.ArgFilter{}
+	case o.NoArgs:
+		return chromejson.NoArgs()
+	}
+	return chromejson.OnlyArgs(o.Args...)
+}
+
+// keepArg returns a function that says which arguments are kept by their names, nil if all are.
+func (o *Options) keepArg() func(key []byte) bool {
+	if o.allArgs() {
+		return nil
+	}
+	set := make(map[string]bool, len(o.Args))
+	for _, key := range o.Args {
 		set[key] = true
 	}
 	return func(key []byte) bool { return set[string(key)] }
 }
 
-// codec returns the compression as package pfwire calls it.
-func (c Compression) codec() pfwire.Codec {
-	switch c {
-	case CompressZlib:
-		return pfwire.Zlib
-	case CompressZstd:
-		return pfwire.Zstd
+// The forms of an output as package pfwire calls them.
+var (
+	codecs      = map[Compression]pfwire.Codec{CompressNone: pfwire.NoCodec, CompressZlib: pfwire.Zlib, CompressZstd: pfwire.Zstd}
+	packetForms = map[Packets]pfwire.PacketForm{PacketsPlain: pfwire.PlainPackets, PacketsCompact: pfwire.CompactPackets}
+	sampleForms = map[Samples]pfwire.SampleForm{
+		SamplesStackSample: pfwire.StackSamples, SamplesStreamingProfile: pfwire.StreamingProfiles, SamplesNone: pfwire.NoSamples,
 	}
-	return pfwire.NoCodec
+)
+
+// samplesWritten returns how many samples of a timeline are in an output.
+func (o *Options) samplesWritten(tl *timeline.Timeline) int64 {
+	if o.Samples == SamplesNone {
+		return 0
+	}
+	return tl.Totals().Samples - int64(tl.Problems().Count(problem.SampleWithoutStack))
 }
 
-// memoryPerWorker is what a worker may hold: blocks of the input, bundles of the output, a compressor.
-const memoryPerWorker = 16 << 20
-
-// WorkerCount returns the number of workers that a conversion has: as many as were asked for, but no more than the
-// memory allows.
-func (o *Options) WorkerCount() int {
-	n, memory := o.Workers, o.Memory
-	if n <= 0 {
-		n = runtime.GOMAXPROCS(0)
-	}
-	if memory <= 0 {
-		memory = timeline.DefaultMemory
-	}
-	return int(max(1, min(int64(n), memory/memoryPerWorker)))
-}
+// workers returns the number of workers that a conversion has.
+func (o *Options) workers() int { return timeline.WorkerCount(o.Workers, o.Memory) }

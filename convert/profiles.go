@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
+	"github.com/weft-trace/weft/trace"
 )
 
 // ProfileAll is the value of Options.Profile with which all V8 profiles of a trace are shown.
@@ -15,44 +16,16 @@ const ProfileAll = "all"
 
 // Profile is a V8 profile in a Chrome or Node trace. Several of one thread sampled the same time.
 type Profile struct {
-	PID     timeline.InputID `json:"pid"`
-	TID     timeline.InputID `json:"tid"` // of the sampled thread
-	Process string           `json:"process"`
-	Thread  string           `json:"thread"`
-	ID      string           `json:"id"`
-	Source  string           `json:"source"` // Internal, Inspector, SelfProfiling; empty if unknown
-	Samples int              `json:"samples"`
-	Start   timeline.Nanos   `json:"start_ns"`
-	End     timeline.Nanos   `json:"end_ns"`
-	Chosen  bool             `json:"chosen"` // it is the one that is shown on its thread
-}
-
-// String says in one line which profile it is.
-func (p *Profile) String() string {
-	line := fmt.Sprintf("%s of %s: %s", p.ID, p.threadTitle(),
-		plural(int64(p.Samples), "sample", "samples"))
-	if p.Source != "" {
-		line += ", source " + p.Source
-	}
-	if !p.Chosen {
-		line += ", not chosen"
-	}
-	return line
-}
-
-// threadTitle is the name of the thread with the numbers that the input has: "main [pid 1, tid 2]".
-func (p *Profile) threadTitle() string {
-	var ids []string
-	if p.PID.HasNumber() {
-		ids = append(ids, "pid "+p.PID.String())
-	}
-	if p.TID.HasNumber() {
-		ids = append(ids, "tid "+p.TID.String())
-	}
-	if len(ids) == 0 {
-		return p.Thread
-	}
-	return strings.TrimLeft(p.Thread+" ["+strings.Join(ids, ", ")+"]", " ")
+	PID     trace.Value `json:"pid"` // as the input has it: an IntKind, a StringKind, or NoValue if it is no number
+	TID     trace.Value `json:"tid"` // of the sampled thread
+	Process string      `json:"process"`
+	Thread  string      `json:"thread"`
+	ID      string      `json:"id"`
+	Source  string      `json:"source"` // Internal, Inspector, SelfProfiling; empty if unknown
+	Samples int         `json:"samples"`
+	Start   trace.Nanos `json:"start_ns"`
+	End     trace.Nanos `json:"end_ns"`
+	Chosen  bool        `json:"chosen"` // it is the one that is shown on its thread
 }
 
 // A foundProfile is a profile whose thread may yet get a name.
@@ -71,13 +44,24 @@ func (j *jsThreads) found(r *v8profile.Recording) {
 	})
 }
 
+// idValue returns the id of a process or thread as reports have it.
+func idValue(id timeline.InputID) trace.Value {
+	switch {
+	case !id.HasNumber():
+		return trace.Value{}
+	case id.Text != "":
+		return trace.NewValue(id.Text)
+	}
+	return trace.NewValue(id.Num)
+}
+
 // list returns the profiles as reports have them.
 func (j *jsThreads) list(t *timeline.Timeline) []Profile {
 	var all []Profile
 	for _, p := range j.profiles {
 		thread := t.Track(p.thread)
 		process := t.Track(thread.Parent)
-		p.PID, p.TID, p.Thread, p.Process = process.InputID, thread.InputID, thread.FullName(), process.FullName()
+		p.PID, p.TID, p.Thread, p.Process = idValue(process.InputID), idValue(thread.InputID), thread.FullName(), process.FullName()
 		all = append(all, p.Profile)
 	}
 	return all

@@ -3,6 +3,7 @@ package convert_test
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/trace"
 )
 
 // native makes a Perfetto trace of packets in text form. Sequence 2 is thread 2 of process 1, sequence 9 is thread 9.
@@ -172,7 +174,7 @@ var nativeCases = []struct {
 	},
 	{
 		"arguments left out", traced(`debug_annotations { name: "data" dict_entries { name: "sampleTraceId" uint_value: 7 } }`),
-		convert.Options{Args: convert.NoArgs()}, byTraceID, 2, "",
+		convert.Options{NoArgs: true}, byTraceID, 2, "",
 	},
 	{
 		"a beginData without", traced(`debug_annotations { name: "sampleTraceId" int_value: 7 } debug_annotations { name: "beginData" string_value: "" }`),
@@ -206,8 +208,12 @@ func TestNativeProfiles(t *testing.T) {
 // TestNativeProfileList holds that reports list the profiles of Perfetto traces, from which one can be chosen.
 func TestNativeProfileList(t *testing.T) {
 	_, report := sampledTimeline(t, native(t, nativeHead(100, 1, "Internal"), nativeChunk(150, 1, 2, 2)), convert.Options{})
-	if len(report.Profiles) != 1 || report.Profiles[0].String() != "0x1 of [pid 1, tid 2]: 2 samples, source Internal" {
-		t.Errorf("profiles %v", report.Profiles)
+	want := []convert.Profile{{
+		PID: trace.NewValue(1), TID: trace.NewValue(2), Process: report.Profiles[0].Process, ID: "0x1", Source: "Internal", Samples: 2,
+		Start: report.Profiles[0].Start, End: report.Profiles[0].End, Chosen: true,
+	}}
+	if !reflect.DeepEqual(report.Profiles, want) {
+		t.Errorf("profiles %+v, want %+v", report.Profiles, want)
 	}
 	if _, _, err := load(t, native(t, nativeChunk(150, 1, 2, 2)), convert.Options{Profile: "0x2"}); err == nil ||
 		err.Error() != "there is no V8 profile 0x2; the trace has 0x1 (weft info tells of which threads)" {

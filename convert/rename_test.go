@@ -11,10 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
+	engine "github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -87,11 +89,20 @@ type answers struct {
 func answersOf(t *testing.T, data []byte) (a answers) {
 	t.Helper()
 	ctx := context.Background()
-	tl, res, _, err := convert.Attribute(ctx, bytes.NewReader(data), convert.Options{TempDir: t.TempDir(), Attribute: &attribution.Options{}})
+	tr, err := convert.Open(ctx, bytes.NewReader(data), convert.Options{TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tl.Close()
+	defer tr.Close()
+	tl := bridge.Timeline(tr)
+	rules, err := options.Options{}.Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := engine.Run(ctx, tl, rules)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer res.Close()
 	err = tl.Walk(ctx, func(it *timeline.Item) error {
 		if it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemInstant {

@@ -6,33 +6,34 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/readers/perfetto"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/unpack"
+	"github.com/weft-trace/weft/trace"
 )
 
 // SelfProfileOptions say what JS self-profiles leave open. What is given here counts, whatever the input says.
 type SelfProfileOptions struct {
 	// SampleInterval is the time between two samples; 0: what the input says, or what its samples show.
-	SampleInterval timeline.Nanos
+	SampleInterval trace.Nanos
 
 	// TimeOrigin is the moment from which the times of the page count, its performance.timeOrigin; nil: what the input
 	// says, or 0. With Join it is a time on the clock of that trace; nil: what that says.
-	TimeOrigin *timeline.Nanos
+	TimeOrigin *trace.Nanos
 
 	// End is the time, from the time origin, at which the recording ended; the last sample lasts until then. nil: what the
 	// input says; else the last sample lasts one interval.
-	End *timeline.Nanos
+	End *trace.Nanos
 
 	// ThreadName is the name of the thread; "": "JS main". A profile does not say whether it is one of a page or a worker.
 	ThreadName string
 
 	// Join opens the trace of Chrome that was recorded beside the profile, JSON or Perfetto, plain or packed. The output is that trace, with
 	// the profile as one more thread in the process of the page, and Report.Joined says how its place was found. It is an
-	// error if the trace does not tell (jsprofile.ErrNoCommonClock). Join is called twice; what it returns is closed.
+	// error if the trace does not tell. Join is called twice; what it returns is closed.
 	Join func() (io.ReadCloser, error)
 
 	// Required makes it an error if the input is no self-profile. Else what is given here has no influence on it.
@@ -63,47 +64,37 @@ func (o *SelfProfileOptions) check(f Format) error {
 	case f == what:
 		return nil
 	case o.Join != nil:
-		return fmt.Errorf("this is %s; only %s can be joined with a trace, and has to be the input", formats[f].what, formats[what].what)
+		return fmt.Errorf("this is %s; only %s can be joined with a trace, and has to be the input", formats[f], formats[what])
 	case o.Required && o.given() != "":
-		return fmt.Errorf("this is %s; %s can be given only for %s, so leave it out", formats[f].what, o.given(), formats[what].what)
+		return fmt.Errorf("this is %s; %s can be given only for %s, so leave it out", formats[f], o.given(), formats[what])
 	case o.Required:
-		return fmt.Errorf("this is %s and not %s", formats[f].what, formats[what].what)
+		return fmt.Errorf("this is %s and not %s", formats[f], formats[what])
 	}
 	return nil
 }
 
 // Joined says how a JS self-profile was placed in a trace of Chrome.
 type Joined struct {
-	By          string         `json:"by"`             // "samples" or "navigation"; see docs/formats/jsprofile.md
-	TimeOrigin  timeline.Nanos `json:"time_origin_ns"` // of the page, on the clock of the trace
-	Uncertainty timeline.Nanos `json:"uncertainty_ns"` // at most
-	PID         int64          `json:"pid"`
-	TID         int64          `json:"tid"`
-}
-
-// String says in one line where the profile is and how sure that is.
-func (j *Joined) String() string {
-	how := "the trace has the same samples"
-	if j.By == jsprofile.ByNavigation {
-		how = "the trace has the navigation to its page"
-	}
-	return fmt.Sprintf("self-profile of thread %d in process %d: %s; its times count from %d ns, give or take %v", j.TID, j.PID, how,
-		j.TimeOrigin, time.Duration(j.Uncertainty))
+	By          string      `json:"by"`             // "samples" or "navigation"; see docs/formats/jsprofile.md
+	TimeOrigin  trace.Nanos `json:"time_origin_ns"` // of the page, on the clock of the trace
+	Uncertainty trace.Nanos `json:"uncertainty_ns"` // at most
+	PID         int64       `json:"pid"`
+	TID         int64       `json:"tid"`
 }
 
 // readJoined reads the trace of SelfProfileOptions.Join, and then r, which are self-profiles.
 func (l *loader) readJoined(ctx context.Context, r io.Reader) error {
 	var clues *jsprofile.Clues
-	err := l.readBeside(ctx, func(trace io.Reader, format Format) (err error) {
+	err := l.readBeside(ctx, func(beside io.Reader, format Format) (err error) {
 		if format == FormatPerfetto {
-			clues, err = l.cluesOfPerfetto(ctx, trace)
+			clues, err = l.cluesOfPerfetto(ctx, beside)
 		} else {
-			clues, err = jsprofile.ReadClues(ctx, trace)
+			clues, err = jsprofile.ReadClues(ctx, beside)
 		}
 		return err
 	})
 	if err == nil {
-		err = l.readBeside(ctx, func(trace io.Reader, format Format) error { return l.readFormat(ctx, trace, format) })
+		err = l.readBeside(ctx, func(beside io.Reader, format Format) error { return l.readFormat(ctx, beside, format) })
 	}
 	if err != nil {
 		return fmt.Errorf("the trace to join: %w", err)
@@ -118,10 +109,10 @@ func (l *loader) readJoined(ctx context.Context, r io.Reader) error {
 }
 
 // cluesOfPerfetto reads the clues of a Perfetto trace, whose packets have to be understood and sorted for that.
-func (l *loader) cluesOfPerfetto(ctx context.Context, trace io.Reader) (*jsprofile.Clues, error) {
+func (l *loader) cluesOfPerfetto(ctx context.Context, beside io.Reader) (*jsprofile.Clues, error) {
 	problems := new(problem.Log) // they are counted when the trace is read for the output
 	b := timeline.NewBuilder(timeline.Options{Memory: l.opts.Memory, TempDir: l.opts.TempDir, Problems: problems})
-	if err := perfetto.Read(ctx, trace, b, perfetto.Options{Problems: problems, TempDir: l.opts.TempDir}); err != nil {
+	if err := perfetto.Read(ctx, beside, b, perfetto.Options{Problems: problems, TempDir: l.opts.TempDir}); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	tl, err := b.Finish(ctx)
@@ -142,7 +133,7 @@ func (l *loader) readBeside(ctx context.Context, use func(io.Reader, Format) err
 		return err
 	}
 	defer file.Close()
-	unpacked, err := openSource(ctx, file, l.opts.TempDir)
+	unpacked, err := unpack.Open(ctx, file, l.opts.TempDir)
 	if err != nil {
 		return err
 	}
@@ -154,8 +145,8 @@ func (l *loader) readBeside(ctx context.Context, use func(io.Reader, Format) err
 		return err
 	}
 	if format != FormatChromeJSON && format != FormatPerfetto {
-		return fmt.Errorf("this is %s, and neither %s nor %s", formats[format].what, formats[FormatChromeJSON].what,
-			formats[FormatPerfetto].what)
+		return fmt.Errorf("this is %s, and neither %s nor %s", formats[format], formats[FormatChromeJSON],
+			formats[FormatPerfetto])
 	}
 	return use(plain, format)
 }
@@ -173,6 +164,6 @@ func (o *Options) selfProfile(log *problem.Log) jsprofile.Options {
 
 		NoCalls:       o.JSCalls == JSCallsOff,
 		SeparateCalls: o.JSCalls == JSCallsSeparate,
-		KeepArg:       o.Args.keep(),
+		KeepArg:       o.keepArg(),
 	}
 }

@@ -1,7 +1,9 @@
 package convert
 
 import (
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // count fills in what is known when the timeline is resolved, or written.
@@ -38,5 +40,5 @@ func (r *Report) count(tl *timeline.Timeline) {
 			r.Tracks.Other++
 		}
 	}
-	r.Problems = problemsOf(tl.Problems())
+	r.Problems = bridge.Trace[trace.Trace](tl).Problems()
 }

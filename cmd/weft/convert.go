@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -70,7 +71,7 @@ data problems of each input; "lost" means that the output lacks something.`,
 // The flags that several commands share.
 
 func fromFlag() cli.Flag {
-	return &cli.StringFlag{Name: "from", Aliases: []string{"format"}, Value: "auto", Usage: "input `FORMAT`: " + strings.Join(convert.SupportedFormats(), ", ")}
+	return &cli.StringFlag{Name: "from", Aliases: []string{"format"}, Value: "auto", Usage: "input `FORMAT`: " + formatList()}
 }
 
 func argsFlag() cli.Flag {
@@ -91,13 +92,12 @@ func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 	if c.Command.Name == "report" {
 		format = "format" // where --from is a time
 	}
-	if opts.From, err = convert.ParseFormat(c.String(format)); err != nil {
+	opts.From = convert.Format(c.String(format))
+	if err := opts.Validate(); err != nil {
 		return opts, usagef("--%s: %v", typedName(c, format), err)
 	}
-	if args := c.String("args"); args != "" {
-		if opts.Args, err = convert.ParseArgsFilter(args); err != nil {
-			return opts, usagef("--args: %v", err)
-		}
+	if err := setArgs(c, &opts); err != nil {
+		return opts, err
 	}
 	if opts.Memory, err = parseSize(c.String("memory")); err != nil {
 		return opts, usagef("--memory: %v", err)
@@ -114,6 +114,35 @@ func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 	opts.TempDir = c.String("tmp")
 	limitHeap(opts.Memory)
 	return opts, nil
+}
+
+// formats are the formats of inputs.
+var formats = []convert.Format{
+	convert.FormatAuto, convert.FormatChromeJSON, convert.FormatPerfetto, convert.FormatCPUProfile, convert.FormatFirefox,
+	convert.FormatJSProfile, convert.FormatProbes,
+}
+
+func formatList() string {
+	var names []string
+	for _, f := range formats {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, ", ")
+}
+
+// setArgs reads --args: "all", "none" or names separated by commas.
+func setArgs(c *cli.Context, opts *convert.Options) error {
+	switch text := c.String("args"); text {
+	case "all", "":
+	case "none":
+		opts.NoArgs = true
+	default:
+		opts.Args = strings.Split(text, ",")
+		if slices.Contains(opts.Args, "") {
+			return usagef("--args: %q holds an empty name; use all, none, or names separated by commas", text)
+		}
+	}
+	return nil
 }
 
 // gcPercent is how much garbage may lie about beside what is used, in percent. Nearly all of what is used has no pointers,
@@ -169,16 +198,19 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	if job.opts.Workers = c.Int("workers"); job.opts.Workers < 0 {
 		return nil, usagef("--workers: %d is negative", job.opts.Workers)
 	}
-	if job.opts.Packets, err = convert.ParsePackets(c.String("packets")); err != nil {
+	job.opts.Packets = convert.Packets(c.String("packets"))
+	if err := job.opts.Validate(); err != nil {
 		return nil, usagef("--packets: %v", err)
 	}
-	if job.opts.Samples, err = convert.ParseSamples(c.String("samples")); err != nil {
+	job.opts.Samples = convert.Samples(c.String("samples"))
+	if err := job.opts.Validate(); err != nil {
 		return nil, usagef("--samples: %v", err)
 	}
 	if err = setAttribution(c, &job.opts); err != nil {
 		return nil, err
 	}
-	if _, err := convert.ParseCompression(job.compress); job.compress != "" && err != nil {
+	job.opts.Compress = convert.Compression(job.compress)
+	if err := job.opts.Validate(); err != nil {
 		return nil, usagef("--compress: %v", err)
 	}
 	switch form := c.String("report"); form {
@@ -328,7 +360,7 @@ func (j *convertJob) run(ctx context.Context) error {
 			continue
 		}
 		lost = lost || c.report.Lost() > 0
-		line := inputReport{Input: inputName(c.input), Output: outputName(c.output), Report: c.report}
+		line := inputReport{Input: inputName(c.input), Output: outputName(c.output), Report: c.report, Durations: newDurations(c.report.Durations)}
 		p.print(func() { err = j.writeReport(&line, reportOutput) })
 		if reportErr == nil {
 			reportErr = err
@@ -365,14 +397,14 @@ func (j *convertJob) selfProfileMissing() bool {
 	})
 }
 
-func (j *convertJob) compression(place string) (convert.Compression, error) {
+func (j *convertJob) compression(place string) convert.Compression {
 	switch {
 	case j.compress != "":
-		return convert.ParseCompression(j.compress)
+		return convert.Compression(j.compress)
 	case place == "-":
-		return convert.CompressNone, nil
+		return convert.CompressNone
 	}
-	return convert.CompressZlib, nil
+	return convert.CompressZlib
 }
 
 // inputReport is what --report json writes, one line for each input.
@@ -380,6 +412,7 @@ type inputReport struct {
 	Input  string `json:"input"`
 	Output string `json:"output"`
 	*convert.Report
+	Durations durations `json:"durations"`
 }
 
 // openReport begins the file of --report-file, nil without that flag: what cannot be written is found before the work.
@@ -420,13 +453,13 @@ func (r *inputReport) writeText(w io.Writer) error {
 		size += fmt.Sprintf(" (%s unpacked)", formatSize(r.BytesUnpacked))
 	}
 	fmt.Fprintf(&b, "%s: %s, %s → %s, %s, in %s\n", printable(r.Input), r.Format, size, printable(r.Output),
-		formatSize(r.BytesOut), r.Durations.Total)
-	fmt.Fprintf(&b, "  %s\n", r.Summary())
-	if line := r.CallSummary(); line != "" {
+		formatSize(r.BytesOut), time.Duration(r.Durations.Total).Round(time.Millisecond))
+	fmt.Fprintf(&b, "  %s\n", summary(r.Report))
+	if line := callSummary(r.Report); line != "" {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}
 	for i := range r.Joined {
-		fmt.Fprintf(&b, "  %s\n", r.Joined[i].String())
+		fmt.Fprintf(&b, "  %s\n", joinedLine(&r.Joined[i]))
 	}
 	switch {
 	case len(r.Contexts) > 0:
@@ -439,9 +472,9 @@ func (r *inputReport) writeText(w io.Writer) error {
 		if i == maxProblemLines || p.Severity != "lost" {
 			break
 		}
-		fmt.Fprintf(&b, "  %s: %s\n", r.WordFor(p), printable(p.String()))
+		fmt.Fprintf(&b, "  %s: %s\n", wordFor(r.Report, p), printable(problemLine(p)))
 	}
-	if counts := r.ProblemSummary(); counts != "" {
+	if counts := problemSummary(r.Report); counts != "" {
 		details := "weft info " + printable(r.Input)
 		if r.Input == inputName("-") {
 			details = "--report json"

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // A conversion is one input of a call on its way to its output.
@@ -54,7 +55,7 @@ func (j *convertJob) mayShare(c *conversion, n int) bool {
 func (j *convertJob) convertAll(ctx context.Context, p *progress) {
 	n := 1
 	if len(j.conversions) > 1 {
-		n = j.opts.WorkerCount()
+		n = timeline.WorkerCount(j.opts.Workers, j.opts.Memory)
 	}
 	idle := make(chan *worker, n)
 	for range n {
@@ -144,9 +145,7 @@ func (j *convertJob) convert(ctx context.Context, c *conversion, w *worker, opts
 	}
 	defer dst.Abort()
 
-	if opts.Compress, err = j.compression(c.output); err != nil {
-		return nil, err
-	}
+	opts.Compress = j.compression(c.output)
 	in, err := w.whole(p.reader(src), src.size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(c.input), withoutPath(err))

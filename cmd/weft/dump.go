@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -47,11 +48,12 @@ the text and JSON forms.`,
 
 func dump(c *cli.Context, env *environment, name string, src *input, opts convert.Options) error {
 	progress := startProgress(env, inputName(name), src.size, !env.isTerminal(env.stdout))
-	trace, _, err := convert.Load(c.Context, progress.reader(src), opts)
+	tr, err := convert.Open(c.Context, progress.reader(src), opts)
 	progress.Stop()
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
+	trace := bridge.Timeline(tr)
 	w := bufio.NewWriterSize(env.stdout, outputBuffer)
 	d := dumper{trace: trace, tracks: map[trackKey]*dumpTrack{}}
 	write := d.text
@@ -69,7 +71,7 @@ func dump(c *cli.Context, env *environment, name string, src *input, opts conver
 	if err == nil { // otherwise Flush has the same error once more
 		err = w.Flush()
 	}
-	return errors.Join(err, trace.Close())
+	return errors.Join(err, tr.Close())
 }
 
 // A dumper formats items. Its buffer is used again for every line.

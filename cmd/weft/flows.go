@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -198,12 +199,13 @@ func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Opti
 	}
 	defer src.Close()
 	progress := startProgress(env, inputName(q.file), src.size, !env.isTerminal(env.stdout))
-	trace, _, err := convert.Load(ctx, progress.reader(src), opts)
+	tr, err := convert.Open(ctx, progress.reader(src), opts)
 	progress.Stop()
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(q.file), withoutPath(err))
 	}
-	defer func() { err = errors.Join(err, trace.Close()) }()
+	defer func() { err = errors.Join(err, tr.Close()) }()
+	trace := bridge.Timeline(tr)
 	index, err := flowindex.NewIndex(ctx, trace)
 	if err != nil {
 		return err

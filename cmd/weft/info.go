@@ -41,16 +41,13 @@ but changed. docs/data-problems.md explains every problem.`,
 
 func info(c *cli.Context, env *environment, name string, src *input, opts convert.Options) error {
 	progress := startProgress(env, inputName(name), src.size, true)
-	trace, report, err := convert.Load(c.Context, progress.reader(src), opts)
+	report, err := convert.Inspect(c.Context, progress.reader(src), opts)
 	progress.Stop()
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
-	if err := trace.Close(); err != nil {
-		return err
-	}
 	if c.Bool("json") {
-		return writeJSON(env.stdout, &infoReport{Input: inputName(name), Report: report})
+		return writeJSON(env.stdout, &infoReport{Input: inputName(name), Report: report, Durations: newDurations(report.Durations)})
 	}
 	return writeInfo(env.stdout, inputName(name), report)
 }
@@ -59,6 +56,7 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 type infoReport struct {
 	Input string `json:"input"`
 	*convert.Report
+	Durations durations `json:"durations"`
 }
 
 func writeInfo(w io.Writer, name string, r *convert.Report) error {
@@ -81,7 +79,7 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 		row("time", "%s, from %d ns to %d ns", time.Duration(r.Span.End-r.Span.Start), r.Span.Start, r.Span.End)
 	}
 	if r.Clock != nil {
-		row("clock", "%s", printable(r.Clock.String()))
+		row("clock", "%s", printable(clockLine(r.Clock)))
 	}
 	t, e := r.Tracks, r.Events
 	row("tracks", "processes %d, threads %d, async %d, counters %d, other %d", t.Processes, t.Threads, t.Async, t.Counters, t.Other)
@@ -89,12 +87,12 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 		e.Instants, e.CounterValues, e.Samples)
 	row("flows", "%d", e.Flows)
 	for i := range r.Profiles {
-		row("profile", "%s", printable(r.Profiles[i].String()))
+		row("profile", "%s", printable(profileLine(&r.Profiles[i])))
 	}
 	for _, c := range r.JSCalls {
-		row("JS calls", "%s: %s", c.TID.Title(printable(c.Thread), "tid"), c.String())
+		row("JS calls", "%s: %s", withNumber(printable(c.Thread), "tid", c.TID), callsLine(&c))
 	}
-	counts := r.ProblemSummary()
+	counts := problemSummary(r)
 	if counts == "" {
 		counts = "none"
 	}
@@ -102,7 +100,7 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 	for _, p := range r.Problems {
 		fmt.Fprintf(&b, "    %-8s  %s ×%d: %s\n", p.Severity, p.Name, p.Count, p.Sentence)
 		for _, found := range p.Cases {
-			if text := printable(found.String()); text != "" {
+			if text := printable(caseText(&found)); text != "" {
 				fmt.Fprintf(&b, "                %s\n", text)
 			}
 		}

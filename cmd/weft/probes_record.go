@@ -18,6 +18,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/tracer"
+	"github.com/weft-trace/weft/trace"
 )
 
 func probesRecordCommand(env *environment) *cli.Command {
@@ -414,12 +415,12 @@ func (j *recordJob) finish(report *convert.Report, end *tracer.End) error {
 // writeReport says what was recorded, what is missing, and what to do next.
 func (j *recordJob) writeReport(report *convert.Report) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, %s\n", printable(outputName(j.output)), report.Summary(), formatSize(report.BytesOut))
+	fmt.Fprintf(&b, "%s: %s, %s\n", printable(outputName(j.output)), summary(report), formatSize(report.BytesOut))
 	for i := range report.Problems {
 		p := &report.Problems[i]
-		fmt.Fprintf(&b, "  %s: %s\n", report.WordFor(p), printable(p.String()))
+		fmt.Fprintf(&b, "  %s: %s\n", wordFor(report, p), printable(problemLine(p)))
 	}
-	if slices.ContainsFunc(report.Problems, func(p convert.Problem) bool { return p.Name == "drops" }) {
+	if slices.ContainsFunc(report.Problems, func(p trace.Problem) bool { return p.Name == "drops" }) {
 		fmt.Fprintf(&b, "  To lose fewer events, %s\n", j.largerBuffers())
 	}
 	if e := report.Events; e.Slices+e.Instants == 0 {

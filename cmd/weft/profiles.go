@@ -16,19 +16,17 @@ func profileFlags() []cli.Flag {
 }
 
 // setProfiles reads profileFlags. Commands that lack them get their defaults.
-func setProfiles(c *cli.Context, opts *convert.Options) (err error) {
-	if calls := c.String("js-calls"); calls != "" {
-		if opts.JSCalls, err = convert.ParseJSCalls(calls); err != nil {
-			return usagef("--js-calls: %v", err)
-		}
+func setProfiles(c *cli.Context, opts *convert.Options) error {
+	opts.JSCalls = convert.JSCalls(c.String("js-calls"))
+	if err := opts.Validate(); err != nil {
+		return usagef("--js-calls: %v", err)
 	}
 	if opts.Profile = c.String("profile"); opts.Profile == "" && c.IsSet("profile") {
 		return usagef("--profile: the id is empty; weft info lists them")
 	}
-	if base := c.String("profile-base"); base != "" {
-		if opts.ProfileBase, err = convert.ParseProfileBase(base); err != nil {
-			return usagef("--profile-base: %v", err)
-		}
+	opts.ProfileBase = convert.ProfileBase(c.String("profile-base"))
+	if err := opts.Validate(); err != nil {
+		return usagef("--profile-base: %v", err)
 	}
 	return nil
 }

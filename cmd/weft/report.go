@@ -9,10 +9,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // reports are the tables that the report command makes of samples.
@@ -78,7 +80,7 @@ func reportFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "json", Usage: "print one line of JSON", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values, with times in nanoseconds", DisableDefaultText: true},
 		&cli.IntFlag{Name: "top", Value: defaultTop, Usage: "print at most `N` rows of a table; 0: all", DefaultText: "20; all with --json and --csv"},
-		&cli.StringFlag{Name: "format", Value: "auto", Usage: "input `FORMAT`: " + strings.Join(convert.SupportedFormats(), ", ")},
+		&cli.StringFlag{Name: "format", Value: "auto", Usage: "input `FORMAT`: " + formatList()},
 		memoryFlag(), tempFlag(),
 	}
 }
@@ -278,21 +280,21 @@ func checkSampleFlags(c *cli.Context, which int) error {
 // collectProfiles reads a trace and keeps what reports need of it.
 func collectProfiles(c *cli.Context, env *environment, name string, src *input, opts convert.Options) (*report.Profiles, error) {
 	progress := startProgress(env, inputName(name), src.size, true)
-	trace, loaded, err := convert.Load(c.Context, progress.reader(src), opts)
+	tr, err := convert.Open(c.Context, progress.reader(src), opts)
 	progress.Stop()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
-	printProblems(env, name, loaded, sampleProblems)
-	profiles, err := report.Collect(c.Context, trace)
-	return profiles, errors.Join(err, trace.Close())
+	printProblems(env, name, tr, sampleProblems)
+	profiles, err := report.Collect(c.Context, bridge.Timeline(tr))
+	return profiles, errors.Join(err, tr.Close())
 }
 
 // printProblems says what is missing in the numbers of a report: the problems of the input that have one of the names.
-func printProblems(env *environment, name string, loaded *convert.Report, names []string) {
-	for i := range loaded.Problems {
-		if p := &loaded.Problems[i]; slices.Contains(names, p.Name) {
-			fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(name)), printable(p.String()))
+func printProblems(env *environment, name string, tr *trace.Trace, names []string) {
+	for _, p := range tr.Problems() {
+		if slices.Contains(names, p.Name) {
+			fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(name)), printable(problemLine(&p)))
 		}
 	}
 }

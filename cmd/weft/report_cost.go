@@ -9,10 +9,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // costFlags are the flags of "report cost" beside those of all reports.
@@ -63,7 +67,7 @@ func windowTime(c *cli.Context, name string) (timeline.Nanos, error) {
 	if !c.IsSet(name) {
 		return 0, nil
 	}
-	if _, err := convert.ParseFormat(text); err == nil {
+	if slices.Contains(formats, convert.Format(text)) {
 		return 0, usagef("--%s: %s is an input format; use --format %s. In reports, --from and --to are times", name, text, text)
 	}
 	t, err := parseMoment(strings.TrimPrefix(text, "+"), 0)
@@ -100,15 +104,27 @@ func runCostReport(c *cli.Context, env *environment) error {
 		return err
 	}
 	defer src.Close()
+	rules, err := options.Options(*opts.Attribute).Rules()
+	if err != nil {
+		return err
+	}
+	opts.Attribute = nil // here it is asked, not written
 	progress := startProgress(env, inputName(name), src.size, true)
-	trace, result, loaded, err := convert.Attribute(c.Context, progress.reader(src), opts)
+	tr, err := convert.Open(c.Context, progress.reader(src), opts)
+	var result *cost.Result
+	if err == nil {
+		if result, err = attribution.Run(c.Context, bridge.Timeline(tr), rules); err != nil {
+			err = errors.Join(err, tr.Close())
+		}
+	}
 	progress.Stop()
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
-	printProblems(env, name, loaded, costProblems)
-	tables, note, err := query.tables(costtables.Of(result), loaded.Span)
-	if err = errors.Join(err, result.Close(), trace.Close()); err != nil {
+	printProblems(env, name, tr, costProblems)
+	span := spanOf(tr)
+	tables, note, err := query.tables(costtables.Of(result), span)
+	if err = errors.Join(err, result.Close(), tr.Close()); err != nil {
 		return err
 	}
 	switch {
@@ -122,14 +138,25 @@ func runCostReport(c *cli.Context, env *environment) error {
 		_, err := fmt.Fprintln(env.stdout, note)
 		return err
 	}
-	return printCosts(env, query.heading(tables, loaded.Span), tables)
+	return printCosts(env, query.heading(tables, span), tables)
+}
+
+// timeSpan is the time from the first event of a trace to the last one.
+type timeSpan struct {
+	from, to trace.Nanos
+	empty    bool // there are no events
+}
+
+func spanOf(tr *trace.Trace) timeSpan {
+	s := tr.Summary()
+	return timeSpan{s.Start, s.End, s.Slices+s.Instants+s.CounterValues+s.Samples == 0}
 }
 
 // tables makes the tables that were asked for. Where there are none, the note says why.
-func (q *costQuery) tables(result *costtables.Tables, span *convert.Span) (tables []*costtables.Table, note string, err error) {
+func (q *costQuery) tables(result *costtables.Tables, span timeSpan) (tables []*costtables.Table, note string, err error) {
 	types := result.Types()
 	switch {
-	case span == nil:
+	case span.empty:
 		return nil, "the trace has no events", nil
 	case q.typ != "":
 		typ, err := q.findType(result)
@@ -142,7 +169,7 @@ func (q *costQuery) tables(result *costtables.Tables, span *convert.Span) (table
 	}
 	switch {
 	case q.window != (options.Window{}) && result.Empty():
-		length := timeline.Nanos(span.End - span.Start)
+		length := timeline.Nanos(span.to - span.from)
 		return nil, fmt.Sprintf("nothing happens in that time; the trace spans 0 to %s ms", millis(length)), nil
 	case len(types) == 0 && len(result.Types()) > 0:
 		return nil, fmt.Sprintf("no contexts that --by %s can group", q.group), nil
@@ -160,11 +187,11 @@ func (q *costQuery) tables(result *costtables.Tables, span *convert.Span) (table
 }
 
 // heading says for people what a part of the time the tables are about, and of what their percentages are.
-func (q *costQuery) heading(tables []*costtables.Table, span *convert.Span) string {
+func (q *costQuery) heading(tables []*costtables.Table, span timeSpan) string {
 	if len(tables) == 0 {
 		return ""
 	}
-	from, to := q.window.From, timeline.Nanos(span.End-span.Start)
+	from, to := q.window.From, timeline.Nanos(span.to-span.from)
 	if q.window.To > 0 {
 		to = min(to, q.window.To)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/bridge"
 	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -125,14 +126,14 @@ func runEventReport(c *cli.Context, env *environment, r *eventReport) (err error
 	}
 	defer src.Close()
 	progress := startProgress(env, inputName(name), src.size, true)
-	trace, loaded, err := convert.Load(c.Context, progress.reader(src), opts)
+	tr, err := convert.Open(c.Context, progress.reader(src), opts)
 	progress.Stop()
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
-	printProblems(env, name, loaded, costProblems)
-	result, err := r.make(c, trace)
-	if err = errors.Join(err, trace.Close()); err != nil {
+	printProblems(env, name, tr, costProblems)
+	result, err := r.make(c, bridge.Timeline(tr))
+	if err = errors.Join(err, tr.Close()); err != nil {
 		return err
 	}
 	printNote(env, name, result.note())

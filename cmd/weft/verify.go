@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/unpack"
 	"github.com/weft-trace/weft/pftrace"
 )
 
@@ -62,7 +62,7 @@ func verify(c *cli.Context, env *environment, name string, src *input) error {
 
 // verifyReader checks what r has. It also returns whether that begins like JSON.
 func verifyReader(c *cli.Context, r io.Reader) (report *pftrace.VerifyReport, json bool, err error) {
-	unpacked, err := convert.Unpack(c.Context, r, c.String("tmp"))
+	unpacked, err := unpack.Strict(c.Context, r, c.String("tmp"))
 	if err != nil {
 		return nil, false, err
 	}

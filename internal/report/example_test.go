@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/report"
 )
 
@@ -21,12 +22,12 @@ func Example() {
 		              {"timestamp": 20, "stackId": 0, "marker": "layout"},
 		              {"timestamp": 30, "stackId": 0, "marker": "layout"},
 		              {"timestamp": 40}]}`
-	trace, _, err := convert.Load(context.Background(), strings.NewReader(profile), convert.Options{})
+	trace, err := convert.Open(context.Background(), strings.NewReader(profile), convert.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer trace.Close()
-	profiles, err := report.Collect(context.Background(), trace)
+	profiles, err := report.Collect(context.Background(), bridge.Timeline(trace))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-package convert
+// Package unpack reads what is inside of containers: gzip, zstd and zip, recognised by content.
+package unpack
 
 import (
 	"bufio"
@@ -30,10 +31,10 @@ const (
 	maxNamesShown = 8 // members of a zip archive in a message
 )
 
-// A source gives the bytes of a trace: unpacked, read ahead, counted.
-type source struct {
+// A Source gives the bytes of a trace: unpacked, read ahead, counted.
+type Source struct {
 	io.Reader
-	containers []string // "gzip", "zstd", "zip"; outermost first
+	Containers []string // "gzip", "zstd", "zip"; outermost first
 
 	ctx       context.Context
 	cancel    context.CancelFunc
@@ -43,10 +44,10 @@ type source struct {
 	closes    []func()
 }
 
-// openSource recognises containers by their magic bytes and unpacks them (chrome-json.md 2).
-func openSource(ctx context.Context, src io.Reader, tempDir string) (*source, error) {
+// Open recognises containers by their magic bytes and unpacks them (chrome-json.md 2).
+func Open(ctx context.Context, src io.Reader, tempDir string) (*Source, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &source{ctx: ctx, cancel: cancel}
+	s := &Source{ctx: ctx, cancel: cancel}
 	if memory, ok := src.(*bytes.Reader); ok {
 		// Nothing to wait for, and nothing to read ahead.
 		size := int64(memory.Len())
@@ -74,7 +75,7 @@ func openSource(ctx context.Context, src io.Reader, tempDir string) (*source, er
 		c := &containerReader{name: name, r: unpacked}
 		s.unpackers = append(s.unpackers, c)
 		layer := newReadAhead(ctx, c)
-		s.containers = append(s.containers, name)
+		s.Containers = append(s.Containers, name)
 		s.layers = append(s.layers, layer)
 		s.Reader = layer
 	}
@@ -94,12 +95,12 @@ func (m memoryReader) Read(p []byte) (int, error) {
 	return m.r.Read(p)
 }
 
-// Unpack returns the content of src: what is inside it if it is packed with gzip, zstd or zip, else its own bytes.
+// Strict returns the content of src: what is inside it if it is packed with gzip, zstd or zip, else its own bytes.
 // Containers are recognised by content and may be nested. A zip archive must hold one file; it is copied to a temporary
 // file in tempDir ("": os.TempDir), which Close removes. Reads fail when ctx is done, and where a container is cut or
 // damaged, behind what could be unpacked.
-func Unpack(ctx context.Context, src io.Reader, tempDir string) (io.ReadCloser, error) {
-	s, err := openSource(ctx, src, tempDir)
+func Strict(ctx context.Context, src io.Reader, tempDir string) (io.ReadCloser, error) {
+	s, err := Open(ctx, src, tempDir)
 	if err != nil {
 		return nil, err
 	}
@@ -107,24 +108,24 @@ func Unpack(ctx context.Context, src io.Reader, tempDir string) (io.ReadCloser, 
 }
 
 // strictSource is a source for which damage is an error.
-type strictSource struct{ *source }
+type strictSource struct{ *Source }
 
 func (s strictSource) Read(p []byte) (int, error) {
-	n, err := s.source.Read(p)
+	n, err := s.Source.Read(p)
 	if err == io.EOF {
-		if damage := s.damage(); damage != nil {
+		if damage := s.Damage(); damage != nil {
 			return n, damage
 		}
 	}
 	return n, err
 }
 
-// packedBytes returns how much was read from the caller's reader.
-func (s *source) packedBytes() int64 { return s.taken() }
+// PackedBytes returns how much was read from the caller's reader.
+func (s *Source) PackedBytes() int64 { return s.taken() }
 
 // Close stops the goroutines and removes temporary files. A Read of the caller's reader that blocks is left behind;
 // everything else has ended when Close returns.
-func (s *source) Close() error {
+func (s *Source) Close() error {
 	s.cancel()
 	for _, layer := range s.layers {
 		<-layer.done
@@ -137,7 +138,7 @@ func (s *source) Close() error {
 }
 
 // unpack returns the content of the container that br holds, nil if it is none.
-func (s *source) unpack(magic []byte, br *bufio.Reader, tempDir string) (string, io.Reader, error) {
+func (s *Source) unpack(magic []byte, br *bufio.Reader, tempDir string) (string, io.Reader, error) {
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x1F, 0x8B}):
 		r, err := gzip.NewReader(br) // reads several members as one stream
@@ -165,7 +166,7 @@ func (s *source) unpack(magic []byte, br *bufio.Reader, tempDir string) (string,
 }
 
 // openZip copies an archive to a temporary file, because its directory comes last, and opens its only member.
-func (s *source) openZip(r io.Reader, tempDir string) (io.Reader, error) {
+func (s *Source) openZip(r io.Reader, tempDir string) (io.Reader, error) {
 	f, err := os.CreateTemp(tempDir, "weft-zip-*")
 	if err != nil {
 		return nil, fmt.Errorf("temporary file: %w", err)
@@ -269,8 +270,8 @@ func isDamage(err error) bool {
 	return errors.As(err, &corrupt)
 }
 
-// damage returns why a container ended early, nil if none did. It is complete when the source has given io.EOF.
-func (s *source) damage() error {
+// Damage returns why a container ended early, nil if none did. It is complete when the source has given io.EOF.
+func (s *Source) Damage() error {
 	for _, c := range s.unpackers {
 		if c.damage != nil {
 			return c.damage

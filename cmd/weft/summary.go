@@ -1,0 +1,250 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers/jsprofile"
+	"github.com/weft-trace/weft/trace"
+)
+
+// callsLine says in one line how many calls there are and how much of the samples they show.
+func callsLine(c *convert.ThreadCalls) string {
+	line := fmt.Sprintf("%s from %s of JavaScript; ", plural(c.Calls, "call", "calls"), plural(c.Samples, "sample", "samples"))
+	if c.RefinedLost != nil {
+		return line + fmt.Sprintf("%s of the sampled time is in no call of its function, with the rules of DevTools %s",
+			share(c.RefinedLost.Time, c.Time), share(c.LostTime, c.Time))
+	}
+	return line + fmt.Sprintf("%s of the sampled time is in no call of its function", share(c.LostTime, c.Time))
+}
+
+// share writes a part of a time in percent.
+func share(part, whole trace.Nanos) string {
+	if whole == 0 {
+		return "0 %"
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
+}
+
+// callSummary says in one line what became of the samples of JavaScript; "" if no calls were made of samples.
+func callSummary(r *convert.Report) string {
+	if len(r.JSCalls) == 0 {
+		return ""
+	}
+	var sum convert.ThreadCalls
+	for i := range r.JSCalls {
+		c := &r.JSCalls[i]
+		sum.Calls, sum.Samples, sum.Time, sum.LostTime = sum.Calls+c.Calls, sum.Samples+c.Samples, sum.Time+c.Time, sum.LostTime+c.LostTime
+		if c.RefinedLost != nil {
+			if sum.RefinedLost == nil {
+				sum.RefinedLost = new(convert.RefinedLost)
+			}
+			sum.RefinedLost.Time += c.RefinedLost.Time
+		}
+	}
+	return fmt.Sprintf("JS calls on %s: %s", plural(int64(len(r.JSCalls)), "thread", "threads"), callsLine(&sum))
+}
+
+// profileLine says in one line which profile it is.
+func profileLine(p *convert.Profile) string {
+	line := fmt.Sprintf("%s of %s: %s", p.ID, threadTitle(p),
+		plural(int64(p.Samples), "sample", "samples"))
+	if p.Source != "" {
+		line += ", source " + p.Source
+	}
+	if !p.Chosen {
+		line += ", not chosen"
+	}
+	return line
+}
+
+// threadTitle is the name of the thread with the numbers that the input has: "main [pid 1, tid 2]".
+func threadTitle(p *convert.Profile) string {
+	var ids []string
+	if p.PID.Kind() != trace.NoValue {
+		ids = append(ids, "pid "+p.PID.String())
+	}
+	if p.TID.Kind() != trace.NoValue {
+		ids = append(ids, "tid "+p.TID.String())
+	}
+	if len(ids) == 0 {
+		return p.Thread
+	}
+	return strings.TrimLeft(p.Thread+" ["+strings.Join(ids, ", ")+"]", " ")
+}
+
+// joinedLine says in one line where the profile is and how sure that is.
+func joinedLine(j *convert.Joined) string {
+	how := "the trace has the same samples"
+	if j.By == jsprofile.ByNavigation {
+		how = "the trace has the navigation to its page"
+	}
+	return fmt.Sprintf("self-profile of thread %d in process %d: %s; its times count from %d ns, give or take %v", j.TID, j.PID, how,
+		j.TimeOrigin, time.Duration(j.Uncertainty))
+}
+
+// clockLine says what is known of a clock: "boottime; 0 is 2026-11-22T12:00:00.000000001Z; the recording ended at 12 ns".
+func clockLine(c *convert.RecordedClock) string {
+	parts := []string{cmp.Or(c.Name, "not named")}
+	if epoch, ok := clockEpoch(c); ok {
+		parts = append(parts, "0 is "+time.Unix(0, epoch).UTC().Format(time.RFC3339Nano))
+	}
+	if c.End != nil {
+		parts = append(parts, fmt.Sprintf("the recording ended at %d ns", *c.End))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// clockEpoch returns Unix time at 0 of the clock, if that can be told.
+func clockEpoch(c *convert.RecordedClock) (ns int64, ok bool) {
+	switch {
+	case c.Epoch != nil:
+		return *c.Epoch, true
+	case c.Sync != nil && c.SyncUnix != nil:
+		ns = *c.SyncUnix - *c.Sync
+		return ns, (ns < *c.SyncUnix) == (*c.Sync > 0)
+	}
+	return 0, false
+}
+
+// summary says in one line what the input holds: events, tracks and time.
+func summary(r *convert.Report) string {
+	e, t := r.Events, r.Tracks
+	var events []string
+	for _, kind := range []struct {
+		n         int64
+		one, many string
+	}{
+		{e.Slices, "slice", "slices"}, {e.Instants, "instant", "instants"},
+		{e.CounterValues, "counter value", "counter values"}, {e.Samples, "sample", "samples"},
+		{e.Flows, "flow", "flows"},
+	} {
+		if kind.n > 0 {
+			events = append(events, plural(kind.n, kind.one, kind.many))
+		}
+	}
+	if len(events) == 0 {
+		return "no events"
+	}
+	line := strings.Join(events, ", ") + " on " + plural(int64(t.Threads), "thread", "threads") + " of " +
+		plural(int64(t.Processes), "process", "processes")
+	if r.Span != nil {
+		line += fmt.Sprintf("; %s", time.Duration(r.Span.End-r.Span.Start))
+	}
+	return line
+}
+
+// problemSummary counts the problems by severity: "2 lost, 1 repaired, 7 info". It is empty if there are none.
+func problemSummary(r *convert.Report) string {
+	words := []string{problem.Lost.String(), notAttributed, problem.Repaired.String(), problem.Info.String()}
+	counts := make([]uint64, len(words))
+	for i := range r.Problems {
+		p := &r.Problems[i]
+		count := &counts[slices.Index(words, wordFor(r, p))]
+		*count = problem.Sum(*count, p.Count)
+	}
+	var parts []string
+	for i, n := range counts {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, words[i]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// notAttributed is said of what is called lost where it is copied all the same.
+const notAttributed = "not attributed"
+
+// wordFor returns the severity of a problem for people: "lost", "repaired" or "info", or "not attributed" for what is in
+// the output but had no part in the attribution.
+func wordFor(r *convert.Report, p *trace.Problem) string {
+	if p.Severity == problem.Lost.String() && !r.IsLost(p) {
+		return notAttributed
+	}
+	return p.Severity
+}
+
+// problemLine says in one line what happened how often and where first: "end_without_begin ×3, first at event 12 (byte
+// 3456): An end matches no open slice; weft dropped it."
+func problemLine(p *trace.Problem) string {
+	line := fmt.Sprintf("%s ×%d", p.Name, p.Count)
+	if len(p.Cases) > 0 {
+		if at := position(&p.Cases[0]); at != problem.NoPosition {
+			line += ", first at " + at.String()
+		}
+		if detail := p.Cases[0].Detail; detail != "" {
+			line += fmt.Sprintf(" (%s)", detail)
+		}
+	}
+	return line + ": " + p.Sentence
+}
+
+// position returns where a case is.
+func position(c *trace.ProblemCase) problem.Position {
+	at := problem.NoPosition
+	if c.Event != nil {
+		at.Event = *c.Event
+	}
+	if c.Byte != nil {
+		at.Offset = *c.Byte
+	}
+	return at
+}
+
+// caseText returns position and detail of a case.
+func caseText(c *trace.ProblemCase) string {
+	at := position(c)
+	switch {
+	case at == problem.NoPosition:
+		return c.Detail
+	case c.Detail == "":
+		return at.String()
+	}
+	return at.String() + ": " + c.Detail
+}
+
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// durations are how long the steps of a conversion took, as JSON has them: in seconds.
+type durations struct {
+	Read      seconds `json:"read_s"`
+	Resolve   seconds `json:"resolve_s"`
+	Attribute seconds `json:"attribute_s,omitempty"`
+	Write     seconds `json:"write_s"`
+	Total     seconds `json:"total_s"`
+}
+
+func newDurations(d convert.Durations) durations {
+	return durations{seconds(d.Read), seconds(d.Resolve), seconds(d.Attribute), seconds(d.Write), seconds(d.Total)}
+}
+
+// seconds is a duration that is a number of seconds in JSON, in whole milliseconds.
+type seconds time.Duration
+
+// MarshalJSON returns the seconds with three decimals.
+func (s seconds) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, "%.3f", time.Duration(s).Seconds()), nil
+}
+
+// withNumber is a name with the number that the input has behind it, if it has one: "main [tid 7]".
+func withNumber(name, kind string, id trace.Value) string {
+	if id.Kind() == trace.NoValue {
+		return name
+	}
+	number := kind + " " + id.String()
+	switch name = strings.TrimSuffix(name, " ("+number+")"); name { // a full name may say it already
+	case "", number:
+		return "[" + number + "]"
+	}
+	return name + " [" + number + "]"
+}

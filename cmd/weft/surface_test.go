@@ -1,0 +1,105 @@
+package main
+
+import (
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// maxExported is how many functions, methods and types the public packages may export together. It may only be lowered.
+const maxExported = 120
+
+// TestPublicSurface counts what the public packages export. All of it is documented, and every package that exports something has an example.
+func TestPublicSurface(t *testing.T) {
+	total := 0
+	for _, dir := range publicPackages(t) {
+		total += exportedNames(t, dir)
+	}
+	if total > maxExported {
+		t.Errorf("the public packages export %d functions, methods and types, more than %d", total, maxExported)
+	}
+	t.Logf("%d functions, methods and types", total)
+}
+
+// publicPackages returns the folders of packages that other modules can import, but for generated ones.
+func publicPackages(t *testing.T) (dirs []string) {
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if !d.IsDir() {
+			if dir := filepath.Dir(path); strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && !slices.Contains(dirs, dir) {
+				dirs = append(dirs, dir)
+			}
+			return nil
+		}
+		switch name := d.Name(); name {
+		case "internal", "cmd", "gen", "tools", "testdata":
+			return filepath.SkipDir
+		default:
+			if strings.HasPrefix(name, ".") && name != ".." {
+				return filepath.SkipDir
+			}
+		}
+		return nil
+	})
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("packages %q, error %v", dirs, err)
+	}
+	return dirs
+}
+
+// exportedNames counts what a package exports and reports what has no comment or example.
+func exportedNames(t *testing.T, dir string) (n int) {
+	t.Helper()
+	fset := token.NewFileSet()
+	var files []*ast.File
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") {
+			continue
+		}
+		f, err := parser.ParseFile(fset, filepath.Join(dir, e.Name()), nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	p, err := doc.NewFromFiles(fset, files, "example.com/"+filepath.Base(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(name, comment string) {
+		if n++; strings.TrimSpace(comment) == "" {
+			t.Errorf("%s.%s has no comment", p.Name, name)
+		}
+	}
+	examples := len(p.Examples)
+	funcs := func(of string, list []*doc.Func) {
+		for _, f := range list {
+			has(of+f.Name, f.Doc)
+			examples += len(f.Examples)
+		}
+	}
+	funcs("", p.Funcs)
+	for _, typ := range p.Types {
+		has(typ.Name, typ.Doc)
+		examples += len(typ.Examples)
+		funcs("", typ.Funcs)
+		funcs(typ.Name+".", typ.Methods)
+	}
+	if n > 0 && examples == 0 {
+		t.Errorf("package %s has no example", p.Name)
+	}
+	return n
+}

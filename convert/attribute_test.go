@@ -1,0 +1,79 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"path/filepath"
+	"testing"
+
+	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/recording"
+
+	engine "github.com/weft-trace/weft/internal/attribution"
+)
+
+// costsOf returns the cost tables of an attribution as JSON.
+func costsOf(t *testing.T, r *cost.Result) map[string]string {
+	t.Helper()
+	costs := map[string]string{}
+	of := tables.Of(r)
+	for _, typ := range of.Types() {
+		table, err := of.Table(tables.TableOptions{Type: typ})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := table.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		costs[typ] = string(text)
+	}
+	return costs
+}
+
+// An opened trace is attributed as a conversion attributes it.
+func TestOpenedTracesAreAttributedAlike(t *testing.T) {
+	for _, name := range []string{
+		"chrome/chrome-devtools-tiny.json.gz", "chrome/chrome-devtools-small.json.gz", "chrome/chrome-everything-small.json.gz",
+		"firefox/gecko/ff-gecko-tiny.json.gz", "perfetto/chrome-paired-tiny.pftrace.gz",
+	} {
+		t.Run(name, func(t *testing.T) {
+			input := recording.Read(t, filepath.Join(recording.Testdata(t), "traces", filepath.FromSlash(name)))
+			opts := Options{Attribute: new(attribution.Options), TempDir: t.TempDir()}
+			if err := opts.complete(); err != nil {
+				t.Fatal(err)
+			}
+			l := newLoader(opts)
+			defer l.close()
+			tl, err := l.load(context.Background(), bytes.NewReader(input))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tl.Close()
+			want := costsOf(t, l.attributed)
+
+			tr, err := Open(context.Background(), bytes.NewReader(input), Options{TempDir: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tr.Close()
+			rules, err := options.Options{}.Rules()
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := engine.Run(context.Background(), bridge.Timeline(tr), rules)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer result.Close()
+			if got := costsOf(t, result); len(want) == 0 || !maps.Equal(got, want) {
+				t.Errorf("the costs are\n%v\nwant\n%v", got, want)
+			}
+		})
+	}
+}
