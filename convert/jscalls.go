@@ -177,13 +177,13 @@ func (j *jsThreads) addCalls(ctx context.Context, t *timeline.Timeline) ([]Threa
 	}
 	p := &callPass{t: t, classes: map[timeline.NameID]profilecalls.Class{}, threads: map[timeline.TrackID]*threadPass{}}
 	var all []ThreadCalls
-	err := t.Extend(ctx, func(starts []timeline.Occurrence, b *timeline.Builder) error {
+	err := t.Extend(ctx, func(starts []timeline.Head, b *timeline.Builder) error {
 		if p.order == nil {
 			p.start(j, b)
 		}
 		for i := range starts {
 			if th := p.threads[starts[i].Thread]; th != nil {
-				th.event(&starts[i], p.class(starts[i].Name))
+				th.event(&starts[i], p.class(starts[i].NameID))
 			}
 		}
 		if starts == nil {
@@ -231,7 +231,7 @@ func (p *callPass) class(name timeline.NameID) profilecalls.Class {
 	return class
 }
 
-func (th *threadPass) event(o *timeline.Occurrence, class profilecalls.Class) {
+func (th *threadPass) event(o *timeline.Head, class profilecalls.Class) {
 	ev := profilecalls.Event{TS: o.TS, End: o.End, Class: class, TraceID: o.TraceID}
 	if o.End == timeline.NoTime {
 		ev.End = o.TS

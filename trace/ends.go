@@ -77,7 +77,7 @@ func collectEnds(tl *timeline.Timeline) (*sliceEnds, error) {
 	compare := func(a, b *sliceEnd) int { return cmp.Compare(a.slice, b.slice) }
 	s := &sliceEnds{ends: extsort.New(sliceEndCodec, compare, tl.Memory()/8, tl.TempDir()), pending: map[EventID]sliceEnd{}}
 	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
-		if it.Kind != timeline.ItemEnd || it.ThreadTime == timeline.NoTime && len(it.Args) == 0 {
+		if it.Kind != timeline.ItemEnd || (it.ThreadTime == timeline.CPUTime{}) && len(it.Args) == 0 {
 			return nil
 		}
 		return s.add(it, tl.TempDir())
@@ -95,7 +95,8 @@ func collectEnds(tl *timeline.Timeline) (*sliceEnds, error) {
 }
 
 func (s *sliceEnds) add(it *timeline.Item, dir string) error {
-	e := sliceEnd{slice: EventID(it.Ordinal + 1), cpuTime: it.ThreadTime, argsSize: int64(len(it.Args))}
+	e := sliceEnd{slice: EventID(it.Ordinal + 1), argsSize: int64(len(it.Args))}
+	e.cpuTime, _ = it.ThreadTime.Nanos()
 	if e.argsSize > 0 {
 		if s.args == nil {
 			f, err := extsort.NewFile(dir)

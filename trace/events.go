@@ -96,8 +96,8 @@ func (r *eventReader) fill(it *timeline.Item) {
 			r.args.id = append(r.args.id, NewArg("scope", it.AsyncScope))
 		}
 	}
-	if it.ThreadTime != timeline.NoTime {
-		r.cpuTime, ev.CPUTime = it.ThreadTime, &r.cpuTime
+	if at, known := it.ThreadTime.Nanos(); known {
+		r.cpuTime, ev.CPUTime = at, &r.cpuTime
 	}
 	if it.Callstack != 0 {
 		r.fillStack(it.Callstack)

@@ -40,8 +40,8 @@ func (d *dumper) appendExtras(b []byte, item *timeline.Item) []byte {
 	if n, ok := item.CPU.Number(); ok {
 		b = strconv.AppendUint(append(b, "\tcpu="...), uint64(n), 10)
 	}
-	if item.ThreadTime != timeline.NoTime {
-		b = strconv.AppendInt(append(b, "\tthread_ts="...), int64(item.ThreadTime), 10)
+	if at, ok := item.ThreadTime.Nanos(); ok {
+		b = strconv.AppendInt(append(b, "\tthread_ts="...), int64(at), 10)
 	}
 	if item.AsyncID != "" {
 		b = appendField(append(b, "\tid="...), []byte(item.AsyncID))
@@ -172,8 +172,8 @@ func (d *dumper) appendJSONExtras(b []byte, item *timeline.Item) []byte {
 	if n, ok := item.CPU.Number(); ok {
 		b = strconv.AppendUint(append(b, `,"cpu":`...), uint64(n), 10)
 	}
-	if item.ThreadTime != timeline.NoTime {
-		b = strconv.AppendInt(append(b, `,"thread_ts_ns":`...), int64(item.ThreadTime), 10)
+	if at, ok := item.ThreadTime.Nanos(); ok {
+		b = strconv.AppendInt(append(b, `,"thread_ts_ns":`...), int64(at), 10)
 	}
 	if item.AsyncID != "" {
 		b = appendString(append(b, `,"id":`...), []byte(item.AsyncID))

@@ -77,7 +77,7 @@ func (p *flowPrinter) list(least int) error {
 }
 
 func (p *flowPrinter) marker(m flowindex.Member, label flowindex.Label) *marker {
-	return &marker{m, label, p.tracks.track(&timeline.Item{Track: m.Track, Lane: m.Lane})}
+	return &marker{m, label, p.tracks.track(&timeline.Item{Head: timeline.Head{Track: m.Track, Lane: m.Lane}})}
 }
 
 // described returns members with their labels.

@@ -237,10 +237,10 @@ func TestFirefoxRequests(t *testing.T) {
 func (a *attributed) nameOf(t *testing.T, event int) string {
 	t.Helper()
 	found := ""
-	err := a.t.Occurrences(context.Background(), false, func(group []timeline.Occurrence) error {
+	err := a.t.Occurrences(context.Background(), false, func(group []timeline.Head) error {
 		for i := range group {
-			if group[i].Event == uint32(event) && group[i].Kind != timeline.OccursEnd {
-				found = string(a.t.Name(group[i].Name))
+			if group[i].Event == uint32(event) && group[i].Kind != timeline.ItemEnd {
+				found = string(a.t.Name(group[i].NameID))
 			}
 		}
 		return nil

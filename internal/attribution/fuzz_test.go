@@ -107,10 +107,10 @@ func busyTime(t *testing.T, tl *timeline.Timeline, window options.Window) (total
 	type span struct{ from, to timeline.Nanos }
 	spans := map[timeline.TrackID][]span{}
 	places := evidence.TracksOf(tl)
-	err := tl.Occurrences(context.Background(), false, func(group []timeline.Occurrence) error {
+	err := tl.Occurrences(context.Background(), false, func(group []timeline.Head) error {
 		for i := range group {
 			o := &group[i]
-			if o.Kind == timeline.OccursSlice && o.End != timeline.NoTime && places[o.Track].Role == evidence.RoleThread {
+			if o.Kind == timeline.ItemBegin && o.End != timeline.NoTime && places[o.Track].Role == evidence.RoleThread {
 				spans[places[o.Track].Thread] = append(spans[places[o.Track].Thread], span{o.TS, o.End})
 			}
 		}

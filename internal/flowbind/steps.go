@@ -16,7 +16,7 @@ type Step struct {
 	At      timeline.Nanos // when it passes; Chrome's s, t and f may have a time inside their slice
 	Event   uint32         // index in the input of the event that says so; it decides the order at one time
 	Flow    uint64         // number of the flow, from 1; a flow ends where its id ends or starts again
-	Ordinal uint64         // of the slice or instant, see timeline.Occurrence
+	Ordinal uint64         // of the slice or instant, see timeline.Head.Ordinal
 	Track   timeline.TrackID
 	In, Out bool
 	Last    bool // the flow passes nothing after this

@@ -127,8 +127,8 @@ func TestRewriteAppends(t *testing.T) {
 		if err := a.Attributes([]timeline.Attribute{{Key: "k", Text: "v"}}); err != nil {
 			return err
 		}
-		begin := timeline.Item{Kind: timeline.ItemBegin, TS: 10, Dur: 5, Correlation: "c"}
-		end := timeline.Item{Kind: timeline.ItemEnd, TS: 15}
+		begin := timeline.Item{Head: timeline.Head{Kind: timeline.ItemBegin, TS: 10, Dur: 5}, Correlation: "c"}
+		end := timeline.Item{Head: timeline.Head{Kind: timeline.ItemEnd, TS: 15}}
 		return errors.Join(a.Event(track, "name", &begin), a.Event(track, "", &end))
 	}}
 	var out bytes.Buffer

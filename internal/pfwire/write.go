@@ -245,12 +245,12 @@ func (w *writer) item(it *timeline.Item) error {
 		}
 		b = wire.AppendFixed64(b, field, it.Flows[i].ID)
 	}
-	if it.ThreadTime != timeline.NoTime {
+	if at, ok := it.ThreadTime.Nanos(); ok {
 		if clock := w.clocks[it.Track]; clock != 0 {
 			if clock != w.compact.threadTime {
 				b = wire.AppendUint(b, schema.TrackEvent_ExtraCounterTrackUUIDs, clock)
 			}
-			b = wire.AppendInt(b, schema.TrackEvent_ExtraCounterValues, int64(it.ThreadTime/w.compact.threadUnit))
+			b = wire.AppendInt(b, schema.TrackEvent_ExtraCounterValues, int64(at/w.compact.threadUnit))
 		}
 	}
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, event), packet)

@@ -360,7 +360,7 @@ func TestSequencesHaveNoThread(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, e := range []timeline.Item{{Kind: timeline.ItemBegin, TS: 20}, {Kind: timeline.ItemEnd, TS: 21}} {
+		for _, e := range []timeline.Item{{Head: timeline.Head{Kind: timeline.ItemBegin, TS: 20}}, {Head: timeline.Head{Kind: timeline.ItemEnd, TS: 21}}} {
 			if err := a.Event(track, "c", &e); err != nil {
 				return err
 			}

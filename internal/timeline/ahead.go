@@ -26,20 +26,20 @@ type aheadBatch[T any] struct {
 
 // OccurrencesAhead is Timeline.Occurrences with a goroutine of its own that reads the next groups while fn looks at one. fn
 // must not change the timeline.
-func (t *Timeline) OccurrencesAhead(ctx context.Context, args bool, fn func(group []Occurrence) error) error {
-	return occurrencesAhead(ctx, t, args, nil, func(group []Occurrence, _ []struct{}) error { return fn(group) })
+func (t *Timeline) OccurrencesAhead(ctx context.Context, args bool, fn func(group []Head) error) error {
+	return occurrencesAhead(ctx, t, args, nil, func(group []Head, _ []struct{}) error { return fn(group) })
 }
 
 // PreparedAhead is Timeline.OccurrencesAhead with arguments, for a pass that makes a value of each occurrence by itself
 // before it looks at them in their order. prepare makes them while fn is at work on others, and gets what an earlier call
 // has left in v. values are those of the group, valid during the call; they are nil for a group that is so large that fn
 // has to prepare its values itself, with ReadArgs.
-func PreparedAhead[T any](ctx context.Context, t *Timeline, prepare func(o *Occurrence, v *T), fn func(group []Occurrence, values []T) error) error {
+func PreparedAhead[T any](ctx context.Context, t *Timeline, prepare func(o *Head, v *T), fn func(group []Head, values []T) error) error {
 	return occurrencesAhead(ctx, t, true, prepare, fn)
 }
 
 func occurrencesAhead[T any](
-	ctx context.Context, t *Timeline, args bool, prepare func(o *Occurrence, v *T), fn func(group []Occurrence, values []T) error,
+	ctx context.Context, t *Timeline, args bool, prepare func(o *Head, v *T), fn func(group []Head, values []T) error,
 ) error {
 	ctx, stop := context.WithCancel(ctx)
 	full, free := make(chan *aheadBatch[T], aheadBatches), make(chan *aheadBatch[T], aheadBatches)
@@ -75,15 +75,15 @@ func occurrencesAhead[T any](
 
 // aheadLen returns the number of occurrences in a batch, each with a value, of a timeline with so much memory.
 func aheadLen[T any](memory int64) int {
-	each := reflect.TypeFor[Occurrence]().Size() + reflect.TypeFor[T]().Size()
+	each := reflect.TypeFor[Head]().Size() + reflect.TypeFor[T]().Size()
 	return int(min(max(memory/aheadShare/aheadBatches/int64(each), 64), aheadSize))
 }
 
 // aheadReader reads groups into batches that are free.
 type aheadReader[T any] struct {
 	ctx     context.Context
-	prepare func(o *Occurrence, v *T) // nil: no values are asked for
-	size    int                       // of a batch
+	prepare func(o *Head, v *T) // nil: no values are asked for
+	size    int                 // of a batch
 	full    chan<- *aheadBatch[T]
 	free    <-chan *aheadBatch[T]
 	spare   []*aheadBatch[T] // that were free
@@ -160,7 +160,7 @@ func (r *aheadReader[T]) handOver() error {
 func (b *aheadBatch[T]) isLarge(size int) bool { return len(b.out) > size || b.heldBytes > heldChunk }
 
 // each calls fn for every group.
-func (b *aheadBatch[T]) each(fn func(group []Occurrence, values []T) error) error {
+func (b *aheadBatch[T]) each(fn func(group []Head, values []T) error) error {
 	first := 0
 	for _, end := range b.ends {
 		var values []T

@@ -38,7 +38,7 @@ func aheadTimeline(t *testing.T, memory int64, large int) *Timeline {
 }
 
 // argOf returns the argument of an occurrence.
-func argOf(tl *Timeline, o *Occurrence) (v int64) {
+func argOf(tl *Timeline, o *Head) (v int64) {
 	for a := range tl.ArgList(o.Args) {
 		v = a.Int()
 	}
@@ -52,21 +52,21 @@ func TestPreparedAhead(t *testing.T) {
 		for _, large := range []int{0, size, size + 1} {
 			t.Run(fmt.Sprintf("%d at one time, %d bytes", large, memory), func(t *testing.T) {
 				tl := aheadTimeline(t, memory, large)
-				text := func(group []Occurrence) (s string) {
+				text := func(group []Head) (s string) {
 					for i := range group {
 						s += fmt.Sprintln(group[i].Ordinal, group[i].TS, group[i].End, argOf(tl, &group[i]))
 					}
 					return s
 				}
 				var want, got []string
-				if err := tl.Occurrences(context.Background(), true, func(group []Occurrence) error {
+				if err := tl.Occurrences(context.Background(), true, func(group []Head) error {
 					want = append(want, text(group))
 					return nil
 				}); err != nil {
 					t.Fatal(err)
 				}
 				without := 0
-				err := PreparedAhead(context.Background(), tl, func(o *Occurrence, v *int64) { *v = argOf(tl, o) }, func(group []Occurrence, values []int64) error {
+				err := PreparedAhead(context.Background(), tl, func(o *Head, v *int64) { *v = argOf(tl, o) }, func(group []Head, values []int64) error {
 					got = append(got, text(group))
 					if values == nil {
 						without += len(group)
@@ -83,7 +83,7 @@ func TestPreparedAhead(t *testing.T) {
 					t.Errorf("other groups than without a goroutine; %v", err)
 				}
 				got = nil
-				if err := tl.OccurrencesAhead(context.Background(), true, func(group []Occurrence) error {
+				if err := tl.OccurrencesAhead(context.Background(), true, func(group []Head) error {
 					got = append(got, text(group))
 					return nil
 				}); err != nil || !slices.Equal(got, want) {
@@ -107,21 +107,21 @@ func TestPreparedAheadEnds(t *testing.T) {
 	failed := errors.New("failed")
 	for _, after := range []int{0, 1, 500, 900} {
 		n := 0
-		fail := func([]Occurrence, []int) error {
+		fail := func([]Head, []int) error {
 			if n++; n > after {
 				return failed
 			}
 			return nil
 		}
 		reading := 0 // what the race detector sees
-		err := PreparedAhead(context.Background(), tl, func(*Occurrence, *int) { reading++ }, fail)
+		err := PreparedAhead(context.Background(), tl, func(*Head, *int) { reading++ }, fail)
 		if reading++; err != failed || n != after+1 {
 			t.Errorf("after %d calls: %v", n, err)
 		}
 
 		ctx, cancel := context.WithCancel(context.Background())
 		n = 0
-		err = PreparedAhead(ctx, tl, func(*Occurrence, *int) {}, func([]Occurrence, []int) error {
+		err = PreparedAhead(ctx, tl, func(*Head, *int) {}, func([]Head, []int) error {
 			if n++; n > after {
 				cancel()
 			}
@@ -144,7 +144,7 @@ func TestAheadPanics(t *testing.T) {
 				t.Error("the panic did not arrive")
 			}
 		}()
-		PreparedAhead(context.Background(), tl, func(*Occurrence, *int64) { prepared.Add(1) }, func([]Occurrence, []int64) error {
+		PreparedAhead(context.Background(), tl, func(*Head, *int64) { prepared.Add(1) }, func([]Head, []int64) error {
 			for prepared.Load() < int64(aheadBatches*aheadLen[int64](noMemory)) {
 				runtime.Gosched() // until all batches are full
 			}
@@ -183,7 +183,7 @@ func TestAheadIsCancelled(t *testing.T) {
 	tl.store = counted
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	err := tl.OccurrencesAhead(ctx, false, func([]Occurrence) error { return nil })
+	err := tl.OccurrencesAhead(ctx, false, func([]Head) error { return nil })
 	if !errors.Is(err, context.Canceled) || counted.n > 5000 {
 		t.Errorf("%v after %d groups", err, counted.n)
 	}
@@ -226,11 +226,11 @@ func TestAheadHoldsLittle(t *testing.T) {
 				add(t, b, Event{Kind: Instant, Track: thread, Event: uint32(i), TS: c.ts(i), Name: []byte("event"), Args: b.Args().Args()})
 			}
 			tl := finishAndNest(t, b)
-			if err := tl.Occurrences(context.Background(), true, func([]Occurrence) error { return nil }); err != nil { // which fills the windows of payloads
+			if err := tl.Occurrences(context.Background(), true, func([]Head) error { return nil }); err != nil { // which fills the windows of payloads
 				t.Fatal(err)
 			}
 			before, most, n := heapNow(), int64(0), 0
-			err := PreparedAhead(context.Background(), tl, func(o *Occurrence, v *Args) { *v = o.Args }, func(group []Occurrence, _ []Args) error {
+			err := PreparedAhead(context.Background(), tl, func(o *Head, v *Args) { *v = o.Args }, func(group []Head, _ []Args) error {
 				if n += len(group); len(group) > 1 || n%1000 == 0 {
 					most = max(most, heapNow()-before)
 				}
@@ -303,7 +303,7 @@ func TestLongArgumentsAtOneTime(t *testing.T) {
 	tl := longArguments(t, events)
 	var seen, late int
 	var before, most int64
-	check := func(group []Occurrence) error {
+	check := func(group []Head) error {
 		most = max(most, heapNow()-before)
 		for i := range group {
 			o := &group[i]
@@ -326,7 +326,7 @@ func TestLongArgumentsAtOneTime(t *testing.T) {
 	for name, pass := range map[string]func() error{
 		"alone": alone,
 		"ahead": func() error {
-			return PreparedAhead(context.Background(), tl, func(*Occurrence, *int) {}, func(group []Occurrence, values []int) error {
+			return PreparedAhead(context.Background(), tl, func(*Head, *int) {}, func(group []Head, values []int) error {
 				if values != nil {
 					t.Error("values are made of arguments that are not there")
 				}

@@ -154,9 +154,7 @@ func (b *Builder) Add(ev *Event) error {
 	r := b.records.next(ev.TS)
 	*r = record{}
 	r.ts, r.dur, r.offset, r.event, r.track, r.kind = ev.TS, NoTime, ev.Offset, ev.Event, ev.Track, ev.Kind
-	at, _ := ev.ThreadTS.Nanos()
-	used, _ := ev.ThreadDur.Nanos()
-	r.a, r.b = int64(at), int64(used)
+	r.a, r.b = int64(ev.ThreadTS.sinceNoTime), int64(ev.ThreadDur.sinceNoTime)
 	switch ev.Kind {
 	case Slice:
 		r.dur = min(ev.Dur, math.MaxInt64-ev.TS)

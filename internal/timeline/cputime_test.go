@@ -35,6 +35,9 @@ func cpuTimesOf(t *testing.T, ev Event) (times []Nanos) {
 	if has := tl.HasThreadTime(ev.Track); has != given {
 		t.Errorf("the track has CPU times: %v, want %v", has, given)
 	}
-	walk(t, tl, func(it *Item) { times = append(times, it.ThreadTime) })
+	walk(t, tl, func(it *Item) {
+		at, _ := it.ThreadTime.Nanos()
+		times = append(times, at)
+	})
 	return times
 }

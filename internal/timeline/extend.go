@@ -28,7 +28,7 @@ type Sampling struct {
 //
 // The Builder takes slices on tracks that the timeline has, in any order. Of those with the same begin and end, added ones
 // enclose those of the input, and of added ones the one with the lowest Event encloses the others.
-func (t *Timeline) Extend(ctx context.Context, fn func(starts []Occurrence, b *Builder) error) error {
+func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder) error) error {
 	found, err := t.match(ctx)
 	if found != nil {
 		defer found.Close()
@@ -86,26 +86,26 @@ func (t *Timeline) extensionBuilder() *Builder {
 func extendedMemory(opts Options) int64 { return opts.Memory / 10 * 6 }
 
 // starts returns the starts of a group for Extend.
-func (o *occurrences) starts(g *group) ([]Occurrence, error) {
+func (o *occurrences) starts(g *group) ([]Head, error) {
 	o.out = o.out[:0]
 	for i := range g.len() {
 		r := g.at(i)
 		if !r.starts() || r.flags&flagSkip != 0 {
 			continue
 		}
-		o.out = append(o.out, Occurrence{})
+		o.out = append(o.out, Head{})
 		if err := o.fill(&o.out[len(o.out)-1], r, NoOrdinal, false); err != nil {
 			return nil, err
 		}
 	}
 	if len(o.out) > 1 {
-		slices.SortStableFunc(o.out, func(a, b Occurrence) int { return cmp.Compare(b.endOrStart(), a.endOrStart()) })
+		slices.SortStableFunc(o.out, func(a, b Head) int { return cmp.Compare(b.endOrStart(), a.endOrStart()) })
 	}
 	return o.out, nil
 }
 
 // endOrStart is the end of a slice; what never ends, and an instant, has no length (profile-calls.md 5).
-func (o *Occurrence) endOrStart() Nanos {
+func (o *Head) endOrStart() Nanos {
 	if o.End == NoTime {
 		return o.TS
 	}

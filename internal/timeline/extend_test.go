@@ -73,7 +73,7 @@ func TestExtend(t *testing.T) {
 		}
 		defer tl.Close()
 		seen := 0
-		err = tl.Extend(context.Background(), func(starts []Occurrence, x *Builder) error {
+		err = tl.Extend(context.Background(), func(starts []Head, x *Builder) error {
 			seen += len(starts)
 			if starts == nil {
 				for _, s := range extra {
@@ -112,7 +112,7 @@ func TestExtendUnsorted(t *testing.T) {
 	if _, ok := tl.store.(*memory); !ok {
 		t.Fatal("the timeline is on disk before it is extended")
 	}
-	err = tl.Extend(context.Background(), func(starts []Occurrence, x *Builder) error {
+	err = tl.Extend(context.Background(), func(starts []Head, x *Builder) error {
 		if starts != nil {
 			return nil
 		}
@@ -166,13 +166,13 @@ func TestExtendStarts(t *testing.T) {
 		}
 		defer tl.Close()
 		var got []string
-		err = tl.Extend(context.Background(), func(starts []Occurrence, x *Builder) error {
+		err = tl.Extend(context.Background(), func(starts []Head, x *Builder) error {
 			for _, s := range starts {
 				end := s.End
 				if end == NoTime {
 					end = -1
 				}
-				got = append(got, fmt.Sprintf("%s %d-%d %t %d", tl.Name(s.Name), s.TS, end, s.Thread == thread, s.TraceID))
+				got = append(got, fmt.Sprintf("%s %d-%d %t %d", tl.Name(s.NameID), s.TS, end, s.Thread == thread, s.TraceID))
 			}
 			if starts == nil {
 				return x.Add(&Event{Kind: Slice, Track: thread, TS: 10, Dur: 20, Name: []byte("added")})
@@ -220,7 +220,7 @@ func TestExtendError(t *testing.T) {
 	}
 	before := openFiles()
 	bad := errors.New("bad")
-	err = tl.Extend(context.Background(), func(starts []Occurrence, x *Builder) error {
+	err = tl.Extend(context.Background(), func(starts []Head, x *Builder) error {
 		for i := range 5000 {
 			if err := x.Add(&Event{Kind: Slice, Track: thread, TS: Nanos(i), Name: []byte("added")}); err != nil {
 				return err
@@ -276,7 +276,7 @@ func TestExtendKeepsTheOrderOfEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer tl.Close()
-		err = tl.Extend(context.Background(), func(starts []Occurrence, x *Builder) error {
+		err = tl.Extend(context.Background(), func(starts []Head, x *Builder) error {
 			if starts != nil {
 				return nil
 			}

@@ -94,7 +94,7 @@ func TestCorrelate(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer tl.Close()
-		err = tl.Extend(context.Background(), func(starts []timeline.Occurrence, x *timeline.Builder) error {
+		err = tl.Extend(context.Background(), func(starts []timeline.Head, x *timeline.Builder) error {
 			if starts != nil {
 				return nil
 			}

@@ -9,55 +9,11 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Occurrence is a slice or an instant that starts, or the end event of a slice, as a pass sees it that asks for whom
-// work was done.
-type Occurrence struct {
-	Kind    OccurrenceKind
-	Ordinal uint64 // number of the record in the order of Walk and Scan
-	Event   uint32 // index of the event in the input
-	Offset  int64  // byte offset of the event in the input
-	Track   TrackID
-	// Thread is the thread on which the event happened, where that is known: its Track, or for what is shown elsewhere
-	// the thread that wrote it. 0: unknown.
-	Thread TrackID
-	TS     Nanos
-	// TraceID is the id under which a sampler recorded the stack of the thread for this event, see Sampling; 0: none.
-	TraceID uint64
-
-	// End is the end of an OccursSlice, NoTime if the input has none.
-	End Nanos
-	// Complete says of an OccursSlice that the input gave it as one event with its duration.
-	Complete bool
-	// Deletion says that the event is the deletion of an object: an OccursEnd, or without its begin an OccursInstant.
-	Deletion bool
-
-	ThreadTime     Nanos // CPU time of the thread at TS; NoTime if unknown
-	ThreadDuration Nanos // CPU time that a complete slice used; NoTime if unknown
-
-	Name     NameID     // 0 if there is none or it is not interned
-	Category CategoryID // 0 if there is none or it is not interned
-	Args     Args       // valid during the call; nil if they were not asked for. See also ReadArgs.
-
-	BeginEvent uint32 // OccursEnd: index of the event that began the slice
-
-	late *record // whose arguments are not read, see ReadArgs
-}
-
-// OccurrenceKind says what an Occurrence is.
-type OccurrenceKind uint8
-
-// The kinds of occurrences.
-const (
-	OccursSlice   OccurrenceKind = iota + 1 // a slice starts
-	OccursInstant                           // a point in time
-	OccursEnd                               // the input's end event of a slice
-)
-
 // Occurrences calls fn for the slices, instants and end events of every timestamp, which are valid during the call:
 // ends first, then the starts of each track, those of enclosing slices before those in them. More than a million records
 // at one time come in several calls. Arguments are read if they are asked for; ReadArgs reads those beyond some MiB at one
 // time. Nest comes first.
-func (t *Timeline) Occurrences(ctx context.Context, args bool, fn func(group []Occurrence) error) error {
+func (t *Timeline) Occurrences(ctx context.Context, args bool, fn func(group []Head) error) error {
 	o := occurrences{t: t, args: args}
 	n := 0
 	return t.store.groups(false, func(g *group) error {
@@ -77,7 +33,7 @@ type occurrences struct {
 	t       *Timeline
 	args    bool
 	ordinal uint64
-	out     []Occurrence
+	out     []Head
 
 	// held are copies of arguments that are valid for a moment only, of payloads on disk and of templates. What does not fit
 	// begins another chunk.
@@ -111,7 +67,7 @@ func (o *occurrences) append(g *group) error {
 		if !r.starts() && r.kind != End {
 			continue
 		}
-		o.out = append(o.out, Occurrence{})
+		o.out = append(o.out, Head{})
 		if err := o.fill(&o.out[len(o.out)-1], r, o.ordinal+uint64(i), g.mem == nil); err != nil {
 			return err
 		}
@@ -120,30 +76,30 @@ func (o *occurrences) append(g *group) error {
 	return nil
 }
 
-// fill makes an occurrence of a record.
-func (o *occurrences) fill(out *Occurrence, r *record, ordinal uint64, onDisk bool) error {
-	out.Ordinal, out.Event, out.Offset, out.Track, out.TS, out.End = ordinal, r.event, r.offset, r.track, r.ts, NoTime
-	threadTime, threadUsed := r.threadTimes()
-	out.ThreadTime, out.ThreadDuration = threadTime, NoTime
-	out.Deletion = r.flags&flagKeepEnd != 0
+// fill makes an item of a record. out is empty.
+func (o *occurrences) fill(out *Head, r *record, ordinal uint64, onDisk bool) error {
+	out.Ordinal, out.Event, out.Offset, out.Track, out.TS = ordinal, r.event, r.offset, r.track, r.ts
+	out.Dur, out.End, out.Deletion = NoTime, NoTime, r.flags&flagKeepEnd != 0
+	at, used := r.threadTimes()
+	out.ThreadTime = at
 	if r.name&inlineBit == 0 {
-		out.Name = r.name
+		out.NameID = r.name
 	}
 	if r.category&inlineBit == 0 {
-		out.Category = r.category
+		out.CategoryID = r.category
 	}
 	switch r.kind {
 	case End:
-		out.Kind, out.BeginEvent = OccursEnd, uint32(r.b)
+		out.Kind, out.BeginEvent = ItemEnd, uint32(r.b)
 	case Instant:
-		out.Kind = OccursInstant
+		out.Kind = ItemInstant
 	default:
-		out.Kind, out.Complete = OccursSlice, r.kind == Slice
+		out.Kind, out.Dur, out.Complete = ItemBegin, r.dur, r.kind == Slice
 		if end, ends := r.end(); ends && r.flags&flagClosed == 0 {
 			out.End = end
 		}
 		if r.kind == Slice {
-			out.ThreadDuration = threadUsed
+			out.ThreadDuration = used
 		}
 	}
 	if o.t.table.tracks[r.track].kind == ThreadTrack {
@@ -180,7 +136,7 @@ func (o *occurrences) fill(out *Occurrence, r *record, ordinal uint64, onDisk bo
 
 // hold gives an occurrence a copy of its arguments, so that they stay valid with those of its group. If there are too many
 // already, it gets the record that has them.
-func (o *occurrences) hold(out *Occurrence, args Args, r *record) {
+func (o *occurrences) hold(out *Head, args Args, r *record) {
 	if o.heldBytes > maxHeld {
 		out.late = r
 		return
@@ -196,7 +152,7 @@ func (o *occurrences) hold(out *Occurrence, args Args, r *record) {
 
 // ReadArgs reads arguments that were asked for and are not there yet, because those of all that happens at one time are too
 // long to be held. They are valid until the next call. The error is one of the temporary files.
-func (t *Timeline) ReadArgs(o *Occurrence) error {
+func (t *Timeline) ReadArgs(o *Head) error {
 	switch {
 	case o.late == nil:
 		return nil

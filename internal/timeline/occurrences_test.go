@@ -11,14 +11,16 @@ import (
 // occurrencesOf returns the occurrences of a timeline as text, one line each.
 func occurrencesOf(t *testing.T, tl *Timeline, args bool) (lines []string) {
 	t.Helper()
-	err := tl.Occurrences(context.Background(), args, func(group []Occurrence) error {
+	err := tl.Occurrences(context.Background(), args, func(group []Head) error {
 		for i := range group {
 			o := &group[i]
 			if o.TS != group[0].TS {
 				t.Errorf("%d and %d are one time", o.TS, group[0].TS)
 			}
+			at, _ := o.ThreadTime.Nanos()
+			used, _ := o.ThreadDuration.Nanos()
 			lines = append(lines, fmt.Sprintf("%d %d %d-%d thread %d %s %v %v cpu %d %d begun by %d args %d",
-				o.Kind, o.Ordinal, o.TS, o.End, o.Thread, tl.Name(o.Name), o.Complete, o.Deletion, o.ThreadTime, o.ThreadDuration, o.BeginEvent, len(o.Args)))
+				o.Kind, o.Ordinal, o.TS, o.End, o.Thread, tl.Name(o.NameID), o.Complete, o.Deletion, at, used, o.BeginEvent, len(o.Args)))
 		}
 		return nil
 	})
@@ -55,10 +57,10 @@ func TestOccurrences(t *testing.T) {
 		want := []string{
 			fmt.Sprintf("1 0 10-110 thread %d outer true false cpu 5 50 begun by 0 args %d", thread, len(args)),
 			fmt.Sprintf("1 1 20-30 thread %d pair false false cpu 7 %d begun by 0 args 0", thread, no),
-			fmt.Sprintf("3 2 30-%d thread %d pair false false cpu 9 %d begun by 1 args %d", no, thread, no, len(args)),
+			fmt.Sprintf("2 2 30-%d thread %d pair false false cpu 9 %d begun by 1 args %d", no, thread, no, len(args)),
 			fmt.Sprintf("1 3 40-%d thread %d open false false cpu %d %d begun by 0 args 0", no, thread, no, no),
-			fmt.Sprintf("2 4 50-%d thread %d written false false cpu %d %d begun by 0 args 0", no, other, no, no),
-			fmt.Sprintf("2 5 60-%d thread 0 thing false true cpu %d %d begun by 0 args 0", no, no, no),
+			fmt.Sprintf("3 4 50-%d thread %d written false false cpu %d %d begun by 0 args 0", no, other, no, no),
+			fmt.Sprintf("3 5 60-%d thread 0 thing false true cpu %d %d begun by 0 args 0", no, no, no),
 		}
 		if got := occurrencesOf(t, tl, true); !slices.Equal(got, want) {
 			t.Errorf("with %d bytes of memory\n%s\nwant\n%s", memory, strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -164,10 +166,10 @@ func TestNotesAndOverlay(t *testing.T) {
 	var overlay listOverlay
 	for i := range n / 2 {
 		overlay = append(overlay,
-			Item{Kind: ItemBegin, TS: Nanos(20*i + 5), Dur: 4, Track: track, NameID: tl.InternName("o")},
-			Item{Kind: ItemEnd, TS: Nanos(20*i + 9), Track: track})
+			Item{Head: Head{Kind: ItemBegin, TS: Nanos(20*i + 5), Dur: 4, Track: track, NameID: tl.InternName("o")}},
+			Item{Head: Head{Kind: ItemEnd, TS: Nanos(20*i + 9), Track: track}})
 	}
-	overlay = append(overlay, Item{Kind: ItemInstant, TS: 10*n + 100, Track: track})
+	overlay = append(overlay, Item{Head: Head{Kind: ItemInstant, TS: 10*n + 100, Track: track}})
 	tl.AttachOverlay(overlay, n/2, 1)
 
 	var last Nanos

@@ -194,7 +194,7 @@ func (w *walker) overlayUpTo(ts Nanos) error {
 			return err
 		}
 		w.item = a.next
-		w.item.Name, w.item.ThreadTime = w.t.names.get(uint32(a.next.NameID)), NoTime
+		w.item.Name = w.t.names.get(uint32(a.next.NameID))
 		a.haveEvent = false
 		if err := w.emit(&w.item); err != nil {
 			return err

@@ -11,7 +11,7 @@ type record struct {
 	ts       Nanos
 	dur      Nanos // slices: NoTime as long as the end is not known; a matched End: that of its slice
 	offset   int64 // in the input, for messages
-	a        int64 // thread time at ts | counter value or weight | flow id | by kind, and see flagTemplate
+	a        int64 // thread time at ts, as in CPUTime | counter value or weight | flow id | by kind, and see flagTemplate
 	b        int64 // thread time used (Slice) | index of the event that began the slice (End)
 	payload  uint64
 	event    uint32
@@ -79,13 +79,12 @@ func (r *record) end() (end Nanos, ok bool) {
 // recordSize is the size of a record, in memory and in temporary files.
 const recordSize = 72
 
-// threadTimes returns the CPU time of the thread at the begin of a Slice, Begin, End or Instant, and what a Slice used of it;
-// NoTime if they are not known.
-func (r *record) threadTimes() (at, used Nanos) {
+// threadTimes returns the CPU time of the thread at the begin of a Slice, Begin, End or Instant, and what a Slice used of it.
+func (r *record) threadTimes() (at, used CPUTime) {
 	if r.hasTemplate() {
-		return NoTime, NoTime
+		return CPUTime{}, CPUTime{}
 	}
-	return Nanos(r.a), Nanos(r.b)
+	return CPUTime{Nanos(r.a)}, CPUTime{Nanos(r.b)}
 }
 
 // recordCodec is the form of records in temporary files.

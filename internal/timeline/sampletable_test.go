@@ -162,7 +162,7 @@ func TestSamplesOfAnExtendedTimeline(t *testing.T) {
 	if tl.sampled.file != nil {
 		t.Fatal("the samples are on disk before the timeline is extended")
 	}
-	err = tl.Extend(context.Background(), func(starts []Occurrence, x *Builder) error {
+	err = tl.Extend(context.Background(), func(starts []Head, x *Builder) error {
 		if starts != nil {
 			return nil
 		}

@@ -85,10 +85,10 @@ func seen(t *testing.T, tl *Timeline) string {
 		}
 		fmt.Fprintf(&out, "%s %x\n", tl.CorrelationOf(it.Args), it.Args)
 	})
-	err := tl.Occurrences(context.Background(), true, func(group []Occurrence) error {
+	err := tl.Occurrences(context.Background(), true, func(group []Head) error {
 		for i := range group {
 			o := &group[i]
-			fmt.Fprintln(&out, o.Kind, o.TS, o.End, o.Name, o.Category, o.ThreadTime, o.ThreadDuration)
+			fmt.Fprintln(&out, o.Kind, o.TS, o.End, o.NameID, o.CategoryID, o.ThreadTime, o.ThreadDuration)
 			fmt.Fprintf(&out, "%x\n", o.Args)
 		}
 		return nil
@@ -121,7 +121,7 @@ func TestTemplates(t *testing.T) {
 			}
 			defer tl.Close()
 			if extended {
-				err := tl.Extend(context.Background(), func(starts []Occurrence, x *Builder) error {
+				err := tl.Extend(context.Background(), func(starts []Head, x *Builder) error {
 					if starts == nil {
 						likeSlices(t, x, track, n, i > 0)
 					}

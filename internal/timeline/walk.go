@@ -23,40 +23,61 @@ const (
 	ItemSample                      // a call stack was seen
 )
 
-// Item is one resolved event. Its byte slices are valid during the call that gets it.
+// Head is what every pass sees of a resolved event: of slices and instants Timeline.Occurrences gives nothing else, many at a time.
+// Its byte slice is valid during the call that gets it.
+type Head struct {
+	Kind     ItemKind
+	Complete bool // ItemBegin: the input gave the slice as one event with its duration
+	Deletion bool // the event is the deletion of an object: an ItemEnd, or without its begin an ItemInstant
+	Track    TrackID
+
+	TS  Nanos
+	Dur Nanos // ItemBegin: the length of the slice, NoTime if it never ends
+	// End is the end that the input gives a slice: NoTime if it has none, even if the slice ends with the one around it.
+	// Only Occurrences and Extend know it, and Thread, BeginEvent, ThreadDuration and TraceID.
+	End Nanos
+
+	// Thread is the thread on which the event happened, where that is known: its Track, or for what is shown elsewhere the
+	// thread that wrote it. 0: unknown.
+	Thread     TrackID
+	NameID     NameID     // 0 if there is no name or it is not interned
+	CategoryID CategoryID // 0 if there is none or it is not interned
+	Event      uint32     // index of the event in the input
+	BeginEvent uint32     // ItemEnd: index of the event that began the slice
+	Lane       uint32     // of Walk. 0: the track itself; others are tracks beside it for slices that do not nest
+	Offset     int64      // byte offset of the event in the input
+
+	// Ordinal is the number of the slice or instant in the order of Walk and Scan, by which flows know it. For Walk, that of an
+	// ItemEnd is the number of the slice that ends. Samples may have none, NoOrdinal.
+	Ordinal uint64
+
+	ThreadTime     CPUTime // of the thread at TS
+	ThreadDuration CPUTime // that a Complete slice used
+
+	// TraceID is the id under which a sampler recorded the stack of the thread for this event; 0: none.
+	TraceID uint64
+
+	Args Args    // nil if they were not asked for
+	late *record // has arguments that are not read, see ReadArgs
+}
+
+// Item is one resolved event with all that an output needs. Its byte slices are valid during the call that gets it.
 type Item struct {
-	Kind  ItemKind
-	TS    Nanos
-	Dur   Nanos // ItemBegin: the length of the slice, NoTime if it never ends
-	Track TrackID
-	Lane  uint32 // 0: the track itself; others are tracks beside it for slices that do not nest
+	Head
 
-	Name     []byte // ItemBegin, ItemInstant
-	NameID   NameID // 0 if there is no name or it is not interned
-	Category []byte // as written in the input
-	// CategoryID is the interned form of Category, 0 if there is none or it is not interned.
-	CategoryID CategoryID
-
-	ThreadTime Nanos // NoTime if unknown
-	Args       Args
-	Callstack  CallstackID
-	Value      Number    // ItemCounter, ItemSample (its weight)
-	CPU        CPU       // ItemSample
-	Flows      []FlowRef // ItemBegin, ItemInstant
-	Notes      Args      // what a pass added to Args, see AttachNotes
+	Name      []byte // ItemBegin, ItemInstant
+	Category  []byte // as written in the input
+	Callstack CallstackID
+	Value     Number    // ItemCounter, ItemSample (its weight)
+	CPU       CPU       // ItemSample
+	Flows     []FlowRef // ItemBegin, ItemInstant
+	Notes     Args      // what a pass added to Args, see AttachNotes
 
 	// Correlation is for slices of an overlay: those with one text belong together.
 	Correlation string
 
-	// Ordinal is the number of the slice or instant in the order of Walk and Scan, by which flows know it; that of an
-	// ItemEnd is the number of the slice that ends. Samples may have none, NoOrdinal.
-	Ordinal uint64
-
 	// AsyncID and AsyncScope are the id of the track, on slices and instants of an AsyncTrack that no slice encloses.
 	AsyncID, AsyncScope string
-
-	Event  uint32 // index of the event in the input
-	Offset int64  // byte offset of the event in the input
 }
 
 // FlowRef says that a slice or instant belongs to a resolved flow. With ID 0, and the ordinal of a FlowStep, it says
@@ -146,7 +167,7 @@ type walker struct {
 type openSlice struct {
 	end        Nanos
 	ordinal    uint64
-	threadTime Nanos // at the end
+	threadTime CPUTime // at the end
 	track      TrackID
 	lane       uint32
 	event      uint32
@@ -156,11 +177,14 @@ type openSlice struct {
 
 // set makes o the slice that a record begins. It fills fields in place, because a literal is made beside and then copied.
 func (o *openSlice) set(r *record, ordinal uint64) {
-	o.end, o.ordinal, o.threadTime, o.track, o.lane = r.ts+r.dur, ordinal, NoTime, r.track, r.lane
+	o.end, o.ordinal, o.threadTime, o.track, o.lane = r.ts+r.dur, ordinal, CPUTime{}, r.track, r.lane
 	o.event, o.offset, o.paired = r.event, r.offset, r.kind == Begin
 	if r.kind == Slice {
-		if at, used := r.threadTimes(); at != NoTime && used != NoTime {
-			o.threadTime = at + used
+		at, used := r.threadTimes()
+		if from, ok := at.Nanos(); ok {
+			if length, ok := used.Nanos(); ok {
+				o.threadTime = NewCPUTime(from + length)
+			}
 		}
 	}
 }
@@ -330,7 +354,7 @@ func (w *walker) sample() error {
 	if !w.t.table.tracks[s.track].hidden {
 		it := &w.item
 		*it = Item{}
-		it.Kind, it.TS, it.Dur, it.Track, it.ThreadTime = ItemSample, s.ts, NoTime, s.track, NoTime
+		it.Kind, it.TS, it.Dur, it.Track = ItemSample, s.ts, NoTime, s.track
 		it.Event, it.Offset, it.Ordinal = s.event, plainOffset, NoOrdinal
 		it.Value, it.Callstack = Int(int64(s.weight)), w.t.stacks.resolve(s.stack)
 		if err := w.emit(it); err != nil {
@@ -374,7 +398,8 @@ func (w *walker) end(o *openSlice) error {
 	}
 	if r := w.ends[o.event]; r != nil {
 		w.unused--
-		w.item.ThreadTime, w.item.Event, w.item.Offset = Nanos(r.a), r.event, r.offset
+		w.item.Event, w.item.Offset = r.event, r.offset
+		w.item.ThreadTime, _ = r.threadTimes()
 		if err := w.payload(r); err != nil {
 			return err
 		}
@@ -391,7 +416,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 	it := &w.item
 	*it = Item{}
 	it.TS, it.Dur, it.Track, it.Lane = r.ts, r.dur, r.track, r.lane
-	it.ThreadTime, it.Event, it.Offset, it.Ordinal = NoTime, r.event, r.offset, ordinal
+	it.Event, it.Offset, it.Ordinal = r.event, r.offset, ordinal
 	it.Name, it.NameID = w.t.names.get(uint32(r.name)), r.name
 	it.Category, it.CategoryID = w.t.categories.get(uint32(r.category)), r.category
 	switch r.kind {
@@ -399,7 +424,8 @@ func (w *walker) record(r *record, ordinal uint64) error {
 		it.Kind = ItemBegin
 		it.ThreadTime, _ = r.threadTimes()
 	case Instant:
-		it.Kind, it.ThreadTime = ItemInstant, Nanos(r.a)
+		it.Kind = ItemInstant
+		it.ThreadTime, _ = r.threadTimes()
 	case Counter:
 		it.Kind, it.Value = ItemCounter, Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0}
 	case Sample:

@@ -55,8 +55,8 @@ func appendItem(out *strings.Builder, t *timeline.Timeline, it *timeline.Item) {
 	if len(it.Category) > 0 {
 		fmt.Fprintf(out, " cat=%s", it.Category)
 	}
-	if it.ThreadTime != timeline.NoTime {
-		fmt.Fprintf(out, " tts=%d", it.ThreadTime)
+	if at, ok := it.ThreadTime.Nanos(); ok {
+		fmt.Fprintf(out, " tts=%d", at)
 	}
 	if same := t.CorrelationOf(it.Args); same != nil {
 		fmt.Fprintf(out, " same=%q", same)

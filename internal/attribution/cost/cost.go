@@ -477,8 +477,8 @@ func (k *costs) instant(thread timeline.TrackID, set sets.SetID, ts timeline.Nan
 }
 
 // async adds the time of an asynchronous slice of a process to its set.
-func (k *costs) async(o *timeline.Occurrence, process timeline.TrackID, set sets.SetID) {
-	if o.Kind != timeline.OccursSlice || o.End == timeline.NoTime {
+func (k *costs) async(o *timeline.Head, process timeline.TrackID, set sets.SetID) {
+	if o.Kind != timeline.ItemBegin || o.End == timeline.NoTime {
 		return
 	}
 	from, to := k.window.Clip(o.TS, o.End)

@@ -161,7 +161,7 @@ func (s *pass) run(ctx context.Context) error {
 }
 
 // group handles everything that happens at one time.
-func (s *pass) group(group []timeline.Occurrence, inOrder bool) error {
+func (s *pass) group(group []timeline.Head, inOrder bool) error {
 	s.evidence.Group(inOrder)
 	s.entries.Group(inOrder)
 	s.kinds, s.ranges = s.kinds[:0], s.ranges[:0]
@@ -208,7 +208,7 @@ func (s *pass) evidenceOf(at int) []evidence.Evidence {
 
 // orderExplicit finds out which contexts are entered on a thread when each of its starts comes, for threads with explicit
 // events at this time: what is earlier in the input counts, whatever the order in which slices nest.
-func (s *pass) orderExplicit(group []timeline.Occurrence) {
+func (s *pass) orderExplicit(group []timeline.Head) {
 	s.marks = s.marks[:0]
 	for i := range group {
 		for _, e := range s.evidenceOf(i) {
@@ -244,7 +244,7 @@ func (s *pass) explicitAt(w *thread, event uint32) ([]propagation.Explicit, bool
 }
 
 // threadOf returns the thread of an occurrence, 0 if it is unknown.
-func (s *pass) threadOf(o *timeline.Occurrence) timeline.TrackID {
+func (s *pass) threadOf(o *timeline.Head) timeline.TrackID {
 	return cmp.Or(o.Thread, s.found.Tracks[o.Track].Thread)
 }
 
@@ -258,7 +258,7 @@ func (s *pass) thread(id timeline.TrackID) *thread {
 }
 
 // occurrence stamps what starts, and begins slices of threads.
-func (s *pass) occurrence(o *timeline.Occurrence, found []evidence.Evidence) error {
+func (s *pass) occurrence(o *timeline.Head, found []evidence.Evidence) error {
 	own, err := s.entries.Of(o.Ordinal)
 	if err != nil {
 		return err
@@ -269,14 +269,14 @@ func (s *pass) occurrence(o *timeline.Occurrence, found []evidence.Evidence) err
 		s.uses.spans(o)
 	}
 	switch {
-	case o.Kind == timeline.OccursEnd:
-		if place.Role == evidence.RoleThread && o.ThreadTime != timeline.NoTime {
-			s.thread(place.Thread).usedUntil(o.BeginEvent, o.ThreadTime)
+	case o.Kind == timeline.ItemEnd:
+		if at, ok := o.ThreadTime.Nanos(); ok && place.Role == evidence.RoleThread {
+			s.thread(place.Thread).usedUntil(o.BeginEvent, at)
 		}
 		return nil
 	case place.Role == evidence.RoleNone, place.Role == evidence.RoleOwn, place.Role == evidence.RoleObjects, place.Role == evidence.RoleOther:
 		return nil
-	case o.Kind == timeline.OccursSlice && place.Role == evidence.RoleThread:
+	case o.Kind == timeline.ItemBegin && place.Role == evidence.RoleThread:
 		return s.begin(o, s.thread(place.Thread), found, own)
 	case place.Role == evidence.RoleAsync:
 		set := sets.SetID(0)
@@ -299,7 +299,7 @@ func (s *pass) occurrence(o *timeline.Occurrence, found []evidence.Evidence) err
 }
 
 // put keeps the set of a slice or instant.
-func (s *pass) put(o *timeline.Occurrence, set sets.SetID) error {
+func (s *pass) put(o *timeline.Head, set sets.SetID) error {
 	if set == 0 {
 		return nil
 	}
@@ -314,7 +314,7 @@ func (s *pass) put(o *timeline.Occurrence, set sets.SetID) error {
 
 // instant stamps a point in time, on a thread if that is known. Its contexts have the states of that time
 // (attribution.md, rule 3), whenever the slice around it began.
-func (s *pass) instant(o *timeline.Occurrence, w *thread, own []propagation.Entry) error {
+func (s *pass) instant(o *timeline.Head, w *thread, own []propagation.Entry) error {
 	set := sets.SetID(0)
 	if w != nil {
 		s.closeUntil(w, o.TS)
@@ -357,7 +357,7 @@ func (s *pass) stateOf(node trees.NodeID, ts timeline.Nanos) trees.SnapshotID {
 }
 
 // begin begins a slice of a thread.
-func (s *pass) begin(o *timeline.Occurrence, w *thread, found []evidence.Evidence, own []propagation.Entry) error {
+func (s *pass) begin(o *timeline.Head, w *thread, found []evidence.Evidence, own []propagation.Entry) error {
 	s.closeUntil(w, o.TS)
 	s.costs.advance(w, o.TS)
 	tops, _ := s.explicitAt(w, o.Event)
@@ -389,8 +389,8 @@ func (s *pass) begin(o *timeline.Occurrence, w *thread, found []evidence.Evidenc
 }
 
 // nest gives a slice what it has from the slices around it, and its CPU time.
-func (s *pass) nest(w *thread, next *slice, o *timeline.Occurrence, found []evidence.Evidence) {
-	name := &s.found.Names[o.Name]
+func (s *pass) nest(w *thread, next *slice, o *timeline.Head, found []evidence.Evidence) {
+	name := &s.found.Names[o.NameID]
 	next.category, next.runs = name.Category, name.Runs
 	for i := range found {
 		if found[i].Kind == evidence.OwnCategory {
@@ -399,7 +399,7 @@ func (s *pass) nest(w *thread, next *slice, o *timeline.Occurrence, found []evid
 		}
 	}
 	own := next.category
-	if next.category == evidence.CategoryNone && s.found.Categories[o.Category].Script {
+	if next.category == evidence.CategoryNone && s.found.Categories[o.CategoryID].Script {
 		next.category, next.runs = evidence.CategoryScript, true
 	}
 	forcedBy := false
@@ -420,7 +420,8 @@ func (s *pass) nest(w *thread, next *slice, o *timeline.Occurrence, found []evid
 	if next.category == evidence.CategoryNone {
 		next.category = evidence.CategoryOther
 	}
-	next.cpu = cpuTime{known: o.ThreadDuration != timeline.NoTime, used: o.ThreadDuration, start: o.ThreadTime}
+	next.cpu.start, _ = o.ThreadTime.Nanos()
+	next.cpu.used, next.cpu.known = o.ThreadDuration.Nanos()
 	for i := range found {
 		switch found[i].Kind {
 		case evidence.UsedCPU:

@@ -14,12 +14,12 @@ type firstUses struct {
 }
 
 // spans takes note of a slice or instant; they come in the order of time.
-func (u *firstUses) spans(o *timeline.Occurrence) {
+func (u *firstUses) spans(o *timeline.Head) {
 	if !u.any {
 		u.any, u.First, u.last = true, o.TS, o.TS
 	}
 	u.last = max(u.last, o.TS)
-	if o.Kind == timeline.OccursSlice {
+	if o.Kind == timeline.ItemBegin {
 		u.last = max(u.last, o.End) // NoTime is less than any time
 	}
 }

@@ -241,10 +241,10 @@ type collections struct {
 
 func (p *collections) see(c *pass, s *event) error {
 	f := s.facts
-	if !s.name.collector || s.place.Role != RoleThread || s.Kind == timeline.OccursInstant {
+	if !s.name.collector || s.place.Role != RoleThread || s.Kind == timeline.ItemInstant {
 		return nil
 	}
-	if s.Kind == timeline.OccursSlice {
+	if s.Kind == timeline.ItemBegin {
 		c.found.Isolates[s.place.Thread] = 0 // which one is known at the end
 		if err := c.add(Evidence{ordinal: s.ordinal, Kind: Collects}); err != nil {
 			return err

@@ -32,7 +32,7 @@ type Found struct {
 	Own        OwnTracks
 
 	hasLanes bool // see nested
-	ofLanes  []timeline.Occurrence
+	ofLanes  []timeline.Head
 }
 
 // pass is the first pass: it shows all events to the providers and keeps what they find.
@@ -48,10 +48,10 @@ type pass struct {
 	ends  [][]timeline.Nanos   // by TrackID of a thread: ends of its open slices as cost has them, the outermost first
 	event event
 
-	group   []timeline.Occurrence // as it came
-	known   []arguments           // about it; nil: not read yet
-	inOrder bool                  // what is shown of it comes in its order, see nested
-	early   []int                 // of the group: ends of what has not begun
+	group   []timeline.Head // as it came
+	known   []arguments     // about it; nil: not read yet
+	inOrder bool            // what is shown of it comes in its order, see nested
+	early   []int           // of the group: ends of what has not begun
 	latest  arguments
 
 	isolateOf map[timeline.TrackID]isolateChoice // of threads and of processes
@@ -65,11 +65,11 @@ type OwnTracks struct {
 }
 
 // see counts what is on such a track.
-func (w *OwnTracks) see(o *timeline.Occurrence) {
+func (w *OwnTracks) see(o *timeline.Head) {
 	switch o.Kind {
-	case timeline.OccursSlice:
+	case timeline.ItemBegin:
 		w.Slices++
-	case timeline.OccursInstant:
+	case timeline.ItemInstant:
 		w.Instants++
 	}
 }
@@ -150,12 +150,12 @@ func (c *pass) showAll(ctx context.Context) error {
 	if c.found.workers > 1 {
 		return timeline.PreparedAhead(ctx, c.t, c.read, c.show)
 	}
-	return c.t.Occurrences(ctx, true, func(group []timeline.Occurrence) error { return c.show(group, nil) })
+	return c.t.Occurrences(ctx, true, func(group []timeline.Head) error { return c.show(group, nil) })
 }
 
 // Walk calls fn for everything that happens at each time, without arguments, in the order in which slices nest; see nested.
-func (f *Found) Walk(ctx context.Context, fn func(group []timeline.Occurrence, inOrder bool) error) error {
-	inNesting := func(group []timeline.Occurrence) error { return fn(f.nested(group)) }
+func (f *Found) Walk(ctx context.Context, fn func(group []timeline.Head, inOrder bool) error) error {
+	inNesting := func(group []timeline.Head) error { return fn(f.nested(group)) }
 	if f.workers > 1 {
 		return f.T.OccurrencesAhead(ctx, false, inNesting)
 	}
@@ -163,7 +163,7 @@ func (f *Found) Walk(ctx context.Context, fn func(group []timeline.Occurrence, i
 }
 
 // read reads the facts about an occurrence, in place of those about another one.
-func (c *pass) read(o *timeline.Occurrence, f *arguments) {
+func (c *pass) read(o *timeline.Head, f *arguments) {
 	if f.any {
 		*f = arguments{}
 	}
@@ -175,12 +175,12 @@ func (c *pass) read(o *timeline.Occurrence, f *arguments) {
 
 // show shows everything that happens at one time to the providers. End events come before what starts, but those of slices
 // that have no length after it. known are the facts; nil: they are not read yet.
-func (c *pass) show(group []timeline.Occurrence, known []arguments) error {
+func (c *pass) show(group []timeline.Head, known []arguments) error {
 	c.group, c.known = group, known
 	group, c.inOrder = c.found.nested(group)
 	c.early = c.early[:0]
 	for i := range group {
-		if o := &group[i]; o.Kind == timeline.OccursEnd {
+		if o := &group[i]; o.Kind == timeline.ItemEnd {
 			if _, ok := c.open[o.BeginEvent]; !ok {
 				c.early = append(c.early, i)
 				continue
@@ -199,7 +199,7 @@ func (c *pass) show(group []timeline.Occurrence, known []arguments) error {
 }
 
 // factsOf returns the facts about an occurrence of the group, by its place there.
-func (c *pass) factsOf(o *timeline.Occurrence, at int) *arguments {
+func (c *pass) factsOf(o *timeline.Head, at int) *arguments {
 	if c.known == nil {
 		c.read(o, &c.latest)
 		return &c.latest
@@ -210,36 +210,38 @@ func (c *pass) factsOf(o *timeline.Occurrence, at int) *arguments {
 	return &c.known[at]
 }
 
-func (c *pass) occurrence(o *timeline.Occurrence, at int) error {
+func (c *pass) occurrence(o *timeline.Head, at int) error {
 	if err := c.t.ReadArgs(o); err != nil {
 		return err
 	}
 	s := &c.event
-	s.Occurrence, s.ordinal, s.place, s.name = o, o.Ordinal, &c.found.Tracks[o.Track], &c.found.Names[o.Name]
-	s.call = c.found.Categories[o.Category].call
+	s.Head, s.ordinal, s.place, s.name = o, o.Ordinal, &c.found.Tracks[o.Track], &c.found.Names[o.NameID]
+	s.call = c.found.Categories[o.CategoryID].call
 	switch {
 	case s.place.Role == RoleOwn:
 		c.found.Own.see(o)
 		return nil
 	case s.place.Role == RoleNone:
 		return nil
-	case o.Kind == timeline.OccursEnd:
+	case o.Kind == timeline.ItemEnd:
 		begun, ok := c.open[o.BeginEvent]
 		if !ok {
 			return nil
 		}
 		delete(c.open, o.BeginEvent)
-		if err := c.lateCPU(&begun, o.ThreadTime); err != nil {
+		at, _ := o.ThreadTime.Nanos()
+		if err := c.lateCPU(&begun, at); err != nil {
 			return err
 		}
 		if len(o.Args) == 0 && !o.Deletion {
 			return nil
 		}
 		s.ordinal, s.name = begun.ordinal, &c.found.Names[begun.name]
-	case o.Kind == timeline.OccursSlice && o.End != timeline.NoTime:
+	case o.Kind == timeline.ItemBegin && o.End != timeline.NoTime:
 		late := s.place.Role == RoleThread && c.endsLate(s.place.Thread, o)
 		if !o.Complete {
-			c.open[o.Event] = openBegin{o.Ordinal, o.Name, late, o.ThreadTime}
+			at, _ := o.ThreadTime.Nanos()
+			c.open[o.Event] = openBegin{o.Ordinal, o.NameID, late, at}
 		}
 	}
 	s.facts = c.factsOf(o, at)
@@ -273,7 +275,7 @@ func (c *pass) costFacts(s *event) error {
 // endsLate follows the slices of a thread and reports whether the end event of one that begins comes when cost has done
 // with the slice: it is cut at the end of the slice around it (attribution.md, Cost), or it has no length, so that other
 // slices begin before its end event.
-func (c *pass) endsLate(thread timeline.TrackID, o *timeline.Occurrence) bool {
+func (c *pass) endsLate(thread timeline.TrackID, o *timeline.Head) bool {
 	open := c.ends[thread]
 	n := len(open)
 	for n > 0 && open[n-1] <= o.TS {

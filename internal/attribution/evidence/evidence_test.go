@@ -27,7 +27,7 @@ func TestInputLimits(t *testing.T) {
 	}
 	c = newPass(empty, 1)
 	for i := range maxUnnamed + 4 {
-		c.found.Inputs.begin(c, &event{Occurrence: &timeline.Occurrence{End: timeline.NoTime}, ordinal: uint64(i), name: &nameInfo{}})
+		c.found.Inputs.begin(c, &event{Head: &timeline.Head{End: timeline.NoTime}, ordinal: uint64(i), name: &nameInfo{}})
 	}
 	if n := len(c.found.Inputs.begun); n != maxUnnamed || c.contexts.Dropped != 4 {
 		t.Errorf("%d inputs whose id is not known, %d were counted", n, c.contexts.Dropped)
@@ -41,7 +41,7 @@ func TestInputLimits(t *testing.T) {
 	}
 	c = newPass(empty, 1)
 	for i := range maxInputs + 6 {
-		s := &event{Occurrence: &timeline.Occurrence{TS: timeline.Nanos(i)}, place: &Track{}, facts: &arguments{asyncID: []byte("0x1")}}
+		s := &event{Head: &timeline.Head{TS: timeline.Nanos(i)}, place: &Track{}, facts: &arguments{asyncID: []byte("0x1")}}
 		c.found.Inputs.timing(c, s)
 		c.contexts.Size = 0 // the limit in bytes is another one
 	}

@@ -21,7 +21,7 @@ func newExplicitEvents(t *timeline.Timeline) *explicitEvents { return &explicitE
 func (p *explicitEvents) see(c *pass, s *event) error {
 	switch s.place.Role {
 	case RoleOther:
-		if s.Kind == timeline.OccursInstant {
+		if s.Kind == timeline.ItemInstant {
 			return p.enterOrLeave(c, s)
 		}
 	case RoleObjects:
@@ -84,7 +84,7 @@ func (p *explicitEvents) secondID(out *eventID, id2 timeline.Arg) {
 // enterOrLeave reads ( and ).
 func (p *explicitEvents) enterOrLeave(c *pass, s *event) error {
 	id := p.identity(s)
-	if id.phase != '(' && id.phase != ')' || s.place.Thread == 0 || s.Name == 0 {
+	if id.phase != '(' && id.phase != ')' || s.place.Thread == 0 || s.NameID == 0 {
 		return nil
 	}
 	switch {
@@ -117,10 +117,10 @@ func (p *explicitEvents) enterOrLeave(c *pass, s *event) error {
 
 // category returns the category of an event as the input has it; empty if it has none.
 func (p *explicitEvents) category(s *event) []byte {
-	if s.Category == 0 {
+	if s.CategoryID == 0 {
 		return nil
 	}
-	return p.t.Category(s.Category)
+	return p.t.Category(s.CategoryID)
 }
 
 // object reads N, O and D. The class of the track is that of the object.
@@ -143,10 +143,10 @@ func (p *explicitEvents) object(c *pass, s *event) error {
 			return nil
 		}
 		return c.add(Evidence{ordinal: s.Ordinal, Kind: Destroys, Node: node})
-	case s.Kind == timeline.OccursSlice:
+	case s.Kind == timeline.ItemBegin:
 		state.Change = trees.Created
 		c.contexts.AddState(state)
-	case s.Kind == timeline.OccursInstant:
+	case s.Kind == timeline.ItemInstant:
 		state.Change = trees.Changed
 		p.snapshot(c, s, state)
 	}

@@ -203,7 +203,7 @@ type chromeInput struct{}
 func (chromeInput) see(c *pass, s *event) error {
 	in, f := &c.found.Inputs, s.facts
 	switch {
-	case s.Kind == timeline.OccursSlice && (s.name.event == inputLatency || s.name.event == eventLatency):
+	case s.Kind == timeline.ItemBegin && (s.name.event == inputLatency || s.name.event == eventLatency):
 		in.begin(c, s)
 	case s.name.event == stagePresented || s.name.event == stageTerminated:
 		in.stage(s)
@@ -215,9 +215,9 @@ func (chromeInput) see(c *pass, s *event) error {
 			return nil
 		}
 		return c.own(s, trees.TypeInputEvent, node)
-	case s.name.event == eventTiming && s.Kind == timeline.OccursSlice && f.hasTimes && f.eventType != nil:
+	case s.name.event == eventTiming && s.Kind == timeline.ItemBegin && f.hasTimes && f.eventType != nil:
 		in.timing(c, s)
-	case s.name.event == eventDispatch && f.eventType != nil && s.Kind == timeline.OccursSlice:
+	case s.name.event == eventDispatch && f.eventType != nil && s.Kind == timeline.ItemBegin:
 		return c.add(Evidence{ordinal: s.ordinal, Kind: Dispatches, Type: in.typeOf(c, f.eventType), Value: f.happened})
 	}
 	return nil
@@ -279,7 +279,7 @@ func (in *inputs) stage(s *event) {
 	switch {
 	case s.name.event == stageTerminated:
 		i.Dropped = i.Presented == timeline.NoTime
-	case s.Kind == timeline.OccursInstant:
+	case s.Kind == timeline.ItemInstant:
 		i.Presented, i.Dropped = max(i.Presented, s.TS), false
 	case s.End != timeline.NoTime:
 		i.Presented, i.Dropped = max(i.Presented, s.End), false

@@ -16,7 +16,7 @@ const (
 // (attribution.md, Cost), and whether that is the order of ordinals. It is, but where slices of a thread that overlap were read
 // from a Perfetto trace, as tracks of their own: each track comes behind the other then. The result is valid until the
 // next call.
-func (f *Found) nested(group []timeline.Occurrence) ([]timeline.Occurrence, bool) {
+func (f *Found) nested(group []timeline.Head) ([]timeline.Head, bool) {
 	if !f.hasLanes || len(group) == 1 || len(group) > maxLaneGroup {
 		return group, true
 	}
@@ -38,9 +38,9 @@ func (f *Found) nested(group []timeline.Occurrence) ([]timeline.Occurrence, bool
 	for i := range group {
 		if o := &group[i]; f.onLane(o) {
 			thread := f.Tracks[o.Track].Thread
-			at := slices.IndexFunc(out, func(other timeline.Occurrence) bool {
+			at := slices.IndexFunc(out, func(other timeline.Head) bool {
 				p := &f.Tracks[other.Track]
-				return p.Role == RoleThread && p.Thread == thread && other.Kind != timeline.OccursEnd && around(o, &other)
+				return p.Role == RoleThread && p.Thread == thread && other.Kind != timeline.ItemEnd && around(o, &other)
 			})
 			if at < 0 {
 				at = len(out)
@@ -53,15 +53,15 @@ func (f *Found) nested(group []timeline.Occurrence) ([]timeline.Occurrence, bool
 }
 
 // onLane reports whether a slice starts on a track of slices that overlap others of their thread.
-func (f *Found) onLane(o *timeline.Occurrence) bool {
-	return o.Kind == timeline.OccursSlice && f.Tracks[o.Track].lane
+func (f *Found) onLane(o *timeline.Head) bool {
+	return o.Kind == timeline.ItemBegin && f.Tracks[o.Track].lane
 }
 
 // around reports whether, of two things that start at one time, the first is around the other: the longer slice, and every
 // slice with a length around what has none; else the order of the input counts.
-func around(a, b *timeline.Occurrence) bool {
-	length := func(o *timeline.Occurrence) timeline.Nanos {
-		if o.Kind == timeline.OccursSlice && o.End != timeline.NoTime {
+func around(a, b *timeline.Head) bool {
+	length := func(o *timeline.Head) timeline.Nanos {
+		if o.Kind == timeline.ItemBegin && o.End != timeline.NoTime {
 			return o.End - o.TS
 		}
 		return 0

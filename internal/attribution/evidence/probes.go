@@ -20,7 +20,7 @@ const probeArg = "weft.probe"
 type layoutProbes struct{}
 
 func (layoutProbes) see(c *pass, s *event) error {
-	if s.Kind != timeline.OccursSlice || s.place.Thread == 0 || !isLayoutProbe(s.facts.probe) {
+	if s.Kind != timeline.ItemBegin || s.place.Thread == 0 || !isLayoutProbe(s.facts.probe) {
 		return nil
 	}
 	id, phase := layoutArguments(c.t, s.Args)

@@ -38,7 +38,7 @@ func providers(t *timeline.Timeline) []provider {
 
 // event is a slice, an instant or the end event of a slice with what providers ask for.
 type event struct {
-	*timeline.Occurrence
+	*timeline.Head
 	ordinal uint64 // of the slice, also at its end
 	place   *Track
 	name    *nameInfo
@@ -47,7 +47,7 @@ type event struct {
 }
 
 // isEnd reports whether it is the end of a slice whose begin was seen before.
-func (s *event) isEnd() bool { return s.Kind == timeline.OccursEnd }
+func (s *event) isEnd() bool { return s.Kind == timeline.ItemEnd }
 
 func (s *event) position() problem.Position {
 	return problem.Position{Event: int64(s.Event), Offset: s.Offset}

@@ -59,7 +59,7 @@ func (chromeRequests) see(c *pass, s *event) error {
 		e.Kind, e.Value = Receives, max(f.bytes, 0)
 	case s.name.event == finishRequest:
 		e.Kind, e.Value = Finishes, max(f.bytes, 0)
-	case s.Kind == timeline.OccursSlice && (s.place.Role == RoleThread || s.place.Role == RoleAsync):
+	case s.Kind == timeline.ItemBegin && (s.place.Role == RoleThread || s.place.Role == RoleAsync):
 		e.Kind = Handles
 	default:
 		return nil
@@ -83,7 +83,7 @@ func (p *firefoxRequests) see(c *pass, s *event) error {
 	switch {
 	case s.isEnd():
 		return nil
-	case s.place.network && f.hasID && s.Kind == timeline.OccursSlice && bytes.HasPrefix(f.status, []byte(statusPrefix)):
+	case s.place.network && f.hasID && s.Kind == timeline.ItemBegin && bytes.HasPrefix(f.status, []byte(statusPrefix)):
 		p.id = appendNumber(p.id[:0], &f.id)
 		if e.Kind = Requested; s.End == timeline.NoTime || string(f.status) == statusStart {
 			e.Kind = Unfinished

@@ -84,7 +84,7 @@ func (p *pass) effectOf(th *openThread, slice int, typ trees.TypeID) (Entry, boo
 
 // async begins an asynchronous slice, or handles an instant of one (attribution.md, rule 5): it has the contexts of the
 // thread that wrote it, then those of the asynchronous slice around it; what its arguments name comes before both.
-func (p *pass) async(o *timeline.Occurrence, list []evidence.Evidence) error {
+func (p *pass) async(o *timeline.Head, list []evidence.Evidence) error {
 	track := p.asyncs[o.Track]
 	track = p.closeAsyncs(track, o.TS)
 	set := p.asyncSet(o, list, track)
@@ -97,7 +97,7 @@ func (p *pass) async(o *timeline.Occurrence, list []evidence.Evidence) error {
 			return err
 		}
 	}
-	if o.Kind == timeline.OccursSlice && o.End != timeline.NoTime && o.End > o.TS && len(track) < maxSearch && p.hold(openSize+begunSize*len(set)) {
+	if o.Kind == timeline.ItemBegin && o.End != timeline.NoTime && o.End > o.TS && len(track) < maxSearch && p.hold(openSize+begunSize*len(set)) {
 		track = append(track, openAsync{ordinal: o.Ordinal, end: o.End, set: set})
 	}
 	if len(track) == 0 {
@@ -108,7 +108,7 @@ func (p *pass) async(o *timeline.Occurrence, list []evidence.Evidence) error {
 	return nil
 }
 
-func (p *pass) asyncSet(o *timeline.Occurrence, list []evidence.Evidence, around []openAsync) []Entry {
+func (p *pass) asyncSet(o *timeline.Head, list []evidence.Evidence, around []openAsync) []Entry {
 	var set []Entry
 	for i := range list {
 		if e := &list[i]; e.Kind == evidence.OwnContext && p.opts.Has(trees.ViaArgs) && OfType(set, e.Type) == nil {
@@ -178,7 +178,7 @@ type Request struct {
 }
 
 // request handles an event of a request (attribution.md, rule 7); e is of the list of what is evident about it.
-func (p *pass) request(o *timeline.Occurrence, thread timeline.TrackID, list []evidence.Evidence, e *evidence.Evidence) {
+func (p *pass) request(o *timeline.Head, thread timeline.TrackID, list []evidence.Evidence, e *evidence.Evidence) {
 	r := &p.requests[e.Node]
 	switch e.Kind {
 	case evidence.Sends:
@@ -215,7 +215,7 @@ func (p *pass) request(o *timeline.Occurrence, thread timeline.TrackID, list []e
 // ofRequest handles an asynchronous slice that is a request or is about one (attribution.md, rule 7), and returns its set: what
 // it has already, then what the request has. The first slice of a request says for whom that is; later ones are those of
 // other processes.
-func (p *pass) ofRequest(o *timeline.Occurrence, e *evidence.Evidence, set []Entry) []Entry {
+func (p *pass) ofRequest(o *timeline.Head, e *evidence.Evidence, set []Entry) []Entry {
 	if e.Kind != evidence.Requested && e.Kind != evidence.Unfinished && e.Kind != evidence.Handles {
 		return set
 	}

@@ -222,7 +222,7 @@ func (p *pass) stepsUntil(ts timeline.Nanos) error {
 
 // group handles everything that happens at one time: first the slices begin, the enclosing ones before those in them,
 // then the rest in the order of the input.
-func (p *pass) group(group []timeline.Occurrence, inOrder bool) error {
+func (p *pass) group(group []timeline.Head, inOrder bool) error {
 	ts := group[0].TS
 	if err := p.stepsUntil(ts); err != nil {
 		return err
@@ -261,19 +261,19 @@ func (p *pass) group(group []timeline.Occurrence, inOrder bool) error {
 }
 
 // occurrence begins a slice, or notes what is to be done when all slices of the time have begun.
-func (p *pass) occurrence(o *timeline.Occurrence, at int) error {
+func (p *pass) occurrence(o *timeline.Head, at int) error {
 	list, err := p.evidence.Of(o.Ordinal)
 	if err != nil {
 		return err
 	}
 	place := &p.found.Tracks[o.Track]
-	if o.Kind == timeline.OccursSlice && place.Role == evidence.RoleThread {
+	if o.Kind == timeline.ItemBegin && place.Role == evidence.RoleThread {
 		return p.begin(o, place.Thread, list)
 	}
-	if o.Kind == timeline.OccursSlice && place.Role == evidence.RoleAsync || len(list) > 0 {
+	if o.Kind == timeline.ItemBegin && place.Role == evidence.RoleAsync || len(list) > 0 {
 		p.actions = append(p.actions, action{event: o.Event, at: at, first: len(p.kinds), count: len(list)})
 		p.kinds = append(p.kinds, list...)
-	} else if o.Kind == timeline.OccursInstant && place.Role == evidence.RoleAsync {
+	} else if o.Kind == timeline.ItemInstant && place.Role == evidence.RoleAsync {
 		p.actions = append(p.actions, action{event: o.Event, at: at})
 	}
 	return nil
@@ -293,7 +293,7 @@ func (p *pass) thread(id timeline.TrackID) *openThread {
 const MaxEndless = 1 << 9
 
 // begin begins a slice of a thread. One without end holds what follows, as far as the slice around it does.
-func (p *pass) begin(o *timeline.Occurrence, thread timeline.TrackID, list []evidence.Evidence) error {
+func (p *pass) begin(o *timeline.Head, thread timeline.TrackID, list []evidence.Evidence) error {
 	th := p.thread(thread)
 	if err := p.closeUntil(th, o.TS); err != nil {
 		return err
@@ -414,14 +414,14 @@ func (s *openSlice) add(b Entry) {
 }
 
 // act does what is to be done at a time after its slices have begun.
-func (p *pass) act(a *action, group []timeline.Occurrence) error {
+func (p *pass) act(a *action, group []timeline.Head) error {
 	if a.at < 0 {
 		return p.flowStep(&a.step)
 	}
 	o := &group[a.at]
 	place := &p.found.Tracks[o.Track]
 	list := p.kinds[a.first : a.first+a.count]
-	if o.Kind != timeline.OccursEnd && place.Role == evidence.RoleAsync {
+	if o.Kind != timeline.ItemEnd && place.Role == evidence.RoleAsync {
 		return p.async(o, list)
 	}
 	for i := range list {
@@ -433,7 +433,7 @@ func (p *pass) act(a *action, group []timeline.Occurrence) error {
 }
 
 // instant handles one of the things in list that are evident about an instant, or the end event of an object.
-func (p *pass) instant(o *timeline.Occurrence, place *evidence.Track, list []evidence.Evidence, e *evidence.Evidence) error {
+func (p *pass) instant(o *timeline.Head, place *evidence.Track, list []evidence.Evidence, e *evidence.Evidence) error {
 	thread := cmp.Or(o.Thread, place.Thread)
 	switch {
 	case e.IsExplicit() && thread != 0:

@@ -107,7 +107,7 @@ func (c *overlayCursor) Next(e *timeline.Item) (bool, error) {
 
 // event returns the event of a row, whose track and name are those of the overlay's target.
 func (o *overlay) event(r *overlayRow) timeline.Item {
-	e := timeline.Item{Kind: r.kind, TS: r.ts, Dur: r.dur, Track: r.track, NameID: r.name}
+	e := timeline.Item{Head: timeline.Head{Kind: r.kind, TS: r.ts, Dur: r.dur, Track: r.track, NameID: r.name}}
 	switch r.kind {
 	case timeline.ItemBegin:
 		e.Correlation = o.nameOf(trees.NodeID(r.ref))

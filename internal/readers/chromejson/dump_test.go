@@ -92,8 +92,8 @@ func dumpEvents(tb testing.TB, out *strings.Builder, tl *timeline.Timeline) {
 				fmt.Fprintf(out, " on %d", n)
 			}
 		}
-		if it.ThreadTime != timeline.NoTime {
-			fmt.Fprintf(out, " tts=%d", it.ThreadTime)
+		if at, ok := it.ThreadTime.Nanos(); ok {
+			fmt.Fprintf(out, " tts=%d", at)
 		}
 		if it.Callstack != 0 {
 			out.WriteString(" stack=")

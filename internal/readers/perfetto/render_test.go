@@ -106,7 +106,7 @@ func (res *result) line(it *timeline.Item) string {
 		}
 		b.WriteString(" slice")
 	case timeline.ItemEnd:
-		if it.ThreadTime == timeline.NoTime && len(it.Args) == 0 && it.Callstack == 0 {
+		if (it.ThreadTime == timeline.CPUTime{}) && len(it.Args) == 0 && it.Callstack == 0 {
 			return ""
 		}
 		b.WriteString(" end")
@@ -132,8 +132,8 @@ func (res *result) line(it *timeline.Item) string {
 	if len(it.Category) > 0 {
 		fmt.Fprintf(&b, " (%s)", it.Category)
 	}
-	if it.ThreadTime != timeline.NoTime {
-		fmt.Fprintf(&b, " cpu=%d", it.ThreadTime)
+	if at, ok := it.ThreadTime.Nanos(); ok {
+		fmt.Fprintf(&b, " cpu=%d", at)
 	}
 	if it.Callstack != 0 {
 		fmt.Fprintf(&b, " stack=%s", res.stack(it.Callstack))
