@@ -26,7 +26,10 @@ func (l *List[T]) Len() int { return l.n }
 func (l *List[T]) At(i int) *T { return &l.blocks[i>>blockBits][i&(blockLen-1)] }
 
 // Append adds a value.
-func (l *List[T]) Append(v T) {
+func (l *List[T]) Append(v T) { *l.Next() = v }
+
+// Next adds a value and returns its place, which may hold anything.
+func (l *List[T]) Next() *T {
 	i, k := l.n>>blockBits, l.n&(blockLen-1)
 	switch {
 	case i < len(l.blocks) && k < len(l.blocks[i]):
@@ -37,8 +40,17 @@ func (l *List[T]) Append(v T) {
 	default:
 		l.blocks = append(l.blocks, make([]T, blockLen))
 	}
-	l.blocks[i][k] = v
 	l.n++
+	return &l.blocks[i][k]
+}
+
+// Join takes over the values of another list, which is empty then. They are at their places plus shift: those in between,
+// behind the values that l had, hold nothing.
+func (l *List[T]) Join(other *List[T]) (shift int) {
+	shift = len(l.blocks) << blockBits
+	l.blocks, l.n = append(l.blocks, other.blocks...), shift+other.n
+	*other = List[T]{}
+	return shift
 }
 
 // Truncate keeps the first n values, of which there have to be so many. The memory of the others is kept for more.

@@ -152,14 +152,14 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 // join takes over the records of another buffer, which is empty then, and their payloads: they come behind those of m that
 // have the same time. Both are sorted, and the payloads of other are numbered behind those of m.
 func (m *memory) join(other *memory) {
-	shift := uint32(len(m.chunks)) << chunkBits
+	shift := uint32(m.records.Join(&other.records))
 	merged := make([]uint32, 0, m.count+other.count)
 	own, added := m.order, other.order
 	for len(own) > 0 && len(added) > 0 {
-		if m.at(own[0]).ts <= other.at(added[0]).ts {
+		if place := added[0] + shift; m.at(own[0]).ts <= m.at(place).ts {
 			merged, own = append(merged, own[0]), own[1:]
 		} else {
-			merged, added = append(merged, added[0]+shift), added[1:]
+			merged, added = append(merged, place), added[1:]
 		}
 	}
 	merged = append(merged, own...)
@@ -169,7 +169,7 @@ func (m *memory) join(other *memory) {
 	if n := len(m.arena); n > 0 {
 		m.arenaBytes += int64(cap(m.arena[n-1]) - len(m.arena[n-1]))
 	}
-	m.chunks, m.order, m.count = append(m.chunks, other.chunks...), merged, m.count+other.count
+	m.order, m.count = merged, m.count+other.count
 	m.arena, m.arenaBytes = append(m.arena, other.arena...), m.arenaBytes+other.arenaBytes
 	*other = memory{}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/weft-trace/weft/internal/blocks"
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
@@ -58,12 +59,11 @@ const plainOffset = -1
 // sampleTable holds the plain samples of a timeline in the order of time: in memory, or in a file. Those of one time are
 // in the order in which they were added.
 type sampleTable struct {
-	chunks [][]plainSample // of chunkLen samples each; the first grows up to that
-	held   int             // samples in chunks
-	time   timeOrder       // of those
-	order  []uint32        // places in chunks in the order of time; nil: as they are
+	held  blocks.List[plainSample]
+	time  timeOrder // of those
+	order []uint32  // places in held in the order of time; nil: as they are
 
-	file   *extsort.File // nil: all are in chunks
+	file   *extsort.File // nil: all are held
 	starts []int64       // where the runs in the file start
 	last   Nanos         // the latest time in the file
 	jumps  bool          // the runs in the file do not follow each other in time
@@ -76,26 +76,21 @@ func (t *sampleTable) len() int { return t.count }
 // size returns the bytes of memory that the samples take.
 func (t *sampleTable) size() int64 {
 	if t.time.sorted() {
-		return int64(t.held) * sampleSize
+		return int64(t.held.Len()) * sampleSize
 	}
-	return int64(t.held) * (sampleSize + t.time.size())
+	return int64(t.held.Len()) * (sampleSize + t.time.size())
 }
 
 func (t *sampleTable) add(s plainSample) {
-	i, k := t.held>>chunkBits, t.held&(chunkLen-1)
-	if i == len(t.chunks) || k == len(t.chunks[i]) {
-		t.chunks = growChunks(t.chunks)
-	}
-	t.chunks[i][k] = s
-	t.time.add(t.held, s.ts)
+	t.time.add(t.held.Len(), s.ts)
+	t.held.Append(s)
 	if s.ts < t.first || t.count == 0 {
 		t.first = s.ts
 	}
-	t.held++
 	t.count++
 }
 
-func (t *sampleTable) at(i uint32) *plainSample { return &t.chunks[i>>chunkBits][i&(chunkLen-1)] }
+func (t *sampleTable) at(i uint32) *plainSample { return t.held.At(int(i)) }
 
 // place returns the sample in memory that is the i-th in the order of time. They are sorted.
 func (t *sampleTable) place(i int) *plainSample {
@@ -109,7 +104,7 @@ func (t *sampleTable) place(i int) *plainSample {
 func (t *sampleTable) sort() {
 	t.order = nil
 	if !t.time.sorted() {
-		t.order = t.time.appendTo(nil, t.held, func(i uint32) Nanos { return t.at(i).ts })
+		t.order = t.time.appendTo(nil, t.held.Len(), func(i uint32) Nanos { return t.at(i).ts })
 	}
 }
 
@@ -121,7 +116,7 @@ func (t *sampleTable) spill(dir string) error {
 
 // write is spill for samples that are sorted.
 func (t *sampleTable) write(dir string) error {
-	if t.held == 0 {
+	if t.held.Len() == 0 {
 		return nil
 	}
 	if t.file == nil {
@@ -134,7 +129,7 @@ func (t *sampleTable) write(dir string) error {
 	t.jumps = t.jumps || len(t.starts) > 0 && t.place(0).ts < t.last
 	t.starts = append(t.starts, t.file.Size())
 	buf := make([]byte, sampleSize)
-	for i := range t.held {
+	for i := range t.held.Len() {
 		s := t.place(i)
 		sampleCodec.Put(buf, s)
 		if _, err := t.file.Write(buf); err != nil {
@@ -142,7 +137,8 @@ func (t *sampleTable) write(dir string) error {
 		}
 		t.last = max(t.last, s.ts)
 	}
-	t.held, t.order = 0, nil
+	t.held.Truncate(0)
+	t.order = nil
 	t.time.reset()
 	return nil
 }
@@ -157,7 +153,7 @@ func (t *sampleTable) finish(opts Options) error {
 	if err := errors.Join(t.spill(opts.TempDir), t.file.Flush()); err != nil {
 		return err
 	}
-	t.chunks, t.time = nil, timeOrder{}
+	t.held, t.time = blocks.List[plainSample]{}, timeOrder{}
 	if !t.jumps {
 		return nil
 	}
@@ -191,13 +187,13 @@ func (t *sampleTable) finish(opts Options) error {
 
 // toDisk moves the samples, which are finished, from memory to a file.
 func (t *sampleTable) toDisk(opts Options) error {
-	if t.file != nil || t.held == 0 {
+	if t.file != nil || t.held.Len() == 0 {
 		return nil
 	}
 	if err := t.write(opts.TempDir); err != nil {
 		return err
 	}
-	t.chunks = nil
+	t.held = blocks.List[plainSample]{}
 	return t.file.Flush()
 }
 

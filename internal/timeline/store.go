@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weft-trace/weft/internal/blocks"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/radix"
 )
@@ -64,10 +65,10 @@ func (g *group) at(i int) *record {
 
 // memory is the store of a timeline that fits the budget, and the buffer of a Builder.
 type memory struct {
-	chunks [][]record // of chunkLen records each; the first grows up to that
-	count  int
-	time   timeOrder
-	order  []uint32 // places in time order; set by sort
+	records blocks.List[record]
+	count   int
+	time    timeOrder
+	order   []uint32 // places in time order; set by sort
 
 	arena      [][]byte // payloads, each behind its length
 	arenaBase  int      // how many chunks of payloads are numbered before the first one
@@ -76,11 +77,8 @@ type memory struct {
 }
 
 const (
-	chunkBits  = 13
-	chunkLen   = 1 << chunkBits
 	arenaChunk = 1 << 20
-	// firstChunk and firstArena are what a small trace needs. They double until they have the full size.
-	firstChunk = 1 << 7
+	// firstArena is what a small trace needs. It doubles until it has the full size.
 	firstArena = 1 << 14
 	// bytesPerRecord is what a record costs in memory at most, while it is sorted.
 	bytesPerRecord = recordSize + bytesPerPlace + radix.KeySize
@@ -88,32 +86,15 @@ const (
 
 func (m *memory) len() int            { return m.count }
 func (m *memory) size() int64         { return int64(m.count)*(recordSize+m.time.size()) + m.arenaBytes }
-func (m *memory) at(i uint32) *record { return &m.chunks[i>>chunkBits][i&(chunkLen-1)] }
+func (m *memory) at(i uint32) *record { return m.records.At(int(i)) }
 
 func (m *memory) add(r *record) { *m.next(r.ts) = *r }
 
 // next returns the place of one more record of the given time, which may hold anything.
 func (m *memory) next(ts Nanos) *record {
-	i, k := m.count>>chunkBits, m.count&(chunkLen-1)
-	if i == len(m.chunks) || k == len(m.chunks[i]) {
-		m.chunks = growChunks(m.chunks)
-	}
-	r := &m.chunks[i][k]
 	m.time.add(m.count, ts)
 	m.count++
-	return r
-}
-
-// growChunks makes room for one more of what chunks hold, all of which are full.
-func growChunks[T any](chunks [][]T) [][]T {
-	switch last := len(chunks) - 1; {
-	case last < 0:
-		return append(chunks, make([]T, firstChunk))
-	case len(chunks[last]) < chunkLen:
-		chunks[last] = append(chunks[last], make([]T, len(chunks[last]))...)
-		return chunks
-	}
-	return append(chunks, make([]T, chunkLen))
+	return m.records.Next()
 }
 
 // addPayload keeps a copy of p and returns its place, which is not 0.
@@ -155,6 +136,7 @@ func (m *memory) payload(at uint64) ([]byte, error) { return m.payloadAt(at), ni
 
 // reset empties the buffer and keeps its memory.
 func (m *memory) reset() {
+	m.records.Truncate(0)
 	m.count, m.order = 0, m.order[:0]
 	m.time.reset()
 	for _, chunk := range m.arena {

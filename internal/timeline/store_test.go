@@ -111,7 +111,7 @@ func TestSort(t *testing.T) {
 	for _, width := range []int{0, 1, 10, 11, 12, 22, 36, 62, 63} {
 		r := rand.New(rand.NewPCG(uint64(width), 4))
 		var m memory
-		const n = 3 * chunkLen / 2
+		const n = 12_000
 		var want []record
 		for i := range n {
 			rec := record{ts: Nanos(r.Uint64N(1 << width)), event: uint32(i)}

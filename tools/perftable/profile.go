@@ -26,7 +26,7 @@ var parts = []part{
 	{"sorting", regexp.MustCompile(`^(internal/timeline\.(\(\*(memory|sampleTable)\)\.sort|\(\*timeOrder\)\.append|\(\*timeOrder\)\.(merge|sort)To|\(\*runs\)|\(\*disk\)|\(\*recordWriter\))|internal/(extsort|radix)\.)`)},
 	{"interning", regexp.MustCompile(`^internal/timeline\.(\(\*stringTable\)|\(\*trackTable\)|hashText|hash31|\(\*Builder\)\.(Process|Thread|Child|Counter|Async))`)},
 	{"encoding arguments", regexp.MustCompile(`^internal/timeline\.\(\*ArgsEncoder\)`)},
-	{"collecting records", regexp.MustCompile(`^internal/timeline\.(\(\*Builder\)|\(\*memory\)\.(add|arena|next)|\(\*sampleTable\)\.add|\(\*timeOrder\)\.(add|descent)|growChunks)`)},
+	{"collecting records", regexp.MustCompile(`^internal/(timeline\.(\(\*Builder\)|\(\*memory\)\.(add|arena|next)|\(\*sampleTable\)\.add|\(\*timeOrder\)\.(add|descent))|blocks\.)`)},
 	{"walking and nesting", regexp.MustCompile(`^internal/timeline\.`)},
 	{"flows", regexp.MustCompile(`^internal/flow(bind|index)\.`)},
 	{"encoding packets", regexp.MustCompile(`^(internal/pfwire(/message)?|internal/wire)\.`)},
