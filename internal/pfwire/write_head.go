@@ -187,7 +187,7 @@ func splitCategories(list []byte) iter.Seq[[]byte] {
 			} else {
 				list = nil
 			}
-			if element = bytes.TrimSpace(element); len(element) > 0 && !yield(element) {
+			if element = bytes.Trim(element, " "); len(element) > 0 && !yield(element) {
 				return
 			}
 		}
