@@ -278,7 +278,7 @@ func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 		Offset:   l.opts.TimeOffset,
 		Workers:  l.opts.workers(),
 	}
-	opts.Profiles = l.collector()
+	opts.Profiles = l.profileAssembler()
 	if err := chromejson.Read(ctx, r, l.builder, opts); err != nil {
 		return err
 	}
@@ -290,7 +290,7 @@ func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 func (l *loader) readPerfetto(ctx context.Context, r io.Reader) error {
 	opts := l.perfettoOptions()
 	if l.kept == nil {
-		opts.Profiles = l.collector()
+		opts.Profiles = l.profileAssembler()
 	}
 	if err := perfetto.Read(ctx, r, l.builder, opts); err != nil {
 		return err

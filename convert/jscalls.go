@@ -55,19 +55,19 @@ func (o *Options) wantsProfiles() bool {
 	return o.JSCalls != JSCallsOff || o.Samples != SamplesNone || o.Profile != ""
 }
 
-// collector returns a collector for the V8 profiles of a trace, nil if nothing is to be made of them.
-func (l *loader) collector() *v8profile.Collector {
+// profileAssembler returns an assembler for the V8 profiles of a trace, nil if nothing is to be made of them.
+func (l *loader) profileAssembler() *v8profile.Assembler {
 	if !l.opts.wantsProfiles() {
 		return nil
 	}
-	return v8profile.NewCollector(l.problems, v8profile.CollectorOptions{
+	return v8profile.NewAssembler(l.problems, v8profile.AssemblerOptions{
 		StartTime: l.opts.ProfileBase == ProfileBaseStartTime, Preferred: l.opts.preferred(l.builder), Memory: l.opts.profileMemory(),
 	})
 }
 
 // addProfiles adds the samples and states of the profiles that were collected from a trace; c may be nil. All profiles of a
 // thread sample the same time, so that only the one is shown whose calls are, unless all are asked for.
-func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8profile.Collector) error {
+func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8profile.Assembler) error {
 	if c == nil {
 		return nil
 	}

@@ -71,7 +71,7 @@ func readTrace(t *testing.T, data []byte) *trace {
 		t.Fatal(err)
 	}
 	tr := &trace{events: map[threadKey][]Event{}}
-	c := v8profile.NewCollector(&tr.problems, v8profile.CollectorOptions{})
+	c := v8profile.NewAssembler(&tr.problems, v8profile.AssemblerOptions{})
 	open := map[threadKey][]int{}
 	for i := range doc.TraceEvents {
 		ev := &doc.TraceEvents[i]

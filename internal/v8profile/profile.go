@@ -3,7 +3,7 @@
 //
 // Profiles come from three places, which give the same Profile:
 //
-//   - trace events of Chrome and Node: Collector joins the head (Profile) and the pieces (ProfileChunk) of each profile,
+//   - trace events of Chrome and Node: Assembler joins the head (Profile) and the pieces (ProfileChunk) of each profile,
 //     and takes the whole profiles that old versions wrote (CpuProfile);
 //   - .cpuprofile files of DevTools and Node, in their present and in their legacy form: Read.
 //

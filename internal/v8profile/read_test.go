@@ -353,7 +353,7 @@ func TestMemory(t *testing.T) {
 		if errors.As(err, &noRoom) != (name != "all small") {
 			t.Errorf("file, %s: %v", name, err)
 		}
-		c := NewCollector(new(problem.Log), CollectorOptions{Memory: memory})
+		c := NewAssembler(new(problem.Log), AssemblerOptions{Memory: memory})
 		c.Head(&Event{ID: "0x1"})
 		for range 2 {
 			c.Chunk(&Event{ID: "0x1", Args: []byte(`{"data":{"cpuProfile":{` + body + `}}}`)})
@@ -362,7 +362,7 @@ func TestMemory(t *testing.T) {
 			t.Errorf("trace, %s: %v", name, err)
 		}
 	}
-	c := NewCollector(new(problem.Log), CollectorOptions{Memory: memory})
+	c := NewAssembler(new(problem.Log), AssemblerOptions{Memory: memory})
 	for i := range 2_000 {
 		c.Chunk(&Event{ID: fmt.Sprint(i)})
 	}

@@ -43,7 +43,7 @@ type Options struct {
 	Offset timeline.Nanos
 	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are no
 	// events of the trace then. nil: they are kept as events.
-	Profiles *v8profile.Collector
+	Profiles *v8profile.Assembler
 	// Workers is the number of goroutines that scan; 0 and 1 scan in the calling one, and more than 64 count as 64. It
 	// does not change the result.
 	Workers int

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// collectProfile hands an event to the collector of profiles if it is a piece of one (profile-calls.md 2). All that
+// collectProfile hands an event to the Assembler if it is a piece of a profile (profile-calls.md 2). All that
 // a piece holds goes into the profile; the event of a head is kept beside.
 func (rd *reader) collectProfile(name string) (taken bool) {
 	if rd.opts.Profiles == nil || !v8profile.IsEventName(name) {

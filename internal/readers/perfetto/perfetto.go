@@ -7,7 +7,7 @@
 //	track_event          Begin, End, Instant, Counter and flow records; see event.go, legacy.go, counters.go
 //	track_descriptor …   tracks, their names and places; see tracks.go
 //	samples              Sample records; see samples.go
-//	V8 profiles          handed to a collector; see profiles.go
+//	V8 profiles          handed to a v8profile.Assembler; see profiles.go
 //	metadata             attributes of the trace; see metadata.go
 //
 // Arguments come as debug annotations (annotations.go) or as typed fields (extensions.go), which are decoded with the
@@ -44,7 +44,7 @@ type Options struct {
 
 	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are no
 	// events of the trace then. nil: they are kept as events.
-	Profiles *v8profile.Collector
+	Profiles *v8profile.Assembler
 
 	// Located is told in which packet an event stands, by its number among the packets that can be read, in the order of
 	// the events. Nil if nobody wants to know.
@@ -133,7 +133,7 @@ type reader struct {
 	number  int64            // of the current packet, among those that can be read
 	located func(event uint32, packet int64)
 
-	profiles *v8profile.Collector
+	profiles *v8profile.Assembler
 	pieces   pieces
 	traceIDs v8profile.TraceIDs // in the arguments of the current event
 	scan     jsonscan.Scanner   // of arguments that are JSON

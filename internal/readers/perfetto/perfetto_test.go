@@ -336,7 +336,7 @@ func TestPieces(t *testing.T) {
 		dir := t.TempDir()
 		b := timeline.NewBuilder(timeline.Options{Problems: &log})
 		defer b.Close()
-		profiles := v8profile.NewCollector(&log, v8profile.CollectorOptions{})
+		profiles := v8profile.NewAssembler(&log, v8profile.AssemblerOptions{})
 		err := Read(context.Background(), bytes.NewReader(encode(t, oneProfile)), b, Options{Problems: &log, TempDir: dir, Profiles: profiles, lookahead: memory})
 		if err != nil {
 			t.Fatal(err)
@@ -367,7 +367,7 @@ func FuzzRead(f *testing.F) {
 		var log problem.Log
 		b := timeline.NewBuilder(timeline.Options{Problems: &log, TempDir: t.TempDir()})
 		defer b.Close()
-		profiles := v8profile.NewCollector(&log, v8profile.CollectorOptions{Memory: 1 << 20})
+		profiles := v8profile.NewAssembler(&log, v8profile.AssemblerOptions{Memory: 1 << 20})
 		if Read(ctx, bytes.NewReader(input), b, Options{Problems: &log, TempDir: t.TempDir(), Profiles: profiles, lookahead: 100}) != nil {
 			return
 		}

@@ -120,7 +120,7 @@ func (ps *pieces) close() {
 	}
 }
 
-// readPieces hands the pieces to the collector of profiles, in the order of time.
+// readPieces hands the pieces to the Assembler in the order of time.
 func (r *reader) readPieces() error {
 	if r.pieces.sorted == nil {
 		return nil

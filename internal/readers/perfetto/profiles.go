@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// collectProfile keeps the current event, a legacy one of phase P, for the collector of profiles if it is a piece of one
+// collectProfile keeps the current event, a legacy one of phase P, for the Assembler if it is a piece of a profile
 // (profile-calls.md 2). It reports whether all of it is in the profile then; the event of a head is kept beside.
 //
 // Chrome writes data as JSON text. A piece with another form of it stays an event, as does a head of which the thread is not

@@ -37,27 +37,27 @@ type Recording struct {
 	Profile *Profile
 }
 
-// Collector joins the pieces of the profiles of a trace (profile-calls.md 2). The chunks of a profile go on from each
+// Assembler joins the pieces of the profiles of a trace (profile-calls.md 2). The chunks of a profile go on from each
 // other, so they must come in their order; else events may come in any order.
-type Collector struct {
+type Assembler struct {
 	log   *problem.Log
-	opts  CollectorOptions
-	byKey map[collectorKey]*collected
-	order []*collected // by first event
+	opts  AssemblerOptions
+	byKey map[profileKey]*partialProfile
+	order []*partialProfile // by first event
 	scan  jsonscan.Scanner
 	doc   *jsondoc.Reader // of scan
 	room  jsondoc.Room
 	full  error // there is no room for more
 }
 
-type collectorKey struct {
+type profileKey struct {
 	process int64
 	id      string
 }
 
-// collected is a profile of which at least one event was seen.
-type collected struct {
-	collectorKey
+// partialProfile is a profile for which at least one event has come.
+type partialProfile struct {
+	profileKey
 	draft  *draft
 	thread int64
 	start  timeline.Nanos
@@ -68,8 +68,8 @@ type collected struct {
 	whole             bool // a single event; the start is the profile's own
 }
 
-// CollectorOptions say how a Collector places profiles in time.
-type CollectorOptions struct {
+// AssemblerOptions say how an Assembler places profiles in time.
+type AssemblerOptions struct {
 	// StartTime lets a profile begin at the startTime that its head names, which is when sampling began, and not at the time
 	// of the head, which is what DevTools takes. The two are a few microseconds apart in most recordings.
 	StartTime bool
@@ -80,15 +80,15 @@ type CollectorOptions struct {
 	Preferred func(process int64, id string) bool
 }
 
-// NewCollector returns an empty Collector, which counts bad data in log.
-func NewCollector(log *problem.Log, opts CollectorOptions) *Collector {
-	c := &Collector{log: log, opts: opts, byKey: map[collectorKey]*collected{}, room: jsondoc.Room{Limit: opts.Memory}}
-	c.doc = jsondoc.New(&c.scan, log)
-	return c
+// NewAssembler returns an empty Assembler, which counts bad data in log.
+func NewAssembler(log *problem.Log, opts AssemblerOptions) *Assembler {
+	a := &Assembler{log: log, opts: opts, byKey: map[profileKey]*partialProfile{}, room: jsondoc.Room{Limit: opts.Memory}}
+	a.doc = jsondoc.New(&a.scan, log)
+	return a
 }
 
 // Err returns an error if the profiles take more memory than they may. What came after that is not in them.
-func (c *Collector) Err() error { return c.full }
+func (a *Assembler) Err() error { return a.full }
 
 // wholeID is the id of a CpuProfile event that has none.
 const wholeID = "0x1"
@@ -105,33 +105,33 @@ func IsEventName(name string) bool { return name == HeadName || name == ChunkNam
 
 // Add adds an event by its name, for which IsEventName holds. It reports whether all that the event says is in the profile
 // then; a head is worth keeping besides.
-func (c *Collector) Add(name string, ev *Event) (taken bool) {
+func (a *Assembler) Add(name string, ev *Event) (taken bool) {
 	switch name {
 	case HeadName:
-		c.Head(ev)
+		a.Head(ev)
 	case ChunkName:
-		c.Chunk(ev)
+		a.Chunk(ev)
 	case WholeName:
-		c.Whole(ev)
+		a.Whole(ev)
 	}
 	return name != HeadName
 }
 
 // Head adds an event Profile: it says that its own thread is sampled from its time on. Of several heads with one id the
 // last counts.
-func (c *Collector) Head(ev *Event) {
-	p := c.profile(ev, ev.ID)
+func (a *Assembler) Head(ev *Event) {
+	p := a.profile(ev, ev.ID)
 	p.thread, p.start, p.hasHead = ev.Thread, ev.TS, true
 	p.setOffset(ev.Offset)
-	c.read(ev, p)
+	a.read(ev, p)
 }
 
 // Chunk adds an event ProfileChunk: a piece of the profile with its id, whatever thread it comes from.
-func (c *Collector) Chunk(ev *Event) {
-	p := c.profile(ev, ev.ID)
+func (a *Assembler) Chunk(ev *Event) {
+	p := a.profile(ev, ev.ID)
 	first := !p.hasChunk && !p.hasHead
 	p.hasChunk = true
-	c.read(ev, p)
+	a.read(ev, p)
 	if first {
 		p.start = ev.TS
 		if inRange(ev.TS) {
@@ -141,52 +141,54 @@ func (c *Collector) Chunk(ev *Event) {
 }
 
 // Whole adds an event CpuProfile, which old versions of Chrome wrote: a whole profile of its own thread.
-func (c *Collector) Whole(ev *Event) {
+func (a *Assembler) Whole(ev *Event) {
 	id := ev.ID
 	if id == "" {
 		id = wholeID
 	}
-	p := c.profile(ev, id)
+	p := a.profile(ev, id)
 	p.thread, p.hasHead, p.whole, p.start = ev.Thread, true, true, ev.TS
 	p.setOffset(ev.Offset)
-	c.read(ev, p)
+	a.read(ev, p)
 }
 
 // setOffset says how far the times of events are from those that the profile says of itself.
-func (p *collected) setOffset(offset timeline.Nanos) { p.offset = min(max(offset, -maxTime), maxTime) }
+func (p *partialProfile) setOffset(offset timeline.Nanos) {
+	p.offset = min(max(offset, -maxTime), maxTime)
+}
 
 // bytesOfDraft is what a profile takes in memory of which nothing is known yet.
 const bytesOfDraft = 1 << 10
 
 // profile returns the profile of an event.
-func (c *Collector) profile(ev *Event, id string) *collected {
-	key := collectorKey{ev.Process, id}
-	p := c.byKey[key]
+func (a *Assembler) profile(ev *Event, id string) *partialProfile {
+	key := profileKey{ev.Process, id}
+	p := a.byKey[key]
 	if p == nil {
-		p = &collected{collectorKey: key, draft: newDraft(), at: ev.At}
-		c.byKey[key] = p
-		c.order = append(c.order, p)
-		if err := c.room.Take(bytesOfDraft); c.full == nil {
-			c.full = err
+		p = &partialProfile{profileKey: key, draft: newDraft(), at: ev.At}
+		a.byKey[key] = p
+		a.order = append(a.order, p)
+		if err := a.room.Take(bytesOfDraft); a.full == nil {
+			a.full = err
 		}
 	}
 	return p
 }
 
 // read reads the arguments of an event. What was read before an error is kept.
-func (c *Collector) read(ev *Event, p *collected) {
-	if len(ev.Args) == 0 || c.full != nil {
+func (a *Assembler) read(ev *Event, p *partialProfile) {
+	if len(ev.Args) == 0 || a.full != nil {
 		return
 	}
-	c.scan.Reset(ev.Args)
-	c.doc.StartPiece(ev.At)
-	dec := decoder{Reader: c.doc, d: p.draft, room: &c.room, taken: p.draft.bytes()}
+	a.scan.Reset(ev.Args)
+	a.doc.StartPiece(ev.At)
+	dec := decoder{Reader: a.doc, d: p.draft, room: &a.room, taken: p.draft.bytes()}
 	err := dec.args()
-	if c.full = dec.take(); c.full != nil {
+	if a.full = dec.take(); a.full != nil {
 		return
 	}
 	if err != nil {
-		c.log.Add(problem.ProfileMalformed, ev.At, fmt.Sprintf("profile %s: %v", p.id, err))
+		a.log.Add(problem.ProfileMalformed, ev.At, fmt.Sprintf("profile %s: %v", p.id, err))
 	}
 	if p.whole {
 		p.draft.spreadSamples()
@@ -196,36 +198,36 @@ func (c *Collector) read(ev *Event, p *collected) {
 
 // Finish returns the profiles in the order of their first events, those without nodes excepted. mainThread gives the
 // main thread of a process, to which profiles without a head are taken to belong; ok is false if it is not known. The
-// Collector is of no use afterwards.
-func (c *Collector) Finish(mainThread func(process int64) (thread int64, ok bool)) []*Recording {
+// Assembler is of no use afterwards.
+func (a *Assembler) Finish(mainThread func(process int64) (thread int64, ok bool)) []*Recording {
 	var all []*Recording
-	for _, p := range c.order {
+	for _, p := range a.order {
 		r := &Recording{
 			Process: p.process, Thread: p.thread, ID: p.id, Source: p.draft.source, At: p.at, Orphan: !p.hasHead,
 		}
 		if r.Orphan {
-			c.log.Add(problem.ProfileWithoutHead, p.at, "profile "+p.id)
+			a.log.Add(problem.ProfileWithoutHead, p.at, "profile "+p.id)
 			r.Thread, _ = mainThread(p.process)
 		}
 		start := p.start
-		if p.whole || c.opts.StartTime && p.hasHead {
+		if p.whole || a.opts.StartTime && p.hasHead {
 			if ts, ok := p.draft.startTime(); ok {
 				start = ts + p.offset
 			}
 		}
 		p.draft.offset = p.offset
 		r.Profile = p.draft.build(start)
-		p.draft.found.report(c.log, p.at, p.id)
+		p.draft.found.report(a.log, p.at, p.id)
 		p.draft = nil
 		all = append(all, r)
 	}
-	c.byKey, c.order = nil, nil
-	c.choose(all)
+	a.byKey, a.order = nil, nil
+	a.choose(all)
 	for _, r := range all {
 		if r.Profile == nil {
-			c.log.Add(problem.ProfileWithoutNodes, r.At, "profile "+r.ID)
+			a.log.Add(problem.ProfileWithoutNodes, r.At, "profile "+r.ID)
 		} else if !r.Chosen {
-			c.log.Add(problem.ProfileNotChosen, r.At, "profile "+r.ID)
+			a.log.Add(problem.ProfileNotChosen, r.At, "profile "+r.ID)
 		}
 	}
 	return slices.DeleteFunc(all, func(r *Recording) bool { return r.Profile == nil })
@@ -246,12 +248,12 @@ func sourceRank(source string) int {
 // choose marks the profile of each thread whose calls are built: the preferred one, else the first of the best source,
 // even if it has no nodes. A profile without head that nobody prefers is chosen only if its process has no other such one,
 // and its thread no profile with a head.
-func (c *Collector) choose(all []*Recording) {
+func (a *Assembler) choose(all []*Recording) {
 	type thread struct{ process, thread int64 }
 	best := map[thread]*Recording{}
 	orphans := map[int64]int{}
 	rank := func(r *Recording) int {
-		if c.opts.Preferred != nil && c.opts.Preferred(r.Process, r.ID) {
+		if a.opts.Preferred != nil && a.opts.Preferred(r.Process, r.ID) {
 			return -1
 		}
 		return sourceRank(r.Source)

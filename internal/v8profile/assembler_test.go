@@ -14,7 +14,7 @@ import (
 
 func nanos(v int64) timeline.Nanos { return timeline.Nanos(v) }
 
-// piece is an event of a collector's test.
+// piece is an event of a test of the assembler.
 type piece struct {
 	kind     string // head, chunk or whole
 	pid, tid int64
@@ -28,11 +28,11 @@ const rootAndF = `"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}},{"id":
 // preferredID is the id of profiles that are preferred to others of their threads.
 const preferredID = "0x77"
 
-// collect gives pieces to a Collector and writes down what comes out: a line for each profile, and one for the problems.
+// collect gives pieces to an Assembler and describes the result: a line for each profile, and one for the problems.
 // The main thread of a process is 1.
 func collect(pieces []piece) string {
 	var log problem.Log
-	c := NewCollector(&log, CollectorOptions{Preferred: func(_ int64, id string) bool { return id == preferredID }})
+	c := NewAssembler(&log, AssemblerOptions{Preferred: func(_ int64, id string) bool { return id == preferredID }})
 	for _, pc := range pieces {
 		ev := &Event{
 			Process: pc.pid, Thread: pc.tid, ID: pc.id, TS: nanos(pc.ts * 1000),
@@ -68,7 +68,7 @@ func collect(pieces []piece) string {
 	return out.String() + problems(&log)
 }
 
-var collectorCases = []struct {
+var assemblerCases = []struct {
 	name   string
 	pieces []piece
 	want   string
@@ -188,8 +188,8 @@ var collectorCases = []struct {
 	},
 }
 
-func TestCollector(t *testing.T) {
-	for _, c := range collectorCases {
+func TestAssembler(t *testing.T) {
+	for _, c := range assemblerCases {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, collect(c.pieces)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -200,7 +200,7 @@ func TestCollector(t *testing.T) {
 
 // TestTraceIDs joins trace ids over pieces: the last one counts, and those of unknown nodes are none.
 func TestTraceIDs(t *testing.T) {
-	c := NewCollector(new(problem.Log), CollectorOptions{})
+	c := NewAssembler(new(problem.Log), AssemblerOptions{})
 	for _, data := range []string{
 		`{"data":{"cpuProfile":{` + rootAndF + `,"trace_ids":{"5":1,"5000000000000001":2,"6":9}}}}`,
 		`{"data":{"cpuProfile":{"trace_ids":{"5":2}}}}`,
@@ -220,12 +220,12 @@ func TestTraceIDs(t *testing.T) {
 }
 
 // Times that count from a start that cannot be are none: the samples are counted, and are not put elsewhere.
-func TestCollectorFarStart(t *testing.T) {
+func TestAssemblerFarStart(t *testing.T) {
 	const samples = `"cpuProfile":{` + rootAndF + `,"samples":[2,2,2]},"timeDeltas":[-5,7,1]`
 	for _, start := range []timeline.Nanos{maxTime + 1, -maxTime - 1, math.MaxInt64, math.MinInt64} {
 		for _, head := range []bool{true, false} {
 			var log problem.Log
-			c := NewCollector(&log, CollectorOptions{})
+			c := NewAssembler(&log, AssemblerOptions{})
 			if head {
 				c.Head(&Event{ID: "0x1", TS: start, At: problem.NoPosition})
 			}
