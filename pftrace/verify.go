@@ -205,7 +205,7 @@ func (v *verifier) readPackets(ctx context.Context) error {
 		var broken *pfwire.PacketError
 		switch {
 		case err == io.EOF:
-			if at, cut := v.reader.Cut(); cut {
+			if at, truncated := v.reader.Truncated(); truncated {
 				v.foundAt(rulePacketCut, position{v.report.Packets, at}, "the file ends after %d bytes of it", v.reader.Unread())
 			}
 			v.report.Bytes = v.reader.Offset() + int64(v.reader.Unread())

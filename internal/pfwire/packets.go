@@ -105,14 +105,14 @@ func (e *PacketError) Unwrap() error { return e.Err }
 // does not know what is in a packet. Its memory is bounded by MaxPacketSize and MaxBundleSize, and small for any trace
 // whose packets are: a length in the input is believed only as far as bytes follow.
 type PacketReader struct {
-	src    io.Reader
-	srcErr error
-	buf    []byte
-	pos    int   // in buf: next byte to read
-	base   int64 // offset in the file of buf[0]
-	index  int64
-	ended  bool
-	cut    bool
+	src       io.Reader
+	srcErr    error
+	buf       []byte
+	pos       int   // in buf: next byte to read
+	base      int64 // offset in the file of buf[0]
+	index     int64
+	ended     bool
+	truncated bool
 
 	bundle   Bundle // what inside and unpacked belong to
 	bundleAt int64
@@ -137,8 +137,8 @@ func NewPacketReader(src io.Reader) *PacketReader {
 	return &PacketReader{src: src, buf: make([]byte, 0, 256<<10), maxPacket: MaxPacketSize, maxBundle: MaxBundleSize}
 }
 
-// Next returns the next packet, io.EOF behind the last one. A packet that is cut by the end of the file ends the trace;
-// Cut tells. An error of type *PacketError concerns one place: the next call goes on behind it, or returns io.EOF if
+// Next returns the next packet, io.EOF behind the last one. A packet that the end of the file truncates ends the trace;
+// Truncated tells. An error of type *PacketError concerns one place: the next call goes on behind it, or returns io.EOF if
 // nothing can be found there. Any other error is one of the source and is returned again by further calls.
 func (r *PacketReader) Next() (Packet, error) {
 	for {
@@ -171,9 +171,9 @@ func (r *PacketReader) Next() (Packet, error) {
 	}
 }
 
-// Cut reports whether the file ends in the middle of a packet, and where that packet begins. It is known once Next has
+// Truncated reports whether the file ends in the middle of a packet, and where that packet begins. It is known once Next has
 // returned io.EOF.
-func (r *PacketReader) Cut() (offset int64, cut bool) { return r.Offset(), r.cut }
+func (r *PacketReader) Truncated() (offset int64, truncated bool) { return r.Offset(), r.truncated }
 
 // Offset returns how many bytes of the file have been read as packets.
 func (r *PacketReader) Offset() int64 { return r.base + int64(r.pos) }
@@ -193,7 +193,7 @@ func (r *PacketReader) nextField(at int64) (body []byte, ok bool, err error) {
 		return nil, false, r.srcErr
 	case n == 0: // end of the file, at a boundary or in the middle of a header
 		r.ended = true
-		r.cut = r.Unread() > 0
+		r.truncated = r.Unread() > 0
 		return nil, false, nil
 	case n < 0:
 		r.ended = true
@@ -218,7 +218,7 @@ func (r *PacketReader) nextField(at int64) (body []byte, ok bool, err error) {
 	}
 	total := n + int(size)
 	if have, err := r.fill(total); have < total {
-		r.ended, r.cut = true, err == nil
+		r.ended, r.truncated = true, err == nil
 		return nil, false, err
 	}
 	body = r.buf[r.pos+n : r.pos+total : r.pos+total]
@@ -289,7 +289,7 @@ func (r *PacketReader) skip(n int, size uint64) (done bool, err error) {
 			return false, err
 		}
 		if have == 0 {
-			r.ended, r.cut = true, true
+			r.ended, r.truncated = true, true
 			return false, nil
 		}
 		step = int(min(rest, uint64(have)))

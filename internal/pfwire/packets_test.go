@@ -22,7 +22,7 @@ func describe(t testing.TB, r *PacketReader) string {
 		var pe *PacketError
 		switch {
 		case err == io.EOF:
-			if at, cut := r.Cut(); cut {
+			if at, truncated := r.Truncated(); truncated {
 				fmt.Fprintf(&out, "cut at %d\n", at)
 			}
 			return out.String()
@@ -122,8 +122,8 @@ func TestPacketReaderCutAnywhere(t *testing.T) {
 		if _, err := r.Next(); err != io.EOF {
 			t.Fatalf("cut at %d: %v, want EOF", n, err)
 		}
-		if at, cut := r.Cut(); cut != (end < n) || at != int64(end) {
-			t.Fatalf("cut at %d: reported %v at %d, want %v at %d", n, cut, at, end < n, end)
+		if at, truncated := r.Truncated(); truncated != (end < n) || at != int64(end) {
+			t.Fatalf("cut at %d: reported %v at %d, want %v at %d", n, truncated, at, end < n, end)
 		}
 	}
 }

@@ -86,8 +86,8 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 			return err
 		}
 	}
-	offset, cut := packets.Cut()
-	if offset == 0 && !cut {
+	offset, truncated := packets.Truncated()
+	if offset == 0 && !truncated {
 		return errors.New("the trace is empty")
 	}
 	if err := r.finish(); err != nil {
@@ -98,7 +98,7 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 			opts.Described(track, uuid)
 		}
 	}
-	if cut {
+	if truncated {
 		r.problems.Add(problem.PacketTruncated, problem.Position{Event: -1, Offset: offset}, "")
 	}
 	return nil
