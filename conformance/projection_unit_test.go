@@ -41,10 +41,10 @@ func handmade() []*pb.TracePacket {
 		descriptor(named(7, 0, "Global instants")),
 		descriptor(named(8, 2, "Thread state")),
 		descriptor(&pb.TrackDescriptor{Uuid: proto.Uint64(9), ParentUuid: proto.Uint64(1), Counter: &pb.CounterDescriptor{}, StaticOrDynamicName: &pb.TrackDescriptor_Name{Name: "heap v"}}),
-		descriptor(madeUp(10, "pid 0, named \"zero\"", &pb.TrackDescriptor{Process: &pb.ProcessDescriptor{Pid: proto.Int32(1), ProcessName: proto.String("zero (pid 0)"), ProcessLabels: []string{"pid 0"}}})),
-		descriptor(madeUp(11, "tid 0", &pb.TrackDescriptor{ParentUuid: proto.Uint64(10), Thread: &pb.ThreadDescriptor{Pid: proto.Int32(1), Tid: proto.Int64(1)}})),
-		descriptor(madeUp(12, "called \"gpu\"", &pb.TrackDescriptor{Process: &pb.ProcessDescriptor{Pid: proto.Int32(2), ProcessName: proto.String("gpu")}})),
-		descriptor(madeUp(13, "called \"stream 7\"", &pb.TrackDescriptor{ParentUuid: proto.Uint64(12), Thread: &pb.ThreadDescriptor{Pid: proto.Int32(2), Tid: proto.Int64(3), ThreadName: proto.String("stream 7")}})),
+		descriptor(assigned(10, "pid 0, named \"zero\"", &pb.TrackDescriptor{Process: &pb.ProcessDescriptor{Pid: proto.Int32(1), ProcessName: proto.String("zero (pid 0)"), ProcessLabels: []string{"pid 0"}}})),
+		descriptor(assigned(11, "tid 0", &pb.TrackDescriptor{ParentUuid: proto.Uint64(10), Thread: &pb.ThreadDescriptor{Pid: proto.Int32(1), Tid: proto.Int64(1)}})),
+		descriptor(assigned(12, "called \"gpu\"", &pb.TrackDescriptor{Process: &pb.ProcessDescriptor{Pid: proto.Int32(2), ProcessName: proto.String("gpu")}})),
+		descriptor(assigned(13, "called \"stream 7\"", &pb.TrackDescriptor{ParentUuid: proto.Uint64(12), Thread: &pb.ThreadDescriptor{Pid: proto.Int32(2), Tid: proto.Int64(3), ThreadName: proto.String("stream 7")}})),
 
 		event(10, &pb.TrackEvent{Type: begin, NameField: &pb.TrackEvent_NameIid{NameIid: 1}, CategoryIids: []uint64{1, 2}, ExtraCounterValues: []int64{100}, FlowIds: []uint64{1, 2}, DebugAnnotations: []*pb.DebugAnnotation{
 			intArray("l", 1, 2), jsonText("m", `[[1],[]]`),
@@ -68,8 +68,8 @@ func handmade() []*pb.TracePacket {
 	}
 }
 
-// madeUp says of a process or thread what it is in the input.
-func madeUp(uuid uint64, what string, d *pb.TrackDescriptor) *pb.TrackDescriptor {
+// assigned says of a process or thread what it is in the input.
+func assigned(uuid uint64, what string, d *pb.TrackDescriptor) *pb.TrackDescriptor {
 	d.Uuid, d.Description = proto.Uint64(uuid), proto.String("In the input: "+what)
 	return d
 }

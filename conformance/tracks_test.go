@@ -142,7 +142,7 @@ var inTheInput = regexp.MustCompile(`^In the input: (?:(?:pid|tid) (-?[0-9]+|"(?
 
 // original returns the id and the name of a process or thread as the input wrote them, if its description says that the id
 // of the trace is made up. A process or thread whose id is a text has that text as its name.
-func original(description string) (id, name string, madeUp bool) {
+func original(description string) (id, name string, assigned bool) {
 	m := inTheInput.FindStringSubmatch(description)
 	if m == nil {
 		return "", "", false
@@ -161,7 +161,7 @@ func original(description string) (id, name string, madeUp bool) {
 
 // originalPid returns a process id as the input wrote it, and the process's name if it is one of the input.
 func originalPid(d *pb.TrackDescriptor) (pid, name string) {
-	if pid, name, madeUp := original(d.GetDescription()); madeUp {
+	if pid, name, assigned := original(d.GetDescription()); assigned {
 		return pid, name
 	}
 	return strconv.FormatInt(int64(d.GetProcess().GetPid()), 10), d.GetProcess().GetProcessName()
@@ -170,9 +170,9 @@ func originalPid(d *pb.TrackDescriptor) (pid, name string) {
 // originalTid returns a thread id as the input wrote it, and the thread's name. The main thread of a process with the pid
 // 0 or a text has the id of its process.
 func originalTid(d *pb.TrackDescriptor, pid string) (tid, name string) {
-	tid, name, madeUp := original(d.GetDescription())
+	tid, name, assigned := original(d.GetDescription())
 	switch {
-	case !madeUp:
+	case !assigned:
 		return strconv.FormatInt(d.GetThread().GetTid(), 10), d.GetThread().GetThreadName()
 	case tid == "0":
 		return pid, name

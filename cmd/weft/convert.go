@@ -166,11 +166,11 @@ type convertJob struct {
 	env         *environment
 	conversions []*conversion
 	opts        convert.Options
-	compress    string // as given; "" chooses by output
+	compress    string // as set; "" chooses by output
 	force       bool
 	strict      bool
 	quiet       bool
-	selfProfile []string // flags that are given and need a self-profile
+	selfProfile []string // flags that are set and need a self-profile
 	reportJSON  bool
 	reportFile  string
 }
@@ -184,7 +184,7 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 		quiet:      c.Bool("quiet"),
 		reportFile: c.String("report-file"),
 
-		selfProfile: givenOfSelfProfile(c),
+		selfProfile: setSelfProfileFlags(c),
 	}
 	for _, name := range []string{"o", "out-dir", "report-file"} {
 		if c.IsSet(name) && c.String(name) == "" {

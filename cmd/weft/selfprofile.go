@@ -23,8 +23,8 @@ func selfProfileFlags() []cli.Flag {
 	}
 }
 
-// givenOfSelfProfile returns the flags that are set of those that have no use but for a self-profile.
-func givenOfSelfProfile(c *cli.Context) (flags []string) {
+// setSelfProfileFlags returns the flags that are set and apply to self-profiles only.
+func setSelfProfileFlags(c *cli.Context) (flags []string) {
 	for _, name := range []string{"sample-interval", "time-origin", "end", "thread-name"} {
 		if c.IsSet(name) {
 			flags = append(flags, "--"+name)
@@ -36,10 +36,10 @@ func givenOfSelfProfile(c *cli.Context) (flags []string) {
 // selfProfileOptions reads these flags. from is the format that the input is said to have.
 func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfProfileOptions, err error) {
 	opts.ThreadName = c.String("thread-name")
-	if given := givenOfSelfProfile(c); len(given) > 0 {
+	if flags := setSelfProfileFlags(c); len(flags) > 0 {
 		opts.Required = true
 		if from != convert.FormatAuto && from != convert.FormatJSProfile {
-			return opts, usagef("%s is for JS self-profiles, and the input format is %s", given[0], from)
+			return opts, usagef("%s is for JS self-profiles, and the input format is %s", flags[0], from)
 		}
 	}
 	if c.IsSet("sample-interval") {

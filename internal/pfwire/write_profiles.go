@@ -51,8 +51,8 @@ type threadProfile struct {
 }
 
 type definedStack struct {
-	iid uint64
-	cut bool // the outermost frames are missing
+	iid       uint64
+	truncated bool // the outermost frames are missing
 }
 
 func newProfileWriter(w *writer) *profileWriter {
@@ -84,7 +84,7 @@ func (p *profileWriter) add(it *timeline.Item) error {
 		}
 	}
 	stack := p.define(th, it.Callstack)
-	if stack.cut {
+	if stack.truncated {
 		p.w.count(problem.StackLimit, it)
 	}
 	th.iids = wire.AppendUint(th.iids, schema.StreamingProfilePacket_CallstackIID, stack.iid)
@@ -147,7 +147,7 @@ func (p *profileWriter) define(th *threadProfile, id timeline.CallstackID) defin
 	p.frames = p.w.t.AppendCallstack(p.frames[:0], id)
 	frames := p.frames
 	if n := len(frames) - shortProfileStack; n > 0 && p.defined+len(frames) > maxProfileFrames {
-		frames, stack.cut = frames[n:], true
+		frames, stack.truncated = frames[n:], true
 	}
 	p.defined += len(frames)
 	for _, f := range frames {

@@ -57,8 +57,8 @@ type scanned struct {
 	traced     bool
 }
 
-// cut is the input of a list as blocks.
-type cut struct {
+// splitter splits the event list into blocks.
+type splitter struct {
 	rest   io.Reader
 	buf    []byte // read, but not in a block yet
 	offset int64  // of buf
@@ -83,7 +83,7 @@ func (rd *reader) mayUseBlocks() bool {
 // what stands before the place where the ordinary reading goes on.
 func (rd *reader) blocks() (after byte, err error) {
 	ordinary := rd.s
-	c := &cut{offset: rd.s.Offset(), size: rd.opts.blockSize()}
+	c := &splitter{offset: rd.s.Offset(), size: rd.opts.blockSize()}
 	started := c.offset
 	var unread []byte
 	unread, c.rest = rd.s.Detach()
@@ -148,7 +148,7 @@ func firstKey(text []byte) []byte {
 }
 
 // remaining is the input behind buf.
-func (c *cut) remaining() io.Reader {
+func (c *splitter) remaining() io.Reader {
 	if c.err != nil {
 		return jsonscan.Failed{Err: c.err}
 	}
@@ -156,7 +156,7 @@ func (c *cut) remaining() io.Reader {
 }
 
 // next cuts off a block; false if there is none.
-func (c *cut) next(b *block) bool {
+func (c *splitter) next(b *block) bool {
 	for size := c.size; size <= growBlock*c.size && c.key != nil; size *= 2 {
 		c.fill(size)
 		if n := c.border(); n > 0 {
@@ -174,7 +174,7 @@ func (c *cut) next(b *block) bool {
 }
 
 // fill reads until buf has size bytes.
-func (c *cut) fill(size int) {
+func (c *splitter) fill(size int) {
 	if cap(c.buf) < size {
 		c.buf = append(make([]byte, 0, size), c.buf...)
 	}
@@ -191,7 +191,7 @@ func (c *cut) fill(size int) {
 }
 
 // border returns the last place in buf where an event seems to begin behind another one and a comma; 0 if there is none.
-func (c *cut) border() int {
+func (c *splitter) border() int {
 	end := len(c.buf)
 	for range maxCandidates {
 		i := bytes.LastIndexByte(c.buf[:end], '{')

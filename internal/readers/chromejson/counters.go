@@ -118,7 +118,7 @@ func counterValue(v value) (timeline.Number, bool) {
 		if !isDecimal(text) {
 			return timeline.Number{}, false
 		}
-		text = plainNumber(text)
+		text = jsonNumber(text)
 	default:
 		return timeline.Number{}, false
 	}
@@ -154,8 +154,8 @@ func isDecimal(text []byte) bool {
 	return len(text) > 0 && digitsLen(text) == len(text)
 }
 
-// plainNumber takes off what a number of JSON does not have: a plus, and zeros in front.
-func plainNumber(text []byte) []byte {
+// jsonNumber removes what JSON does not allow in a number: a plus sign and leading zeros.
+func jsonNumber(text []byte) []byte {
 	sign := text[:signLen(text)]
 	digits := text[len(sign):]
 	for len(digits) > 1 && digits[0] == '0' && digits[1]-'0' <= 9 {

@@ -71,10 +71,10 @@ func (rd *reader) events() error {
 	}
 }
 
-// element reads one event at whose bracket the scanner stands. An event that is cut is dropped whole: a shortened number
+// element reads one event at whose bracket the scanner stands. A truncated event is dropped whole: a shortened number
 // would parse, but be wrong.
 func (rd *reader) element() error {
-	if !rd.mayReparse() && rd.lineIsCut() {
+	if !rd.mayReparse() && rd.lineIsTruncated() {
 		return rd.resync()
 	}
 	probed := false

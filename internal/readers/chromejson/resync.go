@@ -34,7 +34,7 @@ const (
 	suspicious = 16 << 20
 	// lookahead is how far behind the place where an event failed a line is looked for.
 	lookahead = 256 << 10
-	// maxLine is the length up to which lineIsCut looks at a line.
+	// maxLine is the length up to which lineIsTruncated looks at a line.
 	maxLine = 16 << 10
 )
 
@@ -49,9 +49,9 @@ func (rd *reader) beforeResynced() byte {
 	return ','
 }
 
-// lineIsCut reports whether the event at the scanner is open at the end of its line, and the next line starts an object.
+// lineIsTruncated reports whether the event at the scanner is open at the end of its line, and the next line starts an object.
 // To parse such an event would take all that follows into it.
-func (rd *reader) lineIsCut() bool {
+func (rd *reader) lineIsTruncated() bool {
 	text := rd.s.Window()
 	text = text[:min(len(text), maxLine)]
 	if nextLine(text, 0) < 0 {
@@ -104,7 +104,7 @@ func (rd *reader) textFrom(from, to int64) ([]byte, error) {
 func (rd *reader) following(text []byte) int {
 	line := nextLine(text, 0)
 	for line > 0 && rd.mayReparse() {
-		if event, cut := rd.isEvent(text[line:]); event || cut {
+		if event, truncated := rd.isEvent(text[line:]); event || truncated {
 			break
 		}
 		line = nextLine(text, line)
@@ -184,7 +184,7 @@ func (rd *reader) behind(text []byte, end int) int {
 	if next == len(text) || text[next] == ']' {
 		return next
 	}
-	if event, cut := rd.isEvent(text[next:]); event || cut {
+	if event, truncated := rd.isEvent(text[next:]); event || truncated {
 		return next
 	}
 	return 0
@@ -193,8 +193,8 @@ func (rd *reader) behind(text []byte, end int) int {
 // space returns the length of the white space at the start of text.
 func space(text []byte) int { return len(text) - len(bytes.TrimLeft(text, " \t\r\n")) }
 
-// isEvent reports whether text begins with an object that has a phase, or is cut inside of one object.
-func (rd *reader) isEvent(text []byte) (event, cut bool) {
+// isEvent reports whether text begins with an object that has a phase, or is truncated inside an object.
+func (rd *reader) isEvent(text []byte) (event, truncated bool) {
 	if len(text) == 0 || text[0] != '{' {
 		return false, false
 	}
@@ -314,8 +314,8 @@ func (rd *reader) findEvent(refill bool) error {
 // wholeEvent reports whether an event starts at the scanner.
 func (rd *reader) wholeEvent(refill bool) (bool, error) {
 	for {
-		event, cut := rd.isEvent(rd.s.Window())
-		if !cut || !refill || rd.s.Buffered() > suspicious {
+		event, truncated := rd.isEvent(rd.s.Window())
+		if !truncated || !refill || rd.s.Buffered() > suspicious {
 			return event, nil
 		}
 		switch err := rd.s.Fill(); err {

@@ -251,15 +251,15 @@ func (d *deriver) unfinished(order []int32) {
 
 // phase returns the phase of a row. Before markers had phases, the payload has the times (section 5).
 func (d *deriver) phase(row int32, start, end *float64) phase {
-	given := phase(d.rows.phase.at(int(row)))
-	buggy := d.c.processed == buggyPhases && given != phaseStart && given != phaseEnd
+	recorded := phase(d.rows.phase.at(int(row)))
+	buggy := d.c.processed == buggyPhases && recorded != phaseStart && recorded != phaseEnd
 	switch {
 	case buggy && !math.IsNaN(*start) && *end > *start:
 		return phaseInterval
 	case buggy:
 		return phaseInstant
 	case len(d.rows.phase) > 0:
-		return given
+		return recorded
 	}
 	var kind, edge, from, to value
 	d.c.eachMember(d.th.payload(row), func(key []byte, v value) {

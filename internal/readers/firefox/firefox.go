@@ -124,7 +124,7 @@ func (d *decoder) container(p *profile) error {
 		return err
 	}
 	d.slabs = slabs
-	if slabs.cut {
+	if slabs.truncated {
 		d.Ended = true
 		d.Log.Add(problem.JSONUnterminated, problem.Position{Event: -1, Offset: slabs.size}, "slabs of the container")
 	}

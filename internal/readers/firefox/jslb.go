@@ -15,11 +15,11 @@ import (
 // slabs are the parts of a JSLB container (section 3): one is the JSON of the profile, in which {"$s":N} stands for
 // slab N, which is JSON again or a list of numbers.
 type slabs struct {
-	size int64 // of the file
-	list []slab
-	root int
-	cut  bool  // some slabs are not in the file, or not as a whole
-	used int64 // bytes of all slabs that were referred to
+	size      int64 // of the file
+	list      []slab
+	root      int
+	truncated bool  // some slabs are not in the file, or not as a whole
+	used      int64 // bytes of all slabs that were referred to
 }
 
 // slab is one part of the file.
@@ -62,8 +62,8 @@ const (
 	maxSlabUse = 8
 )
 
-// readSlabs reads a whole container. It must be in memory, because its JSON refers to slabs in any order. Of one that is
-// cut it returns what there is of the slabs.
+// readSlabs reads a whole container. It must be in memory, because its JSON refers to slabs in any order. Of a truncated
+// one it returns the slabs that are there.
 func readSlabs(r io.Reader) (*slabs, error) {
 	file, err := io.ReadAll(io.LimitReader(r, maxJSLB+1))
 	switch {
@@ -91,7 +91,7 @@ func readSlabs(r io.Reader) (*slabs, error) {
 			return nil, fmt.Errorf("byte %d: slab %d of the JSLB container is of an unknown type", jslbHeader+i*jslbEntry, i)
 		}
 		start, end := min(offset, uint64(len(file))), min(offset+length, uint64(len(file)))
-		s.cut = s.cut || end < offset+length
+		s.truncated = s.truncated || end < offset+length
 		s.list[i] = slab{kind, file[start:end], int64(offset)}
 	}
 	if s.list[s.root].kind != slabJSON {

@@ -104,18 +104,18 @@ func lastOfChain(text []byte) []byte {
 
 // splitPlace splits "file:line:column" or "file:line".
 func splitPlace(text []byte) location {
-	file, last, ok := cutNumber(text)
+	file, last, ok := trimNumber(text)
 	if !ok {
 		return location{file: text}
 	}
-	if rest, line, ok := cutNumber(file); ok {
+	if rest, line, ok := trimNumber(file); ok {
 		return location{file: rest, line: line, column: last}
 	}
 	return location{file: file, line: last}
 }
 
-// cutNumber cuts ":number" from the end.
-func cutNumber(text []byte) (rest []byte, n int64, ok bool) {
+// trimNumber removes ":number" from the end.
+func trimNumber(text []byte) (rest []byte, n int64, ok bool) {
 	i := bytes.LastIndexByte(text, ':')
 	if i <= 0 {
 		return text, 0, false

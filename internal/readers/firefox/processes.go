@@ -26,7 +26,7 @@ type processes struct {
 	byPID   map[string]*process
 	list    []*process
 	unknown int
-	again   int                // what the last id that was made up ends with
+	again   int                // suffix of the last assigned id
 	threads map[threadName]int // how often a tid occurred in a process
 }
 

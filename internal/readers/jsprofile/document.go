@@ -38,8 +38,8 @@ func (r *reader) document() error {
 	return r.concluded(nil)
 }
 
-// concluded returns the error of reading the document, and another one if there is no profile in it. A profile that is
-// cut may have lost its samples; else an object without samples is none.
+// concluded returns the error of reading the document, and another one if there is no profile in it. A truncated
+// profile may have lost its samples; otherwise an object without samples is not a profile.
 func (r *reader) concluded(err error) error {
 	if err != nil && err != jsondoc.ErrEnded {
 		return err

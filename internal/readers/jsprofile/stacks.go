@@ -71,16 +71,16 @@ func (t *stackTable) depth(id int32) int32 {
 		}
 		t.depths[id] = depth
 		if depth > maxShown {
-			t.cut(id, t.p.stacks.At(int(id)).parent)
+			t.setOuter(id, t.p.stacks.At(int(id)).parent)
 		}
 	}
 	t.path = path
 	return max(depth, 0)
 }
 
-// cut notes which entry is the innermost one of a deep stack that is shown, when that of its parent is known: to look for
-// it again for every sample takes hours if stacks are deep enough.
-func (t *stackTable) cut(id, parent int32) {
+// setOuter notes the innermost shown entry of a deep stack; that of its parent must be known. Searching for it for every
+// sample would take hours if stacks are deep enough.
+func (t *stackTable) setOuter(id, parent int32) {
 	if t.outer == nil {
 		t.outer = make([]int32, t.p.stacks.Len())
 	}

@@ -44,13 +44,13 @@ type tracks struct {
 	first   map[timeline.TrackID]uint64           // the first uuid of each process and thread
 	writers map[*pfwire.Sequence]timeline.TrackID // sequences of threads whose uuid is not the first: their track
 
-	// The processes and threads whose numbers weft has made up, by these.
-	madeUpPIDs map[int64]timeline.TrackID
-	madeUpTIDs map[madeUpTID]timeline.TrackID
+	// The processes and threads with assigned ids, by these ids.
+	assignedPIDs map[int64]timeline.TrackID
+	assignedTIDs map[assignedTID]timeline.TrackID
 }
 
-// madeUpTID is the number of a thread that weft has made up, which is unique in its process.
-type madeUpTID struct {
+// assignedTID is the assigned id of a thread, which is unique in its process.
+type assignedTID struct {
 	process timeline.TrackID
 	tid     int64
 }
@@ -61,8 +61,8 @@ func newTracks() tracks {
 		first:   make(map[timeline.TrackID]uint64),
 		writers: make(map[*pfwire.Sequence]timeline.TrackID),
 
-		madeUpPIDs: make(map[int64]timeline.TrackID),
-		madeUpTIDs: make(map[madeUpTID]timeline.TrackID),
+		assignedPIDs: make(map[int64]timeline.TrackID),
+		assignedTIDs: make(map[assignedTID]timeline.TrackID),
 	}
 }
 
@@ -124,23 +124,23 @@ func (ts *tracks) process(uuid uint64) timeline.TrackID {
 // defaultTrack is the name under which Perfetto shows events without a track.
 const defaultTrack = "Default Track"
 
-// eventUUID returns the track uuid of the current event: its own, else the default of the sequence. It is not given if
-// neither is there.
-func (r *reader) eventUUID() (uuid uint64, given bool) {
+// eventUUID returns the track uuid of the current event: its own, else the default of the sequence; false if
+// there is neither.
+func (r *reader) eventUUID() (uuid uint64, ok bool) {
 	if r.ev.HasTrackUUID {
 		return r.ev.TrackUUID, true
 	}
 	return r.seq.Defaults.TrackUUID, r.seq.Defaults.HasTrackUUID
 }
 
-// eventTrack returns the track of the current event. Uuid 0 stands for the thread of the sequence if no uuid is given
+// eventTrack returns the track of the current event. Uuid 0 stands for the thread of the sequence if there is no uuid
 // at all, or if the event has no type (perfetto.md 15); Chrome writes its legacy events so.
 func (r *reader) eventTrack() timeline.TrackID {
-	uuid, given := r.eventUUID()
+	uuid, ok := r.eventUUID()
 	if uuid != 0 {
 		return r.tracks.get(r.b, uuid).id
 	}
-	if !given || r.ev.Type == schema.TrackEvent_TypeUnspecified {
+	if !ok || r.ev.Type == schema.TrackEvent_TypeUnspecified {
 		if id, ok := r.tracks.writers[r.seq]; ok && !r.ev.overridesThread() {
 			return id
 		}
@@ -180,7 +180,7 @@ func (r *reader) sequenceThread() (process timeline.TrackID, tid int64, ok bool)
 
 // process returns the process with a pid of the packets.
 func (r *reader) process(pid int64) timeline.TrackID {
-	if id, ok := r.tracks.madeUpPIDs[pid]; ok {
+	if id, ok := r.tracks.assignedPIDs[pid]; ok {
 		return id
 	}
 	return r.b.Process(timeline.ProcessKey{Num: pid})
@@ -188,7 +188,7 @@ func (r *reader) process(pid int64) timeline.TrackID {
 
 // thread returns the thread of a process with a tid of the packets.
 func (r *reader) thread(process timeline.TrackID, tid int64) timeline.TrackID {
-	if id, ok := r.tracks.madeUpTIDs[madeUpTID{process, tid}]; ok {
+	if id, ok := r.tracks.assignedTIDs[assignedTID{process, tid}]; ok {
 		return id
 	}
 	return r.b.Thread(process, timeline.ThreadKey{Num: tid})
@@ -379,7 +379,7 @@ func (r *reader) declareOnce(d *trackDescriptor, as track, name []byte) (first b
 	return as.id == as.stands
 }
 
-// known reports whether a descriptor before has given this uuid its place: then the first one counts.
+// known reports whether an earlier descriptor has placed this uuid: then the first one counts.
 func (r *reader) known(uuid uint64) bool {
 	t := r.tracks.byUUID[uuid]
 	return t != nil && t.kind != undeclaredTrack
@@ -488,10 +488,10 @@ func (r *reader) parseThread(msg []byte, description string) (thread, process ti
 	delete(r.tracks.writers, r.seq)
 	process = r.process(int64(pid))
 	if key, inputName, ok := r.inputID(timeline.ThreadTrack, description); ok {
-		if at := (madeUpTID{process, tid}); r.tracks.madeUpTIDs[at] == 0 {
+		if at := (assignedTID{process, tid}); r.tracks.assignedTIDs[at] == 0 {
 			thread = r.b.Thread(process, key)
 			r.b.WriteAs(thread, tid)
-			r.tracks.madeUpTIDs[at] = thread
+			r.tracks.assignedTIDs[at] = thread
 		}
 		name = []byte(inputName)
 	}
@@ -531,10 +531,10 @@ func (r *reader) processDescriptor(msg []byte, description string) (process time
 		r.b.SetIntAttribute(fmt.Sprintf("process.%d.start_timestamp_ns", pid), start)
 	}
 	if key, inputName, ok := r.inputID(timeline.ProcessTrack, description); ok {
-		if r.tracks.madeUpPIDs[int64(pid)] == 0 {
+		if r.tracks.assignedPIDs[int64(pid)] == 0 {
 			process = r.b.Process(key)
 			r.b.WriteAs(process, int64(pid))
-			r.tracks.madeUpPIDs[int64(pid)] = process
+			r.tracks.assignedPIDs[int64(pid)] = process
 		}
 		name, labels = []byte(inputName), pfwire.WithoutPIDLabel(labels, key)
 	}

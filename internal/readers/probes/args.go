@@ -80,9 +80,9 @@ func (a *argument) encode(enc *timeline.ArgsEncoder) {
 
 // arguments are those of one record. They are valid until the next read.
 type arguments struct {
-	list []argument
-	cuts uint64 // texts that may have been cut by the tracer
-	buf  []byte // of decoded texts
+	list      []argument
+	truncated uint64 // texts that the tracer may have truncated
+	buf       []byte // of decoded texts
 }
 
 // find returns the argument of a name; nil if there is none.
@@ -97,9 +97,9 @@ func (a *arguments) find(name string) *argument {
 
 // argReader reads arguments by the headers of a file.
 type argReader struct {
-	raw        bool // texts are not escaped
-	cutAt      int  // length from which on a text may be cut
-	undeclared []*parameter
+	raw         bool // texts are not escaped
+	truncatedAt int  // texts of this length or longer may be truncated
+	undeclared  []*parameter
 }
 
 // maxArgs bounds the arguments of a record: the last one takes all fields that are left.
@@ -107,7 +107,7 @@ const maxArgs = 256
 
 // read reads the arguments of a record.
 func (p *argReader) read(to *arguments, form form, payload []byte, d *declaration) {
-	to.list, to.buf, to.cuts = to.list[:0], to.buf[:0], 0
+	to.list, to.buf, to.truncated = to.list[:0], to.buf[:0], 0
 	switch form {
 	case formFields:
 		p.readFields(to, payload, d)
@@ -173,7 +173,7 @@ func (a *argument) readNumber(field []byte, param *parameter, anyInteger bool) (
 	case typeStr:
 		return false
 	case typeAuto:
-		if a.value, hex, ok = number(field); !ok || !anyInteger && !isPlainNumber(field, hex) {
+		if a.value, hex, ok = number(field); !ok || !anyInteger && !isUndeclaredNumber(field, hex) {
 			return false
 		}
 		switch {
@@ -239,9 +239,9 @@ func number(field []byte) (v uint64, hex, ok bool) {
 	return v, hex, true
 }
 
-// isPlainNumber reports whether a number is written as those of undeclared arguments are: decimal without leading zeros, or
+// isUndeclaredNumber reports whether a number is written as those of undeclared arguments are: decimal without leading zeros, or
 // hexadecimal without sign.
-func isPlainNumber(field []byte, hex bool) bool {
+func isUndeclaredNumber(field []byte, hex bool) bool {
 	if hex {
 		return field[0] != '-'
 	}
@@ -261,8 +261,8 @@ func (p *argReader) text(to *arguments, a *argument, field []byte, raw bool) {
 	if i := bytes.IndexByte(field, 0); i >= 0 {
 		field = field[:i]
 	}
-	if len(field) >= p.cutAt {
-		to.cuts++
+	if len(field) >= p.truncatedAt {
+		to.truncated++
 	}
 	if !utf8.Valid(field) {
 		start = len(to.buf)
@@ -322,7 +322,7 @@ func escape(text []byte) (c byte, n int) {
 func (p *argReader) validName(n name) string {
 	var to arguments
 	var a argument
-	p.text(&to, &a, []byte(n.text), n.plain || p.raw)
+	p.text(&to, &a, []byte(n.text), n.unescaped || p.raw)
 	return string(a.text)
 }
 

@@ -47,8 +47,8 @@ func isProbeLine(line []byte) bool {
 }
 
 func isVersion(line []byte) bool {
-	keyword, rest := cutField(line)
-	version, _ := cutField(rest)
+	keyword, rest := nextField(line)
+	version, _ := nextField(rest)
 	return string(keyword) == "#probelines" && string(version) == "1"
 }
 

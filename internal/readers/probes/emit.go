@@ -128,8 +128,8 @@ func (e *emitter) encodeEnd(enc *timeline.ArgsEncoder, start, end *arguments) {
 }
 
 // encodeFlags adds what is unusual.
-func (e *emitter) encodeFlags(enc *timeline.ArgsEncoder, flag string, cuts uint64) {
-	if flag == "" && cuts == 0 {
+func (e *emitter) encodeFlags(enc *timeline.ArgsEncoder, flag string, truncated uint64) {
+	if flag == "" && truncated == 0 {
 		return
 	}
 	e.flags.setKey(enc, false)
@@ -137,7 +137,7 @@ func (e *emitter) encodeFlags(enc *timeline.ArgsEncoder, flag string, cuts uint6
 	if flag != "" {
 		enc.InternedString(flag)
 	}
-	if cuts > 0 {
+	if truncated > 0 {
 		enc.InternedString(FlagTextCut)
 	}
 	enc.EndArray()
@@ -147,12 +147,12 @@ func (e *emitter) encodeFlags(enc *timeline.ArgsEncoder, flag string, cuts uint6
 func (e *emitter) slice(o *open, track timeline.TrackID, at timeline.Nanos, start, end *arguments, flag string) error {
 	enc := e.begin(o.probe)
 	e.encode(enc, start)
-	cuts := start.cuts
+	truncated := start.truncated
 	if end != nil {
 		e.encodeEnd(enc, start, end)
-		cuts += end.cuts
+		truncated += end.truncated
 	}
-	e.encodeFlags(enc, flag, cuts)
+	e.encodeFlags(enc, flag, truncated)
 	e.event.Kind, e.event.Dur, e.event.InOrder = timeline.Slice, at-o.ts, true
 	return e.add(o.ts, o.event, o.offset, track, e.sliceName(o.probe, start), o.probe.category, enc.Args())
 }
@@ -202,7 +202,7 @@ func functionArg(args *arguments) *argument {
 func (e *emitter) instant(r *record, pr *probe, track timeline.TrackID, args *arguments, flag string) error {
 	enc := e.begin(pr)
 	e.encode(enc, args)
-	e.encodeFlags(enc, flag, args.cuts)
+	e.encodeFlags(enc, flag, args.truncated)
 	e.event.Kind, e.event.Dur, e.event.InOrder = timeline.Instant, 0, false
 	e.name = append(e.name[:0], pr.name...)
 	return e.add(r.ts, r.event, r.offset, track, e.name, pr.category, enc.Args())

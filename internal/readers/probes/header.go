@@ -37,8 +37,8 @@ type header struct {
 
 // name is the name of a thread or process as it was read.
 type name struct {
-	text  string
-	plain bool // it is not escaped, whatever the header says
+	text      string
+	unescaped bool // whatever the header says
 }
 
 // Limits of what headers may say, whatever the size of the file.
@@ -61,14 +61,14 @@ func (h *header) hasRoom(n int) bool {
 	return true
 }
 
-// headerLine reads a line that begins with #. plain says that it is a tuple, whose texts are as they are.
-func (r *reader) headerLine(text []byte, plain bool) {
-	keyword, rest := cutField(text)
+// headerLine reads a line that begins with #. The texts of a tuple are unescaped.
+func (r *reader) headerLine(text []byte, unescaped bool) {
+	keyword, rest := nextField(text)
 	h := &r.header
 	ok := true
 	switch string(keyword) {
 	case "#probelines":
-		version, _ := cutField(rest)
+		version, _ := nextField(rest)
 		ok = string(version) == "1"
 	case "#clock":
 		ok = h.setClock(rest)
@@ -84,9 +84,9 @@ func (r *reader) headerLine(text []byte, plain bool) {
 	case "#strlen":
 		ok = h.setStrlen(rest)
 	case "#comm":
-		ok = r.setName(rest, plain, true)
+		ok = r.setName(rest, unescaped, true)
 	case "#process":
-		ok = r.setName(rest, plain, false)
+		ok = r.setName(rest, unescaped, false)
 	case "#probe":
 		ok = r.declare(rest)
 	default:
@@ -101,8 +101,8 @@ func (r *reader) headerLine(text []byte, plain bool) {
 	}
 }
 
-// cutField returns the first field of a text and what is behind the blanks or tabs that follow it.
-func cutField(text []byte) (field, rest []byte) {
+// nextField returns the first field of a text and what is behind the blanks or tabs that follow it.
+func nextField(text []byte) (field, rest []byte) {
 	i := bytes.IndexAny(text, " \t")
 	if i < 0 {
 		return text, nil
@@ -117,7 +117,7 @@ func parseNumber(field []byte) (int64, bool) {
 
 // setNumber sets a number that was not set before.
 func setNumber(to **int64, rest []byte) bool {
-	field, _ := cutField(rest)
+	field, _ := nextField(rest)
 	v, ok := parseNumber(field)
 	if ok && *to == nil {
 		*to = &v
@@ -126,7 +126,7 @@ func setNumber(to **int64, rest []byte) bool {
 }
 
 func (h *header) setClock(rest []byte) bool {
-	field, _ := cutField(rest)
+	field, _ := nextField(rest)
 	switch clock := string(field); clock {
 	case "monotonic", "boottime", "realtime", "tai", "other":
 		if h.clock == "" {
@@ -138,8 +138,8 @@ func (h *header) setClock(rest []byte) bool {
 }
 
 func (h *header) setSync(rest []byte) bool {
-	first, rest := cutField(rest)
-	second, _ := cutField(rest)
+	first, rest := nextField(rest)
+	second, _ := nextField(rest)
 	ns, ok := parseNumber(first)
 	unix, okUnix := parseNumber(second)
 	if !ok || !okUnix {
@@ -152,7 +152,7 @@ func (h *header) setSync(rest []byte) bool {
 }
 
 func (h *header) setText(rest []byte) bool {
-	field, _ := cutField(rest)
+	field, _ := nextField(rest)
 	if form := string(field); form != "raw" && form != "escaped" {
 		return false
 	} else if !h.textSet {
@@ -162,7 +162,7 @@ func (h *header) setText(rest []byte) bool {
 }
 
 func (h *header) setStrlen(rest []byte) bool {
-	field, _ := cutField(rest)
+	field, _ := nextField(rest)
 	n, ok := parseNumber(field)
 	if !ok || n < 2 {
 		return false
@@ -174,16 +174,16 @@ func (h *header) setStrlen(rest []byte) bool {
 }
 
 // setName reads #comm PID TID NAME or #process PID NAME. Of several names the last counts.
-func (r *reader) setName(rest []byte, plain, thread bool) bool {
+func (r *reader) setName(rest []byte, unescaped, thread bool) bool {
 	h := &r.header
-	field, rest := cutField(rest)
+	field, rest := nextField(rest)
 	pid, n := decimal(field)
 	if n == 0 || n < len(field) {
 		return false
 	}
 	var tid int64
 	if thread {
-		field, rest = cutField(rest)
+		field, rest = nextField(rest)
 		if tid, n = decimal(field); n == 0 || n < len(field) {
 			return false
 		}
@@ -193,9 +193,9 @@ func (r *reader) setName(rest []byte, plain, thread bool) bool {
 		return true
 	}
 	if thread {
-		h.threads[[2]int64{pid, tid}] = name{string(rest), plain}
+		h.threads[[2]int64{pid, tid}] = name{string(rest), unescaped}
 	} else {
-		h.processes[pid] = name{string(rest), plain}
+		h.processes[pid] = name{string(rest), unescaped}
 	}
 	return true
 }
@@ -374,8 +374,8 @@ func (d *declaration) isLoose() bool {
 	return d != nil && len(d.params) > 0 && d.params[len(d.params)-1].typ == typeStr
 }
 
-// cutAt returns the number of bytes from which on a text may have been cut by the tracer.
-func (h *header) cutAt() int {
+// truncatedAt returns the length in bytes from which the tracer may have truncated a text.
+func (h *header) truncatedAt() int {
 	if h.strlen == 0 {
 		return math.MaxInt
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // jsonLine reads a line of bpftrace's JSON output: {"type": "printf", "data": "P1\t…\n"} or {"type": "value", "data":
-// ["P1", …]}. cut says that the input ends with it.
-func (r *reader) jsonLine(text []byte, cut bool) error {
+// ["P1", …]}. truncated says that the input ends in it.
+func (r *reader) jsonLine(text []byte, truncated bool) error {
 	text = r.fixJSON(text)
 	s := &r.json
 	s.ResetAt(text, r.at)
@@ -36,7 +36,7 @@ func (r *reader) jsonLine(text []byte, cut bool) error {
 		}
 	}
 	if s.Err() != nil {
-		if cut || bytes.HasPrefix(text, []byte(`{"type"`)) {
+		if truncated || bytes.HasPrefix(text, []byte(`{"type"`)) {
 			return r.badLine("it is no complete JSON object")
 		}
 		r.unknownLine(text)

@@ -21,7 +21,7 @@ const (
 	maxLine = 1 << 20
 )
 
-// lineReader cuts an input into lines.
+// lineReader splits an input into lines.
 type lineReader struct {
 	r        io.Reader
 	buf      []byte
@@ -34,10 +34,10 @@ type lineReader struct {
 
 // line is one line of the input.
 type line struct {
-	text    []byte // without the new line; valid until the next line
-	offset  int64
-	cut     bool // the input ends in it
-	tooLong bool // text is its beginning
+	text      []byte // without the new line; valid until the next line
+	offset    int64
+	truncated bool // the input ends in it
+	tooLong   bool // text is its beginning
 }
 
 // next returns the next line; io.EOF behind the last one.
@@ -75,7 +75,7 @@ func (l *lineReader) last() (line, error) {
 	if l.err != io.EOF || l.start == l.end || l.skipping {
 		return line{}, l.err
 	}
-	found := line{text: l.buf[l.start:l.end], offset: l.base + int64(l.start), cut: true}
+	found := line{text: l.buf[l.start:l.end], offset: l.base + int64(l.start), truncated: true}
 	l.start = l.end
 	return found, nil
 }
@@ -124,8 +124,8 @@ func (r *reader) lines(src io.Reader) error {
 		switch {
 		case l.tooLong:
 			r.lineTooLong(l.text)
-		case l.cut:
-			err = r.cutLine(l.text)
+		case l.truncated:
+			err = r.truncatedLine(l.text)
 		default:
 			err = r.line(l.text, true)
 		}
@@ -147,9 +147,9 @@ func (r *reader) lineTooLong(text []byte) {
 	r.problem(kind, "the line is longer than 1 MiB")
 }
 
-// cutLine reads the last line of an input that does not end in a new line. A tracer ends every line, so something is
+// truncatedLine reads the last line of an input that does not end in a new line. A tracer ends every line, so something is
 // missing, unless a JSON object is complete or the line is known talk.
-func (r *reader) cutLine(text []byte) error {
+func (r *reader) truncatedLine(text []byte) error {
 	text = bytes.TrimSuffix(text, []byte("\r"))
 	switch {
 	case len(text) == 0:
@@ -157,7 +157,7 @@ func (r *reader) cutLine(text []byte) error {
 	case text[0] == '{':
 		return r.jsonLine(text, true)
 	}
-	if known, err := r.talk(text); known || err != nil {
+	if known, err := r.message(text); known || err != nil {
 		return err
 	}
 	r.problem(problem.BadLine, "the input ends in the middle of the line")
@@ -192,7 +192,7 @@ func (r *reader) line(text []byte, jsonAllowed bool) error {
 		}
 		return r.record(payload)
 	}
-	if known, err := r.talk(text); known || err != nil {
+	if known, err := r.message(text); known || err != nil {
 		return err
 	}
 	r.unknownLine(text)

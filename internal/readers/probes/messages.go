@@ -8,15 +8,15 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// talk reads what tracers say beside the records: losses, errors, and what is of no interest. It reports false if nothing of
-// this is known.
-func (r *reader) talk(text []byte) (known bool, err error) {
+// message reads a message that a tracer prints among the records: a loss, an error or noise. known is false for any other
+// line.
+func (r *reader) message(text []byte) (known bool, err error) {
 	switch text[0] {
 	case 'A', 'C', 'L', 'T', 'W', 'd': // no other line of these begins so
 	default:
 		return false, nil
 	}
-	if len(text) > maxTalk {
+	if len(text) > maxMessage {
 		return false, nil
 	}
 	words := strings.Fields(string(text))
@@ -30,11 +30,11 @@ func (r *reader) talk(text []byte) (known bool, err error) {
 		r.problem(problem.TracerError, string(text))
 		return true, nil
 	}
-	return isTalk(words) || bytes.Equal(bytes.TrimSpace(text), []byte("Tracing... Hit Ctrl-C to end.")), nil
+	return isNoise(words) || bytes.Equal(bytes.TrimSpace(text), []byte("Tracing... Hit Ctrl-C to end.")), nil
 }
 
-// maxTalk bounds the lines that may be talk.
-const maxTalk = 4096
+// maxMessage bounds the lines that may be messages of a tracer.
+const maxMessage = 4096
 
 // lossIn reads "Lost 12 events" of bpftrace, and "dtrace: 3 drops on CPU 1" or "dtrace: 3 dynamic variable drops".
 func lossIn(words []string) (n uint64, ok bool) {
@@ -55,8 +55,8 @@ func lossIn(words []string) (n uint64, ok bool) {
 	return n, err == nil
 }
 
-// isTalk reports whether words are one of the lines that mean nothing.
-func isTalk(words []string) bool {
+// isNoise reports whether words are a message that can be ignored.
+func isNoise(words []string) bool {
 	last := words[len(words)-1]
 	switch words[0] {
 	case "Attaching":

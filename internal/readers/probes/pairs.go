@@ -337,7 +337,7 @@ func keysAgree(end, start []byte) bool {
 	return true
 }
 
-// keyPart cuts the first part off a key.
+// keyPart splits the first part off a key.
 func keyPart(key []byte) (part, rest []byte) {
 	n := 1
 	switch key[0] {
@@ -386,7 +386,7 @@ const maxOpen = 64 << 20
 
 func newPairer(ctx context.Context, r *reader) *pairer {
 	p := &pairer{
-		reader: r, ctx: ctx, args: argReader{raw: r.header.raw, cutAt: r.header.cutAt()}, seed: maphash.MakeSeed(),
+		reader: r, ctx: ctx, args: argReader{raw: r.header.raw, truncatedAt: r.header.truncatedAt()}, seed: maphash.MakeSeed(),
 		room: min(r.opts.Memory/4, maxOpen),
 	}
 	p.out = newEmitter(r)
@@ -421,14 +421,14 @@ func (p *pairer) add(r *record, payload []byte) error {
 		return p.end(r, payload, pr, p.stackOf(th, pr))
 	}
 	p.args.read(&p.ending, r.form, payload, pr.own)
-	p.countCuts(&p.ending, r)
+	p.countTruncated(&p.ending, r)
 	return p.out.instant(r, pr, th.track, &p.ending, "")
 }
 
-// countCuts counts texts that have the greatest length that the tracer keeps.
-func (p *pairer) countCuts(args *arguments, r *record) {
-	if args.cuts > 0 {
-		p.log.AddN(problem.TextCut, args.cuts, positionOf(r.event, r.offset), p.probes[r.probe].full)
+// countTruncated counts texts that have the greatest length that the tracer keeps.
+func (p *pairer) countTruncated(args *arguments, r *record) {
+	if args.truncated > 0 {
+		p.log.AddN(problem.TextCut, args.truncated, positionOf(r.event, r.offset), p.probes[r.probe].full)
 	}
 }
 
@@ -452,11 +452,11 @@ func (p *pairer) stackOf(th *thread, pr *probe) *stack {
 // start keeps a start until its end comes.
 func (p *pairer) start(r *record, payload []byte, pr *probe, s *stack) error {
 	o := open{ts: r.ts, offset: r.offset, event: r.event, form: r.form, probe: pr, payload: payload}
-	if pr.own != nil && len(pr.own.key) > 0 || p.args.cutAt < maxLine {
+	if pr.own != nil && len(pr.own.key) > 0 || p.args.truncatedAt < maxLine {
 		p.args.read(&p.starting, r.form, payload, pr.own)
 		p.startKey, _ = appendKey(p.startKey[:0], pr.own, &p.starting)
 		o.key = p.startKey
-		p.countCuts(&p.starting, r)
+		p.countTruncated(&p.starting, r)
 	}
 	if size := sizeOf(&o); p.held+size > p.room {
 		p.log.Add(problem.ProbeLimit, positionOf(r.event, r.offset), "too many starts wait for their ends")
@@ -491,7 +491,7 @@ func sizeOf(o *open) int64 { return openSize + int64(len(o.payload)+len(o.key)) 
 // end closes the start that belongs to an end, and what is open above it.
 func (p *pairer) end(r *record, payload []byte, pr *probe, s *stack) error {
 	p.args.read(&p.ending, r.form, payload, pr.own)
-	p.countCuts(&p.ending, r)
+	p.countTruncated(&p.ending, r)
 	i := p.find(s, pr)
 	if i < 0 {
 		p.log.Add(problem.EndWithoutStart, positionOf(r.event, r.offset), pr.full)
