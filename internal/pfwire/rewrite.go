@@ -85,7 +85,7 @@ func (c *copier) append() error {
 	if err := c.open(c.codec); err != nil {
 		return err
 	}
-	a := &Appender{copier: c, sequence: sequence, clock: c.rw.Clock}
+	a := &Appender{copier: c, sequence: sequence, clock: c.rw.Clock, details: map[uint64]*details{}}
 	if err := a.begin(); err != nil {
 		return err
 	}
@@ -332,7 +332,8 @@ type Appender struct {
 	sequence uint32
 	clock    timeline.Clock
 	uuid     uint64
-	started  bool // there is an event
+	started  bool                // there is an event
+	details  map[uint64]*details // by the uuid of the thread
 	packet   []byte
 }
 
@@ -390,8 +391,25 @@ func (a *Appender) Thread(pid int32, tid int64) (uint64, error) {
 }
 
 // Track adds a track below another one, or below none with 0, and returns its uuid. Of the spec its name and description
-// are written.
+// are written. One that says more about its parent, a thread, goes below the details of that.
 func (a *Appender) Track(parent uint64, spec timeline.TrackSpec) (uint64, error) {
+	if parent == 0 || !isDetail(&spec) {
+		return a.track(parent, spec, nil)
+	}
+	d := a.details[parent]
+	if d == nil {
+		uuid, err := a.track(parent, detailsSpec, nil)
+		if err != nil {
+			return 0, err
+		}
+		d = &details{uuid, map[string]int32{}}
+		a.details[parent] = d
+	}
+	rank := d.rank(&spec)
+	return a.track(d.uuid, spec, &rank)
+}
+
+func (a *Appender) track(parent uint64, spec timeline.TrackSpec, rank *int32) (uint64, error) {
 	a.uuid++
 	b, d := wire.BeginMessage(a.head(0), schema.TracePacket_TrackDescriptor)
 	b = wire.AppendUint(b, schema.TrackDescriptor_UUID, firstAppendedUUID+a.uuid)
@@ -401,6 +419,9 @@ func (a *Appender) Track(parent uint64, spec timeline.TrackSpec) (uint64, error)
 	b = wire.AppendString(b, schema.TrackDescriptor_Name, spec.Name)
 	b = appendSpec(b, &spec)
 	b = appendRole(b, &timeline.Track{Kind: timeline.NamedTrack, Spec: &spec})
+	if rank != nil {
+		b = wire.AppendInt(b, schema.TrackDescriptor_SiblingOrderRank, int64(*rank))
+	}
 	return firstAppendedUUID + a.uuid, a.done(wire.EndMessage(b, d))
 }
 

@@ -116,9 +116,10 @@ type writer struct {
 	t   *timeline.Timeline
 	out *bundler
 
-	// The uuid of a track is its TrackID. Those of lanes and of the counters of thread time follow.
+	// The uuid of a track is its TrackID. Those of lanes, of the counters of thread time and of details follow.
 	lanes    map[laneKey]uint64
-	clocks   []uint64 // by TrackID: the counter of the CPU time of its thread; 0: nothing on the track has any
+	details  map[timeline.TrackID]*details // by thread, of those that have any
+	clocks   []uint64                      // by TrackID: the counter of the CPU time of its thread; 0: nothing on the track has any
 	lastUUID uint64
 
 	categories [][]byte // category_iids fields, by CategoryID
@@ -143,7 +144,7 @@ type laneKey struct {
 // newWriter gives out all ids.
 func newWriter(t *timeline.Timeline, opts Options) *writer {
 	w := &writer{
-		t: t, lanes: map[laneKey]uint64{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
+		t: t, lanes: map[laneKey]uint64{}, details: map[timeline.TrackID]*details{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
 		samples: opts.Samples, compact: compact{threadUnit: 1},
 	}
 	w.weftKey, w.idKey, w.scopeKey = t.InternKey("weft"), t.InternKey("id"), t.InternKey("scope")
@@ -160,6 +161,7 @@ func newWriter(t *timeline.Timeline, opts Options) *writer {
 			w.clocks[id] = w.clocks[thread]
 		}
 	}
+	w.findDetails()
 	w.internCategories()
 	w.monotonic = w.monotonicOffset()
 	if opts.Packets == CompactPackets {

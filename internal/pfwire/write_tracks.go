@@ -13,8 +13,18 @@ func (w *writer) tracks() error {
 		if !tr.Used || id == 0 {
 			continue
 		}
-		if err := w.describe(&tr, uint64(id), uint64(tr.Parent), tr.Name); err != nil {
+		parent := uint64(tr.Parent)
+		if d, ok := w.details[tr.Parent]; ok && isDetail(tr.Spec) {
+			parent, tr.Rank, tr.HasRank = d.uuid, d.rank(tr.Spec), true
+		}
+		if err := w.describe(&tr, uint64(id), parent, tr.Name); err != nil {
 			return err
+		}
+		if d, ok := w.details[id]; ok {
+			between := timeline.Track{Kind: timeline.NamedTrack, Spec: &detailsSpec}
+			if err := w.describe(&between, d.uuid, uint64(id), detailsSpec.Name); err != nil {
+				return err
+			}
 		}
 		if clock := w.clocks[id]; clock != 0 && w.t.TrackKind(id) == timeline.ThreadTrack {
 			if err := w.describeClock(clock, uint64(id)); err != nil {
@@ -22,7 +32,7 @@ func (w *writer) tracks() error {
 			}
 		}
 		for lane := uint32(1); lane <= w.t.LaneCount(id); lane++ {
-			if err := w.describeLane(&tr, w.track(id, lane)); err != nil {
+			if err := w.describeLane(&tr, w.track(id, lane), parent); err != nil {
 				return err
 			}
 		}
@@ -30,15 +40,54 @@ func (w *writer) tracks() error {
 	return nil
 }
 
+// details is the track that the writer puts between a thread and the tracks that say more about it. Viewers rank the tracks
+// right below threads by name, over the whole trace; below the details they keep to ranks.
+type details struct {
+	uuid   uint64
+	ranked map[string]int32 // by the name of the track
+}
+
+// detailsSpec describes it.
+var detailsSpec = timeline.TrackSpec{
+	Name: timeline.RoleDetails.String(), Role: timeline.RoleDetails, Ordering: timeline.OrderExplicit,
+}
+
+func isDetail(spec *timeline.TrackSpec) bool { return spec != nil && spec.Role.ThreadDetail() > 0 }
+
+// rank returns the rank of a track below the details: first by role, then in the order of the calls. Tracks of one name, which
+// viewers show as one, share it.
+func (d *details) rank(spec *timeline.TrackSpec) int32 {
+	rank, ok := d.ranked[spec.Name]
+	if !ok {
+		rank = int32(spec.Role.ThreadDetail())<<16 + int32(len(d.ranked))
+		d.ranked[spec.Name] = rank
+	}
+	return rank
+}
+
+// findDetails gives ids to the details of threads.
+func (w *writer) findDetails() {
+	for id := range timeline.TrackID(w.t.TrackCount()) {
+		thread := w.t.TrackParent(id)
+		if w.t.TrackKind(id) != timeline.NamedTrack || w.t.TrackKind(thread) != timeline.ThreadTrack || w.details[thread] != nil {
+			continue
+		}
+		if tr := w.t.Track(id); tr.Used && isDetail(tr.Spec) {
+			w.lastUUID++
+			w.details[thread] = &details{w.lastUUID, map[string]int32{}}
+		}
+	}
+}
+
 // describeLane describes a lane beside a track: a child of a thread or process named "Overlapping slices", for other
 // tracks a sibling of the same name.
-func (w *writer) describeLane(tr *timeline.Track, uuid uint64) error {
+func (w *writer) describeLane(tr *timeline.Track, uuid, parent uint64) error {
 	if tr.Kind == timeline.ThreadTrack || tr.Kind == timeline.ProcessTrack {
 		lane := timeline.Track{Kind: timeline.NamedTrack, Spec: &timeline.TrackSpec{Role: timeline.RoleLane}}
 		return w.describe(&lane, uuid, uint64(tr.ID), timeline.RoleLane.String())
 	}
 	lane := timeline.Track{Kind: tr.Kind, Spec: tr.Spec, Rank: tr.Rank, HasRank: tr.Spec != nil && tr.HasRank}
-	return w.describe(&lane, uuid, uint64(tr.Parent), tr.Name)
+	return w.describe(&lane, uuid, parent, tr.Name)
 }
 
 // describe writes a track descriptor. Those of threads are on no sequence: a thread that is described on the sequence of the
@@ -101,7 +150,9 @@ func appendThread(b []byte, tr *timeline.Track) []byte {
 	if name := tr.FullName(); name != "" {
 		b = wire.AppendString(b, schema.ThreadDescriptor_ThreadName, name)
 	}
-	return wire.EndMessage(b, th)
+	b = wire.EndMessage(b, th)
+	// So viewers rank the thread's own track with those below it, which makes it the first: it alone has no name.
+	return wire.AppendUint(b, schema.TrackDescriptor_DisallowMergingWithSystemTracks, 1)
 }
 
 func appendCounter(b []byte, c *timeline.CounterKey) []byte {

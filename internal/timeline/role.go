@@ -1,6 +1,9 @@
 package timeline
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Role says what is on a track that is neither a process nor a thread nor a counter. Readers declare it, the writer marks
 // it in the track's descriptor, and the reader of Perfetto traces finds it there again: what a track is called says
@@ -31,7 +34,8 @@ const (
 	RoleContexts    Role = 17 // intervals for which a thread worked for contexts of one type, written by attribution
 	RoleCatalogue   Role = 18 // all contexts, written by attribution
 	RoleMainProcess Role = 19 // no track below a process, but the main process of a browser itself
-	lastRole             = RoleMainProcess
+	RoleDetails     Role = 20 // no events, but the tracks that say more about a thread; only in files, see ThreadDetail
+	lastRole             = RoleDetails
 )
 
 // roleNames are the names of tracks that have a role, unless they are named after something else.
@@ -39,7 +43,20 @@ var roleNames = [...]string{
 	RoleLane: "Overlapping slices", RoleOther: "Other events", RoleClockSync: "Clock sync", RoleThreadState: "Thread state",
 	RoleCalls: "JS samples", RoleV8States: "V8 state", RolePageStates: "Browser activity", RoleCategories: "Sample category",
 	RoleSamplePages: "Sample page", RoleNetwork: "Network", RoleAllocations: "Allocations", RoleJSTracer: "JS Tracer",
-	RolePaused: "Profiler paused", RoleCatalogue: "Contexts",
+	RolePaused: "Profiler paused", RoleCatalogue: "Contexts", RoleDetails: "(contexts and states)",
+}
+
+// ThreadDetail returns where a track of the role has its place among those that say more about the thread that it is below: from
+// 1 on, 0 if it is no such track. In a file these tracks have a parent of their own, RoleDetails, so that a viewer shows all of
+// them in one place.
+func (r Role) ThreadDetail() int {
+	return slices.Index(threadDetails[:], r) + 1
+}
+
+// threadDetails are the roles of the tracks that say more about a thread, in their order.
+var threadDetails = [...]Role{
+	RoleContexts, RoleCalls, RoleThreadState, RoleV8States, RolePageStates, RoleCategories, RoleSamplePages, RoleAllocations,
+	RoleJSTracer, RoleOther,
 }
 
 // IsRole reports whether a number is a role.

@@ -34,6 +34,8 @@ type track struct {
 	incremental bool
 	threadTime  bool
 
+	details bool // stands between a thread and tracks that say more about it: parent is the thread
+
 	stateOpen bool // state tracks: a state has begun and not ended
 }
 
@@ -394,7 +396,12 @@ func (r *reader) parentTrack(d *trackDescriptor) timeline.TrackID {
 	if d.parent == 0 {
 		return 0
 	}
-	return r.tracks.get(r.b, d.parent).id
+	up := r.tracks.get(r.b, d.parent)
+	if up.details { // which weft's writer has put there
+		d.spec.Rank = 0
+		up = r.tracks.get(r.b, up.parent)
+	}
+	return up.id
 }
 
 func (r *reader) describeTrack(d *trackDescriptor) {
@@ -404,7 +411,9 @@ func (r *reader) describeTrack(d *trackDescriptor) {
 	d.spec.Name = string(r.validText(d.name))
 	d.spec.Role, d.spec.Subject = r.readMark(d)
 	id := r.b.NewTrack(r.parentTrack(d), d.spec)
-	r.tracks.declare(r.b, d.uuid, track{id: id, kind: namedTrack, parent: d.parent})
+	r.tracks.declare(r.b, d.uuid, track{
+		id: id, kind: namedTrack, parent: d.parent, details: d.spec.Role == timeline.RoleDetails && d.parent != 0,
+	})
 }
 
 // readMark returns what weft says of a track that it wrote. A track whose mark is damaged is one without role.
