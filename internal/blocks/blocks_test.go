@@ -74,3 +74,31 @@ func TestListIsNotHeldTwice(t *testing.T) {
 	}
 	runtime.KeepAlive(&l)
 }
+
+// The values of a list that joined another are behind the last block of that one.
+func TestJoin(t *testing.T) {
+	const added = blockLen + 3
+	for _, n := range []int{0, 1, firstBlock, blockLen, blockLen + 1} {
+		var l, other List[int]
+		for i := range n {
+			l.Append(i)
+		}
+		for i := range added {
+			other.Append(-i)
+		}
+		shift := l.Join(&other)
+		if shift < n || other.Len() != 0 {
+			t.Fatalf("%d values: shift %d, %d values are left", n, shift, other.Len())
+		}
+		for i := range n {
+			if *l.At(i) != i {
+				t.Fatalf("%d values: %d at place %d", n, *l.At(i), i)
+			}
+		}
+		for i := range added {
+			if *l.At(i + shift) != -i {
+				t.Fatalf("%d values: %d at place %d + %d", n, *l.At(i + shift), i, shift)
+			}
+		}
+	}
+}

@@ -12,7 +12,7 @@ import (
 
 // A flow of Chrome from one thread to another: its events bind by time to the slices that contain them, and the slices
 // get an id of their own.
-func ExampleResolve() {
+func ExampleNestAndResolve() {
 	ctx := context.Background()
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	process := b.Process(timeline.ProcessKey{Num: 1})
@@ -41,10 +41,7 @@ func ExampleResolve() {
 		log.Fatal(err)
 	}
 	defer t.Close()
-	if err := t.Nest(ctx); err != nil {
-		log.Fatal(err)
-	}
-	if err := flowbind.Resolve(ctx, t); err != nil {
+	if err := flowbind.NestAndResolve(ctx, t); err != nil {
 		log.Fatal(err)
 	}
 	err = t.Walk(ctx, func(it *timeline.Item) error {

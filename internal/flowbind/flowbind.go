@@ -22,17 +22,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Resolve resolves the flows of a nested timeline and attaches them to it. What is wrong with them is counted in the
+// NestAndResolve nests a timeline, resolves its flows and attaches them to it. What is wrong with them is counted in the
 // timeline's problem log.
-func Resolve(ctx context.Context, t *timeline.Timeline) error { return resolve(ctx, t, t.Scan, nil) }
-
-// NestAndResolve nests a timeline and resolves its flows, which is faster at once than one after the other.
-func NestAndResolve(ctx context.Context, t *timeline.Timeline) error {
-	if !hasFlows(t) {
-		return t.Nest(ctx)
-	}
-	return resolve(ctx, t, t.NestAndScan, nil)
-}
+func NestAndResolve(ctx context.Context, t *timeline.Timeline) error { return resolve(ctx, t, nil) }
 
 func hasFlows(t *timeline.Timeline) bool {
 	for space := timeline.FlowV1; space <= timeline.LastFlowSpace; space++ {
@@ -43,14 +35,15 @@ func hasFlows(t *timeline.Timeline) bool {
 	return false
 }
 
-func resolve(ctx context.Context, t *timeline.Timeline, scan scanFunc, steps *stepCollector) error {
+// resolve is NestAndResolve; steps, which may be nil, collects the steps of the flows.
+func resolve(ctx context.Context, t *timeline.Timeline, steps *stepCollector) error {
 	if !hasFlows(t) {
-		return nil
+		return t.Nest(ctx)
 	}
 	members := extsort.New(refCodec, compareRefs, t.Memory()/8, t.TempDir())
 	defer members.Close()
 	p := pass{timeline: t, problems: t.Problems(), visitor: noVisitor{}, write: members.Add, steps: steps}
-	if err := p.run(ctx, scan); err != nil {
+	if err := p.run(ctx, t.NestAndScan); err != nil {
 		return err
 	}
 	sorted, err := members.Sort()

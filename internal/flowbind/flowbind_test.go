@@ -36,10 +36,7 @@ func resolve(t testing.TB, memory int64, text string) (*timeline.Timeline, *prob
 			t.Error(err)
 		}
 	})
-	if err := tl.Nest(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if err := flowbind.Resolve(context.Background(), tl); err != nil {
+	if err := flowbind.NestAndResolve(context.Background(), tl); err != nil {
 		t.Fatal(err)
 	}
 	return tl, log

@@ -58,7 +58,7 @@ func NestAndTrace(ctx context.Context, t *timeline.Timeline) error {
 		return t.Nest(ctx)
 	}
 	c := newStepCollector(t)
-	err := resolve(ctx, t, t.NestAndScan, c)
+	err := resolve(ctx, t, c)
 	if err != nil {
 		err = errors.Join(err, c.sorter.Close())
 	}

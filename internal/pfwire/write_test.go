@@ -50,10 +50,7 @@ func finishTimeline(t testing.TB, b *timeline.Builder) *timeline.Timeline {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tl.Close() })
-	if err := tl.Nest(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if err := flowbind.Resolve(context.Background(), tl); err != nil {
+	if err := flowbind.NestAndResolve(context.Background(), tl); err != nil {
 		t.Fatal(err)
 	}
 	return tl

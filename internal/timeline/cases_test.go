@@ -28,6 +28,11 @@ const (
 // own; when the test is over, all of them must be gone.
 func nest(t testing.TB, memory int64, text string) (*timeline.Timeline, *problem.Log) {
 	t.Helper()
+	return nestWith(t, memory, text, func(tl *timeline.Timeline) error { return tl.Nest(context.Background()) })
+}
+
+func nestWith(t testing.TB, memory int64, text string, nest func(*timeline.Timeline) error) (*timeline.Timeline, *problem.Log) {
+	t.Helper()
 	log := new(problem.Log)
 	dir := t.TempDir()
 	b := timeline.NewBuilder(timeline.Options{Memory: memory, TempDir: dir, Problems: log})
@@ -44,7 +49,7 @@ func nest(t testing.TB, memory int64, text string) (*timeline.Timeline, *problem
 		}
 		dirIsEmpty(t, dir)
 	})
-	if err := tl.Nest(context.Background()); err != nil {
+	if err := nest(tl); err != nil {
 		t.Fatal(err)
 	}
 	return tl, log

@@ -317,11 +317,9 @@ func randomLines(seed uint64, n int) []string {
 // resolve is nest and the resolution of flows.
 func resolve(t testing.TB, memory int64, text string) (*timeline.Timeline, *problem.Log) {
 	t.Helper()
-	tl, log := nest(t, memory, text)
-	if err := flowbind.Resolve(context.Background(), tl); err != nil {
-		t.Fatal(err)
-	}
-	return tl, log
+	return nestWith(t, memory, text, func(tl *timeline.Timeline) error {
+		return flowbind.NestAndResolve(context.Background(), tl)
+	})
 }
 
 // However little memory there is, the walk and the problems are the same.

@@ -40,10 +40,7 @@ func readWithin(tb testing.TB, memory int64, r io.Reader, opts Options) (*timeli
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { tl.Close() })
-	if err := tl.Nest(context.Background()); err != nil {
-		tb.Fatal(err)
-	}
-	if err := flowbind.Resolve(context.Background(), tl); err != nil {
+	if err := flowbind.NestAndResolve(context.Background(), tl); err != nil {
 		tb.Fatal(err)
 	}
 	return tl, log, nil

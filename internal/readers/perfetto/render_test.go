@@ -53,7 +53,7 @@ func resolve(t testing.TB, fill func(ctx context.Context, b *timeline.Builder, l
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tl.Close() })
-	if err := tl.Nest(ctx); err != nil {
+	if err := flowbind.NestAndResolve(ctx, tl); err != nil {
 		t.Fatal(err)
 	}
 	err = tl.Scan(ctx, func(group []timeline.Record) error {
@@ -65,9 +65,6 @@ func resolve(t testing.TB, fill func(ctx context.Context, b *timeline.Builder, l
 		return nil
 	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := flowbind.Resolve(ctx, tl); err != nil {
 		t.Fatal(err)
 	}
 	res.timeline = tl
