@@ -12,8 +12,8 @@ import (
 // maxDepth is the depth of nesting to which arguments are taken apart (section 3).
 const maxDepth = 512
 
-// scanArgs reads the value of args and encodes it at once: Chrome writes args first, and to read them again when the
-// phase is known would cost more than what is encoded in vain for counters and metadata. The text is kept for those.
+// scanArgs reads the value of args and encodes it at once. Chrome writes args first; reading them again once the phase
+// is known would cost more than encoding those of counters and metadata for nothing. The text is kept for those.
 func (es *eventScanner) scanArgs() {
 	s, ev := es.s, &es.ev
 	v := &ev.Values[fieldArgs]
@@ -35,12 +35,12 @@ func (es *eventScanner) scanArgs() {
 	ev.traced = es.tracing && holdsTraceID(text)
 }
 
-// isDump reports whether args look like those of a memory dump. They can be megabytes of which nothing is kept as an
-// argument, so encoding them waits until the phase is known.
+// isDump reports whether args look like those of a memory dump. They can be megabytes, none of it kept as arguments, so
+// encoding them waits until the phase is known.
 func isDump(args []byte) bool { return bytes.HasPrefix(args, []byte(`{"dumps":`)) }
 
-// isProfile reports whether args look like those of a piece of a V8 profile, which are collected and no arguments then. They
-// are most of the numbers of many traces. Chrome writes args before the phase, Node behind it.
+// isProfile reports whether args look like those of a piece of a V8 profile, which then go to the Assembler instead of
+// becoming arguments. In many traces they hold most of the numbers. Chrome writes args before the phase, Node after it.
 func isProfile(ev *event, args []byte) bool {
 	if ev.has(fieldPh) {
 		return string(ev.Values[fieldPh].Text) == "P"
@@ -49,7 +49,7 @@ func isProfile(ev *event, args []byte) bool {
 	return ok && (bytes.HasPrefix(data, []byte(`cpuProfile"`)) || bytes.HasPrefix(data, []byte(`lines"`)))
 }
 
-// encodeArgs encodes args, of which Value returned kind and text.
+// encodeArgs encodes args; kind and text are those that Value returned.
 func (es *eventScanner) encodeArgs(kind jsonscan.Kind, text []byte) {
 	s := es.s
 	es.keys.Start()
@@ -89,7 +89,7 @@ func (es *eventScanner) argKey() bool {
 		return false
 	}
 	es.enc.Key(key)
-	if isOwnKey(key) { // which only matters for the arguments themselves, but to look again costs nothing then
+	if isOwnKey(key) { // matters for top-level arguments only, but encoding others again costs nothing
 		es.odd = true
 	} else if id := es.enc.KeyID(); id != 0 {
 		es.s.RememberKey(&es.keys, uint32(id))
@@ -97,7 +97,7 @@ func (es *eventScanner) argKey() bool {
 	return true
 }
 
-// isOwnKey reports whether a name is one that weft adds to the arguments.
+// isOwnKey reports whether weft adds an argument with this name.
 func isOwnKey(key []byte) bool {
 	switch string(key) {
 	case "weft", "ticount", "tidelta":
@@ -106,7 +106,7 @@ func isOwnKey(key []byte) bool {
 	return false
 }
 
-// encodeLater encodes the args of an event again that was scanned already, as fn does it.
+// encodeLater encodes the args of an already scanned event again, with fn.
 func (rd *reader) encodeLater(fn func(kind jsonscan.Kind, text []byte)) {
 	ev := &rd.ev
 	outer := rd.s
@@ -126,7 +126,7 @@ func (rd *reader) encodeWaiting() {
 	}
 }
 
-// encode encodes a value of which Value returned kind and text. null is nothing (section 16).
+// encode encodes a value; kind and text are those that Value returned. null is omitted (section 16).
 func (es *eventScanner) encode(kind jsonscan.Kind, text []byte, depth int) {
 	s, enc := es.s, es.enc
 	switch kind {
@@ -183,8 +183,8 @@ func (es *eventScanner) encodeNext(depth int) {
 	es.encode(kind, text, depth)
 }
 
-// encodeText encodes an array or object as its text: as JSON if it is that in the strict sense, so that Perfetto can read
-// it, else as a string. Only bytes that are no UTF-8 are replaced; other oddities stay in the text and are not counted.
+// encodeText encodes an array or object as its text: as JSON if it is strictly valid, so that Perfetto can read it,
+// else as a string. Only bytes that are not UTF-8 are replaced; other oddities stay in the text and are not counted.
 func (es *eventScanner) encodeText(raw []byte) {
 	text := es.s.ValidText(raw)
 	if json.Valid(text) {
@@ -209,7 +209,7 @@ func (es *eventScanner) encodeInteger(text []byte) {
 	es.enc.Double(f)
 }
 
-// encodeWord encodes a word that is no JSON (section 3).
+// encodeWord encodes a word that is not JSON (section 3).
 func (es *eventScanner) encodeWord(text []byte) {
 	switch string(text) {
 	case "NaN", "Infinity", "-Infinity":

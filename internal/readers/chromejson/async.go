@@ -19,7 +19,7 @@ func (ev *event) id() (value, timeline.AsyncIDKind, bool) {
 	return value{}, 0, false
 }
 
-// asyncTrack returns the track of the event's asynchronous id; false if it has none, which was counted.
+// asyncTrack returns the track of the event's asynchronous id; false if it has none, which is counted.
 func (rd *reader) asyncTrack(legacy bool) (timeline.TrackID, bool) {
 	ev := &rd.ev
 	id, kind, ok := ev.id()
@@ -63,7 +63,7 @@ func (rd *reader) async(kind timeline.Kind) (bool, error) {
 	return true, rd.send()
 }
 
-// legacyAsync adds an S, F, T or p (section 12). An F closes whatever its id opened last, so it goes without name.
+// legacyAsync adds an S, F, T or p (section 12). An F closes whatever its id opened last, so it has no name.
 func (rd *reader) legacyAsync(kind timeline.Kind) error {
 	track, ok := rd.asyncTrack(true)
 	if !ok {

@@ -11,26 +11,26 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Reading in blocks: the event list is cut into blocks of whole events, which are scanned side by side, and taken over
-// in their order.
+// Reading in blocks: the event list is split into blocks of whole events, which are scanned in parallel and taken over
+// in order.
 //
-// Scanning an event (finding its fields, encoding its arguments) depends on nothing but the argument names that are
-// known; taking it over (phases, tracks, names, problems) depends on all events before it. A block is cut at something
-// that looks like the border between two events. Whether it was one is known when the block before it has been scanned
-// to its end. Whatever is not as expected, be it a cut, damage, or the end of the list, ends the reading in blocks just
-// there, and the ordinary reading goes on. A single event with something unusual, an argument name that is new for
-// instance, is scanned once more when it is taken over. So the result is the same as without blocks, byte for byte.
+// Scanning an event (finding its fields, encoding its arguments) depends only on the known argument names; taking it
+// over (phases, tracks, names, problems) depends on all events before it. A block ends at what looks like the border
+// between two events; scanning the block to its end shows whether it is one. Anything unexpected (a wrong border,
+// damage, the end of the list) ends reading in blocks at that point, and ordinary reading continues. A single event
+// with something unusual, such as a new argument name, is scanned again when it is taken over. So the result is the
+// same as without blocks, byte for byte.
 const (
 	blockSize = 1 << 20
-	// growBlock bounds the search for a border: a block may be this many times as long as usual.
+	// growBlock bounds the search for a border: a block may be this many times its usual length.
 	growBlock = 16
 	// warmUp is the part of a block that is read without blocks first: most argument names occur there.
 	warmUp = 4
-	// maxCandidates bounds the places in a block that are looked at for a border.
+	// maxCandidates bounds the places in a block that are tried as borders.
 	maxCandidates = 1 << 12
 )
 
-// block is a number of events on their way through a scanner.
+// block is a run of events on its way through a scanner.
 type block struct {
 	text   []byte
 	offset int64 // of text in the input
@@ -60,10 +60,10 @@ type scanned struct {
 // splitter splits the event list into blocks.
 type splitter struct {
 	rest   io.Reader
-	buf    []byte // read, but not in a block yet
+	buf    []byte // read, but not yet in a block
 	offset int64  // of buf
-	err    error  // what rest ended with
-	key    []byte // with which events begin
+	err    error  // error that ended rest
+	key    []byte // first key of events
 	size   int    // of a block
 }
 
@@ -74,13 +74,14 @@ func (o *Options) blockSize() int {
 	return blockSize
 }
 
-// mayUseBlocks reports whether the scanner, which stands at the bracket of an event behind a comma, may go on in blocks.
+// mayUseBlocks reports whether reading may continue in blocks. The scanner is at the bracket of an event, after a
+// comma.
 func (rd *reader) mayUseBlocks() bool {
 	return rd.opts.Workers > 1 && rd.s.Offset() >= rd.blocksFrom
 }
 
-// blocks reads events in blocks, from the bracket of an event on, as long as everything is as it should be. It returns
-// what stands before the place where the ordinary reading goes on.
+// blocks reads events in blocks, starting at the bracket of an event, until it meets anything unexpected. It returns
+// the byte before the place where ordinary reading continues.
 func (rd *reader) blocks() (after byte, err error) {
 	ordinary := rd.s
 	c := &splitter{offset: rd.s.Offset(), size: rd.opts.blockSize()}
@@ -128,7 +129,7 @@ func (rd *reader) blocks() (after byte, err error) {
 	}
 	rd.s = ordinary
 	rd.s.Attach(io.MultiReader(bytes.NewReader(c.buf), c.remaining()), c.offset)
-	// Where blocks end early again and again, they are not worth their while.
+	// Blocks that keep ending early cost more than they save.
 	size := int64(c.size)
 	rd.blocksFrom = c.offset + max(size/warmUp, 4*size-(c.offset-started))
 	return after, err
@@ -147,7 +148,7 @@ func firstKey(text []byte) []byte {
 	return bytes.Clone(text[i : i+n+2])
 }
 
-// remaining is the input behind buf.
+// remaining is the input after buf.
 func (c *splitter) remaining() io.Reader {
 	if c.err != nil {
 		return jsonscan.Failed{Err: c.err}
@@ -155,19 +156,19 @@ func (c *splitter) remaining() io.Reader {
 	return c.rest
 }
 
-// next cuts off a block; false if there is none.
+// next splits off a block; false if there is none.
 func (c *splitter) next(b *block) bool {
 	for size := c.size; size <= growBlock*c.size && c.key != nil; size *= 2 {
 		c.fill(size)
 		if n := c.border(); n > 0 {
-			// The block takes the buffer, and gives its own one for what is behind the border.
+			// The block takes the buffer and gives its own for what follows the border.
 			b.text, c.buf = c.buf[:n], append(b.text[:0], c.buf[n:]...)
 			b.offset = c.offset
 			c.offset += int64(n)
 			return true
 		}
 		if c.err != nil {
-			break // the last events are left to the ordinary reading
+			break // ordinary reading takes the last events
 		}
 	}
 	return false
@@ -190,7 +191,8 @@ func (c *splitter) fill(size int) {
 	}
 }
 
-// border returns the last place in buf where an event seems to begin behind another one and a comma; 0 if there is none.
+// border returns the last place in buf where an event seems to begin after another event and a comma; 0 if there is
+// none.
 func (c *splitter) border() int {
 	end := len(c.buf)
 	for range maxCandidates {
@@ -210,7 +212,7 @@ func (c *splitter) border() int {
 	return 0
 }
 
-// trimEnd cuts white space off the end of text, of which it looks at a few bytes only.
+// trimEnd removes white space from the end of text. It looks at a few bytes only.
 func trimEnd(text []byte) []byte {
 	for n := 0; n < 64 && len(text) > 0 && bytes.IndexByte([]byte(" \t\r\n"), text[len(text)-1]) >= 0; n++ {
 		text = text[:len(text)-1]
@@ -250,7 +252,7 @@ func (rd *reader) takeBlock(b *block) error {
 	return nil
 }
 
-// load sets the event to one that was scanned in a block.
+// load sets the current event to one scanned in a block.
 func (ev *event) load(sc *scanned, values []jsonscan.Token) {
 	ev.Seen, ev.later, ev.traced = sc.seen, sc.later, sc.traced
 	ev.duplicates, ev.bigInts, ev.tooDeep = 0, 0, 0
@@ -261,7 +263,7 @@ func (ev *event) load(sc *scanned, values []jsonscan.Token) {
 	}
 }
 
-// blockPool are the goroutines that scan blocks, and the blocks that can be used again.
+// blockPool holds the goroutines that scan blocks, and the blocks for reuse.
 type blockPool struct {
 	jobs  chan *block
 	free  []*block
@@ -302,7 +304,7 @@ func (p *blockPool) get() *block {
 
 func (p *blockPool) put(b *block) { p.free = append(p.free, b) }
 
-// scanBlock scans the events of a block up to the first thing that is not as it should be.
+// scanBlock scans the events of a block up to the first anomaly.
 func (es *eventScanner) scanBlock(b *block) {
 	s := es.s
 	s.Reset(b.text)
@@ -343,7 +345,7 @@ func (es *eventScanner) keep(b *block, start, end int) {
 			f := field(bits.TrailingZeros64(seen))
 			v := ev.Values[f]
 			if decoded && v.Kind == jsonscan.String {
-				// What the scanner decoded is gone with the next event.
+				// Decoded text is valid until the next event only.
 				n := len(b.texts)
 				b.texts = append(b.texts, v.Text...)
 				v.Text = b.texts[n:len(b.texts):len(b.texts)]

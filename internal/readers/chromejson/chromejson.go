@@ -1,7 +1,7 @@
 // Package chromejson reads traces in Chrome's Trace Event format into a timeline.
 //
 // It reads both shapes of the format, an array of events and an object with traceEvents, with members in any order, in
-// one streaming pass, and everything that real files of it have in the way of damage: the rules are those of
+// one streaming pass, and tolerates the damage that real files have: the rules are those of
 // docs/formats/chrome-json.md, whose sections the comments cite. What each phase becomes:
 //
 //	B E X      slices of the thread
@@ -14,11 +14,11 @@
 //	T c V      with dur and without id a thread state; a clock sync; a global memory dump
 //	P ( ) =    and every other letter: instants on a track "Other events"
 //
-// Pairing begins with ends, nesting and resolving flows is the work of the passes behind the timeline, and so is giving
-// processes numbers that Perfetto can hold. Package jsonscan knows how to read the text.
+// Later passes pair begins with ends, nest slices, resolve flows and assign processes ids that Perfetto can represent.
+// Package jsonscan reads the text.
 //
-// Whatever is wrong with single events is counted in Options.Problems and never stops the reading. An error of Read
-// means that the input as a whole cannot be read.
+// Bad data in single events is counted in Options.Problems and never stops reading. An error from Read means that the
+// input as a whole cannot be read.
 package chromejson
 
 import (
@@ -41,11 +41,11 @@ type Options struct {
 	Args ArgFilter
 	// Offset is added to all timestamps, before negative ones are dropped.
 	Offset timeline.Nanos
-	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are no
-	// events of the trace then. nil: they are kept as events.
+	// Profiles takes the V8 CPU profiles of the trace, whose processes and threads are TrackIDs; their pieces are then
+	// not events of the trace. If nil, they are kept as events.
 	Profiles *v8profile.Assembler
-	// Workers is the number of goroutines that scan; 0 and 1 scan in the calling one, and more than 64 count as 64. It
-	// does not change the result.
+	// Workers is the number of goroutines that scan; 0 and 1 scan in the calling goroutine, and more than 64 count as
+	// 64. It does not change the result.
 	Workers int
 
 	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
@@ -75,8 +75,8 @@ func (f *ArgFilter) keepsNone() bool            { return f.some && len(f.keys) =
 func (f *ArgFilter) keeps(name []byte) bool     { return !f.some || f.keys[string(name)] }
 func (f *ArgFilter) keepsText(name string) bool { return !f.some || f.keys[name] }
 
-// Read reads the Chrome JSON trace r, which is unpacked, into b. Errors are those of r and of b, of ctx, and inputs that
-// are no Chrome JSON trace at all; they say where in the input they occurred.
+// Read reads the Chrome JSON trace r, which is unpacked, into b. Errors are those of r, b and ctx, and inputs that are
+// not Chrome JSON traces; each states its position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	rd := newReader(ctx, r, b, opts)
 	if err := rd.document(); err != nil && err != jsondoc.ErrEnded {
@@ -89,20 +89,20 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 type reader struct {
 	eventScanner
 	ctx context.Context
-	doc *jsondoc.Reader  // reads what is beside the events, with the scanner
+	doc *jsondoc.Reader  // reads what is outside the event list, with the scanner
 	sub jsonscan.Scanner // reads a piece of the current event again
 
-	piece      jsonscan.Scanner // stands in for s while events come in blocks
+	piece      jsonscan.Scanner // replaces s while reading in blocks
 	blocksFrom int64            // offset from which on the list may be read in blocks
 
 	b    *timeline.Builder
 	log  *problem.Log
 	opts Options
 
-	index    int64 // of the current event; before traceEvents and behind it of the next one
+	index    int64 // of the current event; outside traceEvents, of the next one
 	found    bool  // traceEvents was seen
 	inEvents bool  // the current position is inside traceEvents
-	reparsed int64 // bytes that were parsed in vain, see mayReparse
+	reparsed int64 // bytes parsed for nothing, see mayReparse
 
 	out timeline.Event // handed to the Builder
 	flo timeline.FlowEvent
@@ -119,7 +119,7 @@ type reader struct {
 	stacks  stacks
 }
 
-// maxWorkers bounds the goroutines that scan, whatever is asked for: each has blocks of the input waiting.
+// maxWorkers bounds Options.Workers: each goroutine holds blocks of the input.
 const maxWorkers = 64
 
 func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) *reader {
@@ -149,7 +149,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 	return rd
 }
 
-// finish hands over what could only be told at the end.
+// finish adds what is known only at the end of the input.
 func (rd *reader) finish() error {
 	rd.inEvents = false
 	rd.flushMetadata()
@@ -171,7 +171,7 @@ func (rd *reader) position() problem.Position {
 // problem counts a problem of the current event.
 func (rd *reader) problem(k problem.Kind, detail string) { rd.log.Add(k, rd.position(), detail) }
 
-// failed gives an error the position of the scanner.
+// failed adds the position of the scanner to an error.
 func (rd *reader) failed(err error) error {
 	if rd.inEvents {
 		return fmt.Errorf("traceEvents[%d] (byte %d): %w", rd.index, rd.s.Offset(), err)
@@ -179,7 +179,7 @@ func (rd *reader) failed(err error) error {
 	return fmt.Errorf("byte %d: %w", rd.s.Offset(), err)
 }
 
-// ended is called with an error of Fill in the list of events: the end of the input is no error, but noted.
+// ended handles an error of Fill in the event list: the end of the input is noted and is not an error.
 func (rd *reader) ended(err error) error {
 	if err != io.EOF {
 		return rd.failed(err)

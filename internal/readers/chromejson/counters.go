@@ -53,7 +53,7 @@ type counterMember struct {
 // maxSmallCounter is the number of members up to which equal keys are found by comparing all with all.
 const maxSmallCounter = 16
 
-// counterMembers returns the members of the args of a counter. Of two with one key the last one counts (section 3).
+// counterMembers returns the members of the args of a counter. Of two with the same key the last counts (section 3).
 func (rd *reader) counterMembers(args []byte) []counterMember {
 	members := rd.counters[:0]
 	var byKey map[string]int // of indexes, once there are many
@@ -88,8 +88,8 @@ func (rd *reader) counterMembers(args []byte) []counterMember {
 	return members
 }
 
-// counterNumber counts what is wrong with a number that was converted all the same. Numbers beyond doubles were counted
-// already where they were scanned as an argument.
+// counterNumber counts what is wrong with a converted number. Numbers beyond doubles were already counted when they
+// were scanned as arguments.
 func (rd *reader) counterNumber(m counterMember) {
 	if len(m.text) < minBigInteger && !bytes.ContainsAny(m.text, "eE") {
 		return
@@ -129,8 +129,8 @@ func counterValue(v value) (timeline.Number, bool) {
 	return timeline.Float(f), true
 }
 
-// isDecimal reports whether a text is a number as Perfetto reads it: digits with a point anywhere among them or none, perhaps
-// a sign before and an exponent behind them. JSON allows less.
+// isDecimal reports whether a text is a number as Perfetto reads it: digits with at most one point anywhere, an
+// optional sign before them and an optional exponent after. JSON allows less.
 func isDecimal(text []byte) bool {
 	text = text[signLen(text):]
 	whole := digitsLen(text)
@@ -214,7 +214,7 @@ func (rd *reader) memoryDump() error {
 
 // dumpInstant adds an instant of the process that says which dump was made, and how detailed it is.
 func (rd *reader) dumpInstant(d *dumpReader) error {
-	rd.enc.Reset() // of args, in case they are encoded, there is nothing left to keep
+	rd.enc.Reset() // nothing of args is kept, should they be encoded
 	rd.ev.bigInts, rd.ev.tooDeep = 0, 0
 	if len(d.level) > 0 {
 		rd.ownKey("level_of_detail")
@@ -229,7 +229,7 @@ type dumpReader struct {
 	process timeline.TrackID
 	level   []byte // level_of_detail
 	values  int
-	dropped bool // something has no counter
+	dropped bool // a value has no counter
 	err     error
 }
 

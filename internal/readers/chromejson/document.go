@@ -28,8 +28,8 @@ func (rd *reader) document() error {
 	return rd.doc.Trailing()
 }
 
-// eventArray reads the array form. An array of nothing but other elements than events is some other JSON; an empty one is
-// a trace, as are empty objects and events that cannot be parsed.
+// eventArray reads the array form. An array without a single event is some other JSON; an empty one is a trace, as are
+// empty objects and events that cannot be parsed.
 func (rd *reader) eventArray() error {
 	before := rd.otherElements()
 	err := rd.events()
@@ -39,7 +39,7 @@ func (rd *reader) eventArray() error {
 	return rd.failed(fmt.Errorf("no Chrome JSON trace: an array of %d elements, none of which is an event", rd.index))
 }
 
-// otherElements returns the number of elements of the list that are something else than events.
+// otherElements returns the number of elements of the list that are not events.
 func (rd *reader) otherElements() uint64 {
 	return rd.log.Count(problem.JSONNotAnEvent) + rd.log.Count(problem.EventMissingPhase)
 }
@@ -50,7 +50,7 @@ const (
 	maxKeyNamed  = 40
 )
 
-// object reads the object form. An object without traceEvents is no trace, even if it is cut.
+// object reads the object form. An object without traceEvents is not a trace, even if it is truncated.
 func (rd *reader) object() error {
 	var seen []string
 	err := rd.doc.Members(func(key []byte, c byte) error {

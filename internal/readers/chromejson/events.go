@@ -12,10 +12,10 @@ import (
 // errTooManyEvents is the limit of the event indexes of a timeline.
 var errTooManyEvents = errors.New("more than 4294967295 events")
 
-// cancelInterval is the number of events after which the context is looked at; inputs look at it themselves.
+// cancelInterval is the number of events between checks of the context; inputs check it too.
 const cancelInterval = 4096
 
-// events reads the event list at whose bracket the scanner stands.
+// events reads the event list; the scanner is at its bracket.
 func (rd *reader) events() error {
 	rd.inEvents = true
 	defer func() { rd.inEvents = false }()
@@ -71,8 +71,8 @@ func (rd *reader) events() error {
 	}
 }
 
-// element reads one event at whose bracket the scanner stands. A truncated event is dropped whole: a shortened number
-// would parse, but be wrong.
+// element reads one event; the scanner is at its bracket. A truncated event is dropped whole: a shortened number would
+// parse, but be wrong.
 func (rd *reader) element() error {
 	if !rd.mayReparse() && rd.lineIsTruncated() {
 		return rd.resync()
@@ -107,7 +107,7 @@ func (rd *reader) element() error {
 	}
 }
 
-// notAnEvent reads over an element that is no object.
+// notAnEvent skips an element that is not an object.
 func (rd *reader) notAnEvent() error {
 	at := rd.position()
 	switch err := rd.s.Discard(); err {

@@ -8,16 +8,16 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// An object or list beside the events is taken apart up to these limits: levels, values, and bytes of all keys and values.
-// What has more is one attribute, its JSON text.
+// An object or list beside the events is split up to these limits: levels, values, and bytes of all keys and values. A
+// larger one is a single attribute, its JSON text.
 const (
 	maxFactDepth = 8
 	maxFacts     = 256
 	maxFactBytes = 64 << 10
 )
 
-// facts reads an object or list beside the events and makes the values in it attributes of the trace, named by their paths
-// (section 4). It is skipped if its text is longer than that of an attribute may be.
+// facts reads an object or list beside the events and makes the values in it attributes of the trace, named by their
+// paths (section 4). It is skipped if its text is too long for an attribute.
 func (rd *reader) facts(key string) error {
 	at := rd.position()
 	kind, text, err := rd.value(maxAttribute)
@@ -48,13 +48,13 @@ func (rd *reader) facts(key string) error {
 	return nil
 }
 
-// factReader takes an object or list apart.
+// factReader splits an object or list.
 type factReader struct {
 	s      *jsonscan.Scanner
 	all    []timeline.Attribute
 	seen   map[string]bool
 	size   int
-	failed bool // it has too much, or a path twice
+	failed bool // too large, or a path occurs twice
 }
 
 // members reads the members of the object or list at a path, whose bracket was read.

@@ -114,7 +114,7 @@ type value struct {
 	text []byte
 }
 
-// event is one event as scanned. Values stay text until it is known what they are needed for.
+// event is one event as scanned. Values stay text until they are used.
 type event struct {
 	jsonscan.Members // with fields as numbers
 
@@ -137,8 +137,8 @@ func (ev *event) get(f field) value {
 	return value{ev.Values[f].Kind, ev.Values[f].Text}
 }
 
-// eventScanner scans events. It is the part of a reader that needs to know nothing of the other events, so that there
-// can be several side by side.
+// eventScanner scans events. It is the part of a reader that does not depend on other events, so that several can run
+// in parallel.
 type eventScanner struct {
 	s       *jsonscan.Scanner
 	enc     *timeline.ArgsEncoder
@@ -146,16 +146,15 @@ type eventScanner struct {
 	args    ArgFilter
 	tracing bool         // ids of recorded stacks are of interest
 	odd     bool         // the event has an argument of a name that weft adds itself
-	unknown func([]byte) // is called with keys of members that the format does not know
+	unknown func([]byte) // called with keys that the format does not know
 
 	keys jsonscan.KeyCache // of arguments, with their ids in the timeline
 }
 
-// otherFields are those whose values are more than what Members reads by itself.
+// otherFields are those whose values Members does not read.
 const otherFields = 1<<fieldArgs | 1<<fieldID2
 
-// scanEvent scans the event at whose bracket the scanner stands, and encodes its arguments. The caller looks at the
-// scanner's Err.
+// scanEvent scans an event, from its bracket on, and encodes its arguments. The caller checks the scanner's Err.
 func (es *eventScanner) scanEvent() {
 	s, ev := es.s, &es.ev
 	ev.Start()
@@ -201,7 +200,8 @@ func (ev *event) set(f field, s *jsonscan.Scanner) {
 	ev.Values[f] = jsonscan.Token{Kind: kind, Text: text}
 }
 
-// wordsToText makes fields that are bare words text (section 3). None of these is a number, so no time becomes usable by it.
+// wordsToText makes fields that are bare words text (section 3). None of them is a number, so this makes no time
+// usable.
 func (ev *event) wordsToText() {
 	for seen := ev.Seen &^ (1 << fieldArgs); seen != 0; seen &= seen - 1 {
 		if v := &ev.Values[bits.TrailingZeros64(seen)]; v.Kind == jsonscan.Word {
@@ -250,7 +250,7 @@ func (rd *reader) unknownMember(key []byte) {
 	rd.problem(problem.EventUnknownMember, string(key))
 }
 
-// name returns the text of a field: numbers and bools are turned into their text, other values are none.
+// name returns the text of a field: numbers and bools become text, other values nothing.
 func (v value) name() []byte {
 	switch v.kind {
 	case jsonscan.String, jsonscan.Integer, jsonscan.Number, jsonscan.Word, jsonscan.True, jsonscan.False:
@@ -280,7 +280,7 @@ func (ev *event) nanos(f field) (timeline.Nanos, bool) {
 	return timeline.Nanos(ns), ok && ns != math.MinInt64
 }
 
-// nanos is event.nanos for a value beside the fields.
+// nanos is event.nanos for a value that is not a field.
 func (v value) nanos() (timeline.Nanos, bool) {
 	switch v.kind {
 	case jsonscan.Integer, jsonscan.Number, jsonscan.String:
@@ -310,7 +310,7 @@ func (ev *event) letter() []byte {
 	return ph[:n]
 }
 
-// timestamp sets the time of the event; false if it is unusable and was counted.
+// timestamp sets the time of the event; false if it is unusable, which is counted.
 func (rd *reader) timestamp() bool {
 	ev := &rd.ev
 	ts, ok := ev.nanos(fieldTs)
@@ -329,7 +329,7 @@ func (rd *reader) timestamp() bool {
 	return true
 }
 
-// duration returns the duration of the event; false if it is unusable and was counted.
+// duration returns the duration of the event; false if it is unusable, which is counted.
 func (rd *reader) duration() (timeline.Nanos, bool) {
 	dur, ok := rd.ev.nanos(fieldDur)
 	if ok {
@@ -362,11 +362,11 @@ func (rd *reader) threadTime(f field) timeline.Nanos {
 	return t
 }
 
-// addNanos adds two times; false if the sum does not fit, or is the very last time: behind that nothing ends.
+// addNanos adds two times; false if the sum does not fit, or is the last possible time, after which nothing can end.
 func addNanos(a, b timeline.Nanos) (timeline.Nanos, bool) {
 	sum := a + b
 	return sum, (sum > a) == (b > 0) && sum < math.MaxInt64
 }
 
-// clip shortens text of the input for a message.
+// clip truncates text of the input for a message.
 func clip(text []byte) []byte { return bytes.ToValidUTF8(text[:min(len(text), 100)], []byte("\uFFFD")) }

@@ -31,7 +31,7 @@ func flowID(v value) (num uint64, text []byte, ok bool) {
 	return 0, nil, false
 }
 
-// hexadecimal converts digits without a prefix; false if they are none or more than fit 64 bits.
+// hexadecimal converts digits without a prefix; false if there are none or they do not fit 64 bits.
 func hexadecimal(digits []byte) (n uint64, ok bool) {
 	if len(digits) == 0 {
 		return 0, false
@@ -84,8 +84,8 @@ func (rd *reader) flow() error {
 // bindFields are the fields that make an event an end of a flow.
 const bindFields = 1<<fieldBindID | 1<<fieldFlowIn | 1<<fieldFlowOut
 
-// bindID adds the flow end of an event with some of bindFields. The event was the last one given to the Builder, if it is a
-// carrier. Of what is none, a start counts all the same: it ends the flow that had its id.
+// bindID adds the flow end of an event with some of bindFields. A carrier is the event that the Builder got last. A
+// start counts even without a carrier: it ends the flow that had its id.
 func (rd *reader) bindID(carrier bool) error {
 	ev := &rd.ev
 	in, out := isTrue(ev.get(fieldFlowIn)), isTrue(ev.get(fieldFlowOut))
@@ -123,7 +123,7 @@ func (rd *reader) bindID(carrier bool) error {
 	return rd.b.AddFlow(f)
 }
 
-// droppedCarrier reports whether the event could have carried a flow, but was dropped for a reason of its own that was
+// droppedCarrier reports whether the event could have carried a flow, but was dropped for another reason, which is
 // counted.
 func (rd *reader) droppedCarrier(carrier bool) bool {
 	switch rd.ev.ph {

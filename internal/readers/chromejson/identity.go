@@ -11,7 +11,7 @@ import (
 // idSlots is the number of threads and of processes that idCache remembers.
 const idSlots = 256
 
-// idCache remembers the tracks of recent numeric ids: neighbouring events are mostly of a few threads.
+// idCache remembers the tracks of recent numeric ids: neighbouring events mostly belong to few threads.
 type idCache struct {
 	processes [idSlots]processSlot
 	threads   [idSlots]threadSlot
@@ -32,8 +32,8 @@ type threadSlot struct {
 
 func slotOf(num int64) int { return int(uint64(num) * 0x9e3779b97f4a7c15 >> 56) }
 
-// identifier converts a pid or tid: to a number, or to a text that names the process or thread. Zero and the empty text
-// are what a missing id is (section 7). The text of a number is one beyond 64 bits.
+// identifier converts a pid or tid: to a number, or to a text that names the process or thread. A missing id is zero or
+// the empty text (section 7). A number that is text is one beyond 64 bits.
 func (v value) identifier() (num int64, text string) {
 	switch v.kind {
 	case jsonscan.Integer:
@@ -53,7 +53,7 @@ func (v value) identifier() (num int64, text string) {
 	return 0, ""
 }
 
-// number converts a field that is an integer; false if it is none or beyond 64 bits.
+// number converts a field that is an integer; false if it is not one or is beyond 64 bits.
 func (ev *event) number(f field) (int64, bool) {
 	v := &ev.Values[f]
 	if !ev.has(f) || v.Kind != jsonscan.Integer {
@@ -89,7 +89,7 @@ func (rd *reader) process() timeline.TrackID {
 	return slot.track
 }
 
-// newProcess returns the track of a process that may be new, and notes where it occurs.
+// newProcess returns the track of a process, which may be new, and notes its first position.
 func (rd *reader) newProcess(key timeline.ProcessKey) timeline.TrackID {
 	process := rd.b.Process(key)
 	rd.b.NoteProcess(process, rd.position())

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// metadata holds what M events said as far as the last one by time counts, or all of them together.
+// metadata holds what M events say where the last one by time counts, or all of them together.
 type metadata struct {
 	labels map[timeline.TrackID]timedText
 	times  map[string]timeline.Nanos // of attributes and sort indexes
@@ -29,7 +29,7 @@ func newMetadata() metadata {
 // maxMetadataTimes bounds the attributes for which the order by time is kept; beyond it file order counts.
 const maxMetadataTimes = 100_000
 
-// latest reports whether nothing later was said about key.
+// latest reports whether no later event is about key.
 func (m *metadata) latest(key string, ts timeline.Nanos) bool {
 	last, ok := m.times[key]
 	if ok && ts < last {
@@ -41,8 +41,8 @@ func (m *metadata) latest(key string, ts timeline.Nanos) bool {
 	return true
 }
 
-// metadataEvent takes an M (section 14). Its time decides only which of several wins: missing is 0, negative is fine. It
-// creates no thread by itself, because a track without events does not show up.
+// metadataEvent takes an M (section 14). Its time only decides which of several wins: a missing one is 0, and negative
+// times are valid. It creates no thread by itself, because a track without events does not show up.
 func (rd *reader) metadataEvent() error {
 	ev := &rd.ev
 	ev.ts = 0
@@ -118,7 +118,7 @@ func (rd *reader) metadataMember(name string) (v value) {
 	return v
 }
 
-// metadataText returns a member that is text, a number or a bool; false if it is not, which was counted.
+// metadataText returns a member that is text, a number or a bool; false if it is not, which is counted.
 func (rd *reader) metadataText(name string) ([]byte, bool) {
 	v := rd.metadataMember(name)
 	text := v.name()
@@ -224,7 +224,7 @@ func (rd *reader) bufferOverflowed() error {
 	return rd.send()
 }
 
-// flushMetadata hands over the labels.
+// flushMetadata adds the labels.
 func (rd *reader) flushMetadata() {
 	for process, labels := range rd.meta.labels {
 		for label := range bytes.SplitSeq([]byte(labels.text), []byte(",")) {

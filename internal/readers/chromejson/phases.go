@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// event hands the scanned event over. Errors are those of the Builder only.
+// event adds the scanned event. Errors are those of the Builder.
 func (rd *reader) event() error {
 	ev := &rd.ev
 	if ev.duplicates > 0 {
@@ -38,8 +38,8 @@ func (rd *reader) event() error {
 	return err
 }
 
-// phase is the one place where phases are told apart (section 17, phase table). It reports whether it gave the Builder an
-// event that can be the end of a flow.
+// phase is the only switch on the phase (section 17, phase table). It reports whether it added an event that can be the
+// end of a flow.
 func (rd *reader) phase() (carrier bool, err error) {
 	switch rd.ev.ph {
 	case 'X':
@@ -93,12 +93,12 @@ func (rd *reader) phase() (carrier bool, err error) {
 	return false, rd.other(rd.roleTrack(rd.thread(), timeline.RoleOther))
 }
 
-// emptyEvent reports whether the event was {}: without even an unknown member.
+// emptyEvent reports whether the event is {}, without even an unknown member.
 func (rd *reader) emptyEvent() bool { return bytes.IndexByte(rd.s.Since(), '"') < 0 }
 
 // prepare sets what all events have in common.
 func (rd *reader) prepare(kind timeline.Kind, track timeline.TrackID) *timeline.Event {
-	// Field by field, because a literal is made beside the event and then copied.
+	// Field by field: a composite literal would be built elsewhere and copied.
 	out := &rd.out
 	*out = timeline.Event{}
 	out.Kind, out.Track = kind, track
@@ -158,7 +158,7 @@ func (rd *reader) complete() (bool, error) {
 	out.Dur = dur
 	at, used := rd.threadTime(fieldTts), rd.threadTime(fieldTdur)
 	if at == timeline.NoTime && used != timeline.NoTime {
-		// Perfetto's thread time is a point in time; a length alone has no place there.
+		// Perfetto's thread time is a point in time; a duration alone has no place there.
 		rd.ownKey("tdur")
 		rd.enc.Int(int64(used))
 		used = timeline.NoTime
@@ -247,7 +247,7 @@ func (rd *reader) threadState() error {
 	return rd.send()
 }
 
-// other adds an event that has no place of its own as an instant, with its phase, id, duration and stack.
+// other adds an event without a place in the model as an instant, with its phase, id, duration and stack.
 func (rd *reader) other(track timeline.TrackID) error {
 	return rd.otherWithStack(track, rd.callstack(fieldSf, fieldStack))
 }
@@ -292,8 +292,8 @@ func (rd *reader) ownEventID(id value, kind timeline.AsyncIDKind) {
 	rd.enc.EndDict()
 }
 
-// secondID adds what an event has of id2 that is not used: which of two ids is meant nobody knows, and without a member
-// it means nothing.
+// secondID adds the part of id2 that is not used: with two ids it is unknown which one is meant, and without a member
+// id2 means nothing.
 func (rd *reader) secondID() {
 	if id := rd.ev.get(fieldID2Global); id.isID() {
 		rd.ownEventID(id, timeline.AsyncGlobal)
@@ -344,7 +344,7 @@ func (rd *reader) objectEvent() error {
 	}
 	rd.buf = append(append(append(rd.buf[:0], name...), ' '), id.text...)
 	out.Name = rd.buf
-	rd.ownEventID(id, timeline.AsyncPlain) // whether it is global is said by the track's parent
+	rd.ownEventID(id, timeline.AsyncPlain) // the track's parent says whether it is global
 	rd.ownValue("scope", ev.get(fieldScope))
 	if kind == timeline.AsyncPlain && ev.has(fieldID2) {
 		rd.secondID()
@@ -352,8 +352,8 @@ func (rd *reader) objectEvent() error {
 	return rd.send()
 }
 
-// objectsTrack returns the track of the objects of a class and scope. Those of one class have one name, under which they
-// are shown as one.
+// objectsTrack returns the track of the objects of a class and scope. Tracks of one class have one name, so viewers
+// show them as one.
 func (rd *reader) objectsTrack(parent timeline.TrackID, class, scope string) timeline.TrackID {
 	key := objectsKey{parent, class, scope}
 	id, ok := rd.objects[key]
@@ -396,7 +396,7 @@ func (rd *reader) baseType(class []byte) []byte {
 	return class
 }
 
-// goTo goes to the value of a member of the object that s is in; false if it has no such member.
+// goTo moves s to the value of a member of its current object; false if it has no such member.
 func goTo(s *jsonscan.Scanner, name string) bool {
 	for key, ok := s.Key(); ok; key, ok = s.Key() {
 		if string(key) == name {
@@ -407,7 +407,7 @@ func goTo(s *jsonscan.Scanner, name string) bool {
 	return false
 }
 
-// unpackSnapshot encodes the arguments of an O anew: the members of snapshot in the place of the snapshot.
+// unpackSnapshot encodes the arguments of an O again, with the members of snapshot in its place.
 func (rd *reader) unpackSnapshot() {
 	if rd.ev.get(fieldArgs).kind != jsonscan.Object || rd.args.keepsNone() {
 		return

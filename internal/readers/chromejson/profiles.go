@@ -8,8 +8,8 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// collectProfile hands an event to the Assembler if it is a piece of a profile (profile-calls.md 2). All that
-// a piece holds goes into the profile; the event of a head is kept beside.
+// collectProfile hands an event to the Assembler if it is a piece of a profile (profile-calls.md 2). The profile gets
+// all of a piece; the event of a head is kept as well.
 func (rd *reader) collectProfile(name string) (taken bool) {
 	if rd.opts.Profiles == nil || !v8profile.IsEventName(name) {
 		return false
@@ -32,7 +32,7 @@ func (rd *reader) isWholeProfile() bool {
 	return string(name) == v8profile.WholeName && rd.collectProfile(v8profile.WholeName)
 }
 
-// sampling says of the event prepared what the calls of its thread depend on (profile-calls.md 5).
+// sampling notes of the prepared event what the calls of its thread depend on (profile-calls.md 5).
 func (rd *reader) sampling() {
 	if rd.opts.Profiles == nil {
 		return
@@ -57,14 +57,14 @@ func (rd *reader) traceID() uint64 {
 // holdsTraceID reports whether the text of args may hold the id of a recorded stack.
 func holdsTraceID(args []byte) bool { return bytes.Contains(args, []byte(v8profile.TraceIDKey)) }
 
-// shownElsewhere says that the instant prepared is one of its thread, though it is shown on another track.
+// shownElsewhere notes that the prepared instant belongs to its thread, though it is on another track.
 func (rd *reader) shownElsewhere() {
 	if rd.ev.has(fieldTid) {
 		rd.out.Sampling.Thread = rd.thread()
 	}
 }
 
-// writtenBy says which thread wrote the event prepared, which is none of that thread's own.
+// writtenBy notes which thread wrote the prepared event, which is not on that thread's track.
 func (rd *reader) writtenBy() {
 	if rd.ev.has(fieldTid) {
 		rd.out.Sampling = timeline.Sampling{Thread: rd.thread(), Skip: true}

@@ -11,28 +11,28 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// Behind an event that cannot be parsed reading goes on (section 2), in this order of trust,
+// After an event that cannot be parsed, reading continues (section 2) at the first of these places that is found:
 //
-//   - behind its last bracket, if its brackets and strings can be followed to there and something fitting comes next;
+//   - after its last bracket, if its brackets and strings lead there and something that fits follows;
 //   - at the next line that starts an object;
 //   - at the next object that is an event, unless it is the value of a member;
 //   - at the end of the list, if a member of the trace follows it.
 //
-// Only the third has to try: text is parsed as events that may not be any, and brackets may be nested, so the time for
-// it is limited, see mayReparse. The others take time in proportion to the text that they look at.
+// Only the third has to try: it parses text that may not be an event, and brackets may nest, so its time is limited,
+// see mayReparse. The others take time proportional to the text that they read.
 
-// errResynced says that an event could not be parsed and that the scanner stands where reading goes on.
+// errResynced says that an event could not be parsed and that the scanner is where reading continues.
 var errResynced = errors.New("resynchronised")
 
 const (
-	// What cannot be parsed as an event is parsed again from a later place. So that this takes linear time, all of it may
-	// come to resyncFactor times the input so far, and resyncCredit bytes.
+	// Text that cannot be parsed as an event is parsed again from a later place. To keep this linear, its sum may reach
+	// resyncFactor times the input so far, plus resyncCredit bytes.
 	resyncFactor = 8
 	resyncCredit = 64 << 20
-	// suspicious is the length from which on an object without end may rather be one whose closing bracket is missing,
-	// so that it holds the events behind it.
+	// suspicious is the length from which an object without end probably lacks its closing bracket and holds the events
+	// after it.
 	suspicious = 16 << 20
-	// lookahead is how far behind the place where an event failed a line is looked for.
+	// lookahead is how far after a failed event a line is searched for.
 	lookahead = 256 << 10
 	// maxLine is the length up to which lineIsTruncated looks at a line.
 	maxLine = 16 << 10
@@ -49,8 +49,8 @@ func (rd *reader) beforeResynced() byte {
 	return ','
 }
 
-// lineIsTruncated reports whether the event at the scanner is open at the end of its line, and the next line starts an object.
-// To parse such an event would take all that follows into it.
+// lineIsTruncated reports whether the event at the scanner is open at the end of its line, and the next line starts an
+// object. Parsing such an event would swallow all that follows.
 func (rd *reader) lineIsTruncated() bool {
 	text := rd.s.Window()
 	text = text[:min(len(text), maxLine)]
@@ -62,7 +62,8 @@ func (rd *reader) lineIsTruncated() bool {
 	return rd.sub.Err() == jsonscan.ErrShort
 }
 
-// resync goes on behind an event that cannot be parsed. It returns errResynced, or jsondoc.ErrEnded if nothing follows.
+// resync continues after an event that cannot be parsed. It returns errResynced, or jsondoc.ErrEnded if nothing
+// follows.
 func (rd *reader) resync() error {
 	at, failed := rd.position(), rd.s.Offset()
 	rd.reparsed += failed - at.Offset // nothing, if the event only has no end
@@ -99,8 +100,8 @@ func (rd *reader) textFrom(from, to int64) ([]byte, error) {
 	return text[:min(int64(len(text)), to-from)], nil
 }
 
-// following returns where in text reading goes on, if that can be told from its brackets or lines; else 0. The text
-// begins with the event that cannot be parsed.
+// following returns where in text reading continues, if its brackets or lines show that; else 0. The text begins with
+// the event that cannot be parsed.
 func (rd *reader) following(text []byte) int {
 	line := nextLine(text, 0)
 	for line > 0 && rd.mayReparse() {
@@ -143,8 +144,8 @@ func nextLine(text []byte, from int) int {
 	}
 }
 
-// closing follows brackets and strings from the start of text and returns the index behind the brace that closes what is
-// open there, or closes more; 0 if there is none or brackets do not match before.
+// closing follows brackets and strings from the start of text and returns the index after the brace that closes what is
+// open there, or more than that; 0 if there is none or brackets do not match before it.
 func closing(text []byte) int {
 	var open []byte
 	for i := 0; i < len(text); i++ {
@@ -272,7 +273,7 @@ func (rd *reader) holdsEvent() bool {
 	return found
 }
 
-// findEvent goes to the next event, in the window or, with refill, anywhere. It returns io.EOF if there is none.
+// findEvent moves to the next event, in the window or, with refill, anywhere. It returns io.EOF if there is none.
 func (rd *reader) findEvent(refill bool) error {
 	before := byte(0) // the last byte that is no white space
 	for {

@@ -18,7 +18,7 @@ const (
 )
 
 // stacks holds the dictionaries of stack frames, and which of their ids events use (section 17). A dictionary may come
-// before or behind the events, so ids become stacks at the end of the input only.
+// before or after the events, so ids become stacks at the end of the input.
 type stacks struct {
 	frames  map[frameKey]*frame
 	used    map[frameKey]timeline.CallstackID
@@ -153,7 +153,7 @@ func (st *stacks) room(text int) bool {
 	return true
 }
 
-// callstack returns the stack of an event, given as the id of its innermost frame or as a list of texts.
+// callstack returns the stack of an event, which is the id of its innermost frame or a list of texts.
 func (rd *reader) callstack(id, list field) timeline.CallstackID {
 	ev := &rd.ev
 	if ev.Seen&(1<<id|1<<list) == 0 {
@@ -257,7 +257,7 @@ func (rd *reader) resolveStacks() {
 	}
 }
 
-// followParents finds the stack of a frame, and of all its parents. A cycle is cut where it closes.
+// followParents finds the stack of a frame, and of all its parents. A cycle is broken where it closes.
 func (rd *reader) followParents(process timeline.TrackID, f *frame, at problem.Position) {
 	var path []*frame // from f outwards
 	var stack timeline.CallstackID
@@ -301,12 +301,11 @@ func (rd *reader) endStackOfComplete() {
 	}
 }
 
-// sampleFields are the fields of a P for which a sample has a place.
+// sampleFields are the fields of a P that a sample represents.
 const sampleFields = 1<<fieldPh | 1<<fieldName | 1<<fieldTs | 1<<fieldPid | 1<<fieldTid | 1<<fieldSf | 1<<fieldStack
 
-// profileEvent adds a P. The pieces of V8's profiles are collected, or kept as they are (section 17); others with a stack
-// are samples.
-// What a sample has no place for, arguments above all, is on an instant beside.
+// profileEvent adds a P. The pieces of V8's profiles are collected, or kept as they are (section 17); others with a
+// stack are samples. What a sample cannot represent, mainly arguments, goes to an additional instant.
 func (rd *reader) profileEvent() error {
 	ev := &rd.ev
 	name := string(ev.get(fieldName).name())
@@ -328,7 +327,7 @@ func (rd *reader) profileEvent() error {
 	return rd.otherWithStack(rd.roleTrack(rd.thread(), timeline.RoleOther), stack)
 }
 
-// samples reads the top-level samples. Their threads are known by tid only, so they wait until all threads are known.
+// samples reads the top-level samples. They name threads by tid only, so they wait until all threads are known.
 func (rd *reader) samples() error {
 	return rd.doc.Elements(func(byte) error {
 		at := rd.position()
@@ -436,7 +435,7 @@ type threadOfTid struct {
 	used  bool
 }
 
-// threadsByTid finds the thread of each tid. Threads of which only metadata speaks count where no other has that tid.
+// threadsByTid finds the thread of each tid. Threads that only metadata mentions count if no other has that tid.
 func (rd *reader) threadsByTid() map[int64]threadOfTid {
 	byTid := map[int64]threadOfTid{}
 	for _, th := range rd.b.Threads() {
