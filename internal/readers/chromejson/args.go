@@ -89,7 +89,7 @@ func (es *eventScanner) argKey() bool {
 		return false
 	}
 	es.enc.Key(key)
-	if isOwnKey(key) { // matters for top-level arguments only, but encoding others again costs nothing
+	if isOwnKey(key) { // matters for top-level arguments only, but scanning an event again for others does no harm
 		es.odd = true
 	} else if id := es.enc.KeyID(); id != 0 {
 		es.s.RememberKey(&es.keys, uint32(id))

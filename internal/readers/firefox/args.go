@@ -1,7 +1,7 @@
 package firefox
 
-// ownKey is a name that the reader gives to arguments itself, most of them in the dictionary weft. It is a number, so that
-// names need not be looked up for every event.
+// ownKey is an argument name that weft adds, mostly in the dictionary weft. It is a number to avoid looking up names
+// for every event.
 type ownKey uint8
 
 const (
@@ -39,7 +39,7 @@ var ownKeys = [numOwnKeys]string{
 	keySize: "size", keyClassName: "className", keyTypeName: "typeName", keyCoarseType: "coarseType",
 }
 
-// beginArgs starts the arguments of an event that is no marker.
+// beginArgs starts the arguments of an event that is not a marker.
 func (c *converter) beginArgs() {
 	c.enc.Reset()
 	c.payload.own, c.payload.hasOwn = false, false
@@ -60,7 +60,7 @@ func (c *converter) ownKey(k ownKey) {
 	if !c.payload.own {
 		c.payload.own = true
 		c.key(keyWeft)
-		if c.payload.hasOwn { // the producer uses that name as well
+		if c.payload.hasOwn { // the payload has a member of that name
 			c.enc.ExtendDict()
 		} else {
 			c.enc.BeginDict()
@@ -77,7 +77,7 @@ func (c *converter) closeOwn() {
 	}
 }
 
-// encodeNumber encodes a number as an integer where it is one.
+// encodeNumber encodes a number, as an integer if it is one.
 func (c *converter) encodeNumber(v float64) {
 	if n := number(v); n.IsInt() {
 		c.enc.Int(n.Int())

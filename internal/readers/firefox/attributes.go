@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// setAttributes keeps what the profile says about the recording as facts about the trace (section 11).
+// setAttributes keeps facts about the recording as attributes of the trace (section 11).
 func (c *converter) setAttributes() {
 	m := &c.root.meta
 	set := func(key, value string) {
@@ -41,7 +41,7 @@ func (c *converter) setAttributes() {
 	}
 }
 
-// maxLibs bounds the libraries that are kept as facts about the trace.
+// maxLibs bounds the libraries that are kept as attributes.
 const maxLibs = 1000
 
 // allLibs returns the libraries of all processes, each once.
@@ -68,7 +68,7 @@ func (c *converter) allLibs() []*lib {
 	return list
 }
 
-// describe returns a library as JSON with the members of the format: what finds its symbols.
+// describe returns a library as JSON, with the members of the format that are needed to find its symbols.
 func (l *lib) describe() string {
 	b := []byte("{")
 	for _, one := range [...]struct{ key, text string }{
@@ -91,8 +91,8 @@ func appendMember(b []byte, key, text string) []byte {
 	return appendQuoted(append(append(append(b, '"'), key...), '"', ':'), text)
 }
 
-// describe returns a thread as JSON, with the times when it and its process began and ended, and the counters that have one
-// value only.
+// describe returns a thread as JSON, with the start and end times of it and its process, and the counters that have a
+// single value.
 func (th *threadState) describe() string {
 	b := []byte("{")
 	for _, one := range []struct{ key, text string }{

@@ -29,8 +29,8 @@ type call struct {
 }
 
 // addCalls makes slices of the functions in the samples of a thread: a call lasts from the first sample that has it, on
-// top of the same callers, to the first one that has not. The last sample lasts for an interval. Of JavaScript only, the
-// frames between two functions do not count.
+// top of the same callers, to the first one without it. The last sample lasts for one interval. With JavaScript only,
+// the frames between two functions do not count.
 func (c *converter) addCalls(th *threadState, track timeline.TrackID, onlyJS bool) error {
 	s := &th.th.samples
 	var open []call
@@ -40,7 +40,7 @@ func (c *converter) addCalls(th *threadState, track timeline.TrackID, onlyJS boo
 	for i := range s.rows {
 		at := s.time[i] + th.delta
 		if math.IsNaN(at) || at < end {
-			if !onlyJS { // else the sample itself is there all the same
+			if !onlyJS { // otherwise the sample itself is still added
 				c.log.Add(problem.EventInvalidTimestamp, rowOf(i), th.th.name+": a sample that is in no order")
 			}
 			continue
@@ -68,7 +68,7 @@ func (c *converter) addCalls(th *threadState, track timeline.TrackID, onlyJS boo
 	return c.endCalls(th, track, open, end+c.lastLength(s))
 }
 
-// lastLength is how long the last sample lasts: in call traces its weight, else an interval.
+// lastLength is how long the last sample lasts: its weight in call traces, else one interval.
 func (c *converter) lastLength(s *sampleTable) float64 {
 	if s.weightType == weightTracing && s.rows > 0 {
 		if w := s.weight.at(s.rows - 1); w >= 0 {
@@ -98,7 +98,7 @@ func (s *stacks) appendFrames(dst []calledFrame, stack int32, onlyJS bool) []cal
 	return dst
 }
 
-// function identifies the function of a frame among those of the tables.
+// function identifies the function of a frame within the tables.
 func (s *stacks) function(frame int32) int32 {
 	if len(s.t.frames.fn) > 0 {
 		return s.t.frames.fn.at(int(frame))
@@ -109,7 +109,7 @@ func (s *stacks) function(frame int32) int32 {
 // maxCallDepth bounds the functions of one sample.
 const maxCallDepth = 512
 
-// endCalls writes calls that end, the innermost last: what begins first comes first.
+// endCalls writes calls that end, the innermost last: calls come in the order of their starts.
 func (c *converter) endCalls(th *threadState, track timeline.TrackID, calls []call, at float64) error {
 	end, ok := c.nanos(at)
 	for i := range calls {

@@ -47,7 +47,8 @@ func (c *converter) readCause(text []byte) bool {
 	return true
 }
 
-// shiftedTypes are the types of which the causes were on the clock of the profile before those of others (section 3).
+// shiftedTypes are the types whose causes were on the clock of the profile earlier than those of other types (section
+// 3).
 var shiftedTypes = map[string]bool{"tracing": true, "Styles": true}
 
 func (f *cause) setStack(v value) {

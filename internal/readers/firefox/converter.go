@@ -24,8 +24,8 @@ type converter struct {
 	processed int64 // version of the processed form; -1 of a raw profile
 	interval  float64
 	base      timeline.Nanos // of time 0 of the profile's clock
-	activeTab int64          // the tab of the recording; 0: not given
-	keepOrder bool           // the threads are to be shown in the order of the profile
+	activeTab int64          // the tab of the recording; 0: unknown
+	keepOrder bool           // show threads in the order of the profile
 	start     float64        // when the first event was
 	end       float64        // when the last event ended
 	cycles    float64        // see cyclesPerMilli
@@ -38,9 +38,9 @@ type converter struct {
 	threads    []*threadState
 	processes  processes
 	ipc        messages
-	redirects  map[redirect]uint64 // ids of flows to requests that did not begin yet
-	counters   map[string]uint64   // how often a process has a counter of a name
-	lastFlow   uint64              // id of a flow that is not of the profile
+	redirects  map[redirect]uint64 // ids of flows to requests that have not begun
+	counters   map[string]uint64   // number of counters of a name in a process
+	lastFlow   uint64              // last id of a flow that weft adds
 
 	event    uint32 // index of the next event
 	out      timeline.Event
@@ -51,7 +51,7 @@ type converter struct {
 	scan     jsonscan.Scanner // of eachMember
 }
 
-// markerType is what is known of all markers of one type.
+// markerType holds what all markers of one type share.
 type markerType struct {
 	name       string
 	schema     *schema // nil: none
@@ -60,7 +60,7 @@ type markerType struct {
 	members    []member
 }
 
-// special says that markers of a type need more than their schema says (section 5).
+// special marks types whose markers need more than their schema says (section 5).
 type special uint8
 
 const (
@@ -84,7 +84,7 @@ type threadState struct {
 	track   timeline.TrackID
 	delta   float64 // from the clock of its process to that of the profile
 	raw     bool
-	// What the times of causes, and of requests in payloads, lack to be on the clock of the profile.
+	// Offsets that move the times of causes, and of requests in payloads, to the clock of the profile.
 	causeShift, requestShift float64
 
 	tracerNames *texts // of raw profiles
@@ -152,7 +152,7 @@ func (c *converter) convert(p *profile) error {
 	return nil
 }
 
-// setClocks says which clock the times are of: the monotonic one of the system if it is known, else wall time, else none
+// setClocks declares the clock of the times: the monotonic one of the system if it is known, else wall time, else none
 // (section 4).
 func (c *converter) setClocks(m *meta) {
 	wall, ok := jsonscan.Decimal([]byte(m.startTimeText), 6) // ms
@@ -181,14 +181,14 @@ func (c *converter) setClocks(m *meta) {
 	c.base = c.base + c.opts.Offset
 }
 
-// maxBase and maxMillis bound the two parts of a time, so that their sum is one: 73 years each.
+// maxBase and maxMillis bound the two parts of a time so that their sum does not overflow: 73 years each.
 const (
 	maxBase   = math.MaxInt64 / 4
 	maxMillis = math.MaxInt64 / 4 / 1e6
 )
 
-// nanos turns a time on the clock of the profile into one of the trace; false if a trace cannot hold it. The sum of what
-// the profile says is rounded once.
+// nanos converts a time on the clock of the profile to trace time; false if a trace cannot hold it. It rounds once,
+// after adding.
 func (c *converter) nanos(ms float64) (timeline.Nanos, bool) {
 	if !(math.Abs(ms) < maxMillis) {
 		return 0, false
@@ -201,7 +201,7 @@ func (c *converter) nanos(ms float64) (timeline.Nanos, bool) {
 	return ns, ns >= 0
 }
 
-// noTime says what is wrong with a time that nanos cannot turn into one.
+// noTime says what is wrong with a time that nanos cannot convert.
 func noTime(ms float64) problem.Kind {
 	if math.Abs(ms) < maxMillis {
 		return problem.EventNegativeTimestamp
@@ -209,7 +209,7 @@ func noTime(ms float64) problem.Kind {
 	return problem.EventInvalidTimestamp
 }
 
-// span returns the time that is known of a thread; its last sample lasts for an interval.
+// span returns the known time range of a thread; its last sample lasts for one interval.
 func (th *threadState) span(interval float64) (first, last float64) {
 	s := &th.th.samples
 	for i := range s.rows {
@@ -221,7 +221,7 @@ func (th *threadState) span(interval float64) (first, last float64) {
 	return th.first, th.last
 }
 
-// extend notes that a time belongs to the thread.
+// extend extends the thread's range to a time.
 func (th *threadState) extend(t float64) {
 	th.first, th.last = min(th.first, t), max(th.last, t)
 }
@@ -237,7 +237,7 @@ func (th *threadState) at(row int32) problem.Position {
 	return problem.Position{Event: int64(row), Offset: th.th.markers.data.offset(row)}
 }
 
-// rowOf is the place of a row of another table, of which only the number is known.
+// rowOf is the place of a row of another table, where only the number is known.
 func rowOf(i int) problem.Position { return problem.Position{Event: int64(i), Offset: -1} }
 
 // name is the name of a row's marker, for messages.
@@ -270,8 +270,8 @@ func (c *converter) typeOf(payload []byte) int32 {
 	return 0
 }
 
-// typeByMarkerName returns the type of a row that has none with a schema: that of its name, which counts in older profiles
-// (section 3), if there is such a schema; else kind, its own.
+// typeByMarkerName returns the type of a row whose own type, kind, has no schema: its name if there is a schema for
+// that, as in older profiles (section 3), else kind.
 func (c *converter) typeByMarkerName(th *threadState, row, kind int32) int32 {
 	if c.processed < 0 || c.processed >= schemaByTypeOnly || c.types[kind].schema != nil {
 		return kind
@@ -327,7 +327,7 @@ func (c *converter) addMarkers() error {
 			q.Push(th)
 		}
 	}
-	var late []lateMarker // receivers of this time, behind their senders
+	var late []lateMarker // receivers of this time, to follow their senders
 	for n := 0; q.Len() > 0; n++ {
 		if n%(1<<12) == 0 && c.ctx.Err() != nil {
 			return c.ctx.Err()

@@ -13,18 +13,18 @@ import (
 type counter struct {
 	name, category, description string
 	pid                         identity // of processed profiles
-	thread                      int64    // index of the main thread of its process, of profiles without pids; else none
+	thread                      int64    // index main thread of its process in profiles without pids; else none
 	graph, unit, label          string   // how to draw it, since version 62
 	samples                     counterSamples
 }
 
-// counterSamples are the values of a counter: what was added since the sample before.
+// counterSamples are the values of a counter: the increments since the previous sample.
 type counterSamples struct {
 	time, count, number floats
 	rows                int
 }
 
-// overhead is what the profiler itself cost a process; its times are microseconds.
+// overhead is the cost of the profiler itself in a process; its times are microseconds.
 type overhead struct {
 	pid                                       identity
 	thread                                    int64 // as of counters
@@ -150,17 +150,17 @@ func (d *decoder) readOverhead(p *profile) error {
 	})
 }
 
-// counterKind says what is drawn of a counter.
+// counterKind says which values a counter's track has.
 type counterKind uint8
 
 const (
 	levelCounter counterKind = iota // the running sum
-	rateCounter                     // what was added, for each second
+	rateCounter                     // increments per second
 	cpuCounter                      // CPU time, as a share of the time
 	powerCounter                    // pWh, as watts
 )
 
-// kind finds what is drawn: from how the profile says to draw it, else from the category as Firefox's front end does.
+// kind derives the kind from the profile's drawing instructions, else from the category as Firefox's front end does.
 func (c *counter) kind() counterKind {
 	switch {
 	case c.category == "power" || c.unit == "pWh":
@@ -175,7 +175,7 @@ func (c *counter) kind() counterKind {
 	return levelCounter
 }
 
-// counterLabels are the names for people of counters of Firefox that do not come with one.
+// counterLabels are display names of Firefox's counters that come without one.
 var counterLabels = map[string]string{"malloc": "Memory", "processCPU": "Process CPU", "bandwidth": "Bandwidth"}
 
 // key describes the track of a counter.
@@ -209,7 +209,7 @@ func (c *counter) key(kind counterKind) timeline.CounterKey {
 }
 
 const (
-	// wattSeconds is what one pWh is: 1e-12 Wh of 3600 s.
+	// wattSeconds is one pWh: 1e-12 Wh of 3600 s.
 	wattSeconds = 3.6e-9
 	// cpuNanosPerMilli is the CPU time that a full processor uses in a millisecond.
 	cpuNanosPerMilli = 1e6
@@ -223,7 +223,7 @@ func (c *converter) addCounter(process *process, ct *counter) error {
 	kind := ct.kind()
 	key := ct.key(kind)
 	name := process.pid + " " + string(key.Name)
-	key.Unique = c.counters[name] // others of this name are other counters
+	key.Unique = c.counters[name] // counters of one name are different counters
 	c.counters[name]++
 	track := c.b.Counter(process.track, &key)
 	if kind == levelCounter {
@@ -232,8 +232,8 @@ func (c *converter) addCounter(process *process, ct *counter) error {
 	return c.addRates(track, ct, kind, process.delta)
 }
 
-// counts yields the time, in ms, of each row of a counter and what was counted since the one before. The first holds what
-// was counted before the recording and is 0 (section 9).
+// counts yields the time, in ms, of each row of a counter and the increment since the previous row. The first row
+// counts what was before the recording and is 0 (section 9).
 func (c *converter) counts(ct *counter, delta float64) iter.Seq2[float64, float64] {
 	return func(yield func(time, count float64) bool) {
 		s := &ct.samples
@@ -270,8 +270,8 @@ func (c *converter) addLevels(track timeline.TrackID, ct *counter, delta float64
 	return nil
 }
 
-// addRates adds what was counted by time. A value of a timeline holds until the next one, so that it stands where the
-// time begins in which it was counted; behind the last one nothing is known, which is 0.
+// addRates adds increments per time. A counter value of a trace holds until the next one, so each stands at the start
+// of the interval in which it was counted; after the last one nothing is known, and the value is 0.
 func (c *converter) addRates(track timeline.TrackID, ct *counter, kind counterKind, delta float64) error {
 	before := math.NaN()
 	last := timeline.Nanos(none)
@@ -303,7 +303,7 @@ func (c *converter) addRates(track timeline.TrackID, ct *counter, kind counterKi
 	return c.addValue(track, last, 0)
 }
 
-// rate is what a count in a time, in ms, is in the unit of the counter.
+// rate converts a count within a time, in ms, to the unit of the counter.
 func (k counterKind) rate(count, length float64) float64 {
 	switch k {
 	case cpuCounter:
@@ -314,7 +314,7 @@ func (k counterKind) rate(count, length float64) float64 {
 	return perUnit(count, length/1000)
 }
 
-// since is nanos for the start of something that lasts: what began before the trace is there from its start on.
+// since is nanos for the start of an interval: one that began before the trace starts with it.
 func (c *converter) since(ms float64) (timeline.Nanos, bool) {
 	at, ok := c.nanos(ms)
 	if !ok && noTime(ms) == problem.EventNegativeTimestamp {
@@ -323,7 +323,7 @@ func (c *converter) since(ms float64) (timeline.Nanos, bool) {
 	return at, ok
 }
 
-// perUnit divides what was counted by the time; 0 if that is no time.
+// perUnit divides a count by a time; 0 if the time is not positive.
 func perUnit(count, length float64) float64 {
 	if !(length > 0) {
 		return 0
@@ -331,7 +331,7 @@ func perUnit(count, length float64) float64 {
 	return count / length
 }
 
-// addCounters adds the counters of all processes, and what the profiler cost them.
+// addCounters adds the counters of all processes and the cost of the profiler.
 func (c *converter) addCounters() error {
 	return c.eachProfile(c.root, func(p *profile) error {
 		for _, ct := range p.counters {
@@ -367,7 +367,7 @@ func (c *converter) processOf(p *profile, pid identity, main int64) *process {
 	return pr
 }
 
-// addOverhead adds what the profiler cost a process. Times are microseconds.
+// addOverhead adds the cost of the profiler in a process. Times are microseconds.
 func (c *converter) addOverhead(pr *process, o *overhead) error {
 	for _, one := range []struct {
 		name   string

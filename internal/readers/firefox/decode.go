@@ -11,14 +11,13 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// decoder reads the text of a profile, one JSON value after the other, whatever the order of its members. It knows the
-// two shapes in which a profile stores things (objects and lists, and tables of either form, see table.go) but not what
-// they mean.
+// decoder reads the text of a profile, value by value, with members in any order. It knows the two shapes in which a
+// profile stores data (objects and lists, and tables of either form, see table.go) but not what they mean.
 //
 // What has to be in the scanner's window at once is a unit: one element of a list of numbers, one row, one payload.
 type decoder struct {
 	*jsondoc.Reader
-	slabs   *slabs // of a JSLB container; nil for plain JSON
+	slabs   *slabs // of a JSLB container; nil without a container
 	path    []step // where the decoder is, for messages
 	depth   int    // of inputs inside of inputs, see within
 	nesting int    // of processes in processes
@@ -40,8 +39,8 @@ func newDecoder(r io.Reader, window int, log *problem.Log) *decoder {
 	return d
 }
 
-// within calls fn with another input in place of d's: a text that is a value of the input, or a slab of its container. If
-// that is cut or malformed, all that comes before is used, and the input itself goes on.
+// within calls fn with another input in place of d's: a text that is a value of the input, or a slab of its container.
+// If that is truncated or malformed, what comes before is used, and the input itself continues.
 func (d *decoder) within(other *jsonscan.Scanner, fn func() error) error {
 	if d.depth == maxDepth {
 		return d.Failed(fmt.Errorf("values inside of values, more than %d deep", maxDepth))
@@ -54,7 +53,7 @@ func (d *decoder) within(other *jsonscan.Scanner, fn func() error) error {
 	return nil
 }
 
-// where names the place of the decoder: "threads[3].markers.data[17]".
+// where names the decoder's place: "threads[3].markers.data[17]".
 func (d *decoder) where() string {
 	var b strings.Builder
 	for _, s := range d.path {
@@ -81,13 +80,13 @@ func (d *decoder) problem(k problem.Kind, detail string) {
 	d.Log.Add(k, d.Position(), detail)
 }
 
-// countNotes counts what a scanner tolerated, but commas, and forgets it.
+// countNotes counts what a scanner tolerated, except commas, and clears it.
 func countNotes(log *problem.Log, n *jsonscan.Notes, at problem.Position) {
 	jsondoc.CountNotes(log, n, at)
 	*n = jsonscan.Notes{}
 }
 
-// unexpected reads over a value that is not of the kind that the format asks for; null is nothing.
+// unexpected skips a value of the wrong kind; null is not counted.
 func (d *decoder) unexpected(c byte) error {
 	if c != 'n' {
 		d.problem(problem.FirefoxValueInvalid, "")
@@ -95,11 +94,11 @@ func (d *decoder) unexpected(c byte) error {
 	return d.Skip()
 }
 
-// maxListed bounds lists whose elements take much more memory than the few bytes that they can be written with. Real
-// profiles hold some hundred of each.
+// maxListed bounds lists whose elements take much more memory than the few bytes that encode them. Real profiles hold
+// some hundred of each.
 const maxListed = 1 << 16
 
-// room reports whether a list that has n elements may have one more; if not, it reads over that.
+// room reports whether a list that has n elements may have one more; if not, it skips that one.
 func (d *decoder) room(n int) (ok bool, err error) {
 	if n < maxListed {
 		return true, nil
@@ -135,7 +134,7 @@ func (d *decoder) object(member func(key string) error) error {
 	return err
 }
 
-// array reads a list; element must read one element, which begins at the mark.
+// array reads a list; element must read one element, starting at the mark.
 func (d *decoder) array(element func() error) error {
 	c, err := d.Peek()
 	if err != nil {
@@ -183,7 +182,7 @@ func (d *decoder) text(dst *string) error {
 	return err
 }
 
-// number reads a number; anything else is no number and leaves dst as it is.
+// number reads a number; anything else leaves dst unchanged.
 func (d *decoder) number(dst *float64) error {
 	kind, text, err := d.scalar()
 	if err != nil {
@@ -209,7 +208,7 @@ func (d *decoder) truth(dst *bool) error {
 	return err
 }
 
-// integer reads an integer, such as a version; anything else leaves dst as it is.
+// integer reads an integer, such as a version; anything else leaves dst unchanged.
 func (d *decoder) integer(dst *int64) error {
 	kind, text, err := d.scalar()
 	if err != nil {

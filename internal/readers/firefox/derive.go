@@ -10,11 +10,11 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A marker is what one or two rows of the table of markers mean together (section 5). Times are milliseconds on the clock of
-// the profile.
+// A marker is made of one or two rows of the marker table (section 5). Times are milliseconds on the clock of the
+// profile.
 type marker struct {
 	start, end float64 // end is NaN for an instant
-	row        int32   // gives name and category; its payload counts before that of first
+	row        int32   // gives name and category; its payload takes precedence over that of first
 	first      int32   // row that began a marker of two rows; none
 	track      timeline.TrackID
 	message    int32 // of an endpoint of a message between processes: index into messages; none
@@ -28,10 +28,10 @@ const (
 	markerIncomplete markerState = 1 << iota // the other half is missing
 	markerSent                               // the sending endpoint of a message
 	markerReceived                           // the receiving one
-	markerSuppressed                         // told by other markers
+	markerSuppressed                         // other markers represent it
 )
 
-// phase says which times of a row count, numbered as in the format (section 5). The others hold rubbish.
+// phase says which times of a row are valid, numbered as in the format (section 5). The others are garbage.
 type phase int32
 
 const (
@@ -46,7 +46,7 @@ type deriver struct {
 	c    *converter
 	th   *threadState
 	rows *markerTable
-	open map[int32][]int32 // rows that started something, by their name; the last one is ended first
+	open map[int32][]int32 // rows that started something, by name; ends match the last one
 	sent map[string]int32  // rows that started a request, by its id
 }
 
@@ -62,8 +62,8 @@ func (c *converter) derive(th *threadState) {
 	d.unfinished(order)
 }
 
-// order returns the rows in the order in which they were written. Rows of the raw form have none; the front end sorts
-// them by their end, else by their start, where 0 counts as missing.
+// order returns the rows in the order of writing. Rows of the raw form have none; the front end sorts them by their
+// end, else by their start, where 0 counts as missing.
 func (d *deriver) order() []int32 {
 	order := make([]int32, d.rows.rows)
 	for i := range order {
@@ -117,7 +117,7 @@ func (d *deriver) row(row int32) {
 	}
 }
 
-// time moves a time of a row to the clock of the profile, and reports whether it is one.
+// time moves a time of a row to the clock of the profile, and reports whether it is valid.
 func (d *deriver) time(row int32, t *float64) bool {
 	if math.IsNaN(*t) {
 		d.c.log.Add(problem.EventInvalidTimestamp, d.th.at(row), d.th.name(row))
@@ -185,13 +185,13 @@ func (d *deriver) request(m marker) {
 	}
 }
 
-// neverEnded adds what a row started and no row ended.
+// neverEnded adds markers that a row started and no row ended.
 func (d *deriver) neverEnded(row int32) {
 	d.add(marker{row: row, first: none, message: none, start: d.rows.start.at(int(row)) + d.th.delta, end: math.NaN(),
 		state: markerIncomplete})
 }
 
-// end pairs a row that ends something with the last open row of its name. Category and type are no part of that.
+// end pairs a row that ends something with the last open row of the same name, whatever its category and type.
 func (d *deriver) end(m marker, end float64) {
 	m.end = end
 	name := d.rows.name[m.row]
@@ -214,8 +214,7 @@ func (d *deriver) end(m marker, end float64) {
 	d.add(m)
 }
 
-// unfinished adds what never ended, behind all others, and gives everything incomplete the times that it lacks: those of
-// the thread.
+// unfinished adds markers that never ended after all others, and completes missing times with those of the thread.
 func (d *deriver) unfinished(order []int32) {
 	waiting := map[int32]bool{}
 	for _, rows := range d.open {

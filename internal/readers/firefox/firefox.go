@@ -42,15 +42,15 @@ type Options struct {
 	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
 }
 
-// The newest versions that are known, and the oldest that can be read.
+// The newest known versions, and the oldest readable ones.
 const (
 	newestRaw       = 36
 	newestProcessed = 70
 	oldestRaw       = 3
 )
 
-// Read reads the Firefox profile r, which is unpacked, into b. Errors are those of r and of b, of ctx, and inputs that
-// are no Firefox profile at all; they say where in the input they occurred.
+// Read reads the Firefox profile r, which is unpacked, into b. Errors are those of r, b and ctx, and inputs that are
+// not Firefox profiles; each states its position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	p, err := decode(jsondoc.Cancelled(ctx, r), opts)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// A message between processes is told by up to five markers: one at each endpoint, and three on the way (section 5). They
-// are found by what identifies the message, over all threads. If both endpoints are known, there is one marker at each,
-// from the one to the other, and what lies between is a part of these.
+// Up to five markers describe a message between processes: one at each endpoint, and three on the way (section 5). The
+// message's identity finds them across all threads. If both endpoints are known, each gets one marker that lasts from
+// the one to the other and includes the stages between.
 type message struct {
 	points [numPoints]place
 	known  [numPoints]bool
@@ -47,7 +47,7 @@ type messages struct {
 	key   []byte           // scratch
 }
 
-// collectMessages notes the markers of a thread that tell of messages.
+// collectMessages notes the markers of a thread that describe messages.
 func (c *converter) collectMessages(index int, th *threadState) {
 	for i := range th.markers {
 		m := &th.markers[i]
@@ -70,7 +70,7 @@ func (c *converter) collectMessages(index int, th *threadState) {
 	}
 }
 
-// messageOf reads which message a marker tells of, and which stage. The key is valid until the next call.
+// messageOf reads which message, and which stage of it, a marker describes. The key is valid until the next call.
 func (c *converter) messageOf(th *threadState, row int32) (key []byte, p point, sync, ok bool) {
 	var other, kind, number, direction, stage []byte
 	c.eachMember(th.payload(row), func(name []byte, v value) {
@@ -118,7 +118,7 @@ func (c *converter) messageOf(th *threadState, row int32) (key []byte, p point, 
 	return key, p, sync, true
 }
 
-// joinMessages makes the markers of both endpoints last from the one to the other, and leaves out those between them.
+// joinMessages makes the markers of both endpoints last from one to the other, and omits those between them.
 func (c *converter) joinMessages() {
 	for i := range c.ipc.list {
 		msg := &c.ipc.list[i]
@@ -147,7 +147,7 @@ func (c *converter) joinMessages() {
 
 func (c *converter) markerAt(p place) *marker { return &c.threads[p.thread].markers[p.marker] }
 
-// messageNames are the names of markers that tell of messages, by direction and whether the sender waits.
+// messageNames are the names of message markers, by direction and whether the sender waits.
 var messageNames = map[bool]map[markerState][]byte{
 	false: {markerSent: []byte("IPCOut"), markerReceived: []byte("IPCIn")},
 	true:  {markerSent: []byte("SyncIPCOut"), markerReceived: []byte("SyncIPCIn")},

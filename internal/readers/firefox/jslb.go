@@ -57,8 +57,8 @@ const (
 	maxJSLB       = min(4<<30, math.MaxInt/4) // the format has offsets of 32 bits, and all of it is in memory
 	slabReference = `{"$s":`
 
-	// maxSlabUse bounds how much is read of slabs, as a multiple of the file's size: every list of a profile stands at
-	// one place only, so that more means references in circles or an input made to be huge.
+	// maxSlabUse bounds how much is read from slabs, as a multiple of the file's size: a profile refers to each list
+	// once, so more means circular references or a hostile input.
 	maxSlabUse = 8
 )
 
@@ -152,7 +152,7 @@ type numberReader struct {
 	text []byte // written and not yet read
 }
 
-// numbersAtOnce is how many numbers are written at a time.
+// numbersAtOnce is the number of numbers that are written at a time.
 const numbersAtOnce = 1 << 12
 
 // Read implements io.Reader.
@@ -168,7 +168,7 @@ func (r *numberReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// write puts the next numbers into text; nothing behind the end of the list.
+// write puts the next numbers into text; nothing after the end of the list.
 func (r *numberReader) write() {
 	count := len(r.slab.data) / slabSizes[r.slab.kind]
 	if r.next > count {
@@ -192,7 +192,7 @@ func (r *numberReader) write() {
 	}
 }
 
-// appendNumber appends number i of a slab as JSON. What is no number in JSON is null.
+// appendNumber appends number i of a slab as JSON. Values that JSON cannot represent are null.
 func (s *slab) appendNumber(b []byte, i int) []byte {
 	le := binary.LittleEndian
 	at := s.data[i*slabSizes[s.kind]:]

@@ -12,11 +12,11 @@ import (
 // template is a label of a schema, such as "{marker.name} - {marker.data.url}" (section 6).
 type template []part
 
-// part is a piece of a template: a text, or what is put in.
+// part is a piece of a template: literal text or a placeholder.
 type part struct {
 	kind partKind
-	text string // partText, and what a ternary gives if its key has a true value
-	no   string // what a ternary gives else
+	text string // literal text; of a ternary, the text if its key is true
+	no   string // of a ternary, the other text
 	slot int    // partField, partTernary: of the value
 }
 
@@ -33,11 +33,11 @@ const (
 	partTernary
 )
 
-// maxParts bounds the pieces of a template, each of which costs time for every marker. Real ones have a few.
+// maxParts bounds the pieces of a template, since each costs time for every marker. Real templates have a few.
 const maxParts = 64
 
-// template parses a label. What is not known inside of braces is empty, as in the front end. It returns false if the
-// label is longer than what can be used of it.
+// template parses a label. An unknown placeholder is empty, as in the front end. template returns false if the label is
+// too long to be used in full.
 func (s *schema) template(text string) (t template, whole bool) {
 	for range maxParts {
 		open := strings.IndexByte(text, '{')
@@ -70,7 +70,7 @@ func (s *schema) template(text string) (t template, whole bool) {
 	return t, text == ""
 }
 
-// labelText returns what can be used of a text in a label.
+// labelText returns the part of a text that is used in a label.
 func labelText(text string) string {
 	if len(text) <= maxLabel {
 		return text
@@ -78,7 +78,7 @@ func labelText(text string) string {
 	return strings.ToValidUTF8(text[:maxLabel], "")
 }
 
-// indexUnquoted returns where a byte stands first outside of quotes; -1 if it does not.
+// indexUnquoted returns the index of the first instance of a byte outside quotes; -1 if there is none.
 func indexUnquoted(text string, c byte) int {
 	quote := byte(0)
 	for i := range len(text) {
@@ -96,7 +96,7 @@ func indexUnquoted(text string, c byte) int {
 	return -1
 }
 
-// placeholder parses what stands in braces.
+// placeholder parses the text in braces.
 func (s *schema) placeholder(text string) (part, bool) {
 	if question := indexUnquoted(text, '?'); question >= 0 {
 		rest := text[question+1:]
@@ -127,7 +127,7 @@ func literal(quoted string) string {
 	return quoted
 }
 
-// labelled is what a label may show of a marker.
+// labelled holds what a label can show of a marker.
 type labelled struct {
 	name, category []byte
 	start, end     float64 // ms; end is NaN for instants
@@ -135,7 +135,7 @@ type labelled struct {
 	values         []value // by slot; strings are resolved
 }
 
-// maxLabel is the length at which a label ends: a template may put in a long text many times.
+// maxLabel bounds the length of a label: a template may repeat a long text many times.
 const maxLabel = 1 << 10
 
 // appendLabel appends the text of a label.
@@ -189,7 +189,7 @@ func (v *value) isTrue() bool {
 	return false
 }
 
-// appendField appends a value as people read it.
+// appendField appends a value in readable form.
 func appendField(b []byte, f format, v *value) []byte {
 	switch v.kind {
 	case jsonscan.Invalid, jsonscan.Null:
@@ -263,7 +263,7 @@ func appendBytes(b []byte, n float64) []byte {
 	return append(appendRounded(b, n), units[i]...)
 }
 
-// appendRounded appends a number with at most three digits behind the point, without trailing zeros.
+// appendRounded appends a number with at most three digits after the point, without trailing zeros.
 func appendRounded(b []byte, f float64) []byte {
 	start := len(b)
 	b = strconv.AppendFloat(b, f, 'f', 3, 64)

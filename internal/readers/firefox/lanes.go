@@ -47,7 +47,7 @@ func (c *converter) place(th *threadState) {
 	}
 }
 
-// isInstant reports whether the marker has no length. An interval whose end is its start is none (section 5).
+// isInstant reports whether the marker has no end. An interval that ends at its start is not an instant (section 5).
 func (m *marker) isInstant() bool { return m.end != m.end }
 
 // track returns the track of an interval.
@@ -91,8 +91,8 @@ func (p *placer) lane(key int32, name []byte, m *marker) timeline.TrackID {
 	return l.take(p.c.b, m)
 }
 
-// lanes are tracks of one name and parent, which viewers show as one. An interval gets the first one that is free at its
-// start.
+// lanes are tracks of one name and parent, which viewers show as one. An interval goes to the first one that is free at
+// its start.
 type lanes struct {
 	parent timeline.TrackID
 	name   string
@@ -102,7 +102,7 @@ type lanes struct {
 	free   minheap.Heap[int]
 }
 
-// busyLane is a lane and the time from which on it is free.
+// busyLane is a lane and the time from which it is free.
 type busyLane struct {
 	end  float64
 	lane int
@@ -110,7 +110,7 @@ type busyLane struct {
 
 func newLanes(parent timeline.TrackID, name string, role timeline.Role) *lanes {
 	if name == "" {
-		name = "(no name)" // a track without name would get that of its first marker, which has none either
+		name = "(no name)" // an unnamed track would take the name of its first marker, which has none
 	}
 	l := &lanes{parent: parent, name: name, role: role}
 	l.busy = minheap.New(func(a, b *busyLane) bool { return a.end < b.end || a.end == b.end && a.lane < b.lane })

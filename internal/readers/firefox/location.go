@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// location is where a frame of the raw form lies, taken apart (section 2).
+// location is the parsed location of a frame of the raw form (section 2).
 type location struct {
 	function     []byte
 	file         []byte
@@ -16,10 +16,10 @@ type location struct {
 	isAddress    bool
 }
 
-// rootScope is the name of top-level scripts, which have none themselves.
+// rootScope names top-level scripts, which have no name.
 const rootScope = "(root scope) "
 
-// parseLocation takes the location of a frame apart.
+// parseLocation parses the location of a frame.
 func parseLocation(text []byte) location {
 	if address, ok := hexAddress(text); ok {
 		return location{function: text, address: address, isAddress: true}
@@ -51,7 +51,7 @@ func parseLocation(text []byte) location {
 	return loc
 }
 
-// hexAddress reads an address as it stands for native code without symbols.
+// hexAddress reads the address of native code without symbols.
 func hexAddress(text []byte) (address uint64, ok bool) {
 	digits, ok := bytes.CutPrefix(text, []byte("0x"))
 	if !ok || len(digits) == 0 || len(digits) > 16 {
@@ -124,8 +124,8 @@ func trimNumber(text []byte) (rest []byte, n int64, ok bool) {
 	return text[:i], n, ok && n >= 0
 }
 
-// symbolWithPlace splits "function (in library) (file:line)". It is told before JavaScript, whose functions may be called
-// like that in theory only.
+// symbolWithPlace splits "function (in library) (file:line)". It is tried before JavaScript, whose functions have such
+// names only in theory.
 func symbolWithPlace(text []byte) (loc location, ok bool) {
 	i := bytes.LastIndex(text, []byte(") ("))
 	if i < 0 || text[len(text)-1] != ')' {

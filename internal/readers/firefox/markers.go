@@ -41,14 +41,14 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 	}
 	if !m.isInstant() {
 		end, ok := c.nanos(m.end)
-		if !ok { // a trace cannot hold it
+		if !ok { // outside the range of a trace
 			c.log.Add(problem.EventInvalidTimestamp, th.at(m.row), th.name(m.row))
 			m.state |= markerIncomplete
 			end = start
 		}
 		out.Kind, out.Dur = timeline.Slice, end-start
 	}
-	if kind.special == specialNetwork { // which is shown with the requests of the process
+	if kind.special == specialNetwork { // shown with the requests of the process
 		out.Sampling = timeline.Sampling{Thread: th.track, Skip: true}
 	}
 	c.encodeArgs(th, m, kind, out)
@@ -70,7 +70,7 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 	return nil
 }
 
-// encodeArgs encodes the payload of a marker and what weft knows of it.
+// encodeArgs encodes the payload of a marker and what weft adds.
 func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out *timeline.Event) {
 	c.enc.Reset()
 	p := &c.payload
@@ -100,7 +100,7 @@ func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out
 		c.useWindow(th, p.window)
 		c.encodePage(p.window)
 	}
-	if id := th.th.markers.threadID.at(int(m.row)); id != none { // of threads that are several in one
+	if id := th.th.markers.threadID.at(int(m.row)); id != none { // the table merges several threads
 		c.ownKey(keyThreadID)
 		c.enc.Int(id)
 	}
@@ -133,7 +133,7 @@ func (c *converter) encodeLabel(m *marker, out *timeline.Event) {
 	out.Name = label
 }
 
-// appendType appends the type of a marker to its categories. A type with a comma would be several.
+// appendType appends the type of a marker to its categories. A type with a comma would read as several.
 func appendType(categories []byte, kind string) []byte {
 	if kind == "" || strings.IndexByte(kind, ',') >= 0 || string(categories) == kind {
 		return categories
@@ -178,7 +178,7 @@ func (c *converter) encodeMessage(msg *message) {
 	}
 }
 
-// isCategory reports whether there is a category with an index; in profiles without any, every index is one.
+// isCategory reports whether a category index is valid; in profiles without categories, every index is.
 func (c *converter) isCategory(i int32) bool {
 	n := len(c.root.meta.categories)
 	return n == 0 || i >= 0 && int(i) < n
@@ -198,12 +198,13 @@ func (c *converter) categoryName(category, subcategory int32) []byte {
 	return c.payload.wide
 }
 
-// addFlows hands over which flows a marker names, in the order of its schema (section 7), and the arrow of a message.
+// addFlows adds the ends of the flows that a marker names, in the order of its schema (section 7), and the arrow of a
+// message.
 func (c *converter) addFlows(th *threadState, m *marker, kind *markerType) error {
 	if kind.schema != nil {
 		for _, slot := range kind.schema.flows {
 			v := &c.payload.values[slot]
-			if v.kind != jsonscan.String || len(v.text) == 0 { // an index that leads nowhere is no id
+			if v.kind != jsonscan.String || len(v.text) == 0 { // an invalid index is not an id
 				continue
 			}
 			role := timeline.FlowContinue

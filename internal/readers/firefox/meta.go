@@ -7,16 +7,16 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// meta is what a profile says about itself (section 2), as far as it is needed; the rest is in attributes.
+// meta holds the metadata of a profile that conversion needs (section 2); the rest becomes attributes.
 type meta struct {
-	version      int64 // of the raw format; 0: not given
-	preprocessed int64 // of the processed format; 0: not given
+	version      int64 // of the raw format; 0: missing
+	preprocessed int64 // of the processed format; 0: missing
 	isProcessed  bool
 
 	startTime     float64 // ms since 1970
 	startTimeText string  // as written
 	monotonic     string  // ns of the system's monotonic clock at startTime, as written
-	monotonicKey  string  // under which it stands, which says which clock it is
+	monotonicKey  string  // its key, which says which clock it is
 	interval      float64 // ms
 	endTime       float64 // profilingEndTime; NaN if unknown
 	processType   int64
@@ -128,7 +128,7 @@ func (d *decoder) readCategories(categories *[]category) error {
 	})
 }
 
-// maxCategory is the length up to which the names of categories are kept: they stand on every event.
+// maxCategory bounds the length of category names, which are on every event.
 const maxCategory = 256
 
 func clip(name string) string {

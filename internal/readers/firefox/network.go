@@ -23,7 +23,7 @@ var requestPhases = [...]struct {
 	{"response", "responseStart", "responseEnd"},
 }
 
-// builtinSchemas describe the types that no file describes: the front end knows them (section 6).
+// builtinSchemas describe types that files do not describe, as the front end knows them (section 6).
 func builtinSchemas() []*schema {
 	network := &schema{name: "Network", fields: []field{{key: "count", format: formatBytes}}}
 	network.finish("")
@@ -32,7 +32,7 @@ func builtinSchemas() []*schema {
 	return []*schema{network, ipc}
 }
 
-// neededOfRequests makes the values at hand that are needed of requests.
+// neededOfRequests reserves slots for the values that requests need.
 func (s *schema) neededOfRequests() {
 	for _, p := range requestPhases {
 		s.slot(p.from)
@@ -42,14 +42,14 @@ func (s *schema) neededOfRequests() {
 	s.slot("redirectId")
 }
 
-// redirect is a request that another one leads to: its id, in its thread.
+// redirect identifies the target of a redirected request: its id and thread.
 type redirect struct {
 	thread int
 	id     string
 }
 
-// addRedirect links the request that was added last to the one to which it was redirected, and to the one that was
-// redirected to it, which began earlier.
+// addRedirect links the last added request to the target of its redirect, and to the earlier request that was
+// redirected to it.
 func (c *converter) addRedirect(th *threadState) error {
 	p := &c.payload
 	if own := p.values[p.kind.schema.slot("id")].text; len(own) > 0 {
@@ -73,7 +73,7 @@ func (c *converter) addRedirect(th *threadState) error {
 	return c.addFlow(timeline.FlowNative, timeline.FlowStart, nil, c.redirects[at])
 }
 
-// encodeFetchStart adds when a request was answered first: the start of its second row.
+// encodeFetchStart adds the time of the first response: the start of the request's second row.
 func (c *converter) encodeFetchStart(th *threadState, m *marker) {
 	if c.opts.KeepArg != nil && !c.opts.KeepArg([]byte("fetchStart")) {
 		return
@@ -82,7 +82,7 @@ func (c *converter) encodeFetchStart(th *threadState, m *marker) {
 	c.enc.Double(th.th.markers.start[m.row] + th.delta)
 }
 
-// addPhases adds the phases of the request that was added last, as far as they lie inside of it.
+// addPhases adds the phases of the last added request that lie inside it.
 func (c *converter) addPhases(m *marker) error {
 	p := &c.payload
 	request := c.out

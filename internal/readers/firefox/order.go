@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 )
 
-// busy is how much a thread or process did in the recording: CPU time in the unit of the profile, then samples with a stack,
+// busy measures the activity of a thread or process: CPU time in the unit of the profile, then samples with a stack,
 // then markers.
 type busy struct {
 	cpu              float64
@@ -27,7 +27,7 @@ func compareBusy(a, b busy) int {
 	return cmp.Or(cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.samples, a.samples), cmp.Compare(b.markers, a.markers))
 }
 
-// busy counts what is in the tables of a thread. The first CPU time counts from before the recording.
+// busy sums up the tables of a thread, without the first CPU time, which is from before the recording.
 func (th *threadState) busy() busy {
 	s := &th.th.samples
 	b := busy{markers: th.th.markers.rows}
@@ -58,8 +58,8 @@ func (c *converter) readOrder() {
 	}
 }
 
-// setOrder gives processes and threads their places (section 11): the process of the recorded tab first, then the busier one,
-// then the one that comes first in the profile; of the threads of a process the main thread, then likewise. A profile that
+// setOrder orders processes and threads (section 11): the process of the recorded tab first, then the busier one, then
+// the one that comes first in the profile; of the threads of a process the main thread, then likewise. A profile that
 // asks for its own order of threads keeps it.
 func (c *converter) setOrder() {
 	threads := slices.Clone(c.threads)
@@ -89,7 +89,7 @@ func (c *converter) setOrder() {
 	}
 }
 
-// leads reports whether a thread is the main one of its process.
+// leads reports whether a thread is the main thread of its process.
 func (th *thread) leads() bool { return th.isMain || th.name == mainThread }
 
 func falseFirst(a, b bool) int {
@@ -102,8 +102,8 @@ func falseFirst(a, b bool) int {
 	return 1
 }
 
-// tabProcess returns the process that did most for the outermost documents of the recorded tab, the first of several; nil if
-// none did anything. The parent process shows no documents of the web.
+// tabProcess returns the process with the most activity for the outermost documents of the recorded tab, the first of
+// several; nil if there is no activity. The parent process shows no documents of the web.
 func (c *converter) tabProcess() *process {
 	var tab *process
 	for _, p := range c.processes.list {
@@ -114,15 +114,15 @@ func (c *converter) tabProcess() *process {
 	return tab
 }
 
-// useWindow notes that a thread did something for a window.
+// useWindow notes activity of a thread for a window.
 func (c *converter) useWindow(th *threadState, window int64) {
 	if page := c.pages.page(window); page != nil && page.embedder == 0 && c.isRecorded(page) {
 		th.process.tabUses++
 	}
 }
 
-// isRecorded reports whether a page is of the recorded tab. A profile that does not name it, which gives 0, is of all tabs with
-// documents of the web.
+// isRecorded reports whether a page belongs to the recorded tab. A profile that does not name a tab (0) records all
+// tabs with web documents.
 func (c *converter) isRecorded(p *page) bool {
 	if tab := c.activeTab; tab != 0 {
 		return p.tab == tab

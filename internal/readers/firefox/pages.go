@@ -15,7 +15,7 @@ type page struct {
 	private  bool
 }
 
-// maxPage is the length up to which a page is kept as text.
+// maxPage bounds the text of a page.
 const maxPage = maxAttribute
 
 // readPages reads the list of pages.
@@ -66,7 +66,7 @@ func (d *decoder) pageMembers(p *page) {
 	}
 }
 
-// maxAncestors bounds how far up the tree of pages is followed: parents may form a circle.
+// maxAncestors bounds the walk up the tree of pages, whose parents may form a cycle.
 const maxAncestors = 64
 
 // pageTree finds pages by their windows.
@@ -77,7 +77,7 @@ type pageTree struct {
 
 func newPageTree(pages []page) *pageTree {
 	t := &pageTree{pages: pages, byWindow: make(map[int64]int, len(pages))}
-	for i := range pages { // of several of one window the last counts: the first is often about:blank
+	for i := range pages { // the last of several of one window counts: the first is often about:blank
 		t.byWindow[pages[i].window] = i
 	}
 	return t
@@ -104,7 +104,7 @@ func (t *pageTree) top(p *page) *page {
 	return p
 }
 
-// attributes are the pages as facts about the trace, one for each: firefox.page.<innerWindowID>.
+// attributes returns the pages as attributes of the trace, one each: firefox.page.<innerWindowID>.
 func (t *pageTree) attributes() []attribute {
 	list := make([]attribute, 0, len(t.pages))
 	for i := range t.pages {

@@ -26,14 +26,14 @@ func (c *converter) addPauses() error {
 	})
 }
 
-// addProcessPauses adds the pauses of a process; those that are open reach to the edge of the recording.
+// addProcessPauses adds the pauses of a process; open ones extend to the edge of the recording.
 func (c *converter) addProcessPauses(pr *process, pauses []pause) error {
 	for _, one := range pauses {
 		from, to := one.start+pr.delta, one.end+pr.delta
 		if math.IsNaN(from) { // it began before the recording
 			from = min(c.start, to)
 		}
-		if math.IsNaN(to) { // it ended behind it
+		if math.IsNaN(to) { // it ended after the recording
 			to = max(c.end, from)
 		}
 		err := c.addSlice(c.b.RoleTrack(pr.track, timeline.RolePaused), cmp.Or(one.reason, "paused"), from, to, nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// payloadState is what is known of the payload of the current marker while it is encoded.
+// payloadState holds the payload of the current marker during encoding.
 type payloadState struct {
 	s     jsonscan.Scanner
 	other jsonscan.Scanner // of values inside values
@@ -19,13 +19,13 @@ type payloadState struct {
 	row    int32
 	kind   *markerType
 	values []value // by slot of the schema: what labels and flows need; strings are resolved
-	next   int     // of the known members: the one that comes next, most likely
+	next   int     // of the known members: the likely next one
 	rare   member  // one of too many
 	cause  cause
 	window int64
 	label  []byte  // scratch of label
 	wide   []byte  // scratch of categoryName
-	shift  float64 // what times in the payload lack to be on the clock of the profile
+	shift  float64 // offset of times in the payload from the clock of the profile
 	own    bool    // the dictionary weft is open
 	hasOwn bool    // the payload has such a member itself
 }
@@ -46,11 +46,11 @@ func (p *payloadState) begin(th *threadState, row int32, kind *markerType) {
 	}
 }
 
-// member is what is known of a member of payloads of one type.
+// member describes a member of the payloads of one type.
 type member struct {
 	key      string
 	field    field
-	slot     int            // in the values that are at hand; none if it is not needed
+	slot     int            // in payloadState.values; none if not needed
 	id       timeline.KeyID // 0: none
 	isTime   bool           // on the clock of the process, whatever the schema says (section 4)
 	isTiming bool           // likewise, of requests
@@ -63,8 +63,8 @@ type member struct {
 // maxMembers bounds the members that are remembered of one type.
 const maxMembers = 64
 
-// member returns what is known of the member with a key. Members come in the same order nearly always, so that the one
-// behind the last is tried first.
+// member returns what is known of the member with a key. Members nearly always come in the same order, so the one after
+// the last is tried first.
 func (c *converter) member(key []byte) *member {
 	p := &c.payload
 	known := p.kind.members
@@ -88,7 +88,7 @@ func (c *converter) member(key []byte) *member {
 	return &p.rare
 }
 
-// newMember finds out what there is to know of a member.
+// newMember describes a new member.
 func (c *converter) newMember(key string) member {
 	kind := c.payload.kind
 	m := member{key: key, slot: none, keep: c.opts.KeepArg == nil || c.opts.KeepArg([]byte(key))}
@@ -114,7 +114,7 @@ func (c *converter) newMember(key string) member {
 	return m
 }
 
-// encodePayload encodes the members of a payload under their keys, each by the format of its field. Of two rows the
+// encodePayload encodes the members of a payload under their keys, each in the format of its field. Of two rows the
 // second overlays the first.
 func (c *converter) encodePayload(text []byte) {
 	if len(text) == 0 {
@@ -123,7 +123,7 @@ func (c *converter) encodePayload(text []byte) {
 	p := &c.payload
 	s := &p.s
 	if len(p.values) > 0 && s.Decoded() {
-		// What was decoded of the first row is overwritten by the second.
+		// Decoding the second row overwrites what was decoded of the first.
 		for i := range p.values {
 			p.values[i].text = bytes.Clone(p.values[i].text)
 		}
@@ -147,7 +147,7 @@ func (c *converter) encodePayload(text []byte) {
 	}
 }
 
-// encodeMember encodes a value by the format of its field.
+// encodeMember encodes a value in the format of its field.
 func (c *converter) encodeMember(m *member, v value) {
 	p := &c.payload
 	f := &m.field
@@ -190,7 +190,7 @@ func isInteger(text []byte) bool {
 	return ok && string(strconv.AppendInt(digits[:0], n, 10)) == string(text)
 }
 
-// resolveIndex replaces an index by the string that it stands for. What is none is kept as it is.
+// resolveIndex replaces an index by the string that it stands for. An invalid index is kept as it is.
 func (c *converter) resolveIndex(m *member, v value) value {
 	p := &c.payload
 	if v.kind == jsonscan.Null {
@@ -214,13 +214,13 @@ func (c *converter) resolveIndex(m *member, v value) value {
 }
 
 const (
-	// maxResolved bounds the texts that events have from the table of strings, all together. What is longer than
-	// shortText then is cut, so that a small input, in which one long text stands for many, cannot become a huge output.
+	// maxResolved bounds the total length of texts from the string table in events. Beyond it, texts are truncated to
+	// shortText, so that a small input that refers to one long text many times cannot become a huge output.
 	maxResolved = 1 << 30
 	shortText   = 256
 )
 
-// bounded returns a text of the table of strings as it goes to an event.
+// bounded returns a text of the string table, truncated beyond maxResolved.
 func (c *converter) bounded(text []byte) []byte {
 	if len(text) <= shortText {
 		return text
@@ -266,7 +266,7 @@ func (c *converter) encodeQuantity(m *member, v value) bool {
 	return true
 }
 
-// encodeValue encodes a value as it stands.
+// encodeValue encodes a value as written.
 func (c *converter) encodeValue(v value, depth int) {
 	enc := c.enc
 	switch v.kind {
@@ -302,7 +302,7 @@ func (c *converter) encodeValue(v value, depth int) {
 	}
 }
 
-// maxArgDepth is the depth to which values are taken apart; what is deeper is kept as text, as in the other formats.
+// maxArgDepth is the depth to which values keep their structure; deeper ones are kept as text, as in the other formats.
 const maxArgDepth = 64
 
 // encodeContainer encodes an object or a list.

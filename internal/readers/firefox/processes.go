@@ -21,7 +21,7 @@ type process struct {
 	tabUses  int  // markers and samples for the documents of the recorded tab
 }
 
-// processes finds processes by their pid, and makes ids that occur twice different.
+// processes finds processes by pid and assigns new ids to duplicates.
 type processes struct {
 	byPID   map[string]*process
 	list    []*process
@@ -89,9 +89,9 @@ func allPages(p *profile, pages []page) []page {
 	return pages
 }
 
-// process returns the process of a thread. A process of a raw profile is none of another one that has the same pid: that
-// was used again. Firefox writes a raw profile for each process; other programs, perf's scripts for one, put the threads
-// of all into one.
+// process returns the process of a thread. Processes of different raw profiles are different even if they have the same
+// pid, which was reused. Firefox writes a raw profile for each process; other programs, perf's scripts for one, put the
+// threads of all into one.
 func (c *converter) process(th *thread, raw bool) *process {
 	pid := th.pid.text
 	known := c.processes.byPID[pid]
@@ -121,7 +121,7 @@ func (c *converter) process(th *thread, raw bool) *process {
 	return p
 }
 
-// unused makes another id of one that is taken, in the way of programs that do so themselves.
+// unused derives a free id from a taken one, as programs do that assign such ids themselves.
 func (p *processes) unused(pid string) string {
 	for p.again = max(p.again, len(p.list)); ; p.again++ {
 		if text := fmt.Sprintf("%s.%d", pid, p.again); p.byPID[text] == nil {
@@ -130,14 +130,14 @@ func (p *processes) unused(pid string) string {
 	}
 }
 
-// processNames are what processes are called that have no name, by their type (section 2).
+// processNames are the names of unnamed processes, by type (section 2).
 var processNames = map[string]string{
 	"default": "Parent Process", "gecko": "Parent Process", "tab": "Content Process", "web": "Content Process",
 	"gpu": "GPU Process", "rdd": "RDD Process", "socket": "Socket Process", "utility": "Utility Process",
 	"plugin": "Plugin Process", "gmplugin": "Media Plugin Process",
 }
 
-// displayName is what the front end calls the process of a thread.
+// displayName is the front end's name for the process of a thread.
 func (th *thread) displayName() string {
 	return cmp.Or(th.site, th.processName, processNames[th.processType], th.processType)
 }
@@ -147,7 +147,7 @@ const mainThread = "GeckoMain"
 
 // addThread makes the track of a thread.
 func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, delta float64) {
-	if raw { // what the processed form says of every thread
+	if raw { // in the processed form every thread has these
 		th.startup, th.shutdown = 0, p.meta.shutdownTime
 	}
 	state := &threadState{
@@ -196,7 +196,7 @@ const (
 	causesOnClock   = 34
 )
 
-// lateShifts returns what the times of causes and of requests lack.
+// lateShifts returns the offsets of the times of causes and of requests.
 func (c *converter) lateShifts(th *thread, raw bool, delta float64) (cause, request float64) {
 	if raw {
 		return delta, delta
@@ -213,7 +213,7 @@ func (c *converter) lateShifts(th *thread, raw bool, delta float64) (cause, requ
 	return cause, request
 }
 
-// threadKey identifies a thread. A tid that occurs twice in a process was used again.
+// threadKey identifies a thread. A tid that occurs twice in a process was reused.
 func (c *converter) threadKey(th *thread, pr *process) timeline.ThreadKey {
 	tid := th.tid.text
 	if tid == "" {

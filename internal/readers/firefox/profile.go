@@ -9,8 +9,8 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// profile is one profile as both dialects are read: of a whole recording in the processed form, of one process in the
-// raw form, where the child processes have profiles of their own (sections 2 and 3). Nothing in it refers to the input.
+// profile is a profile in either form: of a whole recording in the processed form; of one process in the raw form,
+// where child processes have their own profiles (sections 2 and 3). It does not refer to the input.
 type profile struct {
 	meta             meta
 	libs             []lib
@@ -24,10 +24,10 @@ type profile struct {
 	pauses           []pause
 	tracerDictionary texts // names of JS tracer events
 
-	attributes []attribute // what is kept as text
+	attributes []attribute // kept as text
 	has        struct{ meta, threads, shared bool }
 
-	// Set when it is converted:
+	// Set by conversion:
 	process     *process // of its first thread
 	firstThread int      // in converter.threads
 	loaded      loadedLibs
@@ -36,7 +36,7 @@ type profile struct {
 // attribute is a fact about the recording.
 type attribute struct{ key, value string }
 
-// lib is a library or program that frames lie in.
+// lib is a library or program that contains frames.
 type lib struct {
 	name, path, debugName, debugPath, breakpadID, codeID, arch string
 
@@ -100,8 +100,8 @@ func (d *decoder) profileMember(p *profile, key string) error {
 	return d.unknownMember(key)
 }
 
-// unknownMember reads over a member of the profile or of a thread that has no place in a timeline. It is counted if it is
-// neither null nor an empty list.
+// unknownMember skips a member of the profile or of a thread that has no counterpart in a timeline. It is counted
+// unless it is null or an empty list.
 func (d *decoder) unknownMember(key string) error {
 	c, err := d.Peek()
 	if err != nil {
@@ -140,7 +140,7 @@ func (d *decoder) embedded(fn func() error) error {
 		}
 		return fn()
 	}
-	start := d.S.Start() // of the string: places inside are those without escapes
+	start := d.S.Start() // of the string: offsets inside ignore escapes
 	_, text, err := d.scalar()
 	if err != nil {
 		return err
@@ -253,7 +253,7 @@ func (d *decoder) readPauses(pauses *[]pause) error {
 	})
 }
 
-// maxAttribute is the length up to which a value is kept as an attribute of the trace (section 11).
+// maxAttribute bounds the length of a value that becomes an attribute of the trace (section 11).
 const maxAttribute = 16 << 10
 
 // readAttribute keeps a value as text: a string as it is, anything else as JSON.

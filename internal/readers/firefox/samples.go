@@ -19,7 +19,7 @@ const (
 // bytesUnit is Perfetto's number for samples that are bytes.
 const bytesUnit timeline.SampleUnit = 4
 
-// sampleDescription says what the samples of the profile are, by the first thread that has any.
+// sampleDescription describes the samples of the profile, as in the first thread that has any.
 func (c *converter) sampleDescription() timeline.SampleDescription {
 	d := timeline.SampleDescription{Source: "gecko"}
 	for _, th := range c.threads {
@@ -37,7 +37,7 @@ func (c *converter) sampleDescription() timeline.SampleDescription {
 	return d
 }
 
-// addSamples adds the samples of all threads, and what they say beside their stacks.
+// addSamples adds the samples of all threads, and their other values.
 func (c *converter) addSamples() error {
 	for _, th := range c.threads {
 		if err := c.ctx.Err(); err != nil {
@@ -74,7 +74,7 @@ func (c *converter) addSamples() error {
 func (c *converter) addThreadSamples(th *threadState) error {
 	s := &th.th.samples
 	cpu, delay := c.sampleCounters(th)
-	before := math.NaN() // ms, also of a sample that is too early for the trace
+	before := math.NaN() // ms, even of a sample before the trace
 	for i := range s.rows {
 		now := s.time[i] + th.delta
 		at, ok := c.nanos(now)
@@ -117,7 +117,7 @@ func weight(w float64) timeline.Number {
 	return timeline.Float(w)
 }
 
-// addValue adds a value of a counter; NaN is none.
+// addValue adds a value of a counter, unless it is NaN.
 func (c *converter) addValue(track timeline.TrackID, at timeline.Nanos, v float64) error {
 	if math.IsNaN(v) {
 		return nil
@@ -130,7 +130,7 @@ func (c *converter) addValue(track timeline.TrackID, at timeline.Nanos, v float6
 	return c.b.Add(&c.out)
 }
 
-// number is a value as an integer where it is one.
+// number returns a value as an integer if it is one.
 func number(v float64) timeline.Number {
 	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 		return timeline.Int(int64(v))
@@ -148,9 +148,9 @@ func (c *converter) addCounterValue(track timeline.TrackID, ms, v float64) error
 	return c.addValue(track, at, v)
 }
 
-// cpuUse is what is known of the CPU time of a thread.
+// cpuUse describes the CPU time of a thread.
 type cpuUse struct {
-	perMilli float64 // what a full processor uses in a millisecond
+	perMilli float64 // CPU time of a full processor per millisecond
 	values   steady  // shares of the time, in percent
 }
 
@@ -163,8 +163,8 @@ func (u *cpuUse) percent(used, at, from float64) float64 {
 	return min(100*used/(u.perMilli*(nanos/1e6)), 100)
 }
 
-// steady follows the values of a counter. A counter that has one value from the first sample to the last is no row, but a
-// fact about its thread (section 8).
+// steady tracks whether a counter changes. A counter with one value from the first sample to the last becomes a fact
+// about its thread instead of a track (section 8).
 type steady struct {
 	count   int
 	value   float64
@@ -183,7 +183,7 @@ func (v *steady) see(value float64) {
 // isFact reports whether there are values, and all are the same.
 func (v *steady) isFact() bool { return v.count > 0 && !v.changes }
 
-// findSteady looks at what the samples of a thread say beside their stacks.
+// findSteady looks for steady values in the samples of a thread.
 func (c *converter) findSteady(th *threadState) {
 	s := &th.th.samples
 	if s.weightType == weightTracing {
@@ -204,8 +204,7 @@ func (c *converter) findSteady(th *threadState) {
 	}
 }
 
-// sampleCounters makes the counters of a thread's CPU time and of how long events waited; 0 for one that is not known or is
-// a fact.
+// sampleCounters makes the counters of a thread's CPU time and event delay; 0 for one that is unknown or a fact.
 func (c *converter) sampleCounters(th *threadState) (cpu, delay timeline.TrackID) {
 	if th.cpu.values.changes {
 		cpu = c.b.Counter(th.track, &timeline.CounterKey{Name: []byte("CPU %"), UnitName: "%"})
@@ -216,7 +215,7 @@ func (c *converter) sampleCounters(th *threadState) (cpu, delay timeline.TrackID
 	return cpu, delay
 }
 
-// cpuPerMilli is what a full processor uses in a millisecond, in the unit of the profile.
+// cpuPerMilli is the CPU time of a full processor per millisecond, in the unit of the profile.
 func (c *converter) cpuPerMilli() float64 {
 	switch c.root.meta.cpuUnit {
 	case "", "ns":
@@ -285,7 +284,7 @@ func (c *converter) addActivity(th *threadState) error {
 	return windows.finish()
 }
 
-// run is a slice that consecutive samples with the same value make.
+// run is a slice of consecutive samples with the same value.
 type run struct {
 	c    *converter
 	th   *threadState
@@ -331,7 +330,7 @@ func (r *run) end(at float64) error {
 	start, ok := c.nanos(r.start)
 	end, ok2 := c.nanos(at)
 	if !ok || !ok2 || end < start {
-		return nil // samples that are in no order
+		return nil // samples out of order
 	}
 	if r.track == 0 {
 		r.track = c.b.RoleTrack(r.th.track, r.role)
@@ -355,7 +354,7 @@ func (r *run) end(at float64) error {
 	return c.b.Add(&c.out)
 }
 
-// encodeWindow names the slice of a window and adds what is known of that.
+// encodeWindow names the slice of a window and adds the known facts about it.
 func (c *converter) encodeWindow(window int64) {
 	c.out.Name = strconv.AppendInt([]byte("window "), window, 10)
 	c.key(keyWindow)

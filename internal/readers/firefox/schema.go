@@ -7,11 +7,11 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// format says what the values of a field are (section 6).
+// format is the format of a field's values (section 6).
 type format uint8
 
 const (
-	formatOther           format = iota // as it stands: strings, urls, integers, decimals, pids, and what is not known
+	formatOther           format = iota // as written: strings, urls, integers, decimals, pids, unknown formats
 	formatUnique                        // index of a string
 	formatFlow                          // index of the id of a flow
 	formatTerminatingFlow               // … that ends with this marker
@@ -60,12 +60,12 @@ type schema struct {
 	fields     []field
 
 	byKey  map[string]int // of fields
-	slots  []field        // the fields, and members that are none, whose values are needed when a marker is converted
+	slots  []field        // the fields and other members whose values conversion needs
 	bySlot map[string]int // of slots
 	flows  []int          // the slots that are ids of flows, in the order of the fields
 }
 
-// maxSlots bounds the values that are kept at hand of each marker for labels and flows. Real schemas need a few.
+// maxSlots bounds the values that each marker keeps for labels and flows. Real schemas need a few.
 const maxSlots = 64
 
 // field is one member of the payload.
@@ -105,7 +105,7 @@ func (d *decoder) readSchema(schemas *[]*schema) error {
 	return nil
 }
 
-// readField reads one element of fields. Those without a key are texts for people.
+// readField reads one element of fields. Fields without a key are descriptions.
 func (d *decoder) readField(s *schema) error {
 	var f field
 	err := d.object(func(key string) error {
@@ -161,7 +161,7 @@ func (d *decoder) readFormat(f *field) error {
 	})
 }
 
-// finish makes what is derived from the fields and the label. It returns false if there are more than can be used.
+// finish derives slots and flows from the fields and the label. It returns false if there are too many.
 func (s *schema) finish(chart string) bool {
 	s.byKey = make(map[string]int, len(s.fields))
 	for i := range s.fields {
@@ -177,8 +177,8 @@ func (s *schema) finish(chart string) bool {
 	return ok && whole
 }
 
-// showsFlow reports whether a label has the id of a flow in it. Markers with such a label would all have names of their own,
-// for what arrows show (section 6).
+// showsFlow reports whether a label has the id of a flow in it. Each marker with such a label would have a different
+// name, for what arrows already show (section 6).
 func (s *schema) showsFlow(label template) bool {
 	return slices.ContainsFunc(label, func(p part) bool { return p.kind == partField && s.slots[p.slot].format.isFlow() })
 }
@@ -219,11 +219,11 @@ func (s *schema) slot(key string) int {
 // schemas finds the schema of a marker.
 type schemas struct {
 	byName map[string]*schema
-	// stacks says that the profile knows which markers are stack-based. Older ones do not.
+	// stacks says that the profile marks stack-based markers, which older ones do not.
 	stacks bool
 }
 
-// add adds the schemas of a process; of several with one name the first counts.
+// add adds the schemas of a process; the first of several with one name counts.
 func (s *schemas) add(list []*schema) {
 	for _, one := range list {
 		if _, ok := s.byName[one.name]; !ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// stacks turns the stacks of a set of tables into call stacks of the timeline, each when it is used first.
+// stacks converts the stacks of a set of tables to call stacks of the timeline, each at its first use.
 type stacks struct {
 	b       *timeline.Builder
 	log     *problem.Log
@@ -16,21 +16,21 @@ type stacks struct {
 	libs    *loadedLibs
 	sources *texts
 
-	calls  []timeline.CallstackID         // by stack, and one more; 0: not known yet
+	calls  []timeline.CallstackID         // by stack, plus one; 0: not resolved yet
 	leaves map[int32]timeline.CallstackID // see sampled
 	frames []resolvedFrame                // by frame
 	path   []int32                        // scratch
-	walked int                            // callers that were looked at, see reach
+	walked int                            // callers visited, see reach
 
-	// filledIn is the category that the front end has written for stacks without any, up to version 52: the default, which is
-	// the first grey one. It is none where frames have no categories, so that stacks have those of the producer.
+	// filledIn is the category that the front end has written for stacks without any, up to version 52: the default,
+	// which is the first grey one. It is none if frames have no categories, so stacks keep those of the producer.
 	filledIn int32
 }
 
 // resolvedFrame is a frame as the timeline has it.
 type resolvedFrame struct {
 	id    timeline.FrameID
-	leaf  timeline.FrameID // if the frame is where a sample was taken
+	leaf  timeline.FrameID // for a frame in which a sample was taken
 	known bool
 	isJS  bool
 }
@@ -43,7 +43,7 @@ func (c *converter) newStacks(t *tables, p *profile, libs *loadedLibs) *stacks {
 	return s
 }
 
-// defaultColor is the color of the category of what has none.
+// defaultColor is the color of the default category.
 const defaultColor = "grey"
 
 // loadedLibs are the libraries of a process, which all its threads share.
@@ -53,8 +53,8 @@ type loadedLibs struct {
 	sorted  bool
 }
 
-// parent returns the stack of the caller; none for a root. Stacks that do not come before those that they call, of which
-// circles could be made, are counted and have no caller.
+// parent returns the stack of the caller; none for a root. A caller must come earlier in the table, which rules out
+// cycles; a later one is counted and ignored.
 func (s *stacks) parent(stack int32) int32 {
 	parent := s.t.stacks.parent(stack)
 	if parent >= stack || parent < none {
@@ -131,8 +131,8 @@ func (s *stacks) push(parent timeline.CallstackID, f timeline.FrameID) timeline.
 	return s.b.PushFrame(parent, f)
 }
 
-// maxIndexedStacks is the length up to which stacks of a table are compared with each other and with those of other tables:
-// different rows can be equal stacks of the timeline, which then have one id.
+// maxIndexedStacks bounds the tables whose stacks are compared with each other and with those of other tables:
+// different rows can be equal stacks of the timeline, which then share an id.
 const maxIndexedStacks = 1 << 20
 
 // frame resolves a frame; nil if there is none.
@@ -246,7 +246,7 @@ func (s *stacks) mapping(l *lib) timeline.MappingID {
 	return s.b.Mapping(timeline.Mapping{Path: l.file(), BuildID: cmp.Or(l.codeID, l.breakpadID)})
 }
 
-// file is what stands for the library in a frame.
+// file names the library in a frame.
 func (l *lib) file() string { return cmp.Or(l.path, l.debugPath, l.name) }
 
 // functionFrame describes a frame of the processed form by its function.
@@ -274,7 +274,7 @@ func (s *stacks) functionFrame(i int) (f timeline.Frame, isJS bool) {
 		f.Mapping, f.Address = s.mapping(l), uint64(s.t.frames.address.at(i))
 	}
 	if f.File == "" && f.Line == 0 {
-		// Locations that the front end did not understand when it made the profile are the names of functions.
+		// Where the front end could not parse a location, the function has it as its name.
 		if loc := parseLocation([]byte(f.Function)); loc.isJS {
 			return timeline.Frame{Function: string(loc.function), File: string(loc.file), Line: loc.line, Column: loc.column}, true
 		}
@@ -318,14 +318,14 @@ func (s *stacks) libOf(frame, fn int) *lib {
 const libraryResource = 1
 
 const (
-	// maxReach is how many callers of a stack are looked at for what it does not say itself. When that comes to maxWalked
-	// for all stacks together, it is shortReach, so that deep stacks in a small input cannot take hours.
+	// maxReach bounds the callers of a stack that are searched for a value that the stack itself lacks. After maxWalked
+	// callers in total the bound is shortReach, so that deep stacks in a small input cannot take hours.
 	maxReach   = timeline.MaxStackDepth
 	shortReach = 64
 	maxWalked  = 1 << 27
 )
 
-// reach returns how many callers of the next stack may be looked at.
+// reach returns how many callers of the next stack may be searched.
 func (s *stacks) reach() int {
 	if s.walked > maxWalked {
 		return shortReach

@@ -11,10 +11,10 @@ import (
 // A column is one column of a table while it is read. Tables come in two forms (sections 2 and 3): a schema with rows, or a
 // list for each column. Both fill the same columns.
 type column interface {
-	// add appends the value at which the scanner stands. It returns false, and appends null, where that is not what the
-	// column holds. After a failure of the scanner it appends nothing.
+	// add appends the value at which the scanner stands. It returns false and appends null if the value does not fit
+	// the column. After a failure of the scanner it appends nothing.
 	add(s *jsonscan.Scanner) bool
-	// addMany appends the values of a list, as many as can be read fast; it may append none.
+	// addMany appends as many values of a list as it can read fast, perhaps none.
 	addMany(s *jsonscan.Scanner)
 	// addNull appends a null.
 	addNull()
@@ -54,7 +54,7 @@ func (c *ints) addNull()                    { *c = append(*c, none) }
 func (c *ints) len() int                    { return len(*c) }
 func (c *ints) truncate(n int)              { *c = (*c)[:n] }
 
-// at returns an element; none behind the end of a column that is missing or short.
+// at returns an element; none past the end of a missing or short column.
 func (c ints) at(i int) int32 {
 	if i < 0 || i >= len(c) {
 		return none
@@ -87,7 +87,7 @@ func (c *floats) addNull()                    { *c = append(*c, math.NaN()) }
 func (c *floats) len() int                    { return len(*c) }
 func (c *floats) truncate(n int)              { *c = (*c)[:n] }
 
-// at returns an element; NaN behind the end of a column that is missing or short.
+// at returns an element; NaN past the end of a missing or short column.
 func (c floats) at(i int) float64 {
 	if i < 0 || i >= len(c) {
 		return math.NaN()
@@ -126,7 +126,7 @@ func (c *longs) addNull()                  { *c = append(*c, none) }
 func (c *longs) len() int                  { return len(*c) }
 func (c *longs) truncate(n int)            { *c = (*c)[:n] }
 
-// at returns an element; none behind the end of a column that is missing or short.
+// at returns an element; none past the end of a missing or short column.
 func (c longs) at(i int) int64 {
 	if i < 0 || i >= len(c) {
 		return none
@@ -134,14 +134,14 @@ func (c longs) at(i int) int64 {
 	return c[i]
 }
 
-// texts is a column or list of texts; null is the empty text. They lie in chunks, so that a list that grows need not be
+// texts is a column or list of texts; null is the empty text. They are stored in chunks, so a growing list is not
 // copied.
 type texts struct {
 	chunks [][]byte
 	spans  []span
 }
 
-// span is where a text lies.
+// span locates a text.
 type span struct {
 	chunk      int32
 	start, end uint32
@@ -152,7 +152,7 @@ const (
 	lastChunk  = 1 << 20
 )
 
-// maxImage is the length from which on the text of an image is replaced by its length (section 6).
+// maxImage is the length from which the text of an image is replaced by its length (section 6).
 const maxImage = 1 << 10
 
 var (
@@ -200,7 +200,7 @@ func (c *texts) addNull()                  { c.spans = append(c.spans, span{}) }
 func (c *texts) len() int                  { return len(c.spans) }
 func (c *texts) truncate(n int)            { c.spans = c.spans[:n] }
 
-// at returns a text; false behind the end. It must not be changed.
+// at returns a text, which must not be changed; false past the end.
 func (c *texts) at(i int32) ([]byte, bool) {
 	if i < 0 || int(i) >= len(c.spans) {
 		return nil, false
@@ -212,14 +212,14 @@ func (c *texts) at(i int32) ([]byte, bool) {
 	return c.chunks[s.chunk][s.start:s.end:s.end], true
 }
 
-// text returns a text as a string; the empty one behind the end.
+// text returns a text as a string; "" past the end.
 func (c *texts) text(i int32) string {
 	b, _ := c.at(i)
 	return string(b)
 }
 
-// values is a column of JSON values, as written; null is the empty text. It knows where in the input they stand, or the
-// rows that they are in.
+// values is a column of JSON values, as written; null is the empty text. It records the positions of the values, or of
+// their rows, in the input.
 type values struct {
 	texts
 	offsets []int64
@@ -249,7 +249,7 @@ func (c *values) truncate(n int) {
 	c.texts.truncate(n)
 }
 
-// offset returns where a value stands; none behind the end.
+// offset returns the position of a value; none past the end.
 func (c *values) offset(i int32) int64 {
 	if i < 0 || int(i) >= len(c.offsets) {
 		return none
@@ -263,8 +263,8 @@ type named struct {
 	column
 }
 
-// table reads a table of either form into columns. length is the number of rows that the table itself gives, else that of
-// its longest column. A column that a table does not have stays empty.
+// table reads a table of either form into columns. length is the number of rows that the table states, else the length
+// of its longest column. A missing column stays empty.
 func (d *decoder) table(columns []named) (length int, err error) {
 	t := newTableReader(d, columns)
 	err = d.object(t.member)
@@ -275,7 +275,7 @@ func (d *decoder) table(columns []named) (length int, err error) {
 type tableReader struct {
 	d       *decoder
 	columns []named
-	schema  []column // of rows, by place; nil for a place that is not wanted
+	schema  []column // of rows, by place; nil for an unwanted place
 	known   bool     // the schema was read
 	waiting []byte   // rows that came before their schema
 	start   int64    // of these in the input
@@ -437,7 +437,7 @@ func (t *tableReader) readRows() error {
 	})
 }
 
-// endRow completes row n, of which the first places were read, or takes it back after a failure.
+// endRow completes row n, whose first places were read, or removes it after a failure.
 func (t *tableReader) endRow(places, n int) {
 	if t.d.S.Err() != nil {
 		for _, c := range t.schema {
@@ -454,8 +454,8 @@ func (t *tableReader) endRow(places, n int) {
 	}
 }
 
-// rows checks that the columns without which a row says nothing are as long as the table, and returns how many rows can be
-// used, which is never more than there are. What is beyond that is counted: the table of a cut input, for instance.
+// rows checks that the required columns are as long as the table, and returns the number of usable rows. The rest, as
+// in the table of a truncated input, is counted.
 func (d *decoder) rows(length int, first column, others ...column) int {
 	n := min(length, first.len())
 	for _, c := range others {

@@ -1,6 +1,6 @@
 package firefox
 
-// tables are the tables of strings and stacks, which a thread has for itself or the whole profile together (section 3).
+// tables are the tables of strings and stacks, which belong to a thread or to the whole profile (section 3).
 type tables struct {
 	strings   texts
 	stacks    stackTable
@@ -69,7 +69,7 @@ func (d *decoder) readTables(t *tables) error {
 	})
 }
 
-// reader returns what reads the table with this name; nil if it is none of these.
+// reader returns the reader of the table with this name; nil if there is none.
 func (t *tables) reader(key string) func(d *decoder) error {
 	switch key {
 	case "stringTable", "stringArray":

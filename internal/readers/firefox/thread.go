@@ -18,7 +18,7 @@ type thread struct {
 	startup, shutdown    float64 // of the process; NaN if unknown
 	register, unregister float64 // of the thread; NaN if unknown
 
-	own                              tables // those that are not in profile.shared
+	own                              tables // tables not in profile.shared
 	libs                             []lib  // before version 41 of the processed form
 	markers                          markerTable
 	samples                          sampleTable
@@ -34,7 +34,7 @@ type thread struct {
 // identity is a pid or tid: a number, or a text like "123.1".
 type identity struct {
 	text     string
-	isNumber bool // text is a plain integer
+	isNumber bool // text is an integer
 }
 
 // markerTable is the table of markers (section 5).
@@ -45,7 +45,7 @@ type markerTable struct {
 	data           values
 	threadID       longs
 	rows           int
-	sortRows       bool // rows of the raw form, which are in no order
+	sortRows       bool // rows of the raw form, which are unordered
 }
 
 // sampleTable is the table of samples (section 8).
@@ -138,8 +138,8 @@ func (d *decoder) threadTable(th *thread, key string) error {
 	return d.unknownMember(key)
 }
 
-// unreadMembers are members of threads that are nothing for a timeline (section 12), or that only samples refer to whose
-// arguments are counted.
+// unreadMembers are members of threads without a counterpart in a timeline (section 12), or that only samples with
+// counted arguments refer to.
 var unreadMembers = map[string]bool{
 	"usedInnerWindowIDs": true, "showMarkersInTimeline": true, "nativeSymbols": true, "sourceLocationTable": true,
 	"tracedValues": true, "tracedValuesBuffer": true, "tracedObjectShapes": true,
@@ -201,8 +201,8 @@ func (d *decoder) readSamples(th *thread) error {
 	return err
 }
 
-// accumulate fills a column of times from the differences between them, the first of which counts from 0. It does
-// nothing if there are none.
+// accumulate fills a column of times from their differences, the first counting from 0. It does nothing without
+// differences.
 func (c *floats) accumulate(deltas floats) {
 	if len(deltas) == 0 {
 		return
