@@ -44,8 +44,24 @@ type Report struct {
 	// part in the attribution, and is still there, unless no packet could be read at that place.
 	Copied bool `json:"copied,omitempty"`
 
+	// Facts are what the input says of the trace as a whole and of its threads; only Inspect lists them.
+	Facts []Fact `json:"facts,omitempty"`
+
 	Problems  []trace.Problem `json:"problems"` // the severest first, then by name
 	Durations Durations       `json:"durations"`
+}
+
+// Fact is something that the input says of the trace as a whole, or of a thread.
+type Fact struct {
+	Name  string `json:"name"`
+	Value any    `json:"value"` // a string or an int64
+}
+
+func newFact(a *timeline.Attribute) Fact {
+	if a.IsInt {
+		return Fact{a.Key, a.Int}
+	}
+	return Fact{a.Key, a.Text}
 }
 
 // TrackCounts counts the tracks that hold events.

@@ -92,6 +92,9 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 	for _, c := range r.JSCalls {
 		row("JS calls", "%s: %s", withNumber(printable(c.Thread), "tid", c.TID), callsLine(&c))
 	}
+	if len(r.Facts) > 0 {
+		row("facts", "%d, listed by --json", len(r.Facts))
+	}
 	counts := problemSummary(r)
 	if counts == "" {
 		counts = "none"
