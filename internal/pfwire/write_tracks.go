@@ -105,9 +105,6 @@ func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) 
 	switch tr.Kind {
 	case timeline.ProcessTrack:
 		b = appendProcess(b, tr)
-		if w.t.Role(tr.ID) == timeline.RoleMainProcess {
-			b = appendMark(b, timeline.RoleMainProcess, "")
-		}
 	case timeline.ThreadTrack:
 		b = appendThread(b, tr)
 	case timeline.CounterTrack:
@@ -116,8 +113,8 @@ func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) 
 	default:
 		b = wire.AppendString(b, schema.TrackDescriptor_Name, name)
 		b = appendSpec(b, tr.Spec)
-		b = appendRole(b, tr)
 	}
+	b = appendMark(b, tr, tr.Kind == timeline.ProcessTrack && w.t.Role(tr.ID) == timeline.RoleMainProcess)
 	if tr.MadeUp {
 		b = wire.AppendString(b, schema.TrackDescriptor_Description, describeInputID(tr))
 	}
@@ -192,27 +189,31 @@ func appendSpec(b []byte, spec *timeline.TrackSpec) []byte {
 	return b
 }
 
-// appendRole appends the mark that says what a track is, see timeline.Role (docs/formats/perfetto.md, "What weft's own
-// tracks are").
-func appendRole(b []byte, tr *timeline.Track) []byte {
+// appendMark appends what only weft says of a track: its role, see timeline.Role (docs/formats/perfetto.md, "What weft's own
+// tracks are"), and the id that the input has where the output has an assigned one. main is
+// true for the main process of a browser.
+func appendMark(b []byte, tr *timeline.Track, main bool) []byte {
 	role, subject := timeline.NoRole, ""
 	switch {
+	case main:
+		role = timeline.RoleMainProcess
 	case tr.Kind == timeline.AsyncTrack:
 		role = timeline.RoleAsync
 	case tr.Spec != nil:
 		role, subject = tr.Spec.Role, tr.Spec.Subject
 	}
-	if role == timeline.NoRole {
+	if role == timeline.NoRole && !tr.MadeUp {
 		return b
 	}
-	return appendMark(b, role, subject)
-}
-
-func appendMark(b []byte, role timeline.Role, subject string) []byte {
 	b, mark := wire.BeginMessage(b, schema.TrackDescriptor_WeftMark)
-	b = wire.AppendUint(b, schema.WeftTrackMark_Role, uint64(role))
+	if role != timeline.NoRole {
+		b = wire.AppendUint(b, schema.WeftTrackMark_Role, uint64(role))
+	}
 	if subject != "" {
 		b = wire.AppendString(b, schema.WeftTrackMark_Subject, subject)
+	}
+	if tr.MadeUp {
+		b = appendInputID(b, tr)
 	}
 	return wire.EndMessage(b, mark)
 }

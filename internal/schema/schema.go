@@ -694,10 +694,19 @@ const (
 	TrackEventDefaults_ExtraDoubleCounterTrackUUIDs = 45
 )
 
+// Fields of WeftInputID.
+const (
+	WeftInputID_Number       = 1
+	WeftInputID_Text         = 2
+	WeftInputID_TextIsNumber = 3
+	WeftInputID_Name         = 4
+)
+
 // Fields of WeftTrackMark.
 const (
 	WeftTrackMark_Role    = 1
 	WeftTrackMark_Subject = 2
+	WeftTrackMark_InputID = 3
 )
 
 // Message is a message type. Its fields are in the order of their numbers.
@@ -777,7 +786,8 @@ const (
 	MessageTrackEventCallstackFrame          = 51
 	MessageTrackEventLegacyEvent             = 52
 	MessageTrackEventDefaults                = 53
-	MessageWeftTrackMark                     = 54
+	MessageWeftInputID                       = 54
+	MessageWeftTrackMark                     = 55
 )
 
 // Messages are all message types. The first is none.
@@ -936,7 +946,7 @@ var Messages = [...]Message{
 		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 24}, {4, length, false, 40}, {5, varint, false, 0}, {6, length, false, 5},
 		{7, length, false, 6}, {8, length, false, 9}, {9, varint, false, 0}, {10, length, false, 0}, {11, varint, false, 0}, {12, varint, false, 0},
 		{13, length, false, 0}, {14, length, false, 0}, {15, varint, false, 0}, {16, length, false, 0}, {17, varint, false, 0}, {18, length, false, 37},
-		{19, varint, false, 0}, {20, varint, false, 0}, {9900, length, false, 54},
+		{19, varint, false, 0}, {20, varint, false, 0}, {9900, length, false, 55},
 	}},
 	MessageTrackEvent: {"TrackEvent", []Field{
 		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, true, 0}, {4, length, true, 10}, {5, length, false, 39}, {6, length, false, 52},
@@ -960,7 +970,10 @@ var Messages = [...]Message{
 	MessageTrackEventDefaults: {"TrackEventDefaults", []Field{
 		{11, varint, false, 0}, {31, varint, true, 0}, {45, varint, true, 0},
 	}},
+	MessageWeftInputID: {"WeftInputID", []Field{
+		{1, varint, false, 0}, {2, length, false, 0}, {3, varint, false, 0}, {4, length, false, 0},
+	}},
 	MessageWeftTrackMark: {"WeftTrackMark", []Field{
-		{1, varint, false, 0}, {2, length, false, 0},
+		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 54},
 	}},
 }

@@ -578,7 +578,9 @@ type WeftTrackMark struct {
 	// The number of the role: see docs/formats/perfetto.md.
 	Role *uint32 `protobuf:"varint,1,opt,name=role" json:"role,omitempty"`
 	// The class of the objects, the origin of the page, or the type of the contexts, for roles that have one.
-	Subject       *string `protobuf:"bytes,2,opt,name=subject" json:"subject,omitempty"`
+	Subject *string `protobuf:"bytes,2,opt,name=subject" json:"subject,omitempty"`
+	// What the input says of a process or thread whose id Perfetto cannot hold; the descriptor has an assigned id.
+	InputId       *WeftInputID `protobuf:"bytes,3,opt,name=input_id,json=inputId" json:"input_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -623,6 +625,85 @@ func (x *WeftTrackMark) GetRole() uint32 {
 func (x *WeftTrackMark) GetSubject() string {
 	if x != nil && x.Subject != nil {
 		return *x.Subject
+	}
+	return ""
+}
+
+func (x *WeftTrackMark) GetInputId() *WeftInputID {
+	if x != nil {
+		return x.InputId
+	}
+	return nil
+}
+
+// WeftInputID is the id and the name of a process or thread in the input of weft. It has a number or a text.
+type WeftInputID struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// An id that is a number of at most 64 bits.
+	Number *int64 `protobuf:"varint,1,opt,name=number" json:"number,omitempty"`
+	// An id that is a text or, if text_is_number, the digits of a number beyond 64 bits.
+	Text         *string `protobuf:"bytes,2,opt,name=text" json:"text,omitempty"`
+	TextIsNumber *bool   `protobuf:"varint,3,opt,name=text_is_number,json=textIsNumber" json:"text_is_number,omitempty"`
+	// The name in the input, without what weft added for people.
+	Name          *string `protobuf:"bytes,4,opt,name=name" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WeftInputID) Reset() {
+	*x = WeftInputID{}
+	mi := &file_perfetto_protos_track_descriptor_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WeftInputID) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WeftInputID) ProtoMessage() {}
+
+func (x *WeftInputID) ProtoReflect() protoreflect.Message {
+	mi := &file_perfetto_protos_track_descriptor_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WeftInputID.ProtoReflect.Descriptor instead.
+func (*WeftInputID) Descriptor() ([]byte, []int) {
+	return file_perfetto_protos_track_descriptor_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *WeftInputID) GetNumber() int64 {
+	if x != nil && x.Number != nil {
+		return *x.Number
+	}
+	return 0
+}
+
+func (x *WeftInputID) GetText() string {
+	if x != nil && x.Text != nil {
+		return *x.Text
+	}
+	return ""
+}
+
+func (x *WeftInputID) GetTextIsNumber() bool {
+	if x != nil && x.TextIsNumber != nil {
+		return *x.TextIsNumber
+	}
+	return false
+}
+
+func (x *WeftInputID) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -675,10 +756,16 @@ const file_perfetto_protos_track_descriptor_proto_rawDesc = "" +
 	"\x1bTHREAD_ORDERING_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18THREAD_ORDERING_EXPLICIT\x10\x01B\x18\n" +
 	"\x16static_or_dynamic_nameB\x19\n" +
-	"\x17sibling_merge_key_field\"=\n" +
+	"\x17sibling_merge_key_field\"v\n" +
 	"\rWeftTrackMark\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\rR\x04role\x12\x18\n" +
-	"\asubject\x18\x02 \x01(\tR\asubjectB0Z.github.com/weft-trace/weft/gen/perfetto/protos"
+	"\asubject\x18\x02 \x01(\tR\asubject\x127\n" +
+	"\binput_id\x18\x03 \x01(\v2\x1c.perfetto.protos.WeftInputIDR\ainputId\"s\n" +
+	"\vWeftInputID\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12$\n" +
+	"\x0etext_is_number\x18\x03 \x01(\bR\ftextIsNumber\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04nameB0Z.github.com/weft-trace/weft/gen/perfetto/protos"
 
 var (
 	file_perfetto_protos_track_descriptor_proto_rawDescOnce sync.Once
@@ -693,7 +780,7 @@ func file_perfetto_protos_track_descriptor_proto_rawDescGZIP() []byte {
 }
 
 var file_perfetto_protos_track_descriptor_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_perfetto_protos_track_descriptor_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_perfetto_protos_track_descriptor_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_perfetto_protos_track_descriptor_proto_goTypes = []any{
 	(TrackDescriptor_ChildTracksOrdering)(0),  // 0: perfetto.protos.TrackDescriptor.ChildTracksOrdering
 	(TrackDescriptor_SiblingMergeBehavior)(0), // 1: perfetto.protos.TrackDescriptor.SiblingMergeBehavior
@@ -701,30 +788,32 @@ var file_perfetto_protos_track_descriptor_proto_goTypes = []any{
 	(TrackDescriptor_ThreadOrdering)(0),       // 3: perfetto.protos.TrackDescriptor.ThreadOrdering
 	(*TrackDescriptor)(nil),                   // 4: perfetto.protos.TrackDescriptor
 	(*WeftTrackMark)(nil),                     // 5: perfetto.protos.WeftTrackMark
-	(*ProcessDescriptor)(nil),                 // 6: perfetto.protos.ProcessDescriptor
-	(*ChromeProcessDescriptor)(nil),           // 7: perfetto.protos.ChromeProcessDescriptor
-	(*ThreadDescriptor)(nil),                  // 8: perfetto.protos.ThreadDescriptor
-	(*ChromeThreadDescriptor)(nil),            // 9: perfetto.protos.ChromeThreadDescriptor
-	(*CounterDescriptor)(nil),                 // 10: perfetto.protos.CounterDescriptor
-	(*StateDescriptor)(nil),                   // 11: perfetto.protos.StateDescriptor
+	(*WeftInputID)(nil),                       // 6: perfetto.protos.WeftInputID
+	(*ProcessDescriptor)(nil),                 // 7: perfetto.protos.ProcessDescriptor
+	(*ChromeProcessDescriptor)(nil),           // 8: perfetto.protos.ChromeProcessDescriptor
+	(*ThreadDescriptor)(nil),                  // 9: perfetto.protos.ThreadDescriptor
+	(*ChromeThreadDescriptor)(nil),            // 10: perfetto.protos.ChromeThreadDescriptor
+	(*CounterDescriptor)(nil),                 // 11: perfetto.protos.CounterDescriptor
+	(*StateDescriptor)(nil),                   // 12: perfetto.protos.StateDescriptor
 }
 var file_perfetto_protos_track_descriptor_proto_depIdxs = []int32{
-	6,  // 0: perfetto.protos.TrackDescriptor.process:type_name -> perfetto.protos.ProcessDescriptor
-	7,  // 1: perfetto.protos.TrackDescriptor.chrome_process:type_name -> perfetto.protos.ChromeProcessDescriptor
-	8,  // 2: perfetto.protos.TrackDescriptor.thread:type_name -> perfetto.protos.ThreadDescriptor
-	9,  // 3: perfetto.protos.TrackDescriptor.chrome_thread:type_name -> perfetto.protos.ChromeThreadDescriptor
-	10, // 4: perfetto.protos.TrackDescriptor.counter:type_name -> perfetto.protos.CounterDescriptor
-	11, // 5: perfetto.protos.TrackDescriptor.state:type_name -> perfetto.protos.StateDescriptor
+	7,  // 0: perfetto.protos.TrackDescriptor.process:type_name -> perfetto.protos.ProcessDescriptor
+	8,  // 1: perfetto.protos.TrackDescriptor.chrome_process:type_name -> perfetto.protos.ChromeProcessDescriptor
+	9,  // 2: perfetto.protos.TrackDescriptor.thread:type_name -> perfetto.protos.ThreadDescriptor
+	10, // 3: perfetto.protos.TrackDescriptor.chrome_thread:type_name -> perfetto.protos.ChromeThreadDescriptor
+	11, // 4: perfetto.protos.TrackDescriptor.counter:type_name -> perfetto.protos.CounterDescriptor
+	12, // 5: perfetto.protos.TrackDescriptor.state:type_name -> perfetto.protos.StateDescriptor
 	0,  // 6: perfetto.protos.TrackDescriptor.child_ordering:type_name -> perfetto.protos.TrackDescriptor.ChildTracksOrdering
 	1,  // 7: perfetto.protos.TrackDescriptor.sibling_merge_behavior:type_name -> perfetto.protos.TrackDescriptor.SiblingMergeBehavior
 	2,  // 8: perfetto.protos.TrackDescriptor.process_ordering:type_name -> perfetto.protos.TrackDescriptor.ProcessOrdering
 	3,  // 9: perfetto.protos.TrackDescriptor.thread_ordering:type_name -> perfetto.protos.TrackDescriptor.ThreadOrdering
 	5,  // 10: perfetto.protos.TrackDescriptor.weft_mark:type_name -> perfetto.protos.WeftTrackMark
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	6,  // 11: perfetto.protos.WeftTrackMark.input_id:type_name -> perfetto.protos.WeftInputID
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_perfetto_protos_track_descriptor_proto_init() }
@@ -751,7 +840,7 @@ func file_perfetto_protos_track_descriptor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perfetto_protos_track_descriptor_proto_rawDesc), len(file_perfetto_protos_track_descriptor_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   2,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

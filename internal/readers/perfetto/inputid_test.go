@@ -11,13 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
 
 // oddIDs is a trace of processes and threads whose ids Perfetto cannot hold. The quotes, commas and words of the names are
-// those of the descriptions in which weft keeps the ids.
+// those of the descriptions that tell people of the ids.
 const oddIDs = `[
 {"ph":"M","name":"process_name","pid":0,"args":{"name":"python"}},
 {"ph":"M","name":"process_labels","pid":0,"args":{"labels":"GPU 0,pid 0"}},
@@ -74,7 +75,7 @@ func TestInputIDsAreReadBack(t *testing.T) {
 	}
 }
 
-// The description of a track says nothing of ids in the traces of others.
+// The description of a track says nothing of ids: it is for people.
 func TestForeignDescriptions(t *testing.T) {
 	foreign := encode(t, `
 		packet { track_descriptor { uuid: 1 description: "In the input: pid 0" process { pid: 3 process_name: "p" } } }
@@ -83,5 +84,23 @@ func TestForeignDescriptions(t *testing.T) {
 	got := identities(readTrace(t, foreign).timeline)
 	if strings.Contains(got, "made up true") || !strings.Contains(got, "p [pid 3]") {
 		t.Error(got)
+	}
+}
+
+// A mark whose id is damaged is counted, and its track is what the descriptor says.
+func TestDamagedInputIDs(t *testing.T) {
+	for _, mark := range []string{
+		`input_id {}`, `input_id { number: 1 text: "a" }`, `input_id { text_is_number: true }`, `input_id { name: "x" }`,
+		`role: 1 input_id { number: 0 }`, `subject: "s"`,
+	} {
+		read := readTrace(t, encode(t, `
+			packet { track_descriptor { uuid: 2 thread { pid: 3 tid: 4 } weft_mark { `+mark+` } } }
+			packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "i" } }`))
+		if got := identities(read.timeline); strings.Contains(got, "made up true") || !strings.Contains(got, "[tid 4]") {
+			t.Errorf("%s: %s", mark, got)
+		}
+		if n := read.timeline.Problems().Count(problem.TrackRoleInvalid); n != 1 {
+			t.Errorf("%s: counted %d times as damaged, want once", mark, n)
+		}
 	}
 }

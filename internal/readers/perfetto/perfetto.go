@@ -238,7 +238,7 @@ func (r *reader) payload(stamp pfwire.Stamp, stampErr error) error {
 	case schema.TracePacket_TrackEvent:
 		return r.trackEvent(stamp, stampErr)
 	case schema.TracePacket_ProcessDescriptor:
-		r.processDescriptor(data, "")
+		r.processDescriptor(data, nil)
 	case schema.TracePacket_ThreadDescriptor:
 		r.threadDescriptor(data)
 	case schema.TracePacket_StreamingProfilePacket:

@@ -3,6 +3,7 @@ package perfetto
 import (
 	"bytes"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
@@ -196,14 +197,6 @@ func (r *reader) thread(process timeline.TrackID, tid int64) timeline.TrackID {
 	return r.b.Thread(process, timeline.ThreadKey{Num: tid})
 }
 
-// inputID returns what the description of a process or thread says of it, if it is one of weft's.
-func (r *reader) inputID(kind timeline.TrackKind, description string) (id timeline.InputID, name string, ok bool) {
-	if _, ok := r.b.Attribute(pfwire.AttributeVersion); !ok {
-		return id, "", false
-	}
-	return pfwire.ParseInputID(kind, description)
-}
-
 // overridesThread reports whether a legacy event names another thread than that of its sequence.
 func (e *trackEvent) overridesThread() bool {
 	return e.HasLegacy && (e.Legacy.HasPID || e.Legacy.HasTID)
@@ -299,7 +292,7 @@ func (r *reader) trackDescriptor(msg []byte) {
 }
 
 func (r *reader) describeThread(d *trackDescriptor) {
-	id, process, name, ok := r.parseThread(d.thread, d.spec.Description)
+	id, process, name, ok := r.parseThread(d.thread, r.readMark(d).input)
 	if !ok {
 		return
 	}
@@ -311,11 +304,12 @@ func (r *reader) describeThread(d *trackDescriptor) {
 }
 
 func (r *reader) describeProcess(d *trackDescriptor) {
-	id, ok := r.processDescriptor(d.process, d.spec.Description)
+	m := r.readMark(d)
+	id, ok := r.processDescriptor(d.process, m.input)
 	if !ok {
 		return
 	}
-	if role, _ := r.readMark(d); role == timeline.RoleMainProcess {
+	if m.role == timeline.RoleMainProcess {
 		r.b.SetMain(id, timeline.MainByMark)
 	}
 	r.declareOnce(d, track{id: id, kind: processTrack, process: id}, nil)
@@ -409,35 +403,92 @@ func (r *reader) describeTrack(d *trackDescriptor) {
 		return
 	}
 	d.spec.Name = string(r.validText(d.name))
-	d.spec.Role, d.spec.Subject = r.readMark(d)
+	m := r.readMark(d)
+	d.spec.Role, d.spec.Subject = m.role, m.subject
 	id := r.b.NewTrack(r.parentTrack(d), d.spec)
 	r.tracks.declare(r.b, d.uuid, track{
 		id: id, kind: namedTrack, parent: d.parent, details: d.spec.Role == timeline.RoleDetails && d.parent != 0,
 	})
 }
 
-// readMark returns what weft says of a track that it wrote. A track whose mark is damaged is one without role.
-func (r *reader) readMark(d *trackDescriptor) (timeline.Role, string) {
+// mark is what weft says of a track that it wrote (perfetto.md, "What weft's own tracks are").
+type mark struct {
+	role    timeline.Role
+	subject string
+	input   *inputID // of a process or thread with an assigned id
+}
+
+// inputID is what the input of weft said of a process or thread.
+type inputID struct {
+	id   timeline.InputID
+	name []byte
+}
+
+// readMark returns what weft says of a track that it wrote. A track whose mark is damaged has none.
+func (r *reader) readMark(d *trackDescriptor) mark {
 	if d.mark == nil {
-		return timeline.NoRole, ""
+		return mark{}
 	}
+	m, ok := parseMark(d)
+	if !ok {
+		r.add(problem.TrackRoleInvalid, fmt.Sprintf("uuid %d", d.uuid))
+		return mark{}
+	}
+	m.subject = string(r.validText([]byte(m.subject)))
+	return m
+}
+
+// parseMark parses a mark. It is not ok if nothing that weft writes has it.
+func parseMark(d *trackDescriptor) (m mark, ok bool) {
 	var role uint64
-	var subject []byte
 	w := wire.NewReader(d.mark)
 	for w.Next() {
 		switch {
 		case w.Field() == schema.WeftTrackMark_Role && w.Type() == wire.Varint:
 			role = w.Uint()
 		case w.Field() == schema.WeftTrackMark_Subject && w.Type() == wire.Len:
-			subject = w.Bytes()
+			m.subject = string(w.Bytes())
+		case w.Field() == schema.WeftTrackMark_InputID && w.Type() == wire.Len:
+			if m.input = parseInputID(w.Bytes()); m.input == nil {
+				return m, false
+			}
 		}
 	}
-	isProcess := d.process != nil
-	if w.Err() != nil || role == 0 || !timeline.IsRole(role) || isProcess != (timeline.Role(role) == timeline.RoleMainProcess) {
-		r.add(problem.TrackRoleInvalid, fmt.Sprintf("uuid %d", d.uuid))
-		return timeline.NoRole, ""
+	m.role = timeline.Role(role)
+	switch {
+	case w.Err() != nil || role != 0 && !timeline.IsRole(role):
+		return m, false
+	case d.process != nil:
+		return m, m.role == timeline.RoleMainProcess || m.role == timeline.NoRole && m.input != nil
+	case d.thread != nil:
+		return m, m.role == timeline.NoRole && m.input != nil
 	}
-	return timeline.Role(role), string(r.validText(subject))
+	return m, m.role != timeline.NoRole && m.role != timeline.RoleMainProcess && m.input == nil
+}
+
+// parseInputID parses a WeftInputID. It returns nil if that has no id, or one that weft would not have written.
+func parseInputID(msg []byte) *inputID {
+	in, hasNumber := new(inputID), false
+	w := wire.NewReader(msg)
+	for w.Next() {
+		switch {
+		case w.Field() == schema.WeftInputID_Number && w.Type() == wire.Varint:
+			in.id.Num, hasNumber = w.Int(), true
+		case w.Field() == schema.WeftInputID_Text && w.Type() == wire.Len:
+			in.id.Text = string(w.Bytes())
+		case w.Field() == schema.WeftInputID_TextIsNumber && w.Type() == wire.Varint:
+			in.id.IsNumber = w.Uint() != 0
+		case w.Field() == schema.WeftInputID_Name && w.Type() == wire.Len:
+			in.name = w.Bytes()
+		}
+	}
+	if w.Err() != nil || hasNumber == (in.id.Text != "") || in.id.IsNumber && in.id.Text == "" || !utf8.ValidString(in.id.Text) {
+		return nil
+	}
+	if !in.id.HasNumber() {
+		in.name = []byte(in.id.Text)
+	}
+	return in
 }
 
 func (r *reader) describeCounter(d *trackDescriptor) {
@@ -465,14 +516,14 @@ const (
 
 // threadDescriptor reads a thread_descriptor packet.
 func (r *reader) threadDescriptor(msg []byte) {
-	if thread, process, name, ok := r.parseThread(msg, ""); ok {
+	if thread, process, name, ok := r.parseThread(msg, nil); ok {
 		r.nameThread(thread, process, strongName, name)
 	}
 }
 
-// parseThread reads a ThreadDescriptor, which also says which thread writes the sequence. The description is that of its
-// track.
-func (r *reader) parseThread(msg []byte, description string) (thread, process timeline.TrackID, name []byte, ok bool) {
+// parseThread reads a ThreadDescriptor, which also says which thread writes the sequence. input is what the mark of
+// its track says.
+func (r *reader) parseThread(msg []byte, input *inputID) (thread, process timeline.TrackID, name []byte, ok bool) {
 	var pid int32
 	var tid int64
 	w := wire.NewReader(msg)
@@ -496,19 +547,19 @@ func (r *reader) parseThread(msg []byte, description string) (thread, process ti
 	}
 	delete(r.tracks.writers, r.seq)
 	process = r.process(int64(pid))
-	if key, inputName, ok := r.inputID(timeline.ThreadTrack, description); ok {
+	if input != nil {
 		if at := (assignedTID{process, tid}); r.tracks.assignedTIDs[at] == 0 {
-			thread = r.b.Thread(process, key)
+			thread = r.b.Thread(process, input.id)
 			r.b.WriteAs(thread, tid)
 			r.tracks.assignedTIDs[at] = thread
 		}
-		name = []byte(inputName)
+		name = input.name
 	}
 	return r.thread(process, tid), process, r.validText(name), true
 }
 
-// processDescriptor reads a ProcessDescriptor. The description is that of its track.
-func (r *reader) processDescriptor(msg []byte, description string) (process timeline.TrackID, ok bool) {
+// processDescriptor reads a ProcessDescriptor. input is what the mark of its track says.
+func (r *reader) processDescriptor(msg []byte, input *inputID) (process timeline.TrackID, ok bool) {
 	var pid int32
 	var start int64
 	var name []byte
@@ -539,13 +590,13 @@ func (r *reader) processDescriptor(msg []byte, description string) (process time
 	if start != 0 {
 		r.b.SetIntAttribute(fmt.Sprintf("process.%d.start_timestamp_ns", pid), start)
 	}
-	if key, inputName, ok := r.inputID(timeline.ProcessTrack, description); ok {
+	if input != nil {
 		if r.tracks.assignedPIDs[int64(pid)] == 0 {
-			process = r.b.Process(key)
+			process = r.b.Process(input.id)
 			r.b.WriteAs(process, int64(pid))
 			r.tracks.assignedPIDs[int64(pid)] = process
 		}
-		name, labels = []byte(inputName), pfwire.WithoutPIDLabel(labels, key)
+		name, labels = input.name, pfwire.WithoutPIDLabel(labels, input.id)
 	}
 	process = r.process(int64(pid))
 	r.nameProcess(process, weakName, r.validText(name))
