@@ -64,12 +64,12 @@ func run(ctx context.Context, args []string, env *environment) int {
 	}
 	switch usage := (*usageError)(nil); {
 	case ctx.Err() != nil && err != nil:
-		// An interrupted run says nothing more: whoever interrupted it knows.
+		// An interrupted run prints nothing more: the user knows.
 		return exitInterrupted
 	case err == nil:
 		return exitOK
 	case errors.Is(err, syscall.EPIPE):
-		return exitBrokenPipe // whoever read our output had enough of it
+		return exitBrokenPipe // the reader of our output has closed it
 	case errors.As(err, &usage):
 		fmt.Fprintf(env.stderr, "weft: %s\nRun \"weft --help\" or \"weft COMMAND --help\" for usage.\n", printable(err.Error()))
 		return exitUsage
@@ -172,7 +172,7 @@ To view a converted trace, drag it into https://ui.perfetto.dev.`),
 	return app
 }
 
-// onUsageError is called with what the cli package finds wrong, which speaks of flags as Go's programs do.
+// onUsageError rewrites errors of the cli package, which spells flags as Go's programs do.
 func onUsageError(c *cli.Context, err error, _ bool) error {
 	text := err.Error()
 	m := invalidValue.FindStringSubmatch(text)
@@ -236,7 +236,7 @@ func printError(env *environment, err error) {
 	fmt.Fprintf(env.stderr, "weft: %s\n", printable(message(err)))
 }
 
-// message is the text of an error: each of several that are joined once, and standard output by its name in messages.
+// message is the text of an error: joined errors once each, and standard output by its name in messages.
 func message(err error) string {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -255,7 +255,7 @@ func message(err error) string {
 }
 
 // printable writes control characters and bytes that are no UTF-8 as escapes: file names may hold them, and a message
-// is to stay one line and to leave the terminal alone.
+// must stay one line and not affect the terminal.
 func printable(text string) string { return escapes.Text(text) }
 
 // An input is a file that is read, or standard input.
@@ -321,7 +321,7 @@ func openUntil(ctx context.Context, open func() (*os.File, error)) (*os.File, er
 	}
 }
 
-// eachFile calls fn for every argument of a command. One that fails does not keep the others from being looked at.
+// eachFile calls fn for every argument of a command. A failure does not stop the others.
 func eachFile(c *cli.Context, env *environment, fn func(name string, src *input) error) error {
 	if c.NArg() == 0 {
 		return usagef("no file; name one, or use \"-\" for standard input")
@@ -359,7 +359,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// inputName is how an input is called in messages.
+// inputName is the name of an input in messages.
 func inputName(name string) string {
 	switch name {
 	case "-":

@@ -145,12 +145,12 @@ func setArgs(c *cli.Context, opts *convert.Options) error {
 	return nil
 }
 
-// gcPercent is how much garbage may lie about beside what is used, in percent. Nearly all of what is used has no pointers,
-// so that a collection takes a few milliseconds, whatever the size; less garbage shows in the peak memory, not in the time.
+// gcPercent is GOGC: garbage in percent of live memory. Nearly all live memory has no pointers, so a collection takes a
+// few milliseconds, whatever the size; less garbage lowers peak memory and costs no time.
 const gcPercent = 75
 
 // limitHeap has the garbage collector keep the heap near the budget, also where it would let garbage pile up for speed.
-// Who sets GOMEMLIMIT or GOGC has decided otherwise.
+// GOMEMLIMIT and GOGC take precedence.
 func limitHeap(memory int64) {
 	const tables = 64 << 20 // what is kept beside the budget in an ordinary trace
 	if os.Getenv("GOMEMLIMIT") == "" {
@@ -322,7 +322,7 @@ func (j *convertJob) isInput(path string) bool {
 	return false
 }
 
-// run converts all inputs. One that fails does not keep the others from being converted.
+// run converts all inputs. A failure does not stop the others.
 func (j *convertJob) run(ctx context.Context) error {
 	reportOutput, err := j.openReport(ctx)
 	if err != nil {
@@ -339,7 +339,7 @@ func (j *convertJob) run(ctx context.Context) error {
 		j.convertAll(ctx, p)
 	}()
 	var failed, lost bool
-	var brokenPipe error // of the reader of standard output, who knows
+	var brokenPipe error // standard output is closed; its reader knows
 	var reportErr error  // the first one; the traces are still converted
 	for _, c := range j.conversions {
 		select {

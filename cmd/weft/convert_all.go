@@ -50,8 +50,8 @@ func (j *convertJob) mayShare(c *conversion, n int) bool {
 	return n > 1 && c.size() >= 0 && c.size() <= j.opts.Memory/int64(n)/shareOfInput
 }
 
-// convertAll converts everything, in the order of the command line or, where inputs are small, several at once: a worker
-// for each, which is less work than to share one input among workers. It returns when nothing is under way any more.
+// convertAll converts everything, in the order of the command line or, where inputs are small, several at once: one
+// worker each, which costs less than sharing one input among workers. It returns when all are done.
 func (j *convertJob) convertAll(ctx context.Context, p *progress) {
 	n := 1
 	if len(j.conversions) > 1 {
@@ -85,7 +85,7 @@ func (j *convertJob) convertAll(ctx context.Context, p *progress) {
 	waitForAll(idle, n, func(*worker) {})
 }
 
-// A worker is what one conversion after the other uses.
+// A worker holds what conversions reuse, one after the other.
 type worker struct {
 	convert.Converter
 	input bytes.Buffer

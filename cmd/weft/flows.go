@@ -70,8 +70,8 @@ const defaultConnected = 1000
 // flowQuery is what is asked of the flows of a file.
 type flowQuery struct {
 	file      string
-	id        string // "": none given
-	time      string // "": none given
+	id        string // "": not set
+	time      string // "": not set
 	marker    string
 	at        string
 	thread    string

@@ -112,7 +112,7 @@ func (t *flowText) place(m *marker) string {
 	return printable(elide(name) + " · " + strings.Join(parts, " / "))
 }
 
-// elide cuts the middle out of a long name: some processes are named by their whole command line.
+// elide shortens a long name in the middle: some processes are named by their whole command line.
 func elide(name string) string {
 	const head, tail = 40, 19
 	if utf8.RuneCountInString(name) <= head+1+tail {

@@ -142,7 +142,7 @@ func (o *output) Abort() {
 	o.file, o.temp = nil, ""
 }
 
-// outputName is how an output is called in messages.
+// outputName is the name of an output in messages.
 func outputName(path string) string {
 	if path == "" || path == "-" {
 		return "standard output"

@@ -9,9 +9,9 @@ import (
 	"github.com/weft-trace/weft/internal/suggest"
 )
 
-// permute moves the flags of a command in front of its other arguments: "convert a.json --force" means
-// "convert --force -- a.json". The cli package stops to look for flags at the first other argument. What follows "--"
-// stays as it is, and "-" alone is no flag. Who asks for help gets that of the command, whatever else stands there: the cli
+// permute moves the flags of a command in front of its other arguments: "convert a.json --force" means "convert --force
+// -- a.json". The cli package stops to look for flags at the first other argument. What follows "--" stays as it is,
+// and "-" alone is no flag. A flag that asks for help shows that of the command, whatever else is there: the cli
 // package would look for a command that is called like the first other argument.
 func permute(app *cli.App, args []string) ([]string, error) {
 	at := slices.IndexFunc(args[min(1, len(args)):], func(arg string) bool { return !strings.HasPrefix(arg, "-") }) + 1
@@ -103,7 +103,7 @@ func findFlag(flags []cli.Flag, arg string) cli.Flag {
 	return flags[i]
 }
 
-// unknownFlag is the mistake of a flag that there is not.
+// unknownFlag is the usage error for an unknown flag.
 func unknownFlag(arg string, flags []cli.Flag) error {
 	var names []string
 	for _, f := range flags {
@@ -131,7 +131,7 @@ func takesValue(flag cli.Flag, arg string) bool {
 	return !isBool && !strings.Contains(arg, "=")
 }
 
-// typed notes by which of its names a flag was given, so that messages call it so.
+// typed records the name by which a flag was set, for messages.
 func typed(app *cli.App, flag cli.Flag, arg string) {
 	if app.Metadata == nil {
 		app.Metadata = map[string]any{}
@@ -139,7 +139,7 @@ func typed(app *cli.App, flag cli.Flag, arg string) {
 	app.Metadata[flag.Names()[0]] = flagName(arg)
 }
 
-// typedName returns the name by which a flag was given.
+// typedName returns the name by which a flag was set.
 func typedName(c *cli.Context, name string) string {
 	if typed, ok := c.App.Metadata[name].(string); ok {
 		return typed

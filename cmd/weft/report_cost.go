@@ -35,7 +35,7 @@ func costFlags() []cli.Flag {
 type costQuery struct {
 	group  costtables.GroupBy
 	split  costtables.SplitBy
-	typ    string // as given; "": all
+	typ    string // as set; "": all
 	limit  int
 	window options.Window // from the start of the trace
 }

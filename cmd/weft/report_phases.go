@@ -33,9 +33,9 @@ type eventTable struct {
 	text      string
 	json      any
 	csv       [][]string // with headings
-	uncounted int64      // for want of room
-	unnested  int64      // slices within others, of which the table of these does not know, for want of room
-	unnamed   int64      // for want of a function's name
+	uncounted int64      // for lack of room
+	unnested  int64      // nested slices that are missing in their table for lack of room
+	unnamed   int64      // without a function's name
 	nothing   string     // why there are no rows; "": there are some
 }
 

@@ -36,8 +36,8 @@ func afterSecondSignal(ctx context.Context) (second context.Context, release con
 	return second, release
 }
 
-// endSignals returns the signals that end a run in order: Ctrl-C, kill, and a terminal that goes away, unless whoever
-// started weft wants it to survive that (nohup).
+// endSignals returns the signals that end a run in order: Ctrl-C, kill, and a terminal that goes away, unless weft was
+// started to survive that (nohup).
 func endSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

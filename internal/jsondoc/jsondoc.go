@@ -2,8 +2,8 @@
 // far as they can be read. The readers of all JSON formats are built on a Reader, so that the same damage gives the same result
 // and the same data problems in each (docs/formats/json.md says which). What the members mean is the format's business.
 //
-// The text itself is the scanner's: package jsonscan. A reader that has a faster way through some of its text, such as the
-// list of events of a Chrome JSON trace, takes it and has the Reader count what it comes across.
+// Package jsonscan scans the text. A reader that has a faster way through some of its text, such as the list of events
+// of a Chrome JSON trace, takes it and has the Reader count what it comes across.
 package jsondoc
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// ErrEnded ends the reading of an input that is cut, or no JSON from some place on: all that was read before is used.
+// ErrEnded ends reading an input that is truncated, or not JSON from some place on: all that was read before is used.
 var ErrEnded = errors.New("input ended")
 
-// Reader reads a document. Its methods return ErrEnded, the error of the input, or one that has been given its place.
+// Reader reads a document. Its methods return ErrEnded, the error of the input, or another error with its position.
 type Reader struct {
 	// S reads the text.
 	S *jsonscan.Scanner
@@ -50,15 +50,16 @@ type Reader struct {
 // New returns a Reader of the input of s, which counts what is wrong in log.
 func New(s *jsonscan.Scanner, log *problem.Log) *Reader { return &Reader{S: s, Log: log, Index: -1} }
 
-// StartPiece says that the scanner has another document, which is a piece of a larger one at this place: it is the position
-// of all its problems. What is cut or no JSON is an error then, as only the reader of the larger one knows what to do.
+// StartPiece says that the scanner has another document, which is a piece of a larger one at this place: it is the
+// position of all its problems. Text that is truncated or not JSON is then an error, as only the reader of the larger
+// document knows what to do.
 func (r *Reader) StartPiece(at problem.Position) {
 	r.piece, r.Index = &at, -1
 	r.keys.reset()
 }
 
-// Within calls fn with another scanner in place of the Reader's own, for a text that is a value of the document. If that is
-// cut or no JSON, what comes before is used, and the document goes on.
+// Within calls fn with another scanner in place of the Reader's own, for a text that is a value of the document. If
+// that is truncated or not JSON, what comes before is used, and the document continues.
 func (r *Reader) Within(other *jsonscan.Scanner, fn func() error) error {
 	s, index, keys := r.S, r.Index, r.keys
 	r.S, r.keys = other, keySet{}
@@ -98,7 +99,7 @@ func (r *Reader) at(offset int64) problem.Position {
 	return problem.Position{Event: -1, Offset: offset}
 }
 
-// Failed gives an error the place of the scanner.
+// Failed adds the scanner's position to an error.
 func (r *Reader) Failed(err error) error {
 	if where := r.where(); where != "" {
 		return fmt.Errorf("%s (byte %d): %w", where, r.S.Offset(), err)
@@ -173,8 +174,8 @@ func (r *Reader) End(err error) error {
 	return ErrEnded
 }
 
-// Partial counts a value that the end of the input cuts, at its position. It does so once: the values around it are cut as
-// well.
+// Partial counts a value that the end of the input truncates, at its position. It does so once: the values around it
+// are truncated as well.
 func (r *Reader) Partial(at problem.Position) {
 	if !r.partial && r.piece == nil {
 		r.partial = true
@@ -263,7 +264,7 @@ func (r *Reader) Scalar() (kind jsonscan.Kind, text []byte, err error) {
 	}
 }
 
-// Skip reads over a value of any size, of which it looks at brackets and strings only.
+// Skip skips a value of any size. It reads brackets and strings only.
 func (r *Reader) Skip() error {
 	switch err := r.S.Discard(); err {
 	case nil:
@@ -434,7 +435,7 @@ func (r *Reader) Key() ([]byte, bool) {
 	return key, ok
 }
 
-// Comma counts commas that are too many or too few, once for an input.
+// Comma counts extra and missing commas, once per input.
 func (r *Reader) Comma(at problem.Position) {
 	if !r.commas {
 		r.commas = true

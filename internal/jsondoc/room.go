@@ -2,8 +2,7 @@ package jsondoc
 
 import "fmt"
 
-// Room bounds what a reader holds of an input that cannot be used before it was read to its end. The zero Room is without
-// bounds.
+// Room bounds the memory for an input that must be read to its end before use. The zero Room is unlimited.
 type Room struct {
 	// Limit is the number of bytes that may be held; 0: any.
 	Limit int64

@@ -137,7 +137,7 @@ func shortDecimal(text []byte, scale int) (int64, bool) {
 	return v * 1000, true
 }
 
-// maxExponent is where the exponent of a number is cut; no text that fits into memory can make up for it.
+// maxExponent is where the exponent of a number is clamped; no text that fits into memory can make up for it.
 const maxExponent = 1 << 40
 
 // splitNumber takes a number of JSON without sign apart.

@@ -223,7 +223,7 @@ func (r *Recording) copyRecords() {
 	for {
 		n, err := r.records.Read(buf)
 		if _, writeErr := whole.Write(buf[:n]); writeErr != nil && wanted {
-			wanted = false // whoever read the lines has given up; what comes now is thrown away
+			wanted = false // the reader has stopped; further lines are discarded
 			r.Interrupt()
 		}
 		if isClosed(r.exited) {

@@ -37,8 +37,8 @@ type Recording struct {
 	Profile *Profile
 }
 
-// Assembler joins the pieces of the profiles of a trace (profile-calls.md 2). The chunks of a profile go on from each
-// other, so they must come in their order; else events may come in any order.
+// Assembler joins the pieces of the profiles of a trace (profile-calls.md 2). Each chunk of a profile continues the one
+// before, so chunks must come in order; other events may come in any order.
 type Assembler struct {
 	log   *problem.Log
 	opts  AssemblerOptions
@@ -87,7 +87,8 @@ func NewAssembler(log *problem.Log, opts AssemblerOptions) *Assembler {
 	return a
 }
 
-// Err returns an error if the profiles take more memory than they may. What came after that is not in them.
+// Err returns an error if the profiles need more memory than AssemblerOptions.Memory. They lack whatever came after
+// that.
 func (a *Assembler) Err() error { return a.full }
 
 // wholeID is the id of a CpuProfile event that has none.
@@ -103,8 +104,8 @@ const (
 // IsEventName reports whether events of phase P with this name carry a profile or a piece of one.
 func IsEventName(name string) bool { return name == HeadName || name == ChunkName || name == WholeName }
 
-// Add adds an event by its name, for which IsEventName holds. It reports whether all that the event says is in the profile
-// then; a head is worth keeping besides.
+// Add adds an event by its name, for which IsEventName holds. It reports whether the profile holds everything that the
+// event says; a head is worth keeping as well.
 func (a *Assembler) Add(name string, ev *Event) (taken bool) {
 	switch name {
 	case HeadName:
@@ -152,12 +153,12 @@ func (a *Assembler) Whole(ev *Event) {
 	a.read(ev, p)
 }
 
-// setOffset says how far the times of events are from those that the profile says of itself.
+// setOffset sets the offset from the profile's own times to those of events.
 func (p *partialProfile) setOffset(offset timeline.Nanos) {
 	p.offset = min(max(offset, -maxTime), maxTime)
 }
 
-// bytesOfDraft is what a profile takes in memory of which nothing is known yet.
+// bytesOfDraft is the memory of an empty draft.
 const bytesOfDraft = 1 << 10
 
 // profile returns the profile of an event.
@@ -246,8 +247,8 @@ func sourceRank(source string) int {
 }
 
 // choose marks the profile of each thread whose calls are built: the preferred one, else the first of the best source,
-// even if it has no nodes. A profile without head that nobody prefers is chosen only if its process has no other such one,
-// and its thread no profile with a head.
+// even if it has no nodes. A profile without head that is not preferred is chosen only if it is the only one without
+// head in its process, and its thread has no profile with a head.
 func (a *Assembler) choose(all []*Recording) {
 	type thread struct{ process, thread int64 }
 	best := map[thread]*Recording{}

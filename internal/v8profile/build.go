@@ -7,7 +7,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// build makes a Profile of what was read, with the given start. It returns nil if there is no node.
+// build makes a Profile of the draft, starting at start. It returns nil if there is no node.
 func (d *draft) build(start timeline.Nanos) *Profile {
 	if len(d.nodes) == 0 {
 		return nil

@@ -10,7 +10,7 @@ import (
 
 var errTooManyNodes = fmt.Errorf("a profile of more than %d nodes", maxNodes)
 
-// decoder reads the JSON of profiles into a draft. Every plain value is a unit, so that a document of any size passes
+// decoder reads the JSON of profiles into a draft. Every scalar is a unit, so that a document of any size passes
 // through a small window.
 type decoder struct {
 	*jsondoc.Reader
@@ -24,10 +24,10 @@ type decoder struct {
 	pieceStart, nLines, nColumns int
 }
 
-// roomEvery is the number of elements of lists after which the memory is looked at.
+// roomEvery is the number of list elements between checks of the memory.
 const roomEvery = 1 << 12
 
-// take asks for what the draft has grown by.
+// take accounts for the growth of the draft.
 func (r *decoder) take() error {
 	now := r.d.bytes()
 	err := r.room.Take(now - r.taken)
@@ -35,8 +35,7 @@ func (r *decoder) take() error {
 	return err
 }
 
-// object calls member for each key of an object, which must read the value. A value that is no object is read over and
-// counted.
+// object calls member for each key of an object, which must read the value. Any other value is skipped and counted.
 func (r *decoder) object(member func(key []byte) error) error {
 	if ok, err := r.opens('{'); !ok {
 		return err
@@ -44,8 +43,7 @@ func (r *decoder) object(member func(key []byte) error) error {
 	return r.Members(func(key []byte, _ byte) error { return member(key) })
 }
 
-// array calls element for each element of an array, which must read it. A value that is no array is read over and
-// counted.
+// array calls element for each element of an array, which must read it. Any other value is skipped and counted.
 func (r *decoder) array(element func() error) error {
 	if ok, err := r.opens('['); !ok {
 		return err
@@ -61,8 +59,8 @@ func (r *decoder) array(element func() error) error {
 	})
 }
 
-// opens reports whether the value that follows begins with a bracket. Another one is read over, and counted unless it is
-// null.
+// opens reports whether the value that follows begins with a bracket. Any other value is skipped, and counted unless it
+// is null.
 func (r *decoder) opens(bracket byte) (ok bool, err error) {
 	c, err := r.Peek()
 	if err != nil || c == bracket {

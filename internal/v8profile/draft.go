@@ -99,7 +99,7 @@ type functionKey struct {
 	line, column                int32
 }
 
-// positions is a list of lines or columns that is parallel to the samples. It takes no memory while all are unknown.
+// positions is a list of lines or columns that is parallel to the samples. It uses no memory while all are unknown.
 type positions struct {
 	values []int32
 }
@@ -152,7 +152,7 @@ func (d *draft) function(k functionKey) FunctionIndex {
 	return f
 }
 
-// define adds a node. Of several nodes with one id the last counts.
+// define adds a node. The last of several nodes with one id counts.
 func (d *draft) define(n draftNode) {
 	if len(d.nodes) >= maxNodes {
 		d.found.overLimit++
@@ -195,7 +195,7 @@ func (d *draft) addSample(id int64) {
 	d.samples = append(d.samples, d.slots.get(id))
 }
 
-// addDelta adds the time of a sample, given since the one before.
+// addDelta adds the time of a sample, relative to the previous one.
 func (d *draft) addDelta(delta timeline.Nanos) {
 	if delta > maxTime || delta < -maxTime {
 		d.found.badValues++
@@ -204,7 +204,7 @@ func (d *draft) addDelta(delta timeline.Nanos) {
 	d.addTime(d.now + delta)
 }
 
-// addTime adds the time of a sample, given since the start.
+// addTime adds the time of a sample, relative to the start.
 func (d *draft) addTime(ts timeline.Nanos) {
 	if len(d.times) >= maxSamples {
 		d.found.overLimit++

@@ -7,7 +7,7 @@
 //     and takes the whole profiles that old versions wrote (CpuProfile);
 //   - .cpuprofile files of DevTools and Node, in their present and in their legacy form: Read.
 //
-// What calls the samples make is the business of package profilecalls; nothing here knows tracks or slices.
+// Package profilecalls makes calls of samples; nothing here knows tracks or slices.
 package v8profile
 
 import (

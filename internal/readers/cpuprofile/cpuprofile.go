@@ -5,8 +5,8 @@
 //	each sample            a call-stack sample, which weighs the nanoseconds up to the next one
 //	what V8 was doing      slices gc, program, idle and script on the track "V8 state" below the thread
 //
-// The pseudo functions (program), (idle) and (garbage collector) are states and frames of stacks, but no calls: they would
-// be noise among the functions. The comments cite docs/formats/profile-calls.md.
+// The pseudo functions (program), (idle) and (garbage collector) are states and frames of stacks, but not calls: they
+// would be noise among the functions. The comments cite docs/formats/profile-calls.md.
 package cpuprofile
 
 import (
@@ -45,9 +45,9 @@ const (
 	nodeProcess    = "Node.js"
 )
 
-// Read reads a .cpuprofile from r, which is unpacked, into b. Errors are those of r and of b, of ctx, and inputs that are
-// no profile at all; they say where in the input they occurred. The profile is held in memory while it is read: some 20
-// bytes for a sample.
+// Read reads a .cpuprofile from r, which is unpacked, into b. Errors are those of r, b and ctx, and inputs that are not
+// profiles; each states its position in the input. The profile is held in memory while it is read: some 20 bytes for a
+// sample.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	p, err := v8profile.ReadWithin(jsondoc.Cancelled(ctx, r), opts.Problems, opts.Memory)
 	if err != nil {
@@ -101,7 +101,7 @@ func processName(p *v8profile.Profile) string {
 	return origin
 }
 
-// cancelEvery is the number of samples or calls after which a context is looked at.
+// cancelEvery is the number of samples or calls between checks of the context.
 const cancelEvery = 1 << 12
 
 // addCalls adds the calls of a profile that stands alone (profile-calls.md 4), which may take so many bytes of memory.
@@ -164,7 +164,7 @@ func (t *Thread) time(ts timeline.Nanos) (moved timeline.Nanos, ok bool) {
 	return moved, true
 }
 
-// span moves a call or state. What begins before time 0 and ends behind it is cut to begin at 0.
+// span moves a call or state. One that begins before time 0 and ends after it starts at 0.
 func (t *Thread) span(from, length timeline.Nanos) (begin, left timeline.Nanos, ok bool) {
 	if t.inRange(from) && from+t.Shift < 0 && from+t.Shift+length > 0 {
 		t.Problems.Add(problem.ProfileSliceClamped, problem.NoPosition, "")
@@ -174,7 +174,7 @@ func (t *Thread) span(from, length timeline.Nanos) (begin, left timeline.Nanos, 
 	return begin, length, ok
 }
 
-// add hands an event over, as one of its own.
+// add adds a separate event.
 func (t *Thread) add(to *timeline.Builder, ev *timeline.Event) error {
 	ev.Event, ev.Offset = t.Event, noOffset
 	t.Event++

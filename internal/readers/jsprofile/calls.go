@@ -15,7 +15,7 @@ const (
 	maxShown = maxDepth - 1
 )
 
-// cancelEvery is the number of samples after which the context is looked at.
+// cancelEvery is the number of samples between checks of the context.
 const cancelEvery = 1 << 12
 
 // samples goes through the samples: through those of one busy run, which lend each other stacks (C5), and through those
@@ -43,8 +43,8 @@ func (t *thread) adjoins(i int) bool {
 	return gap == 0
 }
 
-// run adds the samples from first up to last. A collection without stack borrows that of the nearest sample before it in
-// the run, else that of the nearest one behind it (C6): browsers leave the stack out, but something was interrupted.
+// run adds the samples from first up to last. A collection without stack borrows that of the nearest sample before it
+// in the run, else after it (C6): browsers omit the stack, but something was interrupted.
 func (t *thread) run(first, last int) error {
 	previous, next := noIndex, first
 	for i := first; i < last; i++ {
@@ -72,7 +72,7 @@ func (t *thread) run(first, last int) error {
 	return nil
 }
 
-// ownStack returns the stack of a sample, noIndex if it has none that is good.
+// ownStack returns the stack of a sample, noIndex if it has no valid one.
 func (t *thread) ownStack(s *sample) int32 {
 	if s.stack == noIndex || t.stacks.depth(s.stack) == 0 {
 		return noIndex
@@ -80,7 +80,7 @@ func (t *thread) ownStack(s *sample) int32 {
 	return s.stack
 }
 
-// sample adds one sample: what it says about slices, states, gaps, and itself.
+// sample adds one sample: slices, states, gaps and the sample itself.
 func (t *thread) sample(i int, stack int32, source gcSource) error {
 	s := t.p.samples.At(i)
 	length, gap := t.length(i)
@@ -140,7 +140,7 @@ func (t *thread) callstack(s *sample, stack int32) timeline.CallstackID {
 	return t.b.PushFrame(id, t.markers[s.state])
 }
 
-// markerName is how a marker is called where it stands among functions (C8).
+// markerName is the name of a marker among functions (C8).
 func (s *states) markerName(id state) string { return "(" + s.names[id] + ")" }
 
 // calls are the open slices of a thread.
@@ -267,7 +267,7 @@ func (k *locationKeys) add(args *timeline.ArgsEncoder, resource string, f *frame
 	}
 }
 
-// beginWeft opens the dictionary of what weft itself says.
+// beginWeft opens the dictionary of what weft adds.
 func beginWeft(args *timeline.ArgsEncoder) {
 	args.Key([]byte("weft"))
 	args.BeginDict()

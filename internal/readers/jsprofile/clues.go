@@ -18,7 +18,7 @@ import (
 //   - navigationStart is the time origin of the page that was navigated to. The page is the one of the self-profile if it
 //     is among its scripts, as a page with a script in it is, and if no other navigation led there.
 //
-// Everything else, such as where in a trace a function runs that is in the profile too, would be guessing.
+// Anything else, such as where a function of the profile runs in the trace, would be a guess.
 type Clues struct {
 	profiles    []tracedProfile
 	byID        map[tracedID]int // index in profiles
@@ -55,11 +55,11 @@ type navigation struct {
 	url      string
 }
 
-// ReadClues reads the clues of a Chrome JSON trace, which is unpacked. The error is one of r, or ctx's; what is no JSON ends
-// the reading.
+// ReadClues reads the clues of a Chrome JSON trace, which is unpacked. The error is one of r, or ctx's; text that is
+// not JSON ends reading.
 func ReadClues(ctx context.Context, r io.Reader) (*Clues, error) {
 	c := &clueReader{
-		// What is wrong with the trace counts where it is converted.
+		// Conversion counts what is wrong with the trace.
 		doc:   jsondoc.New(jsonscan.New(jsondoc.Cancelled(ctx, r)), new(problem.Log)),
 		clues: &Clues{byID: map[tracedID]int{}},
 	}
@@ -164,7 +164,7 @@ func (c *clueReader) event() (e clueEvent) {
 	return e
 }
 
-// integer reads an integer; 0 if the value is none.
+// integer reads an integer; 0 for any other value.
 func (c *clueReader) integer(s *jsonscan.Scanner) int64 {
 	_, text := s.Scalar()
 	n, _ := jsonscan.Int64(text)

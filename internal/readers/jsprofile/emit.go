@@ -16,7 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// writer hands profiles over to a Builder.
+// writer adds profiles to a Builder.
 type writer struct {
 	ctx       context.Context
 	b         *timeline.Builder
@@ -69,7 +69,7 @@ func (w *writer) profiles(all []*profile) error {
 		if err := w.profile(p, thread); err != nil {
 			return err
 		}
-		*p = profile{} // its columns are of no use any more
+		*p = profile{} // its columns are not needed any more
 	}
 	if w.opts.Clues == nil { // else the trace may have samples of its own
 		w.b.DescribeSamples(Samples)
@@ -111,7 +111,7 @@ func (w *writer) placeInTime(all []*profile) error {
 		w.b.SetClocks(timeline.Clocks{Trace: timeline.ClockRealtime})
 	}
 	for _, p := range all {
-		// One that does not know when it was recorded is put where the earliest of those begins that do.
+		// One without a known time starts with the earliest of the others.
 		if p.origin == nil {
 			w.log.Add(problem.TimeOriginUnknown, problem.Position{Event: -1, Offset: p.offset}, "")
 			p.origin = earliest
@@ -139,7 +139,7 @@ func (p *profile) pageOrigin() string {
 	return ""
 }
 
-// thread is the work on one profile.
+// thread is the state of adding one profile.
 type thread struct {
 	*writer
 	p        *profile
@@ -281,7 +281,7 @@ func (t *thread) length(i int) (length, gap timeline.Nanos) {
 	return min(t.interval, maxTime), 0
 }
 
-// add hands w.out to the Builder, as an event of its own.
+// add adds w.out to the Builder, as a separate event.
 func (w *writer) add(offset int64) error {
 	w.index++
 	w.out.Event, w.out.Offset = w.index, offset

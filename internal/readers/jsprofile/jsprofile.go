@@ -14,11 +14,11 @@
 // found once (stacks.go); then the samples are gone through in order of time (emit.go, calls.go, activity.go).
 //
 // A file may hold several profiles, in an array or one behind the other; each becomes a thread. Wrappers of other tools
-// are read as far as they say something about the profile (wrapper.go). A profile can be put into the trace of Chrome that was
+// are read where they describe the profile (wrapper.go). A profile can be put into the trace of Chrome that was
 // recorded beside it (clues.go, traced.go, match.go).
 //
-// Whatever is wrong with single samples is counted in Options.Problems and never stops the reading. An error of Read means
-// that the input as a whole cannot be read.
+// Bad data in single samples is counted in Options.Problems and never stops reading. An error from Read means that the
+// input as a whole cannot be read.
 package jsprofile
 
 import (
@@ -34,7 +34,7 @@ import (
 // DefaultThreadName is the name of the thread of a profile.
 const DefaultThreadName = "JS main"
 
-// Options says how Read reads. What a profile lacks can be given here; what is given counts, whatever a profile says.
+// Options says how Read reads. It can supply what a profile lacks, and overrides what a profile says.
 type Options struct {
 	// Problems counts what is wrong with the data. It is required, and should be the log of the Builder.
 	Problems *problem.Log
@@ -51,12 +51,12 @@ type Options struct {
 
 	// ThreadName is the name of the thread; "": DefaultThreadName. The format does not tell workers from pages.
 	ThreadName string
-	// Clues places profiles in a trace of Chrome that the Builder holds already: the thread joins the process of the page,
-	// its times are those of the trace, and Samples are not described once more. Where a profile belongs must be found by the
-	// clues, unless TimeOrigin says it.
+	// Clues places profiles in a trace of Chrome that the Builder holds already: the thread joins the process of the
+	// page, its times are those of the trace, and Samples are not described once more. Without TimeOrigin, the clues
+	// must locate the profile.
 	Clues *Clues
-	// CountSamples makes each sample count as one instead of weighing the time that it stands for, because the samples that the
-	// Builder holds weigh something else, and a trace has one description of all.
+	// CountSamples makes each sample count as one instead of weighing the time that it stands for, because the
+	// Builder's samples weigh something else, and a trace describes all its samples once.
 	CountSamples bool
 	// Matched is called for each profile that was placed. Optional.
 	Matched func(Match)
@@ -77,8 +77,8 @@ type Options struct {
 	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
 }
 
-// Read reads the profiles of r, which is unpacked, into b. Errors are those of r and of b, of ctx, and inputs that are no
-// profile at all; they say where in the input they occurred.
+// Read reads the profiles of r, which is unpacked, into b. Errors are those of r, b and ctx, and inputs that are not
+// profiles; each states its position in the input.
 func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) error {
 	profiles, err := parse(ctx, r, b, opts)
 	if err != nil {
@@ -131,7 +131,7 @@ const (
 	sizeOfAttribute = 56
 )
 
-// take says that so many bytes more are held.
+// take accounts for more bytes of memory.
 func (r *reader) take(n int) error {
 	if err := r.room.Take(int64(n)); err != nil {
 		return r.Failed(err)
@@ -139,7 +139,7 @@ func (r *reader) take(n int) error {
 	return nil
 }
 
-// unknown counts a member that the format does not know, once for a name.
+// unknown counts a member that the format does not know, once per name.
 func (r *reader) unknown(key []byte) {
 	const most = 1000 // names that are remembered
 	if r.members[string(key)] || len(r.members) == most {

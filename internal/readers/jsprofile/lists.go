@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// The lists may be this long. What browsers write is far below; more would only cost memory.
+// Limits of the lists. Browsers stay far below; more would only cost memory.
 const (
 	maxResources = 1 << 20
 	maxFrames    = 1 << 20
@@ -55,8 +55,8 @@ func list[T any](r *reader, p *profile, which lists, key string, c byte, to *blo
 	})
 }
 
-// begins notes that a profile has a list. It is false if the value, which begins with c, is none. Of two lists of one
-// name the last one counts.
+// begins notes that a profile has a list. It is false if the value, which begins with c, is not a list. The last of two
+// lists of one name counts.
 func (r *reader) begins(p *profile, which lists, c byte) bool {
 	if c != '[' {
 		return false // as if it were not there
@@ -127,7 +127,7 @@ func (r *reader) frame(c byte, out *frame) error {
 	return r.take(sizeOfFrame + len(out.name))
 }
 
-// stack reads an element of stacks. What is wrong with it is counted at the samples that use it.
+// stack reads an element of stacks. Defects are counted at the samples that use it.
 func (r *reader) stack(c byte, out *stack) error {
 	*out = stack{frame: badIndex, parent: noIndex}
 	if c != '{' {

@@ -48,14 +48,14 @@ type frame struct {
 	column   int32
 }
 
-// stack is a frame on top of another stack, both given by their index.
+// stack is a frame on top of another stack, both as indexes.
 type stack struct {
 	frame  int32
 	parent int32 // noIndex for the outermost frame
 }
 
 const (
-	// noIndex is an index that is not there, badIndex one that cannot be: no integer, or beyond any list.
+	// noIndex is a missing index, badIndex an invalid one: not an integer, or beyond any list.
 	noIndex  int32 = -1
 	badIndex int32 = -2
 )
@@ -122,7 +122,7 @@ type span struct {
 	offset int64
 }
 
-// attribute is a plain member of a larger object that the profile is a part of.
+// attribute is a scalar member of the object around the profile.
 type attribute struct {
 	key    string
 	text   string

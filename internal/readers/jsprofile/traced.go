@@ -166,7 +166,7 @@ func (r *tracedReader) piece(it *timeline.Item) {
 	}
 }
 
-// micros returns a number of microseconds as a time; 0 if it is none.
+// micros returns a number of microseconds as a time; 0 if it is not a number.
 func micros(a *timeline.Arg) timeline.Nanos {
 	n := timeline.Nanos(0)
 	switch a.Kind {

@@ -15,7 +15,7 @@ var spanTracks = map[string]string{"longTasks": "Long tasks", "actions": "Action
 
 const viewsTrack = "Views"
 
-// maxAttribute is the length up to which a plain member becomes an attribute of the trace.
+// maxAttribute bounds the length of a scalar member that becomes an attribute of the trace.
 const maxAttribute = 16 << 10
 
 // wrapperMember reads a member of the object around a profile that is no part of the API's trace.
@@ -112,7 +112,7 @@ func (r *reader) clocksValue() (c clocks) {
 	return c
 }
 
-// attribute reads a plain value, which becomes an attribute of the trace.
+// attribute reads a scalar, which becomes an attribute of the trace.
 func (r *reader) attribute(p *profile, key string) error {
 	var kind jsonscan.Kind
 	a := attribute{key: key}
@@ -202,7 +202,7 @@ func (r *reader) spanValue() (out span, timed bool) {
 	return out, timed
 }
 
-// startClocks reads a moment on two clocks inside a span; anything else than an object is none.
+// startClocks reads a moment on two clocks inside a span; nothing if the value is not an object.
 func (r *reader) startClocks() clocks {
 	kind, raw := r.S.Scalar()
 	if kind != jsonscan.Object {

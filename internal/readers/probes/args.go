@@ -30,10 +30,10 @@ const (
 	argOther // an enum outside of its labels
 )
 
-// isNumber reports whether the argument has a value.
+// isNumber reports whether the argument has a numeric value.
 func (a *argument) isNumber() bool { return a.kind != argText }
 
-// equals reports whether two arguments are the same, however they are written.
+// equals reports whether two arguments have the same value, however written.
 func (a *argument) equals(b *argument) bool {
 	if a.isNumber() || b.isNumber() {
 		return a.isNumber() && b.isNumber() && a.value == b.value
@@ -54,7 +54,7 @@ func (a *argument) appendTo(text []byte) []byte {
 	return append(text, a.text...)
 }
 
-// maxInternedText bounds the texts that are written once for the whole trace.
+// maxInternedText bounds the length of interned texts.
 const maxInternedText = 256
 
 // encode appends the value to arguments whose key was set.
@@ -154,7 +154,7 @@ func (p *argReader) readTuple(to *arguments, rest []byte, d *declaration) {
 	}
 }
 
-// param returns the declaration of an argument, or one that says nothing but its name.
+// param returns the declaration of an argument, or one with its name only.
 func (p *argReader) param(d *declaration, i int) *parameter {
 	if d != nil && i < len(d.params) {
 		return &d.params[i]
@@ -165,8 +165,8 @@ func (p *argReader) param(d *declaration, i int) *parameter {
 	return p.undeclared[i]
 }
 
-// readNumber reads a field that is declared to be a number, or that is not declared and looks like one. It reports false
-// if the argument is a text.
+// readNumber reads a field that is declared to be a number, or that is not declared and looks like one. It returns
+// false if the argument is a text.
 func (a *argument) readNumber(field []byte, param *parameter, anyInteger bool) (ok bool) {
 	var hex bool
 	switch param.typ {
@@ -239,8 +239,8 @@ func number(field []byte) (v uint64, hex, ok bool) {
 	return v, hex, true
 }
 
-// isUndeclaredNumber reports whether a number is written as those of undeclared arguments are: decimal without leading zeros, or
-// hexadecimal without sign.
+// isUndeclaredNumber reports whether an undeclared argument may be written as this number: decimal without leading
+// zeros, or hexadecimal without sign.
 func isUndeclaredNumber(field []byte, hex bool) bool {
 	if hex {
 		return field[0] != '-'
@@ -290,12 +290,12 @@ func appendText(to, field []byte) []byte {
 	return to
 }
 
-// simpleEscapes are the letters behind a backslash and what they stand for.
+// simpleEscapes maps letters after a backslash to what they stand for.
 var simpleEscapes = [256]byte{
 	'n': '\n', 't': '\t', 'r': '\r', 'a': '\a', 'b': '\b', 'f': '\f', 'v': '\v', '\\': '\\', '"': '"', '\'': '\'', '?': '?',
 }
 
-// escape reads an escape of C: the byte that it stands for and its length. A backslash that begins none stands for itself.
+// escape reads a C escape: its byte and its length. Any other backslash stands for itself.
 func escape(text []byte) (c byte, n int) {
 	if len(text) < 2 {
 		return '\\', 1

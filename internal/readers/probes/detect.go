@@ -26,8 +26,8 @@ func Detect(head []byte) bool {
 	return false
 }
 
-// isText reports whether the start of an input has no bytes that stand in files of other kinds only, such as Perfetto traces,
-// whose first byte may be that of a new line.
+// isText reports whether the start of an input has no bytes that only other kinds of files have, such as Perfetto
+// traces, whose first byte may be that of a new line.
 func isText(head []byte) bool {
 	for _, c := range head {
 		if c < '\a' || c > '\r' && c < ' ' && c != '\x1b' {

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// lossName is the name of the instants, and of their track, that say that a tracer has lost events.
+// lossName names the instants that mark events lost by the tracer, and their track.
 const lossName = "data loss"
 
 // emitter adds slices and instants to a timeline.
@@ -58,7 +58,7 @@ func (p *pairer) nameThreads() {
 		key := timeline.ThreadKey{Num: k.tid}
 		switch {
 		case k.pid == 0 && k.tid == 0:
-			key = timeline.ThreadKey{Text: own} // no number, as there is one for each processor
+			key = timeline.ThreadKey{Text: own} // no number: each processor has such a thread
 		case k.tid == 0:
 			key = timeline.ThreadKey{Text: "0", IsNumber: true}
 		}
@@ -127,7 +127,7 @@ func (e *emitter) encodeEnd(enc *timeline.ArgsEncoder, start, end *arguments) {
 	}
 }
 
-// encodeFlags adds what is unusual.
+// encodeFlags adds the flags of a slice or instant.
 func (e *emitter) encodeFlags(enc *timeline.ArgsEncoder, flag string, truncated uint64) {
 	if flag == "" && truncated == 0 {
 		return
@@ -182,7 +182,7 @@ func (e *emitter) sliceName(pr *probe, args *arguments) []byte {
 	return e.name
 }
 
-// orBase returns the name that was made, or the base if it is empty.
+// orBase returns the composed name, or the base if that is empty.
 func (e *emitter) orBase(pr *probe) []byte {
 	if len(e.name) == 0 {
 		e.name = append(e.name, pr.base...)
@@ -208,7 +208,7 @@ func (e *emitter) instant(r *record, pr *probe, track timeline.TrackID, args *ar
 	return e.add(r.ts, r.event, r.offset, track, e.name, pr.category, enc.Args())
 }
 
-// loss adds an instant that says that events were lost.
+// loss adds an instant for lost events.
 func (e *emitter) loss(r *record, n uint64) error {
 	enc := e.b.Args()
 	enc.Reset()

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Facts about a trace that was made of probe lines, as the headers say them.
+// Attributes of a trace converted from probe lines, from the headers.
 const (
 	AttributeClock    = "probes.clock"        // a text: monotonic, boottime, realtime, tai or other
 	AttributeEpoch    = "probes.epoch_ns"     // Unix time at 0 of the clock
@@ -19,14 +19,14 @@ const (
 	AttributeEnd      = "probes.end_ns"       // a time of the clock: when the recording ended
 )
 
-// header is what the lines that begin with # say. It holds for the whole file.
+// header holds the content of lines that begin with #. It applies to the whole file.
 type header struct {
 	clock   string
 	epoch   *int64
 	sync    *[2]int64 // a time of the clock, and Unix time then
 	end     *int64
 	raw     bool  // texts are not escaped
-	textSet bool  // raw was said
+	textSet bool  // the header says raw
 	strlen  int64 // the limit of texts; 0: not known
 
 	threads      map[[2]int64]name // by process and thread
@@ -41,10 +41,10 @@ type name struct {
 	unescaped bool // whatever the header says
 }
 
-// Limits of what headers may say, whatever the size of the file.
+// Limits of headers, whatever the size of the file.
 const (
 	maxHeaderSize  = 16 << 20 // bytes of names and declarations
-	headerItemSize = 100      // what one takes beside its text
+	headerItemSize = 100      // overhead of one, without its text
 	maxName        = 4096     // bytes of the name of a thread or process
 )
 
@@ -52,7 +52,7 @@ func newHeader() header {
 	return header{threads: map[[2]int64]name{}, processes: map[int64]name{}, declarations: map[string]*declaration{}}
 }
 
-// hasRoom reports whether a text more may be kept.
+// hasRoom reports whether one more text may be kept.
 func (h *header) hasRoom(n int) bool {
 	if h.size+n+headerItemSize > maxHeaderSize {
 		return false
@@ -115,7 +115,7 @@ func parseNumber(field []byte) (int64, bool) {
 	return v, err == nil
 }
 
-// setNumber sets a number that was not set before.
+// setNumber sets a number once.
 func setNumber(to **int64, rest []byte) bool {
 	field, _ := nextField(rest)
 	v, ok := parseNumber(field)
@@ -173,7 +173,7 @@ func (h *header) setStrlen(rest []byte) bool {
 	return true
 }
 
-// setName reads #comm PID TID NAME or #process PID NAME. Of several names the last counts.
+// setName reads #comm PID TID NAME or #process PID NAME. The last of several names counts.
 func (r *reader) setName(rest []byte, unescaped, thread bool) bool {
 	h := &r.header
 	field, rest := nextField(rest)
@@ -229,7 +229,7 @@ func (h *header) clocks() timeline.Clocks {
 	return clocks
 }
 
-// describe notes in the timeline what the headers say of the whole recording.
+// describe adds what the headers say about the recording to the timeline.
 func (h *header) describe(b *timeline.Builder, offset timeline.Nanos) {
 	if h.clock != "" {
 		b.SetAttribute(AttributeClock, h.clock)
@@ -244,7 +244,7 @@ func (h *header) describe(b *timeline.Builder, offset timeline.Nanos) {
 	if h.end != nil {
 		b.SetIntAttribute(AttributeEnd, *h.end)
 	}
-	if offset == 0 { // else the times are those of no clock
+	if offset == 0 { // otherwise the times have no clock
 		b.SetClocks(h.clocks())
 	}
 }
@@ -270,7 +270,7 @@ type parameter struct {
 type paramType uint8
 
 const (
-	typeAuto paramType = iota // as its text looks
+	typeAuto paramType = iota // guessed from its text
 	typePtr
 	typeInt
 	typeUint
@@ -285,8 +285,8 @@ const (
 	maxLabels = 4096
 )
 
-// declare reads #probe PROVIDER:NAME ARG:TYPE … [key=ARG,…] [name=ARG] [track=NAME]. It reports false if there is something in
-// it that is not understood; the rest counts.
+// declare reads #probe PROVIDER:NAME ARG:TYPE … [key=ARG,…] [name=ARG] [track=NAME]. It returns false if it does not
+// understand a part; the rest counts.
 func (r *reader) declare(rest []byte) bool {
 	words := strings.Fields(validText(string(rest)))
 	if len(words) == 0 || !strings.Contains(words[0], ":") {
@@ -327,7 +327,7 @@ func (r *reader) declare(rest []byte) bool {
 	return ok
 }
 
-// param reads ARG:TYPE. It reports false if that is not understood; the argument has its place in any case.
+// param reads ARG:TYPE. It returns false if it does not understand that; the argument keeps its place.
 func (d *declaration) param(word string) bool {
 	name, typ, ok := strings.Cut(word, ":")
 	p := parameter{name: name}
@@ -346,8 +346,8 @@ func (d *declaration) param(word string) bool {
 	return ok
 }
 
-// isName reports whether the next argument may have a name: one that no other has, that is not like those of undeclared
-// arguments at other places, and not like those that weft gives.
+// isName reports whether the next argument may have a name: one that is unique, is not the name of an undeclared
+// argument at another place, and is not one that weft adds.
 func (d *declaration) isName(name string) bool {
 	if name == "" || d.index(name) >= 0 || strings.HasPrefix(name, "weft.") || strings.HasPrefix(name, endPrefix) {
 		return false
@@ -356,7 +356,7 @@ func (d *declaration) isName(name string) bool {
 	return !isArg || !isNumber(number) || name == undeclaredName(len(d.params))
 }
 
-// index returns the place of an argument; -1 if there is none of this name.
+// index returns the place of an argument by name; -1 if there is none.
 func (d *declaration) index(name string) int {
 	for i := range d.params {
 		if d.params[i].name == name {

@@ -60,8 +60,8 @@ func (r *reader) jsonLine(text []byte, truncated bool) error {
 // escapedByte is how bpftrace writes a byte from 80 to ff in its JSON, with two more digits behind it.
 var escapedByte = []byte(`\uffffff`)
 
-// fixJSON puts the bytes in place that bpftrace has escaped as it does, and writes those that are no UTF-8 as \xHH: package
-// jsonscan would put U+FFFD for them.
+// fixJSON decodes bytes that bpftrace has escaped in its own way, and writes those that are not UTF-8 as \xHH: package
+// jsonscan would replace them by U+FFFD.
 func (r *reader) fixJSON(text []byte) []byte {
 	if bytes.Contains(text, escapedByte) {
 		r.fixed = appendUnescaped(r.fixed[:0], text)
@@ -74,7 +74,7 @@ func (r *reader) fixJSON(text []byte) []byte {
 	return r.valid
 }
 
-// appendUnescaped appends a JSON text with the bytes that bpftrace has escaped.
+// appendUnescaped appends a JSON text and decodes the bytes that bpftrace has escaped.
 func appendUnescaped(to, text []byte) []byte {
 	for len(text) > 0 {
 		i := bytes.IndexByte(text, '\\')
@@ -103,7 +103,7 @@ func hexByte(text []byte) (c byte, ok bool) {
 	return high<<4 | low, high < 16 && low < 16
 }
 
-// hexDigit returns the value of a hexadecimal digit; 255 if it is none.
+// hexDigit returns the value of a hexadecimal digit; 255 for any other byte.
 func hexDigit(c byte) byte {
 	switch {
 	case isDigit(c):
@@ -114,7 +114,7 @@ func hexDigit(c byte) byte {
 	return 255
 }
 
-// printed reads what a printf of a script has written: one record, whose texts may hold new lines, or lines.
+// printed reads the output of a printf: one record, whose texts may contain new lines, or several lines.
 func (r *reader) printed(data []byte) error {
 	if len(data) > 2 && isRecord(data) {
 		data = bytes.TrimSuffix(data, []byte("\n"))
@@ -157,7 +157,7 @@ func (r *reader) lostEvents(data, count, text []byte) error {
 	return r.lost(uint64(events), "lost_events")
 }
 
-// value reads a tuple: a record or a header. Its strings are texts as they are.
+// value reads a tuple: a record or a header. Its strings are unescaped.
 func (r *reader) value(data, text []byte) error {
 	s := &r.tuple
 	s.ResetAt(data, r.at)
@@ -183,7 +183,7 @@ func (r *reader) value(data, text []byte) error {
 	return nil
 }
 
-// tupleRecord reads ["P1", ns, pid, tid, cpu, "provider:name", args…] behind its first element.
+// tupleRecord reads ["P1", ns, pid, tid, cpu, "provider:name", args…] after its first element.
 func (r *reader) tupleRecord(s *jsonscan.Scanner) error {
 	var numbers [4]int64
 	for i := range numbers {

@@ -17,7 +17,7 @@ import (
 
 const (
 	defaultWindow = 256 << 10
-	// maxLine bounds a line; of a longer one only this much is looked at.
+	// maxLine bounds a line; only this much of a longer one is read.
 	maxLine = 1 << 20
 )
 
@@ -26,9 +26,9 @@ type lineReader struct {
 	r        io.Reader
 	buf      []byte
 	start    int   // of the next line in buf
-	end      int   // of what is read
+	end      int   // of the bytes read
 	base     int64 // offset of buf in the input
-	err      error // what the input ended with
+	err      error // error that ended the input
 	skipping bool  // the rest of a line that is too long comes next
 }
 
@@ -40,7 +40,7 @@ type line struct {
 	tooLong   bool // text is its beginning
 }
 
-// next returns the next line; io.EOF behind the last one.
+// next returns the next line, io.EOF after the last.
 func (l *lineReader) next() (line, error) {
 	scanned := l.start
 	for {
@@ -70,7 +70,7 @@ func (l *lineReader) next() (line, error) {
 	}
 }
 
-// last returns what stands behind the last new line.
+// last returns the text after the last new line.
 func (l *lineReader) last() (line, error) {
 	if l.err != io.EOF || l.start == l.end || l.skipping {
 		return line{}, l.err
@@ -80,7 +80,7 @@ func (l *lineReader) last() (line, error) {
 	return found, nil
 }
 
-// fill reads more of the input and returns by how many bytes what was read has moved to the front.
+// fill reads more of the input and returns by how many bytes the unread text has moved to the front.
 func (l *lineReader) fill() (moved int) {
 	if moved = l.start; moved > 0 {
 		l.end = copy(l.buf, l.buf[l.start:l.end])
@@ -147,8 +147,8 @@ func (r *reader) lineTooLong(text []byte) {
 	r.problem(kind, "the line is longer than 1 MiB")
 }
 
-// truncatedLine reads the last line of an input that does not end in a new line. A tracer ends every line, so something is
-// missing, unless a JSON object is complete or the line is known talk.
+// truncatedLine reads the last line of an input that does not end in a new line. A tracer ends every line, so something
+// is missing unless a JSON object is complete or the line is a known message.
 func (r *reader) truncatedLine(text []byte) error {
 	text = bytes.TrimSuffix(text, []byte("\r"))
 	switch {
@@ -215,7 +215,7 @@ func detailOf(text []byte) string {
 	return validText(string(text))
 }
 
-// behindColumns returns what stands behind the columns CPU, ID and FUNCTION:NAME that DTrace writes by default, if it is a
+// behindColumns returns the text after the columns CPU, ID and FUNCTION:NAME that DTrace writes by default, if it is a
 // record or a header; else nil. FUNCTION may be empty or hold blanks.
 func behindColumns(text []byte) []byte {
 	rest := text
@@ -246,8 +246,8 @@ func behindColumns(text []byte) []byte {
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
-// record reads a record: P1, time, process, thread, processor, probe and its arguments, separated by tabs. Of the arguments
-// nothing is looked at before all declarations are known.
+// record reads a record: P1, time, process, thread, processor, probe and its arguments, separated by tabs. The
+// arguments are read once all declarations are known.
 func (r *reader) record(text []byte) error {
 	rest := text[2:]
 	var numbers [4]int64
@@ -380,7 +380,7 @@ func (r *reader) probe(name []byte, pid int64) (uint32, bool) {
 	return id, true
 }
 
-// maxWrittenName bounds the names that are kept as they are written; longer ones are normalised each time.
+// maxWrittenName bounds the names that are cached as written; longer ones are normalised each time.
 const maxWrittenName = 256
 
 // normalProbe returns the name of a probe as DTrace shows it, without the number of the process behind the provider; that is
@@ -400,7 +400,7 @@ func normalProbe(name []byte, pid int64) string {
 	return validText(provider + ":" + probe)
 }
 
-// validText returns a text with each byte that is no UTF-8 written as \xHH.
+// validText returns a text with each byte that is not UTF-8 written as \xHH.
 func validText(text string) string {
 	if utf8.ValidString(text) {
 		return text
@@ -408,7 +408,7 @@ func validText(text string) string {
 	return string(appendValid(nil, []byte(text), `\x`))
 }
 
-// appendValid appends a text with each byte that is no UTF-8 written as two hexadecimal digits behind prefix.
+// appendValid appends a text with each byte that is not UTF-8 written as prefix and two hexadecimal digits.
 func appendValid(to, text []byte, prefix string) []byte {
 	const hex = "0123456789abcdef"
 	for len(text) > 0 {
@@ -426,7 +426,7 @@ func appendValid(to, text []byte, prefix string) []byte {
 // maxWaiting bounds the losses before the first record that are kept apart.
 const maxWaiting = 1 << 10
 
-// lost takes note of events that the tracer lost: they are shown at the time of the record before.
+// lost records events that the tracer lost, at the time of the record before.
 func (r *reader) lost(n uint64, detail string) error {
 	if n == 0 {
 		return nil

@@ -29,7 +29,7 @@ const (
 	pairEntry
 )
 
-// suffixes are what the names of pairs end in.
+// suffixes are the endings of the names of pairs.
 var suffixes = []struct {
 	suffix string
 	side   side
@@ -39,7 +39,7 @@ var suffixes = []struct {
 	{"-end", ends, pairStart | pairBegin}, {"-done", ends, pairStart}, {"-return", ends, pairEntry},
 }
 
-// probe is what is known of a probe when all declarations are.
+// probe describes a probe, once all declarations are known.
 type probe struct {
 	full, name string // with and without provider
 	fullText   []byte // full
@@ -129,7 +129,7 @@ func (p *pairer) newPair(whole string) *pair {
 	return pr
 }
 
-// open is a start without end so far.
+// open is a start that waits for its end.
 type open struct {
 	ts      timeline.Nanos
 	offset  int64
@@ -141,7 +141,7 @@ type open struct {
 	key     []byte // the arguments that must agree, see appendKey; behind payload
 }
 
-const openSize = 120 // bytes that one takes beside payload and key
+const openSize = 120 // bytes of one, without payload and key
 
 // stack are the starts of a thread that wait, the innermost last. Ends mostly take the last one or one near it; in a stack of many
 // starts they are found by their keys, so that no end takes longer than another.
@@ -156,7 +156,7 @@ type stack struct {
 const (
 	// indexedStack is the size from which on a stack has an index.
 	indexedStack = 64
-	// maxSearch bounds how many starts of the right probe are looked at for one whose key agrees with half a key.
+	// maxSearch bounds how many starts of the right probe are compared with half a key.
 	maxSearch = 1 << 12
 )
 
@@ -188,7 +188,7 @@ func (p *pairer) hashes(o *open) [2]uint64 {
 	return [2]uint64{p.hashOf(o.probe.pair, nil), p.hashOf(o.probe.pair, o.key)}
 }
 
-// reindex forgets what is gone and makes the index anew, if the stack is large.
+// reindex rebuilds the index without closed starts, if the stack is large.
 func (p *pairer) reindex(s *stack) {
 	s.open = slices.DeleteFunc(s.open, func(o open) bool {
 		if o.gone {
@@ -283,8 +283,8 @@ func (p *pairer) closes(pr *probe, o *open) bool {
 	return keysAgree(p.key, o.key)
 }
 
-// endKey makes the key of the end whose arguments were read, as a declaration of its start says. It reports whether the end
-// has all of it.
+// endKey makes the key of the end whose arguments were read, as a declaration of its start says. It reports whether the
+// end has all parts of it.
 func (p *pairer) endKey(d *declaration) (whole bool) {
 	if p.keyOf != d {
 		p.keyOf = d
@@ -321,7 +321,7 @@ func appendKey(key []byte, d *declaration, args *arguments) (_ []byte, whole boo
 	return key, whole
 }
 
-// keysAgree compares the keys of an end and a start part by part. What the end lacks agrees.
+// keysAgree compares the keys of an end and a start part by part. Parts that the end lacks agree.
 func keysAgree(end, start []byte) bool {
 	if bytes.Equal(end, start) {
 		return true
@@ -381,7 +381,7 @@ type thread struct {
 	byName map[string]*stack // the same by the name of the track
 }
 
-// maxOpen bounds what is held of starts whose end has not come, with any budget.
+// maxOpen bounds the memory for open starts, whatever the budget.
 const maxOpen = 64 << 20
 
 func newPairer(ctx context.Context, r *reader) *pairer {
@@ -425,7 +425,7 @@ func (p *pairer) add(r *record, payload []byte) error {
 	return p.out.instant(r, pr, th.track, &p.ending, "")
 }
 
-// countTruncated counts texts that have the greatest length that the tracer keeps.
+// countTruncated counts texts of the greatest length that the tracer keeps.
 func (p *pairer) countTruncated(args *arguments, r *record) {
 	if args.truncated > 0 {
 		p.log.AddN(problem.TextCut, args.truncated, positionOf(r.event, r.offset), p.probes[r.probe].full)
@@ -468,7 +468,7 @@ func (p *pairer) start(r *record, payload []byte, pr *probe, s *stack) error {
 	return nil
 }
 
-// keep copies payload and key of a start into memory of their own.
+// keep copies the payload and key of a start.
 func (p *pairer) keep(o *open) {
 	var own []byte
 	if n := len(p.spare); n > 0 {
@@ -478,7 +478,7 @@ func (p *pairer) keep(o *open) {
 	o.payload, o.key = own[:len(o.payload)], own[len(o.payload):]
 }
 
-// reuse takes back what keep took.
+// reuse frees the memory of keep.
 func (p *pairer) reuse(o *open) {
 	const most, large = 1 << 10, 1 << 12
 	if cap(o.payload)+cap(o.key) <= large && len(p.spare) < most {
@@ -488,7 +488,7 @@ func (p *pairer) reuse(o *open) {
 
 func sizeOf(o *open) int64 { return openSize + int64(len(o.payload)+len(o.key)) }
 
-// end closes the start that belongs to an end, and what is open above it.
+// end closes the start of an end, and all starts that are open above it.
 func (p *pairer) end(r *record, payload []byte, pr *probe, s *stack) error {
 	p.args.read(&p.ending, r.form, payload, pr.own)
 	p.countTruncated(&p.ending, r)
@@ -517,7 +517,7 @@ func (p *pairer) end(r *record, payload []byte, pr *probe, s *stack) error {
 	return nil
 }
 
-// close adds the slice of a start that ends at a time. end are the arguments of its end; nil: it has none.
+// close adds the slice of a start that ends at a time. end holds the arguments of its end; nil if there is none.
 func (p *pairer) close(o *open, track timeline.TrackID, at timeline.Nanos, end *arguments, flag string) error {
 	p.args.read(&p.starting, o.form, o.payload, o.probe.own)
 	if flag == FlagNeverEnded {
@@ -526,7 +526,7 @@ func (p *pairer) close(o *open, track timeline.TrackID, at timeline.Nanos, end *
 	return p.out.slice(o, track, at, &p.starting, end, flag)
 }
 
-// endAll closes what never ended.
+// endAll closes starts that never ended.
 func (p *pairer) endAll() error {
 	for i := range p.threads {
 		th := &p.threads[i]

@@ -13,8 +13,8 @@
 // interleaved. So records are collected first as they are (lines.go, json.go, header.go), sorted by time and on disk where
 // they do not fit (spool.go), and then read, paired and added in one pass (args.go, pairs.go, emit.go).
 //
-// Every line that is not empty is a record, a header, something that tracers are known to say, or is counted in
-// Options.Problems. An error of Read is one of the input, of the context or of temporary files.
+// Every line that is not empty is a record, a header or a known message of a tracer, or is counted in Options.Problems.
+// An error of Read is one of the input, of the context or of temporary files.
 package probes
 
 import (
@@ -60,7 +60,7 @@ type Options struct {
 	TempDir string
 
 	window int   // initial size of the buffer for lines; 0: defaultWindow
-	spool  int64 // bytes of records that wait in memory; 0: a quarter of Memory
+	spool  int64 // bytes of records in memory; 0: a quarter of Memory
 }
 
 // Read reads the probe lines r, which are unpacked, into b.
@@ -112,7 +112,7 @@ type reader struct {
 // threadKey is a thread as the input names it. There is one thread 0 of process 0 for each processor: it idles there.
 type threadKey struct{ pid, tid, cpu int64 }
 
-// probeName is a probe as it is written in a line. Only where its provider ends in a digit does it depend on the process.
+// probeName is a probe as it is written in a line. It depends on the process only if its provider ends in a digit.
 type probeName struct {
 	probe    uint32
 	pid      int64
@@ -124,7 +124,7 @@ const (
 	maxProbes    = 1 << 17
 	maxProbeSize = 32 << 20 // bytes of names
 
-	// minSpool is the least that records may take before they are sorted on disk: it bounds the number of runs.
+	// minSpool is the least memory that records use before they are sorted on disk: it bounds the number of runs.
 	minSpool = 256 << 10
 )
 
@@ -146,5 +146,5 @@ func (r *reader) position() problem.Position {
 // problem counts a problem of the current line.
 func (r *reader) problem(k problem.Kind, detail string) { r.log.Add(k, r.position(), detail) }
 
-// failed gives an error the position of the current line.
+// failed adds the position of the current line to an error.
 func (r *reader) failed(err error) error { return fmt.Errorf("byte %d: %w", r.at, err) }

@@ -28,7 +28,7 @@ type record struct {
 	form   form
 }
 
-// form says what the payload of a record is.
+// form is the form of a record's payload.
 type form uint8
 
 const (
@@ -86,7 +86,7 @@ func (s *spool) add(r *record, payload []byte) error {
 	return nil
 }
 
-// sortSize is what sorting the records takes.
+// sortSize is the memory that sorting the records takes.
 func (s *spool) sortSize() int64 {
 	if !s.unsorted {
 		return 0
@@ -94,7 +94,7 @@ func (s *spool) sortSize() int64 {
 	return int64(s.records.Len()) * (radix.KeySize + 4)
 }
 
-// order returns the places of the held records in the order of time; nil if they are in it.
+// order returns the places of the held records in the order of time; nil if they are already sorted.
 func (s *spool) order() []int32 {
 	if !s.unsorted {
 		return nil
