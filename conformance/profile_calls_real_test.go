@@ -26,7 +26,7 @@ func TestProfileCallTraces(t *testing.T) {
 		if !ok {
 			t.Skip("this recording is too large for the repository, and not in a folder shared beside it")
 		}
-		output, report := convertCalls(t, recording.Read(t, path), convert.Options{})
+		output, report := convertCalls(t, recording.Read(t, path), convert.Options{JSCalls: convert.JSCallsDevTools})
 		if leftOut := compareCalls(t, name, expected, output); leftOut != leftOutOf[name] {
 			t.Errorf("the engine left %d calls out of its trees, not %d", leftOut, leftOutOf[name])
 		}

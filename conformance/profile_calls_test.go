@@ -25,7 +25,7 @@ import (
 const (
 	numCallCases   = 27
 	numCallFuzz    = 100
-	numCallRefined = 13
+	numCallRefined = 14
 	numCallModels  = 5
 	numCallFiles   = 7
 	numCallTraces  = 7
@@ -329,7 +329,7 @@ func TestProfileCallCases(t *testing.T) {
 		t.Run(c.folder, func(t *testing.T) {
 			leftOut := 0
 			callTables(t, c.folder, c.traces, func(t *testing.T, name, dir string, expected []byte) {
-				output, _ := convertCalls(t, recording.Read(t, filepath.Join(dir, name+".json")), convert.Options{})
+				output, _ := convertCalls(t, recording.Read(t, filepath.Join(dir, name+".json")), convert.Options{JSCalls: convert.JSCallsDevTools})
 				leftOut += compareCalls(t, name, expected, output)
 			})
 			if leftOut != c.leftOut {

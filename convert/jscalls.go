@@ -23,7 +23,7 @@ type ThreadCalls struct {
 	Calls   int64       `json:"calls"`   // that are in the output
 
 	// Samples and Time are the samples of JavaScript and the time to the next ones. Of those that are lost no call shows
-	// the innermost function; under the rules of DevTools, and, if they were asked for, under the refined ones.
+	// the innermost function; under the rules of DevTools, and, if the calls were made by them, under the refined ones.
 	Samples     int64        `json:"samples"`
 	Time        trace.Nanos  `json:"time_ns"`
 	Lost        int64        `json:"lost_samples"`

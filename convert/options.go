@@ -33,7 +33,7 @@ type Options struct {
 	// Samples says in which form call-stack samples are written; the zero value keeps all that is known of them.
 	Samples Samples
 
-	// JSCalls says whether calls are made of samples of JavaScript; the zero value makes those that Chrome DevTools shows.
+	// JSCalls says whether calls are made of samples of JavaScript; the zero value makes them by the refined rules.
 	// With JSCallsOff and SamplesNone the events of V8 profiles in traces stay events.
 	JSCalls JSCalls
 
@@ -132,12 +132,12 @@ const (
 type JSCalls string
 
 const (
-	// JSCallsDevTools makes calls of them. In traces of Chrome and Node these are among the events of the thread, by the
-	// rules of Chrome DevTools.
-	JSCallsDevTools JSCalls = "devtools"
-	// JSCallsRefined makes calls in such traces by rules that lose fewer samples. For profiles without events it is the same
-	// as JSCallsDevTools.
+	// JSCallsRefined makes calls of them. In traces of Chrome and Node these are among the events of the thread: no call crosses
+	// an event or begins in a garbage collection, and hardly any sample is lost.
 	JSCallsRefined JSCalls = "refined"
+	// JSCallsDevTools makes the calls in such traces that Chrome DevTools shows. For profiles without events it is the same as
+	// JSCallsRefined.
+	JSCallsDevTools JSCalls = "devtools"
 	// JSCallsSeparate makes the calls of JSCallsDevTools on a track with trace.RoleCalls below the thread.
 	JSCallsSeparate JSCalls = "separate"
 	// JSCallsOff makes no calls. Samples and states are not concerned.
@@ -168,7 +168,7 @@ func (o *Options) complete() error {
 		choose("compression", &o.Compress, CompressNone, CompressZlib, CompressZstd),
 		choose("form", &o.Packets, PacketsPlain, PacketsCompact),
 		choose("form", &o.Samples, SamplesStackSample, SamplesStreamingProfile, SamplesNone),
-		choose("kind of calls", &o.JSCalls, JSCallsDevTools, JSCallsRefined, JSCallsSeparate, JSCallsOff),
+		choose("kind of calls", &o.JSCalls, JSCallsRefined, JSCallsDevTools, JSCallsSeparate, JSCallsOff),
 		choose("begin of profiles", &o.ProfileBase, ProfileBaseTS, ProfileBaseStartTime),
 	)
 }

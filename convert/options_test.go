@@ -12,7 +12,7 @@ func TestOptionWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Options{
-		From: FormatAuto, Compress: CompressNone, Packets: PacketsPlain, Samples: SamplesStackSample, JSCalls: JSCallsDevTools,
+		From: FormatAuto, Compress: CompressNone, Packets: PacketsPlain, Samples: SamplesStackSample, JSCalls: JSCallsRefined,
 		ProfileBase: ProfileBaseTS,
 	}
 	got := []string{string(opts.From), string(opts.Compress), string(opts.Packets), string(opts.Samples), string(opts.JSCalls), string(opts.ProfileBase)}
@@ -24,7 +24,7 @@ func TestOptionWords(t *testing.T) {
 		`unknown compression "x"; use none, zlib or zstd`:                                               {Compress: "x"},
 		`unknown form "x"; use plain or compact`:                                                        {Packets: "x"},
 		`unknown form "x"; use stack-sample, streaming-profile or none`:                                 {Samples: "x"},
-		`unknown kind of calls "x"; use devtools, refined, separate or off`:                             {JSCalls: "x"},
+		`unknown kind of calls "x"; use refined, devtools, separate or off`:                             {JSCalls: "x"},
 		`unknown begin of profiles "x"; use ts or startTime`:                                            {ProfileBase: "x"},
 		`of arguments either none or some are kept`:                                                     {NoArgs: true, Args: []string{"url"}},
 	} {

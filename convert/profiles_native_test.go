@@ -155,9 +155,9 @@ var nativeCases = []struct {
 		}, convert.Options{}, running, 3, "",
 	},
 	{
-		// It ends the calls that are in no invocation.
+		// By the rules of DevTools it ends the calls that are in no invocation.
 		"a mark", []string{nativeHead(100, 1, ""), nativeChunk(150, 1, 2, 2), nativeEvent(2, 115, "R", `legacy_event { phase: 82 }`)},
-		convert.Options{},
+		convert.Options{JSCalls: convert.JSCallsDevTools},
 		[]string{"110 1/2 sample", "110 1/2 f +5", "110 1/2/track:V8_state script +20", "120 1/2 sample", "120 1/2 f +0"}, 2, "",
 	},
 	{"trace id in data", traced(`debug_annotations { name: "data" dict_entries { name: "sampleTraceId" uint_value: 7 } }`), convert.Options{}, byTraceID, 2, ""},

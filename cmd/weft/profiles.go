@@ -9,7 +9,7 @@ import (
 // profileFlags say what becomes of CPU profiles.
 func profileFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "js-calls", Value: "devtools", Usage: "make calls from JavaScript samples as `KIND`: devtools, refined, separate (on their own track) or off"},
+		&cli.StringFlag{Name: "js-calls", Value: "refined", Usage: "make calls from JavaScript samples as `KIND`: refined, devtools, separate (on their own track) or off"},
 		&cli.StringFlag{Name: "profile", Usage: "show the V8 profile `ID` of a thread, or all; weft info lists them", DefaultText: "as DevTools"},
 		&cli.StringFlag{Name: "profile-base", Value: "ts", Usage: "start V8 profiles in traces at `WHAT`: ts (of their event, as DevTools) or startTime (of the sampler)"},
 	}

@@ -221,7 +221,11 @@ func (b *naive) callers(ev Event, limit timeline.Nanos) {
 			b.replace(after, false, ev.TS, 0)
 		}
 	default:
-		b.replace(common, false, ev.TS, 0)
+		around := common
+		if (ev.Class == Invocation || ev.Class == Microtasks) && !b.inJS() && len(around) > 0 && len(around) == len(b.sampleFrames(inside[0])) {
+			around = around[:len(around)-1]
+		}
+		b.replace(around, false, ev.TS, 0)
 		hoisted := common
 		if ev.Class != Engine && !ev.Class.collects() {
 			hoisted = b.prefix(common, after)

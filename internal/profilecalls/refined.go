@@ -57,7 +57,12 @@ func (b *Builder) callersSeen(ev *Event, end timeline.Nanos, inside commonStack)
 		b.truncate(0, ev.TS)
 		return
 	}
-	b.keep(inside.top, ev.TS)
+	around := inside.top
+	calls := ev.Class == Invocation || ev.Class == Microtasks
+	if first := b.frames.stacks[inside.sample]; calls && !b.inInvocation() && around != noStack && b.frames.height(around) == b.frames.height(first) {
+		around = b.frames.nodes[around].up // the innermost function is what it invoked
+	}
+	b.keep(around, ev.TS)
 	callers := inside.top
 	if !ev.Class.collects() && ev.Class != Engine {
 		// What began and ended in it is on the stack of all of them as well; what is still there behind it called it.
