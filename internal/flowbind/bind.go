@@ -348,7 +348,7 @@ func (b *binder) startBefore(event uint32) uint64 {
 	return b.inFile[i-1].ordinal
 }
 
-// unbound counts an end that binds to nothing and has it shown at its own place.
+// unbound counts an end that binds to nothing and keeps it at its own place.
 func (b *binder) unbound(k problem.Kind, e *end) error {
 	b.problems.Add(k, e.position(), "")
 	b.shown++

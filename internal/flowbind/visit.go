@@ -36,7 +36,7 @@ func visit(ctx context.Context, t *timeline.Timeline, v Visitor, steps *stepColl
 	return p.run(ctx, t.Scan)
 }
 
-// noVisitor is told of flows and does nothing.
+// noVisitor ignores flows.
 type noVisitor struct{}
 
 func (noVisitor) Begin(Key, timeline.Nanos, *Slice)     {}

@@ -20,8 +20,8 @@
 //     ordinary methods go on there. So they accept what those accept, and count what those count.
 //   - Where several words of the text are looked at, bounds are checked once for all of them (memory.go).
 //
-// What is tolerated beyond JSON (chrome-json.md 2, 3) is counted in Notes, so that the caller can report it with
-// the position of the unit. What cannot be tolerated is ErrMalformed; how to go on behind it is the caller's business.
+// What is tolerated beyond JSON (chrome-json.md 2, 3) is counted in Notes, so that the caller can report it with the
+// position of the unit. What cannot be tolerated is ErrMalformed; the caller decides how to continue after it.
 package jsonscan
 
 import (
@@ -43,7 +43,7 @@ const (
 var (
 	// ErrShort says that the window ends inside a value: Fill and read the unit again.
 	ErrShort = errors.New("value continues beyond the window")
-	// ErrMalformed says that the input is no JSON, even with all tolerance.
+	// ErrMalformed says that the input is not JSON, even with all tolerance.
 	ErrMalformed = errors.New("malformed JSON")
 	// ErrTooLong says that one unit is longer than MaxWindow.
 	ErrTooLong = fmt.Errorf("a single value is longer than %d MiB", MaxWindow>>20)

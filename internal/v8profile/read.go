@@ -11,7 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// ErrNoNodes says that a document is no profile: it has no nodes.
+// ErrNoNodes says that a document is not a profile: it has no nodes.
 var ErrNoNodes = errors.New("no CPU profile: there are no nodes")
 
 // Read reads a .cpuprofile document: of DevTools or Node, in the legacy form with a nested tree, or as the answer of
@@ -19,7 +19,7 @@ var ErrNoNodes = errors.New("no CPU profile: there are no nodes")
 // is no JSON from some place on, is read as far as there are samples with times; any other text is an error with its position.
 func Read(r io.Reader, log *problem.Log) (*Profile, error) { return ReadWithin(r, log, 0) }
 
-// ReadWithin is Read for a profile that may take so many bytes of memory; 0: any. If it needs more, that is an error.
+// ReadWithin is Read with a limit of memory in bytes; 0: any. A profile that needs more is an error.
 func ReadWithin(r io.Reader, log *problem.Log, memory int64) (*Profile, error) {
 	d := newDraft()
 	dec := decoder{Reader: jsondoc.New(jsonscan.New(r), log), d: d, room: &jsondoc.Room{Limit: memory}}

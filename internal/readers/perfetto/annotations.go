@@ -75,8 +75,8 @@ func (r *reader) encodeArgs(l *message.LegacyEvent) {
 // weftKey is the name of the argument that holds what weft adds.
 const weftKey = "weft"
 
-// encodeLegacy encodes what an event has that became something else: its phase, id and times. It is no argument of the
-// input and there whichever of those are kept.
+// encodeLegacy encodes the phase, id and times of an event that became something else. It is not an argument of the
+// input, so it is always kept.
 func (r *reader) encodeLegacy(args *timeline.ArgsEncoder, l *message.LegacyEvent) {
 	args.Key([]byte(weftKey))
 	args.ExtendDict()

@@ -87,7 +87,7 @@ func mulInt(a, b int64) (int64, bool) {
 
 // extraCounters reads the counter values that a slice or instant carries: its thread time, which it notes in the event,
 // and others, which it returns. Values pair with the track uuids of the event, else with those of the defaults, by
-// position; a uuid too many has no value (perfetto.md 15).
+// position; an extra uuid has no value (perfetto.md 15).
 func (r *reader) extraCounters() []counterValue {
 	e := &r.ev
 	var others []counterValue

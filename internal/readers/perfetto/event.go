@@ -23,7 +23,7 @@ type trackEvent struct {
 	index        uint32
 }
 
-// parse decodes a TrackEvent; what it means is found out later.
+// parse decodes a TrackEvent without interpreting it.
 func (e *trackEvent) parse(msg []byte) error {
 	e.category, e.threadTime = e.category[:0], timeline.NoTime
 	return e.Parse(msg)

@@ -188,8 +188,8 @@ func (r *reader) addBindID() error {
 	return r.addFlow(timeline.FlowV2, bindIDRoles[l.FlowDirection], l.BindID)
 }
 
-// droppedBindID adds the start of a flow that the event would have carried, had it not been dropped: it ends the flow that
-// had its id before (chrome-json.md 15).
+// droppedBindID adds the start of a flow of a dropped event: it ends the flow that had its id before (chrome-json.md
+// 15).
 func (r *reader) droppedBindID() error {
 	e := &r.ev
 	l := &e.Legacy

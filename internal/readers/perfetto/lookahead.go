@@ -47,7 +47,7 @@ const (
 var timedPayloads = map[int]bool{schema.TracePacket_TrackEvent: true, schema.TracePacket_StreamingProfilePacket: true,
 	schema.TracePacket_PerfSample: true, schema.TracePacket_StackSample: true}
 
-// mustWait says what the current packet has to wait for.
+// mustWait returns what the current packet has to wait for.
 func (r *reader) mustWait() waitReason {
 	switch {
 	case r.needsClock() && !r.ahead.over[waitClock]:

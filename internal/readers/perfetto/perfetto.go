@@ -46,16 +46,16 @@ type Options struct {
 	// events of the trace then. nil: they are kept as events.
 	Profiles *v8profile.Assembler
 
-	// Located is told in which packet an event stands, by its number among the packets that can be read, in the order of
-	// the events. Nil if nobody wants to know.
+	// Located is told in which packet an event stands, by its number among the packets that can be read, in the order
+	// of the events. Optional.
 	Located func(event uint32, packet int64)
-	// Described is told, at the end, the uuid of the descriptor of a process or thread. Nil if nobody wants to know.
+	// Described is told, at the end, the uuid of the descriptor of a process or thread. Optional.
 	Described func(track timeline.TrackID, uuid uint64)
 
 	lookahead int // bytes of waiting packets in memory; 0: maxLookahead
 }
 
-// contextInterval is the number of packets between two looks at the context.
+// contextInterval is the number of packets between checks of the context.
 const contextInterval = 1024
 
 // Read reads the trace in src, which must not be compressed as a whole, and gives its events to b. Event indexes count
@@ -104,8 +104,8 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 	return nil
 }
 
-// badPacket counts a place where no packet can be read. It returns the error if it is one of the source, or if the trace
-// begins with it: then it is no trace.
+// badPacket counts a place where no packet can be read. It returns errors of the source, and an error at the start of
+// the input, which is then not a trace.
 func (r *reader) badPacket(err error, first bool) error {
 	var bad *pfwire.PacketError
 	if !errors.As(err, &bad) || first && errors.Is(err, pfwire.ErrFraming) {
@@ -169,7 +169,7 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 	}
 }
 
-// interrupted looks at the context once in a while and returns its error.
+// interrupted checks the context now and then and returns its error.
 func (r *reader) interrupted() error {
 	r.steps++
 	if r.steps%contextInterval == 0 {

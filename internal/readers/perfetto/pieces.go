@@ -110,7 +110,7 @@ func (ps *pieces) appendText(b []byte, p *piece) ([]byte, error) {
 	return b, err
 }
 
-// close gives up the temporary files.
+// close removes the temporary files.
 func (ps *pieces) close() {
 	if ps.sorted != nil {
 		ps.sorted.Close()

@@ -44,8 +44,8 @@ func (r *reader) collectProfile() (taken bool, err error) {
 	return name != headPiece, r.pieces.add(p, text, r.memory, r.tempDir)
 }
 
-// sampledThread returns the thread of the current event; false if it is on no track of a thread that is known by now, or on
-// one beside, of a thread whose id was given out again.
+// sampledThread returns the thread of the current event; false if it is not on the track of a known thread, or is on
+// the additional track of a thread whose id was reused.
 func (r *reader) sampledThread() (thread timeline.TrackID, ok bool) {
 	if uuid, _ := r.eventUUID(); uuid != 0 {
 		if t := r.tracks.byUUID[uuid]; t != nil && t.kind != undeclaredTrack {

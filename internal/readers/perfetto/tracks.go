@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// trackKind says what a descriptor has made of a track uuid.
+// trackKind is the kind of track that a descriptor declares.
 type trackKind uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	namedTrack
 )
 
-// track is what is known of one track uuid.
+// track describes one track uuid.
 type track struct {
 	id      timeline.TrackID
 	kind    trackKind
@@ -79,7 +79,7 @@ func (ts *tracks) get(b *timeline.Builder, uuid uint64) *track {
 	return t
 }
 
-// declare gives a uuid its place.
+// declare sets the track of a uuid.
 func (ts *tracks) declare(b *timeline.Builder, uuid uint64, as track) {
 	t := ts.byUUID[uuid]
 	if t == nil {
