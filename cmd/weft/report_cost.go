@@ -257,7 +257,7 @@ func typeIndex(types []string, asked string) int {
 func printCosts(env *environment, heading string, tables []*costtables.Table) error {
 	text := heading + "\n"
 	for _, t := range tables {
-		text += "\n" + printableLines(t.Text())
+		text += "\n" + costText(t)
 		if t.Omitted > 0 {
 			text += fmt.Sprintf("… and %d more; --top 0 shows all\n", t.Omitted)
 		}
@@ -282,32 +282,4 @@ func printNote(env *environment, name, note string) {
 	if note != "" {
 		fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(name)), note)
 	}
-}
-
-// printCostsCSV prints the rows of all tables below one line of headings, which is there without rows as well.
-func printCostsCSV(env *environment, tables []*costtables.Table) error {
-	if len(tables) == 0 {
-		tables = []*costtables.Table{{}}
-	}
-	for i, t := range tables {
-		text, err := t.CSV(i == 0)
-		if err != nil {
-			return err
-		}
-		if _, err := env.stdout.Write(text); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// printableLines is printable for a text of several lines.
-func printableLines(text string) string {
-	lines := strings.SplitAfter(text, "\n")
-	for i, line := range lines {
-		if body, ok := strings.CutSuffix(line, "\n"); ok {
-			lines[i] = printable(body) + "\n"
-		}
-	}
-	return strings.Join(lines, "")
 }

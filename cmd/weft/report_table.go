@@ -49,7 +49,9 @@ const (
 	textColumn columnKind = iota
 	countColumn
 	timeColumn
-	shareColumn // thousandths
+	byteColumn
+	shareColumn   // thousandths
+	percentColumn // of the count of each cell
 	flagColumn
 )
 
@@ -59,6 +61,7 @@ type cell struct {
 	short  string // for people, if that is not the text
 	number int64
 	count  int64 // where the column has a count
+	absent bool  // there is no value
 }
 
 func textCell(text string) cell      { return cell{text: text} }
@@ -83,6 +86,9 @@ func flagCell(set bool) cell {
 
 // format returns a cell as people read it.
 func (c column) format(v cell) string {
+	if v.absent {
+		return ""
+	}
 	switch c.kind {
 	case countColumn:
 		return strconv.FormatInt(v.number, 10)
@@ -94,6 +100,10 @@ func (c column) format(v cell) string {
 			return "-"
 		}
 		return fmt.Sprintf("%s (%d)", millis(timeline.Nanos(v.number)), v.count)
+	case byteColumn:
+		return fmt.Sprintf("%.1f", float64(v.number)/1000)
+	case percentColumn:
+		return fmt.Sprintf("%.1f", 100*float64(v.number)/float64(max(v.count, 1)))
 	case shareColumn:
 		return fmt.Sprintf("%d.%d %%", v.number/10, v.number%10)
 	case flagColumn:
@@ -102,7 +112,7 @@ func (c column) format(v cell) string {
 		}
 		return "no"
 	}
-	return printable(cmp.Or(v.short, v.text))
+	return cmp.Or(v.short, v.text)
 }
 
 // millis returns a time as milliseconds with three decimals.
@@ -146,7 +156,7 @@ func clip(name string) string {
 	return printable(name)
 }
 
-// writeText prints a table: texts to the left, numbers to the right.
+// writeText prints a table.
 func (t *table) writeText(b *bytes.Buffer) {
 	lines := make([][]string, len(t.rows)+1)
 	var kinds []columnKind
@@ -157,30 +167,38 @@ func (t *table) writeText(b *bytes.Buffer) {
 		kinds = append(kinds, c.kind)
 		lines[0] = append(lines[0], c.title)
 		for k, row := range t.rows {
-			lines[k+1] = append(lines[k+1], c.format(row[i]))
+			lines[k+1] = append(lines[k+1], printable(c.format(row[i])))
 		}
 	}
+	fmt.Fprintf(b, "\n  %s\n", t.title)
+	for _, line := range align(lines, kinds) {
+		b.WriteString(strings.TrimRight("  "+line, " ") + "\n")
+	}
+	if t.note != "" {
+		fmt.Fprintf(b, "  %s\n", t.note)
+	}
+}
+
+// align makes columns of the cells of lines: texts to the left, numbers to the right.
+func align(lines [][]string, kinds []columnKind) []string {
 	widths := make([]int, len(kinds))
 	for _, line := range lines {
 		for i, text := range line {
 			widths[i] = max(widths[i], cellwidth.Of(text))
 		}
 	}
-	fmt.Fprintf(b, "\n  %s\n", t.title)
-	for _, line := range lines {
-		var out strings.Builder
+	out := make([]string, len(lines))
+	for k, line := range lines {
 		for i, text := range line {
 			if kinds[i] == textColumn {
-				out.WriteString("  " + cellwidth.Left(text, widths[i]))
+				line[i] = cellwidth.Left(text, widths[i])
 			} else {
-				out.WriteString("  " + cellwidth.Right(text, widths[i]))
+				line[i] = cellwidth.Right(text, widths[i])
 			}
 		}
-		b.WriteString(strings.TrimRight(out.String(), " ") + "\n")
+		out[k] = strings.TrimRight(strings.Join(line, "  "), " ")
 	}
-	if t.note != "" {
-		fmt.Fprintf(b, "  %s\n", t.note)
-	}
+	return out
 }
 
 // writeCSV writes the table of the given index of all threads, whose columns are those of form.
@@ -193,7 +211,10 @@ func writeCSV(w io.Writer, threads []threadTables, form *table, index int) error
 		t := &threads[i]
 		for _, row := range t.tables[index].rows {
 			record := []string{t.Process, t.PID.Number(), t.Thread, t.TID.Number()}
-			if err := out.Write(escapes.Record(form.appendCSV(record, row))); err != nil {
+			for k, v := range row {
+				record = form.columns[k].appendCSV(record, v)
+			}
+			if err := out.Write(escapes.Record(record)); err != nil {
 				return err
 			}
 		}
@@ -216,24 +237,22 @@ func (t *table) csvHead() []string {
 	return head
 }
 
-// appendCSV appends a row to a record of the CSV form.
-func (t *table) appendCSV(record []string, row []cell) []string {
-	for i, v := range row {
-		c := t.columns[i]
-		if c.count != "" {
-			record = append(record, strconv.FormatInt(v.count, 10))
-		}
-		switch {
-		case c.name == "":
-		case c.kind == textColumn:
-			record = append(record, v.text)
-		case c.kind == flagColumn:
-			record = append(record, strconv.FormatBool(v.number != 0))
-		default:
-			record = append(record, strconv.FormatInt(v.number, 10))
-		}
+// appendCSV appends a cell of the column to a record of the CSV form.
+func (c column) appendCSV(record []string, v cell) []string {
+	if c.count != "" {
+		record = append(record, strconv.FormatInt(v.count, 10))
 	}
-	return record
+	switch {
+	case c.name == "":
+		return record
+	case v.absent:
+		return append(record, "")
+	case c.kind == textColumn:
+		return append(record, v.text)
+	case c.kind == flagColumn:
+		return append(record, strconv.FormatBool(v.number != 0))
+	}
+	return append(record, strconv.FormatInt(v.number, 10))
 }
 
 // findTable returns the index of the table of a name; "" is the first.

@@ -156,20 +156,6 @@ func TestInputRows(t *testing.T) {
 	}
 }
 
-// The text says when each input happened, from the start of the trace, so that people can look at that time.
-func TestInputTimes(t *testing.T) {
-	a := attribute(t, latencyEvents(), options.Rules{})
-	got := map[string]string{}
-	for line := range strings.Lines(a.Table(tables.TableOptions{Type: "InputEvent"}).Text()) {
-		name, rest, _ := strings.Cut(line, "  ")
-		got[name] = strings.Fields(rest)[0]
-	}
-	want := map[string]string{"InputEvent": "at", "(unattributed)": "0.010", "KEY_PRESSED -5": "0.000", "KEY_RELEASED 6": "49.000", "click 0x5": "59.000"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("times (-want +got)\n%s", diff)
-	}
-}
-
 // What is kept of inputs counts towards the limit of what is kept at all, however long their ids are.
 func TestInputsAreBounded(t *testing.T) {
 	const n = 5000

@@ -114,13 +114,13 @@ type Table struct {
 	Limited      int            `json:"limited,omitempty"` // costs without a row of their own, and inputs that rows do not count
 	Rows         []Row          `json:"rows"`              // the most expensive first
 
-	group GroupBy
-	split SplitBy
-	start timeline.Nanos // of the trace
+	Group GroupBy        `json:"-"` // as asked for; By says both
+	Split SplitBy        `json:"-"`
+	Start timeline.Nanos `json:"-"` // of the trace
 }
 
 // Row is what one context cost, or a group of contexts, or a part of these. Columns that say nothing in a table, because
-// what they count cannot be divided in its way, are 0, and left out of its JSON and CSV forms.
+// what they count cannot be divided in its way, are 0 and not among its columns (Column.In).
 type Row struct {
 	ID      string   `json:"id"` // scope/id, with @pid if it is local; "(unattributed)" for what has no context
 	Name    string   `json:"name"`
@@ -199,7 +199,7 @@ func (t *Tables) Empty() bool {
 // keeps reports whether a limit leaves the i-th row in a table: of tables whose rows are not divided, the one of what is
 // unattributed as well.
 func (t *Table) keeps(i int, row *Row, limit int) bool {
-	return i < limit || row.None && t.split == SplitNone
+	return i < limit || row.None && t.Split == SplitNone
 }
 
 // Table returns the costs of the contexts of a type. Contexts without cost have rows as well, unless rows are divided.
@@ -214,7 +214,7 @@ func (t *Tables) Table(opts TableOptions) (*Table, error) {
 func (t *Tables) NewTabulator(opts TableOptions) *tabulator {
 	b := &tabulator{
 		tables: t, result: t.result, group: opts.Group, split: opts.Split, typ: t.result.Contexts.ByType[opts.Type],
-		table: &Table{Type: opts.Type, By: ByText(opts.Group, opts.Split), group: opts.Group, split: opts.Split, Rows: []Row{}, start: t.result.Timeline.Start()},
+		table: &Table{Type: opts.Type, By: ByText(opts.Group, opts.Split), Group: opts.Group, Split: opts.Split, Rows: []Row{}, Start: t.result.Timeline.Start()},
 		rows:  map[rowKey]*Row{}, MaxRows: t.result.Contexts.Room.Of(maxTableRows), inputs: map[rowInput]struct{}{},
 	}
 	if d := t.derived(opts.Type); d != nil {
