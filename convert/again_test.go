@@ -25,7 +25,8 @@ func TestThreadTimesOfOverlappingSlicesAgain(t *testing.T) {
 		defer tl.Close()
 		var got []string
 		err = tl.Walk(t.Context(), func(it *timeline.Item) error {
-			got = append(got, fmt.Sprintf("%d: %d", it.TS, it.ThreadTime))
+			at, _ := it.ThreadTime.Nanos()
+			got = append(got, fmt.Sprintf("%d: %d", it.TS, at))
 			return nil
 		})
 		if err != nil {

@@ -3,12 +3,12 @@
 //
 //	report, err := convert.Convert(ctx, out, in, convert.Options{})
 //
-// Convert unpacks gzip, zstd and zip (internal/unpack), finds the format by looking at the content (detect.go), lets the
-// reader of that format fill a timeline, resolves nesting and flows, and writes the result. Open stops before writing
-// and gives the trace, for programs that want to look at the events.
+// Convert unpacks gzip, zstd and zip, recognizes the format by the content, reads the events, resolves nesting and flows,
+// and writes the result. Open stops before writing and gives the trace, for programs that want to look at the events;
+// Inspect only says what is in a trace.
 //
-// What does not live here: the readers (one package for each format, below this folder), the event model (package
-// timeline), the passes (packages flowbind and attribution) and Perfetto's packets (package pfwire).
+// What does not live here: the model of a trace (package trace), contexts and costs (package attribution), flows (package
+// flow), writing a trace that a program made and verifying one (package pftrace).
 package convert
 
 import (

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// HashFlowID returns the number that stands for the id of a flow that is a text: Step.ID with Step.TextID.
+// HashFlowID returns the number that stands for the id of a flow that is a text.
 func HashFlowID(text []byte) uint64 {
 	sum := sha256.Sum256(text)
 	return binary.LittleEndian.Uint64(sum[:])

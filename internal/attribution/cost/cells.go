@@ -34,8 +34,15 @@ type Cell struct {
 	Freed      int64 // bytes, by garbage collections
 }
 
+// The form of a cell on disk: its key, then its numbers, 8 bytes each.
+const (
+	keySize     = 8 + 4 + 4 + 1
+	numberCount = 10
+	cellSize    = keySize + 8*numberCount
+)
+
 // numbers are the costs of a cell, in the order in which they are written.
-func (c *Cell) numbers() [10]*int64 {
+func (c *Cell) numbers() [numberCount]*int64 {
 	return [...]*int64{
 		(*int64)(&c.Wall), (*int64)(&c.Cpu), (*int64)(&c.WithoutCPU), &c.Slices, &c.Instants,
 		(*int64)(&c.Forced[0]), (*int64)(&c.Forced[1]), &c.ForcedN[0], &c.ForcedN[1], &c.Freed,
@@ -51,28 +58,28 @@ func (c *Cell) join(o *Cell) {
 }
 
 var cellCodec = extsort.Codec[Cell]{
-	Size: 97,
+	Size: cellSize,
 	Key:  func(c *Cell) uint64 { return uint64(c.Thread)<<32 | uint64(c.Set) },
 	Put: func(b []byte, c *Cell) {
 		le := binary.LittleEndian
-		_ = b[96]
+		_ = b[cellSize-1]
 		le.PutUint64(b, uint64(c.Since))
 		le.PutUint32(b[8:], uint32(c.Thread))
 		le.PutUint32(b[12:], uint32(c.Set))
 		b[16] = byte(c.Category)
 		for i, n := range c.numbers() {
-			le.PutUint64(b[17+8*i:], uint64(*n))
+			le.PutUint64(b[keySize+8*i:], uint64(*n))
 		}
 	},
 	Get: func(b []byte, c *Cell) {
 		le := binary.LittleEndian
-		_ = b[96]
+		_ = b[cellSize-1]
 		c.cellKey = cellKey{
 			Since: timeline.Nanos(le.Uint64(b)), Thread: timeline.TrackID(le.Uint32(b[8:])),
 			Set: sets.SetID(le.Uint32(b[12:])), Category: evidence.Category(b[16]),
 		}
 		for i, n := range c.numbers() {
-			*n = int64(le.Uint64(b[17+8*i:]))
+			*n = int64(le.Uint64(b[keySize+8*i:]))
 		}
 	},
 }

@@ -302,7 +302,8 @@ func (c *converter) encodeValue(v value, depth int) {
 	}
 }
 
-// maxArgDepth is the depth to which values keep their structure; deeper ones are kept as text, as in the other formats.
+// maxArgDepth is the depth to which values keep their structure; deeper ones are kept as text. It is less than in other
+// formats, because every level of a value is scanned again from its start.
 const maxArgDepth = 64
 
 // encodeContainer encodes an object or a list.

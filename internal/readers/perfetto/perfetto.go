@@ -1,7 +1,7 @@
 // Package perfetto reads Perfetto traces: those that weft writes and those that Chrome and other programs record with
 // Perfetto's own SDK (perfetto.md 15).
 //
-// Read goes through the packets once, in file order. Package pftrace keeps the state that packets hand to each other
+// Read goes through the packets once, in file order. Package pfwire keeps the state that packets hand to each other
 // (interned data, defaults, clocks); here the payloads are translated:
 //
 //	track_event          Begin, End, Instant, Counter and flow records; see event.go, legacy.go, counters.go
