@@ -32,7 +32,7 @@ func contexts(r *cost.Result, set sets.SetID) []Context {
 type TableOptions struct {
 	// Type is the type of the contexts: one of Result.Types, or "Process" or "Thread" for the tracks on which work was done.
 	Type string
-	// By says what a row is, and what rows are divided by, as the flag of "weft report cost" does: "context" (or "") for each
+	// By says what a row is, and what rows are divided by: "context" (or "") for each
 	// context, "page", "class", "entity" or "type" for groups of them, divided by "process", "thread" or "category". One of
 	// both kinds goes with a comma: "page,thread".
 	By    string

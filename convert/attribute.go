@@ -19,7 +19,7 @@ import (
 )
 
 // errAttributionArgs says that what attribution reads was to be left out.
-var errAttributionArgs = errors.New("attribution needs all arguments; leave out --args")
+var errAttributionArgs = errors.New("attribution needs all arguments of events")
 
 // resolve nests a timeline, resolves its flows and, if asked for, attributes its work.
 func (l *loader) resolve(ctx context.Context, tl *timeline.Timeline) error {

@@ -2,11 +2,13 @@ package convert
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/readers/probes"
 )
 
@@ -83,14 +85,14 @@ func detectObject(in *replay, first []byte) (Format, error) {
 	if format := scan.guess(); format != "" {
 		return format, nil
 	}
-	hint := "a Chrome trace has traceEvents"
+	hint := errors.New("a Chrome trace has traceEvents")
 	switch {
 	case scan.members == mType|mData:
-		hint = "if this is output of bpftrace, its script has to print probe lines, see docs/formats/probes.md"
+		hint = errors.New("if this is output of bpftrace, its script has to print probe lines, see docs/formats/probes.md")
 	case scan.members&mTimestamp != 0:
-		hint = "if these are samples of a JS self-profile whose other lists are missing, --from jsprofile reads them"
+		hint = jsprofile.ErrListsMissing
 	}
-	return "", fmt.Errorf("%w: a JSON object %s; %s", ErrUnknownFormat, scan.seen(), hint)
+	return "", fmt.Errorf("%w: a JSON object %s; %w", ErrUnknownFormat, scan.seen(), hint)
 }
 
 // detectArray decides by the first element of a JSON array: a list of self-profiles has profiles, everything else is taken

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/profilecalls"
@@ -72,7 +71,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 		return nil
 	}
 	if err := c.Err(); err != nil {
-		return fmt.Errorf("%w; --js-calls off and --samples none leave them out", err)
+		return err
 	}
 	recordings := c.Finish(mainThreads(b))
 	if err := j.opts.checkChoice(recordings, j.opts.preferred(b)); err != nil {

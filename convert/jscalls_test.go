@@ -213,8 +213,8 @@ func TestChooseProfile(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for _, c := range []struct{ input, id, want string }{
-		{input, "0x3", "there is no V8 profile 0x3; the trace has 0x1, 0x2 (weft info tells of which threads)"},
-		{input, "2:0x1", "there is no V8 profile 2:0x1; the trace has 0x1, 0x2 (weft info tells of which threads)"},
+		{input, "0x3", "there is no V8 profile 0x3; the trace has 0x1, 0x2"},
+		{input, "2:0x1", "there is no V8 profile 2:0x1; the trace has 0x1, 0x2"},
 		{"[" + mainThread + "]", "0x1", "there is no V8 profile 0x1; the trace has none"},
 		{`{` + twoNodes + `,"samples":[2],"timeDeltas":[1]}`, "0x1", "this is a V8 CPU profile; a V8 profile can be chosen in a Chrome JSON trace or a Perfetto trace"},
 	} {
@@ -237,14 +237,14 @@ func (m *manyOnes) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestProfileTooLarge holds that a profile which does not fit in memory is an error that says what to do, long before it
+// TestProfileTooLarge holds that a profile which does not fit in memory is an error, long before it
 // was read to its end.
 func TestProfileTooLarge(t *testing.T) {
 	ones := new(manyOnes)
 	ones.left.Store(100_000_000)
 	input := io.MultiReader(strings.NewReader(`{`+twoNodes+`,"samples":[`), ones, strings.NewReader(`1]}`))
 	_, _, err := convert.Load(context.Background(), input, convert.Options{From: convert.FormatCPUProfile, Memory: 1})
-	if err == nil || !strings.Contains(err.Error(), "more in this one than the 256 MiB that they may have; allow more with --memory") {
+	if err == nil || !strings.Contains(err.Error(), "more in this one than the 256 MiB that they may have") {
 		t.Error(err)
 	}
 	if left := ones.left.Load(); left < 80_000_000 {

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,10 +84,7 @@ func (o *Options) preferred(b *timeline.Builder) func(process int64, id string) 
 	}
 }
 
-// maxListed is the number of profiles that a message names.
-const maxListed = 20
-
-// checkChoice returns an error if Options.Profile names a profile that is not among those of a trace.
+// checkChoice returns a *v8profile.NotFoundError if Options.Profile names a profile that is not among those of a trace.
 func (o *Options) checkChoice(all []*v8profile.Recording, preferred func(process int64, id string) bool) error {
 	if preferred == nil {
 		return nil
@@ -102,14 +98,7 @@ func (o *Options) checkChoice(all []*v8profile.Recording, preferred func(process
 			ids = append(ids, r.ID)
 		}
 	}
-	if len(ids) == 0 {
-		return fmt.Errorf("there is no V8 profile %s; the trace has none", o.Profile)
-	}
-	list := strings.Join(ids[:min(len(ids), maxListed)], ", ")
-	if len(ids) > maxListed {
-		list += ", …"
-	}
-	return fmt.Errorf("there is no V8 profile %s; the trace has %s (weft info tells of which threads)", o.Profile, list)
+	return &v8profile.NotFoundError{ID: o.Profile, Has: ids}
 }
 
 // profileMemory returns how many bytes sampled profiles may take while they are read, which cannot be used before: what

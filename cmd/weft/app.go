@@ -243,7 +243,7 @@ func message(err error) string {
 		if pathErr, ok := err.(*fs.PathError); ok && pathErr.Op == "write" && pathErr.Path == os.Stdout.Name() {
 			return outputName("-") + ": " + pathErr.Err.Error()
 		}
-		return err.Error()
+		return advised(err)
 	}
 	var messages []string
 	for _, err := range joined.Unwrap() {

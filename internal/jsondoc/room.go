@@ -21,8 +21,8 @@ func (r *Room) Take(n int64) error {
 // NoRoomError says that an input needs more memory than it may have.
 type NoRoomError struct{ Limit int64 }
 
-// Error says how much that is, and what can be done.
+// Error says how much that is.
 func (e *NoRoomError) Error() string {
-	return fmt.Sprintf("profiles are held in memory while they are read, and there is more in this one than the %d MiB that they may "+
-		"have; allow more with --memory", e.Limit>>20)
+	return fmt.Sprintf("profiles are held in memory while they are read, and there is more in this one than the %d MiB that they may have",
+		e.Limit>>20)
 }

@@ -87,9 +87,22 @@ func NewAssembler(log *problem.Log, opts AssemblerOptions) *Assembler {
 	return a
 }
 
-// Err returns an error if the profiles need more memory than AssemblerOptions.Memory. They lack whatever came after
+// Err returns an *AssemblyError if the profiles need more memory than AssemblerOptions.Memory. They lack whatever came after
 // that.
-func (a *Assembler) Err() error { return a.full }
+func (a *Assembler) Err() error {
+	if a.full == nil {
+		return nil
+	}
+	return &AssemblyError{a.full}
+}
+
+// AssemblyError says why the profiles among the events of a trace cannot be read. Without them the trace can.
+type AssemblyError struct{ Err error }
+
+func (e *AssemblyError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *AssemblyError) Unwrap() error { return e.Err }
 
 // wholeID is the id of a CpuProfile event that has none.
 const wholeID = "0x1"

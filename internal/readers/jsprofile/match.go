@@ -26,6 +26,39 @@ const (
 // ErrNoCommonClock says that nothing in a trace tells where a self-profile belongs.
 var ErrNoCommonClock = errors.New("no common clock")
 
+// ErrListsMissing says that an input has samples, but not the other lists by which a self-profile is known.
+var ErrListsMissing = errors.New("if these are samples of a JS self-profile whose other lists are missing, the format has to be named")
+
+// ErrNoSamples and ErrOtherClock say why the profiles of the source SelfProfiling that a trace has are of no use.
+var (
+	ErrNoSamples  = errors.New("it names one, but has none of its samples")
+	ErrOtherClock = errors.New("it has one, whose start is on another clock than the trace")
+)
+
+// ClockError is an ErrNoCommonClock that says why.
+type ClockError struct {
+	Places int   // that fit equally well; 0: none fits
+	Why    error // ErrNoSamples, ErrOtherClock, or nil
+}
+
+func (e *ClockError) Error() string {
+	if e.Places > 0 {
+		return fmt.Sprintf("%v: %d places in the trace fit equally well", ErrNoCommonClock, e.Places)
+	}
+	why := ""
+	if e.Why != nil {
+		why = "; " + e.Why.Error()
+	}
+	return fmt.Sprintf("%v: the trace has neither the samples of this profile (as a profile of the source SelfProfiling%s) "+
+		"nor the navigation to one of its pages", ErrNoCommonClock, why)
+}
+
+// Is reports whether an error is ErrNoCommonClock.
+func (e *ClockError) Is(err error) bool { return err == ErrNoCommonClock }
+
+// Unwrap returns why no place fits.
+func (e *ClockError) Unwrap() error { return e.Why }
+
 // match finds the time origin of a profile.
 func (c *Clues) match(p *profile) (Match, error) {
 	times := make([]timeline.Nanos, p.samples.Len())
@@ -39,27 +72,26 @@ func (c *Clues) match(p *profile) (Match, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return Match{}, fmt.Errorf("%w: the trace has neither the samples of this profile (as a profile of the source SelfProfiling%s) "+
-			"nor the navigation to one of its pages; --time-origin can say where it belongs", ErrNoCommonClock, c.missing())
+		return Match{}, &ClockError{Why: c.missing()}
 	case len(found) > 1:
-		return Match{}, fmt.Errorf("%w: %d places in the trace fit equally well; --time-origin can say which", ErrNoCommonClock, len(found))
+		return Match{}, &ClockError{Places: len(found)}
 	}
 	return found[0], nil
 }
 
 // missing says what became of the profiles of the source SelfProfiling, if there are any without samples.
-func (c *Clues) missing() string {
+func (c *Clues) missing() error {
 	for i := range c.profiles {
 		p := &c.profiles[i]
 		switch {
 		case !p.selfMade:
 		case p.otherClock:
-			return "; it has one, whose start is on another clock than the trace"
+			return ErrOtherClock
 		case len(p.times) == 0:
-			return "; it names one, but has none of its samples: join the recording itself, or what --profile all makes of it"
+			return ErrNoSamples
 		}
 	}
-	return ""
+	return nil
 }
 
 // The steps in which browsers let pages see times: finer ones for pages that are isolated from others.

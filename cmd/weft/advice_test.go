@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/readers/jsprofile"
+	"github.com/weft-trace/weft/internal/v8profile"
+)
+
+// What the library says is wrong comes with the flags and commands that help.
+func TestAdvice(t *testing.T) {
+	full := &jsondoc.NoRoomError{Limit: 256 << 20}
+	const room = "profiles are held in memory while they are read, and there is more in this one than the 256 MiB that they may have; allow more with --memory"
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{full, room},
+		{&v8profile.AssemblyError{Err: full}, room + "; --js-calls off and --samples none leave them out"},
+		{&jsprofile.ClockError{Places: 2}, "no common clock: 2 places in the trace fit equally well; --time-origin can say which"},
+		{&jsprofile.ClockError{}, "no common clock: the trace has neither the samples of this profile (as a profile of the source SelfProfiling) " +
+			"nor the navigation to one of its pages; --time-origin can say where it belongs"},
+		{&jsprofile.ClockError{Why: jsprofile.ErrNoSamples}, "no common clock: the trace has neither the samples of this profile (as a profile of the source " +
+			"SelfProfiling; it names one, but has none of its samples: join the recording itself, or what --profile all makes of it) " +
+			"nor the navigation to one of its pages; --time-origin can say where it belongs"},
+		{&v8profile.NotFoundError{ID: "0x3", Has: []string{"0x1", "0x2"}}, "there is no V8 profile 0x3; the trace has 0x1, 0x2 (weft info tells of which threads)"},
+		{&v8profile.NotFoundError{ID: "0x3"}, "there is no V8 profile 0x3; the trace has none"},
+		{fmt.Errorf("%w: a JSON object; %w", convert.ErrUnknownFormat, jsprofile.ErrListsMissing), "unknown format: a JSON object; " +
+			"if these are samples of a JS self-profile whose other lists are missing, --from jsprofile reads them"},
+	} {
+		if got := message(fmt.Errorf("a.json: %w", c.err)); got != "a.json: "+c.want {
+			t.Errorf("got  %s\nwant a.json: %s", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,26 @@
+package v8profile
+
+import (
+	"fmt"
+	"strings"
+)
+
+// NotFoundError says that a trace does not have the profile that is asked for.
+type NotFoundError struct {
+	ID  string
+	Has []string // the ids of those that it has
+}
+
+// maxListed is the number of profiles that a message names.
+const maxListed = 20
+
+func (e *NotFoundError) Error() string {
+	list := strings.Join(e.Has[:min(len(e.Has), maxListed)], ", ")
+	switch {
+	case len(e.Has) == 0:
+		list = "none"
+	case len(e.Has) > maxListed:
+		list += ", …"
+	}
+	return fmt.Sprintf("there is no V8 profile %s; the trace has %s", e.ID, list)
+}
