@@ -16,6 +16,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracetext"
+	"github.com/weft-trace/weft/trace"
 )
 
 // TestNativeProfileCalls compares what V8's profiles make of every Perfetto recording of Chrome with what they make of the
@@ -46,10 +47,10 @@ func TestNativeProfileCalls(t *testing.T) {
 					t.Errorf("--js-calls %v: %d %s are %d in JSON; the first that differ, -JSON +Perfetto: %s",
 						mode, len(list.got), list.of, len(list.want), firstDifference(list.want, list.got))
 				}
-				if diff := gocmp.Diff(want.report.JSCalls, got.report.JSCalls); diff != "" {
+				if diff := gocmp.Diff(want.report.JSCalls, got.report.JSCalls, gocmp.AllowUnexported(trace.Value{})); diff != "" {
 					t.Errorf("--js-calls %v: -JSON +Perfetto:\n%s", mode, diff)
 				}
-				if diff := gocmp.Diff(want.report.Profiles, got.report.Profiles); diff != "" {
+				if diff := gocmp.Diff(want.report.Profiles, got.report.Profiles, gocmp.AllowUnexported(trace.Value{})); diff != "" {
 					t.Errorf("-JSON +Perfetto:\n%s", diff)
 				}
 			}
