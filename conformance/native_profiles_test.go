@@ -19,6 +19,8 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
+var sameValue = gocmp.Comparer(func(a, b trace.Value) bool { return a.Kind() == b.Kind() && a.String() == b.String() })
+
 // TestNativeProfileCalls compares what V8's profiles make of every Perfetto recording of Chrome with what they make of the
 // same recording as JSON: calls with all that they say, states and samples must be equal, to the nanosecond. The calls of
 // JSON traces are held against those of DevTools in TestProfileCallTraces.
@@ -47,10 +49,10 @@ func TestNativeProfileCalls(t *testing.T) {
 					t.Errorf("--js-calls %v: %d %s are %d in JSON; the first that differ, -JSON +Perfetto: %s",
 						mode, len(list.got), list.of, len(list.want), firstDifference(list.want, list.got))
 				}
-				if diff := gocmp.Diff(want.report.JSCalls, got.report.JSCalls, gocmp.AllowUnexported(trace.Value{})); diff != "" {
+				if diff := gocmp.Diff(want.report.JSCalls, got.report.JSCalls, sameValue); diff != "" {
 					t.Errorf("--js-calls %v: -JSON +Perfetto:\n%s", mode, diff)
 				}
-				if diff := gocmp.Diff(want.report.Profiles, got.report.Profiles, gocmp.AllowUnexported(trace.Value{})); diff != "" {
+				if diff := gocmp.Diff(want.report.Profiles, got.report.Profiles, sameValue); diff != "" {
 					t.Errorf("-JSON +Perfetto:\n%s", diff)
 				}
 			}
