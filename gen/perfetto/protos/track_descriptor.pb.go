@@ -642,8 +642,9 @@ type WeftInputID struct {
 	// An id that is a number of at most 64 bits.
 	Number *int64 `protobuf:"varint,1,opt,name=number" json:"number,omitempty"`
 	// An id that is a text or, if text_is_number, the digits of a number beyond 64 bits.
-	Text         *string `protobuf:"bytes,2,opt,name=text" json:"text,omitempty"`
-	TextIsNumber *bool   `protobuf:"varint,3,opt,name=text_is_number,json=textIsNumber" json:"text_is_number,omitempty"`
+	Text *string `protobuf:"bytes,2,opt,name=text" json:"text,omitempty"`
+	// Whether text is the digits of a number.
+	TextIsNumber *bool `protobuf:"varint,3,opt,name=text_is_number,json=textIsNumber" json:"text_is_number,omitempty"`
 	// The name in the input, without what weft added for people.
 	Name          *string `protobuf:"bytes,4,opt,name=name" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
