@@ -292,7 +292,8 @@ func legacyMarks(t *testing.T, native []byte) map[string]bool {
 
 // TestPairedProfiles compares the profiles of two recordings of one run, as JSON and as a Perfetto trace. The JSON began
 // later: it has no head of the profile, so that all its samples are displaced by one time, and no nodes from before, so that
-// it knows a part of the samples and stacks only. What it has must be in the other.
+// it knows a part of the samples and stacks only. What it has must be in the other. The calls are those of DevTools, which begin
+// with a sample; the refined ones begin with the event that they made, and displaced samples are in other events.
 func TestPairedProfiles(t *testing.T) {
 	load := func(name string) (samples map[thread][]stackAt, calls map[thread][]callAt) {
 		path, ok := recording.Find(t, "traces/"+name)
@@ -359,7 +360,7 @@ type callAt struct {
 // samplesAndCalls converts a trace and returns the samples and calls of its threads.
 func samplesAndCalls(t *testing.T, input []byte) (map[thread][]stackAt, map[thread][]callAt) {
 	t.Helper()
-	tl, err := load(t.Context(), bytes.NewReader(input), convert.Options{})
+	tl, err := load(t.Context(), bytes.NewReader(input), convert.Options{JSCalls: convert.JSCallsDevTools})
 	if err != nil {
 		t.Fatal(err)
 	}
