@@ -11,8 +11,9 @@ import (
 // Open reads a trace of any format from src and resolves it, for programs that want its events. The trace must be closed;
 // src is not needed any more when Open returns.
 //
-// Options that only concern an output have no effect: Compress, Packets, KeepPackets and WriteBack. Memory and TempDir also
-// hold for what the trace needs while it is open. attribution.Run finds out for whom the work was done.
+// Options that only concern an output have no effect: Compress, Packets and KeepPackets. With Attribute the trace holds what
+// attribution adds to an output, as WriteBack says: notes, tracks and facts. To ask for whom the work was done leave it nil
+// and call attribution.Run. Memory and TempDir also hold for what the trace needs while it is open.
 //
 // Errors and ctx are as for Convert: bad data inside a readable input is not an error, it is counted, see
 // trace.Trace.Problems.

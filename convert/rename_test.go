@@ -34,13 +34,20 @@ func TestRenamed(t *testing.T) {
 		want := answersOf(t, converted.Bytes())
 		for name, give := range map[string]func(i int) string{
 			"random":      randomNames(),
-			"like weft's": func(i int) string { return timeline.Role(1 + i%18).String() },
+			"like weft's": func(i int) string { return weftNames[i%len(weftNames)] },
 		} {
 			if diff := cmp.Diff(want, answersOf(t, renamed(t, converted.Bytes(), give))); diff != "" {
 				t.Errorf("%s: answers with old names (-) and new ones (+) differ:\n%.3000s", name, diff)
 			}
 		}
 	})
+}
+
+// weftNames are names that weft gives to tracks of its own.
+var weftNames = []string{
+	"Overlapping slices", "GPU objects", "Global instants", "Process instants", "Other events", "Clock sync", "Thread state", "JS samples",
+	"V8 state", "Browser activity", "Sample category", "Network", "Allocations", "JS Tracer", "Context: Frame", "Contexts",
+	"(contexts and states)",
 }
 
 func randomNames() func(int) string {

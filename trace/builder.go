@@ -69,7 +69,7 @@ func (b *Builder) Process(pid int64, name string) TrackID {
 		return b.fail("process %d: %w", pid, errFinished)
 	}
 	id := b.b.Process(timeline.ProcessKey{Num: pid})
-	b.b.SetProcessName(id, 0, []byte(name))
+	b.b.SetProcessName(id, 0, []byte(validText(name)))
 	return b.know(id, ProcessTrack)
 }
 
@@ -83,7 +83,7 @@ func (b *Builder) Thread(process TrackID, tid int64, name string) TrackID {
 		return b.fail("thread %d (%q): %w", tid, name, errFinished)
 	}
 	id := b.b.Thread(timeline.TrackID(process), timeline.ThreadKey{Num: tid})
-	b.b.SetThreadName(id, 0, []byte(name))
+	b.b.SetThreadName(id, 0, []byte(validText(name)))
 	return b.know(id, ThreadTrack)
 }
 
@@ -96,7 +96,7 @@ func (b *Builder) Track(parent TrackID, name string) TrackID {
 	if b.finished() {
 		return b.fail("track %q: %w", name, errFinished)
 	}
-	return b.know(b.b.Child(timeline.TrackID(parent), name), NamedTrack)
+	return b.know(b.b.Child(timeline.TrackID(parent), validText(name)), NamedTrack)
 }
 
 // Counter returns the track of a counter below a process, a thread, another track, or the trace itself, which is 0. The
@@ -109,7 +109,7 @@ func (b *Builder) Counter(parent TrackID, name, unit string) TrackID {
 	if b.finished() {
 		return b.fail("counter %q: %w", name, errFinished)
 	}
-	key := timeline.CounterKey{Name: []byte(name), UnitName: unit}
+	key := timeline.CounterKey{Name: []byte(validText(name)), UnitName: validText(unit)}
 	for known, text := range unitNames {
 		if text != "" && text == unit {
 			key.Unit, key.UnitName = timeline.CounterUnit(known), ""
@@ -124,6 +124,7 @@ func (b *Builder) SetAttribute(key string, v Value) {
 		b.fail("attribute %q: %w", key, errFinished)
 		return
 	}
+	key = validText(key)
 	switch v.Kind() {
 	case IntKind:
 		b.b.SetIntAttribute(key, v.Int())
@@ -137,7 +138,8 @@ func (b *Builder) SetAttribute(key string, v Value) {
 // are moved to lanes, tracks that the trace makes for them. An unfinished slice ends with the slice around it.
 //
 // A flow leads from an event with its id in FlowsOut to later events with the id in FlowsIn. An event with the id in
-// FlowsOut starts the flow anew; one that has it in both continues the flow. The trace gives flows ids of its own.
+// FlowsOut starts the flow anew; one that has it in both continues the flow. Several events with the id in FlowsIn are
+// consumers of one flow, which Trace.Problems counts as flow_fan_out. The trace gives flows ids of its own.
 //
 // The Builder keeps nothing of the event, which can be used again. An error says what is wrong with the event, or is one of
 // temporary files; Finish then fails with the first one.
@@ -162,7 +164,7 @@ func (b *Builder) add(ev *Event) error {
 	}
 	out := timeline.Event{
 		Track: timeline.TrackID(ev.Track), Event: b.event, TS: ev.Time, Dur: ev.Duration,
-		Name: []byte(ev.Name), Category: []byte(ev.Category), Args: args,
+		Name: []byte(validText(ev.Name)), Category: []byte(validText(ev.Category)), Args: args,
 		Callstack: b.callstack(ev.Stack),
 	}
 	if ev.CPUTime != nil {
@@ -255,6 +257,7 @@ func (b *Builder) callstack(innermostFirst []Frame) timeline.CallstackID {
 	}
 	ids := make([]timeline.FrameID, len(innermostFirst))
 	for i, f := range innermostFirst {
+		f.Function, f.File, f.Binary = validText(f.Function), validText(f.File), validText(f.Binary)
 		frame := timeline.Frame{Function: f.Function, File: f.File, Line: f.Line, Column: f.Column, Address: f.Address}
 		if f.Binary != "" || f.Address != 0 {
 			frame.Mapping = b.b.Mapping(timeline.Mapping{Path: cmp.Or(f.Binary, f.File)})

@@ -231,3 +231,47 @@ func TestBuilderClose(t *testing.T) {
 		t.Errorf("Finish returns %v, %v", tr, err)
 	}
 }
+
+// Texts that are not UTF-8 are repaired wherever a Builder takes them: the trace is valid.
+func TestInvalidUTF8(t *testing.T) {
+	const bad, good = "a\xffb", "a\uFFFDb"
+	var b trace.Builder
+	defer b.Close()
+	thread := b.Thread(b.Process(1, bad), 2, bad)
+	b.SetAttribute(bad, trace.NewValue(bad))
+	counter := b.Counter(thread, bad, bad)
+	frames := []trace.Frame{{Function: bad, File: bad, Binary: bad, Line: 1}}
+	for _, ev := range []trace.Event{
+		{Kind: trace.Slice, Track: thread, Name: bad, Category: bad, Args: trace.NewDict(trace.NewArg(bad, trace.NewDict(trace.NewArg(bad, bad)))), Stack: frames},
+		{Kind: trace.Instant, Track: b.Track(thread, bad), Name: bad},
+		{Kind: trace.Counter, Track: counter, Value: trace.NewValue(1)},
+	} {
+		if err := b.Add(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr, err := b.Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	var out bytes.Buffer
+	if err := pftrace.Write(t.Context(), &out, tr, pftrace.Options{Compression: pftrace.Uncompressed}); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(out.Bytes(), []byte(bad)) {
+		t.Error("a text that is not UTF-8 was written")
+	}
+	arg := func(ev *trace.Event) string {
+		v, _ := ev.Args.Get(good, good)
+		return v.String()
+	}
+	for ev, err := range tr.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Kind == trace.Slice && (ev.Name != good || ev.Category != good || arg(ev) != good || ev.Stack[0].Function != good) {
+			t.Errorf("event %q of %q, arguments %v, stack %v", ev.Name, ev.Category, ev.Args, ev.Stack)
+		}
+	}
+}

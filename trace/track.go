@@ -29,7 +29,7 @@ var trackKinds = map[timeline.TrackKind]TrackKind{
 	timeline.NamedTrack: NamedTrack, timeline.AsyncTrack: NamedTrack, timeline.CounterTrack: CounterTrack,
 }
 
-// Role says what is on a track of kind NamedTrack. Tracks made by Builder.Track have none, and so have those of Perfetto
+// Role says what is on a track of kind NamedTrack and which process is the main one of a browser. Tracks made by Builder.Track have none, and so have those of Perfetto
 // traces that weft did not write.
 type Role string
 

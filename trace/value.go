@@ -32,6 +32,9 @@ const (
 // Value is the value of an argument, a counter or an attribute; the arguments of an event are one too, a dictionary.
 // Value.Kind says which method gives it. Methods for other kinds return the zero value unless they say otherwise; none
 // panics.
+//
+// Dictionaries and arrays of an event are decoded when they are asked for: they are valid as long as the event, which is
+// until the next one, and Event.Clone keeps them as well.
 type Value struct {
 	kind ValueKind
 	bits uint64
@@ -48,6 +51,9 @@ type Arg struct {
 	Key   string // empty in an array
 	Value Value
 }
+
+// validText returns a text with what is not UTF-8 replaced by U+FFFD.
+func validText(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // NewArg returns an argument: NewArg("lines", 120). Values are as for NewValue.
 func NewArg[T bool | int | int64 | uint64 | float64 | string | Nanos | []Value | Value](key string, v T) Arg {
@@ -78,7 +84,7 @@ func NewValue[T bool | int | int64 | uint64 | float64 | string | Nanos | []Value
 	case float64:
 		return Value{kind: FloatKind, bits: math.Float64bits(v)}
 	case string:
-		return Value{kind: StringKind, text: strings.ToValidUTF8(v, "\uFFFD")}
+		return Value{kind: StringKind, text: validText(v)}
 	case []Value:
 		list := make([]Arg, len(v))
 		for i, m := range v {
@@ -369,7 +375,7 @@ func (v Value) encodeArgs(e *timeline.ArgsEncoder) (timeline.Args, error) {
 		return nil, fmt.Errorf("its arguments are a dictionary, not %s", v.kind)
 	}
 	for arg := range v.Members() {
-		e.Key([]byte(arg.Key))
+		e.Key([]byte(validText(arg.Key)))
 		if err := arg.Value.encode(e, 0); err != nil {
 			return nil, fmt.Errorf("argument %q: %w", arg.Key, err)
 		}
@@ -415,7 +421,7 @@ func (v Value) encodeMembers(e *timeline.ArgsEncoder, depth int) error {
 	begin()
 	for m := range v.Members() {
 		if v.kind == DictKind {
-			e.Key([]byte(m.Key))
+			e.Key([]byte(validText(m.Key)))
 		}
 		if err := m.Value.encode(e, depth+1); err != nil {
 			return err
