@@ -115,7 +115,7 @@ func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) 
 		b = appendSpec(b, tr.Spec)
 	}
 	b = appendMark(b, tr, tr.Kind == timeline.ProcessTrack && w.t.Role(tr.ID) == timeline.RoleMainProcess)
-	if tr.MadeUp {
+	if tr.Assigned {
 		b = wire.AppendString(b, schema.TrackDescriptor_Description, describeInputID(tr))
 	}
 	if tr.HasRank {
@@ -134,7 +134,7 @@ func appendProcess(b []byte, tr *timeline.Track) []byte {
 	for _, label := range tr.Labels {
 		b = wire.AppendString(b, schema.ProcessDescriptor_ProcessLabels, label)
 	}
-	if label := pidLabel(tr.InputID); tr.MadeUp && label != "" {
+	if label := pidLabel(tr.InputID); tr.Assigned && label != "" {
 		b = wire.AppendString(b, schema.ProcessDescriptor_ProcessLabels, label)
 	}
 	return wire.EndMessage(b, p)
@@ -202,7 +202,7 @@ func appendMark(b []byte, tr *timeline.Track, main bool) []byte {
 	case tr.Spec != nil:
 		role, subject = tr.Spec.Role, tr.Spec.Subject
 	}
-	if role == timeline.NoRole && !tr.MadeUp {
+	if role == timeline.NoRole && !tr.Assigned {
 		return b
 	}
 	b, mark := wire.BeginMessage(b, schema.TrackDescriptor_WeftMark)
@@ -212,7 +212,7 @@ func appendMark(b []byte, tr *timeline.Track, main bool) []byte {
 	if subject != "" {
 		b = wire.AppendString(b, schema.WeftTrackMark_Subject, subject)
 	}
-	if tr.MadeUp {
+	if tr.Assigned {
 		b = appendInputID(b, tr)
 	}
 	return wire.EndMessage(b, mark)

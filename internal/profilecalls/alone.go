@@ -29,13 +29,10 @@ type AloneStats struct {
 //
 // The samples are gone through three times: to count the calls, to find their ends, of which 12 bytes are kept for each
 // call (16 if the profile says where samples were taken), and to give them.
-func Alone(p *v8profile.Profile, emit func(*AloneCall) error) (AloneStats, error) {
-	return AloneWithin(p, 0, emit)
-}
-
-// AloneWithin is Alone for calls of which so many bytes of memory may be kept; 0: any. If they need more, that is an error,
-// and no call is given: each sample of a profile with deep stacks may begin MaxStack calls.
-func AloneWithin(p *v8profile.Profile, memory int64, emit func(*AloneCall) error) (AloneStats, error) {
+//
+// Of the calls so many bytes of memory may be kept; 0: any. If they need more, that is an error, and no call is given: each
+// sample of a profile with deep stacks may begin MaxStack calls.
+func Alone(p *v8profile.Profile, memory int64, emit func(*AloneCall) error) (AloneStats, error) {
 	a := alone{p: p, outer: outerParts(p), emit: emit, most: math.MaxInt64}
 	if memory > 0 {
 		a.most = memory / bytesPerCall(p)

@@ -41,7 +41,7 @@ func compareAlone(t *testing.T, p *v8profile.Profile, expected []byte) {
 		t.Fatal(err)
 	}
 	var got []aloneRow
-	stats, err := Alone(p, func(c *AloneCall) error {
+	stats, err := Alone(p, 0, func(c *AloneCall) error {
 		if c.Order != int64(len(got)) {
 			t.Fatalf("call %d comes as number %d", c.Order, len(got))
 		}
@@ -130,7 +130,7 @@ func TestAloneMemory(t *testing.T) {
 		strings.Join(at, ",")+`],"timeDeltas":[`+strings.Join(deltas, ",")+`]}`))
 	for memory, want := range map[int64]int{0: depth * samples, 12 * depth * samples: depth * samples, 12*depth*samples - 1: 0, 1: 0} {
 		calls := 0
-		_, err := AloneWithin(p, memory, func(*AloneCall) error { calls++; return nil })
+		_, err := Alone(p, memory, func(*AloneCall) error { calls++; return nil })
 		var noRoom *jsondoc.NoRoomError
 		if calls != want || errors.As(err, &noRoom) != (want == 0) {
 			t.Errorf("%d bytes: %d calls, error %v; want %d calls", memory, calls, err, want)

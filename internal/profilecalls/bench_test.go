@@ -89,7 +89,7 @@ func BenchmarkAlone(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			for b.Loop() {
-				_, _ = Alone(p, func(*AloneCall) error { calls++; return nil })
+				_, _ = Alone(p, 0, func(*AloneCall) error { calls++; return nil })
 			}
 			report(b, samples, calls)
 		})
@@ -114,7 +114,7 @@ func TestAllocations(t *testing.T) {
 	}{
 		{"devtools", func() { run(f, DevTools, events, func(*Call) {}) }},
 		{"refined", func() { run(f, Refined, events, func(*Call) {}) }},
-		{"alone", func() { _, _ = Alone(p, func(*AloneCall) error { return nil }) }},
+		{"alone", func() { _, _ = Alone(p, 0, func(*AloneCall) error { return nil }) }},
 	} {
 		if n := testing.AllocsPerRun(1, c.fn); n > 100 {
 			t.Errorf("%s: %v allocations for %d samples", c.name, n, samples)
@@ -154,7 +154,7 @@ func TestDeepStacks(t *testing.T) {
 		t.Errorf("%d calls down to node %d, %d samples cut; want %d, %d, %d", calls, deepest, f.Cut(), want, MaxStack, samples/2)
 	}
 	calls, deepest = 0, 0
-	stats, _ := Alone(p, func(c *AloneCall) error {
+	stats, _ := Alone(p, 0, func(c *AloneCall) error {
 		count(&c.Call)
 		return nil
 	})

@@ -32,7 +32,7 @@ func TestLostPositions(t *testing.T) {
 	p := readAny(t, `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2,4]},
 {"id":2,"callFrame":{"functionName":"f"},"children":[3]},{"id":3,"callFrame":{"functionName":"g"}},{"id":4,"callFrame":{"functionName":"(garbage collector)"}}],
 "samples":[2,3,2,4,1,1],"timeDeltas":[10,10,10,10,10,10],"lines":[5,9,5,7,3,0]}`)
-	stats, err := Alone(p, func(*AloneCall) error { return nil })
+	stats, err := Alone(p, 0, func(*AloneCall) error { return nil })
 	if err != nil || stats != (AloneStats{LostPositions: 2}) {
 		t.Errorf("alone: %+v, error %v", stats, err)
 	}
@@ -51,7 +51,7 @@ func TestLostPositions(t *testing.T) {
 func TestPositions(t *testing.T) {
 	p := readAny(t, placedProfile)
 	var alone []string
-	if _, err := Alone(p, func(c *AloneCall) error {
+	if _, err := Alone(p, 0, func(c *AloneCall) error {
 		alone = append(alone, callPlaces(p, &c.Call))
 		return nil
 	}); err != nil {

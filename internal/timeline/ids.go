@@ -75,10 +75,10 @@ func (id InputID) nameOr(name string) string {
 	return name
 }
 
-// FullName is the name of a track for people. Where the output has a made-up number for a process or a thread, the name says
+// FullName is the name of a track for people. Where the output has an assigned number for a process or a thread, the name says
 // which one it is: by the first label of the process, else by the id of the input.
 func (tr *Track) FullName() string {
-	if !tr.MadeUp || !tr.InputID.HasNumber() {
+	if !tr.Assigned || !tr.InputID.HasNumber() {
 		return tr.Name
 	}
 	var which string
@@ -200,7 +200,7 @@ func (p *process) assignPID(ids *idTable, problems *problem.Log) {
 		p.pid = int32(p.key.Num)
 		return
 	}
-	if p.madeUp = true; p.pid != 0 { // and so it was in the input
+	if p.assigned = true; p.pid != 0 { // and so it was in the input
 		return
 	}
 	p.pid = int32(ids.free())
@@ -228,5 +228,5 @@ func (t *trackTable) assignTID(row *track, ids *idTable, problems *problem.Log) 
 			problems.Add(problem.PidRemapped, problem.NoPosition, fmt.Sprintf("tid %s is written as %d", th.key, th.tid))
 		}
 	}
-	th.madeUp = true
+	th.assigned = true
 }

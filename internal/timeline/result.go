@@ -134,11 +134,11 @@ type Track struct {
 	Parent TrackID
 	Name   string // of the process, thread, counter, or the track itself
 
-	InputID InputID  // ProcessTrack, ThreadTrack: the id that the input has
-	PID     int32    // ProcessTrack: as written to the output; ThreadTrack: of its process
-	TID     int64    // ThreadTrack: as written to the output
-	MadeUp  bool     // PID of a process, TID of a thread: a free number, because Perfetto cannot hold InputID
-	Labels  []string // ProcessTrack
+	InputID  InputID  // ProcessTrack, ThreadTrack: the id that the input has
+	PID      int32    // ProcessTrack: as written to the output; ThreadTrack: of its process
+	TID      int64    // ThreadTrack: as written to the output
+	Assigned bool     // PID of a process, TID of a thread: a free number, because Perfetto cannot hold InputID
+	Labels   []string // ProcessTrack
 
 	Rank    int32 // place among its siblings
 	HasRank bool
@@ -184,11 +184,11 @@ func (t *Timeline) Track(id TrackID) Track {
 	case ProcessTrack:
 		p := &t.table.processes[row.index]
 		tr.Name, tr.Labels, tr.Rank, tr.HasRank = p.key.nameOr(p.name.text), p.labels, p.rank, p.hasRank
-		tr.InputID, tr.PID, tr.MadeUp = p.key, p.pid, p.madeUp
+		tr.InputID, tr.PID, tr.Assigned = p.key, p.pid, p.assigned
 	case ThreadTrack:
 		th := &t.table.threads[row.index]
 		tr.Name, tr.Rank, tr.HasRank = th.key.nameOr(th.name.text), th.rank, th.hasRank
-		tr.InputID, tr.TID, tr.MadeUp = th.key, th.tid, th.madeUp
+		tr.InputID, tr.TID, tr.Assigned = th.key, th.tid, th.assigned
 		if t.table.tracks[row.parent].kind == ProcessTrack {
 			tr.PID = t.table.process(row.parent).pid
 		}

@@ -127,26 +127,26 @@ type track struct {
 }
 
 type process struct {
-	key     ProcessKey
-	name    lastName
-	labels  []string
-	rank    int32
-	hasRank bool
-	pid     int32 // the number in the output; set by assignIDs, or before by WriteAs
-	madeUp  bool  // the input has no such pid
-	first   problem.Position
-	noted   bool  // first is known
-	main    uint8 // strength of the evidence that it is the main process; 0: there is none
+	key      ProcessKey
+	name     lastName
+	labels   []string
+	rank     int32
+	hasRank  bool
+	pid      int32 // the number in the output; set by assignIDs, or before by WriteAs
+	assigned bool  // the input has no such pid
+	first    problem.Position
+	noted    bool  // first is known
+	main     uint8 // strength of the evidence that it is the main process; 0: there is none
 }
 
 type thread struct {
-	key     ThreadKey
-	name    lastName
-	rank    int32
-	hasRank bool
-	tid     int64  // the number in the output, like process.pid
-	madeUp  bool   // the input has no such tid
-	starts  uint64 // slices and instants on its track, beside those on lanes
+	key      ThreadKey
+	name     lastName
+	rank     int32
+	hasRank  bool
+	tid      int64  // the number in the output, like process.pid
+	assigned bool   // the input has no such tid
+	starts   uint64 // slices and instants on its track, beside those on lanes
 }
 
 // lastName keeps the latest of several names.

@@ -140,8 +140,8 @@ func TestMadeUpIDsDoNotCollide(t *testing.T) {
 		if number <= 0 || number == 2 || number == 7 || number > 10 || usable != (number == 3) {
 			t.Errorf("track %d %q has the number %d", id, tr.Name, number)
 		}
-		if tr.MadeUp == usable {
-			t.Errorf("%d: made up %v", number, tr.MadeUp)
+		if tr.Assigned == usable {
+			t.Errorf("%d: assigned %v", number, tr.Assigned)
 		}
 		if other, ok := seen[number]; ok {
 			t.Errorf("%q and %q have the number %d", other, tr.Name, number)
@@ -156,7 +156,7 @@ func TestMadeUpIDsDoNotCollide(t *testing.T) {
 	}
 }
 
-// A process or thread with a made-up number keeps its identity: the id of the input, and a name that says which one it is.
+// A process or thread with an assigned number keeps its identity: the id of the input, and a name that says which one it is.
 func TestNamesOfMadeUpIDs(t *testing.T) {
 	b, _ := newBuilder()
 	zero := b.Process(timeline.ProcessKey{})
@@ -199,7 +199,7 @@ func TestNamesOfMadeUpIDs(t *testing.T) {
 	}
 }
 
-// Numbers that were made up before are used again, unless the input has them.
+// Numbers that were assigned before are used again, unless the input has them.
 func TestWriteAs(t *testing.T) {
 	b, _ := newBuilder()
 	first, second := b.Process(timeline.ProcessKey{}), b.Process(timeline.ProcessKey{Num: -1})

@@ -191,7 +191,7 @@ func (s *pass) group(group []timeline.Head, inOrder bool) error {
 		w := s.thread(id)
 		s.closeUntil(w, group[0].TS)
 		s.costs.advance(w, group[0].TS)
-		w.explicit = w.active.AppendTops(w.explicit[:0])
+		w.explicit = w.active.AppendInnermost(w.explicit[:0])
 		s.settle(w)
 	}
 	return nil
@@ -239,7 +239,7 @@ func (s *pass) explicitAt(w *thread, event uint32) ([]propagation.Explicit, bool
 	if h == nil {
 		return w.explicit, false
 	}
-	s.explicit = h.AppendTops(s.explicit[:0], event)
+	s.explicit = h.AppendInnermost(s.explicit[:0], event)
 	return s.explicit, true
 }
 
@@ -265,20 +265,20 @@ func (s *pass) occurrence(o *timeline.Head, found []evidence.Evidence) error {
 	}
 	s.key = evidence.NoteKeyBeside(found)
 	place := &s.found.Tracks[o.Track]
-	if place.Role != evidence.RoleOwn {
+	if place.Place != evidence.PlaceOwn {
 		s.uses.spans(o)
 	}
 	switch {
 	case o.Kind == timeline.ItemEnd:
-		if at, ok := o.ThreadTime.Nanos(); ok && place.Role == evidence.RoleThread {
+		if at, ok := o.ThreadTime.Nanos(); ok && place.Place == evidence.PlaceThread {
 			s.thread(place.Thread).usedUntil(o.BeginEvent, at)
 		}
 		return nil
-	case place.Role == evidence.RoleNone, place.Role == evidence.RoleOwn, place.Role == evidence.RoleObjects, place.Role == evidence.RoleOther:
+	case place.Place == evidence.PlaceNone, place.Place == evidence.PlaceOwn, place.Place == evidence.PlaceObjects, place.Place == evidence.PlaceOther:
 		return nil
-	case o.Kind == timeline.ItemBegin && place.Role == evidence.RoleThread:
+	case o.Kind == timeline.ItemBegin && place.Place == evidence.PlaceThread:
 		return s.begin(o, s.thread(place.Thread), found, own)
-	case place.Role == evidence.RoleAsync:
+	case place.Place == evidence.PlaceAsync:
 		set := sets.SetID(0)
 		s.adding = s.adding[:0]
 		own = s.oneOfEachType(own, o.TS)
@@ -319,8 +319,8 @@ func (s *pass) instant(o *timeline.Head, w *thread, own []propagation.Entry) err
 	if w != nil {
 		s.closeUntil(w, o.TS)
 		set = w.current
-		if tops, ok := s.explicitAt(w, o.Event); ok {
-			set = s.effective(w, tops)
+		if innermost, ok := s.explicitAt(w, o.Event); ok {
+			set = s.effective(w, innermost)
 		}
 		if n := len(w.slices); set != 0 && (n == 0 || w.slices[n-1].epoch != s.epochAt(w, o.TS)) {
 			set = s.rebind(set, o.TS)
@@ -335,7 +335,7 @@ func (s *pass) instant(o *timeline.Head, w *thread, own []propagation.Entry) err
 		}
 	}
 	set = s.sets.WithAll(set, s.adding)
-	if w != nil && s.found.Tracks[o.Track].Role == evidence.RoleThread {
+	if w != nil && s.found.Tracks[o.Track].Place == evidence.PlaceThread {
 		s.costs.instant(w.id, set, o.TS)
 	}
 	return s.put(o, set)
@@ -360,7 +360,7 @@ func (s *pass) stateOf(node trees.NodeID, ts timeline.Nanos) trees.SnapshotID {
 func (s *pass) begin(o *timeline.Head, w *thread, found []evidence.Evidence, own []propagation.Entry) error {
 	s.closeUntil(w, o.TS)
 	s.costs.advance(w, o.TS)
-	tops, _ := s.explicitAt(w, o.Event)
+	innermost, _ := s.explicitAt(w, o.Event)
 	next := w.push()
 	next.ordinal, next.ts, next.end, next.event = o.Ordinal, o.TS, o.End, o.Event
 	if o.End == timeline.NoTime {
@@ -369,7 +369,7 @@ func (s *pass) begin(o *timeline.Head, w *thread, found []evidence.Evidence, own
 	next.epoch = s.epochAt(w, o.TS)
 	s.nest(w, next, o, found)
 	next.set = s.setOf(w, next, own)
-	next.atStart = s.effective(w, tops)
+	next.atStart = s.effective(w, innermost)
 	set := next.atStart
 	if o.End != timeline.NoTime {
 		w.current, w.charged = set, set
@@ -527,21 +527,21 @@ func (s *pass) settle(w *thread) {
 }
 
 // effective returns the set in effect in the innermost slice of a thread, given the explicit contexts.
-func (s *pass) effective(w *thread, tops []propagation.Explicit) sets.SetID {
-	return s.effectiveIn(w, len(w.slices)-1, tops)
+func (s *pass) effective(w *thread, innermost []propagation.Explicit) sets.SetID {
+	return s.effectiveIn(w, len(w.slices)-1, innermost)
 }
 
 // effectiveIn returns the set in effect in an open slice, by its index, -1 for outside of all.
-func (s *pass) effectiveIn(w *thread, slice int, tops []propagation.Explicit) sets.SetID {
+func (s *pass) effectiveIn(w *thread, slice int, innermost []propagation.Explicit) sets.SetID {
 	set, ts := sets.SetID(0), timeline.Nanos(0)
 	if slice >= 0 {
 		set, ts = w.slices[slice].set, w.slices[slice].ts
 	}
 	s.adding = s.adding[:0]
-	for i := range tops {
-		if s.explicitIsInner(w, slice, &tops[i]) {
-			ts := max(ts, tops[i].Began)
-			s.adding = append(s.adding, s.bind(&propagation.Entry{Type: tops[i].Type, Node: tops[i].Node, Via: trees.ViaExplicit}, ts))
+	for i := range innermost {
+		if s.explicitIsInner(w, slice, &innermost[i]) {
+			ts := max(ts, innermost[i].Began)
+			s.adding = append(s.adding, s.bind(&propagation.Entry{Type: innermost[i].Type, Node: innermost[i].Node, Via: trees.ViaExplicit}, ts))
 		}
 	}
 	return s.sets.WithAll(set, s.adding)
@@ -585,7 +585,7 @@ func (s *pass) closeUntil(w *thread, ts timeline.Nanos) {
 			w.busy = top.up
 		}
 		if s.opts.EndWithSlice && !top.endless && w.active.EndSlice(top.ts, top.end, top.event) {
-			w.explicit = w.active.AppendTops(w.explicit[:0])
+			w.explicit = w.active.AppendInnermost(w.explicit[:0])
 		}
 		w.pop()
 		s.settle(w)

@@ -46,7 +46,7 @@ func (p *chromeFrames) see(c *pass, s *event) error {
 	if f.isolate != nil {
 		p.isolate(c, s, frame)
 	}
-	if frame == 0 || s.place.Role == RoleOther || s.place.Role == RoleObjects {
+	if frame == 0 || s.place.Place == PlaceOther || s.place.Place == PlaceObjects {
 		return nil
 	}
 	return c.own(s, trees.TypeFrame, frame)
@@ -70,7 +70,7 @@ func (p *chromeFrames) isolate(c *pass, s *event, frame trees.NodeID) {
 		return
 	}
 	c.contexts.Nodes[isolate].Context = true
-	if s.place.Role == RoleThread {
+	if s.place.Place == PlaceThread {
 		c.isolateOf[s.place.Thread] = c.isolateOf[s.place.Thread].with(isolate)
 	}
 	c.isolateOf[s.place.Process] = c.isolateOf[s.place.Process].with(isolate)
@@ -241,7 +241,7 @@ type collections struct {
 
 func (p *collections) see(c *pass, s *event) error {
 	f := s.facts
-	if !s.name.collector || s.place.Role != RoleThread || s.Kind == timeline.ItemInstant {
+	if !s.name.collector || s.place.Place != PlaceThread || s.Kind == timeline.ItemInstant {
 		return nil
 	}
 	if s.Kind == timeline.ItemBegin {
@@ -270,7 +270,7 @@ func (p *collections) see(c *pass, s *event) error {
 // maxOpenCollections bounds the garbage collections of which the end is awaited.
 const maxOpenCollections = 1 << 12
 
-// appendThreadName appends the id of an isolate that is made up for a thread.
+// appendThreadName appends the id of the isolate that stands for a thread.
 func appendThreadName(b []byte, pid int64, tid timeline.InputID) []byte {
 	b = append(b, "thread:"...)
 	b = strconv.AppendInt(b, pid, 10)
@@ -287,7 +287,7 @@ func (scripts) see(c *pass, s *event) error {
 	} else if !s.name.script {
 		return nil
 	}
-	if url == nil || s.place.Role != RoleThread || s.isEnd() && s.call {
+	if url == nil || s.place.Place != PlaceThread || s.isEnd() && s.call {
 		return nil
 	}
 	return c.own(s, trees.TypeScript, c.contexts.NodeOf(trees.ScopeScript, url, trees.Global))

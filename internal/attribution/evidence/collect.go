@@ -92,7 +92,7 @@ func newPass(t *timeline.Timeline, workers int) *pass {
 	}
 	for id := range f.Tracks {
 		f.hasLanes = f.hasLanes || f.Tracks[id].lane
-		if f.Tracks[id].Role == RoleOwn {
+		if f.Tracks[id].Place == PlaceOwn {
 			f.Own.Tracks = append(f.Own.Tracks, timeline.TrackID(id))
 		}
 	}
@@ -167,7 +167,7 @@ func (c *pass) read(o *timeline.Head, f *arguments) {
 	if f.any {
 		*f = arguments{}
 	}
-	if role := c.found.Tracks[o.Track].Role; len(o.Args) > 0 && role != RoleOwn && role != RoleNone {
+	if place := c.found.Tracks[o.Track].Place; len(o.Args) > 0 && place != PlaceOwn && place != PlaceNone {
 		f.any = true
 		f.read(c.args, o.Args)
 	}
@@ -218,10 +218,10 @@ func (c *pass) occurrence(o *timeline.Head, at int) error {
 	s.Head, s.ordinal, s.place, s.name = o, o.Ordinal, &c.found.Tracks[o.Track], &c.found.Names[o.NameID]
 	s.call = c.found.Categories[o.CategoryID].call
 	switch {
-	case s.place.Role == RoleOwn:
+	case s.place.Place == PlaceOwn:
 		c.found.Own.see(o)
 		return nil
-	case s.place.Role == RoleNone:
+	case s.place.Place == PlaceNone:
 		return nil
 	case o.Kind == timeline.ItemEnd:
 		begun, ok := c.open[o.BeginEvent]
@@ -238,7 +238,7 @@ func (c *pass) occurrence(o *timeline.Head, at int) error {
 		}
 		s.ordinal, s.name = begun.ordinal, &c.found.Names[begun.name]
 	case o.Kind == timeline.ItemBegin && o.End != timeline.NoTime:
-		late := s.place.Role == RoleThread && c.endsLate(s.place.Thread, o)
+		late := s.place.Place == PlaceThread && c.endsLate(s.place.Thread, o)
 		if !o.Complete {
 			at, _ := o.ThreadTime.Nanos()
 			c.open[o.Event] = openBegin{o.Ordinal, o.NameID, late, at}
@@ -324,7 +324,7 @@ func (c isolateChoice) with(node trees.NodeID) isolateChoice {
 }
 
 // isolate returns the isolate whose garbage a thread collects (attribution.md, rule 9): the one that it names; if it names
-// none or several, the only one of the process; else one that is made up.
+// none or several, the only one of the process; else one that stands for the thread.
 func (c *pass) isolate(thread timeline.TrackID) trees.NodeID {
 	if own := c.isolateOf[thread]; own.node != 0 && !own.several {
 		return own.node

@@ -178,7 +178,7 @@ func (earlierNotes) see(c *pass, s *event) error {
 	}
 	if note >= 0 {
 		taken &^= 1 << note
-		if s.Thread == 0 && (s.place.Role == RoleAsync || s.place.Role == roleInstant) {
+		if s.Thread == 0 && (s.place.Place == PlaceAsync || s.place.Place == PlaceInstant) {
 			if err := (earlierNotes{}).inherit(c, s, s.facts.notes[note]); err != nil {
 				return err
 			}
@@ -211,7 +211,7 @@ func (earlierNotes) inherit(c *pass, s *event, note timeline.Arg) error {
 		}
 		identity, ok := parseIdentity(string(id))
 		came, err := trees.ParseSource(string(via))
-		if !ok || err != nil || came == trees.ViaArgs || s.place.Role == RoleAsync && came != trees.ViaAsync {
+		if !ok || err != nil || came == trees.ViaArgs || s.place.Place == PlaceAsync && came != trees.ViaAsync {
 			continue
 		}
 		node, typ := c.contexts.NodeOf(identity.Scope, []byte(identity.ID), identity.Process), c.contexts.TypeOf(m.Key)

@@ -19,12 +19,12 @@ type explicitEvents struct {
 func newExplicitEvents(t *timeline.Timeline) *explicitEvents { return &explicitEvents{t: t} }
 
 func (p *explicitEvents) see(c *pass, s *event) error {
-	switch s.place.Role {
-	case RoleOther:
+	switch s.place.Place {
+	case PlaceOther:
 		if s.Kind == timeline.ItemInstant {
 			return p.enterOrLeave(c, s)
 		}
-	case RoleObjects:
+	case PlaceObjects:
 		return p.object(c, s)
 	}
 	return nil

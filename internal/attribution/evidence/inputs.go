@@ -211,7 +211,7 @@ func (chromeInput) see(c *pass, s *event) error {
 	switch {
 	case f.traceID != nil:
 		node := in.identify(c, s, c.contexts.NodeOf(trees.ScopeLatency, f.traceID, trees.Global))
-		if s.place.Role != RoleThread && s.place.Role != RoleAsync {
+		if s.place.Place != PlaceThread && s.place.Place != PlaceAsync {
 			return nil
 		}
 		return c.own(s, trees.TypeInputEvent, node)

@@ -40,7 +40,7 @@ func (f *Found) nested(group []timeline.Head) ([]timeline.Head, bool) {
 			thread := f.Tracks[o.Track].Thread
 			at := slices.IndexFunc(out, func(other timeline.Head) bool {
 				p := &f.Tracks[other.Track]
-				return p.Role == RoleThread && p.Thread == thread && other.Kind != timeline.ItemEnd && around(o, &other)
+				return p.Place == PlaceThread && p.Thread == thread && other.Kind != timeline.ItemEnd && around(o, &other)
 			})
 			if at < 0 {
 				at = len(out)

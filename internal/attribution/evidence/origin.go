@@ -12,7 +12,7 @@ import (
 type selfProfiles struct{}
 
 func (selfProfiles) see(c *pass, s *event) error {
-	if s.place.origin == "" || s.place.Role != RoleThread || s.isEnd() {
+	if s.place.origin == "" || s.place.Place != PlaceThread || s.isEnd() {
 		return nil
 	}
 	n := c.contexts.NodeOf(trees.ScopeOrigin, []byte(s.place.origin), trees.Global)
@@ -31,7 +31,7 @@ func findOrigins(t *timeline.Timeline, places []Track) {
 		}
 	}
 	for id := range places {
-		if p := &places[id]; p.Role == RoleThread {
+		if p := &places[id]; p.Place == PlaceThread {
 			p.origin = origins[p.Thread]
 		}
 	}

@@ -5,27 +5,27 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// role says what a track is to attribution.
-type role uint8
+// Place says what a track is to attribution.
+type Place uint8
 
 const (
-	RoleNone    role = iota // nothing on it is attributed
-	RoleThread              // the slices of a thread
-	RoleAsync               // asynchronous slices
-	roleInstant             // instants of a process or of the trace
-	RoleOther               // what has no place of its own; contexts are entered and left here
-	RoleObjects             // the lives and snapshots of objects
-	RoleOwn                 // written by an earlier attribution
+	PlaceNone    Place = iota // nothing on it is attributed
+	PlaceThread               // the slices of a thread
+	PlaceAsync                // asynchronous slices
+	PlaceInstant              // instants of a process or of the trace
+	PlaceOther                // what has no place of its own; contexts are entered and left here
+	PlaceObjects              // the lives and snapshots of objects
+	PlaceOwn                  // written by an earlier attribution
 )
 
 // Track is what attribution knows of a track.
 type Track struct {
-	Role    role
+	Place   Place
 	Thread  timeline.TrackID // the thread that it is or belongs to; 0: none
 	Process timeline.TrackID // 0: none
 	pid     int64            // of the process, as in the input; Global without process
-	class   string           // roleObjects: of the objects
-	lane    bool             // roleThread: of slices that overlap others of the thread
+	class   string           // PlaceObjects: of the objects
+	lane    bool             // PlaceThread: of slices that overlap others of the thread
 	network bool             // Firefox's requests are on it
 	Sampled bool             // what samples say is on it: no asynchronous slices
 	origin  string           // of the page, in self-profiles
@@ -37,7 +37,7 @@ const maxTrackDepth = 100
 // TracksOf looks at all tracks.
 func TracksOf(t *timeline.Timeline) []Track {
 	places := make([]Track, t.TrackCount())
-	places[0] = Track{Role: roleInstant, pid: trees.Global}
+	places[0] = Track{Place: PlaceInstant, pid: trees.Global}
 	for id := range places[1:] {
 		tr := t.Track(timeline.TrackID(id + 1))
 		places[id+1] = placeOf(t, &tr)
@@ -65,9 +65,9 @@ func placeOf(t *timeline.Timeline, tr *timeline.Track) Track {
 	}
 	switch tr.Kind {
 	case timeline.ThreadTrack:
-		p.Role = RoleThread
+		p.Place = PlaceThread
 	case timeline.AsyncTrack:
-		p.Role = RoleAsync
+		p.Place = PlaceAsync
 	case timeline.NamedTrack:
 		p.declared(tr.Spec)
 	}
@@ -77,30 +77,30 @@ func placeOf(t *timeline.Timeline, tr *timeline.Track) Track {
 // declared takes over what the reader has declared a track to be. Tracks without role are those of other producers: their
 // slices are asynchronous ones.
 func (p *Track) declared(spec *timeline.TrackSpec) {
-	p.Role = RoleAsync
+	p.Place = PlaceAsync
 	switch spec.Role {
 	case timeline.RoleOther:
-		p.Role = RoleOther
+		p.Place = PlaceOther
 	case timeline.RoleObjects:
-		p.Role, p.class = RoleObjects, spec.Subject
+		p.Place, p.class = PlaceObjects, spec.Subject
 	case timeline.RoleLane:
 		if p.lane = p.Thread != 0; p.lane {
-			p.Role = RoleThread
+			p.Place = PlaceThread
 		}
 	case timeline.RoleInstants:
-		p.Role = roleInstant
+		p.Place = PlaceInstant
 	case timeline.RoleThreadState, timeline.RoleClockSync, timeline.RoleV8States, timeline.RolePageStates, timeline.RoleCategories:
-		p.Role = RoleNone
+		p.Place = PlaceNone
 	case timeline.RoleCalls, timeline.RoleSamplePages:
 		p.Sampled = true
 	case timeline.RoleNetwork:
 		p.network = true
 	case timeline.RoleContexts, timeline.RoleCatalogue:
-		p.Role = RoleOwn
+		p.Place = PlaceOwn
 	}
 }
 
-// pidOf returns the pid of a process as the input has it, or a made-up one if that is no number of 64 bits.
+// pidOf returns the pid of a process as the input has it, or an assigned one if that is no number of 64 bits.
 func pidOf(tr *timeline.Track) int64 {
 	if tr.InputID.Text == "" {
 		return tr.InputID.Num

@@ -59,7 +59,7 @@ func (chromeRequests) see(c *pass, s *event) error {
 		e.Kind, e.Value = Receives, max(f.bytes, 0)
 	case s.name.event == finishRequest:
 		e.Kind, e.Value = Finishes, max(f.bytes, 0)
-	case s.Kind == timeline.ItemBegin && (s.place.Role == RoleThread || s.place.Role == RoleAsync):
+	case s.Kind == timeline.ItemBegin && (s.place.Place == PlaceThread || s.place.Place == PlaceAsync):
 		e.Kind = Handles
 	default:
 		return nil
@@ -91,7 +91,7 @@ func (p *firefoxRequests) see(c *pass, s *event) error {
 		if f.hasCount && f.count >= 0 && f.count < 1<<53 {
 			e.Value = int64(f.count)
 		}
-	case f.hasChannel && (s.place.Role == RoleThread || s.place.Role == RoleAsync):
+	case f.hasChannel && (s.place.Place == PlaceThread || s.place.Place == PlaceAsync):
 		p.id, e.Kind = appendNumber(p.id[:0], &f.channel), Handles
 	default:
 		return nil

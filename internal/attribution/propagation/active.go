@@ -168,14 +168,14 @@ func (a *Active) apply(c *trees.Catalogue, e *evidence.Evidence, o *ExplicitAt, 
 	log.Add(kind, at, name)
 }
 
-// AppendTops appends the active contexts of all types.
-func (a *Active) AppendTops(tops []Explicit) []Explicit {
+// AppendInnermost appends the active contexts of all types.
+func (a *Active) AppendInnermost(innermost []Explicit) []Explicit {
 	for i := range a.stacks {
 		if e := a.stacks[i].entered; len(e) > 0 {
-			tops = append(tops, Explicit{a.stacks[i].typ, e[len(e)-1]})
+			innermost = append(innermost, Explicit{a.stacks[i].typ, e[len(e)-1]})
 		}
 	}
-	return tops
+	return innermost
 }
 
 // Explicit is the active explicit context of a type.

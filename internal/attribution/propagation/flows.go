@@ -39,7 +39,7 @@ func (p *pass) flowStep(s *flowbind.Step) error {
 		delete(p.flows, s.Flow)
 	}
 	var th *openThread
-	if place := &p.found.Tracks[s.Track]; place.Role == evidence.RoleThread {
+	if place := &p.found.Tracks[s.Track]; place.Place == evidence.PlaceThread {
 		th = p.thread(place.Thread)
 		if err := p.closeBefore(th, s.At); err != nil {
 			return err

@@ -66,17 +66,17 @@ func (h *History) note(a *Active, typ trees.TypeID, event uint32) {
 	}
 }
 
-// AppendTops appends what is entered when an event comes, by type.
-func (h *History) AppendTops(tops []Explicit, event uint32) []Explicit {
+// AppendInnermost appends what is entered when an event comes, by type.
+func (h *History) AppendInnermost(innermost []Explicit, event uint32) []Explicit {
 	for i := range h.types {
 		t := &h.types[i]
 		later := t.changes[1:]
 		k := sort.Search(len(later), func(k int) bool { return later[k].event >= event })
 		if e := t.changes[k].top; e.Node != 0 {
-			tops = append(tops, Explicit{t.typ, e})
+			innermost = append(innermost, Explicit{t.typ, e})
 		}
 	}
-	return tops
+	return innermost
 }
 
 // ExplicitAt is where an explicit event stands.

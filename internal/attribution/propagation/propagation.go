@@ -267,13 +267,13 @@ func (p *pass) occurrence(o *timeline.Head, at int) error {
 		return err
 	}
 	place := &p.found.Tracks[o.Track]
-	if o.Kind == timeline.ItemBegin && place.Role == evidence.RoleThread {
+	if o.Kind == timeline.ItemBegin && place.Place == evidence.PlaceThread {
 		return p.begin(o, place.Thread, list)
 	}
-	if o.Kind == timeline.ItemBegin && place.Role == evidence.RoleAsync || len(list) > 0 {
+	if o.Kind == timeline.ItemBegin && place.Place == evidence.PlaceAsync || len(list) > 0 {
 		p.actions = append(p.actions, action{event: o.Event, at: at, first: len(p.kinds), count: len(list)})
 		p.kinds = append(p.kinds, list...)
-	} else if o.Kind == timeline.ItemInstant && place.Role == evidence.RoleAsync {
+	} else if o.Kind == timeline.ItemInstant && place.Place == evidence.PlaceAsync {
 		p.actions = append(p.actions, action{event: o.Event, at: at})
 	}
 	return nil
@@ -421,7 +421,7 @@ func (p *pass) act(a *action, group []timeline.Head) error {
 	o := &group[a.at]
 	place := &p.found.Tracks[o.Track]
 	list := p.kinds[a.first : a.first+a.count]
-	if o.Kind != timeline.ItemEnd && place.Role == evidence.RoleAsync {
+	if o.Kind != timeline.ItemEnd && place.Place == evidence.PlaceAsync {
 		return p.async(o, list)
 	}
 	for i := range list {

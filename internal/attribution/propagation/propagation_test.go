@@ -44,7 +44,7 @@ func TestHistory(t *testing.T) {
 		5: {{7, Entered{Node: p}}}, 10: {{7, Entered{Node: p}}}, 11: {{7, Entered{Node: q, event: 10}}},
 		25: {{6, Entered{Node: q, event: 20}}, {7, Entered{Node: q, event: 10}}}, 31: {{7, Entered{Node: p}}}, 99: nil,
 	} {
-		if got := h.AppendTops(nil, event); !slices.Equal(got, want) {
+		if got := h.AppendInnermost(nil, event); !slices.Equal(got, want) {
 			t.Errorf("at event %d: %v, want %v", event, got, want)
 		}
 	}

@@ -154,7 +154,7 @@ func dumpTracks(out *strings.Builder, tl *timeline.Timeline) {
 			continue
 		}
 		var about []string
-		if tr.MadeUp {
+		if tr.Assigned {
 			about = append(about, fmt.Sprintf("shown as %q", tr.Title()))
 		}
 		if len(tr.Labels) > 0 {

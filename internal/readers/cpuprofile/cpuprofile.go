@@ -107,7 +107,7 @@ const cancelEvery = 1 << 12
 // addCalls adds the calls of a profile that stands alone (profile-calls.md 4), which may take so many bytes of memory.
 func (t *Thread) addCalls(ctx context.Context, b *timeline.Builder, memory int64) error {
 	calls := NewCalls(t, b)
-	stats, err := profilecalls.AloneWithin(t.Profile, memory, func(c *profilecalls.AloneCall) error {
+	stats, err := profilecalls.Alone(t.Profile, memory, func(c *profilecalls.AloneCall) error {
 		if c.Order%cancelEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -74,7 +74,7 @@ func dumpTracks(out *strings.Builder, tl *timeline.Timeline) {
 		case !tr.Used:
 		case tr.Kind == timeline.ProcessTrack, tr.Kind == timeline.ThreadTrack:
 			fmt.Fprintf(out, "track %s: %s", tracetext.Path(tl, id), tr.Name)
-			if tr.MadeUp {
+			if tr.Assigned {
 				fmt.Fprintf(out, ", shown as %q", tr.Title())
 			}
 			if len(tr.Labels) > 0 {

@@ -42,8 +42,8 @@ func identities(t *timeline.Timeline) string {
 	for id := range timeline.TrackID(t.TrackCount()) {
 		tr := t.Track(id)
 		if tr.Used && (tr.Kind == timeline.ProcessTrack || tr.Kind == timeline.ThreadTrack) {
-			all = append(all, fmt.Sprintf("%d/%d of %d: %+v, name %q, labels %q, title %q, made up %v\n",
-				tr.PID, tr.TID, t.Track(tr.Parent).PID, tr.InputID, tr.Name, tr.Labels, tr.Title(), tr.MadeUp))
+			all = append(all, fmt.Sprintf("%d/%d of %d: %+v, name %q, labels %q, title %q, assigned %v\n",
+				tr.PID, tr.TID, t.Track(tr.Parent).PID, tr.InputID, tr.Name, tr.Labels, tr.Title(), tr.Assigned))
 		}
 	}
 	slices.Sort(all)
@@ -82,7 +82,7 @@ func TestForeignDescriptions(t *testing.T) {
 		packet { track_descriptor { uuid: 2 description: "In the input: tid 0" thread { pid: 3 tid: 4 } } }
 		packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "i" } }`)
 	got := identities(readTrace(t, foreign).timeline)
-	if strings.Contains(got, "made up true") || !strings.Contains(got, "p [pid 3]") {
+	if strings.Contains(got, "assigned true") || !strings.Contains(got, "p [pid 3]") {
 		t.Error(got)
 	}
 }
@@ -96,7 +96,7 @@ func TestDamagedInputIDs(t *testing.T) {
 		read := readTrace(t, encode(t, `
 			packet { track_descriptor { uuid: 2 thread { pid: 3 tid: 4 } weft_mark { `+mark+` } } }
 			packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "i" } }`))
-		if got := identities(read.timeline); strings.Contains(got, "made up true") || !strings.Contains(got, "[tid 4]") {
+		if got := identities(read.timeline); strings.Contains(got, "assigned true") || !strings.Contains(got, "[tid 4]") {
 			t.Errorf("%s: %s", mark, got)
 		}
 		if n := read.timeline.Problems().Count(problem.TrackRoleInvalid); n != 1 {
