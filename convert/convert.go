@@ -88,14 +88,12 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	describe(tl, report)
 	writing := time.Now()
 	counted := &countingWriter{w: dst}
-	err = pfwire.Write(ctx, counted, tl, pfwire.Options{
-		Compression: codecs[l.opts.Compress],
-		Workers:     opts.workers(),
-		Packets:     packetForms[l.opts.Packets],
-		Samples:     sampleForms[l.opts.Samples],
-		Buffers:     &c.packets,
-	})
+	wire, err := pfwire.ParseOptions(string(l.opts.Compress), string(l.opts.Packets), string(l.opts.Samples))
 	if err != nil {
+		return nil, err
+	}
+	wire.Workers, wire.Buffers = opts.workers(), &c.packets
+	if err := pfwire.Write(ctx, counted, tl, wire); err != nil {
 		return nil, err
 	}
 	report.BytesOut = counted.n

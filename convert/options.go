@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/attribution"
-	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/suggest"
@@ -213,15 +212,6 @@ func (o *Options) keepArg() func(key []byte) bool {
 	}
 	return func(key []byte) bool { return set[string(key)] }
 }
-
-// The forms of an output as package pfwire calls them.
-var (
-	codecs      = map[Compression]pfwire.Codec{CompressNone: pfwire.NoCodec, CompressZlib: pfwire.Zlib, CompressZstd: pfwire.Zstd}
-	packetForms = map[Packets]pfwire.PacketForm{PacketsPlain: pfwire.PlainPackets, PacketsCompact: pfwire.CompactPackets}
-	sampleForms = map[Samples]pfwire.SampleForm{
-		SamplesStackSample: pfwire.StackSamples, SamplesStreamingProfile: pfwire.StreamingProfiles, SamplesNone: pfwire.NoSamples,
-	}
-)
 
 // samplesWritten returns how many samples of a timeline are in an output.
 func (o *Options) samplesWritten(tl *timeline.Timeline) int64 {

@@ -64,16 +64,10 @@ const (
 //
 // The error is one of the options, of dst, of temporary files, or ctx's.
 func Write(ctx context.Context, dst io.Writer, tr *trace.Trace, opts Options) error {
-	wire := pfwire.Options{Workers: opts.Workers}
-	var err error
-	if wire.Compression, err = pfwire.ParseCompression(string(opts.Compression)); err != nil {
+	wire, err := pfwire.ParseOptions(string(opts.Compression), string(opts.Packets), string(opts.Samples))
+	if err != nil {
 		return err
 	}
-	if wire.Packets, err = pfwire.ParsePacketForm(string(opts.Packets)); err != nil {
-		return err
-	}
-	if wire.Samples, err = pfwire.ParseSampleForm(string(opts.Samples)); err != nil {
-		return err
-	}
+	wire.Workers = opts.Workers
 	return pfwire.Write(ctx, dst, bridge.Timeline(tr), wire)
 }

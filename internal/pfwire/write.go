@@ -28,22 +28,23 @@ type Options struct {
 	Buffers     *Buffers // keep memory from one Write to the next; nil: none is kept
 }
 
-// ParseCompression returns the codec with this name; "" is NoCodec.
-func ParseCompression(name string) (Codec, error) {
-	i, err := choose("compression", name, "none", "zlib", "zstd")
-	return [...]Codec{NoCodec, Zlib, Zstd}[i], err
-}
-
-// ParsePacketForm returns the form with this name; "" is PlainPackets.
-func ParsePacketForm(name string) (PacketForm, error) {
-	i, err := choose("form of packets", name, "plain", "compact")
-	return PacketForm(i), err
-}
-
-// ParseSampleForm returns the form with this name; "" is StackSamples.
-func ParseSampleForm(name string) (SampleForm, error) {
-	i, err := choose("form of samples", name, "stack-sample", "streaming-profile", "none")
-	return SampleForm(i), err
+// ParseOptions returns the options with these words; "" is the zero value.
+func ParseOptions(compression, packets, samples string) (opts Options, err error) {
+	codec, err := choose("compression", compression, "none", "zlib", "zstd")
+	if err != nil {
+		return opts, err
+	}
+	form, err := choose("form of packets", packets, "plain", "compact")
+	if err != nil {
+		return opts, err
+	}
+	sampleForm, err := choose("form of samples", samples, "stack-sample", "streaming-profile", "none")
+	if err != nil {
+		return opts, err
+	}
+	return Options{
+		Compression: [...]Codec{NoCodec, Zlib, Zstd}[codec], Packets: PacketForm(form), Samples: SampleForm(sampleForm),
+	}, nil
 }
 
 // choose returns the place of a name among others; that of "" is 0.

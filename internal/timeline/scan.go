@@ -11,9 +11,6 @@ type Record struct {
 // Kind is Slice or Begin of a slice, Instant, End of the end event of a slice, or FlowStep.
 func (r *record) Kind() Kind { return r.kind }
 
-// Starts reports whether the record is a slice or an instant.
-func (r *record) Starts() bool { return r.starts() }
-
 // Event returns the index of the event in the input.
 func (r *record) Event() uint32 { return r.event }
 
