@@ -33,7 +33,7 @@ func advised(err error) string {
 		advise(jsprofile.ErrNoSamples, ": join the recording itself, or what --profile all makes of it")
 	}
 	if unknown := (*v8profile.NotFoundError)(nil); errors.As(err, &unknown) && len(unknown.Has) > 0 {
-		advise(unknown, " (weft info tells of which threads)")
+		advise(unknown, " (weft info lists them with their threads)")
 	}
 	if errors.Is(err, jsprofile.ErrListsMissing) {
 		text = strings.Replace(text, "the format has to be named", "--from jsprofile reads them", 1)

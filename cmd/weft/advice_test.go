@@ -26,7 +26,7 @@ func TestAdvice(t *testing.T) {
 		{&jsprofile.ClockError{Why: jsprofile.ErrNoSamples}, "no common clock: the trace has neither the samples of this profile (as a profile of the source " +
 			"SelfProfiling; it names one, but has none of its samples: join the recording itself, or what --profile all makes of it) " +
 			"nor the navigation to one of its pages; --time-origin can say where it belongs"},
-		{&v8profile.NotFoundError{ID: "0x3", Has: []string{"0x1", "0x2"}}, "there is no V8 profile 0x3; the trace has 0x1, 0x2 (weft info tells of which threads)"},
+		{&v8profile.NotFoundError{ID: "0x3", Has: []string{"0x1", "0x2"}}, "there is no V8 profile 0x3; the trace has 0x1, 0x2 (weft info lists them with their threads)"},
 		{&v8profile.NotFoundError{ID: "0x3"}, "there is no V8 profile 0x3; the trace has none"},
 		{fmt.Errorf("%w: a JSON object; %w", convert.ErrUnknownFormat, jsprofile.ErrListsMissing), "unknown format: a JSON object; " +
 			"if these are samples of a JS self-profile whose other lists are missing, --from jsprofile reads them"},

@@ -171,7 +171,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// Who shares the memory and who gets all of it.
+// Which inputs share the memory, and which get all of it.
 func TestMayShare(t *testing.T) {
 	dir := t.TempDir()
 	sized := func(size int64) *conversion {

@@ -89,7 +89,7 @@ func unknownFlags(text string) (unknown []string) {
 	return unknown
 }
 
-// No page tells of flags that there are not.
+// Every flag that a page mentions exists.
 func TestFlagsOfPages(t *testing.T) {
 	pages(t, func(name, text string) {
 		for _, flag := range unknownFlags(text) {

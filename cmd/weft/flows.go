@@ -285,7 +285,7 @@ func (q *flowQuery) flows(p *flowPrinter) (flows []flowindex.Flow, err error) {
 // count from the start of the recording.
 func (q *flowQuery) noFlow(p *flowPrinter) error {
 	if q.time == "" {
-		return fmt.Errorf("there is no flow with the id %s", q.id)
+		return fmt.Errorf("no flow has the id %s", q.id)
 	}
 	first := timeline.Nanos(math.MaxInt64)
 	err := p.index.Each(p.ctx, q.id, func(f flowindex.Flow) error {
@@ -296,9 +296,9 @@ func (q *flowQuery) noFlow(p *flowPrinter) error {
 	case err != nil:
 		return err
 	case first == math.MaxInt64:
-		return fmt.Errorf("there is no flow with the id %s", q.id)
+		return fmt.Errorf("no flow has the id %s", q.id)
 	}
-	return fmt.Errorf("there is no flow with the id %s at or before %s; the first begins at %d, which is +%sms",
+	return fmt.Errorf("no flow has the id %s at or before %s; the first begins at %d, which is +%sms",
 		q.id, q.time, first, milliseconds(max(first-p.start, 0)))
 }
 

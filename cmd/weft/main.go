@@ -1,4 +1,4 @@
-// Weft converts traces to Perfetto traces and tells what is in them.
+// Weft converts traces to Perfetto traces and shows what is in them.
 //
 // This program is flags, files and printing around package convert: docs/cli.md describes it, one file holds one
 // command. Everything outside comes in through an environment, so that tests run it in process.

@@ -260,7 +260,7 @@ func (j *recordJob) run(ctx context.Context) error {
 	return j.finish(report, end)
 }
 
-// record runs the tracer and converts what it delivers. It returns no report if there is no trace, which it has then said.
+// record runs the tracer and converts what it delivers. Without a trace it says so and returns no report.
 func (j *recordJob) record(ctx context.Context, dst, lines *output) (*convert.Report, *tracer.End, error) {
 	j.connect()
 	recording, err := tracer.Start(&j.tracer)

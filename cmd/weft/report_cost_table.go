@@ -12,7 +12,7 @@ import (
 	escapes "github.com/weft-trace/weft/internal/printable"
 )
 
-// costColumn is a column of a cost table and what it has of each row.
+// costColumn is a column of a cost table; cell returns its cell of a row.
 type costColumn struct {
 	column
 	cell func(*costtables.Row) cell
