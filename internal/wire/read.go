@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 )
@@ -36,9 +37,9 @@ type Reader struct {
 	buf   []byte
 	pos   int // behind the current field
 	start int // of the current field's tag
+	body  int // where the bytes of the current field start; 0: it has none
 	tag   uint32
 	value uint64
-	bytes []byte
 	err   error
 }
 
@@ -47,48 +48,54 @@ func NewReader(b []byte) Reader { return Reader{buf: b} }
 
 // Next steps to the next field. It returns false at the end of the message and at the first error.
 func (r *Reader) Next() bool {
-	if r.err != nil || r.pos >= len(r.buf) {
+	pos := r.pos
+	if pos >= len(r.buf) || r.err != nil {
 		return false
 	}
-	r.start = r.pos
-	tag, pos, err := uvarint(r.buf, r.pos)
-	if err != nil {
-		return r.fail(err)
+	r.start, r.value, r.body = pos, 0, 0
+	var err error
+	tag := uint64(r.buf[pos])
+	if pos++; tag >= 0x80 {
+		if tag, pos, err = longVarint(r.buf, pos-1); err != nil {
+			return r.fail(err)
+		}
 	}
 	if tag>>3 == 0 || tag>>3 > MaxField {
 		return r.fail(ErrField)
 	}
-	r.tag, r.value, r.bytes = uint32(tag), 0, nil
+	r.tag = uint32(tag)
 	switch tag & 7 {
 	case Varint:
-		if r.value, pos, err = uvarint(r.buf, pos); err != nil {
+		if pos < len(r.buf) && r.buf[pos] < 0x80 {
+			r.value = uint64(r.buf[pos])
+			pos++
+		} else if r.value, pos, err = longVarint(r.buf, pos); err != nil {
 			return r.fail(err)
 		}
 	case Len:
 		var n uint64
-		if n, pos, err = uvarint(r.buf, pos); err != nil {
+		if pos < len(r.buf) && r.buf[pos] < 0x80 {
+			n = uint64(r.buf[pos])
+			pos++
+		} else if n, pos, err = longVarint(r.buf, pos); err != nil {
 			return r.fail(err)
 		}
 		if n > uint64(len(r.buf)-pos) {
 			return r.fail(ErrTruncated)
 		}
-		end := pos + int(n)
-		r.bytes = r.buf[pos:end:end]
-		pos = end
+		r.body = pos
+		pos += int(n)
 	case Fixed64:
 		if len(r.buf)-pos < 8 {
 			return r.fail(ErrTruncated)
 		}
-		b := r.buf[pos : pos+8]
-		r.value = uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+		r.value = binary.LittleEndian.Uint64(r.buf[pos:])
 		pos += 8
 	case Fixed32:
 		if len(r.buf)-pos < 4 {
 			return r.fail(ErrTruncated)
 		}
-		b := r.buf[pos : pos+4]
-		r.value = uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
+		r.value = uint64(binary.LittleEndian.Uint32(r.buf[pos:]))
 		pos += 4
 	default:
 		return r.fail(ErrType)
@@ -99,7 +106,7 @@ func (r *Reader) Next() bool {
 
 func (r *Reader) fail(err error) bool {
 	r.err = err
-	r.tag, r.value, r.bytes = 0, 0, nil
+	r.tag, r.value, r.body = 0, 0, 0
 	return false
 }
 
@@ -128,7 +135,12 @@ func (r *Reader) Bool() bool { return r.value != 0 }
 func (r *Reader) Double() float64 { return math.Float64frombits(r.value) }
 
 // Bytes returns the content of a string, bytes, message or packed field. It is a part of the Reader's buffer.
-func (r *Reader) Bytes() []byte { return r.bytes }
+func (r *Reader) Bytes() []byte {
+	if r.body == 0 {
+		return nil
+	}
+	return r.buf[r.body:r.pos:r.pos]
+}
 
 // Raw returns the current field as it is encoded, tag included. It is a part of the Reader's buffer.
 func (r *Reader) Raw() []byte {
@@ -160,7 +172,7 @@ func (p *Packed) Next() bool {
 	if p.err != nil || p.pos >= len(p.buf) {
 		return false
 	}
-	p.value, p.pos, p.err = uvarint(p.buf, p.pos)
+	p.value, p.pos, p.err = longVarint(p.buf, p.pos)
 	return p.err == nil
 }
 
@@ -170,24 +182,17 @@ func (p *Packed) Uint() uint64 { return p.value }
 // Err returns why Next stopped before the end, nil if it did not.
 func (p *Packed) Err() error { return p.err }
 
-// uvarint reads the varint at pos, which may be the end of b, and returns the position behind it.
-func uvarint(b []byte, pos int) (v uint64, next int, err error) {
-	if pos < len(b) && b[pos] < 0x80 {
-		return uint64(b[pos]), pos + 1, nil
-	}
-	for shift := uint(0); shift < 64; shift += 7 {
-		if pos >= len(b) {
-			return 0, pos, ErrTruncated
-		}
-		c := b[pos]
-		pos++
-		if shift == 63 && c > 1 {
+// longVarint reads the varint at pos, which may be the end of b, and returns the position behind it. Next reads those of one
+// byte itself, which most are.
+func longVarint(b []byte, pos int) (v uint64, next int, err error) {
+	for i, c := range b[pos:] {
+		if i == 9 && c > 1 {
 			return 0, pos, ErrVarint
 		}
-		v |= uint64(c&0x7f) << shift
+		v |= uint64(c&0x7f) << (7 * i & 63)
 		if c < 0x80 {
-			return v, pos, nil
+			return v, pos + i + 1, nil
 		}
 	}
-	return 0, pos, ErrVarint
+	return 0, pos, ErrTruncated
 }
