@@ -3,7 +3,6 @@ package trace
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 
 	"github.com/weft-trace/weft/internal/extsort"
@@ -31,23 +30,9 @@ type sliceEnd struct {
 	argsSize int64
 }
 
-var sliceEndCodec = extsort.Codec[sliceEnd]{
-	Size: 32,
-	Key:  func(e *sliceEnd) uint64 { return uint64(e.slice) },
-	Put: func(b []byte, e *sliceEnd) {
-		le := binary.LittleEndian
-		le.PutUint64(b, uint64(e.slice))
-		le.PutUint64(b[8:], uint64(e.cpuTime))
-		le.PutUint64(b[16:], uint64(e.argsAt))
-		le.PutUint64(b[24:], uint64(e.argsSize))
-	},
-	Get: func(b []byte, e *sliceEnd) {
-		le := binary.LittleEndian
-		*e = sliceEnd{
-			slice: EventID(le.Uint64(b)), cpuTime: timeline.Nanos(le.Uint64(b[8:])),
-			argsAt: int64(le.Uint64(b[16:])), argsSize: int64(le.Uint64(b[24:])),
-		}
-	},
+var bySlice = extsort.Order[sliceEnd]{
+	Compare: func(a, b *sliceEnd) int { return cmp.Compare(a.slice, b.slice) },
+	Key:     func(e *sliceEnd) uint64 { return uint64(e.slice) },
 }
 
 // takeEnds gives ends that are read from the first slice on to one loop over the events. A loop inside that one does not
@@ -74,8 +59,7 @@ func (t *Trace) putEnds(s *sliceEnds) {
 }
 
 func collectEnds(tl *timeline.Timeline) (*sliceEnds, error) {
-	compare := func(a, b *sliceEnd) int { return cmp.Compare(a.slice, b.slice) }
-	s := &sliceEnds{ends: extsort.New(sliceEndCodec, compare, tl.Memory()/8, tl.TempDir()), pending: map[EventID]sliceEnd{}}
+	s := &sliceEnds{ends: extsort.New(bySlice, tl.Memory()/8, tl.TempDir()), pending: map[EventID]sliceEnd{}}
 	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
 		if it.Kind != timeline.ItemEnd || (it.ThreadTime == timeline.CPUTime{}) && len(it.Args) == 0 {
 			return nil

@@ -1,6 +1,6 @@
-// Package extsort sorts more values than fit in memory. Values of a fixed encoded size are collected up to a limit,
-// sorted and written to a temporary file as a run; the runs are merged when they are read back. As long as everything
-// fits, no file is made, and what comes in order is neither sorted nor merged.
+// Package extsort sorts more values than fit in memory. Values without pointers are collected up to a limit, sorted and
+// written to a temporary file as a run, byte by byte as they are in memory; the runs are merged when they are read back. As
+// long as everything fits, no file is made, and what comes in order is neither sorted nor merged.
 package extsort
 
 import (
@@ -18,20 +18,17 @@ import (
 	"github.com/weft-trace/weft/internal/radix"
 )
 
-// Codec writes and reads values of type T in a fixed number of bytes.
-type Codec[T any] struct {
-	Size int
-	Put  func(b []byte, v *T) // writes v to b, which has Size bytes
-	Get  func(b []byte, v *T)
-	// Key is a number by which compare orders values first: those of different keys it orders like these. Numbers are
+// Order is an order of values of type T.
+type Order[T any] struct {
+	Compare func(a, b *T) int
+	// Key is a number by which Compare orders values first: those of different keys it orders like these. Numbers are
 	// sorted without a call for each comparison; radix.KeyOf makes one of a signed number. nil: there is none.
 	Key func(v *T) uint64
 }
 
 // Sorter sorts values of type T. Values that compare equal come back in the order in which they were added.
 type Sorter[T any] struct {
-	codec   Codec[T]
-	compare func(a, b *T) int
+	by      Order[T]
 	limit   int // values held in memory
 	longest int // of those that came in order, which need nothing beside themselves
 	dir     string
@@ -52,12 +49,15 @@ const maxReadBuffer = 64 << 10
 type section struct{ start, size int64 }
 
 // New returns a Sorter that holds up to memory bytes before it writes a run to a temporary file in dir ("" for the
-// system's).
-func New[T any](codec Codec[T], compare func(a, b *T) int, memory int64, dir string) *Sorter[T] {
-	size := int64(reflect.TypeFor[T]().Size())
+// system's). It panics if T has pointers.
+func New[T any](by Order[T], memory int64, dir string) *Sorter[T] {
+	if hasPointers(reflect.TypeFor[T]()) {
+		panic(fmt.Sprintf("extsort: %v has pointers", reflect.TypeFor[T]()))
+	}
+	size := int64(sizeOf[T]())
 	values := func(size int64) int { return min(max(int(memory/size), 64), math.MaxInt32) }
-	s := &Sorter[T]{codec: codec, compare: compare, longest: values(size), dir: dir}
-	if size += placeSize; codec.Key != nil {
+	s := &Sorter[T]{by: by, longest: values(size), dir: dir}
+	if size += placeSize; by.Key != nil {
 		size += radix.KeySize
 	}
 	s.limit = values(size)
@@ -85,9 +85,9 @@ func (s *Sorter[T]) Add(v T) error {
 func (s *Sorter[T]) isLess() bool {
 	n := s.held.Len()
 	if n == 1 {
-		return len(s.runs) > 0 && s.compare(&s.latest, s.held.At(0)) > 0
+		return len(s.runs) > 0 && s.by.Compare(&s.latest, s.held.At(0)) > 0
 	}
-	return s.compare(s.held.At(n-2), s.held.At(n-1)) > 0
+	return s.by.Compare(s.held.At(n-2), s.held.At(n-1)) > 0
 }
 
 // endAscent prepares for sorting, as the last value is less than the one before it: there may be more than can be sorted,
@@ -116,7 +116,7 @@ func (s *Sorter[T]) sortHeld() {
 	for i := range s.held.Len() {
 		s.order = append(s.order, int32(i))
 	}
-	if s.codec.Key == nil || !s.sortKeys() {
+	if s.by.Key == nil || !s.sortKeys() {
 		s.sortPlaces(s.order)
 	}
 }
@@ -127,7 +127,7 @@ func (s *Sorter[T]) sortPlaces(order []int32) {
 		return
 	}
 	slices.SortFunc(order, func(i, j int32) int {
-		if c := s.compare(s.held.At(int(i)), s.held.At(int(j))); c != 0 {
+		if c := s.by.Compare(s.held.At(int(i)), s.held.At(int(j))); c != 0 {
 			return c
 		}
 		return int(i) - int(j)
@@ -139,7 +139,7 @@ func (s *Sorter[T]) sortPlaces(order []int32) {
 func (s *Sorter[T]) sortKeys() bool {
 	keys := s.keys.Numbers(s.held.Len())
 	for i, v := range s.held.All() {
-		keys[i] = s.codec.Key(v)
+		keys[i] = s.by.Key(v)
 	}
 	if !s.keys.Sort() {
 		return false
@@ -166,10 +166,8 @@ func (s *Sorter[T]) spill() error {
 		s.file = f
 	}
 	start := s.file.Size()
-	buf := make([]byte, s.codec.Size)
 	for i := range s.held.Len() {
-		s.codec.Put(buf, s.held.At(place(s.order, i)))
-		if _, err := s.file.Write(buf); err != nil {
+		if _, err := s.file.Write(Bytes(s.held.At(place(s.order, i)))); err != nil {
 			return err
 		}
 	}
@@ -225,11 +223,11 @@ func (s *Sorter[T]) Rewind() error {
 		return err
 	}
 	readers := make([]*bufio.Reader, len(s.runs))
-	bufSize := max(s.limit*s.codec.Size/len(s.runs), 4096)
+	bufSize := max(s.limit*sizeOf[T]()/len(s.runs), 4096)
 	for i, r := range s.runs {
 		readers[i] = bufio.NewReaderSize(s.file.Section(r.start, r.size), min(bufSize, maxReadBuffer))
 	}
-	m, err := NewMerger(readers, s.codec, s.compare)
+	m, err := NewMerger(readers, s.by.Compare)
 	if err != nil {
 		return err
 	}
@@ -267,7 +265,6 @@ func (s *Sorter[T]) Close() error {
 
 // Merger merges sorted sequences of encoded values. Of equal values the one of the earlier sequence comes first.
 type Merger[T any] struct {
-	codec Codec[T]
 	heads minheap.Heap[*head[T]]
 }
 
@@ -278,8 +275,8 @@ type head[T any] struct {
 }
 
 // NewMerger returns a Merger of the given sequences. Their buffers must hold a value.
-func NewMerger[T any](readers []*bufio.Reader, codec Codec[T], compare func(a, b *T) int) (*Merger[T], error) {
-	m := &Merger[T]{codec: codec, heads: minheap.New(func(a, b **head[T]) bool {
+func NewMerger[T any](readers []*bufio.Reader, compare func(a, b *T) int) (*Merger[T], error) {
+	m := &Merger[T]{heads: minheap.New(func(a, b **head[T]) bool {
 		c := compare(&(*a).value, &(*b).value)
 		return c < 0 || c == 0 && (*a).run < (*b).run
 	})}
@@ -297,21 +294,11 @@ func NewMerger[T any](readers []*bufio.Reader, codec Codec[T], compare func(a, b
 }
 
 func (m *Merger[T]) read(h *head[T]) (bool, error) {
-	b, err := h.reader.Peek(m.codec.Size)
-	if err == io.EOF && len(b) > 0 {
-		err = io.ErrUnexpectedEOF
-	}
-	if err == io.EOF {
+	err := Read(h.reader, &h.value)
+	if errors.Is(err, io.EOF) {
 		return false, nil
 	}
-	if err == nil {
-		m.codec.Get(b, &h.value)
-		_, err = h.reader.Discard(m.codec.Size)
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading a temporary file: %w", err)
-	}
-	return true, nil
+	return err == nil, err
 }
 
 // Peek returns the value that Next stores next, nil if there is none. It is valid until then.

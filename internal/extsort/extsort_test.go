@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"testing"
@@ -23,18 +23,9 @@ import (
 // pair is a value with a key that often repeats and a number that shows the order in which values were added.
 type pair struct{ key, number uint32 }
 
-var pairCodec = Codec[pair]{
-	Size: 8,
-	Put: func(b []byte, v *pair) {
-		binary.LittleEndian.PutUint32(b, v.key)
-		binary.LittleEndian.PutUint32(b[4:], v.number)
-	},
-	Get: func(b []byte, v *pair) {
-		*v = pair{binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])}
-	},
-}
-
 func byKey(a, b *pair) int { return cmp.Compare(a.key, b.key) }
+
+var pairOrder = Order[pair]{Compare: byKey}
 
 func randomPairs(n int) []pair {
 	r := rand.New(rand.NewPCG(uint64(n), 2))
@@ -101,16 +92,15 @@ func TestSortsStably(t *testing.T) {
 		"ends of them": func(v *pair) uint64 { return radix.KeyOf(min(int64(v.key), 1) * math.MaxInt64) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			codec := pairCodec
-			codec.Key = key
+			by := Order[pair]{byKey, key}
 			for name, sequence := range sequences {
-				t.Run(name, func(t *testing.T) { testSortsStably(t, codec, sequence) })
+				t.Run(name, func(t *testing.T) { testSortsStably(t, by, sequence) })
 			}
 		})
 	}
 }
 
-func testSortsStably(t *testing.T, codec Codec[pair], sequence func(n int) []pair) {
+func testSortsStably(t *testing.T, by Order[pair], sequence func(n int) []pair) {
 	// A limit of one byte still holds 64 values; 65 are the first that spill, 128 fill two runs to the end.
 	for _, n := range []int{0, 1, 2, 63, 64, 65, 127, 128, 129, 1000, 20_000} {
 		added := sequence(n)
@@ -118,7 +108,7 @@ func testSortsStably(t *testing.T, codec Codec[pair], sequence func(n int) []pai
 		slices.SortStableFunc(want, func(a, b pair) int { return byKey(&a, &b) })
 		for _, memory := range []int64{-1, 1, 4096, 100_000, 1 << 30} {
 			dir := t.TempDir()
-			s := New(codec, byKey, memory, dir)
+			s := New(by, memory, dir)
 			for _, v := range added {
 				if err := s.Add(v); err != nil {
 					t.Fatal(err)
@@ -159,7 +149,7 @@ func testSorted(t *testing.T, added []pair) {
 	slices.SortStableFunc(want, func(a, b pair) int { return byKey(&a, &b) })
 	for _, memory := range []int64{1, 1 << 20} {
 		dir := t.TempDir()
-		s := New(pairCodec, byKey, memory, dir)
+		s := New(pairOrder, memory, dir)
 		for _, v := range added {
 			if err := s.Add(v); err != nil {
 				t.Fatal(err)
@@ -192,7 +182,7 @@ func testSorted(t *testing.T, added []pair) {
 // Rewind in the middle starts again at the smallest value.
 func TestRewindInTheMiddle(t *testing.T) {
 	for _, memory := range []int64{1, 1 << 20} {
-		s := New(pairCodec, byKey, memory, t.TempDir())
+		s := New(pairOrder, memory, t.TempDir())
 		defer s.Close()
 		for i := range uint32(200) {
 			if err := s.Add(pair{200 - i, i}); err != nil {
@@ -216,7 +206,7 @@ func TestRewindInTheMiddle(t *testing.T) {
 
 // Close may come twice, and nothing is left to read behind it.
 func TestClose(t *testing.T) {
-	s := New(pairCodec, byKey, 1, t.TempDir())
+	s := New(pairOrder, 1, t.TempDir())
 	for _, v := range randomPairs(500) {
 		if err := s.Add(v); err != nil {
 			t.Fatal(err)
@@ -240,7 +230,7 @@ func TestClose(t *testing.T) {
 
 // A folder that is not there is an error at the first value that does not fit, not a panic later.
 func TestNoFolder(t *testing.T) {
-	s := New(pairCodec, byKey, 1, filepath.Join(t.TempDir(), "missing"))
+	s := New(pairOrder, 1, filepath.Join(t.TempDir(), "missing"))
 	defer s.Close()
 	for i := range uint32(64) {
 		err := s.Add(pair{i, i})
@@ -264,7 +254,7 @@ func TestFileErrors(t *testing.T) {
 		return nil
 	}
 	t.Run("write", func(t *testing.T) {
-		s := New(pairCodec, byKey, 1, t.TempDir())
+		s := New(pairOrder, 1, t.TempDir())
 		if err := fill(s, 64); err != nil {
 			t.Fatal(err)
 		}
@@ -275,7 +265,7 @@ func TestFileErrors(t *testing.T) {
 		}
 	})
 	t.Run("flush", func(t *testing.T) {
-		s := New(pairCodec, byKey, 1, t.TempDir())
+		s := New(pairOrder, 1, t.TempDir())
 		if err := fill(s, 64); err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +276,7 @@ func TestFileErrors(t *testing.T) {
 		}
 	})
 	t.Run("read", func(t *testing.T) {
-		s := New(pairCodec, byKey, 1, t.TempDir())
+		s := New(pairOrder, 1, t.TempDir())
 		if err := fill(s, 6400); err != nil {
 			t.Fatal(err)
 		}
@@ -303,10 +293,8 @@ func TestFileErrors(t *testing.T) {
 // encode writes pairs as a run.
 func encode(all ...pair) io.Reader {
 	var b bytes.Buffer
-	var buf [8]byte
 	for i := range all {
-		pairCodec.Put(buf[:], &all[i])
-		b.Write(buf[:])
+		b.Write(Bytes(&all[i]))
 	}
 	return &b
 }
@@ -323,7 +311,7 @@ func TestMerger(t *testing.T) {
 	} {
 		readers = append(readers, bufio.NewReader(r))
 	}
-	m, err := NewMerger(readers, pairCodec, byKey)
+	m, err := NewMerger(readers, byKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +326,7 @@ func TestMerger(t *testing.T) {
 		t.Errorf("at the end there is %v", *next)
 	}
 
-	m, err = NewMerger(nil, pairCodec, byKey)
+	m, err = NewMerger(nil, byKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +338,7 @@ func TestMerger(t *testing.T) {
 // A sequence that ends inside a value, or cannot be read, is an error.
 func TestMergerReadErrors(t *testing.T) {
 	cut := func() io.Reader { return io.LimitReader(encode(pair{1, 1}, pair{2, 2}), 12) }
-	m, err := NewMerger([]*bufio.Reader{bufio.NewReader(cut())}, pairCodec, byKey)
+	m, err := NewMerger([]*bufio.Reader{bufio.NewReader(cut())}, byKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +347,7 @@ func TestMergerReadErrors(t *testing.T) {
 		t.Errorf("a sequence that is cut: %v", err)
 	}
 	broken := errors.New("broken")
-	if _, err := NewMerger([]*bufio.Reader{bufio.NewReader(iotest.ErrReader(broken))}, pairCodec, byKey); !errors.Is(err, broken) {
+	if _, err := NewMerger([]*bufio.Reader{bufio.NewReader(iotest.ErrReader(broken))}, byKey); !errors.Is(err, broken) {
 		t.Errorf("a reader that fails: %v", err)
 	}
 }
@@ -396,20 +384,20 @@ func TestFile(t *testing.T) {
 }
 
 func BenchmarkSorter(b *testing.B) {
-	keyed := pairCodec
+	keyed := pairOrder
 	keyed.Key = func(v *pair) uint64 { return uint64(v.key) }
 	for _, bench := range []struct {
 		name   string
-		codec  Codec[pair]
+		by     Order[pair]
 		memory int64
-	}{{"memory", pairCodec, 1 << 30}, {"keys", keyed, 1 << 30}, {"spilled", pairCodec, 1 << 20}} {
+	}{{"memory", pairOrder, 1 << 30}, {"keys", keyed, 1 << 30}, {"spilled", pairOrder, 1 << 20}} {
 		b.Run(bench.name, func(b *testing.B) {
 			values := randomPairs(1 << 18)
 			dir := b.TempDir()
-			b.SetBytes(int64(len(values) * pairCodec.Size))
+			b.SetBytes(int64(len(values) * sizeOf[pair]()))
 			b.ReportAllocs()
 			for b.Loop() {
-				s := New(bench.codec, byKey, bench.memory, dir)
+				s := New(bench.by, bench.memory, dir)
 				for _, v := range values {
 					if err := s.Add(v); err != nil {
 						b.Fatal(err)
@@ -432,7 +420,7 @@ func BenchmarkSorter(b *testing.B) {
 
 // What comes in order is one run, however much it is, and is not written again.
 func TestInOrderIsOneRun(t *testing.T) {
-	s := New(pairCodec, byKey, 1, t.TempDir())
+	s := New(pairOrder, 1, t.TempDir())
 	defer s.Close()
 	for i := range uint32(10_000) {
 		if err := s.Add(pair{i / 2, i}); err != nil {
@@ -456,7 +444,7 @@ func TestInOrderIsOneRun(t *testing.T) {
 // While values are added, nothing is held twice: what a Sorter allocates is what it holds.
 func TestAddAllocatesWhatItHolds(t *testing.T) {
 	const n = 1 << 20
-	s := New(pairCodec, byKey, 1<<30, t.TempDir())
+	s := New(pairOrder, 1<<30, t.TempDir())
 	defer s.Close()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -466,7 +454,7 @@ func TestAddAllocatesWhatItHolds(t *testing.T) {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	held := uint64(n * pairCodec.Size)
+	held := uint64(n * sizeOf[pair]())
 	if got := after.TotalAlloc - before.TotalAlloc; got > held+held/20 {
 		t.Errorf("%d bytes were allocated for %d", got, held)
 	}
@@ -475,11 +463,11 @@ func TestAddAllocatesWhatItHolds(t *testing.T) {
 // What a Sorter holds while it sorts fits its memory, also if it held more of what came in order before.
 func TestSortingFitsMemory(t *testing.T) {
 	const memory = 16 << 20
-	keyed := pairCodec
+	keyed := pairOrder
 	keyed.Key = func(v *pair) uint64 { return uint64(v.key) }
 	for _, ascending := range []uint32{0, 1_500_000, memory/8 + 10} { // the last is more than fits
 		t.Run(fmt.Sprintf("%d in order before", ascending), func(t *testing.T) {
-			s := New(keyed, byKey, memory, t.TempDir())
+			s := New(keyed, memory, t.TempDir())
 			defer s.Close()
 			var before, after runtime.MemStats
 			runtime.GC()
@@ -501,5 +489,21 @@ func TestSortingFitsMemory(t *testing.T) {
 				t.Errorf("%d bytes are held, want about %d", got, memory)
 			}
 		})
+	}
+}
+
+// Values that refer to other memory cannot be written as they are.
+func TestPointers(t *testing.T) {
+	for _, value := range []any{"", []int{}, new(int), map[int]int{}, struct{ n, m any }{}, [1]func(){}, uintptr(0)} {
+		if !hasPointers(reflect.TypeOf(value)) {
+			t.Errorf("%T has pointers", value)
+		}
+	}
+	if value := struct {
+		n [2]int8
+		f struct{ f float64 }
+		b bool
+	}{}; hasPointers(reflect.TypeOf(value)) {
+		t.Errorf("%T has no pointers", value)
 	}
 }

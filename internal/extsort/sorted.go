@@ -12,7 +12,6 @@ import (
 
 // Sorted is a sorted sequence that can be entered anywhere, by several readers at once.
 type Sorted[T any] struct {
-	codec Codec[T]
 	held  blocks.List[T] // in memory, or
 	order []int32        // of held; nil: as they are
 	file  *File          // on disk
@@ -23,7 +22,7 @@ type Sorted[T any] struct {
 func (s *Sorter[T]) Sort() (*Sorted[T], error) {
 	if len(s.runs) == 0 {
 		s.sortHeld()
-		out := &Sorted[T]{codec: s.codec, held: s.held, order: s.order, count: s.held.Len()}
+		out := &Sorted[T]{held: s.held, order: s.order, count: s.held.Len()}
 		s.free()
 		return out, s.Close()
 	}
@@ -31,7 +30,7 @@ func (s *Sorter[T]) Sort() (*Sorted[T], error) {
 		return nil, err
 	}
 	if len(s.runs) == 1 {
-		out := &Sorted[T]{codec: s.codec, file: s.file, count: int(s.file.Size()) / s.codec.Size}
+		out := &Sorted[T]{file: s.file, count: int(s.file.Size()) / sizeOf[T]()}
 		s.file = nil
 		return out, s.Close()
 	}
@@ -39,7 +38,7 @@ func (s *Sorter[T]) Sort() (*Sorted[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Sorted[T]{codec: s.codec, file: f}
+	out := &Sorted[T]{file: f}
 	if err := s.copyTo(out); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -48,7 +47,7 @@ func (s *Sorter[T]) Sort() (*Sorted[T], error) {
 
 // copyTo writes all values in order to the file of out.
 func (s *Sorter[T]) copyTo(out *Sorted[T]) error {
-	buf, v := make([]byte, s.codec.Size), new(T)
+	v := new(T)
 	for {
 		ok, err := s.Next(v)
 		if err != nil {
@@ -57,8 +56,7 @@ func (s *Sorter[T]) copyTo(out *Sorted[T]) error {
 		if !ok {
 			return out.file.Flush()
 		}
-		s.codec.Put(buf, v)
-		if _, err := out.file.Write(buf); err != nil {
+		if _, err := out.file.Write(Bytes(v)); err != nil {
 			return err
 		}
 		out.count++
@@ -81,16 +79,14 @@ func (s *Sorted[T]) Close() error {
 // all values before that one and true for all behind it.
 func (s *Sorted[T]) Search(reached func(*T) bool) (int, error) {
 	var failed error
-	buf := make([]byte, s.codec.Size)
 	i := sort.Search(s.count, func(i int) bool {
 		if s.file == nil {
 			return reached(s.held.At(place(s.order, i)))
 		}
-		if _, err := s.file.ReadAt(buf, int64(i)*int64(s.codec.Size)); err != nil && failed == nil {
-			failed = fmt.Errorf("reading a temporary file: %w", err)
-		}
 		var v T
-		s.codec.Get(buf, &v)
+		if err := s.At(i, &v); err != nil && failed == nil {
+			failed = err
+		}
 		return reached(&v)
 	})
 	return i, failed
@@ -102,11 +98,9 @@ func (s *Sorted[T]) At(i int, v *T) error {
 		*v = *s.held.At(place(s.order, i))
 		return nil
 	}
-	buf := make([]byte, s.codec.Size)
-	if _, err := s.file.ReadAt(buf, int64(i)*int64(s.codec.Size)); err != nil {
+	if _, err := s.file.ReadAt(Bytes(v), int64(i)*int64(sizeOf[T]())); err != nil {
 		return fmt.Errorf("reading a temporary file: %w", err)
 	}
-	s.codec.Get(buf, v)
 	return nil
 }
 
@@ -114,9 +108,8 @@ func (s *Sorted[T]) At(i int, v *T) error {
 func (s *Sorted[T]) From(i int) *Cursor[T] {
 	c := &Cursor[T]{sorted: s, next: i}
 	if s.file != nil {
-		size := int64(s.codec.Size)
+		size := int64(sizeOf[T]())
 		c.in = bufio.NewReaderSize(s.file.Section(int64(i)*size, int64(s.count-i)*size), 64<<10)
-		c.buf = make([]byte, size)
 	}
 	return c
 }
@@ -126,7 +119,6 @@ type Cursor[T any] struct {
 	sorted *Sorted[T]
 	next   int
 	in     io.Reader
-	buf    []byte
 }
 
 // Next stores the next value in v and reports whether there was one.
@@ -141,9 +133,6 @@ func (c *Cursor[T]) Next(v *T) (bool, error) {
 		*v = *s.held.At(place(s.order, i))
 		return true, nil
 	}
-	if _, err := io.ReadFull(c.in, c.buf); err != nil {
-		return false, fmt.Errorf("reading a temporary file: %w", err)
-	}
-	s.codec.Get(c.buf, v)
-	return true, nil
+	err := Read(c.in, v)
+	return err == nil, err
 }

@@ -3,7 +3,6 @@ package flowbind
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"slices"
 	"sort"
 
@@ -81,42 +80,9 @@ func boolInt(b bool) uint8 {
 	return 0
 }
 
-var endCodec = extsort.Codec[end]{
-	Size: 83,
-	Key:  func(e *end) uint64 { return e.ID },
-	Put: func(b []byte, e *end) {
-		le := binary.LittleEndian
-		b[0], b[1], b[2] = byte(e.Space), boolInt(e.TextID)|boolInt(e.nowhere)<<1, byte(e.role)
-		le.PutUint64(b[3:], e.ID)
-		le.PutUint32(b[11:], e.Category)
-		le.PutUint32(b[15:], e.Name)
-		le.PutUint64(b[19:], uint64(e.ts))
-		le.PutUint64(b[27:], e.order)
-		le.PutUint32(b[35:], e.event)
-		le.PutUint64(b[39:], uint64(e.offset))
-		le.PutUint64(b[47:], e.slice.Ordinal)
-		le.PutUint64(b[55:], uint64(e.slice.TS))
-		le.PutUint32(b[63:], uint32(e.slice.Track))
-		le.PutUint32(b[67:], e.slice.Lane)
-		le.PutUint64(b[71:], uint64(e.slice.End))
-		le.PutUint32(b[79:], e.slice.Event)
-	},
-	Get: func(b []byte, e *end) {
-		le := binary.LittleEndian
-		*e = end{
-			Key: Key{
-				Space: timeline.FlowSpace(b[0]), TextID: b[1]&1 != 0, ID: le.Uint64(b[3:]),
-				Category: le.Uint32(b[11:]), Name: le.Uint32(b[15:]),
-			},
-			nowhere: b[1]&2 != 0, role: timeline.FlowRole(b[2]), ts: timeline.Nanos(le.Uint64(b[19:])), order: le.Uint64(b[27:]),
-			event: le.Uint32(b[35:]), offset: int64(le.Uint64(b[39:])),
-			slice: Slice{
-				Ordinal: le.Uint64(b[47:]), TS: timeline.Nanos(le.Uint64(b[55:])),
-				Track: timeline.TrackID(le.Uint32(b[63:])), Lane: le.Uint32(b[67:]),
-				End: timeline.Nanos(le.Uint64(b[71:])), Event: le.Uint32(b[79:]),
-			},
-		}
-	},
+var endOrder = extsort.Order[end]{
+	Compare: compareEnds,
+	Key:     func(e *end) uint64 { return e.ID },
 }
 
 // binder finds the slices of flow ends while it scans the timeline.

@@ -40,7 +40,7 @@ func resolve(ctx context.Context, t *timeline.Timeline, steps *stepCollector) er
 	if !hasFlows(t) {
 		return t.Nest(ctx)
 	}
-	members := extsort.New(refCodec, compareRefs, t.Memory()/8, t.TempDir())
+	members := extsort.New(refOrder, t.Memory()/8, t.TempDir())
 	defer members.Close()
 	p := pass{timeline: t, problems: t.Problems(), visitor: noVisitor{}, write: members.Add, steps: steps}
 	if err := p.run(ctx, t.NestAndScan); err != nil {
@@ -73,7 +73,7 @@ type pass struct {
 }
 
 func (p *pass) run(ctx context.Context, scan scanFunc) error {
-	ends := extsort.New(endCodec, compareEnds, p.timeline.Memory()/8, p.timeline.TempDir())
+	ends := extsort.New(endOrder, p.timeline.Memory()/8, p.timeline.TempDir())
 	defer ends.Close()
 	b := newBinder(ctx, p, ends)
 	if err := scan(ctx, b.group); err != nil {

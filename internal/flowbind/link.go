@@ -3,7 +3,6 @@ package flowbind
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 
 	"github.com/weft-trace/weft/internal/extsort"
@@ -11,20 +10,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-var refCodec = extsort.Codec[timeline.FlowRef]{
-	Size: 25,
-	Key:  func(r *timeline.FlowRef) uint64 { return r.Ordinal },
-	Put: func(b []byte, r *timeline.FlowRef) {
-		le := binary.LittleEndian
-		le.PutUint64(b, r.Ordinal)
-		le.PutUint64(b[8:], r.ID)
-		le.PutUint64(b[16:], r.Previous)
-		b[24] = boolInt(r.Terminating)
-	},
-	Get: func(b []byte, r *timeline.FlowRef) {
-		le := binary.LittleEndian
-		*r = timeline.FlowRef{Ordinal: le.Uint64(b), ID: le.Uint64(b[8:]), Previous: le.Uint64(b[16:]), Terminating: b[24] != 0}
-	},
+var refOrder = extsort.Order[timeline.FlowRef]{
+	Compare: compareRefs,
+	Key:     func(r *timeline.FlowRef) uint64 { return r.Ordinal },
 }
 
 func compareRefs(a, b *timeline.FlowRef) int {

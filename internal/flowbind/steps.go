@@ -3,7 +3,6 @@ package flowbind
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 
 	"github.com/weft-trace/weft/internal/extsort"
@@ -84,7 +83,7 @@ func TakeSteps(ctx context.Context, t *timeline.Timeline) (*Steps, error) {
 }
 
 func newStepCollector(t *timeline.Timeline) *stepCollector {
-	return &stepCollector{sorter: extsort.New(stepCodec, compareSteps, t.Memory()/16, t.TempDir())}
+	return &stepCollector{sorter: extsort.New(stepOrder, t.Memory()/16, t.TempDir())}
 }
 
 // stepCollector takes the steps as the linker finds them. A nil collector takes nothing.
@@ -147,28 +146,9 @@ func compareSteps(a, b *Step) int {
 	return cmp.Compare(a.Event, b.Event)
 }
 
-var stepCodec = extsort.Codec[Step]{
-	Size: 33,
-	Key:  func(s *Step) uint64 { return radix.KeyOf(int64(s.At)) },
-	Put: func(b []byte, s *Step) {
-		le := binary.LittleEndian
-		_ = b[32]
-		le.PutUint64(b, uint64(s.At))
-		le.PutUint64(b[8:], s.Flow)
-		le.PutUint64(b[16:], s.Ordinal)
-		le.PutUint32(b[24:], s.Event)
-		le.PutUint32(b[28:], uint32(s.Track))
-		b[32] = boolInt(s.In) | boolInt(s.Out)<<1 | boolInt(s.Last)<<2
-	},
-	Get: func(b []byte, s *Step) {
-		le := binary.LittleEndian
-		_ = b[32]
-		*s = Step{
-			At: timeline.Nanos(le.Uint64(b)), Flow: le.Uint64(b[8:]), Ordinal: le.Uint64(b[16:]),
-			Event: le.Uint32(b[24:]), Track: timeline.TrackID(le.Uint32(b[28:])),
-			In: b[32]&1 != 0, Out: b[32]&2 != 0, Last: b[32]&4 != 0,
-		}
-	},
+var stepOrder = extsort.Order[Step]{
+	Compare: compareSteps,
+	Key:     func(s *Step) uint64 { return radix.KeyOf(int64(s.At)) },
 }
 
 // failed returns the error of the temporary files.

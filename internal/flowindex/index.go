@@ -8,7 +8,6 @@ package flowindex
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 
 	"github.com/weft-trace/weft/internal/extsort"
@@ -143,17 +142,19 @@ type indexer struct {
 }
 
 // inOrder is the order of values that are added in their order.
-func inOrder[T any](_, _ *T) int { return 0 }
+func inOrder[T any]() extsort.Order[T] {
+	return extsort.Order[T]{Compare: func(_, _ *T) int { return 0 }}
+}
 
 func newIndexer(t *timeline.Timeline) *indexer {
 	memory, dir := t.Memory()/16, t.TempDir()
 	return &indexer{
 		t:       t,
-		flows:   extsort.New(flowCodec, inOrder, memory, dir),
-		members: extsort.New(memberCodec, inOrder, memory, dir),
-		places:  extsort.New(placeCodec, comparePlaces, memory, dir),
-		inner:   extsort.New(nestingCodec, inOrder, memory, dir),
-		outer:   extsort.New(nestingCodec, compareOuter, memory, dir),
+		flows:   extsort.New(inOrder[flowRow](), memory, dir),
+		members: extsort.New(inOrder[Member](), memory, dir),
+		places:  extsort.New(placeOrder, memory, dir),
+		inner:   extsort.New(inOrder[nesting](), memory, dir),
+		outer:   extsort.New(extsort.Order[nesting]{Compare: compareOuter}, memory, dir),
 		threads: map[timeline.TrackID]bool{},
 	}
 }
@@ -264,90 +265,8 @@ func (x *indexer) close() {
 	x.outer.Close()
 }
 
-var flowCodec = extsort.Codec[flowRow]{
-	Size: 52,
-	Put: func(b []byte, f *flowRow) {
-		le := binary.LittleEndian
-		_ = b[51]
-		b[0], b[1], b[2], b[3] = byte(f.Space), boolInt(f.TextID), boolInt(f.ended), 0
-		le.PutUint64(b[4:], f.ID)
-		le.PutUint32(b[12:], f.Category)
-		le.PutUint32(b[16:], f.Name)
-		le.PutUint64(b[20:], uint64(f.start))
-		le.PutUint64(b[28:], uint64(f.end))
-		le.PutUint64(b[36:], f.first)
-		le.PutUint32(b[44:], f.count)
-		le.PutUint32(b[48:], f.threads)
-	},
-	Get: func(b []byte, f *flowRow) {
-		le := binary.LittleEndian
-		*f = flowRow{
-			Key: flowbind.Key{
-				Space: timeline.FlowSpace(b[0]), TextID: b[1] != 0, ID: le.Uint64(b[4:]),
-				Category: le.Uint32(b[12:]), Name: le.Uint32(b[16:]),
-			},
-			ended: b[2] != 0, start: timeline.Nanos(le.Uint64(b[20:])), end: timeline.Nanos(le.Uint64(b[28:])),
-			first: le.Uint64(b[36:]), count: le.Uint32(b[44:]), threads: le.Uint32(b[48:]),
-		}
-	},
-}
-
-var memberCodec = extsort.Codec[Member]{
-	Size: 60,
-	Put: func(b []byte, m *Member) {
-		le := binary.LittleEndian
-		_ = b[59]
-		le.PutUint64(b[0:], uint64(m.Flow))
-		le.PutUint32(b[8:], uint32(m.N))
-		le.PutUint32(b[12:], uint32(m.Previous))
-		le.PutUint64(b[16:], m.Ordinal)
-		le.PutUint64(b[24:], uint64(m.TS))
-		le.PutUint64(b[32:], uint64(m.End))
-		le.PutUint64(b[40:], uint64(m.At))
-		le.PutUint32(b[48:], uint32(m.Track))
-		le.PutUint32(b[52:], m.Lane)
-		le.PutUint32(b[56:], m.Event)
-	},
-	Get: func(b []byte, m *Member) {
-		le := binary.LittleEndian
-		*m = Member{
-			Flow: int(le.Uint64(b[0:])), N: int(le.Uint32(b[8:])), Previous: int(int32(le.Uint32(b[12:]))),
-			Ordinal: le.Uint64(b[16:]), TS: timeline.Nanos(le.Uint64(b[24:])), End: timeline.Nanos(le.Uint64(b[32:])),
-			At: timeline.Nanos(le.Uint64(b[40:])), Track: timeline.TrackID(le.Uint32(b[48:])),
-			Lane: le.Uint32(b[52:]), Event: le.Uint32(b[56:]),
-		}
-	},
-}
-
-var placeCodec = extsort.Codec[place]{
-	Size: 44,
-	Put: func(b []byte, p *place) {
-		le := binary.LittleEndian
-		_ = b[43]
-		le.PutUint64(b[0:], p.ordinal)
-		le.PutUint64(b[8:], uint64(p.ts))
-		le.PutUint64(b[16:], uint64(p.end))
-		le.PutUint64(b[24:], p.flow)
-		le.PutUint32(b[32:], uint32(p.track))
-		le.PutUint32(b[36:], p.lane)
-		le.PutUint32(b[40:], p.n)
-	},
-	Get: func(b []byte, p *place) {
-		le := binary.LittleEndian
-		*p = place{
-			ordinal: le.Uint64(b[0:]), ts: timeline.Nanos(le.Uint64(b[8:])), end: timeline.Nanos(le.Uint64(b[16:])),
-			flow: le.Uint64(b[24:]), track: timeline.TrackID(le.Uint32(b[32:])), lane: le.Uint32(b[36:]), n: le.Uint32(b[40:]),
-		}
-	},
-}
+var placeOrder = extsort.Order[place]{Compare: comparePlaces}
 
 func comparePlaces(a, b *place) int {
 	return cmp.Or(cmp.Compare(a.ordinal, b.ordinal), cmp.Compare(a.flow, b.flow), cmp.Compare(a.n, b.n))
-}
-
-func boolInt(b bool) uint8 {
-	if b {
-		return 1
-	}
-	return 0
 }

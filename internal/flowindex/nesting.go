@@ -3,7 +3,6 @@ package flowindex
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -12,17 +11,6 @@ import (
 // nesting says that one slice with flows lies in another one, with no third between them. They are on the same track: a
 // task, say, and a step of it from which a flow goes on.
 type nesting struct{ inner, outer uint64 }
-
-var nestingCodec = extsort.Codec[nesting]{
-	Size: 16,
-	Put: func(b []byte, n *nesting) {
-		binary.LittleEndian.PutUint64(b, n.inner)
-		binary.LittleEndian.PutUint64(b[8:], n.outer)
-	},
-	Get: func(b []byte, n *nesting) {
-		*n = nesting{inner: binary.LittleEndian.Uint64(b), outer: binary.LittleEndian.Uint64(b[8:])}
-	},
-}
 
 func compareOuter(a, b *nesting) int {
 	return cmp.Or(cmp.Compare(a.outer, b.outer), cmp.Compare(a.inner, b.inner))

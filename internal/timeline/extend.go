@@ -201,16 +201,10 @@ func (d *disk) mergeWith(r *runs, opts Options) error {
 	if err := d.payloads.file.Flush(); err != nil {
 		return err
 	}
-	moved := recordCodec
-	moved.Get = func(b []byte, rec *record) {
-		if recordCodec.Get(b, rec); rec.flags&flagDerived != 0 && rec.flags&flagPayload != 0 {
-			rec.payload += shift
-		}
-	}
 	readers := append([]*bufio.Reader{bufio.NewReaderSize(d.records.Section(0, d.records.Size()), 256<<10)}, added...)
 	d.payloads = newPayloadReader(d.payloads.file, d.runs+len(r.starts))
 	d.runs += len(r.starts)
-	if err := d.merge(readers, moved, d.records, r.records); err != nil {
+	if err := d.merge(readers, shift, d.records, r.records); err != nil {
 		return err
 	}
 	return r.payloads.Close()

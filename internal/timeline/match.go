@@ -3,7 +3,6 @@ package timeline
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
@@ -42,17 +41,7 @@ type foundEnd struct {
 	dur     Nanos
 }
 
-var foundEndCodec = extsort.Codec[foundEnd]{
-	Size: 16,
-	Put: func(b []byte, v *foundEnd) {
-		binary.LittleEndian.PutUint64(b, v.ordinal)
-		binary.LittleEndian.PutUint64(b[8:], uint64(v.dur))
-	},
-	Get: func(b []byte, v *foundEnd) {
-		v.ordinal = binary.LittleEndian.Uint64(b)
-		v.dur = Nanos(binary.LittleEndian.Uint64(b[8:]))
-	},
-}
+var byOrdinal = extsort.Order[foundEnd]{Compare: func(a, b *foundEnd) int { return cmp.Compare(a.ordinal, b.ordinal) }}
 
 // openStack are the begins that wait, the innermost last. Ends mostly take the last one or one near it. In a stack of
 // many begins they are found by name, so that no end takes longer than another.
@@ -155,8 +144,7 @@ func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error)
 	}
 	m := &matcher{t: t, stackOf: make([]int32, len(t.table.tracks)), stacks: make([]openStack, 1)}
 	if d, ok := t.store.(*disk); ok {
-		m.found = extsort.New(foundEndCodec, func(a, b *foundEnd) int { return cmp.Compare(a.ordinal, b.ordinal) },
-			t.opts.Memory/8, d.dir)
+		m.found = extsort.New(byOrdinal, t.opts.Memory/8, d.dir)
 	}
 	n := 0
 	err := t.store.groups(true, func(g *group) error {

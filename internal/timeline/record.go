@@ -2,8 +2,7 @@ package timeline
 
 import (
 	"encoding/binary"
-
-	"github.com/weft-trace/weft/internal/extsort"
+	"unsafe"
 )
 
 // record is one event in the form in which the passes see it. Everything of variable size is in its payload.
@@ -77,7 +76,7 @@ func (r *record) end() (end Nanos, ok bool) {
 }
 
 // recordSize is the size of a record, in memory and in temporary files.
-const recordSize = 72
+const recordSize = int64(unsafe.Sizeof(record{}))
 
 // threadTimes returns the CPU time of the thread at the begin of a Slice, Begin, End or Instant, and what a Slice used of it.
 func (r *record) threadTimes() (at, used CPUTime) {
@@ -86,52 +85,6 @@ func (r *record) threadTimes() (at, used CPUTime) {
 	}
 	return CPUTime{Nanos(r.a)}, CPUTime{Nanos(r.b)}
 }
-
-// recordCodec is the form of records in temporary files.
-var recordCodec = extsort.Codec[record]{
-	Size: recordSize,
-	Put: func(b []byte, r *record) {
-		le := binary.LittleEndian
-		_ = b[recordSize-1]
-		le.PutUint64(b[0:], uint64(r.ts))
-		le.PutUint64(b[8:], uint64(r.dur))
-		le.PutUint64(b[16:], uint64(r.offset))
-		le.PutUint64(b[24:], uint64(r.a))
-		le.PutUint64(b[32:], uint64(r.b))
-		le.PutUint64(b[40:], r.payload)
-		le.PutUint32(b[48:], r.event)
-		le.PutUint32(b[52:], uint32(r.track))
-		le.PutUint32(b[56:], uint32(r.name))
-		le.PutUint32(b[60:], uint32(r.category))
-		le.PutUint32(b[64:], r.lane)
-		b[68] = byte(r.kind)
-		b[69] = byte(r.flow)
-		le.PutUint16(b[70:], uint16(r.flags))
-	},
-	Get: func(b []byte, r *record) {
-		le := binary.LittleEndian
-		_ = b[recordSize-1]
-		*r = record{
-			ts:       Nanos(le.Uint64(b[0:])),
-			dur:      Nanos(le.Uint64(b[8:])),
-			offset:   int64(le.Uint64(b[16:])),
-			a:        int64(le.Uint64(b[24:])),
-			b:        int64(le.Uint64(b[32:])),
-			payload:  le.Uint64(b[40:]),
-			event:    le.Uint32(b[48:]),
-			track:    TrackID(le.Uint32(b[52:])),
-			name:     NameID(le.Uint32(b[56:])),
-			category: CategoryID(le.Uint32(b[60:])),
-			lane:     le.Uint32(b[64:]),
-			kind:     Kind(b[68]),
-			flow:     flowEnd(b[69]),
-			flags:    recordFlags(le.Uint16(b[70:])),
-		}
-	},
-}
-
-// recordTime returns the time of an encoded record.
-func recordTime(b []byte) Nanos { return Nanos(binary.LittleEndian.Uint64(b)) }
 
 // payload is what a record holds beside its fixed part, decoded.
 type payload struct {

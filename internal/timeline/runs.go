@@ -31,7 +31,7 @@ func newRuns(dir string) (*runs, error) {
 // the file of payloads.
 func (r *runs) write(m *memory) error {
 	r.starts = append(r.starts, r.records.Size())
-	buf, rec := make([]byte, recordSize), new(record)
+	rec := new(record)
 	length := make([]byte, binary.MaxVarintLen64)
 	for _, i := range m.order {
 		*rec = *m.at(i)
@@ -46,8 +46,7 @@ func (r *runs) write(m *memory) error {
 				return err
 			}
 		}
-		recordCodec.Put(buf, rec)
-		if _, err := r.records.Write(buf); err != nil {
+		if _, err := r.records.Write(extsort.Bytes(rec)); err != nil {
 			return err
 		}
 	}
@@ -62,22 +61,24 @@ func (r *runs) merge(opts Options) (*disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, d.merge(readers, recordCodec, r.records)
+	return d, d.merge(readers, 0, r.records)
 }
 
 // pendingRuns are sorted records in files that wait for being merged.
 type pendingRuns struct {
 	merger *extsort.Merger[record]
+	shift  uint64 // of the payloads of records that Extend added
 	files  []*extsort.File
 }
 
-// merge makes sorted sequences, which are in the given files, the records of the store.
-func (d *disk) merge(readers []*bufio.Reader, codec extsort.Codec[record], files ...*extsort.File) error {
-	m, err := extsort.NewMerger(readers, codec, byTime)
+// merge makes sorted sequences, which are in the given files, the records of the store; the payloads of those that Extend
+// added have moved by shift.
+func (d *disk) merge(readers []*bufio.Reader, shift uint64, files ...*extsort.File) error {
+	m, err := extsort.NewMerger(readers, byTime)
 	if err != nil {
 		return err
 	}
-	d.records, d.pending, d.count = nil, &pendingRuns{merger: m, files: files}, 0
+	d.records, d.pending, d.count = nil, &pendingRuns{merger: m, shift: shift, files: files}, 0
 	for _, f := range files {
 		d.count += int(f.Size() / recordSize)
 	}
@@ -89,17 +90,20 @@ func (d *disk) merge(readers []*bufio.Reader, codec extsort.Codec[record], files
 
 // groups calls fn for the records of one timestamp after the other. It can be done once.
 func (p *pendingRuns) groups(fn func(g *group) error) error {
-	c := collector{fn: fn}
+	c := grouper{fn: fn}
+	var r record
 	for {
-		next := p.merger.Peek()
-		if next == nil {
-			return c.flush()
-		}
-		r, err := c.next(next.ts)
+		ok, err := p.merger.Next(&r)
 		if err != nil {
 			return err
 		}
-		if _, err := p.merger.Next(r); err != nil {
+		if !ok {
+			return c.flush()
+		}
+		if r.flags&flagDerived != 0 && r.flags&flagPayload != 0 {
+			r.payload += p.shift
+		}
+		if err := c.add(&r); err != nil {
 			return err
 		}
 	}

@@ -3,10 +3,9 @@ package timeline
 import (
 	"bufio"
 	"cmp"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
+	"unsafe"
 
 	"github.com/weft-trace/weft/internal/blocks"
 	"github.com/weft-trace/weft/internal/extsort"
@@ -23,28 +22,7 @@ type plainSample struct {
 	stack  CallstackID
 }
 
-const sampleSize = 24
-
-var sampleCodec = extsort.Codec[plainSample]{
-	Size: sampleSize,
-	Put: func(b []byte, s *plainSample) {
-		le := binary.LittleEndian
-		_ = b[sampleSize-1]
-		le.PutUint64(b[0:], uint64(s.ts))
-		le.PutUint32(b[8:], s.weight)
-		le.PutUint32(b[12:], s.event)
-		le.PutUint32(b[16:], uint32(s.track))
-		le.PutUint32(b[20:], uint32(s.stack))
-	},
-	Get: func(b []byte, s *plainSample) {
-		le := binary.LittleEndian
-		_ = b[sampleSize-1]
-		*s = plainSample{
-			ts: Nanos(le.Uint64(b[0:])), weight: le.Uint32(b[8:]), event: le.Uint32(b[12:]),
-			track: TrackID(le.Uint32(b[16:])), stack: CallstackID(le.Uint32(b[20:])),
-		}
-	},
-}
+const sampleSize = int64(unsafe.Sizeof(plainSample{}))
 
 // isPlain reports whether an event is a sample that fits a plainSample: what it weighs is a small whole number, and it
 // comes from no particular place in the input. Those that do not fit are records.
@@ -128,11 +106,9 @@ func (t *sampleTable) write(dir string) error {
 	}
 	t.jumps = t.jumps || len(t.starts) > 0 && t.place(0).ts < t.last
 	t.starts = append(t.starts, t.file.Size())
-	buf := make([]byte, sampleSize)
 	for i := range t.held.Len() {
 		s := t.place(i)
-		sampleCodec.Put(buf, s)
-		if _, err := t.file.Write(buf); err != nil {
+		if _, err := t.file.Write(extsort.Bytes(s)); err != nil {
 			return err
 		}
 		t.last = max(t.last, s.ts)
@@ -158,7 +134,7 @@ func (t *sampleTable) finish(opts Options) error {
 		return nil
 	}
 	earlier := func(x, y *plainSample) int { return cmp.Compare(x.ts, y.ts) }
-	merger, err := extsort.NewMerger(runReaders(t.file, t.starts, opts), sampleCodec, earlier)
+	merger, err := extsort.NewMerger(runReaders(t.file, t.starts, opts), earlier)
 	if err != nil {
 		return err
 	}
@@ -169,7 +145,6 @@ func (t *sampleTable) finish(opts Options) error {
 	}
 	defer runs.Close()
 	var s plainSample
-	buf := make([]byte, sampleSize)
 	for {
 		ok, err := merger.Next(&s)
 		if err != nil {
@@ -178,8 +153,7 @@ func (t *sampleTable) finish(opts Options) error {
 		if !ok {
 			return t.file.Flush()
 		}
-		sampleCodec.Put(buf, &s)
-		if _, err := t.file.Write(buf); err != nil {
+		if _, err := t.file.Write(extsort.Bytes(&s)); err != nil {
 			return err
 		}
 	}
@@ -243,11 +217,5 @@ func (c *sampleCursor) load() error {
 		c.plainSample = *c.t.place(c.at)
 		return nil
 	}
-	b, err := c.in.Peek(sampleSize)
-	if err != nil {
-		return fmt.Errorf("reading a temporary file: %w", err)
-	}
-	sampleCodec.Get(b, &c.plainSample)
-	_, err = c.in.Discard(sampleSize)
-	return err
+	return extsort.Read(c.in, &c.plainSample)
 }

@@ -225,17 +225,3 @@ func TestSamplesThatAreNotPlain(t *testing.T) {
 		t.Errorf("%d samples are plain", n)
 	}
 }
-
-// A sample on disk comes back as it was.
-func TestSampleCodec(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	buf := make([]byte, sampleSize)
-	for range 100 {
-		want := plainSample{Nanos(r.Uint64()), r.Uint32(), r.Uint32(), TrackID(r.Uint32()), CallstackID(r.Uint32())}
-		sampleCodec.Put(buf, &want)
-		var got plainSample
-		if sampleCodec.Get(buf, &got); got != want {
-			t.Fatalf("got %+v, want %+v", got, want)
-		}
-	}
-}

@@ -204,7 +204,6 @@ type disk struct {
 type recordWriter struct {
 	file  *extsort.File
 	count int
-	buf   [recordSize]byte
 }
 
 func (d *disk) create() (*recordWriter, error) {
@@ -216,9 +215,8 @@ func (d *disk) create() (*recordWriter, error) {
 }
 
 func (w *recordWriter) add(r *record) error {
-	recordCodec.Put(w.buf[:], r)
 	w.count++
-	_, err := w.file.Write(w.buf[:])
+	_, err := w.file.Write(extsort.Bytes(r))
 	return err
 }
 
@@ -299,45 +297,38 @@ func (d *disk) all(fn func(g *group) error) error {
 
 func (d *disk) section(first, count int, fn func(g *group) error) error {
 	in := bufio.NewReaderSize(d.records.Section(int64(first)*recordSize, int64(count)*recordSize), 256<<10)
-	c := collector{fn: fn}
+	c := grouper{fn: fn}
+	var r record
 	for range count {
-		b, err := in.Peek(recordSize)
-		if err != nil {
-			return fmt.Errorf("reading a temporary file: %w", err)
-		}
-		r, err := c.next(recordTime(b))
-		if err != nil {
+		if err := extsort.Read(in, &r); err != nil {
 			return err
 		}
-		recordCodec.Get(b, r)
-		if _, err := in.Discard(recordSize); err != nil {
-			return fmt.Errorf("reading a temporary file: %w", err)
+		if err := c.add(&r); err != nil {
+			return err
 		}
 	}
 	return c.flush()
 }
 
-// collector collects the records of one timestamp into groups.
-type collector struct {
+// grouper hands over the records of one timestamp after the other.
+type grouper struct {
 	g  group
 	fn func(g *group) error
 }
 
-// next returns the place of the next record, whose time is given, when the group before it was handed over.
-func (c *collector) next(ts Nanos) (*record, error) {
-	if n := len(c.g.buf); n > 0 && (c.g.buf[0].ts != ts || n == maxGroup) {
+// add adds the next record, when the group before it was handed over.
+func (c *grouper) add(r *record) error {
+	if n := len(c.g.buf); n > 0 && (c.g.buf[0].ts != r.ts || n == maxGroup) {
 		if err := c.flush(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	c.g.buf = append(c.g.buf, record{})
-	r := &c.g.buf[len(c.g.buf)-1]
-	r.ts = ts
-	return r, nil
+	c.g.buf = append(c.g.buf, *r)
+	return nil
 }
 
-// flush hands over what was collected.
-func (c *collector) flush() error {
+// flush hands over the group.
+func (c *grouper) flush() error {
 	if len(c.g.buf) == 0 {
 		return nil
 	}

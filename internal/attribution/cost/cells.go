@@ -2,7 +2,6 @@ package cost
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 
 	"github.com/weft-trace/weft/internal/attribution/evidence"
@@ -34,15 +33,8 @@ type Cell struct {
 	Freed      int64 // bytes, by garbage collections
 }
 
-// The form of a cell on disk: its key, then its numbers, 8 bytes each.
-const (
-	keySize     = 8 + 4 + 4 + 1
-	numberCount = 10
-	cellSize    = keySize + 8*numberCount
-)
-
-// numbers are the costs of a cell, in the order in which they are written.
-func (c *Cell) numbers() [numberCount]*int64 {
+// numbers are the costs of a cell.
+func (c *Cell) numbers() [10]*int64 {
 	return [...]*int64{
 		(*int64)(&c.Wall), (*int64)(&c.Cpu), (*int64)(&c.WithoutCPU), &c.Slices, &c.Instants,
 		(*int64)(&c.Forced[0]), (*int64)(&c.Forced[1]), &c.ForcedN[0], &c.ForcedN[1], &c.Freed,
@@ -57,31 +49,9 @@ func (c *Cell) join(o *Cell) {
 	}
 }
 
-var cellCodec = extsort.Codec[Cell]{
-	Size: cellSize,
-	Key:  func(c *Cell) uint64 { return uint64(c.Thread)<<32 | uint64(c.Set) },
-	Put: func(b []byte, c *Cell) {
-		le := binary.LittleEndian
-		_ = b[cellSize-1]
-		le.PutUint64(b, uint64(c.Since))
-		le.PutUint32(b[8:], uint32(c.Thread))
-		le.PutUint32(b[12:], uint32(c.Set))
-		b[16] = byte(c.Category)
-		for i, n := range c.numbers() {
-			le.PutUint64(b[keySize+8*i:], uint64(*n))
-		}
-	},
-	Get: func(b []byte, c *Cell) {
-		le := binary.LittleEndian
-		_ = b[cellSize-1]
-		c.cellKey = cellKey{
-			Since: timeline.Nanos(le.Uint64(b)), Thread: timeline.TrackID(le.Uint32(b[8:])),
-			Set: sets.SetID(le.Uint32(b[12:])), Category: evidence.Category(b[16]),
-		}
-		for i, n := range c.numbers() {
-			*n = int64(le.Uint64(b[keySize+8*i:]))
-		}
-	},
+var cellOrder = extsort.Order[Cell]{
+	Compare: compareCells,
+	Key:     func(c *Cell) uint64 { return uint64(c.Thread)<<32 | uint64(c.Set) },
 }
 
 func compareCells(a, b *Cell) int {
@@ -130,7 +100,7 @@ func (c *cells) at(place int32) *Cell { return c.held.At(int(place)) }
 // spill moves what is held to the sorter.
 func (c *cells) spill() {
 	if c.Spilled == nil {
-		c.Spilled = extsort.New(cellCodec, compareCells, c.memory, c.dir)
+		c.Spilled = extsort.New(cellOrder, c.memory, c.dir)
 	}
 	for _, held := range c.held.All() {
 		if c.err == nil {

@@ -2,7 +2,6 @@ package cost
 
 import (
 	"cmp"
-	"encoding/binary"
 
 	"github.com/weft-trace/weft/internal/attribution/sets"
 	"github.com/weft-trace/weft/internal/attribution/trees"
@@ -20,28 +19,9 @@ type Interval struct {
 	Type     trees.TypeID
 }
 
-var intervalCodec = extsort.Codec[Interval]{
-	Size: 30,
-	Key:  func(i *Interval) uint64 { return radix.KeyOf(int64(i.From)) },
-	Put: func(b []byte, i *Interval) {
-		le := binary.LittleEndian
-		_ = b[29]
-		le.PutUint64(b, uint64(i.From))
-		le.PutUint64(b[8:], uint64(i.To))
-		le.PutUint32(b[16:], uint32(i.Thread))
-		le.PutUint32(b[20:], uint32(i.Node))
-		le.PutUint16(b[24:], uint16(i.Type))
-		le.PutUint32(b[26:], uint32(i.Snapshot))
-	},
-	Get: func(b []byte, i *Interval) {
-		le := binary.LittleEndian
-		_ = b[29]
-		*i = Interval{
-			From: timeline.Nanos(le.Uint64(b)), To: timeline.Nanos(le.Uint64(b[8:])),
-			Thread: timeline.TrackID(le.Uint32(b[16:])), Node: trees.NodeID(le.Uint32(b[20:])), Type: trees.TypeID(le.Uint16(b[24:])),
-			Snapshot: trees.SnapshotID(le.Uint32(b[26:])),
-		}
-	},
+var intervalOrder = extsort.Order[Interval]{
+	Compare: compareIntervals,
+	Key:     func(i *Interval) uint64 { return radix.KeyOf(int64(i.From)) },
 }
 
 // compareIntervals sorts by begin, then by thread and type.
@@ -86,7 +66,7 @@ type shownThread struct {
 
 func newIntervals(c *trees.Catalogue, s *sets.Sets, memory int64, dir string) *intervals {
 	return &intervals{
-		c: c, sets: s, Sorted: extsort.New(intervalCodec, compareIntervals, memory, dir), Used: map[IntervalTrack]bool{},
+		c: c, sets: s, Sorted: extsort.New(intervalOrder, memory, dir), Used: map[IntervalTrack]bool{},
 		room: MaxIntervals,
 	}
 }

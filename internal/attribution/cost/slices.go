@@ -3,7 +3,6 @@ package cost
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"slices"
 	"sort"
 
@@ -25,22 +24,9 @@ type EventSet struct {
 	Key     uint8 // under which the set is noted, by index of noteKeys; len(noteKeys): it is not
 }
 
-var EventSetCodec = extsort.Codec[EventSet]{
-	Size: 17,
-	Key:  func(s *EventSet) uint64 { return s.Ordinal },
-	Put: func(b []byte, s *EventSet) {
-		le := binary.LittleEndian
-		_ = b[16]
-		le.PutUint64(b, s.Ordinal)
-		le.PutUint32(b[8:], uint32(s.Set))
-		le.PutUint32(b[12:], s.Event)
-		b[16] = s.Key
-	},
-	Get: func(b []byte, s *EventSet) {
-		le := binary.LittleEndian
-		_ = b[16]
-		*s = EventSet{Ordinal: le.Uint64(b), Set: sets.SetID(le.Uint32(b[8:])), Event: le.Uint32(b[12:]), Key: b[16]}
-	},
+var eventSetOrder = extsort.Order[EventSet]{
+	Compare: compareEventSets,
+	Key:     func(s *EventSet) uint64 { return s.Ordinal },
 }
 
 func compareEventSets(a, b *EventSet) int { return cmp.Compare(a.Ordinal, b.Ordinal) }
@@ -134,7 +120,7 @@ type mark struct {
 func newPass(f *evidence.Found, e *propagation.Entries, costs *costs, opts options.Rules) *pass {
 	s := &pass{
 		problems: f.T.Problems(), contexts: f.Contexts, found: f, sets: e.Sets, opts: opts, costs: costs,
-		eventSets: extsort.New(EventSetCodec, compareEventSets, f.T.Memory()/16, f.T.TempDir()),
+		eventSets: extsort.New(eventSetOrder, f.T.Memory()/16, f.T.TempDir()),
 		threads:   make([]*thread, len(f.Tracks)), orders: map[timeline.TrackID]*propagation.History{},
 	}
 	s.evidence = evidence.Cursor[evidence.Evidence]{Next: f.Evidence.Next, Ordinal: evidence.EvidenceOrdinal}

@@ -86,7 +86,7 @@ type openBegin struct {
 func newPass(t *timeline.Timeline, workers int) *pass {
 	f := &Found{
 		T: t, workers: workers, Contexts: trees.New(limits.For(t.Memory())),
-		Evidence: extsort.New(evidenceCodec, compareEvidence, t.Memory()/16, t.TempDir()),
+		Evidence: extsort.New(evidenceOrder, t.Memory()/16, t.TempDir()),
 		Tracks:   TracksOf(t), Names: infosOf(t), markers: map[string]*nameInfo{}, Categories: categoriesOf(t), Requests: newRequests(), Inputs: newInputs(),
 		Isolates: map[timeline.TrackID]trees.NodeID{}, Explicit: map[timeline.TrackID]bool{}, Attributed: WasAttributed(t),
 	}

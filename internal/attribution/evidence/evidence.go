@@ -5,7 +5,6 @@ package evidence
 
 import (
 	"cmp"
-	"encoding/binary"
 	"sort"
 
 	"github.com/weft-trace/weft/internal/attribution/trees"
@@ -60,28 +59,9 @@ const (
 	noteTaken
 )
 
-const evidenceSize = 23
-
-var evidenceCodec = extsort.Codec[Evidence]{
-	Size: evidenceSize,
-	Key:  func(e *Evidence) uint64 { return e.ordinal },
-	Put: func(b []byte, e *Evidence) {
-		le := binary.LittleEndian
-		_ = b[22]
-		le.PutUint64(b, e.ordinal)
-		le.PutUint64(b[8:], uint64(e.Value))
-		le.PutUint32(b[16:], uint32(e.Node))
-		le.PutUint16(b[20:], uint16(e.Type))
-		b[22] = byte(e.Kind)
-	},
-	Get: func(b []byte, e *Evidence) {
-		le := binary.LittleEndian
-		_ = b[22]
-		*e = Evidence{
-			ordinal: le.Uint64(b), Value: int64(le.Uint64(b[8:])), Node: trees.NodeID(le.Uint32(b[16:])),
-			Type: trees.TypeID(le.Uint16(b[20:])), Kind: Kind(b[22]),
-		}
-	},
+var evidenceOrder = extsort.Order[Evidence]{
+	Compare: compareEvidence,
+	Key:     func(e *Evidence) uint64 { return e.ordinal },
 }
 
 func compareEvidence(a, b *Evidence) int { return cmp.Compare(a.ordinal, b.ordinal) }

@@ -6,7 +6,6 @@ package propagation
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"slices"
 
@@ -31,26 +30,9 @@ type Entry struct {
 	Hops       uint8
 }
 
-var entryCodec = extsort.Codec[Entry]{
-	Size: 20,
-	Key:  func(e *Entry) uint64 { return e.ordinal },
-	Put: func(b []byte, e *Entry) {
-		le := binary.LittleEndian
-		_ = b[19]
-		le.PutUint64(b, e.ordinal)
-		le.PutUint32(b[8:], uint32(e.Node))
-		le.PutUint32(b[12:], uint32(e.Candidates))
-		le.PutUint16(b[16:], uint16(e.Type))
-		b[18], b[19] = byte(e.Via), e.Hops
-	},
-	Get: func(b []byte, e *Entry) {
-		le := binary.LittleEndian
-		_ = b[19]
-		*e = Entry{
-			ordinal: le.Uint64(b), Node: trees.NodeID(le.Uint32(b[8:])), Candidates: sets.CandidatesID(le.Uint32(b[12:])),
-			Type: trees.TypeID(le.Uint16(b[16:])), Via: trees.Via(b[18]), Hops: b[19],
-		}
-	},
+var entryOrder = extsort.Order[Entry]{
+	Compare: compareEntries,
+	Key:     func(e *Entry) uint64 { return e.ordinal },
 }
 
 func compareEntries(a, b *Entry) int { return cmp.Compare(a.ordinal, b.ordinal) }
@@ -161,7 +143,7 @@ func Run(ctx context.Context, f *evidence.Found, steps *flowbind.Steps, opts opt
 func newPass(f *evidence.Found, steps *flowbind.Steps, opts options.Rules) *pass {
 	p := &pass{
 		requests: make([]Request, len(f.Requests.Ids)), problems: f.T.Problems(), contexts: f.Contexts, found: f, opts: opts, sets: sets.New(f.Contexts.Room), steps: steps,
-		out:     extsort.New(entryCodec, compareEntries, f.T.Memory()/16, f.T.TempDir()),
+		out:     extsort.New(entryOrder, f.T.Memory()/16, f.T.TempDir()),
 		threads: make([]*openThread, len(f.Tracks)), asyncs: map[timeline.TrackID][]openAsync{}, flows: map[uint64]*carried{}, pending: map[uint64][]Entry{}, stepsAt: timeline.NoTime,
 	}
 	for i := range p.requests {

@@ -2,7 +2,6 @@ package writeback
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"slices"
 
@@ -24,27 +23,9 @@ type overlayRow struct {
 	ref     uint32 // begin: node; instant: index in args
 }
 
-var overlayCodec = extsort.Codec[overlayRow]{
-	Size: 29,
-	Key:  func(o *overlayRow) uint64 { return radix.KeyOf(int64(o.ts)) },
-	Put: func(b []byte, o *overlayRow) {
-		le := binary.LittleEndian
-		_ = b[28]
-		le.PutUint64(b, uint64(o.ts))
-		le.PutUint64(b[8:], uint64(o.dur))
-		le.PutUint32(b[16:], uint32(o.track))
-		le.PutUint32(b[20:], uint32(o.name))
-		le.PutUint32(b[24:], o.ref)
-		b[28] = byte(o.kind)
-	},
-	Get: func(b []byte, o *overlayRow) {
-		le := binary.LittleEndian
-		_ = b[28]
-		*o = overlayRow{
-			ts: timeline.Nanos(le.Uint64(b)), dur: timeline.Nanos(le.Uint64(b[8:])), track: timeline.TrackID(le.Uint32(b[16:])),
-			name: timeline.NameID(le.Uint32(b[20:])), ref: le.Uint32(b[24:]), kind: timeline.ItemKind(b[28]),
-		}
-	},
+var overlayOrder = extsort.Order[overlayRow]{
+	Compare: compareOverlay,
+	Key:     func(o *overlayRow) uint64 { return radix.KeyOf(int64(o.ts)) },
 }
 
 // compareOverlay sorts by time, and at one time the ends first.
@@ -152,7 +133,7 @@ func (a *Additions) attachTracks() error {
 
 // overlayRows makes the events of the tracks, which must be closed.
 func (a *Additions) overlayRows(to overlayTarget) (*extsort.Sorter[overlayRow], *overlay, error) {
-	rows := extsort.New(overlayCodec, compareOverlay, a.result.Timeline.Memory()/16, a.result.Timeline.TempDir())
+	rows := extsort.New(overlayOrder, a.result.Timeline.Memory()/16, a.result.Timeline.TempDir())
 	o := &overlay{c: a.result.Contexts, names: make([]string, len(a.result.Contexts.Nodes))}
 	var err error
 	if !a.parts.NoTracks && a.result.Intervals != nil {

@@ -3,7 +3,6 @@ package writeback
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 
@@ -28,20 +27,11 @@ type located struct {
 	event  uint32
 }
 
-var locatedCodec = extsort.Codec[located]{
-	Size: 12,
-	Put: func(b []byte, l *located) {
-		binary.LittleEndian.PutUint64(b, uint64(l.packet))
-		binary.LittleEndian.PutUint32(b[8:], l.event)
-	},
-	Get: func(b []byte, l *located) {
-		*l = located{int64(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint32(b[8:])}
-	},
-}
+var byEvent = extsort.Order[located]{Compare: func(a, b *located) int { return cmp.Compare(a.event, b.event) }}
 
 // NewPackets returns Packets that hold nothing yet; beyond memory bytes they are kept in dir.
 func NewPackets(memory int64, dir string) *Packets {
-	return &Packets{uuids: map[timeline.TrackID]uint64{}, sorted: extsort.New(locatedCodec, func(a, b *located) int { return cmp.Compare(a.event, b.event) }, memory, dir)}
+	return &Packets{uuids: map[timeline.TrackID]uint64{}, sorted: extsort.New(byEvent, memory, dir)}
 }
 
 // Add says in which packet an event stands.
@@ -105,17 +95,7 @@ type packetSet struct {
 	key    uint8 // as in stamp
 }
 
-var packetSetCodec = extsort.Codec[packetSet]{
-	Size: 13,
-	Put: func(b []byte, p *packetSet) {
-		binary.LittleEndian.PutUint64(b, uint64(p.packet))
-		binary.LittleEndian.PutUint32(b[8:], uint32(p.set))
-		b[12] = p.key
-	},
-	Get: func(b []byte, p *packetSet) {
-		*p = packetSet{int64(binary.LittleEndian.Uint64(b)), sets.SetID(binary.LittleEndian.Uint32(b[8:])), b[12]}
-	},
-}
+var byPacket = extsort.Order[packetSet]{Compare: func(a, b *packetSet) int { return cmp.Compare(a.packet, b.packet) }}
 
 // setsOfPackets joins the sets of events with their packets.
 func (a *Additions) setsOfPackets(events *Packets) (_ *extsort.Sorter[packetSet], err error) {
@@ -123,10 +103,11 @@ func (a *Additions) setsOfPackets(events *Packets) (_ *extsort.Sorter[packetSet]
 		return nil, events.err
 	}
 	memory, dir := a.result.Timeline.Memory()/16, a.result.Timeline.TempDir()
-	codec := cost.EventSetCodec
-	codec.Key = func(s *cost.EventSet) uint64 { return uint64(s.Event) }
-	byEvent := extsort.New(codec, func(a, b *cost.EventSet) int { return cmp.Compare(a.Event, b.Event) }, memory, dir)
-	defer byEvent.Close()
+	found := extsort.New(extsort.Order[cost.EventSet]{
+		Compare: func(a, b *cost.EventSet) int { return cmp.Compare(a.Event, b.Event) },
+		Key:     func(s *cost.EventSet) uint64 { return uint64(s.Event) },
+	}, memory, dir)
+	defer found.Close()
 	var s cost.EventSet
 	for c := a.result.EventSets.From(0); ; {
 		ok, err := c.Next(&s)
@@ -136,11 +117,11 @@ func (a *Additions) setsOfPackets(events *Packets) (_ *extsort.Sorter[packetSet]
 		if !ok {
 			break
 		}
-		if err := byEvent.Add(s); err != nil {
+		if err := found.Add(s); err != nil {
 			return nil, err
 		}
 	}
-	sets := extsort.New(packetSetCodec, func(a, b *packetSet) int { return cmp.Compare(a.packet, b.packet) }, memory, dir)
+	sets := extsort.New(byPacket, memory, dir)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, sets.Close())
@@ -148,7 +129,7 @@ func (a *Additions) setsOfPackets(events *Packets) (_ *extsort.Sorter[packetSet]
 	}()
 	at := evidence.Cursor[located]{Next: events.sorted.Next, Ordinal: func(l *located) uint64 { return uint64(l.event) }}
 	for {
-		ok, err := byEvent.Next(&s)
+		ok, err := found.Next(&s)
 		if err != nil || !ok {
 			return sets, err
 		}

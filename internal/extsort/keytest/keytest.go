@@ -1,50 +1,62 @@
-// Package keytest checks in tests that the key of a codec orders values as their comparison does.
+// Package keytest checks in tests that the key of an order orders values as its comparison does.
 package keytest
 
 import (
-	"bytes"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
 // Check makes values of random bytes, many of which are those at which numbers change their sign or overflow. Of two with
-// different keys, the one with the smaller key must be the lesser one. The codec must write what it has read.
-func Check[T any](t *testing.T, codec extsort.Codec[T], compare func(a, b *T) int) {
+// different keys, the one with the smaller key must be the lesser one.
+func Check[T any](t *testing.T, by extsort.Order[T]) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
+	bools := offsetsOfBools(reflect.TypeFor[T](), 0)
 	fill := func(b []byte) {
 		for i := range b {
 			b[i] = [...]byte{0, 1, 0x7f, 0x80, 0xff, byte(rng.Uint32())}[rng.IntN(6)]
 		}
 	}
-	bufs, values := [2][]byte{make([]byte, codec.Size), make([]byte, codec.Size)}, [2]T{}
 	for range 20_000 {
-		fill(bufs[0])
-		copy(bufs[1], bufs[0])
-		if at := rng.IntN(codec.Size); rng.IntN(2) == 0 {
-			fill(bufs[1][at:]) // the first members are the same
+		a, b := new(T), new(T)
+		bytes := extsort.Bytes(b)
+		fill(extsort.Bytes(a))
+		copy(bytes, extsort.Bytes(a))
+		if at := rng.IntN(len(bytes)); rng.IntN(2) == 0 {
+			fill(bytes[at:]) // the first members are the same
 		} else {
-			fill(bufs[1][:at])
+			fill(bytes[:at])
 		}
-		for i, b := range bufs {
-			codec.Get(b, &values[i])
+		for _, i := range bools {
+			extsort.Bytes(a)[i] &= 1
+			bytes[i] &= 1
 		}
-		a, b := &values[0], &values[1]
-		x, y, order := codec.Key(a), codec.Key(b), compare(a, b)
+		x, y, order := by.Key(a), by.Key(b), by.Compare(a, b)
 		if x < y && order >= 0 || x > y && order <= 0 {
-			t.Fatalf("the keys of\n%+v and\n%+v are %#x and %#x, compare gives %d", *a, *b, x, y, order)
+			t.Fatalf("the keys of\n%+v and\n%+v are %#x and %#x, Compare gives %d", *a, *b, x, y, order)
 		}
-		if back := -compare(b, a); (order < 0) != (back < 0) || (order > 0) != (back > 0) {
-			t.Fatalf("compare gives %d and the other way round %d", order, -back)
-		}
-		var again T
-		written, twice := make([]byte, codec.Size), make([]byte, codec.Size)
-		codec.Put(written, a)
-		codec.Get(written, &again)
-		if codec.Put(twice, &again); !bytes.Equal(written, twice) || compare(a, &again) != 0 {
-			t.Fatalf("%+v is written and read again as %+v", *a, again)
+		if back := -by.Compare(b, a); (order < 0) != (back < 0) || (order > 0) != (back > 0) {
+			t.Fatalf("Compare gives %d and the other way round %d", order, -back)
 		}
 	}
+}
+
+// offsetsOfBools returns where a type that begins at an offset has bools, which can only be 0 or 1.
+func offsetsOfBools(t reflect.Type, at uintptr) (offsets []uintptr) {
+	switch t.Kind() {
+	case reflect.Bool:
+		return []uintptr{at}
+	case reflect.Array:
+		for i := range t.Len() {
+			offsets = append(offsets, offsetsOfBools(t.Elem(), at+uintptr(i)*t.Elem().Size())...)
+		}
+	case reflect.Struct:
+		for i := range t.NumField() {
+			offsets = append(offsets, offsetsOfBools(t.Field(i).Type, at+t.Field(i).Offset)...)
+		}
+	}
+	return offsets
 }

@@ -2,7 +2,6 @@ package perfetto
 
 import (
 	"cmp"
-	"encoding/binary"
 
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
@@ -34,35 +33,6 @@ const (
 
 var pieceNames = [...]string{headPiece: v8profile.HeadName, chunkPiece: v8profile.ChunkName, wholePiece: v8profile.WholeName}
 
-var pieceCodec = extsort.Codec[piece]{
-	Size: 62,
-	Put: func(b []byte, p *piece) {
-		le := binary.LittleEndian
-		le.PutUint64(b, uint64(p.ts))
-		le.PutUint64(b[8:], uint64(p.clock))
-		le.PutUint32(b[16:], p.event)
-		b[20], b[21] = byte(p.name), 0
-		if p.hasID {
-			b[21] = 1
-		}
-		le.PutUint32(b[22:], uint32(p.process))
-		le.PutUint32(b[26:], uint32(p.thread))
-		le.PutUint64(b[30:], p.id)
-		le.PutUint64(b[38:], uint64(p.at))
-		le.PutUint64(b[46:], uint64(p.start))
-		le.PutUint64(b[54:], uint64(p.size))
-	},
-	Get: func(b []byte, p *piece) {
-		le := binary.LittleEndian
-		*p = piece{
-			ts: timeline.Nanos(le.Uint64(b)), clock: timeline.Nanos(le.Uint64(b[8:])), event: le.Uint32(b[16:]),
-			name: pieceName(b[20]), hasID: b[21] != 0,
-			process: timeline.TrackID(le.Uint32(b[22:])), thread: timeline.TrackID(le.Uint32(b[26:])),
-			id: le.Uint64(b[30:]), at: int64(le.Uint64(b[38:])), start: int64(le.Uint64(b[46:])), size: int64(le.Uint64(b[54:])),
-		}
-	},
-}
-
 // pieces holds pieces of profiles until they can be read in the order of time: Chrome writes the last pieces of a profile on
 // another sequence than those before, perhaps in front of them, and each goes on where the one before ends. The first texts
 // are in memory, the others in a temporary file.
@@ -78,9 +48,9 @@ const maxPieces = 1 << 20
 // add adds a piece with its text. Texts take so many bytes in memory, and the rest is in dir.
 func (ps *pieces) add(p piece, text []byte, memory int, dir string) (err error) {
 	if ps.sorted == nil {
-		ps.sorted = extsort.New(pieceCodec, func(a, b *piece) int {
+		ps.sorted = extsort.New(extsort.Order[piece]{Compare: func(a, b *piece) int {
 			return cmp.Or(cmp.Compare(a.ts, b.ts), cmp.Compare(a.event, b.event))
-		}, maxPieces, dir)
+		}}, maxPieces, dir)
 	}
 	p.start, p.size = int64(len(ps.text)), int64(len(text))
 	switch {
