@@ -20,28 +20,83 @@ import (
 
 // forEachRecording runs a test with every recording of testdata that is not damaged.
 func forEachRecording(t *testing.T, fn func(t *testing.T, data []byte)) {
-	root := filepath.Join(recording.Testdata(t), "traces")
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.Contains(path, "damaged") || strings.HasSuffix(path, ".md") {
-			return err
+	testdata := filepath.Join(recording.Testdata(t), "traces")
+	for _, path := range recordings(t, testdata) {
+		if !damaged(path) {
+			runRecording(t, testdata, path, fn)
 		}
-		name, err := filepath.Rel(root, path)
+	}
+}
+
+// forEachInput runs a test with every recording, the damaged ones and those of the shared folder included; the larger ones of these
+// only without -short.
+func forEachInput(t *testing.T, fn func(t *testing.T, data []byte)) {
+	testdata := filepath.Join(recording.Testdata(t), "traces")
+	names := map[string]bool{}
+	for _, path := range recordings(t, testdata) {
+		names[recording.Name(path)] = true
+		runRecording(t, testdata, path, fn)
+	}
+	shared, ok := recording.Shared()
+	if !ok {
+		return
+	}
+	shared = filepath.Join(shared, "traces")
+	for _, path := range recordings(t, shared) {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !names[recording.Name(path)] && (info.Size() < 1<<20 || info.Size() < 8<<20 && !testing.Short()) {
+			runRecording(t, shared, path, fn)
+		}
+	}
+}
+
+// damaged reports whether a recording is damaged, by its name.
+func damaged(path string) bool {
+	return strings.Contains(path, "damaged") || strings.Contains(path, "cut60pct")
+}
+
+// recordings returns the files of recordings in a folder.
+func recordings(t *testing.T, root string) (paths []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		t.Run(filepath.ToSlash(name), func(t *testing.T) {
-			t.Parallel()
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
+		if d.IsDir() {
+			if name := d.Name(); name == "scripts" || name == "src" { // of the probes
+				return filepath.SkipDir
 			}
-			fn(t, data)
-		})
+			return nil
+		}
+		switch name := strings.TrimSuffix(path, ".gz"); {
+		case filepath.Base(name) == "MANIFEST.json", strings.HasSuffix(name, ".expected.json"):
+		case slices.Contains([]string{".json", ".cpuprofile", ".probelines", ".pftrace"}, filepath.Ext(name)):
+			paths = append(paths, path)
+		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return paths
+}
+
+func runRecording(t *testing.T, root, path string, fn func(t *testing.T, data []byte)) {
+	name, err := filepath.Rel(root, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run(filepath.ToSlash(name), func(t *testing.T) {
+		t.Parallel()
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fn(t, data)
+	})
 }
 
 func openTrace(t *testing.T, data []byte) *trace.Trace {
@@ -105,25 +160,67 @@ func TestEventsNest(t *testing.T) {
 	})
 }
 
-// TestReadBack converts recordings and reads the result: it is the same trace.
+// TestReadBack converts recordings, whole and damaged ones, and reads the result: it is the same trace.
 func TestReadBack(t *testing.T) {
-	forEachRecording(t, func(t *testing.T, data []byte) {
+	forEachInput(t, func(t *testing.T, data []byte) {
 		var out bytes.Buffer
-		if _, err := convert.Convert(context.Background(), &out, bytes.NewReader(data), convert.Options{TempDir: t.TempDir()}); err != nil {
+		_, err := convert.Convert(context.Background(), &out, bytes.NewReader(data), convert.Options{TempDir: t.TempDir()})
+		if err != nil && damaged(t.Name()) {
+			t.Skip(err) // so little is left of it
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		was, is := lines(t, openTrace(t, data)), lines(t, openTrace(t, out.Bytes()))
-		if diff := firstDifference(was, is); diff != "" {
-			t.Error(diff)
+		was, is := openTrace(t, data), openTrace(t, out.Bytes())
+		for _, of := range []struct {
+			what  string
+			lines func(*testing.T, *trace.Trace) []string
+		}{{"attribute", attributeLines}, {"track", trackLines}, {"event", eventLines}} {
+			if diff := firstDifference(of.what, of.lines(t, was), of.lines(t, is)); diff != "" {
+				t.Error(diff)
+			}
+		}
+		if diff := cmp.Diff(was.Summary(), is.Summary()); diff != "" {
+			t.Errorf("summaries (-) before and (+) after differ:\n%s", diff)
 		}
 	})
 }
 
-// lines returns the events of a trace in a form in which those of two traces can be compared: without ids, without where they
-// were in the input, and sorted where they are of one time.
-func lines(t *testing.T, tr *trace.Trace) []string {
+// attributeLines returns the facts about a trace, without those that a conversion adds about itself.
+func attributeLines(_ *testing.T, tr *trace.Trace) (all []string) {
+	for a := range tr.Attributes() {
+		if a.Key == "weft.version" || a.Key == "weft.input_format" || strings.HasPrefix(a.Key, "weft.problem.") {
+			continue
+		}
+		all = append(all, fmt.Sprintf("%q %v %v", a.Key, a.Value.Kind(), a.Value))
+	}
+	return all
+}
+
+// trackLines returns the tracks of a trace.
+func trackLines(_ *testing.T, tr *trace.Trace) (all []string) {
+	for track := range tr.Tracks() {
+		all = append(all, trackLine(track))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// trackLine says all of a track that does not depend on ids.
+func trackLine(track trace.Track) string {
+	track.ID, track.Parent = 0, 0
+	return fmt.Sprintf("%#v", track)
+}
+
+// eventLines returns the events of a trace in a form in which those of two traces can be compared: without ids, without where
+// they were in the input, and sorted where they are of one time. Ids of flows are numbered in the order in which they appear.
+func eventLines(t *testing.T, tr *trace.Trace) []string {
 	t.Helper()
 	texts := map[trace.EventID]string{}
+	tracks := map[trace.TrackID]string{}
+	for track := range tr.Tracks() {
+		tracks[track.ID] = trackLine(track)
+	}
 	var all []string
 	first := 0 // of the current time
 	var now trace.Nanos
@@ -135,18 +232,18 @@ func lines(t *testing.T, tr *trace.Trace) []string {
 			slices.Sort(all[first:])
 			first, now = len(all), ev.Time
 		}
-		text := fmt.Sprintf("%d %d %v %q %s %q %q depth=%d unfinished=%v", ev.Time, ev.Duration, ev.Kind, tr.Track(ev.Track).Path, roleOf(tr, ev.Track),
+		text := fmt.Sprintf("%d %d %v %s %q %q depth=%d unfinished=%v", ev.Time, ev.Duration, ev.Kind, tracks[ev.Track],
 			ev.Name, ev.Category, ev.Depth, ev.Unfinished)
 		if ev.ID != 0 {
 			texts[ev.ID] = text
 		}
 		var from []string
 		for _, in := range ev.FlowsIn {
-			from = append(from, texts[in.From])
+			from = append(from, fmt.Sprint(in.ID, " from ", texts[in.From]))
 		}
 		slices.Sort(from)
-		all = append(all, fmt.Sprintf("%s cpu=%v/%v value=%v args=%v from=%q out=%d stack=%v", text, known(ev.CPUTime), known(ev.CPUDuration), ev.Value,
-			ev.Args, from, len(ev.FlowsOut), ev.Stack))
+		all = append(all, fmt.Sprintf("%s cpu=%v/%v value=%v %v args=%v in=%q out=%d stack=%+v", text, known(ev.CPUTime), known(ev.CPUDuration),
+			ev.Value.Kind(), ev.Value, ev.Args, from, ev.FlowsOut, ev.Stack))
 	}
 	slices.Sort(all[first:])
 	return all
@@ -160,20 +257,14 @@ func known(t *trace.Nanos) string {
 	return fmt.Sprint(*t)
 }
 
-// roleOf says what a track is.
-func roleOf(tr *trace.Trace, id trace.TrackID) string {
-	track := tr.Track(id)
-	return fmt.Sprintf("%v role=%s subject=%q unit=%q labels=%q", track.Kind, track.Role, track.Subject, track.Unit, track.Labels)
-}
-
-func firstDifference(was, is []string) string {
+func firstDifference(what string, was, is []string) string {
 	for i := range min(len(was), len(is)) {
 		if was[i] != is[i] {
-			return fmt.Sprintf("event %d of %d and %d:\n- %.2000s\n+ %.2000s", i, len(was), len(is), was[i], is[i])
+			return fmt.Sprintf("%s %d of %d and %d:\n- %.2000s\n+ %.2000s", what, i, len(was), len(is), was[i], is[i])
 		}
 	}
 	if len(was) != len(is) {
-		return fmt.Sprintf("%d and %d events", len(was), len(is))
+		return fmt.Sprintf("%d and %d %ss", len(was), len(is), what)
 	}
 	return ""
 }

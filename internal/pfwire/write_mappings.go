@@ -40,6 +40,9 @@ func (w *writer) internMappings(in *internWriter, usedFrames []bool) error {
 		}
 		if path != "" {
 			b = wire.AppendUint(b, schema.Mapping_PathStringIDs, uint64(id))
+			if path == m.Path {
+				b = wire.AppendUint(b, schema.Mapping_WeftRelative, 1)
+			}
 		}
 		if err := in.done(wire.EndMessage(b, mark)); err != nil {
 			return err

@@ -59,7 +59,8 @@ func TestMappings(t *testing.T) {
 		BuildIds:     []*protos.InternedString{text(2, "\x0a\xff"), text(3, "no digits")},
 		MappingPaths: []*protos.InternedString{text(2, "lib/libxul.so"), text(3, `C:\other.dll`)},
 		Mappings: []*protos.Mapping{
-			{Iid: &two, BuildId: &two, PathStringIds: []uint64{2}}, {Iid: &three, BuildId: &three, PathStringIds: []uint64{3}},
+			{Iid: &two, BuildId: &two, PathStringIds: []uint64{2}},
+			{Iid: &three, BuildId: &three, PathStringIds: []uint64{3}, WeftRelative: new(true)},
 		},
 		SourcePaths: []*protos.InternedString{text(1, "f.cc"), text(2, "g.js")},
 		Frames: []*protos.Frame{

@@ -296,6 +296,7 @@ const (
 	Mapping_LoadBias      = 6
 	Mapping_PathStringIDs = 7
 	Mapping_ExactOffset   = 8
+	Mapping_WeftRelative  = 9900
 )
 
 // Fields of PerfSample.
@@ -865,7 +866,7 @@ var Messages = [...]Message{
 	}},
 	MessageMapping: {"Mapping", []Field{
 		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, false, 0}, {4, varint, false, 0}, {5, varint, false, 0}, {6, varint, false, 0},
-		{7, varint, true, 0}, {8, varint, false, 0},
+		{7, varint, true, 0}, {8, varint, false, 0}, {9900, varint, false, 0},
 	}},
 	MessagePerfSample: {"PerfSample", []Field{
 		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, false, 0}, {4, varint, false, 0}, {5, varint, false, 0}, {6, varint, false, 0},

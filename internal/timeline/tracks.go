@@ -532,7 +532,19 @@ const (
 	MainByName                    // the name that a browser gives to it
 	MainByThread                  // the name that a browser gives to its main thread
 	MainByMark                    // the mark of an earlier conversion
+	NotMain                       // no mark of an earlier conversion, which marks the main process: no name says otherwise
 )
+
+// FindMain says that a process is the main one if its name, or that of one of its threads, is what Chrome calls these. Names may
+// be nil.
+func (b *Builder) FindMain(process TrackID, processName, threadName []byte) {
+	switch {
+	case string(threadName) == "CrBrowserMain":
+		b.SetMain(process, MainByThread)
+	case string(processName) == "Browser":
+		b.SetMain(process, MainByName)
+	}
+}
 
 // SetMain says that a process is the main one of its browser. Of several processes the one with the strongest evidence
 // counts, of those the first.
@@ -551,7 +563,7 @@ func (t *trackTable) findMain() {
 		if t.tracks[i].kind != ProcessTrack {
 			continue
 		}
-		if main := t.process(TrackID(i)).main; main > best {
+		if main := t.process(TrackID(i)).main; main > best && main != NotMain {
 			t.main, best = TrackID(i), main
 		}
 	}

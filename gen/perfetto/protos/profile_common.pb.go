@@ -173,7 +173,9 @@ type Mapping struct {
 	// The components of the path, see InternedData.mapping_paths.
 	PathStringIds []uint64 `protobuf:"varint,7,rep,name=path_string_ids,json=pathStringIds" json:"path_string_ids,omitempty"`
 	// Offset in the file of this mapping.
-	ExactOffset   *uint64 `protobuf:"varint,8,opt,name=exact_offset,json=exactOffset" json:"exact_offset,omitempty"`
+	ExactOffset *uint64 `protobuf:"varint,8,opt,name=exact_offset,json=exactOffset" json:"exact_offset,omitempty"`
+	// In traces of weft: the path is relative. Not part of Perfetto's schema, whose paths all begin with a slash. Others skip it.
+	WeftRelative  *bool `protobuf:"varint,9900,opt,name=weft_relative,json=weftRelative" json:"weft_relative,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -262,6 +264,13 @@ func (x *Mapping) GetExactOffset() uint64 {
 		return *x.ExactOffset
 	}
 	return 0
+}
+
+func (x *Mapping) GetWeftRelative() bool {
+	if x != nil && x.WeftRelative != nil {
+		return *x.WeftRelative
+	}
+	return false
 }
 
 // A stack frame. There is no column number anywhere in the schema.
@@ -476,7 +485,7 @@ const file_perfetto_protos_profile_common_proto_rawDesc = "" +
 	"$perfetto/protos/profile_common.proto\x12\x0fperfetto.protos\"4\n" +
 	"\x0eInternedString\x12\x10\n" +
 	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12\x10\n" +
-	"\x03str\x18\x02 \x01(\fR\x03str\"\xe9\x01\n" +
+	"\x03str\x18\x02 \x01(\fR\x03str\"\x8f\x02\n" +
 	"\aMapping\x12\x10\n" +
 	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12\x19\n" +
 	"\bbuild_id\x18\x02 \x01(\x04R\abuildId\x12!\n" +
@@ -485,7 +494,8 @@ const file_perfetto_protos_profile_common_proto_rawDesc = "" +
 	"\x03end\x18\x05 \x01(\x04R\x03end\x12\x1b\n" +
 	"\tload_bias\x18\x06 \x01(\x04R\bloadBias\x12&\n" +
 	"\x0fpath_string_ids\x18\a \x03(\x04R\rpathStringIds\x12!\n" +
-	"\fexact_offset\x18\b \x01(\x04R\vexactOffset\"\xc1\x03\n" +
+	"\fexact_offset\x18\b \x01(\x04R\vexactOffset\x12$\n" +
+	"\rweft_relative\x18\xacM \x01(\bR\fweftRelative\"\xc1\x03\n" +
 	"\x05Frame\x12\x10\n" +
 	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12(\n" +
 	"\x10function_name_id\x18\x02 \x01(\x04R\x0efunctionNameId\x12\x1d\n" +

@@ -60,16 +60,12 @@ func (rd *reader) metadataEvent() error {
 	case "process_name":
 		if text, ok := rd.metadataText("name"); ok {
 			rd.b.SetProcessName(rd.process(), ev.ts, text)
-			if string(text) == "Browser" {
-				rd.b.SetMain(rd.process(), timeline.MainByName)
-			}
+			rd.b.FindMain(rd.process(), text, nil)
 		}
 	case "thread_name":
 		if text, ok := rd.metadataText("name"); ok {
 			rd.b.SetThreadName(rd.thread(), ev.ts, text)
-			if string(text) == "CrBrowserMain" {
-				rd.b.SetMain(rd.process(), timeline.MainByThread)
-			}
+			rd.b.FindMain(rd.process(), nil, text)
 		}
 	case "process_sort_index":
 		rd.sortIndex(rd.process())

@@ -155,14 +155,15 @@ func (c *converter) addThread(p *profile, th *thread, pr *process, raw bool, del
 		first: math.Inf(1), last: math.Inf(-1),
 	}
 	state.causeShift, state.requestShift = c.lateShifts(th, raw, delta)
-	pr.isParent = pr.isParent || th.processType == "default"
+	if th.processType == "default" {
+		pr.isParent = true
+		c.b.SetMain(pr.track, timeline.MainByType)
+	}
+	c.b.FindMain(pr.track, []byte(th.processName), []byte(th.name)) // of imported traces of Chrome
 	state.track = c.b.Thread(pr.track, c.threadKey(th, pr))
 	c.b.SetThreadName(state.track, 0, []byte(th.name))
 	if name := th.displayName(); name != "" && (th.leads() || !pr.named) {
 		c.b.SetProcessName(pr.track, 0, []byte(name))
-		if name == processNames["default"] {
-			c.b.SetMain(pr.track, timeline.MainByType)
-		}
 		pr.named = true
 	}
 	if th.private {

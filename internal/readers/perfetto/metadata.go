@@ -94,6 +94,9 @@ func (r *reader) traceAttributes(msg []byte) {
 		case isNumber:
 			r.b.SetIntAttribute(string(r.validText(key)), number)
 		default:
+			if r.seq != nil && string(key) == pfwire.AttributeVersion {
+				r.tracks.ofWeft[r.seq] = true
+			}
 			r.setAttribute(key, text)
 		}
 	}

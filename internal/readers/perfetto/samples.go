@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
@@ -152,6 +153,7 @@ func (r *reader) mapping(iid uint64) (f mappedFile) {
 		return f
 	}
 	msg, _ := r.interned(pfwire.InternedMappings, iid)
+	relative := false
 	for w := wire.NewReader(msg); w.Next(); {
 		switch w.Field() {
 		case schema.Mapping_IID:
@@ -163,9 +165,14 @@ func (r *reader) mapping(iid uint64) (f mappedFile) {
 			for _, part := range message.AppendVarints(nil, &w) {
 				f.path += "/" + string(r.internedText(pfwire.InternedMappingPaths, part))
 			}
+		case schema.Mapping_WeftRelative:
+			relative = w.Uint() != 0
 		default:
 			f.hasAddresses = true
 		}
+	}
+	if relative {
+		f.path = strings.TrimPrefix(f.path, "/")
 	}
 	return f
 }

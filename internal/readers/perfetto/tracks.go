@@ -46,6 +46,7 @@ type tracks struct {
 	byUUID  map[uint64]*track
 	first   map[timeline.TrackID]uint64           // the first uuid of each process and thread
 	writers map[*pfwire.Sequence]timeline.TrackID // sequences of threads whose uuid is not the first: their track
+	ofWeft  map[*pfwire.Sequence]bool             // sequences with the attribute pfwire.AttributeVersion
 
 	// The processes and threads with assigned ids, by these ids.
 	assignedPIDs map[int64]timeline.TrackID
@@ -63,6 +64,7 @@ func newTracks() tracks {
 		byUUID:  make(map[uint64]*track),
 		first:   make(map[timeline.TrackID]uint64),
 		writers: make(map[*pfwire.Sequence]timeline.TrackID),
+		ofWeft:  make(map[*pfwire.Sequence]bool),
 
 		assignedPIDs: make(map[int64]timeline.TrackID),
 		assignedTIDs: make(map[assignedTID]timeline.TrackID),
@@ -309,32 +311,25 @@ func (r *reader) describeProcess(d *trackDescriptor) {
 	if !ok {
 		return
 	}
-	if m.role == timeline.RoleMainProcess {
+	switch {
+	case m.role == timeline.RoleMainProcess:
 		r.b.SetMain(id, timeline.MainByMark)
+	case r.tracks.ofWeft[r.seq]:
+		r.b.SetMain(id, timeline.NotMain)
 	}
 	r.declareOnce(d, track{id: id, kind: processTrack, process: id}, nil)
 }
 
-// Names that Chrome gives to its main process and to the main thread of that.
-const (
-	mainProcessName = "Browser"
-	mainThreadName  = "CrBrowserMain"
-)
-
 // nameProcess names a process.
 func (r *reader) nameProcess(process timeline.TrackID, strength timeline.Nanos, name []byte) {
 	r.b.SetProcessName(process, strength, name)
-	if string(name) == mainProcessName {
-		r.b.SetMain(process, timeline.MainByName)
-	}
+	r.b.FindMain(process, name, nil)
 }
 
 // nameThread names a thread of a process.
 func (r *reader) nameThread(thread, process timeline.TrackID, strength timeline.Nanos, name []byte) {
 	r.b.SetThreadName(thread, strength, name)
-	if string(name) == mainThreadName {
-		r.b.SetMain(process, timeline.MainByThread)
-	}
+	r.b.FindMain(process, nil, name)
 }
 
 // furtherTrack is the name of the track beside a process or thread that holds the events of its second uuid.
