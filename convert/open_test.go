@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/trace"
 )
@@ -182,6 +183,9 @@ func TestReadBack(t *testing.T) {
 		}
 		if diff := cmp.Diff(was.Summary(), is.Summary()); diff != "" {
 			t.Errorf("summaries (-) before and (+) after differ:\n%s", diff)
+		}
+		if diff := cmp.Diff(bridge.Timeline(was).Pages(), bridge.Timeline(is).Pages()); diff != "" {
+			t.Errorf("pages before (-) and after (+):\n%s", diff)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,8 +23,9 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TestRenamed gives every track, process and thread of what recordings convert to another name: what attribution, reports and
-// flows say of them is the same up to these names. A second renaming calls all of them like tracks that weft makes.
+// TestRenamed gives every track, process and thread of what recordings convert to another name, and the attributes that describe
+// pages and threads of Firefox to people another text: what attribution, reports and flows say of them is the same up to these
+// names. A second renaming calls all of them like tracks that weft makes.
 func TestRenamed(t *testing.T) {
 	forEachRecording(t, func(t *testing.T, data []byte) {
 		var converted bytes.Buffer
@@ -55,7 +57,7 @@ func randomNames() func(int) string {
 	return func(i int) string { return fmt.Sprintf("%x-%d", r.Uint64(), i) }
 }
 
-// renamed gives all tracks, processes and threads of a trace new names.
+// renamed gives all tracks, processes and threads of a trace new names, and facts for people new texts.
 func renamed(t *testing.T, trace []byte, name func(i int) string) []byte {
 	t.Helper()
 	var all protos.Trace
@@ -63,6 +65,16 @@ func renamed(t *testing.T, trace []byte, name func(i int) string) []byte {
 		t.Fatal(err)
 	}
 	for i, p := range all.Packet {
+		for _, a := range p.GetTraceAttributes().GetAttribute() {
+			if strings.HasPrefix(a.GetKey(), "firefox.") {
+				a.Value = &protos.TraceAttributes_Attribute_StringValue{StringValue: name(i)}
+			}
+		}
+		for _, m := range p.GetChromeEvents().GetMetadata() {
+			if strings.HasPrefix(m.GetName(), "firefox.") {
+				m.Value = &protos.ChromeMetadata_StringValue{StringValue: name(i)}
+			}
+		}
 		d := p.GetTrackDescriptor()
 		if d == nil || d.Counter != nil { // what counters count is said by their names alone
 			continue

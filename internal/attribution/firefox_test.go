@@ -25,9 +25,9 @@ func firefoxTimeline(t *testing.T, label string) *prepared {
 	t.Helper()
 	log := new(problem.Log)
 	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})
-	b.SetAttribute("firefox.page.2", `{"tabID":7,"embedderInnerWindowID":0,"isPrivateBrowsing":false,"url":"https://a.test/"}`)
-	b.SetAttribute("firefox.page.3", `{"tabID":7,"embedderInnerWindowID":2,"isPrivateBrowsing":false,"url":"https://b.test/frame"}`)
-	b.SetAttribute("firefox.page.4", `no JSON`)
+	b.AddPage(timeline.Page{Window: 2, Tab: 7, URL: "https://a.test/"})
+	b.AddPage(timeline.Page{Window: 3, Tab: 7, Embedder: 2, URL: "https://b.test/frame"})
+	b.SetAttribute("firefox.page.9", `{"tabID":7,"embedderInnerWindowID":2,"isPrivateBrowsing":false,"url":"https://c.test/"}`) // text, which says nothing
 	process := b.Process(timeline.ProcessKey{Num: 100})
 	thread := b.Thread(process, timeline.ThreadKey{Num: 100})
 	b.SetThreadName(thread, 0, []byte("GeckoMain"))

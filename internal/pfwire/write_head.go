@@ -40,6 +40,9 @@ func (w *writer) head() error {
 	if err := w.attributes(); err != nil {
 		return err
 	}
+	if err := w.pages(); err != nil {
+		return err
+	}
 	return w.tracks()
 }
 
@@ -372,6 +375,42 @@ func appendChromeMetadata(b []byte, list []timeline.Attribute) []byte {
 			b = wire.AppendString(b, schema.ChromeMetadata_StringValue, list[i].Text)
 		}
 		b = wire.EndMessage(b, a)
+	}
+	return wire.EndMessage(b, m)
+}
+
+// pages writes the pages of the trace, which only weft reads (perfetto.md 5.8).
+func (w *writer) pages() error {
+	for all := w.t.Pages(); len(all) > 0; {
+		b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
+		start := len(b)
+		b, m := wire.BeginMessage(append(b, plain...), schema.TracePacket_TraceAttributes)
+		for len(all) > 0 && len(b)-start < maxAttributePacket {
+			b = appendPage(b, &all[0])
+			all = all[1:]
+		}
+		w.out.buf = wire.EndMessage(wire.EndMessage(b, m), packet)
+		if err := w.out.packetDone(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func appendPage(b []byte, p *timeline.Page) []byte {
+	b, m := wire.BeginMessage(b, schema.TraceAttributes_WeftPages)
+	b = wire.AppendInt(b, schema.WeftPage_Window, p.Window)
+	if p.Tab != 0 {
+		b = wire.AppendInt(b, schema.WeftPage_Tab, p.Tab)
+	}
+	if p.Embedder != 0 {
+		b = wire.AppendInt(b, schema.WeftPage_Embedder, p.Embedder)
+	}
+	if p.URL != "" {
+		b = wire.AppendString(b, schema.WeftPage_URL, p.URL)
+	}
+	if p.Private {
+		b = wire.AppendBool(b, schema.WeftPage_IsPrivate, true)
 	}
 	return wire.EndMessage(b, m)
 }

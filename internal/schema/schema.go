@@ -476,6 +476,7 @@ const (
 // Fields of TraceAttributes.
 const (
 	TraceAttributes_Attribute = 1
+	TraceAttributes_WeftPages = 9900
 )
 
 // Fields of TraceAttributes.Attribute.
@@ -703,6 +704,15 @@ const (
 	WeftInputID_Name         = 4
 )
 
+// Fields of WeftPage.
+const (
+	WeftPage_Window    = 1
+	WeftPage_Tab       = 2
+	WeftPage_Embedder  = 3
+	WeftPage_URL       = 4
+	WeftPage_IsPrivate = 5
+)
+
 // Fields of WeftTrackMark.
 const (
 	WeftTrackMark_Role    = 1
@@ -788,7 +798,8 @@ const (
 	MessageTrackEventLegacyEvent             = 52
 	MessageTrackEventDefaults                = 53
 	MessageWeftInputID                       = 54
-	MessageWeftTrackMark                     = 55
+	MessageWeftPage                          = 55
+	MessageWeftTrackMark                     = 56
 )
 
 // Messages are all message types. The first is none.
@@ -924,7 +935,7 @@ var Messages = [...]Message{
 		{1, length, true, 44},
 	}},
 	MessageTraceAttributes: {"TraceAttributes", []Field{
-		{1, length, true, 43},
+		{1, length, true, 43}, {9900, length, true, 55},
 	}},
 	MessageTraceAttributesAttribute: {"Attribute", []Field{
 		{1, length, false, 0}, {2, varint, false, 0}, {3, length, false, 0},
@@ -947,7 +958,7 @@ var Messages = [...]Message{
 		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 24}, {4, length, false, 40}, {5, varint, false, 0}, {6, length, false, 5},
 		{7, length, false, 6}, {8, length, false, 9}, {9, varint, false, 0}, {10, length, false, 0}, {11, varint, false, 0}, {12, varint, false, 0},
 		{13, length, false, 0}, {14, length, false, 0}, {15, varint, false, 0}, {16, length, false, 0}, {17, varint, false, 0}, {18, length, false, 37},
-		{19, varint, false, 0}, {20, varint, false, 0}, {9900, length, false, 55},
+		{19, varint, false, 0}, {20, varint, false, 0}, {9900, length, false, 56},
 	}},
 	MessageTrackEvent: {"TrackEvent", []Field{
 		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, true, 0}, {4, length, true, 10}, {5, length, false, 39}, {6, length, false, 52},
@@ -973,6 +984,9 @@ var Messages = [...]Message{
 	}},
 	MessageWeftInputID: {"WeftInputID", []Field{
 		{1, varint, false, 0}, {2, length, false, 0}, {3, varint, false, 0}, {4, length, false, 0},
+	}},
+	MessageWeftPage: {"WeftPage", []Field{
+		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, false, 0}, {4, length, false, 0}, {5, varint, false, 0},
 	}},
 	MessageWeftTrackMark: {"WeftTrackMark", []Field{
 		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 54},

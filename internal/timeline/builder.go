@@ -38,6 +38,8 @@ type Builder struct {
 	templates  *templateTable
 	attributes []Attribute
 	attrIndex  map[string]int
+	pages      []Page
+	pageIndex  map[int64]int // by window
 	clocks     Clocks
 	samples    SampleDescription
 	anySample  bool // one was added
@@ -99,6 +101,7 @@ func NewBuilder(opts Options) *Builder {
 		stacks:     newStackTable(),
 		templates:  new(templateTable),
 		attrIndex:  map[string]int{},
+		pageIndex:  map[int64]int{},
 		sampled:    new(sampleTable),
 		limit:      max(opts.Memory/10*6, minRunMemory), // the rest is for merging, passes and output
 	}
@@ -325,7 +328,7 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	b.table.finish(b.opts.Problems)
 	t := &Timeline{
 		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys, values: b.values, correlated: b.correlated,
-		table: b.table, stacks: b.stacks, templates: b.templates, attributes: b.attributes, clocks: b.clocks, samples: b.samples, spaces: b.spaces,
+		table: b.table, stacks: b.stacks, templates: b.templates, attributes: b.attributes, pages: b.pages, clocks: b.clocks, samples: b.samples, spaces: b.spaces,
 		flowIDs:   b.flowIDs,
 		unmatched: b.unmatched || b.table.namedLater, fractions: b.fractions,
 	}

@@ -25,6 +25,7 @@ type Timeline struct {
 	stacks     *stackTable
 	templates  *templateTable
 	attributes []Attribute
+	pages      []Page
 	clocks     Clocks
 	samples    SampleDescription
 	store      store

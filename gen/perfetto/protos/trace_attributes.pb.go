@@ -25,7 +25,9 @@ const (
 type TraceAttributes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// All attributes of the packet.
-	Attribute     []*TraceAttributes_Attribute `protobuf:"bytes,1,rep,name=attribute" json:"attribute,omitempty"`
+	Attribute []*TraceAttributes_Attribute `protobuf:"bytes,1,rep,name=attribute" json:"attribute,omitempty"`
+	// weft's own, not part of Perfetto's schema: the pages of a browser that was recorded.
+	WeftPages     []*WeftPage `protobuf:"bytes,9900,rep,name=weft_pages,json=weftPages" json:"weft_pages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -67,6 +69,96 @@ func (x *TraceAttributes) GetAttribute() []*TraceAttributes_Attribute {
 	return nil
 }
 
+func (x *TraceAttributes) GetWeftPages() []*WeftPage {
+	if x != nil {
+		return x.WeftPages
+	}
+	return nil
+}
+
+// WeftPage is a document that was shown in a window of a browser, so that weft reads it back as the same; everybody else
+// passes over it. It is not part of Perfetto's schema.
+type WeftPage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of the inner window. It is always there.
+	Window *int64 `protobuf:"varint,1,opt,name=window" json:"window,omitempty"`
+	// The number of the tab; missing if unknown.
+	Tab *int64 `protobuf:"varint,2,opt,name=tab" json:"tab,omitempty"`
+	// The inner window of the document around this one; missing if there is none.
+	Embedder *int64 `protobuf:"varint,3,opt,name=embedder" json:"embedder,omitempty"`
+	// Where the document is from.
+	Url *string `protobuf:"bytes,4,opt,name=url" json:"url,omitempty"`
+	// Whether the window is a private one.
+	IsPrivate     *bool `protobuf:"varint,5,opt,name=is_private,json=isPrivate" json:"is_private,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WeftPage) Reset() {
+	*x = WeftPage{}
+	mi := &file_perfetto_protos_trace_attributes_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WeftPage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WeftPage) ProtoMessage() {}
+
+func (x *WeftPage) ProtoReflect() protoreflect.Message {
+	mi := &file_perfetto_protos_trace_attributes_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WeftPage.ProtoReflect.Descriptor instead.
+func (*WeftPage) Descriptor() ([]byte, []int) {
+	return file_perfetto_protos_trace_attributes_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *WeftPage) GetWindow() int64 {
+	if x != nil && x.Window != nil {
+		return *x.Window
+	}
+	return 0
+}
+
+func (x *WeftPage) GetTab() int64 {
+	if x != nil && x.Tab != nil {
+		return *x.Tab
+	}
+	return 0
+}
+
+func (x *WeftPage) GetEmbedder() int64 {
+	if x != nil && x.Embedder != nil {
+		return *x.Embedder
+	}
+	return 0
+}
+
+func (x *WeftPage) GetUrl() string {
+	if x != nil && x.Url != nil {
+		return *x.Url
+	}
+	return ""
+}
+
+func (x *WeftPage) GetIsPrivate() bool {
+	if x != nil && x.IsPrivate != nil {
+		return *x.IsPrivate
+	}
+	return false
+}
+
 // One key and its value.
 type TraceAttributes_Attribute struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -85,7 +177,7 @@ type TraceAttributes_Attribute struct {
 
 func (x *TraceAttributes_Attribute) Reset() {
 	*x = TraceAttributes_Attribute{}
-	mi := &file_perfetto_protos_trace_attributes_proto_msgTypes[1]
+	mi := &file_perfetto_protos_trace_attributes_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -97,7 +189,7 @@ func (x *TraceAttributes_Attribute) String() string {
 func (*TraceAttributes_Attribute) ProtoMessage() {}
 
 func (x *TraceAttributes_Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_perfetto_protos_trace_attributes_proto_msgTypes[1]
+	mi := &file_perfetto_protos_trace_attributes_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -167,15 +259,24 @@ var File_perfetto_protos_trace_attributes_proto protoreflect.FileDescriptor
 
 const file_perfetto_protos_trace_attributes_proto_rawDesc = "" +
 	"\n" +
-	"&perfetto/protos/trace_attributes.proto\x12\x0fperfetto.protos\"\xc9\x01\n" +
+	"&perfetto/protos/trace_attributes.proto\x12\x0fperfetto.protos\"\x84\x02\n" +
 	"\x0fTraceAttributes\x12H\n" +
-	"\tattribute\x18\x01 \x03(\v2*.perfetto.protos.TraceAttributes.AttributeR\tattribute\x1al\n" +
+	"\tattribute\x18\x01 \x03(\v2*.perfetto.protos.TraceAttributes.AttributeR\tattribute\x129\n" +
+	"\n" +
+	"weft_pages\x18\xacM \x03(\v2\x19.perfetto.protos.WeftPageR\tweftPages\x1al\n" +
 	"\tAttribute\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1f\n" +
 	"\n" +
 	"long_value\x18\x02 \x01(\x03H\x00R\tlongValue\x12#\n" +
 	"\fstring_value\x18\x03 \x01(\tH\x00R\vstringValueB\a\n" +
-	"\x05valueB0Z.github.com/weft-trace/weft/gen/perfetto/protos"
+	"\x05value\"\x81\x01\n" +
+	"\bWeftPage\x12\x16\n" +
+	"\x06window\x18\x01 \x01(\x03R\x06window\x12\x10\n" +
+	"\x03tab\x18\x02 \x01(\x03R\x03tab\x12\x1a\n" +
+	"\bembedder\x18\x03 \x01(\x03R\bembedder\x12\x10\n" +
+	"\x03url\x18\x04 \x01(\tR\x03url\x12\x1d\n" +
+	"\n" +
+	"is_private\x18\x05 \x01(\bR\tisPrivateB0Z.github.com/weft-trace/weft/gen/perfetto/protos"
 
 var (
 	file_perfetto_protos_trace_attributes_proto_rawDescOnce sync.Once
@@ -189,18 +290,20 @@ func file_perfetto_protos_trace_attributes_proto_rawDescGZIP() []byte {
 	return file_perfetto_protos_trace_attributes_proto_rawDescData
 }
 
-var file_perfetto_protos_trace_attributes_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_perfetto_protos_trace_attributes_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_perfetto_protos_trace_attributes_proto_goTypes = []any{
 	(*TraceAttributes)(nil),           // 0: perfetto.protos.TraceAttributes
-	(*TraceAttributes_Attribute)(nil), // 1: perfetto.protos.TraceAttributes.Attribute
+	(*WeftPage)(nil),                  // 1: perfetto.protos.WeftPage
+	(*TraceAttributes_Attribute)(nil), // 2: perfetto.protos.TraceAttributes.Attribute
 }
 var file_perfetto_protos_trace_attributes_proto_depIdxs = []int32{
-	1, // 0: perfetto.protos.TraceAttributes.attribute:type_name -> perfetto.protos.TraceAttributes.Attribute
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	2, // 0: perfetto.protos.TraceAttributes.attribute:type_name -> perfetto.protos.TraceAttributes.Attribute
+	1, // 1: perfetto.protos.TraceAttributes.weft_pages:type_name -> perfetto.protos.WeftPage
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_perfetto_protos_trace_attributes_proto_init() }
@@ -208,7 +311,7 @@ func file_perfetto_protos_trace_attributes_proto_init() {
 	if File_perfetto_protos_trace_attributes_proto != nil {
 		return
 	}
-	file_perfetto_protos_trace_attributes_proto_msgTypes[1].OneofWrappers = []any{
+	file_perfetto_protos_trace_attributes_proto_msgTypes[2].OneofWrappers = []any{
 		(*TraceAttributes_Attribute_LongValue)(nil),
 		(*TraceAttributes_Attribute_StringValue)(nil),
 	}
@@ -218,7 +321,7 @@ func file_perfetto_protos_trace_attributes_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perfetto_protos_trace_attributes_proto_rawDesc), len(file_perfetto_protos_trace_attributes_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

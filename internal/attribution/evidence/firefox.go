@@ -1,44 +1,21 @@
 package evidence
 
 import (
-	"encoding/json"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // firefoxWindows finds the document for which a marker or a call of Firefox works: its innerWindowID, and the tab of that.
-// The reader of Firefox profiles has put the pages among the facts about the trace: they are the tree and have the urls
-// (firefox.md 10).
+// The pages of the trace are the tree and have the urls (firefox.md 10).
 type firefoxWindows struct{}
 
-// pagePrefix stands before the window in the name of a fact about a page.
-const pagePrefix = "firefox.page."
-
-// maxPages bounds the pages that are read.
-const maxPages = 1 << 16
-
-// start reads the pages.
+// start takes in the pages.
 func (firefoxWindows) start(c *pass) {
-	n := 0
-	for _, a := range c.t.Attributes() {
-		window, ok := strings.CutPrefix(a.Key, pagePrefix)
-		if !ok || n == maxPages {
-			continue
-		}
-		n++
-		var page struct {
-			TabID    int64  `json:"tabID"`
-			Embedder int64  `json:"embedderInnerWindowID"`
-			URL      string `json:"url"`
-		}
-		if json.Unmarshal([]byte(a.Text), &page) != nil {
-			continue // from elsewhere: other programs may write facts of this name
-		}
-		node := c.windowNode([]byte(window))
+	for _, page := range c.t.Pages() {
+		node := c.windowNode(strconv.AppendInt(nil, page.Window, 10))
 		state := c.contexts.AddState(trees.Snapshot{Node: node, TS: c.t.Start(), Change: trees.Followed, Url: c.contexts.Keep([]byte(page.URL))})
 		if page.Embedder != 0 {
 			outer := strconv.FormatInt(page.Embedder, 10)

@@ -33,8 +33,10 @@ func (c *converter) setAttributes() {
 	for i, l := range c.allLibs() {
 		set("lib."+strconv.Itoa(i), l.describe())
 	}
-	for _, a := range c.pages.attributes() {
-		set(a.key, a.value)
+	for i := range c.pages.pages {
+		p := &c.pages.pages[i]
+		c.b.AddPage(*p)
+		set("page."+strconv.FormatInt(p.Window, 10), describePage(p))
 	}
 	for _, th := range c.threads {
 		set("thread."+strconv.Itoa(th.index), th.describe())

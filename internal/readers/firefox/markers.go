@@ -151,9 +151,9 @@ func (c *converter) encodePage(window int64) {
 		c.log.Add(problem.PageUnknown, c.payload.th.at(c.payload.row), "")
 		return
 	}
-	if page.tab != 0 {
+	if page.Tab != 0 {
 		c.ownKey(keyTab)
-		c.enc.Int(page.tab)
+		c.enc.Int(page.Tab)
 	}
 }
 

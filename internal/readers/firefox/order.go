@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // busy measures the activity of a thread or process: CPU time in the unit of the profile, then samples with a stack,
@@ -116,17 +117,17 @@ func (c *converter) tabProcess() *process {
 
 // useWindow notes activity of a thread for a window.
 func (c *converter) useWindow(th *threadState, window int64) {
-	if page := c.pages.page(window); page != nil && page.embedder == 0 && c.isRecorded(page) {
+	if page := c.pages.page(window); page != nil && page.Embedder == 0 && c.isRecorded(page) {
 		th.process.tabUses++
 	}
 }
 
 // isRecorded reports whether a page belongs to the recorded tab. A profile that does not name a tab (0) records all
 // tabs with web documents.
-func (c *converter) isRecorded(p *page) bool {
+func (c *converter) isRecorded(p *timeline.Page) bool {
 	if tab := c.activeTab; tab != 0 {
-		return p.tab == tab
+		return p.Tab == tab
 	}
-	scheme, _, ok := strings.Cut(p.url, ":")
+	scheme, _, ok := strings.Cut(p.URL, ":")
 	return ok && (scheme == "http" || scheme == "https" || scheme == "file")
 }

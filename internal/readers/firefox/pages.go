@@ -2,24 +2,14 @@ package firefox
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// page is a document that was shown in a window (section 10).
-type page struct {
-	window   int64 // innerWindowID
-	tab      int64 // tabID; 0: unknown
-	embedder int64 // innerWindowID of the document around it; 0: none
-	url      string
-	private  bool
-}
-
-// maxPage bounds the text of a page.
-const maxPage = maxAttribute
-
 // readPages reads the list of pages.
-func (d *decoder) readPages(pages *[]page) error {
+func (d *decoder) readPages(pages *[]timeline.Page) error {
 	return d.array(func() error {
 		c, err := d.Peek()
 		if err != nil {
@@ -28,9 +18,9 @@ func (d *decoder) readPages(pages *[]page) error {
 		if c != '{' {
 			return d.unexpected(c)
 		}
-		var p page
+		var p timeline.Page
 		err = d.Unit(func() {
-			p = page{}
+			p = timeline.Page{}
 			d.pageMembers(&p)
 		})
 		if err == nil {
@@ -41,7 +31,7 @@ func (d *decoder) readPages(pages *[]page) error {
 }
 
 // pageMembers reads the members of a page, which is a unit.
-func (d *decoder) pageMembers(p *page) {
+func (d *decoder) pageMembers(p *timeline.Page) {
 	d.S.Value()
 	for key, ok := d.S.Key(); ok; key, ok = d.S.Key() {
 		name := string(key)
@@ -50,18 +40,18 @@ func (d *decoder) pageMembers(p *page) {
 		switch name {
 		case "tabID", "browsingContextID":
 			if kind == jsonscan.Integer {
-				p.tab = number
+				p.Tab = number
 			}
 		case "innerWindowID":
-			p.window = number
+			p.Window = number
 		case "embedderInnerWindowID":
-			p.embedder = number
+			p.Embedder = number
 		case "url":
 			if kind == jsonscan.String {
-				p.url = string(text)
+				p.URL = strings.ToValidUTF8(string(text[:min(len(text), maxAttribute)]), "")
 			}
 		case "isPrivateBrowsing":
-			p.private = kind == jsonscan.True
+			p.Private = kind == jsonscan.True
 		}
 	}
 }
@@ -71,20 +61,20 @@ const maxAncestors = 64
 
 // pageTree finds pages by their windows.
 type pageTree struct {
-	pages    []page
+	pages    []timeline.Page
 	byWindow map[int64]int
 }
 
-func newPageTree(pages []page) *pageTree {
+func newPageTree(pages []timeline.Page) *pageTree {
 	t := &pageTree{pages: pages, byWindow: make(map[int64]int, len(pages))}
 	for i := range pages { // the last of several of one window counts: the first is often about:blank
-		t.byWindow[pages[i].window] = i
+		t.byWindow[pages[i].Window] = i
 	}
 	return t
 }
 
 // page returns the page of a window; nil if it is not known.
-func (t *pageTree) page(window int64) *page {
+func (t *pageTree) page(window int64) *timeline.Page {
 	i, ok := t.byWindow[window]
 	if !ok {
 		return nil
@@ -93,10 +83,10 @@ func (t *pageTree) page(window int64) *page {
 }
 
 // top returns the outermost known document around a page.
-func (t *pageTree) top(p *page) *page {
+func (t *pageTree) top(p *timeline.Page) *timeline.Page {
 	for range maxAncestors {
-		outer := t.page(p.embedder)
-		if p.embedder == 0 || outer == nil || outer == p {
+		outer := t.page(p.Embedder)
+		if p.Embedder == 0 || outer == nil || outer == p {
 			break
 		}
 		p = outer
@@ -104,26 +94,16 @@ func (t *pageTree) top(p *page) *page {
 	return p
 }
 
-// attributes returns the pages as attributes of the trace, one each: firefox.page.<innerWindowID>.
-func (t *pageTree) attributes() []attribute {
-	list := make([]attribute, 0, len(t.pages))
-	for i := range t.pages {
-		p := &t.pages[i]
-		list = append(list, attribute{"page." + strconv.FormatInt(p.window, 10), p.describe()})
-	}
-	return list
-}
-
-// describe returns a page as JSON with the members of the format.
-func (p *page) describe() string {
+// describePage returns a page as JSON with the members of the format, for people.
+func describePage(p *timeline.Page) string {
 	b := []byte(`{"tabID":`)
-	b = strconv.AppendInt(b, p.tab, 10)
+	b = strconv.AppendInt(b, p.Tab, 10)
 	b = append(b, `,"embedderInnerWindowID":`...)
-	b = strconv.AppendInt(b, p.embedder, 10)
+	b = strconv.AppendInt(b, p.Embedder, 10)
 	b = append(b, `,"isPrivateBrowsing":`...)
-	b = strconv.AppendBool(b, p.private)
+	b = strconv.AppendBool(b, p.Private)
 	b = append(b, `,"url":`...)
-	b = appendQuoted(b, p.url[:min(len(p.url), maxPage)])
+	b = appendQuoted(b, p.URL)
 	return string(append(b, '}'))
 }
 

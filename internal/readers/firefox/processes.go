@@ -81,7 +81,7 @@ func (c *converter) collect(p *profile, delta float64) {
 }
 
 // allPages returns the pages of all processes.
-func allPages(p *profile, pages []page) []page {
+func allPages(p *profile, pages []timeline.Page) []timeline.Page {
 	pages = append(pages, p.pages...)
 	for _, child := range p.children {
 		pages = allPages(child, pages)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // profile is a profile in either form: of a whole recording in the processed form; of one process in the raw form,
@@ -14,7 +15,7 @@ import (
 type profile struct {
 	meta             meta
 	libs             []lib
-	pages            []page
+	pages            []timeline.Page
 	sources          sourceTable
 	shared           tables
 	threads          []*thread

@@ -364,11 +364,11 @@ func (c *converter) encodeWindow(window int64) {
 		c.log.Add(problem.PageUnknown, problem.NoPosition, "")
 		return
 	}
-	c.out.Name = c.bounded([]byte(page.url))
+	c.out.Name = c.bounded([]byte(page.URL))
 	c.ownKey(keyTab)
-	c.enc.Int(page.tab)
+	c.enc.Int(page.Tab)
 	if top := c.pages.top(page); top != page {
 		c.ownKey(keyTopWindow)
-		c.enc.Int(top.window)
+		c.enc.Int(top.Window)
 	}
 }

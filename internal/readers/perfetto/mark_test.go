@@ -1,11 +1,18 @@
 package perfetto
 
 import (
+	"bytes"
 	"fmt"
+	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/wire"
 )
 
 // rolesOf returns the roles of the named tracks of a trace, by name.
@@ -57,6 +64,54 @@ func TestRoleMarks(t *testing.T) {
 		}
 		if n := int64(read.timeline.Problems().Count(problem.TrackRoleInvalid)); n != c.damaged {
 			t.Errorf("%s, mark {%s}: counted %d times as damaged, want %d", c.name, c.mark, n, c.damaged)
+		}
+	}
+}
+
+// Pages are those that weft wrote. A damaged one is counted, and attributes that look like pages say nothing.
+func TestPages(t *testing.T) {
+	whole := timeline.Page{Window: 19327352833, Tab: 7, Embedder: 2, URL: "https://a.test/", Private: true}
+	for _, c := range []struct {
+		name, attributes string
+		want             []timeline.Page
+		damaged          int64
+	}{
+		{"whole", `weft_pages { window: 19327352833 tab: 7 embedder: 2 url: "https://a.test/" is_private: true }`, []timeline.Page{whole}, 0},
+		{"window alone", `weft_pages { window: 0 }`, []timeline.Page{{}}, 0},
+		{"one damaged", `weft_pages { window: 2 } weft_pages { tab: 7 } weft_pages { window: 3 }`, []timeline.Page{{Window: 2}, {Window: 3}}, 1},
+		{"long", `weft_pages { window: 2 url: "` + strings.Repeat("x", maxAttribute+1) + `" }`, nil, 1},
+		{"no UTF-8", `weft_pages { window: 2 url: "\xff" }`, nil, 1},
+		{"attribute", `attribute { key: "firefox.page.2" string_value: "{\"tabID\":7,\"url\":\"https://a.test/\"}" }`, nil, 0},
+	} {
+		read := readTrace(t, encode(t, `packet { trace_attributes { `+c.attributes+` } }`))
+		if diff := cmp.Diff(c.want, read.timeline.Pages()); diff != "" {
+			t.Errorf("%s: pages (-want +got):\n%s", c.name, diff)
+		}
+		if n := int64(read.timeline.Problems().Count(problem.PageInvalid)); n != c.damaged {
+			t.Errorf("%s: counted %d times as damaged, want %d", c.name, n, c.damaged)
+		}
+	}
+}
+
+// Every byte of a page that is changed or missing gives a page, or one that is counted.
+func TestDamagedPages(t *testing.T) {
+	message := encode(t, `packet { trace_attributes { weft_pages { window: 5 tab: 7 embedder: 2 url: "https://a.test/" } } }`)
+	page := message[bytes.Index(message, []byte("\x08\x05\x10\x07")):]
+	for i := range page {
+		for _, b := range []byte{0, 1, 0x7f, 0x80, 0xff, page[i] ^ 1} {
+			changed := bytes.Clone(page)
+			changed[i] = b
+			field := wire.AppendBytes(nil, schema.TraceAttributes_WeftPages, changed)
+			w := wire.NewReader(field)
+			w.Next()
+			if p, ok := parsePage(&w); ok && !utf8.ValidString(p.URL) {
+				t.Errorf("byte %d is %#x: %+v", i, b, p)
+			}
+		}
+		w := wire.NewReader(wire.AppendBytes(nil, schema.TraceAttributes_WeftPages, page[:i]))
+		w.Next()
+		if p, ok := parsePage(&w); ok && p.Window != 5 {
+			t.Errorf("%d bytes: %+v", i, p)
 		}
 	}
 }

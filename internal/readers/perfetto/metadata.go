@@ -9,6 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
@@ -70,6 +71,10 @@ func (r *reader) chromeMetadata(msg []byte) error {
 func (r *reader) traceAttributes(msg []byte) {
 	w := wire.NewReader(msg)
 	for w.Next() {
+		if w.Field() == schema.TraceAttributes_WeftPages {
+			r.page(&w)
+			continue
+		}
 		if w.Field() != schema.TraceAttributes_Attribute {
 			continue
 		}
@@ -103,6 +108,38 @@ func (r *reader) traceAttributes(msg []byte) {
 	if err := w.Err(); err != nil {
 		r.malformed("trace_attributes", err)
 	}
+}
+
+// page reads a page that weft wrote.
+func (r *reader) page(field *wire.Reader) {
+	if p, ok := parsePage(field); ok {
+		r.b.AddPage(p)
+	} else {
+		r.add(problem.PageInvalid, "")
+	}
+}
+
+// parsePage parses a page. It is not ok if nothing that weft writes has it.
+func parsePage(field *wire.Reader) (p timeline.Page, ok bool) {
+	if field.Type() != wire.Len {
+		return p, false
+	}
+	w := wire.NewReader(field.Bytes())
+	for w.Next() {
+		switch w.Tag() {
+		case wire.Tag(schema.WeftPage_Window, wire.Varint):
+			p.Window, ok = w.Int(), true
+		case wire.Tag(schema.WeftPage_Tab, wire.Varint):
+			p.Tab = w.Int()
+		case wire.Tag(schema.WeftPage_Embedder, wire.Varint):
+			p.Embedder = w.Int()
+		case wire.Tag(schema.WeftPage_URL, wire.Len):
+			p.URL = string(w.Bytes())
+		case wire.Tag(schema.WeftPage_IsPrivate, wire.Varint):
+			p.Private = w.Bool()
+		}
+	}
+	return p, ok && w.Err() == nil && len(p.URL) <= maxAttribute && utf8.ValidString(p.URL)
 }
 
 // traceUUID keeps the identity of the recording as an attribute.
