@@ -140,9 +140,6 @@ type verifier struct {
 	sequences map[pfwire.SequenceKey]*verifySequence
 	event     message.TrackEvent
 
-	attributesAt   []position // packets of trace attributes
-	chromeMetadata bool       // there is metadata in its old form
-
 	bundleCodec pfwire.Codec // pfwire.Zlib stands for pfwire.Gzip as well: both are in the same field
 	lastTime    int64
 
@@ -272,7 +269,6 @@ func (v *verifier) finish() {
 	v.releaseOrdered(0)
 	v.checkOpenSlices()
 	v.checkTracks()
-	v.checkAttributes()
 	v.reportUnknown()
 }
 

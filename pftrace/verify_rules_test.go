@@ -567,7 +567,7 @@ func TestVerifyReportIsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf(`{"producer":"test","bytes":%d,"packets":13,"bundles":0,"events":6,"violations":1,"warnings":2,"findings":[`+
+	want := fmt.Sprintf(`{"producer":"test","bytes":%d,"packets":13,"bundles":0,"events":6,"violations":1,"warnings":1,"findings":[`+
 		`{"rule":"end_without_begin","warning":false,`, len(trace))
 	if !strings.HasPrefix(string(data), want) {
 		t.Errorf("got  %s\nwant %s", data, want)

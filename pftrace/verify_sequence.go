@@ -63,8 +63,6 @@ func (v *verifier) packet(b []byte) {
 		v.sample(seq, at, ok)
 	case schema.TracePacket_TraceAttributes:
 		v.traceAttributes()
-	case schema.TracePacket_ChromeEvents:
-		v.chromeMetadata = true
 	}
 }
 
@@ -223,20 +221,8 @@ func (v *verifier) clockSnapshot(seq *verifySequence) {
 	v.parsed(v.state.Clocks.Snapshot(state, v.fields.Data))
 }
 
-// checkAttributes warns of attributes that have no copy as Chrome metadata, which all versions of Perfetto read.
-func (v *verifier) checkAttributes() {
-	for _, at := range v.attributesAt {
-		if !v.chromeMetadata {
-			v.foundAt(ruleNeedsVersion, at, "trace_attributes: v55")
-		}
-	}
-}
-
 // traceAttributes looks for the attribute by which weft marks its own packets.
 func (v *verifier) traceAttributes() {
-	if len(v.attributesAt) < v.opts.MaxCases {
-		v.attributesAt = append(v.attributesAt, v.at)
-	}
 	for r := wire.NewReader(v.fields.Data); r.Next(); {
 		if r.Field() != schema.TraceAttributes_Attribute {
 			continue

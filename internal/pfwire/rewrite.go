@@ -369,10 +369,7 @@ func (a *Appender) begin() error {
 
 // Attributes adds facts about the trace.
 func (a *Appender) Attributes(list []timeline.Attribute) error {
-	if err := a.done(appendAttributes(a.head(0), list)); err != nil {
-		return err
-	}
-	return a.done(appendChromeMetadata(a.head(0), list))
+	return a.done(appendAttributes(a.head(0), list))
 }
 
 // Thread adds a track that stands for a thread, to be the parent of others, and returns its uuid. Threads come before

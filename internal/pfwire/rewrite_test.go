@@ -141,7 +141,6 @@ func TestRewriteAppends(t *testing.T) {
 		`trusted_packet_sequence_id: 8 track_descriptor { uuid: 0x7765667400000001 thread { pid: 3 tid: 4 } }`,
 		`trusted_packet_sequence_id: 8 track_descriptor { uuid: 0x7765667400000002 parent_uuid: 0x7765667400000001 name: "below" description: "what" }`,
 		`trusted_packet_sequence_id: 8 trace_attributes { attribute { key: "k" string_value: "v" } }`,
-		`trusted_packet_sequence_id: 8 chrome_events { metadata { name: "k" string_value: "v" } }`,
 		`trusted_packet_sequence_id: 8 sequence_flags: 1 timestamp: 10 timestamp_clock_id: 3 track_event { type: TYPE_SLICE_BEGIN track_uuid: 0x7765667400000002 name: "name" correlation_id_str: "c" }`,
 		`trusted_packet_sequence_id: 8 timestamp: 15 timestamp_clock_id: 3 track_event { type: TYPE_SLICE_END track_uuid: 0x7765667400000002 }`,
 	}

@@ -16,6 +16,10 @@ import (
 // AttributeVersion is the trace attribute that names the version of weft, by which its own packets are recognised.
 const AttributeVersion = "weft.version"
 
+// AttributeStarted is the trace attribute with the time at which the tracing service began to trace. Files have it as an event
+// of the service.
+const AttributeStarted = "tracing_started_ns"
+
 // Version is the version of weft that is written into traces, as the attribute weft.version.
 const Version = "0.1.0"
 
@@ -60,9 +64,8 @@ func choose(what, name string, names ...string) (int, error) {
 //
 // All events are on one packet sequence. Its first packets define every interned text and describe every track, so that
 // the segments of the timeline can be encoded independently of each other. All versions of Perfetto since v49 read
-// everything but call stacks (v53), the order of processes and threads (v57) and, depending on Options.Samples,
-// call-stack samples (v58), which they leave out (perfetto.md 14); trace attributes (v55) are written in their old
-// form as well.
+// everything but call stacks (v53), trace attributes (v55), the order of processes and threads (v57) and, depending on Options.Samples,
+// call-stack samples (v58), which they leave out (perfetto.md 14).
 //
 // What is lost because Perfetto has no place for it is counted in the timeline's problem log, by each Write.
 func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Options) error {

@@ -311,12 +311,17 @@ func (w *writer) rootOrder() error {
 	return w.out.packetDone()
 }
 
-// attributes writes the facts about the trace twice: as attributes, which Perfetto reads since v55, and as Chrome
-// metadata, which all versions read.
+// attributes writes the facts about the trace, as attributes, which Perfetto reads since v55.
 func (w *writer) attributes() error {
 	all := []timeline.Attribute{{Key: AttributeVersion, Text: Version}}
 	for _, a := range w.t.Attributes() {
-		if a.Key != AttributeVersion { // of the weft that wrote the input
+		switch {
+		case a.Key == AttributeVersion: // of the weft that wrote the input
+		case a.Key == AttributeStarted && a.IsInt && a.Int >= 0:
+			if err := w.started(a.Int); err != nil {
+				return err
+			}
+		default:
 			all = append(all, a)
 		}
 	}
@@ -326,7 +331,9 @@ func (w *writer) attributes() error {
 			size += len(all[n].Key) + len(all[n].Text)
 			n++
 		}
-		if err := w.attributePackets(all[:n]); err != nil {
+		b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
+		w.out.buf = wire.EndMessage(appendAttributes(append(b, plain...), all[:n]), packet)
+		if err := w.out.packetDone(); err != nil {
 			return err
 		}
 		all = all[n:]
@@ -334,18 +341,21 @@ func (w *writer) attributes() error {
 	return nil
 }
 
-func (w *writer) attributePackets(list []timeline.Attribute) error {
+// started writes when the tracing service began to trace. Perfetto takes the time for one of BOOTTIME unless the packet names
+// another clock.
+func (w *writer) started(ts int64) error {
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
-	w.out.buf = wire.EndMessage(appendAttributes(append(b, plain...), list), packet)
-	if err := w.out.packetDone(); err != nil {
-		return err
+	b = wire.AppendUint(b, schema.TracePacket_Timestamp, uint64(ts))
+	if _, primary := w.snapshot(); primary != 0 {
+		b = wire.AppendUint(b, schema.TracePacket_TimestampClockID, uint64(primary))
 	}
-	b, packet = wire.BeginMessage(w.out.buf, schema.Trace_Packet)
-	w.out.buf = wire.EndMessage(appendChromeMetadata(append(b, plain...), list), packet)
+	b, event := wire.BeginMessage(b, schema.TracePacket_ServiceEvent)
+	b = wire.AppendBool(b, schema.TracingServiceEvent_TracingStarted, true)
+	w.out.buf = wire.EndMessage(wire.EndMessage(b, event), packet)
 	return w.out.packetDone()
 }
 
-// appendAttributes appends facts about the trace to a packet, in the form that Perfetto reads since v55.
+// appendAttributes appends facts about the trace to a packet.
 func appendAttributes(b []byte, list []timeline.Attribute) []byte {
 	b, m := wire.BeginMessage(b, schema.TracePacket_TraceAttributes)
 	for i := range list {
@@ -356,23 +366,6 @@ func appendAttributes(b []byte, list []timeline.Attribute) []byte {
 			b = wire.AppendInt(b, schema.TraceAttributesAttribute_LongValue, list[i].Int)
 		} else {
 			b = wire.AppendString(b, schema.TraceAttributesAttribute_StringValue, list[i].Text)
-		}
-		b = wire.EndMessage(b, a)
-	}
-	return wire.EndMessage(b, m)
-}
-
-// appendChromeMetadata is appendAttributes in the form that all versions read.
-func appendChromeMetadata(b []byte, list []timeline.Attribute) []byte {
-	b, m := wire.BeginMessage(b, schema.TracePacket_ChromeEvents)
-	for i := range list {
-		var a int
-		b, a = wire.BeginMessage(b, schema.ChromeEventBundle_Metadata)
-		b = wire.AppendString(b, schema.ChromeMetadata_Name, list[i].Key)
-		if list[i].IsInt {
-			b = wire.AppendInt(b, schema.ChromeMetadata_IntValue, list[i].Int)
-		} else {
-			b = wire.AppendString(b, schema.ChromeMetadata_StringValue, list[i].Text)
 		}
 		b = wire.EndMessage(b, a)
 	}

@@ -517,6 +517,8 @@ const (
 	TracePacket_TraceAttributes         = 126
 	TracePacket_ZstdCompressedPackets   = 133
 	TracePacket_StackSample             = 135
+	TracePacket_WeftIdle                = 9900
+	TracePacket_WeftThreadTime          = 9901
 )
 
 // Values of TracePacket.SequenceFlags.
@@ -537,6 +539,11 @@ const (
 const (
 	TraceUuid_Msb = 1
 	TraceUuid_Lsb = 2
+)
+
+// Fields of TracingServiceEvent.
+const (
+	TracingServiceEvent_TracingStarted = 2
 )
 
 // Fields of TrackDescriptor.
@@ -945,7 +952,8 @@ var Messages = [...]Message{
 		{11, length, false, 49}, {12, length, false, 18}, {13, varint, false, 0}, {36, length, false, 0}, {41, varint, false, 0}, {42, varint, false, 0},
 		{43, length, false, 24}, {44, length, false, 40}, {50, length, false, 0}, {54, length, false, 38}, {58, varint, false, 0}, {59, length, false, 45},
 		{60, length, false, 48}, {66, length, false, 23}, {69, length, false, 47}, {72, length, false, 16}, {79, varint, false, 0}, {87, varint, false, 0},
-		{89, length, false, 46}, {98, varint, false, 0}, {126, length, false, 42}, {133, length, false, 0}, {135, length, false, 31},
+		{89, length, false, 46}, {98, varint, false, 0}, {126, length, false, 42}, {133, length, false, 0}, {135, length, false, 31}, {9900, length, false, 49},
+		{9901, varint, false, 0},
 	}},
 	MessageTracePacketDefaults: {"TracePacketDefaults", []Field{
 		{11, length, false, 53}, {58, varint, false, 0}, {100, length, false, 36},
@@ -953,7 +961,9 @@ var Messages = [...]Message{
 	MessageTraceUuid: {"TraceUuid", []Field{
 		{1, varint, false, 0}, {2, varint, false, 0},
 	}},
-	MessageTracingServiceEvent: {"TracingServiceEvent", []Field{}},
+	MessageTracingServiceEvent: {"TracingServiceEvent", []Field{
+		{2, varint, false, 0},
+	}},
 	MessageTrackDescriptor: {"TrackDescriptor", []Field{
 		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 24}, {4, length, false, 40}, {5, varint, false, 0}, {6, length, false, 5},
 		{7, length, false, 6}, {8, length, false, 9}, {9, varint, false, 0}, {10, length, false, 0}, {11, varint, false, 0}, {12, varint, false, 0},

@@ -116,6 +116,7 @@ type TracePacket struct {
 	//	*TracePacket_TraceAttributes
 	//	*TracePacket_ZstdCompressedPackets
 	//	*TracePacket_StackSample
+	//	*TracePacket_WeftIdle
 	Data isTracePacket_Data `protobuf_oneof:"data"`
 	// The user that wrote the packet, by the tracing service.
 	//
@@ -144,9 +145,12 @@ type TracePacket struct {
 	// Nothing is missing before this packet, it is the first of its sequence.
 	FirstPacketOnSequence *bool `protobuf:"varint,87,opt,name=first_packet_on_sequence,json=firstPacketOnSequence" json:"first_packet_on_sequence,omitempty"`
 	// The machine, when several were traced at once.
-	MachineId     *uint32 `protobuf:"varint,98,opt,name=machine_id,json=machineId" json:"machine_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MachineId *uint32 `protobuf:"varint,98,opt,name=machine_id,json=machineId" json:"machine_id,omitempty"`
+	// weft's own, not part of Perfetto's schema: the CPU time of the thread in ns at the instant in track_event. As an extra
+	// counter value, Perfetto takes it for a CPU time of 0 that the instant used.
+	WeftThreadTime *int64 `protobuf:"varint,9901,opt,name=weft_thread_time,json=weftThreadTime" json:"weft_thread_time,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *TracePacket) Reset() {
@@ -353,6 +357,15 @@ func (x *TracePacket) GetStackSample() *StackSample {
 	return nil
 }
 
+func (x *TracePacket) GetWeftIdle() *TrackEvent {
+	if x != nil {
+		if x, ok := x.Data.(*TracePacket_WeftIdle); ok {
+			return x.WeftIdle
+		}
+	}
+	return nil
+}
+
 func (x *TracePacket) GetOptionalTrustedUid() isTracePacket_OptionalTrustedUid {
 	if x != nil {
 		return x.OptionalTrustedUid
@@ -437,6 +450,13 @@ func (x *TracePacket) GetFirstPacketOnSequence() bool {
 func (x *TracePacket) GetMachineId() uint32 {
 	if x != nil && x.MachineId != nil {
 		return *x.MachineId
+	}
+	return 0
+}
+
+func (x *TracePacket) GetWeftThreadTime() int64 {
+	if x != nil && x.WeftThreadTime != nil {
+		return *x.WeftThreadTime
 	}
 	return 0
 }
@@ -530,6 +550,12 @@ type TracePacket_StackSample struct {
 	StackSample *StackSample `protobuf:"bytes,135,opt,name=stack_sample,json=stackSample,oneof"`
 }
 
+type TracePacket_WeftIdle struct {
+	// weft's own, not part of Perfetto's schema: the begin or end of a slice that says that a sampled thread was idle. Viewers
+	// pass over it, so that they show a gap.
+	WeftIdle *TrackEvent `protobuf:"bytes,9900,opt,name=weft_idle,json=weftIdle,oneof"`
+}
+
 func (*TracePacket_ProcessTree) isTracePacket_Data() {}
 
 func (*TracePacket_ChromeEvents) isTracePacket_Data() {}
@@ -564,6 +590,8 @@ func (*TracePacket_ZstdCompressedPackets) isTracePacket_Data() {}
 
 func (*TracePacket_StackSample) isTracePacket_Data() {}
 
+func (*TracePacket_WeftIdle) isTracePacket_Data() {}
+
 type isTracePacket_OptionalTrustedUid interface {
 	isTracePacket_OptionalTrustedUid()
 }
@@ -590,7 +618,7 @@ var File_perfetto_protos_trace_packet_proto protoreflect.FileDescriptor
 
 const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"\n" +
-	"\"perfetto/protos/trace_packet.proto\x12\x0fperfetto.protos\x1a(perfetto/protos/chrome_trace_event.proto\x1a$perfetto/protos/clock_snapshot.proto\x1a*perfetto/protos/extension_descriptor.proto\x1a#perfetto/protos/interned_data.proto\x1a(perfetto/protos/process_descriptor.proto\x1a\"perfetto/protos/process_tree.proto\x1a$perfetto/protos/profile_packet.proto\x1a\"perfetto/protos/stack_sample.proto\x1a'perfetto/protos/thread_descriptor.proto\x1a&perfetto/protos/trace_attributes.proto\x1a+perfetto/protos/trace_packet_defaults.proto\x1a perfetto/protos/trace_uuid.proto\x1a+perfetto/protos/tracing_service_event.proto\x1a&perfetto/protos/track_descriptor.proto\x1a!perfetto/protos/track_event.proto\"\xed\x0f\n" +
+	"\"perfetto/protos/trace_packet.proto\x12\x0fperfetto.protos\x1a(perfetto/protos/chrome_trace_event.proto\x1a$perfetto/protos/clock_snapshot.proto\x1a*perfetto/protos/extension_descriptor.proto\x1a#perfetto/protos/interned_data.proto\x1a(perfetto/protos/process_descriptor.proto\x1a\"perfetto/protos/process_tree.proto\x1a$perfetto/protos/profile_packet.proto\x1a\"perfetto/protos/stack_sample.proto\x1a'perfetto/protos/thread_descriptor.proto\x1a&perfetto/protos/trace_attributes.proto\x1a+perfetto/protos/trace_packet_defaults.proto\x1a perfetto/protos/trace_uuid.proto\x1a+perfetto/protos/tracing_service_event.proto\x1a&perfetto/protos/track_descriptor.proto\x1a!perfetto/protos/track_event.proto\"\xd5\x10\n" +
 	"\vTracePacket\x12\x1c\n" +
 	"\ttimestamp\x18\b \x01(\x04R\ttimestamp\x12,\n" +
 	"\x12timestamp_clock_id\x18: \x01(\rR\x10timestampClockId\x12A\n" +
@@ -613,7 +641,8 @@ const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"trace_uuid\x18Y \x01(\v2\x1a.perfetto.protos.TraceUuidH\x00R\ttraceUuid\x12M\n" +
 	"\x10trace_attributes\x18~ \x01(\v2 .perfetto.protos.TraceAttributesH\x00R\x0ftraceAttributes\x129\n" +
 	"\x17zstd_compressed_packets\x18\x85\x01 \x01(\fH\x00R\x15zstdCompressedPackets\x12B\n" +
-	"\fstack_sample\x18\x87\x01 \x01(\v2\x1c.perfetto.protos.StackSampleH\x00R\vstackSample\x12!\n" +
+	"\fstack_sample\x18\x87\x01 \x01(\v2\x1c.perfetto.protos.StackSampleH\x00R\vstackSample\x12;\n" +
+	"\tweft_idle\x18\xacM \x01(\v2\x1b.perfetto.protos.TrackEventH\x00R\bweftIdle\x12!\n" +
 	"\vtrusted_uid\x18\x03 \x01(\x05H\x01R\n" +
 	"trustedUid\x12=\n" +
 	"\x1atrusted_packet_sequence_id\x18\n" +
@@ -627,7 +656,8 @@ const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"\x17previous_packet_dropped\x18* \x01(\rR\x15previousPacketDropped\x127\n" +
 	"\x18first_packet_on_sequence\x18W \x01(\bR\x15firstPacketOnSequence\x12\x1d\n" +
 	"\n" +
-	"machine_id\x18b \x01(\rR\tmachineId\"h\n" +
+	"machine_id\x18b \x01(\rR\tmachineId\x12)\n" +
+	"\x10weft_thread_time\x18\xadM \x01(\x03R\x0eweftThreadTime\"h\n" +
 	"\rSequenceFlags\x12\x13\n" +
 	"\x0fSEQ_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dSEQ_INCREMENTAL_STATE_CLEARED\x10\x01\x12\x1f\n" +
@@ -685,13 +715,14 @@ var file_perfetto_protos_trace_packet_proto_depIdxs = []int32{
 	13, // 11: perfetto.protos.TracePacket.trace_uuid:type_name -> perfetto.protos.TraceUuid
 	14, // 12: perfetto.protos.TracePacket.trace_attributes:type_name -> perfetto.protos.TraceAttributes
 	15, // 13: perfetto.protos.TracePacket.stack_sample:type_name -> perfetto.protos.StackSample
-	16, // 14: perfetto.protos.TracePacket.interned_data:type_name -> perfetto.protos.InternedData
-	17, // 15: perfetto.protos.TracePacket.trace_packet_defaults:type_name -> perfetto.protos.TracePacketDefaults
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	5,  // 14: perfetto.protos.TracePacket.weft_idle:type_name -> perfetto.protos.TrackEvent
+	16, // 15: perfetto.protos.TracePacket.interned_data:type_name -> perfetto.protos.InternedData
+	17, // 16: perfetto.protos.TracePacket.trace_packet_defaults:type_name -> perfetto.protos.TracePacketDefaults
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_perfetto_protos_trace_packet_proto_init() }
@@ -732,6 +763,7 @@ func file_perfetto_protos_trace_packet_proto_init() {
 		(*TracePacket_TraceAttributes)(nil),
 		(*TracePacket_ZstdCompressedPackets)(nil),
 		(*TracePacket_StackSample)(nil),
+		(*TracePacket_WeftIdle)(nil),
 		(*TracePacket_TrustedUid)(nil),
 		(*TracePacket_TrustedPacketSequenceId)(nil),
 	}

@@ -21,10 +21,16 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// An event of the tracing service. weft only needs to know that a packet is one, because such packets do not advance
-// the clock of their sequence; the content stays in the unknown fields.
+// An event of the tracing service, at the time of its packet: in BOOTTIME, unless the packet names its clock. Such packets do
+// not advance the clock of their sequence. What weft does not read stays in the unknown fields.
 type TracingServiceEvent struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What happened.
+	//
+	// Types that are valid to be assigned to EventType:
+	//
+	//	*TracingServiceEvent_TracingStarted
+	EventType     isTracingServiceEvent_EventType `protobuf_oneof:"event_type"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -59,12 +65,42 @@ func (*TracingServiceEvent) Descriptor() ([]byte, []int) {
 	return file_perfetto_protos_tracing_service_event_proto_rawDescGZIP(), []int{0}
 }
 
+func (x *TracingServiceEvent) GetEventType() isTracingServiceEvent_EventType {
+	if x != nil {
+		return x.EventType
+	}
+	return nil
+}
+
+func (x *TracingServiceEvent) GetTracingStarted() bool {
+	if x != nil {
+		if x, ok := x.EventType.(*TracingServiceEvent_TracingStarted); ok {
+			return x.TracingStarted
+		}
+	}
+	return false
+}
+
+type isTracingServiceEvent_EventType interface {
+	isTracingServiceEvent_EventType()
+}
+
+type TracingServiceEvent_TracingStarted struct {
+	// The service began to trace.
+	TracingStarted bool `protobuf:"varint,2,opt,name=tracing_started,json=tracingStarted,oneof"`
+}
+
+func (*TracingServiceEvent_TracingStarted) isTracingServiceEvent_EventType() {}
+
 var File_perfetto_protos_tracing_service_event_proto protoreflect.FileDescriptor
 
 const file_perfetto_protos_tracing_service_event_proto_rawDesc = "" +
 	"\n" +
-	"+perfetto/protos/tracing_service_event.proto\x12\x0fperfetto.protos\"\x15\n" +
-	"\x13TracingServiceEventB0Z.github.com/weft-trace/weft/gen/perfetto/protos"
+	"+perfetto/protos/tracing_service_event.proto\x12\x0fperfetto.protos\"N\n" +
+	"\x13TracingServiceEvent\x12)\n" +
+	"\x0ftracing_started\x18\x02 \x01(\bH\x00R\x0etracingStartedB\f\n" +
+	"\n" +
+	"event_typeB0Z.github.com/weft-trace/weft/gen/perfetto/protos"
 
 var (
 	file_perfetto_protos_tracing_service_event_proto_rawDescOnce sync.Once
@@ -94,6 +130,9 @@ func init() { file_perfetto_protos_tracing_service_event_proto_init() }
 func file_perfetto_protos_tracing_service_event_proto_init() {
 	if File_perfetto_protos_tracing_service_event_proto != nil {
 		return
+	}
+	file_perfetto_protos_tracing_service_event_proto_msgTypes[0].OneofWrappers = []any{
+		(*TracingServiceEvent_TracingStarted)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

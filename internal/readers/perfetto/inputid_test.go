@@ -60,7 +60,7 @@ func TestInputIDsAreReadBack(t *testing.T) {
 		if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](again.timeline), pftrace.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if report, err := pftrace.Verify(context.Background(), bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{}); err != nil || len(report.Findings) > 0 {
+		if report, err := pftrace.Verify(context.Background(), bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{}); err != nil || !report.OK() {
 			t.Errorf("%v, %+v", err, report.Findings)
 		}
 		again = readTrace(t, out.Bytes())

@@ -2,7 +2,9 @@ package perfetto
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"unicode/utf8"
 
@@ -160,6 +162,35 @@ func (r *reader) traceUUID(msg []byte) {
 	}
 	text := fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 	r.b.SetAttribute("trace_uuid", text)
+}
+
+// serviceEvent reads when the tracing service began to trace. Its events are in BOOTTIME unless they name a clock.
+func (r *reader) serviceEvent(msg []byte) {
+	w := wire.NewReader(msg)
+	for w.Next() {
+		if w.Field() == schema.TracingServiceEvent_TracingStarted && w.Bool() && r.fields.HasTimestamp {
+			clock := pfwire.Clock{ID: cmp.Or(r.fields.ClockID, uint32(timeline.ClockBoottime))}
+			r.started = &pfwire.Stamp{Clock: clock, Nanos: int64(r.fields.Timestamp)}
+		}
+	}
+	if err := w.Err(); err != nil {
+		r.malformed("service_event", err)
+	}
+}
+
+// setStarted keeps when the service began to trace as an attribute. If no snapshot explains the clock, the time is taken for
+// one of the trace, as in Perfetto.
+func (r *reader) setStarted() {
+	if r.started == nil {
+		return
+	}
+	ts, err := r.state.Clocks.TraceTime(*r.started)
+	if errors.Is(err, pfwire.ErrUnknownClock) {
+		ts, err = r.started.Nanos, nil
+	}
+	if err == nil && ts >= 0 {
+		r.b.SetIntAttribute(pfwire.AttributeStarted, ts)
+	}
 }
 
 // validText returns text as UTF-8. Chrome writes lone surrogates in names (perfetto.md 15); what is no UTF-8

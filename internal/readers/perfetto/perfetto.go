@@ -145,6 +145,7 @@ type reader struct {
 	ev         trackEvent
 	out        timeline.Event
 	samples    *timeline.SampleDescription // of the first sample
+	started    *pfwire.Stamp               // when the service began to trace
 	occurs     []occurrence                // stack of schema.go
 	text       []byte                      // scratch
 	skipped    map[string]*tally
@@ -225,8 +226,9 @@ func (r *reader) readPacket(packet []byte, offset int64) error {
 func (r *reader) payload(stamp pfwire.Stamp, stampErr error) error {
 	data := r.fields.Data
 	switch r.fields.Payload {
-	case 0, schema.TracePacket_SynchronizationMarker, schema.TracePacket_ServiceEvent: // 0: state only
-		return nil
+	case 0, schema.TracePacket_SynchronizationMarker: // 0: state only
+	case schema.TracePacket_ServiceEvent:
+		r.serviceEvent(data)
 	case schema.TracePacket_ProcessTree:
 		r.processTree(data)
 	case schema.TracePacket_ChromeEvents:
@@ -270,6 +272,7 @@ func (r *reader) finish() error {
 		return err
 	}
 	r.b.SetClocks(r.state.Clocks.Trace())
+	r.setStarted()
 	for _, t := range r.tallies {
 		r.problems.AddN(problem.PacketNotConverted, t.count, t.first, t.what)
 	}
