@@ -114,7 +114,7 @@ type position struct {
 // tallyKey separates the findings of a rule that only weft's own sequences must obey by sequence.
 type tallyKey struct {
 	rule rule
-	seq  pfwire.SequenceKey
+	seq  message.SequenceKey
 }
 
 type tally struct {
@@ -131,14 +131,18 @@ type verifier struct {
 	tallies map[tallyKey]*tally
 	unknown map[unknownField]*unknownUse
 
-	own    map[pfwire.SequenceKey]bool // sequences that weft wrote
+	own    map[message.SequenceKey]bool // sequences that weft wrote
 	ownAll bool
 
 	state     *pfwire.State
-	fields    pfwire.PacketFields // of the packet at hand
+	fields    message.TracePacket // of the packet at hand
 	at        position
-	sequences map[pfwire.SequenceKey]*verifySequence
-	event     message.TrackEvent
+	sequences map[message.SequenceKey]*verifySequence
+
+	// The message at hand; its lists are reused.
+	event              message.TrackEvent
+	callstack          message.Callstack
+	stackSampleMessage message.StackSample
 
 	bundleCodec pfwire.Codec // pfwire.Zlib stands for pfwire.Gzip as well: both are in the same field
 	lastTime    int64
@@ -153,9 +157,9 @@ func newVerifier(opts VerifyOptions) *verifier {
 		schema:    newSchema(),
 		tallies:   make(map[tallyKey]*tally),
 		unknown:   make(map[unknownField]*unknownUse),
-		own:       make(map[pfwire.SequenceKey]bool),
+		own:       make(map[message.SequenceKey]bool),
 		state:     pfwire.NewState(),
-		sequences: make(map[pfwire.SequenceKey]*verifySequence),
+		sequences: make(map[message.SequenceKey]*verifySequence),
 		tracks:    newVerifyTracks(),
 		order:     newVerifyOrder(opts.MaxBuffered),
 	}
@@ -170,7 +174,7 @@ func (v *verifier) foundAt(r rule, at position, format string, args ...any) {
 }
 
 // foundOn counts one case at a place on a sequence.
-func (v *verifier) foundOn(r rule, at position, seq pfwire.SequenceKey, format string, args ...any) {
+func (v *verifier) foundOn(r rule, at position, seq message.SequenceKey, format string, args ...any) {
 	key := tallyKey{rule: r}
 	if rules[r].class == ownViolation {
 		key.seq = seq
@@ -196,7 +200,7 @@ func (v *verifier) readPackets(ctx context.Context) error {
 		if err == nil {
 			v.report.Packets = p.Index + 1
 			v.at = position{p.Index, p.Offset}
-			v.packet(p.Bytes)
+			v.packet(&p)
 			continue
 		}
 		var broken *pfwire.PacketError
@@ -208,7 +212,7 @@ func (v *verifier) readPackets(ctx context.Context) error {
 			v.report.Bytes = v.reader.Offset() + int64(v.reader.Unread())
 			return nil
 		case errors.As(err, &broken):
-			v.fields = pfwire.PacketFields{}
+			v.fields = message.TracePacket{}
 			v.foundAt(ruleOf(broken), position{broken.Index, broken.Offset}, "%v", broken.Err)
 		default:
 			return err
@@ -265,7 +269,7 @@ func (v *verifier) bundle(b pfwire.Bundle, offset int64, extra int) {
 
 // finish checks what can only be said at the end.
 func (v *verifier) finish() {
-	v.fields = pfwire.PacketFields{}
+	v.fields = message.TracePacket{}
 	v.releaseOrdered(0)
 	v.checkOpenSlices()
 	v.checkTracks()

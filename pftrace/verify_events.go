@@ -3,10 +3,8 @@ package pftrace
 import (
 	"slices"
 
-	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
-	"github.com/weft-trace/weft/internal/wire"
 )
 
 // maxExtraValues is the number of extra counter values that an event may have (perfetto.md 7).
@@ -106,10 +104,10 @@ func (v *verifier) checkCounters(seq *verifySequence, e *message.TrackEvent) {
 	}
 	tracks, floatTracks := e.ExtraTracks, e.ExtraDoubleTracks
 	if seq != nil && len(tracks) == 0 {
-		tracks = seq.Defaults.ExtraCounters
+		tracks = seq.Defaults.ExtraTracks
 	}
 	if seq != nil && len(floatTracks) == 0 {
-		floatTracks = seq.Defaults.ExtraDoubleCounters
+		floatTracks = seq.Defaults.ExtraDoubleTracks
 	}
 	v.checkExtraValues(len(e.ExtraValues), tracks)
 	v.checkExtraValues(len(e.ExtraDoubleValues), floatTracks)
@@ -158,24 +156,22 @@ func (v *verifier) checkSequenceThread(seq *verifySequence) {
 
 // checkReferences checks the interned ids of an event.
 func (v *verifier) checkReferences(seq *verifySequence, e *message.TrackEvent) {
-	v.useInterned(seq, pfwire.InternedEventNames, e.NameIID)
-	v.useInterned(seq, pfwire.InternedEventNames, e.Legacy.NameIID)
+	v.useInterned(seq, message.InternedEventNames, e.NameIID)
+	v.useInterned(seq, message.InternedEventNames, e.Legacy.NameIID)
 	for _, iid := range e.CategoryIIDs {
-		v.useInterned(seq, pfwire.InternedCategories, iid)
+		v.useInterned(seq, message.InternedCategories, iid)
 	}
-	v.useInterned(seq, pfwire.InternedSourceLocations, e.SourceLocationIID)
-	v.useInterned(seq, pfwire.InternedCorrelationIDs, e.CorrelationIID)
+	v.useInterned(seq, message.InternedSourceLocations, e.SourceLocationIID)
+	v.useInterned(seq, message.InternedCorrelationIDs, e.CorrelationIID)
 	v.useCallstack(seq, e.CallstackIID)
 	if e.Callstack != nil {
 		v.checkInlineCallstack(e.Callstack)
 	}
-	for l := wire.NewReader(e.Log); l.Next(); {
-		switch l.Field() {
-		case schema.LogMessage_SourceLocationIID:
-			v.useInterned(seq, pfwire.InternedSourceLocations, l.Uint())
-		case schema.LogMessage_BodyIID:
-			v.useInterned(seq, pfwire.InternedLogMessages, l.Uint())
-		}
+	if e.Log != nil {
+		var l message.LogMessage
+		v.parsed(l.Parse(e.Log))
+		v.useInterned(seq, message.InternedSourceLocations, l.SourceLocationIID)
+		v.useInterned(seq, message.InternedLogMessages, l.BodyIID)
 	}
 }
 
@@ -202,10 +198,10 @@ func (v *verifier) annotation(seq *verifySequence, msg []byte, needsName bool) (
 	v.parsed(a.Parse(msg))
 	name := a.Name
 	if a.NameIID != 0 {
-		name, _ = v.useInterned(seq, pfwire.InternedAnnotationNames, a.NameIID)
+		name, _ = v.useInterned(seq, message.InternedAnnotationNames, a.NameIID)
 	}
-	v.useInterned(seq, pfwire.InternedValueTypeNames, a.TypeNameIID)
-	v.useInterned(seq, pfwire.InternedStringValues, a.TextIID)
+	v.useInterned(seq, message.InternedValueTypeNames, a.TypeNameIID)
+	v.useInterned(seq, message.InternedStringValues, a.TextIID)
 	for m := a.Members(); m.Next(); {
 		v.annotation(seq, m.Bytes(), a.Kind == message.DictAnnotation)
 	}

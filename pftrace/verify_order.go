@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 )
 
 // orderKind is what an event means for nesting and flows. At one time and in one packet they count in this order: a
@@ -49,7 +49,7 @@ type verifyOrder struct {
 	sorted    bool // held is in order
 	disorder  bool // some event came out of order
 	released  int64
-	sequences []pfwire.SequenceKey
+	sequences []message.SequenceKey
 	flows     map[uint64]struct{} // the active ones
 	noFlows   bool                // their order is lost
 }
@@ -58,7 +58,7 @@ func newVerifyOrder(limit int) verifyOrder {
 	return verifyOrder{limit: limit, sorted: true, flows: make(map[uint64]struct{})}
 }
 
-func (o *verifyOrder) addSequence(key pfwire.SequenceKey) uint32 {
+func (o *verifyOrder) addSequence(key message.SequenceKey) uint32 {
 	o.sequences = append(o.sequences, key)
 	return uint32(len(o.sequences) - 1)
 }
@@ -162,7 +162,7 @@ func (v *verifier) inOrder(e *orderedEvent) {
 	}
 }
 
-func (v *verifier) flowInOrder(e *orderedEvent, seq pfwire.SequenceKey) {
+func (v *verifier) flowInOrder(e *orderedEvent, seq message.SequenceKey) {
 	o := &v.order
 	if o.noFlows {
 		return

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
-	"github.com/weft-trace/weft/internal/wire"
 )
 
 // verifySequence is what the verifier knows of a packet sequence beyond its pfwire.State.
@@ -28,16 +28,13 @@ type verifySequence struct {
 }
 
 // packet checks one packet: its structure, then the state of its sequence, its time, its payload.
-func (v *verifier) packet(b []byte) {
+func (v *verifier) packet(p *pfwire.Packet) {
+	v.fields = message.TracePacket{}
+	if !v.checkStructure(p.Bytes) {
+		return
+	}
+	v.fields = *p.Fields
 	f := &v.fields
-	*f = pfwire.PacketFields{}
-	if !v.checkStructure(b) {
-		return
-	}
-	if err := f.Parse(b); err != nil {
-		v.found(ruleMalformed, "%v", err)
-		return
-	}
 	seq := v.checkSequence()
 	if seq != nil && !seq.Valid() && f.NeedsState {
 		return // readers drop it
@@ -51,14 +48,13 @@ func (v *verifier) packet(b []byte) {
 	case schema.TracePacket_TrackDescriptor:
 		v.trackDescriptor(seq)
 	case schema.TracePacket_ProcessDescriptor:
-		if pid, _ := descriptorIDs(f.Data); pid == 0 {
+		if pid := v.processID(f.Data); pid == 0 {
 			v.found(ruleReservedID, "process descriptor: process id 0")
 		}
 	case schema.TracePacket_ThreadDescriptor:
-		if pid, tid := descriptorIDs(f.Data); pid == 0 || tid == 0 {
-			v.found(ruleReservedID, "thread descriptor: process id %d, thread id %d", pid, tid)
+		if d := v.thread(seq, f.Data); d.PID == 0 || d.TID == 0 {
+			v.found(ruleReservedID, "thread descriptor: process id %d, thread id %d", d.PID, d.TID)
 		}
-		v.setThread(seq, f.Data)
 	case schema.TracePacket_StreamingProfilePacket, schema.TracePacket_PerfSample, schema.TracePacket_StackSample:
 		v.sample(seq, at, ok)
 	case schema.TracePacket_TraceAttributes:
@@ -123,31 +119,26 @@ func (v *verifier) checkSequence() *verifySequence {
 
 // internedData checks the entries that the packet defines. The first definition of an id is already in the tables.
 func (v *verifier) internedData(seq *verifySequence) {
-	known := v.schema.field(schema.TracePacket_InternedData).sub
-	for r := wire.NewReader(v.fields.InternedData); r.Next(); {
-		if !known.field(r.Field()).known {
+	d := message.NewInternedData(v.fields.InternedData)
+	for d.Next() {
+		if d.IID == 0 {
+			v.found(ruleInternedZero, "entry of interned_data field %d", d.Kind)
 			continue
 		}
-		kind := pfwire.InternedKind(r.Field())
-		iid, text, _ := pfwire.InternedEntry(kind, r.Bytes())
-		if iid == 0 {
-			v.found(ruleInternedZero, "entry of interned_data field %d", kind)
-			continue
+		if first, ok := seq.Interned.Text(d.Kind, d.IID); ok && !bytes.Equal(first, d.Entry) {
+			v.found(ruleInternedRedefined, "id %d of interned_data field %d", d.IID, d.Kind)
 		}
-		if first, ok := seq.Interned.Text(kind, iid); ok && !bytes.Equal(first, text) {
-			v.found(ruleInternedRedefined, "id %d of interned_data field %d", iid, kind)
-		}
-		switch kind {
-		case pfwire.InternedCallstacks:
-			v.checkCallstackMessage(nil, r.Bytes())
-		case pfwire.InternedFrames:
-			v.checkFrameMessage(r.Bytes())
+		switch d.Kind {
+		case message.InternedCallstacks:
+			v.checkCallstackMessage(nil, d.Entry)
+		case message.InternedFrames:
+			v.checkFrameMessage(d.Entry)
 		}
 	}
 }
 
 // useInterned checks that an id is defined. Id 0 means "not set".
-func (v *verifier) useInterned(seq *verifySequence, kind pfwire.InternedKind, iid uint64) (entry []byte, ok bool) {
+func (v *verifier) useInterned(seq *verifySequence, kind message.InternedKind, iid uint64) (entry []byte, ok bool) {
 	if seq == nil || iid == 0 {
 		return nil, false
 	}
@@ -192,25 +183,15 @@ func (v *verifier) packetTime(seq *verifySequence) (at int64, ok bool) {
 
 // clockSnapshot checks which clocks are incremental and takes the snapshot over.
 func (v *verifier) clockSnapshot(seq *verifySequence) {
-	for r := wire.NewReader(v.fields.Data); r.Next(); {
-		if r.Field() != schema.ClockSnapshot_Clocks {
-			continue
+	var s message.ClockSnapshot
+	for v.parsed(s.Parse(v.fields.Data)); s.Clocks.Next(); {
+		var c message.ClockReading
+		v.parsed(c.Parse(s.Clocks.Bytes()))
+		if c.Incremental && !pfwire.IsSequenceClock(c.ID) {
+			v.found(ruleClockIncremental, "clock %d", c.ID)
 		}
-		var id uint32
-		incremental := false
-		for c := wire.NewReader(r.Bytes()); c.Next(); {
-			switch c.Field() {
-			case schema.ClockSnapshotClock_ClockID:
-				id = uint32(c.Uint())
-			case schema.ClockSnapshotClock_IsIncremental:
-				incremental = c.Bool()
-			}
-		}
-		if incremental && !pfwire.IsSequenceClock(id) {
-			v.found(ruleClockIncremental, "clock %d", id)
-		}
-		if seq == nil && pfwire.IsSequenceClock(id) {
-			v.found(ruleSequenceMissing, "snapshot of clock %d", id)
+		if seq == nil && pfwire.IsSequenceClock(c.ID) {
+			v.found(ruleSequenceMissing, "snapshot of clock %d", c.ID)
 			return
 		}
 	}
@@ -223,23 +204,12 @@ func (v *verifier) clockSnapshot(seq *verifySequence) {
 
 // traceAttributes looks for the attribute by which weft marks its own packets.
 func (v *verifier) traceAttributes() {
-	for r := wire.NewReader(v.fields.Data); r.Next(); {
-		if r.Field() != schema.TraceAttributes_Attribute {
+	for l := message.TraceAttributes(v.fields.Data); l.Next(); {
+		var a message.Attribute
+		if v.parsed(a.Parse(l.Bytes())); string(a.Key) != pfwire.AttributeVersion {
 			continue
 		}
-		var key, text []byte
-		for a := wire.NewReader(r.Bytes()); a.Next(); {
-			switch a.Field() {
-			case schema.TraceAttributesAttribute_Key:
-				key = a.Bytes()
-			case schema.TraceAttributesAttribute_StringValue:
-				text = a.Bytes()
-			}
-		}
-		if string(key) != pfwire.AttributeVersion {
-			continue
-		}
-		v.report.Producer = string(text)
+		v.report.Producer = string(a.Text)
 		if v.fields.Sequence.ID == 0 {
 			v.ownAll = true
 		} else {

@@ -3,9 +3,8 @@ package pftrace
 import (
 	"fmt"
 
-	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
-	"github.com/weft-trace/weft/internal/wire"
 )
 
 // trackKind is what a track descriptor describes.
@@ -62,7 +61,7 @@ type verifyTrack struct {
 	identity  trackIdentity
 	describe  position // first descriptor
 	use       position // first use
-	seq       pfwire.SequenceKey
+	seq       message.SequenceKey
 	open      []openSlice
 	tooDeep   int
 	instants  int   // of instantsAt, which nest in each other as long as no slice begins or ends
@@ -137,47 +136,29 @@ func (v *verifier) useCounter(uuid uint64) {
 
 // trackDescriptor checks a track descriptor.
 func (v *verifier) trackDescriptor(seq *verifySequence) {
-	var uuid uint64
-	var id trackIdentity
-	var name []byte
-	var process, thread, counter []byte
-	hasParent := false
-	for r := wire.NewReader(v.fields.Data); r.Next(); {
-		switch r.Field() {
-		case schema.TrackDescriptor_UUID:
-			uuid = r.Uint()
-		case schema.TrackDescriptor_ParentUUID:
-			id.parent, hasParent = r.Uint(), true
-		case schema.TrackDescriptor_Name, schema.TrackDescriptor_StaticName, schema.TrackDescriptor_AtraceName:
-			name = r.Bytes()
-		case schema.TrackDescriptor_Process:
-			process = r.Bytes()
-		case schema.TrackDescriptor_Thread:
-			thread = r.Bytes()
-		case schema.TrackDescriptor_Counter:
-			counter = r.Bytes()
-		case schema.TrackDescriptor_State:
-			id.kind = trackState
-		}
-	}
-	if uuid == 0 {
-		if hasParent && id.parent != 0 {
-			v.found(ruleRootParent, "parent %d", id.parent)
+	var d message.TrackDescriptor
+	v.parsed(d.Parse(v.fields.Data))
+	if d.UUID == 0 {
+		if d.ParentUUID != 0 {
+			v.found(ruleRootParent, "parent %d", d.ParentUUID)
 		}
 		return
 	}
-	if process != nil {
+	uuid, id := d.UUID, trackIdentity{parent: d.ParentUUID}
+	if d.State {
+		id.kind = trackState
+	}
+	if d.Process != nil {
 		id.kind = trackProcess
-		id.pid = v.processDescriptor(uuid, process)
+		id.pid = v.processDescriptor(uuid, d.Process)
 	}
-	if thread != nil {
+	if d.Thread != nil {
 		id.kind = trackThread
-		id.pid, id.tid = v.threadDescriptor(uuid, thread)
-		v.setThread(seq, thread)
+		id.pid, id.tid = v.threadDescriptor(seq, uuid, d.Thread)
 	}
-	if counter != nil {
+	if d.Counter != nil {
 		id.kind = trackCounter
-		id.counter = v.counterDescriptor(uuid, counter, name)
+		id.counter = v.counterDescriptor(uuid, d.Counter, d.Name)
 	}
 	t := &v.tracks.list[v.tracks.index(uuid)]
 	if t.described && t.identity != id {
@@ -188,31 +169,26 @@ func (v *verifier) trackDescriptor(seq *verifySequence) {
 	}
 }
 
-// setThread takes over the thread that a sequence describes. Perfetto takes it for that of the events if the sequence has
-// started.
-func (v *verifier) setThread(seq *verifySequence, thread []byte) {
-	if seq == nil {
-		return
+// thread decodes a thread descriptor and takes over the thread that a sequence describes. Perfetto takes it for that of the
+// events if the sequence has started.
+func (v *verifier) thread(seq *verifySequence, msg []byte) (d message.ThreadDescriptor) {
+	v.parsed(d.Parse(msg))
+	if seq != nil {
+		seq.SetThread(&d)
+		seq.threaded = seq.threaded || seq.Valid()
 	}
-	v.parsed(seq.SetThread(thread))
-	seq.threaded = seq.threaded || seq.Valid()
+	return d
 }
 
-// descriptorIDs returns the process id of a process or thread descriptor, and the thread id of the latter.
-func descriptorIDs(msg []byte) (pid int32, tid int64) {
-	for r := wire.NewReader(msg); r.Next(); {
-		switch r.Field() {
-		case schema.ThreadDescriptor_PID:
-			pid = int32(r.Uint())
-		case schema.ThreadDescriptor_TID:
-			tid = r.Int()
-		}
-	}
-	return pid, tid
+// processID returns the id in a process descriptor.
+func (v *verifier) processID(msg []byte) int32 {
+	var d message.ProcessDescriptor
+	v.parsed(d.Parse(msg))
+	return d.PID
 }
 
 func (v *verifier) processDescriptor(uuid uint64, msg []byte) (pid int32) {
-	if pid, _ = descriptorIDs(msg); pid == 0 {
+	if pid = v.processID(msg); pid == 0 {
 		v.found(ruleReservedID, "track %d: process id 0", uuid)
 	}
 	key := processKey{v.fields.Sequence.Machine, pid}
@@ -224,8 +200,9 @@ func (v *verifier) processDescriptor(uuid uint64, msg []byte) (pid int32) {
 	return pid
 }
 
-func (v *verifier) threadDescriptor(uuid uint64, msg []byte) (pid int32, tid int64) {
-	if pid, tid = descriptorIDs(msg); pid == 0 || tid == 0 {
+func (v *verifier) threadDescriptor(seq *verifySequence, uuid uint64, msg []byte) (pid int32, tid int64) {
+	d := v.thread(seq, msg)
+	if pid, tid = d.PID, d.TID; pid == 0 || tid == 0 {
 		v.found(ruleReservedID, "track %d: process id %d, thread id %d", uuid, pid, tid)
 	}
 	key := threadKey{v.fields.Sequence.Machine, pid, tid}
@@ -237,22 +214,10 @@ func (v *verifier) threadDescriptor(uuid uint64, msg []byte) (pid int32, tid int
 	return pid, tid
 }
 
-// schema.CounterDescriptor_CounterThreadTimeNS is COUNTER_THREAD_TIME_NS.
-
-func (v *verifier) counterDescriptor(uuid uint64, msg, name []byte) (c counterSettings) {
-	c.multiplier = 1
-	for r := wire.NewReader(msg); r.Next(); {
-		switch r.Field() {
-		case schema.CounterDescriptor_Type:
-			c.kind = r.Uint()
-		case schema.CounterDescriptor_Unit:
-			c.unit = r.Uint()
-		case schema.CounterDescriptor_UnitMultiplier:
-			c.multiplier = r.Int()
-		case schema.CounterDescriptor_IsIncremental:
-			c.incremental = r.Bool()
-		}
-	}
+func (v *verifier) counterDescriptor(uuid uint64, msg, name []byte) counterSettings {
+	var d message.CounterDescriptor
+	v.parsed(d.Parse(msg))
+	c := counterSettings{d.Type, d.Unit, d.Multiplier, d.Incremental}
 	if c.kind == schema.CounterDescriptor_CounterThreadTimeNS && len(name) > 0 && string(name) != "thread_time" {
 		v.found(ruleThreadTimeName, "track %d is named %q", uuid, clip(name))
 	}
@@ -297,7 +262,7 @@ func (v *verifier) checkAncestors(i uint32, way []uint32) []uint32 {
 			break
 		}
 		if t.ancestry == ancestryWalked {
-			v.foundOn(ruleParentLoop, t.describe, pfwire.SequenceKey{}, "track %d", t.uuid)
+			v.foundOn(ruleParentLoop, t.describe, message.SequenceKey{}, "track %d", t.uuid)
 			break
 		}
 		t.ancestry = ancestryWalked
@@ -307,7 +272,7 @@ func (v *verifier) checkAncestors(i uint32, way []uint32) []uint32 {
 		}
 		parent, ok := v.tracks.byUUID[t.identity.parent]
 		if !ok || !v.tracks.list[parent].described {
-			v.foundOn(ruleParentUnknown, t.describe, pfwire.SequenceKey{}, "track %d has parent %d", t.uuid, t.identity.parent)
+			v.foundOn(ruleParentUnknown, t.describe, message.SequenceKey{}, "track %d has parent %d", t.uuid, t.identity.parent)
 			break
 		}
 		i = parent
@@ -316,7 +281,7 @@ func (v *verifier) checkAncestors(i uint32, way []uint32) []uint32 {
 		t := &v.tracks.list[way[n]]
 		t.ancestry, t.ancestors = ancestryKnown, ancestors
 		if ancestors == maxAncestors+1 { // the first of its line that is too deep
-			v.foundOn(ruleParentDepth, t.describe, pfwire.SequenceKey{}, "track %d", t.uuid)
+			v.foundOn(ruleParentDepth, t.describe, message.SequenceKey{}, "track %d", t.uuid)
 		}
 		ancestors++
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -88,7 +89,7 @@ func hotPacket(tb testing.TB, w *writer, item *timeline.Item) *protos.Trace {
 }
 
 // hotIID returns the id that the head of the trace has given to a text.
-func hotIID(tb testing.TB, w *writer, kind InternedKind, text string) uint64 {
+func hotIID(tb testing.TB, w *writer, kind message.InternedKind, text string) uint64 {
 	tb.Helper()
 	trace := new(protos.Trace)
 	if err := proto.Unmarshal(w.out.buf, trace); err != nil {
@@ -97,19 +98,19 @@ func hotIID(tb testing.TB, w *writer, kind InternedKind, text string) uint64 {
 	for _, packet := range trace.Packet {
 		data := packet.GetInternedData()
 		switch kind {
-		case InternedEventNames:
+		case message.InternedEventNames:
 			for _, entry := range data.GetEventNames() {
 				if entry.GetName() == text {
 					return entry.GetIid()
 				}
 			}
-		case InternedCategories:
+		case message.InternedCategories:
 			for _, entry := range data.GetEventCategories() {
 				if entry.GetName() == text {
 					return entry.GetIid()
 				}
 			}
-		case InternedAnnotationNames:
+		case message.InternedAnnotationNames:
 			for _, entry := range data.GetDebugAnnotationNames() {
 				if entry.GetName() == text {
 					return entry.GetIid()
@@ -126,7 +127,7 @@ func TestHotPacket(t *testing.T) {
 	w, item := hotItem(t)
 	trace := hotPacket(t, w, &item)
 	annotation := func(key string) *protos.DebugAnnotation {
-		return &protos.DebugAnnotation{NameField: &protos.DebugAnnotation_NameIid{NameIid: hotIID(t, w, InternedAnnotationNames, key)}}
+		return &protos.DebugAnnotation{NameField: &protos.DebugAnnotation_NameIid{NameIid: hotIID(t, w, message.InternedAnnotationNames, key)}}
 	}
 	file, function, sequence := annotation("src_file"), annotation("src_func"), annotation("sequence")
 	file.Value = &protos.DebugAnnotation_StringValue{StringValue: "../../base/task/sequence_manager.cc"}
@@ -139,8 +140,8 @@ func TestHotPacket(t *testing.T) {
 		Data: &protos.TracePacket_TrackEvent{TrackEvent: &protos.TrackEvent{
 			Type:             protos.TrackEvent_TYPE_SLICE_BEGIN.Enum(),
 			TrackUuid:        proto.Uint64(2), // that of the process is 1
-			NameField:        &protos.TrackEvent_NameIid{NameIid: hotIID(t, w, InternedEventNames, "ThreadControllerImpl::RunTask")},
-			CategoryIids:     []uint64{hotIID(t, w, InternedCategories, "toplevel")},
+			NameField:        &protos.TrackEvent_NameIid{NameIid: hotIID(t, w, message.InternedEventNames, "ThreadControllerImpl::RunTask")},
+			CategoryIids:     []uint64{hotIID(t, w, message.InternedCategories, "toplevel")},
 			FlowIds:          []uint64{77},
 			DebugAnnotations: []*protos.DebugAnnotation{file, function, sequence},
 		}},

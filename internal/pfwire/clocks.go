@@ -6,9 +6,9 @@ import (
 	"math"
 	"sort"
 
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/wire"
 )
 
 // Clock ids that Perfetto defines (perfetto.md 2). 64 to 127 belong to one sequence, 128 and above to the trace.
@@ -24,7 +24,7 @@ const (
 // Clock identifies a clock in the whole trace.
 type Clock struct {
 	ID       uint32
-	Sequence SequenceKey // of a clock that belongs to one sequence
+	Sequence message.SequenceKey // of a clock that belongs to one sequence
 }
 
 // Stamp is a point in time on some clock, in nanoseconds. Clock id 0 is the clock of the trace.
@@ -50,19 +50,13 @@ type sequenceClock struct {
 	now         int64 // of an incremental clock, in nanoseconds
 }
 
-// DescribesClocks reports whether the payload is one that does not advance an incremental clock though the packet may have
-// a timestamp: clock snapshot, service event, extension descriptor.
-func (f *PacketFields) DescribesClocks() bool {
-	return f.Payload == schema.TracePacket_ClockSnapshot || f.Payload == schema.TracePacket_ServiceEvent || f.Payload == schema.TracePacket_ExtensionDescriptor
-}
-
 // IsSequenceClock reports whether a clock belongs to one sequence.
 func IsSequenceClock(id uint32) bool { return id >= firstSequenceClock && id <= lastSequenceClock }
 
 // Stamp returns the time of a packet of the sequence. Every packet with a timestamp must be given to Stamp exactly once
 // and in file order, whatever its payload, because it may advance an incremental clock. A nil Sequence stands for
 // packets without sequence id.
-func (s *Sequence) Stamp(f *PacketFields) (Stamp, error) {
+func (s *Sequence) Stamp(f *message.TracePacket) (Stamp, error) {
 	if !f.HasTimestamp {
 		return Stamp{}, ErrNoTimestamp
 	}
@@ -71,7 +65,7 @@ func (s *Sequence) Stamp(f *PacketFields) (Stamp, error) {
 	if !ok {
 		return stamp, fmt.Errorf("%w %d of its sequence", ErrUnknownClock, clock.ID)
 	}
-	if clock.Sequence == (SequenceKey{}) {
+	if clock.Sequence == (message.SequenceKey{}) {
 		return stamp, nil
 	}
 	own := s.clocks[clock.ID]
@@ -117,37 +111,34 @@ type reading struct {
 
 // Snapshot takes over a ClockSnapshot message. Clocks 64 to 127 in it are those of seq; if seq is nil they are left out.
 func (c *Clocks) Snapshot(seq *Sequence, msg []byte) error {
+	var s message.ClockSnapshot
+	err := s.Parse(msg)
+	if s.HasPrimary && s.PrimaryClock != c.trace {
+		c.trace, c.routes = s.PrimaryClock, nil
+	}
 	var readings []reading
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.ClockSnapshot_Clocks:
-			if len(readings) == maxReadings {
-				return fmt.Errorf("a snapshot of more than %d clocks", maxReadings)
-			}
-			rd, err := seq.reading(r.Bytes())
-			if err != nil {
-				return err
-			}
-			if rd.clock.ID != 0 {
-				readings = append(readings, rd)
-			}
-		case schema.ClockSnapshot_PrimaryTraceClock:
-			if id := uint32(r.Uint()); id != c.trace {
-				c.trace, c.routes = id, nil
-			}
+	for s.Clocks.Next() {
+		if len(readings) == maxReadings {
+			return fmt.Errorf("a snapshot of more than %d clocks", maxReadings)
+		}
+		var r message.ClockReading
+		if err := r.Parse(s.Clocks.Bytes()); err != nil {
+			return err
+		}
+		if rd := seq.reading(&r); rd.clock.ID != 0 {
+			readings = append(readings, rd)
 		}
 	}
 	c.keepFirst(readings)
 	for _, from := range readings {
 		for _, to := range readings {
 			// Nothing is ever converted to a clock of a sequence.
-			if from.clock != to.clock && to.clock.Sequence == (SequenceKey{}) {
+			if from.clock != to.clock && to.clock.Sequence == (message.SequenceKey{}) {
 				c.link(from, to)
 			}
 		}
 	}
-	return r.Err()
+	return err
 }
 
 // keepFirst remembers the first snapshot that says how the clock of the trace and others of the system compare.
@@ -183,42 +174,20 @@ func (c *Clocks) Trace() timeline.Clocks {
 	return all
 }
 
-// reading reads one clock of a snapshot. A clock of the sequence starts again from this value.
-func (s *Sequence) reading(msg []byte) (reading, error) {
-	clock := sequenceClock{multiplier: 1}
-	var id uint32
-	var value int64
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.ClockSnapshotClock_ClockID:
-			id = uint32(r.Uint())
-		case schema.ClockSnapshotClock_Timestamp:
-			value = r.Int()
-		case schema.ClockSnapshotClock_IsIncremental:
-			clock.incremental = r.Bool()
-		case schema.ClockSnapshotClock_UnitMultiplierNS:
-			if m := r.Int(); m > 0 {
-				clock.multiplier = m
-			}
-		}
-	}
-	if err := r.Err(); err != nil {
-		return reading{}, err
-	}
-	value *= clock.multiplier
-	if !IsSequenceClock(id) {
-		return reading{clock: Clock{ID: id}, nanos: value}, nil
-	}
-	if s == nil {
-		return reading{}, nil
-	}
-	clock.now = value
-	if s.clocks == nil {
+// reading takes over one clock of a snapshot. A clock of the sequence starts again from this value.
+func (s *Sequence) reading(r *message.ClockReading) reading {
+	rd := reading{Clock{ID: r.ID}, r.Timestamp * r.Multiplier}
+	switch {
+	case !IsSequenceClock(r.ID):
+		return rd
+	case s == nil:
+		return reading{}
+	case s.clocks == nil:
 		s.clocks = make(map[uint32]*sequenceClock)
 	}
-	s.clocks[id] = &clock
-	return reading{clock: Clock{ID: id, Sequence: s.Key}, nanos: value}, nil
+	s.clocks[r.ID] = &sequenceClock{r.Multiplier, r.Incremental, rd.nanos}
+	rd.clock.Sequence = s.Key
+	return rd
 }
 
 func (c *Clocks) link(from, to reading) {
@@ -233,12 +202,12 @@ func (c *Clocks) link(from, to reading) {
 		c.links[pair] = l
 		c.next[from.clock] = append(c.next[from.clock], to.clock)
 		delete(c.routes, from.clock)
-		if from.clock.Sequence == (SequenceKey{}) {
+		if from.clock.Sequence == (message.SequenceKey{}) {
 			c.routes = nil // a shorter way may now exist from anywhere
 		}
 	}
 	limit := maxLinkPoints
-	if from.clock.Sequence != (SequenceKey{}) {
+	if from.clock.Sequence != (message.SequenceKey{}) {
 		limit = maxSequencePoints
 	}
 	l.add(clockPoint{from.nanos, to.nanos}, limit)
@@ -330,7 +299,7 @@ func (c *Clocks) remember(from Clock, route []*clockLink) {
 
 // Clock returns the clock of a packet's timestamp. It is not ok for a clock of the sequence that no snapshot of the
 // sequence has described.
-func (s *Sequence) Clock(f *PacketFields) (clock Clock, ok bool) {
+func (s *Sequence) Clock(f *message.TracePacket) (clock Clock, ok bool) {
 	clock.ID = f.ClockID
 	if clock.ID == 0 && s != nil {
 		clock.ID = s.Defaults.ClockID

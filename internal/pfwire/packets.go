@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -70,6 +71,10 @@ type Packet struct {
 	Bundle Bundle
 	// Bytes is the encoded TracePacket. It is valid until the next call of PacketReader.Next.
 	Bytes []byte
+	// Fields are what Bytes say, as far as they can be decoded, and valid as long as they are. Err says why that is not to
+	// their end.
+	Fields *message.TracePacket
+	Err    error
 }
 
 // Errors inside a PacketError.
@@ -118,6 +123,7 @@ type PacketReader struct {
 	bundleAt int64
 	bundles  int64
 	inside   wire.Reader
+	fields   message.TracePacket
 	in       bool // inside has packets left
 	unpacked []byte
 	packed   bytes.Reader
@@ -159,13 +165,13 @@ func (r *PacketReader) Next() (Packet, error) {
 		if !ok {
 			continue
 		}
-		codec, stream := findBundle(body)
-		if codec == NoCodec {
-			p := Packet{Index: r.index, Offset: at, Bytes: body}
+		err = r.fields.Parse(body)
+		if r.fields.Bundle == nil {
+			p := Packet{Index: r.index, Offset: at, Bytes: body, Fields: &r.fields, Err: err}
 			r.index++
 			return p, nil
 		}
-		if err := r.openBundle(codec, stream, at); err != nil {
+		if err := r.openBundle(bundleCodec(&r.fields), r.fields.Bundle, at); err != nil {
 			return Packet{}, err
 		}
 	}
@@ -340,20 +346,15 @@ func (r *PacketReader) makeRoom() {
 	r.pos = 0
 }
 
-// findBundle looks for a bundle in a packet. Of several only the last counts, as for any field that is no list.
-func findBundle(packet []byte) (codec Codec, stream []byte) {
-	for f := wire.NewReader(packet); f.Next(); {
-		switch f.Tag() {
-		case schema.TracePacket_CompressedPackets<<3 | wire.Len:
-			codec, stream = Zlib, f.Bytes()
-			if bytes.HasPrefix(stream, []byte{0x1f, 0x8b}) {
-				codec = Gzip
-			}
-		case schema.TracePacket_ZstdCompressedPackets<<3 | wire.Len:
-			codec, stream = Zstd, f.Bytes()
-		}
+// bundleCodec says how the bundle in a packet is compressed.
+func bundleCodec(f *message.TracePacket) Codec {
+	switch {
+	case f.BundleZstd:
+		return Zstd
+	case bytes.HasPrefix(f.Bundle, []byte{0x1f, 0x8b}):
+		return Gzip
 	}
-	return codec, stream
+	return Zlib
 }
 
 // nextInside returns the next packet of the bundle at hand. ok is false, without error, at the bundle's end.
@@ -366,10 +367,11 @@ func (r *PacketReader) nextInside() (p Packet, ok bool, err error) {
 			continue
 		}
 		body := r.inside.Bytes()
-		if codec, _ := findBundle(body); codec != NoCodec {
+		err := r.fields.Parse(body)
+		if r.fields.Bundle != nil {
 			return Packet{}, false, r.errorAt(r.bundleAt, ErrNestedBundle)
 		}
-		p := Packet{Index: r.index, Offset: r.bundleAt, Bundle: r.bundle, Bytes: body}
+		p := Packet{Index: r.index, Offset: r.bundleAt, Bundle: r.bundle, Bytes: body, Fields: &r.fields, Err: err}
 		r.index++
 		return p, true, nil
 	}

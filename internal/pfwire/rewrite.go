@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
@@ -125,12 +126,12 @@ func (c *copier) nextNote() (err error) {
 func (c *copier) packet(p *Packet) error {
 	body, index := p.Bytes, c.packets
 	c.packets++
-	sequence, attributes := headOf(body)
+	sequence := p.Fields.Sequence.ID
 	if c.dropping != 0 && sequence == c.dropping {
 		return nil
 	}
 	c.dropping = 0
-	if attributes != nil && sequence != 0 && c.rw.Marker != "" && isMarked(attributes, c.rw.Marker, sequence) {
+	if p.Fields.Payload == schema.TracePacket_TraceAttributes && sequence != 0 && c.rw.Marker != "" && isMarked(p.Fields.Data, c.rw.Marker, sequence) {
 		c.dropping = sequence
 		return nil
 	}
@@ -153,35 +154,11 @@ func (c *copier) packet(p *Packet) error {
 	return c.write(body)
 }
 
-// headOf returns the sequence of a packet, 0 if it has none, and its attributes of the trace, nil if it has none.
-func headOf(packet []byte) (sequence uint32, attributes []byte) {
-	for r := wire.NewReader(packet); r.Next(); {
-		switch r.Field() {
-		case schema.TracePacket_TrustedPacketSequenceID:
-			sequence = uint32(r.Uint())
-		case schema.TracePacket_TraceAttributes:
-			attributes = r.Bytes()
-		}
-	}
-	return sequence, attributes
-}
-
 // isMarked reports whether attributes say that a sequence was appended.
 func isMarked(attributes []byte, marker string, sequence uint32) bool {
-	for r := wire.NewReader(attributes); r.Next(); {
-		if r.Field() != schema.TraceAttributes_Attribute {
-			continue
-		}
-		named, value := false, int64(0)
-		for a := wire.NewReader(r.Bytes()); a.Next(); {
-			switch a.Field() {
-			case schema.TraceAttributesAttribute_Key:
-				named = string(a.Bytes()) == marker
-			case schema.TraceAttributesAttribute_LongValue:
-				value = a.Int()
-			}
-		}
-		if named && value == int64(sequence) {
+	for l := message.TraceAttributes(attributes); l.Next(); {
+		var a message.Attribute
+		if a.Parse(l.Bytes()) == nil && string(a.Key) == marker && a.IsNumber && a.Number == int64(sequence) {
 			return true
 		}
 	}

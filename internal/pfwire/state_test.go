@@ -10,10 +10,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 )
 
 // applyPacket parses a packet in text form and applies it.
-func applyPacket(t *testing.T, s *State, text string) (*Sequence, *PacketFields, error) {
+func applyPacket(t *testing.T, s *State, text string) (*Sequence, *message.TracePacket, error) {
 	t.Helper()
 	var packet protos.TracePacket
 	if err := prototext.Unmarshal([]byte(text), &packet); err != nil {
@@ -23,7 +24,7 @@ func applyPacket(t *testing.T, s *State, text string) (*Sequence, *PacketFields,
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := new(PacketFields)
+	f := new(message.TracePacket)
 	if err := f.Parse(b); err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +41,8 @@ func TestPacketFields(t *testing.T) {
 	_, f, _ := applyPacket(t, NewState(), `timestamp: 0 trusted_packet_sequence_id: 7 sequence_flags: 3 previous_packet_dropped: 1
 		timestamp_clock_id: 64 trace_packet_defaults { } first_packet_on_sequence: true machine_id: 2 trusted_uid: 5 trusted_pid: 6
 		interned_data { event_names { iid: 1 name: "a" } } track_event { name_iid: 1 }`)
-	want := PacketFields{
-		HasTimestamp: true, ClockID: 64, Sequence: SequenceKey{Machine: 2, ID: 7}, Cleared: true, NeedsState: true, Dropped: true,
+	want := message.TracePacket{
+		HasTimestamp: true, ClockID: 64, Sequence: message.SequenceKey{Machine: 2, ID: 7}, Cleared: true, NeedsState: true, Dropped: true,
 		InternedData: []byte("\x12\x05\x08\x01\x12\x01a"), Defaults: []byte{}, Payload: 11, Data: []byte("\x50\x01"),
 	}
 	if fmt.Sprintf("%+v", *f) != fmt.Sprintf("%+v", want) || f.Defaults == nil {
@@ -51,7 +52,7 @@ func TestPacketFields(t *testing.T) {
 
 // A track_event that comes twice is read once, the last one; incremental_state_cleared is the old form of flag 1.
 func TestPacketFieldsTwice(t *testing.T) {
-	var f PacketFields
+	var f message.TracePacket
 	if err := f.Parse([]byte("\x5a\x02\x50\x01\x5a\x02\x50\x02\xc8\x02\x01\x68\x00")); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func TestSequenceStates(t *testing.T) {
 		if lost := errors.Is(err, ErrStateLost); lost != step.lost || err != nil && !lost {
 			t.Errorf("%s: error %v", step.name, err)
 		}
-		if text, ok := seq.Interned.Text(InternedEventNames, 1); string(text) != step.text || ok != (step.text != "") {
+		if text, ok := seq.Interned.Text(message.InternedEventNames, 1); string(text) != step.text || ok != (step.text != "") {
 			t.Errorf("%s: name %q, want %q", step.name, text, step.text)
 		}
 	}
@@ -111,15 +112,15 @@ func TestInternedIDs(t *testing.T) {
 	applyPacket(t, s, `trusted_packet_sequence_id: 1 interned_data { event_names { iid: 3 } event_names { iid: 0 name: "zero" } }`)
 	seq, _, _ := applyPacket(t, s, `trusted_packet_sequence_id: 1`)
 	for _, id := range ids {
-		if text, ok := seq.Interned.Text(InternedEventNames, id); !ok || string(text) != fmt.Sprintf("n%d", id) {
+		if text, ok := seq.Interned.Text(message.InternedEventNames, id); !ok || string(text) != fmt.Sprintf("n%d", id) {
 			t.Errorf("id %d: %q, %v", id, text, ok)
 		}
 	}
-	if text, ok := seq.Interned.Text(InternedEventNames, 3); !ok || len(text) != 0 {
+	if text, ok := seq.Interned.Text(message.InternedEventNames, 3); !ok || len(text) != 0 {
 		t.Errorf("an empty text is defined: %q, %v", text, ok)
 	}
 	for _, id := range []uint64{0, 4, 1 << 40} {
-		if text, ok := seq.Interned.Text(InternedEventNames, id); ok {
+		if text, ok := seq.Interned.Text(message.InternedEventNames, id); ok {
 			t.Errorf("id %d is not defined, but is %q", id, text)
 		}
 	}
@@ -128,9 +129,11 @@ func TestInternedIDs(t *testing.T) {
 func TestSequenceKeepsThread(t *testing.T) {
 	s := NewState()
 	seq, f, _ := applyPacket(t, s, `trusted_packet_sequence_id: 1 sequence_flags: 1 thread_descriptor { pid: 1 tid: 5000000000 reference_timestamp_us: 9 }`)
-	if err := seq.SetThread(f.Data); err != nil {
+	var d message.ThreadDescriptor
+	if err := d.Parse(f.Data); err != nil {
 		t.Fatal(err)
 	}
+	seq.SetThread(&d)
 	if n := seq.AddInt(4, 3) + seq.AddInt(4, 3); n != 9 {
 		t.Errorf("running values add up to %d, want 9", n)
 	}

@@ -107,34 +107,72 @@ func (a *Annotation) Double() float64 { return math.Float64frombits(a.scalar) }
 
 // Members returns the entries of a dictionary or the elements of an array, which are annotations; other values have
 // none.
-func (a *Annotation) Members() Members {
+func (a *Annotation) Members() List {
 	switch a.Kind {
 	case DictAnnotation:
-		return Members{wire.NewReader(a.msg), schema.DebugAnnotation_DictEntries}
+		return newList(a.msg, schema.DebugAnnotation_DictEntries)
 	case ArrayAnnotation:
-		return Members{wire.NewReader(a.msg), schema.DebugAnnotation_ArrayValues}
+		return newList(a.msg, schema.DebugAnnotation_ArrayValues)
 	}
-	return Members{}
+	return List{}
 }
 
-// Members steps through the members of a list.
-type Members struct {
-	r     wire.Reader
-	field int
+// NestedValue is DebugAnnotation.NestedValue without its members. Of the kinds of annotations it can be a bool, an int, a
+// double, a text, a dictionary or an array.
+type NestedValue struct {
+	Kind AnnotationKind
+	Text []byte
+
+	msg    []byte
+	scalar uint64
 }
 
-// Next steps to the next member.
-func (m *Members) Next() bool { return NextField(&m.r, m.field) }
-
-// Bytes returns the current member.
-func (m *Members) Bytes() []byte { return m.r.Bytes() }
-
-// NextField steps to the next occurrence of a field.
-func NextField(r *wire.Reader, field int) bool {
+// Parse decodes msg.
+func (v *NestedValue) Parse(msg []byte) error {
+	*v = NestedValue{msg: msg}
+	list := NoAnnotation
+	r := wire.NewReader(msg)
 	for r.Next() {
-		if r.Field() == field {
-			return true
+		switch r.Field() {
+		case schema.DebugAnnotationNestedValue_NestedType:
+			switch list = NoAnnotation; r.Uint() {
+			case schema.DebugAnnotationNestedValue_Dict:
+				list = DictAnnotation
+			case schema.DebugAnnotationNestedValue_Array:
+				list = ArrayAnnotation
+			}
+		case schema.DebugAnnotationNestedValue_IntValue:
+			v.Kind, v.scalar = IntAnnotation, r.Uint()
+		case schema.DebugAnnotationNestedValue_DoubleValue:
+			v.Kind, v.scalar = DoubleAnnotation, r.Uint()
+		case schema.DebugAnnotationNestedValue_BoolValue:
+			v.Kind, v.scalar = BoolAnnotation, r.Uint()
+		case schema.DebugAnnotationNestedValue_StringValue:
+			v.Kind, v.Text = TextAnnotation, r.Bytes()
 		}
 	}
-	return false
+	if list != NoAnnotation {
+		v.Kind = list
+	}
+	return r.Err()
+}
+
+// Bool returns the value of a BoolAnnotation.
+func (v *NestedValue) Bool() bool { return v.scalar != 0 }
+
+// Int returns the value of an IntAnnotation.
+func (v *NestedValue) Int() int64 { return int64(v.scalar) }
+
+// Double returns the value of a DoubleAnnotation.
+func (v *NestedValue) Double() float64 { return math.Float64frombits(v.scalar) }
+
+// Keys returns the keys of a dictionary, which are texts. They pair with its Values by their position.
+func (v *NestedValue) Keys() List { return newList(v.msg, schema.DebugAnnotationNestedValue_DictKeys) }
+
+// Values returns the values of a dictionary or array, which are NestedValues.
+func (v *NestedValue) Values() List {
+	if v.Kind == DictAnnotation {
+		return newList(v.msg, schema.DebugAnnotationNestedValue_DictValues)
+	}
+	return newList(v.msg, schema.DebugAnnotationNestedValue_ArrayValues)
 }

@@ -6,7 +6,6 @@
 package message
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -88,7 +87,7 @@ func (e *TrackEvent) Parse(msg []byte) error {
 	for r.Next() {
 		switch r.Field() {
 		case schema.TrackEvent_CategoryIIDs:
-			e.CategoryIIDs = AppendVarints(e.CategoryIIDs, &r)
+			e.CategoryIIDs = appendVarints(e.CategoryIIDs, &r)
 		case schema.TrackEvent_DebugAnnotations:
 			e.Annotations = append(e.Annotations, r.Bytes())
 		case schema.TrackEvent_LegacyEvent:
@@ -103,7 +102,7 @@ func (e *TrackEvent) Parse(msg []byte) error {
 		case schema.TrackEvent_TrackUUID:
 			e.TrackUUID, e.HasTrackUUID = r.Uint(), true
 		case schema.TrackEvent_ExtraCounterValues:
-			e.ExtraValues = AppendVarints(e.ExtraValues, &r)
+			e.ExtraValues = appendVarints(e.ExtraValues, &r)
 		case schema.TrackEvent_Categories:
 			e.Categories = append(e.Categories, r.Bytes())
 		case schema.TrackEvent_Name:
@@ -113,19 +112,19 @@ func (e *TrackEvent) Parse(msg []byte) error {
 		case schema.TrackEvent_DoubleCounterValue:
 			e.Values, e.Double, e.IsDouble = e.Values+1, r.Double(), true
 		case schema.TrackEvent_ExtraCounterTrackUUIDs:
-			e.ExtraTracks = AppendVarints(e.ExtraTracks, &r)
+			e.ExtraTracks = appendVarints(e.ExtraTracks, &r)
 		case schema.TrackEvent_ExtraDoubleCounterTrackUUIDs:
-			e.ExtraDoubleTracks = AppendVarints(e.ExtraDoubleTracks, &r)
+			e.ExtraDoubleTracks = appendVarints(e.ExtraDoubleTracks, &r)
 		case schema.TrackEvent_ExtraDoubleCounterValues:
-			e.ExtraDoubleValues = AppendFixed64s(e.ExtraDoubleValues, &r)
+			e.ExtraDoubleValues = appendFixed64s(e.ExtraDoubleValues, &r)
 		case schema.TrackEvent_FlowIDs:
-			e.Flows = AppendFixed64s(e.Flows, &r)
+			e.Flows = appendFixed64s(e.Flows, &r)
 		case schema.TrackEvent_TerminatingFlowIDs:
-			e.Terminating = AppendFixed64s(e.Terminating, &r)
+			e.Terminating = appendFixed64s(e.Terminating, &r)
 		case schema.TrackEvent_FlowIDsOld:
-			e.OldFlows = AppendVarints(e.OldFlows, &r)
+			e.OldFlows = appendVarints(e.OldFlows, &r)
 		case schema.TrackEvent_TerminatingFlowIDsOld:
-			e.OldTerminating = AppendVarints(e.OldTerminating, &r)
+			e.OldTerminating = appendVarints(e.OldTerminating, &r)
 		default:
 			e.parseRare(&r)
 		}
@@ -171,6 +170,16 @@ func (e *TrackEvent) parseRare(r *wire.Reader) {
 	}
 }
 
+// IDKind says where the id of a LegacyEvent is valid.
+type IDKind uint8
+
+const (
+	NoID IDKind = iota
+	UnscopedID
+	LocalID
+	GlobalID
+)
+
 // LegacyEvent is TrackEvent.LegacyEvent: what Chrome's JSON phases have beyond a TrackEvent.
 type LegacyEvent struct {
 	NameIID          uint64 // used if the event has no name of its own
@@ -180,7 +189,7 @@ type LegacyEvent struct {
 	ThreadDurationUS int64
 	HasThreadTime    bool
 	ID               uint64
-	IDKind           int // number of the field that has the id; 0: there is none
+	IDKind           IDKind
 	Scope            []byte
 	BindID           uint64
 	HasBindID        bool
@@ -199,7 +208,7 @@ func (l *LegacyEvent) Parse(msg []byte) error {
 	*l = LegacyEvent{}
 	r := wire.NewReader(msg)
 	for r.Next() {
-		switch field := r.Field(); field {
+		switch r.Field() {
 		case schema.TrackEventLegacyEvent_NameIID:
 			l.NameIID = r.Uint()
 		case schema.TrackEventLegacyEvent_Phase:
@@ -208,8 +217,12 @@ func (l *LegacyEvent) Parse(msg []byte) error {
 			l.DurationUS, l.HasDuration = r.Int(), true
 		case schema.TrackEventLegacyEvent_ThreadDurationUS:
 			l.ThreadDurationUS, l.HasThreadTime = r.Int(), true
-		case schema.TrackEventLegacyEvent_UnscopedID, schema.TrackEventLegacyEvent_LocalID, schema.TrackEventLegacyEvent_GlobalID:
-			l.ID, l.IDKind = r.Uint(), field
+		case schema.TrackEventLegacyEvent_UnscopedID:
+			l.ID, l.IDKind = r.Uint(), UnscopedID
+		case schema.TrackEventLegacyEvent_LocalID:
+			l.ID, l.IDKind = r.Uint(), LocalID
+		case schema.TrackEventLegacyEvent_GlobalID:
+			l.ID, l.IDKind = r.Uint(), GlobalID
 		case schema.TrackEventLegacyEvent_IDScope:
 			l.Scope = r.Bytes()
 		case schema.TrackEventLegacyEvent_BindID:
@@ -231,25 +244,65 @@ func (l *LegacyEvent) Parse(msg []byte) error {
 	return r.Err()
 }
 
-// AppendVarints appends the values of the current field of r, a repeated varint field in its packed or its plain form.
-// Of a packed field that is broken it appends the values before the break.
-func AppendVarints(to []uint64, r *wire.Reader) []uint64 {
-	if r.Type() != wire.Len {
-		return append(to, r.Uint())
+// TaskExecution is TaskExecution.
+type TaskExecution struct{ PostedFromIID uint64 }
+
+// Parse decodes msg.
+func (t *TaskExecution) Parse(msg []byte) error {
+	*t = TaskExecution{}
+	r := wire.NewReader(msg)
+	for r.Next() {
+		if r.Field() == schema.TaskExecution_PostedFromIID {
+			t.PostedFromIID = r.Uint()
+		}
 	}
-	for p := wire.NewPacked(r.Bytes()); p.Next(); {
-		to = append(to, p.Uint())
-	}
-	return to
+	return r.Err()
 }
 
-// AppendFixed64s is AppendVarints for a field of eight-byte values.
-func AppendFixed64s(to []uint64, r *wire.Reader) []uint64 {
-	if r.Type() != wire.Len {
-		return append(to, r.Uint())
+// LogMessage is LogMessage.
+type LogMessage struct {
+	SourceLocationIID, BodyIID uint64
+	Priority                   uint64
+	HasPriority                bool
+}
+
+// Parse decodes msg.
+func (l *LogMessage) Parse(msg []byte) error {
+	*l = LogMessage{}
+	r := wire.NewReader(msg)
+	for r.Next() {
+		switch r.Field() {
+		case schema.LogMessage_SourceLocationIID:
+			l.SourceLocationIID = r.Uint()
+		case schema.LogMessage_BodyIID:
+			l.BodyIID = r.Uint()
+		case schema.LogMessage_Prio:
+			l.Priority, l.HasPriority = r.Uint(), true
+		}
 	}
-	for b := r.Bytes(); len(b) >= 8; b = b[8:] {
-		to = append(to, binary.LittleEndian.Uint64(b))
+	return r.Err()
+}
+
+// SourceLocation is SourceLocation.
+type SourceLocation struct {
+	File, Function []byte // nil: not given
+	Line           int64
+	HasLine        bool
+}
+
+// Parse decodes msg.
+func (l *SourceLocation) Parse(msg []byte) error {
+	*l = SourceLocation{}
+	r := wire.NewReader(msg)
+	for r.Next() {
+		switch r.Field() {
+		case schema.SourceLocation_FileName:
+			l.File = r.Bytes()
+		case schema.SourceLocation_FunctionName:
+			l.Function = r.Bytes()
+		case schema.SourceLocation_LineNumber:
+			l.Line, l.HasLine = r.Int(), true
+		}
 	}
-	return to
+	return r.Err()
 }

@@ -3,13 +3,10 @@ package perfetto
 import (
 	"encoding/base64"
 
-	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
-	"github.com/weft-trace/weft/internal/wire"
 )
 
 // maxArgDepth is the number of levels that arguments may be nested, as in the other formats.
@@ -27,15 +24,15 @@ func (r *reader) parseAnnotation(msg []byte) (a annotation, err error) {
 	err = a.Parse(msg)
 	a.text, a.typ = a.Bytes, a.TypeName
 	if a.NameIID != 0 {
-		a.name = r.internedText(pfwire.InternedAnnotationNames, a.NameIID)
+		a.name = r.internedText(message.InternedAnnotationNames, a.NameIID)
 	} else {
 		a.name = r.validText(a.Name)
 	}
 	if a.TextIID != 0 {
-		a.text = r.internedText(pfwire.InternedStringValues, a.TextIID)
+		a.text = r.internedText(message.InternedStringValues, a.TextIID)
 	}
 	if a.TypeNameIID != 0 {
-		a.typ = r.internedText(pfwire.InternedValueTypeNames, a.TypeNameIID)
+		a.typ = r.internedText(message.InternedValueTypeNames, a.TypeNameIID)
 	}
 	return a, err
 }
@@ -175,56 +172,36 @@ func (r *reader) encodeMembers(args *timeline.ArgsEncoder, a *annotation, depth 
 // encodeNested encodes the value of a NestedValue, the form in which Chrome still writes some of its arguments. The
 // keys and values of a dictionary pair by their position.
 func (r *reader) encodeNested(args *timeline.ArgsEncoder, msg []byte, depth int) {
-	var kind uint64
-	var value wire.Reader
-	w := wire.NewReader(msg)
-	for w.Next() {
-		switch w.Field() {
-		case schema.DebugAnnotationNestedValue_NestedType:
-			kind = w.Uint()
-		case schema.DebugAnnotationNestedValue_IntValue, schema.DebugAnnotationNestedValue_DoubleValue,
-			schema.DebugAnnotationNestedValue_BoolValue, schema.DebugAnnotationNestedValue_StringValue:
-			value = w
-		}
-	}
-	if err := w.Err(); err != nil {
+	var v message.NestedValue
+	if err := v.Parse(msg); err != nil {
 		r.malformed("nested value", err)
 	}
-	switch kind {
-	case schema.DebugAnnotationNestedValue_Dict:
+	switch v.Kind {
+	case message.DictAnnotation:
 		args.BeginDict()
-		r.encodeNestedDict(args, msg, depth)
+		for keys, values := v.Keys(), v.Values(); keys.Next() && values.Next(); {
+			if r.nestedDepth(depth) {
+				args.Key(r.validText(keys.Bytes()))
+				r.encodeNested(args, values.Bytes(), depth+1)
+			}
+		}
 		args.EndDict()
-		return
-	case schema.DebugAnnotationNestedValue_Array:
+	case message.ArrayAnnotation:
 		args.BeginArray()
-		for w := wire.NewReader(msg); w.Next(); {
-			if w.Field() == schema.DebugAnnotationNestedValue_ArrayValues && r.nestedDepth(depth) {
-				r.encodeNested(args, w.Bytes(), depth+1)
+		for values := v.Values(); values.Next(); {
+			if r.nestedDepth(depth) {
+				r.encodeNested(args, values.Bytes(), depth+1)
 			}
 		}
 		args.EndArray()
-		return
-	}
-	switch value.Field() {
-	case schema.DebugAnnotationNestedValue_IntValue:
-		args.Int(value.Int())
-	case schema.DebugAnnotationNestedValue_DoubleValue:
-		args.Double(value.Double())
-	case schema.DebugAnnotationNestedValue_BoolValue:
-		args.Bool(value.Bool())
-	case schema.DebugAnnotationNestedValue_StringValue:
-		args.String(r.validText(value.Bytes()))
-	}
-}
-
-func (r *reader) encodeNestedDict(args *timeline.ArgsEncoder, msg []byte, depth int) {
-	keys, values := wire.NewReader(msg), wire.NewReader(msg)
-	for message.NextField(&keys, schema.DebugAnnotationNestedValue_DictKeys) && message.NextField(&values, schema.DebugAnnotationNestedValue_DictValues) {
-		if r.nestedDepth(depth) {
-			args.Key(r.validText(keys.Bytes()))
-			r.encodeNested(args, values.Bytes(), depth+1)
-		}
+	case message.IntAnnotation:
+		args.Int(v.Int())
+	case message.DoubleAnnotation:
+		args.Double(v.Double())
+	case message.BoolAnnotation:
+		args.Bool(v.Bool())
+	case message.TextAnnotation:
+		args.String(r.validText(v.Text))
 	}
 }
 
@@ -257,7 +234,7 @@ func (r *reader) correlation() []byte {
 	e := &r.ev
 	switch {
 	case e.CorrelationIID != 0:
-		return r.internedText(pfwire.InternedCorrelationIDs, e.CorrelationIID)
+		return r.internedText(message.InternedCorrelationIDs, e.CorrelationIID)
 	case e.Correlation != nil:
 		return r.validText(e.Correlation)
 	}
@@ -270,11 +247,11 @@ func (r *reader) encodeOrigin(args *timeline.ArgsEncoder) {
 	e := &r.ev
 	if e.Task != nil && r.key(args, "task") {
 		args.BeginDict()
-		for w := wire.NewReader(e.Task); w.Next(); {
-			if w.Field() == schema.TaskExecution_PostedFromIID {
-				r.encodeLocationIID(args, "posted_from", w.Uint())
-			}
+		var task message.TaskExecution
+		if err := task.Parse(e.Task); err != nil {
+			r.malformed("task execution", err)
 		}
+		r.encodeLocationIID(args, "posted_from", task.PostedFromIID)
 		args.EndDict()
 	}
 	if e.SourceLocationIID != 0 && r.wants("source_location") {
@@ -292,58 +269,50 @@ func (r *reader) wants(name string) bool { return r.keepArg == nil || r.keepArg(
 
 // encodeLocationIID encodes an interned SourceLocation.
 func (r *reader) encodeLocationIID(args *timeline.ArgsEncoder, name string, iid uint64) {
-	if msg, ok := r.interned(pfwire.InternedSourceLocations, iid); ok {
+	if msg, ok := r.interned(message.InternedSourceLocations, iid); ok {
 		args.Key([]byte(name))
 		r.encodeLocation(args, msg)
 	}
 }
 
 func (r *reader) encodeLocation(args *timeline.ArgsEncoder, msg []byte) {
-	args.BeginDict()
-	w := wire.NewReader(msg)
-	for w.Next() {
-		switch w.Field() {
-		case schema.SourceLocation_FileName:
-			args.Key([]byte("file_name"))
-			args.String(r.validText(w.Bytes()))
-		case schema.SourceLocation_FunctionName:
-			args.Key([]byte("function_name"))
-			args.String(r.validText(w.Bytes()))
-		case schema.SourceLocation_LineNumber:
-			args.Key([]byte("line_number"))
-			args.Int(w.Int())
-		}
-	}
-	args.EndDict()
-	if err := w.Err(); err != nil {
+	var l message.SourceLocation
+	if err := l.Parse(msg); err != nil {
 		r.malformed("source location", err)
 	}
+	args.BeginDict()
+	if l.File != nil {
+		args.Key([]byte("file_name"))
+		args.String(r.validText(l.File))
+	}
+	if l.Function != nil {
+		args.Key([]byte("function_name"))
+		args.String(r.validText(l.Function))
+	}
+	if l.HasLine {
+		args.Key([]byte("line_number"))
+		args.Int(l.Line)
+	}
+	args.EndDict()
 }
 
 // logPriorities names the values of LogMessage.Priority.
 var logPriorities = [...]string{"unspecified", "unused", "verbose", "debug", "info", "warn", "error", "fatal"}
 
 func (r *reader) encodeLog(args *timeline.ArgsEncoder, msg []byte) {
-	args.BeginDict()
-	w := wire.NewReader(msg)
-	for w.Next() {
-		switch w.Field() {
-		case schema.LogMessage_SourceLocationIID:
-			r.encodeLocationIID(args, "source_location", w.Uint())
-		case schema.LogMessage_BodyIID:
-			if body := r.internedText(pfwire.InternedLogMessages, w.Uint()); body != nil {
-				args.Key([]byte("body"))
-				args.String(body)
-			}
-		case schema.LogMessage_Prio:
-			if p := w.Uint(); p < uint64(len(logPriorities)) {
-				args.Key([]byte("priority"))
-				args.String([]byte(logPriorities[p]))
-			}
-		}
-	}
-	args.EndDict()
-	if err := w.Err(); err != nil {
+	var l message.LogMessage
+	if err := l.Parse(msg); err != nil {
 		r.malformed("log_message", err)
 	}
+	args.BeginDict()
+	r.encodeLocationIID(args, "source_location", l.SourceLocationIID)
+	if body := r.internedText(message.InternedLogMessages, l.BodyIID); body != nil {
+		args.Key([]byte("body"))
+		args.String(body)
+	}
+	if l.HasPriority && l.Priority < uint64(len(logPriorities)) {
+		args.Key([]byte("priority"))
+		args.String([]byte(logPriorities[l.Priority]))
+	}
+	args.EndDict()
 }

@@ -1,12 +1,13 @@
 package perfetto
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/wire"
 )
 
 // counterValue is a value for a counter track, scaled and accumulated.
@@ -110,14 +111,14 @@ func (r *reader) extraCounters() []counterValue {
 	}
 	uuids := e.ExtraTracks
 	if len(uuids) == 0 {
-		uuids = r.seq.Defaults.ExtraCounters
+		uuids = r.seq.Defaults.ExtraTracks
 	}
 	for i, v := range e.ExtraValues {
 		take(uuids, i, timeline.Int(int64(v)))
 	}
 	uuids = e.ExtraDoubleTracks
 	if len(uuids) == 0 {
-		uuids = r.seq.Defaults.ExtraDoubleCounters
+		uuids = r.seq.Defaults.ExtraDoubleTracks
 	}
 	for i, v := range e.ExtraDoubleValues {
 		take(uuids, i, timeline.Float(math.Float64frombits(v)))
@@ -127,37 +128,21 @@ func (r *reader) extraCounters() []counterValue {
 
 // describeCounter reads a CounterDescriptor.
 func (t *track) describeCounter(msg []byte, key *timeline.CounterKey) error {
-	t.kind, t.multiplier = counterTrack, 1
-	builtin := uint64(0)
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.CounterDescriptor_Type:
-			builtin = r.Uint()
-		case schema.CounterDescriptor_Unit:
-			if unit := r.Uint(); unit <= uint64(timeline.UnitBytes) {
-				key.Unit = timeline.CounterUnit(unit)
-			}
-		case schema.CounterDescriptor_UnitMultiplier:
-			if m := r.Int(); m != 0 {
-				t.multiplier = m
-			}
-		case schema.CounterDescriptor_IsIncremental:
-			t.incremental = r.Bool()
-		case schema.CounterDescriptor_UnitName:
-			key.UnitName = string(r.Bytes())
-		case schema.CounterDescriptor_YAxisShareKey:
-			key.ShareKey = string(r.Bytes())
-		}
+	t.kind = counterTrack
+	var d message.CounterDescriptor
+	if err := d.Parse(msg); err != nil {
+		return fmt.Errorf("counter: %w", err)
 	}
+	t.multiplier, t.incremental = cmp.Or(d.Multiplier, 1), d.Incremental
+	if d.Unit <= uint64(timeline.UnitBytes) {
+		key.Unit = timeline.CounterUnit(d.Unit)
+	}
+	key.UnitName, key.ShareKey = string(d.UnitName), string(d.ShareKey)
 	// A thread-time counter with another name is an ordinary counter (perfetto.md 7).
 	name := string(key.Name)
-	t.threadTime = builtin == 1 && (name == "" || name == "thread_time")
-	if builtin == 2 && name == "" {
+	t.threadTime = d.Type == schema.CounterDescriptor_CounterThreadTimeNS && (name == "" || name == "thread_time")
+	if d.Type == schema.CounterDescriptor_CounterThreadInstructionCount && name == "" {
 		key.Name = []byte("thread_instruction_count")
-	}
-	if err := r.Err(); err != nil {
-		return fmt.Errorf("counter: %w", err)
 	}
 	return nil
 }

@@ -95,12 +95,12 @@ func (r *reader) resolveText() {
 		iid = e.Legacy.NameIID
 	}
 	if iid != 0 {
-		e.resolvedName = r.internedText(pfwire.InternedEventNames, iid)
+		e.resolvedName = r.internedText(message.InternedEventNames, iid)
 	}
 	for _, iid := range e.CategoryIIDs {
-		text, ok := r.seq.Interned.Text(pfwire.InternedCategories, iid)
+		text, ok := r.seq.Interned.Text(message.InternedCategories, iid)
 		if !ok {
-			r.unknownIID(pfwire.InternedCategories, iid)
+			r.unknownIID(message.InternedCategories, iid)
 			text = fmt.Appendf(nil, "unknown(%d)", iid)
 		}
 		e.appendCategory(r.validText(text))

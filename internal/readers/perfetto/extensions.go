@@ -10,8 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"github.com/weft-trace/weft/internal/schema"
-	"github.com/weft-trace/weft/internal/wire"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 )
 
 // maxDescriptor bounds the unpacked size of an extension descriptor. Chrome's is 84 KB.
@@ -30,21 +29,11 @@ func (r *reader) extensionDescriptor(msg []byte) {
 
 // descriptorSet returns the FileDescriptorSet in an ExtensionDescriptor, unpacked.
 func descriptorSet(msg []byte) ([]byte, error) {
-	var set []byte
-	w := wire.NewReader(msg)
-	for w.Next() {
-		switch w.Field() {
-		case schema.ExtensionDescriptor_ExtensionSet:
-			set = w.Bytes()
-		case schema.ExtensionDescriptor_ExtensionSetGzip:
-			unpacked, err := gunzip(w.Bytes())
-			if err != nil {
-				return nil, err
-			}
-			set = unpacked
-		}
+	var d message.ExtensionDescriptor
+	if err := d.Parse(msg); err != nil || d.SetGzip == nil {
+		return d.Set, err
 	}
-	return set, w.Err()
+	return gunzip(d.SetGzip)
 }
 
 func gunzip(packed []byte) ([]byte, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -25,7 +26,7 @@ func (r *reader) legacyEvent() error {
 		e.track = r.instantTrack()
 		return r.addEvent(timeline.Instant)
 	case 'T':
-		if e.Legacy.HasDuration && e.Legacy.IDKind == 0 {
+		if e.Legacy.HasDuration && e.Legacy.IDKind == message.NoID {
 			return r.legacyState()
 		}
 		return r.legacyAsync()
@@ -103,23 +104,23 @@ func (r *reader) instantTrack() timeline.TrackID {
 func (r *reader) legacyAsync() error {
 	e := &r.ev
 	l := &e.Legacy
-	if l.IDKind == 0 {
+	if l.IDKind == message.NoID {
 		r.add(problem.AsyncMissingID, "")
 		return r.droppedBindID()
 	}
 	key := timeline.AsyncKey{
 		Category: e.category, ID: idText(l.ID), IsText: true, Scope: r.validText(l.Scope), Process: r.eventProcess(),
 	}
-	if key.Process == 0 && l.IDKind != schema.TrackEventLegacyEvent_GlobalID {
+	if key.Process == 0 && l.IDKind != message.GlobalID {
 		r.add(problem.AsyncMissingPid, "")
 		return r.droppedBindID()
 	}
 	switch l.IDKind {
-	case schema.TrackEventLegacyEvent_LocalID:
+	case message.LocalID:
 		key.Kind = timeline.AsyncLocal
-	case schema.TrackEventLegacyEvent_GlobalID:
+	case message.GlobalID:
 		key.Kind = timeline.AsyncGlobal
-	case schema.TrackEventLegacyEvent_UnscopedID:
+	case message.UnscopedID:
 		key.Kind = timeline.AsyncPlain
 	}
 	kind := timeline.Begin
@@ -145,7 +146,7 @@ func idText(id uint64) []byte { return fmt.Appendf(nil, "0x%x", id) }
 func (r *reader) legacyFlow() error {
 	e := &r.ev
 	l := &e.Legacy
-	id, ok := l.ID, l.IDKind != 0
+	id, ok := l.ID, l.IDKind != message.NoID
 	if !ok && l.HasBindID {
 		id, ok = l.BindID, true
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -42,12 +41,12 @@ func (r *reader) noThreadTime(of string) {
 func (r *reader) legacyObject() error {
 	e := &r.ev
 	l := &e.Legacy
-	if l.IDKind == 0 {
+	if l.IDKind == message.NoID {
 		r.add(problem.AsyncMissingID, "")
 		return r.droppedBindID()
 	}
 	parent := timeline.TrackID(0)
-	if l.IDKind != schema.TrackEventLegacyEvent_GlobalID {
+	if l.IDKind != message.GlobalID {
 		parent = r.eventProcess()
 	}
 	e.track = r.b.Objects(parent, string(e.resolvedName))
@@ -84,7 +83,7 @@ func (r *reader) legacyCounter() error {
 	}
 	r.noThreadTime("counter")
 	name := append([]byte{}, e.resolvedName...)
-	if l.IDKind != 0 {
+	if l.IDKind != message.NoID {
 		name = append(append(name, " id: "...), idText(l.ID)...)
 	}
 	name = append(name, ' ')

@@ -9,7 +9,6 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
-	"github.com/weft-trace/weft/internal/wire"
 )
 
 // lookahead holds packets back that cannot be read yet because what explains them comes later in the file:
@@ -85,19 +84,15 @@ func (r *reader) needsDescriptor() bool {
 			}
 		}
 	}
-	types := wire.NewReader(r.fields.InternedData)
-	return message.NextField(&types, int(pfwire.InternedValueTypeNames))
+	types := message.InternedOf(r.fields.InternedData, message.InternedValueTypeNames)
+	return types.Next()
 }
 
 // wait lets a packet wait, unless it is the explanation that the others wait for.
-func (r *reader) wait(packet []byte, offset int64) error {
-	l := &r.ahead
-	if err := l.waiting.add(packet, offset, r.memory, r.tempDir); err != nil {
+func (r *reader) wait(p *pfwire.Packet) error {
+	l, f := &r.ahead, p.Fields
+	if err := l.waiting.add(p.Bytes, p.Offset, r.memory, r.tempDir); err != nil || p.Err != nil {
 		return err
-	}
-	var f pfwire.PacketFields
-	if f.Parse(packet) != nil {
-		return nil
 	}
 	switch {
 	case l.reason == waitClock && f.Payload == schema.TracePacket_ClockSnapshot:
@@ -139,7 +134,9 @@ func (r *reader) replay() error {
 		if err := r.interrupted(); err != nil {
 			return err
 		}
-		return r.packet(packet, offset)
+		var fields message.TracePacket
+		p := pfwire.Packet{Bytes: packet, Offset: offset, Fields: &fields, Err: fields.Parse(packet)}
+		return r.packet(&p)
 	})
 	l.active = l.active[:len(l.active)-1]
 	if closeErr := packets.close(); err == nil {

@@ -10,9 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/wire"
 )
 
 // rolesOf returns the roles of the named tracks of a trace, by name.
@@ -101,16 +99,11 @@ func TestDamagedPages(t *testing.T) {
 		for _, b := range []byte{0, 1, 0x7f, 0x80, 0xff, page[i] ^ 1} {
 			changed := bytes.Clone(page)
 			changed[i] = b
-			field := wire.AppendBytes(nil, schema.TraceAttributes_WeftPages, changed)
-			w := wire.NewReader(field)
-			w.Next()
-			if p, ok := parsePage(&w); ok && !utf8.ValidString(p.URL) {
+			if p, ok := parsePage(changed); ok && !utf8.ValidString(p.URL) {
 				t.Errorf("byte %d is %#x: %+v", i, b, p)
 			}
 		}
-		w := wire.NewReader(wire.AppendBytes(nil, schema.TraceAttributes_WeftPages, page[:i]))
-		w.Next()
-		if p, ok := parsePage(&w); ok && p.Window != 5 {
+		if p, ok := parsePage(page[:i]); ok && p.Window != 5 {
 			t.Errorf("%d bytes: %+v", i, p)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -82,7 +83,7 @@ func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options)
 			}
 			continue
 		}
-		if err := r.packet(packet.Bytes, packet.Offset); err != nil {
+		if err := r.packet(&packet); err != nil {
 			return err
 		}
 	}
@@ -126,7 +127,7 @@ type reader struct {
 	tempDir  string
 
 	state   *pfwire.State
-	fields  pfwire.PacketFields
+	fields  message.TracePacket
 	seq     *pfwire.Sequence // of the current packet; nil if it has none
 	offset  int64            // of the current packet
 	index   uint32           // of the next event
@@ -180,22 +181,22 @@ func (r *reader) interrupted() error {
 }
 
 // packet reads one packet, unless it has to wait for something later in the file.
-func (r *reader) packet(packet []byte, offset int64) error {
+func (r *reader) packet(p *pfwire.Packet) error {
 	if r.ahead.reason != noWait {
-		return r.wait(packet, offset)
+		return r.wait(p)
 	}
-	return r.readPacket(packet, offset)
+	return r.readPacket(p)
 }
 
 // readPacket brings the state up to date and translates the payload. The error is one of the Builder.
-func (r *reader) readPacket(packet []byte, offset int64) error {
-	r.offset = offset
-	f := &r.fields
-	if err := f.Parse(packet); err != nil {
+func (r *reader) readPacket(p *pfwire.Packet) error {
+	r.offset, r.fields = p.Offset, *p.Fields
+	if p.Err != nil {
 		r.number++
-		r.malformed("packet", err)
+		r.malformed("packet", p.Err)
 		return nil
 	}
+	f := &r.fields
 	var eventErr error
 	if f.Payload == schema.TracePacket_TrackEvent {
 		eventErr = r.ev.parse(f.Data)
@@ -204,7 +205,7 @@ func (r *reader) readPacket(packet []byte, offset int64) error {
 	seq, err := r.state.Apply(f)
 	r.seq = seq
 	if r.ahead.reason = r.mustWait(); r.ahead.reason != noWait {
-		return r.wait(packet, offset)
+		return r.wait(p)
 	}
 	r.number++
 	stamp, stampErr := seq.Stamp(f)

@@ -8,7 +8,6 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
-	"github.com/weft-trace/weft/internal/wire"
 )
 
 // collectProfile keeps the current event, a legacy one of phase P, for the Assembler if it is a piece of a profile
@@ -39,7 +38,7 @@ func (r *reader) collectProfile() (taken bool, err error) {
 	}
 	p := piece{
 		ts: e.ts, clock: r.samplerOffset(), event: e.index, name: name, process: process, thread: thread, at: r.offset,
-		id: e.Legacy.ID, hasID: e.Legacy.IDKind != 0,
+		id: e.Legacy.ID, hasID: e.Legacy.IDKind != message.NoID,
 	}
 	return name != headPiece, r.pieces.add(p, text, r.memory, r.tempDir)
 }
@@ -107,7 +106,7 @@ func (r *reader) annotationName(a *annotation) []byte {
 	if a.NameIID == 0 {
 		return a.Name
 	}
-	name, _ := r.seq.Interned.Text(pfwire.InternedAnnotationNames, a.NameIID)
+	name, _ := r.seq.Interned.Text(message.InternedAnnotationNames, a.NameIID)
 	return name
 }
 
@@ -124,13 +123,13 @@ func (a *annotation) unsigned() uint64 {
 
 // nestedTraceID returns the id in a NestedValue that is a dictionary, 0 if it has none.
 func nestedTraceID(msg []byte) (id uint64) {
-	keys, values := wire.NewReader(msg), wire.NewReader(msg)
-	for message.NextField(&keys, schema.DebugAnnotationNestedValue_DictKeys) && message.NextField(&values, schema.DebugAnnotationNestedValue_DictValues) {
-		if string(keys.Bytes()) != v8profile.TraceIDKey {
-			continue
-		}
-		if w := wire.NewReader(values.Bytes()); message.NextField(&w, schema.DebugAnnotationNestedValue_IntValue) {
-			id = uint64(max(w.Int(), 0))
+	var dict, value message.NestedValue
+	if dict.Parse(msg) != nil || dict.Kind != message.DictAnnotation {
+		return 0
+	}
+	for keys, values := dict.Keys(), dict.Values(); keys.Next() && values.Next(); {
+		if string(keys.Bytes()) == v8profile.TraceIDKey && value.Parse(values.Bytes()) == nil && value.Kind == message.IntAnnotation {
+			id = uint64(max(value.Int(), 0))
 		}
 	}
 	return id

@@ -9,9 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
-	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/wire"
 )
 
 // sequenceStacks remembers what the interned call stacks and frames of a sequence are in the timeline.
@@ -20,7 +18,7 @@ type sequenceStacks struct {
 	stacks map[uint64]timeline.CallstackID
 	frames map[uint64]timeline.FrameID
 	list   []timeline.FrameID // scratch
-	iids   []uint64           // scratch
+	stack  message.Callstack  // scratch
 }
 
 // sequenceStacks returns the memory of the current sequence, emptied if the sequence has started anew.
@@ -49,7 +47,7 @@ func (r *reader) callstack(iid uint64) timeline.CallstackID {
 	if id, ok := s.stacks[iid]; ok {
 		return id
 	}
-	msg, ok := r.interned(pfwire.InternedCallstacks, iid)
+	msg, ok := r.interned(message.InternedCallstacks, iid)
 	if !ok {
 		return 0
 	}
@@ -60,17 +58,11 @@ func (r *reader) callstack(iid uint64) timeline.CallstackID {
 
 // framesOf reads a Callstack message, which names interned frames.
 func (r *reader) framesOf(s *sequenceStacks, msg []byte) timeline.CallstackID {
-	s.list, s.iids = s.list[:0], s.iids[:0]
-	w := wire.NewReader(msg)
-	for w.Next() {
-		if w.Field() == schema.Callstack_FrameIDs {
-			s.iids = message.AppendVarints(s.iids, &w)
-		}
-	}
-	if err := w.Err(); err != nil {
+	if err := s.stack.Parse(msg); err != nil {
 		r.malformed("callstack", err)
 	}
-	for _, frame := range s.iids {
+	s.list = s.list[:0]
+	for _, frame := range s.stack.FrameIIDs {
 		s.list = append(s.list, r.frame(s, frame))
 	}
 	return r.makeCallstack(s.list)
@@ -92,44 +84,34 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 	if id, ok := s.frames[iid]; ok {
 		return id
 	}
-	var f timeline.Frame
-	var mapping uint64
-	hasAddress := false
-	msg, _ := r.interned(pfwire.InternedFrames, iid)
-	w := wire.NewReader(msg)
-	for w.Next() {
-		switch w.Field() {
-		case schema.Frame_FunctionNameID:
-			f.Function = string(r.internedText(pfwire.InternedFunctionNames, w.Uint()))
-		case schema.Frame_MappingID:
-			mapping = w.Uint()
-		case schema.Frame_SourcePathIID:
-			f.File = string(r.internedText(pfwire.InternedSourcePaths, w.Uint()))
-		case schema.Frame_LineNumber:
-			f.Line = int64(uint32(w.Uint()))
-		case schema.Frame_WeftColumn:
-			f.Column = int64(uint32(w.Uint()))
-		case schema.Frame_RelPC:
-			f.Address, hasAddress = w.Uint(), true
-		case schema.Frame_Kind, schema.Frame_KindStr:
-			r.notConverted(fmt.Sprintf("Frame field %d", w.Field()))
-		}
-	}
-	if err := w.Err(); err != nil {
+	var m message.Frame
+	msg, _ := r.interned(message.InternedFrames, iid)
+	if err := m.Parse(msg); err != nil {
 		r.malformed("frame", err)
 	}
-	mapped := r.mapping(mapping)
+	if m.HasKind {
+		r.notConverted("Frame field 7")
+	}
+	if m.HasKindText {
+		r.notConverted("Frame field 8")
+	}
+	f := timeline.Frame{
+		Function: string(r.internedText(message.InternedFunctionNames, m.FunctionIID)),
+		File:     string(r.internedText(message.InternedSourcePaths, m.SourcePathIID)),
+		Line:     int64(m.Line), Column: int64(m.Column), Address: m.RelPC,
+	}
+	mapped := r.mapping(m.MappingIID)
 	// In streaming profiles of weft the mapping repeats the file, and the address tells frames apart only.
-	repeats := mapping != 0 && !mapped.hasAddresses && (mapped.path == "" || mapped.path == "/"+f.File)
+	repeats := m.MappingIID != 0 && !mapped.hasAddresses && (mapped.path == "" || mapped.path == "/"+f.File)
 	if f.File == "" {
 		f.File = mapped.path
 	}
 	switch {
-	case mapping != 0 && hasAddress && !repeats:
+	case m.MappingIID != 0 && m.HasRelPC && !repeats:
 		f.Mapping = r.b.Mapping(timeline.Mapping{Path: mapped.path, BuildID: mapped.buildID})
-	case mapping != 0 && !repeats && f.File != mapped.path:
+	case m.MappingIID != 0 && !repeats && f.File != mapped.path:
 		r.notConverted("Frame field 3")
-	case mapping == 0 && hasAddress:
+	case m.MappingIID == 0 && m.HasRelPC:
 		r.notConverted("Frame field 4")
 	}
 	if f.Mapping == 0 {
@@ -149,29 +131,20 @@ type mappedFile struct {
 
 // mapping returns an interned mapping. Its path is interned part by part.
 func (r *reader) mapping(iid uint64) (f mappedFile) {
-	if iid == 0 {
+	msg, ok := r.interned(message.InternedMappings, iid)
+	if !ok {
 		return f
 	}
-	msg, _ := r.interned(pfwire.InternedMappings, iid)
-	relative := false
-	for w := wire.NewReader(msg); w.Next(); {
-		switch w.Field() {
-		case schema.Mapping_IID:
-		case schema.Mapping_BuildID:
-			id, _ := r.interned(pfwire.InternedBuildIDs, w.Uint())
-			f.buildID = hex.EncodeToString(id)
-			f.hasAddresses = true
-		case schema.Mapping_PathStringIDs:
-			for _, part := range message.AppendVarints(nil, &w) {
-				f.path += "/" + string(r.internedText(pfwire.InternedMappingPaths, part))
-			}
-		case schema.Mapping_WeftRelative:
-			relative = w.Uint() != 0
-		default:
-			f.hasAddresses = true
-		}
+	var m message.Mapping
+	if err := m.Parse(msg); err != nil {
+		r.malformed("mapping", err)
 	}
-	if relative {
+	id, _ := r.interned(message.InternedBuildIDs, m.BuildIDIID)
+	f.buildID, f.hasAddresses = hex.EncodeToString(id), m.HasPlace || m.BuildIDIID != 0
+	for _, part := range m.PathIIDs {
+		f.path += "/" + string(r.internedText(message.InternedMappingPaths, part))
+	}
+	if m.Relative {
 		f.path = strings.TrimPrefix(f.path, "/")
 	}
 	return f
@@ -189,29 +162,17 @@ func (r *reader) eventCallstack() timeline.CallstackID {
 // inlineCallstack reads a TrackEvent.Callstack.
 func (r *reader) inlineCallstack(msg []byte) timeline.CallstackID {
 	var list []timeline.FrameID
-	w := wire.NewReader(msg)
-	for w.Next() {
-		if w.Field() != schema.TrackEventCallstack_Frames {
-			continue
-		}
-		var f timeline.Frame
-		fr := wire.NewReader(w.Bytes())
-		for fr.Next() {
-			switch fr.Field() {
-			case schema.TrackEventCallstackFrame_FunctionName:
-				f.Function = string(r.validText(fr.Bytes()))
-			case schema.TrackEventCallstackFrame_SourceFile:
-				f.File = string(r.validText(fr.Bytes()))
-			case schema.TrackEventCallstackFrame_LineNumber:
-				f.Line = int64(uint32(fr.Uint()))
-			}
-		}
-		if err := fr.Err(); err != nil {
+	frames := message.InlineFrames(msg)
+	for frames.Next() {
+		var f message.InlineFrame
+		if err := f.Parse(frames.Bytes()); err != nil {
 			r.malformed("callstack", err)
 		}
-		list = append(list, r.b.Frame(f))
+		list = append(list, r.b.Frame(timeline.Frame{
+			Function: string(r.validText(f.Function)), File: string(r.validText(f.File)), Line: int64(f.Line),
+		}))
 	}
-	if err := w.Err(); err != nil {
+	if err := frames.Err(); err != nil {
 		r.malformed("callstack", err)
 	}
 	return r.makeCallstack(list)
@@ -244,117 +205,95 @@ func (r *reader) stackSample(msg []byte, stamp pfwire.Stamp, stampErr error) err
 		r.add(problem.PacketInvalidState, "a sample without sequence id")
 		return nil
 	}
-	var task []byte
-	var taskIID uint64
-	out := sample{weight: 1, kind: r.sampleDefaults()}
-	w := wire.NewReader(msg)
-	for w.Next() {
-		switch w.Field() {
-		case schema.StackSample_TaskContext:
-			task = w.Bytes()
-		case schema.StackSample_TaskContextIID:
-			taskIID = w.Uint()
-		case schema.StackSample_ExecutionContext:
-			out.cpu = r.sampleCPU(w.Bytes())
-		case schema.StackSample_ExecutionContextIID:
-			if context, ok := r.interned(pfwire.InternedExecutionContexts, w.Uint()); ok {
-				out.cpu = r.sampleCPU(context)
-			}
-		case schema.StackSample_Callstack:
-			out.stack = r.framesOf(r.sequenceStacks(), w.Bytes())
-		case schema.StackSample_CallstackIID:
-			out.stack = r.callstack(w.Uint())
-		case schema.StackSample_PrimaryDescriptor:
-			r.sampleCounter(&out.kind, w.Bytes())
-		case schema.StackSample_PrimaryDescriptorIID:
-			if descriptor, ok := r.interned(pfwire.InternedSampleCounters, w.Uint()); ok {
-				r.sampleCounter(&out.kind, descriptor)
-			}
-		case schema.StackSample_PrimaryWeight:
-			out.weight = int64(w.Uint())
-		default:
-			r.notConverted(fmt.Sprintf("StackSample field %d", w.Field()))
-		}
-	}
-	if err := w.Err(); err != nil {
+	var s message.StackSample
+	if err := s.Parse(msg); err != nil {
 		r.malformed("stack_sample", err)
 		return nil
+	}
+	r.fieldsNotConverted("StackSample", s.Other)
+	out := sample{weight: 1, kind: r.sampleDefaults()}
+	if s.HasWeight {
+		out.weight = int64(s.Weight)
+	}
+	if execution := r.inlineOrInterned(s.Execution, message.InternedExecutionContexts, s.ExecutionIID); execution != nil {
+		out.cpu = r.sampleCPU(execution)
+	}
+	if s.Callstack != nil {
+		out.stack = r.framesOf(r.sequenceStacks(), s.Callstack)
+	} else {
+		out.stack = r.callstack(s.CallstackIID)
+	}
+	if counter := r.inlineOrInterned(s.Counter, message.InternedSampleCounters, s.CounterIID); counter != nil {
+		r.sampleCounter(&out.kind, counter)
 	}
 	var ok bool
 	if out.ts, ok = r.traceTime(stamp, stampErr); !ok {
 		return nil
 	}
-	if taskIID != 0 {
-		task, _ = r.interned(pfwire.InternedTaskContexts, taskIID)
+	var task message.TaskContext
+	if err := task.Parse(r.inlineOrInterned(s.Task, message.InternedTaskContexts, s.TaskIID)); err != nil {
+		r.malformed("task_context", err)
 	}
-	for t := wire.NewReader(task); t.Next(); {
-		switch t.Field() {
-		case schema.StackSampleTaskContext_PID:
-			out.pid = int64(uint32(t.Uint()))
-		case schema.StackSampleTaskContext_TID:
-			out.tid = int64(uint32(t.Uint()))
-		case schema.StackSampleTaskContext_AsyncID:
-			r.notConverted("TaskContext field 4")
-		}
+	if task.HasAsyncID {
+		r.notConverted("TaskContext field 4")
 	}
+	out.pid, out.tid = int64(uint32(task.PID)), int64(uint32(task.TID))
 	return r.addSample(&out)
+}
+
+// inlineOrInterned returns a message that is given as it is or by its iid, nil if it is given in neither way.
+func (r *reader) inlineOrInterned(msg []byte, kind message.InternedKind, iid uint64) []byte {
+	if msg == nil {
+		msg, _ = r.interned(kind, iid)
+	}
+	return msg
+}
+
+// fieldsNotConverted counts fields of a message.
+func (r *reader) fieldsNotConverted(of string, numbers []int) {
+	for _, n := range numbers {
+		r.notConverted(fmt.Sprintf("%s field %d", of, n))
+	}
 }
 
 // sampleCPU reads an ExecutionContext.
 func (r *reader) sampleCPU(msg []byte) (cpu timeline.CPU) {
-	w := wire.NewReader(msg)
-	for w.Next() {
-		if w.Field() == schema.StackSampleExecutionContext_CPU {
-			cpu = timeline.NewCPU(uint32(w.Uint()))
-		}
-		if w.Field() == schema.StackSampleExecutionContext_Mode {
-			r.notConverted("ExecutionContext field 3")
-		}
-	}
-	if err := w.Err(); err != nil {
+	var c message.ExecutionContext
+	if err := c.Parse(msg); err != nil {
 		r.malformed("execution_context", err)
+	}
+	if c.HasCPU {
+		cpu = timeline.NewCPU(c.CPU)
+	}
+	if c.HasMode {
+		r.notConverted("ExecutionContext field 3")
 	}
 	return cpu
 }
 
 // sampleDefaults returns what the defaults of the sequence say of its samples.
 func (r *reader) sampleDefaults() (d timeline.SampleDescription) {
-	w := wire.NewReader(r.seq.Defaults.StackSample)
-	for w.Next() {
-		switch w.Field() {
-		case schema.StackSampleDefaults_Source:
-			d.Source = string(r.validText(w.Bytes()))
-		case schema.StackSampleDefaults_PrimaryDescriptor:
-			r.sampleCounter(&d, w.Bytes())
-		default:
-			r.notConverted(fmt.Sprintf("StackSampleDefaults field %d", w.Field()))
-		}
-	}
-	if err := w.Err(); err != nil {
+	var m message.StackSampleDefaults
+	if err := m.Parse(r.seq.Defaults.StackSample); err != nil {
 		r.malformed("defaults of samples", err)
+	}
+	r.fieldsNotConverted("StackSampleDefaults", m.Other)
+	d.Source = string(r.validText(m.Source))
+	if m.Counter != nil {
+		r.sampleCounter(&d, m.Counter)
 	}
 	return d
 }
 
 // sampleCounter reads a CounterDescriptor of samples.
 func (r *reader) sampleCounter(d *timeline.SampleDescription, msg []byte) {
-	*d = timeline.SampleDescription{Source: d.Source}
-	w := wire.NewReader(msg)
-	for w.Next() {
-		switch w.Field() {
-		case schema.StackSampleCounterDescriptor_IID:
-		case schema.StackSampleCounterDescriptor_Name:
-			d.Counter = string(r.validText(w.Bytes()))
-		case schema.StackSampleCounterDescriptor_Unit:
-			d.Unit, d.UnitName = timeline.SampleUnit(w.Uint()), ""
-		case schema.StackSampleCounterDescriptor_UnitStr:
-			d.Unit, d.UnitName = 0, string(r.validText(w.Bytes()))
-		default:
-			r.notConverted(fmt.Sprintf("StackSample.CounterDescriptor field %d", w.Field()))
-		}
-	}
-	if err := w.Err(); err != nil {
+	var c message.SampleCounter
+	if err := c.Parse(msg); err != nil {
 		r.malformed("counter descriptor of a sample", err)
+	}
+	r.fieldsNotConverted("StackSample.CounterDescriptor", c.Other)
+	*d = timeline.SampleDescription{
+		Source: d.Source, Counter: string(r.validText(c.Name)), Unit: timeline.SampleUnit(c.Unit), UnitName: string(r.validText(c.UnitText)),
 	}
 }
 
@@ -381,34 +320,22 @@ func (r *reader) describeSample(d *timeline.SampleDescription) (counter []byte) 
 
 // perfSample translates a PerfSample of linux.perf.
 func (r *reader) perfSample(msg []byte, stamp pfwire.Stamp, stampErr error) error {
-	var pid, tid int64
-	var stack timeline.CallstackID
-	var cpu timeline.CPU
-	w := wire.NewReader(msg)
-	for w.Next() {
-		switch w.Field() {
-		case schema.PerfSample_CPU:
-			cpu = timeline.NewCPU(uint32(w.Uint()))
-		case schema.PerfSample_PID:
-			pid = int64(uint32(w.Uint()))
-		case schema.PerfSample_TID:
-			tid = int64(uint32(w.Uint()))
-		case schema.PerfSample_CallstackIID:
-			stack = r.callstack(w.Uint())
-		default:
-			r.notConverted(fmt.Sprintf("PerfSample field %d", w.Field()))
-		}
-	}
-	if err := w.Err(); err != nil {
+	var s message.PerfSample
+	if err := s.Parse(msg); err != nil {
 		r.malformed("perf_sample", err)
 		return nil
 	}
-	ts, ok := r.traceTime(stamp, stampErr)
-	if !ok {
+	r.fieldsNotConverted("PerfSample", s.Other)
+	out := sample{pid: int64(s.PID), tid: int64(s.TID), stack: r.callstack(s.CallstackIID), weight: 1}
+	out.kind.Source = "linux.perf"
+	if s.HasCPU {
+		out.cpu = timeline.NewCPU(s.CPU)
+	}
+	var ok bool
+	if out.ts, ok = r.traceTime(stamp, stampErr); !ok {
 		return nil
 	}
-	kind := timeline.SampleDescription{Source: "linux.perf"}
-	return r.addSample(&sample{pid: pid, tid: tid, ts: ts, stack: stack, weight: 1, kind: kind, cpu: cpu})
+	return r.addSample(&out)
 }
 
 // streamingProfile translates a StreamingProfilePacket: samples of the thread that writes the sequence, at times in
@@ -418,25 +345,15 @@ func (r *reader) streamingProfile(msg []byte) error {
 		r.add(problem.PacketInvalidState, "a streaming profile without thread descriptor")
 		return nil
 	}
-	var stacks []uint64
-	var deltas []uint64
-	w := wire.NewReader(msg)
-	for w.Next() {
-		switch w.Field() {
-		case schema.StreamingProfilePacket_CallstackIID:
-			stacks = message.AppendVarints(stacks, &w)
-		case schema.StreamingProfilePacket_TimestampDeltaUS:
-			deltas = message.AppendVarints(deltas, &w)
-		}
-	}
-	if err := w.Err(); err != nil {
+	var p message.StreamingProfile
+	if err := p.Parse(msg); err != nil {
 		r.malformed("streaming_profile_packet", err)
 		return nil
 	}
 	thread := &r.seq.Thread
-	for i, iid := range stacks {
-		if i < len(deltas) {
-			thread.SampleUS += int64(deltas[i])
+	for i, iid := range p.CallstackIIDs {
+		if i < len(p.TimeDeltasUS) {
+			thread.SampleUS += int64(p.TimeDeltasUS[i])
 		}
 		at := pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic}, Nanos: thread.SampleUS * 1000}
 		ts, ok := r.traceTime(at, nil)

@@ -3,13 +3,14 @@ package perfetto
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/wire"
 )
 
 // trackKind is the kind of track that a descriptor declares.
@@ -204,58 +205,6 @@ func (e *trackEvent) overridesThread() bool {
 	return e.HasLegacy && (e.Legacy.HasPID || e.Legacy.HasTID)
 }
 
-// trackDescriptor is a parsed TrackDescriptor (perfetto.md 2).
-type trackDescriptor struct {
-	uuid, parent             uint64
-	name, process, thread    []byte
-	counter                  []byte
-	spec                     timeline.TrackSpec
-	hasRank                  bool
-	mark                     []byte // what weft says of the track
-	chromeProcess, chromeThr bool
-}
-
-func (d *trackDescriptor) parse(msg []byte) error {
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.TrackDescriptor_UUID:
-			d.uuid = r.Uint()
-		case schema.TrackDescriptor_ParentUUID:
-			d.parent = r.Uint()
-		case schema.TrackDescriptor_Name, schema.TrackDescriptor_StaticName, schema.TrackDescriptor_AtraceName:
-			d.name = r.Bytes()
-		case schema.TrackDescriptor_Process:
-			d.process = r.Bytes()
-		case schema.TrackDescriptor_Thread:
-			d.thread = r.Bytes()
-		case schema.TrackDescriptor_ChromeProcess:
-			d.chromeProcess = true
-		case schema.TrackDescriptor_ChromeThread:
-			d.chromeThr = true
-		case schema.TrackDescriptor_Counter:
-			d.counter = r.Bytes()
-		case schema.TrackDescriptor_ChildOrdering:
-			if o := r.Uint(); o <= uint64(timeline.OrderExplicit) {
-				d.spec.Ordering = timeline.ChildOrdering(o)
-			}
-		case schema.TrackDescriptor_SiblingOrderRank:
-			d.spec.Rank, d.hasRank = int32(r.Uint()), true
-		case schema.TrackDescriptor_Description:
-			d.spec.Description = string(r.Bytes())
-		case schema.TrackDescriptor_SiblingMergeBehavior:
-			d.spec.Merge = mergeBehavior(r.Uint())
-		case schema.TrackDescriptor_SiblingMergeKey:
-			d.spec.MergeKey = string(r.Bytes())
-		case schema.TrackDescriptor_SiblingMergeKeyInt:
-			d.spec.MergeKey = fmt.Sprint(r.Uint())
-		case schema.TrackDescriptor_WeftMark:
-			d.mark = r.Bytes()
-		}
-	}
-	return r.Err()
-}
-
 // mergeBehavior translates sibling_merge_behavior.
 func mergeBehavior(v uint64) timeline.MergeBehavior {
 	switch v {
@@ -269,45 +218,45 @@ func mergeBehavior(v uint64) timeline.MergeBehavior {
 
 // trackDescriptor reads a track_descriptor packet.
 func (r *reader) trackDescriptor(msg []byte) {
-	var d trackDescriptor
-	if err := d.parse(msg); err != nil {
+	var d message.TrackDescriptor
+	if err := d.Parse(msg); err != nil {
 		r.malformed("track_descriptor", err)
 		return
 	}
-	if d.chromeProcess {
+	if d.ChromeProcess {
 		r.notConverted("TrackDescriptor field 6")
 	}
-	if d.chromeThr {
+	if d.ChromeThread {
 		r.notConverted("TrackDescriptor field 7")
 	}
 	switch {
-	case d.thread != nil:
+	case d.Thread != nil:
 		r.describeThread(&d)
-	case d.process != nil:
+	case d.Process != nil:
 		r.describeProcess(&d)
-	case d.uuid == 0: // only says how the children of the root are ordered
-	case d.counter != nil:
+	case d.UUID == 0: // only says how the children of the root are ordered
+	case d.Counter != nil:
 		r.describeCounter(&d)
 	default:
 		r.describeTrack(&d)
 	}
 }
 
-func (r *reader) describeThread(d *trackDescriptor) {
-	id, process, name, ok := r.parseThread(d.thread, r.readMark(d).input)
+func (r *reader) describeThread(d *message.TrackDescriptor) {
+	id, process, name, ok := r.parseThread(d.Thread, r.readMark(d).input)
 	if !ok {
 		return
 	}
 	if r.declareOnce(d, track{id: id, kind: threadTrack, process: process}, name) {
 		r.nameThread(id, process, strongName, name)
-	} else if t := r.tracks.byUUID[d.uuid]; r.seq != nil && t != nil && t.stands == id {
+	} else if t := r.tracks.byUUID[d.UUID]; r.seq != nil && t != nil && t.stands == id {
 		r.tracks.writers[r.seq] = t.id
 	}
 }
 
-func (r *reader) describeProcess(d *trackDescriptor) {
+func (r *reader) describeProcess(d *message.TrackDescriptor) {
 	m := r.readMark(d)
-	id, ok := r.processDescriptor(d.process, m.input)
+	id, ok := r.processDescriptor(d.Process, m.input)
 	if !ok {
 		return
 	}
@@ -341,32 +290,32 @@ const furtherTrack = "Reused id"
 //
 // A second uuid means that the system gave the id of a thread or process that had ended to a new one
 // (perfetto.md 5). Begins and ends pair by uuid, so what is on it gets a track of its own, beside.
-func (r *reader) declareOnce(d *trackDescriptor, as track, name []byte) (first bool) {
+func (r *reader) declareOnce(d *message.TrackDescriptor, as track, name []byte) (first bool) {
 	as.stands = as.id
-	t := r.tracks.byUUID[d.uuid]
+	t := r.tracks.byUUID[d.UUID]
 	switch {
-	case d.uuid == 0:
+	case d.UUID == 0:
 		return true
 	case t != nil && t.kind != undeclaredTrack:
 		if t.kind != as.kind || t.stands != as.stands {
-			r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: uuid %d means something else already", d.uuid))
+			r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: uuid %d means something else already", d.UUID))
 			return true
 		}
 		return t.id == t.stands
 	}
 	if uuid, ok := r.tracks.first[as.id]; !ok {
-		r.tracks.first[as.id] = d.uuid
-		if d.hasRank {
-			r.b.SetSortIndex(as.id, d.spec.Rank)
+		r.tracks.first[as.id] = d.UUID
+		if d.HasRank {
+			r.b.SetSortIndex(as.id, d.Rank)
 		}
 	} else {
-		r.add(problem.TrackIDReused, fmt.Sprintf("uuids %d and %d", uuid, d.uuid))
+		r.add(problem.TrackIDReused, fmt.Sprintf("uuids %d and %d", uuid, d.UUID))
 		if len(name) == 0 {
 			name = []byte(furtherTrack)
 		}
 		as.id = r.b.NewTrack(as.id, timeline.TrackSpec{Name: string(name), Merge: timeline.MergeNone})
 	}
-	r.tracks.declare(r.b, d.uuid, as)
+	r.tracks.declare(r.b, d.UUID, as)
 	return as.id == as.stands
 }
 
@@ -376,40 +325,47 @@ func (r *reader) known(uuid uint64) bool {
 	return t != nil && t.kind != undeclaredTrack
 }
 
-// parentTrack returns the track of the descriptor's parent and clears d.parent if it cannot have that parent.
-func (r *reader) parentTrack(d *trackDescriptor) timeline.TrackID {
-	if d.parent != 0 && r.tracks.loops(d.uuid, d.parent) {
-		r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: the parents of uuid %d have no end", d.uuid))
-		d.parent = 0
+// parentTrack returns the track of the descriptor's parent and clears d.ParentUUID if it cannot have that parent.
+func (r *reader) parentTrack(d *message.TrackDescriptor) timeline.TrackID {
+	if d.ParentUUID != 0 && r.tracks.loops(d.UUID, d.ParentUUID) {
+		r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: the parents of uuid %d have no end", d.UUID))
+		d.ParentUUID = 0
 	}
-	if d.parent == 0 {
+	if d.ParentUUID == 0 {
 		return 0
 	}
-	up := r.tracks.get(r.b, d.parent)
+	up := r.tracks.get(r.b, d.ParentUUID)
 	if up.details { // which weft's writer has put there
-		d.spec.Rank = 0
+		d.Rank = 0
 		up = r.tracks.get(r.b, up.parent)
 	}
 	return up.id
 }
 
-func (r *reader) describeTrack(d *trackDescriptor) {
-	if r.known(d.uuid) {
+func (r *reader) describeTrack(d *message.TrackDescriptor) {
+	if r.known(d.UUID) {
 		return
 	}
-	d.spec.Name = string(r.validText(d.name))
-	m := r.readMark(d)
-	d.spec.Role, d.spec.Subject = m.role, m.subject
-	id := r.b.NewTrack(r.parentTrack(d), d.spec)
-	r.tracks.declare(r.b, d.uuid, track{
-		id: id, kind: namedTrack, parent: d.parent, details: d.spec.Role == timeline.RoleDetails && d.parent != 0,
+	m, parent := r.readMark(d), r.parentTrack(d)
+	spec := timeline.TrackSpec{
+		Name: string(r.validText(d.Name)), Description: string(d.Description), Role: m.role, Subject: string(m.subject),
+		Merge: mergeBehavior(d.MergeBehavior), MergeKey: string(d.MergeKey), Rank: d.Rank,
+	}
+	if d.ChildOrdering <= uint64(timeline.OrderExplicit) {
+		spec.Ordering = timeline.ChildOrdering(d.ChildOrdering)
+	}
+	if d.HasMergeKeyInt {
+		spec.MergeKey = strconv.FormatUint(d.MergeKeyInt, 10)
+	}
+	r.tracks.declare(r.b, d.UUID, track{
+		id: r.b.NewTrack(parent, spec), kind: namedTrack, parent: d.ParentUUID, details: m.role == timeline.RoleDetails && d.ParentUUID != 0,
 	})
 }
 
 // mark is what weft says of a track that it wrote (perfetto.md, "What weft's own tracks are").
 type mark struct {
 	role    timeline.Role
-	subject string
+	subject []byte
 	input   *inputID // of a process or thread with an assigned id
 }
 
@@ -420,42 +376,35 @@ type inputID struct {
 }
 
 // readMark returns what weft says of a track that it wrote. A track whose mark is damaged has none.
-func (r *reader) readMark(d *trackDescriptor) mark {
-	if d.mark == nil {
+func (r *reader) readMark(d *message.TrackDescriptor) mark {
+	if d.Mark == nil {
 		return mark{}
 	}
 	m, ok := parseMark(d)
 	if !ok {
-		r.add(problem.TrackRoleInvalid, fmt.Sprintf("uuid %d", d.uuid))
+		r.add(problem.TrackRoleInvalid, fmt.Sprintf("uuid %d", d.UUID))
 		return mark{}
 	}
-	m.subject = string(r.validText([]byte(m.subject)))
+	m.subject = r.validText(m.subject)
 	return m
 }
 
 // parseMark parses a mark. It is not ok if nothing that weft writes has it.
-func parseMark(d *trackDescriptor) (m mark, ok bool) {
-	var role uint64
-	w := wire.NewReader(d.mark)
-	for w.Next() {
-		switch {
-		case w.Field() == schema.WeftTrackMark_Role && w.Type() == wire.Varint:
-			role = w.Uint()
-		case w.Field() == schema.WeftTrackMark_Subject && w.Type() == wire.Len:
-			m.subject = string(w.Bytes())
-		case w.Field() == schema.WeftTrackMark_InputID && w.Type() == wire.Len:
-			if m.input = parseInputID(w.Bytes()); m.input == nil {
-				return m, false
-			}
+func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
+	var w message.TrackMark
+	if w.Parse(d.Mark) != nil || w.Role != 0 && !timeline.IsRole(w.Role) {
+		return m, false
+	}
+	m.role, m.subject = timeline.Role(w.Role), w.Subject
+	if w.InputID != nil {
+		if m.input = parseInputID(w.InputID); m.input == nil {
+			return m, false
 		}
 	}
-	m.role = timeline.Role(role)
 	switch {
-	case w.Err() != nil || role != 0 && !timeline.IsRole(role):
-		return m, false
-	case d.process != nil:
+	case d.Process != nil:
 		return m, m.role == timeline.RoleMainProcess || m.role == timeline.NoRole && m.input != nil
-	case d.thread != nil:
+	case d.Thread != nil:
 		return m, m.role == timeline.NoRole && m.input != nil
 	}
 	return m, m.role != timeline.NoRole && m.role != timeline.RoleMainProcess && m.input == nil
@@ -463,43 +412,31 @@ func parseMark(d *trackDescriptor) (m mark, ok bool) {
 
 // parseInputID parses a WeftInputID. It returns nil if that has no id, or one that weft would not have written.
 func parseInputID(msg []byte) *inputID {
-	in, hasNumber := new(inputID), false
-	w := wire.NewReader(msg)
-	for w.Next() {
-		switch {
-		case w.Field() == schema.WeftInputID_Number && w.Type() == wire.Varint:
-			in.id.Num, hasNumber = w.Int(), true
-		case w.Field() == schema.WeftInputID_Text && w.Type() == wire.Len:
-			in.id.Text = string(w.Bytes())
-		case w.Field() == schema.WeftInputID_TextIsNumber && w.Type() == wire.Varint:
-			in.id.IsNumber = w.Uint() != 0
-		case w.Field() == schema.WeftInputID_Name && w.Type() == wire.Len:
-			in.name = w.Bytes()
-		}
-	}
-	if w.Err() != nil || hasNumber == (in.id.Text != "") || in.id.IsNumber && in.id.Text == "" || !utf8.ValidString(in.id.Text) {
+	var w message.InputID
+	if w.Parse(msg) != nil || w.HasNumber == (len(w.Text) > 0) || w.TextIsNumber && len(w.Text) == 0 || !utf8.Valid(w.Text) {
 		return nil
 	}
+	in := &inputID{timeline.InputID{Num: w.Number, Text: string(w.Text), IsNumber: w.TextIsNumber}, w.Name}
 	if !in.id.HasNumber() {
-		in.name = []byte(in.id.Text)
+		in.name = w.Text
 	}
 	return in
 }
 
-func (r *reader) describeCounter(d *trackDescriptor) {
-	if r.known(d.uuid) {
+func (r *reader) describeCounter(d *message.TrackDescriptor) {
+	if r.known(d.UUID) {
 		return
 	}
 	t := track{}
-	key := timeline.CounterKey{Name: r.validText(d.name), Unique: d.uuid, Description: d.spec.Description}
-	if err := t.describeCounter(d.counter, &key); err != nil {
+	key := timeline.CounterKey{Name: r.validText(d.Name), Unique: d.UUID, Description: string(d.Description)}
+	if err := t.describeCounter(d.Counter, &key); err != nil {
 		r.malformed("track_descriptor", err)
 		return
 	}
 	parent := r.parentTrack(d)
-	t.parent = d.parent
+	t.parent = d.ParentUUID
 	t.id = r.b.Counter(parent, &key)
-	r.tracks.declare(r.b, d.uuid, t)
+	r.tracks.declare(r.b, d.UUID, t)
 }
 
 // Names come from several sources. Of the names of a thread those of track descriptors win, of the names of a process
@@ -519,81 +456,52 @@ func (r *reader) threadDescriptor(msg []byte) {
 // parseThread reads a ThreadDescriptor, which also says which thread writes the sequence. input is what the mark of
 // its track says.
 func (r *reader) parseThread(msg []byte, input *inputID) (thread, process timeline.TrackID, name []byte, ok bool) {
-	var pid int32
-	var tid int64
-	w := wire.NewReader(msg)
-	for w.Next() {
-		switch w.Field() {
-		case schema.ThreadDescriptor_PID:
-			pid = int32(w.Uint())
-		case schema.ThreadDescriptor_TID:
-			tid = w.Int()
-		case schema.ThreadDescriptor_ThreadName:
-			name = w.Bytes()
-		}
-	}
-	err := w.Err()
-	if err == nil && r.seq != nil {
-		err = r.seq.SetThread(msg)
-	}
-	if err != nil {
+	var d message.ThreadDescriptor
+	if err := d.Parse(msg); err != nil {
 		r.malformed("thread descriptor", err)
 		return 0, 0, nil, false
 	}
+	if r.seq != nil {
+		r.seq.SetThread(&d)
+	}
 	delete(r.tracks.writers, r.seq)
-	process = r.process(int64(pid))
+	process, name = r.process(int64(d.PID)), d.Name
 	if input != nil {
-		if at := (assignedTID{process, tid}); r.tracks.assignedTIDs[at] == 0 {
+		if at := (assignedTID{process, d.TID}); r.tracks.assignedTIDs[at] == 0 {
 			thread = r.b.Thread(process, input.id)
-			r.b.WriteAs(thread, tid)
+			r.b.WriteAs(thread, d.TID)
 			r.tracks.assignedTIDs[at] = thread
 		}
 		name = input.name
 	}
-	return r.thread(process, tid), process, r.validText(name), true
+	return r.thread(process, d.TID), process, r.validText(name), true
 }
 
 // processDescriptor reads a ProcessDescriptor. input is what the mark of its track says.
 func (r *reader) processDescriptor(msg []byte, input *inputID) (process timeline.TrackID, ok bool) {
-	var pid int32
-	var start int64
-	var name []byte
-	var command, labels [][]byte
-	w := wire.NewReader(msg)
-	for w.Next() {
-		switch w.Field() {
-		case schema.ProcessDescriptor_PID:
-			pid = int32(w.Uint())
-		case schema.ProcessDescriptor_Cmdline:
-			command = append(command, w.Bytes())
-		case schema.ProcessDescriptor_ProcessName:
-			name = w.Bytes()
-		case schema.ProcessDescriptor_ProcessLabels:
-			labels = append(labels, w.Bytes())
-		case schema.ProcessDescriptor_StartTimestampNS:
-			start = w.Int()
-		}
-	}
-	if err := w.Err(); err != nil {
+	var d message.ProcessDescriptor
+	if err := d.Parse(msg); err != nil {
 		r.malformed("process descriptor", err)
 		return 0, false
 	}
-	if len(name) == 0 && len(command) > 0 {
-		name = command[0] // the program
+	name, labels := d.Name, d.Labels
+	if len(name) == 0 && len(d.CommandLine) > 0 {
+		name = d.CommandLine[0] // the program
 	}
-	r.commandLine(pid, command)
-	if start != 0 {
-		r.b.SetIntAttribute(fmt.Sprintf("process.%d.start_timestamp_ns", pid), start)
+	r.commandLine(d.PID, d.CommandLine)
+	if d.StartNS != 0 {
+		r.b.SetIntAttribute(fmt.Sprintf("process.%d.start_timestamp_ns", d.PID), d.StartNS)
 	}
+	pid := int64(d.PID)
 	if input != nil {
-		if r.tracks.assignedPIDs[int64(pid)] == 0 {
+		if r.tracks.assignedPIDs[pid] == 0 {
 			process = r.b.Process(input.id)
-			r.b.WriteAs(process, int64(pid))
-			r.tracks.assignedPIDs[int64(pid)] = process
+			r.b.WriteAs(process, pid)
+			r.tracks.assignedPIDs[pid] = process
 		}
 		name, labels = input.name, pfwire.WithoutPIDLabel(labels, input.id)
 	}
-	process = r.process(int64(pid))
+	process = r.process(pid)
 	r.nameProcess(process, weakName, r.validText(name))
 	for _, l := range labels {
 		r.b.AddLabel(process, string(r.validText(l)))
@@ -610,42 +518,25 @@ func (r *reader) commandLine(pid int32, command [][]byte) {
 
 // processTree reads the names of a process_tree packet, which the system gives.
 func (r *reader) processTree(msg []byte) {
-	w := wire.NewReader(msg)
-	for w.Next() {
-		var ids [8]uint64
-		var name []byte
-		var command [][]byte
-		e := wire.NewReader(w.Bytes())
-		for e.Next() {
-			switch {
-			case e.Type() == wire.Varint && e.Field() < len(ids):
-				ids[e.Field()] = e.Uint()
-			case e.Type() == wire.Len: // Process.cmdline, of which the first element is the program; Thread.name
-				command = append(command, e.Bytes())
-			}
+	t := message.NewProcessTree(msg)
+	for t.Next() {
+		if t.IsThread() {
+			process := r.process(int64(t.Thread.PID))
+			r.nameThread(r.thread(process, int64(t.Thread.TID)), process, weakName, r.validText(t.Thread.Name))
+			continue
 		}
-		if err := e.Err(); err != nil {
-			r.malformed("process_tree", err)
-			return
+		p := &t.Process
+		r.commandLine(p.PID, p.CommandLine)
+		if p.PPID != 0 || p.UID != 0 {
+			r.notConverted("parents and users of a process tree")
 		}
-		if len(command) > 0 {
-			name = command[0]
+		var program []byte
+		if len(p.CommandLine) > 0 {
+			program = p.CommandLine[0]
 		}
-		switch w.Field() {
-		case schema.ProcessTree_Processes:
-			r.commandLine(int32(ids[schema.ProcessTreeProcess_PID]), command)
-			if ids[schema.ProcessTreeProcess_PPID]|ids[schema.ProcessTreeProcess_UID] != 0 {
-				r.notConverted("parents and users of a process tree")
-			}
-			process := r.process(int64(int32(ids[schema.ProcessTreeProcess_PID])))
-			r.nameProcess(process, strongName, r.validText(name))
-		case schema.ProcessTree_Threads:
-			process := r.process(int64(int32(ids[schema.ProcessTreeThread_TGID])))
-			thread := r.thread(process, int64(int32(ids[schema.ProcessTreeThread_TID])))
-			r.nameThread(thread, process, weakName, r.validText(name))
-		}
+		r.nameProcess(r.process(int64(p.PID)), strongName, r.validText(program))
 	}
-	if err := w.Err(); err != nil {
+	if err := t.Err(); err != nil {
 		r.malformed("process_tree", err)
 	}
 }

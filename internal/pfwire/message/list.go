@@ -1,0 +1,54 @@
+package message
+
+import (
+	"encoding/binary"
+
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// List steps through the messages of a repeated field. The zero List has none.
+type List struct {
+	r     wire.Reader
+	field int
+}
+
+func newList(msg []byte, field int) List { return List{wire.NewReader(msg), field} }
+
+// Next steps to the next message.
+func (l *List) Next() bool {
+	for l.r.Next() {
+		if l.r.Field() == l.field {
+			return true
+		}
+	}
+	return false
+}
+
+// Bytes returns the current message.
+func (l *List) Bytes() []byte { return l.r.Bytes() }
+
+// Err returns why Next stopped before the end of the message that has the field, nil if it did not.
+func (l *List) Err() error { return l.r.Err() }
+
+// appendVarints appends the values of the current field of r, a repeated varint field in its packed or its plain form.
+// Of a packed field that is broken it appends the values before the break.
+func appendVarints(to []uint64, r *wire.Reader) []uint64 {
+	if r.Type() != wire.Len {
+		return append(to, r.Uint())
+	}
+	for p := wire.NewPacked(r.Bytes()); p.Next(); {
+		to = append(to, p.Uint())
+	}
+	return to
+}
+
+// appendFixed64s is appendVarints for a field of eight-byte values.
+func appendFixed64s(to []uint64, r *wire.Reader) []uint64 {
+	if r.Type() != wire.Len {
+		return append(to, r.Uint())
+	}
+	for b := r.Bytes(); len(b) >= 8; b = b[8:] {
+		to = append(to, binary.LittleEndian.Uint64(b))
+	}
+	return to
+}

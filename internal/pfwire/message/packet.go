@@ -1,0 +1,173 @@
+package message
+
+import (
+	"fmt"
+
+	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// SequenceKey identifies a packet sequence. Sequence ids are given out by each machine of a trace for itself.
+type SequenceKey struct {
+	Machine, ID uint32
+}
+
+// TracePacket is what a TracePacket says beside its payload (perfetto.md 2).
+type TracePacket struct {
+	Timestamp    uint64
+	HasTimestamp bool
+	ClockID      uint32 // 0: the default clock of the sequence
+	Sequence     SequenceKey
+
+	Cleared      bool // flag 1, or its old form: the sequence starts anew with this packet
+	NeedsState   bool // flag 2
+	Dropped      bool // packets before this one were lost
+	InternedData []byte
+	Defaults     []byte // nil if the packet has none; not nil if they are empty
+
+	// Payload is the number of the field that says what the packet is, Data its content; 0 if there is none. The
+	// payload is a oneof: of several the last one counts.
+	Payload int
+	Data    []byte
+
+	// Bundle is a compressed stream of packets, nil if the packet is none. It counts whatever else is in the packet.
+	Bundle     []byte
+	BundleZstd bool // the stream is one of zstd
+}
+
+// Parse decodes msg.
+func (p *TracePacket) Parse(msg []byte) error {
+	*p = TracePacket{}
+	r := wire.NewReader(msg)
+	for r.Next() {
+		switch field := r.Field(); field {
+		case schema.TracePacket_Timestamp:
+			p.Timestamp, p.HasTimestamp = r.Uint(), true
+		case schema.TracePacket_TrustedPacketSequenceID:
+			p.Sequence.ID = uint32(r.Uint())
+		case schema.TracePacket_InternedData:
+			p.InternedData = r.Bytes()
+		case schema.TracePacket_SequenceFlags:
+			p.Cleared = p.Cleared || r.Uint()&schema.TracePacket_SeqIncrementalStateCleared != 0
+			p.NeedsState = r.Uint()&schema.TracePacket_SeqNeedsIncrementalState != 0
+		case schema.TracePacket_IncrementalStateCleared:
+			p.Cleared = p.Cleared || r.Bool()
+		case schema.TracePacket_PreviousPacketDropped:
+			p.Dropped = r.Uint() != 0
+		case schema.TracePacket_TimestampClockID:
+			p.ClockID = uint32(r.Uint())
+		case schema.TracePacket_TracePacketDefaults:
+			p.Defaults = r.Bytes()
+		case schema.TracePacket_MachineID:
+			p.Sequence.Machine = uint32(r.Uint())
+		case schema.TracePacket_TrustedUID, schema.TracePacket_TrustedPID, schema.TracePacket_FirstPacketOnSequence:
+			// nothing that a reader acts on
+		case schema.TracePacket_CompressedPackets, schema.TracePacket_ZstdCompressedPackets:
+			p.Payload, p.Data = field, r.Bytes()
+			if r.Type() == wire.Len {
+				p.Bundle, p.BundleZstd = r.Bytes(), field == schema.TracePacket_ZstdCompressedPackets
+			}
+		default:
+			p.Payload, p.Data = field, r.Bytes()
+		}
+	}
+	return r.Err()
+}
+
+// DescribesClocks reports whether the payload is one that does not advance an incremental clock though the packet may have
+// a timestamp: clock snapshot, service event, extension descriptor.
+func (p *TracePacket) DescribesClocks() bool {
+	return p.Payload == schema.TracePacket_ClockSnapshot || p.Payload == schema.TracePacket_ServiceEvent || p.Payload == schema.TracePacket_ExtensionDescriptor
+}
+
+// TracePacketDefaults is TracePacketDefaults: the values that events of a sequence have unless they say otherwise.
+type TracePacketDefaults struct {
+	ClockID           uint32
+	TrackUUID         uint64
+	HasTrackUUID      bool
+	ExtraTracks       []uint64 // as in TrackEvent
+	ExtraDoubleTracks []uint64
+	StackSample       []byte // a StackSampleDefaults
+}
+
+// Parse decodes msg.
+func (d *TracePacketDefaults) Parse(msg []byte) error {
+	*d = TracePacketDefaults{ExtraTracks: d.ExtraTracks[:0], ExtraDoubleTracks: d.ExtraDoubleTracks[:0]}
+	r := wire.NewReader(msg)
+	for r.Next() {
+		switch r.Field() {
+		case schema.TracePacketDefaults_TrackEventDefaults:
+			if err := d.parseTrackEvent(r.Bytes()); err != nil {
+				return fmt.Errorf("track_event_defaults: %w", err)
+			}
+		case schema.TracePacketDefaults_TimestampClockID:
+			d.ClockID = uint32(r.Uint())
+		case schema.TracePacketDefaults_StackSampleDefaults:
+			d.StackSample = r.Bytes()
+		}
+	}
+	return r.Err()
+}
+
+func (d *TracePacketDefaults) parseTrackEvent(msg []byte) error {
+	r := wire.NewReader(msg)
+	for r.Next() {
+		switch r.Field() {
+		case schema.TrackEventDefaults_TrackUUID:
+			d.TrackUUID, d.HasTrackUUID = r.Uint(), true
+		case schema.TrackEventDefaults_ExtraCounterTrackUUIDs:
+			d.ExtraTracks = appendVarints(d.ExtraTracks, &r)
+		case schema.TrackEventDefaults_ExtraDoubleCounterTrackUUIDs:
+			d.ExtraDoubleTracks = appendVarints(d.ExtraDoubleTracks, &r)
+		}
+	}
+	return r.Err()
+}
+
+// ClockSnapshot is ClockSnapshot.
+type ClockSnapshot struct {
+	PrimaryClock uint32
+	HasPrimary   bool
+	Clocks       List // of ClockReading
+}
+
+// Parse decodes msg.
+func (s *ClockSnapshot) Parse(msg []byte) error {
+	*s = ClockSnapshot{Clocks: newList(msg, schema.ClockSnapshot_Clocks)}
+	r := wire.NewReader(msg)
+	for r.Next() {
+		if r.Field() == schema.ClockSnapshot_PrimaryTraceClock {
+			s.PrimaryClock, s.HasPrimary = uint32(r.Uint()), true
+		}
+	}
+	return r.Err()
+}
+
+// ClockReading is ClockSnapshot.Clock.
+type ClockReading struct {
+	ID          uint32
+	Timestamp   int64
+	Incremental bool
+	Multiplier  int64 // 1 unless the message has one above 0
+}
+
+// Parse decodes msg.
+func (c *ClockReading) Parse(msg []byte) error {
+	*c = ClockReading{Multiplier: 1}
+	r := wire.NewReader(msg)
+	for r.Next() {
+		switch r.Field() {
+		case schema.ClockSnapshotClock_ClockID:
+			c.ID = uint32(r.Uint())
+		case schema.ClockSnapshotClock_Timestamp:
+			c.Timestamp = r.Int()
+		case schema.ClockSnapshotClock_IsIncremental:
+			c.Incremental = r.Bool()
+		case schema.ClockSnapshotClock_UnitMultiplierNS:
+			if m := r.Int(); m > 0 {
+				c.Multiplier = m
+			}
+		}
+	}
+	return r.Err()
+}
