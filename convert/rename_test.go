@@ -2,9 +2,13 @@ package convert_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +19,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
 	engine "github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/bridge"
@@ -23,70 +28,137 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// TestRenamed gives every track, process and thread of what recordings convert to another name, and the attributes that describe
-// pages and threads of Firefox to people another text: what attribution, reports and flows say of them is the same up to these
-// names. A second renaming calls all of them like tracks that weft makes.
-func TestRenamed(t *testing.T) {
-	forEachRecording(t, func(t *testing.T, data []byte) {
-		var converted bytes.Buffer
-		_, err := convert.Convert(context.Background(), &converted, bytes.NewReader(data), convert.Options{TempDir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := answersOf(t, converted.Bytes())
-		for name, give := range map[string]func(i int) string{
-			"random":      randomNames(),
-			"like weft's": func(i int) string { return weftNames[i%len(weftNames)] },
-		} {
-			if diff := cmp.Diff(want, answersOf(t, renamed(t, converted.Bytes(), give))); diff != "" {
-				t.Errorf("%s: answers with old names (-) and new ones (+) differ:\n%.3000s", name, diff)
-			}
-		}
-	})
+// renamings are the ways in which tests give new names: at random, all different, and like tracks that weft makes.
+func renamings() map[string]func(old string) string {
+	r := rand.New(rand.NewPCG(1, 2))
+	n := 0
+	return map[string]func(string) string{
+		"random":      func(string) string { return fmt.Sprintf("%x", r.Uint64()) },
+		"like weft's": func(string) string { n++; return weftNames[n%len(weftNames)] },
+	}
 }
 
 // weftNames are names that weft gives to tracks of its own.
 var weftNames = []string{
 	"Overlapping slices", "GPU objects", "Global instants", "Process instants", "Other events", "Clock sync", "Thread state", "JS samples",
-	"V8 state", "Browser activity", "Sample category", "Network", "Allocations", "JS Tracer", "Context: Frame", "Contexts",
-	"(contexts and states)",
+	"V8 state", "Browser activity", "Sample category", "Sample page", "Network", "Allocations", "JS Tracer", "Profiler paused",
+	"Context: Frame", "Contexts", "(contexts and states)",
 }
 
-func randomNames() func(int) string {
-	r := rand.New(rand.NewPCG(1, 2))
-	return func(i int) string { return fmt.Sprintf("%x-%d", r.Uint64(), i) }
+// meanings are the names that mean something by the specifications, which tests therefore leave: Chrome's main process
+// and threads are found by them (attribution.md, Trees of contexts; profile-calls.md 2), Firefox's main threads name their
+// process (firefox.md 2).
+var meanings = []string{"Browser", "CrBrowserMain", "CrRendererMain", "GeckoMain"}
+
+// unlessMeaning returns a renaming that leaves names with a meaning and empty ones.
+func unlessMeaning(give func(string) string) func(string) string {
+	return func(old string) string {
+		if old == "" || slices.Contains(meanings, old) {
+			return old
+		}
+		return give(old)
+	}
 }
 
-// renamed gives all tracks, processes and threads of a trace new names, and facts for people new texts.
-func renamed(t *testing.T, trace []byte, name func(i int) string) []byte {
+// TestRenamed gives every track, process and thread of what recordings convert to another name: what attribution, reports and
+// flows say of them is the same up to these names. weft's own traces say by marks what has a meaning, so no name is left.
+func TestRenamed(t *testing.T) {
+	forEachRecording(t, func(t *testing.T, data []byte) {
+		checkRenamed(t, converted(t, data), renamedTrace)
+	})
+}
+
+// TestRenamedForeign is TestRenamed for traces of another producer, who gives tracks the names that weft gives them: without
+// the marks of weft they are treated like tracks with any other names.
+func TestRenamedForeign(t *testing.T) {
+	forEachRecording(t, func(t *testing.T, data []byte) {
+		skipLarge(t, data)
+		foreign := withoutMarks(t, converted(t, data))
+		checkRenamed(t, foreign, func(t *testing.T, data []byte, give func(string) string) []byte {
+			return renamedTrace(t, data, unlessMeaning(give))
+		})
+	})
+}
+
+// TestRenamedInput gives processes and threads other names in the recordings themselves, for each reader.
+func TestRenamedInput(t *testing.T) {
+	forEachRecording(t, func(t *testing.T, data []byte) {
+		skipLarge(t, data)
+		data = unpacked(t, data)
+		path := t.Name()
+		var rename func(t *testing.T, data []byte, give func(string) string) []byte
+		switch name := strings.TrimSuffix(path, ".gz"); {
+		case strings.HasSuffix(name, ".cpuprofile"), strings.Contains(name, "jsprofile"):
+			t.Skip("the format has no names of processes and threads")
+		case strings.HasSuffix(name, ".probelines"):
+			rename = renamedProbes
+		case strings.HasSuffix(name, ".pftrace"):
+			rename = renamedTrace
+		default:
+			rename = renamedJSON
+		}
+		checkRenamed(t, rename(t, data, keepName), func(t *testing.T, data []byte, give func(string) string) []byte {
+			return rename(t, data, unlessMeaning(give))
+		})
+	})
+}
+
+func unpacked(t *testing.T, data []byte) []byte {
+	t.Helper()
+	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		return data
+	}
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err = io.ReadAll(r); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func keepName(old string) string { return old }
+
+// checkRenamed compares the answers about a trace before and after renamings.
+func checkRenamed(t *testing.T, data []byte, rename func(*testing.T, []byte, func(string) string) []byte) {
+	t.Helper()
+	if bytes.Equal(data, rename(t, data, func(string) string { return "?" })) {
+		t.Skip("nothing has a name")
+	}
+	want := answersOf(t, data)
+	for name, give := range renamings() {
+		if diff := cmp.Diff(want, answersOf(t, rename(t, data, give))); diff != "" {
+			t.Errorf("%s: answers with old names (-) and new ones (+) differ:\n%.3000s", name, diff)
+		}
+	}
+}
+
+// skipLarge skips large recordings with -short.
+func skipLarge(t *testing.T, data []byte) {
+	if testing.Short() && len(data) > 256<<10 {
+		t.Skip("a large recording")
+	}
+}
+
+func converted(t *testing.T, data []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if _, err := convert.Convert(context.Background(), &out, bytes.NewReader(data), convert.Options{TempDir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// editTrace changes the packets of a Perfetto trace.
+func editTrace(t *testing.T, trace []byte, edit func(p *protos.TracePacket)) []byte {
 	t.Helper()
 	var all protos.Trace
 	if err := proto.Unmarshal(trace, &all); err != nil {
 		t.Fatal(err)
 	}
-	for i, p := range all.Packet {
-		for _, a := range p.GetTraceAttributes().GetAttribute() {
-			if strings.HasPrefix(a.GetKey(), "firefox.") {
-				a.Value = &protos.TraceAttributes_Attribute_StringValue{StringValue: name(i)}
-			}
-		}
-		for _, m := range p.GetChromeEvents().GetMetadata() {
-			if strings.HasPrefix(m.GetName(), "firefox.") {
-				m.Value = &protos.ChromeMetadata_StringValue{StringValue: name(i)}
-			}
-		}
-		d := p.GetTrackDescriptor()
-		if d == nil || d.Counter != nil { // what counters count is said by their names alone
-			continue
-		}
-		switch {
-		case d.Process != nil:
-			d.Process.ProcessName = proto.String(name(i))
-		case d.Thread != nil:
-			d.Thread.ThreadName = proto.String(name(i))
-		case d.GetName() != "":
-			d.StaticOrDynamicName = &protos.TrackDescriptor_Name{Name: name(i)}
-		}
+	for _, p := range all.Packet {
+		edit(p)
 	}
 	out, err := proto.Marshal(&all)
 	if err != nil {
@@ -95,13 +167,116 @@ func renamed(t *testing.T, trace []byte, name func(i int) string) []byte {
 	return out
 }
 
-// answers are what weft says about a trace, without names of tracks.
+// renamedTrace gives all tracks, processes and threads of a Perfetto trace new names, and the attributes that describe pages and
+// threads of Firefox to people new texts.
+func renamedTrace(t *testing.T, trace []byte, name func(string) string) []byte {
+	t.Helper()
+	return editTrace(t, trace, func(p *protos.TracePacket) {
+		for _, a := range p.GetTraceAttributes().GetAttribute() {
+			if strings.HasPrefix(a.GetKey(), "firefox.") {
+				a.Value = &protos.TraceAttributes_Attribute_StringValue{StringValue: name(a.GetStringValue())}
+			}
+		}
+		d := p.GetTrackDescriptor()
+		if d == nil || d.Counter != nil { // what counters count is said by their names alone
+			return
+		}
+		if d.Process != nil && d.Process.ProcessName != nil {
+			d.Process.ProcessName = proto.String(name(d.Process.GetProcessName()))
+		}
+		if d.Thread != nil && d.Thread.ThreadName != nil {
+			d.Thread.ThreadName = proto.String(name(d.Thread.GetThreadName()))
+		}
+		if d.GetName() != "" {
+			d.StaticOrDynamicName = &protos.TrackDescriptor_Name{Name: name(d.GetName())}
+		}
+	})
+}
+
+// withoutMarks takes away what makes a trace weft's.
+func withoutMarks(t *testing.T, trace []byte) []byte {
+	t.Helper()
+	return editTrace(t, trace, func(p *protos.TracePacket) {
+		if d := p.GetTrackDescriptor(); d != nil {
+			d.WeftMark = nil
+		}
+		if a := p.GetTraceAttributes(); a != nil {
+			a.Attribute = slices.DeleteFunc(a.Attribute, func(a *protos.TraceAttributes_Attribute) bool { return strings.HasPrefix(a.GetKey(), "weft.") })
+		}
+	})
+}
+
+// renamedJSON gives processes and threads of a trace of Chrome, or of a profile of Firefox, new names.
+func renamedJSON(t *testing.T, data []byte, name func(string) string) []byte {
+	t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var document any
+	if err := decoder.Decode(&document); err != nil {
+		t.Fatal(err)
+	}
+	rename := func(of map[string]any, key string) {
+		if old, ok := of[key].(string); ok {
+			of[key] = name(old)
+		}
+	}
+	object, _ := document.(map[string]any)
+	events, _ := document.([]any)
+	if events == nil {
+		events, _ = object["traceEvents"].([]any)
+	}
+	for _, ev := range events {
+		ev, _ := ev.(map[string]any)
+		if args, ok := ev["args"].(map[string]any); ok && (ev["name"] == "process_name" || ev["name"] == "thread_name") {
+			rename(args, "name")
+		}
+	}
+	var profile func(p map[string]any)
+	profile = func(p map[string]any) {
+		threads, _ := p["threads"].([]any)
+		for _, th := range threads {
+			if th, ok := th.(map[string]any); ok {
+				rename(th, "name")
+				rename(th, "processName")
+				rename(th, "eTLD+1")
+			}
+		}
+		processes, _ := p["processes"].([]any)
+		for _, child := range processes {
+			if child, ok := child.(map[string]any); ok {
+				profile(child)
+			}
+		}
+	}
+	profile(object)
+	out, err := json.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// probeName is a header that names a thread or a process, in a line of text or in JSON.
+var probeName = regexp.MustCompile(`(?m)^((?:[ \d]+\S+ )?#(?:comm \d+|process) \d+ |\{"type": "value", "data": \["#(?:comm",\d+|process"),\d+,")(.*?)((?:\\0)?|"\]\})\r?$`)
+
+// renamedProbes gives processes and threads of probe lines new names.
+func renamedProbes(t *testing.T, data []byte, name func(string) string) []byte {
+	t.Helper()
+	return probeName.ReplaceAllFunc(data, func(line []byte) []byte {
+		parts := probeName.FindSubmatch(line)
+		return slices.Concat(parts[1], []byte(name(string(parts[2]))), parts[3])
+	})
+}
+
+// answers are what weft says about a trace, without names of tracks: those of processes and threads are taken from it, and the
+// rows are sorted that are in the order of these names.
 type answers struct {
 	Contexts  []string // of slices and instants, by ordinal
-	Costs     map[string]string
-	Inputs    int
-	LongTasks int
-	Samples   []string
+	Costs     map[string][]string
+	Inputs    []string
+	Requests  []string
+	LongTasks []cost.LongTask
+	Reports   map[string][]string
 	Flows     []string
 }
 
@@ -137,35 +312,15 @@ func answersOf(t *testing.T, data []byte) (a answers) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Costs = map[string]string{}
-	for _, typ := range tables.Of(res).Types() {
-		if tables.Of(res).IsDerived(typ) { // rows are processes and threads, by name
-			continue
-		}
-		table, err := tables.Of(res).Table(tables.TableOptions{Type: typ})
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := table.JSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.Costs[typ] = string(text)
+	a.LongTasks = res.LongTasks()
+	for _, in := range res.Inputs {
+		a.Inputs = append(a.Inputs, fmt.Sprintf("%+v", in))
 	}
-	a.Inputs, a.LongTasks = len(res.Inputs), len(res.LongTasks())
-	profiles, err := report.Collect(ctx, tl)
-	if err != nil {
-		t.Fatal(err)
+	for _, q := range res.Requests {
+		a.Requests = append(a.Requests, fmt.Sprintf("%+v", q))
 	}
-	samples, err := profiles.Samples(report.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, thread := range samples.Threads {
-		thread.Process, thread.Thread = "", ""
-		a.Samples = append(a.Samples, fmt.Sprintf("%+v", thread))
-	}
-	slices.Sort(a.Samples) // threads come in the order of their names
+	a.Costs = costsOf(t, res)
+	a.Reports = reportsOf(t, tl)
 	index, err := flowindex.NewIndex(ctx, tl)
 	if err != nil {
 		t.Fatal(err)
@@ -179,4 +334,99 @@ func answersOf(t *testing.T, data []byte) (a answers) {
 		t.Fatal(err)
 	}
 	return a
+}
+
+// costsOf returns the rows of all cost tables.
+func costsOf(t *testing.T, res *cost.Result) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	made := tables.Of(res)
+	for _, typ := range slices.Concat(made.Types(), made.TrackTypes()) {
+		for _, by := range []string{"context", "page", "class", "entity", "type", "process", "thread", "category"} {
+			group, split, err := tables.ParseBy(by)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !made.CanGroup(typ, group) {
+				continue
+			}
+			table, err := made.Table(tables.TableOptions{Type: typ, Group: group, Split: split})
+			if err != nil {
+				continue // tracks are not divided by tracks
+			}
+			var rows []string
+			for _, row := range table.Rows {
+				if slices.Contains(made.TrackTypes(), typ) {
+					row.ID, row.Name = idsOf(row.ID), idsOf(row.Name)
+				}
+				if by == "process" || by == "thread" {
+					row.Part = idsOf(row.Part)
+				}
+				rows = append(rows, jsonText(t, row))
+			}
+			slices.Sort(rows)
+			all[typ+" by "+by] = append(rows, fmt.Sprint(table.Busy, table.Unattributed, table.Omitted, table.Limited))
+		}
+	}
+	return all
+}
+
+// idsOf returns the ids of a process or thread, which are behind its name.
+func idsOf(name string) string { return name[strings.LastIndexByte(name, ' ')+1:] }
+
+// reportsOf returns the rows of all reports.
+func reportsOf(t *testing.T, tl *timeline.Timeline) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	profiles, err := report.Collect(t.Context(), tl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, err := profiles.Samples(report.Options{Bucket: 100_000_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, th := range samples.Threads {
+		th.Process, th.Thread = "", ""
+		all["samples"] = append(all["samples"], jsonText(t, th))
+	}
+	gc, err := profiles.GC(report.Options{Bucket: 100_000_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, th := range gc.Threads {
+		th.Process, th.Thread = "", ""
+		all["gc"] = append(all["gc"], jsonText(t, th))
+	}
+	for _, th := range profiles.LayoutThrashing(report.Options{}).Threads {
+		th.Process, th.Thread = "", ""
+		all["layout-thrashing"] = append(all["layout-thrashing"], jsonText(t, th))
+	}
+	layout, err := report.CollectLayout(t.Context(), tl, report.LayoutOptions{Paint: report.PaintOptions()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all["layout-count"] = []string{jsonText(t, layout.Counts())}
+	all["layout-time"] = []string{jsonText(t, layout.Times(layout.DefaultMode()))}
+	all["layout-phases"] = []string{jsonText(t, layout.Phases()), jsonText(t, layout.Nesting())}
+	for _, sampled := range []bool{false, true} {
+		calls, err := report.CountCalls(t.Context(), tl, report.CallOptions{Sampled: sampled})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all["js-funcalls"] = append(all["js-funcalls"], jsonText(t, calls))
+	}
+	for _, rows := range all {
+		slices.Sort(rows)
+	}
+	return all
+}
+
+func jsonText(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
