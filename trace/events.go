@@ -28,8 +28,8 @@ func (t *Trace) Events() iter.Seq2[*Event, error] {
 		defer t.putEnds(ends)
 		t.describeTracks()
 		t.names.prepare(t.tl)
-		r := eventReader{t: t, ends: ends, open: map[TrackID][]EventID{}, yield: yield}
-		if err := t.tl.Walk(context.Background(), r.item); err != nil && !errors.Is(err, errStop) {
+		r := eventReader{t: t, ends: ends, yield: yield}
+		if err := timeline.WalkNested(context.Background(), t.tl, r.item); err != nil && !errors.Is(err, errStop) {
 			yield(nil, err)
 		}
 	}
@@ -40,7 +40,6 @@ type eventReader struct {
 	t     *Trace
 	ends  *sliceEnds
 	yield func(*Event, error) bool
-	open  map[TrackID][]EventID // slices, the innermost last
 	event Event
 
 	// What the event points to.
@@ -49,27 +48,22 @@ type eventReader struct {
 	stack                []Frame
 }
 
-func (r *eventReader) item(it *timeline.Item) error {
-	track := r.t.trackOf(it.Track, it.Lane)
-	open := r.open[track]
+func (r *eventReader) item(it *timeline.Item, open *timeline.OpenSlices[EventID]) error {
 	if it.Kind == timeline.ItemEnd {
-		if len(open) > 0 {
-			r.open[track] = open[:len(open)-1]
-		}
 		return nil
 	}
 	ev := &r.event
 	r.fill(it)
-	ev.Depth = len(open)
-	if len(open) > 0 {
-		ev.Parent = open[len(open)-1]
-	}
+	ev.Depth = open.Len()
 	if ev.Kind == Slice {
+		ev.Depth--
+		*open.Innermost() = ev.ID
 		if err := r.applyEnd(); err != nil {
 			return err
 		}
-		// A slice without a length ends at once: its end is the next item.
-		r.open[track] = append(open, ev.ID)
+	}
+	if ev.Depth > 0 {
+		ev.Parent = *open.At(ev.Depth - 1)
 	}
 	if !r.yield(ev, nil) {
 		return errStop

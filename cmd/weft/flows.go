@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -344,7 +343,7 @@ func (q *flowQuery) markers(p *flowPrinter) ([]uint64, error) {
 // errFound ends a walk.
 var errFound = errors.New("found")
 
-// openSlice is a slice that has begun and not ended.
+// openSlice is what is said of a slice around an event.
 type openSlice struct {
 	name  string
 	event uint32
@@ -354,24 +353,17 @@ type openSlice struct {
 // noFlowOfEvent is the error for an event without flow. It says whether there is such an event, and which slice around it
 // has flows: those of a slice are often wanted with what happens inside.
 func noFlowOfEvent(p *flowPrinter, event uint32) error {
-	open := map[trackKey][]openSlice{}
 	found, last, some := error(nil), uint32(0), false
-	err := p.trace.Walk(p.ctx, func(item *timeline.Item) error {
-		key := trackKey{item.Track, item.Lane}
-		around := open[key]
+	err := timeline.WalkNested(p.ctx, p.trace, func(item *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
 		switch item.Kind {
-		case timeline.ItemEnd:
-			if len(around) > 0 {
-				open[key] = around[:len(around)-1]
-			}
 		case timeline.ItemBegin, timeline.ItemInstant:
 			if item.Event == event {
-				found = withoutFlow(fmt.Sprintf("event %d (%s) has no flow", event, item.Name), around)
+				found = withoutFlow(fmt.Sprintf("event %d (%s) has no flow", event, item.Name), open)
 				return errFound
 			}
 			last, some = max(last, item.Event), true
 			if item.Kind == timeline.ItemBegin {
-				open[key] = append(around, openSlice{string(item.Name), item.Event, flowCount(item)})
+				*open.Innermost() = openSlice{string(item.Name), item.Event, flowCount(item)}
 			}
 		}
 		return nil
@@ -407,20 +399,20 @@ func noMarker(p *flowPrinter, event uint32) error {
 	if !found {
 		return fmt.Errorf("event %d is neither a slice nor an instant; dump --json shows their indexes", event)
 	}
-	var around []openSlice // in the order of their starts
+	var around timeline.OpenSlices[openSlice]
 	err = p.trace.Walk(p.ctx, func(item *timeline.Item) error {
 		if item.TS > ts {
 			return errFound
 		}
 		if item.Kind == timeline.ItemBegin && item.Track == track && (item.Dur == timeline.NoTime || ts-item.TS <= item.Dur) {
-			around = append(around, openSlice{string(item.Name), item.Event, flowCount(item)})
+			*around.Push(timeline.NoTime) = openSlice{string(item.Name), item.Event, flowCount(item)}
 		}
 		return nil
 	})
 	if err != nil && err != errFound {
 		return err
 	}
-	return withoutFlow(fmt.Sprintf("event %d is a flow event, not a slice or an instant", event), around)
+	return withoutFlow(fmt.Sprintf("event %d is a flow event, not a slice or an instant", event), &around)
 }
 
 // flowCount returns the number of flows that a slice or instant belongs to.
@@ -434,8 +426,9 @@ func flowCount(item *timeline.Item) (n int) {
 }
 
 // withoutFlow is the error for an event without flow, with which of the slices around it has some.
-func withoutFlow(text string, around []openSlice) error {
-	for _, slice := range slices.Backward(around) {
+func withoutFlow(text string, around *timeline.OpenSlices[openSlice]) error {
+	for ; around.Len() > 0; around.Pop() {
+		slice := around.Innermost()
 		if slice.flows == 1 {
 			return fmt.Errorf("%s; its enclosing slice, event %d (%s), has one", text, slice.event, slice.name)
 		}

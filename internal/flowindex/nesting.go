@@ -25,7 +25,7 @@ type trackLane struct {
 // nest finds out how the slices with flows lie in each other. Ordinals are in the order of starts, on a track the
 // outermost first.
 func (x *indexer) nest(ctx context.Context, places *extsort.Sorted[place]) error {
-	open := map[trackLane][]place{}
+	open := map[trackLane]timeline.OpenSlices[place]{}
 	last := uint64(timeline.NoOrdinal)
 	var p place
 	for c, i := places.From(0), 0; ; i++ {
@@ -42,16 +42,17 @@ func (x *indexer) nest(ctx context.Context, places *extsort.Sorted[place]) error
 		last = p.ordinal
 		at := trackLane{p.track, p.lane}
 		stack := open[at]
-		for len(stack) > 0 && !stack[len(stack)-1].contains(&p) {
-			stack = stack[:len(stack)-1]
+		around := stack.Innermost()
+		for ; around != nil && !around.contains(&p); around = stack.Innermost() {
+			stack.Pop()
 		}
-		if len(stack) > 0 {
-			n := nesting{inner: p.ordinal, outer: stack[len(stack)-1].ordinal}
+		if around != nil {
+			n := nesting{inner: p.ordinal, outer: around.ordinal}
 			x.keep(x.inner.Add(n))
 			x.keep(x.outer.Add(n))
 		}
 		if p.end != p.ts {
-			stack = append(stack, p)
+			*stack.Push(p.end) = p
 		}
 		open[at] = stack
 		if x.err != nil {

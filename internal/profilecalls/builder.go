@@ -115,7 +115,7 @@ type Builder struct {
 	mode   Mode
 	emit   func(*Call)
 
-	events []openEvent
+	events timeline.OpenSlices[Class]
 	locks  []int32 // of open events: how many calls were open when they began; those cannot end before them
 	calls  []openCall
 	fake   bool // the open calls belong to no event that runs JavaScript
@@ -138,12 +138,6 @@ type Builder struct {
 
 	placed *placedSamples // nil if positions are not known
 	stats  Stats
-}
-
-// openEvent is an event that has not ended.
-type openEvent struct {
-	end   timeline.Nanos
-	class Class
 }
 
 // openCall is a call that has not ended.
@@ -208,13 +202,10 @@ func (b *Builder) samplesUntil(ts timeline.Nanos, at bool) {
 
 // endEvents ends the innermost events as long as they end at or before a time.
 func (b *Builder) endEvents(ts timeline.Nanos) {
-	for len(b.events) > 0 {
-		ev := b.events[len(b.events)-1]
-		if ev.end > ts {
-			return
-		}
-		b.events = b.events[:len(b.events)-1]
-		b.truncate(b.popLock(), ev.end)
+	for b.events.Ended(ts) != nil {
+		end := b.events.End(b.events.Len() - 1)
+		b.events.Pop()
+		b.truncate(b.popLock(), end)
 	}
 }
 
@@ -241,7 +232,7 @@ func (b *Builder) begin(ev *Event) {
 		b.fake = true // step N of profile-calls.md 5
 	}
 	b.locks = append(b.locks, int32(len(b.calls)))
-	b.events = append(b.events, openEvent{ev.End, ev.Class})
+	*b.events.Push(ev.End) = ev.Class
 }
 
 // sample processes the next sample.
@@ -269,7 +260,8 @@ func (b *Builder) sample(ts timeline.Nanos) {
 
 // inInvocation reports whether the innermost open event runs JavaScript.
 func (b *Builder) inInvocation() bool {
-	return len(b.events) > 0 && b.events[len(b.events)-1].class.invokes()
+	class := b.events.Innermost()
+	return class != nil && class.invokes()
 }
 
 // lock returns how many of the open calls cannot end before the innermost event does.

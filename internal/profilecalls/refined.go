@@ -8,8 +8,8 @@ import (
 // beginRefined processes the begin of an event by the refined rules (profile-calls.md 7).
 func (b *Builder) beginRefined(ev *Event) {
 	end := ev.End
-	if n := len(b.events); n > 0 {
-		end = min(end, b.events[n-1].end)
+	if n := b.events.Len(); n > 0 {
+		end = min(end, b.events.End(n-1))
 	}
 	b.now = ev.TS
 	class := ev.Class
@@ -19,12 +19,13 @@ func (b *Builder) beginRefined(ev *Event) {
 		b.callers(ev, end)
 	}
 	b.locks = append(b.locks, int32(len(b.calls)))
-	b.events = append(b.events, openEvent{end, class})
+	*b.events.Push(end) = class
 }
 
 // collecting reports whether the innermost event is, or lies in, a garbage collection, in which no call begins or ends.
 func (b *Builder) collecting() bool {
-	return len(b.events) > 0 && b.events[len(b.events)-1].class.collects()
+	class := b.events.Innermost()
+	return class != nil && class.collects()
 }
 
 // callers makes the open calls those that an event lies in.
@@ -83,7 +84,7 @@ func (b *Builder) callersSeen(ev *Event, end timeline.Nanos, inside commonStack)
 // stackAfter returns the stack of the first sample at or after a time if it is in the innermost open event, else noStack.
 func (b *Builder) stackAfter(ts timeline.Nanos) v8profile.NodeIndex {
 	s, ok := b.ahead.first(b.next, ts)
-	if !ok || len(b.events) > 0 && b.frames.profile.Time(s) >= b.events[len(b.events)-1].end {
+	if n := b.events.Len(); !ok || n > 0 && b.frames.profile.Time(s) >= b.events.End(n-1) {
 		return noStack
 	}
 	return b.frames.stacks[s]

@@ -45,7 +45,7 @@ func CountCalls(ctx context.Context, tl *timeline.Timeline, opts CallOptions) (*
 			events.event(tl, it)
 		}
 		if it.Kind == timeline.ItemSample || samples.roles[it.Track].kind == stateRole {
-			return samples.item(it)
+			return samples.item(it, nil)
 		}
 		return nil
 	})

@@ -12,7 +12,7 @@ import (
 // layouts are left out. The error is one of the timeline's temporary files, or ctx's.
 func Collect(ctx context.Context, tl *timeline.Timeline) (*Profiles, error) {
 	c := newCollector(tl)
-	if err := tl.Walk(ctx, c.item); err != nil {
+	if err := timeline.WalkNested(ctx, tl, c.item); err != nil {
 		return nil, err
 	}
 	return c.finish(), nil
@@ -76,7 +76,9 @@ type collectedThread struct {
 	samples []observation // the stack is a timeline.CallstackID, the length the weight
 	foreign bool          // there are samples whose weights are no times
 	states  []stateSlice
-	slices  sliceStack
+
+	outermost  int // number of outermost slices so far
+	lastLayout int // index in Thread.forced plus one of the last style or layout that is in no other
 }
 
 // stateSlice is a slice of a state track.
@@ -123,8 +125,8 @@ func (c *collector) at(id timeline.TrackID) *collectedThread {
 	return c.threads[id]
 }
 
-// item takes in one item of the timeline.
-func (c *collector) item(it *timeline.Item) error {
+// item takes in one item of the timeline; open are the slices around it, of which only those of threads are asked for.
+func (c *collector) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
 	r := c.roles[it.Track]
 	switch {
 	case r.kind == noRole:
@@ -136,10 +138,7 @@ func (c *collector) item(it *timeline.Item) error {
 	case r.kind == stateRole && it.Kind == timeline.ItemBegin:
 		c.stateSlice(c.at(r.thread), it)
 	case r.kind == threadRole && it.Lane == 0 && it.Kind == timeline.ItemBegin:
-		ct := c.at(r.thread)
-		ct.slices.begin(c, ct.thread, it)
-	case r.kind == threadRole && it.Lane == 0 && it.Kind == timeline.ItemEnd:
-		c.at(r.thread).slices.end()
+		c.slice(c.at(r.thread), it, open)
 	}
 	return nil
 }
@@ -170,7 +169,6 @@ func (c *collector) stateSlice(ct *collectedThread, it *timeline.Item) {
 
 // finish makes observations of the samples and states of a thread.
 func (ct *collectedThread) finish(tl *timeline.Timeline, stacks *stackTable, nanos bool) {
-	ct.slices = sliceStack{}
 	timed := nanos && !ct.foreign
 	if !timed {
 		measure(ct.samples)

@@ -65,7 +65,7 @@ func (c *collector) sliceKind(it *timeline.Item) sliceKind {
 	return *kind
 }
 
-// openSlice is an open slice of a thread, together with all around it.
+// openSlice is what is known of an open slice of a thread, together with all around it.
 type openSlice struct {
 	script bool    // one of them runs script
 	stack  stackID // of the calls among them, or if there are none of the slices that run script
@@ -73,22 +73,16 @@ type openSlice struct {
 	layout int     // index in Thread.forced plus one of the innermost style or layout; 0: there is none
 }
 
-// sliceStack follows the slices of a thread.
-type sliceStack struct {
-	open []openSlice
-	runs int // number of outermost slices
-	last int // index in Thread.forced plus one of the last style or layout that is in no other
-}
-
-// begin takes in a slice that begins.
-func (s *sliceStack) begin(c *collector, t *Thread, it *timeline.Item) {
+// slice takes in a slice that begins on a thread.
+func (c *collector) slice(ct *collectedThread, it *timeline.Item, open *timeline.OpenSlices[openSlice]) {
 	var around openSlice
-	if n := len(s.open); n > 0 {
-		around = s.open[n-1]
+	if n := open.Len(); n > 1 {
+		around = *open.At(n - 2)
 	} else {
-		s.runs++
+		ct.outermost++
 	}
-	inside := around
+	inside := open.Innermost()
+	*inside = around
 	switch kind := c.sliceKind(it); {
 	case kind == scriptSlice:
 		inside.script = true
@@ -96,9 +90,9 @@ func (s *sliceStack) begin(c *collector, t *Thread, it *timeline.Item) {
 			inside.stack = c.p.stacks.push(around.stack, Frame{Function: string(it.Name)})
 		}
 	case kind == styleSlice && it.Dur != timeline.NoTime:
-		s.layout(c, t, it, styleState, &around, &inside)
+		c.layout(ct, it, styleState, &around, inside)
 	case kind == layoutSlice && it.Dur != timeline.NoTime:
-		s.layout(c, t, it, layoutState, &around, &inside)
+		c.layout(ct, it, layoutState, &around, inside)
 	case bytes.HasSuffix(it.Category, callCategory):
 		inside.script, inside.calls = true, true
 		if !around.calls {
@@ -106,20 +100,13 @@ func (s *sliceStack) begin(c *collector, t *Thread, it *timeline.Item) {
 		}
 		inside.stack = c.p.stacks.push(around.stack, c.callFrame(it))
 	}
-	s.open = append(s.open, inside)
-}
-
-// end takes in the end of the innermost open slice.
-func (s *sliceStack) end() {
-	if n := len(s.open); n > 0 {
-		s.open = s.open[:n-1]
-	}
 }
 
 // layout adds a slice of style or layout to those of its thread. It was forced if script runs around it, or if Chrome
 // noted the stack of the script: Chrome does that for nothing else.
-func (s *sliceStack) layout(c *collector, t *Thread, it *timeline.Item, kind stateKind, around, inside *openSlice) {
-	f := forcedSlice{dur: it.Dur, run: s.runs, kind: kind, forced: around.script, stack: around.stack}
+func (c *collector) layout(ct *collectedThread, it *timeline.Item, kind stateKind, around, inside *openSlice) {
+	t := ct.thread
+	f := forcedSlice{dur: it.Dur, run: ct.outermost, kind: kind, forced: around.script, stack: around.stack}
 	if stack := c.stackTrace(it); stack != 0 {
 		f.forced, f.stack = true, stack
 	}
@@ -129,12 +116,12 @@ func (s *sliceStack) layout(c *collector, t *Thread, it *timeline.Item, kind sta
 		outer.dur -= min(f.dur, outer.dur)
 		f.first = false
 	} else {
-		if s.last > 0 && kind == layoutState {
+		if ct.lastLayout > 0 && kind == layoutState {
 			// The layout that was waiting for the style before it is not forced once more.
-			before := &t.forced[s.last-1]
+			before := &t.forced[ct.lastLayout-1]
 			f.first = before.kind != styleState || before.run != f.run || before.stack != f.stack || !before.forced
 		}
-		s.last = len(t.forced) + 1
+		ct.lastLayout = len(t.forced) + 1
 	}
 	t.forced = append(t.forced, f)
 	inside.layout = len(t.forced)

@@ -43,8 +43,8 @@ type lanes struct {
 	instants []uint32 // by lane: the instants of that time, as long as no slice has come behind them
 }
 
-// lane is a stack of open slices, the outermost first.
-type lane []openSlice
+// lane are the open slices of a lane.
+type lane = OpenSlices[pendingEnd]
 
 // noEnd is the end of a slice that never ends.
 const noEnd Nanos = math.MaxInt64
@@ -144,9 +144,9 @@ func (n *nester) cut(now Nanos) {
 	next := segment{first: n.ordinal, firstSample: n.sampled.at, after: now}
 	for _, id := range n.live {
 		for _, lane := range n.tracks[id].lanes {
-			for i := range lane {
-				if lane[i].end > now && lane[i].end != noEnd {
-					next.open = append(next.open, lane[i])
+			for _, o := range lane.slices {
+				if o.end > now && o.end != noEnd {
+					next.open = append(next.open, o)
 				}
 			}
 		}
@@ -236,7 +236,7 @@ func (n *nester) instantsAt(l *lanes, track TrackID, ts Nanos) {
 		}
 	}
 	for i := len(l.lanes); i < len(l.instants); i++ {
-		l.lanes = append(l.lanes, nil)
+		l.lanes = append(l.lanes, lane{})
 		if i >= maxLanesTried {
 			l.free.Push(freeLane{ts + 1, uint32(i)})
 		}
@@ -376,10 +376,10 @@ func (n *nester) place(r *record, ordinal uint64) {
 	end, ends := r.end()
 	if !ends {
 		end = noEnd
-		l.lanes[0].close(r.ts)
-		if top, ok := l.lanes[0].top(); ok && top != noEnd {
-			end = top
-			r.dur = top - r.ts
+		l.lanes[0].Close(r.ts)
+		if depth := l.lanes[0].Len(); depth > 0 && l.lanes[0].End(depth-1) != noEnd {
+			end = l.lanes[0].End(depth - 1)
+			r.dur = end - r.ts
 			r.flags |= flagClosed
 		} else {
 			n.t.totals.Unfinished++
@@ -388,7 +388,7 @@ func (n *nester) place(r *record, ordinal uint64) {
 	}
 	n.instantsAt(l, r.track, r.ts)
 	r.lane = l.find(r.ts, end, r.kind == Instant)
-	if len(l.lanes[r.lane]) == 0 {
+	if l.lanes[r.lane].Len() == 0 {
 		r.flags |= flagOutermost
 	}
 	if row := &n.t.table.tracks[r.track]; r.lane == 0 && row.kind == ThreadTrack {
@@ -400,11 +400,7 @@ func (n *nester) place(r *record, ordinal uint64) {
 	}
 	l.follow(r)
 	if end > r.ts {
-		in := &l.lanes[r.lane]
-		*in = append(*in, openSlice{})
-		o := &(*in)[len(*in)-1]
-		o.set(r, ordinal)
-		o.end = end
+		l.lanes[r.lane].Push(end).set(r, ordinal)
 	}
 	if end != noEnd {
 		n.t.totals.End = max(n.t.totals.End, end)
@@ -424,9 +420,9 @@ func (n *nester) countOpen(r *record) {
 
 func (n *nester) countMoved(r *record, l *lanes, end Nanos) {
 	kind := problem.SliceOverlapMoved
-	if r.kind == Instant && len(l.lanes[0]) < maxDepth {
+	if depth := l.lanes[0].Len(); r.kind == Instant && depth < maxDepth {
 		kind = problem.InstantDepthLimit
-	} else if top, ok := l.lanes[0].top(); ok && top >= end {
+	} else if depth > 0 && l.lanes[0].End(depth-1) >= end {
 		kind = problem.SliceDepthLimit
 	} else if n.t.table.tracks[r.track].kind == AsyncTrack {
 		kind = problem.AsyncOverlapMoved
@@ -445,8 +441,8 @@ func (n *nester) sweep(now Nanos) {
 		l := n.tracks[id]
 		open := l.now == now && len(l.instants) > 0
 		for i := range l.lanes {
-			l.lanes[i].close(now)
-			open = open || len(l.lanes[i]) > 0
+			l.lanes[i].Close(now)
+			open = open || l.lanes[i].Len() > 0
 		}
 		if open {
 			kept = append(kept, id)
@@ -471,20 +467,6 @@ func (n *nester) newLanes() *lanes {
 	return &lanes{lanes: make([]lane, 1), free: minheap.New((*freeLane).before), now: NoTime}
 }
 
-// close removes the slices that have ended by now. A slice that ends now contains nothing that starts now.
-func (l *lane) close(now Nanos) {
-	for len(*l) > 0 && (*l)[len(*l)-1].end <= now {
-		*l = (*l)[:len(*l)-1]
-	}
-}
-
-func (l lane) top() (end Nanos, ok bool) {
-	if len(l) == 0 {
-		return 0, false
-	}
-	return l[len(l)-1].end, true
-}
-
 // maxLanesTried bounds the search for a lane that is in use and has room.
 const maxLanesTried = 64
 
@@ -497,7 +479,7 @@ func (l *lanes) find(start, end Nanos, instant bool) uint32 {
 			return uint32(i)
 		}
 	}
-	if i := int(l.recent); i >= maxLanesTried && l.fits(i, start, end, instant) && len(l.lanes[i])+l.instantsOn(i) > 0 {
+	if i := int(l.recent); i >= maxLanesTried && l.fits(i, start, end, instant) && l.lanes[i].Len()+l.instantsOn(i) > 0 {
 		return l.recent
 	}
 	if instant {
@@ -505,7 +487,7 @@ func (l *lanes) find(start, end Nanos, instant bool) uint32 {
 	}
 	i, ok := l.takeFree(start)
 	if !ok {
-		l.lanes = append(l.lanes, nil)
+		l.lanes = append(l.lanes, lane{})
 		i = uint32(len(l.lanes) - 1)
 	}
 	if i >= maxLanesTried {
@@ -518,15 +500,15 @@ func (l *lanes) find(start, end Nanos, instant bool) uint32 {
 // fits reports whether something nests in what is on a lane.
 func (l *lanes) fits(i int, start, end Nanos, instant bool) bool {
 	lane := &l.lanes[i]
-	lane.close(start)
-	depth := len(*lane)
+	lane.Close(start)
+	depth := lane.Len()
 	if instant {
 		depth += l.instantsOn(i)
 	}
 	if depth == 0 {
 		return true
 	}
-	return depth < maxDepth && (len(*lane) == 0 || (*lane)[len(*lane)-1].end >= end)
+	return depth < maxDepth && (lane.Len() == 0 || lane.End(lane.Len()-1) >= end)
 }
 
 // instantsOn returns the number of instants on a lane in which a further one of the same time would nest.
@@ -566,6 +548,6 @@ func (l *lanes) takeFree(now Nanos) (uint32, bool) {
 		return 0, false
 	}
 	i := l.free.Pop().lane
-	l.lanes[i].close(now)
+	l.lanes[i].Close(now)
 	return i, true
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/weft-trace/weft/internal/minheap"
 	"github.com/weft-trace/weft/internal/problem"
 )
 
@@ -130,10 +129,10 @@ func (t *Timeline) Show(id TrackID, lane uint32) {
 
 // segment is a part of a nested timeline that can be walked on its own, see WalkSegment.
 type segment struct {
-	first       uint64      // ordinal of its first record
-	firstSample int         // its first plain sample
-	after       Nanos       // the latest time before that
-	open        []openSlice // slices that are open at its start and end some time
+	first       uint64                  // ordinal of its first record
+	firstSample int                     // its first plain sample
+	after       Nanos                   // the latest time before that
+	open        []openSlice[pendingEnd] // slices that are open at its start and end some time
 	problems    *problem.Log
 }
 
@@ -141,7 +140,7 @@ type segment struct {
 type walker struct {
 	t       *Timeline
 	emit    func(*Item) error
-	open    openSlices
+	open    pendingEnds
 	ordinal uint64 // of the first record of the group
 	sampled *sampleCursor
 	refs    []FlowRef
@@ -161,32 +160,6 @@ type walker struct {
 
 	payloads payloads
 	problems *problem.Log // outlives the walker
-}
-
-// openSlice is a slice whose end has not been written.
-type openSlice struct {
-	end        Nanos
-	ordinal    uint64
-	threadTime CPUTime // at the end
-	track      TrackID
-	lane       uint32
-	event      uint32
-	offset     int64
-	paired     bool // an End record has the rest
-}
-
-// set makes o the slice that a record begins. It fills fields in place, because a literal is made beside and then copied.
-func (o *openSlice) set(r *record, ordinal uint64) {
-	o.end, o.ordinal, o.threadTime, o.track, o.lane = r.ts+r.dur, ordinal, CPUTime{}, r.track, r.lane
-	o.event, o.offset, o.paired = r.event, r.offset, r.kind == Begin
-	if r.kind == Slice {
-		at, used := r.threadTimes()
-		if from, ok := at.Nanos(); ok {
-			if length, ok := used.Nanos(); ok {
-				o.threadTime = NewCPUTime(from + length)
-			}
-		}
-	}
 }
 
 // Walk calls fn for all events in the order in which a Perfetto trace must hold them (perfetto.md 6): by time;
@@ -227,9 +200,8 @@ func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error)
 	}
 	w := &walker{
 		t: t, emit: fn, ordinal: seg.first, sampled: sampled, ends: map[uint32]*record{}, payloads: t.store.reader(),
-		problems: new(problem.Log),
+		problems: new(problem.Log), open: newPendingEnds(),
 	}
-	w.open.others = minheap.New((*openSlice).before)
 	for _, o := range seg.open {
 		w.open.others.Push(o)
 	}
@@ -377,21 +349,21 @@ func (w *walker) endUpTo(ts Nanos) error {
 // closeUpTo writes the ends up to and including a time.
 func (w *walker) closeUpTo(ts Nanos) error {
 	for o := w.open.pop(ts); o != nil; o = w.open.pop(ts) {
-		if err := w.end(o); err != nil {
+		if err := w.end(&o.value, o.end); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *walker) end(o *openSlice) error {
+func (w *walker) end(o *pendingEnd, ts Nanos) error {
 	if w.t.table.tracks[o.track].hidden {
 		return nil
 	}
 	// Field by field, because a literal is made beside the item and then copied.
 	it := &w.item
 	*it = Item{}
-	it.Kind, it.TS, it.Dur, it.Track, it.Lane = ItemEnd, o.end, NoTime, o.track, o.lane
+	it.Kind, it.TS, it.Dur, it.Track, it.Lane = ItemEnd, ts, NoTime, o.track, o.lane
 	it.ThreadTime, it.Event, it.Offset, it.Ordinal = o.threadTime, o.event, o.offset, o.ordinal
 	if !o.paired {
 		return w.emit(&w.item)
@@ -485,9 +457,9 @@ func (w *walker) begun(r *record, ordinal uint64) error {
 		return nil
 	}
 	if r.dur == 0 {
-		var o openSlice
+		var o pendingEnd
 		o.set(r, ordinal)
-		return w.end(&o)
+		return w.end(&o, r.ts)
 	}
 	w.open.push(r, ordinal)
 	return nil

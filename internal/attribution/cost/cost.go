@@ -233,7 +233,7 @@ func (k *costs) advance(w *thread, ts timeline.Nanos) {
 	if w.until >= ts {
 		return
 	}
-	top := &w.slices[w.busy]
+	top := w.slices.At(w.busy)
 	inEffect := w.charged
 	if k.atBegin {
 		inEffect = top.atStart
@@ -355,11 +355,12 @@ func (k *costs) begin(w *thread, s *slice) {
 	if k.shown != nil {
 		k.shown.slice()
 	}
+	end := w.slices.End(w.busy)
 	if s.up < 0 {
-		w.account.long, w.account.task = s.end-s.ts >= longTask, w.account.task[:0]
+		w.account.long, w.account.task = end-s.ts >= longTask, w.account.task[:0]
 	}
-	from, to := k.window.Clip(s.ts, s.end)
-	if from == to && (s.end > s.ts || !k.window.Has(s.ts)) {
+	from, to := k.window.Clip(s.ts, end)
+	if from == to && (end > s.ts || !k.window.Has(s.ts)) {
 		return
 	}
 	k.Named.Add(s.atStart)
@@ -383,23 +384,23 @@ func (k *costs) begin(w *thread, s *slice) {
 
 // end ends the innermost slice of a thread, whose time has been charged: its CPU time is divided among its intervals.
 func (k *costs) end(w *thread) {
-	s := &w.slices[w.busy]
+	s, end := w.slices.At(w.busy), w.slices.End(w.busy)
 	k.divideCPU(w, s)
 	k.shares -= len(s.shares)
 	if cap(s.shares) > maxIdle {
 		s.shares = nil // else the next slice at this place has the memory
 	}
 	if s.up >= 0 {
-		up := &w.slices[s.up].cpu
+		up := &w.slices.At(s.up).cpu
 		if s.cpu.known {
 			up.children = trees.Add(up.children, s.cpu.used)
 		} else {
-			up.children = trees.Add(up.children, s.end-s.ts)
+			up.children = trees.Add(up.children, end-s.ts)
 		}
 		return
 	}
 	if w.account.long && len(w.account.task) > 0 {
-		k.keepTask(LongTask{Thread: w.id, Start: s.ts, Length: s.end - s.ts, Shares: w.account.task})
+		k.keepTask(LongTask{Thread: w.id, Start: s.ts, Length: end - s.ts, Shares: w.account.task})
 	}
 	w.account.long = false
 	if cap(w.account.task) > maxIdle {

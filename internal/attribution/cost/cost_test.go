@@ -19,10 +19,11 @@ func TestCostLimits(t *testing.T) {
 	most := limits.For(limits.Full)
 	k := newCosts(trees.New(most), sets.New(most), emptyTimeline(t), &options.CostOptions{})
 	k.Cells = newCells(1<<20, t.TempDir())
-	w := &thread{id: 1, slices: []slice{{end: 1 << 40, up: -1, cpu: cpuTime{known: true, used: 1 << 30}}}}
+	w := &thread{id: 1}
+	*w.slices.Push(1 << 40) = slice{up: -1, cpu: cpuTime{known: true, used: 1 << 30}}
 	const n = 3 * maxShares
 	for i := range sets.SetID(n) {
-		k.charge(w, &w.slices[0], setShare{i % (maxShares + 10), 10}, math.MinInt64, timeline.Nanos(i)*10)
+		k.charge(w, w.slices.At(0), setShare{i % (maxShares + 10), 10}, math.MinInt64, timeline.Nanos(i)*10)
 	}
 	k.end(w)
 	if k.shares != 0 {
@@ -47,12 +48,13 @@ func TestCostLimits(t *testing.T) {
 func TestSharesOfSpilledCells(t *testing.T) {
 	most := limits.For(limits.Full)
 	k := newCosts(trees.New(most), sets.New(most), emptyTimeline(t), &options.CostOptions{})
-	w := &thread{id: 1, slices: []slice{{end: 100, up: -1, cpu: cpuTime{known: true, used: 50}}}}
+	w := &thread{id: 1}
+	*w.slices.Push(100) = slice{up: -1, cpu: cpuTime{known: true, used: 50}}
 	for i := range timeline.Nanos(10) {
-		k.charge(w, &w.slices[0], setShare{7, 10}, math.MinInt64, 10*i)
+		k.charge(w, w.slices.At(0), setShare{7, 10}, math.MinInt64, 10*i)
 		k.Cells.spill()
 	}
-	if n := len(w.slices[0].shares); n != 1 {
+	if n := len(w.slices.At(0).shares); n != 1 {
 		t.Errorf("%d shares, want 1", n)
 	}
 	k.end(w)

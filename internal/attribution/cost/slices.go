@@ -63,7 +63,7 @@ type pass struct {
 // thread is a thread in the third pass.
 type thread struct {
 	id       timeline.TrackID
-	slices   []slice
+	slices   timeline.OpenSlices[slice]
 	active   propagation.Active
 	explicit []propagation.Explicit // of active
 	current  sets.SetID             // in effect in the innermost slice
@@ -78,7 +78,7 @@ type thread struct {
 // slice is an open slice in the third pass.
 type slice struct {
 	ordinal  uint64
-	ts, end  timeline.Nanos
+	ts       timeline.Nanos
 	event    uint32
 	set      sets.SetID // of the entries of this slice and those around it
 	atStart  sets.SetID // in effect at its start
@@ -308,7 +308,7 @@ func (s *pass) instant(o *timeline.Head, w *thread, own []propagation.Entry) err
 		if innermost, ok := s.explicitAt(w, o.Event); ok {
 			set = s.effective(w, innermost)
 		}
-		if n := len(w.slices); set != 0 && (n == 0 || w.slices[n-1].epoch != s.epochAt(w, o.TS)) {
+		if around := w.slices.Innermost(); set != 0 && (around == nil || around.epoch != s.epochAt(w, o.TS)) {
 			set = s.rebind(set, o.TS)
 		}
 	}
@@ -347,11 +347,8 @@ func (s *pass) begin(o *timeline.Head, w *thread, found []evidence.Evidence, own
 	s.closeUntil(w, o.TS)
 	s.costs.advance(w, o.TS)
 	innermost, _ := s.explicitAt(w, o.Event)
-	next := w.push()
-	next.ordinal, next.ts, next.end, next.event = o.Ordinal, o.TS, o.End, o.Event
-	if o.End == timeline.NoTime {
-		next.end = trees.LastTime
-	}
+	next := w.push(s.endOf(w, o))
+	next.ordinal, next.ts, next.event = o.Ordinal, o.TS, o.Event
 	next.epoch = s.epochAt(w, o.TS)
 	s.nest(w, next, o, found)
 	next.set = s.setOf(w, next, own)
@@ -359,7 +356,7 @@ func (s *pass) begin(o *timeline.Head, w *thread, found []evidence.Evidence, own
 	set := next.atStart
 	if o.End != timeline.NoTime {
 		w.current, w.charged = set, set
-		next.up, w.busy = w.busy, len(w.slices)-1
+		next.up, w.busy = w.busy, w.slices.Len()-1
 		s.costs.begin(w, next)
 		return s.put(o, set)
 	}
@@ -368,10 +365,25 @@ func (s *pass) begin(o *timeline.Head, w *thread, found []evidence.Evidence, own
 		next.up = w.busy
 		w.endless++
 	} else {
-		w.pop()
+		w.slices.Pop()
 	}
 	s.settle(w)
 	return s.put(o, set)
+}
+
+// endOf returns when a slice ends: at the latest with the slice around it.
+func (s *pass) endOf(w *thread, o *timeline.Head) timeline.Nanos {
+	limit := trees.LastTime
+	if n := w.slices.Len(); n > 0 {
+		limit = w.slices.End(n - 1)
+	}
+	if o.End == timeline.NoTime {
+		return limit
+	}
+	if o.End > limit {
+		s.problems.Add(problem.Clipped, problem.Position{Event: int64(o.Event), Offset: o.Offset}, "")
+	}
+	return min(o.End, limit)
 }
 
 // nest gives a slice what it has from the slices around it, and its CPU time.
@@ -389,14 +401,8 @@ func (s *pass) nest(w *thread, next *slice, o *timeline.Head, found []evidence.E
 		next.category, next.runs = evidence.CategoryScript, true
 	}
 	forcedBy := false
-	if n := len(w.slices); n > 1 {
-		around := &w.slices[n-2]
-		if o.End == timeline.NoTime {
-			next.end = around.end
-		} else if o.End > around.end {
-			s.problems.Add(problem.Clipped, problem.Position{Event: int64(o.Event), Offset: o.Offset}, "")
-			next.end = around.end
-		}
+	if n := w.slices.Len(); n > 1 {
+		around := w.slices.At(n - 2)
 		if next.category == evidence.CategoryNone {
 			next.category = around.category
 		}
@@ -423,10 +429,10 @@ func (s *pass) nest(w *thread, next *slice, o *timeline.Head, found []evidence.E
 
 // setOf returns the set of the entries of a slice and those around it.
 func (s *pass) setOf(w *thread, next *slice, own []propagation.Entry) sets.SetID {
-	n := len(w.slices)
+	n := w.slices.Len()
 	set := sets.SetID(0)
 	if n > 1 {
-		around := &w.slices[n-2]
+		around := w.slices.At(n - 2)
 		if set = around.set; around.epoch != next.epoch {
 			set = s.rebind(set, next.ts)
 		}
@@ -507,21 +513,21 @@ func (s *pass) rebind(set sets.SetID, ts timeline.Nanos) sets.SetID {
 // settle finds out what is in effect on a thread after something has ended or was entered.
 func (s *pass) settle(w *thread) {
 	w.current = s.effective(w, w.explicit)
-	if w.charged = w.current; w.busy >= 0 && w.busy < len(w.slices)-1 {
+	if w.charged = w.current; w.busy >= 0 && w.busy < w.slices.Len()-1 {
 		w.charged = s.effectiveIn(w, w.busy, w.explicit)
 	}
 }
 
 // effective returns the set in effect in the innermost slice of a thread, given the explicit contexts.
 func (s *pass) effective(w *thread, innermost []propagation.Explicit) sets.SetID {
-	return s.effectiveIn(w, len(w.slices)-1, innermost)
+	return s.effectiveIn(w, w.slices.Len()-1, innermost)
 }
 
 // effectiveIn returns the set in effect in an open slice, by its index, -1 for outside of all.
 func (s *pass) effectiveIn(w *thread, slice int, innermost []propagation.Explicit) sets.SetID {
 	set, ts := sets.SetID(0), timeline.Nanos(0)
 	if slice >= 0 {
-		set, ts = w.slices[slice].set, w.slices[slice].ts
+		set, ts = w.slices.At(slice).set, w.slices.At(slice).ts
 	}
 	s.adding = s.adding[:0]
 	for i := range innermost {
@@ -535,16 +541,17 @@ func (s *pass) effectiveIn(w *thread, slice int, innermost []propagation.Explici
 
 // explicitIsInner decides between an explicit context and the innermost entry of its type in an open slice.
 func (s *pass) explicitIsInner(w *thread, last int, t *propagation.Explicit) bool {
-	if last < 0 || s.sets.Of(w.slices[last].set, t.Type) == 0 {
+	if last < 0 || s.sets.Of(w.slices.At(last).set, t.Type) == 0 {
 		return true
 	}
 	for i := last; i >= propagation.Below(last); i-- {
-		if !w.slices[i].types.Has(t.Type) {
+		around := w.slices.At(i)
+		if !around.types.Has(t.Type) {
 			continue
 		}
-		for _, own := range w.slices[i].own {
+		for _, own := range around.own {
 			if own.typ == t.Type {
-				return propagation.ExplicitWins(&t.Entered, own.via, w.slices[i].ts)
+				return propagation.ExplicitWins(&t.Entered, own.via, around.ts)
 			}
 		}
 	}
@@ -561,42 +568,35 @@ func (s *pass) epochAt(w *thread, ts timeline.Nanos) int {
 
 // closeUntil ends the slices of a thread up to a time.
 func (s *pass) closeUntil(w *thread, ts timeline.Nanos) {
-	for n := len(w.slices); n > 0 && w.slices[n-1].end <= ts; n = len(w.slices) {
-		top := &w.slices[n-1]
-		s.costs.advance(w, top.end)
+	for top := w.slices.Ended(ts); top != nil; top = w.slices.Ended(ts) {
+		end := w.slices.End(w.slices.Len() - 1)
+		s.costs.advance(w, end)
 		if top.endless {
 			w.endless--
 		} else {
 			s.costs.end(w)
 			w.busy = top.up
 		}
-		if s.opts.EndWithSlice && !top.endless && w.active.EndSlice(top.ts, top.end, top.event) {
+		if s.opts.EndWithSlice && !top.endless && w.active.EndSlice(top.ts, end, top.event) {
 			w.explicit = w.active.AppendInnermost(w.explicit[:0])
 		}
-		w.pop()
+		w.slices.Pop()
 		s.settle(w)
 	}
 }
 
-// pop takes the innermost slice away.
-func (w *thread) pop() { w.slices = w.slices[:len(w.slices)-1] }
-
-// push makes room for one more open slice, with the memory of the one that was there before.
-func (w *thread) push() *slice {
-	if n := len(w.slices); n < cap(w.slices) {
-		w.slices = w.slices[:n+1]
-	} else {
-		w.slices = append(w.slices, slice{})
-	}
-	next := &w.slices[len(w.slices)-1]
+// push opens a slice and returns it.
+func (w *thread) push(end timeline.Nanos) *slice {
+	next := w.slices.Push(end)
 	*next = slice{own: next.own[:0], shares: next.shares[:0]}
 	return next
 }
 
 // usedUntil notes the CPU time of the thread at the end of a slice.
 func (w *thread) usedUntil(beginEvent uint32, threadTime timeline.Nanos) {
-	for i := len(w.slices) - 1; i >= propagation.Below(len(w.slices)-1); i-- {
-		if s := &w.slices[i]; s.event == beginEvent {
+	last := w.slices.Len() - 1
+	for i := last; i >= propagation.Below(last); i-- {
+		if s := w.slices.At(i); s.event == beginEvent {
 			if s.cpu.start != timeline.NoTime && threadTime >= s.cpu.start {
 				s.cpu.known, s.cpu.used = true, trees.Add(threadTime, -s.cpu.start)
 			}

@@ -1,8 +1,6 @@
 package propagation
 
 import (
-	"sort"
-
 	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -15,7 +13,7 @@ func (p *pass) inEffect(th *openThread, slice int) []Entry {
 	p.effect = p.effect[:0]
 	var found trees.TypeSet
 	for i := slice; i >= Below(slice); i-- {
-		s := &th.slices[i]
+		s := th.slices.At(i)
 		if s.types.Minus(&found) == (trees.TypeSet{}) {
 			continue
 		}
@@ -67,11 +65,11 @@ func ExplicitWins(e *Entered, via trees.Via, began timeline.Nanos) bool {
 func (p *pass) effectOf(th *openThread, slice int, typ trees.TypeID) (Entry, bool) {
 	e := th.active.of(typ)
 	for i := slice; i >= Below(slice); i-- {
-		b := th.slices[i].of(typ)
+		b := th.slices.At(i).of(typ)
 		if b == nil || b.Via == trees.ViaDescendants {
 			continue
 		}
-		if e != nil && ExplicitWins(e, b.Via, th.slices[i].ts) {
+		if e != nil && ExplicitWins(e, b.Via, th.slices.At(i).ts) {
 			break
 		}
 		return *b, true
@@ -86,8 +84,8 @@ func (p *pass) effectOf(th *openThread, slice int, typ trees.TypeID) (Entry, boo
 // thread that wrote it, then those of the asynchronous slice around it; what its arguments name comes before both.
 func (p *pass) async(o *timeline.Head, list []evidence.Evidence) error {
 	track := p.asyncs[o.Track]
-	track = p.closeAsyncs(track, o.TS)
-	set := p.asyncSet(o, list, track)
+	p.closeAsyncs(&track, o.TS)
+	set := p.asyncSet(o, list, track.Innermost())
 	for i := range list {
 		set = p.ofRequest(o, &list[i], set)
 	}
@@ -97,10 +95,10 @@ func (p *pass) async(o *timeline.Head, list []evidence.Evidence) error {
 			return err
 		}
 	}
-	if o.Kind == timeline.ItemBegin && o.End != timeline.NoTime && o.End > o.TS && len(track) < maxSearch && p.hold(openSize+begunSize*len(set)) {
-		track = append(track, openAsync{ordinal: o.Ordinal, end: o.End, set: set})
+	if o.Kind == timeline.ItemBegin && o.End != timeline.NoTime && o.End > o.TS && track.Len() < maxSearch && p.hold(openSize+begunSize*len(set)) {
+		*track.Push(o.End) = openAsync{o.Ordinal, set}
 	}
-	if len(track) == 0 {
+	if track.Len() == 0 {
 		delete(p.asyncs, o.Track)
 	} else {
 		p.asyncs[o.Track] = track
@@ -108,7 +106,7 @@ func (p *pass) async(o *timeline.Head, list []evidence.Evidence) error {
 	return nil
 }
 
-func (p *pass) asyncSet(o *timeline.Head, list []evidence.Evidence, around []openAsync) []Entry {
+func (p *pass) asyncSet(o *timeline.Head, list []evidence.Evidence, around *openAsync) []Entry {
 	var set []Entry
 	for i := range list {
 		if e := &list[i]; e.Kind == evidence.OwnContext && p.opts.Has(trees.ViaArgs) && OfType(set, e.Type) == nil {
@@ -128,8 +126,8 @@ func (p *pass) asyncSet(o *timeline.Head, list []evidence.Evidence, around []ope
 	}
 	if o.Thread != 0 {
 		if th := p.threads[o.Thread]; th != nil {
-			inherit(p.inEffect(th, th.innermost(o.TS)))
-			if b, ok := p.provoker(th, th.innermost(o.TS)); ok {
+			inherit(p.inEffect(th, th.slices.Find(o.TS)))
+			if b, ok := p.provoker(th, th.slices.Find(o.TS)); ok {
 				inherit([]Entry{b})
 			}
 		}
@@ -140,8 +138,8 @@ func (p *pass) asyncSet(o *timeline.Head, list []evidence.Evidence, around []ope
 			set = append(set, Entry{Type: e.Type, Node: e.Node, Via: via, Hops: hops})
 		}
 	}
-	if len(around) > 0 {
-		inherit(around[len(around)-1].set)
+	if around != nil {
+		inherit(around.set)
 	}
 	return set
 }
@@ -153,19 +151,13 @@ func (p *pass) provoker(th *openThread, slice int) (Entry, bool) {
 		return Entry{}, false
 	}
 	for i := slice; i >= Below(slice); i-- {
-		if th.slices[i].collector {
+		if th.slices.At(i).collector {
 			b, ok := p.effectOf(th, i-1, trees.TypeFrame)
 			b.Type = trees.TypeTrigger
 			return b, ok && b.Node != 0 && p.contexts.Nodes[b.Node].Scope != trees.ScopeIsolate
 		}
 	}
 	return Entry{}, false
-}
-
-// innermost returns the index of the innermost slice that is open at a time, -1 if there is none.
-func (th *openThread) innermost(ts timeline.Nanos) int {
-	// No slice ends after the one around it.
-	return sort.Search(len(th.slices), func(i int) bool { return th.slices[i].end <= ts }) - 1
 }
 
 // Request is what is known of a network request, and for whom it was sent.
@@ -193,7 +185,7 @@ func (p *pass) request(o *timeline.Head, thread timeline.TrackID, list []evidenc
 			}
 		}
 		if th := p.threads[thread]; th != nil {
-			for _, b := range p.inEffect(th, th.innermost(o.TS)) {
+			for _, b := range p.inEffect(th, th.slices.Find(o.TS)) {
 				if p.travels(&b) && OfType(set, b.Type) == nil {
 					set = append(set, b)
 				}
@@ -252,7 +244,7 @@ func (p *pass) handle(th *openThread, s *openSlice, request int) {
 		if s.of(b.Type) != nil {
 			continue
 		}
-		if _, ok := p.effectOf(th, len(th.slices)-2, b.Type); ok {
+		if _, ok := p.effectOf(th, th.slices.Len()-2, b.Type); ok {
 			continue
 		}
 		b.ordinal, b.Via = s.ordinal, trees.ViaRequest

@@ -112,8 +112,9 @@ func (th *openThread) find(ordinal uint64) int {
 	if th == nil {
 		return -1
 	}
-	for i := len(th.slices) - 1; i >= Below(len(th.slices)-1); i-- {
-		if th.slices[i].ordinal == ordinal {
+	last := th.slices.Len() - 1
+	for i := last; i >= Below(last); i-- {
+		if th.slices.At(i).ordinal == ordinal {
 			return i
 		}
 	}
@@ -122,7 +123,7 @@ func (th *openThread) find(ordinal uint64) int {
 
 // enter makes a context that a flow brings an entry of an open slice.
 func (p *pass) enter(th *openThread, at int, b Entry) {
-	s := &th.slices[at]
+	s := th.slices.At(at)
 	if e := th.active.of(b.Type); e != nil && e.Began == s.ts {
 		return
 	}
@@ -189,9 +190,9 @@ func (p *pass) takeAlong(th *openThread, s *flowbind.Step, f *carried) {
 func (p *pass) setOf(th *openThread, s *flowbind.Step) []Entry {
 	if th == nil {
 		track := p.asyncs[s.Track]
-		for i := range track {
-			if track[i].ordinal == s.Ordinal {
-				return track[i].set
+		for i := range track.Len() {
+			if o := track.At(i); o.ordinal == s.Ordinal {
+				return o.set
 			}
 		}
 		return nil
@@ -202,5 +203,5 @@ func (p *pass) setOf(th *openThread, s *flowbind.Step) []Entry {
 	if set, ok := th.endedSet(s.Ordinal); ok && th.endedAt == s.At {
 		return set
 	}
-	return p.inEffect(th, th.innermost(s.At)) // an instant
+	return p.inEffect(th, th.slices.Find(s.At)) // an instant
 }

@@ -35,7 +35,7 @@ func (p *pass) hold(size int) bool {
 func (p *pass) sweep() {
 	before := p.held
 	for id, track := range p.asyncs {
-		if track = p.closeAsyncs(track, p.now-1); len(track) == 0 {
+		if p.closeAsyncs(&track, p.now-1); track.Len() == 0 {
 			delete(p.asyncs, id)
 		} else {
 			p.asyncs[id] = track
@@ -47,12 +47,10 @@ func (p *pass) sweep() {
 }
 
 // closeAsyncs ends the asynchronous slices of a track up to a time.
-func (p *pass) closeAsyncs(track []openAsync, ts timeline.Nanos) []openAsync {
-	n := len(track)
-	for n > 0 && track[n-1].end <= ts {
-		n--
-		p.held -= openSize + begunSize*len(track[n].set)
-		track[n].set = nil
+func (p *pass) closeAsyncs(track *timeline.OpenSlices[openAsync], ts timeline.Nanos) {
+	for o := track.Ended(ts); o != nil; o = track.Ended(ts) {
+		p.held -= openSize + begunSize*len(o.set)
+		o.set = nil
+		track.Pop()
 	}
-	return track[:n]
 }

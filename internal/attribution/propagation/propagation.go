@@ -59,7 +59,7 @@ type pass struct {
 	stepsAt   timeline.Nanos // time of the steps that are being handled
 
 	threads  []*openThread // by TrackID; nil: nothing was there
-	asyncs   map[timeline.TrackID][]openAsync
+	asyncs   map[timeline.TrackID]timeline.OpenSlices[openAsync]
 	pending  map[uint64][]Entry // what flows bring to slices that have not begun
 	last     uint64             // ordinal up to which everything has begun
 	flows    map[uint64]*carried
@@ -74,7 +74,7 @@ type pass struct {
 // openThread is what is open on a thread at some time.
 type openThread struct {
 	id          timeline.TrackID
-	slices      []openSlice
+	slices      timeline.OpenSlices[openSlice]
 	collections int // open slices that collect garbage
 	endless     int // open slices without end
 	active      Active
@@ -89,10 +89,10 @@ type ended struct {
 	until   int // end of its set in endedSets
 }
 
-// openSlice is a slice that is open. The slices in it are kept for the next slice at its place.
+// openSlice is what is known of an open slice.
 type openSlice struct {
 	ordinal   uint64
-	ts, end   timeline.Nanos
+	ts        timeline.Nanos
 	event     uint32
 	collector bool
 	types     trees.TypeSet // of own
@@ -111,7 +111,6 @@ type foundFrames struct {
 // openAsync is an asynchronous slice that is open.
 type openAsync struct {
 	ordinal uint64
-	end     timeline.Nanos
 	set     []Entry
 }
 
@@ -144,7 +143,7 @@ func newPass(f *evidence.Found, steps *flowbind.Steps, opts options.Rules) *pass
 	p := &pass{
 		requests: make([]Request, len(f.Requests.Ids)), problems: f.T.Problems(), contexts: f.Contexts, found: f, opts: opts, sets: sets.New(f.Contexts.Room), steps: steps,
 		out:     extsort.New(entryOrder, f.T.Memory()/16, f.T.TempDir()),
-		threads: make([]*openThread, len(f.Tracks)), asyncs: map[timeline.TrackID][]openAsync{}, flows: map[uint64]*carried{}, pending: map[uint64][]Entry{}, stepsAt: timeline.NoTime,
+		threads: make([]*openThread, len(f.Tracks)), asyncs: map[timeline.TrackID]timeline.OpenSlices[openAsync]{}, flows: map[uint64]*carried{}, pending: map[uint64][]Entry{}, stepsAt: timeline.NoTime,
 	}
 	for i := range p.requests {
 		p.requests[i] = Request{Start: timeline.NoTime, End: timeline.NoTime, Bytes: -1}
@@ -288,11 +287,11 @@ func (p *pass) begin(o *timeline.Head, thread timeline.TrackID, list []evidence.
 	case endless:
 		end, endless = o.TS, false // what follows is not in it
 	}
-	if n := len(th.slices); n > 0 {
-		end = min(end, th.slices[n-1].end)
+	if n := th.slices.Len(); n > 0 {
+		end = min(end, th.slices.End(n-1))
 	}
-	s := th.push()
-	s.ordinal, s.ts, s.end, s.event, s.collector, s.endless = o.Ordinal, o.TS, end, o.Event, false, endless
+	s := th.push(end)
+	s.ordinal, s.ts, s.event, s.collector, s.endless = o.Ordinal, o.TS, o.Event, false, endless
 	for i := range list {
 		p.beginWith(th, s, &list[i])
 	}
@@ -304,7 +303,7 @@ func (p *pass) begin(o *timeline.Head, thread timeline.TrackID, list []evidence.
 	if len(p.pending) > 0 {
 		brought := p.pending[o.Ordinal]
 		for _, b := range brought {
-			p.enter(th, len(th.slices)-1, b)
+			p.enter(th, th.slices.Len()-1, b)
 		}
 		p.held -= begunSize * len(brought)
 		delete(p.pending, o.Ordinal)
@@ -312,14 +311,9 @@ func (p *pass) begin(o *timeline.Head, thread timeline.TrackID, list []evidence.
 	return nil
 }
 
-// push makes room for one more open slice and returns it, with the memory of the one that was there before.
-func (th *openThread) push() *openSlice {
-	if n := len(th.slices); n < cap(th.slices) {
-		th.slices = th.slices[:n+1]
-	} else {
-		th.slices = append(th.slices, openSlice{})
-	}
-	s := &th.slices[len(th.slices)-1]
+// push opens a slice and returns it.
+func (th *openThread) push(end timeline.Nanos) *openSlice {
+	s := th.slices.Push(end)
 	s.own, s.frames.list = s.own[:0], s.frames.list[:0]
 	s.frames.common, s.frames.any = 0, false
 	s.types = trees.TypeSet{}
@@ -359,8 +353,9 @@ func Below(slice int) int { return max(slice-maxSearch, 0) }
 
 // within reports whether an open slice has an entry of a type that came a certain way.
 func (th *openThread) within(typ trees.TypeID, via trees.Via) bool {
-	for i := len(th.slices) - 1; i >= Below(len(th.slices)-1); i-- {
-		if b := th.slices[i].of(typ); b != nil && b.Via == via {
+	last := th.slices.Len() - 1
+	for i := last; i >= Below(last); i-- {
+		if b := th.slices.At(i).of(typ); b != nil && b.Via == via {
 			return true
 		}
 	}
@@ -455,10 +450,11 @@ func (p *pass) closeUntil(th *openThread, ts timeline.Nanos) error {
 			th.endedSets = nil
 		}
 	}
-	for n := len(th.slices); n > 0 && th.slices[n-1].end <= ts; n = len(th.slices) {
-		s := &th.slices[n-1]
-		if s.end == ts && p.stepsAt == ts {
-			p.remember(th, n-1)
+	for s := th.slices.Ended(ts); s != nil; s = th.slices.Ended(ts) {
+		last := th.slices.Len() - 1
+		end := th.slices.End(last)
+		if end == ts && p.stepsAt == ts {
+			p.remember(th, last)
 		}
 		if err := p.close(th, s); err != nil {
 			return err
@@ -470,9 +466,9 @@ func (p *pass) closeUntil(th *openThread, ts timeline.Nanos) error {
 		case s.endless:
 			th.endless--
 		case p.opts.EndWithSlice:
-			th.active.EndSlice(s.ts, s.end, s.event)
+			th.active.EndSlice(s.ts, end, s.event)
 		}
-		th.slices = th.slices[:n-1]
+		th.slices.Pop()
 	}
 	return nil
 }
@@ -484,7 +480,7 @@ func (p *pass) remember(th *openThread, slice int) {
 		return
 	}
 	th.endedSets = append(th.endedSets, set...)
-	th.ended = append(th.ended, ended{th.slices[slice].ordinal, len(th.endedSets)})
+	th.ended = append(th.ended, ended{th.slices.At(slice).ordinal, len(th.endedSets)})
 }
 
 // endedSet returns the set of a slice that has ended at the latest time; false if it has not, or was not remembered.
@@ -511,11 +507,11 @@ func (p *pass) close(th *openThread, s *openSlice) error {
 			return err
 		}
 	}
-	n := len(th.slices) - 1
+	n := th.slices.Len() - 1
 	if n == 0 || !p.opts.Has(trees.ViaDescendants) {
 		return nil
 	}
-	up := &th.slices[n-1].frames
+	up := &th.slices.At(n - 1).frames
 	if frame != nil && frame.Via != trees.ViaIsolate && frame.Node != 0 {
 		up.add(p.contexts, p.contexts.LogicalOf(frame.Node), s.ts)
 	}

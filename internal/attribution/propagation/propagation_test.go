@@ -13,12 +13,14 @@ import (
 
 // What has room again when asynchronous slices are over is used again.
 func TestHeld(t *testing.T) {
-	p := &pass{asyncs: map[timeline.TrackID][]openAsync{}, contexts: trees.New(limits.For(limits.Full))}
+	p := &pass{asyncs: map[timeline.TrackID]timeline.OpenSlices[openAsync]{}, contexts: trees.New(limits.For(limits.Full))}
 	set := make([]Entry, 100)
 	const size = openSize + 100*begunSize
 	n := 0
 	for p.hold(size) {
-		p.asyncs[timeline.TrackID(n)] = []openAsync{{end: timeline.Nanos(n), set: set}}
+		var track timeline.OpenSlices[openAsync]
+		track.Push(timeline.Nanos(n)).set = set
+		p.asyncs[timeline.TrackID(n)] = track
 		n++
 	}
 	if n != MaxHeld/size || p.contexts.Dropped != 1 {

@@ -1,0 +1,116 @@
+package timeline
+
+import (
+	"context"
+	"sort"
+)
+
+// OpenSlices are slices that are open at some time of a pass: the outermost first, each with its end and what the pass knows of
+// it. Slices nest, so none ends after the one around it, and those that have ended are on the inside. The zero value is empty.
+//
+// Nest has OpenSlices for each lane of a track, attribution and the calls made of samples for each thread. WalkNested keeps
+// those of a walk. Two things look alike and are not the same: begins that wait for their ends, before anything is known to
+// nest (matcher), and slices of one thread that overlap because they are on several lanes (package flowbind and the report about layout).
+type OpenSlices[T any] struct {
+	slices []openSlice[T]
+}
+
+type openSlice[T any] struct {
+	end   Nanos
+	value T
+}
+
+// Len returns how many slices are open.
+func (o *OpenSlices[T]) Len() int { return len(o.slices) }
+
+// At returns what is known of an open slice; that of index 0 is the outermost.
+func (o *OpenSlices[T]) At(i int) *T { return &o.slices[i].value }
+
+// End returns when an open slice ends.
+func (o *OpenSlices[T]) End(i int) Nanos { return o.slices[i].end }
+
+// Innermost returns what is known of the slice that began last; nil if none is open.
+func (o *OpenSlices[T]) Innermost() *T {
+	if n := len(o.slices); n > 0 {
+		return &o.slices[n-1].value
+	}
+	return nil
+}
+
+// Push opens a slice inside all others and returns what is known of it, to be set: it holds what was known of the slice that
+// was at its place before, whose memory can be used again.
+func (o *OpenSlices[T]) Push(end Nanos) *T {
+	n := len(o.slices)
+	if n < cap(o.slices) {
+		o.slices = o.slices[:n+1]
+	} else {
+		o.slices = append(o.slices, openSlice[T]{})
+	}
+	s := &o.slices[n]
+	s.end = end
+	return &s.value
+}
+
+// Pop takes the innermost slice away.
+func (o *OpenSlices[T]) Pop() { o.slices = o.slices[:len(o.slices)-1] }
+
+// Ended returns what is known of the innermost slice if it ends at or before a time, else nil.
+func (o *OpenSlices[T]) Ended(now Nanos) *T {
+	if n := len(o.slices); n > 0 && o.slices[n-1].end <= now {
+		return &o.slices[n-1].value
+	}
+	return nil
+}
+
+// Close takes the slices away that end at or before a time. What begins at that time is not in them.
+func (o *OpenSlices[T]) Close(now Nanos) {
+	n := len(o.slices)
+	for n > 0 && o.slices[n-1].end <= now {
+		n--
+	}
+	o.slices = o.slices[:n]
+}
+
+// Find returns the index of the innermost slice that ends after a time; -1 if there is none.
+func (o *OpenSlices[T]) Find(ts Nanos) int {
+	return sort.Search(len(o.slices), func(i int) bool { return o.slices[i].end <= ts }) - 1
+}
+
+// WalkNested is Walk with the slices that are open on the track and lane of each event, of which fn can note a value. A slice
+// that begins or ends is the innermost of them.
+func WalkNested[T any](ctx context.Context, t *Timeline, fn func(it *Item, open *OpenSlices[T]) error) error {
+	tracks := make([]OpenSlices[T], t.TrackCount())
+	lanes := map[trackLane]*OpenSlices[T]{} // beside tracks
+	return t.Walk(ctx, func(it *Item) error {
+		open := &tracks[it.Track]
+		if it.Lane > 0 {
+			at := trackLane{it.Track, it.Lane}
+			if open = lanes[at]; open == nil {
+				open = &OpenSlices[T]{}
+				lanes[at] = open
+			}
+		}
+		if it.Kind == ItemBegin {
+			end := noEnd
+			if it.Dur != NoTime {
+				end = it.TS + it.Dur
+			}
+			var none T
+			*open.Push(end) = none
+		}
+		err := fn(it, open)
+		if it.Kind == ItemEnd && open.Len() > 0 {
+			open.Pop()
+			if open.Len() == 0 && t.table.tracks[it.Track].kind == AsyncTrack { // most ids are used once
+				*open = OpenSlices[T]{}
+			}
+		}
+		return err
+	})
+}
+
+// trackLane is a place where slices nest.
+type trackLane struct {
+	track TrackID
+	lane  uint32
+}

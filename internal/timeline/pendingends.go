@@ -1,0 +1,75 @@
+package timeline
+
+import "github.com/weft-trace/weft/internal/minheap"
+
+// pendingEnd is what a walk writes when a slice ends.
+type pendingEnd struct {
+	ordinal    uint64
+	threadTime CPUTime // at the end
+	track      TrackID
+	lane       uint32
+	event      uint32
+	offset     int64
+	paired     bool // an End record has the rest
+}
+
+// set makes e the end of the slice that a record begins. It fills fields in place, because a literal is made beside and then
+// copied.
+func (e *pendingEnd) set(r *record, ordinal uint64) {
+	e.ordinal, e.threadTime, e.track, e.lane = ordinal, CPUTime{}, r.track, r.lane
+	e.event, e.offset, e.paired = r.event, r.offset, r.kind == Begin
+	if r.kind == Slice {
+		at, used := r.threadTimes()
+		if from, ok := at.Nanos(); ok {
+			if length, ok := used.Nanos(); ok {
+				e.threadTime = NewCPUTime(from + length)
+			}
+		}
+	}
+}
+
+// pendingEnds are the ends of the slices of all tracks that a walk has begun to write, the next one first, see comesFirst. Most
+// slices begin inside of all that are open, and end before them, as the calls of a thread do, and are kept as if they nested.
+type pendingEnds struct {
+	nested OpenSlices[pendingEnd] // each comes before those in front of it
+	others minheap.Heap[openSlice[pendingEnd]]
+	popped openSlice[pendingEnd]
+}
+
+func newPendingEnds() pendingEnds { return pendingEnds{others: minheap.New(comesFirst)} }
+
+// push adds the slice that a record begins.
+func (p *pendingEnds) push(r *record, ordinal uint64) {
+	end, n := r.ts+r.dur, p.nested.Len()-1
+	if n < 0 || end < p.nested.End(n) || end == p.nested.End(n) && ordinal > p.nested.At(n).ordinal {
+		p.nested.Push(end).set(r, ordinal)
+		return
+	}
+	o := openSlice[pendingEnd]{end: end}
+	o.value.set(r, ordinal)
+	p.others.Push(o)
+}
+
+// pop removes and returns the slice that ends next, if it ends up to and including a time; else nil. It is valid until the
+// next call.
+func (p *pendingEnds) pop(ts Nanos) *openSlice[pendingEnd] {
+	n := p.nested.Len() - 1
+	if p.others.Len() > 0 && (n < 0 || comesFirst(p.others.Top(), &p.nested.slices[n])) {
+		if p.others.Top().end > ts {
+			return nil
+		}
+		p.popped = p.others.Pop()
+		return &p.popped
+	}
+	if p.nested.Ended(ts) == nil {
+		return nil
+	}
+	p.nested.Pop()
+	return &p.nested.slices[:n+1][n]
+}
+
+// comesFirst orders open slices: the one that ends first comes first, of those that end together the one that began last, which
+// is the innermost on its track.
+func comesFirst(a, b *openSlice[pendingEnd]) bool {
+	return a.end < b.end || a.end == b.end && a.value.ordinal > b.value.ordinal
+}
