@@ -110,7 +110,7 @@ type binder struct {
 
 // thread is what binding by time needs to know of one thread.
 type thread struct {
-	active  []active // slices that may contain what comes, in the order of starts
+	active  []active // slices that may contain what comes, in the order of starts; on all lanes, so that they need not nest
 	kept    int      // length of active after the last compact
 	waiting []end    // ends that bind to the next slice that starts
 }

@@ -37,7 +37,7 @@ type layoutThread struct {
 type openLayout struct {
 	layoutStart
 	thread       *layoutThread
-	below, above *openLayout // those open that began before and after it
+	below, above *openLayout // those open that began before and after it, on any track of the thread: they need not nest
 	ts, dur      timeline.Nanos
 	cell         *layoutCell // nil: not counted
 }

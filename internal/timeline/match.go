@@ -11,7 +11,8 @@ import (
 // matcher pairs begins with ends, in the order of time and, at one time, of the input (chrome-json.md 8, 9, 11).
 //
 // Begins wait on a stack: one for every thread and other track, and one for every asynchronous id over all processes.
-// An end takes the innermost begin that fits its name and category; it need not be the innermost one of all.
+// An end takes the innermost begin that fits its name and category; it need not be the innermost one of all. So these
+// stacks are no OpenSlices: nothing is known to nest, and no end is known.
 type matcher struct {
 	t       *Timeline
 	stackOf []int32     // by track, or group of asynchronous tracks: index into stacks; 0: no stack

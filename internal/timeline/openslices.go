@@ -9,8 +9,7 @@ import (
 // it. Slices nest, so none ends after the one around it, and those that have ended are on the inside. The zero value is empty.
 //
 // Nest has OpenSlices for each lane of a track, attribution and the calls made of samples for each thread. WalkNested keeps
-// those of a walk. Two things look alike and are not the same: begins that wait for their ends, before anything is known to
-// nest (matcher), and slices of one thread that overlap because they are on several lanes (package flowbind and the report about layout).
+// those of a walk. docs/architecture.md says what looks alike and is different.
 type OpenSlices[T any] struct {
 	slices []openSlice[T]
 }
