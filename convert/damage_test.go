@@ -153,3 +153,56 @@ func TestDamage(t *testing.T) {
 		}
 	}
 }
+
+// probeLineProblems are the problems of damages that are others in a line of probes than in a document. A line that is not one
+// whole object is a bad line, as other lines are (probes.md 1); bytes that are not UTF-8 are kept as \xHH (probes.md 3); a line
+// break begins another line.
+var probeLineProblems = map[string]string{
+	"a byte order mark":                 "unknown_line 1",
+	"no comma between members":          "bad_line 1",
+	"two commas in a list":              "bad_line 1 unknown_line 1",
+	"no comma in a list":                "bad_line 1",
+	"a key twice":                       "", // of small objects the last value counts
+	"bytes that are no UTF-8":           "",
+	"bytes behind the end":              "unknown_line 1",
+	"white space behind the end":        "unknown_line 1",
+	"the end is missing behind a value": "bad_line 1",
+	"the end is missing behind a list":  "bad_line 1",
+	"the end is missing in a text":      "bad_line 1",
+	"the end is missing in an element":  "bad_line 1",
+	"the wrong bracket":                 "bad_line 1",
+	"text that is no JSON":              "bad_line 1",
+	"a member without a value":          "bad_line 1",
+}
+
+// TestDamageOfProbeLines damages one line of the JSON that bpftrace prints. It is another thing than the documents of TestDamage:
+// each line is a small object that is read at once, so what happens to it leaves the other lines alone. What JSON tolerates inside
+// of it counts as in documents.
+func TestDamageOfProbeLines(t *testing.T) {
+	const line = `{‹open›"type":"value"‹twice›‹member›"data":[‹first›"P1",2,1,1,0,"p:b"‹comma›"‹text›",‹number›‹last›]‹close›}‹behind›`
+	for _, d := range damages {
+		t.Run(d.name, func(t *testing.T) {
+			input := "P1\t1\t1\t1\t0\tp:a\n" + d.apply(line, `,"type":"value"`) + "\nP1\t3\t1\t1\t0\tp:c\n"
+			tl, report, err := convert.Load(t.Context(), strings.NewReader(input), convert.Options{From: convert.FormatProbes, Workers: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tl.Close()
+			want, other := probeLineProblems[d.name]
+			if !other {
+				want = d.problems
+			}
+			var got []string
+			for _, p := range report.Problems {
+				got = append(got, fmt.Sprint(p.Name, " ", p.Count))
+			}
+			slices.Sort(got)
+			if got := strings.Join(got, " "); got != want {
+				t.Errorf("problems %q, want %q", got, want)
+			}
+			if n := report.Events.Instants; n < 2 || n < 3 && !strings.Contains(want, "_line") {
+				t.Errorf("%d of 3 probes were read", n)
+			}
+		})
+	}
+}

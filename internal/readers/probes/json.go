@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
 )
 
 // jsonLine reads a line of bpftrace's JSON output: {"type": "printf", "data": "P1\t…\n"} or {"type": "value", "data":
@@ -42,7 +43,7 @@ func (r *reader) jsonLine(text []byte, truncated bool) error {
 		r.unknownLine(text)
 		return nil
 	}
-	jsondoc.CountNotes(r.log, &s.Notes, r.position())
+	r.countNotes(&s.Notes)
 	switch {
 	case string(typ) == "printf" && dataKind == jsonscan.String:
 		return r.printed(data)
@@ -55,6 +56,15 @@ func (r *reader) jsonLine(text []byte, truncated bool) error {
 	}
 	r.unknownLine(text)
 	return nil
+}
+
+// countNotes counts what the scanner tolerated in a line.
+func (r *reader) countNotes(n *jsonscan.Notes) {
+	if n.Commas > 0 && !r.commas {
+		r.commas = true
+		r.log.Add(problem.JSONTrailingComma, r.position(), "")
+	}
+	jsondoc.CountNotes(r.log, n, r.position())
 }
 
 // escapedByte is how bpftrace writes a byte from 80 to ff in its JSON, with two more digits behind it.
@@ -218,7 +228,7 @@ func (r *reader) tupleRecord(s *jsonscan.Scanner) error {
 	if s.Err() != nil {
 		return r.badLine("it is no complete JSON array")
 	}
-	jsondoc.CountNotes(r.log, &s.Notes, r.position())
+	r.countNotes(&s.Notes)
 	return r.add(numbers, name, formTuple, r.payload)
 }
 

@@ -85,6 +85,7 @@ type reader struct {
 
 	spool  *spool
 	header header
+	commas bool // stray commas in lines of JSON are counted
 
 	threads     map[threadKey]uint32 // index into threadList
 	threadList  []threadKey
