@@ -138,11 +138,8 @@ type verifier struct {
 	fields    message.TracePacket // of the packet at hand
 	at        position
 	sequences map[message.SequenceKey]*verifySequence
-
-	// The message at hand; its lists are reused.
-	event              message.TrackEvent
-	callstack          message.Callstack
-	stackSampleMessage message.StackSample
+	event     message.TrackEvent
+	iids      []uint64 // scratch
 
 	bundleCodec pfwire.Codec // pfwire.Zlib stands for pfwire.Gzip as well: both are in the same field
 	lastTime    int64

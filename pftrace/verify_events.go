@@ -170,8 +170,8 @@ func (v *verifier) checkReferences(seq *verifySequence, e *message.TrackEvent) {
 	if e.Log != nil {
 		var l message.LogMessage
 		v.parsed(l.Parse(e.Log))
-		v.useInterned(seq, message.InternedSourceLocations, l.SourceLocationIID)
-		v.useInterned(seq, message.InternedLogMessages, l.BodyIID)
+		v.useInterned(seq, message.InternedSourceLocations, l.SourceLocationIID())
+		v.useInterned(seq, message.InternedLogMessages, l.BodyIID())
 	}
 }
 

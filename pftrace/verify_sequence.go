@@ -52,8 +52,8 @@ func (v *verifier) packet(p *pfwire.Packet) {
 			v.found(ruleReservedID, "process descriptor: process id 0")
 		}
 	case schema.TracePacket_ThreadDescriptor:
-		if d := v.thread(seq, f.Data); d.PID == 0 || d.TID == 0 {
-			v.found(ruleReservedID, "thread descriptor: process id %d, thread id %d", d.PID, d.TID)
+		if pid, tid := v.thread(seq, f.Data); pid == 0 || tid == 0 {
+			v.found(ruleReservedID, "thread descriptor: process id %d, thread id %d", pid, tid)
 		}
 	case schema.TracePacket_StreamingProfilePacket, schema.TracePacket_PerfSample, schema.TracePacket_StackSample:
 		v.sample(seq, at, ok)
@@ -184,14 +184,15 @@ func (v *verifier) packetTime(seq *verifySequence) (at int64, ok bool) {
 // clockSnapshot checks which clocks are incremental and takes the snapshot over.
 func (v *verifier) clockSnapshot(seq *verifySequence) {
 	var s message.ClockSnapshot
-	for v.parsed(s.Parse(v.fields.Data)); s.Clocks.Next(); {
+	v.parsed(s.Parse(v.fields.Data))
+	for l := s.Clocks(); l.Next(); {
 		var c message.ClockReading
-		v.parsed(c.Parse(s.Clocks.Bytes()))
-		if c.Incremental && !pfwire.IsSequenceClock(c.ID) {
-			v.found(ruleClockIncremental, "clock %d", c.ID)
+		v.parsed(c.Parse(l.Bytes()))
+		if c.IsIncremental() && !pfwire.IsSequenceClock(c.ID()) {
+			v.found(ruleClockIncremental, "clock %d", c.ID())
 		}
-		if seq == nil && pfwire.IsSequenceClock(c.ID) {
-			v.found(ruleSequenceMissing, "snapshot of clock %d", c.ID)
+		if seq == nil && pfwire.IsSequenceClock(c.ID()) {
+			v.found(ruleSequenceMissing, "snapshot of clock %d", c.ID())
 			return
 		}
 	}
@@ -206,10 +207,10 @@ func (v *verifier) clockSnapshot(seq *verifySequence) {
 func (v *verifier) traceAttributes() {
 	for l := message.TraceAttributes(v.fields.Data); l.Next(); {
 		var a message.Attribute
-		if v.parsed(a.Parse(l.Bytes())); string(a.Key) != pfwire.AttributeVersion {
+		if v.parsed(a.Parse(l.Bytes())); string(a.Key()) != pfwire.AttributeVersion {
 			continue
 		}
-		v.report.Producer = string(a.Text)
+		v.report.Producer = string(a.Text())
 		if v.fields.Sequence.ID == 0 {
 			v.ownAll = true
 		} else {

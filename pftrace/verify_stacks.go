@@ -27,8 +27,10 @@ func (v *verifier) useCallstack(seq *verifySequence, iid uint64) {
 
 // frameIIDs returns the ids of the frames of an encoded Callstack. They are valid until the next call.
 func (v *verifier) frameIIDs(stack []byte) []uint64 {
-	v.parsed(v.callstack.Parse(stack))
-	return v.callstack.FrameIIDs
+	var c message.Callstack
+	v.parsed(c.Parse(stack))
+	v.iids = c.AppendFrameIIDs(v.iids[:0])
+	return v.iids
 }
 
 func (v *verifier) useFrame(seq *verifySequence, iid uint64) {
@@ -39,17 +41,17 @@ func (v *verifier) useFrame(seq *verifySequence, iid uint64) {
 	seq.checkedFrames[iid] = true
 	var f message.Frame
 	v.parsed(f.Parse(frame))
-	v.useInterned(seq, message.InternedFunctionNames, f.FunctionIID)
-	v.useMapping(seq, f.MappingIID)
-	v.useInterned(seq, message.InternedSourcePaths, f.SourcePathIID)
+	v.useInterned(seq, message.InternedFunctionNames, f.FunctionIID())
+	v.useMapping(seq, f.MappingIID())
+	v.useInterned(seq, message.InternedSourcePaths, f.SourcePathIID())
 }
 
 func (v *verifier) useMapping(seq *verifySequence, iid uint64) {
 	mapping, _ := v.useInterned(seq, message.InternedMappings, iid)
 	var m message.Mapping
 	v.parsed(m.Parse(mapping))
-	v.useInterned(seq, message.InternedBuildIDs, m.BuildIDIID)
-	for _, part := range m.PathIIDs {
+	v.useInterned(seq, message.InternedBuildIDs, m.BuildIDIID())
+	for _, part := range m.AppendPathIIDs(nil) {
 		v.useInterned(seq, message.InternedMappingPaths, part)
 	}
 }
@@ -81,8 +83,8 @@ func (v *verifier) checkInlineCallstack(stack []byte) {
 
 func (v *verifier) checkFrameMessage(frame []byte) {
 	var f message.Frame
-	if v.parsed(f.Parse(frame)); f.MappingIID != 0 && !f.HasRelPC {
-		v.found(ruleFrameAddress, "a frame with mapping %d", f.MappingIID)
+	if v.parsed(f.Parse(frame)); f.MappingIID() != 0 && !f.HasRelPC() {
+		v.found(ruleFrameAddress, "a frame with mapping %d", f.MappingIID())
 	}
 }
 
@@ -103,7 +105,7 @@ func (v *verifier) sample(seq *verifySequence, at int64, ok bool) {
 	case schema.TracePacket_PerfSample:
 		var p message.PerfSample
 		v.parsed(p.Parse(f.Data))
-		v.useCallstack(seq, p.CallstackIID)
+		v.useCallstack(seq, p.CallstackIID())
 	case schema.TracePacket_StreamingProfilePacket:
 		v.streamingProfile(seq)
 	}
@@ -119,28 +121,31 @@ func (v *verifier) streamingProfile(seq *verifySequence) {
 	}
 	var p message.StreamingProfile
 	v.parsed(p.Parse(v.fields.Data))
-	for _, iid := range p.CallstackIIDs {
+	stacks, times := p.AppendCallstackIIDs(nil), p.AppendTimeDeltasUS(nil)
+	for _, iid := range stacks {
 		v.useCallstack(seq, iid)
 	}
-	if stacks, times := len(p.CallstackIIDs), len(p.TimeDeltasUS); times < stacks {
-		v.found(ruleProfileTimes, "%d call stacks, %d times", stacks, times)
+	if len(times) < len(stacks) {
+		v.found(ruleProfileTimes, "%d call stacks, %d times", len(stacks), len(times))
 	}
 }
 
 func (v *verifier) stackSample(seq *verifySequence) {
-	s := &v.stackSampleMessage
+	var s message.StackSample
 	v.parsed(s.Parse(v.fields.Data))
-	if s.Task == nil {
-		s.Task, _ = v.useInterned(seq, message.InternedTaskContexts, s.TaskIID)
+	task := s.Task()
+	if task.Msg == nil {
+		task.Msg, _ = v.useInterned(seq, message.InternedTaskContexts, task.IID)
 	}
-	v.taskContext(s.Task)
-	v.useInterned(seq, message.InternedExecutionContexts, s.ExecutionIID)
-	if s.Callstack != nil {
-		v.checkCallstackMessage(seq, s.Callstack)
+	v.taskContext(task.Msg)
+	v.useInterned(seq, message.InternedExecutionContexts, s.Execution().IID)
+	if stack := s.Callstack(); stack.Msg != nil {
+		v.checkCallstackMessage(seq, stack.Msg)
+	} else {
+		v.useCallstack(seq, stack.IID)
 	}
-	v.useCallstack(seq, s.CallstackIID)
-	v.useInterned(seq, message.InternedSampleCounters, s.CounterIID)
-	for _, iid := range s.FollowerIIDs {
+	v.useInterned(seq, message.InternedSampleCounters, s.Counter().IID)
+	for _, iid := range s.AppendFollowerIIDs(nil) {
 		v.useInterned(seq, message.InternedSampleCounters, iid)
 	}
 }
@@ -149,10 +154,10 @@ func (v *verifier) stackSample(seq *verifySequence) {
 func (v *verifier) taskContext(msg []byte) {
 	var c message.TaskContext
 	v.parsed(c.Parse(msg))
-	if c.PID > math.MaxUint32 {
-		v.found(ruleSampleID, "field %d of the task context is %d", schema.StackSampleTaskContext_PID, int64(c.PID))
+	if c.PID() > math.MaxUint32 {
+		v.found(ruleSampleID, "field %d of the task context is %d", schema.StackSampleTaskContext_PID, int64(c.PID()))
 	}
-	if c.TID > math.MaxUint32 {
-		v.found(ruleSampleID, "field %d of the task context is %d", schema.StackSampleTaskContext_TID, int64(c.TID))
+	if c.TID() > math.MaxUint32 {
+		v.found(ruleSampleID, "field %d of the task context is %d", schema.StackSampleTaskContext_TID, int64(c.TID()))
 	}
 }

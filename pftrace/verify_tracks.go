@@ -138,27 +138,27 @@ func (v *verifier) useCounter(uuid uint64) {
 func (v *verifier) trackDescriptor(seq *verifySequence) {
 	var d message.TrackDescriptor
 	v.parsed(d.Parse(v.fields.Data))
-	if d.UUID == 0 {
-		if d.ParentUUID != 0 {
-			v.found(ruleRootParent, "parent %d", d.ParentUUID)
+	uuid, id := d.UUID(), trackIdentity{parent: d.ParentUUID()}
+	if uuid == 0 {
+		if id.parent != 0 {
+			v.found(ruleRootParent, "parent %d", id.parent)
 		}
 		return
 	}
-	uuid, id := d.UUID, trackIdentity{parent: d.ParentUUID}
-	if d.State {
+	if d.IsState() {
 		id.kind = trackState
 	}
-	if d.Process != nil {
+	if process := d.Process(); process != nil {
 		id.kind = trackProcess
-		id.pid = v.processDescriptor(uuid, d.Process)
+		id.pid = v.processDescriptor(uuid, process)
 	}
-	if d.Thread != nil {
+	if thread := d.Thread(); thread != nil {
 		id.kind = trackThread
-		id.pid, id.tid = v.threadDescriptor(seq, uuid, d.Thread)
+		id.pid, id.tid = v.threadDescriptor(seq, uuid, thread)
 	}
-	if d.Counter != nil {
+	if counter := d.Counter(); counter != nil {
 		id.kind = trackCounter
-		id.counter = v.counterDescriptor(uuid, d.Counter, d.Name)
+		id.counter = v.counterDescriptor(uuid, counter, d.Name())
 	}
 	t := &v.tracks.list[v.tracks.index(uuid)]
 	if t.described && t.identity != id {
@@ -171,20 +171,21 @@ func (v *verifier) trackDescriptor(seq *verifySequence) {
 
 // thread decodes a thread descriptor and takes over the thread that a sequence describes. Perfetto takes it for that of the
 // events if the sequence has started.
-func (v *verifier) thread(seq *verifySequence, msg []byte) (d message.ThreadDescriptor) {
+func (v *verifier) thread(seq *verifySequence, msg []byte) (pid int32, tid int64) {
+	var d message.ThreadDescriptor
 	v.parsed(d.Parse(msg))
 	if seq != nil {
 		seq.SetThread(&d)
 		seq.threaded = seq.threaded || seq.Valid()
 	}
-	return d
+	return d.PID(), d.TID()
 }
 
 // processID returns the id in a process descriptor.
 func (v *verifier) processID(msg []byte) int32 {
 	var d message.ProcessDescriptor
 	v.parsed(d.Parse(msg))
-	return d.PID
+	return d.PID()
 }
 
 func (v *verifier) processDescriptor(uuid uint64, msg []byte) (pid int32) {
@@ -201,8 +202,7 @@ func (v *verifier) processDescriptor(uuid uint64, msg []byte) (pid int32) {
 }
 
 func (v *verifier) threadDescriptor(seq *verifySequence, uuid uint64, msg []byte) (pid int32, tid int64) {
-	d := v.thread(seq, msg)
-	if pid, tid = d.PID, d.TID; pid == 0 || tid == 0 {
+	if pid, tid = v.thread(seq, msg); pid == 0 || tid == 0 {
 		v.found(ruleReservedID, "track %d: process id %d, thread id %d", uuid, pid, tid)
 	}
 	key := threadKey{v.fields.Sequence.Machine, pid, tid}
@@ -217,7 +217,10 @@ func (v *verifier) threadDescriptor(seq *verifySequence, uuid uint64, msg []byte
 func (v *verifier) counterDescriptor(uuid uint64, msg, name []byte) counterSettings {
 	var d message.CounterDescriptor
 	v.parsed(d.Parse(msg))
-	c := counterSettings{d.Type, d.Unit, d.Multiplier, d.Incremental}
+	c := counterSettings{d.Type(), d.Unit(), 1, d.IsIncremental()}
+	if d.HasMultiplier() {
+		c.multiplier = d.Multiplier()
+	}
 	if c.kind == schema.CounterDescriptor_CounterThreadTimeNS && len(name) > 0 && string(name) != "thread_time" {
 		v.found(ruleThreadTimeName, "track %d is named %q", uuid, clip(name))
 	}

@@ -113,16 +113,16 @@ type reading struct {
 func (c *Clocks) Snapshot(seq *Sequence, msg []byte) error {
 	var s message.ClockSnapshot
 	err := s.Parse(msg)
-	if s.HasPrimary && s.PrimaryClock != c.trace {
-		c.trace, c.routes = s.PrimaryClock, nil
+	if s.HasPrimary() && s.PrimaryClock() != c.trace {
+		c.trace, c.routes = s.PrimaryClock(), nil
 	}
 	var readings []reading
-	for s.Clocks.Next() {
+	for l := s.Clocks(); l.Next(); {
 		if len(readings) == maxReadings {
 			return fmt.Errorf("a snapshot of more than %d clocks", maxReadings)
 		}
 		var r message.ClockReading
-		if err := r.Parse(s.Clocks.Bytes()); err != nil {
+		if err := r.Parse(l.Bytes()); err != nil {
 			return err
 		}
 		if rd := seq.reading(&r); rd.clock.ID != 0 {
@@ -176,16 +176,17 @@ func (c *Clocks) Trace() timeline.Clocks {
 
 // reading takes over one clock of a snapshot. A clock of the sequence starts again from this value.
 func (s *Sequence) reading(r *message.ClockReading) reading {
-	rd := reading{Clock{ID: r.ID}, r.Timestamp * r.Multiplier}
+	id := r.ID()
+	rd := reading{Clock{ID: id}, r.Timestamp() * r.Multiplier()}
 	switch {
-	case !IsSequenceClock(r.ID):
+	case !IsSequenceClock(id):
 		return rd
 	case s == nil:
 		return reading{}
 	case s.clocks == nil:
 		s.clocks = make(map[uint32]*sequenceClock)
 	}
-	s.clocks[r.ID] = &sequenceClock{r.Multiplier, r.Incremental, rd.nanos}
+	s.clocks[id] = &sequenceClock{r.Multiplier(), r.IsIncremental(), rd.nanos}
 	rd.clock.Sequence = s.Key
 	return rd
 }

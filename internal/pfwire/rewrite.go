@@ -158,7 +158,7 @@ func (c *copier) packet(p *Packet) error {
 func isMarked(attributes []byte, marker string, sequence uint32) bool {
 	for l := message.TraceAttributes(attributes); l.Next(); {
 		var a message.Attribute
-		if a.Parse(l.Bytes()) == nil && string(a.Key) == marker && a.IsNumber && a.Number == int64(sequence) {
+		if a.Parse(l.Bytes()) == nil && string(a.Key()) == marker && a.IsInt() && a.Int() == int64(sequence) {
 			return true
 		}
 	}

@@ -108,12 +108,12 @@ func (s *Sequence) Valid() bool { return s.valid }
 // descriptor of the sequence.
 func (s *Sequence) SetThread(d *message.ThreadDescriptor) {
 	t := &s.Thread
-	t.Known, t.PID, t.TID = true, d.PID, d.TID
-	if d.HasTime { // a descriptor that is repeated without reference times does not turn the clock back
-		t.TimeUS, t.SampleUS = d.TimeUS, d.TimeUS
+	t.Known, t.PID, t.TID = true, d.PID(), d.TID()
+	if d.HasTime() { // a descriptor that is repeated without reference times does not turn the clock back
+		t.TimeUS, t.SampleUS = d.TimeUS(), d.TimeUS()
 	}
-	if d.HasThreadTime {
-		t.CPUUS = d.ThreadTimeUS
+	if d.HasThreadTime() {
+		t.CPUUS = d.ThreadTimeUS()
 	}
 }
 

@@ -245,64 +245,22 @@ func (l *LegacyEvent) Parse(msg []byte) error {
 }
 
 // TaskExecution is TaskExecution.
-type TaskExecution struct{ PostedFromIID uint64 }
+type TaskExecution struct{ fields }
 
-// Parse decodes msg.
-func (t *TaskExecution) Parse(msg []byte) error {
-	*t = TaskExecution{}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		if r.Field() == schema.TaskExecution_PostedFromIID {
-			t.PostedFromIID = r.Uint()
-		}
-	}
-	return r.Err()
-}
+func (t *TaskExecution) PostedFromIID() uint64 { return t.uint(schema.TaskExecution_PostedFromIID) }
 
 // LogMessage is LogMessage.
-type LogMessage struct {
-	SourceLocationIID, BodyIID uint64
-	Priority                   uint64
-	HasPriority                bool
-}
+type LogMessage struct{ fields }
 
-// Parse decodes msg.
-func (l *LogMessage) Parse(msg []byte) error {
-	*l = LogMessage{}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.LogMessage_SourceLocationIID:
-			l.SourceLocationIID = r.Uint()
-		case schema.LogMessage_BodyIID:
-			l.BodyIID = r.Uint()
-		case schema.LogMessage_Prio:
-			l.Priority, l.HasPriority = r.Uint(), true
-		}
-	}
-	return r.Err()
-}
+func (l *LogMessage) SourceLocationIID() uint64 { return l.uint(schema.LogMessage_SourceLocationIID) }
+func (l *LogMessage) BodyIID() uint64           { return l.uint(schema.LogMessage_BodyIID) }
+func (l *LogMessage) HasPriority() bool         { return l.has(schema.LogMessage_Prio) }
+func (l *LogMessage) Priority() uint64          { return l.uint(schema.LogMessage_Prio) }
 
-// SourceLocation is SourceLocation.
-type SourceLocation struct {
-	File, Function []byte // nil: not given
-	Line           int64
-	HasLine        bool
-}
+// SourceLocation is SourceLocation. File and Function are nil if they are missing.
+type SourceLocation struct{ fields }
 
-// Parse decodes msg.
-func (l *SourceLocation) Parse(msg []byte) error {
-	*l = SourceLocation{}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.SourceLocation_FileName:
-			l.File = r.Bytes()
-		case schema.SourceLocation_FunctionName:
-			l.Function = r.Bytes()
-		case schema.SourceLocation_LineNumber:
-			l.Line, l.HasLine = r.Int(), true
-		}
-	}
-	return r.Err()
-}
+func (l *SourceLocation) File() []byte     { return l.bytes(schema.SourceLocation_FileName) }
+func (l *SourceLocation) Function() []byte { return l.bytes(schema.SourceLocation_FunctionName) }
+func (l *SourceLocation) HasLine() bool    { return l.has(schema.SourceLocation_LineNumber) }
+func (l *SourceLocation) Line() int64      { return l.int(schema.SourceLocation_LineNumber) }

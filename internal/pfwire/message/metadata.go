@@ -1,158 +1,77 @@
 package message
 
-import (
-	"strconv"
+import "github.com/weft-trace/weft/internal/schema"
 
-	"github.com/weft-trace/weft/internal/schema"
-	"github.com/weft-trace/weft/internal/wire"
-)
+// Attribute is TraceAttributes.Attribute.
+type Attribute struct{ fields }
 
-// Attribute is a fact about the trace: TraceAttributes.Attribute or, in its old form, ChromeMetadata.
-type Attribute struct {
-	Key      []byte
-	Text     []byte
-	Number   int64
-	IsNumber bool // instead of Text
-}
-
-// TraceAttributes returns the attributes in a TraceAttributes, for Attribute.Parse.
+// TraceAttributes returns the attributes in a TraceAttributes.
 func TraceAttributes(msg []byte) List { return newList(msg, schema.TraceAttributes_Attribute) }
 
-// Parse decodes msg, a TraceAttributes.Attribute.
-func (a *Attribute) Parse(msg []byte) error {
-	*a = Attribute{}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.TraceAttributesAttribute_Key:
-			a.Key = r.Bytes()
-		case schema.TraceAttributesAttribute_LongValue:
-			a.Number, a.IsNumber = r.Int(), true
-		case schema.TraceAttributesAttribute_StringValue:
-			a.Text, a.IsNumber = r.Bytes(), false
-		}
-	}
-	return r.Err()
-}
+func (a *Attribute) Key() []byte  { return a.bytes(schema.TraceAttributesAttribute_Key) }
+func (a *Attribute) Text() []byte { return a.bytes(schema.TraceAttributesAttribute_StringValue) }
+func (a *Attribute) Int() int64   { return a.int(schema.TraceAttributesAttribute_LongValue) }
 
-// ParseChrome decodes msg, a ChromeMetadata.
-func (a *Attribute) ParseChrome(msg []byte) error {
-	*a = Attribute{}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.ChromeMetadata_Name:
-			a.Key = r.Bytes()
-		case schema.ChromeMetadata_StringValue, schema.ChromeMetadata_JSONValue:
-			a.Text, a.IsNumber = r.Bytes(), false
-		case schema.ChromeMetadata_BoolValue:
-			a.Text, a.IsNumber = strconv.AppendBool(nil, r.Bool()), false
-		case schema.ChromeMetadata_IntValue:
-			a.Number, a.IsNumber = r.Int(), true
-		}
-	}
-	return r.Err()
+// IsInt reports whether the value is an Int, not a Text.
+func (a *Attribute) IsInt() bool {
+	return a.oneof(schema.TraceAttributesAttribute_LongValue, schema.TraceAttributesAttribute_StringValue) == schema.TraceAttributesAttribute_LongValue
 }
 
 // ChromeEvents is ChromeEventBundle.
-type ChromeEvents struct {
-	Metadata List  // for Attribute.ParseChrome
-	Other    []int // numbers of further fields
-}
+type ChromeEvents struct{ fields }
 
-// Parse decodes msg.
-func (e *ChromeEvents) Parse(msg []byte) error {
-	*e = ChromeEvents{Metadata: newList(msg, schema.ChromeEventBundle_Metadata), Other: e.Other[:0]}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		if r.Field() != schema.ChromeEventBundle_Metadata {
-			e.Other = append(e.Other, r.Field())
-		}
-	}
-	return r.Err()
-}
+// Metadata returns the metadata, for ChromeMetadata.
+func (e *ChromeEvents) Metadata() List { return e.list(schema.ChromeEventBundle_Metadata) }
 
-// TraceUUID is TraceUuid.
-type TraceUUID struct{ MSB, LSB uint64 }
+// Other returns the numbers of the other fields.
+func (e *ChromeEvents) Other() []int { return e.beyond(1 << schema.ChromeEventBundle_Metadata) }
 
-// Parse decodes msg.
-func (u *TraceUUID) Parse(msg []byte) error {
-	*u = TraceUUID{}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.TraceUuid_Msb:
-			u.MSB = r.Uint()
-		case schema.TraceUuid_Lsb:
-			u.LSB = r.Uint()
-		}
-	}
-	return r.Err()
-}
+// ChromeMetadata is ChromeMetadata, which are attributes in their old form.
+type ChromeMetadata struct{ fields }
 
-// ExtensionDescriptor is ExtensionDescriptor: a FileDescriptorSet, as it is or compressed.
-type ExtensionDescriptor struct {
-	Set, SetGzip []byte // nil: not given
-}
+func (m *ChromeMetadata) Name() []byte { return m.bytes(schema.ChromeMetadata_Name) }
+func (m *ChromeMetadata) Bool() bool   { return m.uint(schema.ChromeMetadata_BoolValue) != 0 }
+func (m *ChromeMetadata) Int() int64   { return m.int(schema.ChromeMetadata_IntValue) }
+func (m *ChromeMetadata) IsBool() bool { return m.value() == schema.ChromeMetadata_BoolValue }
+func (m *ChromeMetadata) IsInt() bool  { return m.value() == schema.ChromeMetadata_IntValue }
 
-// Parse decodes msg.
-func (d *ExtensionDescriptor) Parse(msg []byte) error {
-	*d = ExtensionDescriptor{}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.ExtensionDescriptor_ExtensionSet:
-			d.Set, d.SetGzip = r.Bytes(), nil
-		case schema.ExtensionDescriptor_ExtensionSetGzip:
-			d.Set, d.SetGzip = nil, r.Bytes()
-		}
-	}
-	return r.Err()
+// Text returns the value if it is a text or JSON.
+func (m *ChromeMetadata) Text() []byte { return m.bytes(m.value()) }
+
+func (m *ChromeMetadata) value() int {
+	return m.oneof(schema.ChromeMetadata_StringValue, schema.ChromeMetadata_BoolValue, schema.ChromeMetadata_IntValue, schema.ChromeMetadata_JSONValue)
 }
 
 // Pages returns the pages in a TraceAttributes, which weft wrote.
 func Pages(msg []byte) List { return newList(msg, schema.TraceAttributes_WeftPages) }
 
-// Page is WeftPage. Fields of another wire type than weft writes are left out.
-type Page struct {
-	Window, Tab, Embedder int64
-	HasWindow             bool
-	URL                   []byte
-	IsPrivate             bool
-}
+// Page is WeftPage.
+type Page struct{ fields }
 
-// Parse decodes msg.
-func (p *Page) Parse(msg []byte) error {
-	*p = Page{}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Tag() {
-		case schema.WeftPage_Window<<3 | wire.Varint:
-			p.Window, p.HasWindow = r.Int(), true
-		case schema.WeftPage_Tab<<3 | wire.Varint:
-			p.Tab = r.Int()
-		case schema.WeftPage_Embedder<<3 | wire.Varint:
-			p.Embedder = r.Int()
-		case schema.WeftPage_URL<<3 | wire.Len:
-			p.URL = r.Bytes()
-		case schema.WeftPage_IsPrivate<<3 | wire.Varint:
-			p.IsPrivate = r.Bool()
-		}
-	}
-	return r.Err()
-}
+func (p *Page) HasWindow() bool { return p.has(schema.WeftPage_Window) }
+func (p *Page) Window() int64   { return p.int(schema.WeftPage_Window) }
+func (p *Page) Tab() int64      { return p.int(schema.WeftPage_Tab) }
+func (p *Page) Embedder() int64 { return p.int(schema.WeftPage_Embedder) }
+func (p *Page) URL() []byte     { return p.bytes(schema.WeftPage_URL) }
+func (p *Page) IsPrivate() bool { return p.uint(schema.WeftPage_IsPrivate) != 0 }
+
+// TraceUUID is TraceUuid.
+type TraceUUID struct{ fields }
+
+func (u *TraceUUID) MSB() uint64 { return u.uint(schema.TraceUuid_Msb) }
+func (u *TraceUUID) LSB() uint64 { return u.uint(schema.TraceUuid_Lsb) }
 
 // ServiceEvent is TracingServiceEvent.
-type ServiceEvent struct{ TracingStarted bool }
+type ServiceEvent struct{ fields }
 
-// Parse decodes msg.
-func (e *ServiceEvent) Parse(msg []byte) error {
-	*e = ServiceEvent{}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		if r.Field() == schema.TracingServiceEvent_TracingStarted {
-			e.TracingStarted = r.Bool()
-		}
-	}
-	return r.Err()
+func (e *ServiceEvent) TracingStarted() bool {
+	return e.uint(schema.TracingServiceEvent_TracingStarted) != 0
+}
+
+// ExtensionDescriptor is ExtensionDescriptor: a FileDescriptorSet, as it is or compressed.
+type ExtensionDescriptor struct{ fields }
+
+func (d *ExtensionDescriptor) Set() []byte { return d.bytes(schema.ExtensionDescriptor_ExtensionSet) }
+func (d *ExtensionDescriptor) SetGzip() []byte {
+	return d.bytes(schema.ExtensionDescriptor_ExtensionSetGzip)
 }

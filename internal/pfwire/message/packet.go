@@ -125,49 +125,28 @@ func (d *TracePacketDefaults) parseTrackEvent(msg []byte) error {
 }
 
 // ClockSnapshot is ClockSnapshot.
-type ClockSnapshot struct {
-	PrimaryClock uint32
-	HasPrimary   bool
-	Clocks       List // of ClockReading
-}
+type ClockSnapshot struct{ fields }
 
-// Parse decodes msg.
-func (s *ClockSnapshot) Parse(msg []byte) error {
-	*s = ClockSnapshot{Clocks: newList(msg, schema.ClockSnapshot_Clocks)}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		if r.Field() == schema.ClockSnapshot_PrimaryTraceClock {
-			s.PrimaryClock, s.HasPrimary = uint32(r.Uint()), true
-		}
-	}
-	return r.Err()
+// Clocks returns the readings of the clocks, which are ClockReadings.
+func (s *ClockSnapshot) Clocks() List     { return s.list(schema.ClockSnapshot_Clocks) }
+func (s *ClockSnapshot) HasPrimary() bool { return s.has(schema.ClockSnapshot_PrimaryTraceClock) }
+func (s *ClockSnapshot) PrimaryClock() uint32 {
+	return uint32(s.uint(schema.ClockSnapshot_PrimaryTraceClock))
 }
 
 // ClockReading is ClockSnapshot.Clock.
-type ClockReading struct {
-	ID          uint32
-	Timestamp   int64
-	Incremental bool
-	Multiplier  int64 // 1 unless the message has one above 0
+type ClockReading struct{ fields }
+
+func (c *ClockReading) ID() uint32       { return uint32(c.uint(schema.ClockSnapshotClock_ClockID)) }
+func (c *ClockReading) Timestamp() int64 { return c.int(schema.ClockSnapshotClock_Timestamp) }
+func (c *ClockReading) IsIncremental() bool {
+	return c.uint(schema.ClockSnapshotClock_IsIncremental) != 0
 }
 
-// Parse decodes msg.
-func (c *ClockReading) Parse(msg []byte) error {
-	*c = ClockReading{Multiplier: 1}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.ClockSnapshotClock_ClockID:
-			c.ID = uint32(r.Uint())
-		case schema.ClockSnapshotClock_Timestamp:
-			c.Timestamp = r.Int()
-		case schema.ClockSnapshotClock_IsIncremental:
-			c.Incremental = r.Bool()
-		case schema.ClockSnapshotClock_UnitMultiplierNS:
-			if m := r.Int(); m > 0 {
-				c.Multiplier = m
-			}
-		}
+// Multiplier returns the nanoseconds of a unit; 1 unless the message has a number above 0.
+func (c *ClockReading) Multiplier() int64 {
+	if m := c.int(schema.ClockSnapshotClock_UnitMultiplierNS); m > 0 {
+		return m
 	}
-	return r.Err()
+	return 1
 }

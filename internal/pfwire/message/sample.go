@@ -1,309 +1,164 @@
 package message
 
-import (
-	"github.com/weft-trace/weft/internal/schema"
-	"github.com/weft-trace/weft/internal/wire"
-)
+import "github.com/weft-trace/weft/internal/schema"
 
 // Callstack is Callstack.
-type Callstack struct{ FrameIIDs []uint64 } // outermost first
+type Callstack struct{ fields }
 
-// Parse decodes msg.
-func (c *Callstack) Parse(msg []byte) error {
-	c.FrameIIDs = c.FrameIIDs[:0]
-	r := wire.NewReader(msg)
-	for r.Next() {
-		if r.Field() == schema.Callstack_FrameIDs {
-			c.FrameIIDs = appendVarints(c.FrameIIDs, &r)
-		}
-	}
-	return r.Err()
+// AppendFrameIIDs appends the ids of the frames, the outermost first.
+func (c *Callstack) AppendFrameIIDs(to []uint64) []uint64 {
+	return c.varints(to, schema.Callstack_FrameIDs)
 }
 
-// Frame is Frame, without its own id.
-type Frame struct {
-	FunctionIID, MappingIID, SourcePathIID uint64
-	Line, Column                           uint32
-	RelPC                                  uint64
-	HasRelPC                               bool
-	HasKind, HasKindText                   bool // says what kind of code it is
+// Frame is Frame.
+type Frame struct{ fields }
+
+func (f *Frame) FunctionIID() uint64   { return f.uint(schema.Frame_FunctionNameID) }
+func (f *Frame) MappingIID() uint64    { return f.uint(schema.Frame_MappingID) }
+func (f *Frame) SourcePathIID() uint64 { return f.uint(schema.Frame_SourcePathIID) }
+func (f *Frame) Line() uint32          { return uint32(f.uint(schema.Frame_LineNumber)) }
+func (f *Frame) Column() uint32        { return uint32(f.uint(schema.Frame_WeftColumn)) }
+func (f *Frame) HasRelPC() bool        { return f.has(schema.Frame_RelPC) }
+func (f *Frame) RelPC() uint64         { return f.uint(schema.Frame_RelPC) }
+func (f *Frame) HasKind() bool         { return f.has(schema.Frame_Kind) }
+func (f *Frame) HasKindText() bool     { return f.has(schema.Frame_KindStr) }
+
+// Mapping is Mapping.
+type Mapping struct{ fields }
+
+func (m *Mapping) BuildIDIID() uint64 { return m.uint(schema.Mapping_BuildID) }
+func (m *Mapping) IsRelative() bool   { return m.uint(schema.Mapping_WeftRelative) != 0 }
+
+// AppendPathIIDs appends the ids of the parts of the path.
+func (m *Mapping) AppendPathIIDs(to []uint64) []uint64 {
+	return m.varints(to, schema.Mapping_PathStringIDs)
 }
 
-// Parse decodes msg.
-func (f *Frame) Parse(msg []byte) error {
-	*f = Frame{}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.Frame_FunctionNameID:
-			f.FunctionIID = r.Uint()
-		case schema.Frame_MappingID:
-			f.MappingIID = r.Uint()
-		case schema.Frame_SourcePathIID:
-			f.SourcePathIID = r.Uint()
-		case schema.Frame_LineNumber:
-			f.Line = uint32(r.Uint())
-		case schema.Frame_WeftColumn:
-			f.Column = uint32(r.Uint())
-		case schema.Frame_RelPC:
-			f.RelPC, f.HasRelPC = r.Uint(), true
-		case schema.Frame_Kind:
-			f.HasKind = true
-		case schema.Frame_KindStr:
-			f.HasKindText = true
-		}
-	}
-	return r.Err()
-}
-
-// Mapping is Mapping, without its own id.
-type Mapping struct {
-	BuildIDIID uint64
-	PathIIDs   []uint64 // the parts of the path
-	HasPlace   bool     // says where in memory or in the file it is
-	Relative   bool     // weft's own: the path has no slash before its first part
-}
-
-// Parse decodes msg.
-func (m *Mapping) Parse(msg []byte) error {
-	*m = Mapping{PathIIDs: m.PathIIDs[:0]}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.Mapping_IID:
-		case schema.Mapping_BuildID:
-			m.BuildIDIID = r.Uint()
-		case schema.Mapping_PathStringIDs:
-			m.PathIIDs = appendVarints(m.PathIIDs, &r)
-		case schema.Mapping_WeftRelative:
-			m.Relative = r.Bool()
-		default:
-			m.HasPlace = true
-		}
-	}
-	return r.Err()
+// HasPlace reports whether the mapping says where in memory or in the file it is.
+func (m *Mapping) HasPlace() bool {
+	const elsewhere = 1<<schema.Mapping_IID | 1<<schema.Mapping_BuildID | 1<<schema.Mapping_PathStringIDs | 1<<weftSlot
+	return len(m.beyond(elsewhere)) > 0
 }
 
 // InlineFrames returns the frames of a TrackEvent.Callstack, which are InlineFrames, the outermost first.
 func InlineFrames(msg []byte) List { return newList(msg, schema.TrackEventCallstack_Frames) }
 
 // InlineFrame is TrackEvent.Callstack.Frame.
-type InlineFrame struct {
-	Function, File []byte
-	Line           uint32
+type InlineFrame struct{ fields }
+
+func (f *InlineFrame) Function() []byte { return f.bytes(schema.TrackEventCallstackFrame_FunctionName) }
+func (f *InlineFrame) File() []byte     { return f.bytes(schema.TrackEventCallstackFrame_SourceFile) }
+func (f *InlineFrame) Line() uint32 {
+	return uint32(f.uint(schema.TrackEventCallstackFrame_LineNumber))
 }
 
-// Parse decodes msg.
-func (f *InlineFrame) Parse(msg []byte) error {
-	*f = InlineFrame{}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.TrackEventCallstackFrame_FunctionName:
-			f.Function = r.Bytes()
-		case schema.TrackEventCallstackFrame_SourceFile:
-			f.File = r.Bytes()
-		case schema.TrackEventCallstackFrame_LineNumber:
-			f.Line = uint32(r.Uint())
-		}
-	}
-	return r.Err()
+// StackSample is StackSample. Counter is what Weight counts.
+type StackSample struct{ fields }
+
+func (s *StackSample) Task() Ref {
+	return s.either(schema.StackSample_TaskContext, schema.StackSample_TaskContextIID)
 }
 
-// StackSample is StackSample. What it has is given as a message or by its iid.
-type StackSample struct {
-	Task         []byte // a TaskContext
-	TaskIID      uint64
-	Execution    []byte // an ExecutionContext
-	ExecutionIID uint64
-	Callstack    []byte // a Callstack
-	CallstackIID uint64
-	Counter      []byte // a SampleCounter: what Weight counts
-	CounterIID   uint64
-	Weight       uint64
-	HasWeight    bool
-	FollowerIIDs []uint64 // of further counters
-	Other        []int    // numbers of the fields of followers, and of those beyond the fields above
+func (s *StackSample) Execution() Ref {
+	return s.either(schema.StackSample_ExecutionContext, schema.StackSample_ExecutionContextIID)
 }
 
-// Parse decodes msg.
-func (s *StackSample) Parse(msg []byte) error {
-	*s = StackSample{FollowerIIDs: s.FollowerIIDs[:0], Other: s.Other[:0]}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.StackSample_TaskContext:
-			s.Task, s.TaskIID = r.Bytes(), 0
-		case schema.StackSample_TaskContextIID:
-			s.Task, s.TaskIID = nil, r.Uint()
-		case schema.StackSample_ExecutionContext:
-			s.Execution, s.ExecutionIID = r.Bytes(), 0
-		case schema.StackSample_ExecutionContextIID:
-			s.Execution, s.ExecutionIID = nil, r.Uint()
-		case schema.StackSample_Callstack:
-			s.Callstack, s.CallstackIID = r.Bytes(), 0
-		case schema.StackSample_CallstackIID:
-			s.Callstack, s.CallstackIID = nil, r.Uint()
-		case schema.StackSample_PrimaryDescriptor:
-			s.Counter, s.CounterIID = r.Bytes(), 0
-		case schema.StackSample_PrimaryDescriptorIID:
-			s.Counter, s.CounterIID = nil, r.Uint()
-		case schema.StackSample_PrimaryWeight:
-			s.Weight, s.HasWeight = r.Uint(), true
-		case schema.StackSample_FollowerDescriptorIIDs:
-			s.FollowerIIDs = appendVarints(s.FollowerIIDs, &r)
-			s.Other = append(s.Other, r.Field())
-		default:
-			s.Other = append(s.Other, r.Field())
-		}
-	}
-	return r.Err()
+func (s *StackSample) Callstack() Ref {
+	return s.either(schema.StackSample_Callstack, schema.StackSample_CallstackIID)
+}
+
+func (s *StackSample) Counter() Ref {
+	return s.either(schema.StackSample_PrimaryDescriptor, schema.StackSample_PrimaryDescriptorIID)
+}
+
+func (s *StackSample) HasWeight() bool { return s.has(schema.StackSample_PrimaryWeight) }
+func (s *StackSample) Weight() uint64  { return s.uint(schema.StackSample_PrimaryWeight) }
+
+// AppendFollowerIIDs appends the ids of further counters.
+func (s *StackSample) AppendFollowerIIDs(to []uint64) []uint64 {
+	return s.varints(to, schema.StackSample_FollowerDescriptorIIDs)
+}
+
+// Other returns the numbers of all fields but those of task, execution, call stack, counter and weight.
+func (s *StackSample) Other() []int {
+	return s.beyond(1<<schema.StackSample_TaskContext | 1<<schema.StackSample_TaskContextIID |
+		1<<schema.StackSample_ExecutionContext | 1<<schema.StackSample_ExecutionContextIID |
+		1<<schema.StackSample_Callstack | 1<<schema.StackSample_CallstackIID |
+		1<<schema.StackSample_PrimaryDescriptor | 1<<schema.StackSample_PrimaryDescriptorIID | 1<<schema.StackSample_PrimaryWeight)
 }
 
 // TaskContext is StackSample.TaskContext. Its ids are of 32 bits; here they are as they were written.
-type TaskContext struct {
-	PID, TID   uint64
-	HasAsyncID bool
-}
+type TaskContext struct{ fields }
 
-// Parse decodes msg.
-func (c *TaskContext) Parse(msg []byte) error {
-	*c = TaskContext{}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.StackSampleTaskContext_PID:
-			c.PID = r.Uint()
-		case schema.StackSampleTaskContext_TID:
-			c.TID = r.Uint()
-		case schema.StackSampleTaskContext_AsyncID:
-			c.HasAsyncID = true
-		}
-	}
-	return r.Err()
-}
+func (c *TaskContext) PID() uint64      { return c.uint(schema.StackSampleTaskContext_PID) }
+func (c *TaskContext) TID() uint64      { return c.uint(schema.StackSampleTaskContext_TID) }
+func (c *TaskContext) HasAsyncID() bool { return c.has(schema.StackSampleTaskContext_AsyncID) }
 
 // ExecutionContext is StackSample.ExecutionContext.
-type ExecutionContext struct {
-	CPU     uint32
-	HasCPU  bool
-	HasMode bool
-}
+type ExecutionContext struct{ fields }
 
-// Parse decodes msg.
-func (c *ExecutionContext) Parse(msg []byte) error {
-	*c = ExecutionContext{}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.StackSampleExecutionContext_CPU:
-			c.CPU, c.HasCPU = uint32(r.Uint()), true
-		case schema.StackSampleExecutionContext_Mode:
-			c.HasMode = true
-		}
+func (c *ExecutionContext) HasCPU() bool { return c.has(schema.StackSampleExecutionContext_CPU) }
+func (c *ExecutionContext) CPU() uint32 {
+	return uint32(c.uint(schema.StackSampleExecutionContext_CPU))
+}
+func (c *ExecutionContext) HasMode() bool { return c.has(schema.StackSampleExecutionContext_Mode) }
+
+// SampleCounter is StackSample.CounterDescriptor.
+type SampleCounter struct{ fields }
+
+func (c *SampleCounter) Name() []byte { return c.bytes(schema.StackSampleCounterDescriptor_Name) }
+
+// Unit returns the unit: one of the schema, or a text.
+func (c *SampleCounter) Unit() (unit uint64, text []byte) {
+	if c.oneof(schema.StackSampleCounterDescriptor_Unit, schema.StackSampleCounterDescriptor_UnitStr) == schema.StackSampleCounterDescriptor_Unit {
+		return c.uint(schema.StackSampleCounterDescriptor_Unit), nil
 	}
-	return r.Err()
+	return 0, c.bytes(schema.StackSampleCounterDescriptor_UnitStr)
 }
 
-// SampleCounter is StackSample.CounterDescriptor, without its own id.
-type SampleCounter struct {
-	Name     []byte
-	Unit     uint64
-	UnitText []byte // instead of Unit
-	Other    []int  // numbers of further fields
-}
-
-// Parse decodes msg.
-func (c *SampleCounter) Parse(msg []byte) error {
-	*c = SampleCounter{Other: c.Other[:0]}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.StackSampleCounterDescriptor_IID:
-		case schema.StackSampleCounterDescriptor_Name:
-			c.Name = r.Bytes()
-		case schema.StackSampleCounterDescriptor_Unit:
-			c.Unit, c.UnitText = r.Uint(), nil
-		case schema.StackSampleCounterDescriptor_UnitStr:
-			c.Unit, c.UnitText = 0, r.Bytes()
-		default:
-			c.Other = append(c.Other, r.Field())
-		}
-	}
-	return r.Err()
+// Other returns the numbers of all fields but those of id, name and unit.
+func (c *SampleCounter) Other() []int {
+	return c.beyond(1<<schema.StackSampleCounterDescriptor_IID | 1<<schema.StackSampleCounterDescriptor_Name |
+		1<<schema.StackSampleCounterDescriptor_Unit | 1<<schema.StackSampleCounterDescriptor_UnitStr)
 }
 
 // StackSampleDefaults is StackSampleDefaults.
-type StackSampleDefaults struct {
-	Source  []byte
-	Counter []byte // a SampleCounter; nil: none
-	Other   []int  // numbers of further fields
+type StackSampleDefaults struct{ fields }
+
+func (d *StackSampleDefaults) Source() []byte { return d.bytes(schema.StackSampleDefaults_Source) }
+
+// Counter returns a SampleCounter, nil if there is none.
+func (d *StackSampleDefaults) Counter() []byte {
+	return d.bytes(schema.StackSampleDefaults_PrimaryDescriptor)
 }
 
-// Parse decodes msg.
-func (d *StackSampleDefaults) Parse(msg []byte) error {
-	*d = StackSampleDefaults{Other: d.Other[:0]}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.StackSampleDefaults_Source:
-			d.Source = r.Bytes()
-		case schema.StackSampleDefaults_PrimaryDescriptor:
-			d.Counter = r.Bytes()
-		default:
-			d.Other = append(d.Other, r.Field())
-		}
-	}
-	return r.Err()
+// Other returns the numbers of the other fields.
+func (d *StackSampleDefaults) Other() []int {
+	return d.beyond(1<<schema.StackSampleDefaults_Source | 1<<schema.StackSampleDefaults_PrimaryDescriptor)
 }
 
 // PerfSample is PerfSample.
-type PerfSample struct {
-	CPU          uint32
-	HasCPU       bool
-	PID, TID     uint32
-	CallstackIID uint64
-	Other        []int // numbers of further fields
-}
+type PerfSample struct{ fields }
 
-// Parse decodes msg.
-func (s *PerfSample) Parse(msg []byte) error {
-	*s = PerfSample{Other: s.Other[:0]}
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.PerfSample_CPU:
-			s.CPU, s.HasCPU = uint32(r.Uint()), true
-		case schema.PerfSample_PID:
-			s.PID = uint32(r.Uint())
-		case schema.PerfSample_TID:
-			s.TID = uint32(r.Uint())
-		case schema.PerfSample_CallstackIID:
-			s.CallstackIID = r.Uint()
-		default:
-			s.Other = append(s.Other, r.Field())
-		}
-	}
-	return r.Err()
+func (s *PerfSample) HasCPU() bool         { return s.has(schema.PerfSample_CPU) }
+func (s *PerfSample) CPU() uint32          { return uint32(s.uint(schema.PerfSample_CPU)) }
+func (s *PerfSample) PID() uint32          { return uint32(s.uint(schema.PerfSample_PID)) }
+func (s *PerfSample) TID() uint32          { return uint32(s.uint(schema.PerfSample_TID)) }
+func (s *PerfSample) CallstackIID() uint64 { return s.uint(schema.PerfSample_CallstackIID) }
+
+// Other returns the numbers of the other fields.
+func (s *PerfSample) Other() []int {
+	return s.beyond(1<<schema.PerfSample_CPU | 1<<schema.PerfSample_PID | 1<<schema.PerfSample_TID | 1<<schema.PerfSample_CallstackIID)
 }
 
 // StreamingProfile is StreamingProfilePacket.
-type StreamingProfile struct {
-	CallstackIIDs []uint64
-	TimeDeltasUS  []uint64 // a delta may be negative as int64
+type StreamingProfile struct{ fields }
+
+func (p *StreamingProfile) AppendCallstackIIDs(to []uint64) []uint64 {
+	return p.varints(to, schema.StreamingProfilePacket_CallstackIID)
 }
 
-// Parse decodes msg.
-func (p *StreamingProfile) Parse(msg []byte) error {
-	p.CallstackIIDs, p.TimeDeltasUS = p.CallstackIIDs[:0], p.TimeDeltasUS[:0]
-	r := wire.NewReader(msg)
-	for r.Next() {
-		switch r.Field() {
-		case schema.StreamingProfilePacket_CallstackIID:
-			p.CallstackIIDs = appendVarints(p.CallstackIIDs, &r)
-		case schema.StreamingProfilePacket_TimestampDeltaUS:
-			p.TimeDeltasUS = appendVarints(p.TimeDeltasUS, &r)
-		}
-	}
-	return r.Err()
+// AppendTimeDeltasUS appends the distances in time, which may be negative as int64.
+func (p *StreamingProfile) AppendTimeDeltasUS(to []uint64) []uint64 {
+	return p.varints(to, schema.StreamingProfilePacket_TimestampDeltaUS)
 }

@@ -251,7 +251,7 @@ func (r *reader) encodeOrigin(args *timeline.ArgsEncoder) {
 		if err := task.Parse(e.Task); err != nil {
 			r.malformed("task execution", err)
 		}
-		r.encodeLocationIID(args, "posted_from", task.PostedFromIID)
+		r.encodeLocationIID(args, "posted_from", task.PostedFromIID())
 		args.EndDict()
 	}
 	if e.SourceLocationIID != 0 && r.wants("source_location") {
@@ -281,17 +281,17 @@ func (r *reader) encodeLocation(args *timeline.ArgsEncoder, msg []byte) {
 		r.malformed("source location", err)
 	}
 	args.BeginDict()
-	if l.File != nil {
+	if file := l.File(); file != nil {
 		args.Key([]byte("file_name"))
-		args.String(r.validText(l.File))
+		args.String(r.validText(file))
 	}
-	if l.Function != nil {
+	if function := l.Function(); function != nil {
 		args.Key([]byte("function_name"))
-		args.String(r.validText(l.Function))
+		args.String(r.validText(function))
 	}
-	if l.HasLine {
+	if l.HasLine() {
 		args.Key([]byte("line_number"))
-		args.Int(l.Line)
+		args.Int(l.Line())
 	}
 	args.EndDict()
 }
@@ -305,14 +305,14 @@ func (r *reader) encodeLog(args *timeline.ArgsEncoder, msg []byte) {
 		r.malformed("log_message", err)
 	}
 	args.BeginDict()
-	r.encodeLocationIID(args, "source_location", l.SourceLocationIID)
-	if body := r.internedText(message.InternedLogMessages, l.BodyIID); body != nil {
+	r.encodeLocationIID(args, "source_location", l.SourceLocationIID())
+	if body := r.internedText(message.InternedLogMessages, l.BodyIID()); body != nil {
 		args.Key([]byte("body"))
 		args.String(body)
 	}
-	if l.HasPriority && l.Priority < uint64(len(logPriorities)) {
+	if p := l.Priority(); l.HasPriority() && p < uint64(len(logPriorities)) {
 		args.Key([]byte("priority"))
-		args.String([]byte(logPriorities[l.Priority]))
+		args.String([]byte(logPriorities[p]))
 	}
 	args.EndDict()
 }

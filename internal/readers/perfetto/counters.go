@@ -133,15 +133,15 @@ func (t *track) describeCounter(msg []byte, key *timeline.CounterKey) error {
 	if err := d.Parse(msg); err != nil {
 		return fmt.Errorf("counter: %w", err)
 	}
-	t.multiplier, t.incremental = cmp.Or(d.Multiplier, 1), d.Incremental
-	if d.Unit <= uint64(timeline.UnitBytes) {
-		key.Unit = timeline.CounterUnit(d.Unit)
+	t.multiplier, t.incremental = cmp.Or(d.Multiplier(), 1), d.IsIncremental()
+	if unit := d.Unit(); unit <= uint64(timeline.UnitBytes) {
+		key.Unit = timeline.CounterUnit(unit)
 	}
-	key.UnitName, key.ShareKey = string(d.UnitName), string(d.ShareKey)
+	key.UnitName, key.ShareKey = string(d.UnitName()), string(d.ShareKey())
 	// A thread-time counter with another name is an ordinary counter (perfetto.md 7).
 	name := string(key.Name)
-	t.threadTime = d.Type == schema.CounterDescriptor_CounterThreadTimeNS && (name == "" || name == "thread_time")
-	if d.Type == schema.CounterDescriptor_CounterThreadInstructionCount && name == "" {
+	t.threadTime = d.Type() == schema.CounterDescriptor_CounterThreadTimeNS && (name == "" || name == "thread_time")
+	if d.Type() == schema.CounterDescriptor_CounterThreadInstructionCount && name == "" {
 		key.Name = []byte("thread_instruction_count")
 	}
 	return nil

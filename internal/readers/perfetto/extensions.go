@@ -30,10 +30,10 @@ func (r *reader) extensionDescriptor(msg []byte) {
 // descriptorSet returns the FileDescriptorSet in an ExtensionDescriptor, unpacked.
 func descriptorSet(msg []byte) ([]byte, error) {
 	var d message.ExtensionDescriptor
-	if err := d.Parse(msg); err != nil || d.SetGzip == nil {
-		return d.Set, err
+	if err := d.Parse(msg); err != nil || d.SetGzip() == nil {
+		return d.Set(), err
 	}
-	return gunzip(d.SetGzip)
+	return gunzip(d.SetGzip())
 }
 
 func gunzip(packed []byte) ([]byte, error) {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/pfwire"
@@ -24,24 +25,26 @@ func (r *reader) setAttribute(key, value []byte) {
 	r.b.SetAttribute(string(r.validText(key)), string(r.validText(value)))
 }
 
-// addAttribute keeps a fact about the trace.
-func (r *reader) addAttribute(a *message.Attribute) {
-	if a.IsNumber {
-		r.b.SetIntAttribute(string(r.validText(a.Key)), a.Number)
-		return
-	}
-	r.setAttribute(a.Key, a.Text)
+func (r *reader) setIntAttribute(key []byte, value int64) {
+	r.b.SetIntAttribute(string(r.validText(key)), value)
 }
 
 // chromeEvents reads the metadata of a ChromeEventBundle, which become attributes of the trace.
 func (r *reader) chromeEvents(msg []byte) {
 	var e message.ChromeEvents
 	err := e.Parse(msg)
-	r.fieldsNotConverted("ChromeEventBundle", e.Other)
-	for err == nil && e.Metadata.Next() {
-		var a message.Attribute
-		if err = a.ParseChrome(e.Metadata.Bytes()); err == nil {
-			r.addAttribute(&a)
+	r.fieldsNotConverted("ChromeEventBundle", e.Other())
+	for l := e.Metadata(); err == nil && l.Next(); {
+		var m message.ChromeMetadata
+		err = m.Parse(l.Bytes())
+		switch {
+		case err != nil:
+		case m.IsInt():
+			r.setIntAttribute(m.Name(), m.Int())
+		case m.IsBool():
+			r.setAttribute(m.Name(), strconv.AppendBool(nil, m.Bool()))
+		default:
+			r.setAttribute(m.Name(), m.Text())
 		}
 	}
 	if err != nil {
@@ -58,10 +61,14 @@ func (r *reader) traceAttributes(msg []byte) {
 			r.malformed("trace_attributes", err)
 			return
 		}
-		if r.seq != nil && string(a.Key) == pfwire.AttributeVersion && !a.IsNumber {
+		if a.IsInt() {
+			r.setIntAttribute(a.Key(), a.Int())
+			continue
+		}
+		if r.seq != nil && string(a.Key()) == pfwire.AttributeVersion {
 			r.tracks.ofWeft[r.seq] = true
 		}
-		r.addAttribute(&a)
+		r.setAttribute(a.Key(), a.Text())
 	}
 	for pages := message.Pages(msg); pages.Next(); {
 		if p, ok := parsePage(pages.Bytes()); ok {
@@ -77,10 +84,11 @@ func (r *reader) traceAttributes(msg []byte) {
 
 // parsePage parses a page. It is not ok if nothing that weft writes has it.
 func parsePage(msg []byte) (timeline.Page, bool) {
-	var w message.Page
-	err := w.Parse(msg)
-	p := timeline.Page{Window: w.Window, Tab: w.Tab, Embedder: w.Embedder, URL: string(w.URL), Private: w.IsPrivate}
-	return p, err == nil && w.HasWindow && len(w.URL) <= maxAttribute && utf8.Valid(w.URL)
+	var p message.Page
+	err := p.Parse(msg)
+	url := p.URL()
+	return timeline.Page{Window: p.Window(), Tab: p.Tab(), Embedder: p.Embedder(), URL: string(url), Private: p.IsPrivate()},
+		err == nil && p.HasWindow() && len(url) <= maxAttribute && utf8.Valid(url)
 }
 
 // traceUUID keeps the identity of the recording as an attribute.
@@ -90,7 +98,7 @@ func (r *reader) traceUUID(msg []byte) {
 		r.malformed("trace_uuid", err)
 		return
 	}
-	text := fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", u.MSB>>32, u.MSB>>16&0xffff, u.MSB&0xffff, u.LSB>>48, u.LSB&(1<<48-1))
+	text := fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", u.MSB()>>32, u.MSB()>>16&0xffff, u.MSB()&0xffff, u.LSB()>>48, u.LSB()&(1<<48-1))
 	r.b.SetAttribute("trace_uuid", text)
 }
 
@@ -100,7 +108,7 @@ func (r *reader) serviceEvent(msg []byte) {
 	if err := e.Parse(msg); err != nil {
 		r.malformed("service_event", err)
 	}
-	if e.TracingStarted && r.fields.HasTimestamp {
+	if e.TracingStarted() && r.fields.HasTimestamp {
 		clock := pfwire.Clock{ID: cmp.Or(r.fields.ClockID, uint32(timeline.ClockBoottime))}
 		r.started = &pfwire.Stamp{Clock: clock, Nanos: int64(r.fields.Timestamp)}
 	}

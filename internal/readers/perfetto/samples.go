@@ -18,7 +18,7 @@ type sequenceStacks struct {
 	stacks map[uint64]timeline.CallstackID
 	frames map[uint64]timeline.FrameID
 	list   []timeline.FrameID // scratch
-	stack  message.Callstack  // scratch
+	iids   []uint64           // scratch
 }
 
 // sequenceStacks returns the memory of the current sequence, emptied if the sequence has started anew.
@@ -58,11 +58,12 @@ func (r *reader) callstack(iid uint64) timeline.CallstackID {
 
 // framesOf reads a Callstack message, which names interned frames.
 func (r *reader) framesOf(s *sequenceStacks, msg []byte) timeline.CallstackID {
-	if err := s.stack.Parse(msg); err != nil {
+	var c message.Callstack
+	if err := c.Parse(msg); err != nil {
 		r.malformed("callstack", err)
 	}
-	s.list = s.list[:0]
-	for _, frame := range s.stack.FrameIIDs {
+	s.list, s.iids = s.list[:0], c.AppendFrameIIDs(s.iids[:0])
+	for _, frame := range s.iids {
 		s.list = append(s.list, r.frame(s, frame))
 	}
 	return r.makeCallstack(s.list)
@@ -89,29 +90,29 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 	if err := m.Parse(msg); err != nil {
 		r.malformed("frame", err)
 	}
-	if m.HasKind {
+	if m.HasKind() {
 		r.notConverted("Frame field 7")
 	}
-	if m.HasKindText {
+	if m.HasKindText() {
 		r.notConverted("Frame field 8")
 	}
 	f := timeline.Frame{
-		Function: string(r.internedText(message.InternedFunctionNames, m.FunctionIID)),
-		File:     string(r.internedText(message.InternedSourcePaths, m.SourcePathIID)),
-		Line:     int64(m.Line), Column: int64(m.Column), Address: m.RelPC,
+		Function: string(r.internedText(message.InternedFunctionNames, m.FunctionIID())),
+		File:     string(r.internedText(message.InternedSourcePaths, m.SourcePathIID())),
+		Line:     int64(m.Line()), Column: int64(m.Column()), Address: m.RelPC(),
 	}
-	mapped := r.mapping(m.MappingIID)
+	mapped := r.mapping(m.MappingIID())
 	// In streaming profiles of weft the mapping repeats the file, and the address tells frames apart only.
-	repeats := m.MappingIID != 0 && !mapped.hasAddresses && (mapped.path == "" || mapped.path == "/"+f.File)
+	repeats := m.MappingIID() != 0 && !mapped.hasAddresses && (mapped.path == "" || mapped.path == "/"+f.File)
 	if f.File == "" {
 		f.File = mapped.path
 	}
 	switch {
-	case m.MappingIID != 0 && m.HasRelPC && !repeats:
+	case m.MappingIID() != 0 && m.HasRelPC() && !repeats:
 		f.Mapping = r.b.Mapping(timeline.Mapping{Path: mapped.path, BuildID: mapped.buildID})
-	case m.MappingIID != 0 && !repeats && f.File != mapped.path:
+	case m.MappingIID() != 0 && !repeats && f.File != mapped.path:
 		r.notConverted("Frame field 3")
-	case m.MappingIID == 0 && m.HasRelPC:
+	case m.MappingIID() == 0 && m.HasRelPC():
 		r.notConverted("Frame field 4")
 	}
 	if f.Mapping == 0 {
@@ -139,12 +140,12 @@ func (r *reader) mapping(iid uint64) (f mappedFile) {
 	if err := m.Parse(msg); err != nil {
 		r.malformed("mapping", err)
 	}
-	id, _ := r.interned(message.InternedBuildIDs, m.BuildIDIID)
-	f.buildID, f.hasAddresses = hex.EncodeToString(id), m.HasPlace || m.BuildIDIID != 0
-	for _, part := range m.PathIIDs {
+	id, _ := r.interned(message.InternedBuildIDs, m.BuildIDIID())
+	f.buildID, f.hasAddresses = hex.EncodeToString(id), m.HasPlace() || m.BuildIDIID() != 0
+	for _, part := range m.AppendPathIIDs(nil) {
 		f.path += "/" + string(r.internedText(message.InternedMappingPaths, part))
 	}
-	if m.Relative {
+	if m.IsRelative() {
 		f.path = strings.TrimPrefix(f.path, "/")
 	}
 	return f
@@ -169,7 +170,7 @@ func (r *reader) inlineCallstack(msg []byte) timeline.CallstackID {
 			r.malformed("callstack", err)
 		}
 		list = append(list, r.b.Frame(timeline.Frame{
-			Function: string(r.validText(f.Function)), File: string(r.validText(f.File)), Line: int64(f.Line),
+			Function: string(r.validText(f.Function())), File: string(r.validText(f.File())), Line: int64(f.Line()),
 		}))
 	}
 	if err := frames.Err(); err != nil {
@@ -210,20 +211,20 @@ func (r *reader) stackSample(msg []byte, stamp pfwire.Stamp, stampErr error) err
 		r.malformed("stack_sample", err)
 		return nil
 	}
-	r.fieldsNotConverted("StackSample", s.Other)
+	r.fieldsNotConverted("StackSample", s.Other())
 	out := sample{weight: 1, kind: r.sampleDefaults()}
-	if s.HasWeight {
-		out.weight = int64(s.Weight)
+	if s.HasWeight() {
+		out.weight = int64(s.Weight())
 	}
-	if execution := r.inlineOrInterned(s.Execution, message.InternedExecutionContexts, s.ExecutionIID); execution != nil {
+	if execution := r.referred(s.Execution(), message.InternedExecutionContexts); execution != nil {
 		out.cpu = r.sampleCPU(execution)
 	}
-	if s.Callstack != nil {
-		out.stack = r.framesOf(r.sequenceStacks(), s.Callstack)
+	if stack := s.Callstack(); stack.Msg != nil {
+		out.stack = r.framesOf(r.sequenceStacks(), stack.Msg)
 	} else {
-		out.stack = r.callstack(s.CallstackIID)
+		out.stack = r.callstack(stack.IID)
 	}
-	if counter := r.inlineOrInterned(s.Counter, message.InternedSampleCounters, s.CounterIID); counter != nil {
+	if counter := r.referred(s.Counter(), message.InternedSampleCounters); counter != nil {
 		r.sampleCounter(&out.kind, counter)
 	}
 	var ok bool
@@ -231,21 +232,22 @@ func (r *reader) stackSample(msg []byte, stamp pfwire.Stamp, stampErr error) err
 		return nil
 	}
 	var task message.TaskContext
-	if err := task.Parse(r.inlineOrInterned(s.Task, message.InternedTaskContexts, s.TaskIID)); err != nil {
+	if err := task.Parse(r.referred(s.Task(), message.InternedTaskContexts)); err != nil {
 		r.malformed("task_context", err)
 	}
-	if task.HasAsyncID {
+	if task.HasAsyncID() {
 		r.notConverted("TaskContext field 4")
 	}
-	out.pid, out.tid = int64(uint32(task.PID)), int64(uint32(task.TID))
+	out.pid, out.tid = int64(uint32(task.PID())), int64(uint32(task.TID()))
 	return r.addSample(&out)
 }
 
-// inlineOrInterned returns a message that is given as it is or by its iid, nil if it is given in neither way.
-func (r *reader) inlineOrInterned(msg []byte, kind message.InternedKind, iid uint64) []byte {
-	if msg == nil {
-		msg, _ = r.interned(kind, iid)
+// referred returns a message that is given as it is or by its iid, nil if it is given in neither way.
+func (r *reader) referred(m message.Ref, kind message.InternedKind) []byte {
+	if m.Msg != nil {
+		return m.Msg
 	}
+	msg, _ := r.interned(kind, m.IID)
 	return msg
 }
 
@@ -262,10 +264,10 @@ func (r *reader) sampleCPU(msg []byte) (cpu timeline.CPU) {
 	if err := c.Parse(msg); err != nil {
 		r.malformed("execution_context", err)
 	}
-	if c.HasCPU {
-		cpu = timeline.NewCPU(c.CPU)
+	if c.HasCPU() {
+		cpu = timeline.NewCPU(c.CPU())
 	}
-	if c.HasMode {
+	if c.HasMode() {
 		r.notConverted("ExecutionContext field 3")
 	}
 	return cpu
@@ -277,10 +279,10 @@ func (r *reader) sampleDefaults() (d timeline.SampleDescription) {
 	if err := m.Parse(r.seq.Defaults.StackSample); err != nil {
 		r.malformed("defaults of samples", err)
 	}
-	r.fieldsNotConverted("StackSampleDefaults", m.Other)
-	d.Source = string(r.validText(m.Source))
-	if m.Counter != nil {
-		r.sampleCounter(&d, m.Counter)
+	r.fieldsNotConverted("StackSampleDefaults", m.Other())
+	d.Source = string(r.validText(m.Source()))
+	if counter := m.Counter(); counter != nil {
+		r.sampleCounter(&d, counter)
 	}
 	return d
 }
@@ -291,9 +293,10 @@ func (r *reader) sampleCounter(d *timeline.SampleDescription, msg []byte) {
 	if err := c.Parse(msg); err != nil {
 		r.malformed("counter descriptor of a sample", err)
 	}
-	r.fieldsNotConverted("StackSample.CounterDescriptor", c.Other)
+	r.fieldsNotConverted("StackSample.CounterDescriptor", c.Other())
+	unit, text := c.Unit()
 	*d = timeline.SampleDescription{
-		Source: d.Source, Counter: string(r.validText(c.Name)), Unit: timeline.SampleUnit(c.Unit), UnitName: string(r.validText(c.UnitText)),
+		Source: d.Source, Counter: string(r.validText(c.Name())), Unit: timeline.SampleUnit(unit), UnitName: string(r.validText(text)),
 	}
 }
 
@@ -325,11 +328,11 @@ func (r *reader) perfSample(msg []byte, stamp pfwire.Stamp, stampErr error) erro
 		r.malformed("perf_sample", err)
 		return nil
 	}
-	r.fieldsNotConverted("PerfSample", s.Other)
-	out := sample{pid: int64(s.PID), tid: int64(s.TID), stack: r.callstack(s.CallstackIID), weight: 1}
+	r.fieldsNotConverted("PerfSample", s.Other())
+	out := sample{pid: int64(s.PID()), tid: int64(s.TID()), stack: r.callstack(s.CallstackIID()), weight: 1}
 	out.kind.Source = "linux.perf"
-	if s.HasCPU {
-		out.cpu = timeline.NewCPU(s.CPU)
+	if s.HasCPU() {
+		out.cpu = timeline.NewCPU(s.CPU())
 	}
 	var ok bool
 	if out.ts, ok = r.traceTime(stamp, stampErr); !ok {
@@ -350,10 +353,10 @@ func (r *reader) streamingProfile(msg []byte) error {
 		r.malformed("streaming_profile_packet", err)
 		return nil
 	}
-	thread := &r.seq.Thread
-	for i, iid := range p.CallstackIIDs {
-		if i < len(p.TimeDeltasUS) {
-			thread.SampleUS += int64(p.TimeDeltasUS[i])
+	thread, deltas := &r.seq.Thread, p.AppendTimeDeltasUS(nil)
+	for i, iid := range p.AppendCallstackIIDs(nil) {
+		if i < len(deltas) {
+			thread.SampleUS += int64(deltas[i])
 		}
 		at := pfwire.Stamp{Clock: pfwire.Clock{ID: pfwire.ClockMonotonic}, Nanos: thread.SampleUS * 1000}
 		ts, ok := r.traceTime(at, nil)

@@ -2,6 +2,7 @@ package perfetto
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -223,19 +224,19 @@ func (r *reader) trackDescriptor(msg []byte) {
 		r.malformed("track_descriptor", err)
 		return
 	}
-	if d.ChromeProcess {
+	if d.HasChromeProcess() {
 		r.notConverted("TrackDescriptor field 6")
 	}
-	if d.ChromeThread {
+	if d.HasChromeThread() {
 		r.notConverted("TrackDescriptor field 7")
 	}
 	switch {
-	case d.Thread != nil:
+	case d.Thread() != nil:
 		r.describeThread(&d)
-	case d.Process != nil:
+	case d.Process() != nil:
 		r.describeProcess(&d)
-	case d.UUID == 0: // only says how the children of the root are ordered
-	case d.Counter != nil:
+	case d.UUID() == 0: // only says how the children of the root are ordered
+	case d.Counter() != nil:
 		r.describeCounter(&d)
 	default:
 		r.describeTrack(&d)
@@ -243,20 +244,20 @@ func (r *reader) trackDescriptor(msg []byte) {
 }
 
 func (r *reader) describeThread(d *message.TrackDescriptor) {
-	id, process, name, ok := r.parseThread(d.Thread, r.readMark(d).input)
+	id, process, name, ok := r.parseThread(d.Thread(), r.readMark(d).input)
 	if !ok {
 		return
 	}
 	if r.declareOnce(d, track{id: id, kind: threadTrack, process: process}, name) {
 		r.nameThread(id, process, strongName, name)
-	} else if t := r.tracks.byUUID[d.UUID]; r.seq != nil && t != nil && t.stands == id {
+	} else if t := r.tracks.byUUID[d.UUID()]; r.seq != nil && t != nil && t.stands == id {
 		r.tracks.writers[r.seq] = t.id
 	}
 }
 
 func (r *reader) describeProcess(d *message.TrackDescriptor) {
 	m := r.readMark(d)
-	id, ok := r.processDescriptor(d.Process, m.input)
+	id, ok := r.processDescriptor(d.Process(), m.input)
 	if !ok {
 		return
 	}
@@ -292,30 +293,30 @@ const furtherTrack = "Reused id"
 // (perfetto.md 5). Begins and ends pair by uuid, so what is on it gets a track of its own, beside.
 func (r *reader) declareOnce(d *message.TrackDescriptor, as track, name []byte) (first bool) {
 	as.stands = as.id
-	t := r.tracks.byUUID[d.UUID]
+	t := r.tracks.byUUID[d.UUID()]
 	switch {
-	case d.UUID == 0:
+	case d.UUID() == 0:
 		return true
 	case t != nil && t.kind != undeclaredTrack:
 		if t.kind != as.kind || t.stands != as.stands {
-			r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: uuid %d means something else already", d.UUID))
+			r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: uuid %d means something else already", d.UUID()))
 			return true
 		}
 		return t.id == t.stands
 	}
 	if uuid, ok := r.tracks.first[as.id]; !ok {
-		r.tracks.first[as.id] = d.UUID
-		if d.HasRank {
-			r.b.SetSortIndex(as.id, d.Rank)
+		r.tracks.first[as.id] = d.UUID()
+		if d.HasRank() {
+			r.b.SetSortIndex(as.id, d.Rank())
 		}
 	} else {
-		r.add(problem.TrackIDReused, fmt.Sprintf("uuids %d and %d", uuid, d.UUID))
+		r.add(problem.TrackIDReused, fmt.Sprintf("uuids %d and %d", uuid, d.UUID()))
 		if len(name) == 0 {
 			name = []byte(furtherTrack)
 		}
 		as.id = r.b.NewTrack(as.id, timeline.TrackSpec{Name: string(name), Merge: timeline.MergeNone})
 	}
-	r.tracks.declare(r.b, d.UUID, as)
+	r.tracks.declare(r.b, d.UUID(), as)
 	return as.id == as.stands
 }
 
@@ -325,40 +326,47 @@ func (r *reader) known(uuid uint64) bool {
 	return t != nil && t.kind != undeclaredTrack
 }
 
-// parentTrack returns the track of the descriptor's parent and clears d.ParentUUID if it cannot have that parent.
-func (r *reader) parentTrack(d *message.TrackDescriptor) timeline.TrackID {
-	if d.ParentUUID != 0 && r.tracks.loops(d.UUID, d.ParentUUID) {
-		r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: the parents of uuid %d have no end", d.UUID))
-		d.ParentUUID = 0
+// parentTrack returns the parent of the track that a descriptor describes, and its uuid; 0 if it cannot have that parent. ranked
+// is false if the track is put in the place of its parent, which weft's writer has put there.
+func (r *reader) parentTrack(d *message.TrackDescriptor) (parent timeline.TrackID, uuid uint64, ranked bool) {
+	uuid = d.ParentUUID()
+	if uuid != 0 && r.tracks.loops(d.UUID(), uuid) {
+		r.add(problem.PacketMalformed, fmt.Sprintf("track_descriptor: the parents of uuid %d have no end", d.UUID()))
+		uuid = 0
 	}
-	if d.ParentUUID == 0 {
-		return 0
+	if uuid == 0 {
+		return 0, 0, true
 	}
-	up := r.tracks.get(r.b, d.ParentUUID)
-	if up.details { // which weft's writer has put there
-		d.Rank = 0
-		up = r.tracks.get(r.b, up.parent)
+	up := r.tracks.get(r.b, uuid)
+	if up.details {
+		return r.tracks.get(r.b, up.parent).id, uuid, false
 	}
-	return up.id
+	return up.id, uuid, true
 }
 
 func (r *reader) describeTrack(d *message.TrackDescriptor) {
-	if r.known(d.UUID) {
+	if r.known(d.UUID()) {
 		return
 	}
-	m, parent := r.readMark(d), r.parentTrack(d)
+	m := r.readMark(d)
+	parent, uuid, ranked := r.parentTrack(d)
 	spec := timeline.TrackSpec{
-		Name: string(r.validText(d.Name)), Description: string(d.Description), Role: m.role, Subject: string(m.subject),
-		Merge: mergeBehavior(d.MergeBehavior), MergeKey: string(d.MergeKey), Rank: d.Rank,
+		Name: string(r.validText(d.Name())), Description: string(d.Description()), Role: m.role, Subject: string(m.subject),
+		Merge: mergeBehavior(d.MergeBehavior()),
 	}
-	if d.ChildOrdering <= uint64(timeline.OrderExplicit) {
-		spec.Ordering = timeline.ChildOrdering(d.ChildOrdering)
+	if ranked {
+		spec.Rank = d.Rank()
 	}
-	if d.HasMergeKeyInt {
-		spec.MergeKey = strconv.FormatUint(d.MergeKeyInt, 10)
+	if o := d.ChildOrdering(); o <= uint64(timeline.OrderExplicit) {
+		spec.Ordering = timeline.ChildOrdering(o)
 	}
-	r.tracks.declare(r.b, d.UUID, track{
-		id: r.b.NewTrack(parent, spec), kind: namedTrack, parent: d.ParentUUID, details: m.role == timeline.RoleDetails && d.ParentUUID != 0,
+	if key, number, isNumber := d.MergeKey(); isNumber {
+		spec.MergeKey = strconv.FormatUint(number, 10)
+	} else {
+		spec.MergeKey = string(key)
+	}
+	r.tracks.declare(r.b, d.UUID(), track{
+		id: r.b.NewTrack(parent, spec), kind: namedTrack, parent: uuid, details: m.role == timeline.RoleDetails && uuid != 0,
 	})
 }
 
@@ -377,12 +385,12 @@ type inputID struct {
 
 // readMark returns what weft says of a track that it wrote. A track whose mark is damaged has none.
 func (r *reader) readMark(d *message.TrackDescriptor) mark {
-	if d.Mark == nil {
+	if d.Mark() == nil {
 		return mark{}
 	}
 	m, ok := parseMark(d)
 	if !ok {
-		r.add(problem.TrackRoleInvalid, fmt.Sprintf("uuid %d", d.UUID))
+		r.add(problem.TrackRoleInvalid, fmt.Sprintf("uuid %d", d.UUID()))
 		return mark{}
 	}
 	m.subject = r.validText(m.subject)
@@ -392,19 +400,19 @@ func (r *reader) readMark(d *message.TrackDescriptor) mark {
 // parseMark parses a mark. It is not ok if nothing that weft writes has it.
 func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 	var w message.TrackMark
-	if w.Parse(d.Mark) != nil || w.Role != 0 && !timeline.IsRole(w.Role) {
+	if w.Parse(d.Mark()) != nil || w.Role() != 0 && !timeline.IsRole(w.Role()) {
 		return m, false
 	}
-	m.role, m.subject = timeline.Role(w.Role), w.Subject
-	if w.InputID != nil {
-		if m.input = parseInputID(w.InputID); m.input == nil {
+	m.role, m.subject = timeline.Role(w.Role()), w.Subject()
+	if id := w.InputID(); id != nil {
+		if m.input = parseInputID(id); m.input == nil {
 			return m, false
 		}
 	}
 	switch {
-	case d.Process != nil:
+	case d.Process() != nil:
 		return m, m.role == timeline.RoleMainProcess || m.role == timeline.NoRole && m.input != nil
-	case d.Thread != nil:
+	case d.Thread() != nil:
 		return m, m.role == timeline.NoRole && m.input != nil
 	}
 	return m, m.role != timeline.NoRole && m.role != timeline.RoleMainProcess && m.input == nil
@@ -413,30 +421,33 @@ func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 // parseInputID parses a WeftInputID. It returns nil if that has no id, or one that weft would not have written.
 func parseInputID(msg []byte) *inputID {
 	var w message.InputID
-	if w.Parse(msg) != nil || w.HasNumber == (len(w.Text) > 0) || w.TextIsNumber && len(w.Text) == 0 || !utf8.Valid(w.Text) {
+	if w.Parse(msg) != nil {
 		return nil
 	}
-	in := &inputID{timeline.InputID{Num: w.Number, Text: string(w.Text), IsNumber: w.TextIsNumber}, w.Name}
+	text := w.Text()
+	if w.HasNumber() == (len(text) > 0) || w.TextIsNumber() && len(text) == 0 || !utf8.Valid(text) {
+		return nil
+	}
+	in := &inputID{timeline.InputID{Num: w.Number(), Text: string(text), IsNumber: w.TextIsNumber()}, w.Name()}
 	if !in.id.HasNumber() {
-		in.name = w.Text
+		in.name = text
 	}
 	return in
 }
 
 func (r *reader) describeCounter(d *message.TrackDescriptor) {
-	if r.known(d.UUID) {
+	if r.known(d.UUID()) {
 		return
 	}
 	t := track{}
-	key := timeline.CounterKey{Name: r.validText(d.Name), Unique: d.UUID, Description: string(d.Description)}
-	if err := t.describeCounter(d.Counter, &key); err != nil {
+	key := timeline.CounterKey{Name: r.validText(d.Name()), Unique: d.UUID(), Description: string(d.Description())}
+	if err := t.describeCounter(d.Counter(), &key); err != nil {
 		r.malformed("track_descriptor", err)
 		return
 	}
-	parent := r.parentTrack(d)
-	t.parent = d.ParentUUID
-	t.id = r.b.Counter(parent, &key)
-	r.tracks.declare(r.b, d.UUID, t)
+	parent, uuid, _ := r.parentTrack(d)
+	t.parent, t.id = uuid, r.b.Counter(parent, &key)
+	r.tracks.declare(r.b, d.UUID(), t)
 }
 
 // Names come from several sources. Of the names of a thread those of track descriptors win, of the names of a process
@@ -465,16 +476,16 @@ func (r *reader) parseThread(msg []byte, input *inputID) (thread, process timeli
 		r.seq.SetThread(&d)
 	}
 	delete(r.tracks.writers, r.seq)
-	process, name = r.process(int64(d.PID)), d.Name
+	process, name = r.process(int64(d.PID())), d.Name()
 	if input != nil {
-		if at := (assignedTID{process, d.TID}); r.tracks.assignedTIDs[at] == 0 {
+		if at := (assignedTID{process, d.TID()}); r.tracks.assignedTIDs[at] == 0 {
 			thread = r.b.Thread(process, input.id)
-			r.b.WriteAs(thread, d.TID)
+			r.b.WriteAs(thread, d.TID())
 			r.tracks.assignedTIDs[at] = thread
 		}
 		name = input.name
 	}
-	return r.thread(process, d.TID), process, r.validText(name), true
+	return r.thread(process, d.TID()), process, r.validText(name), true
 }
 
 // processDescriptor reads a ProcessDescriptor. input is what the mark of its track says.
@@ -484,15 +495,15 @@ func (r *reader) processDescriptor(msg []byte, input *inputID) (process timeline
 		r.malformed("process descriptor", err)
 		return 0, false
 	}
-	name, labels := d.Name, d.Labels
-	if len(name) == 0 && len(d.CommandLine) > 0 {
-		name = d.CommandLine[0] // the program
+	name, labels, command := d.Name(), d.Labels(), d.CommandLine()
+	if len(name) == 0 && len(command) > 0 {
+		name = command[0] // the program
 	}
-	r.commandLine(d.PID, d.CommandLine)
-	if d.StartNS != 0 {
-		r.b.SetIntAttribute(fmt.Sprintf("process.%d.start_timestamp_ns", d.PID), d.StartNS)
+	r.commandLine(d.PID(), command)
+	if start := d.StartNS(); start != 0 {
+		r.b.SetIntAttribute(fmt.Sprintf("process.%d.start_timestamp_ns", d.PID()), start)
 	}
-	pid := int64(d.PID)
+	pid := int64(d.PID())
 	if input != nil {
 		if r.tracks.assignedPIDs[pid] == 0 {
 			process = r.b.Process(input.id)
@@ -519,24 +530,44 @@ func (r *reader) commandLine(pid int32, command [][]byte) {
 // processTree reads the names of a process_tree packet, which the system gives.
 func (r *reader) processTree(msg []byte) {
 	t := message.NewProcessTree(msg)
-	for t.Next() {
-		if t.IsThread() {
-			process := r.process(int64(t.Thread.PID))
-			r.nameThread(r.thread(process, int64(t.Thread.TID)), process, weakName, r.validText(t.Thread.Name))
-			continue
+	err := error(nil)
+	for err == nil && t.Next() {
+		if entry := t.Process(); entry != nil {
+			err = r.treeProcess(entry)
 		}
-		p := &t.Process
-		r.commandLine(p.PID, p.CommandLine)
-		if p.PPID != 0 || p.UID != 0 {
-			r.notConverted("parents and users of a process tree")
+		if entry := t.Thread(); entry != nil {
+			err = r.treeThread(entry)
 		}
-		var program []byte
-		if len(p.CommandLine) > 0 {
-			program = p.CommandLine[0]
-		}
-		r.nameProcess(r.process(int64(p.PID)), strongName, r.validText(program))
 	}
-	if err := t.Err(); err != nil {
+	if err = cmp.Or(err, t.Err()); err != nil {
 		r.malformed("process_tree", err)
 	}
+}
+
+func (r *reader) treeProcess(msg []byte) error {
+	var p message.ProcessTreeProcess
+	if err := p.Parse(msg); err != nil {
+		return err
+	}
+	command := p.CommandLine()
+	r.commandLine(p.PID(), command)
+	if p.PPID() != 0 || p.UID() != 0 {
+		r.notConverted("parents and users of a process tree")
+	}
+	var program []byte
+	if len(command) > 0 {
+		program = command[0]
+	}
+	r.nameProcess(r.process(int64(p.PID())), strongName, r.validText(program))
+	return nil
+}
+
+func (r *reader) treeThread(msg []byte) error {
+	var t message.ProcessTreeThread
+	if err := t.Parse(msg); err != nil {
+		return err
+	}
+	process := r.process(int64(t.PID()))
+	r.nameThread(r.thread(process, int64(t.TID())), process, weakName, r.validText(t.Name()))
+	return nil
 }

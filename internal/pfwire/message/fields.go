@@ -1,0 +1,139 @@
+package message
+
+import (
+	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// fields finds the fields of a message that is small or rare. Such a message embeds it and has a method for each field that
+// weft reads, which decodes the last occurrence of it. What is missing, or has another wire type, is 0, false or nil.
+type fields struct {
+	msg  []byte
+	last [numFields + 1]uint32 // where the last occurrence begins, plus 1; 0: there is none
+	more bool                  // there are other fields
+}
+
+// numFields is above the numbers of all fields but weft's own, of which a message has at most one. In the list of fields it is
+// behind the others.
+const (
+	numFields = 24
+	weftField = schema.TrackDescriptor_WeftMark
+	weftSlot  = numFields
+)
+
+// Parse finds the fields of msg.
+func (f *fields) Parse(msg []byte) error {
+	*f = fields{msg: msg}
+	r := wire.NewReader(msg)
+	for r.Next() {
+		if i, ok := slot(r.Field()); ok {
+			f.last[i] = uint32(r.Offset()) + 1
+		} else {
+			f.more = true
+		}
+	}
+	return r.Err()
+}
+
+// slot returns the place of a field in the list of fields.
+func slot(field int) (i int, ok bool) {
+	if field == weftField {
+		return weftSlot, true
+	}
+	return field, field < numFields
+}
+
+// at returns where the last occurrence of a field begins, plus 1; 0 if there is none.
+func (f *fields) at(field int) uint32 {
+	i, _ := slot(field)
+	return f.last[i]
+}
+
+func (f *fields) has(field int) bool { return f.at(field) != 0 }
+
+// field returns a Reader that is at the last occurrence of a field.
+func (f *fields) field(field int) (r wire.Reader) {
+	if at := f.at(field); at != 0 {
+		r = wire.NewReader(f.msg[at-1:])
+		r.Next()
+	}
+	return r
+}
+
+func (f *fields) uint(field int) uint64 {
+	r := f.field(field)
+	return r.Uint()
+}
+
+func (f *fields) int(field int) int64 { return int64(f.uint(field)) }
+
+func (f *fields) bytes(field int) []byte {
+	r := f.field(field)
+	return r.Bytes()
+}
+
+// oneof returns the one of several fields that comes last, 0 if there is none.
+func (f *fields) oneof(list ...int) (field int) {
+	last := uint32(0)
+	for _, n := range list {
+		if at := f.at(n); at > last {
+			field, last = n, at
+		}
+	}
+	return field
+}
+
+// either returns a message or the iid of one, whichever comes last.
+func (f *fields) either(msg, iid int) Ref {
+	if f.oneof(msg, iid) == iid {
+		return Ref{IID: f.uint(iid)}
+	}
+	return Ref{Msg: f.bytes(msg)}
+}
+
+// Ref is a message, or the iid of an interned one.
+type Ref struct {
+	Msg []byte // nil: see IID
+	IID uint64 // 0: there is none
+}
+
+// list returns the messages of a repeated field.
+func (f *fields) list(field int) List { return newList(f.msg, field) }
+
+// texts returns the texts of a repeated field.
+func (f *fields) texts(field int) (all [][]byte) {
+	for l := f.list(field); l.Next(); {
+		all = append(all, l.Bytes())
+	}
+	return all
+}
+
+// varints appends the values of a repeated field.
+func (f *fields) varints(to []uint64, field int) []uint64 {
+	if !f.has(field) {
+		return to
+	}
+	for r := wire.NewReader(f.msg); r.Next(); {
+		if r.Field() == field {
+			to = appendVarints(to, &r)
+		}
+	}
+	return to
+}
+
+// beyond returns the numbers of all fields but the known ones, of which known has the bits.
+func (f *fields) beyond(known uint32) (numbers []int) {
+	others := f.more
+	for n := range f.last {
+		others = others || f.last[n] != 0 && known>>n&1 == 0
+	}
+	if !others {
+		return nil
+	}
+	for r := wire.NewReader(f.msg); r.Next(); {
+		if i, ok := slot(r.Field()); !ok || known>>i&1 == 0 {
+			numbers = append(numbers, r.Field())
+		}
+	}
+	return numbers
+}
