@@ -2,10 +2,14 @@ package main
 
 import (
 	"errors"
+	"os"
+	"regexp"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
+	"github.com/weft-trace/weft/internal/tracer"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
@@ -35,8 +39,50 @@ func advised(err error) string {
 	if unknown := (*v8profile.NotFoundError)(nil); errors.As(err, &unknown) && len(unknown.Has) > 0 {
 		advise(unknown, " (weft info lists them with their threads)")
 	}
+	if missing := (*tracer.NotInstalledError)(nil); errors.As(err, &missing) {
+		if missing.Tracer == probescripts.DTrace {
+			advise(missing, ": install it (the package dtrace of Debian and Ubuntu puts it into /usr/sbin) or use --tracer bpftrace")
+		} else {
+			advise(missing, "; install it (apt install bpftrace, dnf install bpftrace). It only traces Linux")
+		}
+	}
 	if errors.Is(err, jsprofile.ErrListsMissing) {
 		text = strings.Replace(text, "the format has to be named", "--from jsprofile reads them", 1)
 	}
 	return text
+}
+
+// tracerAdvice returns what can be done about a tracer that failed, judging by what it said and by who runs it; "" if that is
+// not clear.
+func tracerAdvice(tracer probescripts.Tracer, said []string) string {
+	text := strings.Join(said, "\n")
+	for _, a := range tracerMessages {
+		if a.matches.MatchString(text) && (a.tracer == "" || a.tracer == tracer) && (!a.forUsers || os.Geteuid() != 0) {
+			return a.advice
+		}
+	}
+	return ""
+}
+
+// tracerMessages are what tracers say, and what to do then. The first that fits counts.
+var tracerMessages = []struct {
+	matches  *regexp.Regexp
+	tracer   probescripts.Tracer
+	forUsers bool // not for root
+	advice   string
+}{
+	{regexp.MustCompile(`(?i)root user|permission|not permitted|denied|privilege|CAP_`), "", true,
+		"tracing needs root: run weft with sudo"},
+	{regexp.MustCompile(`(?i)not permitted|required permissions|denied|lockdown`), probescripts.Bpftrace, false,
+		"the kernel does not allow tracing even for root: in a container, add the capabilities CAP_BPF and CAP_PERFMON (or --privileged); otherwise turn kernel lockdown off"},
+	{regexp.MustCompile(`(?i)not permitted|privilege|denied`), probescripts.DTrace, false,
+		"the system does not allow tracing even for root: run the container with --privileged; on macOS, enable DTrace in System Integrity Protection"},
+	{regexp.MustCompile(`(?i)tracepoint not found|tracefs|debugfs|kernel/tracing`), probescripts.Bpftrace, false,
+		"the kernel's tracepoints are not mounted: run mount -t tracefs tracefs /sys/kernel/tracing && mount -t debugfs debugfs /sys/kernel/debug"},
+	{regexp.MustCompile(`(?i)couldn't get argument|finding location for probe|no probes to attach|usdt probe`), probescripts.Bpftrace, false,
+		"the program does not have the probes of the script; bpftrace -l 'usdt:PROGRAM:*' lists its probes, and --program names another program or library"},
+	{regexp.MustCompile(`(?i)does not match any probes|invalid probe specifier`), probescripts.DTrace, false,
+		"the program does not have the probes of the script; dtrace -l -p PID lists its probes"},
+	{regexp.MustCompile(`(?i)unknown function|syntax error|unexpected`), "", false,
+		"the script does not suit this version of the tracer; its head (weft probes scripts) names the versions it was run with"},
 }

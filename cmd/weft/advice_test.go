@@ -2,11 +2,15 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
+	"github.com/weft-trace/weft/internal/tracer"
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
@@ -28,11 +32,34 @@ func TestAdvice(t *testing.T) {
 			"nor the navigation to one of its pages; --time-origin can say where it belongs"},
 		{&v8profile.NotFoundError{ID: "0x3", Has: []string{"0x1", "0x2"}}, "there is no V8 profile 0x3; the trace has 0x1, 0x2 (weft info lists them with their threads)"},
 		{&v8profile.NotFoundError{ID: "0x3"}, "there is no V8 profile 0x3; the trace has none"},
+		{&tracer.NotInstalledError{Tracer: probescripts.Bpftrace}, "bpftrace is not installed or not in PATH; install it (apt install bpftrace, dnf install bpftrace). It only traces Linux"},
+		{&tracer.NotInstalledError{Tracer: probescripts.DTrace}, "dtrace is not installed or not in PATH: install it (the package dtrace of Debian and Ubuntu puts it into /usr/sbin) or use --tracer bpftrace"},
 		{fmt.Errorf("%w: a JSON object; %w", convert.ErrUnknownFormat, jsprofile.ErrListsMissing), "unknown format: a JSON object; " +
 			"if these are samples of a JS self-profile whose other lists are missing, --from jsprofile reads them"},
 	} {
 		if got := message(fmt.Errorf("a.json: %w", c.err)); got != "a.json: "+c.want {
 			t.Errorf("got  %s\nwant a.json: %s", got, c.want)
+		}
+	}
+}
+
+// What bpftrace 0.17 says leads to advice. Without rights the advice depends on who asks.
+func TestTracerAdvice(t *testing.T) {
+	rights := "--privileged"
+	if os.Geteuid() != 0 {
+		rights = "sudo"
+	}
+	tests := []struct{ said, want string }{
+		{"ERROR: failed to create  map: Operation not permitted\nCreation of the required BPF maps has failed.", rights},
+		{"ERROR: couldn't get argument 0 for /bin/true:trace_mozilla:layout__start", "usdt:PROGRAM"},
+		{"ERROR: Error finding location for probe: usdt:/usr/lib/libstdc++.so.6:libstdcxx:rethrow", "usdt:PROGRAM"},
+		{"ERROR: tracepoint not found: syscalls:sys_enter_openat", "mount -t tracefs"},
+		{"mozsim: cannot open display", ""},
+	}
+	for _, tt := range tests {
+		got := tracerAdvice(probescripts.Bpftrace, strings.Split(tt.said, "\n"))
+		if !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
+			t.Errorf("%q: advice %q; want %q in it", tt.said, got, tt.want)
 		}
 	}
 }

@@ -384,7 +384,7 @@ func (j *recordJob) failure(end *tracer.End, convertErr error) error {
 // failed is the error for a tracer that failed, with what can be done.
 func (j *recordJob) failed(end *tracer.End, result string) error {
 	message := fmt.Sprintf("%s failed (%v); %s", j.tracer.Script.Tracer, end.Err, result)
-	if advice := tracer.Advice(j.tracer.Script.Tracer, end.Said); advice != "" {
+	if advice := tracerAdvice(j.tracer.Script.Tracer, end.Said); advice != "" {
 		message += "; " + advice
 	}
 	return errors.New(message)

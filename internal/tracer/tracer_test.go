@@ -217,7 +217,7 @@ func TestLongLine(t *testing.T) {
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
-	if _, err := Find(probescripts.Bpftrace); err == nil || !strings.Contains(err.Error(), "apt install bpftrace") {
+	if _, err := Find(probescripts.Bpftrace); err == nil || !strings.Contains(err.Error(), "bpftrace is not installed") {
 		t.Errorf("without bpftrace: %v", err)
 	}
 	program := func(name, text string) string {
@@ -241,26 +241,5 @@ func TestFind(t *testing.T) {
 	program("dtrace", "echo 'Usage: dtrace [-h | -G]'; exit 1")
 	if _, err := Find(probescripts.DTrace); err == nil || !strings.Contains(err.Error(), "SystemTap") {
 		t.Errorf("with SystemTap's dtrace: %v", err)
-	}
-}
-
-// What bpftrace 0.17 says leads to advice. Without rights the advice depends on who asks.
-func TestAdvice(t *testing.T) {
-	rights := "--privileged"
-	if os.Geteuid() != 0 {
-		rights = "sudo"
-	}
-	tests := []struct{ said, want string }{
-		{"ERROR: failed to create  map: Operation not permitted\nCreation of the required BPF maps has failed.", rights},
-		{"ERROR: couldn't get argument 0 for /bin/true:trace_mozilla:layout__start", "usdt:PROGRAM"},
-		{"ERROR: Error finding location for probe: usdt:/usr/lib/libstdc++.so.6:libstdcxx:rethrow", "usdt:PROGRAM"},
-		{"ERROR: tracepoint not found: syscalls:sys_enter_openat", "mount -t tracefs"},
-		{"mozsim: cannot open display", ""},
-	}
-	for _, tt := range tests {
-		got := Advice(probescripts.Bpftrace, strings.Split(tt.said, "\n"))
-		if !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
-			t.Errorf("%q: advice %q; want %q in it", tt.said, got, tt.want)
-		}
 	}
 }
