@@ -11,8 +11,6 @@
 package v8profile
 
 import (
-	"sort"
-
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -107,15 +105,6 @@ func (p *Profile) LineTicks(n NodeIndex) []LineTicks {
 	return p.ticks[r.from:r.to]
 }
 
-// Children returns the children of a node in the order of their indexes.
-func (p *Profile) Children(n NodeIndex) []NodeIndex {
-	var children []NodeIndex
-	for c := n + 1; c < p.nodes[n].end; c = p.nodes[c].end {
-		children = append(children, c)
-	}
-	return children
-}
-
 // Contains reports whether a node lies in the subtree of another one. A subtree contains its top.
 func (p *Profile) Contains(top, n NodeIndex) bool { return top <= n && n < p.nodes[top].end }
 
@@ -193,11 +182,6 @@ func (p *Profile) Position(i int) (line, column int32) {
 		column = p.columns[i]
 	}
 	return line, column
-}
-
-// FirstAfter returns the number of the first sample at or after a time, Len if there is none.
-func (p *Profile) FirstAfter(ts timeline.Nanos) int {
-	return sort.Search(len(p.times), func(i int) bool { return p.times[i] >= ts })
 }
 
 // TraceID returns the node that was at the top of the stack when an event with the given trace id was recorded.
