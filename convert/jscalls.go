@@ -203,7 +203,7 @@ func (p *callPass) start(j *jsThreads, b *timeline.Builder) {
 		shownOn.Track = t.calls
 		th.calls = cpuprofile.NewCalls(&shownOn, b)
 		frames := profilecalls.NewFrames(t.Profile)
-		j.problems.AddN(problem.ProfileLimit, uint64(frames.Cut()), problem.NoPosition, "too many frames on a stack")
+		j.problems.AddN(problem.ProfileLimit, uint64(frames.TooDeep()), problem.NoPosition, "too many frames on a stack")
 		emit := func(c *profilecalls.Call) {
 			if err := th.calls.Add(c); err != nil && p.err == nil {
 				p.err = err

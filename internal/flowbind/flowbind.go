@@ -36,7 +36,7 @@ func hasFlows(t *timeline.Timeline) bool {
 }
 
 // resolve is NestAndResolve; steps, which may be nil, collects the steps of the flows.
-func resolve(ctx context.Context, t *timeline.Timeline, steps *stepCollector) error {
+func resolve(ctx context.Context, t *timeline.Timeline, steps *stepWriter) error {
 	if !hasFlows(t) {
 		return t.Nest(ctx)
 	}
@@ -66,7 +66,7 @@ type pass struct {
 	problems *problem.Log
 	write    func(timeline.FlowRef) error // takes the members of chains and the ends that bind to nothing
 	visitor  Visitor
-	steps    *stepCollector // may be nil
+	steps    *stepWriter // may be nil
 
 	arrows  int64
 	unbound int64 // ends that bind to nothing

@@ -27,8 +27,8 @@ type linker struct {
 	problems *problem.Log
 	members  func(timeline.FlowRef) error
 	visitor  Visitor
-	steps    *stepCollector // may be nil
-	total    int64          // arrows
+	steps    *stepWriter // may be nil
+	total    int64       // arrows
 	lastID   uint64
 	err      error // of members
 

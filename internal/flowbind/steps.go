@@ -56,7 +56,7 @@ func NestAndTrace(ctx context.Context, t *timeline.Timeline) error {
 	if !hasFlows(t) {
 		return t.Nest(ctx)
 	}
-	c := newStepCollector(t)
+	c := newStepWriter(t)
 	err := resolve(ctx, t, c)
 	if err != nil {
 		err = errors.Join(err, c.sorter.Close())
@@ -75,19 +75,19 @@ func TakeSteps(ctx context.Context, t *timeline.Timeline) (*Steps, error) {
 		r.steps = nil
 		return steps, nil
 	}
-	c := newStepCollector(t)
+	c := newStepWriter(t)
 	if err := visit(ctx, t, noVisitor{}, c); err != nil {
 		return nil, errors.Join(err, c.sorter.Close())
 	}
 	return &Steps{c.sorter}, nil
 }
 
-func newStepCollector(t *timeline.Timeline) *stepCollector {
-	return &stepCollector{sorter: extsort.New(stepOrder, t.Memory()/16, t.TempDir())}
+func newStepWriter(t *timeline.Timeline) *stepWriter {
+	return &stepWriter{sorter: extsort.New(stepOrder, t.Memory()/16, t.TempDir())}
 }
 
-// stepCollector takes the steps as the linker finds them. A nil collector takes nothing.
-type stepCollector struct {
+// stepWriter takes the steps as the linker finds them. A nil stepWriter takes nothing.
+type stepWriter struct {
 	sorter *extsort.Sorter[Step]
 	flow   uint64
 	held   Step // the latest, as long as it may be the last of its flow
@@ -95,7 +95,7 @@ type stepCollector struct {
 }
 
 // step takes an end that the linker has handled; before is the state of its key before that.
-func (c *stepCollector) step(e *end, before state) {
+func (c *stepWriter) step(e *end, before state) {
 	if c == nil || e.nowhere {
 		return
 	}
@@ -127,7 +127,7 @@ func (c *stepCollector) step(e *end, before state) {
 }
 
 // flush passes on the step that is held.
-func (c *stepCollector) flush(last bool) {
+func (c *stepWriter) flush(last bool) {
 	if c == nil || c.held.Flow == 0 {
 		return
 	}
@@ -152,7 +152,7 @@ var stepOrder = extsort.Order[Step]{
 }
 
 // failed returns the error of the temporary files.
-func (c *stepCollector) failed() error {
+func (c *stepWriter) failed() error {
 	if c == nil {
 		return nil
 	}

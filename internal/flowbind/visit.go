@@ -29,7 +29,7 @@ func Visit(ctx context.Context, t *timeline.Timeline, v Visitor) error {
 	return visit(ctx, t, v, nil)
 }
 
-func visit(ctx context.Context, t *timeline.Timeline, v Visitor, steps *stepCollector) error {
+func visit(ctx context.Context, t *timeline.Timeline, v Visitor, steps *stepWriter) error {
 	p := pass{
 		timeline: t, problems: new(problem.Log), visitor: v, steps: steps, write: func(timeline.FlowRef) error { return nil },
 	}

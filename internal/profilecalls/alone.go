@@ -18,7 +18,7 @@ type AloneCall struct {
 
 // AloneStats says of what of the samples there are no calls.
 type AloneStats struct {
-	Cut           int64 // samples whose innermost functions make none, because their stacks have more than MaxStack frames
+	TooDeep       int64 // samples whose innermost functions make none, because their stacks have more than MaxStack frames
 	LostPositions int64 // samples that say where they were taken, but not in which function
 }
 
@@ -115,13 +115,13 @@ func (a *alone) time(sample int) timeline.Nanos {
 
 // walk goes through the samples. It calls begin, if there is one, for each call that opens.
 func (a *alone) walk(begin func(*aloneCall) error) error {
-	a.open, a.order, a.stats.Cut = a.open[:0], 0, 0
+	a.open, a.order, a.stats.TooDeep = a.open[:0], 0, 0
 	now, below := v8profile.NodeIndex(0), v8profile.NodeIndex(0) // below: the stack on which garbage is collected
 	for i := range a.p.Len() {
 		n := a.p.At(i)
 		if a.outer != nil && a.outer[n] != n {
 			n = a.outer[n]
-			a.stats.Cut++
+			a.stats.TooDeep++
 		}
 		var err error
 		switch {

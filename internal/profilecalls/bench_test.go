@@ -150,16 +150,16 @@ func TestDeepStacks(t *testing.T) {
 	f := NewFrames(p)
 	run(f, DevTools, nil, count)
 	// Of the 2000 samples every second one is deep: it opens all frames but the outermost.
-	if want := 1 + samples/2*(MaxStack-1); calls != want || deepest != MaxStack || f.Cut() != samples/2 {
-		t.Errorf("%d calls down to node %d, %d samples cut; want %d, %d, %d", calls, deepest, f.Cut(), want, MaxStack, samples/2)
+	if want := 1 + samples/2*(MaxStack-1); calls != want || deepest != MaxStack || f.TooDeep() != samples/2 {
+		t.Errorf("%d calls down to node %d, %d samples too deep; want %d, %d, %d", calls, deepest, f.TooDeep(), want, MaxStack, samples/2)
 	}
 	calls, deepest = 0, 0
 	stats, _ := Alone(p, 0, func(c *AloneCall) error {
 		count(&c.Call)
 		return nil
 	})
-	if want := 1 + samples/2*(MaxStack-1); calls != want || deepest != MaxStack || stats.Cut != samples/2 {
-		t.Errorf("alone: %d calls down to node %d, %d samples cut; want %d, %d, %d", calls, deepest, stats.Cut, want, MaxStack, samples/2)
+	if want := 1 + samples/2*(MaxStack-1); calls != want || deepest != MaxStack || stats.TooDeep != samples/2 {
+		t.Errorf("alone: %d calls down to node %d, %d samples too deep; want %d, %d, %d", calls, deepest, stats.TooDeep, want, MaxStack, samples/2)
 	}
 }
 

@@ -45,7 +45,7 @@ type Frames struct {
 	profile *v8profile.Profile
 	nodes   []frame
 	stacks  []v8profile.NodeIndex // of each sample the innermost frame, or noStack
-	cut     int
+	tooDeep int
 
 	functionCount int // different values of frame.function
 }
@@ -108,7 +108,7 @@ func NewFrames(p *v8profile.Profile) *Frames {
 		if n != p.Collector {
 			before = f.nodes[n].top
 			if len(tooDeep) > 0 && tooDeep[n] {
-				f.cut++
+				f.tooDeep++
 			}
 		}
 		// Garbage is collected on behalf of what runs (profile-calls.md 5).
@@ -117,9 +117,9 @@ func NewFrames(p *v8profile.Profile) *Frames {
 	return f
 }
 
-// Cut returns the number of samples whose innermost functions make no calls, because their stacks have more than
+// TooDeep returns the number of samples whose innermost functions make no calls, because their stacks have more than
 // MaxStack frames.
-func (f *Frames) Cut() int { return f.cut }
+func (f *Frames) TooDeep() int { return f.tooDeep }
 
 // identities numbers the functions so that those which count as one have one number: equal script, name and line, but
 // not column or url (profile-calls.md 5).

@@ -39,7 +39,7 @@ type CallOptions struct {
 // have seen. The error is one of the timeline's temporary files, or ctx's.
 func CountCalls(ctx context.Context, tl *timeline.Timeline, opts CallOptions) (*Calls, error) {
 	events := newCallCounter()
-	samples := newCollector(tl)
+	samples := newReader(tl)
 	err := tl.Walk(ctx, func(it *timeline.Item) error {
 		if it.Kind == timeline.ItemBegin && !opts.Sampled {
 			events.event(tl, it)

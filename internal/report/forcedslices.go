@@ -54,7 +54,7 @@ func kindOfSlice(name []byte) sliceKind {
 var callCategory = []byte("v8.cpu_profiler")
 
 // sliceKind returns what the name of a slice says; names are looked at once.
-func (c *collector) sliceKind(it *timeline.Item) sliceKind {
+func (c *reader) sliceKind(it *timeline.Item) sliceKind {
 	if it.NameID == 0 {
 		return kindOfSlice(it.Name)
 	}
@@ -74,7 +74,7 @@ type openSlice struct {
 }
 
 // slice takes in a slice that begins on a thread.
-func (c *collector) slice(ct *collectedThread, it *timeline.Item, open *timeline.OpenSlices[openSlice]) {
+func (c *reader) slice(ct *sampledThread, it *timeline.Item, open *timeline.OpenSlices[openSlice]) {
 	var around openSlice
 	if n := open.Len(); n > 1 {
 		around = *open.At(n - 2)
@@ -104,7 +104,7 @@ func (c *collector) slice(ct *collectedThread, it *timeline.Item, open *timeline
 
 // layout adds a slice of style or layout to those of its thread. It was forced if script runs around it, or if Chrome
 // noted the stack of the script: Chrome does that for nothing else.
-func (c *collector) layout(ct *collectedThread, it *timeline.Item, kind stateKind, around, inside *openSlice) {
+func (c *reader) layout(ct *sampledThread, it *timeline.Item, kind stateKind, around, inside *openSlice) {
 	t := ct.thread
 	f := forcedSlice{dur: it.Dur, run: ct.outermost, kind: kind, forced: around.script, stack: around.stack}
 	if stack := c.stackTrace(it); stack != 0 {
@@ -140,7 +140,7 @@ func (t *Thread) tallySlices(tally *forcedTally) {
 }
 
 // callFrame returns the function of a slice that was made of samples.
-func (c *collector) callFrame(it *timeline.Item) Frame {
+func (c *reader) callFrame(it *timeline.Item) Frame {
 	f := Frame{Function: string(it.Name)}
 	for arg := range c.tl.ArgList(it.Args) {
 		switch string(arg.Key) {
@@ -157,7 +157,7 @@ func (c *collector) callFrame(it *timeline.Item) Frame {
 
 // stackTrace returns the stack that Chrome noted in the arguments of a slice, innermost function first: the lines are those
 // that run. 0 is none.
-func (c *collector) stackTrace(it *timeline.Item) stackID {
+func (c *reader) stackTrace(it *timeline.Item) stackID {
 	for arg := range c.tl.ArgList(it.Args) {
 		if key := string(arg.Key); key != "beginData" && key != "data" || arg.Kind != timeline.ArgDict {
 			continue
@@ -181,7 +181,7 @@ func (c *collector) stackTrace(it *timeline.Item) stackID {
 }
 
 // tracedFrame returns an element of a stackTrace.
-func (c *collector) tracedFrame(entry timeline.Arg) (f Frame) {
+func (c *reader) tracedFrame(entry timeline.Arg) (f Frame) {
 	f.Function = anonymous
 	if entry.Kind != timeline.ArgDict {
 		return f

@@ -152,7 +152,7 @@ type layoutCell struct {
 // CollectLayout goes through a timeline, which is nested, and counts the phases of layout in it. The error is one of the
 // timeline's temporary files, or ctx's.
 func CollectLayout(ctx context.Context, tl *timeline.Timeline, opts LayoutOptions) (*Layout, error) {
-	c := newLayoutCollector(tl, opts)
+	c := newLayoutReader(tl, opts)
 	if err := tl.Walk(ctx, c.item); err != nil {
 		return nil, err
 	}

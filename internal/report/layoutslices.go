@@ -85,7 +85,7 @@ func isDevTools(category []byte) bool {
 
 // phaseOf returns the kind of phase that an event stands for, nil for none, and the name by which it was found: that of the
 // event or, in Firefox, of the marker. Names of events are looked at once.
-func (c *layoutCollector) phaseOf(it *timeline.Item) (*phaseEvent, []byte) {
+func (c *layoutReader) phaseOf(it *timeline.Item) (*phaseEvent, []byte) {
 	if marker := c.markerName(it.Args); marker != nil {
 		return c.findPhase(marker), marker
 	}
@@ -93,7 +93,7 @@ func (c *layoutCollector) phaseOf(it *timeline.Item) (*phaseEvent, []byte) {
 }
 
 // markerName returns the name of a marker of Firefox that is shown by its label; nil for what has only one name.
-func (c *layoutCollector) markerName(args timeline.Args) []byte {
+func (c *layoutReader) markerName(args timeline.Args) []byte {
 	for arg := range c.wanted.List(args) {
 		if string(arg.Key) != "weft" || arg.Kind != timeline.ArgDict {
 			continue
@@ -107,7 +107,7 @@ func (c *layoutCollector) markerName(args timeline.Args) []byte {
 	return nil
 }
 
-func (c *layoutCollector) phaseOfName(it *timeline.Item) *phaseEvent {
+func (c *layoutReader) phaseOfName(it *timeline.Item) *phaseEvent {
 	if it.NameID == 0 {
 		return c.findPhase(it.Name)
 	}
@@ -117,7 +117,7 @@ func (c *layoutCollector) phaseOfName(it *timeline.Item) *phaseEvent {
 	return c.phases[it.NameID]
 }
 
-func (c *layoutCollector) findPhase(name []byte) *phaseEvent {
+func (c *layoutReader) findPhase(name []byte) *phaseEvent {
 	e, ok := c.events[string(name)]
 	if before, number, found := bytes.Cut(name, []byte(" #")); !ok && found {
 		if _, err := strconv.ParseUint(string(number), 10, 64); err == nil { // Firefox numbers some: "Composite #1"
@@ -131,7 +131,7 @@ func (c *layoutCollector) findPhase(name []byte) *phaseEvent {
 }
 
 // eventStart returns what an event of a phase says; false if it only has the name of one.
-func (c *layoutCollector) eventStart(e *phaseEvent, name []byte, it *timeline.Item) (s layoutStart, ok bool) {
+func (c *layoutReader) eventStart(e *phaseEvent, name []byte, it *timeline.Item) (s layoutStart, ok bool) {
 	s.key.phase, s.function = e.phase, string(name)
 	var frame, marker bool
 	s.key.context, frame, marker = c.eventContext(it.Args)
@@ -146,7 +146,7 @@ func (c *layoutCollector) eventStart(e *phaseEvent, name []byte, it *timeline.It
 
 // eventContext returns the frame or window for which an event happened, and whether it has a frame as events of Chrome, or
 // a type as markers of Firefox.
-func (c *layoutCollector) eventContext(args timeline.Args) (context layoutContext, frame, marker bool) {
+func (c *layoutReader) eventContext(args timeline.Args) (context layoutContext, frame, marker bool) {
 	context.isText = true
 	for arg := range c.wanted.List(args) {
 		switch key := string(arg.Key); {

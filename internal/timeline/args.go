@@ -18,20 +18,20 @@ type Args []byte
 // cannot hold them, except in arrays, where they keep their places. Of two values with one key in the same dictionary the
 // last one counts.
 type ArgsEncoder struct {
-	keys       *stringTable
-	values     *stringTable // of InternedString; nil: texts are written as they are
-	correlated *stringTable // of Correlate; nil: it does nothing
-	buf        []byte
-	open       []container // the top level first
-	entries    []entry     // of all open dictionaries
-	key        KeyID
-	keyInline  []byte
-	given      int // see asGiven
-	duplicates int
-	extended   int    // calls of ExtendDict that found something
-	text       []byte // of arrayAsText
-	fixed      bool   // keys does not grow
-	missed     bool
+	keys        *stringTable
+	values      *stringTable // of InternedString; nil: texts are written as they are
+	correlated  *stringTable // of Correlate; nil: it does nothing
+	buf         []byte
+	open        []container // the top level first
+	entries     []entry     // of all open dictionaries
+	key         KeyID
+	keyInline   []byte
+	underscores int // see asInInput
+	duplicates  int
+	extended    int    // calls of ExtendDict that found something
+	text        []byte // of arrayAsText
+	fixed       bool   // keys does not grow
+	missed      bool
 }
 
 // container is the top level, a dictionary or an array that is not yet complete.
@@ -48,10 +48,10 @@ type container struct {
 
 // entry is one member of an open dictionary: its key and the bytes of buf that hold it.
 type entry struct {
-	key        KeyID
-	text       []byte // of a key that is not interned
-	given      int    // see asGiven
-	start, end int    // end is 0 as long as the member is the last of its dictionary
+	key         KeyID
+	text        []byte // of a key that is not interned
+	underscores int    // see asInInput
+	start, end  int    // end is 0 as long as the member is the last of its dictionary
 }
 
 // Keys are the argument names that a Builder knew at some time. They never change, so that other goroutines may encode
@@ -108,26 +108,26 @@ func (e *ArgsEncoder) Depth() int { return len(e.open) - 1 }
 // Key names the next value. An empty name becomes "_", because Perfetto has no nameless annotations. Where one dictionary
 // has both, the second one gets one more underscore.
 func (e *ArgsEncoder) Key(name []byte) {
-	e.given = asGiven
+	e.underscores = asInInput
 	if len(name) == 0 {
-		name, e.given = emptyKey, 0
+		name, e.underscores = emptyKey, 0
 	}
 	e.intern(name)
 }
 
 // KeyID returns the id of the current key, if it has one under which KeyWithID can name other values; else 0.
 func (e *ArgsEncoder) KeyID() KeyID {
-	if e.given != asGiven {
+	if e.underscores != asInInput {
 		return 0
 	}
 	return e.key
 }
 
 // KeyWithID is Key for a name whose id is known: one that KeyID gave for the same Builder. It need not be looked up.
-func (e *ArgsEncoder) KeyWithID(id KeyID) { e.key, e.keyInline, e.given = id, nil, asGiven }
+func (e *ArgsEncoder) KeyWithID(id KeyID) { e.key, e.keyInline, e.underscores = id, nil, asInInput }
 
-// asGiven says that a key is written as it was given. Else it is underscores, and their number as given is kept.
-const asGiven = -1
+// asInInput says that a key is written as it is in the input. Else it is underscores, and their number in the input is kept.
+const asInInput = -1
 
 // intern makes name the current key.
 func (e *ArgsEncoder) intern(name []byte) {
@@ -192,7 +192,7 @@ func (e *ArgsEncoder) remember(c *container) {
 	}
 	c.seen |= 1 << (e.key & 63) // of the key that locate has left
 	if len(e.entries)-c.firstEntry < maxRememberedKeys {
-		e.entries = append(e.entries, entry{key: e.key, text: e.keyInline, given: e.given, start: len(e.buf)})
+		e.entries = append(e.entries, entry{key: e.key, text: e.keyInline, underscores: e.underscores, start: len(e.buf)})
 	}
 }
 
@@ -215,18 +215,18 @@ func (e *ArgsEncoder) isKey(own *entry) bool {
 // is that of another key gets one more underscore: one of the two is the empty name.
 func (e *ArgsEncoder) locate(own []entry) int {
 	i := e.find(own)
-	if i < 0 || own[i].given == e.given {
+	if i < 0 || own[i].underscores == e.underscores {
 		return i
 	}
-	if e.given == asGiven {
-		e.given = len(e.keyInline)
+	if e.underscores == asInInput {
+		e.underscores = len(e.keyInline)
 		if e.keyInline == nil {
-			e.given = len(e.keys.get(uint32(e.key)))
+			e.underscores = len(e.keys.get(uint32(e.key)))
 		}
 	}
 	for n := range own {
 		e.intern(bytes.Repeat(emptyKey, n+2))
-		if i = e.find(own); i < 0 || own[i].given == e.given {
+		if i = e.find(own); i < 0 || own[i].underscores == e.underscores {
 			break
 		}
 	}
@@ -405,7 +405,7 @@ func (e *ArgsEncoder) take() []byte {
 
 // member adds an encoded value, which has a name, to the open dictionary.
 func (e *ArgsEncoder) member(value []byte) {
-	e.key, e.keyInline, e.given = 0, nil, asGiven
+	e.key, e.keyInline, e.underscores = 0, nil, asInInput
 	for r := wire.NewReader(value); r.Next(); {
 		switch r.Field() {
 		case schema.DebugAnnotation_NameIID:

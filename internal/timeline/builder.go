@@ -151,8 +151,8 @@ func (b *Builder) Add(ev *Event) error {
 	switch {
 	case ev.Template != 0:
 		return b.addFromTemplate(ev)
-	case ev.isPlain() && !b.derived:
-		return b.addPlain(ev)
+	case ev.fitsTable() && !b.derived:
+		return b.addToTable(ev)
 	}
 	r := b.records.next(ev.TS)
 	*r = record{}
@@ -229,8 +229,8 @@ func (b *Builder) Add(ev *Event) error {
 	return b.added()
 }
 
-// addPlain adds a plain sample.
-func (b *Builder) addPlain(ev *Event) error {
+// addToTable adds a sample to the table.
+func (b *Builder) addToTable(ev *Event) error {
 	if ev.Callstack != 0 {
 		b.useCallstack(ev)
 	}
@@ -240,7 +240,7 @@ func (b *Builder) addPlain(ev *Event) error {
 	row.clock = row.clock || ev.ThreadTS != CPUTime{}
 	b.fractions.times = b.fractions.times || ev.TS%Microsecond != 0
 	b.next = max(b.next, ev.Event+1)
-	b.sampled.add(plainSample{ts: ev.TS, weight: uint32(ev.Value.bits), event: ev.Event, track: ev.Track, stack: ev.Callstack})
+	b.sampled.add(sampleRow{ts: ev.TS, weight: uint32(ev.Value.bits), event: ev.Event, track: ev.Track, stack: ev.Callstack})
 	return b.added()
 }
 

@@ -27,7 +27,7 @@ type nester struct {
 	ordinal uint64 // of the first record of the group
 	sampled *sampleCursor
 
-	openCount int // slices that were open at the last cut
+	openCount int // slices that were open at the end of the last segment
 
 	unboundAt Nanos
 	unbound   map[TrackID]uint32 // flow ends of that time that may show as instants on a track, see countUnbound
@@ -86,7 +86,7 @@ func (t *Timeline) NestAndScan(ctx context.Context, fn func(group []Record) erro
 		if err := n.samplesAt(ts); err != nil {
 			return err
 		}
-		n.cut(ts)
+		n.endSegment(ts)
 		return scan.group(g)
 	})
 	for err == nil && sampled.more() {
@@ -99,7 +99,7 @@ func (t *Timeline) NestAndScan(ctx context.Context, fn func(group []Record) erro
 	return nil
 }
 
-// samplesBefore counts the plain samples before a time.
+// samplesBefore counts the samples of the table before a time.
 func (n *nester) samplesBefore(ts Nanos) error {
 	for n.sampled.before(ts) {
 		if err := n.nextSamples(); err != nil {
@@ -109,15 +109,15 @@ func (n *nester) samplesBefore(ts Nanos) error {
 	return nil
 }
 
-// nextSamples counts the plain samples of one time, which is that of no record.
+// nextSamples counts the samples of the table at one time, which is that of no record.
 func (n *nester) nextSamples() error {
 	ts := n.sampled.ts
 	err := n.samplesAt(ts)
-	n.cut(ts)
+	n.endSegment(ts)
 	return err
 }
 
-// samplesAt counts the plain samples of a time, which are the next ones.
+// samplesAt counts the samples of the table of a time, which are the next ones.
 func (n *nester) samplesAt(ts Nanos) error {
 	for n.sampled.more() && n.sampled.ts == ts {
 		n.t.totals.addSample(ts)
@@ -132,10 +132,10 @@ func (n *nester) samplesAt(ts Nanos) error {
 // segmentLen is the number of records and samples after which the walk may be entered again, see segment.
 const segmentLen = 1 << 15
 
-// cut starts a new segment behind the group of the given time, if the current one is long enough. What is open is noted
+// endSegment starts a new segment behind the group of the given time, if the current one is long enough. What is open is noted
 // with it; so that all segments together stay small beside the records, a segment is at least eight times as long as
 // the next one's note.
-func (n *nester) cut(now Nanos) {
+func (n *nester) endSegment(now Nanos) {
 	last := &n.t.segments[len(n.t.segments)-1]
 	length := n.ordinal - last.first + uint64(n.sampled.at-last.firstSample)
 	if length < segmentLen || length < 8*uint64(n.openCount) {

@@ -380,7 +380,7 @@ type Totals struct {
 // Any reports whether there is any event.
 func (t Totals) Any() bool { return t.Slices+t.Instants+t.CounterValues+t.Samples > 0 }
 
-// addSample counts a plain sample.
+// addSample counts a sample of the table.
 func (t *Totals) addSample(ts Nanos) {
 	if !t.Any() {
 		t.Start, t.End = ts, ts

@@ -11,10 +11,10 @@ import (
 	"github.com/weft-trace/weft/internal/extsort"
 )
 
-// plainSample is a sample of which there is no more to say than this, as of those in V8's profiles. There are millions of
+// sampleRow is a sample of which there is no more to say than this, as of those in V8's profiles. There are millions of
 // them, and they are in no pass's way: nothing nests in a sample, no flow binds to it, no context is its own. So they are
 // kept beside the records, in a third of the memory, and Walk puts both together.
-type plainSample struct {
+type sampleRow struct {
 	ts     Nanos
 	weight uint32
 	event  uint32
@@ -22,22 +22,22 @@ type plainSample struct {
 	stack  CallstackID
 }
 
-const sampleSize = int64(unsafe.Sizeof(plainSample{}))
+const sampleSize = int64(unsafe.Sizeof(sampleRow{}))
 
-// isPlain reports whether an event is a sample that fits a plainSample: what it weighs is a small whole number, and it
+// fitsTable reports whether an event is a sample that fits a sampleRow: what it weighs is a small whole number, and it
 // comes from no particular place in the input. Those that do not fit are records.
-func (ev *Event) isPlain() bool {
-	return ev.Kind == Sample && ev.Offset == plainOffset && ev.Value.IsInt() && ev.Value.bits <= math.MaxUint32 &&
+func (ev *Event) fitsTable() bool {
+	return ev.Kind == Sample && ev.Offset == noOffset && ev.Value.IsInt() && ev.Value.bits <= math.MaxUint32 &&
 		len(ev.Name) == 0 && len(ev.Category) == 0 && len(ev.Args) == 0 && ev.CPU == CPU{} && ev.Sampling == Sampling{}
 }
 
-// plainOffset is the Event.Offset of all plain samples: they come from no particular place.
-const plainOffset = -1
+// noOffset is the Event.Offset of all sampleRows: they come from no particular place.
+const noOffset = -1
 
-// sampleTable holds the plain samples of a timeline in the order of time: in memory, or in a file. Those of one time are
+// sampleTable holds the sampleRows of a timeline in the order of time: in memory, or in a file. Those of one time are
 // in the order in which they were added.
 type sampleTable struct {
-	held  blocks.List[plainSample]
+	held  blocks.List[sampleRow]
 	time  timeOrder // of those
 	order []uint32  // places in held in the order of time; nil: as they are
 
@@ -59,7 +59,7 @@ func (t *sampleTable) size() int64 {
 	return int64(t.held.Len()) * (sampleSize + t.time.size())
 }
 
-func (t *sampleTable) add(s plainSample) {
+func (t *sampleTable) add(s sampleRow) {
 	t.time.add(t.held.Len(), s.ts)
 	t.held.Append(s)
 	if s.ts < t.first || t.count == 0 {
@@ -68,10 +68,10 @@ func (t *sampleTable) add(s plainSample) {
 	t.count++
 }
 
-func (t *sampleTable) at(i uint32) *plainSample { return t.held.At(int(i)) }
+func (t *sampleTable) at(i uint32) *sampleRow { return t.held.At(int(i)) }
 
 // place returns the sample in memory that is the i-th in the order of time. They are sorted.
-func (t *sampleTable) place(i int) *plainSample {
+func (t *sampleTable) place(i int) *sampleRow {
 	if t.order != nil {
 		i = int(t.order[i])
 	}
@@ -129,11 +129,11 @@ func (t *sampleTable) finish(opts Options) error {
 	if err := errors.Join(t.spill(opts.TempDir), t.file.Flush()); err != nil {
 		return err
 	}
-	t.held, t.time = blocks.List[plainSample]{}, timeOrder{}
+	t.held, t.time = blocks.List[sampleRow]{}, timeOrder{}
 	if !t.jumps {
 		return nil
 	}
-	earlier := func(x, y *plainSample) int { return cmp.Compare(x.ts, y.ts) }
+	earlier := func(x, y *sampleRow) int { return cmp.Compare(x.ts, y.ts) }
 	merger, err := extsort.NewMerger(runReaders(t.file, t.starts, opts), earlier)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (t *sampleTable) finish(opts Options) error {
 		return err
 	}
 	defer runs.Close()
-	var s plainSample
+	var s sampleRow
 	for {
 		ok, err := merger.Next(&s)
 		if err != nil {
@@ -167,7 +167,7 @@ func (t *sampleTable) toDisk(opts Options) error {
 	if err := t.write(opts.TempDir); err != nil {
 		return err
 	}
-	t.held = blocks.List[plainSample]{}
+	t.held = blocks.List[sampleRow]{}
 	return t.file.Flush()
 }
 
@@ -182,10 +182,10 @@ func (t *sampleTable) close() error {
 
 // sampleCursor goes through samples in the order of time.
 type sampleCursor struct {
-	plainSample // the next one, if there is more
-	t           *sampleTable
-	at, end     int
-	in          *bufio.Reader // of the file; nil: they are in memory
+	sampleRow // the next one, if there is more
+	t         *sampleTable
+	at, end   int
+	in        *bufio.Reader // of the file; nil: they are in memory
 }
 
 // cursor returns a cursor for count samples from first on. Several may be used at once.
@@ -214,8 +214,8 @@ func (c *sampleCursor) load() error {
 	case c.at >= c.end:
 		return nil
 	case c.in == nil:
-		c.plainSample = *c.t.place(c.at)
+		c.sampleRow = *c.t.place(c.at)
 		return nil
 	}
-	return extsort.Read(c.in, &c.plainSample)
+	return extsort.Read(c.in, &c.sampleRow)
 }

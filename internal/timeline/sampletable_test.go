@@ -56,8 +56,8 @@ func BenchmarkTimeOrder(b *testing.B) {
 }
 
 // mixedSamples adds samples of several threads, one thread behind the other or all at once, and what may be at their times:
-// counters, slices that begin and end, flows that bind to nothing and such that lead back. Samples are plain if their offset
-// is plainOffset.
+// counters, slices that begin and end, flows that bind to nothing and such that lead back. Samples are in the table if their offset
+// is noOffset.
 func mixedSamples(t *testing.T, b *Builder, samples int, shuffled bool, offset int64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(samples), 3))
@@ -87,7 +87,7 @@ func mixedSamples(t *testing.T, b *Builder, samples int, shuffled bool, offset i
 			}
 			ev := Event{Kind: Sample, Track: track, TS: ts, Event: event, Offset: offset, Value: Int(int64(i)), Callstack: b.PushFrame(0, frame)}
 			if i%100 == 7 {
-				ev.Value = Int(1 << 40) // never plain
+				ev.Value = Int(1 << 40) // never in the table
 			}
 			add(t, b, ev)
 			event++
@@ -121,17 +121,17 @@ func TestPlainSamplesAreInTheirPlaces(t *testing.T) {
 			tl := finishAndNest(t, b)
 			want, totals, start := walked(t, tl), tl.Totals(), tl.Start()
 			if n := tl.sampled.len(); n != 0 {
-				t.Fatalf("%d samples with a place in the input are plain", n)
+				t.Fatalf("%d samples with a place in the input are in the table", n)
 			}
 			for _, memory := range []int64{1 << 30, noMemory} {
 				b := testBuilder(t, memory)
-				mixedSamples(t, b, samples, shuffled, plainOffset)
+				mixedSamples(t, b, samples, shuffled, noOffset)
 				if err := b.spillForTest(memory); err != nil {
 					t.Fatal(err)
 				}
 				tl := finishAndNest(t, b)
 				if n := tl.sampled.len(); n < samples*9/10 {
-					t.Errorf("%d plain samples of %d", n, samples)
+					t.Errorf("%d samples of the table of %d", n, samples)
 				}
 				if onDisk := tl.sampled.file != nil; onDisk != (memory == noMemory) {
 					t.Errorf("with %d bytes of memory: on disk %v", memory, onDisk)
@@ -151,7 +151,7 @@ func TestPlainSamplesAreInTheirPlaces(t *testing.T) {
 func TestSamplesOfAnExtendedTimeline(t *testing.T) {
 	b := testBuilder(t, noMemory)
 	for i, ts := range []Nanos{30, 10, 20, 10} {
-		add(t, b, Event{Kind: Sample, Track: threadOf(b, i), TS: ts, Event: uint32(i), Offset: plainOffset})
+		add(t, b, Event{Kind: Sample, Track: threadOf(b, i), TS: ts, Event: uint32(i), Offset: noOffset})
 	}
 	thread := threadOf(b, 0)
 	tl, err := b.Finish(context.Background())
@@ -192,7 +192,7 @@ func TestOnlyPlainSamples(t *testing.T) {
 			b := testBuilder(t, memory)
 			track := threadOf(b, 1)
 			for i := range n {
-				add(t, b, Event{Kind: Sample, Track: track, TS: first + Nanos(n-1-i), Event: uint32(i), Offset: plainOffset})
+				add(t, b, Event{Kind: Sample, Track: track, TS: first + Nanos(n-1-i), Event: uint32(i), Offset: noOffset})
 			}
 			tl := finishAndNest(t, b)
 			next := first
@@ -211,17 +211,17 @@ func TestOnlyPlainSamples(t *testing.T) {
 }
 
 // What a sample cannot say in the table makes it a record, and loses nothing.
-func TestSamplesThatAreNotPlain(t *testing.T) {
+func TestSamplesNotInTheTable(t *testing.T) {
 	b := testBuilder(t, 1<<30)
 	track := threadOf(b, 1)
 	for i, ev := range []Event{
 		{Value: Float(0.5)}, {Value: Int(-1)}, {Value: Int(1 << 32)}, {Name: []byte("cycles")}, {Category: []byte("c")},
 		{CPU: NewCPU(0)}, {Args: Args{0x22, 0}}, {Sampling: Sampling{Skip: true}},
 	} {
-		ev.Kind, ev.Track, ev.TS, ev.Event, ev.Offset = Sample, track, Nanos(i), uint32(i), plainOffset
+		ev.Kind, ev.Track, ev.TS, ev.Event, ev.Offset = Sample, track, Nanos(i), uint32(i), noOffset
 		add(t, b, ev)
 	}
 	if n := b.sampled.len(); n != 0 {
-		t.Errorf("%d samples are plain", n)
+		t.Errorf("%d samples are in the table", n)
 	}
 }

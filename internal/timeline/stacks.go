@@ -242,7 +242,7 @@ func (s *stackTable) resolve(id CallstackID) CallstackID {
 
 // use marks a stack as used, by a sample or by an event of another kind, and reports whether the output lacks some of its
 // frames.
-func (s *stackTable) use(id CallstackID, event bool) (cut bool) {
+func (s *stackTable) use(id CallstackID, event bool) (truncated bool) {
 	if id == 0 {
 		return false
 	}

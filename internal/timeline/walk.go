@@ -130,7 +130,7 @@ func (t *Timeline) Show(id TrackID, lane uint32) {
 // segment is a part of a nested timeline that can be walked on its own, see WalkSegment.
 type segment struct {
 	first       uint64                  // ordinal of its first record
-	firstSample int                     // its first plain sample
+	firstSample int                     // its first sample in the table
 	after       Nanos                   // the latest time before that
 	open        []openSlice[pendingEnd] // slices that are open at its start and end some time
 	problems    *problem.Log
@@ -301,7 +301,7 @@ func (w *walker) group(g *group) error {
 	return err
 }
 
-// nextSample writes the next plain sample, which is earlier than the next record, and the ends up to its time.
+// nextSample writes the next sample of the table, which is earlier than the next record, and the ends up to its time.
 func (w *walker) nextSample() error {
 	if err := w.endUpTo(w.sampled.ts); err != nil {
 		return err
@@ -309,7 +309,7 @@ func (w *walker) nextSample() error {
 	return w.sample()
 }
 
-// samplesAt writes the plain samples that come before a record of their time: all if it starts something, else those of
+// samplesAt writes the samples of the table that come before a record of their time: all if it starts something, else those of
 // earlier events.
 func (w *walker) samplesAt(r *record) error {
 	for w.sampled.more() && w.sampled.ts == r.ts && (r.starts() || w.sampled.event < r.event) {
@@ -320,14 +320,14 @@ func (w *walker) samplesAt(r *record) error {
 	return nil
 }
 
-// sample writes the next plain sample.
+// sample writes the next sample of the table.
 func (w *walker) sample() error {
-	s := &w.sampled.plainSample
+	s := &w.sampled.sampleRow
 	if !w.t.table.tracks[s.track].hidden {
 		it := &w.item
 		*it = Item{}
 		it.Kind, it.TS, it.Dur, it.Track = ItemSample, s.ts, NoTime, s.track
-		it.Event, it.Offset, it.Ordinal = s.event, plainOffset, NoOrdinal
+		it.Event, it.Offset, it.Ordinal = s.event, noOffset, NoOrdinal
 		it.Value, it.Callstack = Int(int64(s.weight)), w.t.stacks.resolve(s.stack)
 		if err := w.emit(it); err != nil {
 			return err

@@ -151,7 +151,7 @@ func (p *pass) provoker(th *openThread, slice int) (Entry, bool) {
 		return Entry{}, false
 	}
 	for i := slice; i >= Below(slice); i-- {
-		if th.slices.At(i).collector {
+		if th.slices.At(i).collects {
 			b, ok := p.effectOf(th, i-1, trees.TypeFrame)
 			b.Type = trees.TypeTrigger
 			return b, ok && b.Node != 0 && p.contexts.Nodes[b.Node].Scope != trees.ScopeIsolate

@@ -91,14 +91,14 @@ type ended struct {
 
 // openSlice is what is known of an open slice.
 type openSlice struct {
-	ordinal   uint64
-	ts        timeline.Nanos
-	event     uint32
-	collector bool
-	types     trees.TypeSet // of own
-	endless   bool          // it has no end of its own
-	own       []Entry
-	frames    foundFrames
+	ordinal  uint64
+	ts       timeline.Nanos
+	event    uint32
+	collects bool
+	types    trees.TypeSet // of own
+	endless  bool          // it has no end of its own
+	own      []Entry
+	frames   foundFrames
 }
 
 // foundFrames are the frames that the slices inside a slice name.
@@ -291,7 +291,7 @@ func (p *pass) begin(o *timeline.Head, thread timeline.TrackID, list []evidence.
 		end = min(end, th.slices.End(n-1))
 	}
 	s := th.push(end)
-	s.ordinal, s.ts, s.event, s.collector, s.endless = o.Ordinal, o.TS, o.Event, false, endless
+	s.ordinal, s.ts, s.event, s.collects, s.endless = o.Ordinal, o.TS, o.Event, false, endless
 	for i := range list {
 		p.beginWith(th, s, &list[i])
 	}
@@ -331,7 +331,7 @@ func (p *pass) beginWith(th *openThread, s *openSlice, e *evidence.Evidence) {
 	case evidence.Collects:
 		if p.opts.Has(trees.ViaIsolate) && th.collections == 0 && !p.found.Explicit[th.id] {
 			b.Type, b.Via, b.Node = trees.TypeFrame, trees.ViaIsolate, p.found.Isolates[th.id]
-			s.collector = true
+			s.collects = true
 			th.collections++
 			s.put(b)
 		}
@@ -459,7 +459,7 @@ func (p *pass) closeUntil(th *openThread, ts timeline.Nanos) error {
 		if err := p.close(th, s); err != nil {
 			return err
 		}
-		if s.collector {
+		if s.collects {
 			th.collections--
 		}
 		switch {

@@ -116,7 +116,7 @@ func (t *Thread) addCalls(ctx context.Context, b *timeline.Builder, memory int64
 		}
 		return calls.Add(&c.Call)
 	})
-	t.Problems.AddN(problem.ProfileLimit, uint64(stats.Cut), problem.NoPosition, "too many frames on a stack")
+	t.Problems.AddN(problem.ProfileLimit, uint64(stats.TooDeep), problem.NoPosition, "too many frames on a stack")
 	t.Problems.AddN(problem.ProfilePositionLost, uint64(stats.LostPositions), problem.NoPosition, "")
 	return err
 }

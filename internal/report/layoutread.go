@@ -6,8 +6,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// layoutCollector counts the slices of layout of a timeline as they begin and end.
-type layoutCollector struct {
+// layoutReader counts the slices of layout of a timeline as they begin and end.
+type layoutReader struct {
 	tl     *timeline.Timeline
 	out    *Layout
 	events map[string]phaseEvent
@@ -75,8 +75,8 @@ const (
 	maxOpen    = 1 << 18
 )
 
-func newLayoutCollector(tl *timeline.Timeline, opts LayoutOptions) *layoutCollector {
-	c := &layoutCollector{
+func newLayoutReader(tl *timeline.Timeline, opts LayoutOptions) *layoutReader {
+	c := &layoutReader{
 		tl: tl, events: opts.events(),
 		out:     &Layout{cells: map[layoutKey]*layoutCell{}, counts: map[layoutCountKey]int64{}, nesting: map[[2]string]int64{}},
 		known:   make([]bool, tl.NameCount()+1),
@@ -97,7 +97,7 @@ func newLayoutCollector(tl *timeline.Timeline, opts LayoutOptions) *layoutCollec
 }
 
 // thread returns the thread that a track belongs to.
-func (c *layoutCollector) thread(id timeline.TrackID) *layoutThread {
+func (c *layoutReader) thread(id timeline.TrackID) *layoutThread {
 	if c.threads[id] == nil {
 		of := c.threadTrack(id)
 		if c.threads[of] == nil {
@@ -109,7 +109,7 @@ func (c *layoutCollector) thread(id timeline.TrackID) *layoutThread {
 }
 
 // threadTrack returns the track of the thread that a track belongs to; a track of no thread is one by itself.
-func (c *layoutCollector) threadTrack(id timeline.TrackID) timeline.TrackID {
+func (c *layoutReader) threadTrack(id timeline.TrackID) timeline.TrackID {
 	for up := id; up != 0; up = c.tl.TrackParent(up) {
 		if c.tl.TrackKind(up) == timeline.ThreadTrack {
 			return up
@@ -119,7 +119,7 @@ func (c *layoutCollector) threadTrack(id timeline.TrackID) timeline.TrackID {
 }
 
 // item takes in one item of the timeline.
-func (c *layoutCollector) item(it *timeline.Item) error {
+func (c *layoutReader) item(it *timeline.Item) error {
 	if it.Kind != timeline.ItemEnd {
 		c.last[it.Track] = it.TS
 	}
@@ -148,7 +148,7 @@ func isLayoutStart(name string) bool { return name == "layout-start" }
 func isLayoutEnd(name string) bool   { return name == "layout-end" || name == "layout-done" }
 
 // start returns what a slice says of layout; false if it is something else.
-func (c *layoutCollector) start(it *timeline.Item) (layoutStart, bool) {
+func (c *layoutReader) start(it *timeline.Item) (layoutStart, bool) {
 	if p, ok := readProbe(c.tl, it.Args, isLayoutStart); ok {
 		c.out.Probes = true
 		return p.layoutStart(), true
@@ -162,7 +162,7 @@ func (c *layoutCollector) start(it *timeline.Item) (layoutStart, bool) {
 }
 
 // begin takes in a slice of layout that begins.
-func (c *layoutCollector) begin(s *layoutStart, it *timeline.Item) {
+func (c *layoutReader) begin(s *layoutStart, it *timeline.Item) {
 	if len(c.open) >= maxOpen {
 		c.out.Uncounted++
 		return
@@ -263,7 +263,7 @@ func (th *layoutThread) leave(o *openLayout, now timeline.Nanos) {
 }
 
 // end takes in the end of a slice.
-func (c *layoutCollector) end(o *openLayout, now timeline.Nanos) {
+func (c *layoutReader) end(o *openLayout, now timeline.Nanos) {
 	th := o.thread
 	th.charge(now)
 	th.leave(o, now)
@@ -298,7 +298,7 @@ func (th *layoutThread) note(o *openLayout, now timeline.Nanos) {
 
 // finish ends the slices that never end: their time goes up to the last event of their thread, of which no more is known.
 // Viewers draw them up to the end of the trace, which may be long after the end of the process.
-func (c *layoutCollector) finish() {
+func (c *layoutReader) finish() {
 	ends := map[*layoutThread]timeline.Nanos{}
 	for id, last := range c.last {
 		if th := c.threads[c.threadTrack(timeline.TrackID(id))]; th != nil && th.top != nil {
@@ -313,7 +313,7 @@ func (c *layoutCollector) finish() {
 }
 
 // remember is what the script does at a start: it forgets the start before.
-func (c *layoutCollector) remember(o *openLayout, now timeline.Nanos) {
+func (c *layoutReader) remember(o *openLayout, now timeline.Nanos) {
 	key := pendingKey{o.thread.id, o.provider, o.key}
 	p := c.pending[key]
 	if p == nil {
@@ -332,7 +332,7 @@ func (c *layoutCollector) remember(o *openLayout, now timeline.Nanos) {
 }
 
 // use is what the script does at an end: the start that it remembers is used up.
-func (c *layoutCollector) use(key pendingKey, now timeline.Nanos) {
+func (c *layoutReader) use(key pendingKey, now timeline.Nanos) {
 	if p := c.pending[key]; p != nil {
 		p.start.count(now)
 		if p.changed != now || !p.ending {
@@ -342,7 +342,7 @@ func (c *layoutCollector) use(key pendingKey, now timeline.Nanos) {
 }
 
 // unmatchedEnd does the same for an end without a start in its slice: ends of intervals that cross others are of that kind.
-func (c *layoutCollector) unmatchedEnd(s *layoutStart, thread timeline.TrackID, now timeline.Nanos) {
+func (c *layoutReader) unmatchedEnd(s *layoutStart, thread timeline.TrackID, now timeline.Nanos) {
 	key := pendingKey{thread, s.provider, s.key}
 	if p := c.pending[key]; p != nil && p.changed == now && p.ending {
 		p.before.count(now) // it came before the start at the same time, which would be its own otherwise

@@ -11,15 +11,15 @@ import (
 // Collect goes through a timeline, which is nested, and keeps what reports need. Threads without samples, states and forced
 // layouts are left out. The error is one of the timeline's temporary files, or ctx's.
 func Collect(ctx context.Context, tl *timeline.Timeline) (*Profiles, error) {
-	c := newCollector(tl)
+	c := newReader(tl)
 	if err := timeline.WalkNested(ctx, tl, c.item); err != nil {
 		return nil, err
 	}
 	return c.finish(), nil
 }
 
-// finish makes the threads of what was collected.
-func (c *collector) finish() *Profiles {
+// finish makes the threads of what was read.
+func (c *reader) finish() *Profiles {
 	for _, ct := range c.threads {
 		if ct == nil {
 			continue
@@ -34,7 +34,7 @@ func (c *collector) finish() *Profiles {
 	return c.p
 }
 
-// role says what a track is to a collector.
+// role says what a track is to a reader.
 type role struct {
 	kind   roleKind
 	thread timeline.TrackID
@@ -59,19 +59,19 @@ var stateSources = map[timeline.Role]string{
 // line that runs.
 const sourceFirefox = "gecko"
 
-// collector sorts the items of a timeline by thread.
-type collector struct {
+// reader sorts the items of a timeline by thread.
+type reader struct {
 	tl      *timeline.Timeline
 	p       *Profiles
 	roles   []role
-	threads []*collectedThread // by TrackID
-	kinds   []sliceKind        // by NameID
+	threads []*sampledThread // by TrackID
+	kinds   []sliceKind      // by NameID
 
 	weightsAreNanos bool
 }
 
-// collectedThread is a thread whose samples have no states yet.
-type collectedThread struct {
+// sampledThread is a thread whose samples have no states yet.
+type sampledThread struct {
 	thread  *Thread
 	samples []observation // the stack is a timeline.CallstackID, the length the weight
 	foreign bool          // there are samples whose weights are no times
@@ -90,12 +90,12 @@ type stateSlice struct {
 
 func (s *stateSlice) end() timeline.Nanos { return s.ts + min(s.dur, math.MaxInt64-s.ts) }
 
-func newCollector(tl *timeline.Timeline) *collector {
-	c := &collector{
+func newReader(tl *timeline.Timeline) *reader {
+	c := &reader{
 		tl: tl, p: &Profiles{stacks: newStackTable()},
 		roles:           make([]role, tl.TrackCount()),
 		kinds:           make([]sliceKind, tl.NameCount()+1),
-		threads:         make([]*collectedThread, tl.TrackCount()),
+		threads:         make([]*sampledThread, tl.TrackCount()),
 		weightsAreNanos: tl.SampleDescription().Unit == timeline.SampleUnitNanos,
 	}
 	for id := range timeline.TrackID(tl.TrackCount()) {
@@ -113,20 +113,20 @@ func newCollector(tl *timeline.Timeline) *collector {
 	return c
 }
 
-// at returns what is collected of a thread.
-func (c *collector) at(id timeline.TrackID) *collectedThread {
+// at returns what was read of a thread.
+func (c *reader) at(id timeline.TrackID) *sampledThread {
 	if c.threads[id] == nil {
 		tr := c.tl.Track(id)
 		process := c.tl.Track(tr.Parent)
 		t := &Thread{ThreadID: ThreadID{Process: process.FullName(), PID: process.InputID, Thread: tr.FullName(), TID: tr.InputID}}
 		t.Source = c.tl.SampleDescription().Source
-		c.threads[id] = &collectedThread{thread: t}
+		c.threads[id] = &sampledThread{thread: t}
 	}
 	return c.threads[id]
 }
 
 // item takes in one item of the timeline; open are the slices around it, of which only those of threads are asked for.
-func (c *collector) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
+func (c *reader) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
 	r := c.roles[it.Track]
 	switch {
 	case r.kind == noRole:
@@ -144,7 +144,7 @@ func (c *collector) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]
 }
 
 // stateSlice takes in a slice of a state track.
-func (c *collector) stateSlice(ct *collectedThread, it *timeline.Item) {
+func (c *reader) stateSlice(ct *sampledThread, it *timeline.Item) {
 	s := stateSlice{ts: it.TS, dur: it.Dur, state: ct.thread.states.id(string(it.Name))}
 	if it.Dur == timeline.NoTime {
 		s.dur = math.MaxInt64 - it.TS
@@ -168,7 +168,7 @@ func (c *collector) stateSlice(ct *collectedThread, it *timeline.Item) {
 }
 
 // finish makes observations of the samples and states of a thread.
-func (ct *collectedThread) finish(tl *timeline.Timeline, stacks *stackTable, nanos bool) {
+func (ct *sampledThread) finish(tl *timeline.Timeline, stacks *stackTable, nanos bool) {
 	timed := nanos && !ct.foreign
 	if !timed {
 		measure(ct.samples)
@@ -196,7 +196,7 @@ func (ct *collectedThread) finish(tl *timeline.Timeline, stacks *stackTable, nan
 func clampCount(n int64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
 // counted reports whether the states say of each sample which one it has.
-func (ct *collectedThread) counted() bool {
+func (ct *sampledThread) counted() bool {
 	var n int64
 	for _, s := range ct.states {
 		if s.samples == 0 || s.samples > int64(len(ct.samples))-n {
@@ -230,7 +230,7 @@ func measure(samples []observation) {
 // joinByCount gives every state as many samples as it says. Samples that know no time of their own share that of the state,
 // each until the next one: the form in which they were written may have rounded their times and left out their weights. Not
 // so in Firefox, whose states go on where samples are missing.
-func (ct *collectedThread) joinByCount(tl *timeline.Timeline, stacks *stackTable, timed bool) {
+func (ct *sampledThread) joinByCount(tl *timeline.Timeline, stacks *stackTable, timed bool) {
 	t := ct.thread
 	t.observations = ct.samples
 	rest := ct.samples
@@ -260,7 +260,7 @@ func share(samples []observation, s *stateSlice) {
 }
 
 // joinByTime gives every sample the state at its time.
-func (ct *collectedThread) joinByTime(tl *timeline.Timeline, stacks *stackTable, timed bool) {
+func (ct *sampledThread) joinByTime(tl *timeline.Timeline, stacks *stackTable, timed bool) {
 	t := ct.thread
 	rest := ct.samples
 	for i := range ct.states {
