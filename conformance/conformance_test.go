@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/pftrace"
 )
 
 // How many cases and recordings there are: a test that finds fewer has lost some.
@@ -20,14 +21,14 @@ const (
 )
 
 // eventsOnly leaves out what weft adds to the events of a trace.
-var eventsOnly = convert.Options{JSCalls: convert.JSCallsOff, Samples: convert.SamplesNone}
+var eventsOnly = convert.Options{JSCalls: convert.JSCallsOff, Samples: pftrace.NoSamples}
 
 // outputForms are the forms of output that must say the same.
 var outputForms = []convert.Options{
-	{Compress: convert.CompressNone},
-	{Compress: convert.CompressZlib},
-	{Compress: convert.CompressZstd},
-	{Packets: convert.PacketsCompact},
+	{Compression: pftrace.Uncompressed},
+	{Compression: pftrace.Zlib},
+	{Compression: pftrace.Zstd},
+	{Packets: pftrace.Compact},
 }
 
 // TestCases compares the results of all small cases with their tables. The small cases are also tried in other forms
@@ -67,7 +68,7 @@ func TestRecordings(t *testing.T) {
 				t.Fatalf("recording %s is missing", source)
 			}
 			for _, opts := range []convert.Options{eventsOnly, {
-				JSCalls: convert.JSCallsOff, Samples: convert.SamplesNone, Packets: convert.PacketsCompact, Compress: convert.CompressZlib,
+				JSCalls: convert.JSCallsOff, Samples: pftrace.NoSamples, Packets: pftrace.Compact, Compression: pftrace.Zlib,
 			}} {
 				p, _ := mustProject(t, recording.Read(t, path), opts)
 				for _, table := range tableNames {

@@ -68,8 +68,8 @@ func TestAttributionTakesEarlierAway(t *testing.T) {
 		traces := map[string][]byte{"": input}
 		if !strings.HasSuffix(name, ".pftrace") {
 			traces = map[string][]byte{}
-			for _, codec := range []convert.Compression{convert.CompressNone, convert.CompressZlib, convert.CompressZstd} {
-				traces[" "+string(codec)] = converted(t, input, convert.Options{Compress: codec})
+			for _, codec := range []pftrace.Compression{pftrace.Uncompressed, pftrace.Zlib, pftrace.Zstd} {
+				traces[" "+string(codec)] = converted(t, input, convert.Options{Compression: codec})
 			}
 		}
 		for form, trace := range traces {
@@ -245,7 +245,7 @@ func TestAttributionAgain(t *testing.T) {
 			sameCosts(t, wholeCosts(t, complete), wholeCosts(t, input))
 			all := seen(t, complete)
 			for way, w := range writeBacks {
-				opts := convert.Options{WriteBack: w, Compress: convert.CompressZlib}
+				opts := convert.Options{WriteBack: w, Compression: pftrace.Zlib}
 				part := attributed(t, input, opts)
 				verify(t, bytes.NewReader(part))
 				want := seen(t, part)
@@ -284,13 +284,13 @@ func TestAttributingTwice(t *testing.T) {
 	} {
 		t.Run(recording.Name(name), func(t *testing.T) {
 			input := findRecording(t, name)
-			for _, codec := range []convert.Compression{convert.CompressNone, convert.CompressZlib, convert.CompressZstd} {
-				opts := convert.Options{Compress: codec, KeepPackets: true}
+			for _, codec := range []pftrace.Compression{pftrace.Uncompressed, pftrace.Zlib, pftrace.Zstd} {
+				opts := convert.Options{Compression: codec, KeepPackets: true}
 				once := attributed(t, input, opts)
 				if again := attributed(t, once, opts); !bytes.Equal(again, once) {
 					t.Errorf("%v: attributed again, %d bytes became %d others", codec, len(once), len(again))
 				}
-				if codec == convert.CompressNone {
+				if codec == pftrace.Uncompressed {
 					sameCosts(t, wholeCosts(t, once), wholeCosts(t, input))
 				}
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/pftrace"
 )
 
 // packets returns the packets of a trace.
@@ -184,9 +185,9 @@ func TestAttributedTraceKeepsItsBundles(t *testing.T) {
 		t.Fatal("the recording is missing")
 	}
 	input := recording.Read(t, path)
-	for _, codec := range []convert.Compression{convert.CompressZlib, convert.CompressZstd} {
+	for _, codec := range []pftrace.Compression{pftrace.Zlib, pftrace.Zstd} {
 		var bundled bytes.Buffer
-		if _, err := convert.Convert(context.Background(), &bundled, bytes.NewReader(input), convert.Options{Compress: codec}); err != nil {
+		if _, err := convert.Convert(context.Background(), &bundled, bytes.NewReader(input), convert.Options{Compression: codec}); err != nil {
 			t.Fatal(err)
 		}
 		output := attributed(t, bundled.Bytes(), convert.Options{KeepPackets: true})

@@ -10,6 +10,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/pftrace"
 )
 
 // What the page saw of itself lies, in the trace that Chrome recorded meanwhile, over what Chrome says was going on: every
@@ -93,7 +94,7 @@ func TestSelfProfileJoinsPerfettoTrace(t *testing.T) {
 		{"all", convert.Options{Profile: convert.ProfileAll}, true},
 		{"its own", convert.Options{Profile: "0x3"}, true},
 		{"from startTime", convert.Options{Profile: "0x3", ProfileBase: convert.ProfileBaseStartTime}, true},
-		{"pieces", convert.Options{JSCalls: convert.JSCallsOff, Samples: convert.SamplesNone}, true},
+		{"pieces", convert.Options{JSCalls: convert.JSCallsOff, Samples: pftrace.NoSamples}, true},
 		{"another one", convert.Options{}, false},
 	} {
 		var perfetto, joined bytes.Buffer

@@ -11,13 +11,14 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/tracegen"
+	"github.com/weft-trace/weft/pftrace"
 )
 
 // What the ways to the output differ in. 0 is the default budget, with which these inputs stay in memory.
 var (
 	pathBudgets = []int64{0, 2_000_000, smallestMemory}
 	pathWorkers = []int{1, 2, 3}
-	pathCodecs  = []convert.Compression{convert.CompressNone, convert.CompressZlib, convert.CompressZstd}
+	pathCodecs  = []pftrace.Compression{pftrace.Uncompressed, pftrace.Zlib, pftrace.Zstd}
 )
 
 // pathInputs returns traces that are read in blocks (of 1 MiB) and written in several segments (of 32,768 records). That
@@ -46,14 +47,14 @@ func TestAllPathsGiveTheSameBytes(t *testing.T) {
 			}
 			hasSegments(t, input)
 			for c, codec := range pathCodecs {
-				plain := convert.Options{Workers: 1, Compress: codec}
+				plain := convert.Options{Workers: 1, Compression: codec}
 				want, _ := convertTrace(t, input, plain)
 				for i, memory := range pathBudgets {
 					for j, workers := range pathWorkers {
 						if (i+j)%len(pathCodecs) != c {
 							continue
 						}
-						opts := convert.Options{Memory: memory, Workers: workers, Compress: codec, TempDir: t.TempDir()}
+						opts := convert.Options{Memory: memory, Workers: workers, Compression: codec, TempDir: t.TempDir()}
 						t.Run(fmt.Sprintf("%v,%d bytes,%d workers", codec, memory, workers), func(t *testing.T) {
 							sameBytes(t, input, want, opts)
 						})
@@ -105,7 +106,7 @@ func TestCompactPacketsSayTheSame(t *testing.T) {
 	for name, input := range pathInputs(t) {
 		t.Run(name, func(t *testing.T) {
 			plain, _ := convertTrace(t, input, convert.Options{})
-			compact, _ := convertTrace(t, input, convert.Options{Packets: convert.PacketsCompact})
+			compact, _ := convertTrace(t, input, convert.Options{Packets: pftrace.Compact})
 			if len(compact) >= len(plain) {
 				t.Errorf("%d bytes of compact packets, %d of plain ones", len(compact), len(plain))
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/pftrace"
 )
 
 // onLanes are the calls that lie on lanes beside their thread: those that DevTools leaves out of its tree (leftOutOf), as
@@ -83,7 +84,7 @@ func TestSamplesDoNotChangeCalls(t *testing.T) {
 			}
 			for _, mode := range []convert.JSCalls{convert.JSCallsDevTools, convert.JSCallsRefined, convert.JSCallsSeparate} {
 				var first []string
-				for i, form := range []convert.Samples{convert.SamplesStackSample, convert.SamplesStreamingProfile, convert.SamplesNone} {
+				for i, form := range []pftrace.Samples{pftrace.StackSample, pftrace.StreamingProfile, pftrace.NoSamples} {
 					p, _ := mustProject(t, recording.Read(t, path), convert.Options{JSCalls: mode, Samples: form})
 					var lines []string
 					for _, s := range p.slices {

@@ -147,7 +147,7 @@ func TestDeterminism(t *testing.T) {
 				for _, opts.Workers = range []int{1, 2, 7} {
 					got, _ := convertTrace(t, input, opts)
 					if !bytes.Equal(want, got) {
-						t.Errorf("%v, %v: %d workers give other bytes than one", opts.Compress, opts.Packets, opts.Workers)
+						t.Errorf("%v, %v: %d workers give other bytes than one", opts.Compression, opts.Packets, opts.Workers)
 					}
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/pftrace"
 )
 
 const (
@@ -103,7 +104,7 @@ func convertLarge(t *testing.T, input []byte) {
 	}
 	defer file.Close()
 	opts := eventsOnly
-	opts.Compress = convert.CompressZlib
+	opts.Compression = pftrace.Zlib
 	report, err := convert.Convert(context.Background(), file, bytes.NewReader(input), opts)
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracegen"
+	"github.com/weft-trace/weft/pftrace"
 )
 
 // Guards of speed that do not depend on the machine: how often memory is allocated for an event more. What is allocated
@@ -137,7 +138,7 @@ func convertAll(trace []byte, opts convert.Options) error {
 // events makes a conversion one of the events alone: the functions and stacks of a V8 profile are no events, and packages
 // v8profile and profilecalls guard what a sample costs.
 func events(opts convert.Options) convert.Options {
-	opts.JSCalls, opts.Samples = convert.JSCallsOff, convert.SamplesNone
+	opts.JSCalls, opts.Samples = convert.JSCallsOff, pftrace.NoSamples
 	return opts
 }
 
@@ -157,7 +158,7 @@ func TestAllocationsPerEvent(t *testing.T) {
 		{"convert", 0.25, func(trace []byte) error { return convertAll(trace, events(convert.Options{Workers: 1})) }},
 		{"convert in segments", 0.25, func(trace []byte) error { return convertAll(trace, events(convert.Options{Workers: 2})) }},
 		{"convert, zlib", 0.25, func(trace []byte) error {
-			return convertAll(trace, events(convert.Options{Workers: 1, Compress: convert.CompressZlib}))
+			return convertAll(trace, events(convert.Options{Workers: 1, Compression: pftrace.Zlib}))
 		}},
 		{"convert, on disk", 0.3, func(trace []byte) error {
 			return convertAll(trace, events(convert.Options{Workers: 1, Memory: 1 << 20, TempDir: t.TempDir()}))

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/pftrace"
 )
 
 // BenchmarkAttribute converts a recording as the command does, without and with attribution: the difference is what
@@ -30,7 +31,7 @@ func BenchmarkAttribute(b *testing.B) {
 			b.SetBytes(int64(len(input)))
 			b.ReportAllocs()
 			for b.Loop() {
-				opts := convert.Options{Compress: convert.CompressZlib, Attribute: bench.opts}
+				opts := convert.Options{Compression: pftrace.Zlib, Attribute: bench.opts}
 				if _, err := convert.Convert(context.Background(), io.Discard, bytes.NewReader(input), opts); err != nil {
 					b.Fatal(err)
 				}

@@ -12,6 +12,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/tracegen"
+	"github.com/weft-trace/weft/pftrace"
 )
 
 // The benchmarks measure whole conversions in memory, of JSON that is not compressed. Each reports how many times as
@@ -62,7 +63,7 @@ func benchmarkInput(b *testing.B, input []byte) {
 	}{
 		{"args=all", convert.Options{}},
 		{"args=none", convert.Options{NoArgs: true}},
-		{"args=all,zlib", convert.Options{Compress: convert.CompressZlib}},
+		{"args=all,zlib", convert.Options{Compression: pftrace.Zlib}},
 	} {
 		b.Run(variant.name, func(b *testing.B) {
 			benchmarkConvert(b, input, variant.opts)

@@ -88,7 +88,7 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	describe(tl, report)
 	writing := time.Now()
 	counted := &countingWriter{w: dst}
-	wire, err := pfwire.ParseOptions(string(l.opts.Compress), string(l.opts.Packets), string(l.opts.Samples))
+	wire, err := l.opts.wire()
 	if err != nil {
 		return nil, err
 	}

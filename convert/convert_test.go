@@ -29,8 +29,8 @@ const smallTrace = `{"traceEvents":[
 func ExampleConvert() {
 	in := strings.NewReader(smallTrace)
 	report, err := convert.Convert(context.Background(), io.Discard, in, convert.Options{
-		NoArgs:   true,
-		Compress: convert.CompressZlib,
+		NoArgs:      true,
+		Compression: pftrace.Zlib,
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -45,9 +45,9 @@ func ExampleConvert() {
 }
 
 func TestConvertIsValid(t *testing.T) {
-	for _, compression := range []convert.Compression{convert.CompressNone, convert.CompressZlib, convert.CompressZstd} {
+	for _, compression := range []pftrace.Compression{pftrace.Uncompressed, pftrace.Zlib, pftrace.Zstd} {
 		var out bytes.Buffer
-		report, err := convert.Convert(t.Context(), &out, strings.NewReader(smallTrace), convert.Options{Compress: compression})
+		report, err := convert.Convert(t.Context(), &out, strings.NewReader(smallTrace), convert.Options{Compression: compression})
 		if err != nil {
 			t.Fatal(err)
 		}

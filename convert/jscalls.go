@@ -9,6 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
+	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -51,7 +52,7 @@ type jsThread struct {
 
 // wantsProfiles reports whether anything is to be made of the V8 profiles of a trace. Else their events stay events.
 func (o *Options) wantsProfiles() bool {
-	return o.JSCalls != JSCallsOff || o.Samples != SamplesNone || o.Profile != ""
+	return o.JSCalls != JSCallsOff || o.Samples != pftrace.NoSamples || o.Profile != ""
 }
 
 // profileAssembler returns an assembler for the V8 profiles of a trace, nil if nothing is to be made of them.
@@ -90,7 +91,7 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 			// Nobody knows which thread it was, or that shows another one.
 			t.Track = b.Thread(timeline.TrackID(r.Process), timeline.ThreadKey{Text: jsprofile.V8ProfileThread + r.ID})
 		}
-		if j.opts.Samples != SamplesNone {
+		if j.opts.Samples != pftrace.NoSamples {
 			j.describeSamples(b, t)
 			if err := t.AddSamples(ctx, b); err != nil {
 				return err

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracetext"
+	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -170,7 +171,7 @@ var profileCases = []struct {
 		[]string{"110 1/2 sample", "110 1/2/track:V8_state script +20", "120 1/2 sample"}, "",
 	},
 	{
-		"no samples", []string{head(2, 100, "0x1", ""), piece(150, "0x1")}, convert.Options{Samples: convert.SamplesNone},
+		"no samples", []string{head(2, 100, "0x1", ""), piece(150, "0x1")}, convert.Options{Samples: pftrace.NoSamples},
 		[]string{"110 1/2 f +10", "110 1/2/track:V8_state script +20"}, "",
 	},
 }

@@ -3,6 +3,7 @@ package convert_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -271,4 +273,31 @@ func firstDifference(what string, was, is []string) string {
 		return fmt.Sprintf("%d and %d %ss", len(was), len(is), what)
 	}
 	return ""
+}
+
+// TestOpenLeavesSamples opens a trace with options about the form of an output, which are not about what is read.
+func TestOpenLeavesSamples(t *testing.T) {
+	path, ok := recording.Find(t, "traces/chrome/chrome-devtools-tiny.json")
+	if !ok {
+		t.Fatal("no recording")
+	}
+	data := recording.Read(t, path)
+	want := openTrace(t, data).Summary()
+	opts := convert.Options{Samples: pftrace.NoSamples, Packets: pftrace.Compact, Compression: pftrace.Zstd, JSCalls: convert.JSCallsOff}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	tr, err := convert.Open(ctx, bytes.NewReader(data), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	if got := tr.Summary().Samples; got == 0 || got != want.Samples {
+		t.Errorf("%d samples, want %d", got, want.Samples)
+	}
+	cancel()
+	for _, err = range tr.Events() {
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("a loop after the end of the context: %v", err)
+	}
 }

@@ -6,10 +6,12 @@ import (
 	"slices"
 
 	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -23,17 +25,14 @@ type Options struct {
 	Args   []string
 	NoArgs bool
 
-	// Compress says whether packets are bundled and compressed.
-	Compress Compression
-
-	// Packets says how the packets of events are written; the zero value makes them easy to read.
-	Packets Packets
-
-	// Samples says in which form call-stack samples are written; the zero value keeps all that is known of them.
-	Samples Samples
+	// Compression, Packets and Samples say how the output is written, as the options of package pftrace do. Slices made of samples
+	// are written without the samples, too.
+	Compression pftrace.Compression
+	Packets     pftrace.Packets
+	Samples     pftrace.Samples
 
 	// JSCalls says whether calls are made of samples of JavaScript; the zero value makes them by the refined rules.
-	// With JSCallsOff and SamplesNone the events of V8 profiles in traces stay events.
+	// With JSCallsOff and pftrace.NoSamples, Convert leaves the events of V8 profiles in traces as they are.
 	JSCalls JSCalls
 
 	// ProfileBase says from when the times of V8 profiles in traces count; the zero value takes what DevTools takes.
@@ -94,39 +93,6 @@ const (
 	FormatProbes     Format = "probes"
 )
 
-// Compression says how the packets of a Perfetto trace are compressed.
-type Compression string
-
-// The compressions. Every version of Perfetto reads zlib, Perfetto since v58 zstd.
-const (
-	CompressNone Compression = "none"
-	CompressZlib Compression = "zlib"
-	CompressZstd Compression = "zstd"
-)
-
-// Packets says how the packets of events are written.
-type Packets string
-
-const (
-	// PacketsPlain gives each packet its time in nanoseconds and its track.
-	PacketsPlain Packets = "plain"
-	// PacketsCompact gives the time since the packet before, and no track where it is the most frequent one. Viewers show
-	// the same; a program that reads packets itself must know clock snapshots and packet defaults.
-	PacketsCompact Packets = "compact"
-)
-
-// Samples says in which form call-stack samples are written.
-type Samples string
-
-const (
-	// SamplesStackSample writes them with everything that is known of them. Perfetto shows them since v58.
-	SamplesStackSample Samples = "stack-sample"
-	// SamplesStreamingProfile writes call stacks and times in microseconds, which every version of Perfetto shows.
-	SamplesStreamingProfile Samples = "streaming-profile"
-	// SamplesNone leaves samples out. Slices made of samples stay.
-	SamplesNone Samples = "none"
-)
-
 // JSCalls says what becomes of the samples of JavaScript beside the samples themselves.
 type JSCalls string
 
@@ -162,14 +128,18 @@ func (o *Options) complete() error {
 	if len(o.Args) > 0 && o.NoArgs {
 		return errors.New("of arguments either none or some are kept")
 	}
+	_, err := o.wire()
 	return cmp.Or(
+		err,
 		choose("format", &o.From, formatNames...),
-		choose("compression", &o.Compress, CompressNone, CompressZlib, CompressZstd),
-		choose("form", &o.Packets, PacketsPlain, PacketsCompact),
-		choose("form", &o.Samples, SamplesStackSample, SamplesStreamingProfile, SamplesNone),
 		choose("kind of calls", &o.JSCalls, JSCallsRefined, JSCallsDevTools, JSCallsSeparate, JSCallsOff),
 		choose("begin of profiles", &o.ProfileBase, ProfileBaseTS, ProfileBaseStartTime),
 	)
+}
+
+// wire returns the options of the output as package pfwire has them.
+func (o *Options) wire() (pfwire.Options, error) {
+	return pfwire.ParseOptions(string(o.Compression), string(o.Packets), string(o.Samples))
 }
 
 // choose sets a word that is not given to the first of the choices.
@@ -215,7 +185,7 @@ func (o *Options) keepArg() func(key []byte) bool {
 
 // samplesWritten returns how many samples of a timeline are in an output.
 func (o *Options) samplesWritten(tl *timeline.Timeline) int64 {
-	if o.Samples == SamplesNone {
+	if o.Samples == pftrace.NoSamples {
 		return 0
 	}
 	return tl.Totals().Samples - int64(tl.Problems().Count(problem.SampleWithoutStack))

@@ -1,9 +1,6 @@
 package convert
 
-import (
-	"slices"
-	"testing"
-)
+import "testing"
 
 // Words that are not given are the defaults; those that do not exist are refused with a list of those that do.
 func TestOptionWords(t *testing.T) {
@@ -11,19 +8,14 @@ func TestOptionWords(t *testing.T) {
 	if err := opts.complete(); err != nil {
 		t.Fatal(err)
 	}
-	want := Options{
-		From: FormatAuto, Compress: CompressNone, Packets: PacketsPlain, Samples: SamplesStackSample, JSCalls: JSCallsRefined,
-		ProfileBase: ProfileBaseTS,
-	}
-	got := []string{string(opts.From), string(opts.Compress), string(opts.Packets), string(opts.Samples), string(opts.JSCalls), string(opts.ProfileBase)}
-	if !slices.Equal(got, []string{string(want.From), string(want.Compress), string(want.Packets), string(want.Samples), string(want.JSCalls), string(want.ProfileBase)}) {
-		t.Errorf("the defaults are %q", got)
+	if opts.From != FormatAuto || opts.JSCalls != JSCallsRefined || opts.ProfileBase != ProfileBaseTS {
+		t.Errorf("the defaults are %q, %q and %q", opts.From, opts.JSCalls, opts.ProfileBase)
 	}
 	for message, opts := range map[string]Options{
 		`unknown format "x"; use auto, chrome-json, perfetto, cpuprofile, firefox, jsprofile or probes`: {From: "x"},
-		`unknown compression "x"; use none, zlib or zstd`:                                               {Compress: "x"},
-		`unknown form "x"; use plain or compact`:                                                        {Packets: "x"},
-		`unknown form "x"; use stack-sample, streaming-profile or none`:                                 {Samples: "x"},
+		`unknown compression "x"; use none, zlib or zstd`:                                               {Compression: "x"},
+		`unknown form of packets "x"; use plain or compact`:                                             {Packets: "x"},
+		`unknown form of samples "x"; use stack-sample, streaming-profile or none`:                      {Samples: "x"},
 		`unknown kind of calls "x"; use refined, devtools, separate or off`:                             {JSCalls: "x"},
 		`unknown begin of profiles "x"; use ts or startTime`:                                            {ProfileBase: "x"},
 		`of arguments either none or some are kept`:                                                     {NoArgs: true, Args: []string{"url"}},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -88,7 +89,7 @@ var nativeCases = []struct {
 	},
 	{
 		"not wanted", []string{nativeHead(100, 1, "Internal"), nativeChunk(150, 1, 2, 2)},
-		convert.Options{JSCalls: convert.JSCallsOff, Samples: convert.SamplesNone}, nil, 2, "",
+		convert.Options{JSCalls: convert.JSCallsOff, Samples: pftrace.NoSamples}, nil, 2, "",
 	},
 	{
 		"begin of the sampler", []string{nativeHead(100, 1, "Internal"), nativeChunk(150, 1, 2, 2)},

@@ -45,9 +45,8 @@ var weftNames = []string{
 	"Context: Frame", "Contexts", "(contexts and states)",
 }
 
-// meanings are the names that mean something by the specifications, which tests therefore leave: Chrome's main process
-// and threads are found by them (attribution.md, Trees of contexts; profile-calls.md 2), Firefox's main threads name their
-// process (firefox.md 2).
+// meanings are the names that mean something by the specifications, which tests therefore leave: Chrome's main process and
+// threads are found by them (profile-calls.md 2), and Firefox's main threads name their process (firefox.md 2).
 var meanings = []string{"Browser", "CrBrowserMain", "CrRendererMain", "GeckoMain"}
 
 // unlessMeaning returns a renaming that leaves names with a meaning and empty ones.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/tracegen"
+	"github.com/weft-trace/weft/pftrace"
 )
 
 // What a small file costs beside its events: many tools write thousands of them.
@@ -31,7 +32,7 @@ func smallTraces(tb testing.TB) (traces [][]byte) {
 	return traces
 }
 
-var smallOptions = convert.Options{Workers: 1, Compress: convert.CompressZlib}
+var smallOptions = convert.Options{Workers: 1, Compression: pftrace.Zlib}
 
 func BenchmarkManySmallFiles(b *testing.B) {
 	traces := smallTraces(b)
@@ -86,12 +87,12 @@ func TestConverterIsAsNew(t *testing.T) {
 	traces := smallTraces(t)
 	var used convert.Converter
 	for _, trace := range traces[:4] {
-		for _, compression := range []convert.Compression{convert.CompressNone, convert.CompressZlib, convert.CompressZstd} {
+		for _, compression := range []pftrace.Compression{pftrace.Uncompressed, pftrace.Zlib, pftrace.Zstd} {
 			if _, err := used.Convert(t.Context(), io.Discard, bytes.NewReader([]byte("no trace")), smallOptions); err == nil {
 				t.Fatal("no error")
 			}
 			var want, got bytes.Buffer
-			opts := convert.Options{Workers: 1, Compress: compression}
+			opts := convert.Options{Workers: 1, Compression: compression}
 			if _, err := convert.Convert(t.Context(), &want, bytes.NewReader(trace), opts); err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"context"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
@@ -40,5 +41,5 @@ func (r *Report) count(tl *timeline.Timeline) {
 			r.Tracks.Other++
 		}
 	}
-	r.Problems = bridge.Trace[trace.Trace](tl).Problems()
+	r.Problems = bridge.Trace[trace.Trace](context.Background(), tl).Problems()
 }

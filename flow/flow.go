@@ -21,10 +21,12 @@ import (
 // because one slice leads to several, is one flow here, and a flow that only one slice belongs to is a flow as well.
 //
 // An Index holds about 200 bytes for each end of a flow. What is more than the trace's memory budget lies in temporary
-// files. It must be closed, before the trace is, and is not safe for concurrent use.
+// files. It must be closed, before the trace is, and is not safe for concurrent use. The context of NewIndex governs it until
+// then, as that of a trace does.
 type Index struct {
-	tr *trace.Trace
-	x  *flowindex.Index
+	ctx context.Context
+	tr  *trace.Trace
+	x   *flowindex.Index
 }
 
 // Flow is one flow of the input: from the start of its id to the end, or to the next start.
@@ -84,7 +86,7 @@ func NewIndex(ctx context.Context, tr *trace.Trace) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Index{tr: tr, x: x}, nil
+	return &Index{ctx: ctx, tr: tr, x: x}, nil
 }
 
 // Close frees the memory and the temporary files of the index.
@@ -94,13 +96,13 @@ func (x *Index) Close() error { return x.x.Close() }
 var errStop = errors.New("stop")
 
 // each makes an iterator of a search that calls a function for what it finds.
-func each[T any](search func(found func(T) error) error) iter.Seq2[T, error] {
+func each[T any](ctx context.Context, search func(found func(T) error) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		err := search(func(v T) error {
 			if !yield(v, nil) {
 				return errStop
 			}
-			return nil
+			return ctx.Err()
 		})
 		if err != nil && !errors.Is(err, errStop) {
 			var none T
@@ -112,9 +114,9 @@ func each[T any](search func(found func(T) error) error) iter.Seq2[T, error] {
 // Flows returns the flows with an id, one name and category after the other, each in the order in which they start; with the
 // id "" those of all ids. Ids are as in the input, see Find.
 func (x *Index) Flows(id string) iter.Seq2[Flow, error] {
-	return each(func(found func(Flow) error) error {
+	return each(x.ctx, func(found func(Flow) error) error {
 		if id != "" {
-			return x.x.Each(context.Background(), id, func(f flowindex.Flow) error { return found(flowOf(f)) })
+			return x.x.Each(x.ctx, id, func(f flowindex.Flow) error { return found(flowOf(f)) })
 		}
 		for number := range x.x.Len() {
 			f, err := x.x.Flow(number)
@@ -137,7 +139,7 @@ func (x *Index) Flows(id string) iter.Seq2[Flow, error] {
 // finds both. Those of Perfetto are decimal, or hexadecimal with 0x. Those of Firefox are texts of 17 characters, of which
 // the last, a zero that means nothing, may be left out.
 func (x *Index) Find(id string, at trace.Nanos) ([]Flow, error) {
-	found, err := x.x.Find(context.Background(), id, at)
+	found, err := x.x.Find(x.ctx, id, at)
 	var flows []Flow
 	for _, f := range found {
 		flows = append(flows, flowOf(f))
@@ -147,8 +149,8 @@ func (x *Index) Find(id string, at trace.Nanos) ([]Flow, error) {
 
 // Members returns the members of a flow, in the order in which it passes them.
 func (x *Index) Members(f Flow) iter.Seq2[Member, error] {
-	return each(func(found func(Member) error) error {
-		return x.x.Members(context.Background(), f.found, func(m flowindex.Member) error { return found(x.member(f, m)) })
+	return each(x.ctx, func(found func(Member) error) error {
+		return x.x.Members(x.ctx, f.found, func(m flowindex.Member) error { return found(x.member(f, m)) })
 	})
 }
 
@@ -174,12 +176,12 @@ func (x *Index) Of(event trace.EventID) (all []Member, err error) {
 //
 // What was reached is remembered, which takes some 20 bytes for each flow and each slice.
 func (x *Index) Connected(from []Flow, nested bool) iter.Seq2[Connection, error] {
-	return each(func(found func(Connection) error) error {
+	return each(x.ctx, func(found func(Connection) error) error {
 		var begin []flowindex.Flow
 		for _, f := range from {
 			begin = append(begin, f.found)
 		}
-		return x.x.Connected(context.Background(), begin, nested, func(c flowindex.Connection) error {
+		return x.x.Connected(x.ctx, begin, nested, func(c flowindex.Connection) error {
 			before, err := x.x.Flow(c.From)
 			if err != nil {
 				return err

@@ -342,5 +342,5 @@ func (b *Builder) Finish(ctx context.Context) (*Trace, error) {
 		}
 		return nil, err
 	}
-	return newTrace(tl), nil
+	return newTrace(ctx, tl), nil
 }

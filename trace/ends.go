@@ -40,7 +40,7 @@ var bySlice = extsort.Order[sliceEnd]{
 func (t *Trace) takeEnds() (*sliceEnds, error) {
 	s := t.ends
 	if s == nil {
-		return collectEnds(t.tl)
+		return collectEnds(t.ctx, t.tl)
 	}
 	t.ends = nil
 	if err := s.rewind(); err != nil {
@@ -58,9 +58,9 @@ func (t *Trace) putEnds(s *sliceEnds) {
 	t.ends = s
 }
 
-func collectEnds(tl *timeline.Timeline) (*sliceEnds, error) {
+func collectEnds(ctx context.Context, tl *timeline.Timeline) (*sliceEnds, error) {
 	s := &sliceEnds{ends: extsort.New(bySlice, tl.Memory()/8, tl.TempDir()), pending: map[EventID]sliceEnd{}}
-	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+	err := tl.Walk(ctx, func(it *timeline.Item) error {
 		if it.Kind != timeline.ItemEnd || (it.ThreadTime == timeline.CPUTime{}) && len(it.Args) == 0 {
 			return nil
 		}

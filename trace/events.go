@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"context"
 	"errors"
 	"iter"
 	"slices"
@@ -17,7 +16,8 @@ var errStop = errors.New("stop")
 // final length and with the arguments and the CPU time that its end brings.
 //
 // The Event is overwritten by the next one; Event.Clone keeps it. The loop may be left early, started again, and run inside
-// another one. An error, which can only be one of temporary files, comes as the last pair, with a nil Event.
+// another one. An error, which can only be one of temporary files or that of the trace's context, comes as the last pair, with a
+// nil Event.
 func (t *Trace) Events() iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		ends, err := t.takeEnds()
@@ -29,7 +29,7 @@ func (t *Trace) Events() iter.Seq2[*Event, error] {
 		t.describeTracks()
 		t.names.prepare(t.tl)
 		r := eventReader{t: t, ends: ends, yield: yield}
-		if err := timeline.WalkNested(context.Background(), t.tl, r.item); err != nil && !errors.Is(err, errStop) {
+		if err := timeline.WalkNested(t.ctx, t.tl, r.item); err != nil && !errors.Is(err, errStop) {
 			yield(nil, err)
 		}
 	}

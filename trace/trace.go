@@ -10,6 +10,7 @@
 package trace
 
 import (
+	"context"
 	"errors"
 	"iter"
 
@@ -30,7 +31,11 @@ const (
 
 // Trace is a resolved trace. Close frees its memory and removes its temporary files. A Trace is not safe for concurrent
 // use.
+//
+// The context that the trace was opened or finished with governs it until it is closed: when it is done, loops over the trace end
+// with its error.
 type Trace struct {
+	ctx    context.Context
 	tl     *timeline.Timeline
 	tracks []Track
 	lanes  []TrackID // by track: the first of its lanes
@@ -40,12 +45,12 @@ type Trace struct {
 	closed bool
 }
 
-func newTrace(tl *timeline.Timeline) *Trace { return &Trace{tl: tl} }
+func newTrace(ctx context.Context, tl *timeline.Timeline) *Trace { return &Trace{ctx: ctx, tl: tl} }
 
 func init() {
 	bridge.Register(
 		func(tr any) *timeline.Timeline { return tr.(*Trace).tl },
-		func(tl *timeline.Timeline) any { return newTrace(tl) },
+		func(ctx context.Context, tl *timeline.Timeline) any { return newTrace(ctx, tl) },
 		func(tr any, track timeline.TrackID, lane uint32) uint32 {
 			t := tr.(*Trace)
 			t.describeTracks()

@@ -18,6 +18,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/pftrace"
 )
 
 const outputSuffix = ".pftrace"
@@ -198,18 +199,18 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	if job.opts.Workers = c.Int("workers"); job.opts.Workers < 0 {
 		return nil, usagef("--workers: %d is negative", job.opts.Workers)
 	}
-	job.opts.Packets = convert.Packets(c.String("packets"))
+	job.opts.Packets = pftrace.Packets(c.String("packets"))
 	if err := job.opts.Validate(); err != nil {
 		return nil, usagef("--packets: %v", err)
 	}
-	job.opts.Samples = convert.Samples(c.String("samples"))
+	job.opts.Samples = pftrace.Samples(c.String("samples"))
 	if err := job.opts.Validate(); err != nil {
 		return nil, usagef("--samples: %v", err)
 	}
 	if err = setAttribution(c, &job.opts); err != nil {
 		return nil, err
 	}
-	job.opts.Compress = convert.Compression(job.compress)
+	job.opts.Compression = pftrace.Compression(job.compress)
 	if err := job.opts.Validate(); err != nil {
 		return nil, usagef("--compress: %v", err)
 	}
@@ -397,14 +398,14 @@ func (j *convertJob) selfProfileMissing() bool {
 	})
 }
 
-func (j *convertJob) compression(place string) convert.Compression {
+func (j *convertJob) compression(place string) pftrace.Compression {
 	switch {
 	case j.compress != "":
-		return convert.Compression(j.compress)
+		return pftrace.Compression(j.compress)
 	case place == "-":
-		return convert.CompressNone
+		return pftrace.Uncompressed
 	}
-	return convert.CompressZlib
+	return pftrace.Zlib
 }
 
 // inputReport is what --report json writes, one line for each input.

@@ -145,7 +145,7 @@ func (j *convertJob) convert(ctx context.Context, c *conversion, w *worker, opts
 	}
 	defer dst.Abort()
 
-	opts.Compress = j.compression(c.output)
+	opts.Compression = j.compression(c.output)
 	in, err := w.whole(p.reader(src), src.size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(c.input), withoutPath(err))

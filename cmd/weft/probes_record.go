@@ -18,6 +18,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/tracer"
+	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -109,9 +110,9 @@ func (j *recordJob) chooseOutput(c *cli.Context) error {
 	case j.output == "-" && j.env.isTerminal(j.env.stdout):
 		return usagef("weft does not write binary traces to a terminal; use -o FILE or a pipe")
 	case j.output == "-":
-		j.opts.Compress = convert.CompressNone
+		j.opts.Compression = pftrace.Uncompressed
 	default:
-		j.opts.Compress = convert.CompressZlib
+		j.opts.Compression = pftrace.Zlib
 	}
 	return nil
 }

@@ -3,18 +3,22 @@
 // and weft's own packages, which import trace anyway, still reach it.
 package bridge
 
-import "github.com/weft-trace/weft/internal/timeline"
+import (
+	"context"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
 
 var (
 	timelineOf func(tr any) *timeline.Timeline
-	traceOf    func(tl *timeline.Timeline) any
+	traceOf    func(ctx context.Context, tl *timeline.Timeline) any
 	trackOf    func(tr any, track timeline.TrackID, lane uint32) uint32
 )
 
 // Register is for package trace.
 func Register(
 	timelineOfTrace func(tr any) *timeline.Timeline,
-	traceOfTimeline func(tl *timeline.Timeline) any,
+	traceOfTimeline func(ctx context.Context, tl *timeline.Timeline) any,
 	trackOfTrace func(tr any, track timeline.TrackID, lane uint32) uint32,
 ) {
 	timelineOf, traceOf, trackOf = timelineOfTrace, traceOfTimeline, trackOfTrace
@@ -23,8 +27,9 @@ func Register(
 // Timeline returns the timeline behind a *trace.Trace.
 func Timeline(tr any) *timeline.Timeline { return timelineOf(tr) }
 
-// Trace returns the trace that a resolved timeline holds, and which owns it: Trace[trace.Trace](tl).
-func Trace[T any](tl *timeline.Timeline) *T { return traceOf(tl).(*T) }
+// Trace returns the trace that a resolved timeline holds, and which owns it: Trace[trace.Trace](ctx, tl). Loops over the trace end
+// when ctx is done.
+func Trace[T any](ctx context.Context, tl *timeline.Timeline) *T { return traceOf(ctx, tl).(*T) }
 
 // Track returns the trace.TrackID of a lane of a track, or of the track itself if lane is 0.
 func Track(tr any, track timeline.TrackID, lane uint32) uint32 { return trackOf(tr, track, lane) }

@@ -32,7 +32,7 @@ func input() io.Reader {
 func Example_convert() {
 	src := input()
 
-	report, err := convert.Convert(ctx, dst, src, convert.Options{Compress: convert.CompressZlib})
+	report, err := convert.Convert(ctx, dst, src, convert.Options{Compression: pftrace.Zlib})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -138,7 +138,7 @@ func Raised(tb testing.TB, read func(c *Case) *problem.Log) map[problem.Kind]boo
 func Verify(tb testing.TB, tl *timeline.Timeline) {
 	tb.Helper()
 	var out bytes.Buffer
-	if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](tl), pftrace.Options{Workers: 1}); err != nil {
+	if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), tl), pftrace.Options{Workers: 1}); err != nil {
 		tb.Fatal(err)
 	}
 	report, err := pftrace.Verify(context.Background(), &out, pftrace.VerifyOptions{Strict: true})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/pftrace"
 )
 
 // childCommand as the first argument makes this program one side of a comparison instead of the one that compares.
@@ -335,7 +336,7 @@ func profileConversion(w io.Writer, path string) error {
 		return err
 	}
 	defer pprof.StopCPUProfile()
-	opts := convert.Options{Compress: convert.CompressZlib, Workers: 1}
+	opts := convert.Options{Compression: pftrace.Zlib, Workers: 1}
 	_, err = convert.Convert(context.Background(), io.Discard, f, opts)
 	return err
 }

@@ -48,7 +48,7 @@ func FuzzRead(f *testing.F) {
 		}
 		defer tl.Close()
 		var out bytes.Buffer
-		if err := errors.Join(tl.Nest(context.Background()), pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](tl), pftrace.Options{})); err != nil {
+		if err := errors.Join(tl.Nest(context.Background()), pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), tl), pftrace.Options{})); err != nil {
 			t.Fatal(err)
 		}
 		report, err := pftrace.Verify(context.Background(), &out, pftrace.VerifyOptions{Strict: true})

@@ -57,7 +57,7 @@ func TestInputIDsAreReadBack(t *testing.T) {
 	again := first
 	for range 2 {
 		var out bytes.Buffer
-		if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](again.timeline), pftrace.Options{}); err != nil {
+		if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), again.timeline), pftrace.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if report, err := pftrace.Verify(context.Background(), bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{}); err != nil || !report.OK() {

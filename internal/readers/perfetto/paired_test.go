@@ -87,7 +87,7 @@ func TestOwnOutput(t *testing.T) {
 		t.Run(rec.name, func(t *testing.T) {
 			first := readJSON(t, openRecording(t, rec.kind, rec.name))
 			var out bytes.Buffer
-			if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](first.timeline), pftrace.Options{Compression: pftrace.Zlib}); err != nil {
+			if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), first.timeline), pftrace.Options{Compression: pftrace.Zlib}); err != nil {
 				t.Fatal(err)
 			}
 			compareResults(t, first, readTrace(t, out.Bytes()))

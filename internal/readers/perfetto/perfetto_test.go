@@ -385,7 +385,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := pftrace.Write(ctx, &out, bridge.Trace[trace.Trace](tl), pftrace.Options{}); err != nil {
+		if err := pftrace.Write(ctx, &out, bridge.Trace[trace.Trace](context.Background(), tl), pftrace.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		report, err := pftrace.Verify(ctx, bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{Strict: true})

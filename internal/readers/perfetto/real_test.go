@@ -110,7 +110,7 @@ func reencode(t *testing.T, rec recording, first *result) {
 	t.Helper()
 	ctx := context.Background()
 	var out bytes.Buffer
-	if err := pftrace.Write(ctx, &out, bridge.Trace[trace.Trace](first.timeline), pftrace.Options{}); err != nil {
+	if err := pftrace.Write(ctx, &out, bridge.Trace[trace.Trace](context.Background(), first.timeline), pftrace.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if was := len(rec.open(t)); out.Len() >= was {

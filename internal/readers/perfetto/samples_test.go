@@ -61,7 +61,7 @@ func TestSamplesComeBack(t *testing.T) {
 		{Samples: pftrace.StreamingProfile, Packets: pftrace.Compact, Compression: pftrace.Zlib},
 	} {
 		var out bytes.Buffer
-		if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](given.timeline), opts); err != nil {
+		if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), given.timeline), opts); err != nil {
 			t.Fatal(err)
 		}
 		form := opts.Samples

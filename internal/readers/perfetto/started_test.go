@@ -43,7 +43,7 @@ func TestStartedIsKept(t *testing.T) {
 					t.Errorf("%d, want %d", got, c.want)
 				}
 				var out bytes.Buffer
-				if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](tl), pftrace.Options{}); err != nil {
+				if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), tl), pftrace.Options{}); err != nil {
 					t.Fatal(err)
 				}
 				encoded = out.Bytes()
