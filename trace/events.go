@@ -90,6 +90,9 @@ func (r *eventReader) fill(it *timeline.Item) {
 			r.args.id = append(r.args.id, NewArg("scope", it.AsyncScope))
 		}
 	}
+	if it.DidNotEnd {
+		r.args.id = append(r.args.id, NewArg("did_not_end", true))
+	}
 	if at, known := it.ThreadTime.Nanos(); known {
 		r.cpuTime, ev.CPUTime = at, &r.cpuTime
 	}

@@ -49,6 +49,9 @@ func (d *dumper) appendExtras(b []byte, item *timeline.Item) []byte {
 	if item.AsyncScope != "" {
 		b = appendField(append(b, "\tscope="...), []byte(item.AsyncScope))
 	}
+	if item.DidNotEnd {
+		b = append(b, "\tdid_not_end=true"...)
+	}
 	for i := range item.Flows {
 		flow := &item.Flows[i]
 		b = append(b, "\tflow="...)
@@ -180,6 +183,9 @@ func (d *dumper) appendJSONExtras(b []byte, item *timeline.Item) []byte {
 	}
 	if item.AsyncScope != "" {
 		b = appendString(append(b, `,"scope":`...), []byte(item.AsyncScope))
+	}
+	if item.DidNotEnd {
+		b = append(b, `,"did_not_end":true`...)
 	}
 	for i := range item.Flows {
 		b = append(b, [2]string{`,"flows":[`, ","}[min(i, 1)]...)

@@ -232,10 +232,10 @@ func (w *writer) item(it *timeline.Item) error {
 		b = wire.AppendUint(b, schema.TrackEvent_TrackUUID, uuid)
 	}
 	b = w.appendTexts(b, it)
-	if it.AsyncID == "" {
+	if it.AsyncID == "" && !it.DidNotEnd {
 		b = append(b, it.Args...)
 	} else {
-		b = w.appendAsyncArgs(b, it)
+		b = w.appendArgs(b, it)
 	}
 	b = append(b, it.Notes...)
 	if it.Correlation != "" {
@@ -288,9 +288,9 @@ func (w *writer) appendTexts(b []byte, it *timeline.Item) []byte {
 	return b
 }
 
-// appendAsyncArgs appends the arguments of an event on an asynchronous track. The id of the track is in them as weft.id,
-// its scope as weft.scope; there is one dictionary weft, whoever writes into it.
-func (w *writer) appendAsyncArgs(b []byte, it *timeline.Item) []byte {
+// appendArgs appends the arguments of an event with what weft says of it. The id of an asynchronous track is in them as weft.id,
+// its scope as weft.scope, that a slice did not end as weft.did_not_end; there is one dictionary weft, whoever writes into it.
+func (w *writer) appendArgs(b []byte, it *timeline.Item) []byte {
 	before, weft, after := w.splitAtWeft(it.Args)
 	b, dict := wire.BeginMessage(append(b, before...), schema.TrackEvent_DebugAnnotations)
 	switch {
@@ -301,9 +301,16 @@ func (w *writer) appendAsyncArgs(b []byte, it *timeline.Item) []byte {
 	default:
 		b = w.appendName(b, w.weftKey, "weft")
 	}
-	b = w.appendEntry(b, w.idKey, "id", it.AsyncID)
+	if it.AsyncID != "" {
+		b = w.appendEntry(b, w.idKey, "id", it.AsyncID)
+	}
 	if it.AsyncScope != "" {
 		b = w.appendEntry(b, w.scopeKey, "scope", it.AsyncScope)
+	}
+	if it.DidNotEnd {
+		b, entry := wire.BeginMessage(b, schema.DebugAnnotation_DictEntries)
+		b = wire.AppendBool(w.appendName(b, 0, "did_not_end"), schema.DebugAnnotation_BoolValue, true)
+		return append(wire.EndMessage(wire.EndMessage(b, entry), dict), after...)
 	}
 	return append(wire.EndMessage(b, dict), after...)
 }

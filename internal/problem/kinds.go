@@ -50,6 +50,7 @@ const (
 	CompleteWithoutDuration
 	SliceNegativeDuration
 	BeginClosedByParent
+	BeginClosedByNext
 	SliceDepthLimit
 	BeginWithoutEnd
 	SliceOverlapMoved
@@ -63,6 +64,7 @@ const (
 	AsyncEndWithoutBegin
 	AsyncUnfinished
 	AsyncCrossProcess
+	AsyncIDPerThread
 	AsyncOverlapMoved
 
 	// Counters.
@@ -226,6 +228,7 @@ var kinds = [numKinds]struct {
 	CompleteWithoutDuration: {"complete_without_duration", Lost, "A complete event has no duration; weft dropped it."},
 	SliceNegativeDuration:   {"slice_negative_duration", Lost, "A slice has a negative duration; weft dropped it."},
 	BeginClosedByParent:     {"begin_closed_by_parent", Repaired, "A slice has no end but its parent does; weft ended it with the parent."},
+	BeginClosedByNext:       {"begin_closed_by_next", Repaired, "A task has no end; weft ended it where the next task of its thread begins."},
 	SliceDepthLimit:         {"slice_depth_limit", Repaired, "A slice is nested deeper than 512 levels (64 in Firefox profiles); weft moved it to a lane."},
 	BeginWithoutEnd:         {"begin_without_end", Info, "A slice has no end; weft left it open."},
 	SliceOverlapMoved:       {"slice_overlap_moved", Info, "A slice overlaps another without nesting; weft moved it to a lane."},
@@ -238,6 +241,7 @@ var kinds = [numKinds]struct {
 	AsyncEndWithoutBegin: {"async_end_without_begin", Lost, "An async end matches no open slice; weft dropped it."},
 	AsyncUnfinished:      {"async_unfinished", Info, "An async slice has no end; weft left it open."},
 	AsyncCrossProcess:    {"async_cross_process", Info, "An async slice begins in one process and ends in another."},
+	AsyncIDPerThread:     {"async_id_per_thread", Info, "Threads of one process use the same async id for different things; weft gave each thread its own track."},
 	AsyncOverlapMoved:    {"async_overlap_moved", Info, "Async slices with the same id overlap without nesting; weft moved one to a lane."},
 
 	CounterInvalidValue:  {"counter_invalid_value", Lost, "A counter value is not a number; weft dropped it."},

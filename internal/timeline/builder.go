@@ -202,6 +202,9 @@ func (b *Builder) Add(ev *Event) error {
 	if ev.InOrder {
 		r.flags |= flagInOrder
 	}
+	if ev.Task {
+		r.flags |= flagTask
+	}
 	if ev.Sampling.Skip {
 		r.flags |= flagSkip
 	}

@@ -33,13 +33,16 @@ type openBegin struct {
 	ts       Nanos
 	record   *record // where it is, in memory
 	ordinal  uint64  // which one it is, on disk
-	gone     bool    // its end was found while others behind it stay open
+	next     Nanos   // of a task: when the next one of its name begins; NoTime: there was none so far
+	task     bool
+	gone     bool // its end was found while others behind it stay open
 }
 
-// foundEnd says how long the slice that the record with the given ordinal begins is.
+// foundEnd says how long the slice that the record with the given ordinal begins is: flagMatched, with flagClosed where the next task begins.
 type foundEnd struct {
 	ordinal uint64
 	dur     Nanos
+	flags   recordFlags
 }
 
 var byOrdinal = extsort.Order[foundEnd]{Compare: func(a, b *foundEnd) int { return cmp.Compare(a.ordinal, b.ordinal) }}
@@ -162,7 +165,50 @@ func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error)
 		}
 		return nil
 	})
+	if err == nil {
+		err = m.closeTasks()
+	}
 	return m.found, err
+}
+
+// closeTasks ends the tasks without end where the next task of their name begins (chrome-json.md 9). What is open in them
+// ends with them, as in every slice that ends.
+func (m *matcher) closeTasks() error {
+	for _, stack := range m.stacks {
+		for i := range stack.open {
+			o := &stack.open[i]
+			if o.gone || o.next == NoTime {
+				continue
+			}
+			if err := m.setLength(o, o.next-o.ts, flagMatched|flagClosed); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// setLength gives a begin its length.
+func (m *matcher) setLength(o *openBegin, dur Nanos, flags recordFlags) error {
+	if o.record == nil {
+		return m.found.Add(foundEnd{o.ordinal, dur, flags})
+	}
+	o.record.dur = dur
+	o.record.flags |= flags
+	return nil
+}
+
+// nextTask tells the open tasks of the name of r that the next one begins with it.
+func (m *matcher) nextTask(r *record, scope TrackID) {
+	stack := &m.stacks[m.stackOf[scope]]
+	stack.named(r.name, func(i int) bool {
+		o := &stack.open[i]
+		if !o.task || o.next != NoTime || o.ts == r.ts {
+			return true
+		}
+		o.next = r.ts
+		return false
+	})
 }
 
 func (m *matcher) record(r *record, inMemory bool) error {
@@ -171,9 +217,15 @@ func (m *matcher) record(r *record, inMemory bool) error {
 	if row.kind == AsyncTrack {
 		scope = m.t.table.asyncs[row.index].group
 	}
+	if r.flags&flagTask != 0 && (r.kind == Begin || r.kind == Slice) {
+		m.nextTask(r, scope)
+	}
 	switch r.kind {
 	case Begin:
-		o := openBegin{name: r.name, category: r.category, event: r.event, track: r.track, ts: r.ts, ordinal: m.ordinal}
+		o := openBegin{
+			name: r.name, category: r.category, event: r.event, track: r.track, ts: r.ts, ordinal: m.ordinal,
+			task: r.flags&flagTask != 0, next: NoTime,
+		}
 		if inMemory {
 			o.record = r
 		}
@@ -216,13 +268,7 @@ func (m *matcher) end(r *record, scope TrackID, row *track) error {
 		m.t.count(problem.AsyncCrossProcess, r)
 		r.track = o.track
 	}
-	var err error
-	if o.record != nil {
-		o.record.dur = r.dur
-		o.record.flags |= flagMatched
-	} else {
-		err = m.found.Add(foundEnd{o.ordinal, r.dur})
-	}
+	err := m.setLength(o, r.dur, flagMatched)
 	stack.remove(i)
 	if len(stack.open) == 0 && row.kind == AsyncTrack { // most ids are used once
 		m.stackOf[scope] = 0

@@ -179,7 +179,7 @@ func (j *joiner) group(g *group) error {
 		if j.have && j.next.ordinal == j.ordinal {
 			r := g.at(i)
 			r.dur = j.next.dur
-			r.flags |= flagMatched
+			r.flags |= j.next.flags
 			j.have = false
 		}
 		j.ordinal++
@@ -374,17 +374,8 @@ func (n *nester) place(r *record, ordinal uint64) {
 		n.t.table.tracks[r.track].used = true
 	}
 	end, ends := r.end()
-	if !ends {
-		end = noEnd
-		l.lanes[0].Close(r.ts)
-		if depth := l.lanes[0].Len(); depth > 0 && l.lanes[0].End(depth-1) != noEnd {
-			end = l.lanes[0].End(depth - 1)
-			r.dur = end - r.ts
-			r.flags |= flagClosed
-		} else {
-			n.t.totals.Unfinished++
-		}
-		n.countOpen(r)
+	if !ends || r.flags&flagClosed != 0 {
+		end = n.withoutEnd(r, l)
 	}
 	n.instantsAt(l, r.track, r.ts)
 	r.lane = l.find(r.ts, end, r.kind == Instant)
@@ -407,15 +398,32 @@ func (n *nester) place(r *record, ordinal uint64) {
 	}
 }
 
-func (n *nester) countOpen(r *record) {
-	switch {
-	case n.t.table.tracks[r.track].kind == AsyncTrack:
-		n.t.count(problem.AsyncUnfinished, r)
-	case r.flags&flagClosed != 0:
-		n.t.count(problem.BeginClosedByParent, r)
-	default:
-		n.t.count(problem.BeginWithoutEnd, r)
+// withoutEnd finds and counts where a begin without end ends: with the slice around it, where the matcher found that the next
+// task begins, or never.
+func (n *nester) withoutEnd(r *record, l *lanes) (end Nanos) {
+	end, kind := noEnd, problem.BeginWithoutEnd
+	if next, ok := r.end(); ok {
+		end, kind = next, problem.BeginClosedByNext
 	}
+	l.lanes[0].Close(r.ts)
+	if depth := l.lanes[0].Len(); depth > 0 && l.lanes[0].End(depth-1) < end {
+		end, kind = l.lanes[0].End(depth-1), problem.BeginClosedByParent
+		r.flags &^= flagMatched
+		if l.lanes[0].Innermost().closed {
+			r.flags |= flagMatched
+		}
+	}
+	if n.t.table.tracks[r.track].kind == AsyncTrack {
+		kind = problem.AsyncUnfinished
+	}
+	n.t.count(kind, r)
+	if end == noEnd {
+		n.t.totals.Unfinished++
+		return noEnd
+	}
+	r.dur = end - r.ts
+	r.flags |= flagClosed
+	return end
 }
 
 func (n *nester) countMoved(r *record, l *lanes, end Nanos) {

@@ -95,7 +95,7 @@ func (o *occurrences) fill(out *Head, r *record, ordinal uint64, onDisk bool) er
 		out.Kind = ItemInstant
 	default:
 		out.Kind, out.Dur, out.Complete = ItemBegin, r.dur, r.kind == Slice
-		if end, ends := r.end(); ends && r.flags&flagClosed == 0 {
+		if end, ends := r.end(); ends && r.flags&(flagClosed|flagMatched) != flagClosed {
 			out.End = end
 		}
 		if r.kind == Slice {

@@ -11,6 +11,7 @@ type pendingEnd struct {
 	event      uint32
 	offset     int64
 	paired     bool // an End record has the rest
+	closed     bool // it ends where the next task begins
 }
 
 // set makes e the end of the slice that a record begins. It fills fields in place, because a literal is made beside and then
@@ -18,6 +19,7 @@ type pendingEnd struct {
 func (e *pendingEnd) set(r *record, ordinal uint64) {
 	e.ordinal, e.threadTime, e.track, e.lane = ordinal, CPUTime{}, r.track, r.lane
 	e.event, e.offset, e.paired = r.event, r.offset, r.kind == Begin
+	e.closed = r.flags&(flagClosed|flagMatched) == flagClosed|flagMatched
 	if r.kind == Slice {
 		at, used := r.threadTimes()
 		if from, ok := at.Nanos(); ok {

@@ -38,13 +38,13 @@ const (
 	flagInlineName                             // … a name that is not interned; name is a hash of it
 	flagInlineCategory                         // … a category that is not interned; category is a hash of it
 	flagCallstack                              // … a call stack
-	flagMatched                                // Begin: its End was found. End: its Begin was found
+	flagMatched                                // Begin: its End was found, or the next task. End: its Begin was found
 	flagOutermost                              // slice on an async track that no other slice encloses
 	flagFloat                                  // a is the bits of a double
 	flagNext                                   // FlowStep: BindNext, or BindNothing with flagCarrier
 	flagCarrier                                // FlowStep: BindCarrier
 	flagTextID                                 // FlowStep: a is a hash of a text
-	flagClosed                                 // Begin without End that ends with its parent
+	flagClosed                                 // Begin without End that ends with its parent, or where the next task begins
 	flagKeepEnd                                // End: becomes an instant without a Begin
 	flagSampling                               // the payload holds a Sampling
 	flagSkip                                   // Sampling.Skip
@@ -53,6 +53,8 @@ const (
 
 	// flagTemplate says of a Slice that payload is a TemplateID, a and b the numbers. It is a flag of flow steps elsewhere.
 	flagTemplate = flagNext
+	// flagTask is Event.Task. It is a flag of flow steps elsewhere.
+	flagTask = flagTextID
 )
 
 // flagPayload are the flags of what a payload may hold.

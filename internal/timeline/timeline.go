@@ -100,6 +100,10 @@ type Event struct {
 	// earlier is not moved behind it. So it is with a Begin, but no End has to be paired.
 	InOrder bool
 
+	// Task says of a Slice or Begin of a thread that it is one of the tasks that the thread runs one after the other. A Begin
+	// without End ends where the next task of its name begins.
+	Task bool
+
 	// KeepEnd says of an End that it is the deletion of an object (chrome-json.md 17): without its Begin it is
 	// kept, as an instant, and its category need not be that of the Begin.
 	KeepEnd bool

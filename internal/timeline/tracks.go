@@ -58,6 +58,9 @@ type AsyncKey struct {
 	IsText   bool   // the id was a string: "5" and 5 differ
 	Scope    []byte // of plain ids
 	Process  TrackID
+	// Thread is the thread to which the id is private; 0: the threads of the process share it.
+	Thread TrackID
+	At     problem.Position // of the event, for messages about threads that have one id
 }
 
 // CounterUnit is the unit of a counter's values.
@@ -178,7 +181,7 @@ type asyncKey struct {
 	num      uint64 // value of the id, or index of its text
 	category uint32
 	scope    uint32
-	process  TrackID
+	process  TrackID // or the thread to which the id is private
 	kind     AsyncIDKind
 	form     idForm
 }
@@ -401,13 +404,24 @@ func (b *Builder) Async(k *AsyncKey) TrackID {
 	if k.Kind == AsyncGlobal {
 		key.process, parent = 0, 0
 	}
+	if k.Thread != 0 {
+		key.process = k.Thread
+	}
 	if id, ok := t.asyncByKey[key]; ok {
 		return id
 	}
 	id := t.add(track{kind: AsyncTrack, parent: parent, index: uint32(len(t.asyncs))})
 	t.asyncs = append(t.asyncs, async{key: key, group: id})
 	t.asyncByKey[key] = id
-	if k.Kind == AsyncPlain {
+	switch {
+	case k.Thread != 0:
+		key.process = k.Process
+		if _, ok := t.asyncByKey[key]; ok {
+			b.opts.Problems.Add(problem.AsyncIDPerThread, k.At, string(k.ID))
+		} else {
+			t.asyncByKey[key] = id // of the first thread
+		}
+	case k.Kind == AsyncPlain:
 		t.joinGroup(id, key)
 	}
 	return id

@@ -32,7 +32,8 @@ type Head struct {
 
 	TS  Nanos
 	Dur Nanos // ItemBegin: the length of the slice, NoTime if it never ends
-	// End is the end that the input gives a slice: NoTime if it has none, even if the slice ends with the one around it.
+	// End is the end that the input gives a slice, or the begin of the next task for a task without end and what is open in it.
+	// NoTime if there is none, even if the slice ends with the one around it.
 	// Only Occurrences and Extend know it, and Thread, BeginEvent, ThreadDuration and TraceID.
 	End Nanos
 
@@ -77,6 +78,10 @@ type Item struct {
 
 	// AsyncID and AsyncScope are the id of the track, on slices and instants of an AsyncTrack that no slice encloses.
 	AsyncID, AsyncScope string
+
+	// DidNotEnd says of an ItemBegin that the input has no end for it, though it has a Dur: it ends with the slice around it, or
+	// where the next task begins.
+	DidNotEnd bool
 }
 
 // FlowRef says that a slice or instant belongs to a resolved flow. With ID 0, and the ordinal of a FlowStep, it says
@@ -393,7 +398,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 	it.Category, it.CategoryID = w.t.categories.get(uint32(r.category)), r.category
 	switch r.kind {
 	case Slice, Begin:
-		it.Kind = ItemBegin
+		it.Kind, it.DidNotEnd = ItemBegin, r.flags&flagClosed != 0
 		it.ThreadTime, _ = r.threadTimes()
 	case Instant:
 		it.Kind = ItemInstant

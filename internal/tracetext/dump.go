@@ -73,6 +73,9 @@ func appendItem(out *strings.Builder, t *timeline.Timeline, it *timeline.Item) {
 			out.WriteString("@" + it.AsyncScope)
 		}
 	}
+	if it.DidNotEnd {
+		out.WriteString(" did_not_end")
+	}
 	for _, f := range it.Flows {
 		field := "flow"
 		if f.Terminating {

@@ -12,13 +12,13 @@
 //
 // NAME "-" is no name. Times are integers. Behind these stand, in any order:
 //
-//	cat=A,B  args=K:V,K:V  tts=T  tdur=D  stack=outer;inner
+//	cat=A,B  args=K:V,K:V  tts=T  tdur=D  stack=outer;inner  task=yes
 //	name=N bp=e              of s, t and f
 //	out=ID in=ID step=ID     the event carries a flow of Chrome (FlowV2)
 //	flow=ID end=ID           the event carries a flow of Perfetto (FlowNative); several with commas
 //
 // A TRACK is PID, PID/TID, PID/main, PID/instants, PID/counter:NAME, PID/track:NAME, PID/TID/track:NAME, global, or an
-// asynchronous id: PID/KIND:ID or PID/id:ID@SCOPE, where KIND is id, local, global or legacy, and an ID that starts with
+// asynchronous id: PID/KIND:ID, PID/id:ID@SCOPE, or PID/TID/id:ID if the thread counts it, where KIND is id, local, global or legacy, and an ID that starts with
 // "#" is a number, any other a text. A PID or TID that is no number is a text.
 package tracetext
 
@@ -28,6 +28,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -147,6 +148,7 @@ func (p *parser) add(ev *timeline.Event, text string, options map[string]string)
 			*to = timeline.NewCPUTime(timeline.Nanos(v))
 		}
 	}
+	ev.Task = options["task"] != ""
 	ev.Args = p.args(options["args"])
 	ev.Callstack = p.stack(options["stack"])
 	if err := p.b.Add(ev); err != nil {
@@ -290,9 +292,13 @@ func (p *parser) track(path, category string) (timeline.TrackID, error) {
 	}
 	id, scope, _ := strings.Cut(name, "@")
 	number, isNumber := strings.CutPrefix(id, "#")
-	return p.b.Async(&timeline.AsyncKey{
+	key := timeline.AsyncKey{
 		Category: []byte(category), Kind: asyncKind, ID: []byte(number), IsText: !isNumber, Scope: []byte(scope), Process: process,
-	}), nil
+	}
+	if parent != process {
+		key.Thread, key.At = parent, problem.Position{Event: int64(p.event), Offset: p.offset()}
+	}
+	return p.b.Async(&key), nil
 }
 
 func numberOrText(s string) (num int64, text string) {

@@ -1,6 +1,7 @@
 package chromejson
 
 import (
+	"github.com/weft-trace/weft/internal/chrome"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -34,14 +35,18 @@ func (rd *reader) asyncTrack(legacy bool) (timeline.TrackID, bool) {
 	if legacy {
 		kind = kind.Legacy()
 	}
-	return rd.b.Async(&timeline.AsyncKey{
+	key := timeline.AsyncKey{
 		Category: ev.get(fieldCat).name(),
 		Kind:     kind,
 		ID:       id.text,
 		IsText:   id.str() != nil,
 		Scope:    ev.get(fieldScope).str(),
 		Process:  rd.process(),
-	}), true
+	}
+	if kind == timeline.AsyncPlain && chrome.HasIDPerThread(key.Category) {
+		key.Thread, key.At = rd.thread(), rd.position()
+	}
+	return rd.b.Async(&key), true
 }
 
 // async adds a b, e or n (section 11). Asynchronous tracks have no thread clock, so a thread time is an argument, and only

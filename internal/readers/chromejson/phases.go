@@ -3,6 +3,7 @@ package chromejson
 import (
 	"bytes"
 
+	"github.com/weft-trace/weft/internal/chrome"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -155,7 +156,7 @@ func (rd *reader) complete() (bool, error) {
 		return false, nil
 	}
 	out := rd.prepare(timeline.Slice, rd.thread())
-	out.Dur = dur
+	out.Dur, out.Task = dur, chrome.IsTask(out.Name)
 	at, used := rd.threadTime(fieldTts), rd.threadTime(fieldTdur)
 	if at == timeline.NoTime && used != timeline.NoTime {
 		// Perfetto's thread time is a point in time; a duration alone has no place there.
@@ -173,6 +174,7 @@ func (rd *reader) complete() (bool, error) {
 // threadEvent adds a B, an E or an instant of a thread.
 func (rd *reader) threadEvent(kind timeline.Kind) error {
 	out := rd.prepare(kind, rd.thread())
+	out.Task = kind == timeline.Begin && chrome.IsTask(out.Name)
 	out.ThreadTS = timeline.NewCPUTime(rd.threadTime(fieldTts))
 	if kind == timeline.End && rd.ev.Seen&(1<<fieldEsf|1<<fieldEstack) != 0 {
 		out.Callstack = rd.callstack(fieldEsf, fieldEstack)

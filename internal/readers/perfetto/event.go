@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weft-trace/weft/internal/chrome"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
@@ -159,6 +160,7 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 		Args:      r.b.Args().Args(),
 		Callstack: r.eventCallstack(),
 	}
+	r.out.Task = kind == timeline.Begin && chrome.IsTask(e.resolvedName)
 	r.sampling()
 }
 

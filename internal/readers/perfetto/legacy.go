@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/weft-trace/weft/internal/chrome"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
@@ -60,7 +61,7 @@ func (r *reader) legacyComplete() error {
 	e.track = r.eventTrack()
 	r.encodeArgs(nil)
 	r.fillEvent(timeline.Slice)
-	r.out.Dur = dur
+	r.out.Dur, r.out.Task = dur, chrome.IsTask(r.out.Name)
 	if l.HasThreadTime && l.ThreadDurationUS >= 0 && l.ThreadDurationUS <= maxMicros {
 		r.out.ThreadDur = timeline.NewCPUTime(timeline.Nanos(l.ThreadDurationUS) * 1000)
 	}

@@ -80,7 +80,8 @@ func TestRecordings(t *testing.T) {
 			if n := got.counts[timeline.ItemBegin]; n != rec.begins {
 				t.Errorf("%d slices, want %d", n, rec.begins)
 			}
-			if n := got.counts[timeline.ItemEnd] + int(got.log.Count(problem.EndWithoutBegin)); n != rec.ends {
+			closed := int(got.log.Count(problem.BeginClosedByNext) + got.log.Count(problem.BeginClosedByParent))
+			if n := got.counts[timeline.ItemEnd] - closed + int(got.log.Count(problem.EndWithoutBegin)); n != rec.ends {
 				t.Errorf("%d ends, want %d", n, rec.ends)
 			}
 			if got.flows != rec.flows {

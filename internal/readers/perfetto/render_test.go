@@ -142,13 +142,19 @@ func (res *result) line(it *timeline.Item) string {
 		b.WriteByte(' ')
 		res.arg(&b, a)
 	}
-	// The id of an asynchronous slice has no field in a track event; weft writes it as an argument.
+	// The id of an asynchronous slice, and that a slice did not end, have no field in a track event; weft writes them as arguments.
+	var own []string
 	if it.AsyncID != "" {
-		fmt.Fprintf(&b, " weft={id=%q", it.AsyncID)
-		if it.AsyncScope != "" {
-			fmt.Fprintf(&b, " scope=%q", it.AsyncScope)
-		}
-		b.WriteByte('}')
+		own = append(own, fmt.Sprintf("id=%q", it.AsyncID))
+	}
+	if it.AsyncScope != "" {
+		own = append(own, fmt.Sprintf("scope=%q", it.AsyncScope))
+	}
+	if it.DidNotEnd {
+		own = append(own, "did_not_end=true")
+	}
+	if len(own) > 0 {
+		fmt.Fprintf(&b, " weft={%s}", strings.Join(own, " "))
 	}
 	return b.String()
 }
