@@ -21,7 +21,7 @@ import (
 
 // firefoxCounts is what is counted of each thread, or of a process.
 type firefoxCounts struct {
-	Markers, Samples, Values int
+	Markers, Samples, Values, Constants int
 }
 
 // firefoxProfiles returns the profiles of testdata and of shared, by folder and name.
@@ -99,6 +99,7 @@ func (p *naiveProfile) count() (threads map[string]firefoxCounts, processes map[
 		c.Markers += len(th.markers)
 		c.Samples += th.samples
 		c.Values += th.values
+		c.Constants += th.constants
 		if c != (firefoxCounts{}) {
 			threads[key] = c
 		}
@@ -127,6 +128,7 @@ func countFirefox(t *testing.T, output []byte, p *projection) (threads map[strin
 		sum.Markers += c.Markers
 		sum.Samples += c.Samples
 		sum.Values += c.Values
+		sum.Constants += c.Constants
 		threads[key] = sum
 	}
 	for _, s := range p.slices {
@@ -146,6 +148,15 @@ func countFirefox(t *testing.T, output []byte, p *projection) (threads map[strin
 			continue
 		}
 		add(v.track.pid+"/"+v.track.tid, firefoxCounts{Values: 1})
+	}
+	for _, packet := range packets {
+		d := packet.GetTrackDescriptor()
+		for _, fact := range d.GetWeftMark().GetFacts() {
+			if kind := timeline.FactKind(fact.GetKind()); kind == timeline.FactCPU || kind == timeline.FactEventDelay {
+				track := p.tracks[d.GetUuid()]
+				add(track.pid+"/"+track.tid, firefoxCounts{Values: int(fact.GetSamples()), Constants: 1})
+			}
+		}
 	}
 	for i, task := range sampleTasks(packets) {
 		if named[task] == "" {

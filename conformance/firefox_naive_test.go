@@ -34,7 +34,9 @@ type naiveThread struct {
 	pid, tid string
 	markers  []*naiveMarker
 	samples  int
-	values   int // of the counters CPU % and eventDelay, as far as they change
+
+	values    int // of the counters CPU % and eventDelay
+	constants int // those of them that have one value
 }
 
 // naiveMarker is a marker after pairing. Its times are milliseconds on the clock of the profile.
@@ -142,11 +144,12 @@ func (p *naiveProfile) samples(th *naiveThread, table any) []float64 {
 			}
 		}
 	}
-	for _, counter := range []map[float64]int{shares, delays} { // one value is a fact about the thread, and no counter
-		if len(counter) > 1 {
-			for _, n := range counter {
-				th.values += n
-			}
+	for _, counter := range []map[float64]int{shares, delays} {
+		for _, n := range counter {
+			th.values += n
+		}
+		if len(counter) == 1 { // a fact about the thread, and no counter
+			th.constants++
 		}
 	}
 	return times

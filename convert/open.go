@@ -33,8 +33,6 @@ func Inspect(ctx context.Context, src io.Reader, opts Options) (*Report, error) 
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range tl.Attributes() {
-		report.Facts = append(report.Facts, newFact(&a))
-	}
+	report.addFacts(tl)
 	return report, tl.Close()
 }

@@ -186,6 +186,9 @@ func renamedTrace(t *testing.T, trace []byte, name func(string) string) []byte {
 		if d.Thread != nil && d.Thread.ThreadName != nil {
 			d.Thread.ThreadName = proto.String(name(d.Thread.GetThreadName()))
 		}
+		if d.Thread != nil && d.Description != nil { // facts for people
+			d.Description = proto.String(name(d.GetDescription()))
+		}
 		if d.GetName() != "" {
 			d.StaticOrDynamicName = &protos.TrackDescriptor_Name{Name: name(d.GetName())}
 		}
@@ -200,6 +203,7 @@ func withoutMarks(t *testing.T, trace []byte) []byte {
 			d.WeftMark = nil
 		}
 		if a := p.GetTraceAttributes(); a != nil {
+			a.WeftPages = nil
 			a.Attribute = slices.DeleteFunc(a.Attribute, func(a *protos.TraceAttributes_Attribute) bool { return strings.HasPrefix(a.GetKey(), "weft.") })
 		}
 	})

@@ -51,17 +51,53 @@ type Report struct {
 	Durations Durations       `json:"durations"`
 }
 
-// Fact is something that the input says of the trace as a whole, or of a thread.
+// Fact is something that the input says of the trace as a whole, or a value that all samples of a thread have.
 type Fact struct {
 	Name  string `json:"name"`
-	Value any    `json:"value"` // a string or an int64
+	Value any    `json:"value"` // a string, an int64 or a float64
+
+	// What follows is about a thread; Samples is 0 otherwise.
+
+	Unit    string      `json:"unit,omitempty"`    // of the value
+	PID     trace.Value `json:"pid,omitzero"`      // as the input has it: an IntKind, a StringKind, or NoValue if it is no number
+	TID     trace.Value `json:"tid,omitzero"`      // likewise
+	Process string      `json:"process,omitempty"` // as Perfetto shows it
+	Thread  string      `json:"thread,omitempty"`
+	Samples int64       `json:"samples,omitempty"` // that have the value
 }
 
-func newFact(a *timeline.Attribute) Fact {
-	if a.IsInt {
-		return Fact{a.Key, a.Int}
+// addFacts adds what the input says of the trace as a whole and of its threads.
+func (r *Report) addFacts(tl *timeline.Timeline) {
+	for _, a := range tl.Attributes() {
+		f := Fact{Name: a.Key, Value: a.Text}
+		if a.IsInt {
+			f.Value = a.Int
+		}
+		r.Facts = append(r.Facts, f)
 	}
-	return Fact{a.Key, a.Text}
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		thread := tl.Track(id)
+		if !thread.Used {
+			continue
+		}
+		for i := range thread.Facts {
+			f := &thread.Facts[i]
+			process := tl.Track(thread.Parent)
+			out := Fact{
+				Name: f.Kind.String(), Unit: f.Kind.Unit(), PID: idValue(process.InputID), TID: idValue(thread.InputID),
+				Process: process.FullName(), Thread: thread.FullName(), Samples: f.Samples,
+			}
+			switch {
+			case f.Kind.IsText():
+				out.Value = f.Text
+			case f.Number.IsInt():
+				out.Value = f.Number.Int()
+			default:
+				out.Value = f.Number.Float()
+			}
+			r.Facts = append(r.Facts, out)
+		}
+	}
 }
 
 // TrackCounts counts the tracks that hold events.

@@ -94,6 +94,7 @@ type Track struct {
 
 	Labels []string // ProcessTrack: what the recording says of the process, such as the titles of its pages
 	Unit   string   // CounterTrack: of its values; "" if unknown
+	Facts  []Arg    // ThreadTrack: values that all its samples have, such as "eventDelay", which so have no track: ints, floats and strings
 
 	// Role says what is on a NamedTrack, Subject of what: the class of objects, the origin of a page or the type of
 	// contexts, as the role has it.
@@ -158,6 +159,9 @@ func (t *Trace) describeTracks() {
 		case tr.Spec != nil:
 			out.Subject = tr.Spec.Subject
 		}
+		for i := range tr.Facts {
+			out.Facts = append(out.Facts, factArg(&tr.Facts[i]))
+		}
 		t.tracks[id], t.used[id] = out, tr.Used
 		t.findOwner(&t.tracks[id])
 	}
@@ -167,6 +171,16 @@ func (t *Trace) describeTracks() {
 	for id := range t.tracks {
 		t.tracks[id].Path = t.path(TrackID(id))
 	}
+}
+
+func factArg(f *timeline.Fact) Arg {
+	switch {
+	case f.Kind.IsText():
+		return Arg{f.Kind.String(), NewValue(f.Text)}
+	case f.Number.IsInt():
+		return Arg{f.Kind.String(), intValue(f.Number.Int())}
+	}
+	return Arg{f.Kind.String(), NewValue(f.Number.Float())}
 }
 
 // path returns the names of the tracks from the process down to a track.
@@ -186,7 +200,7 @@ func (t *Trace) describeLanes(id TrackID) {
 		lane := t.tracks[id]
 		lane.ID = TrackID(len(t.tracks))
 		if lane.Kind == ProcessTrack || lane.Kind == ThreadTrack {
-			lane.Kind, lane.Parent, lane.Name, lane.Labels = NamedTrack, id, timeline.RoleLane.String(), nil
+			lane.Kind, lane.Parent, lane.Name, lane.Labels, lane.Facts = NamedTrack, id, timeline.RoleLane.String(), nil, nil
 			lane.Role = RoleLane
 		}
 		t.tracks, t.used = append(t.tracks, lane), append(t.used, true)

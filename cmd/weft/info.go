@@ -92,6 +92,9 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 	for _, c := range r.JSCalls {
 		row("JS calls", "%s: %s", withNumber(printable(c.Thread), "tid", c.TID), callsLine(&c))
 	}
+	for _, line := range factLines(r.Facts) {
+		row("constant", "%s", printable(line))
+	}
 	if len(r.Facts) > 0 {
 		row("facts", "%d, listed by --json", len(r.Facts))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -247,4 +248,42 @@ func withNumber(name, kind string, id trace.Value) string {
 		return "[" + number + "]"
 	}
 	return name + " [" + number + "]"
+}
+
+// maxConstants bounds the values of one kind that a summary names.
+const maxConstants = 4
+
+// factLines says what all samples of threads have in common, a line for each kind of value: "eventDelay: 0 ms on 157 threads".
+func factLines(facts []convert.Fact) (lines []string) {
+	type kind struct{ name, unit string }
+	var kinds []kind
+	threads := map[kind]map[string]int64{} // by value
+	for _, f := range facts {
+		if f.Samples == 0 {
+			continue
+		}
+		k := kind{f.Name, f.Unit}
+		if threads[k] == nil {
+			kinds, threads[k] = append(kinds, k), map[string]int64{}
+		}
+		threads[k][fmt.Sprint(f.Value)]++
+	}
+	for _, k := range kinds {
+		values := slices.SortedFunc(maps.Keys(threads[k]), func(a, b string) int {
+			return cmp.Or(cmp.Compare(threads[k][b], threads[k][a]), strings.Compare(a, b))
+		})
+		var parts []string
+		for _, v := range values[:min(len(values), maxConstants)] {
+			text := v
+			if k.unit != "" {
+				text += " " + k.unit
+			}
+			parts = append(parts, text+" on "+plural(threads[k][v], "thread", "threads"))
+		}
+		if more := len(values) - len(parts); more > 0 {
+			parts = append(parts, plural(int64(more), "other value", "other values"))
+		}
+		lines = append(lines, k.name+": "+strings.Join(parts, ", "))
+	}
+	return lines
 }

@@ -1,6 +1,8 @@
 package pfwire
 
 import (
+	"strings"
+
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
@@ -115,8 +117,8 @@ func (w *writer) describe(tr *timeline.Track, uuid, parent uint64, name string) 
 		b = appendSpec(b, tr.Spec)
 	}
 	b = appendMark(b, tr, tr.Kind == timeline.ProcessTrack && w.t.Role(tr.ID) == timeline.RoleMainProcess)
-	if tr.Assigned {
-		b = wire.AppendString(b, schema.TrackDescriptor_Description, describeInputID(tr))
+	if tr.Assigned || len(tr.Facts) > 0 {
+		b = wire.AppendString(b, schema.TrackDescriptor_Description, describeForPeople(tr))
 	}
 	if tr.HasRank {
 		b = wire.AppendInt(b, schema.TrackDescriptor_SiblingOrderRank, int64(tr.Rank))
@@ -190,7 +192,7 @@ func appendSpec(b []byte, spec *timeline.TrackSpec) []byte {
 }
 
 // appendMark appends what only weft says of a track: its role, see timeline.Role (docs/formats/perfetto.md, "What weft's own
-// tracks are"), and the id that the input has where the output has an assigned one. main is
+// tracks are"), the id that the input has where the output has an assigned one, and the facts about a thread. main is
 // true for the main process of a browser.
 func appendMark(b []byte, tr *timeline.Track, main bool) []byte {
 	role, subject := timeline.NoRole, ""
@@ -202,7 +204,7 @@ func appendMark(b []byte, tr *timeline.Track, main bool) []byte {
 	case tr.Spec != nil:
 		role, subject = tr.Spec.Role, tr.Spec.Subject
 	}
-	if role == timeline.NoRole && !tr.Assigned {
+	if role == timeline.NoRole && !tr.Assigned && len(tr.Facts) == 0 {
 		return b
 	}
 	b, mark := wire.BeginMessage(b, schema.TrackDescriptor_WeftMark)
@@ -215,7 +217,49 @@ func appendMark(b []byte, tr *timeline.Track, main bool) []byte {
 	if tr.Assigned {
 		b = appendInputID(b, tr)
 	}
+	for i := range tr.Facts {
+		b = appendFact(b, &tr.Facts[i])
+	}
 	return wire.EndMessage(b, mark)
+}
+
+func appendFact(b []byte, f *timeline.Fact) []byte {
+	b, m := wire.BeginMessage(b, schema.WeftTrackMark_Facts)
+	b = wire.AppendUint(b, schema.WeftFact_Kind, uint64(f.Kind))
+	switch {
+	case f.Kind.IsText():
+		b = wire.AppendString(b, schema.WeftFact_Text, f.Text)
+	case f.Number.IsInt():
+		b = wire.AppendInt(b, schema.WeftFact_Integer, f.Number.Int())
+	default:
+		b = wire.AppendDouble(b, schema.WeftFact_Number, f.Number.Float())
+	}
+	b = wire.AppendUint(b, schema.WeftFact_Samples, uint64(f.Samples))
+	b = wire.AppendUint(b, schema.WeftFact_StartNS, uint64(f.Start))
+	b = wire.AppendUint(b, schema.WeftFact_EndNS, uint64(f.End))
+	return wire.EndMessage(b, m)
+}
+
+// describeForPeople describes a process or thread: its id in the input, if the output has an assigned one, and its facts.
+//
+//	In all samples: CPU % 0, eventDelay 0 ms, Sample category Idle
+func describeForPeople(tr *timeline.Track) string {
+	var parts, facts []string
+	if tr.Assigned {
+		parts = append(parts, describeInputID(tr))
+	}
+	for i := range tr.Facts {
+		f := &tr.Facts[i]
+		text := f.Kind.String() + " " + f.Value()
+		if unit := f.Kind.Unit(); unit != "" && !strings.HasSuffix(f.Kind.String(), unit) {
+			text += " " + unit
+		}
+		facts = append(facts, text)
+	}
+	if len(facts) > 0 {
+		parts = append(parts, "In all samples: "+strings.Join(facts, ", "))
+	}
+	return strings.Join(parts, ". ")
 }
 
 // describeClock describes the counter that holds the CPU time of a thread. It has no name: with any other name than

@@ -102,6 +102,7 @@ func newReader(tl *timeline.Timeline) *reader {
 		switch tl.TrackKind(id) {
 		case timeline.ThreadTrack:
 			c.roles[id] = role{threadRole, id}
+			c.takeFacts(id)
 		case timeline.NamedTrack:
 			parent := tl.TrackParent(id)
 			if source, ok := stateSources[tl.Role(id)]; ok && tl.TrackKind(parent) == timeline.ThreadTrack {
@@ -111,6 +112,17 @@ func newReader(tl *timeline.Timeline) *reader {
 		}
 	}
 	return c
+}
+
+// takeFacts takes in the state of a thread that was always in the same one.
+func (c *reader) takeFacts(id timeline.TrackID) {
+	for _, f := range c.tl.Track(id).Facts {
+		if f.Kind == timeline.FactCategory {
+			ct := c.at(id)
+			ct.thread.Source = sourceFirefox
+			ct.states = append(ct.states, stateSlice{ts: f.Start, dur: f.End - f.Start, samples: f.Samples, state: ct.thread.states.id(f.Text)})
+		}
+	}
 }
 
 // at returns what was read of a thread.

@@ -491,3 +491,45 @@ func TestTimesAddUp(t *testing.T) {
 		}
 	}
 }
+
+// A category that all samples of a thread have says the same as a fact, without a track, as it does as a slice; also where the
+// samples themselves are missing, and where their times and weights are lost.
+func TestCategoryAsFact(t *testing.T) {
+	gecko := timeline.SampleDescription{Source: sourceFirefox}
+	for name, samples := range map[string][]timeline.Nanos{
+		"regular": {0, 10 * ms, 20 * ms, 30 * ms}, "with a pause": {0, 10 * ms, 200 * ms, 210 * ms}, "one": {0}, "none": nil,
+		"at one time": {0, 0, 0},
+	} {
+		for _, category := range []string{"Layout", "GC / CC", "Idle", "DOM"} {
+			reports := func(asFact bool) (all []any) {
+				tr := newTrace(t, gecko)
+				end, n := timeline.Nanos(220*ms), int64(4)
+				if len(samples) > 0 {
+					end, n = samples[len(samples)-1]+10*ms, int64(len(samples))
+				}
+				if asFact {
+					f := timeline.Fact{Kind: timeline.FactCategory, Text: category, Samples: n, End: end}
+					tr.b.AddFact(tr.thread, f)
+				} else {
+					tr.state(timeline.RoleCategories, 0, end, category, n)
+				}
+				for i, at := range samples {
+					tr.sample(at, 1, []string{"a|b@https://a.test/x.js", "a"}[i%2])
+				}
+				p := tr.collect()
+				s, err := p.Samples(Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				gc, err := p.GC(Options{Bucket: 50 * ms})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return append(all, s, gc, p.LayoutThrashing(Options{}))
+			}
+			if diff := cmp.Diff(reports(false), reports(true)); diff != "" {
+				t.Errorf("%s, %s: as a slice (-) and as a fact (+):\n%s", name, category, diff)
+			}
+		}
+	}
+}

@@ -703,6 +703,17 @@ const (
 	TrackEventDefaults_ExtraDoubleCounterTrackUUIDs = 45
 )
 
+// Fields of WeftFact.
+const (
+	WeftFact_Kind    = 1
+	WeftFact_Integer = 2
+	WeftFact_Number  = 3
+	WeftFact_Text    = 4
+	WeftFact_Samples = 5
+	WeftFact_StartNS = 6
+	WeftFact_EndNS   = 7
+)
+
 // Fields of WeftInputID.
 const (
 	WeftInputID_Number       = 1
@@ -725,6 +736,7 @@ const (
 	WeftTrackMark_Role    = 1
 	WeftTrackMark_Subject = 2
 	WeftTrackMark_InputID = 3
+	WeftTrackMark_Facts   = 4
 )
 
 // Message is a message type. Its fields are in the order of their numbers.
@@ -804,9 +816,10 @@ const (
 	MessageTrackEventCallstackFrame          = 51
 	MessageTrackEventLegacyEvent             = 52
 	MessageTrackEventDefaults                = 53
-	MessageWeftInputID                       = 54
-	MessageWeftPage                          = 55
-	MessageWeftTrackMark                     = 56
+	MessageWeftFact                          = 54
+	MessageWeftInputID                       = 55
+	MessageWeftPage                          = 56
+	MessageWeftTrackMark                     = 57
 )
 
 // Messages are all message types. The first is none.
@@ -942,7 +955,7 @@ var Messages = [...]Message{
 		{1, length, true, 44},
 	}},
 	MessageTraceAttributes: {"TraceAttributes", []Field{
-		{1, length, true, 43}, {9900, length, true, 55},
+		{1, length, true, 43}, {9900, length, true, 56},
 	}},
 	MessageTraceAttributesAttribute: {"Attribute", []Field{
 		{1, length, false, 0}, {2, varint, false, 0}, {3, length, false, 0},
@@ -968,7 +981,7 @@ var Messages = [...]Message{
 		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 24}, {4, length, false, 40}, {5, varint, false, 0}, {6, length, false, 5},
 		{7, length, false, 6}, {8, length, false, 9}, {9, varint, false, 0}, {10, length, false, 0}, {11, varint, false, 0}, {12, varint, false, 0},
 		{13, length, false, 0}, {14, length, false, 0}, {15, varint, false, 0}, {16, length, false, 0}, {17, varint, false, 0}, {18, length, false, 37},
-		{19, varint, false, 0}, {20, varint, false, 0}, {9900, length, false, 56},
+		{19, varint, false, 0}, {20, varint, false, 0}, {9900, length, false, 57},
 	}},
 	MessageTrackEvent: {"TrackEvent", []Field{
 		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, true, 0}, {4, length, true, 10}, {5, length, false, 39}, {6, length, false, 52},
@@ -992,6 +1005,10 @@ var Messages = [...]Message{
 	MessageTrackEventDefaults: {"TrackEventDefaults", []Field{
 		{11, varint, false, 0}, {31, varint, true, 0}, {45, varint, true, 0},
 	}},
+	MessageWeftFact: {"WeftFact", []Field{
+		{1, varint, false, 0}, {2, varint, false, 0}, {3, fixed64, false, 0}, {4, length, false, 0}, {5, varint, false, 0}, {6, varint, false, 0},
+		{7, varint, false, 0},
+	}},
 	MessageWeftInputID: {"WeftInputID", []Field{
 		{1, varint, false, 0}, {2, length, false, 0}, {3, varint, false, 0}, {4, length, false, 0},
 	}},
@@ -999,6 +1016,6 @@ var Messages = [...]Message{
 		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, false, 0}, {4, length, false, 0}, {5, varint, false, 0},
 	}},
 	MessageWeftTrackMark: {"WeftTrackMark", []Field{
-		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 54},
+		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 55}, {4, length, true, 54},
 	}},
 }

@@ -1,6 +1,10 @@
 package timeline
 
-import "github.com/weft-trace/weft/internal/problem"
+import (
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/problem"
+)
 
 // Page is a document that was shown in a window of a browser (firefox.md 10).
 type Page struct {
@@ -30,3 +34,68 @@ func (b *Builder) AddPage(p Page) {
 
 // Pages returns the pages of the trace, in the order in which they were first added.
 func (t *Timeline) Pages() []Page { return t.pages }
+
+// FactKind says what a Fact is about. The numbers are written into files: they never change their meaning.
+type FactKind uint8
+
+// The kinds of facts.
+const (
+	FactCPU         FactKind = 1 // how much of a processor's time the thread used, in percent
+	FactEventDelay  FactKind = 2 // how long the event that runs has kept others waiting, in ms
+	FactCategory    FactKind = 3 // what the thread was doing: the name of a category of Firefox
+	FactSubcategory FactKind = 4 // the subcategory of that
+	lastFactKind             = FactSubcategory
+)
+
+// factKinds are the name and the unit of each kind, and whether its values are texts.
+var factKinds = [...]struct {
+	name, unit string
+	isText     bool
+}{
+	FactCPU: {"CPU %", "%", false}, FactEventDelay: {"eventDelay", "ms", false},
+	FactCategory: {roleNames[RoleCategories], "", true}, FactSubcategory: {"Sample subcategory", "", true},
+}
+
+// IsFactKind reports whether a number is a kind of facts.
+func IsFactKind(n uint64) bool { return n >= 1 && n <= uint64(lastFactKind) }
+
+// String returns the name of the kind, that of the track which shows such values where they change.
+func (k FactKind) String() string { return factKinds[k].name }
+
+// Unit returns the unit of the values.
+func (k FactKind) Unit() string { return factKinds[k].unit }
+
+// IsText reports whether the values are texts.
+func (k FactKind) IsText() bool { return factKinds[k].isText }
+
+// Fact is a value that all samples of a thread have, so that it has no track of its own.
+type Fact struct {
+	Kind       FactKind
+	Number     Number // of kinds that have numbers
+	Text       string // of kinds that have texts
+	Samples    int64  // how many there are
+	Start, End Nanos  // of these samples
+}
+
+// Value returns the value as text.
+func (f *Fact) Value() string {
+	switch {
+	case f.Kind.IsText():
+		return f.Text
+	case f.Number.IsInt():
+		return strconv.FormatInt(f.Number.Int(), 10)
+	}
+	return strconv.FormatFloat(f.Number.Float(), 'g', -1, 64)
+}
+
+// AddFact adds a fact about a thread. Of several of one kind the last one counts.
+func (b *Builder) AddFact(thread TrackID, f Fact) {
+	th := b.table.thread(thread)
+	for i := range th.facts {
+		if th.facts[i].Kind == f.Kind {
+			th.facts[i] = f
+			return
+		}
+	}
+	th.facts = append(th.facts, f)
+}

@@ -140,6 +140,7 @@ type Track struct {
 	TID      int64    // ThreadTrack: as written to the output
 	Assigned bool     // PID of a process, TID of a thread: a free number, because Perfetto cannot hold InputID
 	Labels   []string // ProcessTrack
+	Facts    []Fact   // ThreadTrack
 
 	Rank    int32 // place among its siblings
 	HasRank bool
@@ -189,7 +190,7 @@ func (t *Timeline) Track(id TrackID) Track {
 	case ThreadTrack:
 		th := &t.table.threads[row.index]
 		tr.Name, tr.Rank, tr.HasRank = th.key.nameOr(th.name.text), th.rank, th.hasRank
-		tr.InputID, tr.TID, tr.Assigned = th.key, th.tid, th.assigned
+		tr.InputID, tr.TID, tr.Assigned, tr.Facts = th.key, th.tid, th.assigned, th.facts
 		if t.table.tracks[row.parent].kind == ProcessTrack {
 			tr.PID = t.table.process(row.parent).pid
 		}

@@ -150,6 +150,7 @@ type thread struct {
 	tid      int64  // the number in the output, like process.pid
 	assigned bool   // the input has no such tid
 	starts   uint64 // slices and instants on its track, beside those on lanes
+	facts    []Fact
 }
 
 // lastName keeps the latest of several names.

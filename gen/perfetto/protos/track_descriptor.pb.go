@@ -580,7 +580,9 @@ type WeftTrackMark struct {
 	// The class of the objects, the origin of the page, or the type of the contexts, for roles that have one.
 	Subject *string `protobuf:"bytes,2,opt,name=subject" json:"subject,omitempty"`
 	// What the input says of a process or thread whose id Perfetto cannot hold; the descriptor has an assigned id.
-	InputId       *WeftInputID `protobuf:"bytes,3,opt,name=input_id,json=inputId" json:"input_id,omitempty"`
+	InputId *WeftInputID `protobuf:"bytes,3,opt,name=input_id,json=inputId" json:"input_id,omitempty"`
+	// What all samples of a thread have in common.
+	Facts         []*WeftFact `protobuf:"bytes,4,rep,name=facts" json:"facts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -636,6 +638,153 @@ func (x *WeftTrackMark) GetInputId() *WeftInputID {
 	return nil
 }
 
+func (x *WeftTrackMark) GetFacts() []*WeftFact {
+	if x != nil {
+		return x.Facts
+	}
+	return nil
+}
+
+// WeftFact is a value that all samples of a thread have, so that it has no row of its own. It has a number or a text.
+type WeftFact struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of the kind: see docs/formats/perfetto.md.
+	Kind *uint32 `protobuf:"varint,1,opt,name=kind" json:"kind,omitempty"`
+	// The value.
+	//
+	// Types that are valid to be assigned to Value:
+	//
+	//	*WeftFact_Integer
+	//	*WeftFact_Number
+	//	*WeftFact_Text
+	Value isWeftFact_Value `protobuf_oneof:"value"`
+	// How many samples have the value.
+	Samples *uint64 `protobuf:"varint,5,opt,name=samples" json:"samples,omitempty"`
+	// When the first of them was taken, in nanoseconds of the trace.
+	StartNs *uint64 `protobuf:"varint,6,opt,name=start_ns,json=startNs" json:"start_ns,omitempty"`
+	// When the last of them ended.
+	EndNs         *uint64 `protobuf:"varint,7,opt,name=end_ns,json=endNs" json:"end_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WeftFact) Reset() {
+	*x = WeftFact{}
+	mi := &file_perfetto_protos_track_descriptor_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WeftFact) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WeftFact) ProtoMessage() {}
+
+func (x *WeftFact) ProtoReflect() protoreflect.Message {
+	mi := &file_perfetto_protos_track_descriptor_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WeftFact.ProtoReflect.Descriptor instead.
+func (*WeftFact) Descriptor() ([]byte, []int) {
+	return file_perfetto_protos_track_descriptor_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *WeftFact) GetKind() uint32 {
+	if x != nil && x.Kind != nil {
+		return *x.Kind
+	}
+	return 0
+}
+
+func (x *WeftFact) GetValue() isWeftFact_Value {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *WeftFact) GetInteger() int64 {
+	if x != nil {
+		if x, ok := x.Value.(*WeftFact_Integer); ok {
+			return x.Integer
+		}
+	}
+	return 0
+}
+
+func (x *WeftFact) GetNumber() float64 {
+	if x != nil {
+		if x, ok := x.Value.(*WeftFact_Number); ok {
+			return x.Number
+		}
+	}
+	return 0
+}
+
+func (x *WeftFact) GetText() string {
+	if x != nil {
+		if x, ok := x.Value.(*WeftFact_Text); ok {
+			return x.Text
+		}
+	}
+	return ""
+}
+
+func (x *WeftFact) GetSamples() uint64 {
+	if x != nil && x.Samples != nil {
+		return *x.Samples
+	}
+	return 0
+}
+
+func (x *WeftFact) GetStartNs() uint64 {
+	if x != nil && x.StartNs != nil {
+		return *x.StartNs
+	}
+	return 0
+}
+
+func (x *WeftFact) GetEndNs() uint64 {
+	if x != nil && x.EndNs != nil {
+		return *x.EndNs
+	}
+	return 0
+}
+
+type isWeftFact_Value interface {
+	isWeftFact_Value()
+}
+
+type WeftFact_Integer struct {
+	// A whole number.
+	Integer int64 `protobuf:"varint,2,opt,name=integer,oneof"`
+}
+
+type WeftFact_Number struct {
+	// Any other number.
+	Number float64 `protobuf:"fixed64,3,opt,name=number,oneof"`
+}
+
+type WeftFact_Text struct {
+	// A text.
+	Text string `protobuf:"bytes,4,opt,name=text,oneof"`
+}
+
+func (*WeftFact_Integer) isWeftFact_Value() {}
+
+func (*WeftFact_Number) isWeftFact_Value() {}
+
+func (*WeftFact_Text) isWeftFact_Value() {}
+
 // WeftInputID is the id and the name of a process or thread in the input of weft. It has a number or a text.
 type WeftInputID struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -653,7 +802,7 @@ type WeftInputID struct {
 
 func (x *WeftInputID) Reset() {
 	*x = WeftInputID{}
-	mi := &file_perfetto_protos_track_descriptor_proto_msgTypes[2]
+	mi := &file_perfetto_protos_track_descriptor_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -665,7 +814,7 @@ func (x *WeftInputID) String() string {
 func (*WeftInputID) ProtoMessage() {}
 
 func (x *WeftInputID) ProtoReflect() protoreflect.Message {
-	mi := &file_perfetto_protos_track_descriptor_proto_msgTypes[2]
+	mi := &file_perfetto_protos_track_descriptor_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -678,7 +827,7 @@ func (x *WeftInputID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WeftInputID.ProtoReflect.Descriptor instead.
 func (*WeftInputID) Descriptor() ([]byte, []int) {
-	return file_perfetto_protos_track_descriptor_proto_rawDescGZIP(), []int{2}
+	return file_perfetto_protos_track_descriptor_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *WeftInputID) GetNumber() int64 {
@@ -757,11 +906,21 @@ const file_perfetto_protos_track_descriptor_proto_rawDesc = "" +
 	"\x1bTHREAD_ORDERING_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18THREAD_ORDERING_EXPLICIT\x10\x01B\x18\n" +
 	"\x16static_or_dynamic_nameB\x19\n" +
-	"\x17sibling_merge_key_field\"v\n" +
+	"\x17sibling_merge_key_field\"\xa7\x01\n" +
 	"\rWeftTrackMark\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\rR\x04role\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x127\n" +
-	"\binput_id\x18\x03 \x01(\v2\x1c.perfetto.protos.WeftInputIDR\ainputId\"s\n" +
+	"\binput_id\x18\x03 \x01(\v2\x1c.perfetto.protos.WeftInputIDR\ainputId\x12/\n" +
+	"\x05facts\x18\x04 \x03(\v2\x19.perfetto.protos.WeftFactR\x05facts\"\xbf\x01\n" +
+	"\bWeftFact\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x1a\n" +
+	"\ainteger\x18\x02 \x01(\x03H\x00R\ainteger\x12\x18\n" +
+	"\x06number\x18\x03 \x01(\x01H\x00R\x06number\x12\x14\n" +
+	"\x04text\x18\x04 \x01(\tH\x00R\x04text\x12\x18\n" +
+	"\asamples\x18\x05 \x01(\x04R\asamples\x12\x19\n" +
+	"\bstart_ns\x18\x06 \x01(\x04R\astartNs\x12\x15\n" +
+	"\x06end_ns\x18\a \x01(\x04R\x05endNsB\a\n" +
+	"\x05value\"s\n" +
 	"\vWeftInputID\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12$\n" +
@@ -781,7 +940,7 @@ func file_perfetto_protos_track_descriptor_proto_rawDescGZIP() []byte {
 }
 
 var file_perfetto_protos_track_descriptor_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_perfetto_protos_track_descriptor_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_perfetto_protos_track_descriptor_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_perfetto_protos_track_descriptor_proto_goTypes = []any{
 	(TrackDescriptor_ChildTracksOrdering)(0),  // 0: perfetto.protos.TrackDescriptor.ChildTracksOrdering
 	(TrackDescriptor_SiblingMergeBehavior)(0), // 1: perfetto.protos.TrackDescriptor.SiblingMergeBehavior
@@ -789,32 +948,34 @@ var file_perfetto_protos_track_descriptor_proto_goTypes = []any{
 	(TrackDescriptor_ThreadOrdering)(0),       // 3: perfetto.protos.TrackDescriptor.ThreadOrdering
 	(*TrackDescriptor)(nil),                   // 4: perfetto.protos.TrackDescriptor
 	(*WeftTrackMark)(nil),                     // 5: perfetto.protos.WeftTrackMark
-	(*WeftInputID)(nil),                       // 6: perfetto.protos.WeftInputID
-	(*ProcessDescriptor)(nil),                 // 7: perfetto.protos.ProcessDescriptor
-	(*ChromeProcessDescriptor)(nil),           // 8: perfetto.protos.ChromeProcessDescriptor
-	(*ThreadDescriptor)(nil),                  // 9: perfetto.protos.ThreadDescriptor
-	(*ChromeThreadDescriptor)(nil),            // 10: perfetto.protos.ChromeThreadDescriptor
-	(*CounterDescriptor)(nil),                 // 11: perfetto.protos.CounterDescriptor
-	(*StateDescriptor)(nil),                   // 12: perfetto.protos.StateDescriptor
+	(*WeftFact)(nil),                          // 6: perfetto.protos.WeftFact
+	(*WeftInputID)(nil),                       // 7: perfetto.protos.WeftInputID
+	(*ProcessDescriptor)(nil),                 // 8: perfetto.protos.ProcessDescriptor
+	(*ChromeProcessDescriptor)(nil),           // 9: perfetto.protos.ChromeProcessDescriptor
+	(*ThreadDescriptor)(nil),                  // 10: perfetto.protos.ThreadDescriptor
+	(*ChromeThreadDescriptor)(nil),            // 11: perfetto.protos.ChromeThreadDescriptor
+	(*CounterDescriptor)(nil),                 // 12: perfetto.protos.CounterDescriptor
+	(*StateDescriptor)(nil),                   // 13: perfetto.protos.StateDescriptor
 }
 var file_perfetto_protos_track_descriptor_proto_depIdxs = []int32{
-	7,  // 0: perfetto.protos.TrackDescriptor.process:type_name -> perfetto.protos.ProcessDescriptor
-	8,  // 1: perfetto.protos.TrackDescriptor.chrome_process:type_name -> perfetto.protos.ChromeProcessDescriptor
-	9,  // 2: perfetto.protos.TrackDescriptor.thread:type_name -> perfetto.protos.ThreadDescriptor
-	10, // 3: perfetto.protos.TrackDescriptor.chrome_thread:type_name -> perfetto.protos.ChromeThreadDescriptor
-	11, // 4: perfetto.protos.TrackDescriptor.counter:type_name -> perfetto.protos.CounterDescriptor
-	12, // 5: perfetto.protos.TrackDescriptor.state:type_name -> perfetto.protos.StateDescriptor
+	8,  // 0: perfetto.protos.TrackDescriptor.process:type_name -> perfetto.protos.ProcessDescriptor
+	9,  // 1: perfetto.protos.TrackDescriptor.chrome_process:type_name -> perfetto.protos.ChromeProcessDescriptor
+	10, // 2: perfetto.protos.TrackDescriptor.thread:type_name -> perfetto.protos.ThreadDescriptor
+	11, // 3: perfetto.protos.TrackDescriptor.chrome_thread:type_name -> perfetto.protos.ChromeThreadDescriptor
+	12, // 4: perfetto.protos.TrackDescriptor.counter:type_name -> perfetto.protos.CounterDescriptor
+	13, // 5: perfetto.protos.TrackDescriptor.state:type_name -> perfetto.protos.StateDescriptor
 	0,  // 6: perfetto.protos.TrackDescriptor.child_ordering:type_name -> perfetto.protos.TrackDescriptor.ChildTracksOrdering
 	1,  // 7: perfetto.protos.TrackDescriptor.sibling_merge_behavior:type_name -> perfetto.protos.TrackDescriptor.SiblingMergeBehavior
 	2,  // 8: perfetto.protos.TrackDescriptor.process_ordering:type_name -> perfetto.protos.TrackDescriptor.ProcessOrdering
 	3,  // 9: perfetto.protos.TrackDescriptor.thread_ordering:type_name -> perfetto.protos.TrackDescriptor.ThreadOrdering
 	5,  // 10: perfetto.protos.TrackDescriptor.weft_mark:type_name -> perfetto.protos.WeftTrackMark
-	6,  // 11: perfetto.protos.WeftTrackMark.input_id:type_name -> perfetto.protos.WeftInputID
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	7,  // 11: perfetto.protos.WeftTrackMark.input_id:type_name -> perfetto.protos.WeftInputID
+	6,  // 12: perfetto.protos.WeftTrackMark.facts:type_name -> perfetto.protos.WeftFact
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_perfetto_protos_track_descriptor_proto_init() }
@@ -835,13 +996,18 @@ func file_perfetto_protos_track_descriptor_proto_init() {
 		(*TrackDescriptor_SiblingMergeKey)(nil),
 		(*TrackDescriptor_SiblingMergeKeyInt)(nil),
 	}
+	file_perfetto_protos_track_descriptor_proto_msgTypes[2].OneofWrappers = []any{
+		(*WeftFact_Integer)(nil),
+		(*WeftFact_Number)(nil),
+		(*WeftFact_Text)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perfetto_protos_track_descriptor_proto_rawDesc), len(file_perfetto_protos_track_descriptor_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -89,6 +89,31 @@ type TrackMark struct{ fields }
 func (m *TrackMark) Role() uint64    { return m.uint(schema.WeftTrackMark_Role) }
 func (m *TrackMark) Subject() []byte { return m.bytes(schema.WeftTrackMark_Subject) }
 func (m *TrackMark) InputID() []byte { return m.bytes(schema.WeftTrackMark_InputID) }
+func (m *TrackMark) Facts() [][]byte { return m.texts(schema.WeftTrackMark_Facts) }
+
+// Fact is WeftFact: a value that all samples of a thread have.
+type Fact struct{ fields }
+
+func (f *Fact) Kind() uint64    { return f.uint(schema.WeftFact_Kind) }
+func (f *Fact) Samples() uint64 { return f.uint(schema.WeftFact_Samples) }
+func (f *Fact) StartNS() uint64 { return f.uint(schema.WeftFact_StartNS) }
+func (f *Fact) EndNS() uint64   { return f.uint(schema.WeftFact_EndNS) }
+
+// Value returns the value, in one of its forms; the others are nil.
+func (f *Fact) Value() (text []byte, number *float64, integer *int64) {
+	field := f.oneof(schema.WeftFact_Integer, schema.WeftFact_Number, schema.WeftFact_Text)
+	switch r := f.field(field); {
+	case field == schema.WeftFact_Text && r.Type() == wire.Len:
+		return r.Bytes(), nil, nil
+	case field == schema.WeftFact_Number && r.Type() == wire.Fixed64:
+		v := r.Double()
+		return nil, &v, nil
+	case field == schema.WeftFact_Integer && r.Type() == wire.Varint:
+		v := r.Int()
+		return nil, nil, &v
+	}
+	return nil, nil, nil
+}
 
 // InputID is WeftInputID: what the input of weft said of a process or thread.
 type InputID struct{ fields }

@@ -93,8 +93,8 @@ func appendMember(b []byte, key, text string) []byte {
 	return appendQuoted(append(append(append(b, '"'), key...), '"', ':'), text)
 }
 
-// describe returns a thread as JSON, with the start and end times of it and its process, and the counters that have a
-// single value.
+// describe returns a thread as JSON, with the start and end times of it and its process, and the values that all its
+// samples have.
 func (th *threadState) describe() string {
 	b := []byte("{")
 	for _, one := range []struct{ key, text string }{
@@ -119,19 +119,19 @@ func (th *threadState) describe() string {
 		b = append(append(append(b, '"'), one.key...), '"', ':')
 		b = strconv.AppendFloat(b, one.t+th.delta, 'g', -1, 64)
 	}
-	for _, one := range []struct {
-		key    string
-		values *steady
-	}{{"CPU %", &th.cpu.values}, {"eventDelay", &th.delay}} {
-		if one.values.isFact() {
-			if len(b) > 1 {
-				b = append(b, ',')
-			}
-			b = append(append(append(b, '"'), one.key...), `":{"value":`...)
-			b = strconv.AppendFloat(b, one.values.value, 'g', -1, 64)
-			b = strconv.AppendInt(append(b, `,"count":`...), int64(one.values.count), 10)
-			b = append(b, '}')
+	for i := range th.facts {
+		f := &th.facts[i]
+		if len(b) > 1 {
+			b = append(b, ',')
 		}
+		b = append(append(append(b, '"'), f.Kind.String()...), `":{"value":`...)
+		if f.Kind.IsText() {
+			b = appendQuoted(b, f.Text)
+		} else {
+			b = append(b, f.Value()...)
+		}
+		b = strconv.AppendInt(append(b, `,"count":`...), f.Samples, 10)
+		b = append(b, '}')
 	}
 	return string(append(b, '}'))
 }

@@ -66,7 +66,8 @@ func dump(tb testing.TB, r io.Reader, opts Options) string {
 	return out.String()
 }
 
-// dumpTracks writes the names of processes and threads, the units of counters, frames with files, and attributes.
+// dumpTracks writes the names of processes and threads, facts about threads, the units of counters, frames with files, pages and
+// attributes.
 func dumpTracks(out *strings.Builder, tl *timeline.Timeline) {
 	for id := range timeline.TrackID(tl.TrackCount()) {
 		tr := tl.Track(id)
@@ -81,6 +82,9 @@ func dumpTracks(out *strings.Builder, tl *timeline.Timeline) {
 				fmt.Fprintf(out, " %q", tr.Labels)
 			}
 			out.WriteByte('\n')
+			for _, f := range tr.Facts {
+				fmt.Fprintf(out, "fact %s %v: %s in %d samples from %d to %d\n", tracetext.Path(tl, id), f.Kind, f.Value(), f.Samples, f.Start, f.End)
+			}
 		case tr.Counter != nil:
 			fmt.Fprintf(out, "counter %s: unit %d %q %q\n", tracetext.Path(tl, id), tr.Counter.Unit, tr.Counter.UnitName, tr.Counter.Description)
 		}
@@ -93,6 +97,9 @@ func dumpTracks(out *strings.Builder, tl *timeline.Timeline) {
 			}
 			out.WriteByte('\n')
 		}
+	}
+	for _, p := range tl.Pages() {
+		fmt.Fprintf(out, "page %+v\n", p)
 	}
 	for _, a := range tl.Attributes() {
 		if a.IsInt {

@@ -32,8 +32,8 @@ func categoryThread(name string, stack int, ofStacks, ofFrames string) string {
 func TestFilledInCategories(t *testing.T) {
 	const frames = `"category":[null,2],"subcategory":[null,0],`
 	want := dump(t, strings.NewReader(categoryProfile(53, ``, frames)), Options{})
-	if n := strings.Count(want, "Sample_category"); n != 2 { // a begin and an end
-		t.Errorf("%d events on tracks of categories\n%s", n, want)
+	if n := strings.Count(want, "fact 1/3 Sample category: JavaScript in 2 samples from 1000000 to 3000000\n"); n != 1 || strings.Contains(want, "fact 1/2") {
+		t.Errorf("the facts about the threads are others\n%s", want)
 	}
 	for _, version := range []int{50, 51, 52} {
 		got := dump(t, strings.NewReader(categoryProfile(version, `"category":[1,2],"subcategory":[0,0],`, frames)), Options{})
@@ -44,12 +44,12 @@ func TestFilledInCategories(t *testing.T) {
 	}
 	// Where only stacks have categories they are those of the producer, the default included.
 	got := dump(t, strings.NewReader(categoryProfile(50, `"category":[1,2],"subcategory":[0,0],`, ``)), Options{})
-	if n := strings.Count(got, "Sample_category Other"); n != 1 {
+	if n := strings.Count(got, "Sample category: Other"); n != 1 {
 		t.Errorf("the category Other of the producer is written %d times\n%s", n, got)
 	}
 	// A frame that says it has the default has it.
 	got = dump(t, strings.NewReader(categoryProfile(50, `"category":[1,2],"subcategory":[0,0],`, `"category":[1,2],"subcategory":[0,0],`)), Options{})
-	if n := strings.Count(got, "Sample_category Other"); n != 1 {
+	if n := strings.Count(got, "Sample category: Other"); n != 1 {
 		t.Errorf("the category Other of a frame is written %d times\n%s", n, got)
 	}
 }

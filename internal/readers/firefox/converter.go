@@ -46,7 +46,8 @@ type converter struct {
 	out      timeline.Event
 	flo      timeline.FlowEvent
 	payload  payloadState
-	resolved int // bytes of long texts that events have from the table of strings
+	activity []activity // of the samples of a thread
+	resolved int        // bytes of long texts that events have from the table of strings
 	ownIDs   [numOwnKeys]timeline.KeyID
 	scan     jsonscan.Scanner // of eachMember
 }
@@ -92,8 +93,9 @@ type threadState struct {
 	stacks      *stacks
 	first, last float64 // of what is known of the thread
 
-	cpu   cpuUse
-	delay steady // values of eventDelay, in ms
+	cpu          cpuUse
+	delayChanges bool // eventDelay
+	facts        []timeline.Fact
 
 	types   []int32  // by row of the markers: index into converter.types
 	markers []marker // by start
@@ -138,16 +140,16 @@ func (c *converter) convert(p *profile) error {
 	c.lastFlow = uint64(len(c.ipc.list))
 	for _, th := range c.threads {
 		slices.SortStableFunc(th.markers, func(a, b marker) int { return cmp.Compare(a.start, b.start) })
-		c.findSteady(th)
+		c.findFacts(th)
 		c.place(th)
 		c.start, c.end = min(c.start, th.first), max(c.end, th.last)
 	}
-	c.setAttributes()
 	for _, add := range []func() error{c.addMarkers, c.addSamples, c.addCounters, c.addRest} {
 		if err := add(); err != nil {
 			return err
 		}
 	}
+	c.setAttributes()
 	c.setOrder()
 	return nil
 }

@@ -151,7 +151,7 @@ func (c *converter) addCounterValue(track timeline.TrackID, ms, v float64) error
 // cpuUse describes the CPU time of a thread.
 type cpuUse struct {
 	perMilli float64 // CPU time of a full processor per millisecond
-	values   steady  // shares of the time, in percent
+	changes  bool    // the share of the time that the thread uses
 }
 
 // percent is the share of a time that the thread used, at most 100; NaN if it is not known.
@@ -163,33 +163,44 @@ func (u *cpuUse) percent(used, at, from float64) float64 {
 	return min(100*used/(u.perMilli*(nanos/1e6)), 100)
 }
 
-// steady tracks whether a counter changes. A counter with one value from the first sample to the last becomes a fact
-// about its thread instead of a track (section 8).
+// steady tracks whether a value changes. What has one value from the first sample to the last becomes a fact about its
+// thread instead of a track (section 8).
 type steady struct {
-	count   int
-	value   float64
-	changes bool
+	count       int64
+	value       float64
+	changes     bool
+	first, last float64 // ms
 }
 
-func (v *steady) see(value float64) {
+// see looks at the value that a thread has in a time.
+func (v *steady) see(value, from, to float64) {
 	if math.IsNaN(value) {
 		return
 	}
-	v.changes = v.changes || v.count > 0 && value != v.value
-	v.value = value
+	if v.count == 0 {
+		v.value, v.first, v.last = value, from, to
+	}
+	v.changes = v.changes || value != v.value
 	v.count++
+	v.first, v.last = min(v.first, from), max(v.last, to)
 }
 
-// isFact reports whether there are values, and all are the same.
-func (v *steady) isFact() bool { return v.count > 0 && !v.changes }
+// fact returns the value as a fact about a thread; false if it changes, or has no time in the trace.
+func (c *converter) fact(v *steady, kind timeline.FactKind) (f timeline.Fact, ok bool) {
+	from, ok := c.since(v.first)
+	to, ok2 := c.nanos(v.last)
+	return timeline.Fact{Kind: kind, Number: number(v.value), Samples: v.count, Start: from, End: to},
+		v.count > 0 && !v.changes && ok && ok2
+}
 
-// findSteady looks for steady values in the samples of a thread.
-func (c *converter) findSteady(th *threadState) {
+// findFacts looks for counters that have one value in all samples of a thread.
+func (c *converter) findFacts(th *threadState) {
 	s := &th.th.samples
-	if s.weightType == weightTracing {
+	if s.rows == 0 || s.weightType == weightTracing {
 		return
 	}
-	th.cpu = cpuUse{perMilli: c.cpuPerMilli()}
+	th.cpu.perMilli = c.cpuPerMilli()
+	var cpu, delay steady
 	before := math.NaN() // of the last sample that has a time; see addThreadSamples
 	for i := range s.rows {
 		from, at := before, s.time[i]+th.delta
@@ -198,18 +209,30 @@ func (c *converter) findSteady(th *threadState) {
 			continue
 		}
 		if _, ok := c.since(from); ok && i > 0 {
-			th.cpu.values.see(th.cpu.percent(s.cpuDelta.at(i), at, from))
+			cpu.see(th.cpu.percent(s.cpuDelta.at(i), at, from), from, at)
 		}
-		th.delay.see(s.eventDelay.at(i))
+		delay.see(s.eventDelay.at(i), at, at)
+	}
+	th.cpu.changes, th.delayChanges = cpu.changes, delay.changes
+	if f, ok := c.fact(&cpu, timeline.FactCPU); ok {
+		c.addFact(th, f)
+	}
+	if f, ok := c.fact(&delay, timeline.FactEventDelay); ok {
+		c.addFact(th, f)
 	}
 }
 
-// sampleCounters makes the counters of a thread's CPU time and event delay; 0 for one that is unknown or a fact.
+func (c *converter) addFact(th *threadState, f timeline.Fact) {
+	th.facts = append(th.facts, f)
+	c.b.AddFact(th.track, f)
+}
+
+// sampleCounters makes the counters of a thread's CPU time and event delay; 0 for one that does not change.
 func (c *converter) sampleCounters(th *threadState) (cpu, delay timeline.TrackID) {
-	if th.cpu.values.changes {
+	if th.cpu.changes {
 		cpu = c.b.Counter(th.track, &timeline.CounterKey{Name: []byte("CPU %"), UnitName: "%"})
 	}
-	if th.delay.changes {
+	if th.delayChanges {
 		delay = c.b.Counter(th.track, &timeline.CounterKey{Name: []byte("eventDelay"), UnitName: "ms"})
 	}
 	return cpu, delay
@@ -242,39 +265,86 @@ func (c *converter) cyclesPerMilli() float64 {
 	return c.cycles
 }
 
-// addActivity adds what the samples of a thread were doing, and for which document, each as slices of consecutive samples
-// on a track of their own. A sample lasts until the next one, the last for an interval.
-func (c *converter) addActivity(th *threadState) error {
-	s := &th.th.samples
-	categories := run{c: c, th: th, role: timeline.RoleCategories}
-	windows := run{c: c, th: th, role: timeline.RoleSamplePages}
-	var category, window int64
+// activity is what a sample says of what its thread was doing, and for which document.
+type activity struct {
+	category int64 // with the subcategory, see splitCategory; none: unknown
+	window   int64 // 0: unknown
+}
+
+func splitCategory(category int64) (main, sub int32) {
+	return int32(category >> 16), int32(category & 0xFFFF)
+}
+
+// findActivity looks up what the samples of a thread say of its activity. The result is valid until the next call.
+func (c *converter) findActivity(th *threadState) []activity {
+	c.activity = c.activity[:0]
+	var now activity
 	last := int32(none)
-	for i := range s.rows {
-		stack := s.stack[i]
+	for i, stack := range th.th.samples.stack[:th.th.samples.rows] {
 		switch {
 		case stack == none:
-			category, window = none, 0
+			now = activity{category: none}
 		case stack != last:
 			main, sub := th.stacks.category(stack)
-			category = int64(main)<<16 | int64(max(sub, 0)&0xFFFF)
+			now.category = int64(main)<<16 | int64(max(sub, 0)&0xFFFF)
 			if main < 0 || int(main) >= len(c.root.meta.categories) {
-				category = none
+				now.category = none
 			}
 			if !c.isCategory(main) && main != none {
 				c.log.Add(problem.FirefoxIndexInvalid, rowOf(i), th.th.name+": the category of a sample")
 			}
-			window = th.stacks.window(stack)
+			now.window = th.stacks.window(stack)
 		}
 		last = stack
-		if window != 0 {
-			c.useWindow(th, window)
+		c.activity = append(c.activity, now)
+	}
+	return c.activity
+}
+
+// findSteadyCategory reports whether all samples of a thread have the same category. That becomes a fact.
+func (c *converter) findSteadyCategory(th *threadState, samples []activity) bool {
+	var category steady
+	for i := range samples {
+		at := th.th.samples.time[i] + th.delta
+		if math.IsNaN(at) {
+			continue
 		}
-		at := s.time[i] + th.delta
-		if err := categories.sample(at, category, category != none); err != nil {
+		if _, ok := c.nanos(at); !ok || samples[i].category == none {
+			return false
+		}
+		category.see(float64(samples[i].category), at, at+c.interval)
+	}
+	f, ok := c.fact(&category, timeline.FactCategory)
+	if !ok {
+		return false
+	}
+	main, sub := splitCategory(int64(category.value))
+	one := &c.root.meta.categories[main]
+	f.Number, f.Text = timeline.Number{}, one.name
+	c.addFact(th, f)
+	if sub > 0 && int(sub) < len(one.subcategories) {
+		f.Kind, f.Text = timeline.FactSubcategory, one.subcategories[sub]
+		c.addFact(th, f)
+	}
+	return true
+}
+
+// addActivity adds what the samples of a thread were doing, and for which document, each as slices of consecutive samples
+// on a track of their own. A sample lasts until the next one, the last for an interval. A category that never changes is a fact.
+func (c *converter) addActivity(th *threadState) error {
+	samples := c.findActivity(th)
+	steady := c.findSteadyCategory(th, samples)
+	categories := run{c: c, th: th, role: timeline.RoleCategories}
+	windows := run{c: c, th: th, role: timeline.RoleSamplePages}
+	for i, now := range samples {
+		if now.window != 0 {
+			c.useWindow(th, now.window)
+		}
+		at := th.th.samples.time[i] + th.delta
+		if err := categories.sample(at, now.category, now.category != none && !steady); err != nil {
 			return err
 		}
-		if err := windows.sample(at, window, window != 0); err != nil {
+		if err := windows.sample(at, now.window, now.window != 0); err != nil {
 			return err
 		}
 	}
@@ -340,7 +410,7 @@ func (r *run) end(at float64) error {
 		Kind: timeline.Slice, Track: r.track, Event: c.event, Offset: -1, TS: start, Dur: end - start,
 	}
 	if r.role == timeline.RoleCategories {
-		main, sub := int32(r.value>>16), int32(r.value&0xFFFF)
+		main, sub := splitCategory(r.value)
 		c.out.Name = []byte(c.root.meta.categories[main].name)
 		c.out.Category = c.categoryName(main, sub)
 	} else {

@@ -108,3 +108,51 @@ func TestDamagedPages(t *testing.T) {
 		}
 	}
 }
+
+// A thread has the facts that its mark says. A damaged one is counted, and the thread has none then.
+func TestFacts(t *testing.T) {
+	delay := timeline.Fact{Kind: timeline.FactEventDelay, Number: timeline.Float(0.5), Samples: 3, Start: 5, End: 9}
+	category := timeline.Fact{Kind: timeline.FactCategory, Text: "Idle", Samples: 3, Start: 5, End: 10}
+	for _, c := range []struct {
+		name, mark string
+		want       []timeline.Fact
+		damaged    int64
+	}{
+		{"two", `facts { kind: 2 number: 0.5 samples: 3 start_ns: 5 end_ns: 9 } facts { kind: 3 text: "Idle" samples: 3 start_ns: 5 end_ns: 10 }`,
+			[]timeline.Fact{delay, category}, 0},
+		{"integer", `facts { kind: 1 integer: -1 samples: 1 }`, []timeline.Fact{{Kind: timeline.FactCPU, Number: timeline.Int(-1), Samples: 1}}, 0},
+		{"one damaged", `facts { kind: 2 number: 0.5 samples: 3 } facts { kind: 3 samples: 3 }`, nil, 1},
+		{"no kind", `facts { number: 0.5 samples: 3 }`, nil, 1},
+		{"unknown kind", `facts { kind: 99 number: 0.5 samples: 3 }`, nil, 1},
+		{"text of a number", `facts { kind: 2 text: "0.5" samples: 3 }`, nil, 1},
+		{"number of a text", `facts { kind: 3 integer: 1 samples: 3 }`, nil, 1},
+		{"no number", `facts { kind: 2 number: nan samples: 3 }`, nil, 1},
+		{"no samples", `facts { kind: 2 number: 0.5 }`, nil, 1},
+		{"ends before it starts", `facts { kind: 2 number: 0.5 samples: 3 start_ns: 9 end_ns: 5 }`, nil, 1},
+		{"ends too late", `facts { kind: 2 number: 0.5 samples: 3 end_ns: 9223372036854775808 }`, nil, 1},
+		{"and a role", `role: 1 facts { kind: 2 number: 0.5 samples: 3 }`, nil, 1},
+	} {
+		read := readTrace(t, encode(t, `
+			packet { track_descriptor { uuid: 2 thread { pid: 3 tid: 4 } weft_mark { `+c.mark+` } } }
+			packet { track_descriptor { uuid: 5 process { pid: 3 } description: "In all samples: eventDelay 0 ms" } }
+			packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "i" } }`))
+		var got []timeline.Fact
+		for id := range timeline.TrackID(read.timeline.TrackCount()) {
+			got = append(got, read.timeline.Track(id).Facts...)
+		}
+		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(timeline.Number{})); diff != "" {
+			t.Errorf("%s: facts (-want +got):\n%s", c.name, diff)
+		}
+		if n := int64(read.timeline.Problems().Count(problem.TrackRoleInvalid)); n != c.damaged {
+			t.Errorf("%s: counted %d times as damaged, want %d", c.name, n, c.damaged)
+		}
+	}
+	for _, track := range []string{`process { pid: 3 }`, `name: "Work"`} { // only threads have facts
+		read := readTrace(t, encode(t, `
+			packet { track_descriptor { uuid: 2 `+track+` weft_mark { facts { kind: 2 number: 0.5 samples: 3 } } } }
+			packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "i" } }`))
+		if n := read.timeline.Problems().Count(problem.TrackRoleInvalid); n != 1 {
+			t.Errorf("%s: counted %d times as damaged, want once", track, n)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"math"
 	"strconv"
 	"unicode/utf8"
 
@@ -244,9 +245,13 @@ func (r *reader) trackDescriptor(msg []byte) {
 }
 
 func (r *reader) describeThread(d *message.TrackDescriptor) {
-	id, process, name, ok := r.parseThread(d.Thread(), r.readMark(d).input)
+	m := r.readMark(d)
+	id, process, name, ok := r.parseThread(d.Thread(), m.input)
 	if !ok {
 		return
+	}
+	for _, f := range m.facts {
+		r.b.AddFact(id, f)
 	}
 	if r.declareOnce(d, track{id: id, kind: threadTrack, process: process}, name) {
 		r.nameThread(id, process, strongName, name)
@@ -374,7 +379,8 @@ func (r *reader) describeTrack(d *message.TrackDescriptor) {
 type mark struct {
 	role    timeline.Role
 	subject []byte
-	input   *inputID // of a process or thread with an assigned id
+	input   *inputID        // of a process or thread with an assigned id
+	facts   []timeline.Fact // of a thread
 }
 
 // inputID is what the input of weft said of a process or thread.
@@ -409,13 +415,46 @@ func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 			return m, false
 		}
 	}
+	for _, msg := range w.Facts() {
+		f, ok := parseFact(msg)
+		if !ok {
+			return m, false
+		}
+		m.facts = append(m.facts, f)
+	}
 	switch {
+	case d.Process() != nil && len(m.facts) > 0:
+		return m, false
 	case d.Process() != nil:
 		return m, m.role == timeline.RoleMainProcess || m.role == timeline.NoRole && m.input != nil
 	case d.Thread() != nil:
-		return m, m.role == timeline.NoRole && m.input != nil
+		return m, m.role == timeline.NoRole && (m.input != nil || len(m.facts) > 0)
 	}
-	return m, m.role != timeline.NoRole && m.role != timeline.RoleMainProcess && m.input == nil
+	return m, m.role != timeline.NoRole && m.role != timeline.RoleMainProcess && m.input == nil && len(m.facts) == 0
+}
+
+// parseFact parses a fact about a thread. It is not ok if weft would not have written it.
+func parseFact(msg []byte) (f timeline.Fact, ok bool) {
+	var w message.Fact
+	if w.Parse(msg) != nil || !timeline.IsFactKind(w.Kind()) || int64(w.Samples()) < 1 || w.StartNS() > w.EndNS() || w.EndNS() > math.MaxInt64 {
+		return f, false
+	}
+	f = timeline.Fact{
+		Kind: timeline.FactKind(w.Kind()), Samples: int64(w.Samples()), Start: timeline.Nanos(w.StartNS()), End: timeline.Nanos(w.EndNS()),
+	}
+	switch text, number, integer := w.Value(); {
+	case f.Kind.IsText():
+		f.Text = string(text)
+		return f, text != nil && utf8.Valid(text)
+	case integer != nil:
+		f.Number = timeline.Int(*integer)
+	case number != nil:
+		f.Number = timeline.Float(*number)
+		return f, !math.IsNaN(*number) && !math.IsInf(*number, 0)
+	default:
+		return f, false
+	}
+	return f, true
 }
 
 // parseInputID parses a WeftInputID. It returns nil if that has no id, or one that weft would not have written.
