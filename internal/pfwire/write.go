@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/suggest"
@@ -321,8 +322,9 @@ func (w *writer) splitAtWeft(args timeline.Args) (before, weft, after []byte) {
 		if r.Field() != schema.TrackEvent_DebugAnnotations {
 			continue
 		}
-		if name := wire.NewReader(r.Bytes()); name.Next() && (name.Field() == schema.DebugAnnotation_NameIID &&
-			timeline.KeyID(name.Uint()) == w.weftKey || name.Field() == schema.DebugAnnotation_Name && string(name.Bytes()) == "weft") {
+		var a message.Annotation
+		a.ParseHead(r.Bytes())
+		if a.NameIID != 0 && timeline.KeyID(a.NameIID) == w.weftKey || string(a.Name) == "weft" {
 			return args[:r.Offset()], r.Bytes(), args[int(r.Offset())+len(r.Raw()):]
 		}
 	}
@@ -331,9 +333,9 @@ func (w *writer) splitAtWeft(args timeline.Args) (before, weft, after []byte) {
 
 // isDict reports whether an annotation is a dictionary.
 func isDict(annotation []byte) bool {
-	r := wire.NewReader(annotation)
-	named := r.Next() // the name comes first
-	return named && r.Next() && r.Field() == schema.DebugAnnotation_DictEntries
+	var a message.Annotation
+	a.ParseHead(annotation)
+	return a.Kind == message.DictAnnotation
 }
 
 // appendEntry appends a text as an entry of a dictionary.

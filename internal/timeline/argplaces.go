@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -53,7 +54,9 @@ func (e *ArgsEncoder) arrayAsText(start int) {
 		e.text = append(e.text, m.Raw()...) // the name
 	}
 	n := len(e.text)
-	e.text = e.appendText(e.text, msg)
+	var array message.Annotation
+	array.ParseHead(msg)
+	e.text = e.appendText(e.text, &array)
 	var mark int
 	e.buf, mark = wire.BeginMessage(e.buf[:start], field)
 	e.buf = append(e.buf, e.text[:n]...)
@@ -62,11 +65,10 @@ func (e *ArgsEncoder) arrayAsText(start int) {
 
 // holdsEmpty reports whether there is an empty dictionary or array anywhere in an annotation.
 func holdsEmpty(annotation []byte) bool {
-	for r := wire.NewReader(annotation); r.Next(); {
-		if field := r.Field(); field != schema.DebugAnnotation_DictEntries && field != schema.DebugAnnotation_ArrayValues {
-			continue
-		}
-		if member := r.Bytes(); len(member) == 0 || holdsEmpty(member) {
+	var a message.Annotation
+	a.ParseHead(annotation)
+	for m := a.Members(); m.Next(); {
+		if member := m.Bytes(); len(member) == 0 || holdsEmpty(member) {
 			return true
 		}
 	}
@@ -75,69 +77,62 @@ func holdsEmpty(annotation []byte) bool {
 
 // appendText appends the value of an annotation as JSON text, as Perfetto reads it best: what it has no number for is a
 // text, among that integers beyond 63 bits, and doubles do not look like integers.
-func (e *ArgsEncoder) appendText(b, annotation []byte) []byte {
-	for r := wire.NewReader(annotation); r.Next(); {
-		switch r.Field() {
-		case schema.DebugAnnotation_BoolValue:
-			return strconv.AppendBool(b, r.Bool())
-		case schema.DebugAnnotation_UintValue:
-			return append(strconv.AppendUint(append(b, '"'), r.Uint(), 10), '"')
-		case schema.DebugAnnotation_IntValue:
-			return strconv.AppendInt(b, r.Int(), 10)
-		case schema.DebugAnnotation_DoubleValue:
-			return appendDoubleText(b, r.Double())
-		case schema.DebugAnnotation_StringValue:
-			return appendQuoted(b, r.Bytes())
-		case schema.DebugAnnotation_StringValueIID:
-			if e.values == nil {
-				return append(b, `""`...)
-			}
-			return appendQuoted(b, e.values.get(uint32(r.Uint())))
-		case schema.DebugAnnotation_PointerValue:
-			return append(strconv.AppendUint(append(b, `"0x`...), r.Uint(), 16), '"')
-		case schema.DebugAnnotation_LegacyJSONValue:
-			if !json.Valid(r.Bytes()) {
-				return appendQuoted(b, r.Bytes())
-			}
-			return append(b, r.Bytes()...)
-		case schema.DebugAnnotation_DictEntries, schema.DebugAnnotation_ArrayValues:
-			return e.appendMembersText(b, annotation, r.Field())
+func (e *ArgsEncoder) appendText(b []byte, a *message.Annotation) []byte {
+	switch a.Kind {
+	case message.BoolAnnotation:
+		return strconv.AppendBool(b, a.Bool())
+	case message.UintAnnotation:
+		return append(strconv.AppendUint(append(b, '"'), a.Uint(), 10), '"')
+	case message.IntAnnotation:
+		return strconv.AppendInt(b, a.Int(), 10)
+	case message.DoubleAnnotation:
+		return appendDoubleText(b, a.Double())
+	case message.TextAnnotation:
+		text := a.Bytes
+		if a.TextIID != 0 && e.values != nil {
+			text = e.values.get(uint32(a.TextIID))
 		}
+		return appendQuoted(b, text)
+	case message.PointerAnnotation:
+		return append(strconv.AppendUint(append(b, `"0x`...), a.Uint(), 16), '"')
+	case message.JSONAnnotation:
+		if !json.Valid(a.Bytes) {
+			return appendQuoted(b, a.Bytes)
+		}
+		return append(b, a.Bytes...)
+	case message.DictAnnotation, message.ArrayAnnotation:
+		return e.appendMembersText(b, a)
 	}
 	return append(b, "null"...)
 }
 
 // appendMembersText appends a dictionary or array with what is in it.
-func (e *ArgsEncoder) appendMembersText(b, annotation []byte, field int) []byte {
+func (e *ArgsEncoder) appendMembersText(b []byte, list *message.Annotation) []byte {
 	open, closing := byte('{'), byte('}')
-	if field == schema.DebugAnnotation_ArrayValues {
+	if list.Kind == message.ArrayAnnotation {
 		open, closing = '[', ']'
 	}
 	sep := open
-	for r := wire.NewReader(annotation); r.Next(); {
-		if r.Field() != field || len(r.Bytes()) == 0 {
+	for m := list.Members(); m.Next(); {
+		if len(m.Bytes()) == 0 {
 			continue
 		}
+		var a message.Annotation
+		a.ParseHead(m.Bytes())
 		b = append(b, sep)
-		if field == schema.DebugAnnotation_DictEntries {
-			b = append(appendQuoted(b, e.nameOf(r.Bytes())), ':')
+		if list.Kind == message.DictAnnotation {
+			if a.NameIID != 0 {
+				a.Name = e.keys.get(uint32(a.NameIID))
+			}
+			b = append(appendQuoted(b, a.Name), ':')
 		}
-		b = e.appendText(b, r.Bytes())
+		b = e.appendText(b, &a)
 		sep = ','
 	}
 	if sep == open {
 		b = append(b, open)
 	}
 	return append(b, closing)
-}
-
-// nameOf returns the name of an annotation, which comes first.
-func (e *ArgsEncoder) nameOf(annotation []byte) []byte {
-	r := wire.NewReader(annotation)
-	if r.Next() && r.Field() == schema.DebugAnnotation_NameIID {
-		return e.keys.get(uint32(r.Uint()))
-	}
-	return r.Bytes()
 }
 
 // appendDoubleText appends the shortest text that gives v back.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
@@ -366,14 +367,13 @@ func (e *ArgsEncoder) ExtendDict() {
 		return
 	}
 	e.extended++
-	isDict := false
-	for r := wire.NewReader(before); r.Next(); {
-		if r.Field() == schema.DebugAnnotation_DictEntries {
-			isDict = true
-			e.member(r.Bytes())
+	var value message.Annotation
+	value.ParseHead(before)
+	if value.Kind == message.DictAnnotation {
+		for m := value.Members(); m.Next(); {
+			e.member(m.Bytes())
 		}
-	}
-	if !isDict {
+	} else {
 		e.key, e.keyInline = key, keyInline
 		e.appendMember(before)
 	}
@@ -405,15 +405,9 @@ func (e *ArgsEncoder) take() []byte {
 
 // member adds an encoded value, which has a name, to the open dictionary.
 func (e *ArgsEncoder) member(value []byte) {
-	e.key, e.keyInline, e.underscores = 0, nil, asInInput
-	for r := wire.NewReader(value); r.Next(); {
-		switch r.Field() {
-		case schema.DebugAnnotation_NameIID:
-			e.key = KeyID(r.Uint())
-		case schema.DebugAnnotation_Name:
-			e.keyInline = r.Bytes()
-		}
-	}
+	var a message.Annotation
+	a.ParseHead(value)
+	e.key, e.keyInline, e.underscores = KeyID(a.NameIID), a.Name, asInInput
 	e.appendMember(value)
 }
 

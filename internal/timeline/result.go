@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
@@ -331,38 +332,28 @@ func (t *Timeline) annotations(b []byte, field int) iter.Seq[Arg] {
 	}
 }
 
-func (t *Timeline) annotation(b []byte) (a Arg) {
-	for r := wire.NewReader(b); r.Next(); {
-		switch r.Field() {
-		case schema.DebugAnnotation_NameIID:
-			a.Key = t.keys.get(uint32(r.Uint()))
-		case schema.DebugAnnotation_Name:
-			a.Key = r.Bytes()
-		case schema.DebugAnnotation_BoolValue:
-			a.Kind, a.bits = ArgBool, r.Uint()
-		case schema.DebugAnnotation_UintValue:
-			a.Kind, a.bits = ArgUint, r.Uint()
-		case schema.DebugAnnotation_IntValue:
-			a.Kind, a.bits = ArgInt, r.Uint()
-		case schema.DebugAnnotation_DoubleValue:
-			a.Kind, a.bits = ArgDouble, r.Uint()
-		case schema.DebugAnnotation_StringValue:
-			a.Kind, a.bytes = ArgString, r.Bytes()
-		case schema.DebugAnnotation_StringValueIID:
-			a.Kind, a.bytes = ArgString, t.values.get(uint32(r.Uint()))
-		case schema.DebugAnnotation_PointerValue:
-			a.Kind, a.bits = ArgPointer, r.Uint()
-		case schema.DebugAnnotation_LegacyJSONValue:
-			a.Kind, a.bytes = ArgJSON, r.Bytes()
-			if members, ok := arrayOfText(a.bytes); ok {
-				a.Kind, a.bytes = ArgArray, members
-			}
-		case schema.DebugAnnotation_DictEntries, schema.DebugAnnotation_ArrayValues:
-			a.Kind, a.bytes = ArgDict, b
-			if r.Field() == schema.DebugAnnotation_ArrayValues {
-				a.Kind = ArgArray
-			}
-			return a // the members are read when asked for
+// argKinds has the kinds of arguments by those of their annotations.
+var argKinds = [...]ArgKind{
+	message.BoolAnnotation: ArgBool, message.UintAnnotation: ArgUint, message.IntAnnotation: ArgInt, message.DoubleAnnotation: ArgDouble,
+	message.TextAnnotation: ArgString, message.PointerAnnotation: ArgPointer, message.JSONAnnotation: ArgJSON,
+	message.DictAnnotation: ArgDict, message.ArrayAnnotation: ArgArray, message.ProtoAnnotation: 0,
+}
+
+func (t *Timeline) annotation(b []byte) Arg {
+	var m message.Annotation
+	m.ParseHead(b)
+	a := Arg{Key: m.Name, Kind: argKinds[m.Kind], bits: m.Uint(), bytes: m.Bytes}
+	if m.NameIID != 0 {
+		a.Key = t.keys.get(uint32(m.NameIID))
+	}
+	switch {
+	case m.TextIID != 0:
+		a.bytes = t.values.get(uint32(m.TextIID))
+	case m.IsList():
+		a.bytes = b // the members are read when asked for
+	case m.Kind == message.JSONAnnotation:
+		if members, ok := arrayOfText(a.bytes); ok {
+			a.Kind, a.bytes = ArgArray, members
 		}
 	}
 	return a

@@ -7,8 +7,8 @@ import (
 
 	"github.com/weft-trace/weft/internal/attribution/sets"
 	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/internal/wire"
 )
 
 // What an attribution has written is found again by what is in this file. A trace says of itself that it was attributed;
@@ -129,31 +129,23 @@ func NoteAmong(annotations [][]byte) (place int) {
 
 // encodedNote returns the name of an annotation, by index of noteKeys, if it has the form of a note, else -1.
 func encodedNote(annotation []byte) int {
-	const name, entries = 10, 11 // of DebugAnnotation
-	key := -1
-	for r := wire.NewReader(annotation); r.Next(); {
-		switch r.Field() {
-		case name:
-			key = keyOfNote(r.Bytes())
-		case entries:
-			if key < 0 || !saysVia(r.Bytes()) {
-				return -1
-			}
-		default:
+	var a message.Annotation
+	if a.Parse(annotation) != nil || a.Kind != message.DictAnnotation || a.Values != 1 || a.NameIID != 0 {
+		return -1
+	}
+	for m := a.Members(); m.Next(); {
+		if !saysVia(m.Bytes()) {
 			return -1
 		}
 	}
-	return key
+	return keyOfNote(a.Name)
 }
 
 func saysVia(annotation []byte) bool {
-	const name, entries = 10, 11
-	for r := wire.NewReader(annotation); r.Next(); {
-		if r.Field() != entries {
-			continue
-		}
-		for m := wire.NewReader(r.Bytes()); m.Next(); {
-			if m.Field() == name && string(m.Bytes()) == "via" {
+	var a, entry message.Annotation
+	if a.Parse(annotation) == nil && a.Kind == message.DictAnnotation {
+		for m := a.Members(); m.Next(); {
+			if entry.Parse(m.Bytes()) == nil && string(entry.Name) == "via" {
 				return true
 			}
 		}

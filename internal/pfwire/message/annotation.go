@@ -59,7 +59,12 @@ type Annotation struct {
 }
 
 // Parse decodes msg.
-func (a *Annotation) Parse(msg []byte) error {
+func (a *Annotation) Parse(msg []byte) error { return a.parse(msg, false) }
+
+// ParseHead decodes an annotation that weft has encoded up to the first member of a list: what names it is in front of that.
+func (a *Annotation) ParseHead(msg []byte) error { return a.parse(msg, true) }
+
+func (a *Annotation) parse(msg []byte, head bool) error {
 	*a = Annotation{msg: msg}
 	last := 0
 	r := wire.NewReader(msg)
@@ -84,7 +89,9 @@ func (a *Annotation) Parse(msg []byte) error {
 			if f != last || !a.IsList() {
 				a.Values++
 			}
-			last = f
+			if last = f; head && a.IsList() {
+				return nil
+			}
 		}
 	}
 	return r.Err()
