@@ -13,16 +13,16 @@ type refs struct {
 	steps  *Steps // nil if they were not collected, or were taken
 }
 
-// From implements timeline.FlowRefs.
-func (r *refs) From(ordinal uint64) (timeline.FlowCursor, error) {
+// From implements timeline.Attached.
+func (r *refs) From(ordinal uint64) (func(*timeline.FlowRef) (bool, error), error) {
 	i, err := r.sorted.Search(func(f *timeline.FlowRef) bool { return f.Ordinal >= ordinal })
 	if err != nil {
 		return nil, err
 	}
-	return r.sorted.From(i), nil
+	return r.sorted.From(i).Next, nil
 }
 
-// Close implements timeline.FlowRefs.
+// Close implements timeline.Attached.
 func (r *refs) Close() error {
 	err := r.sorted.Close()
 	if r.steps != nil {

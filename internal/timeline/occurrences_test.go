@@ -111,23 +111,23 @@ func TestSelectArgs(t *testing.T) {
 // listNotes and listOverlay are notes and overlays in memory.
 type listNotes []Note
 
-func (l listNotes) From(ordinal uint64) (NoteCursor, error) {
+func (l listNotes) From(ordinal uint64) (func(*Note) (bool, error), error) {
 	i := slices.IndexFunc(l, func(n Note) bool { return n.Ordinal >= ordinal })
 	if i < 0 {
 		i = len(l)
 	}
-	return &listCursor[Note]{l[i:]}, nil
+	return (&listCursor[Note]{l[i:]}).Next, nil
 }
 func (listNotes) Close() error { return nil }
 
 type listOverlay []Item
 
-func (l listOverlay) After(ts Nanos) (OverlayCursor, error) {
+func (l listOverlay) After(ts Nanos) (func(*Item) (bool, error), error) {
 	i := slices.IndexFunc(l, func(e Item) bool { return e.TS > ts })
 	if i < 0 {
 		i = len(l)
 	}
-	return &listCursor[Item]{l[i:]}, nil
+	return (&listCursor[Item]{l[i:]}).Next, nil
 }
 func (listOverlay) Close() error { return nil }
 

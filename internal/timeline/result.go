@@ -31,8 +31,8 @@ type Timeline struct {
 	samples    SampleDescription
 	store      store
 	sampled    *sampleTable // beside the records of store
-	flows      FlowRefs
-	notes      Notes
+	flows      Attached[FlowRef]
+	notes      Attached[Note]
 	overlay    Overlay
 	spaces     [LastFlowSpace + 1]bool
 	flowIDs    flowIDs

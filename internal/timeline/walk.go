@@ -1,10 +1,9 @@
 package timeline
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"math"
-	"slices"
 	"sort"
 
 	"github.com/weft-trace/weft/internal/problem"
@@ -96,26 +95,14 @@ type FlowRef struct {
 // NoOrdinal is the Previous of the first member of a flow.
 const NoOrdinal = math.MaxUint64
 
-// FlowRefs are all FlowRefs of a timeline, sorted by ordinal. It is what package flowbind hands to AttachFlows.
-type FlowRefs interface {
-	// From returns the references of the given ordinal and behind. Several cursors may be used at once.
-	From(ordinal uint64) (FlowCursor, error)
-	// Close frees what is held.
-	Close() error
-}
-
-// FlowCursor gives FlowRefs one by one.
-type FlowCursor interface {
-	// Next stores the next FlowRef and reports whether there was one.
-	Next(*FlowRef) (bool, error)
-}
+func (f FlowRef) ordinal() uint64 { return f.Ordinal }
 
 // AttachedFlows returns what AttachFlows was given; nil if there is nothing.
-func (t *Timeline) AttachedFlows() FlowRefs { return t.flows }
+func (t *Timeline) AttachedFlows() Attached[FlowRef] { return t.flows }
 
 // AttachFlows gives the timeline its resolved flows, which are closed with it, and says how many arrows they make and
 // how many ends are bound to nothing.
-func (t *Timeline) AttachFlows(f FlowRefs, arrows, unbound int64) {
+func (t *Timeline) AttachFlows(f Attached[FlowRef], arrows, unbound int64) {
 	t.flows = f
 	t.totals.Flows = arrows
 	t.totals.Instants += unbound
@@ -148,10 +135,10 @@ type walker struct {
 	open    pendingEnds
 	ordinal uint64 // of the first record of the group
 	sampled *sampleCursor
-	refs    []FlowRef
-	flows   FlowCursor // nil at the end
-	ref     FlowRef    // read ahead
-	haveRef bool
+	flows   attachedCursor[FlowRef]
+	notes   attachedCursor[Note]
+	overlay readAhead[Item]
+	shown   []byte             // arguments without the one that is hidden
 	ends    map[uint32]*record // matched ends of the group, by the event that began their slice
 	unused  int                // of ends
 	state   []uint8            // of the records of the group, when flows change their order
@@ -160,8 +147,6 @@ type walker struct {
 	args    ArgsEncoder // of unbound flow ends
 
 	expanded []byte // arguments of a template
-
-	add additions
 
 	payloads payloads
 	problems *problem.Log // outlives the walker
@@ -210,12 +195,10 @@ func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error)
 	for _, o := range seg.open {
 		w.open.others.Push(o)
 	}
-	if t.flows != nil {
-		if w.flows, err = t.flows.From(seg.first); err != nil {
-			return err
-		}
+	if t.overlay != nil {
+		w.overlay.next, err = t.overlay.After(seg.after)
 	}
-	if err := w.startAdditions(seg); err != nil {
+	if err = errors.Join(err, w.flows.open(t.flows, seg.first), w.notes.open(t.notes, seg.first)); err != nil {
 		return err
 	}
 	n := 0
@@ -277,10 +260,11 @@ func (w *walker) group(g *group) error {
 	if err := w.endUpTo(ts); err != nil {
 		return err
 	}
-	if err := w.readRefs(uint64(g.len())); err != nil {
+	end := w.ordinal + uint64(g.len())
+	if err := w.flows.read(end); err != nil {
 		return err
 	}
-	if err := w.readNotes(uint64(g.len())); err != nil {
+	if err := w.notes.read(end); err != nil {
 		return err
 	}
 	var err error
@@ -297,7 +281,7 @@ func (w *walker) group(g *group) error {
 	for err == nil && w.sampled.more() && w.sampled.ts == ts {
 		err = w.sample()
 	}
-	w.ordinal += uint64(g.len())
+	w.ordinal = end
 	// Of more than maxGroup records at one time, ends may come in a later group than the slices that they end: these
 	// have ended without what the ends bring.
 	for ; w.unused > 0; w.unused-- {
@@ -343,10 +327,8 @@ func (w *walker) sample() error {
 
 // endUpTo writes the ends up to and including a time, the innermost first, and what an overlay has up to then.
 func (w *walker) endUpTo(ts Nanos) error {
-	if w.add.overlay != nil {
-		if err := w.overlayUpTo(ts); err != nil {
-			return err
-		}
+	if err := w.overlayUpTo(ts); err != nil {
+		return err
 	}
 	return w.closeUpTo(ts)
 }
@@ -409,7 +391,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 		it.Kind, it.Value = ItemSample, Number{bits: uint64(r.a), decimal: r.flags&flagFloat != 0}
 		it.CPU, it.Lane, it.Callstack = CPU{r.b}, 0, w.t.stacks.resolve(CallstackID(r.lane))
 	case FlowStep:
-		if w.refsOf(ordinal) == nil {
+		if w.flows.of(ordinal) == nil {
 			return nil
 		}
 		w.unbound(r)
@@ -427,7 +409,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 			it.AsyncScope = w.t.table.textList[a.key.scope-1]
 		}
 	}
-	it.Flows = w.refsOf(ordinal)
+	it.Flows = w.flows.of(ordinal)
 	w.note(ordinal)
 	if err := w.emit(it); err != nil {
 		return err
@@ -496,49 +478,10 @@ func (w *walker) payload(r *record) error {
 	return nil
 }
 
-// readRefs reads the flow references of the next n records.
-func (w *walker) readRefs(n uint64) error {
-	w.refs = w.refs[:0]
-	for w.flows != nil {
-		if !w.haveRef {
-			ok, err := w.flows.Next(&w.ref)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				w.flows = nil
-				return nil
-			}
-			w.haveRef = true
-		}
-		if w.ref.Ordinal >= w.ordinal+n {
-			return nil
-		}
-		w.refs = append(w.refs, w.ref)
-		w.haveRef = false
-	}
-	return nil
-}
-
-// refsOf returns the flow references of one record of the group.
-func (w *walker) refsOf(ordinal uint64) []FlowRef {
-	i, found := slices.BinarySearchFunc(w.refs, ordinal, func(f FlowRef, ordinal uint64) int {
-		return cmp.Compare(f.Ordinal, ordinal)
-	})
-	if !found {
-		return nil
-	}
-	j := i
-	for j < len(w.refs) && w.refs[j].Ordinal == ordinal {
-		j++
-	}
-	return w.refs[i:j]
-}
-
 // ordered reports whether every member of a flow in the group comes after its previous one.
 func (w *walker) ordered() bool {
-	for i := range w.refs {
-		if f := &w.refs[i]; f.Previous != NoOrdinal && f.Previous > f.Ordinal {
+	for i := range w.flows.group {
+		if f := &w.flows.group[i]; f.Previous != NoOrdinal && f.Previous > f.Ordinal {
 			return false
 		}
 	}
@@ -580,7 +523,7 @@ func (w *walker) reorder(g *group) error {
 // writeOne writes a record after its producers. Everything before it on its lane has been written.
 func (w *walker) writeOne(g *group, i, depth int) error {
 	w.state[i] = started
-	r, refs := g.at(i), w.refsOf(w.ordinal+uint64(i))
+	r, refs := g.at(i), w.flows.of(w.ordinal+uint64(i))
 	for k := range refs {
 		f := &refs[k]
 		if f.Previous == NoOrdinal || f.Previous < w.ordinal {

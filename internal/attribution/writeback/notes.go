@@ -54,38 +54,30 @@ func (n *notes) of(set sets.SetID, key uint8, inline *timeline.ArgsEncoder) time
 	return nil
 }
 
-// From implements timeline.Notes.
-func (n *notes) From(ordinal uint64) (timeline.NoteCursor, error) {
+// From implements timeline.Attached.
+func (n *notes) From(ordinal uint64) (func(*timeline.Note) (bool, error), error) {
 	i, err := n.sets.Search(func(s *cost.EventSet) bool { return s.Ordinal >= ordinal })
 	if err != nil {
 		return nil, err
 	}
-	return &noteCursor{notes: n, at: n.sets.From(i), inline: timeline.NewInlineArgs()}, nil
+	at, inline := n.sets.From(i), timeline.NewInlineArgs()
+	var set cost.EventSet
+	return func(out *timeline.Note) (bool, error) {
+		for {
+			ok, err := at.Next(&set)
+			if err != nil || !ok {
+				return ok, err
+			}
+			if args := n.of(set.Set, set.Key, inline); args != nil {
+				*out = timeline.Note{Ordinal: set.Ordinal, Args: args}
+				return true, nil
+			}
+		}
+	}, nil
 }
 
-// Close implements timeline.Notes.
+// Close implements timeline.Attached.
 func (n *notes) Close() error { return n.sets.Close() }
-
-type noteCursor struct {
-	notes  *notes
-	at     *extsort.Cursor[cost.EventSet]
-	next   cost.EventSet
-	inline *timeline.ArgsEncoder
-}
-
-// Next implements timeline.NoteCursor.
-func (c *noteCursor) Next(n *timeline.Note) (bool, error) {
-	for {
-		ok, err := c.at.Next(&c.next)
-		if err != nil || !ok {
-			return ok, err
-		}
-		if args := c.notes.of(c.next.Set, c.next.Key, c.inline); args != nil {
-			*n = timeline.Note{Ordinal: c.next.Ordinal, Args: args}
-			return true, nil
-		}
-	}
-}
 
 // encode encodes a set: its contexts by type, in the order of the types' names.
 func (n *notes) encode(enc *timeline.ArgsEncoder, set sets.SetID, text func(string)) timeline.Args {

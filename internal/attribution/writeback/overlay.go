@@ -59,32 +59,24 @@ func (o *overlay) nameOf(node trees.NodeID) string {
 }
 
 // After implements timeline.Overlay.
-func (o *overlay) After(ts timeline.Nanos) (timeline.OverlayCursor, error) {
+func (o *overlay) After(ts timeline.Nanos) (func(*timeline.Item) (bool, error), error) {
 	i, err := o.rows.Search(func(r *overlayRow) bool { return r.ts > ts })
 	if err != nil {
 		return nil, err
 	}
-	return &overlayCursor{o, o.rows.From(i), overlayRow{}}, nil
+	at := o.rows.From(i)
+	var row overlayRow
+	return func(e *timeline.Item) (bool, error) {
+		ok, err := at.Next(&row)
+		if ok {
+			*e = o.event(&row)
+		}
+		return ok, err
+	}, nil
 }
 
 // Close implements timeline.Overlay.
 func (o *overlay) Close() error { return o.rows.Close() }
-
-type overlayCursor struct {
-	overlay *overlay
-	at      *extsort.Cursor[overlayRow]
-	row     overlayRow
-}
-
-// Next implements timeline.OverlayCursor.
-func (c *overlayCursor) Next(e *timeline.Item) (bool, error) {
-	ok, err := c.at.Next(&c.row)
-	if !ok || err != nil {
-		return false, err
-	}
-	*e = c.overlay.event(&c.row)
-	return true, nil
-}
 
 // event returns the event of a row, whose track and name are those of the overlay's target.
 func (o *overlay) event(r *overlayRow) timeline.Item {

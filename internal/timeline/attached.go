@@ -1,0 +1,80 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Attached are values for the slices and instants of a nested timeline, sorted by ordinal, that a pass has found: the flows that
+// they belong to, or arguments for them.
+type Attached[T any] interface {
+	// From returns what stores the next value, of those of the given ordinal and behind, and reports whether there was one.
+	// Values stay valid when the next one is read. Several readers may be used at once.
+	From(ordinal uint64) (next func(*T) (bool, error), err error)
+	// Close frees what is held.
+	Close() error
+}
+
+// readAhead reads values one by one. The zero readAhead has none.
+type readAhead[T any] struct {
+	next  func(*T) (bool, error) // nil at the end
+	value T
+	have  bool
+}
+
+// peek returns the next value, nil if there is none. It is valid until have is cleared, which takes it.
+func (a *readAhead[T]) peek() (*T, error) {
+	if !a.have && a.next != nil {
+		var err error
+		if a.have, err = a.next(&a.value); err != nil {
+			return nil, err
+		}
+		if !a.have {
+			a.next = nil
+		}
+	}
+	if !a.have {
+		return nil, nil
+	}
+	return &a.value, nil
+}
+
+// attachedCursor gives a walk the values of the records of a group.
+type attachedCursor[T interface{ ordinal() uint64 }] struct {
+	ahead readAhead[T]
+	group []T
+}
+
+// open starts at an ordinal; values may be nil.
+func (c *attachedCursor[T]) open(values Attached[T], ordinal uint64) (err error) {
+	if values != nil {
+		c.ahead.next, err = values.From(ordinal)
+	}
+	return err
+}
+
+// read reads the values of the next group, which ends before an ordinal.
+func (c *attachedCursor[T]) read(end uint64) error {
+	c.group = c.group[:0]
+	for {
+		v, err := c.ahead.peek()
+		if err != nil || v == nil || (*v).ordinal() >= end {
+			return err
+		}
+		c.group = append(c.group, *v)
+		c.ahead.have = false
+	}
+}
+
+// of returns the values of one record of the group.
+func (c *attachedCursor[T]) of(ordinal uint64) []T {
+	i, found := slices.BinarySearchFunc(c.group, ordinal, func(v T, ordinal uint64) int { return cmp.Compare(v.ordinal(), ordinal) })
+	if !found {
+		return nil
+	}
+	j := i
+	for j < len(c.group) && c.group[j].ordinal() == ordinal {
+		j++
+	}
+	return c.group[i:j]
+}
