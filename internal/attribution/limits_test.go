@@ -114,3 +114,32 @@ func TestNamesNotHeld(t *testing.T) {
 		t.Errorf("not held: %v, want %v", got, want)
 	}
 }
+
+// Notes that are not held encoded go to the slices that they are for, although a walk reads the next one ahead.
+func TestNotesNotHeld(t *testing.T) {
+	input := events(x("a", 1, 0, `,"args":{"frame":"F1"}`), x("b", 1, 20, `,"args":{"frame":"F2"}`), x("c", 1, 40, `,"args":{"frame":"F3"}`))
+	a := attribute(t, input, options.Rules{})
+	a.Contexts.Room = 0
+	if err := writeback.Of(a.Result, writeback.Parts{}).Attach(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err := a.t.Walk(t.Context(), func(it *timeline.Item) error {
+		for contexts := range a.t.ArgList(it.Notes) {
+			for typ := range a.t.Members(contexts) {
+				for fact := range a.t.Members(typ) {
+					if string(fact.Key) == "id" {
+						got = append(got, fmt.Sprintf("%s %s", it.Name, fact.Text()))
+					}
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a frame/F1", "b frame/F2", "c frame/F3"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

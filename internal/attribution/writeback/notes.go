@@ -69,6 +69,9 @@ func (n *notes) From(ordinal uint64) (func(*timeline.Note) (bool, error), error)
 				return ok, err
 			}
 			if args := n.of(set.Set, set.Key, inline); args != nil {
+				if n.args[set.Set] == nil {
+					args = slices.Clone(args) // the walk reads ahead, and inline encodes the next one then
+				}
 				*out = timeline.Note{Ordinal: set.Ordinal, Args: args}
 				return true, nil
 			}
