@@ -32,6 +32,8 @@ type timed struct {
 	event  *pb.TrackEvent
 	state  *sequence
 	packet int // index of the packet in the unpacked trace, for messages
+
+	threadNS *int64 // of an instant: the CPU time of the thread, which stands in the packet
 }
 
 // sequence is the state of one packet sequence: interned texts and defaults.
@@ -142,7 +144,7 @@ func events(packets []*pb.TracePacket) ([]timed, error) {
 		if err != nil {
 			return nil, fmt.Errorf("packet %d: %w", i, err)
 		}
-		event := packet.GetTrackEvent()
+		event := eventOf(packet)
 		if event == nil {
 			continue
 		}
@@ -152,10 +154,15 @@ func events(packets []*pb.TracePacket) ([]timed, error) {
 		// Interned texts are resolved later, so an event keeps the state of its interval: clear makes new maps, and
 		// within an interval an id never changes its meaning.
 		snapshot := *state
-		all = append(all, timed{ts: ts, event: event, state: &snapshot, packet: i})
+		all = append(all, timed{ts: ts, event: event, state: &snapshot, packet: i, threadNS: packet.WeftThreadTime})
 	}
 	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(a.ts, b.ts) })
 	return all, nil
+}
+
+// eventOf returns the event of a packet, nil if there is none. One that says that a thread was idle is in a field of its own.
+func eventOf(packet *pb.TracePacket) *pb.TrackEvent {
+	return cmp.Or(packet.GetTrackEvent(), packet.GetWeftIdle())
 }
 
 // checkEventPacket reports what would make a reader drop or misread an event.
@@ -180,7 +187,7 @@ func (s *sequence) time(packet *pb.TracePacket) (int64, error) {
 	if packet.TimestampClockId != nil {
 		id = packet.GetTimestampClockId()
 	}
-	if packet.Timestamp == nil || id == 0 || packet.GetTrackEvent() == nil && packet.GetStackSample() == nil {
+	if packet.Timestamp == nil || id == 0 || eventOf(packet) == nil && packet.GetStackSample() == nil {
 		return int64(packet.GetTimestamp()), nil
 	}
 	clock := s.clocks[id]
@@ -308,6 +315,9 @@ func (t *timed) track() uint64 {
 
 // threadTime returns the value of the thread-time counter that an event carries.
 func (t *timed) threadTime(tracks map[uint64]*track) (ns int64, ok bool, err error) {
+	if t.threadNS != nil {
+		return *t.threadNS, true, nil
+	}
 	uuids := t.event.GetExtraCounterTrackUuids()
 	if len(uuids) == 0 {
 		uuids = t.state.defaults.GetExtraCounterTrackUuids()

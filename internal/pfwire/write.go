@@ -227,7 +227,15 @@ func (w *writer) item(it *timeline.Item) error {
 	} else {
 		b = append(b, needsState...)
 	}
-	b, event := wire.BeginMessage(b, schema.TracePacket_TrackEvent)
+	at, timed := it.ThreadTime.Nanos()
+	if timed && it.Kind == timeline.ItemInstant { // of which Perfetto would show a CPU time of 0
+		b = wire.AppendInt(b, schema.TracePacket_WeftThreadTime, int64(at))
+	}
+	payload := schema.TracePacket_TrackEvent
+	if it.Idle {
+		payload = schema.TracePacket_WeftIdle
+	}
+	b, event := wire.BeginMessage(b, payload)
 	b = wire.AppendUint(b, schema.TrackEvent_Type, eventTypes[it.Kind])
 	if uuid := w.track(it.Track, it.Lane); uuid != w.compact.track {
 		b = wire.AppendUint(b, schema.TrackEvent_TrackUUID, uuid)
@@ -252,7 +260,7 @@ func (w *writer) item(it *timeline.Item) error {
 		}
 		b = wire.AppendFixed64(b, field, it.Flows[i].ID)
 	}
-	if at, ok := it.ThreadTime.Nanos(); ok {
+	if timed && it.Kind != timeline.ItemInstant {
 		if clock := w.clocks[it.Track]; clock != 0 {
 			if clock != w.compact.threadTime {
 				b = wire.AppendUint(b, schema.TrackEvent_ExtraCounterTrackUUIDs, clock)

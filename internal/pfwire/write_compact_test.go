@@ -67,11 +67,15 @@ func TestCompactPackets(t *testing.T) {
 			}
 		}
 		if e := p.GetTrackEvent(); e != nil {
-			got = append(got, event{p.GetTimestamp(), e.GetTrackUuid(), e.GetExtraCounterValues(), len(e.GetExtraCounterTrackUuids())})
+			times := e.GetExtraCounterValues()
+			if p.WeftThreadTime != nil { // of an instant, in nanoseconds
+				times = append(times, p.GetWeftThreadTime())
+			}
+			got = append(got, event{p.GetTimestamp(), e.GetTrackUuid(), times, len(e.GetExtraCounterTrackUuids())})
 		}
 	}
 	want := []event{
-		{0, 0, []int64{70}, 0}, {1, 0, nil, 0}, {0, uint64(other), []int64{9}, 1}, {2, 0, []int64{72}, 0},
+		{0, 0, []int64{70}, 0}, {1, 0, nil, 0}, {0, uint64(other), []int64{9000}, 0}, {2, 0, []int64{72}, 0},
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%d events %v, want %v", len(got), got, want)

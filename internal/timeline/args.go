@@ -2,7 +2,9 @@ package timeline
 
 import (
 	"bytes"
+	"fmt"
 	"math"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/schema"
@@ -309,6 +311,17 @@ func (e *ArgsEncoder) Correlate(text string) {
 	}
 	if id, ok := e.correlated.intern([]byte(text)); ok {
 		e.buf = wire.AppendUint(e.buf, schema.TrackEvent_CorrelationIDStrIID, uint64(id))
+	}
+}
+
+// CorrelateFunction gives the calls of a function a colour of their own, see Correlate. Viewers choose the colour of a slice by its
+// name without digits, so this matters for functions without a name, and for those whose name has digits.
+func (e *ArgsEncoder) CorrelateFunction(name, file string, line, column int64) {
+	switch {
+	case name == "" && (file != "" || line > 0):
+		e.Correlate(fmt.Sprintf("%s:%d:%d", file, line, column))
+	case strings.ContainsAny(name, "0123456789"):
+		e.Correlate(name)
 	}
 }
 

@@ -205,6 +205,9 @@ func (b *Builder) Add(ev *Event) error {
 	if ev.Task {
 		r.flags |= flagTask
 	}
+	if ev.Idle {
+		r.flags |= flagIdle
+	}
 	if ev.Sampling.Skip {
 		r.flags |= flagSkip
 	}

@@ -12,13 +12,14 @@ type pendingEnd struct {
 	offset     int64
 	paired     bool // an End record has the rest
 	closed     bool // it ends where the next task begins
+	idle       bool
 }
 
 // set makes e the end of the slice that a record begins. It fills fields in place, because a literal is made beside and then
 // copied.
 func (e *pendingEnd) set(r *record, ordinal uint64) {
 	e.ordinal, e.threadTime, e.track, e.lane = ordinal, CPUTime{}, r.track, r.lane
-	e.event, e.offset, e.paired = r.event, r.offset, r.kind == Begin
+	e.event, e.offset, e.paired, e.idle = r.event, r.offset, r.kind == Begin, r.flags&flagIdle != 0
 	e.closed = r.flags&(flagClosed|flagMatched) == flagClosed|flagMatched
 	if r.kind == Slice {
 		at, used := r.threadTimes()

@@ -55,6 +55,9 @@ const (
 	flagTemplate = flagNext
 	// flagTask is Event.Task. It is a flag of flow steps elsewhere.
 	flagTask = flagTextID
+
+	// flagIdle says of a Slice or Begin: Event.Idle. It is a flag of flow steps elsewhere.
+	flagIdle = flagCarrier
 )
 
 // flagPayload are the flags of what a payload may hold.

@@ -1,5 +1,8 @@
 package timeline
 
+// StateCategory is the category of the slices on tracks of states.
+const StateCategory = "state"
+
 // States of a sampled thread, as slices of such a track are named. Browsers may add others, which are kept as they are.
 const (
 	StateScript   = "script"

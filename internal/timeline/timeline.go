@@ -104,6 +104,10 @@ type Event struct {
 	// without End ends where the next task of its name begins.
 	Task bool
 
+	// Idle says of a Slice or Begin on a track of states that nothing was going on: files have it in a form that only weft
+	// reads, so that viewers show a gap.
+	Idle bool
+
 	// KeepEnd says of an End that it is the deletion of an object (chrome-json.md 17): without its Begin it is
 	// kept, as an instant, and its category need not be that of the Begin.
 	KeepEnd bool

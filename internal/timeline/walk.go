@@ -71,6 +71,7 @@ type Item struct {
 	CPU       CPU       // ItemSample
 	Flows     []FlowRef // ItemBegin, ItemInstant
 	Notes     Args      // what a pass added to Args, see AttachNotes
+	Idle      bool      // ItemBegin, ItemEnd: of a slice with Event.Idle
 
 	// Correlation is for slices of an overlay: those with one text belong together.
 	Correlation string
@@ -351,7 +352,7 @@ func (w *walker) end(o *pendingEnd, ts Nanos) error {
 	it := &w.item
 	*it = Item{}
 	it.Kind, it.TS, it.Dur, it.Track, it.Lane = ItemEnd, ts, NoTime, o.track, o.lane
-	it.ThreadTime, it.Event, it.Offset, it.Ordinal = o.threadTime, o.event, o.offset, o.ordinal
+	it.ThreadTime, it.Event, it.Offset, it.Ordinal, it.Idle = o.threadTime, o.event, o.offset, o.ordinal, o.idle
 	if !o.paired {
 		return w.emit(&w.item)
 	}
@@ -380,7 +381,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 	it.Category, it.CategoryID = w.t.categories.get(uint32(r.category)), r.category
 	switch r.kind {
 	case Slice, Begin:
-		it.Kind, it.DidNotEnd = ItemBegin, r.flags&flagClosed != 0
+		it.Kind, it.DidNotEnd, it.Idle = ItemBegin, r.flags&flagClosed != 0, r.flags&flagIdle != 0
 		it.ThreadTime, _ = r.threadTimes()
 	case Instant:
 		it.Kind = ItemInstant

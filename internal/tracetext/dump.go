@@ -55,6 +55,9 @@ func appendItem(out *strings.Builder, t *timeline.Timeline, it *timeline.Item) {
 	if len(it.Category) > 0 {
 		fmt.Fprintf(out, " cat=%s", it.Category)
 	}
+	if it.Idle && it.Kind == timeline.ItemBegin {
+		out.WriteString(" idle")
+	}
 	if at, ok := it.ThreadTime.Nanos(); ok {
 		fmt.Fprintf(out, " tts=%d", at)
 	}

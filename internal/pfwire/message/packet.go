@@ -25,10 +25,14 @@ type TracePacket struct {
 	InternedData []byte
 	Defaults     []byte // nil if the packet has none; not nil if they are empty
 
+	ThreadTime    int64 // of an instant: see weft_thread_time in the schema
+	HasThreadTime bool
+
 	// Payload is the number of the field that says what the packet is, Data its content; 0 if there is none. The
 	// payload is a oneof: of several the last one counts.
 	Payload int
 	Data    []byte
+	Idle    bool // a track event that says that a thread was idle: see weft_idle in the schema
 
 	// Bundle is a compressed stream of packets, nil if the packet is none. It counts whatever else is in the packet.
 	Bundle     []byte
@@ -67,6 +71,10 @@ func (p *TracePacket) Parse(msg []byte) error {
 			if r.Type() == wire.Len {
 				p.Bundle, p.BundleZstd = r.Bytes(), field == schema.TracePacket_ZstdCompressedPackets
 			}
+		case schema.TracePacket_WeftThreadTime:
+			p.ThreadTime, p.HasThreadTime = r.Int(), true
+		case schema.TracePacket_WeftIdle:
+			p.Payload, p.Data, p.Idle = schema.TracePacket_TrackEvent, r.Bytes(), true
 		default:
 			p.Payload, p.Data = field, r.Bytes()
 		}

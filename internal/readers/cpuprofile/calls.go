@@ -131,7 +131,7 @@ func (c *Calls) beginArgs(n v8profile.NodeIndex) {
 		args.Key([]byte(key))
 		args.Int(v)
 	}
-	args.Correlate(fn.URL) // the functions of a script have one colour
+	args.CorrelateFunction(fn.Name, fn.URL, int64(fn.Line)+1, int64(fn.Column)+1)
 	if keep("url") {
 		text("url", fn.URL)
 	}

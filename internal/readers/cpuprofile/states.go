@@ -48,6 +48,8 @@ var stateNames = [...][]byte{
 	program: []byte(timeline.StateProgram), idle: []byte(timeline.StateIdle),
 }
 
+var stateCategory = []byte(timeline.StateCategory)
+
 // state returns the state of a sample, as V8 saw it.
 func (t *Thread) state(i int) state {
 	switch p, n := t.Profile, t.Profile.Seen(i); n {
@@ -83,7 +85,8 @@ func (w *stateWriter) add(s state, from, to timeline.Nanos, samples int) error {
 	args.Int(int64(samples))
 	args.EndDict()
 	w.out = timeline.Event{
-		Kind: timeline.Slice, Track: w.track, TS: begin, Dur: length, Name: stateNames[s], Args: args.Args(), InOrder: true,
+		Kind: timeline.Slice, Track: w.track, TS: begin, Dur: length, Name: stateNames[s], Category: stateCategory,
+		Args: args.Args(), InOrder: true, Idle: s == idle,
 	}
 	return w.Thread.add(w.b, &w.out)
 }

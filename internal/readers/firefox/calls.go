@@ -120,6 +120,7 @@ func (c *converter) endCalls(th *threadState, track timeline.TrackID, calls []ca
 		}
 		f, _ := th.stacks.described(int(calls[i].frame))
 		c.beginArgs()
+		c.enc.CorrelateFunction(f.Function, f.File, f.Line, f.Column)
 		if f.File != "" {
 			c.key(keyFile)
 			c.enc.String(c.bounded([]byte(f.File)))

@@ -412,7 +412,8 @@ func (r *run) end(at float64) error {
 	if r.role == timeline.RoleCategories {
 		main, sub := splitCategory(r.value)
 		c.out.Name = []byte(c.root.meta.categories[main].name)
-		c.out.Category = c.categoryName(main, sub)
+		c.out.Idle = string(c.out.Name) == idleCategory
+		c.out.Category = append([]byte(timeline.StateCategory+","), c.categoryName(main, sub)...)
 	} else {
 		c.encodeWindow(r.value)
 	}
@@ -424,9 +425,12 @@ func (r *run) end(at float64) error {
 	return c.b.Add(&c.out)
 }
 
+// idleCategory is the category of samples taken while a thread waited for work.
+const idleCategory = "Idle"
+
 // encodeWindow names the slice of a window and adds the known facts about it.
 func (c *converter) encodeWindow(window int64) {
-	c.out.Name = strconv.AppendInt([]byte("window "), window, 10)
+	c.out.Name, c.out.Category = strconv.AppendInt([]byte("window "), window, 10), []byte(timeline.StateCategory)
 	c.key(keyWindow)
 	c.enc.Int(window)
 	page := c.pages.page(window)

@@ -69,7 +69,10 @@ func (a *activity) finish(t *thread) error {
 		}
 	}
 	args.EndDict()
-	t.out = timeline.Event{Kind: timeline.Begin, Track: a.track, TS: a.start, Name: []byte(t.p.states.names[a.state]), Args: args.Args()}
+	t.out = timeline.Event{
+		Kind: timeline.Begin, Track: a.track, TS: a.start, Name: []byte(t.p.states.names[a.state]),
+		Category: []byte(timeline.StateCategory), Args: args.Args(), Idle: a.state == idle,
+	}
 	if err := t.add(a.offset); err != nil {
 		return err
 	}

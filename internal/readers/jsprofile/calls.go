@@ -213,6 +213,7 @@ func (t *thread) begin(s *sample, key callKey, entry int32) error {
 	} else {
 		f := t.p.frames.At(int(key.frame))
 		name = cmp.Or(f.name, anonymous)
+		args.CorrelateFunction(f.name, t.p.resource(f), int64(f.line), int64(f.column))
 		t.locations.add(args, t.p.resource(f), f)
 	}
 	if entry != noIndex {

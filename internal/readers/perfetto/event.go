@@ -41,6 +41,9 @@ func (r *reader) trackEvent(stamp pfwire.Stamp, stampErr error) error {
 	stamp, stampErr = r.oldTimes(stamp, stampErr)
 	// Counters are brought up to date before the time is looked at: an incremental one needs every value.
 	counted := r.extraCounters()
+	if r.fields.HasThreadTime {
+		e.threadTime = timeline.Nanos(r.fields.ThreadTime)
+	}
 	var ok bool
 	if e.ts, ok = r.traceTime(stamp, stampErr); !ok {
 		return nil
@@ -155,7 +158,7 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 	e := &r.ev
 	r.out = timeline.Event{
 		Kind: kind, Track: e.track, Event: e.index, Offset: r.offset,
-		TS: e.ts, ThreadTS: timeline.NewCPUTime(e.threadTime),
+		TS: e.ts, ThreadTS: timeline.NewCPUTime(e.threadTime), Idle: r.fields.Idle && kind == timeline.Begin,
 		Name: e.resolvedName, Category: e.category,
 		Args:      r.b.Args().Args(),
 		Callstack: r.eventCallstack(),

@@ -1,0 +1,123 @@
+package convert_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-trace/weft/convert"
+	pb "github.com/weft-trace/weft/gen/perfetto/protos"
+	"github.com/weft-trace/weft/pftrace"
+)
+
+// viewed is a converted trace as a viewer sees it: of packets, what Perfetto's schema has.
+type viewed struct {
+	packets []*pb.TracePacket
+	names   map[uint64]string // interned
+	same    map[uint64]string // interned correlation ids
+	tracks  map[uint64]*pb.TrackDescriptor
+}
+
+func view(t *testing.T, input string, opts convert.Options) *viewed {
+	t.Helper()
+	var out bytes.Buffer
+	opts.TempDir = t.TempDir()
+	if _, err := convert.Convert(context.Background(), &out, strings.NewReader(input), opts); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := pftrace.Verify(context.Background(), bytes.NewReader(out.Bytes()), pftrace.VerifyOptions{}); err != nil || !report.OK() {
+		t.Fatalf("%v, %+v", err, report)
+	}
+	var trace pb.Trace
+	if err := proto.Unmarshal(out.Bytes(), &trace); err != nil {
+		t.Fatal(err)
+	}
+	v := &viewed{trace.Packet, map[uint64]string{}, map[uint64]string{}, map[uint64]*pb.TrackDescriptor{}}
+	for _, p := range trace.Packet {
+		for _, n := range p.GetInternedData().GetEventNames() {
+			v.names[n.GetIid()] = n.GetName()
+		}
+		for _, n := range p.GetInternedData().GetCorrelationIdStr() {
+			v.same[n.GetIid()] = string(n.GetStr())
+		}
+		if d := p.GetTrackDescriptor(); d != nil {
+			v.tracks[d.GetUuid()] = d
+		}
+	}
+	return v
+}
+
+// slices returns the names and times of what is shown, and with them what decides their colours if it is not the name.
+func (v *viewed) slices() (all []string) {
+	open := map[uint64][]string{}
+	for _, p := range v.packets {
+		e := p.GetTrackEvent()
+		track := e.GetTrackUuid()
+		switch e.GetType() {
+		case pb.TrackEvent_TYPE_SLICE_BEGIN:
+			open[track] = append(open[track], fmt.Sprintf("%s %s %d", v.names[e.GetNameIid()], v.same[e.GetCorrelationIdStrIid()], p.GetTimestamp()))
+		case pb.TrackEvent_TYPE_SLICE_END:
+			n := len(open[track]) - 1
+			all = append(all, fmt.Sprintf("%s-%d", open[track][n], p.GetTimestamp()))
+			open[track] = open[track][:n]
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+const profileWithIdle = `{"nodes":[
+	{"id":1,"callFrame":{"functionName":"(root)","scriptId":"0","url":"","lineNumber":-1,"columnNumber":-1},"children":[2,3,4,5]},
+	{"id":2,"callFrame":{"functionName":"(idle)","scriptId":"0","url":"","lineNumber":-1,"columnNumber":-1}},
+	{"id":3,"callFrame":{"functionName":"f","scriptId":"7","url":"http://a.test/a.js","lineNumber":1,"columnNumber":2}},
+	{"id":4,"callFrame":{"functionName":"g2","scriptId":"7","url":"http://a.test/a.js","lineNumber":5,"columnNumber":0}},
+	{"id":5,"callFrame":{"functionName":"","scriptId":"7","url":"http://a.test/a.js","lineNumber":8,"columnNumber":3}}],
+	"startTime":1000,"endTime":1060,"samples":[2,3,2,4,5,2],"timeDeltas":[0,10,10,10,10,10]}`
+
+// While a thread is idle, its track of states has a gap; what weft reads back is the same as before. Calls have colours by
+// function: by name, or by another text where that says too little.
+func TestIdleIsAGap(t *testing.T) {
+	v := view(t, profileWithIdle, convert.Options{})
+	want := []string{
+		"(anonymous) http://a.test/a.js:9:4 1040000-1050000", "f  1010000-1020000", "g2 g2 1030000-1040000",
+		"script  1010000-1020000", "script  1030000-1050000",
+	}
+	if diff := cmp.Diff(want, v.slices()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	idle := 0
+	for _, p := range v.packets {
+		if p.GetWeftIdle().GetType() == pb.TrackEvent_TYPE_SLICE_BEGIN {
+			idle++
+		}
+	}
+	if idle != 3 {
+		t.Errorf("%d idle times", idle)
+	}
+}
+
+// Viewers show a CPU time of 0 for instants that have a thread time, so they get none.
+func TestInstantsHaveNoCPUTime(t *testing.T) {
+	v := view(t, `[{"ph":"X","name":"s","ts":1,"dur":9,"tts":1,"tdur":5,"pid":1,"tid":2},
+		{"ph":"I","s":"t","name":"i","ts":2,"tts":2,"pid":1,"tid":2}]`, convert.Options{})
+	for _, p := range v.packets {
+		e := p.GetTrackEvent()
+		values := len(e.GetExtraCounterValues())
+		switch e.GetType() {
+		case pb.TrackEvent_TYPE_INSTANT:
+			if values != 0 || p.GetWeftThreadTime() != 2000 {
+				t.Errorf("instant: %v", p)
+			}
+		case pb.TrackEvent_TYPE_SLICE_BEGIN, pb.TrackEvent_TYPE_SLICE_END:
+			if values != 1 || p.WeftThreadTime != nil {
+				t.Errorf("slice: %v", p)
+			}
+		}
+	}
+}
