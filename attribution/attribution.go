@@ -18,13 +18,14 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
 
 // Via says how a context came to a piece of work, see attribution.md, The model.
-type Via = options.Via
+type Via string
 
 // The ways in which contexts come.
 const (
@@ -39,7 +40,7 @@ const (
 
 // FlowConflict says what happens when a flow brings a context to a slice for which another one is in effect that is
 // neither the same nor an ancestor of it.
-type FlowConflict = options.Conflict
+type FlowConflict string
 
 // The ways to resolve a conflict.
 const (
@@ -85,7 +86,7 @@ type Result struct {
 // Run attributes the work in a trace. What is wrong with the contexts of the input is counted, see trace.Trace.Problems.
 // Options that do not exist are an error that lists the choices.
 func Run(ctx context.Context, tr *trace.Trace, opts Options) (*Result, error) {
-	rules, err := options.Options(opts).Rules()
+	rules, err := options.Options[Via, FlowConflict, trace.Nanos](opts).Rules()
 	if err != nil {
 		return nil, err
 	}
@@ -103,11 +104,26 @@ func (r *Result) Close() error { return r.r.Close() }
 type Identity struct {
 	Scope   string // keeps apart ids that different producers make: "frame", "script", "isolate"
 	ID      string // as written in the input; 0x1 and 1 differ
-	Process int64  // pid; math.MinInt64 for contexts that belong to no process
+	Local   bool   // the ID is one of a Process only
+	Process int64  // pid, if it is Local
 }
 
 // String returns scope/id, with @pid behind it if the context is local to a process.
-func (i Identity) String() string { return identity(i).String() }
+func (i Identity) String() string {
+	id := trees.Identity{Scope: i.Scope, ID: i.ID, Process: trees.Global}
+	if i.Local {
+		id.Process = i.Process
+	}
+	return id.String()
+}
+
+// identityOf returns an identity as this package has it.
+func identityOf(id trees.Identity) Identity {
+	if id.Process == trees.Global || id == (trees.Identity{}) {
+		return Identity{Scope: id.Scope, ID: id.ID}
+	}
+	return Identity{Scope: id.Scope, ID: id.ID, Local: true, Process: id.Process}
+}
 
 // Context is a context in effect: of which type, who, and how that is known.
 type Context struct {
@@ -131,10 +147,10 @@ func (r *Result) ContextsOf(id trace.EventID) ([]Context, error) {
 // At returns who is in effect on a thread at a time: one identity for each type, none while the thread is idle. It needs
 // Options.Intervals and looks through all of them.
 func (r *Result) At(thread trace.TrackID, at trace.Nanos) (map[string]Identity, error) {
-	found, err := r.r.Current(timeline.TrackID(thread), at)
+	found, err := r.r.Current(timeline.TrackID(thread), timeline.Nanos(at))
 	out := make(map[string]Identity, len(found))
 	for typ, id := range found {
-		out[typ] = Identity(id)
+		out[typ] = identityOf(id)
 	}
 	return out, err
 }
@@ -145,9 +161,9 @@ func (r *Result) Types() []string { return r.tables.Types() }
 // Request is a network request.
 type Request struct {
 	ID         string
-	Contexts   []Context   // for which it was sent
-	Start, End trace.Nanos // from the sending to the finish; math.MinInt64 if not seen
-	Bytes      int64       // that arrived, headers not included where the browser says so
+	Contexts   []Context    // for which it was sent
+	Start, End *trace.Nanos // from the sending to the finish; nil if not seen
+	Bytes      int64        // that arrived, headers not included where the browser says so; 0 if unknown
 }
 
 // Requests returns the network requests of the trace, in the order in which their ids appear.
@@ -155,9 +171,17 @@ func (r *Result) Requests() []Request {
 	list := make([]Request, len(r.r.Requests))
 	for i := range list {
 		q := &r.r.Requests[i]
-		list[i] = Request{q.ID, contexts(r.r, q.Set), q.Start, q.End, q.Bytes}
+		list[i] = Request{q.ID, contexts(r.r, q.Set), seen(q.Start), seen(q.End), max(q.Bytes, 0)}
 	}
 	return list
+}
+
+// seen returns a time, nil if it is none.
+func seen(at timeline.Nanos) *trace.Nanos {
+	if at == timeline.NoTime {
+		return nil
+	}
+	return new(trace.Nanos(at))
 }
 
 // LongTask is a slice of 50 ms or more that no other slice of its thread encloses.
@@ -172,7 +196,7 @@ func (r *Result) LongTasks() []LongTask {
 	list := r.r.LongTasks()
 	out := make([]LongTask, len(list))
 	for i, t := range list {
-		out[i] = LongTask{trace.TrackID(t.Thread), t.Start, t.Length}
+		out[i] = LongTask{trace.TrackID(t.Thread), trace.Nanos(t.Start), trace.Nanos(t.Length)}
 	}
 	return out
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // contextRecordings are the folders of recordings that attribution is tried on.
@@ -79,7 +80,7 @@ func attributeRecording(tb testing.TB, input []byte, opts convert.Options) (*tim
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { tr.Close() })
-	rules, err := options.Options(*attribute).Rules()
+	rules, err := options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](*attribute).Rules()
 	if err != nil {
 		tb.Fatal(err)
 	}

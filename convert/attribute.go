@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-trace/weft/attribution"
 	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/tables"
@@ -16,6 +17,7 @@ import (
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/readers/perfetto"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // errAttributionArgs says that what attribution reads was to be left out.
@@ -37,7 +39,7 @@ func (l *loader) resolve(ctx context.Context, tl *timeline.Timeline) error {
 	began = time.Now()
 	opts := *l.opts.Attribute
 	opts.Workers = cmp.Or(opts.Workers, l.opts.workers())
-	rules, err := options.Options(opts).Rules()
+	rules, err := options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](opts).Rules()
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/recording"
 
 	engine "github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // costsOf returns the cost tables of an attribution as JSON.
@@ -62,7 +63,7 @@ func TestOpenedTracesAreAttributedAlike(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer tr.Close()
-			rules, err := options.Options{}.Rules()
+			rules, err := options.Options[string, string, timeline.Nanos]{}.Rules()
 			if err != nil {
 				t.Fatal(err)
 			}

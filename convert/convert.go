@@ -248,21 +248,21 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 		return l.readPerfetto(ctx, r)
 	case FormatCPUProfile:
 		return cpuprofile.Read(ctx, r, b, cpuprofile.Options{
-			Problems: log, Offset: opts.TimeOffset, KeepArg: opts.keepArg(), Memory: opts.profileMemory(),
+			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.profileMemory(),
 			NoCalls: opts.JSCalls == JSCallsOff, SeparateCalls: opts.JSCalls == JSCallsSeparate,
 		})
 	case FormatFirefox:
 		return firefox.Read(ctx, r, b, firefox.Options{
 			Problems: log,
 			KeepArg:  opts.keepArg(),
-			Offset:   opts.TimeOffset,
+			Offset:   timeline.Nanos(opts.TimeOffset),
 			JSCalls:  opts.JSCalls != JSCallsOff,
 		})
 	case FormatJSProfile:
 		return jsprofile.Read(ctx, r, b, opts.selfProfile(log))
 	case FormatProbes:
 		return probes.Read(ctx, r, b, probes.Options{
-			Problems: log, Offset: opts.TimeOffset, KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
+			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
 		})
 	}
 	return fmt.Errorf("%w: %s", ErrUnknownFormat, f)
@@ -273,7 +273,7 @@ func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 	opts := chromejson.Options{
 		Problems: l.problems,
 		Args:     l.opts.chromeJSONArgs(),
-		Offset:   l.opts.TimeOffset,
+		Offset:   timeline.Nanos(l.opts.TimeOffset),
 		Workers:  l.opts.workers(),
 	}
 	opts.Profiles = l.profileAssembler()

@@ -5,7 +5,10 @@ import (
 	"strings"
 )
 
-var formatNames = []Format{FormatAuto, FormatChromeJSON, FormatPerfetto, FormatCPUProfile, FormatFirefox, FormatJSProfile, FormatProbes}
+// Formats returns all formats, FormatAuto first.
+func Formats() []Format {
+	return []Format{FormatAuto, FormatChromeJSON, FormatPerfetto, FormatCPUProfile, FormatFirefox, FormatJSProfile, FormatProbes}
+}
 
 // formats are the formats for sentences, with article.
 var formats = map[Format]string{
@@ -23,7 +26,7 @@ var ErrUnknownFormat = errors.New("unknown format")
 // supportedSentence lists what can be read: "Chrome JSON traces, … and files of probe lines".
 func supportedSentence() string {
 	var names []string
-	for _, f := range formatNames[1:] {
+	for _, f := range Formats()[1:] {
 		what := strings.TrimPrefix(formats[f], "a ")
 		if kind, of, ok := strings.Cut(what, " of "); ok {
 			names = append(names, kind+"s of "+of)

@@ -84,13 +84,13 @@ type Format string
 
 // The formats. FormatAuto finds out by looking at the content of the input, never at a file's name.
 const (
-	FormatAuto       Format = "auto"
-	FormatChromeJSON Format = "chrome-json"
-	FormatPerfetto   Format = "perfetto"
-	FormatCPUProfile Format = "cpuprofile"
-	FormatFirefox    Format = "firefox"
-	FormatJSProfile  Format = "jsprofile"
-	FormatProbes     Format = "probes"
+	FormatAuto       Format = "auto"        // the format that the content shows
+	FormatChromeJSON Format = "chrome-json" // traces of Chrome, Node and others in the Trace Event Format
+	FormatPerfetto   Format = "perfetto"    // Perfetto traces
+	FormatCPUProfile Format = "cpuprofile"  // V8 CPU profiles, .cpuprofile
+	FormatFirefox    Format = "firefox"     // profiles of the Firefox Profiler, raw or processed
+	FormatJSProfile  Format = "jsprofile"   // profiles of the JS Self-Profiling API
+	FormatProbes     Format = "probes"      // probe lines of DTrace, bpftrace and others
 )
 
 // JSCalls says what becomes of the samples of JavaScript beside the samples themselves.
@@ -131,7 +131,7 @@ func (o *Options) complete() error {
 	_, err := o.wire()
 	return cmp.Or(
 		err,
-		choose("format", &o.From, formatNames...),
+		choose("format", &o.From, Formats()...),
 		choose("kind of calls", &o.JSCalls, JSCallsRefined, JSCallsDevTools, JSCallsSeparate, JSCallsOff),
 		choose("begin of profiles", &o.ProfileBase, ProfileBaseTS, ProfileBaseStartTime),
 	)

@@ -292,7 +292,7 @@ func answersOf(t *testing.T, data []byte) (a answers) {
 	}
 	defer tr.Close()
 	tl := bridge.Timeline(tr)
-	rules, err := options.Options{}.Rules()
+	rules, err := options.Options[string, string, timeline.Nanos]{}.Rules()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func (l *loader) readJoined(ctx context.Context, r io.Reader) error {
 	profile.CountSamples = !weighAs(l.builder, jsprofile.Samples)
 	profile.Clues, profile.FirstEvent = clues, l.builder.NextEvent()
 	profile.Matched = func(m jsprofile.Match) {
-		l.report.Joined = append(l.report.Joined, Joined{m.By, m.Origin, m.Uncertainty, m.PID, m.TID})
+		l.report.Joined = append(l.report.Joined, Joined{m.By, trace.Nanos(m.Origin), trace.Nanos(m.Uncertainty), m.PID, m.TID})
 	}
 	return jsprofile.Read(ctx, r, l.builder, profile)
 }
@@ -155,11 +155,11 @@ func (l *loader) readBeside(ctx context.Context, use func(io.Reader, Format) err
 func (o *Options) selfProfile(log *problem.Log) jsprofile.Options {
 	return jsprofile.Options{
 		Problems:   log,
-		Interval:   o.SelfProfile.SampleInterval,
-		TimeOrigin: o.SelfProfile.TimeOrigin,
-		End:        o.SelfProfile.End,
+		Interval:   timeline.Nanos(o.SelfProfile.SampleInterval),
+		TimeOrigin: (*timeline.Nanos)(o.SelfProfile.TimeOrigin),
+		End:        (*timeline.Nanos)(o.SelfProfile.End),
 		ThreadName: o.SelfProfile.ThreadName,
-		Offset:     o.TimeOffset,
+		Offset:     timeline.Nanos(o.TimeOffset),
 		Memory:     o.profileMemory(),
 
 		NoCalls:       o.JSCalls == JSCallsOff,

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/tracetext"
+	weft "github.com/weft-trace/weft/trace"
 )
 
 const (
@@ -30,7 +31,7 @@ const (
 // joinedSamples lists the samples of a trace that a self-profile was joined to: thread, counter and weight of each.
 func joinedSamples(t *testing.T, trace string) (lines []string, joined *timeline.Timeline, report *convert.Report) {
 	t.Helper()
-	origin := timeline.Nanos(0)
+	origin := weft.Nanos(0)
 	var out bytes.Buffer
 	report, err := convert.Convert(t.Context(), &out, strings.NewReader(selfProfile), convert.Options{SelfProfile: convert.SelfProfileOptions{
 		TimeOrigin: &origin, Join: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(trace)), nil },
@@ -105,7 +106,7 @@ func TestJoinedSamplesWeighWhatIsDescribed(t *testing.T) {
 // What is given of a self-profile is an error beside an input of another format if a self-profile is required, and has no
 // influence on it otherwise.
 func TestSelfProfileRequired(t *testing.T) {
-	end := timeline.Nanos(5)
+	end := weft.Nanos(5)
 	for _, c := range []struct {
 		name, input string
 		opts        convert.SelfProfileOptions

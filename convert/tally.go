@@ -20,7 +20,7 @@ func (r *Report) count(tl *timeline.Timeline) {
 		Flows:         totals.Flows,
 	}
 	if totals.Any() {
-		r.Span = &Span{Start: totals.Start, End: totals.End}
+		r.Span = &Span{Start: trace.Nanos(totals.Start), End: trace.Nanos(totals.End)}
 	}
 	for id := range tl.TrackCount() {
 		track := tl.Track(timeline.TrackID(id))

@@ -24,6 +24,7 @@ type Options struct {
 type Compression string
 
 const (
+	// Uncompressed writes packets as they are.
 	Uncompressed Compression = "none"
 	// Zlib bundles packets and compresses them with zlib, which every version of Perfetto reads.
 	Zlib Compression = "zlib"

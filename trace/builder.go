@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
@@ -163,15 +164,15 @@ func (b *Builder) add(ev *Event) error {
 		return fmt.Errorf("event %d (%q): %w", b.event, ev.Name, err)
 	}
 	out := timeline.Event{
-		Track: timeline.TrackID(ev.Track), Event: b.event, TS: ev.Time, Dur: ev.Duration,
+		Track: timeline.TrackID(ev.Track), Event: b.event, TS: timeline.Nanos(ev.Time), Dur: timeline.Nanos(ev.Duration),
 		Name: []byte(validText(ev.Name)), Category: []byte(validText(ev.Category)), Args: args,
 		Callstack: b.callstack(ev.Stack),
 	}
 	if ev.CPUTime != nil {
-		out.ThreadTS = timeline.NewCPUTime(*ev.CPUTime)
+		out.ThreadTS = timeline.NewCPUTime(timeline.Nanos(*ev.CPUTime))
 	}
 	if ev.CPUDuration != nil {
-		out.ThreadDur = timeline.NewCPUTime(*ev.CPUDuration)
+		out.ThreadDur = timeline.NewCPUTime(timeline.Nanos(*ev.CPUDuration))
 	}
 	switch ev.Kind {
 	case Slice:
@@ -271,29 +272,28 @@ func (b *Builder) callstack(innermostFirst []Frame) timeline.CallstackID {
 // addFlows adds the ends of flows that the event just added carries.
 func (b *Builder) addFlows(ev *Event) error {
 	end := timeline.FlowEvent{
-		Space: timeline.FlowV2, Binding: timeline.BindCarrier, Track: timeline.TrackID(ev.Track), Event: b.event, TS: ev.Time,
+		Space: timeline.FlowV2, Binding: timeline.BindCarrier, Track: timeline.TrackID(ev.Track), Event: b.event, TS: timeline.Nanos(ev.Time),
 	}
-	leads := make(map[FlowID]bool, len(ev.FlowsOut))
-	for _, id := range ev.FlowsOut {
-		leads[id] = true
+	added := make(map[FlowID]bool, len(ev.FlowsIn)+len(ev.FlowsOut))
+	add := func(id FlowID, role timeline.FlowRole) error {
+		if added[id] {
+			return nil
+		}
+		added[id] = true
+		end.ID, end.Role = uint64(id), role
+		return b.b.AddFlow(&end)
 	}
 	for _, in := range ev.FlowsIn {
-		end.ID, end.Role = uint64(in.ID), timeline.FlowEnd
-		if leads[in.ID] {
-			end.Role = timeline.FlowContinue
-			delete(leads, in.ID)
+		role := timeline.FlowEnd
+		if slices.Contains(ev.FlowsOut, in.ID) {
+			role = timeline.FlowContinue
 		}
-		if err := b.b.AddFlow(&end); err != nil {
+		if err := add(in.ID, role); err != nil {
 			return err
 		}
 	}
 	for _, id := range ev.FlowsOut {
-		if !leads[id] {
-			continue
-		}
-		delete(leads, id)
-		end.ID, end.Role = uint64(id), timeline.FlowStart
-		if err := b.b.AddFlow(&end); err != nil {
+		if err := add(id, timeline.FlowStart); err != nil {
 			return err
 		}
 	}

@@ -275,3 +275,38 @@ func TestInvalidUTF8(t *testing.T) {
 		}
 	}
 }
+
+// An event that names a flow twice does what it does when it names the flow once: it continues the flow that it leads on, and
+// ends it nowhere.
+func TestFlowNamedTwice(t *testing.T) {
+	var b trace.Builder
+	defer b.Close()
+	thread := b.Thread(b.Process(1, ""), 1, "")
+	add := func(at trace.Nanos, in []trace.FlowIn, out []trace.FlowID) {
+		if err := b.Add(trace.Event{Kind: trace.Slice, Track: thread, Time: at, Duration: 1, FlowsIn: in, FlowsOut: out}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(10, nil, []trace.FlowID{7, 7})
+	add(20, []trace.FlowIn{{ID: 7}, {ID: 7}}, []trace.FlowID{7, 7})
+	add(30, []trace.FlowIn{{ID: 7}, {ID: 7}}, nil)
+	tr, err := b.Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	var from []trace.Nanos // where the arrow to each slice comes from
+	times := map[trace.EventID]trace.Nanos{}
+	for ev, err := range tr.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		times[ev.ID] = ev.Time
+		for _, in := range ev.FlowsIn {
+			from = append(from, times[in.From])
+		}
+	}
+	if !slices.Equal(from, []trace.Nanos{10, 20}) || len(tr.Problems()) > 0 {
+		t.Errorf("arrows from %v, problems %v", from, tr.Problems())
+	}
+}

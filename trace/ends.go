@@ -140,7 +140,7 @@ func (r *eventReader) applyEnd() error {
 		return err
 	}
 	if ev.CPUTime != nil && end.cpuTime != timeline.NoTime {
-		r.cpuDuration = end.cpuTime - *ev.CPUTime
+		r.cpuDuration = Nanos(end.cpuTime) - *ev.CPUTime
 		ev.CPUDuration = &r.cpuDuration
 	}
 	if end.argsSize > 0 {

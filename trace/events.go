@@ -77,7 +77,7 @@ func (r *eventReader) fill(it *timeline.Item) {
 	in, out := ev.FlowsIn[:0], ev.FlowsOut[:0]
 	r.args = eventArgs{encoded: it.Args, of: t.tl, id: r.args.id[:0]}
 	*ev = Event{
-		Track: t.trackOf(it.Track, it.Lane), Time: it.TS, Name: t.names.name(it), Category: t.names.category(it),
+		Track: t.trackOf(it.Track, it.Lane), Time: Nanos(it.TS), Name: t.names.name(it), Category: t.names.category(it),
 		Args:       Value{kind: DictKind, args: &r.args, of: t.tl},
 		InputEvent: it.Event, InputByte: it.Offset,
 	}
@@ -94,7 +94,7 @@ func (r *eventReader) fill(it *timeline.Item) {
 		r.args.id = append(r.args.id, NewArg("did_not_end", true))
 	}
 	if at, known := it.ThreadTime.Nanos(); known {
-		r.cpuTime, ev.CPUTime = at, &r.cpuTime
+		r.cpuTime, ev.CPUTime = Nanos(at), &r.cpuTime
 	}
 	if it.Callstack != 0 {
 		r.fillStack(it.Callstack)
@@ -104,7 +104,7 @@ func (r *eventReader) fill(it *timeline.Item) {
 	case timeline.ItemBegin:
 		ev.Kind, ev.Unfinished = Slice, it.Dur == timeline.NoTime
 		if !ev.Unfinished {
-			ev.Duration = it.Dur
+			ev.Duration = Nanos(it.Dur)
 		}
 	case timeline.ItemInstant:
 		ev.Kind = Instant

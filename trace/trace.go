@@ -20,13 +20,13 @@ import (
 
 // Nanos is a point in time or a duration in nanoseconds. Points in time are on the clock of the recording. A duration
 // converts with time.Duration(n).
-type Nanos = timeline.Nanos
+type Nanos int64
 
 // Units of time. A Nanos of 1 is a nanosecond.
 const (
-	Microsecond Nanos = 1000
-	Millisecond       = 1000 * Microsecond
-	Second            = 1000 * Millisecond
+	Microsecond Nanos = 1000               // 10⁻⁶ s
+	Millisecond       = 1000 * Microsecond // 10⁻³ s
+	Second            = 1000 * Millisecond // 1 s
 )
 
 // Trace is a resolved trace. Close frees its memory and removes its temporary files. A Trace is not safe for concurrent
@@ -99,7 +99,13 @@ type Summary struct {
 }
 
 // Summary counts the events.
-func (t *Trace) Summary() Summary { return Summary(t.tl.Totals()) }
+func (t *Trace) Summary() Summary {
+	n := t.tl.Totals()
+	return Summary{
+		Slices: n.Slices, Unfinished: n.Unfinished, Instants: n.Instants, CounterValues: n.CounterValues, Samples: n.Samples, Flows: n.Flows,
+		Start: Nanos(n.Start), End: Nanos(n.End),
+	}
+}
 
 // Problem is one kind of bad data in an input, and how often it was found; docs/data-problems.md explains all of them.
 type Problem struct {

@@ -35,7 +35,7 @@ type Role string
 
 // The roles.
 const (
-	NoRole          Role = ""
+	NoRole          Role = ""             // of tracks that are made by Builder.Track or were not written by weft
 	RoleLane        Role = "lane"         // slices that overlap others of the thread or process above without nesting
 	RoleAsync       Role = "async"        // the slices of one asynchronous id
 	RoleInstants    Role = "instants"     // instants of a process or of the whole trace

@@ -117,15 +117,9 @@ func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 	return opts, nil
 }
 
-// formats are the formats of inputs.
-var formats = []convert.Format{
-	convert.FormatAuto, convert.FormatChromeJSON, convert.FormatPerfetto, convert.FormatCPUProfile, convert.FormatFirefox,
-	convert.FormatJSProfile, convert.FormatProbes,
-}
-
 func formatList() string {
 	var names []string
-	for _, f := range formats {
+	for _, f := range convert.Formats() {
 		names = append(names, string(f))
 	}
 	return strings.Join(names, ", ")

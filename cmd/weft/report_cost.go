@@ -8,8 +8,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution"
+	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
@@ -67,7 +68,7 @@ func windowTime(c *cli.Context, name string) (timeline.Nanos, error) {
 	if !c.IsSet(name) {
 		return 0, nil
 	}
-	if slices.Contains(formats, convert.Format(text)) {
+	if slices.Contains(convert.Formats(), convert.Format(text)) {
 		return 0, usagef("--%s: %s is an input format; use --format %s. In reports, --from and --to are times", name, text, text)
 	}
 	t, err := parseMoment(strings.TrimPrefix(text, "+"), 0)
@@ -90,7 +91,7 @@ func runCostReport(c *cli.Context, env *environment) error {
 	if opts.Attribute, err = contextOptions(c); err != nil {
 		return err
 	}
-	opts.Attribute.From, opts.Attribute.To, opts.Attribute.FromStart = query.window.From, query.window.To, true
+	opts.Attribute.From, opts.Attribute.To, opts.Attribute.FromStart = trace.Nanos(query.window.From), trace.Nanos(query.window.To), true
 	switch charge := c.String("charge"); charge {
 	case "exact":
 	case "begin":
@@ -104,7 +105,7 @@ func runCostReport(c *cli.Context, env *environment) error {
 		return err
 	}
 	defer src.Close()
-	rules, err := options.Options(*opts.Attribute).Rules()
+	rules, err := options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](*opts.Attribute).Rules()
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func runCostReport(c *cli.Context, env *environment) error {
 	tr, err := convert.Open(c.Context, progress.reader(src), opts)
 	var result *cost.Result
 	if err == nil {
-		if result, err = attribution.Run(c.Context, bridge.Timeline(tr), rules); err != nil {
+		if result, err = engine.Run(c.Context, bridge.Timeline(tr), rules); err != nil {
 			err = errors.Join(err, tr.Close())
 		}
 	}

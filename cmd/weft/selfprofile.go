@@ -9,7 +9,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/jsonscan"
-	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // selfProfileFlags are the flags that say what a JS self-profile does not.
@@ -89,10 +89,10 @@ func selfProfileOptions(c *cli.Context, from convert.Format) (opts convert.SelfP
 }
 
 // millisFlag reads the value of a flag, a number of milliseconds, exactly.
-func millisFlag(c *cli.Context, name string) (timeline.Nanos, error) {
+func millisFlag(c *cli.Context, name string) (trace.Nanos, error) {
 	ns, ok := jsonscan.Decimal([]byte(c.String(name)), 6)
 	if !ok {
 		return 0, usagef("--%s: %q is not a number of milliseconds", name, c.String(name))
 	}
-	return timeline.Nanos(ns), nil
+	return trace.Nanos(ns), nil
 }

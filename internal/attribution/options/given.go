@@ -7,19 +7,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Via is the name of a way in which contexts come, and Conflict that of a way to resolve a conflict of flows. They are types of
-// package attribution, which has their values.
-type (
-	Via      string
-	Conflict string
-)
-
-// Options are the options of package attribution, as a program gives them: those of attribution.Options convert to these.
-type Options struct {
+// Options are the options of package attribution, as a program has them: attribution.Options converts to these, with the types of
+// that package for ways of contexts, conflicts of flows and times.
+type Options[Via, Conflict ~string, Nanos ~int64] struct {
 	Sources       []Via
 	FlowConflict  Conflict
 	EndWithSlice  bool
-	From, To      timeline.Nanos
+	From, To      Nanos
 	FromStart     bool
 	ChargeAtBegin bool
 	Intervals     bool
@@ -27,10 +21,10 @@ type Options struct {
 }
 
 // Rules returns the options as rules. What is not given is the default; what does not exist is an error, which lists the choices.
-func (o Options) Rules() (Rules, error) {
+func (o Options[Via, Conflict, Nanos]) Rules() (Rules, error) {
 	r := Rules{
 		EndWithSlice: o.EndWithSlice, Intervals: o.Intervals, Workers: o.Workers,
-		Cost: CostOptions{Window: Window{From: o.From, To: o.To}, FromStart: o.FromStart, AtBegin: o.ChargeAtBegin},
+		Cost: CostOptions{Window: Window{From: timeline.Nanos(o.From), To: timeline.Nanos(o.To)}, FromStart: o.FromStart, AtBegin: o.ChargeAtBegin},
 	}
 	if o.Sources != nil {
 		r.Sources = []trees.Via{}
