@@ -20,7 +20,8 @@ type Options struct {
 	Workers int
 }
 
-// Compression says how packets are compressed. The zero value is Uncompressed.
+// Compression says how packets are compressed. The zero value is Uncompressed. A level may follow the name of a codec: zlib:1
+// to zlib:9, zstd:1 to zstd:22. Higher levels take longer and give smaller files; without one it is zlib:2 or zstd:3.
 type Compression string
 
 const (

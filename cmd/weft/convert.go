@@ -45,9 +45,10 @@ data problems of each input; "lost" means that the output lacks something.`,
 			&cli.BoolFlag{Name: "force", Usage: "replace existing files", DisableDefaultText: true},
 			fromFlag(),
 			argsFlag(),
-			&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zlib, zstd (needs Perfetto v58) or none",
+			&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zlib, zstd (needs Perfetto v58) or none; with a level as in zlib:6 or zstd:9",
 				DefaultText: "zlib; none for standard output"},
-			&cli.StringFlag{Name: "packets", Value: "plain", Usage: "write event packets in `FORM`: plain or compact (smaller, harder to parse)"},
+			&cli.StringFlag{Name: "packets", Usage: "write event packets in `FORM`: compact, or plain (larger, for programs that read packet by packet)",
+				DefaultText: "compact; plain for standard output"},
 			&cli.StringFlag{Name: "samples", Value: "stack-sample", Usage: "write call-stack samples as `FORM`: stack-sample (needs Perfetto v58), streaming-profile or none"},
 			memoryFlag(),
 			tempFlag(),
@@ -161,7 +162,8 @@ type convertJob struct {
 	env         *environment
 	conversions []*conversion
 	opts        convert.Options
-	compress    string // as set; "" chooses by output
+	compress    string // as set; "" chooses by output, as setForm does
+	packets     string // likewise
 	force       bool
 	strict      bool
 	quiet       bool
@@ -174,6 +176,7 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	job := &convertJob{
 		env:        env,
 		compress:   c.String("compress"),
+		packets:    c.String("packets"),
 		force:      c.Bool("force"),
 		strict:     c.Bool("strict"),
 		quiet:      c.Bool("quiet"),
@@ -193,7 +196,7 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	if job.opts.Workers = c.Int("workers"); job.opts.Workers < 0 {
 		return nil, usagef("--workers: %d is negative", job.opts.Workers)
 	}
-	job.opts.Packets = pftrace.Packets(c.String("packets"))
+	job.opts.Packets = pftrace.Packets(job.packets)
 	if err := job.opts.Validate(); err != nil {
 		return nil, usagef("--packets: %v", err)
 	}
@@ -392,14 +395,24 @@ func (j *convertJob) selfProfileMissing() bool {
 	})
 }
 
-func (j *convertJob) compression(place string) pftrace.Compression {
-	switch {
-	case j.compress != "":
-		return pftrace.Compression(j.compress)
-	case place == "-":
-		return pftrace.Uncompressed
+// setForm sets the form of the output at a place where no flag does: files are small, and standard output is easy to read for
+// the program behind it.
+func (j *convertJob) setForm(opts *convert.Options, place string) {
+	opts.Compression, opts.Packets = defaultForm(place)
+	if j.compress != "" {
+		opts.Compression = pftrace.Compression(j.compress)
 	}
-	return pftrace.Zlib
+	if j.packets != "" {
+		opts.Packets = pftrace.Packets(j.packets)
+	}
+}
+
+// defaultForm returns the form of an output at a place.
+func defaultForm(place string) (pftrace.Compression, pftrace.Packets) {
+	if place == "-" {
+		return pftrace.Uncompressed, pftrace.Plain
+	}
+	return pftrace.Zlib, pftrace.Compact
 }
 
 // inputReport is what --report json writes, one line for each input.

@@ -145,7 +145,7 @@ func (j *convertJob) convert(ctx context.Context, c *conversion, w *worker, opts
 	}
 	defer dst.Abort()
 
-	opts.Compression = j.compression(c.output)
+	j.setForm(&opts, c.output)
 	in, err := w.whole(p.reader(src), src.size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(c.input), withoutPath(err))

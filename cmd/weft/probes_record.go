@@ -18,7 +18,6 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/tracer"
-	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -109,11 +108,8 @@ func (j *recordJob) chooseOutput(c *cli.Context) error {
 		return usagef("%s cannot hold both the trace and the probe lines", outputName(j.output))
 	case j.output == "-" && j.env.isTerminal(j.env.stdout):
 		return usagef("weft does not write binary traces to a terminal; use -o FILE or a pipe")
-	case j.output == "-":
-		j.opts.Compression = pftrace.Uncompressed
-	default:
-		j.opts.Compression = pftrace.Zlib
 	}
+	j.opts.Compression, j.opts.Packets = defaultForm(j.output)
 	return nil
 }
 

@@ -54,7 +54,7 @@ func hotItem(tb testing.TB) (w *writer, item timeline.Item) {
 	tb.Helper()
 	tl := hotTimeline(tb)
 	w = newWriter(tl, Options{})
-	w.out = newBundler(NoCodec, func(b []byte) ([]byte, error) { return b, nil })
+	w.out = newBundler(bundleForm{}, func(b []byte) ([]byte, error) { return b, nil })
 	if err := w.head(); err != nil {
 		tb.Fatal(err)
 	}

@@ -85,46 +85,66 @@ func (o *bundler) flush() (err error) {
 // much as was in use at one time, up to 3 MiB for each worker.
 type Buffers struct {
 	lock sync.Mutex
-	free [Zstd + 1][]*bundler // by codec
+	free map[bundleForm][]*bundler
 }
 
+// bundleForm is how bundles are compressed.
+type bundleForm struct {
+	codec Codec
+	level int // 0: defaultLevel
+}
+
+// defaultLevel is the level of each codec where none is asked for. Zlib at 2 makes compact packets smaller than plain ones at
+// the usual 6, in half the time (docs/performance.md has the table); 3 is what the program zstd takes.
+var defaultLevel = [...]int{Zlib: 2, Zstd: 3}
+
 // get returns an empty bundler that gives its bundles to emit.
-func (b *Buffers) get(codec Codec, emit emitter) *bundler {
+func (b *Buffers) get(form bundleForm, emit emitter) *bundler {
 	b.lock.Lock()
 	defer b.lock.Unlock()
-	if n := len(b.free[codec]); n > 0 {
-		o := b.free[codec][n-1]
-		b.free[codec] = b.free[codec][:n-1]
+	if free := b.free[form]; len(free) > 0 {
+		o := free[len(free)-1]
+		b.free[form] = free[:len(free)-1]
 		o.emit = emit
 		return o
 	}
-	return newBundler(codec, emit)
+	return newBundler(form, emit)
 }
 
 // put takes back a bundler that is flushed.
-func (b *Buffers) put(codec Codec, o *bundler) {
+func (b *Buffers) put(form bundleForm, o *bundler) {
 	o.emit = nil
 	b.lock.Lock()
 	defer b.lock.Unlock()
-	b.free[codec] = append(b.free[codec], o)
+	if b.free == nil {
+		b.free = map[bundleForm][]*bundler{}
+	}
+	b.free[form] = append(b.free[form], o)
 }
 
-func newBundler(codec Codec, emit emitter) *bundler {
+func newBundler(form bundleForm, emit emitter) *bundler {
 	o := &bundler{emit: emit}
-	switch codec {
+	level := form.level
+	if form.codec != NoCodec && level == 0 {
+		level = defaultLevel[form.codec]
+	}
+	switch form.codec {
 	case Zlib:
-		o.compress, o.field = zlibCompressor(), schema.TracePacket_CompressedPackets
+		o.compress, o.field = zlibCompressor(level), schema.TracePacket_CompressedPackets
 	case Zstd:
-		o.compress, o.field = zstdCompressor(), schema.TracePacket_ZstdCompressedPackets
+		o.compress, o.field = zstdCompressor(level), schema.TracePacket_ZstdCompressedPackets
 	}
 	return o
 }
 
 // zlibCompressor returns a function that compresses. Its result is valid until the next call.
-func zlibCompressor() func([]byte) ([]byte, error) {
+func zlibCompressor(level int) func([]byte) ([]byte, error) {
 	var out bytes.Buffer
-	z := zlib.NewWriter(&out)
+	z, err := zlib.NewWriterLevel(&out, level)
 	return func(p []byte) ([]byte, error) {
+		if err != nil {
+			return nil, err
+		}
 		out.Reset()
 		z.Reset(&out)
 		if _, err := z.Write(p); err != nil {
@@ -137,9 +157,9 @@ func zlibCompressor() func([]byte) ([]byte, error) {
 	}
 }
 
-// zstdCompressor is zlibCompressor for zstd.
-func zstdCompressor() func([]byte) ([]byte, error) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+// zstdCompressor is zlibCompressor for zstd. The library has four levels, to which it maps those of the program zstd.
+func zstdCompressor(level int) func([]byte) ([]byte, error) {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)))
 	var out []byte
 	return func(p []byte) ([]byte, error) {
 		if err != nil {

@@ -264,6 +264,10 @@ func appendLength(b []byte, length, width int) []byte {
 	return append(b, byte(v))
 }
 
+// copyLevel is the level of each codec for packets that are copied: with that of the tracing service, so that a copy is not
+// larger than the original.
+var copyLevel = [...]int{NoCodec: 0, Zlib: 6, Zstd: 3}
+
 // open makes the packets that are written next go into a bundle of a codec, or stand as they are.
 func (c *copier) open(codec Codec) error {
 	if codec == Gzip {
@@ -276,7 +280,7 @@ func (c *copier) open(codec Codec) error {
 		return err
 	}
 	if c.outs[codec] == nil {
-		c.outs[codec] = newBundler(codec, func(b []byte) ([]byte, error) {
+		c.outs[codec] = newBundler(bundleForm{codec, copyLevel[codec]}, func(b []byte) ([]byte, error) {
 			_, err := c.dst.Write(b)
 			return b, err
 		})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
@@ -27,6 +29,7 @@ const Version = "0.1.0"
 // Options configure Write, as those of package pftrace do.
 type Options struct {
 	Compression Codec // NoCodec, Zlib or Zstd
+	Level       int   // of the compression: 1 to 9 for zlib, 1 to 22 for zstd; 0: defaultLevel
 	Packets     PacketForm
 	Samples     SampleForm
 	Workers     int
@@ -35,7 +38,7 @@ type Options struct {
 
 // ParseOptions returns the options with these words; "" is the zero value.
 func ParseOptions(compression, packets, samples string) (opts Options, err error) {
-	codec, err := choose("compression", compression, "none", "zlib", "zstd")
+	codec, level, err := parseCompression(compression)
 	if err != nil {
 		return opts, err
 	}
@@ -47,9 +50,31 @@ func ParseOptions(compression, packets, samples string) (opts Options, err error
 	if err != nil {
 		return opts, err
 	}
-	return Options{
-		Compression: [...]Codec{NoCodec, Zlib, Zstd}[codec], Packets: PacketForm(form), Samples: SampleForm(sampleForm),
-	}, nil
+	return Options{Compression: codec, Level: level, Packets: PacketForm(form), Samples: SampleForm(sampleForm)}, nil
+}
+
+// maxLevel is the highest level of each codec.
+var maxLevel = [...]int{Zlib: 9, Zstd: 22}
+
+// parseCompression splits the name of a codec from the level that may follow it, as in zlib:6.
+func parseCompression(text string) (codec Codec, level int, err error) {
+	name, number, leveled := strings.Cut(text, ":")
+	i, err := choose("compression", name, "none", "zlib", "zstd")
+	if err != nil {
+		return 0, 0, err
+	}
+	codec = [...]Codec{NoCodec, Zlib, Zstd}[i]
+	if !leveled {
+		return codec, 0, nil
+	}
+	if codec == NoCodec {
+		return 0, 0, fmt.Errorf("%q has a level, but only zlib and zstd have levels", text)
+	}
+	level, err = strconv.Atoi(number)
+	if err != nil || level < 1 || level > maxLevel[codec] {
+		return 0, 0, fmt.Errorf("unknown level %q of %s; use %s:1 to %[2]s:%[4]d", number, name, name, maxLevel[codec])
+	}
+	return codec, level, nil
 }
 
 // choose returns the place of a name among others; that of "" is 0.
@@ -70,9 +95,9 @@ func choose(what, name string, names ...string) (int, error) {
 //
 // What is lost because Perfetto has no place for it is counted in the timeline's problem log, by each Write.
 func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Options) error {
-	codec, buffers := opts.Compression, opts.Buffers
-	if codec != NoCodec && codec != Zlib && codec != Zstd {
-		return fmt.Errorf("packets cannot be written with %v", codec)
+	form, buffers := bundleForm{opts.Compression, opts.Level}, opts.Buffers
+	if c := opts.Compression; c != NoCodec && c != Zlib && c != Zstd {
+		return fmt.Errorf("packets cannot be written with %v", c)
 	}
 	if buffers == nil {
 		buffers = new(Buffers)
@@ -82,11 +107,11 @@ func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Option
 	problems := make([]problem.Log, n)
 	err := writeInOrder(ctx, dst, n, opts.Workers, func(ctx context.Context, i int, emit emitter) error {
 		part := *w
-		part.out, part.problems = buffers.get(codec, emit), &problems[i]
+		part.out, part.problems = buffers.get(form, emit), &problems[i]
 		if err := part.write(ctx, i); err != nil {
 			return err
 		}
-		buffers.put(codec, part.out)
+		buffers.put(form, part.out)
 		return nil
 	})
 	if err != nil {

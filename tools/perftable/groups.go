@@ -62,12 +62,12 @@ type conversions struct {
 	plainOne, plainTwo      usage // uncompressed output, on one core and on two
 	zlibOne, zlibTwo        usage
 	noneOne                 usage // without arguments
-	callsOne, zlibCompact   usage // with calls and samples of V8's profiles; in compact packets
-	noneCompact             usage
+	callsOne, zlibPlain     usage // with calls and samples of V8's profiles; in plain packets
+	nonePlain               usage
 	gunzip, gzPlain, gzZlib usage // of the packed file, on two cores
 
-	plainBytes, noneBytes, zlibBytes   int64 // outputs
-	compactZlibBytes, compactNoneBytes int64
+	plainBytes, noneBytes, zlibBytes int64 // outputs
+	plainZlibBytes, plainNoneBytes   int64
 }
 
 // eventsOnly leaves out what weft adds to the events of a trace from V8's profiles.
@@ -76,7 +76,7 @@ var eventsOnly = []string{"--js-calls", "off", "--samples", "none"}
 func (b *bench) measureConversions(in *input) (*conversions, error) {
 	c := &conversions{input: in}
 	plain, none, zlib := b.path("plain.pftrace"), b.path("none.pftrace"), b.path("zlib.pftrace")
-	compactZlib, compactNone, calls := b.path("compact-zlib.pftrace"), b.path("compact-none.pftrace"), b.path("calls.pftrace")
+	plainZlib, plainNone, calls := b.path("plain-zlib.pftrace"), b.path("plain-none.pftrace"), b.path("calls.pftrace")
 	with := func(flags ...string) []string { return append(slices.Clone(eventsOnly), flags...) }
 	toPlain, toZlib, noArgs := with("--compress", "none"), with("--compress", "zlib"), with("--compress", "none", "--args", "none")
 	// One worker has one core, two have two, and so has what they are compared with.
@@ -88,12 +88,12 @@ func (b *bench) measureConversions(in *input) (*conversions, error) {
 		side{b.child(1, "decodeall", in.plain), &c.decodeAll},
 		side{b.convert(1, in.plain, calls, "--compress", "none"), &c.callsOne},
 		side{b.convert(1, in.plain, none, noArgs...), &c.noneOne},
-		side{b.convert(1, in.plain, compactNone, append(noArgs, "--packets", "compact")...), &c.noneCompact},
+		side{b.convert(1, in.plain, plainNone, append(noArgs, "--packets", "plain")...), &c.nonePlain},
 		side{b.convert(1, in.plain, zlib, toZlib...), &c.zlibOne},
 		side{b.child(2, "decode", in.plain), &c.decodeTwo},
 		side{b.convert(2, in.plain, plain, toPlain...), &c.plainTwo},
 		side{b.convert(2, in.plain, zlib, toZlib...), &c.zlibTwo},
-		side{b.convert(2, in.plain, compactZlib, append(toZlib, "--packets", "compact")...), &c.zlibCompact},
+		side{b.convert(2, in.plain, plainZlib, append(toZlib, "--packets", "plain")...), &c.zlibPlain},
 		side{b.child(2, "gunzip", in.packed), &c.gunzip},
 		side{b.convert(2, in.packed, plain, toPlain...), &c.gzPlain},
 		side{b.convert(2, in.packed, zlib, toZlib...), &c.gzZlib},
@@ -102,7 +102,7 @@ func (b *bench) measureConversions(in *input) (*conversions, error) {
 		return nil, err
 	}
 	for path, size := range map[string]*int64{
-		plain: &c.plainBytes, none: &c.noneBytes, zlib: &c.zlibBytes, compactZlib: &c.compactZlibBytes, compactNone: &c.compactNoneBytes,
+		plain: &c.plainBytes, none: &c.noneBytes, zlib: &c.zlibBytes, plainZlib: &c.plainZlibBytes, plainNone: &c.plainNoneBytes,
 		calls: new(int64),
 	} {
 		if *size, err = fileSize(path); err != nil {
@@ -126,14 +126,14 @@ func (b *bench) conversionRows(c *conversions) []row {
 			sides: fmt.Sprintf("weft %s (%s), %s %s", timeText(weft), speedText(c.size, weft), other, timeText(than)),
 		}
 	}
-	const json, whole, compact = "encoding/json", "encoding/json with arguments", ", compact packets"
+	const json, whole, plain = "encoding/json", "encoding/json with arguments", ", plain packets"
 	return []row{
 		b.scanRow(c),
 		add(plainOutput, c.name, b.oneCore(c.plainOne), json, b.oneCore(c.decodeOne)),
 		add(plainOutput, c.name, b.oneCore(c.plainOne), whole, b.oneCore(c.decodeAll)),
 		add(plainOutput, c.name+", default flags: with calls and samples", b.oneCore(c.callsOne), whole, b.oneCore(c.decodeAll)),
 		add(zlibOutput, c.name, c.zlibTwo.wall, json, c.decodeTwo.wall),
-		add(zlibOutput, c.name+compact, c.zlibCompact.wall, json, c.decodeTwo.wall),
+		add(zlibOutput, c.name+plain, c.zlibPlain.wall, json, c.decodeTwo.wall),
 		add(withoutArgs, c.name, b.oneCore(c.noneOne), json, b.oneCore(c.decodeOne)),
 		add(twoWorkers, c.name+", uncompressed", c.plainTwo.wall, "one", c.plainOne.wall),
 		add(twoWorkers, c.name+", zlib", c.zlibTwo.wall, "one", c.zlibOne.wall),
@@ -142,10 +142,10 @@ func (b *bench) conversionRows(c *conversions) []row {
 			sides: fmt.Sprintf("weft %s uncompressed (%s with zlib), gunzip %s", timeText(c.gzPlain.wall), timeText(c.gzZlib.wall), timeText(c.gunzip.wall)),
 		},
 		c.sizeRow(zlibSize, "", c.zlibBytes, c.packedSize, ".json.gz"),
-		c.sizeRow(zlibSize, compact, c.compactZlibBytes, c.packedSize, ".json.gz"),
+		c.sizeRow(zlibSize, plain, c.plainZlibBytes, c.packedSize, ".json.gz"),
 		c.sizeRow(plainSize, "", c.plainBytes, c.size, "JSON"),
 		c.sizeRow(noArgsSize, "", c.noneBytes, c.size, "JSON"),
-		c.sizeRow(noArgsSize, compact, c.compactNoneBytes, c.size, "JSON"),
+		c.sizeRow(noArgsSize, plain, c.plainNoneBytes, c.size, "JSON"),
 	}
 }
 
