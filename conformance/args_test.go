@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,8 +76,12 @@ func (l *argList) set(key, typ, value string) {
 	l.all = append(l.all, arg{key, typ, value})
 }
 
-// add flattens the annotations of an event, except those that weft adds itself.
+// add flattens the annotations of an event, except those that weft adds itself, and its picture under the name that
+// trace_processor gives it.
 func (l *argList) add(t *timed) error {
+	if picture := t.event.GetScreenshot().GetJpgImage(); picture != nil {
+		l.set("screenshot.jpg_image", "string", base64.StdEncoding.EncodeToString(picture))
+	}
 	for _, a := range t.event.GetDebugAnnotations() {
 		name, err := argName(t, a)
 		if err != nil {

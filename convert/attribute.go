@@ -117,7 +117,7 @@ func (l *loader) close() {
 
 // perfettoOptions are the options of the reader of Perfetto traces, which tells a kept trace where things stand in it.
 func (l *loader) perfettoOptions() perfetto.Options {
-	opts := perfetto.Options{Problems: l.problems, KeepArg: l.opts.keepArg(), TempDir: l.opts.TempDir}
+	opts := perfetto.Options{Problems: l.problems, KeepArg: l.opts.keepArg(), NoScreenshots: l.opts.NoScreenshots, TempDir: l.opts.TempDir}
 	if l.kept != nil {
 		opts.Located, opts.Described = l.kept.events.Add, l.kept.events.AddThread
 	}

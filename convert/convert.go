@@ -257,6 +257,8 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 			KeepArg:  opts.keepArg(),
 			Offset:   timeline.Nanos(opts.TimeOffset),
 			JSCalls:  opts.JSCalls != JSCallsOff,
+
+			NoScreenshots: opts.NoScreenshots,
 		})
 	case FormatJSProfile:
 		return jsprofile.Read(ctx, r, b, opts.selfProfile(log))
@@ -275,6 +277,8 @@ func (l *loader) readChrome(ctx context.Context, r io.Reader) error {
 		Args:     l.opts.chromeJSONArgs(),
 		Offset:   timeline.Nanos(l.opts.TimeOffset),
 		Workers:  l.opts.workers(),
+
+		NoScreenshots: l.opts.NoScreenshots,
 	}
 	opts.Profiles = l.profileAssembler()
 	if err := chromejson.Read(ctx, r, l.builder, opts); err != nil {

@@ -25,6 +25,9 @@ type Options struct {
 	Args   []string
 	NoArgs bool
 
+	// NoScreenshots leaves out the pictures of screenshots, which Args and NoArgs do not concern. The events stay.
+	NoScreenshots bool
+
 	// Compression, Packets and Samples say how the output is written, as the options of package pftrace do. Slices made of samples
 	// are written without the samples, too.
 	Compression pftrace.Compression

@@ -117,6 +117,9 @@ type EventCounts struct {
 	CounterValues int64 `json:"counter_values"` // values of counters
 	Samples       int64 `json:"samples"`        // call stacks
 	Flows         int64 `json:"flows"`          // arrows between slices
+
+	Screenshots     int64 `json:"screenshots,omitempty"`      // events with a picture
+	ScreenshotBytes int64 `json:"screenshot_bytes,omitempty"` // of these pictures
 }
 
 // Span is a time from the first to the last moment.

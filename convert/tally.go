@@ -18,6 +18,9 @@ func (r *Report) count(tl *timeline.Timeline) {
 		CounterValues: totals.CounterValues,
 		Samples:       totals.Samples,
 		Flows:         totals.Flows,
+
+		Screenshots:     tl.Screenshots().Count,
+		ScreenshotBytes: tl.Screenshots().Bytes,
 	}
 	if totals.Any() {
 		r.Span = &Span{Start: trace.Nanos(totals.Start), End: trace.Nanos(totals.End)}

@@ -50,6 +50,7 @@ data problems of each input; "lost" means that the output lacks something.`,
 			&cli.StringFlag{Name: "packets", Usage: "write event packets in `FORM`: compact, or plain (larger, for programs that read packet by packet)",
 				DefaultText: "compact; plain for standard output"},
 			&cli.StringFlag{Name: "samples", Value: "stack-sample", Usage: "write call-stack samples as `FORM`: stack-sample (needs Perfetto v58), streaming-profile or none"},
+			&cli.StringFlag{Name: "screenshots", Value: "on", Usage: "keep the pictures of screenshots: `WHAT` is on or off"},
 			memoryFlag(),
 			tempFlag(),
 			&cli.IntFlag{Name: "workers", Usage: "use up to `N` goroutines, as --memory allows", DefaultText: "one per core"},
@@ -199,6 +200,13 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	job.opts.Packets = pftrace.Packets(job.packets)
 	if err := job.opts.Validate(); err != nil {
 		return nil, usagef("--packets: %v", err)
+	}
+	switch what := c.String("screenshots"); what {
+	case "off":
+		job.opts.NoScreenshots = true
+	case "on":
+	default:
+		return nil, unknownValue("screenshots", "choice", what, "on", "off")
 	}
 	job.opts.Samples = pftrace.Samples(c.String("samples"))
 	if err := job.opts.Validate(); err != nil {

@@ -67,6 +67,9 @@ func (d *dumper) appendExtras(b []byte, item *timeline.Item) []byte {
 			b = appendField(b, []byte(d.trace.Frame(id).Function))
 		}
 	}
+	if picture := d.trace.ScreenshotOf(item.Args); picture != nil {
+		b = strconv.AppendInt(append(b, "\tscreenshot_bytes="...), int64(len(picture)), 10)
+	}
 	if d.hasArgs(item) {
 		b = d.appendArgs(append(b, "\targs="...), item.Args)
 	}
@@ -198,6 +201,9 @@ func (d *dumper) appendJSONExtras(b []byte, item *timeline.Item) []byte {
 	}
 	if item.Callstack != 0 {
 		b = d.appendStack(append(b, `,"stack":`...), item.Callstack)
+	}
+	if picture := d.trace.ScreenshotOf(item.Args); picture != nil {
+		b = strconv.AppendInt(append(b, `,"screenshot_bytes":`...), int64(len(picture)), 10)
 	}
 	if d.hasArgs(item) {
 		b = d.appendArgs(append(b, `,"args":`...), item.Args)

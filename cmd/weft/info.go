@@ -85,6 +85,9 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 	row("tracks", "processes %d, threads %d, async %d, counters %d, other %d", t.Processes, t.Threads, t.Async, t.Counters, t.Other)
 	row("events", "slices %d (never ended: %d), instants %d, counter values %d, samples %d", e.Slices, e.Unfinished,
 		e.Instants, e.CounterValues, e.Samples)
+	if e.Screenshots > 0 {
+		row("pictures", "%s, %s", plural(e.Screenshots, "screenshot", "screenshots"), plural(e.ScreenshotBytes, "byte", "bytes"))
+	}
 	row("flows", "%d", e.Flows)
 	for i := range r.Profiles {
 		row("profile", "%s", printable(profileLine(&r.Profiles[i])))

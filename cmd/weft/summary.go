@@ -132,6 +132,9 @@ func summary(r *convert.Report) string {
 	if len(events) == 0 {
 		return "no events"
 	}
+	if e.Screenshots > 0 {
+		events = append(events, fmt.Sprintf("%s (%s)", plural(e.Screenshots, "screenshot", "screenshots"), plural(e.ScreenshotBytes, "byte", "bytes")))
+	}
 	line := strings.Join(events, ", ") + " on " + plural(int64(t.Threads), "thread", "threads") + " of " +
 		plural(int64(t.Processes), "process", "processes")
 	if r.Span != nil {

@@ -149,6 +149,8 @@ const (
 	MarkerOverlapMoved
 	PageUnknown
 	ScreenshotOmitted
+	ScreenshotInvalid
+	ScreenshotNotJPEG
 
 	// Contexts.
 	ContextWithoutID
@@ -317,7 +319,9 @@ var kinds = [numKinds]struct {
 	MarkerIncomplete:      {"marker_incomplete", Repaired, "A marker has only a start or only an end; weft extended it to the edge of its thread's data."},
 	MarkerOverlapMoved:    {"marker_overlap_moved", Info, "A marker overlaps others on its thread without nesting; weft moved it to a separate track with its name."},
 	PageUnknown:           {"page_unknown", Info, "A marker or sample refers to a window that is not among the pages; weft kept its id."},
-	ScreenshotOmitted:     {"screenshot_omitted", Lost, "weft dropped the image of a screenshot and kept the marker."},
+	ScreenshotOmitted:     {"screenshot_omitted", Lost, "The picture of a screenshot is larger than 16 MiB; weft dropped it and kept the event."},
+	ScreenshotInvalid:     {"screenshot_invalid", Repaired, "The picture of a screenshot is not valid base64; weft kept it as text."},
+	ScreenshotNotJPEG:     {"screenshot_not_jpeg", Repaired, "The picture of a screenshot is not JPEG, which Perfetto shows; weft kept it as text."},
 
 	ContextWithoutID:    {"context_without_id", Lost, "An event that enters or leaves a context has no id; weft ignored it."},
 	ContextBadID:        {"context_bad_id", Lost, "An event about a context or an object has two kinds of id, or an id without value; weft ignored it."},

@@ -7,6 +7,8 @@ import (
 	"runtime"
 
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/wire"
 )
 
 // DefaultMemory is the memory budget that is used when Options does not name one.
@@ -57,7 +59,10 @@ type Builder struct {
 	next      uint32 // event index behind the last one
 	unmatched bool   // there are records that the matcher has to look at
 	fractions fractions
-	derived   bool // what is added follows from records of a timeline, see Timeline.Extend
+
+	screenshots Screenshots
+	pictured    []byte // arguments with a picture under construction
+	derived     bool   // what is added follows from records of a timeline, see Timeline.Extend
 }
 
 // fractions says where there are times that are no whole microseconds.
@@ -169,7 +174,11 @@ func (b *Builder) Add(ev *Event) error {
 		}
 		r.b = ev.CPU.plusOne
 	}
-	p := payload{args: ev.Args}
+	args := ev.Args
+	if len(ev.Screenshot) > 0 {
+		args = b.withScreenshot(ev)
+	}
+	p := payload{args: args}
 	if id, ok := b.names.intern(ev.Name); ok {
 		r.name = NameID(id)
 	} else {
@@ -193,7 +202,7 @@ func (b *Builder) Add(ev *Event) error {
 			p.callstack = ev.Callstack
 		}
 	}
-	if len(ev.Args) > 0 {
+	if len(args) > 0 {
 		r.flags |= flagArgs
 	}
 	if ev.Kind == End && ev.KeepEnd {
@@ -227,12 +236,21 @@ func (b *Builder) Add(ev *Event) error {
 	switch r.flags & flagPayload {
 	case 0:
 	case flagArgs:
-		r.payload = b.records.addPayload(ev.Args) // by far the most common payload, which needs no encoding
+		r.payload = b.records.addPayload(args) // by far the most common payload, which needs no encoding
 	default:
 		b.scratch = appendPayload(b.scratch[:0], r.flags, &p)
 		r.payload = b.records.addPayload(b.scratch)
 	}
 	return b.added()
+}
+
+// withScreenshot returns the arguments of an event with its picture, which is another field of the event in the output.
+func (b *Builder) withScreenshot(ev *Event) Args {
+	b.screenshots.Count++
+	b.screenshots.Bytes += int64(len(ev.Screenshot))
+	args, mark := wire.BeginMessage(append(b.pictured[:0], ev.Args...), schema.TrackEvent_Screenshot)
+	b.pictured = wire.EndMessage(wire.AppendBytes(args, schema.Screenshot_JpgImage, ev.Screenshot), mark)
+	return Args(b.pictured)
 }
 
 // addToTable adds a sample to the table.
@@ -336,7 +354,7 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys, values: b.values, correlated: b.correlated,
 		table: b.table, stacks: b.stacks, templates: b.templates, attributes: b.attributes, pages: b.pages, clocks: b.clocks, samples: b.samples, spaces: b.spaces,
 		flowIDs:   b.flowIDs,
-		unmatched: b.unmatched || b.table.namedLater, fractions: b.fractions,
+		unmatched: b.unmatched || b.table.namedLater, fractions: b.fractions, screenshots: b.screenshots,
 	}
 	if b.runs != nil && b.records.len() > 0 {
 		if err := b.spill(); err != nil {

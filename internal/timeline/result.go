@@ -16,30 +16,31 @@ import (
 // Timeline is a trace in time order. It must be closed: what did not fit the memory budget lies in temporary files.
 // It is not safe for concurrent use.
 type Timeline struct {
-	opts       Options
-	names      *stringTable
-	categories *stringTable
-	keys       *stringTable
-	values     *stringTable // texts of arguments
-	correlated *stringTable
-	table      *trackTable
-	stacks     *stackTable
-	templates  *templateTable
-	attributes []Attribute
-	pages      []Page
-	clocks     Clocks
-	samples    SampleDescription
-	store      store
-	sampled    *sampleTable // beside the records of store
-	flows      Attached[FlowRef]
-	notes      Attached[Note]
-	overlay    Overlay
-	spaces     [LastFlowSpace + 1]bool
-	flowIDs    flowIDs
-	unmatched  bool // there are records that the matcher has to look at
-	fractions  fractions
-	totals     Totals
-	segments   []segment
+	opts        Options
+	names       *stringTable
+	categories  *stringTable
+	keys        *stringTable
+	values      *stringTable // texts of arguments
+	correlated  *stringTable
+	table       *trackTable
+	stacks      *stackTable
+	templates   *templateTable
+	attributes  []Attribute
+	pages       []Page
+	clocks      Clocks
+	samples     SampleDescription
+	store       store
+	sampled     *sampleTable // beside the records of store
+	flows       Attached[FlowRef]
+	notes       Attached[Note]
+	overlay     Overlay
+	spaces      [LastFlowSpace + 1]bool
+	flowIDs     flowIDs
+	unmatched   bool // there are records that the matcher has to look at
+	fractions   fractions
+	screenshots Screenshots
+	totals      Totals
+	segments    []segment
 
 	hiddenArg func(Args) int // nil: all arguments are shown
 
@@ -304,6 +305,27 @@ func (t *Timeline) Correlation(id uint32) []byte { return t.correlated.get(id) }
 func (t *Timeline) CorrelationOf(args Args) []byte {
 	if r := wire.NewReader(args); r.Next() && r.Field() == schema.TrackEvent_CorrelationIDStrIID {
 		return t.correlated.get(uint32(r.Uint()))
+	}
+	return nil
+}
+
+// Screenshots says how many events have pictures, and how large these are together.
+type Screenshots struct{ Count, Bytes int64 }
+
+// Screenshots counts the pictures of the events.
+func (t *Timeline) Screenshots() Screenshots { return t.screenshots }
+
+// ScreenshotOf returns the picture of the event with the given arguments, as JPEG; nil if there is none.
+func (t *Timeline) ScreenshotOf(args Args) []byte {
+	for r := wire.NewReader(args); r.Next(); {
+		if r.Field() != schema.TrackEvent_Screenshot {
+			continue
+		}
+		for s := wire.NewReader(r.Bytes()); s.Next(); {
+			if s.Field() == schema.Screenshot_JpgImage {
+				return s.Bytes()
+			}
+		}
 	}
 	return nil
 }

@@ -88,6 +88,8 @@ type Event struct {
 	Category []byte // the category list as written in the input
 	Args     Args   // made by the Builder's ArgsEncoder
 
+	Screenshot []byte // a picture that shows what was seen at TS, as JPEG; of a Slice, Begin or Instant
+
 	// Template has the rest of a Slice, see Builder.Template: there are no Name, Category, Args and CPU times then, and Numbers
 	// are the values of the keys of the template.
 	Template TemplateID

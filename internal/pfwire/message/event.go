@@ -51,6 +51,7 @@ type TrackEvent struct {
 	SourceLocationIID uint64
 	Task              []byte
 	Log               []byte
+	Screenshot        []byte
 	CorrelationID     uint64
 	HasCorrelationID  bool
 	Correlation       []byte
@@ -149,6 +150,8 @@ func (e *TrackEvent) parseRare(r *wire.Reader) {
 		e.Task = r.Bytes()
 	case schema.TrackEvent_LogMessage:
 		e.Log = r.Bytes()
+	case schema.TrackEvent_Screenshot:
+		e.Screenshot = r.Bytes()
 	case schema.TrackEvent_SourceLocation:
 		e.SourceLocation = r.Bytes()
 	case schema.TrackEvent_SourceLocationIID:
@@ -256,6 +259,14 @@ func (l *LogMessage) SourceLocationIID() uint64 { return l.uint(schema.LogMessag
 func (l *LogMessage) BodyIID() uint64           { return l.uint(schema.LogMessage_BodyIID) }
 func (l *LogMessage) HasPriority() bool         { return l.has(schema.LogMessage_Prio) }
 func (l *LogMessage) Priority() uint64          { return l.uint(schema.LogMessage_Prio) }
+
+// Screenshot is Screenshot. JPEG is nil if it is missing.
+type Screenshot struct{ fields }
+
+func (s *Screenshot) JPEG() []byte { return s.bytes(schema.Screenshot_JpgImage) }
+
+// Other returns the numbers of the fields that are not decoded.
+func (s *Screenshot) Other() []int { return s.beyond(1 << schema.Screenshot_JpgImage) }
 
 // SourceLocation is SourceLocation. File and Function are nil if they are missing.
 type SourceLocation struct{ fields }

@@ -47,6 +47,8 @@ type Options struct {
 	// Workers is the number of goroutines that scan; 0 and 1 scan in the calling goroutine, and more than 64 count as
 	// 64. It does not change the result.
 	Workers int
+	// NoScreenshots leaves the pictures of screenshots out.
+	NoScreenshots bool
 
 	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
 	block  int // size of a block; 0: blockSize
@@ -108,6 +110,8 @@ type reader struct {
 	flo timeline.FlowEvent
 	own bool   // the dictionary "weft" of the current event's arguments is open
 	buf []byte // scratch for composed names
+
+	picture []byte // scratch for screenshots
 
 	counters []counterMember // scratch
 

@@ -175,6 +175,9 @@ func (rd *reader) complete() (bool, error) {
 func (rd *reader) threadEvent(kind timeline.Kind) error {
 	out := rd.prepare(kind, rd.thread())
 	out.Task = kind == timeline.Begin && chrome.IsTask(out.Name)
+	if kind == timeline.Instant && rd.isScreenshot() {
+		rd.screenshot()
+	}
 	out.ThreadTS = timeline.NewCPUTime(rd.threadTime(fieldTts))
 	if kind == timeline.End && rd.ev.Seen&(1<<fieldEsf|1<<fieldEstack) != 0 {
 		out.Callstack = rd.callstack(fieldEsf, fieldEstack)
@@ -342,10 +345,16 @@ func (rd *reader) objectEvent() error {
 		out.Kind, out.KeepEnd = timeline.End, true
 		rd.writtenBy()
 	case 'O':
-		rd.unpackSnapshot()
+		if rd.isScreenshot() {
+			rd.screenshot()
+		} else {
+			rd.unpackSnapshot()
+		}
 	}
 	rd.buf = append(append(append(rd.buf[:0], name...), ' '), id.text...)
-	out.Name = rd.buf
+	if out.Screenshot == nil {
+		out.Name = rd.buf
+	}
 	rd.ownEventID(id, timeline.AsyncPlain) // the track's parent says whether it is global
 	rd.ownValue("scope", ev.get(fieldScope))
 	if kind == timeline.AsyncPlain && ev.has(fieldID2) {

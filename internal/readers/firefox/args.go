@@ -7,6 +7,7 @@ type ownKey uint8
 const (
 	keyWeft ownKey = iota // the dictionary of what weft adds
 	keyMarker
+	keyCategory
 	keyCauseTime
 	keyIncomplete
 	keyTab
@@ -32,7 +33,7 @@ const (
 )
 
 var ownKeys = [numOwnKeys]string{
-	keyWeft: "weft", keyMarker: "marker",
+	keyWeft: "weft", keyMarker: "marker", keyCategory: "category",
 	keyCauseTime: "cause_time", keyIncomplete: "incomplete", keyTab: "tab", keyTopWindow: "top_window", keySamples: "samples", keyThreadID: "thread_id",
 	keyIPC: "ipc", keyTransferStart: "transfer_start", keyTransferEnd: "transfer_end", keyArrived: "arrived",
 	keyWindow: "innerWindowID", keyFetchStart: "fetchStart", keyFile: "file", keyLine: "line", keyColumn: "column",

@@ -150,7 +150,7 @@ func TestEveryProblemHasACase(t *testing.T) {
 	own := []problem.Kind{
 		problem.FirefoxNewerVersion, problem.FirefoxValueInvalid, problem.FirefoxIndexInvalid, problem.FirefoxColumnShort,
 		problem.ArgumentValuesSkipped, problem.MarkerFieldMismatch, problem.MarkerIncomplete, problem.MarkerOverlapMoved,
-		problem.PageUnknown, problem.ScreenshotOmitted,
+		problem.PageUnknown, problem.ScreenshotInvalid, problem.ScreenshotNotJPEG,
 		// Of other groups, raised by this reader as well:
 		problem.JSONUnterminated, problem.JSONPartialEvent, problem.JSONTrailingData, problem.TopLevelMemberSkipped,
 		problem.EventInvalidTimestamp, problem.EventNegativeTimestamp, problem.SliceNegativeDuration,

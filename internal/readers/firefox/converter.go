@@ -46,6 +46,7 @@ type converter struct {
 	out      timeline.Event
 	flo      timeline.FlowEvent
 	payload  payloadState
+	picture  []byte     // of payload.screenshot
 	activity []activity // of the samples of a thread
 	resolved int        // bytes of long texts that events have from the table of strings
 	ownIDs   [numOwnKeys]timeline.KeyID

@@ -38,6 +38,8 @@ type Options struct {
 	Offset timeline.Nanos
 	// JSCalls makes slices of the JavaScript functions in the samples, on a track timeline.RoleCalls below each thread.
 	JSCalls bool
+	// NoScreenshots leaves the pictures of screenshots out.
+	NoScreenshots bool
 
 	window int // initial size of the scanner's window; 0: jsonscan.DefaultWindow
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/screenshot"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -86,9 +87,18 @@ func (c *converter) encodeArgs(th *threadState, m *marker, kind *markerType, out
 	if kind.special == specialNetwork && m.first != none {
 		c.encodeFetchStart(th, m)
 	}
-	c.encodeLabel(m, out)
+	if p.screenshot == nil {
+		c.encodeLabel(m, out)
+	}
 	c.payload.wide = appendType(out.Category, kind.name)
 	out.Category = c.payload.wide
+	if p.screenshot != nil { // the viewer finds pictures by name and category
+		c.ownKey(keyMarker)
+		c.enc.String(out.Name)
+		c.ownKey(keyCategory)
+		c.enc.String(out.Category)
+		out.Name, out.Category, out.Screenshot = []byte(screenshot.Name), []byte(screenshot.Category), p.screenshot
+	}
 	if p.cause.known {
 		out.Callstack = th.stacks.callstack(p.cause.stack)
 		if at, ok := c.nanos(p.cause.time); ok {

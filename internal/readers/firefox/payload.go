@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/screenshot"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -28,6 +29,8 @@ type payloadState struct {
 	shift  float64 // offset of times in the payload from the clock of the profile
 	own    bool    // the dictionary weft is open
 	hasOwn bool    // the payload has such a member itself
+
+	screenshot []byte // the picture; nil: there is none
 }
 
 // begin starts the arguments of a marker.
@@ -39,7 +42,7 @@ func (p *payloadState) begin(th *threadState, row int32, kind *markerType) {
 			p.values = append(p.values, value{})
 		}
 	}
-	p.cause, p.window = cause{}, 0
+	p.cause, p.window, p.screenshot = cause{}, 0, nil
 	p.shift, p.own, p.hasOwn = 0, false, false
 	if th.raw {
 		p.shift = th.delta
@@ -160,7 +163,7 @@ func (c *converter) encodeMember(m *member, v value) {
 	if m.isWindow {
 		p.window, _ = jsonscan.Int64(v.text)
 	}
-	if !m.keep {
+	if p.kind.special == specialScreenshot && m.key == "url" && c.takeScreenshot(v) || !m.keep {
 		return
 	}
 	if m.id != 0 {
@@ -207,9 +210,6 @@ func (c *converter) resolveIndex(m *member, v value) value {
 	if !ok {
 		return c.mismatch(m, v)
 	}
-	if p.kind.special == specialScreenshot && string(text) == string(imageStub) {
-		c.log.Add(problem.ScreenshotOmitted, p.th.at(p.row), "")
-	}
 	return value{jsonscan.String, c.bounded(text)}
 }
 
@@ -219,6 +219,28 @@ const (
 	maxResolved = 1 << 30
 	shortText   = 256
 )
+
+// takeScreenshot takes the picture of a screenshot for the event; false if it stays an argument.
+func (c *converter) takeScreenshot(v value) bool {
+	if v.kind != jsonscan.String {
+		return false
+	}
+	if c.opts.NoScreenshots {
+		return true
+	}
+	p := &c.payload
+	if string(v.text) == string(imageStub) {
+		c.log.Add(problem.ScreenshotOmitted, p.th.at(p.row), "")
+		return true
+	}
+	picture, why, ok := screenshot.Decode(c.picture[:0], v.text)
+	if !ok {
+		c.log.Add(why, p.th.at(p.row), "")
+		return screenshot.IsOmitted(why)
+	}
+	c.picture, p.screenshot = picture, picture
+	return true
+}
 
 // bounded returns a text of the string table, truncated beyond maxResolved.
 func (c *converter) bounded(text []byte) []byte {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/screenshot"
 )
 
 // A column is one column of a table while it is read. Tables come in two forms (sections 2 and 3): a schema with rows, or a
@@ -152,9 +153,7 @@ const (
 	lastChunk  = 1 << 20
 )
 
-// maxImage is the length from which the text of an image is replaced by its length (section 6).
-const maxImage = 1 << 10
-
+// Of pictures whose text is longer than screenshot.MaxText, only the stub is kept (section 6).
 var (
 	imagePrefix = []byte("data:image/")
 	imageStub   = []byte("data:image/omitted")
@@ -168,7 +167,7 @@ func (c *texts) add(s *jsonscan.Scanner) bool {
 	case jsonscan.Null:
 		text = nil
 	case jsonscan.String:
-		if len(text) > maxImage && bytes.HasPrefix(text, imagePrefix) {
+		if len(text) > screenshot.MaxText && bytes.HasPrefix(text, imagePrefix) {
 			text = imageStub
 		}
 	default:

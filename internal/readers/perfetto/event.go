@@ -9,6 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/screenshot"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -163,8 +164,29 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 		Args:      r.b.Args().Args(),
 		Callstack: r.eventCallstack(),
 	}
+	if e.Screenshot != nil && !r.noScreenshots {
+		r.out.Screenshot = r.screenshot()
+	}
 	r.out.Task = kind == timeline.Begin && chrome.IsTask(e.resolvedName)
 	r.sampling()
+}
+
+// screenshot returns the picture of the event; nil if it is no JPEG, or too large.
+func (r *reader) screenshot() []byte {
+	var s message.Screenshot
+	if err := s.Parse(r.ev.Screenshot); err != nil {
+		r.malformed("screenshot", err)
+	}
+	r.fieldsNotConverted("Screenshot", s.Other())
+	switch picture := s.JPEG(); {
+	case len(picture) > screenshot.MaxSize:
+		r.add(problem.ScreenshotOmitted, "")
+	case picture != nil && !screenshot.IsJPEG(picture):
+		r.notConverted("screenshots that are no JPEG")
+	default:
+		return picture
+	}
+	return nil
 }
 
 // stateEvent translates an event of a state track: the state before ends, and the one that the name gives begins.

@@ -39,6 +39,8 @@ type Options struct {
 	Problems *problem.Log
 	// KeepArg says which arguments of events to keep, by the name of the top-level argument. Nil keeps all of them.
 	KeepArg func(name []byte) bool
+	// NoScreenshots leaves the pictures of screenshots out.
+	NoScreenshots bool
 	// TempDir is where packets are kept that wait for something later in the file, if they are many (see lookahead).
 	// Empty means os.TempDir().
 	TempDir string
@@ -123,8 +125,10 @@ type reader struct {
 	b        *timeline.Builder
 	problems *problem.Log
 	keepArg  func(name []byte) bool
-	memory   int // for waiting packets
-	tempDir  string
+
+	noScreenshots bool
+	memory        int // for waiting packets
+	tempDir       string
 
 	state   *pfwire.State
 	fields  message.TracePacket
@@ -159,15 +163,17 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		b:        b,
 		problems: opts.Problems,
 		keepArg:  opts.KeepArg,
-		memory:   cmp.Or(opts.lookahead, maxLookahead),
-		tempDir:  opts.TempDir,
-		state:    pfwire.NewState(),
-		tracks:   newTracks(),
-		stacks:   make(map[*pfwire.Sequence]*sequenceStacks),
-		skipped:  make(map[string]*tally),
-		located:  opts.Located,
-		profiles: opts.Profiles,
-		number:   -1,
+
+		noScreenshots: opts.NoScreenshots,
+		memory:        cmp.Or(opts.lookahead, maxLookahead),
+		tempDir:       opts.TempDir,
+		state:         pfwire.NewState(),
+		tracks:        newTracks(),
+		stacks:        make(map[*pfwire.Sequence]*sequenceStacks),
+		skipped:       make(map[string]*tally),
+		located:       opts.Located,
+		profiles:      opts.Profiles,
+		number:        -1,
 	}
 }
 

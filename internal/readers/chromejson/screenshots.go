@@ -1,0 +1,55 @@
+package chromejson
+
+import (
+	"bytes"
+
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/screenshot"
+)
+
+// isScreenshot reports whether the event is a screenshot of Chrome.
+func (rd *reader) isScreenshot() bool {
+	return string(rd.ev.get(fieldName).name()) == screenshot.Name && bytes.Contains(rd.ev.get(fieldCat).name(), []byte("screenshot")) &&
+		rd.ev.get(fieldArgs).kind == jsonscan.Object
+}
+
+// screenshot makes the event that prepare began one whose picture the viewer shows (section 17). Its category becomes an
+// argument.
+func (rd *reader) screenshot() {
+	s := &rd.sub
+	s.Reset(rd.ev.get(fieldArgs).text)
+	if s.Value(); !goTo(s, "snapshot") {
+		return
+	}
+	kind, text := s.Scalar()
+	if kind != jsonscan.String {
+		return
+	}
+	if !rd.opts.NoScreenshots {
+		picture, why, ok := screenshot.Decode(rd.picture[:0], text)
+		if !ok {
+			rd.problem(why, "")
+			if !screenshot.IsOmitted(why) {
+				return
+			}
+		}
+		if rd.out.Screenshot = picture; ok {
+			rd.picture = picture
+			rd.out.Category = []byte(screenshot.Category)
+		}
+	}
+	rd.encodeLater(func(jsonscan.Kind, []byte) {
+		for key, ok := rd.s.Key(); ok; key, ok = rd.s.Key() {
+			if string(key) == "snapshot" || !rd.args.keeps(key) {
+				rd.s.Skip()
+				continue
+			}
+			rd.enc.Key(key)
+			rd.encodeNext(1)
+		}
+	})
+	if rd.out.Screenshot != nil {
+		rd.ownKey("category")
+		rd.enc.String(rd.ev.get(fieldCat).name())
+	}
+}
