@@ -1,8 +1,10 @@
-// Package message has Perfetto's messages as structs, and the one decoder of each. It knows their fields and nothing of
-// what they mean: interned ids are not looked up, times not converted.
+// Package message has the one decoder of each message of Perfetto. It knows their fields and nothing of what they mean:
+// interned ids are not looked up, times not converted.
 //
-// Parse fills a struct anew and keeps the memory of its lists; byte slices are parts of the message. Of a field that is no
-// list and comes twice the last one counts, as in Perfetto. An error says that the message could not be read to its end.
+// Messages of which a trace has millions are structs, which Parse fills anew; it keeps the memory of their lists. The others
+// keep where their fields are, and have a method for each field that weft reads. Repeated messages are Lists. Byte slices are
+// parts of the message. Of a field that is no list and comes twice the last one counts, as in Perfetto. An error of Parse says
+// that the message could not be read to its end; what comes before that is decoded.
 package message
 
 import (
