@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
