@@ -51,6 +51,21 @@ func ClassOf(name []byte) Class {
 	return Other
 }
 
+// RunsScript reports whether the events with a name run script, or work of V8 inside of it (profile-calls.md 5).
+func RunsScript(name []byte) bool {
+	switch ClassOf(name) {
+	case Other, Task, Collection:
+		return false
+	}
+	return true
+}
+
+// Category is the category of calls, unless their profile has one: Chrome puts "disabled-by-default-" in front.
+const Category = "v8.cpu_profiler"
+
+// IsCall reports whether slices of a category are calls made of samples.
+func IsCall(category []byte) bool { return bytes.HasSuffix(category, []byte(Category)) }
+
 // engineWork is how the names of events begin in which V8 compiles, or answers an interrupt, and runs no JavaScript.
 var engineWork = []string{
 	"v8.compile", "V8.Compile", "V8.Optimize", "V8.Finalize", "V8.Parse", "V8.PreParse", "V8.Deoptimize", "V8.InstallOptimized",

@@ -1,8 +1,7 @@
 package report
 
 import (
-	"bytes"
-
+	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -27,31 +26,22 @@ const (
 	layoutSlice
 )
 
-// sliceKinds are the names of slices that compute style and layout, and of those that run script beside all whose names
-// begin with v8 (profile-calls.md 5).
-var sliceKinds = map[string]sliceKind{
-	"UpdateLayoutTree":  styleSlice,
-	"RecalculateStyles": styleSlice,
-	"Layout":            layoutSlice,
-	"RunMicrotasks":     scriptSlice,
-	"FunctionCall":      scriptSlice,
-	"EvaluateScript":    scriptSlice,
-	"EventDispatch":     scriptSlice,
-}
-
+// kindOfSlice looks a name up among the events of Chrome that are phases of layout, and those that run script.
 func kindOfSlice(name []byte) sliceKind {
-	if kind := sliceKinds[string(name)]; kind != unknownSlice {
-		return kind
+	for i := range phaseEvents {
+		switch e := &phaseEvents[i]; {
+		case e.producer != chrome || e.name != string(name):
+		case e.phase == phaseFrameCon:
+			return styleSlice
+		case e.phase == phaseReflow:
+			return layoutSlice
+		}
 	}
-	if bytes.HasPrefix(name, []byte("v8")) || bytes.HasPrefix(name, []byte("V8")) {
+	if profilecalls.RunsScript(name) {
 		return scriptSlice
 	}
 	return otherSlice
 }
-
-// callCategory is the category of slices that were made of the samples of a V8 profile, or its end: Chrome puts
-// "disabled-by-default-" in front.
-var callCategory = []byte("v8.cpu_profiler")
 
 // sliceKind returns what the name of a slice says; names are looked at once.
 func (c *reader) sliceKind(it *timeline.Item) sliceKind {
@@ -84,6 +74,12 @@ func (c *reader) slice(ct *sampledThread, it *timeline.Item, open *timeline.Open
 	inside := open.Innermost()
 	*inside = around
 	switch kind := c.sliceKind(it); {
+	case profilecalls.IsCall(it.Category): // of a function that may have any name
+		inside.script, inside.calls = true, true
+		if !around.calls {
+			around.stack = 0
+		}
+		inside.stack = c.p.stacks.push(around.stack, c.callFrame(it))
 	case kind == scriptSlice:
 		inside.script = true
 		if !around.calls {
@@ -93,12 +89,6 @@ func (c *reader) slice(ct *sampledThread, it *timeline.Item, open *timeline.Open
 		c.layout(ct, it, styleState, &around, inside)
 	case kind == layoutSlice && it.Dur != timeline.NoTime:
 		c.layout(ct, it, layoutState, &around, inside)
-	case bytes.HasSuffix(it.Category, callCategory):
-		inside.script, inside.calls = true, true
-		if !around.calls {
-			around.stack = 0
-		}
-		inside.stack = c.p.stacks.push(around.stack, c.callFrame(it))
 	}
 }
 

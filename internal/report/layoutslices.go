@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -141,7 +142,7 @@ func (c *layoutReader) eventStart(e *phaseEvent, name []byte, it *timeline.Item)
 	case firefox:
 		return s, marker
 	}
-	return s, !bytes.HasSuffix(it.Category, callCategory) // else a function of script has the name
+	return s, !profilecalls.IsCall(it.Category) // else a function of script has the name
 }
 
 // eventContext returns the frame or window for which an event happened, and whether it has a frame as events of Chrome, or

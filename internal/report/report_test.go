@@ -396,12 +396,15 @@ func TestForcedSlices(t *testing.T) {
 	tr.slice(301*ms, 20*ms, "v8.run", "", "")
 	tr.slice(302*ms, 18*ms, "outer", "disabled-by-default-v8.cpu_profiler", "")
 	tr.slice(303*ms, 10*ms, "inner", "v8.cpu_profiler", "")
-	tr.slice(304*ms, 1*ms, "Layout", "", "") // inside calls that were sampled
+	tr.slice(304*ms, 1*ms, "Layout", "", "")                // inside calls that were sampled
+	tr.slice(315*ms, 4*ms, "Layout", "v8.cpu_profiler", "") // a call of a function with this name
+	tr.slice(316*ms, 1*ms, "Layout", "", "")
 	want := []string{
 		"slices: other 1×3",
 		"main>g: 2, style 0×0 layout 2×32, 2 episodes in 2 runs, most 1×30 and 1, true",
 		"main>f: 4, style 2×7 layout 2×8, 2 episodes in 1 runs, most 4×15 and 2, true",
 		"FunctionCall: 1, style 0×0 layout 1×2, 1 episodes in 1 runs, most 1×2 and 1, false",
+		"outer>Layout: 1, style 0×0 layout 1×1, 1 episodes in 1 runs, most 1×1 and 1, false",
 		"outer>inner: 1, style 0×0 layout 1×1, 1 episodes in 1 runs, most 1×1 and 1, false",
 	}
 	if diff := cmp.Diff(want, forcedText(tr.collect().LayoutThrashing(Options{}))); diff != "" {

@@ -3,6 +3,7 @@ package evidence
 import (
 	"strings"
 
+	"github.com/weft-trace/weft/internal/profilecalls"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -74,8 +75,8 @@ var scriptEvents = map[string]bool{
 	"v8.evaluateModule": true, "v8.produceCache": true, "v8.produceModuleCache": true, "ScriptCatchup": true,
 }
 
-// callCategories are the categories of the calls that weft makes of samples: of V8's profiles, and of self-profiles.
-var callCategories = map[string]bool{"v8.cpu_profiler": true, "disabled-by-default-v8.cpu_profiler": true, "js": true}
+// pageCallCategory is the category of the calls that are made of the samples of self-profiles.
+const pageCallCategory = "js"
 
 // scriptCategories are other categories of slices that run scripts: Firefox says so.
 var scriptCategories = map[string]bool{"JavaScript": true}
@@ -90,9 +91,10 @@ type categoryInfo struct {
 func categoriesOf(t *timeline.Timeline) []categoryInfo {
 	infos := make([]categoryInfo, t.CategoryCount()+1)
 	for id := range infos[1:] {
-		name := string(t.Category(timeline.CategoryID(id + 1)))
-		main, _, _ := strings.Cut(name, ",") // Firefox's subcategory stands behind
-		infos[id+1] = categoryInfo{call: callCategories[name], Script: callCategories[name] || scriptCategories[main]}
+		name := t.Category(timeline.CategoryID(id + 1))
+		main, _, _ := strings.Cut(string(name), ",") // Firefox's subcategory stands behind
+		call := profilecalls.IsCall(name) || string(name) == pageCallCategory
+		infos[id+1] = categoryInfo{call: call, Script: call || scriptCategories[main]}
 	}
 	return infos
 }

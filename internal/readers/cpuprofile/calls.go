@@ -6,12 +6,8 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-const (
-	// Category is the category of calls.
-	Category = "v8.cpu_profiler"
-	// anonymous is the name of functions that have none.
-	anonymous = "(anonymous)"
-)
+// anonymous is the name of functions that have none.
+const anonymous = "(anonymous)"
 
 // Calls adds calls to a timeline as slices of their thread (profile-calls.md 8).
 type Calls struct {
@@ -39,7 +35,7 @@ type nodeCalls struct {
 // NewCalls returns Calls that adds to a Builder.
 func NewCalls(t *Thread, to *timeline.Builder) *Calls {
 	c := &Calls{
-		Thread: t, to: to, category: []byte(Category), first: t.Event,
+		Thread: t, to: to, category: []byte(profilecalls.Category), first: t.Event,
 		names: make([][]byte, t.Profile.FunctionCount()), nodes: make([]nodeCalls, t.Profile.NodeCount()),
 	}
 	if t.Category != "" {
