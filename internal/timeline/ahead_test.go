@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // aheadTimeline has slices of two threads with arguments, in pairs at one time, and at one time a group that is as large
@@ -340,6 +341,33 @@ func TestLongArgumentsAtOneTime(t *testing.T) {
 		}
 		if limit := int64(maxHeld + 4<<20); most > limit {
 			t.Errorf("%s: %d bytes are held, want at most %d", name, most, limit)
+		}
+	}
+}
+
+// BenchmarkHeads compares passes over Heads with passes over as many bytes as Items have, see Head.
+func BenchmarkHeads(b *testing.B) {
+	type rest [unsafe.Sizeof(Item{}) - unsafe.Sizeof(Head{})]byte
+	const n = 1 << 18
+	builder := testBuilder(b, 1<<30)
+	thread := threadOf(builder, 0)
+	for i := range n {
+		add(b, builder, Event{Kind: Slice, Track: thread, Event: uint32(i), TS: Nanos(10 * i), Dur: 7, Name: []byte("s")})
+	}
+	tl := finishAndNest(b, builder)
+	b.Run("Head", func(b *testing.B) { benchmarkAhead(b, tl, func(*Head, *struct{}) {}) })
+	b.Run("Item", func(b *testing.B) { benchmarkAhead(b, tl, func(_ *Head, r *rest) { *r = rest{} }) })
+}
+
+func benchmarkAhead[T any](b *testing.B, tl *Timeline, prepare func(*Head, *T)) {
+	for b.Loop() {
+		sum := Nanos(0)
+		err := PreparedAhead(context.Background(), tl, prepare, func(group []Head, _ []T) error {
+			sum += group[0].End
+			return nil
+		})
+		if err != nil || sum == 0 {
+			b.Fatal(sum, err)
 		}
 	}
 }

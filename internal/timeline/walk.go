@@ -23,6 +23,9 @@ const (
 
 // Head is what every pass sees of a resolved event: of slices and instants Timeline.Occurrences gives nothing else, many at a time.
 // Its byte slice is valid during the call that gets it.
+//
+// It is a type beside Item because thousands are read ahead: a Head has 128 bytes and an Item 304, with which reading ahead takes
+// 1.3 to 1.6 times as long (BenchmarkHeads).
 type Head struct {
 	Kind     ItemKind
 	Complete bool // ItemBegin: the input gave the slice as one event with its duration
