@@ -2,11 +2,9 @@ package timeline
 
 import (
 	"context"
-	"encoding/binary"
 	"iter"
 
 	"github.com/weft-trace/weft/internal/schema"
-	"github.com/weft-trace/weft/internal/wire"
 )
 
 // Occurrences calls fn for the slices, instants and end events of every timestamp, which are valid during the call:
@@ -192,29 +190,10 @@ func (t *Timeline) SelectArgs(wanted func(name string) bool) *ArgSelection {
 
 // List is Timeline.ArgList without arguments that are not selected; those whose name is not interned are never left out.
 func (s *ArgSelection) List(args Args) iter.Seq[Arg] {
-	return s.annotations(args, schema.TrackEvent_DebugAnnotations)
+	return s.t.annotations(args, schema.TrackEvent_DebugAnnotations, s.wanted)
 }
 
 // Members is Timeline.Members of an ArgDict, as List.
 func (s *ArgSelection) Members(a Arg) iter.Seq[Arg] {
-	return s.annotations(a.bytes, schema.DebugAnnotation_DictEntries)
-}
-
-func (s *ArgSelection) annotations(b []byte, field int) iter.Seq[Arg] {
-	return func(yield func(Arg) bool) {
-		for r := wire.NewReader(b); r.Next(); {
-			a := r.Bytes()
-			if r.Field() != field || len(a) == 0 {
-				continue
-			}
-			if len(a) > 1 && a[0] == schema.DebugAnnotation_NameIID<<3 { // the name comes first
-				if id, n := binary.Uvarint(a[1:]); n > 0 && id < uint64(len(s.wanted)) && !s.wanted[id] {
-					continue
-				}
-			}
-			if !yield(s.t.annotation(a)) {
-				return
-			}
-		}
-	}
+	return s.t.annotations(a.bytes, schema.DebugAnnotation_DictEntries, s.wanted)
 }

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"encoding/binary"
 	"errors"
 	"iter"
 	"math"
@@ -336,18 +337,28 @@ func (t *Timeline) Members(a Arg) iter.Seq[Arg] {
 	if a.Kind == ArgArray {
 		field = schema.DebugAnnotation_ArrayValues
 	}
-	return t.annotations(a.bytes, field)
+	return t.annotations(a.bytes, field, nil)
 }
 
 // ArgList returns the arguments that are encoded in args, in their order.
 func (t *Timeline) ArgList(args Args) iter.Seq[Arg] {
-	return t.annotations(args, schema.TrackEvent_DebugAnnotations)
+	return t.annotations(args, schema.TrackEvent_DebugAnnotations, nil)
 }
 
-func (t *Timeline) annotations(b []byte, field int) iter.Seq[Arg] {
+// annotations returns the annotations in a field, of those whose names have ids the ones that are wanted; nil: all.
+func (t *Timeline) annotations(b []byte, field int, wanted []bool) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
 		for r := wire.NewReader(b); r.Next(); {
-			if r.Field() == field && len(r.Bytes()) > 0 && !yield(t.annotation(r.Bytes())) {
+			a := r.Bytes()
+			if r.Field() != field || len(a) == 0 {
+				continue
+			}
+			if wanted != nil && len(a) > 1 && a[0] == schema.DebugAnnotation_NameIID<<3 { // the name comes first
+				if id, n := binary.Uvarint(a[1:]); n > 0 && id < uint64(len(wanted)) && !wanted[id] {
+					continue
+				}
+			}
+			if !yield(t.annotation(a)) {
 				return
 			}
 		}
