@@ -53,12 +53,11 @@ func (s *State) Apply(f *message.TracePacket) (*Sequence, error) {
 	}
 	if f.Defaults != nil {
 		var d message.TracePacketDefaults
-		err := d.Parse(f.Defaults)
-		d.StackSample = bytes.Clone(d.StackSample)
-		seq.Defaults = d
-		if err != nil {
+		if err := d.Parse(f.Defaults); err != nil { // what was before stays
 			return seq, fmt.Errorf("trace_packet_defaults: %w", err)
 		}
+		d.StackSample = bytes.Clone(d.StackSample)
+		seq.Defaults = d
 	}
 	if len(f.InternedData) > 0 && seq.valid {
 		if err := seq.Interned.define(f.InternedData); err != nil {
