@@ -7,6 +7,9 @@ import "bytes"
 // IsTask reports whether a slice of a thread is one of the tasks that the message loop of the thread runs one after the other.
 // They nest only while a task runs a loop of its own.
 func IsTask(name []byte) bool {
+	if len(name) > len("ThreadControllerImpl::RunTask") {
+		return false // a switch would copy a long name
+	}
 	switch string(name) {
 	case "RunTask", "ThreadControllerImpl::RunTask", "ThreadPool_RunTask", // a task
 		"ThreadController active", "WorkerThread active", // a time with tasks
