@@ -20,7 +20,6 @@ var elsewhere = map[string]string{
 	"internal/readers/perfetto/schema.go": "messages that the trace describes itself",
 	"internal/timeline/args.go":           "encodes arguments, and takes the last one out again",
 	"internal/timeline/argplaces.go":      "as args.go, for arrays",
-	"internal/timeline/occurrences.go":    "passes over arguments by the first bytes of their names",
 	"internal/timeline/overlay.go":        "leaves an argument out, and gives one another name",
 	"internal/timeline/result.go":         "divides arguments into annotations",
 	"pftrace/verify_schema.go":            "checks the structure of every message by the table of package schema",
