@@ -32,8 +32,8 @@ var outputCases = []struct {
 			`first    contexts={ T.a[0]={ id="s/0x1@7" name="http://a/" via="explicit"}}`,
 			`third    contexts={ T.a[0]={ id="s/0x1@7" name="http://b/" via="explicit"}}`,
 			// Equal neighbours are one interval; another name begins another one.
-			`1 2000 7/1/Context: T.a[0] 0/0 http://a/  s/0x1@7`, `2 8000 7/1/Context: T.a[0]`,
-			`1 8000 7/1/Context: T.a[0] 0/0 http://b/  s/0x1@7`, `2 11000 7/1/Context: T.a[0]`,
+			`1 2000 7/1/Context: T.a[0] 0/0 http://a/ context s/0x1@7`, `2 8000 7/1/Context: T.a[0]`,
+			`1 8000 7/1/Context: T.a[0] 0/0 http://b/ context s/0x1@7`, `2 11000 7/1/Context: T.a[0]`,
 			`3 0 /Contexts 0/0 http://a/    class="Doc" id="s/0x1@7" url="http://a/"`,
 			`3 8000 /Contexts 0/0 http://b/    class="Doc" id="s/0x1@7" url="http://b/"`,
 		},
@@ -63,8 +63,8 @@ var outputCases = []struct {
 			`rendered    contexts={ F={ id="RenderFrame/0x2@1" name="RenderFrame 0x2" via="explicit"}}`,
 			`browsed    contexts={ F={ id="FrameTreeNode/0x3@2" name="RenderFrame 0x2"`,
 			// The representative is the member of the lower pid: no process is the main one.
-			`1 2000 1/1/Context: F 0/0 RenderFrame 0x2  RenderFrame/0x2@1`,
-			`1 2000 2/1/Context: F 0/0 RenderFrame 0x2  RenderFrame/0x2@1`,
+			`1 2000 1/1/Context: F 0/0 RenderFrame 0x2 context RenderFrame/0x2@1`,
+			`1 2000 2/1/Context: F 0/0 RenderFrame 0x2 context RenderFrame/0x2@1`,
 			`members={ ="RenderFrame/0x2@1" ="FrameTreeNode/0x3@2"}`,
 		},
 	},
@@ -75,8 +75,8 @@ var outputCases = []struct {
 {"ph":"X","pid":1,"tid":1,"ts":5,"dur":3,"name":"b","args":{"frame":"B"}}`,
 		want: []string{
 			`outer    contexts={ Frame={ id="(unattributed)" name="(unattributed)" via="descendants" candidates={ ="frame/A" ="frame/B"}}}`,
-			`1 1000 1/1/Context: Frame 0/0 A  frame/A`, `2 4000 1/1/Context: Frame`,
-			`1 5000 1/1/Context: Frame 0/0 B  frame/B`, `2 8000 1/1/Context: Frame`,
+			`1 1000 1/1/Context: Frame 0/0 A context frame/A`, `2 4000 1/1/Context: Frame`,
+			`1 5000 1/1/Context: Frame 0/0 B context frame/B`, `2 8000 1/1/Context: Frame`,
 		},
 		never: "Context: Frame 0/0 (unattributed)",
 	},

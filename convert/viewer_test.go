@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	pb "github.com/weft-trace/weft/gen/perfetto/protos"
 	"github.com/weft-trace/weft/pftrace"
@@ -119,5 +120,21 @@ func TestInstantsHaveNoCPUTime(t *testing.T) {
 				t.Errorf("slice: %v", p)
 			}
 		}
+	}
+}
+
+// A click on the slice of a context says what it is, and what it cost; an input event is called by when it happened.
+func TestContextsSayWhatTheyAre(t *testing.T) {
+	opts := convert.Options{Attribute: &attribution.Options{}}
+	input := `[{"ph":"X","name":"FunctionCall","ts":10,"dur":9,"pid":1,"tid":1,"args":{"data":{"frame":"A"}}}]`
+	v := view(t, input, opts)
+	found := false
+	for _, p := range v.packets {
+		if v.tracks[p.GetTrackEvent().GetTrackUuid()].GetName() == "Context: Frame" && p.GetTrackEvent().GetType() == pb.TrackEvent_TYPE_SLICE_BEGIN {
+			found = found || len(p.GetTrackEvent().GetDebugAnnotations()) == 3 // type, id, self_ns
+		}
+	}
+	if !found {
+		t.Error("no slice of a context with its details")
 	}
 }

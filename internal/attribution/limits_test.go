@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -86,7 +87,7 @@ func TestIntervalLimit(t *testing.T) {
 	}
 }
 
-// Names of contexts that are not held are the same as those that are.
+// Contexts whose details are not held have the same names as others.
 func TestNamesNotHeld(t *testing.T) {
 	input := events(x("a", 1, 0, `,"args":{"frame":"F1"}`), x("b", 1, 20, `,"args":{"frame":"F2"}`), x("c", 1, 40, `,"args":{"frame":"F1"}`))
 	correlations := func(room limits.Room) (out []string) {
@@ -96,8 +97,8 @@ func TestNamesNotHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := a.t.Walk(t.Context(), func(it *timeline.Item) error {
-			if len(it.Correlation) > 0 {
-				out = append(out, string(it.Correlation))
+			if text := cmp.Or(it.Correlation, string(a.t.CorrelationOf(it.Args))); text != "" {
+				out = append(out, text)
 			}
 			return nil
 		})

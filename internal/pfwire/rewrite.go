@@ -421,6 +421,9 @@ func (a *Appender) Event(track uint64, name string, e *timeline.Item) error {
 	b = wire.AppendUint(b, schema.TrackEvent_TrackUUID, track)
 	if e.Kind != timeline.ItemEnd {
 		b = wire.AppendString(b, schema.TrackEvent_Name, name)
+		for category := range splitCategories(e.Category) {
+			b = wire.AppendBytes(b, schema.TrackEvent_Categories, category)
+		}
 		b = append(b, e.Args...)
 		if e.Correlation != "" {
 			b = wire.AppendString(b, schema.TrackEvent_CorrelationIDStr, e.Correlation)

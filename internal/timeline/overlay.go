@@ -40,6 +40,12 @@ func (t *Timeline) AttachOverlay(o Overlay, slices, instants int64) {
 	t.totals.Instants += instants
 }
 
+// InternCategory returns the id of a category list for use in an overlay; 0 if the table is full.
+func (t *Timeline) InternCategory(list []byte) CategoryID {
+	id, _ := t.categories.intern(list)
+	return CategoryID(id)
+}
+
 // AddTrack adds a track for an overlay, below the root, a process or a thread.
 func (t *Timeline) AddTrack(parent TrackID, spec TrackSpec) TrackID {
 	t.table.specs = append(t.table.specs, spec)
@@ -131,7 +137,7 @@ func (a Args) Renamed(name string) Args {
 
 // NewArgs returns an encoder for arguments of notes and overlays.
 func (t *Timeline) NewArgs() *ArgsEncoder {
-	e := &ArgsEncoder{keys: t.keys, values: t.values}
+	e := &ArgsEncoder{keys: t.keys, values: t.values, correlated: t.correlated}
 	e.Reset()
 	return e
 }

@@ -129,6 +129,10 @@ func (c *pass) run(ctx context.Context) error {
 	if err := c.found.Inputs.finish(c); err != nil {
 		return err
 	}
+	for i := range c.found.Inputs.List {
+		in := &c.found.Inputs.List[i]
+		c.contexts.Happened[in.node] = in.Start - c.t.Start()
+	}
 	for _, thread := range slices.Sorted(maps.Keys(c.found.Isolates)) {
 		c.found.Isolates[thread] = c.isolate(thread)
 	}

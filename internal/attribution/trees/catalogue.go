@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/weft-trace/weft/internal/attribution/intern"
 	"github.com/weft-trace/weft/internal/attribution/limits"
@@ -78,6 +79,9 @@ type Catalogue struct {
 	Entered   map[NodeID]EnteredAs // of explicit contexts
 	Classes   map[NodeID]string    // of contexts without snapshots
 
+	// Happened says of input events when they happened, from the start of the trace.
+	Happened map[NodeID]timeline.Nanos
+
 	States [][]state    // by NodeID; in the order of time
 	last   []SnapshotID // by NodeID: the snapshot that was valid last, 0 if there was none
 	Epochs []timeline.Nanos
@@ -108,7 +112,7 @@ type state struct {
 func New(room limits.Room) *Catalogue {
 	c := &Catalogue{
 		Room: room, Types: slices.Clone(builtIn[:]), ByType: map[string]TypeID{}, Nodes: make([]Node, 1), strings: map[string]string{},
-		Entered: map[NodeID]EnteredAs{}, Snapshots: make([]Snapshot, 1), Classes: map[NodeID]string{},
+		Entered: map[NodeID]EnteredAs{}, Snapshots: make([]Snapshot, 1), Classes: map[NodeID]string{}, Happened: map[NodeID]timeline.Nanos{},
 		members: map[NodeID][]NodeID{}, sizes: map[NodeID]int{},
 	}
 	for id, name := range builtIn {
@@ -335,6 +339,9 @@ func (c *Catalogue) Label(node NodeID, ts timeline.Nanos) string {
 		return url
 	}
 	if class, member := c.classified(logical, ts); class != "" {
+		if at, ok := c.Happened[node]; ok {
+			return class + " @" + strconv.FormatInt(int64(at/1e6), 10) + " ms"
+		}
 		return class + " " + c.Nodes[member].ID
 	}
 	if word := scopeWords[n.Scope]; word != "" {

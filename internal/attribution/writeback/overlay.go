@@ -20,7 +20,8 @@ type overlayRow struct {
 	track   timeline.TrackID
 	name    timeline.NameID
 	kind    timeline.ItemKind
-	ref     uint32 // begin: node; instant: index in args
+	node    trees.NodeID // begin
+	args    uint32       // begin, instant: index in overlay.args, from 1 on; 0: none
 }
 
 var overlayOrder = extsort.Order[overlayRow]{
@@ -42,20 +43,13 @@ func endLast(k timeline.ItemKind) int {
 
 // overlay are the tracks that attribution adds.
 type overlay struct {
-	c     *trees.Catalogue
-	rows  *extsort.Sorted[overlayRow]
-	names []string        // of logical nodes, for Correlation; "": not held
-	args  []timeline.Args // of instants
+	t        *timeline.Timeline
+	c        *trees.Catalogue
+	rows     *extsort.Sorted[overlayRow]
+	args     []timeline.Args
+	category timeline.CategoryID // of the slices; 0: it is not interned
 
 	slices, instants int64
-}
-
-// nameOf returns the name of a logical node.
-func (o *overlay) nameOf(node trees.NodeID) string {
-	if name := o.names[node]; name != "" {
-		return name
-	}
-	return o.c.Nodes[node].Identity.String()
 }
 
 // After implements timeline.Overlay.
@@ -81,19 +75,26 @@ func (o *overlay) Close() error { return o.rows.Close() }
 // event returns the event of a row, whose track and name are those of the overlay's target.
 func (o *overlay) event(r *overlayRow) timeline.Item {
 	e := timeline.Item{Head: timeline.Head{Kind: r.kind, TS: r.ts, Dur: r.dur, Track: r.track, NameID: r.name}}
-	switch r.kind {
-	case timeline.ItemBegin:
-		e.Correlation = o.nameOf(trees.NodeID(r.ref))
-	case timeline.ItemInstant:
-		e.Args = o.args[r.ref]
+	if r.args != 0 {
+		e.Args = o.args[r.args-1]
+	}
+	if r.kind == timeline.ItemBegin {
+		e.Category, e.CategoryID = contextCategory, o.category
+		if o.t.CorrelationOf(e.Args) == nil { // as in arguments that are not interned
+			e.Correlation = o.c.Nodes[r.node].Identity.String()
+		}
 	}
 	return e
 }
+
+// contextCategory is the category of the slices of contexts.
+var contextCategory = []byte("context")
 
 // overlayTarget is where the tracks of an attribution go.
 type overlayTarget interface {
 	addTrack(parent timeline.TrackID, spec timeline.TrackSpec) timeline.TrackID
 	name(text string) timeline.NameID
+	category(text []byte) timeline.CategoryID // 0: not interned
 	encoder() *timeline.ArgsEncoder
 }
 
@@ -107,7 +108,10 @@ func (a *attached) addTrack(parent timeline.TrackID, spec timeline.TrackSpec) ti
 	return a.t.AddTrack(parent, spec)
 }
 func (a *attached) name(text string) timeline.NameID { return a.t.InternName(text) }
-func (a *attached) encoder() *timeline.ArgsEncoder   { return a.enc }
+func (a *attached) category(text []byte) timeline.CategoryID {
+	return a.t.InternCategory(text)
+}
+func (a *attached) encoder() *timeline.ArgsEncoder { return a.enc }
 
 // attachTracks puts the tracks into the timeline.
 func (a *Additions) attachTracks() error {
@@ -126,7 +130,7 @@ func (a *Additions) attachTracks() error {
 // overlayRows makes the events of the tracks, which must be closed.
 func (a *Additions) overlayRows(to overlayTarget) (*extsort.Sorter[overlayRow], *overlay, error) {
 	rows := extsort.New(overlayOrder, a.result.Timeline.Memory()/16, a.result.Timeline.TempDir())
-	o := &overlay{c: a.result.Contexts, names: make([]string, len(a.result.Contexts.Nodes))}
+	o := &overlay{t: a.result.Timeline, c: a.result.Contexts, category: to.category(contextCategory)}
 	var err error
 	if !a.parts.NoTracks && a.result.Intervals != nil {
 		err = a.addIntervals(rows, o, to)
@@ -167,33 +171,29 @@ func (a *Additions) addIntervals(rows *extsort.Sorter[overlayRow], o *overlay, t
 	for _, t := range order {
 		tracks[t] = to.addTrack(t.Thread, intervalsSpec(a.result.Contexts.Types[t.Type]))
 	}
+	details, err := a.newDetails(o, to.encoder())
+	if err != nil {
+		return err
+	}
 	var i cost.Interval
-	for held := 0; ; {
+	for {
 		ok, err := a.result.Intervals.Sorted.Next(&i)
 		if err != nil || !ok {
 			return err
 		}
 		o.slices++
-		logical := a.result.Contexts.LogicalOf(i.Node)
-		if o.names[logical] == "" && held < a.result.Contexts.Room.Of(maxNames) {
-			o.names[logical] = a.result.Contexts.Nodes[logical].Identity.String()
-			held += len(o.names[logical])
-		}
 		row := overlayRow{
 			ts: i.From, dur: i.To - i.From, track: tracks[cost.IntervalTrack{Thread: i.Thread, Type: i.Type}], kind: timeline.ItemBegin,
-			name: to.name(a.result.Contexts.LabelOf(i.Node, i.Snapshot)), ref: uint32(logical),
+			name: to.name(a.result.Contexts.LabelOf(i.Node, i.Snapshot)), node: a.result.Contexts.LogicalOf(i.Node),
+			args: details.of(&i),
 		}
 		err = rows.Add(row)
-		row.ts, row.kind = i.To, timeline.ItemEnd
+		row.ts, row.kind, row.args = i.To, timeline.ItemEnd, 0
 		if err = errors.Join(err, rows.Add(row)); err != nil {
 			return err
 		}
 	}
 }
-
-// maxNames bounds the bytes of the names of contexts that are held. Real traces have some kilobytes of them; what is beyond it
-// is made anew whenever it is asked for.
-const maxNames = 8 << 20
 
 // Limits of the catalogue, for every budget: a recording of 190 MB has more than 8,000 instants in it.
 const (
@@ -232,7 +232,7 @@ func (a *Additions) addCatalogue(rows *extsort.Sorter[overlayRow], o *overlay, t
 		o.args = append(o.args, slices.Clone(enc.Args()))
 		row := overlayRow{
 			ts: times[i], track: tracks[i%len(tracks)], name: to.name(a.result.Contexts.Label(e.node, e.ts)), kind: timeline.ItemInstant,
-			ref: uint32(o.instants),
+			args: uint32(len(o.args)),
 		}
 		if err := rows.Add(row); err != nil {
 			return err

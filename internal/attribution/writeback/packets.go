@@ -217,5 +217,8 @@ func (p *appended) name(text string) timeline.NameID {
 	return id
 }
 
+// category implements overlayTarget.
+func (p *appended) category([]byte) timeline.CategoryID { return 0 }
+
 // encoder implements overlayTarget.
 func (p *appended) encoder() *timeline.ArgsEncoder { return p.enc }
