@@ -50,6 +50,7 @@ func (r *reader) encodeArgs(l *message.LegacyEvent) {
 	for _, msg := range e.Annotations {
 		r.encodeAnnotation(args, msg, true, 0)
 	}
+	r.takeScreenshot()
 	r.encodeTyped(args)
 	if e.HasCorrelationID && r.key(args, "correlation_id") {
 		args.Uint(e.CorrelationID)

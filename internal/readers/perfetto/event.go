@@ -11,6 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/screenshot"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/wire"
 )
 
 // trackEvent is the TrackEvent at hand, and what it means.
@@ -20,6 +21,7 @@ type trackEvent struct {
 	ts           timeline.Nanos
 	threadTime   timeline.Nanos
 	category     []byte // joined; reused
+	picture      []byte // JPEG
 	resolvedName []byte
 	track        timeline.TrackID
 	index        uint32
@@ -162,31 +164,38 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 		TS: e.ts, ThreadTS: timeline.NewCPUTime(e.threadTime), Idle: r.fields.Idle && kind == timeline.Begin,
 		Name: e.resolvedName, Category: e.category,
 		Args:      r.b.Args().Args(),
-		Callstack: r.eventCallstack(),
-	}
-	if e.Screenshot != nil && !r.noScreenshots {
-		r.out.Screenshot = r.screenshot()
+		Callstack: r.eventCallstack(), Screenshot: e.picture,
 	}
 	r.out.Task = kind == timeline.Begin && chrome.IsTask(e.resolvedName)
 	r.sampling()
 }
 
-// screenshot returns the picture of the event; nil if it is no JPEG, or too large.
-func (r *reader) screenshot() []byte {
+// takeScreenshot takes the picture of the event. What is no JPEG, which viewers do not show, becomes an argument.
+func (r *reader) takeScreenshot() {
+	e := &r.ev
+	e.picture = nil
+	if e.Screenshot == nil || r.noScreenshots {
+		return
+	}
 	var s message.Screenshot
-	if err := s.Parse(r.ev.Screenshot); err != nil {
+	err := s.Parse(e.Screenshot)
+	picture := s.JPEG()
+	if len(picture) <= screenshot.MaxSize && !screenshot.IsJPEG(picture) {
+		if picture != nil {
+			r.add(problem.ScreenshotNotJPEG, "")
+		}
+		e.Other = append(e.Other, message.Field{Number: schema.TrackEvent_Screenshot, Type: wire.Len, Bytes: e.Screenshot})
+		return
+	}
+	if err != nil {
 		r.malformed("screenshot", err)
 	}
 	r.fieldsNotConverted("Screenshot", s.Other())
-	switch picture := s.JPEG(); {
-	case len(picture) > screenshot.MaxSize:
+	if len(picture) > screenshot.MaxSize {
 		r.add(problem.ScreenshotOmitted, "")
-	case picture != nil && !screenshot.IsJPEG(picture):
-		r.notConverted("screenshots that are no JPEG")
-	default:
-		return picture
+		return
 	}
-	return nil
+	e.picture = picture
 }
 
 // stateEvent translates an event of a state track: the state before ends, and the one that the name gives begins.
