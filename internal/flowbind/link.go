@@ -193,10 +193,10 @@ func (l *linker) arrow(e *end) bool {
 	l.visitor.Follow(e.ts, &e.slice, from.Ordinal)
 	switch {
 	case backwards(&from, &to):
-		// Perfetto handles the earlier slice first and would ignore a terminating id there.
+		// Perfetto handles the earlier slice first, so that the arrow leads from it to the later one, in what is read back as well.
 		l.count(problem.FlowBackwards, e)
-		l.beginChain(from)
-		l.write(timeline.FlowRef{Ordinal: to.Ordinal, ID: l.lastID, Previous: timeline.NoOrdinal})
+		l.beginChain(to)
+		l.write(timeline.FlowRef{Ordinal: from.Ordinal, ID: l.lastID, Previous: to.Ordinal, Terminating: true})
 	case from.TS == to.TS:
 		// Walk turns such an arrow where flows lead in a circle. That must not turn other arrows of a chain as well.
 		l.beginChain(from)
