@@ -52,7 +52,7 @@ var outputCases = []struct {
 		},
 	},
 	{
-		name: "without a url the name is class and id, and members of one context have one colour",
+		name: "without a url the name is class and id, and members of one context have one color",
 		events: `{"ph":"O","pid":1,"tid":1,"ts":0,"name":"RenderFrame","id":"0x2","scope":"RenderFrame","args":{"snapshot":{}}},
 {"ph":"O","pid":2,"tid":1,"ts":0,"name":"FrameTreeNode","id":"0x3","scope":"FrameTreeNode","args":{"snapshot":{"renderFrame":{"id_ref":"0x2","pid_ref":1,"scope":"RenderFrame"}}}},
 {"ph":"(","pid":1,"tid":1,"ts":1,"name":"F","id":"0x2","scope":"RenderFrame"},

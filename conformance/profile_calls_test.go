@@ -146,6 +146,25 @@ func weftEntries(t *testing.T, e *timed) map[string]*pb.DebugAnnotation {
 	return entries
 }
 
+// colorOfCall returns the correlation id of a call, "" if its color goes by its name (perfetto.md 6.3).
+func colorOfCall(s *slice) string {
+	arg := func(name string) string {
+		if i, ok := s.args.index[name]; ok {
+			return s.args.all[i].value
+		}
+		return ""
+	}
+	switch url, line := arg("url"), arg("line"); {
+	case s.name == "(anonymous)" && line != "":
+		return url + ":" + line + ":" + arg("column")
+	case s.name == "(anonymous)":
+		return url
+	case strings.ContainsAny(s.name, "0123456789"):
+		return s.name
+	}
+	return ""
+}
+
 // callOf is the row of a slice.
 func callOf(t *testing.T, e *timed, s *slice, weft map[string]*pb.DebugAnnotation) call {
 	t.Helper()
@@ -157,8 +176,8 @@ func callOf(t *testing.T, e *timed, s *slice, weft map[string]*pb.DebugAnnotatio
 	if err != nil {
 		t.Fatal(err)
 	}
-	if i, ok := s.args.index["url"]; ok && same != s.args.all[i].value || !ok && same != "" {
-		t.Errorf("call %s has the colour of %q, and comes from another script", s.name, same)
+	if want := colorOfCall(s); same != want {
+		t.Errorf("call %s has the color of %q, not of %q", s.name, same, want)
 	}
 	if s.ts%1000 != 0 || s.dur%1000 != 0 {
 		t.Errorf("call %s of [%d, +%d] is not at whole microseconds", s.name, s.ts, s.dur)

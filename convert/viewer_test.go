@@ -54,7 +54,7 @@ func view(t *testing.T, input string, opts convert.Options) *viewed {
 	return v
 }
 
-// slices returns the names and times of what is shown, and with them what decides their colours if it is not the name.
+// slices returns the names and times of what is shown, and with them what decides their colors if it is not the name.
 func (v *viewed) slices() (all []string) {
 	open := map[uint64][]string{}
 	for _, p := range v.packets {
@@ -81,7 +81,7 @@ const profileWithIdle = `{"nodes":[
 	{"id":5,"callFrame":{"functionName":"","scriptId":"7","url":"http://a.test/a.js","lineNumber":8,"columnNumber":3}}],
 	"startTime":1000,"endTime":1060,"samples":[2,3,2,4,5,2],"timeDeltas":[0,10,10,10,10,10]}`
 
-// While a thread is idle, its track of states has a gap; what weft reads back is the same as before. Calls have colours by
+// While a thread is idle, its track of states has a gap; what weft reads back is the same as before. Calls have colors by
 // function: by name, or by another text where that says too little.
 func TestIdleIsAGap(t *testing.T) {
 	v := view(t, profileWithIdle, convert.Options{})

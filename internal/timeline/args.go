@@ -303,7 +303,7 @@ func (e *ArgsEncoder) String(v []byte) {
 	e.buf = wire.EndMessage(wire.AppendBytes(e.buf, schema.DebugAnnotation_StringValue, v), mark)
 }
 
-// Correlate says that the slice belongs together with all others of the same text: viewers show them in one colour. It is
+// Correlate says that the slice belongs together with all others of the same text: viewers show them in one color. It is
 // no argument, and must come before all arguments. Encoders made by NewArgsEncoder leave it out.
 func (e *ArgsEncoder) Correlate(text string) {
 	if e.correlated == nil || text == "" {
@@ -314,12 +314,14 @@ func (e *ArgsEncoder) Correlate(text string) {
 	}
 }
 
-// CorrelateFunction gives the calls of a function a colour of their own, see Correlate. Viewers choose the colour of a slice by its
+// CorrelateFunction gives the calls of a function a color of their own, see Correlate. Viewers choose the color of a slice by its
 // name without digits, so this matters for functions without a name, and for those whose name has digits.
 func (e *ArgsEncoder) CorrelateFunction(name, file string, line, column int64) {
 	switch {
-	case name == "" && (file != "" || line > 0):
+	case name == "" && line > 0:
 		e.Correlate(fmt.Sprintf("%s:%d:%d", file, line, column))
+	case name == "":
+		e.Correlate(file)
 	case strings.ContainsAny(name, "0123456789"):
 		e.Correlate(name)
 	}
