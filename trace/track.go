@@ -54,6 +54,7 @@ const (
 	RolePaused      Role = "paused"       // when a profiler was paused
 	RoleContexts    Role = "contexts"     // contexts of one type for which the thread above worked
 	RoleCatalogue   Role = "catalogue"    // all contexts
+	RoleMemory      Role = "memory"       // no events, but the counters of a process that are made of memory dumps
 	RoleMainProcess Role = "main process" // on a ProcessTrack: the process of a browser that is not one of its pages or helpers
 )
 
@@ -77,6 +78,7 @@ var roles = map[timeline.Role]Role{
 	timeline.RolePaused:      RolePaused,
 	timeline.RoleContexts:    RoleContexts,
 	timeline.RoleCatalogue:   RoleCatalogue,
+	timeline.RoleMemory:      RoleMemory,
 	timeline.RoleMainProcess: RoleMainProcess,
 }
 

@@ -35,7 +35,8 @@ const (
 	RoleCatalogue   Role = 18 // all contexts, written by attribution
 	RoleMainProcess Role = 19 // no track below a process, but the main process of a browser itself
 	RoleDetails     Role = 20 // no events, but the tracks that say more about a thread; only in files, see ThreadDetail
-	lastRole             = RoleDetails
+	RoleMemory      Role = 21 // no events, but the counters of a process that are made of memory dumps
+	lastRole             = RoleMemory
 )
 
 // roleNames are the names of tracks that have a role, unless they are named after something else.
@@ -43,7 +44,7 @@ var roleNames = [...]string{
 	RoleLane: "Overlapping slices", RoleOther: "Other events", RoleClockSync: "Clock sync", RoleThreadState: "Thread state",
 	RoleCalls: "JS samples", RoleV8States: "V8 state", RolePageStates: "Browser activity", RoleCategories: "Sample category",
 	RoleSamplePages: "Sample page", RoleNetwork: "Network", RoleAllocations: "Allocations", RoleJSTracer: "JS Tracer",
-	RolePaused: "Profiler paused", RoleCatalogue: "Contexts", RoleDetails: "(contexts and states)",
+	RolePaused: "Profiler paused", RoleCatalogue: "Contexts", RoleDetails: "(contexts and states)", RoleMemory: "Memory",
 }
 
 // ThreadDetail returns where a track of the role has its place among those that say more about the thread that it is below: from

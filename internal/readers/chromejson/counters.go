@@ -192,7 +192,8 @@ func (rd *reader) addCounter(process timeline.TrackID, key *timeline.CounterKey,
 	return rd.b.Add(out)
 }
 
-// memoryDump adds the totals of a v and its top-level allocators (section 17). All its numbers are hexadecimal text.
+// memoryDump adds the totals of a v and its top-level allocators (section 17), as counters below one track of the process. All
+// its numbers are hexadecimal text.
 func (rd *reader) memoryDump() error {
 	args := rd.ev.get(fieldArgs)
 	d := dumpReader{rd: rd, process: rd.process()}
@@ -361,7 +362,7 @@ func (d *dumpReader) add(v value, units string) {
 		key.UnitName = units
 	}
 	d.values++
-	d.err = d.rd.addCounter(d.process, &key, number)
+	d.err = d.rd.addCounter(d.rd.roleTrack(d.process, timeline.RoleMemory), &key, number)
 }
 
 // dumpValue converts a value of a memory dump.
