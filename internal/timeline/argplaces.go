@@ -113,20 +113,20 @@ func (e *ArgsEncoder) appendMembersText(b []byte, list *message.Annotation) []by
 		open, closing = '[', ']'
 	}
 	sep := open
+	var member message.Annotation // in the loop it would be allocated each time
 	for m := list.Members(); m.Next(); {
 		if len(m.Bytes()) == 0 {
 			continue
 		}
-		var a message.Annotation
-		a.ParseHead(m.Bytes())
+		member.ParseHead(m.Bytes())
 		b = append(b, sep)
 		if list.Kind == message.DictAnnotation {
-			if a.NameIID != 0 {
-				a.Name = e.keys.get(uint32(a.NameIID))
+			if member.NameIID != 0 {
+				member.Name = e.keys.get(uint32(member.NameIID))
 			}
-			b = append(appendQuoted(b, a.Name), ':')
+			b = append(appendQuoted(b, member.Name), ':')
 		}
-		b = e.appendText(b, &a)
+		b = e.appendText(b, &member)
 		sep = ','
 	}
 	if sep == open {
