@@ -106,13 +106,13 @@ func threadName(tl *timeline.Timeline, tr *timeline.Track) string {
 	return strings.TrimPrefix(fmt.Sprintf("%s %s/%s", tr.Name, process.InputID, tr.InputID), " ")
 }
 
-// busyTimes returns how long every thread was inside a slice, computed from the events as they are written.
+// busyTimes returns how long every thread was inside a slice that ended, computed from the events as they are written.
 func busyTimes(tb testing.TB, tl *timeline.Timeline) map[string]timeline.Nanos {
 	tb.Helper()
 	type span struct{ from, to timeline.Nanos }
 	spans := map[timeline.TrackID][]span{}
 	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
-		if it.Kind != timeline.ItemBegin || it.Dur == timeline.NoTime {
+		if it.Kind != timeline.ItemBegin || it.Dur == timeline.NoTime || it.DidNotEnd {
 			return nil
 		}
 		tr := tl.Track(it.Track)
@@ -276,12 +276,15 @@ var specShares = map[string][5]float64{
 	"chrome/chrome-with-selfprof-and-inspector.json": {89.0, 96.3, 88.7, 7.8, 3.5},
 	"chrome/chrome-array-tiny.json":                  {88.3, 91.8, 90.0, 6.6, 3.3},
 	"chrome/chrome-array-small.json":                 {67.5, 86.9, 79.5, 7.7, 12.8},
-	"chrome/chrome-chromedriver-array.json":          {20.3, 44.8, 42.9, 4.2, 52.9},
+	"chrome/chrome-chromedriver-array.json":          {20.3, 57.9, 53.9, 4.2, 42.0}, // see TestSpecShares
 	"chrome/chrome-everything-small.json":            {22.5, 29.2, 29.9, 0.9, 69.2},
 }
 
 // The shares of frames and isolates are those of the specification, which does not count calls made of samples. In
-// chrome-chromedriver-array it has some 4 ms less of busy time, which are nobody's.
+// chrome-chromedriver-array it has some 4 ms less of busy time, which are nobody's; and there it leaves tasks without end open
+// until the end of the trace, so that they have the frames of all later tasks (the specification: 44.8, 42.9, 52.9). In one
+// process these are three frames and the task is nobody's, though what is in it until the next task names one of them 50 times;
+// in another process, tasks that name no frame have that of later ones.
 func TestSpecShares(t *testing.T) {
 	eachContextRecording(t, func(t *testing.T, name string, input []byte) {
 		want, ok := specShares[name]

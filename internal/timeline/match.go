@@ -172,14 +172,20 @@ func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error)
 }
 
 // closeTasks ends the tasks without end where the next task of their name begins (chrome-json.md 9). What is open in them
-// ends with them, as in every slice that ends.
+// ends with them, as in every slice that ends. A task that begins together with the one around it ends with it as well: with a
+// later end it would be the one outside.
 func (m *matcher) closeTasks() error {
 	for _, stack := range m.stacks {
+		began, limit := NoTime, NoTime
 		for i := range stack.open {
 			o := &stack.open[i]
 			if o.gone || o.next == NoTime {
 				continue
 			}
+			if o.ts == began {
+				o.next = min(o.next, limit)
+			}
+			began, limit = o.ts, o.next
 			if err := m.setLength(o, o.next-o.ts, flagMatched|flagClosed); err != nil {
 				return err
 			}

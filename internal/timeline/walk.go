@@ -30,7 +30,10 @@ type Head struct {
 	Kind     ItemKind
 	Complete bool // ItemBegin: the input gave the slice as one event with its duration
 	Deletion bool // the event is the deletion of an object: an ItemEnd, or without its begin an ItemInstant
-	Track    TrackID
+	// DidNotEnd says of an ItemBegin that the input has no end for it, though it has a Dur: it ends with the slice around it, or
+	// where the next task begins.
+	DidNotEnd bool
+	Track     TrackID
 
 	TS  Nanos
 	Dur Nanos // ItemBegin: the length of the slice, NoTime if it never ends
@@ -81,10 +84,6 @@ type Item struct {
 
 	// AsyncID and AsyncScope are the id of the track, on slices and instants of an AsyncTrack that no slice encloses.
 	AsyncID, AsyncScope string
-
-	// DidNotEnd says of an ItemBegin that the input has no end for it, though it has a Dur: it ends with the slice around it, or
-	// where the next task begins.
-	DidNotEnd bool
 }
 
 // FlowRef says that a slice or instant belongs to a resolved flow. With ID 0, and the ordinal of a FlowStep, it says

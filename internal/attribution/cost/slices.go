@@ -87,7 +87,8 @@ type slice struct {
 	epoch    int           // of the states of contexts
 	up       int           // index of the next slice outwards that has an end; -1: none
 	category evidence.Category
-	endless  bool  // it has no end and no cost, but holds what follows
+	costs    bool  // it has an end of its own; one without has no cost, but holds what follows
+	endless  bool  // it never ends
 	runs     bool  // it, or a slice around it, runs a script
 	forced   bool  // style or layout that a script waits for
 	freed    int64 // bytes, by a garbage collection
@@ -354,17 +355,19 @@ func (s *pass) begin(o *timeline.Head, w *thread, found []evidence.Evidence, own
 	next.set = s.setOf(w, next, own)
 	next.atStart = s.effective(w, innermost)
 	set := next.atStart
-	if o.End != timeline.NoTime {
+	if next.costs = o.End != timeline.NoTime && !o.DidNotEnd; next.costs {
 		w.current, w.charged = set, set
 		next.up, w.busy = w.busy, w.slices.Len()-1
 		s.costs.begin(w, next)
 		return s.put(o, set)
 	}
 	s.problems.Add(problem.SlicesWithoutEnd, problem.Position{Event: int64(o.Event), Offset: o.Offset}, "")
-	if next.endless = w.endless < propagation.MaxEndless; next.endless {
-		next.up = w.busy
+	switch {
+	case o.End != timeline.NoTime: // where the next task begins
+	case w.endless < propagation.MaxEndless:
+		next.endless = true
 		w.endless++
-	} else {
+	default:
 		w.slices.Pop()
 	}
 	s.settle(w)
@@ -573,7 +576,8 @@ func (s *pass) closeUntil(w *thread, ts timeline.Nanos) {
 		s.costs.advance(w, end)
 		if top.endless {
 			w.endless--
-		} else {
+		}
+		if top.costs {
 			s.costs.end(w)
 			w.busy = top.up
 		}
