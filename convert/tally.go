@@ -31,7 +31,7 @@ func (r *Report) count(tl *timeline.Timeline) {
 		if !track.Used {
 			continue
 		}
-		r.Tracks.Other += int(tl.LaneCount(track.ID))
+		r.Tracks.Other += int(tl.LaneCount(track.ID) + 1 - tl.FirstLane(track.ID))
 		switch track.Kind {
 		case timeline.ProcessTrack:
 			r.Tracks.Processes++

@@ -138,3 +138,44 @@ func TestContextsSayWhatTheyAre(t *testing.T) {
 		t.Error("no slice of a context with its details")
 	}
 }
+
+// All slices of a stream of a GPU that overlap are on tracks of one name below its thread, which viewers show as one. Slices that
+// nest stay on the thread's own track, and those of a thread of the CPU that overlap are on a track that says so.
+func TestStreamsAreOneRowGroup(t *testing.T) {
+	v := view(t, `[
+		{"ph":"M","name":"thread_name","pid":1,"tid":7,"args":{"name":"stream 7"}},
+		{"ph":"M","name":"thread_name","pid":1,"tid":20,"args":{"name":"stream 20"}},
+		{"ph":"M","name":"thread_name","pid":1,"tid":9,"args":{"name":"main"}},
+		{"ph":"X","cat":"kernel","name":"gemm","ts":10,"dur":10,"pid":1,"tid":7},
+		{"ph":"X","cat":"gpu_memcpy","name":"copy","ts":15,"dur":10,"pid":1,"tid":7},
+		{"ph":"X","cat":"gpu_memset","name":"set","ts":30,"dur":1,"pid":1,"tid":7},
+		{"ph":"X","cat":"gpu_user_annotation","name":"step","ts":10,"dur":10,"pid":1,"tid":20},
+		{"ph":"X","cat":"kernel","name":"add","ts":12,"dur":2,"pid":1,"tid":20},
+		{"ph":"X","cat":"kernel","name":"no id","ts":10,"dur":10,"pid":1,"tid":8},
+		{"ph":"X","cat":"kernel","name":"no id","ts":15,"dur":10,"pid":1,"tid":8},
+		{"ph":"X","cat":"cpu_op","name":"a","ts":10,"dur":10,"pid":1,"tid":9},
+		{"ph":"X","cat":"cpu_op","name":"b","ts":15,"dur":10,"pid":1,"tid":9}]`, convert.Options{})
+	var got []string
+	for _, p := range v.packets {
+		e := p.GetTrackEvent()
+		if e.GetType() != pb.TrackEvent_TYPE_SLICE_BEGIN {
+			continue
+		}
+		d := v.tracks[e.GetTrackUuid()]
+		thread := d
+		if d.Thread == nil {
+			thread = v.tracks[d.GetParentUuid()]
+		}
+		got = append(got, fmt.Sprintf("%d: %s on %q", thread.Thread.GetTid(), v.names[e.GetNameIid()], d.GetName()))
+	}
+	slices.Sort(got)
+	want := []string{
+		`20: add on ""`, `20: step on ""`,
+		`7: copy on "stream 7"`, `7: gemm on "stream 7"`, `7: set on "stream 7"`,
+		`8: no id on "Overlapping slices"`, `8: no id on "Overlapping slices"`,
+		`9: a on ""`, `9: b on "Overlapping slices"`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -38,8 +38,8 @@ type Trace struct {
 	ctx    context.Context
 	tl     *timeline.Timeline
 	tracks []Track
-	lanes  []TrackID // by track: the first of its lanes
-	used   []bool    // by track
+	lanes  [][2]TrackID // by track: its lanes 0 and 1; others follow
+	used   []bool       // by track
 	names  nameTable
 	ends   *sliceEnds // nil until they are collected, and while a loop over the events reads them
 	closed bool

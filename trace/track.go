@@ -36,7 +36,7 @@ type Role string
 // The roles.
 const (
 	NoRole          Role = ""             // of tracks that are made by Builder.Track or were not written by weft
-	RoleLane        Role = "lane"         // slices that overlap others of the thread or process above without nesting
+	RoleLane        Role = "lane"         // slices that overlap others of the thread or process above without nesting; all those of a GPU stream with such slices
 	RoleAsync       Role = "async"        // the slices of one asynchronous id
 	RoleInstants    Role = "instants"     // instants of a process or of the whole trace
 	RoleOther       Role = "other"        // events without a place of their own, as instants
@@ -148,7 +148,7 @@ func (t *Trace) describeTracks() {
 		return
 	}
 	n := t.tl.TrackCount()
-	t.tracks, t.lanes, t.used = make([]Track, n), make([]TrackID, n), make([]bool, n)
+	t.tracks, t.lanes, t.used = make([]Track, n), make([][2]TrackID, n), make([]bool, n)
 	for id := range n {
 		tr := t.tl.Track(timeline.TrackID(id))
 		out := Track{
@@ -195,26 +195,31 @@ func (t *Trace) path(id TrackID) (path []string) {
 	return path
 }
 
-// describeLanes adds the lanes of a track: tracks below a process or thread, else beside the track and like it.
+// describeLanes adds the lanes of a track: tracks below a process or thread, else beside the track and like it. All lanes of a
+// stream are tracks below its thread, otherwise the first lane is the track itself.
 func (t *Trace) describeLanes(id TrackID) {
-	t.lanes[id] = TrackID(len(t.tracks))
-	for range t.tl.LaneCount(timeline.TrackID(id)) {
+	track := timeline.TrackID(id)
+	t.lanes[id] = [2]TrackID{id, TrackID(len(t.tracks))}
+	if t.tl.FirstLane(track) == 0 {
+		t.lanes[id] = [2]TrackID{TrackID(len(t.tracks)), TrackID(len(t.tracks) + 1)}
+	}
+	for n := t.tl.FirstLane(track); n <= t.tl.LaneCount(track); n++ {
 		lane := t.tracks[id]
 		lane.ID = TrackID(len(t.tracks))
 		if lane.Kind == ProcessTrack || lane.Kind == ThreadTrack {
-			lane.Kind, lane.Parent, lane.Name, lane.Labels, lane.Facts = NamedTrack, id, timeline.RoleLane.String(), nil, nil
+			lane.Kind, lane.Parent, lane.Name, lane.Labels, lane.Facts = NamedTrack, id, t.tl.LaneName(track), nil, nil
 			lane.Role = RoleLane
 		}
 		t.tracks, t.used = append(t.tracks, lane), append(t.used, true)
 	}
 }
 
-// trackOf returns a lane of a track, or the track itself if lane is 0.
+// trackOf returns a lane of a track.
 func (t *Trace) trackOf(track timeline.TrackID, lane uint32) TrackID {
 	if lane == 0 {
-		return TrackID(track)
+		return t.lanes[track][0]
 	}
-	return t.lanes[track] + TrackID(lane) - 1
+	return t.lanes[track][1] + TrackID(lane) - 1
 }
 
 // findOwner finds the process and thread that a track belongs to.

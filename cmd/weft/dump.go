@@ -110,6 +110,10 @@ func (d *dumper) track(item *timeline.Item) *dumpTrack {
 			break
 		}
 		track := d.trace.Track(id)
+		if d.isStreamLane(&track) {
+			id = track.Parent
+			continue
+		}
 		name := track.Title()
 		switch track.Kind {
 		case timeline.ProcessTrack:
@@ -122,11 +126,20 @@ func (d *dumper) track(item *timeline.Item) *dumpTrack {
 		}
 		t.name, id = name, track.Parent
 	}
-	if item.Lane > 0 && d.trace.Track(item.Track).Kind == timeline.ThreadTrack {
+	if item.Lane > 0 && d.trace.TrackKind(item.Track) == timeline.ThreadTrack && d.trace.FirstLane(item.Track) > 0 {
 		t.name += " / " + timeline.RoleLane.String() // as in the output; the lanes of other tracks have their name
 	}
 	d.tracks[key] = t
 	return t
+}
+
+// isStreamLane reports whether a track is a lane of a stream, which has the name of its thread.
+func (d *dumper) isStreamLane(track *timeline.Track) bool {
+	if track.Spec == nil || track.Spec.Role != timeline.RoleLane {
+		return false
+	}
+	thread := d.trace.Track(track.Parent)
+	return thread.Kind == timeline.ThreadTrack && thread.FullName() == track.Name
 }
 
 func kindName(kind timeline.ItemKind) string {

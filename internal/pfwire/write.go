@@ -148,6 +148,7 @@ type writer struct {
 
 	// The uuid of a track is its TrackID. Those of lanes, of the counters of thread time and of details follow.
 	lanes    map[laneKey]uint64
+	streams  map[timeline.TrackID]bool     // the threads of which lane 0 is among lanes, see timeline.FirstLane
 	details  map[timeline.TrackID]*details // by thread, of those that have any
 	clocks   []uint64                      // by TrackID: the counter of the CPU time of its thread; 0: nothing on the track has any
 	lastUUID uint64
@@ -174,12 +175,15 @@ type laneKey struct {
 // newWriter gives out all ids.
 func newWriter(t *timeline.Timeline, opts Options) *writer {
 	w := &writer{
-		t: t, lanes: map[laneKey]uint64{}, details: map[timeline.TrackID]*details{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
+		t: t, lanes: map[laneKey]uint64{}, streams: map[timeline.TrackID]bool{}, details: map[timeline.TrackID]*details{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
 		samples: opts.Samples, compact: compact{threadUnit: 1},
 	}
 	w.weftKey, w.idKey, w.scopeKey = t.InternKey("weft"), t.InternKey("id"), t.InternKey("scope")
 	for id := range timeline.TrackID(t.TrackCount()) {
-		for lane := uint32(1); lane <= t.LaneCount(id); lane++ {
+		if t.FirstLane(id) == 0 {
+			w.streams[id] = true
+		}
+		for lane := t.FirstLane(id); lane <= t.LaneCount(id); lane++ {
 			w.lastUUID++
 			w.lanes[laneKey{id, lane}] = w.lastUUID
 		}
@@ -221,10 +225,10 @@ func (w *writer) threadOf(id timeline.TrackID) timeline.TrackID {
 
 // track returns the uuid of a track or of one of its lanes.
 func (w *writer) track(id timeline.TrackID, lane uint32) uint64 {
-	if lane > 0 {
-		return w.lanes[laneKey{id, lane}]
+	if lane == 0 && !w.streams[id] {
+		return uint64(id)
 	}
-	return uint64(id)
+	return w.lanes[laneKey{id, lane}]
 }
 
 // needsState and plain are the two forms of sequence id and flags on event packets.

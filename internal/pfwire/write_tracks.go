@@ -33,7 +33,7 @@ func (w *writer) tracks() error {
 				return err
 			}
 		}
-		for lane := uint32(1); lane <= w.t.LaneCount(id); lane++ {
+		for lane := w.t.FirstLane(id); lane <= w.t.LaneCount(id); lane++ {
 			if err := w.describeLane(&tr, w.track(id, lane), parent); err != nil {
 				return err
 			}
@@ -81,12 +81,12 @@ func (w *writer) findDetails() {
 	}
 }
 
-// describeLane describes a lane beside a track: a child of a thread or process named "Overlapping slices", for other
-// tracks a sibling of the same name.
+// describeLane describes a lane of a track: a child of a thread or process named "Overlapping slices" or, on a stream, like the
+// thread; for other tracks a sibling of the same name.
 func (w *writer) describeLane(tr *timeline.Track, uuid, parent uint64) error {
 	if tr.Kind == timeline.ThreadTrack || tr.Kind == timeline.ProcessTrack {
 		lane := timeline.Track{Kind: timeline.NamedTrack, Spec: &timeline.TrackSpec{Role: timeline.RoleLane}}
-		return w.describe(&lane, uuid, uint64(tr.ID), timeline.RoleLane.String())
+		return w.describe(&lane, uuid, uint64(tr.ID), w.t.LaneName(tr.ID))
 	}
 	lane := timeline.Track{Kind: tr.Kind, Spec: tr.Spec, Rank: tr.Rank, HasRank: tr.Spec != nil && tr.HasRank}
 	return w.describe(&lane, uuid, parent, tr.Name)

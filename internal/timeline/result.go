@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"iter"
@@ -155,12 +156,13 @@ type Track struct {
 // TrackCount returns the number of tracks; their ids are 0, the root, to TrackCount-1.
 func (t *Timeline) TrackCount() int { return len(t.table.tracks) }
 
-// BusiestTrack returns the track of the thread with most slices and instants, if there is a thread. Nest comes first.
+// BusiestTrack returns the track of the thread with most slices and instants, if there is a thread with any on its own track.
+// Nest comes first.
 func (t *Timeline) BusiestTrack() (TrackID, bool) {
 	busiest, most := TrackID(0), uint64(0)
 	for id := range t.table.tracks {
 		row := &t.table.tracks[id]
-		if row.kind != ThreadTrack {
+		if row.kind != ThreadTrack || t.FirstLane(TrackID(id)) == 0 {
 			continue
 		}
 		if n := t.table.threads[row.index].starts; n > most {
@@ -440,6 +442,25 @@ func (t *Timeline) Totals() Totals { return t.totals }
 
 // LaneCount returns the number of lanes beside a track: 0 if all its slices nest.
 func (t *Timeline) LaneCount(id TrackID) uint32 { return t.table.lanes[id] }
+
+// FirstLane returns the first lane of a track that is a track of its own: 1, the one beside the track, or 0 for a stream with
+// slices that overlap. All lanes of such a thread are tracks below it, which viewers show as one since they have one name.
+func (t *Timeline) FirstLane(id TrackID) uint32 {
+	row := &t.table.tracks[id]
+	if row.kind == ThreadTrack && t.table.threads[row.index].stream && t.LaneCount(id) > 0 {
+		return 0
+	}
+	return 1
+}
+
+// LaneName returns the name of the lanes of a process or thread.
+func (t *Timeline) LaneName(id TrackID) string {
+	if t.FirstLane(id) > 0 {
+		return RoleLane.String()
+	}
+	tr := t.Track(id)
+	return cmp.Or(tr.FullName(), RoleLane.String())
+}
 
 // HasThreadTime reports whether some event of a thread says how much CPU time the thread has used.
 func (t *Timeline) HasThreadTime(id TrackID) bool { return t.table.tracks[id].clock }

@@ -15,7 +15,7 @@ type Role uint8
 // The roles.
 const (
 	NoRole          Role = 0
-	RoleLane        Role = 1  // slices that overlap others of their track without nesting
+	RoleLane        Role = 1  // slices that overlap others of their track without nesting; all those of a stream, see SetStream
 	RoleAsync       Role = 2  // the slices of one asynchronous id
 	RoleInstants    Role = 3  // instants of a process or of the whole trace
 	RoleOther       Role = 4  // events without a place of their own, as instants

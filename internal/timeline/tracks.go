@@ -150,6 +150,7 @@ type thread struct {
 	tid      int64  // the number in the output, like process.pid
 	assigned bool   // the input has no such tid
 	starts   uint64 // slices and instants on its track, beside those on lanes
+	stream   bool   // slices that overlap are as it should be, see SetStream
 	facts    []Fact
 }
 
@@ -296,6 +297,9 @@ func (b *Builder) Thread(process TrackID, k ThreadKey) TrackID {
 	t.threadByKey[key] = id
 	return id
 }
+
+// SetStream says that a thread is a stream of a GPU, on which slices overlap as they should.
+func (b *Builder) SetStream(thread TrackID) { b.table.thread(thread).stream = true }
 
 // ThreadUse says of a thread whether anything is known of it but its name.
 type ThreadUse struct {

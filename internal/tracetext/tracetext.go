@@ -14,6 +14,7 @@
 //
 //	cat=A,B  args=K:V,K:V  tts=T  tdur=D  stack=outer;inner  task=yes
 //	name=N bp=e              of s, t and f
+//	stream=yes               of M: the thread is a stream of a GPU
 //	out=ID in=ID step=ID     the event carries a flow of Chrome (FlowV2)
 //	flow=ID end=ID           the event carries a flow of Perfetto (FlowNative); several with commas
 //
@@ -104,6 +105,9 @@ func (p *parser) line(fields []string) error {
 	case "M":
 		if strings.Contains(fields[1], "/") {
 			p.b.SetThreadName(track, timeline.Nanos(ts), []byte(fields[2]))
+			if options["stream"] != "" {
+				p.b.SetStream(track)
+			}
 		} else {
 			p.b.SetProcessName(track, timeline.Nanos(ts), []byte(fields[2]))
 		}

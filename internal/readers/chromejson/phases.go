@@ -157,6 +157,9 @@ func (rd *reader) complete() (bool, error) {
 	}
 	out := rd.prepare(timeline.Slice, rd.thread())
 	out.Dur, out.Task = dur, chrome.IsTask(out.Name)
+	if isGPUWork(out.Category) {
+		rd.b.SetStream(out.Track)
+	}
 	at, used := rd.threadTime(fieldTts), rd.threadTime(fieldTdur)
 	if at == timeline.NoTime && used != timeline.NoTime {
 		// Perfetto's thread time is a point in time; a duration alone has no place there.
@@ -169,6 +172,18 @@ func (rd *reader) complete() (bool, error) {
 	rd.endStackOfComplete()
 	rd.sampling()
 	return true, rd.send()
+}
+
+// isGPUWork reports whether a slice of a category is work of a GPU, in the words of PyTorch's profiler.
+func isGPUWork(category []byte) bool {
+	if len(category) > len("gpu_user_annotation") {
+		return false // a switch would copy a long text
+	}
+	switch string(category) {
+	case "kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation":
+		return true
+	}
+	return false
 }
 
 // threadEvent adds a B, an E or an instant of a thread.
