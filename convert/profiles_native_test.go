@@ -233,14 +233,14 @@ func TestProfilesBesideOtherSamples(t *testing.T) {
 		weights     []uint64
 		problems    string
 	}{
-		{"Perfetto", native(t, profile...), `source: "legacy_v8" primary_descriptor { name: "time" unit: UNIT_NANOSECONDS }`, []uint64{10_000, 10_000}, ""},
+		{"Perfetto", native(t, profile...), `source: "legacy_v8" primary_descriptor { name: "time (ns)" unit: UNIT_NANOSECONDS }`, []uint64{10_000, 10_000}, ""},
 		{
 			"Perfetto, beside linux.perf", native(t, append([]string{perf}, profile...)...),
 			`source: "linux.perf" primary_descriptor { name: "samples" unit: UNIT_COUNT }`, []uint64{1, 1, 1}, "profile_weight_dropped×2",
 		},
 		{
 			"JSON", "[" + head(2, 100, "1", "") + "," + piece(150, "1") + "]",
-			`source: "legacy_v8" primary_descriptor { name: "time" unit: UNIT_NANOSECONDS }`, []uint64{10_000, 10_000}, "",
+			`source: "legacy_v8" primary_descriptor { name: "time (ns)" unit: UNIT_NANOSECONDS }`, []uint64{10_000, 10_000}, "",
 		},
 		{
 			"JSON, beside an event with a stack", `[{"ph":"P","name":"tick","pid":1,"tid":2,"ts":90,"stack":["g"]},` + head(2, 100, "1", "") + "," + piece(150, "1") + "]",

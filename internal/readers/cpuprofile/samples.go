@@ -7,8 +7,9 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// Samples describes the samples that AddSamples adds: Perfetto knows V8's profiles by this source.
-var Samples = timeline.SampleDescription{Source: "legacy_v8", Counter: "time", Unit: timeline.SampleUnitNanos}
+// Samples describes the samples that AddSamples adds: Perfetto knows V8's profiles by this source. Its viewer shows the name of
+// what samples weigh, and not the unit.
+var Samples = timeline.SampleDescription{Source: "legacy_v8", Counter: "time (ns)", Unit: timeline.SampleUnitNanos}
 
 // AddSamples adds all samples with the stacks that V8 saw. The weight of a sample is the time to the next one. A garbage
 // collection has the stack of the sample before it below.

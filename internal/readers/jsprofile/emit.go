@@ -28,7 +28,7 @@ type writer struct {
 }
 
 // Samples describes the samples of profiles: they weigh the time that they stand for.
-var Samples = timeline.SampleDescription{Source: "js_self_profiling", Counter: "time", Unit: timeline.SampleUnitNanos}
+var Samples = timeline.SampleDescription{Source: "js_self_profiling", Counter: "time (ns)", Unit: timeline.SampleUnitNanos}
 
 // countCounter is what samples count that weigh no time, as writers call it.
 var countCounter = []byte("samples")
