@@ -25,6 +25,10 @@ func (rd *reader) counter() error {
 	}
 	rd.buf = append(rd.buf, ' ')
 	prefix := len(rd.buf)
+	key := timeline.CounterKey{}
+	if string(ev.get(fieldCat).name()) == hardwareCounters {
+		metricUnit(&key, ev.get(fieldName).name())
+	}
 	members := rd.counterMembers(args.text)
 	for _, m := range members {
 		number, ok := counterValue(m.value)
@@ -34,7 +38,8 @@ func (rd *reader) counter() error {
 		}
 		rd.counterNumber(m)
 		rd.buf = append(rd.buf[:prefix], m.key...)
-		if err := rd.addCounter(process, &timeline.CounterKey{Name: rd.buf}, number); err != nil {
+		key.Name = rd.buf
+		if err := rd.addCounter(process, &key, number); err != nil {
 			return err
 		}
 	}
@@ -42,6 +47,40 @@ func (rd *reader) counter() error {
 		rd.problem(problem.CounterWithoutValues, "")
 	}
 	return nil
+}
+
+// hardwareCounters is the category of the counters of GPUs that PyTorch records, which have the names of NVIDIA's metrics.
+const hardwareCounters = "hardware_counters"
+
+// metricUnit sets the unit of a metric, as far as its name says it (section 13).
+//
+//	dram__bytes_read.sum.per_second
+func metricUnit(key *timeline.CounterKey, name []byte) {
+	metric, rollup, _ := bytes.Cut(name, []byte("."))
+	_, quantity, _ := bytes.Cut(metric, []byte("__"))
+	rollup, derived, _ := bytes.Cut(rollup, []byte("."))
+	switch string(rollup) {
+	case "sum", "avg", "min", "max":
+	case "pct":
+		key.UnitName = "%"
+		return
+	default:
+		return
+	}
+	isBytes := false
+	for word := range bytes.SplitSeq(quantity, []byte("_")) {
+		isBytes = isBytes || string(word) == "bytes"
+	}
+	switch {
+	case bytes.HasPrefix(derived, []byte("pct_of_peak_")):
+		key.UnitName = "%"
+	case isBytes && len(derived) == 0:
+		key.Unit = timeline.UnitBytes
+	case isBytes && string(derived) == "per_second":
+		key.UnitName = "bytes/s"
+	case bytes.HasPrefix(quantity, []byte("cycles_")) && len(derived) == 0:
+		key.UnitName = "cycles"
+	}
 }
 
 // counterMember is one of the values of a counter event.
