@@ -170,7 +170,8 @@ func sampledWork(t *testing.T, input []byte, opts convert.Options) *sampledOf {
 func asJSON(t *testing.T, native []byte) []byte {
 	t.Helper()
 	marks := legacyMarks(t, native)
-	tl, err := load(t.Context(), bytes.NewReader(native), eventsOnly)
+	events, _ := convertTrace(t, native, eventsOnly) // Open makes samples of the events of profiles
+	tl, err := load(t.Context(), bytes.NewReader(events), convert.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
