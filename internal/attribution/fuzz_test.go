@@ -110,7 +110,7 @@ func busyTime(t *testing.T, tl *timeline.Timeline, window options.Window) (total
 	err := tl.Occurrences(context.Background(), false, func(group []timeline.Head) error {
 		for i := range group {
 			o := &group[i]
-			if o.Kind == timeline.ItemBegin && o.End != timeline.NoTime && places[o.Track].Place == evidence.PlaceThread {
+			if o.Kind == timeline.ItemBegin && o.End != timeline.NoTime && !o.DidNotEnd && places[o.Track].Place == evidence.PlaceThread {
 				spans[places[o.Track].Thread] = append(spans[places[o.Track].Thread], span{o.TS, o.End})
 			}
 		}
