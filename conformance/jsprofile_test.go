@@ -202,7 +202,7 @@ func checkWeights(t *testing.T, packets []*pb.TracePacket, covered int64) {
 	var sum uint64
 	for _, packet := range packets {
 		if d := packet.GetTracePacketDefaults().GetStackSampleDefaults(); d != nil {
-			want := `source:"js_self_profiling" name:"time" unit:UNIT_NANOSECONDS`
+			want := `source:"js_self_profiling" name:"time (ns)" unit:UNIT_NANOSECONDS`
 			primary := d.GetPrimaryDescriptor()
 			if got := fmt.Sprintf("source:%q name:%q unit:%v", d.GetSource(), primary.GetName(), primary.GetUnit()); got != want {
 				t.Errorf("samples are %s; want %s", got, want)
