@@ -24,7 +24,7 @@ type verifySequence struct {
 	hasThread bool
 
 	// Call stacks and frames that were looked through since the sequence started anew: each is reported once.
-	checkedStacks, checkedFrames map[uint64]bool
+	checkedStacks, checkedFrames, checkedMappings map[uint64]bool
 }
 
 // packet checks one packet: its structure, then the state of its sequence, its time, its payload.
@@ -101,7 +101,7 @@ func (v *verifier) checkSequence() *verifySequence {
 	switch {
 	case f.Cleared:
 		seq.started, seq.lost = true, false
-		seq.checkedStacks, seq.checkedFrames = nil, nil
+		seq.checkedStacks, seq.checkedFrames, seq.checkedMappings = nil, nil, nil
 	case f.Dropped:
 		seq.lost = true
 	}

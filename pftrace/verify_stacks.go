@@ -9,7 +9,7 @@ import (
 )
 
 // useCallstack checks an interned call stack that an event or sample uses: everything that it refers to, through frames
-// and mappings, must be defined by now. Each stack and each frame is looked through once.
+// and mappings, must be defined by now. Each stack, frame and mapping is looked through once.
 func (v *verifier) useCallstack(seq *verifySequence, iid uint64) {
 	stack, ok := v.useInterned(seq, message.InternedCallstacks, iid)
 	if !ok || seq.checkedStacks[iid] {
@@ -47,7 +47,14 @@ func (v *verifier) useFrame(seq *verifySequence, iid uint64) {
 }
 
 func (v *verifier) useMapping(seq *verifySequence, iid uint64) {
-	mapping, _ := v.useInterned(seq, message.InternedMappings, iid)
+	mapping, ok := v.useInterned(seq, message.InternedMappings, iid)
+	if !ok || seq.checkedMappings[iid] {
+		return
+	}
+	if seq.checkedMappings == nil {
+		seq.checkedMappings = make(map[uint64]bool)
+	}
+	seq.checkedMappings[iid] = true
 	var m message.Mapping
 	v.parsed(m.Parse(mapping))
 	v.useInterned(seq, message.InternedBuildIDs, m.BuildIDIID())

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/weft-trace/weft/internal/flowbind"
 	"github.com/weft-trace/weft/internal/problem"
@@ -274,7 +273,10 @@ func (b *Builder) addFlows(ev *Event) error {
 	end := timeline.FlowEvent{
 		Space: timeline.FlowV2, Binding: timeline.BindCarrier, Track: timeline.TrackID(ev.Track), Event: b.event, TS: timeline.Nanos(ev.Time),
 	}
-	added := make(map[FlowID]bool, len(ev.FlowsIn)+len(ev.FlowsOut))
+	added := make(map[FlowID]bool, len(ev.FlowsIn)+len(ev.FlowsOut)) // false: it leads on, and is to be added
+	for _, id := range ev.FlowsOut {
+		added[id] = false
+	}
 	add := func(id FlowID, role timeline.FlowRole) error {
 		if added[id] {
 			return nil
@@ -285,7 +287,7 @@ func (b *Builder) addFlows(ev *Event) error {
 	}
 	for _, in := range ev.FlowsIn {
 		role := timeline.FlowEnd
-		if slices.Contains(ev.FlowsOut, in.ID) {
+		if _, on := added[in.ID]; on {
 			role = timeline.FlowContinue
 		}
 		if err := add(in.ID, role); err != nil {

@@ -230,7 +230,7 @@ var kinds = [numKinds]struct {
 	CompleteWithoutDuration: {"complete_without_duration", Lost, "A complete event has no duration; weft dropped it."},
 	SliceNegativeDuration:   {"slice_negative_duration", Lost, "A slice has a negative duration; weft dropped it."},
 	BeginClosedByParent:     {"begin_closed_by_parent", Repaired, "A slice has no end but its parent does; weft ended it with the parent."},
-	BeginClosedByNext:       {"begin_closed_by_next", Repaired, "A task has no end; weft ended it where the next task of its thread begins."},
+	BeginClosedByNext:       {"begin_closed_by_next", Repaired, "A task has no end; weft ended it where the next task of its name begins on the thread."},
 	SliceDepthLimit:         {"slice_depth_limit", Repaired, "A slice is nested deeper than 512 levels (64 in Firefox profiles); weft moved it to a lane."},
 	BeginWithoutEnd:         {"begin_without_end", Info, "A slice has no end; weft left it open."},
 	SliceOverlapMoved:       {"slice_overlap_moved", Info, "A slice overlaps another without nesting; weft moved it to a lane."},
@@ -346,7 +346,7 @@ var kinds = [numKinds]struct {
 	PacketMissingTimestamp: {"packet_missing_timestamp", Lost, "An event packet has no timestamp; weft dropped it."},
 	PacketUnresolvedClock:  {"packet_unresolved_clock", Lost, "A timestamp uses a clock that no snapshot defines; weft dropped the packet."},
 	InternedIDUnknown:      {"interned_id_unknown", Repaired, "A packet refers to an interned id that was never defined; its text is missing."},
-	TrackRoleInvalid:       {"track_role_invalid", Info, "What weft wrote of a track is damaged; weft reads the track as one of another producer."},
-	PageInvalid:            {"page_invalid", Info, "What weft wrote of a page is damaged; weft leaves the page out."},
+	TrackRoleInvalid:       {"track_role_invalid", Info, "weft's data about a track is damaged; weft reads the track as one of another producer."},
+	PageInvalid:            {"page_invalid", Info, "weft's data about a page is damaged; weft leaves the page out."},
 	TrackIDReused:          {"track_id_reused", Repaired, "A process or thread has a second track uuid; weft moved the events of the second to a separate track."},
 }

@@ -223,14 +223,15 @@ func (m *matcher) record(r *record, inMemory bool) error {
 	if row.kind == AsyncTrack {
 		scope = m.t.table.asyncs[row.index].group
 	}
-	if r.flags&flagTask != 0 && (r.kind == Begin || r.kind == Slice) {
+	task := r.flags&flagTask != 0 && row.kind == ThreadTrack
+	if task && (r.kind == Begin || r.kind == Slice) {
 		m.nextTask(r, scope)
 	}
 	switch r.kind {
 	case Begin:
 		o := openBegin{
 			name: r.name, category: r.category, event: r.event, track: r.track, ts: r.ts, ordinal: m.ordinal,
-			task: r.flags&flagTask != 0, next: NoTime,
+			task: task, next: NoTime,
 		}
 		if inMemory {
 			o.record = r

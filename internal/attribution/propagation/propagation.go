@@ -429,7 +429,7 @@ func (p *pass) instant(o *timeline.Head, place *evidence.Track, list []evidence.
 		}
 	case e.Kind == evidence.Sends || e.Kind == evidence.Receives || e.Kind == evidence.Finishes:
 		p.request(o, thread, list, e)
-	case e.Kind == evidence.Handles && p.opts.Has(trees.ViaRequest): // where nothing is in effect, see stamper.instant
+	case e.Kind == evidence.Handles && p.opts.Has(trees.ViaRequest): // where nothing is in effect, see pass.instant in package cost
 		for _, b := range p.requests[e.Node].Entries {
 			b.ordinal, b.Via = o.Ordinal, trees.ViaRequest
 			if err := p.out.Add(b); err != nil {

@@ -14,11 +14,12 @@ import (
 
 // sequenceStacks remembers what the interned call stacks and frames of a sequence are in the timeline.
 type sequenceStacks struct {
-	of     *pfwire.Interned // the interned data that the ids belong to
-	stacks map[uint64]timeline.CallstackID
-	frames map[uint64]timeline.FrameID
-	list   []timeline.FrameID // scratch
-	iids   []uint64           // scratch
+	of       *pfwire.Interned // the interned data that the ids belong to
+	stacks   map[uint64]timeline.CallstackID
+	frames   map[uint64]timeline.FrameID
+	mappings map[uint64]mappedFile
+	list     []timeline.FrameID // scratch
+	iids     []uint64           // scratch
 }
 
 // sequenceStacks returns the memory of the current sequence, emptied if the sequence has started anew.
@@ -26,9 +27,10 @@ func (r *reader) sequenceStacks() *sequenceStacks {
 	s := r.stacks[r.seq]
 	if s == nil || s.of != r.seq.Interned {
 		s = &sequenceStacks{
-			of:     r.seq.Interned,
-			stacks: make(map[uint64]timeline.CallstackID),
-			frames: make(map[uint64]timeline.FrameID),
+			of:       r.seq.Interned,
+			stacks:   make(map[uint64]timeline.CallstackID),
+			frames:   make(map[uint64]timeline.FrameID),
+			mappings: make(map[uint64]mappedFile),
 		}
 		r.stacks[r.seq] = s
 	}
@@ -101,7 +103,7 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 		File:     string(r.internedText(message.InternedSourcePaths, m.SourcePathIID())),
 		Line:     int64(m.Line()), Column: int64(m.Column()), Address: m.RelPC(),
 	}
-	mapped := r.mapping(m.MappingIID())
+	mapped := r.mapping(s, m.MappingIID())
 	// In streaming profiles of weft the mapping repeats the file, and the address tells frames apart only.
 	repeats := m.MappingIID() != 0 && !mapped.hasAddresses && (mapped.path == "" || mapped.path == "/"+f.File)
 	if f.File == "" {
@@ -130,10 +132,16 @@ type mappedFile struct {
 	hasAddresses bool   // it is one build of a binary, or has a place in memory
 }
 
+// maxMappingPath bounds the path of a mapping, whose parts may be interned texts of any length, as often as a packet has room.
+const maxMappingPath = 64 << 10
+
 // mapping returns an interned mapping. Its path is interned part by part.
-func (r *reader) mapping(iid uint64) (f mappedFile) {
+func (r *reader) mapping(s *sequenceStacks, iid uint64) (f mappedFile) {
 	msg, ok := r.interned(message.InternedMappings, iid)
 	if !ok {
+		return f
+	}
+	if f, ok := s.mappings[iid]; ok {
 		return f
 	}
 	var m message.Mapping
@@ -142,12 +150,20 @@ func (r *reader) mapping(iid uint64) (f mappedFile) {
 	}
 	id, _ := r.interned(message.InternedBuildIDs, m.BuildIDIID())
 	f.buildID, f.hasAddresses = hex.EncodeToString(id), m.HasPlace() || m.BuildIDIID() != 0
-	for _, part := range m.AppendPathIIDs(nil) {
-		f.path += "/" + string(r.internedText(message.InternedMappingPaths, part))
+	var path []byte
+	for _, iid := range m.AppendPathIIDs(nil) {
+		part := r.internedText(message.InternedMappingPaths, iid)
+		if len(path)+1+len(part) > maxMappingPath {
+			r.notConverted("Mapping field 7")
+			break
+		}
+		path = append(append(path, '/'), part...)
 	}
+	f.path = string(path)
 	if m.IsRelative() {
 		f.path = strings.TrimPrefix(f.path, "/")
 	}
+	s.mappings[iid] = f
 	return f
 }
 
