@@ -22,36 +22,47 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// forEachRecording runs a test with every recording of testdata that is not damaged.
+// shortInput is the size up to which tests of all recordings take one with -short, which the race detector runs with.
+const shortInput = 128 << 10
+
+// takes reports whether a test of recordings takes one of this size.
+func takes(t *testing.T, path string) bool {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size() < shortInput || info.Size() < 8<<20 && !testing.Short()
+}
+
+// forEachRecording runs a test with every recording of testdata that is not damaged; with -short only with the small ones.
 func forEachRecording(t *testing.T, fn func(t *testing.T, data []byte)) {
 	testdata := filepath.Join(recording.Testdata(t), "traces")
 	for _, path := range recordings(t, testdata) {
-		if !damaged(path) {
+		if !damaged(path) && takes(t, path) {
 			runRecording(t, testdata, path, fn)
 		}
 	}
 }
 
-// forEachInput runs a test with every recording, the damaged ones and those of the shared folder included; the larger ones of these
-// only without -short.
+// forEachInput runs a test with every recording, the damaged ones and those of the shared folder included; with -short only with
+// the small ones of testdata.
 func forEachInput(t *testing.T, fn func(t *testing.T, data []byte)) {
 	testdata := filepath.Join(recording.Testdata(t), "traces")
 	names := map[string]bool{}
 	for _, path := range recordings(t, testdata) {
 		names[recording.Name(path)] = true
-		runRecording(t, testdata, path, fn)
+		if takes(t, path) {
+			runRecording(t, testdata, path, fn)
+		}
 	}
 	shared, ok := recording.Shared()
-	if !ok {
+	if !ok || testing.Short() {
 		return
 	}
 	shared = filepath.Join(shared, "traces")
 	for _, path := range recordings(t, shared) {
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !names[recording.Name(path)] && (info.Size() < 1<<20 || info.Size() < 8<<20 && !testing.Short()) {
+		if !names[recording.Name(path)] && takes(t, path) {
 			runRecording(t, shared, path, fn)
 		}
 	}
