@@ -362,7 +362,7 @@ func (j *recordJob) say(format string, args ...any) {
 	}
 }
 
-// failure returns why there is no trace, nil if there is one.
+// failure returns why the trace is missing, or nil if it was written.
 func (j *recordJob) failure(end *tracer.End, convertErr error) error {
 	name := j.tracer.Script.Tracer
 	switch {

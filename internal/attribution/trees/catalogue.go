@@ -325,7 +325,7 @@ func (c *Catalogue) classified(logical NodeID, ts timeline.Nanos) (class string,
 	return c.Classes[logical], logical
 }
 
-// scopeWords stand before the ids of contexts for want of a class, where the ids alone are but numbers.
+// scopeWords stand before numeric ids of contexts that have no class.
 var scopeWords = map[string]string{ScopeIsolate: "isolate", ScopeGraphics: "frame", ScopeTab: "tab"}
 
 // Label is how a context is called: its url, else its class and id, else its id (attribution.md, What is written).
