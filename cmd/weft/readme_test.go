@@ -87,7 +87,9 @@ func checkPage(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	copyTree(t, filepath.Join(root, "testdata", "traces", "chrome"), dir)
+	for _, producer := range []string{"chrome", "pytorch"} {
+		copyTree(t, filepath.Join(root, "testdata", "traces", producer), dir)
+	}
 	t.Chdir(dir)
 	page := filepath.Join(root, "docs", name)
 	commands := readmeCommands(t, page)

@@ -119,6 +119,9 @@ func reportCommand(env *environment) *cli.Command {
 	for _, r := range eventReports() {
 		describe(r.name, r.usage, r.example)
 	}
+	for _, r := range answerReports() {
+		describe(r.name, r.usage, r.example)
+	}
 	describe(costReport, "what each page, frame, script, input event or other context costs",
 		"weft report cost --type script --by category --from 1.5s --to 2s trace.json")
 	return &cli.Command{
@@ -141,12 +144,14 @@ events. docs/reports.md and docs/attribution.md define the numbers.
 			if err != nil {
 				return err
 			}
-			events := eventReports()
+			events, answers := eventReports(), answerReports()
 			switch i := which - len(reports); {
 			case i < 0:
 				return runReport(c, env, which)
 			case i < len(events):
 				return runEventReport(c, env, &events[i])
+			case i < len(events)+len(answers):
+				return runAnswerReport(c, env, &answers[i-len(events)])
 			}
 			return runCostReport(c, env)
 		},
@@ -201,7 +206,8 @@ func rowLimit(c *cli.Context) int {
 	return c.Int("top")
 }
 
-// whichReport returns the index of the report that is asked for, among those on samples, those on slices, and that of costs.
+// whichReport returns the index of the report that is asked for, among those on samples, those on slices, those of a whole trace, and that of
+// costs.
 // The error is one of the command line.
 func whichReport(c *cli.Context) (int, error) {
 	var names []string
@@ -210,6 +216,10 @@ func whichReport(c *cli.Context) (int, error) {
 	}
 	events := eventReports()
 	for _, r := range events {
+		names = append(names, r.name)
+	}
+	answers := answerReports()
+	for _, r := range answers {
 		names = append(names, r.name)
 	}
 	names = append(names, costReport)
@@ -229,6 +239,8 @@ func whichReport(c *cli.Context) (int, error) {
 		return 0, usagef("--json and --csv cannot be combined")
 	case names[which] == costReport:
 		return which, checkCostFlags(c)
+	case which >= len(reports)+len(events):
+		return which, checkAnswerFlags(c, &answers[which-len(reports)-len(events)])
 	case which >= len(reports):
 		return which, checkEventFlags(c, &events[which-len(reports)])
 	}

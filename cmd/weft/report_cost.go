@@ -25,7 +25,7 @@ func costFlags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "type", Usage: "print the table of one context `TYPE`: frame, page, script, entity, input, process, thread, …",
 			DefaultText: "a table per context type"},
-		&cli.StringFlag{Name: "by", Value: "context", Usage: "group rows by `WHAT`: context, page, class, entity or type, and split them by process, thread or category, as in page,category"},
+		&cli.StringFlag{Name: "by", Value: "context", Usage: "group rows by `WHAT`: context, page, class, entity or type, and split them by process, thread or category, as in page,category. For slices: name, category, thread, process or an argument", DefaultText: "context; name for slices"},
 		&cli.StringFlag{Name: "from", Usage: "count from `TIME` after the start of the trace: 1.5s, 300ms", DefaultText: "the start"},
 		&cli.StringFlag{Name: "to", Usage: "count up to `TIME` after the start of the trace", DefaultText: "the end"},
 		&cli.StringFlag{Name: "charge", Value: "exact", Usage: "charge the contexts that are active at each moment (`HOW` exact) or at the begin of each slice (begin)"},

@@ -223,9 +223,12 @@ func writeCSV(w io.Writer, threads []threadTables, form *table, index int) error
 	return out.Error()
 }
 
+// threadHead are the columns that a table of a thread has first in the CSV form.
+var threadHead = [...]string{"process", "pid", "thread", "tid"}
+
 // csvHead returns the names of the columns of the CSV form.
 func (t *table) csvHead() []string {
-	head := []string{"process", "pid", "thread", "tid"}
+	head := threadHead[:]
 	for _, c := range t.columns {
 		if c.count != "" {
 			head = append(head, c.count)

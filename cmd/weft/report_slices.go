@@ -1,0 +1,273 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// slicesReport is the report on all slices.
+func slicesReport() answerReport {
+	return answerReport{
+		name: "slices", usage: "count, total, self, percentiles and worst of all slices, by name; GPU kernels, streams and training steps",
+		example: "weft report slices --by category trace.json",
+		flags:   []string{"by", "table"},
+		main:    report.ThreadSlices.String(),
+		forms:   slicesTables(&report.Slices{}),
+		make:    makeSlicesReport,
+		check: func(c *cli.Context) error {
+			_, err := slicesBy(c)
+			return err
+		},
+	}
+}
+
+// sliceGroupings are the values of --by. Others name an argument.
+var sliceGroupings = map[string]report.GroupSlices{
+	"name": report.ByName, "category": report.ByCategory, "thread": report.ByThread, "process": report.ByProcess,
+}
+
+// slicesBy reads --by.
+func slicesBy(c *cli.Context) (opts report.SliceOptions, err error) {
+	if !c.IsSet("by") {
+		return opts, nil
+	}
+	text := c.String("by")
+	if by, known := sliceGroupings[text]; known {
+		opts.By = by
+		return opts, nil
+	}
+	opts.By, opts.Argument = report.ByArgument, strings.TrimPrefix(text, "args.")
+	if opts.Argument == "" {
+		return opts, usagef("--by: slices are grouped by name, category, thread, process or an argument, such as data.type")
+	}
+	return opts, nil
+}
+
+func makeSlicesReport(c *cli.Context, tl *timeline.Timeline) (*answer, error) {
+	opts, err := slicesBy(c)
+	if err != nil {
+		return nil, err
+	}
+	r, err := report.CollectSlices(c.Context, tl, opts)
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{summary: slicesSummary(r), hidden: []string{"states"}, json: slicesJSON(r, rowLimit(c), c.String("table"))}
+	switch {
+	case len(r.Groups) == 0:
+		a.nothing = "this trace has no slices; weft report samples shows what its samples say, if it has any"
+	case opts.By == report.ByArgument && !slices.ContainsFunc(r.Groups, func(g report.SliceGroup) bool { return g.Name != "" }):
+		return nil, usagef("--by: no slice has an argument %q; slices are also grouped by name, category, thread or process", opts.Argument)
+	}
+	a.tables = slicesTables(r)
+	for i := range a.tables {
+		if t := &a.tables[i]; c.IsSet("by") && t.columns[0].name == "name" {
+			t.columns[0].title = printable(c.String("by"))
+		}
+		a.tables[i].limit(rowLimit(c))
+	}
+	if r.Others > 0 {
+		a.notes = append(a.notes, fmt.Sprintf("too many groups: %d slices are in rows called %s", r.Others, report.OthersGroup))
+	}
+	if r.UncountedWork > 0 {
+		a.notes = append(a.notes, fmt.Sprintf("too many streams or steps: %d slices are missing in the tables of devices, streams and steps", r.UncountedWork))
+	}
+	return a, nil
+}
+
+// limit cuts a table to a number of rows and says so; 0: all.
+func (t *table) limit(rows int) {
+	if all := len(t.rows); rows > 0 && all > rows {
+		t.rows = t.rows[:rows]
+		t.note = more(rows, all, "rows")
+	}
+}
+
+// slicesSummary says what the tables are about.
+func slicesSummary(r *report.Slices) []string {
+	line := fmt.Sprintf("%s in %s ms", count(int(r.Slices), "slice"), millis(r.End-r.Start))
+	if r.Unfinished > 0 {
+		line += fmt.Sprintf("; %d never end and take no time", r.Unfinished)
+	}
+	lines := []string{line}
+	if j := r.Job; j != nil {
+		line := fmt.Sprintf("rank %d", j.Rank)
+		if j.WorldSize > 0 {
+			line += fmt.Sprintf(" of %d", j.WorldSize)
+		}
+		if j.Backend != "" {
+			line += ", communication by " + printable(j.Backend)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// slicesJSON returns the lines of the JSON form: the summary, and the rows of all tables or the one of a name.
+func slicesJSON(r *report.Slices, limit int, only string) []any {
+	lines := []any{struct {
+		Table string `json:"table"`
+		*report.Slices
+	}{"summary", r}}
+	rows := map[string]int{}
+	add := func(table string, row any) {
+		if rows[table]++; (only == "" || only == table) && (limit == 0 || rows[table] <= limit) {
+			lines = append(lines, row)
+		}
+	}
+	for i := range r.Steps {
+		add("steps", struct {
+			Table string `json:"table"`
+			*report.Step
+		}{"steps", &r.Steps[i]})
+	}
+	for i := range r.Devices {
+		add("devices", struct {
+			Table string `json:"table"`
+			*report.Device
+		}{"devices", &r.Devices[i]})
+	}
+	for i := range r.Streams {
+		add("streams", struct {
+			Table string `json:"table"`
+			*report.Stream
+		}{"streams", &r.Streams[i]})
+	}
+	for i := range r.Groups {
+		add(r.Groups[i].Kind.String(), &r.Groups[i])
+	}
+	return lines
+}
+
+// The widths of names in text.
+const (
+	nameWidth  = 44
+	placeWidth = 24
+)
+
+func slicesTables(r *report.Slices) []table {
+	return []table{
+		devicesTable(r), streamsTable(r), stepsTable(r),
+		groupsTable(r, report.Kernels, "kernels, by self time"),
+		groupsTable(r, report.Copies, "copies and fills of device memory, by self time"),
+		groupsTable(r, report.Operators, "operators, by self time"),
+		groupsTable(r, report.ThreadSlices, "slices on threads, by self time"),
+		groupsTable(r, report.AsyncSlices, "slices on tracks of their own (asynchronous; they overlap), by self time"),
+		groupsTable(r, report.StateSlices, "states of threads, by self time"),
+	}
+}
+
+// groupsTable is the table of one kind of slices.
+func groupsTable(r *report.Slices, kind report.SliceKind, title string) table {
+	out := table{name: kind.String(), title: title, columns: []column{
+		texts("name", "name"), counts("count", "count"), counts("unfinished", ""), times("self_ns", "self ms"), times("total_ns", "total ms"),
+		times("mean_ns", "mean ms"), times("p50_ns", "p50 ms"), times("p95_ns", "p95 ms"), times("p99_ns", "p99 ms"), times("max_ns", "max ms"),
+		times("cpu_ns", ""), texts("max_ts_ns", "max at"), texts("max_process", ""), texts("max_pid", ""), texts("max_thread", "max on"), texts("max_tid", ""),
+	}}
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		if g.Kind != kind {
+			continue
+		}
+		cpu, at, on := cell{absent: true}, cell{}, report.ThreadID{}
+		if g.CPU != nil {
+			cpu = timeCell(*g.CPU)
+			out.columns[10].title = "CPU ms"
+		}
+		if g.MaxAt != nil {
+			at, on = momentCell(*g.MaxAt, r.Start), *g.MaxOn
+		}
+		out.rows = append(out.rows, []cell{
+			nameCell(g.Name, nameWidth), countCell(g.Count), countCell(g.Unfinished), timeCell(g.Self), timeCell(g.Total),
+			timeCell(g.Mean), timeCell(g.P50), timeCell(g.P95), timeCell(g.P99), timeCell(g.Max), cpu,
+			at, textCell(on.Process), textCell(on.PID.Number()), placeCell(&on), textCell(on.TID.Number()),
+		})
+	}
+	if kind == report.Copies {
+		out.columns = append(out.columns, counts("bytes", "bytes"))
+		for i, k := 0, 0; i < len(r.Groups); i++ {
+			if r.Groups[i].Kind == kind {
+				out.rows[k] = append(out.rows[k], countCell(r.Groups[i].Bytes))
+				k++
+			}
+		}
+	}
+	return out
+}
+
+// placeCell says where something happened: for people in short, with the number by which --thread finds it.
+func placeCell(t *report.ThreadID) cell {
+	c := cell{text: t.Thread}
+	if t.Thread == "" && !t.TID.HasNumber() {
+		c.short = elideTo(t.PID.Title(t.Process, "pid"), placeWidth)
+		return c
+	}
+	c.short = strings.TrimSpace(elideTo(t.Thread, placeWidth))
+	switch number := t.TID.Number(); {
+	case c.short == "":
+		c.short = "tid " + number
+	case !strings.Contains(c.short, number):
+		c.short += " " + number
+	}
+	return c
+}
+
+func stepsTable(r *report.Slices) table {
+	out := table{name: "steps", title: "steps, in the order of time", columns: []column{
+		texts("name", "step"), texts("ts_ns", "at"), times("dur_ns", "ms"), times("device_busy_ns", "devices busy ms"), shares("busy"),
+		texts("process", ""), texts("pid", ""), texts("thread", "thread"), texts("tid", ""),
+	}}
+	devices := timeline.Nanos(max(len(r.Devices), 1))
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		out.rows = append(out.rows, []cell{
+			nameCell(s.Name, nameWidth), momentCell(s.Start, r.Start), timeCell(s.Duration), timeCell(s.DeviceBusy), shareCell(s.DeviceBusy/devices, s.Duration),
+			textCell(s.Process), textCell(s.PID.Number()), placeCell(&s.ThreadID), textCell(s.TID.Number()),
+		})
+	}
+	return out
+}
+
+func devicesTable(r *report.Slices) table {
+	out := table{name: "devices", title: "devices: what they did between the first and the last work on any of them", columns: []column{
+		counts("device", "device"), texts("name", "model"), counts("kernels", "kernels"), counts("copies", "copies"), times("window_ns", ""),
+		times("busy_ns", "busy ms"), shares("busy"), times("idle_ns", "idle ms"), shares("idle"),
+		times("compute_ns", "compute ms"), times("communication_ns", "communication ms"), times("copy_ns", "copy ms"), times("hidden_ns", "hidden ms"),
+		counts("bytes", ""), texts("process", ""), texts("pid", ""),
+	}}
+	for i := range r.Devices {
+		d := &r.Devices[i]
+		out.rows = append(out.rows, []cell{
+			countCell(d.Device), {text: d.Name, short: elideTo(d.Name, placeWidth)}, countCell(d.Kernels), countCell(d.Copies), timeCell(d.Window),
+			timeCell(d.Busy), shareCell(d.Busy, d.Window), timeCell(d.Idle), shareCell(d.Idle, d.Window),
+			timeCell(d.Compute), timeCell(d.Communication), timeCell(d.Copy), timeCell(d.Hidden),
+			countCell(d.Bytes), textCell(d.Process), textCell(d.PID.Number()),
+		})
+	}
+	return out
+}
+
+func streamsTable(r *report.Slices) table {
+	out := table{name: "streams", title: "streams of devices", columns: []column{
+		texts("process", ""), texts("pid", ""), texts("thread", "stream"), texts("tid", ""), counts("device", "device"),
+		counts("kernels", "kernels"), counts("copies", "copies"), times("window_ns", ""), times("busy_ns", "busy ms"), shares("busy"),
+		times("idle_ns", "idle ms"), shares("idle"), times("overlap_ns", "overlap ms"), shares("overlap"),
+		times("longest_idle_ns", "longest idle ms"), texts("longest_idle_ts_ns", "at"),
+	}}
+	for i := range r.Streams {
+		s := &r.Streams[i]
+		out.rows = append(out.rows, []cell{
+			textCell(s.Process), textCell(s.PID.Number()), placeCell(&s.ThreadID), textCell(s.TID.Number()), countCell(s.Device),
+			countCell(s.Kernels), countCell(s.Copies), timeCell(s.Window), timeCell(s.Busy), shareCell(s.Busy, s.Window),
+			timeCell(s.Idle), shareCell(s.Idle, s.Window), timeCell(s.Overlap), shareCell(s.Overlap, s.Window),
+			timeCell(s.LongestIdle), momentCell(s.LongestIdleAt, r.Start),
+		})
+	}
+	return out
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/internal/recording"
+)
+
+// answersOf are the reports whose rows do not change when a recording is converted first, with flags.
+var answersOf = [][]string{{"slices"}, {"slices", "--by", "thread"}}
+
+// TestAnswersOfConversions holds reports on a Perfetto trace of weft against those on the recording that it was made of: line
+// for line the same.
+func TestAnswersOfConversions(t *testing.T) {
+	recordings := []string{
+		"chrome/chrome-devtools-tiny.json.gz", "chrome/chrome-ringbuffer.json.gz", "cpuprofile/node-v20-thread0.cpuprofile.gz",
+		"firefox/processed/ff-processed-tiny.json.gz", "node/node-v24-small-1-node_trace.json.gz", "perfetto/chrome-devtools-tiny.pftrace.gz",
+		"pytorch/pytorch-small.json.gz", "probes/dtrace-js.probelines.gz",
+	}
+	if !testing.Short() {
+		recordings = append(recordings, "chrome/chrome-devtools-small.json.gz", "chrome/chrome-everything-small.json.gz",
+			"firefox/gecko/ff-gecko-tiny.json.gz", "perfetto/chrome-paired-tiny.pftrace.gz")
+	}
+	for _, name := range recordings {
+		t.Run(name, func(t *testing.T) {
+			source := filepath.Join(recording.Testdata(t), "traces", filepath.FromSlash(name))
+			converted := filepath.Join(t.TempDir(), "converted.pftrace")
+			runWeft(t, "convert", "-o", converted, source)
+			for _, report := range answersOf {
+				args := append([]string{"report", "--json"}, report...)
+				want, got := string(runWeft(t, append(args, source)...)), string(runWeft(t, append(args, converted)...))
+				if want != got {
+					t.Errorf("%s: %s", strings.Join(report, " "), firstDifference(want, got))
+				}
+			}
+		})
+	}
+}
+
+// firstDifference returns the first lines in which two texts differ.
+func firstDifference(a, b string) string {
+	left, right := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range left {
+		if i >= len(right) || left[i] != right[i] {
+			return "line " + decimal(int64(i+1)) + "\n" + left[i] + "\n" + strings.Join(right[i:min(i+1, len(right))], "")
+		}
+	}
+	return "the second one has more lines"
+}

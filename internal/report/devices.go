@@ -1,0 +1,365 @@
+package report
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Job is what the trace of one process of a distributed training says of its place among the others.
+type Job struct {
+	Rank      int64  `json:"rank"`
+	WorldSize int64  `json:"world_size,omitempty"` // number of ranks; 0: not known
+	Backend   string `json:"backend,omitempty"`    // of the communication: "nccl"
+}
+
+// Device says how busy a GPU or another device was. Its times do not count twice what several of its streams did at once.
+type Device struct {
+	Device  int64            `json:"device"`         // its number, by which the producer knows it
+	Name    string           `json:"name,omitempty"` // "NVIDIA H100 80GB HBM3"
+	Process string           `json:"process"`
+	PID     timeline.InputID `json:"pid"`
+	Kernels int64            `json:"kernels"`
+	Copies  int64            `json:"copies"` // of memory, and fills
+	Bytes   int64            `json:"bytes"`  // copied and filled, where slices say so
+
+	// Window is the time from the begin of the first work on any device of the trace to the end of the last, Busy that in
+	// which the device worked, Idle the rest.
+	Window timeline.Nanos `json:"window_ns"`
+	Busy   timeline.Nanos `json:"busy_ns"`
+	Idle   timeline.Nanos `json:"idle_ns"`
+	// Compute, Communication and Copy are the times with kernels that compute, with those that communicate, and with copies
+	// and fills. Hidden is the time of communication and copies during which the device computes as well.
+	Compute       timeline.Nanos `json:"compute_ns"`
+	Communication timeline.Nanos `json:"communication_ns"`
+	Copy          timeline.Nanos `json:"copy_ns"`
+	Hidden        timeline.Nanos `json:"hidden_ns"`
+}
+
+// Stream says how busy a stream of a device was.
+type Stream struct {
+	ThreadID
+	Device  int64          `json:"device"`
+	Kernels int64          `json:"kernels"`
+	Copies  int64          `json:"copies"`
+	Window  timeline.Nanos `json:"window_ns"` // as for Device
+	Busy    timeline.Nanos `json:"busy_ns"`
+	Idle    timeline.Nanos `json:"idle_ns"`
+	Overlap timeline.Nanos `json:"overlap_ns"` // with several slices at once
+	// LongestIdle is the longest time between two slices of the stream, which begins at LongestIdleAt.
+	LongestIdle   timeline.Nanos `json:"longest_idle_ns"`
+	LongestIdleAt timeline.Nanos `json:"longest_idle_ts_ns"`
+}
+
+// Step is one iteration of a training or inference, as PyTorch's profiler marks them.
+type Step struct {
+	Name string `json:"name"` // "ProfilerStep#4"
+	ThreadID
+	Start    timeline.Nanos `json:"ts_ns"`
+	Duration timeline.Nanos `json:"dur_ns"`
+	// DeviceBusy is the time in which the devices worked between begin and end of the step, all devices added up: what the
+	// step has launched may also run later.
+	DeviceBusy timeline.Nanos `json:"device_busy_ns"`
+}
+
+// Categories of PyTorch's profiler.
+const (
+	kernelCategory   = "kernel"
+	memcpyCategory   = "gpu_memcpy"
+	memsetCategory   = "gpu_memset"
+	operatorCategory = "cpu_op"
+	userCategory     = "user_annotation"
+	stepPrefix       = "ProfilerStep#"
+)
+
+// Limits of what is kept of devices.
+const (
+	maxDevices = 1 << 12 // and streams
+	maxSteps   = 1 << 16
+)
+
+// The kinds of work on a device, and on a stream, that may go on at the same time.
+const (
+	computing = iota
+	communicating
+	copying
+	workKinds
+)
+
+// deviceCounter finds out how busy devices are.
+type deviceCounter struct {
+	tl      *timeline.Timeline
+	wanted  *timeline.ArgSelection
+	devices []*deviceWork
+	streams []*streamWork
+	byID    map[deviceKey]*deviceWork
+	byTrack map[timeline.TrackID]*streamWork
+	steps   []Step
+	started []timeline.Nanos // by step: what devices had worked when it began
+	first   timeline.Nanos   // begin of the first work
+	last    timeline.Nanos   // end of the last
+
+	uncounted int64 // work and steps for which there is no room
+}
+
+// deviceKey is a device of a process: two files that were joined have devices of one number.
+type deviceKey struct {
+	process timeline.TrackID
+	number  int64
+}
+
+type deviceWork struct {
+	Device
+	busy busyTimes
+}
+
+type streamWork struct {
+	Stream
+	on          *deviceWork
+	until, next timeline.Nanos // the ends of the slices that end last and second to last
+	any         bool
+}
+
+// busyTimes adds up the times in which a device does what kinds of work. Work is given in the order of its begins, so all that
+// is known of the future is when each kind of work ends.
+type busyTimes struct {
+	any   bool
+	now   timeline.Nanos
+	until [workKinds]timeline.Nanos
+	spent [1 << workKinds]timeline.Nanos // by set of kinds
+}
+
+// advance adds up the time until now.
+func (b *busyTimes) advance(now timeline.Nanos) {
+	for b.any && b.now < now {
+		set, next := 0, now
+		for kind, until := range b.until {
+			if until > b.now {
+				set |= 1 << kind
+				next = min(next, until)
+			}
+		}
+		sum(&b.spent[set], next-b.now)
+		b.now = next
+	}
+}
+
+// begin takes in work.
+func (b *busyTimes) begin(kind int, from, to timeline.Nanos) {
+	if !b.any {
+		*b = busyTimes{any: true, now: from, until: [workKinds]timeline.Nanos{from, from, from}}
+	}
+	b.advance(from)
+	b.until[kind] = max(b.until[kind], to)
+}
+
+// finish adds up what has not ended yet.
+func (b *busyTimes) finish() {
+	for _, until := range b.until {
+		b.advance(until)
+	}
+}
+
+// with returns the time with any of some kinds of work.
+func (b *busyTimes) with(kinds int) (t timeline.Nanos) {
+	for set, spent := range b.spent {
+		if set&kinds != 0 {
+			sum(&t, spent)
+		}
+	}
+	return t
+}
+
+func newDeviceCounter(tl *timeline.Timeline) *deviceCounter {
+	return &deviceCounter{
+		tl: tl, byID: map[deviceKey]*deviceWork{}, byTrack: map[timeline.TrackID]*streamWork{},
+		wanted: tl.SelectArgs(func(name string) bool { return name == "device" || name == "stream" || name == "bytes" }),
+	}
+}
+
+// begin takes in a slice of a thread that begins, and says to which table it belongs and how many bytes it has copied.
+func (c *deviceCounter) begin(it *timeline.Item, thread timeline.TrackID, o *openSum) (kind SliceKind, moved int64) {
+	switch string(it.Category) {
+	case operatorCategory:
+		return Operators, 0
+	case userCategory:
+		c.beginStep(it, thread, o)
+		return ThreadSlices, 0
+	case kernelCategory:
+		kind = Kernels
+	case memcpyCategory, memsetCategory:
+		kind = Copies
+	default:
+		return ThreadSlices, 0
+	}
+	var device int64
+	var onDevice, onStream bool
+	for arg := range c.wanted.List(it.Args) {
+		if arg.Kind != timeline.ArgInt {
+			continue
+		}
+		switch string(arg.Key) {
+		case "device":
+			device, onDevice = arg.Int(), true
+		case "stream":
+			onStream = true
+		case "bytes":
+			moved = arg.Int()
+		}
+	}
+	if !onDevice || !onStream {
+		return ThreadSlices, 0 // of another producer, who means another kernel
+	}
+	if it.Dur != timeline.NoTime {
+		c.work(it, kind, thread, device, moved)
+	}
+	return kind, max(moved, 0)
+}
+
+// work takes in work of a device.
+func (c *deviceCounter) work(it *timeline.Item, kind SliceKind, thread timeline.TrackID, device, moved int64) {
+	s := c.stream(thread, device)
+	if s == nil {
+		c.uncounted++
+		return
+	}
+	end := endOf(it)
+	if len(c.streams) == 1 && !s.any {
+		c.first, c.last = it.TS, end
+	}
+	c.last = max(c.last, end)
+	what := computing
+	switch {
+	case kind == Copies:
+		what = copying
+		s.Copies++
+		s.on.Copies++
+		sumInt(&s.on.Bytes, moved)
+	default:
+		if isCommunication(it.Name) {
+			what = communicating
+		}
+		s.Kernels++
+		s.on.Kernels++
+	}
+	s.on.busy.begin(what, it.TS, end)
+	s.begin(it.TS, end)
+}
+
+// isCommunication reports whether a kernel exchanges data with other devices: kernels of NCCL, and of RCCL, are called so.
+func isCommunication(kernel []byte) bool {
+	return bytes.HasPrefix(kernel, []byte("nccl")) || bytes.HasPrefix(kernel, []byte("rccl"))
+}
+
+// stream returns the stream of a thread; nil if there are too many.
+func (c *deviceCounter) stream(thread timeline.TrackID, device int64) *streamWork {
+	if s := c.byTrack[thread]; s != nil {
+		return s
+	}
+	if len(c.streams) == maxDevices {
+		return nil
+	}
+	key := deviceKey{c.tl.TrackParent(thread), device}
+	d := c.byID[key]
+	if d == nil {
+		process := c.tl.Track(key.process)
+		d = &deviceWork{Device: Device{Device: device, Name: c.deviceName(device), Process: process.FullName(), PID: process.InputID}}
+		c.byID[key] = d
+		c.devices = append(c.devices, d)
+	}
+	s := &streamWork{Stream: Stream{ThreadID: threadID(c.tl, thread), Device: device}, on: d}
+	c.byTrack[thread] = s
+	c.streams = append(c.streams, s)
+	return s
+}
+
+// deviceName returns what the trace as a whole says of the model of a device.
+func (c *deviceCounter) deviceName(device int64) string {
+	const prefix, suffix = "deviceProperties[", "].id"
+	for _, a := range c.tl.Attributes() {
+		if a.IsInt && a.Int == device && strings.HasPrefix(a.Key, prefix) && strings.HasSuffix(a.Key, suffix) {
+			return c.attribute(strings.TrimSuffix(a.Key, "id") + "name").Text
+		}
+	}
+	return ""
+}
+
+// attribute returns a fact about the trace as a whole; the zero Attribute if there is none.
+func (c *deviceCounter) attribute(key string) (found timeline.Attribute) {
+	for _, a := range c.tl.Attributes() {
+		if a.Key == key {
+			return a
+		}
+	}
+	return found
+}
+
+// begin takes in work of a stream.
+func (s *streamWork) begin(from, to timeline.Nanos) {
+	if s.any && from > s.until && from-s.until > s.LongestIdle {
+		s.LongestIdle, s.LongestIdleAt = from-s.until, s.until
+	}
+	if !s.any {
+		s.any, s.until, s.next = true, from, from
+	}
+	sum(&s.Busy, to-max(from, s.until))
+	second := min(to, s.until)
+	sum(&s.Overlap, second-max(from, s.next))
+	s.next, s.until = max(s.next, second), max(s.until, to)
+}
+
+// beginStep takes in what may be the begin of a step.
+func (c *deviceCounter) beginStep(it *timeline.Item, thread timeline.TrackID, o *openSum) {
+	number, ok := strings.CutPrefix(string(it.Name), stepPrefix)
+	if _, err := strconv.ParseUint(number, 10, 64); !ok || err != nil || it.Dur == timeline.NoTime {
+		return
+	}
+	if len(c.steps) == maxSteps {
+		c.uncounted++
+		return
+	}
+	c.steps = append(c.steps, Step{Name: string(it.Name), ThreadID: threadID(c.tl, thread), Start: it.TS, Duration: it.Dur})
+	c.started = append(c.started, c.busyUntil(it.TS))
+	o.step = int32(len(c.steps))
+}
+
+// end takes in the end of a slice.
+func (c *deviceCounter) end(it *timeline.Item, o *openSum) {
+	if o.step > 0 {
+		c.steps[o.step-1].DeviceBusy = c.busyUntil(it.TS) - c.started[o.step-1]
+	}
+}
+
+// busyUntil returns how long all devices have worked up to now.
+func (c *deviceCounter) busyUntil(now timeline.Nanos) (t timeline.Nanos) {
+	for _, d := range c.devices {
+		d.busy.advance(now)
+		sum(&t, d.busy.with(1<<workKinds-1))
+	}
+	return t
+}
+
+// finish adds what was found out to a report.
+func (c *deviceCounter) finish(out *Slices) {
+	window := c.last - c.first
+	for _, d := range c.devices {
+		d.busy.finish()
+		d.Window, d.Busy = window, d.busy.with(1<<workKinds-1)
+		d.Idle = window - d.Busy
+		d.Compute, d.Communication, d.Copy = d.busy.with(1<<computing), d.busy.with(1<<communicating), d.busy.with(1<<copying)
+		d.Hidden = d.Compute + d.busy.with(1<<communicating|1<<copying) - d.Busy
+		out.Devices = append(out.Devices, d.Device)
+	}
+	for _, s := range c.streams {
+		s.Window, s.Idle = window, window-s.Busy
+		out.Streams = append(out.Streams, s.Stream)
+	}
+	out.Steps, out.UncountedWork = c.steps, c.uncounted
+	if rank := c.attribute("distributedInfo.rank"); rank.IsInt {
+		out.Job = &Job{
+			Rank: rank.Int, WorldSize: c.attribute("distributedInfo.world_size").Int, Backend: c.attribute("distributedInfo.backend").Text,
+		}
+	}
+}

@@ -1,0 +1,508 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Slices says how often the slices of a trace ran and how long they took, in groups; and for traces of machine learning how
+// busy the devices were. Times are nanoseconds; points in time are on the trace's clock.
+type Slices struct {
+	Start  timeline.Nanos `json:"start_ns"` // of the trace
+	End    timeline.Nanos `json:"end_ns"`
+	Slices int64          `json:"slices"` // of all tables
+	// Unfinished is the number of slices among them that never end. They count, but take no time.
+	Unfinished int64 `json:"unfinished"`
+	// Others is the number of slices in groups called Others, because there are too many groups.
+	Others int64 `json:"others"`
+	// UncountedWork is the number of slices of devices, and of steps, that are in no row of Devices, Streams and Steps, because
+	// there are too many streams or steps.
+	UncountedWork int64 `json:"uncounted_work"`
+
+	Job     *Job         `json:"job,omitempty"` // of traces of distributed training
+	Groups  []SliceGroup `json:"-"`             // by kind, and then by self time, the most first
+	Devices []Device     `json:"-"`             // in the order in which they began to work
+	Streams []Stream     `json:"-"`             // likewise
+	Steps   []Step       `json:"-"`             // in the order of time
+}
+
+// SliceKind says to which table a slice belongs.
+type SliceKind uint8
+
+// The kinds of slices, in the order of their tables.
+const (
+	Kernels      SliceKind = iota + 1 // of a GPU or another device
+	Copies                            // copies and fills of a device's memory
+	Operators                         // of PyTorch
+	ThreadSlices                      // all others on threads
+	AsyncSlices                       // on tracks of their own: asynchronous operations, requests, objects
+	StateSlices                       // states of threads, made of samples or recorded
+	lastSliceKind
+)
+
+var sliceKinds = [...]string{
+	Kernels: "kernels", Copies: "copies", Operators: "operators", ThreadSlices: "slices", AsyncSlices: "async", StateSlices: "states",
+}
+
+// String returns "kernels", "copies", "operators", "slices", "async" or "states".
+func (k SliceKind) String() string { return sliceKinds[k] }
+
+// MarshalText returns String.
+func (k SliceKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// SliceGroup sums up slices that have something in common, such as the name.
+type SliceGroup struct {
+	Kind SliceKind `json:"table"`
+	Name string    `json:"name"` // of the group: what its slices have in common
+	// Count is the number of slices, Unfinished of those among them that never end and take no time.
+	Count      int64 `json:"count"`
+	Unfinished int64 `json:"unfinished"`
+
+	Total timeline.Nanos `json:"total_ns"` // slices inside others of the group, on the same track, count once
+	Self  timeline.Nanos `json:"self_ns"`  // without the slices directly inside, on the same track
+	// CPU is the CPU time of the slices that Total counts; nil if no slice tells.
+	CPU *timeline.Nanos `json:"cpu_ns"`
+
+	// The lengths of single slices. Percentiles are exact: at least so many percent of the slices are no longer.
+	Mean timeline.Nanos `json:"mean_ns"`
+	P50  timeline.Nanos `json:"p50_ns"`
+	P95  timeline.Nanos `json:"p95_ns"`
+	P99  timeline.Nanos `json:"p99_ns"`
+	Max  timeline.Nanos `json:"max_ns"`
+	// MaxAt is when the longest slice begins, the first of several; MaxOn is where: where there is no thread, the process, or
+	// the name of the track.
+	MaxAt *timeline.Nanos `json:"max_ts_ns"` // nil if no slice ends
+	MaxOn *ThreadID       `json:"max_on"`
+
+	Bytes int64 `json:"bytes,omitempty"` // that Copies have moved
+}
+
+// OthersGroup is the name of a group of what has no group of its own, because there are too many.
+const OthersGroup = "(others)"
+
+// GroupSlices says what slices have to have in common to be in one group.
+type GroupSlices uint8
+
+// What groups are made by.
+const (
+	ByName     GroupSlices = iota
+	ByCategory             // the categories as written in the input
+	ByThread               // the thread, or what the track of the slice is below
+	ByProcess
+	ByArgument // the value of SliceOptions.Argument
+)
+
+// SliceOptions say how slices are grouped. The zero SliceOptions group all slices by name.
+type SliceOptions struct {
+	By GroupSlices
+	// Argument is the name of the argument of ByArgument. Members of a dictionary follow a dot: "data.type". Slices without it
+	// are in the group "".
+	Argument string
+	// Include says which slices count; nil: all. The time of those that do not count is part of the self time of the slice
+	// around them.
+	Include func(*timeline.Item) bool
+}
+
+// CollectSlices goes through a timeline, which is nested, and sums up its slices. What an earlier attribution has written is
+// left out. Lengths of slices that do not fit the timeline's memory budget are sorted on disk. The error is one of the
+// temporary files, or ctx's.
+func CollectSlices(ctx context.Context, tl *timeline.Timeline, opts SliceOptions) (*Slices, error) {
+	c := newSliceCounter(tl, opts)
+	defer c.lengths.Close()
+	if err := timeline.WalkNested(ctx, tl, c.item); err != nil {
+		return nil, err
+	}
+	if err := c.quantiles(ctx); err != nil {
+		return nil, err
+	}
+	totals := tl.Totals()
+	c.out.Start, c.out.End = totals.Start, totals.End
+	for i := range c.groups {
+		c.out.Groups = append(c.out.Groups, c.groups[i].finish(tl))
+	}
+	slices.SortFunc(c.out.Groups, func(a, b SliceGroup) int {
+		if opts.By == ByArgument && (a.Name == "") != (b.Name == "") && a.Kind == b.Kind {
+			return strings.Compare(b.Name, a.Name) // those without the argument come last
+		}
+		return compareGroups(&a, &b)
+	})
+	c.devices.finish(&c.out)
+	return &c.out, nil
+}
+
+func compareGroups(a, b *SliceGroup) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), cmp.Compare(b.Count, a.Count),
+		cmp.Compare(a.Name, b.Name))
+}
+
+// sliceCounter sums up the slices of a timeline.
+type sliceCounter struct {
+	tl   *timeline.Timeline
+	opts SliceOptions
+	out  Slices
+
+	places  []slicePlace // by TrackID
+	ids     map[groupKey]int32
+	text    int // bytes of names of groups
+	groups  []groupSum
+	nested  map[nestedKey]int32 // how many slices of a group are open at a place
+	lengths *extsort.Sorter[sliceLength]
+	devices *deviceCounter
+	ends    endings
+}
+
+// slicePlace is what is known of a track: which kind of slices are on it, if any, and the thread that it belongs to.
+type slicePlace struct {
+	kind  SliceKind // 0: its slices do not count
+	owner timeline.TrackID
+}
+
+// groupKey tells groups apart: by the id of an interned text or of a track, else by text.
+type groupKey struct {
+	kind SliceKind
+	id   uint32
+	text string
+}
+
+// nestedKey is a group at a place where slices nest.
+type nestedKey struct {
+	track timeline.TrackID
+	lane  uint32
+	group int32
+}
+
+// groupSum is a group while its slices are counted.
+type groupSum struct {
+	SliceGroup
+	sumHigh, sumLow uint64 // of the lengths of its finished slices
+	cpu             timeline.Nanos
+	hasCPU          bool
+	longestAt       timeline.Nanos
+	longestOn       timeline.TrackID // the owner of its track
+}
+
+// sliceLength is the length of one finished slice of a group.
+type sliceLength struct {
+	length timeline.Nanos
+	group  int64
+}
+
+// lengthBits is how many bits of a length are in the key by which lengths are sorted; what has more is compared.
+const lengthBits = 64 - groupBits
+
+const groupBits = 18 // holds maxRows, and a group of others for each kind
+
+// lengthOrder sorts lengths by group.
+var lengthOrder = extsort.Order[sliceLength]{
+	Compare: func(a, b *sliceLength) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.length, b.length))
+	},
+	Key: func(l *sliceLength) uint64 {
+		return uint64(l.group)<<lengthBits | min(uint64(max(l.length, 0)), 1<<lengthBits-1)
+	},
+}
+
+// openSum is a slice that has not ended.
+type openSum struct {
+	group     int32 // -1: it does not count
+	timed     bool  // it counts, and the input has an end for it
+	outermost bool  // of those of its group at this place
+	ts, dur   timeline.Nanos
+	inside    timeline.Nanos // in slices directly inside
+	cpu       timeline.CPUTime
+	step      int32 // index of its Step plus one
+}
+
+func newSliceCounter(tl *timeline.Timeline, opts SliceOptions) *sliceCounter {
+	c := &sliceCounter{
+		tl: tl, opts: opts, ids: map[groupKey]int32{}, nested: map[nestedKey]int32{}, places: make([]slicePlace, tl.TrackCount()),
+		lengths: extsort.New(lengthOrder, tl.Memory()/8, tl.TempDir()), devices: newDeviceCounter(tl),
+		ends: newEndings(tl),
+	}
+	for id := range c.places {
+		c.places[id] = placeOfSlices(tl, timeline.TrackID(id))
+	}
+	return c
+}
+
+// placeOfSlices returns what is on a track.
+func placeOfSlices(tl *timeline.Timeline, id timeline.TrackID) slicePlace {
+	p := slicePlace{kind: AsyncSlices, owner: ownerOf(tl, id)}
+	if tl.TrackKind(id) == timeline.ThreadTrack {
+		p.kind = ThreadSlices
+	}
+	switch tl.Role(id) {
+	case timeline.RoleContexts, timeline.RoleCatalogue:
+		p.kind = 0
+	case timeline.RoleThreadState, timeline.RoleV8States, timeline.RolePageStates, timeline.RoleCategories, timeline.RoleSamplePages, timeline.RolePaused:
+		p.kind = StateSlices
+	case timeline.RoleLane, timeline.RoleCalls, timeline.RoleJSTracer:
+		if tl.TrackKind(p.owner) == timeline.ThreadTrack {
+			p.kind = ThreadSlices
+		}
+	}
+	return p
+}
+
+// ownerOf returns the thread that a track is or is below, else the process, else the track itself.
+func ownerOf(tl *timeline.Timeline, id timeline.TrackID) timeline.TrackID {
+	owner := id
+	for up := id; up != 0; up = tl.TrackParent(up) {
+		switch tl.TrackKind(up) {
+		case timeline.ThreadTrack:
+			return up
+		case timeline.ProcessTrack:
+			owner = up
+		}
+	}
+	return owner
+}
+
+// item takes in one item of the timeline; open are the slices around it.
+func (c *sliceCounter) item(it *timeline.Item, open *timeline.OpenSlices[openSum]) error {
+	switch it.Kind {
+	case timeline.ItemBegin:
+		c.begin(it, open.Innermost())
+	case timeline.ItemEnd:
+		if o := open.Innermost(); o != nil {
+			var around *openSum
+			if n := open.Len(); n > 1 {
+				around = open.At(n - 2)
+			}
+			return c.end(it, o, around)
+		}
+	}
+	return nil
+}
+
+// begin takes in a slice that begins.
+func (c *sliceCounter) begin(it *timeline.Item, o *openSum) {
+	place := &c.places[it.Track]
+	*o = openSum{group: -1, ts: it.TS, dur: it.Dur, cpu: it.ThreadTime}
+	if place.kind == 0 || c.opts.Include != nil && !c.opts.Include(it) {
+		return
+	}
+	kind, moved := place.kind, int64(0)
+	if kind == ThreadSlices {
+		kind, moved = c.devices.begin(it, place.owner, o)
+	}
+	o.group = c.groupOf(kind, it)
+	g := &c.groups[o.group]
+	g.Count++
+	sumInt(&g.Bytes, moved)
+	c.out.Slices++
+	if g.Name == OthersGroup {
+		c.out.Others++
+	}
+	if !c.ends.has(it) {
+		g.Unfinished++
+		c.out.Unfinished++
+		return
+	}
+	o.timed = true
+	at := nestedKey{it.Track, it.Lane, o.group}
+	o.outermost = c.nested[at] == 0
+	c.nested[at]++
+	if first := g.Count-g.Unfinished == 1; first || it.Dur > g.Max {
+		g.Max, g.longestAt, g.longestOn = it.Dur, it.TS, place.owner
+	}
+}
+
+// end takes in the end of a slice.
+func (c *sliceCounter) end(it *timeline.Item, o, around *openSum) error {
+	inside := o.inside
+	if o.timed {
+		inside = o.dur
+	}
+	if around != nil {
+		sum(&around.inside, inside)
+	}
+	c.devices.end(it, o)
+	if !o.timed {
+		return nil
+	}
+	at := nestedKey{it.Track, it.Lane, o.group}
+	if c.nested[at]--; c.nested[at] == 0 {
+		delete(c.nested, at)
+	}
+	g := &c.groups[o.group]
+	sum(&g.Self, o.dur-o.inside)
+	var carry uint64
+	g.sumLow, carry = bits.Add64(g.sumLow, uint64(o.dur), 0)
+	g.sumHigh += carry
+	if o.outermost {
+		sum(&g.Total, o.dur)
+		if from, ok := o.cpu.Nanos(); ok {
+			if to, ok := it.ThreadTime.Nanos(); ok && to >= from {
+				sum(&g.cpu, to-from)
+				g.hasCPU = true
+			}
+		}
+	}
+	return c.lengths.Add(sliceLength{o.dur, int64(o.group)})
+}
+
+// groupOf returns the group of a slice.
+func (c *sliceCounter) groupOf(kind SliceKind, it *timeline.Item) int32 {
+	key := groupKey{kind: kind}
+	var text []byte
+	switch c.opts.By {
+	case ByName:
+		key.id, text = uint32(it.NameID), it.Name
+	case ByCategory:
+		key.id, text = uint32(it.CategoryID), it.Category
+	case ByThread:
+		key.id = uint32(c.places[it.Track].owner)
+	case ByProcess:
+		key.id = uint32(c.processOf(it.Track))
+	case ByArgument:
+		text = c.argument(it)
+	}
+	if key.id == 0 {
+		if id, ok := c.ids[groupKey{kind, 0, string(text)}]; ok { // without a copy of the text
+			return id
+		}
+		key.text = string(text)
+	} else if id, ok := c.ids[key]; ok {
+		return id
+	}
+	return c.newGroup(key, text)
+}
+
+// newGroup makes a group, or returns that of others if there are too many.
+func (c *sliceCounter) newGroup(key groupKey, text []byte) int32 {
+	name := string(text)
+	if c.opts.By == ByThread || c.opts.By == ByProcess {
+		name = c.trackTitle(timeline.TrackID(key.id))
+	}
+	if len(c.ids) >= maxRows || c.text+len(name) > maxRowText {
+		key, name = groupKey{key.kind, math.MaxUint32, ""}, OthersGroup
+		if id, ok := c.ids[key]; ok {
+			return id
+		}
+	}
+	c.text += len(name)
+	id := int32(len(c.groups))
+	c.groups = append(c.groups, groupSum{SliceGroup: SliceGroup{Kind: key.kind, Name: name}})
+	c.ids[key] = id
+	return id
+}
+
+// processOf returns the process that a track is below, else the track.
+func (c *sliceCounter) processOf(id timeline.TrackID) timeline.TrackID {
+	owner := c.places[id].owner
+	if c.tl.TrackKind(owner) == timeline.ThreadTrack && c.tl.TrackKind(c.tl.TrackParent(owner)) == timeline.ProcessTrack {
+		return c.tl.TrackParent(owner)
+	}
+	return owner
+}
+
+// trackTitle names a thread with its process, a process, or another track.
+func (c *sliceCounter) trackTitle(id timeline.TrackID) string {
+	tr := c.tl.Track(id)
+	if tr.Kind == timeline.ThreadTrack {
+		process := c.tl.Track(tr.Parent)
+		return tr.Title() + " of " + process.Title()
+	}
+	return tr.Title()
+}
+
+// threadID returns the ids of the thread or process that owns a track.
+func threadID(tl *timeline.Timeline, owner timeline.TrackID) ThreadID {
+	tr := tl.Track(owner)
+	switch tr.Kind {
+	case timeline.ThreadTrack:
+		process := tl.Track(tr.Parent)
+		return ThreadID{Process: process.FullName(), PID: process.InputID, Thread: tr.FullName(), TID: tr.InputID}
+	case timeline.ProcessTrack:
+		return ThreadID{Process: tr.FullName(), PID: tr.InputID, TID: noNumber}
+	}
+	return ThreadID{Thread: tr.Name, PID: noNumber, TID: noNumber}
+}
+
+// noNumber is the id of what has none.
+var noNumber = timeline.InputID{Text: " "}
+
+// quantiles finds the percentiles of all groups.
+func (c *sliceCounter) quantiles(ctx context.Context) error {
+	var l sliceLength
+	for group, i := int64(-1), int64(0); ; i++ {
+		ok, err := c.lengths.Next(&l)
+		if err != nil || !ok {
+			return err
+		}
+		if i&0xffff == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if l.group != group {
+			group, i = l.group, 0
+		}
+		g := &c.groups[group]
+		n := g.Count - g.Unfinished
+		for _, p := range [...]struct {
+			percent int64
+			to      *timeline.Nanos
+		}{{50, &g.P50}, {95, &g.P95}, {99, &g.P99}} {
+			if i == rank(n, p.percent) {
+				*p.to = l.length
+			}
+		}
+	}
+}
+
+// rank returns the index of a percentile among n sorted values: of the first one that so many percent are not above.
+func rank(n, percent int64) int64 {
+	whole, rest := n/100, n%100
+	return whole*percent + (rest*percent+99)/100 - 1
+}
+
+// argument returns the argument that slices are grouped by, as text.
+func (c *sliceCounter) argument(it *timeline.Item) []byte {
+	if arg, ok := findArg(c.tl, c.tl.ArgList(it.Args), c.opts.Argument); ok {
+		return []byte(argText(&arg))
+	}
+	return nil
+}
+
+// findArg returns the argument of a name, in which the members of a dictionary follow a dot.
+func findArg(tl *timeline.Timeline, args iter.Seq[timeline.Arg], name string) (found timeline.Arg, ok bool) {
+	for arg := range args {
+		rest, isPrefix := strings.CutPrefix(name, string(arg.Key))
+		switch {
+		case !isPrefix:
+		case rest == "":
+			return arg, true
+		case rest[0] == '.' && arg.Kind == timeline.ArgDict:
+			if found, ok = findArg(tl, tl.Members(arg), rest[1:]); ok {
+				return found, true
+			}
+		}
+	}
+	return found, false
+}
+
+// finish returns the group.
+func (g *groupSum) finish(tl *timeline.Timeline) SliceGroup {
+	if n := uint64(g.Count - g.Unfinished); n > 0 {
+		mean, _ := bits.Div64(g.sumHigh, g.sumLow, n)
+		on := threadID(tl, g.longestOn)
+		g.Mean, g.MaxAt, g.MaxOn = timeline.Nanos(mean), &g.longestAt, &on
+	}
+	if g.hasCPU {
+		g.CPU = &g.cpu
+	}
+	return g.SliceGroup
+}
+
+// sumInt adds a number that is not negative to another, up to the largest there is.
+func sumInt(to *int64, n int64) { *to += min(max(n, 0), math.MaxInt64-*to) }
