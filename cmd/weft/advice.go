@@ -47,7 +47,7 @@ func advised(err error) string {
 		}
 	}
 	if errors.Is(err, jsprofile.ErrListsMissing) {
-		text = strings.Replace(text, "the format has to be named", "--from jsprofile reads them", 1)
+		text = strings.Replace(text, "the format has to be named", "--format jsprofile reads them", 1)
 	}
 	return text
 }

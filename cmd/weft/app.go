@@ -144,14 +144,15 @@ unpacks gzip, zstd and zip.
    weft report samples trace.json   show where the time went
 
 To view a converted trace, drag it into https://ui.perfetto.dev.`),
-		Version:         version(),
-		Reader:          env.stdin,
-		Writer:          env.stdout,
-		ErrWriter:       env.stderr,
-		HideHelpCommand: true,
-		ExitErrHandler:  func(*cli.Context, error) {}, // run decides
-		OnUsageError:    onUsageError,
-		Action:          func(c *cli.Context) error { return noCommand(c, env) },
+		Version:                   version(),
+		Reader:                    env.stdin,
+		Writer:                    env.stdout,
+		ErrWriter:                 env.stderr,
+		HideHelpCommand:           true,
+		DisableSliceFlagSeparator: true,                         // names may hold commas
+		ExitErrHandler:            func(*cli.Context, error) {}, // run decides
+		OnUsageError:              onUsageError,
+		Action:                    func(c *cli.Context) error { return noCommand(c, env) },
 		Commands: []*cli.Command{
 			convertCommand(env),
 			infoCommand(env),

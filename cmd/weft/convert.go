@@ -43,7 +43,7 @@ data problems of each input; "lost" means that the output lacks something.`,
 			&cli.StringFlag{Name: "o", Usage: "write the trace to `FILE`, or to standard output (\"-\")"},
 			&cli.StringFlag{Name: "out-dir", Usage: "write the traces to the directory `DIR`"},
 			&cli.BoolFlag{Name: "force", Usage: "replace existing files", DisableDefaultText: true},
-			fromFlag(),
+			formatFlag(),
 			argsFlag(),
 			&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zlib, zstd (needs Perfetto v58) or none; with a level as in zlib:6 or zstd:9",
 				DefaultText: "zlib; none for standard output"},
@@ -73,8 +73,8 @@ data problems of each input; "lost" means that the output lacks something.`,
 
 // The flags that several commands share.
 
-func fromFlag() cli.Flag {
-	return &cli.StringFlag{Name: "from", Aliases: []string{"format"}, Value: "auto", Usage: "input `FORMAT`: " + formatList()}
+func formatFlag() cli.Flag {
+	return &cli.StringFlag{Name: "format", Value: "auto", Usage: "input `FORMAT`: " + formatList()}
 }
 
 func argsFlag() cli.Flag {
@@ -91,13 +91,9 @@ func tempFlag() cli.Flag {
 
 // inputOptions reads the flags that say how an input is read. Commands that lack one of them get its default.
 func inputOptions(c *cli.Context) (opts convert.Options, err error) {
-	format := "from"
-	if c.Command.Name == "report" {
-		format = "format" // where --from is a time
-	}
-	opts.From = convert.Format(c.String(format))
+	opts.From = convert.Format(c.String("format"))
 	if err := opts.Validate(); err != nil {
-		return opts, usagef("--%s: %v", typedName(c, format), err)
+		return opts, usagef("--format: %v", err)
 	}
 	if err := setArgs(c, &opts); err != nil {
 		return opts, err

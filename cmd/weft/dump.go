@@ -2,13 +2,16 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -29,49 +32,87 @@ the text and JSON forms.`,
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object per line", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "ends", Usage: "print a line for every end of a slice, with its thread time", DisableDefaultText: true},
-			fromFlag(), argsFlag(), memoryFlag(), tempFlag(),
-		}, profileFlags()...),
+			limitFlag(), formatFlag(), argsFlag(), memoryFlag(), tempFlag(),
+		}, slices.Concat(selectionFlags(), profileFlags())...),
 		Action: func(c *cli.Context) error {
-			opts, err := inputOptions(c)
+			query, err := newDumpQuery(c)
 			if err != nil {
 				return err
 			}
-			if c.NArg() > 1 {
-				return usagef("dump takes one file, not %d", c.NArg())
-			}
 			return eachFile(c, env, func(name string, src *input) error {
-				return dump(c, env, name, src, opts)
+				return query.run(c.Context, env, name, src)
 			})
 		},
 	}
 }
 
-func dump(c *cli.Context, env *environment, name string, src *input, opts convert.Options) error {
+// dumpQuery is what the dump command is asked for.
+type dumpQuery struct {
+	opts   convert.Options
+	filter *selection.Filter
+	limit  int // 0: none
+	json   bool
+	ends   bool
+}
+
+func newDumpQuery(c *cli.Context) (q *dumpQuery, err error) {
+	q = &dumpQuery{json: c.Bool("json"), ends: c.Bool("ends")}
+	if q.opts, err = inputOptions(c); err != nil {
+		return nil, err
+	}
+	if q.filter, err = readSelection(c); err != nil {
+		return nil, err
+	}
+	if q.limit, err = readLimit(c); err != nil {
+		return nil, err
+	}
+	if c.NArg() > 1 {
+		return nil, usagef("dump takes one file, not %d", c.NArg())
+	}
+	return q, nil
+}
+
+// errLimit ends the output at --limit.
+var errLimit = errors.New("limit")
+
+func (q *dumpQuery) run(ctx context.Context, env *environment, name string, src *input) error {
 	progress := startProgress(env, inputName(name), src.size, !env.isTerminal(env.stdout))
-	tr, err := convert.Open(c.Context, progress.reader(src), opts)
+	tr, err := convert.Open(ctx, progress.reader(src), q.opts)
 	progress.Stop()
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
-	trace := bridge.Timeline(tr)
-	w := bufio.NewWriterSize(env.stdout, outputBuffer)
-	d := dumper{trace: trace, tracks: map[trackKey]*dumpTrack{}}
-	write := d.text
-	if c.Bool("json") {
-		write = d.json
-	}
-	ends := c.Bool("ends")
-	err = trace.Walk(c.Context, func(item *timeline.Item) error {
-		if item.Kind == timeline.ItemEnd && len(item.Args) == 0 && !ends {
-			return nil // the line of the slice has its length already
-		}
-		_, err := w.Write(write(item))
-		return err
-	})
-	if err == nil { // otherwise Flush has the same error once more
-		err = w.Flush()
+	tl := bridge.Timeline(tr)
+	selected, err := selectIn(ctx, name, q.filter, tl)
+	if err == nil {
+		err = q.print(ctx, env, tl, selected)
 	}
 	return errors.Join(err, tr.Close())
+}
+
+// print writes the lines of what is selected.
+func (q *dumpQuery) print(ctx context.Context, env *environment, tl *timeline.Timeline, selected *selection.Selection) error {
+	w := bufio.NewWriterSize(env.stdout, outputBuffer)
+	d := dumper{trace: tl, tracks: map[trackKey]*dumpTrack{}}
+	format := d.text
+	if q.json {
+		format = d.json
+	}
+	lines := 0
+	err := selected.Walk(ctx, tl, func(item *timeline.Item) error {
+		if item.Kind == timeline.ItemEnd && len(item.Args) == 0 && !q.ends {
+			return nil // the line of the slice has its length already
+		}
+		if lines++; q.limit > 0 && lines > q.limit {
+			return errLimit
+		}
+		_, err := w.Write(format(item))
+		return err
+	})
+	if err != nil && err != errLimit { // a failed write, which Flush would report once more
+		return err
+	}
+	return w.Flush()
 }
 
 // A dumper formats items. Its buffer is used again for every line.

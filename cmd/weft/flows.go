@@ -47,7 +47,7 @@ Examples:
 			&cli.BoolFlag{Name: "connected", Usage: "show all flows reachable through markers that belong to several flows", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "nested", Usage: "with --connected, also pass through nested markers", DisableDefaultText: true},
 			&cli.IntFlag{Name: "limit", Usage: "print at most `N` lines; 0: all", DefaultText: "all; 1000 with --connected"},
-			fromFlag(), memoryFlag(), tempFlag(),
+			formatFlag(), memoryFlag(), tempFlag(),
 		},
 		Action: func(c *cli.Context) error {
 			opts, err := inputOptions(c)
@@ -226,9 +226,6 @@ func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Opti
 	}
 	return err
 }
-
-// errLimit ends the output at --limit.
-var errLimit = errors.New("limit")
 
 func (q *flowQuery) answer(p *flowPrinter) error {
 	switch {

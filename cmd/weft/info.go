@@ -25,7 +25,7 @@ input.
 but changed. docs/data-problems.md explains every problem.`,
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print one line of JSON per file", DisableDefaultText: true},
-			fromFlag(), memoryFlag(), tempFlag(),
+			formatFlag(), memoryFlag(), tempFlag(),
 		}, profileFlags()...),
 		Action: func(c *cli.Context) error {
 			opts, err := inputOptions(c)

@@ -49,7 +49,6 @@ func permute(app *cli.App, args []string) ([]string, error) {
 		if flag == nil {
 			return nil, unknownFlag(arg, command.Flags)
 		}
-		typed(app, flag, arg)
 		flags = append(flags, arg)
 		if !takesValue(flag, arg) {
 			continue
@@ -119,6 +118,9 @@ func unknownFlag(arg string, flags []cli.Flag) error {
 		}
 		return "--" + name
 	}
+	if flagName(arg) == "from" && slices.Contains(names, "format") {
+		return usagef("unknown flag --from; the format of the input is --format")
+	}
 	if near := suggest.Near(flagName(arg), names); near != "" {
 		return usagef("unknown flag %s; did you mean %s?", dashed(flagName(arg)), dashed(near))
 	}
@@ -129,20 +131,4 @@ func unknownFlag(arg string, flags []cli.Flag) error {
 func takesValue(flag cli.Flag, arg string) bool {
 	_, isBool := flag.(*cli.BoolFlag)
 	return !isBool && !strings.Contains(arg, "=")
-}
-
-// typed records the name by which a flag was set, for messages.
-func typed(app *cli.App, flag cli.Flag, arg string) {
-	if app.Metadata == nil {
-		app.Metadata = map[string]any{}
-	}
-	app.Metadata[flag.Names()[0]] = flagName(arg)
-}
-
-// typedName returns the name by which a flag was set.
-func typedName(c *cli.Context, name string) string {
-	if typed, ok := c.App.Metadata[name].(string); ok {
-		return typed
-	}
-	return name
 }

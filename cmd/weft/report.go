@@ -12,6 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
@@ -80,8 +81,7 @@ func reportFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "json", Usage: "print one line of JSON", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values, with times in nanoseconds", DisableDefaultText: true},
 		&cli.IntFlag{Name: "top", Value: defaultTop, Usage: "print at most `N` rows of a table; 0: all", DefaultText: "20; all with --json and --csv"},
-		&cli.StringFlag{Name: "format", Value: "auto", Usage: "input `FORMAT`: " + formatList()},
-		memoryFlag(), tempFlag(),
+		formatFlag(), memoryFlag(), tempFlag(),
 	}
 }
 
@@ -98,6 +98,8 @@ func titled(title string, flags []cli.Flag) []cli.Flag {
 	for _, f := range flags {
 		switch f := f.(type) {
 		case *cli.StringFlag:
+			f.Category = title
+		case *cli.StringSliceFlag:
 			f.Category = title
 		case *cli.DurationFlag:
 			f.Category = title
@@ -137,7 +139,7 @@ other reports count slices; js-funcalls counts samples if the trace has no call
 events. docs/reports.md and docs/attribution.md define the numbers.
 "-" is standard input.`,
 		Flags: slices.Concat(reportFlags(), titled(sampleFlagsTitle, sampleFlags()), titled(eventFlagsTitle, eventFlags()),
-			titled(costFlagsTitle, costFlags()),
+			titled(costFlagsTitle, costFlags()), selectionFlags(),
 			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
 		Action: func(c *cli.Context) error {
 			which, err := whichReport(c)
@@ -172,14 +174,13 @@ func runReport(c *cli.Context, env *environment, which int) error {
 	if !r.slices {
 		opts.JSCalls = convert.JSCallsOff // most of the work, and of no use
 	}
-	name := c.Args().Get(1)
-	src, err := openInput(c.Context, env, name)
+	in, err := openReportInput(c, env, opts)
 	if err != nil {
 		return err
 	}
-	defer src.Close()
-	profiles, err := collectProfiles(c, env, name, src, opts)
-	if err != nil {
+	in.printProblems(env, sampleProblems)
+	profiles, err := report.Collect(c.Context, in.timeline)
+	if err = errors.Join(err, in.Close()); err != nil {
 		return err
 	}
 	result, err := r.make(profiles, report.Options{Bucket: timeline.Nanos(c.Duration("bucket")), Top: rowLimit(c)})
@@ -237,6 +238,13 @@ func whichReport(c *cli.Context) (int, error) {
 		return 0, usagef("--top: %d is negative", c.Int("top"))
 	case c.Bool("json") && c.Bool("csv"):
 		return 0, usagef("--json and --csv cannot be combined")
+	}
+	for _, f := range selectionFlags() {
+		if name := f.Names()[0]; c.IsSet(name) && (names[which] != costReport || name != "from" && name != "to") {
+			return 0, usagef("--%s: the report %s does not have this flag", name, names[which])
+		}
+	}
+	switch {
 	case names[which] == costReport:
 		return which, checkCostFlags(c)
 	case which >= len(reports)+len(events):
@@ -269,11 +277,6 @@ func checkSampleFlags(c *cli.Context, which int) error {
 		if !c.IsSet(name) {
 			continue
 		}
-		if name == "from" || name == "to" {
-			if _, err := windowTime(c, name); err != nil {
-				return err
-			}
-		}
 		return usagef("--%s: only the report cost has this flag, %s does not", name, r.name)
 	}
 	switch bucket := c.Duration("bucket"); {
@@ -289,24 +292,47 @@ func checkSampleFlags(c *cli.Context, which int) error {
 	return nil
 }
 
-// collectProfiles reads a trace and keeps what reports need of it.
-func collectProfiles(c *cli.Context, env *environment, name string, src *input, opts convert.Options) (*report.Profiles, error) {
-	progress := startProgress(env, inputName(name), src.size, true)
-	tr, err := convert.Open(c.Context, progress.reader(src), opts)
-	progress.Stop()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
-	}
-	printProblems(env, name, tr, sampleProblems)
-	profiles, err := report.Collect(c.Context, bridge.Timeline(tr))
-	return profiles, errors.Join(err, tr.Close())
+// reportInput is the trace that a report is about, and the part of it that was asked for. It must be closed.
+type reportInput struct {
+	name     string
+	trace    *trace.Trace
+	timeline *timeline.Timeline
+	selected *selection.Selection // nil: the whole trace
 }
 
+// openReportInput reads the trace that is the second argument of the command.
+func openReportInput(c *cli.Context, env *environment, opts convert.Options) (*reportInput, error) {
+	filter, err := readSelection(c)
+	if err != nil {
+		return nil, err
+	}
+	in := &reportInput{name: c.Args().Get(1)}
+	src, err := openInput(c.Context, env, in.name)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	progress := startProgress(env, inputName(in.name), src.size, true)
+	in.trace, err = convert.Open(c.Context, progress.reader(src), opts)
+	progress.Stop()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", inputName(in.name), withoutPath(err))
+	}
+	in.timeline = bridge.Timeline(in.trace)
+	if in.selected, err = selectIn(c.Context, in.name, filter, in.timeline); err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	return in, nil
+}
+
+// Close frees what the trace takes.
+func (in *reportInput) Close() error { return in.trace.Close() }
+
 // printProblems says what is missing in the numbers of a report: the problems of the input that have one of the names.
-func printProblems(env *environment, name string, tr *trace.Trace, names []string) {
-	for _, p := range tr.Problems() {
+func (in *reportInput) printProblems(env *environment, names []string) {
+	for _, p := range in.trace.Problems() {
 		if slices.Contains(names, p.Name) {
-			fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(name)), printable(problemLine(&p)))
+			fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(in.name)), printable(problemLine(&p)))
 		}
 	}
 }

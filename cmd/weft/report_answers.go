@@ -9,13 +9,11 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/cellwidth"
+	"github.com/weft-trace/weft/internal/moment"
 	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -71,31 +69,23 @@ func runAnswerReport(c *cli.Context, env *environment, r *answerReport) error {
 	if err != nil {
 		return err
 	}
-	name := c.Args().Get(1)
-	src, err := openInput(c.Context, env, name)
+	in, err := openReportInput(c, env, opts)
 	if err != nil {
 		return err
 	}
-	defer src.Close()
-	progress := startProgress(env, inputName(name), src.size, true)
-	tr, err := convert.Open(c.Context, progress.reader(src), opts)
-	progress.Stop()
-	if err != nil {
-		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
-	}
-	printProblems(env, name, tr, costProblems)
-	a, err := r.make(c, bridge.Timeline(tr))
-	if err = errors.Join(err, tr.Close()); err != nil {
+	in.printProblems(env, costProblems)
+	a, err := r.make(c, in.timeline)
+	if err = errors.Join(err, in.Close()); err != nil {
 		return err
 	}
 	for _, note := range a.notes {
-		printNote(env, name, note)
+		printNote(env, in.name, note)
 	}
 	switch {
 	case c.Bool("json"):
 		return a.writeJSON(env.stdout)
 	case c.Bool("csv"):
-		printNote(env, name, a.nothing)
+		printNote(env, in.name, a.nothing)
 		return a.tables[shown].writePlainCSV(env.stdout)
 	}
 	return a.writeText(env.stdout, c.String("table"))
@@ -180,18 +170,5 @@ func elideTo(text string, width int) string {
 
 // momentCell is a time of a trace: for people from its start, in the form that --from takes; for programs as it is.
 func momentCell(at, start timeline.Nanos) cell {
-	return cell{text: strconv.FormatInt(int64(at), 10), short: moment(at - start)}
-}
-
-// moment is a time from the start of a trace, in the form that --from takes.
-func moment(t timeline.Nanos) string {
-	text := strconv.FormatInt(int64(t), 10)
-	for len(text) < 7 {
-		text = "0" + text
-	}
-	whole, fraction := text[:len(text)-6], text[len(text)-6:]
-	if strings.HasSuffix(fraction, "000") {
-		fraction = fraction[:3]
-	}
-	return whole + "." + fraction + "ms"
+	return cell{text: strconv.FormatInt(int64(at), 10), short: moment.Column(at - start)}
 }

@@ -9,12 +9,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/attribution"
-	"github.com/weft-trace/weft/convert"
 	engine "github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
@@ -26,19 +25,17 @@ func costFlags() []cli.Flag {
 		&cli.StringFlag{Name: "type", Usage: "print the table of one context `TYPE`: frame, page, script, entity, input, process, thread, …",
 			DefaultText: "a table per context type"},
 		&cli.StringFlag{Name: "by", Value: "context", Usage: "group rows by `WHAT`: context, page, class, entity or type, and split them by process, thread or category, as in page,category. For slices: name, category, thread, process or an argument", DefaultText: "context; name for slices"},
-		&cli.StringFlag{Name: "from", Usage: "count from `TIME` after the start of the trace: 1.5s, 300ms", DefaultText: "the start"},
-		&cli.StringFlag{Name: "to", Usage: "count up to `TIME` after the start of the trace", DefaultText: "the end"},
 		&cli.StringFlag{Name: "charge", Value: "exact", Usage: "charge the contexts that are active at each moment (`HOW` exact) or at the begin of each slice (begin)"},
 	}, contextFlags()...)
 }
 
 // costQuery is what "report cost" is asked for.
 type costQuery struct {
-	group  costtables.GroupBy
-	split  costtables.SplitBy
-	typ    string // as set; "": all
-	limit  int
-	window options.Window // from the start of the trace
+	group    costtables.GroupBy
+	split    costtables.SplitBy
+	typ      string // as set; "": all
+	limit    int
+	selected *selection.Selection
 }
 
 func newCostQuery(c *cli.Context) (q costQuery, err error) {
@@ -46,36 +43,7 @@ func newCostQuery(c *cli.Context) (q costQuery, err error) {
 	if q.group, q.split, err = costtables.ParseBy(c.String("by")); err != nil {
 		return q, usagef("--by: %v", err)
 	}
-	if q.window.From, err = windowTime(c, "from"); err != nil {
-		return q, err
-	}
-	if q.window.To, err = windowTime(c, "to"); err != nil {
-		return q, err
-	}
-	switch {
-	case !c.IsSet("to") || q.window.To > q.window.From:
-	case q.window.From > 0:
-		return q, usagef("--to: %s is not after --from %s", c.String("to"), c.String("from"))
-	default:
-		return q, usagef("--to: %s is not after the start of the trace", c.String("to"))
-	}
 	return q, nil
-}
-
-// windowTime reads --from or --to of a report: a time after the start of the trace, 0 if the flag is not set.
-func windowTime(c *cli.Context, name string) (timeline.Nanos, error) {
-	text := c.String(name)
-	if !c.IsSet(name) {
-		return 0, nil
-	}
-	if slices.Contains(convert.Formats(), convert.Format(text)) {
-		return 0, usagef("--%s: %s is an input format; use --format %s. In reports, --from and --to are times", name, text, text)
-	}
-	t, err := parseMoment(strings.TrimPrefix(text, "+"), 0)
-	if err != nil {
-		return 0, usagef("--%s: %v", name, err)
-	}
-	return t, nil
 }
 
 // runCostReport prints what contexts have cost.
@@ -91,7 +59,6 @@ func runCostReport(c *cli.Context, env *environment) error {
 	if opts.Attribute, err = contextOptions(c); err != nil {
 		return err
 	}
-	opts.Attribute.From, opts.Attribute.To, opts.Attribute.FromStart = trace.Nanos(query.window.From), trace.Nanos(query.window.To), true
 	switch charge := c.String("charge"); charge {
 	case "exact":
 	case "begin":
@@ -99,65 +66,45 @@ func runCostReport(c *cli.Context, env *environment) error {
 	default:
 		return unknownValue("charge", "way", charge, "exact", "begin")
 	}
-	name := c.Args().Get(1)
-	src, err := openInput(c.Context, env, name)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
 	rules, err := options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](*opts.Attribute).Rules()
 	if err != nil {
 		return err
 	}
 	opts.Attribute = nil // here it is asked, not written
-	progress := startProgress(env, inputName(name), src.size, true)
-	tr, err := convert.Open(c.Context, progress.reader(src), opts)
-	var result *cost.Result
-	if err == nil {
-		if result, err = engine.Run(c.Context, bridge.Timeline(tr), rules); err != nil {
-			err = errors.Join(err, tr.Close())
-		}
-	}
-	progress.Stop()
+	in, err := openReportInput(c, env, opts)
 	if err != nil {
-		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
+		return err
 	}
-	printProblems(env, name, tr, costProblems)
-	span := spanOf(tr)
-	tables, note, err := query.tables(costtables.Of(result), span)
-	if err = errors.Join(err, result.Close(), tr.Close()); err != nil {
+	query.selected = in.selected
+	rules.Cost.Window.From, rules.Cost.Window.To = in.selected.Window()
+	result, err := engine.Run(c.Context, in.timeline, rules)
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", inputName(in.name), err), in.Close())
+	}
+	in.printProblems(env, costProblems)
+	tables, note, err := query.tables(costtables.Of(result), in.timeline)
+	if err = errors.Join(err, result.Close(), in.Close()); err != nil {
 		return err
 	}
 	switch {
 	case c.Bool("json"):
-		printNote(env, name, note)
+		printNote(env, in.name, note)
 		return printCostsJSON(env, tables)
 	case c.Bool("csv"):
-		printNote(env, name, note)
+		printNote(env, in.name, note)
 		return printCostsCSV(env, tables)
 	case note != "":
 		_, err := fmt.Fprintln(env.stdout, note)
 		return err
 	}
-	return printCosts(env, query.heading(tables, span), tables)
-}
-
-// timeSpan is the time from the first event of a trace to the last one.
-type timeSpan struct {
-	from, to trace.Nanos
-	empty    bool // there are no events
-}
-
-func spanOf(tr *trace.Trace) timeSpan {
-	s := tr.Summary()
-	return timeSpan{s.Start, s.End, s.Slices+s.Instants+s.CounterValues+s.Samples == 0}
+	return printCosts(env, query.heading(tables, moment.SpanOf(in.timeline)), tables)
 }
 
 // tables makes the tables that were asked for. Where there are none, the note says why.
-func (q *costQuery) tables(result *costtables.Tables, span timeSpan) (tables []*costtables.Table, note string, err error) {
+func (q *costQuery) tables(result *costtables.Tables, tl *timeline.Timeline) (tables []*costtables.Table, note string, err error) {
 	types := result.Types()
 	switch {
-	case span.empty:
+	case !tl.Totals().Any():
 		return nil, "the trace has no events", nil
 	case q.typ != "":
 		typ, err := q.findType(result)
@@ -169,9 +116,8 @@ func (q *costQuery) tables(result *costtables.Tables, span timeSpan) (tables []*
 		types = slices.DeleteFunc(types, func(t string) bool { return !result.CanGroup(t, q.group) })
 	}
 	switch {
-	case q.window != (options.Window{}) && result.Empty():
-		length := timeline.Nanos(span.to - span.from)
-		return nil, fmt.Sprintf("nothing happens in that time; the trace spans 0 to %s ms", millis(length)), nil
+	case q.selected != nil && result.Empty():
+		return nil, "the selected part of the trace has no costs", nil
 	case len(types) == 0 && len(result.Types()) > 0:
 		return nil, fmt.Sprintf("no contexts that --by %s can group", q.group), nil
 	case len(types) == 0:
@@ -187,16 +133,13 @@ func (q *costQuery) tables(result *costtables.Tables, span timeSpan) (tables []*
 	return tables, "", nil
 }
 
-// heading says for people what a part of the time the tables are about, and of what their percentages are.
-func (q *costQuery) heading(tables []*costtables.Table, span timeSpan) string {
+// heading says for people what part of the time the tables are about, and of what their percentages are.
+func (q *costQuery) heading(tables []*costtables.Table, span moment.Span) string {
 	if len(tables) == 0 {
 		return ""
 	}
-	from, to := q.window.From, timeline.Nanos(span.to-span.from)
-	if q.window.To > 0 {
-		to = min(to, q.window.To)
-	}
-	return fmt.Sprintf("from %s to %s ms: threads were busy for %s ms in total", millis(from), millis(to), millis(tables[0].Busy))
+	from, to := q.selected.Clip(span.Start, span.End)
+	return fmt.Sprintf("from %s to %s: threads were busy for %s ms in total", span.Since(from), span.Since(to), millis(tables[0].Busy))
 }
 
 // findType returns the type that is asked for, and checks that its contexts can be grouped as that is asked for.

@@ -14,7 +14,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -119,24 +118,16 @@ func runEventReport(c *cli.Context, env *environment, r *eventReport) (err error
 		return err
 	}
 	opts.JSCalls = convert.JSCallsOff // samples are counted, not the calls that are made of them
-	name := c.Args().Get(1)
-	src, err := openInput(c.Context, env, name)
+	in, err := openReportInput(c, env, opts)
 	if err != nil {
 		return err
 	}
-	defer src.Close()
-	progress := startProgress(env, inputName(name), src.size, true)
-	tr, err := convert.Open(c.Context, progress.reader(src), opts)
-	progress.Stop()
-	if err != nil {
-		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
-	}
-	printProblems(env, name, tr, costProblems)
-	result, err := r.make(c, bridge.Timeline(tr))
-	if err = errors.Join(err, tr.Close()); err != nil {
+	in.printProblems(env, costProblems)
+	result, err := r.make(c, in.timeline)
+	if err = errors.Join(err, in.Close()); err != nil {
 		return err
 	}
-	printNote(env, name, result.note())
+	printNote(env, in.name, result.note())
 	switch {
 	case c.Bool("json"):
 		return writeJSON(env.stdout, result.json)

@@ -1,0 +1,217 @@
+package selection
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// maxDepth bounds the way to the root of the tracks, whatever the timeline says.
+const maxDepth = 100
+
+// owners returns the thread and the process that a track belongs to; 0 if there is none.
+func owners(tl *timeline.Timeline, id timeline.TrackID) (thread, process timeline.TrackID) {
+	for range maxDepth {
+		if id == 0 {
+			break
+		}
+		switch tl.TrackKind(id) {
+		case timeline.ThreadTrack:
+			thread = id
+		case timeline.ProcessTrack:
+			return thread, id
+		}
+		id = tl.TrackParent(id)
+	}
+	return thread, 0
+}
+
+// findTracks returns which tracks are selected; nil: all.
+func (f *Filter) findTracks(tl *timeline.Timeline) ([]bool, error) {
+	if len(f.processes)+len(f.threads) == 0 {
+		return nil, nil
+	}
+	processes, err := f.findProcesses(tl)
+	if err != nil {
+		return nil, err
+	}
+	threads, err := f.findThreads(tl, processes)
+	if err != nil {
+		return nil, err
+	}
+	tracks := make([]bool, tl.TrackCount())
+	for id := range timeline.TrackID(len(tracks)) {
+		thread, process := owners(tl, id)
+		tracks[id] = (processes == nil || processes[process]) && (threads == nil || threads[thread])
+	}
+	return tracks, nil
+}
+
+// findProcesses returns the processes that are asked for; nil: all.
+func (f *Filter) findProcesses(tl *timeline.Timeline) (map[timeline.TrackID]bool, error) {
+	if len(f.processes) == 0 {
+		return nil, nil
+	}
+	all := tracksOf(tl, timeline.ProcessTrack, nil)
+	found := map[timeline.TrackID]bool{}
+	for _, p := range f.processes {
+		some := find(tl, all, p)
+		if len(some) == 0 {
+			return nil, unknown(fmt.Sprintf("there is no process %s", p), string(p), titles(tl, all))
+		}
+		for _, id := range some {
+			found[id] = true
+		}
+	}
+	return found, nil
+}
+
+// findThreads returns the threads of the processes that are asked for; nil: all.
+func (f *Filter) findThreads(tl *timeline.Timeline, processes map[timeline.TrackID]bool) (map[timeline.TrackID]bool, error) {
+	if len(f.threads) == 0 {
+		return nil, nil
+	}
+	all := tracksOf(tl, timeline.ThreadTrack, processes)
+	found := map[timeline.TrackID]bool{}
+	for _, p := range f.threads {
+		some := Threads(tl, all, string(p))
+		if len(some) == 0 {
+			where := ""
+			if processes != nil {
+				where = " in this process"
+				if len(processes) > 1 {
+					where = " in these processes"
+				}
+			}
+			return nil, unknown(fmt.Sprintf("there is no thread %s%s", p, where), string(p), titles(tl, all))
+		}
+		for _, id := range some {
+			found[id] = true
+		}
+	}
+	return found, nil
+}
+
+// AllThreads returns the threads of a trace.
+func AllThreads(tl *timeline.Timeline) []timeline.TrackID {
+	return tracksOf(tl, timeline.ThreadTrack, nil)
+}
+
+// Threads returns those of the threads that a text means: an id of the input, a name, a glob, or one of these for the process and
+// one for the thread with a slash between them.
+func Threads(tl *timeline.Timeline, all []timeline.TrackID, text string) []timeline.TrackID {
+	if found := find(tl, all, pattern(text)); len(found) > 0 {
+		return found
+	}
+	processes := tracksOf(tl, timeline.ProcessTrack, nil)
+	for i := range len(text) { // both names may have slashes of their own
+		if text[i] != '/' || i == 0 || i == len(text)-1 {
+			continue
+		}
+		in := map[timeline.TrackID]bool{}
+		for _, id := range find(tl, processes, pattern(text[:i])) {
+			in[id] = true
+		}
+		if len(in) == 0 {
+			continue
+		}
+		var threads []timeline.TrackID
+		for _, id := range all {
+			if _, process := owners(tl, id); in[process] {
+				threads = append(threads, id)
+			}
+		}
+		if found := find(tl, threads, pattern(text[i+1:])); len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// tracksOf returns the tracks of a kind that belong to some processes; nil: to any.
+func tracksOf(tl *timeline.Timeline, kind timeline.TrackKind, processes map[timeline.TrackID]bool) (found []timeline.TrackID) {
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		if tl.TrackKind(id) != kind {
+			continue
+		}
+		if _, process := owners(tl, id); processes == nil || processes[process] {
+			found = append(found, id)
+		}
+	}
+	return found
+}
+
+// find returns those of the tracks that a pattern means: those with this id or name, else those whose name it matches as a glob.
+func find(tl *timeline.Timeline, tracks []timeline.TrackID, p pattern) (found []timeline.TrackID) {
+	for _, id := range tracks {
+		if tr := tl.Track(id); tr.InputID.String() == string(p) || tr.Name == string(p) || tr.Title() == string(p) {
+			found = append(found, id)
+		}
+	}
+	if len(found) > 0 || !p.isGlob() {
+		return found
+	}
+	for _, id := range tracks {
+		if tr := tl.Track(id); p.matches(tr.FullName()) || p.matches(tr.Name) {
+			found = append(found, id)
+		}
+	}
+	return found
+}
+
+// titles gives the names of tracks on which something happens, and then those of the others.
+func titles(tl *timeline.Timeline, tracks []timeline.TrackID) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for _, used := range []bool{true, false} {
+			for _, id := range tracks {
+				if tr := tl.Track(id); tr.Used == used && !yield(tr.FullName()) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// maxListed is the number of names that a message lists.
+const maxListed = 6
+
+// unknown is the error for a text that means nothing in a trace. It ends with the name that was probably meant, or with some
+// that there are.
+func unknown(what, asked string, names func(yield func(string) bool)) error {
+	seen, list := map[string]bool{}, []string{}
+	for name := range names {
+		if name != "" && !seen[name] {
+			seen[name] = true
+			list = append(list, name)
+		}
+	}
+	asked = strings.Trim(asked, "*")
+	if near := cmp.Or(suggest.Near(asked, list), containing(asked, list)); near != "" {
+		return fmt.Errorf("%s; did you mean %q?", what, near)
+	}
+	switch n := len(list); {
+	case n == 0:
+		return fmt.Errorf("%s: it has none", what)
+	case n > maxListed:
+		return fmt.Errorf("%s; there are %s and %d others", what, strings.Join(list[:maxListed], ", "), n-maxListed)
+	}
+	return fmt.Errorf("%s; use %s", what, suggest.List(list))
+}
+
+// containing returns the first name that has a text in it, whatever the case of the letters; "" if there is none.
+func containing(text string, names []string) string {
+	const least = 3 // shorter ones are in too many names
+	if len(text) < least {
+		return ""
+	}
+	text = strings.ToLower(text)
+	for _, name := range names {
+		if strings.Contains(strings.ToLower(name), text) {
+			return name
+		}
+	}
+	return ""
+}
