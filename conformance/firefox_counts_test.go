@@ -112,6 +112,7 @@ func (p *naiveProfile) count() (threads map[string]firefoxCounts, processes map[
 // ownTracks hold what weft makes of samples and of the recording, not markers.
 var ownTracks = []string{
 	timeline.RoleCategories.String(), timeline.RoleSamplePages.String(), timeline.RoleCalls.String(), timeline.RolePaused.String(),
+	timeline.RoleLongTasks.String(),
 }
 
 // countFirefox counts the same in the output. Requests are on tracks of their process; the thread is that of its pid.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/writeback"
+	"github.com/weft-trace/weft/internal/longtasks"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
@@ -84,6 +85,9 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 			return err
 		})
 	}
+	if err := l.markLongTasks(ctx, tl); err != nil {
+		return nil, err
+	}
 	report := l.report
 	describe(tl, report)
 	writing := time.Now()
@@ -102,6 +106,19 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	report.Durations.Write = time.Since(writing)
 	report.Durations.Total = time.Since(began)
 	return report, nil
+}
+
+// markLongTasks adds the marks of long tasks, or takes those of an input that weft wrote away. A trace that is kept packet by
+// packet stays as it is.
+func (l *loader) markLongTasks(ctx context.Context, tl *timeline.Timeline) error {
+	switch {
+	case l.kept != nil:
+		return nil
+	case l.opts.NoLongTasks:
+		return longtasks.Hide(ctx, tl)
+	}
+	longtasks.Mark(tl)
+	return nil
 }
 
 // describe notes in the trace where it comes from and what is wrong with it, for those who get only the result.

@@ -28,6 +28,10 @@ type Options struct {
 	// NoScreenshots leaves out the pictures of screenshots, which Args and NoArgs do not concern. The events stay.
 	NoScreenshots bool
 
+	// NoLongTasks leaves out the marks of long tasks that Convert writes beside the threads, and those that are in an input which
+	// weft wrote.
+	NoLongTasks bool
+
 	// Compression, Packets and Samples say how the output is written, as the options of package pftrace do. Slices made of samples
 	// are written without the samples, too.
 	Compression pftrace.Compression

@@ -55,6 +55,7 @@ const (
 	RoleContexts    Role = "contexts"     // contexts of one type for which the thread above worked
 	RoleCatalogue   Role = "catalogue"    // all contexts
 	RoleMemory      Role = "memory"       // no events, but the counters of a process that are made of memory dumps
+	RoleLongTasks   Role = "long tasks"   // tasks of 50 ms and more of the thread above
 	RoleMainProcess Role = "main process" // on a ProcessTrack: the process of a browser that is not one of its pages or helpers
 )
 
@@ -79,6 +80,7 @@ var roles = map[timeline.Role]Role{
 	timeline.RoleContexts:    RoleContexts,
 	timeline.RoleCatalogue:   RoleCatalogue,
 	timeline.RoleMemory:      RoleMemory,
+	timeline.RoleLongTasks:   RoleLongTasks,
 	timeline.RoleMainProcess: RoleMainProcess,
 }
 

@@ -51,6 +51,7 @@ data problems of each input; "lost" means that the output lacks something.`,
 				DefaultText: "compact; plain for standard output"},
 			&cli.StringFlag{Name: "samples", Value: "stack-sample", Usage: "write call-stack samples as `FORM`: stack-sample (needs Perfetto v58), streaming-profile or none"},
 			&cli.StringFlag{Name: "screenshots", Value: "on", Usage: "keep the pictures of screenshots: `WHAT` is on or off"},
+			&cli.StringFlag{Name: "long-tasks", Value: "on", Usage: "mark tasks of 50 ms and more on a track of their thread: `WHAT` is on or off"},
 			memoryFlag(),
 			tempFlag(),
 			&cli.IntFlag{Name: "workers", Usage: "use up to `N` goroutines, as --memory allows", DefaultText: "one per core"},
@@ -197,12 +198,11 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	if err := job.opts.Validate(); err != nil {
 		return nil, usagef("--packets: %v", err)
 	}
-	switch what := c.String("screenshots"); what {
-	case "off":
-		job.opts.NoScreenshots = true
-	case "on":
-	default:
-		return nil, unknownValue("screenshots", "choice", what, "on", "off")
+	if job.opts.NoScreenshots, err = isOff(c, "screenshots"); err != nil {
+		return nil, err
+	}
+	if job.opts.NoLongTasks, err = isOff(c, "long-tasks"); err != nil {
+		return nil, err
 	}
 	job.opts.Samples = pftrace.Samples(c.String("samples"))
 	if err := job.opts.Validate(); err != nil {
@@ -232,6 +232,18 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 		job.opts.SelfProfile.Required = false // one of them is enough
 	}
 	return job, job.check()
+}
+
+// isOff reads a flag that is on or off.
+func isOff(c *cli.Context, name string) (bool, error) {
+	switch what := c.String(name); what {
+	case "off":
+		return true, nil
+	case "on":
+		return false, nil
+	default:
+		return false, unknownValue(name, "choice", what, "on", "off")
+	}
 }
 
 // checkFolder returns an error if the argument of --out-dir is no folder. Else the error would be about a file inside.

@@ -19,6 +19,19 @@ func IsTask(name []byte) bool {
 	return false
 }
 
+// IsLoopTask reports whether a slice of a thread is one task of its event loop: not what a pool of threads runs, for which no
+// event loop waits, and not a time with several tasks.
+func IsLoopTask(name []byte) bool {
+	if len(name) > len("ThreadControllerImpl::RunTask") {
+		return false // a switch would copy a long name
+	}
+	switch string(name) {
+	case "RunTask", "ThreadControllerImpl::RunTask":
+		return true
+	}
+	return false
+}
+
 // HasIDPerThread reports whether each thread counts the asynchronous ids of a category for itself, so that one id is another
 // thing on another thread: Node.js counts async ids, requests and timers of the console in each of its workers.
 func HasIDPerThread(category []byte) bool {

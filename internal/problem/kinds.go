@@ -151,6 +151,7 @@ const (
 	ScreenshotOmitted
 	ScreenshotInvalid
 	ScreenshotNotJPEG
+	LongTaskLimit
 
 	// Contexts.
 	ContextWithoutID
@@ -322,6 +323,7 @@ var kinds = [numKinds]struct {
 	ScreenshotOmitted:     {"screenshot_omitted", Lost, "The picture of a screenshot is larger than 16 MiB; weft dropped it and kept the event."},
 	ScreenshotInvalid:     {"screenshot_invalid", Repaired, "The picture of a screenshot is not valid base64; weft kept it as text."},
 	ScreenshotNotJPEG:     {"screenshot_not_jpeg", Repaired, "The picture of a screenshot is not JPEG, which Perfetto shows; weft kept it as text."},
+	LongTaskLimit:         {"long_task_limit", Lost, "There are more than 65,536 long tasks; weft marked the first ones. The tasks themselves are all there."},
 
 	ContextWithoutID:    {"context_without_id", Lost, "An event that enters or leaves a context has no id; weft ignored it."},
 	ContextBadID:        {"context_bad_id", Lost, "An event about a context or an object has two kinds of id, or an id without value; weft ignored it."},

@@ -112,7 +112,7 @@ type SliceOptions struct {
 }
 
 // CollectSlices goes through a timeline, which is nested, and sums up its slices. What an earlier attribution has written is
-// left out. Lengths of slices that do not fit the timeline's memory budget are sorted on disk. The error is one of the
+// left out, and so are marks of long tasks. Lengths of slices that do not fit the timeline's memory budget are sorted on disk. The error is one of the
 // temporary files, or ctx's.
 func CollectSlices(ctx context.Context, tl *timeline.Timeline, opts SliceOptions) (*Slices, error) {
 	c := newSliceCounter(tl, opts)
@@ -240,7 +240,7 @@ func placeOfSlices(tl *timeline.Timeline, id timeline.TrackID) slicePlace {
 		p.kind = ThreadSlices
 	}
 	switch tl.Role(id) {
-	case timeline.RoleContexts, timeline.RoleCatalogue:
+	case timeline.RoleContexts, timeline.RoleCatalogue, timeline.RoleLongTasks:
 		p.kind = 0
 	case timeline.RoleThreadState, timeline.RoleV8States, timeline.RolePageStates, timeline.RoleCategories, timeline.RoleSamplePages, timeline.RolePaused:
 		p.kind = StateSlices

@@ -214,6 +214,9 @@ func (b *Builder) Add(ev *Event) error {
 	if ev.Task {
 		r.flags |= flagTask
 	}
+	if ev.LoopTask && (ev.Kind == Slice || ev.Kind == Begin) {
+		r.flags |= flagLoopTask
+	}
 	if ev.Idle {
 		r.flags |= flagIdle
 	}

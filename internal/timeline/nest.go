@@ -389,6 +389,9 @@ func (n *nester) place(r *record, ordinal uint64) {
 		n.countMoved(r, l, end)
 		n.t.table.useLane(r.track, r.lane)
 	}
+	if r.flags&flagLoopTask != 0 && r.kind != Instant {
+		n.t.loopTask(r)
+	}
 	l.follow(r)
 	if end > r.ts {
 		l.lanes[r.lane].Push(end).set(r, ordinal)

@@ -77,7 +77,8 @@ func (o *occurrences) append(g *group) error {
 // fill makes an item of a record. out is empty.
 func (o *occurrences) fill(out *Head, r *record, ordinal uint64, onDisk bool) error {
 	out.Ordinal, out.Event, out.Offset, out.Track, out.TS = ordinal, r.event, r.offset, r.track, r.ts
-	out.Dur, out.End, out.Deletion = NoTime, NoTime, r.flags&flagKeepEnd != 0
+	out.Dur, out.End = NoTime, NoTime
+	out.Deletion = r.flags&flagKeepEnd != 0 && r.kind != Slice && r.kind != Begin // where it is flagLoopTask
 	at, used := r.threadTimes()
 	out.ThreadTime = at
 	if r.name&inlineBit == 0 {

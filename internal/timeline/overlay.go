@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/schema"
@@ -26,19 +27,50 @@ func (t *Timeline) HideArg(find func(Args) int) { t.hiddenArg = find }
 type Overlay interface {
 	// After returns what stores the next event in an empty Item, of those later than a time, and reports whether there was one.
 	// They come in the order of time; at one time those that end a slice come first: an ItemBegin with its Dur, an ItemEnd or an
-	// ItemInstant, with TS, Track, NameID, Args and Correlation. Several may be used at once.
+	// ItemInstant, with TS, Track, NameID or Name, Args and Correlation. Several may be used at once.
 	After(ts Nanos) (next func(*Item) (bool, error), err error)
 	// Close frees what is held.
 	Close() error
 }
 
 // AttachOverlay gives the timeline events that Walk merges with its own, and counts them. The overlay is closed with the
-// timeline. Nest comes first, and at most one overlay is attached.
+// timeline. Nest comes first. Of several overlays, the events of the first come first where nothing else decides.
 func (t *Timeline) AttachOverlay(o Overlay, slices, instants int64) {
+	if t.overlay != nil {
+		o = &joinedOverlay{t.overlay, o}
+	}
 	t.overlay = o
 	t.totals.Slices += slices
 	t.totals.Instants += instants
 }
+
+// joinedOverlay are two overlays.
+type joinedOverlay struct{ first, second Overlay }
+
+// After implements Overlay.
+func (j *joinedOverlay) After(ts Nanos) (func(*Item) (bool, error), error) {
+	var a, b readAhead[Item]
+	var errA, errB error
+	a.next, errA = j.first.After(ts)
+	b.next, errB = j.second.After(ts)
+	return func(e *Item) (bool, error) {
+		x, errX := a.peek()
+		y, errY := b.peek()
+		if err := errors.Join(errX, errY); err != nil || x == nil && y == nil {
+			return false, err
+		}
+		from := &a
+		if x == nil || y != nil && (y.TS < x.TS || y.TS == x.TS && y.Kind == ItemEnd && x.Kind != ItemEnd) {
+			from, x = &b, y
+		}
+		*e = *x
+		from.have, *x = false, Item{}
+		return true, nil
+	}, errors.Join(errA, errB)
+}
+
+// Close implements Overlay.
+func (j *joinedOverlay) Close() error { return errors.Join(j.first.Close(), j.second.Close()) }
 
 // InternCategory returns the id of a category list for use in an overlay; 0 if the table is full.
 func (t *Timeline) InternCategory(list []byte) CategoryID {
@@ -114,7 +146,9 @@ func (w *walker) overlayUpTo(ts Nanos) error {
 			return err
 		}
 		w.item = *e
-		w.item.Name = w.t.names.get(uint32(e.NameID))
+		if e.NameID != 0 {
+			w.item.Name = w.t.names.get(uint32(e.NameID))
+		}
 		w.overlay.have, *e = false, Item{}
 		if err := w.emit(&w.item); err != nil {
 			return err

@@ -56,6 +56,9 @@ const (
 	// flagTask is Event.Task. It is a flag of flow steps elsewhere.
 	flagTask = flagTextID
 
+	// flagLoopTask says of a Slice or Begin: Event.LoopTask. It is a flag of ends elsewhere.
+	flagLoopTask = flagKeepEnd
+
 	// flagIdle says of a Slice or Begin: Event.Idle. It is a flag of flow steps elsewhere.
 	flagIdle = flagCarrier
 )

@@ -42,6 +42,7 @@ type Timeline struct {
 	fractions   fractions
 	screenshots Screenshots
 	totals      Totals
+	longTasks   longTasks
 	segments    []segment
 
 	hiddenArg func(Args) int // nil: all arguments are shown

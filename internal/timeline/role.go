@@ -36,7 +36,8 @@ const (
 	RoleMainProcess Role = 19 // no track below a process, but the main process of a browser itself
 	RoleDetails     Role = 20 // no events, but the tracks that say more about a thread; only in files, see ThreadDetail
 	RoleMemory      Role = 21 // no events, but the counters of a process that are made of memory dumps
-	lastRole             = RoleMemory
+	RoleLongTasks   Role = 23 // the long tasks of the thread that it is below, found by weft
+	lastRole             = RoleLongTasks
 )
 
 // roleNames are the names of tracks that have a role, unless they are named after something else.
@@ -45,6 +46,7 @@ var roleNames = [...]string{
 	RoleCalls: "JS samples", RoleV8States: "V8 state", RolePageStates: "Browser activity", RoleCategories: "Sample category",
 	RoleSamplePages: "Sample page", RoleNetwork: "Network", RoleAllocations: "Allocations", RoleJSTracer: "JS Tracer",
 	RolePaused: "Profiler paused", RoleCatalogue: "Contexts", RoleDetails: "(contexts and states)", RoleMemory: "Memory",
+	RoleLongTasks: "Long tasks",
 }
 
 // ThreadDetail returns where a track of the role has its place among those that say more about the thread that it is below: from
@@ -56,7 +58,7 @@ func (r Role) ThreadDetail() int {
 
 // threadDetails are the roles of the tracks that say more about a thread, in their order.
 var threadDetails = [...]Role{
-	RoleContexts, RoleCalls, RoleThreadState, RoleV8States, RolePageStates, RoleCategories, RoleSamplePages, RoleAllocations,
+	RoleLongTasks, RoleContexts, RoleCalls, RoleThreadState, RoleV8States, RolePageStates, RoleCategories, RoleSamplePages, RoleAllocations,
 	RoleJSTracer, RoleOther,
 }
 

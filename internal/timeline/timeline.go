@@ -106,6 +106,10 @@ type Event struct {
 	// without End ends where the next task of its name begins.
 	Task bool
 
+	// LoopTask says of a Slice or Begin that it is one task of the event loop of its thread, or of the thread that its track is
+	// below: until it ends, whatever else waits for the thread is late. See Timeline.LongTasks.
+	LoopTask bool
+
 	// Idle says of a Slice or Begin on a track of states that nothing was going on: files have it in a form that only weft
 	// reads, so that viewers show a gap.
 	Idle bool

@@ -89,7 +89,8 @@ func (p *Track) declared(spec *timeline.TrackSpec) {
 		}
 	case timeline.RoleInstants:
 		p.Place = PlaceInstant
-	case timeline.RoleThreadState, timeline.RoleClockSync, timeline.RoleV8States, timeline.RolePageStates, timeline.RoleCategories:
+	case timeline.RoleThreadState, timeline.RoleClockSync, timeline.RoleV8States, timeline.RolePageStates, timeline.RoleCategories,
+		timeline.RoleLongTasks:
 		p.Place = PlaceNone
 	case timeline.RoleCalls, timeline.RoleSamplePages:
 		p.Sampled = true

@@ -156,7 +156,8 @@ func (rd *reader) complete() (bool, error) {
 		return false, nil
 	}
 	out := rd.prepare(timeline.Slice, rd.thread())
-	out.Dur, out.Task = dur, chrome.IsTask(out.Name)
+	out.Dur = dur
+	markTask(out)
 	if isGPUWork(out.Category) {
 		rd.b.SetStream(out.Track)
 	}
@@ -174,6 +175,11 @@ func (rd *reader) complete() (bool, error) {
 	return true, rd.send()
 }
 
+// markTask says of a slice whether it is a task.
+func markTask(out *timeline.Event) {
+	out.Task, out.LoopTask = chrome.IsTask(out.Name), chrome.IsLoopTask(out.Name)
+}
+
 // isGPUWork reports whether a slice of a category is work of a GPU, in the words of PyTorch's profiler.
 func isGPUWork(category []byte) bool {
 	if len(category) > len("gpu_user_annotation") {
@@ -189,7 +195,9 @@ func isGPUWork(category []byte) bool {
 // threadEvent adds a B, an E or an instant of a thread.
 func (rd *reader) threadEvent(kind timeline.Kind) error {
 	out := rd.prepare(kind, rd.thread())
-	out.Task = kind == timeline.Begin && chrome.IsTask(out.Name)
+	if kind == timeline.Begin {
+		markTask(out)
+	}
 	if kind == timeline.Instant && rd.isScreenshot() {
 		rd.screenshot()
 	}

@@ -71,10 +71,11 @@ const (
 	specialIPC
 	specialScreenshot
 	specialAllocation
+	specialLongTask
 )
 
 var specials = map[string]special{
-	"Network": specialNetwork, "IPC": specialIPC, "CompositorScreenshot": specialScreenshot,
+	"Network": specialNetwork, "IPC": specialIPC, "CompositorScreenshot": specialScreenshot, "MainThreadLongTask": specialLongTask,
 	"JS allocation": specialAllocation, "Native allocation": specialAllocation,
 }
 

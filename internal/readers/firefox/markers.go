@@ -48,6 +48,7 @@ func (c *converter) addMarker(th *threadState, m *marker) error {
 			end = start
 		}
 		out.Kind, out.Dur = timeline.Slice, end-start
+		out.LoopTask = kind.special == specialLongTask
 	}
 	if kind.special == specialNetwork { // shown with the requests of the process
 		out.Sampling = timeline.Sampling{Thread: th.track, Skip: true}

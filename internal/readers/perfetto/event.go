@@ -166,7 +166,9 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 		Args:      r.b.Args().Args(),
 		Callstack: r.eventCallstack(), Screenshot: e.picture,
 	}
-	r.out.Task = kind == timeline.Begin && chrome.IsTask(e.resolvedName)
+	if kind == timeline.Begin || kind == timeline.Slice {
+		r.out.Task, r.out.LoopTask = chrome.IsTask(e.resolvedName), chrome.IsLoopTask(e.resolvedName)
+	}
 	r.sampling()
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/weft-trace/weft/internal/chrome"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
@@ -61,7 +60,7 @@ func (r *reader) legacyComplete() error {
 	e.track = r.eventTrack()
 	r.encodeArgs(nil)
 	r.fillEvent(timeline.Slice)
-	r.out.Dur, r.out.Task = dur, chrome.IsTask(r.out.Name)
+	r.out.Dur = dur
 	if l.HasThreadTime && l.ThreadDurationUS >= 0 && l.ThreadDurationUS <= maxMicros {
 		r.out.ThreadDur = timeline.NewCPUTime(timeline.Nanos(l.ThreadDurationUS) * 1000)
 	}

@@ -1,0 +1,53 @@
+package timeline
+
+// LongTask is a task of an event loop that takes LongTaskLength or longer.
+type LongTask struct {
+	Thread  TrackID
+	TS, Dur Nanos
+}
+
+// LongTaskLength is the length from which on a task is long: that of the Long Tasks API of the web platform
+// (https://w3c.github.io/longtasks). What is beyond it is called blocking time.
+const LongTaskLength = 50 * 1000 * Microsecond
+
+// maxLongTasks bounds the long tasks that are kept. On one thread as many take 54 minutes.
+const maxLongTasks = 1 << 16
+
+// longTasks are what Nest finds.
+type longTasks struct {
+	list  []LongTask
+	until map[TrackID]Nanos // by thread: when its latest long task ends
+	more  int64             // that are not kept
+}
+
+// LongTasks returns the slices and begins with Event.LoopTask that take LongTaskLength or longer, in the order of time; of tasks
+// that run within a long one, or overlap it, only that. What has no end in the input is not among them: nobody knows how long it
+// was. There are at most 65,536; more is the number of others. Nest comes first.
+func (t *Timeline) LongTasks() (list []LongTask, more int64) {
+	return t.longTasks.list, t.longTasks.more
+}
+
+// loopTask keeps a task of an event loop if it is long. They come in the order of time, at one time the longest first.
+func (t *Timeline) loopTask(r *record) {
+	if r.dur < LongTaskLength || r.flags&flagClosed != 0 {
+		return
+	}
+	thread, f := r.track, &t.longTasks
+	if t.table.tracks[thread].kind != ThreadTrack {
+		if thread = t.table.tracks[thread].parent; t.table.tracks[thread].kind != ThreadTrack {
+			return
+		}
+	}
+	if until, ok := f.until[thread]; ok && r.ts < until {
+		return
+	}
+	if len(f.list) == maxLongTasks {
+		f.more++
+		return
+	}
+	if f.until == nil {
+		f.until = map[TrackID]Nanos{}
+	}
+	f.until[thread] = r.ts + r.dur
+	f.list = append(f.list, LongTask{thread, r.ts, r.dur})
+}
