@@ -2,6 +2,7 @@ package jsonscan
 
 import (
 	"math"
+	"math/bits"
 	"unsafe"
 )
 
@@ -128,4 +129,76 @@ func (s *Scanner) simpleMembers(m *Members, others uint64) (left uint32, ended b
 	}
 	keys.last, m.Seen, s.pos = last, seen, i
 	return left, ended
+}
+
+// A Pack holds the members of many objects without pointers, so that keeping and loading them costs little and the collector
+// does not look at them. The zero Pack is empty.
+//
+// A member is a word with its kind, the form of its number and where its text is, and for a number one more word with its
+// value: a fifth of what Tokens take, which is the most that goes from a goroutine that scans to the one that takes over.
+type Pack struct {
+	words []uint64
+	texts []byte // decoded texts, which are not in the text that was scanned
+}
+
+// The parts of a word. Places and lengths of text have 28 bits each: MaxPacked is far above what is scanned at a time.
+const (
+	packedKindBits = 4
+	packedFormBits = 2
+	packedPlace    = 28
+
+	packedForm    = packedKindBits
+	packedDecoded = packedForm + packedFormBits
+	packedLength  = packedDecoded + 1
+	packedStart   = packedLength + packedPlace
+)
+
+// MaxPacked is the size that a text must be below whose members are kept in a Pack.
+const MaxPacked = 1 << packedPlace
+
+// Len returns where the next members will begin, for Load.
+func (p *Pack) Len() int { return len(p.words) }
+
+// Reset empties the pack and keeps its memory.
+func (p *Pack) Reset() { p.words, p.texts = p.words[:0], p.texts[:0] }
+
+// Keep adds members of the text that was scanned. Strings may be decoded, and are kept beside the text then.
+func (p *Pack) Keep(m *Members, text []byte, decoded bool) {
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(text)))
+	for seen := m.Seen; seen != 0; seen &= seen - 1 {
+		v := &m.Values[bits.TrailingZeros64(seen)]
+		word := uint64(v.Kind) | uint64(v.form)<<packedForm | uint64(len(v.Text))<<packedLength
+		switch {
+		case decoded && v.Kind == String:
+			word |= 1<<packedDecoded | uint64(len(p.texts))<<packedStart
+			p.texts = append(p.texts, v.Text...)
+		case len(v.Text) > 0:
+			word |= uint64(uintptr(unsafe.Pointer(unsafe.SliceData(v.Text)))-base) << packedStart
+		}
+		p.words = append(p.words, word)
+		if v.form != noNumber {
+			p.words = append(p.words, uint64(v.number))
+		}
+	}
+}
+
+// Load makes the members that were kept at a place those of m: the ones of seen, as m.Seen was.
+func (p *Pack) Load(m *Members, seen uint64, at int, text []byte) {
+	const mask = 1<<packedPlace - 1
+	m.Seen = seen
+	for words := p.words[at:]; seen != 0; seen &= seen - 1 {
+		v, word := &m.Values[bits.TrailingZeros64(seen)], words[0]
+		words = words[1:]
+		v.Kind, v.form = Kind(word&(1<<packedKindBits-1)), numberForm(word>>packedForm&(1<<packedFormBits-1))
+		start, in := word>>packedStart&mask, text
+		if word>>packedDecoded&1 != 0 {
+			in = p.texts
+		}
+		end := start + word>>packedLength&mask
+		v.Text = in[start:end:end]
+		if v.form != noNumber {
+			v.number = int64(words[0])
+			words = words[1:]
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package jsonscan
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -149,6 +150,54 @@ func TestMembers(t *testing.T) {
 }
 
 // All texts of up to 18 digits with a point anywhere are converted as Decimal and Int64 do it.
+// TestPack holds that members come out of a Pack as they were put in, whatever is kept before and behind them.
+func TestPack(t *testing.T) {
+	var texts []string
+	for _, name := range []string{"plain", `d\u00e9coded`, "", "größer", strings.Repeat("long", 100)} {
+		for _, ts := range []string{"0", "-5", "12.5", "1759276800123456.789", "12345678901234567890", "1e3", "null", "true", "{}", `"7"`, "NaN"} {
+			texts = append(texts, fmt.Sprintf(`{"name":"%s","ts":%s,"s":"x","%s":[1]}`, name, ts, strings.Repeat("long", 20)))
+		}
+	}
+	text := []byte(strings.Join(texts, "") + end)
+	var want []Members
+	var pack Pack
+	var places []int
+	s := new(Scanner)
+	s.Reset(text)
+	for range texts {
+		m := new(Members)
+		byMembers(s, m)
+		if s.Err() != nil {
+			t.Fatal(s.Err())
+		}
+		places = append(places, pack.Len())
+		pack.Keep(m, text, s.Decoded())
+		for i := range m.Values {
+			m.Values[i].Text = bytes.Clone(m.Values[i].Text)
+		}
+		want = append(want, *m)
+	}
+	for i := range want {
+		got := new(Members)
+		pack.Load(got, want[i].Seen, places[i], text)
+		if got.Seen != want[i].Seen {
+			t.Fatalf("%s: seen %b, want %b", texts[i], got.Seen, want[i].Seen)
+		}
+		for n := range got.Values {
+			if got.Seen>>n&1 == 0 {
+				continue
+			}
+			got, want := &got.Values[n], &want[i].Values[n]
+			if got.Kind != want.Kind || got.form != want.form || got.form != noNumber && got.number != want.number || string(got.Text) != string(want.Text) {
+				t.Errorf("%s: member %d is %+v, want %+v", texts[i], n, got, want)
+			}
+			if got.Text == nil && want.Text != nil {
+				t.Errorf("%s: member %d has no text", texts[i], n)
+			}
+		}
+	}
+}
+
 func TestShortNumbers(t *testing.T) {
 	m := new(Members)
 	for digits := 1; digits <= 18; digits++ {

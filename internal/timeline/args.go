@@ -34,7 +34,9 @@ type ArgsEncoder struct {
 	extended    int    // calls of ExtendDict that found something
 	text        []byte // of arrayAsText
 	fixed       bool   // keys does not grow
+	added       newKeys
 	missed      bool
+	renamed     []renamedKey // scratch of LoadNew
 }
 
 // container is the top level, a dictionary or an array that is not yet complete.
@@ -69,7 +71,7 @@ func (b *Builder) Keys() Keys {
 	return b.known
 }
 
-// NewArgsEncoder returns an encoder that knows certain argument names only, see Missed.
+// NewArgsEncoder returns an encoder that knows certain argument names only, see NewKeys.
 func NewArgsEncoder() *ArgsEncoder { return &ArgsEncoder{fixed: true} }
 
 // ResetKeys is Reset with other known argument names.
@@ -78,8 +80,7 @@ func (e *ArgsEncoder) ResetKeys(k Keys) {
 	e.Reset()
 }
 
-// Missed reports whether an argument name was used since Reset that the encoder does not know. The arguments are of no
-// use then. This happens only to encoders made by NewArgsEncoder.
+// Missed reports whether there are too many NewKeys since Reset. The arguments are of no use then.
 func (e *ArgsEncoder) Missed() bool { return e.missed }
 
 // Load begins the arguments of the next event with some that were encoded before, for the same Builder. Their keys are
@@ -96,6 +97,7 @@ func (e *ArgsEncoder) Reset() {
 	e.entries = e.entries[:0]
 	e.key, e.keyInline = 0, nil
 	e.duplicates, e.extended = 0, 0
+	e.added.reset()
 	e.missed = false
 }
 
@@ -120,7 +122,7 @@ func (e *ArgsEncoder) Key(name []byte) {
 
 // KeyID returns the id of the current key, if it has one under which KeyWithID can name other values; else 0.
 func (e *ArgsEncoder) KeyID() KeyID {
-	if e.underscores != asInInput {
+	if e.underscores != asInInput || e.key >= firstNewKey {
 		return 0
 	}
 	return e.key
@@ -136,7 +138,8 @@ const asInInput = -1
 func (e *ArgsEncoder) intern(name []byte) {
 	id, ok := e.keys.intern(name)
 	e.key, e.keyInline = KeyID(id), nil
-	if e.fixed {
+	if e.fixed && !ok {
+		e.key, ok = e.added.id(name)
 		e.missed = e.missed || !ok
 		return
 	}
@@ -224,7 +227,7 @@ func (e *ArgsEncoder) locate(own []entry) int {
 	if e.underscores == asInInput {
 		e.underscores = len(e.keyInline)
 		if e.keyInline == nil {
-			e.underscores = len(e.keys.get(uint32(e.key)))
+			e.underscores = len(e.keyName(e.key))
 		}
 	}
 	for n := range own {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"math"
-	"math/bits"
 	"sync"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
@@ -14,12 +13,15 @@ import (
 // Reading in blocks: the event list is split into blocks of whole events, which are scanned in parallel and taken over
 // in order.
 //
-// Scanning an event (finding its fields, encoding its arguments) depends only on the known argument names; taking it
-// over (phases, tracks, names, problems) depends on all events before it. A block ends at what looks like the border
+// Scanning an event (finding its fields, encoding its arguments) depends on no other event; taking it over (phases, tracks,
+// names, problems) depends on all events before it. A block ends at what looks like the border
 // between two events; scanning the block to its end shows whether it is one. Anything unexpected (a wrong border,
 // damage, the end of the list) ends reading in blocks at that point, and ordinary reading continues. A single event
-// with something unusual, such as a new argument name, is scanned again when it is taken over. So the result is the
+// with something unusual, such as a key that comes twice, is scanned again when it is taken over. So the result is the
 // same as without blocks, byte for byte.
+//
+// What goes from one goroutine to the other is small and has no pointers: members in a jsonscan.Pack, encoded arguments, and
+// the argument names that were not known when the block was handed out, which get their ids when they are taken over.
 const (
 	blockSize = 1 << 20
 	// growBlock bounds the search for a border: a block may be this many times its usual length.
@@ -38,9 +40,9 @@ type block struct {
 	done   chan struct{}
 
 	events []scanned
-	values []jsonscan.Token
+	values jsonscan.Pack
 	args   []byte // encoded arguments of all events
-	texts  []byte // decoded texts of values
+	names  []byte // those of them that were not known, see timeline.ArgsEncoder.NewKeys
 
 	end   int  // how far text was scanned
 	after byte // what stands before end: a comma, or an event, which is '{'
@@ -48,10 +50,11 @@ type block struct {
 
 // scanned is one event of a block.
 type scanned struct {
-	start, end int // in text
 	seen       uint64
-	values     int // index of the first of its values
-	args       int // end of its arguments
+	start, end uint32 // in text
+	values     uint32 // where its values are
+	args       uint32 // end of its arguments
+	names      uint32 // end of the names in them that were not known
 	odd        bool
 	later      bool
 	traced     bool
@@ -222,7 +225,7 @@ func trimEnd(text []byte) []byte {
 
 // takeBlock takes over the events of a block.
 func (rd *reader) takeBlock(b *block) error {
-	args := 0
+	args, names := uint32(0), uint32(0)
 	for i := range b.events {
 		sc := &b.events[i]
 		at := b.offset + int64(sc.start)
@@ -234,11 +237,15 @@ func (rd *reader) takeBlock(b *block) error {
 			err = rd.event()
 		} else {
 			rd.piece.ResetAt(nil, at)
-			rd.ev.load(sc, b.values)
-			rd.enc.Load(b.args[args:sc.args])
+			rd.ev.load(sc, b)
+			if sc.names > names {
+				rd.enc.LoadNew(b.args[args:sc.args], b.names[names:sc.names])
+			} else {
+				rd.enc.Load(b.args[args:sc.args])
+			}
 			err = rd.event()
 		}
-		args = sc.args
+		args, names = sc.args, sc.names
 		if err != nil {
 			return err
 		}
@@ -253,14 +260,10 @@ func (rd *reader) takeBlock(b *block) error {
 }
 
 // load sets the current event to one scanned in a block.
-func (ev *event) load(sc *scanned, values []jsonscan.Token) {
-	ev.Seen, ev.later, ev.traced = sc.seen, sc.later, sc.traced
+func (ev *event) load(sc *scanned, b *block) {
+	ev.later, ev.traced = sc.later, sc.traced
 	ev.duplicates, ev.bigInts, ev.tooDeep = 0, 0, 0
-	next := sc.values
-	for seen := sc.seen; seen != 0; seen &= seen - 1 {
-		ev.Values[bits.TrailingZeros64(seen)] = values[next]
-		next++
-	}
+	b.values.Load(&ev.Members, sc.seen, int(sc.values), b.text)
 }
 
 // blockPool holds the goroutines that scan blocks, and the blocks for reuse.
@@ -298,7 +301,8 @@ func (p *blockPool) get() *block {
 		b, p.free = p.free[n-1], p.free[:n-1]
 	}
 	b.done = make(chan struct{})
-	b.events, b.values, b.args, b.texts = b.events[:0], b.values[:0], b.args[:0], b.texts[:0]
+	b.events, b.args, b.names = b.events[:0], b.args[:0], b.names[:0]
+	b.values.Reset()
 	return b
 }
 
@@ -336,24 +340,16 @@ func (es *eventScanner) scanBlock(b *block) {
 // keep adds the scanned event to its block.
 func (es *eventScanner) keep(b *block, start, end int) {
 	ev := &es.ev
-	sc := scanned{start: start, end: end, seen: ev.Seen, values: len(b.values), args: len(b.args), later: ev.later, traced: ev.traced}
+	sc := scanned{
+		start: uint32(start), end: uint32(end), seen: ev.Seen, values: uint32(b.values.Len()), later: ev.later, traced: ev.traced,
+	}
 	sc.odd = es.odd || ev.Seen == 0 || ev.duplicates+ev.bigInts+ev.tooDeep+es.enc.Duplicates() > 0 ||
 		es.enc.Missed() || es.s.Notes != (jsonscan.Notes{})
 	if !sc.odd {
-		decoded := es.s.Decoded()
-		for seen := ev.Seen; seen != 0; seen &= seen - 1 {
-			f := field(bits.TrailingZeros64(seen))
-			v := ev.Values[f]
-			if decoded && v.Kind == jsonscan.String {
-				// Decoded text is valid until the next event only.
-				n := len(b.texts)
-				b.texts = append(b.texts, v.Text...)
-				v.Text = b.texts[n:len(b.texts):len(b.texts)]
-			}
-			b.values = append(b.values, v)
-		}
+		b.values.Keep(&ev.Members, b.text, es.s.Decoded())
 		b.args = append(b.args, es.enc.Args()...)
-		sc.args = len(b.args)
+		b.names = append(b.names, es.enc.NewKeys()...)
 	}
+	sc.args, sc.names = uint32(len(b.args)), uint32(len(b.names))
 	b.events = append(b.events, sc)
 }
