@@ -205,7 +205,9 @@ func (v *verifier) clockSnapshot(seq *verifySequence) {
 
 // traceAttributes looks for the attribute by which weft marks its own packets.
 func (v *verifier) traceAttributes() {
-	for l := message.TraceAttributes(v.fields.Data); l.Next(); {
+	var all message.TraceAttributes
+	v.parsed(all.Parse(v.fields.Data))
+	for l := all.Attributes(); l.Next(); {
 		var a message.Attribute
 		if v.parsed(a.Parse(l.Bytes())); string(a.Key()) != pfwire.AttributeVersion {
 			continue

@@ -156,7 +156,11 @@ func (c *copier) packet(p *Packet) error {
 
 // isMarked reports whether attributes say that a sequence was appended.
 func isMarked(attributes []byte, marker string, sequence uint32) bool {
-	for l := message.TraceAttributes(attributes); l.Next(); {
+	var all message.TraceAttributes
+	if all.Parse(attributes) != nil {
+		return false
+	}
+	for l := all.Attributes(); l.Next(); {
 		var a message.Attribute
 		if a.Parse(l.Bytes()) == nil && string(a.Key()) == marker && a.IsInt() && a.Int() == int64(sequence) {
 			return true

@@ -252,10 +252,16 @@ func (l *LegacyEvent) Parse(msg []byte) error {
 // TaskExecution is TaskExecution.
 type TaskExecution struct{ fields }
 
+// Parse decodes msg.
+func (t *TaskExecution) Parse(msg []byte) error { return t.parse(msg, schema.MessageTaskExecution) }
+
 func (t *TaskExecution) PostedFromIID() uint64 { return t.uint(schema.TaskExecution_PostedFromIID) }
 
 // LogMessage is LogMessage.
 type LogMessage struct{ fields }
+
+// Parse decodes msg.
+func (l *LogMessage) Parse(msg []byte) error { return l.parse(msg, schema.MessageLogMessage) }
 
 func (l *LogMessage) SourceLocationIID() uint64 { return l.uint(schema.LogMessage_SourceLocationIID) }
 func (l *LogMessage) BodyIID() uint64           { return l.uint(schema.LogMessage_BodyIID) }
@@ -265,6 +271,9 @@ func (l *LogMessage) Priority() uint64          { return l.uint(schema.LogMessag
 // Screenshot is Screenshot. JPEG is nil if it is missing.
 type Screenshot struct{ fields }
 
+// Parse decodes msg.
+func (s *Screenshot) Parse(msg []byte) error { return s.parse(msg, schema.MessageScreenshot) }
+
 func (s *Screenshot) JPEG() []byte { return s.bytes(schema.Screenshot_JpgImage) }
 
 // Other returns the numbers of the fields that are not decoded.
@@ -272,6 +281,9 @@ func (s *Screenshot) Other() []int { return s.beyond(1 << schema.Screenshot_JpgI
 
 // SourceLocation is SourceLocation. File and Function are nil if they are missing.
 type SourceLocation struct{ fields }
+
+// Parse decodes msg.
+func (l *SourceLocation) Parse(msg []byte) error { return l.parse(msg, schema.MessageSourceLocation) }
 
 func (l *SourceLocation) File() []byte     { return l.bytes(schema.SourceLocation_FileName) }
 func (l *SourceLocation) Function() []byte { return l.bytes(schema.SourceLocation_FunctionName) }

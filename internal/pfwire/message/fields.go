@@ -5,12 +5,15 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// fields finds the fields of a message that is small or rare. Such a message embeds it and has a method for each field that
-// weft reads, which decodes the last occurrence of it. What is missing, or has another wire type, is 0, false or nil.
+// fields finds the fields of a message that is small or rare. Such a message embeds it, has a Parse that names its type, and a
+// method for each field that weft reads, which decodes the last occurrence of it. What is missing is 0, false or nil. A field
+// that does not have the wire type of the schema is an unknown one, as in protobuf: it is in Mistyped, and missing otherwise.
 type fields struct {
-	msg  []byte
-	last [numFields + 1]uint32 // where the last occurrence begins, plus 1; 0: there is none
-	more bool                  // there are other fields
+	msg      []byte
+	types    *wireTypes
+	last     [numFields + 1]uint32 // where the last occurrence begins, plus 1; 0: there is none
+	more     bool                  // there are other fields
+	mistyped bool                  // and some of them are in the schema with another wire type
 }
 
 // numFields is above the numbers of all fields but weft's own, of which a message has at most one. In the list of fields it is
@@ -21,18 +24,35 @@ const (
 	weftSlot  = numFields
 )
 
-// Parse finds the fields of msg.
-func (f *fields) Parse(msg []byte) error {
-	*f = fields{msg: msg}
+// parse finds the fields of msg, which is of the type with an index of schema.Messages.
+func (f *fields) parse(msg []byte, message int) error {
+	*f = fields{msg: msg, types: &messageTypes[message]}
 	r := wire.NewReader(msg)
 	for r.Next() {
-		if i, ok := slot(r.Field()); ok {
-			f.last[i] = uint32(r.Offset()) + 1
-		} else {
+		switch i, ok := slot(r.Field()); {
+		case !ok || f.types[i] == unknownField:
 			f.more = true
+		case f.types[i].fits(r.Type()):
+			f.last[i] = uint32(r.Offset()) + 1
+		default:
+			f.more, f.mistyped = true, true
 		}
 	}
 	return r.Err()
+}
+
+// Mistyped returns the numbers of the fields that do not have the wire type of the schema, once for each occurrence; nil if
+// there are none.
+func (f *fields) Mistyped() (numbers []int) {
+	if !f.mistyped {
+		return nil
+	}
+	for r := wire.NewReader(f.msg); r.Next(); {
+		if i, ok := slot(r.Field()); ok && f.types[i] != unknownField && !f.types[i].fits(r.Type()) {
+			numbers = append(numbers, r.Field())
+		}
+	}
+	return numbers
 }
 
 // slot returns the place of a field in the list of fields.
@@ -97,7 +117,7 @@ type Ref struct {
 	IID uint64 // 0: there is none
 }
 
-// list returns the messages of a repeated field.
+// list returns the messages of a repeated field. One that is mistyped is nil.
 func (f *fields) list(field int) List { return newList(f.msg, field) }
 
 // texts returns the texts of a repeated field.
@@ -114,14 +134,14 @@ func (f *fields) varints(to []uint64, field int) []uint64 {
 		return to
 	}
 	for r := wire.NewReader(f.msg); r.Next(); {
-		if r.Field() == field {
+		if r.Field() == field && (r.Type() == wire.Varint || r.Type() == wire.Len) {
 			to = appendVarints(to, &r)
 		}
 	}
 	return to
 }
 
-// beyond returns the numbers of all fields but the known ones, of which known has the bits.
+// beyond returns the numbers of all fields but the known ones, of which known has the bits. Of those it returns the mistyped.
 func (f *fields) beyond(known uint32) (numbers []int) {
 	others := f.more
 	for n := range f.last {
@@ -131,9 +151,42 @@ func (f *fields) beyond(known uint32) (numbers []int) {
 		return nil
 	}
 	for r := wire.NewReader(f.msg); r.Next(); {
-		if i, ok := slot(r.Field()); !ok || known>>i&1 == 0 {
+		if i, ok := slot(r.Field()); !ok || known>>i&1 == 0 || !f.types[i].fits(r.Type()) {
 			numbers = append(numbers, r.Field())
 		}
 	}
 	return numbers
 }
+
+// fieldType is the wire type of a field, plus 1, and whether the field is repeated.
+type fieldType uint8
+
+const (
+	unknownField  fieldType = 0
+	repeatedField fieldType = 1 << 4
+)
+
+// fits reports whether a value of the field can have a wire type: its own or, if there may be several in one, that of lists.
+func (t fieldType) fits(wireType int) bool {
+	return t&^repeatedField == fieldType(wireType)+1 || t&repeatedField != 0 && wireType == wire.Len
+}
+
+// wireTypes has the types of the fields of a message, by their places in the list of fields.
+type wireTypes [numFields + 1]fieldType
+
+// messageTypes has those of all messages, by their indexes in schema.Messages.
+var messageTypes = func() (all [len(schema.Messages)]wireTypes) {
+	for m := range schema.Messages {
+		for _, f := range schema.Messages[m].Fields {
+			i, ok := slot(int(f.Number))
+			if !ok {
+				continue
+			}
+			all[m][i] = fieldType(f.WireType) + 1
+			if f.Repeated {
+				all[m][i] |= repeatedField
+			}
+		}
+	}
+	return all
+}()

@@ -3,9 +3,11 @@ package message
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -41,6 +43,8 @@ type witness struct {
 	seed    string // in text form
 	message proto.Message
 	compare func(v *values, msg []byte, want proto.Message) error
+
+	mistyped func(msg []byte) []int // the fields that Mistyped returns; nil: the decoder has no such method
 }
 
 // against makes a witness of the comparison of one type of message with a generated struct.
@@ -48,12 +52,20 @@ func against[T any, P interface {
 	*T
 	Parse([]byte) error
 }, W proto.Message](seed string, message W, compare func(v *values, got P, want W)) witness {
-	return witness{seed, message, func(v *values, msg []byte, want proto.Message) error {
+	w := witness{seed: seed, message: message, compare: func(v *values, msg []byte, want proto.Message) error {
 		var got T
 		err := P(&got).Parse(msg)
 		compare(v, &got, want.(W))
 		return err
 	}}
+	if _, ok := any(new(T)).(interface{ Mistyped() []int }); ok {
+		w.mistyped = func(msg []byte) []int {
+			var got T
+			P(&got).Parse(msg)
+			return any(&got).(interface{ Mistyped() []int }).Mistyped()
+		}
+	}
+	return w
 }
 
 var witnesses = []witness{
@@ -221,12 +233,12 @@ var witnesses = []witness{
 		v.same(string(got.Name()), want.GetName())
 		v.same(int32(unit), int32(want.GetUnit()))
 		v.same(string(text), want.GetUnitStr())
-		v.same(len(got.Other()) > 0, want.UnitMultiplier != nil || want.Description != nil)
+		v.same(len(got.Other()) > 0, want.UnitMultiplier != nil || want.Description != nil || hasUnknown(want.ProtoReflect()))
 	}),
 	against(`source: "s" primary_descriptor { }`, &protos.StackSampleDefaults{}, func(v *values, got *StackSampleDefaults, want *protos.StackSampleDefaults) {
 		v.same(string(got.Source()), want.GetSource())
 		v.same(got.Counter() != nil, want.PrimaryDescriptor != nil)
-		v.same(len(got.Other()), len(want.FollowerDescriptors))
+		v.same(len(got.Other()) > 0, len(want.FollowerDescriptors) > 0 || hasUnknown(want.ProtoReflect()))
 	}),
 	against(`cpu: 1 pid: 2 tid: 3 callstack_iid: 4 timebase_count: 5`, &protos.PerfSample{}, func(v *values, got *PerfSample, want *protos.PerfSample) {
 		v.same(got.HasCPU(), want.Cpu != nil)
@@ -306,6 +318,24 @@ var witnesses = []witness{
 	}),
 }
 
+// thinksOtherwise reports whether the decoders may read a message that has unknown fields in another way: they do not know which
+// values an enum has, they count mistyped messages of lists, and those that are structs take what a field of another wire type has.
+func thinksOtherwise(m protoreflect.Message, isStruct bool) (otherwise bool) {
+	for unknown := m.GetUnknown(); len(unknown) > 0; {
+		number, wireType, n := protowire.ConsumeField(unknown)
+		fd := m.Descriptor().Fields().ByNumber(number)
+		otherwise = otherwise || fd != nil && (isStruct || fd.IsList() || fd.Enum() != nil && wireType == protowire.VarintType)
+		unknown = unknown[n:]
+	}
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if fd.Message() != nil && !fd.IsList() {
+			otherwise = otherwise || hasUnknown(v.Message())
+		}
+		return true
+	})
+	return otherwise
+}
+
 // hasUnknown reports whether there are unknown fields in a message or one inside of it.
 func hasUnknown(m protoreflect.Message) (unknown bool) {
 	unknown = len(m.GetUnknown()) > 0
@@ -318,41 +348,81 @@ func hasUnknown(m protoreflect.Message) (unknown bool) {
 	return unknown
 }
 
-// Hostile bytes make no decoder panic, and what the generated structs can read comes out the same: of what a generated struct
-// does not know, fields of another wire type among it, the decoders may think otherwise.
+// check compares a decoder with the generated struct.
+func (w *witness) check(t *testing.T, msg []byte) {
+	t.Helper()
+	want := proto.Clone(w.message)
+	readable := proto.Unmarshal(msg, want) == nil
+	var v values
+	err := w.compare(&v, msg, want)
+	if !readable || thinksOtherwise(want.ProtoReflect(), w.mistyped == nil) {
+		return
+	}
+	if err != nil {
+		t.Fatalf("%T: %v", want, err)
+	}
+	for i := range v.got {
+		if a, b := reflect.ValueOf(v.got[i]), reflect.ValueOf(v.want[i]); a.Kind() == reflect.Slice && a.Len()+b.Len() == 0 {
+			continue
+		}
+		if !reflect.DeepEqual(v.got[i], v.want[i]) {
+			t.Errorf("%T, comparison %d: %v, want %v\n%v", want, i, v.got[i], v.want[i], want)
+		}
+	}
+}
+
+// encodeSeed returns the seed of a witness as a message.
+func (w *witness) encodeSeed(t testing.TB) []byte {
+	m := proto.Clone(w.message)
+	if err := prototext.Unmarshal([]byte(w.seed), m); err != nil {
+		t.Fatal(err)
+	}
+	msg, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return msg
+}
+
+// A field of another wire type than that of the schema is read as unknown, alone and behind one that is whole, and is told.
+func TestMistypedFields(t *testing.T) {
+	forms := map[protowire.Type][]byte{
+		protowire.VarintType: {7}, protowire.Fixed32Type: {7, 0, 0, 0}, protowire.Fixed64Type: {7, 0, 0, 0, 0, 0, 0, 0}, protowire.BytesType: {1, 'x'},
+	}
+	for _, w := range witnesses {
+		if w.mistyped == nil {
+			continue
+		}
+		seed, fields := w.encodeSeed(t), w.message.ProtoReflect().Descriptor().Fields()
+		for i := range fields.Len() {
+			for wireType, value := range forms {
+				number := fields.Get(i).Number()
+				field := append(protowire.AppendTag(nil, number, wireType), value...)
+				m := proto.Clone(w.message)
+				if err := proto.Unmarshal(field, m); err != nil || len(m.ProtoReflect().GetUnknown()) == 0 || int(number) != weftField && number >= numFields {
+					continue // it can have this wire type, or no decoder reads it
+				}
+				w.check(t, field)
+				w.check(t, append(bytes.Clone(seed), field...))
+				told := w.mistyped(field)
+				isEnum, isWefts := fields.Get(i).Enum() != nil && wireType == protowire.VarintType, fields.Get(i).Message() != nil && number == weftField
+				if !isEnum && !isWefts && !slices.Equal(told, []int{int(number)}) { // of marks and pages something else tells
+					t.Errorf("%T: field %d as wire type %d: Mistyped returns %v", w.message, number, wireType, told)
+				}
+			}
+		}
+	}
+}
+
+// Hostile bytes make no decoder panic, and what the generated structs can read comes out the same.
 func FuzzMessages(f *testing.F) {
 	for i, w := range witnesses {
-		m := proto.Clone(w.message)
-		if err := prototext.Unmarshal([]byte(w.seed), m); err != nil {
-			f.Fatal(err)
-		}
-		msg, err := proto.Marshal(m)
-		if err != nil {
-			f.Fatal(err)
-		}
+		msg := w.encodeSeed(f)
 		f.Add(uint8(i), msg)
 		f.Add(uint8(i), append(bytes.Clone(msg), msg...))
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, msg []byte) {
-		w := witnesses[int(kind)%len(witnesses)]
-		want := proto.Clone(w.message)
-		readable := proto.Unmarshal(msg, want) == nil
-		var v values
-		err := w.compare(&v, msg, want)
-		if !readable || hasUnknown(want.ProtoReflect()) {
-			return
-		}
-		if err != nil {
-			t.Fatalf("%T: %v", want, err)
-		}
-		for i := range v.got {
-			if a, b := reflect.ValueOf(v.got[i]), reflect.ValueOf(v.want[i]); a.Kind() == reflect.Slice && a.Len()+b.Len() == 0 {
-				continue
-			}
-			if !reflect.DeepEqual(v.got[i], v.want[i]) {
-				t.Errorf("%T, comparison %d: %v, want %v\n%v", want, i, v.got[i], v.want[i], want)
-			}
-		}
+		witnesses[int(kind)%len(witnesses)].check(t, msg)
 	})
 }
 

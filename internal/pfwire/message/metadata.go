@@ -1,12 +1,35 @@
 package message
 
-import "github.com/weft-trace/weft/internal/schema"
+import (
+	"slices"
+
+	"github.com/weft-trace/weft/internal/schema"
+)
+
+// TraceAttributes is TraceAttributes.
+type TraceAttributes struct{ fields }
+
+// Parse decodes msg.
+func (t *TraceAttributes) Parse(msg []byte) error { return t.parse(msg, schema.MessageTraceAttributes) }
+
+// Attributes returns the attributes, which are Attributes.
+func (t *TraceAttributes) Attributes() List { return t.list(schema.TraceAttributes_Attribute) }
+
+// Pages returns the pages, which weft wrote and are Pages; a damaged one may be nil.
+func (t *TraceAttributes) Pages() List { return t.list(schema.TraceAttributes_WeftPages) }
+
+// Mistyped is as for all messages, but without pages.
+func (t *TraceAttributes) Mistyped() []int {
+	return slices.DeleteFunc(t.fields.Mistyped(), func(n int) bool { return n == schema.TraceAttributes_WeftPages })
+}
 
 // Attribute is TraceAttributes.Attribute.
 type Attribute struct{ fields }
 
-// TraceAttributes returns the attributes in a TraceAttributes.
-func TraceAttributes(msg []byte) List { return newList(msg, schema.TraceAttributes_Attribute) }
+// Parse decodes msg.
+func (a *Attribute) Parse(msg []byte) error {
+	return a.parse(msg, schema.MessageTraceAttributesAttribute)
+}
 
 func (a *Attribute) Key() []byte  { return a.bytes(schema.TraceAttributesAttribute_Key) }
 func (a *Attribute) Text() []byte { return a.bytes(schema.TraceAttributesAttribute_StringValue) }
@@ -20,6 +43,9 @@ func (a *Attribute) IsInt() bool {
 // ChromeEvents is ChromeEventBundle.
 type ChromeEvents struct{ fields }
 
+// Parse decodes msg.
+func (e *ChromeEvents) Parse(msg []byte) error { return e.parse(msg, schema.MessageChromeEventBundle) }
+
 // Metadata returns the metadata, for ChromeMetadata.
 func (e *ChromeEvents) Metadata() List { return e.list(schema.ChromeEventBundle_Metadata) }
 
@@ -28,6 +54,9 @@ func (e *ChromeEvents) Other() []int { return e.beyond(1 << schema.ChromeEventBu
 
 // ChromeMetadata is ChromeMetadata, which are attributes in their old form.
 type ChromeMetadata struct{ fields }
+
+// Parse decodes msg.
+func (m *ChromeMetadata) Parse(msg []byte) error { return m.parse(msg, schema.MessageChromeMetadata) }
 
 func (m *ChromeMetadata) Name() []byte { return m.bytes(schema.ChromeMetadata_Name) }
 func (m *ChromeMetadata) Bool() bool   { return m.uint(schema.ChromeMetadata_BoolValue) != 0 }
@@ -42,11 +71,11 @@ func (m *ChromeMetadata) value() int {
 	return m.oneof(schema.ChromeMetadata_StringValue, schema.ChromeMetadata_BoolValue, schema.ChromeMetadata_IntValue, schema.ChromeMetadata_JSONValue)
 }
 
-// Pages returns the pages in a TraceAttributes, which weft wrote.
-func Pages(msg []byte) List { return newList(msg, schema.TraceAttributes_WeftPages) }
-
 // Page is WeftPage.
 type Page struct{ fields }
+
+// Parse decodes msg.
+func (p *Page) Parse(msg []byte) error { return p.parse(msg, schema.MessageWeftPage) }
 
 func (p *Page) HasWindow() bool { return p.has(schema.WeftPage_Window) }
 func (p *Page) Window() int64   { return p.int(schema.WeftPage_Window) }
@@ -58,11 +87,19 @@ func (p *Page) IsPrivate() bool { return p.uint(schema.WeftPage_IsPrivate) != 0 
 // TraceUUID is TraceUuid.
 type TraceUUID struct{ fields }
 
+// Parse decodes msg.
+func (u *TraceUUID) Parse(msg []byte) error { return u.parse(msg, schema.MessageTraceUuid) }
+
 func (u *TraceUUID) MSB() uint64 { return u.uint(schema.TraceUuid_Msb) }
 func (u *TraceUUID) LSB() uint64 { return u.uint(schema.TraceUuid_Lsb) }
 
 // ServiceEvent is TracingServiceEvent.
 type ServiceEvent struct{ fields }
+
+// Parse decodes msg.
+func (e *ServiceEvent) Parse(msg []byte) error {
+	return e.parse(msg, schema.MessageTracingServiceEvent)
+}
 
 func (e *ServiceEvent) TracingStarted() bool {
 	return e.uint(schema.TracingServiceEvent_TracingStarted) != 0
@@ -70,6 +107,11 @@ func (e *ServiceEvent) TracingStarted() bool {
 
 // ExtensionDescriptor is ExtensionDescriptor: a FileDescriptorSet, as it is or compressed.
 type ExtensionDescriptor struct{ fields }
+
+// Parse decodes msg.
+func (d *ExtensionDescriptor) Parse(msg []byte) error {
+	return d.parse(msg, schema.MessageExtensionDescriptor)
+}
 
 func (d *ExtensionDescriptor) Set() []byte { return d.bytes(schema.ExtensionDescriptor_ExtensionSet) }
 func (d *ExtensionDescriptor) SetGzip() []byte {

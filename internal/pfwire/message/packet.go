@@ -25,8 +25,9 @@ type TracePacket struct {
 	InternedData []byte
 	Defaults     []byte // nil if the packet has none; not nil if they are empty
 
-	ThreadTime    int64 // of an instant: see weft_thread_time in the schema
-	HasThreadTime bool
+	ThreadTime         int64 // of an instant: see weft_thread_time in the schema
+	HasThreadTime      bool
+	MistypedThreadTime bool // it has one of another wire type
 
 	// Payload is the number of the field that says what the packet is, Data its content; 0 if there is none. The
 	// payload is a oneof: of several the last one counts.
@@ -72,9 +73,12 @@ func (p *TracePacket) Parse(msg []byte) error {
 				p.Bundle, p.BundleZstd = r.Bytes(), field == schema.TracePacket_ZstdCompressedPackets
 			}
 		case schema.TracePacket_WeftThreadTime:
-			p.ThreadTime, p.HasThreadTime = r.Int(), true
+			p.ThreadTime, p.HasThreadTime = r.Int(), r.Type() == wire.Varint
+			p.MistypedThreadTime = !p.HasThreadTime
 		case schema.TracePacket_WeftIdle:
-			p.Payload, p.Data, p.Idle = schema.TracePacket_TrackEvent, r.Bytes(), true
+			if p.Payload, p.Data = field, r.Bytes(); r.Type() == wire.Len {
+				p.Payload, p.Idle = schema.TracePacket_TrackEvent, true
+			}
 		default:
 			p.Payload, p.Data = field, r.Bytes()
 		}
@@ -135,6 +139,9 @@ func (d *TracePacketDefaults) parseTrackEvent(msg []byte) error {
 // ClockSnapshot is ClockSnapshot.
 type ClockSnapshot struct{ fields }
 
+// Parse decodes msg.
+func (s *ClockSnapshot) Parse(msg []byte) error { return s.parse(msg, schema.MessageClockSnapshot) }
+
 // Clocks returns the readings of the clocks, which are ClockReadings.
 func (s *ClockSnapshot) Clocks() List     { return s.list(schema.ClockSnapshot_Clocks) }
 func (s *ClockSnapshot) HasPrimary() bool { return s.has(schema.ClockSnapshot_PrimaryTraceClock) }
@@ -144,6 +151,9 @@ func (s *ClockSnapshot) PrimaryClock() uint32 {
 
 // ClockReading is ClockSnapshot.Clock.
 type ClockReading struct{ fields }
+
+// Parse decodes msg.
+func (c *ClockReading) Parse(msg []byte) error { return c.parse(msg, schema.MessageClockSnapshotClock) }
 
 func (c *ClockReading) ID() uint32       { return uint32(c.uint(schema.ClockSnapshotClock_ClockID)) }
 func (c *ClockReading) Timestamp() int64 { return c.int(schema.ClockSnapshotClock_Timestamp) }

@@ -5,6 +5,9 @@ import "github.com/weft-trace/weft/internal/schema"
 // Callstack is Callstack.
 type Callstack struct{ fields }
 
+// Parse decodes msg.
+func (c *Callstack) Parse(msg []byte) error { return c.parse(msg, schema.MessageCallstack) }
+
 // AppendFrameIIDs appends the ids of the frames, the outermost first.
 func (c *Callstack) AppendFrameIIDs(to []uint64) []uint64 {
 	return c.varints(to, schema.Callstack_FrameIDs)
@@ -12,6 +15,9 @@ func (c *Callstack) AppendFrameIIDs(to []uint64) []uint64 {
 
 // Frame is Frame.
 type Frame struct{ fields }
+
+// Parse decodes msg.
+func (f *Frame) Parse(msg []byte) error { return f.parse(msg, schema.MessageFrame) }
 
 func (f *Frame) FunctionIID() uint64   { return f.uint(schema.Frame_FunctionNameID) }
 func (f *Frame) MappingIID() uint64    { return f.uint(schema.Frame_MappingID) }
@@ -26,6 +32,9 @@ func (f *Frame) HasKindText() bool     { return f.has(schema.Frame_KindStr) }
 // Mapping is Mapping.
 type Mapping struct{ fields }
 
+// Parse decodes msg.
+func (m *Mapping) Parse(msg []byte) error { return m.parse(msg, schema.MessageMapping) }
+
 func (m *Mapping) BuildIDIID() uint64 { return m.uint(schema.Mapping_BuildID) }
 func (m *Mapping) IsRelative() bool   { return m.uint(schema.Mapping_WeftRelative) != 0 }
 
@@ -36,8 +45,7 @@ func (m *Mapping) AppendPathIIDs(to []uint64) []uint64 {
 
 // HasPlace reports whether the mapping says where in memory or in the file it is.
 func (m *Mapping) HasPlace() bool {
-	const elsewhere = 1<<schema.Mapping_IID | 1<<schema.Mapping_BuildID | 1<<schema.Mapping_PathStringIDs | 1<<weftSlot
-	return len(m.beyond(elsewhere)) > 0
+	return m.oneof(schema.Mapping_StartOffset, schema.Mapping_ExactOffset, schema.Mapping_Start, schema.Mapping_End, schema.Mapping_LoadBias) != 0
 }
 
 // InlineFrames returns the frames of a TrackEvent.Callstack, which are InlineFrames, the outermost first.
@@ -45,6 +53,11 @@ func InlineFrames(msg []byte) List { return newList(msg, schema.TrackEventCallst
 
 // InlineFrame is TrackEvent.Callstack.Frame.
 type InlineFrame struct{ fields }
+
+// Parse decodes msg.
+func (f *InlineFrame) Parse(msg []byte) error {
+	return f.parse(msg, schema.MessageTrackEventCallstackFrame)
+}
 
 func (f *InlineFrame) Function() []byte { return f.bytes(schema.TrackEventCallstackFrame_FunctionName) }
 func (f *InlineFrame) File() []byte     { return f.bytes(schema.TrackEventCallstackFrame_SourceFile) }
@@ -54,6 +67,9 @@ func (f *InlineFrame) Line() uint32 {
 
 // StackSample is StackSample. Counter is what Weight counts.
 type StackSample struct{ fields }
+
+// Parse decodes msg.
+func (s *StackSample) Parse(msg []byte) error { return s.parse(msg, schema.MessageStackSample) }
 
 func (s *StackSample) Task() Ref {
 	return s.either(schema.StackSample_TaskContext, schema.StackSample_TaskContextIID)
@@ -90,12 +106,22 @@ func (s *StackSample) Other() []int {
 // TaskContext is StackSample.TaskContext. Its ids are of 32 bits; here they are as they were written.
 type TaskContext struct{ fields }
 
+// Parse decodes msg.
+func (c *TaskContext) Parse(msg []byte) error {
+	return c.parse(msg, schema.MessageStackSampleTaskContext)
+}
+
 func (c *TaskContext) PID() uint64      { return c.uint(schema.StackSampleTaskContext_PID) }
 func (c *TaskContext) TID() uint64      { return c.uint(schema.StackSampleTaskContext_TID) }
 func (c *TaskContext) HasAsyncID() bool { return c.has(schema.StackSampleTaskContext_AsyncID) }
 
 // ExecutionContext is StackSample.ExecutionContext.
 type ExecutionContext struct{ fields }
+
+// Parse decodes msg.
+func (c *ExecutionContext) Parse(msg []byte) error {
+	return c.parse(msg, schema.MessageStackSampleExecutionContext)
+}
 
 func (c *ExecutionContext) HasCPU() bool { return c.has(schema.StackSampleExecutionContext_CPU) }
 func (c *ExecutionContext) CPU() uint32 {
@@ -105,6 +131,11 @@ func (c *ExecutionContext) HasMode() bool { return c.has(schema.StackSampleExecu
 
 // SampleCounter is StackSample.CounterDescriptor.
 type SampleCounter struct{ fields }
+
+// Parse decodes msg.
+func (c *SampleCounter) Parse(msg []byte) error {
+	return c.parse(msg, schema.MessageStackSampleCounterDescriptor)
+}
 
 func (c *SampleCounter) Name() []byte { return c.bytes(schema.StackSampleCounterDescriptor_Name) }
 
@@ -125,6 +156,11 @@ func (c *SampleCounter) Other() []int {
 // StackSampleDefaults is StackSampleDefaults.
 type StackSampleDefaults struct{ fields }
 
+// Parse decodes msg.
+func (d *StackSampleDefaults) Parse(msg []byte) error {
+	return d.parse(msg, schema.MessageStackSampleDefaults)
+}
+
 func (d *StackSampleDefaults) Source() []byte { return d.bytes(schema.StackSampleDefaults_Source) }
 
 // Counter returns a SampleCounter, nil if there is none.
@@ -140,6 +176,9 @@ func (d *StackSampleDefaults) Other() []int {
 // PerfSample is PerfSample.
 type PerfSample struct{ fields }
 
+// Parse decodes msg.
+func (s *PerfSample) Parse(msg []byte) error { return s.parse(msg, schema.MessagePerfSample) }
+
 func (s *PerfSample) HasCPU() bool         { return s.has(schema.PerfSample_CPU) }
 func (s *PerfSample) CPU() uint32          { return uint32(s.uint(schema.PerfSample_CPU)) }
 func (s *PerfSample) PID() uint32          { return uint32(s.uint(schema.PerfSample_PID)) }
@@ -153,6 +192,11 @@ func (s *PerfSample) Other() []int {
 
 // StreamingProfile is StreamingProfilePacket.
 type StreamingProfile struct{ fields }
+
+// Parse decodes msg.
+func (p *StreamingProfile) Parse(msg []byte) error {
+	return p.parse(msg, schema.MessageStreamingProfilePacket)
+}
 
 func (p *StreamingProfile) AppendCallstackIIDs(to []uint64) []uint64 {
 	return p.varints(to, schema.StreamingProfilePacket_CallstackIID)

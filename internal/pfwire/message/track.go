@@ -1,12 +1,17 @@
 package message
 
 import (
+	"slices"
+
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
 // TrackDescriptor is TrackDescriptor (perfetto.md 2).
 type TrackDescriptor struct{ fields }
+
+// Parse decodes msg.
+func (d *TrackDescriptor) Parse(msg []byte) error { return d.parse(msg, schema.MessageTrackDescriptor) }
 
 func (d *TrackDescriptor) UUID() uint64        { return d.uint(schema.TrackDescriptor_UUID) }
 func (d *TrackDescriptor) ParentUUID() uint64  { return d.uint(schema.TrackDescriptor_ParentUUID) }
@@ -41,11 +46,26 @@ func (d *TrackDescriptor) MergeKey() (text []byte, number uint64, isNumber bool)
 	return d.bytes(schema.TrackDescriptor_SiblingMergeKey), 0, false
 }
 
+// HasMark reports whether weft says something of the track, damaged or not.
+func (d *TrackDescriptor) HasMark() bool {
+	return d.has(schema.TrackDescriptor_WeftMark) || slices.Contains(d.fields.Mistyped(), schema.TrackDescriptor_WeftMark)
+}
+
+// Mistyped is as for all messages, but without the mark: see HasMark.
+func (d *TrackDescriptor) Mistyped() []int {
+	return slices.DeleteFunc(d.fields.Mistyped(), func(n int) bool { return n == schema.TrackDescriptor_WeftMark })
+}
+
 // Mark returns what weft says of a track that it wrote, a TrackMark; nil if it says nothing.
 func (d *TrackDescriptor) Mark() []byte { return d.bytes(schema.TrackDescriptor_WeftMark) }
 
 // ProcessDescriptor is ProcessDescriptor.
 type ProcessDescriptor struct{ fields }
+
+// Parse decodes msg.
+func (d *ProcessDescriptor) Parse(msg []byte) error {
+	return d.parse(msg, schema.MessageProcessDescriptor)
+}
 
 func (d *ProcessDescriptor) PID() int32            { return int32(d.uint(schema.ProcessDescriptor_PID)) }
 func (d *ProcessDescriptor) CommandLine() [][]byte { return d.texts(schema.ProcessDescriptor_Cmdline) }
@@ -55,6 +75,11 @@ func (d *ProcessDescriptor) StartNS() int64        { return d.int(schema.Process
 
 // ThreadDescriptor is ThreadDescriptor. TimeUS and ThreadTimeUS are where the old times of events begin.
 type ThreadDescriptor struct{ fields }
+
+// Parse decodes msg.
+func (d *ThreadDescriptor) Parse(msg []byte) error {
+	return d.parse(msg, schema.MessageThreadDescriptor)
+}
 
 func (d *ThreadDescriptor) PID() int32    { return int32(d.uint(schema.ThreadDescriptor_PID)) }
 func (d *ThreadDescriptor) TID() int64    { return d.int(schema.ThreadDescriptor_TID) }
@@ -71,6 +96,11 @@ func (d *ThreadDescriptor) ThreadTimeUS() int64 {
 // CounterDescriptor is CounterDescriptor.
 type CounterDescriptor struct{ fields }
 
+// Parse decodes msg.
+func (d *CounterDescriptor) Parse(msg []byte) error {
+	return d.parse(msg, schema.MessageCounterDescriptor)
+}
+
 func (d *CounterDescriptor) Type() uint64     { return d.uint(schema.CounterDescriptor_Type) }
 func (d *CounterDescriptor) Unit() uint64     { return d.uint(schema.CounterDescriptor_Unit) }
 func (d *CounterDescriptor) UnitName() []byte { return d.bytes(schema.CounterDescriptor_UnitName) }
@@ -86,6 +116,9 @@ func (d *CounterDescriptor) ShareKey() []byte { return d.bytes(schema.CounterDes
 // TrackMark is WeftTrackMark: what weft says of a track that it wrote.
 type TrackMark struct{ fields }
 
+// Parse decodes msg.
+func (m *TrackMark) Parse(msg []byte) error { return m.parse(msg, schema.MessageWeftTrackMark) }
+
 func (m *TrackMark) Role() uint64    { return m.uint(schema.WeftTrackMark_Role) }
 func (m *TrackMark) Subject() []byte { return m.bytes(schema.WeftTrackMark_Subject) }
 func (m *TrackMark) InputID() []byte { return m.bytes(schema.WeftTrackMark_InputID) }
@@ -93,6 +126,9 @@ func (m *TrackMark) Facts() [][]byte { return m.texts(schema.WeftTrackMark_Facts
 
 // Fact is WeftFact: a value that all samples of a thread have.
 type Fact struct{ fields }
+
+// Parse decodes msg.
+func (f *Fact) Parse(msg []byte) error { return f.parse(msg, schema.MessageWeftFact) }
 
 func (f *Fact) Kind() uint64    { return f.uint(schema.WeftFact_Kind) }
 func (f *Fact) Samples() uint64 { return f.uint(schema.WeftFact_Samples) }
@@ -102,13 +138,13 @@ func (f *Fact) EndNS() uint64   { return f.uint(schema.WeftFact_EndNS) }
 // Value returns the value, in one of its forms; the others are nil.
 func (f *Fact) Value() (text []byte, number *float64, integer *int64) {
 	field := f.oneof(schema.WeftFact_Integer, schema.WeftFact_Number, schema.WeftFact_Text)
-	switch r := f.field(field); {
-	case field == schema.WeftFact_Text && r.Type() == wire.Len:
+	switch r := f.field(field); field {
+	case schema.WeftFact_Text:
 		return r.Bytes(), nil, nil
-	case field == schema.WeftFact_Number && r.Type() == wire.Fixed64:
+	case schema.WeftFact_Number:
 		v := r.Double()
 		return nil, &v, nil
-	case field == schema.WeftFact_Integer && r.Type() == wire.Varint:
+	case schema.WeftFact_Integer:
 		v := r.Int()
 		return nil, nil, &v
 	}
@@ -117,6 +153,9 @@ func (f *Fact) Value() (text []byte, number *float64, integer *int64) {
 
 // InputID is WeftInputID: what the input of weft said of a process or thread.
 type InputID struct{ fields }
+
+// Parse decodes msg.
+func (id *InputID) Parse(msg []byte) error { return id.parse(msg, schema.MessageWeftInputID) }
 
 func (id *InputID) HasNumber() bool    { return id.has(schema.WeftInputID_Number) }
 func (id *InputID) Number() int64      { return id.int(schema.WeftInputID_Number) }
@@ -150,6 +189,11 @@ func (t *ProcessTree) entry(field int) []byte {
 // ProcessTreeProcess is ProcessTree.Process.
 type ProcessTreeProcess struct{ fields }
 
+// Parse decodes msg.
+func (p *ProcessTreeProcess) Parse(msg []byte) error {
+	return p.parse(msg, schema.MessageProcessTreeProcess)
+}
+
 func (p *ProcessTreeProcess) PID() int32  { return int32(p.uint(schema.ProcessTreeProcess_PID)) }
 func (p *ProcessTreeProcess) PPID() int32 { return int32(p.uint(schema.ProcessTreeProcess_PPID)) }
 func (p *ProcessTreeProcess) UID() int32  { return int32(p.uint(schema.ProcessTreeProcess_UID)) }
@@ -159,6 +203,11 @@ func (p *ProcessTreeProcess) CommandLine() [][]byte {
 
 // ProcessTreeThread is ProcessTree.Thread.
 type ProcessTreeThread struct{ fields }
+
+// Parse decodes msg.
+func (t *ProcessTreeThread) Parse(msg []byte) error {
+	return t.parse(msg, schema.MessageProcessTreeThread)
+}
 
 func (t *ProcessTreeThread) TID() int32   { return int32(t.uint(schema.ProcessTreeThread_TID)) }
 func (t *ProcessTreeThread) PID() int32   { return int32(t.uint(schema.ProcessTreeThread_TGID)) }

@@ -252,6 +252,7 @@ func (r *reader) encodeOrigin(args *timeline.ArgsEncoder) {
 		if err := task.Parse(e.Task); err != nil {
 			r.malformed("task execution", err)
 		}
+		r.fieldsNotConverted("TaskExecution", task.Mistyped())
 		r.encodeLocationIID(args, "posted_from", task.PostedFromIID())
 		args.EndDict()
 	}
@@ -281,6 +282,7 @@ func (r *reader) encodeLocation(args *timeline.ArgsEncoder, msg []byte) {
 	if err := l.Parse(msg); err != nil {
 		r.malformed("source location", err)
 	}
+	r.fieldsNotConverted("SourceLocation", l.Mistyped())
 	args.BeginDict()
 	if file := l.File(); file != nil {
 		args.Key([]byte("file_name"))
@@ -305,6 +307,7 @@ func (r *reader) encodeLog(args *timeline.ArgsEncoder, msg []byte) {
 	if err := l.Parse(msg); err != nil {
 		r.malformed("log_message", err)
 	}
+	r.fieldsNotConverted("LogMessage", l.Mistyped())
 	args.BeginDict()
 	r.encodeLocationIID(args, "source_location", l.SourceLocationIID())
 	if body := r.internedText(message.InternedLogMessages, l.BodyIID()); body != nil {

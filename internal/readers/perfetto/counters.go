@@ -2,7 +2,6 @@ package perfetto
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 
 	"github.com/weft-trace/weft/internal/pfwire/message"
@@ -126,13 +125,9 @@ func (r *reader) extraCounters() []counterValue {
 	return others
 }
 
-// describeCounter reads a CounterDescriptor.
-func (t *track) describeCounter(msg []byte, key *timeline.CounterKey) error {
+// describeCounter takes over what a CounterDescriptor says.
+func (t *track) describeCounter(d *message.CounterDescriptor, key *timeline.CounterKey) {
 	t.kind = counterTrack
-	var d message.CounterDescriptor
-	if err := d.Parse(msg); err != nil {
-		return fmt.Errorf("counter: %w", err)
-	}
 	t.multiplier, t.incremental = cmp.Or(d.Multiplier(), 1), d.IsIncremental()
 	if unit := d.Unit(); unit <= uint64(timeline.UnitBytes) {
 		key.Unit = timeline.CounterUnit(unit)
@@ -144,5 +139,4 @@ func (t *track) describeCounter(msg []byte, key *timeline.CounterKey) error {
 	if d.Type() == schema.CounterDescriptor_CounterThreadInstructionCount && name == "" {
 		key.Name = []byte("thread_instruction_count")
 	}
-	return nil
 }

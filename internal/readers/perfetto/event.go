@@ -47,6 +47,9 @@ func (r *reader) trackEvent(stamp pfwire.Stamp, stampErr error) error {
 	if r.fields.HasThreadTime {
 		e.threadTime = timeline.Nanos(r.fields.ThreadTime)
 	}
+	if r.fields.MistypedThreadTime {
+		r.notConverted("TracePacket field 9901")
+	}
 	var ok bool
 	if e.ts, ok = r.traceTime(stamp, stampErr); !ok {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -63,6 +64,123 @@ func TestRoleMarks(t *testing.T) {
 		if n := int64(read.timeline.Problems().Count(problem.TrackRoleInvalid)); n != c.damaged {
 			t.Errorf("%s, mark {%s}: counted %d times as damaged, want %d", c.name, c.mark, n, c.damaged)
 		}
+	}
+}
+
+// mistyped returns a field that has another wire type than in the schema: each of those that it can have.
+func mistyped(number protowire.Number, is protowire.Type) (fields []string) {
+	for wireType, value := range map[protowire.Type]string{
+		protowire.VarintType: "\x05", protowire.Fixed32Type: "\x05\x00\x00\x00", protowire.Fixed64Type: "\x05\x00\x00\x00\x00\x00\x00\x00", protowire.BytesType: "\x01x",
+	} {
+		if wireType != is {
+			fields = append(fields, string(protowire.AppendTag(nil, number, wireType))+value)
+		}
+	}
+	return fields
+}
+
+// inField puts a message into a field of another.
+func inField(number protowire.Number, msg string) string {
+	return string(protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), msg))
+}
+
+// A mark of which one field has another wire type is damaged, whatever else it says: the track is what the descriptor says.
+func TestMistypedMarks(t *testing.T) {
+	const varint, fixed64, text = protowire.VarintType, protowire.Fixed64Type, protowire.BytesType
+	const input = "\x08\x09"                                // number: 9
+	const fact = "\x08\x01\x10\x07\x28\x01\x30\x05\x38\x06" // kind: 1 integer: 7 samples: 1 start_ns: 5 end_ns: 6
+	const isThread = "\x22\x04\x08\x03\x10\x04"             // thread { pid: 3 tid: 4 }
+	const isNamed = "\x12\x04Work"                          // name: "Work"
+	role := "\x08\x05"                                      // role: 5
+	type damage struct{ what, descriptor, whole, field string }
+	var all []damage
+	add := func(what, descriptor, whole string, is protowire.Type, number protowire.Number, in ...protowire.Number) {
+		for _, field := range mistyped(number, is) {
+			for _, outer := range in {
+				field = inField(outer, field)
+			}
+			all = append(all, damage{what, descriptor, whole, field})
+		}
+	}
+	add("role", isNamed, role, varint, 1)
+	add("subject", isNamed, role, text, 2)
+	add("role of a thread", isThread, inField(3, input), varint, 1)
+	add("input_id", isThread, "", text, 3)
+	add("facts", isThread, inField(4, fact), text, 4)
+	for number, is := range map[protowire.Number]protowire.Type{1: varint, 2: text, 3: varint, 4: text} {
+		for _, field := range mistyped(number, is) {
+			all = append(all, damage{fmt.Sprintf("field %d of input_id", number), isThread, "", inField(3, input+field)})
+		}
+	}
+	for number, is := range map[protowire.Number]protowire.Type{1: varint, 2: varint, 3: fixed64, 4: text, 5: varint, 6: varint, 7: varint} {
+		for _, field := range mistyped(number, is) {
+			all = append(all, damage{fmt.Sprintf("field %d of a fact", number), isThread, "", inField(4, fact+field)})
+		}
+	}
+	for _, whole := range []string{isNamed + inField(9900, role), isThread + inField(9900, inField(3, input)), isThread + inField(9900, inField(4, fact))} {
+		if n := readTrack(t, whole).Problems().Count(problem.TrackRoleInvalid); n != 0 {
+			t.Errorf("%x: a whole mark counts as damaged", whole)
+		}
+	}
+	for _, d := range all {
+		checkDamagedMark(t, fmt.Sprintf("%s, mark %x", d.what, d.whole+d.field), d.descriptor+inField(9900, d.whole+d.field))
+	}
+	for _, field := range mistyped(9900, text) {
+		checkDamagedMark(t, fmt.Sprintf("weft_mark, %x", field), isNamed+field)
+	}
+}
+
+// readTrack reads a trace with one track.
+func readTrack(t *testing.T, descriptor string) *timeline.Timeline {
+	packet := inField(1, inField(60, "\x08\x02"+descriptor)) // uuid: 2
+	event := encode(t, `packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "i" } }`)
+	return readTrace(t, append([]byte(packet), event...)).timeline
+}
+
+// checkDamagedMark reads a trace with one track, whose mark is damaged. The rest of its descriptor is kept.
+func checkDamagedMark(t *testing.T, what, descriptor string) {
+	t.Helper()
+	read := readTrack(t, descriptor)
+	if n := read.Problems().Count(problem.TrackRoleInvalid); n != 1 {
+		t.Errorf("%s: counted %d times as damaged, want once", what, n)
+	}
+	if n := read.Problems().Count(problem.PacketNotConverted); n != 0 {
+		t.Errorf("%s: counted %d times as lost", what, n)
+	}
+	for id := range timeline.TrackID(read.TrackCount()) {
+		tr := read.Track(id)
+		if read.Role(id) != timeline.NoRole || tr.Assigned || len(tr.Facts) > 0 || tr.Kind == timeline.NamedTrack && tr.Name != "Work" {
+			t.Errorf("%s: role %v, %+v", what, read.Role(id), tr)
+		}
+	}
+}
+
+// What else weft has in fields of its own is counted as well if it is damaged.
+func TestMistypedFieldsOfWeft(t *testing.T) {
+	count := func(what, trace string, kind problem.Kind) *timeline.Timeline {
+		t.Helper()
+		read := readTrace(t, []byte(trace))
+		if n := read.timeline.Problems().Count(kind); n != 1 {
+			t.Errorf("%s: counted %d times, want once", what, n)
+		}
+		return read.timeline
+	}
+	const page = "\x08\x05\x10\x07" // window: 5 tab: 7
+	for number, is := range map[protowire.Number]protowire.Type{1: 0, 2: 0, 3: 0, 4: protowire.BytesType, 5: 0} {
+		for _, field := range mistyped(number, is) {
+			what := fmt.Sprintf("page with %x", field)
+			if pages := count(what, inField(1, inField(126, inField(9900, page+field))), problem.PageInvalid).Pages(); len(pages) != 0 {
+				t.Errorf("%s: %+v", what, pages)
+			}
+		}
+	}
+	for _, field := range mistyped(9900, protowire.BytesType) {
+		count("weft_pages", inField(1, inField(126, field)), problem.PageInvalid)
+		count("weft_idle", inField(1, "\x50\x01\x40\x01"+field), problem.PacketNotConverted) // sequence 1, at 1 ns
+	}
+	instant := "\x50\x01\x40\x01" + inField(11, "\x48\x03") // type: TYPE_INSTANT
+	for _, field := range mistyped(9901, protowire.VarintType) {
+		count("weft_thread_time", inField(1, instant+field), problem.PacketNotConverted)
 	}
 }
 

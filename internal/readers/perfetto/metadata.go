@@ -37,6 +37,7 @@ func (r *reader) chromeEvents(msg []byte) {
 	for l := e.Metadata(); err == nil && l.Next(); {
 		var m message.ChromeMetadata
 		err = m.Parse(l.Bytes())
+		r.fieldsNotConverted("ChromeMetadata", m.Mistyped())
 		switch {
 		case err != nil:
 		case m.IsInt():
@@ -54,13 +55,16 @@ func (r *reader) chromeEvents(msg []byte) {
 
 // traceAttributes reads a TraceAttributes packet.
 func (r *reader) traceAttributes(msg []byte) {
-	l := message.TraceAttributes(msg)
-	for l.Next() {
+	var t message.TraceAttributes
+	err := t.Parse(msg)
+	r.fieldsNotConverted("TraceAttributes", t.Mistyped())
+	for l := t.Attributes(); l.Next(); {
 		var a message.Attribute
 		if err := a.Parse(l.Bytes()); err != nil {
 			r.malformed("trace_attributes", err)
 			return
 		}
+		r.fieldsNotConverted("TraceAttributes.Attribute", a.Mistyped())
 		if a.IsInt() {
 			r.setIntAttribute(a.Key(), a.Int())
 			continue
@@ -70,14 +74,14 @@ func (r *reader) traceAttributes(msg []byte) {
 		}
 		r.setAttribute(a.Key(), a.Text())
 	}
-	for pages := message.Pages(msg); pages.Next(); {
+	for pages := t.Pages(); pages.Next(); {
 		if p, ok := parsePage(pages.Bytes()); ok {
 			r.b.AddPage(p)
 		} else {
 			r.add(problem.PageInvalid, "")
 		}
 	}
-	if err := l.Err(); err != nil {
+	if err != nil {
 		r.malformed("trace_attributes", err)
 	}
 }
@@ -88,7 +92,7 @@ func parsePage(msg []byte) (timeline.Page, bool) {
 	err := p.Parse(msg)
 	url := p.URL()
 	return timeline.Page{Window: p.Window(), Tab: p.Tab(), Embedder: p.Embedder(), URL: string(url), Private: p.IsPrivate()},
-		err == nil && p.HasWindow() && len(url) <= maxAttribute && utf8.Valid(url)
+		err == nil && p.Mistyped() == nil && p.HasWindow() && len(url) <= maxAttribute && utf8.Valid(url)
 }
 
 // traceUUID keeps the identity of the recording as an attribute.
@@ -98,6 +102,7 @@ func (r *reader) traceUUID(msg []byte) {
 		r.malformed("trace_uuid", err)
 		return
 	}
+	r.fieldsNotConverted("TraceUuid", u.Mistyped())
 	text := fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", u.MSB()>>32, u.MSB()>>16&0xffff, u.MSB()&0xffff, u.LSB()>>48, u.LSB()&(1<<48-1))
 	r.b.SetAttribute("trace_uuid", text)
 }

@@ -64,6 +64,7 @@ func (r *reader) framesOf(s *sequenceStacks, msg []byte) timeline.CallstackID {
 	if err := c.Parse(msg); err != nil {
 		r.malformed("callstack", err)
 	}
+	r.fieldsNotConverted("Callstack", c.Mistyped())
 	s.list, s.iids = s.list[:0], c.AppendFrameIIDs(s.iids[:0])
 	for _, frame := range s.iids {
 		s.list = append(s.list, r.frame(s, frame))
@@ -92,6 +93,7 @@ func (r *reader) frame(s *sequenceStacks, iid uint64) timeline.FrameID {
 	if err := m.Parse(msg); err != nil {
 		r.malformed("frame", err)
 	}
+	r.fieldsNotConverted("Frame", m.Mistyped())
 	if m.HasKind() {
 		r.notConverted("Frame field 7")
 	}
@@ -148,6 +150,7 @@ func (r *reader) mapping(s *sequenceStacks, iid uint64) (f mappedFile) {
 	if err := m.Parse(msg); err != nil {
 		r.malformed("mapping", err)
 	}
+	r.fieldsNotConverted("Mapping", m.Mistyped())
 	id, _ := r.interned(message.InternedBuildIDs, m.BuildIDIID())
 	f.buildID, f.hasAddresses = hex.EncodeToString(id), m.HasPlace() || m.BuildIDIID() != 0
 	var path []byte
@@ -185,6 +188,7 @@ func (r *reader) inlineCallstack(msg []byte) timeline.CallstackID {
 		if err := f.Parse(frames.Bytes()); err != nil {
 			r.malformed("callstack", err)
 		}
+		r.fieldsNotConverted("TrackEvent.Callstack.Frame", f.Mistyped())
 		list = append(list, r.b.Frame(timeline.Frame{
 			Function: string(r.validText(f.Function())), File: string(r.validText(f.File())), Line: int64(f.Line()),
 		}))
@@ -251,6 +255,7 @@ func (r *reader) stackSample(msg []byte, stamp pfwire.Stamp, stampErr error) err
 	if err := task.Parse(r.referred(s.Task(), message.InternedTaskContexts)); err != nil {
 		r.malformed("task_context", err)
 	}
+	r.fieldsNotConverted("TaskContext", task.Mistyped())
 	if task.HasAsyncID() {
 		r.notConverted("TaskContext field 4")
 	}
@@ -280,6 +285,7 @@ func (r *reader) sampleCPU(msg []byte) (cpu timeline.CPU) {
 	if err := c.Parse(msg); err != nil {
 		r.malformed("execution_context", err)
 	}
+	r.fieldsNotConverted("ExecutionContext", c.Mistyped())
 	if c.HasCPU() {
 		cpu = timeline.NewCPU(c.CPU())
 	}
@@ -369,6 +375,7 @@ func (r *reader) streamingProfile(msg []byte) error {
 		r.malformed("streaming_profile_packet", err)
 		return nil
 	}
+	r.fieldsNotConverted("StreamingProfilePacket", p.Mistyped())
 	thread, deltas := &r.seq.Thread, p.AppendTimeDeltasUS(nil)
 	for i, iid := range p.AppendCallstackIIDs(nil) {
 		if i < len(deltas) {

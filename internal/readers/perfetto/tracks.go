@@ -225,6 +225,7 @@ func (r *reader) trackDescriptor(msg []byte) {
 		r.malformed("track_descriptor", err)
 		return
 	}
+	r.fieldsNotConverted("TrackDescriptor", d.Mistyped())
 	if d.HasChromeProcess() {
 		r.notConverted("TrackDescriptor field 6")
 	}
@@ -391,7 +392,7 @@ type inputID struct {
 
 // readMark returns what weft says of a track that it wrote. A track whose mark is damaged has none.
 func (r *reader) readMark(d *message.TrackDescriptor) mark {
-	if d.Mark() == nil {
+	if !d.HasMark() {
 		return mark{}
 	}
 	m, ok := parseMark(d)
@@ -406,7 +407,7 @@ func (r *reader) readMark(d *message.TrackDescriptor) mark {
 // parseMark parses a mark. It is not ok if nothing that weft writes has it.
 func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 	var w message.TrackMark
-	if w.Parse(d.Mark()) != nil || w.Role() != 0 && !timeline.IsRole(w.Role()) {
+	if w.Parse(d.Mark()) != nil || w.Mistyped() != nil || w.Role() != 0 && !timeline.IsRole(w.Role()) {
 		return m, false
 	}
 	m.role, m.subject = timeline.Role(w.Role()), w.Subject()
@@ -436,7 +437,7 @@ func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 // parseFact parses a fact about a thread. It is not ok if weft would not have written it.
 func parseFact(msg []byte) (f timeline.Fact, ok bool) {
 	var w message.Fact
-	if w.Parse(msg) != nil || !timeline.IsFactKind(w.Kind()) || int64(w.Samples()) < 1 || w.StartNS() > w.EndNS() || w.EndNS() > math.MaxInt64 {
+	if w.Parse(msg) != nil || w.Mistyped() != nil || !timeline.IsFactKind(w.Kind()) || int64(w.Samples()) < 1 || w.StartNS() > w.EndNS() || w.EndNS() > math.MaxInt64 {
 		return f, false
 	}
 	f = timeline.Fact{
@@ -460,7 +461,7 @@ func parseFact(msg []byte) (f timeline.Fact, ok bool) {
 // parseInputID parses a WeftInputID. It returns nil if that has no id, or one that weft would not have written.
 func parseInputID(msg []byte) *inputID {
 	var w message.InputID
-	if w.Parse(msg) != nil {
+	if w.Parse(msg) != nil || w.Mistyped() != nil {
 		return nil
 	}
 	text := w.Text()
@@ -478,12 +479,15 @@ func (r *reader) describeCounter(d *message.TrackDescriptor) {
 	if r.known(d.UUID()) {
 		return
 	}
-	t := track{}
-	key := timeline.CounterKey{Name: r.validText(d.Name()), Unique: d.UUID(), Description: string(d.Description())}
-	if err := t.describeCounter(d.Counter(), &key); err != nil {
-		r.malformed("track_descriptor", err)
+	var c message.CounterDescriptor
+	if err := c.Parse(d.Counter()); err != nil {
+		r.malformed("track_descriptor: counter", err)
 		return
 	}
+	r.fieldsNotConverted("CounterDescriptor", c.Mistyped())
+	t := track{}
+	key := timeline.CounterKey{Name: r.validText(d.Name()), Unique: d.UUID(), Description: string(d.Description())}
+	t.describeCounter(&c, &key)
 	parent, uuid, _ := r.parentTrack(d)
 	t.parent, t.id = uuid, r.b.Counter(parent, &key)
 	r.tracks.declare(r.b, d.UUID(), t)
@@ -511,6 +515,7 @@ func (r *reader) parseThread(msg []byte, input *inputID) (thread, process timeli
 		r.malformed("thread descriptor", err)
 		return 0, 0, nil, false
 	}
+	r.fieldsNotConverted("ThreadDescriptor", d.Mistyped())
 	if r.seq != nil {
 		r.seq.SetThread(&d)
 	}
@@ -534,6 +539,7 @@ func (r *reader) processDescriptor(msg []byte, input *inputID) (process timeline
 		r.malformed("process descriptor", err)
 		return 0, false
 	}
+	r.fieldsNotConverted("ProcessDescriptor", d.Mistyped())
 	name, labels, command := d.Name(), d.Labels(), d.CommandLine()
 	if len(name) == 0 && len(command) > 0 {
 		name = command[0] // the program
@@ -588,6 +594,7 @@ func (r *reader) treeProcess(msg []byte) error {
 	if err := p.Parse(msg); err != nil {
 		return err
 	}
+	r.fieldsNotConverted("ProcessTree.Process", p.Mistyped())
 	command := p.CommandLine()
 	r.commandLine(p.PID(), command)
 	if p.PPID() != 0 || p.UID() != 0 {
@@ -606,6 +613,7 @@ func (r *reader) treeThread(msg []byte) error {
 	if err := t.Parse(msg); err != nil {
 		return err
 	}
+	r.fieldsNotConverted("ProcessTree.Thread", t.Mistyped())
 	process := r.process(int64(t.PID()))
 	r.nameThread(r.thread(process, int64(t.TID())), process, weakName, r.validText(t.Name()))
 	return nil
