@@ -91,7 +91,7 @@ func (r *eventReader) fill(it *timeline.Item) {
 		}
 	}
 	if it.DidNotEnd {
-		r.args.id = append(r.args.id, NewArg("did_not_end", true))
+		r.args.id = append(r.args.id, NewArg(didNotEndKey, true))
 	}
 	if at, known := it.ThreadTime.Nanos(); known {
 		r.cpuTime, ev.CPUTime = Nanos(at), &r.cpuTime

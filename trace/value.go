@@ -287,6 +287,9 @@ func (a *eventArgs) begin() iter.Seq[Arg] {
 // ownKey is the name of the argument in which weft keeps what it adds to an event.
 const ownKey = "weft"
 
+// didNotEndKey is that of the member which says that a slice did not end.
+const didNotEndKey = "did_not_end"
+
 // withID adds the id of an asynchronous event to the dictionary weft, as the output has it.
 func withID(args iter.Seq[Arg], id []Arg) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
@@ -297,7 +300,7 @@ func withID(args iter.Seq[Arg], id []Arg) iter.Seq[Arg] {
 				if a.Value.Kind() == DictKind {
 					members = slices.Collect(a.Value.Members())
 				}
-				a.Value, added = NewDict(append(members, id...)...), true
+				a.Value, added = NewDict(append(members, without(id, members)...)...), true
 			}
 			if !yield(a) {
 				return
@@ -307,6 +310,14 @@ func withID(args iter.Seq[Arg], id []Arg) iter.Seq[Arg] {
 			yield(Arg{ownKey, NewDict(id...)})
 		}
 	}
+}
+
+// without returns what weft adds, without didNotEndKey if the input has a member of that name.
+func without(added, members []Arg) []Arg {
+	if !slices.ContainsFunc(members, func(m Arg) bool { return m.Key == didNotEndKey }) {
+		return added
+	}
+	return slices.DeleteFunc(slices.Clone(added), func(a Arg) bool { return a.Key == didNotEndKey })
 }
 
 // merged gives the arguments of the begin of a slice, and in their place or behind them those of its end.

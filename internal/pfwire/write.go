@@ -23,6 +23,9 @@ const AttributeVersion = "weft.version"
 // of the service.
 const AttributeStarted = "tracing_started_ns"
 
+// DidNotEndKey is the member of the argument weft that says for people what weft_did_not_end says: the last one, true.
+const DidNotEndKey = "did_not_end"
+
 // Version is the version of weft that is written into traces, as the attribute weft.version.
 const Version = "0.1.0"
 
@@ -260,6 +263,9 @@ func (w *writer) item(it *timeline.Item) error {
 	if timed && it.Kind == timeline.ItemInstant { // of which Perfetto would show a CPU time of 0
 		b = wire.AppendInt(b, schema.TracePacket_WeftThreadTime, int64(at))
 	}
+	if it.DidNotEnd {
+		b = wire.AppendBool(b, schema.TracePacket_WeftDidNotEnd, true)
+	}
 	payload := schema.TracePacket_TrackEvent
 	if it.Idle {
 		payload = schema.TracePacket_WeftIdle
@@ -327,7 +333,8 @@ func (w *writer) appendTexts(b []byte, it *timeline.Item) []byte {
 }
 
 // appendArgs appends the arguments of an event with what weft says of it. The id of an asynchronous track is in them as weft.id,
-// its scope as weft.scope, that a slice did not end as weft.did_not_end; there is one dictionary weft, whoever writes into it.
+// its scope as weft.scope, that a slice did not end as weft.did_not_end, unless the input has an argument of that name; there is
+// one dictionary weft, whoever writes into it.
 func (w *writer) appendArgs(b []byte, it *timeline.Item) []byte {
 	before, weft, after := w.splitAtWeft(it.Args)
 	b, dict := wire.BeginMessage(append(b, before...), schema.TrackEvent_DebugAnnotations)
@@ -345,9 +352,9 @@ func (w *writer) appendArgs(b []byte, it *timeline.Item) []byte {
 	if it.AsyncScope != "" {
 		b = w.appendEntry(b, w.scopeKey, "scope", it.AsyncScope)
 	}
-	if it.DidNotEnd {
+	if it.DidNotEnd && !w.saysDidNotEnd(weft) {
 		b, entry := wire.BeginMessage(b, schema.DebugAnnotation_DictEntries)
-		b = wire.AppendBool(w.appendName(b, 0, "did_not_end"), schema.DebugAnnotation_BoolValue, true)
+		b = wire.AppendBool(w.appendName(b, 0, DidNotEndKey), schema.DebugAnnotation_BoolValue, true)
 		return append(wire.EndMessage(wire.EndMessage(b, entry), dict), after...)
 	}
 	return append(wire.EndMessage(b, dict), after...)
@@ -366,6 +373,22 @@ func (w *writer) splitAtWeft(args timeline.Args) (before, weft, after []byte) {
 		}
 	}
 	return args, nil, nil
+}
+
+// saysDidNotEnd reports whether a dictionary weft of the input has a member DidNotEndKey: traces of earlier versions of weft do.
+func (w *writer) saysDidNotEnd(weft []byte) bool {
+	var dict, entry message.Annotation
+	dict.Parse(weft)
+	if dict.Kind != message.DictAnnotation {
+		return false
+	}
+	for m := dict.Members(); m.Next(); {
+		entry.ParseHead(m.Bytes())
+		if string(entry.Name) == DidNotEndKey || entry.NameIID != 0 && string(w.t.Key(timeline.KeyID(entry.NameIID))) == DidNotEndKey {
+			return true
+		}
+	}
+	return false
 }
 
 // isDict reports whether an annotation is a dictionary.

@@ -220,6 +220,9 @@ func (b *Builder) Add(ev *Event) error {
 	if ev.Idle {
 		r.flags |= flagIdle
 	}
+	if ev.DidNotEnd && ev.Kind == Begin {
+		r.flags |= flagDidNotEnd
+	}
 	if ev.Sampling.Skip {
 		r.flags |= flagSkip
 	}

@@ -93,7 +93,7 @@ func (o *occurrences) fill(out *Head, r *record, ordinal uint64, onDisk bool) er
 	case Instant:
 		out.Kind = ItemInstant
 	default:
-		out.Kind, out.Dur, out.Complete, out.DidNotEnd = ItemBegin, r.dur, r.kind == Slice, r.flags&flagClosed != 0
+		out.Kind, out.Dur, out.Complete, out.DidNotEnd = ItemBegin, r.dur, r.kind == Slice, r.didNotEnd()
 		if end, ends := r.end(); ends && r.flags&(flagClosed|flagMatched) != flagClosed {
 			out.End = end
 		}

@@ -61,6 +61,8 @@ const (
 
 	// flagIdle says of a Slice or Begin: Event.Idle. It is a flag of flow steps elsewhere.
 	flagIdle = flagCarrier
+	// flagDidNotEnd is Event.DidNotEnd. It is a flag of counters and samples elsewhere.
+	flagDidNotEnd = flagFloat
 )
 
 // flagPayload are the flags of what a payload may hold.
@@ -81,6 +83,11 @@ func (r *record) end() (end Nanos, ok bool) {
 		return 0, false
 	}
 	return r.ts + r.dur, true
+}
+
+// didNotEnd is Head.DidNotEnd.
+func (r *record) didNotEnd() bool {
+	return r.flags&flagClosed != 0 || r.kind == Begin && r.flags&flagDidNotEnd != 0 && r.dur != NoTime
 }
 
 // recordSize is the size of a record, in memory and in temporary files.

@@ -113,6 +113,8 @@ type Event struct {
 	// Idle says of a Slice or Begin on a track of states that nothing was going on: files have it in a form that only weft
 	// reads, so that viewers show a gap.
 	Idle bool
+	// DidNotEnd says of a Begin that an End follows which the recording did not have: see Head.DidNotEnd. Only traces of weft have it.
+	DidNotEnd bool
 
 	// KeepEnd says of an End that it is the deletion of an object (chrome-json.md 17): without its Begin it is
 	// kept, as an instant, and its category need not be that of the Begin.

@@ -31,7 +31,7 @@ type Head struct {
 	Complete bool // ItemBegin: the input gave the slice as one event with its duration
 	Deletion bool // the event is the deletion of an object: an ItemEnd, or without its begin an ItemInstant
 	// DidNotEnd says of an ItemBegin that the input has no end for it, though it has a Dur: it ends with the slice around it, or
-	// where the next task begins.
+	// where the next task begins. If the input is a trace of weft, that of its own input had none.
 	DidNotEnd bool
 	Track     TrackID
 
@@ -383,7 +383,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 	it.Category, it.CategoryID = w.t.categories.get(uint32(r.category)), r.category
 	switch r.kind {
 	case Slice, Begin:
-		it.Kind, it.DidNotEnd, it.Idle = ItemBegin, r.flags&flagClosed != 0, r.flags&flagIdle != 0
+		it.Kind, it.DidNotEnd, it.Idle = ItemBegin, r.didNotEnd(), r.flags&flagIdle != 0
 		it.ThreadTime, _ = r.threadTimes()
 	case Instant:
 		it.Kind = ItemInstant

@@ -355,7 +355,7 @@ func (s *pass) begin(o *timeline.Head, w *thread, found []evidence.Evidence, own
 	next.set = s.setOf(w, next, own)
 	next.atStart = s.effective(w, innermost)
 	set := next.atStart
-	if next.costs = o.End != timeline.NoTime && !didNotEnd(o, found); next.costs {
+	if next.costs = o.End != timeline.NoTime && !o.DidNotEnd; next.costs {
 		w.current, w.charged = set, set
 		next.up, w.busy = w.busy, w.slices.Len()-1
 		s.costs.begin(w, next)
@@ -372,11 +372,6 @@ func (s *pass) begin(o *timeline.Head, w *thread, found []evidence.Evidence, own
 	}
 	s.settle(w)
 	return s.put(o, set)
-}
-
-// didNotEnd reports whether the input has no end for a slice, or had none when weft wrote it.
-func didNotEnd(o *timeline.Head, found []evidence.Evidence) bool {
-	return o.DidNotEnd || slices.ContainsFunc(found, func(e evidence.Evidence) bool { return e.Kind == evidence.DidNotEnd })
 }
 
 // endOf returns when a slice ends: at the latest with the slice around it.

@@ -265,11 +265,6 @@ func (c *pass) occurrence(o *timeline.Head, at int) error {
 
 // costFacts keeps what cost needs of the arguments.
 func (c *pass) costFacts(s *event) error {
-	if s.facts.didNotEnd {
-		if err := c.add(Evidence{ordinal: s.ordinal, Kind: DidNotEnd}); err != nil {
-			return err
-		}
-	}
 	if s.facts.hasCPU {
 		if err := c.add(Evidence{ordinal: s.ordinal, Kind: UsedCPU, Value: int64(s.facts.cpu)}); err != nil {
 			return err

@@ -49,8 +49,6 @@ const (
 	Inherited
 	// usedCPU: value is the CPU time of the slice in nanoseconds.
 	UsedCPU
-	// didNotEnd: weft wrote the end of the slice, the input had none.
-	DidNotEnd
 	// freed: value is the number of bytes that a garbage collection freed.
 	Freed
 	// hasStack: a call stack says who asked for it.

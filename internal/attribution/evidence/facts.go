@@ -55,7 +55,6 @@ type arguments struct {
 	hasID, hasChannel, hasCount bool
 
 	hasLayerTree, hasSequence, hasBytes, hasTimes, hasCPU, hasStack bool
-	didNotEnd                                                       bool // the input that weft wrote had no end for the slice
 
 	number [24]byte // of traceID, as text
 }
@@ -118,7 +117,7 @@ var factNames = map[string]bool{
 	"isolate": true, "requestId": true, "documentLoaderURL": true, "type": true, "encodedDataLength": true, "processingStart": true,
 	"frame_reporter": true, "chrome_frame_reporter": true, "frame_sequence": true, "layer_tree_host_id": true,
 	"interactionId": true, "timestamp": true, "event_type": true, "channelId": true, "status": true, "count": true,
-	"timeStamp": true, "trace_id": true, "event_latency_id": true, "tdur": true, "did_not_end": true, "id": true, "tab": true, "marker": true,
+	"timeStamp": true, "trace_id": true, "event_latency_id": true, "tdur": true, "id": true, "tab": true, "marker": true,
 	probeArg: true,
 }
 
@@ -274,8 +273,6 @@ func (f *arguments) readWeft(t *timeline.ArgSelection, dict timeline.Arg) {
 			if v, ok := integer(&a); ok && v >= 0 {
 				f.cpu, f.hasCPU = timeline.Nanos(v), true
 			}
-		case "did_not_end":
-			f.didNotEnd = a.Kind == timeline.ArgBool && a.Bool()
 		case "id":
 			f.asyncID = text(&a)
 		case "tab":

@@ -25,9 +25,11 @@ type TracePacket struct {
 	InternedData []byte
 	Defaults     []byte // nil if the packet has none; not nil if they are empty
 
-	ThreadTime         int64 // of an instant: see weft_thread_time in the schema
-	HasThreadTime      bool
-	MistypedThreadTime bool // it has one of another wire type
+	ThreadTime    int64 // of an instant: see weft_thread_time in the schema
+	HasThreadTime bool
+
+	DidNotEnd bool // see weft_did_not_end in the schema
+	Mistyped  int  // the number of one of these fields that has another wire type and is left out; 0: none has
 
 	// Payload is the number of the field that says what the packet is, Data its content; 0 if there is none. The
 	// payload is a oneof: of several the last one counts.
@@ -73,8 +75,17 @@ func (p *TracePacket) Parse(msg []byte) error {
 				p.Bundle, p.BundleZstd = r.Bytes(), field == schema.TracePacket_ZstdCompressedPackets
 			}
 		case schema.TracePacket_WeftThreadTime:
-			p.ThreadTime, p.HasThreadTime = r.Int(), r.Type() == wire.Varint
-			p.MistypedThreadTime = !p.HasThreadTime
+			if r.Type() == wire.Varint {
+				p.ThreadTime, p.HasThreadTime = r.Int(), true
+			} else {
+				p.Mistyped = field
+			}
+		case schema.TracePacket_WeftDidNotEnd:
+			if r.Type() == wire.Varint {
+				p.DidNotEnd = r.Bool()
+			} else {
+				p.Mistyped = field
+			}
 		case schema.TracePacket_WeftIdle:
 			if p.Payload, p.Data = field, r.Bytes(); r.Type() == wire.Len {
 				p.Payload, p.Idle = schema.TracePacket_TrackEvent, true

@@ -3,6 +3,7 @@ package perfetto
 import (
 	"encoding/base64"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -130,6 +131,10 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 		r.notConverted("arguments nested deeper than 512 levels")
 		return
 	}
+	if depth == 0 && r.fields.DidNotEnd && a.Kind == message.DictAnnotation && string(a.name) == weftKey {
+		r.encodeWeft(args, &a)
+		return
+	}
 	if named {
 		args.Key(a.name)
 	}
@@ -168,6 +173,26 @@ func (r *reader) encodeMembers(args *timeline.ArgsEncoder, a *annotation, depth 
 	for m := a.Members(); m.Next(); {
 		r.encodeAnnotation(args, m.Bytes(), a.Kind == message.DictAnnotation, depth+1)
 	}
+}
+
+// encodeWeft encodes the dictionary weft of a slice that did not end, without the last member, in which the writer says so for
+// people.
+func (r *reader) encodeWeft(args *timeline.ArgsEncoder, a *annotation) {
+	n, last := 0, annotation{}
+	for m := a.Members(); m.Next(); n++ {
+		last.Annotation.Parse(m.Bytes()) // what is wrong with it is counted below
+	}
+	if n > 0 && string(r.annotationName(&last)) == pfwire.DidNotEndKey && last.Kind == message.BoolAnnotation && last.Bool() {
+		if n--; n == 0 {
+			return
+		}
+	}
+	args.Key(a.name)
+	args.ExtendDict()
+	for m := a.Members(); n > 0 && m.Next(); n-- {
+		r.encodeAnnotation(args, m.Bytes(), true, 1)
+	}
+	args.EndDict()
 }
 
 // encodeNested encodes the value of a NestedValue, the form in which Chrome still writes some of its arguments. The

@@ -47,8 +47,8 @@ func (r *reader) trackEvent(stamp pfwire.Stamp, stampErr error) error {
 	if r.fields.HasThreadTime {
 		e.threadTime = timeline.Nanos(r.fields.ThreadTime)
 	}
-	if r.fields.MistypedThreadTime {
-		r.notConverted("TracePacket field 9901")
+	if n := r.fields.Mistyped; n != 0 {
+		r.notConverted(fmt.Sprintf("TracePacket field %d", n))
 	}
 	var ok bool
 	if e.ts, ok = r.traceTime(stamp, stampErr); !ok {
@@ -164,7 +164,7 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 	e := &r.ev
 	r.out = timeline.Event{
 		Kind: kind, Track: e.track, Event: e.index, Offset: r.offset,
-		TS: e.ts, ThreadTS: timeline.NewCPUTime(e.threadTime), Idle: r.fields.Idle && kind == timeline.Begin,
+		TS: e.ts, ThreadTS: timeline.NewCPUTime(e.threadTime), Idle: r.fields.Idle && kind == timeline.Begin, DidNotEnd: r.fields.DidNotEnd,
 		Name: e.resolvedName, Category: e.category,
 		Args:      r.b.Args().Args(),
 		Callstack: r.eventCallstack(), Screenshot: e.picture,
