@@ -62,6 +62,7 @@ const (
 // roles are the roles as the engine has them.
 var roles = map[timeline.Role]Role{
 	timeline.RoleLane:        RoleLane,
+	timeline.RoleStream:      RoleLane,
 	timeline.RoleAsync:       RoleAsync,
 	timeline.RoleInstants:    RoleInstants,
 	timeline.RoleOther:       RoleOther,

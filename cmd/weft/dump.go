@@ -151,7 +151,7 @@ func (d *dumper) track(item *timeline.Item) *dumpTrack {
 			break
 		}
 		track := d.trace.Track(id)
-		if d.isStreamLane(&track) {
+		if d.trace.Role(id) == timeline.RoleStream { // it has the name of its thread
 			id = track.Parent
 			continue
 		}
@@ -172,15 +172,6 @@ func (d *dumper) track(item *timeline.Item) *dumpTrack {
 	}
 	d.tracks[key] = t
 	return t
-}
-
-// isStreamLane reports whether a track is a lane of a stream, which has the name of its thread.
-func (d *dumper) isStreamLane(track *timeline.Track) bool {
-	if track.Spec == nil || track.Spec.Role != timeline.RoleLane {
-		return false
-	}
-	thread := d.trace.Track(track.Parent)
-	return thread.Kind == timeline.ThreadTrack && thread.FullName() == track.Name
 }
 
 func kindName(kind timeline.ItemKind) string {

@@ -85,7 +85,11 @@ func (w *writer) findDetails() {
 // thread; for other tracks a sibling of the same name.
 func (w *writer) describeLane(tr *timeline.Track, uuid, parent uint64) error {
 	if tr.Kind == timeline.ThreadTrack || tr.Kind == timeline.ProcessTrack {
-		lane := timeline.Track{Kind: timeline.NamedTrack, Spec: &timeline.TrackSpec{Role: timeline.RoleLane}}
+		role := timeline.RoleLane
+		if w.streams[tr.ID] {
+			role = timeline.RoleStream
+		}
+		lane := timeline.Track{Kind: timeline.NamedTrack, Spec: &timeline.TrackSpec{Role: role}}
 		return w.describe(&lane, uuid, uint64(tr.ID), w.t.LaneName(tr.ID))
 	}
 	lane := timeline.Track{Kind: tr.Kind, Spec: tr.Spec, Rank: tr.Rank, HasRank: tr.Spec != nil && tr.HasRank}

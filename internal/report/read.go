@@ -98,6 +98,7 @@ func newReader(tl *timeline.Timeline) *reader {
 		threads:         make([]*sampledThread, tl.TrackCount()),
 		weightsAreNanos: tl.SampleDescription().Unit == timeline.SampleUnitNanos,
 	}
+	streams := map[timeline.TrackID]bool{} // threads that were written as streams
 	for id := range timeline.TrackID(tl.TrackCount()) {
 		switch tl.TrackKind(id) {
 		case timeline.ThreadTrack:
@@ -105,6 +106,9 @@ func newReader(tl *timeline.Timeline) *reader {
 			c.takeFacts(id)
 		case timeline.NamedTrack:
 			parent := tl.TrackParent(id)
+			if tl.Role(id) == timeline.RoleStream && tl.TrackKind(parent) == timeline.ThreadTrack && !streams[parent] {
+				c.roles[id], streams[parent] = role{threadRole, parent}, true // the first is lane 0
+			}
 			if source, ok := stateSources[tl.Role(id)]; ok && tl.TrackKind(parent) == timeline.ThreadTrack {
 				c.roles[id] = role{stateRole, parent}
 				c.at(parent).thread.Source = source

@@ -244,7 +244,7 @@ func placeOfSlices(tl *timeline.Timeline, id timeline.TrackID) slicePlace {
 		p.kind = 0
 	case timeline.RoleThreadState, timeline.RoleV8States, timeline.RolePageStates, timeline.RoleCategories, timeline.RoleSamplePages, timeline.RolePaused:
 		p.kind = StateSlices
-	case timeline.RoleLane, timeline.RoleCalls, timeline.RoleJSTracer:
+	case timeline.RoleLane, timeline.RoleStream, timeline.RoleCalls, timeline.RoleJSTracer:
 		if tl.TrackKind(p.owner) == timeline.ThreadTrack {
 			p.kind = ThreadSlices
 		}

@@ -15,7 +15,7 @@ type Role uint8
 // The roles.
 const (
 	NoRole          Role = 0
-	RoleLane        Role = 1  // slices that overlap others of their track without nesting; all those of a stream, see SetStream
+	RoleLane        Role = 1  // slices that overlap others of their track without nesting
 	RoleAsync       Role = 2  // the slices of one asynchronous id
 	RoleInstants    Role = 3  // instants of a process or of the whole trace
 	RoleOther       Role = 4  // events without a place of their own, as instants
@@ -36,6 +36,7 @@ const (
 	RoleMainProcess Role = 19 // no track below a process, but the main process of a browser itself
 	RoleDetails     Role = 20 // no events, but the tracks that say more about a thread; only in files, see ThreadDetail
 	RoleMemory      Role = 21 // no events, but the counters of a process that are made of memory dumps
+	RoleStream      Role = 22 // slices of the stream that it is below, which overlap: see SetStream; the first such track has those of lane 0
 	RoleLongTasks   Role = 23 // the long tasks of the thread that it is below, found by weft
 	lastRole             = RoleLongTasks
 )

@@ -83,7 +83,7 @@ func (p *Track) declared(spec *timeline.TrackSpec) {
 		p.Place = PlaceOther
 	case timeline.RoleObjects:
 		p.Place, p.class = PlaceObjects, spec.Subject
-	case timeline.RoleLane:
+	case timeline.RoleLane, timeline.RoleStream:
 		if p.lane = p.Thread != 0; p.lane {
 			p.Place = PlaceThread
 		}
