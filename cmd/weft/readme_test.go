@@ -87,7 +87,7 @@ func checkPage(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, producer := range []string{"chrome", "pytorch"} {
+	for _, producer := range []string{"chrome", "perfetto", "pytorch"} {
 		copyTree(t, filepath.Join(root, "testdata", "traces", producer), dir)
 	}
 	t.Chdir(dir)

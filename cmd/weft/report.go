@@ -207,9 +207,8 @@ func rowLimit(c *cli.Context) int {
 	return c.Int("top")
 }
 
-// whichReport returns the index of the report that is asked for, among those on samples, those on slices, those of a whole trace, and that of
-// costs.
-// The error is one of the command line.
+// whichReport returns the index of the report that is asked for, among those on samples, those on slices, those of a whole trace, and that
+// of costs. The error is one of the command line.
 func whichReport(c *cli.Context) (int, error) {
 	var names []string
 	for _, r := range reports {
@@ -240,7 +239,8 @@ func whichReport(c *cli.Context) (int, error) {
 		return 0, usagef("--json and --csv cannot be combined")
 	}
 	for _, f := range selectionFlags() {
-		if name := f.Names()[0]; c.IsSet(name) && (names[which] != costReport || name != "from" && name != "to") {
+		isAnswer := which >= len(reports)+len(events) && names[which] != costReport
+		if name := f.Names()[0]; c.IsSet(name) && !isAnswer && (names[which] != costReport || name != "from" && name != "to") {
 			return 0, usagef("--%s: the report %s does not have this flag", name, names[which])
 		}
 	}

@@ -24,7 +24,7 @@ type answerReport struct {
 	flags                []string // of those that not all reports have
 	forms                []table  // without rows
 	main                 string   // the table that --csv prints if none is asked for
-	make                 func(c *cli.Context, tl *timeline.Timeline) (*answer, error)
+	make                 func(c *cli.Context, in *reportInput) (*answer, error)
 	check                func(c *cli.Context) error // its flags; nil: nothing to check
 }
 
@@ -32,6 +32,7 @@ type answerReport struct {
 type answer struct {
 	summary []string // lines for people
 	tables  []table  // those of the report's forms
+	details []string // lines for people behind the tables
 	hidden  []string // names of tables that text shows only if they are asked for
 	json    []any    // a line each
 	notes   []string // what the numbers lack, for standard error
@@ -39,7 +40,7 @@ type answer struct {
 }
 
 func answerReports() []answerReport {
-	return []answerReport{slicesReport()}
+	return []answerReport{slicesReport(), tasksReport()}
 }
 
 // checkAnswerFlags refuses flags that a report does not have.
@@ -74,7 +75,7 @@ func runAnswerReport(c *cli.Context, env *environment, r *answerReport) error {
 		return err
 	}
 	in.printProblems(env, costProblems)
-	a, err := r.make(c, in.timeline)
+	a, err := r.make(c, in)
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err
 	}
@@ -117,6 +118,9 @@ func (a *answer) writeText(w io.Writer, only string) error {
 		if t.name == only || only == "" && len(t.rows) > 0 && !slices.Contains(a.hidden, t.name) {
 			t.writeText(&b)
 		}
+	}
+	for _, line := range a.details {
+		fmt.Fprintln(&b, line)
 	}
 	_, err := w.Write(b.Bytes())
 	return err

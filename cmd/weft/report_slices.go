@@ -49,17 +49,22 @@ func slicesBy(c *cli.Context) (opts report.SliceOptions, err error) {
 	return opts, nil
 }
 
-func makeSlicesReport(c *cli.Context, tl *timeline.Timeline) (*answer, error) {
+func makeSlicesReport(c *cli.Context, in *reportInput) (*answer, error) {
 	opts, err := slicesBy(c)
 	if err != nil {
 		return nil, err
 	}
-	r, err := report.CollectSlices(c.Context, tl, opts)
+	if in.selected != nil {
+		opts.Include = in.selected.Item
+	}
+	r, err := report.CollectSlices(c.Context, in.timeline, opts)
 	if err != nil {
 		return nil, err
 	}
 	a := &answer{summary: slicesSummary(r), hidden: []string{"states"}, json: slicesJSON(r, rowLimit(c), c.String("table"))}
 	switch {
+	case len(r.Groups) == 0 && in.selected != nil:
+		a.nothing = "the selected part of the trace has no slices"
 	case len(r.Groups) == 0:
 		a.nothing = "this trace has no slices; weft report samples shows what its samples say, if it has any"
 	case opts.By == report.ByArgument && !slices.ContainsFunc(r.Groups, func(g report.SliceGroup) bool { return g.Name != "" }):

@@ -135,7 +135,7 @@ func (c *reader) at(id timeline.TrackID) *sampledThread {
 		tr := c.tl.Track(id)
 		process := c.tl.Track(tr.Parent)
 		t := &Thread{ThreadID: ThreadID{Process: process.FullName(), PID: process.InputID, Thread: tr.FullName(), TID: tr.InputID}}
-		t.Source = c.tl.SampleDescription().Source
+		t.track, t.Source = id, c.tl.SampleDescription().Source
 		c.threads[id] = &sampledThread{thread: t}
 	}
 	return c.threads[id]

@@ -106,8 +106,7 @@ type SliceOptions struct {
 	// Argument is the name of the argument of ByArgument. Members of a dictionary follow a dot: "data.type". Slices without it
 	// are in the group "".
 	Argument string
-	// Include says which slices count; nil: all. The time of those that do not count is part of the self time of the slice
-	// around them.
+	// Include says which slices count; nil: all. Those that do not count take self time from the slice around them as well.
 	Include func(*timeline.Item) bool
 }
 
@@ -156,7 +155,6 @@ type sliceCounter struct {
 	nested  map[nestedKey]int32 // how many slices of a group are open at a place
 	lengths *extsort.Sorter[sliceLength]
 	devices *deviceCounter
-	ends    endings
 }
 
 // slicePlace is what is known of a track: which kind of slices are on it, if any, and the thread that it belongs to.
@@ -213,7 +211,7 @@ var lengthOrder = extsort.Order[sliceLength]{
 // openSum is a slice that has not ended.
 type openSum struct {
 	group     int32 // -1: it does not count
-	timed     bool  // it counts, and the input has an end for it
+	timed     bool  // the input has an end for it
 	outermost bool  // of those of its group at this place
 	ts, dur   timeline.Nanos
 	inside    timeline.Nanos // in slices directly inside
@@ -225,7 +223,6 @@ func newSliceCounter(tl *timeline.Timeline, opts SliceOptions) *sliceCounter {
 	c := &sliceCounter{
 		tl: tl, opts: opts, ids: map[groupKey]int32{}, nested: map[nestedKey]int32{}, places: make([]slicePlace, tl.TrackCount()),
 		lengths: extsort.New(lengthOrder, tl.Memory()/8, tl.TempDir()), devices: newDeviceCounter(tl),
-		ends: newEndings(tl),
 	}
 	for id := range c.places {
 		c.places[id] = placeOfSlices(tl, timeline.TrackID(id))
@@ -286,7 +283,7 @@ func (c *sliceCounter) item(it *timeline.Item, open *timeline.OpenSlices[openSum
 // begin takes in a slice that begins.
 func (c *sliceCounter) begin(it *timeline.Item, o *openSum) {
 	place := &c.places[it.Track]
-	*o = openSum{group: -1, ts: it.TS, dur: it.Dur, cpu: it.ThreadTime}
+	*o = openSum{group: -1, ts: it.TS, dur: it.Dur, cpu: it.ThreadTime, timed: hasEnd(it)}
 	if place.kind == 0 || c.opts.Include != nil && !c.opts.Include(it) {
 		return
 	}
@@ -302,12 +299,11 @@ func (c *sliceCounter) begin(it *timeline.Item, o *openSum) {
 	if g.Name == OthersGroup {
 		c.out.Others++
 	}
-	if !c.ends.has(it) {
+	if !o.timed {
 		g.Unfinished++
 		c.out.Unfinished++
 		return
 	}
-	o.timed = true
 	at := nestedKey{it.Track, it.Lane, o.group}
 	o.outermost = c.nested[at] == 0
 	c.nested[at]++
@@ -326,7 +322,7 @@ func (c *sliceCounter) end(it *timeline.Item, o, around *openSum) error {
 		sum(&around.inside, inside)
 	}
 	c.devices.end(it, o)
-	if !o.timed {
+	if !o.timed || o.group < 0 {
 		return nil
 	}
 	at := nestedKey{it.Track, it.Lane, o.group}

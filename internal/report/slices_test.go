@@ -94,6 +94,17 @@ func TestUnfinishedSlices(t *testing.T) {
 	}
 }
 
+// What does not count takes time from what is around it all the same.
+func TestSelectedSlices(t *testing.T) {
+	r := collectSlices(t, `
+		{"ph":"X","pid":1,"tid":2,"name":"outer","ts":0,"dur":100},
+		{"ph":"X","pid":1,"tid":2,"name":"inner","ts":10,"dur":30}`,
+		report.SliceOptions{Include: func(it *timeline.Item) bool { return string(it.Name) == "outer" }})
+	if g := find(t, r, report.ThreadSlices, "outer"); len(r.Groups) != 1 || r.Slices != 1 || g.Self != micros(70) {
+		t.Errorf("%+v", r.Groups)
+	}
+}
+
 // Asynchronous slices are in a table of their own: they take no time of the threads.
 func TestAsyncSlices(t *testing.T) {
 	r := collectSlices(t, `

@@ -63,8 +63,8 @@ var categoryRules = []categoryRule{
 	{category: CategoryLoad, names: []string{"ParseHTML", "Resource…", "Network"}},
 }
 
-// categoryOf returns the category that a name has of its own.
-func categoryOf(name string) Category {
+// CategoryOf returns the category that a name has of its own.
+func CategoryOf(name string) Category {
 	if strings.HasPrefix(name, "v8.parseOnBackground") {
 		return CategoryLoad // the parsing of what has just arrived, on a thread beside
 	}

@@ -70,7 +70,7 @@ func TestCategoryOf(t *testing.T) {
 		"Layerize": CategoryComposite, "PrePaint": CategoryPaint, "RasterTask": CategoryRaster, "ResourceFinish": CategoryLoad,
 		"LayoutShift": CategoryNone, "RunTask": CategoryNone, "": CategoryNone,
 	} {
-		if got := categoryOf(name); got != want {
+		if got := CategoryOf(name); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}

@@ -121,7 +121,7 @@ func infoOf(name string) nameInfo {
 	for _, prefix := range collectorPrefixes {
 		info.collector = info.collector || strings.HasPrefix(name, prefix)
 	}
-	info.Category = categoryOf(name)
+	info.Category = CategoryOf(name)
 	info.Runs = info.Category == CategoryScript
 	return info
 }

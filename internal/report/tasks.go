@@ -1,0 +1,372 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Tasks are the long tasks of a trace: times in which a thread did not come back to whatever else waited for it. Times are
+// nanoseconds; points in time are on the trace's clock.
+type Tasks struct {
+	Start    timeline.Nanos `json:"start_ns"` // of the trace
+	End      timeline.Nanos `json:"end_ns"`
+	Min      timeline.Nanos `json:"min_ns"`      // from this length on a task is long
+	Blocking timeline.Nanos `json:"blocking_ns"` // of all long tasks together
+	// Uncounted is the number of long tasks that are not in Tasks because there are too many.
+	Uncounted int64 `json:"uncounted"`
+
+	Tasks []Task `json:"-"` // the longest first
+}
+
+// LongTask is the length from which on a task is long, as browsers define it.
+const LongTask = longRun
+
+// TaskBasis says what a task is made of.
+type TaskBasis string
+
+// The bases. A thread has the first of these that it has data for.
+const (
+	LoopTasks     TaskBasis = "tasks"   // tasks of an event loop, as its program recorded them
+	SampledTasks  TaskBasis = "samples" // samples that follow each other, none of them idle or, in Firefox, of category Other
+	OutermostWork TaskBasis = "slices"  // slices that no other slice of the thread encloses
+)
+
+// Task is a long task.
+type Task struct {
+	ThreadID
+	Basis    TaskBasis      `json:"basis"`
+	Name     string         `json:"name,omitempty"` // of its slice
+	Start    timeline.Nanos `json:"ts_ns"`
+	Duration timeline.Nanos `json:"dur_ns"`
+	Blocking timeline.Nanos `json:"blocking_ns"` // what is beyond Tasks.Min
+	// CPU is the CPU time that the thread used; nil if unknown. What is missing to Duration it waited.
+	CPU *timeline.Nanos `json:"cpu_ns"`
+
+	Contexts []ContextTime `json:"contexts"` // for whom it worked, by type, the most time first
+	Work
+	Path  []PathStep `json:"path"`            // from the task inwards, always to the slice that takes longest
+	Split *TaskSplit `json:"split,omitempty"` // nil if nothing is known of what is inside
+}
+
+// PathStep is a slice on the way to what takes longest.
+type PathStep struct {
+	Name     string         `json:"name"`
+	Location string         `json:"location,omitempty"`
+	Duration timeline.Nanos `json:"dur_ns"`
+	Self     timeline.Nanos `json:"self_ns"`
+	Parts    int64          `json:"parts"`      // number of slices directly inside
+	Longest  timeline.Nanos `json:"longest_ns"` // of these
+}
+
+// TaskSplit says where a task could be divided into shorter ones.
+type TaskSplit struct {
+	PathStep
+	// Inside says that the time is in the step itself and not in its parts: that it has to be divided, not its parts
+	// from each other.
+	Inside bool `json:"inside"`
+}
+
+// TaskOptions say which tasks are long. The zero TaskOptions are for tasks of 50 ms and more on all threads.
+type TaskOptions struct {
+	Min timeline.Nanos // 0: LongTask
+	// Include says of a slice whether it counts as a task; nil: all do.
+	Include func(*timeline.Item) bool
+	// Thread says of a thread whether tasks on it count; nil: on all.
+	Thread func(timeline.TrackID) bool
+}
+
+// Limits of what is kept.
+const (
+	maxTasks = 1 << 14
+	maxPath  = 16 // steps of a path
+)
+
+// CollectTasks goes through a timeline, which is nested, and finds its long tasks: the slices of Chrome's event loops; on
+// threads without, where samples follow each other without an idle one; on others the outermost slices. The attribution says
+// for whom the tasks worked; nil: this is left out. The error is one of the temporary files, or ctx's.
+func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *cost.Result, opts TaskOptions) (*Tasks, error) {
+	opts.Min = cmp.Or(opts.Min, LongTask)
+	c := newTaskCollector(tl, attributed, opts)
+	if c.samplesDecide() {
+		profiles, err := Collect(ctx, tl)
+		if err != nil {
+			return nil, err
+		}
+		c.addSampled(profiles)
+	}
+	if err := timeline.WalkNested(ctx, tl, c.item); err != nil {
+		return nil, err
+	}
+	totals := tl.Totals()
+	c.out.Start, c.out.End, c.out.Min = totals.Start, totals.End, opts.Min
+	slices.SortStableFunc(c.out.Tasks, func(a, b Task) int {
+		return cmp.Or(cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.Start, b.Start))
+	})
+	return &c.out, nil
+}
+
+// taskCollector finds long tasks.
+type taskCollector struct {
+	tl     *timeline.Timeline
+	opts   TaskOptions
+	work   *workReader
+	out    Tasks
+	bases  []TaskBasis // by TrackID; "": not a thread, or one that is left out
+	isTask []bool      // by NameID: tasks of event loops
+}
+
+// taskBuilder is a long task that has not ended.
+type taskBuilder struct {
+	tally workTally
+}
+
+// heaviest is the way from a slice to what takes longest in it.
+type heaviest struct {
+	path    []PathStep // below the slice
+	parts   int64      // slices directly inside
+	longest timeline.Nanos
+}
+
+func newTaskCollector(tl *timeline.Timeline, attributed *cost.Result, opts TaskOptions) *taskCollector {
+	c := &taskCollector{
+		tl: tl, opts: opts, work: newWorkReader(tl, attributed), bases: make([]TaskBasis, tl.TrackCount()), isTask: make([]bool, tl.NameCount()+1),
+	}
+	for id := range c.isTask[1:] {
+		c.isTask[id+1] = isLoopTask(tl.Name(timeline.NameID(id + 1)))
+	}
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		if tl.TrackKind(id) == timeline.ThreadTrack && (opts.Thread == nil || opts.Thread(id)) {
+			c.bases[id] = OutermostWork
+		}
+	}
+	if slices.Contains(c.isTask, true) { // Chrome: threads without event loops have no tasks that anybody waits for
+		for id, basis := range c.bases {
+			if basis != "" {
+				c.bases[id] = LoopTasks
+			}
+		}
+	}
+	return c
+}
+
+// isLoopTask reports whether slices of a name are each a task of an event loop of Chrome.
+func isLoopTask(name []byte) bool {
+	return string(name) == "RunTask" || string(name) == "ThreadControllerImpl::RunTask"
+}
+
+// samplesDecide reports whether there are threads whose samples say when they were busy, and nothing better does.
+func (c *taskCollector) samplesDecide() bool {
+	if slices.Contains(c.bases, LoopTasks) {
+		return false
+	}
+	if c.tl.Totals().Samples > 0 {
+		return true
+	}
+	for id := range timeline.TrackID(c.tl.TrackCount()) {
+		if stateSources[c.tl.Role(id)] != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// item takes in one item of the timeline; open are the slices around it.
+func (c *taskCollector) item(it *timeline.Item, open *timeline.OpenSlices[openWork]) error {
+	if it.Lane > 0 || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd || c.tl.TrackKind(it.Track) != timeline.ThreadTrack {
+		return nil
+	}
+	s := open.Innermost()
+	if s == nil {
+		return nil
+	}
+	var around *openWork
+	if n := open.Len(); n > 1 {
+		around = open.At(n - 2)
+	}
+	if it.Kind == timeline.ItemBegin {
+		return c.begin(it, around, s)
+	}
+	c.end(it, around, s)
+	return nil
+}
+
+// begin takes in a slice that begins.
+func (c *taskCollector) begin(it *timeline.Item, around, s *openWork) error {
+	if err := c.work.begin(it, around, s); err != nil {
+		return err
+	}
+	if s.task == nil && s.timed && it.Dur >= c.opts.Min && c.startsTask(it, around) {
+		s.task = &taskBuilder{tally: newWorkTally()}
+		s.isTask = true
+	}
+	if s.task != nil {
+		s.key = c.work.keyOf(it, s)
+	}
+	return nil
+}
+
+// startsTask reports whether a slice is a task.
+func (c *taskCollector) startsTask(it *timeline.Item, around *openWork) bool {
+	if c.opts.Include != nil && !c.opts.Include(it) {
+		return false
+	}
+	switch c.bases[it.Track] {
+	case LoopTasks:
+		return it.NameID != 0 && c.isTask[it.NameID] || it.NameID == 0 && isLoopTask(it.Name)
+	case OutermostWork:
+		return around == nil
+	}
+	return false
+}
+
+// end takes in the end of a slice.
+func (c *taskCollector) end(it *timeline.Item, around, s *openWork) {
+	self, ok := c.work.end(s, around)
+	if !ok || s.task == nil {
+		return
+	}
+	s.task.tally.add(s.key, self, 1, s.forced)
+	s.task.tally.addSet(s.set, self)
+	step := PathStep{Name: s.key.name, Location: s.key.location, Duration: s.dur, Self: self, Parts: s.below.parts, Longest: s.below.longest}
+	if s.isTask {
+		c.finish(it, s, step)
+		return
+	}
+	around.below.parts++
+	if s.dur > around.below.longest {
+		around.below.longest = s.dur
+		path := append(around.below.path[:0], step)
+		around.below.path = append(path, s.below.path[:min(len(s.below.path), maxPath-1)]...)
+	}
+}
+
+// finish keeps a task that has ended.
+func (c *taskCollector) finish(it *timeline.Item, s *openWork, step PathStep) {
+	t := Task{
+		ThreadID: threadID(c.tl, it.Track), Basis: c.bases[it.Track], Name: step.Name, Start: s.ts, Duration: s.dur, Work: s.task.tally.work(),
+		Contexts: []ContextTime{}, Path: append([]PathStep{step}, s.below.path...),
+	}
+	if from, ok := s.cpu.Nanos(); ok {
+		if to, ok := it.ThreadTime.Nanos(); ok && to >= from {
+			used := to - from
+			t.CPU = &used
+		}
+	}
+	if c.work.attributed != nil {
+		t.Contexts = s.task.tally.contexts(c.work.attributed)
+	}
+	t.Split = splitOf(t.Path, c.opts.Min)
+	c.add(t)
+}
+
+// add keeps a task if there is room.
+func (c *taskCollector) add(t Task) {
+	t.Blocking = t.Duration - c.opts.Min
+	sum(&c.out.Blocking, t.Blocking)
+	if len(c.out.Tasks) < maxTasks {
+		c.out.Tasks = append(c.out.Tasks, t)
+		return
+	}
+	c.out.Uncounted++
+}
+
+// splitOf finds the place on a path at which most would be won by a division: it follows what takes longest for as long as
+// that is most of the time, or long by itself.
+func splitOf(path []PathStep, long timeline.Nanos) *TaskSplit {
+	if len(path) == 0 || path[0].Parts == 0 {
+		return nil
+	}
+	i := 0
+	for i+1 < len(path) && (path[i].Longest >= long || path[i].Longest > path[i].Duration/5*4) {
+		i++
+	}
+	step := path[i]
+	return &TaskSplit{PathStep: step, Inside: step.Self > step.Duration/2}
+}
+
+// addSampled adds the busy runs of threads that have no tasks of an event loop.
+func (c *taskCollector) addSampled(p *Profiles) {
+	for _, t := range p.Threads {
+		if c.bases[t.track] != OutermostWork || len(t.runs) == 0 {
+			continue
+		}
+		c.bases[t.track] = SampledTasks
+		for i := range t.runs {
+			for _, part := range t.busyParts(&t.runs[i]) {
+				if part.dur >= c.opts.Min && c.includesRun(t, &part) {
+					c.add(p.sampledTask(t, &part))
+				}
+			}
+		}
+	}
+}
+
+// includesRun reports whether a busy run counts as a task, as a slice without a name would.
+func (c *taskCollector) includesRun(t *Thread, r *run) bool {
+	if c.opts.Include == nil {
+		return true
+	}
+	return c.opts.Include(&timeline.Item{Head: timeline.Head{
+		Kind: timeline.ItemBegin, Track: t.track, TS: t.observations[r.first].ts, Dur: r.dur, Ordinal: timeline.NoOrdinal,
+	}})
+}
+
+// busyParts returns the parts of a busy run in which the thread is known to work. That is all of it, but not in Firefox, whose
+// samples of threads that wait are of the category Other, like much else, or of the one that the thread has all the time: there
+// a part has script, rendering or a collection.
+func (t *Thread) busyParts(r *run) (parts []run) {
+	if t.Source != sourceFirefox {
+		return []run{*r}
+	}
+	part, known := run{first: r.first, last: r.first}, false
+	for i := r.first; i <= r.last; i++ {
+		if i == r.last {
+			if known {
+				parts = append(parts, part)
+			}
+			break
+		}
+		o := &t.observations[i]
+		if state := t.states.name(o.state); (state == "Other" || state == timeline.StateOther) && o.script == 0 {
+			if known {
+				parts = append(parts, part)
+			}
+			part, known = run{first: i + 1, last: i + 1}, false
+			continue
+		}
+		part.last, part.dur = i+1, part.dur+o.dur
+		known = known || t.states.class(o.state) < ClassOther
+	}
+	return parts
+}
+
+// sampledCategories are the kinds of work by the classes of states.
+var sampledCategories = map[stateKind]evidence.Category{
+	gcState: evidence.CategoryGC, styleState: evidence.CategoryStyle, layoutState: evidence.CategoryLayout,
+}
+
+// sampledTask makes a task of a busy run.
+func (p *Profiles) sampledTask(t *Thread, r *run) Task {
+	tally := newWorkTally()
+	for _, o := range t.observations[r.first:r.last] {
+		kind := t.states.kind(o.state)
+		key := partKey{name: t.states.name(o.state), category: sampledCategories[kind]}
+		if key.category == 0 && t.states.class(o.state) == ClassScript {
+			key.category = evidence.CategoryScript
+		}
+		if o.stack != 0 {
+			f := p.stacks.frames[p.stacks.function(p.stacks.nodes[o.stack].frame, t.Source)]
+			key.name, key.location = f.Function, f.Location()
+		}
+		tally.add(key, o.dur, int64(o.count), (kind == styleState || kind == layoutState) && o.script != 0)
+	}
+	return Task{
+		ThreadID: t.ThreadID, Basis: SampledTasks, Start: t.observations[r.first].ts, Duration: r.dur, Work: tally.work(),
+		Contexts: []ContextTime{}, Path: []PathStep{},
+	}
+}

@@ -1,0 +1,334 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/profilecalls"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Work says what kinds of work some slices did, and which functions and slices took the time. All times are self times: a
+// slice without those directly inside it.
+type Work struct {
+	Self       timeline.Nanos `json:"self_ns"`
+	ByCategory []CategoryTime `json:"by_category"` // the most time first
+	// Forced is the time of style and layout for which script waited, in ForcedCount slices. It is part of their categories.
+	Forced      timeline.Nanos `json:"forced_ns"`
+	ForcedCount int64          `json:"forced_count"`
+	Parts       []WorkPart     `json:"parts"` // functions and other slices, the most self time first, at most MaxParts
+	PartCount   int            `json:"part_count"`
+}
+
+// CategoryTime is the time of a kind of work: "script", "style", "layout", "gc", … (attribution.md, Cost).
+type CategoryTime struct {
+	Category string         `json:"category"`
+	Time     timeline.Nanos `json:"self_ns"`
+}
+
+// WorkPart is a function, or a slice of another name, that took part in some work.
+type WorkPart struct {
+	Name     string         `json:"name"`
+	Location string         `json:"location,omitempty"` // url:line:column, as far as known
+	Category string         `json:"category,omitempty"`
+	Count    int64          `json:"count"` // slices; of functions that are known by samples, samples
+	Self     timeline.Nanos `json:"self_ns"`
+	Longest  timeline.Nanos `json:"longest_ns"` // the most self time of one slice
+}
+
+// MaxParts is the number of parts that a Work names.
+const MaxParts = 20
+
+// ContextTime is a context for which something was done, and for how long.
+type ContextTime struct {
+	Type string         `json:"type"` // "Frame", "Script", "InputEvent", …
+	ID   string         `json:"id"`
+	Name string         `json:"name"`
+	Time timeline.Nanos `json:"self_ns"`
+}
+
+// Limits of what is kept of one piece of work.
+const (
+	maxWorkParts = 1 << 12
+	maxWorkSets  = 1 << 10
+)
+
+// partKey is what slices have in common that are one WorkPart.
+type partKey struct {
+	name     string
+	location string
+	category evidence.Category
+}
+
+// workTally adds up work.
+type workTally struct {
+	self        timeline.Nanos
+	categories  [evidence.CategoryCount]timeline.Nanos
+	forced      timeline.Nanos
+	forcedCount int64
+	parts       map[partKey]*WorkPart
+	sets        map[sets.SetID]timeline.Nanos
+}
+
+func newWorkTally() workTally {
+	return workTally{parts: map[partKey]*WorkPart{}, sets: map[sets.SetID]timeline.Nanos{}}
+}
+
+// add adds the self time of count slices.
+func (w *workTally) add(key partKey, self timeline.Nanos, count int64, forced bool) {
+	sum(&w.self, self)
+	sum(&w.categories[key.category], self)
+	if forced {
+		sum(&w.forced, self)
+		w.forcedCount += count
+	}
+	p := w.parts[key]
+	if p == nil {
+		if len(w.parts) >= maxWorkParts {
+			key = partKey{name: OthersGroup}
+			p = w.parts[key]
+		}
+		if p == nil {
+			key.name, key.location = strings.Clone(key.name), strings.Clone(key.location)
+			p = &WorkPart{Name: key.name, Location: key.location, Category: key.category.String()}
+			w.parts[key] = p
+		}
+	}
+	p.Count += count
+	sum(&p.Self, self)
+	p.Longest = max(p.Longest, self)
+}
+
+// addSet notes for whom a slice worked.
+func (w *workTally) addSet(set sets.SetID, self timeline.Nanos) {
+	if _, known := w.sets[set]; known || len(w.sets) < maxWorkSets {
+		t := w.sets[set]
+		sum(&t, self)
+		w.sets[set] = t
+	}
+}
+
+// work returns what was added.
+func (w *workTally) work() Work {
+	out := Work{Self: w.self, Forced: w.forced, ForcedCount: w.forcedCount, PartCount: len(w.parts), ByCategory: []CategoryTime{}, Parts: []WorkPart{}}
+	for c, t := range w.categories {
+		if name := evidence.Category(c).String(); t > 0 {
+			out.ByCategory = append(out.ByCategory, CategoryTime{cmp.Or(name, evidence.CategoryOther.String()), t})
+		}
+	}
+	out.ByCategory = joinOther(out.ByCategory)
+	for _, p := range w.parts {
+		out.Parts = append(out.Parts, *p)
+	}
+	slices.SortFunc(out.Parts, func(a, b WorkPart) int {
+		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Location, b.Location),
+			cmp.Compare(a.Category, b.Category))
+	})
+	out.Parts = slices.Clip(out.Parts[:min(len(out.Parts), MaxParts)])
+	return out
+}
+
+// joinOther makes one category of those that are called so, and sorts all by time.
+func joinOther(list []CategoryTime) []CategoryTime {
+	var out []CategoryTime
+	for _, c := range list {
+		if i := slices.IndexFunc(out, func(o CategoryTime) bool { return o.Category == c.Category }); i >= 0 {
+			sum(&out[i].Time, c.Time)
+		} else {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b CategoryTime) int {
+		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Category, b.Category))
+	})
+	return out
+}
+
+// contexts returns for whom the work was done: of each type the contexts with their times, the most first.
+func (w *workTally) contexts(r *cost.Result) []ContextTime {
+	times := map[ContextTime]timeline.Nanos{}
+	for set, t := range w.sets {
+		for _, id := range r.ByTypeName(set) {
+			m := &r.Sets.Members[id]
+			if m.Node == 0 {
+				continue
+			}
+			c := namedContext(r, m)
+			was := times[c]
+			sum(&was, t)
+			times[c] = was
+		}
+	}
+	out := make([]ContextTime, 0, len(times))
+	for c, t := range times {
+		c.Time = t
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b ContextTime) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// namedContext names a context.
+func namedContext(r *cost.Result, m *sets.Member) ContextTime {
+	return ContextTime{
+		Type: r.Contexts.Types[m.Type], ID: r.Contexts.Nodes[m.Node].Identity.String(), Name: r.Contexts.LabelOf(m.Node, m.Snapshot),
+	}
+}
+
+// openWork is an open slice of a thread.
+type openWork struct {
+	ts, dur  timeline.Nanos
+	inside   timeline.Nanos // time of slices directly inside
+	timed    bool           // the input has an end for it
+	category evidence.Category
+	script   bool // it, or a slice around it, runs script
+	call     bool // it is a call made of samples
+	forced   bool // style or layout for which script waits
+	set      sets.SetID
+	cpu      timeline.CPUTime
+	key      partKey // if it was asked for
+	task     *taskBuilder
+	isTask   bool // it is the task itself
+	below    heaviest
+}
+
+// workReader tells what the slices of a walk do and for whom.
+type workReader struct {
+	tl         *timeline.Timeline
+	args       *timeline.ArgSelection
+	attributed *cost.Result // nil: nothing is known of contexts
+	cursor     *extsort.Cursor[cost.EventSet]
+	ahead      cost.EventSet
+	have       bool
+	categories []evidence.Category // by NameID plus one; 0: not known yet
+	kinds      []sliceKind         // by NameID
+}
+
+func newWorkReader(tl *timeline.Timeline, attributed *cost.Result) *workReader {
+	r := &workReader{
+		tl: tl, attributed: attributed,
+		categories: make([]evidence.Category, tl.NameCount()+1), kinds: make([]sliceKind, tl.NameCount()+1),
+	}
+	r.args = tl.SelectArgs(func(name string) bool {
+		switch name {
+		case "data", "beginData", "url", "line", "column", "functionName", "lineNumber", "columnNumber", "type", "eventType":
+			return true
+		}
+		return false
+	})
+	if attributed != nil && attributed.EventSets != nil {
+		r.cursor = attributed.EventSets.From(0)
+	}
+	return r
+}
+
+// setOf returns the contexts of a slice. Ordinals have to be asked for in their order.
+func (r *workReader) setOf(ordinal uint64) (sets.SetID, error) {
+	for r.cursor != nil {
+		if !r.have {
+			ok, err := r.cursor.Next(&r.ahead)
+			if err != nil || !ok {
+				r.cursor = nil
+				return 0, err
+			}
+			r.have = true
+		}
+		switch {
+		case r.ahead.Ordinal > ordinal:
+			return 0, nil
+		case r.ahead.Ordinal == ordinal:
+			return r.ahead.Set, nil
+		}
+		r.have = false
+	}
+	return 0, nil
+}
+
+// begin says what a slice does that begins inside another one, or nil.
+func (r *workReader) begin(it *timeline.Item, around, s *openWork) (err error) {
+	*s = openWork{ts: it.TS, dur: it.Dur, timed: hasEnd(it), cpu: it.ThreadTime}
+	if around != nil {
+		s.category, s.script, s.task = around.category, around.script, around.task
+	}
+	s.set, err = r.setOf(it.Ordinal)
+	s.call = profilecalls.IsCall(it.Category) || string(it.Category) == "js"
+	kind, category := r.nameOf(it)
+	switch {
+	case s.call:
+		s.category, s.script = evidence.CategoryScript, true
+	case category != evidence.CategoryNone:
+		s.category = category
+	}
+	s.script = s.script || kind == scriptSlice
+	if kind == styleSlice || kind == layoutSlice {
+		s.forced = around != nil && around.script
+	}
+	return err
+}
+
+// nameOf returns what the name of a slice says.
+func (r *workReader) nameOf(it *timeline.Item) (sliceKind, evidence.Category) {
+	if it.NameID == 0 {
+		return kindOfSlice(it.Name), evidence.CategoryOf(string(it.Name))
+	}
+	if r.kinds[it.NameID] == unknownSlice {
+		r.kinds[it.NameID], r.categories[it.NameID] = kindOfSlice(it.Name), evidence.CategoryOf(string(it.Name))
+	}
+	return r.kinds[it.NameID], r.categories[it.NameID]
+}
+
+// end takes a slice away that ends, from the time of the one around it, and returns its self time; false if it has none.
+func (r *workReader) end(s, around *openWork) (self timeline.Nanos, ok bool) {
+	inside := s.inside
+	if s.timed {
+		inside = s.dur
+	}
+	if around != nil {
+		sum(&around.inside, inside)
+	}
+	return s.dur - s.inside, s.timed
+}
+
+// keyOf returns what a slice is called, and where its code is.
+func (r *workReader) keyOf(it *timeline.Item, s *openWork) partKey {
+	key := partKey{name: string(it.Name), category: s.category}
+	var f Frame
+	typ := r.frameOf(r.args.List(it.Args), &f)
+	if typ != "" && !s.call {
+		key.name += " " + typ
+	}
+	if f.Function != "" && !s.call {
+		key.name += " " + f.Function
+	}
+	key.location = f.Location()
+	return key
+}
+
+// frameOf reads where code is from the arguments of a slice, and the type of the event that it dispatches.
+func (r *workReader) frameOf(args func(func(timeline.Arg) bool), f *Frame) (typ string) {
+	for arg := range args {
+		switch key := string(arg.Key); {
+		case arg.Kind == timeline.ArgDict && (key == "data" || key == "beginData"):
+			typ = cmp.Or(r.frameOf(r.args.Members(arg), f), typ)
+		case arg.Kind == timeline.ArgInt && (key == "line" || key == "lineNumber"):
+			f.Line = arg.Int()
+		case arg.Kind == timeline.ArgInt && (key == "column" || key == "columnNumber"):
+			f.Column = arg.Int()
+		case arg.Kind != timeline.ArgString:
+		case key == "url":
+			f.URL = string(arg.Text())
+		case key == "functionName":
+			f.Function = string(arg.Text())
+		case key == "type" || key == "eventType":
+			typ = string(arg.Text())
+		}
+	}
+	return typ
+}
