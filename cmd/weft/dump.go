@@ -11,6 +11,8 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/flowindex"
+	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -24,11 +26,15 @@ func dumpCommand(env *environment) *cli.Command {
 and ends paired and with lanes and flows resolved. Search the output with grep or
 jq, or compare traces with diff.
 
-A text line has tab-separated fields: time (ns), duration (ns, or "open" if the
-slice never ends), kind, track, name and category, then key=value for the rest.
-The kinds are slice, instant, counter, sample and end. An end has a line only if
-it has arguments, or with --ends. "-" is standard input. docs/cli.md describes
-the text and JSON forms.`,
+A text line has tab-separated fields: time since the start of the trace, duration
+("open" if the slice never ends), kind, track, name and category, then key=value
+for the rest. The kinds are slice, instant, counter, sample and end. An end has a
+line only if it has arguments, or with --ends. "-" is standard input. docs/cli.md
+describes the text and JSON forms.
+
+Examples:
+   weft dump --thread CrRendererMain --from 1.5s --to 1.6s trace.json
+   weft dump --name 'Layout*' --json trace.json | jq .dur_ns`,
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object per line", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "ends", Usage: "print a line for every end of a slice, with its thread time", DisableDefaultText: true},
@@ -60,6 +66,7 @@ func newDumpQuery(c *cli.Context) (q *dumpQuery, err error) {
 	if q.opts, err = inputOptions(c); err != nil {
 		return nil, err
 	}
+	q.opts.KeepFlowIDs = q.json
 	if q.filter, err = readSelection(c); err != nil {
 		return nil, err
 	}
@@ -93,10 +100,18 @@ func (q *dumpQuery) run(ctx context.Context, env *environment, name string, src 
 // print writes the lines of what is selected.
 func (q *dumpQuery) print(ctx context.Context, env *environment, tl *timeline.Timeline, selected *selection.Selection) error {
 	w := bufio.NewWriterSize(env.stdout, outputBuffer)
-	d := dumper{trace: tl, tracks: map[trackKey]*dumpTrack{}}
+	d := newDumper(tl)
 	format := d.text
 	if q.json {
 		format = d.json
+		if tl.Totals().Flows > 0 {
+			index, err := flowindex.NewIndex(ctx, tl)
+			if err != nil {
+				return err
+			}
+			defer index.Close()
+			d.flows = index
+		}
 	}
 	lines := 0
 	err := selected.Walk(ctx, tl, func(item *timeline.Item) error {
@@ -106,7 +121,11 @@ func (q *dumpQuery) print(ctx context.Context, env *environment, tl *timeline.Ti
 		if lines++; q.limit > 0 && lines > q.limit {
 			return errLimit
 		}
-		_, err := w.Write(format(item))
+		line := format(item)
+		if d.err != nil {
+			return d.err
+		}
+		_, err := w.Write(line)
 		return err
 	})
 	if err != nil && err != errLimit { // a failed write, which Flush would report once more
@@ -118,8 +137,34 @@ func (q *dumpQuery) print(ctx context.Context, env *environment, tl *timeline.Ti
 // A dumper formats items. Its buffer is used again for every line.
 type dumper struct {
 	trace  *timeline.Timeline
+	span   moment.Span
 	tracks map[trackKey]*dumpTrack
 	buf    []byte
+
+	flows     *flowindex.Index // of the flows of the input; nil: they are not asked for, or there are none
+	flowNames []string         // for use again
+	err       error            // of flows
+}
+
+func newDumper(tl *timeline.Timeline) *dumper {
+	return &dumper{trace: tl, span: moment.SpanOf(tl), tracks: map[trackKey]*dumpTrack{}}
+}
+
+// inputFlows returns the names of the flows of the input that an item with flows belongs to, as weft flows has them.
+func (d *dumper) inputFlows(item *timeline.Item) []string {
+	d.flowNames = d.flowNames[:0]
+	if d.flows == nil || len(item.Flows) == 0 || d.err != nil {
+		return nil
+	}
+	members, err := d.flows.OfSlice(item.Ordinal)
+	for i := 0; err == nil && i < len(members); i++ {
+		var f flowindex.Flow
+		if f, err = d.flows.Flow(members[i].Flow); err == nil {
+			d.flowNames = append(d.flowNames, flowName(f, d.span))
+		}
+	}
+	d.err = err
+	return d.flowNames
 }
 
 type trackKey struct {

@@ -6,19 +6,20 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // text formats an item as a line of fields separated by tabs.
 func (d *dumper) text(item *timeline.Item) []byte {
-	b := strconv.AppendInt(d.buf[:0], int64(item.TS), 10)
+	b := moment.Append(d.buf[:0], item.TS-d.span.Start)
 	b = append(b, '\t')
 	switch {
 	case item.Kind != timeline.ItemBegin:
 	case item.Dur == timeline.NoTime:
 		b = append(b, "open"...)
 	default:
-		b = strconv.AppendInt(b, int64(item.Dur), 10)
+		b = moment.Append(b, item.Dur)
 	}
 	b = append(b, '\t')
 	b = append(b, kindName(item.Kind)...)
@@ -34,6 +35,7 @@ func (d *dumper) text(item *timeline.Item) []byte {
 }
 
 func (d *dumper) appendExtras(b []byte, item *timeline.Item) []byte {
+	b = strconv.AppendUint(append(b, "\tevent="...), uint64(item.Event), 10)
 	if item.Kind == timeline.ItemCounter || item.Kind == timeline.ItemSample {
 		b = appendNumber(append(b, "\tvalue="...), item.Value)
 	}
@@ -41,7 +43,7 @@ func (d *dumper) appendExtras(b []byte, item *timeline.Item) []byte {
 		b = strconv.AppendUint(append(b, "\tcpu="...), uint64(n), 10)
 	}
 	if at, ok := item.ThreadTime.Nanos(); ok {
-		b = strconv.AppendInt(append(b, "\tthread_ts="...), int64(at), 10)
+		b = moment.Append(append(b, "\tthread_ts="...), at)
 	}
 	if item.AsyncID != "" {
 		b = appendField(append(b, "\tid="...), []byte(item.AsyncID))
@@ -196,6 +198,12 @@ func (d *dumper) appendJSONExtras(b []byte, item *timeline.Item) []byte {
 		b = appendString(append(b, `,"direction":`...), []byte(flowDirection(&item.Flows[i])))
 		b = append(b, '}')
 		if i == len(item.Flows)-1 {
+			b = append(b, ']')
+		}
+	}
+	for i, name := range d.inputFlows(item) {
+		b = appendString(append(b, [2]string{`,"input_flows":[`, ","}[min(i, 1)]...), []byte(name))
+		if i == len(d.flowNames)-1 {
 			b = append(b, ']')
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/flowindex"
+	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -27,28 +29,30 @@ func flowsCommand(env *environment) *cli.Command {
 called its markers, across threads and processes.
 
 Ids are those of the input. Inputs reuse them, so the name of a flow has an id and
-a time at which the flow is active: flow:0x2a;1200ms. The list shows the name of
-each flow; quote it in a shell. TIME is in nanoseconds of the trace, or has a unit
-(ns, us, ms, s); a leading + counts from the start of the trace.
+a time at which the flow is active: flow:0x2a;120ms. The list shows the name of
+each flow; quote it in a shell. flow=853, as weft dump prints, is the flow behind
+an arrow of the converted trace.
 
 Examples:
    weft flows trace.json                      all flows
-   weft flows trace.json 'flow:0x2a;+120ms'   the flow with this id at this time
+   weft flows --process Renderer trace.json   flows with a marker in this process
+   weft flows trace.json 'flow:0x2a;120ms'    the flow with this id at this time
    weft flows trace.json flow:0x2a            all flows with this id
    weft flows --marker 1234 trace.json        the flows of one event, and its neighbors
-   weft flows --connected trace.json 'flow:0x2a;+120ms'
+   weft flows --at 120ms --thread 7 trace.json
+                                              the flows at this time on this thread
+   weft flows --connected trace.json 'flow:0x2a;120ms'
                                               all flows reachable from this flow`,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object per line", DisableDefaultText: true},
 			&cli.IntFlag{Name: "min", Value: 1, Usage: "list flows with at least `N` markers"},
-			&cli.StringFlag{Name: "marker", Usage: "show the flows of event `N` of the input (\"event\" in dump --json)"},
+			&cli.StringFlag{Name: "marker", Usage: "show the flows of event `N` of the input (event=N in dump)"},
 			&cli.StringFlag{Name: "at", Usage: "show the flows of the markers at `TIME` on --thread"},
-			&cli.StringFlag{Name: "thread", Usage: "`THREAD` for --at: a thread id, PID/TID or a name"},
 			&cli.BoolFlag{Name: "connected", Usage: "show all flows reachable through markers that belong to several flows", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "nested", Usage: "with --connected, also pass through nested markers", DisableDefaultText: true},
 			&cli.IntFlag{Name: "limit", Usage: "print at most `N` lines; 0: all", DefaultText: "all; 1000 with --connected"},
 			formatFlag(), memoryFlag(), tempFlag(),
-		},
+		}, selectionFlags()...),
 		Action: func(c *cli.Context) error {
 			opts, err := inputOptions(c)
 			if err != nil {
@@ -69,11 +73,13 @@ const defaultConnected = 1000
 // flowQuery is what is asked of the flows of a file.
 type flowQuery struct {
 	file      string
-	id        string // "": not set
-	time      string // "": not set
+	id        string         // "": not set
+	time      *moment.Moment // nil: not set
+	arrow     uint64         // id of a flow in the output; 0: not set
 	marker    string
-	at        string
-	thread    string
+	at        *moment.Moment
+	thread    string // for at
+	filter    *selection.Filter
 	connected bool
 	nested    bool
 	json      bool
@@ -81,114 +87,107 @@ type flowQuery struct {
 	limit     int
 }
 
-func newFlowQuery(c *cli.Context) (*flowQuery, error) {
-	q := &flowQuery{
-		marker: c.String("marker"), at: c.String("at"), thread: c.String("thread"), connected: c.Bool("connected"),
-		nested: c.Bool("nested"), json: c.Bool("json"), min: c.Int("min"), limit: c.Int("limit"),
+func newFlowQuery(c *cli.Context) (q *flowQuery, err error) {
+	q = &flowQuery{
+		marker: c.String("marker"), connected: c.Bool("connected"), nested: c.Bool("nested"), json: c.Bool("json"), min: c.Int("min"),
 	}
 	switch c.NArg() {
 	case 0:
 		return nil, usagef("no file; name one, or use \"-\" for standard input")
 	case 1:
 	case 2:
-		var err error
-		if q.id, q.time, err = parseFlowName(c.Args().Get(1)); err != nil {
+		if err := q.parseFlow(c.Args().Get(1)); err != nil {
 			return nil, err
 		}
 	default:
 		return nil, usagef("flows takes one file and one flow, not %d arguments", c.NArg())
 	}
 	q.file = c.Args().First()
+	if c.IsSet("at") {
+		at, err := moment.Parse(c.String("at"))
+		if err != nil {
+			return nil, usagef("--at: %v", err)
+		}
+		q.at = &at
+	}
+	if _, err := strconv.ParseUint(q.marker, 10, 32); q.marker != "" && err != nil {
+		return nil, usagef("--marker: %q is not the number of an event; weft dump prints event=N", q.marker)
+	}
+	if q.limit, err = readLimit(c); err != nil {
+		return nil, err
+	}
+	switch {
+	case q.connected && !c.IsSet("limit"):
+		q.limit = defaultConnected
+	case q.limit == 0:
+		q.limit = math.MaxInt
+	}
+	if q.filter, err = readSelection(c); err != nil {
+		return nil, err
+	}
+	return q, q.check(c)
+}
+
+// check refuses combinations of flags that mean nothing.
+func (q *flowQuery) check(c *cli.Context) error {
 	ways := 0
-	for _, way := range []string{q.id, q.marker, q.at} {
-		if way != "" {
+	for _, is := range []bool{q.id != "" || q.arrow != 0, q.marker != "", q.at != nil} {
+		if is {
 			ways++
 		}
 	}
+	threads := c.StringSlice("thread")
 	switch {
 	case ways > 1:
-		return nil, usagef("a flow, --marker and --at cannot be combined")
-	case (q.at == "") != (q.thread == ""):
-		return nil, usagef("--at and --thread need each other")
+		return usagef("a flow, --marker and --at cannot be combined")
+	case q.at != nil && len(threads) != 1:
+		return usagef("--at needs one --thread")
 	case q.connected && ways == 0:
-		return nil, usagef("--connected needs a flow, --marker, or --at and --thread")
+		return usagef("--connected needs a flow, --marker, or --at and --thread")
 	case q.nested && !q.connected:
-		return nil, usagef("--nested needs --connected")
-	case q.limit < 0:
-		return nil, usagef("--limit: %d is negative", q.limit)
-	case q.connected && !c.IsSet("limit"):
-		q.limit = defaultConnected
+		return usagef("--nested needs --connected")
+	case q.at != nil:
+		q.thread = threads[0]
 	}
-	if q.limit == 0 {
-		q.limit = math.MaxInt
-	}
-	for _, text := range []string{q.time, q.at} {
-		if _, err := parseMoment(text, 0); text != "" && err != nil {
-			return nil, usagef("%v", err)
+	for _, f := range selectionFlags() {
+		if name := f.Names()[0]; ways > 0 && c.IsSet(name) && !(q.at != nil && name == "thread") {
+			return usagef("--%s: this flag selects flows for the list; one flow is shown whole", name)
 		}
 	}
-	if _, err := strconv.ParseUint(q.marker, 10, 32); q.marker != "" && err != nil {
-		return nil, usagef("--marker: %q is not the index of an event; \"event\" in dump --json is", q.marker)
-	}
-	return q, nil
+	return nil
 }
 
-// parseFlowName takes "flow:ID;TIME" apart; the time may be missing. An id may hold a semicolon, if no time is behind it.
-func parseFlowName(text string) (id, at string, err error) {
+// parseFlow reads a flow as commands print it: flow:ID;TIME, flow:ID, or flow=NUMBER of weft dump.
+func (q *flowQuery) parseFlow(text string) (err error) {
+	if number, ok := strings.CutPrefix(text, "flow="); ok {
+		number, _, _ = strings.Cut(number, ":") // dump has the direction behind it
+		if q.arrow, err = strconv.ParseUint(number, 10, 64); err != nil || q.arrow == 0 {
+			return usagef("invalid flow %q; weft dump prints flow=NUMBER, and weft flows flow:ID", text)
+		}
+		return nil
+	}
+	q.id, q.time, err = parseFlowName(text)
+	return err
+}
+
+// parseFlowName takes "flow:ID;TIME" apart; the time may be missing. An id may hold a semicolon, if no number is behind it.
+func parseFlowName(text string) (id string, at *moment.Moment, err error) {
 	id, ok := strings.CutPrefix(text, "flow:")
 	if !ok || id == "" {
-		return "", "", usagef("invalid flow %q; write %s or '%[2]s;TIME'", text, "flow:"+cmp.Or(id, "ID"))
+		return "", nil, usagef("invalid flow %q; write %s or '%[2]s;TIME'", text, "flow:"+cmp.Or(id, "ID"))
 	}
 	i := strings.LastIndexByte(id, ';')
 	if i < 1 {
-		return id, "", nil
+		return id, nil, nil
 	}
-	if _, err := parseMoment(id[i+1:], 0); err != nil {
-		return id, "", nil
-	}
-	return id[:i], id[i+1:], nil
-}
-
-// timeUnits are the units of moments and the powers of ten by which they differ from nanoseconds. Longer names come before
-// those that they end with.
-var timeUnits = []struct {
-	name   string
-	digits int
-}{{"ns", 0}, {"us", 3}, {"µs", 3}, {"μs", 3}, {"ms", 6}, {"s", 9}}
-
-var errMoment = errors.New("is not a time; write nanoseconds, or a number with ns, us, ms or s")
-
-// parseMoment reads a point in time: nanoseconds, or a decimal number with a unit; "+" in front counts from start. The
-// number is never rounded.
-func parseMoment(text string, start timeline.Nanos) (timeline.Nanos, error) {
-	number, relative := strings.CutPrefix(text, "+")
-	digits := 0
-	for _, unit := range timeUnits {
-		if rest, ok := strings.CutSuffix(number, unit.name); ok {
-			number, digits = rest, unit.digits
-			break
-		}
-	}
-	whole, fraction, _ := strings.Cut(number, ".")
-	for len(fraction) > digits && fraction[len(fraction)-1] == '0' {
-		fraction = fraction[:len(fraction)-1]
-	}
+	m, err := moment.Parse(id[i+1:])
 	switch {
-	case whole == "" || strings.Trim(whole+fraction, "0123456789") != "":
-		return 0, fmt.Errorf("%q %w", text, errMoment)
-	case len(fraction) > digits && number == strings.TrimPrefix(text, "+"):
-		return 0, fmt.Errorf("%q nanoseconds is finer than a nanosecond; add a unit: %[1]ss, %[1]sms or %[1]sus", text)
-	case len(fraction) > digits:
-		return 0, fmt.Errorf("%q is finer than a nanosecond", text)
+	case err == nil:
+		return id[:i], &m, nil
+	case strings.Trim(id[i+1:], "@0123456789.") == "": // no text, but a time that lacks its unit
+		return "", nil, usagef("%s: %v", text, err)
 	}
-	n, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", digits-len(fraction)), 10, 64)
-	if err != nil || relative && n > math.MaxInt64-int64(start) {
-		return 0, fmt.Errorf("%q is too large", text)
-	}
-	if relative {
-		n += int64(start)
-	}
-	return timeline.Nanos(n), nil
+	return id, nil, nil
 }
 
 func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Options) (err error) {
@@ -205,6 +204,10 @@ func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Opti
 	}
 	defer func() { err = errors.Join(err, tr.Close()) }()
 	trace := bridge.Timeline(tr)
+	selected, err := selectIn(ctx, q.file, q.listFilter(), trace)
+	if err != nil {
+		return err
+	}
 	index, err := flowindex.NewIndex(ctx, trace)
 	if err != nil {
 		return err
@@ -213,23 +216,30 @@ func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Opti
 
 	w := bufio.NewWriterSize(env.stdout, outputBuffer)
 	p := &flowPrinter{
-		ctx: ctx, trace: trace, index: index, start: trace.Totals().Start, w: w, limit: q.limit,
-		tracks: dumper{trace: trace, tracks: map[trackKey]*dumpTrack{}},
+		ctx: ctx, trace: trace, index: index, span: moment.SpanOf(trace), w: w, limit: q.limit, tracks: newDumper(trace),
 	}
 	p.form = &flowText{p}
 	if q.json {
 		p.form = &flowJSON{p}
 	}
-	err = q.answer(p)
+	err = q.answer(p, selected)
 	if err == nil || errors.Is(err, errLimit) {
 		return w.Flush()
 	}
 	return err
 }
 
-func (q *flowQuery) answer(p *flowPrinter) error {
+// listFilter is the filter of the list of flows. With --at, --thread says where that is.
+func (q *flowQuery) listFilter() *selection.Filter {
+	if q.at != nil {
+		return nil
+	}
+	return q.filter
+}
+
+func (q *flowQuery) answer(p *flowPrinter, selected *selection.Selection) error {
 	switch {
-	case q.marker != "" || q.at != "":
+	case q.marker != "" || q.at != nil:
 		markers, err := q.markers(p)
 		if err != nil {
 			return err
@@ -242,7 +252,7 @@ func (q *flowQuery) answer(p *flowPrinter) error {
 			return err
 		}
 		return p.connected(flows, q.nested)
-	case q.id != "":
+	case q.id != "" || q.arrow != 0:
 		flows, err := q.flows(p)
 		if err != nil {
 			return err
@@ -252,22 +262,25 @@ func (q *flowQuery) answer(p *flowPrinter) error {
 		}
 		return p.flows(flows)
 	}
-	return p.list(q.min)
+	return p.list(q.min, selected)
 }
 
 // flows returns the flows that the id means, at its time or ever.
 func (q *flowQuery) flows(p *flowPrinter) (flows []flowindex.Flow, err error) {
-	if q.time == "" {
+	switch {
+	case q.arrow != 0:
+		flows, err = p.behindArrow(q.arrow)
+	case q.time == nil:
 		err = p.index.Each(p.ctx, q.id, func(f flowindex.Flow) error {
 			if len(flows) < p.limit {
 				flows = append(flows, f)
 			}
 			return nil
 		})
-	} else {
-		at, timeErr := parseMoment(q.time, p.start)
+	default:
+		at, timeErr := q.time.In(p.span)
 		if timeErr != nil {
-			return nil, timeErr
+			return nil, fmt.Errorf("%s: %w", inputName(q.file), timeErr)
 		}
 		flows, err = p.index.Find(p.ctx, q.id, at)
 	}
@@ -277,10 +290,12 @@ func (q *flowQuery) flows(p *flowPrinter) (flows []flowindex.Flow, err error) {
 	return flows, err
 }
 
-// noFlow is the error for an id that means no flow. If it means one later, the time may be meant on another clock: viewers
-// count from the start of the recording.
+// noFlow is the error for an id that means no flow. If it means one later, it says when.
 func (q *flowQuery) noFlow(p *flowPrinter) error {
-	if q.time == "" {
+	switch {
+	case q.arrow != 0:
+		return fmt.Errorf("no event has flow=%d; weft dump prints those that there are", q.arrow)
+	case q.time == nil:
 		return fmt.Errorf("no flow has the id %s", q.id)
 	}
 	first := timeline.Nanos(math.MaxInt64)
@@ -294,8 +309,7 @@ func (q *flowQuery) noFlow(p *flowPrinter) error {
 	case first == math.MaxInt64:
 		return fmt.Errorf("no flow has the id %s", q.id)
 	}
-	return fmt.Errorf("no flow has the id %s at or before %s; the first begins at %d, which is +%sms",
-		q.id, q.time, first, milliseconds(max(first-p.start, 0)))
+	return fmt.Errorf("no flow has the id %s at or before %s; the first begins at %s", q.id, q.time, p.span.Since(first))
 }
 
 // markers returns the ordinals of the slices and instants that were asked for.
@@ -311,17 +325,13 @@ func (q *flowQuery) markers(p *flowPrinter) ([]uint64, error) {
 		}
 		return found, err
 	}
-	at, err := parseMoment(q.at, p.start)
+	at, err := q.at.In(p.span)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: --at: %w", inputName(q.file), err)
 	}
-	threads := p.threads(q.thread)
-	if len(threads) == 0 {
-		return nil, fmt.Errorf("%s: there is no thread %s", inputName(q.file), q.thread)
-	}
-	if at < p.start {
-		return nil, fmt.Errorf("%s: %s is before the start of the trace, %sms; for a time since the start, write +%s", inputName(q.file), q.at,
-			milliseconds(p.start), q.at)
+	threads, err := selection.FindThreads(p.trace, q.thread)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", inputName(q.file), err)
 	}
 	var found []uint64
 	for _, thread := range threads {
@@ -394,7 +404,7 @@ func noMarker(p *flowPrinter, event uint32) error {
 		return err
 	}
 	if !found {
-		return fmt.Errorf("event %d is neither a slice nor an instant; dump --json shows their indexes", event)
+		return fmt.Errorf("event %d is neither a slice nor an instant; weft dump shows their numbers", event)
 	}
 	var around timeline.OpenSlices[openSlice]
 	err = p.trace.Walk(p.ctx, func(item *timeline.Item) error {

@@ -55,9 +55,9 @@ type connectionObject struct {
 	Through *markerObject `json:"through"`
 }
 
-func newFlowObject(f flowindex.Flow) *flowObject {
+func (j *flowJSON) flowObject(f flowindex.Flow) *flowObject {
 	return &flowObject{
-		Flow: flowName(f), ID: f.ID, Kind: f.Kind(), Name: f.Name, Category: f.Category, Start: f.Start,
+		Flow: j.name(f), ID: f.ID, Kind: f.Kind(), Name: f.Name, Category: f.Category, Start: f.Start,
 		End: f.End, Ended: f.Ended, Markers: f.Members, Threads: f.Threads,
 	}
 }
@@ -77,30 +77,30 @@ func newMarkerObject(m *marker) *markerObject {
 	return o
 }
 
-func newMemberObject(f flowindex.Flow, m *marker) *memberObject {
-	return &memberObject{Flow: flowName(f), N: m.N + 1, Of: f.Members, From: m.Previous + 1, Marker: newMarkerObject(m)}
+func (j *flowJSON) memberObject(f flowindex.Flow, m *marker) *memberObject {
+	return &memberObject{Flow: j.name(f), N: m.N + 1, Of: f.Members, From: m.Previous + 1, Marker: newMarkerObject(m)}
 }
 
 func (j *flowJSON) listHead() error { return nil }
 
 func (j *flowJSON) listed(f flowindex.Flow, first *marker) error {
-	o := newFlowObject(f)
+	o := j.flowObject(f)
 	o.First = newMarkerObject(first)
 	return writeJSON(j.w, o)
 }
 
 func (j *flowJSON) listEnd(int, int) error { return nil }
 
-func (j *flowJSON) flow(f flowindex.Flow) error { return writeJSON(j.w, newFlowObject(f)) }
+func (j *flowJSON) flow(f flowindex.Flow) error { return writeJSON(j.w, j.flowObject(f)) }
 
 func (j *flowJSON) member(f flowindex.Flow, m *marker) error {
-	return writeJSON(j.w, newMemberObject(f, m))
+	return writeJSON(j.w, j.memberObject(f, m))
 }
 
 func (j *flowJSON) markerHead(*marker) error { return nil }
 
 func (j *flowJSON) membership(f flowindex.Flow, m *marker, previous, next []*marker) error {
-	o := newMemberObject(f, m)
+	o := j.memberObject(f, m)
 	for _, p := range previous {
 		o.Previous = newMarkerObject(p)
 	}
@@ -112,7 +112,7 @@ func (j *flowJSON) membership(f flowindex.Flow, m *marker, previous, next []*mar
 
 func (j *flowJSON) connection(c flowindex.Connection, from flowindex.Flow, through *marker) error {
 	return writeJSON(j.w, &connectionObject{
-		flowObject: newFlowObject(c.Flow), Steps: c.Distance, From: flowName(from), Link: c.Link.String(),
+		flowObject: j.flowObject(c.Flow), Steps: c.Distance, From: j.name(from), Link: c.Link.String(),
 		Through: newMarkerObject(through),
 	})
 }

@@ -3,12 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
-	"fmt"
+	"errors"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/weft-trace/weft/internal/flowindex"
+	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -17,10 +17,10 @@ type flowPrinter struct {
 	ctx    context.Context
 	trace  *timeline.Timeline
 	index  *flowindex.Index
-	start  timeline.Nanos // of the trace
+	span   moment.Span
 	w      *bufio.Writer
 	limit  int
-	tracks dumper
+	tracks *dumper
 	form   flowForm
 }
 
@@ -51,17 +51,25 @@ const maxNext = 100
 const labelBatch = 1 << 12
 
 // flowName is the name by which parseFlowName finds a flow again.
-func flowName(f flowindex.Flow) string {
-	return "flow:" + f.ID + ";" + strconv.FormatInt(int64(f.Start), 10)
+func flowName(f flowindex.Flow, span moment.Span) string {
+	return "flow:" + f.ID + ";" + span.Since(f.Start)
 }
 
-func (p *flowPrinter) list(least int) error {
-	if err := p.form.listHead(); err != nil {
+// name is the name of a flow.
+func (p *flowPrinter) name(f flowindex.Flow) string { return flowName(f, p.span) }
+
+// list prints the flows with so many markers, of which one is selected.
+func (p *flowPrinter) list(least int, selected *selection.Selection) error {
+	wanted, err := p.flowsIn(selected)
+	if err == nil {
+		err = p.form.listHead()
+	}
+	if err != nil {
 		return err
 	}
 	listed := 0
-	err := p.index.Walk(p.ctx, func(f flowindex.Flow, first flowindex.Member, label flowindex.Label) error {
-		if f.Members < least {
+	err = p.index.Walk(p.ctx, func(f flowindex.Flow, first flowindex.Member, label flowindex.Label) error {
+		if f.Members < least || wanted != nil && !wanted[f.Number] {
 			return nil
 		}
 		if listed == p.limit {
@@ -74,6 +82,54 @@ func (p *flowPrinter) list(least int) error {
 		return err
 	}
 	return p.form.listEnd(listed, p.index.Len())
+}
+
+// flowsIn returns the numbers of the flows of which a marker is selected; nil: all.
+func (p *flowPrinter) flowsIn(selected *selection.Selection) (map[int]bool, error) {
+	if selected == nil {
+		return nil, nil
+	}
+	wanted := map[int]bool{}
+	err := selected.Walk(p.ctx, p.trace, func(item *timeline.Item) error {
+		if item.Kind != timeline.ItemBegin && item.Kind != timeline.ItemInstant {
+			return nil
+		}
+		members, err := p.index.OfSlice(item.Ordinal)
+		for i := range members {
+			wanted[members[i].Flow] = true
+		}
+		return err
+	})
+	return wanted, err
+}
+
+// behindArrow returns the flows of the input of which a flow of the output is a part: those that all its markers belong to.
+func (p *flowPrinter) behindArrow(id uint64) (flows []flowindex.Flow, err error) {
+	var common []int
+	first := true
+	err = p.trace.Walk(p.ctx, func(item *timeline.Item) error {
+		if !slices.ContainsFunc(item.Flows, func(f timeline.FlowRef) bool { return f.ID == id }) {
+			return nil
+		}
+		members, err := p.index.OfSlice(item.Ordinal)
+		in := func(flow int) bool {
+			return slices.ContainsFunc(members, func(m flowindex.Member) bool { return m.Flow == flow })
+		}
+		if first {
+			for i := range members {
+				common = append(common, members[i].Flow)
+			}
+		}
+		first = false
+		common = slices.DeleteFunc(common, func(flow int) bool { return !in(flow) })
+		return err
+	})
+	slices.Sort(common)
+	for _, flow := range slices.Compact(common) {
+		f, flowErr := p.index.Flow(flow)
+		flows, err = append(flows, f), errors.Join(err, flowErr)
+	}
+	return flows, err
 }
 
 func (p *flowPrinter) marker(m flowindex.Member, label flowindex.Label) *marker {
@@ -300,22 +356,3 @@ func (p *flowPrinter) connections(batch []flowindex.Connection) error {
 	}
 	return nil
 }
-
-// threads returns the threads that someone means by an id of the input, "PID/TID", or a name.
-func (p *flowPrinter) threads(text string) (found []timeline.TrackID) {
-	pid, tid, both := strings.Cut(text, "/")
-	for id := range timeline.TrackID(p.trace.TrackCount()) {
-		if p.trace.TrackKind(id) != timeline.ThreadTrack {
-			continue
-		}
-		tr := p.trace.Track(id)
-		own, process := tr.InputID.String(), p.trace.Track(tr.Parent)
-		if own == text || tr.Name == text || both && own == tid && process.InputID.String() == pid {
-			found = append(found, id)
-		}
-	}
-	return found
-}
-
-// milliseconds writes a length of time in ms, with all digits.
-func milliseconds(t timeline.Nanos) string { return fmt.Sprintf("%d.%06d", t/1e6, t%1e6) }

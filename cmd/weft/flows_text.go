@@ -6,20 +6,21 @@ import (
 	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/flowindex"
+	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// flowText writes flows for people. Times are in milliseconds since the start of the trace.
+// flowText writes flows for people.
 type flowText struct{ *flowPrinter }
 
 func (t *flowText) listHead() error {
-	_, err := fmt.Fprintf(t.w, "%-36s %7s %7s %16s %16s  %s\n", "FLOW", "MARKERS", "THREADS", "START ms", "LENGTH ms", "FIRST MARKER")
+	_, err := fmt.Fprintf(t.w, "%-36s %7s %7s %16s %16s  %s\n", "FLOW", "MARKERS", "THREADS", "START", "LENGTH", "FIRST MARKER")
 	return err
 }
 
 func (t *flowText) listed(f flowindex.Flow, first *marker) error {
-	_, err := fmt.Fprintf(t.w, "%-36s %7d %7d %16s %16s  %s\n", printable(flowName(f)), f.Members, f.Threads,
-		t.since(f.Start), milliseconds(max(f.End-f.Start, 0)), t.place(first))
+	_, err := fmt.Fprintf(t.w, "%-36s %7d %7d %16s %16s  %s\n", printable(t.name(f)), f.Members, f.Threads,
+		t.since(f.Start), moment.Column(max(f.End-f.Start, 0)), t.place(first))
 	return err
 }
 
@@ -37,8 +38,8 @@ func (t *flowText) flow(f flowindex.Flow) error {
 	if !f.Ended {
 		ended = "not ended"
 	}
-	_, err := fmt.Fprintf(t.w, "%s (%s): %s on %s, %s ms from %s ms on, %s\n", printable(flowName(f)), kind,
-		count(f.Members, "marker"), count(f.Threads, "thread"), milliseconds(max(f.End-f.Start, 0)), t.since(f.Start), ended)
+	_, err := fmt.Fprintf(t.w, "%s (%s): %s on %s, %s long, from %s on, %s\n", printable(t.name(f)), kind,
+		count(f.Members, "marker"), count(f.Threads, "thread"), moment.Column(max(f.End-f.Start, 0)), t.since(f.Start), ended)
 	return err
 }
 
@@ -57,7 +58,7 @@ func (t *flowText) markerHead(m *marker) error {
 }
 
 func (t *flowText) membership(f flowindex.Flow, m *marker, previous, next []*marker) error {
-	if _, err := fmt.Fprintf(t.w, "  %s: marker %d of %d\n", printable(flowName(f)), m.N+1, f.Members); err != nil {
+	if _, err := fmt.Fprintf(t.w, "  %s: marker %d of %d\n", printable(t.name(f)), m.N+1, f.Members); err != nil {
 		return err
 	}
 	for _, side := range []struct {
@@ -74,8 +75,8 @@ func (t *flowText) membership(f flowindex.Flow, m *marker, previous, next []*mar
 }
 
 func (t *flowText) connection(c flowindex.Connection, from flowindex.Flow, through *marker) error {
-	_, err := fmt.Fprintf(t.w, "%5d %-36s from %-36s %-6s %s\n", c.Distance, printable(flowName(c.Flow)),
-		printable(flowName(from)), c.Link, t.line(through))
+	_, err := fmt.Fprintf(t.w, "%5d %-36s from %-36s %-6s %s\n", c.Distance, printable(t.name(c.Flow)),
+		printable(t.name(from)), c.Link, t.line(through))
 	return err
 }
 
@@ -95,7 +96,7 @@ func (t *flowText) line(m *marker) string {
 	case m.End == timeline.NoTime:
 		length = "open"
 	case m.End > m.TS:
-		length = milliseconds(m.End - m.TS)
+		length = moment.Column(m.End - m.TS)
 	}
 	return fmt.Sprintf("%16s %14s  event %-9d %s", t.since(m.TS), length, m.Event, t.place(m))
 }
@@ -122,13 +123,8 @@ func elide(name string) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
 }
 
-// since writes a time of the trace in milliseconds since its start.
-func (t *flowText) since(ts timeline.Nanos) string {
-	if ts < t.start {
-		return "-" + milliseconds(t.start-ts)
-	}
-	return milliseconds(ts - t.start)
-}
+// since writes a time of the trace as the time since its start.
+func (t *flowText) since(ts timeline.Nanos) string { return moment.Column(ts - t.span.Start) }
 
 func count(n int, what string) string {
 	if n == 1 {

@@ -11,6 +11,7 @@
 package moment
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -137,9 +138,12 @@ func OnClock(at timeline.Nanos) string { return "@" + Text(at) }
 func (s Span) Since(at timeline.Nanos) string { return Text(at - s.Start) }
 
 // Text writes a length of time in milliseconds with as many decimals as it has: "0.25ms".
-func Text(t timeline.Nanos) string {
-	text := Millis(t)
-	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + "ms"
+func Text(t timeline.Nanos) string { return string(Append(nil, t)) }
+
+// Append appends the Text of a length of time.
+func Append(b []byte, t timeline.Nanos) []byte {
+	b = appendMillis(b, t)
+	return append(bytes.TrimSuffix(bytes.TrimRight(b, "0"), []byte(".")), "ms"...)
 }
 
 // Column writes a length of time in milliseconds with three decimals, or with six if it has them: columns of such times line up
@@ -147,12 +151,18 @@ func Text(t timeline.Nanos) string {
 func Column(t timeline.Nanos) string { return strings.TrimSuffix(Millis(t), "000") + "ms" }
 
 // Millis writes a length of time as milliseconds with six decimals and without unit, for columns that name it.
-func Millis(t timeline.Nanos) string {
-	sign, n := "", uint64(t)
+func Millis(t timeline.Nanos) string { return string(appendMillis(nil, t)) }
+
+func appendMillis(b []byte, t timeline.Nanos) []byte {
+	n := uint64(t)
 	if t < 0 {
-		sign, n = "-", -n
+		b, n = append(b, '-'), -n
 	}
-	return fmt.Sprintf("%s%d.%06d", sign, n/1e6, n%1e6)
+	b = append(strconv.AppendUint(b, n/1e6, 10), '.')
+	for digit := uint64(1e5); digit > 0; digit /= 10 {
+		b = append(b, '0'+byte(n/digit%10))
+	}
+	return b
 }
 
 // Window is a part of a trace, from one moment until before another. The zero Window is the whole trace.

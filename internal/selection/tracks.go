@@ -77,7 +77,7 @@ func (f *Filter) findThreads(tl *timeline.Timeline, processes map[timeline.Track
 	all := tracksOf(tl, timeline.ThreadTrack, processes)
 	found := map[timeline.TrackID]bool{}
 	for _, p := range f.threads {
-		some := Threads(tl, all, string(p))
+		some := threadsOf(tl, all, string(p))
 		if len(some) == 0 {
 			where := ""
 			if processes != nil {
@@ -95,14 +95,19 @@ func (f *Filter) findThreads(tl *timeline.Timeline, processes map[timeline.Track
 	return found, nil
 }
 
-// AllThreads returns the threads of a trace.
-func AllThreads(tl *timeline.Timeline) []timeline.TrackID {
-	return tracksOf(tl, timeline.ThreadTrack, nil)
+// FindThreads returns the threads that a text means, as for Query.Threads. The error says which was probably meant.
+func FindThreads(tl *timeline.Timeline, text string) ([]timeline.TrackID, error) {
+	all := tracksOf(tl, timeline.ThreadTrack, nil)
+	found := threadsOf(tl, all, text)
+	if len(found) == 0 {
+		return nil, unknown("there is no thread "+text, text, titles(tl, all))
+	}
+	return found, nil
 }
 
-// Threads returns those of the threads that a text means: an id of the input, a name, a glob, or one of these for the process and
-// one for the thread with a slash between them.
-func Threads(tl *timeline.Timeline, all []timeline.TrackID, text string) []timeline.TrackID {
+// threadsOf returns those of the threads that a text means: an id of the input, a name, a glob, or one of these for the process
+// and one for the thread with a slash between them.
+func threadsOf(tl *timeline.Timeline, all []timeline.TrackID, text string) []timeline.TrackID {
 	if found := find(tl, all, pattern(text)); len(found) > 0 {
 		return found
 	}
