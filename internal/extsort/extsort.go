@@ -10,7 +10,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"reflect"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/blocks"
@@ -51,9 +50,7 @@ type section struct{ start, size int64 }
 // New returns a Sorter that holds up to memory bytes before it writes a run to a temporary file in dir ("" for the
 // system's). It panics if T has pointers.
 func New[T any](by Order[T], memory int64, dir string) *Sorter[T] {
-	if hasPointers(reflect.TypeFor[T]()) {
-		panic(fmt.Sprintf("extsort: %v has pointers", reflect.TypeFor[T]()))
-	}
+	checkType[T]()
 	size := int64(sizeOf[T]())
 	values := func(size int64) int { return min(max(int(memory/size), 64), math.MaxInt32) }
 	s := &Sorter[T]{by: by, longest: values(size), dir: dir}
@@ -274,8 +271,9 @@ type head[T any] struct {
 	run    int
 }
 
-// NewMerger returns a Merger of the given sequences. Their buffers must hold a value.
+// NewMerger returns a Merger of the given sequences. Their buffers must hold a value. It panics if T has pointers.
 func NewMerger[T any](readers []*bufio.Reader, compare func(a, b *T) int) (*Merger[T], error) {
+	checkType[T]()
 	m := &Merger[T]{heads: minheap.New(func(a, b **head[T]) bool {
 		c := compare(&(*a).value, &(*b).value)
 		return c < 0 || c == 0 && (*a).run < (*b).run

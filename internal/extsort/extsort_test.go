@@ -507,3 +507,20 @@ func TestPointers(t *testing.T) {
 		t.Errorf("%T has no pointers", value)
 	}
 }
+
+// What has pointers is neither sorted nor merged.
+func TestTypesWithPointers(t *testing.T) {
+	for name, call := range map[string]func(){
+		"New":       func() { New(Order[*int]{}, 1<<10, "") },
+		"NewMerger": func() { NewMerger(nil, func(a, b *string) int { return 0 }) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s takes a type with pointers", name)
+				}
+			}()
+			call()
+		}()
+	}
+}
