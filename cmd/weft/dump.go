@@ -138,7 +138,7 @@ func (q *dumpQuery) print(ctx context.Context, env *environment, tl *timeline.Ti
 type dumper struct {
 	trace  *timeline.Timeline
 	span   moment.Span
-	tracks map[trackKey]*dumpTrack
+	tracks map[timeline.TrackLane]*dumpTrack
 	buf    []byte
 
 	flows     *flowindex.Index // of the flows of the input; nil: they are not asked for, or there are none
@@ -147,7 +147,7 @@ type dumper struct {
 }
 
 func newDumper(tl *timeline.Timeline) *dumper {
-	return &dumper{trace: tl, span: moment.SpanOf(tl), tracks: map[trackKey]*dumpTrack{}}
+	return &dumper{trace: tl, span: moment.SpanOf(tl), tracks: map[timeline.TrackLane]*dumpTrack{}}
 }
 
 // inputFlows returns the names of the flows of the input that an item with flows belongs to, as weft flows has them.
@@ -167,11 +167,6 @@ func (d *dumper) inputFlows(item *timeline.Item) []string {
 	return d.flowNames
 }
 
-type trackKey struct {
-	id   timeline.TrackID
-	lane uint32
-}
-
 // dumpTrack is what lines say about a track.
 type dumpTrack struct {
 	name   string // the whole path, for people
@@ -185,7 +180,7 @@ type dumpTrack struct {
 const maxTrackDepth = 100
 
 func (d *dumper) track(item *timeline.Item) *dumpTrack {
-	key := trackKey{item.Track, item.Lane}
+	key := timeline.TrackLane{Track: item.Track, Lane: item.Lane}
 	if t := d.tracks[key]; t != nil {
 		return t
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -365,7 +366,11 @@ func noFlowOfEvent(p *flowPrinter, event uint32) error {
 		switch item.Kind {
 		case timeline.ItemBegin, timeline.ItemInstant:
 			if item.Event == event {
-				found = withoutFlow(fmt.Sprintf("event %d (%s) has no flow", event, item.Name), open)
+				var around []openSlice
+				for i := range open.Len() {
+					around = append(around, *open.At(i))
+				}
+				found = withoutFlow(fmt.Sprintf("event %d (%s) has no flow", event, item.Name), around)
 				return errFound
 			}
 			last, some = max(last, item.Event), true
@@ -406,20 +411,20 @@ func noMarker(p *flowPrinter, event uint32) error {
 	if !found {
 		return fmt.Errorf("event %d is neither a slice nor an instant; weft dump shows their numbers", event)
 	}
-	var around timeline.OpenSlices[openSlice]
+	var around []openSlice
 	err = p.trace.Walk(p.ctx, func(item *timeline.Item) error {
 		if item.TS > ts {
 			return errFound
 		}
 		if item.Kind == timeline.ItemBegin && item.Track == track && (item.Dur == timeline.NoTime || ts-item.TS <= item.Dur) {
-			*around.Push(timeline.NoTime) = openSlice{string(item.Name), item.Event, flowCount(item)}
+			around = append(around, openSlice{string(item.Name), item.Event, flowCount(item)})
 		}
 		return nil
 	})
 	if err != nil && err != errFound {
 		return err
 	}
-	return withoutFlow(fmt.Sprintf("event %d is a flow event, not a slice or an instant", event), &around)
+	return withoutFlow(fmt.Sprintf("event %d is a flow event, not a slice or an instant", event), around)
 }
 
 // flowCount returns the number of flows that a slice or instant belongs to.
@@ -432,10 +437,9 @@ func flowCount(item *timeline.Item) (n int) {
 	return n
 }
 
-// withoutFlow is the error for an event without flow, with which of the slices around it has some.
-func withoutFlow(text string, around *timeline.OpenSlices[openSlice]) error {
-	for ; around.Len() > 0; around.Pop() {
-		slice := around.Innermost()
+// withoutFlow is the error for an event without flow, with which of the slices around it has some: the innermost, which is the last.
+func withoutFlow(text string, around []openSlice) error {
+	for _, slice := range slices.Backward(around) {
 		if slice.flows == 1 {
 			return fmt.Errorf("%s; its enclosing slice, event %d (%s), has one", text, slice.event, slice.name)
 		}

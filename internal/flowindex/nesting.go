@@ -16,16 +16,10 @@ func compareOuter(a, b *nesting) int {
 	return cmp.Or(cmp.Compare(a.outer, b.outer), cmp.Compare(a.inner, b.inner))
 }
 
-// trackLane is a place where slices nest.
-type trackLane struct {
-	track timeline.TrackID
-	lane  uint32
-}
-
 // nest finds out how the slices with flows lie in each other. Ordinals are in the order of starts, on a track the
 // outermost first.
 func (x *indexer) nest(ctx context.Context, places *extsort.Sorted[place]) error {
-	open := map[trackLane]timeline.OpenSlices[place]{}
+	open := map[timeline.TrackLane][]place{}
 	last := uint64(timeline.NoOrdinal)
 	var p place
 	for c, i := places.From(0), 0; ; i++ {
@@ -40,21 +34,20 @@ func (x *indexer) nest(ctx context.Context, places *extsort.Sorted[place]) error
 			continue // the same slice in another flow
 		}
 		last = p.ordinal
-		at := trackLane{p.track, p.lane}
-		stack := open[at]
-		around := stack.Innermost()
-		for ; around != nil && !around.contains(&p); around = stack.Innermost() {
-			stack.Pop()
+		at := timeline.TrackLane{Track: p.track, Lane: p.lane}
+		around := open[at]
+		for len(around) > 0 && !around[len(around)-1].contains(&p) {
+			around = around[:len(around)-1]
 		}
-		if around != nil {
-			n := nesting{inner: p.ordinal, outer: around.ordinal}
+		if len(around) > 0 {
+			n := nesting{inner: p.ordinal, outer: around[len(around)-1].ordinal}
 			x.keep(x.inner.Add(n))
 			x.keep(x.outer.Add(n))
 		}
 		if p.end != p.ts {
-			*stack.Push(p.end) = p
+			around = append(around, p)
 		}
-		open[at] = stack
+		open[at] = around
 		if x.err != nil {
 			return x.err
 		}

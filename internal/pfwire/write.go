@@ -150,7 +150,7 @@ type writer struct {
 	out *bundler
 
 	// The uuid of a track is its TrackID. Those of lanes, of the counters of thread time and of details follow.
-	lanes    map[laneKey]uint64
+	lanes    map[timeline.TrackLane]uint64
 	streams  map[timeline.TrackID]bool     // the threads of which lane 0 is among lanes, see timeline.FirstLane
 	details  map[timeline.TrackID]*details // by thread, of those that have any
 	clocks   []uint64                      // by TrackID: the counter of the CPU time of its thread; 0: nothing on the track has any
@@ -170,15 +170,10 @@ type writer struct {
 	weftKey, idKey, scopeKey timeline.KeyID
 }
 
-type laneKey struct {
-	track timeline.TrackID
-	lane  uint32
-}
-
 // newWriter gives out all ids.
 func newWriter(t *timeline.Timeline, opts Options) *writer {
 	w := &writer{
-		t: t, lanes: map[laneKey]uint64{}, streams: map[timeline.TrackID]bool{}, details: map[timeline.TrackID]*details{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
+		t: t, lanes: map[timeline.TrackLane]uint64{}, streams: map[timeline.TrackID]bool{}, details: map[timeline.TrackID]*details{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
 		samples: opts.Samples, compact: compact{threadUnit: 1},
 	}
 	w.weftKey, w.idKey, w.scopeKey = t.InternKey("weft"), t.InternKey("id"), t.InternKey("scope")
@@ -188,7 +183,7 @@ func newWriter(t *timeline.Timeline, opts Options) *writer {
 		}
 		for lane := t.FirstLane(id); lane <= t.LaneCount(id); lane++ {
 			w.lastUUID++
-			w.lanes[laneKey{id, lane}] = w.lastUUID
+			w.lanes[timeline.TrackLane{Track: id, Lane: lane}] = w.lastUUID
 		}
 		if thread := w.threadOf(id); thread != 0 && t.HasThreadTime(id) {
 			if w.clocks[thread] == 0 {
@@ -231,7 +226,7 @@ func (w *writer) track(id timeline.TrackID, lane uint32) uint64 {
 	if lane == 0 && !w.streams[id] {
 		return uint64(id)
 	}
-	return w.lanes[laneKey{id, lane}]
+	return w.lanes[timeline.TrackLane{Track: id, Lane: lane}]
 }
 
 // needsState and plain are the two forms of sequence id and flags on event packets.

@@ -79,11 +79,11 @@ func (o *OpenSlices[T]) Find(ts Nanos) int {
 // that begins or ends is the innermost of them.
 func WalkNested[T any](ctx context.Context, t *Timeline, fn func(it *Item, open *OpenSlices[T]) error) error {
 	tracks := make([]OpenSlices[T], t.TrackCount())
-	lanes := map[trackLane]*OpenSlices[T]{} // beside tracks
+	lanes := map[TrackLane]*OpenSlices[T]{} // beside tracks
 	return t.Walk(ctx, func(it *Item) error {
 		open := &tracks[it.Track]
 		if it.Lane > 0 {
-			at := trackLane{it.Track, it.Lane}
+			at := TrackLane{it.Track, it.Lane}
 			if open = lanes[at]; open == nil {
 				open = &OpenSlices[T]{}
 				lanes[at] = open
@@ -108,8 +108,8 @@ func WalkNested[T any](ctx context.Context, t *Timeline, fn func(it *Item, open 
 	})
 }
 
-// trackLane is a place where slices nest.
-type trackLane struct {
-	track TrackID
-	lane  uint32
+// TrackLane is a place where slices nest: a track, or a lane of one.
+type TrackLane struct {
+	Track TrackID
+	Lane  uint32
 }
