@@ -148,7 +148,11 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 	case message.DoubleAnnotation:
 		args.Double(a.Double())
 	case message.TextAnnotation:
-		args.String(r.validText(a.text))
+		if a.TextIID != 0 {
+			args.InternedText(a.text)
+		} else {
+			args.String(r.validText(a.text))
+		}
 	case message.PointerAnnotation:
 		args.Pointer(a.Uint())
 	case message.JSONAnnotation:
@@ -250,7 +254,7 @@ func (r *reader) encodeProto(args *timeline.ArgsEncoder, a *annotation, depth in
 		return
 	}
 	args.Key([]byte("proto_type_name"))
-	args.String(r.validText(a.typ))
+	args.InternedText(r.validText(a.typ))
 	args.Key([]byte("proto_value"))
 	args.String(base64.StdEncoding.AppendEncode(nil, a.text))
 }
@@ -311,11 +315,11 @@ func (r *reader) encodeLocation(args *timeline.ArgsEncoder, msg []byte) {
 	args.BeginDict()
 	if file := l.File(); file != nil {
 		args.Key([]byte("file_name"))
-		args.String(r.validText(file))
+		args.InternedText(r.validText(file))
 	}
 	if function := l.Function(); function != nil {
 		args.Key([]byte("function_name"))
-		args.String(r.validText(function))
+		args.InternedText(r.validText(function))
 	}
 	if l.HasLine() {
 		args.Key([]byte("line_number"))
@@ -337,11 +341,11 @@ func (r *reader) encodeLog(args *timeline.ArgsEncoder, msg []byte) {
 	r.encodeLocationIID(args, "source_location", l.SourceLocationIID())
 	if body := r.internedText(message.InternedLogMessages, l.BodyIID()); body != nil {
 		args.Key([]byte("body"))
-		args.String(body)
+		args.InternedText(body)
 	}
 	if p := l.Priority(); l.HasPriority() && p < uint64(len(logPriorities)) {
 		args.Key([]byte("priority"))
-		args.String([]byte(logPriorities[p]))
+		args.InternedString(logPriorities[p])
 	}
 	args.EndDict()
 }

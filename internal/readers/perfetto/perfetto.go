@@ -146,6 +146,7 @@ type reader struct {
 	ahead      lookahead
 	tracks     tracks
 	stacks     map[*pfwire.Sequence]*sequenceStacks
+	sampledAs  map[*pfwire.Sequence]*sampleDefaults
 	extensions describedTypes
 	ev         trackEvent
 	out        timeline.Event
@@ -170,6 +171,7 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		state:         pfwire.NewState(),
 		tracks:        newTracks(),
 		stacks:        make(map[*pfwire.Sequence]*sequenceStacks),
+		sampledAs:     make(map[*pfwire.Sequence]*sampleDefaults),
 		skipped:       make(map[string]*tally),
 		located:       opts.Located,
 		profiles:      opts.Profiles,

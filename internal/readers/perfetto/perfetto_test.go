@@ -5,6 +5,7 @@ import (
 	"compress/zlib"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -438,5 +439,34 @@ func TestSampleDescription(t *testing.T) {
 		if diff := cmp.Diff(timeline.SampleDescription{Source: "gecko", Counter: "cpu", Unit: 1}, got); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// A text that the trace has once and its events name again and again is in the output once as well, wherever it is an argument.
+func TestInternedTextsStayInterned(t *testing.T) {
+	text := strings.Repeat("x", 10<<10)
+	var packets strings.Builder
+	packets.WriteString(oneThread + `
+packet { trusted_packet_sequence_id: 1 interned_data {
+	debug_annotation_string_values { iid: 1 str: "1` + text + `" } log_message_body { iid: 1 body: "2` + text + `" }
+	source_locations { iid: 1 file_name: "3` + text + `" function_name: "4` + text + `" }
+	debug_annotation_value_type_names { iid: 1 name: "5` + text + `" } } }`)
+	const events = 200
+	for n := range events {
+		fmt.Fprintf(&packets, `
+packet { trusted_packet_sequence_id: 1 timestamp: %d track_event { type: TYPE_INSTANT track_uuid: 2 name: "e" source_location_iid: 1
+	debug_annotations { name: "a" string_value_iid: 1 } debug_annotations { name: "p" proto_value: "" proto_type_name_iid: 1 }
+	log_message { body_iid: 1 } } }`, n+1)
+	}
+	read := readTrace(t, encode(t, packets.String()))
+	if got := read.text(); strings.Count(got, text) != 5*events {
+		t.Errorf("the events have the texts %d times, want %d", strings.Count(got, text), 5*events)
+	}
+	var out bytes.Buffer
+	if err := pftrace.Write(context.Background(), &out, bridge.Trace[trace.Trace](context.Background(), read.timeline), pftrace.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(out.Bytes(), []byte(text)); n != 5 {
+		t.Errorf("the output has the texts %d times, want 5", n)
 	}
 }

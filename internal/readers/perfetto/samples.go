@@ -232,7 +232,7 @@ func (r *reader) stackSample(msg []byte, stamp pfwire.Stamp, stampErr error) err
 		return nil
 	}
 	r.fieldsNotConverted("StackSample", s.Other())
-	out := sample{weight: 1, kind: r.sampleDefaults()}
+	out := sample{weight: 1, kind: *r.sampleDefaults()}
 	if s.HasWeight() {
 		out.weight = int64(s.Weight())
 	}
@@ -295,18 +295,30 @@ func (r *reader) sampleCPU(msg []byte) (cpu timeline.CPU) {
 	return cpu
 }
 
+// sampleDefaults are decoded defaults of the samples of a sequence.
+type sampleDefaults struct {
+	of   []byte // the message, which the sequence holds until it has other defaults
+	said timeline.SampleDescription
+}
+
 // sampleDefaults returns what the defaults of the sequence say of its samples.
-func (r *reader) sampleDefaults() (d timeline.SampleDescription) {
+func (r *reader) sampleDefaults() *timeline.SampleDescription {
+	msg, d := r.seq.Defaults.StackSample, r.sampledAs[r.seq]
+	if d != nil && len(d.of) == len(msg) && (len(msg) == 0 || &d.of[0] == &msg[0]) {
+		return &d.said
+	}
+	d = &sampleDefaults{of: msg}
+	r.sampledAs[r.seq] = d
 	var m message.StackSampleDefaults
-	if err := m.Parse(r.seq.Defaults.StackSample); err != nil {
+	if err := m.Parse(msg); err != nil {
 		r.malformed("defaults of samples", err)
 	}
 	r.fieldsNotConverted("StackSampleDefaults", m.Other())
-	d.Source = string(r.validText(m.Source()))
+	d.said.Source = string(r.validText(m.Source()))
 	if counter := m.Counter(); counter != nil {
-		r.sampleCounter(&d, counter)
+		r.sampleCounter(&d.said, counter)
 	}
-	return d
+	return &d.said
 }
 
 // sampleCounter reads a CounterDescriptor of samples.
