@@ -75,6 +75,9 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 		}
 	}
 	writeback.MarkConverted(tl)
+	if err := l.markLongTasks(ctx, tl); err != nil {
+		return nil, err
+	}
 	changed, err := l.attach(ctx)
 	if err != nil {
 		return nil, err
@@ -84,9 +87,6 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 			_, err := io.Copy(dst, src)
 			return err
 		})
-	}
-	if err := l.markLongTasks(ctx, tl); err != nil {
-		return nil, err
 	}
 	report := l.report
 	describe(tl, report)
@@ -108,7 +108,7 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 	return report, nil
 }
 
-// markLongTasks adds the marks of long tasks, or takes those of an input that weft wrote away. A trace that is kept packet by
+// markLongTasks adds the marks of long tasks, with what an attribution says of them that is not attached yet, or takes those of an input that weft wrote away. A trace that is kept packet by
 // packet stays as it is.
 func (l *loader) markLongTasks(ctx context.Context, tl *timeline.Timeline) error {
 	switch {
@@ -117,7 +117,11 @@ func (l *loader) markLongTasks(ctx context.Context, tl *timeline.Timeline) error
 	case l.opts.NoLongTasks:
 		return longtasks.Hide(ctx, tl)
 	}
-	longtasks.Mark(tl)
+	var describe func(timeline.LongTask, *timeline.ArgsEncoder)
+	if l.attributed != nil {
+		describe = writeback.Of(l.attributed, writeback.Parts(l.opts.WriteBack)).DescribeTask()
+	}
+	longtasks.Mark(tl, describe)
 	return nil
 }
 

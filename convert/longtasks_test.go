@@ -208,12 +208,19 @@ var ordinals = regexp.MustCompile(`(\b(?:Ordinal|Track|Thread|ID|Event):)\d+`)
 
 // With an attribution, marks are written beside contexts. A trace that is kept packet by packet gets none.
 func TestLongTasksWithContexts(t *testing.T) {
-	input := []byte("[" + task(1, "RunTask", 0, 80_000) + `,{"ph":"X","name":"FunctionCall","pid":1,"tid":1,"ts":10000,"dur":60000,"args":{"data":{"frame":"F"}}}]`)
+	input := []byte("[" + task(1, "RunTask", 0, 80_000) + `,{"ph":"X","name":"FunctionCall","pid":1,"tid":1,"ts":10000,"dur":60000,"args":{"data":{"frame":"F"}}},` +
+		`{"ph":"X","name":"FunctionCall","pid":1,"tid":1,"ts":72000,"dur":5000,"args":{"data":{"frame":"G"}}}]`)
 	opts := convert.Options{Attribute: &attribution.Options{}}
 	marks, others := marksOf(t, convertedWith(t, input, opts))
 	want := []string{"1 Long task 80 ms 0+80000000 blocking 30000000"}
 	if !slices.Equal(marks, want) {
 		t.Errorf("marks %q, want %q", marks, want)
+	}
+	if got, want := ranFor(t, convertedWith(t, input, opts)), "Frame F 60000000"; got != want {
+		t.Errorf("the task ran for %q, want %q", got, want)
+	}
+	if got := ranFor(t, convertedWith(t, input, convert.Options{})); got != "" {
+		t.Errorf("without attribution the task ran for %q", got)
 	}
 	contexts := 0
 	for _, e := range others {
@@ -229,6 +236,41 @@ func TestLongTasksWithContexts(t *testing.T) {
 	if marks, _ := marksOf(t, convertedWith(t, plain, opts)); marks != nil {
 		t.Errorf("a trace that is kept has marks: %q", marks)
 	}
+}
+
+// ranFor returns what the last mark says of contexts.
+func ranFor(t *testing.T, data []byte) (text string) {
+	t.Helper()
+	tl, _, err := convert.Load(t.Context(), bytes.NewReader(data), convert.Options{TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tl.Close()
+	err = tl.Walk(t.Context(), func(it *timeline.Item) error {
+		if tl.Role(it.Track) != timeline.RoleLongTasks || it.Kind != timeline.ItemBegin {
+			return nil
+		}
+		for a := range tl.ArgList(it.Args) {
+			if string(a.Key) != "ran_for" {
+				continue
+			}
+			for typ := range tl.Members(a) {
+				text += string(typ.Key)
+				for m := range tl.Members(typ) {
+					if m.Kind == timeline.ArgString {
+						text += " " + string(m.Text())
+					} else {
+						text += fmt.Sprintf(" %d", m.Int())
+					}
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // More tasks than weft marks are counted, and the same ones are marked with any number of workers.

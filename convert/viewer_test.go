@@ -179,3 +179,73 @@ func TestStreamsAreOneRowGroup(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// Where a viewer shows timings of pages: marks and what happens to a page as instants of the main thread, what lasts on a track
+// of its name below the process (docs/viewer.md).
+func TestWhereTimingsAre(t *testing.T) {
+	v := view(t, `[
+		{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"CrRendererMain"}},
+		{"ph":"R","s":"t","cat":"blink.user_timing","name":"navigationStart","pid":1,"tid":2,"ts":1,"args":{"frame":"F","data":{"documentLoaderURL":"http://a.test/","isOutermostMainFrame":true}}},
+		{"ph":"R","s":"t","cat":"loading,rail,devtools.timeline","name":"firstContentfulPaint","pid":1,"tid":2,"ts":50,"args":{"frame":"F"}},
+		{"ph":"R","s":"t","cat":"blink.user_timing","name":"loadEventEnd","pid":1,"tid":2,"ts":60,"args":{"frame":"F"}},
+		{"ph":"R","cat":"blink.user_timing","name":"a mark","pid":1,"tid":2,"ts":70,"args":{}},
+		{"ph":"b","cat":"blink.user_timing","id2":{"local":"0x7"},"name":"a measure","pid":1,"tid":2,"ts":70},
+		{"ph":"e","cat":"blink.user_timing","id2":{"local":"0x7"},"name":"a measure","pid":1,"tid":2,"ts":90},
+		{"ph":"b","cat":"blink.console","id2":{"local":"0x8"},"name":"a console timer","pid":1,"tid":2,"ts":71},
+		{"ph":"e","cat":"blink.console","id2":{"local":"0x8"},"name":"a console timer","pid":1,"tid":2,"ts":91}]`, convert.Options{})
+	got := map[string]string{}
+	for _, p := range v.packets {
+		e := p.GetTrackEvent()
+		if e.GetType() != pb.TrackEvent_TYPE_INSTANT && e.GetType() != pb.TrackEvent_TYPE_SLICE_BEGIN {
+			continue
+		}
+		track := v.tracks[e.GetTrackUuid()]
+		place := "slice"
+		if e.GetType() == pb.TrackEvent_TYPE_INSTANT {
+			place = "instant"
+		}
+		if th := track.GetThread(); th != nil {
+			place += fmt.Sprintf(" on thread %s", th.GetThreadName())
+		} else {
+			place += fmt.Sprintf(" on %s of process %d", track.GetName(), v.tracks[track.GetParentUuid()].GetProcess().GetPid())
+		}
+		got[v.names[e.GetNameIid()]] = place
+	}
+	want := map[string]string{
+		"navigationStart": "instant on thread CrRendererMain", "firstContentfulPaint": "instant on thread CrRendererMain",
+		"loadEventEnd": "instant on thread CrRendererMain", "a mark": "instant on thread CrRendererMain",
+		"a measure": "slice on a measure of process 1", "a console timer": "slice on a console timer of process 1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// The packets of a mark of a long task: its track is the first in the group of its thread, and says what it is.
+func TestLongTaskInTheViewer(t *testing.T) {
+	v := view(t, `[{"ph":"X","cat":"toplevel","name":"RunTask","pid":1,"tid":2,"ts":10,"dur":83000},
+		{"ph":"(","name":"context","id":"0x1","pid":1,"tid":2,"ts":20},{"ph":")","name":"context","id":"0x1","pid":1,"tid":2,"ts":30}]`,
+		convert.Options{Attribute: &attribution.Options{}})
+	first := map[uint64]string{} // by group: the track with the lowest rank
+	ranks := map[uint64]int32{}
+	for _, d := range v.tracks {
+		group := d.GetParentUuid()
+		if v.tracks[group].GetName() != "(contexts and states)" {
+			continue
+		}
+		if r, ok := ranks[group]; !ok || d.GetSiblingOrderRank() < r {
+			ranks[group], first[group] = d.GetSiblingOrderRank(), d.GetName()
+		}
+	}
+	if len(first) != 1 {
+		t.Fatalf("%d groups of threads, want 1", len(first))
+	}
+	for _, name := range first {
+		if name != "Long tasks" {
+			t.Errorf("the first track of the group is %q", name)
+		}
+	}
+	if got := v.slices(); !slices.Contains(got, "Long task 83 ms  10000-83010000") {
+		t.Errorf("slices %q", got)
+	}
+}

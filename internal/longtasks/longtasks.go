@@ -24,8 +24,8 @@ const Category = "weft.long_task"
 const blockingKey = "blocking_ns"
 
 // Mark adds the marks to what a nested timeline hands out from now on. The marks that it has, read from what weft has
-// written, stay as they are, and their threads get no others.
-func Mark(t *timeline.Timeline) {
+// written, stay as they are, and their threads get no others. describe, if there is one, adds arguments to a mark.
+func Mark(t *timeline.Timeline, describe func(timeline.LongTask, *timeline.ArgsEncoder)) {
 	found, more := t.LongTasks()
 	if more > 0 {
 		t.Problems().AddN(problem.LongTaskLimit, uint64(more), problem.NoPosition, "")
@@ -34,7 +34,9 @@ func Mark(t *timeline.Timeline) {
 	for _, id := range tracks(t) {
 		marked[t.TrackParent(id)] = true
 	}
-	m := &marks{t: t, category: t.InternCategory([]byte(Category)), names: map[timeline.Nanos]timeline.NameID{}}
+	m := &marks{
+		t: t, category: t.InternCategory([]byte(Category)), names: map[timeline.Nanos]timeline.NameID{}, args: t.NewArgs(), describe: describe,
+	}
 	added := map[timeline.TrackID]timeline.TrackID{}
 	for _, task := range found {
 		if marked[task.Thread] {
@@ -95,13 +97,21 @@ type marks struct {
 	category timeline.CategoryID // 0: not interned
 	names    map[timeline.Nanos]timeline.NameID
 	rows     []row
+
+	args     *timeline.ArgsEncoder
+	describe func(timeline.LongTask, *timeline.ArgsEncoder) // nil: nothing is known
+	held     int                                            // bytes of arguments
 }
+
+// maxHeld bounds the bytes of arguments. The texts in them are interned, as far as there is room.
+const maxHeld = 8 << 20
 
 // row is the begin or the end of a mark.
 type row struct {
 	ts, dur timeline.Nanos
 	track   timeline.TrackID
 	kind    rowKind
+	args    timeline.Args // of a begin
 }
 
 // rowKind is the order of rows of one time.
@@ -117,7 +127,24 @@ func (m *marks) add(task timeline.LongTask, track timeline.TrackID) {
 	if _, ok := m.names[ms]; !ok {
 		m.names[ms] = m.t.InternName(nameOf(ms))
 	}
-	m.rows = append(m.rows, row{task.TS, task.Dur, track, rowBegin}, row{task.TS + task.Dur, 0, track, rowEnd})
+	m.rows = append(m.rows, row{task.TS, task.Dur, track, rowBegin, m.encode(task)}, row{task.TS + task.Dur, 0, track, rowEnd, nil})
+}
+
+// encode returns the arguments of a mark.
+func (m *marks) encode(task timeline.LongTask) timeline.Args {
+	m.args.Reset()
+	m.args.Key([]byte(blockingKey))
+	m.args.Int(int64(task.Dur - timeline.LongTaskLength))
+	switch {
+	case m.describe == nil:
+	case m.held >= maxHeld:
+		m.t.Problems().Add(problem.ContextLimit, problem.NoPosition, "contexts of long tasks")
+	default:
+		m.describe(task, m.args)
+	}
+	args := slices.Clone(m.args.Args())
+	m.held += len(args)
+	return args
 }
 
 const milli = 1000 * timeline.Microsecond
@@ -127,7 +154,6 @@ func nameOf(ms timeline.Nanos) string { return "Long task " + strconv.FormatInt(
 // After implements timeline.Overlay.
 func (m *marks) After(ts timeline.Nanos) (func(*timeline.Item) (bool, error), error) {
 	i := sort.Search(len(m.rows), func(i int) bool { return m.rows[i].ts > ts })
-	args := timeline.NewInlineArgs()
 	return func(it *timeline.Item) (bool, error) {
 		if i == len(m.rows) {
 			return false, nil
@@ -143,10 +169,7 @@ func (m *marks) After(ts timeline.Nanos) (func(*timeline.Item) (bool, error), er
 		if it.NameID = m.names[r.dur/milli]; it.NameID == 0 {
 			it.Name = []byte(nameOf(r.dur / milli))
 		}
-		args.Reset()
-		args.Key([]byte(blockingKey))
-		args.Int(int64(r.dur - timeline.LongTaskLength))
-		it.Args = slices.Clone(args.Args())
+		it.Args = r.args
 		return true, nil
 	}, nil
 }

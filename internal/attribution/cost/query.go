@@ -42,6 +42,47 @@ func (r *Result) Set(set sets.SetID) []Context {
 	return out
 }
 
+// TaskContext is a context in a long task.
+type TaskContext struct {
+	Type, Name string
+	Self       timeline.Nanos // self time in the task
+}
+
+// ContextsOfTask returns, by type, the context with the most self time in a long task: of several with the same time the one
+// that worked first.
+func (r *Result) ContextsOfTask(t *LongTask) []TaskContext {
+	type key struct {
+		typ  trees.TypeID
+		node trees.NodeID
+	}
+	sums := map[key]timeline.Nanos{}
+	var order []key
+	for _, share := range t.Shares {
+		for _, id := range r.Sets.Lists.At(uint32(share.Set)) {
+			m := &r.Sets.Members[id]
+			if m.Node == 0 {
+				continue
+			}
+			k := key{m.Type, r.Contexts.LogicalOf(m.Node)}
+			if _, ok := sums[k]; !ok {
+				order = append(order, k)
+			}
+			sums[k] += share.Wall
+		}
+	}
+	slices.SortStableFunc(order, func(a, b key) int {
+		return cmp.Or(cmp.Compare(r.Contexts.Types[a.typ], r.Contexts.Types[b.typ]), cmp.Compare(sums[b], sums[a]))
+	})
+	order = slices.CompactFunc(order, func(a, b key) bool { return a.typ == b.typ })
+	var out []TaskContext
+	for _, k := range order {
+		if sums[k] > 0 {
+			out = append(out, TaskContext{r.Contexts.Types[k.typ], r.Contexts.Label(k.node, t.Start+t.Length), sums[k]})
+		}
+	}
+	return out
+}
+
 // ContextsOf returns the contexts of a slice or instant, by type. It must not be called after Attach.
 func (r *Result) ContextsOf(id trace.EventID) ([]Context, error) {
 	if id == 0 {

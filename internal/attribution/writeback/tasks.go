@@ -1,0 +1,42 @@
+package writeback
+
+import (
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// DescribeTask returns what says of a long task for whom it ran, for its mark: by type the context with the most self time in it. Of a
+// task that lies within another slice it says nothing, because costs know the outermost slices of threads. It must not be called
+// after Attach.
+func (a *Additions) DescribeTask() func(timeline.LongTask, *timeline.ArgsEncoder) {
+	if a.parts.NoNotes {
+		return nil
+	}
+	known := map[timeline.LongTask]*cost.LongTask{}
+	for i := range a.result.Costs.Tasks {
+		t := &a.result.Costs.Tasks[i]
+		known[timeline.LongTask{Thread: t.Thread, TS: t.Start, Dur: t.Length}] = t
+	}
+	return func(task timeline.LongTask, enc *timeline.ArgsEncoder) {
+		t := known[task]
+		if t == nil {
+			return
+		}
+		contexts := a.result.ContextsOfTask(t)
+		if len(contexts) == 0 {
+			return
+		}
+		enc.Key([]byte("ran_for"))
+		enc.BeginDict()
+		for _, c := range contexts {
+			enc.Key([]byte(c.Type))
+			enc.BeginDict()
+			enc.Key([]byte("name"))
+			enc.InternedString(c.Name)
+			enc.Key([]byte("self_ns"))
+			enc.Int(int64(c.Self))
+			enc.EndDict()
+		}
+		enc.EndDict()
+	}
+}
