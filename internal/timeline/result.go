@@ -72,6 +72,9 @@ func (t *Timeline) Close() error {
 // TimeUnit returns the largest unit, Microsecond or 1, of which all times of records are multiples.
 func (t *Timeline) TimeUnit() Nanos { return unit(t.fractions.times) }
 
+// SeeTime says that an overlay has an event at a time, which need not be a multiple of TimeUnit so far.
+func (t *Timeline) SeeTime(ts Nanos) { t.fractions.times = t.fractions.times || ts%Microsecond != 0 }
+
 // ThreadTimeUnit is TimeUnit for the CPU times of threads.
 func (t *Timeline) ThreadTimeUnit() Nanos { return unit(t.fractions.threadTimes) }
 

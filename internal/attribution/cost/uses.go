@@ -46,26 +46,31 @@ func (u *firstUses) Of(node trees.NodeID) (timeline.Nanos, bool) {
 func (u *firstUses) Within(ts timeline.Nanos) timeline.Nanos { return max(u.First, min(ts, u.last)) }
 
 // Apart moves times that are sorted and lie within a trace so that no two are the same, as far as there is room: each to the
-// first time that is free, and back as far as the trace ends. It returns the number of rows that are needed: of rows
+// first time that is free, and back as far as the trace ends. All of them, and the trace's ends, are multiples of a unit, and stay
+// so unless there is no room: packets of a trace may count in it. It returns the number of rows that are needed: of rows
 // beside each other, number i is on row i modulo that.
-func (u *firstUses) Apart(times []timeline.Nanos) (rows int) {
+func (u *firstUses) Apart(times []timeline.Nanos, unit timeline.Nanos) (rows int) {
 	if len(times) == 0 {
 		return 1
 	}
 	rows = 1
-	if room := uint64(u.last-u.First) + 1; uint64(len(times)) > room {
+	room := uint64(u.last-u.First)/uint64(unit) + 1
+	if uint64(len(times)) > room {
+		unit, room = 1, uint64(u.last-u.First)+1
+	}
+	if uint64(len(times)) > room {
 		rows = (len(times) + int(room) - 1) / int(room)
 	}
 	for row := range min(rows, len(times)) {
 		next := u.First
 		for i := row; i < len(times); i += rows {
 			times[i] = max(times[i], next)
-			next = times[i] + 1
+			next = times[i] + unit
 		}
 		last := u.last
 		for i := row + (len(times)-1-row)/rows*rows; i >= 0 && times[i] > last; i -= rows {
 			times[i] = last
-			last--
+			last -= unit
 		}
 	}
 	return rows

@@ -208,14 +208,18 @@ type known struct {
 }
 
 // addCatalogue adds a track with an instant for every context and each of its states. No two are at one time, because
-// Perfetto would stack them: those that would be follow each other, a nanosecond apart.
+// Perfetto would stack them: those that would be follow each other, a microsecond apart if all
+// times of the trace are whole ones and there is room, else a nanosecond.
 func (a *Additions) addCatalogue(rows *extsort.Sorter[overlayRow], o *overlay, to overlayTarget) error {
 	entries := a.catalogueEntries()
 	times := make([]timeline.Nanos, len(entries))
 	for i := range entries {
 		times[i] = entries[i].ts
 	}
-	tracks := make([]timeline.TrackID, a.result.Uses.Apart(times))
+	tracks := make([]timeline.TrackID, a.result.Uses.Apart(times, a.result.Timeline.TimeUnit()))
+	for _, ts := range times {
+		a.result.Timeline.SeeTime(ts)
+	}
 	size := 0
 	enc := to.encoder()
 	for i, e := range entries {
