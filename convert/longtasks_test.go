@@ -58,7 +58,7 @@ func TestLongTasks(t *testing.T) {
 			}
 			again, _ := marksOf(t, convertedWith(t, marked, convert.Options{}))
 			slices.Sort(again)
-			if diff := cmp.Diff(c.want, again); diff != "" && name != "ends at the next" {
+			if diff := cmp.Diff(c.want, again); diff != "" {
 				t.Errorf("converted again: -want +got\n%s", diff)
 			}
 			if got, _ := marksOf(t, convertedWith(t, input, convert.Options{NoLongTasks: true})); got != nil {

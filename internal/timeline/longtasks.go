@@ -29,7 +29,7 @@ func (t *Timeline) LongTasks() (list []LongTask, more int64) {
 
 // loopTask keeps a task of an event loop if it is long. They come in the order of time, at one time the longest first.
 func (t *Timeline) loopTask(r *record) {
-	if r.dur < LongTaskLength || r.flags&flagClosed != 0 {
+	if r.dur < LongTaskLength || r.didNotEnd() {
 		return
 	}
 	thread, f := r.track, &t.longTasks
