@@ -219,12 +219,12 @@ func (s *Sorter[T]) Rewind() error {
 	if err := s.spillRest(); err != nil {
 		return err
 	}
-	readers := make([]*bufio.Reader, len(s.runs))
+	sequences := make([]Sequence[T], len(s.runs))
 	bufSize := max(s.limit*sizeOf[T]()/len(s.runs), 4096)
 	for i, r := range s.runs {
-		readers[i] = bufio.NewReaderSize(s.file.Section(r.start, r.size), min(bufSize, maxReadBuffer))
+		sequences[i] = Values[T](bufio.NewReaderSize(s.file.Section(r.start, r.size), min(bufSize, maxReadBuffer)))
 	}
-	m, err := NewMerger(readers, s.by.Compare)
+	m, err := NewMerger(sequences, s.by.Compare)
 	if err != nil {
 		return err
 	}
@@ -260,27 +260,42 @@ func (s *Sorter[T]) Close() error {
 	return err
 }
 
-// Merger merges sorted sequences of encoded values. Of equal values the one of the earlier sequence comes first.
+// Sequence gives one value after the other: it stores the next one in v and reports whether there was one.
+type Sequence[T any] func(v *T) (bool, error)
+
+// Values returns the sequence of values that were written as Bytes. The buffer of r must hold a value. It panics if T has
+// pointers.
+func Values[T any](r *bufio.Reader) Sequence[T] {
+	checkType[T]()
+	return func(v *T) (bool, error) {
+		err := Read(r, v)
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+}
+
+// Merger merges sorted sequences. Of equal values the one of the earlier sequence comes first.
 type Merger[T any] struct {
 	heads minheap.Heap[*head[T]]
 }
 
 type head[T any] struct {
-	value  T
-	reader *bufio.Reader
-	run    int
+	value T
+	next  Sequence[T]
+	run   int
 }
 
-// NewMerger returns a Merger of the given sequences. Their buffers must hold a value. It panics if T has pointers.
-func NewMerger[T any](readers []*bufio.Reader, compare func(a, b *T) int) (*Merger[T], error) {
-	checkType[T]()
+// NewMerger returns a Merger of the given sequences.
+func NewMerger[T any](sequences []Sequence[T], compare func(a, b *T) int) (*Merger[T], error) {
 	m := &Merger[T]{heads: minheap.New(func(a, b **head[T]) bool {
 		c := compare(&(*a).value, &(*b).value)
 		return c < 0 || c == 0 && (*a).run < (*b).run
 	})}
-	for i, r := range readers {
-		h := &head[T]{reader: r, run: i}
-		ok, err := m.read(h)
+	for i, next := range sequences {
+		h := &head[T]{next: next, run: i}
+		ok, err := next(&h.value)
 		if err != nil {
 			return nil, err
 		}
@@ -289,14 +304,6 @@ func NewMerger[T any](readers []*bufio.Reader, compare func(a, b *T) int) (*Merg
 		}
 	}
 	return m, nil
-}
-
-func (m *Merger[T]) read(h *head[T]) (bool, error) {
-	err := Read(h.reader, &h.value)
-	if errors.Is(err, io.EOF) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // Peek returns the value that Next stores next, nil if there is none. It is valid until then.
@@ -314,7 +321,7 @@ func (m *Merger[T]) Next(v *T) (bool, error) {
 	}
 	first := *m.heads.Top()
 	*v = first.value
-	switch ok, err := m.read(first); {
+	switch ok, err := first.next(&first.value); {
 	case err != nil:
 		return false, err
 	case ok:

@@ -301,7 +301,7 @@ func encode(all ...pair) io.Reader {
 
 // Of equal values the one of the earlier sequence comes first; empty sequences do not count.
 func TestMerger(t *testing.T) {
-	var readers []*bufio.Reader
+	var sequences []Sequence[pair]
 	for _, r := range []io.Reader{
 		encode(),
 		encode(pair{1, 10}, pair{1, 11}, pair{5, 12}),
@@ -309,9 +309,9 @@ func TestMerger(t *testing.T) {
 		encode(),
 		encode(pair{1, 40}, pair{5, 41}),
 	} {
-		readers = append(readers, bufio.NewReader(r))
+		sequences = append(sequences, Values[pair](bufio.NewReader(r)))
 	}
-	m, err := NewMerger(readers, byKey)
+	m, err := NewMerger(sequences, byKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestMerger(t *testing.T) {
 // A sequence that ends inside a value, or cannot be read, is an error.
 func TestMergerReadErrors(t *testing.T) {
 	cut := func() io.Reader { return io.LimitReader(encode(pair{1, 1}, pair{2, 2}), 12) }
-	m, err := NewMerger([]*bufio.Reader{bufio.NewReader(cut())}, byKey)
+	m, err := NewMerger([]Sequence[pair]{Values[pair](bufio.NewReader(cut()))}, byKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +347,7 @@ func TestMergerReadErrors(t *testing.T) {
 		t.Errorf("a sequence that is cut: %v", err)
 	}
 	broken := errors.New("broken")
-	if _, err := NewMerger([]*bufio.Reader{bufio.NewReader(iotest.ErrReader(broken))}, byKey); !errors.Is(err, broken) {
+	if _, err := NewMerger([]Sequence[pair]{Values[pair](bufio.NewReader(iotest.ErrReader(broken)))}, byKey); !errors.Is(err, broken) {
 		t.Errorf("a reader that fails: %v", err)
 	}
 }

@@ -1,13 +1,14 @@
 package timeline
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"io"
 	"runtime"
 	"slices"
+
+	"github.com/weft-trace/weft/internal/extsort"
 )
 
 // Sampling is what a pass must know of an event that sees it and the samples of its thread as one sequence
@@ -181,7 +182,7 @@ func (m *memory) toDisk(opts Options) (*disk, error) {
 		return nil, err
 	}
 	d := &disk{dir: opts.TempDir, records: r.records, count: m.len(), start: m.first(), payloads: newPayloadReader(r.payloads, 1), runs: 1}
-	if err := errors.Join(r.write(m), r.records.Flush(), r.payloads.Flush(), m.close()); err != nil {
+	if err := errors.Join(r.write(m), r.records.flush(), r.payloads.Flush(), m.close()); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	return d, nil
@@ -190,7 +191,7 @@ func (m *memory) toDisk(opts Options) (*disk, error) {
 // mergeWith adds sorted runs to the records of the store, which takes over their file: their payloads go behind those of
 // the store.
 func (d *disk) mergeWith(r *runs, opts Options) error {
-	added, err := r.readers(opts)
+	added, err := r.sequences(opts)
 	if err != nil {
 		return err
 	}
@@ -201,10 +202,10 @@ func (d *disk) mergeWith(r *runs, opts Options) error {
 	if err := d.payloads.file.Flush(); err != nil {
 		return err
 	}
-	readers := append([]*bufio.Reader{bufio.NewReaderSize(d.records.Section(0, d.records.Size()), 256<<10)}, added...)
+	sequences := append([]extsort.Sequence[record]{d.records.reader(0, d.records.count, maxRecordBuffer).next}, added...)
 	d.payloads = newPayloadReader(d.payloads.file, d.runs+len(r.starts))
 	d.runs += len(r.starts)
-	if err := d.merge(readers, shift, d.records, r.records); err != nil {
+	if err := d.merge(sequences, shift, d.records, r.records); err != nil {
 		return err
 	}
 	return r.payloads.Close()

@@ -90,7 +90,7 @@ func (r *record) didNotEnd() bool {
 	return r.flags&flagClosed != 0 || r.kind == Begin && r.flags&flagDidNotEnd != 0 && r.dur != NoTime
 }
 
-// recordSize is the size of a record, in memory and in temporary files.
+// recordSize is the size of a record in memory.
 const recordSize = int64(unsafe.Sizeof(record{}))
 
 // threadTimes returns the CPU time of the thread at the begin of a Slice, Begin, End or Instant, and what a Slice used of it.

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -11,18 +10,19 @@ import (
 
 // runs are the sorted runs on disk: one file for all records, one for all payloads.
 type runs struct {
-	records, payloads *extsort.File
-	starts            []int64 // of each run in records
+	records  *recordFile
+	payloads *extsort.File
+	starts   []int // number of the first record of each run
 }
 
 func newRuns(dir string) (*runs, error) {
-	records, err := extsort.NewFile(dir)
+	records, err := newRecordFile(dir)
 	if err != nil {
 		return nil, err
 	}
 	payloads, err := extsort.NewFile(dir)
 	if err != nil {
-		return nil, errors.Join(err, records.Close())
+		return nil, errors.Join(err, records.close())
 	}
 	return &runs{records: records, payloads: payloads}, nil
 }
@@ -30,7 +30,8 @@ func newRuns(dir string) (*runs, error) {
 // write appends the records of m, which is sorted, as a run. The payload of a record on disk is its offset and length in
 // the file of payloads.
 func (r *runs) write(m *memory) error {
-	r.starts = append(r.starts, r.records.Size())
+	r.starts = append(r.starts, r.records.count)
+	r.records.startBlock()
 	rec := new(record)
 	length := make([]byte, binary.MaxVarintLen64)
 	for _, i := range m.order {
@@ -46,7 +47,7 @@ func (r *runs) write(m *memory) error {
 				return err
 			}
 		}
-		if _, err := r.records.Write(extsort.Bytes(rec)); err != nil {
+		if err := r.records.add(rec); err != nil {
 			return err
 		}
 	}
@@ -57,30 +58,30 @@ func (r *runs) write(m *memory) error {
 // first pass, which writes all of them anyhow.
 func (r *runs) merge(opts Options) (*disk, error) {
 	d := &disk{dir: opts.TempDir, payloads: newPayloadReader(r.payloads, len(r.starts)), runs: len(r.starts)}
-	readers, err := r.readers(opts)
+	sequences, err := r.sequences(opts)
 	if err != nil {
 		return nil, err
 	}
-	return d, d.merge(readers, 0, r.records)
+	return d, d.merge(sequences, 0, r.records)
 }
 
 // pendingRuns are sorted records in files that wait for being merged.
 type pendingRuns struct {
 	merger *extsort.Merger[record]
 	shift  uint64 // of the payloads of records that Extend added
-	files  []*extsort.File
+	files  []*recordFile
 }
 
 // merge makes sorted sequences, which are in the given files, the records of the store; the payloads of those that Extend
 // added have moved by shift.
-func (d *disk) merge(readers []*bufio.Reader, shift uint64, files ...*extsort.File) error {
-	m, err := extsort.NewMerger(readers, byTime)
+func (d *disk) merge(sequences []extsort.Sequence[record], shift uint64, files ...*recordFile) error {
+	m, err := extsort.NewMerger(sequences, byTime)
 	if err != nil {
 		return err
 	}
 	d.records, d.pending, d.count = nil, &pendingRuns{merger: m, shift: shift, files: files}, 0
 	for _, f := range files {
-		d.count += int(f.Size() / recordSize)
+		d.count += f.count
 	}
 	if first := m.Peek(); first != nil {
 		d.start = first.ts
@@ -111,33 +112,28 @@ func (p *pendingRuns) groups(fn func(g *group) error) error {
 
 func (p *pendingRuns) close() (err error) {
 	for _, f := range p.files {
-		err = errors.Join(err, f.Close())
+		err = errors.Join(err, f.close())
 	}
 	return err
 }
 
 func byTime(x, y *record) int { return cmp.Compare(x.ts, y.ts) }
 
-// readers returns a reader for the records of each run. All is written then.
-func (r *runs) readers(opts Options) ([]*bufio.Reader, error) {
-	if err := errors.Join(r.records.Flush(), r.payloads.Flush()); err != nil {
+// sequences returns the records of each run. All is written then.
+func (r *runs) sequences(opts Options) ([]extsort.Sequence[record], error) {
+	if err := errors.Join(r.records.flush(), r.payloads.Flush()); err != nil {
 		return nil, err
 	}
-	return runReaders(r.records, r.starts, opts), nil
-}
-
-// runReaders returns a reader for each run in a file that is written.
-func runReaders(f *extsort.File, starts []int64, opts Options) []*bufio.Reader {
-	readers := make([]*bufio.Reader, len(starts))
-	each := min(max(opts.Memory/4/int64(max(len(starts), 1)), 8<<10), 256<<10)
-	for i, start := range starts {
-		end := f.Size()
-		if i+1 < len(starts) {
-			end = starts[i+1]
+	each := opts.Memory / 4 / int64(max(len(r.starts), 1))
+	var all []extsort.Sequence[record]
+	for i, start := range r.starts {
+		end := r.records.count
+		if i+1 < len(r.starts) {
+			end = r.starts[i+1]
 		}
-		readers[i] = bufio.NewReaderSize(f.Section(start, end-start), int(each))
+		all = append(all, r.records.reader(start, end-start, each).next)
 	}
-	return readers
+	return all, nil
 }
 
-func (r *runs) close() error { return errors.Join(r.records.Close(), r.payloads.Close()) }
+func (r *runs) close() error { return errors.Join(r.records.close(), r.payloads.Close()) }

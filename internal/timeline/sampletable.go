@@ -134,7 +134,7 @@ func (t *sampleTable) finish(opts Options) error {
 		return nil
 	}
 	earlier := func(x, y *sampleRow) int { return cmp.Compare(x.ts, y.ts) }
-	merger, err := extsort.NewMerger(runReaders(t.file, t.starts, opts), earlier)
+	merger, err := extsort.NewMerger(t.sequences(opts), earlier)
 	if err != nil {
 		return err
 	}
@@ -157,6 +157,20 @@ func (t *sampleTable) finish(opts Options) error {
 			return err
 		}
 	}
+}
+
+// sequences returns the samples of each run.
+func (t *sampleTable) sequences(opts Options) []extsort.Sequence[sampleRow] {
+	each := min(max(opts.Memory/4/int64(len(t.starts)), 8<<10), 256<<10)
+	var all []extsort.Sequence[sampleRow]
+	for i, start := range t.starts {
+		end := t.file.Size()
+		if i+1 < len(t.starts) {
+			end = t.starts[i+1]
+		}
+		all = append(all, extsort.Values[sampleRow](bufio.NewReaderSize(t.file.Section(start, end-start), int(each))))
+	}
+	return all
 }
 
 // toDisk moves the samples, which are finished, from memory to a file.

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -192,7 +191,7 @@ func (m *memory) sort() {
 // disk is the store of a timeline that does not fit the budget: a file of records in time order and one of payloads.
 type disk struct {
 	dir      string
-	records  *extsort.File // nil as long as pending has the records
+	records  *recordFile // nil as long as pending has the records
 	pending  *pendingRuns
 	count    int
 	start    Nanos // time of the first record
@@ -200,42 +199,20 @@ type disk struct {
 	runs     int
 }
 
-// recordWriter writes the file of records of a disk store.
-type recordWriter struct {
-	file  *extsort.File
-	count int
-}
-
-func (d *disk) create() (*recordWriter, error) {
-	f, err := extsort.NewFile(d.dir)
-	if err != nil {
-		return nil, err
-	}
-	return &recordWriter{file: f}, nil
-}
-
-func (w *recordWriter) add(r *record) error {
-	w.count++
-	_, err := w.file.Write(extsort.Bytes(r))
-	return err
-}
-
-func (w *recordWriter) Close() error { return w.file.Close() }
-
-// use makes the written file the one of the store.
-func (d *disk) use(w *recordWriter) error {
-	if err := w.file.Flush(); err != nil {
-		return errors.Join(err, w.Close())
+// use makes a file of records that is written the one of the store.
+func (d *disk) use(f *recordFile) error {
+	if err := f.flush(); err != nil {
+		return errors.Join(err, f.close())
 	}
 	var err error
 	if d.records != nil {
-		err = d.records.Close()
+		err = d.records.close()
 	}
 	if d.pending != nil {
 		err = errors.Join(err, d.pending.close())
 		d.pending = nil
 	}
-	d.records, d.count = w.file, w.count
+	d.records, d.count = f, f.count
 	return err
 }
 
@@ -246,7 +223,7 @@ func (d *disk) first() Nanos { return d.start }
 func (d *disk) close() error {
 	err := d.payloads.file.Close()
 	if d.records != nil {
-		err = errors.Join(err, d.records.Close())
+		err = errors.Join(err, d.records.close())
 	}
 	if d.pending != nil {
 		err = errors.Join(err, d.pending.close())
@@ -266,7 +243,7 @@ func (d *disk) groups(rewrite bool, fn func(g *group) error) (err error) {
 	if !rewrite && d.pending == nil {
 		return d.section(0, d.count, fn)
 	}
-	w, err := d.create()
+	w, err := newRecordFile(d.dir)
 	if err != nil {
 		return err
 	}
@@ -282,7 +259,7 @@ func (d *disk) groups(rewrite bool, fn func(g *group) error) (err error) {
 		return nil
 	})
 	if err != nil {
-		return errors.Join(err, w.Close())
+		return errors.Join(err, w.close())
 	}
 	return d.use(w)
 }
@@ -296,18 +273,21 @@ func (d *disk) all(fn func(g *group) error) error {
 }
 
 func (d *disk) section(first, count int, fn func(g *group) error) error {
-	in := bufio.NewReaderSize(d.records.Section(int64(first)*recordSize, int64(count)*recordSize), 256<<10)
+	in := d.records.reader(first, count, maxRecordBuffer)
 	c := grouper{fn: fn}
 	var r record
-	for range count {
-		if err := extsort.Read(in, &r); err != nil {
+	for {
+		ok, err := in.next(&r)
+		if err != nil {
 			return err
+		}
+		if !ok {
+			return c.flush()
 		}
 		if err := c.add(&r); err != nil {
 			return err
 		}
 	}
-	return c.flush()
 }
 
 // grouper hands over the records of one timestamp after the other.

@@ -393,7 +393,7 @@ func TestTemporaryFilesThatFail(t *testing.T) {
 		if err := tl.Walk(context.Background(), func(*Item) error { return nil }); !errors.Is(err, os.ErrClosed) {
 			t.Errorf("Walk: %v", err)
 		}
-		tl.store.(*disk).records.Close()
+		tl.store.(*disk).records.close()
 		if err := tl.Walk(context.Background(), func(*Item) error { return nil }); !errors.Is(err, os.ErrClosed) {
 			t.Errorf("Walk: %v", err)
 		}
