@@ -100,7 +100,7 @@ func Run(ctx context.Context, tr *trace.Trace, opts Options) (*Result, error) {
 // Close frees the memory and the temporary files of the result.
 func (r *Result) Close() error { return r.r.Close() }
 
-// Identity tells contexts apart: two with one identity are one. The type is no part of it.
+// Identity tells contexts apart: two with one identity are one. The type is not part of it.
 type Identity struct {
 	Scope   string // keeps apart ids that different producers make: "frame", "script", "isolate"
 	ID      string // as written in the input; 0x1 and 1 differ
@@ -108,7 +108,7 @@ type Identity struct {
 	Process int64  // pid, if it is Local
 }
 
-// String returns scope/id, with @pid behind it if the context is local to a process.
+// String returns scope/id, with @pid after it if the context is local to a process.
 func (i Identity) String() string {
 	id := trees.Identity{Scope: i.Scope, ID: i.ID, Process: trees.Global}
 	if i.Local {

@@ -32,7 +32,7 @@ const maxArgDepth = 1000
 type arg struct{ key, typ, value string }
 
 // argList holds the flattened arguments of a slice. Of equal keys the last counts, as in trace_processor. Arrays do not
-// replace each other: the members of a second one, as the end of a slice may bring it, go on behind those of the first.
+// replace each other: the members of a second one, as the end of a slice may bring it, go on after those of the first.
 type argList struct {
 	all     []arg
 	index   map[string]int
@@ -154,7 +154,7 @@ func (l *argList) flattenText(key, text string) error {
 		return fmt.Errorf("JSON text of %s: %w", key, err)
 	}
 	if d.More() {
-		return fmt.Errorf("JSON text of %s goes on behind its value", key)
+		return fmt.Errorf("JSON text of %s goes on after its value", key)
 	}
 	return nil
 }

@@ -155,7 +155,7 @@ func seen(t *testing.T, trace []byte) (lines []string) {
 			showArg(&b, tl, a)
 			args = append(args, b.String())
 		}
-		slices.Sort(args) // what is added comes before or behind typed arguments
+		slices.Sort(args) // what is added comes before or after typed arguments
 		parent := up.Name
 		if up.Kind == timeline.ThreadTrack {
 			parent += fmt.Sprintf("%d/%d", up.PID, up.TID)

@@ -134,7 +134,7 @@ func attributed(t *testing.T, input []byte, opts convert.Options) []byte {
 }
 
 // All packets of a Perfetto trace are in its attributed copy byte for byte, in their order, but for the argument that is
-// put into events; what is added stands behind them on a sequence of its own, and breaks no rule.
+// put into events; what is added stands after them on a sequence of its own, and breaks no rule.
 func TestAttributedTraceKeepsItsPackets(t *testing.T) {
 	kept := convert.Options{KeepPackets: true}
 	eachRecordingOf(t, []string{"traces/perfetto"}, func(t *testing.T, _ string, input []byte) {

@@ -192,7 +192,7 @@ func sampleTasks(packets []*pb.TracePacket) []sampleTask {
 	return tasks
 }
 
-// nameThreads gives the threads of a projection their tids as the input has them: of a tid that is no number, a label of
+// nameThreads gives the threads of a projection their tids as the input has them: of a tid that is not a number, a label of
 // the process says by which number it was replaced. It returns the threads of samples, by the ids that the output has.
 func nameThreads(t *testing.T, packets []*pb.TracePacket, p *projection) map[sampleTask]string {
 	t.Helper()

@@ -9,7 +9,7 @@ import (
 )
 
 // TestFirefoxDamaged holds that of profiles that are cut everything is used that is complete. What that is, encoding/json
-// says of the same text with its brackets closed behind the last complete row, or the last complete element.
+// says of the same text with its brackets closed after the last complete row, or the last complete element.
 func TestFirefoxDamaged(t *testing.T) {
 	for name, separator := range map[string]string{
 		"cut60pct-ff-gecko-tiny":     "],[", // between rows

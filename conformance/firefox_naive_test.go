@@ -364,7 +364,7 @@ func naiveNumber(v any) float64 {
 func naiveText(strings []any, index any) string {
 	i := naiveNumber(index)
 	if !(i >= 0 && i < float64(len(strings))) {
-		return "" // behind a cut
+		return "" // after a cut
 	}
 	return strings[int(i)].(string)
 }

@@ -234,7 +234,7 @@ func pieceOf(tl *timeline.Timeline, it *timeline.Item) (data, id string, ok bool
 	return data, id, true
 }
 
-// traceIDs returns those arguments as JSON, with a comma behind them, by which an event says which stack was recorded for it.
+// traceIDs returns those arguments as JSON, with a comma after them, by which an event says which stack was recorded for it.
 func traceIDs(tl *timeline.Timeline, args timeline.Args) string {
 	var members []string
 	for a := range tl.ArgList(args) {

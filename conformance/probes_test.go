@@ -206,7 +206,7 @@ const (
 )
 
 // normalRows sorts rows and brings their JSON into one form. The depth of slices without length is left out: what starts when
-// the slice around it ends is inside of it by the right result, and behind it in a Perfetto trace, where ends come before
+// the slice around it ends is inside of it by the right result, and after it in a Perfetto trace, where ends come before
 // begins.
 func normalRows(t *testing.T, rows []json.RawMessage) []string {
 	t.Helper()

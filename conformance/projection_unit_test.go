@@ -168,7 +168,7 @@ func TestProjectionRefuses(t *testing.T) {
 		}}),
 		"null in JSON text":   event(20, &pb.TrackEvent{Type: instant, DebugAnnotations: []*pb.DebugAnnotation{jsonText("j", "[null]")}}),
 		"integer of 64 bits":  event(20, &pb.TrackEvent{Type: instant, DebugAnnotations: []*pb.DebugAnnotation{jsonText("j", "[18446744073709551615]")}}),
-		"JSON text behind it": event(20, &pb.TrackEvent{Type: instant, DebugAnnotations: []*pb.DebugAnnotation{jsonText("j", "[] []")}}),
+		"JSON text after it":  event(20, &pb.TrackEvent{Type: instant, DebugAnnotations: []*pb.DebugAnnotation{jsonText("j", "[] []")}}),
 		"undescribed track":   event(20, &pb.TrackEvent{Type: instant, TrackUuid: proto.Uint64(99)}),
 		"end without begin":   event(20, &pb.TrackEvent{Type: end, TrackUuid: proto.Uint64(6)}),
 		"end with name":       event(28, &pb.TrackEvent{Type: end, NameField: &pb.TrackEvent_Name{Name: "work"}}),

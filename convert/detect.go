@@ -232,7 +232,7 @@ const (
 type memberScan struct {
 	depth   int    // 1: between the members of the object
 	string  bool   // inside a string
-	escape  bool   // behind a backslash
+	escape  bool   // after a backslash
 	wantKey bool   // the next string is the name of a member
 	wrapped bool   // the current value at depth 1 is that of a wrapping member
 	inner   bool   // the value at depth 2 is a wrapped object

@@ -46,7 +46,7 @@ func TestLoadedTracesFreeFiles(t *testing.T) {
 		}
 		return errors.Join(err, tr.Close())
 	}
-	// Damaged behind its first packets.
+	// Damaged after its first packets.
 	broken := append(bytes.Clone(trace.Bytes()[:trace.Len()-1]), bytes.Repeat([]byte{0xFF}, 64)...)
 	for _, c := range []struct {
 		name string

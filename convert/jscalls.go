@@ -15,7 +15,7 @@ import (
 
 // ThreadCalls says what became of the samples of a thread.
 type ThreadCalls struct {
-	PID     trace.Value `json:"pid"` // as the input has it: an IntKind, a StringKind, or NoValue if it is no number
+	PID     trace.Value `json:"pid"` // as the input has it: an IntKind, a StringKind, or NoValue if it is not a number
 	TID     trace.Value `json:"tid"`
 	Process string      `json:"process"` // as Perfetto shows it
 	Thread  string      `json:"thread"`

@@ -129,7 +129,7 @@ var nativeCases = []struct {
 		}, 1, "",
 	},
 	{
-		"data that is no text", []string{
+		"data that is not a text", []string{
 			nativeEvent(9, 150, "ProfileChunk", `debug_annotations { name: "data" dict_entries { name: "source" string_value: "x" } } legacy_event { phase: 80 unscoped_id: 1 }`),
 		}, convert.Options{}, nil, 1, "",
 	},

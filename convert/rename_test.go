@@ -374,7 +374,7 @@ func costsOf(t *testing.T, res *cost.Result) map[string][]string {
 	return all
 }
 
-// idsOf returns the ids of a process or thread, which are behind its name.
+// idsOf returns the ids of a process or thread, which are after its name.
 func idsOf(name string) string { return name[strings.LastIndexByte(name, ' ')+1:] }
 
 // reportsOf returns the rows of all reports.

@@ -23,7 +23,7 @@ type replay struct {
 	mem    []byte // the first bytes of the input
 	served int    // how much of mem Read has given
 	file   *os.File
-	inFile int64  // bytes behind those of mem
+	inFile int64  // bytes after those of mem
 	read   int64  // how much of the file Read has given
 	buf    []byte // of what goes to the file
 	err    error  // what src returned last; nil if there is more

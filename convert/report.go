@@ -59,7 +59,7 @@ type Fact struct {
 	// What follows is about a thread; Samples is 0 otherwise.
 
 	Unit    string      `json:"unit,omitempty"`    // of the value
-	PID     trace.Value `json:"pid,omitzero"`      // as the input has it: an IntKind, a StringKind, or NoValue if it is no number
+	PID     trace.Value `json:"pid,omitzero"`      // as the input has it: an IntKind, a StringKind, or NoValue if it is not a number
 	TID     trace.Value `json:"tid,omitzero"`      // likewise
 	Process string      `json:"process,omitempty"` // as Perfetto shows it
 	Thread  string      `json:"thread,omitempty"`

@@ -36,7 +36,7 @@ type SelfProfileOptions struct {
 	// error if the trace does not tell. Join is called twice; what it returns is closed.
 	Join func() (io.ReadCloser, error)
 
-	// Required makes it an error if the input is no self-profile. Else what is given here has no influence on it.
+	// Required makes it an error if the input is not a self-profile. Else what is given here has no influence on it.
 	Required bool
 }
 

@@ -56,7 +56,7 @@ type VerifyFinding struct {
 
 // VerifyCase is one place where a rule is broken.
 type VerifyCase struct {
-	Packet int64  `json:"packet"` // index of the packet; -1 if the place is no packet
+	Packet int64  `json:"packet"` // index of the packet; -1 if the place is not a packet
 	Offset int64  `json:"offset"` // byte offset of the packet, or of its bundle, in the file
 	Detail string `json:"detail"`
 }

@@ -96,23 +96,23 @@ var rules = [numRules]struct {
 	section  string // of docs/formats/perfetto.md
 	sentence string
 }{
-	ruleFirstByte:     {"first_byte", alwaysViolation, "2", "A trace begins with the byte 0x0A, or Perfetto does not recognise it; an empty file is no trace."},
+	ruleFirstByte:     {"first_byte", alwaysViolation, "2", "A trace begins with the byte 0x0A, or Perfetto does not recognise it; an empty file is not a trace."},
 	ruleNotAPacket:    {"not_a_packet", alwaysViolation, "2", "A file holds packets only; other fields at the top are skipped."},
-	ruleFraming:       {"framing", alwaysViolation, "2", "The bytes are no field of a trace; what is behind them cannot be found."},
+	ruleFraming:       {"framing", alwaysViolation, "2", "The bytes are not a field of a trace; what is after them cannot be found."},
 	rulePacketCut:     {"packet_cut", alwaysViolation, "2", "The file ends in the middle of a packet, which is lost."},
 	rulePacketSize:    {"packet_size", alwaysViolation, "2", "A packet is larger than 256 MiB and is not read."},
 	ruleMalformed:     {"malformed_message", alwaysViolation, "2", "A message in the packet cannot be parsed."},
 	ruleFieldType:     {"field_type", alwaysViolation, "2", "A field does not have the wire type of the schema."},
 	ruleMessageDepth:  {"message_depth", alwaysViolation, "2", "Messages are nested too deep to be checked."},
-	ruleRepeatedField: {"repeated_field", alwaysViolation, "3", "A message that is no list comes twice in a packet: only the last one is read."},
+	ruleRepeatedField: {"repeated_field", alwaysViolation, "3", "A message that is not a list comes twice in a packet: only the last one is read."},
 
-	ruleBundleBroken: {"bundle_broken", alwaysViolation, "12", "A bundle is no valid stream of complete packets."},
+	ruleBundleBroken: {"bundle_broken", alwaysViolation, "12", "A bundle is not a valid stream of complete packets."},
 	ruleBundleSize:   {"bundle_size", alwaysViolation, "12", "A bundle must be smaller than 512 KiB."},
 	ruleBundleNested: {"bundle_nested", alwaysViolation, "12", "A bundle must not hold a bundle."},
 	ruleBundleMixed:  {"bundle_mixed", alwaysViolation, "12", "zlib and zstd bundles must not be mixed in one file."},
 
 	ruleSequenceMissing:   {"sequence_missing", alwaysViolation, "3", "Events, interned data and defaults need a sequence id; without one they are dropped."},
-	ruleStateNotCleared:   {"state_not_cleared", alwaysViolation, "3", "Interned data, defaults and flag 2 count only behind a packet with flag 1 on the sequence."},
+	ruleStateNotCleared:   {"state_not_cleared", alwaysViolation, "3", "Interned data, defaults and flag 2 count only after a packet with flag 1 on the sequence."},
 	ruleInternedZero:      {"interned_zero", alwaysViolation, "3", "An interned entry needs an id of at least 1."},
 	ruleInternedRedefined: {"interned_redefined", alwaysViolation, "3", "An interned id is defined again with other content: the first one counts."},
 	ruleInternedUndefined: {"interned_undefined", alwaysViolation, "3", "An interned id is used that was not defined before on the sequence."},

@@ -142,7 +142,7 @@ func instantsAt(ts, n int) (texts []string) {
 	return texts
 }
 
-// verifyTestCase is the prelude with packets behind it, of which one breaks one rule.
+// verifyTestCase is the prelude with packets after it, of which one breaks one rule.
 type verifyTestCase struct {
 	name    string // of the rule, and what distinguishes the case
 	packets []string
@@ -180,8 +180,8 @@ var verifyCases = []verifyTestCase{
 
 	{"track_undescribed", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 44 name: "i" }`, `timestamp: 301 track_event { type: TYPE_INSTANT track_uuid: 44 name: "i" }`}, 0, "track 44"},
 	{"counter_undescribed", []string{`timestamp: 300 track_event { type: TYPE_COUNTER track_uuid: 45 counter_value: 1 }`, `track_descriptor { uuid: 45 counter { } }`}, 0, "track 45 has no descriptor so far"},
-	{"counter_undescribed slice track", []string{`timestamp: 300 track_event { type: TYPE_COUNTER track_uuid: 4 counter_value: 1 }`}, 0, "track 4 is no counter track"},
-	{"counter_undescribed extra value", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 extra_double_counter_track_uuids: 2 extra_double_counter_values: 1 }`}, 0, "track 2 is no counter track"},
+	{"counter_undescribed slice track", []string{`timestamp: 300 track_event { type: TYPE_COUNTER track_uuid: 4 counter_value: 1 }`}, 0, "track 4 is not a counter track"},
+	{"counter_undescribed extra value", []string{`timestamp: 300 track_event { type: TYPE_INSTANT track_uuid: 4 extra_double_counter_track_uuids: 2 extra_double_counter_values: 1 }`}, 0, "track 2 is not a counter track"},
 	{"parent_unknown", []string{`track_descriptor { uuid: 45 parent_uuid: 46 name: "n" }`}, 0, "track 45 has parent 46"},
 	{"parent_loop", []string{`track_descriptor { uuid: 45 parent_uuid: 46 name: "n" }`, `track_descriptor { uuid: 46 parent_uuid: 45 name: "n" }`}, 0, "track 45"},
 	{"parent_depth", nestedTracks(104), 101, "track 1101"},

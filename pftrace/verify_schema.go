@@ -21,7 +21,7 @@ type schemaField struct {
 	known    bool
 	wireType uint8
 	packable bool           // a repeated number: may come packed
-	single   bool           // a message of the schema that is no list
+	single   bool           // a message of the schema that is not a list
 	sub      *schemaMessage // of a message field
 }
 

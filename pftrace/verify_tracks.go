@@ -130,7 +130,7 @@ func (v *verifier) useCounter(uuid uint64) {
 	if !t.described {
 		v.found(ruleCounterUndescribed, "track %d has no descriptor so far", uuid)
 	} else if t.identity.kind != trackCounter {
-		v.found(ruleCounterUndescribed, "track %d is no counter track", uuid)
+		v.found(ruleCounterUndescribed, "track %d is not a counter track", uuid)
 	}
 }
 

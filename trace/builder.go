@@ -101,7 +101,7 @@ func (b *Builder) Track(parent TrackID, name string) TrackID {
 
 // Counter returns the track of a counter below a process, a thread, another track, or the trace itself, which is 0. The
 // same name below the same parent with the same unit is the same counter. Of the units, viewers know "ns", "bytes" and
-// "count"; any other text is shown as it is, and "" is no unit.
+// "count"; any other text is shown as it is, and "" means no unit.
 func (b *Builder) Counter(parent TrackID, name, unit string) TrackID {
 	if !b.canBear(parent) {
 		return b.fail("counter %q: nothing can be below track %d", name, parent)

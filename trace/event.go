@@ -14,7 +14,7 @@ const (
 )
 
 // EventID identifies an event of its trace. The ids of a trace ascend in the order of Trace.Events, with gaps; only
-// among slices that begin at the same time may a flow change that order. 0 is no event; samples may have it as their id.
+// among slices that begin at the same time may a flow change that order. 0 is not an event; samples may have it as their id.
 type EventID uint64
 
 // Event is something that happened on a track. Trace.Events gives events, Builder.Add takes them: also those of another

@@ -92,7 +92,7 @@ type Track struct {
 	Kind   TrackKind
 	Path   []string // the names from the process down to the track itself; a process or thread without a name counts as ""
 	Name   string   // of the process, thread or counter, or of the track itself
-	PID    int64    // of the process that the track is or belongs to, as the recording has it; 0: none, or its id is no number
+	PID    int64    // of the process that the track is or belongs to, as the recording has it; 0: none, or its id is not a number
 	TID    int64    // of the thread that the track is or belongs to, likewise
 	// ProcessName and ThreadName are the names of that process and that thread.
 	ProcessName, ThreadName string
@@ -144,7 +144,7 @@ func (t *Trace) Tracks() iter.Seq[Track] {
 	}
 }
 
-// describeTracks makes the table of tracks, which never changes afterwards: those of the engine, and behind them the lanes
+// describeTracks makes the table of tracks, which never changes afterwards: those of the engine, and after them the lanes
 // of each.
 func (t *Trace) describeTracks() {
 	if t.tracks != nil {

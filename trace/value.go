@@ -320,7 +320,7 @@ func without(added, members []Arg) []Arg {
 	return slices.DeleteFunc(slices.Clone(added), func(a Arg) bool { return a.Key == didNotEndKey })
 }
 
-// merged gives the arguments of the begin of a slice, and in their place or behind them those of its end.
+// merged gives the arguments of the begin of a slice, and in their place or after them those of its end.
 func (a *eventArgs) merged(yield func(Arg) bool) {
 	var ends []Arg
 	for arg := range decoded(a.of, a.of.ArgList(a.end)) {

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// advised returns the text of an error, and behind what the library says the flags and commands that help.
+// advised returns the text of an error, and after what the library says the flags and commands that help.
 func advised(err error) string {
 	text := err.Error()
 	advise := func(about error, advice string) {

@@ -195,7 +195,7 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 // invalidValue matches what the cli package says of a value.
 var invalidValue = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-([a-z-]+): `)
 
-// noCommand handles a command line whose first argument is no command.
+// noCommand handles a command line whose first argument is not a command.
 func noCommand(c *cli.Context, env *environment) error {
 	name := c.Args().First()
 	if name == "" {
@@ -255,7 +255,7 @@ func message(err error) string {
 	return strings.Join(messages, "; ")
 }
 
-// printable writes control characters and bytes that are no UTF-8 as escapes: file names may hold them, and a message
+// printable writes control characters and bytes that are not UTF-8 as escapes: file names may hold them, and a message
 // must stay one line and not affect the terminal.
 func printable(text string) string { return escapes.Text(text) }
 

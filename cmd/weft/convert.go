@@ -246,7 +246,7 @@ func isOff(c *cli.Context, name string) (bool, error) {
 	}
 }
 
-// checkFolder returns an error if the argument of --out-dir is no folder. Else the error would be about a file inside.
+// checkFolder returns an error if the argument of --out-dir is not a folder. Else the error would be about a file inside.
 func checkFolder(dir string) error {
 	if dir == "" {
 		return nil

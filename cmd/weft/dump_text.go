@@ -318,7 +318,7 @@ func appendDouble(b []byte, v float64) []byte {
 	return strconv.AppendFloat(b, v, 'g', -1, 64)
 }
 
-// appendString appends a text as a JSON string. Bytes that are no UTF-8 become U+FFFD.
+// appendString appends a text as a JSON string. Bytes that are not UTF-8 become U+FFFD.
 func appendString(b, text []byte) []byte {
 	b = append(b, '"')
 	for len(text) > 0 {

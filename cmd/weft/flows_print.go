@@ -189,7 +189,7 @@ func (p *flowPrinter) flows(flows []flowindex.Flow) error {
 	return nil
 }
 
-// membership is a marker in one of its flows, with what comes before and behind it there.
+// membership is a marker in one of its flows, with what comes before and after it there.
 type membership struct {
 	flow     flowindex.Flow
 	marker   flowindex.Member
@@ -232,7 +232,7 @@ func (p *flowPrinter) markers(ordinals []uint64) error {
 	return flush()
 }
 
-// around finds what comes before and behind a member of a flow.
+// around finds what comes before and after a member of a flow.
 func (p *flowPrinter) around(m flowindex.Member) (b membership, err error) {
 	b.marker = m
 	if b.flow, err = p.index.Flow(m.Flow); err != nil {

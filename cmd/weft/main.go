@@ -1,7 +1,12 @@
-// Weft converts traces to Perfetto traces and shows what is in them.
+// Weft converts traces to Perfetto traces, checks and attributes them, and shows what is in them.
 //
-// This program is flags, files and printing around package convert: docs/cli.md describes it, one file holds one
-// command. Everything outside comes in through an environment, so that tests run it in process.
+// Usage:
+//
+//	weft command [flags] file...
+//
+// Docs/cli.md describes the commands. Here are flags, files and printing, with one file for each command; the work is done by
+// package convert and those below internal. A command reaches the outside through an environment, so that tests can run it in
+// their own process.
 package main
 
 import (

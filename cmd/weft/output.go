@@ -153,7 +153,7 @@ func outputName(path string) string {
 // maxLinks is the number of links that are followed to a file that is not there yet.
 const maxLinks = 40
 
-// followLinks returns the file that path names, through links, whether it exists or not. What is no file in a folder,
+// followLinks returns the file that path names, through links, whether it exists or not. What is not a file in a folder,
 // such as /dev/stdout, keeps its name.
 func followLinks(path string) string {
 	info, err := os.Lstat(path)

@@ -11,7 +11,7 @@ import (
 
 // permute moves the flags of a command in front of its other arguments: "convert a.json --force" means "convert --force
 // -- a.json". The cli package stops to look for flags at the first other argument. What follows "--" stays as it is,
-// and "-" alone is no flag. A flag that asks for help shows that of the command, whatever else is there: the cli
+// and "-" alone is not a flag. A flag that asks for help shows that of the command, whatever else is there: the cli
 // package would look for a command that is called like the first other argument.
 func permute(app *cli.App, args []string) ([]string, error) {
 	at := slices.IndexFunc(args[min(1, len(args)):], func(arg string) bool { return !strings.HasPrefix(arg, "-") }) + 1

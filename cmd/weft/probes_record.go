@@ -341,7 +341,7 @@ func (j *recordJob) writeScript() (remove func(), err error) {
 	return func() { os.Remove(f.Name()) }, nil
 }
 
-// connect gives the traced command its input and output. It must not read from a terminal: the tracer is no foreground
+// connect gives the traced command its input and output. It must not read from a terminal: the tracer is not a foreground
 // process there. Nor may its output get into the trace.
 func (j *recordJob) connect() {
 	if f, ok := j.env.stdin.(*os.File); ok {

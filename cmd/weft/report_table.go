@@ -21,7 +21,7 @@ type table struct {
 	title   string // for people
 	columns []column
 	rows    [][]cell
-	note    string // behind the table, in text
+	note    string // after the table, in text
 }
 
 // column is a column of a table. Its name is that of the CSV form, where times are nanoseconds; the title is for people,

@@ -10,7 +10,7 @@ import (
 )
 
 // signalContext returns a context that ends with the first signal that ends a run. After that a second one ends the
-// program at once. A reader of our output that goes away is no signal but an error like any other: temporary files are
+// program at once. A reader of our output that goes away is not a signal but an error like any other: temporary files are
 // still removed.
 func signalContext(parent context.Context) context.Context {
 	ctx, stop := signal.NotifyContext(parent, endSignals()...)

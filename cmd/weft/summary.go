@@ -240,7 +240,7 @@ func (s seconds) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "%.3f", time.Duration(s).Seconds()), nil
 }
 
-// withNumber is a name with the number that the input has behind it, if it has one: "main [tid 7]".
+// withNumber is a name with the number that the input has after it, if it has one: "main [tid 7]".
 func withNumber(name, kind string, id trace.Value) string {
 	if id.Kind() == trace.NoValue {
 		return name

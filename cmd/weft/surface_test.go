@@ -56,7 +56,7 @@ func publicPackages(t *testing.T) (dirs []string) {
 	return dirs
 }
 
-// constants reports exported constants without a comment of their own, above or behind them.
+// constants reports exported constants without a comment of their own, above or after them.
 func constants(t *testing.T, of string, groups []*doc.Value) {
 	t.Helper()
 	for _, group := range groups {

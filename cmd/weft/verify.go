@@ -110,7 +110,7 @@ func writeVerify(w io.Writer, name string, r *pftrace.VerifyReport, json bool) e
 	return err
 }
 
-// notPerfetto says what is in a file that is no Perfetto trace at all; "" if it is one.
+// notPerfetto says what is in a file that is not a Perfetto trace at all; "" if it is one.
 func notPerfetto(r *pftrace.VerifyReport, json bool) string {
 	i := slices.IndexFunc(r.Findings, func(f pftrace.VerifyFinding) bool { return f.Rule == "first_byte" && r.Packets == 0 })
 	switch {

@@ -334,7 +334,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// The intervals of a type on a thread lie one behind the other, neighbours differ, and together they are as long as the
+// The intervals of a type on a thread lie one after the other, neighbours differ, and together they are as long as the
 // contexts have cost.
 func TestIntervals(t *testing.T) {
 	a := attribute(t, events(

@@ -16,7 +16,7 @@ import (
 func TestWorkers(t *testing.T) {
 	list := []string{object("0x1", 0, "")}
 	for i := range 6000 {
-		ts := i / 3000 * 1000 // two large groups, and small ones behind them
+		ts := i / 3000 * 1000 // two large groups, and small ones after them
 		if i%10 == 0 {
 			ts = 2000 + i
 		}

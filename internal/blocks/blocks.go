@@ -45,7 +45,7 @@ func (l *List[T]) Next() *T {
 }
 
 // Join takes over the values of another list, which is empty then. They are at their places plus shift: those in between,
-// behind the values that l had, hold nothing.
+// after the values that l had, hold nothing.
 func (l *List[T]) Join(other *List[T]) (shift int) {
 	shift = len(l.blocks) << blockBits
 	l.blocks, l.n = append(l.blocks, other.blocks...), shift+other.n

@@ -75,7 +75,7 @@ func TestListIsNotHeldTwice(t *testing.T) {
 	runtime.KeepAlive(&l)
 }
 
-// The values of a list that joined another are behind the last block of that one.
+// The values of a list that joined another are after the last block of that one.
 func TestJoin(t *testing.T) {
 	const added = blockLen + 3
 	for _, n := range []int{0, 1, firstBlock, blockLen, blockLen + 1} {

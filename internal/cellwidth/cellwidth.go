@@ -20,7 +20,7 @@ func Of(text string) int {
 	return n
 }
 
-// Left returns a text with blanks behind it, which fill it up to so many columns.
+// Left returns a text with blanks after it, which fill it up to so many columns.
 func Left(text string, columns int) string { return text + blanks(columns-Of(text)) }
 
 // Right returns a text with blanks in front of it, which fill it up to so many columns.

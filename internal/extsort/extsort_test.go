@@ -47,8 +47,8 @@ var sequences = map[string]func(n int) []pair{
 	"twice in order":     func(n int) []pair { return pairs(n, func(i int) int { return i % (n/2 + 1) / 3 }) },
 	"in order but late":  func(n int) []pair { return pairs(n, func(i int) int { return i % max(2*n/3, 1) }) },
 	"but for the last":   func(n int) []pair { return pairs(n, func(i int) int { return (i + 1) % n }) },
-	"behind the first":   func(n int) []pair { return pairs(n, func(i int) int { return (n - i) % n }) },
-	"behind a full run":  func(n int) []pair { return pairs(n, func(i int) int { return max(i-64, 64-i) }) },
+	"after the first":    func(n int) []pair { return pairs(n, func(i int) int { return (n - i) % n }) },
+	"after a full run":   func(n int) []pair { return pairs(n, func(i int) int { return max(i-64, 64-i) }) },
 	"one after the next": func(n int) []pair { return pairs(n, func(i int) int { return i ^ 1 }) },
 }
 
@@ -123,7 +123,7 @@ func testSortsStably(t *testing.T, by Order[pair], sequence func(n int) []pair) 
 				}
 				var v pair
 				if ok, err := s.Next(&v); ok || err != nil {
-					t.Errorf("behind the last value: %v, %v", ok, err)
+					t.Errorf("after the last value: %v, %v", ok, err)
 				}
 				if err := s.Rewind(); err != nil {
 					t.Fatal(err)
@@ -204,7 +204,7 @@ func TestRewindInTheMiddle(t *testing.T) {
 	}
 }
 
-// Close may come twice, and nothing is left to read behind it.
+// Close may come twice, and nothing is left to read after it.
 func TestClose(t *testing.T) {
 	s := New(pairOrder, 1, t.TempDir())
 	for _, v := range randomPairs(500) {

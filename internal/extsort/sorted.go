@@ -76,7 +76,7 @@ func (s *Sorted[T]) Close() error {
 }
 
 // Search returns the index of the first value for which reached is true, Len if there is none. It must be false for
-// all values before that one and true for all behind it.
+// all values before that one and true for all after it.
 func (s *Sorted[T]) Search(reached func(*T) bool) (int, error) {
 	var failed error
 	i := sort.Search(s.count, func(i int) bool {

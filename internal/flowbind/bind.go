@@ -394,7 +394,7 @@ func (b *binder) laterStarts(track timeline.TrackID) []laterStart {
 
 // enclosing returns the innermost slice or instant of a thread that contains the time of e, its end included; nil if
 // there is none. At the edges the order in the input decides (chrome-json.md 15): an X that starts now has
-// started, anything else that starts now must come before e; a slice that an end event ends now must end behind e.
+// started, anything else that starts now must come before e; a slice that an end event ends now must end after e.
 func (b *binder) enclosing(th *thread, e *end) *active {
 	th.compact(e.ts)
 	for i, n := len(th.active)-1, 0; i >= 0 && n < maxSearch; i, n = i-1, n+1 {

@@ -8,8 +8,8 @@
 //     joins them to chains (link.go);
 //  3. the members of all chains, sorted by slice, are attached to the timeline, which hands them out with its slices.
 //
-// Visit tells of the flows as the input has them, which is what flowindex.Index is made of; Steps are the flows in the order of
-// time, for attribution.
+// Visit reports the flows as the input has them; flowindex.Index is built from these. Steps returns them in the order of time, for
+// attribution.
 //
 // The rules are those of chrome-json.md 15, of firefox.md 7 and, for Perfetto's own flow ids, of perfetto.md 8.
 package flowbind

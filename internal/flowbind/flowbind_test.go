@@ -255,9 +255,9 @@ func TestBinding(t *testing.T) {
 	const producer, consumer = "X 9/9 P 0 1\ns 9/9 1 0\n", "X 9/9 Q 900 1\nf 9/9 1 900 bp=e\n"
 	tests := []struct{ name, text, arrows, problems string }{
 		{"innermost by latest start", "X 1/1 A 10 50\nX 1/1 B 20 20\nf 1/1 1 25 bp=e\n" + producer, "P>B", ""},
-		{"behind the inner slice", "X 1/1 A 10 50\nX 1/1 B 20 20\nf 1/1 1 45 bp=e\n" + producer, "P>A", ""},
+		{"after the inner slice", "X 1/1 A 10 50\nX 1/1 B 20 20\nf 1/1 1 45 bp=e\n" + producer, "P>A", ""},
 		{"the end of an X is included", "X 1/1 A 10 10\nf 1/1 1 20 bp=e\n" + producer, "P>A", ""},
-		{"behind the end", "X 1/1 A 10 10\nf 1/1 1 21 bp=e\n" + producer, "", "flow_no_enclosing_slice 1, flow_unfinished 1"},
+		{"after the end", "X 1/1 A 10 10\nf 1/1 1 21 bp=e\n" + producer, "", "flow_no_enclosing_slice 1, flow_unfinished 1"},
 		{"between touching slices the later one", "X 1/1 A 10 10\nX 1/1 B 20 10\nf 1/1 1 20 bp=e\n" + producer, "P>B", ""},
 		{"the start of an X counts wherever it is in the file", "f 1/1 1 10 bp=e\nX 1/1 A 10 10\n" + producer, "P>A", ""},
 		{"a begin at the time must come earlier in the file", "B 1/1 A 10\nf 1/1 1 10 bp=e\nE 1/1 A 20\n" + producer, "P>A", ""},
@@ -270,7 +270,7 @@ func TestBinding(t *testing.T) {
 		{"an end at the time must come later in the file", "B 1/1 A 10\nf 1/1 1 20 bp=e\nE 1/1 A 20\n" + producer, "P>A", ""},
 		{"an end that comes earlier has ended its slice", "B 1/1 A 10\nE 1/1 A 20\nf 1/1 1 20 bp=e\n" + producer, "",
 			"flow_no_enclosing_slice 1, flow_unfinished 1"},
-		{"an open slice contains everything behind it", "B 1/1 A 10\nf 1/1 1 500 bp=e\n" + producer, "P>A", ""},
+		{"an open slice contains everything after it", "B 1/1 A 10\nf 1/1 1 500 bp=e\n" + producer, "P>A", ""},
 		{"a slice closed by its parent ends with it", "X 1/1 A 10 10\nB 1/1 b 15\nf 1/1 1 20 bp=e\n" + producer, "P>b", ""},
 		{"slices on lanes take part", "X 1/1 A 10 20\nX 1/1 B 20 20\nf 1/1 1 25 bp=e\n" + producer, "P>B", ""},
 		{"a slice that ended on top of one that goes on", "X 1/1 A 10 90\nX 1/1 B 20 5\nX 1/1 C 22 40\nf 1/1 1 70 bp=e\n" + producer, "P>A", ""},
@@ -297,7 +297,7 @@ func TestBinding(t *testing.T) {
 	}
 }
 
-// A start or a step that lies in no slice draws no arrow, but where its id has ended, what follows does not belong to the
+// A start or a step outside all slices draws no arrow, but where its id has ended, what follows does not belong to the
 // flow before: nothing starts there (chrome-json.md 15).
 func TestStartsInNoSlice(t *testing.T) {
 	const slices = "X 1/1 A 0 10\nX 1/2 B 20 10\nX 1/1 C 40 10\nX 1/2 D 60 10\n"
@@ -327,7 +327,7 @@ func TestStartsInNoSlice(t *testing.T) {
 		{"an event that carries nothing", carriers + "E 1/1 x 35 out=1\nX 1/2 D 60 10 in=1\n", "A>B",
 			"flow_end_without_start 1, flow_no_enclosing_slice 1"},
 		{"a dropped carrier and its end at one time", carriers + "D 1/1 x 60 out=1\nX 1/2 D 60 10 in=1\n", "A>B", "flow_end_without_start 1"},
-		{"a dropped carrier behind the end at its time", "X 1/1 A 0 10 out=1\nX 1/2 B 20 10 in=1\nD 1/1 x 20 out=1\nX 1/2 D 60 10 in=1\n",
+		{"a dropped carrier after the end at its time", "X 1/1 A 0 10 out=1\nX 1/2 B 20 10 in=1\nD 1/1 x 20 out=1\nX 1/2 D 60 10 in=1\n",
 			"A>B", "flow_end_without_start 1"},
 		{"a text as id", "X 1/1 A 0 10 out=x\nX 1/2 B 20 10 in=x\nD 1/1 x 35 out=x\nX 1/2 D 60 10 in=x\n", "A>B", "flow_end_without_start 1"},
 		{"a dropped carrier of Perfetto's flows", "X 1/1 A 0 10 flow=1\nX 1/2 B 20 10 flow=1\nD 1/1 x 35 flow=1\nX 1/2 D 60 10 end=1\n", "A>B B>D", ""},
@@ -347,7 +347,7 @@ func TestKeys(t *testing.T) {
 		{"other names", "s 1/1 1 5 name=n\nf 1/2 1 25 bp=e name=m\n", "", none},
 		{"other categories", "s 1/1 1 5 cat=c\nf 1/2 1 25 bp=e cat=d\n", "", none},
 		{"ids that are texts", "s 1/1 text 5\nf 1/2 text 25 bp=e\n", "A>B", ""},
-		{"a text is no number", "s 1/1 text 5\nf 1/2 1 25 bp=e\n", "", none},
+		{"a text is not a number", "s 1/1 text 5\nf 1/2 1 25 bp=e\n", "", none},
 		{"the forms of flows do not mix", "s 1/1 1 5\nX 1/3 C 40 10 in=1\nI 1/3 D 60 end=1\n", "",
 			"flow_end_without_start 2, flow_unfinished 1"},
 		{"over all processes", "X 2/2 C 40 10\ns 1/1 1 5\nf 2/2 1 45 bp=e\n", "A>C", ""},

@@ -120,7 +120,7 @@ func (l *linker) chrome(e *end) {
 	}
 }
 
-// nowhere handles a start or step that lies in no slice. Nothing can start there. But where its id has ended, it would have
+// nowhere handles a start or step outside all slices. Nothing can start there. But where its id has ended, it would have
 // begun anew, and what follows must not be taken for further ends of the flow before.
 func (l *linker) nowhere() {
 	if l.state == closed {

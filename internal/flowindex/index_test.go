@@ -67,7 +67,7 @@ func indexOf(t testing.TB, memory int64, fill func(*timeline.Builder) error) *fl
 	return x
 }
 
-// describe renders a flow: "ID [start,end] members 0 1←0 2←0", with "…" behind an end that the input does not say.
+// describe renders a flow: "ID [start,end] members 0 1←0 2←0", with "…" after an end that the input does not say.
 // Members are given by their events.
 func describe(t testing.TB, x *flowindex.Index, f flowindex.Flow) string {
 	t.Helper()
@@ -539,7 +539,7 @@ func TestIndexOfManySegments(t *testing.T) {
 		err := x.Walk(context.Background(), func(f flowindex.Flow, first flowindex.Member, label flowindex.Label) error {
 			members += f.Members
 			if first.TS < last || label.Name != fmt.Sprintf("name%d", first.Event) {
-				t.Fatalf("flow %+v begins with %+v %q behind %d", f, first, label, last)
+				t.Fatalf("flow %+v begins with %+v %q after %d", f, first, label, last)
 			}
 			last = first.TS
 			return nil

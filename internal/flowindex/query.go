@@ -152,7 +152,7 @@ func (x *Index) Member(f Flow, n int) (m Member, err error) {
 	return m, err
 }
 
-// Next returns the members to which a flow leads from one of its members, at most limit of them: one, or none behind the
+// Next returns the members to which a flow leads from one of its members, at most limit of them: one, or none after the
 // last. Only flows of Chrome may lead to several.
 func (x *Index) Next(ctx context.Context, f Flow, n, limit int) (next []Member, err error) {
 	var m Member

@@ -38,7 +38,7 @@ type Reader struct {
 	Ended bool
 
 	piece      *problem.Position // see StartPiece
-	malformed  error             // the input is no JSON from some place on
+	malformed  error             // the input is not JSON from some place on
 	missing    bool              // there is no comma before the key that follows: it may be a stray quote
 	commas     bool              // json_trailing_comma was counted
 	partial    bool              // json_partial_event was counted
@@ -114,11 +114,11 @@ func (r *Reader) where() string {
 	return r.Where()
 }
 
-// Malformed returns the error that says where the input is no JSON any more, for a reader that cannot use what comes before;
+// Malformed returns the error that says where the input is not JSON any more, for a reader that cannot use what comes before;
 // nil if it is JSON as far as it was read.
 func (r *Reader) Malformed() error { return r.malformed }
 
-// Begin returns the first byte of the document, behind a byte order mark.
+// Begin returns the first byte of the document, after a byte order mark.
 func (r *Reader) Begin() (byte, error) {
 	c, err := r.S.Peek()
 	if mark := []byte("\ufeff"); err == nil && bytes.HasPrefix(r.S.Window(), mark) {
@@ -150,7 +150,7 @@ func (r *Reader) Trailing() error {
 	return nil
 }
 
-// Peek returns the next byte that is no white space.
+// Peek returns the next byte that is not white space.
 func (r *Reader) Peek() (byte, error) {
 	c, err := r.S.Peek()
 	if err != nil {
@@ -190,7 +190,7 @@ func (r *Reader) inWhere() string {
 	return ""
 }
 
-// Break ends the reading at the scanner's offset, where err says what is no JSON. What follows counts as trailing data.
+// Break ends the reading at the scanner's offset, where err says what is not JSON. What follows counts as trailing data.
 func (r *Reader) Break(err error) error {
 	r.malformed = r.Failed(err)
 	if r.piece != nil {
@@ -320,7 +320,7 @@ func (r *Reader) Next(l *Level) (first byte, more bool, err error) {
 			r.close(l)
 			return 0, false, nil
 		case l.closing == '}' && c != '"', c == '}', c == ']', c == ':':
-			return 0, false, r.Break(fmt.Errorf("%w: found %q behind %s", jsonscan.ErrMalformed, c, l.name()))
+			return 0, false, r.Break(fmt.Errorf("%w: found %q after %s", jsonscan.ErrMalformed, c, l.name()))
 		default:
 			missing := l.after == aValue
 			l.after = aValue

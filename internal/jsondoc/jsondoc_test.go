@@ -78,7 +78,7 @@ func TestKeysTwice(t *testing.T) {
 	}
 }
 
-// A text inside of a document that is no JSON does not end the document, and leaves the keys of its objects alone.
+// A text inside of a document that is not JSON does not end the document, and leaves the keys of its objects alone.
 func TestWithin(t *testing.T) {
 	log := new(problem.Log)
 	r := New(jsonscan.New(strings.NewReader(`{"a":"x","b":[7,8],"a":1,"c":2}`)), log)

@@ -9,7 +9,7 @@ import (
 // makes use of that: it remembers keys together with all that stands between two values, a comma, the key, a colon and
 // white space, as bytes. What stands at the current position is compared with what was remembered, 16 bytes at a time and
 // without looking for its end, which takes a fraction of the time that reading a key and looking it up take. What to
-// compare with is what came behind the key before last time, so that the processor need not wait for the text to know it;
+// compare with is what came after the key before last time, so that the processor need not wait for the text to know it;
 // else it is found by a hash of the key. Whatever is found, equal bytes are an equal key: a cache can be useless, but never
 // wrong.
 
@@ -33,7 +33,7 @@ type cachedKey struct {
 	words, masks [cachedLength / 8]uint64
 	length       int32
 	id           uint32
-	next         uint16 // slot of what came behind it last, 0 if nothing did
+	next         uint16 // slot of what came after it last, 0 if nothing did
 }
 
 // Start begins anew: the next key has none before it. To call it at every object of the same kind makes guesses better.
@@ -43,7 +43,7 @@ func (c *KeyCache) Start() { c.last = 0 }
 // is as good.
 func locate(text *[cachedLength]byte, first bool) uint16 {
 	const m1, m2 = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
-	var start int // behind the quote
+	var start int // after the quote
 	if q := load(text[:]) ^ '"'*ones; (q-ones)&^q&highs != 0 {
 		start = 1 + bits.TrailingZeros64((q-ones)&^q&highs)/8
 	} else {
@@ -59,10 +59,10 @@ func locate(text *[cachedLength]byte, first bool) uint16 {
 	if first {
 		return slot | firstKeys
 	}
-	return max(slot, 2) // 0 is no slot
+	return max(slot, 2) // 0 is not a slot
 }
 
-// keyWord returns w without the bytes behind the end of a key, and whether that is not in w.
+// keyWord returns w without the bytes after the end of a key, and whether that is not in w.
 func keyWord(w uint64) (inside uint64, more bool) {
 	end := special(w)
 	// Below its lowest bit, which is the highest one of a byte, are those of the bytes before, and seven more. If there is

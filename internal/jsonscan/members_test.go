@@ -150,7 +150,7 @@ func TestMembers(t *testing.T) {
 }
 
 // All texts of up to 18 digits with a point anywhere are converted as Decimal and Int64 do it.
-// TestPack holds that members come out of a Pack as they were put in, whatever is kept before and behind them.
+// TestPack holds that members come out of a Pack as they were put in, whatever is kept before and after them.
 func TestPack(t *testing.T) {
 	var texts []string
 	for _, name := range []string{"plain", `d\u00e9coded`, "", "größer", strings.Repeat("long", 100)} {

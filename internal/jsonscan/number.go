@@ -52,7 +52,7 @@ func Float64(text []byte) (float64, bool) {
 }
 
 // Decimal converts the text of a JSON number, multiplied by ten to the power of scale, to an integer: exactly, and
-// rounded half up where a fraction remains. It returns false if the text is no number of JSON or the result does not
+// rounded half up where a fraction remains. It returns false if the text is not a number of JSON or the result does not
 // fit. Microseconds become nanoseconds with scale 3.
 func Decimal(text []byte, scale int) (int64, bool) {
 	if v, ok := shortDecimal(text, scale); ok {

@@ -76,7 +76,7 @@ const maxExactDigits = 15
 // powersOfTen are exact as doubles.
 var powersOfTen = [maxExactDigits + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
-// shortFloat converts the number at i if it has few digits and no exponent, and returns the index behind its last
+// shortFloat converts the number at i if it has few digits and no exponent, and returns the index after its last
 // digit; i if it cannot.
 func shortFloat(b []byte, i int) (float64, int) {
 	j := i

@@ -5,7 +5,7 @@
 //   - The input is seen through a window, and all token methods work inside the window only. A caller marks the start
 //     of a unit (an event), reads its tokens, and when the window ends inside the unit it gets ErrShort, calls Fill and
 //     reads the unit again from the mark. So no token method ever thinks about refills, and all slices that were handed
-//     out for one unit are valid together, until the next Mark or Fill. Fill at least doubles what lies behind the mark,
+//     out for one unit are valid together, until the next Mark or Fill. Fill at least doubles what lies after the mark,
 //     which bounds the work of reading again by the length of the unit.
 //   - A failed scanner stands at the end of its window, where every token method fails by itself. Callers check Err once
 //     per unit instead of once per token, and there is no flag to test on the way.
@@ -52,10 +52,10 @@ var (
 // Notes counts what was tolerated since the last Mark.
 type Notes struct {
 	Controls       int // strings with raw control characters
-	InvalidUTF8    int // bytes that are no UTF-8 and became U+FFFD
+	InvalidUTF8    int // bytes that are not UTF-8 and became U+FFFD
 	LoneSurrogates int // unpaired surrogate escapes that became U+FFFD
-	BadEscapes     int // unknown escapes that became the character behind the backslash
-	Nonstandard    int // bare words that are no JSON
+	BadEscapes     int // unknown escapes that became the character after the backslash
+	Nonstandard    int // bare words that are not JSON
 	Commas         int // leading, doubled, trailing and missing commas
 }
 

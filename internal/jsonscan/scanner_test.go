@@ -214,7 +214,7 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// The window keeps what is behind the mark and no more: a long input needs no long window.
+// The window keeps what is after the mark and no more: a long input needs no long window.
 func TestWindowStaysSmall(t *testing.T) {
 	event := `{"name":"an event of some length","ts":123456}` + "\n"
 	s := NewSize(strings.NewReader(strings.Repeat(event, 10000)), 64)

@@ -14,7 +14,7 @@ const (
 	thousandths                   // the number times 1000
 )
 
-// shortNumber reads the number at i behind p if it is of the usual kind: one of at most 16 digits, with or without a
+// shortNumber reads the number at i after p if it is of the usual kind: one of at most 16 digits, with or without a
 // fraction of at most 7. It returns where the number ends; i and Invalid if it is of another kind or no number. Its callers
 // see to it that there are numberRoom bytes from i on.
 //

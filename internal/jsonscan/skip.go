@@ -63,8 +63,8 @@ func (s *Scanner) Skip() {
 }
 
 // skipUsual is Skip, from the start of a value on, as long as the text is as programs write it: no white space but a space
-// behind a comma or colon, no escapes, fewer than 64 levels. It returns where something else
-// comes, which is behind a value or where one has to start, with the brackets that are open there.
+// after a comma or colon, no escapes, fewer than 64 levels. It returns where something else
+// comes, which is after a value or where one has to start, with the brackets that are open there.
 func (s *Scanner) skipUsual(i int, open *brackets) (next int, behind bool) {
 	p, last := unsafe.Pointer(unsafe.SliceData(s.buf)), len(s.buf)-16
 	depth, inner := open.depth, open.inner
@@ -132,7 +132,7 @@ loop:
 // startsValue reports whether c may be the first byte of a value.
 func startsValue(c byte) bool { return c > ' ' && c != ',' && c != '}' && c != ']' }
 
-// keyUntil returns the index behind the key and the colon at i, and a space behind that; -1 if there is anything else.
+// keyUntil returns the index after the key and the colon at i, and a space after that; -1 if there is anything else.
 func keyUntil(p unsafe.Pointer, i, last int) int {
 	if peekByte(p, i) != '"' {
 		return -1
@@ -182,7 +182,7 @@ func (s *Scanner) skipBetween(i int, open *brackets, opened bool) (int, bool) {
 	return i, false
 }
 
-// skipKey reads a key and the colon behind it, and returns the start of the value.
+// skipKey reads a key and the colon after it, and returns the start of the value.
 func (s *Scanner) skipKey(i int) (int, bool) {
 	b := s.buf
 	if i = skipString(b, i+1); i < 0 {
@@ -209,7 +209,7 @@ func space(b []byte, i int) int {
 	return i
 }
 
-// skipString returns the index behind the string whose text starts at i, or -1 if the window ends in it.
+// skipString returns the index after the string whose text starts at i, or -1 if the window ends in it.
 func skipString(b []byte, i int) int {
 	for {
 		i = plain(b, i)

@@ -114,7 +114,7 @@ func (s *Scanner) decode(start, i int, control, high bool) ([]byte, bool) {
 	return nil, false
 }
 
-// checked takes note of control characters and replaces what is no UTF-8.
+// checked takes note of control characters and replaces what is not UTF-8.
 func (s *Scanner) checked(text []byte, control, high bool) []byte {
 	if control {
 		s.Notes.Controls++
@@ -134,7 +134,7 @@ func (s *Scanner) checked(text []byte, control, high bool) []byte {
 	return s.text[first:len(s.text):len(s.text)]
 }
 
-// ValidText returns text that was handed out as written with each byte that is no UTF-8 replaced, as those of strings are.
+// ValidText returns text that was handed out as written with each byte that is not UTF-8 replaced, as those of strings are.
 // The result is valid until the next Mark or Fill.
 func (s *Scanner) ValidText(raw []byte) []byte { return s.checked(raw, false, true) }
 

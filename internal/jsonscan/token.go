@@ -6,7 +6,7 @@ import "unsafe"
 type Kind uint8
 
 const (
-	// Invalid is no value: the scanner has failed, see Scanner.Err.
+	// Invalid is not a value: the scanner has failed, see Scanner.Err.
 	Invalid Kind = iota
 	// Null is the word null.
 	Null
@@ -18,7 +18,7 @@ const (
 	Integer
 	// Number is any other number of JSON.
 	Number
-	// Word is a bare word that is no JSON: NaN, Infinity, -Infinity, 0x10, undefined.
+	// Word is a bare word that is not JSON: NaN, Infinity, -Infinity, 0x10, undefined.
 	Word
 	// String is a string.
 	String
@@ -40,7 +40,7 @@ var isWord = func() (t [256]bool) {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-// Key reads the next key of an object and the colon behind it. At the end of the object it reads the bracket and
+// Key reads the next key of an object and the colon after it. At the end of the object it reads the bracket and
 // returns false, and so it does after a failure. The key is valid until the next Mark or Fill.
 func (s *Scanner) Key() ([]byte, bool) {
 	b, i := s.buf, s.pos

@@ -222,7 +222,7 @@ func (l *clockLink) add(p clockPoint, limit int) {
 		}
 		l.points = kept
 	}
-	// Behind the points of the same time: of two snapshots the later counts.
+	// After the points of the same time: of two snapshots the later counts.
 	i := sort.Search(len(l.points), func(i int) bool { return l.points[i].from > p.from })
 	l.points = append(l.points, clockPoint{})
 	copy(l.points[i+1:], l.points[i:])
@@ -250,7 +250,7 @@ func (c *Clocks) TraceTime(s Stamp) (int64, error) {
 			t = l.convert(t)
 		}
 	}
-	// math.MaxInt64 is left out as well: a reader wants room behind the last time.
+	// math.MaxInt64 is left out as well: a reader wants room after the last time.
 	if t < 0 || t == math.MaxInt64 {
 		return 0, ErrTimeRange
 	}

@@ -18,7 +18,7 @@ import (
 // (perfetto.md 12), and data that does not compress grows by a few bytes.
 const bundleLimit = 511 << 10
 
-// maxBundleMemory bounds what is kept of the memory of a bundle: most packets that no longer fit find room behind it.
+// maxBundleMemory bounds what is kept of the memory of a bundle: most packets that no longer fit find room after it.
 const maxBundleMemory = 2 * bundleLimit
 
 // emitter takes bytes of the output in their order, and the slice with them. It returns one to be used instead.

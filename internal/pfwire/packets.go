@@ -79,7 +79,7 @@ type Packet struct {
 
 // Errors inside a PacketError.
 var (
-	// ErrFraming means that the bytes at this place are no field of a trace; what is behind them cannot be found.
+	// ErrFraming means that the bytes at this place are not a field of a trace; what is after them cannot be found.
 	ErrFraming = errors.New("no field of a Perfetto trace")
 	// ErrPacketSize means that a packet is larger than MaxPacketSize.
 	ErrPacketSize = errors.New("packet is too large")
@@ -134,7 +134,7 @@ type PacketReader struct {
 	maxPacket, maxBundle int
 
 	// What the verifier wants to know; either may be nil.
-	OnField  func(field int, offset int64)           // a field that is no packet was skipped
+	OnField  func(field int, offset int64)           // a field that is not a packet was skipped
 	OnBundle func(b Bundle, offset int64, extra int) // a bundle was unpacked; extra bytes follow the stream
 }
 
@@ -143,8 +143,8 @@ func NewPacketReader(src io.Reader) *PacketReader {
 	return &PacketReader{src: src, buf: make([]byte, 0, 256<<10), maxPacket: MaxPacketSize, maxBundle: MaxBundleSize}
 }
 
-// Next returns the next packet, io.EOF behind the last one. A packet that the end of the file truncates ends the trace;
-// Truncated tells. An error of type *PacketError concerns one place: the next call goes on behind it, or returns io.EOF if
+// Next returns the next packet, io.EOF after the last one. A packet that the end of the file truncates ends the trace;
+// Truncated tells. An error of type *PacketError concerns one place: the next call goes on after it, or returns io.EOF if
 // nothing can be found there. Any other error is one of the source and is returned again by further calls.
 func (r *PacketReader) Next() (Packet, error) {
 	for {
@@ -281,7 +281,7 @@ func decodeVarint(b []byte) (v uint64, size int) {
 	return 0, 0
 }
 
-// skip leaves out a header of n bytes and size bytes behind it. done is false if the file ends before them.
+// skip leaves out a header of n bytes and size bytes after it. done is false if the file ends before them.
 func (r *PacketReader) skip(n int, size uint64) (done bool, err error) {
 	rest := size
 	step := n
@@ -331,7 +331,7 @@ func (r *PacketReader) fill(n int) (have int, err error) {
 	return r.Unread(), nil
 }
 
-// makeRoom makes free space behind the unread bytes: by dropping what was read, or by doubling the buffer. It is doubled
+// makeRoom makes free space after the unread bytes: by dropping what was read, or by doubling the buffer. It is doubled
 // only when it is full of bytes, so a length in the input alone makes no memory be taken.
 func (r *PacketReader) makeRoom() {
 	if len(r.buf) < cap(r.buf) {

@@ -28,7 +28,7 @@ type Rewrite struct {
 	// of its sequence. What an earlier Rewrite has appended, from such a packet on as far as the sequence goes without a
 	// packet of another, is left out. "": nothing is marked, and nothing left out.
 	Marker string
-	// Append adds packets behind those of the input, on a sequence that these do not use. nil: there are none.
+	// Append adds packets after those of the input, on a sequence that these do not use. nil: there are none.
 	Append func(*Appender) error
 	// Clock is the clock of the times that Append gives.
 	Clock timeline.Clock
@@ -188,7 +188,7 @@ func (s *sequenceSet) add(id uint32) {
 	}
 }
 
-// free returns an id that is not used: the one behind the last, or if there is none the lowest.
+// free returns an id that is not used: the one after the last, or if there is none the lowest.
 func (s *sequenceSet) free() (uint32, error) {
 	if s.last < math.MaxUint32 {
 		return s.last + 1, nil
@@ -311,7 +311,7 @@ func (c *copier) flush() error {
 	return err
 }
 
-// Appender adds packets behind those of a trace, on a sequence of their own.
+// Appender adds packets after those of a trace, on a sequence of their own.
 type Appender struct {
 	*copier
 	sequence uint32
@@ -361,7 +361,7 @@ func (a *Appender) Attributes(list []timeline.Attribute) error {
 // events.
 func (a *Appender) Thread(pid int32, tid int64) (uint64, error) {
 	if a.started {
-		return 0, errors.New("a thread is described behind an event")
+		return 0, errors.New("a thread is described after an event")
 	}
 	a.uuid++
 	b, d := wire.BeginMessage(a.head(0), schema.TracePacket_TrackDescriptor)
@@ -410,7 +410,7 @@ func (a *Appender) track(parent uint64, spec timeline.TrackSpec, rank *int32) (u
 // Event adds an event to a track. Its Args have names and texts as they are; the Track and the Name of it do not count.
 func (a *Appender) Event(track uint64, name string, e *timeline.Item) error {
 	if int(e.Kind) >= len(eventTypes) {
-		return fmt.Errorf("an item of kind %d is no event", e.Kind)
+		return fmt.Errorf("an item of kind %d is not an event", e.Kind)
 	}
 	flags := uint64(0)
 	if !a.started {

@@ -70,7 +70,7 @@ func notesOf(list ...pfwire.PacketNote) func(*pfwire.PacketNote) (bool, error) {
 // event although there is a note for them. A note stands at the end of its event.
 func TestRewriteKeepsBytes(t *testing.T) {
 	const note = "2203120161" // debug_annotations { name "a" in a field of no meaning }
-	// The length of the event takes four bytes, and behind it stands a field 1023 of no meaning.
+	// The length of the event takes four bytes, and after it stands a field 1023 of no meaning.
 	plain := unhex(t, "4005"+"5002"+"5a84808000"+"48011802"+"f83f07")
 	short := unhex(t, "4006"+"5002"+"5a04"+"48011803") // the length takes one byte
 	other := unhex(t, "4007"+"5003"+"e203"+"03616263") // no event at all
@@ -222,7 +222,7 @@ func TestRewriteNoSequence(t *testing.T) {
 }
 
 // Only what was appended is left out: packets that happen to have the number of an appended sequence stay, before it and,
-// in a trace that was joined with another one, behind it.
+// in a trace that was joined with another one, after it.
 func TestRewriteLeavesOutRuns(t *testing.T) {
 	appending := pfwire.Rewrite{Marker: "own", Append: func(a *pfwire.Appender) error {
 		_, err := a.Track(0, timeline.TrackSpec{Name: "t"})

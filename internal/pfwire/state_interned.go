@@ -13,7 +13,7 @@ type internedTable struct {
 	sparse map[uint64][]byte
 }
 
-// Text returns the text of an interned id, or the encoded entry of a kind that is no text.
+// Text returns the text of an interned id, or the encoded entry of a kind that is not a text.
 func (t *Interned) Text(kind message.InternedKind, iid uint64) ([]byte, bool) {
 	table := &t.tables[kind]
 	if iid < uint64(len(table.dense)) && table.dense[iid] != nil {

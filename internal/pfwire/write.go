@@ -355,7 +355,7 @@ func (w *writer) appendArgs(b []byte, it *timeline.Item) []byte {
 	return append(wire.EndMessage(b, dict), after...)
 }
 
-// splitAtWeft returns the annotation named weft, nil if there is none, and what is before and behind it.
+// splitAtWeft returns the annotation named weft, nil if there is none, and what is before and after it.
 func (w *writer) splitAtWeft(args timeline.Args) (before, weft, after []byte) {
 	for r := wire.NewReader(args); r.Next(); {
 		if r.Field() != schema.TrackEvent_DebugAnnotations {

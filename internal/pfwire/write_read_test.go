@@ -88,7 +88,7 @@ func (r *reader) event(ts uint64, e *protos.TrackEvent) {
 	r.lines = append(r.lines, line+r.fields(e))
 }
 
-// fields writes what comes behind the name.
+// fields writes what comes after the name.
 func (r *reader) fields(e *protos.TrackEvent) string {
 	var line strings.Builder
 	categories := append([]string(nil), e.Categories...)

@@ -40,7 +40,7 @@ func TestSampleDefaults(t *testing.T) {
 	}
 }
 
-// The file of a frame is bare: viewers put the line behind it. The column has a field that only weft reads, so that functions
+// The file of a frame is bare: viewers put the line after it. The column has a field that only weft reads, so that functions
 // at two columns of a line share all else.
 func TestFramePosition(t *testing.T) {
 	tl := build(t, "", func(b *timeline.Builder) {

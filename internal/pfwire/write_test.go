@@ -304,7 +304,7 @@ func TestOutputErrors(t *testing.T) {
 			}
 		}
 		if err := Write(context.Background(), &failingWriter{size, broken}, tl, Options{Compression: codec}); err != nil {
-			t.Errorf("%v, failing behind the last byte: %v", codec, err)
+			t.Errorf("%v, failing after the last byte: %v", codec, err)
 		}
 	}
 	waitForGoroutines(t, before)
@@ -363,7 +363,7 @@ func TestSequencesHaveNoThread(t *testing.T) {
 			}
 		}
 		if _, err := a.Thread(3, 5); err == nil {
-			t.Error("a thread behind an event is no error")
+			t.Error("a thread after an event is no error")
 		}
 		return nil
 	}}

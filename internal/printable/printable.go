@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns a text with control characters (C0, DEL and C1) and bytes that are no UTF-8 as escapes.
+// Text returns a text with control characters (C0, DEL and C1) and bytes that are not UTF-8 as escapes.
 func Text(text string) string {
 	special := func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
 	if !strings.ContainsFunc(text, special) {

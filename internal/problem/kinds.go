@@ -289,7 +289,7 @@ var kinds = [numKinds]struct {
 	ProfileSamplesReordered:  {"profile_samples_reordered", Info, "A sample of a CPU profile is earlier than the one before; weft sorted the samples by time."},
 	ProfileSliceClamped:      {"profile_slice_clamped", Repaired, "A call or state of a CPU profile begins before time 0, which Perfetto cannot represent; weft made it begin at 0."},
 	ProfileWeightDropped:     {"profile_weight_dropped", Repaired, "The other samples in the trace do not weigh nanoseconds, and a trace has one unit; weft counted the sample of a CPU profile as one."},
-	ProfilePositionLost:      {"profile_position_lost", Lost, "A sample of a CPU profile lies in no reconstructed call; weft kept it without its line number."},
+	ProfilePositionLost:      {"profile_position_lost", Lost, "A sample of a CPU profile is outside all reconstructed calls; weft kept it without its line number."},
 
 	TextRedecoded:            {"text_redecoded", Repaired, "All non-ASCII names of a self-profile are UTF-8 that was read as Latin-1; weft decoded them again (count: names)."},
 	BadStack:                 {"bad_stack", Lost, "The stack of a sample is unknown, incomplete or cyclic; weft kept the sample without it."},

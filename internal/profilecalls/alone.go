@@ -105,7 +105,7 @@ func (a *alone) give(c *aloneCall) error {
 	return a.emit(&a.call)
 }
 
-// time is when a sample was taken, and behind the last one the closing time.
+// time is when a sample was taken, and after the last one the closing time.
 func (a *alone) time(sample int) timeline.Nanos {
 	if sample == a.p.Len() {
 		return a.p.Closing

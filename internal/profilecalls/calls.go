@@ -50,7 +50,7 @@ type Frames struct {
 	functionCount int // different values of frame.function
 }
 
-// frame is a node as a frame of stacks. That of a node which is no frame holds only top and height of the stack below.
+// frame is a node as a frame of stacks. That of a node which is not a frame holds only top and height of the stack below.
 type frame struct {
 	top      v8profile.NodeIndex // the node itself, or the innermost frame below it; noStack if there is none
 	up       v8profile.NodeIndex // the frame below top
@@ -102,7 +102,7 @@ func NewFrames(p *v8profile.Profile) *Frames {
 			f.nodes[i] = frame{top: n, up: below.top, height: below.height + 1, function: functions[node.Function]}
 		}
 	}
-	before := noStack // of the last sample that is no garbage collection
+	before := noStack // of the last sample that is not a garbage collection
 	for i := range f.stacks {
 		n := p.At(i)
 		if n != p.Collector {

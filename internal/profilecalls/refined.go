@@ -66,7 +66,7 @@ func (b *Builder) callersSeen(ev *Event, end timeline.Nanos, inside commonStack)
 	b.keep(around, ev.TS)
 	callers := inside.top
 	if !ev.Class.collects() && ev.Class != Engine {
-		// What began and ended in it is on the stack of all of them as well; what is still there behind it called it.
+		// What began and ended in it is on the stack of all of them as well; what is still there after it called it.
 		if !b.inInvocation() && len(b.calls) == 0 {
 			return
 		}

@@ -117,7 +117,7 @@ func readTrace(t *testing.T, data []byte) *trace {
 // traceIDOf returns the trace id in the arguments of an event.
 func traceIDOf(raw json.RawMessage) uint64 {
 	var args eventArgs
-	_ = json.Unmarshal(raw, &args) // what is of another type is no trace id
+	_ = json.Unmarshal(raw, &args) // what is of another type is not a trace id
 	switch {
 	case args.BeginData != nil:
 		return args.BeginData.SampleTraceID

@@ -27,7 +27,7 @@ func Testdata(tb testing.TB) string {
 
 // Find returns the path of a file of the testdata folder or, when it is not there, of the shared folder. The name has
 // slashes and is relative to either folder, for example "traces/chrome/chrome-devtools-tiny.json"; the name with a
-// ".gz" behind it is accepted as well. ok is false if the file is in neither.
+// ".gz" after it is accepted as well. ok is false if the file is in neither.
 func Find(tb testing.TB, name string) (path string, ok bool) {
 	tb.Helper()
 	Testdata(tb)

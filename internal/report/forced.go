@@ -50,7 +50,7 @@ type ForcedTime struct {
 }
 
 // StackForced is what one call stack forced. An episode is one time of forcing: an unbroken row of samples, or a slice of
-// style, or of layout, or one of style with that of layout behind it. A run is a busy run, or an outermost slice.
+// style, or of layout, or one of style with that of layout after it. A run is a busy run, or an outermost slice.
 type StackForced struct {
 	Frames []Frame `json:"frames"` // outermost first
 	ForcedTime

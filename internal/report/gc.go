@@ -229,7 +229,7 @@ func (p *Profiles) interruptedFunctions(t *Thread, times map[stackID]*GCTime, op
 // hasGC reports whether the collector ran at all, be it for no time that was measured.
 func (g *GCTime) hasGC() bool { return g.GCSamples > 0 || g.GC > 0 }
 
-// compareUnknown puts what is not known behind what is.
+// compareUnknown puts what is not known after what is.
 func compareUnknown(a, b bool) int {
 	switch {
 	case a == b:

@@ -120,7 +120,7 @@ func (c layoutContext) String() string {
 	return strconv.FormatInt(int64(c.number), 10)
 }
 
-// compare orders numbers as DTrace does, unsigned, and texts behind them.
+// compare orders numbers as DTrace does, unsigned, and texts after them.
 func (c layoutContext) compare(d layoutContext) int {
 	if c.isText != d.isText {
 		return compareUnknown(c.isText, d.isText)

@@ -263,7 +263,7 @@ func checkPhases(t *testing.T, seed uint64, l *Layout, all, ends []paired) {
 	}
 }
 
-// Rows of one value are in the order of context, as an unsigned number, and phase; texts come behind numbers.
+// Rows of one value are in the order of context, as an unsigned number, and phase; texts come after numbers.
 func TestOrderOfLayoutRows(t *testing.T) {
 	l := &Layout{cells: map[layoutKey]*layoutCell{}}
 	for _, key := range []layoutKey{

@@ -74,7 +74,7 @@ type reader struct {
 type sampledThread struct {
 	thread  *Thread
 	samples []observation // the stack is a timeline.CallstackID, the length the weight
-	foreign bool          // there are samples whose weights are no times
+	foreign bool          // there are samples whose weights are not times
 	states  []stateSlice
 
 	outermost  int // number of outermost slices so far
@@ -223,7 +223,7 @@ func (ct *sampledThread) counted() bool {
 	return n == int64(len(ct.samples))
 }
 
-// measure gives samples whose weights are no times the time until the next one.
+// measure gives samples whose weights are not times the time until the next one.
 func measure(samples []observation) {
 	gaps := make([]timeline.Nanos, 0, len(samples))
 	for i := 1; i < len(samples); i++ {

@@ -378,7 +378,7 @@ func forcedText(r *LayoutThrashing) (rows []string) {
 }
 
 // Slices of style and layout in Chrome's traces: forced if script runs around them or Chrome noted its stack. A style and
-// the layout behind it are one episode, a layout inside of another counts once, and a run is an outermost slice.
+// the layout after it are one episode, a layout inside of another counts once, and a run is an outermost slice.
 func TestForcedSlices(t *testing.T) {
 	tr := newTrace(t, timeline.SampleDescription{})
 	tr.slice(0, 100*ms, "RunTask", "toplevel", "")

@@ -16,7 +16,7 @@ type run struct {
 func (r *run) explainedByGC() bool { return r.dur >= longRun && r.dur-r.gc < longRun }
 
 // GCSources counts where the stacks of the samples of the garbage collector come from: their own, that of the sample
-// before or behind them in the busy run, or nowhere.
+// before or after them in the busy run, or nowhere.
 type GCSources struct {
 	Own      int64 `json:"own"`
 	Previous int64 `json:"previous"`
@@ -24,7 +24,7 @@ type GCSources struct {
 	None     int64 `json:"none"`
 }
 
-// add takes over a counter of a slice of a state track; names that are no counter are ignored.
+// add takes over a counter of a slice of a state track; names that are not counters are ignored.
 func (s *GCSources) add(name string, n int64) {
 	switch name {
 	case "gc_own":

@@ -55,7 +55,7 @@ type stackNode struct {
 	frame frameID
 }
 
-// sampledStack is a call stack of the timeline without the frames that are no functions.
+// sampledStack is a call stack of the timeline without the frames that are not functions.
 type sampledStack struct {
 	stack stackID
 	// leaf is the innermost frame if that looks like a marker of weft, "(layout)": it is one if the state of the sample is

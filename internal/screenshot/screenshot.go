@@ -21,7 +21,7 @@ const MaxSize = 16 << 20
 // MaxText is the length of the base64 of the largest picture, with the head of a data URL.
 const MaxText = MaxSize/3*4 + 64
 
-// Decode appends the picture that text holds, base64 or a data URL of it, to buf. If it is no picture that can be shown, the
+// Decode appends the picture that text holds, base64 or a data URL of it, to buf. If it is not a picture that can be shown, the
 // problem says why.
 func Decode(buf, text []byte) (picture []byte, why problem.Kind, ok bool) {
 	if head, data, isURL := bytes.Cut(text, []byte(";base64,")); isURL && bytes.HasPrefix(head, []byte("data:")) {

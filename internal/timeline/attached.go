@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Attached are values for the slices and instants of a nested timeline, sorted by ordinal, that a pass has found: the flows that
-// they belong to, or arguments for them.
+// Attached are values that a pass has found for the slices and instants of a nested timeline, such as their flows, or arguments
+// for them. They are sorted by ordinal.
 type Attached[T any] interface {
-	// From returns what stores the next value, of those of the given ordinal and behind, and reports whether there was one.
-	// Values stay valid when the next one is read. Several readers may be used at once.
+	// From returns a reader of the values from an ordinal on. It stores the next one and returns false if there is none. Values
+	// stay valid when the next one is read, and several readers may be used at once.
 	From(ordinal uint64) (next func(*T) (bool, error), err error)
 	// Close frees what is held.
 	Close() error

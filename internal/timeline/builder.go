@@ -56,7 +56,7 @@ type Builder struct {
 	spaces  [LastFlowSpace + 1]bool
 	flowIDs flowIDs
 
-	next      uint32 // event index behind the last one
+	next      uint32 // event index after the last one
 	unmatched bool   // there are records that the matcher has to look at
 	fractions fractions
 
@@ -65,7 +65,7 @@ type Builder struct {
 	derived     bool   // what is added follows from records of a timeline, see Timeline.Extend
 }
 
-// fractions says where there are times that are no whole microseconds.
+// fractions says where there are times that are not whole microseconds.
 type fractions struct{ times, threadTimes bool }
 
 // see looks at an event that becomes r.
@@ -274,7 +274,7 @@ func (b *Builder) addToTable(ev *Event) error {
 	return b.added()
 }
 
-// NextEvent returns the event index behind the last one that was added, for events that follow from those of the input.
+// NextEvent returns the event index after the last one that was added, for events that follow from those of the input.
 func (b *Builder) NextEvent() uint32 { return b.next }
 
 // AddFlow adds one end of a flow. For BindCarrier the slice or instant that carries it is added just before.

@@ -150,8 +150,8 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 	return ctx.Err()
 }
 
-// join takes over the records of another buffer, which is empty then, and their payloads: they come behind those of m that
-// have the same time. Both are sorted, and the payloads of other are numbered behind those of m.
+// join takes over the records of another buffer, which is empty then, and their payloads: they come after those of m that
+// have the same time. Both are sorted, and the payloads of other are numbered after those of m.
 func (m *memory) join(other *memory) {
 	shift := uint32(m.records.Join(&other.records))
 	merged := make([]uint32, 0, m.count+other.count)
@@ -188,7 +188,7 @@ func (m *memory) toDisk(opts Options) (*disk, error) {
 	return d, nil
 }
 
-// mergeWith adds sorted runs to the records of the store, which takes over their file: their payloads go behind those of
+// mergeWith adds sorted runs to the records of the store, which takes over their file: their payloads go after those of
 // the store.
 func (d *disk) mergeWith(r *runs, opts Options) error {
 	added, err := r.sequences(opts)

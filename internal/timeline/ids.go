@@ -111,7 +111,7 @@ func (tr *Track) Title() string {
 	return tr.InputID.Title(tr.FullName(), kind)
 }
 
-// Title is a name with the number that the input has behind it, if it has one: "main [tid 7]".
+// Title is a name with the number that the input has after it, if it has one: "main [tid 7]".
 func (id InputID) Title(name, kind string) string {
 	if !id.HasNumber() {
 		return name

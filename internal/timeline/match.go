@@ -12,7 +12,7 @@ import (
 //
 // Begins wait on a stack: one for every thread and other track, and one for every asynchronous id over all processes.
 // An end takes the innermost begin that fits its name and category; it need not be the innermost one of all. So these
-// stacks are no OpenSlices: nothing is known to nest, and no end is known.
+// stacks are not OpenSlices: nothing is known to nest, and no end is known.
 type matcher struct {
 	t       *Timeline
 	stackOf []int32     // by track, or group of asynchronous tracks: index into stacks; 0: no stack
@@ -35,7 +35,7 @@ type openBegin struct {
 	ordinal  uint64  // which one it is, on disk
 	next     Nanos   // of a task: when the next one of its name begins; NoTime: there was none so far
 	task     bool
-	gone     bool // its end was found while others behind it stay open
+	gone     bool // its end was found while others after it stay open
 }
 
 // foundEnd says how long the slice that the record with the given ordinal begins is: flagMatched, with flagClosed where the next task begins.

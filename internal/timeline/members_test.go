@@ -10,7 +10,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Slices in order lie one behind the other even where some have no length; other slices that begin at one time nest, the
+// Slices in order lie one after the other even where some have no length; other slices that begin at one time nest, the
 // longest outside.
 func TestInOrder(t *testing.T) {
 	for _, c := range []struct {

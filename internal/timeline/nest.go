@@ -40,7 +40,7 @@ type lanes struct {
 	recent uint32                 // the one of these that was used last
 
 	now      Nanos
-	instants []uint32 // by lane: the instants of that time, as long as no slice has come behind them
+	instants []uint32 // by lane: the instants of that time, as long as no slice has come after them
 }
 
 // lane are the open slices of a lane.
@@ -132,7 +132,7 @@ func (n *nester) samplesAt(ts Nanos) error {
 // segmentLen is the number of records and samples after which the walk may be entered again, see segment.
 const segmentLen = 1 << 15
 
-// endSegment starts a new segment behind the group of the given time, if the current one is long enough. What is open is noted
+// endSegment starts a new segment after the group of the given time, if the current one is long enough. What is open is noted
 // with it; so that all segments together stay small beside the records, a segment is at least eight times as long as
 // the next one's note.
 func (n *nester) endSegment(now Nanos) {
@@ -307,7 +307,7 @@ func (n *nester) order(g *group) {
 }
 
 // mergeByPlace moves things of length 0 and begins without end in front of those begins that come later in the input,
-// as far as no X with a length stands behind (chrome-json.md 8: after every longer X, otherwise at their place).
+// as far as no X with a length comes after (chrome-json.md 8: after every longer X, otherwise at their place).
 // order holds the starts of one track and timestamp: those with a length, longest first, then the others.
 func mergeByPlace(g *group, order []uint32) {
 	split := 0
@@ -341,7 +341,7 @@ func mergeByPlace(g *group, order []uint32) {
 // goesFirst reports whether the record is an X: a slice that came as one event and whose place is not its own.
 func (r *record) goesFirst() bool { return r.kind == Slice && r.flags&flagInOrder == 0 }
 
-// openBehindX moves begins without end behind the last X among short, which are in the order of the input
+// openBehindX moves begins without end after the last X among short, which are in the order of the input
 // (chrome-json.md 8: after every X).
 func openBehindX(g *group, short []uint32) {
 	last := len(short) - 1
@@ -530,7 +530,7 @@ func (l *lanes) instantsOn(lane int) int {
 	return int(l.instants[lane])
 }
 
-// follow notes what has come behind the instants of a lane: one more, or a slice, in which they are not.
+// follow notes what has come after the instants of a lane: one more, or a slice, in which they are not.
 func (l *lanes) follow(r *record) {
 	switch {
 	case r.kind == Instant:

@@ -43,7 +43,7 @@ type nestChecker struct {
 	last  timeline.Nanos
 	stack map[string][]timeline.Nanos
 
-	instants map[string]int // of the time last, behind which no slice has begun or ended
+	instants map[string]int // of the time last, after which no slice has begun or ended
 }
 
 const maxDepth = 512

@@ -12,7 +12,7 @@ import (
 // firstNewKey on, in the order in which they come, until the Builder's encoder gives them their ids in the same order
 // (LoadNew): so it makes no difference whether arguments are encoded by another goroutine.
 type newKeys struct {
-	text []byte // each name behind its length
+	text []byte // each name after its length
 	ends []int  // of each name in text
 }
 

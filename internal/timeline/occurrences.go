@@ -58,7 +58,7 @@ func (o *occurrences) reset() {
 	o.out, o.held, o.heldBytes = o.out[:0], o.held[:0], 0
 }
 
-// append appends the occurrences of a group, the one behind that of the latest call.
+// append appends the occurrences of a group, the one after that of the latest call.
 func (o *occurrences) append(g *group) error {
 	for i := range g.len() {
 		r := g.at(i)

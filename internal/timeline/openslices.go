@@ -36,8 +36,8 @@ func (o *OpenSlices[T]) Innermost() *T {
 	return nil
 }
 
-// Push opens a slice inside all others and returns what is known of it, to be set: it holds what was known of the slice that
-// was at its place before, whose memory can be used again.
+// Push opens a slice inside all others and returns its value for the caller to set. The value is that of the slice that was at
+// this depth before, so that its memory can be reused.
 func (o *OpenSlices[T]) Push(end Nanos) *T {
 	n := len(o.slices)
 	if n < cap(o.slices) {

@@ -10,7 +10,7 @@ import (
 // timeOrder finds the order of time of things that are numbered from 0 in the order in which they came. Those of one time
 // stay in that order.
 //
-// Most inputs are in the order of time, or a few sequences one behind the other that are, such as the samples of one thread
+// Most inputs are in the order of time, or a few sequences one after the other that are, such as the samples of one thread
 // after those of another. Such sequences are merged, which takes no memory. Only where there are many of them are things
 // sorted.
 type timeOrder struct {

@@ -25,8 +25,8 @@ func (t *Timeline) HideArg(find func(Args) int) { t.hiddenArg = find }
 
 // Overlay are events that a pass adds on tracks of its own, see AttachOverlay.
 type Overlay interface {
-	// After returns what stores the next event in an empty Item, of those later than a time, and reports whether there was one.
-	// They come in the order of time; at one time those that end a slice come first: an ItemBegin with its Dur, an ItemEnd or an
+	// After returns a reader of the events later than a time. It stores the next one in an empty Item and returns false if there
+	// is none. Events come in the order of time; at one time those that end a slice come first: an ItemBegin with its Dur, an ItemEnd or an
 	// ItemInstant, with TS, Track, NameID or Name, Args and Correlation. Several may be used at once.
 	After(ts Nanos) (next func(*Item) (bool, error), err error)
 	// Close frees what is held.
@@ -182,7 +182,7 @@ func (t *Timeline) ValueCount() int { return t.values.len() }
 // Value returns an interned value of arguments.
 func (t *Timeline) Value(id uint32) []byte { return t.values.get(id) }
 
-// NewInlineArgs returns an encoder for arguments that are no part of any timeline: names and texts are written as they
+// NewInlineArgs returns an encoder for arguments that are not part of any timeline: names and texts are written as they
 // are.
 func NewInlineArgs() *ArgsEncoder {
 	e := &ArgsEncoder{keys: &stringTable{ends: []uint32{0}, slots: make([]slot, 1), full: true}}

@@ -55,7 +55,7 @@ func BenchmarkTimeOrder(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/thing")
 }
 
-// mixedSamples adds samples of several threads, one thread behind the other or all at once, and what may be at their times:
+// mixedSamples adds samples of several threads, one thread after the other or all at once, and what may be at their times:
 // counters, slices that begin and end, flows that bind to nothing and such that lead back. Samples are in the table if their offset
 // is noOffset.
 func mixedSamples(t *testing.T, b *Builder, samples int, shuffled bool, offset int64) {

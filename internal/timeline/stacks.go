@@ -90,7 +90,7 @@ func newStackTable() *stackTable {
 	}
 }
 
-// Frame returns the id of a stack frame; equal frames have equal ids. It is 0, which is no frame, if there are too many.
+// Frame returns the id of a stack frame; equal frames have equal ids. It is 0, which is not a frame, if there are too many.
 func (b *Builder) Frame(f Frame) FrameID {
 	s := b.stacks
 	if id, ok := s.byFrame[f]; ok {
@@ -127,7 +127,7 @@ func (b *Builder) Mapping(m Mapping) MappingID {
 }
 
 // PushFrame returns the id of the call stack in which parent, which may be 0, calls f. Equal stacks have equal ids. It
-// is parent if f is no frame.
+// is parent if f is not a frame.
 func (b *Builder) PushFrame(parent CallstackID, f FrameID) CallstackID {
 	s := b.stacks
 	parent = s.resolve(parent)

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// A reserved stack gets its frames behind the events that use it. Only stacks that events use reach the output.
+// A reserved stack gets its frames after the events that use it. Only stacks that events use reach the output.
 func TestReservedCallstacks(t *testing.T) {
 	b, log := newBuilder()
 	main, f := b.Frame(timeline.Frame{Function: "main"}), b.Frame(timeline.Frame{Function: "f"})

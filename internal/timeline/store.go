@@ -69,7 +69,7 @@ type memory struct {
 	time    timeOrder
 	order   []uint32 // places in time order; set by sort
 
-	arena      [][]byte // payloads, each behind its length
+	arena      [][]byte // payloads, each after its length
 	arenaBase  int      // how many chunks of payloads are numbered before the first one
 	arenaBytes int64    // of payloads and of what chunks waste at their end; not the rest of the last chunk
 	free       [][]byte // empty chunks of the arena

@@ -11,7 +11,7 @@ import (
 // held, the table is full and stays so; texts that are not in it are then kept with the records that use them. The
 // limit is a constant, not a share of the memory budget, so that the output does not depend on the budget.
 type stringTable struct {
-	text  []byte   // all texts, one behind the other
+	text  []byte   // all texts, one after the other
 	ends  []uint32 // ends[id]: end of text id; its start is ends[id-1]
 	slots []slot   // hash table, a power of two long
 	seed  uint64   // so that no input can be made to collide

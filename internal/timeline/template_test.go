@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// likeSlices adds slices that differ in times and two numbers; every third one has another member behind them. They are given
+// likeSlices adds slices that differ in times and two numbers; every third one has another member after them. They are given
 // by a template, or each by itself.
 func likeSlices(t *testing.T, to *Builder, track TrackID, slices int, byTemplate bool) {
 	t.Helper()

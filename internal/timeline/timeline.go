@@ -99,7 +99,7 @@ type Event struct {
 	Sampling Sampling
 
 	// InOrder says of a Slice that it keeps its place among what begins with it on its track: what has no length and comes
-	// earlier is not moved behind it. So it is with a Begin, but no End has to be paired.
+	// earlier is not moved after it. So it is with a Begin, but no End has to be paired.
 	InOrder bool
 
 	// Task says of a Slice or Begin of a thread that it is one of the tasks that the thread runs one after the other. A Begin
@@ -231,7 +231,7 @@ type FlowEvent struct {
 	TS      Nanos
 
 	ID       uint64 // numeric id
-	IDText   []byte // an id that is no number; ID is not used then
+	IDText   []byte // an id that is not a number; ID is not used then
 	Name     []byte // FlowV1 only
 	Category []byte // FlowV1 only
 }

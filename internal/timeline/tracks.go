@@ -194,7 +194,7 @@ const (
 	formHex     idForm = iota // "0x1f": lower case, no leading zeros
 	formDecimal               // 31
 	formText                  // "31" or anything else
-	formNumber                // a number that is no plain integer
+	formNumber                // a number that is not a plain integer
 )
 
 type childKey struct {

@@ -153,7 +153,7 @@ func (t *torch) metadata(name string, at place, args string) {
 	t.event("M", "", name, at, t.now, fmt.Sprintf(",\n    \"args\": {\n      %s\n    }", args))
 }
 
-// footer writes what comes behind the events.
+// footer writes what comes after the events.
 func (t *torch) footer() {
 	t.event("i", "", "Record Window End", cpu(torchMain), max(t.now, t.busy[0], t.busy[1]), `, "s": "g"`)
 	t.buf = append(t.buf, "\n  ],\n  \"traceName\": \"example.pt.trace.json\"\n}\n"...)

@@ -85,7 +85,7 @@ func (g *nester) node(from, to int64, depth int) int64 {
 	return to
 }
 
-// children fills a slice with random children, one behind the other.
+// children fills a slice with random children, one after the other.
 func (g *nester) children(from, to int64, depth int) {
 	if depth >= maxRandomNest {
 		return

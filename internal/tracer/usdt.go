@@ -49,7 +49,7 @@ func StaticProbes(path string) ([]string, error) {
 }
 
 // probesOfNotes reads the notes that <sys/sdt.h> makes: three addresses and three texts that end with a NUL, the
-// provider, the name and the arguments. It stops at what is no note.
+// provider, the name and the arguments. It stops at what is not a note.
 func probesOfNotes(notes []byte, order binary.ByteOrder, address int) (probes []string) {
 	const header, sdt = 12, 3 // the type of these notes
 	align := func(n uint32) int64 { return (int64(n) + 3) &^ 3 }

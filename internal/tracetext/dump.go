@@ -14,7 +14,7 @@ import (
 //
 //	TS begin TRACK NAME dur=D|open cat=C tts=T args={…} stack=S id=ID@SCOPE flow=F end=F
 //
-// and ends, instants, counters and samples alike. Of the fields behind NAME only those are there that the item has. A
+// and ends, instants, counters and samples alike. Of the fields after NAME only those are there that the item has. A
 // lane beside a track is TRACK~LANE.
 func Dump(ctx context.Context, t *timeline.Timeline) (string, error) {
 	var out strings.Builder

@@ -10,7 +10,7 @@
 //	I TRACK NAME TS          an instant       M TRACK NAME TS       names a process or thread
 //	D TRACK NAME TS          an event that a reader dropped: only the flows that it would carry are left
 //
-// NAME "-" is no name. Times are integers. Behind these stand, in any order:
+// NAME "-" is not a name. Times are integers. After these stand, in any order:
 //
 //	cat=A,B  args=K:V,K:V  tts=T  tdur=D  stack=outer;inner  task=yes
 //	name=N bp=e              of s, t and f
@@ -20,7 +20,7 @@
 //
 // A TRACK is PID, PID/TID, PID/main, PID/instants, PID/counter:NAME, PID/track:NAME, PID/TID/track:NAME, global, or an
 // asynchronous id: PID/KIND:ID, PID/id:ID@SCOPE, or PID/TID/id:ID if the thread counts it, where KIND is id, local, global or legacy, and an ID that starts with
-// "#" is a number, any other a text. A PID or TID that is no number is a text.
+// "#" is a number, any other a text. A PID or TID that is not a number is a text.
 package tracetext
 
 import (
@@ -123,7 +123,7 @@ func parseOptions(fields []string) (map[string]string, error) {
 	for _, f := range fields {
 		key, value, ok := strings.Cut(f, "=")
 		if !ok {
-			return nil, fmt.Errorf("%q is no option", f)
+			return nil, fmt.Errorf("%q is not an option", f)
 		}
 		options[key] = value
 	}

@@ -98,7 +98,7 @@ func (m memoryReader) Read(p []byte) (int, error) {
 // Strict returns the content of src: what is inside it if it is packed with gzip, zstd or zip, else its own bytes.
 // Containers are recognised by content and may be nested. A zip archive must hold one file; it is copied to a temporary
 // file in tempDir ("": os.TempDir), which Close removes. Reads fail when ctx is done, and where a container is cut or
-// damaged, behind what could be unpacked.
+// damaged, after what could be unpacked.
 func Strict(ctx context.Context, src io.Reader, tempDir string) (io.ReadCloser, error) {
 	s, err := Open(ctx, src, tempDir)
 	if err != nil {

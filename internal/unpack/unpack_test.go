@@ -195,7 +195,7 @@ func TestReadAheadDeliversBeforeTheError(t *testing.T) {
 	}
 }
 
-// A container that is cut or damaged behind its first bytes gives what can be unpacked, and a problem.
+// A container that is cut or damaged after its first bytes gives what can be unpacked, and a problem.
 func TestDamagedContainersAreUsed(t *testing.T) {
 	var trace strings.Builder
 	trace.WriteString("[")

@@ -25,7 +25,7 @@ type tickRange struct{ from, to uint32 }
 // slot stands for a node id. Ids are known before their nodes are: as children, parents, samples.
 type slot uint32
 
-// noSlot is no slot.
+// noSlot is not a slot.
 const noSlot = slot(math.MaxUint32)
 
 // draft is a profile that is being read. Nodes, samples and times come in pieces, in any order.

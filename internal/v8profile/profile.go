@@ -19,7 +19,7 @@ import (
 // them (profile-calls.md 3). The nodes of a subtree are numbered without gaps.
 type NodeIndex int32
 
-// NoNode is no node.
+// NoNode is not a node.
 const NoNode NodeIndex = -1
 
 // FunctionIndex identifies a function in its Profile. Nodes of one function on several call paths share it.
@@ -33,7 +33,7 @@ type Node struct {
 	Depth    int32     // -1 for the root, 0 for the functions at the bottom of stacks
 	Hits     int64     // samples with this node at the top of the stack
 
-	end   NodeIndex // behind the last node of the subtree
+	end   NodeIndex // after the last node of the subtree
 	deopt textIndex
 	ticks tickRange
 }

@@ -16,7 +16,7 @@ var ErrNoNodes = errors.New("no CPU profile: there are no nodes")
 
 // Read reads a .cpuprofile document: of DevTools or Node, in the legacy form with a nested tree, or as the answer of
 // Profiler.stop. Bad data is counted in log. A document that ends early, or
-// is no JSON from some place on, is read as far as there are samples with times; any other text is an error with its position.
+// is not JSON from some place on, is read as far as there are samples with times; any other text is an error with its position.
 func Read(r io.Reader, log *problem.Log) (*Profile, error) { return ReadWithin(r, log, 0) }
 
 // ReadWithin is Read with a limit of memory in bytes; 0: any. A profile that needs more is an error.

@@ -76,8 +76,8 @@ func TestMessageOfAnyLength(t *testing.T) {
 			content[i] = byte(i * 7)
 		}
 		b, mark := BeginMessage([]byte("before"), 60)
-		got := append(EndMessage(append(b, content...), mark), "behind"...)
-		want := append(protowire.AppendBytes(protowire.AppendTag([]byte("before"), 60, protowire.BytesType), content), "behind"...)
+		got := append(EndMessage(append(b, content...), mark), "after"...)
+		want := append(protowire.AppendBytes(protowire.AppendTag([]byte("before"), 60, protowire.BytesType), content), "after"...)
 		if !bytes.Equal(got, want) {
 			t.Errorf("a message of %d bytes is not what protobuf writes", n)
 		}

@@ -35,7 +35,7 @@ const MaxField = 1<<29 - 1
 // that must not mistake one wire type for another compares Type or Tag. The accessors of the wrong type give zero values.
 type Reader struct {
 	buf   []byte
-	pos   int // behind the current field
+	pos   int // after the current field
 	start int // of the current field's tag
 	body  int // where the bytes of the current field start; 0: it has none
 	tag   uint32
@@ -182,7 +182,7 @@ func (p *Packed) Uint() uint64 { return p.value }
 // Err returns why Next stopped before the end, nil if it did not.
 func (p *Packed) Err() error { return p.err }
 
-// longVarint reads the varint at pos, which may be the end of b, and returns the position behind it. Next reads those of one
+// longVarint reads the varint at pos, which may be the end of b, and returns the position after it. Next reads those of one
 // byte itself, which most are.
 func longVarint(b []byte, pos int) (v uint64, next int, err error) {
 	for i, c := range b[pos:] {

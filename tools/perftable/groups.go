@@ -149,7 +149,7 @@ func (b *bench) conversionRows(c *conversions) []row {
 	}
 }
 
-// scanRow compares times inside of the processes: loading the events is no part of scanning them.
+// scanRow compares times inside of the processes: loading the events is not part of scanning them.
 func (b *bench) scanRow(c *conversions) row {
 	inside := func(u usage) time.Duration {
 		return b.oneCore(usage{wall: seconds(u.Seconds), cpu: seconds(u.CPU)})
@@ -249,7 +249,7 @@ func benchMetrics(out string) map[string][]float64 {
 		if len(fields) < 2 || !strings.HasPrefix(fields[0], "Benchmark") {
 			continue
 		}
-		for i := 2; i+1 < len(fields); i += 2 { // behind the name and the number of iterations
+		for i := 2; i+1 < len(fields); i += 2 { // after the name and the number of iterations
 			if v, err := strconv.ParseFloat(fields[i], 64); err == nil {
 				metrics[fields[i+1]] = append(metrics[fields[i+1]], v)
 			}

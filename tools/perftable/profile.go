@@ -16,7 +16,7 @@ import (
 // copying and hashing count for who copies and hashes. Of the patterns that match it, the first decides.
 type part struct {
 	name    string
-	pattern *regexp.Regexp // of functions, with the path of their package behind the module's
+	pattern *regexp.Regexp // of functions, with the path of their package after the module's
 }
 
 var parts = []part{

@@ -94,7 +94,7 @@ func (g *generator) constants(m *protogen.Message) {
 }
 
 // enum writes the values of an enum that is declared in the message with this prefix. As in other languages, the name of
-// the enum itself is no part of theirs.
+// the enum itself is not part of theirs.
 func (g *generator) enum(prefix string, e *protogen.Enum) {
 	g.P()
 	g.P("// Values of ", relativeName(e.Desc), ".")

@@ -166,7 +166,7 @@ type Mapping struct {
 	StartOffset *uint64 `protobuf:"varint,3,opt,name=start_offset,json=startOffset" json:"start_offset,omitempty"`
 	// The first address.
 	Start *uint64 `protobuf:"varint,4,opt,name=start" json:"start,omitempty"`
-	// The address behind the last.
+	// The address after the last.
 	End *uint64 `protobuf:"varint,5,opt,name=end" json:"end,omitempty"`
 	// Difference between the addresses in the file and those in memory.
 	LoadBias *uint64 `protobuf:"varint,6,opt,name=load_bias,json=loadBias" json:"load_bias,omitempty"`

@@ -583,7 +583,7 @@ type StackSample_TaskContext struct {
 	Pid *uint32 `protobuf:"varint,2,opt,name=pid" json:"pid,omitempty"`
 	// The thread.
 	Tid *uint32 `protobuf:"varint,3,opt,name=tid" json:"tid,omitempty"`
-	// A unit of execution that is no thread: the key of an AsyncContextDescriptor.
+	// A unit of execution that is not a thread: the key of an AsyncContextDescriptor.
 	AsyncId       *uint64 `protobuf:"varint,4,opt,name=async_id,json=asyncId" json:"async_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -647,7 +647,7 @@ func (x *StackSample_TaskContext) GetAsyncId() uint64 {
 	return 0
 }
 
-// A unit of execution that is no thread: a goroutine, a fiber.
+// A unit of execution that is not a thread: a goroutine, a fiber.
 type StackSample_AsyncContextDescriptor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The key, from 1; TaskContext.async_id refers to it.

@@ -80,7 +80,7 @@ func (r *Result) countLimits(f *evidence.Found) {
 	log := r.Timeline.Problems()
 	dropped := f.Contexts.Dropped + r.Sets.Full
 	if len(f.Explicit) > 0 {
-		dropped += f.Contexts.Unseen // else objects are no contexts: recordings of the compositor have very many
+		dropped += f.Contexts.Unseen // else objects are not contexts: recordings of the compositor have very many
 	}
 	if dropped > 0 {
 		log.AddN(problem.ContextLimit, dropped, problem.NoPosition, "")

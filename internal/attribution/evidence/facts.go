@@ -96,7 +96,7 @@ func double(a *timeline.Arg) (float64, bool) {
 	return float64(v), ok
 }
 
-// appendNumber appends an integer as text: ids of 64 bits are no floats.
+// appendNumber appends an integer as text: ids of 64 bits are not floats.
 func appendNumber(b []byte, a *timeline.Arg) []byte {
 	switch a.Kind {
 	case timeline.ArgInt:

@@ -92,7 +92,7 @@ func categoriesOf(t *timeline.Timeline) []categoryInfo {
 	infos := make([]categoryInfo, t.CategoryCount()+1)
 	for id := range infos[1:] {
 		name := t.Category(timeline.CategoryID(id + 1))
-		main, _, _ := strings.Cut(string(name), ",") // Firefox's subcategory stands behind
+		main, _, _ := strings.Cut(string(name), ",") // Firefox's subcategory follows
 		call := profilecalls.IsCall(name) || string(name) == pageCallCategory
 		infos[id+1] = categoryInfo{call: call, Script: call || scriptCategories[main]}
 	}

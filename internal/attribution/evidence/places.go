@@ -101,7 +101,7 @@ func (p *Track) declared(spec *timeline.TrackSpec) {
 	}
 }
 
-// pidOf returns the pid of a process as the input has it, or an assigned one if that is no number of 64 bits.
+// pidOf returns the pid of a process as the input has it, or an assigned one if that is not a number of 64 bits.
 func pidOf(tr *timeline.Track) int64 {
 	if tr.InputID.Text == "" {
 		return tr.InputID.Num

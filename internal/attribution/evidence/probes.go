@@ -42,7 +42,7 @@ func isLayoutProbe(probe []byte) bool {
 	return ok && isPair && (string(base) == "start" || string(base) == "begin" || string(base) == "entry")
 }
 
-// layoutArguments returns the first argument of a probe of layout, if it is a number, in hexadecimal digits behind 0x, and
+// layoutArguments returns the first argument of a probe of layout, if it is a number, in hexadecimal digits after 0x, and
 // the category of the phase that the second one is.
 func layoutArguments(t *timeline.Timeline, args timeline.Args) (id []byte, phase Category) {
 	place := -1 // that of the argument which comes next; before the first one the probe is named
@@ -60,7 +60,7 @@ func layoutArguments(t *timeline.Timeline, args timeline.Args) (id []byte, phase
 	return id, CategoryNone
 }
 
-// pointerText returns a number in hexadecimal digits behind 0x; nil if the argument is none.
+// pointerText returns a number in hexadecimal digits after 0x; nil if the argument is none.
 func pointerText(a *timeline.Arg) []byte {
 	switch a.Kind {
 	case timeline.ArgPointer, timeline.ArgUint:

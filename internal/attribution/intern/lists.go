@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Lists interns lists of numbers: equal lists have equal numbers, and the empty one is 0. All lists lie behind each
+// Lists interns lists of numbers: equal lists have equal numbers, and the empty one is 0. All lists lie after each
 // other.
 type Lists[E ~uint32] struct {
 	Values   []E

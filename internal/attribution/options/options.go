@@ -1,5 +1,5 @@
-// Package options has the rules under which work is attributed. In come the options of package attribution, out go rules that
-// hold.
+// Package options turns the options of package attribution, which may be missing or wrong, into the rules under which work is
+// attributed.
 package options
 
 import (
@@ -43,7 +43,7 @@ func ParseFlowConflict(name string) (FlowConflict, error) {
 	return 0, suggest.Unknown("way", name, flowConflicts[:])
 }
 
-// Rules are options that hold. The zero value uses every source and the rules as they are.
+// Rules are options that were checked. The zero value uses every source, and every rule of attribution.md as it is there.
 type Rules struct {
 	// Sources are the ways by which contexts are found; nil: all.
 	Sources []trees.Via

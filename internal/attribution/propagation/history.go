@@ -23,7 +23,7 @@ type typeHistory struct {
 	changes []topAt
 }
 
-// topAt is the active context behind an event; node 0: none.
+// topAt is the active context after an event; node 0: none.
 type topAt struct {
 	event uint32
 	top   Entered
@@ -50,7 +50,7 @@ func (h *History) Apply(a *Active, c *trees.Catalogue, e *evidence.Evidence, o *
 	}
 }
 
-// note notes the active context of a type behind an event if it is another one than before.
+// note notes the active context of a type after an event if it is another one than before.
 func (h *History) note(a *Active, typ trees.TypeID, event uint32) {
 	now := topAt{event: event}
 	if e := a.of(typ); e != nil {

@@ -35,7 +35,7 @@ var derivedTypes = [...]derivedType{
 	{name: TypeThread, tracks: SplitThread},
 }
 
-// DerivedName returns the name by which tables know TypePage, TypeEntity, TypeProcess or TypeThread: with "(derived)" behind
+// DerivedName returns the name by which tables know TypePage, TypeEntity, TypeProcess or TypeThread: with "(derived)" after
 // it if the input has contexts of a type that is called so.
 func (t *Tables) DerivedName(name string) string {
 	for t.result.Contexts.ByType[name] != 0 {

@@ -267,7 +267,7 @@ type InputInfo struct {
 // Others is the row of a table for what has no row of its own, because there are too many.
 const Others = "(others)"
 
-// Shorten leaves out the rows of a table behind a limit.
+// Shorten leaves out the rows of a table after a limit.
 func (t *Table) Shorten(limit int) {
 	kept := t.Rows[:0]
 	for i := range t.Rows {

@@ -310,7 +310,7 @@ func (r *Row) add(c *cost.Cell) {
 	r.SelfByCategory[c.Category] += c.Wall
 }
 
-// others adds what is no time of threads.
+// others adds what is not the time of threads.
 func (b *tabulator) others() {
 	if !b.lacks.has(asyncColumn) {
 		for _, key := range slices.SortedFunc(maps.Keys(b.result.Costs.Asyncs), cost.CompareAsyncKeys) {
@@ -349,7 +349,7 @@ func (b *tabulator) request(r *cost.Request) {
 }
 
 // longTask counts a long task for the row of contexts with the most self time in it (attribution.md, Cost): of several with
-// the same time the one that worked first. What is unattributed is no context, and has the task only if there is none.
+// the same time the one that worked first. What is unattributed is not a context, and has the task only if there is none.
 func (b *tabulator) longTask(t *cost.LongTask) {
 	at := b.siteOf(t.Thread, evidence.CategoryNone)
 	sums := map[rowKey]timeline.Nanos{}
@@ -416,7 +416,7 @@ func (t *Tables) explicitTypes() map[trees.NodeID]trees.TypeSet {
 	return t.enteredBy
 }
 
-// finish sorts the rows and cuts them off behind the limit.
+// finish sorts the rows and cuts them off after the limit.
 func (b *tabulator) finish(limit int) {
 	type keyed struct {
 		*Row

@@ -90,7 +90,7 @@ func ParseSource(name string) (Via, error) {
 // Global is the process of contexts that belong to no process.
 const Global int64 = -1 << 63
 
-// Identity tells contexts apart: two with one identity are one. The type is no part of it: an object can be a context
+// Identity tells contexts apart: two with one identity are one. The type is not part of it: an object can be a context
 // of several types (attribution.md, The model).
 type Identity struct {
 	Scope   string
@@ -98,7 +98,7 @@ type Identity struct {
 	Process int64  // pid, or Global
 }
 
-// String returns scope/id, with @pid behind it if the context is local to a process.
+// String returns scope/id, with @pid after it if the context is local to a process.
 func (i Identity) String() string {
 	s := i.Scope + "/" + i.ID
 	if i.Process != Global {

@@ -432,7 +432,7 @@ func (c *Catalogue) CommonAncestor(a, b NodeID, ts timeline.Nanos) NodeID {
 }
 
 // PageOf returns the root of a context's tree. That of a frame is the outermost frame: isolates, which stand above frames,
-// are roots for what is no frame only.
+// are roots for what is not a frame only.
 func (c *Catalogue) PageOf(node NodeID, ts timeline.Nanos) NodeID {
 	page, root := NodeID(0), node
 	for _, n := range c.Ancestors(node, ts) {

@@ -145,7 +145,7 @@ func (a *Additions) setsOfPackets(events *Packets) (_ *extsort.Sorter[packetSet]
 	}
 }
 
-// append adds the tracks and facts behind the packets of a trace.
+// append adds the tracks and facts after the packets of a trace.
 func (a *Additions) append(to *pfwire.Appender, threads map[timeline.TrackID]uint64) error {
 	facts, err := a.facts(evidence.FormAppended)
 	for i := 0; i < len(facts) && err == nil; i++ {

@@ -3,7 +3,7 @@
 //
 // Messages of which a trace has millions are structs, which Parse fills anew; it keeps the memory of their lists. The others
 // keep where their fields are, and have a method for each field that weft reads. Repeated messages are Lists. Byte slices are
-// parts of the message. Of a field that is no list and comes twice the last one counts, as in Perfetto. An error of Parse says
+// parts of the message. Of a field that is not a list and comes twice the last one counts, as in Perfetto. An error of Parse says
 // that the message could not be read to its end; what comes before that is decoded.
 package message
 

@@ -17,7 +17,7 @@ type fields struct {
 }
 
 // numFields is above the numbers of all fields but weft's own, of which a message has at most one. In the list of fields it is
-// behind the others.
+// after the others.
 const (
 	numFields = 24
 	weftField = schema.TrackDescriptor_WeftMark

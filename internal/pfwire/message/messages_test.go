@@ -385,7 +385,7 @@ func (w *witness) encodeSeed(t testing.TB) []byte {
 	return msg
 }
 
-// A field of another wire type than that of the schema is read as unknown, alone and behind one that is whole, and is told.
+// A field of another wire type than that of the schema is read as unknown, alone and after one that is whole, and is told.
 func TestMistypedFields(t *testing.T) {
 	forms := map[protowire.Type][]byte{
 		protowire.VarintType: {7}, protowire.Fixed32Type: {7, 0, 0, 0}, protowire.Fixed64Type: {7, 0, 0, 0, 0, 0, 0, 0}, protowire.BytesType: {1, 'x'},

@@ -16,7 +16,7 @@ import (
 var elsewhere = map[string]string{
 	"internal/pfwire/packets.go":          "the framing of packets in a file and in a bundle",
 	"internal/pfwire/rewrite.go":          "finds bytes of a packet that it replaces",
-	"internal/pfwire/write.go":            "divides arguments in front of and behind one",
+	"internal/pfwire/write.go":            "divides arguments in front of and after one",
 	"internal/readers/perfetto/schema.go": "messages that the trace describes itself",
 	"internal/timeline/args.go":           "encodes arguments, and takes the last one out again",
 	"internal/timeline/argplaces.go":      "as args.go, for arrays",

@@ -27,7 +27,7 @@ func TestBlocksReachTheEnd(t *testing.T) {
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
 		}
-		// blocksFrom lies behind the place where the last reading in blocks ended.
+		// blocksFrom lies after the place where the last reading in blocks ended.
 		if least := int64(len(data)) - 2*blockSize; rd.blocksFrom < least {
 			t.Errorf("%s: %d bytes, read in blocks up to byte %d", name, len(data), rd.blocksFrom)
 		}

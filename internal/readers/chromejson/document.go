@@ -110,7 +110,7 @@ func (rd *reader) traceEvents(c byte) error {
 	if err != nil || kind == jsonscan.Null {
 		return err
 	}
-	return rd.failed(errors.New("traceEvents is no array"))
+	return rd.failed(errors.New("traceEvents is not an array"))
 }
 
 // maxAttribute is the length up to which the text of a value becomes an attribute (section 4).

@@ -170,7 +170,7 @@ func TestMissingBracketInLargeInput(t *testing.T) {
 	}
 }
 
-// However many events are cut inside brackets, the lines behind them are read, and it takes no more than linear time.
+// However many events are cut inside brackets, the lines after them are read, and it takes no more than linear time.
 func TestOpenBracketsOnLines(t *testing.T) {
 	const n = 30_000
 	cut := `{"ph":"i","name":"cut","pid":1,"ts":1,"args":` + strings.Repeat(`{"a":`, 12) + `[1,2`

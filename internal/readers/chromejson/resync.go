@@ -125,7 +125,7 @@ func (rd *reader) following(text []byte) int {
 	return max(line, 0)
 }
 
-// nextLine returns the index of the bracket of the next line, behind from, that starts an object; -1 if there is none.
+// nextLine returns the index of the bracket of the next line, after from, that starts an object; -1 if there is none.
 // An object that is the value of a member in the line above does not count.
 func nextLine(text []byte, from int) int {
 	for {
@@ -231,11 +231,11 @@ func (rd *reader) searchEvent(text []byte, start, failed int64) error {
 	return rd.findEvent(true)
 }
 
-// listEnd returns the index of a bracket that closes the event list: one behind an object and before a member of the
+// listEnd returns the index of a bracket that closes the event list: one after an object and before a member of the
 // trace. It returns 0 if there is none.
 func (rd *reader) listEnd(text []byte) int {
 	if !rd.found {
-		return 0 // an array, behind which nothing comes
+		return 0 // an array, after which nothing comes
 	}
 	for i := range text {
 		if text[i] != ']' || !bytes.HasSuffix(trimEnd(text[:i]), []byte("}")) {
@@ -275,7 +275,7 @@ func (rd *reader) holdsEvent() bool {
 
 // findEvent moves to the next event, in the window or, with refill, anywhere. It returns io.EOF if there is none.
 func (rd *reader) findEvent(refill bool) error {
-	before := byte(0) // the last byte that is no white space
+	before := byte(0) // the last byte that is not white space
 	for {
 		w := rd.s.Window()
 		i := bytes.IndexByte(w, '{')

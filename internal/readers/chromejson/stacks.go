@@ -82,7 +82,7 @@ func (rd *reader) stackFrames() error {
 			return err
 		}
 		if kind != jsonscan.Object {
-			rd.problem(problem.StackFrameUnknown, "a frame that is no object")
+			rd.problem(problem.StackFrameUnknown, "a frame that is not an object")
 			return nil
 		}
 		rd.sub.Reset(text)
@@ -194,7 +194,7 @@ func (rd *reader) inlineStack(text []byte) timeline.CallstackID {
 		}
 	}
 	if unknown > 0 {
-		rd.log.AddN(problem.StackFrameUnknown, uint64(unknown), rd.position(), "a frame that is no text")
+		rd.log.AddN(problem.StackFrameUnknown, uint64(unknown), rd.position(), "a frame that is not a text")
 	}
 	if tooMany {
 		rd.problem(problem.StackLimit, "")
@@ -240,7 +240,7 @@ func (rd *reader) resolveStacks() {
 		if uses == 0 {
 			continue
 		}
-		if first.Event >= rd.index { // a sample, which is no event
+		if first.Event >= rd.index { // a sample, which is not an event
 			first.Event = -1
 		}
 		f := st.frames[u.key]

@@ -19,7 +19,7 @@ func (t *Thread) AddSamples(ctx context.Context, b *timeline.Builder) error {
 		p: p, b: b, known: make([]bool, p.NodeCount()), stacks: make([]timeline.CallstackID, p.NodeCount()),
 		frames: make([]timeline.FrameID, p.FunctionCount()),
 	}
-	stacks.known[0] = true // the root is no frame
+	stacks.known[0] = true // the root is not a frame
 	var below timeline.CallstackID
 	out := timeline.Event{Kind: timeline.Sample, Track: t.Track, Value: timeline.Int(1)}
 	if t.CountSamples {

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// FuzzRead holds that no input makes the reader or the passes behind it panic or hang, that what is read does not depend
+// FuzzRead holds that no input makes the reader or the passes after it panic or hang, that what is read does not depend
 // on how the input arrives, and that what is written breaks no rule.
 func FuzzRead(f *testing.F) {
 	for _, c := range readertest.Cases(f) {

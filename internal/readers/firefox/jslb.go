@@ -95,7 +95,7 @@ func readSlabs(r io.Reader) (*slabs, error) {
 		s.list[i] = slab{kind, file[start:end], int64(offset)}
 	}
 	if s.list[s.root].kind != slabJSON {
-		return nil, errors.New("the root slab of the JSLB container is no JSON")
+		return nil, errors.New("the root slab of the JSLB container is not JSON")
 	}
 	return s, nil
 }

@@ -134,7 +134,7 @@ func (c *converter) encodePayload(text []byte) {
 	p.next = 0
 	s.Reset(text)
 	if kind, _ := s.Value(); kind != jsonscan.Object {
-		c.log.Add(problem.FirefoxValueInvalid, p.th.at(p.row), "a payload that is no object")
+		c.log.Add(problem.FirefoxValueInvalid, p.th.at(p.row), "a payload that is not an object")
 		return
 	}
 	for key, ok := s.Key(); ok; key, ok = s.Key() {
@@ -265,7 +265,7 @@ func (c *converter) mismatch(m *member, v value) value {
 	return v
 }
 
-// encodeQuantity encodes a number that has a unit, as a double; false if the value is no number.
+// encodeQuantity encodes a number that has a unit, as a double; false if the value is not a number.
 func (c *converter) encodeQuantity(m *member, v value) bool {
 	p := &c.payload
 	n, ok := 0.0, v.kind == jsonscan.Integer || v.kind == jsonscan.Number

@@ -21,7 +21,7 @@ func TestReaderError(t *testing.T) {
 	for n := range len(profile) {
 		_, _, err := read(t, memory, io.MultiReader(strings.NewReader(profile[:n]), iotest.ErrReader(broken)), Options{window: 16})
 		if !errors.Is(err, broken) {
-			t.Fatalf("behind byte %d: %v", n, err)
+			t.Fatalf("after byte %d: %v", n, err)
 		}
 	}
 }

@@ -101,7 +101,7 @@ func (s *stacks) callstack(stack int32) timeline.CallstackID {
 }
 
 // sampled returns the stack of a sample. Its innermost frame is where the thread was running; the address of a frame of a
-// caller, and of all frames of the stacks of markers, is the one to return to, behind the call (section 2).
+// caller, and of all frames of the stacks of markers, is the one to return to, after the call (section 2).
 func (s *stacks) sampled(stack int32) timeline.CallstackID {
 	if !s.valid(stack) {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/problem"
 )
 
-// document reads the input from its first byte to its last: one profile, an array of them, or several one behind the
+// document reads the input from its first byte to its last: one profile, an array of them, or several one after the
 // other, as JSON lines have them.
 func (r *reader) document() error {
 	c, err := r.Begin()
@@ -62,7 +62,7 @@ func (r *reader) array() error {
 		if c == '{' {
 			return r.object()
 		}
-		r.problem(problem.JSONNotAnEvent, "an element that is no profile")
+		r.problem(problem.JSONNotAnEvent, "an element that is not a profile")
 		return r.Skip()
 	})
 }
@@ -81,7 +81,7 @@ func (r *reader) object() error {
 	r.Index = index
 	p.complete = err == nil
 	if p.have == 0 {
-		r.Log.Add(problem.JSONNotAnEvent, problem.Position{Event: index, Offset: p.offset}, "an object that is no profile")
+		r.Log.Add(problem.JSONNotAnEvent, problem.Position{Event: index, Offset: p.offset}, "an object that is not a profile")
 		return err
 	}
 	r.profiles = append(r.profiles, p)

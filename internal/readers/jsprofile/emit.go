@@ -269,7 +269,7 @@ func (p *profile) sampledInterval() timeline.Nanos {
 	return sampling.DefaultInterval
 }
 
-// length returns how long sample i stands for what it saw, and how long nothing is known behind it (C3).
+// length returns how long sample i stands for what it saw, and how long nothing is known after it (C3).
 func (t *thread) length(i int) (length, gap timeline.Nanos) {
 	ts := t.p.samples.At(i).ts
 	switch {

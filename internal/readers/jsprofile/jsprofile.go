@@ -13,7 +13,7 @@
 // profile is read into typed columns first (document.go, lists.go), of 24 bytes for a sample. What stands on each stack is
 // found once (stacks.go); then the samples are gone through in order of time (emit.go, calls.go, activity.go).
 //
-// A file may hold several profiles, in an array or one behind the other; each becomes a thread. Wrappers of other tools
+// A file may hold several profiles, in an array or one after the other; each becomes a thread. Wrappers of other tools
 // are read where they describe the profile (wrapper.go). A profile can be put into the trace of Chrome that was
 // recorded beside it (clues.go, traced.go, match.go).
 //

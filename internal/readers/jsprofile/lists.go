@@ -68,7 +68,7 @@ func (r *reader) begins(p *profile, which lists, c byte) bool {
 // resource reads an element of resources: the address of a script.
 func (r *reader) resource(c byte, out *string) error {
 	if c != '"' {
-		r.problem(problem.SelfProfileFrameInvalid, "a resource that is no text")
+		r.problem(problem.SelfProfileFrameInvalid, "a resource that is not a text")
 		return r.Skip()
 	}
 	err := r.Unit(func() {
@@ -85,7 +85,7 @@ func (r *reader) resource(c byte, out *string) error {
 func (r *reader) frame(c byte, out *frame) error {
 	*out = frame{resource: noIndex}
 	if c != '{' {
-		r.problem(problem.SelfProfileFrameInvalid, "a frame that is no object")
+		r.problem(problem.SelfProfileFrameInvalid, "a frame that is not an object")
 		return r.Skip()
 	}
 	invalid := ""
@@ -218,7 +218,7 @@ func (r *reader) sample(p *profile, out *sample) (timed bool) {
 	return timed
 }
 
-// indexValue reads an index into a list: null is no index.
+// indexValue reads an index into a list: null is not an index.
 func (r *reader) indexValue() int32 {
 	kind, text := r.S.Scalar()
 	if kind == jsonscan.Null {

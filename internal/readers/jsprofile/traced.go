@@ -85,7 +85,7 @@ func (r *tracedReader) threadOf(id timeline.TrackID) timeline.TrackID {
 	return id
 }
 
-// pidOf returns the pid of a thread's process as the input has it; 0 if that is no number.
+// pidOf returns the pid of a thread's process as the input has it; 0 if that is not a number.
 func (r *tracedReader) pidOf(thread *timeline.Track) int64 {
 	process := r.tl.Track(thread.Parent)
 	return process.InputID.Num
@@ -128,7 +128,7 @@ func (r *tracedReader) navigation(it *timeline.Item) {
 	}
 }
 
-// sameClock is how far the startTime of a profile may be from the time of its head: they are read one behind the other. On
+// sameClock is how far the startTime of a profile may be from the time of its head: they are read one after the other. On
 // clocks of which one stops while the system sleeps they are farther apart.
 const sameClock = 10_000_000
 

@@ -18,7 +18,7 @@ const viewsTrack = "Views"
 // maxAttribute bounds the length of a scalar member that becomes an attribute of the trace.
 const maxAttribute = 16 << 10
 
-// wrapperMember reads a member of the object around a profile that is no part of the API's trace.
+// wrapperMember reads a member of the object around a profile that is not part of the API's trace.
 func (r *reader) wrapperMember(p *profile, key string, c byte) error {
 	if track := spanTracks[key]; track != "" && c == '[' {
 		return r.Elements(func(c byte) error { return r.span(p, track, c) })

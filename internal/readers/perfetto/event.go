@@ -175,7 +175,7 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 	r.sampling()
 }
 
-// takeScreenshot takes the picture of the event. What is no JPEG, which viewers do not show, becomes an argument.
+// takeScreenshot takes the picture of the event. What is not a JPEG, which viewers do not show, becomes an argument.
 func (r *reader) takeScreenshot() {
 	e := &r.ev
 	e.picture = nil

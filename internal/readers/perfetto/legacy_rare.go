@@ -132,7 +132,7 @@ func (a *annotation) number() (timeline.Number, bool) {
 	return timeline.Number{}, false
 }
 
-// legacyOther keeps a phase that is no slice, instant, counter or flow as an instant: pieces of V8 profiles that are not collected (P), memory dumps (v,
+// legacyOther keeps a phase that is not a slice, instant, counter or flow as an instant: pieces of V8 profiles that are not collected (P), memory dumps (v,
 // V), clock syncs (c), contexts, links, and letters unknown to the format.
 func (r *reader) legacyOther() error {
 	e := &r.ev

@@ -134,7 +134,7 @@ func (r *reader) setStarted() {
 	}
 }
 
-// validText returns text as UTF-8. Chrome writes lone surrogates in names (perfetto.md 15); what is no UTF-8
+// validText returns text as UTF-8. Chrome writes lone surrogates in names (perfetto.md 15); what is not UTF-8
 // becomes U+FFFD, as it does in the other formats.
 func (r *reader) validText(text []byte) []byte {
 	if utf8.Valid(text) {

@@ -64,7 +64,7 @@ const contextInterval = 1024
 // Read reads the trace in src, which must not be compressed as a whole, and gives its events to b. Event indexes count
 // the events and samples of the file from 0; offsets are those of their packets, or of the bundle they are in.
 //
-// It is an error if src cannot be read, is empty or is no Perfetto trace. Bad data inside a trace is counted in
+// It is an error if src cannot be read, is empty or is not a Perfetto trace. Bad data inside a trace is counted in
 // opts.Problems. Errors of b and of ctx are returned as they are.
 func Read(ctx context.Context, src io.Reader, b *timeline.Builder, opts Options) error {
 	r := newReader(ctx, b, opts)

@@ -45,7 +45,7 @@ packet { trusted_packet_sequence_id: 1 sequence_flags: 1 track_descriptor { uuid
 packet { trusted_packet_sequence_id: 1 track_descriptor { uuid: 2 thread { pid: 10 tid: 11 thread_name: "main" } } }
 `
 
-// readError reads something that is no trace.
+// readError reads something that is not a trace.
 func readError(ctx context.Context, t *testing.T, trace []byte) error {
 	t.Helper()
 	var log problem.Log

@@ -39,7 +39,7 @@ var pieceNames = [...]string{headPiece: v8profile.HeadName, chunkPiece: v8profil
 type pieces struct {
 	sorted *extsort.Sorter[piece] // by time; nil: there are none
 	text   []byte
-	file   *extsort.File // what comes behind text; nil: nothing
+	file   *extsort.File // what comes after text; nil: nothing
 }
 
 // maxPieces is what the list of pieces takes in memory; beyond it, it is sorted on disk.

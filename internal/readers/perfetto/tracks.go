@@ -43,8 +43,8 @@ type track struct {
 	stateOpen bool // state tracks: a state has begun and not ended
 }
 
-// tracks holds the tracks by their uuid. Descriptors may come anywhere in the file, even behind the events of their
-// track and behind the descriptors of their children: until then a uuid has an undeclared track of the Builder.
+// tracks holds the tracks by their uuid. Descriptors may come anywhere in the file, even after the events of their
+// track and after the descriptors of their children: until then a uuid has an undeclared track of the Builder.
 type tracks struct {
 	byUUID  map[uint64]*track
 	first   map[timeline.TrackID]uint64           // the first uuid of each process and thread

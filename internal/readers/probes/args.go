@@ -326,7 +326,7 @@ func (p *argReader) validName(n name) string {
 	return string(a.text)
 }
 
-// argIDs are the ids of an argument's name, alone and behind "end.".
+// argIDs are the ids of an argument's name, alone and after "end.".
 type argIDs struct{ own, end timeline.KeyID }
 
 // endPrefix stands before the name of an argument of the end.

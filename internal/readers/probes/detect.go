@@ -37,7 +37,7 @@ func isText(head []byte) bool {
 	return true
 }
 
-// isProbeLine reports whether a line is a record or the first line of a file of them, perhaps behind columns of DTrace.
+// isProbeLine reports whether a line is a record or the first line of a file of them, perhaps after columns of DTrace.
 func isProbeLine(line []byte) bool {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	if len(line) > 0 && (line[0] == ' ' || isDigit(line[0])) {

@@ -101,7 +101,7 @@ func (r *reader) headerLine(text []byte, unescaped bool) {
 	}
 }
 
-// nextField returns the first field of a text and what is behind the blanks or tabs that follow it.
+// nextField returns the first field of a text and what is after the blanks or tabs that follow it.
 func nextField(text []byte) (field, rest []byte) {
 	i := bytes.IndexAny(text, " \t")
 	if i < 0 {

@@ -38,7 +38,7 @@ func (r *reader) jsonLine(text []byte, truncated bool) error {
 	}
 	if s.Err() != nil {
 		if truncated || bytes.HasPrefix(text, []byte(`{"type"`)) {
-			return r.badLine("it is no complete JSON object")
+			return r.badLine("it is not a complete JSON object")
 		}
 		r.unknownLine(text)
 		return nil
@@ -67,7 +67,7 @@ func (r *reader) countNotes(n *jsonscan.Notes) {
 	jsondoc.CountNotes(r.log, n, r.position())
 }
 
-// escapedByte is how bpftrace writes a byte from 80 to ff in its JSON, with two more digits behind it.
+// escapedByte is how bpftrace writes a byte from 80 to ff in its JSON, with two more digits after it.
 var escapedByte = []byte(`\uffffff`)
 
 // fixJSON decodes bytes that bpftrace has escaped in its own way, and writes those that are not UTF-8 as \xHH: package
@@ -212,7 +212,7 @@ func (r *reader) tupleRecord(s *jsonscan.Scanner) error {
 	}
 	kind, name := s.Scalar()
 	if kind != jsonscan.String {
-		return r.badLine("the probe is no text")
+		return r.badLine("the probe is not a text")
 	}
 	r.payload = r.payload[:0]
 	for s.Elem() {
@@ -226,7 +226,7 @@ func (r *reader) tupleRecord(s *jsonscan.Scanner) error {
 		r.payload = append(r.payload, field...)
 	}
 	if s.Err() != nil {
-		return r.badLine("it is no complete JSON array")
+		return r.badLine("it is not a complete JSON array")
 	}
 	r.countNotes(&s.Notes)
 	return r.add(numbers, name, formTuple, r.payload)

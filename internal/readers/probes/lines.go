@@ -280,7 +280,7 @@ func (r *reader) record(text []byte) error {
 var fieldNames = [...]string{"the time", "the process", "the thread", "the processor"}
 
 func (r *reader) badNumber(field int) error {
-	return r.badLine(fieldNames[field] + " is no number")
+	return r.badLine(fieldNames[field] + " is not a number")
 }
 
 func (r *reader) badLine(detail string) error {
@@ -383,7 +383,7 @@ func (r *reader) probe(name []byte, pid int64) (uint32, bool) {
 // maxWrittenName bounds the names that are cached as written; longer ones are normalised each time.
 const maxWrittenName = 256
 
-// normalProbe returns the name of a probe as DTrace shows it, without the number of the process behind the provider; that is
+// normalProbe returns the name of a probe as DTrace shows it, without the number of the process after the provider; that is
 // -1 in declarations, which are of no process.
 func normalProbe(name []byte, pid int64) string {
 	provider, probe, hasName := strings.Cut(string(name), ":")

@@ -138,7 +138,7 @@ type open struct {
 	gone    bool // its end was found while others stay open
 	probe   *probe
 	payload []byte
-	key     []byte // the arguments that must agree, see appendKey; behind payload
+	key     []byte // the arguments that must agree, see appendKey; after payload
 }
 
 const openSize = 120 // bytes of one, without payload and key
