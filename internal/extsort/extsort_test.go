@@ -511,8 +511,8 @@ func TestPointers(t *testing.T) {
 // What has pointers is neither sorted nor merged.
 func TestTypesWithPointers(t *testing.T) {
 	for name, call := range map[string]func(){
-		"New":       func() { New(Order[*int]{}, 1<<10, "") },
-		"NewMerger": func() { NewMerger(nil, func(a, b *string) int { return 0 }) },
+		"New":    func() { New(Order[*int]{}, 1<<10, "") },
+		"Values": func() { Values[string](nil) },
 	} {
 		func() {
 			defer func() {
