@@ -73,6 +73,7 @@ const (
 	sampleFlagsTitle = "Flags of samples, gc and layout-thrashing"
 	eventFlagsTitle  = "Flags of layout-count, layout-time, layout-phases and js-funcalls"
 	costFlagsTitle   = "Flags of cost"
+	inputFlagsTitle  = "Flags of input"
 )
 
 // reportFlags are the flags of all reports.
@@ -139,7 +140,7 @@ other reports count slices; js-funcalls counts samples if the trace has no call
 events. docs/reports.md and docs/attribution.md define the numbers.
 "-" is standard input.`,
 		Flags: slices.Concat(reportFlags(), titled(sampleFlagsTitle, sampleFlags()), titled(eventFlagsTitle, eventFlags()),
-			titled(costFlagsTitle, costFlags()), selectionFlags(),
+			titled(costFlagsTitle, costFlags()), titled(inputFlagsTitle, inputFlags()), selectionFlags(),
 			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
 		Action: func(c *cli.Context) error {
 			which, err := whichReport(c)

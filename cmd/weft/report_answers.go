@@ -40,12 +40,12 @@ type answer struct {
 }
 
 func answerReports() []answerReport {
-	return []answerReport{slicesReport(), tasksReport()}
+	return []answerReport{inputsReport(), tasksReport(), slicesReport()}
 }
 
 // checkAnswerFlags refuses flags that a report does not have.
 func checkAnswerFlags(c *cli.Context, r *answerReport) error {
-	for _, f := range slices.Concat(sampleFlags(), costFlags(), eventFlags()) {
+	for _, f := range slices.Concat(sampleFlags(), costFlags(), eventFlags(), inputFlags()) {
 		name := f.Names()[0]
 		if c.IsSet(name) && !slices.Contains(r.flags, name) {
 			return usagef("--%s: the report %s does not have this flag", name, r.name)

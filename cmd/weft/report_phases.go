@@ -76,7 +76,7 @@ func eventFlags() []cli.Flag {
 
 // checkEventFlags refuses flags that a report on slices does not have.
 func checkEventFlags(c *cli.Context, r *eventReport) error {
-	for _, f := range slices.Concat(sampleFlags(), costFlags(), eventFlags(), profileFlags()[:1]) {
+	for _, f := range slices.Concat(sampleFlags(), costFlags(), eventFlags(), inputFlags(), profileFlags()[:1]) {
 		name := f.Names()[0]
 		if c.IsSet(name) && !slices.Contains(r.flags, name) {
 			return usagef("--%s: the report %s does not have this flag", name, r.name)
@@ -93,8 +93,13 @@ func checkEventFlags(c *cli.Context, r *eventReport) error {
 	return nil
 }
 
-// refuseEventFlags refuses, for the other reports, flags that only those on slices have.
+// refuseEventFlags refuses, for the reports on samples and costs, flags that only those on slices and input have.
 func refuseEventFlags(c *cli.Context, report string) error {
+	for _, f := range inputFlags() {
+		if name := f.Names()[0]; c.IsSet(name) {
+			return usagef("--%s: the report %s does not have this flag", name, report)
+		}
+	}
 	for _, f := range eventFlags() {
 		name := f.Names()[0]
 		if !c.IsSet(name) {

@@ -9,7 +9,7 @@ import (
 )
 
 // answersOf are the reports whose rows do not change when a recording is converted first, with flags.
-var answersOf = [][]string{{"slices"}, {"slices", "--by", "thread"}, {"tasks"}}
+var answersOf = [][]string{{"slices"}, {"slices", "--by", "thread"}, {"tasks"}, {"input"}}
 
 // TestAnswersOfConversions holds reports on a Perfetto trace of weft against those on the recording that it was made of: line
 // for line the same.

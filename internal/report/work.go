@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ type WorkPart struct {
 	Category string         `json:"category,omitempty"`
 	Count    int64          `json:"count"` // slices; of functions that are known by samples, samples
 	Self     timeline.Nanos `json:"self_ns"`
-	Longest  timeline.Nanos `json:"longest_ns"` // the most self time of one slice
+	Longest  timeline.Nanos `json:"longest_ns"` // the most self time of one slice; in an Interaction, at a stretch
 }
 
 // MaxParts is the number of parts that a Work names.
@@ -135,7 +136,7 @@ func (w *workTally) work() Work {
 
 // joinOther makes one category of those that are called so, and sorts all by time.
 func joinOther(list []CategoryTime) []CategoryTime {
-	var out []CategoryTime
+	out := []CategoryTime{}
 	for _, c := range list {
 		if i := slices.IndexFunc(out, func(o CategoryTime) bool { return o.Category == c.Category }); i >= 0 {
 			sum(&out[i].Time, c.Time)
@@ -207,18 +208,23 @@ type workReader struct {
 	cursor     *extsort.Cursor[cost.EventSet]
 	ahead      cost.EventSet
 	have       bool
-	categories []evidence.Category // by NameID plus one; 0: not known yet
-	kinds      []sliceKind         // by NameID
+	categories []evidence.Category // by NameID
+	kinds      []sliceKind         // by NameID; unknownSlice: neither is known yet
+	producers  []evidence.Category // by CategoryID: what kind of work the category of the producer says
 }
 
 func newWorkReader(tl *timeline.Timeline, attributed *cost.Result) *workReader {
 	r := &workReader{
 		tl: tl, attributed: attributed,
 		categories: make([]evidence.Category, tl.NameCount()+1), kinds: make([]sliceKind, tl.NameCount()+1),
+		producers: make([]evidence.Category, tl.CategoryCount()+1),
+	}
+	for id := range r.producers[1:] {
+		r.producers[id+1] = producerCategory(tl.Category(timeline.CategoryID(id + 1)))
 	}
 	r.args = tl.SelectArgs(func(name string) bool {
 		switch name {
-		case "data", "beginData", "url", "line", "column", "functionName", "lineNumber", "columnNumber", "type", "eventType":
+		case "data", "beginData", "url", "line", "column", "functionName", "lineNumber", "columnNumber", "type":
 			return true
 		}
 		return false
@@ -273,15 +279,27 @@ func (r *workReader) begin(it *timeline.Item, around, s *openWork) (err error) {
 	return err
 }
 
-// nameOf returns what the name of a slice says.
-func (r *workReader) nameOf(it *timeline.Item) (sliceKind, evidence.Category) {
+// producerCategory returns the kind of work that a category of Firefox says, "DOM,DOMEvent": by the type of the marker, else by
+// the first part. Its markers may be called by a label.
+func producerCategory(category []byte) evidence.Category {
+	main, typ, ok := strings.Cut(string(category), ",")
+	if !ok {
+		return evidence.CategoryNone
+	}
+	return cmp.Or(evidence.CategoryOf(typ), evidence.CategoryOf(main))
+}
+
+// nameOf returns what the name of a slice says, and its category.
+func (r *workReader) nameOf(it *timeline.Item) (kind sliceKind, category evidence.Category) {
 	if it.NameID == 0 {
-		return kindOfSlice(it.Name), evidence.CategoryOf(string(it.Name))
+		kind, category = kindOfSlice(it.Name), evidence.CategoryOf(string(it.Name))
+	} else {
+		if r.kinds[it.NameID] == unknownSlice {
+			r.kinds[it.NameID], r.categories[it.NameID] = kindOfSlice(it.Name), evidence.CategoryOf(string(it.Name))
+		}
+		kind, category = r.kinds[it.NameID], r.categories[it.NameID]
 	}
-	if r.kinds[it.NameID] == unknownSlice {
-		r.kinds[it.NameID], r.categories[it.NameID] = kindOfSlice(it.Name), evidence.CategoryOf(string(it.Name))
-	}
-	return r.kinds[it.NameID], r.categories[it.NameID]
+	return kind, cmp.Or(category, r.producers[it.CategoryID])
 }
 
 // end takes a slice away that ends, from the time of the one around it, and returns its self time; false if it has none.
@@ -301,7 +319,7 @@ func (r *workReader) keyOf(it *timeline.Item, s *openWork) partKey {
 	key := partKey{name: string(it.Name), category: s.category}
 	var f Frame
 	typ := r.frameOf(r.args.List(it.Args), &f)
-	if typ != "" && !s.call {
+	if _, own, _ := bytes.Cut(it.Category, []byte{','}); typ != "" && !s.call && string(own) != typ { // Firefox's is that of the marker
 		key.name += " " + typ
 	}
 	if f.Function != "" && !s.call {
@@ -326,7 +344,7 @@ func (r *workReader) frameOf(args func(func(timeline.Arg) bool), f *Frame) (typ 
 			f.URL = string(arg.Text())
 		case key == "functionName":
 			f.Function = string(arg.Text())
-		case key == "type" || key == "eventType":
+		case key == "type":
 			typ = string(arg.Text())
 		}
 	}

@@ -157,6 +157,12 @@ func (r *Result) SentInWindow(q Request) bool {
 	return q.Start != timeline.NoTime && r.Costs.window.Has(q.Start)
 }
 
+// IndexOfInput returns the place in Inputs of the input event that a context is.
+func (r *Result) IndexOfInput(node trees.NodeID) (int, bool) {
+	i, ok := r.inputIndex[node]
+	return i, ok
+}
+
 // InputOf returns the input event that a context is.
 func (r *Result) InputOf(node trees.NodeID) (*evidence.Input, bool) {
 	i, ok := r.inputIndex[node]

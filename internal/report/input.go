@@ -1,0 +1,465 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Inputs are what people did in a trace of a browser, and how long they waited for the answer. Times are nanoseconds; points in
+// time are on the trace's clock.
+type Inputs struct {
+	Start timeline.Nanos `json:"start_ns"` // of the trace
+	End   timeline.Nanos `json:"end_ns"`
+	// Omitted counts the inputs of the kinds that were not asked for.
+	Omitted map[InputKind]int64 `json:"omitted"`
+
+	Inputs []Interaction `json:"-"` // the slowest first
+}
+
+// InputKind is what people call an input.
+type InputKind string
+
+// The kinds of inputs.
+const (
+	ClickInput  InputKind = "click"
+	KeyInput    InputKind = "key"
+	TapInput    InputKind = "tap" // touch
+	WheelInput  InputKind = "wheel"
+	ScrollInput InputKind = "scroll"
+	DragInput   InputKind = "drag"
+	MoveInput   InputKind = "move"  // of the pointer, without a button
+	OtherInput  InputKind = "other" // mostly what follows from another input: beforeinput, input
+)
+
+// InputKinds are all kinds.
+func InputKinds() []InputKind {
+	return []InputKind{ClickInput, KeyInput, TapInput, WheelInput, ScrollInput, DragInput, MoveInput, OtherInput}
+}
+
+// Interaction is an input: one event of the system, or several that belong to one gesture, such as the press and the release of
+// a button and the click.
+type Interaction struct {
+	Kind InputKind `json:"kind"`
+	// Type is that of the event that was answered last, in the words of the trace: "pointerup", "KeyDown". Its times are those of
+	// the interaction.
+	Type          string         `json:"type"`
+	ID            string         `json:"id"`                       // of this event as a context
+	InteractionID int64          `json:"interaction_id,omitempty"` // by which the browser joins events
+	Events        []InputEvent   `json:"events"`                   // all events, in the order of time
+	Start         timeline.Nanos `json:"ts_ns"`                    // when it happened
+	Latency       timeline.Nanos `json:"latency_ns"`               // until the answer was shown, or the event was handled
+	Dropped       bool           `json:"dropped,omitempty"`        // nothing was shown in answer
+
+	// Delay is the time until the first listener ran, Processing that until the last one returned, Presentation the rest; nil where
+	// the trace does not say. They add up to Latency.
+	Delay        *timeline.Nanos `json:"delay_ns"`
+	Processing   *timeline.Nanos `json:"processing_ns"`
+	Presentation *timeline.Nanos `json:"presentation_ns"`
+
+	// What follows is known of the slowest MaxDetailed inputs only.
+
+	Main     *ThreadID     `json:"main"`   // the thread that runs the listeners; nil if it is not known
+	Phases   []InputPhase  `json:"phases"` // what that thread did meanwhile; of the whole latency if the phases are not known
+	Contexts []ContextTime `json:"contexts"`
+	Work     *Work         `json:"work"`    // done for the input, on all threads
+	Threads  []InputThread `json:"threads"` // on which it was done, in the order in which the work came to them
+
+	Requests     int64 `json:"requests"`      // sent for it
+	RequestBytes int64 `json:"request_bytes"` // that arrived in answer
+}
+
+// InputEvent is an event of an interaction.
+type InputEvent struct {
+	Type    string         `json:"type"`
+	Start   timeline.Nanos `json:"ts_ns"`
+	Latency timeline.Nanos `json:"latency_ns"`
+}
+
+// InputPhase says what the main thread did in a phase of an input.
+type InputPhase struct {
+	Phase    string         `json:"phase"` // "delay", "processing", "presentation"; "latency": the whole
+	Start    timeline.Nanos `json:"ts_ns"`
+	Duration timeline.Nanos `json:"dur_ns"`
+	Own      Work           `json:"own"`     // for the input
+	Others   Work           `json:"others"`  // for others, or nobody knows for whom: the input waits behind it
+	Idle     timeline.Nanos `json:"idle_ns"` // without slices
+}
+
+// InputThread is a thread that worked for an input.
+type InputThread struct {
+	ThreadID
+	First timeline.Nanos `json:"first_ts_ns"` // when it began to
+	Last  timeline.Nanos `json:"last_ts_ns"`  // when it was done
+	Self  timeline.Nanos `json:"self_ns"`
+}
+
+// MaxDetailed is the number of inputs of which it is known what ran for them.
+const MaxDetailed = 256
+
+// InputOptions say which inputs count. The zero InputOptions are for all but movements and what follows
+// from other inputs.
+type InputOptions struct {
+	Kinds []InputKind // nil: all but MoveInput and OtherInput
+	// Include says of a time whether inputs that happen then count; nil: all do.
+	Include func(start, latency timeline.Nanos) bool
+	// Thread says of a thread whether inputs that it handles count; nil: all do.
+	Thread func(timeline.TrackID) bool
+}
+
+// CollectInputs finds the inputs of a nested timeline and what ran for them. Which events are inputs, and what was done for them,
+// the attribution says. The error is one of the temporary files, or ctx's.
+func CollectInputs(ctx context.Context, tl *timeline.Timeline, attributed *cost.Result, opts InputOptions) (*Inputs, error) {
+	c := newInputCollector(tl, attributed, opts)
+	if err := timeline.WalkNested(ctx, tl, c.find); err != nil {
+		return nil, err
+	}
+	c.join()
+	if err := c.detail(ctx); err != nil {
+		return nil, err
+	}
+	totals := tl.Totals()
+	c.out.Start, c.out.End = totals.Start, totals.End
+	return &c.out, nil
+}
+
+// inputFacts is what the trace says of an input event.
+type inputFacts struct {
+	*evidence.Input
+	from, to timeline.Nanos // of processing
+	known    bool           // from and to are
+	shown    bool           // end is when the answer was shown, else when the last listener returned
+	end      timeline.Nanos // when it was answered, by what the page has measured; NoTime: unknown
+	process  timeline.TrackID
+	main     timeline.TrackID // 0: unknown
+	mainTime timeline.Nanos   // of the longest slice that says so
+	with     int              // index plus one of an input that is the same event of the system; 0: none
+}
+
+// inputCollector finds inputs.
+type inputCollector struct {
+	tl         *timeline.Timeline
+	attributed *cost.Result
+	opts       InputOptions
+	out        Inputs
+	facts      []inputFacts                 // as the inputs of the attribution
+	bySet      map[sets.SetID]int           // index in facts plus one; 0: none
+	reader     *workReader                  // of the walk that goes on
+	args       *timeline.ArgSelection       // of timings
+	handlers   map[timeline.TrackID]handler // by process
+
+	windows []inputWindow // of the inputs in detail
+	byFact  map[int]int   // index in windows plus one, by index in facts
+	threads map[timeline.TrackID]*inputSweep
+}
+
+// handler is the thread of a process that dispatches most events.
+type handler struct {
+	thread timeline.TrackID
+	time   timeline.Nanos
+}
+
+func newInputCollector(tl *timeline.Timeline, attributed *cost.Result, opts InputOptions) *inputCollector {
+	c := &inputCollector{
+		tl: tl, attributed: attributed, opts: opts, bySet: map[sets.SetID]int{}, reader: newWorkReader(tl, attributed),
+		handlers: map[timeline.TrackID]handler{}, byFact: map[int]int{}, threads: map[timeline.TrackID]*inputSweep{},
+		facts: make([]inputFacts, len(attributed.Inputs)),
+	}
+	for i := range c.facts {
+		c.facts[i] = inputFacts{Input: &attributed.Inputs[i], end: timeline.NoTime}
+	}
+	c.args = tl.SelectArgs(func(name string) bool {
+		switch name {
+		case "data", "processingStart", "processingEnd", "timeStamp", "type", "latency":
+			return true
+		}
+		return false
+	})
+	return c
+}
+
+// inputOf returns the index of the input for which a set of contexts is, plus one; 0: none.
+func (c *inputCollector) inputOf(set sets.SetID) int {
+	if set == 0 {
+		return 0
+	}
+	i, known := c.bySet[set]
+	if !known {
+		for _, id := range c.attributed.Sets.Lists.At(uint32(set)) {
+			m := &c.attributed.Sets.Members[id]
+			if m.Type == trees.TypeInputEvent && m.Node != 0 {
+				if at, ok := c.attributed.IndexOfInput(m.Node); ok {
+					i = at + 1
+				}
+			}
+		}
+		c.bySet[set] = i
+	}
+	return i
+}
+
+// find takes in one item of the first walk, which finds out when inputs were processed, and where.
+func (c *inputCollector) find(it *timeline.Item, open *timeline.OpenSlices[openWork]) error {
+	if it.Kind != timeline.ItemBegin {
+		return nil
+	}
+	var around *openWork
+	if n := open.Len(); n > 1 {
+		around = open.At(n - 2)
+	}
+	s := open.Innermost()
+	if err := c.reader.begin(it, around, s); err != nil {
+		return err
+	}
+	i := c.inputOf(s.set)
+	onThread := c.tl.TrackKind(it.Track) == timeline.ThreadTrack
+	kind, _ := c.reader.nameOf(it)
+	if onThread && s.timed && string(it.Name) == "EventDispatch" {
+		c.handles(it)
+	}
+	if i == 0 {
+		return nil
+	}
+	f := &c.facts[i-1]
+	if onThread && s.timed && kind == scriptSlice && it.Dur > f.mainTime {
+		f.main, f.mainTime = it.Track, it.Dur
+	}
+	c.timing(it, f, onThread)
+	return nil
+}
+
+// handles notes that a thread dispatches events of its process.
+func (c *inputCollector) handles(it *timeline.Item) {
+	process := c.tl.TrackParent(it.Track)
+	if h := c.handlers[process]; h.thread == 0 || it.Dur > h.time {
+		c.handlers[process] = handler{it.Track, it.Dur}
+	}
+}
+
+// timing reads when listeners ran: EventTiming of Chrome says so, a DOMEvent marker of Firefox is that time, and where neither is
+// known the stages of EventLatency are.
+func (c *inputCollector) timing(it *timeline.Item, f *inputFacts, onThread bool) {
+	switch name := string(it.Name); {
+	case name == "EventTiming" && it.TS == f.Start:
+		var t eventTimes
+		for arg := range c.args.List(it.Args) {
+			if string(arg.Key) == "data" && arg.Kind == timeline.ArgDict {
+				t.read(c.args.Members(arg))
+			}
+		}
+		if !t.complete() {
+			return
+		}
+		if owner := ownerOf(c.tl, it.Track); c.tl.TrackKind(owner) == timeline.ProcessTrack {
+			f.process = owner
+		}
+		f.shown = true
+		f.add(it.TS+milliseconds(t.processingStart-t.timeStamp), it.TS+milliseconds(t.processingEnd-t.timeStamp))
+		if hasEnd(it) {
+			f.end = max(f.end, endOf(it))
+		}
+	case onThread && hasEnd(it):
+		var t eventTimes
+		t.read(c.args.List(it.Args))
+		if t.hasLatency && t.typ == "DOMEvent" && it.TS >= f.Start {
+			f.add(it.TS, endOf(it))
+			f.end = max(f.end, endOf(it))
+			f.main, f.mainTime = it.Track, math.MaxInt64
+		}
+	}
+}
+
+// eventTimes are the arguments that say when an event was processed, in milliseconds.
+type eventTimes struct {
+	timeStamp, processingStart, processingEnd float64
+	found                                     int
+	hasLatency                                bool
+	typ                                       string
+}
+
+func (t *eventTimes) read(args func(func(timeline.Arg) bool)) {
+	for arg := range args {
+		var to *float64
+		switch string(arg.Key) {
+		case "timeStamp":
+			to = &t.timeStamp
+		case "processingStart":
+			to = &t.processingStart
+		case "processingEnd":
+			to = &t.processingEnd
+		case "latency":
+			t.hasLatency = arg.Kind == timeline.ArgDouble || arg.Kind == timeline.ArgInt
+		case "type":
+			t.typ = string(arg.Text())
+		}
+		if to == nil {
+			continue
+		}
+		switch arg.Kind {
+		case timeline.ArgDouble:
+			*to = arg.Double()
+		case timeline.ArgInt:
+			*to = float64(arg.Int())
+		default:
+			continue
+		}
+		t.found++
+	}
+}
+
+// complete reports whether all times are there, and in their order.
+func (t *eventTimes) complete() bool {
+	const most = 1e9 // ms; also false for NaN
+	return t.found == 3 && t.processingStart-t.timeStamp >= 0 && t.processingEnd >= t.processingStart && t.processingEnd-t.timeStamp < most
+}
+
+func milliseconds(ms float64) timeline.Nanos { return timeline.Nanos(math.Round(ms * 1e6)) }
+
+// add adds a time of processing.
+func (f *inputFacts) add(from, to timeline.Nanos) {
+	if !f.known {
+		f.from, f.to, f.known = from, to, true
+		return
+	}
+	f.from, f.to = min(f.from, from), max(f.to, to)
+}
+
+// latency returns the time until an input was answered: by what the page has measured, else by what the browser says.
+func (f *inputFacts) latency() timeline.Nanos {
+	if f.end != timeline.NoTime {
+		return f.end - f.Start
+	}
+	return f.Latency
+}
+
+// gesture tells interactions apart.
+type gesture struct {
+	process timeline.TrackID
+	id      int64 // 0: the event alone
+	fact    int
+}
+
+// join makes interactions of events, the slowest first.
+func (c *inputCollector) join() {
+	c.out.Omitted, c.out.Inputs = map[InputKind]int64{}, []Interaction{}
+	c.joinDispatches()
+	groups := map[gesture][]int{}
+	var order []gesture
+	for i := range c.facts {
+		f := &c.facts[i]
+		if f.latency() == timeline.NoTime {
+			continue
+		}
+		key := gesture{fact: i}
+		switch {
+		case f.Interaction != 0:
+			key = gesture{process: f.process, id: f.Interaction}
+		case f.with > 0:
+			key.fact = f.with - 1
+		}
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], i)
+	}
+	var rows []inputRow
+	for _, key := range order {
+		if row, ok := c.interaction(groups[key]); ok {
+			rows = append(rows, row)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b inputRow) int {
+		return cmp.Or(cmp.Compare(b.Latency, a.Latency), cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID))
+	})
+	for n := range rows {
+		c.out.Inputs = append(c.out.Inputs, rows[n].Interaction)
+		if n < MaxDetailed {
+			c.addWindow(n, &rows[n])
+		}
+	}
+}
+
+// sameEvent is how far the times may be apart at which Firefox says that one event of the system happened: it rounds them.
+const sameEvent = 2 * timeline.Microsecond
+
+// joinDispatches finds the inputs of Firefox that are one event of the system, dispatched under several names: keydown and
+// keypress. They were handled from the begin of the first to the end of the last.
+func (c *inputCollector) joinDispatches() {
+	var order []int
+	for i := range c.facts {
+		if f := &c.facts[i]; f.known && !f.shown {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(c.facts[a].main, c.facts[b].main), cmp.Compare(c.facts[a].Start, c.facts[b].Start))
+	})
+	for n := 1; n < len(order); n++ {
+		before, f := &c.facts[order[n-1]], &c.facts[order[n]]
+		if f.main != before.main || f.Start-before.Start > sameEvent || KindOfInput(f.Type) != KindOfInput(before.Type) {
+			continue
+		}
+		f.with = cmp.Or(before.with, order[n-1]+1)
+		first := &c.facts[f.with-1]
+		first.add(f.from, f.to)
+		first.end = max(first.end, f.end)
+	}
+}
+
+// inputRow is an interaction and its events.
+type inputRow struct {
+	Interaction
+	facts   []int
+	slowest *inputFacts
+	main    timeline.TrackID
+}
+
+// interaction makes an interaction of its events; false if it does not count.
+func (c *inputCollector) interaction(facts []int) (row inputRow, ok bool) {
+	row.facts = facts
+	kinds := map[InputKind]bool{}
+	for _, i := range facts {
+		f := &c.facts[i]
+		if row.slowest == nil || f.latency() > row.slowest.latency() {
+			row.slowest = f
+		}
+		kinds[KindOfInput(f.Type)] = true
+		row.Events = append(row.Events, InputEvent{f.Type, f.Start, f.latency()})
+	}
+	slices.SortStableFunc(row.Events, func(a, b InputEvent) int { return cmp.Compare(a.Start, b.Start) })
+	f := row.slowest
+	for _, kind := range kindsByPrecedence {
+		if kinds[kind] {
+			row.Kind = kind
+			break
+		}
+	}
+	row.main = f.main
+	if row.main == 0 && f.process != 0 {
+		row.main = c.handlers[f.process].thread
+	}
+	switch {
+	case c.opts.Kinds == nil && (row.Kind == MoveInput || row.Kind == OtherInput), c.opts.Kinds != nil && !slices.Contains(c.opts.Kinds, row.Kind):
+		c.out.Omitted[row.Kind]++
+		return row, false
+	case c.opts.Include != nil && !c.opts.Include(f.Start, f.latency()), c.opts.Thread != nil && !c.opts.Thread(row.main):
+		return row, false
+	}
+	row.Type, row.ID, row.InteractionID, row.Start, row.Latency, row.Dropped = f.Type, f.ID.String(), f.Interaction, f.Start, f.latency(), f.Dropped
+	if end := f.Start + f.latency(); f.known && f.from >= f.Start && f.from <= end {
+		to := min(f.to, end)
+		delay, processing, presentation := f.from-f.Start, to-f.from, end-to
+		row.Delay, row.Processing = &delay, &processing
+		if f.shown {
+			row.Presentation = &presentation
+		}
+	}
+	return row, true
+}

@@ -1,0 +1,215 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// inputWindow is an input whose time is looked at in detail.
+type inputWindow struct {
+	row      int // in Inputs.Inputs
+	from, to timeline.Nanos
+	main     timeline.TrackID
+	phases   []phaseWindow
+	work     workTally
+	threads  map[timeline.TrackID]*InputThread
+}
+
+// phaseWindow is a phase of an input.
+type phaseWindow struct {
+	name        string
+	from, to    timeline.Nanos
+	own, others workTally
+}
+
+// maxInputThreads bounds the threads that are kept of an input.
+const maxInputThreads = 1 << 10
+
+// addWindow prepares to look at an input in detail.
+func (c *inputCollector) addWindow(n int, row *inputRow) {
+	w := inputWindow{
+		row: n, from: row.Start, to: row.Start + row.Latency, main: row.main, work: newWorkTally(), threads: map[timeline.TrackID]*InputThread{},
+	}
+	add := func(name string, from, to timeline.Nanos) {
+		w.phases = append(w.phases, phaseWindow{name: name, from: from, to: to, own: newWorkTally(), others: newWorkTally()})
+	}
+	if row.Delay == nil {
+		add("latency", w.from, w.to)
+	} else {
+		begin, end := w.from+*row.Delay, w.from+*row.Delay+*row.Processing
+		add("delay", w.from, begin)
+		add("processing", begin, end)
+		if row.Presentation != nil {
+			add("presentation", end, w.to)
+		}
+	}
+	c.windows = append(c.windows, w)
+	for _, i := range row.facts {
+		c.byFact[i] = len(c.windows)
+	}
+}
+
+// inputSweep is a thread while the time between its events is given to its innermost slices.
+type inputSweep struct {
+	since timeline.Nanos // when the last event was
+}
+
+// detail finds out what ran for the slowest inputs.
+func (c *inputCollector) detail(ctx context.Context) error {
+	if len(c.windows) == 0 {
+		return nil
+	}
+	c.reader = newWorkReader(c.tl, c.attributed)
+	if err := timeline.WalkNested(ctx, c.tl, c.sweep); err != nil {
+		return err
+	}
+	for i := range c.windows {
+		c.finish(&c.windows[i])
+	}
+	for i := range c.attributed.Requests {
+		q := &c.attributed.Requests[i]
+		if w := c.windowOf(q.Set); w != nil {
+			in := &c.out.Inputs[w.row]
+			in.Requests++
+			sumInt(&in.RequestBytes, q.Bytes)
+		}
+	}
+	return nil
+}
+
+// windowOf returns the input in detail for which a set of contexts is; nil: none.
+func (c *inputCollector) windowOf(set sets.SetID) *inputWindow {
+	i := c.inputOf(set)
+	if i == 0 || c.byFact[i-1] == 0 {
+		return nil
+	}
+	return &c.windows[c.byFact[i-1]-1]
+}
+
+// sweep takes in one item of the second walk: the time since the event before it on the thread was that of the innermost slice
+// that has an end.
+func (c *inputCollector) sweep(it *timeline.Item, open *timeline.OpenSlices[openWork]) error {
+	if it.Lane > 0 || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd || c.tl.TrackKind(it.Track) != timeline.ThreadTrack {
+		return nil
+	}
+	t := c.threads[it.Track]
+	if t == nil {
+		t = &inputSweep{since: it.TS}
+		c.threads[it.Track] = t
+	}
+	n := open.Len()
+	if it.Kind == timeline.ItemBegin {
+		n-- // the one that begins is not open before
+	}
+	for n > 0 && !open.At(n-1).timed {
+		n--
+	}
+	if n > 0 {
+		c.charge(it.Track, open.At(n-1), t.since, it.TS)
+	}
+	t.since = it.TS
+	if it.Kind == timeline.ItemEnd {
+		return nil
+	}
+	s := open.Innermost()
+	var around *openWork
+	if open.Len() > 1 {
+		around = open.At(open.Len() - 2)
+	}
+	if err := c.reader.begin(it, around, s); err != nil {
+		return err
+	}
+	if c.concerns(it, s) {
+		s.key = c.reader.keyOf(it, s)
+	}
+	return nil
+}
+
+// concerns reports whether a slice that begins may have to do with an input in detail.
+func (c *inputCollector) concerns(it *timeline.Item, s *openWork) bool {
+	if !s.timed {
+		return false
+	}
+	if c.windowOf(s.set) != nil {
+		return true
+	}
+	end := endOf(it)
+	return slices.ContainsFunc(c.windows, func(w inputWindow) bool { return w.main == it.Track && w.from < end && it.TS < w.to })
+}
+
+// charge gives a time of a thread to the inputs that it concerns.
+func (c *inputCollector) charge(thread timeline.TrackID, s *openWork, from, to timeline.Nanos) {
+	if to <= from {
+		return
+	}
+	count := int64(0)
+	if from == s.ts {
+		count = 1
+	}
+	own := c.windowOf(s.set)
+	if own != nil {
+		own.work.add(s.key, to-from, count, s.forced)
+		own.work.addSet(s.set, to-from)
+		own.on(c.tl, thread, from, to)
+	}
+	for i := range c.windows {
+		w := &c.windows[i]
+		if w.main != thread || w.to <= from || w.from >= to {
+			continue
+		}
+		for k := range w.phases {
+			p := &w.phases[k]
+			a, b := max(from, p.from), min(to, p.to)
+			if a >= b {
+				continue
+			}
+			tally := &p.others
+			if w == own {
+				tally = &p.own
+			}
+			tally.add(s.key, b-a, count, s.forced)
+		}
+	}
+}
+
+// on notes that a thread worked for the input.
+func (w *inputWindow) on(tl *timeline.Timeline, thread timeline.TrackID, from, to timeline.Nanos) {
+	t := w.threads[thread]
+	if t == nil {
+		if len(w.threads) == maxInputThreads {
+			return
+		}
+		t = &InputThread{ThreadID: threadID(tl, thread), First: from}
+		w.threads[thread] = t
+	}
+	t.Last = max(t.Last, to)
+	sum(&t.Self, to-from)
+}
+
+// finish writes what was found out into the row of the input.
+func (c *inputCollector) finish(w *inputWindow) {
+	in := &c.out.Inputs[w.row]
+	work := w.work.work()
+	in.Work, in.Contexts, in.Threads, in.Phases = &work, w.work.contexts(c.attributed), []InputThread{}, []InputPhase{}
+	for _, t := range w.threads {
+		in.Threads = append(in.Threads, *t)
+	}
+	slices.SortFunc(in.Threads, func(a, b InputThread) int {
+		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.PID.String(), b.PID.String()), cmp.Compare(a.TID.String(), b.TID.String()))
+	})
+	if w.main == 0 {
+		return
+	}
+	main := threadID(c.tl, w.main)
+	in.Main = &main
+	for k := range w.phases {
+		p := &w.phases[k]
+		phase := InputPhase{Phase: p.name, Start: p.from, Duration: p.to - p.from, Own: p.own.work(), Others: p.others.work()}
+		phase.Idle = max(0, phase.Duration-phase.Own.Self-phase.Others.Self)
+		in.Phases = append(in.Phases, phase)
+	}
+}

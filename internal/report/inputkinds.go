@@ -1,0 +1,33 @@
+package report
+
+import "strings"
+
+// inputWords are parts of the names of input events, by what people call them: of events of documents, of the browser
+// (RawKeyDown, GestureTap), and of EventLatency (MOUSE_PRESSED). Underscores and capitals do not matter. The first one counts. What follows from an
+// input, such as beforeinput, is none of them.
+var inputWords = []struct {
+	word string
+	kind InputKind
+}{
+	{"wheel", WheelInput}, {"mousescroll", WheelInput}, {"pixelscroll", WheelInput},
+	{"scroll", ScrollInput}, {"fling", ScrollInput}, {"pinch", ScrollInput},
+	{"drag", DragInput}, {"drop", DragInput},
+	{"tap", TapInput}, {"touch", TapInput}, {"longpress", TapInput},
+	{"key", KeyInput}, {"char", KeyInput},
+	{"move", MoveInput}, {"over", MoveInput}, {"out", MoveInput}, {"enter", MoveInput}, {"leave", MoveInput}, {"rawupdate", MoveInput},
+	{"click", ClickInput}, {"mouse", ClickInput}, {"pointer", ClickInput}, {"contextmenu", ClickInput},
+}
+
+// kindsByPrecedence decides what an interaction of several events is called: a tap has a click as well.
+var kindsByPrecedence = []InputKind{TapInput, ClickInput, KeyInput, WheelInput, ScrollInput, DragInput, MoveInput, OtherInput}
+
+// KindOfInput returns what people call an input event of a type.
+func KindOfInput(typ string) InputKind {
+	typ = strings.ToLower(strings.ReplaceAll(typ, "_", ""))
+	for _, w := range inputWords {
+		if strings.Contains(typ, w.word) {
+			return w.kind
+		}
+	}
+	return OtherInput
+}
