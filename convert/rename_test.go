@@ -381,7 +381,7 @@ func idsOf(name string) string { return name[strings.LastIndexByte(name, ' ')+1:
 func reportsOf(t *testing.T, tl *timeline.Timeline) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
-	profiles, err := report.Collect(t.Context(), tl)
+	profiles, err := report.Collect(t.Context(), tl, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

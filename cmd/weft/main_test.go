@@ -37,6 +37,8 @@ var programs = map[string]func(){"weft": main}
 //	files DIR NAME…            checks that the folder holds exactly these files
 //	exits CODE PROGRAM ARG…    runs a program and checks its exit code
 //
+// The recordings of the repository are in $TRACES.
+//
 // Every file NAME.pftrace that a script leaves behind must be a valid trace, unless it holds the word precious only.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -50,6 +52,11 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			tmp := filepath.Join(env.WorkDir, ".tmp") // temporary files of weft, so that scripts can look for them
 			env.Setenv("TMPDIR", tmp)
+			traces, err := filepath.Abs(filepath.Join("..", "..", "testdata", "traces"))
+			if err != nil {
+				return err
+			}
+			env.Setenv("TRACES", traces)
 			env.Defer(func() {
 				if err := verifyOutputs(env.WorkDir); err != nil {
 					env.T().Fatal(err)

@@ -180,7 +180,7 @@ func runReport(c *cli.Context, env *environment, which int) error {
 		return err
 	}
 	in.printProblems(env, sampleProblems)
-	profiles, err := report.Collect(c.Context, in.timeline)
+	profiles, err := report.Collect(c.Context, in.timeline, in.selected)
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func runReport(c *cli.Context, env *environment, which int) error {
 	case c.Bool("csv"):
 		return writeCSV(env.stdout, result.threads, &r.forms[shown], shown)
 	}
-	return writeReport(env.stdout, result.threads, c.String("table"), r.nothing)
+	return writeReport(env.stdout, result.threads, c.String("table"), in.nothing(r.nothing))
 }
 
 // rowLimit returns the number of rows that a table may have: programs get all, unless they ask for less. 0: no limit.
@@ -238,14 +238,6 @@ func whichReport(c *cli.Context) (int, error) {
 		return 0, usagef("--top: %d is negative", c.Int("top"))
 	case c.Bool("json") && c.Bool("csv"):
 		return 0, usagef("--json and --csv cannot be combined")
-	}
-	for _, f := range selectionFlags() {
-		isAnswer := which >= len(reports)+len(events) && names[which] != costReport
-		if name := f.Names()[0]; c.IsSet(name) && !isAnswer && (names[which] != costReport || name != "from" && name != "to") {
-			return 0, usagef("--%s: the report %s does not have this flag", name, names[which])
-		}
-	}
-	switch {
 	case names[which] == costReport:
 		return which, checkCostFlags(c)
 	case which >= len(reports)+len(events):
@@ -324,6 +316,14 @@ func openReportInput(c *cli.Context, env *environment, opts convert.Options) (*r
 		return nil, errors.Join(err, in.Close())
 	}
 	return in, nil
+}
+
+// nothing says why a report is empty: because of the trace, or of the part that was asked for.
+func (in *reportInput) nothing(ofTrace string) string {
+	if in.selected != nil {
+		return "the selected part of the trace has nothing for this report"
+	}
+	return ofTrace
 }
 
 // Close frees what the trace takes.

@@ -76,7 +76,10 @@ func runCostReport(c *cli.Context, env *environment) error {
 		return err
 	}
 	query.selected = in.selected
-	rules.Cost.Window.From, rules.Cost.Window.To = in.selected.Window()
+	if rules.Cost.Window.From, rules.Cost.Window.To = in.selected.Window(); in.selected != nil {
+		rules.Cost.Counts = in.selected.Head
+		rules.Cost.CountsThread = func(thread timeline.TrackID) bool { return in.selected.Track(thread) && in.selected.Unnamed() }
+	}
 	result, err := engine.Run(c.Context, in.timeline, rules)
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", inputName(in.name), err), in.Close())

@@ -24,7 +24,7 @@ import (
 type eventReport struct {
 	name, usage, example string
 	flags                []string // of its own
-	make                 func(c *cli.Context, tl *timeline.Timeline) (*eventTable, error)
+	make                 func(c *cli.Context, in *reportInput) (*eventTable, error)
 }
 
 // eventTable is such a report in all forms.
@@ -128,7 +128,7 @@ func runEventReport(c *cli.Context, env *environment, r *eventReport) (err error
 		return err
 	}
 	in.printProblems(env, costProblems)
-	result, err := r.make(c, in.timeline)
+	result, err := r.make(c, in)
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err
 	}
@@ -216,12 +216,13 @@ func layoutOptions(c *cli.Context) (opts report.LayoutOptions, err error) {
 }
 
 // collectLayout counts the phases of layout of a trace, in a table without rows.
-func collectLayout(c *cli.Context, tl *timeline.Timeline) (*report.Layout, *eventTable, error) {
+func collectLayout(c *cli.Context, in *reportInput) (*report.Layout, *eventTable, error) {
 	opts, err := layoutOptions(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := report.CollectLayout(c.Context, tl, opts)
+	opts.Selected = in.selected
+	l, err := report.CollectLayout(c.Context, in.timeline, opts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -239,13 +240,13 @@ type layoutRows[Row any] struct {
 }
 
 // layoutCountReport makes the report layout-count.
-func layoutCountReport(c *cli.Context, tl *timeline.Timeline) (*eventTable, error) {
-	l, out, err := collectLayout(c, tl)
+func layoutCountReport(c *cli.Context, in *reportInput) (*eventTable, error) {
+	l, out, err := collectLayout(c, in)
 	if err != nil {
 		return nil, err
 	}
 	rows := largest(l.Counts(), c)
-	out.empty(len(rows) == 0, noLayout)
+	out.empty(len(rows) == 0, in.nothing(noLayout))
 	out.json = layoutRows[report.LayoutCount]{Rows: rows, Uncounted: l.Uncounted}
 	out.csv = [][]string{{"context", "phase", "function", "count"}}
 	var b strings.Builder
@@ -262,12 +263,12 @@ func layoutCountReport(c *cli.Context, tl *timeline.Timeline) (*eventTable, erro
 var timeModes = [...]string{report.ByDTrace: "dtrace", report.Exclusive: "exclusive", report.Inclusive: "inclusive"}
 
 // layoutTimeReport makes the report layout-time.
-func layoutTimeReport(c *cli.Context, tl *timeline.Timeline) (*eventTable, error) {
+func layoutTimeReport(c *cli.Context, in *reportInput) (*eventTable, error) {
 	mode := slices.Index(timeModes[:], c.String("mode"))
 	if c.IsSet("mode") && mode < 0 {
 		return nil, unknownValue("mode", "way", c.String("mode"), timeModes[:]...)
 	}
-	l, out, err := collectLayout(c, tl)
+	l, out, err := collectLayout(c, in)
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +276,7 @@ func layoutTimeReport(c *cli.Context, tl *timeline.Timeline) (*eventTable, error
 		mode = int(l.DefaultMode())
 	}
 	rows := largest(l.Times(report.TimeMode(mode)), c)
-	out.empty(len(rows) == 0, noLayout)
+	out.empty(len(rows) == 0, in.nothing(noLayout))
 	out.json = layoutRows[report.LayoutTime]{Mode: timeModes[mode], Rows: rows, Uncounted: l.Uncounted}
 	out.csv = [][]string{{"context", "phase", "time_us"}}
 	var b strings.Builder
@@ -299,19 +300,19 @@ type phasesRows struct {
 }
 
 // layoutPhasesReport makes the report layout-phases.
-func layoutPhasesReport(c *cli.Context, tl *timeline.Timeline) (*eventTable, error) {
+func layoutPhasesReport(c *cli.Context, in *reportInput) (*eventTable, error) {
 	tables := []table{{name: "phases"}, {name: "nesting"}}
 	shown, err := findTable(tables, c.String("table"))
 	if err != nil {
 		return nil, err
 	}
-	l, out, err := collectLayout(c, tl)
+	l, out, err := collectLayout(c, in)
 	if err != nil {
 		return nil, err
 	}
 	all := phasesRows{l.Phases(), l.Nesting(), l.UnbalancedStarts, l.UnmatchedEnds, l.Uncounted, l.UncountedNesting}
 	out.unnested = l.UncountedNesting
-	out.empty(len(all.Rows)+len(all.Nesting) == 0 && l.UnbalancedStarts+l.UnmatchedEnds == 0, noLayout)
+	out.empty(len(all.Rows)+len(all.Nesting) == 0 && l.UnbalancedStarts+l.UnmatchedEnds == 0, in.nothing(noLayout))
 	out.json = all
 	phases, nesting := phasesTable(all.Rows), nestingTable(all.Nesting)
 	out.text = fmt.Sprintf("%s\n%s\nUnbalanced: %d starts, %d ends\n", phases.text, nesting.text, l.UnbalancedStarts, l.UnmatchedEnds)
@@ -356,14 +357,14 @@ func nestingTable(rows []report.LayoutNesting) (out eventTable) {
 }
 
 // callsReport makes the report js-funcalls.
-func callsReport(c *cli.Context, tl *timeline.Timeline) (*eventTable, error) {
-	calls, err := report.CountCalls(c.Context, tl, report.CallOptions{Sampled: c.Bool("sampled")})
+func callsReport(c *cli.Context, in *reportInput) (*eventTable, error) {
+	calls, err := report.CountCalls(c.Context, in.timeline, report.CallOptions{Sampled: c.Bool("sampled"), Selected: in.selected})
 	if err != nil {
 		return nil, err
 	}
 	calls.Rows = largest(calls.Rows, c)
 	out := &eventTable{json: calls, uncounted: calls.Uncounted, unnamed: calls.Unnamed, csv: [][]string{{"file", "function", "calls", "sampled"}}}
-	out.empty(len(calls.Rows) == 0, "this trace has no calls; record the js_function probes, a Chrome trace with FunctionCall events, or JavaScript samples")
+	out.empty(len(calls.Rows) == 0, in.nothing("this trace has no calls; record the js_function probes, a Chrome trace with FunctionCall events, or JavaScript samples"))
 	var b strings.Builder
 	if calls.Sampled {
 		b.WriteString("# sampled: lower bounds\n")

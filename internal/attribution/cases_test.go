@@ -347,7 +347,7 @@ func checkCase(t *testing.T, input []byte, want *expected) {
 			AtBegin: c.Options.Cost == "begin",
 		}
 		b := a
-		if o.Cost != opts.Cost {
+		if o.Cost.Window != opts.Cost.Window || o.Cost.AtBegin != opts.Cost.AtBegin {
 			b = attribute(t, input, o)
 		}
 		got := map[string]int64{}

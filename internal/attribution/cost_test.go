@@ -292,3 +292,38 @@ func TestCPUOfClippedSlice(t *testing.T) {
 		}
 	}
 }
+
+// What counts and what does not make up the whole: every slice and every nanosecond is in one of them, and the sums hold in both.
+func TestCounts(t *testing.T) {
+	input := events(
+		`{"ph":"X","name":"outer","ts":0,"dur":100000,"tts":0,"tdur":60000,"pid":1,"tid":1,"args":{"data":{"frame":"F"}}}`,
+		`{"ph":"X","name":"inner","ts":10000,"dur":30000,"tts":5000,"tdur":20000,"pid":1,"tid":1}`,
+		`{"ph":"X","name":"other","ts":0,"dur":7000,"pid":1,"tid":2}`,
+		`{"ph":"b","cat":"c","name":"async","id":1,"ts":0,"pid":1,"tid":1,"args":{"data":{"frame":"F"}}}`,
+		`{"ph":"e","cat":"c","name":"async","id":1,"ts":900,"pid":1,"tid":1}`,
+		`{"ph":"i","s":"t","name":"mark","ts":50000,"pid":1,"tid":1}`,
+	)
+	const inner = 30_000_000
+	isInner := func(tl *timeline.Timeline, o *timeline.Head) bool { return string(tl.Name(o.NameID)) == "inner" }
+	all := attribute(t, input, options.Rules{}).Table(tables.TableOptions{Type: "Frame"})
+	var parts []*tables.Table
+	for _, want := range []bool{true, false} {
+		l, err := readChrome(t, input, timeline.DefaultMemory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := l.attribute(t, options.Rules{Cost: options.CostOptions{Counts: func(o *timeline.Head) bool { return isInner(l.t, o) == want }}})
+		part := a.Table(tables.TableOptions{Type: "Frame"})
+		checkSums(t, part)
+		parts = append(parts, part)
+	}
+	if parts[0].Busy != inner || parts[0].Busy+parts[1].Busy != all.Busy {
+		t.Errorf("busy for %d and %d of %d", parts[0].Busy, parts[1].Busy, all.Busy)
+	}
+	whole := rowOf(all, "frame/F", "")
+	in, out := rowOf(parts[0], "frame/F", ""), rowOf(parts[1], "frame/F", "")
+	if in.Slices != 1 || in.Slices+out.Slices != whole.Slices || in.SelfCPU+out.SelfCPU != whole.SelfCPU || in.Async != 0 || out.Async != whole.Async ||
+		in.Instants+out.Instants != whole.Instants || in.LongTasks != 0 || out.LongTasks != 1 {
+		t.Errorf("%+v and %+v of %+v", in, out, whole)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -32,6 +33,8 @@ type CallOptions struct {
 	// Sampled says that the samples are counted even if the trace has events of calls. The two know different calls, so that
 	// numbers of both in one table could not be compared: without it samples are counted only if there are no such events.
 	Sampled bool
+	// Selected is the part of the trace in which calls are counted; nil: all of it.
+	Selected *selection.Selection
 }
 
 // CountCalls goes through a timeline, which is nested, and counts the calls of functions of script: the probes
@@ -39,10 +42,10 @@ type CallOptions struct {
 // have seen. The error is one of the timeline's temporary files, or ctx's.
 func CountCalls(ctx context.Context, tl *timeline.Timeline, opts CallOptions) (*Calls, error) {
 	events := newCallCounter()
-	samples := newReader(tl)
+	samples := newReader(tl, opts.Selected)
 	err := tl.Walk(ctx, func(it *timeline.Item) error {
 		if it.Kind == timeline.ItemBegin && !opts.Sampled {
-			events.event(tl, it)
+			events.event(tl, it, opts.Selected.Item(it))
 		}
 		if it.Kind == timeline.ItemSample || samples.roles[it.Track].kind == stateRole {
 			return samples.item(it, nil)
@@ -77,7 +80,6 @@ func newCallCounter() *callCounter { return &callCounter{counts: map[FunctionCal
 
 // add counts a call of a function in the file of a path or URL.
 func (c *callCounter) add(path, function string) {
-	c.seen = true
 	key := FunctionCall{File: baseName(path), Function: function}
 	if _, known := c.counts[key]; !known {
 		if text := len(key.File) + len(key.Function); len(c.counts) >= maxRows || c.text+text > maxRowText {
@@ -115,11 +117,13 @@ func baseName(path string) string {
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
-// event takes in a slice, which may be a call.
-func (c *callCounter) event(tl *timeline.Timeline, it *timeline.Item) {
+// event takes in a slice, which may be a call. One that is not selected does not count, but tells that the trace has calls.
+func (c *callCounter) event(tl *timeline.Timeline, it *timeline.Item, selected bool) {
 	if string(it.Name) == "FunctionCall" {
 		if path, function, ok := calledFunction(tl, it); ok {
-			c.add(path, function)
+			if c.seen = true; selected {
+				c.add(path, function)
+			}
 			return
 		}
 	}
@@ -127,11 +131,13 @@ func (c *callCounter) event(tl *timeline.Timeline, it *timeline.Item) {
 	if !ok {
 		return
 	}
+	if c.seen = true; !selected {
+		return
+	}
 	if function := p.arg("function", 2, "file", "class"); function != nil {
 		c.add(p.arg("file", 0, "class", "function").text(), function.text())
 		return
 	}
-	c.seen = true
 	c.unnamed++
 }
 

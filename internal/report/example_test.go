@@ -27,7 +27,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer trace.Close()
-	profiles, err := report.Collect(context.Background(), bridge.Timeline(trace))
+	profiles, err := report.Collect(context.Background(), bridge.Timeline(trace), nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -13,6 +13,7 @@ type forcedSlice struct {
 	kind   stateKind
 	forced bool
 	first  bool // an episode begins
+	left   bool // out: it is not selected
 }
 
 // sliceKind is what the name of a slice says.
@@ -96,7 +97,7 @@ func (c *reader) slice(ct *sampledThread, it *timeline.Item, open *timeline.Open
 // noted the stack of the script: Chrome does that for nothing else.
 func (c *reader) layout(ct *sampledThread, it *timeline.Item, kind stateKind, around, inside *openSlice) {
 	t := ct.thread
-	f := forcedSlice{dur: it.Dur, run: ct.outermost, kind: kind, forced: around.script, stack: around.stack}
+	f := forcedSlice{dur: it.Dur, run: ct.outermost, kind: kind, forced: around.script, stack: around.stack, left: !c.selected.Item(it)}
 	if stack := c.stackTrace(it); stack != 0 {
 		f.forced, f.stack = true, stack
 	}
@@ -121,6 +122,9 @@ func (c *reader) layout(ct *sampledThread, it *timeline.Item, kind stateKind, ar
 func (t *Thread) tallySlices(tally *forcedTally) {
 	for i := range t.forced {
 		f := &t.forced[i]
+		if f.left {
+			continue
+		}
 		if f.forced {
 			tally.add(f.stack, f.run, 1, f.kind, f.dur, f.first)
 		} else {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -25,6 +26,8 @@ type LayoutOptions struct {
 	Phases map[string]string
 	// Paint are names of events of Chrome and Firefox that count as paint too: any of PaintOptions.
 	Paint []string
+	// Selected is the part of the trace whose slices count; nil: all of it. Those that are partly in the window count whole.
+	Selected *selection.Selection
 }
 
 // PaintOptions returns the names that LayoutOptions.Paint may hold.
@@ -153,7 +156,7 @@ type layoutCell struct {
 // timeline's temporary files, or ctx's.
 func CollectLayout(ctx context.Context, tl *timeline.Timeline, opts LayoutOptions) (*Layout, error) {
 	c := newLayoutReader(tl, opts)
-	if err := tl.Walk(ctx, c.item); err != nil {
+	if err := opts.Selected.Walk(ctx, tl, c.item); err != nil {
 		return nil, err
 	}
 	c.finish()

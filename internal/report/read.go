@@ -3,15 +3,18 @@ package report
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/weft-trace/weft/internal/sampling"
+	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Collect goes through a timeline, which is nested, and keeps what reports need. Threads without samples, states and forced
-// layouts are left out. The error is one of the timeline's temporary files, or ctx's.
-func Collect(ctx context.Context, tl *timeline.Timeline) (*Profiles, error) {
-	c := newReader(tl)
+// Collect goes through a timeline, which is nested, and keeps what reports need of what is selected in it: samples cut to the
+// window, and whole slices of style and layout. Threads without any of them are left out. The error is one of the timeline's
+// temporary files, or ctx's.
+func Collect(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) (*Profiles, error) {
+	c := newReader(tl, selected)
 	if err := timeline.WalkNested(ctx, tl, c.item); err != nil {
 		return nil, err
 	}
@@ -26,12 +29,34 @@ func (c *reader) finish() *Profiles {
 		}
 		ct.finish(c.tl, c.p.stacks, c.weightsAreNanos)
 		t := ct.thread
-		if len(t.observations) > 0 || len(t.forced) > 0 {
+		t.cut(c.selected)
+		if len(t.observations) > 0 || slices.ContainsFunc(t.forced, func(f forcedSlice) bool { return !f.left }) {
 			t.findRuns()
 			c.p.Threads = append(c.p.Threads, t)
 		}
 	}
 	return c.p
+}
+
+// cut leaves the observations that are selected, and of these what is in the window. A sample that begins before it does not
+// count there, but its time does.
+func (t *Thread) cut(selected *selection.Selection) {
+	if selected == nil {
+		return
+	}
+	kept := t.observations[:0]
+	for _, o := range t.observations {
+		if o.left || !selected.Overlaps(o.ts, o.dur) {
+			continue
+		}
+		from, to := selected.Clip(o.ts, o.end())
+		if from > o.ts {
+			o.count = 0
+		}
+		o.ts, o.dur = from, to-from
+		kept = append(kept, o)
+	}
+	t.observations = kept
 }
 
 // role says what a track is to a reader.
@@ -61,11 +86,12 @@ const sourceFirefox = "gecko"
 
 // reader sorts the items of a timeline by thread.
 type reader struct {
-	tl      *timeline.Timeline
-	p       *Profiles
-	roles   []role
-	threads []*sampledThread // by TrackID
-	kinds   []sliceKind      // by NameID
+	tl       *timeline.Timeline
+	selected *selection.Selection
+	p        *Profiles
+	roles    []role
+	threads  []*sampledThread // by TrackID
+	kinds    []sliceKind      // by NameID
 
 	weightsAreNanos bool
 }
@@ -75,6 +101,7 @@ type sampledThread struct {
 	thread  *Thread
 	samples []observation // the stack is a timeline.CallstackID, the length the weight
 	foreign bool          // there are samples whose weights are not times
+	left    bool          // what has no sample is not selected
 	states  []stateSlice
 
 	outermost  int // number of outermost slices so far
@@ -90,9 +117,9 @@ type stateSlice struct {
 
 func (s *stateSlice) end() timeline.Nanos { return s.ts + min(s.dur, math.MaxInt64-s.ts) }
 
-func newReader(tl *timeline.Timeline) *reader {
+func newReader(tl *timeline.Timeline, selected *selection.Selection) *reader {
 	c := &reader{
-		tl: tl, p: &Profiles{stacks: newStackTable()},
+		tl: tl, selected: selected, p: &Profiles{stacks: newStackTable()},
 		roles:           make([]role, tl.TrackCount()),
 		kinds:           make([]sliceKind, tl.NameCount()+1),
 		threads:         make([]*sampledThread, tl.TrackCount()),
@@ -100,6 +127,9 @@ func newReader(tl *timeline.Timeline) *reader {
 	}
 	streams := map[timeline.TrackID]bool{} // threads that were written as streams
 	for id := range timeline.TrackID(tl.TrackCount()) {
+		if !selected.Track(id) {
+			continue
+		}
 		switch tl.TrackKind(id) {
 		case timeline.ThreadTrack:
 			c.roles[id] = role{threadRole, id}
@@ -136,7 +166,7 @@ func (c *reader) at(id timeline.TrackID) *sampledThread {
 		process := c.tl.Track(tr.Parent)
 		t := &Thread{ThreadID: ThreadID{Process: process.FullName(), PID: process.InputID, Thread: tr.FullName(), TID: tr.InputID}}
 		t.track, t.Source = id, c.tl.SampleDescription().Source
-		c.threads[id] = &sampledThread{thread: t}
+		c.threads[id] = &sampledThread{thread: t, left: !c.selected.Unnamed()}
 	}
 	return c.threads[id]
 }
@@ -150,7 +180,7 @@ func (c *reader) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]) e
 		ct := c.at(r.thread)
 		ct.foreign = ct.foreign || !it.Value.IsInt() || len(it.Name) > 0
 		weight := min(max(timeline.Nanos(it.Value.Int()), 0), math.MaxInt64-it.TS)
-		ct.samples = append(ct.samples, observation{ts: it.TS, dur: weight, stack: stackID(it.Callstack), count: 1})
+		ct.samples = append(ct.samples, observation{ts: it.TS, dur: weight, stack: stackID(it.Callstack), count: 1, left: !c.selected.What(it)})
 	case r.kind == stateRole && it.Kind == timeline.ItemBegin:
 		c.stateSlice(c.at(r.thread), it)
 	case r.kind == threadRole && it.Lane == 0 && it.Kind == timeline.ItemBegin:
@@ -199,7 +229,7 @@ func (ct *sampledThread) finish(tl *timeline.Timeline, stacks *stackTable, nanos
 	case len(ct.samples) == 0:
 		t.observations = make([]observation, 0, len(ct.states))
 		for _, s := range ct.states {
-			t.observations = append(t.observations, observation{ts: s.ts, dur: s.dur, count: clampCount(s.samples), state: s.state})
+			t.observations = append(t.observations, observation{ts: s.ts, dur: s.dur, count: clampCount(s.samples), state: s.state, left: ct.left})
 		}
 	case counted:
 		ct.joinByCount(tl, stacks, timed)
@@ -291,7 +321,7 @@ func (ct *sampledThread) joinByTime(tl *timeline.Timeline, stacks *stackTable, t
 		for n < len(rest) && (rest[n].ts < s.end() || rest[n].ts == s.ts) {
 			n++
 		}
-		t.joinState(rest[:n], s, tl, stacks, timed)
+		ct.joinState(rest[:n], s, tl, stacks, timed)
 		rest = rest[n:]
 	}
 	for _, o := range rest {
@@ -302,13 +332,14 @@ func (ct *sampledThread) joinByTime(tl *timeline.Timeline, stacks *stackTable, t
 
 // joinState adds the samples of a state. One that knows no time of its own lasts no longer than the state, and parts of the
 // state that have no sample are observations without one.
-func (t *Thread) joinState(samples []observation, s *stateSlice, tl *timeline.Timeline, stacks *stackTable, timed bool) {
+func (ct *sampledThread) joinState(samples []observation, s *stateSlice, tl *timeline.Timeline, stacks *stackTable, timed bool) {
+	t := ct.thread
 	if !timed && t.Source != sourceFirefox && int64(len(samples)) == s.samples {
 		share(samples, s) // none of them is missing
 	}
 	first, covered, end := len(t.observations), s.ts, s.end()
 	for _, o := range samples {
-		t.fill(covered, o.ts, s.state, timed)
+		ct.fill(covered, o.ts, s.state, timed)
 		if !timed {
 			o.dur = min(o.dur, end-o.ts)
 		}
@@ -316,14 +347,14 @@ func (t *Thread) joinState(samples []observation, s *stateSlice, tl *timeline.Ti
 		t.observe(&o, tl, stacks, s.state)
 		t.observations = append(t.observations, o)
 	}
-	t.fill(covered, end, s.state, timed)
+	ct.fill(covered, end, s.state, timed)
 	t.countMissing(first, s)
 }
 
 // fill adds an observation for a part of a state in which there was no sample.
-func (t *Thread) fill(from, to timeline.Nanos, state stateID, timed bool) {
-	if from < to && !timed {
-		t.observations = append(t.observations, observation{ts: from, dur: to - from, state: state})
+func (ct *sampledThread) fill(from, to timeline.Nanos, state stateID, timed bool) {
+	if t := ct.thread; from < to && !timed {
+		t.observations = append(t.observations, observation{ts: from, dur: to - from, state: state, left: ct.left})
 	}
 }
 

@@ -73,6 +73,7 @@ type observation struct {
 	script stackID
 	count  uint32 // of samples that it stands for
 	state  stateID
+	left   bool // out: it is not selected
 }
 
 // end is when an observation ends.

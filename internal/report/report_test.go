@@ -120,7 +120,7 @@ func (tr *trace) nested() *timeline.Timeline {
 
 func (tr *trace) collect() *Profiles {
 	tr.t.Helper()
-	p, err := Collect(context.Background(), tr.nested())
+	p, err := Collect(context.Background(), tr.nested(), nil)
 	if err != nil {
 		tr.t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func forcedOf(t *testing.T, input []byte) []byte {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	p, err := report.Collect(t.Context(), bridge.Timeline(tr))
+	p, err := report.Collect(t.Context(), bridge.Timeline(tr), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *cost.R
 	opts.Min = cmp.Or(opts.Min, LongTask)
 	c := newTaskCollector(tl, attributed, opts)
 	if c.samplesDecide() {
-		profiles, err := Collect(ctx, tl)
+		profiles, err := Collect(ctx, tl, nil)
 		if err != nil {
 			return nil, err
 		}

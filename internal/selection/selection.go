@@ -95,11 +95,6 @@ func (f *Filter) All() bool {
 	return len(f.processes)+len(f.threads)+len(f.names)+len(f.categories)+len(f.contexts) == 0 && f.window.Whole()
 }
 
-// OnlyTime reports whether a filter selects by nothing but time.
-func (f *Filter) OnlyTime() bool {
-	return len(f.processes)+len(f.threads)+len(f.names)+len(f.categories)+len(f.contexts) == 0
-}
-
 // Selection is a Filter in a trace. Its methods may be called on nil, which selects everything; they are not safe for
 // concurrent use.
 type Selection struct {
@@ -192,7 +187,35 @@ func (s *Selection) Item(it *timeline.Item) bool {
 	if it.Kind == timeline.ItemBegin {
 		dur = it.Dur
 	}
-	return s.Track(it.Track) && s.Overlaps(it.TS, dur) && s.hasName(it) && s.hasCategory(it) && s.hasContext(it.Ordinal)
+	return s.Overlaps(it.TS, dur) && s.What(it)
+}
+
+// What reports whether an event is selected, whenever it happens.
+func (s *Selection) What(it *timeline.Item) bool {
+	return s == nil || s.Track(it.Track) && s.hasName(it) && s.hasCategory(it) && s.hasContext(it.Ordinal)
+}
+
+// Unnamed reports whether something is selected that has no name, category and context, if its track and its time are.
+func (s *Selection) Unnamed() bool {
+	return s == nil || s.names == nil && s.categories == nil && s.ordinals == nil
+}
+
+// Head reports whether a slice or instant is selected, as Item does for those of a walk. Names and categories that the timeline
+// does not intern are not known here.
+func (s *Selection) Head(o *timeline.Head) bool {
+	if s == nil {
+		return true
+	}
+	dur := timeline.Nanos(0)
+	if o.Kind == timeline.ItemBegin {
+		dur = timeline.NoTime
+		if o.End != timeline.NoTime {
+			dur = o.End - o.TS
+		}
+	}
+	return s.Overlaps(o.TS, dur) && s.Track(o.Track) && s.hasContext(o.Ordinal) &&
+		(s.names == nil || s.names.has(uint32(o.NameID), s.tl.Name(o.NameID))) &&
+		(s.categories == nil || s.categories.has(uint32(o.CategoryID), s.tl.Category(o.CategoryID)))
 }
 
 // Walk is Walk of the timeline with what is selected only. The end of a slice is selected with its begin.
@@ -251,9 +274,6 @@ func (s *Selection) hasCategory(it *timeline.Item) bool {
 func (s *Selection) hasContext(ordinal uint64) bool {
 	return s.ordinals == nil || s.ordinals.has(ordinal)
 }
-
-// Context reports whether a slice or instant has a context that is selected, by timeline.Head.Ordinal.
-func (s *Selection) Context(ordinal uint64) bool { return s == nil || s.hasContext(ordinal) }
 
 // answer is what is known of a question about a text: it is asked once.
 type answer uint8

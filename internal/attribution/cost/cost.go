@@ -62,6 +62,9 @@ type costs struct {
 	window  options.Window // resolved
 	atBegin bool           // charge the set at the begin of the innermost slice, as the old panel did
 
+	countsHead   func(*timeline.Head) bool   // nil: all
+	countsThread func(timeline.TrackID) bool // nil: all
+
 	Cells   *cells
 	charged []sets.SetID    // by SetID: 1 + the set that is charged in its place; 0: not known yet
 	owners  intern.Index    // of the sets in charged, by their contexts
@@ -127,9 +130,13 @@ type share struct {
 func newCosts(c *trees.Catalogue, s *sets.Sets, t *timeline.Timeline, opts *options.CostOptions) *costs {
 	return &costs{
 		c: c, sets: s, window: opts.Resolve(t.Start()), atBegin: opts.AtBegin, Cells: newCells(t.Memory()/16, t.TempDir()),
+		countsHead: opts.Counts, countsThread: opts.CountsThread,
 		Asyncs: map[asyncKey]timeline.Nanos{},
 	}
 }
+
+// counts reports whether a slice or instant is asked for.
+func (k *costs) counts(o *timeline.Head) bool { return k.countsHead == nil || k.countsHead(o) }
 
 // fit adds a cost to one of the sums over the whole trace and returns how much of it there was room for.
 func (k *costs) fit(sum int, v timeline.Nanos) timeline.Nanos {
@@ -241,7 +248,7 @@ func (k *costs) advance(w *thread, ts timeline.Nanos) {
 	if k.shown != nil {
 		k.shown.extend(w, inEffect, w.until, ts)
 	}
-	if from, to := k.window.Clip(w.until, ts); from < to {
+	if from, to := k.window.Clip(w.until, ts); from < to && !top.left {
 		k.Named.Add(inEffect)
 	}
 	set := k.chargedFor(inEffect)
@@ -266,8 +273,8 @@ func (k *costs) charge(w *thread, top *slice, to setShare, since, from timeline.
 	end := from + to.Wall
 	inside, until := k.window.Clip(from, end)
 	wall := until - inside
-	if wall == 0 {
-		inside = end
+	if wall == 0 || top.left {
+		inside, wall = end, 0
 	}
 	if inside > from {
 		k.share(top, share{wall: inside - from, cell: -1})
@@ -357,7 +364,10 @@ func (k *costs) begin(w *thread, s *slice) {
 	}
 	end := w.slices.End(w.busy)
 	if s.up < 0 {
-		w.account.long, w.account.task = end-s.ts >= longTask, w.account.task[:0]
+		w.account.long, w.account.task = end-s.ts >= longTask && !s.left, w.account.task[:0]
+	}
+	if s.left {
+		return
 	}
 	from, to := k.window.Clip(s.ts, end)
 	if from == to && (end > s.ts || !k.window.Has(s.ts)) {

@@ -154,7 +154,7 @@ func (r *Result) ByTypeName(set sets.SetID) []sets.MemberID {
 
 // SentInWindow reports whether a request counts.
 func (r *Result) SentInWindow(q Request) bool {
-	return q.Start != timeline.NoTime && r.Costs.window.Has(q.Start)
+	return q.Start != timeline.NoTime && r.Costs.window.Has(q.Start) && (r.Costs.countsThread == nil || r.Costs.countsThread(q.Thread))
 }
 
 // IndexOfInput returns the place in Inputs of the input event that a context is.

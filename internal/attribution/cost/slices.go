@@ -88,6 +88,7 @@ type slice struct {
 	up       int           // index of the next slice outwards that has an end; -1: none
 	category evidence.Category
 	costs    bool  // it has an end of its own; one without has no cost, but holds what follows
+	left     bool  // its own time is not asked for
 	endless  bool  // it never ends
 	runs     bool  // it, or a slice around it, runs a script
 	forced   bool  // style or layout that a script waits for
@@ -273,7 +274,7 @@ func (s *pass) occurrence(o *timeline.Head, found []evidence.Evidence) error {
 			s.adding = append(s.adding, s.bind(&own[i], o.TS))
 		}
 		set = s.sets.WithAll(set, s.adding)
-		if !place.Sampled {
+		if !place.Sampled && s.costs.counts(o) {
 			s.costs.async(o, place.Process, set)
 		}
 		return s.put(o, set)
@@ -322,7 +323,7 @@ func (s *pass) instant(o *timeline.Head, w *thread, own []propagation.Entry) err
 		}
 	}
 	set = s.sets.WithAll(set, s.adding)
-	if w != nil && s.found.Tracks[o.Track].Place == evidence.PlaceThread {
+	if w != nil && s.found.Tracks[o.Track].Place == evidence.PlaceThread && s.costs.counts(o) {
 		s.costs.instant(w.id, set, o.TS)
 	}
 	return s.put(o, set)
@@ -351,6 +352,7 @@ func (s *pass) begin(o *timeline.Head, w *thread, found []evidence.Evidence, own
 	next := w.push(s.endOf(w, o))
 	next.ordinal, next.ts, next.event = o.Ordinal, o.TS, o.Event
 	next.epoch = s.epochAt(w, o.TS)
+	next.left = !s.costs.counts(o)
 	s.nest(w, next, o, found)
 	next.set = s.setOf(w, next, own)
 	next.atStart = s.effective(w, innermost)

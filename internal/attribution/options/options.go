@@ -74,6 +74,10 @@ type CostOptions struct {
 	// that if FromStart is set.
 	Window    Window
 	FromStart bool
+	// Counts reports whether a slice or instant counts; nil: all do. The time of a slice that does not is charged to nobody.
+	Counts func(*timeline.Head) bool
+	// CountsThread reports whether requests count that a thread has sent, 0 if it is unknown; nil: all do.
+	CountsThread func(timeline.TrackID) bool
 	// AtBegin charges a slice to the contexts at its begin, whatever happens in it, as a panel of Chrome's old trace viewer
 	// did.
 	AtBegin bool
