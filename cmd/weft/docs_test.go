@@ -97,11 +97,11 @@ func TestFlagsOfPages(t *testing.T) {
 		}
 	})
 	for text, want := range map[string][]string{
-		"with `--since` and `--until`":                    {"--since", "--until"},
-		"`weft report cost --from 1s --to 2s t`":          nil,
-		"$ weft dump --json --force t.json | head":        {"weft dump --force"},
-		"sudo weft probes record --script a -p 1 --top 3": {"weft probes record --top"},
-		"a dash -- and `weft convert -o x`, --quiet":      nil,
+		"with `--since` and `--until`":                      {"--since", "--until"},
+		"`weft report cost --from 1s --to 2s t`":            nil,
+		"$ weft dump --json --force t.json | head":          {"weft dump --force"},
+		"sudo weft probes record --script a -p 1 --limit 3": {"weft probes record --limit"},
+		"a dash -- and `weft convert -o x`, --quiet":        nil,
 	} {
 		if got := unknownFlags(text); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", text, got, want)

@@ -81,7 +81,9 @@ func reportFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "json", Usage: "print one line of JSON", DisableDefaultText: true},
 		&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values, with times in nanoseconds", DisableDefaultText: true},
-		&cli.IntFlag{Name: "top", Value: defaultTop, Usage: "print at most `N` rows of a table; 0: all", DefaultText: "20; all with --json and --csv"},
+		&cli.IntFlag{Name: "limit", Aliases: []string{"top"}, Value: defaultTop, Usage: "print at most `N` rows of a table; 0: all", DefaultText: "20; all with --json and --csv"},
+		&cli.StringFlag{Name: "sort", Usage: "sort tables by `COLUMN`, largest first; -COLUMN: smallest first", DefaultText: "as each report says"},
+		&cli.StringFlag{Name: "columns", Usage: "print only the columns `COLUMN,COLUMN…`, in this order", DefaultText: "all"},
 		formatFlag(), memoryFlag(), tempFlag(),
 	}
 }
@@ -191,21 +193,38 @@ func runReport(c *cli.Context, env *environment, which int) error {
 	if err != nil {
 		return err
 	}
+	order := readArrangement(c)
+	if err := order.check(r.forms, c.String("table"), c.Bool("csv"), shown); err != nil {
+		return err
+	}
+	for i := range result.threads {
+		order.apply(result.threads[i].tables)
+	}
+	forms := order.columnsOf(r.forms)
 	switch {
 	case c.Bool("json"):
 		return writeJSON(env.stdout, result.json)
 	case c.Bool("csv"):
-		return writeCSV(env.stdout, result.threads, &r.forms[shown], shown)
+		return writeCSV(env.stdout, result.threads, &forms[shown], shown)
 	}
 	return writeReport(env.stdout, result.threads, c.String("table"), in.nothing(r.nothing))
 }
 
 // rowLimit returns the number of rows that a table may have: programs get all, unless they ask for less. 0: no limit.
+// Tables that are sorted otherwise have all rows up to then, and arrangement.apply cuts them.
 func rowLimit(c *cli.Context) int {
-	if !c.IsSet("top") && (c.Bool("json") || c.Bool("csv")) {
+	if c.IsSet("sort") {
 		return 0
 	}
-	return c.Int("top")
+	return shownRows(c)
+}
+
+// shownRows returns the number of rows that are shown of a table. 0: all.
+func shownRows(c *cli.Context) int {
+	if !c.IsSet("limit") && (c.Bool("json") || c.Bool("csv")) {
+		return 0
+	}
+	return c.Int("limit")
 }
 
 // whichReport returns the index of the report that is asked for, among those on samples, those on slices, those of a whole trace, and that
@@ -234,10 +253,12 @@ func whichReport(c *cli.Context) (int, error) {
 		return 0, usagef("no file; name one, or use \"-\" for standard input")
 	case c.NArg() > 2:
 		return 0, usagef("report takes one file, not %d", c.NArg()-1)
-	case c.Int("top") < 0:
-		return 0, usagef("--top: %d is negative", c.Int("top"))
+	case c.Int("limit") < 0:
+		return 0, usagef("--limit: %d is negative", c.Int("limit"))
 	case c.Bool("json") && c.Bool("csv"):
 		return 0, usagef("--json and --csv cannot be combined")
+	case c.Bool("json") && (c.IsSet("sort") || c.IsSet("columns")):
+		return 0, usagef("--sort and --columns are for text and --csv; sort JSON and select from it with jq")
 	case names[which] == costReport:
 		return which, checkCostFlags(c)
 	case which >= len(reports)+len(events):

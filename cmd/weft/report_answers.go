@@ -82,6 +82,11 @@ func runAnswerReport(c *cli.Context, env *environment, r *answerReport) error {
 	for _, note := range a.notes {
 		printNote(env, in.name, note)
 	}
+	order := readArrangement(c)
+	if err := order.check(r.forms, c.String("table"), c.Bool("csv"), shown); err != nil {
+		return err
+	}
+	order.apply(a.tables)
 	switch {
 	case c.Bool("json"):
 		return a.writeJSON(env.stdout)

@@ -35,11 +35,12 @@ type costQuery struct {
 	split    costtables.SplitBy
 	typ      string // as set; "": all
 	limit    int
+	order    arrangement
 	selected *selection.Selection
 }
 
 func newCostQuery(c *cli.Context) (q costQuery, err error) {
-	q.typ, q.limit = c.String("type"), rowLimit(c)
+	q.typ, q.limit, q.order = c.String("type"), rowLimit(c), readArrangement(c)
 	if q.group, q.split, err = costtables.ParseBy(c.String("by")); err != nil {
 		return q, usagef("--by: %v", err)
 	}
@@ -95,12 +96,12 @@ func runCostReport(c *cli.Context, env *environment) error {
 		return printCostsJSON(env, tables)
 	case c.Bool("csv"):
 		printNote(env, in.name, note)
-		return printCostsCSV(env, tables)
+		return printCostsCSV(env, tables, &query.order)
 	case note != "":
 		_, err := fmt.Fprintln(env.stdout, note)
 		return err
 	}
-	return printCosts(env, query.heading(tables, moment.SpanOf(in.timeline)), tables)
+	return printCosts(env, query.heading(tables, moment.SpanOf(in.timeline)), tables, &query.order)
 }
 
 // tables makes the tables that were asked for. Where there are none, the note says why.
@@ -131,6 +132,10 @@ func (q *costQuery) tables(result *costtables.Tables, tl *timeline.Timeline) (ta
 		if err != nil {
 			return nil, "", err
 		}
+		if err := q.order.checkCosts(t); err != nil {
+			return nil, "", err
+		}
+		q.order.sortCosts(t)
 		tables = append(tables, t)
 	}
 	return tables, "", nil
@@ -201,12 +206,12 @@ func typeIndex(types []string, asked string) int {
 }
 
 // printCosts prints tables for people.
-func printCosts(env *environment, heading string, tables []*costtables.Table) error {
+func printCosts(env *environment, heading string, tables []*costtables.Table, order *arrangement) error {
 	text := heading + "\n"
 	for _, t := range tables {
-		text += "\n" + costText(t)
+		text += "\n" + costText(t, order)
 		if t.Omitted > 0 {
-			text += fmt.Sprintf("… and %d more; --top 0 shows all\n", t.Omitted)
+			text += fmt.Sprintf("… and %d more; --limit 0 shows all\n", t.Omitted)
 		}
 		if t.Limited > 0 {
 			text += fmt.Sprintf("too many rows: %d costs are in (others) or are uncounted input events\n", t.Limited)

@@ -54,7 +54,7 @@ func costColumns(t *costtables.Table) []costColumn {
 
 // costText returns the rows of a table for people. Columns in which every row has nothing are left out, except for the self
 // time. Of input events it says how long after the start of the trace they happened, as --from and --to count.
-func costText(t *costtables.Table) string {
+func costText(t *costtables.Table, order *arrangement) string {
 	lines := make([][]string, len(t.Rows)+1)
 	lines[0] = []string{t.Type}
 	if t.Group != costtables.GroupNone {
@@ -89,9 +89,9 @@ func costText(t *costtables.Table) string {
 			return timeCell(r.Input.Start - t.Start)
 		}}, true)
 	}
-	for _, c := range costColumns(t) {
+	for _, c := range order.costColumns(costColumns(t)) {
 		if c.title != "" {
-			add(c, c.name == "self_ns" || c.kind == percentColumn)
+			add(c, c.name == "self_ns" || c.kind == percentColumn || len(order.columns) > 0)
 		}
 	}
 	var b strings.Builder
@@ -130,10 +130,12 @@ func shorten(name string) string {
 	return string(runes[:maxName/2]) + "…" + string(runes[len(runes)-maxName/2+1:])
 }
 
-// printCostsCSV prints the rows of all tables below one line of headings, which is there without rows as well.
-func printCostsCSV(env *environment, tables []*costtables.Table) error {
+// printCostsCSV prints the rows of all tables below one line of headings, which is there without rows as well, or the columns
+// that are asked for.
+func printCostsCSV(env *environment, tables []*costtables.Table, order *arrangement) error {
 	out := csv.NewWriter(env.stdout)
-	if err := out.Write(costHead()); err != nil {
+	chosen := order.costRecord(costHead())
+	if err := out.Write(chosen(costHead())); err != nil {
 		return err
 	}
 	for _, t := range tables {
@@ -147,7 +149,7 @@ func printCostsCSV(env *environment, tables []*costtables.Table) error {
 			for c := evidence.CategoryNone + 1; c < evidence.CategoryCount; c++ {
 				record = append(record, strconv.FormatInt(int64(r.SelfByCategory[c]), 10))
 			}
-			if err := out.Write(escapes.Record(record)); err != nil {
+			if err := out.Write(escapes.Record(chosen(record))); err != nil {
 				return err
 			}
 		}

@@ -87,8 +87,8 @@ func checkEventFlags(c *cli.Context, r *eventReport) error {
 		return usagef("--paint and --phases cannot be combined: --phases replaces the phases that --paint adds to")
 	case c.IsSet("table") && !c.Bool("csv"):
 		return usagef("--table: the report %s takes this flag only with --csv", r.name)
-	case c.IsSet("top") && slices.Contains(r.flags, "table"):
-		return usagef("--top: the report %s does not have this flag", r.name)
+	case c.IsSet("limit") && slices.Contains(r.flags, "table"):
+		return usagef("--limit: the report %s does not have this flag", r.name)
 	}
 	return nil
 }
@@ -133,6 +133,21 @@ func runEventReport(c *cli.Context, env *environment, r *eventReport) (err error
 		return err
 	}
 	printNote(env, in.name, result.note())
+	if order := readArrangement(c); order.isSet() {
+		t := tableOfRecords(result.csv)
+		if err := order.check([]table{t}, "", true, 0); err != nil {
+			return err
+		}
+		tables := []table{t}
+		order.apply(tables)
+		if c.Bool("csv") {
+			return tables[0].writePlainCSV(env.stdout)
+		}
+		var b bytes.Buffer
+		tables[0].writeText(&b)
+		_, err := env.stdout.Write(b.Bytes())
+		return err
+	}
 	switch {
 	case c.Bool("json"):
 		return writeJSON(env.stdout, result.json)
@@ -384,9 +399,9 @@ func (t *eventTable) empty(empty bool, why string) {
 	}
 }
 
-// largest returns the last rows, which have the largest numbers, as many as --top says: all without it.
+// largest returns the last rows, which have the largest numbers, as many as --limit says: all without it.
 func largest[T any](rows []T, c *cli.Context) []T {
-	if n := c.Int("top"); c.IsSet("top") && n > 0 && n < len(rows) {
+	if n := c.Int("limit"); c.IsSet("limit") && !c.IsSet("sort") && n > 0 && n < len(rows) {
 		return rows[len(rows)-n:]
 	}
 	return rows

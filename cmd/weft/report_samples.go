@@ -281,5 +281,5 @@ func more(shown, all int, what string) string {
 	if shown == all {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d %s; --top 0 shows all", shown, all, what)
+	return fmt.Sprintf("%d of %d %s; --limit 0 shows all", shown, all, what)
 }

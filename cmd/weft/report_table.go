@@ -170,7 +170,9 @@ func (t *table) writeText(b *bytes.Buffer) {
 			lines[k+1] = append(lines[k+1], printable(c.format(row[i])))
 		}
 	}
-	fmt.Fprintf(b, "\n  %s\n", t.title)
+	if t.title != "" {
+		fmt.Fprintf(b, "\n  %s\n", t.title)
+	}
 	for _, line := range align(lines, kinds) {
 		b.WriteString(strings.TrimRight("  "+line, " ") + "\n")
 	}

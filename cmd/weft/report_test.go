@@ -275,8 +275,8 @@ func TestReportsSurviveConversion(t *testing.T) {
 			runWeft(t, "convert", "--quiet", "-o", trace, source)
 			counted := 0
 			for _, r := range reports {
-				want := runWeft(t, "report", r.name, "--json", "--top", "0", source)
-				got := runWeft(t, "report", r.name, "--json", "--top", "0", trace)
+				want := runWeft(t, "report", r.name, "--json", "--limit", "0", source)
+				got := runWeft(t, "report", r.name, "--json", "--limit", "0", trace)
 				if string(got) != string(want) {
 					t.Errorf("the report %s differs: %d and %d bytes", r.name, len(want), len(got))
 				}
@@ -317,7 +317,7 @@ func TestReportsOnOtherForms(t *testing.T) {
 			for _, reportAndTable := range test.csv {
 				name, table, _ := strings.Cut(reportAndTable, " ")
 				csv := func(path string) string {
-					return string(runWeft(t, "report", name, "--csv", "--table", table, "--top", "0", path))
+					return string(runWeft(t, "report", name, "--csv", "--table", table, "--limit", "0", path))
 				}
 				if diff := cmp.Diff(csv(source), csv(trace)); diff != "" {
 					t.Errorf("report %s (-recording +trace):\n%s", reportAndTable, diff)
