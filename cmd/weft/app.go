@@ -344,6 +344,11 @@ func eachFile(c *cli.Context, env *environment, fn func(name string, src *input)
 		case err != nil:
 			failed = true
 			printError(env, err)
+			if c.Bool("json") {
+				if err := writeFailed(env.stdout, name, err); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	if failed {

@@ -40,9 +40,9 @@ Examples:
 To view the result, drag it into https://ui.perfetto.dev. The report lists the
 data problems of each input; "lost" means that the output lacks something.`,
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "o", Usage: "write the trace to `FILE`, or to standard output (\"-\")"},
+			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write the trace to `FILE`, or to standard output (\"-\")"},
 			&cli.StringFlag{Name: "out-dir", Usage: "write the traces to the directory `DIR`"},
-			&cli.BoolFlag{Name: "force", Usage: "replace existing files", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "replace existing files", DisableDefaultText: true},
 			formatFlag(),
 			argsFlag(),
 			&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zlib, zstd (needs Perfetto v58) or none; with a level as in zlib:6 or zstd:9",
@@ -58,7 +58,8 @@ data problems of each input; "lost" means that the output lacks something.`,
 			&cli.BoolFlag{Name: "strict", Usage: "exit with code 3 if any data is lost", DisableDefaultText: true},
 			&cli.StringFlag{Name: "report", Value: "text", Usage: "print the report as `FORM`: text (standard error) or json (standard output)"},
 			&cli.StringFlag{Name: "report-file", Usage: "write the report to `FILE`"},
-			&cli.BoolFlag{Name: "quiet", Usage: "print no report and no progress", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print no report and no progress", DisableDefaultText: true},
+			jsonFlag("print the report as JSON, one object per line: short for --report json"),
 			&cli.BoolFlag{Name: "attribute", Usage: "attribute time to contexts and write them into the trace (docs/attribution.md)", DisableDefaultText: true},
 			writeBackFlag(),
 		}, slices.Concat(contextFlags(), profileFlags(), selfProfileFlags())...),
@@ -215,10 +216,10 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	if err := job.opts.Validate(); err != nil {
 		return nil, usagef("--compress: %v", err)
 	}
-	switch form := c.String("report"); form {
-	case "json":
+	switch form := c.String("report"); {
+	case form == "json", form == "text" && c.Bool("json"):
 		job.reportJSON = true
-	case "text":
+	case form == "text":
 	default:
 		return nil, unknownValue("report", "form", form, "text", "json")
 	}
@@ -370,7 +371,13 @@ func (j *convertJob) run(ctx context.Context) error {
 				continue
 			}
 			failed = true
-			p.print(func() { printError(j.env, c.err) })
+			p.print(func() {
+				printError(j.env, c.err)
+				err = j.writeFailed(c, reportOutput)
+			})
+			if reportErr == nil {
+				reportErr = err
+			}
 			continue
 		}
 		lost = lost || c.report.Lost() > 0
@@ -464,6 +471,17 @@ func (j *convertJob) writeReport(r *inputReport, file *output) error {
 		return writeJSON(w, r)
 	}
 	return r.writeText(w)
+}
+
+// writeFailed writes the line of an input that failed, where reports are JSON.
+func (j *convertJob) writeFailed(c *conversion, file *output) error {
+	switch {
+	case !j.reportJSON:
+		return nil
+	case file != nil:
+		return writeFailed(file, c.input, c.err)
+	}
+	return writeFailed(j.env.stdout, c.input, c.err)
 }
 
 // maxProblemLines keeps the text report short; the JSON report and weft info tell everything.

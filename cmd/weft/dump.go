@@ -36,7 +36,7 @@ Examples:
    weft dump --thread CrRendererMain --from 1.5s --to 1.6s trace.json
    weft dump --name 'Layout*' --json trace.json | jq .dur_ns`,
 		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON object per line", DisableDefaultText: true},
+			jsonFlag("print one JSON object per line"),
 			&cli.BoolFlag{Name: "ends", Usage: "print a line for every end of a slice, with its thread time", DisableDefaultText: true},
 			limitFlag(), formatFlag(), argsFlag(), memoryFlag(), tempFlag(),
 		}, slices.Concat(selectionFlags(), profileFlags())...),

@@ -45,7 +45,7 @@ Examples:
    weft flows --connected trace.json 'flow:0x2a;120ms'
                                               all flows reachable from this flow`,
 		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON object per line", DisableDefaultText: true},
+			jsonFlag("print one JSON object per line"),
 			&cli.IntFlag{Name: "min", Value: 1, Usage: "list flows with at least `N` markers"},
 			&cli.StringFlag{Name: "marker", Usage: "show the flows of event `N` of the input (event=N in dump)"},
 			&cli.StringFlag{Name: "at", Usage: "show the flows of the markers at `TIME` on --thread"},
@@ -54,7 +54,7 @@ Examples:
 			&cli.IntFlag{Name: "limit", Usage: "print at most `N` lines; 0: all", DefaultText: "all; 1000 with --connected"},
 			formatFlag(), memoryFlag(), tempFlag(),
 		}, selectionFlags()...),
-		Action: func(c *cli.Context) error {
+		Action: withJSONErrors(env, 0, func(c *cli.Context) error {
 			opts, err := inputOptions(c)
 			if err != nil {
 				return err
@@ -65,7 +65,7 @@ Examples:
 				return err
 			}
 			return query.run(c.Context, env, opts)
-		},
+		}),
 	}
 }
 

@@ -24,7 +24,7 @@ input.
 "lost" means that a conversion would lose data, "repaired" that it would keep it,
 but changed. docs/data-problems.md explains every problem.`,
 		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "print one line of JSON per file", DisableDefaultText: true},
+			jsonFlag("print one line of JSON per file"),
 			formatFlag(), memoryFlag(), tempFlag(),
 		}, profileFlags()...),
 		Action: func(c *cli.Context) error {

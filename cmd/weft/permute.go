@@ -47,6 +47,10 @@ func permute(app *cli.App, args []string) ([]string, error) {
 		}
 		flag := findFlag(command.Flags, arg)
 		if flag == nil {
+			if short := shortFlags(command.Flags, arg); short != nil {
+				flags = append(flags, short...)
+				continue
+			}
 			return nil, unknownFlag(arg, command.Flags)
 		}
 		flags = append(flags, arg)
@@ -59,6 +63,21 @@ func permute(app *cli.App, args []string) ([]string, error) {
 		flags = append(flags, rest[i])
 	}
 	return slices.Concat(args[:at+1], flags, []string{"--"}, others), nil
+}
+
+// shortFlags takes short flags without values apart that stand together: -fq is -f -q. It is nil if one of them is not such a flag.
+func shortFlags(flags []cli.Flag, arg string) (short []string) {
+	if strings.HasPrefix(arg, "--") || len(arg) < 3 {
+		return nil
+	}
+	for _, letter := range arg[1:] {
+		one := "-" + string(letter)
+		if _, isBool := findFlag(flags, one).(*cli.BoolFlag); !isBool {
+			return nil
+		}
+		short = append(short, one)
+	}
+	return short
 }
 
 // subcommand returns the subcommand of a command with a name, nil if there is none.

@@ -79,7 +79,7 @@ const (
 // reportFlags are the flags of all reports.
 func reportFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "json", Usage: "print one line of JSON", DisableDefaultText: true},
+		jsonFlag("print one line of JSON"),
 		&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values, with times in nanoseconds", DisableDefaultText: true},
 		&cli.IntFlag{Name: "limit", Aliases: []string{"top"}, Value: defaultTop, Usage: "print at most `N` rows of a table; 0: all", DefaultText: "20; all with --json and --csv"},
 		&cli.StringFlag{Name: "sort", Usage: "sort tables by `COLUMN`, largest first; -COLUMN: smallest first", DefaultText: "as each report says"},
@@ -144,7 +144,7 @@ events. docs/reports.md and docs/attribution.md define the numbers.
 		Flags: slices.Concat(reportFlags(), titled(sampleFlagsTitle, sampleFlags()), titled(eventFlagsTitle, eventFlags()),
 			titled(costFlagsTitle, costFlags()), titled(inputFlagsTitle, inputFlags()), selectionFlags(),
 			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
-		Action: func(c *cli.Context) error {
+		Action: withJSONErrors(env, 1, func(c *cli.Context) error {
 			which, err := whichReport(c)
 			if err != nil {
 				return err
@@ -159,7 +159,7 @@ events. docs/reports.md and docs/attribution.md define the numbers.
 				return runAnswerReport(c, env, &answers[i-len(events)])
 			}
 			return runCostReport(c, env)
-		},
+		}),
 	}
 }
 

@@ -29,7 +29,7 @@ that they never began. weft warns about that; --pedantic makes it a violation.
 
 The exit code is 1 if there is a violation.`,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "print one line of JSON per file", DisableDefaultText: true},
+			jsonFlag("print one line of JSON per file"),
 			&cli.BoolFlag{Name: "pedantic", Usage: "apply all rules to traces of other programs too", DisableDefaultText: true},
 			tempFlag(),
 		},

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+)
+
+// jsonFlag is --json of all commands that have an output for programs.
+func jsonFlag(usage string) cli.Flag {
+	return &cli.BoolFlag{Name: "json", Aliases: []string{"j"}, Usage: usage, DisableDefaultText: true}
+}
+
+// failedInput is the line of an input that could not be read, or of which what was asked for could not be found, in the output
+// for programs: each input has one, so that none is missed.
+type failedInput struct {
+	Input string `json:"input"`
+	Error string `json:"error"`
+}
+
+// writeFailed writes the line of an input that failed. The message of the error begins with its name, which the line has already.
+func writeFailed(w io.Writer, input string, err error) error {
+	name := inputName(input)
+	return writeJSON(w, &failedInput{name, strings.TrimPrefix(message(err), name+": ")})
+}
+
+// withJSONErrors has a command that is about one input write its line if it fails. at is the index of the argument that names it.
+func withJSONErrors(env *environment, at int, action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		err := action(c)
+		usage := (*usageError)(nil)
+		if err == nil || !c.Bool("json") || c.Context.Err() != nil || errors.As(err, &usage) || errors.Is(err, syscall.EPIPE) {
+			return err
+		}
+		return errors.Join(err, writeFailed(env.stdout, c.Args().Get(at), err))
+	}
+}
