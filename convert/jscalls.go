@@ -170,30 +170,111 @@ type threadPass struct {
 	calls *cpuprofile.Calls
 }
 
-// addCalls adds the calls of the threads to a timeline, and says what became of the samples.
+// callEvent is an event of a sampled thread.
+type callEvent struct {
+	thread *threadPass
+	name   timeline.NameID
+	profilecalls.Event
+}
+
+// callBatch is the number of events that go from one goroutine to the other together.
+const callBatch = 1 << 12
+
+// addCalls adds the calls of the threads to a timeline, and says what became of the samples. With several workers one goroutine
+// goes through the events, and another one makes the calls: it alone adds to the timeline meanwhile.
 func (j *jsThreads) addCalls(ctx context.Context, t *timeline.Timeline) ([]ThreadCalls, error) {
 	if len(j.threads) == 0 {
 		return nil, nil
 	}
 	p := &callPass{t: t, classes: map[timeline.NameID]profilecalls.Class{}, threads: map[timeline.TrackID]*threadPass{}}
 	var all []ThreadCalls
+	maker := newCallMaker(p, j.opts.workers() > 1)
+	defer maker.wait()
+	batch := make([]callEvent, 0, callBatch)
 	err := t.Extend(ctx, func(starts []timeline.Head, b *timeline.Builder) error {
 		if p.order == nil {
 			p.start(j, b)
 		}
 		for i := range starts {
-			if th := p.threads[starts[i].Thread]; th != nil {
-				th.event(&starts[i], p.class(starts[i].NameID))
+			o := &starts[i]
+			if th := p.threads[o.Thread]; th != nil {
+				batch = append(batch, callEvent{th, o.NameID, profilecalls.Event{TS: o.TS, End: o.End, TraceID: o.TraceID}})
 			}
 		}
-		if starts == nil {
-			for _, th := range p.order {
-				all = append(all, th.finish(t))
-			}
+		if len(batch) < callBatch && starts != nil {
+			return nil
+		}
+		batch = maker.take(batch)
+		if starts != nil {
+			return nil
+		}
+		maker.wait()
+		for _, th := range p.order {
+			all = append(all, th.finish(t))
 		}
 		return p.err
 	})
 	return all, err
+}
+
+// callMaker hands events to a callPass, in a goroutine of its own or not.
+type callMaker struct {
+	pass       *callPass
+	full, free chan []callEvent // nil: there is no goroutine
+	done       chan struct{}
+}
+
+// callBatches is the number of batches under way.
+const callBatches = 4
+
+func newCallMaker(p *callPass, background bool) *callMaker {
+	m := &callMaker{pass: p}
+	if !background {
+		return m
+	}
+	m.full, m.free, m.done = make(chan []callEvent, callBatches), make(chan []callEvent, callBatches), make(chan struct{})
+	for range callBatches {
+		m.free <- make([]callEvent, 0, callBatch)
+	}
+	go func() {
+		defer close(m.done)
+		for batch := range m.full {
+			p.take(batch)
+			m.free <- batch[:0]
+		}
+	}()
+	return m
+}
+
+// take takes over events and returns an empty batch for the next ones.
+func (m *callMaker) take(batch []callEvent) []callEvent {
+	if m.full == nil {
+		m.pass.take(batch)
+		return batch[:0]
+	}
+	m.full <- batch
+	return <-m.free
+}
+
+// wait returns when all events have been taken. Nothing is taken after it.
+func (m *callMaker) wait() {
+	if m.full != nil {
+		close(m.full)
+		<-m.done
+		m.full = nil
+	}
+}
+
+// take makes calls of events.
+func (p *callPass) take(events []callEvent) {
+	for i := range events {
+		if p.err != nil {
+			return
+		}
+		ev := &events[i]
+		ev.Class = p.class(ev.name)
+		ev.thread.event(&ev.Event)
+	}
 }
 
 // start makes what the threads need.
@@ -231,14 +312,13 @@ func (p *callPass) class(name timeline.NameID) profilecalls.Class {
 	return class
 }
 
-func (th *threadPass) event(o *timeline.Head, class profilecalls.Class) {
-	ev := profilecalls.Event{TS: o.TS, End: o.End, Class: class, TraceID: o.TraceID}
-	if o.End == timeline.NoTime {
-		ev.End = o.TS
+func (th *threadPass) event(ev *profilecalls.Event) {
+	if ev.End == timeline.NoTime {
+		ev.End = ev.TS
 	}
-	th.shown.Event(&ev)
+	th.shown.Event(ev)
 	if th.other != nil {
-		th.other.Event(&ev)
+		th.other.Event(ev)
 	}
 }
 
