@@ -15,7 +15,7 @@ import (
 type Tasks struct {
 	Start    timeline.Nanos `json:"start_ns"` // of the trace
 	End      timeline.Nanos `json:"end_ns"`
-	Min      timeline.Nanos `json:"min_ns"`      // from this length on a task is long
+	Min      timeline.Nanos `json:"min_ns"`      // from this length on a task is long: timeline.LongTaskLength
 	Blocking timeline.Nanos `json:"blocking_ns"` // of all long tasks together
 	// Uncounted is the number of long tasks that are not in Tasks because there are too many.
 	Uncounted int64 `json:"uncounted"`
@@ -23,17 +23,14 @@ type Tasks struct {
 	Tasks []Task `json:"-"` // the longest first
 }
 
-// LongTask is the length from which on a task is long, as browsers define it.
-const LongTask = longRun
-
 // TaskBasis says what a task is made of.
 type TaskBasis string
 
 // The bases. A thread has the first of these that it has data for.
 const (
-	LoopTasks     TaskBasis = "tasks"   // tasks of an event loop, as its program recorded them
+	LoopTasks     TaskBasis = "tasks"   // tasks of an event loop, as its program recorded them (timeline.LongTasks)
 	SampledTasks  TaskBasis = "samples" // samples that follow each other, none of them idle or, in Firefox, of category Other
-	OutermostWork TaskBasis = "slices"  // slices that no other slice of the thread encloses
+	OutermostWork TaskBasis = "slices"  // slices that no other slice of the thread encloses, in traces without event loops
 )
 
 // Task is a long task.
@@ -71,9 +68,8 @@ type TaskSplit struct {
 	Inside bool `json:"inside"`
 }
 
-// TaskOptions say which tasks are long. The zero TaskOptions are for tasks of 50 ms and more on all threads.
+// TaskOptions say which long tasks count. The zero TaskOptions are for all.
 type TaskOptions struct {
-	Min timeline.Nanos // 0: LongTask
 	// Include says of a slice whether it counts as a task; nil: all do.
 	Include func(*timeline.Item) bool
 	// Thread says of a thread whether tasks on it count; nil: on all.
@@ -86,13 +82,12 @@ const (
 	maxPath  = 16 // steps of a path
 )
 
-// CollectTasks goes through a timeline, which is nested, and finds its long tasks: the slices of Chrome's event loops; on
-// threads without, where samples follow each other without an idle one; on others the outermost slices. The attribution says
-// for whom the tasks worked; nil: this is left out. The error is one of the temporary files, or ctx's.
+// CollectTasks goes through a timeline, which is nested, and finds its long tasks: those of event loops; on threads without, where
+// samples follow each other without an idle one; and in traces without event loops the outermost slices of other threads. The
+// attribution says for whom the tasks worked; nil: this is left out. The error is one of the temporary files, or ctx's.
 func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *cost.Result, opts TaskOptions) (*Tasks, error) {
-	opts.Min = cmp.Or(opts.Min, LongTask)
 	c := newTaskCollector(tl, attributed, opts)
-	if c.samplesDecide() {
+	if c.hasSamples() {
 		profiles, err := Collect(ctx, tl, nil)
 		if err != nil {
 			return nil, err
@@ -102,8 +97,9 @@ func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *cost.R
 	if err := timeline.WalkNested(ctx, tl, c.item); err != nil {
 		return nil, err
 	}
+	c.addMarked()
 	totals := tl.Totals()
-	c.out.Start, c.out.End, c.out.Min = totals.Start, totals.End, opts.Min
+	c.out.Start, c.out.End, c.out.Min = totals.Start, totals.End, timeline.LongTaskLength
 	slices.SortStableFunc(c.out.Tasks, func(a, b Task) int {
 		return cmp.Or(cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.Start, b.Start))
 	})
@@ -112,12 +108,22 @@ func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *cost.R
 
 // taskCollector finds long tasks.
 type taskCollector struct {
-	tl     *timeline.Timeline
-	opts   TaskOptions
-	work   *workReader
-	out    Tasks
-	bases  []TaskBasis // by TrackID; "": not a thread, or one that is left out
-	isTask []bool      // by NameID: tasks of event loops
+	tl    *timeline.Timeline
+	opts  TaskOptions
+	work  *workReader
+	out   Tasks
+	bases []TaskBasis         // by TrackID; "": not a thread, or one without tasks
+	loops []timeline.LongTask // of event loops, in the order of time, those that count
+	left  map[taskPlace]int   // index in loops of those whose slices have not come
+
+	profiles *Profiles // nil: no thread was sampled
+	sampled  map[timeline.TrackID]*Thread
+}
+
+// taskPlace is where and when a task begins.
+type taskPlace struct {
+	thread timeline.TrackID
+	ts     timeline.Nanos
 }
 
 // taskBuilder is a long task that has not ended.
@@ -134,36 +140,42 @@ type heaviest struct {
 
 func newTaskCollector(tl *timeline.Timeline, attributed *cost.Result, opts TaskOptions) *taskCollector {
 	c := &taskCollector{
-		tl: tl, opts: opts, work: newWorkReader(tl, attributed), bases: make([]TaskBasis, tl.TrackCount()), isTask: make([]bool, tl.NameCount()+1),
+		tl: tl, opts: opts, work: newWorkReader(tl, attributed), bases: make([]TaskBasis, tl.TrackCount()), left: map[taskPlace]int{},
 	}
-	for id := range c.isTask[1:] {
-		c.isTask[id+1] = isLoopTask(tl.Name(timeline.NameID(id + 1)))
-	}
+	var others []timeline.TrackID
+	anyLoop := false
 	for id := range timeline.TrackID(tl.TrackCount()) {
-		if tl.TrackKind(id) == timeline.ThreadTrack && (opts.Thread == nil || opts.Thread(id)) {
+		if tl.TrackKind(id) != timeline.ThreadTrack {
+			continue
+		}
+		loop := tl.HasLoopTasks(id)
+		anyLoop = anyLoop || loop
+		switch {
+		case opts.Thread != nil && !opts.Thread(id):
+		case loop:
+			c.bases[id] = LoopTasks
+		default:
+			others = append(others, id)
+		}
+	}
+	if !anyLoop { // else nobody waits for threads without
+		for _, id := range others {
 			c.bases[id] = OutermostWork
 		}
 	}
-	if slices.Contains(c.isTask, true) { // Chrome: threads without event loops have no tasks that anybody waits for
-		for id, basis := range c.bases {
-			if basis != "" {
-				c.bases[id] = LoopTasks
-			}
+	list, more := tl.LongTasks()
+	c.out.Uncounted = more
+	for _, t := range list {
+		if c.bases[t.Thread] == LoopTasks {
+			c.left[taskPlace{t.Thread, t.TS}] = len(c.loops)
+			c.loops = append(c.loops, t)
 		}
 	}
 	return c
 }
 
-// isLoopTask reports whether slices of a name are each a task of an event loop of Chrome.
-func isLoopTask(name []byte) bool {
-	return string(name) == "RunTask" || string(name) == "ThreadControllerImpl::RunTask"
-}
-
-// samplesDecide reports whether there are threads whose samples say when they were busy, and nothing better does.
-func (c *taskCollector) samplesDecide() bool {
-	if slices.Contains(c.bases, LoopTasks) {
-		return false
-	}
+// hasSamples reports whether threads were sampled.
+func (c *taskCollector) hasSamples() bool {
 	if c.tl.Totals().Samples > 0 {
 		return true
 	}
@@ -200,7 +212,7 @@ func (c *taskCollector) begin(it *timeline.Item, around, s *openWork) error {
 	if err := c.work.begin(it, around, s); err != nil {
 		return err
 	}
-	if s.task == nil && s.timed && it.Dur >= c.opts.Min && c.startsTask(it, around) {
+	if s.task == nil && s.timed && it.Dur >= timeline.LongTaskLength && c.startsTask(it, around) {
 		s.task = &taskBuilder{tally: newWorkTally()}
 		s.isTask = true
 	}
@@ -212,16 +224,22 @@ func (c *taskCollector) begin(it *timeline.Item, around, s *openWork) error {
 
 // startsTask reports whether a slice is a task.
 func (c *taskCollector) startsTask(it *timeline.Item, around *openWork) bool {
-	if c.opts.Include != nil && !c.opts.Include(it) {
-		return false
-	}
 	switch c.bases[it.Track] {
 	case LoopTasks:
-		return it.NameID != 0 && c.isTask[it.NameID] || it.NameID == 0 && isLoopTask(it.Name)
+		place := taskPlace{it.Track, it.TS}
+		i, ok := c.left[place]
+		if !ok || c.loops[i].Dur != it.Dur {
+			return false
+		}
+		delete(c.left, place)
 	case OutermostWork:
-		return around == nil
+		if around != nil {
+			return false
+		}
+	default:
+		return false
 	}
-	return false
+	return c.opts.Include == nil || c.opts.Include(it)
 }
 
 // end takes in the end of a slice.
@@ -257,16 +275,19 @@ func (c *taskCollector) finish(it *timeline.Item, s *openWork, step PathStep) {
 			t.CPU = &used
 		}
 	}
+	if s.below.parts == 0 {
+		c.workOfSamples(&t, it.Track, s.ts, s.dur)
+	}
 	if c.work.attributed != nil {
 		t.Contexts = s.task.tally.contexts(c.work.attributed)
 	}
-	t.Split = splitOf(t.Path, c.opts.Min)
+	t.Split = splitOf(t.Path, timeline.LongTaskLength)
 	c.add(t)
 }
 
 // add keeps a task if there is room.
 func (c *taskCollector) add(t Task) {
-	t.Blocking = t.Duration - c.opts.Min
+	t.Blocking = t.Duration - timeline.LongTaskLength
 	sum(&c.out.Blocking, t.Blocking)
 	if len(c.out.Tasks) < maxTasks {
 		c.out.Tasks = append(c.out.Tasks, t)
@@ -291,28 +312,62 @@ func splitOf(path []PathStep, long timeline.Nanos) *TaskSplit {
 
 // addSampled adds the busy runs of threads that have no tasks of an event loop.
 func (c *taskCollector) addSampled(p *Profiles) {
+	c.profiles, c.sampled = p, map[timeline.TrackID]*Thread{}
 	for _, t := range p.Threads {
-		if c.bases[t.track] != OutermostWork || len(t.runs) == 0 {
+		c.sampled[t.track] = t
+		if c.bases[t.track] == LoopTasks || len(t.runs) == 0 || c.opts.Thread != nil && !c.opts.Thread(t.track) {
 			continue
 		}
 		c.bases[t.track] = SampledTasks
 		for i := range t.runs {
 			for _, part := range t.busyParts(&t.runs[i]) {
-				if part.dur >= c.opts.Min && c.includesRun(t, &part) {
-					c.add(p.sampledTask(t, &part))
+				if start := t.observations[part.first].ts; part.dur >= timeline.LongTaskLength && c.includes(t.track, start, part.dur) {
+					task := p.sampledTask(t, &part)
+					task.Start, task.Duration = start, part.dur
+					c.add(task)
 				}
 			}
 		}
 	}
 }
 
-// includesRun reports whether a busy run counts as a task, as a slice without a name would.
-func (c *taskCollector) includesRun(t *Thread, r *run) bool {
+// addMarked adds the tasks of event loops that are no slices of their thread, but marks beside it, as some of Firefox: what is in
+// them only samples say.
+func (c *taskCollector) addMarked() {
+	for _, l := range c.loops {
+		if _, ok := c.left[taskPlace{l.Thread, l.TS}]; !ok || !c.includes(l.Thread, l.TS, l.Dur) {
+			continue
+		}
+		none := newWorkTally()
+		task := Task{Contexts: []ContextTime{}, Path: []PathStep{}, Work: none.work()}
+		c.workOfSamples(&task, l.Thread, l.TS, l.Dur)
+		task.ThreadID, task.Basis, task.Start, task.Duration = threadID(c.tl, l.Thread), LoopTasks, l.TS, l.Dur
+		c.add(task)
+	}
+}
+
+// workOfSamples takes the work of a task from the samples of its thread, if there are any.
+func (c *taskCollector) workOfSamples(task *Task, thread timeline.TrackID, start, length timeline.Nanos) {
+	t := c.sampled[thread]
+	if t == nil {
+		return
+	}
+	at := func(ts timeline.Nanos) int {
+		i, _ := slices.BinarySearchFunc(t.observations, ts, func(o observation, ts timeline.Nanos) int { return cmp.Compare(o.ts, ts) })
+		return i
+	}
+	if during := (run{first: at(start), last: at(start + length)}); during.first < during.last {
+		task.Work = c.profiles.sampledTask(t, &during).Work
+	}
+}
+
+// includes reports whether a task counts that has no slice.
+func (c *taskCollector) includes(thread timeline.TrackID, start, length timeline.Nanos) bool {
 	if c.opts.Include == nil {
 		return true
 	}
 	return c.opts.Include(&timeline.Item{Head: timeline.Head{
-		Kind: timeline.ItemBegin, Track: t.track, TS: t.observations[r.first].ts, Dur: r.dur, Ordinal: timeline.NoOrdinal,
+		Kind: timeline.ItemBegin, Track: thread, TS: start, Dur: length, Ordinal: timeline.NoOrdinal,
 	}})
 }
 
@@ -350,7 +405,7 @@ var sampledCategories = map[stateKind]evidence.Category{
 	gcState: evidence.CategoryGC, styleState: evidence.CategoryStyle, layoutState: evidence.CategoryLayout,
 }
 
-// sampledTask makes a task of a busy run.
+// sampledTask makes a task of observations that follow each other. Its times are not set.
 func (p *Profiles) sampledTask(t *Thread, r *run) Task {
 	tally := newWorkTally()
 	for _, o := range t.observations[r.first:r.last] {
@@ -366,7 +421,6 @@ func (p *Profiles) sampledTask(t *Thread, r *run) Task {
 		tally.add(key, o.dur, int64(o.count), (kind == styleState || kind == layoutState) && o.script != 0)
 	}
 	return Task{
-		ThreadID: t.ThreadID, Basis: SampledTasks, Start: t.observations[r.first].ts, Duration: r.dur, Work: tally.work(),
-		Contexts: []ContextTime{}, Path: []PathStep{},
+		ThreadID: t.ThreadID, Basis: SampledTasks, Work: tally.work(), Contexts: []ContextTime{}, Path: []PathStep{},
 	}
 }

@@ -15,9 +15,9 @@ const maxLongTasks = 1 << 16
 
 // longTasks are what Nest finds.
 type longTasks struct {
-	list  []LongTask
-	until map[TrackID]Nanos // by thread: when its latest long task ends
-	more  int64             // that are not kept
+	list    []LongTask
+	threads map[TrackID]Nanos // with tasks of an event loop: when their latest long task ends, NoTime if none was long
+	more    int64             // that are not kept
 }
 
 // LongTasks returns the slices and begins with Event.LoopTask that take LongTaskLength or longer, in the order of time; of tasks
@@ -27,27 +27,36 @@ func (t *Timeline) LongTasks() (list []LongTask, more int64) {
 	return t.longTasks.list, t.longTasks.more
 }
 
+// HasLoopTasks reports whether the input says of some slices of a thread that they are tasks of its event loop, long or not. Nest
+// comes first.
+func (t *Timeline) HasLoopTasks(thread TrackID) bool {
+	_, ok := t.longTasks.threads[thread]
+	return ok
+}
+
 // loopTask keeps a task of an event loop if it is long. They come in the order of time, at one time the longest first.
 func (t *Timeline) loopTask(r *record) {
-	if r.dur < LongTaskLength || r.didNotEnd() {
-		return
-	}
 	thread, f := r.track, &t.longTasks
 	if t.table.tracks[thread].kind != ThreadTrack {
 		if thread = t.table.tracks[thread].parent; t.table.tracks[thread].kind != ThreadTrack {
 			return
 		}
 	}
-	if until, ok := f.until[thread]; ok && r.ts < until {
-		return
+	if f.threads == nil {
+		f.threads = map[TrackID]Nanos{}
 	}
-	if len(f.list) == maxLongTasks {
+	until, known := f.threads[thread]
+	if !known {
+		until = NoTime
+		f.threads[thread] = until
+	}
+	switch {
+	case r.dur < LongTaskLength || r.didNotEnd() || until != NoTime && r.ts < until:
+		return
+	case len(f.list) == maxLongTasks:
 		f.more++
 		return
 	}
-	if f.until == nil {
-		f.until = map[TrackID]Nanos{}
-	}
-	f.until[thread] = r.ts + r.dur
+	f.threads[thread] = r.ts + r.dur
 	f.list = append(f.list, LongTask{thread, r.ts, r.dur})
 }

@@ -1,6 +1,7 @@
 package perfetto
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -159,6 +160,10 @@ func (r *reader) addEvent(kind timeline.Kind) error {
 	return r.addFlows()
 }
 
+// firefoxLongTask ends the category of the markers by which Firefox marks long tasks: the type of the marker, as weft writes it
+// (firefox.md 5).
+var firefoxLongTask = []byte(",MainThreadLongTask")
+
 // fillEvent prepares r.out. The arguments must be encoded.
 func (r *reader) fillEvent(kind timeline.Kind) {
 	e := &r.ev
@@ -170,7 +175,7 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 		Callstack: r.eventCallstack(), Screenshot: e.picture,
 	}
 	if kind == timeline.Begin || kind == timeline.Slice {
-		r.out.Task, r.out.LoopTask = chrome.IsTask(e.resolvedName), chrome.IsLoopTask(e.resolvedName)
+		r.out.Task, r.out.LoopTask = chrome.IsTask(e.resolvedName), chrome.IsLoopTask(e.resolvedName) || bytes.HasSuffix(e.category, firefoxLongTask)
 	}
 	r.sampling()
 }
