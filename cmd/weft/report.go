@@ -207,7 +207,7 @@ func runReport(c *cli.Context, env *environment, which int) error {
 	case c.Bool("csv"):
 		return writeCSV(env.stdout, result.threads, &forms[shown], shown)
 	}
-	return writeReport(env.stdout, result.threads, c.String("table"), in.nothing(r.nothing))
+	return writeReport(env.stdout, terminalColumns(env), result.threads, c.String("table"), in.nothing(r.nothing))
 }
 
 // rowLimit returns the number of rows that a table may have: programs get all, unless they ask for less. 0: no limit.

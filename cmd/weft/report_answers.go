@@ -94,7 +94,7 @@ func runAnswerReport(c *cli.Context, env *environment, r *answerReport) error {
 		printNote(env, in.name, a.nothing)
 		return a.tables[shown].writePlainCSV(env.stdout)
 	}
-	return a.writeText(env.stdout, c.String("table"))
+	return a.writeText(env.stdout, terminalColumns(env), c.String("table"))
 }
 
 // writeJSON writes each object as a line.
@@ -107,8 +107,8 @@ func (a *answer) writeJSON(w io.Writer) error {
 	return nil
 }
 
-// writeText prints the summary and the tables that have rows, or only the one of a name.
-func (a *answer) writeText(w io.Writer, only string) error {
+// writeText prints the summary and the tables that have rows, or only the one of a name, cut to so many columns.
+func (a *answer) writeText(w io.Writer, columns int, only string) error {
 	var b bytes.Buffer
 	if a.nothing != "" {
 		fmt.Fprintln(&b, a.nothing)
@@ -124,10 +124,11 @@ func (a *answer) writeText(w io.Writer, only string) error {
 			t.writeText(&b)
 		}
 	}
+	text := cutLines(b.Bytes(), columns)
 	for _, line := range a.details {
-		fmt.Fprintln(&b, line)
+		text = append(append(text, line...), '\n')
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := w.Write(text)
 	return err
 }
 

@@ -81,7 +81,7 @@ func makeSlicesReport(c *cli.Context, in *reportInput) (*answer, error) {
 		a.notes = append(a.notes, fmt.Sprintf("too many groups: %d slices are in rows called %s", r.Others, report.OthersGroup))
 	}
 	if r.UncountedWork > 0 {
-		a.notes = append(a.notes, fmt.Sprintf("too many streams or steps: %d slices are missing in the tables of devices, streams and steps", r.UncountedWork))
+		a.notes = append(a.notes, fmt.Sprintf("too many devices, streams or steps: %d slices are missing in the tables of devices, streams and steps", r.UncountedWork))
 	}
 	return a, nil
 }

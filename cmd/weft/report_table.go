@@ -118,8 +118,8 @@ func (c column) format(v cell) string {
 // millis returns a time as milliseconds with three decimals.
 func millis(t timeline.Nanos) string { return strconv.FormatFloat(float64(t)/1e6, 'f', 3, 64) }
 
-// writeReport prints the tables of all threads, or nothing says why there are none.
-func writeReport(w io.Writer, threads []threadTables, only, nothing string) error {
+// writeReport prints the tables of all threads, cut to so many columns, or nothing says why there are none.
+func writeReport(w io.Writer, columns int, threads []threadTables, only, nothing string) error {
 	var b bytes.Buffer
 	if len(threads) == 0 {
 		fmt.Fprintln(&b, nothing)
@@ -142,7 +142,7 @@ func writeReport(w io.Writer, threads []threadTables, only, nothing string) erro
 			}
 		}
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := w.Write(cutLines(b.Bytes(), columns))
 	return err
 }
 
@@ -179,6 +179,35 @@ func (t *table) writeText(b *bytes.Buffer) {
 	if t.note != "" {
 		fmt.Fprintf(b, "  %s\n", t.note)
 	}
+}
+
+// terminalColumns returns the columns of the terminal on which standard output is shown; 0 if it is none, or nobody knows.
+func terminalColumns(env *environment) int {
+	if !env.isTerminal(env.stdout) {
+		return 0
+	}
+	return env.width(env.stdout)
+}
+
+// cutLines cuts the lines of a text that are longer than so many columns, where a terminal would break them; 0: none is.
+func cutLines(text []byte, columns int) []byte {
+	if columns <= 1 {
+		return text
+	}
+	var out []byte
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSuffix(line, []byte{'\n'})
+		if cellwidth.Of(string(line)) > columns {
+			runes := []rune(string(line))
+			runes = runes[:min(len(runes), columns)]
+			for len(runes) > 0 && cellwidth.Of(string(runes)) > columns-1 {
+				runes = runes[:len(runes)-1]
+			}
+			line = []byte(string(runes) + "…")
+		}
+		out = append(append(out, line...), '\n')
+	}
+	return out
 }
 
 // align makes columns of the cells of lines: texts to the left, numbers to the right.

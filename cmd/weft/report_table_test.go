@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"io"
+	"strings"
 	"testing"
 )
 
@@ -22,5 +24,25 @@ func TestTableOfWideNames(t *testing.T) {
 	var b bytes.Buffer
 	if tb.writeText(&b); b.String() != want {
 		t.Errorf("got %s\nwant %s", b.String(), want)
+	}
+}
+
+// Lines fit a terminal, and are whole in a pipe.
+func TestLinesOfTerminal(t *testing.T) {
+	const text = "  計算量  144\n  short\n"
+	for columns, want := range map[int]string{
+		0: text, 13: text, 12: "  計算量  1…\n  short\n", 6: "  計…\n  sho…\n", 7: "  計算…\n  short\n", 1: text,
+	} {
+		if got := string(cutLines([]byte(text), columns)); got != want {
+			t.Errorf("in %d columns:\n%s\nwant\n%s", columns, got, want)
+		}
+	}
+	c := newConsole(strings.NewReader(`[{"ph":"X","pid":1,"tid":2,"name":"work","ts":1,"dur":5}]`), true)
+	c.width = func(io.Writer) int { return 40 }
+	if code := run(t.Context(), []string{"weft", "report", "slices", "-"}, &c.environment); code != exitOK {
+		t.Fatal(code, c.err.String())
+	}
+	if got := c.out.String(); !strings.Contains(got, "\n  work      1    0.005     0.005    0.0…\n") {
+		t.Errorf("%s", got)
 	}
 }

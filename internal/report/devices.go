@@ -76,7 +76,8 @@ const (
 
 // Limits of what is kept of devices.
 const (
-	maxDevices = 1 << 12 // and streams
+	maxDevices = 1 << 8
+	maxStreams = 1 << 12
 	maxSteps   = 1 << 16
 )
 
@@ -258,11 +259,11 @@ func (c *deviceCounter) stream(thread timeline.TrackID, device int64) *streamWor
 	if s := c.byTrack[thread]; s != nil {
 		return s
 	}
-	if len(c.streams) == maxDevices {
-		return nil
-	}
 	key := deviceKey{c.tl.TrackParent(thread), device}
 	d := c.byID[key]
+	if len(c.streams) == maxStreams || d == nil && len(c.devices) == maxDevices {
+		return nil
+	}
 	if d == nil {
 		process := c.tl.Track(key.process)
 		d = &deviceWork{Device: Device{Device: device, Name: c.deviceName(device), Process: process.FullName(), PID: process.InputID}}

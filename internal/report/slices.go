@@ -24,7 +24,7 @@ type Slices struct {
 	// Others is the number of slices in groups called Others, because there are too many groups.
 	Others int64 `json:"others"`
 	// UncountedWork is the number of slices of devices, and of steps, that are in no row of Devices, Streams and Steps, because
-	// there are too many streams or steps.
+	// there are too many devices, streams or steps.
 	UncountedWork int64 `json:"uncounted_work"`
 
 	Job     *Job         `json:"job,omitempty"` // of traces of distributed training

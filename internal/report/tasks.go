@@ -78,8 +78,8 @@ type TaskOptions struct {
 
 // Limits of what is kept.
 const (
-	maxTasks = 1 << 14
-	maxPath  = 16 // steps of a path
+	maxTasks = 1 << 12 // twice that for a time
+	maxPath  = 16      // steps of a path
 )
 
 // CollectTasks goes through a timeline, which is nested, and finds its long tasks: those of event loops; on threads without, where
@@ -100,9 +100,7 @@ func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *cost.R
 	c.addMarked()
 	totals := tl.Totals()
 	c.out.Start, c.out.End, c.out.Min = totals.Start, totals.End, timeline.LongTaskLength
-	slices.SortStableFunc(c.out.Tasks, func(a, b Task) int {
-		return cmp.Or(cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.Start, b.Start))
-	})
+	c.keepLongest()
 	return &c.out, nil
 }
 
@@ -285,15 +283,25 @@ func (c *taskCollector) finish(it *timeline.Item, s *openWork, step PathStep) {
 	c.add(t)
 }
 
-// add keeps a task if there is room.
+// add keeps a task; of too many the longest.
 func (c *taskCollector) add(t Task) {
 	t.Blocking = t.Duration - timeline.LongTaskLength
 	sum(&c.out.Blocking, t.Blocking)
-	if len(c.out.Tasks) < maxTasks {
-		c.out.Tasks = append(c.out.Tasks, t)
-		return
+	if c.out.Tasks = append(c.out.Tasks, t); len(c.out.Tasks) == 2*maxTasks {
+		c.keepLongest()
 	}
-	c.out.Uncounted++
+}
+
+// keepLongest sorts the tasks, the longest first, and keeps as many as there may be.
+func (c *taskCollector) keepLongest() {
+	slices.SortStableFunc(c.out.Tasks, func(a, b Task) int {
+		return cmp.Or(cmp.Compare(b.Duration, a.Duration), cmp.Compare(a.Start, b.Start))
+	})
+	if more := len(c.out.Tasks) - maxTasks; more > 0 {
+		c.out.Uncounted += int64(more)
+		clear(c.out.Tasks[maxTasks:])
+		c.out.Tasks = c.out.Tasks[:maxTasks]
+	}
 }
 
 // splitOf finds the place on a path at which most would be won by a division: it follows what takes longest for as long as

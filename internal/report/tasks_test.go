@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -107,6 +108,22 @@ func TestMarkedTasks(t *testing.T) {
 	}
 	if w := r.Tasks[0].Work; len(w.Parts) != 1 || w.Parts[0].Name != "work" || w.Parts[0].Count != 3 {
 		t.Errorf("%+v", w)
+	}
+}
+
+// Of very many tasks the longest are kept.
+func TestTooManyTasks(t *testing.T) {
+	const all, kept = 9000, 4096
+	var b strings.Builder
+	for i := range all {
+		fmt.Fprintf(&b, `{"ph":"X","pid":1,"tid":2,"name":"RunTask","ts":%d,"dur":%d},`, i*100_000, 50_001+i)
+	}
+	r := collectTasks(t, "["+strings.TrimSuffix(b.String(), ",")+"]", report.TaskOptions{})
+	if len(r.Tasks) != kept || r.Uncounted != all-kept || r.Tasks[0].Duration != micros(50_000+all) || r.Tasks[kept-1].Blocking != micros(all-kept+1) {
+		t.Errorf("%d tasks, %d uncounted", len(r.Tasks), r.Uncounted)
+	}
+	if r.Blocking != micros(all*(all+1)/2) {
+		t.Errorf("blocking for %d ns", r.Blocking)
 	}
 }
 
