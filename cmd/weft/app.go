@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -55,6 +56,10 @@ func run(ctx context.Context, args []string, env *environment) int {
 	app := newApp(env)
 	help := new(helpWriter)
 	app.Writer = help
+	if len(args) > 1 && args[1] == completeCommand {
+		_ = complete(app, env, args[2:]) // a shell that completes has nobody to tell about an error
+		return exitOK
+	}
 	args, err := permute(app, args)
 	if err == nil {
 		err = app.RunContext(ctx, args)
@@ -162,6 +167,9 @@ To view a converted trace, drag it into https://ui.perfetto.dev.`),
 			flowsCommand(env),
 			reportCommand(env),
 			probesCommand(env),
+			completionCommand(env),
+			manCommand(env),
+			versionCommand(env),
 		},
 	}
 	for _, command := range app.Commands {
@@ -328,7 +336,7 @@ func eachFile(c *cli.Context, env *environment, fn func(name string, src *input)
 		return usagef("no file; name one, or use \"-\" for standard input")
 	}
 	failed := false
-	for _, name := range c.Args().Slice() {
+	for _, name := range expanded(c.Args().Slice()) {
 		src, err := openInput(c.Context, env, name)
 		if err == nil {
 			err = fn(name, src)
@@ -355,6 +363,21 @@ func eachFile(c *cli.Context, env *environment, fn func(name string, src *input)
 		return errReported
 	}
 	return nil
+}
+
+// expanded replaces patterns by the names of the files that they match, sorted: not every shell does that, and none with a
+// pattern in quotes. What is the name of a file, or matches none, stays as it is.
+func expanded(names []string) (files []string) {
+	for _, name := range names {
+		if _, err := os.Lstat(name); strings.ContainsAny(name, "*?[") && errors.Is(err, fs.ErrNotExist) {
+			if found, err := filepath.Glob(name); err == nil && len(found) > 0 {
+				files = append(files, found...)
+				continue
+			}
+		}
+		files = append(files, name)
+	}
+	return files
 }
 
 // withoutPath strips operation and file name from an error of package os; messages begin with the name already.

@@ -226,7 +226,7 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	if err := checkFolder(c.String("out-dir")); err != nil {
 		return nil, err
 	}
-	if err := job.chooseOutputs(c.Args().Slice(), c.String("o"), c.String("out-dir")); err != nil {
+	if err := job.chooseOutputs(expanded(c.Args().Slice()), c.String("o"), c.String("out-dir")); err != nil {
 		return nil, err
 	}
 	if len(job.conversions) > 1 {

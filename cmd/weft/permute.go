@@ -43,6 +43,9 @@ func permute(app *cli.App, args []string) ([]string, error) {
 			continue
 		}
 		if slices.Contains(cli.HelpFlag.Names(), strings.TrimLeft(arg, "-")) {
+			if command.Name == "report" {
+				narrowHelp(command, rest)
+			}
 			return append(slices.Clone(args[:at+1]), arg), nil
 		}
 		flag := findFlag(command.Flags, arg)

@@ -66,7 +66,11 @@ type threadTables struct {
 const defaultTop = 20
 
 // costReport is the report that goes its own way: it counts in what contexts cost, not in samples.
-const costReport = "cost"
+const (
+	costReport  = "cost"
+	costUsage   = "what each page, frame, script, input event or other context costs"
+	costExample = "weft report cost --type script --by category --from 1.5s --to 2s trace.json"
+)
 
 // Titles under which the help lists flags that not all reports have.
 const (
@@ -118,17 +122,9 @@ func titled(title string, flags []cli.Flag) []cli.Flag {
 func reportCommand(env *environment) *cli.Command {
 	var names strings.Builder
 	describe := func(name, usage, example string) { fmt.Fprintf(&names, "   %-18s%s\n      %s\n", name, usage, example) }
-	for _, r := range reports {
+	for _, r := range allReports() {
 		describe(r.name, r.usage, r.example)
 	}
-	for _, r := range eventReports() {
-		describe(r.name, r.usage, r.example)
-	}
-	for _, r := range answerReports() {
-		describe(r.name, r.usage, r.example)
-	}
-	describe(costReport, "what each page, frame, script, input event or other context costs",
-		"weft report cost --type script --by category --from 1.5s --to 2s trace.json")
 	return &cli.Command{
 		Name:      "report",
 		Usage:     "show where the time of a trace went, and what it was spent on",

@@ -1,0 +1,336 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/probescripts"
+	"github.com/weft-trace/weft/internal/report"
+)
+
+// completeCommand is what completion scripts of shells call: weft __complete :CURRENT WORD…, with the word under the cursor and
+// those before it. It prints the candidates, one a line, with a tab and what they mean behind them. The line ":files" or ":dirs"
+// asks the shell for names of files or folders as well.
+const completeCommand = "__complete"
+
+// candidate is a word that a shell may complete to.
+type candidate struct{ text, about string }
+
+// Lines with which names of files or folders are asked for.
+const (
+	completeFiles = ":files"
+	completeDirs  = ":dirs"
+)
+
+// complete answers a completion script.
+func complete(app *cli.App, env *environment, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	for _, c := range candidates(app, joinedWords(args[1:], strings.TrimPrefix(args[0], ":"))) {
+		if c.about == "" {
+			fmt.Fprintln(&b, c.text)
+			continue
+		}
+		fmt.Fprintf(&b, "%s\t%s\n", c.text, c.about)
+	}
+	_, err := env.stdout.Write(b.Bytes())
+	return err
+}
+
+// joinedWords puts together what bash takes apart: --format=perfetto has three words there.
+func joinedWords(before []string, current string) []string {
+	var words []string
+	for _, word := range append(slices.Clone(before), current) {
+		n := len(words)
+		switch {
+		case n > 0 && word == "=" && strings.HasPrefix(words[n-1], "--") && !strings.Contains(words[n-1], "="):
+			words[n-1] += "="
+		case n > 0 && strings.HasPrefix(words[n-1], "--") && strings.HasSuffix(words[n-1], "="):
+			words[n-1] += word
+		default:
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// candidates returns what the last of the words may become. A line ":files" or ":dirs" is one of them.
+func candidates(app *cli.App, words []string) []candidate {
+	before, current := words[:len(words)-1], words[len(words)-1]
+	command, names := (*cli.Command)(nil), app.Commands
+	var others []string // that are no flags
+	needsValue := cli.Flag(nil)
+	for _, word := range before {
+		switch {
+		case needsValue != nil:
+			needsValue = nil
+		case strings.HasPrefix(word, "-") && len(word) > 1:
+			if command == nil {
+				continue
+			}
+			if flag := findFlag(command.Flags, word); flag != nil && takesValue(flag, word) {
+				needsValue = flag
+			}
+		case len(others) == 0 && findCommand(names, word) != nil:
+			command = findCommand(names, word)
+			names = command.Subcommands
+		default:
+			others = append(others, word)
+		}
+	}
+	flagPart, value, isValue := strings.Cut(current, "=")
+	switch {
+	case needsValue != nil:
+		return matching(flagValues(command, others, needsValue), current)
+	case command != nil && strings.HasPrefix(current, "--") && isValue:
+		var list []candidate
+		if flag := findFlag(command.Flags, flagPart); flag != nil {
+			for _, c := range matching(flagValues(command, others, flag), value) {
+				if !strings.HasPrefix(c.text, ":") {
+					c.text = flagPart + "=" + c.text
+				}
+				list = append(list, c)
+			}
+		}
+		return list
+	case strings.HasPrefix(current, "-"):
+		return matching(flagCandidates(command), current)
+	case len(names) > 0:
+		return matching(commandCandidates(names), current)
+	}
+	return matching(argumentCandidates(command, len(others)), current)
+}
+
+// findCommand returns the command of a name, nil if there is none.
+func findCommand(commands []*cli.Command, name string) *cli.Command {
+	i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(name) })
+	if i < 0 {
+		return nil
+	}
+	return commands[i]
+}
+
+// matching returns the candidates that begin with a text.
+func matching(all []candidate, begin string) (list []candidate) {
+	for _, c := range all {
+		if strings.HasPrefix(c.text, begin) || strings.HasPrefix(c.text, ":") {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func commandCandidates(commands []*cli.Command) (list []candidate) {
+	for _, c := range commands {
+		if !c.Hidden {
+			list = append(list, candidate{c.Name, c.Usage})
+		}
+	}
+	return list
+}
+
+// flagCandidates returns the flags of a command, or of the program.
+func flagCandidates(command *cli.Command) (list []candidate) {
+	flags := []cli.Flag{cli.HelpFlag}
+	if command == nil {
+		flags = append(flags, cli.VersionFlag)
+	} else {
+		flags = append(slices.Clone(command.Flags), flags...)
+	}
+	for _, f := range flags {
+		name := "--" + f.Names()[0]
+		if len(name) == 3 {
+			name = name[1:]
+		}
+		about := ""
+		if documented, ok := f.(cli.DocGenerationFlag); ok {
+			about = strings.ReplaceAll(documented.GetUsage(), "`", "")
+		}
+		list = append(list, candidate{name, about})
+	}
+	return list
+}
+
+// argumentCandidates returns what an argument of a command can be, of which there are n before it.
+func argumentCandidates(command *cli.Command, n int) (list []candidate) {
+	switch {
+	case command == nil:
+		return nil
+	case command.Name == "report" && n == 0:
+		for _, r := range allReports() {
+			list = append(list, candidate{r.name, r.usage})
+		}
+		return list
+	case command.Name == "completion" && n == 0:
+		return words(shells()...)
+	case command.Name == "scripts" && n == 0:
+		return scriptCandidates()
+	case command.Name == "flows" && n > 0, command.Name == "dump" && n > 0, command.Name == "report" && n > 1,
+		command.Name == "completion", command.Name == "scripts", command.Name == "list", command.Name == "record", command.Name == "man", command.Name == "version":
+		return nil
+	}
+	return words(completeFiles)
+}
+
+// words are candidates that need no description.
+func words(names ...string) (list []candidate) {
+	for _, name := range names {
+		list = append(list, candidate{text: name})
+	}
+	return list
+}
+
+func scriptCandidates() (list []candidate) {
+	scripts, err := probescripts.All()
+	if err != nil {
+		return nil
+	}
+	for i := range scripts {
+		list = append(list, candidate{scripts[i].Name, scripts[i].About()})
+	}
+	return list
+}
+
+// flagValues returns what the value of a flag can be. others are the arguments of the command so far.
+func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidate {
+	switch name := flag.Names()[0]; name {
+	case "format":
+		var formats []string
+		for _, f := range convert.Formats() {
+			formats = append(formats, string(f))
+		}
+		return words(formats...)
+	case "table", "sort", "columns":
+		if len(others) > 0 {
+			return tableCandidates(others[0], name)
+		}
+		return nil
+	case "by":
+		if len(others) > 0 && others[0] != costReport {
+			return words("name", "category", "thread", "process")
+		}
+		return words("context", "page", "class", "entity", "type", "process", "thread", "category")
+	case "type":
+		return words("frame", "page", "script", "entity", "input", "process", "thread")
+	case "context":
+		return words("frame=", "page=", "script=", "input=")
+	case "context-sources":
+		return words(trees.SourceNames()...)
+	case "paint":
+		return words(report.PaintOptions()...)
+	case "mode":
+		return words(timeModes[:]...)
+	case "script":
+		return append(scriptCandidates(), candidate{text: completeFiles})
+	case "o", "report-file", "phases", "join", "lines":
+		return words(completeFiles)
+	case "out-dir", "tmp":
+		return words(completeDirs)
+	default:
+		return words(choices[name]...)
+	}
+}
+
+// choices are the values of flags that have few.
+var choices = map[string][]string{
+	"args":          {"all", "none"},
+	"charge":        {"exact", "begin"},
+	"compress":      {"zlib", "zstd", "none"},
+	"context-scope": {"thread", "slice"},
+	"flow-conflict": {"replace", "keep", "lca"},
+	"js-calls":      {"refined", "devtools", "separate", "off"},
+	"memory":        {"64MiB", "256MiB", "1GiB", "4GiB"},
+	"packets":       {"compact", "plain"},
+	"profile":       {"all"},
+	"profile-base":  {"ts", "startTime"},
+	"report":        {"text", "json"},
+	"samples":       {"stack-sample", "streaming-profile", "none"},
+	"screenshots":   {"on", "off"},
+	"tracer":        {"bpftrace", "dtrace"},
+	"write-back":    {"all", "notes", "tracks", "catalogue", "costs"},
+}
+
+// tableCandidates returns the tables of a report, or their columns.
+func tableCandidates(name, flag string) (list []candidate) {
+	var forms []table
+	for _, r := range allReports() {
+		if r.name == name {
+			forms = r.forms
+		}
+	}
+	for i := range forms {
+		if flag == "table" {
+			list = append(list, candidate{forms[i].name, forms[i].title})
+			continue
+		}
+		for _, c := range forms[i].columns {
+			named := candidate{strings.TrimSuffix(c.name, "_ns"), c.title}
+			if named.text != "" && !slices.ContainsFunc(list, func(other candidate) bool { return other.text == named.text }) {
+				list = append(list, named)
+			}
+		}
+	}
+	return list
+}
+
+// namedReport is what is common to all reports.
+type namedReport struct {
+	name, usage, example string
+	forms                []table  // nil: the report has no tables of this form
+	flags                []string // of those that not all reports have
+}
+
+// allReports returns the reports of all kinds, in the order of the help.
+func allReports() (all []namedReport) {
+	for _, r := range reports {
+		flags := []string{"table"}
+		if r.slices {
+			flags = append(flags, "js-calls")
+		} else {
+			flags = append(flags, "bucket")
+		}
+		all = append(all, namedReport{r.name, r.usage, r.example, r.forms, flags})
+	}
+	for _, r := range eventReports() {
+		all = append(all, namedReport{r.name, r.usage, r.example, nil, r.flags})
+	}
+	for _, r := range answerReports() {
+		all = append(all, namedReport{r.name, r.usage, r.example, r.forms, append(slices.Clone(r.flags), "js-calls")})
+	}
+	cost := namedReport{name: costReport, usage: costUsage, example: costExample, flags: []string{"js-calls"}}
+	for _, f := range costFlags() {
+		cost.flags = append(cost.flags, f.Names()[0])
+	}
+	return append(all, cost)
+}
+
+// narrowHelp has the help of the command report be about one report, if an argument names it: with its flags only.
+func narrowHelp(command *cli.Command, args []string) {
+	for _, r := range allReports() {
+		if !slices.Contains(args, r.name) {
+			continue
+		}
+		command.Usage = r.usage
+		command.UsageText = "weft report " + r.name + " [flags] FILE"
+		command.Description = "For example:\n\n   " + r.example + "\n\ndocs/reports.md and docs/attribution.md define the numbers. \"-\" is standard input."
+		command.Flags = slices.DeleteFunc(slices.Clone(command.Flags), func(f cli.Flag) bool {
+			name := f.Names()[0]
+			return isReportFlag(name) && !slices.Contains(r.flags, name)
+		})
+		return
+	}
+}
+
+// isReportFlag reports whether not all reports have a flag.
+func isReportFlag(name string) bool {
+	own := slices.Concat(sampleFlags(), eventFlags(), costFlags())
+	return name == "js-calls" || slices.ContainsFunc(own, func(f cli.Flag) bool { return f.Names()[0] == name })
+}
