@@ -87,6 +87,13 @@ func runAnswerReport(c *cli.Context, env *environment, r *answerReport) error {
 		return err
 	}
 	order.apply(a.tables)
+	if order.columns != nil { // whoever asks for columns wants them
+		for i := range a.tables {
+			for k := range a.tables[i].columns {
+				a.tables[i].columns[k].spare = 0
+			}
+		}
+	}
 	switch {
 	case c.Bool("json"):
 		return a.writeJSON(env.stdout)
@@ -121,6 +128,7 @@ func (a *answer) writeText(w io.Writer, columns int, only string) error {
 	for i := range a.tables {
 		t := &a.tables[i]
 		if t.name == only || only == "" && len(t.rows) > 0 && !slices.Contains(a.hidden, t.name) {
+			t.fit(columns)
 			t.writeText(&b)
 		}
 	}
@@ -150,6 +158,13 @@ func (t *table) writePlainCSV(w io.Writer) error {
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// spare says that people can do without the column where a terminal is too narrow: of several without that of the largest number
+// first.
+func spare(n uint8, c column) column {
+	c.spare = n
+	return c
 }
 
 // nameCell is a name of any length, which people get in at most so many columns of the terminal: both ends say something.

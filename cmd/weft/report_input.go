@@ -23,11 +23,19 @@ func inputsReport() answerReport {
 		forms:   []table{inputsTable(&report.Inputs{}, nil), inputPartsTable(nil, 0)},
 		main:    "inputs",
 		make:    makeInputReport,
-		check: func(c *cli.Context) error {
-			_, err := inputKinds(c)
-			return err
-		},
+		check:   checkInputFlags,
 	}
+}
+
+// checkInputFlags refuses flags that say nothing of inputs.
+func checkInputFlags(c *cli.Context) error {
+	for _, name := range []string{"name", "category", "context"} {
+		if c.IsSet(name) {
+			return usagef("--%s: the report input does not have this flag; select inputs with --kind, --process, --thread, --from and --to", name)
+		}
+	}
+	_, err := inputKinds(c)
+	return err
 }
 
 // inputFlags are the flags of "report input".
@@ -150,7 +158,7 @@ func inputsTable(r *report.Inputs, shown []report.Interaction) table {
 	out := table{name: "inputs", title: "inputs, the slowest first", columns: []column{
 		texts("ts_ns", "at"), texts("kind", "input"), texts("type", "event"), times("latency_ns", "latency ms"), times("delay_ns", "delay ms"),
 		times("processing_ns", "processing ms"), times("presentation_ns", "presentation ms"), flags("dropped", ""), texts("process", ""), texts("pid", ""),
-		texts("thread", "handled by"), texts("tid", ""), texts("id", ""), texts("most", "most self time for it"), times("most_self_ns", "ms"),
+		spare(1, texts("thread", "handled by")), texts("tid", ""), texts("id", ""), spare(2, texts("most", "most self time for it")), spare(3, times("most_self_ns", "ms")),
 	}}
 	optional := func(t *timeline.Nanos) cell {
 		if t == nil {

@@ -172,8 +172,8 @@ func slicesTables(r *report.Slices) []table {
 func groupsTable(r *report.Slices, kind report.SliceKind, title string) table {
 	out := table{name: kind.String(), title: title, columns: []column{
 		texts("name", "name"), counts("count", "count"), counts("unfinished", ""), times("self_ns", "self ms"), times("total_ns", "total ms"),
-		times("mean_ns", "mean ms"), times("p50_ns", "p50 ms"), times("p95_ns", "p95 ms"), times("p99_ns", "p99 ms"), times("max_ns", "max ms"),
-		times("cpu_ns", ""), texts("max_ts_ns", "max at"), texts("max_process", ""), texts("max_pid", ""), texts("max_thread", "max on"), texts("max_tid", ""),
+		spare(1, times("mean_ns", "mean ms")), spare(4, times("p50_ns", "p50 ms")), times("p95_ns", "p95 ms"), spare(3, times("p99_ns", "p99 ms")),
+		times("max_ns", "max ms"), spare(2, times("cpu_ns", "")), texts("max_ts_ns", "max at"), texts("max_process", ""), texts("max_pid", ""), texts("max_thread", "max on"), texts("max_tid", ""),
 	}}
 	for i := range r.Groups {
 		g := &r.Groups[i]
@@ -242,7 +242,7 @@ func stepsTable(r *report.Slices) table {
 func devicesTable(r *report.Slices) table {
 	out := table{name: "devices", title: "devices: what they did between the first and the last work on any of them", columns: []column{
 		counts("device", "device"), texts("name", "model"), counts("kernels", "kernels"), counts("copies", "copies"), times("window_ns", ""),
-		times("busy_ns", "busy ms"), shares("busy"), times("idle_ns", "idle ms"), shares("idle"),
+		spare(4, times("busy_ns", "busy ms")), shares("busy"), spare(3, times("idle_ns", "idle ms")), spare(2, shares("idle")),
 		times("compute_ns", "compute ms"), times("communication_ns", "communication ms"), times("copy_ns", "copy ms"), times("hidden_ns", "hidden ms"),
 		counts("bytes", ""), texts("process", ""), texts("pid", ""),
 	}}
@@ -261,8 +261,8 @@ func devicesTable(r *report.Slices) table {
 func streamsTable(r *report.Slices) table {
 	out := table{name: "streams", title: "streams of devices", columns: []column{
 		texts("process", ""), texts("pid", ""), texts("thread", "stream"), texts("tid", ""), counts("device", "device"),
-		counts("kernels", "kernels"), counts("copies", "copies"), times("window_ns", ""), times("busy_ns", "busy ms"), shares("busy"),
-		times("idle_ns", "idle ms"), shares("idle"), times("overlap_ns", "overlap ms"), shares("overlap"),
+		counts("kernels", "kernels"), spare(1, counts("copies", "copies")), times("window_ns", ""), spare(4, times("busy_ns", "busy ms")), shares("busy"),
+		spare(3, times("idle_ns", "idle ms")), shares("idle"), spare(2, times("overlap_ns", "overlap ms")), shares("overlap"),
 		times("longest_idle_ns", "longest idle ms"), texts("longest_idle_ts_ns", "at"),
 	}}
 	for i := range r.Streams {

@@ -29,6 +29,7 @@ type table struct {
 type column struct {
 	name, title string
 	kind        columnKind
+	spare       uint8  // where a terminal is too narrow, columns are left out, those first with the largest number; 0: never
 	count       string // timeColumn: the name of one more column of the CSV form, with the number of samples behind the time
 }
 

@@ -42,7 +42,31 @@ func TestLinesOfTerminal(t *testing.T) {
 	if code := run(t.Context(), []string{"weft", "report", "slices", "-"}, &c.environment); code != exitOK {
 		t.Fatal(code, c.err.String())
 	}
-	if got := c.out.String(); !strings.Contains(got, "\n  work      1    0.005     0.005    0.0…\n") {
+	if got := c.out.String(); !strings.Contains(got, "\n  work      1    0.005     0.005   0.00…\n") {
 		t.Errorf("%s", got)
+	}
+}
+
+// A table leaves out what people miss least, and then shortens the widest texts.
+func TestTableOfTerminal(t *testing.T) {
+	for columns, want := range map[int]string{
+		0: "name                          n  ms     p50 ms  where\nthe first of two long names  12  0.002   0.001  a thread with a name",
+		// 2 columns in front of each, and those of the widest cell: 29 + 4 + 7 + 8 + 22.
+		70: "name                          n  ms     p50 ms  where\nthe first of two long names  12  0.002   0.001  a thread with a name",
+		69: "name                          n  ms     where\nthe first of two long names  12  0.002  a thread with a name",
+		61: "name                         ms     where\nthe first of two long names  0.002  a thread with a name",
+		50: "name                   ms     where\nthe first of… names  0.002  a thread with a name",
+		10: "name              ms     where\nthe first …names  0.002  a thread w… name",
+	} {
+		tb := table{columns: []column{
+			texts("name", "name"), spare(1, counts("n", "n")), times("ms_ns", "ms"), spare(2, times("p50_ns", "p50 ms")), texts("where", "where"),
+		}, rows: [][]cell{{textCell("the first of two long names"), countCell(12), timeCell(2000), timeCell(1000), textCell("a thread with a name")}}}
+		tb.fit(columns)
+		var b bytes.Buffer
+		tb.writeText(&b)
+		got := strings.Join(strings.Fields(b.String()), " ")
+		if want := strings.Join(strings.Fields(want), " "); got != want {
+			t.Errorf("in %d columns:\n%s\nwant\n%s", columns, got, want)
+		}
 	}
 }

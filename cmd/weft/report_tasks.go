@@ -118,8 +118,8 @@ func tasksJSON(r *report.Tasks, shown []report.Task) []any {
 // tasksTable has a row for each task: when, where, for whom, and what took most of it.
 func tasksTable(r *report.Tasks, shown []report.Task) table {
 	out := table{name: "tasks", title: "long tasks, the longest first", columns: []column{
-		texts("ts_ns", "at"), times("dur_ns", "ms"), times("blocking_ns", "blocking ms"), times("cpu_ns", ""), texts("process", ""), texts("pid", ""),
-		texts("thread", "thread"), texts("tid", ""), texts("basis", ""), texts("name", "task"), texts("for", "for"), texts("most", "most self time"),
+		texts("ts_ns", "at"), times("dur_ns", "ms"), spare(3, times("blocking_ns", "blocking ms")), spare(2, times("cpu_ns", "")), texts("process", ""), texts("pid", ""),
+		texts("thread", "thread"), texts("tid", ""), texts("basis", ""), spare(1, texts("name", "task")), texts("for", "for"), texts("most", "most self time"),
 		times("most_self_ns", "ms"), times("forced_ns", ""),
 	}}
 	for i := range shown {

@@ -160,7 +160,7 @@ type inputCollector struct {
 	threads map[timeline.TrackID]*inputSweep
 }
 
-// handler is the thread of a process that dispatches most events.
+// handler is the thread of a process that dispatched an event for the longest time.
 type handler struct {
 	thread timeline.TrackID
 	time   timeline.Nanos

@@ -1,9 +1,12 @@
 package report_test
 
 import (
+	"context"
 	"fmt"
+	"log"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -129,4 +132,35 @@ func TestNamesOfInputs(t *testing.T) {
 			t.Errorf("%s is a %s, want %s", typ, got, want)
 		}
 	}
+}
+
+// Why a click was slow: it waited behind something else.
+func ExampleCollectInputs() {
+	ctx := context.Background()
+	trace, err := convert.Open(ctx, strings.NewReader(click), convert.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer trace.Close()
+	tl := bridge.Timeline(trace)
+	attributed, err := attribution.Run(ctx, tl, options.Rules{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer attributed.Close()
+	r, err := report.CollectInputs(ctx, tl, attributed, report.InputOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, in := range r.Inputs {
+		fmt.Printf("%s: %v\n", in.Kind, time.Duration(in.Latency))
+		for _, p := range in.Phases {
+			fmt.Printf("  %s %v, of that other work %v\n", p.Phase, time.Duration(p.Duration), time.Duration(p.Others.Self))
+		}
+	}
+	// Output:
+	// click: 100ms
+	//   delay 20ms, of that other work 20ms
+	//   processing 40ms, of that other work 0s
+	//   presentation 40ms, of that other work 15ms
 }

@@ -3,6 +3,10 @@
 // slices, as the scripts do that came with the probes of a browser: phases of layout (CollectLayout), and calls of functions
 // (CountCalls).
 //
+// Three reports answer a question about a trace as a whole: which slices took the time (CollectSlices), which tasks blocked
+// their thread (CollectTasks), and why inputs were answered late (CollectInputs). The last two ask the attribution for whom
+// work was done. They go through the timeline with timeline.WalkNested, and keep what they tell apart within limits.
+//
 // It works on a resolved timeline and knows no input format, so that a recording and the Perfetto trace made of it give
 // the same numbers. Of a sampled thread it uses
 //
