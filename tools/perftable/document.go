@@ -17,20 +17,24 @@ type document struct {
 	rows    []row
 	growth  []growthPoint
 	shares  []share
+	stages  []stageTime
+
+	committed map[[2]string]string // results of the page as it is, to be compared with
 }
 
 // print writes the results as text.
 func (d *document) print(w io.Writer) error {
 	fmt.Fprintf(w, "%s\n\n", d.machine)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "what\tinput\tmeasured\tresult\tfloor\taim\tmet")
+	fmt.Fprintln(t, strings.Join(slices.Insert(slices.Clone(promiseHeader), 4, "committed"), "\t"))
 	for _, cells := range d.cells() {
-		fmt.Fprintln(t, strings.Join(cells, "\t"))
+		before := cmp.Or(d.committed[[2]string{cells[0], cells[1]}], "–")
+		fmt.Fprintln(t, strings.Join(slices.Insert(cells, 4, before), "\t"))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for _, table := range []string{growthTable(d.growth), shareTable(d.shares)} {
+	for _, table := range []string{stageTable(d.stages), growthTable(d.growth), shareTable(d.shares)} {
 		if table == "" {
 			continue
 		}
@@ -46,8 +50,24 @@ func (d *document) cells() (all [][]string) {
 	rows := slices.Clone(d.rows)
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.promise, b.promise) })
 	for _, r := range rows {
-		p := &promises[r.promise]
+		p := r.promised()
 		all = append(all, []string{p.what, r.input, r.sides, r.result(), p.bound(p.floor), p.bound(p.aim), r.met()})
+	}
+	return all
+}
+
+// committed returns the results that a page has, by what was measured and the input.
+func committed(page string) map[[2]string]string {
+	all := map[[2]string]string{}
+	for line := range strings.Lines(page) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != len(promiseHeader) {
+			continue
+		}
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		all[[2]string{cells[0], cells[1]}] = cells[3]
 	}
 	return all
 }
@@ -62,6 +82,7 @@ func (d *document) update(docs string) error {
 	text := string(page)
 	for _, s := range []struct{ name, content string }{
 		{"table", "Measured on: " + d.machine + ".\n\n" + markdown(promiseHeader, d.cells())},
+		{"stages", stageTable(d.stages)},
 		{"shares", shareTable(d.shares)},
 		{"growth", growthTable(d.growth)},
 	} {

@@ -21,6 +21,7 @@ type group struct {
 
 var groups = []group{
 	{"conversion", (*bench).measureMainInputs},
+	{"samples", (*bench).measureSamples},
 	{"memory", (*bench).measureMemory},
 	{"packet", (*bench).measurePacket},
 	{"start", (*bench).measureStart},
@@ -63,11 +64,14 @@ type conversions struct {
 	zlibOne, zlibTwo        usage
 	noneOne                 usage // without arguments
 	callsOne, zlibPlain     usage // with calls and samples of V8's profiles; in plain packets
+	defaultOne, defaultTwo  usage // default flags
+	attributed              usage // with attribution, on two cores
 	nonePlain               usage
 	gunzip, gzPlain, gzZlib usage // of the packed file, on two cores
 
 	plainBytes, noneBytes, zlibBytes int64 // outputs
 	plainZlibBytes, plainNoneBytes   int64
+	defaultBytes                     int64
 }
 
 // eventsOnly leaves out what weft adds to the events of a trace from V8's profiles.
@@ -77,6 +81,7 @@ func (b *bench) measureConversions(in *input) (*conversions, error) {
 	c := &conversions{input: in}
 	plain, none, zlib := b.path("plain.pftrace"), b.path("none.pftrace"), b.path("zlib.pftrace")
 	plainZlib, plainNone, calls := b.path("plain-zlib.pftrace"), b.path("plain-none.pftrace"), b.path("calls.pftrace")
+	whole, attributed := b.path("default.pftrace"), b.path("attributed.pftrace")
 	with := func(flags ...string) []string { return append(slices.Clone(eventsOnly), flags...) }
 	toPlain, toZlib, noArgs := with("--compress", "none"), with("--compress", "zlib"), with("--compress", "none", "--args", "none")
 	// One worker has one core, two have two, and so has what they are compared with.
@@ -94,6 +99,9 @@ func (b *bench) measureConversions(in *input) (*conversions, error) {
 		side{b.convert(2, in.plain, plain, toPlain...), &c.plainTwo},
 		side{b.convert(2, in.plain, zlib, toZlib...), &c.zlibTwo},
 		side{b.convert(2, in.plain, plainZlib, append(toZlib, "--packets", "plain")...), &c.zlibPlain},
+		side{b.convert(1, in.plain, whole), &c.defaultOne},
+		side{b.convert(2, in.plain, whole), &c.defaultTwo},
+		side{b.convert(2, in.plain, attributed, "--attribute"), &c.attributed},
 		side{b.child(2, "gunzip", in.packed), &c.gunzip},
 		side{b.convert(2, in.packed, plain, toPlain...), &c.gzPlain},
 		side{b.convert(2, in.packed, zlib, toZlib...), &c.gzZlib},
@@ -103,7 +111,7 @@ func (b *bench) measureConversions(in *input) (*conversions, error) {
 	}
 	for path, size := range map[string]*int64{
 		plain: &c.plainBytes, none: &c.noneBytes, zlib: &c.zlibBytes, plainZlib: &c.plainZlibBytes, plainNone: &c.plainNoneBytes,
-		calls: new(int64),
+		calls: new(int64), whole: &c.defaultBytes, attributed: new(int64),
 	} {
 		if *size, err = fileSize(path); err != nil {
 			return nil, err
@@ -127,21 +135,30 @@ func (b *bench) conversionRows(c *conversions) []row {
 		}
 	}
 	const json, whole, plain = "encoding/json", "encoding/json with arguments", ", plain packets"
+	b.stages = append(b.stages,
+		stageTime{c.name, c.zlibOne.stages, c.zlibTwo.stages},
+		stageTime{c.name + ", default flags", c.defaultOne.stages, c.defaultTwo.stages})
 	return []row{
 		b.scanRow(c),
 		add(plainOutput, c.name, b.oneCore(c.plainOne), json, b.oneCore(c.decodeOne)),
-		add(plainOutput, c.name, b.oneCore(c.plainOne), whole, b.oneCore(c.decodeAll)),
-		add(plainOutput, c.name+", default flags: with calls and samples", b.oneCore(c.callsOne), whole, b.oneCore(c.decodeAll)),
+		add(plainOutput, c.name+", arguments decoded", b.oneCore(c.plainOne), whole, b.oneCore(c.decodeAll)),
+		add(plainOutput, c.name+", default flags, arguments decoded", b.oneCore(c.callsOne), whole, b.oneCore(c.decodeAll)),
 		add(zlibOutput, c.name, c.zlibTwo.wall, json, c.decodeTwo.wall),
 		add(zlibOutput, c.name+plain, c.zlibPlain.wall, json, c.decodeTwo.wall),
 		add(withoutArgs, c.name, b.oneCore(c.noneOne), json, b.oneCore(c.decodeOne)),
 		add(twoWorkers, c.name+", uncompressed", c.plainTwo.wall, "one", c.plainOne.wall),
 		add(twoWorkers, c.name+", zlib", c.zlibTwo.wall, "one", c.zlibOne.wall),
 		{
-			promise: packedInput, input: c.name, value: ratio(c.gzPlain.wall, c.gunzip.wall),
-			sides: fmt.Sprintf("weft %s uncompressed (%s with zlib), gunzip %s", timeText(c.gzPlain.wall), timeText(c.gzZlib.wall), timeText(c.gunzip.wall)),
+			promise: packedInput, input: c.name, value: ratio(c.gzZlib.wall, c.gunzip.wall),
+			sides: fmt.Sprintf("weft %s (%s uncompressed), gunzip %s", timeText(c.gzZlib.wall), timeText(c.gzPlain.wall), timeText(c.gunzip.wall)),
 		},
-		c.sizeRow(zlibSize, "", c.zlibBytes, c.packedSize, ".json.gz"),
+		add(twoWorkers, c.name+", default flags", c.defaultTwo.wall, "one", c.defaultOne.wall),
+		{
+			promise: attributing, input: c.name, value: 100 * (ratio(c.attributed.wall, c.defaultTwo.wall) - 1),
+			sides: fmt.Sprintf("with --attribute %s, without %s", timeText(c.attributed.wall), timeText(c.defaultTwo.wall)),
+		},
+		c.eventsSizeRow(),
+		c.sizeRow(wholeSize, "", c.defaultBytes, c.packedSize, ".json.gz"),
 		c.sizeRow(zlibSize, plain, c.plainZlibBytes, c.packedSize, ".json.gz"),
 		c.sizeRow(plainSize, "", c.plainBytes, c.size, "JSON"),
 		c.sizeRow(noArgsSize, "", c.noneBytes, c.size, "JSON"),
@@ -174,6 +191,39 @@ func (c *conversions) sizeRow(promise int, form string, weft, other int64, other
 		promise: promise, input: c.name + form, value: float64(weft) / float64(max(other, 1)),
 		sides: fmt.Sprintf("weft %s, %s %s", sizeText(weft), otherName, sizeText(other)),
 	}
+}
+
+// eventsSizeRow is the row about the size of the events. What is generated packs better.
+func (c *conversions) eventsSizeRow() row {
+	r := c.sizeRow(zlibSize, "", c.zlibBytes, c.packedSize, ".json.gz")
+	if c.generated {
+		r.floor, r.aim = 0.75, 0.5
+	}
+	return r
+}
+
+// denseName is the benchmark of the samples that need most.
+const denseName = "BenchmarkSamples/chrome/dense/samples=1000000"
+
+// measureSamples runs the benchmark of V8's samples.
+func (b *bench) measureSamples() ([]row, error) {
+	cmd := exec.CommandContext(b.ctx, "go", "test", "-run", "^$", "-bench", "^"+denseName+"$", "-benchtime", "2x", "-cpu", "1",
+		"-count", strconv.Itoa(b.runs), "./convert")
+	cmd.Dir = b.root
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, out)
+	}
+	metrics := benchMetrics(string(out))
+	unit := "samples/s"
+	if b.cpuTime {
+		unit = "samples/cpu-s"
+	}
+	if len(metrics[unit]) == 0 {
+		return nil, fmt.Errorf("%s reports other metrics than expected:\n%s", denseName, out)
+	}
+	speed := median(metrics[unit]) / 1e6
+	return []row{{promise: denseSamples, value: speed, sides: fmt.Sprintf("weft %.2f M samples a second", speed)}}, nil
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

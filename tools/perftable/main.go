@@ -1,5 +1,6 @@
 // Command perftable measures weft against the promises of docs/performance.md and prints them as a table: what was
-// promised, what both sides took in this run, and whether the promise is kept. It is what make bench runs.
+// promised, what both sides took in this run, what docs/performance.md has, and whether the promise is kept. It is what make
+// bench runs.
 //
 // Everything is measured from outside. A side of a comparison is a process: the built program weft for conversions, and
 // this program itself for what weft is compared with (see child.go: decoding with encoding/json, unpacking with gunzip).
@@ -115,7 +116,11 @@ func run(ctx context.Context, stdout, stderr io.Writer, c config) (err error) {
 		}
 		rows = append(rows, found...)
 	}
-	page := document{machine: c.machine(), rows: rows}
+	before, err := os.ReadFile(filepath.Join(root, "docs", "performance.md"))
+	if err != nil {
+		return err
+	}
+	page := document{machine: c.machine(), rows: rows, stages: b.stages, committed: committed(string(before))}
 	if c.growth || c.docs {
 		if page.growth, err = b.measureGrowth(); err != nil {
 			return fmt.Errorf("growth: %w", err)

@@ -31,6 +31,7 @@ type bench struct {
 	generated map[int64]string // paths of generated traces by size
 	inputs    []input          // the main ones
 	measured  map[int64]usage  // conversions of generated traces with default flags, by size
+	stages    []stageTime      // of conversions of the main inputs
 }
 
 // newBench builds weft in a folder of its own.
@@ -67,6 +68,7 @@ type command struct {
 	args    []string
 	cores   int    // 0: all
 	folder  string // for outputs: new before every run; "": there is none
+	report  bool   // it prints a report as JSON
 }
 
 // child returns the command of this program that does something else than weft.
@@ -80,13 +82,15 @@ func (b *bench) convert(cores int, input, output string, flags ...string) comman
 	if cores > 0 {
 		args = append(args, "--workers", strconv.Itoa(cores))
 	}
-	return command{program: b.weft, args: append(append(args, flags...), input), cores: cores}
+	args = append(args, "--report", "json")
+	return command{program: b.weft, args: append(append(args, flags...), input), cores: cores, report: true}
 }
 
 // usage is what a process took.
 type usage struct {
 	wall, cpu time.Duration
 	peak      int64 // bytes of memory, resident
+	stages    stages
 	childResult
 }
 
@@ -121,8 +125,13 @@ func (b *bench) run(c command) (u usage, err error) {
 	}
 	u.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	u.peak = peakMemory(cmd.ProcessState)
-	if c.program == b.self {
+	switch {
+	case c.program == b.self:
 		err = json.Unmarshal(stdout.Bytes(), &u.childResult)
+	case c.report:
+		var report struct{ Durations stages }
+		err = json.Unmarshal(stdout.Bytes(), &report)
+		u.stages = report.Durations
 	}
 	return u, err
 }
@@ -172,6 +181,11 @@ func (b *bench) compare(sides ...side) error {
 			wall: medianOf(all[i], func(u usage) time.Duration { return u.wall }),
 			cpu:  medianOf(all[i], func(u usage) time.Duration { return u.cpu }),
 			peak: medianOf(all[i], func(u usage) int64 { return u.peak }),
+			stages: stages{
+				Read:    medianOf(all[i], func(u usage) float64 { return u.stages.Read }),
+				Resolve: medianOf(all[i], func(u usage) float64 { return u.stages.Resolve }),
+				Write:   medianOf(all[i], func(u usage) float64 { return u.stages.Write }),
+			},
 			childResult: childResult{
 				Seconds:   medianOf(all[i], func(u usage) float64 { return u.Seconds }),
 				CPU:       medianOf(all[i], func(u usage) float64 { return u.CPU }),
