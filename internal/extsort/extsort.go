@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"sync/atomic"
 
 	"github.com/weft-trace/weft/internal/blocks"
 	"github.com/weft-trace/weft/internal/minheap"
@@ -334,12 +335,23 @@ func (m *Merger[T]) Next(v *T) (bool, error) {
 
 // File is a temporary file that is written once from front to back and read in sections. Where the system allows it,
 // the file has no name from the start, so that nothing stays behind however the program ends.
+//
+// A goroutine hands what is written to the system, one chunk while the next one is filled: that takes longer than most of
+// what makes the bytes.
 type File struct {
 	f    *os.File
-	w    *bufio.Writer
 	size int64
 	path string // to be removed by Close; "" if already gone
+
+	buf        []byte      // the chunk that is filled
+	full, free chan []byte // nil: there is no goroutine
+	done       chan struct{}
+	failed     atomic.Bool
+	err        error // of the goroutine; readable when failed is set
 }
+
+// fileChunk is what is handed to the system at a time.
+const fileChunk = 256 << 10
 
 // NewFile makes a temporary file in dir ("" for the system's directory for temporary files).
 func NewFile(dir string) (*File, error) {
@@ -347,21 +359,68 @@ func NewFile(dir string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a temporary file: %w", err)
 	}
-	t := &File{f: f, w: bufio.NewWriterSize(f, 1<<18), path: f.Name()}
+	t := &File{f: f, path: f.Name(), buf: make([]byte, 0, fileChunk)}
 	if os.Remove(t.path) == nil {
 		t.path = ""
 	}
 	return t, nil
 }
 
-// Write appends to the file.
+// Write appends to the file. The error may be of what was written before.
 func (t *File) Write(p []byte) (int, error) {
-	n, err := t.w.Write(p)
-	t.size += int64(n)
-	if err != nil {
-		return n, fmt.Errorf("writing a temporary file: %w", err)
+	n := len(p)
+	for len(p) > fileChunk-len(t.buf) {
+		k := fileChunk - len(t.buf)
+		t.buf, p = append(t.buf, p[:k]...), p[k:]
+		if err := t.writeBehind(); err != nil {
+			return 0, err
+		}
 	}
+	t.buf = append(t.buf, p...)
+	t.size += int64(n)
 	return n, nil
+}
+
+// writeBehind gives the chunk to the goroutine, which it starts if there is none.
+func (t *File) writeBehind() error {
+	if t.failed.Load() {
+		return t.err
+	}
+	if t.full == nil {
+		t.full, t.free, t.done = make(chan []byte), make(chan []byte, 2), make(chan struct{})
+		t.free <- make([]byte, 0, fileChunk)
+		go t.writeChunks(t.full, t.done)
+	}
+	t.full <- t.buf
+	t.buf = (<-t.free)[:0]
+	return nil
+}
+
+// writeChunks writes chunks until there are no more. After an error it only takes them.
+func (t *File) writeChunks(full <-chan []byte, done chan<- struct{}) {
+	defer close(done)
+	for chunk := range full {
+		if !t.failed.Load() {
+			t.write(chunk)
+		}
+		t.free <- chunk
+	}
+}
+
+func (t *File) write(chunk []byte) {
+	if _, err := t.f.Write(chunk); err != nil {
+		t.err = fmt.Errorf("writing a temporary file: %w", err)
+		t.failed.Store(true)
+	}
+}
+
+// wait ends the goroutine.
+func (t *File) wait() {
+	if t.full != nil {
+		close(t.full)
+		<-t.done
+		t.full = nil
+	}
 }
 
 // Size returns the number of bytes written.
@@ -369,8 +428,13 @@ func (t *File) Size() int64 { return t.size }
 
 // Flush makes everything written so far readable.
 func (t *File) Flush() error {
-	if err := t.w.Flush(); err != nil {
-		return fmt.Errorf("writing a temporary file: %w", err)
+	t.wait()
+	if !t.failed.Load() {
+		t.write(t.buf)
+		t.buf = t.buf[:0]
+	}
+	if t.failed.Load() {
+		return t.err
 	}
 	return nil
 }
@@ -385,6 +449,7 @@ func (t *File) ReadAt(p []byte, off int64) (int, error) { return t.f.ReadAt(p, o
 
 // Close closes and removes the file.
 func (t *File) Close() error {
+	t.wait()
 	err := t.f.Close()
 	if t.path != "" {
 		err = errors.Join(err, os.Remove(t.path))
