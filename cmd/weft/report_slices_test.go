@@ -49,3 +49,23 @@ func firstDifference(a, b string) string {
 	}
 	return "the second one has more lines"
 }
+
+// Reports on damaged recordings say what is missing, and nothing worse happens.
+func TestAnswersOnDamagedInputs(t *testing.T) {
+	damaged, err := filepath.Glob(filepath.Join(recording.Testdata(t), "traces", "damaged", "*.gz"))
+	if err != nil || len(damaged) < 15 {
+		t.Fatal(len(damaged), err)
+	}
+	for _, path := range damaged {
+		for _, r := range answerReports() {
+			c := newConsole(strings.NewReader(""), false)
+			code := run(t.Context(), []string{"weft", "report", r.name, path}, &c.environment)
+			switch {
+			case code != exitOK:
+				t.Errorf("%s of %s: exit code %d: %s", r.name, filepath.Base(path), code, c.err.String())
+			case c.out.Len() == 0:
+				t.Errorf("%s of %s: nothing", r.name, filepath.Base(path))
+			}
+		}
+	}
+}
