@@ -19,9 +19,13 @@ import (
 // ctx is done, Open returns its error soon, and so do loops over what it returned: ctx governs the trace as long as it is open.
 func Open(ctx context.Context, src io.Reader, opts Options) (*trace.Trace, error) {
 	opts.KeepPackets, opts.Samples = false, ""
-	tl, _, err := load(ctx, src, opts)
+	tl, report, err := load(ctx, src, opts)
 	if err != nil {
 		return nil, err
+	}
+	if opts.Report != nil {
+		report.addFacts(tl)
+		*opts.Report = *report
 	}
 	return bridge.Trace[trace.Trace](ctx, tl), nil
 }

@@ -59,6 +59,9 @@ type Options struct {
 	// WriteBack says what of an attribution is written; the zero value writes everything.
 	WriteBack attribution.WriteBack
 
+	// Report is filled by Open with what Inspect would say of the trace; nil: nobody asks.
+	Report *Report
+
 	// KeepFlowIDs keeps the ids of flows that are texts in what Open returns, so that a flow.Index can show
 	// them.
 	KeepFlowIDs bool

@@ -2,14 +2,22 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	engine "github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/selection"
 )
 
 func infoCommand(env *environment) *cli.Command {
@@ -17,48 +25,121 @@ func infoCommand(env *environment) *cli.Command {
 		Name:      "info",
 		Usage:     "show what a trace contains",
 		UsageText: "weft info [flags] FILE…",
-		Description: `Prints format, size, time span, tracks, events by kind, flows and data problems.
-weft reads the input as for a conversion, but writes nothing. "-" is standard
-input.
+		Description: `Prints on one screen what a recording is: who made it and when, which pages and
+commands it shows, which processes and threads were busy, its longest tasks and
+slowest inputs, and which commands of weft say more. weft reads the input as for
+a conversion, but writes nothing. "-" is standard input.
 
-"lost" means that a conversion would lose data, "repaired" that it would keep it,
-but changed. docs/data-problems.md explains every problem.`,
-		Flags: append([]cli.Flag{
-			jsonFlag("print one line of JSON per file"),
+--problems lists what is wrong with the input. "lost" means that a conversion
+would lose data, "repaired" that it would keep it, but changed.
+docs/data-problems.md explains every problem.
+
+Examples:
+   weft info trace.json
+   weft info --problems trace.json
+   weft info --json *.json.gz | jq -r '[.input, .overview.recording.version] | @tsv'`,
+		Flags: slices.Concat([]cli.Flag{
+			jsonFlag("print one line of JSON per file, with everything"),
+			&cli.BoolFlag{Name: "problems", Usage: "list the data problems and where they are", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "details", Usage: "print what a conversion finds: tracks, profiles, calls made of samples, facts and data problems", DisableDefaultText: true},
 			formatFlag(), memoryFlag(), tempFlag(),
-		}, profileFlags()...),
+		}, selectionFlags(), profileFlags()),
 		Action: func(c *cli.Context) error {
 			opts, err := inputOptions(c)
 			if err != nil {
 				return err
 			}
+			if err := checkInfoFlags(c); err != nil {
+				return err
+			}
+			filter, err := readSelection(c)
+			if err != nil {
+				return err
+			}
+			several := false
 			return eachFile(c, env, func(name string, src *input) error {
-				return info(c, env, name, src, opts)
+				err := info(c, env, name, src, opts, filter, several)
+				several = several || err == nil
+				return err
 			})
 		},
 	}
 }
 
-func info(c *cli.Context, env *environment, name string, src *input, opts convert.Options) error {
+// checkInfoFlags refuses flags that cannot be combined.
+func checkInfoFlags(c *cli.Context) error {
+	for _, name := range []string{"problems", "details"} {
+		if !c.Bool(name) {
+			continue
+		}
+		if c.Bool("json") {
+			return usagef("--%s and --json cannot be combined; the JSON form has everything", name)
+		}
+		for _, f := range selectionFlags() {
+			if part := f.Names()[0]; c.IsSet(part) {
+				return usagef("--%s is about the whole trace; leave out --%s", name, part)
+			}
+		}
+	}
+	return nil
+}
+
+// info prints what is in one input; several says that there is one above it.
+func info(c *cli.Context, env *environment, name string, src *input, opts convert.Options, filter *selection.Filter, several bool) error {
+	said := new(convert.Report)
+	opts.Report = said
 	progress := startProgress(env, inputName(name), src.size, true)
-	report, err := convert.Inspect(c.Context, progress.reader(src), opts)
+	tr, err := convert.Open(c.Context, progress.reader(src), opts)
 	progress.Stop()
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
-	if c.Bool("json") {
-		return writeJSON(env.stdout, &infoReport{Input: inputName(name), Report: report, Durations: newDurations(report.Durations)})
+	in := &reportInput{name: name, trace: tr, timeline: bridge.Timeline(tr)}
+	var overview *report.Overview
+	if in.selected, err = selectIn(c.Context, name, filter, in.timeline); err == nil && !c.Bool("problems") && !c.Bool("details") {
+		overview, err = collectOverview(c, in)
 	}
-	return writeInfo(env.stdout, inputName(name), report)
+	if err = errors.Join(err, in.Close()); err != nil {
+		return err
+	}
+	switch {
+	case c.Bool("json"):
+		return writeJSON(env.stdout, &infoReport{inputName(name), said, newDurations(said.Durations), overview})
+	case c.Bool("details"):
+		return writeInfo(env.stdout, inputName(name), said)
+	case c.Bool("problems"):
+		return writeProblems(env.stdout, inputName(name), said)
+	}
+	s := newScreen(env)
+	if several {
+		s.line("")
+	}
+	s.overview(name, said, overview, in.selected != nil)
+	_, err = env.stdout.Write(s.Bytes())
+	return err
+}
+
+// collectOverview attributes a trace and sums up what is selected in it.
+func collectOverview(c *cli.Context, in *reportInput) (*report.Overview, error) {
+	rules := options.Rules{}
+	in.selectCosts(&rules)
+	result, err := engine.Run(c.Context, in.timeline, rules)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", inputName(in.name), err)
+	}
+	overview, err := report.CollectOverview(c.Context, in.timeline, result, in.selected)
+	return overview, errors.Join(err, result.Close())
 }
 
 // infoReport is what --json writes.
 type infoReport struct {
 	Input string `json:"input"`
 	*convert.Report
-	Durations durations `json:"durations"`
+	Durations durations        `json:"durations"`
+	Overview  *report.Overview `json:"overview"`
 }
 
+// writeInfo prints what a conversion would say of an input, with all problems.
 func writeInfo(w io.Writer, name string, r *convert.Report) error {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, printable(name))
@@ -101,19 +182,29 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 	if len(r.Facts) > 0 {
 		row("facts", "%d, listed by --json", len(r.Facts))
 	}
-	counts := problemSummary(r)
-	if counts == "" {
-		counts = "none"
-	}
-	row("problems", "%s", counts)
+	row("problems", "%s", cmp.Or(problemSummary(r), "none"))
+	listProblems(&b, r)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// writeProblems prints the problems alone.
+func writeProblems(w io.Writer, name string, r *convert.Report) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s: %s\n", printable(name), cmp.Or(problemSummary(r), "no problems"))
+	listProblems(&b, r)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// listProblems adds the problems and the first places where they are.
+func listProblems(b *bytes.Buffer, r *convert.Report) {
 	for _, p := range r.Problems {
-		fmt.Fprintf(&b, "    %-8s  %s ×%d: %s\n", p.Severity, p.Name, p.Count, p.Sentence)
+		fmt.Fprintf(b, "    %-8s  %s ×%d: %s\n", p.Severity, p.Name, p.Count, p.Sentence)
 		for _, found := range p.Cases {
 			if text := printable(caseText(&found)); text != "" {
-				fmt.Fprintf(&b, "                %s\n", text)
+				fmt.Fprintf(b, "                %s\n", text)
 			}
 		}
 	}
-	_, err := w.Write(b.Bytes())
-	return err
 }

@@ -77,10 +77,7 @@ func runCostReport(c *cli.Context, env *environment) error {
 		return err
 	}
 	query.selected = in.selected
-	if rules.Cost.Window.From, rules.Cost.Window.To = in.selected.Window(); in.selected != nil {
-		rules.Cost.Counts = in.selected.Head
-		rules.Cost.CountsThread = func(thread timeline.TrackID) bool { return in.selected.Track(thread) && in.selected.Unnamed() }
-	}
+	in.selectCosts(&rules)
 	result, err := engine.Run(c.Context, in.timeline, rules)
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", inputName(in.name), err), in.Close())
@@ -102,6 +99,14 @@ func runCostReport(c *cli.Context, env *environment) error {
 		return err
 	}
 	return printCosts(env, query.heading(tables, moment.SpanOf(in.timeline)), tables, &query.order)
+}
+
+// selectCosts has an attribution add up the costs of what is selected.
+func (in *reportInput) selectCosts(rules *options.Rules) {
+	if rules.Cost.Window.From, rules.Cost.Window.To = in.selected.Window(); in.selected != nil {
+		rules.Cost.Counts = in.selected.Head
+		rules.Cost.CountsThread = func(thread timeline.TrackID) bool { return in.selected.Track(thread) && in.selected.Unnamed() }
+	}
 }
 
 // tables makes the tables that were asked for. Where there are none, the note says why.

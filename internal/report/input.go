@@ -112,6 +112,8 @@ type InputOptions struct {
 	Include func(start, latency timeline.Nanos) bool
 	// Thread says of a thread whether inputs that it handles count; nil: all do.
 	Thread func(timeline.TrackID) bool
+	// Brief leaves out what ran for the inputs, which takes another pass over the trace.
+	Brief bool
 }
 
 // CollectInputs finds the inputs of a nested timeline and what ran for them. Which events are inputs, and what was done for them,
@@ -380,7 +382,7 @@ func (c *inputCollector) join() {
 	})
 	for n := range rows {
 		c.out.Inputs = append(c.out.Inputs, rows[n].Interaction)
-		if n < MaxDetailed {
+		if n < MaxDetailed && !c.opts.Brief {
 			c.addWindow(n, &rows[n])
 		}
 	}

@@ -87,7 +87,7 @@ const (
 // attribution says for whom the tasks worked; nil: this is left out. The error is one of the temporary files, or ctx's.
 func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *cost.Result, opts TaskOptions) (*Tasks, error) {
 	c := newTaskCollector(tl, attributed, opts)
-	if c.hasSamples() {
+	if hasSamples(tl) {
 		profiles, err := Collect(ctx, tl, nil)
 		if err != nil {
 			return nil, err
@@ -173,12 +173,12 @@ func newTaskCollector(tl *timeline.Timeline, attributed *cost.Result, opts TaskO
 }
 
 // hasSamples reports whether threads were sampled.
-func (c *taskCollector) hasSamples() bool {
-	if c.tl.Totals().Samples > 0 {
+func hasSamples(tl *timeline.Timeline) bool {
+	if tl.Totals().Samples > 0 {
 		return true
 	}
-	for id := range timeline.TrackID(c.tl.TrackCount()) {
-		if stateSources[c.tl.Role(id)] != "" {
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		if stateSources[tl.Role(id)] != "" {
 			return true
 		}
 	}

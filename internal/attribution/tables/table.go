@@ -2,6 +2,7 @@
 package tables
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -162,19 +163,11 @@ type ByCategory [evidence.CategoryCount]timeline.Nanos
 // Types returns the types of which there are contexts in the trace, and the groups of these, by name.
 func (t *Tables) Types() []string {
 	found := map[trees.TypeID]bool{}
-	note := func(set sets.SetID) {
+	t.eachSet(func(set sets.SetID) {
 		for _, id := range t.result.Sets.Lists.At(uint32(set)) {
 			found[t.result.Sets.Members[id].Type] = true
 		}
-	}
-	for set := range t.result.Sets.Lists.Len() {
-		if t.result.Used.Has(sets.SetID(set)) || t.result.Costs.Named.Has(sets.SetID(set)) {
-			note(sets.SetID(set))
-		}
-	}
-	for i := range t.result.Requests {
-		note(t.result.Requests[i].Set)
-	}
+	})
 	var names []string
 	for typ := range found {
 		names = append(names, t.result.Contexts.Types[typ])
@@ -186,6 +179,49 @@ func (t *Tables) Types() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// TypeCount is the number of contexts of a type.
+type TypeCount struct {
+	Type  string `json:"type"`
+	Count int    `json:"count"`
+}
+
+// TypeCounts returns the types of which there are contexts for which something was done, the most contexts first.
+func (t *Tables) TypeCounts() []TypeCount {
+	type context struct {
+		typ  trees.TypeID
+		node trees.NodeID
+	}
+	seen, counts := map[context]bool{}, map[trees.TypeID]int{}
+	t.eachSet(func(set sets.SetID) {
+		for _, id := range t.result.Sets.Lists.At(uint32(set)) {
+			m := &t.result.Sets.Members[id]
+			k := context{m.Type, t.result.Contexts.LogicalOf(m.Node)}
+			if !seen[k] {
+				seen[k] = true
+				counts[m.Type]++
+			}
+		}
+	})
+	list := []TypeCount{}
+	for typ, n := range counts {
+		list = append(list, TypeCount{t.result.Contexts.Types[typ], n})
+	}
+	slices.SortFunc(list, func(a, b TypeCount) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Type, b.Type)) })
+	return list
+}
+
+// eachSet gives the sets of contexts for which something was done.
+func (t *Tables) eachSet(fn func(sets.SetID)) {
+	for set := range t.result.Sets.Lists.Len() {
+		if t.result.Used.Has(sets.SetID(set)) || t.result.Costs.Named.Has(sets.SetID(set)) {
+			fn(sets.SetID(set))
+		}
+	}
+	for i := range t.result.Requests {
+		fn(t.result.Requests[i].Set)
+	}
 }
 
 // Empty reports whether nothing of the trace lies in the window that costs are added up of.

@@ -1,0 +1,345 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/cellwidth"
+	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// screenWidth is the width of a screen of text that is not written to a terminal.
+const screenWidth = 100
+
+// screen is text that fits the terminal: what is too long for a line is shortened in the middle or left out.
+type screen struct {
+	bytes.Buffer
+	width int
+}
+
+func newScreen(env *environment) *screen {
+	s := &screen{width: screenWidth}
+	if env.isTerminal(env.stdout) && env.width(env.stdout) > 0 {
+		s.width = max(env.width(env.stdout), 40)
+	}
+	return s
+}
+
+// line adds a line.
+func (s *screen) line(text string) { fmt.Fprintln(s, elideTo(text, s.width)) }
+
+// labelWidth is the width of the column in which labels stand.
+const labelWidth = 12
+
+// row adds a line with a label; "" is that of the line before.
+func (s *screen) row(label, text string) {
+	if text != "" {
+		s.line(cellwidth.Left("  "+label, labelWidth+2) + elideTo(text, s.width-labelWidth-2))
+	}
+}
+
+// list adds lines with a label, at most so many, and says how many more there are.
+func (s *screen) list(label string, limit int, lines []string) {
+	for i, text := range lines {
+		switch {
+		case i == limit-1 && len(lines) > limit && limit > 1:
+			s.row("", fmt.Sprintf("… and %s more", thousands(int64(len(lines)-i))))
+			return
+		case i == limit:
+			return
+		case i > 0:
+			label = ""
+		}
+		s.row(label, text)
+	}
+}
+
+// fill adds one line with as many words of a list as there is room for, and says how many more there are.
+func (s *screen) fill(label string, words []string) {
+	room, line := s.width-labelWidth-2, ""
+	for i, word := range words {
+		next := word
+		if i > 0 {
+			next = line + ", " + word
+		}
+		more := ""
+		if rest := len(words) - i - 1; rest > 0 {
+			more = fmt.Sprintf(", … %d more", rest)
+		}
+		if i > 0 && cellwidth.Of(next+more) > room {
+			line += fmt.Sprintf(", … %d more", len(words)-i)
+			break
+		}
+		line = next
+	}
+	s.row(label, line)
+}
+
+// overview prints what a recording is, in 40 lines at most.
+func (s *screen) overview(name string, r *convert.Report, o *report.Overview, part bool) {
+	rec := &o.Recording
+	what := title(rec, r.Format)
+	s.line(elideTo(inputName(name), max(s.width-cellwidth.Of(what)-2, 20)) + ": " + what)
+	s.row("length", lengthLine(rec, r))
+	s.row("file", fileLine(r))
+	s.fill("events", eventWords(r))
+	if part {
+		s.row("part", "what follows is about the selected part only")
+	}
+	s.list("command", 1, rec.Commands)
+	s.list("pages", 3, pageLines(o.Pages))
+	s.list("processes", 5, processLines(o.Processes))
+	s.list("threads", 5, threadLines(o.Threads))
+	s.list("sampled", 3, sampledLines(o.Threads))
+	s.fill("categories", categoryWords(o.Categories))
+	if r.Span != nil {
+		s.list("long tasks", 4, taskLines(o.Tasks, timeline.Nanos(r.Span.Start)))
+		s.list("inputs", 4, inputLines(o.Inputs, timeline.Nanos(r.Span.Start)))
+	}
+	s.fill("contexts", contextWords(o))
+	s.row("problems", problemsLine(r))
+	for i, line := range nextLines(name, r, o) {
+		label := "  next"
+		if i > 0 {
+			label = ""
+		}
+		fmt.Fprintln(s, cellwidth.Left(label, labelWidth+2)+line) // whole, to be copied
+	}
+}
+
+// formatTitles say what an input is whose producer is not known.
+var formatTitles = map[convert.Format]string{
+	convert.FormatChromeJSON: "a trace in Chrome's JSON format", convert.FormatPerfetto: "a Perfetto trace",
+	convert.FormatCPUProfile: "a V8 CPU profile", convert.FormatFirefox: "a profile of the Firefox Profiler",
+	convert.FormatJSProfile: "a JavaScript self-profile of a page", convert.FormatProbes: "probe lines of a tracer",
+}
+
+// title says in a few words what a recording is.
+func title(rec *report.Recording, format convert.Format) string {
+	if rec.Producer == "" {
+		return formatTitles[format]
+	}
+	return "a recording of " + strings.TrimSpace(rec.Producer+" "+rec.Version)
+}
+
+// lengthLine says how long and when something was recorded, and where.
+func lengthLine(rec *report.Recording, r *convert.Report) string {
+	line := "no events"
+	if r.Span != nil {
+		line = fmt.Sprintf("%s, %s of %s", lengthText(timeline.Nanos(r.Span.End-r.Span.Start)),
+			countText(int64(r.Tracks.Threads), "thread", "threads"), countText(int64(r.Tracks.Processes), "process", "processes"))
+	}
+	if rec.Recorded != "" {
+		line += ", recorded " + rec.Recorded
+	}
+	if rec.System != "" {
+		line += " on " + rec.System
+	}
+	return line
+}
+
+// lengthText writes a length of time with a unit that suits it.
+func lengthText(t timeline.Nanos) string {
+	switch {
+	case t >= 100*1000*1000*1000:
+		return thousands(int64(t)/1e9) + " s"
+	case t >= 1000*1000*1000:
+		return fmt.Sprintf("%.3g s", float64(t)/1e9)
+	}
+	return milliText(t)
+}
+
+// milliText writes milliseconds with one decimal, three where that would be nothing.
+func milliText(t timeline.Nanos) string {
+	if t < 10*1000*1000 {
+		return fmt.Sprintf("%.3f ms", float64(t)/1e6)
+	}
+	return fmt.Sprintf("%s.%d ms", thousands(int64(t)/1e6), int64(t)%1e6/1e5)
+}
+
+// thousands writes a number with commas between thousands.
+func thousands(n int64) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+func fileLine(r *convert.Report) string {
+	line := string(r.Format)
+	if len(r.Containers) > 0 {
+		line += " in " + strings.Join(r.Containers, " in ")
+	}
+	line += ", " + formatSize(r.BytesIn)
+	if r.BytesUnpacked != r.BytesIn {
+		line += " (" + formatSize(r.BytesUnpacked) + " unpacked)"
+	}
+	return line
+}
+
+// eventWords say what and how much there is.
+func eventWords(r *convert.Report) (words []string) {
+	e := &r.Events
+	for _, kind := range []struct {
+		n         int64
+		one, many string
+	}{
+		{e.Slices, "slice", "slices"}, {e.Instants, "instant", "instants"}, {e.CounterValues, "counter value", "counter values"},
+		{e.Samples, "sample", "samples"}, {e.Flows, "flow", "flows"}, {e.Screenshots, "screenshot", "screenshots"},
+	} {
+		if kind.n > 0 {
+			words = append(words, countText(kind.n, kind.one, kind.many))
+		}
+	}
+	if r.Span == nil {
+		return []string{"none"}
+	}
+	return words
+}
+
+func countText(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return thousands(n) + " " + many
+}
+
+func pageLines(pages []report.PageTime) (lines []string) {
+	for i := range pages {
+		lines = append(lines, fmt.Sprintf("%11s  %s", milliText(pages[i].Busy), pages[i].URL))
+	}
+	return lines
+}
+
+// processLines has a line for each process that was busy.
+func processLines(processes []report.ProcessTime) (lines []string) {
+	for i := range processes {
+		p := &processes[i]
+		if p.Busy == 0 {
+			break
+		}
+		line := fmt.Sprintf("%11s  %s", milliText(p.Busy), p.PID.Title(elideTo(p.Process, 50), "pid"))
+		if shows := cmp.Or(p.Shows, strings.Join(p.Labels, ", ")); shows != "" && !strings.Contains(p.Process, "://") {
+			line += "  " + shows
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// threadLines has a line for each thread that was busy.
+func threadLines(threads []report.ThreadTime) (lines []string) {
+	for i := range threads {
+		t := &threads[i]
+		if t.Busy == 0 {
+			break
+		}
+		lines = append(lines, fmt.Sprintf("%11s  %s", milliText(t.Busy), threadPlace(t)))
+	}
+	return lines
+}
+
+// threadPlace names a thread for people: by what it shows, else by its process.
+func threadPlace(t *report.ThreadTime) string {
+	line := t.TID.Title(elideTo(t.Thread, 40), "tid")
+	if t.Shows != "" {
+		return line + "  " + t.Shows
+	}
+	return line + " of " + t.PID.Title(elideTo(t.Process, 40), "pid")
+}
+
+// sampledLines has a line for each thread with samples, the busiest first.
+func sampledLines(threads []report.ThreadTime) (lines []string) {
+	for i := range threads {
+		t := &threads[i]
+		if t.Samples == 0 {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s of %s, %s", countText(t.Samples, "sample", "samples"),
+			t.TID.Title(elideTo(t.Thread, 40), "tid"), "about every "+milliText(t.Sampled/timeline.Nanos(t.Samples))))
+	}
+	return lines
+}
+
+func categoryWords(categories []report.CategoryCount) (words []string) {
+	for i := range categories {
+		words = append(words, fmt.Sprintf("%s %s", printable(categories[i].Category), thousands(categories[i].Events)))
+	}
+	return words
+}
+
+func taskLines(tasks []report.OverviewTask, start timeline.Nanos) (lines []string) {
+	for i := range tasks {
+		t := &tasks[i]
+		line := fmt.Sprintf("%11s  at %s on %s", milliText(t.Duration), moment.Column(t.Start-start), t.TID.Title(elideTo(t.Thread, 30), "tid"))
+		if t.Name != "" {
+			line += ": " + elideTo(strings.TrimSpace(t.Name+" "+t.Location), 60)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func inputLines(inputs []report.OverviewInput, start timeline.Nanos) (lines []string) {
+	for i := range inputs {
+		in := &inputs[i]
+		lines = append(lines, fmt.Sprintf("%11s  %s at %s", milliText(in.Latency), in.Kind, moment.Column(in.Start-start)))
+	}
+	return lines
+}
+
+func contextWords(o *report.Overview) (words []string) {
+	for _, c := range o.Contexts {
+		words = append(words, fmt.Sprintf("%s %s", printable(c.Type), thousands(int64(c.Count))))
+	}
+	return words
+}
+
+// problemsLine says in one calm line what is wrong.
+func problemsLine(r *convert.Report) string {
+	if len(r.Problems) == 0 {
+		return "none"
+	}
+	return problemSummary(r) + "; weft info --problems lists them"
+}
+
+// maxSuggested is the number of commands that a screen suggests.
+const maxSuggested = 6
+
+// nextLines are the commands that say more about a file, the most telling first.
+func nextLines(name string, r *convert.Report, o *report.Overview) (lines []string) {
+	file := shellWord(name)
+	add := func(is bool, what, command string) {
+		if is {
+			lines = append(lines, fmt.Sprintf("%-26s weft %s %s", what, command, file))
+		}
+	}
+	sampled := slices.ContainsFunc(o.Threads, func(t report.ThreadTime) bool { return t.Samples > 0 })
+	add(len(o.Inputs) > 0, "why was a click slow?", "report input")
+	add(len(o.Tasks) > 0, "what is in long tasks?", "report tasks")
+	add(o.Devices, "how busy were devices?", "report slices")
+	add(sampled, "which functions took time?", "report samples")
+	add(len(o.Contexts) > 0, "what did each page cost?", "report cost")
+	add(!o.Devices && r.Events.Slices > 0, "which slices took time?", "report slices")
+	add(r.Events.Flows > 0, "what led to what?", "flows")
+	lines = lines[:min(len(lines), maxSuggested-1)]
+	add(true, "how can I view it?", "convert")
+	return lines
+}
+
+// shellWord quotes a file name for a shell where it needs that.
+func shellWord(name string) string {
+	if name != "" && strings.IndexFunc(name, func(r rune) bool {
+		return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("-_./:@%+,", r) || r > 0x7f)
+	}) < 0 {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+}

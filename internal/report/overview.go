@@ -1,0 +1,298 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	costtables "github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Overview says what a recording is, what is in it, and where its time went. Times are nanoseconds; points in time are on the
+// trace's clock.
+type Overview struct {
+	Recording Recording `json:"recording"`
+
+	Pages      []PageTime             `json:"pages"`      // with a url; the most busy time first
+	Processes  []ProcessTime          `json:"processes"`  // likewise
+	Threads    []ThreadTime           `json:"threads"`    // likewise
+	Categories []CategoryCount        `json:"categories"` // the most events first
+	Contexts   []costtables.TypeCount `json:"contexts"`   // by type, the most contexts first
+	Tasks      []OverviewTask         `json:"long_tasks"` // the longest first
+	Inputs     []OverviewInput        `json:"inputs"`     // the slowest first
+
+	// Devices reports whether devices of machine learning, such as GPUs, worked.
+	Devices bool `json:"devices"`
+}
+
+// PageTime is the time that threads worked for a page, or for a frame of another url inside it.
+type PageTime struct {
+	URL  string         `json:"url"`
+	Busy timeline.Nanos `json:"busy_ns"`
+}
+
+// ProcessTime is the busy time of the threads of a process, added up.
+type ProcessTime struct {
+	Process string           `json:"process"`
+	PID     timeline.InputID `json:"pid"`
+	Labels  []string         `json:"labels,omitempty"` // what the input says of it, such as titles of tabs
+	Shows   string           `json:"shows,omitempty"`  // the url that its threads show
+	Threads int              `json:"threads"`          // with events
+	Busy    timeline.Nanos   `json:"busy_ns"`
+}
+
+// ThreadTime is the time that a thread was busy: with tasks and other slices, or by its samples if it has no tasks of an event
+// loop.
+type ThreadTime struct {
+	ThreadID
+	Shows string         `json:"shows,omitempty"` // the url of the page or worker that it runs
+	Busy  timeline.Nanos `json:"busy_ns"`
+	// Samples is the number of its samples, which stand for the time Sampled.
+	Samples int64          `json:"samples,omitempty"`
+	Sampled timeline.Nanos `json:"sampled_ns,omitempty"`
+
+	track timeline.TrackID
+}
+
+// CategoryCount is the number of slices and instants of a category. One with several categories counts for each.
+type CategoryCount struct {
+	Category string `json:"category"`
+	Events   int64  `json:"events"`
+}
+
+// OverviewTask is a long task in short.
+type OverviewTask struct {
+	ThreadID
+	Name     string         `json:"name,omitempty"` // what takes longest in it, beside the task itself
+	Location string         `json:"location,omitempty"`
+	Start    timeline.Nanos `json:"ts_ns"`
+	Duration timeline.Nanos `json:"dur_ns"`
+}
+
+// OverviewInput is a slow input in short.
+type OverviewInput struct {
+	Kind    InputKind      `json:"kind"`
+	Start   timeline.Nanos `json:"ts_ns"`
+	Latency timeline.Nanos `json:"latency_ns"`
+}
+
+// CollectOverview goes through a timeline, which is nested, and sums up what is selected in it. The error is one of the temporary
+// files, or ctx's.
+func CollectOverview(ctx context.Context, tl *timeline.Timeline, attributed *cost.Result, selected *selection.Selection) (*Overview, error) {
+	c := &overviewCollector{tl: tl, attributed: attributed, selected: selected, tables: costtables.Of(attributed)}
+	c.out = Overview{ // empty lists, not null
+		Recording: recordingOf(tl), Pages: []PageTime{}, Processes: []ProcessTime{}, Threads: []ThreadTime{}, Categories: []CategoryCount{},
+		Tasks: []OverviewTask{}, Inputs: []OverviewInput{},
+	}
+	for _, step := range []func(context.Context) error{c.addThreads, c.addCategories, c.addTasks, c.addInputs} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c.out.Contexts = c.tables.TypeCounts()
+	return &c.out, nil
+}
+
+// overviewCollector makes an Overview.
+type overviewCollector struct {
+	tl         *timeline.Timeline
+	attributed *cost.Result
+	tables     *costtables.Tables
+	selected   *selection.Selection
+	out        Overview
+}
+
+// addThreads finds out how busy threads and processes were.
+func (c *overviewCollector) addThreads(ctx context.Context) error {
+	loops := false // there are tasks of event loops, which say better than samples when threads were busy
+	for id := range timeline.TrackID(c.tl.TrackCount()) {
+		loops = loops || c.tl.TrackKind(id) == timeline.ThreadTrack && c.tl.HasLoopTasks(id)
+	}
+	busy := make([]timeline.Nanos, c.tl.TrackCount())
+	if err := c.attributed.Costs.Cells.Each(func(cell *cost.Cell) { sum(&busy[cell.Thread], cell.Wall) }); err != nil {
+		return err
+	}
+	times, err := urlTimes(c.attributed)
+	if err != nil {
+		return err
+	}
+	c.addPages(times)
+	shows := threadsShow(times)
+	sampled, err := c.sampledThreads(ctx)
+	if err != nil {
+		return err
+	}
+	for id := range timeline.TrackID(c.tl.TrackCount()) {
+		track := c.tl.Track(id)
+		if track.Kind != timeline.ThreadTrack || !track.Used || !c.selected.Track(id) {
+			continue
+		}
+		t := ThreadTime{ThreadID: threadID(c.tl, id), Shows: shows[id], Busy: busy[id], track: id}
+		if s := sampled[id]; s != nil {
+			t.Samples, t.Sampled = s.sampled()
+			if !loops {
+				t.Busy = s.busyTime()
+			}
+		}
+		c.out.Threads = append(c.out.Threads, t)
+	}
+	slices.SortStableFunc(c.out.Threads, func(a, b ThreadTime) int { return cmp.Compare(b.Busy, a.Busy) })
+	c.addProcesses()
+	return nil
+}
+
+// sampledThreads returns the threads with samples by their tracks.
+func (c *overviewCollector) sampledThreads(ctx context.Context) (map[timeline.TrackID]*Thread, error) {
+	if !hasSamples(c.tl) {
+		return nil, nil
+	}
+	profiles, err := Collect(ctx, c.tl, c.selected)
+	if err != nil {
+		return nil, err
+	}
+	threads := map[timeline.TrackID]*Thread{}
+	for _, t := range profiles.Threads {
+		threads[t.track] = t
+	}
+	return threads, nil
+}
+
+// sampled returns the number of samples of a thread, and the time for which they stand.
+func (t *Thread) sampled() (n int64, time timeline.Nanos) {
+	for i := range t.observations {
+		n += int64(t.observations[i].count)
+		sum(&time, t.observations[i].dur)
+	}
+	return n, time
+}
+
+// busyTime returns the time in which a thread is known to work.
+func (t *Thread) busyTime() (busy timeline.Nanos) {
+	for i := range t.runs {
+		for _, part := range t.busyParts(&t.runs[i]) {
+			sum(&busy, part.dur)
+		}
+	}
+	return busy
+}
+
+// addProcesses sums up threads by process. What a process shows is what its busiest thread that shows something does.
+func (c *overviewCollector) addProcesses() {
+	index := map[timeline.TrackID]int{}
+	for i := range c.out.Threads {
+		t := &c.out.Threads[i]
+		id := c.tl.TrackParent(t.track)
+		if c.tl.TrackKind(id) != timeline.ProcessTrack {
+			continue
+		}
+		k, ok := index[id]
+		if !ok {
+			k = len(c.out.Processes)
+			index[id] = k
+			c.out.Processes = append(c.out.Processes, ProcessTime{Process: t.Process, PID: t.PID, Labels: c.tl.Track(id).Labels})
+		}
+		p := &c.out.Processes[k]
+		p.Threads++
+		sum(&p.Busy, t.Busy)
+		p.Shows = cmp.Or(p.Shows, t.Shows)
+	}
+	slices.SortStableFunc(c.out.Processes, func(a, b ProcessTime) int { return cmp.Compare(b.Busy, a.Busy) })
+}
+
+// addPages lists the urls of frames.
+func (c *overviewCollector) addPages(times map[shown]timeline.Nanos) {
+	busy := map[string]timeline.Nanos{}
+	for k, t := range times {
+		if k.typ == trees.TypeFrame {
+			all := busy[k.url]
+			sum(&all, t)
+			busy[k.url] = all
+		}
+	}
+	for _, url := range slices.Sorted(maps.Keys(busy)) {
+		c.out.Pages = append(c.out.Pages, PageTime{url, busy[url]})
+	}
+	slices.SortStableFunc(c.out.Pages, func(a, b PageTime) int { return cmp.Compare(b.Busy, a.Busy) })
+}
+
+// isURL reports whether a name is a url and no id. Pages that were only opened to be filled, about:blank, do not count.
+func isURL(name string) bool { return strings.Contains(name, "://") }
+
+// maxCategories bounds the categories that are counted.
+const maxCategories = 1 << 12
+
+// addCategories counts events by category.
+func (c *overviewCollector) addCategories(ctx context.Context) error {
+	lists := make([]int64, c.tl.CategoryCount()+1) // by CategoryID: lists of categories as the input has them
+	err := c.selected.Walk(ctx, c.tl, func(it *timeline.Item) error {
+		if it.Kind == timeline.ItemBegin || it.Kind == timeline.ItemInstant {
+			lists[it.CategoryID]++
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	counts := map[string]int64{}
+	for id, n := range lists[1:] {
+		for name := range strings.SplitSeq(string(c.tl.Category(timeline.CategoryID(id+1))), ",") {
+			name = strings.TrimSpace(name)
+			if _, ok := counts[name]; n > 0 && name != "" && (ok || len(counts) < maxCategories) {
+				counts[name] += n
+			}
+		}
+	}
+	c.out.Devices = counts[kernelCategory]+counts[memcpyCategory]+counts[memsetCategory] > 0
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		c.out.Categories = append(c.out.Categories, CategoryCount{name, counts[name]})
+	}
+	slices.SortStableFunc(c.out.Categories, func(a, b CategoryCount) int { return cmp.Compare(b.Events, a.Events) })
+	return nil
+}
+
+// addTasks lists the long tasks, without what they did.
+func (c *overviewCollector) addTasks(ctx context.Context) error {
+	opts := TaskOptions{}
+	if c.selected != nil {
+		opts.Include, opts.Thread = c.selected.Item, c.selected.Track
+	}
+	tasks, err := CollectTasks(ctx, c.tl, nil, opts)
+	if err != nil {
+		return err
+	}
+	for i := range tasks.Tasks {
+		t := &tasks.Tasks[i]
+		out := OverviewTask{ThreadID: t.ThreadID, Name: t.Name, Start: t.Start, Duration: t.Duration}
+		if k := slices.IndexFunc(t.Parts, func(p WorkPart) bool { return p.Name != t.Name }); k >= 0 {
+			out.Name, out.Location = t.Parts[k].Name, t.Parts[k].Location
+		}
+		c.out.Tasks = append(c.out.Tasks, out)
+	}
+	return nil
+}
+
+// addInputs lists the inputs.
+func (c *overviewCollector) addInputs(ctx context.Context) error {
+	if len(c.attributed.Inputs) == 0 {
+		return nil
+	}
+	opts := InputOptions{Brief: true}
+	if c.selected != nil {
+		opts.Include, opts.Thread = c.selected.Overlaps, c.selected.Track
+	}
+	inputs, err := CollectInputs(ctx, c.tl, c.attributed, opts)
+	if err != nil {
+		return err
+	}
+	for i := range inputs.Inputs {
+		in := &inputs.Inputs[i]
+		c.out.Inputs = append(c.out.Inputs, OverviewInput{in.Kind, in.Start, in.Latency})
+	}
+	return nil
+}
