@@ -61,7 +61,7 @@ func makeSlicesReport(c *cli.Context, in *reportInput) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{summary: slicesSummary(r), hidden: []string{"states"}, json: slicesJSON(r, rowLimit(c), c.String("table"))}
+	a := &answer{summary: slicesSummary(r, in.selected != nil), hidden: []string{"states"}, json: slicesJSON(r, rowLimit(c), c.String("table"))}
 	switch {
 	case len(r.Groups) == 0 && in.selected != nil:
 		a.nothing = "the selected part of the trace has no slices"
@@ -95,8 +95,11 @@ func (t *table) limit(rows int) {
 }
 
 // slicesSummary says what the tables are about.
-func slicesSummary(r *report.Slices) []string {
+func slicesSummary(r *report.Slices, selected bool) []string {
 	line := fmt.Sprintf("%s in %s ms", count(int(r.Slices), "slice"), millis(r.End-r.Start))
+	if selected {
+		line = fmt.Sprintf("%s of a trace of %s ms", count(int(r.Slices), "selected slice"), millis(r.End-r.Start))
+	}
 	if r.Unfinished > 0 {
 		line += fmt.Sprintf("; %d never end and take no time", r.Unfinished)
 	}

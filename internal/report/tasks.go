@@ -70,7 +70,7 @@ type TaskSplit struct {
 
 // TaskOptions say which long tasks count. The zero TaskOptions are for all.
 type TaskOptions struct {
-	// Include says of a slice whether it counts as a task; nil: all do.
+	// Include says which slices are asked about: a task counts if it is one, or has one inside; nil: all tasks count.
 	Include func(*timeline.Item) bool
 	// Thread says of a thread whether tasks on it count; nil: on all.
 	Thread func(timeline.TrackID) bool
@@ -127,6 +127,7 @@ type taskPlace struct {
 // taskBuilder is a long task that has not ended.
 type taskBuilder struct {
 	tally workTally
+	asked bool // it is asked about, see TaskOptions.Include
 }
 
 // heaviest is the way from a slice to what takes longest in it.
@@ -216,6 +217,7 @@ func (c *taskCollector) begin(it *timeline.Item, around, s *openWork) error {
 	}
 	if s.task != nil {
 		s.key = c.work.keyOf(it, s)
+		s.task.asked = s.task.asked || c.opts.Include == nil || c.opts.Include(it)
 	}
 	return nil
 }
@@ -237,7 +239,7 @@ func (c *taskCollector) startsTask(it *timeline.Item, around *openWork) bool {
 	default:
 		return false
 	}
-	return c.opts.Include == nil || c.opts.Include(it)
+	return true
 }
 
 // end takes in the end of a slice.
@@ -250,7 +252,9 @@ func (c *taskCollector) end(it *timeline.Item, around, s *openWork) {
 	s.task.tally.addSet(s.set, self)
 	step := PathStep{Name: s.key.name, Location: s.key.location, Duration: s.dur, Self: self, Parts: s.below.parts, Longest: s.below.longest}
 	if s.isTask {
-		c.finish(it, s, step)
+		if s.task.asked {
+			c.finish(it, s, step)
+		}
 		return
 	}
 	around.below.parts++
@@ -369,7 +373,7 @@ func (c *taskCollector) workOfSamples(task *Task, thread timeline.TrackID, start
 	}
 }
 
-// includes reports whether a task counts that has no slice.
+// includes reports whether a task counts of which no slices are known.
 func (c *taskCollector) includes(thread timeline.TrackID, start, length timeline.Nanos) bool {
 	if c.opts.Include == nil {
 		return true

@@ -151,6 +151,12 @@ func TestWhatIsNoTask(t *testing.T) {
 	if r := collectTasks(t, events, report.TaskOptions{}); len(r.Tasks) != 2 || r.Tasks[0].Duration != micros(70_000) {
 		t.Errorf("%+v", r.Tasks)
 	}
+	only := func(name string) report.TaskOptions {
+		return report.TaskOptions{Include: func(it *timeline.Item) bool { return string(it.Name) == name }}
+	}
+	if r := collectTasks(t, chromeTask, only("Layout")); len(r.Tasks) != 1 || r.Tasks[0].Start != micros(1000) {
+		t.Errorf("%+v", r.Tasks)
+	}
 	none := func(*timeline.Item) bool { return false }
 	if r := collectTasks(t, events, report.TaskOptions{Include: none}); len(r.Tasks) != 0 {
 		t.Errorf("%+v", r.Tasks)
