@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
@@ -176,5 +177,37 @@ func TestAllocationsPerEvent(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Every pass over the records of a trace costs about as much as another one: a further one shows here. Passes are matching of
+// begins and ends, where there are any; nesting, with the binding of flows; the walk that writes; making calls of samples;
+// and what attribution reads. Calls are records that all passes but the first ones see, so that the number is not whole then.
+func TestPassesPerRecord(t *testing.T) {
+	inputs := allocInputs(t)
+	eventsOnly := convert.Options{JSCalls: convert.JSCallsOff, Samples: pftrace.NoSamples}
+	for _, tt := range []struct {
+		name  string
+		input []byte
+		opts  convert.Options
+		most  float64
+	}{
+		{"recording, events only", inputs[0].long, eventsOnly, 3},
+		{"recording", inputs[0].long, convert.Options{}, 3.8},
+		{"recording, with attribution", inputs[0].long, convert.Options{Attribute: &attribution.Options{}}, 6.8},
+		{"slices that come whole", inputs[1].long, eventsOnly, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tl, _, err := convert.Load(t.Context(), bytes.NewReader(tt.input), tt.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tl.Close()
+			passes := tl.Passes()
+			t.Logf("%.2f passes", passes)
+			if passes > tt.most {
+				t.Errorf("%.2f passes over each record, want %g", passes, tt.most)
+			}
+		})
 	}
 }

@@ -51,7 +51,7 @@ func occurrencesAhead[T any](
 	var readErr error
 	go func() {
 		defer close(full)
-		readErr = r.run(t.store)
+		readErr = r.run(t)
 	}()
 	defer func() { // nobody reads any more then, even if fn panics
 		stop()
@@ -92,8 +92,8 @@ type aheadReader[T any] struct {
 }
 
 // run reads all groups, as long as the context is not done.
-func (r *aheadReader[T]) run(s store) error {
-	err := s.groups(false, r.group)
+func (r *aheadReader[T]) run(t *Timeline) error {
+	err := t.groups(false, r.group)
 	if err == nil {
 		r.full <- r.batch
 	}

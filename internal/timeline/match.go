@@ -151,7 +151,7 @@ func (t *Timeline) match(ctx context.Context) (*extsort.Sorter[foundEnd], error)
 		m.found = extsort.New(byOrdinal, t.opts.Memory/8, d.dir)
 	}
 	n := 0
-	err := t.store.groups(true, func(g *group) error {
+	err := t.groups(true, func(g *group) error {
 		if n++; n%(1<<14) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}

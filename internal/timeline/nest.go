@@ -71,7 +71,7 @@ func (t *Timeline) NestAndScan(ctx context.Context, fn func(group []Record) erro
 	t.table.forgetUse()
 	groups := 0
 	scan := scanner{t: t, fn: fn}
-	err = t.store.groups(true, func(g *group) error {
+	err = t.groups(true, func(g *group) error {
 		if groups++; groups%(1<<14) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}

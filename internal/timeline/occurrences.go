@@ -14,7 +14,7 @@ import (
 func (t *Timeline) Occurrences(ctx context.Context, args bool, fn func(group []Head) error) error {
 	o := occurrences{t: t, args: args}
 	n := 0
-	return t.store.groups(false, func(g *group) error {
+	return t.groups(false, func(g *group) error {
 		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weft-trace/weft/internal/pfwire/message"
 	"github.com/weft-trace/weft/internal/problem"
@@ -47,8 +48,28 @@ type Timeline struct {
 
 	hiddenArg func(Args) int // nil: all arguments are shown
 
+	visited atomic.Int64 // records, by all passes
+
 	walking sync.Mutex // guards what segments report
 	walked  int        // segments whose problems are known
+}
+
+// Passes returns how often a record was visited so far, on average: the number of passes, unless records were added between
+// them. Tests hold it, because times are too noisy for that.
+func (t *Timeline) Passes() float64 {
+	return float64(t.visited.Load()) / float64(max(t.store.len(), 1))
+}
+
+// groups is that of the store, for passes.
+func (t *Timeline) groups(rewrite bool, fn func(g *group) error) error {
+	t.visited.Add(int64(t.store.len()))
+	return t.store.groups(rewrite, fn)
+}
+
+// section is that of the store, for passes.
+func (t *Timeline) section(first, count int, fn func(g *group) error) error {
+	t.visited.Add(int64(count))
+	return t.store.section(first, count, fn)
 }
 
 // HasFlows reports whether the input has flow events of a space.

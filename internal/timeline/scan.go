@@ -73,7 +73,7 @@ func (r *record) Binding() FlowBinding {
 func (t *Timeline) Scan(ctx context.Context, fn func(group []Record) error) error {
 	s := scanner{t: t, fn: fn}
 	n := 0
-	return t.store.groups(false, func(g *group) error {
+	return t.groups(false, func(g *group) error {
 		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}

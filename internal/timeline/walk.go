@@ -205,7 +205,7 @@ func (t *Timeline) WalkSegment(ctx context.Context, i int, fn func(*Item) error)
 		return err
 	}
 	n := 0
-	err = t.store.section(int(seg.first), int(end-seg.first), func(g *group) error {
+	err = t.section(int(seg.first), int(end-seg.first), func(g *group) error {
 		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
