@@ -112,8 +112,8 @@ func TestDidNotEndAgain(t *testing.T) {
 	want := []string{
 		"around: did not end false, length 10000,",
 		"plain: did not end true, length 9000,",
-		`own: did not end true, length 8000, n=1 weft={x ""}`,
-		`text: did not end true, length 7000, weft={did_not_end "says the input"}`,
+		`own: did not end true, length 8000, n=1 _weft={x ""}`,
+		`text: did not end true, length 7000, _weft={did_not_end "says the input"}`,
 	}
 	for n := range 3 {
 		if got := endings(t, input); !slices.Equal(got, want) {
@@ -123,7 +123,7 @@ func TestDidNotEndAgain(t *testing.T) {
 			t.Errorf("converted %d times, threads are busy for %d ns", n, got)
 		}
 		input = perfettoOf(t, input)
-		if typed, args := sayings(t, input); typed != 3 || args != 2 {
+		if typed, args := sayings(t, input); typed != 3 || args != 3 {
 			t.Errorf("converted %d times, %d packets and %d arguments say it", n+1, typed, args)
 		}
 	}
@@ -135,7 +135,7 @@ func TestForeignDidNotEnd(t *testing.T) {
 		{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10,"args":{"weft":{"did_not_end":true}}},
 		{"ph":"X","name":"b","pid":1,"tid":1,"ts":20,"dur":10}]`))
 	for range 2 {
-		want := []string{"a: did not end false, length 10000, weft={did_not_end \"\"}", "b: did not end false, length 10000,"}
+		want := []string{"a: did not end false, length 10000, __weft={did_not_end \"\"}", "b: did not end false, length 10000,"}
 		if got := endings(t, trace); !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}

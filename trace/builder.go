@@ -127,9 +127,9 @@ func (b *Builder) SetAttribute(key string, v Value) {
 	key = validText(key)
 	switch v.Kind() {
 	case IntKind:
-		b.b.SetIntAttribute(key, v.Int())
+		b.b.SetOwnAttribute(timeline.Attribute{Key: key, Int: v.Int(), IsInt: true})
 	default:
-		b.b.SetAttribute(key, v.String())
+		b.b.SetOwnAttribute(timeline.Attribute{Key: key, Text: v.String()})
 	}
 }
 

@@ -30,7 +30,7 @@ type Event struct {
 
 	Name     string
 	Category string // as the input writes it; several are separated by commas
-	Args     Value  // a dictionary
+	Args     Value  // a dictionary; in one that a program makes, the names weft and weft.… are for what it copies from an opened trace
 	Value    Value  // of a counter or sample: an IntKind or FloatKind
 
 	// CPUTime is the CPU time that the thread had used at Time, CPUDuration what it used during the slice; nil if that is not

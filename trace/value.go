@@ -386,7 +386,7 @@ func (v Value) encodeArgs(e *timeline.ArgsEncoder) (timeline.Args, error) {
 		return nil, fmt.Errorf("its arguments are a dictionary, not %s", v.kind)
 	}
 	for arg := range v.Members() {
-		e.Key([]byte(validText(arg.Key)))
+		e.OwnKey([]byte(validText(arg.Key))) // a program that copies a trace copies what weft says in it
 		if err := arg.Value.encode(e, 0); err != nil {
 			return nil, fmt.Errorf("argument %q: %w", arg.Key, err)
 		}

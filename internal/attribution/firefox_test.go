@@ -38,7 +38,7 @@ func firefoxTimeline(t *testing.T, label string) *prepared {
 		hasWeft = false
 		args(e)
 		if label != "" {
-			e.Key([]byte("weft"))
+			e.OwnKey([]byte(timeline.OwnArgs))
 			if hasWeft {
 				e.ExtendDict()
 			} else {
@@ -68,7 +68,7 @@ func firefoxTimeline(t *testing.T, label string) *prepared {
 				return
 			}
 			hasWeft = true
-			e.Key([]byte("weft"))
+			e.OwnKey([]byte(timeline.OwnArgs))
 			e.BeginDict()
 			e.Key([]byte("tab"))
 			e.Int(7)

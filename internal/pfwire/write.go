@@ -176,7 +176,7 @@ func newWriter(t *timeline.Timeline, opts Options) *writer {
 		t: t, lanes: map[timeline.TrackLane]uint64{}, streams: map[timeline.TrackID]bool{}, details: map[timeline.TrackID]*details{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
 		samples: opts.Samples, compact: compact{threadUnit: 1},
 	}
-	w.weftKey, w.idKey, w.scopeKey = t.InternKey("weft"), t.InternKey("id"), t.InternKey("scope")
+	w.weftKey, w.idKey, w.scopeKey = t.InternKey(timeline.OwnArgs), t.InternKey("id"), t.InternKey("scope")
 	for id := range timeline.TrackID(t.TrackCount()) {
 		if t.FirstLane(id) == 0 {
 			w.streams[id] = true

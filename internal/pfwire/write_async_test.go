@@ -19,7 +19,7 @@ func TestAsyncIDAmongArguments(t *testing.T) {
 	}{
 		"nothing":    {func(*timeline.ArgsEncoder) {}, "weft{id scope }"},
 		"other":      {func(e *timeline.ArgsEncoder) { e.Key([]byte("x")); e.Int(1) }, "x weft{id scope }"},
-		"text":       {func(e *timeline.ArgsEncoder) { e.Key([]byte("weft")); e.String([]byte("x")) }, "weft{weft id scope }"},
+		"text":       {func(e *timeline.ArgsEncoder) { e.OwnKey([]byte(timeline.OwnArgs)); e.String([]byte("x")) }, "weft{weft id scope }"},
 		"dictionary": {dictionaryAmongOthers, "x weft{tts id scope }y "},
 	} {
 		b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
@@ -50,7 +50,7 @@ func TestAsyncIDAmongArguments(t *testing.T) {
 func dictionaryAmongOthers(e *timeline.ArgsEncoder) {
 	e.Key([]byte("x"))
 	e.Int(1)
-	e.Key([]byte("weft"))
+	e.OwnKey([]byte(timeline.OwnArgs))
 	e.BeginDict()
 	e.Key([]byte("tts"))
 	e.Int(5)

@@ -52,7 +52,7 @@ func TestClockSnapshot(t *testing.T) {
 
 // The version in a trace is that of the weft that wrote it, and there once.
 func TestVersionIsWrittenOnce(t *testing.T) {
-	trace := write(t, build(t, "I 1/1 a 7", func(b *timeline.Builder) { b.SetAttribute(AttributeVersion, "0.0.1") }), Options{})
+	trace := write(t, build(t, "I 1/1 a 7", func(b *timeline.Builder) { b.SetOwnAttribute(timeline.Attribute{Key: AttributeVersion, Text: "0.0.1"}) }), Options{})
 	for _, p := range decode(t, trace).Packet {
 		for _, a := range p.GetTraceAttributes().GetAttribute() {
 			if a.GetStringValue() != Version {

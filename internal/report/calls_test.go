@@ -37,7 +37,7 @@ func callArgs(dict, url, function string) func(e *timeline.ArgsEncoder) {
 // functionArgs are the arguments of a probe js_function-entry.
 func functionArgs(names, values [3]string) func(e *timeline.ArgsEncoder) {
 	return func(e *timeline.ArgsEncoder) {
-		e.Key([]byte(probeKey))
+		e.OwnKey([]byte(timeline.OwnProbe))
 		e.String([]byte("trace_mozilla:js_function-entry"))
 		for i, name := range names {
 			e.Key([]byte(name))
@@ -60,7 +60,7 @@ func TestCallsOfEvents(t *testing.T) {
 	tr.addSlice(0, "any", "any", 8*ms, 1, functionArgs([3]string{"arg0", "arg1", "arg2"}, [3]string{"a/b.js", "C", "q"}))
 	tr.addSlice(0, "any", "any", 9*ms, 1, functionArgs([3]string{"function", "line", "file"}, [3]string{"r", "7", "c.js"}))
 	tr.addSlice(0, "any", "any", 10*ms, 1, func(e *timeline.ArgsEncoder) { // a line that was cut
-		e.Key([]byte(probeKey))
+		e.OwnKey([]byte(timeline.OwnProbe))
 		e.String([]byte("trace_mozilla:js_function-entry"))
 		e.Key([]byte("file"))
 		e.String([]byte("d.js"))

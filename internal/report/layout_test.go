@@ -78,7 +78,7 @@ func pair(firings []firing) (slices, ends []paired) {
 func probeArgs(b *timeline.Builder, name string, p *paired, function string) timeline.Args {
 	e := b.Args()
 	e.Reset()
-	e.Key([]byte(probeKey))
+	e.OwnKey([]byte(timeline.OwnProbe))
 	e.String([]byte("trace_mozilla:" + name))
 	e.Key([]byte("presctx"))
 	e.Pointer(p.firing.context)
@@ -87,7 +87,7 @@ func probeArgs(b *timeline.Builder, name string, p *paired, function string) tim
 	e.Key([]byte("func"))
 	e.String([]byte(function))
 	if p.flag != "" {
-		e.Key([]byte(flagsKey))
+		e.OwnKey([]byte(timeline.OwnFlags))
 		e.BeginArray()
 		e.String([]byte(p.flag))
 		e.EndArray()

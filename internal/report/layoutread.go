@@ -88,7 +88,7 @@ func newLayoutReader(tl *timeline.Timeline, opts LayoutOptions) *layoutReader {
 	}
 	c.wanted = tl.SelectArgs(func(name string) bool {
 		switch name {
-		case "data", "beginData", "frame", "innerWindowID", "type", "weft", "marker":
+		case "data", "beginData", "frame", "innerWindowID", "type", timeline.OwnArgs, "marker":
 			return true
 		}
 		return false

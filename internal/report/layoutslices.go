@@ -96,7 +96,7 @@ func (c *layoutReader) phaseOf(it *timeline.Item) (*phaseEvent, []byte) {
 // markerName returns the name of a marker of Firefox that is shown by its label; nil for what has only one name.
 func (c *layoutReader) markerName(args timeline.Args) []byte {
 	for arg := range c.wanted.List(args) {
-		if string(arg.Key) != "weft" || arg.Kind != timeline.ArgDict {
+		if string(arg.Key) != timeline.OwnArgs || arg.Kind != timeline.ArgDict {
 			continue
 		}
 		for member := range c.wanted.Members(arg) {
@@ -215,12 +215,8 @@ var probeFlags = map[string]probeFlag{
 	"unbalanced": flagUnbalanced, "never_ended": flagNeverEnded, "end_without_start": flagEndWithoutStart,
 }
 
-// Arguments of slices and instants that were made of probes.
-const (
-	probeKey    = "weft.probe" // PROVIDER:NAME
-	flagsKey    = "weft.flags"
-	endArgStart = "end." // in front of the name of an argument in which the end differs
-)
+// endArgStart is in front of the name of an argument in which the end of a slice differs.
+const endArgStart = "end."
 
 // probe is a slice or instant that a probe has made.
 type probe struct {
@@ -236,7 +232,7 @@ const maxProbeArgs = 16
 func readProbe(tl *timeline.Timeline, args timeline.Args, wanted func(name string) bool) (p probe, ok bool) {
 	for arg := range tl.ArgList(args) {
 		if !ok {
-			if string(arg.Key) != probeKey || arg.Kind != timeline.ArgString {
+			if string(arg.Key) != timeline.OwnProbe || arg.Kind != timeline.ArgString {
 				return p, false
 			}
 			if p.provider, p.name, ok = strings.Cut(string(arg.Text()), ":"); !ok || !wanted(p.name) {
@@ -245,7 +241,7 @@ func readProbe(tl *timeline.Timeline, args timeline.Args, wanted func(name strin
 			continue
 		}
 		switch key := string(arg.Key); {
-		case key == flagsKey && arg.Kind == timeline.ArgArray:
+		case key == timeline.OwnFlags && arg.Kind == timeline.ArgArray:
 			for flag := range tl.Members(arg) {
 				if flag.Kind == timeline.ArgString {
 					p.flags |= probeFlags[string(flag.Text())]

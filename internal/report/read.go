@@ -196,7 +196,7 @@ func (c *reader) stateSlice(ct *sampledThread, it *timeline.Item) {
 		s.dur = math.MaxInt64 - it.TS
 	}
 	for arg := range c.tl.ArgList(it.Args) {
-		if string(arg.Key) != "weft" || arg.Kind != timeline.ArgDict {
+		if string(arg.Key) != timeline.OwnArgs || arg.Kind != timeline.ArgDict {
 			continue
 		}
 		for member := range c.tl.Members(arg) {

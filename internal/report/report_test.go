@@ -69,7 +69,7 @@ func (tr *trace) state(role timeline.Role, at, dur timeline.Nanos, name string, 
 	args := tr.b.Args()
 	args.Reset()
 	if samples >= 0 {
-		args.Key([]byte("weft"))
+		args.OwnKey([]byte(timeline.OwnArgs))
 		args.BeginDict()
 		args.Key([]byte("samples"))
 		args.Int(samples)

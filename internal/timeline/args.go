@@ -111,18 +111,23 @@ func (e *ArgsEncoder) Duplicates() int { return e.duplicates }
 func (e *ArgsEncoder) Depth() int { return len(e.open) - 1 }
 
 // Key names the next value. An empty name becomes "_", because Perfetto has no nameless annotations. Where one dictionary
-// has both, the second one gets one more underscore.
+// has both, the second one gets one more underscore. At the top level, a name that is reserved for weft (IsOwnName) gets an
+// underscore in front.
 func (e *ArgsEncoder) Key(name []byte) {
 	e.underscores = asInInput
-	if len(name) == 0 {
+	switch {
+	case len(name) == 0:
 		name, e.underscores = emptyKey, 0
+	case len(e.open) == 1:
+		name = inputName(name)
 	}
 	e.intern(name)
 }
 
-// KeyID returns the id of the current key, if it has one under which KeyWithID can name other values; else 0.
+// KeyID returns the id of the current key, if it has one under which KeyWithID can name other values; else 0. Names reserved
+// for weft have none: what Key makes of them depends on where they are.
 func (e *ArgsEncoder) KeyID() KeyID {
-	if e.underscores != asInInput || e.key >= firstNewKey {
+	if e.underscores != asInInput || e.key >= firstNewKey || IsOwnName(bytes.TrimLeft(e.keys.get(uint32(e.key)), "_")) {
 		return 0
 	}
 	return e.key

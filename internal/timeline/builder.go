@@ -118,18 +118,22 @@ func NewBuilder(opts Options) *Builder {
 // Args returns the encoder for arguments of events of this Builder. There is only one: Reset begins new arguments.
 func (b *Builder) Args() *ArgsEncoder { return &b.args }
 
-// SetAttribute sets a fact about the whole trace. Of several values for a key the last one counts.
-func (b *Builder) SetAttribute(key, text string) { b.setAttribute(Attribute{Key: key, Text: text}) }
+// SetAttribute sets a fact about the whole trace. Of several values for a key the last one counts. A key that is reserved for
+// weft (IsOwnName) gets an underscore in front.
+func (b *Builder) SetAttribute(key, text string) {
+	b.SetOwnAttribute(Attribute{Key: string(inputName([]byte(key))), Text: text})
+}
 
 // SetIntAttribute is SetAttribute for a number.
 func (b *Builder) SetIntAttribute(key string, v int64) {
-	b.setAttribute(Attribute{Key: key, Int: v, IsInt: true})
+	b.SetOwnAttribute(Attribute{Key: string(inputName([]byte(key))), Int: v, IsInt: true})
 }
 
 // maxAttributes bounds the facts that are kept about a trace.
 const maxAttributes = 10_000
 
-func (b *Builder) setAttribute(a Attribute) {
+// SetOwnAttribute sets a fact that weft itself has written. Its key is kept as it is.
+func (b *Builder) SetOwnAttribute(a Attribute) {
 	if i, ok := b.attrIndex[a.Key]; ok {
 		b.attributes[i] = a
 		return

@@ -19,7 +19,7 @@ func likeSlices(t *testing.T, to *Builder, track TrackID, slices int, byTemplate
 		args.Correlate("script")
 		args.Key([]byte("url"))
 		args.InternedString("script")
-		args.Key([]byte("weft"))
+		args.OwnKey([]byte(OwnArgs))
 		args.BeginDict()
 		args.Key([]byte("text"))
 		args.String([]byte(strings.Repeat("long ", 20))) // so that the length of the dictionary takes two bytes

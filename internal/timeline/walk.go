@@ -109,7 +109,7 @@ func (t *Timeline) AttachFlows(f Attached[FlowRef], arrows, unbound int64) {
 	t.flows = f
 	t.totals.Flows = arrows
 	t.totals.Instants += unbound
-	for _, key := range []string{"weft", "ph", "flow_id"} { // of unbound ends
+	for _, key := range []string{OwnArgs, "ph", "flow_id"} { // of unbound ends
 		t.InternKey(key)
 	}
 }
@@ -427,7 +427,7 @@ func (w *walker) unbound(r *record) {
 	e := &w.args
 	e.keys = w.t.keys
 	e.Reset()
-	e.Key([]byte("weft"))
+	e.OwnKey([]byte(OwnArgs))
 	e.BeginDict()
 	e.Key([]byte("ph"))
 	e.String(flowPhases[r.flow.role()])

@@ -169,7 +169,7 @@ func (p *parser) args(list string) timeline.Args {
 		if !ok {
 			continue
 		}
-		e.Key([]byte(key))
+		e.OwnKey([]byte(key))
 		if v, err := strconv.ParseInt(value, 10, 64); err == nil {
 			e.Int(v)
 		} else {

@@ -18,8 +18,6 @@ import (
 const (
 	// FormAttribute says that a trace holds an attribution, and in which form.
 	FormAttribute = "weft.attribution"
-	// SequenceAttribute is the packet sequence that Rewrite has appended.
-	SequenceAttribute = "weft.attribution.sequence"
 	// CostAttribute stands before the type in the name of a fact with its costs.
 	CostAttribute = "weft.cost."
 
@@ -29,7 +27,7 @@ const (
 
 // IsOwnAttribute reports whether a fact about an attributed trace is one that attribution has added.
 func IsOwnAttribute(key string) bool {
-	return key == FormAttribute || key == SequenceAttribute || strings.HasPrefix(key, CostAttribute)
+	return key == FormAttribute || key == timeline.AppendedAttribute || strings.HasPrefix(key, CostAttribute)
 }
 
 // FormOf returns the form of the attribution that a trace holds, "" if it holds none.

@@ -43,7 +43,7 @@ type eventID struct {
 func (p *explicitEvents) identity(s *event) (out eventID) {
 	out.scope = trees.ScopePointer
 	for weft := range p.t.ArgList(s.Args) {
-		if string(weft.Key) != "weft" || weft.Kind != timeline.ArgDict {
+		if string(weft.Key) != timeline.OwnArgs || weft.Kind != timeline.ArgDict {
 			continue
 		}
 		for a := range p.t.Members(weft) {

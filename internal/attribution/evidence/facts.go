@@ -113,12 +113,12 @@ func appendNumber(b []byte, a *timeline.Arg) []byte {
 var factNames = map[string]bool{
 	"data": true, "beginData": true, "frame": true, "frameId": true, "frameSeqId": true, "layerTreeId": true,
 	"chrome_latency_info": true, "event_latency": true, "stackTrace": true, "url": true, "innerWindowID": true, "eventType": true,
-	"latency": true, "weft": true, "usedHeapSizeBefore": true, "usedHeapSizeAfter": true, NoteKey: true, OtherNoteKey: true,
+	"latency": true, timeline.OwnArgs: true, "usedHeapSizeBefore": true, "usedHeapSizeAfter": true, NoteKey: true, OtherNoteKey: true,
 	"isolate": true, "requestId": true, "documentLoaderURL": true, "type": true, "encodedDataLength": true, "processingStart": true,
 	"frame_reporter": true, "chrome_frame_reporter": true, "frame_sequence": true, "layer_tree_host_id": true,
 	"interactionId": true, "timestamp": true, "event_type": true, "channelId": true, "status": true, "count": true,
 	"timeStamp": true, "trace_id": true, "event_latency_id": true, "tdur": true, "id": true, "tab": true, "marker": true,
-	probeArg: true,
+	timeline.OwnProbe: true,
 }
 
 // read finds the facts in arguments.
@@ -159,13 +159,13 @@ func (f *arguments) read(t *timeline.ArgSelection, args timeline.Args) {
 			f.status = text(&a)
 		case "count":
 			f.count, f.hasCount = double(&a)
-		case "weft":
+		case timeline.OwnArgs:
 			f.readWeft(t, a)
 		case "usedHeapSizeBefore":
 			f.heapBefore, f.hasBefore = integer(&a)
 		case "usedHeapSizeAfter":
 			f.heapAfter, f.hasAfter = integer(&a)
-		case probeArg:
+		case timeline.OwnProbe:
 			f.probe = text(&a)
 		case NoteKey:
 			f.notes[0] = a

@@ -11,10 +11,6 @@ import (
 // typePresContext is the type of the presentation contexts for which layout is done, as its probes name them.
 const typePresContext = "PresContext"
 
-// probeArg is the argument in which the reader of probe lines keeps the probe of a slice (probes.md 5). It is there again
-// in a Perfetto trace that was made of probe lines.
-const probeArg = "weft.probe"
-
 // layoutProbes finds the presentation context of slices of the probes of layout, which is their first argument, a pointer, and
 // the phase, which is their second one: it says what kind of work they are.
 type layoutProbes struct{}
@@ -52,7 +48,7 @@ func layoutArguments(t *timeline.Timeline, args timeline.Args) (id []byte, phase
 			id = pointerText(&a)
 		case place == 1:
 			return id, phaseCategory(&a)
-		case place < 0 && string(a.Key) != probeArg:
+		case place < 0 && string(a.Key) != timeline.OwnProbe:
 			continue
 		}
 		place++

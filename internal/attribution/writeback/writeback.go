@@ -121,6 +121,6 @@ const (
 func MarkConverted(t *timeline.Timeline) {
 	if evidence.WasAttributed(t) {
 		t.SetAttribute(timeline.Attribute{Key: evidence.FormAttribute, Text: evidence.FormConverted})
-		t.DropAttributes(func(key string) bool { return key == evidence.SequenceAttribute })
+		t.DropAttributes(func(key string) bool { return key == timeline.AppendedAttribute })
 	}
 }

@@ -97,10 +97,10 @@ func (es *eventScanner) argKey() bool {
 	return true
 }
 
-// isOwnKey reports whether weft adds an argument with this name.
+// isOwnKey reports whether weft adds an argument with this name, which the producer may use as well.
 func isOwnKey(key []byte) bool {
 	switch string(key) {
-	case "weft", "ticount", "tidelta":
+	case "ticount", "tidelta":
 		return true
 	}
 	return false
@@ -224,8 +224,8 @@ func (es *eventScanner) encodeWord(text []byte) {
 func (rd *reader) ownKey(name string) {
 	if !rd.own {
 		rd.own = true
-		rd.enc.Key([]byte("weft"))
-		rd.enc.ExtendDict() // the producer may use that name as well
+		rd.enc.OwnKey([]byte(timeline.OwnArgs))
+		rd.enc.ExtendDict() // it may have been open before
 	}
 	rd.enc.Key([]byte(name))
 }

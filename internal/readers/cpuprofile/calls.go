@@ -21,8 +21,7 @@ type Calls struct {
 	names    [][]byte       // of each function
 	nodes    []nodeCalls    // of each node
 	category []byte
-	first    uint32 // event index of the first call
-	weft     timeline.KeyID
+	first    uint32            // event index of the first call
 	keys     [2]timeline.KeyID // of numbers
 }
 
@@ -41,7 +40,6 @@ func NewCalls(t *Thread, to *timeline.Builder) *Calls {
 	if t.Category != "" {
 		c.category = []byte(t.Category)
 	}
-	c.weft = c.keyID("weft")
 	c.keys = [2]timeline.KeyID{c.keyID(numbers[0]), c.keyID(numbers[1])}
 	return c
 }
@@ -137,11 +135,7 @@ func (c *Calls) beginArgs(n v8profile.NodeIndex) {
 	if fn.Column >= 0 && keep("column") {
 		number("column", int64(fn.Column)+1)
 	}
-	if c.weft != 0 {
-		args.KeyWithID(c.weft)
-	} else {
-		args.Key([]byte("weft"))
-	}
+	args.OwnKey([]byte(timeline.OwnArgs))
 	args.BeginDict()
 	text("profileId", c.ID)
 	number("nodeId", c.Profile.Node(n).ID)

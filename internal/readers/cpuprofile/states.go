@@ -79,7 +79,7 @@ func (w *stateWriter) add(s state, from, to timeline.Nanos, samples int) error {
 	}
 	args := w.b.Args()
 	args.Reset()
-	args.Key([]byte("weft"))
+	args.OwnKey([]byte(timeline.OwnArgs))
 	args.BeginDict()
 	args.Key([]byte("samples"))
 	args.Int(int64(samples))

@@ -1,12 +1,13 @@
 package firefox
 
+import "github.com/weft-trace/weft/internal/timeline"
+
 // ownKey is an argument name that weft adds, mostly in the dictionary weft. It is a number to avoid looking up names
 // for every event.
 type ownKey uint8
 
 const (
-	keyWeft ownKey = iota // the dictionary of what weft adds
-	keyMarker
+	keyMarker ownKey = iota
 	keyCategory
 	keyCauseTime
 	keyIncomplete
@@ -33,7 +34,7 @@ const (
 )
 
 var ownKeys = [numOwnKeys]string{
-	keyWeft: "weft", keyMarker: "marker", keyCategory: "category",
+	keyMarker: "marker", keyCategory: "category",
 	keyCauseTime: "cause_time", keyIncomplete: "incomplete", keyTab: "tab", keyTopWindow: "top_window", keySamples: "samples", keyThreadID: "thread_id",
 	keyIPC: "ipc", keyTransferStart: "transfer_start", keyTransferEnd: "transfer_end", keyArrived: "arrived",
 	keyWindow: "innerWindowID", keyFetchStart: "fetchStart", keyFile: "file", keyLine: "line", keyColumn: "column",
@@ -43,7 +44,7 @@ var ownKeys = [numOwnKeys]string{
 // beginArgs starts the arguments of an event that is not a marker.
 func (c *converter) beginArgs() {
 	c.enc.Reset()
-	c.payload.own, c.payload.hasOwn = false, false
+	c.payload.own = false
 }
 
 // key names the next value of the arguments.
@@ -60,12 +61,8 @@ func (c *converter) key(k ownKey) {
 func (c *converter) ownKey(k ownKey) {
 	if !c.payload.own {
 		c.payload.own = true
-		c.key(keyWeft)
-		if c.payload.hasOwn { // the payload has a member of that name
-			c.enc.ExtendDict()
-		} else {
-			c.enc.BeginDict()
-		}
+		c.enc.OwnKey([]byte(timeline.OwnArgs))
+		c.enc.BeginDict()
 	}
 	c.key(k)
 }

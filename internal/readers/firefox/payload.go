@@ -28,7 +28,6 @@ type payloadState struct {
 	wide   []byte  // scratch of categoryName
 	shift  float64 // offset of times in the payload from the clock of the profile
 	own    bool    // the dictionary weft is open
-	hasOwn bool    // the payload has such a member itself
 
 	screenshot []byte // the picture; nil: there is none
 }
@@ -43,7 +42,7 @@ func (p *payloadState) begin(th *threadState, row int32, kind *markerType) {
 		}
 	}
 	p.cause, p.window, p.screenshot = cause{}, 0, nil
-	p.shift, p.own, p.hasOwn = 0, false, false
+	p.shift, p.own = 0, false
 	if th.raw {
 		p.shift = th.delta
 	}
@@ -59,7 +58,6 @@ type member struct {
 	isTiming bool           // likewise, of requests
 	isCause  bool           // may be a call stack
 	isWindow bool
-	isOwn    bool // has the name of the dictionary of what weft adds
 	keep     bool
 }
 
@@ -110,8 +108,6 @@ func (c *converter) newMember(key string) member {
 		m.isCause = true
 	case "innerWindowID":
 		m.isWindow = true
-	case ownKeys[keyWeft]:
-		m.isOwn = true
 	}
 	m.isTiming = kind.special == specialNetwork && timings[key]
 	return m
@@ -172,7 +168,6 @@ func (c *converter) encodeMember(m *member, v value) {
 		c.enc.Key([]byte(m.key))
 		m.id = c.enc.KeyID()
 	}
-	p.hasOwn = p.hasOwn || m.isOwn
 	if (m.isTime || m.isTiming || f.format.isDouble()) && c.encodeQuantity(m, v) {
 		return
 	}

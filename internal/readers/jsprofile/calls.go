@@ -270,6 +270,6 @@ func (k *locationKeys) add(args *timeline.ArgsEncoder, resource string, f *frame
 
 // beginWeft opens the dictionary of what weft adds.
 func beginWeft(args *timeline.ArgsEncoder) {
-	args.Key([]byte("weft"))
+	args.OwnKey([]byte(timeline.OwnArgs))
 	args.BeginDict()
 }

@@ -181,7 +181,7 @@ func micros(a *timeline.Arg) timeline.Nanos {
 // idOf returns the id of a piece, which weft's reader keeps beside the arguments.
 func (r *tracedReader) idOf(it *timeline.Item) (id string) {
 	for arg := range r.tl.ArgList(it.Args) {
-		if string(arg.Key) != "weft" || arg.Kind != timeline.ArgDict {
+		if string(arg.Key) != timeline.OwnArgs || arg.Kind != timeline.ArgDict {
 			continue
 		}
 		for member := range r.tl.Members(arg) {

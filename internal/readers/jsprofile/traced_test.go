@@ -45,7 +45,7 @@ func tracedTimeline(t *testing.T, form string, times []timeline.Nanos, clock tim
 			dict(args)
 			args.EndDict()
 		}
-		args.Key([]byte("weft"))
+		args.OwnKey([]byte(timeline.OwnArgs))
 		args.BeginDict()
 		args.Key([]byte("id"))
 		args.String([]byte("0x3"))

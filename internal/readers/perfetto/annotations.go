@@ -48,6 +48,7 @@ func (r *reader) encodeArgs(l *message.LegacyEvent) {
 	if text := r.correlation(); len(text) > 0 {
 		args.Correlate(string(text))
 	}
+	e.ofWeft = len(e.Annotations) > 0 && r.tracks.ofWeft[r.seq]
 	for _, msg := range e.Annotations {
 		r.encodeAnnotation(args, msg, true, 0)
 	}
@@ -71,13 +72,10 @@ func (r *reader) encodeArgs(l *message.LegacyEvent) {
 	}
 }
 
-// weftKey is the name of the argument that holds what weft adds.
-const weftKey = "weft"
-
 // encodeLegacy encodes the phase, id and times of an event that became something else. It is not an argument of the
 // input, so it is always kept.
 func (r *reader) encodeLegacy(args *timeline.ArgsEncoder, l *message.LegacyEvent) {
-	args.Key([]byte(weftKey))
+	args.OwnKey([]byte(timeline.OwnArgs))
 	args.ExtendDict()
 	args.Key([]byte("ph"))
 	args.String(r.validText([]byte{l.Phase}))
@@ -123,19 +121,23 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 	if depth == 0 && r.profiles != nil {
 		r.seeTraceID(&a)
 	}
+	ofWeft := depth == 0 && r.ev.ofWeft
+	own := ofWeft && a.Kind == message.DictAnnotation && string(a.name) == timeline.OwnArgs
 	// What weft added to a trace that it wrote is kept with the events.
-	if depth == 0 && r.keepArg != nil && string(a.name) != weftKey && !r.keepArg(a.name) {
+	if depth == 0 && r.keepArg != nil && !own && !r.keepArg(a.name) {
 		return
 	}
 	if depth >= maxArgDepth {
 		r.notConverted("arguments nested deeper than 512 levels")
 		return
 	}
-	if depth == 0 && r.fields.DidNotEnd && a.Kind == message.DictAnnotation && string(a.name) == weftKey {
+	switch {
+	case own && r.fields.DidNotEnd:
 		r.encodeWeft(args, &a)
 		return
-	}
-	if named {
+	case own, ofWeft && string(a.name) != timeline.OwnArgs:
+		args.OwnKey(a.name) // names of the input that are reserved have their underscore
+	case named:
 		args.Key(a.name)
 	}
 	switch a.Kind {
@@ -191,7 +193,7 @@ func (r *reader) encodeWeft(args *timeline.ArgsEncoder, a *annotation) {
 			return
 		}
 	}
-	args.Key(a.name)
+	args.OwnKey([]byte(timeline.OwnArgs))
 	args.ExtendDict()
 	for m := a.Members(); n > 0 && m.Next(); n-- {
 		r.encodeAnnotation(args, m.Bytes(), true, 1)

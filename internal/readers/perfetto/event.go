@@ -26,6 +26,7 @@ type trackEvent struct {
 	resolvedName []byte
 	track        timeline.TrackID
 	index        uint32
+	ofWeft       bool // its sequence is one that weft wrote; only set if there are annotations
 }
 
 // parse decodes a TrackEvent without interpreting it.

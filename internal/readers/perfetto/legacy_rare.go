@@ -53,7 +53,7 @@ func (r *reader) legacyObject() error {
 	r.noThreadTime("object event")
 	r.encodeArgs(nil)
 	args := r.b.Args()
-	args.Key([]byte(weftKey))
+	args.OwnKey([]byte(timeline.OwnArgs))
 	args.ExtendDict()
 	args.Key([]byte("id"))
 	args.String(idText(l.ID))

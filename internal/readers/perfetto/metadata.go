@@ -65,14 +65,7 @@ func (r *reader) traceAttributes(msg []byte) {
 			return
 		}
 		r.fieldsNotConverted("TraceAttributes.Attribute", a.Mistyped())
-		if a.IsInt() {
-			r.setIntAttribute(a.Key(), a.Int())
-			continue
-		}
-		if r.seq != nil && string(a.Key()) == pfwire.AttributeVersion {
-			r.tracks.ofWeft[r.seq] = true
-		}
-		r.setAttribute(a.Key(), a.Text())
+		r.traceAttribute(&a)
 	}
 	for pages := t.Pages(); pages.Next(); {
 		if p, ok := parsePage(pages.Bytes()); ok {
@@ -83,6 +76,28 @@ func (r *reader) traceAttributes(msg []byte) {
 	}
 	if err != nil {
 		r.malformed("trace_attributes", err)
+	}
+}
+
+// traceAttribute reads one attribute. Two of them say that weft wrote the sequence or appended it to the trace; then weft's names
+// for attributes mean what weft means by them.
+func (r *reader) traceAttribute(a *message.Attribute) {
+	switch key := string(a.Key()); {
+	case r.seq == nil:
+	case key == pfwire.AttributeVersion && !a.IsInt():
+		r.tracks.ofWeft[r.seq] = true
+	case key == timeline.AppendedAttribute && a.IsInt() && a.Int() == int64(r.fields.Sequence.ID):
+		r.tracks.appended[r.seq] = true
+	}
+	switch {
+	case len(a.Text()) > maxAttribute:
+		r.add(problem.MetadataValueOmitted, string(a.Key()))
+	case r.tracks.ofWeft[r.seq] || r.tracks.appended[r.seq]:
+		r.b.SetOwnAttribute(timeline.Attribute{Key: string(r.validText(a.Key())), Text: string(r.validText(a.Text())), Int: a.Int(), IsInt: a.IsInt()})
+	case a.IsInt():
+		r.setIntAttribute(a.Key(), a.Int())
+	default:
+		r.setAttribute(a.Key(), a.Text())
 	}
 }
 

@@ -416,6 +416,7 @@ func BenchmarkRead(b *testing.B) {
 // Whichever arguments are kept: what weft says of an event in the dictionary weft is, and counters have their values.
 func TestArgsOfWeft(t *testing.T) {
 	trace := encode(t, oneThread+`
+packet { trusted_packet_sequence_id: 1 trace_attributes { attribute { key: "weft.version" string_value: "1" } } }
 packet { trusted_packet_sequence_id: 1 timestamp: 1 track_event { type: TYPE_INSTANT track_uuid: 2 name: "converted" debug_annotations { name: "weft" dict_entries { name: "ph" string_value: "Q" } } debug_annotations { name: "own" int_value: 1 } } }
 packet { trusted_packet_sequence_id: 1 timestamp: 2 track_event { track_uuid: 2 name: "legacy" debug_annotations { name: "own" int_value: 1 } legacy_event { phase: 80 } } }
 packet { trusted_packet_sequence_id: 1 timestamp: 3 track_event { track_uuid: 2 name: "counter" debug_annotations { name: "own" int_value: 1 } legacy_event { phase: 67 } } }`)

@@ -51,6 +51,8 @@ type tracks struct {
 	writers map[*pfwire.Sequence]timeline.TrackID // sequences of threads whose uuid is not the first: their track
 	ofWeft  map[*pfwire.Sequence]bool             // sequences with the attribute pfwire.AttributeVersion
 
+	appended map[*pfwire.Sequence]bool // those that weft appended to the trace
+
 	// The processes and threads with assigned ids, by these ids.
 	assignedPIDs map[int64]timeline.TrackID
 	assignedTIDs map[assignedTID]timeline.TrackID
@@ -68,6 +70,8 @@ func newTracks() tracks {
 		first:   make(map[timeline.TrackID]uint64),
 		writers: make(map[*pfwire.Sequence]timeline.TrackID),
 		ofWeft:  make(map[*pfwire.Sequence]bool),
+
+		appended: make(map[*pfwire.Sequence]bool),
 
 		assignedPIDs: make(map[int64]timeline.TrackID),
 		assignedTIDs: make(map[assignedTID]timeline.TrackID),

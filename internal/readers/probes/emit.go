@@ -23,15 +23,13 @@ type emitter struct {
 	losses timeline.TrackID // 0: there were none
 	event  timeline.Event
 	name   []byte // scratch
-	probe  parameter
-	flags  parameter
 	lost   parameter
 }
 
 func newEmitter(r *reader) emitter {
 	return emitter{
 		b: r.b, log: r.log, keep: r.opts.KeepArg, offset: r.opts.Offset,
-		probe: parameter{name: ProbeArg}, flags: parameter{name: FlagsArg}, lost: parameter{name: "lost"},
+		lost: parameter{name: "lost"},
 	}
 }
 
@@ -94,7 +92,7 @@ func (p *pairer) nameProcess(process timeline.TrackID, pid int64) {
 func (e *emitter) begin(pr *probe) *timeline.ArgsEncoder {
 	enc := e.b.Args()
 	enc.Reset()
-	e.probe.setKey(enc, false)
+	enc.OwnKey([]byte(timeline.OwnProbe))
 	enc.InternedText(pr.fullText)
 	return enc
 }
@@ -132,7 +130,7 @@ func (e *emitter) encodeFlags(enc *timeline.ArgsEncoder, flag string, truncated 
 	if flag == "" && truncated == 0 {
 		return
 	}
-	e.flags.setKey(enc, false)
+	enc.OwnKey([]byte(timeline.OwnFlags))
 	enc.BeginArray()
 	if flag != "" {
 		enc.InternedString(flag)

@@ -29,15 +29,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Names of the arguments that weft adds to slices and instants of probes.
-const (
-	// ProbeArg is the probe that fired: provider, colon and name. It is the first argument.
-	ProbeArg = "weft.probe"
-	// FlagsArg is an array of what is unusual about the slice or instant, see the Flag constants. It is the last argument.
-	FlagsArg = "weft.flags"
-)
-
-// Flags of slices and instants, in the argument FlagsArg.
+// Flags of slices and instants, in the argument timeline.OwnFlags, which is the last one; timeline.OwnProbe is the first.
 const (
 	FlagUnbalanced      = "unbalanced"        // a slice without end of its own: it ends with the slice around it
 	FlagNeverEnded      = "never_ended"       // a slice without end: it ends with the recording

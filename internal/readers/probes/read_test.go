@@ -351,7 +351,7 @@ func TestPairsByHand(t *testing.T) {
 		err = tl.Walk(context.Background(), func(it *timeline.Item) error {
 			flag := ""
 			for a := range tl.ArgList(it.Args) {
-				if string(a.Key) == FlagsArg {
+				if string(a.Key) == timeline.OwnFlags {
 					for m := range tl.Members(a) {
 						flag = " " + string(m.Text())
 					}
