@@ -30,7 +30,7 @@ type Event struct {
 
 	Name     string
 	Category string // as the input writes it; several are separated by commas
-	Args     Value  // a dictionary; in one that a program makes, the names weft and weft.… are for what it copies from an opened trace
+	Args     Value  // a dictionary; weft and weft.… in it are what weft itself says of the event, which a program only copies
 	Value    Value  // of a counter or sample: an IntKind or FloatKind
 
 	// CPUTime is the CPU time that the thread had used at Time, CPUDuration what it used during the slice; nil if that is not
