@@ -146,7 +146,7 @@ func weftEntries(t *testing.T, e *timed) map[string]*pb.DebugAnnotation {
 	return entries
 }
 
-// colorOfCall returns the correlation id of a call, "" if its color goes by its name (perfetto.md 6.3).
+// colorOfCall returns the correlation id of a call, "" if its color depends on its name (perfetto.md 6.3).
 func colorOfCall(s *slice) string {
 	arg := func(name string) string {
 		if i, ok := s.args.index[name]; ok {

@@ -115,7 +115,7 @@ func (l *loader) close() {
 	}
 }
 
-// perfettoOptions are the options of the reader of Perfetto traces, which tells a kept trace where things stand in it.
+// perfettoOptions are the options of the reader of Perfetto traces, which tells a kept trace where its events and tracks are.
 func (l *loader) perfettoOptions() perfetto.Options {
 	opts := perfetto.Options{Problems: l.problems, KeepArg: l.opts.keepArg(), NoScreenshots: l.opts.NoScreenshots, TempDir: l.opts.TempDir}
 	if l.kept != nil {

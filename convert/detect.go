@@ -357,7 +357,7 @@ func (s *memberScan) decide() {
 	}
 }
 
-// guess returns what an object most likely is that is cut, or is not all that it should be. Samples with a timestamp and a
+// guess returns what a truncated or incomplete object most likely is. Samples with a timestamp and a
 // stackId are those of self-profiles, whatever other lists there are: other formats spell one of the two differently.
 func (s *memberScan) guess() Format {
 	all := s.members | s.nested

@@ -135,7 +135,7 @@ func TestForeignDidNotEnd(t *testing.T) {
 		{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10,"args":{"weft":{"did_not_end":true}}},
 		{"ph":"X","name":"b","pid":1,"tid":1,"ts":20,"dur":10}]`))
 	for range 2 {
-		want := []string{"a: did not end false, length 10000, __weft={did_not_end \"\"}", "b: did not end false, length 10000,"}
+		want := []string{"a: did not end false, length 10000, _weft={did_not_end \"\"}", "b: did not end false, length 10000,"}
 		if got := endings(t, trace); !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -133,7 +133,7 @@ const (
 // Options call it.
 func (o Options) Validate() error { return o.complete() }
 
-// complete replaces words that are not given by their defaults, and refuses those that do not exist.
+// complete replaces missing words by their defaults, and refuses those that do not exist.
 func (o *Options) complete() error {
 	if len(o.Args) > 0 && o.NoArgs {
 		return errors.New("of arguments either none or some are kept")
@@ -152,7 +152,7 @@ func (o *Options) wire() (pfwire.Options, error) {
 	return pfwire.ParseOptions(string(o.Compression), string(o.Packets), string(o.Samples))
 }
 
-// choose sets a word that is not given to the first of the choices.
+// choose sets a missing word to the first of the choices.
 func choose[T ~string](what string, word *T, choices ...T) error {
 	if *word == "" {
 		*word = choices[0]

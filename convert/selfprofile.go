@@ -15,7 +15,7 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// SelfProfileOptions say what JS self-profiles leave open. What is given here counts, whatever the input says.
+// SelfProfileOptions say what JS self-profiles leave open. They take precedence over what the input says.
 type SelfProfileOptions struct {
 	// SampleInterval is the time between two samples; 0: what the input says, or what its samples show.
 	SampleInterval trace.Nanos
@@ -36,7 +36,7 @@ type SelfProfileOptions struct {
 	// error if the trace does not tell. Join is called twice; what it returns is closed.
 	Join func() (io.ReadCloser, error)
 
-	// Required makes it an error if the input is not a self-profile. Else what is given here has no influence on it.
+	// Required makes it an error if the input is not a self-profile. Otherwise these options do not affect it.
 	Required bool
 }
 

@@ -63,7 +63,7 @@ func (v *verifier) useMapping(seq *verifySequence, iid uint64) {
 	}
 }
 
-// checkCallstackMessage checks an encoded Callstack. With a sequence its frames are used where it stands.
+// checkCallstackMessage checks an encoded Callstack. With a sequence, its frames count as used by it.
 func (v *verifier) checkCallstackMessage(seq *verifySequence, stack []byte) {
 	frames := v.frameIIDs(stack)
 	if len(frames) == 0 {

@@ -78,7 +78,7 @@ func packageImports(t *testing.T) map[string][]string {
 	return all
 }
 
-// drawLayers draws packages in layers: each depends only on packages of lines above its own. After an arrow stand those of
+// drawLayers draws packages in layers: each depends only on packages of lines above its own. The arrow of a package leads to those of
 // them that are not imported by another one that it imports.
 func drawLayers(imports map[string][]string) string {
 	depth := map[string]int{}

@@ -4,7 +4,7 @@
 //
 //	weft command [flags] file...
 //
-// Docs/cli.md describes the commands. Here are flags, files and printing, with one file for each command; the work is done by
+// The file docs/cli.md describes the commands. Here are flags, files and printing, with one file for each command; the work is done by
 // package convert and those below internal. A command reaches the outside through an environment, so that tests can run it in
 // their own process.
 package main

@@ -287,7 +287,7 @@ type Level struct {
 
 const aValue = '"'
 
-// Open reads the bracket of an object or list, at which the scanner stands.
+// Open reads the bracket of an object or list, at which the scanner is.
 func (r *Reader) Open() Level {
 	c := r.S.Window()[0]
 	r.S.Advance(1)
@@ -387,7 +387,7 @@ func (r *Reader) Member() (key []byte, first byte, err error) {
 	return key, first, nil
 }
 
-// Members reads an object of any size, at whose bracket the scanner stands. member is called with each key, which is valid
+// Members reads an object of any size, at whose bracket the scanner is. member is called with each key, which is valid
 // until the object ends, and the first byte of the value, which it must read.
 func (r *Reader) Members(member func(key []byte, first byte) error) error {
 	for l := r.Open(); ; {
@@ -404,7 +404,7 @@ func (r *Reader) Members(member func(key []byte, first byte) error) error {
 	}
 }
 
-// Elements reads a list of any size, at whose bracket the scanner stands. element is called with the first byte of each
+// Elements reads a list of any size, at whose bracket the scanner is. element is called with the first byte of each
 // value, which it must read.
 func (r *Reader) Elements(element func(first byte) error) error {
 	for l := r.Open(); ; {

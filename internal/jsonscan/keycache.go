@@ -6,14 +6,14 @@ import (
 )
 
 // Producers write the same members again and again, in the same order and with the same white space between. A KeyCache
-// makes use of that: it remembers keys together with all that stands between two values, a comma, the key, a colon and
-// white space, as bytes. What stands at the current position is compared with what was remembered, 16 bytes at a time and
-// without looking for its end, which takes a fraction of the time that reading a key and looking it up take. What to
-// compare with is what came after the key before last time, so that the processor need not wait for the text to know it;
+// makes use of that: it remembers keys together with all that is between two values, a comma, the key, a colon and
+// white space, as bytes. The bytes at the current position are compared with what was remembered, 16 bytes at a time and
+// without looking for its end, which takes a fraction of the time that reading a key and looking it up take. They are
+// compared with what followed the previous key last time, so that the processor need not wait for the text to know it;
 // else it is found by a hash of the key. Whatever is found, equal bytes are an equal key: a cache can be useless, but never
 // wrong.
 
-// KeyCache remembers keys as they stand in a text, each with a number that the caller gave it. Its zero value is empty. It
+// KeyCache remembers keys as a text has them, each with a number that the caller gave it. Its zero value is empty. It
 // does not grow, and may be used with several scanners one after the other.
 type KeyCache struct {
 	last  uint16 // slot of the key before; 0 if there is none
@@ -138,7 +138,7 @@ func (s *Scanner) RememberKey(c *KeyCache, number uint32) {
 	c.last = slot
 }
 
-// keyLength returns the length of what stands before a value in an object, from the value or the bracket before on, and
+// keyLength returns the length of what comes before a value in an object, from the value or the bracket before on, and
 // whether that was the bracket. The length is 0 if the text is not complete or has anything that is to be counted in Notes.
 func keyLength(text []byte) (n int, first bool) {
 	i := space(text, 0)

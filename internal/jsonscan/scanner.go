@@ -7,14 +7,14 @@
 //     reads the unit again from the mark. So no token method ever thinks about refills, and all slices that were handed
 //     out for one unit are valid together, until the next Mark or Fill. Fill at least doubles what lies after the mark,
 //     which bounds the work of reading again by the length of the unit.
-//   - A failed scanner stands at the end of its window, where every token method fails by itself. Callers check Err once
+//   - A failed scanner is at the end of its window, where every token method fails by itself. Callers check Err once
 //     per unit instead of once per token, and there is no flag to test on the way.
 //   - Strings are searched eight bytes at a time for anything that is not a plain character (see plain). Only a string
 //     that has an escape or a byte outside ASCII is looked at more closely; all others are handed out as a piece of the
 //     window.
-//   - Numbers are handed out as text, and converted exactly and once, by the caller who knows what they are. Short ones are
+//   - Numbers are handed out as text, and converted exactly and once, by the caller, which knows what they are. Short ones are
 //     found and converted eight digits at a time (shortnumber.go).
-//   - Keys are guessed: what stands between two values is compared with what stood there before (keycache.go).
+//   - Keys are guessed: the bytes between two values are compared with those that came there before (keycache.go).
 //   - The members of an object can be read in one loop, which has a fast path for what nearly all of them are
 //     (members.go), and so are values that nobody wants (skip.go). Fast paths end wherever anything is unusual, and the
 //     ordinary methods go on there. So they accept what those accept, and count what those count.
@@ -112,7 +112,7 @@ func (s *Scanner) Reset(text []byte) {
 	s.Mark()
 }
 
-// ResetAt is Reset for a text that stands at the given offset of the input.
+// ResetAt is Reset for a text at the given offset of the input.
 func (s *Scanner) ResetAt(text []byte, offset int64) {
 	s.Reset(text)
 	s.base = offset

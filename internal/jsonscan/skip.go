@@ -147,7 +147,7 @@ func keyUntil(p unsafe.Pointer, i, last int) int {
 	return i
 }
 
-// skipBetween reads what stands between two values: closing brackets, commas and a key. It returns the start of the
+// skipBetween reads what is between two values: closing brackets, commas and a key. It returns the start of the
 // next value, or false at the end of the outermost value and after a failure. opened says that a bracket was read last,
 // not a value.
 func (s *Scanner) skipBetween(i int, open *brackets, opened bool) (int, bool) {

@@ -1,4 +1,4 @@
-// Package longtasks marks the long tasks of threads for whoever looks at a trace: as slices on a track "Long tasks" beside what
+// Package longtasks marks the long tasks of threads for people who look at a trace: as slices on a track "Long tasks" beside what
 // else is known of the thread. Which tasks are long, the timeline knows (Timeline.LongTasks).
 //
 // A mark is a slice and no instant, so that it can be seen at any zoom, and selected with the time of the task. It has a category of

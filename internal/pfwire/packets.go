@@ -28,7 +28,7 @@ const (
 type Codec uint8
 
 const (
-	// NoCodec is a packet that stands in the file by itself.
+	// NoCodec is a packet that is in the file by itself.
 	NoCodec Codec = iota
 	// Zlib is a compressed_packets bundle that is a zlib stream.
 	Zlib

@@ -272,7 +272,7 @@ func appendLength(b []byte, length, width int) []byte {
 // larger than the original.
 var copyLevel = [...]int{NoCodec: 0, Zlib: 6, Zstd: 3}
 
-// open makes the packets that are written next go into a bundle of a codec, or stand as they are.
+// open makes the packets that are written next go into a bundle of a codec, or into the file as they are.
 func (c *copier) open(codec Codec) error {
 	if codec == Gzip {
 		codec = Zlib // both are deflate; weft writes the form that Perfetto itself writes

@@ -210,7 +210,7 @@ func newWriter(t *timeline.Timeline, opts Options) *writer {
 	return w
 }
 
-// threadOf returns the thread that a track is or stands right below, as lanes do that were read from a Perfetto trace; 0 if
+// threadOf returns the thread that a track is or is right below, as lanes do that were read from a Perfetto trace; 0 if
 // there is none.
 func (w *writer) threadOf(id timeline.TrackID) timeline.TrackID {
 	for _, id := range [...]timeline.TrackID{id, w.t.TrackParent(id)} {
@@ -329,7 +329,7 @@ func (w *writer) appendTexts(b []byte, it *timeline.Item) []byte {
 
 // appendArgs appends the arguments of an event with what weft says of it. The id of an asynchronous track is in them as weft.id,
 // its scope as weft.scope, that a slice did not end as weft.did_not_end, unless the input has an argument of that name; there is
-// one dictionary weft, whoever writes into it.
+// one dictionary weft, which the reader may have begun.
 func (w *writer) appendArgs(b []byte, it *timeline.Item) []byte {
 	before, weft, after := w.splitAtWeft(it.Args)
 	b, dict := wire.BeginMessage(append(b, before...), schema.TrackEvent_DebugAnnotations)

@@ -59,7 +59,7 @@ func (w *writer) appendTime(b []byte, ts timeline.Nanos) []byte {
 	return wire.AppendUint(b, schema.TracePacket_Timestamp, uint64(delta))
 }
 
-// startClock says in front of the first packet of a segment at which time the clock of the sequence stands, so that
+// startClock says before the first packet of a segment what time the clock of the sequence has, so that
 // segments can be encoded independently of each other.
 func (w *writer) startClock(ts timeline.Nanos) {
 	c := &w.compact

@@ -16,7 +16,7 @@ const (
 	maxAttributePacket = 128 << 10
 )
 
-// head writes what stands before the events: the start of the sequence, its interned texts, the order of processes and
+// head writes what comes before the events: the start of the sequence, its interned texts, the order of processes and
 // threads, and the facts about the whole trace.
 func (w *writer) head() error {
 	if err := w.clockSnapshot(); err != nil {

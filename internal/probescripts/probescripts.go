@@ -1,7 +1,7 @@
 // Package probescripts holds the scripts for tracers that weft ships, and knows what a script needs to be run.
 //
 // A script records probes as lines that weft reads (docs/formats/probes.md). Its text is all there is to know: what it
-// is for, how it is run and what it was run with stand at its head, in lines that this package reads, and what the
+// is for, how it is run and what it was run with are at its head, in lines that this package reads, and what the
 // tracer has to be given follows from what the script uses.
 package probescripts
 

@@ -113,7 +113,7 @@ func (l *Log) AddN(k Kind, n uint64, at Position, detail string) {
 	l.counts[k] = Sum(l.counts[k], n)
 	if len(l.cases[k]) < maxCases {
 		if len(detail) > maxDetail {
-			// A cut must not leave half a character behind; reports are valid UTF-8.
+			// Truncation must not leave half a character; reports are valid UTF-8.
 			detail = strings.ToValidUTF8(detail[:maxDetail], "")
 		}
 		l.cases[k] = append(l.cases[k], Case{Position: at, Detail: detail})

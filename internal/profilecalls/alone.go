@@ -9,7 +9,7 @@ import (
 	"github.com/weft-trace/weft/internal/v8profile"
 )
 
-// AloneCall is a call of a profile that stands alone.
+// AloneCall is a call of a profile without a trace around it.
 type AloneCall struct {
 	Call
 	Depth int            // number of calls around it

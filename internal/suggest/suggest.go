@@ -1,6 +1,6 @@
 // Package suggest makes the message about a name that does not exist: with the name that was meant, or all there are.
 //
-// What the names are names of is the business of whoever asks.
+// It does not know what the names are names of.
 package suggest
 
 import (

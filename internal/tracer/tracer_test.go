@@ -192,7 +192,7 @@ func TestProcessLeftBehind(t *testing.T) {
 	}
 }
 
-// Whoever stops reading ends the tracer.
+// A reader that stops ends the tracer.
 func TestReaderThatGivesUp(t *testing.T) {
 	r, _ := start(t, `trap 'exit 0' INT; while :; do echo a >&3; done`, &Options{})
 	buf := make([]byte, 100)

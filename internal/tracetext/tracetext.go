@@ -10,7 +10,7 @@
 //	I TRACK NAME TS          an instant       M TRACK NAME TS       names a process or thread
 //	D TRACK NAME TS          an event that a reader dropped: only the flows that it would carry are left
 //
-// NAME "-" is not a name. Times are integers. After these stand, in any order:
+// NAME "-" is not a name. Times are integers. After these come, in any order:
 //
 //	cat=A,B  args=K:V,K:V  tts=T  tdur=D  stack=outer;inner  task=yes
 //	name=N bp=e              of s, t and f

@@ -97,7 +97,7 @@ func (m memoryReader) Read(p []byte) (int, error) {
 
 // Strict returns the content of src: what is inside it if it is packed with gzip, zstd or zip, else its own bytes.
 // Containers are recognised by content and may be nested. A zip archive must hold one file; it is copied to a temporary
-// file in tempDir ("": os.TempDir), which Close removes. Reads fail when ctx is done, and where a container is cut or
+// file in tempDir ("": os.TempDir), which Close removes. Reads fail when ctx is done, and where a container is truncated or
 // damaged, after what could be unpacked.
 func Strict(ctx context.Context, src io.Reader, tempDir string) (io.ReadCloser, error) {
 	s, err := Open(ctx, src, tempDir)
@@ -248,14 +248,14 @@ func (c *containerReader) Read(p []byte) (int, error) {
 	}
 	err = fmt.Errorf("%s: %w after %d unpacked bytes", c.name, err, c.n)
 	if c.n > 0 && isDamage(err) {
-		// What was unpacked so far is used, like the beginning of a plain file that was cut.
+		// What was unpacked so far is used, like the beginning of a truncated file.
 		c.damage = err
 		return n, io.EOF
 	}
 	return n, err
 }
 
-// isDamage tells a stream that is cut or broken from a source that cannot be read.
+// isDamage tells a stream that is truncated or broken from a source that cannot be read.
 func isDamage(err error) bool {
 	var corrupt flate.CorruptInputError
 	for _, known := range []error{

@@ -13,7 +13,7 @@ func (r *decoder) args() error {
 	})
 }
 
-// dataMember reads a member of args.data. Deltas and positions stand beside the profile there, and inside it in files.
+// dataMember reads a member of args.data. Deltas and positions are beside the profile there, and inside it in files.
 func (r *decoder) dataMember(key []byte) error {
 	switch string(key) {
 	case "cpuProfile":

@@ -218,7 +218,7 @@ func (d *draft) addTime(ts timeline.Nanos) {
 }
 
 // endPiece ends a piece of a profile, a ProfileChunk or a whole document: the lists of positions become as long as that
-// of the samples, so that those of the next piece stand beside their samples.
+// of the samples, so that those of the next piece are beside their samples.
 func (d *draft) endPiece() {
 	n := len(d.samples)
 	if n != len(d.times) || n < len(d.lines.values) || n < len(d.columns.values) {

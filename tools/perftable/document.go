@@ -114,7 +114,7 @@ func markdown(header []string, rows [][]string) string {
 	return b.String()
 }
 
-// replaceSection replaces what stands in a page between the comments that begin and end a generated section.
+// replaceSection replaces what is in a page between the comments that begin and end a generated section.
 func replaceSection(page, name, content string) (string, error) {
 	begin, end := "<!-- generated: "+name+" -->\n", "<!-- end: "+name+" -->"
 	before, rest, found := strings.Cut(page, begin)

@@ -105,5 +105,5 @@ func (r *Result) Close() error {
 	return err
 }
 
-// Unattributed is what stands where no context of a type is in effect.
+// Unattributed is in the place of a context where none of a type is in effect.
 const Unattributed = "(unattributed)"

@@ -277,7 +277,7 @@ func (c *pass) costFacts(s *event) error {
 }
 
 // endsLate follows the slices of a thread and reports whether the end event of one that begins comes when cost has done
-// with the slice: it is cut at the end of the slice around it (attribution.md, Cost), or it has no length, so that other
+// with the slice: it ends with the slice around it (attribution.md, Cost), or it has no length, so that other
 // slices begin before its end event.
 func (c *pass) endsLate(thread timeline.TrackID, o *timeline.Head) bool {
 	open := c.ends[thread]

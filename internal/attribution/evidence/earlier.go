@@ -18,7 +18,7 @@ import (
 const (
 	// FormAttribute says that a trace holds an attribution, and in which form.
 	FormAttribute = "weft.attribution"
-	// CostAttribute stands before the type in the name of a fact with its costs.
+	// CostAttribute and a type make the name of a fact with the costs of that type.
 	CostAttribute = "weft.cost."
 
 	FormConverted = "converted" // part of the timeline that was written

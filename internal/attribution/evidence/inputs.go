@@ -61,7 +61,7 @@ const (
 	TimingSize   = 384 // twice: in the order of the input, and sorted; and in a table by its begin
 	asyncIDSize  = 64
 	furtherSize  = 128 // of an input event whose id is reused
-	MaxAsyncText = 256 // bytes of the id of an asynchronous slice; longer ones are cut
+	MaxAsyncText = 256 // bytes of the id of an asynchronous slice; longer ones are truncated
 )
 
 // inputs holds the input events of a trace.

@@ -14,7 +14,7 @@ const (
 
 // nested returns what happens at one time in the order in which the slices of each thread nest, the longest first
 // (attribution.md, Cost), and whether that is the order of ordinals. It is, but where slices of a thread that overlap were read
-// from a Perfetto trace, as tracks of their own: each track comes after the other then. The result is valid until the
+// from a Perfetto trace, as tracks of their own: then one track comes after the other. The result is valid until the
 // next call.
 func (f *Found) nested(group []timeline.Head) ([]timeline.Head, bool) {
 	if !f.hasLanes || len(group) == 1 || len(group) > maxLaneGroup {

@@ -62,7 +62,7 @@ var eventNames = map[string]eventName{
 	"DOMEvent":                domEvent,
 }
 
-// inputLatencyPrefix stands before the type of an input event in the name of the slice that shows its latency.
+// inputLatencyPrefix and the type of an input event make the name of the slice that shows its latency.
 const inputLatencyPrefix = "InputLatency::"
 
 // stageSuffixes are the ends of the names of the last stages inside EventLatency: a frame with the answer was shown, or there

@@ -17,7 +17,7 @@ type starter interface {
 	start(c *pass)
 }
 
-// providers returns all providers. One that concerns other events than those before it can stand anywhere.
+// providers returns all providers. The order matters only among those that concern the same events.
 func providers(t *timeline.Timeline) []provider {
 	return []provider{
 		newExplicitEvents(t),

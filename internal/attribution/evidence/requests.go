@@ -71,7 +71,7 @@ func (chromeRequests) see(c *pass, s *event) error {
 // which all processes know: one where the request is made, another one where it is sent (firefox.md 5).
 type firefoxRequests struct{ id []byte }
 
-// statusPrefix stands before the state of a request in its marker, statusStart is that of one of which the end is missing.
+// statusPrefix begins the state of a request in its marker; statusStart is the state of a request without end.
 const (
 	statusPrefix = "STATUS_"
 	statusStart  = "STATUS_START"

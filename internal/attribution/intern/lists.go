@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Lists interns lists of numbers: equal lists have equal numbers, and the empty one is 0. All lists lie after each
-// other.
+// Lists interns lists of numbers: equal lists have equal numbers, and the empty one is 0. All lists lie one
+// after the other.
 type Lists[E ~uint32] struct {
 	Values   []E
 	ends     []uint32 // by number; a list begins where the one before it ends

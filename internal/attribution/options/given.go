@@ -20,7 +20,7 @@ type Options[Via, Conflict ~string, Nanos ~int64] struct {
 	Workers       int
 }
 
-// Rules returns the options as rules. What is not given is the default; what does not exist is an error, which lists the choices.
+// Rules returns the options as rules. What is missing has its default; what does not exist is an error, which lists the choices.
 func (o Options[Via, Conflict, Nanos]) Rules() (Rules, error) {
 	r := Rules{
 		EndWithSlice: o.EndWithSlice, Intervals: o.Intervals, Workers: o.Workers,

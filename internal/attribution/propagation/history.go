@@ -79,7 +79,7 @@ func (h *History) AppendInnermost(innermost []Explicit, event uint32) []Explicit
 	return innermost
 }
 
-// ExplicitAt is where an explicit event stands.
+// ExplicitAt is the place of an explicit event.
 type ExplicitAt struct {
 	TS     timeline.Nanos
 	Offset int64

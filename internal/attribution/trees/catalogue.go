@@ -149,7 +149,7 @@ func (c *Catalogue) Refer(from SnapshotID, to Reference, sibling bool) {
 	c.links = append(c.links, link{from, to, sibling})
 }
 
-// Finish puts the states of all objects in order (attribution.md, rule 3): the lives of an object are cut by N and D; before
+// Finish puts the states of all objects in order (attribution.md, rule 3): N and D divide the lives of an object; before
 // the first snapshot of a life the first one counts, if nothing said that the life began.
 func (c *Catalogue) Finish() {
 	order := make([]SnapshotID, 0, len(c.Snapshots)-1)
@@ -325,7 +325,7 @@ func (c *Catalogue) classified(logical NodeID, ts timeline.Nanos) (class string,
 	return c.Classes[logical], logical
 }
 
-// scopeWords stand before numeric ids of contexts that have no class.
+// scopeWords are put before numeric ids of contexts that have no class.
 var scopeWords = map[string]string{ScopeIsolate: "isolate", ScopeGraphics: "frame", ScopeTab: "tab"}
 
 // Label is how a context is called: its url, else its class and id, else its id (attribution.md, What is written).

@@ -122,7 +122,7 @@ type Node struct {
 const (
 	MaxNodes     = 1 << 18
 	MaxTypes     = 1 << 7   // at most one of each is in effect, so a set has no more
-	MaxIDText    = 4096     // bytes of an id or url; longer ones are cut
+	MaxIDText    = 4096     // bytes of an id or url; longer ones are truncated
 	MaxTableSize = 64 << 20 // bytes of nodes and texts
 
 	nodeSize = 176 // bytes that a node takes beside its id, with its places in tables and in the tree

@@ -20,7 +20,7 @@ const (
 )
 
 // Build joins the objects that are one context and makes the tree (attribution.md, The types). Edges are taken in the order in
-// which they stand in the input; one that would close a circle is left out.
+// which the input has them; one that would close a circle is left out.
 func (c *Catalogue) Build(ctx context.Context, problems *problem.Log) error {
 	c.logical = make([]NodeID, len(c.Nodes))
 	for i := range c.logical {
@@ -431,8 +431,8 @@ func (c *Catalogue) CommonAncestor(a, b NodeID, ts timeline.Nanos) NodeID {
 	return 0
 }
 
-// PageOf returns the root of a context's tree. That of a frame is the outermost frame: isolates, which stand above frames,
-// are roots for what is not a frame only.
+// PageOf returns the root of a context's tree. That of a frame is the outermost frame: isolates, which are above frames,
+// are roots only for contexts that are not frames.
 func (c *Catalogue) PageOf(node NodeID, ts timeline.Nanos) NodeID {
 	page, root := NodeID(0), node
 	for _, n := range c.Ancestors(node, ts) {

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Packets says in which packets of a Perfetto trace its events stand, and which uuids its threads have. It must be closed.
+// Packets says which packets of a Perfetto trace hold its events, and which uuids its threads have. It must be closed.
 type Packets struct {
 	sorted *extsort.Sorter[located]
 	uuids  map[timeline.TrackID]uint64
@@ -34,7 +34,7 @@ func NewPackets(memory int64, dir string) *Packets {
 	return &Packets{uuids: map[timeline.TrackID]uint64{}, sorted: extsort.New(byEvent, memory, dir)}
 }
 
-// Add says in which packet an event stands.
+// Add says which packet holds an event.
 func (p *Packets) Add(event uint32, packet int64) {
 	if p.err == nil {
 		p.err = p.sorted.Add(located{packet, event})

@@ -37,7 +37,7 @@ type Additions struct {
 // Of returns what a result adds to a trace.
 func Of(r *cost.Result, parts Parts) *Additions { return &Additions{r, parts} }
 
-// Attach puts the additions into the timeline, in place of those of an earlier attribution, for whoever walks or writes it
+// Attach puts the additions into the timeline, in place of those of an earlier attribution, for what walks or writes it
 // next. Nothing else of the trace changes. It comes at most once; the timeline closes what it needs of the result.
 func (a *Additions) Attach() error {
 	t := a.result.Timeline

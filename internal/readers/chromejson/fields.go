@@ -194,7 +194,7 @@ func (es *eventScanner) scanField(f field) {
 	}
 }
 
-// set reads the value of a field as it stands.
+// set reads the value of a field as it is.
 func (ev *event) set(f field, s *jsonscan.Scanner) {
 	kind, text := s.Scalar()
 	ev.Values[f] = jsonscan.Token{Kind: kind, Text: text}

@@ -41,7 +41,7 @@ const (
 // mayReparse reports whether there is time left to parse things again.
 func (rd *reader) mayReparse() bool { return rd.reparsed <= resyncCredit+resyncFactor*rd.s.Offset() }
 
-// beforeResynced returns what stands before the place where reading goes on, as far as commas are concerned.
+// beforeResynced returns what is before the place where reading goes on, as far as commas are concerned.
 func (rd *reader) beforeResynced() byte {
 	if bytes.HasPrefix(rd.s.Window(), []byte("]")) {
 		return '{'

@@ -104,7 +104,7 @@ func processName(p *v8profile.Profile) string {
 // cancelEvery is the number of samples or calls between checks of the context.
 const cancelEvery = 1 << 12
 
-// addCalls adds the calls of a profile that stands alone (profile-calls.md 4), which may take so many bytes of memory.
+// addCalls adds the calls of a profile without a trace around it (profile-calls.md 4), which may take so many bytes of memory.
 func (t *Thread) addCalls(ctx context.Context, b *timeline.Builder, memory int64) error {
 	calls := NewCalls(t, b)
 	stats, err := profilecalls.Alone(t.Profile, memory, func(c *profilecalls.AloneCall) error {

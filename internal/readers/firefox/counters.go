@@ -270,7 +270,7 @@ func (c *converter) addLevels(track timeline.TrackID, ct *counter, delta float64
 	return nil
 }
 
-// addRates adds increments per time. A counter value of a trace holds until the next one, so each stands at the start
+// addRates adds increments per time. A counter value of a trace holds until the next one, so each is at the start
 // of the interval in which it was counted; after the last one nothing is known, and the value is 0.
 func (c *converter) addRates(track timeline.TrackID, ct *counter, kind counterKind, delta float64) error {
 	before := math.NaN()

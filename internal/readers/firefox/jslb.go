@@ -72,7 +72,7 @@ func readSlabs(r io.Reader) (*slabs, error) {
 	case len(file) > maxJSLB:
 		return nil, fmt.Errorf("a JSLB container of more than %d MiB", int64(maxJSLB)>>20)
 	case len(file) < jslbHeader:
-		return nil, fmt.Errorf("byte %d: the header of the JSLB container is cut", len(file))
+		return nil, fmt.Errorf("byte %d: the header of the JSLB container is truncated", len(file))
 	}
 	le := binary.LittleEndian
 	header := file[len(jslbMagic):]
@@ -81,7 +81,7 @@ func readSlabs(r io.Reader) (*slabs, error) {
 		return nil, fmt.Errorf("version %d of the JSLB container is not known", version)
 	}
 	if int64(len(file)-jslbHeader) < count*jslbEntry || int64(root) >= count {
-		return nil, fmt.Errorf("byte %d: the table of %d slabs of the JSLB container is cut", len(file), count)
+		return nil, fmt.Errorf("byte %d: the table of %d slabs of the JSLB container is truncated", len(file), count)
 	}
 	s := &slabs{size: int64(len(file)), list: make([]slab, count), root: int(root)}
 	for i := range s.list {

@@ -245,7 +245,7 @@ func (c *converter) bounded(text []byte) []byte {
 	if c.resolved += len(text); c.resolved <= maxResolved {
 		return text
 	}
-	c.log.Add(problem.FirefoxValueInvalid, problem.NoPosition, "long texts that are used often were cut")
+	c.log.Add(problem.FirefoxValueInvalid, problem.NoPosition, "long texts that are used often were truncated")
 	return bytes.ToValidUTF8(text[:shortText], nil)
 }
 

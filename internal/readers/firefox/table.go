@@ -12,7 +12,7 @@ import (
 // A column is one column of a table while it is read. Tables come in two forms (sections 2 and 3): a schema with rows, or a
 // list for each column. Both fill the same columns.
 type column interface {
-	// add appends the value at which the scanner stands. It returns false and appends null if the value does not fit
+	// add appends the value at which the scanner is. It returns false and appends null if the value does not fit
 	// the column. After a failure of the scanner it appends nothing.
 	add(s *jsonscan.Scanner) bool
 	// addMany appends as many values of a list as it can read fast, perhaps none.
@@ -365,7 +365,7 @@ func (d *decoder) column(c column) error {
 	})
 }
 
-// readSchema reads which column stands at which place of a row.
+// readSchema reads which column has which place in a row.
 func (t *tableReader) readSchema() error {
 	const maxPlaces = 1 << 10
 	t.known = true

@@ -11,7 +11,7 @@ const (
 	// maxDepth is the number of slices that nest on a thread, that of a marker among them: what Perfetto shows. Browsers
 	// record a half of that at the most.
 	maxDepth = 512
-	// maxShown is the number of frames of a stack that become slices; a marker may stand on top.
+	// maxShown is the number of frames of a stack that become slices; a marker may be on top of them.
 	maxShown = maxDepth - 1
 )
 

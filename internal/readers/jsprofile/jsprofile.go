@@ -10,7 +10,7 @@
 //	each sample                       a call-stack sample, which weighs the nanoseconds that it stands for
 //
 // The lists of a profile may come in any order, and the samples usually come before the stacks that they name, so a
-// profile is read into typed columns first (document.go, lists.go), of 24 bytes for a sample. What stands on each stack is
+// profile is read into typed columns first (document.go, lists.go), of 24 bytes for a sample. What is on each stack is
 // found once (stacks.go); then the samples are gone through in order of time (emit.go, calls.go, activity.go).
 //
 // A file may hold several profiles, in an array or one after the other; each becomes a thread. Wrappers of other tools

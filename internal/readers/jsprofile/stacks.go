@@ -10,7 +10,7 @@ import (
 // anonymous is shown in the place of an empty function name (C11).
 const anonymous = "(anonymous)"
 
-// stackTable finds what stands on each stack of a profile. Every stack is looked at once, however many samples and
+// stackTable finds what is on each stack of a profile. Every stack is looked at once, however many samples and
 // stacks lead to it.
 type stackTable struct {
 	p         *profile
@@ -39,7 +39,7 @@ func newStackTable(p *profile, b *timeline.Builder) *stackTable {
 	}
 }
 
-// depth returns the number of frames of a stack; 0 if the stack, or one that it stands on, or a frame of these is
+// depth returns the number of frames of a stack; 0 if the stack, or one below it, or a frame of these is
 // unknown, or the stacks lead in a circle (C9).
 func (t *stackTable) depth(id int32) int32 {
 	path, depth := t.path[:0], unknownDepth

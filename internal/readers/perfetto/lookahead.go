@@ -14,7 +14,7 @@ import (
 // lookahead holds packets back that cannot be read yet because what explains them comes later in the file:
 //
 //   - the clock of an event may be described by a later snapshot (perfetto.md 4);
-//   - the descriptor of typed fields stands near the end of the traces that Chrome writes (observed).
+//   - the descriptor of typed fields is near the end of the traces that Chrome writes (observed).
 //
 // From the first such packet on all packets wait, so that they are read in file order once the explanation is found. If
 // the file has none, they are read without it, and what remains unexplained is counted. Waiting packets lie in memory

@@ -49,7 +49,7 @@ type Options struct {
 	// events of the trace then. nil: they are kept as events.
 	Profiles *v8profile.Assembler
 
-	// Located is told in which packet an event stands, by its number among the packets that can be read, in the order
+	// Located is told which packet holds an event, by its number among the packets that can be read, in the order
 	// of the events. Optional.
 	Located func(event uint32, packet int64)
 	// Described is told, at the end, the uuid of the descriptor of a process or thread. Optional.

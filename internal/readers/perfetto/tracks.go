@@ -38,7 +38,7 @@ type track struct {
 	incremental bool
 	threadTime  bool
 
-	details bool // stands between a thread and tracks that say more about it: parent is the thread
+	details bool // is between a thread and tracks that say more about it: parent is the thread
 
 	stateOpen bool // state tracks: a state has begun and not ended
 }

@@ -329,7 +329,7 @@ func (p *argReader) validName(n name) string {
 // argIDs are the ids of an argument's name, alone and after "end.".
 type argIDs struct{ own, end timeline.KeyID }
 
-// endPrefix stands before the name of an argument of the end.
+// endPrefix begins the name of an argument of the end.
 const endPrefix = "end."
 
 // setKey names the next value of the arguments.

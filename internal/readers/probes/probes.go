@@ -9,7 +9,7 @@
 //	any other probe             an instant of the thread
 //	events that were lost       an instant on the track "data loss"
 //
-// Declarations of arguments hold for the whole file, wherever they stand, and the buffers of several processors arrive
+// Declarations of arguments hold for the whole file, wherever they are, and the buffers of several processors arrive
 // interleaved. So records are collected first as they are (lines.go, json.go, header.go), sorted by time and on disk where
 // they do not fit (spool.go), and then read, paired and added in one pass (args.go, pairs.go, emit.go).
 //
