@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,8 +15,10 @@ import (
 	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/timeline"
 )
 
 func infoCommand(env *environment) *cli.Command {
@@ -157,7 +158,8 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 		row("size", "%d bytes, %d unpacked", r.BytesIn, r.BytesUnpacked)
 	}
 	if r.Span != nil {
-		row("time", "%s, from %d ns to %d ns", time.Duration(r.Span.End-r.Span.Start), r.Span.Start, r.Span.End)
+		row("time", "%s, from %s to %s", moment.Text(timeline.Nanos(r.Span.End-r.Span.Start)),
+			moment.OnClock(timeline.Nanos(r.Span.Start)), moment.OnClock(timeline.Nanos(r.Span.End)))
 	}
 	if r.Clock != nil {
 		row("clock", "%s", printable(clockLine(r.Clock)))

@@ -85,7 +85,7 @@ func reportFlags() []cli.Flag {
 	return []cli.Flag{
 		jsonFlag("print one line of JSON"),
 		&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values, with times in nanoseconds", DisableDefaultText: true},
-		&cli.IntFlag{Name: "limit", Aliases: []string{"top"}, Value: defaultTop, Usage: "print at most `N` rows of a table; 0: all", DefaultText: "20; all with --json and --csv"},
+		&cli.IntFlag{Name: "limit", Value: defaultTop, Usage: "print at most `N` rows of a table; 0: all", DefaultText: "20; all with --json and --csv"},
 		&cli.StringFlag{Name: "sort", Usage: "sort tables by `COLUMN`, largest first; -COLUMN: smallest first", DefaultText: "as each report says"},
 		&cli.StringFlag{Name: "columns", Usage: "print only the columns `COLUMN,COLUMN…`, in this order", DefaultText: "all"},
 		formatFlag(), memoryFlag(), tempFlag(),
