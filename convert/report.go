@@ -47,8 +47,12 @@ type Report struct {
 	// Facts are what the input says of the trace as a whole and of its threads; only Inspect lists them.
 	Facts []Fact `json:"facts,omitempty"`
 
-	Problems  []trace.Problem `json:"problems"` // the severest first, then by name
-	Durations Durations       `json:"durations"`
+	Problems []trace.Problem `json:"problems"` // the severest first, then by name
+	// Usual are the names of those of Problems that most recordings in this format have, and for which nobody misses anything, such
+	// as flows whose other end was not recorded.
+	Usual []string `json:"usual,omitempty"`
+
+	Durations Durations `json:"durations"`
 }
 
 // Fact is something that the input says of the trace as a whole, or a value that all samples of a thread have.

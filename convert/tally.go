@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/trace"
 )
@@ -46,4 +47,9 @@ func (r *Report) count(tl *timeline.Timeline) {
 		}
 	}
 	r.Problems = bridge.Trace[trace.Trace](context.Background(), tl).Problems()
+	for i := range r.Problems {
+		if name := r.Problems[i].Name; problem.Usual(name, string(r.Format)) != "" {
+			r.Usual = append(r.Usual, name)
+		}
+	}
 }

@@ -381,7 +381,7 @@ func (j *convertJob) run(ctx context.Context) error {
 			continue
 		}
 		lost = lost || c.report.Lost() > 0
-		line := inputReport{Input: inputName(c.input), Output: outputName(c.output), Report: c.report, Durations: newDurations(c.report.Durations)}
+		line := inputReport{Input: inputName(c.input), Output: outputName(c.output), Report: c.report, Durations: newDurations(c.report.Durations), strict: j.strict}
 		p.print(func() { err = j.writeReport(&line, reportOutput) })
 		if reportErr == nil {
 			reportErr = err
@@ -444,6 +444,8 @@ type inputReport struct {
 	Output string `json:"output"`
 	*convert.Report
 	Durations durations `json:"durations"`
+
+	strict bool // what is lost is a failure
 }
 
 // openReport begins the file of --report-file, nil without that flag: what cannot be written is found before the work.
@@ -509,20 +511,7 @@ func (r *inputReport) writeText(w io.Writer) error {
 	case r.Contexts != nil:
 		b.WriteString("  no contexts: the trace does not say what its slices ran for\n")
 	}
-	for i := range r.Problems {
-		p := &r.Problems[i]
-		if i == maxProblemLines || p.Severity != "lost" {
-			break
-		}
-		fmt.Fprintf(&b, "  %s: %s\n", wordFor(r.Report, p), printable(problemLine(p)))
-	}
-	if counts := problemSummary(r.Report); counts != "" {
-		details := "weft info " + printable(r.Input)
-		if r.Input == inputName("-") {
-			details = "--report json"
-		}
-		fmt.Fprintf(&b, "  problems: %s (details: %s)\n", counts, details)
-	}
+	r.writeProblems(&b)
 	if r.Copied {
 		b.WriteString("  the output has every readable packet of the input, unchanged\n")
 	}
@@ -531,6 +520,35 @@ func (r *inputReport) writeText(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeProblems says what is wrong. What most recordings have is one calm sentence, unless --strict makes it a failure.
+func (r *inputReport) writeProblems(b *strings.Builder) {
+	problems := unusual(r.Report)
+	if r.strict {
+		problems = r.Problems
+	}
+	for i := range problems {
+		p := &problems[i]
+		if i == maxProblemLines || p.Severity != "lost" {
+			break
+		}
+		fmt.Fprintf(b, "  %s: %s\n", wordFor(r.Report, p), printable(problemLine(p)))
+	}
+	if counts := countProblems(r.Report, problems); counts != "" {
+		fmt.Fprintf(b, "  problems: %s (details: %s)\n", counts, r.details())
+	}
+	if line := usualLine(r.Report); line != "" && !r.strict {
+		fmt.Fprintf(b, "  %s\n", line)
+	}
+}
+
+// details is the command that lists the problems, or the flag if the input cannot be read again.
+func (r *inputReport) details() string {
+	if r.Input == inputName("-") {
+		return "--report json"
+	}
+	return "weft info --problems " + shellWord(printable(r.Input))
 }
 
 func writeJSON(w io.Writer, v any) error {

@@ -194,6 +194,9 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 func writeProblems(w io.Writer, name string, r *convert.Report) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s\n", printable(name), cmp.Or(problemSummary(r), "no problems"))
+	if line := usualLine(r); line != "" {
+		fmt.Fprintf(&b, "  %s\n", line)
+	}
 	listProblems(&b, r)
 	_, err := w.Write(b.Bytes())
 	return err

@@ -302,12 +302,15 @@ func contextWords(o *report.Overview) (words []string) {
 	return words
 }
 
-// problemsLine says in one calm line what is wrong.
+// problemsLine says in one calm line what is wrong. What most recordings have is not worth a word beside what is.
 func problemsLine(r *convert.Report) string {
-	if len(r.Problems) == 0 {
-		return "none"
+	if counts := countProblems(r, unusual(r)); counts != "" {
+		return counts + "; weft info --problems lists them"
 	}
-	return problemSummary(r) + "; weft info --problems lists them"
+	if len(r.Problems) > 0 {
+		return "none but the usual; weft info --problems lists them"
+	}
+	return "none"
 }
 
 // maxSuggested is the number of commands that a screen suggests.

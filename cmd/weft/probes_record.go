@@ -413,9 +413,11 @@ func (j *recordJob) finish(report *convert.Report, end *tracer.End) error {
 func (j *recordJob) writeReport(report *convert.Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %s\n", printable(outputName(j.output)), summary(report), formatSize(report.BytesOut))
-	for i := range report.Problems {
-		p := &report.Problems[i]
-		fmt.Fprintf(&b, "  %s: %s\n", wordFor(report, p), printable(problemLine(p)))
+	for _, p := range unusual(report) {
+		fmt.Fprintf(&b, "  %s: %s\n", wordFor(report, &p), printable(problemLine(&p)))
+	}
+	if line := usualLine(report); line != "" {
+		fmt.Fprintf(&b, "  %s\n", line)
 	}
 	if slices.ContainsFunc(report.Problems, func(p trace.Problem) bool { return p.Name == "drops" }) {
 		fmt.Fprintf(&b, "  To lose fewer events, %s\n", j.largerBuffers())

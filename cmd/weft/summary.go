@@ -143,12 +143,46 @@ func summary(r *convert.Report) string {
 	return line
 }
 
-// problemSummary counts the problems by severity: "2 lost, 1 repaired, 7 info". It is empty if there are none.
-func problemSummary(r *convert.Report) string {
-	words := []string{problem.Lost.String(), notAttributed, problem.Repaired.String(), problem.Info.String()}
-	counts := make([]uint64, len(words))
+// problemSummary counts all problems by severity: "2 lost, 1 repaired, 7 info". It is empty if there are none.
+func problemSummary(r *convert.Report) string { return countProblems(r, r.Problems) }
+
+// unusual returns the problems that not every recording has: those that people should hear of.
+func unusual(r *convert.Report) []trace.Problem {
+	return slices.DeleteFunc(slices.Clone(r.Problems), func(p trace.Problem) bool { return slices.Contains(r.Usual, p.Name) })
+}
+
+// usualLine says in one sentence what is wrong with a recording as with most in its format: "as usual: flows without their other end (9),
+// samples out of order (682)". It is empty if there is nothing.
+func usualLine(r *convert.Report) string {
+	var order []string
+	counts := map[string]uint64{}
 	for i := range r.Problems {
 		p := &r.Problems[i]
+		what := problem.Usual(p.Name, string(r.Format))
+		if what == "" {
+			continue
+		}
+		if _, ok := counts[what]; !ok {
+			order = append(order, what)
+		}
+		counts[what] = problem.Sum(counts[what], p.Count)
+	}
+	if len(order) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
+	for i, what := range order {
+		order[i] = fmt.Sprintf("%s (%d)", what, counts[what])
+	}
+	return "as usual: " + strings.Join(order, ", ")
+}
+
+// countProblems counts problems by severity.
+func countProblems(r *convert.Report, problems []trace.Problem) string {
+	words := []string{problem.Lost.String(), notAttributed, problem.Repaired.String(), problem.Info.String()}
+	counts := make([]uint64, len(words))
+	for i := range problems {
+		p := &problems[i]
 		count := &counts[slices.Index(words, wordFor(r, p))]
 		*count = problem.Sum(*count, p.Count)
 	}

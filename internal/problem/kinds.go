@@ -175,6 +175,7 @@ const (
 	PacketMalformed
 	PacketInvalidState
 	PacketNotConverted
+	PacketDetailSkipped
 	PacketMissingTimestamp
 	PacketUnresolvedClock
 	InternedIDUnknown
@@ -345,6 +346,7 @@ var kinds = [numKinds]struct {
 	PacketMalformed:        {"packet_malformed", Lost, "A packet is malformed; weft dropped it."},
 	PacketInvalidState:     {"packet_invalid_state", Lost, "A packet needs state of its sequence that was lost; weft dropped the packet."},
 	PacketNotConverted:     {"packet_not_converted", Lost, "weft's model has no counterpart for a packet or field; weft dropped it (counted once per kind and packet)."},
+	PacketDetailSkipped:    {"packet_detail_skipped", Info, "A packet or field describes the recording, or its processes and threads, and holds no event; weft dropped it (counted once per kind and packet)."},
 	PacketMissingTimestamp: {"packet_missing_timestamp", Lost, "An event packet has no timestamp; weft dropped it."},
 	PacketUnresolvedClock:  {"packet_unresolved_clock", Lost, "A timestamp uses a clock that no snapshot defines; weft dropped the packet."},
 	InternedIDUnknown:      {"interned_id_unknown", Repaired, "A packet refers to an interned id that was never defined; its text is missing."},

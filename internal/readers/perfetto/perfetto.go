@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/pfwire"
@@ -283,7 +284,11 @@ func (r *reader) finish() error {
 	r.b.SetClocks(r.state.Clocks.Trace())
 	r.setStarted()
 	for _, t := range r.tallies {
-		r.problems.AddN(problem.PacketNotConverted, t.count, t.first, t.what)
+		kind := problem.PacketNotConverted
+		if slices.Contains(details, t.what) {
+			kind = problem.PacketDetailSkipped
+		}
+		r.problems.AddN(kind, t.count, t.first, t.what)
 	}
 	return nil
 }
@@ -302,6 +307,13 @@ type tally struct {
 	what  string
 	count uint64
 	first problem.Position
+}
+
+// details are what holds no event, and is in every recording of Chrome: the settings, statistics and metadata of the recording, the system, what
+// the tracing service notes beside them (124), and Chrome's own descriptions of processes and threads.
+var details = []string{
+	"TracePacket field 33", "TracePacket field 35", "TracePacket field 45", "TracePacket field 51", "TracePacket field 124",
+	"TrackDescriptor field 6", "TrackDescriptor field 7",
 }
 
 // maxTallies bounds the number of different things that are counted one by one.

@@ -1,0 +1,53 @@
+package problem
+
+import "slices"
+
+// The formats for which problems are usual, in the words of package convert.
+const (
+	chromeFormat   = "chrome-json"
+	perfettoFormat = "perfetto"
+	firefoxFormat  = "firefox"
+	selfFormat     = "jsprofile"
+	cpuFormat      = "cpuprofile"
+	probesFormat   = "probes"
+)
+
+// usual are the problems that most recordings in some formats have, because of how their producers record, and for which nobody
+// misses anything. what says what they are, for people; those with the same words are counted together.
+var usual = []struct {
+	what    string
+	formats []string
+	kinds   []Kind
+}{
+	{"flows without their other end", []string{chromeFormat, perfettoFormat}, []Kind{
+		FlowEndWithoutStart, FlowStepWithoutStart, FlowNoEnclosingSlice, FlowNoNextSlice, FlowSelf, FlowUnfinished,
+	}},
+	{"flows with several ends", []string{chromeFormat, perfettoFormat}, []Kind{FlowFanOut, FlowBackwards}},
+	{"slices cut off by the begin or the end of the recording", []string{chromeFormat, perfettoFormat}, []Kind{
+		AsyncUnfinished, AsyncEndWithoutBegin, BeginWithoutEnd, BeginClosedByParent, BeginClosedByNext,
+	}},
+	{"slices cut off by the begin or the end of the recording", []string{perfettoFormat}, []Kind{EndWithoutBegin}},
+	{"slices cut off by the begin or the end of the recording", []string{firefoxFormat}, []Kind{MarkerIncomplete}},
+	{"slices cut off by the begin or the end of the recording", []string{probesFormat}, []Kind{EndWithoutStart, NeverEnded, UnbalancedStart}},
+	{"slices that overlap", []string{chromeFormat, perfettoFormat}, []Kind{SliceOverlapMoved, AsyncOverlapMoved}},
+	{"slices that overlap", []string{firefoxFormat}, []Kind{MarkerOverlapMoved}},
+	{"ids that are used twice, or no numbers", []string{chromeFormat}, []Kind{AsyncIDPerThread, TextID, PidRemapped}},
+	{"ids that are used twice, or no numbers", []string{firefoxFormat}, []Kind{PidRemapped}},
+	{"samples out of order", []string{chromeFormat, perfettoFormat, cpuFormat}, []Kind{ProfileSamplesReordered}},
+	{"samples out of order", []string{selfFormat}, []Kind{SamplesOutOfOrder}},
+	{"names in another encoding", []string{selfFormat}, []Kind{TextRedecoded}},
+	{"settings of the recorder", []string{chromeFormat, perfettoFormat}, []Kind{MetadataValueOmitted}},
+	{"settings of the recorder", []string{perfettoFormat}, []Kind{PacketDetailSkipped}},
+}
+
+// Usual says in a few words what a problem is that most recordings in a format have, and for which nobody misses anything:
+// "flows without their other end". It is empty for all others, and where the name is unknown.
+func Usual(name, format string) string {
+	for i := range usual {
+		u := &usual[i]
+		if slices.Contains(u.formats, format) && slices.ContainsFunc(u.kinds, func(k Kind) bool { return k.Name() == name }) {
+			return u.what
+		}
+	}
+	return ""
+}
