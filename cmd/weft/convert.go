@@ -18,6 +18,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
 )
 
@@ -354,6 +355,8 @@ func (j *convertJob) run(ctx context.Context) error {
 		j.convertAll(ctx, p)
 	}()
 	var failed, lost bool
+	began := time.Now()
+	var sum filesSummary
 	var brokenPipe error // standard output is closed; its reader knows
 	var reportErr error  // the first one; the traces are still converted
 	for _, c := range j.conversions {
@@ -371,6 +374,7 @@ func (j *convertJob) run(ctx context.Context) error {
 				continue
 			}
 			failed = true
+			sum.failed++
 			p.print(func() {
 				printError(j.env, c.err)
 				err = j.writeFailed(c, reportOutput)
@@ -381,6 +385,7 @@ func (j *convertJob) run(ctx context.Context) error {
 			continue
 		}
 		lost = lost || c.report.Lost() > 0
+		sum.add(c)
 		line := inputReport{Input: inputName(c.input), Output: outputName(c.output), Report: c.report, Durations: newDurations(c.report.Durations), strict: j.strict}
 		p.print(func() { err = j.writeReport(&line, reportOutput) })
 		if reportErr == nil {
@@ -389,6 +394,9 @@ func (j *convertJob) run(ctx context.Context) error {
 	}
 	<-ended
 	p.Stop()
+	if reportErr == nil && len(j.conversions) > 1 {
+		reportErr = j.writeSummary(&sum, time.Since(began), reportOutput)
+	}
 	if reportErr != nil {
 		return reportErr
 	}
@@ -456,23 +464,32 @@ func (j *convertJob) openReport(ctx context.Context) (*output, error) {
 	return createOutput(ctx, j.env, j.reportFile, j.force)
 }
 
-// writeReport writes the report of one conversion to file, if there is one, else to standard output or error.
+// writeReport writes the report of one conversion to file, if there is one, else to standard output or error: of one of several
+// inputs in a line.
 func (j *convertJob) writeReport(r *inputReport, file *output) error {
-	var w io.Writer
+	w := j.reportWriter(file)
 	switch {
-	case file != nil:
-		w = file
-	case j.reportJSON:
-		w = j.env.stdout
-	case j.quiet:
+	case w == nil:
 		return nil
-	default:
-		w = j.env.stderr
-	}
-	if j.reportJSON {
+	case j.reportJSON:
 		return writeJSON(w, r)
+	case len(j.conversions) > 1:
+		return r.writeLine(w)
 	}
 	return r.writeText(w)
+}
+
+// reportWriter returns where reports go; nil: nowhere.
+func (j *convertJob) reportWriter(file *output) io.Writer {
+	switch {
+	case file != nil:
+		return file
+	case j.reportJSON:
+		return j.env.stdout
+	case j.quiet:
+		return nil
+	}
+	return j.env.stderr
 }
 
 // writeFailed writes the line of an input that failed, where reports are JSON.
@@ -519,6 +536,68 @@ func (r *inputReport) writeText(w io.Writer) error {
 		fmt.Fprintf(&b, "  To view it, drag %s into https://ui.perfetto.dev\n", printable(r.Output))
 	}
 	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeLine says of one of several conversions in a line what came out, and what is unusual about it.
+func (r *inputReport) writeLine(w io.Writer) error {
+	e := &r.Events
+	line := fmt.Sprintf("%s: %s → %s, %s", printable(r.Input), formatSize(r.BytesIn), formatSize(r.BytesOut),
+		countText(e.Slices+e.Instants+e.CounterValues+e.Samples, "event", "events"))
+	if r.Span != nil {
+		line += " in " + lengthText(timeline.Nanos(r.Span.End-r.Span.Start))
+	}
+	problems := unusual(r.Report)
+	if r.strict {
+		problems = r.Problems
+	}
+	for i := range r.Joined {
+		line += "; " + joinedLine(&r.Joined[i])
+	}
+	if counts := countProblems(r.Report, problems); counts != "" {
+		line += "; problems: " + counts
+	}
+	_, err := fmt.Fprintln(w, line)
+	return err
+}
+
+// filesSummary sums up the conversions of several inputs.
+type filesSummary struct {
+	converted, failed, withProblems int
+	in, out                         int64
+	place                           string // of the first output that is a file
+}
+
+// add adds a conversion that succeeded.
+func (s *filesSummary) add(c *conversion) {
+	s.converted++
+	s.in, s.out = s.in+c.report.BytesIn, s.out+c.report.BytesOut
+	if len(unusual(c.report)) > 0 {
+		s.withProblems++
+	}
+	if s.place == "" && c.output != "-" {
+		s.place = outputName(c.output)
+	}
+}
+
+// writeSummary says for people what became of several inputs, and what to do next.
+func (j *convertJob) writeSummary(s *filesSummary, took time.Duration, file *output) error {
+	w := j.reportWriter(file)
+	if w == nil || j.reportJSON {
+		return nil
+	}
+	line := fmt.Sprintf("%s converted: %s → %s, in %s", countText(int64(s.converted), "file", "files"), formatSize(s.in), formatSize(s.out),
+		took.Round(time.Millisecond))
+	if s.failed > 0 {
+		line += fmt.Sprintf("; %s failed", thousands(int64(s.failed)))
+	}
+	if s.withProblems > 0 {
+		line += fmt.Sprintf("; %s with problems (details: weft info --problems FILE)", thousands(int64(s.withProblems)))
+	}
+	if s.place != "" {
+		line += fmt.Sprintf("\nTo view one, drag it into https://ui.perfetto.dev, for example %s", printable(s.place))
+	}
+	_, err := fmt.Fprintln(w, line)
 	return err
 }
 
