@@ -222,7 +222,7 @@ func printCosts(env *environment, heading string, tables []*costtables.Table, or
 			text += fmt.Sprintf("too many rows: %d costs are in (others) or are uncounted input events\n", t.Limited)
 		}
 	}
-	_, err := fmt.Fprint(env.stdout, text)
+	_, err := env.stdout.Write(cutLines([]byte(text), terminalColumns(env)))
 	return err
 }
 

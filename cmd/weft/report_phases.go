@@ -145,7 +145,7 @@ func runEventReport(c *cli.Context, env *environment, r *eventReport) (err error
 		}
 		var b bytes.Buffer
 		tables[0].writeText(&b)
-		_, err := env.stdout.Write(b.Bytes())
+		_, err := env.stdout.Write(cutLines(b.Bytes(), terminalColumns(env)))
 		return err
 	}
 	switch {
