@@ -13,7 +13,7 @@ import (
 
 func TestLabels(t *testing.T) {
 	s := &schema{fields: []field{{key: "d", format: formatMillis}, {key: "b", format: formatBytes}, {key: "t"}}}
-	s.finish("")
+	s.finish("", "")
 	for _, test := range []struct{ template, d, b, t, want string }{
 		{"plain", "", "", "", "plain"},
 		{"{marker.name} [{marker.category}]", "", "", "", "name [cat]"},
@@ -72,7 +72,7 @@ func TestLabels(t *testing.T) {
 // A label ends, however often its template puts in a text.
 func TestLongLabel(t *testing.T) {
 	s := &schema{}
-	s.finish(strings.Repeat("{marker.name}", 1000))
+	s.finish(strings.Repeat("{marker.name}", 1000), "")
 	m := labelled{name: []byte(strings.Repeat("x", 100)), slots: s.slots}
 	if got := len(s.chart.appendLabel(nil, &m)); got < maxLabel || got > maxLabel+100 {
 		t.Errorf("%d bytes", got)
@@ -101,7 +101,7 @@ func TestHugeSchemas(t *testing.T) {
 		"text before":      {&schema{}, strings.Repeat("é", 10_000) + "{marker.end}"},
 		"ternary":          {&schema{}, "{marker.data.x ? '" + strings.Repeat("é", 10_000) + "' : ''}"},
 	} {
-		whole := test.s.finish(test.label)
+		whole := test.s.finish(test.label, "")
 		if whole && name != "ternary" {
 			t.Errorf("%s: what is too much is not told", name)
 		}
@@ -119,7 +119,7 @@ func TestHugeSchemas(t *testing.T) {
 	for i := range 10_000 {
 		plain.fields = append(plain.fields, field{key: strconv.Itoa(i)})
 	}
-	if plain.finish("{marker.data.77}"); len(plain.slots) != 1 {
+	if plain.finish("{marker.data.77}", ""); len(plain.slots) != 1 {
 		t.Errorf("%d values are kept of which one is needed", len(plain.slots))
 	}
 }
@@ -127,10 +127,38 @@ func TestHugeSchemas(t *testing.T) {
 // A label that shows the id of a flow would give every marker another name.
 func TestLabelWithFlow(t *testing.T) {
 	s := schema{fields: []field{{key: "flow", format: formatFlow}, {key: "url"}}}
-	if s.finish("{marker.name} (flow={marker.data.flow})"); s.chart != nil {
+	if s.finish("{marker.name} (flow={marker.data.flow})", ""); s.chart != nil {
 		t.Errorf("the label is used: %v", s.chart)
 	}
-	if s.finish("{marker.name} {marker.data.url}"); s.chart == nil {
+	if s.finish("{marker.name} {marker.data.url}", ""); s.chart == nil {
 		t.Error("the label without the flow is not used")
+	}
+}
+
+// A label that says only "IPC" gives way to that of the table, which says what was sent. The label of the table counts for nothing
+// else, and not with the id of a flow in it.
+func TestLabelOfTable(t *testing.T) {
+	const plain, message = "{marker.name}", "{marker.data.name}(flow={marker.data.flow})"
+	for _, test := range []struct {
+		format             format
+		chart, table, want string
+	}{
+		{formatFlow, plain, message, "PHttp::Msg_Start"},
+		{formatTerminatingFlow, plain, message + " ", "PHttp::Msg_Start"},
+		{formatUnique, plain, message, "IPC"},
+		{formatFlow, "{marker.name} of {marker.data.name}", message, "IPC of PHttp::Msg_Start"},
+		{formatFlow, plain, "{marker.data.flow} {marker.data.name}", "IPC"},
+		{formatFlow, plain, "", "IPC"},
+	} {
+		s := schema{fields: []field{{key: "name"}, {key: "flow", format: test.format}}}
+		s.finish(test.chart, test.table)
+		values := make([]value, len(s.slots))
+		for i := range s.slots {
+			values[i] = value{jsonscan.String, []byte(map[string]string{"name": "PHttp::Msg_Start", "flow": "20"}[s.slots[i].key])}
+		}
+		m := labelled{name: []byte("IPC"), slots: s.slots, values: values}
+		if got := string(s.chart.appendLabel(nil, &m)); got != test.want {
+			t.Errorf("%s, %s: %q, want %q", test.chart, test.table, got, test.want)
+		}
 	}
 }

@@ -26,9 +26,9 @@ var requestPhases = [...]struct {
 // builtinSchemas describe types that files do not describe, as the front end knows them (section 6).
 func builtinSchemas() []*schema {
 	network := &schema{name: "Network", fields: []field{{key: "count", format: formatBytes}}}
-	network.finish("")
+	network.finish("", "")
 	ipc := &schema{name: "IPC", fields: []field{{key: "otherPid", format: formatID}}}
-	ipc.finish("{marker.data.messageType}")
+	ipc.finish("{marker.data.messageType}", "")
 	return []*schema{network, ipc}
 }
 

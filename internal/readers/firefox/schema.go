@@ -2,6 +2,7 @@ package firefox
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
@@ -55,7 +56,7 @@ func (f format) isFlow() bool { return f == formatFlow || f == formatTerminating
 // schema describes the markers of one type.
 type schema struct {
 	name       string
-	chart      template // chartLabel: what the tracks of the Firefox Profiler show
+	chart      template // the label that names events, see finish
 	stackBased bool
 	fields     []field
 
@@ -81,13 +82,15 @@ func (d *decoder) readSchema(schemas *[]*schema) error {
 		return err
 	}
 	s := &schema{}
-	var chart string
+	var chart, table string
 	err := d.object(func(key string) error {
 		switch key {
 		case "name":
 			return d.text(&s.name)
 		case "chartLabel":
 			return d.text(&chart)
+		case "tableLabel":
+			return d.text(&table)
 		case "isStackBased":
 			return d.truth(&s.stackBased)
 		case "fields", "data":
@@ -98,7 +101,7 @@ func (d *decoder) readSchema(schemas *[]*schema) error {
 	if err != nil {
 		return err
 	}
-	if !s.finish(chart) {
+	if !s.finish(chart, table) {
 		d.problem(problem.FirefoxValueInvalid, "a schema with too many flows or too long a label")
 	}
 	*schemas = append(*schemas, s)
@@ -161,8 +164,9 @@ func (d *decoder) readFormat(f *field) error {
 	})
 }
 
-// finish derives slots and flows from the fields and the label. It returns false if there are too many.
-func (s *schema) finish(chart string) bool {
+// finish derives slots and flows from the fields and the labels: the chartLabel, which the tracks of the Firefox Profiler show,
+// and the tableLabel of its table of markers. It returns false if there are too many.
+func (s *schema) finish(chart, table string) bool {
 	s.byKey = make(map[string]int, len(s.fields))
 	for i := range s.fields {
 		if _, ok := s.byKey[s.fields[i].key]; !ok {
@@ -170,11 +174,25 @@ func (s *schema) finish(chart string) bool {
 		}
 	}
 	ok := s.findFlows()
-	label, whole := s.template(chart)
+	label, whole := s.template(s.labelOf(chart, table))
 	if !s.showsFlow(label) {
 		s.chart = label
 	}
 	return ok && whole
+}
+
+// labelOf returns the label that names events: the chartLabel. Where that says no more than the name of markers with flows,
+// as "IPC", it is the tableLabel without the id of the flow at its end, which says what was sent.
+func (s *schema) labelOf(chart, table string) string {
+	if len(s.flows) == 0 || strings.TrimSpace(chart) != "{marker.name}" {
+		return chart
+	}
+	for _, slot := range s.flows {
+		if what, ok := strings.CutSuffix(strings.TrimSpace(table), "(flow={marker.data."+s.slots[slot].key+"})"); ok {
+			return what
+		}
+	}
+	return chart
 }
 
 // showsFlow reports whether a label has the id of a flow in it. Each marker with such a label would have a different
