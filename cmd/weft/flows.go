@@ -43,10 +43,12 @@ Examples:
    weft flows --at 120ms --thread 7 trace.json
                                               the flows at this time on this thread
    weft flows --connected trace.json 'flow:0x2a;120ms'
-                                              all flows reachable from this flow`,
+                                              all flows reachable from this flow, as a tree
+   weft flows --connected --nested --name 'PHttp::Msg_*' --from 2s --to 2.1s profile.json
+                                              where these messages came from and led to`,
 		Flags: append([]cli.Flag{
 			jsonFlag("print one JSON object per line"),
-			&cli.IntFlag{Name: "min", Value: 1, Usage: "list flows with at least `N` markers"},
+			&cli.IntFlag{Name: "min", Value: 1, Usage: "list flows that have at least `N` markers together with the flows that shared markers connect with them"},
 			&cli.StringFlag{Name: "marker", Usage: "show the flows of event `N` of the input (event=N in dump)"},
 			&cli.StringFlag{Name: "at", Usage: "show the flows of the markers at `TIME` on --thread"},
 			&cli.BoolFlag{Name: "connected", Usage: "show all flows reachable through markers that belong to several flows", DisableDefaultText: true},
@@ -143,8 +145,8 @@ func (q *flowQuery) check(c *cli.Context) error {
 		return usagef("a flow, --marker and --at cannot be combined")
 	case q.at != nil && len(threads) != 1:
 		return usagef("--at needs one --thread")
-	case q.connected && ways == 0:
-		return usagef("--connected needs a flow, --marker, or --at and --thread")
+	case q.connected && ways == 0 && q.filter.All():
+		return usagef("--connected needs a flow, --marker, --at and --thread, or flags such as --name that select markers")
 	case q.nested && !q.connected:
 		return usagef("--nested needs --connected")
 	case q.at != nil:
@@ -217,9 +219,10 @@ func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Opti
 
 	w := bufio.NewWriterSize(env.stdout, outputBuffer)
 	p := &flowPrinter{
-		ctx: ctx, trace: trace, index: index, span: moment.SpanOf(trace), w: w, limit: q.limit, tracks: newDumper(trace),
+		ctx: ctx, trace: trace, index: index, span: moment.SpanOf(trace), w: w, limit: q.limit,
+		nested: q.nested, tracks: newDumper(trace),
 	}
-	p.form = &flowText{p}
+	p.form = &flowText{flowPrinter: p, width: terminalColumns(env)}
 	if q.json {
 		p.form = &flowJSON{p}
 	}
@@ -252,16 +255,23 @@ func (q *flowQuery) answer(p *flowPrinter, selected *selection.Selection) error 
 		if err != nil {
 			return err
 		}
-		return p.connected(flows, q.nested)
+		return p.connected(flows)
 	case q.id != "" || q.arrow != 0:
 		flows, err := q.flows(p)
 		if err != nil {
 			return err
 		}
 		if q.connected {
-			return p.connected(flows, q.nested)
+			return p.connected(flows)
 		}
 		return p.flows(flows)
+	}
+	if q.connected {
+		flows, err := p.selectedFlows(selected)
+		if err != nil {
+			return fmt.Errorf("%s: %w", inputName(q.file), err)
+		}
+		return p.connected(flows)
 	}
 	return p.list(q.min, selected)
 }

@@ -20,7 +20,9 @@ type flowObject struct {
 	Ended    bool           `json:"ended"`
 	Markers  int            `json:"markers"`
 	Threads  int            `json:"threads"`
-	First    *markerObject  `json:"first,omitempty"`
+	// Of a list:
+	Connected int           `json:"connected_markers,omitempty"` // markers of all flows that shared markers connect with it, its own included
+	First     *markerObject `json:"first,omitempty"`
 }
 
 // markerObject is a slice or instant.
@@ -83,8 +85,9 @@ func (j *flowJSON) memberObject(f flowindex.Flow, m *marker) *memberObject {
 
 func (j *flowJSON) listHead() error { return nil }
 
-func (j *flowJSON) listed(f flowindex.Flow, first *marker) error {
+func (j *flowJSON) listed(f flowindex.Flow, connected int, first *marker) error {
 	o := j.flowObject(f)
+	o.Connected = connected
 	o.First = newMarkerObject(first)
 	return writeJSON(j.w, o)
 }
@@ -109,6 +112,8 @@ func (j *flowJSON) membership(f flowindex.Flow, m *marker, previous, next []*mar
 	}
 	return writeJSON(j.w, o)
 }
+
+func (j *flowJSON) root(f flowindex.Flow) error { return j.flow(f) }
 
 func (j *flowJSON) connection(c flowindex.Connection, from flowindex.Flow, through *marker) error {
 	return writeJSON(j.w, &connectionObject{

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/flowindex"
@@ -20,6 +23,7 @@ type flowPrinter struct {
 	span   moment.Span
 	w      *bufio.Writer
 	limit  int
+	nested bool // connected flows also by way of nested markers
 	tracks *dumper
 	form   flowForm
 }
@@ -27,12 +31,13 @@ type flowPrinter struct {
 // flowForm is the form of the output: text or JSON.
 type flowForm interface {
 	listHead() error
-	listed(f flowindex.Flow, first *marker) error
+	listed(f flowindex.Flow, connected int, first *marker) error // connected: markers of all flows that shared markers connect with it
 	listEnd(listed, all int) error
 	flow(f flowindex.Flow) error // before its members
 	member(f flowindex.Flow, m *marker) error
 	markerHead(m *marker) error // before its memberships
 	membership(f flowindex.Flow, m *marker, previous, next []*marker) error
+	root(f flowindex.Flow) error // a flow from which connected ones are searched
 	connection(c flowindex.Connection, from flowindex.Flow, through *marker) error
 	connectedEnd(n int, more bool) error
 }
@@ -58,8 +63,12 @@ func flowName(f flowindex.Flow, span moment.Span) string {
 // name is the name of a flow.
 func (p *flowPrinter) name(f flowindex.Flow) string { return flowName(f, p.span) }
 
-// list prints the flows with so many markers, of which one is selected.
+// list prints the flows that are connected with so many markers, their own included, of which one of their own is selected.
 func (p *flowPrinter) list(least int, selected *selection.Selection) error {
+	connected, err := p.index.ConnectedMarkers(p.ctx)
+	if err != nil {
+		return err
+	}
 	wanted, err := p.flowsIn(selected)
 	if err == nil {
 		err = p.form.listHead()
@@ -69,14 +78,14 @@ func (p *flowPrinter) list(least int, selected *selection.Selection) error {
 	}
 	listed := 0
 	err = p.index.Walk(p.ctx, func(f flowindex.Flow, first flowindex.Member, label flowindex.Label) error {
-		if f.Members < least || wanted != nil && !wanted[f.Number] {
+		if connected.Of(f) < least || wanted != nil && !wanted[f.Number] {
 			return nil
 		}
 		if listed == p.limit {
 			return errLimit
 		}
 		listed++
-		return p.form.listed(f, p.marker(first, label))
+		return p.form.listed(f, connected.Of(f), p.marker(first, label))
 	})
 	if err != nil && err != errLimit {
 		return err
@@ -101,6 +110,29 @@ func (p *flowPrinter) flowsIn(selected *selection.Selection) (map[int]bool, erro
 		return err
 	})
 	return wanted, err
+}
+
+// selectedFlows returns the flows of which a marker is selected, in the order in which they start.
+func (p *flowPrinter) selectedFlows(selected *selection.Selection) (flows []flowindex.Flow, err error) {
+	wanted, err := p.flowsIn(selected)
+	if err != nil {
+		return nil, err
+	}
+	if len(wanted) == 0 {
+		return nil, errors.New("what is selected belongs to no flow")
+	}
+	if len(wanted) > p.limit {
+		return nil, fmt.Errorf("what is selected belongs to %d flows, more than --limit allows (%d); select less", len(wanted), p.limit)
+	}
+	for _, number := range slices.Sorted(maps.Keys(wanted)) {
+		f, err := p.index.Flow(number)
+		if err != nil {
+			return nil, err
+		}
+		flows = append(flows, f)
+	}
+	slices.SortStableFunc(flows, func(a, b flowindex.Flow) int { return cmp.Compare(a.Start, b.Start) })
+	return flows, nil
 }
 
 // behindArrow returns the flows of the input of which a flow of the output is a part: those that all its markers belong to.
@@ -302,9 +334,9 @@ func (p *flowPrinter) flowsOf(ordinals []uint64) (flows []flowindex.Flow, err er
 }
 
 // connected prints the flows that can be reached from some flows.
-func (p *flowPrinter) connected(from []flowindex.Flow, nested bool) error {
+func (p *flowPrinter) connected(from []flowindex.Flow) error {
 	for _, f := range from {
-		if err := p.form.flow(f); err != nil {
+		if err := p.form.root(f); err != nil {
 			return err
 		}
 	}
@@ -315,7 +347,7 @@ func (p *flowPrinter) connected(from []flowindex.Flow, nested bool) error {
 		batch = batch[:0]
 		return err
 	}
-	err := p.index.Connected(p.ctx, from, nested, func(c flowindex.Connection) error {
+	err := p.index.Connected(p.ctx, from, p.nested, func(c flowindex.Connection) error {
 		if n == p.limit {
 			return errLimit
 		}

@@ -11,17 +11,25 @@ import (
 )
 
 // flowText writes flows for people.
-type flowText struct{ *flowPrinter }
+type flowText struct {
+	*flowPrinter
+	width int // of the terminal; 0: lines are whole
+	tree  flowTree
+}
 
-func (t *flowText) listHead() error {
-	_, err := fmt.Fprintf(t.w, "%-36s %7s %7s %16s %16s  %s\n", "FLOW", "MARKERS", "THREADS", "START", "LENGTH", "FIRST MARKER")
+// row writes a line of a table, as long as the terminal is wide.
+func (t *flowText) row(format string, args ...any) error {
+	line := strings.TrimRight(fmt.Sprintf(format, args...), " ")
+	_, err := t.w.Write(cutLines([]byte(line+"\n"), t.width))
 	return err
 }
 
-func (t *flowText) listed(f flowindex.Flow, first *marker) error {
-	_, err := fmt.Fprintf(t.w, "%-36s %7d %7d %16s %16s  %s\n", printable(t.name(f)), f.Members, f.Threads,
-		t.since(f.Start), moment.Column(max(f.End-f.Start, 0)), t.place(first))
-	return err
+func (t *flowText) listHead() error {
+	return t.row("%-36s %7s %9s %16s  %s", "FLOW", "MARKERS", "CONNECTED", "LENGTH", "FIRST MARKER")
+}
+
+func (t *flowText) listed(f flowindex.Flow, connected int, first *marker) error {
+	return t.row("%-36s %7d %9d %16s  %s", printable(t.name(f)), f.Members, connected, moment.Column(max(f.End-f.Start, 0)), t.place(first))
 }
 
 func (t *flowText) listEnd(listed, all int) error {
@@ -72,21 +80,6 @@ func (t *flowText) membership(f flowindex.Flow, m *marker, previous, next []*mar
 		}
 	}
 	return nil
-}
-
-func (t *flowText) connection(c flowindex.Connection, from flowindex.Flow, through *marker) error {
-	_, err := fmt.Fprintf(t.w, "%5d %-36s from %-36s %-6s %s\n", c.Distance, printable(t.name(c.Flow)),
-		printable(t.name(from)), c.Link, t.line(through))
-	return err
-}
-
-func (t *flowText) connectedEnd(n int, more bool) error {
-	text := count(n, "connected flow")
-	if more {
-		text = "more than " + text
-	}
-	_, err := fmt.Fprintln(t.w, text)
-	return err
 }
 
 // line describes a marker: when, how long, which event, what, where.

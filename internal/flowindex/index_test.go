@@ -519,6 +519,39 @@ func TestConnectedMany(t *testing.T) {
 	}
 }
 
+// What counts as connected with a flow are the markers of the flows that Connected reaches from it, each once.
+func TestConnectedMarkers(t *testing.T) {
+	ctx := context.Background()
+	for _, text := range []string{
+		"X 1/1 a 100 10 out=1\nX 1/2 b 200 10 in=1,2 out=3\nX 1/1 c 300 10 in=3 out=4\nX 1/3 d 400 10 in=4\nX 1/2 e 500 10 out=5\nX 1/1 f 600 100 in=5\n",
+		"X 1/1 a 100 10 out=1\nX 1/2 b 200 10 out=2\nX 1/3 c 300 10 out=3\nX 1/4 d 400 10 in=3,1\nX 1/5 e 500 10 in=2,3\nX 1/5 f 600 10 out=9\n",
+		"X 1/1 a 100 10 flow=1\nX 1/2 b 200 10 flow=1\nX 1/1 c 300 10 end=1,2\n",
+		"",
+	} {
+		for _, memory := range []int64{largeMemory, smallMemory} {
+			x := index(t, memory, text)
+			connected, err := x.ConnectedMarkers(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for number := range x.Len() {
+				f, err := x.Flow(number)
+				if err != nil {
+					t.Fatal(err)
+				}
+				markers := map[uint64]bool{}
+				count := func(f flowindex.Flow) error {
+					return x.Members(ctx, f, func(m flowindex.Member) error { markers[m.Ordinal] = true; return nil })
+				}
+				err = errors.Join(count(f), x.Connected(ctx, []flowindex.Flow{f}, false, func(c flowindex.Connection) error { return count(c.Flow) }))
+				if got := connected.Of(f); err != nil || got != len(markers) {
+					t.Errorf("%s\nflow %s: %d markers, want %d, %v", text, f.ID, got, len(markers), err)
+				}
+			}
+		}
+	}
+}
+
 // Over many segments, in memory and on disk: each arrow of the timeline is the way to one member, labels belong to their
 // slices, and flows come in order.
 func TestIndexOfManySegments(t *testing.T) {

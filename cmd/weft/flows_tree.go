@@ -1,0 +1,172 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/weft-trace/weft/internal/cellwidth"
+	"github.com/weft-trace/weft/internal/flowindex"
+	"github.com/weft-trace/weft/internal/moment"
+)
+
+// flowTree collects the flows that are reached, to write them as a tree below those that the search began with.
+type flowTree struct {
+	branches []branch
+	below    map[int][]int // by number of a flow: the branches to which it leads
+	roots    []int
+}
+
+// branch is a flow of the tree.
+type branch struct {
+	flow    flowindex.Flow
+	depth   int
+	last    bool // of the branches at the same place
+	link    flowindex.Link
+	through *marker // nil for a root
+}
+
+// maxIndent is the depth up to which a branch stands further to the right than the one it comes from.
+const maxIndent = 8
+
+// treeMarks are what stands before a branch: of its own line, the last of several another one, and of what is below.
+const (
+	markBranch, markLast = "├─ ", "└─ "
+	markBeside, markNone = "│  ", "   "
+)
+
+func (t *flowText) root(f flowindex.Flow) error {
+	t.tree.roots = append(t.tree.roots, len(t.tree.branches))
+	t.tree.branches = append(t.tree.branches, branch{flow: f})
+	return nil
+}
+
+func (t *flowText) connection(c flowindex.Connection, from flowindex.Flow, through *marker) error {
+	if t.tree.below == nil {
+		t.tree.below = map[int][]int{}
+	}
+	t.tree.below[from.Number] = append(t.tree.below[from.Number], len(t.tree.branches))
+	t.tree.branches = append(t.tree.branches, branch{flow: c.Flow, depth: c.Distance, link: c.Link, through: through})
+	return nil
+}
+
+func (t *flowText) connectedEnd(n int, more bool) error {
+	if err := t.writeTree(); err != nil {
+		return err
+	}
+	text := count(n, "connected flow")
+	if more {
+		text = "more than " + text
+	}
+	if n == 0 && !t.nested {
+		text += "; --nested also passes through what is inside and around a marker"
+	}
+	_, err := fmt.Fprintln(t.w, text)
+	return err
+}
+
+// writeTree writes the branches, each before those that it leads to.
+func (t *flowText) writeTree() error {
+	tree := &t.tree
+	names := 0
+	for i := range tree.branches {
+		b := &tree.branches[i]
+		names = max(names, 3*min(b.depth, maxIndent)+cellwidth.Of(printable(t.name(b.flow))))
+	}
+	if err := t.row("%s %7s %16s  %s", cellwidth.Left("FLOW", names), "MARKERS", "LENGTH", "LINK"); err != nil {
+		return err
+	}
+	for _, root := range tree.roots {
+		type place struct {
+			branch int
+			before string // what stands left of it
+		}
+		for open := []place{{branch: root}}; len(open) > 0; {
+			p := open[len(open)-1]
+			open = open[:len(open)-1]
+			b := &tree.branches[p.branch]
+			below := tree.below[b.flow.Number]
+			rest := p.before + b.besideMark()
+			if err := t.writeBranch(b, p.before, rest, len(below) > 0, names); err != nil {
+				return err
+			}
+			for i := len(below) - 1; i >= 0; i-- {
+				tree.branches[below[i]].last = i == len(below)-1
+				before := rest
+				if b.depth >= maxIndent {
+					before = p.before
+				}
+				open = append(open, place{below[i], before})
+			}
+		}
+	}
+	return nil
+}
+
+// besideMark is what stands below the mark of a branch.
+func (b *branch) besideMark() string {
+	switch {
+	case b.depth == 0:
+		return ""
+	case b.last:
+		return markNone
+	}
+	return markBeside
+}
+
+// writeBranch writes a flow, and where its path comes from and leads to.
+func (t *flowText) writeBranch(b *branch, before, rest string, more bool, names int) error {
+	own, link := before, ""
+	if b.depth > 0 {
+		own += markBranch
+		if b.last {
+			own = before + markLast
+		}
+		link = fmt.Sprintf("step %d, %s event %d", b.depth, b.link, b.through.Event)
+	}
+	f := b.flow
+	err := t.row("%s %7d %16s  %s", cellwidth.Left(own+printable(t.name(f)), names), f.Members, moment.Column(max(f.End-f.Start, 0)), link)
+	if err != nil {
+		return err
+	}
+	if more {
+		rest += markBeside
+	} else {
+		rest += markNone
+	}
+	path, err := t.path(b)
+	for i := 0; err == nil && i < len(path); i++ {
+		err = t.row("%s", rest+path[i])
+	}
+	return err
+}
+
+// path says where the path of a flow comes from, where it was met, and where it leads.
+func (t *flowText) path(b *branch) (lines []string, err error) {
+	f := b.flow
+	var ends []flowindex.Member
+	for _, n := range []int{0, f.Members - 1} {
+		m, err := t.index.Member(f, n)
+		if err != nil {
+			return nil, err
+		}
+		ends = append(ends, m)
+	}
+	markers, err := t.described(ends)
+	if err != nil {
+		return nil, err
+	}
+	add := func(what string, m *marker) {
+		lines = append(lines, fmt.Sprintf("%-4s  %s  %s, event %d", what, t.since(m.TS), t.place(m), m.Event))
+	}
+	met := cmp.Or(b.through, markers[0])
+	if met.N > 0 || b.through == nil {
+		add("from", markers[0])
+	}
+	if b.through != nil {
+		add("over", b.through)
+	}
+	if met.N < f.Members-1 {
+		add("to", markers[1])
+	}
+	return lines, nil
+}
