@@ -65,10 +65,10 @@ type Keys struct{ table *stringTable }
 
 // Keys returns the argument names that are known now. It costs nothing if there are no new ones since the last call.
 func (b *Builder) Keys() Keys {
-	if b.known.table == nil || b.known.table.len() != b.keys.len() {
-		b.known = Keys{b.keys.snapshot()}
+	if b.snapshot.table == nil || b.snapshot.table.len() != b.keys.len() {
+		b.snapshot = Keys{b.keys.snapshot()}
 	}
-	return b.known
+	return b.snapshot
 }
 
 // NewArgsEncoder returns an encoder that knows certain argument names only, see NewKeys.

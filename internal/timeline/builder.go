@@ -29,6 +29,28 @@ type Options struct {
 
 // Builder collects the tracks and events of a trace. It is not safe for concurrent use.
 type Builder struct {
+	tables
+	known
+	attributes lastOf[string, Attribute]
+	pages      lastOf[int64, Page] // by window
+	anySample  bool                // one was added
+	args       ArgsEncoder
+	snapshot   Keys // of keys
+
+	records memory
+	sampled *sampleTable
+	scratch []byte // payload under construction
+	runs    *runs  // nil as long as nothing was spilled
+	limit   int64
+
+	next     uint32 // event index after the last one
+	pictured []byte // arguments with a picture under construction
+	derived  bool   // what is added follows from records of a timeline, see Timeline.Extend
+}
+
+// tables are what a Builder shares with the Timeline that it makes, and with Builders that extend that: the kinds of things
+// that records refer to.
+type tables struct {
 	opts       Options
 	names      *stringTable
 	categories *stringTable
@@ -38,31 +60,47 @@ type Builder struct {
 	table      *trackTable
 	stacks     *stackTable
 	templates  *templateTable
-	attributes []Attribute
-	attrIndex  map[string]int
-	pages      []Page
-	pageIndex  map[int64]int // by window
-	clocks     Clocks
-	samples    SampleDescription
-	anySample  bool // one was added
-	args       ArgsEncoder
-	known      Keys // snapshot of keys
+}
 
-	records memory
-	sampled *sampleTable
-	scratch []byte // payload under construction
-	runs    *runs  // nil as long as nothing was spilled
-	limit   int64
-	spaces  [LastFlowSpace + 1]bool
-	flowIDs flowIDs
+// encoder returns an encoder of arguments with the names and texts of the tables.
+func (t *tables) encoder() ArgsEncoder {
+	e := ArgsEncoder{keys: t.keys, values: t.values, correlated: t.correlated}
+	e.Reset()
+	return e
+}
 
-	next      uint32 // event index after the last one
-	unmatched bool   // there are records that the matcher has to look at
-	fractions fractions
-
+// known is what a Builder has learned of the trace as a whole when it is finished.
+type known struct {
+	clocks      Clocks
+	samples     SampleDescription
+	spaces      [LastFlowSpace + 1]bool
+	flowIDs     flowIDs
+	unmatched   bool // there are records that the matcher has to look at
+	fractions   fractions
 	screenshots Screenshots
-	pictured    []byte // arguments with a picture under construction
-	derived     bool   // what is added follows from records of a timeline, see Timeline.Extend
+}
+
+// lastOf holds a value for each key, in the order in which the keys were first set. Of several values the last one counts.
+type lastOf[K comparable, V any] struct {
+	list  []V
+	index map[K]int
+}
+
+// set sets a value. It returns false if there are maxAttributes keys already.
+func (l *lastOf[K, V]) set(key K, v V) bool {
+	if i, ok := l.index[key]; ok {
+		l.list[i] = v
+		return true
+	}
+	if len(l.list) == maxAttributes {
+		return false
+	}
+	if l.index == nil {
+		l.index = map[K]int{}
+	}
+	l.index[key] = len(l.list)
+	l.list = append(l.list, v)
+	return true
 }
 
 // fractions says where there are times that are not whole microseconds.
@@ -96,24 +134,36 @@ func NewBuilder(opts Options) *Builder {
 		opts.Memory = DefaultMemory
 	}
 	b := &Builder{
-		opts:       opts,
-		names:      newStringTable(),
-		categories: newStringTable(),
-		keys:       newStringTable(),
-		values:     newStringTable(),
-		correlated: newStringTable(),
-		table:      newTrackTable(),
-		stacks:     newStackTable(),
-		templates:  new(templateTable),
-		attrIndex:  map[string]int{},
-		pageIndex:  map[int64]int{},
-		sampled:    new(sampleTable),
-		limit:      max(opts.Memory/10*6, minRunMemory), // the rest is for merging, passes and output
+		tables: tables{
+			opts:       opts,
+			names:      newStringTable(),
+			categories: newStringTable(),
+			keys:       newStringTable(),
+			values:     newStringTable(),
+			correlated: newStringTable(),
+			table:      newTrackTable(),
+			stacks:     newStackTable(),
+			templates:  new(templateTable),
+		},
+		sampled: new(sampleTable),
+		limit:   max(opts.Memory/10*6, minRunMemory), // the rest is for merging, passes and output
 	}
-	b.args.keys, b.args.values, b.args.correlated = b.keys, b.values, b.correlated
-	b.args.Reset()
+	b.args = b.encoder()
 	return b
 }
+
+// InternName interns the name of an event. It returns false if its table has no room: then each event has its name with it.
+// InternCategory, InternKey and InternText do so for categories and for names and texts of arguments.
+func (b *Builder) InternName(text []byte) bool { return b.names.has(text) }
+
+// InternCategory is InternName for categories.
+func (b *Builder) InternCategory(text []byte) bool { return b.categories.has(text) }
+
+// InternKey is InternName for names of arguments.
+func (b *Builder) InternKey(text []byte) bool { return b.keys.has(text) }
+
+// InternText is InternName for texts of arguments, see ArgsEncoder.InternedText.
+func (b *Builder) InternText(text []byte) bool { return b.values.has(text) }
 
 // Args returns the encoder for arguments of events of this Builder. There is only one: Reset begins new arguments.
 func (b *Builder) Args() *ArgsEncoder { return &b.args }
@@ -129,30 +179,23 @@ func (b *Builder) SetIntAttribute(key string, v int64) {
 	b.SetOwnAttribute(Attribute{Key: string(inputName([]byte(key))), Int: v, IsInt: true})
 }
 
-// maxAttributes bounds the facts that are kept about a trace.
+// maxAttributes bounds the attributes and the pages that are kept of a trace.
 const maxAttributes = 10_000
 
 // SetOwnAttribute sets a fact that weft itself has written. Its key is kept as it is.
 func (b *Builder) SetOwnAttribute(a Attribute) {
-	if i, ok := b.attrIndex[a.Key]; ok {
-		b.attributes[i] = a
-		return
-	}
-	if len(b.attributes) == maxAttributes {
+	if !b.attributes.set(a.Key, a) {
 		b.opts.Problems.Add(problem.MetadataValueOmitted, problem.NoPosition, a.Key)
-		return
 	}
-	b.attrIndex[a.Key] = len(b.attributes)
-	b.attributes = append(b.attributes, a)
 }
 
 // Attribute returns the fact with the given key.
 func (b *Builder) Attribute(key string) (Attribute, bool) {
-	i, ok := b.attrIndex[key]
+	i, ok := b.attributes.index[key]
 	if !ok {
 		return Attribute{}, false
 	}
-	return b.attributes[i], true
+	return b.attributes.list[i], true
 }
 
 // Add adds an event. The error is one of the temporary files; data problems are counted.
@@ -360,12 +403,8 @@ func (b *Builder) spill() error {
 // Finish sorts what was added. The Builder is of no use afterwards; the Timeline must be closed.
 func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	b.table.finish(b.opts.Problems)
-	t := &Timeline{
-		opts: b.opts, names: b.names, categories: b.categories, keys: b.keys, values: b.values, correlated: b.correlated,
-		table: b.table, stacks: b.stacks, templates: b.templates, attributes: b.attributes, pages: b.pages, clocks: b.clocks, samples: b.samples, spaces: b.spaces,
-		flowIDs:   b.flowIDs,
-		unmatched: b.unmatched || b.table.namedLater, fractions: b.fractions, screenshots: b.screenshots,
-	}
+	b.unmatched = b.unmatched || b.table.namedLater
+	t := &Timeline{tables: b.tables, known: b.known, attributes: b.attributes.list, pages: b.pages.list}
 	if b.runs != nil && b.records.len() > 0 {
 		if err := b.spill(); err != nil {
 			return nil, errors.Join(err, b.Close())

@@ -70,16 +70,12 @@ func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder
 // extensionBuilder returns a Builder for records that join those of the timeline.
 func (t *Timeline) extensionBuilder() *Builder {
 	b := &Builder{
-		opts: t.opts, names: t.names, categories: t.categories, keys: t.keys, values: t.values, correlated: t.correlated,
-		table: t.table, stacks: t.stacks, templates: t.templates, sampled: new(sampleTable), derived: true,
-		limit: max(t.opts.Memory/10, minRunMemory),
+		tables: t.tables, args: t.encoder(), sampled: new(sampleTable), derived: true, limit: max(t.opts.Memory/10, minRunMemory),
 	}
 	if base, ok := t.store.(*memory); ok {
 		b.limit = max(b.limit, extendedMemory(t.opts)-base.size()-t.sampled.size())
 		b.records.arenaBase = len(base.arena) // see memory.join
 	}
-	b.args.keys, b.args.values, b.args.correlated = b.keys, b.values, b.correlated
-	b.args.Reset()
 	return b
 }
 

@@ -15,21 +15,11 @@ type Page struct {
 	Private  bool // its window is a private one
 }
 
-// maxPages bounds the pages that are kept of a trace.
-const maxPages = maxAttributes
-
 // AddPage adds a page. Of several pages of one window the last one counts.
 func (b *Builder) AddPage(p Page) {
-	if i, ok := b.pageIndex[p.Window]; ok {
-		b.pages[i] = p
-		return
-	}
-	if len(b.pages) == maxPages {
+	if !b.pages.set(p.Window, p) {
 		b.opts.Problems.Add(problem.MetadataValueOmitted, problem.NoPosition, p.URL)
-		return
 	}
-	b.pageIndex[p.Window] = len(b.pages)
-	b.pages = append(b.pages, p)
 }
 
 // Pages returns the pages of the trace, in the order in which they were first added.

@@ -19,32 +19,18 @@ import (
 // Timeline is a trace in time order. It must be closed: what did not fit the memory budget lies in temporary files.
 // It is not safe for concurrent use.
 type Timeline struct {
-	opts        Options
-	names       *stringTable
-	categories  *stringTable
-	keys        *stringTable
-	values      *stringTable // texts of arguments
-	correlated  *stringTable
-	table       *trackTable
-	stacks      *stackTable
-	templates   *templateTable
-	attributes  []Attribute
-	pages       []Page
-	clocks      Clocks
-	samples     SampleDescription
-	store       store
-	sampled     *sampleTable // beside the records of store
-	flows       Attached[FlowRef]
-	notes       Attached[Note]
-	overlay     Overlay
-	spaces      [LastFlowSpace + 1]bool
-	flowIDs     flowIDs
-	unmatched   bool // there are records that the matcher has to look at
-	fractions   fractions
-	screenshots Screenshots
-	totals      Totals
-	longTasks   longTasks
-	segments    []segment
+	tables
+	known
+	attributes []Attribute
+	pages      []Page
+	store      store
+	sampled    *sampleTable // beside the records of store
+	flows      Attached[FlowRef]
+	notes      Attached[Note]
+	overlay    Overlay
+	totals     Totals
+	longTasks  longTasks
+	segments   []segment
 
 	hiddenArg func(Args) int // nil: all arguments are shown
 

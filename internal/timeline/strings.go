@@ -66,6 +66,12 @@ func (t *stringTable) intern(text []byte) (id uint32, ok bool) {
 	return id, true
 }
 
+// has interns a text and reports whether that is possible.
+func (t *stringTable) has(text []byte) bool {
+	_, ok := t.intern(text)
+	return ok
+}
+
 // snapshot returns a table that has what t has now, and does not grow. Texts are only ever appended to t, so that they
 // can be shared.
 func (t *stringTable) snapshot() *stringTable {
