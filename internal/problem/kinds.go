@@ -179,6 +179,7 @@ const (
 	PacketMissingTimestamp
 	PacketUnresolvedClock
 	InternedIDUnknown
+	InternedTextLimit
 	TrackIDReused
 	TrackRoleInvalid
 	PageInvalid
@@ -350,6 +351,7 @@ var kinds = [numKinds]struct {
 	PacketMissingTimestamp: {"packet_missing_timestamp", Lost, "An event packet has no timestamp; weft dropped it."},
 	PacketUnresolvedClock:  {"packet_unresolved_clock", Lost, "A timestamp uses a clock that no snapshot defines; weft dropped the packet."},
 	InternedIDUnknown:      {"interned_id_unknown", Repaired, "A packet refers to an interned id that was never defined; its text is missing."},
+	InternedTextLimit:      {"interned_text_limit", Lost, "Events use long interned texts for more than 1 GiB in all, and the tables have no room for them; weft truncated the rest to 256 bytes."},
 	TrackRoleInvalid:       {"track_role_invalid", Info, "weft's data about a track is damaged; weft reads the track as one of another producer."},
 	PageInvalid:            {"page_invalid", Info, "weft's data about a page is damaged; weft leaves the page out."},
 	TrackIDReused:          {"track_id_reused", Repaired, "A process or thread has a second track uuid; weft moved the events of the second to a separate track."},

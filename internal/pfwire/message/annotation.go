@@ -46,7 +46,7 @@ type Annotation struct {
 	Name    []byte
 	NameIID uint64 // 0: see Name
 
-	Kind    AnnotationKind
+	Scalar
 	Values  int    // that it has; all members of a list are one
 	Bytes   []byte // text, JSON, nested or proto value
 	TextIID uint64 // of a text; 0: see Bytes
@@ -54,7 +54,12 @@ type Annotation struct {
 	TypeName    []byte // of a proto value
 	TypeNameIID uint64 // 0: see TypeName
 
-	msg    []byte
+	msg []byte
+}
+
+// Scalar is the kind of an annotation and its value, if that is a number or a truth value.
+type Scalar struct {
+	Kind   AnnotationKind
 	scalar uint64
 }
 
@@ -101,16 +106,16 @@ func (a *Annotation) parse(msg []byte, head bool) error {
 func (a *Annotation) IsList() bool { return a.Kind == DictAnnotation || a.Kind == ArrayAnnotation }
 
 // Bool returns the value of a BoolAnnotation.
-func (a *Annotation) Bool() bool { return a.scalar != 0 }
+func (s Scalar) Bool() bool { return s.scalar != 0 }
 
 // Uint returns the value of a UintAnnotation or PointerAnnotation.
-func (a *Annotation) Uint() uint64 { return a.scalar }
+func (s Scalar) Uint() uint64 { return s.scalar }
 
 // Int returns the value of an IntAnnotation.
-func (a *Annotation) Int() int64 { return int64(a.scalar) }
+func (s Scalar) Int() int64 { return int64(s.scalar) }
 
 // Double returns the value of a DoubleAnnotation.
-func (a *Annotation) Double() float64 { return math.Float64frombits(a.scalar) }
+func (s Scalar) Double() float64 { return math.Float64frombits(s.scalar) }
 
 // Members returns the entries of a dictionary or the elements of an array, which are annotations; other values have
 // none.
@@ -127,11 +132,10 @@ func (a *Annotation) Members() List {
 // NestedValue is DebugAnnotation.NestedValue without its members. Of the kinds of annotations it can be a bool, an int, a
 // double, a text, a dictionary or an array.
 type NestedValue struct {
-	Kind AnnotationKind
+	Scalar
 	Text []byte
 
-	msg    []byte
-	scalar uint64
+	msg []byte
 }
 
 // Parse decodes msg.
@@ -163,15 +167,6 @@ func (v *NestedValue) Parse(msg []byte) error {
 	}
 	return r.Err()
 }
-
-// Bool returns the value of a BoolAnnotation.
-func (v *NestedValue) Bool() bool { return v.scalar != 0 }
-
-// Int returns the value of an IntAnnotation.
-func (v *NestedValue) Int() int64 { return int64(v.scalar) }
-
-// Double returns the value of a DoubleAnnotation.
-func (v *NestedValue) Double() float64 { return math.Float64frombits(v.scalar) }
 
 // Keys returns the keys of a dictionary, which are texts. They pair with its Values by their position.
 func (v *NestedValue) Keys() List { return newList(v.msg, schema.DebugAnnotationNestedValue_DictKeys) }

@@ -25,7 +25,7 @@ func (r *reader) parseAnnotation(msg []byte) (a annotation, err error) {
 	err = a.Parse(msg)
 	a.text, a.typ = a.Bytes, a.TypeName
 	if a.NameIID != 0 {
-		a.name = r.internedText(message.InternedAnnotationNames, a.NameIID)
+		a.name = r.bounded(r.internedText(message.InternedAnnotationNames, a.NameIID), r.b.InternKey)
 	} else {
 		a.name = r.validText(a.Name)
 	}
@@ -141,22 +141,12 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 		args.Key(a.name)
 	}
 	switch a.Kind {
-	case message.BoolAnnotation:
-		args.Bool(a.Bool())
-	case message.UintAnnotation:
-		args.Uint(a.Uint())
-	case message.IntAnnotation:
-		args.Int(a.Int())
-	case message.DoubleAnnotation:
-		args.Double(a.Double())
 	case message.TextAnnotation:
 		if a.TextIID != 0 {
-			args.InternedText(a.text)
+			r.encodeInterned(args, a.text)
 		} else {
 			args.String(r.validText(a.text))
 		}
-	case message.PointerAnnotation:
-		args.Pointer(a.Uint())
 	case message.JSONAnnotation:
 		args.JSON(r.validText(a.text))
 	case message.NestedAnnotation:
@@ -171,6 +161,24 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 		args.BeginArray()
 		r.encodeMembers(args, &a, depth)
 		args.EndArray()
+	default:
+		encodeScalar(args, a.Scalar)
+	}
+}
+
+// encodeScalar encodes a number or a truth value; anything else is not a value.
+func encodeScalar(args *timeline.ArgsEncoder, v message.Scalar) {
+	switch v.Kind {
+	case message.BoolAnnotation:
+		args.Bool(v.Bool())
+	case message.UintAnnotation:
+		args.Uint(v.Uint())
+	case message.IntAnnotation:
+		args.Int(v.Int())
+	case message.DoubleAnnotation:
+		args.Double(v.Double())
+	case message.PointerAnnotation:
+		args.Pointer(v.Uint())
 	}
 }
 
@@ -226,14 +234,10 @@ func (r *reader) encodeNested(args *timeline.ArgsEncoder, msg []byte, depth int)
 			}
 		}
 		args.EndArray()
-	case message.IntAnnotation:
-		args.Int(v.Int())
-	case message.DoubleAnnotation:
-		args.Double(v.Double())
-	case message.BoolAnnotation:
-		args.Bool(v.Bool())
 	case message.TextAnnotation:
 		args.String(r.validText(v.Text))
+	default:
+		encodeScalar(args, v.Scalar)
 	}
 }
 
@@ -256,7 +260,7 @@ func (r *reader) encodeProto(args *timeline.ArgsEncoder, a *annotation, depth in
 		return
 	}
 	args.Key([]byte("proto_type_name"))
-	args.InternedText(r.validText(a.typ))
+	r.encodeInterned(args, a.typ)
 	args.Key([]byte("proto_value"))
 	args.String(base64.StdEncoding.AppendEncode(nil, a.text))
 }
@@ -317,11 +321,11 @@ func (r *reader) encodeLocation(args *timeline.ArgsEncoder, msg []byte) {
 	args.BeginDict()
 	if file := l.File(); file != nil {
 		args.Key([]byte("file_name"))
-		args.InternedText(r.validText(file))
+		r.encodeInterned(args, file)
 	}
 	if function := l.Function(); function != nil {
 		args.Key([]byte("function_name"))
-		args.InternedText(r.validText(function))
+		r.encodeInterned(args, function)
 	}
 	if l.HasLine() {
 		args.Key([]byte("line_number"))
@@ -343,7 +347,7 @@ func (r *reader) encodeLog(args *timeline.ArgsEncoder, msg []byte) {
 	r.encodeLocationIID(args, "source_location", l.SourceLocationIID())
 	if body := r.internedText(message.InternedLogMessages, l.BodyIID()); body != nil {
 		args.Key([]byte("body"))
-		args.InternedText(body)
+		r.encodeInterned(args, body)
 	}
 	if p := l.Priority(); l.HasPriority() && p < uint64(len(logPriorities)) {
 		args.Key([]byte("priority"))

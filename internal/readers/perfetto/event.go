@@ -107,7 +107,7 @@ func (r *reader) resolveText() {
 		iid = e.Legacy.NameIID
 	}
 	if iid != 0 {
-		e.resolvedName = r.internedText(message.InternedEventNames, iid)
+		e.resolvedName = r.bounded(r.internedText(message.InternedEventNames, iid), r.b.InternName)
 	}
 	for _, iid := range e.CategoryIIDs {
 		text, ok := r.seq.Interned.Text(message.InternedCategories, iid)
@@ -115,7 +115,7 @@ func (r *reader) resolveText() {
 			r.unknownIID(message.InternedCategories, iid)
 			text = fmt.Appendf(nil, "unknown(%d)", iid)
 		}
-		e.appendCategory(r.validText(text))
+		e.appendCategory(r.bounded(r.validText(text), r.b.InternCategory))
 	}
 	for _, text := range e.Categories {
 		e.appendCategory(r.validText(text))

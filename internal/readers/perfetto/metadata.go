@@ -168,6 +168,31 @@ func (r *reader) internedText(kind message.InternedKind, iid uint64) []byte {
 	return r.validText(text)
 }
 
+const (
+	// maxInlined bounds the total length of interned texts that are written with each event that uses them, because the tables
+	// of the Builder have no room for them. Beyond it they are truncated to shortText, so that a small trace that uses one
+	// long text many times cannot become a huge one.
+	maxInlined = 1 << 30
+	shortText  = 256
+)
+
+// bounded returns an interned text, truncated beyond maxInlined if it has no room in the table in which intern looks for it.
+func (r *reader) bounded(text []byte, intern func([]byte) bool) []byte {
+	if len(text) <= shortText || intern(text) {
+		return text
+	}
+	if r.inlined += len(text); r.inlined <= r.maxInlined {
+		return text
+	}
+	r.add(problem.InternedTextLimit, "")
+	return bytes.ToValidUTF8(text[:shortText], nil)
+}
+
+// encodeInterned encodes an interned text as the value of an argument.
+func (r *reader) encodeInterned(args *timeline.ArgsEncoder, text []byte) {
+	args.InternedText(r.bounded(r.validText(text), r.b.InternText))
+}
+
 // interned returns an entry of interned data as it is. It is not ok for an unknown one, which is counted, and for id 0.
 func (r *reader) interned(kind message.InternedKind, iid uint64) ([]byte, bool) {
 	if r.seq == nil || iid == 0 {

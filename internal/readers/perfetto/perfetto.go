@@ -57,6 +57,7 @@ type Options struct {
 	Described func(track timeline.TrackID, uuid uint64)
 
 	lookahead int // bytes of waiting packets in memory; 0: maxLookahead
+	inlined   int // bytes of interned texts written inline; 0: maxInlined
 }
 
 // contextInterval is the number of packets between checks of the context.
@@ -144,6 +145,8 @@ type reader struct {
 	traceIDs v8profile.TraceIDs // in the arguments of the current event
 	scan     jsonscan.Scanner   // of arguments that are JSON
 
+	maxInlined, inlined int // bytes of interned texts written inline, see bounded
+
 	ahead      lookahead
 	tracks     tracks
 	stacks     map[*pfwire.Sequence]*sequenceStacks
@@ -168,6 +171,7 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 
 		noScreenshots: opts.NoScreenshots,
 		memory:        cmp.Or(opts.lookahead, maxLookahead),
+		maxInlined:    cmp.Or(opts.inlined, maxInlined),
 		tempDir:       opts.TempDir,
 		state:         pfwire.NewState(),
 		tracks:        newTracks(),

@@ -424,6 +424,7 @@ packet { trusted_packet_sequence_id: 1 timestamp: 3 track_event { track_uuid: 2 
 	want := `1 instant [app#10/main#11] "converted" weft={ph="Q"}
 2 instant [app#10/main#11/Other events] "legacy" weft={ph="P"}
 3 counter 1 [app#10/counter own]
+attribute weft.version "1"
 `
 	if diff := cmp.Diff(want, got.text()); diff != "" {
 		t.Error(diff)
@@ -439,6 +440,37 @@ func TestSampleDescription(t *testing.T) {
 		got := readTrace(t, c.trace).timeline.SampleDescription()
 		if diff := cmp.Diff(timeline.SampleDescription{Source: "gecko", Counter: "cpu", Unit: 1}, got); diff != "" {
 			t.Error(diff)
+		}
+	}
+}
+
+// Interned texts that are too long for the tables are written with each event, but not without bound.
+func TestLongInternedTextsAreBounded(t *testing.T) {
+	const length, whole, events = 70 << 10, 3, 20
+	long := func(first string) string { return first + strings.Repeat("x", length-1) }
+	for place, c := range map[string]struct{ data, event string }{
+		"text":     {"debug_annotation_string_values { iid: 1 str: %q }", `name: "e" debug_annotations { name: "a" string_value_iid: 1 }`},
+		"key":      {"debug_annotation_names { iid: 1 name: %q }", `name: "e" debug_annotations { name_iid: 1 int_value: 1 }`},
+		"name":     {"event_names { iid: 1 name: %q }", "name_iid: 1"},
+		"category": {"event_categories { iid: 1 name: %q }", `name: "e" category_iids: 1`},
+		"log":      {"log_message_body { iid: 1 body: %q }", `name: "e" log_message { body_iid: 1 }`},
+		"file":     {"source_locations { iid: 1 file_name: %q }", `name: "e" source_location_iid: 1`},
+	} {
+		var packets strings.Builder
+		fmt.Fprintf(&packets, "%s\npacket { trusted_packet_sequence_id: 1 interned_data { "+c.data+" } }", oneThread, long("1"))
+		for n := range events {
+			fmt.Fprintf(&packets, "\npacket { trusted_packet_sequence_id: 1 timestamp: %d track_event { type: TYPE_INSTANT track_uuid: 2 %s } }", n+1, c.event)
+		}
+		read := readWith(t, bytes.NewReader(encode(t, packets.String())), Options{inlined: whole * length})
+		text := read.text()
+		if got := strings.Count(text, long("1")); got != whole {
+			t.Errorf("%s: %d texts are whole, want %d", place, got, whole)
+		}
+		if got := strings.Count(text, "1"+strings.Repeat("x", shortText-1)); got != events {
+			t.Errorf("%s: %d events have the text or its beginning, want %d", place, got, events)
+		}
+		if got, want := read.problems(), fmt.Sprintf("interned_text_limit %d\n", events-whole); got != want {
+			t.Errorf("%s: problems %q, want %q", place, got, want)
 		}
 	}
 }
