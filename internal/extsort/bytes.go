@@ -7,14 +7,29 @@ import (
 	"unsafe"
 )
 
-// Bytes returns the memory of a value without pointers. It is the form of values in temporary files, which nothing but the
-// process that wrote them reads: so the order of bytes, and what is between the fields, do not matter.
-// Sorters and Mergers check their types; others have to see to it themselves.
-func Bytes[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
+// form is how values are written to temporary files: their memory as it is. Nothing but the process that wrote the files reads
+// them, so the order of bytes, and what is between the fields, do not matter. FormOf makes it, outside of this package nothing else.
+type form[T any] struct{}
 
-// Read reads a value in this form. The error wraps io.EOF if there is nothing more.
-func Read[T any](r io.Reader, v *T) error {
-	if _, err := io.ReadFull(r, Bytes(v)); err != nil {
+// FormOf returns the form of values of a type. It panics if the type has pointers: call it for a package-level variable, so that no
+// program starts with one that has.
+func FormOf[T any]() form[T] {
+	checkType[T]()
+	return form[T]{}
+}
+
+// Bytes returns the memory of a value.
+func (form[T]) Bytes(v *T) []byte { return bytesOf(v) }
+
+// Read reads a value. The error wraps io.EOF if there is nothing more.
+func (form[T]) Read(r io.Reader, v *T) error { return read(r, v) }
+
+// bytesOf returns the memory of a value, whose type was checked.
+func bytesOf[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
+
+// read reads a value, whose type was checked.
+func read[T any](r io.Reader, v *T) error {
+	if _, err := io.ReadFull(r, bytesOf(v)); err != nil {
 		return fmt.Errorf("reading a temporary file: %w", err)
 	}
 	return nil

@@ -165,7 +165,7 @@ func (s *Sorter[T]) spill() error {
 	}
 	start := s.file.Size()
 	for i := range s.held.Len() {
-		if _, err := s.file.Write(Bytes(s.held.At(place(s.order, i)))); err != nil {
+		if _, err := s.file.Write(bytesOf(s.held.At(place(s.order, i)))); err != nil {
 			return err
 		}
 	}
@@ -269,7 +269,7 @@ type Sequence[T any] func(v *T) (bool, error)
 func Values[T any](r *bufio.Reader) Sequence[T] {
 	checkType[T]()
 	return func(v *T) (bool, error) {
-		err := Read(r, v)
+		err := read(r, v)
 		if errors.Is(err, io.EOF) {
 			return false, nil
 		}

@@ -294,7 +294,7 @@ func TestFileErrors(t *testing.T) {
 func encode(all ...pair) io.Reader {
 	var b bytes.Buffer
 	for i := range all {
-		b.Write(Bytes(&all[i]))
+		b.Write(bytesOf(&all[i]))
 	}
 	return &b
 }
@@ -508,11 +508,12 @@ func TestPointers(t *testing.T) {
 	}
 }
 
-// What has pointers is neither sorted nor merged.
+// What has pointers is neither sorted nor merged, nor written as it is.
 func TestTypesWithPointers(t *testing.T) {
 	for name, call := range map[string]func(){
 		"New":    func() { New(Order[*int]{}, 1<<10, "") },
 		"Values": func() { Values[string](nil) },
+		"FormOf": func() { FormOf[struct{ s []byte }]() },
 	} {
 		func() {
 			defer func() {

@@ -56,7 +56,7 @@ func (s *Sorter[T]) copyTo(out *Sorted[T]) error {
 		if !ok {
 			return out.file.Flush()
 		}
-		if _, err := out.file.Write(Bytes(v)); err != nil {
+		if _, err := out.file.Write(bytesOf(v)); err != nil {
 			return err
 		}
 		out.count++
@@ -98,7 +98,7 @@ func (s *Sorted[T]) At(i int, v *T) error {
 		*v = *s.held.At(place(s.order, i))
 		return nil
 	}
-	if _, err := s.file.ReadAt(Bytes(v), int64(i)*int64(sizeOf[T]())); err != nil {
+	if _, err := s.file.ReadAt(bytesOf(v), int64(i)*int64(sizeOf[T]())); err != nil {
 		return fmt.Errorf("reading a temporary file: %w", err)
 	}
 	return nil
@@ -133,6 +133,6 @@ func (c *Cursor[T]) Next(v *T) (bool, error) {
 		*v = *s.held.At(place(s.order, i))
 		return true, nil
 	}
-	err := Read(c.in, v)
+	err := read(c.in, v)
 	return err == nil, err
 }

@@ -141,7 +141,7 @@ type Pack struct {
 	texts []byte // decoded texts, which are not in the text that was scanned
 }
 
-// The parts of a word. Places and lengths of text have 28 bits each: MaxPacked is far above what is scanned at a time.
+// The parts of a word. Places and lengths of text have 28 bits each, far above what is scanned at a time.
 const (
 	packedKindBits = 4
 	packedFormBits = 2
@@ -152,9 +152,6 @@ const (
 	packedLength  = packedDecoded + 1
 	packedStart   = packedLength + packedPlace
 )
-
-// MaxPacked is the size that a text must be below whose members are kept in a Pack.
-const MaxPacked = 1 << packedPlace
 
 // Len returns where the next members will begin, for Load.
 func (p *Pack) Len() int { return len(p.words) }

@@ -22,6 +22,9 @@ type sampleRow struct {
 	stack  CallstackID
 }
 
+// sampleForm is how rows are written to disk.
+var sampleForm = extsort.FormOf[sampleRow]()
+
 const sampleSize = int64(unsafe.Sizeof(sampleRow{}))
 
 // fitsTable reports whether an event is a sample that fits a sampleRow: what it weighs is a small whole number, and it
@@ -108,7 +111,7 @@ func (t *sampleTable) write(dir string) error {
 	t.starts = append(t.starts, t.file.Size())
 	for i := range t.held.Len() {
 		s := t.place(i)
-		if _, err := t.file.Write(extsort.Bytes(s)); err != nil {
+		if _, err := t.file.Write(sampleForm.Bytes(s)); err != nil {
 			return err
 		}
 		t.last = max(t.last, s.ts)
@@ -153,7 +156,7 @@ func (t *sampleTable) finish(opts Options) error {
 		if !ok {
 			return t.file.Flush()
 		}
-		if _, err := t.file.Write(extsort.Bytes(&s)); err != nil {
+		if _, err := t.file.Write(sampleForm.Bytes(&s)); err != nil {
 			return err
 		}
 	}
@@ -231,5 +234,5 @@ func (c *sampleCursor) load() error {
 		c.sampleRow = *c.t.place(c.at)
 		return nil
 	}
-	return extsort.Read(c.in, &c.sampleRow)
+	return sampleForm.Read(c.in, &c.sampleRow)
 }

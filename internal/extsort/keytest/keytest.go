@@ -13,6 +13,7 @@ import (
 // different keys, the one with the smaller key must be the lesser one.
 func Check[T any](t *testing.T, by extsort.Order[T]) {
 	t.Helper()
+	form := extsort.FormOf[T]()
 	rng := rand.New(rand.NewPCG(1, 2))
 	bools := offsetsOfBools(reflect.TypeFor[T](), 0)
 	fill := func(b []byte) {
@@ -22,16 +23,16 @@ func Check[T any](t *testing.T, by extsort.Order[T]) {
 	}
 	for range 20_000 {
 		a, b := new(T), new(T)
-		bytes := extsort.Bytes(b)
-		fill(extsort.Bytes(a))
-		copy(bytes, extsort.Bytes(a))
+		bytes := form.Bytes(b)
+		fill(form.Bytes(a))
+		copy(bytes, form.Bytes(a))
 		if at := rng.IntN(len(bytes)); rng.IntN(2) == 0 {
 			fill(bytes[at:]) // the first members are the same
 		} else {
 			fill(bytes[:at])
 		}
 		for _, i := range bools {
-			extsort.Bytes(a)[i] &= 1
+			form.Bytes(a)[i] &= 1
 			bytes[i] &= 1
 		}
 		x, y, order := by.Key(a), by.Key(b), by.Compare(a, b)
