@@ -6,7 +6,7 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// hasEnd reports whether the input has an end for a slice: others were closed for want of one, or never end.
+// hasEnd reports whether the input has an end for a slice: others have none: weft closed them, or they never end.
 func hasEnd(it *timeline.Item) bool { return it.Dur != timeline.NoTime && !it.DidNotEnd }
 
 // endOf returns when a slice ends that does.

@@ -118,7 +118,7 @@ func TestAsyncIDsAreComparedAsText(t *testing.T) {
 
 // Ids that Perfetto cannot hold are replaced by small ones, never by one that the input uses, be it as pid or as tid
 // (chrome-json.md 7).
-func TestMadeUpIDsDoNotCollide(t *testing.T) {
+func TestAssignedIDsDoNotCollide(t *testing.T) {
 	b, log := newBuilder()
 	for _, pid := range []int64{0, -1, math.MinInt64, math.MaxInt32 + 1, math.MaxInt64} {
 		use(t, b, b.Thread(b.Process(timeline.ProcessKey{Num: pid}), timeline.ThreadKey{Num: 7}))
@@ -157,7 +157,7 @@ func TestMadeUpIDsDoNotCollide(t *testing.T) {
 }
 
 // A process or thread with an assigned number keeps its identity: the id of the input, and a name that says which one it is.
-func TestNamesOfMadeUpIDs(t *testing.T) {
+func TestNamesOfAssignedIDs(t *testing.T) {
 	b, _ := newBuilder()
 	zero := b.Process(timeline.ProcessKey{})
 	gpu := b.Process(timeline.ProcessKey{Num: -5})
