@@ -213,7 +213,16 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 			return tableCandidates(others[0], name)
 		}
 		return nil
+	case "as":
+		var forms []candidate
+		for i := range exportForms {
+			forms = append(forms, candidate{exportForms[i].name, exportForms[i].usage})
+		}
+		return forms
 	case "by":
+		if command.Name == "export" {
+			return words("context", "page", "frame", "script", "input")
+		}
 		if len(others) > 0 && others[0] != costReport {
 			return words("name", "category", "thread", "process")
 		}
@@ -247,6 +256,7 @@ var choices = map[string][]string{
 	"context-scope": {"thread", "slice"},
 	"flow-conflict": {"replace", "keep", "lca"},
 	"js-calls":      {"refined", "devtools", "separate", "off"},
+	"of":            {"samples", "slices"},
 	"memory":        {"64MiB", "256MiB", "1GiB", "4GiB"},
 	"packets":       {"compact", "plain"},
 	"profile":       {"all"},

@@ -1,0 +1,373 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/profileexport"
+	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
+)
+
+// exportForms are the forms in which a trace can be exported.
+var exportForms = []exportForm{
+	{name: "pprof", suffix: ".pb.gz", usage: "for pprof: counts, times and CPU times of stacks, with labels", open: "go tool pprof -http=: %s", binary: true, contexts: true},
+	{name: "folded", suffix: ".folded", usage: "folded stacks for flame graph scripts, with times in nanoseconds", open: "flamegraph.pl --countname ns %s > flamegraph.svg"},
+	{name: "speedscope", suffix: ".speedscope.json", usage: "for speedscope, with a profile for each thread", open: "drag %s into https://www.speedscope.app", ordered: true},
+	{name: "cpuprofile", suffix: ".cpuprofile", usage: "a V8 CPU profile of one thread, for Chrome DevTools and VS Code", open: "drag %s into the Performance panel of Chrome DevTools", ordered: true},
+}
+
+// exportForm is a form in which a trace can be exported.
+type exportForm struct {
+	name, suffix, usage string
+	open                string // how to open the file, whose name comes for %s
+	binary              bool   // it is nothing for a terminal
+	ordered             bool   // it tells what comes one after the other
+	contexts            bool   // it has the contexts of stacks beside the stacks
+}
+
+// cpuProfileForm is the form that has one thread in a file.
+const cpuProfileForm = "cpuprofile"
+
+func exportFormNames() (names []string) {
+	for i := range exportForms {
+		names = append(names, exportForms[i].name)
+	}
+	return names
+}
+
+func exportCommand(env *environment) *cli.Command {
+	var forms strings.Builder
+	for i := range exportForms {
+		fmt.Fprintf(&forms, "   %-12s%s\n", exportForms[i].name, exportForms[i].usage)
+	}
+	return &cli.Command{
+		Name:      "export",
+		Usage:     "write a profile of a trace for other tools",
+		UsageText: "weft export --as FORM [flags] FILE",
+		Description: `Writes the call stacks of a trace for another tool, next to FILE or to -o. FORM is
+one of:
+
+` + forms.String() + `
+The stacks are those of the samples, or where a trace has none its slices, each
+with the time that it had for itself. docs/reports.md defines the numbers.
+"-" is standard input or output.
+
+Examples:
+   weft export --as pprof trace.json
+   weft export --as folded --of slices -o - trace.json | flamegraph.pl > out.svg
+   weft export --as speedscope --process Renderer --from 1s --to 2s trace.json
+   weft export --as cpuprofile --thread 14449 -o main.cpuprofile trace.json
+   weft export --as pprof --by page trace.json     pages above the stacks`,
+		Flags: slices.Concat([]cli.Flag{
+			&cli.StringFlag{Name: "as", Usage: "write `FORM`: " + strings.Join(exportFormNames(), ", ")},
+			&cli.StringFlag{Name: "of", Usage: "export `WHAT`: samples, or slices with the time without the slices inside", DefaultText: "samples if there are any"},
+			&cli.StringFlag{Name: "by", Usage: "put contexts above the stacks: `WHAT` is context (one of each type), page, frame, script, input or another type"},
+			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`, or to standard output (\"-\")"},
+			&cli.StringFlag{Name: "out-dir", Usage: "write into the directory `DIR`; with --as cpuprofile a file for each thread"},
+			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "replace existing files", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "do not say what was written", DisableDefaultText: true},
+			formatFlag(), memoryFlag(), tempFlag(),
+		}, selectionFlags(), titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
+		Action: func(c *cli.Context) error {
+			job, err := newExportJob(c, env)
+			if err != nil {
+				return err
+			}
+			return job.run(c.Context)
+		},
+	}
+}
+
+// An exportJob is one call of the export command.
+type exportJob struct {
+	env    *environment
+	input  string
+	form   *exportForm
+	of     profileexport.Basis // 0: samples if there are any
+	by     string
+	filter *selection.Filter
+	opts   convert.Options
+
+	place   string // of the file; of --out-dir with several files the folder
+	several bool   // a file for each thread
+	force   bool
+	quiet   bool
+}
+
+func newExportJob(c *cli.Context, env *environment) (job *exportJob, err error) {
+	job = &exportJob{env: env, by: c.String("by"), force: c.Bool("force"), quiet: c.Bool("quiet")}
+	as := c.String("as")
+	i := slices.Index(exportFormNames(), as)
+	switch {
+	case as == "":
+		return nil, usagef("--as is missing; use %s", strings.Join(exportFormNames(), ", "))
+	case i < 0:
+		return nil, unknownValue("as", "form", as, exportFormNames()...)
+	case c.NArg() == 0:
+		return nil, usagef("no file; name one, or use \"-\" for standard input")
+	case c.NArg() > 1:
+		return nil, usagef("export takes one file, not %d", c.NArg())
+	case c.IsSet("by") && job.by == "":
+		return nil, usagef("--by: the type is empty; write, for example, page or context")
+	}
+	job.form, job.input = &exportForms[i], c.Args().First()
+	switch of := c.String("of"); of {
+	case "":
+	case "samples":
+		job.of = profileexport.Samples
+	case "slices":
+		job.of = profileexport.Slices
+	default:
+		return nil, unknownValue("of", "choice", of, "samples", "slices")
+	}
+	if job.filter, err = readSelection(c); err != nil {
+		return nil, err
+	}
+	if job.opts, err = inputOptions(c); err != nil {
+		return nil, err
+	}
+	if job.of == profileexport.Samples && job.by == "" && !job.form.contexts && !c.IsSet("context") {
+		job.opts.JSCalls = convert.JSCallsOff // most of the work, and of no use
+	}
+	return job, job.choosePlace(c)
+}
+
+// choosePlace finds out where the output goes.
+func (j *exportJob) choosePlace(c *cli.Context) error {
+	file, dir := c.String("o"), c.String("out-dir")
+	for _, name := range []string{"o", "out-dir"} {
+		if c.IsSet(name) && c.String(name) == "" {
+			return usagef("-%s: the name is empty", name)
+		}
+	}
+	if err := checkFolder(dir); err != nil {
+		return err
+	}
+	j.several = dir != "" && j.form.name == cpuProfileForm
+	base := "stdin"
+	if j.input != "-" {
+		base = filepath.Base(j.input)
+	}
+	switch {
+	case file != "" && dir != "":
+		return usagef("-o and --out-dir cannot be combined")
+	case file != "":
+		j.place = file
+	case j.several:
+		j.place = filepath.Join(dir, base)
+	case dir != "":
+		j.place = filepath.Join(dir, base+j.form.suffix)
+	case j.input == "-":
+		j.place = "-"
+	default:
+		j.place = j.input + j.form.suffix
+	}
+	if j.place == "-" && j.form.binary && j.env.isTerminal(j.env.stdout) {
+		return usagef("weft does not write %s to a terminal; use -o FILE or a pipe", j.form.name)
+	}
+	in, err := os.Stat(j.input)
+	if out, outErr := os.Stat(j.place); err == nil && outErr == nil && in.Mode().IsRegular() && os.SameFile(in, out) {
+		return usagef("%s is the input; choose another place with -o", j.place)
+	}
+	return nil
+}
+
+func (j *exportJob) run(ctx context.Context) (err error) {
+	var out *output
+	if !j.several {
+		if out, err = createOutput(ctx, j.env, j.place, j.force); err != nil {
+			return err
+		}
+		defer out.Abort()
+	}
+	tr, err := j.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tr.Close()) }()
+	p, err := j.collect(ctx, bridge.Timeline(tr))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if j.several {
+		return j.writeThreads(ctx, p)
+	}
+	if err := j.write(ctx, p, out); err != nil {
+		return err
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	j.report(p)
+	return nil
+}
+
+// open reads the input.
+func (j *exportJob) open(ctx context.Context) (*trace.Trace, error) {
+	src, err := openInput(ctx, j.env, j.input)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	progress := startProgress(j.env, inputName(j.input), src.size, !j.quiet)
+	tr, err := convert.Open(ctx, progress.reader(src), j.opts)
+	progress.Stop()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", inputName(j.input), withoutPath(err))
+	}
+	return tr, nil
+}
+
+// collect makes the profile.
+func (j *exportJob) collect(ctx context.Context, tl *timeline.Timeline) (*profileexport.Profile, error) {
+	of, totals := j.of, tl.Totals()
+	switch {
+	case of == 0 && totals.Samples > 0:
+		of = profileexport.Samples
+	case of == 0:
+		of = profileexport.Slices
+	}
+	switch {
+	case of == profileexport.Samples && totals.Samples == 0 && totals.Slices > 0:
+		return nil, fmt.Errorf("%s: the trace has no samples; --of slices exports its slices", inputName(j.input))
+	case totals.Samples+totals.Slices == 0:
+		return nil, fmt.Errorf("%s: the trace has no samples and no slices", inputName(j.input))
+	}
+	selected, err := selectIn(ctx, j.input, j.filter, tl)
+	if err != nil {
+		return nil, err
+	}
+	p, err := profileexport.Collect(ctx, tl, profileexport.Options{
+		Of: of, Selected: selected, By: j.by, Contexts: j.form.contexts, Ordered: j.form.ordered,
+	})
+	switch unknown := (*profileexport.UnknownTypeError)(nil); {
+	case errors.As(err, &unknown):
+		return nil, usagef("--by: %v", unknown)
+	case err != nil:
+		return nil, err
+	case len(p.Stacked()) == 0:
+		return nil, errors.Join(j.nothing(of, selected != nil), p.Close())
+	}
+	return p, nil
+}
+
+// nothing is the error for a profile that is empty.
+func (j *exportJob) nothing(of profileexport.Basis, part bool) error {
+	switch {
+	case part && of == profileexport.Samples && j.of == 0:
+		return fmt.Errorf("%s: the selected part of the trace has no samples; --of slices exports its slices", inputName(j.input))
+	case part:
+		return fmt.Errorf("%s: the selected part of the trace has no %s", inputName(j.input), of)
+	}
+	return fmt.Errorf("%s: the threads of the trace have no %s", inputName(j.input), of)
+}
+
+// write writes a profile to one place.
+func (j *exportJob) write(ctx context.Context, p *profileexport.Profile, w io.Writer) error {
+	switch j.form.name {
+	case "pprof":
+		return p.WritePprof(w)
+	case "folded":
+		return p.WriteFolded(w)
+	case "speedscope":
+		return p.WriteSpeedscope(ctx, w, filepath.Base(inputName(j.input)))
+	}
+	if threads := p.Stacked(); len(threads) > 1 {
+		return j.tooMany(p, threads)
+	}
+	return p.WriteCPUProfiles(ctx, func(_ int, fill func(io.Writer) error) error { return fill(w) })
+}
+
+// maxThreadsListed is the number of threads that a message lists.
+const maxThreadsListed = 12
+
+// tooMany is the error for a form that has one thread if there are several.
+func (j *exportJob) tooMany(p *profileexport.Profile, threads []int) error {
+	slices.SortStableFunc(threads, func(a, b int) int { return int(min(max(p.Threads[b].Time-p.Threads[a].Time, -1), 1)) })
+	var list strings.Builder
+	for i, thread := range threads {
+		if i == maxThreadsListed {
+			fmt.Fprintf(&list, "\n   and %d others", len(threads)-i)
+			break
+		}
+		t := &p.Threads[thread]
+		fmt.Fprintf(&list, "\n%14s  %s", milliText(t.Time), printable(t.Title()))
+	}
+	fmt.Fprintf(j.env.stderr, "%s: threads with %s, the busiest first:%s\n", printable(inputName(j.input)), p.Of, list.String())
+	return fmt.Errorf("%s: a CPU profile has one thread, and the trace has %s with %s; choose one with --thread, or write a file for each with --out-dir",
+		inputName(j.input), countText(int64(len(threads)), "thread", "threads"), p.Of)
+}
+
+// writeThreads writes a file for each thread.
+func (j *exportJob) writeThreads(ctx context.Context, p *profileexport.Profile) error {
+	taken, files := map[string]bool{}, 0
+	err := p.WriteCPUProfiles(ctx, func(thread int, fill func(io.Writer) error) error {
+		base := j.place + "." + fileWord(p.Threads[thread].Title())
+		name := base
+		for n := 2; taken[name]; n++ {
+			name = fmt.Sprintf("%s-%d", base, n)
+		}
+		taken[name] = true
+		out, err := createOutput(ctx, j.env, name+j.form.suffix, j.force)
+		if err != nil {
+			return err
+		}
+		defer out.Abort()
+		if err := fill(out); err != nil {
+			return err
+		}
+		files++
+		return out.Commit()
+	})
+	if err == nil && !j.quiet {
+		fmt.Fprintf(j.env.stderr, "%s: %s in %s\n", printable(filepath.Dir(j.place)), profileWords(p), countText(int64(files), "file", "files"))
+	}
+	return err
+}
+
+// maxFileWord is the number of bytes of a name that go into that of a file.
+const maxFileWord = 80
+
+// fileWord makes a part of a file name of a text.
+func fileWord(text string) string {
+	words := strings.FieldsFunc(text, func(r rune) bool {
+		return !(r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-'))
+	})
+	word := strings.Join(words, "-")
+	return word[:min(len(word), maxFileWord)]
+}
+
+// report says what was written.
+func (j *exportJob) report(p *profileexport.Profile) {
+	if j.quiet {
+		return
+	}
+	fmt.Fprintf(j.env.stderr, "%s: %s\n", printable(outputName(j.place)), profileWords(p))
+	if p.Folded > 0 {
+		fmt.Fprintf(j.env.stderr, "%s of the %s have a shorter stack, because there are too many kinds\n", thousands(p.Folded), p.Of)
+	}
+	if j.place != "-" {
+		fmt.Fprintf(j.env.stderr, "To open it: "+j.form.open+"\n", printable(j.place))
+	}
+}
+
+// profileWords says what is in a profile.
+func profileWords(p *profileexport.Profile) string {
+	one := strings.TrimSuffix(p.Of.String(), "s")
+	return fmt.Sprintf("%s of %s, %s", countText(p.Count(), one, p.Of.String()),
+		countText(int64(len(p.Stacked())), "thread", "threads"), milliText(p.Time()))
+}

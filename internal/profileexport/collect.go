@@ -1,0 +1,394 @@
+package profileexport
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/sampling"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// collector sums up what is selected of a timeline.
+type collector struct {
+	tl   *timeline.Timeline
+	opts Options
+	p    *Profile
+
+	owners  []timeline.TrackID // by TrackID: the thread whose slices or samples are on a track; 0: none that count
+	threads map[timeline.TrackLane]int
+	sampled map[timeline.TrackID]*sampledThread
+	sums    map[sumKey]int
+}
+
+// sumKey tells sums apart.
+type sumKey struct {
+	thread   int
+	stack    StackID
+	contexts contextsID
+	category timeline.CategoryID
+}
+
+// sampledThread is a thread whose samples are read.
+type sampledThread struct {
+	foreign  bool // there are samples whose weights are not times
+	last     timeline.Nanos
+	gaps     []timeline.Nanos // between samples, until the interval is known
+	any      bool
+	interval timeline.Nanos
+	waiting  sample // until the next one comes
+	waits    bool
+}
+
+// sample is a sample that was read.
+type sample struct {
+	sumKey
+	ts       timeline.Nanos
+	selected bool
+}
+
+// openSlice is a slice that has not ended.
+type openSlice struct {
+	stack StackID // for slices inside of it
+	// timed is what time goes to: the slice, or if that has no end the one around it.
+	timed    sumKey
+	selected bool // what timed is about
+	hasTime  bool // timed is about something
+	since    timeline.Nanos
+
+	finite             bool
+	contexts           contextsID
+	ordinal            uint64
+	start, length      timeline.Nanos
+	cpuStart, cpuInner timeline.Nanos
+	hasCPU             bool
+}
+
+func newCollector(p *Profile, opts Options) *collector {
+	tl := p.tl
+	c := &collector{
+		tl: tl, opts: opts, p: p, owners: make([]timeline.TrackID, tl.TrackCount()), threads: map[timeline.TrackLane]int{},
+		sampled: map[timeline.TrackID]*sampledThread{}, sums: map[sumKey]int{},
+	}
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		if opts.Selected.Track(id) {
+			c.owners[id] = ownerOf(tl, id)
+		}
+	}
+	return c
+}
+
+// ownerOf returns the thread whose work is on a track; for a track that the producer made itself, that track. 0: it shows no
+// work, but states, intervals or something that is not of a thread.
+func ownerOf(tl *timeline.Timeline, id timeline.TrackID) timeline.TrackID {
+	if tl.TrackKind(id) == timeline.ThreadTrack {
+		return id
+	}
+	if tl.TrackKind(id) != timeline.NamedTrack {
+		return 0
+	}
+	switch tl.Role(id) {
+	case timeline.NoRole:
+		return id
+	case timeline.RoleLane, timeline.RoleStream, timeline.RoleCalls, timeline.RoleJSTracer:
+		if parent := tl.TrackParent(id); tl.TrackKind(parent) == timeline.ThreadTrack {
+			return parent
+		}
+	}
+	return 0
+}
+
+// measure finds out how long samples stand for that do not say it.
+func (c *collector) measure(ctx context.Context) error {
+	nanos := c.tl.SampleDescription().Unit == timeline.SampleUnitNanos
+	err := c.tl.Walk(ctx, func(it *timeline.Item) error {
+		if it.Kind != timeline.ItemSample || c.owners[it.Track] == 0 {
+			return nil
+		}
+		t := c.sampled[it.Track]
+		if t == nil {
+			t = &sampledThread{foreign: !nanos}
+			c.sampled[it.Track] = t
+		}
+		t.foreign = t.foreign || !it.Value.IsInt() || len(it.Name) > 0
+		if t.foreign && t.any {
+			t.gaps = append(t.gaps, it.TS-t.last)
+		}
+		t.last, t.any = it.TS, true
+		return nil
+	})
+	for _, t := range c.sampled {
+		var ok bool
+		if t.interval, ok = sampling.Interval(t.gaps); !ok {
+			t.interval = sampling.DefaultInterval
+		}
+		t.gaps = nil
+	}
+	return err
+}
+
+// item takes in one item of the timeline; open are the slices around it.
+func (c *collector) item(it *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
+	owner := c.owners[it.Track]
+	if owner == 0 {
+		return nil
+	}
+	switch {
+	case it.Kind == timeline.ItemBegin && c.opts.Of == Samples:
+		return c.around(it, open)
+	case it.Kind == timeline.ItemBegin:
+		return c.begin(it, owner, open)
+	case it.Kind == timeline.ItemEnd && c.opts.Of == Slices:
+		return c.end(it, open)
+	case it.Kind == timeline.ItemSample && c.opts.Of == Samples:
+		return c.sample(it, owner, open)
+	}
+	return nil
+}
+
+// around notes the contexts of a slice, which the samples in it have.
+func (c *collector) around(it *timeline.Item, open *timeline.OpenSlices[openSlice]) (err error) {
+	o := open.Innermost()
+	o.ordinal = it.Ordinal
+	o.contexts, err = c.p.contexts.of(it.Ordinal)
+	return err
+}
+
+// sample takes in a sample.
+func (c *collector) sample(it *timeline.Item, owner timeline.TrackID, open *timeline.OpenSlices[openSlice]) error {
+	stack, whole := c.p.stacks.sampled(c.tl, it.Callstack)
+	if !whole {
+		c.p.Folded++
+	}
+	s := sample{ts: it.TS, sumKey: sumKey{stack: stack, category: it.CategoryID}}
+	ordinal := it.Ordinal
+	if o := open.Innermost(); o != nil {
+		s.contexts, it.Ordinal = o.contexts, o.ordinal
+	}
+	s.selected = c.opts.Selected.What(it)
+	it.Ordinal = ordinal
+	if s.selected {
+		s.thread = c.thread(timeline.TrackLane{Track: owner})
+	}
+	t := c.sampled[it.Track]
+	if !t.foreign {
+		return c.add(&s, min(max(timeline.Nanos(it.Value.Int()), 0), math.MaxInt64-it.TS))
+	}
+	if t.waits {
+		length, _ := sampling.Length(s.ts-t.waiting.ts, t.interval)
+		if err := c.add(&t.waiting, length); err != nil {
+			return err
+		}
+	}
+	t.waiting, t.waits = s, true
+	return nil
+}
+
+// add counts a sample that stands for some time, as far as that is in the window.
+func (c *collector) add(s *sample, length timeline.Nanos) error {
+	if !s.selected || !c.opts.Selected.Overlaps(s.ts, length) {
+		return nil
+	}
+	from, to := c.opts.Selected.Clip(s.ts, s.ts+length)
+	sum := c.sum(&s.sumKey)
+	if from == s.ts {
+		sum.Count++
+		c.p.Threads[s.thread].Count++
+	}
+	return c.spend(&s.sumKey, from, to)
+}
+
+// begin takes in a slice that begins.
+func (c *collector) begin(it *timeline.Item, owner timeline.TrackID, open *timeline.OpenSlices[openSlice]) error {
+	o := open.Innermost()
+	var around openSlice
+	if n := open.Len(); n > 1 {
+		outer := open.At(n - 2)
+		if err := c.spendOpen(outer, it.TS); err != nil {
+			return err
+		}
+		around = *outer
+	}
+	stack, whole := c.p.stacks.push(around.stack, c.p.stacks.frame(c.sliceFrame(it)))
+	if !whole {
+		c.p.Folded++
+	}
+	contexts, err := c.p.contexts.of(it.Ordinal)
+	if err != nil {
+		return err
+	}
+	*o = openSlice{stack: stack, contexts: contexts, since: it.TS, start: it.TS, length: it.Dur, finite: it.Dur != timeline.NoTime && !it.DidNotEnd}
+	key := sumKey{stack: stack, contexts: contexts, category: it.CategoryID}
+	selected := c.opts.Selected.What(it)
+	if selected {
+		key.thread = c.thread(timeline.TrackLane{Track: c.profileTrack(it.Track, owner), Lane: it.Lane})
+		if from, to := c.opts.Selected.Window(); it.TS >= from && it.TS < to {
+			c.sum(&key).Count++
+			c.p.Threads[key.thread].Count++
+		}
+	}
+	if o.timed, o.selected, o.hasTime = key, selected, true; !o.finite {
+		o.timed, o.selected, o.hasTime = around.timed, around.selected, around.hasTime
+	}
+	o.cpuStart, o.hasCPU = it.ThreadTime.Nanos()
+	return nil
+}
+
+// profileTrack returns the track that stands for a profile: what is on a track of calls overlaps what is on the thread.
+func (c *collector) profileTrack(track, owner timeline.TrackID) timeline.TrackID {
+	if role := c.tl.Role(track); role == timeline.NoRole || role == timeline.RoleStream {
+		return owner
+	}
+	return track
+}
+
+// end takes in the end of a slice.
+func (c *collector) end(it *timeline.Item, open *timeline.OpenSlices[openSlice]) error {
+	o := open.Innermost()
+	if o == nil {
+		return nil
+	}
+	if err := c.spendOpen(o, it.TS); err != nil {
+		return err
+	}
+	var around *openSlice
+	if n := open.Len(); n > 1 {
+		around = open.At(n - 2)
+		around.since = it.TS
+	}
+	c.endCPU(it, o, around)
+	return nil
+}
+
+// endCPU counts the CPU time of a slice, if it is whole in the window.
+func (c *collector) endCPU(it *timeline.Item, o, around *openSlice) {
+	used := o.cpuInner
+	if end, ok := it.ThreadTime.Nanos(); ok && o.hasCPU && o.finite && end >= o.cpuStart {
+		used = end - o.cpuStart
+		from, to := c.opts.Selected.Clip(o.start, it.TS)
+		if o.selected && from == o.start && to == it.TS {
+			c.sum(&o.timed).CPU += max(used-o.cpuInner, 0)
+			c.p.HasCPU = true
+		}
+	}
+	if around != nil {
+		around.cpuInner += min(used, math.MaxInt64-around.cpuInner)
+	}
+}
+
+// spendOpen counts the time of the innermost slice up to now.
+func (c *collector) spendOpen(o *openSlice, now timeline.Nanos) error {
+	from := o.since
+	o.since = now
+	if !o.hasTime || !o.selected {
+		return nil
+	}
+	if from, now = c.opts.Selected.Clip(from, now); from >= now {
+		return nil
+	}
+	return c.spend(&o.timed, from, now)
+}
+
+// spend counts time.
+func (c *collector) spend(key *sumKey, from, to timeline.Nanos) error {
+	c.sum(key).Time += to - from
+	t := &c.p.Threads[key.thread]
+	if !t.spent {
+		t.Start, t.spent = from, true
+	}
+	t.Start, t.End = min(t.Start, from), max(t.End, to)
+	t.Time += to - from
+	if c.p.pieces == nil {
+		return nil
+	}
+	return c.p.pieces.Add(piece{start: from, length: to - from, thread: int32(key.thread), stack: key.stack, contexts: key.contexts})
+}
+
+// sum returns the sum of a key. If there are too many, it is that of the thread without stack.
+func (c *collector) sum(key *sumKey) *Sum {
+	i, ok := c.sums[*key]
+	if ok {
+		return &c.p.Sums[i]
+	}
+	if rest := (sumKey{thread: key.thread}); len(c.p.Sums) >= maxSums && *key != rest {
+		c.p.Folded++
+		return c.sum(&rest)
+	}
+	i = len(c.p.Sums)
+	c.sums[*key] = i
+	c.p.Sums = append(c.p.Sums, Sum{Thread: key.thread, stack: key.stack, contexts: key.contexts, Category: key.category})
+	return &c.p.Sums[i]
+}
+
+// thread returns the index of the profile of a track and lane.
+func (c *collector) thread(at timeline.TrackLane) int {
+	if i, ok := c.threads[at]; ok {
+		return i
+	}
+	tr := c.tl.Track(at.Track)
+	t := Thread{Name: tr.Title(), TID: tr.InputID}
+	for up := tr.Parent; up != 0 && t.Process == ""; up = c.tl.TrackParent(up) {
+		switch process := c.tl.Track(up); process.Kind {
+		case timeline.ProcessTrack:
+			t.Process, t.PID = process.Title(), process.InputID
+		case timeline.ThreadTrack:
+			t.Name, t.TID = process.Title()+": "+tr.Name, process.InputID
+		}
+	}
+	if at.Lane > 0 {
+		t.Name += " (lane " + strconv.FormatUint(uint64(at.Lane), 10) + ")"
+	}
+	i := len(c.p.Threads)
+	c.threads[at] = i
+	c.p.Threads = append(c.p.Threads, t)
+	return i
+}
+
+// frameOf returns a function of the timeline.
+func frameOf(f timeline.Frame) Frame {
+	name := f.Function
+	switch {
+	case name != "":
+	case f.Address != 0:
+		name = fmt.Sprintf("0x%x", f.Address)
+	default:
+		name = anonymous
+	}
+	return Frame{Name: name, File: f.File, Line: max(f.Line, 0), Column: max(f.Column, 0)}
+}
+
+// sliceFrame returns the frame of a slice: calls say where their function is.
+func (c *collector) sliceFrame(it *timeline.Item) Frame {
+	f := Frame{Name: string(it.Name)}
+	for arg := range c.tl.ArgList(it.Args) {
+		switch {
+		case arg.Kind == timeline.ArgString && string(arg.Key) == "url":
+			f.File = string(arg.Text())
+		case arg.Kind == timeline.ArgInt && string(arg.Key) == "line":
+			f.Line = max(arg.Int(), 0)
+		case arg.Kind == timeline.ArgInt && string(arg.Key) == "column":
+			f.Column = max(arg.Int(), 0)
+		}
+	}
+	if f.File == "" {
+		f.Line, f.Column = 0, 0
+	}
+	if f.Name == "" {
+		f.Name = anonymous
+	}
+	return f
+}
+
+// finish counts the last sample of each thread.
+func (c *collector) finish() error {
+	for id := range timeline.TrackID(c.tl.TrackCount()) {
+		if t := c.sampled[id]; t != nil && t.waits {
+			if err := c.add(&t.waiting, t.interval); err != nil {
+				return err
+			}
+		}
+	}
+	c.p.sort()
+	return nil
+}

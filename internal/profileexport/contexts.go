@@ -1,0 +1,170 @@
+package profileexport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution/sets"
+	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// contextTable says which contexts slices have, in the order of the walk.
+type contextTable struct {
+	result *cost.Result
+	cursor *extsort.Cursor[cost.EventSet]
+	next   cost.EventSet
+	more   bool
+
+	page  bool
+	types map[trees.TypeID]bool // nil: all
+
+	bySet  map[sets.SetID]contextsID
+	byText map[string]contextsID
+	lists  [][]contextLabel // by contextsID
+	framed [][]FrameID      // likewise
+}
+
+// contextLabel is a context by type and name.
+type contextLabel struct{ typ, name string }
+
+// UnknownTypeError says that the trace has no contexts of the type of Options.By, and which types there are.
+type UnknownTypeError struct{ err error }
+
+func (e *UnknownTypeError) Error() string { return e.err.Error() }
+
+// unattributed is the frame of what has no context.
+const unattributed = "(unattributed)"
+
+// newContextTable attributes the work in a trace. by is the type that is asked for, "" for all.
+func newContextTable(ctx context.Context, tl *timeline.Timeline, by string) (*contextTable, error) {
+	result, err := attribution.Run(ctx, tl, options.Rules{})
+	if err != nil {
+		return nil, err
+	}
+	t := &contextTable{
+		result: result, bySet: map[sets.SetID]contextsID{}, byText: map[string]contextsID{}, lists: make([][]contextLabel, 1), framed: make([][]FrameID, 1),
+	}
+	if err := t.choose(by); err != nil {
+		return nil, errors.Join(err, t.close())
+	}
+	if result.EventSets != nil {
+		t.cursor = result.EventSets.From(0)
+		if t.more, err = t.cursor.Next(&t.next); err != nil {
+			return nil, errors.Join(err, t.close())
+		}
+	}
+	return t, nil
+}
+
+// choose finds the types that are asked for, whatever the case of the letters.
+func (t *contextTable) choose(by string) error {
+	if by == "" || strings.EqualFold(by, AllContexts) {
+		return nil
+	}
+	t.types = map[trees.TypeID]bool{}
+	names := []string{AllContexts, Pages}
+	for id, name := range t.result.Contexts.Types {
+		if name == "" {
+			continue
+		}
+		names = append(names, strings.ToLower(name))
+		if strings.EqualFold(name, by) || strings.EqualFold(by, "input") && trees.TypeID(id) == trees.TypeInputEvent {
+			t.types[trees.TypeID(id)] = true
+		}
+	}
+	if len(t.types) == 0 && strings.EqualFold(by, Pages) {
+		t.page, t.types[trees.TypeFrame] = true, true
+	}
+	if len(t.types) == 0 {
+		return &UnknownTypeError{suggest.Unknown("type of contexts", by, names)}
+	}
+	return nil
+}
+
+// of returns the contexts of a slice. Slices come in the order of their ordinals; a nil table has none.
+func (t *contextTable) of(ordinal uint64) (contextsID, error) {
+	if t == nil {
+		return 0, nil
+	}
+	for t.more && t.next.Ordinal < ordinal {
+		var err error
+		if t.more, err = t.cursor.Next(&t.next); err != nil {
+			return 0, err
+		}
+	}
+	if !t.more || t.next.Ordinal != ordinal {
+		return 0, nil
+	}
+	id, ok := t.bySet[t.next.Set]
+	if !ok {
+		id = t.intern(t.labels(t.next.Set))
+		t.bySet[t.next.Set] = id
+	}
+	return id, nil
+}
+
+// labels returns the contexts of a set that are asked for.
+func (t *contextTable) labels(set sets.SetID) (list []contextLabel) {
+	r := t.result
+	for _, id := range r.Sets.Lists.At(uint32(set)) {
+		m := &r.Sets.Members[id]
+		if m.Node == 0 || t.types != nil && !t.types[m.Type] {
+			continue
+		}
+		if t.page {
+			list = append(list, contextLabel{Pages, r.Contexts.Label(r.Contexts.PageOf(m.Node, trees.LastTime), trees.LastTime)})
+			continue
+		}
+		list = append(list, contextLabel{r.Contexts.Types[m.Type], r.Contexts.LabelOf(m.Node, m.Snapshot)})
+	}
+	return list
+}
+
+// intern returns the id of a list of contexts.
+func (t *contextTable) intern(list []contextLabel) contextsID {
+	if len(list) == 0 {
+		return 0
+	}
+	var text strings.Builder
+	for _, l := range list {
+		fmt.Fprintf(&text, "%s\x00%s\x00", l.typ, l.name)
+	}
+	id, ok := t.byText[text.String()]
+	if !ok {
+		id = contextsID(len(t.lists))
+		t.byText[text.String()] = id
+		t.lists = append(t.lists, slices.Clip(list))
+		t.framed = append(t.framed, nil)
+	}
+	return id
+}
+
+// frames returns the frames of a list of contexts.
+func (t *contextTable) frames(stacks *stackTable, id contextsID) []FrameID {
+	if t.framed[id] != nil {
+		return t.framed[id]
+	}
+	for _, l := range t.lists[id] {
+		t.framed[id] = append(t.framed[id], stacks.frame(Frame{Name: l.typ + ": " + l.name}))
+	}
+	if len(t.framed[id]) == 0 {
+		t.framed[id] = []FrameID{stacks.frame(Frame{Name: unattributed})}
+	}
+	return t.framed[id]
+}
+
+// close frees what the attribution takes. What contexts are called is kept.
+func (t *contextTable) close() error {
+	err := t.result.Close()
+	t.result, t.cursor, t.more = nil, nil, false
+	return err
+}

@@ -1,0 +1,194 @@
+package profileexport
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Functions of V8's profiles that are none.
+const (
+	rootFunction = "(root)"
+	idleFunction = "(idle)"
+	gcFunction   = "(garbage collector)"
+)
+
+// WriteCPUProfiles makes a CPU profile of V8 of each thread, with times in microseconds: every sample, or for slices every change of the
+// stack. Where nothing is known, the profile is idle. The profile must be Ordered; it can be written once. It calls place with the
+// index of each thread, which calls fill with where the profile goes.
+func (p *Profile) WriteCPUProfiles(ctx context.Context, place func(thread int, fill func(io.Writer) error) error) error {
+	return p.eachThread(ctx, func(thread int, next func(*piece) (bool, error)) error {
+		b := newCPUProfile(p)
+		for {
+			var x piece
+			ok, err := next(&x)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return place(thread, b.write)
+			}
+			b.add(&x)
+		}
+	})
+}
+
+// cpuProfile is a profile of V8 while it is made. Its samples are held: 12 bytes each.
+type cpuProfile struct {
+	p      *Profile
+	nodes  []cpuNode
+	byKey  map[cpuNodeKey]int32
+	stacks map[cpuStackKey]int32 // the node of a stack
+	path   []FrameID
+
+	samples []int32
+	times   []timeline.Nanos
+	end     timeline.Nanos
+}
+
+type cpuNode struct {
+	frame    FrameID // 0: the root
+	children []int32
+}
+
+type cpuNodeKey struct {
+	parent int32
+	frame  FrameID
+}
+
+type cpuStackKey struct {
+	contexts contextsID
+	stack    StackID
+}
+
+func newCPUProfile(p *Profile) *cpuProfile {
+	return &cpuProfile{p: p, nodes: make([]cpuNode, 1), byKey: map[cpuNodeKey]int32{}, stacks: map[cpuStackKey]int32{}}
+}
+
+// add takes in a sample.
+func (b *cpuProfile) add(x *piece) {
+	if len(b.samples) > 0 && x.start > b.end {
+		b.sample(b.child(0, b.p.stacks.frame(Frame{Name: idleFunction})), b.end)
+	}
+	key := cpuStackKey{x.contexts, x.stack}
+	node, ok := b.stacks[key]
+	if !ok {
+		node = b.node(x)
+		b.stacks[key] = node
+	}
+	b.sample(node, x.start)
+	b.end = max(b.end, x.start+x.length)
+}
+
+func (b *cpuProfile) sample(node int32, at timeline.Nanos) {
+	b.samples = append(b.samples, node)
+	b.times = append(b.times, at)
+}
+
+// node returns the node of a stack. A collection is a child of the root, whatever it interrupts: readers put it where the sample
+// before it was, as V8 does.
+func (b *cpuProfile) node(x *piece) (node int32) {
+	b.path = b.p.appendFrames(b.path[:0], x.contexts, x.stack)
+	if n := len(b.path); n > 0 && b.p.stacks.frames[b.path[n-1]] == (Frame{Name: gcFunction}) {
+		b.path = b.path[n-1:]
+	}
+	if len(b.path) == 0 {
+		return b.child(0, b.p.stacks.frame(Frame{Name: idleFunction}))
+	}
+	for _, frame := range b.path {
+		node = b.child(node, frame)
+	}
+	return node
+}
+
+// child returns the node below another one.
+func (b *cpuProfile) child(parent int32, frame FrameID) int32 {
+	key := cpuNodeKey{parent, frame}
+	id, ok := b.byKey[key]
+	if !ok {
+		id = int32(len(b.nodes))
+		b.nodes = append(b.nodes, cpuNode{frame: frame})
+		b.byKey[key] = id
+		b.nodes[parent].children = append(b.nodes[parent].children, id)
+	}
+	return id
+}
+
+// callFrame is a function as the file has it: lines and columns count from 0, -1 is unknown.
+type callFrame struct {
+	FunctionName string `json:"functionName"`
+	ScriptID     string `json:"scriptId"`
+	URL          string `json:"url"`
+	LineNumber   int64  `json:"lineNumber"`
+	ColumnNumber int64  `json:"columnNumber"`
+}
+
+// write writes the profile. Nodes count from 1.
+func (b *cpuProfile) write(w io.Writer) error {
+	out := bufio.NewWriterSize(w, 1<<16)
+	hits := make([]int64, len(b.nodes))
+	for _, node := range b.samples {
+		hits[node]++
+	}
+	out.WriteString(`{"nodes":[`)
+	for i := range b.nodes {
+		n := &b.nodes[i]
+		frame := Frame{Name: rootFunction}
+		if n.frame != 0 {
+			frame = b.p.stacks.frames[n.frame]
+		}
+		node := struct {
+			ID        int       `json:"id"`
+			CallFrame callFrame `json:"callFrame"`
+			HitCount  int64     `json:"hitCount"`
+			Children  []int32   `json:"children,omitempty"`
+		}{i + 1, callFrame{frame.Name, "0", frame.File, frame.Line - 1, frame.Column - 1}, hits[i], slices.Clone(n.children)}
+		if frame.Name == anonymous {
+			node.CallFrame.FunctionName = "" // as V8 writes it
+		}
+		for j := range node.Children {
+			node.Children[j]++
+		}
+		line, err := json.Marshal(&node)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteByte('\n')
+		out.Write(line)
+	}
+	start := timeline.Nanos(0)
+	if len(b.times) > 0 {
+		start = b.times[0]
+	}
+	out.WriteString("\n],\"startTime\":" + micros(start) + `,"endTime":` + micros(b.end) + `,"samples":[`)
+	b.numbers(out, func(i int) string { return strconv.Itoa(int(b.samples[i]) + 1) })
+	out.WriteString(`],"timeDeltas":[`)
+	last := start / 1000
+	b.numbers(out, func(i int) string {
+		delta := b.times[i]/1000 - last
+		last += delta
+		return strconv.FormatInt(int64(delta), 10)
+	})
+	out.WriteString("]}\n")
+	return out.Flush()
+}
+
+// numbers writes a number for each sample.
+func (b *cpuProfile) numbers(out *bufio.Writer, number func(i int) string) {
+	for i := range b.samples {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString(number(i))
+	}
+}
+
+func micros(t timeline.Nanos) string { return strconv.FormatInt(int64(t/1000), 10) }

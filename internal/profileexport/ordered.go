@@ -1,0 +1,73 @@
+package profileexport
+
+import (
+	"context"
+	"errors"
+)
+
+// errNotOrdered says that Options.Ordered was not set.
+var errNotOrdered = errors.New("the profile has sums only")
+
+// cancelEvery is the number of pieces between checks of the context.
+const cancelEvery = 1 << 14
+
+// eachThread calls fn for every thread with something, with what is on it in the order of time.
+func (p *Profile) eachThread(ctx context.Context, fn func(thread int, next func(*piece) (bool, error)) error) error {
+	if p.pieces == nil {
+		return errNotOrdered
+	}
+	var ahead piece
+	n := 0
+	more, err := p.pieces.Next(&ahead)
+	for err == nil && more {
+		thread := ahead.thread
+		next := func(x *piece) (bool, error) {
+			if n++; n%cancelEvery == 0 && ctx.Err() != nil {
+				return false, ctx.Err()
+			}
+			if !more || ahead.thread != thread {
+				return false, nil
+			}
+			*x = ahead
+			var err error
+			more, err = p.pieces.Next(&ahead)
+			return true, err
+		}
+		if err := fn(int(thread), next); err != nil {
+			return err
+		}
+		for more && ahead.thread == thread && err == nil { // what fn has left
+			more, err = p.pieces.Next(&ahead)
+		}
+	}
+	return err
+}
+
+// Title names a thread with its process.
+func (t *Thread) Title() string {
+	if t.Process == "" {
+		return t.Name
+	}
+	return t.Process + ", " + t.Name
+}
+
+// busiest returns the index, among the threads that are written, of the one with most time; 0 if there is none.
+func (p *Profile) busiest() (index int) {
+	threads := p.Stacked()
+	for i, thread := range threads {
+		if p.Threads[thread].Time > p.Threads[threads[index]].Time {
+			index = i
+		}
+	}
+	return index
+}
+
+// internContextFrames makes the frames of all contexts, so that the table of frames is complete.
+func (p *Profile) internContextFrames() {
+	if !p.by {
+		return
+	}
+	for id := range p.contexts.lists {
+		p.contexts.frames(p.stacks, contextsID(id))
+	}
+}

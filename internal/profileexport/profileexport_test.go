@@ -1,0 +1,288 @@
+package profileexport_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/profileexport"
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
+)
+
+const recordings = "../../testdata/traces"
+
+// open reads a recording of the repository, or a trace that is given.
+func open(t *testing.T, src io.Reader) *trace.Trace {
+	t.Helper()
+	tr, err := convert.Open(t.Context(), src, convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tr.Close() })
+	return tr
+}
+
+func openFile(t *testing.T, name string) *trace.Trace {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(recordings, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return open(t, bytes.NewReader(b))
+}
+
+func collect(t *testing.T, tl *timeline.Timeline, opts profileexport.Options) *profileexport.Profile {
+	t.Helper()
+	p, err := profileexport.Collect(t.Context(), tl, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// All forms of a recording hold the same time, in samples as many as the report on samples counts.
+func TestFormsAgree(t *testing.T) {
+	for _, name := range []string{
+		"chrome/chrome-devtools-small.json.gz", "chrome/chrome-paired-tiny.json.gz", "firefox/processed/ff-processed-tiny.json.gz",
+		"jsprofile/selfprof-markers-medium.json", "cpuprofile/cdp-page-small.cpuprofile.gz", "node/node-v24-all-node_trace.json.gz",
+		"pytorch/pytorch-small.json.gz", "perfetto/chrome-devtools-tiny.pftrace.gz", "probes/python39-functions.probelines.gz",
+	} {
+		tl := bridge.Timeline(openFile(t, name))
+		for _, of := range []profileexport.Basis{profileexport.Samples, profileexport.Slices} {
+			for _, by := range []string{"", profileexport.AllContexts} {
+				t.Run(fmt.Sprint(name, of, by), func(t *testing.T) {
+					opts := profileexport.Options{Of: of, By: by, Ordered: true}
+					p := collect(t, tl, opts)
+					if of == profileexport.Samples && p.Count() != tl.Totals().Samples {
+						t.Errorf("%d samples of %d", p.Count(), tl.Totals().Samples)
+					}
+					count, time := readPprof(t, p)
+					if count != p.Count() || time != p.Time() {
+						t.Errorf("pprof has %d, %d; want %d, %d", count, time, p.Count(), p.Time())
+					}
+					if time := readFolded(t, p); time != p.Time() {
+						t.Errorf("folded stacks have %d, want %d", time, p.Time())
+					}
+					if len(p.Stacked()) > 0 {
+						checkSpeedscope(t, p)
+					}
+				})
+			}
+		}
+	}
+}
+
+// readPprof returns the sums of a profile of pprof, which has to be the same each time.
+func readPprof(t *testing.T, p *profileexport.Profile) (count int64, time timeline.Nanos) {
+	t.Helper()
+	var first, second bytes.Buffer
+	if err := cmp.Or(p.WritePprof(&first), p.WritePprof(&second)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Error("not the same bytes again")
+	}
+	out, err := pprof.Parse(&first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range out.Sample {
+		count += s.Value[0]
+		time += timeline.Nanos(s.Value[1])
+		if len(s.Label["thread"]) != 1 {
+			t.Fatal("a sample without its thread")
+		}
+	}
+	return count, time
+}
+
+func readFolded(t *testing.T, p *profileexport.Profile) (time timeline.Nanos) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := p.WriteFolded(&out); err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	for line := range strings.Lines(out.String()) {
+		line = strings.TrimSuffix(line, "\n")
+		i := strings.LastIndexByte(line, ' ')
+		n, err := strconv.ParseInt(line[i+1:], 10, 64)
+		if err != nil || line[:i] <= last {
+			t.Fatalf("%q after %q: %v", line, last, err)
+		}
+		last = line[:i]
+		time += timeline.Nanos(n)
+	}
+	return time
+}
+
+// checkSpeedscope checks a file for speedscope, whose stacks have the time of the profile. Samples without a stack are like gaps.
+func checkSpeedscope(t *testing.T, p *profileexport.Profile) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := p.WriteSpeedscope(t.Context(), &out, "name"); err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		ActiveProfileIndex int
+		Shared             struct{ Frames []struct{ Name string } }
+		Profiles           []struct {
+			Type, Unit           string
+			StartValue, EndValue timeline.Nanos
+			Samples              [][]int
+			Weights              []timeline.Nanos
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &file); err != nil {
+		t.Fatal(err)
+	}
+	for i, profile := range file.Profiles {
+		if len(profile.Samples) != len(profile.Weights) || profile.Type != "sampled" || profile.Unit != "nanoseconds" {
+			t.Fatalf("%d: %d samples, %d weights", i, len(profile.Samples), len(profile.Weights))
+		}
+		length := profile.EndValue - profile.StartValue
+		for j, weight := range profile.Weights {
+			length -= weight
+			for _, frame := range profile.Samples[j] {
+				if frame < 0 || frame >= len(file.Shared.Frames) {
+					t.Fatalf("no frame %d", frame)
+				}
+			}
+		}
+		if length != 0 {
+			t.Errorf("%d: the weights miss the end by %d", i, length)
+		}
+	}
+	covered := timeline.Nanos(0)
+	for _, profile := range file.Profiles {
+		for j, weight := range profile.Weights {
+			if len(profile.Samples[j]) > 0 {
+				covered += weight
+			}
+		}
+	}
+	if covered == 0 || covered > p.Time() || p.Of == profileexport.Slices && covered != p.Time() {
+		t.Errorf("stacks have %d of %d", covered, p.Time())
+	}
+}
+
+// The report on samples gives the threads of V8 the same time.
+func TestSameAsReport(t *testing.T) {
+	tl := bridge.Timeline(openFile(t, "chrome/chrome-devtools-small.json.gz"))
+	p := collect(t, tl, profileexport.Options{Of: profileexport.Samples})
+	profiles, err := report.Collect(t.Context(), tl, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := profiles.Samples(report.Options{})
+	if err != nil || len(want.Threads) != len(p.Threads) {
+		t.Fatal(err, len(p.Threads))
+	}
+	for i := range want.Threads {
+		w, got := &want.Threads[i], (*profileexport.Thread)(nil)
+		for j := range p.Threads {
+			if p.Threads[j].TID == w.TID {
+				got = &p.Threads[j]
+			}
+		}
+		if got == nil || got.Count != w.Samples || got.Time != w.Covered {
+			t.Errorf("%+v; want %d samples, %d ns", got, w.Samples, w.Covered)
+		}
+	}
+}
+
+// What is exported as a CPU profile and read again has the same calls.
+func TestCPUProfileAgain(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(recordings, "cpuprofile", "*.gz"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(err, len(files))
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			tl := bridge.Timeline(openFile(t, filepath.Join("cpuprofile", filepath.Base(file))))
+			p := collect(t, tl, profileexport.Options{Of: profileexport.Samples, Ordered: true})
+			var out bytes.Buffer
+			err := p.WriteCPUProfiles(t.Context(), func(_ int, fill func(io.Writer) error) error { return fill(&out) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, got := calls(t, tl), calls(t, bridge.Timeline(open(t, &out)))
+			if len(want) == 0 || len(want) != len(got) {
+				t.Fatalf("%d calls, want %d", len(got), len(want))
+			}
+			for i := range want {
+				if want[i] != got[i] {
+					t.Fatalf("call %d: %s; want %s", i, got[i], want[i])
+				}
+			}
+		})
+	}
+}
+
+// calls lists the slices of a timeline with the places of their functions.
+func calls(t *testing.T, tl *timeline.Timeline) (list []string) {
+	t.Helper()
+	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+		if it.Kind != timeline.ItemBegin {
+			return nil
+		}
+		call := fmt.Sprintf("%d+%d %s", it.TS, it.Dur, it.Name)
+		for arg := range tl.ArgList(it.Args) {
+			switch string(arg.Key) {
+			case "url":
+				call += " " + string(arg.Text())
+			case "line", "column":
+				call += ":" + strconv.FormatInt(arg.Int(), 10)
+			}
+		}
+		list = append(list, call)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// Self times, worked out by hand: a has 10 µs, of which b has 4 µs and c in it 1 µs; what never ends takes no time of its own.
+func TestSelfTimes(t *testing.T) {
+	p := collect(t, bridge.Timeline(open(t, strings.NewReader(`[
+		{"ph":"X","pid":1,"tid":2,"ts":100,"dur":10,"name":"a","tts":50,"tdur":8},
+		{"ph":"X","pid":1,"tid":2,"ts":102,"dur":4,"name":"b;\n","tts":51,"tdur":3},
+		{"ph":"X","pid":1,"tid":2,"ts":103,"dur":1,"name":"c"},
+		{"ph":"X","pid":1,"tid":3,"ts":100,"dur":7,"name":"a"}]`))), profileexport.Options{Of: profileexport.Slices, Ordered: true})
+	var out bytes.Buffer
+	if err := p.WriteFolded(&out); err != nil {
+		t.Fatal(err)
+	}
+	const want = `[pid 1];[tid 2];a 6000
+[pid 1];[tid 2];a;b:\n 3000
+[pid 1];[tid 2];a;b:\n;c 1000
+[pid 1];[tid 3];a 7000
+`
+	if out.String() != want {
+		t.Errorf("%s; want\n%s", &out, want)
+	}
+	var cpu timeline.Nanos
+	for i := range p.Sums {
+		cpu += p.Sums[i].CPU
+	}
+	if !p.HasCPU || cpu != 8000 {
+		t.Errorf("CPU time %d, want 8000", cpu)
+	}
+}
