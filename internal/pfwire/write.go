@@ -261,6 +261,9 @@ func (w *writer) item(it *timeline.Item) error {
 	if it.DidNotEnd {
 		b = wire.AppendBool(b, schema.TracePacket_WeftDidNotEnd, true)
 	}
+	if it.Thread != 0 && w.t.TrackUsed(it.Thread) {
+		b = wire.AppendUint(b, schema.TracePacket_WeftThread, uint64(it.Thread))
+	}
 	payload := schema.TracePacket_TrackEvent
 	if it.Idle {
 		payload = schema.TracePacket_WeftIdle

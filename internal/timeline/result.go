@@ -183,6 +183,9 @@ func (t *Timeline) BusiestTrack() (TrackID, bool) {
 	return busiest, most > 0
 }
 
+// TrackUsed reports whether anything is on a track or below it: Track.Used.
+func (t *Timeline) TrackUsed(id TrackID) bool { return t.table.tracks[id].used }
+
 // TrackKind returns the kind of a track.
 func (t *Timeline) TrackKind(id TrackID) TrackKind {
 	if kind := t.table.tracks[id].kind; kind != undeclaredTrack {

@@ -39,11 +39,11 @@ type Head struct {
 	Dur Nanos // ItemBegin: the length of the slice, NoTime if it never ends
 	// End is the end that the input gives a slice, or the begin of the next task for a task without end and what is open in it.
 	// NoTime if there is none, even if the slice ends with the one around it.
-	// Only Occurrences and Extend know it, and Thread, BeginEvent, ThreadDuration and TraceID.
+	// Only Occurrences and Extend know it, and BeginEvent, ThreadDuration and TraceID.
 	End Nanos
 
 	// Thread is the thread on which the event happened, where that is known: its Track, or for what is shown elsewhere the
-	// thread that wrote it. 0: unknown.
+	// thread that wrote it. 0: unknown. Walk knows it only of what is shown elsewhere.
 	Thread     TrackID
 	NameID     NameID     // 0 if there is no name or it is not interned
 	CategoryID CategoryID // 0 if there is none or it is not interned
@@ -469,6 +469,7 @@ func (w *walker) payload(r *record) error {
 	}
 	p := decodePayload(b, r.flags)
 	w.item.Args = p.args
+	w.item.Thread = p.sampling.Thread
 	if r.flags&flagCallstack != 0 {
 		w.item.Callstack = w.t.stacks.resolve(p.callstack)
 	}

@@ -152,6 +152,9 @@ type TracePacket struct {
 	// weft's own, not part of Perfetto's schema: the input has no end for the slice that begins in track_event; its end is where the
 	// slice around it ends, or the next task begins.
 	WeftDidNotEnd *bool `protobuf:"varint,9902,opt,name=weft_did_not_end,json=weftDidNotEnd" json:"weft_did_not_end,omitempty"`
+	// weft's own, not part of Perfetto's schema: the uuid of the track of the thread that wrote track_event, where that is on a track of
+	// no thread, as asynchronous slices are.
+	WeftThread    *uint64 `protobuf:"varint,9903,opt,name=weft_thread,json=weftThread" json:"weft_thread,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -471,6 +474,13 @@ func (x *TracePacket) GetWeftDidNotEnd() bool {
 	return false
 }
 
+func (x *TracePacket) GetWeftThread() uint64 {
+	if x != nil && x.WeftThread != nil {
+		return *x.WeftThread
+	}
+	return 0
+}
+
 type isTracePacket_Data interface {
 	isTracePacket_Data()
 }
@@ -628,7 +638,7 @@ var File_perfetto_protos_trace_packet_proto protoreflect.FileDescriptor
 
 const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"\n" +
-	"\"perfetto/protos/trace_packet.proto\x12\x0fperfetto.protos\x1a(perfetto/protos/chrome_trace_event.proto\x1a$perfetto/protos/clock_snapshot.proto\x1a*perfetto/protos/extension_descriptor.proto\x1a#perfetto/protos/interned_data.proto\x1a(perfetto/protos/process_descriptor.proto\x1a\"perfetto/protos/process_tree.proto\x1a$perfetto/protos/profile_packet.proto\x1a\"perfetto/protos/stack_sample.proto\x1a'perfetto/protos/thread_descriptor.proto\x1a&perfetto/protos/trace_attributes.proto\x1a+perfetto/protos/trace_packet_defaults.proto\x1a perfetto/protos/trace_uuid.proto\x1a+perfetto/protos/tracing_service_event.proto\x1a&perfetto/protos/track_descriptor.proto\x1a!perfetto/protos/track_event.proto\"\xff\x10\n" +
+	"\"perfetto/protos/trace_packet.proto\x12\x0fperfetto.protos\x1a(perfetto/protos/chrome_trace_event.proto\x1a$perfetto/protos/clock_snapshot.proto\x1a*perfetto/protos/extension_descriptor.proto\x1a#perfetto/protos/interned_data.proto\x1a(perfetto/protos/process_descriptor.proto\x1a\"perfetto/protos/process_tree.proto\x1a$perfetto/protos/profile_packet.proto\x1a\"perfetto/protos/stack_sample.proto\x1a'perfetto/protos/thread_descriptor.proto\x1a&perfetto/protos/trace_attributes.proto\x1a+perfetto/protos/trace_packet_defaults.proto\x1a perfetto/protos/trace_uuid.proto\x1a+perfetto/protos/tracing_service_event.proto\x1a&perfetto/protos/track_descriptor.proto\x1a!perfetto/protos/track_event.proto\"\xa1\x11\n" +
 	"\vTracePacket\x12\x1c\n" +
 	"\ttimestamp\x18\b \x01(\x04R\ttimestamp\x12,\n" +
 	"\x12timestamp_clock_id\x18: \x01(\rR\x10timestampClockId\x12A\n" +
@@ -668,7 +678,9 @@ const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"\n" +
 	"machine_id\x18b \x01(\rR\tmachineId\x12)\n" +
 	"\x10weft_thread_time\x18\xadM \x01(\x03R\x0eweftThreadTime\x12(\n" +
-	"\x10weft_did_not_end\x18\xaeM \x01(\bR\rweftDidNotEnd\"h\n" +
+	"\x10weft_did_not_end\x18\xaeM \x01(\bR\rweftDidNotEnd\x12 \n" +
+	"\vweft_thread\x18\xafM \x01(\x04R\n" +
+	"weftThread\"h\n" +
 	"\rSequenceFlags\x12\x13\n" +
 	"\x0fSEQ_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dSEQ_INCREMENTAL_STATE_CLEARED\x10\x01\x12\x1f\n" +

@@ -84,6 +84,7 @@ var witnesses = []witness{
 			v.same(got.Payload == 11, want.GetTrackEvent() != nil || want.GetWeftIdle() != nil)
 			v.same(got.ThreadTime, int64(want.GetWeftThreadTime()))
 			v.same(got.DidNotEnd, want.GetWeftDidNotEnd())
+			v.same(got.Thread, want.GetWeftThread())
 			v.same(got.Payload == 60, want.GetTrackDescriptor() != nil)
 		}),
 	against(`timestamp_clock_id: 64 track_event_defaults { track_uuid: 5 extra_counter_track_uuids: [1, 2] extra_double_counter_track_uuids: 3 }`,

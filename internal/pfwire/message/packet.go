@@ -28,8 +28,9 @@ type TracePacket struct {
 	ThreadTime    int64 // of an instant: see weft_thread_time in the schema
 	HasThreadTime bool
 
-	DidNotEnd bool // see weft_did_not_end in the schema
-	Mistyped  int  // the number of one of these fields that has another wire type and is left out; 0: none has
+	DidNotEnd bool   // see weft_did_not_end in the schema
+	Thread    uint64 // uuid, 0 if there is none: see weft_thread in the schema
+	Mistyped  int    // the number of one of these fields that has another wire type and is left out; 0: none has
 
 	// Payload is the number of the field that says what the packet is, Data its content; 0 if there is none. The
 	// payload is a oneof: of several the last one counts.
@@ -83,6 +84,12 @@ func (p *TracePacket) Parse(msg []byte) error {
 		case schema.TracePacket_WeftDidNotEnd:
 			if r.Type() == wire.Varint {
 				p.DidNotEnd = r.Bool()
+			} else {
+				p.Mistyped = field
+			}
+		case schema.TracePacket_WeftThread:
+			if r.Type() == wire.Varint {
+				p.Thread = r.Uint()
 			} else {
 				p.Mistyped = field
 			}

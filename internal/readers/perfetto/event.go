@@ -179,6 +179,20 @@ func (r *reader) fillEvent(kind timeline.Kind) {
 		r.out.Task, r.out.LoopTask = chrome.IsTask(e.resolvedName), chrome.IsLoopTask(e.resolvedName) || bytes.HasSuffix(e.category, firefoxLongTask)
 	}
 	r.sampling()
+	if r.fields.Thread != 0 {
+		r.writtenBy(kind)
+	}
+}
+
+// writtenBy says which thread wrote the event in r.out, which is not on that thread's track. What begins or ends so takes no
+// part in the calls of the thread, as in other formats.
+func (r *reader) writtenBy(kind timeline.Kind) {
+	if t := r.tracks.byUUID[r.fields.Thread]; t != nil && t.kind == threadTrack {
+		r.out.Sampling.Thread = t.id
+		r.out.Sampling.Skip = r.out.Sampling.Skip || kind != timeline.Instant
+		return
+	}
+	r.notConverted(fmt.Sprintf("TracePacket field %d", schema.TracePacket_WeftThread))
 }
 
 // takeScreenshot takes the picture of the event. What is not a JPEG, which viewers do not show, becomes an argument.

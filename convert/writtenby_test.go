@@ -1,0 +1,67 @@
+package convert_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// elsewhere has events that are not on the track of the thread that wrote them. Thread 3 has no event of its own, so that the
+// output has no track for it.
+const elsewhere = `[
+	{"ph":"X","name":"on 1","pid":1,"tid":1,"ts":0,"dur":9},
+	{"ph":"X","name":"on 2","pid":1,"tid":2,"ts":0,"dur":9},
+	{"ph":"b","cat":"c","id":1,"name":"async","pid":1,"tid":2,"ts":1},
+	{"ph":"n","cat":"c","id":1,"name":"async instant","pid":1,"tid":1,"ts":2},
+	{"ph":"e","cat":"c","id":1,"name":"async","pid":1,"tid":1,"ts":3},
+	{"ph":"i","s":"p","name":"of the process","pid":1,"tid":2,"ts":4},
+	{"ph":"b","cat":"c","id":2,"name":"of a thread without events","pid":1,"tid":3,"ts":5},
+	{"ph":"e","cat":"c","id":2,"name":"of a thread without events","pid":1,"tid":3,"ts":6}]`
+
+// writers says of the events that are on no thread, by their kind and time, which thread wrote them; unknown, if that has no track.
+func writers(t *testing.T, input []byte) (all []string) {
+	t.Helper()
+	tl, _, err := convert.Load(t.Context(), bytes.NewReader(input), convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tl.Close()
+	err = tl.Occurrences(t.Context(), false, func(group []timeline.Head) error {
+		for i := range group {
+			if tl.TrackKind(group[i].Track) == timeline.ThreadTrack {
+				continue
+			}
+			thread := "unknown"
+			if id := group[i].Thread; id != 0 && tl.TrackUsed(id) {
+				thread = fmt.Sprint(tl.Track(id).TID)
+			}
+			all = append(all, fmt.Sprintf("%v at %v: %s", group[i].Kind, group[i].TS, thread))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// A conversion keeps which thread wrote an event that is on another track, because attribution goes by it: again and again, unless
+// the thread has no track.
+func TestWrittenBy(t *testing.T) {
+	want := []string{"1 at 1000: 2", "1 at 5000: unknown", "2 at 3000: 1", "2 at 6000: unknown", "3 at 2000: 1", "3 at 4000: 2"}
+	if got := writers(t, []byte(elsewhere)); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	trace := []byte(elsewhere)
+	for range 2 {
+		trace = perfettoOf(t, trace)
+		if got := writers(t, trace); !slices.Equal(got, want) {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+}
