@@ -226,7 +226,7 @@ func processLines(processes []report.ProcessTime) (lines []string) {
 			break
 		}
 		line := fmt.Sprintf("%11s  %s", milliText(p.Busy), p.PID.Title(elideTo(p.Process, 50), "pid"))
-		if shows := cmp.Or(p.Shows, strings.Join(p.Labels, ", ")); shows != "" && !strings.Contains(p.Process, "://") {
+		if shows := cmp.Or(p.Shows, strings.Join(p.Labels, ", ")); shows != "" && shows != p.Process {
 			line += "  " + shows
 		}
 		lines = append(lines, line)
@@ -249,7 +249,7 @@ func threadLines(threads []report.ThreadTime) (lines []string) {
 // threadPlace names a thread for people: by what it shows, else by its process.
 func threadPlace(t *report.ThreadTime) string {
 	line := t.TID.Title(elideTo(t.Thread, 40), "tid")
-	if t.Shows != "" {
+	if t.Shows != "" && t.Shows != t.Process {
 		return line + "  " + t.Shows
 	}
 	return line + " of " + t.PID.Title(elideTo(t.Process, 40), "pid")

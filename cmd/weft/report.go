@@ -3,12 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/report"
@@ -25,6 +27,7 @@ var reports = []struct {
 	example string
 	nothing string  // why there may be no thread in it
 	slices  bool    // it counts slices too
+	shown   bool    // threads are called by what they show
 	forms   []table // without rows
 	make    func(p *report.Profiles, opts report.Options) (reportResult, error)
 }{
@@ -32,6 +35,7 @@ var reports = []struct {
 		name: "samples", usage: "where each sampled thread spent its time, by state and by function",
 		example: "weft report samples --bucket 500ms profile.cpuprofile",
 		nothing: "this trace has no samples",
+		shown:   true,
 		forms:   samplesTables(&report.ThreadSamples{}), make: samplesReport,
 	},
 	{
@@ -59,6 +63,9 @@ type reportResult struct {
 type threadTables struct {
 	report.ThreadID
 	source  string
+	shows   string // the url of the page or worker that it runs; "": not known
+	idle    bool   // people see only its name
+	folded  string // stands for several threads, without tables
 	summary []string
 	tables  []table
 }
@@ -179,6 +186,9 @@ func runReport(c *cli.Context, env *environment, which int) error {
 	}
 	in.printProblems(env, sampleProblems)
 	profiles, err := report.Collect(c.Context, in.timeline, in.selected)
+	if err == nil && r.shown {
+		err = attributed(c, in, func(result *cost.Result) error { return profiles.FindShown(result) })
+	}
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err
 	}
@@ -203,7 +213,38 @@ func runReport(c *cli.Context, env *environment, which int) error {
 	case c.Bool("csv"):
 		return writeCSV(env.stdout, result.threads, &forms[shown], shown)
 	}
+	if shownRows(c) > 0 && !c.IsSet("thread") {
+		result.threads = foldIdle(result.threads)
+	}
 	return writeReport(env.stdout, terminalColumns(env), result.threads, c.String("table"), in.nothing(r.nothing))
+}
+
+// foldIdle leaves of idle threads only the names, in one entry at the end, unless all are idle.
+func foldIdle(threads []threadTables) []threadTables {
+	busy := slices.DeleteFunc(slices.Clone(threads), func(t threadTables) bool { return t.idle })
+	if len(busy) == 0 || len(busy) == len(threads) {
+		return threads
+	}
+	names := map[string]int{}
+	for i := range threads {
+		if threads[i].idle {
+			names[clip(threads[i].Thread)]++
+		}
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if n := names[name]; n > 1 {
+			name = fmt.Sprintf("%s ×%d", name, n)
+		}
+		words = append(words, name)
+	}
+	const most = 12
+	if more := len(words) - most; more > 0 {
+		words = append(words[:most], fmt.Sprintf("%d more", more))
+	}
+	idle := threadTables{folded: fmt.Sprintf("%s never seen at work: %s; --limit 0 shows all", countText(int64(len(threads)-len(busy)), "thread was", "threads were"),
+		strings.Join(words, ", "))}
+	return append(busy, idle)
 }
 
 // rowLimit returns the number of rows that a table may have: programs get all, unless they ask for less. 0: no limit.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/report"
@@ -21,10 +20,10 @@ func samplesReport(p *report.Profiles, opts report.Options) (reportResult, error
 	for i := range r.Threads {
 		t := &r.Threads[i]
 		result.threads = append(result.threads, threadTables{
-			ThreadID: t.ThreadID, source: t.Source,
+			ThreadID: t.ThreadID, source: t.Source, shows: t.Shows, idle: t.Busy == 0,
 			summary: []string{
-				fmt.Sprintf("%s for %s ms of %s ms; %s; busy runs: %d", samplesStand(t.Samples), millis(t.Covered),
-					millis(t.End-t.Start), gaps(t), t.BusyRuns),
+				fmt.Sprintf("%s for %s ms of %s ms; %s; busy for %s ms", samplesStand(t.Samples), millis(t.Covered),
+					millis(t.End-t.Start), gaps(t), millis(t.Busy)),
 			},
 			tables: samplesTables(t),
 		})
@@ -75,17 +74,11 @@ func statesTable(t *report.ThreadSamples) table {
 	return out
 }
 
-// functionsTable has the time of functions by class. Only in Firefox is there a function on the stack of an idle thread, so
-// that people see the column where there is such a thing.
+// functionsTable has the time of functions by class.
 func functionsTable(t *report.ThreadSamples) table {
-	idle := ""
-	if slices.ContainsFunc(t.Functions, func(f report.Function) bool { return f.Self.Idle != report.ClassTime{} }) {
-		idle = "idle"
-	}
 	out := table{name: "functions", title: "functions, by self time", columns: []column{
 		counts("self_samples", "self samples"), times("self_ns", "self ms"),
 		countedTimes("script", "script"), countedTimes("rendering", "rendering"), countedTimes("gc", "gc"), countedTimes("other", "other"),
-		countedTimes("idle", idle),
 		counts("total_samples", "total samples"), times("total_ns", "total ms"),
 		texts("function", "function"), texts("location", "location"),
 	}, note: more(len(t.Functions), t.FunctionCount, "functions")}
@@ -94,7 +87,7 @@ func functionsTable(t *report.ThreadSamples) table {
 		self := f.Self.Sum()
 		out.rows = append(out.rows, []cell{
 			countCell(self.Samples), timeCell(self.Time), classCell(f.Self.Script), classCell(f.Self.Rendering), classCell(f.Self.GC),
-			classCell(f.Self.Other), classCell(f.Self.Idle), countCell(f.Total.Samples), timeCell(f.Total.Time), textCell(f.Function), textCell(f.Location()),
+			classCell(f.Self.Other), countCell(f.Total.Samples), timeCell(f.Total.Time), textCell(f.Function), textCell(f.Location()),
 		})
 	}
 	return out

@@ -129,6 +129,13 @@ func writeReport(w io.Writer, columns int, threads []threadTables, only, nothing
 		if i > 0 {
 			b.WriteByte('\n')
 		}
+		if t.folded != "" {
+			fmt.Fprintln(&b, t.folded)
+			continue
+		}
+		if t.shows != "" && t.shows != t.Process {
+			b.WriteString(elideTo(t.shows, maxShows) + ": ")
+		}
 		b.WriteString(t.TID.Title(clip(t.Thread), "tid") + " of " + t.PID.Title(clip(t.Process), "pid"))
 		if t.source != "" {
 			fmt.Fprintf(&b, ", %s", printable(t.source))
@@ -149,6 +156,9 @@ func writeReport(w io.Writer, columns int, threads []threadTables, only, nothing
 
 // maxName is the number of characters of a name that people get to see: processes may be called by their command line.
 const maxName = 60
+
+// maxShows is the width of a url in a title.
+const maxShows = 80
 
 func clip(name string) string {
 	if runes := []rune(name); len(runes) > maxName {

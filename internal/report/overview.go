@@ -123,11 +123,11 @@ func (c *overviewCollector) addThreads(ctx context.Context) error {
 		return err
 	}
 	c.addPages(times)
-	shows := threadsShow(times)
 	sampled, err := c.sampledThreads(ctx)
 	if err != nil {
 		return err
 	}
+	shows := threadsShow(times, func(id timeline.TrackID) bool { return sampled[id] != nil && sampled[id].runsScript() })
 	for id := range timeline.TrackID(c.tl.TrackCount()) {
 		track := c.tl.Track(id)
 		if track.Kind != timeline.ThreadTrack || !track.Used || !c.selected.Track(id) {

@@ -44,6 +44,7 @@ type Thread struct {
 	// Source says what took the samples, in the words of Perfetto: "js_self_profiling", "legacy_v8", "gecko", …
 	Source string
 
+	shows        string // see Profiles.FindShown
 	track        timeline.TrackID
 	observations []observation
 	runs         []run

@@ -9,7 +9,7 @@ import (
 
 // Samples says where the time of each sampled thread went.
 type Samples struct {
-	Threads []ThreadSamples `json:"threads"`
+	Threads []ThreadSamples `json:"threads"` // the busiest first
 }
 
 // ThreadSamples is the time of one thread by state, by function and by bucket. The times of States sum up to Covered, and
@@ -17,6 +17,8 @@ type Samples struct {
 type ThreadSamples struct {
 	ThreadID
 	Source    string         `json:"source"`
+	Shows     string         `json:"shows,omitempty"` // the url of the page or worker that it runs, see Profiles.FindShown
+	Busy      timeline.Nanos `json:"busy_ns"`         // the time in which it is known to work; 0: it is idle
 	Samples   int64          `json:"samples"`
 	Start     timeline.Nanos `json:"start_ns"`
 	End       timeline.Nanos `json:"end_ns"`
@@ -78,7 +80,7 @@ type Bucket struct {
 }
 
 // Function is the time of one function: Self while it was the innermost one, by class, and Total while it was anywhere on
-// the stack.
+// the stack. Both are without the time in which the thread was idle: a function that waits does nothing.
 type Function struct {
 	Frame
 	Self  ClassTimes `json:"self"`
@@ -98,7 +100,7 @@ func (p *Profiles) Samples(opts Options) (*Samples, error) {
 			continue
 		}
 		row := ThreadSamples{
-			ThreadID: t.ThreadID, Source: t.Source, Start: from, End: to, BusyRuns: len(t.runs),
+			ThreadID: t.ThreadID, Source: t.Source, Shows: t.shows, Busy: t.busyTime(), Start: from, End: to, BusyRuns: len(t.runs),
 			Buckets: t.buckets(start, opts.Bucket),
 		}
 		row.addStates(t)
@@ -107,6 +109,7 @@ func (p *Profiles) Samples(opts Options) (*Samples, error) {
 		row.Functions = top(functions, opts)
 		report.Threads = append(report.Threads, row)
 	}
+	slices.SortStableFunc(report.Threads, func(a, b ThreadSamples) int { return cmp.Compare(b.Busy, a.Busy) })
 	return report, nil
 }
 
@@ -184,7 +187,7 @@ func (p *Profiles) functions(t *Thread) []Function {
 	byStack := map[stackID]*ClassTimes{}
 	for i := range t.observations {
 		o := &t.observations[i]
-		if o.stack == 0 {
+		if o.stack == 0 || t.states.class(o.state) == ClassIdle {
 			continue
 		}
 		times := byStack[o.stack]

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"slices"
+
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -19,10 +21,23 @@ const maxShown = 1 << 16
 // urlTimes returns how long threads worked for each url, as it was at that time. The error is one of the temporary files.
 func urlTimes(r *cost.Result) (map[shown]timeline.Nanos, error) {
 	times := map[shown]timeline.Nanos{}
+	processes := map[timeline.TrackID]string{}
+	named := func(thread timeline.TrackID) string { // its process: a profile of a page may be called by its url, which says enough
+		name, ok := processes[thread]
+		if !ok {
+			process := r.Timeline.Track(r.Timeline.TrackParent(thread))
+			name = process.FullName()
+			processes[thread] = name
+		}
+		return name
+	}
 	err := r.Costs.Cells.Each(func(c *cost.Cell) {
 		for _, typ := range [...]trees.TypeID{trees.TypeFrame, trees.TypeScript} {
 			e := r.Sets.Of(c.Set, typ)
 			if e == 0 {
+				continue
+			}
+			if typ == trees.TypeScript && isURL(named(c.Thread)) {
 				continue
 			}
 			node := r.Contexts.LogicalOf(r.Sets.Members[e].Node)
@@ -41,8 +56,9 @@ func urlTimes(r *cost.Result) (map[shown]timeline.Nanos, error) {
 }
 
 // threadsShow returns the urls that threads show, by track: of a page the url of the frame for which a thread that runs script
-// worked longest, of a worker that of the script that ran longest. Threads that run no script show nothing.
-func threadsShow(times map[shown]timeline.Nanos) map[timeline.TrackID]string {
+// worked longest, of a worker that of the script that ran longest. Threads that run no script show nothing; script says of a thread
+// that it does though no slice shows it.
+func threadsShow(times map[shown]timeline.Nanos, script func(timeline.TrackID) bool) map[timeline.TrackID]string {
 	best := [...]map[timeline.TrackID]shown{{}, {}} // of pages and of scripts
 	for k, t := range times {
 		which := best[0]
@@ -59,5 +75,70 @@ func threadsShow(times map[shown]timeline.Nanos) map[timeline.TrackID]string {
 			urls[thread] = best[0][thread].url
 		}
 	}
+	for thread, page := range best[0] {
+		if urls[thread] == "" && script(thread) {
+			urls[thread] = page.url
+		}
+	}
 	return urls
+}
+
+// FindShown finds out what the sampled threads show: what an attribution says, else the url of the script that is outermost on most of
+// their time. The error is one of the temporary files.
+func (p *Profiles) FindShown(attributed *cost.Result) error {
+	times, err := urlTimes(attributed)
+	if err != nil {
+		return err
+	}
+	for k := range times {
+		if k.typ == trees.TypeScript {
+			delete(times, k) // samples know better, and the same with calls made of them and without
+		}
+	}
+	shows := threadsShow(times, func(timeline.TrackID) bool { return true })
+	for _, t := range p.Threads {
+		if !t.runsScript() {
+			continue
+		}
+		if t.shows = shows[t.track]; t.shows == "" && !isURL(t.Process) {
+			t.shows = p.outermostURL(t)
+		}
+	}
+	return nil
+}
+
+// runsScript reports whether a sample of a thread has script on its stack.
+func (t *Thread) runsScript() bool {
+	return slices.ContainsFunc(t.observations, func(o observation) bool { return o.script != 0 })
+}
+
+// outermostURL returns the url of the script that is outermost on the stack most of the time; "" if no script has a url.
+func (p *Profiles) outermostURL(t *Thread) string {
+	byStack := map[stackID]timeline.Nanos{}
+	for i := range t.observations {
+		if o := &t.observations[i]; o.script != 0 {
+			time := byStack[o.script]
+			sum(&time, o.dur)
+			byStack[o.script] = time
+		}
+	}
+	byURL := map[string]timeline.Nanos{}
+	for stack, time := range byStack {
+		url := ""
+		for id := stack; id != 0; id = p.stacks.nodes[id].below {
+			if u := p.stacks.frames[p.stacks.nodes[id].frame].URL; isURL(u) {
+				url = u
+			}
+		}
+		all := byURL[url]
+		sum(&all, time)
+		byURL[url] = all
+	}
+	best := ""
+	for url, time := range byURL {
+		if url != "" && (best == "" || time > byURL[best] || time == byURL[best] && url < best) {
+			best = url
+		}
+	}
+	return best
 }
