@@ -22,8 +22,8 @@ import (
 // costFlags are the flags of "report cost" beside those of all reports.
 func costFlags() []cli.Flag {
 	return append([]cli.Flag{
-		&cli.StringFlag{Name: "type", Usage: "print the table of one context `TYPE`: frame, page, script, entity, input, process, thread, …",
-			DefaultText: "a table per context type"},
+		&cli.StringFlag{Name: "type", Usage: "print the table of one context `TYPE`: frame, page, script, entity, input, process, thread, …, or all",
+			DefaultText: "the most telling one; all with --json and --csv"},
 		&cli.StringFlag{Name: "by", Value: "context", Usage: "group rows by `WHAT`: context, page, class, entity or type, and split them by process, thread or category, as in page,category. For slices: name, category, thread, process or an argument", DefaultText: "context; name for slices"},
 		&cli.StringFlag{Name: "charge", Value: "exact", Usage: "charge the contexts that are active at each moment (`HOW` exact) or at the begin of each slice (begin)"},
 	}, contextFlags()...)
@@ -33,7 +33,9 @@ func costFlags() []cli.Flag {
 type costQuery struct {
 	group    costtables.GroupBy
 	split    costtables.SplitBy
-	typ      string // as set; "": all
+	typ      string   // as set; "": as tables says
+	others   []string // types that have tables as well
+	all      bool     // programs get all types if they ask for none
 	limit    int
 	order    arrangement
 	selected *selection.Selection
@@ -41,6 +43,7 @@ type costQuery struct {
 
 func newCostQuery(c *cli.Context) (q costQuery, err error) {
 	q.typ, q.limit, q.order = c.String("type"), rowLimit(c), readArrangement(c)
+	q.all = strings.EqualFold(q.typ, allTypes) || q.typ == "" && (c.Bool("json") || c.Bool("csv"))
 	if q.group, q.split, err = costtables.ParseBy(c.String("by")); err != nil {
 		return q, usagef("--by: %v", err)
 	}
@@ -98,7 +101,7 @@ func runCostReport(c *cli.Context, env *environment) error {
 		_, err := fmt.Fprintln(env.stdout, note)
 		return err
 	}
-	return printCosts(env, query.heading(tables, moment.SpanOf(in.timeline)), tables, &query.order)
+	return query.printCosts(env, query.heading(tables, moment.SpanOf(in.timeline)), tables)
 }
 
 // selectCosts has an attribution add up the costs of what is selected.
@@ -115,7 +118,7 @@ func (q *costQuery) tables(result *costtables.Tables, tl *timeline.Timeline) (ta
 	switch {
 	case !tl.Totals().Any():
 		return nil, "the trace has no events", nil
-	case q.typ != "":
+	case q.typ != "" && !q.all:
 		typ, err := q.findType(result)
 		if err != nil {
 			return nil, "", err
@@ -123,6 +126,9 @@ func (q *costQuery) tables(result *costtables.Tables, tl *timeline.Timeline) (ta
 		types = []string{typ}
 	default:
 		types = slices.DeleteFunc(types, func(t string) bool { return !result.CanGroup(t, q.group) })
+		if !q.all && len(types) > 1 {
+			types, q.others = mostTelling(result, types)
+		}
 	}
 	switch {
 	case q.selected != nil && result.Empty():
@@ -144,6 +150,22 @@ func (q *costQuery) tables(result *costtables.Tables, tl *timeline.Timeline) (ta
 		tables = append(tables, t)
 	}
 	return tables, "", nil
+}
+
+// allTypes is the --type that asks for a table for each type.
+const allTypes = "all"
+
+// mostTelling returns the type whose table says most, and the others: the pages, else the scripts, else the frames, and else the
+// first.
+func mostTelling(result *costtables.Tables, types []string) (best, others []string) {
+	which := 0
+	for _, typ := range []string{result.DerivedName(costtables.TypePage), "Script", "Frame"} {
+		if i := slices.Index(types, typ); i >= 0 {
+			which = i
+			break
+		}
+	}
+	return types[which : which+1], slices.Delete(slices.Clone(types), which, which+1)
 }
 
 // heading says for people what part of the time the tables are about, and of what their percentages are.
@@ -211,16 +233,19 @@ func typeIndex(types []string, asked string) int {
 }
 
 // printCosts prints tables for people.
-func printCosts(env *environment, heading string, tables []*costtables.Table, order *arrangement) error {
+func (q *costQuery) printCosts(env *environment, heading string, tables []*costtables.Table) error {
 	text := heading + "\n"
 	for _, t := range tables {
-		text += "\n" + costText(t, order)
+		text += "\n" + costText(t, &q.order, terminalColumns(env))
 		if t.Omitted > 0 {
 			text += fmt.Sprintf("… and %d more; --limit 0 shows all\n", t.Omitted)
 		}
 		if t.Limited > 0 {
 			text += fmt.Sprintf("too many rows: %d costs are in (others) or are uncounted input events\n", t.Limited)
 		}
+	}
+	if len(q.others) > 0 {
+		text += fmt.Sprintf("\nMore: --type all, %s\n", printable(strings.Join(q.others, ", ")))
 	}
 	_, err := env.stdout.Write(cutLines([]byte(text), terminalColumns(env)))
 	return err

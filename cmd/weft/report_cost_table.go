@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/csv"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/weft-trace/weft/internal/attribution/evidence"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/cellwidth"
 	escapes "github.com/weft-trace/weft/internal/printable"
 )
 
@@ -53,8 +55,11 @@ func costColumns(t *costtables.Table) []costColumn {
 }
 
 // costText returns the rows of a table for people. Columns in which every row has nothing are left out, except for the self
-// time. Of input events it says how long after the start of the trace they happened, as --from and --to count.
-func costText(t *costtables.Table, order *arrangement) string {
+// time, and so are, unless they are asked for, those that say least where a line would be longer than a terminal of so many columns; 0: no
+// limit. What is unattributed comes last. Of input events it says how long after the start of the trace they happened, as --from and
+// --to count.
+func costText(t *costtables.Table, order *arrangement, width int) string {
+	slices.SortStableFunc(t.Rows, func(a, b costtables.Row) int { return compareBools(a.None, b.None) })
 	lines := make([][]string, len(t.Rows)+1)
 	lines[0] = []string{t.Type}
 	if t.Group != costtables.GroupNone {
@@ -94,11 +99,55 @@ func costText(t *costtables.Table, order *arrangement) string {
 			add(c, c.name == "self_ns" || c.kind == percentColumn || len(order.columns) > 0)
 		}
 	}
+	left := []string(nil)
+	if len(order.columns) == 0 {
+		left = fitCosts(&lines, &kinds, width)
+	}
 	var b strings.Builder
 	for _, line := range align(lines, kinds) {
 		b.WriteString(printable(line) + "\n")
 	}
+	if len(left) > 0 {
+		fmt.Fprintf(&b, "%s where there is room, or with --columns and --csv\n", countText(int64(len(left)), "more column", "more columns"))
+	}
 	return b.String()
+}
+
+// lessTelling are the titles of columns that people miss least, in this order.
+var lessTelling = []string{
+	"CPU unknown ms", "async ms", "slices", "freed KB", "provoked GC ms", "inputs", "received KB", "requests", "worst latency ms", "forced ms",
+	"long tasks", "CPU ms", "total ms",
+}
+
+// fitCosts leaves out columns until the lines fit a terminal, and returns their titles.
+func fitCosts(lines *[][]string, kinds *[]columnKind, width int) (left []string) {
+	for _, title := range lessTelling {
+		if width <= 0 || lineWidth(*lines) <= width {
+			break
+		}
+		i := slices.Index((*lines)[0], title)
+		if i <= 0 { // the first is the name
+			continue
+		}
+		for k := range *lines {
+			(*lines)[k] = slices.Delete((*lines)[k], i, i+1)
+		}
+		*kinds = slices.Delete(*kinds, i, i+1)
+		left = append(left, title)
+	}
+	return left
+}
+
+// lineWidth is the width of lines that are aligned.
+func lineWidth(lines [][]string) (width int) {
+	for i := range lines[0] {
+		widest := 0
+		for _, line := range lines {
+			widest = max(widest, cellwidth.Of(printable(line[i])))
+		}
+		width += widest + 2
+	}
+	return width - 2
 }
 
 // costNames returns what people see of the names of the rows: of several contexts that look the same with the id.

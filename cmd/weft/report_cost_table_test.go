@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/csv"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +11,7 @@ import (
 	"testing"
 
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/cellwidth"
 )
 
 // Numbers stand below each other whatever script the names are in; long names lose their middle; columns without a value are
@@ -23,14 +26,14 @@ Frame by page                                                 thread    self ms 
 計算量                                                        Main 1/1    2.500  62.5    12.500       3      0.002          0.0
 ` + strings.Repeat("a", 30) + "…" + strings.Repeat("b", 29) + `  1/2         1.500  37.5     0.000       0      0.000          1.2
 `
-	if got := "\n" + costText(&table, &arrangement{}); got != want {
+	if got := "\n" + costText(&table, &arrangement{}, 0); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
 
 // No control character of a name gets to the terminal.
 func TestCostTextIsPrintable(t *testing.T) {
-	text := costText(&costtables.Table{Type: "T\x07", Rows: []costtables.Row{{ID: "1", Name: "a\nb\x1b"}}}, &arrangement{})
+	text := costText(&costtables.Table{Type: "T\x07", Rows: []costtables.Row{{ID: "1", Name: "a\nb\x1b"}}}, &arrangement{}, 0)
 	head, rest, _ := strings.Cut(text, "\n")
 	if !strings.HasPrefix(head, `T\a `) || !strings.HasPrefix(rest, `a\nb\x1b `) || strings.Count(rest, "\n") != 1 {
 		t.Errorf("got %q", text)
@@ -55,7 +58,7 @@ func TestInputTimes(t *testing.T) {
 		{ID: "latency/1", Name: "KEY_PRESSED 1", Input: &costtables.InputInfo{Start: 1_000_000}},
 		{ID: "latency/2", Name: "KEY_RELEASED 2", Input: &costtables.InputInfo{Start: 50_000_000}},
 		{ID: "(unattributed, &arrangement{})", Name: "(unattributed)"},
-	}}, &arrangement{})
+	}}, &arrangement{}, 0)
 	const want = `
 InputEvent       at ms  self ms    %
 KEY_PRESSED 1    0.000    0.000  0.0
@@ -91,6 +94,32 @@ func TestCostCSV(t *testing.T) {
 		}
 		if slices.Sort(got); !slices.Equal(got, empty) {
 			t.Errorf("by %s the columns %q are empty, want %q", by, got, empty)
+		}
+	}
+}
+
+// On a terminal the table loses the columns that people miss least, not the ends of its lines.
+func TestCostsFitTheTerminal(t *testing.T) {
+	path, ok := recordings(t)["chrome/chrome-devtools-tiny.json"]
+	if !ok {
+		t.Fatal("the recording is missing")
+	}
+	for width, want := range map[int]string{80: "self ms", 120: "CPU ms", 300: "CPU unknown ms"} {
+		stdout := new(bytes.Buffer)
+		env := &environment{
+			stdin: strings.NewReader(""), stdout: stdout, stderr: io.Discard,
+			isTerminal: func(w io.Writer) bool { return w == stdout }, width: func(io.Writer) int { return width },
+		}
+		if code := run(t.Context(), []string{"weft", "report", "cost", path}, env); code != 0 {
+			t.Fatalf("exit code %d", code)
+		}
+		for line := range strings.Lines(stdout.String()) {
+			if line = strings.TrimSuffix(line, "\n"); cellwidth.Of(line) > width || strings.HasSuffix(line, "…") {
+				t.Errorf("%d columns in %d: %s", cellwidth.Of(line), width, line)
+			}
+		}
+		if !strings.Contains(stdout.String(), want) || strings.Contains(stdout.String(), "more column") != (width < 300) {
+			t.Errorf("in %d columns:\n%s", width, stdout)
 		}
 	}
 }
