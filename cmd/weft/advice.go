@@ -37,7 +37,7 @@ func advised(err error) string {
 		advise(jsprofile.ErrNoSamples, ": join the recording itself, or what --profile all makes of it")
 	}
 	if unknown := (*v8profile.NotFoundError)(nil); errors.As(err, &unknown) && len(unknown.Has) > 0 {
-		advise(unknown, " (weft info lists them with their threads)")
+		advise(unknown, " (weft info --details lists them with their threads)")
 	}
 	if missing := (*tracer.NotInstalledError)(nil); errors.As(err, &missing) {
 		if missing.Tracer == probescripts.DTrace {

@@ -30,7 +30,7 @@ func TestAdvice(t *testing.T) {
 		{&jsprofile.ClockError{Why: jsprofile.ErrNoSamples}, "no common clock: the trace has neither the samples of this profile (as a profile of the source " +
 			"SelfProfiling; it names one, but has none of its samples: join the recording itself, or what --profile all makes of it) " +
 			"nor the navigation to one of its pages; --time-origin can say where it belongs"},
-		{&v8profile.NotFoundError{ID: "0x3", Has: []string{"0x1", "0x2"}}, "there is no V8 profile 0x3; the trace has 0x1, 0x2 (weft info lists them with their threads)"},
+		{&v8profile.NotFoundError{ID: "0x3", Has: []string{"0x1", "0x2"}}, "there is no V8 profile 0x3; the trace has 0x1, 0x2 (weft info --details lists them with their threads)"},
 		{&v8profile.NotFoundError{ID: "0x3"}, "there is no V8 profile 0x3; the trace has none"},
 		{&tracer.NotInstalledError{Tracer: probescripts.Bpftrace}, "bpftrace is not installed or not in PATH; install it (apt install bpftrace, dnf install bpftrace). It only traces Linux"},
 		{&tracer.NotInstalledError{Tracer: probescripts.DTrace}, "dtrace is not installed or not in PATH: install it (the package dtrace of Debian and Ubuntu puts it into /usr/sbin) or use --tracer bpftrace"},

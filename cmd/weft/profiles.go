@@ -10,7 +10,7 @@ import (
 func profileFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "js-calls", Value: "refined", Usage: "make calls from JavaScript samples as `KIND`: refined, devtools, separate (on their own track) or off"},
-		&cli.StringFlag{Name: "profile", Usage: "show the V8 profile `ID` of a thread, or all; weft info lists them", DefaultText: "as DevTools"},
+		&cli.StringFlag{Name: "profile", Usage: "show the V8 profile `ID` of a thread, or all; weft info --details lists them", DefaultText: "as DevTools"},
 		&cli.StringFlag{Name: "profile-base", Value: "ts", Usage: "start V8 profiles in traces at `WHAT`: ts (of their event, as DevTools) or startTime (of the sampler)"},
 	}
 }
@@ -22,7 +22,7 @@ func setProfiles(c *cli.Context, opts *convert.Options) error {
 		return usagef("--js-calls: %v", err)
 	}
 	if opts.Profile = c.String("profile"); opts.Profile == "" && c.IsSet("profile") {
-		return usagef("--profile: the id is empty; weft info lists them")
+		return usagef("--profile: the id is empty; weft info --details lists them")
 	}
 	opts.ProfileBase = convert.ProfileBase(c.String("profile-base"))
 	if err := opts.Validate(); err != nil {
