@@ -1,0 +1,152 @@
+// Package ranktest is the Mann–Whitney U test, which is also called the Wilcoxon rank-sum test: how often do two groups of
+// measurements differ as much as they do if it is chance which measurement is in which group?
+//
+// It compares ranks, so that it assumes nothing about how measurements are distributed, and one measurement that went wrong
+// cannot decide. Values that are equal share the mean of their ranks (midranks).
+//
+// The p-value of up to MaxExact measurements is exact, with ties as well: every division of the measurements into two groups
+// of these sizes is as likely as any other, and the share of those counts whose rank sum is as far from its mean as the
+// observed one, to either side. Sums are counted as in B. Streitberg and J. Röhmel, "Exact distributions for permutation and
+// rank tests", Statistical Software Newsletter 12 (1986): the number of ways to choose k of the first i ranks with sum s is
+// that without the i-th plus that with it. More measurements are compared with a normal distribution of the same mean and
+// variance, with the correction for ties and that for continuity of E. L. Lehmann, "Nonparametrics: Statistical Methods Based on
+// Ranks" (1975), section 1.4.
+package ranktest
+
+import (
+	"math"
+	"slices"
+)
+
+// MaxExact is the number of measurements of both groups up to which p-values are exact.
+const MaxExact = 40
+
+// maxKept bounds the distributions that a Tester keeps.
+const maxKept = 1024
+
+// Tester tests groups of two sizes. The zero Tester is not usable. It keeps distributions for use again, so it is not safe for concurrent use.
+type Tester struct {
+	first, all int
+	kept       map[string][]float64
+
+	order []int // for use again
+	ranks []int
+}
+
+// New returns what tests a group of first measurements against one of second. Both are at least 1.
+func New(first, second int) *Tester {
+	return &Tester{first: first, all: first + second, kept: map[string][]float64{}}
+}
+
+// Smallest returns the smallest p-value that the sizes of the groups allow: that of measurements of which all of one group are
+// larger than all of the other.
+func (t *Tester) Smallest() float64 {
+	values := make([]int64, t.all)
+	for i := range values {
+		values[i] = int64(i)
+	}
+	return t.P(values[:t.first], values[t.first:])
+}
+
+// P returns the p-value, with two sides: the probability of a difference as large as that of the two groups, or larger, if there is
+// none but chance. The groups have the sizes of New.
+func (t *Tester) P(first, second []int64) float64 {
+	sum, tied := t.rank(first, second)
+	if tied == cube(t.all) {
+		return 1 // all are equal
+	}
+	distance := math.Abs(float64(sum - t.first*(t.all+1)))
+	if t.all > MaxExact {
+		return t.approximate(distance, tied)
+	}
+	as, all := 0.0, 0.0 // integers
+	for s, n := range t.distribution() {
+		all += n
+		if math.Abs(float64(s-t.first*(t.all+1))) >= distance {
+			as += n
+		}
+	}
+	return as / all
+}
+
+// rank finds the ranks of all values, sorted and doubled, so that the mean of two ranks is an integer. It returns the sum of those of
+// the first group, and that of the n³−n of all n values that are equal to each other.
+func (t *Tester) rank(first, second []int64) (sum, tied int) {
+	at := func(i int) int64 {
+		if i < len(first) {
+			return first[i]
+		}
+		return second[i-len(first)]
+	}
+	t.order, t.ranks = t.order[:0], t.ranks[:0]
+	for i := range t.all {
+		t.order = append(t.order, i)
+	}
+	slices.SortFunc(t.order, func(a, b int) int {
+		if at(a) < at(b) {
+			return -1
+		}
+		if at(a) > at(b) {
+			return 1
+		}
+		return 0
+	})
+	for from := 0; from < t.all; {
+		to := from + 1
+		for to < t.all && at(t.order[to]) == at(t.order[from]) {
+			to++
+		}
+		tied += cube(to - from)
+		for _, i := range t.order[from:to] {
+			rank := from + to + 1 // twice the mean of from+1 … to
+			t.ranks = append(t.ranks, rank)
+			if i < len(first) {
+				sum += rank
+			}
+		}
+		from = to
+	}
+	return sum, tied
+}
+
+func cube(n int) int { return n*n*n - n }
+
+// distribution returns in how many ways the first group's doubled ranks have each sum.
+func (t *Tester) distribution() []float64 {
+	key := make([]byte, 0, MaxExact)
+	for _, rank := range t.ranks {
+		key = append(key, byte(rank)) // at most 2·MaxExact
+	}
+	if ways, ok := t.kept[string(key)]; ok {
+		return ways
+	}
+	largest := 0
+	for _, rank := range t.ranks[t.all-t.first:] {
+		largest += rank
+	}
+	// ways[k][s] is the number of choices of k of the ranks so far with the sum s. The largest, of 20 out of 40, is below 2^38.
+	ways := make([][]float64, t.first+1)
+	for k := range ways {
+		ways[k] = make([]float64, largest+1)
+	}
+	ways[0][0] = 1
+	for _, rank := range t.ranks {
+		for k := t.first; k > 0; k-- {
+			for s := largest; s >= rank; s-- {
+				ways[k][s] += ways[k-1][s-rank]
+			}
+		}
+	}
+	if len(t.kept) < maxKept {
+		t.kept[string(key)] = ways[t.first]
+	}
+	return ways[t.first]
+}
+
+// approximate returns the p-value of a normal distribution; the distance is that of the sum of doubled ranks from its mean.
+func (t *Tester) approximate(distance float64, tied int) float64 {
+	n, m, all := float64(t.first), float64(t.all-t.first), float64(t.all)
+	variance := n * m / 12 * (all + 1 - float64(tied)/(all*(all-1)))
+	z := max(distance/2-0.5, 0) / math.Sqrt(variance)
+	return math.Erfc(z / math.Sqrt2)
+}
