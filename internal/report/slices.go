@@ -62,6 +62,8 @@ func (k SliceKind) MarshalText() ([]byte, error) { return []byte(k.String()), ni
 type SliceGroup struct {
 	Kind SliceKind `json:"table"`
 	Name string    `json:"name"` // of the group: what its slices have in common
+	// Owner is the thread or process of a group ByThread or ByProcess, or what else its slices are on; nil of others.
+	Owner *ThreadID `json:"-"`
 	// Count is the number of slices, Unfinished of those among them that never end and take no time.
 	Count      int64 `json:"count"`
 	Unfinished int64 `json:"unfinished"`
@@ -375,19 +377,21 @@ func (c *sliceCounter) groupOf(kind SliceKind, it *timeline.Item) int32 {
 
 // newGroup makes a group, or returns that of others if there are too many.
 func (c *sliceCounter) newGroup(key groupKey, text []byte) int32 {
-	name := string(text)
+	name, owner := string(text), (*ThreadID)(nil)
 	if c.opts.By == ByThread || c.opts.By == ByProcess {
 		name = c.trackTitle(timeline.TrackID(key.id))
+		id := threadID(c.tl, timeline.TrackID(key.id))
+		owner = &id
 	}
 	if len(c.ids) >= maxRows || c.text+len(name) > maxRowText {
-		key, name = groupKey{key.kind, math.MaxUint32, ""}, OthersGroup
+		key, name, owner = groupKey{key.kind, math.MaxUint32, ""}, OthersGroup, nil
 		if id, ok := c.ids[key]; ok {
 			return id
 		}
 	}
 	c.text += len(name)
 	id := int32(len(c.groups))
-	c.groups = append(c.groups, groupSum{SliceGroup: SliceGroup{Kind: key.kind, Name: name}})
+	c.groups = append(c.groups, groupSum{SliceGroup: SliceGroup{Kind: key.kind, Name: name, Owner: owner}})
 	c.ids[key] = id
 	return id
 }

@@ -183,8 +183,13 @@ func titles(tl *timeline.Timeline, tracks []timeline.TrackID) func(yield func(st
 // maxListed is the number of names that a message lists.
 const maxListed = 6
 
-// unknown is the error for a text that means nothing in a trace. It ends with the name that was probably meant, or with some
-// that there are.
+// UnknownError is the error of Bind for a text that means nothing in a trace. It ends with the name that was probably meant, or with
+// some that there are. Another trace may have it.
+type UnknownError struct{ message string }
+
+func (e *UnknownError) Error() string { return e.message }
+
+// unknown makes an UnknownError of what is not there, what was asked for and the names that there are.
 func unknown(what, asked string, names func(yield func(string) bool)) error {
 	seen, list := map[string]bool{}, []string{}
 	for name := range names {
@@ -195,16 +200,18 @@ func unknown(what, asked string, names func(yield func(string) bool)) error {
 	}
 	asked = strings.Trim(asked, "*")
 	if near := cmp.Or(suggest.Near(asked, list), containing(asked, list)); near != "" {
-		return fmt.Errorf("%s; did you mean %q?", what, near)
+		return unknownf("%s; did you mean %q?", what, near)
 	}
 	switch n := len(list); {
 	case n == 0:
-		return fmt.Errorf("%s: it has none", what)
+		return unknownf("%s: it has none", what)
 	case n > maxListed:
-		return fmt.Errorf("%s; there are %s and %d others", what, strings.Join(list[:maxListed], ", "), n-maxListed)
+		return unknownf("%s; there are %s and %d others", what, strings.Join(list[:maxListed], ", "), n-maxListed)
 	}
-	return fmt.Errorf("%s; use %s", what, suggest.List(list))
+	return unknownf("%s; use %s", what, suggest.List(list))
 }
+
+func unknownf(format string, args ...any) error { return &UnknownError{fmt.Sprintf(format, args...)} }
 
 // containing returns the first name that has a text in it, whatever the case of the letters; "" if there is none.
 func containing(text string, names []string) string {

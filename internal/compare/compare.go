@@ -1,0 +1,344 @@
+// Package compare says what changed between two groups of recordings: of each function, slice name, context, category or thread
+// how much time it took before and after, and whether the difference is more than recordings of the same thing differ among
+// themselves.
+//
+// A Comparison takes in one recording after the other, which can be closed then: SumUp reduces each to Sums, a time and a count for
+// each Key. Keys are names, never ids, since another recording has other ids; docs/reports.md says what is compared with what.
+// Comparison.Result makes the rows.
+//
+// What is compared is the median of each group. Whether a difference is noise says the Mann–Whitney U test (package ranktest). Its
+// answer has a bound that depends on how many recordings there are: with up to three in each group no difference is significant
+// at Alpha, and then Result says so (Result.Testable) rather than anything about noise.
+//
+// What does not live here: reading recordings and printing (cmd/weft), and summing up itself (packages report and attribution).
+package compare
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/ranktest"
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Alpha is the probability below which a difference is significant: where nothing changed, one row of twenty is called so by chance.
+const Alpha = 0.05
+
+// Side is one of the two groups of recordings.
+type Side uint8
+
+// The sides of a comparison.
+const (
+	Base Side = iota
+	New
+	sides
+)
+
+// Key is what rows of two recordings have in common.
+type Key struct {
+	Kind     string // the kind of slices, or the type of contexts; "" for functions, categories and threads
+	Name     string
+	Location string // of functions: the file
+}
+
+// Value is what one recording has of a key.
+type Value struct {
+	Self  timeline.Nanos // time without what is inside and counts itself
+	Count int64          // of slices or samples
+}
+
+// Sums are the values of one recording.
+type Sums struct {
+	Length timeline.Nanos // of the recording, or of what is selected of it
+	Values map[Key]Value
+	// Others is the number of slices, samples or contexts that are in no key of their own, because there are too many.
+	Others int64
+}
+
+// Others is the name of a key of what has none of its own, because there are too many.
+const Others = "(others)"
+
+// The limits of what a Comparison keeps.
+const (
+	maxKeys   = 1 << 17
+	maxValues = 1 << 22 // keys multiplied by recordings
+	maxText   = 32 << 20
+)
+
+// Recording is a recording of a Result.
+type Recording struct {
+	Name   string         `json:"input"`
+	Length timeline.Nanos `json:"length_ns"`
+}
+
+// Comparison is a comparison to which recordings are added.
+type Comparison struct {
+	recordings [sides][]Recording
+	expected   int
+	rows       map[Key]*[sides][]Value
+	text       int
+	others     int64
+}
+
+// NewComparison returns a comparison of so many recordings, of both sides.
+func NewComparison(recordings int) *Comparison {
+	return &Comparison{expected: max(recordings, 1), rows: map[Key]*[sides][]Value{}}
+}
+
+// Add adds a recording.
+func (c *Comparison) Add(side Side, name string, s *Sums) {
+	at := len(c.recordings[side])
+	c.recordings[side] = append(c.recordings[side], Recording{name, s.Length})
+	c.others += s.Others
+	keys := make([]Key, 0, len(s.Values))
+	for k := range s.Values {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b Key) int { // the most time first: those have rows of their own
+		return cmp.Or(cmp.Compare(s.Values[b].Self, s.Values[a].Self), compareKeys(a, b))
+	})
+	for _, k := range keys {
+		row := c.row(k)
+		for len(row[side]) <= at {
+			row[side] = append(row[side], Value{})
+		}
+		v := s.Values[k]
+		sum := &row[side][at]
+		sum.Self += min(max(v.Self, 0), math.MaxInt64-sum.Self)
+		sum.Count += min(max(v.Count, 0), math.MaxInt64-sum.Count)
+	}
+}
+
+// row returns the values of a key, or those of all others if there are too many.
+func (c *Comparison) row(k Key) *[sides][]Value {
+	if row := c.rows[k]; row != nil {
+		return row
+	}
+	if len(c.rows) >= min(maxKeys, max(maxValues/c.expected, 1)) || c.text+len(k.Name)+len(k.Location) > maxText {
+		k = Key{Kind: k.Kind, Name: Others}
+		c.others++
+		if row := c.rows[k]; row != nil {
+			return row
+		}
+	}
+	c.text += len(k.Name) + len(k.Location)
+	row := &[sides][]Value{}
+	c.rows[k] = row
+	return row
+}
+
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Location, b.Location))
+}
+
+// Verdict says what became of a key.
+type Verdict uint8
+
+// The verdicts, in the order of rows.
+const (
+	Slower    Verdict = iota // significantly
+	Faster                   // significantly
+	Undecided                // there are too few recordings to tell a change from noise
+	Noise                    // recordings of one side differ as much
+	Equal                    // all recordings have the same values
+)
+
+var verdicts = [...]string{Slower: "slower", Faster: "faster", Undecided: "undecided", Noise: "noise", Equal: "equal"}
+
+// String returns "slower", "faster", "undecided", "noise" or "equal".
+func (v Verdict) String() string { return verdicts[v] }
+
+// MarshalText returns String.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// Row is the comparison of one key. Times are per recording, or what Options.PerSecond says.
+type Row struct {
+	Kind     string `json:"kind,omitempty"`
+	Name     string `json:"name"`
+	Location string `json:"location,omitempty"`
+
+	// The times and counts of all recordings, in their order; 0 where a recording has nothing of the key.
+	Base       []timeline.Nanos `json:"base_ns"`
+	New        []timeline.Nanos `json:"new_ns"`
+	BaseCounts []int64          `json:"base_counts"`
+	NewCounts  []int64          `json:"new_counts"`
+
+	BaseMedian timeline.Nanos `json:"base_median_ns"` // of two in the middle the mean, rounded down
+	NewMedian  timeline.Nanos `json:"new_median_ns"`
+	Change     timeline.Nanos `json:"change_ns"` // of the medians
+	Ratio      *float64       `json:"ratio"`     // of the change to the base's median: 0.1 is 10 % more; nil if that is 0
+	P          *float64       `json:"p"`         // nil if there are too few recordings, or all values are equal
+	Verdict    Verdict        `json:"verdict"`
+	Only       string         `json:"only,omitempty"` // "base" or "new" if the other side has nothing of the key
+}
+
+// Options say how a Result is made.
+type Options struct {
+	// PerSecond divides times and counts by the length of their recording: they are per second of it. Counts are rounded down.
+	PerSecond bool
+}
+
+// Result is what changed.
+type Result struct {
+	Base, New []Recording
+	Rows      []Row // significant ones first, the largest change first
+	// Smallest is the smallest p-value that so many recordings allow. Testable is whether it is below Alpha: else no difference
+	// can be called significant.
+	Smallest float64
+	Testable bool
+	// Tested is the number of rows with a p-value.
+	Tested int
+	Counts [Equal + 1]int // rows by verdict
+	Others int64          // what is in rows called Others
+}
+
+// Result compares what was added. Both sides have at least one recording.
+func (c *Comparison) Result(opts Options) *Result {
+	r := &Result{Base: c.recordings[Base], New: c.recordings[New], Others: c.others, Rows: make([]Row, 0, len(c.rows))}
+	test := ranktest.New(len(r.Base), len(r.New))
+	r.Smallest = test.Smallest()
+	r.Testable = r.Smallest < Alpha
+	for k, values := range c.rows {
+		row := Row{Kind: k.Kind, Name: k.Name, Location: k.Location}
+		row.Base, row.BaseCounts = opts.values(values[Base], r.Base)
+		row.New, row.NewCounts = opts.values(values[New], r.New)
+		row.judge(r.Testable, test)
+		if row.P != nil {
+			r.Tested++
+		}
+		r.Counts[row.Verdict]++
+		r.Rows = append(r.Rows, row)
+	}
+	slices.SortFunc(r.Rows, compareRows)
+	return r
+}
+
+// compareRows orders rows: those that changed, those that may have, noise, and those that are equal; in each the largest change
+// first, and last what is no work of its own: asynchronous slices, which overlap, and what has no context.
+func compareRows(a, b Row) int {
+	last := func(r *Row) int {
+		if r.Async() || r.Name == Unattributed {
+			return 1
+		}
+		return 0
+	}
+	group := func(r *Row) Verdict { return max(r.Verdict, Faster) }
+	size := func(t timeline.Nanos) timeline.Nanos { return max(t, -t) }
+	return cmp.Or(cmp.Compare(group(&a), group(&b)), cmp.Compare(last(&a), last(&b)), cmp.Compare(size(b.Change), size(a.Change)),
+		cmp.Compare(max(b.BaseMedian, b.NewMedian), max(a.BaseMedian, a.NewMedian)),
+		compareKeys(Key{a.Kind, a.Name, a.Location}, Key{b.Kind, b.Name, b.Location}))
+}
+
+// values returns the values of all recordings of a side.
+func (o *Options) values(values []Value, recordings []Recording) (times []timeline.Nanos, counts []int64) {
+	times, counts = make([]timeline.Nanos, len(recordings)), make([]int64, len(recordings))
+	for i, v := range values {
+		times[i], counts[i] = v.Self, v.Count
+		if o.PerSecond {
+			times[i] = timeline.Nanos(perSecond(int64(v.Self), recordings[i].Length))
+			counts[i] = perSecond(v.Count, recordings[i].Length)
+		}
+	}
+	return times, counts
+}
+
+// perSecond divides a number that is not negative by a length, rounded down, up to the largest there is. Nothing happens in no time.
+func perSecond(n int64, length timeline.Nanos) int64 {
+	if length <= 0 {
+		return 0
+	}
+	high, low := bits.Mul64(uint64(n), 1e9)
+	if high >= uint64(length) {
+		return math.MaxInt64
+	}
+	quotient, _ := bits.Div64(high, low, uint64(length))
+	return int64(min(quotient, math.MaxInt64))
+}
+
+// judge compares both sides of a row.
+func (r *Row) judge(testable bool, test *ranktest.Tester) {
+	r.BaseMedian, r.NewMedian = median(r.Base), median(r.New)
+	r.Change = r.NewMedian - r.BaseMedian
+	if r.BaseMedian > 0 {
+		ratio := float64(r.Change) / float64(r.BaseMedian)
+		r.Ratio = &ratio
+	}
+	switch absent := func(counts []int64) bool { return slices.Max(counts) == 0 }; {
+	case absent(r.BaseCounts) && slices.Max(r.Base) == 0:
+		r.Only = "new"
+	case absent(r.NewCounts) && slices.Max(r.New) == 0:
+		r.Only = "base"
+	}
+	smallest, largest := r.limits()
+	switch {
+	case smallest == largest:
+		r.Verdict = Equal
+		return
+	case !testable:
+		r.Verdict = Undecided
+		return
+	}
+	p := test.P(nanosToInts(r.Base), nanosToInts(r.New))
+	r.P = &p
+	switch {
+	case p >= Alpha, r.Change == 0:
+		r.Verdict = Noise
+	case r.Change > 0:
+		r.Verdict = Slower
+	default:
+		r.Verdict = Faster
+	}
+}
+
+// limits returns the smallest and the largest time of any recording.
+func (r *Row) limits() (smallest, largest timeline.Nanos) {
+	return min(slices.Min(r.Base), slices.Min(r.New)), max(slices.Max(r.Base), slices.Max(r.New))
+}
+
+func nanosToInts(times []timeline.Nanos) []int64 {
+	out := make([]int64, len(times))
+	for i, t := range times {
+		out[i] = int64(t)
+	}
+	return out
+}
+
+// median returns the value in the middle, of two the mean, rounded down. No value is negative.
+func median[T ~int64](values []T) T {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	low, high := sorted[(n-1)/2], sorted[n/2]
+	return low + (high-low)/2
+}
+
+// Limit is how much slower something may become.
+type Limit struct {
+	Millionths int64          // of the base's median
+	Least      timeline.Nanos // what takes less on both sides may change as it likes
+}
+
+// Over reports whether a row is slower than a limit allows: its medians are, and that is significant. Where no test can be
+// made, all recordings of the new side have to be slower than all of the base.
+func (r *Row) Over(l Limit) bool {
+	if r.Verdict == Undecided && slices.Min(r.New) <= slices.Max(r.Base) || r.Verdict != Undecided && r.Verdict != Slower {
+		return false
+	}
+	if r.Change <= 0 || max(r.BaseMedian, r.NewMedian) < l.Least {
+		return false
+	}
+	changeHigh, changeLow := bits.Mul64(uint64(r.Change), 1e6)
+	limitHigh, limitLow := bits.Mul64(uint64(r.BaseMedian), uint64(max(l.Millionths, 0)))
+	return changeHigh > limitHigh || changeHigh == limitHigh && changeLow > limitLow
+}
+
+// Async reports whether a row is of slices on tracks of their own, which overlap.
+func (r *Row) Async() bool { return r.Kind == report.AsyncSlices.String() }
+
+// BaseCount returns the median count of the base.
+func (r *Row) BaseCount() int64 { return median(r.BaseCounts) }
+
+// NewCount returns the median count of the new side.
+func (r *Row) NewCount() int64 { return median(r.NewCounts) }

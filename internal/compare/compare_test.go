@@ -1,0 +1,195 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// sumsOf are the sums of a recording of one second in which each name took a time.
+func sumsOf(times map[string]timeline.Nanos) *Sums {
+	s := &Sums{Length: 1e9, Values: map[Key]Value{}}
+	for name, t := range times {
+		s.Values[Key{Name: name}] = Value{t, 1}
+	}
+	return s
+}
+
+// compared compares recordings that have one time for each name.
+func compared(base, fresh map[string][]timeline.Nanos, opts Options) *Result {
+	c := NewComparison(8)
+	for side, all := range []map[string][]timeline.Nanos{base, fresh} {
+		recordings := 0
+		for _, times := range all {
+			recordings = max(recordings, len(times))
+		}
+		for i := range recordings {
+			times := map[string]timeline.Nanos{}
+			for name, list := range all {
+				times[name] = list[i]
+			}
+			c.Add(Side(side), fmt.Sprint(i), sumsOf(times))
+		}
+	}
+	return c.Result(opts)
+}
+
+func find(t *testing.T, r *Result, name string) *Row {
+	t.Helper()
+	i := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Name == name })
+	if i < 0 {
+		t.Fatalf("no row %s", name)
+	}
+	return &r.Rows[i]
+}
+
+// Four recordings of each side, with p-values worked out by hand: of the 70 ways to divide eight recordings, those whose U is as
+// far from 8.
+func TestRows(t *testing.T) {
+	r := compared(map[string][]timeline.Nanos{
+		"slower": {10, 12, 11, 13}, "faster": {20, 22, 21, 23}, "noise": {30, 40, 35, 45}, "equal": {5, 5, 5, 5}, "gone": {7, 7, 7, 7},
+	}, map[string][]timeline.Nanos{
+		"slower": {14, 17, 15, 16}, "faster": {10, 9, 12, 11}, "noise": {33, 42, 36, 46}, "equal": {5, 5, 5, 5}, "new": {8, 8, 9, 9},
+	}, Options{})
+	if !r.Testable || r.Tested != 5 || math.Abs(r.Smallest-2.0/70) > 1e-12 {
+		t.Errorf("testable: %v, tested: %d, smallest p: %v", r.Testable, r.Tested, r.Smallest)
+	}
+	order := []string{}
+	for _, row := range r.Rows {
+		order = append(order, row.Name)
+	}
+	if want := []string{"faster", "new", "gone", "slower", "noise", "equal"}; !slices.Equal(order, want) {
+		t.Errorf("order %q, want %q", order, want)
+	}
+	for _, test := range []struct {
+		name             string
+		base, new        timeline.Nanos // medians of two in the middle
+		change           timeline.Nanos
+		ratio, p         float64 // -1: none
+		verdict          Verdict
+		only             string
+		overTen, overAll bool
+	}{
+		{"slower", 11, 15, 4, 4.0 / 11, 2.0 / 70, Slower, "", true, false},
+		{"faster", 21, 10, -11, -11.0 / 21, 2.0 / 70, Faster, "", false, false},
+		// U of {33, 36, 42, 46} against {30, 35, 40, 45} is 1+2+3+4 = 10, so 2 from its mean: of the numbers of divisions with U = 0…16,
+		// 1 1 2 3 5 5 7 7 8 7 7 5 5 3 2 1 1, those from 7 to 9 are 22; 48 of 70 are at least as far.
+		{"noise", 37, 39, 2, 2.0 / 37, 48.0 / 70, Noise, "", false, false},
+		{"equal", 5, 5, 0, 0, -1, Equal, "", false, false},
+		{"gone", 7, 0, -7, -1, 2.0 / 70, Faster, "base", false, false},
+		{"new", 0, 8, 8, -1, 2.0 / 70, Slower, "new", true, true},
+	} {
+		row := find(t, r, test.name)
+		if row.BaseMedian != test.base || row.NewMedian != test.new || row.Change != test.change || row.Verdict != test.verdict || row.Only != test.only {
+			t.Errorf("%s: %+v", test.name, row)
+		}
+		if test.name != "gone" && !near(row.Ratio, test.ratio) || test.name == "gone" && *row.Ratio != -1 {
+			t.Errorf("%s: ratio %v, want %v", test.name, row.Ratio, test.ratio)
+		}
+		if !near(row.P, test.p) {
+			t.Errorf("%s: p = %v, want %v", test.name, *row.P, test.p)
+		}
+		if got := row.Over(Limit{Millionths: 100_000}); got != test.overTen {
+			t.Errorf("%s over 10 %%: %v", test.name, got)
+		}
+		if got := row.Over(Limit{Millionths: 1_000_000}); got != test.overAll {
+			t.Errorf("%s over 100 %%: %v", test.name, got)
+		}
+		if row.Over(Limit{Least: 16}) && test.name != "slower" {
+			t.Errorf("%s takes less than 16 ns and fails", test.name)
+		}
+	}
+}
+
+func near(got *float64, want float64) bool {
+	if got == nil {
+		return want == -1
+	}
+	return math.Abs(*got-want) < 1e-12
+}
+
+// With too few recordings nothing is called significant. A limit then asks that all recordings of the two sides are apart.
+func TestTooFewRecordings(t *testing.T) {
+	one := compared(map[string][]timeline.Nanos{"a": {100}, "b": {100}, "c": {100}, "d": {100}},
+		map[string][]timeline.Nanos{"a": {110}, "b": {111}, "c": {100}, "d": {90}}, Options{})
+	if one.Testable || one.Smallest != 1 || one.Tested != 0 {
+		t.Errorf("one recording each: %+v", one)
+	}
+	for name, want := range map[string]struct {
+		verdict Verdict
+		over    bool
+	}{"a": {Undecided, false}, "b": {Undecided, true}, "c": {Equal, false}, "d": {Undecided, false}} {
+		row := find(t, one, name)
+		if row.Verdict != want.verdict || row.P != nil || row.Over(Limit{Millionths: 100_000}) != want.over {
+			t.Errorf("%s: %v, p %v, over 10 %%: %v", name, row.Verdict, row.P, row.Over(Limit{Millionths: 100_000}))
+		}
+	}
+	three := compared(map[string][]timeline.Nanos{"apart": {10, 11, 12}, "mixed": {10, 11, 20}},
+		map[string][]timeline.Nanos{"apart": {20, 21, 22}, "mixed": {15, 16, 25}}, Options{})
+	if three.Testable || math.Abs(three.Smallest-0.1) > 1e-12 {
+		t.Errorf("three recordings each: smallest p %v", three.Smallest)
+	}
+	if !find(t, three, "apart").Over(Limit{Millionths: 100_000}) || find(t, three, "mixed").Over(Limit{Millionths: 100_000}) {
+		t.Error("of three recordings each, only those that are all apart are over the limit")
+	}
+}
+
+// Per second, a recording of twice the length with twice the time is the same.
+func TestPerSecond(t *testing.T) {
+	c := NewComparison(2)
+	c.Add(Base, "short", &Sums{Length: 2e9, Values: map[Key]Value{{Name: "a"}: {300, 4}}})
+	c.Add(New, "long", &Sums{Length: 4e9, Values: map[Key]Value{{Name: "a"}: {600, 8}}})
+	if row := c.Result(Options{PerSecond: true}).Rows[0]; row.Verdict != Equal || row.BaseMedian != 150 || row.BaseCount() != 2 || row.NewCount() != 2 {
+		t.Errorf("per second: %+v", row)
+	}
+	if row := c.Result(Options{}).Rows[0]; row.Change != 300 || row.BaseCount() != 4 || row.NewCount() != 8 {
+		t.Errorf("per recording: %+v", row)
+	}
+	for _, test := range []struct {
+		n      int64
+		length timeline.Nanos
+		want   int64
+	}{{5, 0, 0}, {0, 5, 0}, {math.MaxInt64, 1, math.MaxInt64}, {math.MaxInt64, 1e9, math.MaxInt64}, {1, 3e9, 0}, {math.MaxInt64, math.MaxInt64, 1e9}} {
+		if got := perSecond(test.n, test.length); got != test.want {
+			t.Errorf("%d in %d ns: %d per second, want %d", test.n, test.length, got, test.want)
+		}
+	}
+}
+
+// Sums that no number holds stay at the largest one, and limits are compared exactly.
+func TestLargeNumbers(t *testing.T) {
+	c := NewComparison(2)
+	c.Add(Base, "a", &Sums{Values: map[Key]Value{{Name: "x"}: {math.MaxInt64 - 1, math.MaxInt64}}})
+	c.Add(New, "b", &Sums{Values: map[Key]Value{{Name: "x"}: {math.MaxInt64, -5}}})
+	row := c.Result(Options{}).Rows[0]
+	if row.BaseMedian != math.MaxInt64-1 || row.NewMedian != math.MaxInt64 || row.NewCount() != 0 {
+		t.Errorf("%+v", row)
+	}
+	if !row.Over(Limit{}) || row.Over(Limit{Millionths: 1}) {
+		t.Error("one nanosecond more is over 0, and not over a millionth")
+	}
+}
+
+// Names beyond the limit share a row, and the result says so.
+func TestManyNames(t *testing.T) {
+	c := NewComparison(maxValues / 10) // 10 rows
+	s := &Sums{Values: map[Key]Value{}}
+	for i := range 100 {
+		s.Values[Key{Name: fmt.Sprint(i)}] = Value{timeline.Nanos(i + 1), 1}
+	}
+	c.Add(Base, "a", s)
+	c.Add(New, "b", s)
+	r := c.Result(Options{})
+	if len(r.Rows) != 11 || r.Others != 180 {
+		t.Errorf("%d rows, %d others", len(r.Rows), r.Others)
+	}
+	// The ten largest have rows of their own, 91 to 100; the others are 1 + … + 90.
+	if row := find(t, r, Others); row.BaseMedian != 90*91/2 || row.Verdict != Equal {
+		t.Errorf("others: %+v", row)
+	}
+	find(t, r, "99")
+	find(t, r, "90")
+}

@@ -1,0 +1,188 @@
+package compare
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// By says what is compared.
+type By uint8
+
+// What can be compared.
+const (
+	BySlice    By = iota // slices, by kind and name
+	ByFunction           // samples, by the innermost function and its file
+	ByContext            // costs of contexts, by type and name
+	ByCategory           // slices, by kind and categories
+	ByThread             // slices, by kind and the names of thread and process
+)
+
+var bys = [...]string{BySlice: "slice", ByFunction: "function", ByContext: "context", ByCategory: "category", ByThread: "thread"}
+
+// ByNames returns what ParseBy takes.
+func ByNames() []string { return bys[:] }
+
+// String returns "slice", "function", "context", "category" or "thread".
+func (b By) String() string { return bys[b] }
+
+// MarshalText returns String.
+func (b By) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
+
+// ParseBy is the inverse of String.
+func ParseBy(text string) (By, error) {
+	for b, name := range bys {
+		if name == text {
+			return By(b), nil
+		}
+	}
+	return 0, suggest.Unknown("way to compare", text, bys[:])
+}
+
+// SumUp adds up what is selected of a timeline, which is nested. The error is one of the temporary files, or ctx's.
+func SumUp(ctx context.Context, tl *timeline.Timeline, by By, selected *selection.Selection) (*Sums, error) {
+	span := moment.SpanOf(tl)
+	from, to := selected.Clip(span.Start, span.End)
+	s := &Sums{Length: to - from, Values: map[Key]Value{}}
+	switch by {
+	case ByFunction:
+		return s, s.functions(ctx, tl, selected)
+	case ByContext:
+		return s, s.contexts(ctx, tl, selected)
+	case ByCategory:
+		return s, s.slices(ctx, tl, selected, report.ByCategory)
+	case ByThread:
+		return s, s.slices(ctx, tl, selected, report.ByThread)
+	}
+	return s, s.slices(ctx, tl, selected, report.ByName)
+}
+
+// add adds to the value of a key.
+func (s *Sums) add(k Key, v Value) {
+	sum := s.Values[k]
+	sum.Self += min(max(v.Self, 0), math.MaxInt64-sum.Self)
+	sum.Count += min(max(v.Count, 0), math.MaxInt64-sum.Count)
+	s.Values[k] = sum
+}
+
+// slices adds up slices. States of threads say again what slices and samples say.
+func (s *Sums) slices(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection, by report.GroupSlices) error {
+	opts := report.SliceOptions{By: by}
+	if selected != nil {
+		opts.Include = selected.Item
+	}
+	r, err := report.CollectSlices(ctx, tl, opts)
+	if err != nil {
+		return err
+	}
+	s.Others = r.Others
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		if g.Kind == report.StateSlices {
+			continue
+		}
+		name := g.Name
+		if g.Owner != nil {
+			name = placeName(g.Owner)
+		}
+		s.add(Key{Kind: g.Kind.String(), Name: name}, Value{g.Self, g.Count})
+	}
+	return nil
+}
+
+// placeName names a thread with its process, without ids: those are others in another recording.
+func placeName(t *report.ThreadID) string {
+	switch {
+	case t.Process == "":
+		return t.Thread
+	case t.Thread == "":
+		return t.Process
+	}
+	return fmt.Sprintf("%s of %s", t.Thread, t.Process)
+}
+
+// functions adds up the samples of all threads by their innermost function, without those of idle threads.
+func (s *Sums) functions(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) error {
+	profiles, err := report.Collect(ctx, tl, selected)
+	if err != nil {
+		return err
+	}
+	r, err := profiles.Samples(report.Options{})
+	if err != nil {
+		return err
+	}
+	for i := range r.Threads {
+		for _, f := range r.Threads[i].Functions {
+			self := f.Self
+			self.Idle = report.ClassTime{}
+			if sum := self.Sum(); sum != (report.ClassTime{}) {
+				s.add(Key{Name: f.Function, Location: f.URL}, Value{sum.Time, sum.Samples})
+			}
+		}
+	}
+	return nil
+}
+
+// Unnamed is the name of a key of contexts that are known by ids alone: another recording has other ids.
+const Unnamed = "(without name)"
+
+// Unattributed is the name of a key of what has no context of a type.
+const Unattributed = "(unattributed)"
+
+// contextName returns the name of the key of a row of costs: that of the context, but the class of an input event and of what is known
+// by its id alone.
+func contextName(row *tables.Row) string {
+	_, id, hasScope := strings.Cut(row.ID, "/")
+	if at := strings.LastIndexByte(id, '@'); at > 0 {
+		id = id[:at] // of a process
+	}
+	switch {
+	case row.None:
+		return Unattributed
+	case row.Input != nil, row.Name == "", hasScope && strings.HasSuffix(row.Name, id) && !strings.Contains(row.Name, ":/"):
+		return cmp.Or(row.Class, Unnamed)
+	}
+	return row.Name
+}
+
+// contexts adds up the costs of contexts, and of what has none.
+func (s *Sums) contexts(ctx context.Context, tl *timeline.Timeline, selected *selection.Selection) (err error) {
+	rules := options.Rules{}
+	if selected != nil {
+		rules.Cost.Window.From, rules.Cost.Window.To = selected.Window()
+		rules.Cost.Counts = selected.Head
+		rules.Cost.CountsThread = func(thread timeline.TrackID) bool { return selected.Track(thread) && selected.Unnamed() }
+	}
+	result, err := attribution.Run(ctx, tl, rules)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, result.Close()) }()
+	costs := tables.Of(result)
+	for _, typ := range costs.Types() {
+		t, err := costs.Table(tables.TableOptions{Type: typ})
+		if err != nil {
+			return err
+		}
+		s.Others += int64(t.Limited)
+		for i := range t.Rows {
+			row := &t.Rows[i]
+			if row.Self > 0 || row.Slices > 0 {
+				s.add(Key{Kind: typ, Name: contextName(row)}, Value{row.Self, row.Slices})
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package compare
+
+import (
+	"testing"
+
+	"github.com/weft-trace/weft/internal/attribution/tables"
+)
+
+// Contexts are called by what another recording may call them too.
+func TestContextName(t *testing.T) {
+	for _, test := range []struct {
+		row  tables.Row
+		want string
+	}{
+		{tables.Row{ID: "(unattributed)", Name: "(unattributed)", None: true}, Unattributed},
+		{tables.Row{ID: "a.localhost", Name: "a.localhost"}, "a.localhost"},
+		{tables.Row{ID: "frame/D3F33045", Name: "D3F33045"}, Unnamed},
+		{tables.Row{ID: "frame/D3F33045", Name: "https://example.org/"}, "https://example.org/"},
+		{tables.Row{ID: "isolate/1132@14449", Name: "isolate 1132"}, Unnamed},
+		{tables.Row{ID: "graphics/2.93@14449", Name: "frame 2.93"}, Unnamed},
+		{tables.Row{ID: "script/http://a.localhost:8701/main.js", Name: "http://a.localhost:8701/main.js"}, "http://a.localhost:8701/main.js"},
+		{tables.Row{ID: "latency/-551", Name: "KeyDown @1709 ms", Class: "KeyDown", Input: &tables.InputInfo{}}, "KeyDown"},
+		{tables.Row{ID: "object/7", Name: "Document 7", Class: "Document"}, "Document"},
+	} {
+		if got := contextName(&test.row); got != test.want {
+			t.Errorf("%s %s: %q, want %q", test.row.ID, test.row.Name, got, test.want)
+		}
+	}
+}
+
+func TestParseBy(t *testing.T) {
+	for i, name := range ByNames() {
+		if by, err := ParseBy(name); err != nil || by != By(i) || by.String() != name {
+			t.Errorf("%s: %v, %v", name, by, err)
+		}
+	}
+	if _, err := ParseBy("functions"); err == nil {
+		t.Error("functions is a way to compare")
+	}
+}
