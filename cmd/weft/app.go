@@ -29,6 +29,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitStrict      = 3
+	exitSlower      = 4
 	exitInterrupted = 130
 	exitBrokenPipe  = 141 // as of a program that SIGPIPE ends
 )
@@ -80,6 +81,8 @@ func run(ctx context.Context, args []string, env *environment) int {
 		return exitUsage
 	case errors.Is(err, errStrict):
 		return exitStrict
+	case errors.Is(err, errSlower):
+		return exitSlower
 	case errors.Is(err, errReported):
 		return exitFailed
 	}
@@ -167,6 +170,7 @@ To view a converted trace, drag it into https://ui.perfetto.dev.`),
 			flowsCommand(env),
 			reportCommand(env),
 			exportCommand(env),
+			compareCommand(env),
 			probesCommand(env),
 			completionCommand(env),
 			manCommand(env),

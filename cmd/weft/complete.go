@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/attribution/trees"
+	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/report"
 )
@@ -209,6 +210,9 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 		}
 		return words(formats...)
 	case "table", "sort", "columns":
+		if command.Name == "compare" {
+			return columnCandidates(nil, []table{compareTable(&compare.Result{}, &compareQuery{}, nil)})
+		}
 		if len(others) > 0 {
 			return tableCandidates(others[0], name)
 		}
@@ -222,6 +226,9 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 	case "by":
 		if command.Name == "export" {
 			return words("context", "page", "frame", "script", "input")
+		}
+		if command.Name == "compare" {
+			return words(compare.ByNames()...)
 		}
 		if len(others) > 0 && others[0] != costReport {
 			return words("name", "category", "thread", "process")
@@ -239,7 +246,7 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 		return words(timeModes[:]...)
 	case "script":
 		return append(scriptCandidates(), candidate{text: completeFiles})
-	case "o", "report-file", "phases", "join", "lines":
+	case "o", "report-file", "phases", "join", "lines", "base", "new":
 		return words(completeFiles)
 	case "out-dir", "tmp":
 		return words(completeDirs)
@@ -259,6 +266,7 @@ var choices = map[string][]string{
 	"of":            {"samples", "slices"},
 	"memory":        {"64MiB", "256MiB", "1GiB", "4GiB"},
 	"packets":       {"compact", "plain"},
+	"per":           {"recording", "second"},
 	"profile":       {"all"},
 	"profile-base":  {"ts", "startTime"},
 	"report":        {"text", "json"},
@@ -281,6 +289,14 @@ func tableCandidates(name, flag string) (list []candidate) {
 			list = append(list, candidate{forms[i].name, forms[i].title})
 			continue
 		}
+		list = columnCandidates(list, forms[i:i+1])
+	}
+	return list
+}
+
+// columnCandidates adds the columns of tables to a list.
+func columnCandidates(list []candidate, forms []table) []candidate {
+	for i := range forms {
 		for _, c := range forms[i].columns {
 			named := candidate{strings.TrimSuffix(c.name, "_ns"), c.title}
 			if named.text != "" && !slices.ContainsFunc(list, func(other candidate) bool { return other.text == named.text }) {

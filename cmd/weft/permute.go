@@ -64,8 +64,18 @@ func permute(app *cli.App, args []string) ([]string, error) {
 			return nil, usagef("flag %s needs a value", arg)
 		}
 		flags = append(flags, rest[i])
+		for takesSeveral(command, flag) && i+1 < len(rest) && (rest[i+1] == "-" || !strings.HasPrefix(rest[i+1], "-")) {
+			i++
+			flags = append(flags, arg, rest[i])
+		}
 	}
 	return slices.Concat(args[:at+1], flags, []string{"--"}, others), nil
+}
+
+// takesSeveral reports whether the words after a flag are its values, up to the next flag.
+func takesSeveral(command *cli.Command, flag cli.Flag) bool {
+	name := flag.Names()[0]
+	return command.Name == "compare" && (name == "base" || name == "new")
 }
 
 // shortFlags takes short flags without values apart that stand together: -fq is -f -q. It is nil if one of them is not such a flag.

@@ -353,11 +353,16 @@ type reportInput struct {
 
 // openReportInput reads the trace that is the second argument of the command.
 func openReportInput(c *cli.Context, env *environment, opts convert.Options) (*reportInput, error) {
+	return openNamed(c, env, c.Args().Get(1), opts)
+}
+
+// openNamed reads a trace.
+func openNamed(c *cli.Context, env *environment, name string, opts convert.Options) (*reportInput, error) {
 	filter, err := readSelection(c)
 	if err != nil {
 		return nil, err
 	}
-	in := &reportInput{name: c.Args().Get(1)}
+	in := &reportInput{name: name}
 	src, err := openInput(c.Context, env, in.name)
 	if err != nil {
 		return nil, err

@@ -53,13 +53,15 @@ const (
 	byteColumn
 	shareColumn   // thousandths
 	percentColumn // of the count of each cell
+	changeColumn  // a difference of times
+	ratioColumn   // a difference in thousandths
 	flagColumn
 )
 
 // cell is a value of a table: a text or a number, as the column says.
 type cell struct {
 	text   string
-	short  string // for people, if that is not the text
+	short  string // for people, if that is not the text, or if there is no value
 	number int64
 	count  int64 // where the column has a count
 	absent bool  // there is no value
@@ -88,7 +90,7 @@ func flagCell(set bool) cell {
 // format returns a cell as people read it.
 func (c column) format(v cell) string {
 	if v.absent {
-		return ""
+		return v.short
 	}
 	switch c.kind {
 	case countColumn:
@@ -107,6 +109,13 @@ func (c column) format(v cell) string {
 		return fmt.Sprintf("%.1f", 100*float64(v.number)/float64(max(v.count, 1)))
 	case shareColumn:
 		return fmt.Sprintf("%d.%d %%", v.number/10, v.number%10)
+	case changeColumn:
+		return fmt.Sprintf("%+.3f", float64(v.number)/1e6)
+	case ratioColumn:
+		if v.number >= manifold {
+			return fmt.Sprintf("×%.0f", float64(v.number+1000)/1000)
+		}
+		return fmt.Sprintf("%+.1f %%", float64(v.number)/10)
 	case flagColumn:
 		if v.number != 0 {
 			return "yes"
@@ -115,6 +124,9 @@ func (c column) format(v cell) string {
 	}
 	return cmp.Or(v.short, v.text)
 }
+
+// manifold is where a ratio is shown as a factor: from ten times as much on.
+const manifold = 9000
 
 // millis returns a time as milliseconds with three decimals.
 func millis(t timeline.Nanos) string { return strconv.FormatFloat(float64(t)/1e6, 'f', 3, 64) }
