@@ -23,8 +23,13 @@ type failedInput struct {
 
 // writeFailed writes the line of an input that failed. The message of the error begins with its name, which the line has already.
 func writeFailed(w io.Writer, input string, err error) error {
+	failed := newFailed(input, err)
+	return writeJSON(w, &failed)
+}
+
+func newFailed(input string, err error) failedInput {
 	name := inputName(input)
-	return writeJSON(w, &failedInput{name, strings.TrimPrefix(message(err), name+": ")})
+	return failedInput{name, strings.TrimPrefix(message(err), name+": ")}
 }
 
 // withJSONErrors has a command that is about one input write its line if it fails. at is the index of the argument that names it.
@@ -32,7 +37,7 @@ func withJSONErrors(env *environment, at int, action cli.ActionFunc) cli.ActionF
 	return func(c *cli.Context) error {
 		err := action(c)
 		usage := (*usageError)(nil)
-		if err == nil || !c.Bool("json") || c.Context.Err() != nil || errors.As(err, &usage) || errors.Is(err, syscall.EPIPE) {
+		if err == nil || !c.Bool("json") || err == errReported || c.Context.Err() != nil || errors.As(err, &usage) || errors.Is(err, syscall.EPIPE) {
 			return err
 		}
 		return errors.Join(err, writeFailed(env.stdout, c.Args().Get(at), err))

@@ -95,7 +95,7 @@ func reportFlags() []cli.Flag {
 		&cli.IntFlag{Name: "limit", Value: defaultTop, Usage: "print at most `N` rows of a table; 0: all", DefaultText: "20; all with --json and --csv"},
 		&cli.StringFlag{Name: "sort", Usage: "sort tables by `COLUMN`, largest first; -COLUMN: smallest first", DefaultText: "as each report says"},
 		&cli.StringFlag{Name: "columns", Usage: "print only the columns `COLUMN,COLUMN…`, in this order", DefaultText: "all"},
-		formatFlag(), memoryFlag(), tempFlag(),
+		filesFromFlag(), formatFlag(), memoryFlag(), tempFlag(),
 	}
 }
 
@@ -135,7 +135,7 @@ func reportCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "report",
 		Usage:     "show where the time of a trace went, and what it was spent on",
-		UsageText: "weft report [flags] NAME FILE",
+		UsageText: "weft report [flags] NAME FILE\nweft report [flags] samples|slices FILE|FOLDER…",
 		Description: `Prints tables about a trace in any format. NAME is one of:
 
 ` + names.String() + `
@@ -143,7 +143,8 @@ samples, gc and layout-thrashing count samples. They show the number of samples
 next to each time: at one sample every 10 ms, one sample means 10 ± 10 ms. The
 other reports count slices; js-funcalls counts samples if the trace has no call
 events. docs/reports.md and docs/attribution.md define the numbers.
-"-" is standard input.`,
+samples and slices take many files, and folders with recordings: they add up the
+same tables over all of them. "-" is standard input.`,
 		Flags: slices.Concat(reportFlags(), titled(sampleFlagsTitle, sampleFlags()), titled(eventFlagsTitle, eventFlags()),
 			titled(costFlagsTitle, costFlags()), titled(inputFlagsTitle, inputFlags()), selectionFlags(),
 			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
@@ -151,6 +152,9 @@ events. docs/reports.md and docs/attribution.md define the numbers.
 			which, err := whichReport(c)
 			if err != nil {
 				return err
+			}
+			if takesMany(c) {
+				return runManyReport(c, env, findManyReport(c.Args().First()))
 			}
 			events, answers := eventReports(), answerReports()
 			switch i := which - len(reports); {
@@ -286,10 +290,10 @@ func whichReport(c *cli.Context) (int, error) {
 		return 0, usagef("no report; use %s", suggest.List(names))
 	case which < 0:
 		return 0, &usageError{suggest.Unknown("report", c.Args().First(), names).Error()}
-	case c.NArg() == 1:
+	case c.NArg() == 1 && !c.IsSet("files-from"):
 		return 0, usagef("no file; name one, or use \"-\" for standard input")
-	case c.NArg() > 2:
-		return 0, usagef("report takes one file, not %d", c.NArg()-1)
+	case takesMany(c) && findManyReport(names[which]) == nil:
+		return 0, usagef("the report %s takes one file; samples and slices take many", names[which])
 	case c.Int("limit") < 0:
 		return 0, usagef("--limit: %d is negative", c.Int("limit"))
 	case c.Bool("json") && c.Bool("csv"):

@@ -37,7 +37,10 @@ func texts(name, title string) column  { return column{name: name, title: title}
 func counts(name, title string) column { return column{name: name, title: title, kind: countColumn} }
 func times(name, title string) column  { return column{name: name, title: title, kind: timeColumn} }
 func shares(title string) column       { return column{title: title, kind: shareColumn} }
-func flags(name, title string) column  { return column{name: name, title: title, kind: flagColumn} }
+func portions(name, title string) column {
+	return column{name: name, title: title, kind: portionColumn}
+}
+func flags(name, title string) column { return column{name: name, title: title, kind: flagColumn} }
 
 // countedTimes is a column of times with the samples behind them.
 func countedTimes(name, title string) column {
@@ -52,6 +55,7 @@ const (
 	timeColumn
 	byteColumn
 	shareColumn   // thousandths
+	portionColumn // billionths
 	percentColumn // of the count of each cell
 	changeColumn  // a difference of times
 	ratioColumn   // a difference in thousandths
@@ -107,6 +111,8 @@ func (c column) format(v cell) string {
 		return fmt.Sprintf("%.1f", float64(v.number)/1000)
 	case percentColumn:
 		return fmt.Sprintf("%.1f", 100*float64(v.number)/float64(max(v.count, 1)))
+	case portionColumn:
+		return fmt.Sprintf("%.1f %%", float64(v.number)/1e7)
 	case shareColumn:
 		return fmt.Sprintf("%d.%d %%", v.number/10, v.number%10)
 	case changeColumn:

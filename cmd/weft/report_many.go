@@ -1,0 +1,373 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/inputs"
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/trace"
+)
+
+// manyReport is a report about many inputs: the tables of one input, added up.
+type manyReport struct {
+	name   string
+	tables []manyTable
+	calls  bool     // calls made of samples count
+	lost   []string // names of problems that make the numbers too small
+	add    func(c *cli.Context, in *reportInput, to *report.Many) error
+}
+
+// manyTable is a table of a report about many inputs.
+type manyTable struct {
+	name, title string
+	row, place  string // titles of what a row is about; place "": there is no such column
+	counts      string // title of the count
+	hidden      bool   // text shows it only if it is asked for
+}
+
+func manyReports() []manyReport {
+	ofSlices := func(kind report.SliceKind, title string) manyTable {
+		return manyTable{name: kind.String(), title: title, row: "name", counts: "count", hidden: kind == report.StateSlices}
+	}
+	return []manyReport{
+		{
+			name: "samples", lost: sampleProblems, add: addSamples,
+			tables: []manyTable{
+				{name: report.ManyFunctions, title: "functions, by self time", row: "function", place: "location", counts: "self samples"},
+				{name: report.ManyStates, title: "time by state", row: "state", place: "class", counts: "samples"},
+			},
+		},
+		{
+			name: "slices", calls: true, lost: costProblems, add: addSlices,
+			tables: []manyTable{
+				ofSlices(report.Kernels, "kernels, by self time"), ofSlices(report.Copies, "copies and fills of device memory, by self time"),
+				ofSlices(report.Operators, "operators, by self time"), ofSlices(report.ThreadSlices, "slices on threads, by self time"),
+				ofSlices(report.AsyncSlices, "slices on tracks of their own (asynchronous; they overlap), by self time"),
+				ofSlices(report.StateSlices, "states of threads, by self time"),
+			},
+		},
+	}
+}
+
+// findManyReport returns the report of a name about many inputs; nil if it takes one input only.
+func findManyReport(name string) *manyReport {
+	for _, r := range manyReports() {
+		if r.name == name {
+			return &r
+		}
+	}
+	return nil
+}
+
+// takesMany reports whether a call is about many inputs: several are named, a folder, or a list of them.
+func takesMany(c *cli.Context) bool {
+	names := expanded(c.Args().Tail())
+	return c.IsSet("files-from") || len(names) > 1 || len(names) == 1 && inputs.IsFolder(names[0])
+}
+
+// filesFromFlag names the inputs in a file.
+func filesFromFlag() cli.Flag {
+	return &cli.StringFlag{Name: "files-from", Usage: "read the names of further inputs from `FILE`, one a line; \"-\": standard input"}
+}
+
+// manyInputs returns the inputs of a call, each once, in natural order.
+func manyInputs(c *cli.Context, env *environment) ([]string, error) {
+	names := expanded(c.Args().Tail())
+	if list := c.String("files-from"); c.IsSet("files-from") {
+		src, err := openInput(c.Context, env, list)
+		if err != nil {
+			return nil, err
+		}
+		defer src.Close()
+		more, err := inputs.ReadList(src)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", inputName(list), withoutPath(err))
+		}
+		names = append(names, more...)
+	}
+	files, err := inputs.Find(names)
+	if err == nil && len(files) == 0 {
+		err = errors.New("there are no recordings; folders are searched for .json, .cpuprofile, .pftrace, .perfetto-trace, .jslb, .trace and .jsonl, packed or not")
+	}
+	return files, err
+}
+
+// manyRun is a report about many inputs while it is made.
+type manyRun struct {
+	env    *environment
+	opts   convert.Options
+	filter *selection.Filter
+	sum    report.Many
+
+	without error // why the first input without what is selected has nothing of it
+	lacking int   // number of these inputs
+	partial int   // number of inputs with problems that make the numbers too small
+	failed  []failedInput
+}
+
+// runManyReport prints a report about many inputs.
+func runManyReport(c *cli.Context, env *environment, r *manyReport) error {
+	if err := checkManyFlags(c, r); err != nil {
+		return err
+	}
+	shown, err := findTable(r.forms(), c.String("table"))
+	if err != nil {
+		return err
+	}
+	if r.name == "slices" && !c.IsSet("table") {
+		shown = 3 // slices on threads, as for one input
+	}
+	run := &manyRun{env: env}
+	if run.opts, err = inputOptions(c); err != nil {
+		return err
+	}
+	if !r.calls {
+		run.opts.JSCalls = convert.JSCallsOff
+	}
+	run.opts.SelfProfile.Required = false // one of them is enough
+	if run.filter, err = readSelection(c); err != nil {
+		return err
+	}
+	order := readArrangement(c)
+	if err := order.check(r.forms(), c.String("table"), c.Bool("csv"), shown); err != nil {
+		return err
+	}
+	files, err := manyInputs(c, env)
+	if err != nil {
+		return err
+	}
+	if err := run.collect(c, r, files); err != nil {
+		return err
+	}
+	return run.print(c, r, &order, shown)
+}
+
+// checkManyFlags refuses flags that mean something for one input only.
+func checkManyFlags(c *cli.Context, r *manyReport) error {
+	if c.IsSet("bucket") {
+		return usagef("--bucket: times of different recordings have nothing in common; name one file")
+	}
+	_, err := findTable(r.forms(), c.String("table"))
+	return err
+}
+
+// collect takes in one input after the other. Those that fail are told of, and do not stop the others.
+func (run *manyRun) collect(c *cli.Context, r *manyReport, files []string) error {
+	progress := startFilesProgress(run.env, len(files), totalSize(files), true)
+	defer progress.Stop()
+	for _, name := range files {
+		err := run.one(c, r, name, progress)
+		progress.fileDone()
+		switch {
+		case c.Context.Err() != nil:
+			return c.Context.Err()
+		case err == nil:
+			continue
+		case errors.Is(err, syscall.EPIPE):
+			return err
+		case asUsage(err):
+			return err
+		}
+		printError(run.env, err)
+		run.failed = append(run.failed, newFailed(name, err))
+	}
+	if run.sum.Recordings == 0 && run.without != nil {
+		return run.without // in none of them
+	}
+	return nil
+}
+
+func asUsage(err error) bool {
+	usage := (*usageError)(nil)
+	return errors.As(err, &usage)
+}
+
+// totalSize returns the length of all files; -1 if that is not known beforehand.
+func totalSize(files []string) (total int64) {
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if err != nil || !info.Mode().IsRegular() {
+			return -1
+		}
+		total += info.Size()
+	}
+	return total
+}
+
+// one takes in one input.
+func (run *manyRun) one(c *cli.Context, r *manyReport, name string, progress *progress) (err error) {
+	in := &reportInput{name: name}
+	if err := run.open(c.Context, in, progress); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	if in.selected, err = selectIn(c.Context, name, run.filter, in.timeline); err != nil {
+		if c.Context.Err() == nil && run.without == nil {
+			run.without = err
+		}
+		run.lacking++
+		return nil
+	}
+	if slices.ContainsFunc(in.trace.Problems(), func(p trace.Problem) bool { return slices.Contains(r.lost, p.Name) }) {
+		run.partial++
+	}
+	if err := r.add(c, in, &run.sum); err != nil {
+		return fmt.Errorf("%s: %w", inputName(name), err)
+	}
+	return nil
+}
+
+func (run *manyRun) open(ctx context.Context, in *reportInput, progress *progress) error {
+	src, err := openInput(ctx, run.env, in.name)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	if in.trace, err = convert.Open(ctx, progress.reader(src), run.opts); err != nil {
+		return fmt.Errorf("%s: %w", inputName(in.name), withoutPath(err))
+	}
+	in.timeline = bridge.Timeline(in.trace)
+	return nil
+}
+
+func addSamples(c *cli.Context, in *reportInput, to *report.Many) error {
+	profiles, err := report.Collect(c.Context, in.timeline, in.selected)
+	if err != nil {
+		return err
+	}
+	s, err := profiles.Samples(report.Options{})
+	if err != nil {
+		return err
+	}
+	to.AddSamples(inputName(in.name), s)
+	return nil
+}
+
+func addSlices(c *cli.Context, in *reportInput, to *report.Many) error {
+	opts, err := slicesBy(c)
+	if err != nil {
+		return err
+	}
+	if in.selected != nil {
+		opts.Include = in.selected.Item
+	}
+	s, err := report.CollectSlices(c.Context, in.timeline, opts)
+	if err != nil {
+		return err
+	}
+	to.AddSlices(inputName(in.name), s)
+	return nil
+}
+
+// forms are the tables of a report without rows.
+func (r *manyReport) forms() (forms []table) {
+	for i := range r.tables {
+		forms = append(forms, r.tables[i].table(&report.Many{}))
+	}
+	return forms
+}
+
+// table makes a table of the rows that were added up.
+func (t *manyTable) table(sum *report.Many) table {
+	out := table{name: t.name, title: t.title, columns: []column{
+		texts("name", t.row), spare(2, texts("place", t.place)), counts("recordings", "files"), spare(3, counts("count", t.counts)),
+		times("self_ns", "self ms"), spare(1, times("total_ns", "total ms")), portions("mean_share_ppb", "share a file"),
+		portions("max_share_ppb", "largest"), texts("max_share_in", "in"),
+	}}
+	for _, r := range sum.Rows(t.name) {
+		out.rows = append(out.rows, []cell{
+			nameCell(r.Name, nameWidth), textCell(r.Place), countCell(int64(r.Recordings)), countCell(r.Count), timeCell(r.Self),
+			timeCell(r.Total), countCell(r.MeanShare), countCell(r.MaxShare),
+			{text: r.MaxIn, short: elideTo(filepath.Base(r.MaxIn), nameWidth)},
+		})
+	}
+	return out
+}
+
+// print writes the report in the form that was asked for. The error says whether inputs failed.
+func (run *manyRun) print(c *cli.Context, r *manyReport, order *arrangement, shown int) error {
+	a := &answer{summary: []string{run.summary()}}
+	for i := range r.tables {
+		a.tables = append(a.tables, r.tables[i].table(&run.sum))
+		if r.tables[i].hidden {
+			a.hidden = append(a.hidden, r.tables[i].name)
+		}
+	}
+	var err error
+	switch {
+	case c.Bool("json"):
+		a.json = run.json(c, r)
+		err = a.writeJSON(run.env.stdout)
+	case c.Bool("csv"):
+		run.cut(c, a, order)
+		err = a.tables[shown].writePlainCSV(run.env.stdout)
+	default:
+		run.cut(c, a, order)
+		err = a.writeText(run.env.stdout, terminalColumns(run.env), c.String("table"))
+	}
+	if err == nil && len(run.failed) > 0 {
+		return errReported
+	}
+	return err
+}
+
+// cut sorts tables, limits their rows and chooses their columns.
+func (run *manyRun) cut(c *cli.Context, a *answer, order *arrangement) {
+	for i := range a.tables {
+		a.tables[i].limit(rowLimit(c))
+	}
+	order.apply(a.tables)
+}
+
+// summary says what the tables are about.
+func (run *manyRun) summary() string {
+	line := count(run.sum.Recordings, "recording")
+	if run.lacking > 0 {
+		line += "; nothing of what is selected is in " + count(run.lacking, "other")
+	}
+	if run.partial > 0 {
+		line += fmt.Sprintf("; %d of them lack data, as weft info says", run.partial)
+	}
+	if n := len(run.failed); n > 0 {
+		line += fmt.Sprintf("; %d could not be read", n)
+	}
+	return line
+}
+
+// json returns the lines for programs: the summary, the rows of all tables or the one that was asked for, and the inputs that failed.
+func (run *manyRun) json(c *cli.Context, r *manyReport) []any {
+	lines := []any{struct {
+		Table      string `json:"table"`
+		Recordings int    `json:"recordings"`
+		Lacking    int    `json:"lacking"` // others, without what is selected
+		Partial    int    `json:"partial"` // of the recordings: with problems that make the numbers too small
+		Failed     int    `json:"failed"`
+	}{"summary", run.sum.Recordings, run.lacking, run.partial, len(run.failed)}}
+	for i := range r.tables {
+		if only := c.String("table"); only != "" && only != r.tables[i].name {
+			continue
+		}
+		rows := run.sum.Rows(r.tables[i].name)
+		if limit := shownRows(c); limit > 0 && len(rows) > limit {
+			rows = rows[:limit]
+		}
+		for k := range rows {
+			lines = append(lines, &rows[k])
+		}
+	}
+	for i := range run.failed {
+		lines = append(lines, &run.failed[i])
+	}
+	return lines
+}

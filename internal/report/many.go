@@ -1,0 +1,169 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Many sums up the same tables over many recordings, which it takes in one after the other. It holds its rows, of which there
+// are at most 131,072 with 16 MiB of names; what has no row of its own is in one called OthersGroup. The zero Many is ready.
+type Many struct {
+	Recordings int // that were taken in; their shares are averaged over all of them
+
+	rows    map[manyKey]*ManyRow
+	text    int
+	current string     // the name of the recording that is taken in
+	touched []*ManyRow // rows with something of the current table of the recording
+}
+
+type manyKey struct{ table, name, place string }
+
+// ManyRow is one row of a table over all recordings. Times are nanoseconds.
+type ManyRow struct {
+	Table string `json:"table"`
+	Name  string `json:"name"`
+	Place string `json:"place,omitempty"` // what tells rows with one name apart: where a function is defined, the type of a context
+
+	Recordings int            `json:"recordings"` // in which it is
+	Count      int64          `json:"count"`      // of samples or slices
+	Self       timeline.Nanos `json:"self_ns"`
+	Total      timeline.Nanos `json:"total_ns"`
+	// MeanShare is the average, over all recordings, of the share that Self has in the time of the table, in billionths:
+	// each recording counts alike, however long it is. In recordings without the row the share is 0.
+	MeanShare int64 `json:"mean_share_ppb"`
+	// MaxShare is the largest of these shares, and MaxIn the recording that has it, the first of several.
+	MaxShare int64  `json:"max_share_ppb"`
+	MaxIn    string `json:"max_share_in"`
+
+	shares  int64          // the sum of all shares, in billionths
+	current timeline.Nanos // Self in the recording that is taken in
+	touched bool
+}
+
+// shareUnit is the number of parts in which shares are counted.
+const shareUnit = 1_000_000_000
+
+// Begin starts a recording.
+func (m *Many) Begin(recording string) {
+	m.Recordings++
+	m.current = recording
+}
+
+// Add takes in what a row of a table is in the recording. Several of one name and place are one row.
+func (m *Many) Add(table, name, place string, count int64, self, total timeline.Nanos) {
+	r := m.row(manyKey{table, name, place})
+	if !r.touched {
+		r.touched = true
+		r.Recordings++
+		m.touched = append(m.touched, r)
+	}
+	sumInt(&r.Count, count)
+	sum(&r.Self, self)
+	sum(&r.Total, total)
+	sum(&r.current, self)
+}
+
+// row returns the row of a key, or that of all others if there are too many.
+func (m *Many) row(key manyKey) *ManyRow {
+	if r := m.rows[key]; r != nil {
+		return r
+	}
+	if text := len(key.name) + len(key.place); len(m.rows) >= maxRows || m.text+text > maxRowText {
+		key.name, key.place = OthersGroup, ""
+		if r := m.rows[key]; r != nil {
+			return r
+		}
+	} else {
+		m.text += text
+	}
+	if m.rows == nil {
+		m.rows = map[manyKey]*ManyRow{}
+	}
+	r := &ManyRow{Table: key.table, Name: key.name, Place: key.place}
+	m.rows[key] = r
+	return r
+}
+
+// EndTable ends what Add has told of a table of the recording. The shares of its rows are parts of all.
+func (m *Many) EndTable(all timeline.Nanos) {
+	for _, r := range m.touched {
+		share := shareOf(r.current, all)
+		sumInt(&r.shares, share)
+		if r.MaxIn == "" || share > r.MaxShare {
+			r.MaxShare, r.MaxIn = share, m.current
+		}
+		r.touched, r.current = false, 0
+	}
+	m.touched = m.touched[:0]
+}
+
+func shareOf(part, all timeline.Nanos) int64 {
+	if all <= 0 {
+		return 0
+	}
+	return int64(float64(part)/float64(all)*shareUnit + 0.5)
+}
+
+// Rows returns the rows of a table, those with the most self time first.
+func (m *Many) Rows(table string) (rows []ManyRow) {
+	for key, r := range m.rows {
+		if key.table == table {
+			row := *r
+			row.MeanShare = r.shares / int64(max(m.Recordings, 1))
+			rows = append(rows, row)
+		}
+	}
+	slices.SortFunc(rows, func(a, b ManyRow) int {
+		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), cmp.Compare(b.Count, a.Count),
+			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Place, b.Place))
+	})
+	return rows
+}
+
+// The tables that AddSamples and AddSlices make, and the kinds of slices.
+const (
+	ManyFunctions = "functions"
+	ManyStates    = "states"
+)
+
+// AddSamples takes in where the sampled time of a recording went: its functions and states. The shares of functions are parts of
+// the time in which threads were not idle, in all threads together; functions on the stacks of idle threads do not count.
+func (m *Many) AddSamples(recording string, s *Samples) {
+	m.Begin(recording)
+	var busy, covered timeline.Nanos
+	for i := range s.Threads {
+		t := &s.Threads[i]
+		sum(&covered, t.Covered)
+		sum(&busy, t.Covered-t.Classes.Idle.Time)
+		for k := range t.Functions {
+			f := &t.Functions[k]
+			self := f.Self.Sum()
+			m.Add(ManyFunctions, f.Function, f.Location(), self.Samples-f.Self.Idle.Samples, self.Time-f.Self.Idle.Time, f.Total.Time)
+		}
+	}
+	m.EndTable(busy)
+	for i := range s.Threads {
+		for _, state := range s.Threads[i].States {
+			m.Add(ManyStates, state.State, state.Class, state.Samples, state.Time, state.Time)
+		}
+	}
+	m.EndTable(covered)
+}
+
+// AddSlices takes in the groups of slices of a recording: a table for each kind, whose shares are parts of the self time of all
+// slices of the kind.
+func (m *Many) AddSlices(recording string, s *Slices) {
+	m.Begin(recording)
+	for from := 0; from < len(s.Groups); {
+		kind, all := s.Groups[from].Kind, timeline.Nanos(0)
+		for from < len(s.Groups) && s.Groups[from].Kind == kind {
+			g := &s.Groups[from]
+			sum(&all, g.Self)
+			m.Add(kind.String(), g.Name, "", g.Count, g.Self, g.Total)
+			from++
+		}
+		m.EndTable(all)
+	}
+}
