@@ -278,13 +278,14 @@ func (j *exportJob) nothing(of profileexport.Basis, part bool) error {
 
 // write writes a profile to one place.
 func (j *exportJob) write(ctx context.Context, p *profileexport.Profile, w io.Writer) error {
+	name := filepath.Base(inputName(j.input))
 	switch j.form.name {
 	case "pprof":
-		return p.WritePprof(w)
+		return p.WritePprof(w, name)
 	case "folded":
 		return p.WriteFolded(w)
 	case "speedscope":
-		return p.WriteSpeedscope(ctx, w, filepath.Base(inputName(j.input)))
+		return p.WriteSpeedscope(ctx, w, name)
 	}
 	if threads := p.Stacked(); len(threads) > 1 {
 		return j.tooMany(p, threads)

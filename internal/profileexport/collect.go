@@ -190,7 +190,7 @@ func (c *collector) add(s *sample, length timeline.Nanos) error {
 	if !s.selected || !c.opts.Selected.Overlaps(s.ts, length) {
 		return nil
 	}
-	from, to := c.opts.Selected.Clip(s.ts, s.ts+length)
+	from, to := c.opts.Selected.Clip(s.ts, s.ts+min(length, math.MaxInt64-max(s.ts, 0)))
 	sum := c.sum(&s.sumKey)
 	if from == s.ts {
 		sum.Count++
@@ -210,8 +210,9 @@ func (c *collector) begin(it *timeline.Item, owner timeline.TrackID, open *timel
 		}
 		around = *outer
 	}
-	stack, whole := c.p.stacks.push(around.stack, c.p.stacks.frame(c.sliceFrame(it)))
-	if !whole {
+	frame := c.p.stacks.frame(c.sliceFrame(it))
+	stack, whole := c.p.stacks.push(around.stack, frame)
+	if !whole || c.p.stacks.frames[frame] == others {
 		c.p.Folded++
 	}
 	contexts, err := c.p.contexts.of(it.Ordinal)
@@ -222,7 +223,7 @@ func (c *collector) begin(it *timeline.Item, owner timeline.TrackID, open *timel
 	key := sumKey{stack: stack, contexts: contexts, category: it.CategoryID}
 	selected := c.opts.Selected.What(it)
 	if selected {
-		key.thread = c.thread(timeline.TrackLane{Track: c.profileTrack(it.Track, owner), Lane: it.Lane})
+		key.thread = c.thread(c.profileAt(it, owner))
 		if from, to := c.opts.Selected.Window(); it.TS >= from && it.TS < to {
 			c.sum(&key).Count++
 			c.p.Threads[key.thread].Count++
@@ -235,12 +236,16 @@ func (c *collector) begin(it *timeline.Item, owner timeline.TrackID, open *timel
 	return nil
 }
 
-// profileTrack returns the track that stands for a profile: what is on a track of calls overlaps what is on the thread.
-func (c *collector) profileTrack(track, owner timeline.TrackID) timeline.TrackID {
-	if role := c.tl.Role(track); role == timeline.NoRole || role == timeline.RoleStream {
-		return owner
+// profileAt returns the place that stands for a profile. Calls on a track of their own are those of the slices on the thread, so they
+// are not added up with them; lanes are, but not where times follow one another.
+func (c *collector) profileAt(it *timeline.Item, owner timeline.TrackID) timeline.TrackLane {
+	switch role := c.tl.Role(it.Track); {
+	case c.opts.Ordered:
+		return timeline.TrackLane{Track: it.Track, Lane: it.Lane}
+	case role == timeline.RoleCalls || role == timeline.RoleJSTracer:
+		return timeline.TrackLane{Track: it.Track}
 	}
-	return track
+	return timeline.TrackLane{Track: owner}
 }
 
 // end takes in the end of a slice.
@@ -268,12 +273,12 @@ func (c *collector) endCPU(it *timeline.Item, o, around *openSlice) {
 		used = end - o.cpuStart
 		from, to := c.opts.Selected.Clip(o.start, it.TS)
 		if o.selected && from == o.start && to == it.TS {
-			c.sum(&o.timed).CPU += max(used-o.cpuInner, 0)
+			grow(&c.sum(&o.timed).CPU, max(used-o.cpuInner, 0))
 			c.p.HasCPU = true
 		}
 	}
 	if around != nil {
-		around.cpuInner += min(used, math.MaxInt64-around.cpuInner)
+		grow(&around.cpuInner, used)
 	}
 }
 
@@ -292,18 +297,21 @@ func (c *collector) spendOpen(o *openSlice, now timeline.Nanos) error {
 
 // spend counts time.
 func (c *collector) spend(key *sumKey, from, to timeline.Nanos) error {
-	c.sum(key).Time += to - from
+	grow(&c.sum(key).Time, to-from)
 	t := &c.p.Threads[key.thread]
 	if !t.spent {
 		t.Start, t.spent = from, true
 	}
 	t.Start, t.End = min(t.Start, from), max(t.End, to)
-	t.Time += to - from
+	grow(&t.Time, to-from)
 	if c.p.pieces == nil {
 		return nil
 	}
 	return c.p.pieces.Add(piece{start: from, length: to - from, thread: int32(key.thread), stack: key.stack, contexts: key.contexts})
 }
+
+// grow adds to a sum, which ends at the largest number there is.
+func grow(sum *timeline.Nanos, by timeline.Nanos) { *sum += min(by, math.MaxInt64-max(*sum, 0)) }
 
 // sum returns the sum of a key. If there are too many, it is that of the thread without stack.
 func (c *collector) sum(key *sumKey) *Sum {

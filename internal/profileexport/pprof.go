@@ -19,8 +19,9 @@ const (
 )
 
 // WritePprof writes the profile in the format of pprof, packed with gzip: a count, the time and if it is known the CPU time of
-// every stack, with the thread, the category and the contexts as labels. Equal profiles give equal bytes.
-func (p *Profile) WritePprof(w io.Writer) error {
+// every stack, with the thread, the category and the contexts as labels. name is what pprof calls the program. Equal profiles give
+// equal bytes.
+func (p *Profile) WritePprof(w io.Writer, name string) error {
 	totals := p.tl.Totals()
 	out := &profile.Profile{
 		SampleType:        []*profile.ValueType{{Type: p.Of.String(), Unit: "count"}, {Type: "time", Unit: "nanoseconds"}},
@@ -28,6 +29,8 @@ func (p *Profile) WritePprof(w io.Writer) error {
 		PeriodType:        &profile.ValueType{Type: "time", Unit: "nanoseconds"},
 		Period:            1,
 		DurationNanos:     int64(totals.End - totals.Start),
+		// All functions have names: pprof need not look for them.
+		Mapping: []*profile.Mapping{{ID: 1, File: name, HasFunctions: true, HasFilenames: true, HasLineNumbers: true, HasInlineFrames: true}},
 	}
 	if p.HasCPU {
 		out.SampleType = append(out.SampleType, &profile.ValueType{Type: "cpu", Unit: "nanoseconds"})
@@ -101,8 +104,9 @@ func (b *pprofBuilder) location(id FrameID) *profile.Location {
 		b.out.Function = append(b.out.Function, fn)
 	}
 	l := &profile.Location{
-		ID:   uint64(len(b.out.Location)) + 1,
-		Line: []profile.Line{{Function: fn, Line: f.Line, Column: f.Column}},
+		ID:      uint64(len(b.out.Location)) + 1,
+		Mapping: b.out.Mapping[0],
+		Line:    []profile.Line{{Function: fn, Line: f.Line, Column: f.Column}},
 	}
 	b.locations[id] = l
 	b.out.Location = append(b.out.Location, l)

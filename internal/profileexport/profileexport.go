@@ -3,9 +3,9 @@
 // WriteSpeedscope and WriteCPUProfile what happened one after the other.
 //
 // Samples count for their weights if these are nanoseconds, else for the time until the next one (package sampling), as in
-// package report. Slices count for the time in which no slice inside of them was open, on the tracks of threads: the lanes of a
-// thread, and the calls that weft puts on a track of their own, are profiles of their own, because their times overlap. Slices that
-// never end take no time: that goes to the slice around them.
+// package report. Slices count for the time in which no slice inside of them was open, on the tracks of threads. Calls that weft
+// puts on a track of their own are a profile of their own; so are, where stacks are told one after the other, the lanes of a
+// thread. Slices that never end take no time: that goes to the slice around them.
 //
 // What is kept grows with the kinds of stacks, within limits; without weights in nanoseconds also 8 bytes for each sample, to find
 // out how far they are apart. What comes one after the other is sorted on disk.
@@ -150,7 +150,7 @@ func (p *Profile) Count() (n int64) {
 // Time returns the time of all of them.
 func (p *Profile) Time() (t timeline.Nanos) {
 	for i := range p.Threads {
-		t += p.Threads[i].Time
+		grow(&t, p.Threads[i].Time)
 	}
 	return t
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -91,7 +92,7 @@ func TestFormsAgree(t *testing.T) {
 func readPprof(t *testing.T, p *profileexport.Profile) (count int64, time timeline.Nanos) {
 	t.Helper()
 	var first, second bytes.Buffer
-	if err := cmp.Or(p.WritePprof(&first), p.WritePprof(&second)); err != nil {
+	if err := cmp.Or(p.WritePprof(&first, "trace"), p.WritePprof(&second, "trace")); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
@@ -284,5 +285,77 @@ func TestSelfTimes(t *testing.T) {
 	}
 	if !p.HasCPU || cpu != 8000 {
 		t.Errorf("CPU time %d, want 8000", cpu)
+	}
+}
+
+// A recording and the trace that is made of it give the same profiles.
+func TestConvertedTheSame(t *testing.T) {
+	for _, name := range []string{
+		"chrome/chrome-devtools-small.json.gz", "firefox/processed/ff-processed-tiny.json.gz", "node/node-v24-all-node_trace.json.gz",
+		"jsprofile/selfprof-markers-medium.json", "pytorch/pytorch-small.json.gz", "cpuprofile/cdp-page-small.cpuprofile.gz",
+	} {
+		b, err := os.ReadFile(filepath.Join(recordings, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var converted bytes.Buffer
+		if _, err := convert.Convert(t.Context(), &converted, bytes.NewReader(b), convert.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		recorded, again := bridge.Timeline(open(t, bytes.NewReader(b))), bridge.Timeline(open(t, &converted))
+		for _, of := range []profileexport.Basis{profileexport.Samples, profileexport.Slices} {
+			var want, got bytes.Buffer
+			opts := profileexport.Options{Of: of}
+			if err := cmp.Or(collect(t, recorded, opts).WriteFolded(&want), collect(t, again, opts).WriteFolded(&got)); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(want.Bytes(), got.Bytes()) {
+				t.Errorf("%s: %v of the converted trace are different", name, of)
+			}
+		}
+	}
+}
+
+// The self times of slices are those that the report on slices has.
+func TestSameSelfTimes(t *testing.T) {
+	for _, name := range []string{"chrome/chrome-devtools-small.json.gz", "pytorch/pytorch-small.json.gz", "node/node-v24-all-node_trace.json.gz"} {
+		tl := bridge.Timeline(openFile(t, name))
+		p := collect(t, tl, profileexport.Options{Of: profileexport.Slices})
+		r, err := report.CollectSlices(t.Context(), tl, report.SliceOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var time timeline.Nanos
+		var count int64
+		for _, g := range r.Groups {
+			if g.Kind < report.AsyncSlices {
+				time += g.Self
+				count += g.Count
+			}
+		}
+		if p.Time() != time || p.Count() != count {
+			t.Errorf("%s: %d slices, %d ns; the report has %d, %d", name, p.Count(), p.Time(), count, time)
+		}
+	}
+}
+
+// Sums end at the largest number there is, and slices that never end take no time.
+func TestTimesThatHurt(t *testing.T) {
+	for name, test := range map[string]struct {
+		input string
+		time  timeline.Nanos
+	}{
+		"long":   {`[{"ph":"X","pid":1,"tid":2,"ts":0,"dur":9e15,"name":"a"},{"ph":"X","pid":1,"tid":3,"ts":0,"dur":9e15,"name":"a"}]`, math.MaxInt64},
+		"no end": {`[{"ph":"B","pid":1,"tid":2,"ts":1,"name":"never"},{"ph":"X","pid":1,"tid":2,"ts":2,"dur":3,"name":"in it"}]`, 3000},
+	} {
+		p := collect(t, bridge.Timeline(open(t, strings.NewReader(test.input))), profileexport.Options{Of: profileexport.Slices, Ordered: true})
+		if p.Time() != test.time {
+			t.Errorf("%s: %d ns, want %d", name, p.Time(), test.time)
+		}
+		var out bytes.Buffer
+		err := cmp.Or(p.WritePprof(&out, name), p.WriteFolded(&out), p.WriteCPUProfiles(t.Context(), func(_ int, fill func(io.Writer) error) error { return fill(&out) }))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

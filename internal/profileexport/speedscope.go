@@ -92,7 +92,7 @@ func (s *speedscopeWriter) profile(thread int, next func(*piece) (bool, error)) 
 	end := start
 	for i, weight := range s.weights {
 		s.comma(i > 0).int(int64(weight))
-		end += weight
+		grow(&end, weight)
 	}
 	s.raw(`],"endValue":`).int(int64(end)).raw("}")
 	return s.err
