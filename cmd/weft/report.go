@@ -135,7 +135,7 @@ func reportCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "report",
 		Usage:     "show where the time of a trace went, and what it was spent on",
-		UsageText: "weft report [flags] NAME FILE\nweft report [flags] samples|slices FILE|FOLDER…",
+		UsageText: "weft report [flags] NAME FILE\nweft report [flags] samples|slices|cost FILE|FOLDER…",
 		Description: `Prints tables about a trace in any format. NAME is one of:
 
 ` + names.String() + `
@@ -143,8 +143,8 @@ samples, gc and layout-thrashing count samples. They show the number of samples
 next to each time: at one sample every 10 ms, one sample means 10 ± 10 ms. The
 other reports count slices; js-funcalls counts samples if the trace has no call
 events. docs/reports.md and docs/attribution.md define the numbers.
-samples and slices take many files, and folders with recordings: they add up the
-same tables over all of them. "-" is standard input.`,
+samples, slices and cost (with --type) take many files, and folders with
+recordings: they add up one table over all of them. "-" is standard input.`,
 		Flags: slices.Concat(reportFlags(), titled(sampleFlagsTitle, sampleFlags()), titled(eventFlagsTitle, eventFlags()),
 			titled(costFlagsTitle, costFlags()), titled(inputFlagsTitle, inputFlags()), selectionFlags(),
 			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
@@ -293,7 +293,7 @@ func whichReport(c *cli.Context) (int, error) {
 	case c.NArg() == 1 && !c.IsSet("files-from"):
 		return 0, usagef("no file; name one, or use \"-\" for standard input")
 	case takesMany(c) && findManyReport(names[which]) == nil:
-		return 0, usagef("the report %s takes one file; samples and slices take many", names[which])
+		return 0, usagef("the report %s takes one file; samples, slices and cost take many", names[which])
 	case c.Int("limit") < 0:
 		return 0, usagef("--limit: %d is negative", c.Int("limit"))
 	case c.Bool("json") && c.Bool("csv"):

@@ -60,21 +60,10 @@ func runCostReport(c *cli.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	if opts.Attribute, err = contextOptions(c); err != nil {
-		return err
-	}
-	switch charge := c.String("charge"); charge {
-	case "exact":
-	case "begin":
-		opts.Attribute.ChargeAtBegin = true
-	default:
-		return unknownValue("charge", "way", charge, "exact", "begin")
-	}
-	rules, err := options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](*opts.Attribute).Rules()
+	rules, err := costRules(c)
 	if err != nil {
 		return err
 	}
-	opts.Attribute = nil // here it is asked, not written
 	in, err := openReportInput(c, env, opts)
 	if err != nil {
 		return err
@@ -102,6 +91,22 @@ func runCostReport(c *cli.Context, env *environment) error {
 		return err
 	}
 	return query.printCosts(env, query.heading(tables, moment.SpanOf(in.timeline)), tables)
+}
+
+// costRules reads the flags that say how time is charged.
+func costRules(c *cli.Context) (rules options.Rules, err error) {
+	how, err := contextOptions(c)
+	if err != nil {
+		return rules, err
+	}
+	switch charge := c.String("charge"); charge {
+	case "exact":
+	case "begin":
+		how.ChargeAtBegin = true
+	default:
+		return rules, unknownValue("charge", "way", charge, "exact", "begin")
+	}
+	return options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](*how).Rules()
 }
 
 // selectCosts has an attribution add up the costs of what is selected.

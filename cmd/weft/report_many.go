@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	engine "github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/report"
@@ -33,6 +37,7 @@ type manyTable struct {
 	name, title string
 	row, place  string // titles of what a row is about; place "": there is no such column
 	counts      string // title of the count
+	rest        string // the row that comes last: what is in no other
 	hidden      bool   // text shows it only if it is asked for
 }
 
@@ -56,6 +61,10 @@ func manyReports() []manyReport {
 				ofSlices(report.AsyncSlices, "slices on tracks of their own (asynchronous; they overlap), by self time"),
 				ofSlices(report.StateSlices, "states of threads, by self time"),
 			},
+		},
+		{
+			name: costReport, calls: true, lost: costProblems, add: addCosts,
+			tables: []manyTable{{name: "costs", title: "costs, by self time", row: "context", place: "part", counts: "slices", rest: cost.Unattributed}},
 		},
 	}
 }
@@ -155,6 +164,9 @@ func runManyReport(c *cli.Context, env *environment, r *manyReport) error {
 
 // checkManyFlags refuses flags that mean something for one input only.
 func checkManyFlags(c *cli.Context, r *manyReport) error {
+	if r.name == costReport && c.String("type") == "" {
+		return usagef("cost of many files is that of one type of contexts; name it with --type: page, script, entity, frame, process, …")
+	}
 	if c.IsSet("bucket") {
 		return usagef("--bucket: times of different recordings have nothing in common; name one file")
 	}
@@ -213,19 +225,32 @@ func (run *manyRun) one(c *cli.Context, r *manyReport, name string, progress *pr
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	if in.selected, err = selectIn(c.Context, name, run.filter, in.timeline); err != nil {
-		if c.Context.Err() == nil && run.without == nil {
-			run.without = err
+		if c.Context.Err() == nil {
+			run.lacks(err)
 		}
-		run.lacking++
 		return nil
+	}
+	err = r.add(c, in, &run.sum)
+	lacking := lackingError{}
+	switch {
+	case errors.As(err, &lacking):
+		run.lacks(lacking.error)
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: %w", inputName(name), err)
 	}
 	if slices.ContainsFunc(in.trace.Problems(), func(p trace.Problem) bool { return slices.Contains(r.lost, p.Name) }) {
 		run.partial++
 	}
-	if err := r.add(c, in, &run.sum); err != nil {
-		return fmt.Errorf("%s: %w", inputName(name), err)
-	}
 	return nil
+}
+
+// lacks notes that an input has nothing of what is asked for.
+func (run *manyRun) lacks(why error) {
+	if run.without == nil {
+		run.without = why
+	}
+	run.lacking++
 }
 
 func (run *manyRun) open(ctx context.Context, in *reportInput, progress *progress) error {
@@ -270,6 +295,48 @@ func addSlices(c *cli.Context, in *reportInput, to *report.Many) error {
 	return nil
 }
 
+// lackingError says why an input has nothing of what is asked for.
+type lackingError struct{ error }
+
+// addCosts takes in the costs of the contexts of one type.
+func addCosts(c *cli.Context, in *reportInput, to *report.Many) (err error) {
+	query, err := newCostQuery(c)
+	if err != nil {
+		return err
+	}
+	query.limit, query.selected = 0, in.selected
+	rules, err := costRules(c)
+	if err != nil {
+		return err
+	}
+	in.selectCosts(&rules)
+	result, err := engine.Run(c.Context, in.timeline, rules)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, result.Close()) }()
+	all := costtables.Of(result)
+	if in.timeline.Totals().Any() {
+		if _, err := query.findType(all); err != nil && !asUsage(err) {
+			return lackingError{fmt.Errorf("%s: %w", inputName(in.name), err)}
+		}
+	}
+	tables, note, err := query.tables(all, in.timeline)
+	switch {
+	case err != nil:
+		return err
+	case len(tables) == 0:
+		return lackingError{fmt.Errorf("%s: %s", inputName(in.name), note)}
+	}
+	to.Begin(inputName(in.name))
+	for i := range tables[0].Rows {
+		row := &tables[0].Rows[i]
+		to.Add("costs", cmp.Or(row.Name, row.ID), row.Part, row.Slices, row.Self, row.Total)
+	}
+	to.EndTable(tables[0].Busy)
+	return nil
+}
+
 // forms are the tables of a report without rows.
 func (r *manyReport) forms() (forms []table) {
 	for i := range r.tables {
@@ -285,7 +352,10 @@ func (t *manyTable) table(sum *report.Many) table {
 		times("self_ns", "self ms"), spare(1, times("total_ns", "total ms")), portions("mean_share_ppb", "share a file"),
 		portions("max_share_ppb", "largest"), texts("max_share_in", "in"),
 	}}
-	for _, r := range sum.Rows(t.name) {
+	rows := sum.Rows(t.name)
+	isRest := func(r *report.ManyRow) bool { return t.rest != "" && r.Name == t.rest }
+	slices.SortStableFunc(rows, func(a, b report.ManyRow) int { return cmp.Compare(bit(isRest(&a)), bit(isRest(&b))) })
+	for _, r := range rows {
 		out.rows = append(out.rows, []cell{
 			nameCell(r.Name, nameWidth), textCell(r.Place), countCell(int64(r.Recordings)), countCell(r.Count), timeCell(r.Self),
 			timeCell(r.Total), countCell(r.MeanShare), countCell(r.MaxShare),
@@ -293,6 +363,14 @@ func (t *manyTable) table(sum *report.Many) table {
 		})
 	}
 	return out
+}
+
+// bit is 1 for what is true.
+func bit(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // print writes the report in the form that was asked for. The error says whether inputs failed.
@@ -334,7 +412,7 @@ func (run *manyRun) cut(c *cli.Context, a *answer, order *arrangement) {
 func (run *manyRun) summary() string {
 	line := count(run.sum.Recordings, "recording")
 	if run.lacking > 0 {
-		line += "; nothing of what is selected is in " + count(run.lacking, "other")
+		line += "; what was asked for is not in " + count(run.lacking, "other")
 	}
 	if run.partial > 0 {
 		line += fmt.Sprintf("; %d of them lack data, as weft info says", run.partial)
