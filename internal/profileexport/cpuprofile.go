@@ -31,6 +31,7 @@ func (p *Profile) WriteCPUProfiles(ctx context.Context, place func(thread int, f
 				return err
 			}
 			if !ok {
+				b.close()
 				return place(thread, b.write)
 			}
 			b.add(&x)
@@ -83,6 +84,22 @@ func (b *cpuProfile) add(x *piece) {
 	}
 	b.sample(node, x.start)
 	b.end = max(b.end, x.start+x.length)
+}
+
+// close ends the last sample. Readers take it for as long as samples are on the average (profile-calls.md 3), so if it is not, an idle
+// one comes after it.
+func (b *cpuProfile) close() {
+	n := len(b.times)
+	if n == 0 {
+		return
+	}
+	length, usual := b.end-b.times[n-1], timeline.Nanos(0)
+	if n > 1 {
+		usual = (b.times[n-1] - b.times[0]) / timeline.Nanos(n-1)
+	}
+	if difference := length - usual; difference < -1000 || difference > 1000 {
+		b.sample(b.child(0, b.p.stacks.frame(Frame{Name: idleFunction})), b.end)
+	}
 }
 
 func (b *cpuProfile) sample(node int32, at timeline.Nanos) {
