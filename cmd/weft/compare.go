@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/compare"
+	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -29,7 +31,7 @@ func compareCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "compare",
 		Usage:     "show what became slower or faster between recordings",
-		UsageText: "weft compare [flags] BASE NEW…\n   weft compare [flags] --base BASE… --new NEW…",
+		UsageText: "weft compare [flags] BASE NEW…\nweft compare [flags] --base BASE… --new NEW…",
 		Description: `Compares the self time of slices, functions, contexts, categories or threads in
 recordings of two versions. Names are compared, never ids.
 
@@ -160,7 +162,9 @@ func (q *compareQuery) readInputs(c *cli.Context) (err error) {
 	case len(base) == 0 && len(fresh) == 0:
 		return usagef("no recordings; name two, as in weft compare before.json after.json")
 	case len(base) == 0:
-		return usagef("no recording of before; name it first, or with --base")
+		return usagef("no recording of before: all words behind --new are of after; name the others with --base")
+	case len(fresh) == 0 && c.IsSet("base"):
+		return usagef("no recording of after: all words behind --base are of before; name the others with --new")
 	case len(fresh) == 0:
 		return usagef("no recording of after; name it behind that of before, or with --new")
 	}
@@ -231,35 +235,48 @@ func runCompare(c *cli.Context, env *environment) error {
 // read takes in all recordings.
 func (q *compareQuery) read(c *cli.Context, env *environment, opts convert.Options) (*compare.Comparison, error) {
 	comparison := compare.NewComparison(len(q.inputs[0]) + len(q.inputs[1]))
-	unknown, read := error(nil), 0
+	unknown, read := error(nil), false
 	for side, names := range q.inputs {
 		for _, name := range names {
 			sums, err := q.sumUp(c, env, name, opts)
 			switch missing := (*selection.UnknownError)(nil); {
 			case errors.As(err, &missing):
-				unknown, sums = err, &compare.Sums{} // another recording may have it
+				unknown = cmp.Or(unknown, err) // another recording may have it
 			case err != nil:
-				if usage := (*usageError)(nil); c.Bool("json") && c.Context.Err() == nil && !errors.As(err, &usage) {
-					err = errors.Join(err, writeFailed(env.stdout, name, err))
-				}
-				return nil, err
+				return nil, failCompare(c, env, name, err)
 			default:
-				read++
+				read = true
 			}
 			comparison.Add(compare.Side(side), inputName(name), sums)
 		}
 	}
-	if read == 0 {
-		return nil, unknown
+	if !read {
+		return nil, failCompare(c, env, q.inputs[0][0], unknown)
 	}
 	return comparison, nil
 }
 
-// sumUp reads one recording.
+// failCompare writes the line of an input that failed, if the output is for programs.
+func failCompare(c *cli.Context, env *environment, name string, err error) error {
+	if usage := (*usageError)(nil); c.Bool("json") && c.Context.Err() == nil && !errors.As(err, &usage) {
+		return errors.Join(err, writeFailed(env.stdout, name, err))
+	}
+	return err
+}
+
+// sumUp reads one recording. Where nothing of it can be selected, the error is a selection.UnknownError, and the sums are those of nothing.
 func (q *compareQuery) sumUp(c *cli.Context, env *environment, name string, opts convert.Options) (*compare.Sums, error) {
-	in, err := openNamed(c, env, name, opts)
+	filter, err := readSelection(c)
 	if err != nil {
 		return nil, err
+	}
+	in, err := openTrace(c, env, name, opts)
+	if err != nil {
+		return nil, err
+	}
+	if in.selected, err = selectIn(c.Context, name, filter, in.timeline); err != nil {
+		length := moment.SpanOf(in.timeline).Length()
+		return &compare.Sums{Length: length}, errors.Join(err, in.Close())
 	}
 	problems := costProblems
 	if q.by == compare.ByFunction {
@@ -271,269 +288,4 @@ func (q *compareQuery) sumUp(c *cli.Context, env *environment, name string, opts
 		return nil, fmt.Errorf("%s: %w", inputName(name), err)
 	}
 	return sums, nil
-}
-
-// print prints what changed.
-func (q *compareQuery) print(c *cli.Context, env *environment, r *compare.Result) error {
-	if c.Bool("json") {
-		return q.printJSON(env, r, shownRows(c))
-	}
-	order := readArrangement(c)
-	if c.Bool("csv") {
-		all := []table{compareTable(r, q, func(*compare.Row) bool { return true })}
-		order.apply(all)
-		all[0].limit(shownRows(c))
-		return all[0].writePlainCSV(env.stdout)
-	}
-	shown := func(row *compare.Row) bool { return c.Bool("all") || row.Verdict < compare.Noise }
-	a := &answer{summary: q.summary(r), tables: []table{
-		compareTable(r, q, func(row *compare.Row) bool { return shown(row) && !row.Async() }),
-		compareTable(r, q, func(row *compare.Row) bool { return shown(row) && row.Async() }),
-	}}
-	a.tables[0].title, a.tables[1].title = "changes, the largest first", "changes of asynchronous slices, which overlap, the largest first"
-	order.apply(a.tables)
-	for i := range a.tables {
-		a.tables[i].limit(shownRows(c))
-	}
-	return a.writeText(env.stdout, terminalColumns(env), "")
-}
-
-// compareSummary is the first line of the form for programs.
-type compareSummary struct {
-	Table     string              `json:"table"`
-	By        compare.By          `json:"by"`
-	Per       string              `json:"per"`
-	Base      []compare.Recording `json:"base"`
-	New       []compare.Recording `json:"new"`
-	Test      string              `json:"test"`
-	Alpha     float64             `json:"alpha"`
-	SmallestP float64             `json:"smallest_p"`
-	Testable  bool                `json:"testable"`
-	Rows      int                 `json:"rows"`
-	Tested    int                 `json:"tested"`
-	Slower    int                 `json:"slower"`
-	Faster    int                 `json:"faster"`
-	Undecided int                 `json:"undecided"`
-	Noise     int                 `json:"noise"`
-	Equal     int                 `json:"equal"`
-	FailOver  string              `json:"fail_over,omitempty"`
-	Failed    *int                `json:"failed,omitempty"`
-}
-
-func (q *compareQuery) printJSON(env *environment, r *compare.Result, limit int) error {
-	s := compareSummary{
-		Table: "summary", By: q.by, Per: q.per(), Base: r.Base, New: r.New, Test: "mann-whitney-u", Alpha: compare.Alpha, SmallestP: r.Smallest,
-		Testable: r.Testable, Rows: len(r.Rows), Tested: r.Tested, Slower: r.Counts[compare.Slower], Faster: r.Counts[compare.Faster],
-		Undecided: r.Counts[compare.Undecided], Noise: r.Counts[compare.Noise], Equal: r.Counts[compare.Equal], FailOver: q.failOver,
-	}
-	if q.failOver != "" {
-		n := len(q.over(r))
-		s.Failed = &n
-	}
-	if err := writeJSON(env.stdout, &s); err != nil {
-		return err
-	}
-	for i := range r.Rows {
-		if limit > 0 && i >= limit {
-			break
-		}
-		row := struct {
-			Table string `json:"table"`
-			*compare.Row
-		}{"changes", &r.Rows[i]}
-		if err := writeJSON(env.stdout, row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// per returns what times are per, as --per says it.
-func (q *compareQuery) per() string {
-	if q.opts.PerSecond {
-		return "second"
-	}
-	return "recording"
-}
-
-// summary says for people what is compared, and what the test found.
-func (q *compareQuery) summary(r *compare.Result) []string {
-	lines := []string{
-		"base  " + recordingsLine(r.Base),
-		"new   " + recordingsLine(r.New),
-		fmt.Sprintf("self time by %s, per %s", q.by, q.per()),
-	}
-	if !q.opts.PerSecond && lengthsDiffer(r) {
-		lines[2] += "; the recordings differ in length: --per second compares what takes the same share of them"
-	}
-	if len(r.Base) > 1 || len(r.New) > 1 {
-		lines[2] = strings.Replace(lines[2], "self time", "median self time", 1)
-	}
-	if len(r.Rows) == 0 {
-		return append(lines, q.nothing())
-	}
-	if !r.Testable {
-		lines = append(lines, "Noise is unknown: "+whyUnknown(r)+". Record each version at least 4 times.")
-	} else if r.Tested > 0 {
-		chance := ""
-		if n := compare.Alpha * float64(r.Tested); n >= 1 {
-			chance = fmt.Sprintf("; by chance alone, up to %.0f would be either", n)
-		}
-		lines = append(lines, fmt.Sprintf("Mann–Whitney U test of %s: %d slower, %d faster (p < %v%s).",
-			count(r.Tested, "row"), r.Counts[compare.Slower], r.Counts[compare.Faster], compare.Alpha, chance))
-	}
-	switch changed := len(r.Rows) - r.Counts[compare.Noise] - r.Counts[compare.Equal]; {
-	case changed == 0 && r.Counts[compare.Noise] == 0:
-		lines = append(lines, fmt.Sprintf("Nothing changed: %s, all equal.", count(len(r.Rows), "row")))
-	case changed < len(r.Rows):
-		var rest []string
-		if n := r.Counts[compare.Noise]; n > 0 {
-			rest = append(rest, isOrAre(n, "row")+" noise")
-		}
-		if n := r.Counts[compare.Equal]; n > 0 {
-			rest = append(rest, isOrAre(n, "row")+" equal")
-		}
-		lines = append(lines, strings.Join(rest, ", ")+"; --all shows them.")
-	}
-	return lines
-}
-
-// whyUnknown says why no test tells changes from noise.
-func whyUnknown(r *compare.Result) string {
-	if len(r.Base) == 1 && len(r.New) == 1 {
-		return "one recording of each version cannot show it"
-	}
-	return fmt.Sprintf("with %d and %d recordings, recordings in which nothing changed are as far apart with p = %.2f", len(r.Base), len(r.New), r.Smallest)
-}
-
-// nothing says why there are no rows.
-func (q *compareQuery) nothing() string {
-	if q.by == compare.ByFunction {
-		return "The recordings, or the part that is selected, have no samples; --by slice compares slices."
-	}
-	return "The recordings, or the part that is selected, have nothing to compare; --by function compares samples."
-}
-
-// recordingsLine says how many recordings a side has, which, and how long they are.
-func recordingsLine(list []compare.Recording) string {
-	shortest, longest := list[0].Length, list[0].Length
-	for _, r := range list {
-		shortest, longest = min(shortest, r.Length), max(longest, r.Length)
-	}
-	line := printable(list[0].Name)
-	if n := len(list); n > 1 {
-		line = fmt.Sprintf("%d recordings, %s … %s", n, line, printable(list[n-1].Name))
-	}
-	if shortest == longest {
-		return fmt.Sprintf("%s: %s ms", line, millis(shortest))
-	}
-	return fmt.Sprintf("%s: %s to %s ms", line, millis(shortest), millis(longest))
-}
-
-// lengthsDiffer reports whether one recording is longer than another by a tenth or more.
-func lengthsDiffer(r *compare.Result) bool {
-	shortest, longest := r.Base[0].Length, r.Base[0].Length
-	for _, list := range [][]compare.Recording{r.Base, r.New} {
-		for _, recording := range list {
-			shortest, longest = min(shortest, recording.Length), max(longest, recording.Length)
-		}
-	}
-	return longest-shortest > shortest/10
-}
-
-// compareTable is the table of what changed: of rows that are shown, nil: none.
-func compareTable(r *compare.Result, q *compareQuery, shown func(*compare.Row) bool) table {
-	kindTitle := "kind"
-	if q.by == compare.ByContext {
-		kindTitle = "type"
-	}
-	t := table{name: "changes", columns: []column{
-		texts("kind", ""), texts("name", q.by.String()), texts("location", ""),
-		times("base_ns", "base ms"), times("new_ns", "new ms"), {name: "change_ns", title: "change ms", kind: changeColumn},
-		{name: "change_permille", title: "change", kind: ratioColumn}, texts("p", ""), texts("verdict", ""),
-		spare(2, counts("base_count", "base count")), spare(1, counts("new_count", "new count")),
-	}}
-	if r.Testable {
-		t.columns[7].title, t.columns[8].title = "p", "verdict"
-	}
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		if shown == nil || !shown(row) {
-			continue
-		}
-		if row.Kind != "" && row.Kind != r.Rows[0].Kind {
-			t.columns[0].title = kindTitle
-		}
-		if row.Location != "" {
-			t.columns[2].title = "location"
-		}
-		t.rows = append(t.rows, compareCells(row))
-	}
-	if r.Testable && len(t.rows) > 0 && q.by == compare.ByContext {
-		t.columns[0].title = kindTitle
-	}
-	return t
-}
-
-func compareCells(row *compare.Row) []cell {
-	ratio, p := cell{absent: true}, cell{}
-	if row.Ratio != nil {
-		ratio = cell{number: int64(min(max(*row.Ratio*1000, -1000), 1e15))}
-	} else if ratio.short = "from 0"; row.Only == "new" {
-		ratio.short = "new"
-	}
-	if row.P != nil {
-		p.text = strconv.FormatFloat(*row.P, 'f', 4, 64)
-	}
-	return []cell{
-		textCell(row.Kind), nameCell(row.Name, nameWidth), {text: row.Location, short: elideTo(row.Location, nameWidth)},
-		timeCell(row.BaseMedian), timeCell(row.NewMedian), timeCell(row.Change), ratio, p, textCell(row.Verdict.String()),
-		countCell(row.BaseCount()), countCell(row.NewCount()),
-	}
-}
-
-// over returns the rows that are slower than --fail-over allows.
-func (q *compareQuery) over(r *compare.Result) (rows []*compare.Row) {
-	for i := range r.Rows {
-		if r.Rows[i].Over(q.limit) {
-			rows = append(rows, &r.Rows[i])
-		}
-	}
-	return rows
-}
-
-// maxFailed is the number of rows that the message about --fail-over names.
-const maxFailed = 5
-
-// checkLimit fails if something is slower than --fail-over allows, and says what.
-func (q *compareQuery) checkLimit(env *environment, r *compare.Result) error {
-	how := "significantly"
-	if !r.Testable {
-		how = "by these recordings alone (noise is unknown)"
-	}
-	rows := q.over(r)
-	if len(rows) == 0 {
-		fmt.Fprintf(env.stderr, "--fail-over %s: nothing is slower by more, %s\n", printable(q.failOver), how)
-		return nil
-	}
-	var names []string
-	for _, row := range rows[:min(len(rows), maxFailed)] {
-		name := elideTo(row.Name, nameWidth) + " (new)"
-		if row.Ratio != nil {
-			name = fmt.Sprintf("%s (+%.1f %%)", elideTo(row.Name, nameWidth), 100**row.Ratio)
-		}
-		names = append(names, name)
-	}
-	if more := len(rows) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	fmt.Fprintf(env.stderr, "weft: --fail-over %s: %s slower by more, %s: %s\n", printable(q.failOver), isOrAre(len(rows), "row"), how, strings.Join(names, ", "))
-	return errSlower
-}
-
-func isOrAre(n int, what string) string {
-	if n == 1 {
-		return "1 " + what + " is"
-	}
-	return fmt.Sprintf("%d %ss are", n, what)
 }

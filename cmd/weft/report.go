@@ -355,33 +355,37 @@ type reportInput struct {
 	selected *selection.Selection // nil: the whole trace
 }
 
-// openReportInput reads the trace that is the second argument of the command.
+// openReportInput reads the trace that is the second argument of the command, and selects what was asked for.
 func openReportInput(c *cli.Context, env *environment, opts convert.Options) (*reportInput, error) {
-	return openNamed(c, env, c.Args().Get(1), opts)
-}
-
-// openNamed reads a trace.
-func openNamed(c *cli.Context, env *environment, name string, opts convert.Options) (*reportInput, error) {
 	filter, err := readSelection(c)
 	if err != nil {
 		return nil, err
 	}
+	in, err := openTrace(c, env, c.Args().Get(1), opts)
+	if err != nil {
+		return nil, err
+	}
+	if in.selected, err = selectIn(c.Context, in.name, filter, in.timeline); err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	return in, nil
+}
+
+// openTrace reads the trace of an input.
+func openTrace(c *cli.Context, env *environment, name string, opts convert.Options) (*reportInput, error) {
 	in := &reportInput{name: name}
-	src, err := openInput(c.Context, env, in.name)
+	src, err := openInput(c.Context, env, name)
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
-	progress := startProgress(env, inputName(in.name), src.size, true)
+	progress := startProgress(env, inputName(name), src.size, true)
 	in.trace, err = convert.Open(c.Context, progress.reader(src), opts)
 	progress.Stop()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", inputName(in.name), withoutPath(err))
+		return nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
 	}
 	in.timeline = bridge.Timeline(in.trace)
-	if in.selected, err = selectIn(c.Context, in.name, filter, in.timeline); err != nil {
-		return nil, errors.Join(err, in.Close())
-	}
 	return in, nil
 }
 

@@ -192,7 +192,7 @@ type Result struct {
 	// Tested is the number of rows with a p-value.
 	Tested int
 	Counts [Equal + 1]int // rows by verdict
-	Others int64          // what is in rows called Others
+	Others int64          // slices, samples and names that are in rows called Others
 }
 
 // Result compares what was added. Both sides have at least one recording.
