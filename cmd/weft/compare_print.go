@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -191,6 +192,10 @@ func compareTable(r *compare.Result, q *compareQuery, shown func(*compare.Row) b
 	if r.Testable {
 		t.columns[7].title, t.columns[8].title = "p", "verdict"
 	}
+	if q.opts.PerSecond {
+		t.columns[3].title, t.columns[4].title, t.columns[5].title = "base ms/s", "new ms/s", "change ms/s"
+		t.columns[9].title, t.columns[10].title = "base count/s", "new count/s"
+	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		if shown == nil || !shown(row) {
@@ -247,6 +252,9 @@ func (q *compareQuery) checkLimit(env *environment, r *compare.Result) error {
 		how = "by these recordings alone (noise is unknown)"
 	}
 	rows := q.over(r)
+	if len(r.Rows) == 0 {
+		return errors.New("--fail-over: there is nothing to compare")
+	}
 	if len(rows) == 0 {
 		fmt.Fprintf(env.stderr, "--fail-over %s: nothing is slower by more, %s\n", printable(q.failOver), how)
 		return nil

@@ -106,7 +106,7 @@ func (s *Sums) slices(ctx context.Context, tl *timeline.Timeline, selected *sele
 func placeName(t *report.ThreadID) string {
 	switch {
 	case t.Process == "":
-		return t.Thread
+		return cmp.Or(t.Thread, Unnamed)
 	case t.Thread == "":
 		return t.Process
 	}
@@ -135,7 +135,7 @@ func (s *Sums) functions(ctx context.Context, tl *timeline.Timeline, selected *s
 	return nil
 }
 
-// Unnamed is the name of a key of contexts that are known by ids alone: another recording has other ids.
+// Unnamed is the name of a key of contexts and threads that are known by ids alone: another recording has other ids.
 const Unnamed = "(without name)"
 
 // Unattributed is the name of a key of what has no context of a type.

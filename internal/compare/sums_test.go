@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/report"
 )
 
 // Contexts are called by what another recording may call them too.
@@ -24,6 +25,16 @@ func TestContextName(t *testing.T) {
 	} {
 		if got := contextName(&test.row); got != test.want {
 			t.Errorf("%s %s: %q, want %q", test.row.ID, test.row.Name, got, test.want)
+		}
+	}
+}
+
+func TestPlaceName(t *testing.T) {
+	for want, id := range map[string]report.ThreadID{
+		"main of app": {Process: "app", Thread: "main"}, "app": {Process: "app"}, "main": {Thread: "main"}, Unnamed: {},
+	} {
+		if got := placeName(&id); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
