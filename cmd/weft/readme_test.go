@@ -45,7 +45,7 @@ func readmeCommands(t *testing.T, page string) (commands []readmeCommand) {
 var update = flag.Bool("update", false, "write the output of the commands into the pages")
 
 // varies matches what changes from run to run, or with every byte of the output: times, sizes, numbers of packets.
-var varies = regexp.MustCompile(`[0-9.]+ [KMG]?i?B, in [0-9.]+m?s$|\d+ packets`)
+var varies = regexp.MustCompile(`[0-9.]+ [KMG]?i?B, in [0-9.]+m?s|→ [0-9.]+ [KMG]?i?B|\d+ packets`)
 
 // The README's commands work as shown, in their order. The output that it shows is what the command prints, or its
 // first lines. The traces that they make are valid.
@@ -74,10 +74,11 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// The commands of the pages about attribution and reports print what they show.
+// The commands of the pages about attribution and reports, and of the tour, print what they show.
 func TestPages(t *testing.T) {
 	t.Run("attribution", func(t *testing.T) { checkPage(t, "attribution.md") })
 	t.Run("reports", func(t *testing.T) { checkPage(t, "reports.md") })
+	t.Run("tour", func(t *testing.T) { checkPage(t, "tour.md") })
 }
 
 func checkPage(t *testing.T, name string) {
@@ -87,8 +88,11 @@ func checkPage(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, producer := range []string{"chrome", "perfetto", "pytorch"} {
+	for _, producer := range []string{"chrome", "perfetto", "pytorch", "node", "cpuprofile", "jsprofile", "firefox/gecko"} {
 		copyTree(t, filepath.Join(root, "testdata", "traces", producer), dir)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "converted"), 0o777); err != nil {
+		t.Fatal(err)
 	}
 	t.Chdir(dir)
 	page := filepath.Join(root, "docs", name)
