@@ -45,7 +45,7 @@ func readmeCommands(t *testing.T, page string) (commands []readmeCommand) {
 var update = flag.Bool("update", false, "write the output of the commands into the pages")
 
 // varies matches what changes from run to run, or with every byte of the output: times, sizes, numbers of packets.
-var varies = regexp.MustCompile(`[0-9.]+ [KMG]?i?B, in [0-9.]+m?s|→ [0-9.]+ [KMG]?i?B|\d+ packets`)
+var varies = regexp.MustCompile(`[0-9.]+ [KMG]?i?B, in [0-9.]+m?s|→ [0-9.]+ [KMG]?i?B(, in [0-9.]+m?s)?|\d+ packets`)
 
 // The README's commands work as shown, in their order. The output that it shows is what the command prints, or its
 // first lines. The traces that they make are valid.
