@@ -221,24 +221,14 @@ func (b *Builder) Add(ev *Event) error {
 		}
 		r.b = ev.CPU.plusOne
 	}
-	args := ev.Args
+	var p payload
+	b.internTexts(ev, r, &p)
+	p.args = ev.Args
 	if len(ev.Screenshot) > 0 {
-		args = b.withScreenshot(ev)
+		p.args = b.withScreenshot(ev)
 	}
-	p := payload{args: args}
-	if id, ok := b.names.intern(ev.Name); ok {
-		r.name = NameID(id)
-	} else {
-		r.name = NameID(hash31(ev.Name) | inlineBit)
-		r.flags |= flagInlineName
-		p.name = ev.Name
-	}
-	if id, ok := b.categories.intern(ev.Category); ok {
-		r.category = CategoryID(id)
-	} else {
-		r.category = CategoryID(hash31(ev.Category) | inlineBit)
-		r.flags |= flagInlineCategory
-		p.category = ev.Category
+	if len(p.args) > 0 {
+		r.flags |= flagArgs
 	}
 	if ev.Callstack != 0 {
 		b.useCallstack(ev)
@@ -249,32 +239,8 @@ func (b *Builder) Add(ev *Event) error {
 			p.callstack = ev.Callstack
 		}
 	}
-	if len(args) > 0 {
-		r.flags |= flagArgs
-	}
-	if ev.Kind == End && ev.KeepEnd {
-		r.flags |= flagKeepEnd
-	}
-	if ev.InOrder {
-		r.flags |= flagInOrder
-	}
-	if ev.Task {
-		r.flags |= flagTask
-	}
-	if ev.LoopTask && (ev.Kind == Slice || ev.Kind == Begin) {
-		r.flags |= flagLoopTask
-	}
-	if ev.Idle {
-		r.flags |= flagIdle
-	}
-	if ev.DidNotEnd && ev.Kind == Begin {
-		r.flags |= flagDidNotEnd
-	}
-	if ev.Sampling.Skip {
-		r.flags |= flagSkip
-	}
-	if ev.Sampling.TraceID != 0 || ev.Sampling.Thread != 0 {
-		r.flags |= flagSampling
+	r.flags |= ev.flags()
+	if r.flags&flagSampling != 0 {
 		p.sampling = ev.Sampling
 	}
 	if b.derived {
@@ -289,12 +255,59 @@ func (b *Builder) Add(ev *Event) error {
 	switch r.flags & flagPayload {
 	case 0:
 	case flagArgs:
-		r.payload = b.records.addPayload(args) // by far the most common payload, which needs no encoding
+		r.payload = b.records.addPayload(p.args) // by far the most common payload, which needs no encoding
 	default:
 		b.scratch = appendPayload(b.scratch[:0], r.flags, &p)
 		r.payload = b.records.addPayload(b.scratch)
 	}
 	return b.added()
+}
+
+// internTexts gives a record the name and the category of its event; p takes those that the tables have no room for.
+func (b *Builder) internTexts(ev *Event, r *record, p *payload) {
+	if id, ok := b.names.intern(ev.Name); ok {
+		r.name = NameID(id)
+	} else {
+		r.name = NameID(hash31(ev.Name) | inlineBit)
+		r.flags |= flagInlineName
+		p.name = ev.Name
+	}
+	if id, ok := b.categories.intern(ev.Category); ok {
+		r.category = CategoryID(id)
+	} else {
+		r.category = CategoryID(hash31(ev.Category) | inlineBit)
+		r.flags |= flagInlineCategory
+		p.category = ev.Category
+	}
+}
+
+// flags returns what a record says of its event in bits.
+func (ev *Event) flags() (f recordFlags) {
+	if ev.Kind == End && ev.KeepEnd {
+		f |= flagKeepEnd
+	}
+	if ev.InOrder {
+		f |= flagInOrder
+	}
+	if ev.Task {
+		f |= flagTask
+	}
+	if ev.LoopTask && (ev.Kind == Slice || ev.Kind == Begin) {
+		f |= flagLoopTask
+	}
+	if ev.Idle {
+		f |= flagIdle
+	}
+	if ev.DidNotEnd && ev.Kind == Begin {
+		f |= flagDidNotEnd
+	}
+	if ev.Sampling.Skip {
+		f |= flagSkip
+	}
+	if ev.Sampling.TraceID != 0 || ev.Sampling.Thread != 0 {
+		f |= flagSampling
+	}
+	return f
 }
 
 // withScreenshot returns the arguments of an event with its picture, which is another field of the event in the output.
