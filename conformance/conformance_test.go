@@ -21,7 +21,7 @@ const (
 )
 
 // eventsOnly leaves out what weft adds to the events of a trace.
-var eventsOnly = convert.Options{JSCalls: convert.JSCallsOff, Samples: pftrace.NoSamples}
+var eventsOnly = convert.Options{JSCalls: convert.JSCallsOff, Samples: pftrace.NoSamples, NoLongTasks: true}
 
 // outputForms are the forms of output that must say the same.
 var outputForms = []convert.Options{
