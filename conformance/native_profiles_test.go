@@ -80,7 +80,7 @@ func TestNativeProfilesOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, opts := range []convert.Options{{}, {Profile: convert.ProfileAll, JSCalls: convert.JSCallsSeparate}, eventsOnly} {
 				first, report := convertTrace(t, recording.Read(t, path), opts)
-				second, again := convertTrace(t, first, convert.Options{})
+				second, again := convertTrace(t, first, convert.Options{NoLongTasks: opts.NoLongTasks})
 				if report.Events != again.Events || len(again.Profiles)+len(again.JSCalls) > 0 {
 					t.Errorf("%v: %+v became %+v, with calls of %v", opts.JSCalls, report.Events, again.Events, again.Profiles)
 				}
