@@ -3,6 +3,7 @@ package message
 import (
 	"bytes"
 	"errors"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -106,7 +107,7 @@ var witnesses = []witness{
 		v.same(got.ID(), want.GetClockId())
 		v.same(got.Timestamp(), int64(want.GetTimestamp()))
 		v.same(got.IsIncremental(), want.GetIsIncremental())
-		if want.GetUnitMultiplierNs() > 0 {
+		if m := want.GetUnitMultiplierNs(); m > 0 && m <= math.MaxInt64 { // other multipliers are 1
 			v.same(uint64(got.Multiplier()), want.GetUnitMultiplierNs())
 		}
 	}),
