@@ -1,4 +1,4 @@
-// Weft converts traces to Perfetto traces, checks and attributes them, and shows what is in them.
+// Command weft converts traces to Perfetto traces, checks and attributes them, and shows what is in them.
 //
 // Usage:
 //

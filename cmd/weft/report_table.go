@@ -210,7 +210,8 @@ func (t *table) writeText(b *bytes.Buffer) {
 	}
 }
 
-// terminalColumns returns the columns of the terminal on which standard output is shown; 0 if it is none, or nobody knows.
+// terminalColumns returns the columns of the terminal on which standard output is shown; 0 if it is not shown on one, or the
+// width is unknown.
 func terminalColumns(env *environment) int {
 	if !env.isTerminal(env.stdout) {
 		return 0

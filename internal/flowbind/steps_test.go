@@ -13,7 +13,7 @@ import (
 )
 
 // Steps say when a flow passes a slice, in which direction, and when it is over: in the order of time, at one time in that
-// of the input. A start that is ignored or lies in no slice and ends of nothing are no steps.
+// of the input. A start that is ignored or lies in no slice, and ends of nothing, are not steps.
 func TestSteps(t *testing.T) {
 	const text = `
 # Chrome's own flows, bound by time: one that comes back to its slice, and an id that is used again.

@@ -12,14 +12,15 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// collectInputs makes the report on a trace.
-func collectInputs(t *testing.T, text string, opts report.InputOptions) *report.Inputs {
+// attributed calls fn with a trace and its attribution.
+func attributed(t *testing.T, text string, fn func(*timeline.Timeline, *cost.Result)) {
 	t.Helper()
 	tr, err := convert.Open(t.Context(), strings.NewReader(text), convert.Options{})
 	if err != nil {
@@ -32,10 +33,18 @@ func collectInputs(t *testing.T, text string, opts report.InputOptions) *report.
 		t.Fatal(err)
 	}
 	defer result.Close()
-	r, err := report.CollectInputs(t.Context(), tl, result, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fn(tl, result)
+}
+
+// collectInputs makes the report on a trace.
+func collectInputs(t *testing.T, text string, opts report.InputOptions) (r *report.Inputs) {
+	t.Helper()
+	attributed(t, text, func(tl *timeline.Timeline, result *cost.Result) {
+		var err error
+		if r, err = report.CollectInputs(t.Context(), tl, result, opts); err != nil {
+			t.Fatal(err)
+		}
+	})
 	return r
 }
 

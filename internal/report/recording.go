@@ -151,7 +151,7 @@ func (f *recordingFacts) int(name string) (int64, bool) {
 	return n, err == nil
 }
 
-// float reads a number of milliseconds. What is no time at all does not count.
+// float reads a number of milliseconds. Values that are not times do not count.
 func (f *recordingFacts) float(name string) (float64, bool) {
 	v, err := strconv.ParseFloat(f.text[name], 64)
 	return v, err == nil && math.Abs(v) < math.MaxInt64/4e6

@@ -45,7 +45,6 @@ const (
 	ThreadSlices                      // all others on threads
 	AsyncSlices                       // on tracks of their own: asynchronous operations, requests, objects
 	StateSlices                       // states of threads, made of samples or recorded
-	lastSliceKind
 )
 
 var sliceKinds = [...]string{

@@ -8,32 +8,20 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/attribution"
-	"github.com/weft-trace/weft/internal/attribution/options"
-	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // collectTasks makes the report on a trace, attributed.
-func collectTasks(t *testing.T, text string, opts report.TaskOptions) *report.Tasks {
+func collectTasks(t *testing.T, text string, opts report.TaskOptions) (r *report.Tasks) {
 	t.Helper()
-	tr, err := convert.Open(t.Context(), strings.NewReader(text), convert.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
-	tl := bridge.Timeline(tr)
-	result, err := attribution.Run(t.Context(), tl, options.Rules{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer result.Close()
-	r, err := report.CollectTasks(t.Context(), tl, result, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	attributed(t, text, func(tl *timeline.Timeline, result *cost.Result) {
+		var err error
+		if r, err = report.CollectTasks(t.Context(), tl, result, opts); err != nil {
+			t.Fatal(err)
+		}
+	})
 	return r
 }
 
