@@ -46,7 +46,7 @@ func (e *ArgsEncoder) arrayAsText(start int) {
 	r := wire.NewReader(e.buf[start:])
 	r.Next()
 	field, msg := r.Field(), r.Bytes()
-	if !holdsEmpty(msg) {
+	if e.removed && !holdsEmpty(msg) {
 		return // what was empty has been replaced: its key came again
 	}
 	e.text = e.text[:0]

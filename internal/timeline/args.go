@@ -32,6 +32,7 @@ type ArgsEncoder struct {
 	underscores int // see asInInput
 	duplicates  int
 	extended    int    // calls of ExtendDict that found something
+	removed     bool   // since Reset a value was removed, see arrayAsText
 	text        []byte // of arrayAsText
 	fixed       bool   // keys does not grow
 	added       newKeys
@@ -96,7 +97,7 @@ func (e *ArgsEncoder) Reset() {
 	e.open = append(e.open[:0], container{})
 	e.entries = e.entries[:0]
 	e.key, e.keyInline = 0, nil
-	e.duplicates, e.extended = 0, 0
+	e.duplicates, e.extended, e.removed = 0, 0, false
 	e.added.reset()
 	e.missed = false
 }
@@ -255,6 +256,7 @@ func (e *ArgsEncoder) remove(c *container, i int) {
 	}
 	c.size--
 	e.duplicates++
+	e.removed = true
 }
 
 // Null says that the value of the current key is nothing: an earlier value of that key does not count any more. In an array
