@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +13,7 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/compare"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -37,8 +35,8 @@ recordings of two versions. Names are compared, never ids.
 
 Recordings of the same thing differ too. With several recordings of each version
 weft compares medians, and the Mann–Whitney U test tells changes from noise; four
-of each are the fewest of which it can. A folder stands for the files in it. "-" is
-standard input.
+of each are the fewest of which it can. A folder stands for the recordings in it and below.
+"-" is standard input.
 
 Examples:
    weft compare before.json after.json        one recording each: noise is unknown
@@ -56,10 +54,18 @@ docs/reports.md says what is compared with what, and what the test assumes.`,
 	}
 }
 
+// The flags that name recordings in a file.
+const (
+	baseFilesFrom = "base-files-from"
+	newFilesFrom  = "new-files-from"
+)
+
 func compareFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "base", Usage: "the recordings `BASE…` of before: all words up to the next flag", DefaultText: "the first input"},
 		&cli.StringSliceFlag{Name: "new", Usage: "the recordings `NEW…` of after: all words up to the next flag", DefaultText: "the other inputs"},
+		&cli.StringFlag{Name: baseFilesFrom, Usage: "read the names of recordings of before from `FILE`, one a line; \"-\": standard input"},
+		&cli.StringFlag{Name: newFilesFrom, Usage: "read the names of recordings of after from `FILE`, one a line; \"-\": standard input"},
 		&cli.StringFlag{Name: "by", Value: compare.BySlice.String(), Usage: "compare `WHAT`: slice (by name), function (by samples), context, category or thread"},
 		&cli.StringFlag{Name: "per", Value: "recording", Usage: "compare the time per `WHAT`: recording, or second of it if recordings differ in length"},
 		&cli.StringFlag{Name: "fail-over", Usage: "exit with 4 if something is slower by more than `PERCENT`, as in 10%", DefaultText: "never"},
@@ -83,7 +89,7 @@ type compareQuery struct {
 	limit    compare.Limit
 }
 
-func newCompareQuery(c *cli.Context) (q *compareQuery, err error) {
+func newCompareQuery(c *cli.Context, env *environment) (q *compareQuery, err error) {
 	q = &compareQuery{failOver: c.String("fail-over")}
 	if q.by, err = compare.ParseBy(c.String("by")); err != nil {
 		return nil, usagef("--by: %v", err)
@@ -111,7 +117,7 @@ func newCompareQuery(c *cli.Context) (q *compareQuery, err error) {
 	if err := order.checkColumns(form.columns); err != nil {
 		return nil, err
 	}
-	return q, q.readInputs(c)
+	return q, q.readInputs(c, env)
 }
 
 // readLimit reads --fail-over and --min.
@@ -146,68 +152,52 @@ func parsePercent(text string) (millionths int64, err error) {
 }
 
 // readInputs finds out which recordings are of before and which are of after.
-func (q *compareQuery) readInputs(c *cli.Context) (err error) {
+func (q *compareQuery) readInputs(c *cli.Context, env *environment) error {
 	base, fresh, others := c.StringSlice("base"), c.StringSlice("new"), c.Args().Slice()
+	hasBase, hasNew := len(base) > 0 || c.IsSet(baseFilesFrom), len(fresh) > 0 || c.IsSet(newFilesFrom)
 	switch {
-	case len(base) > 0 && len(fresh) > 0 && len(others) > 0:
+	case hasBase && hasNew && len(others) > 0:
 		return usagef("%s is neither of --base nor of --new", others[0])
-	case len(base) > 0 && len(fresh) == 0:
+	case hasBase && !hasNew:
 		fresh = others
-	case len(base) == 0 && len(fresh) > 0:
+	case !hasBase && hasNew:
 		base = others
-	case len(base) == 0 && len(others) > 0:
+	case !hasBase && len(others) > 0:
 		base, fresh = others[:1], others[1:]
 	}
+	hasBase, hasNew = hasBase || len(base) > 0, hasNew || len(fresh) > 0
 	switch {
-	case len(base) == 0 && len(fresh) == 0:
+	case !hasBase && !hasNew:
 		return usagef("no recordings; name two, as in weft compare before.json after.json")
-	case len(base) == 0:
+	case !hasBase:
 		return usagef("no recording of before: all words behind --new are of after; name the others with --base")
-	case len(fresh) == 0 && c.IsSet("base"):
+	case !hasNew && c.IsSet("base"):
 		return usagef("no recording of after: all words behind --base are of before; name the others with --new")
-	case len(fresh) == 0:
+	case !hasNew:
 		return usagef("no recording of after; name it behind that of before, or with --new")
 	}
 	for side, names := range [2][]string{base, fresh} {
-		if q.inputs[side], err = recordingsIn(expanded(names)); err != nil {
+		found, err := findInputs(c, env, names, [...]string{baseFilesFrom, newFilesFrom}[side])
+		if err != nil {
 			return err
 		}
+		q.inputs[side] = found.Paths()
 	}
-	all := slices.Concat(q.inputs[0], q.inputs[1])
-	if at := slices.Index(all, "-"); at >= 0 && slices.Contains(all[at+1:], "-") {
+	stdin := 0
+	for _, name := range append(slices.Concat(q.inputs[:]...), c.String(baseFilesFrom), c.String(newFilesFrom)) {
+		if name == inputs.Stdin {
+			stdin++
+		}
+	}
+	if stdin > 1 {
 		return usagef("standard input can be read only once")
 	}
 	return nil
 }
 
-// recordingsIn replaces folders by the files in them, by name. Hidden files are left out.
-func recordingsIn(names []string) (files []string, err error) {
-	for _, name := range names {
-		info, err := os.Stat(name)
-		if err != nil || !info.IsDir() {
-			files = append(files, name) // opening it says what is wrong
-			continue
-		}
-		entries, err := os.ReadDir(name)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, withoutPath(err))
-		}
-		before := len(files)
-		for _, entry := range entries {
-			if entry.Type()&fs.ModeType == 0 && !strings.HasPrefix(entry.Name(), ".") {
-				files = append(files, filepath.Join(name, entry.Name()))
-			}
-		}
-		if len(files) == before {
-			return nil, fmt.Errorf("%s: the folder has no files", name)
-		}
-	}
-	return files, nil
-}
-
 // runCompare compares recordings.
 func runCompare(c *cli.Context, env *environment) error {
-	query, err := newCompareQuery(c)
+	query, err := newCompareQuery(c, env)
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,8 @@ type compareSummary struct {
 	Alpha     float64             `json:"alpha"`
 	SmallestP float64             `json:"smallest_p"`
 	Testable  bool                `json:"testable"`
+	Correct   string              `json:"correction"`
+	Enough    int                 `json:"enough_recordings"`
 	Rows      int                 `json:"rows"`
 	Tested    int                 `json:"tested"`
 	Slower    int                 `json:"slower"`
@@ -63,7 +65,7 @@ type compareSummary struct {
 func (q *compareQuery) printJSON(env *environment, r *compare.Result, limit int) error {
 	s := compareSummary{
 		Table: "summary", By: q.by, Per: q.per(), Base: r.Base, New: r.New, Test: "mann-whitney-u", Alpha: compare.Alpha, SmallestP: r.Smallest,
-		Testable: r.Testable, Rows: len(r.Rows), Tested: r.Tested, Slower: r.Counts[compare.Slower], Faster: r.Counts[compare.Faster],
+		Testable: r.Testable, Correct: "benjamini-hochberg", Enough: r.Enough, Rows: len(r.Rows), Tested: r.Tested, Slower: r.Counts[compare.Slower], Faster: r.Counts[compare.Faster],
 		Undecided: r.Counts[compare.Undecided], Noise: r.Counts[compare.Noise], Equal: r.Counts[compare.Equal], Others: r.Others, FailOver: q.failOver,
 	}
 	if q.failOver != "" {
@@ -115,12 +117,7 @@ func (q *compareQuery) summary(r *compare.Result) []string {
 	if !r.Testable {
 		lines = append(lines, "Noise is unknown: "+whyUnknown(r)+".", "Record each version at least 4 times.")
 	} else if r.Tested > 0 {
-		chance := ""
-		if n := compare.Alpha * float64(r.Tested); n >= 1 {
-			chance = fmt.Sprintf("; chance alone makes up to %.0f", n)
-		}
-		lines = append(lines, fmt.Sprintf("Mann–Whitney U test of %s: %d slower, %d faster (p < %v)%s.",
-			count(r.Tested, "row"), r.Counts[compare.Slower], r.Counts[compare.Faster], compare.Alpha, chance))
+		lines = append(lines, testLines(r)...)
 	}
 	switch changed := len(r.Rows) - r.Counts[compare.Noise] - r.Counts[compare.Equal]; {
 	case changed == 0 && r.Counts[compare.Noise] == 0:
@@ -136,6 +133,19 @@ func (q *compareQuery) summary(r *compare.Result) []string {
 		lines = append(lines, strings.Join(rest, ", ")+"; --all shows them.")
 	}
 	return lines
+}
+
+// testLines say which test was made, what it found, and what would help where it could not decide.
+func testLines(r *compare.Result) []string {
+	undecided := r.Counts[compare.Undecided]
+	found := fmt.Sprintf("%s slower, %s faster", thousands(r.Counts[compare.Slower]), thousands(r.Counts[compare.Faster]))
+	if undecided == 0 {
+		return []string{fmt.Sprintf("Mann–Whitney U test of %s (Benjamini–Hochberg, q < %v): %s.", count(r.Tested, "row"), compare.Alpha, found)}
+	}
+	return []string{
+		fmt.Sprintf("Mann–Whitney U test of %s (Benjamini–Hochberg, q < %v): %s, %s undecided.", count(r.Tested, "row"), compare.Alpha, found, thousands(undecided)),
+		fmt.Sprintf("Undecided rows differ (p < %v), but among so many rows that can be chance. Record each version at least %d times.", compare.Alpha, r.Enough),
+	}
 }
 
 // whyUnknown says why no test tells changes from noise.
@@ -162,7 +172,7 @@ func recordingsLine(list []compare.Recording) string {
 	}
 	line := printable(list[0].Name)
 	if n := len(list); n > 1 {
-		line = fmt.Sprintf("%d recordings, %s … %s", n, line, printable(list[n-1].Name))
+		line = fmt.Sprintf("%s recordings, %s … %s", thousands(n), line, printable(list[n-1].Name))
 	}
 	if shortest == longest {
 		return fmt.Sprintf("%s: %s ms", line, millis(shortest))
@@ -186,15 +196,15 @@ func compareTable(r *compare.Result, q *compareQuery, shown func(*compare.Row) b
 	t := table{name: "changes", columns: []column{
 		texts("kind", ""), texts("name", q.by.String()), texts("location", ""),
 		times("base_ns", "base ms"), times("new_ns", "new ms"), {name: "change_ns", title: "change ms", kind: changeColumn},
-		{name: "change_permille", title: "change", kind: ratioColumn}, texts("p", ""), texts("verdict", ""),
+		{name: "change_permille", title: "change", kind: ratioColumn}, spare(3, texts("p", "")), texts("q", ""), texts("verdict", ""),
 		spare(2, counts("base_count", "base count")), spare(1, counts("new_count", "new count")),
 	}}
 	if r.Testable {
-		t.columns[7].title, t.columns[8].title = "p", "verdict"
+		t.columns[7].title, t.columns[8].title, t.columns[9].title = "p", "q", "verdict"
 	}
 	if q.opts.PerSecond {
 		t.columns[3].title, t.columns[4].title, t.columns[5].title = "base ms/s", "new ms/s", "change ms/s"
-		t.columns[9].title, t.columns[10].title = "base count/s", "new count/s"
+		t.columns[10].title, t.columns[11].title = "base count/s", "new count/s"
 	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -216,18 +226,18 @@ func compareTable(r *compare.Result, q *compareQuery, shown func(*compare.Row) b
 }
 
 func compareCells(row *compare.Row) []cell {
-	ratio, p := cell{absent: true}, cell{}
+	ratio, p, q := cell{absent: true}, cell{}, cell{}
 	if row.Ratio != nil {
 		ratio = cell{number: int64(min(max(*row.Ratio*1000, -1000), 1e15))}
 	} else if ratio.short = "from 0"; row.Only == "new" {
 		ratio.short = "new"
 	}
 	if row.P != nil {
-		p.text = strconv.FormatFloat(*row.P, 'f', 4, 64)
+		p.text, q.text = strconv.FormatFloat(*row.P, 'f', 4, 64), strconv.FormatFloat(*row.Q, 'f', 4, 64)
 	}
 	return []cell{
 		textCell(row.Kind), nameCell(row.Name, nameWidth), {text: row.Location, short: elideTo(row.Location, nameWidth)},
-		timeCell(row.BaseMedian), timeCell(row.NewMedian), timeCell(row.Change), ratio, p, textCell(row.Verdict.String()),
+		timeCell(row.BaseMedian), timeCell(row.NewMedian), timeCell(row.Change), ratio, p, q, textCell(row.Verdict.String()),
 		countCell(row.BaseCount()), countCell(row.NewCount()),
 	}
 }
@@ -252,6 +262,9 @@ func (q *compareQuery) checkLimit(env *environment, r *compare.Result) error {
 		how = "by these recordings alone (noise is unknown)"
 	}
 	rows := q.over(r)
+	if r.Testable && slices.ContainsFunc(rows, func(row *compare.Row) bool { return row.Verdict == compare.Undecided }) {
+		how = "significantly or in all recordings"
+	}
 	if len(r.Rows) == 0 {
 		return errors.New("--fail-over: there is nothing to compare")
 	}
@@ -268,7 +281,7 @@ func (q *compareQuery) checkLimit(env *environment, r *compare.Result) error {
 		names = append(names, name)
 	}
 	if more := len(rows) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
+		names = append(names, thousands(more)+" more")
 	}
 	fmt.Fprintf(env.stderr, "weft: --fail-over %s: %s slower by more, %s: %s\n", printable(q.failOver), isOrAre(len(rows), "row"), how, strings.Join(names, ", "))
 	return errSlower
@@ -278,5 +291,5 @@ func isOrAre(n int, what string) string {
 	if n == 1 {
 		return "1 " + what + " is"
 	}
-	return fmt.Sprintf("%d %ss are", n, what)
+	return thousands(n) + " " + what + "s are"
 }

@@ -21,34 +21,24 @@ import (
 // sliceOfJSON matches the name and the duration of a slice of the recording of PyTorch.
 var sliceOfJSON = regexp.MustCompile(`"name": "([^"]*)"([^{}]*)"dur": ([0-9.]+)`)
 
-// TestCompareFindsSlower makes recordings of a real one in which every slice takes up to 5 % more, at random. In those of after, kernels
-// of one name take half as long again: they are found first, and only they fail.
+// TestCompareFindsSlower makes recordings of a real one in which every slice takes up to 5 % more, at random. Those of after have
+// the times of those of before, so that nothing else differs, whatever the seed; but kernels of one name take half as long again: they
+// alone are called slower, and fail.
 func TestCompareFindsSlower(t *testing.T) {
 	source := unpacked(t, filepath.Join(recording.Testdata(t), "traces", "pytorch", "pytorch-small.json.gz"))
 	const kernel = "gemm_kernel"
 	if n := len(sliceOfJSON.FindAll(source, -1)); n < 500 {
 		t.Fatalf("the recording has %d slices", n)
 	}
-	random := rand.New(rand.NewPCG(1, 2))
+	const recordings = 8 // of each side: enough for one row among a hundred
 	dir := t.TempDir()
-	for _, side := range []string{"base", "new"} {
+	for side, factor := range map[string]float64{"base": 1, "new": 1.5} {
 		if err := os.Mkdir(filepath.Join(dir, side), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		for i := range 5 {
-			copied := sliceOfJSON.ReplaceAllFunc(source, func(slice []byte) []byte {
-				m := sliceOfJSON.FindSubmatch(slice)
-				dur, err := strconv.ParseFloat(string(m[3]), 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				dur *= 1 + random.Float64()/20
-				if side == "new" && bytes.Contains(m[1], []byte(kernel)) {
-					dur *= 1.5
-				}
-				return fmt.Appendf(nil, `"name": "%s"%s"dur": %.3f`, m[1], m[2], dur)
-			})
-			if err := os.WriteFile(filepath.Join(dir, side, fmt.Sprint(i)), copied, 0o666); err != nil {
+		for i := range recordings {
+			copied := slowed(t, source, rand.New(rand.NewPCG(1, uint64(i))), kernel, factor)
+			if err := os.WriteFile(filepath.Join(dir, side, fmt.Sprint(i, ".json")), copied, 0o666); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -62,20 +52,37 @@ func TestCompareFindsSlower(t *testing.T) {
 	var summary compareSummary
 	var first struct {
 		Name, Kind, Verdict string
-		Ratio, P            float64
+		Ratio, P, Q         float64
 	}
 	if err := json.Unmarshal([]byte(lines[1]), &first); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(first.Name, kernel) || first.Kind != "kernels" || first.Verdict != compare.Slower.String() || first.Ratio < 0.4 || first.Ratio > 0.6 {
+	if !strings.Contains(first.Name, kernel) || first.Kind != "kernels" || first.Verdict != compare.Slower.String() || first.Ratio < 0.4 || first.Ratio > 0.6 ||
+		first.Q < first.P || first.Q >= compare.Alpha {
 		t.Errorf("found first: %+v", first)
 	}
 	if err := json.Unmarshal([]byte(strings.Replace(lines[0], `"by":"slice"`, `"by":0`, 1)), &summary); err != nil {
 		t.Fatal(err)
 	}
-	if *summary.Failed != 1 || !summary.Testable || summary.Slower+summary.Faster > 1+summary.Tested/5 { // a few others by chance
+	if *summary.Failed != 1 || !summary.Testable || summary.Slower != 1 || summary.Faster+summary.Undecided != 0 || summary.Tested < 10 {
 		t.Errorf("%s", lines[0])
 	}
+}
+
+// slowed returns a recording in which every slice takes up to 5 % more, and those of kernels with a name a factor of that.
+func slowed(t *testing.T, source []byte, random *rand.Rand, kernel string, factor float64) []byte {
+	return sliceOfJSON.ReplaceAllFunc(source, func(slice []byte) []byte {
+		m := sliceOfJSON.FindSubmatch(slice)
+		dur, err := strconv.ParseFloat(string(m[3]), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dur *= 1 + random.Float64()/20
+		if bytes.Contains(m[1], []byte(kernel)) {
+			dur *= factor
+		}
+		return fmt.Appendf(nil, `"name": "%s"%s"dur": %.3f`, m[1], m[2], dur)
+	})
 }
 
 // unpacked returns what is inside of a file of gzip.

@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/flowindex"
-	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -29,11 +28,11 @@ func (t *flowText) listHead() error {
 }
 
 func (t *flowText) listed(f flowindex.Flow, connected int, first *marker) error {
-	return t.row("%-36s %7d %9d %16s  %s", printable(t.name(f)), f.Members, connected, moment.Column(max(f.End-f.Start, 0)), t.place(first))
+	return t.row("%-36s %7s %9s %16s  %s", printable(t.name(f)), thousands(f.Members), thousands(connected), momentText(max(f.End-f.Start, 0)), t.place(first))
 }
 
 func (t *flowText) listEnd(listed, all int) error {
-	_, err := fmt.Fprintf(t.w, "%d of %d flows\n", listed, all)
+	_, err := fmt.Fprintf(t.w, "%s of %s\n", thousands(listed), count(all, "flow"))
 	return err
 }
 
@@ -47,7 +46,7 @@ func (t *flowText) flow(f flowindex.Flow) error {
 		ended = "not ended"
 	}
 	_, err := fmt.Fprintf(t.w, "%s (%s): %s on %s, %s long, from %s on, %s\n", printable(t.name(f)), kind,
-		count(f.Members, "marker"), count(f.Threads, "thread"), moment.Column(max(f.End-f.Start, 0)), t.since(f.Start), ended)
+		count(f.Members, "marker"), count(f.Threads, "thread"), momentText(max(f.End-f.Start, 0)), t.since(f.Start), ended)
 	return err
 }
 
@@ -66,7 +65,7 @@ func (t *flowText) markerHead(m *marker) error {
 }
 
 func (t *flowText) membership(f flowindex.Flow, m *marker, previous, next []*marker) error {
-	if _, err := fmt.Fprintf(t.w, "  %s: marker %d of %d\n", printable(t.name(f)), m.N+1, f.Members); err != nil {
+	if _, err := fmt.Fprintf(t.w, "  %s: marker %s of %s\n", printable(t.name(f)), thousands(m.N+1), thousands(f.Members)); err != nil {
 		return err
 	}
 	for _, side := range []struct {
@@ -89,7 +88,7 @@ func (t *flowText) line(m *marker) string {
 	case m.End == timeline.NoTime:
 		length = "open"
 	case m.End > m.TS:
-		length = moment.Column(m.End - m.TS)
+		length = momentText(m.End - m.TS)
 	}
 	return fmt.Sprintf("%16s %14s  event %-9d %s", t.since(m.TS), length, m.Event, t.place(m))
 }
@@ -117,11 +116,4 @@ func elide(name string) string {
 }
 
 // since writes a time of the trace as the time since its start.
-func (t *flowText) since(ts timeline.Nanos) string { return moment.Column(ts - t.span.Start) }
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+func (t *flowText) since(ts timeline.Nanos) string { return momentText(ts - t.span.Start) }

@@ -153,9 +153,9 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 		row("format", "%s in %s", r.Format, strings.Join(r.Containers, " in "))
 	}
 	if r.BytesUnpacked == r.BytesIn {
-		row("size", "%d bytes", r.BytesIn)
+		row("size", "%s bytes", thousands(r.BytesIn))
 	} else {
-		row("size", "%d bytes, %d unpacked", r.BytesIn, r.BytesUnpacked)
+		row("size", "%s bytes, %s unpacked", thousands(r.BytesIn), thousands(r.BytesUnpacked))
 	}
 	if r.Span != nil {
 		row("time", "%s, from %s to %s", moment.Text(timeline.Nanos(r.Span.End-r.Span.Start)),
@@ -165,13 +165,14 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 		row("clock", "%s", printable(clockLine(r.Clock)))
 	}
 	t, e := r.Tracks, r.Events
-	row("tracks", "processes %d, threads %d, async %d, counters %d, other %d", t.Processes, t.Threads, t.Async, t.Counters, t.Other)
-	row("events", "slices %d (never ended: %d), instants %d, counter values %d, samples %d", e.Slices, e.Unfinished,
-		e.Instants, e.CounterValues, e.Samples)
+	row("tracks", "processes %s, threads %s, async %s, counters %s, other %s", thousands(t.Processes), thousands(t.Threads), thousands(t.Async),
+		thousands(t.Counters), thousands(t.Other))
+	row("events", "slices %s (never ended: %s), instants %s, counter values %s, samples %s", thousands(e.Slices), thousands(e.Unfinished),
+		thousands(e.Instants), thousands(e.CounterValues), thousands(e.Samples))
 	if e.Screenshots > 0 {
-		row("pictures", "%s, %s", plural(e.Screenshots, "screenshot", "screenshots"), plural(e.ScreenshotBytes, "byte", "bytes"))
+		row("pictures", "%s, %s", countText(e.Screenshots, "screenshot", "screenshots"), countText(e.ScreenshotBytes, "byte", "bytes"))
 	}
-	row("flows", "%d", e.Flows)
+	row("flows", "%s", thousands(e.Flows))
 	for i := range r.Profiles {
 		row("profile", "%s", printable(profileLine(&r.Profiles[i])))
 	}
@@ -182,7 +183,7 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 		row("constant", "%s", printable(line))
 	}
 	if len(r.Facts) > 0 {
-		row("facts", "%d, listed by --json", len(r.Facts))
+		row("facts", "%s, listed by --json", thousands(len(r.Facts)))
 	}
 	row("problems", "%s", cmp.Or(problemSummary(r), "none"))
 	listProblems(&b, r)
@@ -205,7 +206,7 @@ func writeProblems(w io.Writer, name string, r *convert.Report) error {
 // listProblems adds the problems and the first places where they are.
 func listProblems(b *bytes.Buffer, r *convert.Report) {
 	for _, p := range r.Problems {
-		fmt.Fprintf(b, "    %-8s  %s ×%d: %s\n", p.Severity, p.Name, p.Count, p.Sentence)
+		fmt.Fprintf(b, "    %-8s  %s ×%s: %s\n", p.Severity, p.Name, thousands(p.Count), p.Sentence)
 		for _, found := range p.Cases {
 			if text := printable(caseText(&found)); text != "" {
 				fmt.Fprintf(b, "                %s\n", text)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/cellwidth"
-	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -70,10 +69,10 @@ func (s *screen) fill(label string, words []string) {
 		}
 		more := ""
 		if rest := len(words) - i - 1; rest > 0 {
-			more = fmt.Sprintf(", … %d more", rest)
+			more = fmt.Sprintf(", … %s more", thousands(rest))
 		}
 		if i > 0 && cellwidth.Of(next+more) > room {
-			line += fmt.Sprintf(", … %d more", len(words)-i)
+			line += fmt.Sprintf(", … %s more", thousands(len(words)-i))
 			break
 		}
 		line = next
@@ -144,34 +143,6 @@ func lengthLine(rec *report.Recording, r *convert.Report) string {
 	return line
 }
 
-// lengthText writes a length of time with a unit that suits it.
-func lengthText(t timeline.Nanos) string {
-	switch {
-	case t >= 100*1000*1000*1000:
-		return thousands(int64(t)/1e9) + " s"
-	case t >= 1000*1000*1000:
-		return fmt.Sprintf("%.3g s", float64(t)/1e9)
-	}
-	return milliText(t)
-}
-
-// milliText writes milliseconds with one decimal, three where that would be nothing.
-func milliText(t timeline.Nanos) string {
-	if t < 10*1000*1000 {
-		return fmt.Sprintf("%.3f ms", float64(t)/1e6)
-	}
-	return fmt.Sprintf("%s.%d ms", thousands(int64(t)/1e6), int64(t)%1e6/1e5)
-}
-
-// thousands writes a number with commas between thousands.
-func thousands(n int64) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
 func fileLine(r *convert.Report) string {
 	line := string(r.Format)
 	if len(r.Containers) > 0 {
@@ -202,13 +173,6 @@ func eventWords(r *convert.Report) (words []string) {
 		return []string{"none"}
 	}
 	return words
-}
-
-func countText(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return thousands(n) + " " + many
 }
 
 func pageLines(pages []report.PageTime) (lines []string) {
@@ -278,7 +242,7 @@ func categoryWords(categories []report.CategoryCount) (words []string) {
 func taskLines(tasks []report.OverviewTask, start timeline.Nanos) (lines []string) {
 	for i := range tasks {
 		t := &tasks[i]
-		line := fmt.Sprintf("%11s  at %s on %s", milliText(t.Duration), moment.Column(t.Start-start), t.TID.Title(elideTo(t.Thread, 30), "tid"))
+		line := fmt.Sprintf("%11s  at %s on %s", milliText(t.Duration), momentText(t.Start-start), t.TID.Title(elideTo(t.Thread, 30), "tid"))
 		if t.Name != "" {
 			line += ": " + elideTo(strings.TrimSpace(t.Name+" "+t.Location), 60)
 		}
@@ -290,7 +254,7 @@ func taskLines(tasks []report.OverviewTask, start timeline.Nanos) (lines []strin
 func inputLines(inputs []report.OverviewInput, start timeline.Nanos) (lines []string) {
 	for i := range inputs {
 		in := &inputs[i]
-		lines = append(lines, fmt.Sprintf("%11s  %s at %s", milliText(in.Latency), in.Kind, moment.Column(in.Start-start)))
+		lines = append(lines, fmt.Sprintf("%11s  %s at %s", milliText(in.Latency), in.Kind, momentText(in.Start-start)))
 	}
 	return lines
 }

@@ -238,13 +238,13 @@ func foldIdle(threads []threadTables) []threadTables {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if n := names[name]; n > 1 {
-			name = fmt.Sprintf("%s ×%d", name, n)
+			name = fmt.Sprintf("%s ×%s", name, thousands(n))
 		}
 		words = append(words, name)
 	}
 	const most = 12
 	if more := len(words) - most; more > 0 {
-		words = append(words[:most], fmt.Sprintf("%d more", more))
+		words = append(words[:most], thousands(more)+" more")
 	}
 	idle := threadTables{folded: fmt.Sprintf("%s never seen at work: %s; --limit 0 shows all", countText(int64(len(threads)-len(busy)), "thread was", "threads were"),
 		strings.Join(words, ", "))}
@@ -290,7 +290,7 @@ func whichReport(c *cli.Context) (int, error) {
 		return 0, usagef("no report; use %s", suggest.List(names))
 	case which < 0:
 		return 0, &usageError{suggest.Unknown("report", c.Args().First(), names).Error()}
-	case c.NArg() == 1 && !c.IsSet("files-from"):
+	case c.NArg() == 1 && !c.IsSet(filesFrom):
 		return 0, usagef("no file; name one, or use \"-\" for standard input")
 	case takesMany(c) && findManyReport(names[which]) == nil:
 		return 0, usagef("the report %s takes one file; samples, slices and cost take many", names[which])

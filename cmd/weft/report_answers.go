@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/internal/cellwidth"
-	"github.com/weft-trace/weft/internal/moment"
 	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -195,5 +194,5 @@ func elideTo(text string, width int) string {
 
 // momentCell is a time of a trace: for people from its start, in the form that --from takes; for programs as it is.
 func momentCell(at, start timeline.Nanos) cell {
-	return cell{text: strconv.FormatInt(int64(at), 10), short: moment.Column(at - start)}
+	return cell{text: strconv.FormatInt(int64(at), 10), short: momentText(at - start)}
 }

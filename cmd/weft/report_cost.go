@@ -243,10 +243,10 @@ func (q *costQuery) printCosts(env *environment, heading string, tables []*costt
 	for _, t := range tables {
 		text += "\n" + costText(t, &q.order, terminalColumns(env))
 		if t.Omitted > 0 {
-			text += fmt.Sprintf("… and %d more; --limit 0 shows all\n", t.Omitted)
+			text += fmt.Sprintf("… and %s more; --limit 0 shows all\n", thousands(t.Omitted))
 		}
 		if t.Limited > 0 {
-			text += fmt.Sprintf("too many rows: %d costs are in (others) or are uncounted input events\n", t.Limited)
+			text += fmt.Sprintf("too many rows: %s costs are in (others) or are uncounted input events\n", thousands(t.Limited))
 		}
 	}
 	if len(q.others) > 0 {

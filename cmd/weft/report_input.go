@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -124,7 +123,7 @@ func noInputs(r *report.Inputs, selected bool) string {
 func omittedText(r *report.Inputs) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(r.Omitted)) {
-		parts = append(parts, fmt.Sprintf("--kind %s shows %d", kind, r.Omitted[kind]))
+		parts = append(parts, fmt.Sprintf("--kind %s shows %s", kind, thousands(r.Omitted[kind])))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -219,7 +218,7 @@ var phaseTitles = map[string]string{
 
 // inputDetails says of an input in lines why it took its time.
 func inputDetails(r *report.Inputs, in *report.Interaction, n int) []string {
-	head := fmt.Sprintf("%d. %s (%s) at %s: %s ms", n, in.Kind, printable(in.Type), moment.Column(in.Start-r.Start), millis(in.Latency))
+	head := fmt.Sprintf("%d. %s (%s) at %s: %s ms", n, in.Kind, printable(in.Type), momentText(in.Start-r.Start), millis(in.Latency))
 	if in.Presentation != nil {
 		head += " until the answer was shown"
 	}
@@ -257,7 +256,7 @@ func inputDetails(r *report.Inputs, in *report.Interaction, n int) []string {
 		}
 	}
 	if in.Requests > 0 {
-		add("requests", fmt.Sprintf("%s, %d bytes received", count(int(in.Requests), "request"), in.RequestBytes))
+		add("requests", fmt.Sprintf("%s, %s received", count(in.Requests, "request"), count(in.RequestBytes, "byte")))
 	}
 	for i, line := range wayText(in) {
 		what := ""
@@ -291,7 +290,7 @@ func phaseParts(p *report.InputPhase) (lines []string) {
 		}
 		lines = append(lines, fmt.Sprintf("             %s: %s", w.what, strings.Join(parts, ", ")))
 		if w.work.ForcedCount > 0 {
-			lines = append(lines, fmt.Sprintf("             style and layout forced ×%d, %s ms", w.work.ForcedCount, millis(w.work.Forced)))
+			lines = append(lines, fmt.Sprintf("             style and layout forced ×%s, %s ms", thousands(w.work.ForcedCount), millis(w.work.Forced)))
 		}
 	}
 	return lines
@@ -305,7 +304,7 @@ func wayText(in *report.Interaction) (lines []string) {
 	for i := range in.Threads {
 		t := &in.Threads[i]
 		if i == maxWayThreads {
-			lines = append(lines, fmt.Sprintf("… and %d more threads", len(in.Threads)-i))
+			lines = append(lines, fmt.Sprintf("… and %s more threads", thousands(len(in.Threads)-i)))
 			break
 		}
 		after := millis(t.First - in.Start)

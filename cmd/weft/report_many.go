@@ -82,18 +82,20 @@ func findManyReport(name string) *manyReport {
 // takesMany reports whether a call is about many inputs: several are named, a folder, or a list of them.
 func takesMany(c *cli.Context) bool {
 	names := expanded(c.Args().Tail())
-	return c.IsSet("files-from") || len(names) > 1 || len(names) == 1 && inputs.IsFolder(names[0])
+	return c.IsSet(filesFrom) || len(names) > 1 || len(names) == 1 && inputs.IsFolder(names[0])
 }
 
-// filesFromFlag names the inputs in a file.
+// filesFrom is the flag that names inputs in a file.
+const filesFrom = "files-from"
+
 func filesFromFlag() cli.Flag {
-	return &cli.StringFlag{Name: "files-from", Usage: "read the names of further inputs from `FILE`, one a line; \"-\": standard input"}
+	return &cli.StringFlag{Name: filesFrom, Usage: "read the names of further inputs from `FILE`, one a line; \"-\": standard input"}
 }
 
-// manyInputs returns the inputs of a call, each once, in natural order.
-func manyInputs(c *cli.Context, env *environment) ([]string, error) {
-	names := expanded(c.Args().Tail())
-	if list := c.String("files-from"); c.IsSet("files-from") {
+// findInputs returns the files that names mean, and those of the list that a flag names.
+func findInputs(c *cli.Context, env *environment, names []string, flag string) (*inputs.Found, error) {
+	names = expanded(names)
+	if list := c.String(flag); c.IsSet(flag) {
 		src, err := openInput(c.Context, env, list)
 		if err != nil {
 			return nil, err
@@ -103,13 +105,14 @@ func manyInputs(c *cli.Context, env *environment) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", inputName(list), withoutPath(err))
 		}
-		names = append(names, more...)
+		if list == inputs.Stdin && slices.Contains(append(more, names...), inputs.Stdin) {
+			return nil, usagef("standard input cannot be both the list of --%s and an input", flag)
+		}
+		if names = append(names, more...); len(names) == 0 {
+			return nil, fmt.Errorf("%s: the list is empty", inputName(list))
+		}
 	}
-	files, err := inputs.Find(names)
-	if err == nil && len(files) == 0 {
-		err = errors.New("there are no recordings; folders are searched for .json, .cpuprofile, .pftrace, .perfetto-trace, .jslb, .trace and .jsonl, packed or not")
-	}
-	return files, err
+	return inputs.Find(names)
 }
 
 // manyRun is a report about many inputs while it is made.
@@ -152,10 +155,12 @@ func runManyReport(c *cli.Context, env *environment, r *manyReport) error {
 	if err := order.check(r.forms(), c.String("table"), c.Bool("csv"), shown); err != nil {
 		return err
 	}
-	files, err := manyInputs(c, env)
+	found, err := findInputs(c, env, c.Args().Tail(), filesFrom)
 	if err != nil {
 		return err
 	}
+	files := found.Paths()
+	slices.SortFunc(files, inputs.Compare)
 	if err := run.collect(c, r, files); err != nil {
 		return err
 	}
@@ -415,10 +420,10 @@ func (run *manyRun) summary() string {
 		line += "; what was asked for is not in " + count(run.lacking, "other")
 	}
 	if run.partial > 0 {
-		line += fmt.Sprintf("; %d of them lack data, as weft info says", run.partial)
+		line += fmt.Sprintf("; %s of them lack data, as weft info says", thousands(run.partial))
 	}
 	if n := len(run.failed); n > 0 {
-		line += fmt.Sprintf("; %d could not be read", n)
+		line += fmt.Sprintf("; %s could not be read", thousands(n))
 	}
 	return line
 }

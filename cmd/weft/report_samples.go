@@ -36,7 +36,7 @@ func samples(n int64) string {
 	if n == 1 {
 		return "1 sample"
 	}
-	return fmt.Sprintf("%d samples", n)
+	return thousands(n) + " samples"
 }
 
 // samplesStand begins a sentence with them.
@@ -55,7 +55,7 @@ func gaps(t *report.ThreadSamples) string {
 	case 1:
 		return "1 gap of " + millis(t.GapTime) + " ms"
 	}
-	return fmt.Sprintf("%d gaps, %s ms in total", t.Gaps, millis(t.GapTime))
+	return fmt.Sprintf("%s gaps, %s ms in total", thousands(t.Gaps), millis(t.GapTime))
 }
 
 func samplesTables(t *report.ThreadSamples) []table {
@@ -127,9 +127,9 @@ func gcReport(p *report.Profiles, opts report.Options) (reportResult, error) {
 			ThreadID: t.ThreadID, source: t.Source,
 			summary: []string{
 				fmt.Sprintf("garbage collector: %s, %s ms; all: %s, %s ms", samples(t.Samples), millis(t.Time), samples(t.AllSamples), millis(t.Covered)),
-				fmt.Sprintf("GC call stacks: %d recorded, %d from the previous sample, %d from the next sample, %d unknown", t.Stacks.Own, t.Stacks.Previous,
-					t.Stacks.Next, t.Stacks.None),
-				fmt.Sprintf("busy runs: %d, 50 ms or longer: %d, only because of the collector: %d", t.BusyRuns, t.LongRuns, t.Explained),
+				fmt.Sprintf("GC call stacks: %s recorded, %s from the previous sample, %s from the next sample, %s unknown", thousands(t.Stacks.Own), thousands(t.Stacks.Previous),
+					thousands(t.Stacks.Next), thousands(t.Stacks.None)),
+				fmt.Sprintf("busy runs: %s, 50 ms or longer: %s, only because of the collector: %s", thousands(t.BusyRuns), thousands(t.LongRuns), thousands(t.Explained)),
 			},
 			tables: gcTables(t),
 		}
@@ -211,7 +211,7 @@ func layoutReport(p *report.Profiles, opts report.Options) (reportResult, error)
 			summary: []string{
 				fmt.Sprintf("style and layout forced by script: %s, %s ms; other: %s, %s ms", countOf(t.Count, t.Basis), millis(t.Total),
 					countOf(t.Unforced.Count, t.Basis), millis(t.Unforced.Total)),
-				fmt.Sprintf("stacks that force it: %d, thrashing: %d", t.StackCount, t.Thrashing),
+				fmt.Sprintf("stacks that force it: %s, thrashing: %s", thousands(t.StackCount), thousands(t.Thrashing)),
 			},
 			tables: layoutTables(t),
 		})
@@ -224,7 +224,7 @@ func countOf(n int64, basis report.Basis) string {
 	if n == 1 {
 		return "1 " + strings.TrimSuffix(string(basis), "s")
 	}
-	return fmt.Sprintf("%d %s", n, basis)
+	return thousands(n) + " " + string(basis)
 }
 
 func layoutTables(t *report.ThreadForced) []table {
@@ -264,7 +264,7 @@ func stackCells(outermostFirst []report.Frame) []cell {
 	}
 	called := textCell(strings.Join(callers, " < "))
 	if hidden := len(callers) - maxCallers; hidden > 0 {
-		called.short = fmt.Sprintf("%s < … %d more", strings.Join(callers[:maxCallers], " < "), hidden)
+		called.short = fmt.Sprintf("%s < … %s more", strings.Join(callers[:maxCallers], " < "), thousands(hidden))
 	}
 	return []cell{textCell(leaf.Function), textCell(leaf.Location()), called}
 }
@@ -274,5 +274,5 @@ func more(shown, all int, what string) string {
 	if shown == all {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d %s; --limit 0 shows all", shown, all, what)
+	return fmt.Sprintf("%s of %s %s; --limit 0 shows all", thousands(shown), thousands(all), what)
 }

@@ -78,10 +78,10 @@ func makeSlicesReport(c *cli.Context, in *reportInput) (*answer, error) {
 		a.tables[i].limit(rowLimit(c))
 	}
 	if r.Others > 0 {
-		a.notes = append(a.notes, fmt.Sprintf("too many groups: %d slices are in rows called %s", r.Others, report.OthersGroup))
+		a.notes = append(a.notes, fmt.Sprintf("too many groups: %s slices are in rows called %s", thousands(r.Others), report.OthersGroup))
 	}
 	if r.UncountedWork > 0 {
-		a.notes = append(a.notes, fmt.Sprintf("too many devices, streams or steps: %d slices are missing in the tables of devices, streams and steps", r.UncountedWork))
+		a.notes = append(a.notes, fmt.Sprintf("too many devices, streams or steps: %s slices are missing in the tables of devices, streams and steps", thousands(r.UncountedWork)))
 	}
 	return a, nil
 }
@@ -96,12 +96,12 @@ func (t *table) limit(rows int) {
 
 // slicesSummary says what the tables are about.
 func slicesSummary(r *report.Slices, selected bool) []string {
-	line := fmt.Sprintf("%s in %s ms", count(int(r.Slices), "slice"), millis(r.End-r.Start))
+	line := fmt.Sprintf("%s in %s ms", count(r.Slices, "slice"), millis(r.End-r.Start))
 	if selected {
-		line = fmt.Sprintf("%s of a trace of %s ms", count(int(r.Slices), "selected slice"), millis(r.End-r.Start))
+		line = fmt.Sprintf("%s of a trace of %s ms", count(r.Slices, "selected slice"), millis(r.End-r.Start))
 	}
 	if r.Unfinished > 0 {
-		line += fmt.Sprintf("; %d never end and take no time", r.Unfinished)
+		line += fmt.Sprintf("; %s never end and take no time", thousands(r.Unfinished))
 	}
 	lines := []string{line}
 	if j := r.Job; j != nil {

@@ -98,7 +98,7 @@ func (c column) format(v cell) string {
 	}
 	switch c.kind {
 	case countColumn:
-		return strconv.FormatInt(v.number, 10)
+		return thousands(v.number)
 	case timeColumn:
 		switch {
 		case c.count == "":
@@ -106,9 +106,9 @@ func (c column) format(v cell) string {
 		case v.number == 0 && v.count == 0:
 			return "-"
 		}
-		return fmt.Sprintf("%s (%d)", millis(timeline.Nanos(v.number)), v.count)
+		return fmt.Sprintf("%s (%s)", millis(timeline.Nanos(v.number)), thousands(v.count))
 	case byteColumn:
-		return fmt.Sprintf("%.1f", float64(v.number)/1000)
+		return separated(strconv.FormatFloat(float64(v.number)/1000, 'f', 1, 64))
 	case percentColumn:
 		return fmt.Sprintf("%.1f", 100*float64(v.number)/float64(max(v.count, 1)))
 	case portionColumn:
@@ -116,10 +116,10 @@ func (c column) format(v cell) string {
 	case shareColumn:
 		return fmt.Sprintf("%d.%d %%", v.number/10, v.number%10)
 	case changeColumn:
-		return fmt.Sprintf("%+.3f", float64(v.number)/1e6)
+		return separated(fmt.Sprintf("%+.3f", float64(v.number)/1e6))
 	case ratioColumn:
 		if v.number >= manifold {
-			return fmt.Sprintf("×%.0f", float64(v.number+1000)/1000)
+			return "×" + separated(strconv.FormatFloat(float64(v.number+1000)/1000, 'f', 0, 64))
 		}
 		return fmt.Sprintf("%+.1f %%", float64(v.number)/10)
 	case flagColumn:
@@ -133,9 +133,6 @@ func (c column) format(v cell) string {
 
 // manifold is where a ratio is shown as a factor: from ten times as much on.
 const manifold = 9000
-
-// millis returns a time as milliseconds with three decimals.
-func millis(t timeline.Nanos) string { return strconv.FormatFloat(float64(t)/1e6, 'f', 3, 64) }
 
 // writeReport prints the tables of all threads, cut to so many columns, or nothing says why there are none.
 func writeReport(w io.Writer, columns int, threads []threadTables, only, nothing string) error {

@@ -18,8 +18,8 @@ func TestTableOfWideNames(t *testing.T) {
   function  samples  where
   layout          9  a.js
   計算量        144  a.js
-  gro` + "\u0308" + `ße        2304  a.js
-  テスト      36864  a.js
+  gro` + "\u0308" + `ße       2,304  a.js
+  テスト     36,864  a.js
 `
 	var b bytes.Buffer
 	if tb.writeText(&b); b.String() != want {

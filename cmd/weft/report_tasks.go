@@ -13,7 +13,6 @@ import (
 	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
-	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -55,7 +54,7 @@ func makeTasksReport(c *cli.Context, in *reportInput) (*answer, error) {
 		a.nothing = fmt.Sprintf("no task takes %s or longer", wholeMillis(r.Min))
 	}
 	if r.Uncounted > 0 {
-		a.notes = append(a.notes, fmt.Sprintf("too many long tasks: %d are in no row", r.Uncounted))
+		a.notes = append(a.notes, fmt.Sprintf("too many long tasks: %s are in no row", thousands(r.Uncounted)))
 	}
 	return a, nil
 }
@@ -190,7 +189,7 @@ func partText(p *report.WorkPart) string {
 
 // taskDetails says of a task in lines what it did and what can be split.
 func taskDetails(r *report.Tasks, t *report.Task, n int) []string {
-	head := fmt.Sprintf("%d. %s ms at %s on %s of %s", n, millis(t.Duration), moment.Column(t.Start-r.Start), placeCell(&t.ThreadID).short,
+	head := fmt.Sprintf("%d. %s ms at %s on %s of %s", n, millis(t.Duration), momentText(t.Start-r.Start), placeCell(&t.ThreadID).short,
 		printable(elide(t.PID.Title(t.Process, "pid"))))
 	lines := []string{"", head}
 	add := func(what, text string) {
@@ -222,7 +221,7 @@ func taskDetails(r *report.Tasks, t *report.Task, n int) []string {
 func partLine(p *report.WorkPart) string {
 	text := elideTo(p.Name, nameWidth)
 	if p.Count > 1 {
-		text += fmt.Sprintf(" ×%d", p.Count)
+		text += " ×" + thousands(p.Count)
 	}
 	if p.Category == "gc" && p.Location != "" {
 		text += " (garbage collector)" // which interrupted the function
@@ -256,7 +255,7 @@ func workText(w *report.Work) string {
 	}
 	text := strings.Join(parts, ", ")
 	if w.ForcedCount > 0 {
-		text += fmt.Sprintf("; forced style and layout ×%d, %s ms", w.ForcedCount, millis(w.Forced))
+		text += fmt.Sprintf("; forced style and layout ×%s, %s ms", thousands(w.ForcedCount), millis(w.Forced))
 	}
 	return text
 }
@@ -291,11 +290,11 @@ func splitText(t *report.Task) string {
 		case s.Parts == 1:
 			tips = append(tips, fmt.Sprintf("%s takes %s ms itself, and the one part of it %s ms", name, millis(s.Self), millis(s.Longest)))
 		case s.Parts > 1:
-			tips = append(tips, fmt.Sprintf("between the %d parts of %s, the longest of which takes %s ms", s.Parts, name, millis(s.Longest)))
+			tips = append(tips, fmt.Sprintf("between the %s parts of %s, the longest of which takes %s ms", thousands(s.Parts), name, millis(s.Longest)))
 		}
 	}
 	if t.ForcedCount > 1 && t.Forced > t.Duration/10 {
-		tips = append(tips, "read sizes before changing the page: style and layout are forced "+strconv.FormatInt(t.ForcedCount, 10)+" times")
+		tips = append(tips, "read sizes before changing the page: style and layout are forced "+thousands(t.ForcedCount)+" times")
 	}
 	if i := slices.IndexFunc(t.ByCategory, func(c report.CategoryTime) bool { return c.Category == "gc" && c.Time > t.Duration/4 }); i >= 0 {
 		tips = append(tips, "allocate less: the garbage collector takes "+millis(t.ByCategory[i].Time)+" ms")

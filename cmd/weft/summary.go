@@ -16,7 +16,7 @@ import (
 
 // callsLine says in one line how many calls there are and how much of the samples they show.
 func callsLine(c *convert.ThreadCalls) string {
-	line := fmt.Sprintf("%s from %s of JavaScript; ", plural(c.Calls, "call", "calls"), plural(c.Samples, "sample", "samples"))
+	line := fmt.Sprintf("%s from %s of JavaScript; ", countText(c.Calls, "call", "calls"), countText(c.Samples, "sample", "samples"))
 	if c.RefinedLost != nil {
 		return line + fmt.Sprintf("%s of the sampled time is in no call of its function, with the rules of DevTools %s",
 			share(c.RefinedLost.Time, c.Time), share(c.LostTime, c.Time))
@@ -48,13 +48,13 @@ func callSummary(r *convert.Report) string {
 			sum.RefinedLost.Time += c.RefinedLost.Time
 		}
 	}
-	return fmt.Sprintf("JS calls on %s: %s", plural(int64(len(r.JSCalls)), "thread", "threads"), callsLine(&sum))
+	return fmt.Sprintf("JS calls on %s: %s", countText(int64(len(r.JSCalls)), "thread", "threads"), callsLine(&sum))
 }
 
 // profileLine says in one line which profile it is.
 func profileLine(p *convert.Profile) string {
 	line := fmt.Sprintf("%s of %s: %s", p.ID, threadTitle(p),
-		plural(int64(p.Samples), "sample", "samples"))
+		countText(int64(p.Samples), "sample", "samples"))
 	if p.Source != "" {
 		line += ", source " + p.Source
 	}
@@ -126,17 +126,17 @@ func summary(r *convert.Report) string {
 		{e.Flows, "flow", "flows"},
 	} {
 		if kind.n > 0 {
-			events = append(events, plural(kind.n, kind.one, kind.many))
+			events = append(events, countText(kind.n, kind.one, kind.many))
 		}
 	}
 	if len(events) == 0 {
 		return "no events"
 	}
 	if e.Screenshots > 0 {
-		events = append(events, fmt.Sprintf("%s (%s)", plural(e.Screenshots, "screenshot", "screenshots"), plural(e.ScreenshotBytes, "byte", "bytes")))
+		events = append(events, fmt.Sprintf("%s (%s)", countText(e.Screenshots, "screenshot", "screenshots"), countText(e.ScreenshotBytes, "byte", "bytes")))
 	}
-	line := strings.Join(events, ", ") + " on " + plural(int64(t.Threads), "thread", "threads") + " of " +
-		plural(int64(t.Processes), "process", "processes")
+	line := strings.Join(events, ", ") + " on " + countText(int64(t.Threads), "thread", "threads") + " of " +
+		countText(int64(t.Processes), "process", "processes")
 	if r.Span != nil {
 		line += fmt.Sprintf("; %s", time.Duration(r.Span.End-r.Span.Start))
 	}
@@ -172,7 +172,7 @@ func usualLine(r *convert.Report) string {
 	}
 	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 	for i, what := range order {
-		order[i] = fmt.Sprintf("%s (%d)", what, counts[what])
+		order[i] = fmt.Sprintf("%s (%s)", what, thousands(counts[what]))
 	}
 	return "as usual: " + strings.Join(order, ", ")
 }
@@ -189,7 +189,7 @@ func countProblems(r *convert.Report, problems []trace.Problem) string {
 	var parts []string
 	for i, n := range counts {
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, words[i]))
+			parts = append(parts, thousands(n)+" "+words[i])
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -210,7 +210,7 @@ func wordFor(r *convert.Report, p *trace.Problem) string {
 // problemLine says in one line what happened how often and where first: "end_without_begin ×3, first at event 12 (byte
 // 3456): An end matches no open slice; weft dropped it."
 func problemLine(p *trace.Problem) string {
-	line := fmt.Sprintf("%s ×%d", p.Name, p.Count)
+	line := fmt.Sprintf("%s ×%s", p.Name, thousands(p.Count))
 	if len(p.Cases) > 0 {
 		if at := position(&p.Cases[0]); at != problem.NoPosition {
 			line += ", first at " + at.String()
@@ -244,13 +244,6 @@ func caseText(c *trace.ProblemCase) string {
 		return at.String()
 	}
 	return at.String() + ": " + c.Detail
-}
-
-func plural(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // durations are how long the steps of a conversion took, as JSON has them: in seconds.
@@ -315,10 +308,10 @@ func factLines(facts []convert.Fact) (lines []string) {
 			if k.unit != "" {
 				text += " " + k.unit
 			}
-			parts = append(parts, text+" on "+plural(threads[k][v], "thread", "threads"))
+			parts = append(parts, text+" on "+countText(threads[k][v], "thread", "threads"))
 		}
 		if more := len(values) - len(parts); more > 0 {
-			parts = append(parts, plural(int64(more), "other value", "other values"))
+			parts = append(parts, countText(int64(more), "other value", "other values"))
 		}
 		lines = append(lines, k.name+": "+strings.Join(parts, ", "))
 	}

@@ -89,8 +89,8 @@ func writeVerify(w io.Writer, name string, r *pftrace.VerifyReport, json bool) e
 	if !r.OK() {
 		verdict = "INVALID"
 	}
-	fmt.Fprintf(&b, "%s: %s; %d packets, %d events; violations: %d, warnings: %d\n", printable(inputName(name)), verdict, r.Packets,
-		r.Events, r.Violations, r.Warnings)
+	fmt.Fprintf(&b, "%s: %s; %s packets, %s events; violations: %s, warnings: %s\n", printable(inputName(name)), verdict, thousands(r.Packets),
+		thousands(r.Events), thousands(r.Violations), thousands(r.Warnings))
 	if detail := notPerfetto(r, json); detail != "" {
 		// What else there is of a file of another format says nothing.
 		_, err := fmt.Fprintf(w, "%s  %s\n", b.String(), printable(detail+" to convert it: weft convert "+name))
@@ -101,7 +101,7 @@ func writeVerify(w io.Writer, name string, r *pftrace.VerifyReport, json bool) e
 		if finding.Warning {
 			kind = "warning"
 		}
-		fmt.Fprintf(&b, "  %-9s  %s ×%d: %s\n", kind, finding.Rule, finding.Count, finding.Sentence)
+		fmt.Fprintf(&b, "  %-9s  %s ×%s: %s\n", kind, finding.Rule, thousands(finding.Count), finding.Sentence)
 		for _, found := range finding.Cases {
 			fmt.Fprintf(&b, "               %s\n", printable(found.String()))
 		}

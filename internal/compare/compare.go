@@ -6,9 +6,10 @@
 // each Key. Keys are names, never ids, since another recording has other ids; docs/reports.md says what is compared with what.
 // Comparison.Result makes the rows.
 //
-// What is compared is the median of each group. Whether a difference is noise says the Mann–Whitney U test (package ranktest). Its
-// answer has a bound that depends on how many recordings there are: with up to three in each group no difference is significant
-// at Alpha, and then Result says so (Result.Testable) rather than anything about noise.
+// What is compared is the median of each group. Whether a difference is noise says the Mann–Whitney U test (package ranktest), and,
+// because it is asked of many rows at once, the procedure of Benjamini and Hochberg: of the rows that are called slower or faster at most
+// the share Alpha is expected to be so by chance. The answers have a bound that depends on how many recordings there are: with up
+// to three in each group no difference is significant at Alpha, and then Result says so (Result.Testable) rather than anything about noise.
 //
 // What does not live here: reading recordings and printing (cmd/weft), and summing up itself (packages report and attribution).
 package compare
@@ -24,7 +25,8 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// Alpha is the probability below which a difference is significant: where nothing changed, one row of twenty is called so by chance.
+// Alpha bounds two chances. Above this p-value a row is noise. Of the rows that are called slower or faster, it is the share that
+// is expected to be so by chance (the false discovery rate).
 const Alpha = 0.05
 
 // Side is one of the two groups of recordings.
@@ -139,9 +141,9 @@ type Verdict uint8
 
 // The verdicts, in the order of rows.
 const (
-	Slower    Verdict = iota // significantly
-	Faster                   // significantly
-	Undecided                // there are too few recordings to tell a change from noise
+	Slower    Verdict = iota // significantly, among all rows that were tested
+	Faster                   // likewise
+	Undecided                // too few recordings to tell a change from noise, or from what chance makes of so many rows
 	Noise                    // recordings of one side differ as much
 	Equal                    // all recordings have the same values
 )
@@ -171,6 +173,7 @@ type Row struct {
 	Change     timeline.Nanos `json:"change_ns"` // of the medians
 	Ratio      *float64       `json:"ratio"`     // of the change to the base's median: 0.1 is 10 % more; nil if that is 0
 	P          *float64       `json:"p"`         // nil if there are too few recordings, or all values are equal
+	Q          *float64       `json:"q"`         // P adjusted for the number of rows, as Benjamini and Hochberg do; nil with P
 	Verdict    Verdict        `json:"verdict"`
 	Only       string         `json:"only,omitempty"` // "base" or "new" if the other side has nothing of the key
 }
@@ -191,6 +194,8 @@ type Result struct {
 	Testable bool
 	// Tested is the number of rows with a p-value.
 	Tested int
+	// Enough is the number of recordings of each side from which on a row can be slower or faster that is the only one to change of so many.
+	Enough int
 	Counts [Equal + 1]int // rows by verdict
 	Others int64          // slices, samples and names that are in rows called Others
 }
@@ -206,14 +211,52 @@ func (c *Comparison) Result(opts Options) *Result {
 		row.Base, row.BaseCounts = opts.values(values[Base], r.Base)
 		row.New, row.NewCounts = opts.values(values[New], r.New)
 		row.judge(r.Testable, test)
-		if row.P != nil {
-			r.Tested++
-		}
-		r.Counts[row.Verdict]++
 		r.Rows = append(r.Rows, row)
+	}
+	r.adjust()
+	for i := range r.Rows {
+		r.Counts[r.Rows[i].Verdict]++
 	}
 	slices.SortFunc(r.Rows, compareRows)
 	return r
+}
+
+// adjust finds the adjusted p-values of all rows, and leaves undecided what is significant alone but not among so many rows.
+//
+// The rule is that of Benjamini and Hochberg (1995): of m p-values in ascending order, the i-th is multiplied by m/i, and then none is
+// larger than those after it. It needs no independence beyond what times of one recording have (Benjamini and Yekutieli 2001: positive
+// dependence).
+func (r *Result) adjust() {
+	var tested []*Row
+	for i := range r.Rows {
+		if r.Rows[i].P != nil {
+			tested = append(tested, &r.Rows[i])
+		}
+	}
+	r.Tested = len(tested)
+	r.Enough = enough(r.Tested)
+	slices.SortFunc(tested, func(a, b *Row) int { return cmp.Compare(*b.P, *a.P) })
+	least := 1.0
+	for i, row := range tested {
+		least = min(least, *row.P*float64(len(tested))/float64(len(tested)-i))
+		q := least
+		row.Q = &q
+		if row.Verdict < Undecided && q >= Alpha {
+			row.Verdict = Undecided
+		}
+	}
+}
+
+// maxEnough bounds the search for Result.Enough. No comparison has as many rows as need more recordings.
+const maxEnough = 25
+
+// enough returns the number of recordings of each side from which on one of so many rows can be significant.
+func enough(rows int) int {
+	n := 1
+	for n < maxEnough && ranktest.New(n, n).Smallest()*float64(rows) >= Alpha {
+		n++
+	}
+	return n
 }
 
 // compareRows orders rows: those that changed, those that may have, noise, and those that are equal; in each the largest change
@@ -320,8 +363,8 @@ type Limit struct {
 	Least      timeline.Nanos // what takes less on both sides may change as it likes
 }
 
-// Over reports whether a row is slower than a limit allows: its medians are, and that is significant. Where no test can be
-// made, all recordings of the new side have to be slower than all of the base.
+// Over reports whether a row is slower than a limit allows: its medians are, and that is significant. Where the test cannot
+// decide, all recordings of the new side have to be slower than all of the base.
 func (r *Row) Over(l Limit) bool {
 	if r.Verdict == Undecided && slices.Min(r.New) <= slices.Max(r.Base) || r.Verdict != Undecided && r.Verdict != Slower {
 		return false

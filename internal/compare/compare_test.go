@@ -3,7 +3,9 @@ package compare
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/weft-trace/weft/internal/timeline"
@@ -92,6 +94,13 @@ func TestRows(t *testing.T) {
 		if !near(row.P, test.p) {
 			t.Errorf("%s: p = %v, want %v", test.name, *row.P, test.p)
 		}
+		q := test.p * 5 / 4 // of five rows four have the smallest p-value; the fifth is the last, with its own
+		if test.name == "noise" || test.p < 0 {
+			q = test.p
+		}
+		if !near(row.Q, q) {
+			t.Errorf("%s: q = %v, want %v", test.name, *row.Q, q)
+		}
 		if got := row.Over(Limit{Millionths: 100_000}); got != test.overTen {
 			t.Errorf("%s over 10 %%: %v", test.name, got)
 		}
@@ -101,6 +110,59 @@ func TestRows(t *testing.T) {
 		if row.Over(Limit{Least: 16}) && test.name != "slower" {
 			t.Errorf("%s takes less than 16 ns and fails", test.name)
 		}
+	}
+}
+
+// Of many rows, one that is significant alone is not: chance makes as much of them. A limit then asks that all recordings of the two
+// sides are apart. More recordings decide.
+func TestManyRows(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, test := range []struct {
+		recordings, enough int
+		verdict            Verdict
+	}{{4, 7, Undecided}, {7, 7, Slower}} {
+		base, fresh := map[string][]timeline.Nanos{}, map[string][]timeline.Nanos{}
+		for i := range test.recordings {
+			base["slow"] = append(base["slow"], timeline.Nanos(100+i))
+			fresh["slow"] = append(fresh["slow"], timeline.Nanos(200+i))
+		}
+		for row := range 50 { // the same times on both sides, in any order: p is 1
+			name := fmt.Sprint(row)
+			for range test.recordings {
+				base[name] = append(base[name], timeline.Nanos(random.IntN(1000)))
+			}
+			fresh[name] = slices.Clone(base[name])
+			random.Shuffle(len(fresh[name]), func(i, k int) { fresh[name][i], fresh[name][k] = fresh[name][k], fresh[name][i] })
+		}
+		r := compared(base, fresh, Options{})
+		slow := find(t, r, "slow")
+		if r.Tested != 51 || r.Enough != test.enough || slow.Verdict != test.verdict || !near(slow.Q, *slow.P*51) && *slow.Q != 1 || !slow.Over(Limit{Millionths: 900_000}) {
+			t.Errorf("%d recordings: %d tested, %d enough, %+v", test.recordings, r.Tested, r.Enough, slow)
+		}
+		if others := r.Counts[Noise] + r.Counts[Equal]; others != 50 {
+			t.Errorf("%d recordings: verdicts %v", test.recordings, r.Counts)
+		}
+	}
+}
+
+// The adjusted p-values of ten rows, worked out by hand: m/i times each, and none larger than those after it.
+func TestAdjust(t *testing.T) {
+	ps := []float64{0.001, 0.008, 0.039, 0.041, 0.042, 0.06, 0.074, 0.205, 0.212, 0.9}
+	want := []float64{0.01, 0.04, 0.084, 0.084, 0.084, 0.1, 0.74 / 7, 2.12 / 9, 2.12 / 9, 0.9}
+	r := Result{Rows: []Row{{Verdict: Equal}}}
+	for _, i := range []int{9, 0, 8, 1, 7, 2, 6, 3, 5, 4} { // in no order
+		r.Rows = append(r.Rows, Row{P: &ps[i], Name: fmt.Sprint(i), Verdict: Slower})
+	}
+	r.adjust()
+	for i := range r.Rows[1:] {
+		row := &r.Rows[1+i]
+		at, _ := strconv.Atoi(row.Name)
+		if !near(row.Q, want[at]) || (row.Verdict == Slower) != (want[at] < Alpha) {
+			t.Errorf("p %v: q %v, want %v, %v", *row.P, *row.Q, want[at], row.Verdict)
+		}
+	}
+	if r.Tested != 10 || r.Rows[0].Q != nil || enough(0) != 1 || enough(1<<40) != maxEnough {
+		t.Errorf("%d tested; enough of none %d, of many %d", r.Tested, enough(0), enough(1<<40))
 	}
 }
 

@@ -36,31 +36,78 @@ func IsFolder(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Find returns the files that names mean, each once, in natural order. A folder means the recordings in it and in the folders
-// below it, known by their extensions; links to folders are not followed. What is no folder stays as it is, whether it exists or not.
-func Find(names []string) (files []string, err error) {
+// File is a file to read.
+type File struct {
+	Path string
+	// Below is the path of a file that was found in a folder from that folder on; "" if the file itself was named.
+	Below string
+}
+
+// Found are the files that names mean.
+type Found struct {
+	Files []File
+	// Others is the number of files in folders that were not taken for recordings.
+	Others int
+}
+
+// Paths returns the paths of all files.
+func (f *Found) Paths() (paths []string) {
+	for i := range f.Files {
+		paths = append(paths, f.Files[i].Path)
+	}
+	return paths
+}
+
+// Find returns the files that names mean, each once: in the order of the names, those of a folder in natural order. A folder means
+// the recordings in it and in the folders below it, known by their extensions. Links to folders are not followed, and hidden files and
+// folders are left out. What is no folder stays as it is, whether it exists or not. A folder without recordings is an error.
+func Find(names []string) (*Found, error) {
+	found, known := &Found{}, map[string]bool{}
 	for _, name := range names {
-		if !IsFolder(name) {
-			files = append(files, name)
-			continue
-		}
-		err := filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case len(files) >= MaxFiles:
-				return fmt.Errorf("%s: there are more than %d files", name, MaxFiles)
-			case entry.Type().IsRegular() && isRecording(path):
-				files = append(files, path)
+		files := []File{{Path: name}}
+		if IsFolder(name) {
+			var err error
+			if files, err = found.folder(name); err != nil {
+				return nil, err
 			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
+		}
+		for _, f := range files {
+			if !known[f.Path] {
+				known[f.Path] = true
+				found.Files = append(found.Files, f)
+			}
 		}
 	}
-	slices.SortFunc(files, Compare)
-	return slices.Compact(files), nil
+	return found, nil
+}
+
+// folder returns the recordings in a folder and below.
+func (f *Found) folder(name string) (files []File, err error) {
+	err = filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
+		hidden := path != name && strings.HasPrefix(entry.Name(), ".")
+		switch {
+		case err != nil:
+			return err
+		case hidden && entry.IsDir():
+			return fs.SkipDir
+		case hidden || !entry.Type().IsRegular():
+		case !isRecording(path):
+			f.Others++
+		case len(f.Files)+len(files) >= MaxFiles:
+			return fmt.Errorf("%s: there are more than %d files", name, MaxFiles)
+		default:
+			below, err := filepath.Rel(name, path)
+			files = append(files, File{path, below})
+			return err
+		}
+		return nil
+	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s: the folder has no recordings; weft takes files there for recordings that end in %s, or these with %s", name,
+			strings.Join(extensions, ", "), strings.Join(packed, ", "))
+	}
+	slices.SortFunc(files, func(a, b File) int { return Compare(a.Path, b.Path) })
+	return files, err
 }
 
 func isRecording(path string) bool {

@@ -16,24 +16,38 @@ import (
 
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"p10.json", "p2.json.gz", "p1.CPUPROFILE", "notes.txt", "below/deeper/p3.pftrace", "below/x.json.md"} {
+	for _, name := range []string{"p10.json", "p2.json.gz", "p1.CPUPROFILE", "notes.txt", "below/deeper/p3.pftrace", "below/x.json.md", ".git/a.json", ".p.json.tmp.json"} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, nil, 0o666)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	named := []string{filepath.Join(dir, "notes.txt"), "missing", inputs.Stdin, filepath.Join(dir, "p10.json")}
-	want := []string{inputs.Stdin}
-	for _, name := range []string{"below/deeper/p3.pftrace", "notes.txt", "p1.CPUPROFILE", "p2.json.gz", "p10.json"} {
-		want = append(want, filepath.Join(dir, filepath.FromSlash(name)))
+	var below []inputs.File
+	for _, name := range []string{"below/deeper/p3.pftrace", "p1.CPUPROFILE", "p2.json.gz", "p10.json"} {
+		below = append(below, inputs.File{Path: filepath.Join(dir, filepath.FromSlash(name)), Below: filepath.FromSlash(name)})
 	}
-	want = append(want, "missing")
-	slices.SortFunc(want, inputs.Compare)
-	for _, names := range [][]string{append(named, dir), append([]string{dir}, named...)} {
-		got, err := inputs.Find(names)
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%q: %v\n%s", names, err, diff)
+	notes, missing, stdin, p10 := inputs.File{Path: named[0]}, inputs.File{Path: named[1]}, inputs.File{Path: named[2]}, inputs.File{Path: named[3]}
+	for _, test := range []struct {
+		names []string
+		want  []inputs.File
+	}{
+		{append(slices.Clone(named), dir, named[0]), append([]inputs.File{notes, missing, stdin, p10}, below[:3]...)},
+		{append([]string{dir}, named...), append(slices.Clone(below), notes, missing, stdin)},
+	} {
+		got, err := inputs.Find(test.names)
+		if err != nil {
+			t.Fatal(err)
 		}
+		if diff := cmp.Diff(test.want, got.Files); diff != "" || got.Others != 2 {
+			t.Errorf("%q: %d others\n%s", test.names, got.Others, diff)
+		}
+		if paths := got.Paths(); len(paths) != len(test.want) || paths[0] != test.want[0].Path {
+			t.Errorf("%q", paths)
+		}
+	}
+	if _, err := inputs.Find([]string{filepath.Join(dir, ".git", "..", "below"), t.TempDir()}); err == nil || !strings.Contains(err.Error(), "has no recordings") {
+		t.Errorf("a folder without recordings: %v", err)
 	}
 	if inputs.IsFolder("missing") || inputs.IsFolder(inputs.Stdin) || !inputs.IsFolder(dir) {
 		t.Error("folders are not told from files")
