@@ -13,8 +13,9 @@ const (
 	Sample  Kind = "sample"  // a call stack was seen; Value is its weight, such as the time that it stands for
 )
 
-// EventID identifies an event of its trace. The ids of a trace ascend in the order of Trace.Events, with gaps; only
-// among slices that begin at the same time may a flow change that order. 0 is not an event; samples may have it as their id.
+// EventID identifies an event of its trace. Ids count from 1 and ascend in the order of Trace.Events, with gaps; only among
+// slices that begin at the same time may a flow change that order. Samples have ids of their own, behind those of all other
+// events. 0 is not an event.
 type EventID uint64
 
 // Event is something that happened on a track. Trace.Events gives events, Builder.Add takes them: also those of another

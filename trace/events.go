@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -20,26 +21,25 @@ var errStop = errors.New("stop")
 // nil Event.
 func (t *Trace) Events() iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
-		ends, err := t.takeEnds()
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer t.putEnds(ends)
 		t.describeTracks()
 		t.names.prepare(t.tl)
-		r := eventReader{t: t, ends: ends, yield: yield}
-		if err := timeline.WalkNested(t.ctx, t.tl, r.item); err != nil && !errors.Is(err, errStop) {
+		r := eventReader{t: t}
+		_, err := t.rows.Walk(t.ctx, resolved.Options{}, func(row *resolved.Row) error {
+			r.fill(row)
+			if !yield(&r.event, nil) {
+				return errStop
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStop) {
 			yield(nil, err)
 		}
 	}
 }
 
-// eventReader turns the items of a walk into events.
+// eventReader turns rows into events.
 type eventReader struct {
 	t     *Trace
-	ends  *sliceEnds
-	yield func(*Event, error) bool
 	event Event
 
 	// What the event points to.
@@ -48,41 +48,18 @@ type eventReader struct {
 	stack                []Frame
 }
 
-func (r *eventReader) item(it *timeline.Item, open *timeline.OpenSlices[EventID]) error {
-	if it.Kind == timeline.ItemEnd {
-		return nil
-	}
-	ev := &r.event
-	r.fill(it)
-	ev.Depth = open.Len()
-	if ev.Kind == Slice {
-		ev.Depth--
-		*open.Innermost() = ev.ID
-		if err := r.applyEnd(); err != nil {
-			return err
-		}
-	}
-	if ev.Depth > 0 {
-		ev.Parent = *open.At(ev.Depth - 1)
-	}
-	if !r.yield(ev, nil) {
-		return errStop
-	}
-	return nil
-}
+var kinds = [...]Kind{resolved.Slice: Slice, resolved.Instant: Instant, resolved.Counter: Counter, resolved.Sample: Sample}
 
-// fill makes an event of an item, but for its place in the nesting.
-func (r *eventReader) fill(it *timeline.Item) {
-	t, ev := r.t, &r.event
+// fill makes an event of a row.
+func (r *eventReader) fill(row *resolved.Row) {
+	t, it, ev := r.t, row.Item, &r.event
 	in, out := ev.FlowsIn[:0], ev.FlowsOut[:0]
-	r.args = eventArgs{encoded: it.Args, of: t.tl, id: r.args.id[:0]}
+	r.args = eventArgs{encoded: it.Args, end: row.EndArgs, of: t.tl, id: r.args.id[:0]}
 	*ev = Event{
+		Kind: kinds[row.Kind], ID: EventID(row.ID), Parent: EventID(row.Parent), Depth: row.Depth,
 		Track: t.trackOf(it.Track, it.Lane), Time: Nanos(it.TS), Name: t.names.name(it), Category: t.names.category(it),
 		Args:       Value{kind: DictKind, args: &r.args, of: t.tl},
 		InputEvent: it.Event, InputByte: it.Offset,
-	}
-	if it.Ordinal != timeline.NoOrdinal {
-		ev.ID = EventID(it.Ordinal + 1)
 	}
 	if it.AsyncID != "" {
 		r.args.id = append(r.args.id, NewArg("id", it.AsyncID))
@@ -91,35 +68,31 @@ func (r *eventReader) fill(it *timeline.Item) {
 		}
 	}
 	if it.DidNotEnd {
-		r.args.id = append(r.args.id, NewArg(didNotEndKey, true))
+		r.args.id = append(r.args.id, NewArg(resolved.DidNotEndKey, true))
 	}
 	if at, known := it.ThreadTime.Nanos(); known {
 		r.cpuTime, ev.CPUTime = Nanos(at), &r.cpuTime
+		if used, known := row.ThreadDuration.Nanos(); known {
+			r.cpuDuration, ev.CPUDuration = Nanos(used), &r.cpuDuration
+		}
 	}
 	if it.Callstack != 0 {
 		r.fillStack(it.Callstack)
 		ev.Stack = r.stack
 	}
-	switch it.Kind {
-	case timeline.ItemBegin:
-		ev.Kind, ev.Unfinished = Slice, it.Dur == timeline.NoTime
-		if !ev.Unfinished {
+	switch row.Kind {
+	case resolved.Slice:
+		if ev.Unfinished = it.Dur == timeline.NoTime; !ev.Unfinished {
 			ev.Duration = Nanos(it.Dur)
 		}
-	case timeline.ItemInstant:
-		ev.Kind = Instant
-	case timeline.ItemCounter:
-		ev.Kind, ev.Value = Counter, numberValue(it.Value)
-	case timeline.ItemSample:
-		ev.Kind, ev.Value = Sample, numberValue(it.Value)
+	case resolved.Counter, resolved.Sample:
+		ev.Value = numberValue(it.Value)
 	}
-	for _, f := range it.Flows {
-		if f.Previous != timeline.NoOrdinal {
-			in = append(in, FlowIn{ID: FlowID(f.ID), From: EventID(f.Previous + 1)})
-		}
-		if !f.Terminating {
-			out = append(out, FlowID(f.ID))
-		}
+	for _, f := range row.FlowsIn {
+		in = append(in, FlowIn{ID: FlowID(f.ID), From: EventID(f.From)})
+	}
+	for _, id := range row.FlowsOut {
+		out = append(out, FlowID(id))
 	}
 	ev.FlowsIn, ev.FlowsOut = in, out
 }

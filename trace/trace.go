@@ -15,6 +15,7 @@ import (
 	"iter"
 
 	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -41,11 +42,12 @@ type Trace struct {
 	lanes  [][2]TrackID // by track: its lanes 0 and 1; others follow
 	used   []bool       // by track
 	names  nameTable
-	ends   *sliceEnds // nil until they are collected, and while a loop over the events reads them
-	closed bool
+	rows   *resolved.Reader
 }
 
-func newTrace(ctx context.Context, tl *timeline.Timeline) *Trace { return &Trace{ctx: ctx, tl: tl} }
+func newTrace(ctx context.Context, tl *timeline.Timeline) *Trace {
+	return &Trace{ctx: ctx, tl: tl, rows: resolved.NewReader(tl)}
+}
 
 func init() {
 	bridge.Register(
@@ -62,13 +64,7 @@ func init() {
 // Close frees the memory of the trace and removes its temporary files. Do not use the trace, its events or their arguments
 // afterwards.
 func (t *Trace) Close() error {
-	var err error
-	t.closed = true
-	if t.ends != nil {
-		err = t.ends.close()
-		t.ends = nil
-	}
-	return errors.Join(err, t.tl.Close())
+	return errors.Join(t.rows.Close(), t.tl.Close())
 }
 
 // Attributes returns the facts about the whole trace, such as the version of the browser that recorded it, in the order in

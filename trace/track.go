@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -107,9 +108,6 @@ type Track struct {
 	Subject string
 }
 
-// maxTrackDepth bounds the way from a track to the root.
-const maxTrackDepth = 100
-
 // Track returns the track with an id; the zero Track, which stands for the trace itself, if there is none.
 func (t *Trace) Track(id TrackID) Track {
 	t.describeTracks()
@@ -168,13 +166,10 @@ func (t *Trace) describeTracks() {
 			out.Facts = append(out.Facts, factArg(&tr.Facts[i]))
 		}
 		t.tracks[id], t.used[id] = out, tr.Used
-		t.findOwner(&t.tracks[id])
+		t.setOwner(&t.tracks[id])
 	}
 	for id := range n {
 		t.describeLanes(TrackID(id))
-	}
-	for id := range t.tracks {
-		t.tracks[id].Path = t.path(TrackID(id))
 	}
 }
 
@@ -186,16 +181,6 @@ func factArg(f *timeline.Fact) Arg {
 		return Arg{f.Kind.String(), intValue(f.Number.Int())}
 	}
 	return Arg{f.Kind.String(), NewValue(f.Number.Float())}
-}
-
-// path returns the names of the tracks from the process down to a track.
-func (t *Trace) path(id TrackID) (path []string) {
-	for n := 0; id != 0 && n < maxTrackDepth; n++ {
-		path = append(path, t.tracks[id].Name)
-		id = t.tracks[id].Parent
-	}
-	slices.Reverse(path)
-	return path
 }
 
 // describeLanes adds the lanes of a track: tracks below a process or thread, else beside the track and like it. All lanes of a
@@ -212,6 +197,7 @@ func (t *Trace) describeLanes(id TrackID) {
 		if lane.Kind == ProcessTrack || lane.Kind == ThreadTrack {
 			lane.Kind, lane.Parent, lane.Name, lane.Labels, lane.Facts = NamedTrack, id, t.tl.LaneName(track), nil, nil
 			lane.Role = RoleLane
+			lane.Path = slices.Concat(lane.Path, []string{lane.Name})
 		}
 		t.tracks, t.used = append(t.tracks, lane), append(t.used, true)
 	}
@@ -225,19 +211,11 @@ func (t *Trace) trackOf(track timeline.TrackID, lane uint32) TrackID {
 	return t.lanes[track][1] + TrackID(lane) - 1
 }
 
-// findOwner finds the process and thread that a track belongs to.
-func (t *Trace) findOwner(tr *Track) {
-	id := tr.ID
-	for n := 0; id != 0 && n < maxTrackDepth; n++ {
-		up := t.tl.Track(timeline.TrackID(id))
-		switch up.Kind {
-		case timeline.ThreadTrack:
-			tr.TID, tr.ThreadName = up.InputID.Num, up.Name
-		case timeline.ProcessTrack:
-			tr.PID, tr.ProcessName = up.InputID.Num, up.Name
-		}
-		id = TrackID(up.Parent)
-	}
+// setOwner sets the path of a track, and the process and the thread that it belongs to.
+func (t *Trace) setOwner(tr *Track) {
+	found := resolved.DescribeTrack(t.tl, timeline.TrackID(tr.ID))
+	tr.PID, tr.TID = found.Input()
+	tr.Path, tr.ProcessName, tr.ThreadName = found.Path, found.ProcessName, found.ThreadName
 }
 
 var unitNames = [...]string{timeline.UnitNanos: "ns", timeline.UnitCount: "count", timeline.UnitBytes: "bytes"}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -287,9 +288,6 @@ func (a *eventArgs) begin() iter.Seq[Arg] {
 // ownKey is the name of the argument in which weft keeps what it adds to an event.
 const ownKey = "weft"
 
-// didNotEndKey is that of the member which says that a slice did not end.
-const didNotEndKey = "did_not_end"
-
 // withID adds the id of an asynchronous event to the dictionary weft, as the output has it.
 func withID(args iter.Seq[Arg], id []Arg) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {
@@ -312,12 +310,12 @@ func withID(args iter.Seq[Arg], id []Arg) iter.Seq[Arg] {
 	}
 }
 
-// without returns what weft adds, without didNotEndKey if the input has a member of that name.
+// without returns what weft adds, without resolved.DidNotEndKey if the input has a member of that name.
 func without(added, members []Arg) []Arg {
-	if !slices.ContainsFunc(members, func(m Arg) bool { return m.Key == didNotEndKey }) {
+	if !slices.ContainsFunc(members, func(m Arg) bool { return m.Key == resolved.DidNotEndKey }) {
 		return added
 	}
-	return slices.DeleteFunc(slices.Clone(added), func(a Arg) bool { return a.Key == didNotEndKey })
+	return slices.DeleteFunc(slices.Clone(added), func(a Arg) bool { return a.Key == resolved.DidNotEndKey })
 }
 
 // merged gives the arguments of the begin of a slice, and in their place or after them those of its end.

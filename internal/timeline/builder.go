@@ -76,6 +76,7 @@ type known struct {
 	spaces      [LastFlowSpace + 1]bool
 	flowIDs     flowIDs
 	unmatched   bool // there are records that the matcher has to look at
+	endings     bool // there are ends with arguments or CPU times
 	fractions   fractions
 	screenshots Screenshots
 }
@@ -248,6 +249,7 @@ func (b *Builder) Add(ev *Event) error {
 	}
 	b.fractions.see(ev, r)
 	b.next = max(b.next, ev.Event+1)
+	b.endings = b.endings || ev.Kind == End && (len(p.args) > 0 || ev.ThreadTS != CPUTime{})
 	row := &b.table.tracks[ev.Track]
 	row.used = row.used || ev.Kind != End || ev.KeepEnd
 	row.clock = row.clock || ev.ThreadTS != CPUTime{}

@@ -174,6 +174,17 @@ func (t *Timeline) AsyncID(id TrackID) string {
 	return t.table.idText(t.table.async(id))
 }
 
+// AsyncScope returns the scope of the id of an asynchronous track; "" if it has none, and for other tracks.
+func (t *Timeline) AsyncScope(id TrackID) string {
+	if t.table.tracks[id].kind != AsyncTrack {
+		return ""
+	}
+	if a := t.table.async(id); a.key.scope != 0 {
+		return t.table.textList[a.key.scope-1]
+	}
+	return ""
+}
+
 // ArgSelection is a set of argument names, for passes that look at few of the arguments of many events.
 type ArgSelection struct {
 	t      *Timeline

@@ -146,6 +146,7 @@ func (w *walker) overlayUpTo(ts Nanos) error {
 			return err
 		}
 		w.item = *e
+		w.item.Added, w.item.Ordinal = true, NoOrdinal
 		if e.NameID != 0 {
 			w.item.Name = w.t.names.get(uint32(e.NameID))
 		}

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -103,6 +104,9 @@ func (t *Timeline) TempDir() string { return t.opts.TempDir }
 
 // Len returns the number of records and samples, those without a place in the output included.
 func (t *Timeline) Len() int { return t.store.len() + t.sampled.len() }
+
+// RecordCount returns the number of records: all ordinals are below it.
+func (t *Timeline) RecordCount() int { return t.store.len() }
 
 // Attributes returns the facts about the whole trace in the order in which they were first set.
 func (t *Timeline) Attributes() []Attribute { return t.attributes }
@@ -310,6 +314,14 @@ func (a *Arg) Double() float64 { return math.Float64frombits(a.bits) }
 
 // Text returns the value of an ArgString or ArgJSON.
 func (a *Arg) Text() []byte { return a.bytes }
+
+// WithTrue returns an ArgDict with one more member, which is true. It may have none before.
+func (a Arg) WithTrue(key string) Arg {
+	b, mark := wire.BeginMessage(bytes.Clone(a.bytes), schema.DebugAnnotation_DictEntries)
+	b = wire.AppendString(b, schema.DebugAnnotation_Name, key)
+	a.bytes = wire.EndMessage(wire.AppendBool(b, schema.DebugAnnotation_BoolValue, true), mark)
+	return a
+}
 
 // CorrelationCount returns the number of texts by which slices belong together; their ids count from 1 to that.
 func (t *Timeline) CorrelationCount() int { return t.correlated.len() }

@@ -39,7 +39,7 @@ type Head struct {
 	Dur Nanos // ItemBegin: the length of the slice, NoTime if it never ends
 	// End is the end that the input gives a slice, or the begin of the next task for a task without end and what is open in it.
 	// NoTime if there is none, even if the slice ends with the one around it.
-	// Only Occurrences and Extend know it, and BeginEvent, ThreadDuration and TraceID.
+	// Only Occurrences and Extend know it, and BeginEvent and TraceID.
 	End Nanos
 
 	// Thread is the thread on which the event happened, where that is known: its Track, or for what is shown elsewhere the
@@ -53,7 +53,7 @@ type Head struct {
 	Offset     int64      // byte offset of the event in the input
 
 	// Ordinal is the number of the slice or instant in the order of Walk and Scan, by which flows know it. For Walk, that of an
-	// ItemEnd is the number of the slice that ends. Samples may have none, NoOrdinal.
+	// ItemEnd is the number of the slice that ends. Samples may have none, NoOrdinal; what is of an overlay has none.
 	Ordinal uint64
 
 	ThreadTime     CPUTime // of the thread at TS
@@ -78,6 +78,7 @@ type Item struct {
 	Flows     []FlowRef // ItemBegin, ItemInstant
 	Notes     Args      // what a pass added to Args, see AttachNotes
 	Idle      bool      // ItemBegin, ItemEnd: of a slice with Event.Idle
+	Added     bool      // it is of an overlay, and has no ordinal
 
 	// Correlation is for slices of an overlay: those with one text belong together.
 	Correlation string
@@ -384,7 +385,10 @@ func (w *walker) record(r *record, ordinal uint64) error {
 	switch r.kind {
 	case Slice, Begin:
 		it.Kind, it.DidNotEnd, it.Idle = ItemBegin, r.didNotEnd(), r.flags&flagIdle != 0
-		it.ThreadTime, _ = r.threadTimes()
+		at, used := r.threadTimes()
+		if it.ThreadTime = at; r.kind == Slice {
+			it.Complete, it.ThreadDuration = true, used
+		}
 	case Instant:
 		it.Kind = ItemInstant
 		it.ThreadTime, _ = r.threadTimes()
@@ -406,11 +410,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 		return err
 	}
 	if r.flags&flagOutermost != 0 && w.t.table.tracks[r.track].kind == AsyncTrack {
-		a := w.t.table.async(r.track)
-		it.AsyncID = w.t.table.idText(a)
-		if a.key.scope != 0 {
-			it.AsyncScope = w.t.table.textList[a.key.scope-1]
-		}
+		it.AsyncID, it.AsyncScope = w.t.AsyncID(r.track), w.t.AsyncScope(r.track)
 	}
 	it.Flows = w.flows.of(ordinal)
 	w.note(ordinal)

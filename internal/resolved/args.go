@@ -1,0 +1,87 @@
+package resolved
+
+import (
+	"bytes"
+	"iter"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// DidNotEndKey is the member of the argument weft which says that the input has no end for a slice.
+const DidNotEndKey = "did_not_end"
+
+// Args returns the arguments of an event in their order. For a slice, those of its end replace those of its begin with the same
+// key, in their place, or come after them. What did not end says so in its argument weft, unless the input has a member of that
+// name.
+func (r *Row) Args() iter.Seq[timeline.Arg] {
+	if len(r.EndArgs) > 0 {
+		return r.merged
+	}
+	return r.beginArgs()
+}
+
+func (r *Row) beginArgs() iter.Seq[timeline.Arg] {
+	if r.Item.DidNotEnd {
+		return r.withDidNotEnd
+	}
+	return r.tl.ArgList(r.Item.Args)
+}
+
+// HasArgs reports whether Args returns any.
+func (r *Row) HasArgs() bool {
+	for range r.Args() {
+		return true
+	}
+	return false
+}
+
+// withDidNotEnd gives the arguments of a slice that did not end.
+func (r *Row) withDidNotEnd(yield func(timeline.Arg) bool) {
+	said := false
+	for arg := range r.tl.ArgList(r.Item.Args) {
+		if arg.Kind == timeline.ArgDict && string(arg.Key) == timeline.OwnArgs && !said {
+			if said = true; !r.has(arg, DidNotEndKey) {
+				arg = arg.WithTrue(DidNotEndKey)
+			}
+		}
+		if !yield(arg) {
+			return
+		}
+	}
+	if !said {
+		weft := timeline.Arg{Key: []byte(timeline.OwnArgs), Kind: timeline.ArgDict}
+		yield(weft.WithTrue(DidNotEndKey))
+	}
+}
+
+func (r *Row) has(dict timeline.Arg, key string) bool {
+	for member := range r.tl.Members(dict) {
+		if string(member.Key) == key {
+			return true
+		}
+	}
+	return false
+}
+
+// merged gives the arguments of the begin of a slice, and in their place or after them those of its end.
+func (r *Row) merged(yield func(timeline.Arg) bool) {
+	r.endArgs, r.endUsed = r.endArgs[:0], r.endUsed[:0]
+	for arg := range r.tl.ArgList(r.EndArgs) {
+		r.endArgs, r.endUsed = append(r.endArgs, arg), append(r.endUsed, false)
+	}
+	for arg := range r.beginArgs() {
+		for i := range r.endArgs {
+			if bytes.Equal(r.endArgs[i].Key, arg.Key) {
+				arg, r.endUsed[i] = r.endArgs[i], true
+			}
+		}
+		if !yield(arg) {
+			return
+		}
+	}
+	for i := range r.endArgs {
+		if !r.endUsed[i] && !yield(r.endArgs[i]) {
+			return
+		}
+	}
+}

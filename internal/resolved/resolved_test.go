@@ -1,0 +1,236 @@
+package resolved_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/resolved"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/tracetext"
+)
+
+// eachRecording runs a test with each trace of the testdata folder.
+func eachRecording(t *testing.T, test func(t *testing.T, tl *timeline.Timeline)) {
+	root, files := filepath.Join(recording.Testdata(t), "traces"), 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		tr, err := convert.Open(t.Context(), bytes.NewReader(recording.Read(t, path)), convert.Options{TempDir: t.TempDir()})
+		if err != nil {
+			return nil // a note about the recordings
+		}
+		files++
+		t.Run(filepath.Base(path), func(t *testing.T) { test(t, bridge.Timeline(tr)) })
+		return tr.Close()
+	})
+	if err != nil || files < 10 {
+		t.Fatalf("%d recordings, error %v", files, err)
+	}
+}
+
+// walk collects what a function makes of the rows.
+func walk[T any](t *testing.T, tl *timeline.Timeline, opts resolved.Options, of func(*resolved.Row) T) (all []T, leftOut uint64) {
+	t.Helper()
+	r := resolved.NewReader(tl)
+	defer r.Close()
+	leftOut, err := r.Walk(t.Context(), opts, func(row *resolved.Row) error {
+		all = append(all, of(row))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all, leftOut
+}
+
+// event is what the tests compare of a row.
+type event struct {
+	kind         resolved.Kind
+	id, parent   uint64
+	depth        int
+	start, end   timeline.Nanos // end is NoTime if there is none
+	track, text  string
+	arrows, args int
+}
+
+func eventOf(row *resolved.Row) event {
+	e := event{kind: row.Kind, id: row.ID, parent: row.Parent, depth: row.Depth, start: row.Item.TS, end: row.Item.TS, arrows: len(row.FlowsIn)}
+	if row.Kind == resolved.Slice {
+		if e.end = timeline.NoTime; row.Item.Dur != timeline.NoTime {
+			e.end = row.Item.TS + row.Item.Dur
+		}
+	}
+	e.track, e.text = fmt.Sprintf("%q", row.Track.Path), string(row.Item.Name)
+	for range row.Args() {
+		e.args++
+	}
+	return e
+}
+
+// Every event has an id of its own; those of samples are behind all others; a parent comes before its children and lies
+// around them; arrows come from events; all events of the trace are there.
+func TestRows(t *testing.T) {
+	eachRecording(t, func(t *testing.T, tl *timeline.Timeline) {
+		rows, leftOut := walk(t, tl, resolved.Options{}, eventOf)
+		if leftOut != 0 {
+			t.Errorf("%d rows were left out", leftOut)
+		}
+		byID := make(map[uint64]*event, len(rows))
+		var counts [resolved.KindCount + 1]int64
+		var arrows int64
+		last := map[bool]uint64{}
+		for i := range rows {
+			e := &rows[i]
+			counts[e.kind]++
+			arrows += int64(e.arrows)
+			if e.id == 0 || byID[e.id] != nil {
+				t.Fatalf("%+v: the id is taken", *e)
+			}
+			byID[e.id] = e
+			sample := e.kind == resolved.Sample
+			last[sample] = max(last[sample], e.id)
+			if sample && e.id <= last[false] || sample && e.id != last[true] {
+				t.Fatalf("%+v: samples have ids behind those of all others, in their order", *e)
+			}
+			if e.parent == 0 {
+				if e.depth != 0 {
+					t.Fatalf("%+v has no parent", *e)
+				}
+				continue
+			}
+			p := byID[e.parent]
+			if p == nil || p.kind != resolved.Slice || p.depth != e.depth-1 || p.track != e.track {
+				t.Fatalf("%+v: parent %+v", *e, p)
+			}
+			if p.start > e.start || p.end != timeline.NoTime && (e.end == timeline.NoTime || e.end > p.end) {
+				t.Fatalf("%+v is not in its parent %+v", *e, p)
+			}
+		}
+		n := tl.Totals()
+		want := [...]int64{resolved.Slice: n.Slices, resolved.Instant: n.Instants, resolved.Counter: n.CounterValues, resolved.Sample: n.Samples}
+		if counts != want || arrows != n.Flows {
+			t.Errorf("events %v, want %v; %d arrows, want %d", counts, want, arrows, n.Flows)
+		}
+	})
+}
+
+// What is selected is the same as without selection, and the rest is counted.
+func TestOptions(t *testing.T) {
+	eachRecording(t, func(t *testing.T, tl *timeline.Timeline) {
+		all, _ := walk(t, tl, resolved.Options{}, eventOf)
+		for name, opts := range map[string]resolved.Options{
+			"slices":         {Kinds: []resolved.Kind{resolved.Slice}},
+			"points":         {Kinds: []resolved.Kind{resolved.Instant, resolved.Counter, resolved.Sample}},
+			"every third ns": {Selected: func(it *timeline.Item) bool { return it.TS%3 == 0 }},
+		} {
+			want := slices.DeleteFunc(slices.Clone(all), func(e event) bool {
+				return opts.Kinds != nil && !slices.Contains(opts.Kinds, e.kind) || opts.Selected != nil && e.start%3 != 0
+			})
+			got, leftOut := walk(t, tl, opts, eventOf)
+			if !slices.Equal(got, want) || leftOut != uint64(len(all)-len(want)) {
+				t.Errorf("%s: %d rows, %d left out; want %d and %d", name, len(got), leftOut, len(want), len(all)-len(want))
+			}
+		}
+	})
+}
+
+// ends are what the end events of slices bring, by the ordinals of the slices, as a walk finds them.
+func ends(t *testing.T, tl *timeline.Timeline) map[uint64]string {
+	found := map[uint64]string{}
+	begins := map[uint64]bool{} // of slices that came whole
+	err := tl.Walk(t.Context(), func(it *timeline.Item) error {
+		switch at, ok := it.ThreadTime.Nanos(); {
+		case it.Kind == timeline.ItemBegin && it.Complete:
+			begins[it.Ordinal] = true
+		case it.Kind == timeline.ItemEnd && !begins[it.Ordinal] && (ok || len(it.Args) > 0):
+			found[it.Ordinal] = fmt.Sprint(at, ok, string(it.Args))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// The pass over the ends finds what a walk finds.
+func TestSliceEnds(t *testing.T) {
+	any := 0
+	eachRecording(t, func(t *testing.T, tl *timeline.Timeline) {
+		want := ends(t, tl)
+		any += len(want)
+		err := tl.SliceEnds(t.Context(), func(e *timeline.SliceEnd) error {
+			at, ok := e.ThreadTime.Nanos()
+			if got := fmt.Sprint(at, ok, string(e.Args)); got != want[e.Ordinal] {
+				t.Errorf("slice %d ends with %s, want %s", e.Ordinal, got, want[e.Ordinal])
+			}
+			delete(want, e.Ordinal)
+			return nil
+		})
+		if err != nil || len(want) > 0 {
+			t.Errorf("%d ends were not found; error %v", len(want), err)
+		}
+		if len(want) > 0 && !tl.HasSliceEnds() {
+			t.Error("HasSliceEnds is false")
+		}
+	})
+	if any == 0 {
+		t.Error("no recording has ends with arguments or CPU times")
+	}
+}
+
+// open makes a timeline of its text form.
+func open(t *testing.T, text string) *timeline.Timeline {
+	t.Helper()
+	b := timeline.NewBuilder(timeline.Options{TempDir: t.TempDir()})
+	if err := tracetext.Add(b, text); err != nil {
+		t.Fatal(err)
+	}
+	tl, err := b.Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tl.Close() })
+	if err := tl.Nest(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return tl
+}
+
+// A walk inside a walk has the same ends.
+func TestWalkInsideWalk(t *testing.T) {
+	tl := open(t, "B 1/1 a 0 args=a:0,b:1\nX 1/1 b 1 1\nE 1/1 a 5 args=b:2,c:3")
+	r := resolved.NewReader(tl)
+	defer r.Close()
+	args := func(row *resolved.Row) (text string) {
+		for a := range row.Args() {
+			text += fmt.Sprintf("%s=%s%d ", a.Key, a.Text(), a.Int())
+		}
+		return text
+	}
+	var outer, inner []string
+	_, err := r.Walk(t.Context(), resolved.Options{}, func(row *resolved.Row) error {
+		outer = append(outer, args(row))
+		if row.ID != 1 {
+			return nil
+		}
+		_, err := r.Walk(t.Context(), resolved.Options{}, func(row *resolved.Row) error {
+			inner = append(inner, args(row))
+			return nil
+		})
+		return err
+	})
+	want := []string{"a=0 b=2 c=3 ", ""}
+	if err != nil || !slices.Equal(outer, inner) || !slices.Equal(outer, want) {
+		t.Errorf("outside %q, inside %q, want %q; error %v", outer, inner, want, err)
+	}
+}

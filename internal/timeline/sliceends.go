@@ -1,0 +1,80 @@
+package timeline
+
+import "context"
+
+// SliceEnd is what the end event of a slice brings.
+type SliceEnd struct {
+	Ordinal    uint64  // of the slice
+	ThreadTime CPUTime // of the thread at the end
+	Args       Args    // valid during the call
+}
+
+// HasSliceEnds reports whether SliceEnds may find anything.
+func (t *Timeline) HasSliceEnds() bool { return t.endings }
+
+// SliceEnds calls fn for every end event that was paired with its begin and brings arguments or a CPU time, in the order of time.
+// What the ends of complete slices bring is known at their begin: Head.ThreadDuration. Nest comes first.
+func (t *Timeline) SliceEnds(ctx context.Context, fn func(*SliceEnd) error) error {
+	if !t.endings {
+		return nil
+	}
+	s := sliceEnds{t: t, fn: fn, open: map[uint32]uint64{}}
+	n := 0
+	return t.groups(false, func(g *group) error {
+		if n++; n%(1<<12) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return s.group(g)
+	})
+}
+
+// sliceEnds finds the begins of ends.
+type sliceEnds struct {
+	t       *Timeline
+	fn      func(*SliceEnd) error
+	open    map[uint32]uint64 // the ordinals of paired begins whose ends are still to come, by their events
+	ordinal uint64
+	end     SliceEnd
+}
+
+func (s *sliceEnds) group(g *group) error {
+	// Of slices without length, the end comes first.
+	for i := range g.len() {
+		if r := g.at(i); r.kind == Begin && r.dur != NoTime && r.flags&flagClosed == 0 {
+			s.open[r.event] = s.ordinal + uint64(i)
+		}
+	}
+	for i := range g.len() {
+		r := g.at(i)
+		if r.kind != End {
+			continue
+		}
+		ordinal, found := s.open[uint32(r.b)]
+		if !found {
+			continue
+		}
+		delete(s.open, uint32(r.b))
+		if err := s.found(r, ordinal); err != nil {
+			return err
+		}
+	}
+	s.ordinal += uint64(g.len())
+	return nil
+}
+
+// found hands out an end.
+func (s *sliceEnds) found(r *record, ordinal uint64) error {
+	at, _ := r.threadTimes()
+	s.end = SliceEnd{Ordinal: ordinal, ThreadTime: at}
+	if r.flags&flagArgs != 0 {
+		b, err := s.t.store.payload(r.payload)
+		if err != nil {
+			return err
+		}
+		s.end.Args = decodePayload(b, r.flags).args
+	}
+	if len(s.end.Args) == 0 && at == (CPUTime{}) {
+		return nil
+	}
+	return s.fn(&s.end)
+}
