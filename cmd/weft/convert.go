@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/pftrace"
 )
@@ -28,22 +30,26 @@ func convertCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "convert",
 		Usage:     "convert traces to Perfetto traces",
-		UsageText: "weft convert [flags] INPUT…",
-		Description: `Writes INPUT` + outputSuffix + ` next to each INPUT; -o and --out-dir choose another place.
-"-" is standard input or output. Inputs may be compressed with gzip, zstd or zip.
+		UsageText: "weft convert [flags] FILE|FOLDER…",
+		Description: `Writes FILE` + outputSuffix + ` next to each FILE; -o and --out-dir choose another place.
+A folder stands for the recordings in it and in the folders below; --out-dir keeps
+these folders. "-" is standard input or output. Inputs may be compressed with gzip,
+zstd or zip.
 
 Examples:
    weft convert trace.json
    weft convert --args none -o small.pftrace trace.json.gz
    curl -s https://example.org/trace.json | weft convert - -o - > trace.pftrace
+   weft convert --out-dir converted recordings/
    weft convert --out-dir converted --report json *.json
 
 To view the result, drag it into https://ui.perfetto.dev. The report lists the
 data problems of each input; "lost" means that the output lacks something.`,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write the trace to `FILE`, or to standard output (\"-\")"},
-			&cli.StringFlag{Name: "out-dir", Usage: "write the traces to the directory `DIR`"},
+			&cli.StringFlag{Name: "out-dir", Usage: "write the traces to the directory `DIR`, which is made if there is none"},
 			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "replace existing files", DisableDefaultText: true},
+			filesFromFlag(),
 			formatFlag(),
 			argsFlag(),
 			&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zlib, zstd (needs Perfetto v58) or none; with a level as in zlib:6 or zstd:9",
@@ -161,6 +167,9 @@ func limitHeap(memory int64) {
 type convertJob struct {
 	env         *environment
 	conversions []*conversion
+	several     bool    // reports are a line each
+	skipped     skipped // of the files in folders
+	folders     madeFolders
 	opts        convert.Options
 	compress    string // as set; "" chooses by output, as setForm does
 	packets     string // likewise
@@ -170,6 +179,7 @@ type convertJob struct {
 	selfProfile []string // flags that are set and need a self-profile
 	reportJSON  bool
 	reportFile  string
+	outDir      string
 }
 
 func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
@@ -181,10 +191,11 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 		strict:     c.Bool("strict"),
 		quiet:      c.Bool("quiet"),
 		reportFile: c.String("report-file"),
+		outDir:     c.String("out-dir"),
 
 		selfProfile: setSelfProfileFlags(c),
 	}
-	for _, name := range []string{"o", "out-dir", "report-file"} {
+	for _, name := range []string{"o", "out-dir", "report-file", filesFrom} {
 		if c.IsSet(name) && c.String(name) == "" {
 			return nil, usagef("-%s: the name is empty", name) // of a variable that is not set, most likely
 		}
@@ -224,13 +235,13 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 	default:
 		return nil, unknownValue("report", "form", form, "text", "json")
 	}
-	if err := checkFolder(c.String("out-dir")); err != nil {
+	if err := checkFolder(job.outDir); err != nil {
 		return nil, err
 	}
-	if err := job.chooseOutputs(expanded(c.Args().Slice()), c.String("o"), c.String("out-dir")); err != nil {
+	if err := job.findInputs(c); err != nil {
 		return nil, err
 	}
-	if len(job.conversions) > 1 {
+	if job.several {
 		job.opts.SelfProfile.Required = false // one of them is enough
 	}
 	return job, job.check()
@@ -256,7 +267,7 @@ func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: the --out-dir directory does not exist; create it first", dir)
+		return nil // it will be made
 	case err != nil:
 		return fmt.Errorf("%s: %w", dir, withoutPath(err))
 	case !info.IsDir():
@@ -266,38 +277,42 @@ func checkFolder(dir string) error {
 }
 
 // chooseOutputs finds the place of every output.
-func (j *convertJob) chooseOutputs(inputs []string, file, dir string) error {
+func (j *convertJob) chooseOutputs(files []inputs.File, file, dir string) error {
 	switch {
-	case len(inputs) == 0:
-		return usagef("no input; name a file, or use \"-\" for standard input")
 	case file != "" && dir != "":
 		return usagef("-o and --out-dir cannot be combined")
-	case file != "" && len(inputs) > 1:
-		return usagef("-o takes one input, not %d; use --out-dir for several, or --join TRACE to join a JS self-profile with its trace", len(inputs))
+	case file != "" && len(files) > 1:
+		return usagef("-o takes one input, not %d; use --out-dir for several, or --join TRACE to join a JS self-profile with its trace", len(files))
 	case file != "":
-		j.conversions = append(j.conversions, newConversion(inputs[0], file))
+		j.conversions = append(j.conversions, newConversion(files[0], file))
 		return nil
 	}
 	found := folders{}
 	places := map[string]string{} // the input that goes to each
-	for _, input := range inputs {
-		place := input + outputSuffix
-		switch {
-		case input == "-" && dir == "":
-			place = "-"
-		case input == "-":
-			place = filepath.Join(dir, "stdin"+outputSuffix)
-		case dir != "":
-			place = filepath.Join(dir, filepath.Base(place))
-		}
+	for _, input := range files {
+		place := outputPlace(input, dir)
 		key := found.placeKey(place)
 		if other, ok := places[key]; ok {
-			return usagef("%s and %s would both be written to %s", inputName(other), inputName(input), outputName(place))
+			return usagef("%s and %s would both be written to %s", inputName(other), inputName(input.Path), outputName(place))
 		}
-		places[key] = input
+		places[key] = input.Path
 		j.conversions = append(j.conversions, newConversion(input, place))
 	}
 	return nil
+}
+
+// outputPlace returns where an input is written to: beside it, or to the folder of --out-dir, in which files of a folder keep their
+// place below that.
+func outputPlace(input inputs.File, dir string) string {
+	switch {
+	case input.Path == inputs.Stdin && dir == "":
+		return "-"
+	case input.Path == inputs.Stdin:
+		return filepath.Join(dir, "stdin"+outputSuffix)
+	case dir == "":
+		return input.Path + outputSuffix
+	}
+	return filepath.Join(dir, cmp.Or(input.Below, filepath.Base(input.Path))+outputSuffix)
 }
 
 // check refuses combinations that cannot work, before anything is read.
@@ -347,6 +362,7 @@ func (j *convertJob) run(ctx context.Context) error {
 	if reportOutput != nil {
 		defer reportOutput.Abort()
 	}
+	defer j.folders.removeEmpty()
 	p := j.progress()
 	defer p.Stop()
 	ended := make(chan struct{})
@@ -373,6 +389,13 @@ func (j *convertJob) run(ctx context.Context) error {
 				brokenPipe = c.err
 				continue
 			}
+			if c.isNoTrace() {
+				j.skipped.others++
+				if err := j.writeFailed(c, reportOutput); reportErr == nil {
+					reportErr = err
+				}
+				continue
+			}
 			failed = true
 			sum.failed++
 			p.print(func() {
@@ -394,7 +417,7 @@ func (j *convertJob) run(ctx context.Context) error {
 	}
 	<-ended
 	p.Stop()
-	if reportErr == nil && len(j.conversions) > 1 {
+	if reportErr == nil && j.several {
 		reportErr = j.writeSummary(&sum, time.Since(began), reportOutput)
 	}
 	if reportErr != nil {
@@ -408,6 +431,8 @@ func (j *convertJob) run(ctx context.Context) error {
 	switch {
 	case failed:
 		return errReported
+	case sum.converted == 0 && j.skipped.others > 0:
+		return errors.New("no file was converted: none that was found is a trace")
 	case brokenPipe != nil:
 		return brokenPipe
 	case j.selfProfileMissing():
@@ -473,7 +498,7 @@ func (j *convertJob) writeReport(r *inputReport, file *output) error {
 		return nil
 	case j.reportJSON:
 		return writeJSON(w, r)
-	case len(j.conversions) > 1:
+	case j.several:
 		return r.writeLine(w)
 	}
 	return r.writeText(w)
@@ -583,7 +608,13 @@ func (s *filesSummary) add(c *conversion) {
 // writeSummary says for people what became of several inputs, and what to do next.
 func (j *convertJob) writeSummary(s *filesSummary, took time.Duration, file *output) error {
 	w := j.reportWriter(file)
-	if w == nil || j.reportJSON {
+	if w == nil {
+		return nil
+	}
+	if j.reportJSON {
+		if text := j.skipped.text(); text != "" && !j.quiet {
+			fmt.Fprintln(j.env.stderr, text)
+		}
 		return nil
 	}
 	line := fmt.Sprintf("%s converted: %s → %s, in %s", countText(int64(s.converted), "file", "files"), formatSize(s.in), formatSize(s.out),
@@ -593,6 +624,9 @@ func (j *convertJob) writeSummary(s *filesSummary, took time.Duration, file *out
 	}
 	if s.withProblems > 0 {
 		line += fmt.Sprintf("; %s with problems (details: weft info --problems FILE)", thousands(int64(s.withProblems)))
+	}
+	if text := j.skipped.text(); text != "" {
+		line += "\n" + text
 	}
 	if s.place != "" {
 		line += fmt.Sprintf("\nTo view one, drag it into https://ui.perfetto.dev, for example %s", printable(s.place))

@@ -7,15 +7,18 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // A conversion is one input of a call on its way to its output.
 type conversion struct {
 	input, output string
+	inFolder      bool        // it was found in a folder, not named
 	info          fs.FileInfo // of the input when the call began; nil if there is none, or it is standard input
 
 	done   chan struct{} // closed when one of the following is set
@@ -24,10 +27,10 @@ type conversion struct {
 }
 
 // newConversion looks at an input that goes to output.
-func newConversion(input, output string) *conversion {
-	c := &conversion{input: input, output: output, done: make(chan struct{})}
-	if input != "-" {
-		if info, err := os.Stat(input); err == nil {
+func newConversion(input inputs.File, output string) *conversion {
+	c := &conversion{input: input.Path, output: output, inFolder: input.Below != "", done: make(chan struct{})}
+	if c.input != inputs.Stdin {
+		if info, err := os.Stat(c.input); err == nil {
 			c.info = info
 		}
 	}
@@ -139,6 +142,11 @@ func (j *convertJob) convert(ctx context.Context, c *conversion, w *worker, opts
 		return nil, err
 	}
 	defer src.Close()
+	if j.outDir != "" {
+		if err := j.folders.make(filepath.Dir(c.output)); err != nil {
+			return nil, err
+		}
+	}
 	dst, err := createOutput(ctx, j.env, c.output, j.force)
 	if err != nil {
 		return nil, err
@@ -162,7 +170,7 @@ func (j *convertJob) convert(ctx context.Context, c *conversion, w *worker, opts
 
 // progress begins to show how far the call is.
 func (j *convertJob) progress() *progress {
-	if len(j.conversions) == 1 {
+	if !j.several {
 		c := j.conversions[0]
 		return startProgress(j.env, inputName(c.input), c.size(), !j.quiet)
 	}

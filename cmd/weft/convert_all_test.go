@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/tracegen"
 )
 
@@ -181,7 +182,7 @@ func TestMayShare(t *testing.T) {
 		if err := os.Truncate(path, size); err != nil {
 			t.Fatal(err)
 		}
-		return newConversion(path, path+outputSuffix)
+		return newConversion(inputs.File{Path: path}, path+outputSuffix)
 	}
 	job := &convertJob{opts: convert.Options{Workers: 4, Memory: 64 << 20}}
 	for _, test := range []struct {
@@ -194,9 +195,9 @@ func TestMayShare(t *testing.T) {
 		{sized(4<<20 + 1), 4, false},
 		{sized(4<<20 + 1), 2, true},
 		{sized(1), 1, false},
-		{newConversion("-", "-"), 4, false},
-		{newConversion(dir, "out"), 4, false},
-		{newConversion(filepath.Join(dir, "missing"), "out"), 4, false},
+		{newConversion(inputs.File{Path: inputs.Stdin}, "-"), 4, false},
+		{newConversion(inputs.File{Path: dir}, "out"), 4, false},
+		{newConversion(inputs.File{Path: filepath.Join(dir, "missing")}, "out"), 4, false},
 	} {
 		if got := job.mayShare(test.c, test.workers); got != test.want {
 			t.Errorf("%s among %d workers: %v; want %v", test.c.input, test.workers, got, test.want)
