@@ -352,6 +352,7 @@ type gesture struct {
 func (c *inputCollector) join() {
 	c.out.Omitted, c.out.Inputs = map[InputKind]int64{}, []Interaction{}
 	c.joinDispatches()
+	c.joinTimings()
 	groups := map[gesture][]int{}
 	var order []gesture
 	for i := range c.facts {
@@ -364,7 +365,11 @@ func (c *inputCollector) join() {
 		case f.Interaction != 0:
 			key = gesture{process: f.process, id: f.Interaction}
 		case f.with > 0:
-			key.fact = f.with - 1
+			if first := &c.facts[f.with-1]; first.Interaction != 0 {
+				key = gesture{process: first.process, id: first.Interaction}
+			} else {
+				key.fact = f.with - 1
+			}
 		}
 		if groups[key] == nil {
 			order = append(order, key)
@@ -415,6 +420,38 @@ func (c *inputCollector) joinDispatches() {
 	}
 }
 
+// systemEvent is what inputs of Chrome have in common that are one event of the system.
+type systemEvent struct {
+	process timeline.TrackID
+	at      timeline.Nanos
+	kind    InputKind
+}
+
+// joinTimings finds the inputs of Chrome that are one event of the system, dispatched under several names: pointerdown and mousedown
+// have the same time stamp, but only the first has the id of its interaction. They were handled from the begin of the first to the end of
+// the last.
+func (c *inputCollector) joinTimings() {
+	firsts := map[systemEvent]int{}
+	eventOf := func(f *inputFacts) systemEvent { return systemEvent{f.process, f.Start, KindOfInput(f.Type)} }
+	for i := range c.facts {
+		f := &c.facts[i]
+		if !f.shown || f.process == 0 {
+			continue
+		}
+		if first, ok := firsts[eventOf(f)]; !ok || c.facts[first].Interaction == 0 && f.Interaction != 0 {
+			firsts[eventOf(f)] = i
+		}
+	}
+	for i := range c.facts {
+		f := &c.facts[i]
+		if first, ok := firsts[eventOf(f)]; ok && first != i && f.shown && f.Interaction == 0 {
+			f.with = first + 1
+			c.facts[first].add(f.from, f.to)
+			c.facts[first].end = max(c.facts[first].end, f.end)
+		}
+	}
+}
+
 // inputRow is an interaction and its events.
 type inputRow struct {
 	Interaction
@@ -429,8 +466,8 @@ func (c *inputCollector) interaction(facts []int) (row inputRow, ok bool) {
 	kinds := map[InputKind]bool{}
 	for _, i := range facts {
 		f := &c.facts[i]
-		if row.slowest == nil || f.latency() > row.slowest.latency() {
-			row.slowest = f
+		if row.slowest == nil || f.latency() > row.slowest.latency() || f.latency() == row.slowest.latency() && f.with == 0 && row.slowest.with > 0 {
+			row.slowest = f // of several that are one event of the system the one that knows of all
 		}
 		kinds[KindOfInput(f.Type)] = true
 		row.Events = append(row.Events, InputEvent{f.Type, f.Start, f.latency()})

@@ -108,6 +108,39 @@ func TestInput(t *testing.T) {
 	}
 }
 
+// One event of the system is dispatched under several names, of which only the first has the id of the interaction: it is one input,
+// processed from the begin of the first to the end of the last. Events of other times, kinds and processes are inputs of their own.
+func TestEventsOfTheSystem(t *testing.T) {
+	other := strings.ReplaceAll(timing(9, "mousedown", 100_000, 101_000, 102_000, 110_000, 0), `"pid":1`, `"pid":2`)
+	text := `{"traceEvents":[` + strings.Join([]string{
+		timing(1, "mousedown", 100_000, 104_000, 105_000, 112_000, 0), // in any order
+		timing(2, "pointerdown", 100_000, 101_000, 102_000, 110_000, 7),
+		timing(3, "mouseup", 200_000, 203_000, 204_000, 210_000, 0),
+		timing(4, "click", 200_000, 205_000, 206_000, 210_000, 7),
+		timing(5, "mousedown", 101_000, 102_000, 103_000, 110_000, 0),
+		timing(6, "pointerover", 100_000, 101_000, 102_000, 110_000, 0),
+		timing(7, "mouseover", 100_000, 103_000, 104_000, 110_000, 0),
+		other,
+	}, ",") + "]}"
+	r := collectInputs(t, text, report.InputOptions{Kinds: report.InputKinds()})
+	var got []string
+	for i := range r.Inputs {
+		in := &r.Inputs[i]
+		var types []string
+		for _, e := range in.Events {
+			types = append(types, e.Type)
+		}
+		got = append(got, fmt.Sprintf("%s %d: %s, processing %d", in.Kind, in.InteractionID, strings.Join(types, " "), *in.Processing/1e6))
+	}
+	want := []string{
+		"click 7: mousedown pointerdown mouseup click, processing 4", "move 0: pointerover mouseover, processing 3",
+		"click 0: mousedown, processing 1", "click 0: mousedown, processing 1",
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestKindsOfInputs(t *testing.T) {
 	r := collectInputs(t, click, report.InputOptions{Kinds: []report.InputKind{report.MoveInput}})
 	if len(r.Inputs) != 1 || r.Inputs[0].Type != "pointermove" || r.Omitted[report.ClickInput] != 1 {
