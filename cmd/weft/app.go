@@ -77,7 +77,7 @@ func run(ctx context.Context, args []string, env *environment) int {
 	case errors.Is(err, syscall.EPIPE):
 		return exitBrokenPipe // the reader of our output has closed it
 	case errors.As(err, &usage):
-		fmt.Fprintf(env.stderr, "weft: %s\nRun \"weft --help\" or \"weft COMMAND --help\" for usage.\n", printable(err.Error()))
+		fmt.Fprintf(env.stderr, "%s %s\nRun \"weft --help\" or \"weft COMMAND --help\" for usage.\n", messageHead(env), printable(err.Error()))
 		return exitUsage
 	case errors.Is(err, errStrict):
 		return exitStrict
@@ -102,16 +102,22 @@ const minHelpText = 20
 // flagLine matches a flag and the space before its text.
 var flagLine = regexp.MustCompile(`^ +-\S.*?  +`)
 
+// helpTitle matches the titles of sections and of groups of flags.
+var helpTitle = regexp.MustCompile(`^(?:[A-Z][A-Z ]*:|   Flags [a-z ,-]+)$`)
+
 // flush writes the help with the texts of flags wrapped at the width of the terminal.
 func (h *helpWriter) flush(env *environment) error {
-	width := helpWidth
-	if env.isTerminal(env.stdout) && env.width(env.stdout) > 0 {
-		width = env.width(env.stdout)
+	on, width := env.terminal(env.stdout), helpWidth
+	if on.columns > 0 {
+		width = on.columns
 	}
 	var b strings.Builder
 	for line := range strings.Lines(h.String()) {
 		indent := utf8.RuneCountInString(flagLine.FindString(line))
 		if indent == 0 || width-indent < minHelpText {
+			if title := strings.TrimSuffix(line, "\n"); helpTitle.MatchString(title) {
+				line = on.heading(title) + "\n"
+			}
 			b.WriteString(line)
 			continue
 		}
@@ -247,8 +253,11 @@ func version() string {
 
 // printError writes an error as one line.
 func printError(env *environment, err error) {
-	fmt.Fprintf(env.stderr, "weft: %s\n", printable(message(err)))
+	fmt.Fprintf(env.stderr, "%s %s\n", messageHead(env), printable(message(err)))
 }
+
+// messageHead is what a message about an error begins with.
+func messageHead(env *environment) string { return env.terminal(env.stderr).severe("weft:") }
 
 // message is the text of an error: joined errors once each, and standard output by its name in messages.
 func message(err error) string {

@@ -34,7 +34,7 @@ func (q *compareQuery) print(c *cli.Context, env *environment, r *compare.Result
 	for i := range a.tables {
 		a.tables[i].limit(shownRows(c))
 	}
-	return a.writeText(env.stdout, terminalColumns(env), "")
+	return a.writeText(env.stdout, env.terminal(env.stdout), "")
 }
 
 // compareSummary is the first line of the form for programs.

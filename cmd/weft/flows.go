@@ -222,7 +222,7 @@ func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Opti
 		ctx: ctx, trace: trace, index: index, span: moment.SpanOf(trace), w: w, limit: q.limit,
 		nested: q.nested, tracks: newDumper(trace),
 	}
-	p.form = &flowText{flowPrinter: p, width: terminalColumns(env)}
+	p.form = &flowText{flowPrinter: p, on: env.terminal(env.stdout)}
 	if q.json {
 		p.form = &flowJSON{p}
 	}

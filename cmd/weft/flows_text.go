@@ -12,19 +12,27 @@ import (
 // flowText writes flows for people.
 type flowText struct {
 	*flowPrinter
-	width int // of the terminal; 0: lines are whole
-	tree  flowTree
+	on   terminal
+	tree flowTree
 }
 
 // row writes a line of a table, as long as the terminal is wide.
 func (t *flowText) row(format string, args ...any) error {
-	line := strings.TrimRight(fmt.Sprintf(format, args...), " ")
-	_, err := t.w.Write(cutLines([]byte(line+"\n"), t.width))
+	return t.writeRow(strings.TrimRight(fmt.Sprintf(format, args...), " "))
+}
+
+// head writes the names of columns.
+func (t *flowText) head(format string, args ...any) error {
+	return t.writeRow(t.on.heading(fmt.Sprintf(format, args...)))
+}
+
+func (t *flowText) writeRow(line string) error {
+	_, err := t.w.Write(t.on.cut([]byte(line + "\n")))
 	return err
 }
 
 func (t *flowText) listHead() error {
-	return t.row("%-36s %7s %9s %16s  %s", "FLOW", "MARKERS", "CONNECTED", "LENGTH", "FIRST MARKER")
+	return t.head("%-36s %7s %9s %16s  %s", "FLOW", "MARKERS", "CONNECTED", "LENGTH", "FIRST MARKER")
 }
 
 func (t *flowText) listed(f flowindex.Flow, connected int, first *marker) error {

@@ -71,7 +71,7 @@ func (t *flowText) writeTree() error {
 		b := &tree.branches[i]
 		names = max(names, 3*min(b.depth, maxIndent)+cellwidth.Of(printable(t.name(b.flow))))
 	}
-	if err := t.row("%s %7s %16s  %s", cellwidth.Left("FLOW", names), "MARKERS", "LENGTH", "LINK"); err != nil {
+	if err := t.head("%s %7s %16s  %s", cellwidth.Left("FLOW", names), "MARKERS", "LENGTH", "LINK"); err != nil {
 		return err
 	}
 	for _, root := range tree.roots {

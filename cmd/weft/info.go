@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -107,9 +107,9 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 	case c.Bool("json"):
 		return writeJSON(env.stdout, &infoReport{inputName(name), said, newDurations(said.Durations), overview})
 	case c.Bool("details"):
-		return writeInfo(env.stdout, inputName(name), said)
+		return writeInfo(env, inputName(name), said)
 	case c.Bool("problems"):
-		return writeProblems(env.stdout, inputName(name), said)
+		return writeProblems(env, inputName(name), said)
 	}
 	s := newScreen(env)
 	if several {
@@ -141,9 +141,10 @@ type infoReport struct {
 }
 
 // writeInfo prints what a conversion would say of an input, with all problems.
-func writeInfo(w io.Writer, name string, r *convert.Report) error {
+func writeInfo(env *environment, name string, r *convert.Report) error {
 	var b bytes.Buffer
-	fmt.Fprintln(&b, printable(name))
+	on := env.terminal(env.stdout)
+	fmt.Fprintln(&b, on.heading(printable(name)))
 	row := func(label, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-10s%s\n", label, fmt.Sprintf(format, args...))
 	}
@@ -186,27 +187,35 @@ func writeInfo(w io.Writer, name string, r *convert.Report) error {
 		row("facts", "%s, listed by --json", thousands(len(r.Facts)))
 	}
 	row("problems", "%s", cmp.Or(problemSummary(r), "none"))
-	listProblems(&b, r)
-	_, err := w.Write(b.Bytes())
+	listProblems(&b, on, r)
+	_, err := env.stdout.Write(b.Bytes())
 	return err
 }
 
 // writeProblems prints the problems alone.
-func writeProblems(w io.Writer, name string, r *convert.Report) error {
+func writeProblems(env *environment, name string, r *convert.Report) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s: %s\n", printable(name), cmp.Or(problemSummary(r), "no problems"))
+	on := env.terminal(env.stdout)
+	fmt.Fprintln(&b, on.heading(printable(name)+": "+cmp.Or(problemSummary(r), "no problems")))
 	if line := usualLine(r); line != "" {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}
-	listProblems(&b, r)
-	_, err := w.Write(b.Bytes())
+	listProblems(&b, on, r)
+	_, err := env.stdout.Write(b.Bytes())
 	return err
 }
 
 // listProblems adds the problems and the first places where they are.
-func listProblems(b *bytes.Buffer, r *convert.Report) {
+func listProblems(b *bytes.Buffer, on terminal, r *convert.Report) {
 	for _, p := range r.Problems {
-		fmt.Fprintf(b, "    %-8s  %s ×%s: %s\n", p.Severity, p.Name, thousands(p.Count), p.Sentence)
+		severity := fmt.Sprintf("%-8s", p.Severity)
+		switch p.Severity {
+		case problem.Lost.String():
+			severity = on.severe(severity)
+		case problem.Repaired.String():
+			severity = on.warning(severity)
+		}
+		fmt.Fprintf(b, "    %s  %s ×%s: %s\n", severity, p.Name, thousands(p.Count), p.Sentence)
 		for _, found := range p.Cases {
 			if text := printable(caseText(&found)); text != "" {
 				fmt.Fprintf(b, "                %s\n", text)

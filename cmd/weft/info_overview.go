@@ -20,12 +20,13 @@ const screenWidth = 100
 type screen struct {
 	bytes.Buffer
 	width int
+	on    terminal
 }
 
 func newScreen(env *environment) *screen {
-	s := &screen{width: screenWidth}
-	if env.isTerminal(env.stdout) && env.width(env.stdout) > 0 {
-		s.width = max(env.width(env.stdout), 40)
+	s := &screen{width: screenWidth, on: env.terminal(env.stdout)}
+	if s.on.columns > 0 {
+		s.width = max(s.on.columns, 40)
 	}
 	return s
 }
@@ -84,7 +85,8 @@ func (s *screen) fill(label string, words []string) {
 func (s *screen) overview(name string, r *convert.Report, o *report.Overview, part bool) {
 	rec := &o.Recording
 	what := title(rec, r.Format)
-	s.line(elideTo(inputName(name), max(s.width-cellwidth.Of(what)-2, 20)) + ": " + what)
+	title := elideTo(inputName(name), max(s.width-cellwidth.Of(what)-2, 20)) + ": " + what
+	fmt.Fprintln(s, s.on.heading(elideTo(title, s.width)))
 	s.row("length", lengthLine(rec, r))
 	s.row("file", fileLine(r))
 	s.fill("events", eventWords(r))
@@ -103,13 +105,16 @@ func (s *screen) overview(name string, r *convert.Report, o *report.Overview, pa
 	}
 	s.fill("contexts", contextWords(o))
 	s.row("problems", problemsLine(r))
-	for i, line := range nextLines(name, r, o) {
-		label := "  next"
-		if i > 0 {
-			label = ""
-		}
-		fmt.Fprintln(s, cellwidth.Left(label, labelWidth+2)+line) // whole, to be copied
+	s.next(name, r, o)
+}
+
+// next adds the commands that say more, whole, to be copied. Where the name of the file is too long for the screen, FILE stands for it.
+func (s *screen) next(name string, r *convert.Report, o *report.Overview) {
+	lines := nextLines(shellWord(name), r, o)
+	if slices.ContainsFunc(lines, func(line string) bool { return cellwidth.Of(line) > s.width-labelWidth-2 }) {
+		lines = nextLines("FILE", r, o)
 	}
+	s.list("next", len(lines), lines)
 }
 
 // formatTitles say what an input is whose producer is not known.
@@ -281,8 +286,7 @@ func problemsLine(r *convert.Report) string {
 const maxSuggested = 6
 
 // nextLines are the commands that say more about a file, the most telling first.
-func nextLines(name string, r *convert.Report, o *report.Overview) (lines []string) {
-	file := shellWord(name)
+func nextLines(file string, r *convert.Report, o *report.Overview) (lines []string) {
 	add := func(is bool, what, command string) {
 		if is {
 			lines = append(lines, fmt.Sprintf("%-26s weft %s %s", what, command, file))

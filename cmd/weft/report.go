@@ -220,7 +220,7 @@ func runReport(c *cli.Context, env *environment, which int) error {
 	if shownRows(c) > 0 && !c.IsSet("thread") {
 		result.threads = foldIdle(result.threads)
 	}
-	return writeReport(env.stdout, terminalColumns(env), result.threads, c.String("table"), in.nothing(r.nothing))
+	return writeReport(env.stdout, env.terminal(env.stdout), result.threads, c.String("table"), in.nothing(r.nothing))
 }
 
 // foldIdle leaves of idle threads only the names, in one entry at the end, unless all are idle.

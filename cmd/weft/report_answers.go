@@ -31,7 +31,7 @@ type answerReport struct {
 type answer struct {
 	summary []string // lines for people
 	tables  []table  // those of the report's forms
-	details []string // lines for people behind the tables
+	details []string // lines for people behind the tables; each block has an empty line and a title first
 	hidden  []string // names of tables that text shows only if they are asked for
 	json    []any    // a line each
 	notes   []string // what the numbers lack, for standard error
@@ -100,7 +100,7 @@ func runAnswerReport(c *cli.Context, env *environment, r *answerReport) error {
 		printNote(env, in.name, a.nothing)
 		return a.tables[shown].writePlainCSV(env.stdout)
 	}
-	return a.writeText(env.stdout, terminalColumns(env), c.String("table"))
+	return a.writeText(env.stdout, env.terminal(env.stdout), c.String("table"))
 }
 
 // writeJSON writes each object as a line.
@@ -113,8 +113,8 @@ func (a *answer) writeJSON(w io.Writer) error {
 	return nil
 }
 
-// writeText prints the summary and the tables that have rows, or only the one of a name, cut to so many columns.
-func (a *answer) writeText(w io.Writer, columns int, only string) error {
+// writeText prints the summary and the tables that have rows, or only the one of a name.
+func (a *answer) writeText(w io.Writer, on terminal, only string) error {
 	var b bytes.Buffer
 	if a.nothing != "" {
 		fmt.Fprintln(&b, a.nothing)
@@ -127,12 +127,15 @@ func (a *answer) writeText(w io.Writer, columns int, only string) error {
 	for i := range a.tables {
 		t := &a.tables[i]
 		if t.name == only || only == "" && len(t.rows) > 0 && !slices.Contains(a.hidden, t.name) {
-			t.fit(columns)
-			t.writeText(&b)
+			t.fit(on.columns)
+			t.writeText(&b, on)
 		}
 	}
-	text := cutLines(b.Bytes(), columns)
-	for _, line := range a.details {
+	text := on.cut(b.Bytes())
+	for i, line := range a.details {
+		if i > 0 && a.details[i-1] == "" {
+			line = on.heading(line)
+		}
 		text = append(append(text, line...), '\n')
 	}
 	_, err := w.Write(text)

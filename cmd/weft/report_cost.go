@@ -239,9 +239,9 @@ func typeIndex(types []string, asked string) int {
 
 // printCosts prints tables for people.
 func (q *costQuery) printCosts(env *environment, heading string, tables []*costtables.Table) error {
-	text := heading + "\n"
+	on, text := env.terminal(env.stdout), heading+"\n"
 	for _, t := range tables {
-		text += "\n" + costText(t, &q.order, terminalColumns(env))
+		text += "\n" + costText(t, &q.order, on)
 		if t.Omitted > 0 {
 			text += fmt.Sprintf("… and %s more; --limit 0 shows all\n", thousands(t.Omitted))
 		}
@@ -252,7 +252,7 @@ func (q *costQuery) printCosts(env *environment, heading string, tables []*costt
 	if len(q.others) > 0 {
 		text += fmt.Sprintf("\nMore: --type all, %s\n", printable(strings.Join(q.others, ", ")))
 	}
-	_, err := env.stdout.Write(cutLines([]byte(text), terminalColumns(env)))
+	_, err := env.stdout.Write(on.cut([]byte(text)))
 	return err
 }
 

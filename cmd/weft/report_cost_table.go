@@ -55,10 +55,10 @@ func costColumns(t *costtables.Table) []costColumn {
 }
 
 // costText returns the rows of a table for people. Columns in which every row has nothing are left out, except for the self
-// time, and so are, unless they are asked for, those that say least where a line would be longer than a terminal of so many columns; 0: no
-// limit. What is unattributed comes last. Of input events it says how long after the start of the trace they happened, as --from and
+// time, and so are, unless they are asked for, those that say least where a line would be longer than the terminal is
+// wide. What is unattributed comes last. Of input events it says how long after the start of the trace they happened, as --from and
 // --to count.
-func costText(t *costtables.Table, order *arrangement, width int) string {
+func costText(t *costtables.Table, order *arrangement, on terminal) string {
 	slices.SortStableFunc(t.Rows, func(a, b costtables.Row) int { return compareBools(a.None, b.None) })
 	lines := make([][]string, len(t.Rows)+1)
 	lines[0] = []string{t.Type}
@@ -101,11 +101,15 @@ func costText(t *costtables.Table, order *arrangement, width int) string {
 	}
 	left := []string(nil)
 	if len(order.columns) == 0 {
-		left = fitCosts(&lines, &kinds, width)
+		left = fitCosts(&lines, &kinds, on.columns)
 	}
 	var b strings.Builder
-	for _, line := range align(lines, kinds) {
-		b.WriteString(printable(line) + "\n")
+	for i, line := range align(lines, kinds) {
+		line = printable(line)
+		if i == 0 {
+			line = on.heading(line)
+		}
+		b.WriteString(line + "\n")
 	}
 	if len(left) > 0 {
 		fmt.Fprintf(&b, "%s where there is room, or with --columns and --csv\n", countText(int64(len(left)), "more column", "more columns"))

@@ -26,14 +26,14 @@ Frame by page                                                 thread    self ms 
 計算量                                                        Main 1/1    2.500  62.5    12.500       3      0.002          0.0
 ` + strings.Repeat("a", 30) + "…" + strings.Repeat("b", 29) + `  1/2         1.500  37.5     0.000       0      0.000          1.2
 `
-	if got := "\n" + costText(&table, &arrangement{}, 0); got != want {
+	if got := "\n" + costText(&table, &arrangement{}, terminal{columns: 0}); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
 
 // No control character of a name gets to the terminal.
 func TestCostTextIsPrintable(t *testing.T) {
-	text := costText(&costtables.Table{Type: "T\x07", Rows: []costtables.Row{{ID: "1", Name: "a\nb\x1b"}}}, &arrangement{}, 0)
+	text := costText(&costtables.Table{Type: "T\x07", Rows: []costtables.Row{{ID: "1", Name: "a\nb\x1b"}}}, &arrangement{}, terminal{})
 	head, rest, _ := strings.Cut(text, "\n")
 	if !strings.HasPrefix(head, `T\a `) || !strings.HasPrefix(rest, `a\nb\x1b `) || strings.Count(rest, "\n") != 1 {
 		t.Errorf("got %q", text)
@@ -58,7 +58,7 @@ func TestInputTimes(t *testing.T) {
 		{ID: "latency/1", Name: "KEY_PRESSED 1", Input: &costtables.InputInfo{Start: 1_000_000}},
 		{ID: "latency/2", Name: "KEY_RELEASED 2", Input: &costtables.InputInfo{Start: 50_000_000}},
 		{ID: "(unattributed, &arrangement{})", Name: "(unattributed)"},
-	}}, &arrangement{}, 0)
+	}}, &arrangement{}, terminal{})
 	const want = `
 InputEvent       at ms  self ms    %
 KEY_PRESSED 1    0.000    0.000  0.0

@@ -397,7 +397,7 @@ func (run *manyRun) print(c *cli.Context, r *manyReport, order *arrangement, sho
 		err = a.tables[shown].writePlainCSV(run.env.stdout)
 	default:
 		run.cut(c, a, order)
-		err = a.writeText(run.env.stdout, terminalColumns(run.env), c.String("table"))
+		err = a.writeText(run.env.stdout, run.env.terminal(run.env.stdout), c.String("table"))
 	}
 	if err == nil && len(run.failed) > 0 {
 		return errReported

@@ -144,8 +144,9 @@ func runEventReport(c *cli.Context, env *environment, r *eventReport) (err error
 			return tables[0].writePlainCSV(env.stdout)
 		}
 		var b bytes.Buffer
-		tables[0].writeText(&b)
-		_, err := env.stdout.Write(cutLines(b.Bytes(), terminalColumns(env)))
+		on := env.terminal(env.stdout)
+		tables[0].writeText(&b, on)
+		_, err := env.stdout.Write(on.cut(b.Bytes()))
 		return err
 	}
 	switch {

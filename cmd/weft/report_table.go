@@ -134,8 +134,8 @@ func (c column) format(v cell) string {
 // manifold is where a ratio is shown as a factor: from ten times as much on.
 const manifold = 9000
 
-// writeReport prints the tables of all threads, cut to so many columns, or nothing says why there are none.
-func writeReport(w io.Writer, columns int, threads []threadTables, only, nothing string) error {
+// writeReport prints the tables of all threads, or nothing says why there are none.
+func writeReport(w io.Writer, on terminal, threads []threadTables, only, nothing string) error {
 	var b bytes.Buffer
 	if len(threads) == 0 {
 		fmt.Fprintln(&b, nothing)
@@ -148,25 +148,30 @@ func writeReport(w io.Writer, columns int, threads []threadTables, only, nothing
 			fmt.Fprintln(&b, t.folded)
 			continue
 		}
-		if t.shows != "" && t.shows != t.Process {
-			b.WriteString(elideTo(t.shows, maxShows) + ": ")
-		}
-		b.WriteString(t.TID.Title(clip(t.Thread), "tid") + " of " + t.PID.Title(clip(t.Process), "pid"))
-		if t.source != "" {
-			fmt.Fprintf(&b, ", %s", printable(t.source))
-		}
-		b.WriteByte('\n')
+		fmt.Fprintln(&b, on.heading(t.title()))
 		for _, line := range t.summary {
 			fmt.Fprintf(&b, "  %s\n", line)
 		}
 		for k := range t.tables {
 			if only == "" && len(t.tables[k].rows) > 0 || t.tables[k].name == only {
-				t.tables[k].writeText(&b)
+				t.tables[k].writeText(&b, on)
 			}
 		}
 	}
-	_, err := w.Write(cutLines(b.Bytes(), columns))
+	_, err := w.Write(on.cut(b.Bytes()))
 	return err
+}
+
+// title names a thread: by what it shows, if that is known.
+func (t *threadTables) title() string {
+	title := t.TID.Title(clip(t.Thread), "tid") + " of " + t.PID.Title(clip(t.Process), "pid")
+	if t.shows != "" && t.shows != t.Process {
+		title = elideTo(t.shows, maxShows) + ": " + title
+	}
+	if t.source != "" {
+		title += ", " + printable(t.source)
+	}
+	return title
 }
 
 // maxName is the number of characters of a name that people get to see: processes may be called by their command line.
@@ -183,7 +188,7 @@ func clip(name string) string {
 }
 
 // writeText prints a table.
-func (t *table) writeText(b *bytes.Buffer) {
+func (t *table) writeText(b *bytes.Buffer, on terminal) {
 	lines := make([][]string, len(t.rows)+1)
 	var kinds []columnKind
 	for i, c := range t.columns {
@@ -197,44 +202,18 @@ func (t *table) writeText(b *bytes.Buffer) {
 		}
 	}
 	if t.title != "" {
-		fmt.Fprintf(b, "\n  %s\n", t.title)
+		fmt.Fprintf(b, "\n%s\n", on.heading("  "+t.title))
 	}
-	for _, line := range align(lines, kinds) {
-		b.WriteString(strings.TrimRight("  "+line, " ") + "\n")
+	for i, line := range align(lines, kinds) {
+		line = strings.TrimRight("  "+line, " ")
+		if i == 0 {
+			line = on.heading(line)
+		}
+		b.WriteString(line + "\n")
 	}
 	if t.note != "" {
 		fmt.Fprintf(b, "  %s\n", t.note)
 	}
-}
-
-// terminalColumns returns the columns of the terminal on which standard output is shown; 0 if it is not shown on one, or the
-// width is unknown.
-func terminalColumns(env *environment) int {
-	if !env.isTerminal(env.stdout) {
-		return 0
-	}
-	return env.width(env.stdout)
-}
-
-// cutLines cuts the lines of a text that are longer than so many columns, where a terminal would break them; 0: none is.
-func cutLines(text []byte, columns int) []byte {
-	if columns <= 1 {
-		return text
-	}
-	var out []byte
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimSuffix(line, []byte{'\n'})
-		if cellwidth.Of(string(line)) > columns {
-			runes := []rune(string(line))
-			runes = runes[:min(len(runes), columns)]
-			for len(runes) > 0 && cellwidth.Of(string(runes)) > columns-1 {
-				runes = runes[:len(runes)-1]
-			}
-			line = []byte(string(runes) + "…")
-		}
-		out = append(append(out, line...), '\n')
-	}
-	return out
 }
 
 // align makes columns of the cells of lines: texts to the left, numbers to the right.

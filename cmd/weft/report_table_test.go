@@ -22,7 +22,7 @@ func TestTableOfWideNames(t *testing.T) {
   テスト     36,864  a.js
 `
 	var b bytes.Buffer
-	if tb.writeText(&b); b.String() != want {
+	if tb.writeText(&b, terminal{}); b.String() != want {
 		t.Errorf("got %s\nwant %s", b.String(), want)
 	}
 }
@@ -33,7 +33,7 @@ func TestLinesOfTerminal(t *testing.T) {
 	for columns, want := range map[int]string{
 		0: text, 13: text, 12: "  計算量  1…\n  short\n", 6: "  計…\n  sho…\n", 7: "  計算…\n  short\n", 1: text,
 	} {
-		if got := string(cutLines([]byte(text), columns)); got != want {
+		if got := string(terminal{columns: columns}.cut([]byte(text))); got != want {
 			t.Errorf("in %d columns:\n%s\nwant\n%s", columns, got, want)
 		}
 	}
@@ -63,7 +63,7 @@ func TestTableOfTerminal(t *testing.T) {
 		}, rows: [][]cell{{textCell("the first of two long names"), countCell(12), timeCell(2000), timeCell(1000), textCell("a thread with a name")}}}
 		tb.fit(columns)
 		var b bytes.Buffer
-		tb.writeText(&b)
+		tb.writeText(&b, terminal{})
 		got := strings.Join(strings.Fields(b.String()), " ")
 		if want := strings.Join(strings.Fields(want), " "); got != want {
 			t.Errorf("in %d columns:\n%s\nwant\n%s", columns, got, want)

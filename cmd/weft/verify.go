@@ -52,7 +52,7 @@ func verify(c *cli.Context, env *environment, name string, src *input) error {
 	if c.Bool("json") {
 		err = writeJSON(env.stdout, &namedVerifyReport{Input: inputName(name), VerifyReport: report})
 	} else {
-		err = writeVerify(env.stdout, name, report, json)
+		err = writeVerify(env, name, report, json)
 	}
 	if err == nil && !report.OK() {
 		return errReported
@@ -83,30 +83,30 @@ type namedVerifyReport struct {
 	*pftrace.VerifyReport
 }
 
-func writeVerify(w io.Writer, name string, r *pftrace.VerifyReport, json bool) error {
+func writeVerify(env *environment, name string, r *pftrace.VerifyReport, json bool) error {
 	var b bytes.Buffer
-	verdict := "valid"
+	on, verdict := env.terminal(env.stdout), "valid"
 	if !r.OK() {
-		verdict = "INVALID"
+		verdict = on.severe("INVALID")
 	}
 	fmt.Fprintf(&b, "%s: %s; %s packets, %s events; violations: %s, warnings: %s\n", printable(inputName(name)), verdict, thousands(r.Packets),
 		thousands(r.Events), thousands(r.Violations), thousands(r.Warnings))
 	if detail := notPerfetto(r, json); detail != "" {
 		// What else there is of a file of another format says nothing.
-		_, err := fmt.Fprintf(w, "%s  %s\n", b.String(), printable(detail+" to convert it: weft convert "+name))
+		_, err := fmt.Fprintf(env.stdout, "%s  %s\n", b.String(), printable(detail+" to convert it: weft convert "+name))
 		return err
 	}
 	for _, finding := range r.Findings {
-		kind := "violation"
+		kind := on.severe("violation")
 		if finding.Warning {
-			kind = "warning"
+			kind = on.warning("warning") + "  "
 		}
-		fmt.Fprintf(&b, "  %-9s  %s ×%s: %s\n", kind, finding.Rule, thousands(finding.Count), finding.Sentence)
+		fmt.Fprintf(&b, "  %s  %s ×%s: %s\n", kind, finding.Rule, thousands(finding.Count), finding.Sentence)
 		for _, found := range finding.Cases {
 			fmt.Fprintf(&b, "               %s\n", printable(found.String()))
 		}
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := env.stdout.Write(b.Bytes())
 	return err
 }
 
