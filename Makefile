@@ -39,9 +39,11 @@ fmt:
 	gofmt -w $$(git ls-files '*.go' ':!*.pb.go')
 	$(BUF) format -w
 
-# Writes gen/ and internal/schema anew from proto/, and what internal/outside has of its own.
+# Writes gen/, internal/schema and what weft schema prints anew from proto/, and what internal/outside has of its own.
 generate:
 	$(BUF) generate
+	cp proto/weft/v1/event.proto cmd/weft/schema/event.proto
+	$(BUF) build --path proto/weft --exclude-source-info --as-file-descriptor-set -o cmd/weft/schema/event.binpb
 	$(BUF) generate --template internal/outside/buf.gen.yaml internal/outside
 
 # Writes the golden files of all packages that have some. Read the diff before you commit it.

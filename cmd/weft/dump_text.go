@@ -2,10 +2,9 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strconv"
-	"unicode/utf8"
 
+	"github.com/weft-trace/weft/internal/jsontext"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -146,9 +145,9 @@ func (d *dumper) json(item *timeline.Item) []byte {
 	if item.Kind == timeline.ItemBegin && item.Dur != timeline.NoTime {
 		b = strconv.AppendInt(append(b, `,"dur_ns":`...), int64(item.Dur), 10)
 	}
-	b = appendString(append(b, `,"kind":`...), []byte(kindName(item.Kind)))
+	b = jsontext.AppendString(append(b, `,"kind":`...), []byte(kindName(item.Kind)))
 	track := d.track(item)
-	b = appendString(append(b, `,"track":`...), []byte(track.name))
+	b = jsontext.AppendString(append(b, `,"track":`...), []byte(track.name))
 	if track.hasPID {
 		b = appendID(append(b, `,"pid":`...), track.pid)
 	}
@@ -159,10 +158,10 @@ func (d *dumper) json(item *timeline.Item) []byte {
 		b = strconv.AppendUint(append(b, `,"lane":`...), uint64(item.Lane), 10)
 	}
 	if len(item.Name) > 0 {
-		b = appendString(append(b, `,"name":`...), item.Name)
+		b = jsontext.AppendString(append(b, `,"name":`...), item.Name)
 	}
 	if len(item.Category) > 0 {
-		b = appendString(append(b, `,"category":`...), item.Category)
+		b = jsontext.AppendString(append(b, `,"category":`...), item.Category)
 	}
 	b = d.appendJSONExtras(b, item)
 	b = strconv.AppendUint(append(b, `,"event":`...), uint64(item.Event), 10)
@@ -184,10 +183,10 @@ func (d *dumper) appendJSONExtras(b []byte, item *timeline.Item) []byte {
 		b = strconv.AppendInt(append(b, `,"thread_ts_ns":`...), int64(at), 10)
 	}
 	if item.AsyncID != "" {
-		b = appendString(append(b, `,"id":`...), []byte(item.AsyncID))
+		b = jsontext.AppendString(append(b, `,"id":`...), []byte(item.AsyncID))
 	}
 	if item.AsyncScope != "" {
-		b = appendString(append(b, `,"scope":`...), []byte(item.AsyncScope))
+		b = jsontext.AppendString(append(b, `,"scope":`...), []byte(item.AsyncScope))
 	}
 	if item.DidNotEnd {
 		b = append(b, `,"did_not_end":true`...)
@@ -195,14 +194,14 @@ func (d *dumper) appendJSONExtras(b []byte, item *timeline.Item) []byte {
 	for i := range item.Flows {
 		b = append(b, [2]string{`,"flows":[`, ","}[min(i, 1)]...)
 		b = strconv.AppendUint(append(b, `{"id":`...), item.Flows[i].ID, 10)
-		b = appendString(append(b, `,"direction":`...), []byte(flowDirection(&item.Flows[i])))
+		b = jsontext.AppendString(append(b, `,"direction":`...), []byte(flowDirection(&item.Flows[i])))
 		b = append(b, '}')
 		if i == len(item.Flows)-1 {
 			b = append(b, ']')
 		}
 	}
 	for i, name := range d.inputFlows(item) {
-		b = appendString(append(b, [2]string{`,"input_flows":[`, ","}[min(i, 1)]...), []byte(name))
+		b = jsontext.AppendString(append(b, [2]string{`,"input_flows":[`, ","}[min(i, 1)]...), []byte(name))
 		if i == len(d.flowNames)-1 {
 			b = append(b, ']')
 		}
@@ -217,7 +216,7 @@ func (d *dumper) appendJSONExtras(b []byte, item *timeline.Item) []byte {
 		b = d.appendArgs(append(b, `,"args":`...), item.Args)
 	}
 	if text := d.correlation(item); len(text) > 0 {
-		b = appendString(append(b, `,"correlation":`...), text)
+		b = jsontext.AppendString(append(b, `,"correlation":`...), text)
 	}
 	return b
 }
@@ -230,9 +229,9 @@ func (d *dumper) appendStack(b []byte, id timeline.CallstackID) []byte {
 			b = append(b, ',')
 		}
 		frame := d.trace.Frame(frameID)
-		b = appendString(append(b, `{"function":`...), []byte(frame.Function))
+		b = jsontext.AppendString(append(b, `{"function":`...), []byte(frame.Function))
 		if frame.File != "" {
-			b = appendString(append(b, `,"file":`...), []byte(frame.File))
+			b = jsontext.AppendString(append(b, `,"file":`...), []byte(frame.File))
 		}
 		if frame.Line > 0 {
 			b = strconv.AppendInt(append(b, `,"line":`...), frame.Line, 10)
@@ -252,7 +251,7 @@ const maxArgDepth = 1000
 func (d *dumper) appendArgs(b []byte, args timeline.Args) []byte {
 	sep := byte('{')
 	for arg := range d.trace.ArgList(args) {
-		b = appendString(append(b, sep), arg.Key)
+		b = jsontext.AppendString(append(b, sep), arg.Key)
 		b = d.appendArg(append(b, ':'), arg, 1)
 		sep = ','
 	}
@@ -273,9 +272,9 @@ func (d *dumper) appendArg(b []byte, arg timeline.Arg, depth int) []byte {
 	case timeline.ArgPointer:
 		return fmt.Appendf(b, `"0x%x"`, arg.Uint())
 	case timeline.ArgDouble:
-		return appendDouble(b, arg.Double())
+		return jsontext.AppendDouble(b, arg.Double())
 	case timeline.ArgString, timeline.ArgJSON: // the latter may be of any size, shape and damage: a text here
-		return appendString(b, arg.Text())
+		return jsontext.AppendString(b, arg.Text())
 	}
 	if depth == maxArgDepth {
 		return append(b, `"…"`...)
@@ -291,7 +290,7 @@ func (d *dumper) appendArg(b []byte, arg timeline.Arg, depth int) []byte {
 		}
 		first = false
 		if arg.Kind == timeline.ArgDict {
-			b = append(appendString(b, member.Key), ':')
+			b = append(jsontext.AppendString(b, member.Key), ':')
 		}
 		b = d.appendArg(b, member, depth+1)
 	}
@@ -302,41 +301,5 @@ func appendNumber(b []byte, n timeline.Number) []byte {
 	if n.IsInt() {
 		return strconv.AppendInt(b, n.Int(), 10)
 	}
-	return appendDouble(b, n.Float())
-}
-
-// appendDouble appends the shortest text that gives v back; what JSON has no number for becomes a text.
-func appendDouble(b []byte, v float64) []byte {
-	switch {
-	case math.IsNaN(v):
-		return append(b, `"NaN"`...)
-	case math.IsInf(v, 1):
-		return append(b, `"Infinity"`...)
-	case math.IsInf(v, -1):
-		return append(b, `"-Infinity"`...)
-	}
-	return strconv.AppendFloat(b, v, 'g', -1, 64)
-}
-
-// appendString appends a text as a JSON string. Bytes that are not UTF-8 become U+FFFD.
-func appendString(b, text []byte) []byte {
-	b = append(b, '"')
-	for len(text) > 0 {
-		c := text[0]
-		switch {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c < ' ' || c == 0x7F:
-			b = fmt.Appendf(b, `\u%04x`, c)
-		case c < utf8.RuneSelf:
-			b = append(b, c)
-		default:
-			r, size := utf8.DecodeRune(text)
-			b = utf8.AppendRune(b, r)
-			text = text[size:]
-			continue
-		}
-		text = text[1:]
-	}
-	return append(b, '"')
+	return jsontext.AppendDouble(b, n.Float())
 }

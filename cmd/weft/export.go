@@ -23,6 +23,8 @@ import (
 
 // exportForms are the forms in which a trace can be exported.
 var exportForms = []exportForm{
+	{name: "proto", suffix: ".events.binpb", usage: "all events as protobuf messages (weft schema), for programs", binary: true, events: true, compressed: true, costs: true},
+	{name: "jsonl", suffix: ".events.jsonl", usage: "all events as JSON lines, for jq", events: true},
 	{name: "pprof", suffix: ".pb.gz", usage: "for pprof: counts, times and CPU times of stacks, with labels", open: "go tool pprof -http=: %s", binary: true, contexts: true},
 	{name: "folded", suffix: ".folded", usage: "folded stacks for flame graph scripts, with times in nanoseconds", open: "flamegraph.pl --countname ns %s > flamegraph.svg"},
 	{name: "speedscope", suffix: ".speedscope.json", usage: "for speedscope, with a profile for each thread", open: "drag %s into https://www.speedscope.app", ordered: true},
@@ -36,6 +38,10 @@ type exportForm struct {
 	binary              bool   // it is nothing for a terminal
 	ordered             bool   // it tells what comes one after the other
 	contexts            bool   // it has the contexts of stacks beside the stacks
+
+	events     bool // it has events; other forms are profiles
+	compressed bool // its files are compressed unless something else is asked for
+	costs      bool // it has what contexts cost
 }
 
 // cpuProfileForm is the form that has one thread in a file.
@@ -55,17 +61,20 @@ func exportCommand(env *environment) *cli.Command {
 	}
 	return &cli.Command{
 		Name:      "export",
-		Usage:     "write a profile of a trace for other tools",
+		Usage:     "write the events or a profile of a trace for other tools",
 		UsageText: "weft export --as FORM [flags] FILE",
-		Description: `Writes the call stacks of a trace for another tool, next to FILE or to -o. FORM is
-one of:
+		Description: `Writes the events or the call stacks of a trace for another tool, next to FILE or
+to -o. FORM is one of:
 
 ` + forms.String() + `
-The stacks are those of the samples, or where a trace has none its slices, each
-with the time that it had for itself. docs/reports.md defines the numbers.
-"-" is standard input or output.
+Events are complete in themselves: absolute times, the place in the nesting, names,
+typed arguments, flows, call stacks. The stacks of profiles are those of the
+samples, or where a trace has none its slices, each with the time that it had for
+itself. docs/reports.md defines the numbers. "-" is standard input or output.
 
 Examples:
+   weft export --as proto trace.json
+   weft export --as jsonl --types slice -o - trace.json | jq -r .name
    weft export --as pprof trace.json
    weft export --as folded --of slices -o - trace.json | flamegraph.pl > out.svg
    weft export --as speedscope --process Renderer --from 1s --to 2s trace.json
@@ -80,13 +89,20 @@ Examples:
 			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "replace existing files", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "do not say what was written", DisableDefaultText: true},
 			formatFlag(), memoryFlag(), tempFlag(),
-		}, selectionFlags(), titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
+		}, selectionFlags(), eventFormFlags(), titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
 		Action: func(c *cli.Context) error {
 			job, err := newExportJob(c, env)
 			if err != nil {
 				return err
 			}
-			return job.run(c.Context)
+			if !job.form.events {
+				return job.run(c.Context)
+			}
+			events, err := newEventExport(c, job)
+			if err != nil {
+				return err
+			}
+			return events.run(c.Context)
 		},
 	}
 }
@@ -124,6 +140,13 @@ func newExportJob(c *cli.Context, env *environment) (job *exportJob, err error) 
 		return nil, usagef("--by: the type is empty; write, for example, page or context")
 	}
 	job.form, job.input = &exportForms[i], c.Args().First()
+	if !job.form.events {
+		for _, f := range eventFormFlags() {
+			if name := f.Names()[0]; c.IsSet(name) {
+				return nil, usagef("--%s is for forms with events; --as %s is a profile", name, as)
+			}
+		}
+	}
 	switch of := c.String("of"); of {
 	case "":
 	case "samples":
@@ -139,7 +162,7 @@ func newExportJob(c *cli.Context, env *environment) (job *exportJob, err error) 
 	if job.opts, err = inputOptions(c); err != nil {
 		return nil, err
 	}
-	if job.of == profileexport.Samples && job.by == "" && !job.form.contexts && !c.IsSet("context") {
+	if !job.form.events && job.of == profileexport.Samples && job.by == "" && !job.form.contexts && !c.IsSet("context") {
 		job.opts.JSCalls = convert.JSCallsOff // most of the work, and of no use
 	}
 	return job, job.choosePlace(c)

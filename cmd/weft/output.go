@@ -23,6 +23,8 @@ type output struct {
 	file  *os.File // nil for standard output
 	temp  string   // its name until Commit; "" if it is written in place
 	force bool
+
+	finished bool // everything is written, and the file is closed
 }
 
 // createOutput begins to write path; "-" is standard output. An existing file is replaced only with force. What is no
@@ -98,14 +100,31 @@ func (o *output) Commit() error {
 	return nil
 }
 
-func (o *output) commit() error {
+// Finish writes what is buffered and closes the file, which gets its name from Commit.
+func (o *output) Finish() error {
+	if err := o.finish(); err != nil {
+		o.Abort()
+		return fmt.Errorf("%s: %w", outputName(o.path), withoutPath(err))
+	}
+	return nil
+}
+
+func (o *output) finish() error {
+	if o.finished {
+		return nil
+	}
 	if err := o.Flush(); err != nil {
 		return err
 	}
+	o.finished = true
 	if o.file == nil {
 		return nil
 	}
-	if err := o.file.Close(); err != nil {
+	return o.file.Close()
+}
+
+func (o *output) commit() error {
+	if err := o.finish(); err != nil {
 		return err
 	}
 	if o.temp == "" {

@@ -184,6 +184,9 @@ const (
 	TrackRoleInvalid
 	PageInvalid
 
+	// Exports.
+	EventSizeLimit
+
 	numKinds
 )
 
@@ -354,5 +357,7 @@ var kinds = [numKinds]struct {
 	InternedTextLimit:      {"interned_text_limit", Lost, "Events use long interned texts for more than 1 GiB in all, and the tables have no room for them; weft truncated the rest to 256 bytes."},
 	TrackRoleInvalid:       {"track_role_invalid", Info, "weft's data about a track is damaged; weft reads the track as one of another producer."},
 	PageInvalid:            {"page_invalid", Info, "weft's data about a page is damaged; weft leaves the page out."},
-	TrackIDReused:          {"track_id_reused", Repaired, "A process or thread has a second track uuid; weft moved the events of the second to a separate track."},
+
+	EventSizeLimit: {"event_size_limit", Lost, "An event takes more than 64 MiB in an export; weft truncated its longest arguments and texts."},
+	TrackIDReused:  {"track_id_reused", Repaired, "A process or thread has a second track uuid; weft moved the events of the second to a separate track."},
 }

@@ -19,7 +19,7 @@ type Track struct {
 	AsyncID, AsyncScope string // of an asynchronous track
 	Lane                uint32
 
-	Encoded []byte // for what encodes rows: the track in its form. nil at first
+	Encoded [2][]byte // for what encodes rows: the track in its form. nil at first
 }
 
 // Which ids the input does not have as numbers, numbered as in weft.v1.

@@ -41,7 +41,7 @@ var schemaPackages = []schemaPackage{
 	{
 		proto: "weft.v1", folder: "proto/weft/v1", output: "weftv1/weftv1.go", path: "github.com/weft-trace/weft/internal/schema/weftv1",
 		doc: []string{
-			"// Package weftv1 has the numbers of the fields and enum values of the messages of weft.v1 as constants: Event_TSNS is the",
+			"// Package weftv1 has the numbers of the fields and enum values of the messages of weft.v1 as constants: Event_TsNS is the",
 			"// number of Event.ts_ns. It depends on nothing.",
 			"package weftv1",
 		},

@@ -1,0 +1,430 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/attribution"
+	"github.com/weft-trace/weft/convert"
+	engine "github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/attribution/options"
+	costtables "github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/eventstream"
+	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/resolved"
+	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
+)
+
+// eventFormFlags are the flags of forms that have events.
+func eventFormFlags() []cli.Flag {
+	return titled("Flags for events (--as proto, jsonl)", slices.Concat([]cli.Flag{
+		&cli.StringFlag{Name: "types", Usage: "only events of these types: `LIST` of slice, instant, counter, sample", DefaultText: "all"},
+		argsFlag(),
+		&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zstd, gzip or none", DefaultText: "what the name of -o says; without -o zstd for proto and none for jsonl"},
+		&cli.StringFlag{Name: "split", Usage: "begin a new file after `SIZE|N`: a size before compression such as 512MiB, or a number of events"},
+		&cli.StringFlag{Name: "manifest", Usage: "list the files in `FILE` as JSON, written when all of them are complete"},
+		&cli.BoolFlag{Name: "attribute", Usage: "add contexts to events and their costs to the end (docs/attribution.md)", DisableDefaultText: true},
+		&cli.IntFlag{Name: "workers", Usage: "use up to `N` goroutines, as --memory allows", DefaultText: "one per core"},
+		&cli.BoolFlag{Name: "strict", Usage: "exit with code 3 if any data is lost", DisableDefaultText: true},
+	}, contextFlags()))
+}
+
+// contentFlags are the flags that decide which events a stream holds: they are in its header and its stream_id.
+var contentFlags = []string{
+	"types", "args", "attribute", "context-sources", "context-scope", "flow-conflict", "process", "thread", "name", "category", "context",
+	"from", "to", "format", "js-calls", "profile", "profile-base", "sample-interval", "time-origin", "end", "thread-name",
+}
+
+// An eventExport is one call of the export command for a form that has events.
+type eventExport struct {
+	env       *environment
+	input     string
+	form      *exportForm
+	place     string
+	manifest  string // "": none
+	force     bool
+	quiet     bool
+	strict    bool
+	opts      convert.Options
+	filter    *selection.Filter
+	kinds     []resolved.Kind // nil: all
+	codec     string
+	split     splitRule
+	attribute bool
+	rules     options.Rules
+	content   []string // contentFlags that are set, as NAME=VALUE
+	joined    string   // the trace of --join; "": none
+}
+
+// splitRule says when a new part begins; both 0: never.
+type splitRule struct {
+	bytes, events uint64
+}
+
+// newEventExport reads the flags. job has what all forms have in common.
+func newEventExport(c *cli.Context, job *exportJob) (x *eventExport, err error) {
+	x = &eventExport{
+		env: job.env, input: job.input, form: job.form, force: job.force, quiet: job.quiet, opts: job.opts, filter: job.filter,
+		manifest: c.String("manifest"), strict: c.Bool("strict"), attribute: c.Bool("attribute"),
+	}
+	for _, name := range []string{"of", "by"} {
+		if c.IsSet(name) {
+			return nil, usagef("--%s is for profiles; --as %s has events", name, x.form.name)
+		}
+	}
+	if x.opts.Workers = c.Int("workers"); x.opts.Workers < 0 {
+		return nil, usagef("--workers: %d is negative", x.opts.Workers)
+	}
+	if x.kinds, err = readKinds(c); err != nil {
+		return nil, err
+	}
+	if x.split, err = readSplit(c); err != nil {
+		return nil, err
+	}
+	if err := x.readAttribution(c); err != nil {
+		return nil, err
+	}
+	for _, name := range contentFlags {
+		if !c.IsSet(name) {
+			continue
+		}
+		values := []string{fmt.Sprint(c.Value(name))}
+		if list := c.StringSlice(name); list != nil {
+			values = list
+		}
+		for _, v := range values {
+			x.content = append(x.content, name+"="+v)
+		}
+	}
+	slices.Sort(x.content)
+	x.joined = c.String("join")
+	if err := x.readCodec(c, job); err != nil {
+		return nil, err
+	}
+	switch {
+	case c.IsSet("manifest") && x.manifest == "":
+		return nil, usagef("--manifest: the name is empty")
+	case x.place == "-" && x.split != splitRule{}:
+		return nil, usagef("--split makes several files, which standard output cannot take; name one with -o")
+	case x.place == "-" && x.manifest != "":
+		return nil, usagef("--manifest lists files, and the events go to standard output; name a file with -o")
+	}
+	return x, nil
+}
+
+func readKinds(c *cli.Context) (kinds []resolved.Kind, err error) {
+	if !c.IsSet("types") {
+		return nil, nil
+	}
+	for name := range strings.SplitSeq(c.String("types"), ",") {
+		kind, ok := resolved.ParseKind(strings.TrimSpace(name))
+		if !ok {
+			return nil, unknownValue("types", "type", name, "slice", "instant", "counter", "sample")
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds, nil
+}
+
+func readSplit(c *cli.Context) (s splitRule, err error) {
+	text := c.String("split")
+	if !c.IsSet("split") {
+		return s, nil
+	}
+	if n, err := strconv.ParseUint(text, 10, 63); err == nil {
+		s.events = n
+	} else if size, err := parseSize(text); err == nil {
+		s.bytes = uint64(size)
+	} else {
+		return s, usagef("--split: %q is neither a size, such as 512MiB, nor a number of events", text)
+	}
+	if s == (splitRule{}) {
+		return s, usagef("--split must be greater than 0")
+	}
+	return s, nil
+}
+
+func (x *eventExport) readAttribution(c *cli.Context) error {
+	if !x.attribute {
+		for _, f := range contextFlags() {
+			if name := f.Names()[0]; c.IsSet(name) {
+				return usagef("--%s needs --attribute", name)
+			}
+		}
+		return nil
+	}
+	if args := c.String("args"); args != "all" {
+		return usagef("--args %s: attribution needs all arguments; leave out --args", args)
+	}
+	opts, err := contextOptions(c)
+	if err != nil {
+		return err
+	}
+	x.rules, err = options.Options[attribution.Via, attribution.FlowConflict, trace.Nanos](*opts).Rules()
+	x.rules.Workers = x.opts.Workers
+	return err
+}
+
+// readCodec finds out how the output is compressed, and where it goes: the suffix depends on it.
+func (x *eventExport) readCodec(c *cli.Context, job *exportJob) error {
+	x.codec = c.String("compress")
+	switch name := c.String("o"); {
+	case c.IsSet("compress"):
+	case name != "":
+		x.codec = codecOf(name)
+	case x.form.compressed && job.place != "-":
+		x.codec = eventstream.Zstd
+	default:
+		x.codec = eventstream.NoCompression
+	}
+	suffix, ok := eventstream.Suffix(x.codec)
+	if !ok {
+		return unknownValue("compress", "codec", x.codec, eventstream.Codecs()...)
+	}
+	if x.place = job.place; x.place != "-" && c.String("o") == "" {
+		x.place += suffix
+	}
+	return nil
+}
+
+// codecOf returns the codec that the name of a file promises.
+func codecOf(name string) string {
+	for _, codec := range eventstream.Codecs() {
+		if suffix, _ := eventstream.Suffix(codec); suffix != "" && strings.HasSuffix(name, suffix) {
+			return codec
+		}
+	}
+	return eventstream.NoCompression
+}
+
+func (x *eventExport) run(ctx context.Context) error {
+	out, err := x.newParts(ctx)
+	if err != nil {
+		return err
+	}
+	defer out.abort()
+	tr, header, err := x.open(ctx)
+	if err != nil {
+		return err
+	}
+	err = x.write(ctx, bridge.Timeline(tr), header, out)
+	if err = errors.Join(err, tr.Close()); err != nil {
+		return err
+	}
+	if err := out.commit(); err != nil {
+		return err
+	}
+	return x.report(out)
+}
+
+// open reads the input, and says in the header what it is.
+func (x *eventExport) open(ctx context.Context) (*trace.Trace, *eventstream.Header, error) {
+	src, err := openInput(ctx, x.env, x.input)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer src.Close()
+	var report convert.Report
+	opts := x.opts
+	opts.Report = &report
+	progress := startProgress(x.env, inputName(x.input), src.size, !x.quiet)
+	hashed := &hashedReader{r: progress.reader(src), hash: sha256.New()}
+	tr, err := convert.Open(ctx, hashed, opts)
+	if err == nil {
+		// What no reader asked for is part of the file as well.
+		if _, rest := io.Copy(io.Discard, hashed); rest != nil {
+			err = errors.Join(rest, tr.Close())
+		}
+	}
+	progress.Stop()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", inputName(x.input), withoutPath(err))
+	}
+	input := eventstream.Input{Format: string(report.Format), Bytes: hashed.n, SHA256: hex.EncodeToString(hashed.hash.Sum(nil))}
+	if x.input != "-" {
+		input.Name = filepath.Base(x.input)
+	}
+	inputs := []eventstream.Input{input}
+	if x.joined != "" {
+		if input, err = x.hashJoined(ctx); err != nil {
+			return nil, nil, errors.Join(err, tr.Close())
+		}
+		inputs = append(inputs, input)
+	}
+	tl := bridge.Timeline(tr)
+	return tr, &eventstream.Header{
+		WeftVersion: pfwire.Version, Inputs: inputs, Clock: tl.Clocks(), Options: x.content, Attributes: tl.Attributes(),
+	}, nil
+}
+
+// hashJoined returns what the header says of the trace that a self-profile is put into.
+func (x *eventExport) hashJoined(ctx context.Context) (eventstream.Input, error) {
+	src, err := openInput(ctx, x.env, x.joined)
+	if err != nil {
+		return eventstream.Input{}, err
+	}
+	defer src.Close()
+	hashed := &hashedReader{r: src, hash: sha256.New()}
+	if _, err := io.Copy(io.Discard, hashed); err != nil {
+		return eventstream.Input{}, fmt.Errorf("%s: %w", inputName(x.joined), withoutPath(err))
+	}
+	return eventstream.Input{
+		Name: filepath.Base(x.joined), Format: string(convert.FormatChromeJSON), Bytes: hashed.n, SHA256: hex.EncodeToString(hashed.hash.Sum(nil)),
+	}, nil
+}
+
+// hashedReader hashes what is read.
+type hashedReader struct {
+	r    io.Reader
+	hash hash.Hash
+	n    uint64
+}
+
+func (h *hashedReader) Read(p []byte) (int, error) {
+	n, err := h.r.Read(p)
+	h.hash.Write(p[:n])
+	h.n += uint64(n)
+	return n, err
+}
+
+// write writes the events, and what they cost.
+func (x *eventExport) write(ctx context.Context, tl *timeline.Timeline, header *eventstream.Header, out *parts) error {
+	selected, err := selectIn(ctx, x.input, x.filter, tl)
+	if err != nil {
+		return err
+	}
+	opts := resolved.Options{Kinds: x.kinds}
+	if selected != nil {
+		opts.Selected = selected.Item
+	}
+	var result *cost.Result
+	if x.attribute {
+		if x.rules.Cost.Window.From, x.rules.Cost.Window.To = selected.Window(); selected != nil {
+			x.rules.Cost.Counts = selected.Head
+			x.rules.Cost.CountsThread = func(thread timeline.TrackID) bool { return selected.Track(thread) && selected.Unnamed() }
+		}
+		if result, err = engine.Run(ctx, tl, x.rules); err != nil {
+			return fmt.Errorf("%s: %w", inputName(x.input), err)
+		}
+		defer result.Close()
+		opts.Contexts = newContextSets(result).of
+	}
+	rows := resolved.NewReader(tl)
+	defer rows.Close()
+	if err := out.begin(tl, header); err != nil {
+		return err
+	}
+	leftOut, err := rows.Walk(ctx, opts, out.event)
+	if err != nil {
+		return err
+	}
+	if result != nil && x.form.costs {
+		if err := eachCost(result, out.cost); err != nil {
+			return err
+		}
+	}
+	return out.end(leftOut, tl.Problems())
+}
+
+// contextSets gives events their contexts.
+type contextSets struct {
+	result *cost.Result
+	sets   [][]resolved.Context // by SetID, as they are asked for; nil: not made yet
+}
+
+func newContextSets(r *cost.Result) *contextSets {
+	return &contextSets{r, make([][]resolved.Context, r.Sets.Lists.Len())}
+}
+
+// of returns the contexts of a slice or instant.
+func (s *contextSets) of(ordinal uint64) ([]resolved.Context, error) {
+	set, err := s.result.Of(ordinal)
+	if err != nil || int(set) >= len(s.sets) {
+		return nil, err
+	}
+	if s.sets[set] == nil {
+		list := []resolved.Context{}
+		for _, c := range s.result.Set(set) {
+			out := resolved.Context{Type: c.Type, Name: c.Name, Via: resolved.ParseVia(c.Via.String()), Hops: c.Hops}
+			if c.ID.ID != "" || c.ID.Scope != "" {
+				out.ID = c.ID.String()
+			}
+			for _, id := range c.Candidates {
+				out.Candidates = append(out.Candidates, id.String())
+			}
+			list = append(list, out)
+		}
+		s.sets[set] = list
+	}
+	return s.sets[set], nil
+}
+
+// eachCost calls fn for the rows of all cost tables.
+func eachCost(result *cost.Result, fn func(*eventstream.Cost) error) error {
+	all := costtables.Of(result)
+	for _, typ := range all.Types() {
+		table, err := all.Table(costtables.TableOptions{Type: typ})
+		if err != nil {
+			return err
+		}
+		for i := range table.Rows {
+			row := &table.Rows[i]
+			c := eventstream.Cost{
+				Type: typ, ContextID: row.ID, Name: row.Name, By: table.By, Self: row.Self, Total: row.Total, CPU: row.SelfCPU,
+				CPUUnknown: row.WithoutCPU, Slices: row.Slices,
+			}
+			for k := range costtables.Columns {
+				column := &costtables.Columns[k]
+				if v := column.Value(row); column.In(row) && v != 0 && !slices.Contains(costFields, column.Name) {
+					c.Metrics = append(c.Metrics, eventstream.Metric{Name: column.Name, Value: v})
+				}
+			}
+			if err := fn(&c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// costFields are the columns that are fields of a Cost.
+var costFields = []string{"self_ns", "total_ns", "self_cpu_ns", "self_without_cpu_ns", "slices"}
+
+// report says what was written.
+func (x *eventExport) report(out *parts) error {
+	if !x.quiet {
+		words := countText(int64(out.total), "event", "events")
+		if out.leftOut > 0 {
+			words += ", " + thousands(int64(out.leftOut)) + " left out"
+		}
+		name := outputName(x.place)
+		if len(out.files) > 1 {
+			name = outputName(filepath.Join(filepath.Dir(x.place), filepath.Base(out.files[0].File)))
+			words += " in " + countText(int64(len(out.files)), "file", "files")
+		}
+		fmt.Fprintf(x.env.stderr, "%s: %s\n", printable(name), words)
+		if n := out.lost; n > 0 {
+			fmt.Fprintf(x.env.stderr, "%s lost in the input; weft info --problems says why\n", countText(int64(n), "item was", "items were"))
+		}
+	}
+	if x.strict && out.lost > 0 {
+		fmt.Fprintln(x.env.stderr, "weft: data was lost (--strict)")
+		return errStrict
+	}
+	return nil
+}

@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/eventstream"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/resolved"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// eventForm writes events in some form. It writes one file or part after the other.
+type eventForm interface {
+	// Begin begins a file.
+	Begin(w io.Writer, h *eventstream.Header) error
+	// Event writes an event and returns how many bytes it takes before compression.
+	Event(row *resolved.Row) (int, error)
+	// Cost writes what a context cost.
+	Cost(c *eventstream.Cost) error
+	// End ends the file.
+	End(f *eventstream.Footer) error
+	// Cut returns the number of events so far of which parts were cut because they are too large.
+	Cut() uint64
+}
+
+// newEventForm returns what writes a form.
+func newEventForm(name string, tl *timeline.Timeline) eventForm {
+	if name == "jsonl" {
+		return &linesForm{lines: eventstream.NewLines(tl)}
+	}
+	return &protoForm{enc: eventstream.NewEncoder(tl)}
+}
+
+// protoForm writes streams of weft.v1.
+type protoForm struct {
+	enc *eventstream.Encoder
+	w   io.Writer
+}
+
+func (p *protoForm) Begin(w io.Writer, h *eventstream.Header) error {
+	p.w = w
+	return writeAll(w, h.Append(nil))
+}
+
+func (p *protoForm) Event(row *resolved.Row) (int, error) { return p.w.Write(p.enc.Event(row)) }
+
+func (p *protoForm) Cost(c *eventstream.Cost) error { return writeAll(p.w, c.Append(nil)) }
+
+func (p *protoForm) End(f *eventstream.Footer) error { return writeAll(p.w, f.Append(nil)) }
+
+func (p *protoForm) Cut() uint64 { return p.enc.Cut }
+
+// linesForm writes JSON lines.
+type linesForm struct {
+	lines *eventstream.Lines
+	w     io.Writer
+}
+
+func (l *linesForm) Begin(w io.Writer, _ *eventstream.Header) error {
+	l.w = w
+	return nil
+}
+
+func (l *linesForm) Event(row *resolved.Row) (int, error) { return l.w.Write(l.lines.Event(row)) }
+
+func (l *linesForm) Cost(*eventstream.Cost) error { return nil }
+
+func (l *linesForm) End(*eventstream.Footer) error { return nil }
+
+func (l *linesForm) Cut() uint64 { return 0 }
+
+func writeAll(w io.Writer, b []byte) error {
+	_, err := w.Write(b)
+	return err
+}
+
+// parts are the files that an export writes: one, or with --split several. They get their names when all of them are complete,
+// and the manifest after them.
+type parts struct {
+	x      *eventExport
+	ctx    context.Context
+	form   eventForm
+	header *eventstream.Header
+
+	outputs []*output // of all parts, without a name yet; the last one is being written
+	coder   io.WriteCloser
+	counted *countedWriter
+	bytes   uint64 // of the part, before compression
+	footer  eventstream.Footer
+	files   []manifestFile
+
+	total, leftOut, lost uint64
+	list                 *output // the manifest
+}
+
+// A manifest lists the files of an export. A loader takes what it lists, and passes over a StreamID that it knows.
+type manifest struct {
+	StreamID string         `json:"stream_id"`
+	Form     string         `json:"form"` // "proto", "jsonl"
+	Events   uint64         `json:"events"`
+	LeftOut  uint64         `json:"left_out"`
+	Files    []manifestFile `json:"files"`
+}
+
+// manifestFile is one file of a manifest. Times and ids are those of its events; 0 if it has none.
+type manifestFile struct {
+	File    string         `json:"file"` // beside the manifest, or relative to it
+	Bytes   uint64         `json:"bytes"`
+	SHA256  string         `json:"sha256"`
+	Events  uint64         `json:"events"`
+	FirstNS timeline.Nanos `json:"first_ns"`
+	LastNS  timeline.Nanos `json:"last_ns"`
+	FirstID uint64         `json:"first_id"`
+	LastID  uint64         `json:"last_id"`
+}
+
+// newParts begins the first file and the manifest, so that places that cannot be written are known before the input is read.
+func (x *eventExport) newParts(ctx context.Context) (*parts, error) {
+	p := &parts{x: x, ctx: ctx}
+	if x.manifest != "" {
+		list, err := createOutput(ctx, x.env, x.manifest, x.force)
+		if err != nil {
+			return nil, err
+		}
+		p.list = list
+	}
+	if err := p.create(); err != nil {
+		p.abort()
+		return nil, err
+	}
+	return p, nil
+}
+
+// create makes the file of the next part.
+func (p *parts) create() error {
+	out, err := createOutput(p.ctx, p.x.env, p.partName(len(p.outputs)), p.x.force)
+	if err == nil {
+		p.outputs = append(p.outputs, out)
+	}
+	return err
+}
+
+// partName returns the name of a part: trace.json-00002.events.binpb.zst for the second one.
+func (p *parts) partName(i int) string {
+	if p.x.split == (splitRule{}) {
+		return p.x.place
+	}
+	dir, base := filepath.Split(p.x.place)
+	suffix, _ := eventstream.Suffix(p.x.codec)
+	suffix = p.x.form.suffix + suffix
+	if !strings.HasSuffix(base, suffix) || base == suffix {
+		suffix = ""
+		if i := strings.IndexByte(base, '.'); i > 0 {
+			suffix = base[i:]
+		}
+	}
+	return filepath.Join(dir, fmt.Sprintf("%s-%05d%s", strings.TrimSuffix(base, suffix), i+1, suffix))
+}
+
+// begin begins the first part.
+func (p *parts) begin(tl *timeline.Timeline, header *eventstream.Header) error {
+	p.form, p.header = newEventForm(p.x.form.name, tl), header
+	return p.beginPart()
+}
+
+func (p *parts) beginPart() (err error) {
+	p.counted = &countedWriter{w: p.outputs[len(p.outputs)-1], hash: sha256.New()}
+	p.bytes, p.footer = 0, eventstream.Footer{}
+	p.files = append(p.files, manifestFile{File: p.partName(len(p.outputs) - 1)})
+	if p.coder, err = eventstream.Compress(p.counted, p.x.codec); err != nil {
+		return err
+	}
+	return p.form.Begin(p.coder, p.header)
+}
+
+// countedWriter counts and hashes what goes into a file.
+type countedWriter struct {
+	w    io.Writer
+	hash hash.Hash // nil: nobody asks for it
+	n    uint64
+}
+
+func (c *countedWriter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.hash.Write(b[:n])
+	c.n += uint64(n)
+	return n, err
+}
+
+// event writes an event, into a new part if the last one is full.
+func (p *parts) event(row *resolved.Row) error {
+	s := p.x.split
+	if n := p.footer.Total(); s.events > 0 && n >= s.events || s.bytes > 0 && p.bytes >= s.bytes {
+		if err := p.endPart(); err != nil {
+			return err
+		}
+		if err := p.create(); err != nil {
+			return err
+		}
+		if err := p.beginPart(); err != nil {
+			return err
+		}
+	}
+	n, err := p.form.Event(row)
+	if err != nil {
+		return err
+	}
+	p.bytes += uint64(n)
+	p.footer.Count(row)
+	p.total++
+	file := &p.files[len(p.files)-1]
+	if file.FirstID == 0 {
+		file.FirstID = row.ID
+	}
+	file.LastID = row.ID
+	return nil
+}
+
+func (p *parts) cost(c *eventstream.Cost) error { return p.form.Cost(c) }
+
+// endPart ends a part, whose file stays without a name.
+func (p *parts) endPart() error {
+	if err := p.form.End(&p.footer); err != nil {
+		return err
+	}
+	if err := p.coder.Close(); err != nil {
+		return err
+	}
+	file := &p.files[len(p.files)-1]
+	file.Bytes, file.SHA256, file.Events = p.counted.n, hex.EncodeToString(p.counted.hash.Sum(nil)), p.footer.Total()
+	file.FirstNS, file.LastNS = p.footer.First, p.footer.Last
+	return p.outputs[len(p.outputs)-1].Finish()
+}
+
+// end ends the last part. What was wrong with the input is known when all of it has been walked.
+func (p *parts) end(leftOut uint64, found *problem.Log) error {
+	if n := p.form.Cut(); n > 0 {
+		found.AddN(problem.EventSizeLimit, n, problem.NoPosition, "")
+	}
+	for _, total := range found.Totals() {
+		p.footer.Problems = append(p.footer.Problems, eventstream.Problem{
+			Name: total.Kind.Name(), Severity: total.Kind.Severity().String(), Count: total.Count,
+		})
+		if total.Kind.Severity() == problem.Lost {
+			p.lost = problem.Sum(p.lost, total.Count)
+		}
+	}
+	p.leftOut, p.footer.LeftOut, p.footer.Complete = leftOut, leftOut, true
+	return p.endPart()
+}
+
+// commit gives the files their names, and then the manifest. A manifest of an earlier export goes first: there is never one
+// that lists files of another.
+func (p *parts) commit() error {
+	if p.list != nil {
+		if err := p.list.Clear(); err != nil {
+			return err
+		}
+	}
+	for _, out := range p.outputs {
+		if err := out.Commit(); err != nil {
+			return err
+		}
+	}
+	if p.list == nil {
+		return nil
+	}
+	if err := p.writeManifest(); err != nil {
+		return err
+	}
+	return p.list.Commit()
+}
+
+func (p *parts) writeManifest() error {
+	m := manifest{StreamID: p.header.StreamID(), Form: p.x.form.name, Events: p.total, LeftOut: p.leftOut, Files: p.files}
+	for i := range m.Files {
+		name, err := filepath.Rel(trueFolder(filepath.Dir(p.x.manifest)), filepath.Join(trueFolder(filepath.Dir(m.Files[i].File)), filepath.Base(m.Files[i].File)))
+		if err != nil {
+			return err
+		}
+		m.Files[i].File = filepath.ToSlash(name)
+	}
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeAll(p.list, append(text, '\n'))
+}
+
+// abort removes what is not committed.
+func (p *parts) abort() {
+	for _, out := range p.outputs {
+		out.Abort()
+	}
+	if p.list != nil {
+		p.list.Abort()
+	}
+}
+
+// Clear removes what an output is going to replace.
+func (o *output) Clear() error {
+	if o.temp == "" || !o.force {
+		return nil
+	}
+	if err := os.Remove(o.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s: %w", outputName(o.path), withoutPath(err))
+	}
+	return nil
+}

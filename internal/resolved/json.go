@@ -1,0 +1,125 @@
+package resolved
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/jsontext"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// maxJSONDepth is more than any reader keeps as structure (chrome-json.md 3).
+const maxJSONDepth = 1000
+
+// AppendArgs appends the arguments of an event as a JSON object: 64-bit integers as numbers, addresses as texts of hexadecimal
+// digits, what the input has as JSON as it is.
+func (r *Row) AppendArgs(b []byte) []byte {
+	sep := byte('{')
+	for arg := range r.Args() {
+		b = jsontext.AppendString(append(b, sep), arg.Key)
+		b = appendJSON(append(b, ':'), r.tl, &arg, 1)
+		sep = ','
+	}
+	if sep == '{' {
+		b = append(b, sep)
+	}
+	return append(b, '}')
+}
+
+// AppendValue appends the value of an argument as JSON.
+func AppendValue(b []byte, tl *timeline.Timeline, arg timeline.Arg) []byte {
+	return appendJSON(b, tl, &arg, 1)
+}
+
+func appendJSON(b []byte, tl *timeline.Timeline, arg *timeline.Arg, depth int) []byte {
+	switch arg.Kind {
+	case timeline.ArgBool:
+		return strconv.AppendBool(b, arg.Bool())
+	case timeline.ArgInt:
+		return strconv.AppendInt(b, arg.Int(), 10)
+	case timeline.ArgUint:
+		return strconv.AppendUint(b, arg.Uint(), 10)
+	case timeline.ArgPointer:
+		return append(strconv.AppendUint(append(b, `"0x`...), arg.Uint(), 16), '"')
+	case timeline.ArgDouble:
+		return jsontext.AppendDouble(b, arg.Double())
+	case timeline.ArgString:
+		return jsontext.AppendString(b, arg.Text())
+	case timeline.ArgJSON:
+		return AppendRawJSON(b, arg.Text())
+	case timeline.ArgDict, timeline.ArgArray:
+		return appendMembers(b, tl, arg, depth)
+	}
+	return append(b, "null"...)
+}
+
+func appendMembers(b []byte, tl *timeline.Timeline, list *timeline.Arg, depth int) []byte {
+	if depth == maxJSONDepth {
+		return append(b, `"…"`...)
+	}
+	open, closing := byte('{'), byte('}')
+	if list.Kind == timeline.ArgArray {
+		open, closing = '[', ']'
+	}
+	sep := open
+	for member := range tl.Members(*list) {
+		b = append(b, sep)
+		if list.Kind == timeline.ArgDict {
+			b = append(jsontext.AppendString(b, member.Key), ':')
+		}
+		b = appendJSON(b, tl, &member, depth+1)
+		sep = ','
+	}
+	if sep == open {
+		b = append(b, open)
+	}
+	return append(b, closing)
+}
+
+// AppendRawJSON appends JSON text of an input as one line, and what is not JSON as a JSON string.
+func AppendRawJSON(b, text []byte) []byte {
+	if !json.Valid(text) {
+		return jsontext.AppendString(b, text)
+	}
+	var line bytes.Buffer
+	if err := json.Compact(&line, text); err != nil {
+		return jsontext.AppendString(b, text)
+	}
+	return append(b, bytes.ToValidUTF8(line.Bytes(), []byte("\uFFFD"))...)
+}
+
+// AppendContexts appends the contexts of an event as a JSON array of objects with the names of weft.v1.Context.
+func (r *Row) AppendContexts(b []byte) []byte {
+	for i := range r.Contexts {
+		b = append(b, "[,"[min(i, 1)])
+		b = r.Contexts[i].appendJSON(b)
+	}
+	if len(r.Contexts) == 0 {
+		b = append(b, '[')
+	}
+	return append(b, ']')
+}
+
+func (c *Context) appendJSON(b []byte) []byte {
+	b = jsontext.AppendString(append(b, `{"type":`...), c.Type)
+	if c.ID != "" {
+		b = jsontext.AppendString(append(b, `,"id":`...), c.ID)
+	}
+	if c.Name != "" {
+		b = jsontext.AppendString(append(b, `,"name":`...), c.Name)
+	}
+	if c.Via != 0 {
+		b = jsontext.AppendString(append(b, `,"via":`...), c.Via.String())
+	}
+	if c.Hops != 0 {
+		b = strconv.AppendInt(append(b, `,"hops":`...), int64(c.Hops), 10)
+	}
+	for i, id := range c.Candidates {
+		b = jsontext.AppendString(append(b, [2]string{`,"candidates":[`, ","}[min(i, 1)]...), id)
+	}
+	if len(c.Candidates) > 0 {
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
