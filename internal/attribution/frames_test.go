@@ -96,3 +96,36 @@ func TestFramesByAddress(t *testing.T) {
 		t.Errorf("0x10 in process 2 is %+v, want %+v", got, want)
 	}
 }
+
+// Events that happen to say the url of a document name its frame: navigationStart, ParseHTML, the request for the document, and requests
+// that the parser came upon. Requests say it only as long as nothing else does.
+func TestAddressOfFrame(t *testing.T) {
+	at := func(name string, ts int, args string) string {
+		return fmt.Sprintf(`{"ph":"I","s":"t","name":%q,"ts":%d,"pid":1,"tid":1,"args":%s}`, name, ts, args)
+	}
+	request := func(ts int, members string) string {
+		return at("ResourceSendRequest", ts, `{"data":{"requestId":"1.`+fmt.Sprint(ts)+`","frame":"F",`+members+`}}`)
+	}
+	image := request(1, `"url":"http://a.test/a.png","resourceType":"Image","initiator":{"type":"script","url":"http://a.test/a.js"}`)
+	document := request(2, `"url":"http://a.test/document","resourceType":"Document"`)
+	parser := request(3, `"url":"http://a.test/b.png","resourceType":"Image","initiator":{"type":"parser","url":"http://a.test/parsed"}`)
+	navigation := at("navigationStart", 4, `{"frame":"F","data":{"documentLoaderURL":"http://a.test/navigation"}}`)
+	parse := `{"ph":"X","name":"ParseHTML","ts":5,"dur":1,"pid":1,"tid":1,"args":{"beginData":{"frame":"F","url":"http://a.test/parse"}}}`
+	for _, test := range []struct {
+		name, want string
+		list       []string
+	}{
+		{"image", "", []string{image}},
+		{"document", "http://a.test/document", []string{image, document, parser}},
+		{"parser", "http://a.test/parsed", []string{image, parser}},
+		{"navigation", "http://a.test/navigation", []string{parser, navigation, request(9, `"url":"http://a.test/late","resourceType":"Document"`)}},
+		{"parse", "http://a.test/parse", []string{document, parse, parser}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			a := attribute(t, events(test.list...), options.Rules{})
+			if got := a.frameAt(t, "F", trees.Global, 100).url; got != test.want {
+				t.Errorf("the url is %q, want %q", got, test.want)
+			}
+		})
+	}
+}

@@ -33,7 +33,11 @@ func (p *chromeFrames) see(c *pass, s *event) error {
 	case tracingStarted, frameCommitted, commitLoad, frameDeleted, processReady:
 		p.tree(c, s)
 	case parseHTML, navigationStart:
-		p.address(c, s)
+		p.address(c, s, s.facts.url)
+	case sendRequest:
+		if p.known[c.frameOf(s)].url == "" { // what says the url itself counts more
+			p.address(c, s, documentURL(c.t, s.Args))
+		}
 	}
 	f := s.facts
 	if f.frame == nil && f.isolate == nil {
@@ -203,17 +207,73 @@ func (p *chromeFrames) ready(c *pass, f *frameFacts) {
 
 // address takes the url of a frame from an event that happens to say it: many recordings have none of the events that are
 // made for that.
-func (p *chromeFrames) address(c *pass, s *event) {
-	f := s.facts
-	if f.frame == nil || isPointer(f.frame) || len(f.url) == 0 || s.isEnd() {
+func (p *chromeFrames) address(c *pass, s *event, url []byte) {
+	if len(url) == 0 || s.isEnd() {
 		return
 	}
-	node := c.frameNode(f.frame, trees.Global)
+	node := c.frameOf(s)
+	if node == 0 {
+		return
+	}
 	was := p.known[node]
-	if url := c.contexts.Keep(f.url); was.url != url {
-		was.url = url
+	if kept := c.contexts.Keep(url); was.url != kept {
+		was.url = kept
 		p.add(c, s, node, was, s.place.pid)
 	}
+}
+
+// frameOf returns the context of the frame that an event names by its id; 0 if it names none, or an address.
+func (c *pass) frameOf(s *event) trees.NodeID {
+	if f := s.facts.frame; f != nil && !isPointer(f) {
+		return c.frameNode(f, trees.Global)
+	}
+	return 0
+}
+
+// documentURL returns the url of the document of a frame from the arguments of a request that the frame sends: the request for the document
+// itself, or one that the parser came upon in it. It is nil if the request is another one.
+func documentURL(t *timeline.Timeline, args timeline.Args) []byte {
+	var own, parsed []byte
+	isDocument := false
+	for data := range t.ArgList(args) {
+		if string(data.Key) != "data" || data.Kind != timeline.ArgDict {
+			continue
+		}
+		for a := range t.Members(data) {
+			switch string(a.Key) {
+			case "resourceType":
+				isDocument = string(text(&a)) == "Document"
+			case "url":
+				own = text(&a)
+			case "initiator":
+				parsed = parserURL(t, a)
+			}
+		}
+	}
+	if isDocument {
+		return own
+	}
+	return parsed
+}
+
+// parserURL returns the url of the document whose parser has begun a request; nil if something else has.
+func parserURL(t *timeline.Timeline, initiator timeline.Arg) (url []byte) {
+	if initiator.Kind != timeline.ArgDict {
+		return nil
+	}
+	isParser := false
+	for a := range t.Members(initiator) {
+		switch string(a.Key) {
+		case "type":
+			isParser = string(text(&a)) == "parser"
+		case "url":
+			url = text(&a)
+		}
+	}
+	if !isParser {
+		return nil
+	}
+	return url
 }
 
 // chromeGraphics finds the frame of an animation for which an event of Chrome's compositor works: the number of the
