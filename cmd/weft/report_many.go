@@ -38,12 +38,13 @@ type manyTable struct {
 	row, place  string // titles of what a row is about; place "": there is no such column
 	counts      string // title of the count
 	rest        string // the row that comes last: what is in no other
+	lengths     bool   // it has percentiles
 	hidden      bool   // text shows it only if it is asked for
 }
 
 func manyReports() []manyReport {
 	ofSlices := func(kind report.SliceKind, title string) manyTable {
-		return manyTable{name: kind.String(), title: title, row: "name", counts: "count", hidden: kind == report.StateSlices}
+		return manyTable{name: kind.String(), title: title, row: "name", counts: "count", lengths: true, hidden: kind == report.StateSlices}
 	}
 	return []manyReport{
 		{
@@ -120,7 +121,7 @@ type manyRun struct {
 	env    *environment
 	opts   convert.Options
 	filter *selection.Filter
-	sum    report.Many
+	sum    *report.Many
 
 	without error // why the first input without what is selected has nothing of it
 	lacking int   // number of these inputs
@@ -161,10 +162,17 @@ func runManyReport(c *cli.Context, env *environment, r *manyReport) error {
 	}
 	files := found.Paths()
 	slices.SortFunc(files, inputs.Compare)
-	if err := run.collect(c, r, files); err != nil {
-		return err
+	run.sum = report.NewMany(run.opts.Memory/8, run.opts.TempDir)
+	if err = run.collect(c, r, files); err == nil {
+		err = run.sum.Finish(c.Context)
 	}
-	return run.print(c, r, &order, shown)
+	if err == nil {
+		err = run.print(c, r, &order, shown)
+	}
+	if closed := run.sum.Close(); err == nil {
+		err = closed
+	}
+	return err
 }
 
 // checkManyFlags refuses flags that mean something for one input only.
@@ -235,7 +243,7 @@ func (run *manyRun) one(c *cli.Context, r *manyReport, name string, progress *pr
 		}
 		return nil
 	}
-	err = r.add(c, in, &run.sum)
+	err = r.add(c, in, run.sum)
 	lacking := lackingError{}
 	switch {
 	case errors.As(err, &lacking):
@@ -292,12 +300,7 @@ func addSlices(c *cli.Context, in *reportInput, to *report.Many) error {
 	if in.selected != nil {
 		opts.Include = in.selected.Item
 	}
-	s, err := report.CollectSlices(c.Context, in.timeline, opts)
-	if err != nil {
-		return err
-	}
-	to.AddSlices(inputName(in.name), s)
-	return nil
+	return to.AddSlices(c.Context, inputName(in.name), in.timeline, opts)
 }
 
 // lackingError says why an input has nothing of what is asked for.
@@ -345,7 +348,7 @@ func addCosts(c *cli.Context, in *reportInput, to *report.Many) (err error) {
 // forms are the tables of a report without rows.
 func (r *manyReport) forms() (forms []table) {
 	for i := range r.tables {
-		forms = append(forms, r.tables[i].table(&report.Many{}))
+		forms = append(forms, r.tables[i].table(new(report.Many)))
 	}
 	return forms
 }
@@ -354,20 +357,34 @@ func (r *manyReport) forms() (forms []table) {
 func (t *manyTable) table(sum *report.Many) table {
 	out := table{name: t.name, title: t.title, columns: []column{
 		texts("name", t.row), spare(2, texts("place", t.place)), counts("recordings", "files"), spare(3, counts("count", t.counts)),
-		times("self_ns", "self ms"), spare(1, times("total_ns", "total ms")), portions("mean_share_ppb", "share a file"),
+		times("self_ns", "self ms"), spare(1, times("total_ns", "total ms")), t.length(5, "p50_ns", "p50 ms"), t.length(4, "p95_ns", "p95 ms"),
+		t.length(6, "p99_ns", "p99 ms"), t.length(4, "max_ns", "max ms"), portions("mean_share_ppb", "share a file"),
 		portions("max_share_ppb", "largest"), texts("max_share_in", "in"),
 	}}
 	rows := sum.Rows(t.name)
 	isRest := func(r *report.ManyRow) bool { return t.rest != "" && r.Name == t.rest }
 	slices.SortStableFunc(rows, func(a, b report.ManyRow) int { return cmp.Compare(bit(isRest(&a)), bit(isRest(&b))) })
-	for _, r := range rows {
+	for i := range rows {
+		r := &rows[i]
+		l := report.ManyLengths{}
+		if r.Lengths != nil {
+			l = *r.Lengths
+		}
 		out.rows = append(out.rows, []cell{
 			nameCell(r.Name, nameWidth), textCell(r.Place), countCell(int64(r.Recordings)), countCell(r.Count), timeCell(r.Self),
-			timeCell(r.Total), countCell(r.MeanShare), countCell(r.MaxShare),
+			timeCell(r.Total), timeCell(l.P50), timeCell(l.P95), timeCell(l.P99), timeCell(l.Max), countCell(r.MeanShare), countCell(r.MaxShare),
 			{text: r.MaxIn, short: elideTo(filepath.Base(r.MaxIn), nameWidth)},
 		})
 	}
 	return out
+}
+
+// length is a column of percentiles; of what are no slices neither people nor programs see it.
+func (t *manyTable) length(rank uint8, name, title string) column {
+	if !t.lengths {
+		return column{kind: timeColumn}
+	}
+	return spare(rank, times(name, title))
 }
 
 // bit is 1 for what is true.
@@ -382,7 +399,7 @@ func bit(is bool) int {
 func (run *manyRun) print(c *cli.Context, r *manyReport, order *arrangement, shown int) error {
 	a := &answer{summary: []string{run.summary()}}
 	for i := range r.tables {
-		a.tables = append(a.tables, r.tables[i].table(&run.sum))
+		a.tables = append(a.tables, r.tables[i].table(run.sum))
 		if r.tables[i].hidden {
 			a.hidden = append(a.hidden, r.tables[i].name)
 		}

@@ -2,13 +2,16 @@ package report
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
 // Many sums up the same tables over many recordings, which it takes in one after the other. It holds its rows, of which there
-// are at most 131,072 with 16 MiB of names; what has no row of its own is in one called OthersGroup. The zero Many is ready.
+// are at most 131,072 with 16 MiB of names; what has no row of its own is in one called OthersGroup. Lengths of slices that do not fit its
+// memory are sorted on disk. It must be closed.
 type Many struct {
 	Recordings int // that were taken in; their shares are averaged over all of them
 
@@ -16,7 +19,18 @@ type Many struct {
 	text    int
 	current string     // the name of the recording that is taken in
 	touched []*ManyRow // rows with something of the current table of the recording
+	lengths *extsort.Sorter[sliceLength]
+	byID    []*ManyRow // the groups of lengths
 }
+
+// NewMany returns sums without recordings. The lengths of slices may take so many bytes of memory, and the rest is sorted in a file in
+// tempDir; "": that of the system.
+func NewMany(memory int64, tempDir string) *Many {
+	return &Many{rows: map[manyKey]*ManyRow{}, lengths: extsort.New(lengthOrder, memory, tempDir)}
+}
+
+// Close removes the temporary file.
+func (m *Many) Close() error { return m.lengths.Close() }
 
 type manyKey struct{ table, name, place string }
 
@@ -37,9 +51,22 @@ type ManyRow struct {
 	MaxShare int64  `json:"max_share_ppb"`
 	MaxIn    string `json:"max_share_in"`
 
+	// Lengths are those of the slices in all recordings together; nil for what are no slices.
+	Lengths *ManyLengths `json:"lengths,omitempty"`
+
+	id      int64          // index in byID
 	shares  int64          // the sum of all shares, in billionths
 	current timeline.Nanos // Self in the recording that is taken in
 	touched bool
+}
+
+// ManyLengths are the percentiles of the lengths of slices that ended: the shortest length that so many percent are not above.
+type ManyLengths struct {
+	Count int64          `json:"count"`
+	P50   timeline.Nanos `json:"p50_ns"`
+	P95   timeline.Nanos `json:"p95_ns"`
+	P99   timeline.Nanos `json:"p99_ns"`
+	Max   timeline.Nanos `json:"max_ns"`
 }
 
 // shareUnit is the number of parts in which shares are counted.
@@ -78,12 +105,42 @@ func (m *Many) row(key manyKey) *ManyRow {
 	} else {
 		m.text += text
 	}
-	if m.rows == nil {
-		m.rows = map[manyKey]*ManyRow{}
-	}
-	r := &ManyRow{Table: key.table, Name: key.name, Place: key.place}
+	r := &ManyRow{Table: key.table, Name: key.name, Place: key.place, id: int64(len(m.byID))}
 	m.rows[key] = r
+	m.byID = append(m.byID, r)
 	return r
+}
+
+// addLength takes in the length of a slice of a row.
+func (m *Many) addLength(table, name string, length timeline.Nanos) error {
+	r := m.row(manyKey{table: table, name: name})
+	if r.Lengths == nil {
+		r.Lengths = new(ManyLengths)
+	}
+	r.Lengths.Count++
+	r.Lengths.Max = max(r.Lengths.Max, length)
+	return m.lengths.Add(sliceLength{length, r.id})
+}
+
+// Finish finds the percentiles, when all recordings were taken in. The error is one of the temporary file, or ctx's.
+func (m *Many) Finish(ctx context.Context) error {
+	var l sliceLength
+	for id, i := int64(-1), int64(0); ; i++ {
+		ok, err := m.lengths.Next(&l)
+		if err != nil || !ok {
+			return err
+		}
+		if i&0xffff == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if l.group != id {
+			id, i = l.group, 0
+		}
+		of := m.byID[id].Lengths
+		atRank(i, of.Count, l.length, &of.P50, &of.P95, &of.P99)
+	}
 }
 
 // EndTable ends what Add has told of a table of the recording. The shares of its rows are parts of all.
@@ -154,7 +211,12 @@ func (m *Many) AddSamples(recording string, s *Samples) {
 
 // AddSlices takes in the groups of slices of a recording: a table for each kind, whose shares are parts of the self time of all
 // slices of the kind.
-func (m *Many) AddSlices(recording string, s *Slices) {
+func (m *Many) AddSlices(ctx context.Context, recording string, tl *timeline.Timeline, opts SliceOptions) error {
+	opts.Length = func(kind SliceKind, group string, length timeline.Nanos) error { return m.addLength(kind.String(), group, length) }
+	s, err := CollectSlices(ctx, tl, opts)
+	if err != nil {
+		return err
+	}
 	m.Begin(recording)
 	for from := 0; from < len(s.Groups); {
 		kind, all := s.Groups[from].Kind, timeline.Nanos(0)
@@ -166,4 +228,5 @@ func (m *Many) AddSlices(recording string, s *Slices) {
 		}
 		m.EndTable(all)
 	}
+	return nil
 }

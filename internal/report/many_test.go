@@ -11,8 +11,18 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
+func newMany(t *testing.T) *Many {
+	m := NewMany(1<<20, t.TempDir())
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
 func TestMany(t *testing.T) {
-	var m Many
+	m := newMany(t)
 	m.Begin("first")
 	m.Add("functions", "f", "a.js:1", 1, 10, 20)
 	m.Add("functions", "f", "a.js:1", 2, 20, 30) // on another thread
@@ -51,7 +61,7 @@ func TestManyOrder(t *testing.T) {
 	}
 	var want []ManyRow
 	for range 5 {
-		var m Many
+		m := newMany(t)
 		for _, file := range r.Perm(30) {
 			m.Begin(fmt.Sprint(file))
 			all := timeline.Nanos(0)
@@ -73,7 +83,7 @@ func TestManyOrder(t *testing.T) {
 
 // However many names there are, memory is bounded, and nothing is missing in the sum.
 func TestManyLimit(t *testing.T) {
-	var m Many
+	m := newMany(t)
 	const n = maxRows + 1000
 	m.Begin("a")
 	for i := range n {

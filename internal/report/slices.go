@@ -109,6 +109,8 @@ type SliceOptions struct {
 	Argument string
 	// Include says which slices count; nil: all. Those that do not count take self time from the slice around them as well.
 	Include func(*timeline.Item) bool
+	// Length is told the length of each slice that has one, in the order of groups and lengths; nil: nobody is.
+	Length func(kind SliceKind, group string, length timeline.Nanos) error
 }
 
 // CollectSlices goes through a timeline, which is nested, and sums up its slices. What an earlier attribution has written is
@@ -447,14 +449,23 @@ func (c *sliceCounter) quantiles(ctx context.Context) error {
 			group, i = l.group, 0
 		}
 		g := &c.groups[group]
-		n := g.Count - g.Unfinished
-		for _, p := range [...]struct {
-			percent int64
-			to      *timeline.Nanos
-		}{{50, &g.P50}, {95, &g.P95}, {99, &g.P99}} {
-			if i == rank(n, p.percent) {
-				*p.to = l.length
+		atRank(i, g.Count-g.Unfinished, l.length, &g.P50, &g.P95, &g.P99)
+		if c.opts.Length != nil {
+			if err := c.opts.Length(g.Kind, g.Name, l.length); err != nil {
+				return err
 			}
+		}
+	}
+}
+
+// atRank stores the i-th of n sorted lengths in those of the percentiles that it is.
+func atRank(i, n int64, length timeline.Nanos, p50, p95, p99 *timeline.Nanos) {
+	for _, p := range [...]struct {
+		percent int64
+		to      *timeline.Nanos
+	}{{50, p50}, {95, p95}, {99, p99}} {
+		if i == rank(n, p.percent) {
+			*p.to = length
 		}
 	}
 }
