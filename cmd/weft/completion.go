@@ -65,31 +65,6 @@ func completionCommand(env *environment) *cli.Command {
 	}
 }
 
-// manSection is the section of manual pages about programs.
-const manSection = 1
-
-func manCommand(env *environment) *cli.Command {
-	return &cli.Command{
-		Name:      "man",
-		Usage:     "print the manual page",
-		UsageText: "weft man [flags]",
-		Description: `Prints the manual page of weft and all its commands, as man(1) reads it.
-
-   weft man | man -l -                                 read it
-   weft man > ~/.local/share/man/man1/weft.1           install it; then: man weft`,
-		Action: func(c *cli.Context) error {
-			if c.NArg() > 0 {
-				return usagef("man takes no argument")
-			}
-			page, err := c.App.ToManWithSection(manSection)
-			if err == nil {
-				_, err = io.WriteString(env.stdout, page)
-			}
-			return err
-		},
-	}
-}
-
 func versionCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "version",
