@@ -70,7 +70,7 @@ func probesListCommand(env *environment) *cli.Command {
 		Description: `Lists the scripts for each tracer, and the probes that they record, with their
 arguments. The head of each script names the tracer versions it was run with:
 "weft probes scripts NAME" prints it.`,
-		Flags: []cli.Flag{tracerFlag("")},
+		Flags: []cli.Flag{tracerFlag(""), jsonFlag("print one line of JSON per script")},
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
 				return usagef("probes list takes no argument; to print a script, run weft probes scripts %s", c.Args().First())
@@ -78,6 +78,9 @@ arguments. The head of each script names the tracer versions it was run with:
 			tracer, err := tracerOf(c)
 			if err != nil {
 				return err
+			}
+			if c.Bool("json") {
+				return writeScriptsJSON(env.stdout, tracer)
 			}
 			return listProbes(env.stdout, tracer)
 		},
@@ -206,7 +209,7 @@ Examples:
    weft probes scripts --tracer bpftrace
    weft probes scripts --tracer bpftrace mozilla > mozilla.bt
    weft probes scripts layout.d > layout.d`,
-		Flags: []cli.Flag{tracerFlag("")},
+		Flags: []cli.Flag{tracerFlag(""), jsonFlag("print one line of JSON per script; of NAME with its text")},
 		Action: func(c *cli.Context) error {
 			tracer, err := tracerOf(c)
 			if err != nil {
@@ -214,11 +217,19 @@ Examples:
 			}
 			switch c.NArg() {
 			case 0:
+				if c.Bool("json") {
+					return writeScriptsJSON(env.stdout, tracer)
+				}
 				return listScriptsOf(env.stdout, tracer)
 			case 1:
 				script, err := findScript(tracer, c.Args().First())
 				if err != nil {
 					return err
+				}
+				if c.Bool("json") {
+					r := newScriptReport(script)
+					r.Text = script.Text
+					return writeJSON(env.stdout, r)
 				}
 				_, err = io.WriteString(env.stdout, script.Text)
 				return err

@@ -14,14 +14,13 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
-// callsLine says in one line how many calls there are and how much of the samples they show.
+// callsLine says in one line how many calls there are and how much of the sampled time they do not show, with the rules of DevTools too.
 func callsLine(c *convert.ThreadCalls) string {
-	line := fmt.Sprintf("%s from %s of JavaScript; ", countText(c.Calls, "call", "calls"), countText(c.Samples, "sample", "samples"))
+	line := fmt.Sprintf("%s made from %s of JavaScript; they lack ", count(c.Calls, "call"), count(c.Samples, "sample"))
 	if c.RefinedLost != nil {
-		return line + fmt.Sprintf("%s of the sampled time is in no call of its function, with the rules of DevTools %s",
-			share(c.RefinedLost.Time, c.Time), share(c.LostTime, c.Time))
+		return line + fmt.Sprintf("%s of the sampled time (by the rules of DevTools: %s)", share(c.RefinedLost.Time, c.Time), share(c.LostTime, c.Time))
 	}
-	return line + fmt.Sprintf("%s of the sampled time is in no call of its function", share(c.LostTime, c.Time))
+	return line + share(c.LostTime, c.Time) + " of the sampled time"
 }
 
 // share writes a part of a time in percent.
@@ -37,18 +36,21 @@ func callSummary(r *convert.Report) string {
 	if len(r.JSCalls) == 0 {
 		return ""
 	}
-	var sum convert.ThreadCalls
+	var calls, samples int64
+	var time, missing trace.Nanos
 	for i := range r.JSCalls {
 		c := &r.JSCalls[i]
-		sum.Calls, sum.Samples, sum.Time, sum.LostTime = sum.Calls+c.Calls, sum.Samples+c.Samples, sum.Time+c.Time, sum.LostTime+c.LostTime
+		lost := c.LostTime
 		if c.RefinedLost != nil {
-			if sum.RefinedLost == nil {
-				sum.RefinedLost = new(convert.RefinedLost)
-			}
-			sum.RefinedLost.Time += c.RefinedLost.Time
+			lost = c.RefinedLost.Time
 		}
+		calls, samples, time, missing = calls+c.Calls, samples+c.Samples, time+c.Time, missing+lost
 	}
-	return fmt.Sprintf("JS calls on %s: %s", countText(int64(len(r.JSCalls)), "thread", "threads"), callsLine(&sum))
+	line := fmt.Sprintf("JavaScript: %s made from %s on %s", count(calls, "call"), count(samples, "sample"), count(len(r.JSCalls), "thread"))
+	if missing > time/1000 { // what is less shows as 0.0 %
+		line += fmt.Sprintf("; they lack %s of the sampled time", share(missing, time))
+	}
+	return line
 }
 
 // profileLine says in one line which profile it is.

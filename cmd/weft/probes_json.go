@@ -1,0 +1,67 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/probescripts"
+)
+
+// scriptReport is what --json prints of a script.
+type scriptReport struct {
+	Script  string              `json:"script"` // the name of its file
+	Tracer  probescripts.Tracer `json:"tracer"`
+	About   string              `json:"about"`
+	Default bool                `json:"default"` // weft probes record runs it if no other is named
+	Records bool                `json:"records"` // it prints probe lines; others print tables of their own
+	Run     string              `json:"run"`     // with which tracer it was run, or why it was not
+	Usage   string              `json:"usage"`   // how to run it without weft
+	Probes  []scriptProbe       `json:"probes"`
+	Text    string              `json:"text,omitempty"` // of the one script that is asked for
+}
+
+// scriptProbe is a probe that a script records.
+type scriptProbe struct {
+	Name      string          `json:"name"` // PROVIDER:PROBE
+	Arguments []probeArgument `json:"arguments"`
+}
+
+// probeArgument is an argument of a probe.
+type probeArgument struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+func newScriptReport(s *probescripts.Script) *scriptReport {
+	r := &scriptReport{
+		Script: s.File(), Tracer: s.Tracer, About: s.About(), Default: s.Name == s.Tracer.Default(), Records: s.Records(), Run: s.Run(), Usage: s.Usage(),
+		Probes: []scriptProbe{},
+	}
+	for _, p := range s.Probes() {
+		probe := scriptProbe{Name: p.Name, Arguments: []probeArgument{}}
+		for _, argument := range strings.Fields(p.Arguments) {
+			if name, typ, ok := strings.Cut(argument, ":"); ok {
+				probe.Arguments = append(probe.Arguments, probeArgument{name, typ})
+			}
+		}
+		r.Probes = append(r.Probes, probe)
+	}
+	return r
+}
+
+// writeScriptsJSON writes a line for each script of a tracer or, if that is empty, of all.
+func writeScriptsJSON(w io.Writer, only probescripts.Tracer) error {
+	scripts, err := probescripts.All()
+	if err != nil {
+		return err
+	}
+	for i := range scripts {
+		if only != "" && scripts[i].Tracer != only {
+			continue
+		}
+		if err := writeJSON(w, newScriptReport(&scripts[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
