@@ -437,7 +437,7 @@ func (run *manyRun) summary() string {
 		line += "; what was asked for is not in " + count(run.lacking, "other")
 	}
 	if run.partial > 0 {
-		line += fmt.Sprintf("; %s of them lack data, as weft info says", thousands(run.partial))
+		line += fmt.Sprintf("; %s with lost data (details: weft info --problems FILE)", thousands(run.partial))
 	}
 	if n := len(run.failed); n > 0 {
 		line += fmt.Sprintf("; %s could not be read", thousands(n))
