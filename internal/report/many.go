@@ -212,7 +212,9 @@ func (m *Many) AddSamples(recording string, s *Samples) {
 // AddSlices takes in the groups of slices of a recording: a table for each kind, whose shares are parts of the self time of all
 // slices of the kind.
 func (m *Many) AddSlices(ctx context.Context, recording string, tl *timeline.Timeline, opts SliceOptions) error {
-	opts.Length = func(kind SliceKind, group string, length timeline.Nanos) error { return m.addLength(kind.String(), group, length) }
+	opts.Length = func(kind SliceKind, group string, length timeline.Nanos) error {
+		return m.addLength(kind.String(), group, length)
+	}
 	s, err := CollectSlices(ctx, tl, opts)
 	if err != nil {
 		return err
