@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/readers/probes"
 )
@@ -28,7 +29,7 @@ func detect(in *replay) (Format, error) {
 	switch {
 	case probes.Detect(head):
 		return FormatProbes, nil
-	case looksLikePacket(head):
+	case pfwire.LooksLikeTrace(head):
 		return FormatPerfetto, nil
 	case len(first) == 0:
 		return "", fmt.Errorf("%w: the input begins with nothing but white space", ErrUnknownFormat)
@@ -40,27 +41,6 @@ func detect(in *replay) (Format, error) {
 		return FormatFirefox, nil
 	}
 	return "", notATrace(head)
-}
-
-// looksLikePacket reports whether the head of an input is a Perfetto trace: a file of packet fields, the first byte is
-// the tag of field 1 (perfetto.md 2). That byte is a line feed as well, with which a JSON file may begin. JSON
-// wins where both readings are possible: a packet whose content would begin with a quote or a bracket does not exist.
-func looksLikePacket(head []byte) bool {
-	if len(head) == 0 || head[0] != 0x0A {
-		return false
-	}
-	text := bytes.TrimLeft(head, " \t\r\n")
-	if len(text) == 0 {
-		return false
-	}
-	inner := bytes.TrimLeft(text[1:], " \t\r\n")
-	switch text[0] {
-	case '{':
-		return len(inner) > 0 && inner[0] != '"' && inner[0] != '}'
-	case '[':
-		return len(inner) > 0 && inner[0] != '{' && inner[0] != ']' && inner[0] != ','
-	}
-	return true
 }
 
 // detectObject decides by the members of a JSON object. first begins with its brace and is the rest of what Peek gave.

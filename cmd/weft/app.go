@@ -29,7 +29,8 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitStrict      = 3
-	exitSlower      = 4
+	exitSlower      = 4 // of compare
+	exitStopped     = 4 // of migrate
 	exitInterrupted = 130
 	exitBrokenPipe  = 141 // as of a program that SIGPIPE ends
 )
@@ -83,6 +84,8 @@ func run(ctx context.Context, args []string, env *environment) int {
 		return exitStrict
 	case errors.Is(err, errSlower):
 		return exitSlower
+	case errors.Is(err, errStopped):
+		return exitStopped
 	case errors.Is(err, errReported):
 		return exitFailed
 	}
@@ -169,6 +172,7 @@ To view a converted trace, drag it into https://ui.perfetto.dev.`),
 		Action:                    func(c *cli.Context) error { return noCommand(c, env) },
 		Commands: []*cli.Command{
 			convertCommand(env),
+			migrateCommand(env),
 			infoCommand(env),
 			verifyCommand(env),
 			dumpCommand(env),

@@ -238,6 +238,11 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 		return words("frame", "page", "script", "entity", "input", "process", "thread")
 	case "context":
 		return words("frame=", "page=", "script=", "input=")
+	case "name":
+		if command.Name == "migrate" {
+			return words("append", "replace")
+		}
+		return nil
 	case "context-sources":
 		return words(trees.SourceNames()...)
 	case "paint":
@@ -248,7 +253,7 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 		return append(scriptCandidates(), candidate{text: completeFiles})
 	case "o", "report-file", "phases", "join", "lines", "base", "new", filesFrom, baseFilesFrom, newFilesFrom:
 		return words(completeFiles)
-	case "out-dir", "tmp":
+	case "out-dir", "tmp", "out", "root":
 		return words(completeDirs)
 	default:
 		return words(choices[name]...)
@@ -266,6 +271,7 @@ var choices = map[string][]string{
 	"of":            {"samples", "slices"},
 	"memory":        {"64MiB", "256MiB", "1GiB", "4GiB"},
 	"packets":       {"compact", "plain"},
+	"perfetto":      {"skip", "copy", "convert"},
 	"per":           {"recording", "second"},
 	"profile":       {"all"},
 	"profile-base":  {"ts", "startTime"},

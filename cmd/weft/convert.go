@@ -107,11 +107,15 @@ func inputOptions(c *cli.Context) (opts convert.Options, err error) {
 	if err := setArgs(c, &opts); err != nil {
 		return opts, err
 	}
-	if opts.Memory, err = parseSize(c.String("memory")); err != nil {
-		return opts, usagef("--memory: %v", err)
+	memory := "memory"
+	if c.Command.Name == "migrate" {
+		memory = "file-memory"
+	}
+	if opts.Memory, err = parseSize(c.String(memory)); err != nil {
+		return opts, usagef("--%s: %v", memory, err)
 	}
 	if opts.Memory == 0 {
-		return opts, usagef("--memory must be greater than 0")
+		return opts, usagef("--%s must be greater than 0", memory)
 	}
 	if opts.SelfProfile, err = selfProfileOptions(c, opts.From); err != nil {
 		return opts, err
@@ -201,32 +205,11 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 		}
 	}
 	var err error
-	if job.opts, err = inputOptions(c); err != nil {
+	if job.opts, err = conversionOptions(c); err != nil {
 		return nil, err
 	}
 	if job.opts.Workers = c.Int("workers"); job.opts.Workers < 0 {
 		return nil, usagef("--workers: %d is negative", job.opts.Workers)
-	}
-	job.opts.Packets = pftrace.Packets(job.packets)
-	if err := job.opts.Validate(); err != nil {
-		return nil, usagef("--packets: %v", err)
-	}
-	if job.opts.NoScreenshots, err = isOff(c, "screenshots"); err != nil {
-		return nil, err
-	}
-	if job.opts.NoLongTasks, err = isOff(c, "long-tasks"); err != nil {
-		return nil, err
-	}
-	job.opts.Samples = pftrace.Samples(c.String("samples"))
-	if err := job.opts.Validate(); err != nil {
-		return nil, usagef("--samples: %v", err)
-	}
-	if err = setAttribution(c, &job.opts); err != nil {
-		return nil, err
-	}
-	job.opts.Compression = pftrace.Compression(job.compress)
-	if err := job.opts.Validate(); err != nil {
-		return nil, usagef("--compress: %v", err)
 	}
 	switch form := c.String("report"); {
 	case form == "json", form == "text" && c.Bool("json"):
@@ -245,6 +228,35 @@ func newConvertJob(c *cli.Context, env *environment) (*convertJob, error) {
 		job.opts.SelfProfile.Required = false // one of them is enough
 	}
 	return job, job.check()
+}
+
+// conversionOptions reads the flags that say how an input is converted.
+func conversionOptions(c *cli.Context) (opts convert.Options, err error) {
+	if opts, err = inputOptions(c); err != nil {
+		return opts, err
+	}
+	opts.Packets = pftrace.Packets(c.String("packets"))
+	if err := opts.Validate(); err != nil {
+		return opts, usagef("--packets: %v", err)
+	}
+	if opts.NoScreenshots, err = isOff(c, "screenshots"); err != nil {
+		return opts, err
+	}
+	if opts.NoLongTasks, err = isOff(c, "long-tasks"); err != nil {
+		return opts, err
+	}
+	opts.Samples = pftrace.Samples(c.String("samples"))
+	if err := opts.Validate(); err != nil {
+		return opts, usagef("--samples: %v", err)
+	}
+	if err = setAttribution(c, &opts); err != nil {
+		return opts, err
+	}
+	opts.Compression = pftrace.Compression(c.String("compress"))
+	if err := opts.Validate(); err != nil {
+		return opts, usagef("--compress: %v", err)
+	}
+	return opts, nil
 }
 
 // isOff reads a flag that is on or off.

@@ -89,8 +89,8 @@ func unknownFlags(text string) (unknown []string) {
 	return unknown
 }
 
-// recordedFlags are the command lines of recorded programs in the output of weft info.
-var recordedFlags = regexp.MustCompile(`(?m)^  command .*$`)
+// recordedFlags are the command lines of recorded programs in the output of weft info, and the flags of Slurm.
+var recordedFlags = regexp.MustCompile(`(?m)^  command .*$|^#SBATCH .*$|\bsbatch (?:--[a-z][^ ]* )+`)
 
 // Every flag that a page mentions exists.
 func TestFlagsOfPages(t *testing.T) {

@@ -162,5 +162,6 @@ func unknownFlag(arg string, flags []cli.Flag) error {
 // takesValue reports whether the argument behind a flag is its value.
 func takesValue(flag cli.Flag, arg string) bool {
 	_, isBool := flag.(*cli.BoolFlag)
-	return !isBool && !strings.Contains(arg, "=")
+	_, isOptional := flag.(*optionalFlag)
+	return !isBool && !isOptional && !strings.Contains(arg, "=")
 }

@@ -183,11 +183,10 @@ func (s *Source) openZip(r io.Reader, tempDir string) (io.Reader, error) {
 	if size > maxZipSize {
 		return nil, fmt.Errorf("the archive is larger than %d GiB; unpack it first", maxZipSize>>30)
 	}
-	archive, err := zip.NewReader(f, size)
+	archive, err := OpenZip(f, size)
 	if err != nil {
 		return nil, err
 	}
-	archive.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
 	member, err := onlyMember(archive.File)
 	if err != nil {
 		return nil, err
@@ -200,14 +199,27 @@ func (s *Source) openZip(r io.Reader, tempDir string) (io.Reader, error) {
 	return content, nil
 }
 
-// onlyMember returns the one file of an archive. What archivers add on their own does not count.
+// IsClutter reports whether a member of an archive is a folder, or what archivers add on their own.
+func IsClutter(name string) bool {
+	return strings.HasSuffix(name, "/") || strings.HasPrefix(name, "__MACOSX/") || path.Base(name) == ".DS_Store"
+}
+
+// OpenZip reads the directory of a zip archive.
+func OpenZip(f io.ReaderAt, size int64) (*zip.Reader, error) {
+	archive, err := zip.NewReader(f, size)
+	if err == nil {
+		archive.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
+	}
+	return archive, err
+}
+
+// onlyMember returns the one file of an archive.
 func onlyMember(files []*zip.File) (*zip.File, error) {
 	var members []*zip.File
 	for _, f := range files {
-		if strings.HasSuffix(f.Name, "/") || strings.HasPrefix(f.Name, "__MACOSX/") || path.Base(f.Name) == ".DS_Store" {
-			continue
+		if !IsClutter(f.Name) {
+			members = append(members, f)
 		}
-		members = append(members, f)
 	}
 	const encrypted = 1
 	switch {

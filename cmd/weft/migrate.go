@@ -1,0 +1,386 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/migrate"
+)
+
+func migrateCommand(env *environment) *cli.Command {
+	filters := new([]migrate.Filter)
+	return &cli.Command{
+		Name:      "migrate",
+		Usage:     "convert whole archives of traces, and go on where an earlier run stopped",
+		UsageText: "weft migrate [flags] --out OUT INPUT…",
+		Description: `Converts every trace below a folder to OUT, with the same folders. Inputs are folders,
+files, patterns in quotes ("logs/**/*.json.gz"), and names of a list. Members of tar
+and zip archives are converted as if they were files. What is no trace is skipped.
+
+Run the same command again to go on after an interruption, a crash or a full disk:
+what is done is not done again. OUT/.weft-migrate/manifest.jsonl has a line for each
+file. One file's failure does not stop the others.
+
+Examples:
+   weft migrate --out converted traces
+   weft migrate --out converted --dry-run traces
+   weft migrate --out converted --retry-failed
+   find . -name '*.json.gz' -print0 | weft migrate --out converted -0 --files-from -
+   weft migrate --out converted --shard 0/16 traces     (one of 16 machines)
+   weft migrate --out converted --finish                (after the last one)
+
+The exit code is 0 if all is done, 1 if files failed, 3 with --strict if data was lost,
+4 if the run had to stop, 130 if it was interrupted. docs/batch.md has the rules.`,
+		Flags: slices.Concat(migrateFlags(filters), migrateConversionFlags(env)),
+		Action: func(c *cli.Context) error {
+			m := &migration{env: env, context: c, filters: *filters}
+			err := m.run(c.Context)
+			if mistake := (*migrate.Mistake)(nil); errors.As(err, &mistake) {
+				return usagef("%v", mistake)
+			}
+			return err
+		},
+	}
+}
+
+// migrateFlags are the flags that only this command has.
+func migrateFlags(filters *[]migrate.Filter) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "out", Usage: "write the traces and the manifest to the folder `DIR`"},
+		&cli.StringFlag{Name: "root", Usage: "outputs mirror what is below `DIR`", DefaultText: "the one folder given, else the working directory"},
+		&cli.StringSliceFlag{Name: "files-from", Usage: "read names from `FILE`, one a line; - is standard input"},
+		&cli.BoolFlag{Name: "null", Aliases: []string{"0"}, Usage: "names of --files-from end with a NUL byte", DisableDefaultText: true},
+		&cli.GenericFlag{Name: "include", Value: &filterFlag{filters, false}, Usage: "take only files that match `GLOB`; the last --include or --exclude that matches decides"},
+		&cli.GenericFlag{Name: "exclude", Value: &filterFlag{filters, true}, Usage: "leave out files that match `GLOB`"},
+		&cli.BoolFlag{Name: "hidden", Usage: "take files and folders that begin with a dot, too", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "follow", Usage: "follow links to folders", DisableDefaultText: true},
+		&cli.DurationFlag{Name: "min-age", Usage: "leave out files that changed less than `TIME` ago"},
+		&cli.StringFlag{Name: "max-size", Usage: "leave out files larger than `SIZE`", DefaultText: "no limit"},
+		&cli.StringFlag{Name: "name", Value: "append", Usage: "name outputs by `HOW`: append (x.json.gz.pftrace) or replace (x.pftrace)"},
+		&cli.StringFlag{Name: "perfetto", Value: "skip", Usage: "`WHAT` to do with Perfetto traces: skip, copy or convert"},
+		&cli.StringFlag{Name: "max-unpacked", Value: "100GiB", Usage: "refuse members of archives longer than `SIZE`"},
+		&cli.IntFlag{Name: "jobs", Usage: "convert `N` files at once", DefaultText: "one per core, as memory allows"},
+		&cli.StringFlag{Name: "file-memory", Value: "128MiB", Usage: "use up to `SIZE` of memory for each of these"},
+		&cli.DurationFlag{Name: "file-timeout", Usage: "fail a file that takes longer than `TIME`", DefaultText: "never"},
+		&cli.IntFlag{Name: "retries", Value: 2, Usage: "try `N` times more what fails while reading"},
+		&cli.BoolFlag{Name: "dry-run", Usage: "say what would be done, and write nothing", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "checksum", Usage: "compare contents, not only sizes and times", DisableDefaultText: true},
+		&cli.StringSliceFlag{Name: "redo", Usage: "convert again what is `WHICH`: version (made by another weft), all, or path:GLOB"},
+		&optionalFlag{cli.GenericFlag{Name: "verify", Value: new(percentFlag), Usage: "verify outputs before they get their names; --verify=`N%` of them", DefaultText: "off"}},
+		&cli.BoolFlag{Name: "fsync", Usage: "make each output durable before it counts", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "retry-failed", Usage: "try again what failed, and nothing else", DisableDefaultText: true},
+		&cli.StringFlag{Name: "max-failures", Usage: "stop after `N` failures, or N% of 100 files or more", DefaultText: "never"},
+		&cli.StringFlag{Name: "min-free", Value: "256MiB", Usage: "stop before the disk has less than `SIZE` left"},
+		&cli.BoolFlag{Name: "delete-source", Usage: "delete each input once its output is verified and durable, if nothing was lost", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "delete-lossy", Usage: "with --delete-source: also if something was lost or left out", DisableDefaultText: true},
+		&cli.StringFlag{Name: "shard", Usage: "do part `I/N`, with I from 0; auto takes Slurm's numbers, auto/N those of a Kubernetes indexed job"},
+		&cli.BoolFlag{Name: "finish", Usage: "make the manifest of all shards and sum up", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "status", Usage: "sum up what is done so far", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "failures-ok", Usage: "exit with 0 even if files failed", DisableDefaultText: true},
+		&cli.DurationFlag{Name: "progress-every", Value: minute, Usage: "print progress every `TIME` where standard error is no terminal; 0: never"},
+	}
+}
+
+// migrateConversionFlags are the flags of weft convert that a migration has as well.
+func migrateConversionFlags(env *environment) []cli.Flag {
+	others := []string{"o", "out-dir", "files-from", "join", "workers", "report-file", "memory"}
+	return slices.DeleteFunc(convertCommand(env).Flags, func(f cli.Flag) bool { return slices.Contains(others, f.Names()[0]) })
+}
+
+// filterFlag collects --include and --exclude in the order in which they are given.
+type filterFlag struct {
+	list    *[]migrate.Filter
+	exclude bool
+}
+
+// Set implements cli.Generic.
+func (f *filterFlag) Set(pattern string) error {
+	*f.list = append(*f.list, migrate.Filter{Glob: pattern, Exclude: f.exclude})
+	return nil
+}
+
+// String implements cli.Generic.
+func (f *filterFlag) String() string { return "" }
+
+// optionalFlag is a flag whose value can be left out: --verify or --verify=10%.
+type optionalFlag struct{ cli.GenericFlag }
+
+// TakesValue says that the next word is not the value.
+func (*optionalFlag) TakesValue() bool { return false }
+
+// percentFlag is a percentage; without a value it is 100.
+type percentFlag struct{ percent int }
+
+// Set implements cli.Generic.
+func (p *percentFlag) Set(text string) error {
+	if text == "true" {
+		text = "100%"
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(text, "%"))
+	if err != nil || n < 0 || n > 100 {
+		return errors.New("not a percentage")
+	}
+	p.percent = n
+	return nil
+}
+
+// String implements cli.Generic.
+func (p *percentFlag) String() string { return strconv.Itoa(p.percent) + "%" }
+
+// IsBoolFlag tells package flag that the value can be left out.
+func (*percentFlag) IsBoolFlag() bool { return true }
+
+// A migration is one call of the migrate command.
+type migration struct {
+	env     *environment
+	context *cli.Context
+	filters []migrate.Filter
+	json    bool
+	shown   migrationProgress
+}
+
+func (m *migration) run(ctx context.Context) error {
+	c := m.context
+	form := c.String("report")
+	if form != "text" && form != "json" {
+		return unknownValue("report", "form", form, "text", "json")
+	}
+	m.json = form == "json" || c.Bool("json")
+	out := c.String("out")
+	if out == "" {
+		return usagef("--out is missing: the folder for the traces")
+	}
+	only := 0
+	for _, name := range []string{"status", "finish", "retry-failed"} {
+		if c.Bool(name) {
+			only++
+		}
+	}
+	if only > 1 {
+		return usagef("--status, --finish and --retry-failed cannot be combined")
+	}
+	if c.Bool("status") || c.Bool("finish") {
+		if c.NArg() > 0 {
+			return usagef("--status and --finish take no inputs")
+		}
+		sum := migrate.Status
+		if c.Bool("finish") {
+			sum = migrate.Finish
+		}
+		s, err := sum(out, c.String("tmp"))
+		if err != nil {
+			return m.stopped(nil, err)
+		}
+		if err := m.print(s, m.env.stdout); err != nil {
+			return err
+		}
+		return m.outcome(s)
+	}
+	config, err := m.config()
+	if err != nil {
+		return err
+	}
+	return m.migrate(ctx, config)
+}
+
+// migrate runs the migration and says what came out.
+func (m *migration) migrate(ctx context.Context, config *migrate.Config) error {
+	m.shown.begin(m)
+	config.OnProgress = m.shown.update
+	config.OnNotice = func(text string) { m.shown.print(func() { m.note(text) }) }
+	if config.DryRun && m.json {
+		config.OnDecision = func(d migrate.Decision) { _ = writeJSON(m.env.stdout, &d) } // an error comes again at the end
+	}
+	jobs := int64(cmp.Or(config.Jobs, runtime.GOMAXPROCS(0)))
+	limitHeap(jobs * config.Convert.Memory)
+	if os.Getenv("GOGC") == "" {
+		// Most of what small files allocate is garbage at once; the limit of the heap holds.
+		defer debug.SetGCPercent(debug.SetGCPercent(migrateGCPercent))
+	}
+	s, err := migrate.Run(ctx, *config)
+	m.shown.end()
+	if err != nil {
+		return m.stopped(s, err)
+	}
+	if s.DryRun {
+		if m.json {
+			return nil
+		}
+		return m.printDryRun(s)
+	}
+	if err := m.print(s, m.env.stderr); err != nil {
+		return err
+	}
+	return m.outcome(s)
+}
+
+// migrateGCPercent is GOGC while many small files are converted, as in convertAll.
+const migrateGCPercent = 400
+
+// outcome turns a summary into the exit code.
+func (m *migration) outcome(s *migrate.Summary) error {
+	switch {
+	case s.Total(migrate.Failed).Files > 0 && !m.context.Bool("failures-ok"):
+		return errReported
+	case s.Lost > 0 && m.context.Bool("strict"):
+		fmt.Fprintln(m.env.stderr, "weft: data was lost (--strict); see the manifest")
+		return errStrict
+	}
+	return nil
+}
+
+// note prints a sentence about the run.
+func (m *migration) note(text string) {
+	if !m.context.Bool("quiet") {
+		fmt.Fprintf(m.env.stderr, "weft: %s\n", printable(text))
+	}
+}
+
+// config reads the flags.
+func (m *migration) config() (*migrate.Config, error) {
+	c := m.context
+	if c.Bool("retry-failed") {
+		if err := m.takeSettings(); err != nil {
+			return nil, err
+		}
+	}
+	opts, err := conversionOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	opts.SelfProfile.Required = false // of all files, some may be self-profiles
+	if opts.Compression == "" {
+		opts.Compression, _ = defaultForm("")
+	}
+	if opts.Packets == "" {
+		_, opts.Packets = defaultForm("")
+	}
+	config := &migrate.Config{
+		Out: c.String("out"), Root: c.String("root"), Inputs: c.Args().Slice(), Lists: c.StringSlice("files-from"),
+		NUL: c.Bool("null"), Stdin: m.env.stdin, Filters: m.filters, Hidden: c.Bool("hidden"), Follow: c.Bool("follow"),
+		MinAge: c.Duration("min-age"), Convert: opts, Settings: m.settings(), Perfetto: c.String("perfetto"),
+		Jobs: c.Int("jobs"), FileTimeout: c.Duration("file-timeout"), Retries: c.Int("retries"),
+		Verify: c.Generic("verify").(*percentFlag).percent, Fsync: c.Bool("fsync"), Force: c.Bool("force"),
+		Checksum: c.Bool("checksum"), RetryFailed: c.Bool("retry-failed"), DeleteSource: c.Bool("delete-source"),
+		DeleteLossy: c.Bool("delete-lossy"), DryRun: c.Bool("dry-run"), TempDir: c.String("tmp"),
+	}
+	for _, redo := range c.StringSlice("redo") {
+		if strings.HasPrefix(redo, "path:") {
+			config.Redo = append(config.Redo, redo) // which may hold commas
+			continue
+		}
+		config.Redo = append(config.Redo, strings.Split(redo, ",")...)
+	}
+	return config, m.readChoices(config)
+}
+
+// readChoices reads the flags whose values have a form of their own.
+func (m *migration) readChoices(config *migrate.Config) (err error) {
+	c := m.context
+	switch how := c.String("name"); how {
+	case "append":
+	case "replace":
+		config.ReplaceEndings = true
+	default:
+		return unknownValue("name", "way", how, "append", "replace")
+	}
+	if what := c.String("perfetto"); !slices.Contains([]string{"skip", "copy", "convert"}, what) {
+		return unknownValue("perfetto", "choice", what, "skip", "copy", "convert")
+	}
+	for _, size := range []struct {
+		flag string
+		to   *int64
+	}{{"max-size", &config.MaxSize}, {"max-unpacked", &config.MaxUnpacked}, {"min-free", &config.MinFree}} {
+		if text := c.String(size.flag); text != "" {
+			if *size.to, err = parseSize(text); err != nil {
+				return usagef("--%s: %v", size.flag, err)
+			}
+		}
+	}
+	for _, name := range []string{"jobs", "retries"} {
+		if c.Int(name) < 0 {
+			return usagef("--%s: %d is negative", name, c.Int(name))
+		}
+	}
+	if text := c.String("max-failures"); text != "" {
+		number, isPercent := strings.CutSuffix(text, "%")
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 1 {
+			return usagef("--max-failures: %q is neither a number of files nor a percentage", text)
+		}
+		if isPercent {
+			config.MaxFailurePercent = n
+		} else {
+			config.MaxFailures = n
+		}
+	}
+	if text := c.String("shard"); text != "" {
+		if config.Shard, err = migrate.ParseShard(text, os.Getenv); err != nil {
+			return usagef("--shard: %v", err)
+		}
+	}
+	return nil
+}
+
+// byteFlags are the flags that change what is in an output, or where it is.
+var byteFlags = []string{
+	"format", "args", "compress", "packets", "samples", "screenshots", "long-tasks", "attribute", "write-back", "context-sources",
+	"context-scope", "flow-conflict", "js-calls", "profile", "profile-base", "sample-interval", "time-origin", "end", "thread-name",
+	"perfetto", "name",
+}
+
+// settings returns those of byteFlags that are not the default.
+func (m *migration) settings() map[string]string {
+	defaults := map[string]string{"compress": "zlib", "packets": "compact"}
+	set := map[string]string{}
+	for _, name := range byteFlags {
+		flag := findFlag(m.context.Command.Flags, name)
+		value := fmt.Sprint(m.context.Value(name))
+		fallback := defaults[name]
+		switch f := flag.(type) {
+		case *cli.StringFlag:
+			if fallback == "" {
+				fallback = defaultOf(f)
+			}
+		case *cli.BoolFlag:
+			fallback = "false"
+		}
+		if m.context.IsSet(name) && value != fallback {
+			set[name] = value
+		}
+	}
+	if m.context.Bool("attribute") {
+		set["file-memory"] = m.context.String("file-memory") // what is left out for want of room depends on it
+	}
+	return set
+}
+
+// defaultOf returns the value that a flag has without being set. The cli package writes what is set into the flag itself.
+func defaultOf(f *cli.StringFlag) string { return strings.Trim(f.GetDefaultText(), `"`) }
+
+// takeSettings sets the flags as the latest run had them, where this one says nothing.
+func (m *migration) takeSettings() error {
+	_, settings, err := migrate.Settings(m.context.String("out"), m.context.String("tmp"))
+	if err != nil {
+		return err
+	}
+	for name, value := range settings {
+		if m.context.IsSet(name) {
+			continue
+		}
+		if err := m.context.Set(name, value); err != nil {
+			return fmt.Errorf("the recorded option %s: %w", name, err)
+		}
+	}
+	return nil
+}

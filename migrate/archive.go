@@ -1,0 +1,376 @@
+package migrate
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/unpack"
+)
+
+// An archive is a tar or zip file whose members are converted.
+type archive struct {
+	*worker
+	task    *task
+	record  *Record
+	prior   map[string]*Record // of members, by name; those that were not met yet
+	outputs map[inputKey]string
+	n       int64 // members with records
+	twice   uint64
+	jobs    sync.WaitGroup
+	mu      sync.Mutex
+	err     error // of the run
+}
+
+// A member is a file in an archive.
+type member struct {
+	name  string // as the archive has it
+	size  int64  // unpacked
+	mtime time.Time
+	link  bool // or another thing that is no file
+	open  func() (io.Reader, error)
+}
+
+// A memberJob is a member in memory, which any worker may convert.
+type memberJob struct {
+	a *archive
+	c *content
+}
+
+// convertArchive converts the members of an archive and completes its record.
+func (w *worker) convertArchive(ctx context.Context, t *task, c *content, f *os.File, kind string) error {
+	a := &archive{worker: w, task: t, record: c.record, prior: w.takeMembers(t.Found.Path), outputs: map[inputKey]string{}}
+	a.record.Format = convert.Format(kind)
+	var err error
+	if kind == zipArchive {
+		err = a.readZip(ctx, f, c.size)
+	} else {
+		err = a.readTar(ctx, f)
+	}
+	a.jobs.Wait()
+	if a.err != nil {
+		return a.err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	a.record.Members = a.n
+	if a.twice > 0 {
+		a.record.Problems = map[string]uint64{"member_twice": a.twice}
+	}
+	if err == nil {
+		err = c.unchanged()
+	}
+	if err == nil {
+		err = a.forget()
+	}
+	fail := (*failure)(nil)
+	if err != nil && !errors.As(err, &fail) {
+		return err
+	}
+	if fail != nil {
+		w.failed(c, fail)
+		return fail
+	}
+	a.record.State = Done
+	return nil
+}
+
+// forget ends the records of members that failed and are not there any more.
+func (a *archive) forget() error {
+	for _, r := range a.prior {
+		if r.State != Done {
+			if err := a.run.forget(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readTar goes through a tar archive, packed or not, as a stream.
+func (a *archive) readTar(ctx context.Context, f *os.File) error {
+	in := newHashedReader(f, a.count)
+	defer in.stop()
+	src, err := unpack.Open(ctx, in, a.TempDir)
+	if err != nil {
+		return a.readFailure(ctx, in, err)
+	}
+	defer src.Close()
+	a.record.Containers = src.Containers
+	r := tar.NewReader(src)
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return a.readFailure(ctx, in, fmt.Errorf("tar: %w behind member %d", err, a.n))
+		}
+		m := member{name: h.Name, size: h.Size, mtime: h.ModTime, open: func() (io.Reader, error) { return r, nil }}
+		switch h.Typeflag {
+		case tar.TypeReg, tar.TypeGNUSparse:
+		case tar.TypeDir, tar.TypeXGlobalHeader:
+			continue
+		default:
+			m.link = true
+		}
+		if err := a.member(ctx, &m); err != nil {
+			return err
+		}
+	}
+	if _, err := io.Copy(io.Discard, src); err != nil {
+		return a.readFailure(ctx, in, err)
+	}
+	if damage := src.Damage(); damage != nil {
+		return failf(KindUnreadable, "%s; %d members were read", damage, a.n)
+	}
+	if a.record.SHA256 = in.finish(ctx); a.record.SHA256 == "" {
+		return a.readFailure(ctx, in, ctx.Err())
+	}
+	return nil
+}
+
+func (a *archive) readFailure(ctx context.Context, in *hashedReader, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case in.err != nil:
+		return failf(KindIO, "%s", cause(in.err))
+	}
+	return failf(KindUnreadable, "%s", err)
+}
+
+// readZip goes through a zip archive.
+func (a *archive) readZip(ctx context.Context, f *os.File, size int64) error {
+	members, err := zipMembers(f, size)
+	if err != nil {
+		return failf(KindUnreadable, "zip: %s", err)
+	}
+	if a.record.SHA256, err = hashOf(ctx, f, a.count); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return failf(KindIO, "%s", cause(err))
+	}
+	for _, z := range members {
+		m := member{name: z.Name, size: int64(min(z.UncompressedSize64, 1<<62)), mtime: z.Modified, link: !z.Mode().IsRegular()}
+		var opened io.ReadCloser
+		m.open = func() (io.Reader, error) {
+			const encrypted = 1
+			if z.Flags&encrypted != 0 {
+				return nil, errors.New("it is encrypted; unpack it first")
+			}
+			var err error
+			opened, err = z.Open()
+			return opened, err
+		}
+		err := a.member(ctx, &m)
+		if opened != nil {
+			opened.Close()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drive matches what begins like a path of Windows.
+var drive = regexp.MustCompile(`^[A-Za-z]:`)
+
+// memberName returns the name of a member below the archive, or why it has none.
+func memberName(name string) (string, *failure) {
+	slashed := strings.ReplaceAll(name, `\`, "/")
+	for part := range strings.SplitSeq(slashed, "/") {
+		if part == ".." {
+			return name, failf(KindName, `a name with ".." would leave the folder of the archive`)
+		}
+	}
+	clean := path.Clean(name)
+	if path.IsAbs(slashed) || drive.MatchString(name) || !filepath.IsLocal(filepath.FromSlash(clean)) || clean == "." {
+		return name, failf(KindName, "the name is not one below the archive")
+	}
+	return clean, nil
+}
+
+// member converts a member, or hands it to a worker that waits. The error is one of the run.
+func (a *archive) member(ctx context.Context, m *member) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	name, fail := memberName(m.name)
+	name = escapeName(name)
+	c := &content{record: a.newRecord(a.record.Input, name, m.size, m.mtime.UnixNano()), unchanged: func() error { return nil }, count: uncounted()}
+	prior, met := a.prior[name]
+	c.prior = prior
+	delete(a.prior, name)
+	folded := foldKey(outputName(a.record.Input, name, a.ReplaceEndings))
+	other, taken := a.outputs[folded]
+	if taken && other == name {
+		a.twice++
+		return nil
+	}
+	a.n++
+	switch {
+	case fail != nil:
+	case m.link:
+		fail = &failure{kind: KindLink, reason: "not a regular file"}
+	case taken:
+		fail = failf(KindCollision, "the member %s has the same output", other)
+	default:
+		a.outputs[folded] = name
+		fail = a.memberCrash(c.record)
+	}
+	if fail != nil {
+		a.failed(c, fail)
+		if fail.kind == KindLink {
+			c.record.State, c.record.Output = Skipped, ""
+		}
+		return a.finishMember(c, met)
+	}
+	action, _ := a.decide(prior, m.size, m.mtime.UnixNano())
+	switch action {
+	case actSkip:
+		return nil
+	case actFail:
+		a.counts.failedBefore.Add(1)
+		return nil
+	}
+	return a.convertMember(ctx, m, c, action)
+}
+
+// memberCrash returns the failure of a member with which the process died too often.
+func (a *archive) memberCrash(r *Record) *failure {
+	if !a.RetryFailed && a.suspects.deaths(r) >= maxDeaths {
+		return crashFailure()
+	}
+	return nil
+}
+
+// limited is the reader of a member that must not be longer than it may be.
+type limited struct {
+	r    io.Reader
+	left int64
+}
+
+var errTooLong = errors.New("it is longer than --max-unpacked allows")
+
+// Read implements io.Reader.
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		if n, err := l.r.Read(p[:min(len(p), 1)]); n == 0 {
+			return 0, err
+		}
+		return 0, errTooLong
+	}
+	n, err := l.r.Read(p[:min(int64(len(p)), l.left)])
+	l.left -= int64(n)
+	return n, err
+}
+
+// defaultMaxUnpacked bounds a member of an archive.
+const defaultMaxUnpacked = 100 << 30
+
+// convertMember reads a small member into memory, for any worker; a large one is converted at once.
+func (a *archive) convertMember(ctx context.Context, m *member, c *content, action string) error {
+	src, err := m.open()
+	if err != nil {
+		a.failed(c, failf(KindUnreadable, "%s", err))
+		return a.finishMember(c, false)
+	}
+	limit := a.MaxUnpacked
+	if limit == 0 {
+		limit = defaultMaxUnpacked
+	}
+	bounded := &limited{r: src, left: limit}
+	small := a.fileMemory() / shareOfMember
+	var held bytes.Buffer
+	if m.size <= small {
+		held.Grow(int(max(m.size, 0)) + bytes.MinRead)
+	}
+	n, err := held.ReadFrom(io.LimitReader(bounded, min(small, max(m.size, packedHead))+1))
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		a.failed(c, failf(KindUnreadable, "%s", err))
+		return a.finishMember(c, false)
+	}
+	c.head = bytes.Clone(a.head(held.Bytes()[:min(held.Len(), packedHead)]))
+	if n > small || n > max(m.size, packedHead) {
+		c.src, c.size = io.MultiReader(&held, bounded), m.size
+		if c.size <= maxWhole {
+			c.size = maxWhole + 1 // it says less than there is
+		}
+		if err := a.convertContent(ctx, c); err != nil {
+			return err
+		}
+		return a.finishMember(c, false)
+	}
+	c.record.Size = n
+	content := held.Bytes()
+	if action == actHash && c.prior.SHA256 == hashBytes(content) && a.sameOutput(ctx, c.prior) {
+		return nil
+	}
+	c.src, c.size = bytes.NewReader(content), n
+	job := memberJob{a, c}
+	a.jobs.Add(1)
+	if !a.alone {
+		select {
+		case a.members <- job:
+			return nil
+		default:
+		}
+	}
+	job.run(ctx, a.worker)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
+// shareOfMember is what a member may take of the budget of a file in order to wait in memory.
+const shareOfMember = 4
+
+// run converts the member.
+func (j memberJob) run(ctx context.Context, w *worker) {
+	defer j.a.jobs.Done()
+	err := w.convertContent(ctx, j.c)
+	if err == nil {
+		err = j.a.finishMember(j.c, false)
+	}
+	if err != nil {
+		j.a.mu.Lock()
+		if j.a.err == nil {
+			j.a.err = err
+		}
+		j.a.mu.Unlock()
+	}
+}
+
+// finishMember records what became of a member, unless its record says so already.
+func (a *archive) finishMember(c *content, recorded bool) error {
+	a.suspects.done(c.record)
+	if c.record.State == Done {
+		a.counts.members.Add(1)
+		return nil
+	}
+	if recorded && sameOutcome(c.prior, c.record) {
+		if c.record.State == Failed {
+			a.counts.failedBefore.Add(1)
+		}
+		return nil
+	}
+	return a.finish(c.record)
+}

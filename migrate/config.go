@@ -1,0 +1,182 @@
+package migrate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weft-trace/weft/convert"
+)
+
+// A Config says what is to be migrated, where to, and how. Only Out and, for most runs, Inputs or Lists are needed.
+type Config struct {
+	Out    string   // the folder of outputs; it is made if it is not there
+	Root   string   // the folder below which outputs mirror inputs; "" for the one folder of Inputs, else the working directory
+	Inputs []string // folders, files, and patterns with **; what folders and patterns find and is no trace is skipped
+	Lists  []string // files with names, one a line; "-" is Stdin
+	NUL    bool     // names of lists end with a NUL
+	Stdin  io.Reader
+
+	Filters []Filter
+	Hidden  bool          // files and folders whose names begin with a dot, too
+	Follow  bool          // links to folders, too
+	MinAge  time.Duration // only inputs that have not changed for so long
+	MaxSize int64         // only inputs of at most so many bytes; 0: no limit
+
+	// Convert are the options of each conversion. Its Memory is the budget of a file. Its Workers are not used.
+	Convert convert.Options
+	// Settings are the options that change bytes, by names and values, as they are recorded: outputs that were made
+	// with others are made again.
+	Settings map[string]string
+	// Perfetto says what becomes of Perfetto traces: "skip" (as ""), "copy" or "convert".
+	Perfetto       string
+	ReplaceEndings bool  // x.json.gz becomes x.pftrace, not x.json.gz.pftrace
+	MaxUnpacked    int64 // bytes of a member of an archive; 0: 100 GiB
+
+	Jobs        int // files at once; 0: one for every core
+	FileTimeout time.Duration
+	Retries     int // of what fails by reading; after a second and after ten
+	Verify      int // percent of outputs that are verified before they get their names
+	Fsync       bool
+	Force       bool // replace files that no record knows
+	Checksum    bool // compare contents, not only sizes and times
+	// Redo names what is converted again: "version", "all", "path:GLOB".
+	Redo        []string
+	RetryFailed bool // only what failed; Inputs and Lists are not needed
+
+	MaxFailures       int // stop after so many; 0: never
+	MaxFailurePercent int // stop when so many percent failed, of 100 files or more; 0: never
+	MinFree           int64
+
+	// DeleteSource deletes each input whose output is complete, verified and durable, if nothing was lost; it implies Fsync and
+	// Verify. DeleteLossy does so if something was lost as well.
+	DeleteSource, DeleteLossy bool
+
+	Shard   Shard
+	DryRun  bool   // decide and count; write nothing
+	TempDir string // for what is sorted on disk; "": that of the system
+
+	// OnDecision is called for each input of a dry run, in order.
+	OnDecision func(Decision)
+	// OnProgress is called a few times a second.
+	OnProgress func(Progress)
+	// OnNotice is called with sentences for people: what is adapted, what was found.
+	OnNotice func(string)
+}
+
+// A Decision is what a run does with an input, and why.
+type Decision struct {
+	Input  string `json:"input"`
+	Member string `json:"member,omitempty"`
+	Size   int64  `json:"size"`
+	// Action is convert, skip, fail or hash: what is hashed is converted if its content has changed.
+	Action string `json:"action"`
+	Reason string `json:"reason"`
+	Delete bool   `json:"delete,omitempty"` // the input would be deleted
+}
+
+// A Shard is a part of the inputs, chosen by their paths: the one of number Index of Count. The zero Shard is everything.
+type Shard struct{ Index, Count int }
+
+// maxShards bounds the number of shards; more would hardly be a plan.
+const maxShards = 1 << 20
+
+// ParseShard reads "I/N", with I from 0; "auto", which takes the numbers of a Slurm array; and "auto/N", which takes that of a
+// Kubernetes indexed job. getenv is os.Getenv.
+func ParseShard(text string, getenv func(string) string) (Shard, error) {
+	index, count, found := strings.Cut(text, "/")
+	number := func(name, value string) (int, error) {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 0 || n > maxShards {
+			return 0, fmt.Errorf("%s %q is not a number that a shard can have", name, value)
+		}
+		return n, nil
+	}
+	variable := func(name string) (int, error) {
+		if getenv(name) == "" {
+			return 0, fmt.Errorf("%s is not set", name)
+		}
+		return number(name, getenv(name))
+	}
+	var s Shard
+	var errs [3]error
+	switch {
+	case text == "auto":
+		minimum := 0
+		s.Index, errs[0] = variable("SLURM_ARRAY_TASK_ID")
+		s.Count, errs[1] = variable("SLURM_ARRAY_TASK_COUNT")
+		if getenv("SLURM_ARRAY_TASK_MIN") != "" {
+			minimum, errs[2] = variable("SLURM_ARRAY_TASK_MIN")
+		}
+		s.Index -= minimum
+	case index == "auto":
+		s.Index, errs[0] = variable("JOB_COMPLETION_INDEX")
+		s.Count, errs[1] = number("shard", count)
+	case !found:
+		return s, fmt.Errorf("%q is no shard; write I/N, as 0/16, or auto", text)
+	default:
+		s.Index, errs[0] = number("shard", index)
+		s.Count, errs[1] = number("shard", count)
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		return Shard{}, err
+	}
+	if s.Index < 0 || s.Index >= s.Count {
+		return Shard{}, fmt.Errorf("there is no shard %d of %d; they are numbered from 0", s.Index, s.Count)
+	}
+	return s, nil
+}
+
+// Has reports whether an input belongs to the shard. input is the path below the root, as records have it.
+func (s Shard) Has(input string) bool {
+	return s.Count <= 1 || shardHash(input)%uint64(s.Count) == uint64(s.Index)
+}
+
+// String returns "3-of-16", or "all" for everything: a part of file names.
+func (s Shard) String() string {
+	if s.Count <= 1 {
+		return "all"
+	}
+	return fmt.Sprintf("%d-of-%d", s.Index, s.Count)
+}
+
+// check refuses what cannot work.
+func (c *Config) check() error {
+	switch {
+	case c.Out == "":
+		return mistakef("--out is missing: the folder for the traces")
+	case !c.RetryFailed && len(c.Inputs) == 0 && len(c.Lists) == 0:
+		return mistakef("no input; name a folder, files, or a list with --files-from")
+	case c.RetryFailed && len(c.Inputs)+len(c.Lists) > 0:
+		return mistakef("--retry-failed takes no inputs: it knows what failed")
+	case !slices.Contains([]string{"", "skip", "copy", "convert"}, c.Perfetto):
+		return mistakef("--perfetto: %q is not skip, copy or convert", c.Perfetto)
+	case c.Convert.KeepPackets || c.Convert.SelfProfile.Join != nil:
+		return mistakef("--join joins two files, and weft migrate converts each on its own")
+	}
+	for _, redo := range c.Redo {
+		if _, ok := strings.CutPrefix(redo, "path:"); !ok && redo != "version" && redo != "all" {
+			return mistakef("--redo: %q is not version, all or path:GLOB", redo)
+		}
+	}
+	if err := c.Convert.Validate(); err != nil {
+		return mistakef("%v", err)
+	}
+	if c.DeleteSource {
+		c.Verify, c.Fsync = 100, true
+		if o := &c.Convert; !c.DeleteLossy && (o.NoArgs || len(o.Args) > 0 || o.Samples == "none" || o.NoScreenshots) {
+			return mistakef("--delete-source with options that leave out data; --delete-lossy allows it")
+		}
+	}
+	return nil
+}
+
+func (c *Config) notice(format string, args ...any) {
+	if c.OnNotice != nil {
+		c.OnNotice(fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,150 @@
+package migrate
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/pfwire"
+)
+
+func shardHash(input string) uint64 {
+	sum := sha256.Sum256([]byte(input))
+	return binary.BigEndian.Uint64(sum[:8])
+}
+
+// What is done with an input.
+const (
+	actConvert = "convert"
+	actHash    = "hash" // and converted if the content has changed
+	actSkip    = "skip"
+	actFail    = "fail"
+)
+
+// Why. These words are shown by dry runs.
+const (
+	whyNew        = "new"
+	whyUnchanged  = "unchanged"
+	whyChanged    = "changed"
+	whyTouched    = "touched" // only the time differs
+	whyOutput     = "output-missing"
+	whyOptions    = "options"
+	whyVersion    = "version"
+	whyRedo       = "redo"
+	whyFailed     = "failed-before"
+	whyRetry      = "retry"
+	whyChecksum   = "checksum"
+	whyLeftOut    = "not-converted" // skipped before and unchanged
+	whyOtherShard = "other-shard"
+)
+
+// A decider decides by records what is done with inputs.
+type decider struct {
+	*Config
+	places    *places
+	optionsID string
+	redo      []glob
+	redoAll   bool
+	redoOld   bool
+}
+
+func newDecider(c *Config, p *places) (*decider, error) {
+	d := &decider{Config: c, places: p, optionsID: optionsID(c.Settings)}
+	for _, what := range c.Redo {
+		switch pattern, isPath := strings.CutPrefix(what, "path:"); {
+		case isPath:
+			g, err := parseGlob(pattern)
+			if err != nil {
+				return nil, err
+			}
+			d.redo = append(d.redo, g)
+		case what == "all":
+			d.redoAll = true
+		default:
+			d.redoOld = true
+		}
+	}
+	return d, nil
+}
+
+// decide says what is done with an input of this size and time that has this record (nil: none). It is the table of docs/batch.md.
+func (d *decider) decide(record *Record, size, mtime int64) (action, why string) {
+	switch {
+	case record == nil:
+		return actConvert, whyNew
+	case d.isRedone(record):
+		return actConvert, whyRedo
+	case record.OptionsID != d.optionsID:
+		return actConvert, whyOptions
+	case record.State == Failed:
+		return d.decideFailed(record, size, mtime)
+	case record.Size != size:
+		return actConvert, whyChanged
+	case record.State == Skipped && record.MtimeNS == mtime && record.Kind != KindYoung && record.Kind != KindLarge:
+		return actSkip, whyLeftOut
+	case record.State == Skipped:
+		return actConvert, whyChanged // it is looked at again
+	case !d.outputThere(record):
+		return actConvert, whyOutput
+	case record.Weft != pfwire.Version && d.redoOld:
+		return actConvert, whyVersion
+	case record.MtimeNS != mtime:
+		return actHash, whyTouched
+	case d.Checksum:
+		return actHash, whyChecksum
+	}
+	return actSkip, whyUnchanged
+}
+
+// decideFailed decides about what failed before. What is bad stays bad until the input or weft changes.
+func (d *decider) decideFailed(record *Record, size, mtime int64) (action, why string) {
+	if d.RetryFailed {
+		return actConvert, whyRetry
+	}
+	switch record.Kind {
+	case KindUnreadable, KindUnrecognised, KindCrash:
+	default:
+		return actConvert, whyRetry
+	}
+	switch {
+	case record.Weft != pfwire.Version:
+		return actConvert, whyVersion
+	case record.Size != size:
+		return actConvert, whyChanged
+	case record.MtimeNS != mtime && record.SHA256 != "":
+		return actHash, whyTouched
+	case record.MtimeNS != mtime:
+		return actConvert, whyChanged
+	case d.Checksum && record.SHA256 != "":
+		return actHash, whyChecksum
+	}
+	return actFail, whyFailed
+}
+
+func (d *decider) isRedone(record *Record) bool {
+	if d.redoAll {
+		return true
+	}
+	for _, g := range d.redo {
+		if g.match(strings.Split(unescapeName(record.Input), "/")) {
+			return true
+		}
+	}
+	return false
+}
+
+// outputThere reports whether the output of a record is there, with its size. An archive has none.
+func (d *decider) outputThere(record *Record) bool {
+	if record.Output == "" {
+		return true
+	}
+	info, err := os.Lstat(d.places.output(record.Output))
+	return err == nil && info.Mode().IsRegular() && info.Size() == record.OutSize
+}
+
+// output returns where an output is.
+func (p *places) output(name string) string {
+	return filepath.Join(p.out, filepath.FromSlash(unescapeName(name)))
+}

@@ -1,0 +1,98 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/jsondoc"
+)
+
+// A failure is why an input has no output. It is a result, not an error of the run.
+type failure struct {
+	kind   Kind
+	reason string
+	stack  string
+}
+
+func (f *failure) Error() string { return f.reason }
+
+func failf(kind Kind, format string, args ...any) *failure {
+	return &failure{kind: kind, reason: fmt.Sprintf(format, args...)}
+}
+
+// again reports whether another attempt may succeed at once.
+func (f *failure) again() bool { return f.kind == KindIO || f.kind == KindChanged }
+
+// Stopped is the error of a run that could not go on because of the place, not because of a file: no space, too many failures.
+// What was done is recorded; the same command goes on.
+type Stopped struct {
+	Reason string
+	err    error
+}
+
+// Error implements error.
+func (s *Stopped) Error() string { return s.Reason }
+
+// Unwrap returns the error of the system that was the cause, if there was one.
+func (s *Stopped) Unwrap() error { return s.err }
+
+func stopped(err error, format string, args ...any) *Stopped {
+	return &Stopped{Reason: fmt.Sprintf(format, args...), err: err}
+}
+
+func isNoSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// isOfPlace reports whether an error concerns the place, so that the next file would fail as well.
+func isOfPlace(err error) bool {
+	return isNoSpace(err) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// placeFailure is the error of an operation below the folder of outputs: a stop, or a failure of this output only.
+func placeFailure(name string, err error) error {
+	if isOfPlace(err) {
+		return stopped(err, "%s: %s", name, cause(err))
+	}
+	return failf(KindOutput, "%s: %s", name, cause(err))
+}
+
+// conversionFailure finds out what an error of a conversion is about.
+func conversionFailure(ctx context.Context, err error, in *hashedReader, out *outFile) error {
+	switch {
+	case errors.Is(context.Cause(ctx), errTimeout):
+		return failf(KindTimeout, "it took longer than --file-timeout")
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case out.err != nil && errors.Is(out.err, syscall.EFBIG):
+		return failf(KindOutput, "the output: %s", cause(out.err))
+	case out.err != nil:
+		return stopped(out.err, "%s: %s", out.f.Name(), cause(out.err))
+	case isOfPlace(err):
+		return stopped(err, "%s", err)
+	case in != nil && in.err != nil:
+		return failf(KindIO, "%s", cause(in.err))
+	case errors.Is(err, convert.ErrUnknownFormat):
+		return failf(KindUnrecognised, "%s", withoutPath(err))
+	}
+	if full := (*jsondoc.NoRoomError)(nil); errors.As(err, &full) {
+		return failf(KindMemory, "%s; allow more with --file-memory", err)
+	}
+	return failf(KindUnreadable, "%s", withoutPath(err))
+}
+
+// withoutPath strips operation and file name from an error of package os.
+func withoutPath(err error) error {
+	if path, ok := err.(*fs.PathError); ok {
+		return path.Err
+	}
+	return err
+}
+
+var errTimeout = errors.New("timeout")
+
+func isCrossDevice(err error) bool { return errors.Is(err, syscall.EXDEV) }

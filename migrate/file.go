@@ -1,0 +1,577 @@
+package migrate
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/unpack"
+	"github.com/weft-trace/weft/pftrace"
+)
+
+// A worker converts one input after the other. It holds what conversions reuse.
+type worker struct {
+	*run
+	converter convert.Converter
+	input     bytes.Buffer
+	sniffer
+	count   *taskCounter
+	workers int  // goroutines of one conversion
+	alone   bool // what it does may end the process
+}
+
+// hashedReader hashes what is read through it.
+type hashedReader struct {
+	mu    sync.Mutex // a last Read of a conversion may still be under way when that returns
+	r     io.Reader
+	sum   hash.Hash
+	n     int64
+	err   error
+	done  bool
+	count *taskCounter
+}
+
+func newHashedReader(r io.Reader, count *taskCounter) *hashedReader {
+	return &hashedReader{r: r, sum: sha256.New(), count: count}
+}
+
+// Read implements io.Reader.
+func (h *hashedReader) Read(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.done {
+		return 0, io.EOF
+	}
+	return h.read(p)
+}
+
+func (h *hashedReader) read(p []byte) (int, error) {
+	n, err := h.r.Read(p)
+	h.sum.Write(p[:n])
+	h.n += int64(n)
+	h.count.add(int64(n))
+	if err != nil && err != io.EOF {
+		h.err = err
+	}
+	return n, err
+}
+
+// finish reads what is left and returns the hash of everything, "" if not everything could be read.
+func (h *hashedReader) finish(ctx context.Context) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	buf := make([]byte, 64<<10)
+	for !h.done {
+		if h.err != nil || ctx.Err() != nil {
+			return ""
+		}
+		if _, err := h.read(buf); err == io.EOF {
+			h.done = true
+		}
+	}
+	return hex.EncodeToString(h.sum.Sum(nil))
+}
+
+// stop ends the reading of what still may read.
+func (h *hashedReader) stop() {
+	h.mu.Lock()
+	h.done = true
+	h.mu.Unlock()
+}
+
+// outFile is a temporary file that becomes an output. It hashes what is written.
+type outFile struct {
+	f   *os.File
+	buf *bufio.Writer
+	sum hash.Hash
+	n   int64
+	err error
+}
+
+// Write implements io.Writer.
+func (o *outFile) Write(p []byte) (int, error) {
+	n, err := o.f.Write(p)
+	o.sum.Write(p[:n])
+	o.n += int64(n)
+	if err != nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// tempName returns a name for a temporary file that tells which input it was made for.
+func (w *worker) tempName(r *Record) string {
+	alone := ""
+	if w.alone {
+		alone = ".alone"
+	}
+	return fmt.Sprintf("%s.%x.%x.%08x%s.tmp", w.Shard, keyOf(r.Input, ""), r.key(), rand.Uint32(), alone)
+}
+
+// createOut makes a temporary file for the output of a record.
+func (w *worker) createOut(r *Record) (*outFile, error) {
+	name := filepath.Join(w.state.path(tempFolder), w.tempName(r))
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, stopped(err, "%s: %s", w.state.path(tempFolder), cause(err))
+	}
+	o := &outFile{f: f, sum: sha256.New()}
+	o.buf = bufio.NewWriterSize(o, 32<<10)
+	return o, nil
+}
+
+// remove removes the temporary file, if it has not become an output.
+func (o *outFile) remove() {
+	if o.f != nil {
+		o.f.Close()
+		os.Remove(o.f.Name())
+		o.f = nil
+	}
+}
+
+// newRecord begins the record of an input.
+func (r *run) newRecord(input, member string, size, mtime int64) *Record {
+	return &Record{Input: input, Member: member, Size: size, MtimeNS: mtime, OptionsID: r.optionsID, Weft: pfwire.Version}
+}
+
+// content is what is to be converted: a file, or a member of an archive.
+type content struct {
+	record *Record
+	prior  *Record // of the same input; nil: none
+	named  bool    // it must be a trace
+	src    io.Reader
+	size   int64
+	head   []byte // of what is unpacked, for recognition; nil if that is not known
+	// settled says that there is nothing to do: the record of before holds.
+	settled bool
+	// unchanged reports whether the input still is what was opened.
+	unchanged func() error
+	count     *taskCounter
+}
+
+// convertContent converts one trace and completes its record, whatever comes out. The error is one of the run.
+func (w *worker) convertContent(ctx context.Context, c *content) error {
+	err := w.tryContent(ctx, c)
+	fail := (*failure)(nil)
+	if err != nil && !errors.As(err, &fail) {
+		return err
+	}
+	if fail != nil {
+		w.failed(c, fail)
+	}
+	return nil
+}
+
+// failed notes a failure in the record. What is no trace, and nobody said that it is one, is skipped.
+func (w *worker) failed(c *content, fail *failure) {
+	r := c.record
+	r.State, r.Kind, r.Reason, r.Stack = Failed, fail.kind, fail.reason, fail.stack
+	r.OutSize, r.OutSHA256 = 0, ""
+	if r.Output = ""; c.prior != nil {
+		r.Output = c.prior.Output // of an earlier state of the input; ours to replace
+	}
+	if fail.kind == KindUnrecognised && !c.named {
+		r.State, r.Kind, r.SHA256 = Skipped, KindNoTrace, ""
+	}
+	if fail.kind == KindPerfetto {
+		r.State, r.SHA256 = Skipped, ""
+	}
+}
+
+// tryContent converts one trace: a temporary file, verification, a last look at the input, the line in the journal, the name.
+func (w *worker) tryContent(ctx context.Context, c *content) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &failure{KindPanic, fmt.Sprint("weft failed: ", value), string(debug.Stack()[:min(len(debug.Stack()), 8<<10)])}
+		}
+	}()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	r := c.record
+	r.Output = outputName(r.Input, r.Member, w.ReplaceEndings)
+	if fail := checkOutputName(r.Output); fail != nil {
+		return fail
+	}
+	isPerfetto := w.isPerfetto(c.head)
+	if isPerfetto && (w.Perfetto == "" || w.Perfetto == "skip") {
+		return failf(KindPerfetto, "a Perfetto trace; --perfetto copy or convert takes it")
+	}
+	if err := w.checkFree(); err != nil {
+		return err
+	}
+	out, err := w.createOut(r)
+	if err != nil {
+		return err
+	}
+	defer out.remove()
+	fileCtx := ctx
+	if w.FileTimeout > 0 {
+		timed, cancel := context.WithTimeoutCause(ctx, w.FileTimeout, errTimeout)
+		defer cancel()
+		fileCtx = timed
+	}
+	in := newHashedReader(c.src, c.count)
+	defer in.stop()
+	if isPerfetto && w.Perfetto == "copy" {
+		err = w.copyTrace(fileCtx, out, in, r)
+	} else {
+		err = w.convertTrace(fileCtx, out, in, c)
+	}
+	if err == nil {
+		err = out.buf.Flush()
+	}
+	if err != nil {
+		err = conversionFailure(fileCtx, err, in, out)
+		if fail := (*failure)(nil); errors.As(err, &fail) && (fail.kind == KindUnreadable || fail.kind == KindUnrecognised && c.named) {
+			r.SHA256 = in.finish(fileCtx)
+		}
+		return err
+	}
+	if r.SHA256 = in.finish(fileCtx); r.SHA256 == "" {
+		return conversionFailure(fileCtx, errors.Join(in.err, fileCtx.Err()), in, out)
+	}
+	return w.commit(ctx, c, out)
+}
+
+// maxWhole is the size of inputs that are read before they are converted: there is nothing to gain from reading a short file
+// while it is being converted.
+const maxWhole = 1 << 20
+
+// convertTrace converts what in has.
+func (w *worker) convertTrace(ctx context.Context, out *outFile, in *hashedReader, c *content) error {
+	src := io.Reader(in)
+	if c.size <= maxWhole {
+		w.input.Reset()
+		w.input.Grow(int(c.size) + bytes.MinRead)
+		n, err := w.input.ReadFrom(io.LimitReader(in, maxWhole+1))
+		if err != nil {
+			return err
+		}
+		src = bytes.NewReader(w.input.Bytes())
+		if n > maxWhole { // it grows while it is read
+			w.input = bytes.Buffer{} // a reader of streams may be left behind with the old one
+			src = io.MultiReader(src, in)
+		}
+	}
+	opts := w.Config.Convert
+	opts.Workers = w.workers
+	report, err := w.convertWith(ctx, &w.converter, out.buf, src, opts)
+	if err != nil {
+		return err
+	}
+	r := c.record
+	r.Format, r.Containers, r.Lost = report.Format, report.Containers, report.Lost()
+	events := report.Events
+	r.Events = &events
+	for i := range report.Problems {
+		if r.Problems == nil {
+			r.Problems = map[string]uint64{}
+		}
+		r.Problems[report.Problems[i].Name] += report.Problems[i].Count
+	}
+	return nil
+}
+
+// copyTrace copies a Perfetto trace, unpacked.
+func (w *worker) copyTrace(ctx context.Context, out *outFile, in io.Reader, r *Record) error {
+	src, err := unpack.Open(ctx, in, w.TempDir)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	r.Format, r.Containers = convert.FormatPerfetto, src.Containers
+	if _, err := io.Copy(out.buf, src); err != nil {
+		return err
+	}
+	return src.Damage()
+}
+
+// commit gives the output its name.
+func (w *worker) commit(ctx context.Context, c *content, out *outFile) error {
+	r := c.record
+	r.State, r.Kind, r.Reason = Done, "", ""
+	r.OutSize, r.OutSHA256 = out.n, hex.EncodeToString(out.sum.Sum(nil))
+	if w.Fsync {
+		if err := out.f.Sync(); err != nil {
+			return stopped(err, "%s: %s", out.f.Name(), cause(err))
+		}
+	}
+	if w.verifies(r) {
+		if err := w.verify(ctx, out.f); err != nil {
+			return err
+		}
+	}
+	temp := out.f.Name()
+	if err := out.f.Close(); err != nil {
+		return stopped(err, "%s: %s", temp, cause(err))
+	}
+	if err := c.unchanged(); err != nil {
+		return err
+	}
+	place := w.output(r.Output)
+	if err := os.MkdirAll(filepath.Dir(place), 0o777); err != nil {
+		return placeFailure(filepath.Dir(place), err)
+	}
+	known := c.prior != nil && c.prior.Output == r.Output
+	if _, err := os.Lstat(place); err == nil && !known && !w.Force {
+		return failf(KindExists, "%s exists and no record knows it; --force replaces it", place)
+	}
+	if err := w.record(r); err != nil {
+		return err
+	}
+	if err := rename(temp, place); err != nil {
+		return placeFailure(place, err)
+	}
+	out.f = nil
+	if w.Fsync {
+		return syncFolder(filepath.Dir(place))
+	}
+	return nil
+}
+
+// rename gives a temporary file its name, also where that is on another file system.
+func rename(temp, place string) error {
+	err := os.Rename(temp, place)
+	if err == nil || !isCrossDevice(err) {
+		return err
+	}
+	beside := filepath.Join(filepath.Dir(place), "."+path.Base(filepath.ToSlash(temp)))
+	if err := copyFile(temp, beside); err != nil {
+		os.Remove(beside)
+		return err
+	}
+	if err := os.Rename(beside, place); err != nil {
+		os.Remove(beside)
+		return err
+	}
+	return os.Remove(temp)
+}
+
+func copyFile(from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	return errors.Join(err, dst.Sync(), dst.Close())
+}
+
+// maxNameLength is what file systems allow a name to be, in bytes.
+const maxNameLength = 255
+
+// checkOutputName refuses names that no file system takes.
+func checkOutputName(name string) *failure {
+	for part := range strings.SplitSeq(name, "/") {
+		if n := len(unescapeName(part)); n > maxNameLength {
+			return failf(KindName, "the name of the output would have %d bytes, and %d are possible", n, maxNameLength)
+		}
+	}
+	return nil
+}
+
+// verifies reports whether the output of a record is one of those to be verified: chosen by the hash of the path.
+func (w *worker) verifies(r *Record) bool {
+	k := r.key()
+	return w.Verify > 0 && (int(k[6])<<8|int(k[7]))%100 < w.Verify
+}
+
+// verify holds an output against the rules of the format.
+func (w *worker) verify(ctx context.Context, f *os.File) error {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	report, err := pftrace.Verify(ctx, f, pftrace.VerifyOptions{})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return failf(KindInvalid, "the output cannot be read again: %s", cause(err))
+	}
+	if report.OK() {
+		return nil
+	}
+	first := report.Findings[0]
+	return failf(KindInvalid, "the output breaks the rule %s, at %s", first.Rule, first.Cases[0])
+}
+
+// convertFile converts a file, or what is in an archive, and records the result. The error is one of the run.
+func (w *worker) convertFile(ctx context.Context, t *task) error {
+	var record *Record
+	var c *content
+	for attempt := 1; ; attempt++ {
+		c = &content{record: w.newRecord(t.Found.Path, "", t.Found.Size, t.Found.Mtime), prior: t.Prior, named: t.Found.Named, count: w.count}
+		record = c.record
+		err := w.tryFile(ctx, t, c)
+		fail := (*failure)(nil)
+		if err != nil && !errors.As(err, &fail) {
+			return err
+		}
+		if record.State == Failed {
+			record.Attempts = attempt
+		}
+		isArchive := record.Format == tarArchive || record.Format == zipArchive // its members have records: the next run goes on
+		if fail == nil || !fail.again() || attempt > w.Retries || isArchive {
+			break
+		}
+		if err := w.pause(ctx, attempt); err != nil {
+			return err
+		}
+	}
+	switch {
+	case record.State == Done && record.Output != "":
+		if !c.settled {
+			w.counts.done.Add(1)
+		}
+		return w.deleteSource(ctx, record, &t.Found)
+	case c.settled:
+		return nil
+	}
+	return w.finish(record)
+}
+
+// tryFile opens a file and converts what it is.
+func (w *worker) tryFile(ctx context.Context, t *task, c *content) error {
+	name := w.abs(t.Found.Path)
+	fail := func(f *failure) error {
+		w.failed(c, f)
+		return f
+	}
+	f, err := os.Open(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fail(failf(KindMissing, "it is not there any more"))
+	case err != nil && isOfPlace(err):
+		return stopped(err, "%s: %s", name, cause(err))
+	case err != nil:
+		return fail(failf(KindIO, "%s", cause(err)))
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return fail(failf(KindIO, "%s", cause(err)))
+	}
+	c.record.Size, c.record.MtimeNS = info.Size(), info.ModTime().UnixNano()
+	c.src, c.size = f, info.Size()
+	c.unchanged = func() error { return sameFile(name, info) }
+	if t.Action == actHash {
+		if done, err := w.hashFile(ctx, t, c); done || err != nil {
+			return err
+		}
+	}
+	kind, err := w.sniff(f, c)
+	if err != nil {
+		return fail(failf(KindIO, "%s", cause(err)))
+	}
+	if t.Collision != "" {
+		return w.collide(c, t.Collision)
+	}
+	if kind != "" {
+		return w.convertArchive(ctx, t, c, f, kind)
+	}
+	err = w.tryContent(ctx, c)
+	if f := (*failure)(nil); errors.As(err, &f) {
+		w.failed(c, f)
+	}
+	return err
+}
+
+// collide notes that another input has the same output, unless this one is no trace.
+func (w *worker) collide(c *content, other string) error {
+	if c.head != nil && !w.looksLikeTrace(c.head) {
+		w.failed(c, failf(KindUnrecognised, "%s", convert.ErrUnknownFormat))
+		if c.record.State == Skipped {
+			return nil
+		}
+	}
+	fail := failf(KindCollision, "%s has the same output", other)
+	w.failed(c, fail)
+	c.record.Output = ""
+	return fail
+}
+
+// sameFile fails if a file is not what it was when it was opened.
+func sameFile(name string, info fs.FileInfo) error {
+	now, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return failf(KindChanged, "it was removed while it was read")
+	case err != nil:
+		return failf(KindIO, "%s", cause(err))
+	case now.Size() != info.Size() || !now.ModTime().Equal(info.ModTime()):
+		return failf(KindChanged, "it changed while it was read")
+	}
+	return nil
+}
+
+// hashFile compares the content of a file with its record. If that is the same, the record gets the new time and all is done.
+func (w *worker) hashFile(ctx context.Context, t *task, c *content) (done bool, err error) {
+	sum, err := hashOf(ctx, c.src, uncounted())
+	if err != nil {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		fail := failf(KindIO, "%s", cause(err))
+		w.failed(c, fail)
+		return true, fail
+	}
+	if sum == t.Prior.SHA256 && (!w.Checksum || w.sameOutput(ctx, t.Prior)) {
+		mtime := c.record.MtimeNS
+		*c.record = *t.Prior
+		c.record.MtimeNS, c.record.journalPart = mtime, journalPart{}
+		if c.record.State == Done {
+			c.settled = true
+			w.counts.unchanged.Add(1)
+			if t.Prior.MtimeNS != mtime {
+				return true, w.record(c.record)
+			}
+		}
+		return true, nil
+	}
+	_, err = c.src.(io.Seeker).Seek(0, io.SeekStart)
+	return false, err
+}
+
+// sameOutput reports whether an output has the content that its record says.
+func (w *worker) sameOutput(ctx context.Context, r *Record) bool {
+	if r.Output == "" || r.State != Done {
+		return true
+	}
+	f, err := os.Open(w.output(r.Output))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	sum, err := hashOf(ctx, f, uncounted())
+	return err == nil && sum == r.OutSHA256
+}
+
+// hashOf returns the hash of what src has.
+func hashOf(ctx context.Context, src io.Reader, count *taskCounter) (string, error) {
+	h := newHashedReader(src, count)
+	if sum := h.finish(ctx); sum != "" {
+		return sum, nil
+	}
+	return "", errors.Join(h.err, ctx.Err())
+}

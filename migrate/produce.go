@@ -1,0 +1,309 @@
+package migrate
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/pfwire"
+)
+
+// A producer goes through inputs and records side by side and makes tasks of what is to be opened.
+type producer struct {
+	*run
+	base  *records
+	ahead *Record // of base, not used yet
+	ended bool
+	known int64 // records
+
+	// seen are the outputs so far. Of 64 bits each, so that millions fit: two of a million inputs share one by chance once in
+	// ten million runs.
+	seen    map[inputKey]struct{}
+	recent  [256]struct{ key, input string }
+	decided []Decided
+}
+
+// produce goes through all inputs.
+func (p *producer) produce(ctx context.Context, sources extsort.Sequence[found]) error {
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		var f found
+		ok, err := sources(&f)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		if err := p.input(&f); err != nil {
+			return err
+		}
+	}
+	for {
+		record, err := p.record(nil)
+		if record == nil || err != nil {
+			return err
+		}
+		if err := p.gone(record); err != nil {
+			return err
+		}
+	}
+}
+
+// record returns the next record whose input does not come behind limit; nil if there is none.
+func (p *producer) record(limit *string) (*Record, error) {
+	if p.ahead == nil && !p.ended {
+		record, err := p.base.read()
+		if err != nil {
+			return nil, err
+		}
+		p.ahead, p.ended = record, record == nil
+	}
+	if p.ahead == nil || limit != nil && comparePaths(p.ahead.Input, *limit) > 0 {
+		return nil, nil
+	}
+	record := p.ahead
+	p.ahead = nil
+	p.known++
+	return record, nil
+}
+
+// wholeTree reports whether the run goes through everything that there can be records of.
+func (p *producer) wholeTree() bool {
+	return len(p.Inputs) == 1 && len(p.Lists) == 0 && len(p.filters) == 0 && p.Shard.Count <= 1 && !p.RetryFailed && p.places.isWhole(p.Inputs[0])
+}
+
+// gone handles the record of an input that was not found. What was converted stays; what failed or was skipped concerns nobody
+// any more.
+func (p *producer) gone(record *Record) error {
+	if record.State == Done || p.DryRun || !p.wholeTree() {
+		return nil
+	}
+	return p.forget(record)
+}
+
+// prior returns the record of an input, and those of its members.
+func (p *producer) prior(path string) (own *Record, members map[string]*Record, err error) {
+	for {
+		record, err := p.record(&path)
+		if record == nil || err != nil {
+			return own, members, err
+		}
+		switch {
+		case record.Input != path:
+			if err := p.gone(record); err != nil {
+				return nil, nil, err
+			}
+		case record.Member == "":
+			own = record
+		default:
+			if members == nil {
+				members = map[string]*Record{}
+			}
+			members[record.Member] = record
+		}
+	}
+}
+
+// input decides about an input.
+func (p *producer) input(f *found) error {
+	if !p.filters.take(f.Path) {
+		_, _, err := p.prior(f.Path)
+		return err
+	}
+	p.counts.found.Add(1)
+	p.counts.foundBytes.Add(f.Size)
+	own, members, err := p.prior(f.Path)
+	if err != nil {
+		return err
+	}
+	collision := p.collides(f)
+	if !p.Shard.Has(f.Path) {
+		return nil
+	}
+	p.ageAndSize(f)
+	if f.State != "" {
+		return p.unopened(f, own)
+	}
+	t := &task{Found: *f, Prior: own, Collision: collision}
+	t.Action, t.Why = p.decideFile(f, own, members)
+	if collision != "" && t.Action != actSkip {
+		t.Action, t.Why = actConvert, string(KindCollision)
+	}
+	if p.OnDecision != nil || p.DryRun {
+		p.decide1(t)
+		return nil
+	}
+	return p.pass(t, own, members)
+}
+
+// pass makes a task of what is to be opened, and counts the rest.
+func (p *producer) pass(t *task, own *Record, members map[string]*Record) error {
+	f := &t.Found
+	switch t.Action {
+	case actSkip:
+		p.counts.unchanged.Add(1)
+		if own.Weft != pfwire.Version {
+			p.counts.older.Add(1)
+		}
+		if !p.DeleteSource || own.State != Done || own.Output == "" || f.Link {
+			return nil
+		}
+	case actFail:
+		p.counts.failedBefore.Add(1)
+		return nil
+	}
+	if len(members) > 0 {
+		p.priors.Store(f.Path, members)
+	}
+	p.counts.todo.Add(1)
+	p.counts.todoBytes.Add(f.Size)
+	if p.suspects.has(f.Path) {
+		p.deferred = append(p.deferred, t)
+		return nil
+	}
+	return p.queue.add(t)
+}
+
+func (r *run) takeMembers(path string) map[string]*Record {
+	if members, ok := r.priors.LoadAndDelete(path); ok {
+		return members.(map[string]*Record)
+	}
+	return nil
+}
+
+// decideFile decides about a file, or about an archive by the records of its members as well.
+func (p *producer) decideFile(f *found, own *Record, members map[string]*Record) (action, why string) {
+	action, why = p.decider.decide(own, f.Size, f.Mtime)
+	if len(members) == 0 || own == nil {
+		return action, why
+	}
+	if action != actSkip && action != actHash {
+		return action, why
+	}
+	if own.Members != int64(len(members)) {
+		return actConvert, whyChanged
+	}
+	memberFailed := false
+	for _, m := range members {
+		switch action, why := p.decider.decide(m, m.Size, m.MtimeNS); action {
+		case actFail:
+			memberFailed = true
+		case actSkip:
+		default:
+			return actConvert, why // it is looked at in its turn
+		}
+	}
+	if memberFailed && action == actSkip {
+		p.counts.failedBefore.Add(1)
+	}
+	return action, why
+}
+
+// unopened records what is not to be opened.
+func (p *producer) unopened(f *found, own *Record) error {
+	record := p.newRecord(f.Path, "", f.Size, f.Mtime)
+	record.State, record.Kind, record.Reason = f.State, f.Kind, f.Reason
+	if own != nil && own.State == Done && f.State == Skipped {
+		return nil // its output is as good as before
+	}
+	if p.DryRun {
+		action := actSkip
+		if f.State == Failed {
+			action = actFail
+		}
+		p.decide1(&task{Found: *f, Action: action, Why: string(f.Kind)})
+		return nil
+	}
+	if own != nil && sameOutcome(own, record) {
+		if record.State == Failed {
+			p.counts.failedBefore.Add(1)
+		} else {
+			p.counts.unchanged.Add(1)
+		}
+		return nil
+	}
+	if own != nil {
+		record.Output = own.Output
+	}
+	return p.finish(record)
+}
+
+// sameOutcome reports whether a record says nothing new.
+func sameOutcome(a, b *Record) bool {
+	return a != nil && a.State == b.State && a.Kind == b.Kind && a.Reason == b.Reason && a.Size == b.Size && a.MtimeNS == b.MtimeNS && a.OptionsID == b.OptionsID
+}
+
+// ageAndSize leaves out what is too young or too large.
+func (p *producer) ageAndSize(f *found) {
+	switch {
+	case f.State != "":
+	case p.MaxSize > 0 && f.Size > p.MaxSize:
+		f.State, f.Kind, f.Reason = Skipped, KindLarge, "larger than --max-size"
+	case p.MinAge > 0 && p.began.Sub(time.Unix(0, f.Mtime)) < p.MinAge:
+		f.State, f.Kind, f.Reason = Skipped, KindYoung, "changed less than --min-age ago"
+	}
+}
+
+// collides returns the earlier input that has the same output, "" if none has. Case makes no difference: trees are moved to
+// file systems that know none.
+func (p *producer) collides(f *found) string {
+	if f.State != "" {
+		return ""
+	}
+	folded := strings.ToLower(foldCase(outputName(f.Path, "", p.ReplaceEndings)))
+	k := keyOf(folded, "")
+	slot := &p.recent[int(k[0])]
+	if _, ok := p.seen[k]; ok {
+		if slot.key == folded {
+			return slot.input
+		}
+		return "an earlier input"
+	}
+	p.seen[k] = struct{}{}
+	slot.key, slot.input = folded, f.Path
+	return ""
+}
+
+// foldCase makes names that differ only in case equal.
+func foldCase(name string) string {
+	return strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, name)
+}
+
+func foldKey(name string) inputKey { return keyOf(foldCase(name), "") }
+
+// A Decided counts the inputs of a dry run with the same action and reason.
+type Decided struct {
+	Action string `json:"action"`
+	Reason string `json:"reason"`
+	Files  int64  `json:"files"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// decide1 counts a decision of a dry run.
+func (p *producer) decide1(t *task) {
+	action := t.Action
+	if t.Why == string(KindCollision) {
+		action = actFail
+	}
+	d := Decision{Input: t.Found.Path, Size: t.Found.Size, Action: action, Reason: t.Why}
+	d.Delete = p.DeleteSource && !t.Found.Link && (action == actConvert || action == actHash || action == actSkip && t.Prior != nil && t.Prior.Output != "")
+	if d.Delete {
+		p.counts.wouldDelete.Add(1)
+	}
+	if p.OnDecision != nil {
+		p.OnDecision(d)
+	}
+	for i := range p.decided {
+		if c := &p.decided[i]; c.Action == action && c.Reason == t.Why {
+			c.Files++
+			c.Bytes += t.Found.Size
+			return
+		}
+	}
+	p.decided = append(p.decided, Decided{action, t.Why, 1, t.Found.Size})
+}

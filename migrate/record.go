@@ -1,0 +1,262 @@
+package migrate
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/weft-trace/weft/convert"
+)
+
+// A State says what became of an input.
+type State string
+
+const (
+	// Done is the state of an input whose output is there, and of an archive whose members have records of their own.
+	Done State = "done"
+	// Failed is the state of an input that has no output. Kind and Reason say why.
+	Failed State = "failed"
+	// Skipped is the state of what is not converted by the rules: what is no trace, a Perfetto trace, a link to a folder.
+	Skipped State = "skipped"
+
+	// forgotten ends the record of an input that is not there any more. Only journals have it.
+	forgotten State = "forgotten"
+)
+
+// A Kind says in one stable word why an input failed or was skipped.
+type Kind string
+
+// The kinds of failures.
+const (
+	KindUnreadable   Kind = "unreadable"   // a trace that cannot be read; Reason has the position
+	KindUnrecognised Kind = "unrecognised" // a named input that is no trace
+	KindPanic        Kind = "panic"        // a defect of weft; the journal has the stack
+	KindTimeout      Kind = "timeout"      // took longer than Config.FileTimeout
+	KindMemory       Kind = "memory"       // does not fit the budget of a file
+	KindCrash        Kind = "crash"        // the process died three times while it converted this input alone
+	KindIO           Kind = "io"           // reading failed
+	KindChanged      Kind = "changed"      // changed while it was read
+	KindMissing      Kind = "missing"      // a name of a list, or the target of a link, that is not there
+	KindOutput       Kind = "output"       // the output cannot be written, for want of permission, for example
+	KindCollision    Kind = "collision"    // another input has the same output
+	KindExists       Kind = "exists"       // a file that no record knows is at the place of the output
+	KindName         Kind = "name"         // a name that cannot be an output: too long, or leading out of the folder
+	KindInvalid      Kind = "invalid"      // verification refused the output
+)
+
+// The kinds of what is skipped.
+const (
+	KindNoTrace  Kind = "no-trace" // the content is no trace
+	KindPerfetto Kind = "perfetto" // a Perfetto trace already
+	KindLink     Kind = "link"     // a link to a folder
+	KindSpecial  Kind = "special"  // a device, a pipe, a socket
+	KindYoung    Kind = "young"    // changed less than Config.MinAge ago
+	KindLarge    Kind = "large"    // larger than Config.MaxSize
+)
+
+// A Record says what became of one input. It is a line of a journal or of the manifest.
+type Record struct {
+	// Input is the path below the root, with slashes. Bytes that are not UTF-8 are written as \xNN.
+	Input string `json:"input"`
+	// Member is the path inside of an archive; "" for a file, and for the archive as a whole.
+	Member string `json:"member,omitempty"`
+
+	Size    int64  `json:"size"`             // of the input as stored, in bytes
+	MtimeNS int64  `json:"mtime_ns"`         // its modification time, in nanoseconds since 1970
+	SHA256  string `json:"sha256,omitempty"` // of the input as stored; "" if it was not read to its end
+
+	State     State  `json:"state"`
+	Output    string `json:"output,omitempty"` // below the folder of outputs, written like Input
+	OutSize   int64  `json:"out_size,omitempty"`
+	OutSHA256 string `json:"out_sha256,omitempty"`
+	OptionsID string `json:"options_id"` // of the options that made it
+	Weft      string `json:"weft"`       // the version that made it
+
+	Format     convert.Format       `json:"format,omitempty"` // tar or zip for an archive
+	Containers []string             `json:"containers,omitempty"`
+	Members    int64                `json:"members,omitempty"` // of an archive: those that have records
+	Events     *convert.EventCounts `json:"events,omitempty"`
+	Lost       uint64               `json:"lost,omitempty"`     // problems by which something is missing in the output
+	Problems   map[string]uint64    `json:"problems,omitempty"` // counts by name
+
+	Kind     Kind   `json:"kind,omitempty"`
+	Reason   string `json:"reason,omitempty"` // one sentence
+	Attempts int    `json:"attempts,omitempty"`
+
+	journalPart
+}
+
+// journalPart is what only journals have: the manifest of the same archive is the same.
+type journalPart struct {
+	At      string  `json:"at,omitempty"` // RFC 3339 in UTC, with nine digits, so that texts compare like times
+	Seconds float64 `json:"seconds,omitempty"`
+	Host    string  `json:"host,omitempty"`
+	Shard   string  `json:"shard,omitempty"`
+	Stack   string  `json:"stack,omitempty"` // of a panic
+}
+
+// formatVersion is the version of journals and manifests that this package writes. It reads this and older ones.
+const formatVersion = 1
+
+// A header is the first line of a manifest, and the line with which each run begins in a journal.
+type header struct {
+	Version   int               `json:"weft_migrate"`
+	Options   map[string]string `json:"options"`    // those that change bytes and are not the default
+	OptionsID string            `json:"options_id"` // first 16 hex digits of the SHA-256 of the options as JSON
+
+	Root string `json:"root,omitempty"` // journal only, as the rest
+	At   string `json:"at,omitempty"`
+	Host string `json:"host,omitempty"`
+	Weft string `json:"weft,omitempty"`
+}
+
+// headerStart is what a header begins with, and no record does.
+var headerStart = []byte(`{"weft_migrate":`)
+
+// optionsID identifies options. Keys of a map are sorted in JSON.
+func optionsID(settings map[string]string) string {
+	if settings == nil {
+		settings = map[string]string{}
+	}
+	text, err := json.Marshal(settings)
+	if err != nil {
+		panic(err) // strings always have a JSON form
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// errLine is the error of a line that is neither a record nor a header.
+var errLine = errors.New("not a record")
+
+// parseLine reads a line: a header, else a record.
+func parseLine(line []byte) (*header, *Record, error) {
+	if bytes.HasPrefix(line, headerStart) {
+		h := new(header)
+		if err := json.Unmarshal(line, h); err != nil {
+			return nil, nil, errLine
+		}
+		if h.Version > formatVersion {
+			return nil, nil, fmt.Errorf("it is of format %d, of a newer version of weft; this one knows format %d", h.Version, formatVersion)
+		}
+		return h, nil, nil
+	}
+	r := new(Record)
+	if err := json.Unmarshal(line, r); err != nil || r.Input == "" || r.State == "" {
+		return nil, nil, errLine
+	}
+	return nil, r, nil
+}
+
+// appendLine appends a value as a line of JSON.
+func appendLine(b []byte, v any) ([]byte, error) {
+	buf := bytes.NewBuffer(b)
+	encoder := json.NewEncoder(buf)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return buf.Bytes(), err
+}
+
+// comparePaths orders paths by their components: what is in a folder comes right behind the folder.
+func comparePaths(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		switch x, y := a[i], b[i]; {
+		case x == y:
+		case x == '/':
+			return -1
+		case y == '/':
+			return 1
+		default:
+			return cmp.Compare(x, y)
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// key identifies the input of a record.
+func (r *Record) key() inputKey { return keyOf(r.Input, r.Member) }
+
+// inputKey is the hash of an input, for names of temporary files and sets.
+type inputKey [8]byte
+
+func keyOf(input, member string) (k inputKey) {
+	sum := sha256.Sum256([]byte(input + "\x00" + member))
+	copy(k[:], sum[:])
+	return k
+}
+
+// escapeName writes a name with the bytes that are not UTF-8 as \xNN. A backslash before an x becomes \x5c, so that every name
+// has a text of its own.
+func escapeName(name string) string {
+	if utf8.ValidString(name) && !strings.Contains(name, `\x`) {
+		return name
+	}
+	var b strings.Builder
+	for i := 0; i < len(name); {
+		r, n := utf8.DecodeRuneInString(name[i:])
+		switch {
+		case r == utf8.RuneError && n <= 1:
+			fmt.Fprintf(&b, `\x%02x`, name[i])
+		case r == '\\' && strings.HasPrefix(name[i:], `\x`):
+			b.WriteString(`\x5c`)
+		default:
+			b.WriteString(name[i : i+n])
+		}
+		i += max(n, 1)
+	}
+	return b.String()
+}
+
+// unescapeName is the inverse of escapeName.
+func unescapeName(text string) string {
+	if !strings.Contains(text, `\x`) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		if strings.HasPrefix(text[i:], `\x`) && i+4 <= len(text) {
+			if c, err := hex.DecodeString(text[i+2 : i+4]); err == nil {
+				b.WriteByte(c[0])
+				i += 4
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+		i++
+	}
+	return b.String()
+}
+
+// outputSuffix is the ending of outputs.
+const outputSuffix = ".pftrace"
+
+// knownEndings are those that Config.ReplaceEndings drops: of packed files first, then one of a trace.
+var (
+	packedEndings = []string{".gz", ".zst", ".zip"}
+	traceEndings  = []string{".json", ".cpuprofile", ".perfetto-trace", ".pftrace", ".jslb", ".trace", ".jsonl"}
+)
+
+// outputName returns the place of an output below the folder of outputs.
+func outputName(input, member string, replace bool) string {
+	name := path.Join(input, member)
+	if !replace {
+		return name + outputSuffix
+	}
+	dir, base := path.Split(name)
+	for _, endings := range [][]string{packedEndings, traceEndings} {
+		for _, ending := range endings {
+			if n := len(base) - len(ending); n > 0 && strings.EqualFold(base[n:], ending) {
+				base = base[:n]
+				break
+			}
+		}
+	}
+	return dir + base + outputSuffix
+}

@@ -1,0 +1,538 @@
+package migrate
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/pfwire"
+)
+
+// A run is one call of Run.
+type run struct {
+	*Config
+	places
+	*decider
+	state    state
+	filters  filters
+	names    sorter // of lists
+	queue    *queue
+	journal  *journal
+	opening  sync.Mutex // of the journal
+	suspects *suspects
+	counts   counts
+	members  chan memberJob
+	priors   sync.Map // of members of archives that are to be opened, by path
+	deferred []*task  // run last and alone
+	host     string
+	began    time.Time
+	pauses   []time.Duration
+	closers  []func()
+	cancel   context.CancelCauseFunc
+
+	// convertWith is convert.Converter.Convert. Tests put something in its place.
+	convertWith func(context.Context, *convert.Converter, io.Writer, io.Reader, convert.Options) (*convert.Report, error)
+}
+
+// counts are what a run has done so far.
+type counts struct {
+	found, foundBytes   atomic.Int64
+	todo, todoBytes     atomic.Int64
+	walked              atomic.Bool
+	bytesRead           atomic.Int64
+	processed           atomic.Int64 // of todo
+	done, members       atomic.Int64 // converted
+	failed, skipped     atomic.Int64
+	failedBefore        atomic.Int64 // and not tried again
+	unchanged, deleted  atomic.Int64
+	older, wouldDelete  atomic.Int64 // outputs of other versions
+	retained, forgotten atomic.Int64
+}
+
+// Run migrates what config says. It returns the summary of all records when it has gone through all inputs, whatever became of
+// them. The error is a *Mistake if nothing could begin, a *Stopped if the run could not go on, or that of ctx.
+func Run(ctx context.Context, config Config) (*Summary, error) {
+	r := newRun(&config)
+	return r.do(ctx)
+}
+
+func newRun(config *Config) *run {
+	r := &run{Config: config, began: time.Now(), members: make(chan memberJob), pauses: []time.Duration{time.Second, 10 * time.Second}}
+	r.convertWith = func(ctx context.Context, c *convert.Converter, dst io.Writer, src io.Reader, opts convert.Options) (*convert.Report, error) {
+		return c.Convert(ctx, dst, src, opts)
+	}
+	return r
+}
+
+func (r *run) do(ctx context.Context) (summary *Summary, err error) {
+	if err := r.prepare(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		for _, closer := range slices.Backward(r.closers) {
+			closer()
+		}
+	}()
+	if !r.DryRun {
+		if err := r.begin(); err != nil {
+			return nil, err
+		}
+	}
+	base, err := r.state.openRecords(r.TempDir)
+	if err != nil {
+		return nil, err
+	}
+	r.closers = append(r.closers, base.close)
+	sources, err := r.inputs()
+	if err != nil {
+		return nil, err
+	}
+	p := &producer{run: r, base: base, seen: map[inputKey]struct{}{}}
+	if r.DryRun {
+		if err := p.produce(ctx, sources); err != nil {
+			return nil, err
+		}
+		return &Summary{Decided: p.decided, DryRun: true, WouldDelete: r.counts.wouldDelete.Load()}, nil
+	}
+	err = r.work(ctx, p, sources)
+	if r.journal != nil {
+		if closeErr := r.journal.close(); err == nil && closeErr != nil {
+			err = stopped(closeErr, "the journal: %s", cause(closeErr))
+		}
+	}
+	if err != nil {
+		return r.unfinished(), err
+	}
+	base.close()
+	return r.summarize()
+}
+
+// prepare checks the configuration and finds the folders.
+func (r *run) prepare() (err error) {
+	if err := r.check(); err != nil {
+		return err
+	}
+	r.state = stateOf(r.Out)
+	root := ""
+	if r.RetryFailed && r.Root == "" {
+		if root, err = lastRoot(r.state, r.TempDir); err != nil {
+			return err
+		}
+	} else if root, err = r.chooseRoot(); err != nil {
+		return err
+	}
+	if err := r.places.open(r.Config, root); err != nil {
+		return err
+	}
+	if r.filters, err = parseFilters(r.Filters); err != nil {
+		return err
+	}
+	if r.decider, err = newDecider(r.Config, &r.places); err != nil {
+		return err
+	}
+	r.host, _ = os.Hostname()
+	r.chooseJobs()
+	r.queue = newQueue(r.TempDir)
+	r.suspects = new(suspects)
+	return nil
+}
+
+// lastRoot returns the root of the latest run.
+func lastRoot(s state, dir string) (string, error) {
+	all, err := s.openRecords(dir)
+	if err != nil {
+		return "", err
+	}
+	defer all.close()
+	if all.root == "" {
+		return "", mistakef("%s: there is no migration; run weft migrate with inputs first", filepath.Dir(s.dir))
+	}
+	return all.root, nil
+}
+
+// begin makes the folders, locks them and looks at what a run that died has left.
+func (r *run) begin() error {
+	if err := os.MkdirAll(r.state.path(tempFolder), 0o777); err != nil {
+		if isOfPlace(err) {
+			return stopped(err, "%s: %s", r.Out, cause(err))
+		}
+		return fmt.Errorf("%s: %s", r.Out, cause(err))
+	}
+	unlock, err := r.state.lock(r.Shard)
+	if err != nil {
+		return err
+	}
+	r.closers = append(r.closers, unlock)
+	info, err := os.Stat(r.out)
+	if err != nil {
+		return err
+	}
+	if r.outInfo = info; r.outTrue == r.out {
+		if target, err := filepath.EvalSymlinks(r.out); err == nil {
+			r.outTrue = target
+		}
+	}
+	if err := r.checkFree(); err != nil {
+		return err
+	}
+	r.suspects, err = openSuspects(r.state, r.Shard)
+	if n := len(r.suspects.inputs); err == nil && n > 0 {
+		r.notice("%s being converted when an earlier run ended; they come last, one at a time", countText(n, "file was", "files were"))
+	}
+	return err
+}
+
+// inputs returns what the run goes through.
+func (r *run) inputs() (extsort.Sequence[found], error) {
+	r.closers = append(r.closers, r.names.close)
+	if r.RetryFailed {
+		return r.failedInputs()
+	}
+	return r.openSources()
+}
+
+// header is the line with which the run begins in its journal.
+func (r *run) header() *header {
+	settings := r.Settings
+	if settings == nil {
+		settings = map[string]string{}
+	}
+	return &header{Version: formatVersion, Options: settings, OptionsID: r.optionsID, Root: r.root, At: now(), Host: r.host, Weft: pfwire.Version}
+}
+
+func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000000000Z") }
+
+// record appends a record to the journal, which begins with the first one: a run that has nothing to do writes nothing.
+func (r *run) record(record *Record) error {
+	if err := r.openJournal(); err != nil {
+		return err
+	}
+	record.At, record.Host, record.Shard = now(), r.host, r.Shard.String()
+	if err := r.journal.append(record); err != nil {
+		return stopped(err, "the journal: %s", cause(err))
+	}
+	return nil
+}
+
+func (r *run) openJournal() (err error) {
+	r.opening.Lock()
+	defer r.opening.Unlock()
+	if r.journal != nil {
+		return nil
+	}
+	name := r.Shard.String()
+	j, err := openJournal(r.state.path("journal-"+name+".jsonl"), r.state.path("ballast-"+name))
+	if err == nil {
+		if err = j.append(r.header()); err != nil {
+			j.close()
+		}
+	}
+	if err != nil {
+		return stopped(err, "the journal: %s", cause(err))
+	}
+	r.journal = j
+	return nil
+}
+
+// finish records what has no output, and counts it.
+func (r *run) finish(record *Record) error {
+	if err := r.record(record); err != nil {
+		return err
+	}
+	switch record.State {
+	case Failed:
+		return r.countFailure()
+	case Skipped:
+		r.counts.skipped.Add(1)
+	}
+	return nil
+}
+
+// minForPercent is from how many inputs on a percentage of failures says something.
+const minForPercent = 100
+
+// countFailure counts a failure and stops when there are too many.
+func (r *run) countFailure() error {
+	failed := r.counts.failed.Add(1)
+	all := r.counts.processed.Load() + 1
+	if r.MaxFailures > 0 && failed >= int64(r.MaxFailures) {
+		return stopped(nil, "%d files have failed (--max-failures)", failed)
+	}
+	if r.MaxFailurePercent > 0 && all >= minForPercent && failed*100 >= all*int64(r.MaxFailurePercent) {
+		return stopped(nil, "%d of %d files have failed (--max-failures)", failed, all)
+	}
+	return nil
+}
+
+// forget ends a record whose input is not there any more.
+func (r *run) forget(record *Record) error {
+	r.counts.forgotten.Add(1)
+	return r.record(&Record{Input: record.Input, Member: record.Member, State: forgotten, OptionsID: r.optionsID, Weft: pfwire.Version})
+}
+
+// work converts what the producer finds.
+func (r *run) work(ctx context.Context, p *producer, sources extsort.Sequence[found]) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.cancel = cancel
+	defer r.queue.free()
+	stopProgress := r.reportProgress()
+	defer stopProgress()
+	var producing sync.WaitGroup
+	var producerErr error
+	producing.Go(func() {
+		producerErr = p.produce(ctx, sources)
+		r.counts.walked.Store(producerErr == nil)
+		r.queue.close(producerErr)
+	})
+	stopWaiting := context.AfterFunc(ctx, func() { r.queue.close(context.Cause(ctx)) })
+	defer stopWaiting()
+	r.runWorkers(ctx)
+	producing.Wait()
+	if producerErr != nil && ctx.Err() == nil {
+		return producerErr
+	}
+	if ctx.Err() == nil {
+		w := &worker{run: r, workers: r.Jobs, alone: true}
+		for _, t := range r.deferred {
+			if err := w.do(ctx, t); err != nil {
+				cancel(err)
+				break
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return r.foundAnything(p)
+}
+
+// foundAnything refuses a run that found nothing and knows nothing: its inputs are most likely not where they should be.
+func (r *run) foundAnything(p *producer) error {
+	if r.counts.found.Load() > 0 || p.known > 0 || r.RetryFailed {
+		return nil
+	}
+	return mistakef("there are no files to convert in %s", strings.Join(append(slices.Clone(r.Inputs), r.Lists...), ", "))
+}
+
+// runWorkers runs the workers until there is nothing to do.
+func (r *run) runWorkers(ctx context.Context) {
+	tasks := make(chan *dispatched)
+	var workers, open sync.WaitGroup
+	finished := make(chan struct{})
+	for range r.Jobs {
+		w := &worker{run: r}
+		workers.Go(func() { w.loop(ctx, tasks, finished, &open) })
+	}
+	for {
+		t, left, err := r.queue.next()
+		if t == nil || err != nil {
+			break
+		}
+		open.Add(1)
+		d := &dispatched{t, 1}
+		if left >= 0 && left+1 < r.Jobs {
+			d.workers = r.Jobs / (left + 1) // idle ones help
+		}
+		select {
+		case tasks <- d:
+		case <-ctx.Done():
+			open.Done()
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	open.Wait() // archives may still hand out members
+	close(finished)
+	workers.Wait()
+}
+
+// dispatched is a task with the goroutines that it may have.
+type dispatched struct {
+	*task
+	workers int
+}
+
+func (w *worker) loop(ctx context.Context, tasks <-chan *dispatched, finished <-chan struct{}, open *sync.WaitGroup) {
+	for {
+		select {
+		case d := <-tasks:
+			w.workers = d.workers
+			if err := w.do(ctx, d.task); err != nil {
+				w.cancel(err)
+			}
+			open.Done()
+		case m := <-w.members:
+			w.workers = 1
+			m.run(ctx, w)
+		case <-finished:
+			return
+		}
+	}
+}
+
+// do carries out a task.
+func (w *worker) do(ctx context.Context, t *task) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	w.count = &taskCounter{total: &w.counts.bytesRead}
+	if err := w.carryOut(ctx, t); err != nil {
+		return err
+	}
+	w.count.complete(t.Found.Size)
+	w.priors.Delete(t.Found.Path)
+	w.suspects.done(&Record{Input: t.Found.Path})
+	w.counts.processed.Add(1)
+	return nil
+}
+
+func (w *worker) carryOut(ctx context.Context, t *task) error {
+	f := &t.Found
+	if t.Action == actSkip { // and to be deleted
+		return w.deleteSource(ctx, t.Prior, f)
+	}
+	if w.alone && !w.RetryFailed && w.suspects.deaths(&Record{Input: f.Path}) >= maxDeaths {
+		record := w.newRecord(f.Path, "", f.Size, f.Mtime)
+		w.failed(&content{record: record, prior: t.Prior, named: true}, crashFailure())
+		return w.finish(record)
+	}
+	return w.convertFile(ctx, t)
+}
+
+// pause waits before another attempt.
+func (w *worker) pause(ctx context.Context, attempt int) error {
+	timer := time.NewTimer(w.pauses[min(attempt, len(w.pauses))-1])
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// checkFree stops the run before a file system is full.
+func (r *run) checkFree() error {
+	if r.MinFree == 0 {
+		return nil
+	}
+	for _, dir := range []string{r.out, cmp.Or(r.TempDir, os.TempDir())} {
+		if free, ok := freeSpace(dir); ok && free < r.MinFree {
+			return stopped(nil, "%s has %d MiB left, less than --min-free allows", dir, free>>20)
+		}
+	}
+	return nil
+}
+
+// fileMemory is the budget of a file, in bytes.
+func (r *run) fileMemory() int64 { return cmp.Or(r.Convert.Memory, 256<<20) }
+
+// chooseJobs lowers the number of files at once to what memory allows. The budget of each stays: with attribution it can
+// matter for the bytes.
+func (r *run) chooseJobs() {
+	if r.Jobs <= 0 {
+		r.Jobs = runtime.GOMAXPROCS(0)
+	}
+	limit := memoryLimit()
+	if limit <= 0 {
+		return
+	}
+	if fits := max(int(limit/4*3/r.fileMemory()), 1); fits < r.Jobs {
+		r.notice("%d files at once instead of %d: there are %d MiB of memory, and each file may take %d MiB", fits, r.Jobs,
+			limit>>20, r.fileMemory()>>20)
+		r.Jobs = fits
+	}
+}
+
+// deleteSource deletes an input that is converted, if the run is to do that and nothing speaks against it. Its output is in
+// place, verified and durable; the record is made so here.
+func (w *worker) deleteSource(ctx context.Context, record *Record, f *found) error {
+	if !w.DeleteSource || f.Link || record.State != Done || record.Output == "" || record.Lost > 0 && !w.DeleteLossy {
+		return nil
+	}
+	keep := func(format string, args ...any) error {
+		w.notice("%s is kept: %s", f.Path, fmt.Sprintf(format, args...))
+		w.counts.retained.Add(1)
+		return nil
+	}
+	if err := w.checkOutput(ctx, record); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return keep("its output: %s", err)
+	}
+	if err := w.openJournal(); err != nil {
+		return err
+	}
+	if err := w.journal.sync(); err != nil {
+		return stopped(err, "the journal: %s", cause(err))
+	}
+	name := w.abs(record.Input)
+	src, err := os.Open(name)
+	if err != nil {
+		return keep("%s", cause(err))
+	}
+	sum, err := hashOf(ctx, src, uncounted())
+	src.Close()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return keep("%s", cause(err))
+	case sum != record.SHA256:
+		return keep("it has changed since it was converted")
+	}
+	if err := os.Remove(name); err != nil {
+		return keep("%s", cause(err))
+	}
+	w.counts.deleted.Add(1)
+	return nil
+}
+
+// checkOutput reads an output again: it has the recorded content, and breaks no rule.
+func (w *worker) checkOutput(ctx context.Context, record *Record) error {
+	f, err := os.Open(w.output(record.Output))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum, err := hashOf(ctx, f, uncounted())
+	if err != nil {
+		return err
+	}
+	if sum != record.OutSHA256 {
+		return errors.New("it is not what was written")
+	}
+	if err := w.verify(ctx, f); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func hashBytes(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func countText(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

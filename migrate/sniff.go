@@ -1,0 +1,149 @@
+package migrate
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/readers/probes"
+	"github.com/weft-trace/weft/internal/unpack"
+)
+
+// Kinds of archives, which are formats in their records.
+const (
+	tarArchive = "tar"
+	zipArchive = "zip"
+)
+
+const (
+	headSize   = 512      // bytes by which content is recognised
+	packedHead = 64 << 10 // bytes from which these are unpacked
+)
+
+// A sniffer looks at the first bytes of inputs. It reuses what unpacks them.
+type sniffer struct {
+	buf, out []byte
+	gzip     *gzip.Reader
+	zstd     *zstd.Decoder
+}
+
+// sniff finds out whether a file is an archive, and notes what its content begins with. The file is at its start then.
+func (s *sniffer) sniff(f *os.File, c *content) (archive string, err error) {
+	n, err := s.fill(f)
+	if err != nil {
+		return "", err
+	}
+	if bytes.HasPrefix(s.buf[:n], []byte("PK\x03\x04")) {
+		members, err := zipMembers(f, c.size)
+		if err != nil {
+			return "", nil // whoever converts it says what is wrong
+		}
+		if len(members) > 1 {
+			return zipArchive, nil
+		}
+		if len(members) == 1 {
+			c.head = s.zipHead(members[0])
+		}
+		return "", nil
+	}
+	c.head = s.head(s.buf[:n])
+	if isTar(c.head) {
+		return tarArchive, nil
+	}
+	return "", nil
+}
+
+func (s *sniffer) fill(f *os.File) (int, error) {
+	if s.buf == nil {
+		s.buf, s.out = make([]byte, packedHead), make([]byte, headSize)
+	}
+	n, err := f.ReadAt(s.buf[:headSize], 0)
+	if err == nil && (isGzip(s.buf) || isZstd(s.buf)) {
+		n, err = f.ReadAt(s.buf, 0)
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return n, err
+}
+
+func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1F, 0x8B}) }
+func isZstd(head []byte) bool { return bytes.HasPrefix(head, []byte{0x28, 0xB5, 0x2F, 0xFD}) }
+
+// head returns the first bytes of what is unpacked; what cannot be unpacked has none.
+func (s *sniffer) head(packed []byte) []byte {
+	if s.out == nil {
+		s.buf, s.out = make([]byte, packedHead), make([]byte, headSize)
+	}
+	var err error
+	var r io.Reader
+	switch src := bytes.NewReader(packed); {
+	case isGzip(packed):
+		if s.gzip == nil {
+			s.gzip = new(gzip.Reader)
+		}
+		r, err = s.gzip, s.gzip.Reset(src)
+	case isZstd(packed):
+		if s.zstd == nil {
+			s.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+		}
+		if err == nil {
+			r, err = s.zstd, s.zstd.Reset(src)
+		}
+	default:
+		return packed[:min(len(packed), headSize)]
+	}
+	if err != nil {
+		return []byte{}
+	}
+	n, _ := io.ReadFull(r, s.out) // what is cut off is not asked for
+	return s.out[:n]
+}
+
+func (s *sniffer) zipHead(member *zip.File) []byte {
+	r, err := member.Open()
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	n, _ := io.ReadFull(r, s.buf)
+	return s.head(s.buf[:n])
+}
+
+// zipMembers returns the files of a zip archive.
+func zipMembers(f io.ReaderAt, size int64) (members []*zip.File, err error) {
+	archive, err := unpack.OpenZip(f, size)
+	if err != nil {
+		return nil, err
+	}
+	for _, member := range archive.File {
+		if !unpack.IsClutter(member.Name) {
+			members = append(members, member)
+		}
+	}
+	return members, nil
+}
+
+// isTar reports whether a file begins with the header of a tar archive.
+func isTar(head []byte) bool {
+	const at, magic = 257, "ustar"
+	return len(head) >= at+len(magic) && string(head[at:at+len(magic)]) == magic
+}
+
+// isPerfetto reports whether the content is a Perfetto trace already.
+func (r *run) isPerfetto(head []byte) bool {
+	return len(head) > 0 && !probes.Detect(head) && pfwire.LooksLikeTrace(head)
+}
+
+// looksLikeTrace reports whether the content may be a trace, by its first bytes.
+func (r *run) looksLikeTrace(head []byte) bool {
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xEF\xBB\xBF")), " \t\r\n")
+	return probes.Detect(head) || pfwire.LooksLikeTrace(head) || bytes.HasPrefix(head, []byte("\xDC\xDF\x4ASLCB")) ||
+		len(text) > 0 && strings.IndexByte("[{", text[0]) >= 0
+}

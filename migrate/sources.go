@@ -1,0 +1,324 @@
+package migrate
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/extsort"
+)
+
+// A Mistake is an error of those who call: of a command line, usually. Nothing was done.
+type Mistake struct{ message string }
+
+// Error implements error.
+func (m *Mistake) Error() string { return m.message }
+
+func mistakef(format string, args ...any) error { return &Mistake{fmt.Sprintf(format, args...)} }
+
+// open finds the folders of a run.
+func (p *places) open(c *Config, root string) (err error) {
+	if p.out, err = filepath.Abs(c.Out); err != nil {
+		return err
+	}
+	if p.root, err = filepath.Abs(root); err != nil {
+		return err
+	}
+	p.outTrue = p.out
+	if p.outInfo, err = os.Stat(p.out); err == nil {
+		if !p.outInfo.IsDir() {
+			return mistakef("%s is a file; --out names a folder", c.Out)
+		}
+		if p.outTrue, err = filepath.EvalSymlinks(p.out); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %s", c.Out, cause(err))
+	}
+	rootTrue := p.root
+	if target, err := filepath.EvalSymlinks(p.root); err == nil {
+		rootTrue = target
+	}
+	if len(c.Inputs) == 1 && len(c.Lists) == 0 && c.Root == "" && isInside(rootTrue, p.outTrue) {
+		return mistakef("%s is in the folder of outputs %s; outputs would be inputs of the next run", root, c.Out)
+	}
+	return nil
+}
+
+// isWhole reports whether a name is that of the root.
+func (p *places) isWhole(name string) bool {
+	abs, err := filepath.Abs(name)
+	return err == nil && abs == p.root
+}
+
+// chooseRoot returns the folder below which outputs mirror their inputs.
+func (c *Config) chooseRoot() (string, error) {
+	if c.Root != "" {
+		info, err := os.Stat(c.Root)
+		if err != nil {
+			return "", mistakef("--root %s: %s", c.Root, cause(err))
+		}
+		if !info.IsDir() {
+			return "", mistakef("--root %s is a file", c.Root)
+		}
+		return c.Root, nil
+	}
+	if len(c.Inputs) == 1 && len(c.Lists) == 0 {
+		if info, err := os.Stat(c.Inputs[0]); err == nil && info.IsDir() {
+			return c.Inputs[0], nil
+		}
+	}
+	return os.Getwd()
+}
+
+// sources returns the inputs in the order of their paths, each once.
+func (r *run) openSources() (extsort.Sequence[found], error) {
+	var all []extsort.Sequence[found]
+	for _, name := range r.Inputs {
+		source, err := r.argument(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, source)
+	}
+	if len(r.Lists) > 0 {
+		source, err := r.listed()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, source)
+	}
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	merger, err := extsort.NewMerger(all, func(a, b *found) int { return comparePaths(a.Path, b.Path) })
+	if err != nil {
+		return nil, err
+	}
+	return func(f *found) (bool, error) {
+		ok, err := merger.Next(f)
+		for ok && err == nil {
+			next := merger.Peek()
+			if next == nil || next.Path != f.Path {
+				break
+			}
+			named := f.Named || next.Named
+			if _, err := merger.Next(f); err != nil {
+				return false, err
+			}
+			f.Named = named
+		}
+		return ok, err
+	}, nil
+}
+
+// argument returns the inputs that an argument names: those below a folder, those that match a pattern, or a file.
+func (r *run) argument(name string) (extsort.Sequence[found], error) {
+	if scheme, _, ok := strings.Cut(name, "://"); ok {
+		if scheme == "gs" || scheme == "s3" {
+			return nil, mistakef("%s: weft migrate reads files; weft-beam reads %s://", name, scheme)
+		}
+		return nil, mistakef("%s: weft does not download; save the files first", name)
+	}
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) && hasMeta(name) {
+		return r.globbed(name)
+	}
+	if err != nil {
+		return nil, mistakef("%s: %s", name, cause(err))
+	}
+	rel, err := r.rel(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		w := r.walker()
+		if err := w.start(rel); err != nil {
+			return nil, fmt.Errorf("%s: %s", name, cause(err))
+		}
+		return w.next, nil
+	}
+	f := r.stat(rel, true)
+	return one(f), nil
+}
+
+func one(f found) extsort.Sequence[found] {
+	given := false
+	return func(out *found) (bool, error) {
+		if given {
+			return false, nil
+		}
+		*out, given = f, true
+		return true, nil
+	}
+}
+
+func (r *run) walker() *walker {
+	return &walker{places: &r.places, hidden: r.Hidden, follow: r.Follow}
+}
+
+// globbed returns the files that match a pattern.
+func (r *run) globbed(pattern string) (extsort.Sequence[found], error) {
+	slashed := filepath.ToSlash(pattern)
+	base := "."
+	if i := strings.IndexAny(slashed, "*?["); i >= 0 {
+		if k := strings.LastIndexByte(slashed[:i], '/'); k >= 0 {
+			base, slashed = slashed[:k+1], slashed[k+1:]
+		}
+	}
+	g, err := parseGlob(slashed)
+	if err != nil {
+		return nil, err
+	}
+	rel, err := r.rel(base)
+	if err != nil {
+		return nil, err
+	}
+	w := r.walker()
+	w.pattern = g
+	if err := w.start(rel); err != nil {
+		return nil, mistakef("%s: %s: %s", pattern, base, cause(err))
+	}
+	n := 0
+	return func(f *found) (bool, error) {
+		ok, err := w.next(f)
+		if n++; !ok && err == nil && n == 1 {
+			return false, mistakef("%s matches no file", pattern)
+		}
+		return ok, err
+	}, nil
+}
+
+// listed returns the inputs of all lists, sorted.
+func (r *run) listed() (extsort.Sequence[found], error) {
+	r.names.dir = r.TempDir
+	for _, name := range r.Lists {
+		if err := r.readList(name); err != nil {
+			return nil, err
+		}
+	}
+	sorted, err := r.names.sequences()
+	if err != nil {
+		return nil, err
+	}
+	merger, err := extsort.NewMerger(sorted, compareItems)
+	if err != nil {
+		return nil, err
+	}
+	last := ""
+	return func(f *found) (bool, error) {
+		for {
+			var it item
+			ok, err := merger.Next(&it)
+			if !ok || err != nil {
+				return false, err
+			}
+			if it.input != last {
+				last = it.input
+				*f = r.stat(it.input, true)
+				return true, nil
+			}
+		}
+	}, nil
+}
+
+// readList adds the names of a list.
+func (r *run) readList(name string) error {
+	src := r.Stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return mistakef("--files-from %s: %s", name, cause(err))
+		}
+		defer f.Close()
+		src = f
+	}
+	lines := bufio.NewScanner(src)
+	lines.Buffer(nil, maxLine)
+	if r.NUL {
+		lines.Split(splitNUL)
+	}
+	for lines.Scan() {
+		text := lines.Text()
+		if !r.NUL {
+			text = strings.TrimSuffix(text, "\r")
+		}
+		if text == "" {
+			continue
+		}
+		if strings.HasPrefix(text, "gs://") || strings.HasPrefix(text, "s3://") {
+			return mistakef("%s: weft migrate reads files; weft-beam reads %s://", text, text[:2])
+		}
+		if strings.IndexByte(text, 0) >= 0 {
+			return mistakef("--files-from %s: a name holds a NUL; with -0 they end names", name)
+		}
+		rel, err := r.rel(text)
+		if err != nil {
+			return err
+		}
+		if err := r.names.add(item{input: rel}); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return mistakef("--files-from %s: %s", name, cause(err))
+	}
+	return nil
+}
+
+// splitNUL splits names that end with a NUL.
+func splitNUL(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if i := bytes.IndexByte(data, 0); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
+// failedInputs returns the inputs of failed records: what a run tries again that is asked to.
+func (r *run) failedInputs() (extsort.Sequence[found], error) {
+	all, err := r.state.openRecords(r.TempDir)
+	if err != nil {
+		return nil, err
+	}
+	r.closers = append(r.closers, all.close)
+	var below *walker
+	last := ""
+	return func(f *found) (bool, error) {
+		for {
+			if below != nil {
+				ok, err := below.next(f)
+				if ok || err != nil {
+					return ok, err
+				}
+				below = nil
+			}
+			record, err := all.read()
+			if record == nil || err != nil {
+				return false, err
+			}
+			if record.State != Failed || record.Input == last {
+				continue
+			}
+			last = record.Input
+			if strings.HasSuffix(last, "/") { // a folder that could not be listed
+				below = r.walker()
+				if below.start(strings.TrimSuffix(last, "/")) == nil {
+					continue
+				}
+				below = nil
+				*f = found{Path: last, State: Failed, Kind: record.Kind, Reason: record.Reason}
+				return true, nil
+			}
+			*f = r.stat(last, record.Kind == KindMissing || record.Kind == KindUnrecognised)
+			return true, nil
+		}
+	}, nil
+}

@@ -1,0 +1,362 @@
+package migrate
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/extsort"
+)
+
+// The state of a migration is in a folder below that of the outputs.
+const (
+	stateFolder  = ".weft-migrate"
+	manifestName = "manifest.jsonl"
+	mergedName   = "merged.json"
+	tempFolder   = "tmp"
+)
+
+// state is the folder with what is known of a migration.
+type state struct{ dir string }
+
+func stateOf(out string) state { return state{filepath.Join(out, stateFolder)} }
+
+func (s state) path(name string) string { return filepath.Join(s.dir, name) }
+
+// journals returns the names of the journals, sorted.
+func (s state) journals() (names []string, err error) {
+	entries, err := os.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "journal-") && strings.HasSuffix(e.Name(), ".jsonl") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// merged says how much of each journal is in the manifest, so that nobody reads it again. It counts only for the
+// manifest that it was written with.
+type merged struct {
+	ManifestSize  int64            `json:"manifest_size"`
+	ManifestMtime int64            `json:"manifest_mtime_ns"`
+	Journals      map[string]int64 `json:"journals"` // bytes by name
+}
+
+func (s state) readMerged() (m merged) {
+	text, err := os.ReadFile(s.path(mergedName))
+	info, statErr := os.Stat(s.path(manifestName))
+	if err != nil || statErr != nil || json.Unmarshal(text, &m) != nil ||
+		info.Size() != m.ManifestSize || info.ModTime().UnixNano() != m.ManifestMtime {
+		return merged{}
+	}
+	return m
+}
+
+// eachLine calls fn for every complete line of a file from an offset on, and returns where the last one ends. What comes
+// behind the last line feed was cut off when a process died, and is left out.
+func eachLine(f io.ReaderAt, from int64, fn func(line []byte, at int64) error) (end int64, err error) {
+	r := bufio.NewReaderSize(io.NewSectionReader(f, from, 1<<62), 256<<10)
+	end = from
+	var long []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) && len(long) <= maxLine {
+			long = append(long, part...)
+			continue
+		}
+		if err == io.EOF {
+			return end, nil
+		}
+		if err != nil {
+			return end, err
+		}
+		line := part
+		if len(long) > 0 {
+			line, long = append(long, part...), nil
+		}
+		if err := fn(bytes.TrimSuffix(line, []byte("\n")), end); err != nil {
+			return end, err
+		}
+		end += int64(len(line))
+	}
+}
+
+// records are the records of all earlier runs, in the order of inputs, each input once.
+type records struct {
+	header   *header // the latest; nil if there was no run
+	root     string  // of the latest run; "" if that is not known
+	fresh    bool    // the manifest has everything already
+	ends     map[string]int64
+	manifest *os.File
+	sorter   sorter
+	merger   *extsort.Merger[item]
+	next     *item
+}
+
+// openRecords reads what earlier runs have left. Memory is bounded: journals are sorted in dir.
+func (s state) openRecords(dir string) (*records, error) {
+	r := &records{sorter: sorter{dir: dir}, ends: map[string]int64{}}
+	if err := r.open(s); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *records) open(s state) error {
+	var all []extsort.Sequence[item]
+	f, err := os.Open(s.path(manifestName))
+	switch {
+	case err == nil:
+		r.manifest = f
+		sequence, err := r.readManifest(f)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.Name(), err)
+		}
+		all = append(all, sequence)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	names, err := s.journals()
+	if err != nil {
+		return err
+	}
+	known := s.readMerged()
+	for _, name := range names {
+		if err := r.readJournal(s.path(name), name, known.Journals[name]); err != nil {
+			return fmt.Errorf("%s: %w", s.path(name), err)
+		}
+	}
+	r.fresh = r.manifest != nil && r.sorter.n == 0
+	sorted, err := r.sorter.sequences()
+	if err != nil {
+		return err
+	}
+	r.merger, err = extsort.NewMerger(append(all, sorted...), compareItems)
+	return err
+}
+
+// latest notes a header if it is newer than those before.
+func (r *records) latest(h *header) {
+	if r.header == nil || h.At >= r.header.At {
+		if h.Root != "" {
+			r.root = h.Root
+		}
+		r.header = h
+	}
+}
+
+// readManifest returns the records of a manifest, which are sorted.
+func (r *records) readManifest(f *os.File) (extsort.Sequence[item], error) {
+	lines := bufio.NewScanner(f)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	if !lines.Scan() {
+		return nil, errors.Join(errors.New("the manifest is empty; remove it, the journals have everything"), lines.Err())
+	}
+	h, _, err := parseLine(lines.Bytes())
+	if err == nil && h == nil {
+		err = errors.New("the first line is no header of a manifest")
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.latest(h)
+	return func(it *item) (bool, error) {
+		if !lines.Scan() {
+			return false, lines.Err()
+		}
+		_, record, err := parseLine(lines.Bytes())
+		if err != nil || record == nil {
+			return false, fmt.Errorf("%s: a line is damaged: %.80q", f.Name(), lines.Bytes())
+		}
+		*it = item{input: record.Input, member: record.Member, line: bytes.Clone(lines.Bytes())}
+		return true, nil
+	}, nil
+}
+
+// readJournal adds the records of a journal that are not in the manifest yet.
+func (r *records) readJournal(path, name string, from int64) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	// The header of the latest run is in what is merged already.
+	if from > 0 {
+		if _, err := eachLine(f, 0, func(line []byte, at int64) error {
+			if at >= from {
+				return io.EOF
+			}
+			if !bytes.HasPrefix(line, headerStart) {
+				return nil
+			}
+			h, _, err := parseLine(line)
+			if err == nil {
+				r.latest(h)
+			}
+			return err
+		}); err != nil && err != io.EOF {
+			return err
+		}
+	}
+	r.ends[name], err = eachLine(f, from, func(line []byte, at int64) error {
+		h, record, err := parseLine(line)
+		switch {
+		case err == errLine:
+			return fmt.Errorf("the line at byte %d is damaged: %.80q; remove it to go on", at, line)
+		case err != nil:
+			return err
+		case h != nil:
+			r.latest(h)
+			return nil
+		}
+		return r.sorter.add(item{record.Input, record.Member, record.At, bytes.Clone(line)})
+	})
+	return err
+}
+
+// read returns the next record, nil after the last one.
+func (r *records) read() (*Record, error) {
+	for {
+		it, err := r.readItem()
+		if it == nil || err != nil {
+			return nil, err
+		}
+		_, record, err := parseLine(it.line)
+		if err != nil {
+			return nil, err
+		}
+		if record.State != forgotten {
+			return record, nil
+		}
+	}
+}
+
+// readItem returns the latest item of the next input, nil after the last one.
+func (r *records) readItem() (*item, error) {
+	var latest *item
+	for {
+		if r.next == nil {
+			it := new(item)
+			ok, err := r.merger.Next(it)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				return latest, nil
+			}
+			r.next = it
+		}
+		if latest != nil && (latest.input != r.next.input || latest.member != r.next.member) {
+			return latest, nil
+		}
+		latest, r.next = r.next, nil
+	}
+}
+
+func (r *records) close() {
+	if r.manifest != nil {
+		r.manifest.Close()
+	}
+	r.sorter.close()
+}
+
+// writeManifest makes the manifest of all records there are, and calls fn for each of them. Nothing is written if it is up to
+// date.
+func (s state) writeManifest(dir string, h *header, fn func(*Record)) error {
+	all, err := s.openRecords(dir)
+	if err != nil {
+		return err
+	}
+	defer all.close()
+	plain := header{Version: formatVersion, Options: h.Options, OptionsID: h.OptionsID}
+	if plain.Options == nil {
+		plain.Options = map[string]string{}
+	}
+	if all.fresh && all.header != nil && all.header.OptionsID == plain.OptionsID && all.headerWritten(plain.OptionsID) {
+		return all.each(func(record *Record) error { fn(record); return nil })
+	}
+	temp := s.path(manifestName + ".tmp")
+	f, err := os.Create(temp)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp)
+	defer f.Close()
+	w := bufio.NewWriterSize(f, 256<<10)
+	line, err := appendLine(nil, &plain)
+	if err != nil {
+		return err
+	}
+	w.Write(line)
+	err = all.each(func(record *Record) error {
+		fn(record)
+		record.journalPart = journalPart{}
+		if line, err = appendLine(line[:0], record); err != nil {
+			return err
+		}
+		_, err = w.Write(line)
+		return err
+	})
+	if err = errors.Join(err, w.Flush()); err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	all.close() // Windows replaces no file that is open
+	if err := os.Rename(temp, s.path(manifestName)); err != nil {
+		return err
+	}
+	return s.writeMerged(all.ends)
+}
+
+// headerWritten reports whether the manifest itself begins with these options.
+func (r *records) headerWritten(id string) bool {
+	line, err := bufio.NewReader(io.NewSectionReader(r.manifest, 0, maxLine)).ReadBytes('\n')
+	if err != nil {
+		return false
+	}
+	h, _, err := parseLine(bytes.TrimSpace(line))
+	return err == nil && h != nil && h.OptionsID == id
+}
+
+// each calls fn for the records that are left.
+func (r *records) each(fn func(*Record) error) error {
+	for {
+		record, err := r.read()
+		if record == nil || err != nil {
+			return err
+		}
+		if err := fn(record); err != nil {
+			return err
+		}
+	}
+}
+
+// writeMerged notes how much of the journals is in the manifest. Without it the next run reads them whole.
+func (s state) writeMerged(ends map[string]int64) error {
+	info, err := os.Stat(s.path(manifestName))
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(merged{info.Size(), info.ModTime().UnixNano(), ends})
+	if err != nil {
+		return err
+	}
+	temp := s.path(mergedName + ".tmp")
+	if err := os.WriteFile(temp, text, 0o666); err != nil {
+		return err
+	}
+	return os.Rename(temp, s.path(mergedName))
+}

@@ -1,0 +1,345 @@
+package migrate
+
+import (
+	"cmp"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// Summary sums up all records of a migration, and says what a run has done. Its JSON form is stable.
+type Summary struct {
+	Root      string            `json:"root,omitempty"`
+	Options   map[string]string `json:"options"`
+	OptionsID string            `json:"options_id"`
+
+	States   []StateTotals   `json:"states"`   // by state
+	Formats  []FormatTotals  `json:"formats"`  // of what is done, by format
+	Problems []ProblemTotals `json:"problems"` // of what is done, by name
+	Kinds    []KindTotals    `json:"kinds"`    // of what failed or was skipped
+
+	Archives int64 `json:"archives"` // files that are folders of traces; they are not in States
+	// Look are the files that need a look most: those that failed, then those that lost most. At most ten.
+	Look []Look `json:"look"`
+
+	OlderVersions int64 `json:"older_versions"` // outputs that another version of weft made
+	OtherOptions  int64 `json:"other_options"`  // outputs that were made with other options than the latest run's
+	Lost          int64 `json:"lost_files"`     // outputs that lack something of their input
+
+	Run *RunTotals `json:"run,omitempty"` // nil if nothing ran
+
+	DryRun      bool      `json:"dry_run,omitempty"`
+	Decided     []Decided `json:"decided,omitempty"`      // by a dry run
+	WouldDelete int64     `json:"would_delete,omitempty"` // by a run that is not dry
+}
+
+// StateTotals are the inputs of a state.
+type StateTotals struct {
+	State    State `json:"state"`
+	Files    int64 `json:"files"`
+	Bytes    int64 `json:"bytes"`
+	BytesOut int64 `json:"bytes_out,omitempty"`
+}
+
+// FormatTotals are the inputs of a format.
+type FormatTotals struct {
+	Format   convert.Format      `json:"format"`
+	Files    int64               `json:"files"`
+	Bytes    int64               `json:"bytes"`
+	BytesOut int64               `json:"bytes_out"`
+	Events   convert.EventCounts `json:"events"`
+}
+
+// ProblemTotals are the cases of a data problem.
+type ProblemTotals struct {
+	Name  string `json:"name"`
+	Files int64  `json:"files"`
+	Count uint64 `json:"count"`
+}
+
+// KindTotals are the inputs that failed or were skipped for one reason.
+type KindTotals struct {
+	State State `json:"state"`
+	Kind  Kind  `json:"kind"`
+	Files int64 `json:"files"`
+	// Paths are the first three.
+	Paths []string `json:"paths"`
+}
+
+// A Look is a file that needs a look.
+type Look struct {
+	Input  string `json:"input"` // with the member behind it
+	Kind   Kind   `json:"kind,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	Lost   uint64 `json:"lost,omitempty"`
+}
+
+// RunTotals are what one run has done.
+type RunTotals struct {
+	Found        int64 `json:"found"`         // inputs
+	Converted    int64 `json:"converted"`     // with the members of archives
+	Failed       int64 `json:"failed"`        // likewise
+	Skipped      int64 `json:"skipped"`       // for the first time
+	Unchanged    int64 `json:"unchanged"`     // converted or skipped before
+	FailedBefore int64 `json:"failed_before"` // and not tried again
+	Deleted      int64 `json:"deleted"`
+	Kept         int64 `json:"kept"`      // inputs that could not be deleted
+	Forgotten    int64 `json:"forgotten"` // records of failures whose inputs are not there any more
+
+	Left       int64   `json:"left"`        // inputs that are known and not done: the run did not end
+	LeftBytes  int64   `json:"left_bytes"`  // likewise
+	MoreToFind bool    `json:"more"`        // not all inputs were found
+	BytesRead  int64   `json:"bytes_read"`  // of inputs
+	Seconds    float64 `json:"seconds"`     // of the run
+	Unfinished bool    `json:"unfinished"`  // it was stopped or interrupted
+	OutOfShard bool    `json:"other_shard"` // there is more in other shards
+}
+
+const (
+	maxPaths = 3
+	maxLook  = 10
+)
+
+// summarizer sums up records.
+type summarizer struct {
+	Summary
+	states   map[State]*StateTotals
+	formats  map[convert.Format]*FormatTotals
+	problems map[string]*ProblemTotals
+	kinds    map[Kind]*KindTotals
+}
+
+func newSummarizer() *summarizer {
+	return &summarizer{states: map[State]*StateTotals{}, formats: map[convert.Format]*FormatTotals{},
+		problems: map[string]*ProblemTotals{}, kinds: map[Kind]*KindTotals{}}
+}
+
+// at returns the value of a key, which is made if it is not there.
+func at[K comparable, V any](m map[K]*V, key K) *V {
+	if m[key] == nil {
+		m[key] = new(V)
+	}
+	return m[key]
+}
+
+func (s *summarizer) add(r *Record) {
+	if r.State == Done && r.Output == "" {
+		s.Archives++
+		return
+	}
+	state := at(s.states, r.State)
+	state.Files++
+	state.Bytes += r.Size
+	state.BytesOut += r.OutSize
+	if r.State != Done {
+		kind := at(s.kinds, r.Kind)
+		kind.State, kind.Kind = r.State, r.Kind
+		if kind.Files++; len(kind.Paths) < maxPaths {
+			kind.Paths = append(kind.Paths, path.Join(r.Input, r.Member))
+		}
+		if r.State == Failed {
+			s.look(Look{Input: path.Join(r.Input, r.Member), Kind: r.Kind, Reason: r.Reason})
+		}
+		return
+	}
+	s.addDone(r)
+}
+
+func (s *summarizer) addDone(r *Record) {
+	format := at(s.formats, r.Format)
+	format.Files++
+	format.Bytes += r.Size
+	format.BytesOut += r.OutSize
+	if e := r.Events; e != nil {
+		sum := &format.Events
+		sum.Slices += e.Slices
+		sum.Unfinished += e.Unfinished
+		sum.Instants += e.Instants
+		sum.CounterValues += e.CounterValues
+		sum.Samples += e.Samples
+		sum.Flows += e.Flows
+		sum.Screenshots += e.Screenshots
+		sum.ScreenshotBytes += e.ScreenshotBytes
+	}
+	for name, count := range r.Problems {
+		p := at(s.problems, name)
+		p.Files++
+		p.Count = problem.Sum(p.Count, count)
+	}
+	if r.Weft != pfwire.Version {
+		s.OlderVersions++
+	}
+	if r.OptionsID != s.OptionsID {
+		s.OtherOptions++
+	}
+	if r.Lost > 0 {
+		s.Lost++
+		s.look(Look{Input: path.Join(r.Input, r.Member), Lost: r.Lost})
+	}
+}
+
+// look keeps a file if it is one of the ten that need a look most.
+func (s *summarizer) look(l Look) {
+	i, _ := slices.BinarySearchFunc(s.Look, l, func(a, b Look) int {
+		if (a.Kind != "") != (b.Kind != "") {
+			if a.Kind != "" {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(b.Lost, a.Lost), -1) // of equal ones the first stays first
+	})
+	if i < maxLook {
+		s.Look = slices.Insert(s.Look, i, l)
+		s.Look = s.Look[:min(len(s.Look), maxLook)]
+	}
+}
+
+// result returns the sums, in order.
+func (s *summarizer) result() *Summary {
+	if s.Options == nil {
+		s.Options = map[string]string{}
+	}
+	for state, totals := range s.states {
+		totals.State = state
+	}
+	for format, totals := range s.formats {
+		totals.Format = format
+	}
+	for name, totals := range s.problems {
+		totals.Name = name
+	}
+	s.States = values(s.states)
+	s.Formats = values(s.formats)
+	s.Problems = values(s.problems)
+	s.Kinds = values(s.kinds)
+	slices.SortStableFunc(s.Kinds, func(a, b KindTotals) int { return cmp.Compare(a.State, b.State) })
+	return &s.Summary
+}
+
+// values returns the values of a map in the order of its keys.
+func values[K cmp.Ordered, V any](m map[K]*V) []V {
+	list := make([]V, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, *m[key])
+	}
+	return list
+}
+
+// Total returns the totals of a state.
+func (s *Summary) Total(state State) StateTotals {
+	for _, t := range s.States {
+		if t.State == state {
+			return t
+		}
+	}
+	return StateTotals{State: state}
+}
+
+// totals returns what the run has done.
+func (r *run) totals() *RunTotals {
+	c := &r.counts
+	return &RunTotals{
+		Found: c.found.Load(), Converted: c.done.Load() + c.members.Load(), Failed: c.failed.Load(), Skipped: c.skipped.Load(),
+		Unchanged: c.unchanged.Load(), FailedBefore: c.failedBefore.Load(), Deleted: c.deleted.Load(), Kept: c.retained.Load(), Forgotten: c.forgotten.Load(),
+		Left: c.todo.Load() - c.processed.Load(), LeftBytes: max(c.todoBytes.Load()-c.bytesRead.Load(), 0), MoreToFind: !c.walked.Load(),
+		BytesRead: c.bytesRead.Load(), Seconds: time.Since(r.began).Seconds(), OutOfShard: r.Shard.Count > 1,
+	}
+}
+
+// unfinished says how far a run came that did not end.
+func (r *run) unfinished() *Summary {
+	totals := r.totals()
+	totals.Unfinished = true
+	s := newSummarizer()
+	s.Root, s.Options, s.OptionsID, s.Run = r.root, r.Settings, r.optionsID, totals
+	return s.result()
+}
+
+// summarize makes the manifest, unless others work on it too, and sums it up.
+func (r *run) summarize() (*Summary, error) {
+	s := newSummarizer()
+	s.Root, s.Options, s.OptionsID, s.Run = r.root, r.Settings, r.optionsID, r.totals()
+	if r.Shard.Count > 1 {
+		all, err := r.state.openRecords(r.TempDir)
+		if err != nil {
+			return nil, err
+		}
+		defer all.close()
+		err = all.each(func(record *Record) error {
+			if r.Shard.Has(record.Input) {
+				s.add(record)
+			}
+			return nil
+		})
+		return s.result(), err
+	}
+	if err := r.state.writeManifest(r.TempDir, r.header(), s.add); err != nil {
+		return nil, stopped(err, "the manifest: %s", cause(err))
+	}
+	return s.result(), nil
+}
+
+// Status sums up what the runs so far have recorded in the folder of outputs. Nothing is written. tempDir is for what is sorted on
+// disk.
+func Status(out, tempDir string) (*Summary, error) {
+	state := stateOf(out)
+	all, err := state.openRecords(tempDir)
+	if err != nil {
+		return nil, err
+	}
+	defer all.close()
+	if all.header == nil {
+		return nil, mistakef("%s: there is no migration", out)
+	}
+	s := newSummarizer()
+	s.Root, s.Options, s.OptionsID = all.root, all.header.Options, all.header.OptionsID
+	err = all.each(func(record *Record) error { s.add(record); return nil })
+	return s.result(), err
+}
+
+// Finish makes the manifest of the records of all shards, and sums it up.
+func Finish(out, tempDir string) (*Summary, error) {
+	state := stateOf(out)
+	if _, err := os.Stat(state.dir); err != nil {
+		return nil, mistakef("%s: there is no migration", out)
+	}
+	unlock, err := state.lock(Shard{})
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	all, err := state.openRecords(tempDir)
+	if err != nil {
+		return nil, err
+	}
+	all.close()
+	if all.header == nil {
+		return nil, mistakef("%s: there is no migration", out)
+	}
+	s := newSummarizer()
+	s.Root, s.Options, s.OptionsID = all.root, all.header.Options, all.header.OptionsID
+	if err := state.writeManifest(tempDir, all.header, s.add); err != nil {
+		return nil, err
+	}
+	return s.result(), nil
+}
+
+// Settings returns the root and the options of the latest run, as they are recorded.
+func Settings(out, tempDir string) (root string, settings map[string]string, err error) {
+	all, err := stateOf(out).openRecords(tempDir)
+	if err != nil {
+		return "", nil, err
+	}
+	defer all.close()
+	if all.header == nil {
+		return "", nil, mistakef("%s: there is no migration; run weft migrate with inputs first", out)
+	}
+	return all.root, all.header.Options, nil
+}

@@ -1,0 +1,13 @@
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly || windows)
+
+package migrate
+
+import "os"
+
+// openLocked opens a file. There are no locks here.
+func openLocked(path string, shared bool) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+}
+
+// syncFolder does nothing.
+func syncFolder(string) error { return nil }
