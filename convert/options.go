@@ -136,7 +136,7 @@ func (o Options) Validate() error { return o.complete() }
 // complete replaces missing words by their defaults, and refuses those that do not exist.
 func (o *Options) complete() error {
 	if len(o.Args) > 0 && o.NoArgs {
-		return errors.New("of arguments either none or some are kept")
+		return errors.New("NoArgs and Args cannot be combined")
 	}
 	_, err := o.wire()
 	return cmp.Or(

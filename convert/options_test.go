@@ -18,7 +18,7 @@ func TestOptionWords(t *testing.T) {
 		`unknown form of samples "x"; use stack-sample, streaming-profile or none`:                      {Samples: "x"},
 		`unknown kind of calls "x"; use refined, devtools, separate or off`:                             {JSCalls: "x"},
 		`unknown begin of profiles "x"; use ts or startTime`:                                            {ProfileBase: "x"},
-		`of arguments either none or some are kept`:                                                     {NoArgs: true, Args: []string{"url"}},
+		`NoArgs and Args cannot be combined`:                                                            {NoArgs: true, Args: []string{"url"}},
 	} {
 		if err := opts.Validate(); err == nil || err.Error() != message {
 			t.Errorf("%v, want %s", err, message)

@@ -192,6 +192,7 @@ To view a converted trace, drag it into https://ui.perfetto.dev.`),
 		for _, c := range append(command.Subcommands, command) {
 			c.OnUsageError = onUsageError
 			c.HideHelpCommand = true
+			setHelp(c)
 		}
 	}
 	return app

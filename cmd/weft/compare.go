@@ -62,10 +62,10 @@ const (
 
 func compareFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "base", Usage: "the recordings `BASE…` of before: all words up to the next flag", DefaultText: "the first input"},
-		&cli.StringSliceFlag{Name: "new", Usage: "the recordings `NEW…` of after: all words up to the next flag", DefaultText: "the other inputs"},
-		&cli.StringFlag{Name: baseFilesFrom, Usage: "read the names of recordings of before from `FILE`, one a line; \"-\": standard input"},
-		&cli.StringFlag{Name: newFilesFrom, Usage: "read the names of recordings of after from `FILE`, one a line; \"-\": standard input"},
+		&cli.StringSliceFlag{Name: "base", Usage: "the recordings `BASE…` to compare with: all words up to the next flag", DefaultText: "the first input"},
+		&cli.StringSliceFlag{Name: "new", Usage: "the recordings `NEW…` that may have changed: all words up to the next flag", DefaultText: "the other inputs"},
+		&cli.StringFlag{Name: baseFilesFrom, Usage: "read the names of base recordings from `FILE`, one a line; \"-\": standard input"},
+		&cli.StringFlag{Name: newFilesFrom, Usage: "read the names of new recordings from `FILE`, one a line; \"-\": standard input"},
 		&cli.StringFlag{Name: "by", Value: compare.BySlice.String(), Usage: "compare `WHAT`: slice (by name), function (by samples), context, category or thread"},
 		&cli.StringFlag{Name: "per", Value: "recording", Usage: "compare the time per `WHAT`: recording, or second of it if recordings differ in length"},
 		&cli.StringFlag{Name: "fail-over", Usage: "exit with 4 if something is slower by more than `PERCENT`, as in 10%", DefaultText: "never"},
@@ -157,7 +157,7 @@ func (q *compareQuery) readInputs(c *cli.Context, env *environment) error {
 	hasBase, hasNew := len(base) > 0 || c.IsSet(baseFilesFrom), len(fresh) > 0 || c.IsSet(newFilesFrom)
 	switch {
 	case hasBase && hasNew && len(others) > 0:
-		return usagef("%s is neither of --base nor of --new", others[0])
+		return usagef("%s belongs neither to --base nor to --new", others[0])
 	case hasBase && !hasNew:
 		fresh = others
 	case !hasBase && hasNew:
@@ -170,11 +170,11 @@ func (q *compareQuery) readInputs(c *cli.Context, env *environment) error {
 	case !hasBase && !hasNew:
 		return usagef("no recordings; name two, as in weft compare before.json after.json")
 	case !hasBase:
-		return usagef("no recording of before: all words behind --new are of after; name the others with --base")
+		return usagef("no base recording: all words after --new are new recordings; name the others with --base")
 	case !hasNew && c.IsSet("base"):
-		return usagef("no recording of after: all words behind --base are of before; name the others with --new")
+		return usagef("no new recording: all words after --base are base recordings; name the others with --new")
 	case !hasNew:
-		return usagef("no recording of after; name it behind that of before, or with --new")
+		return usagef("no new recording; name it after the base, or with --new")
 	}
 	for side, names := range [2][]string{base, fresh} {
 		found, err := findInputs(c, env, names, [...]string{baseFilesFrom, newFilesFrom}[side])

@@ -322,6 +322,9 @@ type namedReport struct {
 
 // allReports returns the reports of all kinds, in the order of the help.
 func allReports() (all []namedReport) {
+	for _, r := range answerReports() {
+		all = append(all, namedReport{r.name, r.usage, r.example, r.forms, append(slices.Clone(r.flags), "js-calls")})
+	}
 	for _, r := range reports {
 		flags := []string{"table"}
 		if r.slices {
@@ -331,17 +334,15 @@ func allReports() (all []namedReport) {
 		}
 		all = append(all, namedReport{r.name, r.usage, r.example, r.forms, flags})
 	}
-	for _, r := range eventReports() {
-		all = append(all, namedReport{r.name, r.usage, r.example, nil, r.flags})
-	}
-	for _, r := range answerReports() {
-		all = append(all, namedReport{r.name, r.usage, r.example, r.forms, append(slices.Clone(r.flags), "js-calls")})
-	}
 	cost := namedReport{name: costReport, usage: costUsage, example: costExample, flags: []string{"js-calls"}}
 	for _, f := range costFlags() {
 		cost.flags = append(cost.flags, f.Names()[0])
 	}
-	return append(all, cost)
+	all = append(all, cost)
+	for _, r := range eventReports() {
+		all = append(all, namedReport{r.name, r.usage, r.example, nil, r.flags})
+	}
+	return all
 }
 
 // narrowHelp has the help of the command report be about one report, if an argument names it: with its flags only.
@@ -352,17 +353,27 @@ func narrowHelp(command *cli.Command, args []string) {
 		}
 		command.Usage = r.usage
 		command.UsageText = "weft report " + r.name + " [flags] FILE"
+		if findManyReport(r.name) != nil {
+			command.UsageText += "|FOLDER…"
+		}
 		command.Description = "For example:\n\n   " + r.example + "\n\ndocs/reports.md and docs/attribution.md define the numbers. \"-\" is standard input."
 		command.Flags = slices.DeleteFunc(slices.Clone(command.Flags), func(f cli.Flag) bool {
 			name := f.Names()[0]
 			return isReportFlag(name) && !slices.Contains(r.flags, name)
 		})
+		for _, f := range command.Flags {
+			if name := f.Names()[0]; isReportFlag(name) && name != "js-calls" {
+				titled("Flags of "+r.name, []cli.Flag{f})
+			}
+		}
+		command.HelpName = "weft report " + r.name
+		setHelp(command)
 		return
 	}
 }
 
 // isReportFlag reports whether not all reports have a flag.
 func isReportFlag(name string) bool {
-	own := slices.Concat(sampleFlags(), eventFlags(), costFlags())
+	own := slices.Concat(sampleFlags(), eventFlags(), costFlags(), inputFlags())
 	return name == "js-calls" || slices.ContainsFunc(own, func(f cli.Flag) bool { return f.Names()[0] == name })
 }

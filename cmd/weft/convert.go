@@ -444,7 +444,7 @@ func (j *convertJob) run(ctx context.Context) error {
 	case failed:
 		return errReported
 	case sum.converted == 0 && j.skipped.others > 0:
-		return errors.New("no file was converted: none that was found is a trace")
+		return errors.New("nothing was converted: no file in the folder is a trace")
 	case brokenPipe != nil:
 		return brokenPipe
 	case j.selfProfileMissing():

@@ -54,7 +54,7 @@ func (j *convertJob) findInputs(c *cli.Context) error {
 	}
 	files := j.withoutOutputs(found.Files)
 	if len(files) == 0 {
-		return fmt.Errorf("%s: weft wrote all traces that are there", found.Files[0].Path)
+		return fmt.Errorf("%s: the folder has only traces that weft wrote", found.Files[0].Path)
 	}
 	j.skipped.others = found.Others
 	inFolder := func(f inputs.File) bool { return f.Below != "" }

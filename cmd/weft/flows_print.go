@@ -119,10 +119,10 @@ func (p *flowPrinter) selectedFlows(selected *selection.Selection) (flows []flow
 		return nil, err
 	}
 	if len(wanted) == 0 {
-		return nil, errors.New("what is selected belongs to no flow")
+		return nil, errors.New("nothing in the selection belongs to a flow")
 	}
 	if len(wanted) > p.limit {
-		return nil, fmt.Errorf("what is selected belongs to %d flows, more than --limit allows (%d); select less", len(wanted), p.limit)
+		return nil, fmt.Errorf("the selection belongs to %d flows, more than --limit allows (%d); select less", len(wanted), p.limit)
 	}
 	for _, number := range slices.Sorted(maps.Keys(wanted)) {
 		f, err := p.index.Flow(number)

@@ -189,8 +189,7 @@ func (p *roff) command(parent string, c *cli.Command) {
 			fmt.Fprintf(p, ".PP\n\\fI%s\\fR\n", roffText(group.title))
 		}
 		for _, f := range group.flags {
-			names, text, _ := strings.Cut(cli.FlagStringer(f), "\t")
-			p.tagged(names, text)
+			p.tagged(flagTexts(f))
 		}
 	}
 	for _, sub := range c.Subcommands {

@@ -18,7 +18,7 @@ const selectionTitle = "Flags that select a part of the trace"
 // selectionFlags select the part of a trace that a command is about. They mean the same in every command that has them.
 func selectionFlags() []cli.Flag {
 	return titled(selectionTitle, []cli.Flag{
-		&cli.StringSliceFlag{Name: "process", Usage: "only what happens in `PROCESS`: an id, a name, or a glob such as 'Render*'. Like the next four, this flag may be repeated"},
+		&cli.StringSliceFlag{Name: "process", Usage: "only what happens in `PROCESS`: an id, a name, or a glob such as 'Render*'. May be repeated, as --thread, --name, --category and --context"},
 		&cli.StringSliceFlag{Name: "thread", Usage: "only what happens on `THREAD`: an id, a name, a glob, or PROCESS/THREAD"},
 		&cli.StringSliceFlag{Name: "name", Usage: "only slices, instants and counters with this `NAME`, and samples with a function of this name; or a glob"},
 		&cli.StringSliceFlag{Name: "category", Usage: "only events of this `CATEGORY`, or a glob"},

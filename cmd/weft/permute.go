@@ -111,7 +111,7 @@ func checkAppFlags(app *cli.App, args []string) error {
 		}
 		for _, command := range app.Commands {
 			if findFlag(command.Flags, arg) != nil {
-				return usagef("flag %s is in front of the command; write it after the command: weft %s … %[1]s", arg, command.Name)
+				return usagef("flag %s belongs after the command: weft %s … %[1]s", arg, command.Name)
 			}
 		}
 		return unknownFlag(arg, own)

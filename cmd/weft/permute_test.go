@@ -44,7 +44,7 @@ func TestPermuteMistakes(t *testing.T) {
 		"weft convert a -o":           "flag -o needs a value",
 		"weft convert a --nonsense b": "unknown flag --nonsense",
 		"weft convert --nonsense=b":   "unknown flag --nonsense",
-		"weft --force convert a":      "flag --force is in front of the command; write it after the command: weft convert … --force",
+		"weft --force convert a":      "flag --force belongs after the command: weft convert … --force",
 	} {
 		_, err := permute(newApp(&environment{}), strings.Fields(args))
 		var usage *usageError

@@ -139,12 +139,15 @@ func reportCommand(env *environment) *cli.Command {
 		Description: `Prints tables about a trace in any format. NAME is one of:
 
 ` + names.String() + `
+"weft report NAME --help" lists the flags of one report.
+
 samples, gc and layout-thrashing count samples. They show the number of samples
 next to each time: at one sample every 10 ms, one sample means 10 ± 10 ms. The
 other reports count slices; js-funcalls counts samples if the trace has no call
 events. docs/reports.md and docs/attribution.md define the numbers.
-samples, slices and cost (with --type) take many files, and folders with
-recordings: they add up one table over all of them. "-" is standard input.`,
+
+samples, slices and cost (with --type) take many files and folders, and print one
+table for all of them. "-" is standard input.`,
 		Flags: slices.Concat(reportFlags(), titled(sampleFlagsTitle, sampleFlags()), titled(eventFlagsTitle, eventFlags()),
 			titled(costFlagsTitle, costFlags()), titled(inputFlagsTitle, inputFlags()), selectionFlags(),
 			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),

@@ -16,7 +16,7 @@ import (
 // inputsReport is the report on input events.
 func inputsReport() answerReport {
 	return answerReport{
-		name: "input", usage: "why a click or a key press was slow: delay, processing and presentation, and what ran meanwhile",
+		name: "input", usage: "why a click or key press was slow: its delay and phases, and what ran meanwhile",
 		example: "weft report input --kind click trace.json",
 		flags:   []string{"table", "kind"},
 		forms:   []table{inputsTable(&report.Inputs{}, nil), inputPartsTable(nil, 0)},

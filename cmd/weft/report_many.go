@@ -178,7 +178,7 @@ func runManyReport(c *cli.Context, env *environment, r *manyReport) error {
 // checkManyFlags refuses flags that mean something for one input only.
 func checkManyFlags(c *cli.Context, r *manyReport) error {
 	if r.name == costReport && c.String("type") == "" {
-		return usagef("cost of many files is that of one type of contexts; name it with --type: page, script, entity, frame, process, …")
+		return usagef("the report cost needs --type for many files: page, script, entity, frame, process, …")
 	}
 	if c.IsSet("bucket") {
 		return usagef("--bucket: times of different recordings have nothing in common; name one file")
@@ -434,7 +434,7 @@ func (run *manyRun) cut(c *cli.Context, a *answer, order *arrangement) {
 func (run *manyRun) summary() string {
 	line := count(run.sum.Recordings, "recording")
 	if run.lacking > 0 {
-		line += "; what was asked for is not in " + count(run.lacking, "other")
+		line += "; " + countText(run.lacking, "other lacks", "others lack") + " what was asked for"
 	}
 	if run.partial > 0 {
 		line += fmt.Sprintf("; %s with lost data (details: weft info --problems FILE)", thousands(run.partial))

@@ -14,7 +14,7 @@ import (
 // slicesReport is the report on all slices.
 func slicesReport() answerReport {
 	return answerReport{
-		name: "slices", usage: "count, total, self, percentiles and worst of all slices, by name; GPU kernels, streams and training steps",
+		name: "slices", usage: "how often and how long, by name; GPU kernels, streams and training steps",
 		example: "weft report slices --by category trace.json",
 		flags:   []string{"by", "table"},
 		main:    report.ThreadSlices.String(),

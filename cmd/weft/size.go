@@ -30,7 +30,7 @@ func parseSize(text string) (int64, error) {
 	v, err := strconv.ParseFloat(number, 64)
 	v *= float64(unit)
 	if err != nil || !(v >= 0 && v < math.MaxInt64) {
-		return 0, fmt.Errorf("%q is not a size; write for example 256MiB", text)
+		return 0, fmt.Errorf("%q is not a size; write, for example, 256MiB", text)
 	}
 	return int64(v), nil
 }

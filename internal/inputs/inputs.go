@@ -103,7 +103,7 @@ func (f *Found) folder(name string) (files []File, err error) {
 		return nil
 	})
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s: the folder has no recordings; weft takes files there for recordings that end in %s, or these with %s", name,
+		err = fmt.Errorf("%s: the folder has no recordings, which are files that end in %s, or these with %s", name,
 			strings.Join(extensions, ", "), strings.Join(packed, ", "))
 	}
 	slices.SortFunc(files, func(a, b File) int { return Compare(a.Path, b.Path) })
