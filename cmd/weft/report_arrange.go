@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/suggest"
 )
 
@@ -106,7 +107,7 @@ func (t *table) sortBy(at int, reversed bool) {
 	slices.SortStableFunc(t.rows, func(x, y []cell) int {
 		a, b := x[at], y[at]
 		if a.absent || b.absent {
-			return compareBools(a.absent, b.absent)
+			return report.CompareUnknown(a.absent, b.absent)
 		}
 		order := cmp.Compare(b.number, a.number)
 		if isText {
@@ -117,16 +118,6 @@ func (t *table) sortBy(at int, reversed bool) {
 		}
 		return order
 	})
-}
-
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 // choose leaves some columns of a table, in their order; all if the table has none of them.
@@ -216,7 +207,7 @@ func (a *arrangement) sortCosts(t *costtables.Table) {
 	byName := costNameColumn.named(a.sort)
 	slices.SortStableFunc(t.Rows, func(x, y costtables.Row) int {
 		if x.None != y.None {
-			return compareBools(x.None, y.None)
+			return report.CompareUnknown(x.None, y.None)
 		}
 		v, w := value(&x), value(&y)
 		order := cmp.Compare(w.number, v.number)

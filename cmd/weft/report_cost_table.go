@@ -12,6 +12,7 @@ import (
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/cellwidth"
 	escapes "github.com/weft-trace/weft/internal/printable"
+	"github.com/weft-trace/weft/internal/report"
 )
 
 // costColumn is a column of a cost table; cell returns its cell of a row.
@@ -59,7 +60,7 @@ func costColumns(t *costtables.Table) []costColumn {
 // wide. What is unattributed comes last. Of input events it says how long after the start of the trace they happened, as --from and
 // --to count.
 func costText(t *costtables.Table, order *arrangement, on terminal) string {
-	slices.SortStableFunc(t.Rows, func(a, b costtables.Row) int { return compareBools(a.None, b.None) })
+	slices.SortStableFunc(t.Rows, func(a, b costtables.Row) int { return report.CompareUnknown(a.None, b.None) })
 	lines := make([][]string, len(t.Rows)+1)
 	lines[0] = []string{t.Type}
 	if t.Group != costtables.GroupNone {

@@ -363,7 +363,7 @@ func (t *manyTable) table(sum *report.Many) table {
 	}}
 	rows := sum.Rows(t.name)
 	isRest := func(r *report.ManyRow) bool { return t.rest != "" && r.Name == t.rest }
-	slices.SortStableFunc(rows, func(a, b report.ManyRow) int { return cmp.Compare(bit(isRest(&a)), bit(isRest(&b))) })
+	slices.SortStableFunc(rows, func(a, b report.ManyRow) int { return report.CompareUnknown(isRest(&a), isRest(&b)) })
 	for i := range rows {
 		r := &rows[i]
 		l := report.ManyLengths{}
@@ -385,14 +385,6 @@ func (t *manyTable) length(rank uint8, name, title string) column {
 		return column{kind: timeColumn}
 	}
 	return spare(rank, times(name, title))
-}
-
-// bit is 1 for what is true.
-func bit(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 // print writes the report in the form that was asked for. The error says whether inputs failed.

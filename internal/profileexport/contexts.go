@@ -11,7 +11,6 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/sets"
-	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/suggest"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -24,8 +23,7 @@ type contextTable struct {
 	next   cost.EventSet
 	more   bool
 
-	page  bool
-	types map[trees.TypeID]bool // nil: all
+	types attribution.NamedTypes
 
 	bySet  map[sets.SetID]contextsID
 	byText map[string]contextsID
@@ -65,28 +63,16 @@ func newContextTable(ctx context.Context, tl *timeline.Timeline, by string) (*co
 	return t, nil
 }
 
-// choose finds the types that are asked for, whatever the case of the letters.
+// choose finds the types that are asked for.
 func (t *contextTable) choose(by string) error {
 	if by == "" || strings.EqualFold(by, AllContexts) {
 		return nil
 	}
-	t.types = map[trees.TypeID]bool{}
-	names := []string{AllContexts, Pages}
-	for id, name := range t.result.Contexts.Types {
-		if name == "" {
-			continue
-		}
-		names = append(names, strings.ToLower(name))
-		if strings.EqualFold(name, by) || strings.EqualFold(by, "input") && trees.TypeID(id) == trees.TypeInputEvent {
-			t.types[trees.TypeID(id)] = true
-		}
+	types, known, ok := attribution.TypesNamed(t.result, by)
+	if !ok {
+		return &UnknownTypeError{suggest.Unknown("type of contexts", by, append([]string{AllContexts}, known...))}
 	}
-	if len(t.types) == 0 && strings.EqualFold(by, Pages) {
-		t.page, t.types[trees.TypeFrame] = true, true
-	}
-	if len(t.types) == 0 {
-		return &UnknownTypeError{suggest.Unknown("type of contexts", by, names)}
-	}
+	t.types = types
 	return nil
 }
 
@@ -116,15 +102,10 @@ func (t *contextTable) of(ordinal uint64) (contextsID, error) {
 func (t *contextTable) labels(set sets.SetID) (list []contextLabel) {
 	r := t.result
 	for _, id := range r.Sets.Lists.At(uint32(set)) {
-		m := &r.Sets.Members[id]
-		if m.Node == 0 || t.types != nil && !t.types[m.Type] {
-			continue
+		if m := &r.Sets.Members[id]; t.types.Have(m) {
+			typ, name := t.types.Name(r, m)
+			list = append(list, contextLabel{typ, name})
 		}
-		if t.page {
-			list = append(list, contextLabel{Pages, r.Contexts.Label(r.Contexts.PageOf(m.Node, trees.LastTime), trees.LastTime)})
-			continue
-		}
-		list = append(list, contextLabel{r.Contexts.Types[m.Type], r.Contexts.LabelOf(m.Node, m.Snapshot)})
 	}
 	return list
 }

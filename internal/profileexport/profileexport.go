@@ -42,7 +42,7 @@ type Options struct {
 	// Selected is what counts; nil: the whole trace. A stack counts by its innermost slice, and is exported whole. A sample has the
 	// contexts of the innermost slice around it.
 	Selected *selection.Selection
-	// By is the type of contexts that stand above stacks as frames of their own: AllContexts, Pages or the name of a type; "": none.
+	// By is the type of contexts that stand above stacks as frames of their own: AllContexts or what attribution.TypesNamed knows; "": none.
 	By string
 	// Contexts gives stacks their contexts without frames of their own.
 	Contexts bool
@@ -50,11 +50,8 @@ type Options struct {
 	Ordered bool
 }
 
-// Types of contexts beside those of the trace.
-const (
-	AllContexts = "context" // one of each type
-	Pages       = "page"    // the roots of the trees of frames
-)
+// AllContexts asks for a context of each type.
+const AllContexts = "context"
 
 // Thread is where stacks are from: a thread, or a lane of one.
 type Thread struct {

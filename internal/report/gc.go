@@ -221,7 +221,7 @@ func (p *Profiles) interruptedFunctions(t *Thread, times map[stackID]*GCTime, op
 		}
 	}
 	slices.SortFunc(rows, func(a, b FunctionGC) int {
-		return cmp.Or(cmp.Compare(b.GC, a.GC), compareUnknown(a.Function == "", b.Function == ""), compareFrames(a.Frame, b.Frame))
+		return cmp.Or(cmp.Compare(b.GC, a.GC), CompareUnknown(a.Function == "", b.Function == ""), compareFrames(a.Frame, b.Frame))
 	})
 	return top(rows, opts), len(rows)
 }
@@ -229,8 +229,8 @@ func (p *Profiles) interruptedFunctions(t *Thread, times map[stackID]*GCTime, op
 // hasGC reports whether the collector ran at all, be it for no time that was measured.
 func (g *GCTime) hasGC() bool { return g.GCSamples > 0 || g.GC > 0 }
 
-// compareUnknown puts what is not known after what is.
-func compareUnknown(a, b bool) int {
+// CompareUnknown compares two things of which only one may be unknown, which comes last.
+func CompareUnknown(a, b bool) int {
 	switch {
 	case a == b:
 		return 0

@@ -126,7 +126,7 @@ func (c layoutContext) String() string {
 // compare orders numbers as DTrace does, unsigned, and texts after them.
 func (c layoutContext) compare(d layoutContext) int {
 	if c.isText != d.isText {
-		return compareUnknown(c.isText, d.isText)
+		return CompareUnknown(c.isText, d.isText)
 	}
 	return cmp.Or(cmp.Compare(c.number, d.number), cmp.Compare(c.text, d.text))
 }

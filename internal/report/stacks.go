@@ -185,7 +185,7 @@ type stackOrder struct {
 
 func (o *stackOrder) compare(a, b stackID) int {
 	if a == 0 || b == 0 {
-		return compareUnknown(a == 0, b == 0)
+		return CompareUnknown(a == 0, b == 0)
 	}
 	o.a, o.b = o.table.appendList(o.a[:0], a), o.table.appendList(o.b[:0], b)
 	return slices.CompareFunc(o.a, o.b, compareFrames)

@@ -11,7 +11,6 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/attribution/sets"
-	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -29,9 +28,6 @@ func parseContext(text string) (p contextPattern, err error) {
 	}
 	return contextPattern{text, typ, pattern(who)}, checkPattern("context", who)
 }
-
-// typePage is the type of contexts that tables make of frames, by the root of their tree.
-const typePage = "page"
 
 // bitset is a set of ordinals.
 type bitset []uint64
@@ -76,19 +72,19 @@ func (f *Filter) findContexts(ctx context.Context, tl *timeline.Timeline) (found
 // wantedSets returns the sets of contexts in which one is that is asked for.
 func (f *Filter) wantedSets(r *cost.Result) (wanted sets.Bitset, err error) {
 	for _, p := range f.contexts {
-		types, page, err := p.types(r)
-		if err != nil {
-			return nil, err
+		types, known, ok := attribution.TypesNamed(r, p.typ)
+		if !ok {
+			return nil, unknown(fmt.Sprintf("--context: there are no contexts of type %s", p.typ), p.typ, slices.Values(known))
 		}
 		who, names := p.who, []string{}
 		matches := false
 		for set := range r.Sets.Lists.Len() {
 			for _, id := range r.Sets.Lists.At(uint32(set)) {
 				m := &r.Sets.Members[id]
-				if m.Node == 0 || !types[m.Type] {
+				if !types.Have(m) {
 					continue
 				}
-				labels := labelsOf(r, m, page)
+				labels := labelsOf(r, &types, m)
 				if slices.ContainsFunc(labels, who.matches) {
 					wanted.Add(sets.SetID(set))
 					matches = true
@@ -103,38 +99,9 @@ func (f *Filter) wantedSets(r *cost.Result) (wanted sets.Bitset, err error) {
 	return wanted, nil
 }
 
-// labelsOf returns what a context can be called: its name, its id, and its identity as tables write it. As a page it is called
-// like the root of its tree.
-func labelsOf(r *cost.Result, m *sets.Member, page bool) []string {
-	node, name := m.Node, ""
-	if page {
-		node = r.Contexts.PageOf(node, trees.LastTime)
-		name = r.Contexts.Label(node, trees.LastTime)
-	} else {
-		name = r.Contexts.LabelOf(node, m.Snapshot)
-	}
-	id := r.Contexts.Nodes[node].Identity
+// labelsOf returns what a context can be called: its name, its id, and its identity as tables write it.
+func labelsOf(r *cost.Result, types *attribution.NamedTypes, m *sets.Member) []string {
+	_, name := types.Name(r, m)
+	id := r.Contexts.Nodes[types.Node(r, m)].Identity
 	return []string{name, id.ID, id.String()}
-}
-
-// types returns the types of contexts that are meant, whatever the case of the letters, and whether their pages are.
-func (p *contextPattern) types(r *cost.Result) (found map[trees.TypeID]bool, page bool, err error) {
-	found = map[trees.TypeID]bool{}
-	var names []string
-	for id, name := range r.Contexts.Types {
-		if name == "" {
-			continue
-		}
-		names = append(names, strings.ToLower(name))
-		if strings.EqualFold(name, p.typ) || strings.EqualFold(p.typ, "input") && trees.TypeID(id) == trees.TypeInputEvent {
-			found[trees.TypeID(id)] = true
-		}
-	}
-	if len(found) == 0 && strings.EqualFold(p.typ, typePage) {
-		return map[trees.TypeID]bool{trees.TypeFrame: true}, true, nil
-	}
-	if len(found) == 0 {
-		return nil, false, unknown(fmt.Sprintf("--context: there are no contexts of type %s", p.typ), p.typ, slices.Values(append(names, typePage)))
-	}
-	return found, false, nil
 }
