@@ -49,7 +49,7 @@ func (s state) lockFile(name string, shared bool) (*os.File, error) {
 	}
 	out := filepath.Dir(s.dir)
 	if !errors.Is(err, errLocked) {
-		return nil, fmt.Errorf("%s: %s", s.path(name), cause(err))
+		return nil, stopped(err, "%s: %s", s.path(name), cause(err))
 	}
 	who := "another run"
 	holders, _ := filepath.Glob(s.path("lock*.holder"))

@@ -167,10 +167,7 @@ func lastRoot(s state, dir string) (string, error) {
 // begin makes the folders, locks them and looks at what a run that died has left.
 func (r *run) begin() error {
 	if err := os.MkdirAll(r.state.path(tempFolder), 0o777); err != nil {
-		if isOfPlace(err) {
-			return stopped(err, "%s: %s", r.Out, cause(err))
-		}
-		return fmt.Errorf("%s: %s", r.Out, cause(err))
+		return stopped(err, "%s: %s", r.Out, cause(err))
 	}
 	unlock, err := r.state.lock(r.Shard)
 	if err != nil {

@@ -1,0 +1,654 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// migrateCorpus makes n small traces in folders, some packed, and what is none. One in fifty is damaged. The times are old, so
+// that none is young.
+func migrateCorpus(t *testing.T, dir string, n int) {
+	t.Helper()
+	old := time.Unix(1_700_000_000, 123_456_789)
+	write := func(name string, content []byte) {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, content, 0o666), os.Chtimes(path, old, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("README", []byte("no trace\n"))
+	for i := range n {
+		var b bytes.Buffer
+		b.WriteString("[")
+		for k := range 20 + i%80 {
+			fmt.Fprintf(&b, `{"ph":"X","pid":%d,"tid":1,"ts":%d,"dur":%d,"name":"work %d","args":{"n":%d}},`, i%3+1, k*10, k%9, k%7, i*k)
+		}
+		switch {
+		case i%50 == 7:
+			write(fmt.Sprintf("%02d/damaged%d.cpuprofile", i%17, i), []byte(`{"nodes":[{"id":1,"callFrame":{"functionName":"a"`))
+		case i%5 == 0:
+			var packed bytes.Buffer
+			w := gzip.NewWriter(&packed)
+			if _, err := w.Write(b.Bytes()); err != nil || w.Close() != nil {
+				t.Fatal(err)
+			}
+			write(fmt.Sprintf("%02d/deep/er/trace%d.json.gz", i%17, i), packed.Bytes())
+		default:
+			write(fmt.Sprintf("%02d/trace%d.json", i%17, i), b.Bytes())
+		}
+	}
+}
+
+// corpusSize is how many files a test of migrations has: few with -short.
+func corpusSize() int {
+	if testing.Short() {
+		return 300
+	}
+	return 10_000
+}
+
+// rounds is how often a test that ends processes does so.
+func rounds() int {
+	if testing.Short() {
+		return 3
+	}
+	return 20
+}
+
+// weftProcess returns a call of weft as a process of its own.
+func weftProcess(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary)
+	cmd.Args = append([]string{"weft"}, args...)
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	return cmd
+}
+
+// weftExits runs weft as a process and checks its exit code. It returns what was printed.
+func weftExits(t *testing.T, code int, args ...string) string {
+	t.Helper()
+	out, err := weftProcess(t, args...).CombinedOutput()
+	got := 0
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if got != code {
+		t.Fatalf("weft %s: exit code %d, want %d\n%s", strings.Join(args, " "), got, code, out)
+	}
+	return string(out)
+}
+
+// tree returns the hashes of all files below a folder but those of the state, and of the manifest.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil || strings.HasPrefix(rel, ".weft-migrate") && rel != filepath.Join(".weft-migrate", "manifest.jsonl") {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		files[filepath.ToSlash(rel)] = fmt.Sprintf("%x", sha256.Sum256(content))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func sameTree(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	for name, sum := range want {
+		if got[name] != sum {
+			t.Errorf("%s: %q, want %q", name, got[name], sum)
+		}
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s is too many", name)
+		}
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// temps returns the temporary files of a migration.
+func temps(t *testing.T, out string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(out, ".weft-migrate", "tmp", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// manifestLine is a line of a manifest, as a program would read it.
+type manifestLine struct {
+	Input, Member, State, Kind, Reason, Output string
+	Size, Members                              int64
+	Lost                                       uint64
+	Problems                                   map[string]uint64
+	OutSHA256                                  string `json:"out_sha256"`
+}
+
+// readManifest returns the lines of a manifest or journal behind its header.
+func readManifest(t *testing.T, path string) (lines []manifestLine) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, `{"weft_migrate":`) || !strings.HasSuffix(line, "\n") {
+			continue
+		}
+		var m manifestLine
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		lines = append(lines, m)
+	}
+	return lines
+}
+
+// noneWithoutRecord checks that every output has a record in the journal that says that it is done.
+func noneWithoutRecord(t *testing.T, out string) {
+	t.Helper()
+	recorded := map[string]bool{}
+	for _, line := range readManifest(t, filepath.Join(out, ".weft-migrate", "journal-all.jsonl")) {
+		recorded[line.Output] = recorded[line.Output] || line.State == "done"
+	}
+	for name := range tree(t, out) {
+		if !strings.HasPrefix(name, ".weft-migrate") && !recorded[name] {
+			t.Fatalf("%s has no record", name)
+		}
+	}
+}
+
+// A migration that is killed at any moment goes on with the next run, and ends with the bytes of one that was not.
+func TestMigrateKilled(t *testing.T) {
+	dir := t.TempDir()
+	in, want, out := filepath.Join(dir, "in"), filepath.Join(dir, "want"), filepath.Join(dir, "out")
+	migrateCorpus(t, in, corpusSize())
+	began := time.Now()
+	weftExits(t, exitFailed, "migrate", "-q", "--jobs", "2", "--out", want, in)
+	whole := time.Since(began)
+	killed := 0
+	for range rounds() {
+		cmd := weftProcess(t, "migrate", "-q", "--jobs", "2", "--out", out, in)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(rand.Int64N(int64(whole)/int64(rounds())*2 + 1)))
+		if err := cmd.Process.Kill(); err == nil {
+			killed++
+		}
+		_ = cmd.Wait()
+		if _, err := os.Stat(filepath.Join(out, ".weft-migrate", "journal-all.jsonl")); err != nil {
+			continue // nothing was done yet
+		}
+		if left := temps(t, out); len(left) > 2 {
+			t.Fatalf("%d temporary files of 2 jobs: %q", len(left), left)
+		}
+		noneWithoutRecord(t, out)
+	}
+	if killed == 0 {
+		t.Error("no run was killed")
+	}
+	weftExits(t, exitFailed, "migrate", "-q", "--out", out, in)
+	sameTree(t, tree(t, out), tree(t, want))
+	if left := temps(t, out); len(left) > 0 {
+		t.Errorf("temporary files are left: %q", left)
+	}
+}
+
+// An interrupted migration ends within a second and leaves no temporary file.
+func TestMigrateInterrupted(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals here")
+	}
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+	migrateCorpus(t, in, corpusSize())
+	interrupted := 0
+	for range rounds() {
+		cmd := weftProcess(t, "migrate", "--jobs", "2", "--out", out, in)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50*time.Millisecond + time.Duration(rand.Int64N(int64(100*time.Millisecond))))
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			break // it was through before
+		}
+		began := time.Now()
+		err := cmd.Wait()
+		exit := (*exec.ExitError)(nil)
+		if !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		if exit.ExitCode() == exitFailed {
+			break // through, with the damaged ones
+		}
+		if exit.ExitCode() != exitInterrupted {
+			t.Fatalf("exit code %d\n%s", exit.ExitCode(), stderr.String())
+		}
+		interrupted++
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %v to end", took)
+		}
+		if !strings.Contains(stderr.String(), "interrupted") {
+			t.Errorf("it says %q", stderr.String())
+		}
+		if left := temps(t, out); len(left) > 0 {
+			t.Fatalf("temporary files are left: %q", left)
+		}
+		noneWithoutRecord(t, out)
+	}
+	if interrupted == 0 {
+		t.Error("no run was interrupted")
+	}
+	weftExits(t, exitFailed, "migrate", "-q", "--out", out, in)
+}
+
+// The same command twice does nothing the second time and says so; a new time alone converts nothing, a changed byte one file.
+func TestMigrateAgain(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+	migrateCorpus(t, in, 100)
+	weftExits(t, exitFailed, "migrate", "-q", "--out", out, in)
+	before := tree(t, out)
+	again := func(args ...string) string {
+		t.Helper()
+		return weftExits(t, exitFailed, append([]string{"migrate", "--out", out, in}, args...)...)
+	}
+	if text := again(); !strings.Contains(text, "nothing to do: 99 files are unchanged; 2 failed before and not tried again") {
+		t.Errorf("the second run says\n%s", text)
+	}
+	now := time.Unix(1_700_000_100, 0)
+	err := filepath.WalkDir(in, func(path string, entry fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chtimes(path, now, now))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := again(); strings.Contains(text, " 1 converted") || !strings.Contains(text, "0 converted") && !strings.Contains(text, "nothing to do") {
+		t.Errorf("after touching the run says\n%s", text)
+	}
+	if text := again(); !strings.Contains(text, "nothing to do") {
+		t.Errorf("the run after it says\n%s", text)
+	}
+	name := filepath.Join(in, "01", "trace1.json")
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content = bytes.Replace(content, []byte("work 1"), []byte("work X"), 1)
+	if err := errors.Join(os.WriteFile(name, content, 0o666), os.Chtimes(name, now, now)); err != nil {
+		t.Fatal(err)
+	}
+	if text := again(); !strings.Contains(text, "nothing to do") {
+		t.Errorf("a change without a trace of it: the run says\n%s", text)
+	}
+	if text := again("--checksum"); !strings.Contains(text, "1 converted") {
+		t.Errorf("with --checksum: the run says\n%s", text)
+	}
+	if err := os.WriteFile(name, bytes.Replace(content, []byte("work X"), []byte("work Y"), 1), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if text := again(); !strings.Contains(text, "1 converted") {
+		t.Errorf("after a change the run says\n%s", text)
+	}
+	after := tree(t, out)
+	for name := range before {
+		if changed := before[name] != after[name]; changed != (strings.HasSuffix(name, "/trace1.json.pftrace") || strings.HasSuffix(name, "manifest.jsonl")) {
+			t.Errorf("%s: changed %v", name, changed)
+		}
+	}
+	if err := os.Remove(filepath.Join(out, "01", "trace1.json.pftrace")); err != nil {
+		t.Fatal(err)
+	}
+	if text := weftExits(t, exitOK, "migrate", "--dry-run", "--out", out, in); !strings.Contains(text, "output-missing") {
+		t.Errorf("a dry run says\n%s", text)
+	}
+	again()
+	sameTree(t, tree(t, out), after)
+	if text := weftExits(t, exitOK, "migrate", "--args", "none", "--dry-run", "--out", out, in); !strings.Contains(text, "options") {
+		t.Errorf("a dry run with other options says\n%s", text)
+	}
+}
+
+// The tree and the manifest do not depend on how many work on them.
+func TestMigrateJobsAndShards(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in")
+	migrateCorpus(t, in, corpusSize()/3)
+	first := filepath.Join(dir, "jobs1")
+	weftExits(t, exitFailed, "migrate", "-q", "--jobs", "1", "--out", first, in)
+	want := tree(t, first)
+	for _, jobs := range []int{2, 8} {
+		out := filepath.Join(dir, fmt.Sprint("jobs", jobs))
+		weftExits(t, exitFailed, "migrate", "-q", "--jobs", strconv.Itoa(jobs), "--out", out, in)
+		sameTree(t, tree(t, out), want)
+	}
+	out := filepath.Join(dir, "shards")
+	var shards sync.WaitGroup
+	for i := range 16 {
+		cmd := weftProcess(t, "migrate", "-q", "--failures-ok", "--out", out, "--shard", fmt.Sprintf("%d/16", i), in)
+		shards.Go(func() {
+			if text, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("shard %d: %v\n%s", i, err, text)
+			}
+		})
+	}
+	shards.Wait()
+	weftExits(t, exitFailed, "migrate", "-q", "--out", out, "--finish")
+	sameTree(t, tree(t, out), want)
+	// Another number of shards, and none, find everything done.
+	for _, args := range [][]string{{"--shard", "1/3"}, nil} {
+		if text := weftExits(t, exitFailed, append([]string{"migrate", "--out", out, in}, args...)...); !strings.Contains(text, "nothing to do") {
+			t.Errorf("%q: the run says\n%s", args, text)
+		}
+	}
+	sameTree(t, tree(t, out), want)
+}
+
+// archiveOf packs a folder into an archive whose kind is its ending.
+func archiveOf(t *testing.T, dir, archive string) {
+	t.Helper()
+	var buf bytes.Buffer
+	var add func(name string, content []byte, at time.Time) error
+	closeAll := func() error { return nil }
+	var tw *tar.Writer
+	switch {
+	case strings.HasSuffix(archive, ".zip"):
+		w := zip.NewWriter(&buf)
+		closeAll = w.Close
+		add = func(name string, content []byte, at time.Time) error {
+			f, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: at})
+			if err == nil {
+				_, err = f.Write(content)
+			}
+			return err
+		}
+	case strings.HasSuffix(archive, ".gz"):
+		w := gzip.NewWriter(&buf)
+		tw = tar.NewWriter(w)
+		closeAll = func() error { return errors.Join(tw.Close(), w.Close()) }
+	case strings.HasSuffix(archive, ".zst"):
+		w, err := zstd.NewWriter(&buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tw = tar.NewWriter(w)
+		closeAll = func() error { return errors.Join(tw.Close(), w.Close()) }
+	default:
+		tw = tar.NewWriter(&buf)
+		closeAll = tw.Close
+	}
+	if add == nil {
+		add = func(name string, content []byte, at time.Time) error {
+			err := tw.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o644, ModTime: at})
+			if err == nil {
+				_, err = tw.Write(content)
+			}
+			return err
+		}
+	}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		content, readErr := os.ReadFile(path)
+		return errors.Join(err, readErr, add(filepath.ToSlash(rel), content, time.Unix(1_700_000_000, 0)))
+	})
+	if err := errors.Join(err, closeAll(), os.WriteFile(archive, buf.Bytes(), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Members of archives give the bytes that their files give.
+func TestMigrateArchives(t *testing.T) {
+	dir := t.TempDir()
+	in, archives, plain, out := filepath.Join(dir, "in"), filepath.Join(dir, "archives"), filepath.Join(dir, "plain"), filepath.Join(dir, "out")
+	migrateCorpus(t, in, 120)
+	weftExits(t, exitFailed, "migrate", "-q", "--out", plain, in)
+	if err := os.Mkdir(archives, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"a.tar", "a.tar.gz", "a.tar.zst", "a.zip"}
+	for _, name := range names {
+		archiveOf(t, in, filepath.Join(archives, name))
+	}
+	tmp := filepath.Join(dir, "tmp")
+	if err := os.Mkdir(tmp, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	weftExits(t, exitFailed, "migrate", "-q", "--tmp", tmp, "--out", out, archives)
+	want, got := tree(t, plain), tree(t, out)
+	manifest := ".weft-migrate/manifest.jsonl"
+	delete(want, manifest)
+	delete(got, manifest)
+	for _, name := range names {
+		below := map[string]string{}
+		for path, sum := range got {
+			if rest, ok := strings.CutPrefix(path, name+"/"); ok {
+				below[rest] = sum
+			}
+		}
+		sameTree(t, below, want)
+	}
+	var members, records int
+	for _, line := range readManifest(t, filepath.Join(out, filepath.FromSlash(manifest))) {
+		if line.Member == "" {
+			records++
+			members += int(line.Members)
+			continue
+		}
+		members--
+	}
+	if records != len(names) || members != 0 {
+		t.Errorf("%d archives have records, and %d members more than those say", records, -members)
+	}
+	before := tree(t, out)
+	if text := weftExits(t, exitFailed, "migrate", "--out", out, archives); !strings.Contains(text, "nothing to do") {
+		t.Errorf("the second run says\n%s", text)
+	}
+	// A member whose output is gone is converted again, and nothing else.
+	if err := os.Remove(filepath.Join(out, "a.tar.gz", "01", "trace1.json.pftrace")); err != nil {
+		t.Fatal(err)
+	}
+	if text := weftExits(t, exitFailed, "migrate", "--out", out, archives); !strings.Contains(text, "this run: 1 converted") {
+		t.Errorf("the run says\n%s", text)
+	}
+	sameTree(t, tree(t, out), before)
+}
+
+// Never is an input gone without a verified output whose record is there.
+func TestMigrateDeletesSources(t *testing.T) {
+	dir := t.TempDir()
+	in, out, kept := filepath.Join(dir, "in"), filepath.Join(dir, "out"), filepath.Join(dir, "kept")
+	migrateCorpus(t, in, 200)
+	if err := os.CopyFS(kept, os.DirFS(in)); err != nil {
+		t.Fatal(err)
+	}
+	inputs := tree(t, in)
+	for i := range rounds() + 1 {
+		cmd := weftProcess(t, "migrate", "-q", "--jobs", "2", "--delete-source", "--out", out, in)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if i < rounds() {
+			time.Sleep(50*time.Millisecond + time.Duration(rand.Int64N(int64(300*time.Millisecond))))
+			_ = cmd.Process.Kill()
+		}
+		_ = cmd.Wait()
+		records := map[string]manifestLine{}
+		for _, line := range readManifest(t, filepath.Join(out, ".weft-migrate", "journal-all.jsonl")) {
+			records[line.Input] = line
+		}
+		left, outputs := tree(t, in), tree(t, out)
+		for name := range inputs {
+			if _, there := left[name]; there {
+				continue
+			}
+			if r := records[name]; r.State != "done" || outputs[r.Output] != r.OutSHA256 || r.Lost > 0 {
+				t.Fatalf("%s is gone, and its record is %+v", name, r)
+			}
+		}
+	}
+	for name := range tree(t, in) {
+		if name != "README" && !strings.Contains(name, "damaged") && lostOf(t, out, name) == 0 {
+			t.Errorf("%s is still there", name)
+		}
+	}
+	for _, name := range []string{"01/trace1.json"} {
+		weftExits(t, exitOK, "convert", "-q", "-o", filepath.Join(dir, "one.pftrace"), filepath.Join(kept, name))
+		want, _ := os.ReadFile(filepath.Join(dir, "one.pftrace"))
+		got, err := os.ReadFile(filepath.Join(out, name+".pftrace"))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: not as of weft convert: %v", name, err)
+		}
+	}
+}
+
+func lostOf(t *testing.T, out, input string) uint64 {
+	t.Helper()
+	for _, line := range readManifest(t, filepath.Join(out, ".weft-migrate", "manifest.jsonl")) {
+		if line.Input == input {
+			return line.Lost
+		}
+	}
+	return 0
+}
+
+// Of a list each name is done once, and one that is missing fails.
+func TestMigrateList(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in")
+	n := corpusSize() / 3
+	migrateCorpus(t, in, n)
+	var names []string
+	for name := range tree(t, in) {
+		if name != "README" && !strings.Contains(name, "damaged") {
+			names = append(names, name)
+		}
+	}
+	all := slices.Clone(names)
+	for i := range 10 {
+		all = append(all, fmt.Sprintf("missing %d.json", i), names[i*7])
+	}
+	rand.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+	list, listNUL := filepath.Join(dir, "list"), filepath.Join(dir, "list0")
+	for path, end := range map[string]string{list: "\n", listNUL: "\x00"} {
+		var b strings.Builder
+		for _, name := range all {
+			b.WriteString(filepath.Join(in, filepath.FromSlash(name)) + end)
+		}
+		if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	weftExits(t, exitFailed, "migrate", "-q", "--out", first, "--root", in, "--files-from", list)
+	cmd := weftProcess(t, "migrate", "-q", "--failures-ok", "--out", second, "--root", in, "-0", "--files-from", "-")
+	stdin, err := os.Open(listNUL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	cmd.Stdin = stdin
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	sameTree(t, tree(t, second), tree(t, first))
+	states := map[string]int{}
+	for _, line := range readManifest(t, filepath.Join(first, ".weft-migrate", "manifest.jsonl")) {
+		states[line.State+" "+line.Kind]++
+	}
+	if states["failed missing"] != 10 || states["done "] != len(names) || len(states) != 2 {
+		t.Errorf("%v of %d names", states, len(names))
+	}
+}
+
+// A disk that gets full stops the run with a whole journal. With more room the next run ends as if nothing had happened.
+func TestMigrateFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	in, want, small := filepath.Join(dir, "in"), filepath.Join(dir, "want"), filepath.Join(dir, "small")
+	migrateCorpus(t, in, 400)
+	if err := os.Mkdir(small, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	mount := func(args ...string) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		return exec.CommandContext(ctx, "mount", append(args, "tmpfs", small)...).Run()
+	}
+	if runtime.GOOS != "linux" || mount("-t", "tmpfs", "-o", "size=2M") != nil {
+		t.Skip("a small file system cannot be made here; that needs Linux and root")
+	}
+	defer func() { _ = exec.Command("umount", small).Run() }()
+	weftExits(t, exitFailed, "migrate", "-q", "--compress", "none", "--out", want, in)
+	out := filepath.Join(small, "out")
+	text := weftExits(t, exitStopped, "migrate", "--compress", "none", "--min-free", "0", "--out", out, in)
+	if !strings.Contains(text, "no space left on device") || !strings.Contains(text, "The same command goes on.") {
+		t.Errorf("it says %q", text)
+	}
+	if left := temps(t, out); len(left) > 0 {
+		t.Errorf("temporary files are left: %q", left)
+	}
+	noneWithoutRecord(t, out)
+	if text := weftExits(t, exitStopped, "migrate", "--compress", "none", "--out", out, in); !strings.Contains(text, "--min-free") {
+		t.Errorf("it says %q", text)
+	}
+	if err := mount("-o", "remount,size=64M"); err != nil {
+		t.Fatal(err)
+	}
+	weftExits(t, exitFailed, "migrate", "-q", "--compress", "none", "--min-free", "0", "--out", out, in)
+	sameTree(t, tree(t, out), tree(t, want))
+
+	if err := mount("-o", "remount,ro"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(in, "new.json"), []byte("[]"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if text := weftExits(t, exitStopped, "migrate", "--min-free", "0", "--out", out, in); !strings.Contains(text, "read-only file system") {
+		t.Errorf("it says %q", text)
+	}
+}
+
