@@ -109,7 +109,8 @@ func (a *archive) readTar(ctx context.Context, f *os.File) error {
 	}
 	defer src.Close()
 	a.record.Containers = src.Containers
-	r := tar.NewReader(src)
+	end := &tarEnd{r: src}
+	r := tar.NewReader(end)
 	for {
 		h, err := r.Next()
 		if err == io.EOF {
@@ -130,6 +131,9 @@ func (a *archive) readTar(ctx context.Context, f *os.File) error {
 			return err
 		}
 	}
+	if !end.marked() && src.Damage() == nil {
+		return failf(KindUnreadable, "tar: the archive is cut off behind member %d", a.n)
+	}
 	if _, err := io.Copy(io.Discard, src); err != nil {
 		return a.readFailure(ctx, in, err)
 	}
@@ -140,6 +144,29 @@ func (a *archive) readTar(ctx context.Context, f *os.File) error {
 		return a.readFailure(ctx, in, ctx.Err())
 	}
 	return nil
+}
+
+// tarEnd looks for the block of zeros at the end of a tar archive. Package tar takes one that was cut off for a whole one.
+type tarEnd struct {
+	r     io.Reader
+	zeros int // at the end of what was read
+}
+
+// Read implements io.Reader.
+func (e *tarEnd) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p)
+	rest := len(bytes.TrimRight(p[:n], "\x00"))
+	if rest > 0 {
+		e.zeros = 0
+	}
+	e.zeros += n - rest
+	return n, err
+}
+
+// marked reports whether the end was there.
+func (e *tarEnd) marked() bool {
+	const block = 512
+	return e.zeros >= block
 }
 
 func (a *archive) readFailure(ctx context.Context, in *hashedReader, err error) error {

@@ -142,8 +142,12 @@ func (r *records) open(s state) error {
 	if err != nil {
 		return err
 	}
-	r.merger, err = extsort.NewMerger(append(all, sorted...), compareItems)
+	r.merger, err = newMerger(append(all, sorted...))
 	return err
+}
+
+func newMerger(sequences []extsort.Sequence[item]) (*extsort.Merger[item], error) {
+	return extsort.NewMerger(sequences, compareItems)
 }
 
 // latest notes a header if it is newer than those before.

@@ -391,7 +391,7 @@ func archiveOf(t *testing.T, dir, archive string) {
 	t.Helper()
 	var buf bytes.Buffer
 	var add func(name string, content []byte, at time.Time) error
-	closeAll := func() error { return nil }
+	var closeAll func() error
 	var tw *tar.Writer
 	switch {
 	case strings.HasSuffix(archive, ".zip"):
@@ -651,4 +651,3 @@ func TestMigrateFullDisk(t *testing.T) {
 		t.Errorf("it says %q", text)
 	}
 }
-

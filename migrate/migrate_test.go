@@ -1,0 +1,556 @@
+package migrate
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weft-trace/weft/convert"
+)
+
+const small = `[{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"a"}]`
+
+// files makes files below a folder, by their names.
+func files(t *testing.T, dir string, contents map[string]string) {
+	t.Helper()
+	for name, content := range contents {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(content), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// archive is a folder of inputs and one of outputs.
+type testArchive struct {
+	t       *testing.T
+	in, out string
+}
+
+func newTestArchive(t *testing.T, contents map[string]string) *testArchive {
+	a := &testArchive{t, filepath.Join(t.TempDir(), "in"), filepath.Join(t.TempDir(), "out")}
+	files(t, a.in, contents)
+	return a
+}
+
+// run migrates the folder. change may change what is run.
+func (a *testArchive) run(change func(*run)) (*Summary, error) {
+	a.t.Helper()
+	r := newRun(&Config{Out: a.out, Inputs: []string{a.in}, Retries: 2, Jobs: 2})
+	r.pauses = []time.Duration{time.Millisecond}
+	if change != nil {
+		change(r)
+	}
+	if r.RetryFailed {
+		r.Inputs = nil
+	}
+	return r.do(a.t.Context())
+}
+
+// records returns the records by input and member.
+func (a *testArchive) records() map[string]*Record {
+	a.t.Helper()
+	all, err := stateOf(a.out).openRecords("")
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer all.close()
+	found := map[string]*Record{}
+	if err := all.each(func(r *Record) error { found[strings.TrimSuffix(r.Input+"|"+r.Member, "|")] = r; return nil }); err != nil {
+		a.t.Fatal(err)
+	}
+	return found
+}
+
+// want checks the states and kinds of all records.
+func (a *testArchive) want(want map[string]string) {
+	a.t.Helper()
+	records := a.records()
+	for name, state := range want {
+		r := records[name]
+		if r == nil {
+			a.t.Errorf("%s has no record", name)
+			continue
+		}
+		if got := strings.TrimSpace(string(r.State) + " " + string(r.Kind)); got != state {
+			a.t.Errorf("%s: %s (%s), want %s", name, got, r.Reason, state)
+		}
+		if r.State != Done && r.Reason == "" {
+			a.t.Errorf("%s has no reason", name)
+		}
+	}
+	for name := range records {
+		if _, ok := want[name]; !ok {
+			a.t.Errorf("%s has a record", name)
+		}
+	}
+	if names, _ := filepath.Glob(filepath.Join(a.out, stateFolder, tempFolder, "*")); len(names) > 0 {
+		a.t.Errorf("temporary files are left: %q", names)
+	}
+}
+
+// misbehave has the conversion of a trace whose text holds a word do something else.
+func misbehave(word string, do func(ctx context.Context) error) func(*run) {
+	return func(r *run) {
+		r.convertWith = func(ctx context.Context, c *convert.Converter, dst io.Writer, src io.Reader, opts convert.Options) (*convert.Report, error) {
+			text, err := io.ReadAll(src)
+			if err != nil {
+				return nil, err
+			}
+			if strings.Contains(string(text), word) {
+				if err := do(ctx); err != nil {
+					return nil, err
+				}
+			}
+			return c.Convert(ctx, dst, bytes.NewReader(text), opts)
+		}
+	}
+}
+
+func TestPanicStaysWithItsFile(t *testing.T) {
+	a := newTestArchive(t, map[string]string{"a.json": small, "b.json": strings.Replace(small, `"a"`, `"bad"`, 1), "c.json": small})
+	summary, err := a.run(misbehave("bad", func(context.Context) error { panic("boom") }))
+	if err != nil || summary.Total(Failed).Files != 1 || summary.Total(Done).Files != 2 {
+		t.Fatalf("%+v, %v", summary, err)
+	}
+	a.want(map[string]string{"a.json": "done", "b.json": "failed panic", "c.json": "done"})
+	journal, err := os.ReadFile(filepath.Join(a.out, stateFolder, "journal-all.jsonl"))
+	if err != nil || !bytes.Contains(journal, []byte("boom")) || !bytes.Contains(journal, []byte(`"stack":"goroutine`)) {
+		t.Errorf("the journal has no stack: %v", err)
+	}
+	// It is tried again.
+	if summary, err := a.run(nil); err != nil || summary.Total(Done).Files != 3 || summary.Run.Converted != 1 {
+		t.Errorf("%+v, %v", summary, err)
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	a := newTestArchive(t, map[string]string{"a.json": small, "slow.json": strings.Replace(small, `"a"`, `"slow"`, 1)})
+	slow := misbehave("slow", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+	if _, err := a.run(func(r *run) { slow(r); r.FileTimeout = 30 * time.Millisecond }); err != nil {
+		t.Fatal(err)
+	}
+	a.want(map[string]string{"a.json": "done", "slow.json": "failed timeout"})
+}
+
+func TestChangedWhileRead(t *testing.T) {
+	a := newTestArchive(t, map[string]string{"a.json": small})
+	tries := 0
+	touch := misbehave("a", func(context.Context) error {
+		tries++
+		at := time.Unix(int64(tries), 0)
+		return os.Chtimes(filepath.Join(a.in, "a.json"), at, at)
+	})
+	if _, err := a.run(touch); err != nil {
+		t.Fatal(err)
+	}
+	a.want(map[string]string{"a.json": "failed changed"})
+	if r := a.records()["a.json"]; tries != 3 || r.Attempts != 3 {
+		t.Errorf("tried %d times, recorded are %d", tries, r.Attempts)
+	}
+}
+
+// A full disk stops the run, whatever says so, and the next run goes on.
+func TestNoSpaceStops(t *testing.T) {
+	contents := map[string]string{}
+	for i := range 50 {
+		contents[fmt.Sprintf("%02d.json", i)] = strings.Replace(small, `"a"`, fmt.Sprintf(`"n%d."`, i), 1)
+	}
+	a := newTestArchive(t, contents)
+	full := misbehave("n7.", func(context.Context) error {
+		return &os.PathError{Op: "write", Path: "/tmp/weft-1.tmp", Err: syscall.ENOSPC}
+	})
+	stop := (*Stopped)(nil)
+	if summary, err := a.run(full); !errors.As(err, &stop) || !errors.Is(err, syscall.ENOSPC) || summary.Run.Left == 0 {
+		t.Fatalf("%+v, %v", summary, err)
+	}
+	if names, _ := filepath.Glob(filepath.Join(a.out, stateFolder, tempFolder, "*")); len(names) > 0 {
+		t.Errorf("temporary files are left: %q", names)
+	}
+	if summary, err := a.run(nil); err != nil || summary.Total(Done).Files != 50 || summary.Run.Unchanged == 0 {
+		t.Errorf("%+v, %v", summary, err)
+	}
+}
+
+// leaveTemp makes the temporary file that a run leaves which died while it converted an input.
+func (a *testArchive) leaveTemp(input string, alone bool) {
+	a.t.Helper()
+	w := &worker{run: &run{Config: &Config{}}, alone: alone}
+	dir := filepath.Join(a.out, stateFolder, tempFolder)
+	if err := errors.Join(os.MkdirAll(dir, 0o777), os.WriteFile(filepath.Join(dir, w.tempName(&Record{Input: input})), nil, 0o666)); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// An input with which the process died comes last and alone; when it died there three times, it has failed.
+func TestCrashRule(t *testing.T) {
+	a := newTestArchive(t, map[string]string{"a.json": strings.Replace(small, `"a"`, `"bad"`, 1), "b.json": small})
+	var last string
+	order := func(r *run) {
+		misbehave("name", func(context.Context) error { return nil })(r)
+		inner := r.convertWith
+		r.convertWith = func(ctx context.Context, c *convert.Converter, dst io.Writer, src io.Reader, opts convert.Options) (*convert.Report, error) {
+			text, _ := io.ReadAll(src)
+			last = string(text)
+			return inner(ctx, c, dst, bytes.NewReader(text), opts)
+		}
+	}
+	a.leaveTemp("a.json", false)
+	interrupted := errors.New("the process dies here")
+	if _, err := a.run(misbehave("bad", func(context.Context) error { panic(interrupted) })); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(a.out, stateFolder, "suspects-all.json")); err == nil {
+		t.Error("what was survived is still suspected")
+	}
+	for range maxDeaths {
+		a.leaveTemp("a.json", true)
+		list, err := openSuspects(stateOf(a.out), Shard{})
+		if err != nil || !list.has("a.json") || list.has("b.json") {
+			t.Fatalf("%+v, %v", list, err)
+		}
+	}
+	if summary, err := a.run(order); err != nil || summary.Total(Failed).Files != 1 {
+		t.Fatalf("%+v, %v", summary, err)
+	}
+	a.want(map[string]string{"a.json": "failed crash", "b.json": "done"})
+	if summary, err := a.run(nil); err != nil || summary.Run.FailedBefore != 1 {
+		t.Errorf("%+v, %v", summary, err)
+	}
+	if summary, err := a.run(func(r *run) { r.RetryFailed = true }); err != nil || summary.Total(Done).Files != 2 {
+		t.Errorf("%+v, %v", summary, err)
+	}
+	a.leaveTemp("a.json", false)
+	if _, err := a.run(func(r *run) { order(r); r.Redo = []string{"all"}; r.Jobs = 1 }); err != nil || !strings.Contains(last, "bad") {
+		t.Errorf("last came %q, %v", last, err)
+	}
+}
+
+func TestLockNamesTheOther(t *testing.T) {
+	if runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
+		t.Skip("there are no locks here")
+	}
+	a := newTestArchive(t, map[string]string{"a.json": small})
+	if _, err := a.run(nil); err != nil {
+		t.Fatal(err)
+	}
+	state := stateOf(a.out)
+	unlock, err := state.lock(Shard{1, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shard := range []Shard{{}, {1, 3}} {
+		_, err := state.lock(shard)
+		if stop := (*Stopped)(nil); !errors.As(err, &stop) || !strings.Contains(err.Error(), fmt.Sprintf("in use: process %d on ", os.Getpid())) {
+			t.Errorf("shard %v: %v", shard, err)
+		}
+	}
+	other, err := state.lock(Shard{2, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other()
+	unlock()
+	if unlock, err = state.lock(Shard{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := state.lock(Shard{1, 3}); err == nil {
+		t.Error("a shard runs beside a run of everything")
+	}
+	unlock()
+}
+
+func TestNamesAndLinks(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("names are free on Linux only")
+	}
+	long := strings.Repeat("n", 250) + ".json"
+	a := newTestArchive(t, map[string]string{"\xff\x01.json": small, `\xff.json`: small, long: small, "d/x.json": small, "b c\n#%41.json": small})
+	for link, target := range map[string]string{"d/loop": "..", "file.json": "d/x.json", "dangling": "nowhere", "circle": "circle"} {
+		if err := os.Symlink(target, filepath.Join(a.in, filepath.FromSlash(link))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(a.in, "pipe"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"\\xff\x01.json": "done", `\x5cxff.json`: "done", long: "failed name", "d/x.json": "done", "b c\n#%41.json": "done",
+		"d/loop": "skipped link", "file.json": "done", "dangling": "failed missing", "circle": "failed io", "pipe": "skipped special",
+	}
+	for _, follow := range []bool{false, true} {
+		if _, err := a.run(func(r *run) { r.Follow = follow }); err != nil {
+			t.Fatal(err)
+		}
+		a.want(want)
+	}
+	for _, name := range []string{"\xff\x01.json", `\xff.json`} {
+		if _, err := os.Stat(filepath.Join(a.out, name+outputSuffix)); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{"a", "ä", "\xff", `\xff`, `\x`, `\\x41`, "a\x80b", "\xc3"} {
+		if got := unescapeName(escapeName(name)); got != name {
+			t.Errorf("%q comes back as %q", name, got)
+		}
+	}
+}
+
+func TestUnreadableFolder(t *testing.T) {
+	a := newTestArchive(t, map[string]string{"a.json": small, "closed/b.json": small})
+	closed := filepath.Join(a.in, "closed")
+	if err := os.Chmod(closed, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(closed, 0o777)
+	if _, err := os.ReadDir(closed); err == nil {
+		t.Skip("this user may read everything")
+	}
+	for range 2 {
+		if _, err := a.run(nil); err != nil {
+			t.Fatal(err)
+		}
+		a.want(map[string]string{"a.json": "done", "closed/": "failed io"})
+	}
+	if err := os.Chmod(closed, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.run(func(r *run) { r.RetryFailed = true }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.run(nil); err != nil {
+		t.Fatal(err)
+	}
+	a.want(map[string]string{"a.json": "done", "closed/b.json": "done"})
+}
+
+// tarOf makes an archive; names and contents alternate.
+func tarOf(t *testing.T, members ...string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for i := 0; i < len(members); i += 2 {
+		h := &tar.Header{Name: members[i], Size: int64(len(members[i+1])), Mode: 0o644, ModTime: time.Unix(1, 0)}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, members[i+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.WriteHeader(&tar.Header{Name: "link", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestMembersStayInTheirArchive(t *testing.T) {
+	whole := tarOf(t, "a.json", small, "../up.json", small, "/abs.json", small, `c:\x.json`, small, `..\up.json`, small, "d/../../up.json", small,
+		"./b.json", small, "a.json", small, "A.JSON", small, "README", "no trace", "d/", "")
+	a := newTestArchive(t, map[string]string{"a.tar": whole, "cut.tar": whole[:1800]})
+	if _, err := a.run(nil); err != nil {
+		t.Fatal(err)
+	}
+	a.want(map[string]string{
+		"a.tar": "done", "a.tar|a.json": "done", "a.tar|../up.json": "failed name", "a.tar|/abs.json": "failed name",
+		`a.tar|c:\x5cx.json`: "failed name", `a.tar|..\up.json`: "failed name", "a.tar|d/../../up.json": "failed name",
+		"a.tar|b.json": "done", "a.tar|A.JSON": "failed collision", "a.tar|README": "skipped no-trace", "a.tar|link": "skipped link",
+		"cut.tar": "failed unreadable", "cut.tar|a.json": "done", "cut.tar|../up.json": "failed name",
+	})
+	if n := a.records()["a.tar"].Problems["member_twice"]; n != 1 {
+		t.Errorf("members that are there twice: %d", n)
+	}
+	var outputs []string
+	err := filepath.WalkDir(filepath.Dir(a.out), func(path string, entry os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, outputSuffix) {
+			rel, _ := filepath.Rel(a.out, path)
+			outputs = append(outputs, filepath.ToSlash(rel))
+		}
+		return err
+	})
+	if want := []string{"a.tar/a.json.pftrace", "a.tar/b.json.pftrace", "cut.tar/a.json.pftrace"}; err != nil || !slices.Equal(outputs, want) {
+		t.Errorf("outputs %q, want %q, %v", outputs, want, err)
+	}
+}
+
+func TestMembersHaveALimit(t *testing.T) {
+	a := newTestArchive(t, map[string]string{"a.tar": tarOf(t, "long.json", "["+strings.Repeat(" ", 5000)+"]", "short.json", small)})
+	if _, err := a.run(func(r *run) { r.MaxUnpacked = 1000 }); err != nil {
+		t.Fatal(err)
+	}
+	a.want(map[string]string{"a.tar": "done", "a.tar|long.json": "failed unreadable", "a.tar|short.json": "done", "a.tar|link": "skipped link"})
+}
+
+func TestGlobs(t *testing.T) {
+	for _, test := range []struct {
+		pattern, path string
+		file, folder  bool
+	}{
+		{"a/*.json", "a/b.json", true, false},
+		{"a/*.json", "a/b/c.json", false, false},
+		{"a/*.json", "a", false, true},
+		{"**/*.json", "c.json", true, true},
+		{"**/*.json", "a/b/c.json", true, true},
+		{"a/**", "a/b/c", true, true},
+		{"a/**", "b", false, false},
+		{"**", "a/b", true, true},
+		{"**/**/x", "a/b/x", true, true},
+		{"a/**/b/*", "a/x/y/b/c", true, true},
+		{"[ab]?", "b1", true, false},
+	} {
+		g, err := parseGlob(test.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := strings.Split(test.path, "/")
+		if file, folder := g.match(parts), g.matchFolder(parts); file != test.file || folder != test.folder {
+			t.Errorf("%s, %s: file %v, folder %v", test.pattern, test.path, file, folder)
+		}
+	}
+	if _, err := parseGlob("a[b"); err == nil {
+		t.Error("a bracket is open, and nobody says so")
+	}
+}
+
+func TestParseShard(t *testing.T) {
+	env := map[string]string{"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_MIN": "5", "SLURM_ARRAY_TASK_COUNT": "4", "JOB_COMPLETION_INDEX": "3"}
+	for text, want := range map[string]Shard{"0/1": {0, 1}, "3/16": {3, 16}, "auto": {2, 4}, "auto/8": {3, 8}} {
+		if got, err := ParseShard(text, func(name string) string { return env[name] }); err != nil || got != want {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "1", "1/1", "-1/4", "a/b", "auto/3", "auto/x", "1/99999999999"} {
+		if got, err := ParseShard(text, func(name string) string { return env[name] }); err == nil {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	n := 0
+	for i := range 16 {
+		if (Shard{i, 16}).Has("some/file.json") {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("a file is in %d of 16 shards", n)
+	}
+}
+
+// What waits on disk comes in the same order.
+func TestQueueOnDisk(t *testing.T) {
+	q := newQueue(t.TempDir())
+	defer q.free()
+	const n = 3 * maxQueued
+	next := 0
+	for i := range n {
+		if err := q.add(&task{Found: found{Path: fmt.Sprint(i)}, Prior: &Record{Input: "x", State: Done}}); err != nil {
+			t.Fatal(err)
+		}
+		if i%3 == 0 {
+			if task, _, err := q.next(); err != nil || task.Found.Path != fmt.Sprint(next) {
+				t.Fatalf("%+v, %v, want %d", task, err, next)
+			}
+			next++
+		}
+	}
+	q.close(nil)
+	for ; next < n; next++ {
+		task, left, err := q.next()
+		if err != nil || task.Found.Path != fmt.Sprint(next) || task.Prior.State != Done || left != n-next-1 {
+			t.Fatalf("%+v, %d left, %v, want %d", task, left, err, next)
+		}
+	}
+	if task, _, err := q.next(); task != nil || err != nil {
+		t.Errorf("%+v, %v", task, err)
+	}
+}
+
+// Records that are sorted on disk come in order, the latest of each input.
+func TestSorterOnDisk(t *testing.T) {
+	s := sorter{dir: t.TempDir()}
+	defer s.close()
+	line := make([]byte, 4000)
+	const n = 20_000
+	for i := range n {
+		if err := s.add(item{input: fmt.Sprintf("%05d", i*7919%(n/2)), at: fmt.Sprintf("%05d", i), line: line}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(s.runs) < 2 {
+		t.Fatalf("%d runs", len(s.runs))
+	}
+	all := &records{}
+	sequences, err := s.sequences()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all.merger, err = newMerger(sequences); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n / 2 {
+		it, err := all.readItem()
+		if err != nil || it == nil || it.input != fmt.Sprintf("%05d", i) || len(it.line) != len(line) {
+			t.Fatalf("%d: %v, %v", i, it, err)
+		}
+		if at := it.at; at < fmt.Sprintf("%05d", n/2) {
+			t.Fatalf("%s: the latest is of %s", it.input, at)
+		}
+	}
+	if it, err := all.readItem(); it != nil || err != nil {
+		t.Errorf("%v, %v", it, err)
+	}
+}
+
+func TestComparePaths(t *testing.T) {
+	sorted := []string{"a", "a/", "a/b", "a/b/c", "a/b-c", "a-", "a.json", "ab", "b"}
+	for i, a := range sorted {
+		for k, b := range sorted {
+			if got, want := comparePaths(a, b), min(max(i-k, -1), 1); got != want {
+				t.Errorf("%q, %q: %d, want %d", a, b, got, want)
+			}
+		}
+	}
+}
+
+func FuzzParseLine(f *testing.F) {
+	f.Add([]byte(`{"weft_migrate":1,"options":{},"options_id":"44136fa355b3678a"}`))
+	f.Add([]byte(`{"input":"a","size":1,"mtime_ns":1,"state":"done","options_id":"","weft":"","problems":{"x":1}}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		h, r, err := parseLine(line)
+		if err == nil && (h == nil) == (r == nil) {
+			t.Errorf("%+v, %+v", h, r)
+		}
+		if r == nil {
+			return
+		}
+		text, err := appendLine(nil, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, again, err := parseLine(bytes.TrimSpace(text)); err != nil || again.Input != strings.ToValidUTF8(r.Input, "\ufffd") {
+			t.Errorf("%q comes back as %+v, %v", text, again, err)
+		}
+	})
+}
+
+func FuzzEscapeName(f *testing.F) {
+	f.Add("a\xffb\\x41")
+	f.Fuzz(func(t *testing.T, name string) {
+		if got := unescapeName(escapeName(name)); got != name {
+			t.Errorf("%q comes back as %q", name, got)
+		}
+	})
+}
