@@ -13,6 +13,7 @@ package attribution
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/cost"
@@ -90,7 +91,11 @@ func Run(ctx context.Context, tr *trace.Trace, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := attribution.Run(ctx, bridge.Timeline(tr), rules)
+	tl, err := bridge.TimelineOf(tr)
+	if err != nil {
+		return nil, fmt.Errorf("attribution: %w", err)
+	}
+	r, err := attribution.Run(ctx, tl, rules)
 	if err != nil {
 		return nil, err
 	}

@@ -8,10 +8,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/readers/probes"
 )
+
+// formatStream is what detect finds in a stream of events, which only Open reads.
+const formatStream Format = "weft.v1"
 
 // detect finds the format of an unpacked input by its content (chrome-json.md 2). It reads as far as it has to,
 // which may be far: the key that decides can come after megabytes of another member. in keeps everything for the
@@ -27,6 +31,8 @@ func detect(in *replay) (Format, error) {
 	text := bytes.TrimPrefix(head, []byte("\xEF\xBB\xBF"))
 	first := bytes.TrimLeft(text, " \t\r\n")
 	switch {
+	case eventstream.Detect(head):
+		return formatStream, nil
 	case probes.Detect(head):
 		return FormatProbes, nil
 	case pfwire.LooksLikeTrace(head):

@@ -8,6 +8,7 @@ package flow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/weft-trace/weft/internal/bridge"
@@ -82,7 +83,11 @@ type Connection struct {
 // NewIndex makes an index of a trace. Ids that are texts are known if convert.Options.KeepFlowIDs was set; they are found
 // in any case.
 func NewIndex(ctx context.Context, tr *trace.Trace) (*Index, error) {
-	x, err := flowindex.NewIndex(ctx, bridge.Timeline(tr))
+	tl, err := bridge.TimelineOf(tr)
+	if err != nil {
+		return nil, fmt.Errorf("flow: %w", err)
+	}
+	x, err := flowindex.NewIndex(ctx, tl)
 	if err != nil {
 		return nil, err
 	}

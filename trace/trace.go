@@ -1,6 +1,8 @@
 // Package trace is weft's model of a trace: resolved events on tracks, in time order.
 //
 // A Trace comes from convert.Open, which reads a file of any format, or from a Builder, which makes one from scratch.
+// One that was read from a stream of events (package events) has these events; its tracks are known by names and ids only, without
+// roles, labels, units and facts, and what goes beyond reading, such as attribution, needs the trace that the stream was made of.
 // Trace.Events gives its events one by one: slices with their final length and all their arguments, instants, counter
 // values and samples, each with its track, its place in the nesting and its flows. A Trace is what the other packages
 // work on; pftrace.Write writes it as a Perfetto trace.
@@ -12,6 +14,7 @@ package trace
 import (
 	"context"
 	"errors"
+	"io"
 	"iter"
 
 	"github.com/weft-trace/weft/internal/bridge"
@@ -43,6 +46,8 @@ type Trace struct {
 	used   []bool       // by track
 	names  nameTable
 	rows   *resolved.Reader
+
+	stream *stream // of which the trace is made instead of a timeline; nil: of none
 }
 
 func newTrace(ctx context.Context, tl *timeline.Timeline) *Trace {
@@ -58,18 +63,25 @@ func init() {
 			t.describeTracks()
 			return uint32(t.trackOf(track, lane))
 		},
+		func(ctx context.Context, src io.Reader, dir string) (any, error) { return openStream(ctx, src, dir) },
 	)
 }
 
 // Close frees the memory of the trace and removes its temporary files. Do not use the trace, its events or their arguments
 // afterwards.
 func (t *Trace) Close() error {
+	if t.stream != nil {
+		return t.stream.Close()
+	}
 	return errors.Join(t.rows.Close(), t.tl.Close())
 }
 
 // Attributes returns the facts about the whole trace, such as the version of the browser that recorded it, in the order in
 // which the input gives them: strings and integers.
 func (t *Trace) Attributes() iter.Seq[Arg] {
+	if t.stream != nil {
+		return t.stream.attributes
+	}
 	return func(yield func(Arg) bool) {
 		for _, a := range t.tl.Attributes() {
 			value := NewValue(a.Text)
@@ -96,6 +108,9 @@ type Summary struct {
 
 // Summary counts the events.
 func (t *Trace) Summary() Summary {
+	if t.stream != nil {
+		return t.stream.summary
+	}
 	n := t.tl.Totals()
 	return Summary{
 		Slices: n.Slices, Unfinished: n.Unfinished, Instants: n.Instants, CounterValues: n.CounterValues, Samples: n.Samples, Flows: n.Flows,
@@ -121,6 +136,9 @@ type ProblemCase struct {
 
 // Problems returns what was wrong with the input, or with what a Builder was given; the severest first, then by name.
 func (t *Trace) Problems() []Problem {
+	if t.stream != nil {
+		return t.stream.problems()
+	}
 	all := []Problem{}
 	for _, total := range t.tl.Problems().Totals() {
 		p := Problem{

@@ -125,7 +125,7 @@ func (t *Trace) Tracks() iter.Seq[Track] {
 		given[0] = true // the trace itself
 		var way []TrackID
 		for id := range t.tracks {
-			if !t.used[id] {
+			if t.used != nil && !t.used[id] { // a stream has no others
 				continue
 			}
 			way = way[:0]

@@ -18,9 +18,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/pfwire"
 	escapes "github.com/weft-trace/weft/internal/printable"
 	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 // The exit codes, documented in docs/cli.md.
@@ -317,6 +321,19 @@ func openInput(ctx context.Context, env *environment, name string) (*input, erro
 		return &input{f, -1}, nil
 	}
 	return &input{f, info.Size()}, nil
+}
+
+// openTimeline reads an input and resolves it. Errors begin with the name. A stream of events is one: it has no timeline.
+func openTimeline(ctx context.Context, name string, src io.Reader, opts convert.Options) (*trace.Trace, *timeline.Timeline, error) {
+	tr, err := convert.Open(ctx, src, opts)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
+	}
+	tl, err := bridge.TimelineOf(tr)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", inputName(name), err), tr.Close())
+	}
+	return tr, tl, nil
 }
 
 // isAddress reports whether a name that could not be opened is a URL and not the name of a file.

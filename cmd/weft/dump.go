@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/selection"
@@ -84,12 +83,11 @@ var errLimit = errors.New("limit")
 
 func (q *dumpQuery) run(ctx context.Context, env *environment, name string, src *input) error {
 	progress := startProgress(env, inputName(name), src.size, !env.isTerminal(env.stdout))
-	tr, err := convert.Open(ctx, progress.reader(src), q.opts)
+	tr, tl, err := openTimeline(ctx, name, progress.reader(src), q.opts)
 	progress.Stop()
 	if err != nil {
-		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
+		return err
 	}
-	tl := bridge.Timeline(tr)
 	selected, err := selectIn(ctx, name, q.filter, tl)
 	if err == nil {
 		err = q.print(ctx, env, tl, selected)

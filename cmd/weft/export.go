@@ -14,7 +14,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/profileexport"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -216,12 +215,12 @@ func (j *exportJob) run(ctx context.Context) (err error) {
 		}
 		defer out.Abort()
 	}
-	tr, err := j.open(ctx)
+	tr, tl, err := j.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, tr.Close()) }()
-	p, err := j.collect(ctx, bridge.Timeline(tr))
+	p, err := j.collect(ctx, tl)
 	if err != nil {
 		return err
 	}
@@ -240,19 +239,15 @@ func (j *exportJob) run(ctx context.Context) (err error) {
 }
 
 // open reads the input.
-func (j *exportJob) open(ctx context.Context) (*trace.Trace, error) {
+func (j *exportJob) open(ctx context.Context) (*trace.Trace, *timeline.Timeline, error) {
 	src, err := openInput(ctx, j.env, j.input)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer src.Close()
 	progress := startProgress(j.env, inputName(j.input), src.size, !j.quiet)
-	tr, err := convert.Open(ctx, progress.reader(src), j.opts)
-	progress.Stop()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", inputName(j.input), withoutPath(err))
-	}
-	return tr, nil
+	defer progress.Stop()
+	return openTimeline(ctx, j.input, progress.reader(src), j.opts)
 }
 
 // collect makes the profile.

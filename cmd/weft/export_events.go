@@ -21,7 +21,6 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/resolved"
@@ -218,11 +217,11 @@ func (x *eventExport) run(ctx context.Context) error {
 		return err
 	}
 	defer out.abort()
-	tr, header, err := x.open(ctx)
+	tr, tl, header, err := x.open(ctx)
 	if err != nil {
 		return err
 	}
-	err = x.write(ctx, bridge.Timeline(tr), header, out)
+	err = x.write(ctx, tl, header, out)
 	if err = errors.Join(err, tr.Close()); err != nil {
 		return err
 	}
@@ -233,41 +232,38 @@ func (x *eventExport) run(ctx context.Context) error {
 }
 
 // open reads the input, and says in the header what it is.
-func (x *eventExport) open(ctx context.Context) (*trace.Trace, *eventstream.Header, error) {
+func (x *eventExport) open(ctx context.Context) (*trace.Trace, *timeline.Timeline, *eventstream.Header, error) {
 	src, err := openInput(ctx, x.env, x.input)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer src.Close()
 	var report convert.Report
 	opts := x.opts
 	opts.Report = &report
 	progress := startProgress(x.env, inputName(x.input), src.size, !x.quiet)
+	defer progress.Stop()
 	hashed := &hashedReader{r: progress.reader(src), hash: sha256.New()}
-	tr, err := convert.Open(ctx, hashed, opts)
-	if err == nil {
-		// What no reader asked for is part of the file as well.
-		if _, rest := io.Copy(io.Discard, hashed); rest != nil {
-			err = errors.Join(rest, tr.Close())
-		}
-	}
-	progress.Stop()
+	tr, tl, err := openTimeline(ctx, x.input, hashed, opts)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", inputName(x.input), withoutPath(err))
+		return nil, nil, nil, err
 	}
-	input := eventstream.Input{Format: string(report.Format), Bytes: hashed.n, SHA256: hex.EncodeToString(hashed.hash.Sum(nil))}
+	// What no reader asked for is part of the file as well.
+	if _, err := io.Copy(io.Discard, hashed); err != nil {
+		return nil, nil, nil, errors.Join(fmt.Errorf("%s: %w", inputName(x.input), withoutPath(err)), tr.Close())
+	}
+	inputs := []eventstream.Input{{Format: string(report.Format), Bytes: hashed.n, SHA256: hex.EncodeToString(hashed.hash.Sum(nil))}}
 	if x.input != "-" {
-		input.Name = filepath.Base(x.input)
+		inputs[0].Name = filepath.Base(x.input)
 	}
-	inputs := []eventstream.Input{input}
 	if x.joined != "" {
-		if input, err = x.hashJoined(ctx); err != nil {
-			return nil, nil, errors.Join(err, tr.Close())
+		joined, err := x.hashJoined(ctx)
+		if err != nil {
+			return nil, nil, nil, errors.Join(err, tr.Close())
 		}
-		inputs = append(inputs, input)
+		inputs = append(inputs, joined)
 	}
-	tl := bridge.Timeline(tr)
-	return tr, &eventstream.Header{
+	return tr, tl, &eventstream.Header{
 		WeftVersion: pfwire.Version, Inputs: inputs, Clock: tl.Clocks(), Options: x.content, Attributes: tl.Attributes(),
 	}, nil
 }

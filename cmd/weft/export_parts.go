@@ -244,17 +244,8 @@ func (p *parts) endPart() error {
 
 // end ends the last part. What was wrong with the input is known when all of it has been walked.
 func (p *parts) end(leftOut uint64, found *problem.Log) error {
-	if n := p.form.Cut(); n > 0 {
-		found.AddN(problem.EventSizeLimit, n, problem.NoPosition, "")
-	}
-	for _, total := range found.Totals() {
-		p.footer.Problems = append(p.footer.Problems, eventstream.Problem{
-			Name: total.Kind.Name(), Severity: total.Kind.Severity().String(), Count: total.Count,
-		})
-		if total.Kind.Severity() == problem.Lost {
-			p.lost = problem.Sum(p.lost, total.Count)
-		}
-	}
+	p.footer.AddProblems(found, p.form.Cut())
+	p.lost = p.footer.Lost()
 	p.leftOut, p.footer.LeftOut, p.footer.Complete = leftOut, leftOut, true
 	return p.endPart()
 }

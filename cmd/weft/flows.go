@@ -14,7 +14,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/weft-trace/weft/convert"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/selection"
@@ -200,13 +199,12 @@ func (q *flowQuery) run(ctx context.Context, env *environment, opts convert.Opti
 	}
 	defer src.Close()
 	progress := startProgress(env, inputName(q.file), src.size, !env.isTerminal(env.stdout))
-	tr, err := convert.Open(ctx, progress.reader(src), opts)
+	tr, trace, err := openTimeline(ctx, q.file, progress.reader(src), opts)
 	progress.Stop()
 	if err != nil {
-		return fmt.Errorf("%s: %w", inputName(q.file), withoutPath(err))
+		return err
 	}
 	defer func() { err = errors.Join(err, tr.Close()) }()
-	trace := bridge.Timeline(tr)
 	selected, err := selectIn(ctx, q.file, q.listFilter(), trace)
 	if err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 	"github.com/weft-trace/weft/convert"
 	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/options"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/moment"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/report"
@@ -90,12 +89,12 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 	said := new(convert.Report)
 	opts.Report = said
 	progress := startProgress(env, inputName(name), src.size, true)
-	tr, err := convert.Open(c.Context, progress.reader(src), opts)
+	tr, tl, err := openTimeline(c.Context, name, progress.reader(src), opts)
 	progress.Stop()
 	if err != nil {
-		return fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
+		return err
 	}
-	in := &reportInput{name: name, trace: tr, timeline: bridge.Timeline(tr)}
+	in := &reportInput{name: name, trace: tr, timeline: tl}
 	var overview *report.Overview
 	if in.selected, err = selectIn(c.Context, name, filter, in.timeline); err == nil && !c.Bool("problems") && !c.Bool("details") {
 		overview, err = collectOverview(c, in)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/attribution/cost"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
@@ -383,12 +382,11 @@ func openTrace(c *cli.Context, env *environment, name string, opts convert.Optio
 	}
 	defer src.Close()
 	progress := startProgress(env, inputName(name), src.size, true)
-	in.trace, err = convert.Open(c.Context, progress.reader(src), opts)
+	in.trace, in.timeline, err = openTimeline(c.Context, name, progress.reader(src), opts)
 	progress.Stop()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
+		return nil, err
 	}
-	in.timeline = bridge.Timeline(in.trace)
 	return in, nil
 }
 

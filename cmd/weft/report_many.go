@@ -16,7 +16,6 @@ import (
 	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
-	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/inputs"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
@@ -272,11 +271,8 @@ func (run *manyRun) open(ctx context.Context, in *reportInput, progress *progres
 		return err
 	}
 	defer src.Close()
-	if in.trace, err = convert.Open(ctx, progress.reader(src), run.opts); err != nil {
-		return fmt.Errorf("%s: %w", inputName(in.name), withoutPath(err))
-	}
-	in.timeline = bridge.Timeline(in.trace)
-	return nil
+	in.trace, in.timeline, err = openTimeline(ctx, in.name, progress.reader(src), run.opts)
+	return err
 }
 
 func addSamples(c *cli.Context, in *reportInput, to *report.Many) error {

@@ -187,6 +187,10 @@ const (
 	// Exports.
 	EventSizeLimit
 
+	// Streams of events.
+	StreamIncomplete
+	StreamNewer
+
 	numKinds
 )
 
@@ -359,5 +363,8 @@ var kinds = [numKinds]struct {
 	PageInvalid:            {"page_invalid", Info, "weft's data about a page is damaged; weft leaves the page out."},
 
 	EventSizeLimit: {"event_size_limit", Lost, "An event takes more than 64 MiB in an export; weft truncated its longest arguments and texts."},
-	TrackIDReused:  {"track_id_reused", Repaired, "A process or thread has a second track uuid; weft moved the events of the second to a separate track."},
+
+	StreamIncomplete: {"stream_incomplete", Lost, "A stream of events has no footer, ends inside a record, or holds other numbers of events than its footer says; weft read what there is."},
+	StreamNewer:      {"stream_newer", Info, "A stream of events is of a later version of weft; weft passed over what it does not know."},
+	TrackIDReused:    {"track_id_reused", Repaired, "A process or thread has a second track uuid; weft moved the events of the second to a separate track."},
 }

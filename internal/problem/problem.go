@@ -53,6 +53,16 @@ func (k Kind) Sentence() string { return kinds[k].sentence }
 // String returns the name.
 func (k Kind) String() string { return k.Name() }
 
+// KindOf returns the kind with a name; false if there is none.
+func KindOf(name string) (Kind, bool) {
+	for k := 1; k < len(kinds); k++ {
+		if kinds[k].name == name {
+			return Kind(k), true
+		}
+	}
+	return 0, false
+}
+
 // Kinds returns all kinds in the order of the documentation.
 func Kinds() []Kind {
 	all := make([]Kind, 0, len(kinds)-1)
