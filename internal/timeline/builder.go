@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 
+	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
 	"github.com/weft-trace/weft/internal/wire"
@@ -42,6 +43,9 @@ type Builder struct {
 	scratch []byte // payload under construction
 	runs    *runs  // nil as long as nothing was spilled
 	limit   int64
+	spills  uint32 // how often records went to disk
+	opened  int    // slices of AddOpened that EndOpened has not ended
+	late    *extsort.Sorter[openedEnd]
 
 	next     uint32 // event index after the last one
 	pictured []byte // arguments with a picture under construction
@@ -411,6 +415,7 @@ func (b *Builder) spill() error {
 			return err
 		}
 		b.records.reset()
+		b.spills++
 	}
 	return b.sampled.spill(b.opts.TempDir)
 }
@@ -418,7 +423,7 @@ func (b *Builder) spill() error {
 // Finish sorts what was added. The Builder is of no use afterwards; the Timeline must be closed.
 func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	b.table.finish(b.opts.Problems)
-	b.unmatched = b.unmatched || b.table.namedLater
+	b.unmatched = b.unmatched || b.opened > 0 || b.table.namedLater
 	t := &Timeline{tables: b.tables, known: b.known, attributes: b.attributes.list, pages: b.pages.list}
 	if b.runs != nil && b.records.len() > 0 {
 		if err := b.spill(); err != nil {
@@ -439,12 +444,12 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	// take would come on top: the next one would be due at twice what was held.
 	b.records, b.scratch = memory{}, nil
 	runtime.GC()
-	store, err := b.runs.merge(b.opts)
+	store, err := b.runs.merge(b.opts, b.late)
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	t.store, t.sampled = store, b.sampled
-	b.runs, b.sampled = nil, new(sampleTable)
+	b.runs, b.late, b.sampled = nil, nil, new(sampleTable)
 	return t, nil
 }
 
@@ -454,6 +459,10 @@ func (b *Builder) Close() error {
 	if r := b.runs; r != nil {
 		b.runs = nil
 		err = errors.Join(err, r.close())
+	}
+	if b.late != nil {
+		err = errors.Join(err, b.late.Close())
+		b.late = nil
 	}
 	return err
 }

@@ -155,7 +155,11 @@ var kindOf = [...]timeline.Kind{schema.TrackEvent_TypeSliceBegin: timeline.Begin
 func (r *reader) addEvent(kind timeline.Kind) error {
 	r.encodeArgs(nil)
 	r.fillEvent(kind)
-	if err := r.b.Add(&r.out); err != nil {
+	add := r.b.Add
+	if kind != timeline.Instant {
+		add = r.addSlice
+	}
+	if err := add(&r.out); err != nil {
 		return err
 	}
 	return r.addFlows()

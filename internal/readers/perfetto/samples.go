@@ -209,11 +209,15 @@ type sample struct {
 	cpu      timeline.CPU
 }
 
-// addSample adds a sample.
+// addSample adds a sample. One that weft wrote comes from no particular place in the input, as when weft made it of a profile.
 func (r *reader) addSample(s *sample) error {
+	offset := r.offset
+	if r.tracks.ofWeft[r.seq] {
+		offset = -1
+	}
 	r.out = timeline.Event{
 		Kind: timeline.Sample, Track: r.thread(r.process(s.pid), s.tid),
-		Event: r.nextIndex(), Offset: r.offset,
+		Event: r.nextIndex(), Offset: offset,
 		TS:   s.ts,
 		Name: r.describeSample(&s.kind), CPU: s.cpu, Callstack: s.stack, Value: timeline.Int(s.weight),
 	}

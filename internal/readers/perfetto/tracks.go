@@ -41,6 +41,7 @@ type track struct {
 	details bool // is between a thread and tracks that say more about it: parent is the thread
 
 	stateOpen bool // state tracks: a state has begun and not ended
+	slices    openSlices
 }
 
 // tracks holds the tracks by their uuid. Descriptors may come anywhere in the file, even after the events of their

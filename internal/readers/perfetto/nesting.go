@@ -1,0 +1,74 @@
+package perfetto
+
+import (
+	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// openSlices are the slices of a thread that have begun and not ended.
+//
+// weft writes the slices of a thread as they nest, in the order of time and on one sequence, and says of most ends nothing but when
+// they are. Such an end is that of the slice that began last, and the reader gives it to that: the end is no event of its own, which
+// would take as much memory and as long to sort, pair and pass by as a begin. Where a thread has anything else, its ends are
+// events, from there on. So they are on other tracks, where it counts which thread an end is from.
+type openSlices struct {
+	of    *pfwire.Sequence
+	last  timeline.Nanos
+	open  []timeline.Opened
+	other bool // the track has something that weft does not write
+}
+
+// openSlices returns the open slices of the track of the current event, nil if that is no thread that weft wrote.
+func (r *reader) openSlices() *openSlices {
+	if r.located != nil || !r.tracks.ofWeft[r.seq] {
+		return nil
+	}
+	uuid, _ := r.eventUUID()
+	t := r.tracks.byUUID[uuid]
+	if t == nil || t.kind != threadTrack {
+		return nil
+	}
+	s := &t.slices
+	if s.of == nil {
+		s.of = r.seq
+	}
+	state := r.ev.Type != schema.TrackEvent_TypeSliceBegin && r.ev.Type != schema.TrackEvent_TypeSliceEnd
+	named := r.out.Kind == timeline.End && len(r.out.Name)+len(r.out.Category) > 0
+	if s.of != r.seq || r.ev.ts < s.last || state || named {
+		s.other, s.open = true, nil
+	}
+	if s.other {
+		return nil
+	}
+	s.last = r.ev.ts
+	return s
+}
+
+// addSlice adds the begin or the end of a slice.
+func (r *reader) addSlice(ev *timeline.Event) error {
+	s := r.openSlices()
+	if s == nil {
+		return r.b.Add(ev)
+	}
+	if ev.Kind == timeline.Begin {
+		o, err := r.b.AddOpened(ev)
+		s.open = append(s.open, o)
+		return err
+	}
+	if n := len(s.open); n > 0 {
+		o := s.open[n-1]
+		s.open = s.open[:n-1]
+		if !r.ev.hasFlows() {
+			if done, err := r.b.EndOpened(&o, ev); done || err != nil {
+				return err
+			}
+		}
+	}
+	return r.b.Add(ev)
+}
+
+// hasFlows reports whether the event is an end of flows.
+func (e *trackEvent) hasFlows() bool {
+	return len(e.Flows)+len(e.Terminating)+len(e.OldFlows)+len(e.OldTerminating) > 0 || e.HasLegacy && e.Legacy.HasBindID
+}
