@@ -50,6 +50,14 @@ type sequenceClock struct {
 	now         int64 // of an incremental clock, in nanoseconds
 }
 
+// clock returns what is known of a clock that belongs to the sequence, nil if that is nothing.
+func (s *Sequence) clock(id uint32) *sequenceClock {
+	if i := int(id) - firstSequenceClock; i < len(s.clocks) {
+		return s.clocks[i]
+	}
+	return nil
+}
+
 // IsSequenceClock reports whether a clock belongs to one sequence.
 func IsSequenceClock(id uint32) bool { return id >= firstSequenceClock && id <= lastSequenceClock }
 
@@ -68,7 +76,7 @@ func (s *Sequence) Stamp(f *message.TracePacket) (Stamp, error) {
 	if clock.Sequence == (message.SequenceKey{}) {
 		return stamp, nil
 	}
-	own := s.clocks[clock.ID]
+	own := s.clock(clock.ID)
 	stamp.Nanos *= own.multiplier
 	if own.incremental {
 		stamp.Nanos += own.now
@@ -86,6 +94,11 @@ type Clocks struct {
 	links  map[clockPair]*clockLink
 	next   map[Clock][]Clock // the clocks that some snapshot pairs with a clock
 	routes map[Clock][]*clockLink
+	latest struct { // the route that was asked for last, if known
+		from, to Clock
+		known    bool
+		route    []*clockLink
+	}
 }
 
 type clockPair struct{ from, to Clock }
@@ -114,7 +127,7 @@ func (c *Clocks) Snapshot(seq *Sequence, msg []byte) error {
 	var s message.ClockSnapshot
 	err := s.Parse(msg)
 	if s.HasPrimary() && s.PrimaryClock() != c.trace {
-		c.trace, c.routes = s.PrimaryClock(), nil
+		c.trace, c.routes, c.latest.known = s.PrimaryClock(), nil, false
 	}
 	var readings []reading
 	for l := s.Clocks(); l.Next(); {
@@ -183,10 +196,11 @@ func (s *Sequence) reading(r *message.ClockReading) reading {
 		return rd
 	case s == nil:
 		return reading{}
-	case s.clocks == nil:
-		s.clocks = make(map[uint32]*sequenceClock)
 	}
-	s.clocks[id] = &sequenceClock{r.Multiplier(), r.IsIncremental(), rd.nanos}
+	for len(s.clocks) <= int(id-firstSequenceClock) {
+		s.clocks = append(s.clocks, nil)
+	}
+	s.clocks[id-firstSequenceClock] = &sequenceClock{r.Multiplier(), r.IsIncremental(), rd.nanos}
 	rd.clock.Sequence = s.Key
 	return rd
 }
@@ -203,6 +217,7 @@ func (c *Clocks) link(from, to reading) {
 		c.links[pair] = l
 		c.next[from.clock] = append(c.next[from.clock], to.clock)
 		delete(c.routes, from.clock)
+		c.latest.known = false
 		if from.clock.Sequence == (message.SequenceKey{}) {
 			c.routes = nil // a shorter way may now exist from anywhere
 		}
@@ -231,8 +246,11 @@ func (l *clockLink) add(p clockPoint, limit int) {
 
 // convert uses the latest reading that is not after t, or the first one.
 func (l *clockLink) convert(t int64) int64 {
-	i := sort.Search(len(l.points), func(i int) bool { return l.points[i].from > t })
-	p := l.points[max(i-1, 0)]
+	p := l.points[len(l.points)-1]
+	if t < p.from { // most times are after all readings so far
+		i := sort.Search(len(l.points), func(i int) bool { return l.points[i].from > t })
+		p = l.points[max(i-1, 0)]
+	}
 	return t - p.from + p.to
 }
 
@@ -259,6 +277,14 @@ func (c *Clocks) TraceTime(s Stamp) (int64, error) {
 
 // route finds the shortest chain of links from a clock to the clock of the trace. Nil means that there is none.
 func (c *Clocks) route(from, to Clock) []*clockLink {
+	l := &c.latest
+	if !l.known || l.from != from || l.to != to {
+		l.from, l.to, l.known, l.route = from, to, true, c.findRoute(from, to)
+	}
+	return l.route
+}
+
+func (c *Clocks) findRoute(from, to Clock) []*clockLink {
 	if route, ok := c.routes[from]; ok {
 		return route
 	}
@@ -308,7 +334,7 @@ func (s *Sequence) Clock(f *message.TracePacket) (clock Clock, ok bool) {
 	if !IsSequenceClock(clock.ID) {
 		return clock, true
 	}
-	if s == nil || s.clocks[clock.ID] == nil {
+	if s == nil || s.clock(clock.ID) == nil {
 		return clock, false
 	}
 	clock.Sequence = s.Key

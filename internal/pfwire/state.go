@@ -19,6 +19,7 @@ const maxSequences = 1 << 20
 type State struct {
 	Clocks    Clocks
 	sequences map[message.SequenceKey]*Sequence
+	latest    *Sequence // nil before the first one
 }
 
 // NewState returns the state at the start of a trace.
@@ -33,13 +34,9 @@ func (s *State) Apply(f *message.TracePacket) (*Sequence, error) {
 	if f.Sequence.ID == 0 {
 		return nil, nil
 	}
-	seq, ok := s.sequences[f.Sequence]
-	if !ok {
-		if len(s.sequences) >= maxSequences {
-			return nil, fmt.Errorf("more than %d packet sequences", maxSequences)
-		}
-		seq = newSequence(f.Sequence)
-		s.sequences[f.Sequence] = seq
+	seq, err := s.sequence(f.Sequence)
+	if err != nil {
+		return nil, err
 	}
 	// Chrome sets both flags on the first packet of a sequence: the new start wins.
 	switch {
@@ -67,6 +64,23 @@ func (s *State) Apply(f *message.TracePacket) (*Sequence, error) {
 	return seq, nil
 }
 
+// sequence returns the sequence with a key.
+func (s *State) sequence(key message.SequenceKey) (*Sequence, error) {
+	if s.latest != nil && s.latest.Key == key {
+		return s.latest, nil
+	}
+	seq, ok := s.sequences[key]
+	if !ok {
+		if len(s.sequences) >= maxSequences {
+			return nil, fmt.Errorf("more than %d packet sequences", maxSequences)
+		}
+		seq = newSequence(key)
+		s.sequences[key] = seq
+	}
+	s.latest = seq
+	return seq, nil
+}
+
 // Sequence is the state of one packet sequence.
 type Sequence struct {
 	Key      message.SequenceKey
@@ -75,7 +89,7 @@ type Sequence struct {
 	Thread   SequenceThread
 
 	valid    bool
-	clocks   map[uint32]*sequenceClock
+	clocks   []*sequenceClock // by id, from firstSequenceClock on
 	counters map[uint64]*accumulator
 }
 

@@ -42,9 +42,14 @@ const (
 	maxLookaheadRounds = 16
 )
 
-// timedPayloads are the payloads whose time matters: track event, streaming profile, perf sample, stack sample.
-var timedPayloads = map[int]bool{schema.TracePacket_TrackEvent: true, schema.TracePacket_StreamingProfilePacket: true,
-	schema.TracePacket_PerfSample: true, schema.TracePacket_StackSample: true}
+// isTimed reports whether the time of a payload matters.
+func isTimed(payload int) bool {
+	switch payload {
+	case schema.TracePacket_TrackEvent, schema.TracePacket_StreamingProfilePacket, schema.TracePacket_PerfSample, schema.TracePacket_StackSample:
+		return true
+	}
+	return false
+}
 
 // mustWait returns what the current packet has to wait for.
 func (r *reader) mustWait() waitReason {
@@ -60,7 +65,7 @@ func (r *reader) mustWait() waitReason {
 // needsClock reports whether the current packet is an event in a clock that only a later snapshot can explain. A clock
 // that belongs to a sequence has to be described before its first use and is never waited for.
 func (r *reader) needsClock() bool {
-	if !r.fields.HasTimestamp || !timedPayloads[r.fields.Payload] {
+	if !r.fields.HasTimestamp || !isTimed(r.fields.Payload) {
 		return false
 	}
 	clock, ok := r.seq.Clock(&r.fields)
@@ -83,6 +88,9 @@ func (r *reader) needsDescriptor() bool {
 				return true
 			}
 		}
+	}
+	if len(r.fields.InternedData) == 0 {
+		return false
 	}
 	types := message.InternedOf(r.fields.InternedData, message.InternedValueTypeNames)
 	return types.Next()
