@@ -23,6 +23,10 @@ func (t *Interned) Text(kind message.InternedKind, iid uint64) ([]byte, bool) {
 	return text, ok
 }
 
+// Dense returns how many ids of a kind, from 0 on, are kept in a list: what a reader of the trace remembers of these takes about as
+// much memory as that does.
+func (t *Interned) Dense(kind message.InternedKind) int { return len(t.tables[kind].dense) }
+
 // define enters the entries of an InternedData message. An id that is already defined keeps its meaning, as in Perfetto.
 func (t *Interned) define(msg []byte) error {
 	d := message.NewInternedData(msg)

@@ -45,12 +45,16 @@ func (r *reader) encodeArgs(l *message.LegacyEvent) {
 	args := r.b.Args()
 	args.Reset()
 	r.traceIDs = v8profile.TraceIDs{}
-	if text := r.correlation(); len(text) > 0 {
+	text := r.correlation()
+	args.Correlate(string(text))
+	if len(e.Annotations) > 0 && (r.notPlain || !r.encodePlain(args)) {
+		args.Reset()
+		r.traceIDs = v8profile.TraceIDs{}
 		args.Correlate(string(text))
-	}
-	e.ofWeft = len(e.Annotations) > 0 && r.tracks.ofWeft[r.seq]
-	for _, msg := range e.Annotations {
-		r.encodeAnnotation(args, msg, true, 0)
+		e.ofWeft = r.own.ofWeft
+		for _, msg := range e.Annotations {
+			r.encodeAnnotation(args, msg, true, 0)
+		}
 	}
 	r.takeScreenshot()
 	r.encodeTyped(args)

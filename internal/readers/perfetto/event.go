@@ -155,11 +155,7 @@ var kindOf = [...]timeline.Kind{schema.TrackEvent_TypeSliceBegin: timeline.Begin
 func (r *reader) addEvent(kind timeline.Kind) error {
 	r.encodeArgs(nil)
 	r.fillEvent(kind)
-	add := r.b.Add
-	if kind != timeline.Instant {
-		add = r.addSlice
-	}
-	if err := add(&r.out); err != nil {
+	if err := r.addSlice(&r.out); err != nil {
 		return err
 	}
 	return r.addFlows()

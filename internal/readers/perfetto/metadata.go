@@ -85,14 +85,14 @@ func (r *reader) traceAttribute(a *message.Attribute) {
 	switch key := string(a.Key()); {
 	case r.seq == nil:
 	case key == pfwire.AttributeVersion && !a.IsInt():
-		r.tracks.ofWeft[r.seq] = true
+		r.own.ofWeft = true
 	case key == timeline.AppendedAttribute && a.IsInt() && a.Int() == int64(r.fields.Sequence.ID):
-		r.tracks.appended[r.seq] = true
+		r.own.appended = true
 	}
 	switch {
 	case len(a.Text()) > maxAttribute:
 		r.add(problem.MetadataValueOmitted, string(a.Key()))
-	case r.tracks.ofWeft[r.seq] || r.tracks.appended[r.seq]:
+	case r.own.ofWeft || r.own.appended:
 		r.b.SetOwnAttribute(timeline.Attribute{Key: string(r.validText(a.Key())), Text: string(r.validText(a.Text())), Int: a.Int(), IsInt: a.IsInt()})
 	case a.IsInt():
 		r.setIntAttribute(a.Key(), a.Int())

@@ -21,7 +21,7 @@ type openSlices struct {
 
 // openSlices returns the open slices of the track of the current event, nil if that is no thread that weft wrote.
 func (r *reader) openSlices() *openSlices {
-	if r.located != nil || !r.tracks.ofWeft[r.seq] {
+	if r.located != nil || !r.own.ofWeft {
 		return nil
 	}
 	uuid, _ := r.eventUUID()
@@ -45,8 +45,11 @@ func (r *reader) openSlices() *openSlices {
 	return s
 }
 
-// addSlice adds the begin or the end of a slice.
+// addSlice adds the begin or the end of a slice, or an instant.
 func (r *reader) addSlice(ev *timeline.Event) error {
+	if ev.Kind == timeline.Instant {
+		return r.b.Add(ev)
+	}
 	s := r.openSlices()
 	if s == nil {
 		return r.b.Add(ev)

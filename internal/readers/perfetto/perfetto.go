@@ -56,8 +56,9 @@ type Options struct {
 	// Described is told, at the end, the uuid of the descriptor of a process or thread. Optional.
 	Described func(track timeline.TrackID, uuid uint64)
 
-	lookahead int // bytes of waiting packets in memory; 0: maxLookahead
-	inlined   int // bytes of interned texts written inline; 0: maxInlined
+	lookahead int  // bytes of waiting packets in memory; 0: maxLookahead
+	inlined   int  // bytes of interned texts written inline; 0: maxInlined
+	notPlain  bool // no arguments are taken for plain, see encodePlain
 }
 
 // contextInterval is the number of packets between checks of the context.
@@ -135,6 +136,7 @@ type reader struct {
 	state   *pfwire.State
 	fields  message.TracePacket
 	seq     *pfwire.Sequence // of the current packet; nil if it has none
+	own     *sequence        // what is remembered of that
 	offset  int64            // of the current packet
 	index   uint32           // of the next event
 	number  int64            // of the current packet, among those that can be read
@@ -145,24 +147,26 @@ type reader struct {
 	traceIDs v8profile.TraceIDs // in the arguments of the current event
 	scan     jsonscan.Scanner   // of arguments that are JSON
 
+	notPlain            bool
 	maxInlined, inlined int // bytes of interned texts written inline, see bounded
 
 	ahead      lookahead
 	tracks     tracks
-	stacks     map[*pfwire.Sequence]*sequenceStacks
-	sampledAs  map[*pfwire.Sequence]*sampleDefaults
+	sequences  map[*pfwire.Sequence]*sequence
 	extensions describedTypes
 	ev         trackEvent
 	out        timeline.Event
-	samples    *timeline.SampleDescription // of the first sample
-	started    *pfwire.Stamp               // when the service began to trace
-	occurs     []occurrence                // stack of schema.go
-	text       []byte                      // scratch
+	samples    *timeline.SampleDescription                // of the first sample
+	started    *pfwire.Stamp                              // when the service began to trace
+	occurs     []occurrence                               // stack of schema.go
+	plain      [maxPlainDepth + 1]message.PlainAnnotation // by depth, see encodePlain
+	text       []byte                                     // scratch
 	skipped    map[string]*tally
 	tallies    []*tally // in order of first occurrence
 }
 
 func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
+	none := new(sequence)
 	return &reader{
 		ctx:      ctx,
 		b:        b,
@@ -175,10 +179,11 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		tempDir:       opts.TempDir,
 		state:         pfwire.NewState(),
 		tracks:        newTracks(),
-		stacks:        make(map[*pfwire.Sequence]*sequenceStacks),
-		sampledAs:     make(map[*pfwire.Sequence]*sampleDefaults),
+		sequences:     map[*pfwire.Sequence]*sequence{nil: none},
+		own:           none,
 		skipped:       make(map[string]*tally),
 		located:       opts.Located,
+		notPlain:      opts.notPlain,
 		profiles:      opts.Profiles,
 		number:        -1,
 	}
@@ -216,7 +221,7 @@ func (r *reader) readPacket(p *pfwire.Packet) error {
 	}
 	// Applying a packet twice, now and when it has waited, makes no difference; all else happens once.
 	seq, err := r.state.Apply(f)
-	r.seq = seq
+	r.setSequence(seq)
 	if r.ahead.reason = r.mustWait(); r.ahead.reason != noWait {
 		return r.wait(p)
 	}

@@ -79,7 +79,7 @@ func (r *reader) seeTraceID(a *annotation) {
 	case v8profile.DataKey:
 		ids.Data = r.traceIDIn(a)
 	case v8profile.TraceIDKey:
-		ids.Own = a.unsigned()
+		ids.Own = unsigned(a.Scalar)
 	}
 }
 
@@ -94,7 +94,7 @@ func (r *reader) traceIDIn(a *annotation) (id uint64) {
 		for m := a.Members(); m.Next(); {
 			member := annotation{}
 			if err := member.Parse(m.Bytes()); err == nil && string(r.annotationName(&member)) == v8profile.TraceIDKey {
-				id = member.unsigned()
+				id = unsigned(member.Scalar)
 			}
 		}
 	}
@@ -111,12 +111,12 @@ func (r *reader) annotationName(a *annotation) []byte {
 }
 
 // unsigned returns the value of an annotation that is an unsigned integer, else 0.
-func (a *annotation) unsigned() uint64 {
-	switch a.Kind {
+func unsigned(v message.Scalar) uint64 {
+	switch v.Kind {
 	case message.UintAnnotation:
-		return a.Uint()
+		return v.Uint()
 	case message.IntAnnotation:
-		return uint64(max(a.Int(), 0))
+		return uint64(max(v.Int(), 0))
 	}
 	return 0
 }

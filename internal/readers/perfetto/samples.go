@@ -24,7 +24,7 @@ type sequenceStacks struct {
 
 // sequenceStacks returns the memory of the current sequence, emptied if the sequence has started anew.
 func (r *reader) sequenceStacks() *sequenceStacks {
-	s := r.stacks[r.seq]
+	s := r.own.stacks
 	if s == nil || s.of != r.seq.Interned {
 		s = &sequenceStacks{
 			of:       r.seq.Interned,
@@ -32,7 +32,7 @@ func (r *reader) sequenceStacks() *sequenceStacks {
 			frames:   make(map[uint64]timeline.FrameID),
 			mappings: make(map[uint64]mappedFile),
 		}
-		r.stacks[r.seq] = s
+		r.own.stacks = s
 	}
 	return s
 }
@@ -212,7 +212,7 @@ type sample struct {
 // addSample adds a sample. One that weft wrote comes from no particular place in the input, as when weft made it of a profile.
 func (r *reader) addSample(s *sample) error {
 	offset := r.offset
-	if r.tracks.ofWeft[r.seq] {
+	if r.own.ofWeft {
 		offset = -1
 	}
 	r.out = timeline.Event{
@@ -307,12 +307,12 @@ type sampleDefaults struct {
 
 // sampleDefaults returns what the defaults of the sequence say of its samples.
 func (r *reader) sampleDefaults() *timeline.SampleDescription {
-	msg, d := r.seq.Defaults.StackSample, r.sampledAs[r.seq]
+	msg, d := r.seq.Defaults.StackSample, r.own.sampledAs
 	if d != nil && len(d.of) == len(msg) && (len(msg) == 0 || &d.of[0] == &msg[0]) {
 		return &d.said
 	}
 	d = &sampleDefaults{of: msg}
-	r.sampledAs[r.seq] = d
+	r.own.sampledAs = d
 	var m message.StackSampleDefaults
 	if err := m.Parse(msg); err != nil {
 		r.malformed("defaults of samples", err)

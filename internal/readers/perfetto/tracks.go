@@ -50,9 +50,6 @@ type tracks struct {
 	byUUID  map[uint64]*track
 	first   map[timeline.TrackID]uint64           // the first uuid of each process and thread
 	writers map[*pfwire.Sequence]timeline.TrackID // sequences of threads whose uuid is not the first: their track
-	ofWeft  map[*pfwire.Sequence]bool             // sequences with the attribute pfwire.AttributeVersion
-
-	appended map[*pfwire.Sequence]bool // those that weft appended to the trace
 
 	// The processes and threads with assigned ids, by these ids.
 	assignedPIDs map[int64]timeline.TrackID
@@ -70,9 +67,6 @@ func newTracks() tracks {
 		byUUID:  make(map[uint64]*track),
 		first:   make(map[timeline.TrackID]uint64),
 		writers: make(map[*pfwire.Sequence]timeline.TrackID),
-		ofWeft:  make(map[*pfwire.Sequence]bool),
-
-		appended: make(map[*pfwire.Sequence]bool),
 
 		assignedPIDs: make(map[int64]timeline.TrackID),
 		assignedTIDs: make(map[assignedTID]timeline.TrackID),
@@ -275,7 +269,7 @@ func (r *reader) describeProcess(d *message.TrackDescriptor) {
 	switch {
 	case m.role == timeline.RoleMainProcess:
 		r.b.SetMain(id, timeline.MainByMark)
-	case r.tracks.ofWeft[r.seq]:
+	case r.own.ofWeft:
 		r.b.SetMain(id, timeline.NotMain)
 	}
 	r.declareOnce(d, track{id: id, kind: processTrack, process: id}, nil)
