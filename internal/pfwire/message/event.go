@@ -42,9 +42,16 @@ type TrackEvent struct {
 	OldFlows       []uint64 // in the varint form, which counts if there are none in fixed64
 	OldTerminating []uint64
 
-	Annotations       [][]byte
-	Legacy            LegacyEvent
-	HasLegacy         bool
+	Annotations [][]byte
+	Legacy      LegacyEvent // if HasLegacy
+	HasLegacy   bool
+
+	rareFields
+	hasRare bool
+}
+
+// rareFields are those that few events have. They are emptied only after such an event.
+type rareFields struct {
 	Callstack         []byte
 	CallstackIID      uint64
 	CallstackWeight   float64
@@ -79,13 +86,7 @@ type Field struct {
 
 // Parse decodes msg.
 func (e *TrackEvent) Parse(msg []byte) error {
-	*e = TrackEvent{
-		Categories: e.Categories[:0], CategoryIIDs: e.CategoryIIDs[:0],
-		ExtraTracks: e.ExtraTracks[:0], ExtraValues: e.ExtraValues[:0],
-		ExtraDoubleTracks: e.ExtraDoubleTracks[:0], ExtraDoubleValues: e.ExtraDoubleValues[:0],
-		Flows: e.Flows[:0], Terminating: e.Terminating[:0], OldFlows: e.OldFlows[:0], OldTerminating: e.OldTerminating[:0],
-		Annotations: e.Annotations[:0], Other: e.Other[:0],
-	}
+	e.reset()
 	r := wire.NewReader(msg)
 	for r.Next() {
 		switch r.Field() {
@@ -135,8 +136,27 @@ func (e *TrackEvent) Parse(msg []byte) error {
 	return r.Err()
 }
 
+// reset empties the event, field by field, because a literal is made beside it and then copied.
+func (e *TrackEvent) reset() {
+	e.Type, e.TrackUUID, e.HasTrackUUID = 0, 0, false
+	e.Name, e.NameIID, e.Named = nil, 0, false
+	e.Categories, e.CategoryIIDs = e.Categories[:0], e.CategoryIIDs[:0]
+	e.Values, e.IsDouble, e.Int, e.Double = 0, false, 0, 0
+	e.ExtraTracks, e.ExtraValues = e.ExtraTracks[:0], e.ExtraValues[:0]
+	e.ExtraDoubleTracks, e.ExtraDoubleValues = e.ExtraDoubleTracks[:0], e.ExtraDoubleValues[:0]
+	e.Flows, e.Terminating, e.OldFlows, e.OldTerminating = e.Flows[:0], e.Terminating[:0], e.OldFlows[:0], e.OldTerminating[:0]
+	e.Annotations = e.Annotations[:0]
+	if e.HasLegacy {
+		e.Legacy, e.HasLegacy = LegacyEvent{}, false
+	}
+	if e.hasRare {
+		e.rareFields, e.hasRare = rareFields{Other: e.Other[:0]}, false
+	}
+}
+
 // parseRare decodes a field that few events have.
 func (e *TrackEvent) parseRare(r *wire.Reader) {
+	e.hasRare = true
 	switch r.Field() {
 	case schema.TrackEvent_TimestampDeltaUS:
 		e.TimeDeltaUS, e.HasTimeDelta = r.Int(), true
