@@ -23,7 +23,7 @@ func (r *reader) counterEvent() error {
 		return nil
 	}
 	uuid, _ := r.eventUUID()
-	t := r.tracks.byUUID[uuid]
+	t := r.tracks.find(uuid)
 	if t == nil || t.kind != counterTrack {
 		r.notConverted("counter value on a track that no descriptor before it calls a counter")
 		return nil
@@ -90,13 +90,16 @@ func mulInt(a, b int64) (int64, bool) {
 // position; an extra uuid has no value (perfetto.md 15).
 func (r *reader) extraCounters() []counterValue {
 	e := &r.ev
+	if len(e.ExtraValues)+len(e.ExtraDoubleValues) == 0 {
+		return nil
+	}
 	var others []counterValue
 	take := func(uuids []uint64, i int, v timeline.Number) {
 		if i >= len(uuids) {
 			r.notConverted("extra counter value without track")
 			return
 		}
-		t := r.tracks.byUUID[uuids[i]]
+		t := r.tracks.find(uuids[i])
 		if t == nil || t.kind != counterTrack {
 			r.notConverted("extra counter value on a track that no descriptor before it calls a counter")
 			return

@@ -68,7 +68,7 @@ func (r *reader) needsClock() bool {
 	if !r.fields.HasTimestamp || !isTimed(r.fields.Payload) {
 		return false
 	}
-	clock, ok := r.seq.Clock(&r.fields)
+	clock, ok := r.seq.Clock(r.fields)
 	if !ok || r.state.Clocks.Knows(clock) {
 		return false
 	}

@@ -25,7 +25,7 @@ func (r *reader) openSlices() *openSlices {
 		return nil
 	}
 	uuid, _ := r.eventUUID()
-	t := r.tracks.byUUID[uuid]
+	t := r.tracks.find(uuid)
 	if t == nil || t.kind != threadTrack {
 		return nil
 	}

@@ -58,7 +58,7 @@ type Options struct {
 
 	lookahead int  // bytes of waiting packets in memory; 0: maxLookahead
 	inlined   int  // bytes of interned texts written inline; 0: maxInlined
-	notPlain  bool // no arguments are taken for plain, see encodePlain
+	notPlain  bool // no arguments and samples are taken for plain ones, see encodePlain and plainSample
 }
 
 // contextInterval is the number of packets between checks of the context.
@@ -134,12 +134,12 @@ type reader struct {
 	tempDir       string
 
 	state   *pfwire.State
-	fields  message.TracePacket
-	seq     *pfwire.Sequence // of the current packet; nil if it has none
-	own     *sequence        // what is remembered of that
-	offset  int64            // of the current packet
-	index   uint32           // of the next event
-	number  int64            // of the current packet, among those that can be read
+	fields  *message.TracePacket // of the current packet
+	seq     *pfwire.Sequence     // of the current packet; nil if it has none
+	own     *sequence            // what is remembered of that
+	offset  int64                // of the current packet
+	index   uint32               // of the next event
+	number  int64                // of the current packet, among those that can be read
 	located func(event uint32, packet int64)
 
 	profiles *v8profile.Assembler
@@ -156,7 +156,8 @@ type reader struct {
 	extensions describedTypes
 	ev         trackEvent
 	out        timeline.Event
-	samples    *timeline.SampleDescription                // of the first sample
+	samples    *timeline.SampleDescription // of the first sample
+	sampled    sampledThread
 	started    *pfwire.Stamp                              // when the service began to trace
 	occurs     []occurrence                               // stack of schema.go
 	plain      [maxPlainDepth + 1]message.PlainAnnotation // by depth, see encodePlain
@@ -182,6 +183,7 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		sequences:     map[*pfwire.Sequence]*sequence{nil: none},
 		own:           none,
 		skipped:       make(map[string]*tally),
+		fields:        new(message.TracePacket),
 		located:       opts.Located,
 		notPlain:      opts.notPlain,
 		profiles:      opts.Profiles,
@@ -208,13 +210,13 @@ func (r *reader) packet(p *pfwire.Packet) error {
 
 // readPacket brings the state up to date and translates the payload. The error is one of the Builder.
 func (r *reader) readPacket(p *pfwire.Packet) error {
-	r.offset, r.fields = p.Offset, *p.Fields
+	r.offset, r.fields = p.Offset, p.Fields
 	if p.Err != nil {
 		r.number++
 		r.malformed("packet", p.Err)
 		return nil
 	}
-	f := &r.fields
+	f := r.fields
 	var eventErr error
 	if f.Payload == schema.TracePacket_TrackEvent {
 		eventErr = r.ev.parse(f.Data)

@@ -141,7 +141,7 @@ func (r *reader) encodePlainText(texts *sequenceTexts, args *timeline.ArgsEncode
 		return true
 	}
 	text, ok := r.seq.Interned.Text(message.InternedStringValues, iid)
-	if !ok || len(text) > shortText || !utf8.Valid(text) {
+	if !ok || !isPlainText(text) {
 		return false
 	}
 	id := args.TextID(text)
@@ -190,7 +190,7 @@ func (r *reader) argKey(texts *sequenceTexts, iid uint64) *argKey {
 	n := r.seq.Interned.Dense(message.InternedAnnotationNames)
 	text, ok := r.seq.Interned.Text(message.InternedAnnotationNames, iid)
 	own := string(text) == timeline.OwnArgs
-	if !ok || iid >= uint64(n) || len(text) > shortText || len(text) == 0 || timeline.IsOwnName(text) && !own || !utf8.Valid(text) {
+	if !ok || iid >= uint64(n) || len(text) == 0 || timeline.IsOwnName(text) && !own || !isPlainText(text) {
 		return nil
 	}
 	texts.keys = grown(texts.keys, n)
@@ -217,9 +217,30 @@ func (r *reader) nameArg(args *timeline.ArgsEncoder, key *argKey, iid uint64) bo
 
 // sequenceTexts are the ids that the Builder has for interned texts of a sequence, by their iids.
 type sequenceTexts struct {
-	keys   []argKey
-	values []timeline.TextID
+	keys       []argKey
+	values     []timeline.TextID
+	names      []nameText
+	categories []categoryText // by the first iid
 }
+
+// nameText is an interned name of events.
+type nameText struct {
+	text []byte // nil: not known
+	ref  timeline.TextRef
+}
+
+// categoryText are the categories of an event, all of them interned, joined.
+type categoryText struct {
+	iids []uint64
+	text []byte // nil: not known
+	ref  timeline.TextRef
+}
+
+// maxRememberedIIDs bounds the categories of an event that are remembered.
+const maxRememberedIIDs = 8
+
+// isPlainText reports whether an interned text can be used as it is: it is not long and UTF-8.
+func isPlainText(text []byte) bool { return len(text) <= shortText && utf8.Valid(text) }
 
 // sequenceTexts returns the ids of the current sequence, emptied if that has started anew.
 func (r *reader) sequenceTexts() *sequenceTexts {

@@ -47,7 +47,7 @@ func (r *reader) collectProfile() (taken bool, err error) {
 // the additional track of a thread whose id was reused.
 func (r *reader) sampledThread() (thread timeline.TrackID, ok bool) {
 	if uuid, _ := r.eventUUID(); uuid != 0 {
-		if t := r.tracks.byUUID[uuid]; t != nil && t.kind != undeclaredTrack {
+		if t := r.tracks.find(uuid); t != nil && t.kind != undeclaredTrack {
 			return t.id, t.kind == threadTrack && t.id == t.stands
 		}
 	} else if _, beside := r.tracks.writers[r.seq]; beside && !r.ev.overridesThread() {

@@ -1,6 +1,7 @@
 package perfetto
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/hex"
 	"fmt"
@@ -14,7 +15,8 @@ import (
 
 // sequenceStacks remembers what the interned call stacks and frames of a sequence are in the timeline.
 type sequenceStacks struct {
-	of       *pfwire.Interned // the interned data that the ids belong to
+	of       *pfwire.Interned       // the interned data that the ids belong to
+	dense    []timeline.CallstackID // of stacks that are not empty, by their iids, as far as those are dense
 	stacks   map[uint64]timeline.CallstackID
 	frames   map[uint64]timeline.FrameID
 	mappings map[uint64]mappedFile
@@ -46,6 +48,9 @@ func (r *reader) callstack(iid uint64) timeline.CallstackID {
 		return 0
 	}
 	s := r.sequenceStacks()
+	if iid < uint64(len(s.dense)) && s.dense[iid] != 0 {
+		return s.dense[iid]
+	}
 	if id, ok := s.stacks[iid]; ok {
 		return id
 	}
@@ -54,7 +59,12 @@ func (r *reader) callstack(iid uint64) timeline.CallstackID {
 		return 0
 	}
 	id := r.framesOf(s, msg)
-	s.stacks[iid] = id
+	if n := r.seq.Interned.Dense(message.InternedCallstacks); iid < uint64(n) && id != 0 {
+		s.dense = grown(s.dense, n)
+		s.dense[iid] = id
+	} else {
+		s.stacks[iid] = id
+	}
 	return id
 }
 
@@ -209,19 +219,50 @@ type sample struct {
 	cpu      timeline.CPU
 }
 
-// addSample adds a sample. One that weft wrote comes from no particular place in the input, as when weft made it of a profile.
+// addSample adds a sample.
 func (r *reader) addSample(s *sample) error {
-	offset := r.offset
-	if r.own.ofWeft {
-		offset = -1
-	}
 	r.out = timeline.Event{
 		Kind: timeline.Sample, Track: r.thread(r.process(s.pid), s.tid),
-		Event: r.nextIndex(), Offset: offset,
+		Event: r.nextIndex(), Offset: r.sampleOffset(),
 		TS:   s.ts,
 		Name: r.describeSample(&s.kind), CPU: s.cpu, Callstack: s.stack, Value: timeline.Int(s.weight),
 	}
 	return r.b.Add(&r.out)
+}
+
+// plainSample translates a StackSample in its usual form, of the thread and with the defaults that the one before had. It returns false,
+// and has done nothing, if it is none.
+func (r *reader) plainSample(msg []byte, stamp pfwire.Stamp) (done bool, err error) {
+	var s message.PlainSample
+	d := r.own.sampledAs
+	if d == nil || !d.isOf(r.seq.Defaults.StackSample) || !d.asFirst || !s.Parse(msg) || !bytes.Equal(s.Task, r.sampled.task) || r.sampled.track == 0 {
+		return false, nil
+	}
+	ts, err := r.state.Clocks.TraceTime(stamp)
+	if err != nil {
+		return false, nil
+	}
+	stack := r.callstack(s.CallstackIID)
+	ev := &r.out
+	*ev = timeline.Event{}
+	ev.Kind, ev.Track, ev.Event, ev.Offset, ev.TS = timeline.Sample, r.sampled.track, r.nextIndex(), r.sampleOffset(), timeline.Nanos(ts)
+	ev.Callstack, ev.Value = stack, timeline.Int(int64(s.Weight))
+	return true, r.b.Add(ev)
+}
+
+// sampledThread is the thread of the last StackSample, as that has it.
+type sampledThread struct {
+	task  []byte           // a copy of the TaskContext
+	track timeline.TrackID // 0: it is not known any more
+}
+
+// sampleOffset returns where the current packet is in the input, for a sample. One that weft wrote comes from no particular place, as
+// when weft made it of a profile.
+func (r *reader) sampleOffset() int64 {
+	if r.own.ofWeft {
+		return -1
+	}
+	return r.offset
 }
 
 // stackSample translates a StackSample (perfetto.md 2, 10).
@@ -230,6 +271,11 @@ func (r *reader) stackSample(msg []byte, stamp pfwire.Stamp, stampErr error) err
 		r.add(problem.PacketInvalidState, "a sample without sequence id")
 		return nil
 	}
+	if stampErr == nil && !r.notPlain {
+		if done, err := r.plainSample(msg, stamp); done || err != nil {
+			return err
+		}
+	}
 	var s message.StackSample
 	if err := s.Parse(msg); err != nil {
 		r.malformed("stack_sample", err)
@@ -237,6 +283,7 @@ func (r *reader) stackSample(msg []byte, stamp pfwire.Stamp, stampErr error) err
 	}
 	r.fieldsNotConverted("StackSample", s.Other())
 	out := sample{weight: 1, kind: *r.sampleDefaults()}
+	r.own.sampledAs.asFirst = r.samples != nil && out.kind == *r.samples
 	if s.HasWeight() {
 		out.weight = int64(s.Weight())
 	}
@@ -256,15 +303,24 @@ func (r *reader) stackSample(msg []byte, stamp pfwire.Stamp, stampErr error) err
 		return nil
 	}
 	var task message.TaskContext
-	if err := task.Parse(r.referred(s.Task(), message.InternedTaskContexts)); err != nil {
-		r.malformed("task_context", err)
+	taskMsg := r.referred(s.Task(), message.InternedTaskContexts)
+	taskErr := task.Parse(taskMsg)
+	if taskErr != nil {
+		r.malformed("task_context", taskErr)
 	}
 	r.fieldsNotConverted("TaskContext", task.Mistyped())
 	if task.HasAsyncID() {
 		r.notConverted("TaskContext field 4")
 	}
 	out.pid, out.tid = int64(uint32(task.PID())), int64(uint32(task.TID()))
-	return r.addSample(&out)
+	r.sampled.track = 0
+	if err := r.addSample(&out); err != nil {
+		return err
+	}
+	if taskErr == nil && len(task.Mistyped()) == 0 && !task.HasAsyncID() {
+		r.sampled = sampledThread{append(r.sampled.task[:0], taskMsg...), r.out.Track}
+	}
+	return nil
 }
 
 // referred returns a message that is given as it is or by its iid, nil if it is given in neither way.
@@ -303,12 +359,19 @@ func (r *reader) sampleCPU(msg []byte) (cpu timeline.CPU) {
 type sampleDefaults struct {
 	of   []byte // the message, which the sequence holds until it has other defaults
 	said timeline.SampleDescription
+
+	asFirst bool // they say what the first sample of the trace says, and nothing is counted of such a sample
+}
+
+// isOf reports whether the defaults are those in a message of the sequence.
+func (d *sampleDefaults) isOf(msg []byte) bool {
+	return len(d.of) == len(msg) && (len(msg) == 0 || &d.of[0] == &msg[0])
 }
 
 // sampleDefaults returns what the defaults of the sequence say of its samples.
 func (r *reader) sampleDefaults() *timeline.SampleDescription {
 	msg, d := r.seq.Defaults.StackSample, r.own.sampledAs
-	if d != nil && len(d.of) == len(msg) && (len(msg) == 0 || &d.of[0] == &msg[0]) {
+	if d != nil && d.isOf(msg) {
 		return &d.said
 	}
 	d = &sampleDefaults{of: msg}

@@ -47,7 +47,11 @@ type track struct {
 // tracks holds the tracks by their uuid. Descriptors may come anywhere in the file, even after the events of their
 // track and after the descriptors of their children: until then a uuid has an undeclared track of the Builder.
 type tracks struct {
-	byUUID  map[uint64]*track
+	byUUID map[uint64]*track
+	latest [1 << 6]struct { // by the last bits of the uuid
+		uuid  uint64
+		track *track
+	}
 	first   map[timeline.TrackID]uint64           // the first uuid of each process and thread
 	writers map[*pfwire.Sequence]timeline.TrackID // sequences of threads whose uuid is not the first: their track
 
@@ -73,9 +77,18 @@ func newTracks() tracks {
 	}
 }
 
+// find returns the track of a uuid, nil if nothing has mentioned it.
+func (ts *tracks) find(uuid uint64) *track {
+	l := &ts.latest[uuid%uint64(len(ts.latest))]
+	if l.track == nil || l.uuid != uuid {
+		l.uuid, l.track = uuid, ts.byUUID[uuid] // which stays the same
+	}
+	return l.track
+}
+
 // get returns the track of a uuid other than 0.
 func (ts *tracks) get(b *timeline.Builder, uuid uint64) *track {
-	t := ts.byUUID[uuid]
+	t := ts.find(uuid)
 	if t == nil {
 		t = &track{id: b.Undeclared()}
 		ts.byUUID[uuid] = t
@@ -219,6 +232,7 @@ func mergeBehavior(v uint64) timeline.MergeBehavior {
 
 // trackDescriptor reads a track_descriptor packet.
 func (r *reader) trackDescriptor(msg []byte) {
+	r.sampled.track = 0 // the descriptor may say that its ids mean another thread
 	var d message.TrackDescriptor
 	if err := d.Parse(msg); err != nil {
 		r.malformed("track_descriptor", err)
@@ -255,7 +269,7 @@ func (r *reader) describeThread(d *message.TrackDescriptor) {
 	}
 	if r.declareOnce(d, track{id: id, kind: threadTrack, process: process}, name) {
 		r.nameThread(id, process, strongName, name)
-	} else if t := r.tracks.byUUID[d.UUID()]; r.seq != nil && t != nil && t.stands == id {
+	} else if t := r.tracks.find(d.UUID()); r.seq != nil && t != nil && t.stands == id {
 		r.tracks.writers[r.seq] = t.id
 	}
 }
@@ -298,7 +312,7 @@ const furtherTrack = "Reused id"
 // (perfetto.md 5). Begins and ends pair by uuid, so what is on it gets a track of its own, beside.
 func (r *reader) declareOnce(d *message.TrackDescriptor, as track, name []byte) (first bool) {
 	as.stands = as.id
-	t := r.tracks.byUUID[d.UUID()]
+	t := r.tracks.find(d.UUID())
 	switch {
 	case d.UUID() == 0:
 		return true
@@ -327,7 +341,7 @@ func (r *reader) declareOnce(d *message.TrackDescriptor, as track, name []byte) 
 
 // known reports whether an earlier descriptor has placed this uuid: then the first one counts.
 func (r *reader) known(uuid uint64) bool {
-	t := r.tracks.byUUID[uuid]
+	t := r.tracks.find(uuid)
 	return t != nil && t.kind != undeclaredTrack
 }
 
