@@ -55,7 +55,9 @@ type Event struct {
 	Depth  int     // the number of slices around the event on its track
 
 	InputEvent uint32 // index of the event in the input
-	InputByte  int64  // where the event is in the unpacked input, in bytes
+	// InputByte is where the event is in the unpacked input, in bytes; -1 if it comes from no particular place, as a sample of a
+	// profile does.
+	InputByte int64
 }
 
 // FlowID identifies a flow of its trace: a chain of arrows from event to event. For a Builder it may be any number.

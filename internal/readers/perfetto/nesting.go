@@ -11,7 +11,7 @@ import (
 // weft writes the slices of a thread as they nest, in the order of time and on one sequence, and says of most ends nothing but when
 // they are. Such an end is that of the slice that began last, and the reader gives it to that: the end is no event of its own, which
 // would take as much memory and as long to sort, pair and pass by as a begin. Where a thread has anything else, its ends are
-// events, from there on. So they are on other tracks, where it counts which thread an end is from.
+// events, from there on. On other tracks they always are, because it counts which thread an end is from.
 type openSlices struct {
 	of    *pfwire.Sequence
 	last  timeline.Nanos
