@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -94,6 +95,9 @@ func checkPage(t *testing.T, name string) {
 	}
 	if err := os.Mkdir(filepath.Join(dir, "converted"), 0o777); err != nil {
 		t.Fatal(err)
+	}
+	for _, file := range []string{"cpuprofile/cdp-tiny.cpuprofile.gz", "pytorch/pytorch-small.json.gz"} {
+		copyTree(t, filepath.Join(root, "testdata", "traces", filepath.FromSlash(file)), filepath.Join(dir, "archive", filepath.FromSlash(file)))
 	}
 	t.Chdir(dir)
 	page := filepath.Join(root, "docs", name)
@@ -210,10 +214,8 @@ func copyTree(t *testing.T, from, to string) {
 			return os.MkdirAll(filepath.Join(to, rel), 0o777)
 		}
 		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(to, rel), text, 0o666)
+		target := filepath.Join(to, rel)
+		return errors.Join(err, os.MkdirAll(filepath.Dir(target), 0o777), os.WriteFile(target, text, 0o666))
 	})
 	if err != nil {
 		t.Fatal(err)

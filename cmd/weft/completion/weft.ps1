@@ -1,5 +1,15 @@
 # Completion of weft for PowerShell: weft completion powershell | Out-String | Invoke-Expression
 
+# The names of files, or of folders only, that begin with a text. Get-ChildItem leaves out the folder in which they are.
+function global:WeftPaths($begin, $kind) {
+    $folder = if ($begin -match '^.*[\\/]') { $Matches[0] } else { '' }
+    Get-ChildItem -Name -Directory:($kind -eq 'ProviderContainer') -Path "$begin*" -ErrorAction SilentlyContinue | ForEach-Object {
+        $path = $folder + $_
+        $text = if ($path -match "[\s']") { "'" + $path.Replace("'", "''") + "'" } else { $path }
+        [System.Management.Automation.CompletionResult]::new($text, $_, $kind, $path)
+    }
+}
+
 Register-ArgumentCompleter -Native -CommandName weft -ScriptBlock {
     param($current, $ast, $cursor)
     $before = @($ast.CommandElements | Select-Object -Skip 1 |
@@ -9,8 +19,8 @@ Register-ArgumentCompleter -Native -CommandName weft -ScriptBlock {
         $text, $about = $line -split "`t", 2
         if (-not $about) { $about = $text }
         switch ($text) {
-            ':files' { Get-ChildItem -Name "$current*" | ForEach-Object { [System.Management.Automation.CompletionResult]::new($_, $_, 'ProviderItem', $_) } }
-            ':dirs' { Get-ChildItem -Name -Directory "$current*" | ForEach-Object { [System.Management.Automation.CompletionResult]::new($_, $_, 'ProviderContainer', $_) } }
+            ':files' { WeftPaths $current 'ProviderItem' }
+            ':dirs' { WeftPaths $current 'ProviderContainer' }
             default { [System.Management.Automation.CompletionResult]::new($text, $text, 'ParameterValue', $about) }
         }
     }
