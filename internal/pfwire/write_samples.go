@@ -47,9 +47,7 @@ func (w *writer) stackSample(it *timeline.Item) error {
 		return w.item(&instant)
 	}
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
-	b = w.appendTime(b, it.TS)
-	b = append(b, needsState...)
-	b, sample := wire.BeginMessage(b, schema.TracePacket_StackSample)
+	b, sample := wire.BeginMessage(append(b, needsState...), schema.TracePacket_StackSample)
 	b = append(b, w.sampled.task...)
 	if cpu, ok := it.CPU.Number(); ok {
 		var context int
@@ -67,7 +65,7 @@ func (w *writer) stackSample(it *timeline.Item) error {
 		w.count(problem.SampleWeightChanged, it)
 	}
 	b = wire.AppendUint(b, schema.StackSample_PrimaryWeight, weight)
-	w.out.buf = wire.EndMessage(wire.EndMessage(b, sample), packet)
+	w.out.buf = wire.EndMessage(w.appendTime(wire.EndMessage(b, sample), it.TS), packet)
 	return w.out.packetDone()
 }
 
