@@ -115,6 +115,7 @@ func sampledStacks(t *testing.T, packets []*pb.TracePacket, anchor int64) []fire
 	functions, paths, frames := map[uint64]string{}, map[uint64]string{}, map[uint64]string{}
 	builds, binaries := map[uint64]string{}, map[uint64]string{}
 	stacks := map[uint64]string{0: "no stack"}
+	tasks := sampleTasks(packets)
 	var list []firefoxEvent
 	for _, packet := range packets {
 		interned := packet.GetInternedData()
@@ -149,7 +150,8 @@ func sampledStacks(t *testing.T, packets []*pb.TracePacket, anchor int64) []fire
 			if !ok {
 				t.Fatalf("call stack %d is not described", s.GetCallstackIid())
 			}
-			what := fmt.Sprintf("sample %d/%d %d %s", s.GetTaskContext().GetPid(), s.GetTaskContext().GetTid(), s.GetPrimaryWeight(), stack)
+			what := fmt.Sprintf("sample %d/%d %d %s", tasks[0].pid, tasks[0].tid, s.GetPrimaryWeight(), stack)
+			tasks = tasks[1:]
 			list = append(list, firefoxEvent{what, int64(packet.GetTimestamp()) - anchor, 0})
 		}
 	}

@@ -162,7 +162,7 @@ type writer struct {
 
 	compact   compact
 	samples   SampleForm
-	sampled   sampledThread  // of the last stack sample
+	tasks     []uint32       // iids of the threads of stack samples, by TrackID; 0: not defined
 	monotonic timeline.Nanos // added to a time of the trace gives that of a streaming profile
 	profiles  *profileWriter // of the segment
 	problems  *problem.Log   // of the segment
@@ -198,6 +198,9 @@ func newWriter(t *timeline.Timeline, opts Options) *writer {
 	w.monotonic = w.monotonicOffset()
 	if opts.Packets == CompactPackets {
 		w.compact = w.newCompact()
+	}
+	if opts.Samples == StackSamples && t.Totals().Samples > 0 {
+		w.tasks = numberTasks(t)
 	}
 	w.stacks = make([]uint32, t.CallstackCount()+1)
 	next := uint32(0)

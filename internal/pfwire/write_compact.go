@@ -13,7 +13,7 @@ type PacketForm uint8
 
 const (
 	// PlainPackets hold all there is to know: the time in nanoseconds, the track. A program that reads a trace packet by
-	// packet needs to know of interned texts only.
+	// packet needs to know of interned data only.
 	PlainPackets PacketForm = iota
 	// CompactPackets hold the time since the packet before, in microseconds where all times are whole ones; the track
 	// with most events is left out. The trace is smaller by a quarter, without arguments by half when compressed. It is

@@ -25,7 +25,7 @@ func (w *writer) head() error {
 	if err := w.sequenceStart(); err != nil {
 		return err
 	}
-	for _, intern := range []func(*internWriter) error{w.internTexts, w.internStacks} {
+	for _, intern := range []func(*internWriter) error{w.internTexts, w.internStacks, w.internTasks} {
 		in := &internWriter{w: w}
 		if err := intern(in); err != nil {
 			return err

@@ -19,6 +19,7 @@ type reader struct {
 	names, categories, keys, functions map[uint64]string
 	frames                             map[uint64]uint64 // to functions
 	callstacks                         map[uint64][]uint64
+	tasks                              map[uint64]*protos.StackSample_TaskContext
 	tracks                             map[uint64]*protos.TrackDescriptor
 	lines                              []string
 }
@@ -34,8 +35,9 @@ func (r *reader) packet(p *protos.TracePacket) {
 		r.event(p.GetTimestamp(), e)
 	}
 	if s := p.GetStackSample(); s != nil {
-		r.lines = append(r.lines, fmt.Sprintf("%d sample %d/%d %d stack=%s", p.GetTimestamp(), s.GetTaskContext().GetPid(),
-			s.GetTaskContext().GetTid(), s.GetPrimaryWeight(), r.stack(s.GetCallstackIid())))
+		task := r.tasks[s.GetTaskContextIid()]
+		r.lines = append(r.lines, fmt.Sprintf("%d sample %d/%d %d stack=%s", p.GetTimestamp(), task.GetPid(), task.GetTid(),
+			s.GetPrimaryWeight(), r.stack(s.GetCallstackIid())))
 	}
 }
 
@@ -57,6 +59,9 @@ func (r *reader) interned(d *protos.InternedData) {
 	}
 	for _, e := range d.Callstacks {
 		r.callstacks[e.GetIid()] = e.GetFrameIds()
+	}
+	for _, e := range d.StackSampleTaskContexts {
+		r.tasks[e.GetIid()] = e
 	}
 }
 
@@ -183,7 +188,7 @@ func TestReadBack(t *testing.T) {
 	for _, codec := range []Codec{NoCodec, Zlib, Zstd} {
 		r := reader{
 			names: map[uint64]string{}, categories: map[uint64]string{}, keys: map[uint64]string{}, functions: map[uint64]string{},
-			frames: map[uint64]uint64{}, callstacks: map[uint64][]uint64{}, tracks: map[uint64]*protos.TrackDescriptor{},
+			frames: map[uint64]uint64{}, callstacks: map[uint64][]uint64{}, tracks: map[uint64]*protos.TrackDescriptor{}, tasks: map[uint64]*protos.StackSample_TaskContext{},
 		}
 		for _, p := range decode(t, write(t, tl, Options{Compression: codec})).Packet {
 			r.packet(p)

@@ -35,20 +35,48 @@ func (w *writer) sample(it *timeline.Item) error {
 	return w.stackSample(it)
 }
 
-// stackSample writes a StackSample packet. It holds the ids of process and thread in 32 bits; a thread whose ids do not
-// fit gets an instant with the call stack instead.
-func (w *writer) stackSample(it *timeline.Item) error {
-	if !w.sampled.known || w.sampled.track != it.Track {
-		w.sampled = w.sampledThread(it.Track)
+// internTasks defines the threads as samples refer to them, by the numbers in w.tasks.
+func (w *writer) internTasks(in *internWriter) error {
+	for id, iid := range w.tasks {
+		if iid == 0 {
+			continue
+		}
+		tr := w.t.Track(timeline.TrackID(id))
+		b, task := wire.BeginMessage(in.begin(), schema.InternedData_StackSampleTaskContexts)
+		b = wire.AppendUint(b, schema.StackSampleTaskContext_IID, uint64(iid))
+		b = wire.AppendUint(b, schema.StackSampleTaskContext_PID, uint64(tr.PID))
+		b = wire.AppendUint(b, schema.StackSampleTaskContext_TID, uint64(tr.TID))
+		if err := in.done(wire.EndMessage(b, task)); err != nil {
+			return err
+		}
 	}
-	if w.sampled.task == nil {
+	return nil
+}
+
+// numberTasks numbers the threads that samples may be of. The messages hold the ids of process and thread in 32 bits.
+func numberTasks(t *timeline.Timeline) []uint32 {
+	tasks := make([]uint32, t.TrackCount())
+	next := uint32(0)
+	for id := range tasks {
+		tr := t.Track(timeline.TrackID(id))
+		if tr.Kind == timeline.ThreadTrack && tr.Used && tr.PID >= 0 && tr.TID >= 0 && tr.TID <= math.MaxUint32 {
+			next++
+			tasks[id] = next
+		}
+	}
+	return tasks
+}
+
+// stackSample writes a StackSample packet, or for a thread whose ids do not fit an instant with the call stack.
+func (w *writer) stackSample(it *timeline.Item) error {
+	if w.tasks[it.Track] == 0 {
 		instant := *it
 		instant.Kind = timeline.ItemInstant
 		return w.item(&instant)
 	}
 	b, packet := wire.BeginMessage(w.out.buf, schema.Trace_Packet)
 	b, sample := wire.BeginMessage(append(b, needsState...), schema.TracePacket_StackSample)
-	b = append(b, w.sampled.task...)
+	b = wire.AppendUint(b, schema.StackSample_TaskContextIID, uint64(w.tasks[it.Track]))
 	if cpu, ok := it.CPU.Number(); ok {
 		var context int
 		b, context = wire.BeginMessage(b, schema.StackSample_ExecutionContext)
@@ -67,24 +95,6 @@ func (w *writer) stackSample(it *timeline.Item) error {
 	b = wire.AppendUint(b, schema.StackSample_PrimaryWeight, weight)
 	w.out.buf = wire.EndMessage(w.appendTime(wire.EndMessage(b, sample), it.TS), packet)
 	return w.out.packetDone()
-}
-
-// sampledThread is what samples say of their thread, which is mostly that of the sample before.
-type sampledThread struct {
-	known bool
-	track timeline.TrackID
-	task  []byte // the field; nil if its ids do not fit
-}
-
-func (w *writer) sampledThread(id timeline.TrackID) sampledThread {
-	tr := w.t.Track(id)
-	s := sampledThread{known: true, track: id}
-	if tr.PID >= 0 && tr.TID >= 0 && tr.TID <= math.MaxUint32 {
-		b, task := wire.BeginMessage(nil, schema.StackSample_TaskContext)
-		b = wire.AppendUint(b, schema.StackSampleTaskContext_PID, uint64(tr.PID))
-		s.task = wire.EndMessage(wire.AppendUint(b, schema.StackSampleTaskContext_TID, uint64(tr.TID)), task)
-	}
-	return s
 }
 
 // sampleWeight returns the whole number from 0 that is nearest to a weight; exact is false if that is not the weight.
