@@ -33,7 +33,8 @@ type timed struct {
 	state  *sequence
 	packet int // index of the packet in the unpacked trace, for messages
 
-	threadNS *int64 // of an instant: the CPU time of the thread, which stands in the packet
+	threadNS *int64  // of an instant: the CPU time of the thread, which stands in the packet
+	extra    []int64 // extra counter values, those of incremental counters added up
 }
 
 // sequence is the state of one packet sequence: interned texts and defaults.
@@ -47,6 +48,7 @@ type sequence struct {
 	defaults   *pb.TrackEventDefaults
 	clocks     map[uint32]*deltaClock // of this sequence; they outlive its intervals
 	clock      uint32                 // of packets that name none
+	sums       map[uint64]int64       // of incremental counters
 }
 
 // deltaClock is a clock of a sequence on which every packet says how long after the one before it is.
@@ -62,6 +64,7 @@ func (s *sequence) clear() {
 		argNames:   map[uint64]string{},
 		argTexts:   map[uint64]string{},
 		correlated: map[uint64]string{},
+		sums:       map[uint64]int64{},
 	}
 }
 
@@ -129,8 +132,12 @@ func bundled(packet *pb.TracePacket) (*pb.Trace, error) {
 // them (perfetto.md 6).
 func events(packets []*pb.TracePacket) ([]timed, error) {
 	sequences := map[uint32]*sequence{}
+	incremental := map[uint64]bool{}
 	var all []timed
 	for i, packet := range packets {
+		if d := packet.GetTrackDescriptor(); d.GetCounter().GetIsIncremental() {
+			incremental[d.GetUuid()] = true
+		}
 		id := packet.GetTrustedPacketSequenceId()
 		state := sequences[id]
 		if state == nil {
@@ -154,7 +161,15 @@ func events(packets []*pb.TracePacket) ([]timed, error) {
 		// Interned texts are resolved later, so an event keeps the state of its interval: clear makes new maps, and
 		// within an interval an id never changes its meaning.
 		snapshot := *state
-		all = append(all, timed{ts: ts, event: event, state: &snapshot, packet: i, threadNS: packet.WeftThreadTime})
+		e := timed{ts: ts, event: event, state: &snapshot, packet: i, threadNS: packet.WeftThreadTime}
+		e.extra = slices.Clone(event.GetExtraCounterValues())
+		for i, uuid := range e.extraCounters() {
+			if i < len(e.extra) && incremental[uuid] {
+				state.sums[uuid] += e.extra[i]
+				e.extra[i] = state.sums[uuid]
+			}
+		}
+		all = append(all, e)
 	}
 	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(a.ts, b.ts) })
 	return all, nil
@@ -313,20 +328,24 @@ func (t *timed) track() uint64 {
 	return t.state.defaults.GetTrackUuid()
 }
 
+// extraCounters returns the uuids of the extra counters, those of the event or the defaults of the sequence.
+func (t *timed) extraCounters() []uint64 {
+	if uuids := t.event.GetExtraCounterTrackUuids(); len(uuids) > 0 {
+		return uuids
+	}
+	return t.state.defaults.GetExtraCounterTrackUuids()
+}
+
 // threadTime returns the value of the thread-time counter that an event carries.
 func (t *timed) threadTime(tracks map[uint64]*track) (ns int64, ok bool, err error) {
 	if t.threadNS != nil {
 		return *t.threadNS, true, nil
 	}
-	uuids := t.event.GetExtraCounterTrackUuids()
-	if len(uuids) == 0 {
-		uuids = t.state.defaults.GetExtraCounterTrackUuids()
-	}
-	values := t.event.GetExtraCounterValues()
-	if len(values) > len(uuids) {
+	uuids := t.extraCounters()
+	if len(t.extra) > len(uuids) {
 		return 0, false, errors.New("more extra counter values than counters")
 	}
-	for i, value := range values {
+	for i, value := range t.extra {
 		counter := tracks[uuids[i]]
 		if counter == nil || counter.counter.GetType() != pb.CounterDescriptor_COUNTER_THREAD_TIME_NS {
 			return 0, false, fmt.Errorf("extra counter value for track %d, which is no thread time", uuids[i])

@@ -36,10 +36,50 @@ type bundler struct {
 	last     []byte
 	emit     emitter
 	bundles  int // that were emitted
+
+	// Packets stay in buf, however many, until release is called; if they are more than maxHeld, full is.
+	hold bool
+	full func() error
+	held []byte // where they were; reused
+}
+
+// holdBack keeps packets from now on, until release. full is called when there is no room for more, and has to release them.
+func (o *bundler) holdBack(full func() error) {
+	o.hold, o.full = true, full
+	o.buf, o.held = o.held[:0], o.buf
+}
+
+// maxHeld bounds the packets that are held back: those of a segment mostly take a third of it. It makes no difference to the output.
+const maxHeld = 8 << 20
+
+// release goes on with the packets that were held back. rewrite is called with the offset of each in turn, and the packet; it
+// appends the packet to a buffer, changed or not.
+func (o *bundler) release(rewrite func(b []byte, at int, packet []byte) []byte) error {
+	held := o.buf
+	o.buf, o.held, o.hold, o.mark = o.held[:0], held, false, 0
+	for at := 0; at < len(held); {
+		size, n := decodeVarint(held[at+1:]) // after the tag
+		end := at + 1 + n + int(size)
+		o.buf = rewrite(o.buf, at, held[at:end])
+		if err := o.packetDone(); err != nil {
+			return err
+		}
+		at = end
+	}
+	if cap(o.held) > 2*maxHeld {
+		o.held = nil // of a packet too large for a bundle
+	}
+	return nil
 }
 
 // packetDone is called when a whole packet has been appended to buf.
 func (o *bundler) packetDone() error {
+	if o.hold {
+		if len(o.buf) < maxHeld {
+			return nil
+		}
+		return o.full()
+	}
 	if len(o.buf) < bundleLimit {
 		o.mark = len(o.buf)
 		return nil
@@ -82,7 +122,7 @@ func (o *bundler) flush() (err error) {
 
 // Buffers keep what Write needs beside the timeline, bundles and compressors: to make them takes longer than to write a
 // small trace with them. The zero Buffers are ready to use, and may be used by several goroutines at once. They hold as
-// much as was in use at one time, up to 3 MiB for each worker.
+// much as was in use at one time, up to 3 MiB for each worker, and what it held back (see maxHeld).
 type Buffers struct {
 	lock sync.Mutex
 	free map[bundleForm][]*bundler
@@ -113,7 +153,7 @@ func (b *Buffers) get(form bundleForm, emit emitter) *bundler {
 
 // put takes back a bundler that is flushed.
 func (b *Buffers) put(form bundleForm, o *bundler) {
-	o.emit = nil
+	o.emit, o.full = nil, nil
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	if b.free == nil {
@@ -177,6 +217,14 @@ const partQueue = 8
 // wait for one writer.
 const maxWorkers = 64
 
+// workersFor returns how many of the workers asked for write n parts; 0 asks for one per core.
+func workersFor(n, workers int) int {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	return min(workers, n, maxWorkers)
+}
+
 // part is one of several parts of an output on its way to the writer.
 type part struct {
 	index  int
@@ -187,10 +235,7 @@ type part struct {
 // writeInOrder runs write for the parts 0 to n-1, several at once, and writes what they emit in the order of the parts.
 // A part that is ahead waits when it has emitted partQueue chunks, so that memory stays bounded.
 func writeInOrder(ctx context.Context, dst io.Writer, n, workers int, write func(ctx context.Context, i int, emit emitter) error) error {
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	workers = min(workers, n, maxWorkers)
+	workers = workersFor(n, workers)
 	if workers == 1 {
 		for i := range n {
 			err := write(ctx, i, func(b []byte) ([]byte, error) {

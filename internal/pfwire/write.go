@@ -107,6 +107,7 @@ func Write(ctx context.Context, dst io.Writer, t *timeline.Timeline, opts Option
 	}
 	w := newWriter(t, opts)
 	n := 1 + t.SegmentCount()
+	w.alone = workersFor(n, opts.Workers) == 1
 	problems := make([]problem.Log, n)
 	err := writeInOrder(ctx, dst, n, opts.Workers, func(ctx context.Context, i int, emit emitter) error {
 		part := *w
@@ -135,10 +136,14 @@ func (w *writer) write(ctx context.Context, part int) error {
 		return w.out.flush()
 	}
 	w.profiles = newProfileWriter(w)
+	w.beginThreadTimes(ctx, part-1)
 	if err := w.t.WalkSegment(ctx, part-1, w.item); err != nil {
 		return err
 	}
 	if err := w.profiles.finish(); err != nil {
+		return err
+	}
+	if err := w.endThreadTimes(); err != nil {
 		return err
 	}
 	return w.out.flush()
@@ -155,6 +160,11 @@ type writer struct {
 	details  map[timeline.TrackID]*details // by thread, of those that have any
 	clocks   []uint64                      // by TrackID: the counter of the CPU time of its thread; 0: nothing on the track has any
 	lastUUID uint64
+
+	firstClock, lastClock uint64       // of the counters of thread times
+	threadTimes           *threadTimes // nil: they are written as they are
+	segmentTimes
+	alone bool // segments are written one after the other
 
 	categories [][]byte // category_iids fields, by CategoryID
 	iids       []string // texts of categories, by iid-1
@@ -185,20 +195,15 @@ func newWriter(t *timeline.Timeline, opts Options) *writer {
 			w.lastUUID++
 			w.lanes[timeline.TrackLane{Track: id, Lane: lane}] = w.lastUUID
 		}
-		if thread := w.threadOf(id); thread != 0 && t.HasThreadTime(id) {
-			if w.clocks[thread] == 0 {
-				w.lastUUID++
-				w.clocks[thread] = w.lastUUID
-			}
-			w.clocks[id] = w.clocks[thread]
-		}
 	}
+	w.findClocks()
 	w.findDetails()
 	w.internCategories()
 	w.monotonic = w.monotonicOffset()
 	if opts.Packets == CompactPackets {
 		w.compact = w.newCompact()
 	}
+	w.threadTimes = w.newThreadTimes()
 	if opts.Samples == StackSamples && t.Totals().Samples > 0 {
 		w.tasks = numberTasks(t)
 	}
@@ -211,6 +216,23 @@ func newWriter(t *timeline.Timeline, opts Options) *writer {
 		}
 	}
 	return w
+}
+
+// findClocks gives ids to the counters of thread time.
+func (w *writer) findClocks() {
+	w.firstClock = w.lastUUID + 1
+	for id := range timeline.TrackID(w.t.TrackCount()) {
+		thread := w.threadOf(id)
+		if thread == 0 || !w.t.HasThreadTime(id) {
+			continue
+		}
+		if w.clocks[thread] == 0 {
+			w.lastUUID++
+			w.clocks[thread] = w.lastUUID
+		}
+		w.clocks[id] = w.clocks[thread]
+	}
+	w.lastClock = w.lastUUID
 }
 
 // threadOf returns the thread that a track is or is right below, as lanes do that were read from a Perfetto trace; 0 if
@@ -261,13 +283,14 @@ func (w *writer) item(it *timeline.Item) error {
 		payload = schema.TracePacket_WeftIdle
 	}
 	b, event := wire.BeginMessage(b, payload)
-	at, timed := it.ThreadTime.Nanos()
 	b = w.appendEvent(b, it)
-	if timed && it.Kind != timeline.ItemInstant {
-		b = w.appendThreadTime(b, it.Track, at)
+	at, timed := it.ThreadTime.Nanos()
+	counted := it.Kind != timeline.ItemInstant && !it.Idle
+	if timed && counted {
+		b = w.appendThreadTime(b, it.Track, at, event-1-packet)
 	}
 	b = wire.EndMessage(b, event)
-	if timed && it.Kind == timeline.ItemInstant { // of which Perfetto would show a CPU time of 0
+	if timed && !counted { // of an instant Perfetto would show a CPU time of 0; it does not see idle threads
 		b = wire.AppendInt(b, schema.TracePacket_WeftThreadTime, int64(at))
 	}
 	if it.DidNotEnd {
@@ -307,18 +330,6 @@ func (w *writer) appendEvent(b []byte, it *timeline.Item) []byte {
 		b = wire.AppendUint(b, schema.TrackEvent_TrackUUID, uuid)
 	}
 	return b
-}
-
-// appendThreadTime appends the thread time of a slice as a value of the counter of its thread.
-func (w *writer) appendThreadTime(b []byte, track timeline.TrackID, at timeline.Nanos) []byte {
-	clock := w.clocks[track]
-	if clock == 0 {
-		return b
-	}
-	if clock != w.compact.threadTime {
-		b = wire.AppendUint(b, schema.TrackEvent_ExtraCounterTrackUUIDs, clock)
-	}
-	return wire.AppendInt(b, schema.TrackEvent_ExtraCounterValues, int64(at/w.compact.threadUnit))
 }
 
 var eventTypes = [...]uint64{

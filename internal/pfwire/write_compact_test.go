@@ -13,7 +13,7 @@ import (
 )
 
 // A trace of two threads in compact packets, packet by packet: the clock of the sequence, its steps in microseconds, the
-// busier thread left out, thread times in microseconds on its default counter.
+// busier thread left out, thread times as differences in microseconds on its default counter.
 func TestCompactPackets(t *testing.T) {
 	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
 	process := b.Process(timeline.ProcessKey{Num: 1})
@@ -52,13 +52,13 @@ func TestCompactPackets(t *testing.T) {
 	}
 	var got []event
 	var snapshot *pb.ClockSnapshot
-	units := map[uint64]int64{}
+	counters := map[uint64]*pb.CounterDescriptor{}
 	for _, p := range trace.GetPacket() {
 		if p.GetClockSnapshot() != nil {
 			snapshot = p.GetClockSnapshot()
 		}
 		if c := p.GetTrackDescriptor().GetCounter(); c != nil {
-			units[p.GetTrackDescriptor().GetUuid()] = c.GetUnitMultiplier()
+			counters[p.GetTrackDescriptor().GetUuid()] = c
 		}
 		if d := p.GetTracePacketDefaults(); d != nil {
 			if d.GetTimestampClockId() != 64 || d.GetTrackEventDefaults().GetTrackUuid() != uint64(busy) ||
@@ -75,7 +75,7 @@ func TestCompactPackets(t *testing.T) {
 		}
 	}
 	want := []event{
-		{0, 0, []int64{70}, 0}, {1, 0, nil, 0}, {0, uint64(other), []int64{9000}, 0}, {2, 0, []int64{72}, 0},
+		{0, 0, []int64{70}, 0}, {1, 0, nil, 0}, {0, uint64(other), []int64{9000}, 0}, {2, 0, []int64{2}, 0},
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%d events %v, want %v", len(got), got, want)
@@ -87,9 +87,9 @@ func TestCompactPackets(t *testing.T) {
 			t.Errorf("event %d: %v, want %v", i, g, w)
 		}
 	}
-	for uuid, unit := range units {
-		if unit != 1000 {
-			t.Errorf("counter %d has the unit %d", uuid, unit)
+	for uuid, c := range counters {
+		if c.GetUnitMultiplier() != 1000 || !c.GetIsIncremental() {
+			t.Errorf("counter %d: %v", uuid, c)
 		}
 	}
 	clocks := snapshot.GetClocks()

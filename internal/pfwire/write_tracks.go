@@ -279,6 +279,9 @@ func (w *writer) describeClock(uuid, thread uint64) error {
 	if unit := w.compact.threadUnit; unit != 1 {
 		b = wire.AppendUint(b, schema.CounterDescriptor_UnitMultiplier, uint64(unit))
 	}
+	if w.threadTimes != nil {
+		b = wire.AppendBool(b, schema.CounterDescriptor_IsIncremental, true)
+	}
 	b = wire.EndMessage(b, c)
 	w.out.buf = wire.EndMessage(wire.EndMessage(b, d), packet)
 	return w.out.packetDone()

@@ -108,17 +108,25 @@ func (l *lastOf[K, V]) set(key K, v V) bool {
 	return true
 }
 
-// fractions says where there are times that are not whole microseconds.
-type fractions struct{ times, threadTimes bool }
+// fractions says where there are times that are not whole microseconds, and whether there are thread times that are negative or
+// beyond exactInDoubles.
+type fractions struct{ times, threadTimes, largeThreadTimes bool }
+
+// exactInDoubles bounds a thread time, and the time that a slice used, so that their sum is exact in a double: 52 days.
+const exactInDoubles = 1 << 52
 
 // see looks at an event that becomes r.
 func (f *fractions) see(ev *Event, r *record) {
 	if !f.times {
 		f.times = r.ts%Microsecond != 0 || r.kind == Slice && r.dur%Microsecond != 0
 	}
-	if at, ok := ev.ThreadTS.Nanos(); ok && !f.threadTimes {
+	if at, ok := ev.ThreadTS.Nanos(); ok {
 		used, ok := ev.ThreadDur.Nanos()
-		f.threadTimes = at%Microsecond != 0 || ok && used%Microsecond != 0
+		if !ok {
+			used = 0
+		}
+		f.threadTimes = f.threadTimes || at%Microsecond != 0 || used%Microsecond != 0
+		f.largeThreadTimes = f.largeThreadTimes || uint64(at) > exactInDoubles || uint64(used) > exactInDoubles
 	}
 }
 

@@ -65,6 +65,7 @@ func (t *Timeline) Extend(ctx context.Context, fn func(starts []Head, b *Builder
 	t.fractions.times = t.fractions.times || b.fractions.times
 	t.fractions.threadTimes = t.fractions.threadTimes || b.fractions.threadTimes
 	t.endings = t.endings || b.endings
+	t.fractions.largeThreadTimes = t.fractions.largeThreadTimes || b.fractions.largeThreadTimes
 	return t.takeOver(ctx, b)
 }
 

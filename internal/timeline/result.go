@@ -86,6 +86,9 @@ func (t *Timeline) SeeTime(ts Nanos) { t.fractions.times = t.fractions.times || 
 // ThreadTimeUnit is TimeUnit for the CPU times of threads.
 func (t *Timeline) ThreadTimeUnit() Nanos { return unit(t.fractions.threadTimes) }
 
+// ThreadTimesAreExactInDoubles reports whether all CPU times of threads are from 0 to 2^53 ns, as are their differences.
+func (t *Timeline) ThreadTimesAreExactInDoubles() bool { return !t.fractions.largeThreadTimes }
+
 func unit(fractions bool) Nanos {
 	if fractions {
 		return 1

@@ -1,0 +1,178 @@
+package pfwire
+
+import (
+	"context"
+
+	"github.com/weft-trace/weft/internal/schema"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// threadTimes is what the segments of a trace hand on, one to the next: the counters of thread time are incremental, so the first
+// value of a thread in a segment depends on the last one before.
+//
+// A segment that is written beside others holds its packets back until its turn has come, without the first value of each
+// thread; then these are put in. It hands on before its packets are compressed, so that segments wait for each other only as
+// long as that takes.
+type threadTimes struct {
+	last []int64         // by counter: the value at the end of the segments before the one whose turn it is
+	turn []chan struct{} // by segment: closed when its turn has come
+}
+
+// segmentTimes are the thread times of the segment that is being written.
+type segmentTimes struct {
+	segment int
+	times   []segmentTime // by counter
+	seen    []int         // the counters that have a value
+	missing []missingTime // in the order of the packets
+	wait    func() error  // until the turn of the segment has come
+	ready   bool          // it has come
+}
+
+// segmentTime is the last value of a counter in a segment, in its unit.
+type segmentTime struct {
+	value int64
+	seen  bool
+}
+
+// missingTime is a value that a packet still lacks because it is the first one of its counter in the segment.
+type missingTime struct {
+	packet  int // its offset in what is held back
+	event   int // the offset of the length of its event, from the packet's first field
+	counter int
+	value   int64
+}
+
+// newThreadTimes returns nil if thread times are to be written as they are: in plain packets, and where Perfetto, which adds up in
+// doubles, would round.
+func (w *writer) newThreadTimes() *threadTimes {
+	counters := int(w.lastClock + 1 - w.firstClock)
+	if !w.compact.on || counters == 0 || !w.t.ThreadTimesAreExactInDoubles() {
+		return nil
+	}
+	t := &threadTimes{last: make([]int64, counters), turn: make([]chan struct{}, w.t.SegmentCount()+1)}
+	for i := range t.turn {
+		t.turn[i] = make(chan struct{})
+	}
+	close(t.turn[0])
+	return t
+}
+
+// beginThreadTimes prepares for the thread times of a segment.
+func (w *writer) beginThreadTimes(ctx context.Context, segment int) {
+	t := w.threadTimes
+	if t == nil {
+		return
+	}
+	w.segmentTimes = segmentTimes{segment: segment, times: make([]segmentTime, len(t.last)), ready: w.alone}
+	w.wait = func() error {
+		select {
+		case <-t.turn[segment]:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if !w.alone {
+		w.out.holdBack(w.releaseThreadTimes)
+	}
+}
+
+// appendThreadTime appends the thread time of a slice as a value of the counter of its thread: the difference to the value
+// before if the counter is incremental. event is as in missingTime.
+func (w *writer) appendThreadTime(b []byte, track timeline.TrackID, at timeline.Nanos, event int) []byte {
+	clock := w.clocks[track]
+	if clock == 0 {
+		return b
+	}
+	if clock != w.compact.threadTime {
+		b = wire.AppendUint(b, schema.TrackEvent_ExtraCounterTrackUUIDs, clock)
+	}
+	value := int64(at / w.compact.threadUnit)
+	if w.threadTimes == nil {
+		return wire.AppendInt(b, schema.TrackEvent_ExtraCounterValues, value)
+	}
+	counter := int(clock - w.firstClock)
+	last := &w.times[counter]
+	before := last.value
+	if !last.seen {
+		w.seen = append(w.seen, counter)
+		if !w.ready {
+			w.missing = append(w.missing, missingTime{len(w.out.buf), event, counter, value})
+			*last = segmentTime{value, true}
+			return b
+		}
+		before = w.threadTimes.last[counter]
+	}
+	*last = segmentTime{value, true}
+	return wire.AppendInt(b, schema.TrackEvent_ExtraCounterValues, value-before)
+}
+
+// releaseThreadTimes waits for the turn of the segment and goes on with what was held back.
+func (w *writer) releaseThreadTimes() error {
+	if err := w.takeTurn(); err != nil {
+		return err
+	}
+	return w.releasePackets()
+}
+
+// takeTurn waits for the turn of the segment, and makes differences of the values that packets lack.
+func (w *writer) takeTurn() error {
+	if w.ready {
+		return nil
+	}
+	if err := w.wait(); err != nil {
+		return err
+	}
+	w.ready = true
+	for i := range w.missing {
+		m := &w.missing[i]
+		m.value -= w.threadTimes.last[m.counter]
+	}
+	return nil
+}
+
+// releasePackets goes on with the packets that were held back, and puts in the values that they lack.
+func (w *writer) releasePackets() error {
+	next := 0
+	return w.out.release(func(b []byte, at int, packet []byte) []byte {
+		if next == len(w.missing) || w.missing[next].packet != at {
+			return append(b, packet...)
+		}
+		m := &w.missing[next]
+		next++
+		return appendWithThreadTime(b, packet, m.event, m.value)
+	})
+}
+
+// appendWithThreadTime appends a packet with a thread time at the end of its event, which is as in missingTime.
+func appendWithThreadTime(b, packet []byte, event int, value int64) []byte {
+	_, n := decodeVarint(packet[1:]) // after the tag
+	body := packet[1+n:]
+	size, n := decodeVarint(body[event:])
+	end := event + n + int(size)
+	b, outer := wire.BeginMessage(b, schema.Trace_Packet)
+	b = append(append(b, body[:event]...), 0)
+	inner := len(b)
+	b = wire.AppendInt(append(b, body[event+n:end]...), schema.TrackEvent_ExtraCounterValues, value)
+	return wire.EndMessage(append(wire.EndMessage(b, inner), body[end:]...), outer)
+}
+
+// endThreadTimes hands the values of the segment on to the next one, and goes on with what is still held back.
+func (w *writer) endThreadTimes() error {
+	t := w.threadTimes
+	if t == nil {
+		return nil
+	}
+	if err := w.takeTurn(); err != nil {
+		return err
+	}
+	for _, counter := range w.seen {
+		t.last[counter] = w.times[counter].value
+	}
+	close(t.turn[w.segment+1])
+	if !w.out.hold {
+		return nil
+	}
+	return w.releasePackets()
+}
