@@ -34,6 +34,7 @@ type ArgsEncoder struct {
 	extended    int    // calls of ExtendDict that found something
 	removed     bool   // since Reset a value was removed, see arrayAsText
 	text        []byte // of arrayAsText
+	inline      []byte // the keys since Reset that are not interned
 	fixed       bool   // keys does not grow
 	added       newKeys
 	missed      bool
@@ -49,7 +50,7 @@ type container struct {
 	mark        int    // for wire.EndMessage; 0 at the top level
 	firstEntry  int    // index of its first member in entries
 	size        int    // number of values inside
-	seen        uint64 // bit key%64 for every key that was used: nearly all keys are seen to be new by it
+	seen        uint64 // the keyBit of every key that was used: nearly all keys are seen to be new by it
 }
 
 // entry is one member of an open dictionary: its key and the bytes of buf that hold it.
@@ -96,7 +97,7 @@ func (e *ArgsEncoder) Reset() {
 	e.buf = e.buf[:0]
 	e.open = append(e.open[:0], container{})
 	e.entries = e.entries[:0]
-	e.key, e.keyInline = 0, nil
+	e.key, e.keyInline, e.inline = 0, nil, e.inline[:0]
 	e.duplicates, e.extended, e.removed = 0, 0, false
 	e.added.reset()
 	e.missed = false
@@ -140,8 +141,13 @@ func (e *ArgsEncoder) KeyWithID(id KeyID) { e.key, e.keyInline, e.underscores = 
 // asInInput says that a key is written as it is in the input. Else it is underscores, and their number in the input is kept.
 const asInInput = -1
 
-// intern makes name the current key.
+// intern makes name the current key. A number is not interned: it is no name but data, an id that is mostly used once, and
+// a table of all of them would be longer than what refers to it.
 func (e *ArgsEncoder) intern(name []byte) {
+	if isID(name) {
+		e.setInline(name)
+		return
+	}
 	id, ok := e.keys.intern(name)
 	e.key, e.keyInline = KeyID(id), nil
 	if e.fixed && !ok {
@@ -150,8 +156,39 @@ func (e *ArgsEncoder) intern(name []byte) {
 		return
 	}
 	if !ok {
-		e.keyInline = bytes.Clone(name)
+		e.setInline(name)
 	}
+}
+
+// setInline makes name the current key, which is written as it is.
+func (e *ArgsEncoder) setInline(name []byte) {
+	at := len(e.inline)
+	e.inline = append(e.inline, name...)
+	e.key, e.keyInline = 0, e.inline[at:len(e.inline):len(e.inline)]
+}
+
+// minIDLength is the length from which on a key of digits is an id. Shorter ones, of which there are few, are interned.
+const minIDLength = 3
+
+// isID reports whether a key consists of digits, and is not short.
+func isID(name []byte) bool {
+	if len(name) < minIDLength {
+		return false
+	}
+	for _, c := range name {
+		if c-'0' > 9 {
+			return false
+		}
+	}
+	return true
+}
+
+// keyBit returns one of 64 bits for the current key.
+func (e *ArgsEncoder) keyBit() uint64 {
+	if n := len(e.keyInline); n >= minIDLength {
+		return 1 << ((10*e.keyInline[n-2] + e.keyInline[n-1]) & 63)
+	}
+	return 1 << (e.key & 63)
 }
 
 var (
@@ -197,12 +234,12 @@ func (e *ArgsEncoder) remember(c *container) {
 	if len(own) > 0 && own[len(own)-1].end == 0 {
 		own[len(own)-1].end = len(e.buf)
 	}
-	if c.seen>>(e.key&63)&1 != 0 {
+	if c.seen&e.keyBit() != 0 {
 		if i := e.locate(own); i >= 0 {
 			e.remove(c, c.firstEntry+i)
 		}
 	}
-	c.seen |= 1 << (e.key & 63) // of the key that locate has left
+	c.seen |= e.keyBit() // of the key that locate has left
 	if len(e.entries)-c.firstEntry < maxRememberedKeys {
 		e.entries = append(e.entries, entry{key: e.key, text: e.keyInline, underscores: e.underscores, start: len(e.buf)})
 	}
