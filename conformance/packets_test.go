@@ -132,11 +132,14 @@ func bundled(packet *pb.TracePacket) (*pb.Trace, error) {
 // them (perfetto.md 6).
 func events(packets []*pb.TracePacket) ([]timed, error) {
 	sequences := map[uint32]*sequence{}
-	incremental := map[uint64]bool{}
+	tracks, clocks, parents := map[uint64]*pb.TrackDescriptor{}, map[uint64]*pb.TrackDescriptor{}, map[uint64]uint64{} // clocks: by thread
 	var all []timed
 	for i, packet := range packets {
-		if d := packet.GetTrackDescriptor(); d.GetCounter().GetIsIncremental() {
-			incremental[d.GetUuid()] = true
+		if d := packet.GetTrackDescriptor(); d != nil {
+			tracks[d.GetUuid()], parents[d.GetUuid()] = d, d.GetParentUuid()
+			if d.GetCounter().GetType() == pb.CounterDescriptor_COUNTER_THREAD_TIME_NS {
+				clocks[d.GetParentUuid()] = d
+			}
 		}
 		id := packet.GetTrustedPacketSequenceId()
 		state := sequences[id]
@@ -164,10 +167,21 @@ func events(packets []*pb.TracePacket) ([]timed, error) {
 		e := timed{ts: ts, event: event, state: &snapshot, packet: i, threadNS: packet.WeftThreadTime}
 		e.extra = slices.Clone(event.GetExtraCounterValues())
 		for i, uuid := range e.extraCounters() {
-			if i < len(e.extra) && incremental[uuid] {
+			if i < len(e.extra) && tracks[uuid].GetCounter().GetIsIncremental() {
 				state.sums[uuid] += e.extra[i]
 				e.extra[i] = state.sums[uuid]
 			}
+		}
+		if packet.WeftThreadTimeDelta != nil {
+			clock := clocks[e.track()]
+			if clock == nil {
+				clock = clocks[parents[e.track()]]
+			}
+			if clock == nil {
+				return nil, fmt.Errorf("packet %d: a thread time as a difference on a track without counter", i)
+			}
+			ns := (state.sums[clock.GetUuid()] + packet.GetWeftThreadTimeDelta()) * max(clock.GetCounter().GetUnitMultiplier(), 1)
+			e.threadNS = &ns
 		}
 		all = append(all, e)
 	}

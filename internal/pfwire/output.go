@@ -37,15 +37,16 @@ type bundler struct {
 	emit     emitter
 	bundles  int // that were emitted
 
-	// Packets stay in buf, however many, until release is called; if they are more than maxHeld, full is.
-	hold bool
-	full func() error
-	held []byte // where they were; reused
+	// Packets stay in buf until release is called; at the limit, full is.
+	hold  bool
+	limit int // of bytes
+	full  func() error
+	held  []byte // where they were; reused
 }
 
-// holdBack keeps packets from now on, until release. full is called when there is no room for more, and has to release them.
-func (o *bundler) holdBack(full func() error) {
-	o.hold, o.full = true, full
+// holdBack keeps packets from now on, until release. full is called when they have reached limit, and has to release them.
+func (o *bundler) holdBack(limit int, full func() error) {
+	o.hold, o.limit, o.full = true, limit, full
 	o.buf, o.held = o.held[:0], o.buf
 }
 
@@ -75,7 +76,7 @@ func (o *bundler) release(rewrite func(b []byte, at int, packet []byte) []byte) 
 // packetDone is called when a whole packet has been appended to buf.
 func (o *bundler) packetDone() error {
 	if o.hold {
-		if len(o.buf) < maxHeld {
+		if len(o.buf) < o.limit {
 			return nil
 		}
 		return o.full()

@@ -1,6 +1,7 @@
 package pfwire
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -37,6 +38,8 @@ type Options struct {
 	Samples     SampleForm
 	Workers     int
 	Buffers     *Buffers // keep memory from one Write to the next; nil: none is kept
+
+	maxHeld int // 0: maxHeld
 }
 
 // ParseOptions returns the options with these words; "" is the zero value.
@@ -164,7 +167,8 @@ type writer struct {
 	firstClock, lastClock uint64       // of the counters of thread times
 	threadTimes           *threadTimes // nil: they are written as they are
 	segmentTimes
-	alone bool // segments are written one after the other
+	alone   bool // segments are written one after the other
+	maxHeld int
 
 	categories [][]byte // category_iids fields, by CategoryID
 	iids       []string // texts of categories, by iid-1
@@ -184,7 +188,7 @@ type writer struct {
 func newWriter(t *timeline.Timeline, opts Options) *writer {
 	w := &writer{
 		t: t, lanes: map[timeline.TrackLane]uint64{}, streams: map[timeline.TrackID]bool{}, details: map[timeline.TrackID]*details{}, clocks: make([]uint64, t.TrackCount()), lastUUID: uint64(t.TrackCount() - 1),
-		samples: opts.Samples, compact: compact{threadUnit: 1},
+		maxHeld: cmp.Or(opts.maxHeld, maxHeld), samples: opts.Samples, compact: compact{threadUnit: 1},
 	}
 	w.weftKey, w.idKey, w.scopeKey = t.InternKey(timeline.OwnArgs), t.InternKey("id"), t.InternKey("scope")
 	for id := range timeline.TrackID(t.TrackCount()) {
@@ -291,7 +295,7 @@ func (w *writer) item(it *timeline.Item) error {
 	}
 	b = wire.EndMessage(b, event)
 	if timed && !counted { // of an instant Perfetto would show a CPU time of 0; it does not see idle threads
-		b = wire.AppendInt(b, schema.TracePacket_WeftThreadTime, int64(at))
+		b = w.appendHiddenThreadTime(b, it.Track, at)
 	}
 	if it.DidNotEnd {
 		b = wire.AppendBool(b, schema.TracePacket_WeftDidNotEnd, true)

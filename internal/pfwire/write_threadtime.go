@@ -74,7 +74,7 @@ func (w *writer) beginThreadTimes(ctx context.Context, segment int) {
 		}
 	}
 	if !w.alone {
-		w.out.holdBack(w.releaseThreadTimes)
+		w.out.holdBack(w.maxHeld, w.releaseThreadTimes)
 	}
 }
 
@@ -106,6 +106,17 @@ func (w *writer) appendThreadTime(b []byte, track timeline.TrackID, at timeline.
 	}
 	*last = segmentTime{value, true}
 	return wire.AppendInt(b, schema.TrackEvent_ExtraCounterValues, value-before)
+}
+
+// appendHiddenThreadTime appends the thread time of an event to its packet, where viewers pass over it: as the difference to the
+// counter of its thread, if that has a value in the segment.
+func (w *writer) appendHiddenThreadTime(b []byte, track timeline.TrackID, at timeline.Nanos) []byte {
+	if clock := w.clocks[track]; clock != 0 && w.threadTimes != nil {
+		if last := &w.times[clock-w.firstClock]; last.seen {
+			return wire.AppendSint(b, schema.TracePacket_WeftThreadTimeDelta, int64(at/w.compact.threadUnit)-last.value)
+		}
+	}
+	return wire.AppendInt(b, schema.TracePacket_WeftThreadTime, int64(at))
 }
 
 // releaseThreadTimes waits for the turn of the segment and goes on with what was held back.

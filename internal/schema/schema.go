@@ -521,6 +521,7 @@ const (
 	TracePacket_WeftThreadTime          = 9901
 	TracePacket_WeftDidNotEnd           = 9902
 	TracePacket_WeftThread              = 9903
+	TracePacket_WeftThreadTimeDelta     = 9904
 )
 
 // Values of TracePacket.SequenceFlags.
@@ -968,7 +969,7 @@ var Messages = [...]Message{
 		{43, length, false, 24}, {44, length, false, 40}, {50, length, false, 0}, {54, length, false, 38}, {58, varint, false, 0}, {59, length, false, 45},
 		{60, length, false, 48}, {66, length, false, 23}, {69, length, false, 47}, {72, length, false, 16}, {79, varint, false, 0}, {87, varint, false, 0},
 		{89, length, false, 46}, {98, varint, false, 0}, {126, length, false, 42}, {133, length, false, 0}, {135, length, false, 31}, {9900, length, false, 49},
-		{9901, varint, false, 0}, {9902, varint, false, 0}, {9903, varint, false, 0},
+		{9901, varint, false, 0}, {9902, varint, false, 0}, {9903, varint, false, 0}, {9904, varint, false, 0},
 	}},
 	MessageTracePacketDefaults: {"TracePacketDefaults", []Field{
 		{11, length, false, 53}, {58, varint, false, 0}, {100, length, false, 36},

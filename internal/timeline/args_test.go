@@ -689,3 +689,32 @@ func TestArgsNestedLengths(t *testing.T) {
 		checkArgs(t, []value{v, {key: "behind", kind: timeline.ArgInt, bits: 7}})
 	}
 }
+
+// Names that are numbers are data: they are written with the argument, and duplicates are found among them as well.
+func TestNumbersAsNamesAreNotInterned(t *testing.T) {
+	b := timeline.NewBuilder(timeline.Options{Problems: new(problem.Log)})
+	e := b.Args()
+	e.Reset()
+	e.Key([]byte("ids"))
+	e.BeginDict()
+	for _, key := range []string{"12", "484426818607385", "484426818607386", "1x5", "484426818607385"} {
+		e.Key([]byte(key))
+		e.Int(int64(len(key)))
+	}
+	e.EndDict()
+	if e.Duplicates() != 1 {
+		t.Errorf("%d duplicates", e.Duplicates())
+	}
+	var event protos.TrackEvent
+	if err := proto.Unmarshal(e.Args(), &event); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, entry := range event.GetDebugAnnotations()[0].GetDictEntries() {
+		got = append(got, fmt.Sprintf("%q %t %d", entry.GetName(), entry.GetNameIid() != 0, entry.GetIntValue()))
+	}
+	want := []string{`"" true 2`, `"484426818607386" false 15`, `"" true 3`, `"484426818607385" false 15`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

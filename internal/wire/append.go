@@ -73,6 +73,11 @@ func AppendUint(b []byte, field int, v uint64) []byte {
 // AppendInt appends a varint field of a signed type: int64, int32. Negative values take ten bytes.
 func AppendInt(b []byte, field int, v int64) []byte { return AppendUint(b, field, uint64(v)) }
 
+// AppendSint appends a field of type sint64, which is zigzag-encoded.
+func AppendSint(b []byte, field int, v int64) []byte {
+	return AppendUint(b, field, uint64(v<<1)^uint64(v>>63))
+}
+
 // AppendBool appends a bool field.
 func AppendBool(b []byte, field int, v bool) []byte {
 	if v {

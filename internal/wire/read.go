@@ -125,8 +125,11 @@ func Tag(field, wireType int) uint32 { return uint32(field)<<3 | uint32(wireType
 // Uint returns the value of a varint or fixed field: uint64, uint32, fixed64, fixed32, enum.
 func (r *Reader) Uint() uint64 { return r.value }
 
-// Int returns the value of a field of type int64, int32, sfixed64. A zigzag-encoded field (sint64) is not decoded.
+// Int returns the value of a field of type int64, int32, sfixed64.
 func (r *Reader) Int() int64 { return int64(r.value) }
+
+// Sint returns the value of a field of type sint64, which is zigzag-encoded.
+func (r *Reader) Sint() int64 { return int64(r.value>>1) ^ -int64(r.value&1) }
 
 // Bool returns the value of a bool field.
 func (r *Reader) Bool() bool { return r.value != 0 }

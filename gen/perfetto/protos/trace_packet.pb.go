@@ -154,9 +154,12 @@ type TracePacket struct {
 	WeftDidNotEnd *bool `protobuf:"varint,9902,opt,name=weft_did_not_end,json=weftDidNotEnd" json:"weft_did_not_end,omitempty"`
 	// weft's own, not part of Perfetto's schema: the uuid of the track of the thread that wrote track_event, where that is on a track of
 	// no thread, as asynchronous slices are.
-	WeftThread    *uint64 `protobuf:"varint,9903,opt,name=weft_thread,json=weftThread" json:"weft_thread,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	WeftThread *uint64 `protobuf:"varint,9903,opt,name=weft_thread,json=weftThread" json:"weft_thread,omitempty"`
+	// weft's own, not part of Perfetto's schema: what weft_thread_time says, as the difference to the last value of the incremental
+	// counter of the thread's CPU time, in the unit of that counter.
+	WeftThreadTimeDelta *int64 `protobuf:"zigzag64,9904,opt,name=weft_thread_time_delta,json=weftThreadTimeDelta" json:"weft_thread_time_delta,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *TracePacket) Reset() {
@@ -481,6 +484,13 @@ func (x *TracePacket) GetWeftThread() uint64 {
 	return 0
 }
 
+func (x *TracePacket) GetWeftThreadTimeDelta() int64 {
+	if x != nil && x.WeftThreadTimeDelta != nil {
+		return *x.WeftThreadTimeDelta
+	}
+	return 0
+}
+
 type isTracePacket_Data interface {
 	isTracePacket_Data()
 }
@@ -638,7 +648,7 @@ var File_perfetto_protos_trace_packet_proto protoreflect.FileDescriptor
 
 const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"\n" +
-	"\"perfetto/protos/trace_packet.proto\x12\x0fperfetto.protos\x1a(perfetto/protos/chrome_trace_event.proto\x1a$perfetto/protos/clock_snapshot.proto\x1a*perfetto/protos/extension_descriptor.proto\x1a#perfetto/protos/interned_data.proto\x1a(perfetto/protos/process_descriptor.proto\x1a\"perfetto/protos/process_tree.proto\x1a$perfetto/protos/profile_packet.proto\x1a\"perfetto/protos/stack_sample.proto\x1a'perfetto/protos/thread_descriptor.proto\x1a&perfetto/protos/trace_attributes.proto\x1a+perfetto/protos/trace_packet_defaults.proto\x1a perfetto/protos/trace_uuid.proto\x1a+perfetto/protos/tracing_service_event.proto\x1a&perfetto/protos/track_descriptor.proto\x1a!perfetto/protos/track_event.proto\"\xa1\x11\n" +
+	"\"perfetto/protos/trace_packet.proto\x12\x0fperfetto.protos\x1a(perfetto/protos/chrome_trace_event.proto\x1a$perfetto/protos/clock_snapshot.proto\x1a*perfetto/protos/extension_descriptor.proto\x1a#perfetto/protos/interned_data.proto\x1a(perfetto/protos/process_descriptor.proto\x1a\"perfetto/protos/process_tree.proto\x1a$perfetto/protos/profile_packet.proto\x1a\"perfetto/protos/stack_sample.proto\x1a'perfetto/protos/thread_descriptor.proto\x1a&perfetto/protos/trace_attributes.proto\x1a+perfetto/protos/trace_packet_defaults.proto\x1a perfetto/protos/trace_uuid.proto\x1a+perfetto/protos/tracing_service_event.proto\x1a&perfetto/protos/track_descriptor.proto\x1a!perfetto/protos/track_event.proto\"\xd7\x11\n" +
 	"\vTracePacket\x12\x1c\n" +
 	"\ttimestamp\x18\b \x01(\x04R\ttimestamp\x12,\n" +
 	"\x12timestamp_clock_id\x18: \x01(\rR\x10timestampClockId\x12A\n" +
@@ -680,7 +690,8 @@ const file_perfetto_protos_trace_packet_proto_rawDesc = "" +
 	"\x10weft_thread_time\x18\xadM \x01(\x03R\x0eweftThreadTime\x12(\n" +
 	"\x10weft_did_not_end\x18\xaeM \x01(\bR\rweftDidNotEnd\x12 \n" +
 	"\vweft_thread\x18\xafM \x01(\x04R\n" +
-	"weftThread\"h\n" +
+	"weftThread\x124\n" +
+	"\x16weft_thread_time_delta\x18\xb0M \x01(\x12R\x13weftThreadTimeDelta\"h\n" +
 	"\rSequenceFlags\x12\x13\n" +
 	"\x0fSEQ_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dSEQ_INCREMENTAL_STATE_CLEARED\x10\x01\x12\x1f\n" +

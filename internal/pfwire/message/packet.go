@@ -28,6 +28,9 @@ type TracePacket struct {
 	ThreadTime    int64 // of an instant: see weft_thread_time in the schema
 	HasThreadTime bool
 
+	ThreadTimeDelta    int64 // see weft_thread_time_delta in the schema
+	HasThreadTimeDelta bool
+
 	DidNotEnd bool   // see weft_did_not_end in the schema
 	Thread    uint64 // uuid, 0 if there is none: see weft_thread in the schema
 	Mistyped  int    // the number of one of these fields that has another wire type and is left out; 0: none has
@@ -78,6 +81,12 @@ func (p *TracePacket) Parse(msg []byte) error {
 		case schema.TracePacket_WeftThreadTime:
 			if r.Type() == wire.Varint {
 				p.ThreadTime, p.HasThreadTime = r.Int(), true
+			} else {
+				p.Mistyped = field
+			}
+		case schema.TracePacket_WeftThreadTimeDelta:
+			if r.Type() == wire.Varint {
+				p.ThreadTimeDelta, p.HasThreadTimeDelta = r.Sint(), true
 			} else {
 				p.Mistyped = field
 			}

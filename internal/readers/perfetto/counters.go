@@ -2,6 +2,7 @@ package perfetto
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 
 	"github.com/weft-trace/weft/internal/pfwire/message"
@@ -126,6 +127,26 @@ func (r *reader) extraCounters() []counterValue {
 		take(uuids, i, timeline.Float(math.Float64frombits(v)))
 	}
 	return others
+}
+
+// threadTimeDelta reads the thread time of an event that gives it as a difference to the counter of its thread.
+func (r *reader) threadTimeDelta() {
+	uuid, _ := r.eventUUID()
+	if t := r.tracks.byUUID[uuid]; t != nil {
+		if t.clock == 0 {
+			t = r.tracks.byUUID[t.parent]
+		}
+		if t == nil {
+			t = new(track)
+		}
+		if counter := r.tracks.byUUID[t.clock]; counter != nil && counter.threadTime {
+			if delta, exact := mulInt(r.fields.ThreadTimeDelta, counter.multiplier); exact {
+				r.ev.threadTime = timeline.Nanos(r.seq.AddInt(t.clock, 0) + delta)
+				return
+			}
+		}
+	}
+	r.notConverted(fmt.Sprintf("TracePacket field %d", schema.TracePacket_WeftThreadTimeDelta))
 }
 
 // describeCounter takes over what a CounterDescriptor says.

@@ -53,6 +53,9 @@ func (r *reader) trackEvent(stamp pfwire.Stamp, stampErr error) error {
 	if r.fields.HasThreadTime {
 		e.threadTime = timeline.Nanos(r.fields.ThreadTime)
 	}
+	if r.fields.HasThreadTimeDelta {
+		r.threadTimeDelta()
+	}
 	if n := r.fields.Mistyped; n != 0 {
 		r.notConverted(fmt.Sprintf("TracePacket field %d", n))
 	}

@@ -182,6 +182,9 @@ func TestMistypedFieldsOfWeft(t *testing.T) {
 	for _, field := range mistyped(9901, protowire.VarintType) {
 		count("weft_thread_time", inField(1, instant+field), problem.PacketNotConverted)
 	}
+	for _, field := range append(mistyped(9904, protowire.VarintType), "\x80\xeb\x04\x05") { // and without a counter
+		count("weft_thread_time_delta", inField(1, instant+field), problem.PacketNotConverted)
+	}
 	for _, field := range append(mistyped(9903, protowire.VarintType), "\xf8\xea\x04\x05") { // and the uuid of no track
 		count("weft_thread", inField(1, instant+field), problem.PacketNotConverted)
 	}

@@ -38,6 +38,8 @@ type track struct {
 	incremental bool
 	threadTime  bool
 
+	clock uint64 // uuid of the counter of the thread's CPU time, if it has one
+
 	details bool // is between a thread and tracks that say more about it: parent is the thread
 
 	stateOpen bool // state tracks: a state has begun and not ended
@@ -104,7 +106,7 @@ func (ts *tracks) declare(b *timeline.Builder, uuid uint64, as track) {
 		return
 	}
 	b.Alias(t.id, as.id)
-	as.stateOpen = t.stateOpen
+	as.stateOpen, as.clock = t.stateOpen, t.clock
 	*t = as
 }
 
@@ -504,6 +506,9 @@ func (r *reader) describeCounter(d *message.TrackDescriptor) {
 	parent, uuid, _ := r.parentTrack(d)
 	t.parent, t.id = uuid, r.b.Counter(parent, &key)
 	r.tracks.declare(r.b, d.UUID(), t)
+	if thread := r.tracks.byUUID[uuid]; thread != nil && t.threadTime {
+		thread.clock = d.UUID()
+	}
 }
 
 // Names come from several sources. Of the names of a thread those of track descriptors win, of the names of a process
