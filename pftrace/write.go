@@ -39,11 +39,11 @@ type Packets string
 
 const (
 	// Plain gives each packet its time in nanoseconds and its track. A program that reads a trace packet by packet needs to
-	// know of interned texts only.
+	// know of interned data only.
 	Plain Packets = "plain"
-	// Compact gives the time since the packet before, in microseconds where all times are whole ones, and leaves out the
-	// track with most events. The trace is smaller by a quarter, without arguments by half when compressed. Chrome writes
-	// its traces in this form.
+	// Compact gives the time since the packet before and the thread time since the one before, in microseconds where all
+	// times are whole ones, and leaves out the track with most events. The trace is smaller by a third, without arguments by
+	// half when compressed. Chrome writes its traces in this form.
 	Compact Packets = "compact"
 )
 

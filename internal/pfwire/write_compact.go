@@ -15,9 +15,9 @@ const (
 	// PlainPackets hold all there is to know: the time in nanoseconds, the track. A program that reads a trace packet by
 	// packet needs to know of interned data only.
 	PlainPackets PacketForm = iota
-	// CompactPackets hold the time since the packet before, in microseconds where all times are whole ones; the track
-	// with most events is left out. The trace is smaller by a quarter, without arguments by half when compressed. It is
-	// the form in which Chrome writes its traces.
+	// CompactPackets hold the time since the packet before and the thread time since the one before, in microseconds where
+	// all times are whole ones; the track with most events is left out. The trace is smaller by a third, without arguments by
+	// half when compressed. It is the form in which Chrome writes its traces.
 	CompactPackets
 )
 
