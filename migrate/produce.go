@@ -17,6 +17,7 @@ type producer struct {
 	ahead *Record // of base, not used yet
 	ended bool
 	known int64 // records
+	sums  *summarizer
 
 	// seen are the outputs so far. Of 64 bits each, so that millions fit: two of a million inputs share one by chance once in
 	// ten million runs.
@@ -69,6 +70,7 @@ func (p *producer) record(limit *string) (*Record, error) {
 	record := p.ahead
 	p.ahead = nil
 	p.known++
+	p.sums.add(record)
 	return record, nil
 }
 

@@ -101,7 +101,8 @@ func (r *run) do(ctx context.Context) (summary *Summary, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &producer{run: r, base: base, seen: map[inputKey]struct{}{}}
+	p := &producer{run: r, base: base, seen: map[inputKey]struct{}{}, sums: newSummarizer()}
+	p.sums.OptionsID = r.optionsID
 	if r.DryRun {
 		if err := p.produce(ctx, sources); err != nil {
 			return nil, err
@@ -116,6 +117,10 @@ func (r *run) do(ctx context.Context) (summary *Summary, err error) {
 	}
 	if err != nil {
 		return r.unfinished(), err
+	}
+	if r.journal == nil && base.fresh && r.Shard.Count <= 1 && base.header.OptionsID == r.optionsID {
+		p.sums.Root, p.sums.Options, p.sums.Run = r.root, r.Settings, r.totals() // the manifest says all this
+		return p.sums.result(), nil
 	}
 	base.close()
 	return r.summarize()

@@ -22,6 +22,7 @@ const maxLine = 1 << 20
 type item struct {
 	input, member, at string
 	line              []byte
+	record            *Record // what line says, if somebody has read it
 }
 
 func compareItems(a, b *item) int {
@@ -128,7 +129,7 @@ func readItem(r *bufio.Reader, it *item) (bool, error) {
 			return false, err
 		}
 	}
-	*it = item{string(texts[0]), string(texts[1]), string(texts[2]), texts[3]}
+	*it = item{input: string(texts[0]), member: string(texts[1]), at: string(texts[2]), line: texts[3]}
 	return true, nil
 }
 

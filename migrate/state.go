@@ -50,6 +50,7 @@ type merged struct {
 	ManifestSize  int64            `json:"manifest_size"`
 	ManifestMtime int64            `json:"manifest_mtime_ns"`
 	Journals      map[string]int64 `json:"journals"` // bytes by name
+	Header        *header          `json:"header"`   // the latest of them
 }
 
 func (s state) readMerged() (m merged) {
@@ -132,6 +133,9 @@ func (r *records) open(s state) error {
 		return err
 	}
 	known := s.readMerged()
+	if known.Header != nil {
+		r.latest(known.Header)
+	}
 	for _, name := range names {
 		if err := r.readJournal(s.path(name), name, known.Journals[name]); err != nil {
 			return fmt.Errorf("%s: %w", s.path(name), err)
@@ -183,7 +187,7 @@ func (r *records) readManifest(f *os.File) (extsort.Sequence[item], error) {
 		if err != nil || record == nil {
 			return false, fmt.Errorf("%s: a line is damaged: %.80q", f.Name(), lines.Bytes())
 		}
-		*it = item{input: record.Input, member: record.Member, line: bytes.Clone(lines.Bytes())}
+		*it = item{input: record.Input, member: record.Member, record: record}
 		return true, nil
 	}, nil
 }
@@ -195,24 +199,6 @@ func (r *records) readJournal(path, name string, from int64) error {
 		return err
 	}
 	defer f.Close()
-	// The header of the latest run is in what is merged already.
-	if from > 0 {
-		if _, err := eachLine(f, 0, func(line []byte, at int64) error {
-			if at >= from {
-				return io.EOF
-			}
-			if !bytes.HasPrefix(line, headerStart) {
-				return nil
-			}
-			h, _, err := parseLine(line)
-			if err == nil {
-				r.latest(h)
-			}
-			return err
-		}); err != nil && err != io.EOF {
-			return err
-		}
-	}
 	r.ends[name], err = eachLine(f, from, func(line []byte, at int64) error {
 		h, record, err := parseLine(line)
 		switch {
@@ -224,7 +210,7 @@ func (r *records) readJournal(path, name string, from int64) error {
 			r.latest(h)
 			return nil
 		}
-		return r.sorter.add(item{record.Input, record.Member, record.At, bytes.Clone(line)})
+		return r.sorter.add(item{input: record.Input, member: record.Member, at: record.At, line: bytes.Clone(line)})
 	})
 	return err
 }
@@ -236,9 +222,11 @@ func (r *records) read() (*Record, error) {
 		if it == nil || err != nil {
 			return nil, err
 		}
-		_, record, err := parseLine(it.line)
-		if err != nil {
-			return nil, err
+		record := it.record
+		if record == nil {
+			if _, record, err = parseLine(it.line); err != nil {
+				return nil, err
+			}
 		}
 		if record.State != forgotten {
 			return record, nil
@@ -322,7 +310,7 @@ func (s state) writeManifest(dir string, h *header, fn func(*Record)) error {
 	if err := os.Rename(temp, s.path(manifestName)); err != nil {
 		return err
 	}
-	return s.writeMerged(all.ends)
+	return s.writeMerged(all.ends, all.header)
 }
 
 // headerWritten reports whether the manifest itself begins with these options.
@@ -349,12 +337,12 @@ func (r *records) each(fn func(*Record) error) error {
 }
 
 // writeMerged notes how much of the journals is in the manifest. Without it the next run reads them whole.
-func (s state) writeMerged(ends map[string]int64) error {
+func (s state) writeMerged(ends map[string]int64, latest *header) error {
 	info, err := os.Stat(s.path(manifestName))
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(merged{info.Size(), info.ModTime().UnixNano(), ends})
+	text, err := json.Marshal(merged{info.Size(), info.ModTime().UnixNano(), ends, latest})
 	if err != nil {
 		return err
 	}
