@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -23,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -649,5 +651,117 @@ func TestMigrateFullDisk(t *testing.T) {
 	}
 	if text := weftExits(t, exitStopped, "migrate", "--min-free", "0", "--out", out, in); !strings.Contains(text, "read-only file system") {
 		t.Errorf("it says %q", text)
+	}
+}
+
+// The summary and the manifest say what the reports of weft convert say, file by file and in sum.
+func TestMigrateSums(t *testing.T) {
+	dir := t.TempDir()
+	in, out, one := filepath.Join(dir, "in"), filepath.Join(dir, "out"), filepath.Join(dir, "one")
+	if err := os.CopyFS(in, os.DirFS(filepath.Join("..", "..", "testdata", "traces"))); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"convert", "--report", "json", "--out-dir", one}
+	var names []string
+	text, err := weftProcess(t, "migrate", "--perfetto", "convert", "--report", "json", "--failures-ok", "--out", out, in).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type sums struct {
+		Files, In, Out, Slices int64
+	}
+	var summary struct {
+		States []struct {
+			State string
+			Files int64
+		}
+		Formats []struct {
+			Format       string
+			Files, Bytes int64
+			BytesOut     int64 `json:"bytes_out"`
+			Events       struct{ Slices int64 }
+		}
+		Problems []struct {
+			Name  string
+			Count uint64
+		}
+	}
+	if err := json.Unmarshal(text, &summary); err != nil {
+		t.Fatal(err)
+	}
+	got, want := map[string]sums{}, map[string]sums{}
+	gotProblems, wantProblems := map[string]uint64{}, map[string]uint64{}
+	for _, f := range summary.Formats {
+		got[f.Format] = sums{Files: f.Files, In: f.Bytes, Out: f.BytesOut, Slices: f.Events.Slices}
+	}
+	for _, p := range summary.Problems {
+		gotProblems[p.Name] = p.Count
+	}
+	for _, line := range readManifest(t, filepath.Join(out, ".weft-migrate", "manifest.jsonl")) {
+		if line.State == "done" {
+			names = append(names, filepath.Join(in, filepath.FromSlash(line.Input)))
+		}
+	}
+	for _, name := range names { // names alone may be the same in several folders
+		reports, err := weftProcess(t, append(slices.Clone(args), "-f", "--workers", "1", name)...).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var r struct {
+			Format   string
+			BytesIn  int64 `json:"bytes_in"`
+			BytesOut int64 `json:"bytes_out"`
+			Events   struct{ Slices int64 }
+			Problems []struct {
+				Name  string
+				Count uint64
+			}
+		}
+		if err := json.Unmarshal(reports, &r); err != nil {
+			t.Fatal(err)
+		}
+		sum := want[r.Format]
+		sum.Files, sum.In, sum.Out, sum.Slices = sum.Files+1, sum.In+r.BytesIn, sum.Out+r.BytesOut, sum.Slices+r.Events.Slices
+		want[r.Format] = sum
+		for _, p := range r.Problems {
+			wantProblems[p.Name] += p.Count
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(wantProblems, gotProblems); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The commands of the Dockerfile are those that CI runs, with the Go that go.mod asks for, and the image runs as a user without
+// rights.
+func TestDockerfile(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("..", "..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	dockerfile, ci := read("Dockerfile"), read(filepath.Join(".ci", "run"))
+	place := regexp.MustCompile(`-o \S+`)
+	ci = place.ReplaceAllString(ci, "-o PLACE")
+	commands := regexp.MustCompile(`(?m)^RUN (.*\bgo .*)$`).FindAllStringSubmatch(dockerfile, -1)
+	if len(commands) != 2 {
+		t.Errorf("%d commands of go", len(commands))
+	}
+	for _, command := range commands {
+		if line := place.ReplaceAllString(command[1], "-o PLACE"); !strings.Contains(ci, "\n"+line+"\n") {
+			t.Errorf("CI does not run %q", line)
+		}
+	}
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read("go.mod"))
+	if version == nil || !strings.Contains(dockerfile, "FROM golang:"+version[1]+" ") {
+		t.Errorf("the image is not built with Go %v", version)
+	}
+	if user := regexp.MustCompile(`(?m)^USER ([1-9]\d*):`).FindString(dockerfile); user == "" || !strings.Contains(dockerfile, "FROM scratch") {
+		t.Error("the image runs as root, or holds more than weft")
 	}
 }
