@@ -21,6 +21,7 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/cost"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	costtables "github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/resolved"
@@ -244,7 +245,7 @@ func (x *eventExport) open(ctx context.Context) (*trace.Trace, *timeline.Timelin
 	progress := startProgress(x.env, inputName(x.input), src.size, !x.quiet)
 	defer progress.Stop()
 	hashed := &hashedReader{r: progress.reader(src), hash: sha256.New()}
-	tr, tl, err := openTimeline(ctx, x.input, hashed, opts)
+	tr, tl, err := openTimeline(bridge.Unwalked(ctx), x.input, hashed, opts)
 	if err != nil {
 		return nil, nil, nil, err
 	}

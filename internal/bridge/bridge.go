@@ -42,6 +42,16 @@ func TimelineOf(tr any) (*timeline.Timeline, error) {
 	return nil, ErrStream
 }
 
+// walks is the key of a context for Unwalked.
+type walks struct{}
+
+// Unwalked returns a context with which convert.Open leaves out its walk over the events, which finds the last problems: for a caller
+// that walks over all of them itself, and asks for problems after that.
+func Unwalked(ctx context.Context) context.Context { return context.WithValue(ctx, walks{}, true) }
+
+// IsUnwalked reports whether a context is one of Unwalked.
+func IsUnwalked(ctx context.Context) bool { return ctx.Value(walks{}) != nil }
+
 // OpenStream reads a stream of weft.v1 as a trace: OpenStream[trace.Trace](ctx, src, dir). What is needed to read it again is in a
 // temporary file in dir.
 func OpenStream[T any](ctx context.Context, src io.Reader, dir string) (*T, error) {

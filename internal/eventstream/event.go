@@ -21,6 +21,7 @@ type Encoder struct {
 	names      []validity                  // by NameID
 	categories [][]byte                    // by CategoryID: Event.categories, nil: not encoded yet
 	frames     map[timeline.FrameID][]byte // Event.stack
+	keys       [][]byte                    // by KeyID: Arg.key, nil: not encoded yet
 	frameBytes int                         // of these
 	stack      []timeline.FrameID          // for use again
 }
@@ -40,6 +41,7 @@ const maxFrameBytes = 1 << 20
 func NewEncoder(tl *timeline.Timeline) *Encoder {
 	return &Encoder{
 		tl: tl, names: make([]validity, tl.NameCount()+1), categories: make([][]byte, tl.CategoryCount()+1),
+		keys:   make([][]byte, tl.KeyCount()+1),
 		frames: map[timeline.FrameID][]byte{},
 	}
 }
@@ -68,9 +70,7 @@ func appendRecord(b []byte, field int, message []byte) []byte {
 // appendEvent appends the fields of an Event in the order in which generated structs write them, that of their numbers.
 func (e *Encoder) appendEvent(b []byte, row *resolved.Row) []byte {
 	b = e.appendHead(b, row)
-	for arg := range row.Args() {
-		b = e.appendArg(b, weftv1.Event_Args, &arg, 1)
-	}
+	b = e.appendArgs(b, row)
 	b = appendFlows(b, row)
 	for i := range row.Contexts {
 		b = appendContext(b, &row.Contexts[i])
@@ -275,14 +275,10 @@ func appendString(b []byte, field int, text string) []byte {
 
 // appendText appends a text, with U+FFFD for bytes that are not UTF-8: protobuf allows nothing else.
 func appendText[T string | []byte](b []byte, field int, text T) []byte {
-	for i := 0; i < len(text); i++ {
-		if text[i] >= utf8.RuneSelf {
-			if rest := []byte(text); !utf8.Valid(rest) {
-				return wire.AppendBytes(b, field, bytes.ToValidUTF8(rest, []byte("\uFFFD")))
-			}
-			break
-		}
+	n := len(b)
+	b = append(wire.AppendVarint(wire.AppendTag(b, field, wire.Len), uint64(len(text))), text...)
+	if written := b[len(b)-len(text):]; !utf8.Valid(written) {
+		return wire.AppendBytes(b[:n], field, bytes.ToValidUTF8(written, []byte("\uFFFD")))
 	}
-	b = wire.AppendVarint(wire.AppendTag(b, field, wire.Len), uint64(len(text)))
-	return append(b, text...)
+	return b
 }

@@ -376,6 +376,9 @@ func (t *Timeline) ArgList(args Args) iter.Seq[Arg] {
 	return t.annotations(args, schema.TrackEvent_DebugAnnotations, nil)
 }
 
+// Arg returns the argument that one annotation holds.
+func (t *Timeline) Arg(annotation []byte) Arg { return t.annotation(annotation) }
+
 // annotations returns the annotations in a field, of those whose names have ids the ones that are wanted; nil: all.
 func (t *Timeline) annotations(b []byte, field int, wanted []bool) iter.Seq[Arg] {
 	return func(yield func(Arg) bool) {

@@ -1,0 +1,80 @@
+package eventstream_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"testing"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/eventstream"
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/resolved"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
+)
+
+// long returns the longest recording of Chrome that is there, and whether it is the long one.
+func long(tb testing.TB) (data []byte, whole bool) {
+	path, whole := recording.Find(tb, "traces/chrome/chrome-devtools-long.json")
+	if !whole {
+		path, _ = recording.Find(tb, "traces/chrome/chrome-devtools-small.json")
+	}
+	return recording.Read(tb, path), whole
+}
+
+// BenchmarkExport compares what an export takes with reading the input and one walk, which is what convert.Open does: run it with
+// -cpu 1. The target is 1.35 times that.
+func BenchmarkExport(b *testing.B) {
+	data, _ := long(b)
+	open := func(b *testing.B) *trace.Trace {
+		tr, err := convert.Open(context.Background(), bytes.NewReader(data), convert.Options{TempDir: b.TempDir(), Workers: 1})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return tr
+	}
+	b.Run("open", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		b.ReportAllocs()
+		for b.Loop() {
+			open(b).Close()
+		}
+	})
+	for name, write := range map[string]func(*timeline.Timeline) error{
+		"walk": func(tl *timeline.Timeline) error {
+			return tl.Walk(context.Background(), func(*timeline.Item) error { return nil })
+		},
+		"rows": func(tl *timeline.Timeline) error {
+			r := resolved.NewReader(tl)
+			defer r.Close()
+			_, err := r.Walk(context.Background(), resolved.Options{}, func(*resolved.Row) error { return nil })
+			return err
+		},
+		"proto": func(tl *timeline.Timeline) error {
+			return eventstream.Write(context.Background(), io.Discard, tl, &eventstream.Header{})
+		},
+		"points": func(tl *timeline.Timeline) error {
+			r, enc := resolved.NewReader(tl), eventstream.NewEncoder(tl)
+			defer r.Close()
+			_, err := r.Walk(context.Background(), resolved.Options{Kinds: []resolved.Kind{resolved.Slice, resolved.Instant}}, func(row *resolved.Row) error {
+				enc.Event(row)
+				return nil
+			})
+			return err
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			tr := open(b)
+			defer tr.Close()
+			b.SetBytes(int64(len(data)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := write(bridge.Timeline(tr)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

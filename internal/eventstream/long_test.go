@@ -1,0 +1,36 @@
+package eventstream_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/resolved"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// The long recording has as many events, and as much time in them, as an independent reader of it has counted.
+func TestLongRecording(t *testing.T) {
+	data, whole := long(t)
+	if !whole || testing.Short() {
+		t.Skip("needs a recording that is not among the testdata, and some seconds")
+	}
+	tr, err := convert.Open(t.Context(), bytes.NewReader(data), convert.Options{TempDir: t.TempDir(), JSCalls: convert.JSCallsDevTools})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	var counts [resolved.KindCount + 1]int
+	var sum timeline.Nanos
+	eachRow(t, bridge.Timeline(tr), func(row *resolved.Row) {
+		counts[row.Kind]++
+		if row.Kind == resolved.Slice && row.Item.Dur != timeline.NoTime {
+			sum += row.Item.Dur
+		}
+	})
+	want := [...]int{resolved.Slice: 747_427, resolved.Instant: 111_203, resolved.Counter: 0, resolved.Sample: 446_325}
+	if counts != want || sum != 1_961_327_938_000 {
+		t.Errorf("events %v of %d ns, want %v of 1,961,327,938,000", counts, sum, want)
+	}
+}
