@@ -554,3 +554,49 @@ func FuzzEscapeName(f *testing.F) {
 		}
 	})
 }
+
+// Parts in any order, with records that others replace, make the manifest that a run makes.
+func TestMergeParts(t *testing.T) {
+	contents := map[string]string{"bad.cpuprofile": `{"nodes":[{"id":1,`, "README": "no trace"}
+	for i := range 40 {
+		contents[fmt.Sprintf("%d/%d.json", i%3, i)] = small
+	}
+	a := newTestArchive(t, contents)
+	if _, err := a.run(nil); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(filepath.Join(a.out, stateFolder, manifestName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts [3]bytes.Buffer
+	n := 0
+	for record, err := range Records(a.out, t.TempDir()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := *record
+		old.At, old.State, old.Kind, old.Reason = "2026-01-01T00:00:00.000000000Z", Failed, KindIO, "later it went well"
+		record.At = "2026-01-02T00:00:00.000000000Z"
+		for k, r := range []*Record{record, &old} {
+			line, err := appendLine(nil, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts[(n+k)%3].Write(line)
+		}
+		n++
+	}
+	if n != len(contents) {
+		t.Errorf("%d records of %d inputs", n, len(contents))
+	}
+	parts[1].WriteString(`{"input":"cut off`)
+	var got bytes.Buffer
+	err = Merge(&got, nil, t.TempDir(), bytes.NewReader(parts[0].Bytes()), bytes.NewReader(parts[1].Bytes()), bytes.NewReader(parts[2].Bytes()))
+	if err != nil || !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%v\n%s\nwant\n%s", err, got.Bytes(), want)
+	}
+	if err := Merge(io.Discard, nil, "", strings.NewReader("nonsense\n")); err == nil {
+		t.Error("nonsense is a record")
+	}
+}

@@ -271,11 +271,7 @@ func (s state) writeManifest(dir string, h *header, fn func(*Record)) error {
 		return err
 	}
 	defer all.close()
-	plain := header{Version: formatVersion, Options: h.Options, OptionsID: h.OptionsID}
-	if plain.Options == nil {
-		plain.Options = map[string]string{}
-	}
-	if all.fresh && all.header != nil && all.header.OptionsID == plain.OptionsID && all.headerWritten(plain.OptionsID) {
+	if all.fresh && all.header != nil && all.header.OptionsID == h.OptionsID && all.headerWritten(h.OptionsID) {
 		return all.each(func(record *Record) error { fn(record); return nil })
 	}
 	temp := s.path(manifestName + ".tmp")
@@ -285,22 +281,7 @@ func (s state) writeManifest(dir string, h *header, fn func(*Record)) error {
 	}
 	defer os.Remove(temp)
 	defer f.Close()
-	w := bufio.NewWriterSize(f, 256<<10)
-	line, err := appendLine(nil, &plain)
-	if err != nil {
-		return err
-	}
-	w.Write(line)
-	err = all.each(func(record *Record) error {
-		fn(record)
-		record.journalPart = journalPart{}
-		if line, err = appendLine(line[:0], record); err != nil {
-			return err
-		}
-		_, err = w.Write(line)
-		return err
-	})
-	if err = errors.Join(err, w.Flush()); err != nil {
+	if err := all.write(f, h.Options, fn); err != nil {
 		return err
 	}
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
