@@ -12,6 +12,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/flowindex"
 	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -182,31 +183,20 @@ func (d *dumper) track(item *timeline.Item) *dumpTrack {
 	if t := d.tracks[key]; t != nil {
 		return t
 	}
-	t := &dumpTrack{}
+	t := &dumpTrack{name: resolved.TrackText(d.trace, item.Track, item.Lane)}
 	id := item.Track
 	for range maxTrackDepth {
 		if id == 0 {
 			break
 		}
 		track := d.trace.Track(id)
-		if d.trace.Role(id) == timeline.RoleStream { // it has the name of its thread
-			id = track.Parent
-			continue
-		}
-		name := track.Title()
 		switch track.Kind {
 		case timeline.ProcessTrack:
 			t.pid, t.hasPID = track.InputID, track.InputID.HasNumber()
 		case timeline.ThreadTrack:
 			t.tid, t.hasTID = track.InputID, track.InputID.HasNumber()
 		}
-		if t.name != "" {
-			name += " / " + t.name
-		}
-		t.name, id = name, track.Parent
-	}
-	if item.Lane > 0 && d.trace.TrackKind(item.Track) == timeline.ThreadTrack && d.trace.FirstLane(item.Track) > 0 {
-		t.name += " / " + timeline.RoleLane.String() // as in the output; the lanes of other tracks have their name
+		id = track.Parent
 	}
 	d.tracks[key] = t
 	return t

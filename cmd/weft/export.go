@@ -23,6 +23,7 @@ import (
 // exportForms are the forms in which a trace can be exported.
 var exportForms = []exportForm{
 	{name: "proto", suffix: ".events.binpb", usage: "all events as protobuf messages (weft schema), for programs", binary: true, events: true, compressed: true, costs: true},
+	{name: parquetFormName, suffix: ".parquet", usage: "all events as a table, for DuckDB, pandas and the like", binary: true, events: true, packed: true},
 	{name: "jsonl", suffix: ".events.jsonl", usage: "all events as JSON lines, for jq", events: true},
 	{name: "pprof", suffix: ".pb.gz", usage: "for pprof: counts, times and CPU times of stacks, with labels", open: "go tool pprof -http=: %s", binary: true, contexts: true},
 	{name: "folded", suffix: ".folded", usage: "folded stacks for flame graph scripts, with times in nanoseconds", open: "flamegraph.pl --countname ns %s > flamegraph.svg"},
@@ -41,6 +42,7 @@ type exportForm struct {
 	events     bool // it has events; other forms are profiles
 	compressed bool // its files are compressed unless something else is asked for
 	costs      bool // it has what contexts cost
+	packed     bool // it is compressed inside
 }
 
 // cpuProfileForm is the form that has one thread in a file.

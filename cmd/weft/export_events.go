@@ -32,7 +32,7 @@ import (
 
 // eventFormFlags are the flags of forms that have events.
 func eventFormFlags() []cli.Flag {
-	return titled("Flags for events (--as proto, jsonl)", slices.Concat([]cli.Flag{
+	return titled("Flags for events (--as proto, parquet, jsonl)", slices.Concat([]cli.Flag{
 		&cli.StringFlag{Name: "types", Usage: "only events of these types: `LIST` of slice, instant, counter, sample", DefaultText: "all"},
 		argsFlag(),
 		&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zstd, gzip or none", DefaultText: "what the name of -o says; without -o zstd for proto and none for jsonl"},
@@ -184,6 +184,10 @@ func (x *eventExport) readAttribution(c *cli.Context) error {
 func (x *eventExport) readCodec(c *cli.Context, job *exportJob) error {
 	x.codec = c.String("compress")
 	switch name := c.String("o"); {
+	case x.form.packed && c.IsSet("compress"):
+		return usagef("--compress: the columns of %s are compressed already; leave it out", x.form.name)
+	case x.form.packed:
+		x.codec = eventstream.NoCompression
 	case c.IsSet("compress"):
 	case name != "":
 		x.codec = codecOf(name)

@@ -35,8 +35,11 @@ type eventForm interface {
 
 // newEventForm returns what writes a form.
 func newEventForm(name string, tl *timeline.Timeline) eventForm {
-	if name == "jsonl" {
+	switch name {
+	case "jsonl":
 		return &linesForm{lines: eventstream.NewLines(tl)}
+	case parquetFormName:
+		return &parquetForm{tl: tl}
 	}
 	return &protoForm{enc: eventstream.NewEncoder(tl)}
 }
@@ -106,7 +109,7 @@ type parts struct {
 // A manifest lists the files of an export. A loader takes what it lists, and passes over a StreamID that it knows.
 type manifest struct {
 	StreamID string         `json:"stream_id"`
-	Form     string         `json:"form"` // "proto", "jsonl"
+	Form     string         `json:"form"` // "proto", "parquet", "jsonl"
 	Events   uint64         `json:"events"`
 	LeftOut  uint64         `json:"left_out"`
 	Files    []manifestFile `json:"files"`
