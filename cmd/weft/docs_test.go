@@ -117,6 +117,9 @@ func pages(t *testing.T, fn func(name, text string)) {
 	t.Helper()
 	root := os.DirFS(filepath.Join("..", ".."))
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Name() == "node_modules" {
+			return fs.SkipDir
+		}
 		if err != nil || entry.IsDir() || filepath.Ext(name) != ".md" {
 			return err
 		}
