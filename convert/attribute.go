@@ -107,6 +107,7 @@ func (l *loader) keepTrace(r *countingReader) error {
 
 // close frees what a conversion has kept beside the timeline.
 func (l *loader) close() {
+	l.closeProfiles()
 	if l.kept != nil {
 		l.kept.Close()
 	}

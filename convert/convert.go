@@ -32,6 +32,7 @@ import (
 	"github.com/weft-trace/weft/internal/readers/probes"
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/unpack"
+	"github.com/weft-trace/weft/internal/v8profile"
 )
 
 // Convert reads a trace from src and writes it to dst as a Perfetto trace. The same input and options give the same
@@ -184,6 +185,9 @@ func (l *loader) load(ctx context.Context, src io.Reader) (*timeline.Timeline, e
 	if l.report.JSCalls, err = l.js.addCalls(ctx, tl); err != nil {
 		return nil, errors.Join(err, tl.Close())
 	}
+	if err := l.closeProfiles(); err != nil {
+		return nil, errors.Join(err, tl.Close())
+	}
 	l.report.Durations.Resolve = time.Since(began)
 	if err := l.resolve(ctx, tl); err != nil {
 		return nil, errors.Join(err, tl.Close())
@@ -193,11 +197,12 @@ func (l *loader) load(ctx context.Context, src io.Reader) (*timeline.Timeline, e
 
 // loader reads an input into a timeline.
 type loader struct {
-	opts     Options
-	problems *problem.Log
-	builder  *timeline.Builder
-	js       jsThreads
-	report   *Report
+	opts      Options
+	problems  *problem.Log
+	builder   *timeline.Builder
+	js        jsThreads
+	assembler *v8profile.Assembler // nil as long as no profiles are wanted
+	report    *Report
 
 	attributed *cost.Result // nil if that was not asked for
 	kept       *keptTrace   // nil if it is not kept
@@ -207,6 +212,15 @@ type loader struct {
 
 // errStreamRead ends the reading of a stream of events, of which openStream has read everything.
 var errStreamRead = errors.New("a stream of events was read")
+
+// closeProfiles frees what is held of V8's samples.
+func (l *loader) closeProfiles() error {
+	if l.assembler == nil {
+		return nil
+	}
+	l.js.threads = nil
+	return l.assembler.Close()
+}
 
 func newLoader(opts Options) *loader {
 	l := &loader{opts: opts, problems: new(problem.Log), report: &Report{}}

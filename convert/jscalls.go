@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/weft-trace/weft/internal/problem"
@@ -55,14 +56,19 @@ func (o *Options) wantsProfiles() bool {
 	return o.JSCalls != JSCallsOff || o.Samples != pftrace.NoSamples || o.Profile != ""
 }
 
+// sampleShare is the part of the budget for the samples of profiles, which wait for their threads' events.
+const sampleShare = 16
+
 // profileAssembler returns an assembler for the V8 profiles of a trace, nil if nothing is to be made of them.
 func (l *loader) profileAssembler() *v8profile.Assembler {
 	if !l.opts.wantsProfiles() {
 		return nil
 	}
-	return v8profile.NewAssembler(l.problems, v8profile.AssemblerOptions{
+	l.assembler = v8profile.NewAssembler(l.problems, v8profile.AssemblerOptions{
 		StartTime: l.opts.ProfileBase == ProfileBaseStartTime, Preferred: l.opts.preferred(l.builder), Memory: l.opts.profileMemory(),
+		SampleMemory: cmp.Or(l.opts.Memory, timeline.DefaultMemory)/sampleShare + 1, TempDir: l.opts.TempDir,
 	})
+	return l.assembler
 }
 
 // addProfiles adds the samples and states of the profiles that were collected from a trace; c may be nil. All profiles of a
@@ -74,7 +80,13 @@ func (j *jsThreads) addProfiles(ctx context.Context, b *timeline.Builder, c *v8p
 	if err := c.Err(); err != nil {
 		return err
 	}
-	recordings := c.Finish(mainThreads(b))
+	if err := b.MakeRoom(); err != nil {
+		return err
+	}
+	recordings, err := c.Finish(mainThreads(b))
+	if err != nil {
+		return err
+	}
 	if err := j.opts.checkChoice(recordings, j.opts.preferred(b)); err != nil {
 		return err
 	}
@@ -210,7 +222,11 @@ func (j *jsThreads) addCalls(ctx context.Context, t *timeline.Timeline) ([]Threa
 		}
 		maker.wait()
 		for _, th := range p.order {
-			all = append(all, th.finish(t))
+			calls, err := th.finish(t)
+			if err != nil {
+				return err
+			}
+			all = append(all, calls)
 		}
 		return p.err
 	})
@@ -285,7 +301,6 @@ func (p *callPass) start(j *jsThreads, b *timeline.Builder) {
 		shownOn.Track = t.calls
 		th.calls = cpuprofile.NewCalls(&shownOn, b)
 		frames := profilecalls.NewFrames(t.Profile)
-		j.problems.AddN(problem.ProfileLimit, uint64(frames.TooDeep()), problem.NoPosition, "too many frames on a stack")
 		emit := func(c *profilecalls.Call) {
 			if err := th.calls.Add(c); err != nil && p.err == nil {
 				p.err = err
@@ -323,9 +338,13 @@ func (th *threadPass) event(ev *profilecalls.Event) {
 }
 
 // finish ends the calls of a thread.
-func (th *threadPass) finish(t *timeline.Timeline) ThreadCalls {
+func (th *threadPass) finish(t *timeline.Timeline) (ThreadCalls, error) {
 	track := t.Track(th.Track)
-	stats := th.shown.Finish()
+	stats, err := th.shown.Finish()
+	if err != nil {
+		return ThreadCalls{}, err
+	}
+	th.Problems.AddN(problem.ProfileLimit, uint64(stats.TooDeep), problem.NoPosition, "too many frames on a stack")
 	th.Problems.AddN(problem.ProfilePositionLost, uint64(stats.LostPositions), problem.NoPosition, "profile "+th.ID)
 	process := t.Track(track.Parent)
 	c := ThreadCalls{
@@ -334,8 +353,10 @@ func (th *threadPass) finish(t *timeline.Timeline) ThreadCalls {
 	}
 	if th.other != nil {
 		c.RefinedLost = &RefinedLost{Samples: stats.LostSamples, Time: trace.Nanos(stats.LostTime)}
-		stats = th.other.Finish()
+		if stats, err = th.other.Finish(); err != nil {
+			return ThreadCalls{}, err
+		}
 	}
 	c.Lost, c.LostTime = stats.LostSamples, trace.Nanos(stats.LostTime)
-	return c
+	return c, nil
 }

@@ -18,6 +18,9 @@ func (r *Room) Take(n int64) error {
 	return nil
 }
 
+// Held returns the number of bytes that are held.
+func (r *Room) Held() int64 { return r.held }
+
 // NoRoomError says that an input needs more memory than it may have.
 type NoRoomError struct{ Limit int64 }
 

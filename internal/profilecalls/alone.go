@@ -28,12 +28,16 @@ type AloneStats struct {
 // during the call of emit only.
 //
 // The samples are gone through three times: to count the calls, to find their ends, of which 12 bytes are kept for each
-// call (16 if the profile says where samples were taken), and to give them.
+// call (16 if the profile says where samples were taken), and to give them. The times of the samples are held meanwhile.
 //
 // Of the calls so many bytes of memory may be kept; 0: any. If they need more, that is an error, and no call is given: each
 // sample of a profile with deep stacks may begin MaxStack calls.
 func Alone(p *v8profile.Profile, memory int64, emit func(*AloneCall) error) (AloneStats, error) {
-	a := alone{p: p, outer: outerParts(p), emit: emit, most: math.MaxInt64}
+	a := alone{p: p, samples: p.Samples(), outer: outerParts(p), emit: emit, most: math.MaxInt64}
+	a.times = make([]timeline.Nanos, p.Len())
+	for i := range a.times {
+		a.times[i] = a.samples.Time(i)
+	}
 	if memory > 0 {
 		a.most = memory / bytesPerCall(p)
 	}
@@ -42,12 +46,12 @@ func Alone(p *v8profile.Profile, memory int64, emit func(*AloneCall) error) (Alo
 	}
 	a.ends = make([]uint32, a.order)
 	a.selfs = make([]timeline.Nanos, a.order)
-	if a.placed = newPlacedSamples(p); a.placed != nil {
+	if a.placed = newPlaceLinks(p); a.placed != nil {
 		a.lasts = make([]uint32, a.order)
 	}
 	_ = a.walk(nil)
 	err := a.walk(a.give)
-	return a.stats, err
+	return a.stats, errors.Join(err, a.samples.Err())
 }
 
 // bytesPerCall is what is kept of a call.
@@ -63,9 +67,11 @@ var errTooManyCalls = errors.New("too many calls")
 
 // alone is the state of Alone.
 type alone struct {
-	p     *v8profile.Profile
-	outer []v8profile.NodeIndex // see outerParts
-	emit  func(*AloneCall) error
+	p       *v8profile.Profile
+	samples *v8profile.Samples
+	times   []timeline.Nanos      // of the samples
+	outer   []v8profile.NodeIndex // see outerParts
+	emit    func(*AloneCall) error
 
 	open  []aloneCall // of the sample that is looked at
 	order int64       // of the next call
@@ -77,8 +83,8 @@ type alone struct {
 	ends  []uint32 // of each call: the sample with which it ends, or the number of samples; empty while they are counted
 	selfs []timeline.Nanos
 
-	placed *placedSamples // nil if positions are not known
-	lasts  []uint32       // of each call: its last sample with a position, see placedSamples
+	placed *placeLinks // nil if positions are not known
+	lasts  []uint32    // of each call: its last sample with a position, see placeLinks
 }
 
 // aloneCall is an open call.
@@ -92,7 +98,7 @@ type aloneCall struct {
 // give emits a call that begins, whose end is known.
 func (a *alone) give(c *aloneCall) error {
 	end := int(a.ends[c.order])
-	ts := a.p.Time(c.sample)
+	ts := a.times[c.sample]
 	a.call = AloneCall{
 		Call: Call{
 			Node: c.node, TS: ts, Dur: a.time(end) - ts, Sample: c.sample, Samples: int64(end - c.sample), Order: c.order,
@@ -110,7 +116,7 @@ func (a *alone) time(sample int) timeline.Nanos {
 	if sample == a.p.Len() {
 		return a.p.Closing
 	}
-	return a.p.Time(sample)
+	return a.times[sample]
 }
 
 // walk goes through the samples. It calls begin, if there is one, for each call that opens.
@@ -118,7 +124,7 @@ func (a *alone) walk(begin func(*aloneCall) error) error {
 	a.open, a.order, a.stats.TooDeep = a.open[:0], 0, 0
 	now, below := v8profile.NodeIndex(0), v8profile.NodeIndex(0) // below: the stack on which garbage is collected
 	for i := range a.p.Len() {
-		n := a.p.At(i)
+		n := a.samples.At(i)
 		if a.outer != nil && a.outer[n] != n {
 			n = a.outer[n]
 			a.stats.TooDeep++
@@ -213,7 +219,7 @@ func (a *alone) push(n v8profile.NodeIndex, sample int, begin func(*aloneCall) e
 func (a *alone) pop(sample int) {
 	last := len(a.open) - 1
 	c := &a.open[last]
-	dur := a.time(sample) - a.p.Time(c.sample)
+	dur := a.time(sample) - a.times[c.sample]
 	if len(a.ends) > 0 {
 		a.ends[c.order], a.selfs[c.order] = uint32(sample), dur-c.children
 	}

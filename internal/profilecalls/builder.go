@@ -2,6 +2,7 @@ package profilecalls
 
 import (
 	"bytes"
+	"errors"
 	"math"
 
 	"github.com/weft-trace/weft/internal/timeline"
@@ -121,14 +122,18 @@ type Stats struct {
 
 	// LostPositions are the samples that say where they were taken and are in no call of their function.
 	LostPositions int64
+
+	// TooDeep are the samples whose innermost functions make no calls, because their stacks have more than MaxStack frames.
+	TooDeep int64
 }
 
 // Builder builds the calls of one thread from its events and the samples of its profile. Apart from the profile it keeps
 // what is open only.
 type Builder struct {
-	frames *Frames
-	mode   Mode
-	emit   func(*Call)
+	frames  *Frames
+	samples *v8profile.Samples
+	mode    Mode
+	emit    func(*Call)
 
 	events timeline.OpenSlices[Class]
 	locks  []int32 // of open events: how many calls were open when they began; those cannot end before them
@@ -138,8 +143,9 @@ type Builder struct {
 	// now is up to when the open calls last, as far as is known. Every change of the stack sets the end of all open
 	// calls, not only of those that it closes (truncate in profile-calls.md 5), so one time serves them all.
 	now     timeline.Nanos
-	next    int   // the first sample that was not processed
-	applied int64 // samples that were processed and have, or change, open calls
+	next    int                 // the first sample that was not processed
+	seen    v8profile.NodeIndex // the innermost frame of the last sample; that of a garbage collection is of the one before
+	applied int64               // samples that were processed and have, or change, open calls
 
 	// stack holds the frames of the stack that was compared last, outermost first. Of it, the frames from on up to to
 	// are known to be equal to the open calls at the same places, as far as there are such calls. Samples mostly share
@@ -163,13 +169,16 @@ type openCall struct {
 	sample   int
 	applied  int64 // value of Builder.applied before its first sample
 	order    int64
-	placed   uint32 // its last sample with a position, see placedSamples
+	placed   int32 // its list of positions, see placedSamples
 }
 
 // NewBuilder returns a Builder for a thread. It calls emit for each call when that ends, inner calls before outer ones;
 // Call.Order is that of their creation. The Call is valid during the call of emit only.
 func NewBuilder(f *Frames, mode Mode, emit func(*Call)) *Builder {
-	b := &Builder{frames: f, mode: mode, emit: emit, now: math.MinInt64, lost: newLostTime(f), placed: newPlacedSamples(f.profile)}
+	b := &Builder{
+		frames: f, samples: f.profile.Samples(), mode: mode, emit: emit, now: math.MinInt64, seen: noStack, lost: newLostTime(f),
+		placed: newPlacedSamples(f.profile),
+	}
 	if mode == Refined {
 		b.ahead = newLookahead(f)
 	}
@@ -192,20 +201,28 @@ func (b *Builder) Event(ev *Event) {
 	}
 }
 
-// Finish processes the samples after the last event and ends everything. It returns what became of the samples.
-func (b *Builder) Finish() Stats {
+// Finish processes the samples after the last event and ends everything. It returns what became of the samples. The error is one
+// of reading them.
+func (b *Builder) Finish() (Stats, error) {
 	b.samplesUntil(math.MaxInt64, true)
 	b.endEvents(math.MaxInt64)
 	b.popTo(0)
 	b.lost.settle(&b.stats)
-	return b.stats
+	return b.stats, b.err()
+}
+
+// err returns the first error of reading samples.
+func (b *Builder) err() error {
+	if b.ahead != nil {
+		return errors.Join(b.samples.Err(), b.ahead.near.Err(), b.ahead.far.Err())
+	}
+	return b.samples.Err()
 }
 
 // samplesUntil processes the samples before a time, and those at that time if at is set.
 func (b *Builder) samplesUntil(ts timeline.Nanos, at bool) {
-	p := b.frames.profile
-	for b.next < p.Len() {
-		t := p.Time(b.next)
+	for n := b.frames.profile.Len(); b.next < n; {
+		t := b.samples.Time(b.next)
 		if t > ts || t == ts && !at {
 			return
 		}
@@ -252,10 +269,18 @@ func (b *Builder) begin(ev *Event) {
 
 // sample processes the next sample.
 func (b *Builder) sample(ts timeline.Nanos) {
-	stack := b.frames.stacks[b.next]
+	node := b.samples.At(b.next)
+	collects := node == b.frames.profile.Collector
+	if !collects { // garbage is collected on behalf of what runs (profile-calls.md 5)
+		b.seen = b.frames.nodes[node].top
+		if b.frames.tooDeep != nil && b.frames.tooDeep[node] {
+			b.stats.TooDeep++
+		}
+	}
+	stack := b.seen
 	switch {
 	case b.mode == Refined:
-		b.refinedSample(stack, ts)
+		b.refinedSample(stack, ts, collects)
 	case b.inInvocation() || b.fake:
 		b.applySample(stack, ts)
 	case len(b.calls) == 0:
@@ -263,13 +288,15 @@ func (b *Builder) sample(ts timeline.Nanos) {
 		b.applySample(stack, ts)
 		b.locks = append(b.locks, 0)
 	}
-	if stack != noStack && b.frames.profile.At(b.next) != b.frames.profile.Collector {
+	if stack != noStack && !collects {
 		b.lost.sample(b, stack, ts)
 	} else {
 		stack = noStack
 	}
-	if b.placed != nil && b.placed.known(b.next) {
-		b.place(stack)
+	if b.placed != nil {
+		if line, column := b.samples.Position(b.next); line != 0 || column != 0 {
+			b.place(stack, line, column)
+		}
 	}
 }
 
@@ -310,7 +337,7 @@ func (b *Builder) popTo(depth int) {
 			Sample: c.sample, Samples: b.applied - c.applied, Order: c.order,
 		}
 		if c.placed != 0 {
-			b.call.Positions = b.placed.positions(c.placed)
+			b.call.Positions = b.placed.end(c.placed)
 		}
 		b.lost.end(c.function, c.ts+b.call.Dur)
 		b.emit(&b.call)
@@ -338,10 +365,10 @@ func (b *Builder) applySample(stack v8profile.NodeIndex, ts timeline.Nanos) {
 
 // place counts the place of a sample for the innermost open call of its innermost function. That is the last call, unless the
 // sample was dropped; if there is none, the place is lost.
-func (b *Builder) place(stack v8profile.NodeIndex) {
+func (b *Builder) place(stack v8profile.NodeIndex, line, column int32) {
 	for i := len(b.calls) - 1; i >= 0 && stack != noStack; i-- {
 		if c := &b.calls[i]; c.function == b.frames.nodes[stack].function {
-			c.placed = b.placed.add(c.placed, b.next)
+			c.placed = b.placed.add(c.placed, line, column)
 			return
 		}
 	}

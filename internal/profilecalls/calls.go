@@ -44,8 +44,7 @@ const noStack = v8profile.NoNode
 type Frames struct {
 	profile *v8profile.Profile
 	nodes   []frame
-	stacks  []v8profile.NodeIndex // of each sample the innermost frame, or noStack
-	tooDeep int
+	tooDeep []bool // nodes that have no frame because there are MaxStack below; nil: none
 
 	functionCount int // different values of frame.function
 }
@@ -79,10 +78,9 @@ const nativeURL = "native V8Runtime"
 
 // NewFrames prepares the stacks of a profile.
 func NewFrames(p *v8profile.Profile) *Frames {
-	f := &Frames{profile: p, nodes: make([]frame, p.NodeCount()), stacks: make([]v8profile.NodeIndex, p.Len())}
+	f := &Frames{profile: p, nodes: make([]frame, p.NodeCount())}
 	functions, count := identities(p)
 	f.functionCount = count
-	tooDeep := make([]bool, 0)
 	for i := range f.nodes {
 		n := v8profile.NodeIndex(i)
 		node := p.Node(n)
@@ -94,32 +92,16 @@ func NewFrames(p *v8profile.Profile) *Frames {
 		switch {
 		case p.Meta(n) || p.Function(node.Function).URL == nativeURL:
 		case below.height == MaxStack:
-			if len(tooDeep) == 0 {
-				tooDeep = make([]bool, len(f.nodes))
+			if f.tooDeep == nil {
+				f.tooDeep = make([]bool, len(f.nodes))
 			}
-			tooDeep[i] = true
+			f.tooDeep[i] = true
 		default:
 			f.nodes[i] = frame{top: n, up: below.top, height: below.height + 1, function: functions[node.Function]}
 		}
 	}
-	before := noStack // of the last sample that is not a garbage collection
-	for i := range f.stacks {
-		n := p.At(i)
-		if n != p.Collector {
-			before = f.nodes[n].top
-			if len(tooDeep) > 0 && tooDeep[n] {
-				f.tooDeep++
-			}
-		}
-		// Garbage is collected on behalf of what runs (profile-calls.md 5).
-		f.stacks[i] = before
-	}
 	return f
 }
-
-// TooDeep returns the number of samples whose innermost functions make no calls, because their stacks have more than
-// MaxStack frames.
-func (f *Frames) TooDeep() int { return f.tooDeep }
 
 // identities numbers the functions so that those which count as one have one number: equal script, name and line, but
 // not column or url (profile-calls.md 5).

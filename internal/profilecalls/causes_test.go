@@ -58,18 +58,18 @@ func lostByCause(tr *trace, r *v8profile.Recording, mode Mode) (l lostTimes) {
 	next := 0
 	for ; b.next < p.Len(); next = b.next {
 		// One sample at a time: the events before it, and then the sample.
-		for len(events) > 0 && (events[0].TS < p.Time(next) || events[0].TS == p.Time(next) && events[0].End > events[0].TS) {
+		for len(events) > 0 && (events[0].TS < b.samples.Time(next) || events[0].TS == b.samples.Time(next) && events[0].End > events[0].TS) {
 			b.Event(&events[0])
 			open = append(open, events[0])
 			events = events[1:]
 		}
-		b.endEvents(p.Time(next))
+		b.endEvents(b.samples.Time(next))
 		known := b.stats.Calls
-		b.sample(p.Time(next))
+		b.sample(b.samples.Time(next))
 		b.next++
 		kept := open[:0]
 		for _, ev := range open {
-			if ev.End > p.Time(next) {
+			if ev.End > b.samples.Time(next) {
 				kept = append(kept, ev)
 			}
 		}
@@ -77,13 +77,17 @@ func lostByCause(tr *trace, r *v8profile.Recording, mode Mode) (l lostTimes) {
 		if i := b.lock(); i < len(b.calls) && b.calls[i].order >= known && slices.ContainsFunc(open, collects) {
 			l.inCollections++
 		}
-		if stack := f.stacks[next]; len(b.lost.waiting) > 0 {
+		if stack := b.seen; len(b.lost.waiting) > 0 {
 			b.lost.settle(&b.stats)
 			l.lost[causeOf(b, stack, open)] += b.stats.LostTime - before.LostTime
 			before = b.stats
 		}
 	}
-	l.all = b.Finish().Time
+	stats, err := b.Finish()
+	if err != nil {
+		panic(err)
+	}
+	l.all = stats.Time
 	return l
 }
 

@@ -39,7 +39,7 @@ func rowOf(p *v8profile.Profile, c *Call) row {
 		ScriptID: fn.ScriptID, Line: fn.Line, Column: fn.Column, SampleIndex: -1,
 	}
 	if c.Sample >= 0 {
-		r.SampleIndex = p.Index(c.Sample)
+		r.SampleIndex = p.Samples().Index(c.Sample)
 	}
 	return r
 }

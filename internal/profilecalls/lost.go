@@ -58,8 +58,8 @@ func (l *lostTime) sample(b *Builder, top v8profile.NodeIndex, ts timeline.Nanos
 		l.at = ts
 	}
 	weight := timeline.Nanos(0) // of the last sample; there is no next one
-	if p := b.frames.profile; b.next+1 < p.Len() {
-		weight = p.Time(b.next+1) - ts
+	if b.next+1 < b.frames.profile.Len() {
+		weight = b.samples.Time(b.next+1) - ts
 	}
 	b.stats.Samples++
 	b.stats.Time += weight

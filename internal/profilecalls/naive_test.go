@@ -18,6 +18,7 @@ import (
 // duration set on every call whenever the text says so.
 type naive struct {
 	p      *v8profile.Profile
+	s      *v8profile.Samples
 	mode   Mode
 	events []Event
 	lock   []int
@@ -41,13 +42,13 @@ func (b *naive) frames(n v8profile.NodeIndex) []v8profile.NodeIndex {
 
 // sampleFrames returns the stack of a sample: that of a garbage collection is the one before.
 func (b *naive) sampleFrames(i int) []v8profile.NodeIndex {
-	for i >= 0 && b.p.At(i) == b.p.Collector {
+	for i >= 0 && b.s.At(i) == b.p.Collector {
 		i--
 	}
 	if i < 0 {
 		return nil
 	}
-	return b.frames(b.p.At(i))
+	return b.frames(b.s.At(i))
 }
 
 func (b *naive) equal(x, y v8profile.NodeIndex) bool {
@@ -136,7 +137,7 @@ func (b *naive) begin(ev Event) {
 // tell returns the samples of a time that tell what was on the stack, without those that were processed.
 func (b *naive) tell(from, to timeline.Nanos) (samples []int) {
 	for i := b.next; i < b.p.Len(); i++ {
-		n, t := b.p.At(i), b.p.Time(i)
+		n, t := b.s.At(i), b.s.Time(i)
 		if from <= t && t < to && n != b.p.Collector && (n == b.p.Idle || len(b.frames(n)) > 0) {
 			samples = append(samples, i)
 		}
@@ -243,11 +244,11 @@ func (b *naive) callers(ev Event, limit timeline.Nanos) {
 }
 
 func (b *naive) sample(i int) {
-	ts := b.p.Time(i)
+	ts := b.s.Time(i)
 	b.endEvents(ts)
 	frames := b.sampleFrames(i)
 	switch {
-	case b.mode == Refined && (b.collecting() || b.p.At(i) == b.p.Collector):
+	case b.mode == Refined && (b.collecting() || b.s.At(i) == b.p.Collector):
 		b.setDurations(ts)
 	case b.mode == Refined:
 		b.replace(frames, true, ts, i)
@@ -267,7 +268,7 @@ func (b *naive) run(events []Event) []Call {
 			continue
 		}
 		for ; b.next < b.p.Len(); b.next++ {
-			if t := b.p.Time(b.next); t > ev.TS || t == ev.TS && ev.End > ev.TS {
+			if t := b.s.Time(b.next); t > ev.TS || t == ev.TS && ev.End > ev.TS {
 				break
 			}
 			b.sample(b.next)
@@ -357,7 +358,7 @@ func TestAgainstNaive(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		p, events := randomProfile(t, rnd), randomEvents(rnd)
 		for _, mode := range []Mode{DevTools, Refined} {
-			want := (&naive{p: p, mode: mode}).run(events)
+			want := (&naive{p: p, s: p.Samples(), mode: mode}).run(events)
 			var got []Call
 			stats := run(NewFrames(p), mode, events, func(c *Call) {
 				c.Samples = 0 // the text says nothing of it
@@ -396,15 +397,15 @@ func nested(events []Event) bool {
 // checkLost counts the lost samples from the finished calls.
 func checkLost(t *testing.T, p *v8profile.Profile, stats Stats, calls []Call) {
 	t.Helper()
-	b := naive{p: p}
+	b := naive{p: p, s: p.Samples()}
 	var samples, lost int64
 	for i := range p.Len() {
 		frames := b.sampleFrames(i)
-		if len(frames) == 0 || p.At(i) == p.Collector {
+		if len(frames) == 0 || b.s.At(i) == p.Collector {
 			continue
 		}
 		samples++
-		ts, top := p.Time(i), frames[len(frames)-1]
+		ts, top := b.s.Time(i), frames[len(frames)-1]
 		if !slices.ContainsFunc(calls, func(c Call) bool { return c.TS <= ts && ts <= c.TS+c.Dur && b.equal(c.Node, top) }) {
 			lost++
 		}
@@ -418,13 +419,13 @@ func checkLost(t *testing.T, p *v8profile.Profile, stats Stats, calls []Call) {
 // each was seen in a sample during it, and every sample outside of garbage collections has calls of all its functions.
 func checkRefined(t *testing.T, p *v8profile.Profile, events []Event, calls []Call) {
 	t.Helper()
-	b := naive{p: p}
+	b := naive{p: p, s: p.Samples()}
 	for i := range calls {
 		c := &calls[i]
 		end := c.TS + c.Dur
 		if c.Sample >= 0 {
 			seen := slices.ContainsFunc(b.sampleFrames(c.Sample), func(n v8profile.NodeIndex) bool { return n == c.Node })
-			if at := p.Time(c.Sample); !seen || at < c.TS || at > end {
+			if at := b.s.Time(c.Sample); !seen || at < c.TS || at > end {
 				t.Fatalf("call %d, from %d to %d, is not backed by sample %d at %d", i, c.TS, end, c.Sample, at)
 			}
 		}
@@ -438,8 +439,8 @@ func checkRefined(t *testing.T, p *v8profile.Profile, events []Event, calls []Ca
 		}
 	}
 	for i := range p.Len() {
-		ts := p.Time(i)
-		if p.At(i) == p.Collector || slices.ContainsFunc(events, func(ev Event) bool {
+		ts := b.s.Time(i)
+		if b.s.At(i) == p.Collector || slices.ContainsFunc(events, func(ev Event) bool {
 			return ev.Class.collects() && ev.TS <= ts && ts < ev.End
 		}) {
 			continue

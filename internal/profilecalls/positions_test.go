@@ -40,8 +40,8 @@ func TestLostPositions(t *testing.T) {
 		b := NewBuilder(NewFrames(p), mode, func(*Call) {})
 		b.Event(&Event{TS: 0, End: 75_000, Class: Invocation})
 		b.Event(&Event{TS: 15_000, End: 25_000, Class: Other})
-		if got := b.Finish().LostPositions; got != want {
-			t.Errorf("mode %d: %d places lost, want %d", mode, got, want)
+		if got, err := b.Finish(); err != nil || got.LostPositions != want {
+			t.Errorf("mode %d: %d places lost, want %d; %v", mode, got.LostPositions, want, err)
 		}
 	}
 }
@@ -77,7 +77,9 @@ func TestPositions(t *testing.T) {
 		for i := range events {
 			b.Event(&events[i])
 		}
-		b.Finish()
+		if _, err := b.Finish(); err != nil {
+			t.Fatal(err)
+		}
 		slices.Sort(got)
 		if text := strings.Join(got, ", "); text != want {
 			t.Errorf("mode %d: %s, want %s", mode, text, want)

@@ -60,7 +60,7 @@ func (b *Builder) callersSeen(ev *Event, end timeline.Nanos, inside commonStack)
 	}
 	around := inside.top
 	calls := ev.Class == Invocation || ev.Class == Microtasks
-	if first := b.frames.stacks[inside.sample]; calls && !b.inInvocation() && around != noStack && b.frames.height(around) == b.frames.height(first) {
+	if calls && !b.inInvocation() && around != noStack && b.frames.height(around) == b.frames.height(inside.first) {
 		around = b.frames.nodes[around].up // the innermost function is what it invoked
 	}
 	b.keep(around, ev.TS)
@@ -71,7 +71,7 @@ func (b *Builder) callersSeen(ev *Event, end timeline.Nanos, inside commonStack)
 			return
 		}
 		height := b.ahead.shared(inside.top, b.stackAfter(end))
-		if ev.Class.invokes() && height > 0 && height == b.frames.height(b.frames.stacks[inside.sample]) {
+		if ev.Class.invokes() && height > 0 && height == b.frames.height(inside.first) {
 			height-- // it invoked something
 		}
 		callers = b.frames.outer(inside.top, height)
@@ -84,15 +84,15 @@ func (b *Builder) callersSeen(ev *Event, end timeline.Nanos, inside commonStack)
 // stackAfter returns the stack of the first sample at or after a time if it is in the innermost open event, else noStack.
 func (b *Builder) stackAfter(ts timeline.Nanos) v8profile.NodeIndex {
 	s, ok := b.ahead.first(b.next, ts)
-	if n := b.events.Len(); !ok || n > 0 && b.frames.profile.Time(s) >= b.events.End(n-1) {
+	if n := b.events.Len(); !ok || n > 0 && b.ahead.far.Time(s) >= b.events.End(n-1) {
 		return noStack
 	}
-	return b.frames.stacks[s]
+	return b.ahead.stack(s)
 }
 
 // refinedSample processes a sample by the refined rules.
-func (b *Builder) refinedSample(stack v8profile.NodeIndex, ts timeline.Nanos) {
-	if b.collecting() || b.frames.profile.At(b.next) == b.frames.profile.Collector {
+func (b *Builder) refinedSample(stack v8profile.NodeIndex, ts timeline.Nanos, collects bool) {
+	if b.collecting() || collects {
 		b.truncate(len(b.calls), ts) // what is open lasts longer
 	} else {
 		b.replace(stack, ts, b.next)

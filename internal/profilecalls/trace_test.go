@@ -110,7 +110,10 @@ func readTrace(t *testing.T, data []byte) *trace {
 			return cmp.Or(cmp.Compare(a.TS, b.TS), cmp.Compare(b.End, a.End))
 		})
 	}
-	tr.profiles = c.Finish(func(process int64) (int64, bool) { return process, true })
+	tr.profiles, err = c.Finish(func(process int64) (int64, bool) { return process, true })
+	if err != nil {
+		t.Fatal(err)
+	}
 	return tr
 }
 
@@ -145,7 +148,10 @@ func (tr *trace) calls(r *v8profile.Recording, mode Mode) ([]Call, Stats) {
 	for i := range events {
 		b.Event(&events[i])
 	}
-	stats := b.Finish()
+	stats, err := b.Finish()
+	if err != nil {
+		panic(err)
+	}
 	sortByOrder(calls)
 	return calls, stats
 }

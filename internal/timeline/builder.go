@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 
+	"github.com/weft-trace/weft/internal/blocks"
 	"github.com/weft-trace/weft/internal/extsort"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/schema"
@@ -46,6 +47,7 @@ type Builder struct {
 	spills  uint32 // how often records went to disk
 	opened  int    // slices of AddOpened that EndOpened has not ended
 	late    *extsort.Sorter[openedEnd]
+	aside   int64 // of limit, see SetAside
 
 	next     uint32 // event index after the last one
 	pictured []byte // arguments with a picture under construction
@@ -402,11 +404,15 @@ func (b *Builder) addRecord(r *record) error {
 
 // added is called when there is one more record or sample.
 func (b *Builder) added() error {
-	if b.records.size()+b.sampled.size() < b.limit {
+	if b.records.size()+b.sampled.size() < b.limit-b.aside {
 		return nil
 	}
 	return b.spill()
 }
+
+// SetAside says how many bytes of the budget others hold who read into the Builder. They come off what records may take, of
+// which half is left in any case.
+func (b *Builder) SetAside(bytes int64) { b.aside = min(max(bytes, 0), b.limit/2) }
 
 // spill writes the records and samples in memory to disk, as one sorted run of each.
 func (b *Builder) spill() error {
@@ -425,7 +431,29 @@ func (b *Builder) spill() error {
 		b.records.reset()
 		b.spills++
 	}
-	return b.sampled.spill(b.opts.TempDir)
+	err := b.sampled.spill(b.opts.TempDir)
+	// From here on little is allocated, so the next collection is far away, and what has piled up until now would stay.
+	if b.limit >= collectAfter {
+		runtime.GC()
+	}
+	return err
+}
+
+// collectAfter is the size of the runs after each of which garbage is collected: that takes a hundredth of the time of writing
+// such a run, but more of that of small ones.
+const collectAfter = 64 << 20
+
+// MakeRoom frees the memory of what was added, if something is on disk already: then Finish moves the rest there anyhow. It is
+// called before work that takes memory of its own.
+func (b *Builder) MakeRoom() error {
+	if b.runs == nil {
+		return nil
+	}
+	err := b.spill()
+	b.records = memory{}
+	b.sampled.held = blocks.List[sampleRow]{}
+	runtime.GC()
+	return err
 }
 
 // Finish sorts what was added. The Builder is of no use afterwards; the Timeline must be closed.

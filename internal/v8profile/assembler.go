@@ -1,7 +1,9 @@
 package v8profile
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/jsondoc"
@@ -48,6 +50,9 @@ type Assembler struct {
 	doc   *jsondoc.Reader // of scan
 	room  jsondoc.Room
 	full  error // there is no room for more
+
+	read, built spool // the samples as they are read, and those of the profiles that Finish returns
+	failed      error // of the temporary files
 }
 
 type profileKey struct {
@@ -73,8 +78,12 @@ type AssemblerOptions struct {
 	// StartTime lets a profile begin at the startTime that its head names, which is when sampling began, and not at the time
 	// of the head, which is what DevTools takes. The two are a few microseconds apart in most recordings.
 	StartTime bool
-	// Memory is the number of bytes that all profiles together may take; 0: any.
+	// Memory is the number of bytes that all profiles together may take without their samples; 0: any.
 	Memory int64
+	// SampleMemory is the number of bytes that samples may take in memory; 0: any. What does not fit is in temporary files in
+	// TempDir ("" for the system's).
+	SampleMemory int64
+	TempDir      string
 	// Preferred recognises profiles that are chosen before all others of their threads, also without a head. Nil: there is
 	// none.
 	Preferred func(process int64, id string) bool
@@ -84,12 +93,26 @@ type AssemblerOptions struct {
 func NewAssembler(log *problem.Log, opts AssemblerOptions) *Assembler {
 	a := &Assembler{log: log, opts: opts, byKey: map[profileKey]*partialProfile{}, room: jsondoc.Room{Limit: opts.Memory}}
 	a.doc = jsondoc.New(&a.scan, log)
+	each := max(opts.SampleMemory/2, 1)
+	if opts.SampleMemory == 0 {
+		each = math.MaxInt64
+	}
+	a.read, a.built = spool{dir: opts.TempDir, limit: each}, spool{dir: opts.TempDir, limit: each}
 	return a
 }
 
+// Close removes the temporary files. The profiles that Finish returned cannot be used any more. Closing twice does nothing.
+func (a *Assembler) Close() error { return errors.Join(a.read.close(), a.built.close()) }
+
+// Held returns about how many bytes of memory the profiles take so far.
+func (a *Assembler) Held() int64 { return a.room.Held() + a.read.held }
+
 // Err returns an *AssemblyError if the profiles need more memory than AssemblerOptions.Memory. They lack whatever came after
-// that.
+// that. Any other error is one of temporary files.
 func (a *Assembler) Err() error {
+	if a.failed != nil {
+		return a.failed
+	}
 	if a.full == nil {
 		return nil
 	}
@@ -137,7 +160,7 @@ func (a *Assembler) Head(ev *Event) {
 	p := a.profile(ev, ev.ID)
 	p.thread, p.start, p.hasHead = ev.Thread, ev.TS, true
 	p.setOffset(ev.Offset)
-	a.read(ev, p)
+	a.readArgs(ev, p)
 }
 
 // Chunk adds an event ProfileChunk: a piece of the profile with its id, whatever thread it comes from.
@@ -145,7 +168,7 @@ func (a *Assembler) Chunk(ev *Event) {
 	p := a.profile(ev, ev.ID)
 	first := !p.hasChunk && !p.hasHead
 	p.hasChunk = true
-	a.read(ev, p)
+	a.readArgs(ev, p)
 	if first {
 		p.start = ev.TS
 		if inRange(ev.TS) {
@@ -163,7 +186,7 @@ func (a *Assembler) Whole(ev *Event) {
 	p := a.profile(ev, id)
 	p.thread, p.hasHead, p.whole, p.start = ev.Thread, true, true, ev.TS
 	p.setOffset(ev.Offset)
-	a.read(ev, p)
+	a.readArgs(ev, p)
 }
 
 // setOffset sets the offset from the profile's own times to those of events.
@@ -179,7 +202,7 @@ func (a *Assembler) profile(ev *Event, id string) *partialProfile {
 	key := profileKey{ev.Process, id}
 	p := a.byKey[key]
 	if p == nil {
-		p = &partialProfile{profileKey: key, draft: newDraft(), at: ev.At}
+		p = &partialProfile{profileKey: key, draft: newDraft(&a.read), at: ev.At}
 		a.byKey[key] = p
 		a.order = append(a.order, p)
 		if err := a.room.Take(bytesOfDraft); a.full == nil {
@@ -189,15 +212,18 @@ func (a *Assembler) profile(ev *Event, id string) *partialProfile {
 	return p
 }
 
-// read reads the arguments of an event. What was read before an error is kept.
-func (a *Assembler) read(ev *Event, p *partialProfile) {
-	if len(ev.Args) == 0 || a.full != nil {
+// readArgs reads the arguments of an event. What was read before an error is kept.
+func (a *Assembler) readArgs(ev *Event, p *partialProfile) {
+	if len(ev.Args) == 0 || a.full != nil || a.failed != nil {
 		return
 	}
 	a.scan.Reset(ev.Args)
 	a.doc.StartPiece(ev.At)
 	dec := decoder{Reader: a.doc, d: p.draft, room: &a.room, taken: p.draft.bytes()}
 	err := dec.args()
+	if a.failed = p.draft.err; a.failed != nil {
+		return
+	}
 	if a.full = dec.take(); a.full != nil {
 		return
 	}
@@ -208,12 +234,13 @@ func (a *Assembler) read(ev *Event, p *partialProfile) {
 		p.draft.spreadSamples()
 	}
 	p.draft.endPiece()
+	a.failed = p.draft.err
 }
 
 // Finish returns the profiles in the order of their first events, those without nodes excepted. mainThread gives the
-// main thread of a process, to which profiles without a head are taken to belong; ok is false if it is not known. The
-// Assembler is of no use afterwards.
-func (a *Assembler) Finish(mainThread func(process int64) (thread int64, ok bool)) []*Recording {
+// main thread of a process, to which profiles without a head are taken to belong; ok is false if it is not known. The profiles
+// can be used until the Assembler is closed, which is of no other use afterwards. The error is one of temporary files.
+func (a *Assembler) Finish(mainThread func(process int64) (thread int64, ok bool)) ([]*Recording, error) {
 	var all []*Recording
 	for _, p := range a.order {
 		r := &Recording{
@@ -230,12 +257,18 @@ func (a *Assembler) Finish(mainThread func(process int64) (thread int64, ok bool
 			}
 		}
 		p.draft.offset = p.offset
-		r.Profile = p.draft.build(start)
+		var err error
+		if r.Profile, err = p.draft.build(start, &a.built); err != nil {
+			return nil, err
+		}
 		p.draft.found.report(a.log, p.at, p.id)
 		p.draft = nil
 		all = append(all, r)
 	}
 	a.byKey, a.order = nil, nil
+	if err := errors.Join(a.failed, a.read.close(), a.built.flush()); err != nil {
+		return nil, err
+	}
 	a.choose(all)
 	for _, r := range all {
 		if r.Profile == nil {
@@ -244,7 +277,7 @@ func (a *Assembler) Finish(mainThread func(process int64) (thread int64, ok bool
 			a.log.Add(problem.ProfileNotChosen, r.At, "profile "+r.ID)
 		}
 	}
-	return slices.DeleteFunc(all, func(r *Recording) bool { return r.Profile == nil })
+	return slices.DeleteFunc(all, func(r *Recording) bool { return r.Profile == nil }), nil
 }
 
 // sourceRank orders the sources by which profile of a thread is chosen: Internal is what DevTools and its panel record,

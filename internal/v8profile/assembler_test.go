@@ -29,10 +29,24 @@ const rootAndF = `"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}},{"id":
 const preferredID = "0x77"
 
 // collect gives pieces to an Assembler and describes the result: a line for each profile, and one for the problems.
-// The main thread of a process is 1.
-func collect(pieces []piece) string {
+// The main thread of a process is 1. The samples are in memory, and then on disk, which makes no difference.
+func collect(tb testing.TB, pieces []piece) string {
+	tb.Helper()
+	held, spilled := collectWithin(tb, pieces, 0), collectWithin(tb, pieces, 1)
+	if held != spilled {
+		tb.Errorf("in memory:\n%son disk:\n%s", held, spilled)
+	}
+	return held
+}
+
+// collectWithin is collect with so many bytes of memory for samples; 0: any.
+func collectWithin(tb testing.TB, pieces []piece, memory int64) string {
+	tb.Helper()
 	var log problem.Log
-	c := NewAssembler(&log, AssemblerOptions{Preferred: func(_ int64, id string) bool { return id == preferredID }})
+	c := NewAssembler(&log, AssemblerOptions{
+		Preferred: func(_ int64, id string) bool { return id == preferredID }, SampleMemory: memory, TempDir: tb.TempDir(),
+	})
+	defer c.Close()
 	for _, pc := range pieces {
 		ev := &Event{
 			Process: pc.pid, Thread: pc.tid, ID: pc.id, TS: nanos(pc.ts * 1000),
@@ -48,7 +62,7 @@ func collect(pieces []piece) string {
 		}
 	}
 	var out strings.Builder
-	for _, r := range c.Finish(func(int64) (int64, bool) { return 1, true }) {
+	for _, r := range finish(tb, c, 1, true) {
 		fmt.Fprintf(&out, "%d/%d %s", r.Process, r.Thread, r.ID)
 		if r.Source != "" {
 			fmt.Fprintf(&out, " %s", r.Source)
@@ -60,8 +74,9 @@ func collect(pieces []piece) string {
 			out.WriteString(" chosen")
 		}
 		out.WriteString(":")
+		samples := r.Profile.Samples()
 		for i := range r.Profile.Len() {
-			fmt.Fprintf(&out, " %d@%d", r.Profile.Node(r.Profile.At(i)).ID, r.Profile.Time(i)/1000)
+			fmt.Fprintf(&out, " %d@%d", r.Profile.Node(samples.At(i)).ID, samples.Time(i)/1000)
 		}
 		out.WriteByte('\n')
 	}
@@ -191,7 +206,7 @@ var assemblerCases = []struct {
 func TestAssembler(t *testing.T) {
 	for _, c := range assemblerCases {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, collect(c.pieces)); diff != "" {
+			if diff := cmp.Diff(c.want, collect(t, c.pieces)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -207,7 +222,7 @@ func TestTraceIDs(t *testing.T) {
 	} {
 		c.Chunk(&Event{ID: "1", Args: []byte(data)})
 	}
-	p := c.Finish(func(int64) (int64, bool) { return 0, false })[0].Profile
+	p := finish(t, c, 0, false)[0].Profile
 	for id, want := range map[uint64]int64{5: 2, 5_000_000_000_000_001: 2, 6: 0} {
 		n, ok := p.TraceID(id)
 		if ok != (want != 0) || ok && p.Node(n).ID != want {
@@ -230,7 +245,7 @@ func TestAssemblerFarStart(t *testing.T) {
 				c.Head(&Event{ID: "0x1", TS: start, At: problem.NoPosition})
 			}
 			c.Chunk(&Event{ID: "0x1", TS: start, Args: []byte(`{"data":{` + samples + `}}`), At: problem.NoPosition})
-			for _, r := range c.Finish(func(int64) (int64, bool) { return 1, true }) {
+			for _, r := range finish(t, c, 1, true) {
 				if r.Profile.Len() != 0 || r.Profile.NodeCount() != 2 {
 					t.Errorf("from %d: %d samples, %d nodes", start, r.Profile.Len(), r.Profile.NodeCount())
 				}
@@ -240,4 +255,14 @@ func TestAssemblerFarStart(t *testing.T) {
 			}
 		}
 	}
+}
+
+// finish returns the profiles of an Assembler if all processes have the given main thread, or none.
+func finish(t testing.TB, a *Assembler, thread int64, ok bool) []*Recording {
+	t.Helper()
+	all, err := a.Finish(func(int64) (int64, bool) { return thread, ok })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }

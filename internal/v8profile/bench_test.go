@@ -8,8 +8,9 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
-	"unsafe"
 
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/tracegen"
 )
@@ -61,13 +62,23 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// TestSampleSize holds that a sample with all that may be known of it takes 24 bytes.
+// TestSampleSize holds that a sample takes less than 8 bytes of a spool, as it is read and in the profile.
 func TestSampleSize(t *testing.T) {
-	var p Profile
-	size := unsafe.Sizeof(p.times[0]) + unsafe.Sizeof(p.at[0]) + unsafe.Sizeof(p.index[0]) +
-		unsafe.Sizeof(p.lines[0]) + unsafe.Sizeof(p.columns[0])
-	if size > 24 {
-		t.Errorf("a sample takes %d bytes", size)
+	const samples = 100_000
+	var read, built spool
+	d := newDraft(&read)
+	dec := decoder{Reader: jsondoc.New(jsonscan.New(bytes.NewReader(generate(t, samples))), new(problem.Log)), d: d, room: &jsondoc.Room{}}
+	if err := dec.document(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := d.build(0, &built)
+	if err != nil || p.Len() != samples {
+		t.Fatal(p.Len(), err)
+	}
+	for name, s := range map[string]*spool{"read": &read, "built": &built} {
+		if s.held > 8*samples {
+			t.Errorf("%s: %d bytes for %d samples", name, s.held, samples)
+		}
 	}
 }
 
@@ -109,7 +120,7 @@ func FuzzRead(f *testing.F) {
 		}
 		check(t, p)
 		if len(data) > 0 && data[0] == '{' {
-			collect([]piece{{"chunk", 1, 2, "3", 4, string(data[1:])}})
+			collect(t, []piece{{"chunk", 1, 2, "3", 4, string(data[1:])}})
 		}
 	})
 }
@@ -138,12 +149,13 @@ func check(t *testing.T, p *Profile) {
 			t.Fatalf("node %d: %+v below %+v", n, node, p.Node(node.Parent))
 		}
 	}
+	samples := p.Samples()
 	for i := range p.Len() {
-		if i > 0 && (p.Time(i) < p.Time(i-1) || p.Index(i) <= p.Index(i-1)) || p.At(i) < 0 || int(p.At(i)) >= p.NodeCount() {
-			t.Fatalf("sample %d at %d, index %d, node %d", i, p.Time(i), p.Index(i), p.At(i))
+		if i > 0 && (samples.Time(i) < samples.Time(i-1) || samples.Index(i) <= samples.Index(i-1)) || samples.At(i) < 0 || int(samples.At(i)) >= p.NodeCount() {
+			t.Fatalf("sample %d at %d, index %d, node %d", i, samples.Time(i), samples.Index(i), samples.At(i))
 		}
-		if p.Weight(i) < 0 {
-			t.Fatalf("sample %d has weight %d", i, p.Weight(i))
+		if samples.Weight(i) < 0 {
+			t.Fatalf("sample %d has weight %d", i, samples.Weight(i))
 		}
 	}
 }

@@ -1,16 +1,14 @@
 package v8profile
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
-// build makes a Profile of the draft, starting at start. It returns nil if there is no node.
-func (d *draft) build(start timeline.Nanos) *Profile {
+// build makes a Profile of the draft, starting at start, whose samples go to a spool. It returns nil if there is no node. The
+// error is one of temporary files.
+func (d *draft) build(start timeline.Nanos, to *spool) (*Profile, error) {
 	if len(d.nodes) == 0 {
-		return nil
+		return nil, nil
 	}
 	if !inRange(start) {
 		start = 0
@@ -18,7 +16,7 @@ func (d *draft) build(start timeline.Nanos) *Profile {
 	}
 	p := &Profile{
 		Start: start, Collector: NoNode, Program: NoNode, Idle: NoNode,
-		texts: d.textList, ticks: d.ticks,
+		texts: d.textList, ticks: d.ticks, samples: sampleList{spool: to, lines: d.lines.known(), columns: d.columns.known()},
 	}
 	d.replaceLostRoot()
 	at := d.tree(p)
@@ -28,16 +26,18 @@ func (d *draft) build(start timeline.Nanos) *Profile {
 		p.End = end
 	}
 	p.meta()
-	p.samples(d, at)
-	p.hits(d)
-	p.repair()
-	p.traceIDs = make(map[uint64]NodeIndex, len(d.traceIDs))
+	if err := p.takeSamples(d, at); err != nil {
+		return nil, err
+	}
+	p.traceIDs = d.traceIDs
 	for id, s := range d.traceIDs {
-		if n := nodeOf(d, at, s); n != NoNode {
-			p.traceIDs[id] = n
+		if n := nodeOf(d, at, slot(s)); n != NoNode {
+			p.traceIDs[id] = uint32(n)
+		} else {
+			delete(p.traceIDs, id)
 		}
 	}
-	return p
+	return p, nil
 }
 
 // inRange reports whether times can count from a start.
@@ -46,8 +46,8 @@ func inRange(start timeline.Nanos) bool { return -maxTime <= start && start <= m
 // dropTimes leaves the samples out whose times count from a start that is out of range.
 func (d *draft) dropTimes() {
 	if !d.absolute {
-		d.found.tooFar += min(len(d.samples), len(d.times))
-		d.times = nil
+		d.found.tooFar += min(d.samples.n, d.times.n)
+		d.times = column{}
 	}
 }
 
@@ -219,186 +219,5 @@ func (p *Profile) meta() {
 		if *meta == NoNode {
 			*meta = c
 		}
-	}
-}
-
-// samples takes the samples over: sorted by time, those with unknown nodes left out. Lines and columns move along, which
-// DevTools forgets (profile-calls.md 3).
-func (p *Profile) samples(d *draft, at []NodeIndex) {
-	n := min(len(d.samples), len(d.times))
-	p.times = d.times[:n:n]
-	p.at = make([]NodeIndex, n)
-	base := p.Start
-	if d.absolute {
-		base = d.offset
-	}
-	for i := range p.times {
-		p.times[i] += base
-	}
-	for i, s := range d.samples[:n] {
-		p.at[i] = nodeOf(d, at, s)
-	}
-	p.lines, p.columns = d.lines.first(n), d.columns.first(n)
-	if d.found.backwards > 0 {
-		p.sort()
-	}
-	p.close()
-	p.leaveOutUnknown(d)
-}
-
-// first returns the first n positions, nil if all are unknown.
-func (ps *positions) first(n int) []int32 {
-	if ps.values == nil {
-		return nil
-	}
-	ps.resizeTo(n)
-	return ps.values
-}
-
-// sort sorts the samples by time. Samples of one time keep their order.
-func (p *Profile) sort() {
-	order := p.timeOrder()
-	p.times = permuted(p.times, order)
-	p.at = permuted(p.at, order)
-	p.lines = permuted(p.lines, order)
-	p.columns = permuted(p.columns, order)
-}
-
-// timeOrder returns the numbers of the samples in the order of time. Of a profile, few samples are earlier than one before
-// them; only these are sorted.
-func (p *Profile) timeOrder() []uint32 {
-	before := func(a, b uint32) int {
-		if c := cmp.Compare(p.times[a], p.times[b]); c != 0 {
-			return c
-		}
-		return cmp.Compare(a, b)
-	}
-	kept, late := make([]uint32, 0, len(p.times)), []uint32(nil)
-	for i := range uint32(len(p.times)) {
-		if n := len(kept); n > 0 && p.times[i] < p.times[kept[n-1]] {
-			late = append(late, i)
-		} else {
-			kept = append(kept, i)
-		}
-	}
-	slices.SortFunc(late, before)
-	order := make([]uint32, 0, len(p.times))
-	for _, i := range kept {
-		for len(late) > 0 && before(late[0], i) < 0 {
-			order, late = append(order, late[0]), late[1:]
-		}
-		order = append(order, i)
-	}
-	return append(order, late...)
-}
-
-func permuted[T any](values []T, order []uint32) []T {
-	if values == nil {
-		return nil
-	}
-	out := make([]T, len(order))
-	for i, from := range order {
-		out[i] = values[from]
-	}
-	return out
-}
-
-// close computes the closing time, in whole microseconds as DevTools shows it, rounded to nearest.
-func (p *Profile) close() {
-	n := timeline.Nanos(len(p.times))
-	if n == 0 {
-		p.Closing = p.Start
-		return
-	}
-	first, last := p.times[0], p.times[n-1]
-	p.Closing = last
-	if n > 1 {
-		const micro = 1000
-		interval := (last - first) / (n - 1)
-		rest := (last - first) % (n - 1) // divided at the end only, so that nothing is rounded twice
-		ts := last + interval
-		whole := ts / micro * micro
-		if 2*((ts-whole)*(n-1)+rest) >= micro*(n-1) {
-			whole += micro
-		}
-		p.Closing = max(whole, last)
-	}
-}
-
-// leaveOutUnknown removes samples whose node is not known.
-func (p *Profile) leaveOutUnknown(d *draft) {
-	kept := 0
-	for i, n := range p.at {
-		if n == NoNode {
-			if p.index == nil {
-				p.index = make([]uint32, len(p.at))
-				for j := range i {
-					p.index[j] = uint32(j)
-				}
-			}
-			continue
-		}
-		if p.index != nil {
-			p.times[kept], p.at[kept], p.index[kept] = p.times[i], n, uint32(i)
-			if p.lines != nil {
-				p.lines[kept] = p.lines[i]
-			}
-			if p.columns != nil {
-				p.columns[kept] = p.columns[i]
-			}
-		}
-		kept++
-	}
-	d.found.unknown += len(p.at) - kept
-	p.times, p.at = p.times[:kept], p.at[:kept]
-	if p.index != nil {
-		p.index = p.index[:kept]
-	}
-	if p.lines != nil {
-		p.lines = p.lines[:kept]
-	}
-	if p.columns != nil {
-		p.columns = p.columns[:kept]
-	}
-}
-
-// repair replaces single (program) samples between two samples of one bottom frame by the first of them: the profiler
-// interrupted V8 at a place where it could not walk the stack (profile-calls.md 3).
-func (p *Profile) repair() {
-	if p.Program == NoNode || len(p.at) < 3 {
-		return
-	}
-	bottom := make([]NodeIndex, len(p.nodes))
-	for i := range p.nodes {
-		bottom[i] = NodeIndex(i)
-		if p.nodes[i].Depth > 0 {
-			bottom[i] = bottom[p.nodes[i].Parent]
-		}
-	}
-	system := func(n NodeIndex) bool { return n == p.Program || n == p.Idle || n == p.Collector }
-	before := p.at[0] // as it was before any repair
-	for i := 1; i < len(p.at)-1; i++ {
-		n, next := p.at[i], p.at[i+1]
-		if n == p.Program && !system(before) && !system(next) && bottom[before] == bottom[next] {
-			p.at[i] = before
-			if p.repaired == nil {
-				p.repaired = make([]uint64, (len(p.at)+63)/64)
-			}
-			p.repaired[i/64] |= 1 << (i % 64)
-		}
-		before = n
-	}
-}
-
-// hits counts the samples of the nodes, unless the profile says how many there are (profile-calls.md 3).
-func (p *Profile) hits(d *draft) {
-	if d.nodes[d.root()].hits >= 0 {
-		return
-	}
-	for i := range p.nodes {
-		p.nodes[i].Hits = 0
-	}
-	for _, n := range p.at {
-		p.nodes[n].Hits++
 	}
 }

@@ -29,6 +29,9 @@ const roomEvery = 1 << 12
 
 // take accounts for the growth of the draft.
 func (r *decoder) take() error {
+	if r.d.err != nil {
+		return r.d.err
+	}
 	now := r.d.bytes()
 	err := r.room.Take(now - r.taken)
 	r.taken = now

@@ -48,7 +48,7 @@ func (r *decoder) document() error {
 }
 
 // beginPiece notes where the samples of a piece begin.
-func (r *decoder) beginPiece() { r.pieceStart, r.nLines, r.nColumns = len(r.d.samples), 0, 0 }
+func (r *decoder) beginPiece() { r.pieceStart, r.nLines, r.nColumns = r.d.samples.n, 0, 0 }
 
 // profileMember reads a member of a profile (profile-calls.md 2).
 func (r *decoder) profileMember(key []byte) error {
@@ -130,7 +130,7 @@ func (r *decoder) position(ps *positions, n *int) error {
 	if err := r.place(&v); err != nil {
 		return err
 	}
-	ps.add(r.pieceStart, *n, v)
+	r.d.note(ps.add(r.d.spool, r.pieceStart+*n, r.d.samples.n, v))
 	*n++
 	return nil
 }
@@ -146,9 +146,9 @@ func (r *decoder) traceID(key []byte) error {
 		r.d.found.badValues++
 	case okNode:
 		if r.d.traceIDs == nil {
-			r.d.traceIDs = map[uint64]slot{}
+			r.d.traceIDs = map[uint64]uint32{}
 		}
-		r.d.traceIDs[traceID] = r.d.slots.get(node)
+		r.d.traceIDs[traceID] = uint32(r.d.slots.get(node))
 	}
 	return nil
 }

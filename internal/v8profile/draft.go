@@ -42,11 +42,13 @@ type draft struct {
 	list      []Function
 	ticks     []LineTicks
 
-	samples        []slot
-	times          []timeline.Nanos // since the start
+	spool          *spool // has the samples
+	samples        column // slots
+	times          column // since the start
 	now            timeline.Nanos
 	lines, columns positions
-	traceIDs       map[uint64]slot
+	err            error             // of the spool
+	traceIDs       map[uint64]uint32 // slots; the Profile has nodes instead
 
 	source     string
 	start, end bound
@@ -99,13 +101,10 @@ type functionKey struct {
 	line, column                int32
 }
 
-// positions is a list of lines or columns that is parallel to the samples. It uses no memory while all are unknown.
-type positions struct {
-	values []int32
-}
-
-func newDraft() *draft {
+// newDraft returns an empty draft whose samples go to a spool.
+func newDraft(s *spool) *draft {
 	return &draft{
+		spool: s,
 		texts: map[string]textIndex{"": 0}, textList: []string{""},
 		functions: map[functionKey]FunctionIndex{},
 	}
@@ -114,14 +113,18 @@ func newDraft() *draft {
 // bytes returns about what the draft, and the Profile that it becomes, take in memory.
 func (d *draft) bytes() int64 {
 	const (
-		perSample   = 24 // with what packages profilecalls and cpuprofile have of it
+		perSample   = 24 // of a file: what packages profilecalls and cpuprofile have of it
 		perNode     = 160
 		perText     = 96
 		perFunction = 160
 		perTraceID  = 80
 	)
-	return int64(max(len(d.samples), len(d.times)))*perSample + int64(len(d.nodes)+int(d.slots.n))*perNode + int64(len(d.child))*8 +
-		int64(len(d.lines.values)+len(d.columns.values))*8 + int64(len(d.textList))*perText + int64(d.textBytes) +
+	samples := d.samples.bytes() + d.times.bytes() + d.lines.bytes() + d.columns.bytes()
+	if d.spool.limit == 0 {
+		samples += int64(max(d.samples.n, d.times.n)) * perSample
+	}
+	return samples + int64(len(d.nodes)+int(d.slots.n))*perNode + int64(len(d.child))*8 +
+		int64(len(d.textList))*perText + int64(d.textBytes) +
 		int64(len(d.list))*perFunction + int64(len(d.ticks))*16 + int64(len(d.traceIDs))*perTraceID
 }
 
@@ -188,11 +191,18 @@ func (d *draft) node(s slot) int32 {
 
 // addSample adds the sample of a node id.
 func (d *draft) addSample(id int64) {
-	if len(d.samples) >= maxSamples {
+	if d.samples.n >= maxSamples {
 		d.found.overLimit++
 		return
 	}
-	d.samples = append(d.samples, d.slots.get(id))
+	d.note(d.samples.add(d.spool, uint64(d.slots.get(id))))
+}
+
+// note keeps the first error of the spool.
+func (d *draft) note(err error) {
+	if d.err == nil {
+		d.err = err
+	}
 }
 
 // addDelta adds the time of a sample, relative to the previous one.
@@ -206,7 +216,7 @@ func (d *draft) addDelta(delta timeline.Nanos) {
 
 // addTime adds the time of a sample, relative to the start.
 func (d *draft) addTime(ts timeline.Nanos) {
-	if len(d.times) >= maxSamples {
+	if d.times.n >= maxSamples {
 		d.found.overLimit++
 		return
 	}
@@ -214,49 +224,18 @@ func (d *draft) addTime(ts timeline.Nanos) {
 		d.found.backwards++
 	}
 	d.now = min(max(ts, -maxTime), maxTime)
-	d.times = append(d.times, d.now)
+	d.note(d.times.addDifference(d.spool, int64(d.now)))
 }
 
 // endPiece ends a piece of a profile, a ProfileChunk or a whole document: the lists of positions become as long as that
 // of the samples, so that those of the next piece are beside their samples.
 func (d *draft) endPiece() {
-	n := len(d.samples)
-	if n != len(d.times) || n < len(d.lines.values) || n < len(d.columns.values) {
+	n := d.samples.n
+	if n != d.times.n || n < d.lines.length || n < d.columns.length {
 		d.found.mismatched++
 	}
-	d.lines.resize(n)
-	d.columns.resize(n)
-}
-
-// add adds the next position of a piece that began at the sample from; n counts what came before in this piece.
-func (ps *positions) add(from, n int, value int32) {
-	if value == 0 || from+n >= maxSamples {
-		return
-	}
-	ps.resizeTo(from + n)
-	ps.values = append(ps.values, value)
-}
-
-// resize makes the list as long as n, unless there is none.
-func (ps *positions) resize(n int) {
-	if ps.values != nil {
-		ps.resizeTo(n)
-	}
-}
-
-func (ps *positions) resizeTo(n int) {
-	if n <= len(ps.values) {
-		ps.values = ps.values[:n]
-		return
-	}
-	if n > cap(ps.values) {
-		grown := make([]int32, n, max(n, 2*cap(ps.values))+1)
-		copy(grown, ps.values)
-		ps.values = grown
-		return
-	}
-	clear(ps.values[len(ps.values):n])
-	ps.values = ps.values[:n]
+	d.note(d.lines.end(d.spool, n))
+	d.note(d.columns.end(d.spool, n))
 }
 
 // denseIDs is the number of node ids that slotTable keeps in a list. V8 numbers nodes from 1, so nearly all are there.

@@ -114,14 +114,14 @@ func TestRepair(t *testing.T) {
 			p, _ := read(t, strings.NewReader(fmt.Sprintf(`{%s,"samples":[%s],"timeDeltas":[%s]}`, nodes, list, deltas)))
 			var got []string
 			for i := range p.Len() {
-				got = append(got, fmt.Sprint(p.Node(p.At(i)).ID))
+				got = append(got, fmt.Sprint(p.Node(p.Samples().At(i)).ID))
 			}
 			if strings.Join(got, " ") != c.want {
 				t.Errorf("got %v, want %s", got, c.want)
 			}
 			got = got[:0]
 			for i := range p.Len() {
-				got = append(got, fmt.Sprint(p.Node(p.Seen(i)).ID))
+				got = append(got, fmt.Sprint(p.Node(p.Samples().Seen(i)).ID))
 			}
 			if seen := strings.Replace(c.samples, "9 ", "", 1); strings.Join(got, " ") != seen {
 				t.Errorf("seen %v, want %s", got, seen)
@@ -133,7 +133,7 @@ func TestRepair(t *testing.T) {
 func TestWeight(t *testing.T) {
 	p, _ := read(t, strings.NewReader(`{"nodes":[{"id":1}],"startTime":10,"samples":[1,1,1],"timeDeltas":[0,10,30]}`))
 	for i, want := range []int64{10_000, 30_000, 20_000} {
-		if got := int64(p.Weight(i)); got != want {
+		if got := int64(p.Samples().Weight(i)); got != want {
 			t.Errorf("weight of sample %d is %d, want %d", i, got, want)
 		}
 	}

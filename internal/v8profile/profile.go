@@ -73,12 +73,8 @@ type Profile struct {
 	texts     []string
 	ticks     []LineTicks
 
-	times          []timeline.Nanos
-	at             []NodeIndex
-	repaired       []uint64 // a bit for each sample that was (program); nil if there is none
-	index          []uint32 // nil if Index is the identity
-	lines, columns []int32  // nil if they are not known
-	traceIDs       map[uint64]NodeIndex
+	samples  sampleList
+	traceIDs map[uint64]uint32 // nodes
 }
 
 // NodeCount returns the number of nodes, the root included. Node indexes count from 0 to that.
@@ -135,57 +131,8 @@ func (p *Profile) Totals() []int64 {
 	return totals
 }
 
-// Len returns the number of samples whose node is known. Samples are numbered from 0 in the order of time.
-func (p *Profile) Len() int { return len(p.times) }
-
-// Time returns when a sample was taken.
-func (p *Profile) Time(i int) timeline.Nanos { return p.times[i] }
-
-// At returns the node at the top of the stack of a sample.
-func (p *Profile) At(i int) NodeIndex { return p.at[i] }
-
-// Seen returns the node that the profiler saw: At, but (program) where that was taken for a sample of the function around
-// (profile-calls.md 3).
-func (p *Profile) Seen(i int) NodeIndex {
-	if p.repaired != nil && p.repaired[i/64]>>(i%64)&1 != 0 {
-		return p.Program
-	}
-	return p.at[i]
-}
-
-// Weight returns the time from a sample to the next one, and that to Closing for the last one.
-func (p *Profile) Weight(i int) timeline.Nanos {
-	if i+1 < len(p.times) {
-		return p.times[i+1] - p.times[i]
-	}
-	return p.Closing - p.times[i]
-}
-
-// Index returns the number of a sample among all samples of the input in the order of time, those with unknown nodes
-// included.
-func (p *Profile) Index(i int) int {
-	if p.index == nil {
-		return i
-	}
-	return int(p.index[i])
-}
-
-// HasPositions reports whether Position is known of any sample.
-func (p *Profile) HasPositions() bool { return p.lines != nil || p.columns != nil }
-
-// Position returns the line and the column at which a sample was taken, counted from 1; 0 is unknown.
-func (p *Profile) Position(i int) (line, column int32) {
-	if p.lines != nil {
-		line = p.lines[i]
-	}
-	if p.columns != nil {
-		column = p.columns[i]
-	}
-	return line, column
-}
-
 // TraceID returns the node that was at the top of the stack when an event with the given trace id was recorded.
 func (p *Profile) TraceID(id uint64) (n NodeIndex, ok bool) {
-	n, ok = p.traceIDs[id]
-	return n, ok
+	node, ok := p.traceIDs[id]
+	return NodeIndex(node), ok
 }

@@ -21,7 +21,7 @@ func Read(r io.Reader, log *problem.Log) (*Profile, error) { return ReadWithin(r
 
 // ReadWithin is Read with a limit of memory in bytes; 0: any. A profile that needs more is an error.
 func ReadWithin(r io.Reader, log *problem.Log, memory int64) (*Profile, error) {
-	d := newDraft()
+	d := newDraft(new(spool))
 	dec := decoder{Reader: jsondoc.New(jsonscan.New(r), log), d: d, room: &jsondoc.Room{Limit: memory}}
 	dec.Numbered = true
 	err := dec.document()
@@ -37,8 +37,11 @@ func ReadWithin(r io.Reader, log *problem.Log, memory int64) (*Profile, error) {
 	d.spreadSamples()
 	d.endPiece()
 	start, _ := d.startTime()
-	p := d.build(start)
-	if p == nil {
+	p, err := d.build(start, new(spool))
+	switch {
+	case err != nil:
+		return nil, err
+	case p == nil:
 		return nil, ErrNoNodes
 	}
 	d.found.report(log, problem.NoPosition, "")
@@ -48,7 +51,7 @@ func ReadWithin(r io.Reader, log *problem.Log, memory int64) (*Profile, error) {
 // ended returns an error if a document that ends early has too little to be used.
 func (r *decoder) ended() error {
 	switch {
-	case len(r.d.samples) > 0 && len(r.d.times) > 0:
+	case r.d.samples.n > 0 && r.d.times.n > 0:
 		return nil
 	case r.Malformed() != nil:
 		return r.Malformed()
@@ -69,13 +72,13 @@ func (b *bound) in(seconds bool) (ts timeline.Nanos, ok bool) {
 
 // spreadSamples gives samples times if the document has none at all: evenly from the start to the end.
 func (d *draft) spreadSamples() {
-	if len(d.times) > 0 || len(d.samples) == 0 {
+	if d.times.n > 0 || d.samples.n == 0 {
 		return
 	}
 	d.found.timeless++
 	start, _ := d.start.in(d.legacy)
 	end, _ := d.end.in(d.legacy)
-	span, n := max(end-start, 0), timeline.Nanos(len(d.samples))
+	span, n := max(end-start, 0), timeline.Nanos(d.samples.n)
 	for i := range n {
 		d.addTime(span/n*i + span%n*i/n)
 	}

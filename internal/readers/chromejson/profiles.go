@@ -23,7 +23,9 @@ func (rd *reader) collectProfile(name string) (taken bool) {
 	if args := rd.ev.get(fieldArgs); args.kind == jsonscan.Object {
 		ev.Args = args.text
 	}
-	return rd.opts.Profiles.Add(name, &ev)
+	taken = rd.opts.Profiles.Add(name, &ev)
+	rd.b.SetAside(rd.opts.Profiles.Held())
+	return taken
 }
 
 // isWholeProfile reports whether the event is a whole profile as old versions of Chrome wrote it, and was collected.

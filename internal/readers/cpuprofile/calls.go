@@ -16,6 +16,7 @@ type Calls struct {
 	Added int64
 
 	to       *timeline.Builder
+	samples  *v8profile.Samples
 	out      timeline.Event
 	slice    timeline.Event // of a template
 	names    [][]byte       // of each function
@@ -34,7 +35,7 @@ type nodeCalls struct {
 // NewCalls returns Calls that adds to a Builder.
 func NewCalls(t *Thread, to *timeline.Builder) *Calls {
 	c := &Calls{
-		Thread: t, to: to, category: []byte(profilecalls.Category), first: t.Event,
+		Thread: t, to: to, samples: t.Profile.Samples(), category: []byte(profilecalls.Category), first: t.Event,
 		names: make([][]byte, t.Profile.FunctionCount()), nodes: make([]nodeCalls, t.Profile.NodeCount()),
 	}
 	if t.Category != "" {
@@ -72,7 +73,7 @@ func (c *Calls) Add(call *profilecalls.Call) error {
 	}
 	sample := int64(-1)
 	if call.Sample >= 0 {
-		sample = int64(c.Profile.Index(call.Sample))
+		sample = int64(c.samples.Index(call.Sample))
 	}
 	if node.template != 0 && len(call.Positions) == 0 {
 		s := &c.slice

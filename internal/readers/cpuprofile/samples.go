@@ -25,11 +25,12 @@ func (t *Thread) AddSamples(ctx context.Context, b *timeline.Builder) error {
 	if t.CountSamples {
 		out.Name = []byte("samples") // of the counter
 	}
+	samples := p.Samples()
 	for i := range p.Len() {
 		if i%cancelEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		n := p.Seen(i)
+		n := samples.Seen(i)
 		if n == p.Collector {
 			out.Callstack = b.PushFrame(below, stacks.frame(n))
 		} else {
@@ -37,17 +38,17 @@ func (t *Thread) AddSamples(ctx context.Context, b *timeline.Builder) error {
 			out.Callstack = below
 		}
 		var ok bool
-		if out.TS, ok = t.time(p.Time(i)); !ok {
+		if out.TS, ok = t.time(samples.Time(i)); !ok {
 			continue
 		}
 		if !t.CountSamples {
-			out.Value = timeline.Int(int64(p.Weight(i)))
+			out.Value = timeline.Int(int64(samples.Weight(i)))
 		}
 		if err := t.add(b, &out); err != nil {
 			return err
 		}
 	}
-	return nil
+	return samples.Err()
 }
 
 // stackCache interns the stacks of nodes.

@@ -2,6 +2,7 @@ package cpuprofile
 
 import (
 	"context"
+	"errors"
 
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/v8profile"
@@ -15,21 +16,23 @@ func (t *Thread) AddStates(ctx context.Context, b *timeline.Builder) error {
 	if p.Len() == 0 {
 		return nil
 	}
-	first, now := 0, t.state(0)
+	samples := p.Samples()
+	begin, first, now := samples.Time(0), 0, t.state(samples.Seen(0))
 	for i := range p.Len() {
 		if i%cancelEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		next := t.state(i)
+		next := t.state(samples.Seen(i))
 		if next == now {
 			continue
 		}
-		if err := w.add(now, p.Time(first), p.Time(i), i-first); err != nil {
+		ts := samples.Time(i)
+		if err := w.add(now, begin, ts, i-first); err != nil {
 			return err
 		}
-		first, now = i, next
+		begin, first, now = ts, i, next
 	}
-	return w.add(now, p.Time(first), p.Closing, p.Len()-first)
+	return errors.Join(samples.Err(), w.add(now, begin, p.Closing, p.Len()-first))
 }
 
 // state is what V8 was doing.
@@ -50,9 +53,9 @@ var stateNames = [...][]byte{
 
 var stateCategory = []byte(timeline.StateCategory)
 
-// state returns the state of a sample, as V8 saw it.
-func (t *Thread) state(i int) state {
-	switch p, n := t.Profile, t.Profile.Seen(i); n {
+// state returns the state of a sample at whose top V8 saw a node.
+func (t *Thread) state(n v8profile.NodeIndex) state {
+	switch p := t.Profile; n {
 	case v8profile.NodeIndex(0), p.Program:
 		return program // a stack without functions is native code
 	case p.Idle:

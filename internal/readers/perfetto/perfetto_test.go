@@ -342,12 +342,12 @@ func TestPieces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := profiles.Finish(nil)
-		if len(all) != 1 || all[0].ID != "0x1" || all[0].Source != "Internal" || !all[0].Chosen || all[0].Profile.Len() != 3 {
+		all, err := profiles.Finish(nil)
+		if err != nil || len(all) != 1 || all[0].ID != "0x1" || all[0].Source != "Internal" || !all[0].Chosen || all[0].Profile.Len() != 3 {
 			t.Fatalf("memory %d: profiles %+v", memory, all)
 		}
 		for i, want := range []timeline.Nanos{2000, 4000, 7000} {
-			if got := all[0].Profile.Time(i); got != want {
+			if got := all[0].Profile.Samples().Time(i); got != want {
 				t.Errorf("memory %d: sample %d is at %d, want %d", memory, i, got, want)
 			}
 		}
@@ -372,7 +372,11 @@ func FuzzRead(f *testing.F) {
 		if Read(ctx, bytes.NewReader(input), b, Options{Problems: &log, TempDir: t.TempDir(), Profiles: profiles, lookahead: 100}) != nil {
 			return
 		}
-		for _, p := range profiles.Finish(func(int64) (int64, bool) { return 0, false }) {
+		all, err := profiles.Finish(func(int64) (int64, bool) { return 0, false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range all {
 			if p.Process == 0 || p.Thread == 0 && !p.Orphan {
 				t.Errorf("profile %s of thread %d in process %d", p.ID, p.Thread, p.Process)
 			}

@@ -124,5 +124,6 @@ func (r *reader) readPieces() error {
 			ev.Args = r.text
 		}
 		r.profiles.Add(pieceNames[p.name], &ev)
+		r.b.SetAside(r.profiles.Held())
 	}
 }

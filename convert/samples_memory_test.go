@@ -1,0 +1,105 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+	"time"
+
+	"github.com/weft-trace/weft/internal/tracegen"
+)
+
+// sampledTrace returns a generated Chrome trace with a profile, and with positions in its functions if lines is set.
+func sampledTrace(tb testing.TB, samples int) []byte {
+	tb.Helper()
+	var input bytes.Buffer
+	if err := tracegen.WriteSampledTrace(&input, tracegen.CPUProfile{Seed: 1, Samples: samples, Depth: 20}); err != nil {
+		tb.Fatal(err)
+	}
+	return input.Bytes()
+}
+
+// TestMemoryOfSamples holds that the memory for V8's samples, and for the calls that are made of them, does not grow with their
+// number beyond what fits the budget: four times as many take less than 4 bytes for each that is more. What is noted of the files
+// of samples and calls is about half a byte; a sample that is held takes 24 in its table alone.
+func TestMemoryOfSamples(t *testing.T) {
+	peak := func(samples int) int64 {
+		input := sampledTrace(t, samples)
+		return peakMemory(func() {
+			opts := Options{Workers: 1, Memory: 2 << 20, TempDir: t.TempDir()}
+			if _, err := Convert(context.Background(), io.Discard, bytes.NewReader(input), opts); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	const few, many = 150_000, 600_000
+	first, second := peak(few), peak(many)
+	t.Logf("%d samples: %d KiB, %d: %d KiB", few, first>>10, many, second>>10)
+	if added := second - first; added > 3*(many-few) {
+		t.Errorf("%d samples more take %d bytes more", many-few, added)
+	}
+}
+
+// peakMemory returns how much the live memory of the program grows at most while a function runs. What is live for a moment
+// only can escape it.
+func peakMemory(fn func()) (peak int64) {
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	runtime.GC()
+	metrics.Read(live)
+	before := int64(live[0].Value.Uint64())
+	done, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		for {
+			metrics.Read(live)
+			peak = max(peak, int64(live[0].Value.Uint64())-before)
+			select {
+			case <-done:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	fn()
+	close(done)
+	<-watched
+	return peak
+}
+
+// TestSamplesWithinMemory holds that samples and calls are the same for every budget and number of workers, and that no temporary
+// file stays behind.
+func TestSamplesWithinMemory(t *testing.T) {
+	input := sampledTrace(t, 100_000)
+	var want [sha256.Size]byte
+	for _, memory := range []int64{1 << 30, 256 << 20, 32 << 20, 1 << 20, 1} {
+		for _, workers := range []int{1, 2} {
+			for _, calls := range []JSCalls{JSCallsRefined, JSCallsDevTools} {
+				dir := t.TempDir()
+				var out bytes.Buffer
+				opts := Options{Workers: workers, Memory: memory, TempDir: dir, JSCalls: calls}
+				if _, err := Convert(context.Background(), &out, bytes.NewReader(input), opts); err != nil {
+					t.Fatal(err)
+				}
+				name := fmt.Sprintf("%d bytes, %d workers, %s", memory, workers, calls)
+				got := sha256.Sum256(out.Bytes())
+				if memory == 1<<30 && workers == 1 && calls == JSCallsRefined {
+					want = got
+				}
+				if calls == JSCallsRefined && got != want {
+					t.Errorf("%s: other bytes", name)
+				}
+				if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+					t.Errorf("%s: %d files are left, %v", name, len(files), err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package v8profile
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// column is a list of numbers in a spool, each in a few bytes. It grows at its end and is read from its start.
+type column struct {
+	n       int      // numbers
+	extents []extent // of the spool
+	last    []byte   // what is not in the spool yet
+	before  int64    // the last number of a list of differences
+}
+
+// bytes returns what the column takes in memory beside the spool.
+func (c *column) bytes() int64 { return int64(cap(c.extents))*16 + int64(cap(c.last)) }
+
+// add appends a number.
+func (c *column) add(s *spool, v uint64) error {
+	c.last = binary.AppendUvarint(c.last, v)
+	c.n++
+	if len(c.last) <= maxExtent-2*binary.MaxVarintLen64 { // room for one more, or for two that belong together
+		return nil
+	}
+	p, err := s.add(c.last)
+	c.extents, c.last = append(c.extents, p), c.last[:0]
+	return err
+}
+
+// addDifference appends a number to a list of numbers near each other.
+func (c *column) addDifference(s *spool, v int64) error {
+	d := v - c.before
+	c.before = v
+	return c.add(s, uint64(d)<<1^uint64(d>>63))
+}
+
+// columnReader reads the numbers of a column, which must not grow meanwhile.
+type columnReader struct {
+	c      *column
+	s      *spool
+	left   []byte // of the extent that is read
+	extent int    // the next one
+	before int64
+	buf    []byte
+	err    error
+}
+
+func (c *column) reader(s *spool) columnReader { return columnReader{c: c, s: s} }
+
+// next returns the next number; 0 behind the end, and after an error.
+func (r *columnReader) next() uint64 {
+	if len(r.left) == 0 && !r.load() {
+		return 0
+	}
+	v, n := binary.Uvarint(r.left)
+	r.left = r.left[max(n, 0):]
+	return v
+}
+
+// nextDifference returns the next number that addDifference added.
+func (r *columnReader) nextDifference() int64 {
+	d := r.next()
+	r.before += int64(d>>1) ^ -int64(d&1)
+	return r.before
+}
+
+// load reads the next extent.
+func (r *columnReader) load() bool {
+	switch {
+	case r.err != nil || r.extent > len(r.c.extents):
+		return false
+	case r.extent == len(r.c.extents):
+		r.left = r.c.last
+	default:
+		if r.buf == nil && r.c.extents[r.extent].at < 0 {
+			r.buf = make([]byte, maxExtent)
+		}
+		r.left, r.err = r.s.read(r.c.extents[r.extent], r.buf)
+	}
+	r.extent++
+	return r.err == nil && len(r.left) > 0
+}
+
+// positions is a list of lines or columns beside the samples. It has only those that are known, each as two numbers: how many
+// samples it comes after the one before, and the position.
+type positions struct {
+	list    column
+	length  int // samples up to the last that is known, or up to the end of the last piece of the profile
+	after   int // the sample behind that of the last position in list
+	waiting []position
+}
+
+// position is a line or column whose sample has not come yet.
+type position struct {
+	sample int
+	value  int32
+}
+
+// known reports whether any position is known.
+func (ps *positions) known() bool { return ps.length > 0 }
+
+// add adds the position of a sample, which comes after those of all others. samples is the number of samples so far.
+func (ps *positions) add(s *spool, sample, samples int, value int32) error {
+	if value == 0 || sample >= maxSamples {
+		return nil
+	}
+	ps.length = sample + 1
+	if sample >= samples {
+		ps.waiting = append(ps.waiting, position{sample, value})
+		return nil
+	}
+	return ps.put(s, position{sample, value})
+}
+
+func (ps *positions) put(s *spool, p position) error {
+	gap := uint64(p.sample - ps.after)
+	ps.after = p.sample + 1
+	return errors.Join(ps.list.add(s, gap), ps.list.add(s, uint64(p.value)))
+}
+
+// end ends a piece of the profile: positions of samples that have not come are dropped.
+func (ps *positions) end(s *spool, samples int) error {
+	for _, p := range ps.waiting {
+		if p.sample >= samples {
+			break
+		}
+		if err := ps.put(s, p); err != nil {
+			return err
+		}
+	}
+	ps.waiting = ps.waiting[:0]
+	if ps.known() {
+		ps.length = samples
+	}
+	return nil
+}
+
+// bytes returns what the positions take in memory beside the spool.
+func (ps *positions) bytes() int64 { return ps.list.bytes() + int64(cap(ps.waiting))*16 }
+
+// positionReader reads positions sample by sample.
+type positionReader struct {
+	list   columnReader
+	left   int // positions
+	sample int // of value; -1: there is none
+	value  int32
+}
+
+func (ps *positions) reader(s *spool) positionReader {
+	r := positionReader{list: ps.list.reader(s), left: ps.list.n / 2, sample: -1}
+	r.advance()
+	return r
+}
+
+func (r *positionReader) advance() {
+	if r.left == 0 {
+		r.sample = -1
+		return
+	}
+	r.left--
+	r.sample += 1 + int(r.list.next())
+	r.value = int32(r.list.next())
+}
+
+// at returns the position of a sample, 0 if it is not known. It is asked for every sample in order.
+func (r *positionReader) at(sample int) int32 {
+	if r.sample != sample {
+		return 0
+	}
+	v := r.value
+	r.advance()
+	return v
+}
