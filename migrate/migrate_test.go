@@ -600,3 +600,31 @@ func TestMergeParts(t *testing.T) {
 		t.Error("nonsense is a record")
 	}
 }
+
+// The rate is that of the last minute, and the time left is what is left at this rate.
+func TestTimeLeft(t *testing.T) {
+	var history rates
+	start := time.Now()
+	history.add(start, 0)
+	for second := 1; second <= 100; second++ { // slow, then fast
+		bytes := int64(second) * 1000
+		if second > 30 {
+			bytes = 30_000 + int64(second-30)*10_000
+		}
+		rate := history.add(start.Add(time.Duration(second)*time.Second), bytes)
+		if second == 10 && rate != 1000 || second == 100 && rate != 10_000 {
+			t.Errorf("after %d s the rate is %f", second, rate)
+		}
+	}
+	r := newRun(&Config{})
+	r.counts.todoBytes.Store(1 << 20)
+	if p := r.progress(&history); p.Left != -1 || p.Complete {
+		t.Errorf("the end of the walk is not known, and the time left is %v", p.Left)
+	}
+	r.counts.walked.Store(true)
+	history = rates{times: []time.Time{time.Now().Add(-10 * time.Second)}, bytes: []int64{0}}
+	r.counts.bytesRead.Store(100 << 10)
+	if p := r.progress(&history); !p.Complete || p.Left < 85*time.Second || p.Left > 95*time.Second {
+		t.Errorf("924 KiB are left at 10 KiB/s: %v", p.Left)
+	}
+}

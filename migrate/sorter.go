@@ -13,7 +13,7 @@ import (
 )
 
 // sorterMemory is what a sorter holds in memory before it writes a run, in bytes.
-const sorterMemory = 32 << 20
+const sorterMemory = 8 << 20
 
 // maxLine bounds a line of a journal or manifest, and a name of a list.
 const maxLine = 1 << 20
