@@ -308,10 +308,17 @@ func (p *callPass) start(j *jsThreads, b *timeline.Builder) {
 		}
 		if j.opts.JSCalls == JSCallsRefined {
 			th.shown = profilecalls.NewBuilder(frames, profilecalls.Refined, emit)
-			th.other = profilecalls.NewBuilder(frames, profilecalls.DevTools, func(*profilecalls.Call) {})
+			th.other = th.shown.Beside(profilecalls.DevTools, func(*profilecalls.Call) {})
 		} else {
 			th.shown = profilecalls.NewBuilder(frames, profilecalls.DevTools, emit)
 		}
+		th.shown.OnBegin(func(c *profilecalls.Call) uint32 {
+			token, err := th.calls.Begin(c)
+			if err != nil && p.err == nil {
+				p.err = err
+			}
+			return token
+		})
 		p.threads[t.Track] = th
 		p.order = append(p.order, th)
 	}

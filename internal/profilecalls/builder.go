@@ -134,6 +134,7 @@ type Builder struct {
 	samples *v8profile.Samples
 	mode    Mode
 	emit    func(*Call)
+	onBegin func(*Call) uint32 // nil: nobody asks
 
 	events timeline.OpenSlices[Class]
 	locks  []int32 // of open events: how many calls were open when they began; those cannot end before them
@@ -170,20 +171,35 @@ type openCall struct {
 	applied  int64 // value of Builder.applied before its first sample
 	order    int64
 	placed   int32 // its list of positions, see placedSamples
+	token    uint32
 }
 
 // NewBuilder returns a Builder for a thread. It calls emit for each call when that ends, inner calls before outer ones;
 // Call.Order is that of their creation. The Call is valid during the call of emit only.
 func NewBuilder(f *Frames, mode Mode, emit func(*Call)) *Builder {
+	return newBuilder(f, f.profile.Samples(), mode, emit)
+}
+
+// Beside returns another Builder for the thread, by other rules. Both get the same events at the same time, so they read samples
+// together.
+func (b *Builder) Beside(mode Mode, emit func(*Call)) *Builder {
+	return newBuilder(b.frames, b.samples, mode, emit)
+}
+
+func newBuilder(f *Frames, samples *v8profile.Samples, mode Mode, emit func(*Call)) *Builder {
 	b := &Builder{
-		frames: f, samples: f.profile.Samples(), mode: mode, emit: emit, now: math.MinInt64, seen: noStack, lost: newLostTime(f),
+		frames: f, samples: samples, mode: mode, emit: emit, now: math.MinInt64, seen: noStack, lost: newLostTime(f),
 		placed: newPlacedSamples(f.profile),
 	}
 	if mode == Refined {
-		b.ahead = newLookahead(f)
+		b.ahead = newLookahead(f, samples)
 	}
 	return b
 }
+
+// OnBegin has fn called for each call as it begins, with what is known of it then. What it returns is the Token of the Call when
+// that ends. It comes before the first event.
+func (b *Builder) OnBegin(fn func(*Call) uint32) { b.onBegin = fn }
 
 // Event adds the next event of the thread. Events come sorted by TS, those of one TS by End from late to early, and
 // those of equal times in the order of the trace.
@@ -214,7 +230,7 @@ func (b *Builder) Finish() (Stats, error) {
 // err returns the first error of reading samples.
 func (b *Builder) err() error {
 	if b.ahead != nil {
-		return errors.Join(b.samples.Err(), b.ahead.near.Err(), b.ahead.far.Err())
+		return errors.Join(b.samples.Err(), b.ahead.far.Err())
 	}
 	return b.samples.Err()
 }
@@ -334,7 +350,7 @@ func (b *Builder) popTo(depth int) {
 		c := &b.calls[i]
 		b.call = Call{
 			Node: c.node, TS: c.ts, Dur: max(b.now-c.ts, 0),
-			Sample: c.sample, Samples: b.applied - c.applied, Order: c.order,
+			Sample: c.sample, Samples: b.applied - c.applied, Order: c.order, Token: c.token,
 		}
 		if c.placed != 0 {
 			b.call.Positions = b.placed.end(c.placed)
@@ -348,8 +364,13 @@ func (b *Builder) popTo(depth int) {
 // push opens a call.
 func (b *Builder) push(node v8profile.NodeIndex, ts timeline.Nanos, sample int) {
 	function := b.frames.nodes[node].function
+	token := uint32(0)
+	if b.onBegin != nil {
+		b.call = Call{Node: node, TS: ts, Sample: sample, Order: b.stats.Calls}
+		token = b.onBegin(&b.call)
+	}
 	b.calls = append(b.calls, openCall{
-		node: node, function: function, ts: ts, sample: sample, applied: b.applied, order: b.stats.Calls,
+		node: node, function: function, ts: ts, sample: sample, applied: b.applied, order: b.stats.Calls, token: token,
 	})
 	b.stats.Calls++
 	b.lost.begin(function, ts)

@@ -44,8 +44,9 @@ type commonStack struct {
 	top    v8profile.NodeIndex // of that the outermost frames that are on the stacks of all of them
 }
 
-func newLookahead(f *Frames) *lookahead {
-	l := &lookahead{frames: f, near: f.profile.Samples(), far: f.profile.Samples(), count: f.profile.Len()}
+// newLookahead returns a lookahead for a Builder that reads samples with near.
+func newLookahead(f *Frames, near *v8profile.Samples) *lookahead {
+	l := &lookahead{frames: f, near: near, far: f.profile.Samples(), count: f.profile.Len()}
 	l.rank()
 	blocks := (l.count + block - 1) / block
 	l.low, l.high, l.telling = make([]uint32, 2*blocks), make([]uint32, 2*blocks), make([]uint32, blocks)

@@ -428,7 +428,7 @@ func (b *Builder) spill() error {
 		if err := b.runs.write(&b.records); err != nil {
 			return err
 		}
-		b.records.reset()
+		b.records.reset() // but for calls that are open
 		b.spills++
 	}
 	err := b.sampled.spill(b.opts.TempDir)

@@ -119,7 +119,7 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 	base, inMemory := t.store.(*memory)
 	if inMemory && b.runs == nil && base.size()+b.records.size()+t.sampled.size() <= extendedMemory(t.opts) {
 		b.records.sort()
-		b.records.time = timeOrder{}
+		b.records.time, b.records.calls.time = timeOrder{}, timeOrder{}
 		base.join(&b.records)
 		return ctx.Err()
 	}
@@ -152,23 +152,16 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 // have the same time. Both are sorted, and the payloads of other are numbered after those of m.
 func (m *memory) join(other *memory) {
 	shift := uint32(m.records.Join(&other.records))
-	merged := make([]uint32, 0, m.count+other.count)
-	own, added := m.order, other.order
-	for len(own) > 0 && len(added) > 0 {
-		if place := added[0] + shift; m.at(own[0]).ts <= m.at(place).ts {
-			merged, own = append(merged, own[0]), own[1:]
-		} else {
-			merged, added = append(merged, place), added[1:]
+	m.calls = other.calls // those of a timeline that is extended
+	for i, place := range other.order {
+		if place&callPlace == 0 {
+			other.order[i] = place + shift
 		}
-	}
-	merged = append(merged, own...)
-	for _, place := range added {
-		merged = append(merged, place+shift)
 	}
 	if n := len(m.arena); n > 0 {
 		m.arenaBytes += int64(cap(m.arena[n-1]) - len(m.arena[n-1]))
 	}
-	m.order, m.count = merged, m.count+other.count
+	m.order, m.count = m.mergeOrders(m.order, other.order), m.count+other.count
 	m.arena, m.arenaBytes = append(m.arena, other.arena...), m.arenaBytes+other.arenaBytes
 	*other = memory{}
 }

@@ -22,6 +22,7 @@ type sampleList struct {
 	n              int
 	blocks         []sampleBlock
 	lines, columns bool // they are known
+	gaps           bool // samples were left out in between
 }
 
 // sampleBlock is where SampleBlock samples are, the last block of a profile excepted, which may have less.
@@ -62,6 +63,7 @@ func (w *sampleWriter) add(s *rawSample, n NodeIndex, left uint32, repaired bool
 	}
 	if left > 0 {
 		head |= sampleSkips
+		l.gaps = true
 	}
 	w.buf = binary.AppendUvarint(w.buf, head)
 	w.buf = binary.AppendUvarint(w.buf, uint64(s.ts-w.ts))
@@ -218,7 +220,12 @@ func (s *Samples) Weight(i int) timeline.Nanos {
 
 // Index returns the number of a sample among all samples of the input in the order of time, those with unknown nodes
 // included.
-func (s *Samples) Index(i int) int { return int(s.block(i).index[i&blockMask]) }
+func (s *Samples) Index(i int) int {
+	if !s.p.samples.gaps {
+		return i
+	}
+	return int(s.block(i).index[i&blockMask])
+}
 
 // Position returns the line and the column at which a sample was taken, counted from 1; 0 is unknown.
 func (s *Samples) Position(i int) (line, column int32) {
