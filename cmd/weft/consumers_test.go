@@ -109,6 +109,9 @@ func sums(t *testing.T, path string) string {
 func TestConsumers(t *testing.T) {
 	path := tiny(t)
 	want := sums(t, path)
+	if page := pipelinesPage(t); !strings.Contains(page, "prints `"+strings.TrimSpace(want)+"`") {
+		t.Errorf("docs/pipelines.md does not have %s", want)
+	}
 	stream := runWeft(t, "export", "--as", "proto", "-q", "-o", "-", path)
 	descriptors := filepath.Join(t.TempDir(), "weft.binpb")
 	if err := os.WriteFile(descriptors, runWeft(t, "schema", "--descriptors"), 0o666); err != nil {
@@ -138,6 +141,16 @@ func TestConsumers(t *testing.T) {
 			t.Run(name, func(t *testing.T) { t.Skip(reason) })
 		}
 	}
+}
+
+// pipelinesPage returns the page that shows what the programs print.
+func pipelinesPage(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "pipelines.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
 }
 
 // recordEnds returns where the records of a stream end.
@@ -179,5 +192,8 @@ func TestDuckDB(t *testing.T) {
 	lines := strings.SplitAfter(string(out), "\n")
 	if want := strings.Replace(sums(t, path), " ", "\t", 1); len(lines) < 15 || lines[1] != want {
 		t.Errorf("DuckDB printed\n%s, want first %s", out, want)
+	}
+	if !strings.Contains(pipelinesPage(t), "```text\n"+string(out)+"```\n") {
+		t.Errorf("docs/pipelines.md does not show what DuckDB printed:\n%s", out)
 	}
 }
