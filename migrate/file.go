@@ -18,6 +18,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/pfwire"
@@ -163,6 +164,14 @@ type content struct {
 	// unchanged reports whether the input still is what was opened.
 	unchanged func() error
 	count     *taskCounter
+	began     time.Time
+}
+
+// setSeconds notes how long the conversion took.
+func (c *content) setSeconds() {
+	if !c.began.IsZero() {
+		c.record.Seconds = time.Since(c.began).Round(time.Microsecond).Seconds()
+	}
 }
 
 // convertContent converts one trace and completes its record, whatever comes out. The error is one of the run.
@@ -183,6 +192,7 @@ func (w *worker) failed(c *content, fail *failure) {
 	r := c.record
 	r.State, r.Kind, r.Reason, r.Stack = Failed, fail.kind, fail.reason, fail.stack
 	r.OutSize, r.OutSHA256 = 0, ""
+	c.setSeconds()
 	if r.Output = ""; c.prior != nil {
 		r.Output = c.prior.Output // of an earlier state of the input; ours to replace
 	}
@@ -204,6 +214,7 @@ func (w *worker) tryContent(ctx context.Context, c *content) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	c.began = time.Now()
 	r := c.record
 	r.Output = outputName(r.Input, r.Member, w.ReplaceEndings)
 	if fail := checkOutputName(r.Output); fail != nil {
@@ -333,6 +344,7 @@ func (w *worker) commit(ctx context.Context, c *content, out *outFile) error {
 	if _, err := os.Lstat(place); err == nil && !known && !w.Force {
 		return failf(KindExists, "%s exists and no record knows it; --force replaces it", place)
 	}
+	c.setSeconds()
 	if err := w.record(r); err != nil {
 		return err
 	}

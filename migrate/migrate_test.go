@@ -126,8 +126,8 @@ func TestPanicStaysWithItsFile(t *testing.T) {
 	}
 	a.want(map[string]string{"a.json": "done", "b.json": "failed panic", "c.json": "done"})
 	journal, err := os.ReadFile(filepath.Join(a.out, stateFolder, "journal-all.jsonl"))
-	if err != nil || !bytes.Contains(journal, []byte("boom")) || !bytes.Contains(journal, []byte(`"stack":"goroutine`)) {
-		t.Errorf("the journal has no stack: %v", err)
+	if err != nil || !bytes.Contains(journal, []byte("boom")) || !bytes.Contains(journal, []byte(`"stack":"goroutine`)) || !bytes.Contains(journal, []byte(`"seconds":`)) {
+		t.Errorf("the journal lacks stack or seconds: %v", err)
 	}
 	// It is tried again.
 	if summary, err := a.run(nil); err != nil || summary.Total(Done).Files != 3 || summary.Run.Converted != 1 {

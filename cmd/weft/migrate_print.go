@@ -182,6 +182,8 @@ func (m *migration) writeTotals(b *strings.Builder, s *migrate.Summary) {
 	b.WriteByte('\n')
 	switch r := s.Run; {
 	case r == nil:
+	case nothingDone(r) && r.Found == 0:
+		b.WriteString("  nothing to do: there are no inputs left; --status sums up\n")
 	case nothingDone(r):
 		fmt.Fprintf(b, "  nothing to do: %s unchanged", countText(r.Unchanged, "file is", "files are"))
 		if r.FailedBefore > 0 {
