@@ -9,9 +9,13 @@ import (
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
+// timerWait is the name of the intervals in which the thread that fires timers has nothing to do. Their type is stack-based;
+// among the slices of the thread they would make it the busiest of the browser.
+const timerWait = "TimerThread::Wait"
+
 // placer finds the tracks of the markers of one thread (section 5). Stack-based intervals are slices of the thread as far
-// as they nest. All other intervals of one name share a track below the thread, with lanes for those that overlap, as in
-// the front end's marker chart.
+// as they nest, and as the thread works in them. All other intervals of one name share a track below the thread, with lanes
+// for those that overlap, as in the front end's marker chart.
 type placer struct {
 	c     *converter
 	th    *threadState
@@ -61,7 +65,7 @@ func (p *placer) track(m *marker) timeline.TrackID {
 			p.net = newLanes(p.th.process.track, timeline.RoleNetwork.String(), timeline.RoleNetwork)
 		}
 		return p.net.take(p.c.b, m)
-	case !kind.stackBased && p.c.schemas.stacks:
+	case !kind.stackBased && p.c.schemas.stacks, p.isWait(m):
 		return p.named(m)
 	}
 	for n := len(p.open); n > 0 && p.open[n-1] <= m.start; n = len(p.open) {
@@ -73,6 +77,12 @@ func (p *placer) track(m *marker) timeline.TrackID {
 	}
 	p.open = append(p.open, m.end)
 	return p.th.track
+}
+
+// isWait reports whether the thread does nothing in an interval.
+func (p *placer) isWait(m *marker) bool {
+	name, _ := p.th.tables.strings.at(p.th.th.markers.name[m.row])
+	return string(name) == timerWait
 }
 
 // named returns a lane of the track that has the marker's name.
