@@ -366,7 +366,7 @@ func narrowHelp(command *cli.Command, args []string) {
 				titled("Flags of "+r.name, []cli.Flag{f})
 			}
 		}
-		command.HelpName = "weft report " + r.name
+		command.HelpName = "report " + r.name
 		setHelp(command)
 		return
 	}

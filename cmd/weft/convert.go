@@ -582,7 +582,7 @@ func (r *inputReport) writeLine(w io.Writer) error {
 	line := fmt.Sprintf("%s: %s → %s, %s", printable(r.Input), formatSize(r.BytesIn), formatSize(r.BytesOut),
 		countText(e.Slices+e.Instants+e.CounterValues+e.Samples, "event", "events"))
 	if r.Span != nil {
-		line += " in " + lengthText(timeline.Nanos(r.Span.End-r.Span.Start))
+		line += " over " + lengthText(timeline.Nanos(r.Span.End-r.Span.Start))
 	}
 	problems := unusual(r.Report)
 	if r.strict {

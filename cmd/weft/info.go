@@ -18,6 +18,7 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/selection"
 	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
 )
 
 func infoCommand(env *environment) *cli.Command {
@@ -186,27 +187,33 @@ func writeInfo(env *environment, name string, r *convert.Report) error {
 		row("facts", "%s, listed by --json", thousands(len(r.Facts)))
 	}
 	row("problems", "%s", cmp.Or(problemSummary(r), "none"))
-	listProblems(&b, on, r)
+	listProblems(&b, on, r.Problems)
 	_, err := env.stdout.Write(b.Bytes())
 	return err
 }
 
-// writeProblems prints the problems alone.
+// writeProblems prints the problems alone: what is wrong with this recording, then what is with most.
 func writeProblems(env *environment, name string, r *convert.Report) error {
 	var b bytes.Buffer
 	on := env.terminal(env.stdout)
-	fmt.Fprintln(&b, on.heading(printable(name)+": "+cmp.Or(problemSummary(r), "no problems")))
-	if line := usualLine(r); line != "" {
+	odd, line := unusual(r), usualLine(r)
+	summary := "no problems"
+	if line != "" {
+		summary = "no problems but the usual"
+	}
+	fmt.Fprintln(&b, on.heading(printable(name)+": "+cmp.Or(countProblems(r, odd), summary)))
+	listProblems(&b, on, odd)
+	if line != "" {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}
-	listProblems(&b, on, r)
+	listProblems(&b, on, slices.DeleteFunc(slices.Clone(r.Problems), func(p trace.Problem) bool { return !slices.Contains(r.Usual, p.Name) }))
 	_, err := env.stdout.Write(b.Bytes())
 	return err
 }
 
 // listProblems adds the problems and the first places where they are.
-func listProblems(b *bytes.Buffer, on terminal, r *convert.Report) {
-	for _, p := range r.Problems {
+func listProblems(b *bytes.Buffer, on terminal, problems []trace.Problem) {
+	for _, p := range problems {
 		severity := fmt.Sprintf("%-8s", p.Severity)
 		switch p.Severity {
 		case problem.Lost.String():

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weft-trace/weft/convert"
+	costtables "github.com/weft-trace/weft/internal/attribution/tables"
 	"github.com/weft-trace/weft/internal/cellwidth"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -140,12 +142,21 @@ func lengthLine(rec *report.Recording, r *convert.Report) string {
 			countText(int64(r.Tracks.Threads), "thread", "threads"), countText(int64(r.Tracks.Processes), "process", "processes"))
 	}
 	if rec.Recorded != "" {
-		line += ", recorded " + rec.Recorded
+		line += ", recorded " + recordedText(rec.Recorded)
 	}
 	if rec.System != "" {
 		line += " on " + rec.System
 	}
 	return line
+}
+
+// recordedText writes when something was recorded as people write it. What is no time of RFC 3339 stays as the producer wrote it.
+func recordedText(recorded string) string {
+	t, err := time.Parse(time.RFC3339, recorded)
+	if err != nil {
+		return printable(recorded)
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
 func fileLine(r *convert.Report) string {
@@ -247,13 +258,22 @@ func categoryWords(categories []report.CategoryCount) (words []string) {
 func taskLines(tasks []report.OverviewTask, start timeline.Nanos) (lines []string) {
 	for i := range tasks {
 		t := &tasks[i]
-		line := fmt.Sprintf("%11s  at %s on %s", milliText(t.Duration), momentText(t.Start-start), t.TID.Title(elideTo(t.Thread, 30), "tid"))
+		line := fmt.Sprintf("%11s  at %s on %s", milliText(t.Duration), momentText(t.Start-start), t.TID.Title(elideTo(t.Thread, 24), "tid"))
 		if t.Name != "" {
-			line += ": " + elideTo(strings.TrimSpace(t.Name+" "+t.Location), 60)
+			line += ": " + placeText(t.Name, t.Location, screenWidth-labelWidth-4-cellwidth.Of(line))
 		}
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// placeText writes a name with its location in so many columns. It shortens the location first.
+func placeText(name, location string, room int) string {
+	text := elideTo(printable(name), max(room, minTextWidth))
+	if room -= cellwidth.Of(text) + 1; location != "" && room >= minTextWidth {
+		text += " " + elideTo(printable(location), room)
+	}
+	return text
 }
 
 func inputLines(inputs []report.OverviewInput, start timeline.Nanos) (lines []string) {
@@ -289,7 +309,7 @@ const maxSuggested = 6
 func nextLines(file string, r *convert.Report, o *report.Overview) (lines []string) {
 	add := func(is bool, what, command string) {
 		if is {
-			lines = append(lines, fmt.Sprintf("%-26s weft %s %s", what, command, file))
+			lines = append(lines, fmt.Sprintf("%-27s weft %s %s", what, command, file))
 		}
 	}
 	sampled := slices.ContainsFunc(o.Threads, func(t report.ThreadTime) bool { return t.Samples > 0 })
@@ -297,12 +317,26 @@ func nextLines(file string, r *convert.Report, o *report.Overview) (lines []stri
 	add(len(o.Tasks) > 0, "what is in long tasks?", "report tasks")
 	add(o.Devices, "how busy were devices?", "report slices")
 	add(sampled, "which functions took time?", "report samples")
-	add(len(o.Contexts) > 0, "what did each page cost?", "report cost")
+	add(len(o.Contexts) > 0, costQuestion(o.Contexts), "report cost")
 	add(!o.Devices && r.Events.Slices > 0, "which slices took time?", "report slices")
 	add(r.Events.Flows > 0, "what led to what?", "flows")
 	lines = lines[:min(len(lines), maxSuggested-1)]
 	add(true, "how can I view it?", "convert")
 	return lines
+}
+
+// costQuestion asks for the costs that weft report cost shows first.
+func costQuestion(contexts []costtables.TypeCount) string {
+	has := func(typ string) bool {
+		return slices.ContainsFunc(contexts, func(c costtables.TypeCount) bool { return c.Type == typ })
+	}
+	switch {
+	case has("Frame"):
+		return "what did each page cost?"
+	case has("Script"):
+		return "what did each script cost?"
+	}
+	return "what was the time spent on?"
 }
 
 // shellWord quotes a file name for a shell where it needs that.

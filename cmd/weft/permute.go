@@ -21,6 +21,9 @@ func permute(app *cli.App, args []string) ([]string, error) {
 	if err := checkAppFlags(app, args[min(1, len(args)):at]); err != nil || at == len(args) {
 		return args, err
 	}
+	if args[at] == "help" && at+1 < len(args) && app.Command(args[at+1]) != nil { // weft help report input
+		args = append(slices.Delete(slices.Clone(args), at, at+1), "--help")
+	}
 	command := app.Command(args[at])
 	if command == nil {
 		return args, nil

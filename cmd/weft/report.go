@@ -355,6 +355,7 @@ type reportInput struct {
 	trace    *trace.Trace
 	timeline *timeline.Timeline
 	selected *selection.Selection // nil: the whole trace
+	usual    []string             // problems that most recordings of the format have
 }
 
 // openReportInput reads the trace that is the second argument of the command, and selects what was asked for.
@@ -381,12 +382,17 @@ func openTrace(c *cli.Context, env *environment, name string, opts convert.Optio
 		return nil, err
 	}
 	defer src.Close()
+	said := convert.Report{}
+	if opts.Report == nil {
+		opts.Report = &said
+	}
 	progress := startProgress(env, inputName(name), src.size, true)
 	in.trace, in.timeline, err = openTimeline(c.Context, name, progress.reader(src), opts)
 	progress.Stop()
 	if err != nil {
 		return nil, err
 	}
+	in.usual = opts.Report.Usual
 	return in, nil
 }
 
@@ -401,10 +407,11 @@ func (in *reportInput) nothing(ofTrace string) string {
 // Close frees what the trace takes.
 func (in *reportInput) Close() error { return in.trace.Close() }
 
-// printProblems says what is missing in the numbers of a report: the problems of the input that have one of the names.
+// printProblems says what is missing in the numbers of a report: the problems of the input that have one of the names, but for
+// those that most recordings have.
 func (in *reportInput) printProblems(env *environment, names []string) {
 	for _, p := range in.trace.Problems() {
-		if slices.Contains(names, p.Name) {
+		if slices.Contains(names, p.Name) && !slices.Contains(in.usual, p.Name) {
 			fmt.Fprintf(env.stderr, "%s: %s\n", printable(inputName(in.name)), printable(problemLine(&p)))
 		}
 	}

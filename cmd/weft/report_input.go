@@ -219,11 +219,11 @@ var phaseTitles = map[string]string{
 // inputDetails says of an input in lines why it took its time.
 func inputDetails(r *report.Inputs, in *report.Interaction, n int) []string {
 	head := fmt.Sprintf("%d. %s (%s) at %s: %s ms", n, in.Kind, printable(in.Type), momentText(in.Start-r.Start), millis(in.Latency))
-	if in.Presentation != nil {
+	switch {
+	case in.Dropped:
+		head += ", and nothing was shown in answer"
+	case in.Presentation != nil:
 		head += " until the answer was shown"
-	}
-	if in.Dropped {
-		head += ", and nothing was shown"
 	}
 	lines := []string{"", head}
 	add := func(what, text string) {

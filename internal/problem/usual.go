@@ -36,6 +36,7 @@ var usual = []struct {
 	{"samples out of order", []string{chromeFormat, perfettoFormat, cpuFormat}, []Kind{ProfileSamplesReordered}},
 	{"samples out of order", []string{selfFormat}, []Kind{SamplesOutOfOrder}},
 	{"names in another encoding", []string{selfFormat}, []Kind{TextRedecoded}},
+	{"arguments that are given twice", []string{perfettoFormat}, []Kind{JSONDuplicateKey}},
 	{"settings of the recorder", []string{chromeFormat, perfettoFormat}, []Kind{MetadataValueOmitted}},
 	{"settings of the recorder", []string{perfettoFormat}, []Kind{PacketDetailSkipped}},
 }

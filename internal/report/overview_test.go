@@ -49,7 +49,7 @@ var browser = `{"metadata":{"user-agent":"Mozilla/5.0 (X11; Linux x86_64) AppleW
 func TestOverview(t *testing.T) {
 	o := overviewOf(t, browser, selection.Query{})
 	if diff := gocmp.Diff(report.Recording{
-		Producer: "Chrome (headless)", Version: "156.0.1.2", System: "Linux x86_64", Recorded: "2026-11-20 4:31:12", Commands: []string{"/usr/bin/chromium --headless"},
+		Producer: "Chrome (headless)", Version: "156.0.1.2", System: "Linux x86_64", Recorded: "2026-11-20T04:31:12Z", Commands: []string{"/usr/bin/chromium --headless"},
 	}, o.Recording); diff != "" {
 		t.Error(diff)
 	}

@@ -51,7 +51,7 @@ type recordingFacts struct {
 
 // recordingNames are the facts that matter.
 var recordingNames = []string{
-	"user-agent", "product-version", "os-name", "os-version", "os-arch", "trace-capture-datetime",
+	"user-agent", "product-version", "os-name", "os-version", "os-arch", "trace-capture-datetime", "source", "startTime",
 	"firefox.product", "firefox.misc", "firefox.oscpu", "firefox.importedFrom", "firefox.startTime", "firefox.profilingStartTime",
 	"cuda_runtime_version", "baseTimeNanoseconds", "traceName", "schemaVersion", "weft.input_format",
 	"probes.epoch_ns", "probes.sync_ns", "probes.sync_unix_ns",
@@ -100,6 +100,8 @@ func (f *recordingFacts) producer() (name, version string) {
 		return f.text["firefox.importedFrom"] + ", imported by the Firefox Profiler", ""
 	case f.text["firefox.product"] != "":
 		return f.text["firefox.product"], strings.TrimPrefix(f.text["firefox.misc"], "rv:")
+	case f.text["source"] == "DevTools":
+		return "Chrome DevTools", ""
 	case f.text["cuda_runtime_version"] != "", f.text["schemaVersion"] != "" && f.text["baseTimeNanoseconds"] != "":
 		return "the PyTorch profiler", ""
 	}
@@ -122,8 +124,14 @@ func (f *recordingFacts) system() string {
 
 // recorded returns when the recording began.
 func (f *recordingFacts) recorded(start timeline.Nanos) string {
-	if at := f.text["trace-capture-datetime"]; at != "" {
+	if at := f.text["trace-capture-datetime"]; at != "" { // Chrome writes UTC, without zeros in front
+		if t, err := time.Parse(chromeTime, at); err == nil {
+			return t.Format(time.RFC3339)
+		}
 		return at
+	}
+	if t, err := time.Parse(time.RFC3339, f.text["startTime"]); err == nil { // DevTools
+		return t.UTC().Format(time.RFC3339)
 	}
 	if ms, ok := f.float("firefox.startTime"); ok && ms > 0 {
 		began, _ := f.float("firefox.profilingStartTime")
@@ -156,6 +164,9 @@ func (f *recordingFacts) float(name string) (float64, bool) {
 	v, err := strconv.ParseFloat(f.text[name], 64)
 	return v, err == nil && math.Abs(v) < math.MaxInt64/4e6
 }
+
+// chromeTime is how Chrome writes when it recorded a trace.
+const chromeTime = "2006-1-2 15:4:5"
 
 // unixTime writes a time to the second.
 func unixTime(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339) }

@@ -206,7 +206,7 @@ func unknown(what, asked string, names func(yield func(string) bool)) error {
 	case n == 0:
 		return unknownf("%s: it has none", what)
 	case n > maxListed:
-		return unknownf("%s; there are %s and %d others", what, strings.Join(list[:maxListed], ", "), n-maxListed)
+		return unknownf("%s; there are %s and %d more", what, strings.Join(list[:maxListed], ", "), n-maxListed)
 	}
 	return unknownf("%s; use %s", what, suggest.List(list))
 }
