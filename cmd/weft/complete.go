@@ -359,16 +359,33 @@ func narrowHelp(command *cli.Command, args []string) {
 		command.Description = "For example:\n\n   " + r.example + "\n\ndocs/reports.md and docs/attribution.md define the numbers. \"-\" is standard input."
 		command.Flags = slices.DeleteFunc(slices.Clone(command.Flags), func(f cli.Flag) bool {
 			name := f.Names()[0]
-			return isReportFlag(name) && !slices.Contains(r.flags, name)
+			return isReportFlag(name) && !slices.Contains(r.flags, name) || name == "files-from" && findManyReport(r.name) == nil
 		})
 		for _, f := range command.Flags {
 			if name := f.Names()[0]; isReportFlag(name) && name != "js-calls" {
 				titled("Flags of "+r.name, []cli.Flag{f})
+				narrowUsage(f, r.name)
 			}
 		}
 		command.HelpName = "report " + r.name
 		setHelp(command)
 		return
+	}
+}
+
+// narrowUsage leaves out of what a flag does which reports it is about, where the help is about one.
+func narrowUsage(f cli.Flag, name string) {
+	switch f := f.(type) {
+	case *cli.BoolFlag:
+		f.Usage = strings.TrimPrefix(f.Usage, name+": ")
+	case *cli.StringFlag:
+		f.Usage = strings.TrimPrefix(strings.TrimPrefix(f.Usage, name+": "), "layout: ")
+		if f.Name != "by" {
+			return
+		}
+		if f.Usage, f.DefaultText = costByUsage, "context"; name == "slices" {
+			f.Usage, f.DefaultText = slicesByUsage, "name"
+		}
 	}
 }
 

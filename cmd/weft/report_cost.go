@@ -19,12 +19,18 @@ import (
 	"github.com/weft-trace/weft/trace"
 )
 
+// What --by does in the reports that have it.
+const (
+	costByUsage   = "group rows by `WHAT`: context, page, class, entity or type, and split them by process, thread or category, as in page,category"
+	slicesByUsage = "group slices by `WHAT`: name, category, thread, process or an argument"
+)
+
 // costFlags are the flags of "report cost" beside those of all reports.
 func costFlags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "type", Usage: "print the table of one context `TYPE`: frame, page, script, entity, input, process, thread, …, or all",
 			DefaultText: "the most telling one; all with --json and --csv"},
-		&cli.StringFlag{Name: "by", Value: "context", Usage: "group rows by `WHAT`: context, page, class, entity or type, and split them by process, thread or category, as in page,category. For slices: name, category, thread, process or an argument", DefaultText: "context; name for slices"},
+		&cli.StringFlag{Name: "by", Value: "context", Usage: "cost: " + costByUsage + ". slices: " + strings.ReplaceAll(slicesByUsage, "`", ""), DefaultText: "context; name for slices"},
 		&cli.StringFlag{Name: "charge", Value: "exact", Usage: "charge the contexts that are active at each moment (`HOW` exact) or at the begin of each slice (begin)"},
 	}, contextFlags()...)
 }

@@ -11,7 +11,8 @@ import (
 const minTextWidth = 16
 
 // fit makes a table fit so many columns of a terminal, if it can: it leaves out columns that people can do without, those first
-// that they miss least, and then shortens texts, the widest first. 0: it has room.
+// that they miss least, then shortens texts, the widest first, and at last leaves out what is on the right: a number that the
+// edge of the terminal cuts would be another number. 0: it has room.
 func (t *table) fit(columns int) {
 	if columns <= 0 {
 		return
@@ -25,7 +26,7 @@ func (t *table) fit(columns int) {
 			t.columns[least].title = ""
 			continue
 		}
-		if !t.shorten(tooWide) {
+		if !t.shorten(tooWide) && !t.dropLast() {
 			return
 		}
 	}
@@ -60,6 +61,24 @@ func (t *table) leastWanted() int {
 		}
 	}
 	return least
+}
+
+// minColumns is the number of columns that a table keeps on any terminal: what a row is about, and a number.
+const minColumns = 2
+
+// dropLast leaves out the last column; false if there are so few that it has to stay.
+func (t *table) dropLast() bool {
+	shown, last := 0, -1
+	for i, c := range t.columns {
+		if c.title != "" {
+			shown, last = shown+1, i
+		}
+	}
+	if shown <= minColumns {
+		return false
+	}
+	t.columns[last].title = ""
+	return true
 }
 
 // shorten takes columns of the terminal from the widest column of texts, down to the second widest; false if none has any left.

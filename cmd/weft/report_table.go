@@ -154,6 +154,9 @@ func writeReport(w io.Writer, on terminal, threads []threadTables, only, nothing
 		}
 		for k := range t.tables {
 			if only == "" && len(t.tables[k].rows) > 0 || t.tables[k].name == only {
+				if t.tables[k].leastWanted() >= 0 {
+					t.tables[k].fit(on.columns)
+				}
 				t.tables[k].writeText(&b, on)
 			}
 		}
@@ -169,10 +172,13 @@ func (t *threadTables) title() string {
 		title = elideTo(t.shows, maxShows) + ": " + title
 	}
 	if t.source != "" {
-		title += ", " + printable(t.source)
+		title += ", sampled by " + printable(cmp.Or(samplers[t.source], t.source))
 	}
 	return title
 }
+
+// samplers are what takes samples, as people call it.
+var samplers = map[string]string{"legacy_v8": "V8", "gecko": "Firefox", "js_self_profiling": "the page"}
 
 // maxName is the number of characters of a name that people get to see: processes may be called by their command line.
 const maxName = 60

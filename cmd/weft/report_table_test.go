@@ -42,8 +42,23 @@ func TestLinesOfTerminal(t *testing.T) {
 	if code := run(t.Context(), []string{"weft", "report", "slices", "-"}, &c.environment); code != exitOK {
 		t.Fatal(code, c.err.String())
 	}
-	if got := c.out.String(); !strings.Contains(got, "\n  work      1    0.005     0.005   0.00…\n") {
+	if got := c.out.String(); !strings.Contains(got, "\n  work      1    0.005     0.005   0.005\n") {
 		t.Errorf("%s", got)
+	}
+}
+
+// On a terminal, functions of samples have their names before numbers that people miss less.
+func TestSamplesOfTerminal(t *testing.T) {
+	c := newConsole(strings.NewReader(""), true)
+	c.width = func(io.Writer) int { return 70 }
+	args := []string{"weft", "report", "samples", "--limit", "2", "../../testdata/traces/cpuprofile/cdp-page-small.cpuprofile.gz"}
+	if code := run(t.Context(), args, &c.environment); code != exitOK {
+		t.Fatal(code, c.err.String())
+	}
+	for _, want := range []string{"self ms  total ms  function   location", "/main.js:14:19\n", ", sampled by V8"} {
+		if !strings.Contains(c.out.String(), want) {
+			t.Errorf("no %q in\n%s", want, c.out.String())
+		}
 	}
 }
 
@@ -56,7 +71,8 @@ func TestTableOfTerminal(t *testing.T) {
 		69: "name                          n  ms     where\nthe first of two long names  12  0.002  a thread with a name",
 		61: "name                         ms     where\nthe first of two long names  0.002  a thread with a name",
 		50: "name                   ms     where\nthe first of… names  0.002  a thread with a name",
-		10: "name              ms     where\nthe first …names  0.002  a thread w… name",
+		45: "name ms where\nthe first … names 0.002 a thread w…a name",
+		10: "name              ms\nthe first …names  0.002",
 	} {
 		tb := table{columns: []column{
 			texts("name", "name"), spare(1, counts("n", "n")), times("ms_ns", "ms"), spare(2, times("p50_ns", "p50 ms")), texts("where", "where"),

@@ -56,7 +56,7 @@ func Parse(text string) (Moment, error) {
 	case !ok || point && fraction == "" || !isDigits(fraction):
 		return Moment{}, fmt.Errorf("%q is not a time; write, for example, 1.5s or 300ms after the start of the trace, or @1.5s on its clock", text)
 	case !unit && strings.Trim(whole+fraction, "0") != "":
-		return Moment{}, noUnit(strings.TrimPrefix(text, "@"))
+		return Moment{}, noUnit(strings.TrimPrefix(text, "@"), onClock)
 	}
 	fraction = strings.TrimRight(fraction, "0")
 	if len(fraction) > digits {
@@ -70,7 +70,10 @@ func Parse(text string) (Moment, error) {
 }
 
 // noUnit is the error for a number that could be of any unit.
-func noUnit(number string) error {
+func noUnit(number string, onClock bool) error {
+	if onClock {
+		return fmt.Errorf("%s has no unit; write @%[1]ss, @%[1]sms, @%[1]sus or @%[1]sns on the clock of the trace", number)
+	}
 	return fmt.Errorf("%s has no unit; write %[1]ss, %[1]sms, %[1]sus or %[1]sns after the start of the trace, or @%[1]sns on its clock", number)
 }
 

@@ -66,7 +66,7 @@ func TestParseErrors(t *testing.T) {
 		"@@5s":                   "is not a time",
 		"chrome-json":            "is not a time",
 		"5":                      "5 has no unit; write 5s, 5ms, 5us or 5ns after the start of the trace, or @5ns on its clock",
-		"@5":                     "5 has no unit",
+		"@5":                     "5 has no unit; write @5s, @5ms, @5us or @5ns on the clock of the trace",
 		"1.5":                    "1.5 has no unit",
 		"0.5ns":                  "finer than a nanosecond",
 		"0.0000005ms":            "finer than a nanosecond",

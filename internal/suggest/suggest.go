@@ -37,7 +37,7 @@ func List(names []string) string {
 const maxLength = 64
 
 // Near returns the one of names that asked most likely means: another spelling, one that begins so, or one that differs
-// by a slip or two. It is "" if none does. Of several that are as near the first one wins.
+// by a slip or two. It is "" if none does. Of several that are as near one that begins so wins, else the first one.
 func Near(asked string, names []string) string {
 	if asked == "" || len(asked) > maxLength {
 		return ""
@@ -48,7 +48,8 @@ func Near(asked string, names []string) string {
 		if len(name) > maxLength {
 			continue
 		}
-		if d := distance(asked, strings.ToLower(name)); d < best {
+		begins := strings.HasPrefix(strings.ToLower(name), asked) && !strings.HasPrefix(strings.ToLower(nearest), asked)
+		if d := distance(asked, strings.ToLower(name)); d < best || d == best && nearest != "" && begins {
 			best, nearest = d, name
 		}
 	}

@@ -20,6 +20,7 @@ func TestInstead(t *testing.T) {
 		{"cpuprofiel", formats, "; did you mean cpuprofile?"},
 		{"layout", reports, "; did you mean layout-thrashing?"},
 		{"sample", reports, "; did you mean samples?"},
+		{"typ", []string{"tmp", "by", "type"}, "; did you mean type?"},
 		{"cots", reports, "; did you mean cost?"},
 		{"pprof", reports, "; use samples, gc, layout-thrashing or cost"},
 		{"gd", reports, "; use samples, gc, layout-thrashing or cost"}, // two letters are near to everything
