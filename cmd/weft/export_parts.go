@@ -306,7 +306,11 @@ func (o *output) Clear() error {
 	if o.temp == "" || !o.force {
 		return nil
 	}
-	if err := os.Remove(o.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	err := o.env.step()
+	if err == nil {
+		err = os.Remove(o.path)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s: %w", outputName(o.path), withoutPath(err))
 	}
 	return nil

@@ -33,6 +33,18 @@ type environment struct {
 	stdout, stderr io.Writer
 	isTerminal     func(io.Writer) bool
 	width          func(io.Writer) int // of a terminal, in columns; 0 if unknown
+
+	// beforeStep is called before output files are created, written, closed, renamed or removed; its error is that of the step.
+	// Tests stop the program there. nil: nothing happens.
+	beforeStep func() error
+}
+
+// step tells that a change of an output file is next.
+func (e *environment) step() error {
+	if e.beforeStep == nil {
+		return nil
+	}
+	return e.beforeStep()
 }
 
 func isTerminal(w io.Writer) bool {

@@ -19,6 +19,7 @@ const outputBuffer = 32 << 10
 // place and renamed by Commit. Until then an existing file at that place is untouched.
 type output struct {
 	*bufio.Writer
+	env   *environment
 	path  string   // where it will be; "" for standard output
 	file  *os.File // nil for standard output
 	temp  string   // its name until Commit; "" if it is written in place
@@ -31,11 +32,12 @@ type output struct {
 // regular file, such as a device or a named pipe, is written in place. Errors begin with the path.
 func createOutput(ctx context.Context, env *environment, path string, force bool) (*output, error) {
 	if path == "-" {
-		return &output{Writer: bufio.NewWriterSize(env.stdout, outputBuffer)}, nil
+		return &output{Writer: bufio.NewWriterSize(env.stdout, outputBuffer), env: env}, nil
 	}
-	o := &output{path: followLinks(path), force: force} // replace the file, not the link to it
-	var err error
+	o := &output{env: env, path: followLinks(path), force: force} // replace the file, not the link to it
+	err := env.step()
 	switch info, statErr := os.Stat(o.path); {
+	case err != nil:
 	case statErr == nil && info.IsDir():
 		return nil, fmt.Errorf("%s: is a directory", path)
 	case statErr == nil && !info.Mode().IsRegular():
@@ -62,8 +64,21 @@ func createOutput(ctx context.Context, env *environment, path string, force bool
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, withoutPath(err))
 	}
-	o.Writer = bufio.NewWriterSize(o.file, outputBuffer)
+	o.Writer = bufio.NewWriterSize(steppedFile{o.file, env}, outputBuffer)
 	return o, nil
+}
+
+// steppedFile is a file whose writes are steps of the environment.
+type steppedFile struct {
+	file *os.File
+	env  *environment
+}
+
+func (f steppedFile) Write(p []byte) (int, error) {
+	if err := f.env.step(); err != nil {
+		return 0, err
+	}
+	return f.file.Write(p)
 }
 
 // exists reports whether there is a file or folder, or may be one.
@@ -120,7 +135,7 @@ func (o *output) finish() error {
 	if o.file == nil {
 		return nil
 	}
-	return o.file.Close()
+	return errors.Join(o.env.step(), o.file.Close())
 }
 
 func (o *output) commit() error {
@@ -132,6 +147,9 @@ func (o *output) commit() error {
 	}
 	if _, err := os.Lstat(o.path); err == nil && !o.force {
 		return errors.New("appeared during the conversion; --force replaces it")
+	}
+	if err := o.env.step(); err != nil {
+		return err
 	}
 	err := os.Rename(o.temp, o.path)
 	var linkErr *os.LinkError
