@@ -1,0 +1,41 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"testing"
+
+	"github.com/weft-trace/weft/internal/recording"
+)
+
+// The bytes of an export depend neither on the number of workers nor on the memory, also where records, contexts and costs are sorted
+// on disk. Of Parquet, small budgets have smaller groups of rows; the budgets here are on one side each.
+func TestExportSameBytes(t *testing.T) {
+	path, whole := recording.Find(t, "traces/chrome/chrome-devtools-medium.json")
+	if !whole || testing.Short() {
+		path, _ = recording.Find(t, "traces/chrome/chrome-devtools-tiny.json")
+	}
+	data := recording.Read(t, path)
+	export := func(args ...string) string {
+		c := newConsole(bytes.NewReader(data), false)
+		hash := sha256.New()
+		c.stdout = hash
+		if code := run(t.Context(), append([]string{"weft", "export", "-q", "--tmp", t.TempDir(), "-o", "-", "-"}, args...), &c.environment); code != exitOK {
+			t.Fatalf("%q: exit code %d: %s", args, code, c.err.String())
+		}
+		return hex.EncodeToString(hash.Sum(nil))
+	}
+	small, large := []string{"--workers", "1", "--memory", "32MiB"}, []string{"--workers", "2", "--memory", "1GiB"}
+	for name, test := range map[string]struct{ args, small []string }{
+		"proto":            {[]string{"--as", "proto"}, small},
+		"proto attributed": {[]string{"--as", "proto", "--attribute"}, small},
+		"jsonl attributed": {[]string{"--as", "jsonl", "--attribute"}, small},
+		"parquet":          {[]string{"--as", "parquet"}, []string{"--workers", "1", "--memory", "128MiB"}},
+	} {
+		a, b := export(append(test.small, test.args...)...), export(append(large, test.args...)...)
+		if a != b {
+			t.Errorf("%s: other bytes with %q than with %q", name, test.small, large)
+		}
+	}
+}
