@@ -306,7 +306,7 @@ type Header struct {
 	// Facts about the trace as a whole, such as the version of the browser that recorded it.
 	Attributes []*Arg `protobuf:"bytes,7,rep,name=attributes,proto3" json:"attributes,omitempty"`
 	// SHA-256 of the revision, the version of weft, the options and the hashes of the inputs, as 64 hexadecimal digits.
-	// Two runs with one stream_id give the same bytes, and (stream_id, Event.id) identifies an event anywhere.
+	// Two runs with one stream_id give the same events, and (stream_id, Event.id) identifies an event anywhere.
 	StreamId      string `protobuf:"bytes,8,opt,name=stream_id,json=streamId,proto3" json:"stream_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -618,7 +618,7 @@ type Event struct {
 	Args []*Arg `protobuf:"bytes,14,rep,name=args,proto3" json:"args,omitempty"`
 	// The arrows that lead to this event.
 	FlowsIn []*FlowIn `protobuf:"bytes,15,rep,name=flows_in,json=flowsIn,proto3" json:"flows_in,omitempty"`
-	// The ids of the flows that lead on from this event.
+	// The ids of the flows that lead on from this event, whether the trace has the next event of the flow or not.
 	FlowsOut []uint64 `protobuf:"varint,16,rep,packed,name=flows_out,json=flowsOut,proto3" json:"flows_out,omitempty"`
 	// The contexts in effect when a slice or instant began, with --attribute.
 	Contexts []*Context `protobuf:"bytes,17,rep,name=contexts,proto3" json:"contexts,omitempty"`
