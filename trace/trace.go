@@ -18,6 +18,7 @@ import (
 	"iter"
 
 	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/resolved"
 	"github.com/weft-trace/weft/internal/timeline"
 )
@@ -64,6 +65,12 @@ func init() {
 			return uint32(t.trackOf(track, lane))
 		},
 		func(ctx context.Context, src io.Reader, dir string) (any, error) { return openStream(ctx, src, dir) },
+		func(tr any) *eventstream.Stream {
+			if s := tr.(*Trace).stream; s != nil {
+				return s.Stream
+			}
+			return nil
+		},
 	)
 }
 

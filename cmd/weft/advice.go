@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
@@ -25,6 +26,9 @@ func advised(err error) string {
 			advice += "; --js-calls off and --samples none leave them out"
 		}
 		advise(full, advice)
+	}
+	if errors.Is(err, bridge.ErrStream) {
+		advise(bridge.ErrStream, "; weft export --as jsonl prints its events")
 	}
 	if clock := (*jsprofile.ClockError)(nil); errors.As(err, &clock) {
 		advice := "; --time-origin can say where it belongs"

@@ -323,11 +323,20 @@ func openInput(ctx context.Context, env *environment, name string) (*input, erro
 	return &input{f, info.Size()}, nil
 }
 
-// openTimeline reads an input and resolves it. Errors begin with the name. A stream of events is one: it has no timeline.
-func openTimeline(ctx context.Context, name string, src io.Reader, opts convert.Options) (*trace.Trace, *timeline.Timeline, error) {
+// openResolved reads an input: a trace, which it resolves, or a stream of events. Errors begin with the name.
+func openResolved(ctx context.Context, name string, src io.Reader, opts convert.Options) (*trace.Trace, error) {
 	tr, err := convert.Open(ctx, src, opts)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
+		return nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
+	}
+	return tr, nil
+}
+
+// openTimeline is openResolved for what needs the timeline: a stream of events is an error.
+func openTimeline(ctx context.Context, name string, src io.Reader, opts convert.Options) (*trace.Trace, *timeline.Timeline, error) {
+	tr, err := openResolved(ctx, name, src, opts)
+	if err != nil {
+		return nil, nil, err
 	}
 	tl, err := bridge.TimelineOf(tr)
 	if err != nil {

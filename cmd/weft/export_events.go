@@ -38,7 +38,7 @@ func eventFormFlags() []cli.Flag {
 		&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zstd, gzip or none", DefaultText: "what the name of -o says; without -o zstd for proto and none for jsonl"},
 		&cli.StringFlag{Name: "split", Usage: "begin a new file after `SIZE|N`: a size before compression such as 512MiB, or a number of events"},
 		&cli.StringFlag{Name: "manifest", Usage: "list the files in `FILE` as JSON, written when all of them are complete"},
-		&cli.BoolFlag{Name: "attribute", Usage: "add contexts to events and their costs to the end (docs/attribution.md)", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "attribute", Usage: "add contexts to events, and with --as proto what each context cost (docs/attribution.md)", DisableDefaultText: true},
 		&cli.IntFlag{Name: "workers", Usage: "use up to `N` goroutines, as --memory allows", DefaultText: "one per core"},
 		&cli.BoolFlag{Name: "strict", Usage: "exit with code 3 if any data is lost", DisableDefaultText: true},
 	}, contextFlags()))
@@ -222,11 +222,15 @@ func (x *eventExport) run(ctx context.Context) error {
 		return err
 	}
 	defer out.abort()
-	tr, tl, header, err := x.open(ctx)
+	tr, header, err := x.open(ctx)
 	if err != nil {
 		return err
 	}
-	err = x.write(ctx, tl, header, out)
+	if stream := bridge.Stream(tr); stream != nil {
+		err = x.writeStream(ctx, stream, header, out)
+	} else {
+		err = x.write(ctx, bridge.Timeline(tr), header, out)
+	}
 	if err = errors.Join(err, tr.Close()); err != nil {
 		return err
 	}
@@ -237,10 +241,10 @@ func (x *eventExport) run(ctx context.Context) error {
 }
 
 // open reads the input, and says in the header what it is.
-func (x *eventExport) open(ctx context.Context) (*trace.Trace, *timeline.Timeline, *eventstream.Header, error) {
+func (x *eventExport) open(ctx context.Context) (*trace.Trace, *eventstream.Header, error) {
 	src, err := openInput(ctx, x.env, x.input)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	defer src.Close()
 	var report convert.Report
@@ -249,13 +253,13 @@ func (x *eventExport) open(ctx context.Context) (*trace.Trace, *timeline.Timelin
 	progress := startProgress(x.env, inputName(x.input), src.size, !x.quiet)
 	defer progress.Stop()
 	hashed := &hashedReader{r: progress.reader(src), hash: sha256.New()}
-	tr, tl, err := openTimeline(bridge.Unwalked(ctx), x.input, hashed, opts)
+	tr, err := openResolved(bridge.Unwalked(ctx), x.input, hashed, opts)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	// What no reader asked for is part of the file as well.
 	if _, err := io.Copy(io.Discard, hashed); err != nil {
-		return nil, nil, nil, errors.Join(fmt.Errorf("%s: %w", inputName(x.input), withoutPath(err)), tr.Close())
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", inputName(x.input), withoutPath(err)), tr.Close())
 	}
 	inputs := []eventstream.Input{{Format: string(report.Format), Bytes: hashed.n, SHA256: hex.EncodeToString(hashed.hash.Sum(nil))}}
 	if x.input != "-" {
@@ -264,13 +268,15 @@ func (x *eventExport) open(ctx context.Context) (*trace.Trace, *timeline.Timelin
 	if x.joined != "" {
 		joined, err := x.hashJoined(ctx)
 		if err != nil {
-			return nil, nil, nil, errors.Join(err, tr.Close())
+			return nil, nil, errors.Join(err, tr.Close())
 		}
 		inputs = append(inputs, joined)
 	}
-	return tr, tl, &eventstream.Header{
-		WeftVersion: pfwire.Version, Inputs: inputs, Clock: tl.Clocks(), Options: x.content, Attributes: tl.Attributes(),
-	}, nil
+	header := &eventstream.Header{WeftVersion: pfwire.Version, Inputs: inputs, Options: x.content}
+	if tl := bridge.Timeline(tr); tl != nil {
+		header.Clock, header.Attributes = tl.Clocks(), tl.Attributes()
+	}
+	return tr, header, nil
 }
 
 // hashJoined returns what the header says of the trace that a self-profile is put into.
@@ -420,7 +426,11 @@ func (x *eventExport) report(out *parts) error {
 		}
 		fmt.Fprintf(x.env.stderr, "%s: %s\n", printable(name), words)
 		if n := out.lost; n > 0 {
-			fmt.Fprintf(x.env.stderr, "%s lost in the input; weft info --problems says why\n", countText(int64(n), "item was", "items were"))
+			why := "weft info --problems says why"
+			if out.source != nil {
+				why = lostWhy(out.source)
+			}
+			fmt.Fprintf(x.env.stderr, "%s lost in the input; %s\n", countText(int64(n), "item was", "items were"), why)
 		}
 	}
 	if x.strict && out.lost > 0 {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -16,6 +17,7 @@ var (
 	traceOf    func(ctx context.Context, tl *timeline.Timeline) any
 	trackOf    func(tr any, track timeline.TrackID, lane uint32) uint32
 	openStream func(ctx context.Context, src io.Reader, dir string) (any, error)
+	streamOf   func(tr any) *eventstream.Stream
 )
 
 // Register is for package trace.
@@ -24,8 +26,9 @@ func Register(
 	traceOfTimeline func(ctx context.Context, tl *timeline.Timeline) any,
 	trackOfTrace func(tr any, track timeline.TrackID, lane uint32) uint32,
 	traceOfStream func(ctx context.Context, src io.Reader, dir string) (any, error),
+	streamOfTrace func(tr any) *eventstream.Stream,
 ) {
-	timelineOf, traceOf, trackOf, openStream = timelineOfTrace, traceOfTimeline, trackOfTrace, traceOfStream
+	timelineOf, traceOf, trackOf, openStream, streamOf = timelineOfTrace, traceOfTimeline, trackOfTrace, traceOfStream, streamOfTrace
 }
 
 // ErrStream is the error for what needs more than resolved events.
@@ -41,6 +44,9 @@ func TimelineOf(tr any) (*timeline.Timeline, error) {
 	}
 	return nil, ErrStream
 }
+
+// Stream returns the stream of events that a *trace.Trace was read from; nil if it has a timeline.
+func Stream(tr any) *eventstream.Stream { return streamOf(tr) }
 
 // walks is the key of a context for Unwalked.
 type walks struct{}

@@ -22,31 +22,39 @@ func NewLines(tl *timeline.Timeline) *Lines { return &Lines{tl: tl} }
 // small letters, 64-bit integers as numbers, arguments as an object. Empty is absent. It is valid until the next call.
 func (l *Lines) Event(row *resolved.Row) []byte {
 	it := row.Item
-	b := strconv.AppendInt(append(l.buf[:0], `{"ts_ns":`...), int64(it.TS), 10)
-	if row.Kind == resolved.Slice && it.Dur != timeline.NoTime {
-		b = strconv.AppendInt(append(b, `,"dur_ns":`...), int64(it.Dur), 10)
-	}
-	b = jsontext.AppendString(append(b, `,"kind":`...), row.Kind.String())
-	b = appendMember(b, `,"name":`, string(it.Name))
+	b := appendTimeMembers(l.buf[:0], row)
 	b = appendCategoryMembers(b, it.Category)
-	b = strconv.AppendUint(append(b, `,"id":`...), row.ID, 10)
-	b = appendNumber(b, `,"parent_id":`, row.Parent)
-	b = appendNumber(b, `,"depth":`, uint64(row.Depth))
-	b = appendTrackMembers(b, row.Track)
+	b = appendPlaceMembers(b, row)
 	if row.HasArgs() {
 		b = row.AppendArgs(append(b, `,"args":`...))
 	}
-	b = appendFlowMembers(b, row)
-	if len(row.Contexts) > 0 {
-		b = row.AppendContexts(append(b, `,"contexts":`...))
-	}
+	b = appendLinkMembers(b, row)
 	b = appendValueMembers(b, row)
 	if it.Callstack != 0 {
 		b = l.appendStack(b, it.Callstack)
 	}
-	b = appendTailMembers(b, row)
+	b = appendTailMembers(b, row, 0)
 	l.buf = append(b, "}\n"...)
 	return l.buf
+}
+
+// appendTimeMembers begins an object with times, kind and name.
+func appendTimeMembers(b []byte, row *resolved.Row) []byte {
+	it := row.Item
+	b = strconv.AppendInt(append(b, `{"ts_ns":`...), int64(it.TS), 10)
+	if row.Kind == resolved.Slice && it.Dur != timeline.NoTime {
+		b = strconv.AppendInt(append(b, `,"dur_ns":`...), int64(it.Dur), 10)
+	}
+	b = jsontext.AppendString(append(b, `,"kind":`...), row.Kind.String())
+	return appendMember(b, `,"name":`, string(it.Name))
+}
+
+// appendPlaceMembers appends where an event is: its number, its place in the nesting, its track.
+func appendPlaceMembers(b []byte, row *resolved.Row) []byte {
+	b = strconv.AppendUint(append(b, `,"id":`...), row.ID, 10)
+	b = appendNumber(b, `,"parent_id":`, row.Parent)
+	b = appendNumber(b, `,"depth":`, uint64(row.Depth))
+	return appendTrackMembers(b, row.Track)
 }
 
 // appendMember appends a text that is not empty.
@@ -94,7 +102,8 @@ func appendTrackMembers(b []byte, t *resolved.Track) []byte {
 	return appendMember(b, `,"thread_name":`, t.ThreadName)
 }
 
-func appendFlowMembers(b []byte, row *resolved.Row) []byte {
+// appendLinkMembers appends flows and contexts.
+func appendLinkMembers(b []byte, row *resolved.Row) []byte {
 	for i, f := range row.FlowsIn {
 		b = append(b, [2]string{`,"flows_in":[`, ","}[min(i, 1)]...)
 		b = strconv.AppendUint(append(b, `{"id":`...), f.ID, 10)
@@ -108,6 +117,9 @@ func appendFlowMembers(b []byte, row *resolved.Row) []byte {
 	}
 	if len(row.FlowsOut) > 0 {
 		b = append(b, ']')
+	}
+	if len(row.Contexts) > 0 {
+		b = row.AppendContexts(append(b, `,"contexts":`...))
 	}
 	return b
 }
@@ -137,17 +149,21 @@ func (l *Lines) appendStack(b []byte, id timeline.CallstackID) []byte {
 	for i := len(l.stack) - 1; i >= 0; i-- {
 		f := l.tl.Frame(l.stack[i])
 		b = append(b, [2]string{`,"stack":[`, ","}[min(len(l.stack)-1-i, 1)]...)
-		b = appendObject(b, func(b []byte) []byte {
-			b = appendMember(b, `,"function":`, f.Function)
-			b = appendMember(b, `,"file":`, f.File)
-			b = appendNumber(b, `,"line":`, uint64(max(f.Line, 0)))
-			return appendNumber(b, `,"column":`, uint64(max(f.Column, 0)))
-		})
+		b = appendFrameObject(b, f.Function, f.File, f.Line, f.Column)
 	}
 	if len(l.stack) > 0 {
 		b = append(b, ']')
 	}
 	return b
+}
+
+func appendFrameObject(b []byte, function, file string, line, column int64) []byte {
+	return appendObject(b, func(b []byte) []byte {
+		b = appendMember(b, `,"function":`, function)
+		b = appendMember(b, `,"file":`, file)
+		b = appendNumber(b, `,"line":`, uint64(max(line, 0)))
+		return appendNumber(b, `,"column":`, uint64(max(column, 0)))
+	})
 }
 
 // appendObject appends an object whose members each begin with a comma.
@@ -161,7 +177,8 @@ func appendObject(b []byte, members func([]byte) []byte) []byte {
 	return append(b, '}')
 }
 
-func appendTailMembers(b []byte, row *resolved.Row) []byte {
+// appendTailMembers appends what comes behind the stack; input is the index of the file that the event is from.
+func appendTailMembers(b []byte, row *resolved.Row, input uint64) []byte {
 	it, t := row.Item, row.Track
 	b = appendMember(b, `,"async_id":`, t.AsyncID)
 	b = appendMember(b, `,"async_scope":`, t.AsyncScope)
@@ -170,6 +187,7 @@ func appendTailMembers(b []byte, row *resolved.Row) []byte {
 		b = strconv.AppendUint(append(b, `,"cpu":`...), uint64(cpu), 10)
 	}
 	b = appendNumber(b, `,"made_up":`, uint64(t.MadeUp))
+	b = appendNumber(b, `,"input":`, input)
 	b = appendNumber(b, `,"input_event":`, uint64(it.Event))
 	if it.Offset >= 0 {
 		b = strconv.AppendInt(append(b, `,"input_byte":`...), it.Offset, 10)

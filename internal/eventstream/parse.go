@@ -31,6 +31,9 @@ type Event struct {
 	DoubleValue  float64
 	IsDouble     bool
 	Stack        []Frame
+	CPU          uint64
+	HasCPU       bool
+	Input        uint64
 	InputEvent   uint64
 	InputByte    int64 // -1 if there is no such place
 	knownKind    bool
@@ -135,6 +138,10 @@ func (e *Event) field(r *wire.Reader) error {
 		e.IntValue, e.IsDouble = r.Int(), false
 	case weftv1.Event_DoubleValue:
 		e.DoubleValue, e.IsDouble = r.Double(), true
+	case weftv1.Event_CPU:
+		e.CPU, e.HasCPU = r.Uint(), true
+	case weftv1.Event_Input:
+		e.Input = r.Uint()
 	case weftv1.Event_InputEvent:
 		e.InputEvent = r.Uint()
 	case weftv1.Event_InputByte:
