@@ -311,7 +311,7 @@ func openInput(ctx context.Context, env *environment, name string) (*input, erro
 	}
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {
-		err = errors.New("is a directory")
+		err = errors.New("is a directory; name a file in it")
 	}
 	if err != nil {
 		f.Close()

@@ -317,7 +317,7 @@ func nextLines(file string, r *convert.Report, o *report.Overview) (lines []stri
 	add(len(o.Tasks) > 0, "what is in long tasks?", "report tasks")
 	add(o.Devices, "how busy were devices?", "report slices")
 	add(sampled, "which functions took time?", "report samples")
-	add(len(o.Contexts) > 0, costQuestion(o.Contexts), "report cost")
+	add(len(o.Contexts) > 0, costQuestion(o), "report cost")
 	add(!o.Devices && r.Events.Slices > 0, "which slices took time?", "report slices")
 	add(r.Events.Flows > 0, "what led to what?", "flows")
 	lines = lines[:min(len(lines), maxSuggested-1)]
@@ -326,14 +326,11 @@ func nextLines(file string, r *convert.Report, o *report.Overview) (lines []stri
 }
 
 // costQuestion asks for the costs that weft report cost shows first.
-func costQuestion(contexts []costtables.TypeCount) string {
-	has := func(typ string) bool {
-		return slices.ContainsFunc(contexts, func(c costtables.TypeCount) bool { return c.Type == typ })
-	}
+func costQuestion(o *report.Overview) string {
 	switch {
-	case has("Frame"):
+	case o.HasPages:
 		return "what did each page cost?"
-	case has("Script"):
+	case slices.ContainsFunc(o.Contexts, func(c costtables.TypeCount) bool { return c.Type == "Script" }):
 		return "what did each script cost?"
 	}
 	return "what was the time spent on?"

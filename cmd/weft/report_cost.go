@@ -166,11 +166,15 @@ func (q *costQuery) tables(result *costtables.Tables, tl *timeline.Timeline) (ta
 // allTypes is the --type that asks for a table for each type.
 const allTypes = "all"
 
-// mostTelling returns the type whose table says most, and the others: the pages, else the scripts, else the frames, and else the
-// first.
+// mostTelling returns the type whose table says most, and the others: the pages if there are any, else the scripts, else the
+// frames, and else the first.
 func mostTelling(result *costtables.Tables, types []string) (best, others []string) {
 	which := 0
-	for _, typ := range []string{result.DerivedName(costtables.TypePage), "Script", "Frame"} {
+	best = []string{"Script", "Frame"}
+	if result.HasPages() {
+		best = []string{result.DerivedName(costtables.TypePage), "Script", "Frame"}
+	}
+	for _, typ := range best {
 		if i := slices.Index(types, typ); i >= 0 {
 			which = i
 			break

@@ -24,7 +24,7 @@ type costColumn struct {
 // costTitles are the titles of columns of cost tables by their names. The others are for programs only.
 var costTitles = map[string]string{
 	"self_ns": "self ms", "total_ns": "total ms", "self_cpu_ns": "CPU ms", "self_without_cpu_ns": "CPU unknown ms", "slices": "slices",
-	"long_tasks": "long tasks", "gc_provoked_ns": "provoked GC ms", "freed_bytes": "freed KB",
+	"long_tasks": "long slices", "gc_provoked_ns": "provoked GC ms", "freed_bytes": "freed KB",
 	"requests": "requests", "network_bytes": "received KB", "async_ns": "async ms",
 	"inputs": "inputs", "worst_input_latency_ns": "worst latency ms",
 }
@@ -121,7 +121,7 @@ func costText(t *costtables.Table, order *arrangement, on terminal) string {
 // lessTelling are the titles of columns that people miss least, in this order.
 var lessTelling = []string{
 	"CPU unknown ms", "async ms", "slices", "freed KB", "provoked GC ms", "inputs", "received KB", "requests", "worst latency ms", "forced ms",
-	"long tasks", "CPU ms", "total ms",
+	"long slices", "CPU ms", "total ms",
 }
 
 // fitCosts leaves out columns until the lines fit a terminal, and returns their titles.

@@ -24,6 +24,7 @@ type Overview struct {
 	Threads    []ThreadTime           `json:"threads"`    // likewise
 	Categories []CategoryCount        `json:"categories"` // the most events first
 	Contexts   []costtables.TypeCount `json:"contexts"`   // by type, the most contexts first
+	HasPages   bool                   `json:"-"`          // of the contexts, some are frames of pages, and not only isolates
 	Tasks      []OverviewTask         `json:"long_tasks"` // the longest first
 	Inputs     []OverviewInput        `json:"inputs"`     // the slowest first
 
@@ -95,7 +96,7 @@ func CollectOverview(ctx context.Context, tl *timeline.Timeline, attributed *cos
 			return nil, err
 		}
 	}
-	c.out.Contexts = c.tables.TypeCounts()
+	c.out.Contexts, c.out.HasPages = c.tables.TypeCounts(), c.tables.HasPages()
 	return &c.out, nil
 }
 

@@ -212,6 +212,18 @@ func (t *Tables) TypeCounts() []TypeCount {
 	return list
 }
 
+// HasPages reports whether anything was done for a frame of a page, and not only in isolates, which programs without pages have
+// as well.
+func (t *Tables) HasPages() (has bool) {
+	t.eachSet(func(set sets.SetID) {
+		for _, id := range t.result.Sets.Lists.At(uint32(set)) {
+			m := &t.result.Sets.Members[id]
+			has = has || m.Type == trees.TypeFrame && t.result.Contexts.Nodes[m.Node].Scope != trees.ScopeIsolate
+		}
+	})
+	return has
+}
+
 // eachSet gives the sets of contexts for which something was done.
 func (t *Tables) eachSet(fn func(sets.SetID)) {
 	for set := range t.result.Sets.Lists.Len() {
