@@ -17,15 +17,20 @@ const ballastSize = 1 << 20
 
 // journal appends events of a run to a file, each in one write. Its methods may be called by several goroutines.
 type journal struct {
+	syncing sync.Mutex // held while the file is made durable; before mu
 	mu      sync.Mutex
 	f       *os.File
 	end     int64 // behind the last complete line
 	ballast string
 	dirty   bool
+	syncErr error // of the first sync that failed; guarded by syncing
 	buf     []byte
 	lines   int64
 	stop    chan struct{}
 	stopped sync.WaitGroup
+
+	// syncFile is f.Sync. Tests put something in its place.
+	syncFile func() error
 }
 
 // openJournal opens a journal for appending. A last line that was cut off goes.
@@ -42,7 +47,7 @@ func openJournal(path, ballast string) (*journal, error) {
 		f.Close()
 		return nil, err
 	}
-	j := &journal{f: f, end: end, ballast: ballast, stop: make(chan struct{})}
+	j := &journal{f: f, end: end, ballast: ballast, stop: make(chan struct{}), syncFile: f.Sync}
 	if err := writeBallast(ballast); err != nil {
 		f.Close()
 		return nil, err
@@ -118,16 +123,19 @@ func (j *journal) write() error {
 	return nil
 }
 
-// sync makes what was appended durable.
+// sync makes what was appended durable. It returns when that is so, whoever does it. A failure is final: the next call to the
+// system would report success, and the lines may be lost.
 func (j *journal) sync() error {
+	j.syncing.Lock()
+	defer j.syncing.Unlock()
 	j.mu.Lock()
 	dirty := j.dirty
 	j.dirty = false
 	j.mu.Unlock()
-	if !dirty {
-		return nil
+	if dirty && j.syncErr == nil {
+		j.syncErr = j.syncFile()
 	}
-	return j.f.Sync()
+	return j.syncErr
 }
 
 func (j *journal) syncNowAndThen() {
