@@ -103,16 +103,10 @@ func ParseShard(text string, getenv func(string) string) (Shard, error) {
 		return number(name, getenv(name))
 	}
 	var s Shard
-	var errs [3]error
+	var errs [2]error
 	switch {
 	case text == "auto":
-		minimum := 0
-		s.Index, errs[0] = variable("SLURM_ARRAY_TASK_ID")
-		s.Count, errs[1] = variable("SLURM_ARRAY_TASK_COUNT")
-		if getenv("SLURM_ARRAY_TASK_MIN") != "" {
-			minimum, errs[2] = variable("SLURM_ARRAY_TASK_MIN")
-		}
-		s.Index -= minimum
+		return slurmShard(getenv, variable)
 	case index == "auto":
 		s.Index, errs[0] = variable("JOB_COMPLETION_INDEX")
 		s.Count, errs[1] = number("shard", count)
@@ -126,6 +120,34 @@ func ParseShard(text string, getenv func(string) string) (Shard, error) {
 		return Shard{}, err
 	}
 	if s.Index < 0 || s.Index >= s.Count {
+		return Shard{}, fmt.Errorf("there is no shard %d of %d; they are numbered from 0", s.Index, s.Count)
+	}
+	return s, nil
+}
+
+// slurmShard is the shard of a task of a Slurm array. The numbers of the array may begin anywhere and have steps, but no gaps: the
+// variables do not say where those are, and their files would be left out.
+func slurmShard(getenv func(string) string, variable func(string) (int, error)) (s Shard, err error) {
+	var errs [2]error
+	id, minimum, maximum, step := 0, 0, -1, 1
+	id, errs[0] = variable("SLURM_ARRAY_TASK_ID")
+	s.Count, errs[1] = variable("SLURM_ARRAY_TASK_COUNT")
+	if err := errors.Join(errs[:]...); err != nil {
+		return Shard{}, err
+	}
+	for name, to := range map[string]*int{"SLURM_ARRAY_TASK_MIN": &minimum, "SLURM_ARRAY_TASK_MAX": &maximum, "SLURM_ARRAY_TASK_STEP": &step} {
+		if getenv(name) == "" {
+			continue
+		}
+		if *to, err = variable(name); err != nil {
+			return Shard{}, err
+		}
+	}
+	step = max(step, 1)
+	if maximum >= 0 && maximum-minimum != (s.Count-1)*step || (id-minimum)%step != 0 {
+		return Shard{}, fmt.Errorf("the %d tasks of the array do not count from %d to %d evenly; say which part with --shard I/N", s.Count, minimum, maximum)
+	}
+	if s.Index = (id - minimum) / step; s.Index < 0 || s.Index >= s.Count {
 		return Shard{}, fmt.Errorf("there is no shard %d of %d; they are numbered from 0", s.Index, s.Count)
 	}
 	return s, nil

@@ -438,6 +438,16 @@ func TestParseShard(t *testing.T) {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
+	for _, c := range []struct{ id, min, max, step, count, want string }{
+		{"4", "0", "30", "2", "16", "2-of-16"}, {"20", "1", "31", "1", "31", "19-of-31"}, {"5", "5", "5", "1", "1", "all"},
+		{"7", "1", "7", "1", "3", ""}, {"5", "0", "30", "2", "16", ""}, {"9", "0", "3", "1", "4", ""},
+	} {
+		env := map[string]string{"SLURM_ARRAY_TASK_ID": c.id, "SLURM_ARRAY_TASK_MIN": c.min, "SLURM_ARRAY_TASK_MAX": c.max,
+			"SLURM_ARRAY_TASK_STEP": c.step, "SLURM_ARRAY_TASK_COUNT": c.count}
+		if got, err := ParseShard("auto", func(name string) string { return env[name] }); (err == nil) != (c.want != "") || err == nil && got.String() != c.want {
+			t.Errorf("%+v: %v, %v", c, got, err)
+		}
+	}
 	n := 0
 	for i := range 16 {
 		if (Shard{i, 16}).Has("some/file.json") {
