@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -52,12 +53,7 @@ type memberJob struct {
 func (w *worker) convertArchive(ctx context.Context, t *task, c *content, f *os.File, kind string) error {
 	a := &archive{worker: w, task: t, record: c.record, prior: w.takeMembers(t.Found.Path), outputs: map[inputKey]string{}}
 	a.record.Format = convert.Format(kind)
-	var err error
-	if kind == zipArchive {
-		err = a.readZip(ctx, f, c.size)
-	} else {
-		err = a.readTar(ctx, f)
-	}
+	err := a.read(ctx, f, c.size)
 	a.jobs.Wait()
 	if a.err != nil {
 		return a.err
@@ -85,6 +81,19 @@ func (w *worker) convertArchive(ctx context.Context, t *task, c *content, f *os.
 	}
 	a.record.State = Done
 	return nil
+}
+
+// read goes through the archive.
+func (a *archive) read(ctx context.Context, f *os.File, size int64) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = panicFailure(value)
+		}
+	}()
+	if a.record.Format == zipArchive {
+		return a.readZip(ctx, f, size)
+	}
+	return a.readTar(ctx, f)
 }
 
 // forget ends the records of members that failed and are not there any more.
@@ -332,7 +341,7 @@ func (a *archive) convertMember(ctx context.Context, m *member, c *content, acti
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		a.failed(c, failf(KindUnreadable, "%s", err))
+		a.failed(c, memberFailure(err))
 		return a.finishMember(c, false)
 	}
 	c.head = bytes.Clone(a.head(held.Bytes()[:min(held.Len(), packedHead)]))
@@ -365,6 +374,14 @@ func (a *archive) convertMember(ctx context.Context, m *member, c *content, acti
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.err
+}
+
+// memberFailure is why a member cannot be read: the archive is damaged, or reading the archive failed, which may pass.
+func memberFailure(err error) *failure {
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		return readingFailure(err)
+	}
+	return failf(KindUnreadable, "%s", err)
 }
 
 // shareOfMember is what a member may take of the budget of a file in order to wait in memory.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/weft-trace/weft/convert"
@@ -13,9 +14,15 @@ import (
 
 // A failure is why an input has no output. It is a result, not an error of the run.
 type failure struct {
-	kind   Kind
-	reason string
-	stack  string
+	kind    Kind
+	reason  string
+	stack   string
+	lasting bool // waiting does not help
+}
+
+// readingFailure is the failure of an input that cannot be read. A permission does not come within seconds.
+func readingFailure(err error) *failure {
+	return &failure{kind: KindIO, reason: cause(err), lasting: errors.Is(err, fs.ErrPermission)}
 }
 
 func (f *failure) Error() string { return f.reason }
@@ -24,8 +31,15 @@ func failf(kind Kind, format string, args ...any) *failure {
 	return &failure{kind: kind, reason: fmt.Sprintf(format, args...)}
 }
 
+// panicFailure is the failure of an input that weft panicked at. It is to be called where that is recovered.
+func panicFailure(value any) *failure {
+	const maxStack = 8 << 10
+	stack := debug.Stack()
+	return &failure{kind: KindPanic, reason: fmt.Sprint("weft failed: ", value), stack: string(stack[:min(len(stack), maxStack)])}
+}
+
 // again reports whether another attempt may succeed at once.
-func (f *failure) again() bool { return f.kind == KindIO || f.kind == KindChanged }
+func (f *failure) again() bool { return !f.lasting && (f.kind == KindIO || f.kind == KindChanged) }
 
 // Stopped is the error of a run that could not go on because of the place, not because of a file: no space, too many failures.
 // What was done is recorded; the same command goes on.
@@ -42,6 +56,15 @@ func (s *Stopped) Unwrap() error { return s.err }
 
 func stopped(err error, format string, args ...any) *Stopped {
 	return &Stopped{Reason: fmt.Sprintf(format, args...), err: err}
+}
+
+// asStop makes a stop of an error that is neither one nor a mistake: a temporary folder that is full, a manifest that cannot be read.
+func asStop(err error) error {
+	mistake, stop := (*Mistake)(nil), (*Stopped)(nil)
+	if err == nil || errors.As(err, &mistake) || errors.As(err, &stop) {
+		return err
+	}
+	return stopped(err, "%s", err)
 }
 
 func isNoSpace(err error) bool {

@@ -15,7 +15,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -208,7 +207,7 @@ func (w *worker) failed(c *content, fail *failure) {
 func (w *worker) tryContent(ctx context.Context, c *content) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &failure{KindPanic, fmt.Sprint("weft failed: ", value), string(debug.Stack()[:min(len(debug.Stack()), 8<<10)])}
+			err = panicFailure(value)
 		}
 	}()
 	if ctx.Err() != nil {
@@ -344,6 +343,11 @@ func (w *worker) commit(ctx context.Context, c *content, out *outFile) error {
 	if _, err := os.Lstat(place); err == nil && !known && !w.Force {
 		return failf(KindExists, "%s exists and no record knows it; --force replaces it", place)
 	}
+	if known {
+		if err := removeIfSize(place, r.OutSize); err != nil {
+			return placeFailure(place, err)
+		}
+	}
 	c.setSeconds()
 	if err := w.record(r); err != nil {
 		return err
@@ -356,6 +360,16 @@ func (w *worker) commit(ctx context.Context, c *content, out *outFile) error {
 		return syncFolder(filepath.Dir(place))
 	}
 	return nil
+}
+
+// removeIfSize removes an output that is to be replaced by one of the same size. If the process dies between the line in the
+// journal and the new name, the next run would take the old one for it.
+func removeIfSize(place string, size int64) error {
+	info, err := os.Lstat(place)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != size {
+		return nil // the rename says what is wrong
+	}
+	return os.Remove(place)
 }
 
 // rename gives a temporary file its name, also where that is on another file system.
@@ -464,12 +478,17 @@ func (w *worker) convertFile(ctx context.Context, t *task) error {
 }
 
 // tryFile opens a file and converts what it is.
-func (w *worker) tryFile(ctx context.Context, t *task, c *content) error {
+func (w *worker) tryFile(ctx context.Context, t *task, c *content) (err error) {
 	name := w.abs(t.Found.Path)
 	fail := func(f *failure) error {
 		w.failed(c, f)
 		return f
 	}
+	defer func() { // of what recognises and unpacks it; tryContent has its own
+		if value := recover(); value != nil {
+			err = fail(panicFailure(value))
+		}
+	}()
 	f, err := os.Open(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -477,7 +496,7 @@ func (w *worker) tryFile(ctx context.Context, t *task, c *content) error {
 	case err != nil && isOfPlace(err):
 		return stopped(err, "%s: %s", name, cause(err))
 	case err != nil:
-		return fail(failf(KindIO, "%s", cause(err)))
+		return fail(readingFailure(err))
 	}
 	defer f.Close()
 	info, err := f.Stat()

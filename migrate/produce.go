@@ -152,7 +152,7 @@ func (p *producer) pass(t *task, own *Record, members map[string]*Record) error 
 		if own.Weft != pfwire.Version {
 			p.counts.older.Add(1)
 		}
-		if !p.DeleteSource || own.State != Done || own.Output == "" || f.Link {
+		if !p.DeleteSource || own.State != Done || own.Output == "" || f.Link || f.Kind == KindMissing {
 			return nil
 		}
 	case actFail:
@@ -213,6 +213,15 @@ func (p *producer) unopened(f *found, own *Record) error {
 	if own != nil && own.State == Done && f.State == Skipped {
 		return nil // its output is as good as before
 	}
+	if p.convertedAndGone(f, own) {
+		f.Size, f.Mtime = own.Size, own.MtimeNS
+		t := &task{Found: *f, Prior: own, Action: actSkip, Why: whyUnchanged}
+		if p.DryRun {
+			p.decide1(t)
+			return nil
+		}
+		return p.pass(t, own, nil)
+	}
 	if p.DryRun {
 		action := actSkip
 		if f.State == Failed {
@@ -233,6 +242,16 @@ func (p *producer) unopened(f *found, own *Record) error {
 		record.Output = own.Output
 	}
 	return p.finish(record)
+}
+
+// convertedAndGone reports whether a named input is not there any more because it has been converted, by --delete-source or by
+// somebody who tidies up. A record that says where the traces are must not become a failure by that.
+func (p *producer) convertedAndGone(f *found, own *Record) bool {
+	if f.Kind != KindMissing || own == nil || own.State != Done || own.Output == "" {
+		return false
+	}
+	action, _ := p.decider.decide(own, own.Size, own.MtimeNS)
+	return action == actSkip || action == actHash
 }
 
 // sameOutcome reports whether a record says nothing new.
@@ -293,7 +312,7 @@ func (p *producer) decide1(t *task) {
 		action = actFail
 	}
 	d := Decision{Input: t.Found.Path, Size: t.Found.Size, Action: action, Reason: t.Why}
-	d.Delete = p.DeleteSource && !t.Found.Link && (action == actConvert || action == actHash || action == actSkip && t.Prior != nil && t.Prior.Output != "")
+	d.Delete = p.DeleteSource && !t.Found.Link && t.Found.Kind != KindMissing && (action == actConvert || action == actHash || action == actSkip && t.Prior != nil && t.Prior.Output != "")
 	if d.Delete {
 		p.counts.wouldDelete.Add(1)
 	}

@@ -101,7 +101,7 @@ func (q *queue) next() (t *task, left int, err error) {
 	}
 	if len(q.front) == 0 {
 		if err := q.load(); err != nil {
-			return nil, 0, err
+			return nil, 0, fmt.Errorf("the list of files to convert: %w", err)
 		}
 	}
 	t = q.front[0]

@@ -67,7 +67,11 @@ type counts struct {
 // them. The error is a *Mistake if nothing could begin, a *Stopped if the run could not go on, or that of ctx.
 func Run(ctx context.Context, config Config) (*Summary, error) {
 	r := newRun(&config)
-	return r.do(ctx)
+	summary, err := r.do(ctx)
+	if ctx.Err() == nil {
+		err = asStop(err)
+	}
+	return summary, err
 }
 
 func newRun(config *Config) *run {
@@ -97,6 +101,9 @@ func (r *run) do(ctx context.Context) (summary *Summary, err error) {
 		return nil, err
 	}
 	r.closers = append(r.closers, base.close)
+	if err := r.checkRoot(base.root); err != nil {
+		return nil, err
+	}
 	sources, err := r.inputs()
 	if err != nil {
 		return nil, err
@@ -154,6 +161,23 @@ func (r *run) prepare() (err error) {
 	r.queue = newQueue(r.TempDir)
 	r.suspects = new(suspects)
 	return nil
+}
+
+// checkRoot refuses another root than that of the runs before: records go by the path below the root, so that files of the same
+// name would replace each other's outputs. An archive that was moved goes on: its old place is gone.
+func (r *run) checkRoot(last string) error {
+	if last == "" || last == r.root || r.Force {
+		return nil
+	}
+	before, err := os.Stat(last)
+	if err != nil {
+		return nil
+	}
+	if now, err := os.Stat(r.root); err == nil && os.SameFile(before, now) {
+		return nil
+	}
+	return mistakef("%s has the traces of %s; give those of %s another --out, or set --root %s (--force mixes them, and files of the same name replace each other)",
+		r.Out, last, r.root, last)
 }
 
 // lastRoot returns the root of the latest run.
@@ -303,10 +327,10 @@ func (r *run) work(ctx context.Context, p *producer, sources extsort.Sequence[fo
 	})
 	stopWaiting := context.AfterFunc(ctx, func() { r.queue.close(context.Cause(ctx)) })
 	defer stopWaiting()
-	r.runWorkers(ctx)
+	err := r.runWorkers(ctx)
 	producing.Wait()
-	if producerErr != nil && ctx.Err() == nil {
-		return producerErr
+	if err = cmp.Or(producerErr, err); err != nil && ctx.Err() == nil {
+		return err
 	}
 	if ctx.Err() == nil {
 		w := &worker{run: r, workers: r.Jobs, alone: true}
@@ -331,8 +355,8 @@ func (r *run) foundAnything(p *producer) error {
 	return mistakef("there are no files to convert in %s", strings.Join(append(slices.Clone(r.Inputs), r.Lists...), ", "))
 }
 
-// runWorkers runs the workers until there is nothing to do.
-func (r *run) runWorkers(ctx context.Context) {
+// runWorkers runs the workers until there is nothing to do. The error is that of the queue.
+func (r *run) runWorkers(ctx context.Context) (err error) {
 	tasks := make(chan *dispatched)
 	var workers, open sync.WaitGroup
 	finished := make(chan struct{})
@@ -341,8 +365,9 @@ func (r *run) runWorkers(ctx context.Context) {
 		workers.Go(func() { w.loop(ctx, tasks, finished, &open) })
 	}
 	for {
-		t, left, err := r.queue.next()
-		if t == nil || err != nil {
+		var t *task
+		var left int
+		if t, left, err = r.queue.next(); t == nil || err != nil {
 			break
 		}
 		open.Add(1)
@@ -362,6 +387,7 @@ func (r *run) runWorkers(ctx context.Context) {
 	open.Wait() // archives may still hand out members
 	close(finished)
 	workers.Wait()
+	return err
 }
 
 // dispatched is a task with the goroutines that it may have.
@@ -465,7 +491,7 @@ func (r *run) chooseJobs() {
 // deleteSource deletes an input that is converted, if the run is to do that and nothing speaks against it. Its output is in
 // place, verified and durable; the record is made so here.
 func (w *worker) deleteSource(ctx context.Context, record *Record, f *found) error {
-	if !w.DeleteSource || f.Link || record.State != Done || record.Output == "" || record.Lost > 0 && !w.DeleteLossy {
+	if !w.DeleteSource || f.Link || w.throughLink(record.Input) || record.State != Done || record.Output == "" || record.Lost > 0 && !w.DeleteLossy {
 		return nil
 	}
 	keep := func(format string, args ...any) error {

@@ -139,7 +139,7 @@ func (r *run) argument(name string) (extsort.Sequence[found], error) {
 	if info.IsDir() {
 		w := r.walker()
 		if err := w.start(rel); err != nil {
-			return nil, fmt.Errorf("%s: %s", name, cause(err))
+			return nil, mistakef("%s: %s", name, cause(err))
 		}
 		return w.next, nil
 	}

@@ -288,7 +288,8 @@ func (r *run) summarize() (*Summary, error) {
 
 // Status sums up what the runs so far have recorded in the folder of outputs. Nothing is written. tempDir is for what is sorted on
 // disk.
-func Status(out, tempDir string) (*Summary, error) {
+func Status(out, tempDir string) (summary *Summary, err error) {
+	defer func() { err = asStop(err) }()
 	state := stateOf(out)
 	all, err := state.openRecords(tempDir)
 	if err != nil {
@@ -305,7 +306,8 @@ func Status(out, tempDir string) (*Summary, error) {
 }
 
 // Finish makes the manifest of the records of all shards, and sums it up.
-func Finish(out, tempDir string) (*Summary, error) {
+func Finish(out, tempDir string) (summary *Summary, err error) {
+	defer func() { err = asStop(err) }()
 	state := stateOf(out)
 	if _, err := os.Stat(state.dir); err != nil {
 		return nil, mistakef("%s: there is no migration", out)
@@ -333,6 +335,7 @@ func Finish(out, tempDir string) (*Summary, error) {
 
 // Settings returns the root and the options of the latest run, as they are recorded.
 func Settings(out, tempDir string) (root string, settings map[string]string, err error) {
+	defer func() { err = asStop(err) }()
 	all, err := stateOf(out).openRecords(tempDir)
 	if err != nil {
 		return "", nil, err

@@ -35,6 +35,25 @@ func (p *places) abs(rel string) string {
 	return filepath.Join(p.root, filepath.FromSlash(unescapeName(rel)))
 }
 
+// throughLink reports whether a link is in the path of an input below the root, so that the file may lie anywhere.
+func (p *places) throughLink(rel string) bool {
+	root, err := filepath.EvalSymlinks(p.root)
+	if err != nil {
+		return true
+	}
+	target, err := filepath.EvalSymlinks(p.abs(rel))
+	return err != nil || target != filepath.Join(root, filepath.FromSlash(unescapeName(rel)))
+}
+
+// isOutput reports whether a path leads to the folder of outputs or below it, through links as well.
+func (p *places) isOutput(path string) bool {
+	if isInside(path, p.out) {
+		return true
+	}
+	target, err := filepath.EvalSymlinks(path)
+	return err == nil && isInside(target, p.outTrue)
+}
+
 // rel returns the path of a name below the root, escaped.
 func (p *places) rel(name string) (string, error) {
 	abs, err := filepath.Abs(name)
@@ -88,6 +107,9 @@ func (w *walker) start(rel string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return err
+	}
+	if w.isOutput(dir) {
+		return mistakef("it is in the folder of outputs; outputs are never inputs")
 	}
 	f := &frame{rel: rel, info: info}
 	if err := f.list(dir, w.hidden); err != nil {
@@ -268,7 +290,7 @@ func (f *found) look(info fs.FileInfo, err error) {
 func (p *places) stat(rel string, named bool) found {
 	f := found{Path: rel, Named: named}
 	abs := p.abs(rel)
-	if isInside(abs, p.out) {
+	if p.isOutput(abs) {
 		f.State, f.Kind, f.Reason = Failed, KindName, "it is in the folder of outputs"
 		return f
 	}

@@ -188,7 +188,7 @@ func (m *migration) run(ctx context.Context) error {
 	}
 	config, err := m.config()
 	if err != nil {
-		return err
+		return m.stopped(nil, err)
 	}
 	return m.migrate(ctx, config)
 }

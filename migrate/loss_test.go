@@ -1,0 +1,251 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-trace/weft/convert"
+)
+
+// A list on disk that cannot be read again ends the run with an error, not as if all were done.
+func TestQueueDamaged(t *testing.T) {
+	r := newRun(&Config{Jobs: 1})
+	r.queue = newQueue(t.TempDir())
+	defer r.queue.free()
+	for range maxQueued + 1 {
+		if err := r.queue.add(&task{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.queue.close(nil)
+	r.queue.front = nil // what is next is on disk
+	r.queue.n = 1
+	if err := r.queue.w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.queue.file.Truncate(0); err != nil {
+		t.Skip(err)
+	}
+	if err := r.runWorkers(t.Context()); err == nil {
+		t.Error("the run ends as if all were done")
+	}
+}
+
+// A process that dies between the line in the journal and the new name leaves no old output that passes for the new one.
+func TestReplacedOutputOfSameSize(t *testing.T) {
+	a := newTestArchive(t, map[string]string{"a.json": small})
+	noCompression := func(r *run) { r.Config.Convert.Compression = "none" }
+	if _, err := a.run(noCompression); err != nil {
+		t.Fatal(err)
+	}
+	output := filepath.Join(a.out, "a.json.pftrace")
+	old, err := os.ReadFile(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(name string, age time.Duration) {
+		files(t, a.in, map[string]string{"a.json": strings.Replace(small, `"a"`, `"`+name+`"`, 1)})
+		later := time.Now().Add(age)
+		if err := os.Chtimes(filepath.Join(a.in, "a.json"), later, later); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change("b", time.Hour)
+	if _, err := a.run(noCompression); err != nil {
+		t.Fatal(err)
+	}
+	now, err := os.ReadFile(output)
+	if err != nil || len(now) != len(old) || string(now) == string(old) {
+		t.Fatalf("%d and %d bytes, %v; want other content of the same size", len(old), len(now), err)
+	}
+	change("c", 2*time.Hour)
+	_, err = a.run(func(r *run) { // the line gets into the journal, and the output no name
+		noCompression(r)
+		convertWith := r.convertWith
+		r.convertWith = func(ctx context.Context, c *convert.Converter, dst io.Writer, src io.Reader, opts convert.Options) (*convert.Report, error) {
+			temps, err := filepath.Glob(filepath.Join(a.out, stateFolder, tempFolder, "*"))
+			if err != nil || len(temps) != 1 {
+				t.Errorf("temporary files: %q, %v", temps, err)
+			}
+			for _, temp := range temps {
+				if err := os.Remove(temp); err != nil {
+					t.Skip(err) // it is open
+				}
+			}
+			return convertWith(ctx, c, dst, src, opts)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.want(map[string]string{"a.json": "failed output"})
+	if fileExists(output) {
+		t.Error("the old output has the name and the size of the new one")
+	}
+	if summary, err := a.run(noCompression); err != nil || summary.Run.Converted != 1 {
+		t.Errorf("%+v, %v", summary, err)
+	}
+}
+
+// What was converted and then deleted keeps its record when the same list is given again.
+func TestDeletedInputOfAList(t *testing.T) {
+	a := newTestArchive(t, map[string]string{"a.json": small, "b.json": small})
+	list := filepath.Join(t.TempDir(), "list")
+	names := filepath.Join(a.in, "a.json") + "\n" + filepath.Join(a.in, "b.json") + "\n" + filepath.Join(a.in, "c.json") + "\n"
+	if err := os.WriteFile(list, []byte(names), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for round, want := range []RunTotals{{Converted: 2, Deleted: 2, Failed: 1}, {Unchanged: 2, FailedBefore: 1}} {
+		summary, err := a.run(func(r *run) {
+			r.Inputs, r.Lists, r.Root, r.DeleteSource = nil, []string{list}, a.in, true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := summary.Run; got.Converted != want.Converted || got.Deleted != want.Deleted || got.Failed != want.Failed || got.Unchanged != want.Unchanged || got.FailedBefore != want.FailedBefore {
+			t.Errorf("run %d: %+v, want %+v", round, got, want)
+		}
+		a.want(map[string]string{"a.json": "done", "b.json": "done", "c.json": "failed missing"})
+	}
+	if err := os.Remove(filepath.Join(a.out, "a.json.pftrace")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.run(func(r *run) { r.Inputs, r.Lists, r.Root = nil, []string{list}, a.in }); err != nil {
+		t.Fatal(err)
+	}
+	a.want(map[string]string{"a.json": "failed missing", "b.json": "done", "c.json": "failed missing"})
+}
+
+// Nothing is deleted behind a link, which may lead out of the archive.
+func TestDeleteStopsAtLinks(t *testing.T) {
+	a := newTestArchive(t, map[string]string{"own.json": small})
+	elsewhere := t.TempDir()
+	files(t, elsewhere, map[string]string{"kept.json": small})
+	if err := os.Symlink(elsewhere, filepath.Join(a.in, "link")); err != nil {
+		t.Skip(err)
+	}
+	summary, err := a.run(func(r *run) { r.Follow, r.DeleteSource = true, true })
+	if err != nil || summary.Run.Converted != 2 || summary.Run.Deleted != 1 {
+		t.Errorf("%+v, %v", summary.Run, err)
+	}
+	if !fileExists(filepath.Join(elsewhere, "kept.json")) || fileExists(filepath.Join(a.in, "own.json")) {
+		t.Error("deleted behind a link, or not what was to be deleted")
+	}
+}
+
+// Another archive does not replace the outputs of the first one. One that was moved goes on.
+func TestAnotherRoot(t *testing.T) {
+	a := newTestArchive(t, map[string]string{"a.json": small})
+	if _, err := a.run(nil); err != nil {
+		t.Fatal(err)
+	}
+	other := t.TempDir()
+	files(t, other, map[string]string{"a.json": strings.Replace(small, `"a"`, `"other"`, 1)})
+	before, err := os.ReadFile(filepath.Join(a.out, "a.json.pftrace"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mistake := (*Mistake)(nil)
+	if _, err := a.run(func(r *run) { r.Inputs = []string{other} }); !errors.As(err, &mistake) || !strings.Contains(err.Error(), a.in) {
+		t.Errorf("%v, want a mistake that names the root", err)
+	}
+	if now, err := os.ReadFile(filepath.Join(a.out, "a.json.pftrace")); err != nil || string(now) != string(before) {
+		t.Errorf("the output is another one: %v", err)
+	}
+	moved := filepath.Join(t.TempDir(), "moved")
+	if err := os.Rename(a.in, moved); err != nil {
+		t.Fatal(err)
+	}
+	if summary, err := a.run(func(r *run) { r.Inputs = []string{moved} }); err != nil || summary.Run.Unchanged != 1 {
+		t.Errorf("%+v, %v", summary, err)
+	}
+	if summary, err := a.run(func(r *run) { r.Inputs, r.Force = []string{other}, true }); err != nil || summary.Run.Converted != 1 {
+		t.Errorf("with force: %+v, %v", summary, err)
+	}
+}
+
+// Outputs are never inputs, whatever names them.
+func TestOutputsAreNoInputs(t *testing.T) {
+	a := newTestArchive(t, map[string]string{"sub/a.json": small})
+	a.out = filepath.Join(a.in, "out")
+	if _, err := a.run(nil); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(a.in, "link")
+	if err := os.Symlink(a.out, link); err != nil {
+		t.Skip(err)
+	}
+	for _, name := range []string{a.out, filepath.Join(a.out, "sub"), filepath.Join(a.out, "**/*.pftrace"), filepath.Join(link, "sub")} {
+		mistake := (*Mistake)(nil)
+		_, err := a.run(func(r *run) { r.Inputs, r.Root, r.Perfetto = []string{name}, a.in, "copy" })
+		if !errors.As(err, &mistake) || !strings.Contains(err.Error(), "folder of outputs") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	summary, err := a.run(func(r *run) {
+		r.Inputs, r.Root, r.Perfetto = []string{filepath.Join(link, "sub/a.json.pftrace")}, a.in, "copy"
+	})
+	if err != nil || summary.Run.Failed != 1 || summary.Run.Converted != 0 {
+		t.Errorf("an output behind a link: %+v, %v", summary, err)
+	}
+}
+
+// Whatever unpacks an archive may panic; that stays with the archive.
+func TestPanicOfAnArchive(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.zip")
+	if err := os.WriteFile(name, []byte("PK\x05\x06"+strings.Repeat("\x00", 18)), 0o666); err != nil { // without members
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	broken := &archive{worker: &worker{run: newRun(&Config{})}, record: &Record{Format: zipArchive}} // it has no counter
+	fail := (*failure)(nil)
+	if err := broken.read(t.Context(), f, 22); !errors.As(err, &fail) || fail.kind != KindPanic || fail.stack == "" {
+		t.Errorf("%v", err)
+	}
+}
+
+// A permission does not come within seconds: other attempts are for the next run.
+func TestNoPermissionIsNotRetried(t *testing.T) {
+	if fail := readingFailure(&os.PathError{Op: "open", Path: "x", Err: os.ErrPermission}); fail.again() || fail.kind != KindIO {
+		t.Errorf("%+v", fail)
+	}
+	if fail := readingFailure(&os.PathError{Op: "read", Path: "x", Err: os.ErrClosed}); !fail.again() {
+		t.Errorf("%+v", fail)
+	}
+}
+
+// What cannot be read of the state stops a run; that is neither a mistake nor the result "some files failed".
+func TestDamagedStateStops(t *testing.T) {
+	a := newTestArchive(t, map[string]string{"a.json": small})
+	if _, err := a.run(nil); err != nil {
+		t.Fatal(err)
+	}
+	manifest := stateOf(a.out).path(manifestName)
+	if err := os.WriteFile(manifest, []byte(`{"weft_migrate":2}`+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]func() error{
+		"run": func() error {
+			_, err := Run(context.Background(), Config{Out: a.out, Inputs: []string{a.in}})
+			return err
+		},
+		"status":   func() error { _, err := Status(a.out, ""); return err },
+		"finish":   func() error { _, err := Finish(a.out, ""); return err },
+		"settings": func() error { _, _, err := Settings(a.out, ""); return err },
+	}
+	for name, call := range calls {
+		if stop := (*Stopped)(nil); !errors.As(call(), &stop) || !strings.Contains(stop.Reason, "newer version") {
+			t.Errorf("%s: %v", name, call())
+		}
+	}
+}
