@@ -31,11 +31,23 @@ func (t *flowText) writeRow(line string) error {
 	return err
 }
 
+// narrowColumns is the width of a terminal below which the list has no columns that push the markers out of it.
+const narrowColumns = 100
+
+// narrow reports whether the terminal has no room for all columns of the list.
+func (t *flowText) narrow() bool { return t.on.columns > 0 && t.on.columns < narrowColumns }
+
 func (t *flowText) listHead() error {
+	if t.narrow() {
+		return t.head("%-36s %7s  %s", "FLOW", "MARKERS", "FIRST MARKER")
+	}
 	return t.head("%-36s %7s %9s %16s  %s", "FLOW", "MARKERS", "CONNECTED", "LENGTH", "FIRST MARKER")
 }
 
 func (t *flowText) listed(f flowindex.Flow, connected int, first *marker) error {
+	if t.narrow() {
+		return t.row("%-36s %7s  %s", printable(t.name(f)), thousands(f.Members), t.place(first))
+	}
 	return t.row("%-36s %7s %9s %16s  %s", printable(t.name(f)), thousands(f.Members), thousands(connected), momentText(max(f.End-f.Start, 0)), t.place(first))
 }
 

@@ -146,7 +146,8 @@ func gcTables(t *report.ThreadGC) []table {
 }
 
 var gcTimeColumns = [...]column{
-	counts("samples", "samples"), counts("gc_samples", "gc samples"), times("total_ns", "total ms"), times("gc_ns", "gc ms"), times("own_ns", "own ms"),
+	counts("samples", "samples"), counts("gc_samples", "gc samples"), spare(2, times("total_ns", "total ms")), times("gc_ns", "gc ms"),
+	spare(3, times("own_ns", "own ms")),
 }
 
 func gcTimeCells(g *report.GCTime) []cell {
@@ -231,9 +232,9 @@ func layoutTables(t *report.ThreadForced) []table {
 	out := table{name: "stacks", title: "call stacks that force style and layout", columns: append([]column{
 		{name: "basis"}, counts("count", string(t.Basis)), {name: "style_ns", title: "style ms", kind: timeColumn, count: "style_count"},
 		{name: "layout_ns", title: "layout ms", kind: timeColumn, count: "layout_count"}, times("total_ns", "total ms"),
-		counts("episodes", "episodes"), counts("runs", "runs"),
-		{name: "max_ns_per_run", title: "max ms per run", kind: timeColumn, count: "max_ns_per_run_count"},
-		counts("max_episodes_per_run", "max episodes per run"), flags("thrashing", "thrashing"),
+		spare(3, counts("episodes", "episodes")), spare(4, counts("runs", "runs")),
+		{name: "max_ns_per_run", title: "max ms per run", kind: timeColumn, count: "max_ns_per_run_count", spare: 5},
+		spare(6, counts("max_episodes_per_run", "max episodes per run")), spare(2, flags("thrashing", "thrashing")),
 	}, stackColumns[:]...), note: more(len(t.ByStack), t.StackCount, "stacks")}
 	for i := range t.ByStack {
 		s := &t.ByStack[i]
@@ -249,7 +250,7 @@ func layoutTables(t *report.ThreadForced) []table {
 // unknownStack is shown where nothing is known of the stack.
 const unknownStack = "(no stack)"
 
-var stackColumns = [...]column{texts("function", "function"), texts("location", "location"), texts("callers", "called by")}
+var stackColumns = [...]column{texts("function", "function"), texts("location", "location"), spare(1, texts("callers", "called by"))}
 
 // stackCells says of a stack what its innermost function is, and who called it: for people only the nearest callers.
 func stackCells(outermostFirst []report.Frame) []cell {

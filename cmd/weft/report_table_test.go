@@ -62,6 +62,26 @@ func TestSamplesOfTerminal(t *testing.T) {
 	}
 }
 
+// The same holds for stacks, and for the list of flows.
+func TestNamesOnTerminal(t *testing.T) {
+	const recording = "../../testdata/traces/chrome/chrome-devtools-tiny.json.gz"
+	for _, test := range []struct{ command, want string }{
+		{"report layout-thrashing", "function"},
+		{"report gc", "location"},
+		{"flows", "FLOW                                 MARKERS  FIRST MARKER"},
+	} {
+		c := newConsole(strings.NewReader(""), true)
+		c.width = func(io.Writer) int { return 80 }
+		args := append([]string{"weft"}, strings.Fields(test.command)...)
+		if code := run(t.Context(), append(args, recording), &c.environment); code != exitOK {
+			t.Fatal(test.command, code, c.err.String())
+		}
+		if !strings.Contains(c.out.String(), test.want) {
+			t.Errorf("%s: no %q in\n%s", test.command, test.want, c.out.String())
+		}
+	}
+}
+
 // A table leaves out what people miss least, and then shortens the widest texts.
 func TestTableOfTerminal(t *testing.T) {
 	for columns, want := range map[int]string{
