@@ -34,9 +34,9 @@ func compareCommand(env *environment) *cli.Command {
 recordings of two versions. Names are compared, never ids.
 
 Recordings of the same thing differ too. With several recordings of each version
-weft compares medians, and the Mann–Whitney U test tells changes from noise; four
-of each are the fewest of which it can. A folder stands for the recordings in it and below.
-"-" is standard input.
+weft compares medians, and the Mann–Whitney U test tells changes from noise. For
+that it needs at least four of each. A folder stands for the recordings in it and in
+the folders below. "-" is standard input.
 
 Examples:
    weft compare before.json after.json        one recording each: noise is unknown

@@ -47,7 +47,7 @@ Examples:
                                               where these messages came from and led to`,
 		Flags: append([]cli.Flag{
 			jsonFlag("print one JSON object per line"),
-			&cli.IntFlag{Name: "min", Value: 1, Usage: "list flows that have at least `N` markers together with the flows that shared markers connect with them"},
+			&cli.IntFlag{Name: "min", Value: 1, Usage: "list flows with at least `N` markers, counting those of the flows that they share markers with"},
 			&cli.StringFlag{Name: "marker", Usage: "show the flows of event `N` of the input (event=N in dump)"},
 			&cli.StringFlag{Name: "at", Usage: "show the flows of the markers at `TIME` on --thread"},
 			&cli.BoolFlag{Name: "connected", Usage: "show all flows reachable through markers that belong to several flows", DisableDefaultText: true},

@@ -89,7 +89,7 @@ const (
 // reportFlags are the flags of all reports.
 func reportFlags() []cli.Flag {
 	return []cli.Flag{
-		jsonFlag("print one line of JSON"),
+		jsonFlag("print JSON, one object per line"),
 		&cli.BoolFlag{Name: "csv", Usage: "print comma-separated values, with times in nanoseconds", DisableDefaultText: true},
 		&cli.IntFlag{Name: "limit", Value: defaultTop, Usage: "print at most `N` rows of a table; 0: all", DefaultText: "20; all with --json and --csv"},
 		&cli.StringFlag{Name: "sort", Usage: "sort tables by `COLUMN`, largest first; -COLUMN: smallest first", DefaultText: "as each report says"},
