@@ -3,6 +3,8 @@ package migrate
 import (
 	"bufio"
 	"os"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,11 +27,35 @@ func memoryLimit() int64 {
 			}
 		}
 	}
-	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		if text, err := os.ReadFile(path); err == nil {
+	cgroups, _ := os.ReadFile("/proc/self/cgroup")
+	for _, file := range memoryFiles(string(cgroups)) {
+		if text, err := os.ReadFile(file); err == nil {
 			n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max" is no number
 			lower(n)
 		}
 	}
 	return limit
+}
+
+// memoryFiles returns the files that can have a limit, of the cgroup of the process and of those that it is in: Slurm and systemd make
+// one for each job, deep in the tree. In a container its own one is the root. cgroups is /proc/self/cgroup.
+func memoryFiles(cgroups string) (files []string) {
+	const root, root1 = "/sys/fs/cgroup", "/sys/fs/cgroup/memory"
+	files = []string{root + "/memory.max", root1 + "/memory.limit_in_bytes"}
+	for line := range strings.Lines(cgroups) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) < 3 {
+			continue
+		}
+		dir, name := root, "memory.max"
+		if slices.Contains(strings.Split(parts[1], ","), "memory") {
+			dir, name = root1, "memory.limit_in_bytes"
+		} else if parts[1] != "" {
+			continue
+		}
+		for group := path.Clean("/" + parts[2]); group != "/"; group = path.Dir(group) {
+			files = append(files, path.Join(dir, group, name))
+		}
+	}
+	return files
 }
