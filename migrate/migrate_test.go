@@ -362,8 +362,12 @@ func TestMembersStayInTheirArchive(t *testing.T) {
 	whole := tarOf(t, "a.json", small, "../up.json", small, "/abs.json", small, `c:\x.json`, small, `..\up.json`, small, "d/../../up.json", small,
 		"./b.json", small, "a.json", small, "A.JSON", small, "README", "no trace", "d/", "")
 	a := newTestArchive(t, map[string]string{"a.tar": whole, "cut.tar": whole[:1800]})
-	if _, err := a.run(nil); err != nil {
+	summary, err := a.run(nil)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(summary.Look, func(l Look) bool { return l.Input == "a.tar/d/../../up.json" }) {
+		t.Errorf("%+v does not show a member as it is named", summary.Look)
 	}
 	a.want(map[string]string{
 		"a.tar": "done", "a.tar|a.json": "done", "a.tar|../up.json": "failed name", "a.tar|/abs.json": "failed name",
@@ -375,7 +379,7 @@ func TestMembersStayInTheirArchive(t *testing.T) {
 		t.Errorf("members that are there twice: %d", n)
 	}
 	var outputs []string
-	err := filepath.WalkDir(filepath.Dir(a.out), func(path string, entry os.DirEntry, err error) error {
+	err = filepath.WalkDir(filepath.Dir(a.out), func(path string, entry os.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, outputSuffix) {
 			rel, _ := filepath.Rel(a.out, path)
 			outputs = append(outputs, filepath.ToSlash(rel))

@@ -183,6 +183,14 @@ func comparePaths(a, b string) int {
 // key identifies the input of a record.
 func (r *Record) key() inputKey { return keyOf(r.Input, r.Member) }
 
+// path is the input with the member behind it. It is not cleaned: names with ".." are to be seen as they are.
+func (r *Record) path() string {
+	if r.Member == "" {
+		return r.Input
+	}
+	return r.Input + "/" + r.Member
+}
+
 // inputKey is the hash of an input, for names of temporary files and sets.
 type inputKey [8]byte
 

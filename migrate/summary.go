@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"os"
-	"path"
 	"slices"
 	"time"
 
@@ -141,10 +140,10 @@ func (s *summarizer) add(r *Record) {
 		kind := at(s.kinds, r.Kind)
 		kind.State, kind.Kind = r.State, r.Kind
 		if kind.Files++; len(kind.Paths) < maxPaths {
-			kind.Paths = append(kind.Paths, path.Join(r.Input, r.Member))
+			kind.Paths = append(kind.Paths, r.path())
 		}
 		if r.State == Failed {
-			s.look(Look{Input: path.Join(r.Input, r.Member), Kind: r.Kind, Reason: r.Reason})
+			s.look(Look{Input: r.path(), Kind: r.Kind, Reason: r.Reason})
 		}
 		return
 	}
@@ -180,7 +179,7 @@ func (s *summarizer) addDone(r *Record) {
 	}
 	if r.Lost > 0 {
 		s.Lost++
-		s.look(Look{Input: path.Join(r.Input, r.Member), Lost: r.Lost})
+		s.look(Look{Input: r.path(), Lost: r.Lost})
 	}
 }
 

@@ -110,6 +110,11 @@ func (m *migration) stopped(s *migrate.Summary, err error) error {
 		text = "stopped: " + stop.Reason
 	}
 	fmt.Fprintf(m.env.stderr, "weft: %s\n", printable(text))
+	if s != nil && m.json {
+		if err := writeJSON(m.env.stdout, s); err != nil {
+			return err
+		}
+	}
 	if s != nil && s.Run != nil && !m.context.Bool("quiet") {
 		least := ""
 		if s.Run.MoreToFind {

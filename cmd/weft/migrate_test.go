@@ -246,9 +246,9 @@ func TestMigrateInterrupted(t *testing.T) {
 	migrateCorpus(t, in, corpusSize())
 	interrupted := 0
 	for range rounds() {
-		cmd := weftProcess(t, "migrate", "--jobs", "2", "--out", out, in)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
+		cmd := weftProcess(t, "migrate", "--jobs", "2", "--json", "--out", out, in)
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -274,6 +274,10 @@ func TestMigrateInterrupted(t *testing.T) {
 		}
 		if !strings.Contains(stderr.String(), "interrupted") {
 			t.Errorf("it says %q", stderr.String())
+		}
+		var summary struct{ Run struct{ Unfinished bool } }
+		if err := json.Unmarshal(stdout.Bytes(), &summary); err != nil || !summary.Run.Unfinished {
+			t.Errorf("the summary as JSON: %q, %v", stdout.String(), err)
 		}
 		if left := temps(t, out); len(left) > 0 {
 			t.Fatalf("temporary files are left: %q", left)
