@@ -43,6 +43,7 @@ Examples:
 			jsonFlag("print one line of JSON per file, with everything"),
 			&cli.BoolFlag{Name: "problems", Usage: "list the data problems and where they are", DisableDefaultText: true},
 			&cli.BoolFlag{Name: "details", Usage: "print what a conversion finds: tracks, profiles, calls made of samples, facts and data problems", DisableDefaultText: true},
+			&cli.IntFlag{Name: "limit", Usage: "print at most `N` lines of each list; 0: all", DefaultText: "what fits the screen"},
 			formatFlag(), memoryFlag(), tempFlag(),
 		}, selectionFlags(), profileFlags()),
 		Action: func(c *cli.Context) error {
@@ -69,6 +70,9 @@ Examples:
 
 // checkInfoFlags refuses flags that cannot be combined.
 func checkInfoFlags(c *cli.Context) error {
+	if _, err := readLimit(c); err != nil {
+		return err
+	}
 	for _, name := range []string{"problems", "details"} {
 		if !c.Bool(name) {
 			continue
@@ -112,6 +116,9 @@ func info(c *cli.Context, env *environment, name string, src *input, opts conver
 		return writeProblems(env, inputName(name), said)
 	}
 	s := newScreen(env)
+	if c.IsSet("limit") {
+		s.rows = c.Int("limit")
+	}
 	if several {
 		s.line("")
 	}

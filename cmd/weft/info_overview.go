@@ -23,10 +23,11 @@ type screen struct {
 	bytes.Buffer
 	width int
 	on    terminal
+	rows  int // of each list, -1: as many as fit the screen, 0: all
 }
 
 func newScreen(env *environment) *screen {
-	s := &screen{width: screenWidth, on: env.terminal(env.stdout)}
+	s := &screen{width: screenWidth, on: env.terminal(env.stdout), rows: -1}
 	if s.on.columns > 0 {
 		s.width = max(s.on.columns, 40)
 	}
@@ -46,8 +47,14 @@ func (s *screen) row(label, text string) {
 	}
 }
 
-// list adds lines with a label, at most so many, and says how many more there are.
+// list adds lines with a label, at most so many where the user asks for no other number, and says how many more there are.
 func (s *screen) list(label string, limit int, lines []string) {
+	switch {
+	case s.rows == 0 || s.rows > 0 && len(lines) <= s.rows:
+		limit = len(lines)
+	case s.rows > 0:
+		limit = s.rows + 1 // with the line that says how many more
+	}
 	for i, text := range lines {
 		switch {
 		case i == limit-1 && len(lines) > limit && limit > 1:
@@ -116,6 +123,7 @@ func (s *screen) next(name string, r *convert.Report, o *report.Overview) {
 	if slices.ContainsFunc(lines, func(line string) bool { return cellwidth.Of(line) > s.width-labelWidth-2 }) {
 		lines = nextLines("FILE", r, o)
 	}
+	s.rows = 0
 	s.list("next", len(lines), lines)
 }
 
