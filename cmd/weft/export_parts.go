@@ -208,7 +208,10 @@ func (p *parts) begin(tl *timeline.Timeline, header *eventstream.Header) error {
 }
 
 func (p *parts) beginPart() (err error) {
-	p.counted = &countedWriter{w: p.outputs[len(p.outputs)-1], hash: sha256.New()}
+	p.counted = &countedWriter{w: p.outputs[len(p.outputs)-1]}
+	if p.list != nil {
+		p.counted.hash = sha256.New()
+	}
 	p.bytes, p.footer = 0, eventstream.Footer{}
 	p.files = append(p.files, manifestFile{File: p.partName(len(p.outputs) - 1)})
 	if p.coder, err = eventstream.Compress(p.counted, p.x.codec); err != nil {
@@ -217,16 +220,18 @@ func (p *parts) beginPart() (err error) {
 	return p.form.Begin(p.coder, p.header)
 }
 
-// countedWriter counts and hashes what goes into a file.
+// countedWriter counts what goes into a file, and hashes it for a manifest.
 type countedWriter struct {
 	w    io.Writer
-	hash hash.Hash // nil: nobody asks for it
+	hash hash.Hash // nil: there is no manifest
 	n    uint64
 }
 
 func (c *countedWriter) Write(b []byte) (int, error) {
 	n, err := c.w.Write(b)
-	c.hash.Write(b[:n])
+	if c.hash != nil {
+		c.hash.Write(b[:n])
+	}
 	c.n += uint64(n)
 	return n, err
 }
@@ -271,7 +276,10 @@ func (p *parts) endPart() error {
 		return err
 	}
 	file := &p.files[len(p.files)-1]
-	file.Bytes, file.SHA256, file.Events = p.counted.n, hex.EncodeToString(p.counted.hash.Sum(nil)), p.footer.Total()
+	file.Bytes, file.Events = p.counted.n, p.footer.Total()
+	if p.counted.hash != nil {
+		file.SHA256 = hex.EncodeToString(p.counted.hash.Sum(nil))
+	}
 	file.FirstNS, file.LastNS = p.footer.First, p.footer.Last
 	return p.outputs[len(p.outputs)-1].Finish()
 }
