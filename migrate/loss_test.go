@@ -249,3 +249,22 @@ func TestDamagedStateStops(t *testing.T) {
 		}
 	}
 }
+
+// An input that lost something stays, the summary says how many do, and a dry run counts none of them.
+func TestLossyInputsStay(t *testing.T) {
+	lossy := strings.TrimSuffix(strings.TrimSpace(small), "]") + `,{"ph":"X","na`
+	a := newTestArchive(t, map[string]string{"a.json": small, "lossy.json": lossy})
+	deletes := func(r *run) { r.DeleteSource = true }
+	for i, deleted := range []int64{1, 0} {
+		summary, err := a.run(deletes)
+		if err != nil || summary.Run.Deleted != deleted || summary.Run.KeptLossy != 1 || !fileExists(filepath.Join(a.in, "lossy.json")) {
+			t.Fatalf("run %d: %+v, %v", i, summary.Run, err)
+		}
+	}
+	for lossyToo, want := range map[bool]int64{false: 0, true: 1} {
+		summary, err := a.run(func(r *run) { r.DeleteSource, r.DeleteLossy, r.DryRun = true, lossyToo, true })
+		if err != nil || summary.WouldDelete != want {
+			t.Errorf("lossy %v: %d would be deleted, want %d; %v", lossyToo, summary.WouldDelete, want, err)
+		}
+	}
+}

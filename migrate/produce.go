@@ -305,6 +305,17 @@ type Decided struct {
 	Bytes  int64  `json:"bytes"`
 }
 
+// wouldDelete reports whether a run would delete an input, unless something is lost when it is converted.
+func (p *producer) wouldDelete(t *task, action string) bool {
+	if !p.DeleteSource || t.Found.Link || t.Found.Kind == KindMissing {
+		return false
+	}
+	if action == actSkip {
+		return t.Prior != nil && t.Prior.Output != "" && t.Prior.State == Done && (t.Prior.Lost == 0 || p.DeleteLossy)
+	}
+	return action == actConvert || action == actHash
+}
+
 // decide1 counts a decision of a dry run.
 func (p *producer) decide1(t *task) {
 	action := t.Action
@@ -312,7 +323,7 @@ func (p *producer) decide1(t *task) {
 		action = actFail
 	}
 	d := Decision{Input: t.Found.Path, Size: t.Found.Size, Action: action, Reason: t.Why}
-	d.Delete = p.DeleteSource && !t.Found.Link && t.Found.Kind != KindMissing && (action == actConvert || action == actHash || action == actSkip && t.Prior != nil && t.Prior.Output != "")
+	d.Delete = p.wouldDelete(t, action)
 	if d.Delete {
 		p.counts.wouldDelete.Add(1)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -61,6 +62,7 @@ type counts struct {
 	unchanged, deleted  atomic.Int64
 	older, wouldDelete  atomic.Int64 // outputs of other versions
 	retained, forgotten atomic.Int64
+	lossy               atomic.Int64 // not deleted, since something of them was lost
 }
 
 // Run migrates what config says. It returns the summary of all records when it has gone through all inputs, whatever became of
@@ -491,7 +493,11 @@ func (r *run) chooseJobs() {
 // deleteSource deletes an input that is converted, if the run is to do that and nothing speaks against it. Its output is in
 // place, verified and durable; the record is made so here.
 func (w *worker) deleteSource(ctx context.Context, record *Record, f *found) error {
-	if !w.DeleteSource || f.Link || w.throughLink(record.Input) || record.State != Done || record.Output == "" || record.Lost > 0 && !w.DeleteLossy {
+	if !w.DeleteSource || f.Link || w.throughLink(record.Input) || record.State != Done || record.Output == "" {
+		return nil
+	}
+	if record.Lost > 0 && !w.DeleteLossy {
+		w.counts.lossy.Add(1)
 		return nil
 	}
 	keep := func(format string, args ...any) error {
@@ -510,6 +516,11 @@ func (w *worker) deleteSource(ctx context.Context, record *Record, f *found) err
 	}
 	if err := w.journal.sync(); err != nil {
 		return stopped(err, "the journal: %s", cause(err))
+	}
+	for _, file := range []string{w.output(record.Output), w.state.path("journal")} {
+		if err := w.syncFolders(filepath.Dir(file)); err != nil {
+			return stopped(err, "%s: %s", filepath.Dir(file), cause(err))
+		}
 	}
 	name := w.abs(record.Input)
 	src, err := os.Open(name)
@@ -530,6 +541,20 @@ func (w *worker) deleteSource(ctx context.Context, record *Record, f *found) err
 		return keep("%s", cause(err))
 	}
 	w.counts.deleted.Add(1)
+	return nil
+}
+
+// syncFolders makes the names durable by which a folder of outputs is found: an output is lost with a folder that is.
+func (w *worker) syncFolders(dir string) error {
+	for isInside(dir, w.places.out) {
+		if err := syncFolder(dir); err != nil {
+			return err
+		}
+		dir = filepath.Dir(dir)
+	}
+	if err := syncFolder(dir); !errors.Is(err, fs.ErrPermission) { // that which has the folder of outputs may be somebody else's
+		return err
+	}
 	return nil
 }
 

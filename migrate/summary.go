@@ -88,8 +88,9 @@ type RunTotals struct {
 	Unchanged    int64 `json:"unchanged"`     // converted or skipped before
 	FailedBefore int64 `json:"failed_before"` // and not tried again
 	Deleted      int64 `json:"deleted"`
-	Kept         int64 `json:"kept"`      // inputs that could not be deleted
-	Forgotten    int64 `json:"forgotten"` // records of failures whose inputs are not there any more
+	Kept         int64 `json:"kept"`       // inputs that could not be deleted
+	KeptLossy    int64 `json:"kept_lossy"` // inputs that were not deleted, since something of them was lost
+	Forgotten    int64 `json:"forgotten"`  // records of failures whose inputs are not there any more
 
 	Left       int64   `json:"left"`        // inputs that are known and not done: the run did not end
 	LeftBytes  int64   `json:"left_bytes"`  // likewise
@@ -246,7 +247,7 @@ func (r *run) totals() *RunTotals {
 	c := &r.counts
 	return &RunTotals{
 		Found: c.found.Load(), Converted: c.done.Load() + c.members.Load(), Failed: c.failed.Load(), Skipped: c.skipped.Load(),
-		Unchanged: c.unchanged.Load(), FailedBefore: c.failedBefore.Load(), Deleted: c.deleted.Load(), Kept: c.retained.Load(), Forgotten: c.forgotten.Load(),
+		Unchanged: c.unchanged.Load(), FailedBefore: c.failedBefore.Load(), Deleted: c.deleted.Load(), Kept: c.retained.Load(), KeptLossy: c.lossy.Load(), Forgotten: c.forgotten.Load(),
 		Left: c.todo.Load() - c.processed.Load(), LeftBytes: max(c.todoBytes.Load()-c.bytesRead.Load(), 0), MoreToFind: !c.walked.Load(),
 		BytesRead: c.bytesRead.Load(), Seconds: time.Since(r.began).Seconds(), OutOfShard: r.Shard.Count > 1,
 	}

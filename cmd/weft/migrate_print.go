@@ -198,6 +198,9 @@ func (m *migration) writeTotals(b *strings.Builder, s *migrate.Summary) {
 	default:
 		fmt.Fprintf(b, "  this run: %s\n", runLine(r))
 	}
+	if s.Run != nil && s.Run.KeptLossy > 0 {
+		fmt.Fprintf(b, "  %s not deleted: something was lost in converting; --delete-lossy deletes them as well\n", countText(s.Run.KeptLossy, "input was", "inputs were"))
+	}
 	if s.Run != nil && s.Run.OutOfShard {
 		b.WriteString("  these are the numbers of this shard; --finish sums up all of them\n")
 	}
