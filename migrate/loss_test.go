@@ -1,11 +1,14 @@
 package migrate
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -265,6 +268,108 @@ func TestLossyInputsStay(t *testing.T) {
 		summary, err := a.run(func(r *run) { r.DeleteSource, r.DeleteLossy, r.DryRun = true, lossyToo, true })
 		if err != nil || summary.WouldDelete != want {
 			t.Errorf("lossy %v: %d would be deleted, want %d; %v", lossyToo, summary.WouldDelete, want, err)
+		}
+	}
+}
+
+// One run over recordings of all formats, four times each, the damaged ones and one with which weft panics: what can be converted is
+// as convert makes it, and the rest has a failure with position or stack.
+func TestAllFormatsWithFailures(t *testing.T) {
+	const recordings = "../../shared/traces"
+	if testing.Short() {
+		t.Skip("converts hundreds of files")
+	}
+	if !fileExists(recordings) {
+		t.Skip("there are no recordings")
+	}
+	a := newTestArchive(t, map[string]string{"panic.json": strings.Replace(small, `"a"`, `"bad word"`, 1)})
+	const copies, longest = 4, 1 << 20
+	want := map[string]string{} // hashes of outputs; "" for what cannot be read
+	err := filepath.WalkDir(recordings, func(name string, entry os.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		if err != nil || len(content) > longest {
+			return err
+		}
+		rel, err := filepath.Rel(recordings, name)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		for i := range copies {
+			files(t, a.in, map[string]string{strconv.Itoa(i) + "/" + rel: string(content)})
+		}
+		var out bytes.Buffer
+		_, err = convert.Convert(t.Context(), &out, bytes.NewReader(content), convert.Options{})
+		switch {
+		case err == nil && !strings.HasPrefix(rel, "perfetto/"):
+			want[rel] = hashBytes(out.Bytes())
+		case err != nil && !errors.Is(err, convert.ErrUnknownFormat):
+			want[rel] = ""
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, err := a.run(misbehave("bad word", func(context.Context) error { panic("injected") }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := a.records()
+	done, failed := int64(0), int64(1)
+	for rel, hash := range want {
+		for i := range copies {
+			r := records[strconv.Itoa(i)+"/"+rel]
+			switch {
+			case r == nil:
+				t.Errorf("%s has no record", rel)
+			case hash != "":
+				done++
+				if r.State != Done || r.OutSHA256 != hash {
+					t.Errorf("%s: %s, or not as convert makes it (%s)", r.Input, r.State, r.Reason)
+				}
+			default:
+				failed++
+				if r.Kind != KindUnreadable || !strings.Contains(r.Reason, "byte ") {
+					t.Errorf("%s: %s %q, want unreadable with the position", r.Input, r.Kind, r.Reason)
+				}
+			}
+		}
+	}
+	if summary.Total(Done).Files != done || summary.Total(Failed).Files != failed || done < 300 || failed < 5 {
+		t.Errorf("%d done and %d failed, want %d and %d", summary.Total(Done).Files, summary.Total(Failed).Files, done, failed)
+	}
+	if r := records["panic.json"]; r.Kind != KindPanic {
+		t.Errorf("%+v", r)
+	}
+	journal, err := os.ReadFile(filepath.Join(a.out, stateFolder, "journal-all.jsonl"))
+	if err != nil || !bytes.Contains(journal, []byte(`"stack":"goroutine`)) {
+		t.Errorf("the journal has no stack: %v", err)
+	}
+	t.Logf("%d outputs, %d failures", done, failed)
+}
+
+// Text that begins with an empty line is no Perfetto trace because its first probe line comes late.
+func TestProbeLinesBehindText(t *testing.T) {
+	text := "\n" + strings.Repeat("@count[1, 2]: 3\n", 200) + "#probelines 1\n"
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a := newTestArchive(t, map[string]string{"a.txt": text, "b.txt.gz": packed.String(), "c.tar": tarOf(t, "a.txt", text)})
+	if _, err := a.run(nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.txt", "b.txt.gz", "c.tar|a.txt"} {
+		if r := a.records()[name]; r == nil || r.State != Done || r.Format != convert.FormatProbes {
+			t.Errorf("%s: %+v", name, r)
 		}
 	}
 }

@@ -22,8 +22,8 @@ const (
 )
 
 const (
-	headSize   = 512      // bytes by which content is recognised
-	packedHead = 64 << 10 // bytes from which these are unpacked
+	headSize   = 512      // bytes by which most content is recognised
+	packedHead = 64 << 10 // bytes from which these are unpacked, and by which probe lines are recognised
 )
 
 // A sniffer looks at the first bytes of inputs. It reuses what unpacks them.
@@ -61,10 +61,10 @@ func (s *sniffer) sniff(f *os.File, c *content) (archive string, err error) {
 
 func (s *sniffer) fill(f *os.File) (int, error) {
 	if s.buf == nil {
-		s.buf, s.out = make([]byte, packedHead), make([]byte, headSize)
+		s.buf, s.out = make([]byte, packedHead), make([]byte, packedHead)
 	}
 	n, err := f.ReadAt(s.buf[:headSize], 0)
-	if err == nil && (isGzip(s.buf) || isZstd(s.buf)) {
+	if err == nil && (isGzip(s.buf) || isZstd(s.buf) || isAmbiguous(s.buf)) {
 		n, err = f.ReadAt(s.buf, 0)
 	}
 	if err == io.EOF {
@@ -76,10 +76,14 @@ func (s *sniffer) fill(f *os.File) (int, error) {
 func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1F, 0x8B}) }
 func isZstd(head []byte) bool { return bytes.HasPrefix(head, []byte{0x28, 0xB5, 0x2F, 0xFD}) }
 
+// isAmbiguous reports whether more than headSize bytes are needed: a new line begins a Perfetto trace, and text of a tracer whose
+// probe lines come later.
+func isAmbiguous(head []byte) bool { return pfwire.LooksLikeTrace(head[:min(len(head), headSize)]) }
+
 // head returns the first bytes of what is unpacked; what cannot be unpacked has none.
 func (s *sniffer) head(packed []byte) []byte {
 	if s.out == nil {
-		s.buf, s.out = make([]byte, packedHead), make([]byte, headSize)
+		s.buf, s.out = make([]byte, packedHead), make([]byte, packedHead)
 	}
 	var err error
 	var r io.Reader
@@ -96,13 +100,19 @@ func (s *sniffer) head(packed []byte) []byte {
 		if err == nil {
 			r, err = s.zstd, s.zstd.Reset(src)
 		}
+	case isAmbiguous(packed):
+		return packed
 	default:
 		return packed[:min(len(packed), headSize)]
 	}
 	if err != nil {
 		return []byte{}
 	}
-	n, _ := io.ReadFull(r, s.out) // what is cut off is not asked for
+	n, _ := io.ReadFull(r, s.out[:headSize]) // what is cut off is not asked for
+	if isAmbiguous(s.out[:n]) {
+		more, _ := io.ReadFull(r, s.out[n:])
+		n += more
+	}
 	return s.out[:n]
 }
 
