@@ -64,7 +64,8 @@ type comparable struct {
 }
 
 func comparableOf(tr *trace.Trace, ev *trace.Event) comparable {
-	c := comparable{Event: *ev.Clone(), Args: ev.Args.String(), Kinds: kindsOf(ev.Args)}
+	args := ownLast(ev.Args)
+	c := comparable{Event: *ev.Clone(), Args: args.String(), Kinds: kindsOf(args)}
 	c.Event.Args, c.Event.Track, c.Event.CPUTime, c.Event.CPUDuration, c.Event.Category = trace.Value{}, 0, nil, nil, ""
 	if ev.CPUTime != nil {
 		c.CPU[0] = *ev.CPUTime + 1
@@ -83,6 +84,22 @@ func comparableOf(tr *trace.Trace, ev *trace.Event) comparable {
 	track := tr.Track(ev.Track)
 	c.Track = strings.Join(append(track.Path, track.ProcessName, track.ThreadName, string(track.Kind), trace.NewValue(int64(track.PID)).String(), trace.NewValue(int64(track.TID)).String()), "/")
 	return c
+}
+
+// ownLast returns arguments with what weft says of the event after the others: a stream has the id of an asynchronous slice in a
+// field, and does not tell what came with its end.
+func ownLast(args trace.Value) trace.Value {
+	members := slices.Collect(args.Members())
+	slices.SortStableFunc(members, func(a, b trace.Arg) int {
+		switch own, other := a.Key == "weft", b.Key == "weft"; {
+		case own == other:
+			return 0
+		case own:
+			return 1
+		}
+		return -1
+	})
+	return trace.NewDict(members...)
 }
 
 func kindsOf(v trace.Value) (text string) {
