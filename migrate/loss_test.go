@@ -373,3 +373,31 @@ func TestProbeLinesBehindText(t *testing.T) {
 		}
 	}
 }
+
+// Records of members wait in memory for a few archives only, however many are to be opened.
+func TestPriorMembersAreBounded(t *testing.T) {
+	p := &producer{run: newRun(&Config{})}
+	p.suspects = new(suspects)
+	many := map[string]*Record{}
+	for i := range maxPriorMembers + 1 {
+		many[strconv.Itoa(i)] = nil
+	}
+	if err := p.keepMembers(t.Context(), "a", many); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := p.keepMembers(ctx, "b", many); err == nil {
+		t.Fatal("it does not wait")
+	}
+	p.takeMembers("b")
+	p.priorMembers.Store(int64(len(many)))
+	waited := make(chan error)
+	go func() { waited <- p.keepMembers(t.Context(), "c", many) }()
+	if n := len(p.takeMembers("a")); n != len(many) {
+		t.Errorf("%d members, want %d", n, len(many))
+	}
+	if err := <-waited; err != nil || p.priorMembers.Load() != int64(len(many)) {
+		t.Errorf("%d members wait, %v", p.priorMembers.Load(), err)
+	}
+}

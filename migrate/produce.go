@@ -40,7 +40,7 @@ func (p *producer) produce(ctx context.Context, sources extsort.Sequence[found])
 		if !ok {
 			break
 		}
-		if err := p.input(&f); err != nil {
+		if err := p.input(ctx, &f); err != nil {
 			return err
 		}
 	}
@@ -112,7 +112,7 @@ func (p *producer) prior(path string) (own *Record, members map[string]*Record, 
 }
 
 // input decides about an input.
-func (p *producer) input(f *found) error {
+func (p *producer) input(ctx context.Context, f *found) error {
 	if !p.filters.take(f.Path) {
 		_, _, err := p.prior(f.Path)
 		return err
@@ -129,7 +129,7 @@ func (p *producer) input(f *found) error {
 	}
 	p.ageAndSize(f)
 	if f.State != "" {
-		return p.unopened(f, own)
+		return p.unopened(ctx, f, own)
 	}
 	t := &task{Found: *f, Prior: own, Collision: collision}
 	t.Action, t.Why = p.decideFile(f, own, members)
@@ -140,11 +140,11 @@ func (p *producer) input(f *found) error {
 		p.decide1(t)
 		return nil
 	}
-	return p.pass(t, own, members)
+	return p.pass(ctx, t, own, members)
 }
 
 // pass makes a task of what is to be opened, and counts the rest.
-func (p *producer) pass(t *task, own *Record, members map[string]*Record) error {
+func (p *producer) pass(ctx context.Context, t *task, own *Record, members map[string]*Record) error {
 	f := &t.Found
 	switch t.Action {
 	case actSkip:
@@ -160,7 +160,9 @@ func (p *producer) pass(t *task, own *Record, members map[string]*Record) error 
 		return nil
 	}
 	if len(members) > 0 {
-		p.priors.Store(f.Path, members)
+		if err := p.keepMembers(ctx, f.Path, members); err != nil {
+			return err
+		}
 	}
 	p.counts.todo.Add(1)
 	p.counts.todoBytes.Add(f.Size)
@@ -171,11 +173,37 @@ func (p *producer) pass(t *task, own *Record, members map[string]*Record) error 
 	return p.queue.add(t)
 }
 
-func (r *run) takeMembers(path string) map[string]*Record {
-	if members, ok := r.priors.LoadAndDelete(path); ok {
-		return members.(map[string]*Record)
+// maxPriorMembers is how many records of members wait in memory for their archives to be opened, beside those of one archive.
+const maxPriorMembers = 1 << 14
+
+// keepMembers keeps the records of the members of an archive until that is opened. It waits while there are too many: those of a million
+// members would take gigabytes.
+func (p *producer) keepMembers(ctx context.Context, path string, members map[string]*Record) error {
+	const pause = 10 * time.Millisecond
+	p.priors.Store(path, members)
+	if p.suspects.has(path) { // opened when the walk has ended
+		return nil
 	}
+	for p.priorMembers.Load() > maxPriorMembers {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	p.priorMembers.Add(int64(len(members)))
 	return nil
+}
+
+// takeMembers returns the records of the members of an archive that is opened.
+func (r *run) takeMembers(path string) map[string]*Record {
+	kept, ok := r.priors.LoadAndDelete(path)
+	if !ok {
+		return nil
+	}
+	members := kept.(map[string]*Record)
+	r.priorMembers.Add(-int64(len(members)))
+	return members
 }
 
 // decideFile decides about a file, or about an archive by the records of its members as well.
@@ -207,7 +235,7 @@ func (p *producer) decideFile(f *found, own *Record, members map[string]*Record)
 }
 
 // unopened records what is not to be opened.
-func (p *producer) unopened(f *found, own *Record) error {
+func (p *producer) unopened(ctx context.Context, f *found, own *Record) error {
 	record := p.newRecord(f.Path, "", f.Size, f.Mtime)
 	record.State, record.Kind, record.Reason = f.State, f.Kind, f.Reason
 	if own != nil && own.State == Done && f.State == Skipped {
@@ -220,7 +248,7 @@ func (p *producer) unopened(f *found, own *Record) error {
 			p.decide1(t)
 			return nil
 		}
-		return p.pass(t, own, nil)
+		return p.pass(ctx, t, own, nil)
 	}
 	if p.DryRun {
 		action := actSkip

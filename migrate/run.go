@@ -38,12 +38,14 @@ type run struct {
 	counts   counts
 	members  chan memberJob
 	priors   sync.Map // of members of archives that are to be opened, by path
-	deferred []*task  // run last and alone
-	host     string
-	began    time.Time
-	pauses   []time.Duration
-	closers  []func()
-	cancel   context.CancelCauseFunc
+	// priorMembers is the number of members in priors, but for those of archives that come last.
+	priorMembers atomic.Int64
+	deferred     []*task // run last and alone
+	host         string
+	began        time.Time
+	pauses       []time.Duration
+	closers      []func()
+	cancel       context.CancelCauseFunc
 
 	// convertWith is convert.Converter.Convert. Tests put something in its place.
 	convertWith func(context.Context, *convert.Converter, io.Writer, io.Reader, convert.Options) (*convert.Report, error)
@@ -426,7 +428,7 @@ func (w *worker) do(ctx context.Context, t *task) error {
 		return err
 	}
 	w.count.complete(t.Found.Size)
-	w.priors.Delete(t.Found.Path)
+	w.takeMembers(t.Found.Path) // if it was not opened
 	w.suspects.done(&Record{Input: t.Found.Path})
 	w.counts.processed.Add(1)
 	return nil
