@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/weft-trace/weft/internal/attribution/options"
@@ -98,7 +99,7 @@ func TestFramesByAddress(t *testing.T) {
 }
 
 // Events that happen to say the url of a document name its frame: navigationStart, ParseHTML, the request for the document, and requests
-// that the parser came upon. Requests say it only as long as nothing else does.
+// that the parser came upon. Requests say it only as long as nothing else does, and scripts in the document as long as no request does.
 func TestAddressOfFrame(t *testing.T) {
 	at := func(name string, ts int, args string) string {
 		return fmt.Sprintf(`{"ph":"I","s":"t","name":%q,"ts":%d,"pid":1,"tid":1,"args":%s}`, name, ts, args)
@@ -111,11 +112,25 @@ func TestAddressOfFrame(t *testing.T) {
 	parser := request(3, `"url":"http://a.test/b.png","resourceType":"Image","initiator":{"type":"parser","url":"http://a.test/parsed"}`)
 	navigation := at("navigationStart", 4, `{"frame":"F","data":{"documentLoaderURL":"http://a.test/navigation"}}`)
 	parse := `{"ph":"X","name":"ParseHTML","ts":5,"dur":1,"pid":1,"tid":1,"args":{"beginData":{"frame":"F","url":"http://a.test/parse"}}}`
+	script := func(name, url string, line int) string {
+		return fmt.Sprintf(`{"ph":"X","name":%q,"ts":1,"dur":1,"pid":1,"tid":1,"args":{"data":{"frame":"F","url":%q,"lineNumber":%d,"columnNumber":1}}}`, name, url, line)
+	}
+	inline := script("FunctionCall", "http://a.test/inline.html?a/b.js#c", 9)
 	for _, test := range []struct {
 		name, want string
 		list       []string
 	}{
 		{"image", "", []string{image}},
+		{"inline", "http://a.test/inline.html?a/b.js#c", []string{inline}},
+		{"inline later", "http://a.test/inline.html?a/b.js#c", []string{inline, script("FunctionCall", "http://a.test/other.html", 1)}},
+		{"inline in a folder", "http://a.test/", []string{script("FunctionCall", "http://a.test/", 9)}},
+		{"inline by its line", "http://a.test/app", []string{script("EvaluateScript", "http://a.test/app", 2)}},
+		{"inline against a request", "http://a.test/document", []string{inline, document}},
+		{"inline after navigation", "http://a.test/navigation", []string{navigation, strings.Replace(inline, `"ts":1`, `"ts":9`, 1)}},
+		{"script of its own", "", []string{
+			script("EvaluateScript", "http://cdn.test/a.js", 1), script("FunctionCall", "http://cdn.test/a.js?page=a.html", 7),
+			script("FunctionCall", "http://a.test/app", 9), script("FunctionCall", "http://", 9), script("EvaluateScript", "inline", 9),
+		}},
 		{"document", "http://a.test/document", []string{image, document, parser}},
 		{"parser", "http://a.test/parsed", []string{image, parser}},
 		{"navigation", "http://a.test/navigation", []string{parser, navigation, request(9, `"url":"http://a.test/late","resourceType":"Document"`)}},

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/weft-trace/weft/internal/attribution/trees"
@@ -20,6 +21,7 @@ type knownFrame struct {
 	parent      string // its id; "": none is known
 	fromBrowser bool   // the browser said so, which counts more than what a renderer says
 	url         string
+	byScript    bool // the url is that of a script in the document, which counts less than what any other event says
 }
 
 // knownSize is what a knownFrame takes, with its place.
@@ -33,10 +35,14 @@ func (p *chromeFrames) see(c *pass, s *event) error {
 	case tracingStarted, frameCommitted, commitLoad, frameDeleted, processReady:
 		p.tree(c, s)
 	case parseHTML, navigationStart:
-		p.address(c, s, s.facts.url)
+		p.address(c, s, s.facts.url, false)
 	case sendRequest:
-		if p.known[c.frameOf(s)].url == "" { // what says the url itself counts more
-			p.address(c, s, documentURL(c.t, s.Args))
+		if was := p.known[c.frameOf(s)]; was.url == "" || was.byScript { // what says the url itself counts more
+			p.address(c, s, documentURL(c.t, s.Args), false)
+		}
+	case functionCall, evaluateScript:
+		if p.known[c.frameOf(s)].url == "" && isInline(c.t, s) {
+			p.address(c, s, s.facts.url, true)
 		}
 	}
 	f := s.facts
@@ -207,7 +213,7 @@ func (p *chromeFrames) ready(c *pass, f *frameFacts) {
 
 // address takes the url of a frame from an event that happens to say it: many recordings have none of the events that are
 // made for that.
-func (p *chromeFrames) address(c *pass, s *event, url []byte) {
+func (p *chromeFrames) address(c *pass, s *event, url []byte, byScript bool) {
 	if len(url) == 0 || s.isEnd() {
 		return
 	}
@@ -216,10 +222,60 @@ func (p *chromeFrames) address(c *pass, s *event, url []byte) {
 		return
 	}
 	was := p.known[node]
-	if kept := c.contexts.Keep(url); was.url != kept {
-		was.url = kept
+	kept := c.contexts.Keep(url)
+	same := was.url == kept
+	was.url, was.byScript = kept, byScript
+	if !same {
 		p.add(c, s, node, was, s.place.pid)
+	} else if _, ok := p.known[node]; ok {
+		p.known[node] = was
 	}
+}
+
+// isInline reports whether the script of an event is certainly written in the document of its frame, so that its url is that of the
+// document: it begins behind the begin of its file, as no script with a file of its own does, or the file is called as documents are.
+func isInline(t *timeline.Timeline, s *event) bool {
+	if isDocumentName(s.facts.url) {
+		return true
+	}
+	if s.name.event != evaluateScript || !bytes.Contains(s.facts.url, []byte("://")) {
+		return false
+	}
+	for data := range t.ArgList(s.Args) {
+		if string(data.Key) != "data" || data.Kind != timeline.ArgDict {
+			continue
+		}
+		for a := range t.Members(data) {
+			if key := string(a.Key); key == "lineNumber" || key == "columnNumber" { // these count from 1
+				if n, ok := integer(&a); ok && n > 1 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// isDocumentName reports whether the path of a url ends as those of documents do: in .html or .htm, or in a slash.
+func isDocumentName(url []byte) bool {
+	scheme, rest, ok := bytes.Cut(url, []byte("://"))
+	if !ok || len(scheme) == 0 {
+		return false
+	}
+	if i := bytes.IndexAny(rest, "?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	slash := bytes.IndexByte(rest, '/')
+	if slash < 0 {
+		return false
+	}
+	path := rest[slash:]
+	for _, end := range []string{"/", ".html", ".htm"} {
+		if n := len(path) - len(end); n >= 0 && bytes.EqualFold(path[n:], []byte(end)) {
+			return true
+		}
+	}
+	return false
 }
 
 // frameOf returns the context of the frame that an event names by its id; 0 if it names none, or an address.

@@ -28,6 +28,7 @@ const (
 	commitLoad
 	frameDeleted
 	functionCall
+	evaluateScript
 	scriptCatchup
 	sendRequest
 	receiveData
@@ -50,6 +51,7 @@ var eventNames = map[string]eventName{
 	"CommitLoad":              commitLoad,
 	"FrameDeletedInBrowser":   frameDeleted,
 	"FunctionCall":            functionCall,
+	"EvaluateScript":          evaluateScript,
 	"ScriptCatchup":           scriptCatchup,
 	"ResourceSendRequest":     sendRequest,
 	"ResourceReceivedData":    receiveData,
