@@ -134,7 +134,7 @@ func reportCommand(env *environment) *cli.Command {
 	return &cli.Command{
 		Name:      "report",
 		Usage:     "show where the time of a trace went, and what it was spent on",
-		UsageText: "weft report [flags] NAME FILE\nweft report [flags] samples|slices|cost FILE|FOLDER…",
+		UsageText: "weft report [flags] NAME FILE\nweft report [flags] " + strings.Join(manyNames(), "|") + " FILE|FOLDER…",
 		Description: `Prints tables about a trace in any format. NAME is one of:
 
 ` + names.String() + `
@@ -145,8 +145,8 @@ next to each time: at one sample every 10 ms, one sample means 10 ± 10 ms. The
 other reports count slices; js-funcalls counts samples if the trace has no call
 events. docs/reports.md and docs/attribution.md define the numbers.
 
-samples, slices and cost (with --type) take many files and folders, and print one
-table for all of them. "-" is standard input.`,
+samples, slices, tasks, input and cost (with --type) take many files and folders,
+and print the same tables for all of them. "-" is standard input.`,
 		Flags: slices.Concat(reportFlags(), titled(sampleFlagsTitle, sampleFlags()), titled(eventFlagsTitle, eventFlags()),
 			titled(costFlagsTitle, costFlags()), titled(inputFlagsTitle, inputFlags()), selectionFlags(),
 			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
@@ -295,7 +295,7 @@ func whichReport(c *cli.Context) (int, error) {
 	case c.NArg() == 1 && !c.IsSet(filesFrom):
 		return 0, usagef("no file; name one, or use \"-\" for standard input")
 	case takesMany(c) && findManyReport(names[which]) == nil:
-		return 0, usagef("the report %s takes one file; samples, slices and cost take many", names[which])
+		return 0, usagef("the report %s takes one file; %s take many", names[which], listed(manyNames()))
 	case c.Int("limit") < 0:
 		return 0, usagef("--limit: %d is negative", c.Int("limit"))
 	case c.Bool("json") && c.Bool("csv"):

@@ -50,7 +50,11 @@ func checkAnswerFlags(c *cli.Context, r *answerReport) error {
 			return usagef("--%s: the report %s does not have this flag", name, r.name)
 		}
 	}
-	if _, err := findTable(r.forms, c.String("table")); err != nil {
+	if takesMany(c) { // whose tables are others
+		if err := checkManyFlags(c, findManyReport(r.name)); err != nil {
+			return err
+		}
+	} else if _, err := findTable(r.forms, c.String("table")); err != nil {
 		return err
 	}
 	if r.check != nil {

@@ -72,13 +72,10 @@ func inputKinds(c *cli.Context) (kinds []report.InputKind, err error) {
 }
 
 func makeInputReport(c *cli.Context, in *reportInput) (*answer, error) {
-	opts := report.InputOptions{}
+	opts := inputOptionsOf(in)
 	var err error
 	if opts.Kinds, err = inputKinds(c); err != nil {
 		return nil, err
-	}
-	if in.selected != nil {
-		opts.Include, opts.Thread = in.selected.Overlaps, in.selected.Track
 	}
 	var r *report.Inputs
 	err = attributed(c, in, func(result *cost.Result) (err error) {
@@ -106,6 +103,14 @@ func makeInputReport(c *cli.Context, in *reportInput) (*answer, error) {
 		a.nothing = noInputs(r, in.selected != nil)
 	}
 	return a, nil
+}
+
+// inputOptionsOf returns which inputs count of the part of a trace that was asked for.
+func inputOptionsOf(in *reportInput) (opts report.InputOptions) {
+	if in.selected != nil {
+		opts.Include, opts.Thread = in.selected.Overlaps, in.selected.Track
+	}
+	return opts
 }
 
 // noInputs says why there are no rows.
@@ -159,12 +164,6 @@ func inputsTable(r *report.Inputs, shown []report.Interaction) table {
 		times("processing_ns", "processing ms"), times("presentation_ns", "presentation ms"), flags("dropped", ""), texts("process", ""), texts("pid", ""),
 		spare(1, texts("thread", "handled by")), texts("tid", ""), texts("id", ""), spare(2, texts("most", "most self time for it")), spare(3, times("most_self_ns", "ms")),
 	}}
-	optional := func(t *timeline.Nanos) cell {
-		if t == nil {
-			return cell{absent: true}
-		}
-		return timeCell(*t)
-	}
 	for i := range shown {
 		in := &shown[i]
 		main, place, most := report.ThreadID{}, cell{}, report.WorkPart{}
@@ -175,12 +174,20 @@ func inputsTable(r *report.Inputs, shown []report.Interaction) table {
 			most = in.Work.Parts[0]
 		}
 		out.rows = append(out.rows, []cell{
-			momentCell(in.Start, r.Start), textCell(string(in.Kind)), textCell(in.Type), timeCell(in.Latency), optional(in.Delay), optional(in.Processing),
-			optional(in.Presentation), flagCell(in.Dropped), textCell(main.Process), textCell(main.PID.Number()), place, textCell(main.TID.Number()),
+			momentCell(in.Start, r.Start), textCell(string(in.Kind)), textCell(in.Type), timeCell(in.Latency), optionalTime(in.Delay), optionalTime(in.Processing),
+			optionalTime(in.Presentation), flagCell(in.Dropped), textCell(main.Process), textCell(main.PID.Number()), place, textCell(main.TID.Number()),
 			textCell(in.ID), {text: partText(&most), short: elideTo(most.Name, nameWidth)}, timeCell(most.Self),
 		})
 	}
 	return out
+}
+
+// optionalTime is a time that may be unknown.
+func optionalTime(t *timeline.Nanos) cell {
+	if t == nil {
+		return cell{absent: true}
+	}
+	return timeCell(*t)
 }
 
 // inputPartsTable has a row for each function or other slice that ran in a phase of an input on its main thread.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -29,6 +30,7 @@ type manyReport struct {
 	calls  bool     // calls made of samples count
 	lost   []string // names of problems that make the numbers too small
 	add    func(c *cli.Context, in *reportInput, to *report.Many) error
+	says   func(sum *report.Many) string // what the first line says besides; nil: nothing
 }
 
 // manyTable is a table of a report about many inputs.
@@ -39,6 +41,9 @@ type manyTable struct {
 	rest        string // the row that comes last: what is in no other
 	lengths     bool   // it has percentiles
 	hidden      bool   // text shows it only if it is asked for
+
+	form  func(sum *report.Many) table // the table, if it is not like the others
+	lines func(sum *report.Many) []any // the same as JSON
 }
 
 func manyReports() []manyReport {
@@ -62,6 +67,7 @@ func manyReports() []manyReport {
 				ofSlices(report.StateSlices, "states of threads, by self time"),
 			},
 		},
+		manyTasks(), manyInputs(),
 		{
 			name: costReport, calls: true, lost: costProblems, add: addCosts,
 			tables: []manyTable{{name: "costs", title: "costs, by self time", row: "context", place: "part", counts: "slices", rest: cost.Unattributed}},
@@ -77,6 +83,20 @@ func findManyReport(name string) *manyReport {
 		}
 	}
 	return nil
+}
+
+// manyNames returns the names of the reports about many inputs.
+func manyNames() (names []string) {
+	for _, r := range manyReports() {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// listed is a list of names in a sentence.
+func listed(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // takesMany reports whether a call is about many inputs: several are named, a folder, or a list of them.
@@ -351,13 +371,20 @@ func (r *manyReport) forms() (forms []table) {
 
 // table makes a table of the rows that were added up.
 func (t *manyTable) table(sum *report.Many) table {
+	if t.form != nil {
+		return t.form(sum)
+	}
+	rows := sum.Rows(t.name)
+	place := t.place
+	if len(rows) > 0 && !slices.ContainsFunc(rows, func(r report.ManyRow) bool { return r.Place != "" }) {
+		place = "" // people can do without
+	}
 	out := table{name: t.name, title: t.title, columns: []column{
-		texts("name", t.row), spare(2, texts("place", t.place)), counts("recordings", "files"), spare(3, counts("count", t.counts)),
+		texts("name", t.row), spare(2, texts("place", place)), counts("recordings", "files"), spare(3, counts("count", t.counts)),
 		times("self_ns", "self ms"), spare(1, times("total_ns", "total ms")), t.length(5, "p50_ns", "p50 ms"), t.length(4, "p95_ns", "p95 ms"),
 		t.length(6, "p99_ns", "p99 ms"), t.length(4, "max_ns", "max ms"), portions("mean_share_ppb", "share a file"),
 		portions("max_share_ppb", "largest"), texts("max_share_in", "in"),
 	}}
-	rows := sum.Rows(t.name)
 	isRest := func(r *report.ManyRow) bool { return t.rest != "" && r.Name == t.rest }
 	slices.SortStableFunc(rows, func(a, b report.ManyRow) int { return report.CompareUnknown(isRest(&a), isRest(&b)) })
 	for i := range rows {
@@ -383,9 +410,21 @@ func (t *manyTable) length(rank uint8, name, title string) column {
 	return spare(rank, times(name, title))
 }
 
+// json returns the rows of the table for programs.
+func (t *manyTable) json(sum *report.Many) (lines []any) {
+	if t.lines != nil {
+		return t.lines(sum)
+	}
+	rows := sum.Rows(t.name)
+	for i := range rows {
+		lines = append(lines, &rows[i])
+	}
+	return lines
+}
+
 // print writes the report in the form that was asked for. The error says whether inputs failed.
 func (run *manyRun) print(c *cli.Context, r *manyReport, order *arrangement, shown int) error {
-	a := &answer{summary: []string{run.summary()}}
+	a := &answer{summary: []string{run.summary(r.says)}}
 	for i := range r.tables {
 		a.tables = append(a.tables, r.tables[i].table(run.sum))
 		if r.tables[i].hidden {
@@ -419,7 +458,7 @@ func (run *manyRun) cut(c *cli.Context, a *answer, order *arrangement) {
 }
 
 // summary says what the tables are about.
-func (run *manyRun) summary() string {
+func (run *manyRun) summary(says func(*report.Many) string) string {
 	line := count(run.sum.Recordings, "recording")
 	if run.lacking > 0 {
 		line += "; " + countText(run.lacking, "other lacks", "others lack") + " what was asked for"
@@ -429,6 +468,9 @@ func (run *manyRun) summary() string {
 	}
 	if n := len(run.failed); n > 0 {
 		line += fmt.Sprintf("; %s could not be read", thousands(n))
+	}
+	if says != nil {
+		line += "; " + says(run.sum)
 	}
 	return line
 }
@@ -441,18 +483,17 @@ func (run *manyRun) json(c *cli.Context, r *manyReport) []any {
 		Lacking    int    `json:"lacking"` // others, without what is selected
 		Partial    int    `json:"partial"` // of the recordings: with problems that make the numbers too small
 		Failed     int    `json:"failed"`
-	}{"summary", run.sum.Recordings, run.lacking, run.partial, len(run.failed)}}
+		manySums
+	}{"summary", run.sum.Recordings, run.lacking, run.partial, len(run.failed), sumsOf(r, run.sum)}}
 	for i := range r.tables {
 		if only := c.String("table"); only != "" && only != r.tables[i].name {
 			continue
 		}
-		rows := run.sum.Rows(r.tables[i].name)
+		rows := r.tables[i].json(run.sum)
 		if limit := shownRows(c); limit > 0 && len(rows) > limit {
 			rows = rows[:limit]
 		}
-		for k := range rows {
-			lines = append(lines, &rows[k])
-		}
+		lines = append(lines, rows...)
 	}
 	for i := range run.failed {
 		lines = append(lines, &run.failed[i])

@@ -15,6 +15,12 @@ import (
 type Many struct {
 	Recordings int // that were taken in; their shares are averaged over all of them
 
+	Tasks          Worst[ManyTask]     // see AddTasks
+	Blocking       timeline.Nanos      // of all long tasks
+	UncountedTasks int64               // long tasks of single recordings that are in no row, see Tasks.Uncounted
+	Inputs         Worst[ManyInput]    // see AddInputs
+	Omitted        map[InputKind]int64 // inputs of the kinds that were not asked for
+
 	rows    map[manyKey]*ManyRow
 	text    int
 	current string     // the name of the recording that is taken in
@@ -32,18 +38,22 @@ func NewMany(memory int64, tempDir string) *Many {
 // Close removes the temporary file.
 func (m *Many) Close() error { return m.lengths.Close() }
 
-type manyKey struct{ table, name, place string }
+type manyKey struct{ table, name, place, category string }
 
 // ManyRow is one row of a table over all recordings. Times are nanoseconds.
 type ManyRow struct {
 	Table string `json:"table"`
 	Name  string `json:"name"`
 	Place string `json:"place,omitempty"` // what tells rows with one name apart: where a function is defined, the type of a context
+	// Category is the kind of work, of what is in long tasks.
+	Category string `json:"category,omitempty"`
 
 	Recordings int            `json:"recordings"` // in which it is
 	Count      int64          `json:"count"`      // of samples or slices
 	Self       timeline.Nanos `json:"self_ns"`
 	Total      timeline.Nanos `json:"total_ns"`
+	// Blocking is the blocking time of the long tasks that it is in; nil for what is not in long tasks.
+	Blocking *timeline.Nanos `json:"blocking_ns,omitempty"`
 	// MeanShare is the average, over all recordings, of the share that Self has in the time of the table, in billionths:
 	// each recording counts alike, however long it is. In recordings without the row the share is 0.
 	MeanShare int64 `json:"mean_share_ppb"`
@@ -51,7 +61,7 @@ type ManyRow struct {
 	MaxShare int64  `json:"max_share_ppb"`
 	MaxIn    string `json:"max_share_in"`
 
-	// Lengths are those of the slices in all recordings together; nil for what are no slices.
+	// Lengths are those of the slices, or what else the table counts one by one, in all recordings together; nil for what is none.
 	Lengths *ManyLengths `json:"lengths,omitempty"`
 
 	id      int64          // index in byID
@@ -64,6 +74,7 @@ type ManyRow struct {
 type ManyLengths struct {
 	Count int64          `json:"count"`
 	P50   timeline.Nanos `json:"p50_ns"`
+	P75   timeline.Nanos `json:"p75_ns"`
 	P95   timeline.Nanos `json:"p95_ns"`
 	P99   timeline.Nanos `json:"p99_ns"`
 	Max   timeline.Nanos `json:"max_ns"`
@@ -80,7 +91,12 @@ func (m *Many) Begin(recording string) {
 
 // Add takes in what a row of a table is in the recording. Several of one name and place are one row.
 func (m *Many) Add(table, name, place string, count int64, self, total timeline.Nanos) {
-	r := m.row(manyKey{table, name, place})
+	m.add(manyKey{table: table, name: name, place: place}, count, self, total)
+}
+
+// add is Add for any key. It returns the row.
+func (m *Many) add(key manyKey, count int64, self, total timeline.Nanos) *ManyRow {
+	r := m.row(key)
 	if !r.touched {
 		r.touched = true
 		r.Recordings++
@@ -90,6 +106,7 @@ func (m *Many) Add(table, name, place string, count int64, self, total timeline.
 	sum(&r.Self, self)
 	sum(&r.Total, total)
 	sum(&r.current, self)
+	return r
 }
 
 // row returns the row of a key, or that of all others if there are too many.
@@ -97,15 +114,15 @@ func (m *Many) row(key manyKey) *ManyRow {
 	if r := m.rows[key]; r != nil {
 		return r
 	}
-	if text := len(key.name) + len(key.place); len(m.rows) >= maxRows || m.text+text > maxRowText {
-		key.name, key.place = OthersGroup, ""
+	if text := len(key.name) + len(key.place) + len(key.category); len(m.rows) >= maxRows || m.text+text > maxRowText {
+		key.name, key.place, key.category = OthersGroup, "", ""
 		if r := m.rows[key]; r != nil {
 			return r
 		}
 	} else {
 		m.text += text
 	}
-	r := &ManyRow{Table: key.table, Name: key.name, Place: key.place, id: int64(len(m.byID))}
+	r := &ManyRow{Table: key.table, Name: key.name, Place: key.place, Category: key.category, id: int64(len(m.byID))}
 	m.rows[key] = r
 	m.byID = append(m.byID, r)
 	return r
@@ -113,7 +130,10 @@ func (m *Many) row(key manyKey) *ManyRow {
 
 // addLength takes in the length of a slice of a row.
 func (m *Many) addLength(table, name string, length timeline.Nanos) error {
-	r := m.row(manyKey{table: table, name: name})
+	return m.addLengthOf(m.row(manyKey{table: table, name: name}), length)
+}
+
+func (m *Many) addLengthOf(r *ManyRow, length timeline.Nanos) error {
 	if r.Lengths == nil {
 		r.Lengths = new(ManyLengths)
 	}
@@ -140,6 +160,9 @@ func (m *Many) Finish(ctx context.Context) error {
 		}
 		of := m.byID[id].Lengths
 		atRank(i, of.Count, l.length, &of.P50, &of.P95, &of.P99)
+		if i == rank(of.Count, 75) {
+			of.P75 = l.length
+		}
 	}
 }
 
@@ -174,7 +197,7 @@ func (m *Many) Rows(table string) (rows []ManyRow) {
 	}
 	slices.SortFunc(rows, func(a, b ManyRow) int {
 		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), cmp.Compare(b.Count, a.Count),
-			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Place, b.Place))
+			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Place, b.Place), cmp.Compare(a.Category, b.Category))
 	})
 	return rows
 }

@@ -98,3 +98,41 @@ func TestManyLimit(t *testing.T) {
 		t.Errorf("%d rows with %d, first %+v", len(rows), sum, rows[0])
 	}
 }
+
+// Of all long tasks the longest stay, of several of one length those that came first, and no more than there is room for.
+func TestManyWorst(t *testing.T) {
+	m := newMany(t)
+	for file, length := range []timeline.Nanos{60, 70, 60, 80} {
+		tasks := &Tasks{Blocking: 2}
+		for range maxTasks / 2 {
+			tasks.Tasks = append(tasks.Tasks, Task{Name: "RunTask", Duration: length, Work: Work{Parts: []WorkPart{{Name: "f", Self: length / 2}, {Name: "g"}}}})
+		}
+		if err := m.AddTasks(fmt.Sprint(file), tasks); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.AddTasks("none", &Tasks{Uncounted: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]int{}
+	for i := range m.Tasks.Rows {
+		files[m.Tasks.Rows[i].File]++
+	}
+	if diff := cmp.Diff(map[string]int{"3": maxTasks / 2, "1": maxTasks / 2}, files); diff != "" {
+		t.Error(diff)
+	}
+	if m.Tasks.Rows[0].File != "3" || m.Tasks.Count != 2*maxTasks || m.Tasks.Recordings != 4 || m.Recordings != 5 || m.Blocking != 8 || m.UncountedTasks != 3 {
+		t.Errorf("%d of %d tasks in %d of %d recordings", len(m.Tasks.Rows), m.Tasks.Count, m.Tasks.Recordings, m.Recordings)
+	}
+	f := m.Rows(ManyParts)[0]
+	if want := (ManyLengths{Count: 2 * maxTasks, P50: 30, P75: 35, P95: 40, P99: 40, Max: 40}); f.Name != "f" || f.Count != 2*maxTasks || *f.Lengths != want {
+		t.Errorf("%+v, %+v", f, *f.Lengths)
+	}
+	text := &Inputs{Inputs: []Interaction{{Type: string(make([]byte, maxRowText)), Latency: 2}, {Type: "click", Latency: 1}}}
+	if err := m.AddInputs("long", text); err != nil || len(m.Inputs.Rows) != 1 || m.Inputs.Rows[0].Type != "click" || m.Inputs.Count != 2 {
+		t.Errorf("%d of %d inputs, %v", len(m.Inputs.Rows), m.Inputs.Count, err)
+	}
+}
