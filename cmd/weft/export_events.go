@@ -35,6 +35,7 @@ func eventFormFlags() []cli.Flag {
 	return titled("Flags for events (--as proto, parquet, jsonl)", slices.Concat([]cli.Flag{
 		&cli.StringFlag{Name: "types", Usage: "only events of these types: `LIST` of slice, instant, counter, sample", DefaultText: "all"},
 		argsFlag(),
+		&cli.BoolFlag{Name: "places", Usage: "add the place of each event in the input: input_event and input_byte", DisableDefaultText: true},
 		&cli.StringFlag{Name: "compress", Usage: "compress with `CODEC`: zstd, gzip or none", DefaultText: "what the name of -o says; without -o zstd for proto and none for jsonl"},
 		&cli.StringFlag{Name: "split", Usage: "begin a new file after `SIZE|N`: a size before compression such as 512MiB, or a number of events"},
 		&cli.StringFlag{Name: "manifest", Usage: "list the files in `FILE` as JSON, written when all of them are complete"},
@@ -46,7 +47,7 @@ func eventFormFlags() []cli.Flag {
 
 // contentFlags are the flags that decide which events a stream holds: they are in its header and its stream_id.
 var contentFlags = []string{
-	"types", "args", "attribute", "context-sources", "context-scope", "flow-conflict", "process", "thread", "name", "category", "context",
+	"types", "args", "places", "attribute", "context-sources", "context-scope", "flow-conflict", "process", "thread", "name", "category", "context",
 	"from", "to", "format", "js-calls", "profile", "profile-base", "sample-interval", "time-origin", "end", "thread-name",
 }
 
@@ -67,6 +68,7 @@ type eventExport struct {
 	split     splitRule
 	attribute bool
 	rules     options.Rules
+	places    bool     // events say where they are in the input
 	content   []string // contentFlags that are set, as NAME=VALUE
 	joined    string   // the trace of --join; "": none
 }
@@ -90,6 +92,7 @@ func newEventExport(c *cli.Context, job *exportJob) (x *eventExport, err error) 
 	if x.opts.Workers = c.Int("workers"); x.opts.Workers < 0 {
 		return nil, usagef("--workers: %d is negative", x.opts.Workers)
 	}
+	x.places = c.Bool("places")
 	if x.kinds, err = readKinds(c); err != nil {
 		return nil, err
 	}
@@ -315,7 +318,7 @@ func (x *eventExport) write(ctx context.Context, tl *timeline.Timeline, header *
 	if err != nil {
 		return err
 	}
-	opts := resolved.Options{Kinds: x.kinds}
+	opts := resolved.Options{Kinds: x.kinds, NoPlaces: !x.places}
 	if selected != nil {
 		opts.Selected = selected.Item
 	}

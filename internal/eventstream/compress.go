@@ -32,7 +32,7 @@ func Suffix(codec string) (suffix string, ok bool) {
 }
 
 // zstdWindow is the distance over which zstd finds repetitions. A larger one takes more memory and gains little.
-const zstdWindow = 1 << 20
+const zstdWindow = 4 << 20
 
 // Compress returns a writer that compresses what is written to w. Close ends the stream and leaves w open.
 func Compress(w io.Writer, codec string) (io.WriteCloser, error) {

@@ -115,6 +115,7 @@ type Options struct {
 	Kinds    []Kind                                  // nil: all
 	Selected func(*timeline.Item) bool               // nil: everything
 	Contexts func(ordinal uint64) ([]Context, error) // of slices and instants; nil: rows have none
+	NoPlaces bool                                    // rows do not say where events are in the input
 }
 
 // Reader gives the rows of a timeline. What it finds out about the ends of slices is kept for the next walk. It is not safe for
@@ -203,6 +204,9 @@ func (w *walk) attach(row *Row) (err error) {
 		if err := w.ends.apply(row); err != nil {
 			return err
 		}
+	}
+	if w.opts.NoPlaces {
+		row.Item.Event, row.Item.Offset = 0, -1
 	}
 	row.setFlows(row.Item.Flows)
 	row.Contexts = nil

@@ -647,7 +647,7 @@ type Event struct {
 	MadeUp uint32 `protobuf:"varint,27,opt,name=made_up,json=madeUp,proto3" json:"made_up,omitempty"`
 	// The index in Header.inputs of the file that the event is from.
 	Input uint32 `protobuf:"varint,28,opt,name=input,proto3" json:"input,omitempty"`
-	// The index of the event in the input's list of events.
+	// The index of the event in the input's list of events. weft export gives it, and input_byte, only with --places.
 	InputEvent uint64 `protobuf:"varint,29,opt,name=input_event,json=inputEvent,proto3" json:"input_event,omitempty"`
 	// Where the event is in the unpacked input, in bytes. Absent if it has no place of its own.
 	InputByte     *uint64 `protobuf:"varint,30,opt,name=input_byte,json=inputByte,proto3,oneof" json:"input_byte,omitempty"`

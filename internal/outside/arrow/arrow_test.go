@@ -71,7 +71,7 @@ func TestOptions(t *testing.T) {
 	weft := buildWeft(t)
 	path := filepath.Join("..", "..", "..", "testdata", "traces", "chrome", "chrome-devtools-tiny.json.gz")
 	for _, options := range [][]string{
-		{"--attribute"}, {"--memory", "32MiB"}, {"--types", "slice,sample"}, {"--name", "RunTask"}, {"--types", "counter", "--name", "RunTask"},
+		{}, {"--attribute"}, {"--memory", "32MiB"}, {"--types", "slice,sample"}, {"--name", "RunTask"}, {"--types", "counter", "--name", "RunTask"},
 	} {
 		t.Run(strings.Join(options, " "), func(t *testing.T) {
 			table := readTable(t, weft, path, options...)
@@ -86,9 +86,9 @@ func TestOptions(t *testing.T) {
 
 // compare compares the events of a recording in all forms, and returns their number.
 func compare(t *testing.T, weft, path string) int {
-	table := readTable(t, weft, path)
+	table := readTable(t, weft, path, "--places")
 	defer table.Release()
-	compareLines(t, table, run(t, weft, "export", "--as", "jsonl", "-o", "-", "-q", path))
+	compareLines(t, table, run(t, weft, "export", "--as", "jsonl", "--places", "-o", "-", "-q", path))
 	compareDump(t, table, run(t, weft, "dump", "--json", path))
 	compareEvents(t, table, path)
 	return int(table.NumRows())
