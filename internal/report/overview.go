@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -86,12 +87,12 @@ type OverviewInput struct {
 // CollectOverview goes through a timeline, which is nested, and sums up what is selected in it. The error is one of the temporary
 // files, or ctx's.
 func CollectOverview(ctx context.Context, tl *timeline.Timeline, attributed *cost.Result, selected *selection.Selection) (*Overview, error) {
-	c := &overviewCollector{tl: tl, attributed: attributed, selected: selected, tables: costtables.Of(attributed)}
+	c := &overviewCollector{tl: tl, attributed: attributed, selected: selected, tables: costtables.Of(attributed), slices: map[timeline.TrackID]*sliceTime{}}
 	c.out = Overview{ // empty lists, not null
 		Recording: recordingOf(tl), Pages: []PageTime{}, Processes: []ProcessTime{}, Threads: []ThreadTime{}, Categories: []CategoryCount{},
 		Tasks: []OverviewTask{}, Inputs: []OverviewInput{},
 	}
-	for _, step := range []func(context.Context) error{c.addThreads, c.addCategories, c.addTasks, c.addInputs} {
+	for _, step := range []func(context.Context) error{c.addCategories, c.addThreads, c.addTasks, c.addInputs} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -106,7 +107,39 @@ type overviewCollector struct {
 	attributed *cost.Result
 	tables     *costtables.Tables
 	selected   *selection.Selection
+	slices     map[timeline.TrackID]*sliceTime // by thread
 	out        Overview
+}
+
+// sliceTime is the time in which any slice of a thread is open, also one that overlaps others of the thread.
+type sliceTime struct {
+	busy, until timeline.Nanos
+	overlap     bool // there are slices that overlap others without nesting
+}
+
+// addSlice takes in a slice. Slices come in the order of their begins.
+func (c *overviewCollector) addSlice(it *timeline.Item) {
+	thread, lane := it.Track, it.Lane > 0
+	if c.tl.TrackKind(thread) == timeline.NamedTrack {
+		if role := c.tl.Role(thread); role != timeline.RoleLane && role != timeline.RoleStream {
+			return
+		}
+		thread, lane = c.tl.TrackParent(thread), true
+	}
+	if c.tl.TrackKind(thread) != timeline.ThreadTrack || it.Dur == timeline.NoTime || it.DidNotEnd {
+		return
+	}
+	t := c.slices[thread]
+	if t == nil {
+		t = &sliceTime{until: math.MinInt64}
+		c.slices[thread] = t
+	}
+	from, to := c.selected.Clip(it.TS, it.TS+min(it.Dur, math.MaxInt64-max(it.TS, 0)))
+	if from = max(from, t.until); from < to {
+		sum(&t.busy, to-from)
+		t.until = to
+	}
+	t.overlap = t.overlap || lane
 }
 
 // addThreads finds out how busy threads and processes were.
@@ -135,6 +168,9 @@ func (c *overviewCollector) addThreads(ctx context.Context) error {
 			continue
 		}
 		t := ThreadTime{ThreadID: threadID(c.tl, id), Shows: shows[id], Busy: busy[id], track: id}
+		if all := c.slices[id]; all != nil && all.overlap {
+			t.Busy = all.busy // costs are charged to slices that nest
+		}
 		if s := sampled[id]; s != nil {
 			t.Samples, t.Sampled = s.sampled()
 			if !loops {
@@ -228,12 +264,15 @@ func isURL(name string) bool { return strings.Contains(name, "://") }
 // maxCategories bounds the categories that are counted.
 const maxCategories = 1 << 12
 
-// addCategories counts events by category.
+// addCategories counts events by category, and the time of threads with slices that overlap.
 func (c *overviewCollector) addCategories(ctx context.Context) error {
 	lists := make([]int64, c.tl.CategoryCount()+1) // by CategoryID: lists of categories as the input has them
 	err := c.selected.Walk(ctx, c.tl, func(it *timeline.Item) error {
 		if it.Kind == timeline.ItemBegin || it.Kind == timeline.ItemInstant {
 			lists[it.CategoryID]++
+		}
+		if it.Kind == timeline.ItemBegin {
+			c.addSlice(it)
 		}
 		return nil
 	})

@@ -1,6 +1,8 @@
 package report_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -45,6 +47,26 @@ var browser = `{"metadata":{"user-agent":"Mozilla/5.0 (X11; Linux x86_64) AppleW
 	{"ph":"X","cat":"devtools.timeline","name":"FunctionCall","ts":1000,"dur":5000,"pid":1,"tid":3,"args":{"data":{"url":"http://a.test/worker.js"}}},
 	{"ph":"X","cat":"gpu","name":"Swap","ts":2000,"dur":7000,"pid":9,"tid":9},
 	` + timing(1, "click", 70_000, 71_000, 72_000, 80_000, 7) + `]}`
+
+// A stream of a device is busy as long as any of its kernels runs, also those that overlap others, and in a window as far as they lie in it.
+func TestOverviewCountsSlicesThatOverlap(t *testing.T) {
+	kernel := func(ts, dur int) string {
+		return fmt.Sprintf(`{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":%d,"dur":%d,"args":{"device":0,"stream":7}}`, ts, dur)
+	}
+	trace := `{"traceEvents":[` + strings.Join([]string{kernel(1000, 10000), kernel(6000, 10000), kernel(20000, 5000), kernel(21000, 10000)}, ",") + `]}`
+	for _, test := range []struct {
+		query selection.Query
+		want  timeline.Nanos
+	}{
+		{selection.Query{}, 26 * ms},
+		{selection.Query{From: "10ms", To: "22ms"}, 8 * ms},
+	} {
+		o := overviewOf(t, trace, test.query)
+		if len(o.Threads) != 1 || o.Threads[0].Busy != test.want || len(o.Processes) != 1 || o.Processes[0].Busy != test.want {
+			t.Errorf("%+v: threads %+v, processes %+v; want %v busy", test.query, o.Threads, o.Processes, test.want)
+		}
+	}
+}
 
 func TestOverview(t *testing.T) {
 	o := overviewOf(t, browser, selection.Query{})
