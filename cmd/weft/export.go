@@ -86,6 +86,7 @@ Examples:
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "as", Usage: "write `FORM`: " + strings.Join(exportFormNames(), ", ")},
 			&cli.StringFlag{Name: "of", Usage: "export `WHAT`: samples, or slices with the time without the slices inside", DefaultText: "samples if there are any"},
+			&cli.BoolFlag{Name: "idle", Usage: "keep the samples of idle threads, which only cpuprofile does by itself", DisableDefaultText: true},
 			&cli.StringFlag{Name: "by", Usage: "put contexts above the stacks: `WHAT` is context (one of each type), page, frame, script, input or another type"},
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write to `FILE`, or to standard output (\"-\")"},
 			&cli.StringFlag{Name: "out-dir", Usage: "write into the directory `DIR`; with --as cpuprofile a file for each thread"},
@@ -116,6 +117,7 @@ type exportJob struct {
 	input  string
 	form   *exportForm
 	of     profileexport.Basis // 0: samples if there are any
+	idle   bool                // keep samples of idle threads
 	by     string
 	filter *selection.Filter
 	opts   convert.Options
@@ -143,6 +145,10 @@ func newExportJob(c *cli.Context, env *environment) (job *exportJob, err error) 
 		return nil, usagef("--by: the type is empty; write, for example, page or context")
 	}
 	job.form, job.input = &exportForms[i], c.Args().First()
+	job.idle = c.Bool("idle") || job.form.name == cpuProfileForm
+	if c.Bool("idle") && job.form.events {
+		return nil, usagef("--idle is for profiles; --as %s has events, also those of idle threads", as)
+	}
 	if !job.form.events {
 		for _, f := range eventFormFlags() {
 			if name := f.Names()[0]; c.IsSet(name) {
@@ -274,13 +280,15 @@ func (j *exportJob) collect(ctx context.Context, tl *timeline.Timeline) (*profil
 		return nil, err
 	}
 	p, err := profileexport.Collect(ctx, tl, profileexport.Options{
-		Of: of, Selected: selected, By: j.by, Contexts: j.form.contexts, Ordered: j.form.ordered,
+		Of: of, Selected: selected, By: j.by, Contexts: j.form.contexts, Idle: j.idle, Ordered: j.form.ordered,
 	})
 	switch unknown := (*profileexport.UnknownTypeError)(nil); {
 	case errors.As(err, &unknown):
 		return nil, usagef("--by: %v", unknown)
 	case err != nil:
 		return nil, err
+	case len(p.Stacked()) == 0 && p.Idle > 0:
+		return nil, errors.Join(fmt.Errorf("%s: the threads were idle in all samples (%s); --idle exports them", inputName(j.input), milliText(p.IdleTime)), p.Close())
 	case len(p.Stacked()) == 0:
 		return nil, errors.Join(j.nothing(of, selected != nil), p.Close())
 	}
@@ -382,6 +390,9 @@ func (j *exportJob) report(p *profileexport.Profile) {
 	fmt.Fprintf(j.env.stderr, "%s: %s\n", printable(outputName(j.place)), profileWords(p))
 	if p.Folded > 0 {
 		fmt.Fprintf(j.env.stderr, "%s of the %s have a shorter stack, because there are too many kinds\n", thousands(p.Folded), p.Of)
+	}
+	if p.Idle > 0 {
+		fmt.Fprintf(j.env.stderr, "Left out: %s of idle threads, %s; --idle keeps them\n", countText(p.Idle, "sample", "samples"), milliText(p.IdleTime))
 	}
 	if j.place != "-" {
 		fmt.Fprintf(j.env.stderr, "To open it: "+j.form.open+"\n", printable(j.place))

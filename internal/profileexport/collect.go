@@ -46,6 +46,7 @@ type sample struct {
 	sumKey
 	ts       timeline.Nanos
 	selected bool
+	idle     bool // and left out
 }
 
 // openSlice is a slice that has not ended.
@@ -168,7 +169,8 @@ func (c *collector) sample(it *timeline.Item, owner timeline.TrackID, open *time
 	}
 	s.selected = c.opts.Selected.What(it)
 	it.Ordinal = ordinal
-	if s.selected {
+	s.idle = !c.opts.Idle && c.p.stacks.isIdle(stack)
+	if s.selected && !s.idle {
 		s.thread = c.thread(timeline.TrackLane{Track: owner})
 	}
 	t := c.sampled[it.Track]
@@ -191,6 +193,13 @@ func (c *collector) add(s *sample, length timeline.Nanos) error {
 		return nil
 	}
 	from, to := c.opts.Selected.Clip(s.ts, s.ts+min(length, math.MaxInt64-max(s.ts, 0)))
+	if s.idle {
+		if from == s.ts {
+			c.p.Idle++
+		}
+		grow(&c.p.IdleTime, to-from)
+		return nil
+	}
 	sum := c.sum(&s.sumKey)
 	if from == s.ts {
 		sum.Count++

@@ -46,6 +46,8 @@ type Options struct {
 	By string
 	// Contexts gives stacks their contexts without frames of their own.
 	Contexts bool
+	// Idle keeps the samples of threads that were idle, see Profile.Idle.
+	Idle bool
 	// Ordered keeps what comes one after the other, for WriteSpeedscope and WriteCPUProfile.
 	Ordered bool
 }
@@ -120,6 +122,11 @@ type Profile struct {
 
 	// Folded is the number of slices and samples whose stacks were cut or put together with others, because there are too many.
 	Folded int64
+
+	// Idle is the number of samples that are left out because their threads were idle, and IdleTime that for which they stand:
+	// samples without a stack, and those whose innermost function is V8's (idle).
+	Idle     int64
+	IdleTime timeline.Nanos
 
 	tl       *timeline.Timeline
 	stacks   *stackTable

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -69,8 +70,13 @@ func TestFormsAgree(t *testing.T) {
 				t.Run(fmt.Sprint(name, of, by), func(t *testing.T) {
 					opts := profileexport.Options{Of: of, By: by, Ordered: true}
 					p := collect(t, tl, opts)
-					if of == profileexport.Samples && p.Count() != tl.Totals().Samples {
-						t.Errorf("%d samples of %d", p.Count(), tl.Totals().Samples)
+					if of == profileexport.Samples && p.Count()+p.Idle != tl.Totals().Samples {
+						t.Errorf("%d samples and %d idle ones of %d", p.Count(), p.Idle, tl.Totals().Samples)
+					}
+					all := opts
+					all.Idle = true
+					if all := collect(t, tl, all); all.Count() != p.Count()+p.Idle || all.Time() != p.Time()+p.IdleTime || all.Idle != 0 {
+						t.Errorf("with idle samples %d, %d; want %d and %d, %d and %d", all.Count(), all.Time(), p.Count(), p.Idle, p.Time(), p.IdleTime)
 					}
 					count, time := readPprof(t, p)
 					if count != p.Count() || time != p.Time() {
@@ -182,10 +188,11 @@ func checkSpeedscope(t *testing.T, p *profileexport.Profile) {
 	}
 }
 
-// The report on samples gives the threads of V8 the same time.
+// The report on samples gives the threads of V8 the same time, and the same time in which they were idle.
 func TestSameAsReport(t *testing.T) {
 	tl := bridge.Timeline(openFile(t, "chrome/chrome-devtools-small.json.gz"))
 	p := collect(t, tl, profileexport.Options{Of: profileexport.Samples})
+	all := collect(t, tl, profileexport.Options{Of: profileexport.Samples, Idle: true})
 	profiles, err := report.Collect(t.Context(), tl, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -194,16 +201,26 @@ func TestSameAsReport(t *testing.T) {
 	if err != nil || len(want.Threads) != len(p.Threads) {
 		t.Fatal(err, len(p.Threads))
 	}
+	var idle report.ClassTime
 	for i := range want.Threads {
-		w, got := &want.Threads[i], (*profileexport.Thread)(nil)
-		for j := range p.Threads {
-			if p.Threads[j].TID == w.TID {
-				got = &p.Threads[j]
+		w := &want.Threads[i]
+		idle.Samples += w.Classes.Idle.Samples
+		idle.Time += w.Classes.Idle.Time
+		for _, test := range []struct {
+			of          *profileexport.Profile
+			count, time int64
+		}{
+			{all, w.Samples, int64(w.Covered)},
+			{p, w.Samples - w.Classes.Idle.Samples, int64(w.Covered - w.Classes.Idle.Time)},
+		} {
+			k := slices.IndexFunc(test.of.Threads, func(t profileexport.Thread) bool { return t.TID == w.TID })
+			if k < 0 || test.of.Threads[k].Count != test.count || int64(test.of.Threads[k].Time) != test.time {
+				t.Errorf("%+v; want of %v %d samples, %d ns", test.of.Threads, w.TID, test.count, test.time)
 			}
 		}
-		if got == nil || got.Count != w.Samples || got.Time != w.Covered {
-			t.Errorf("%+v; want %d samples, %d ns", got, w.Samples, w.Covered)
-		}
+	}
+	if p.Idle != idle.Samples || p.IdleTime != idle.Time || p.Idle == 0 {
+		t.Errorf("%d idle samples, %d ns; want %+v", p.Idle, p.IdleTime, idle)
 	}
 }
 
@@ -216,7 +233,7 @@ func TestCPUProfileAgain(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			tl := bridge.Timeline(openFile(t, filepath.Join("cpuprofile", filepath.Base(file))))
-			p := collect(t, tl, profileexport.Options{Of: profileexport.Samples, Ordered: true})
+			p := collect(t, tl, profileexport.Options{Of: profileexport.Samples, Idle: true, Ordered: true})
 			var out bytes.Buffer
 			err := p.WriteCPUProfiles(t.Context(), func(_ int, fill func(io.Writer) error) error { return fill(&out) })
 			if err != nil {

@@ -112,6 +112,11 @@ func (t *stackTable) sampled(tl *timeline.Timeline, id timeline.CallstackID) (st
 	return stack, true
 }
 
+// isIdle reports whether a stack is that of a thread that is idle: the empty one, or one on which V8 says so.
+func (t *stackTable) isIdle(stack StackID) bool {
+	return stack == 0 || t.frames[t.nodes[stack].frame] == Frame{Name: idleFunction}
+}
+
 // appendList appends the frames of a stack, outermost first.
 func (t *stackTable) appendList(dst []FrameID, id StackID) []FrameID {
 	start := len(dst)
