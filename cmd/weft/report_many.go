@@ -38,6 +38,8 @@ type manyTable struct {
 	name, title string
 	row, place  string // titles of what a row is about; place "": there is no such column
 	counts      string // title of the count
+	self, total string // titles of times, if not "self ms" and "total ms"; total "-": people do not get it
+	none        string // what is shown for no name; "": "(none)"
 	rest        string // the row that comes last: what is in no other
 	lengths     bool   // it has percentiles
 	hidden      bool   // text shows it only if it is asked for
@@ -68,6 +70,16 @@ func manyReports() []manyReport {
 			},
 		},
 		manyTasks(), manyInputs(),
+		{
+			name: "gc", lost: sampleProblems, add: addGC,
+			tables: []manyTable{{name: report.ManyFunctions, title: "functions that the collector interrupted", row: "function", place: "location",
+				counts: "gc samples", self: "gc ms", none: unknownStack}},
+		},
+		{
+			name: "layout-thrashing", calls: true, lost: sampleProblems, add: addForced,
+			tables: []manyTable{{name: report.ManyFunctions, title: "functions that force style and layout", row: "function", place: "location",
+				counts: "count", self: "style and layout ms", total: "-", rest: report.ManyUnforced, none: unknownStack}},
+		},
 		{
 			name: costReport, calls: true, lost: costProblems, add: addCosts,
 			tables: []manyTable{{name: "costs", title: "costs, by self time", row: "context", place: "part", counts: "slices", rest: cost.Unattributed}},
@@ -308,6 +320,28 @@ func addSamples(c *cli.Context, in *reportInput, to *report.Many) error {
 	return nil
 }
 
+func addGC(c *cli.Context, in *reportInput, to *report.Many) error {
+	profiles, err := report.Collect(c.Context, in.timeline, in.selected)
+	if err != nil {
+		return err
+	}
+	g, err := profiles.GC(report.Options{})
+	if err != nil {
+		return err
+	}
+	to.AddGC(inputName(in.name), g)
+	return nil
+}
+
+func addForced(c *cli.Context, in *reportInput, to *report.Many) error {
+	profiles, err := report.Collect(c.Context, in.timeline, in.selected)
+	if err != nil {
+		return err
+	}
+	to.AddForced(inputName(in.name), profiles.LayoutThrashing(report.Options{}))
+	return nil
+}
+
 func addSlices(c *cli.Context, in *reportInput, to *report.Many) error {
 	opts, err := slicesBy(c)
 	if err != nil {
@@ -381,7 +415,7 @@ func (t *manyTable) table(sum *report.Many) table {
 	}
 	out := table{name: t.name, title: t.title, columns: []column{
 		texts("name", t.row), spare(2, texts("place", place)), counts("recordings", "files"), spare(3, counts("count", t.counts)),
-		times("self_ns", "self ms"), spare(1, times("total_ns", "total ms")), t.length(5, "p50_ns", "p50 ms"), t.length(4, "p95_ns", "p95 ms"),
+		times("self_ns", cmp.Or(t.self, "self ms")), spare(1, times("total_ns", strings.TrimPrefix(cmp.Or(t.total, "total ms"), "-"))), t.length(5, "p50_ns", "p50 ms"), t.length(4, "p95_ns", "p95 ms"),
 		t.length(6, "p99_ns", "p99 ms"), t.length(4, "max_ns", "max ms"), portions("mean_share_ppb", "share a file"),
 		portions("max_share_ppb", "largest"), texts("max_share_in", "in"),
 	}}
@@ -389,12 +423,15 @@ func (t *manyTable) table(sum *report.Many) table {
 	slices.SortStableFunc(rows, func(a, b report.ManyRow) int { return report.CompareUnknown(isRest(&a), isRest(&b)) })
 	for i := range rows {
 		r := &rows[i]
-		l := report.ManyLengths{}
+		name, l := nameCell(r.Name, nameWidth), report.ManyLengths{}
+		if r.Name == "" {
+			name.short = cmp.Or(t.none, name.short)
+		}
 		if r.Lengths != nil {
 			l = *r.Lengths
 		}
 		out.rows = append(out.rows, []cell{
-			nameCell(r.Name, nameWidth), textCell(r.Place), countCell(int64(r.Recordings)), countCell(r.Count), timeCell(r.Self),
+			name, textCell(r.Place), countCell(int64(r.Recordings)), countCell(r.Count), timeCell(r.Self),
 			timeCell(r.Total), timeCell(l.P50), timeCell(l.P95), timeCell(l.P99), timeCell(l.Max), countCell(r.MeanShare), countCell(r.MaxShare),
 			{text: r.MaxIn, short: elideTo(filepath.Base(r.MaxIn), nameWidth)},
 		})

@@ -255,3 +255,46 @@ func (m *Many) AddSlices(ctx context.Context, recording string, tl *timeline.Tim
 	}
 	return nil
 }
+
+// ManyUnforced is the name of the row of style and layout that no script forced.
+const ManyUnforced = "(not forced)"
+
+// AddGC takes in what the garbage collector interrupted in a recording: Self is the collector's time, Count the samples of it, and Total
+// that of the functions with the collector. Shares are parts of the sampled time of all threads.
+func (m *Many) AddGC(recording string, g *GC) {
+	m.Begin(recording)
+	var covered timeline.Nanos
+	for i := range g.Threads {
+		t := &g.Threads[i]
+		sum(&covered, t.Covered)
+		for k := range t.ByFunction {
+			f := &t.ByFunction[k]
+			m.Add(ManyFunctions, f.Function, f.Location(), f.GCSamples, f.GC, f.Total)
+		}
+	}
+	m.EndTable(covered)
+}
+
+// AddForced takes in the style and layout that script forced in a recording, by the innermost functions of stacks, and in the row
+// ManyUnforced what none forced. Shares are parts of all style and layout.
+func (m *Many) AddForced(recording string, l *LayoutThrashing) {
+	m.Begin(recording)
+	var all timeline.Nanos
+	for i := range l.Threads {
+		t := &l.Threads[i]
+		sum(&all, t.Total)
+		sum(&all, t.Unforced.Total)
+		for k := range t.ByStack {
+			s := &t.ByStack[k]
+			innermost := Frame{}
+			if n := len(s.Frames); n > 0 {
+				innermost = s.Frames[n-1]
+			}
+			m.Add(ManyFunctions, innermost.Function, innermost.Location(), s.Count, s.Total, s.Total)
+		}
+		if u := &t.Unforced; u.Count > 0 {
+			m.Add(ManyFunctions, ManyUnforced, "", u.Count, u.Total, u.Total)
+		}
+	}
+	m.EndTable(all)
+}
