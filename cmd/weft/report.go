@@ -145,8 +145,8 @@ next to each time: at one sample every 10 ms, one sample means 10 ± 10 ms. The
 other reports count slices; js-funcalls counts samples if the trace has no call
 events. docs/reports.md and docs/attribution.md define the numbers.
 
-samples, slices, tasks, input, gc, layout-thrashing and cost (with --type) take
-many files and folders, and print the same tables for all of them. "-" is standard input.`,
+All reports but layout-phases and js-funcalls take many files and folders (cost
+with --type), and print the same tables for all of them. "-" is standard input.`,
 		Flags: slices.Concat(reportFlags(), titled(sampleFlagsTitle, sampleFlags()), titled(eventFlagsTitle, eventFlags()),
 			titled(costFlagsTitle, costFlags()), titled(inputFlagsTitle, inputFlags()), selectionFlags(),
 			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),

@@ -80,6 +80,8 @@ func manyReports() []manyReport {
 			tables: []manyTable{{name: report.ManyFunctions, title: "functions that force style and layout", row: "function", place: "location",
 				counts: "count", self: "style and layout ms", total: "-", rest: report.ManyUnforced, none: unknownStack}},
 		},
+		manyLayout("layout-count", manyTable{name: report.ManyLayoutCounts, form: manyLayoutCounts}),
+		manyLayout("layout-time", manyTable{name: report.ManyLayoutTimes, form: manyLayoutTimes}),
 		{
 			name: costReport, calls: true, lost: costProblems, add: addCosts,
 			tables: []manyTable{{name: "costs", title: "costs, by self time", row: "context", place: "part", counts: "slices", rest: cost.Unattributed}},
@@ -507,7 +509,9 @@ func (run *manyRun) summary(says func(*report.Many) string) string {
 		line += fmt.Sprintf("; %s could not be read", thousands(n))
 	}
 	if says != nil {
-		line += "; " + says(run.sum)
+		if more := says(run.sum); more != "" {
+			line += "; " + more
+		}
 	}
 	return line
 }

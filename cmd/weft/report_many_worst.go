@@ -15,6 +15,8 @@ import (
 type manySums struct {
 	Tasks  *taskSums  `json:"tasks,omitempty"`
 	Inputs *inputSums `json:"inputs,omitempty"`
+	// Uncounted are slices of layout in no row.
+	Uncounted *int64 `json:"uncounted,omitempty"`
 }
 
 // taskSums are those of long tasks.
@@ -39,6 +41,8 @@ func sumsOf(r *manyReport, sum *report.Many) (s manySums) {
 		s.Tasks = &taskSums{sum.Tasks.Count, sum.Tasks.Recordings, sum.Blocking, sum.UncountedTasks}
 	case inputsReport().name:
 		s.Inputs = &inputSums{sum.Inputs.Count, sum.Inputs.Recordings, sum.Omitted}
+	case "layout-count", "layout-time":
+		s.Uncounted = &sum.UncountedSlices
 	}
 	return s
 }

@@ -278,20 +278,30 @@ func layoutCountReport(c *cli.Context, in *reportInput) (*eventTable, error) {
 // timeModes are the values of --mode.
 var timeModes = [...]string{report.ByDTrace: "dtrace", report.Exclusive: "exclusive", report.Inclusive: "inclusive"}
 
+// timeMode reads --mode; without it, the trace says which mode counts.
+func timeMode(c *cli.Context) (of func(*report.Layout) report.TimeMode, err error) {
+	if !c.IsSet("mode") {
+		return (*report.Layout).DefaultMode, nil
+	}
+	mode := slices.Index(timeModes[:], c.String("mode"))
+	if mode < 0 {
+		return nil, unknownValue("mode", "way", c.String("mode"), timeModes[:]...)
+	}
+	return func(*report.Layout) report.TimeMode { return report.TimeMode(mode) }, nil
+}
+
 // layoutTimeReport makes the report layout-time.
 func layoutTimeReport(c *cli.Context, in *reportInput) (*eventTable, error) {
-	mode := slices.Index(timeModes[:], c.String("mode"))
-	if c.IsSet("mode") && mode < 0 {
-		return nil, unknownValue("mode", "way", c.String("mode"), timeModes[:]...)
+	choose, err := timeMode(c)
+	if err != nil {
+		return nil, err
 	}
 	l, out, err := collectLayout(c, in)
 	if err != nil {
 		return nil, err
 	}
-	if !c.IsSet("mode") {
-		mode = int(l.DefaultMode())
-	}
-	rows := largest(l.Times(report.TimeMode(mode)), c)
+	mode := choose(l)
+	rows := largest(l.Times(mode), c)
 	out.empty(len(rows) == 0, in.nothing(noLayout))
 	out.json = layoutRows[report.LayoutTime]{Mode: timeModes[mode], Rows: rows, Uncounted: l.Uncounted}
 	out.csv = [][]string{{"context", "phase", "time_us"}}

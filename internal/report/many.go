@@ -15,11 +15,12 @@ import (
 type Many struct {
 	Recordings int // that were taken in; their shares are averaged over all of them
 
-	Tasks          Worst[ManyTask]     // see AddTasks
-	Blocking       timeline.Nanos      // of all long tasks
-	UncountedTasks int64               // long tasks of single recordings that are in no row, see Tasks.Uncounted
-	Inputs         Worst[ManyInput]    // see AddInputs
-	Omitted        map[InputKind]int64 // inputs of the kinds that were not asked for
+	Tasks           Worst[ManyTask]     // see AddTasks
+	Blocking        timeline.Nanos      // of all long tasks
+	UncountedTasks  int64               // long tasks of single recordings that are in no row, see Tasks.Uncounted
+	Inputs          Worst[ManyInput]    // see AddInputs
+	Omitted         map[InputKind]int64 // inputs of the kinds that were not asked for
+	UncountedSlices int64               // slices of layout that are in no row of their recording, see Layout.Uncounted
 
 	rows    map[manyKey]*ManyRow
 	text    int
@@ -297,4 +298,28 @@ func (m *Many) AddForced(recording string, l *LayoutThrashing) {
 		}
 	}
 	m.EndTable(all)
+}
+
+// The tables that AddLayout makes.
+const (
+	ManyLayoutCounts = "counts"
+	ManyLayoutTimes  = "times"
+)
+
+// AddLayout takes in the phases of layout of a recording, of all its contexts together, whose ids other recordings give anew: how often
+// they began, by the functions in Place, and how long they took. Shares are parts of the time of all phases.
+func (m *Many) AddLayout(recording string, l *Layout, mode TimeMode) {
+	m.Begin(recording)
+	for _, r := range l.Counts() {
+		m.Add(ManyLayoutCounts, r.Phase, r.Function, r.Count, 0, 0)
+	}
+	m.EndTable(0)
+	var all timeline.Nanos
+	for _, r := range l.Times(mode) {
+		time := timeline.Nanos(r.Micros) * 1000
+		sum(&all, time)
+		m.Add(ManyLayoutTimes, r.Phase, "", 0, time, time)
+	}
+	m.EndTable(all)
+	sumInt(&m.UncountedSlices, l.Uncounted)
 }
