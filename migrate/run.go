@@ -105,11 +105,11 @@ func (r *run) do(ctx context.Context) (summary *Summary, err error) {
 		return nil, err
 	}
 	r.closers = append(r.closers, base.close)
-	if err := r.checkRoot(base.root); err != nil {
-		return nil, err
-	}
 	sources, err := r.inputs()
 	if err != nil {
+		return nil, err
+	}
+	if err := r.checkRoot(base.root); err != nil {
 		return nil, err
 	}
 	p := &producer{run: r, base: base, seen: map[inputKey]struct{}{}, sums: newSummarizer()}
