@@ -55,7 +55,7 @@ func TestExportMemory(t *testing.T) {
 			if err := cmd.Run(); err != nil {
 				t.Fatal(err)
 			}
-			used := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
+			used := int64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) << 10
 			if least == 0 || used < least {
 				least = used
 			}

@@ -161,8 +161,8 @@ func TestAdjust(t *testing.T) {
 			t.Errorf("p %v: q %v, want %v, %v", *row.P, *row.Q, want[at], row.Verdict)
 		}
 	}
-	if r.Tested != 10 || r.Rows[0].Q != nil || enough(0) != 1 || enough(1<<40) != maxEnough {
-		t.Errorf("%d tested; enough of none %d, of many %d", r.Tested, enough(0), enough(1<<40))
+	if r.Tested != 10 || r.Rows[0].Q != nil || enough(0) != 1 || enough(1<<30) != 20 {
+		t.Errorf("%d tested; enough of none %d, of many %d", r.Tested, enough(0), enough(1<<30))
 	}
 }
 
