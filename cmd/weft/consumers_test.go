@@ -44,7 +44,7 @@ func consumers(t *testing.T, descriptors string) (commands map[string][]string, 
 	return commands, missing
 }
 
-const missingNode = "no node, or none of the packages of docs/consumers/package.json: run npm ci there, or name their folder in WEFT_NODE_MODULES"
+const missingNode = "no node, or none of the packages of docs/consumers/package.json: run npm install there, or name their folder in WEFT_NODE_MODULES"
 
 // nodeFolder returns a folder with the programs for Node.js and the packages that they need; "" if something is missing.
 func nodeFolder(t *testing.T, folder string) string {
