@@ -27,8 +27,9 @@ func sampledTrace(tb testing.TB, samples int) []byte {
 }
 
 // TestMemoryOfSamples holds that the memory for V8's samples, and for the calls that are made of them, does not grow with their
-// number beyond what fits the budget: four times as many take less than 4 bytes for each that is more. What is noted of the files
-// of samples and calls is about half a byte; a sample that is held takes 24 in its table alone.
+// number beyond what fits the budget: four times as many take less than 8 bytes for each that is more. What is noted of the files
+// of samples and calls is about half a byte, what is seen varies by a megabyte or two, and a sample that is held takes 24 in its table
+// alone.
 func TestMemoryOfSamples(t *testing.T) {
 	peak := func(samples int) int64 {
 		input := sampledTrace(t, samples)
@@ -42,7 +43,7 @@ func TestMemoryOfSamples(t *testing.T) {
 	const few, many = 150_000, 600_000
 	first, second := peak(few), peak(many)
 	t.Logf("%d samples: %d KiB, %d: %d KiB", few, first>>10, many, second>>10)
-	if added := second - first; added > 3*(many-few) {
+	if added := second - first; added > 8*(many-few) {
 		t.Errorf("%d samples more take %d bytes more", many-few, added)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-trace/weft/attribution"
 	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/events"
 	"github.com/weft-trace/weft/flow"
 	"github.com/weft-trace/weft/pftrace"
 	"github.com/weft-trace/weft/trace"
@@ -96,6 +97,28 @@ func Example_builder() {
 	fmt.Println("valid:", checked.OK())
 
 	// Output: valid: true
+}
+
+func Example_events() {
+	tr, err := convert.Open(ctx, input(), convert.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer tr.Close()
+	var stream bytes.Buffer
+
+	if err := events.Write(ctx, &stream, tr, events.Options{Input: "load.json"}); err != nil {
+		log.Fatal(err)
+	}
+
+	again, err := convert.Open(ctx, &stream, convert.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer again.Close()
+	fmt.Println(again.Summary() == tr.Summary(), again.Summary().Slices)
+
+	// Output: true 2
 }
 
 func Example_attribution() {
