@@ -111,6 +111,9 @@ func weftExits(t *testing.T, code int, args ...string) string {
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return files // of a run that ended early
+	}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -185,19 +188,22 @@ func readManifest(t *testing.T, path string) (lines []manifestLine) {
 	return lines
 }
 
-// noneWithoutRecord checks that every output has a record in the journal that says that it is done. A run that ended early has no
-// journal, and so must have no output.
+// readJournal reads the journal of the run before; a run that ended early has none.
+func readJournal(t *testing.T, out string) []manifestLine {
+	t.Helper()
+	name := filepath.Join(out, ".weft-migrate", "journal-all.jsonl")
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return readManifest(t, name)
+}
+
+// noneWithoutRecord checks that every output has a record in the journal that says that it is done.
 func noneWithoutRecord(t *testing.T, out string) {
 	t.Helper()
-	if _, err := os.Stat(out); err != nil {
-		return
-	}
 	recorded := map[string]bool{}
-	journal := filepath.Join(out, ".weft-migrate", "journal-all.jsonl")
-	if _, err := os.Stat(journal); err == nil {
-		for _, line := range readManifest(t, journal) {
-			recorded[line.Output] = recorded[line.Output] || line.State == "done"
-		}
+	for _, line := range readJournal(t, out) {
+		recorded[line.Output] = recorded[line.Output] || line.State == "done"
 	}
 	for name := range tree(t, out) {
 		if !strings.HasPrefix(name, ".weft-migrate") && !recorded[name] {
@@ -534,7 +540,7 @@ func TestMigrateDeletesSources(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		records := map[string]manifestLine{}
-		for _, line := range readManifest(t, filepath.Join(out, ".weft-migrate", "journal-all.jsonl")) {
+		for _, line := range readJournal(t, out) {
 			records[line.Input] = line
 		}
 		left, outputs := tree(t, in), tree(t, out)
