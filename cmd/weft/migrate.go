@@ -14,7 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/weft-trace/weft/migrate"
+	"github.com/weft-trace/weft/internal/migrate"
 )
 
 func migrateCommand(env *environment) *cli.Command {

@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/weft-trace/weft/migrate"
+	"github.com/weft-trace/weft/internal/migrate"
 )
 
 const minute = time.Minute

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/weft-trace/weft/migrate"
+	"github.com/weft-trace/weft/internal/migrate"
 )
 
 func ExampleRun() {

@@ -275,7 +275,7 @@ func TestLossyInputsStay(t *testing.T) {
 // One run over recordings of all formats, four times each, the damaged ones and one with which weft panics: what can be converted is
 // as convert makes it, and the rest has a failure with position or stack.
 func TestAllFormatsWithFailures(t *testing.T) {
-	const recordings = "../../shared/traces"
+	const recordings = "../../../shared/traces"
 	if testing.Short() {
 		t.Skip("converts hundreds of files")
 	}
