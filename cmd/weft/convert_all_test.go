@@ -21,7 +21,7 @@ import (
 )
 
 // severalInputs writes traces of very different length, so that those that begin together do not end together, and
-// among them files that are no traces. The error messages of those begin with their names.
+// among them files that are not traces. The error messages of those begin with their names.
 func severalInputs(t *testing.T) (paths []string, broken []string) {
 	t.Helper()
 	dir := t.TempDir()

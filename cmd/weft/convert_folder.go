@@ -17,7 +17,7 @@ import (
 
 // skipped counts the files in folders that a call does not convert.
 type skipped struct {
-	others  int // that are no traces
+	others  int // that are not traces
 	outputs int // that weft wrote
 }
 
@@ -25,7 +25,7 @@ type skipped struct {
 func (s *skipped) text() string {
 	var parts []string
 	if s.others > 0 {
-		parts = append(parts, countText(s.others, "file that is no trace", "files that are no traces"))
+		parts = append(parts, countText(s.others, "file that is not a trace", "files that are not traces"))
 	}
 	if s.outputs > 0 {
 		parts = append(parts, countText(s.outputs, "file that was converted from another", "files that were converted from others"))

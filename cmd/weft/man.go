@@ -53,7 +53,7 @@ var exitStatuses = []struct {
 	{exitFailed, "something failed: an input cannot be read, an output cannot be written, verify found a violation"},
 	{exitUsage, "the command line is wrong"},
 	{exitStrict, "--strict: weft converted everything, but data was lost"},
-	{exitSlower, "compare --fail-over: something is slower than allowed; migrate: the run had to stop, for want of space for example"},
+	{exitSlower, "compare --fail-over: something is slower than allowed; migrate: the run had to stop, because the disk is full, for example"},
 	{exitInterrupted, "interrupted (Ctrl-C, SIGTERM, SIGHUP)"},
 	{exitBrokenPipe, "the reader of the output closed the pipe, as head does"},
 }

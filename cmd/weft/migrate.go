@@ -25,7 +25,8 @@ func migrateCommand(env *environment) *cli.Command {
 		UsageText: "weft migrate [flags] --out OUT INPUT…",
 		Description: `Converts every trace below a folder to OUT, with the same folders. Inputs are folders,
 files, patterns in quotes ("logs/**/*.json.gz"), and names of a list. Members of tar
-and zip archives are converted as if they were files. What is no trace is skipped.
+and zip archives are converted as if they were files. Files that are not traces are
+skipped.
 
 Run the same command again to go on after an interruption, a crash or a full disk:
 what is done is not done again. OUT/.weft-migrate/manifest.jsonl has a line for each
@@ -360,7 +361,7 @@ func (m *migration) settings() map[string]string {
 		}
 	}
 	if m.context.Bool("attribute") {
-		set["file-memory"] = m.context.String("file-memory") // what is left out for want of room depends on it
+		set["file-memory"] = m.context.String("file-memory") // what does not fit, and so is left out, depends on it
 	}
 	return set
 }

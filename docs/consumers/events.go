@@ -1,6 +1,8 @@
 //go:build ignore
 
-// weft export --as proto -o - trace.json | go run events.go
+// Command events counts the events of a stream and adds up their durations:
+//
+//	weft export --as proto -o - trace.json | go run events.go
 //
 // In a module of its own: go get github.com/weft-trace/weft google.golang.org/protobuf
 package main

@@ -89,7 +89,7 @@ type InputPhase struct {
 	Start    timeline.Nanos `json:"ts_ns"`
 	Duration timeline.Nanos `json:"dur_ns"`
 	Own      Work           `json:"own"`     // for the input
-	Others   Work           `json:"others"`  // for others, or nobody knows for whom: the input waits behind it
+	Others   Work           `json:"others"`  // for others, or for an unknown context: the input waits behind it
 	Idle     timeline.Nanos `json:"idle_ns"` // without slices
 }
 
