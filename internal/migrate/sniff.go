@@ -64,7 +64,7 @@ func (s *sniffer) fill(f *os.File) (int, error) {
 		s.buf, s.out = make([]byte, packedHead), make([]byte, packedHead)
 	}
 	n, err := f.ReadAt(s.buf[:headSize], 0)
-	if err == nil && (isGzip(s.buf) || isZstd(s.buf) || isAmbiguous(s.buf)) {
+	if err == nil && (unpack.IsGzip(s.buf) || unpack.IsZstd(s.buf) || isAmbiguous(s.buf)) {
 		n, err = f.ReadAt(s.buf, 0)
 	}
 	if err == io.EOF {
@@ -72,9 +72,6 @@ func (s *sniffer) fill(f *os.File) (int, error) {
 	}
 	return n, err
 }
-
-func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1F, 0x8B}) }
-func isZstd(head []byte) bool { return bytes.HasPrefix(head, []byte{0x28, 0xB5, 0x2F, 0xFD}) }
 
 // isAmbiguous reports whether more than headSize bytes are needed: a new line begins a Perfetto trace, and text of a tracer whose
 // probe lines come later.
@@ -88,12 +85,12 @@ func (s *sniffer) head(packed []byte) []byte {
 	var err error
 	var r io.Reader
 	switch src := bytes.NewReader(packed); {
-	case isGzip(packed):
+	case unpack.IsGzip(packed):
 		if s.gzip == nil {
 			s.gzip = new(gzip.Reader)
 		}
 		r, err = s.gzip, s.gzip.Reset(src)
-	case isZstd(packed):
+	case unpack.IsZstd(packed):
 		if s.zstd == nil {
 			s.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 		}

@@ -137,16 +137,22 @@ func (s *Source) Close() error {
 	return nil
 }
 
+// IsGzip reports whether data begins as gzip does.
+func IsGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1F, 0x8B}) }
+
+// IsZstd reports whether data begins as a frame of zstd does.
+func IsZstd(head []byte) bool { return bytes.HasPrefix(head, []byte{0x28, 0xB5, 0x2F, 0xFD}) }
+
 // unpack returns the content of the container that br holds, nil if it is none.
 func (s *Source) unpack(magic []byte, br *bufio.Reader, tempDir string) (string, io.Reader, error) {
 	switch {
-	case bytes.HasPrefix(magic, []byte{0x1F, 0x8B}):
+	case IsGzip(magic):
 		r, err := gzip.NewReader(br) // reads several members as one stream
 		if err != nil {
 			return "", nil, fmt.Errorf("gzip: %w", noEOF(err))
 		}
 		return "gzip", r, nil
-	case bytes.HasPrefix(magic, []byte{0x28, 0xB5, 0x2F, 0xFD}):
+	case IsZstd(magic):
 		// One worker: the read-ahead is the concurrency that a stream can use.
 		r, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(maxZstdWindow))
