@@ -1,9 +1,9 @@
 package migrate
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -43,15 +43,15 @@ const (
 // A decider decides by records what is done with inputs.
 type decider struct {
 	*Config
-	places    *places
+	storage   Storage
 	optionsID string
 	redo      []glob
 	redoAll   bool
 	redoOld   bool
 }
 
-func newDecider(c *Config, p *places) (*decider, error) {
-	d := &decider{Config: c, places: p, optionsID: optionsID(c.Settings)}
+func newDecider(c *Config, storage Storage) (*decider, error) {
+	d := &decider{Config: c, storage: storage, optionsID: optionsID(c.Settings)}
 	for _, what := range c.Redo {
 		switch pattern, isPath := strings.CutPrefix(what, "path:"); {
 		case isPath:
@@ -140,8 +140,8 @@ func (d *decider) outputThere(record *Record) bool {
 	if record.Output == "" {
 		return true
 	}
-	info, err := os.Lstat(d.places.output(record.Output))
-	return err == nil && info.Mode().IsRegular() && info.Size() == record.OutSize
+	size, ok := d.storage.OutputSize(context.Background(), record.Output)
+	return ok && size == record.OutSize
 }
 
 // output returns where an output is.

@@ -27,12 +27,12 @@ type producer struct {
 }
 
 // produce goes through all inputs.
-func (p *producer) produce(ctx context.Context, sources extsort.Sequence[found]) error {
+func (p *producer) produce(ctx context.Context, sources extsort.Sequence[Found]) error {
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		var f found
+		var f Found
 		ok, err := sources(&f)
 		if err != nil {
 			return err
@@ -112,7 +112,7 @@ func (p *producer) prior(path string) (own *Record, members map[string]*Record, 
 }
 
 // input decides about an input.
-func (p *producer) input(ctx context.Context, f *found) error {
+func (p *producer) input(ctx context.Context, f *Found) error {
 	if !p.filters.take(f.Path) {
 		_, _, err := p.prior(f.Path)
 		return err
@@ -131,7 +131,7 @@ func (p *producer) input(ctx context.Context, f *found) error {
 	if f.State != "" {
 		return p.unopened(ctx, f, own)
 	}
-	t := &task{Found: *f, Prior: own, Collision: collision}
+	t := &Task{Found: *f, Prior: own, Collision: collision}
 	t.Action, t.Why = p.decideFile(f, own, members)
 	if collision != "" && t.Action != actSkip {
 		t.Action, t.Why = actConvert, string(KindCollision)
@@ -144,7 +144,7 @@ func (p *producer) input(ctx context.Context, f *found) error {
 }
 
 // pass makes a task of what is to be opened, and counts the rest.
-func (p *producer) pass(ctx context.Context, t *task, own *Record, members map[string]*Record) error {
+func (p *producer) pass(ctx context.Context, t *Task, own *Record, members map[string]*Record) error {
 	f := &t.Found
 	switch t.Action {
 	case actSkip:
@@ -207,7 +207,7 @@ func (r *run) takeMembers(path string) map[string]*Record {
 }
 
 // decideFile decides about a file, or about an archive by the records of its members as well.
-func (p *producer) decideFile(f *found, own *Record, members map[string]*Record) (action, why string) {
+func (p *producer) decideFile(f *Found, own *Record, members map[string]*Record) (action, why string) {
 	action, why = p.decider.decide(own, f.Size, f.Mtime)
 	if len(members) == 0 || own == nil {
 		return action, why
@@ -235,7 +235,7 @@ func (p *producer) decideFile(f *found, own *Record, members map[string]*Record)
 }
 
 // unopened records what is not to be opened.
-func (p *producer) unopened(ctx context.Context, f *found, own *Record) error {
+func (p *producer) unopened(ctx context.Context, f *Found, own *Record) error {
 	record := p.newRecord(f.Path, "", f.Size, f.Mtime)
 	record.State, record.Kind, record.Reason = f.State, f.Kind, f.Reason
 	if own != nil && own.State == Done && f.State == Skipped {
@@ -243,7 +243,7 @@ func (p *producer) unopened(ctx context.Context, f *found, own *Record) error {
 	}
 	if p.convertedAndGone(f, own) {
 		f.Size, f.Mtime = own.Size, own.MtimeNS
-		t := &task{Found: *f, Prior: own, Action: actSkip, Why: whyUnchanged}
+		t := &Task{Found: *f, Prior: own, Action: actSkip, Why: whyUnchanged}
 		if p.DryRun {
 			p.decide1(t)
 			return nil
@@ -255,7 +255,7 @@ func (p *producer) unopened(ctx context.Context, f *found, own *Record) error {
 		if f.State == Failed {
 			action = actFail
 		}
-		p.decide1(&task{Found: *f, Action: action, Why: string(f.Kind)})
+		p.decide1(&Task{Found: *f, Action: action, Why: string(f.Kind)})
 		return nil
 	}
 	if own != nil && sameOutcome(own, record) {
@@ -274,7 +274,7 @@ func (p *producer) unopened(ctx context.Context, f *found, own *Record) error {
 
 // convertedAndGone reports whether a named input is not there any more because it has been converted, by --delete-source or by
 // somebody who tidies up. A record that says where the traces are must not become a failure by that.
-func (p *producer) convertedAndGone(f *found, own *Record) bool {
+func (p *producer) convertedAndGone(f *Found, own *Record) bool {
 	if f.Kind != KindMissing || own == nil || own.State != Done || own.Output == "" {
 		return false
 	}
@@ -288,7 +288,7 @@ func sameOutcome(a, b *Record) bool {
 }
 
 // ageAndSize leaves out what is too young or too large.
-func (p *producer) ageAndSize(f *found) {
+func (p *producer) ageAndSize(f *Found) {
 	switch {
 	case f.State != "":
 	case p.MaxSize > 0 && f.Size > p.MaxSize:
@@ -300,7 +300,7 @@ func (p *producer) ageAndSize(f *found) {
 
 // collides returns the earlier input that has the same output, "" if none has. Case makes no difference: trees are moved to
 // file systems that know none.
-func (p *producer) collides(f *found) string {
+func (p *producer) collides(f *Found) string {
 	if f.State != "" {
 		return ""
 	}
@@ -334,7 +334,7 @@ type Decided struct {
 }
 
 // wouldDelete reports whether a run would delete an input, unless something is lost when it is converted.
-func (p *producer) wouldDelete(t *task, action string) bool {
+func (p *producer) wouldDelete(t *Task, action string) bool {
 	if !p.DeleteSource || t.Found.Link || t.Found.Kind == KindMissing {
 		return false
 	}
@@ -345,7 +345,7 @@ func (p *producer) wouldDelete(t *task, action string) bool {
 }
 
 // decide1 counts a decision of a dry run.
-func (p *producer) decide1(t *task) {
+func (p *producer) decide1(t *Task) {
 	action := t.Action
 	if t.Why == string(KindCollision) {
 		action = actFail
