@@ -19,10 +19,7 @@ type producer struct {
 	known int64 // records
 	sums  *summarizer
 
-	// seen are the outputs so far. Of 64 bits each, so that millions fit: two of a million inputs share one by chance once in
-	// ten million runs.
-	seen    map[inputKey]struct{}
-	recent  [256]struct{ key, input string }
+	seen    *Collisions
 	decided []Decided
 }
 
@@ -123,7 +120,10 @@ func (p *producer) input(ctx context.Context, f *Found) error {
 	if err != nil {
 		return err
 	}
-	collision := p.collides(f)
+	collision := ""
+	if f.State == "" {
+		collision = p.seen.With(f.Path)
+	}
 	if !p.Shard.Has(f.Path) {
 		return nil
 	}
@@ -132,7 +132,10 @@ func (p *producer) input(ctx context.Context, f *Found) error {
 		return p.unopened(ctx, f, own)
 	}
 	t := &Task{Found: *f, Prior: own, Collision: collision}
-	t.Action, t.Why = p.decideFile(f, own, members)
+	var memberFailed bool
+	if t.Action, t.Why, memberFailed = p.decideFile(f, own, members); memberFailed && t.Action == actSkip {
+		p.counts.failedBefore.Add(1)
+	}
 	if collision != "" && t.Action != actSkip {
 		t.Action, t.Why = actConvert, string(KindCollision)
 	}
@@ -206,34 +209,6 @@ func (r *run) takeMembers(path string) map[string]*Record {
 	return members
 }
 
-// decideFile decides about a file, or about an archive by the records of its members as well.
-func (p *producer) decideFile(f *Found, own *Record, members map[string]*Record) (action, why string) {
-	action, why = p.decider.decide(own, f.Size, f.Mtime)
-	if len(members) == 0 || own == nil {
-		return action, why
-	}
-	if action != actSkip && action != actHash {
-		return action, why
-	}
-	if own.Members != int64(len(members)) {
-		return actConvert, whyChanged
-	}
-	memberFailed := false
-	for _, m := range members {
-		switch action, why := p.decider.decide(m, m.Size, m.MtimeNS); action {
-		case actFail:
-			memberFailed = true
-		case actSkip:
-		default:
-			return actConvert, why // it is looked at in its turn
-		}
-	}
-	if memberFailed && action == actSkip {
-		p.counts.failedBefore.Add(1)
-	}
-	return action, why
-}
-
 // unopened records what is not to be opened.
 func (p *producer) unopened(ctx context.Context, f *Found, own *Record) error {
 	record := p.newRecord(f.Path, "", f.Size, f.Mtime)
@@ -272,49 +247,49 @@ func (p *producer) unopened(ctx context.Context, f *Found, own *Record) error {
 	return p.finish(record)
 }
 
-// convertedAndGone reports whether a named input is not there any more because it has been converted, by --delete-source or by
-// somebody who tidies up. A record that says where the traces are must not become a failure by that.
-func (p *producer) convertedAndGone(f *Found, own *Record) bool {
-	if f.Kind != KindMissing || own == nil || own.State != Done || own.Output == "" {
-		return false
-	}
-	action, _ := p.decider.decide(own, own.Size, own.MtimeNS)
-	return action == actSkip || action == actHash
-}
-
 // sameOutcome reports whether a record says nothing new.
 func sameOutcome(a, b *Record) bool {
 	return a != nil && a.State == b.State && a.Kind == b.Kind && a.Reason == b.Reason && a.Size == b.Size && a.MtimeNS == b.MtimeNS && a.OptionsID == b.OptionsID
 }
 
 // ageAndSize leaves out what is too young or too large.
-func (p *producer) ageAndSize(f *Found) {
+func (r *run) ageAndSize(f *Found) {
 	switch {
 	case f.State != "":
-	case p.MaxSize > 0 && f.Size > p.MaxSize:
+	case r.MaxSize > 0 && f.Size > r.MaxSize:
 		f.State, f.Kind, f.Reason = Skipped, KindLarge, "larger than --max-size"
-	case p.MinAge > 0 && p.began.Sub(time.Unix(0, f.Mtime)) < p.MinAge:
+	case r.MinAge > 0 && r.began.Sub(time.Unix(0, f.Mtime)) < r.MinAge:
 		f.State, f.Kind, f.Reason = Skipped, KindYoung, "changed less than --min-age ago"
 	}
 }
 
-// collides returns the earlier input that has the same output, "" if none has. Case makes no difference: trees are moved to
-// file systems that know none.
-func (p *producer) collides(f *Found) string {
-	if f.State != "" {
-		return ""
-	}
-	folded := strings.ToLower(foldCase(outputName(f.Path, "", p.ReplaceEndings)))
+// Collisions remembers outputs, and tells when two inputs have the same. Of each it keeps 64 bits, so that millions fit: two of a
+// million inputs share one by chance once in ten million runs.
+type Collisions struct {
+	replaceEndings bool
+	seen           map[inputKey]struct{}
+	recent         [256]struct{ key, input string }
+}
+
+// NewCollisions returns one that has seen nothing. replaceEndings is that of Config.
+func NewCollisions(replaceEndings bool) *Collisions {
+	return &Collisions{replaceEndings: replaceEndings, seen: map[inputKey]struct{}{}}
+}
+
+// With returns the earlier input that has the same output, "" if none has. Case makes no difference: trees are moved to file
+// systems that know none.
+func (c *Collisions) With(input string) string {
+	folded := strings.ToLower(foldCase(outputName(input, "", c.replaceEndings)))
 	k := keyOf(folded, "")
-	slot := &p.recent[int(k[0])]
-	if _, ok := p.seen[k]; ok {
+	slot := &c.recent[int(k[0])]
+	if _, ok := c.seen[k]; ok {
 		if slot.key == folded {
 			return slot.input
 		}
 		return "an earlier input"
 	}
-	p.seen[k] = struct{}{}
-	slot.key, slot.input = folded, f.Path
+	c.seen[k] = struct{}{}
+	slot.key, slot.input = folded, input
 	return ""
 }
 

@@ -16,6 +16,8 @@ type Task struct {
 	Action string
 	Why    string
 	Prior  *Record `json:",omitempty"`
+	// Members are the records of the members of an archive, by their names, for a Batch. A run hands them over itself.
+	Members map[string]*Record `json:",omitempty"`
 
 	// Collision is set if an earlier input has the same output.
 	Collision string `json:",omitempty"`

@@ -118,7 +118,7 @@ func (r *run) do(ctx context.Context) (summary *Summary, err error) {
 	if err := r.checkRoot(base.root); err != nil {
 		return nil, err
 	}
-	p := &producer{run: r, base: base, seen: map[inputKey]struct{}{}, sums: newSummarizer()}
+	p := &producer{run: r, base: base, seen: NewCollisions(r.ReplaceEndings), sums: newSummarizer()}
 	p.sums.OptionsID = r.optionsID
 	if r.DryRun {
 		if err := p.produce(ctx, sources); err != nil {
@@ -367,6 +367,10 @@ func (r *run) foundAnything(p *producer) error {
 	if r.counts.found.Load() > 0 || p.known > 0 || r.RetryFailed {
 		return nil
 	}
+	return r.nothingThere()
+}
+
+func (r *run) nothingThere() error {
 	return mistakef("there are no files to convert in %s", strings.Join(append(slices.Clone(r.Inputs), r.Lists...), ", "))
 }
 
