@@ -95,6 +95,9 @@ func Run(ctx context.Context, tr *trace.Trace, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("attribution: %w", err)
 	}
+	if err := tl.NumberEvents(ctx); err != nil {
+		return nil, err
+	}
 	r, err := attribution.Run(ctx, tl, rules)
 	if err != nil {
 		return nil, err
@@ -142,10 +145,11 @@ type Context struct {
 
 // ContextsOf returns the contexts of a slice or instant, by type.
 func (r *Result) ContextsOf(id trace.EventID) ([]Context, error) {
-	if id == 0 {
+	ordinal, ok := r.r.Timeline.EventOrdinal(uint64(id))
+	if !ok {
 		return nil, nil
 	}
-	set, err := r.r.Of(uint64(id) - 1)
+	set, err := r.r.Of(ordinal)
 	return contexts(r.r, set), err
 }
 

@@ -77,7 +77,7 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 		}
 	}
 	writeback.MarkConverted(tl)
-	if err := l.markLongTasks(ctx, tl); err != nil {
+	if err := l.markLongTasks(tl); err != nil {
 		return nil, err
 	}
 	changed, err := l.attach(ctx)
@@ -112,12 +112,12 @@ func (c *Converter) Convert(ctx context.Context, dst io.Writer, src io.Reader, o
 
 // markLongTasks adds the marks of long tasks, with what an attribution says of them that is not attached yet, or takes those of an input that weft wrote away. A trace that is kept packet by
 // packet stays as it is.
-func (l *loader) markLongTasks(ctx context.Context, tl *timeline.Timeline) error {
+func (l *loader) markLongTasks(tl *timeline.Timeline) error {
 	switch {
 	case l.kept != nil:
 		return nil
 	case l.opts.NoLongTasks:
-		return longtasks.Hide(ctx, tl)
+		return longtasks.Hide(tl)
 	}
 	var describe func(timeline.LongTask, *timeline.ArgsEncoder)
 	if l.attributed != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/longtasks"
 	"github.com/weft-trace/weft/trace"
 )
 
@@ -35,6 +36,11 @@ func Open(ctx context.Context, src io.Reader, opts Options) (*trace.Trace, error
 		return stream, nil
 	case err != nil:
 		return nil, err
+	}
+	if opts.NoLongTasks {
+		if err := longtasks.Hide(tl); err != nil {
+			return nil, errors.Join(err, tl.Close())
+		}
 	}
 	if opts.Report != nil {
 		report.addFacts(tl)

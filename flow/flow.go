@@ -27,6 +27,7 @@ import (
 type Index struct {
 	ctx context.Context
 	tr  *trace.Trace
+	tl  *timeline.Timeline
 	x   *flowindex.Index
 }
 
@@ -87,11 +88,14 @@ func NewIndex(ctx context.Context, tr *trace.Trace) (*Index, error) {
 	if err != nil {
 		return nil, fmt.Errorf("flow: %w", err)
 	}
+	if err := tl.NumberEvents(ctx); err != nil {
+		return nil, err
+	}
 	x, err := flowindex.NewIndex(ctx, tl)
 	if err != nil {
 		return nil, err
 	}
-	return &Index{ctx: ctx, tr: tr, x: x}, nil
+	return &Index{ctx: ctx, tr: tr, tl: tl, x: x}, nil
 }
 
 // Close frees the memory and the temporary files of the index.
@@ -161,10 +165,11 @@ func (x *Index) Members(f Flow) iter.Seq2[Member, error] {
 
 // Of returns the memberships of a slice or instant, one flow after the other.
 func (x *Index) Of(event trace.EventID) (all []Member, err error) {
-	if event == 0 {
+	ordinal, ok := x.tl.EventOrdinal(uint64(event))
+	if !ok {
 		return nil, nil
 	}
-	found, err := x.x.OfSlice(uint64(event - 1))
+	found, err := x.x.OfSlice(ordinal)
 	for _, m := range found {
 		f, err := x.x.Flow(m.Flow)
 		if err != nil {
@@ -207,7 +212,7 @@ func flowOf(f flowindex.Flow) Flow {
 
 func (x *Index) member(f Flow, m flowindex.Member) Member {
 	out := Member{
-		Flow: f, N: m.N, Previous: m.Previous, Event: trace.EventID(m.Ordinal + 1),
+		Flow: f, N: m.N, Previous: m.Previous, Event: trace.EventID(x.tl.EventID(m.Ordinal)),
 		Track: trace.TrackID(bridge.Track(x.tr, m.Track, m.Lane)), Time: trace.Nanos(m.TS), Passed: trace.Nanos(m.At),
 	}
 	if out.Unfinished = m.End == timeline.NoTime; !out.Unfinished {

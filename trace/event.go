@@ -13,9 +13,8 @@ const (
 	Sample  Kind = "sample"  // a call stack was seen; Value is its weight, such as the time that it stands for
 )
 
-// EventID identifies an event of its trace. Ids count from 1 and ascend in the order of Trace.Events, with gaps; only among
-// slices that begin at the same time may a flow change that order. Samples have ids of their own, behind those of all other
-// events. 0 is not an event.
+// EventID identifies an event of its trace. Ids count from 1 in the order of Trace.Events. Samples have ids of their own, behind those
+// of all other events. 0 is not an event.
 type EventID uint64
 
 // Event is something that happened on a track. Trace.Events gives events, Builder.Add takes them: also those of another

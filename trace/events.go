@@ -65,7 +65,7 @@ func (r *eventReader) fill(row *resolved.Row) {
 		Args:       Value{kind: DictKind, args: &r.args, of: t.tl},
 		InputEvent: it.Event, InputByte: it.Offset,
 	}
-	if it.AsyncID != "" {
+	if it.HasAsyncID() {
 		r.args.id = append(r.args.id, NewArg("id", it.AsyncID))
 		if it.AsyncScope != "" {
 			r.args.id = append(r.args.id, NewArg("scope", it.AsyncScope))

@@ -249,7 +249,7 @@ func (r *streamReader) args(in *eventstream.Event) []Arg {
 	for _, msg := range in.Args {
 		list = append(list, streamArg(msg))
 	}
-	if len(in.Track.AsyncID) == 0 || in.Parent != 0 || in.Kind != resolved.Slice && in.Kind != resolved.Instant {
+	if len(in.Track.AsyncID)+len(in.Track.AsyncScope) == 0 || in.Parent != 0 || in.Kind != resolved.Slice && in.Kind != resolved.Instant {
 		return list
 	}
 	id := []Arg{NewArg("id", string(in.Track.AsyncID))}

@@ -8,7 +8,6 @@ package longtasks
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"sort"
 	"strconv"
@@ -60,23 +59,12 @@ func Mark(t *timeline.Timeline, describe func(timeline.LongTask, *timeline.ArgsE
 }
 
 // Hide leaves out the marks of a timeline that was read from what weft has written.
-func Hide(ctx context.Context, t *timeline.Timeline) error {
+func Hide(t *timeline.Timeline) error {
 	ids := tracks(t)
 	if len(ids) == 0 {
 		return nil
 	}
-	var n, instants int64
-	err := t.Walk(ctx, func(it *timeline.Item) error {
-		if slices.Contains(ids, it.Track) {
-			switch it.Kind {
-			case timeline.ItemBegin:
-				n++
-			case timeline.ItemInstant:
-				instants++
-			}
-		}
-		return nil
-	})
+	n, instants, err := t.CountOn(ids)
 	t.HideTracks(ids, n, instants)
 	return err
 }

@@ -324,7 +324,7 @@ func (w *writer) appendEvent(b []byte, it *timeline.Item) []byte {
 		}
 		b = wire.AppendFixed64(b, field, it.Flows[i].ID)
 	}
-	if it.AsyncID == "" && !it.DidNotEnd {
+	if !it.HasAsyncID() && !it.DidNotEnd {
 		b = append(b, it.Args...)
 	} else {
 		b = w.appendArgs(b, it)
@@ -375,7 +375,7 @@ func (w *writer) appendArgs(b []byte, it *timeline.Item) []byte {
 	default:
 		b = w.appendName(b, w.weftKey, "weft")
 	}
-	if it.AsyncID != "" {
+	if it.HasAsyncID() {
 		b = w.appendEntry(b, w.idKey, "id", it.AsyncID)
 	}
 	if it.AsyncScope != "" {

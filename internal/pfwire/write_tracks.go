@@ -34,7 +34,7 @@ func (w *writer) tracks() error {
 			}
 		}
 		for lane := w.t.FirstLane(id); lane <= w.t.LaneCount(id); lane++ {
-			if err := w.describeLane(&tr, w.track(id, lane), parent); err != nil {
+			if err := w.describeLane(&tr, lane, parent); err != nil {
 				return err
 			}
 		}
@@ -83,17 +83,23 @@ func (w *writer) findDetails() {
 
 // describeLane describes a lane of a track: a child of a thread or process named "Overlapping slices" or, on a stream, like the
 // thread; for other tracks a sibling of the same name.
-func (w *writer) describeLane(tr *timeline.Track, uuid, parent uint64) error {
+func (w *writer) describeLane(tr *timeline.Track, lane uint32, parent uint64) error {
+	uuid := w.track(tr.ID, lane)
 	if tr.Kind == timeline.ThreadTrack || tr.Kind == timeline.ProcessTrack {
 		role := timeline.RoleLane
 		if w.streams[tr.ID] {
 			role = timeline.RoleStream
 		}
-		lane := timeline.Track{Kind: timeline.NamedTrack, Spec: &timeline.TrackSpec{Role: role}}
-		return w.describe(&lane, uuid, uint64(tr.ID), w.t.LaneName(tr.ID))
+		below := timeline.Track{Kind: timeline.NamedTrack, Spec: &timeline.TrackSpec{Role: role, Lane: lane}}
+		return w.describe(&below, uuid, uint64(tr.ID), w.t.LaneName(tr.ID))
 	}
-	lane := timeline.Track{Kind: tr.Kind, Spec: tr.Spec, Rank: tr.Rank, HasRank: tr.Spec != nil && tr.HasRank}
-	return w.describe(&lane, uuid, parent, tr.Name)
+	spec := timeline.TrackSpec{Role: timeline.RoleAsync}
+	if tr.Spec != nil {
+		spec = *tr.Spec
+	}
+	spec.Lane = lane
+	beside := timeline.Track{Kind: timeline.NamedTrack, Spec: &spec, Rank: tr.Rank, HasRank: tr.Spec != nil && tr.HasRank}
+	return w.describe(&beside, uuid, parent, tr.Name)
 }
 
 // describe writes a track descriptor. Those of threads are on no sequence: a thread that is described on the sequence of the
@@ -196,19 +202,19 @@ func appendSpec(b []byte, spec *timeline.TrackSpec) []byte {
 }
 
 // appendMark appends what only weft says of a track: its role, see timeline.Role (docs/formats/perfetto.md, "What weft's own
-// tracks are"), the id that the input has where the output has an assigned one, and the facts about a thread. main is
+// tracks are"), its number if it is a lane, the id that the input has where the output has an assigned one, and the facts about a thread. main is
 // true for the main process of a browser.
 func appendMark(b []byte, tr *timeline.Track, main bool) []byte {
-	role, subject := timeline.NoRole, ""
+	role, subject, lane := timeline.NoRole, "", uint32(0)
 	switch {
 	case main:
 		role = timeline.RoleMainProcess
 	case tr.Kind == timeline.AsyncTrack:
 		role = timeline.RoleAsync
 	case tr.Spec != nil:
-		role, subject = tr.Spec.Role, tr.Spec.Subject
+		role, subject, lane = tr.Spec.Role, tr.Spec.Subject, tr.Spec.Lane
 	}
-	if role == timeline.NoRole && !tr.Assigned && len(tr.Facts) == 0 {
+	if role == timeline.NoRole && lane == 0 && !tr.Assigned && len(tr.Facts) == 0 {
 		return b
 	}
 	b, mark := wire.BeginMessage(b, schema.TrackDescriptor_WeftMark)
@@ -223,6 +229,9 @@ func appendMark(b []byte, tr *timeline.Track, main bool) []byte {
 	}
 	for i := range tr.Facts {
 		b = appendFact(b, &tr.Facts[i])
+	}
+	if lane != 0 {
+		b = wire.AppendUint(b, schema.WeftTrackMark_Lane, uint64(lane))
 	}
 	return wire.EndMessage(b, mark)
 }

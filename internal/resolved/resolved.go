@@ -52,7 +52,7 @@ type Row struct {
 	// value, stack and place in the input, and the arguments and the CPU time of its begin.
 	Item *timeline.Item
 
-	// ID is the number of the event, from 1 on: for a slice, instant or counter value its ordinal in the trace and 1. Samples
+	// ID is the number of the event, from 1 on: slices, instants and counter values are numbered in the order of the walk. Samples
 	// are numbered behind everything else, in their order, and what attribution added behind these.
 	ID     uint64
 	Parent uint64 // ID of the slice around the event on its track; 0: there is none
@@ -143,6 +143,9 @@ func (r *Reader) Close() error {
 // Walk calls fn for the events that opts select, in the order of timeline.Walk, and returns how many it left out. An error of fn
 // ends the walk and is returned.
 func (r *Reader) Walk(ctx context.Context, opts Options, fn func(*Row) error) (leftOut uint64, err error) {
+	if err := r.tl.NumberEvents(ctx); err != nil {
+		return 0, err
+	}
 	ends, err := r.takeEnds(ctx)
 	if err != nil {
 		return 0, err
@@ -152,7 +155,7 @@ func (r *Reader) Walk(ctx context.Context, opts Options, fn func(*Row) error) (l
 	for kind := range w.wanted {
 		w.wanted[kind] = opts.Kinds == nil || slices.Contains(opts.Kinds, Kind(kind))
 	}
-	w.nextSample = uint64(r.tl.RecordCount()) + 1
+	w.nextSample = r.tl.EventCount() + 1
 	w.nextAdded = w.nextSample + uint64(r.tl.Totals().Samples)
 	err = timeline.WalkNested(ctx, r.tl, w.item)
 	return w.leftOut, err
@@ -226,7 +229,7 @@ func (w *walk) number(it *timeline.Item) uint64 {
 		w.nextAdded++
 		return w.nextAdded - 1
 	}
-	return it.Ordinal + 1
+	return w.tl.EventID(it.Ordinal)
 }
 
 // setFlows makes arrows of the flows of an event.
@@ -235,7 +238,7 @@ func (r *Row) setFlows(flows []timeline.FlowRef) {
 	for i := range flows {
 		f := &flows[i]
 		if f.Previous != timeline.NoOrdinal {
-			r.FlowsIn = append(r.FlowsIn, FlowIn{ID: f.ID, From: f.Previous + 1})
+			r.FlowsIn = append(r.FlowsIn, FlowIn{ID: f.ID, From: r.tl.EventID(f.Previous)})
 		}
 		if !f.Terminating {
 			r.FlowsOut = append(r.FlowsOut, f.ID)

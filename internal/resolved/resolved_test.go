@@ -90,13 +90,16 @@ func TestRows(t *testing.T) {
 		last := map[bool]uint64{}
 		for i := range rows {
 			e := &rows[i]
+			sample := e.kind == resolved.Sample
 			counts[e.kind]++
 			arrows += int64(e.arrows)
+			if !sample && e.id != last[false]+1 {
+				t.Fatalf("%+v: the event before it has the id %d", *e, last[false])
+			}
 			if e.id == 0 || byID[e.id] != nil {
 				t.Fatalf("%+v: the id is taken", *e)
 			}
 			byID[e.id] = e
-			sample := e.kind == resolved.Sample
 			last[sample] = max(last[sample], e.id)
 			if sample && e.id <= last[false] || sample && e.id != last[true] {
 				t.Fatalf("%+v: samples have ids behind those of all others, in their order", *e)

@@ -45,14 +45,15 @@ const maxTrackDepth = 100
 // DescribeTrack describes a track of a timeline, not one of its lanes.
 func DescribeTrack(tl *timeline.Timeline, id timeline.TrackID) *Track {
 	t := &Track{}
-	if tl.TrackKind(id) == timeline.AsyncTrack {
-		t.AsyncID, t.AsyncScope = tl.AsyncID(id), tl.AsyncScope(id)
-	}
+	t.AsyncID, t.AsyncScope = tl.AsyncID(id), tl.AsyncScope(id)
 	for range maxTrackDepth {
 		if id == 0 {
 			break
 		}
 		up := tl.Track(id)
+		if len(t.Path) == 0 && up.Spec != nil {
+			t.Lane = up.Spec.Lane
+		}
 		t.Path = append(t.Path, up.Name)
 		switch up.Kind {
 		case timeline.ThreadTrack:
@@ -118,7 +119,9 @@ func (t *tracks) at(id timeline.TrackID, lane uint32) *Track {
 // describeLane describes a lane of a track: below a process or thread, the lanes are tracks with a name of their own.
 func describeLane(tl *timeline.Timeline, id timeline.TrackID, lane uint32) *Track {
 	track := DescribeTrack(tl, id)
-	track.Lane = lane
+	if lane > 0 {
+		track.Lane = lane
+	}
 	if kind := tl.TrackKind(id); lane >= tl.FirstLane(id) && (kind == timeline.ThreadTrack || kind == timeline.ProcessTrack) {
 		track.Path = append(track.Path, tl.LaneName(id))
 	}

@@ -740,6 +740,7 @@ const (
 	WeftTrackMark_Subject = 2
 	WeftTrackMark_InputID = 3
 	WeftTrackMark_Facts   = 4
+	WeftTrackMark_Lane    = 5
 )
 
 // Message is a message type. Its fields are in the order of their numbers.
@@ -1019,6 +1020,6 @@ var Messages = [...]Message{
 		{1, varint, false, 0}, {2, varint, false, 0}, {3, varint, false, 0}, {4, length, false, 0}, {5, varint, false, 0},
 	}},
 	MessageWeftTrackMark: {"WeftTrackMark", []Field{
-		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 55}, {4, length, true, 54},
+		{1, varint, false, 0}, {2, length, false, 0}, {3, length, false, 55}, {4, length, true, 54}, {5, varint, false, 0},
 	}},
 }

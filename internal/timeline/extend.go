@@ -116,6 +116,7 @@ func (t *Timeline) takeOver(ctx context.Context, b *Builder) error {
 	if b.records.len() == 0 && b.runs == nil {
 		return nil
 	}
+	t.ordered = false
 	base, inMemory := t.store.(*memory)
 	if inMemory && b.runs == nil && base.size()+b.records.size()+t.sampled.size() <= extendedMemory(t.opts) {
 		b.records.sort()

@@ -282,6 +282,10 @@ func compareStarts(a, b *record) int {
 // order sorts the records of a group. Mostly they are in order, or, being calls that a pass made as they ended, the other way
 // round.
 func (n *nester) order(g *group) {
+	if n.t.ordered {
+		endsFirst(g)
+		return
+	}
 	up, down := true, true
 	for i := 1; i < g.len() && (up || down); i++ {
 		c := compareStarts(g.at(i-1), g.at(i))
@@ -304,6 +308,26 @@ func (n *nester) order(g *group) {
 		}
 		i = j
 	}
+}
+
+// endsFirst moves ends before all else.
+func endsFirst(g *group) {
+	others := 0
+	for i := range g.len() {
+		if g.at(i).kind != End {
+			others++
+		} else if others > 0 {
+			slices.SortStableFunc(g.order, func(i, j uint32) int { return cmp.Compare(g.place(i).isEnd(), g.place(j).isEnd()) })
+			return
+		}
+	}
+}
+
+func (r *record) isEnd() int {
+	if r.kind == End {
+		return 0
+	}
+	return 1
 }
 
 // mergeByPlace moves things of length 0 and begins without end in front of those begins that come later in the input,

@@ -168,19 +168,26 @@ func (t *Timeline) ReadArgs(o *Head) error {
 
 // AsyncID returns the id of an asynchronous track as the input has it; "" for other tracks.
 func (t *Timeline) AsyncID(id TrackID) string {
-	if t.table.tracks[id].kind != AsyncTrack {
-		return ""
+	switch row := &t.table.tracks[id]; row.kind {
+	case AsyncTrack:
+		return t.table.idText(&t.table.asyncs[row.index].key)
+	case NamedTrack:
+		if key := t.table.specs[row.index].async; key != nil {
+			return t.table.idText(key)
+		}
 	}
-	return t.table.idText(t.table.async(id))
+	return ""
 }
 
 // AsyncScope returns the scope of the id of an asynchronous track; "" if it has none, and for other tracks.
 func (t *Timeline) AsyncScope(id TrackID) string {
-	if t.table.tracks[id].kind != AsyncTrack {
-		return ""
-	}
-	if a := t.table.async(id); a.key.scope != 0 {
-		return t.table.textList[a.key.scope-1]
+	switch row := &t.table.tracks[id]; row.kind {
+	case AsyncTrack:
+		return t.table.textOf(t.table.asyncs[row.index].key.scope)
+	case NamedTrack:
+		if key := t.table.specs[row.index].async; key != nil {
+			return t.table.textOf(key.scope)
+		}
 	}
 	return ""
 }

@@ -86,8 +86,30 @@ func (t *Timeline) AddTrack(parent TrackID, spec TrackSpec) TrackID {
 	return id
 }
 
+// CountOn returns how many slices and instants are on some tracks. Nest comes first.
+func (t *Timeline) CountOn(ids []TrackID) (slices, instants int64, err error) {
+	on := make([]bool, len(t.table.tracks))
+	for _, id := range ids {
+		on[id] = true
+	}
+	err = t.groups(false, func(g *group) error {
+		for i := range g.len() {
+			switch r := g.at(i); {
+			case !on[r.track] || !r.starts():
+			case r.kind == Instant:
+				instants++
+			default:
+				slices++
+			}
+		}
+		return nil
+	})
+	return slices, instants, err
+}
+
 // HideTracks leaves tracks out, with the slices and instants on them, of which there are the given numbers.
 func (t *Timeline) HideTracks(ids []TrackID, slices, instants int64) {
+	t.ids = nil
 	for _, id := range ids {
 		row := &t.table.tracks[id]
 		row.hidden, row.used = true, false

@@ -74,6 +74,11 @@ const inlineBit = 1 << 31
 // starts reports whether the record puts a slice or an instant on a track.
 func (r *record) starts() bool { return r.kind == Slice || r.kind == Begin || r.kind == Instant }
 
+// sharesPlace reports whether what two records start is on one lane of a track.
+func (r *record) sharesPlace(other *record) bool {
+	return r.lane == other.lane && r.track == other.track && r.starts()
+}
+
 // end is the time at which the record's slice ends; ok is false if it never does.
 func (r *record) end() (end Nanos, ok bool) {
 	if r.kind == Instant {

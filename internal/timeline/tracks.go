@@ -115,6 +115,8 @@ type TrackSpec struct {
 	Rank        int32 // place among its siblings, if their parent orders them explicitly
 	Role        Role
 	Subject     string // RoleObjects: the class of the objects; RolePageStates: the origin of the page
+	Lane        uint32 // the track is a lane of this number beside or below another one; 0: it is none
+	async       *asyncKey
 }
 
 // track is one row of the track table. Asynchronous ids make millions of them, so it is small; what few tracks have is
@@ -140,10 +142,6 @@ type process struct {
 	first    problem.Position
 	noted    bool  // first is known
 	main     uint8 // strength of the evidence that it is the main process; 0: there is none
-	taken    bool  // an earlier input has another process of this number
-	input    uint32
-	of       string // the name of its input, if taken
-	shown    string // its name in a trace of several inputs; "": name
 }
 
 type thread struct {
@@ -154,7 +152,6 @@ type thread struct {
 	tid      int64  // the number in the output, like process.pid
 	assigned bool   // the input has no such tid
 	starts   uint64 // slices and instants on its track, beside those on lanes
-	taken    bool   // an earlier input has another thread of this number
 	stream   bool   // slices that overlap are as it should be, see SetStream
 	facts    []Fact
 }
@@ -271,18 +268,9 @@ func (b *Builder) Process(k ProcessKey) TrackID {
 	if id, ok := t.processByKey[k]; ok {
 		return id
 	}
-	if b.inputs != nil {
-		if id, ok := b.inputs.process(k); ok {
-			t.processByKey[k] = id
-			return id
-		}
-	}
 	t.processes = append(t.processes, process{key: k})
 	id := t.add(track{kind: ProcessTrack, index: uint32(len(t.processes) - 1)})
 	t.processByKey[k] = id
-	if b.inputs != nil {
-		b.inputs.made(t.process(id), id)
-	}
 	return id
 }
 
@@ -306,7 +294,7 @@ func (b *Builder) Thread(process TrackID, k ThreadKey) TrackID {
 	if id, ok := t.threadByKey[key]; ok {
 		return id
 	}
-	t.threads = append(t.threads, thread{key: k, taken: b.inputs != nil && b.inputs.tids[k.Num]})
+	t.threads = append(t.threads, thread{key: k})
 	id := t.add(track{kind: ThreadTrack, parent: process, index: uint32(len(t.threads) - 1)})
 	t.threadByKey[key] = id
 	return id
@@ -375,9 +363,6 @@ func (b *Builder) Child(parent TrackID, name string) TrackID {
 func (b *Builder) NewTrack(parent TrackID, spec TrackSpec) TrackID {
 	t := b.table
 	t.namedLater = t.namedLater || spec.Name == ""
-	if b.inputs != nil && spec.Role != RoleInput {
-		spec.Name = b.inputs.childName(parent, spec.Name)
-	}
 	t.specs = append(t.specs, spec)
 	return t.add(track{kind: NamedTrack, parent: parent, index: uint32(len(t.specs) - 1)})
 }
@@ -403,17 +388,13 @@ func (b *Builder) Counter(parent TrackID, k *CounterKey) TrackID {
 	if id, ok := t.counterByKey[counterKey{parent, k.Unique, string(k.Name)}]; ok {
 		return id
 	}
-	key := string(k.Name)
-	name := key
-	if b.inputs != nil {
-		name = b.inputs.childName(parent, key)
-	}
+	name := string(k.Name)
 	row := *k
 	row.Name = nil
 	t.counters = append(t.counters, row)
 	t.names = append(t.names, name)
 	id := t.add(track{kind: CounterTrack, parent: parent, index: uint32(len(t.counters) - 1)})
-	t.counterByKey[counterKey{parent, k.Unique, key}] = id
+	t.counterByKey[counterKey{parent, k.Unique, name}] = id
 	return id
 }
 
@@ -523,17 +504,35 @@ func (t *trackTable) textID(text []byte) uint32 {
 	return id
 }
 
-func (t *trackTable) idText(a *async) string {
-	switch a.key.form {
+func (t *trackTable) idText(k *asyncKey) string {
+	switch k.form {
 	case formHex:
-		return "0x" + strconv.FormatUint(a.key.num, 16)
+		return "0x" + strconv.FormatUint(k.num, 16)
 	case formDecimal:
-		return strconv.FormatInt(int64(a.key.num), 10)
+		return strconv.FormatInt(int64(k.num), 10)
 	}
-	if a.key.num == 0 {
+	return t.textOf(uint32(k.num))
+}
+
+// textOf returns the text of an id of textID.
+func (t *trackTable) textOf(id uint32) string {
+	if id == 0 {
 		return ""
 	}
-	return t.textList[a.key.num-1]
+	return t.textList[id-1]
+}
+
+// SetAsyncID says the id and the scope of a track of RoleAsync. Of several calls the first one counts: it returns false if it was not
+// this one and the track has another id or scope.
+func (b *Builder) SetAsyncID(track TrackID, id, scope []byte) bool {
+	t := b.table
+	spec := &t.specs[t.tracks[track].index]
+	key := asyncKey{scope: t.textID(scope)}
+	key.num, key.form = t.asyncID(id, true)
+	if spec.async == nil {
+		spec.async = &key
+	}
+	return *spec.async == key
 }
 
 // categoryID is the id of a category text for use in keys, also when the table of categories is full.

@@ -83,9 +83,12 @@ type Item struct {
 	// Correlation is for slices of an overlay: those with one text belong together.
 	Correlation string
 
-	// AsyncID and AsyncScope are the id of the track, on slices and instants of an AsyncTrack that no slice encloses.
+	// AsyncID and AsyncScope are the id of the track, on slices and instants of an asynchronous track that no slice encloses.
 	AsyncID, AsyncScope string
 }
+
+// HasAsyncID reports whether the event has the id of its track: one that is empty has a scope.
+func (it *Item) HasAsyncID() bool { return it.AsyncID != "" || it.AsyncScope != "" }
 
 // FlowRef says that a slice or instant belongs to a resolved flow. With ID 0, and the ordinal of a FlowStep, it says
 // that this end of a flow is bound to nothing: Walk shows it as an instant on the track "Other events" of its thread.
@@ -149,6 +152,8 @@ type walker struct {
 	steps   int                // spent on that
 	item    Item
 	args    ArgsEncoder // of unbound flow ends
+
+	numbered func(r *record, ordinal uint64) // takes the records in their order, and nothing is emitted; see NumberEvents
 
 	expanded []byte // arguments of a template
 
@@ -302,10 +307,10 @@ func (w *walker) nextSample() error {
 	return w.sample()
 }
 
-// samplesAt writes the samples of the table that come before a record of their time: all if it starts something, else those of
-// earlier events.
+// samplesAt writes the samples of the table that come before a record of their time: all if it starts something, unless the order is
+// that of the events, else those of earlier events.
 func (w *walker) samplesAt(r *record) error {
-	for w.sampled.more() && w.sampled.ts == r.ts && (r.starts() || w.sampled.event < r.event) {
+	for w.sampled.more() && w.sampled.ts == r.ts && (r.starts() && !w.t.ordered || w.sampled.event < r.event) {
 		if err := w.sample(); err != nil {
 			return err
 		}
@@ -373,6 +378,10 @@ func (w *walker) end(o *pendingEnd, ts Nanos) error {
 
 // record writes a record that is not an end.
 func (w *walker) record(r *record, ordinal uint64) error {
+	if w.numbered != nil {
+		w.numbered(r, ordinal)
+		return nil
+	}
 	if w.t.table.tracks[r.track].hidden {
 		return nil
 	}
@@ -409,7 +418,7 @@ func (w *walker) record(r *record, ordinal uint64) error {
 	if err := w.payload(r); err != nil {
 		return err
 	}
-	if r.flags&flagOutermost != 0 && w.t.table.tracks[r.track].kind == AsyncTrack {
+	if r.flags&flagOutermost != 0 && w.t.Role(r.track) == RoleAsync {
 		it.AsyncID, it.AsyncScope = w.t.AsyncID(r.track), w.t.AsyncScope(r.track)
 	}
 	it.Flows = w.flows.of(ordinal)
@@ -540,7 +549,7 @@ func (w *walker) writeOne(g *group, i, depth int) error {
 			}
 		}
 		if p >= g.len() || w.state[p] != written {
-			f.Terminating = false
+			w.turn(f)
 			w.count(problem.FlowBackwards, r)
 		}
 	}
@@ -551,23 +560,36 @@ func (w *walker) writeOne(g *group, i, depth int) error {
 	return nil
 }
 
+// turn makes an arrow lead the other way, from a record that comes before its producer, as Perfetto draws it.
+func (w *walker) turn(f *FlowRef) {
+	ends := f.Terminating
+	f.Terminating = false
+	for i := range w.flows.group {
+		if p := &w.flows.group[i]; p.ID == f.ID && p.Ordinal == f.Previous {
+			p.Terminating = ends
+			p.Previous, f.Previous = f.Ordinal, p.Previous
+			return
+		}
+	}
+}
+
 // pull writes a record and what comes before it on its lane, unless one of these is being written already.
 func (w *walker) pull(g *group, i, depth int) error {
 	r := g.at(i)
 	first := i
-	for first > 0 && g.at(first-1).track == r.track && g.at(first-1).starts() {
+	for first > 0 && (w.t.ordered || g.at(first-1).track == r.track && g.at(first-1).starts()) {
 		first--
 	}
 	if w.steps += i - first; w.steps > maxPullSteps {
 		return nil
 	}
 	for j := first; j <= i; j++ {
-		if g.at(j).lane == r.lane && w.state[j] == started {
+		if w.state[j] == started && g.at(j).sharesPlace(r) {
 			return nil
 		}
 	}
 	for j := first; j <= i; j++ {
-		if g.at(j).lane != r.lane || w.state[j] != waiting {
+		if w.state[j] != waiting || !g.at(j).sharesPlace(r) {
 			continue
 		}
 		if err := w.writeOne(g, j, depth); err != nil {

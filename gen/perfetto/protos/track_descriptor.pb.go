@@ -582,7 +582,9 @@ type WeftTrackMark struct {
 	// What the input says of a process or thread whose id Perfetto cannot hold; the descriptor has an assigned id.
 	InputId *WeftInputID `protobuf:"bytes,3,opt,name=input_id,json=inputId" json:"input_id,omitempty"`
 	// What all samples of a thread have in common.
-	Facts         []*WeftFact `protobuf:"bytes,4,rep,name=facts" json:"facts,omitempty"`
+	Facts []*WeftFact `protobuf:"bytes,4,rep,name=facts" json:"facts,omitempty"`
+	// The number of a lane, which has the slices that overlap others of a track without nesting; absent from tracks that are no lane.
+	Lane          *uint32 `protobuf:"varint,5,opt,name=lane" json:"lane,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -643,6 +645,13 @@ func (x *WeftTrackMark) GetFacts() []*WeftFact {
 		return x.Facts
 	}
 	return nil
+}
+
+func (x *WeftTrackMark) GetLane() uint32 {
+	if x != nil && x.Lane != nil {
+		return *x.Lane
+	}
+	return 0
 }
 
 // WeftFact is a value that all samples of a thread have, so that it has no row of its own. It has a number or a text.
@@ -906,12 +915,13 @@ const file_perfetto_protos_track_descriptor_proto_rawDesc = "" +
 	"\x1bTHREAD_ORDERING_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18THREAD_ORDERING_EXPLICIT\x10\x01B\x18\n" +
 	"\x16static_or_dynamic_nameB\x19\n" +
-	"\x17sibling_merge_key_field\"\xa7\x01\n" +
+	"\x17sibling_merge_key_field\"\xbb\x01\n" +
 	"\rWeftTrackMark\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\rR\x04role\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x127\n" +
 	"\binput_id\x18\x03 \x01(\v2\x1c.perfetto.protos.WeftInputIDR\ainputId\x12/\n" +
-	"\x05facts\x18\x04 \x03(\v2\x19.perfetto.protos.WeftFactR\x05facts\"\xbf\x01\n" +
+	"\x05facts\x18\x04 \x03(\v2\x19.perfetto.protos.WeftFactR\x05facts\x12\x12\n" +
+	"\x04lane\x18\x05 \x01(\rR\x04lane\"\xbf\x01\n" +
 	"\bWeftFact\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x1a\n" +
 	"\ainteger\x18\x02 \x01(\x03H\x00R\ainteger\x12\x18\n" +

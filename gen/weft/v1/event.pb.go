@@ -596,7 +596,7 @@ type Event struct {
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	// The categories, one by one.
 	Categories []string `protobuf:"bytes,5,rep,name=categories,proto3" json:"categories,omitempty"`
-	// The number of the event in its trace, from 1 on, ascending with gaps. Samples have numbers behind those of all other
+	// The number of the event in its trace, from 1 on, in the order of the stream. Samples have numbers behind those of all other
 	// events. Filters do not change it.
 	Id uint64 `protobuf:"varint,6,opt,name=id,proto3" json:"id,omitempty"`
 	// The id of the slice around the event on its track; 0: there is none.

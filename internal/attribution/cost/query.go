@@ -9,7 +9,6 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/sets"
 	"github.com/weft-trace/weft/internal/attribution/trees"
 	"github.com/weft-trace/weft/internal/timeline"
-	"github.com/weft-trace/weft/trace"
 )
 
 // Context is a context in effect: of which type, who, and how that is known.
@@ -81,15 +80,6 @@ func (r *Result) ContextsOfTask(t *LongTask) []TaskContext {
 		}
 	}
 	return out
-}
-
-// ContextsOf returns the contexts of a slice or instant, by type. It must not be called after Attach.
-func (r *Result) ContextsOf(id trace.EventID) ([]Context, error) {
-	if id == 0 {
-		return nil, nil
-	}
-	set, err := r.Of(uint64(id) - 1)
-	return r.Set(set), err
 }
 
 // errTaken is the error of questions that a Result cannot answer any more.

@@ -122,6 +122,7 @@ func (m *TrackMark) Parse(msg []byte) error { return m.parse(msg, schema.Message
 func (m *TrackMark) Role() uint64    { return m.uint(schema.WeftTrackMark_Role) }
 func (m *TrackMark) Subject() []byte { return m.bytes(schema.WeftTrackMark_Subject) }
 func (m *TrackMark) InputID() []byte { return m.bytes(schema.WeftTrackMark_InputID) }
+func (m *TrackMark) Lane() uint32    { return uint32(m.uint(schema.WeftTrackMark_Lane)) }
 func (m *TrackMark) Facts() [][]byte { return m.texts(schema.WeftTrackMark_Facts) }
 
 // Fact is WeftFact: a value that all samples of a thread have.

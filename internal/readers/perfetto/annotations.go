@@ -2,6 +2,7 @@ package perfetto
 
 import (
 	"encoding/base64"
+	"unicode/utf8"
 
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
@@ -136,7 +137,7 @@ func (r *reader) encodeAnnotation(args *timeline.ArgsEncoder, msg []byte, named 
 		return
 	}
 	switch {
-	case own && r.fields.DidNotEnd:
+	case own && (r.fields.DidNotEnd || r.ev.async != nil):
 		r.encodeWeft(args, &a)
 		return
 	case own, ofWeft && string(a.name) != timeline.OwnArgs:
@@ -193,17 +194,22 @@ func (r *reader) encodeMembers(args *timeline.ArgsEncoder, a *annotation, depth 
 	}
 }
 
-// encodeWeft encodes the dictionary weft of a slice that did not end, without the last member, in which the writer says so for
-// people.
+// encodeWeft encodes the dictionary weft of an event, without what the writer puts behind its members: the id of an asynchronous
+// track and its scope, which the track gets, and that a slice did not end.
 func (r *reader) encodeWeft(args *timeline.ArgsEncoder, a *annotation) {
-	n, last := 0, annotation{}
+	n := 0
+	var last [3]annotation // the last one first
 	for m := a.Members(); m.Next(); n++ {
-		last.Annotation.Parse(m.Bytes()) // what is wrong with it is counted below
+		last[2], last[1], last[0] = last[1], last[0], annotation{}
+		last[0].Annotation.Parse(m.Bytes()) // what is wrong with it is counted below
 	}
-	if n > 0 && string(r.annotationName(&last)) == pfwire.DidNotEndKey && last.Kind == message.BoolAnnotation && last.Bool() {
-		if n--; n == 0 {
-			return
-		}
+	tail := last[:min(n, len(last))]
+	if r.fields.DidNotEnd && len(tail) > 0 && r.isNamed(&tail[0], pfwire.DidNotEndKey, message.BoolAnnotation) && tail[0].Bool() {
+		tail, n = tail[1:], n-1
+	}
+	n -= r.takeAsyncID(tail)
+	if n == 0 {
+		return
 	}
 	args.OwnKey([]byte(timeline.OwnArgs))
 	args.ExtendDict()
@@ -211,6 +217,30 @@ func (r *reader) encodeWeft(args *timeline.ArgsEncoder, a *annotation) {
 		r.encodeAnnotation(args, m.Bytes(), true, 1)
 	}
 	args.EndDict()
+}
+
+// takeAsyncID gives the track of an event the id that its last arguments are, and its scope, and returns how many they are.
+func (r *reader) takeAsyncID(tail []annotation) (taken int) {
+	t := r.ev.async
+	if t == nil {
+		return 0
+	}
+	var scope []byte
+	if len(tail) > 1 && r.isNamed(&tail[0], "scope", message.TextAnnotation) {
+		scope, tail, taken = tail[0].Bytes, tail[1:], 1
+	}
+	if len(tail) == 0 || !r.isNamed(&tail[0], "id", message.TextAnnotation) {
+		return 0
+	}
+	if id := tail[0].Bytes; utf8.Valid(id) && utf8.Valid(scope) && r.b.SetAsyncID(t.id, id, scope) {
+		return taken + 1
+	}
+	return 0
+}
+
+// isNamed reports whether an annotation has a name and a kind, and its text, if it is one, with it.
+func (r *reader) isNamed(a *annotation, name string, kind message.AnnotationKind) bool {
+	return a.Kind == kind && a.TextIID == 0 && string(r.annotationName(a)) == name
 }
 
 // encodeNested encodes the value of a NestedValue, the form in which Chrome still writes some of its arguments. The

@@ -29,13 +29,14 @@ type trackEvent struct {
 	picture      []byte // JPEG
 	resolvedName []byte
 	track        timeline.TrackID
+	async        *track // of which the event has the id; nil: of none
 	index        uint32
 	ofWeft       bool // its sequence is one that weft wrote; only set if there are annotations
 }
 
 // parse decodes a TrackEvent without interpreting it.
 func (e *trackEvent) parse(msg []byte) error {
-	e.category, e.threadTime = nil, timeline.NoTime
+	e.category, e.threadTime, e.async = nil, timeline.NoTime, nil
 	return e.Parse(msg)
 }
 
@@ -43,6 +44,7 @@ func (e *trackEvent) parse(msg []byte) error {
 func (r *reader) trackEvent(stamp pfwire.Stamp, stampErr error) error {
 	e := &r.ev
 	e.index = r.nextIndex()
+	r.writer.follow(r)
 	if r.seq == nil {
 		r.add(problem.PacketInvalidState, "an event without sequence id")
 		return nil
@@ -207,6 +209,7 @@ var kindOf = [...]timeline.Kind{schema.TrackEvent_TypeSliceBegin: timeline.Begin
 
 // addEvent adds a record on the event's track, with everything that the event carries.
 func (r *reader) addEvent(kind timeline.Kind) error {
+	r.followAsync(kind)
 	r.encodeArgs(nil)
 	r.fillEvent(kind)
 	if err := r.addSlice(&r.out); err != nil {

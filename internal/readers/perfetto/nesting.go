@@ -71,6 +71,42 @@ func (r *reader) addSlice(ev *timeline.Event) error {
 	return r.b.Add(ev)
 }
 
+// followAsync finds out whether the current event has the id of an asynchronous track: weft writes it on what no slice of the track
+// encloses.
+func (r *reader) followAsync(kind timeline.Kind) {
+	if !r.own.ofWeft {
+		return
+	}
+	uuid, _ := r.eventUUID()
+	t := r.tracks.find(uuid)
+	switch {
+	case t == nil || !t.async:
+		return
+	case kind == timeline.End:
+		t.depth = max(t.depth-1, 0)
+		return
+	case t.depth == 0:
+		r.ev.async = t
+	}
+	if kind == timeline.Begin {
+		t.depth++
+	}
+}
+
+// writer is where the events of a trace are from.
+type writer struct {
+	seq    *pfwire.Sequence // of the first one; nil: there was none
+	others bool             // some are on another sequence, or weft did not write the first one
+}
+
+// follow looks at the sequence of an event.
+func (w *writer) follow(r *reader) {
+	if w.seq == nil {
+		w.seq = r.seq
+	}
+	w.others = w.others || w.seq != r.seq || !r.own.ofWeft
+}
+
 // hasFlows reports whether the event is an end of flows.
 func (e *trackEvent) hasFlows() bool {
 	return len(e.Flows)+len(e.Terminating)+len(e.OldFlows)+len(e.OldTerminating) > 0 || e.HasLegacy && e.Legacy.HasBindID

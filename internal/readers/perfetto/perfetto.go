@@ -154,6 +154,8 @@ type reader struct {
 	tracks     tracks
 	sequences  map[*pfwire.Sequence]*sequence
 	extensions describedTypes
+	writer     writer
+	alone      bool // the Builder has nothing but what is read
 	ev         trackEvent
 	out        timeline.Event
 	samples    *timeline.SampleDescription // of the first sample
@@ -188,6 +190,7 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		notPlain:      opts.notPlain,
 		profiles:      opts.Profiles,
 		number:        -1,
+		alone:         b.NextEvent() == 0,
 	}
 }
 
@@ -294,6 +297,9 @@ func (r *reader) finish() error {
 	}
 	r.b.SetClocks(r.state.Clocks.Trace())
 	r.setStarted()
+	if r.writer.seq != nil && !r.writer.others && r.alone {
+		r.b.SetOrdered()
+	}
 	for _, t := range r.tallies {
 		kind := problem.PacketNotConverted
 		if slices.Contains(details, t.what) {

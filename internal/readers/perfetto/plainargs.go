@@ -49,9 +49,9 @@ func (r *reader) encodePlain(args *timeline.ArgsEncoder) bool {
 	return true
 }
 
-// isOwnDict reports whether an argument named timeline.OwnArgs is what weft says of the event, all of which is kept.
+// isOwnDict reports whether an argument named timeline.OwnArgs is what weft says of the event, all of which is kept with it.
 func (r *reader) isOwnDict(a *message.PlainAnnotation) bool {
-	return r.own.ofWeft && a.Kind == message.DictAnnotation && !r.fields.DidNotEnd
+	return r.own.ofWeft && a.Kind == message.DictAnnotation && !r.fields.DidNotEnd && r.ev.async == nil
 }
 
 // traceIDOf notes the id of a recorded stack as seeTraceID does. It returns where the one in the members of a goes, nil if it has none.

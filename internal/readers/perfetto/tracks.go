@@ -42,6 +42,9 @@ type track struct {
 
 	details bool // is between a thread and tracks that say more about it: parent is the thread
 
+	async bool // weft wrote it as that of an asynchronous id
+	depth int  // of async: the slices that are open
+
 	stateOpen bool // state tracks: a state has begun and not ended
 	slices    openSlices
 }
@@ -373,7 +376,7 @@ func (r *reader) describeTrack(d *message.TrackDescriptor) {
 	parent, uuid, ranked := r.parentTrack(d)
 	spec := timeline.TrackSpec{
 		Name: string(r.validText(d.Name())), Description: string(d.Description()), Role: m.role, Subject: string(m.subject),
-		Merge: mergeBehavior(d.MergeBehavior()),
+		Merge: mergeBehavior(d.MergeBehavior()), Lane: m.lane,
 	}
 	if ranked {
 		spec.Rank = d.Rank()
@@ -388,6 +391,7 @@ func (r *reader) describeTrack(d *message.TrackDescriptor) {
 	}
 	r.tracks.declare(r.b, d.UUID(), track{
 		id: r.b.NewTrack(parent, spec), kind: namedTrack, parent: uuid, details: m.role == timeline.RoleDetails && uuid != 0,
+		async: m.role == timeline.RoleAsync,
 	})
 }
 
@@ -395,6 +399,7 @@ func (r *reader) describeTrack(d *message.TrackDescriptor) {
 type mark struct {
 	role    timeline.Role
 	subject []byte
+	lane    uint32
 	input   *inputID        // of a process or thread with an assigned id
 	facts   []timeline.Fact // of a thread
 }
@@ -425,7 +430,7 @@ func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 	if w.Parse(d.Mark()) != nil || w.Mistyped() != nil || w.Role() != 0 && !timeline.IsRole(w.Role()) {
 		return m, false
 	}
-	m.role, m.subject = timeline.Role(w.Role()), w.Subject()
+	m.role, m.subject, m.lane = timeline.Role(w.Role()), w.Subject(), w.Lane()
 	if id := w.InputID(); id != nil {
 		if m.input = parseInputID(id); m.input == nil {
 			return m, false
@@ -439,14 +444,14 @@ func parseMark(d *message.TrackDescriptor) (m mark, ok bool) {
 		m.facts = append(m.facts, f)
 	}
 	switch {
-	case d.Process() != nil && len(m.facts) > 0:
+	case d.Process() != nil && len(m.facts) > 0, m.lane > 0 && (d.Process() != nil || d.Thread() != nil):
 		return m, false
 	case d.Process() != nil:
 		return m, m.role == timeline.RoleMainProcess || m.role == timeline.NoRole && m.input != nil
 	case d.Thread() != nil:
 		return m, m.role == timeline.NoRole && (m.input != nil || len(m.facts) > 0)
 	}
-	return m, m.role != timeline.NoRole && m.role != timeline.RoleMainProcess && m.input == nil && len(m.facts) == 0
+	return m, (m.role != timeline.NoRole || m.lane > 0) && m.role != timeline.RoleMainProcess && m.input == nil && len(m.facts) == 0
 }
 
 // parseFact parses a fact about a thread. It is not ok if weft would not have written it.
