@@ -251,7 +251,7 @@ func flagValues(command *cli.Command, others []string, flag cli.Flag) []candidat
 		return words(timeModes[:]...)
 	case "script":
 		return append(scriptCandidates(), candidate{text: completeFiles})
-	case "o", "report-file", "phases", "join", "lines", "base", "new", filesFrom, baseFilesFrom, newFilesFrom:
+	case "o", "html", "report-file", "phases", "join", "lines", "base", "new", filesFrom, baseFilesFrom, newFilesFrom:
 		return words(completeFiles)
 	case "out-dir", "tmp", "out", "root":
 		return words(completeDirs)
@@ -338,7 +338,7 @@ func allReports() (all []namedReport) {
 	for _, f := range costFlags() {
 		cost.flags = append(cost.flags, f.Names()[0])
 	}
-	all = append(all, cost)
+	all = append(all, cost, namedReport{name: allReport, usage: allUsage, example: allExample})
 	for _, r := range eventReports() {
 		all = append(all, namedReport{r.name, r.usage, r.example, nil, r.flags})
 	}

@@ -145,15 +145,21 @@ next to each time: at one sample every 10 ms, one sample means 10 ± 10 ms. The
 other reports count slices; js-funcalls counts samples if the trace has no call
 events. docs/reports.md and docs/attribution.md define the numbers.
 
+With --html a report is a page to read in a browser and to send around; "all" is
+the page of the whole trace.
+
 All reports but layout-phases and js-funcalls take many files and folders (cost
 with --type), and print the same tables for all of them. "-" is standard input.`,
 		Flags: slices.Concat(reportFlags(), titled(sampleFlagsTitle, sampleFlags()), titled(eventFlagsTitle, eventFlags()),
-			titled(costFlagsTitle, costFlags()), titled(inputFlagsTitle, inputFlags()), selectionFlags(),
+			titled(costFlagsTitle, costFlags()), titled(inputFlagsTitle, inputFlags()), pageFlags(), selectionFlags(),
 			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
 		Action: withJSONErrors(env, 1, func(c *cli.Context) error {
 			which, err := whichReport(c)
 			if err != nil {
 				return err
+			}
+			if wantsPage(c) {
+				return runPageReport(c, env)
 			}
 			if takesMany(c) {
 				return runManyReport(c, env, findManyReport(c.Args().First()))
@@ -285,7 +291,7 @@ func whichReport(c *cli.Context) (int, error) {
 	for _, r := range answers {
 		names = append(names, r.name)
 	}
-	names = append(names, costReport)
+	names = append(names, costReport, allReport)
 	which := slices.Index(names, c.Args().First())
 	switch {
 	case c.NArg() == 0:
@@ -294,6 +300,8 @@ func whichReport(c *cli.Context) (int, error) {
 		return 0, &usageError{suggest.Unknown("report", c.Args().First(), names).Error()}
 	case c.NArg() == 1 && !c.IsSet(filesFrom):
 		return 0, usagef("no file; name one, or use \"-\" for standard input")
+	case c.IsSet("html") || c.IsSet("keep-urls") || c.IsSet("force") || names[which] == allReport:
+		return which, checkPageFlags(c)
 	case takesMany(c) && findManyReport(names[which]) == nil:
 		return 0, usagef("the report %s takes one file; %s take many", names[which], listed(manyNames()))
 	case c.Int("limit") < 0:

@@ -124,12 +124,20 @@ func CollectInputs(ctx context.Context, tl *timeline.Timeline, attributed *cost.
 		return nil, err
 	}
 	c.join()
-	if err := c.detail(ctx); err != nil {
-		return nil, err
+	if c.needsDetail() {
+		if err := timeline.WalkNested(ctx, tl, c.sweep); err != nil {
+			return nil, err
+		}
 	}
-	totals := tl.Totals()
+	return c.done(), nil
+}
+
+// done returns the inputs when the walks have ended.
+func (c *inputCollector) done() *Inputs {
+	c.addDetails()
+	totals := c.tl.Totals()
 	c.out.Start, c.out.End = totals.Start, totals.End
-	return &c.out, nil
+	return &c.out
 }
 
 // inputFacts is what the trace says of an input event.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/attribution/sets"
@@ -58,14 +57,19 @@ type inputSweep struct {
 	since timeline.Nanos // when the last event was
 }
 
-// detail finds out what ran for the slowest inputs.
-func (c *inputCollector) detail(ctx context.Context) error {
+// needsDetail prepares the second walk, which finds out what ran for the slowest inputs; false if there are none.
+func (c *inputCollector) needsDetail() bool {
 	if len(c.windows) == 0 {
-		return nil
+		return false
 	}
 	c.reader = newWorkReader(c.tl, c.attributed)
-	if err := timeline.WalkNested(ctx, c.tl, c.sweep); err != nil {
-		return err
+	return true
+}
+
+// addDetails adds what the second walk has found.
+func (c *inputCollector) addDetails() {
+	if len(c.windows) == 0 {
+		return
 	}
 	for i := range c.windows {
 		c.finish(&c.windows[i])
@@ -78,7 +82,6 @@ func (c *inputCollector) detail(ctx context.Context) error {
 			sumInt(&in.RequestBytes, q.Bytes)
 		}
 	}
-	return nil
 }
 
 // windowOf returns the input in detail for which a set of contexts is; nil: none.

@@ -122,10 +122,15 @@ func CollectSlices(ctx context.Context, tl *timeline.Timeline, opts SliceOptions
 	if err := timeline.WalkNested(ctx, tl, c.item); err != nil {
 		return nil, err
 	}
+	return c.done(ctx)
+}
+
+// done returns the sums when the walk has ended.
+func (c *sliceCounter) done(ctx context.Context) (*Slices, error) {
 	if err := c.quantiles(ctx); err != nil {
 		return nil, err
 	}
-	totals := tl.Totals()
+	tl, opts, totals := c.tl, c.opts, c.tl.Totals()
 	c.out.Start, c.out.End = totals.Start, totals.End
 	for i := range c.groups {
 		c.out.Groups = append(c.out.Groups, c.groups[i].finish(tl))

@@ -97,11 +97,16 @@ func CollectTasks(ctx context.Context, tl *timeline.Timeline, attributed *cost.R
 	if err := timeline.WalkNested(ctx, tl, c.item); err != nil {
 		return nil, err
 	}
+	return c.done(), nil
+}
+
+// done returns the tasks when the walk has ended.
+func (c *taskCollector) done() *Tasks {
 	c.addMarked()
-	totals := tl.Totals()
+	totals := c.tl.Totals()
 	c.out.Start, c.out.End, c.out.Min = totals.Start, totals.End, timeline.LongTaskLength
 	c.keepLongest()
-	return &c.out, nil
+	return &c.out
 }
 
 // taskCollector finds long tasks.

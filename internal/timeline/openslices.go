@@ -78,9 +78,15 @@ func (o *OpenSlices[T]) Find(ts Nanos) int {
 // WalkNested is Walk with the slices that are open on the track and lane of each event, of which fn can note a value. A slice
 // that begins or ends is the innermost of them.
 func WalkNested[T any](ctx context.Context, t *Timeline, fn func(it *Item, open *OpenSlices[T]) error) error {
+	return t.Walk(ctx, Nested(t, fn))
+}
+
+// Nested returns what Walk can call to give fn the open slices as WalkNested does. It lets several passes, each with values of its own,
+// share one walk, which gives them all items in order.
+func Nested[T any](t *Timeline, fn func(it *Item, open *OpenSlices[T]) error) func(*Item) error {
 	tracks := make([]OpenSlices[T], t.TrackCount())
 	lanes := map[TrackLane]*OpenSlices[T]{} // beside tracks
-	return t.Walk(ctx, func(it *Item) error {
+	return func(it *Item) error {
 		open := &tracks[it.Track]
 		if it.Lane > 0 {
 			at := TrackLane{it.Track, it.Lane}
@@ -105,7 +111,7 @@ func WalkNested[T any](ctx context.Context, t *Timeline, fn func(it *Item, open 
 			}
 		}
 		return err
-	})
+	}
 }
 
 // TrackLane is a place where slices nest: a track, or a lane of one.

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/convert"
+	engine "github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/reportpage"
+)
+
+// allReport is the report that has all others in short. It has no tables for terminals.
+const (
+	allReport  = "all"
+	allUsage   = "all of it as a page for the browser, with --html, or as JSON"
+	allExample = "weft report all --html report.html trace.json"
+)
+
+// pageSections are the sections of a page by report; nil: all.
+var pageSections = map[string][]reportpage.Section{
+	allReport:          nil,
+	"samples":          {reportpage.Busy, reportpage.Code},
+	"gc":               {reportpage.GC},
+	"layout-thrashing": {reportpage.Layout},
+	costReport:         {reportpage.Costs},
+	"input":            {reportpage.Inputs},
+	"tasks":            {reportpage.Tasks},
+	"slices":           {reportpage.Slices},
+}
+
+// The title under which the help lists pageFlags.
+const pageFlagsTitle = "Flags of pages"
+
+// pageFlags are the flags of reports as pages.
+func pageFlags() []cli.Flag {
+	return titled(pageFlagsTitle, []cli.Flag{
+		&cli.StringFlag{Name: "html", Usage: "write the report as a page to `FILE`, to read in any browser and to send around; \"-\": standard output"},
+		&cli.BoolFlag{Name: "keep-urls", Usage: "show queries and fragments of urls in the page, which may hold secrets", DisableDefaultText: true},
+		&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "replace an existing page", DisableDefaultText: true},
+	})
+}
+
+// wantsPage reports whether a report is to be a page, or is one that has no other form.
+func wantsPage(c *cli.Context) bool { return c.IsSet("html") || c.Args().First() == allReport }
+
+// checkPageFlags refuses what a page does not have.
+func checkPageFlags(c *cli.Context) error {
+	name := c.Args().First()
+	_, known := pageSections[name]
+	switch {
+	case !c.IsSet("html") && (c.IsSet("keep-urls") || c.IsSet("force")):
+		return usagef("--keep-urls and --force are for pages; name one with --html FILE")
+	case !wantsPage(c):
+		return nil
+	case name == allReport && !c.IsSet("html") && !c.Bool("json"):
+		return usagef("the report all is a page or JSON; use --html FILE or --json")
+	case c.IsSet("html") && c.String("html") == "":
+		return usagef("--html: name a file, or use \"-\" for standard output")
+	case takesMany(c):
+		return usagef("--html takes one file; without it, %s take many", listed(manyNames()))
+	case !known:
+		return usagef("--html: the report %s is no page; weft report all --html FILE makes one of the whole trace", name)
+	}
+	for _, f := range slices.Concat(reportFlags(), sampleFlags(), costFlags(), eventFlags(), inputFlags()) {
+		switch flag := f.Names()[0]; flag {
+		case "format", "memory", "tmp":
+		case "json":
+			if c.Bool(flag) && c.IsSet("html") {
+				return usagef("--html and --json cannot be combined")
+			}
+		default:
+			if c.IsSet(flag) {
+				return usagef("--%s: a page does not have this flag", flag)
+			}
+		}
+	}
+	return nil
+}
+
+// runPageReport writes a report as a page, or everything as JSON.
+func runPageReport(c *cli.Context, env *environment) error {
+	opts, err := inputOptions(c)
+	if err != nil {
+		return err
+	}
+	said := new(convert.Report)
+	opts.Report = said
+	in, err := openReportInput(c, env, opts)
+	if err != nil {
+		return err
+	}
+	all, err := in.collectAll(c.Context)
+	if err = errors.Join(err, in.Close()); err != nil {
+		return err
+	}
+	if !c.IsSet("html") {
+		in.printProblems(env, costProblems)
+		return writeJSON(env.stdout, all)
+	}
+	src := pageSource(in.name, said)
+	if in.selected != nil {
+		src.Selected = "what " + selectionText(c) + " selects"
+	}
+	return writePage(c, env, func(w io.Writer) error {
+		return reportpage.Write(w, src, all, reportpage.Options{Sections: pageSections[c.Args().First()], KeepURLs: c.Bool("keep-urls")})
+	})
+}
+
+// writePage writes the file that --html names.
+func writePage(c *cli.Context, env *environment, write func(io.Writer) error) error {
+	out, err := createOutput(c.Context, env, c.String("html"), c.Bool("force"))
+	if err != nil {
+		return err
+	}
+	if err := write(out); err != nil {
+		out.Abort()
+		return fmt.Errorf("%s: %w", outputName(c.String("html")), withoutPath(err))
+	}
+	return out.Commit()
+}
+
+// collectAll attributes a trace and makes all reports on what is selected in it.
+func (in *reportInput) collectAll(ctx context.Context) (*report.All, error) {
+	rules := options.Rules{}
+	in.selectCosts(&rules)
+	result, err := engine.Run(ctx, in.timeline, rules)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", inputName(in.name), err)
+	}
+	all, err := report.CollectAll(ctx, in.timeline, result, in.selected)
+	return all, errors.Join(err, result.Close())
+}
+
+// pageSource says of what a page is: never in which folder it was.
+func pageSource(name string, said *convert.Report) *reportpage.Source {
+	src := &reportpage.Source{
+		Format: string(said.Format), Containers: said.Containers, Bytes: said.BytesIn, Unpacked: said.BytesUnpacked, Problems: said.Problems, Usual: said.Usual,
+	}
+	if name != "-" {
+		src.Name = filepath.Base(name)
+	}
+	return src
+}
+
+// selectionText repeats the flags that select a part of the trace.
+func selectionText(c *cli.Context) string {
+	var words []string
+	for _, f := range selectionFlags() {
+		name := f.Names()[0]
+		values := []string{c.String(name)}
+		if _, many := f.(*cli.StringSliceFlag); many {
+			values = c.StringSlice(name)
+		}
+		for _, v := range values {
+			if c.IsSet(name) {
+				words = append(words, "--"+name+" "+v)
+			}
+		}
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,332 @@
+package report
+
+import (
+	"context"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	costtables "github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// All is what all reports say of a trace, in short: what fits a page. What a trace has no data for is nil or empty. Times are
+// nanoseconds; points in time are on the trace's clock.
+type All struct {
+	Recording Recording      `json:"recording"`
+	Start     timeline.Nanos `json:"start_ns"` // of the trace
+	End       timeline.Nanos `json:"end_ns"`
+	Counts    EventCounts    `json:"counts"`
+
+	Utilisation *Utilisation        `json:"utilisation,omitempty"`
+	Costs       []*costtables.Table `json:"costs,omitempty"`
+	StackTrees  []StackTree         `json:"stack_tree,omitempty"`
+	Functions   []ThreadFunctions   `json:"functions,omitempty"` // of the threads of StackTrees that have samples
+	Inputs      *AllInputs          `json:"inputs,omitempty"`
+	Tasks       *AllTasks           `json:"long_tasks,omitempty"`
+	Forced      *LayoutThrashing    `json:"forced_layout,omitempty"`
+	GC          *GC                 `json:"gc,omitempty"`
+	Slices      *AllSlices          `json:"slices,omitempty"`
+	FlowPairs   *FlowPairs          `json:"flow_pairs,omitempty"`
+}
+
+// EventCounts are the numbers of what a trace holds.
+type EventCounts struct {
+	Processes int   `json:"processes"`
+	Threads   int   `json:"threads"` // with events
+	Slices    int64 `json:"slices"`
+	Instants  int64 `json:"instants"`
+	Counters  int64 `json:"counter_values"`
+	Samples   int64 `json:"samples"`
+	Flows     int64 `json:"flows"` // arrows
+}
+
+// ThreadFunctions are the functions of a thread with the most self time.
+type ThreadFunctions struct {
+	ThreadID
+	Functions []Function `json:"functions"`
+	Count     int        `json:"function_count"`
+}
+
+// AllInputs are Inputs with their list.
+type AllInputs struct {
+	*Inputs
+	List []Interaction `json:"inputs"`
+}
+
+// AllTasks are Tasks with their list.
+type AllTasks struct {
+	*Tasks
+	List  []Task `json:"tasks"` // the longest, at most AllRows
+	Count int    `json:"task_count"`
+}
+
+// AllSlices are Slices with their lists.
+type AllSlices struct {
+	*Slices
+	Groups  []SliceGroup `json:"groups"` // the first AllRows of each kind
+	Devices []Device     `json:"devices"`
+	Steps   []Step       `json:"steps"`
+}
+
+// AllRows is the number of rows of the tables of All.
+const AllRows = 20
+
+// CollectAll makes all reports on what is selected of a timeline, which is nested and attributed. It goes through the events twice,
+// and once more through the flows. The error is one of the temporary files, or ctx's.
+func CollectAll(ctx context.Context, tl *timeline.Timeline, attributed *cost.Result, selected *selection.Selection) (*All, error) {
+	c := allCollector{tl: tl, attributed: attributed, selected: selected, reader: newReader(tl, selected), use: newUseCollector(tl, selected)}
+	totals := tl.Totals()
+	c.out = All{Recording: recordingOf(tl), Start: totals.Start, End: totals.End, Counts: eventCounts(tl)}
+	for _, step := range []func(context.Context) error{c.firstWalk, c.secondWalk, c.addCosts, c.addFlows} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &c.out, nil
+}
+
+// allCollector makes an All.
+type allCollector struct {
+	tl         *timeline.Timeline
+	attributed *cost.Result
+	selected   *selection.Selection
+	out        All
+
+	reader   *reader
+	use      *useCollector
+	inputs   *inputCollector // nil: there are no inputs
+	profiles *Profiles
+	shows    map[timeline.TrackID]string
+}
+
+// eventCounts counts what a trace holds.
+func eventCounts(tl *timeline.Timeline) EventCounts {
+	t := tl.Totals()
+	n := EventCounts{Slices: t.Slices, Instants: t.Instants, Counters: t.CounterValues, Samples: t.Samples, Flows: t.Flows}
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		switch tr := tl.Track(id); {
+		case !tr.Used:
+		case tr.Kind == timeline.ProcessTrack:
+			n.Processes++
+		case tr.Kind == timeline.ThreadTrack:
+			n.Threads++
+		}
+	}
+	return n
+}
+
+// firstWalk collects samples, when inputs were handled, lengths of slices, and which threads were busy.
+func (c *allCollector) firstWalk(ctx context.Context) error {
+	slicesOf := newSliceCounter(c.tl, SliceOptions{Include: c.include()})
+	defer slicesOf.lengths.Close()
+	passes := []func(*timeline.Item) error{
+		timeline.Nested(c.tl, c.reader.item), timeline.Nested(c.tl, slicesOf.item), timeline.Nested(c.tl, c.use.find),
+	}
+	if len(c.attributed.Inputs) > 0 {
+		opts := InputOptions{Kinds: slices.DeleteFunc(InputKinds(), func(k InputKind) bool { return k == OtherInput })}
+		if c.selected != nil {
+			opts.Include, opts.Thread = c.selected.Overlaps, c.selected.Track
+		}
+		c.inputs = newInputCollector(c.tl, c.attributed, opts)
+		passes = append(passes, timeline.Nested(c.tl, c.inputs.find))
+	}
+	if err := c.walk(ctx, passes); err != nil {
+		return err
+	}
+	if c.inputs != nil {
+		c.inputs.join()
+	}
+	c.profiles = c.reader.finish()
+	if err := c.nameThreads(); err != nil {
+		return err
+	}
+	c.use.choose(c.profiles)
+	all, err := slicesOf.done(ctx)
+	if err != nil {
+		return err
+	}
+	c.addSlices(all)
+	return nil
+}
+
+// include returns which slices count; nil: all.
+func (c *allCollector) include() func(*timeline.Item) bool {
+	if c.selected == nil {
+		return nil
+	}
+	return c.selected.Item
+}
+
+// walk goes through the timeline once for all passes.
+func (c *allCollector) walk(ctx context.Context, passes []func(*timeline.Item) error) error {
+	return c.tl.Walk(ctx, func(it *timeline.Item) error {
+		for _, pass := range passes {
+			if err := pass(it); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// nameThreads finds out what threads show.
+func (c *allCollector) nameThreads() error {
+	times, err := urlTimes(c.attributed)
+	if err != nil {
+		return err
+	}
+	scripts := map[timeline.TrackID]bool{}
+	for _, t := range c.profiles.Threads {
+		scripts[t.track] = t.runsScript()
+	}
+	c.shows = threadsShow(times, func(id timeline.TrackID) bool { return scripts[id] })
+	for _, t := range c.profiles.Threads {
+		t.shows = c.shows[t.track]
+	}
+	return nil
+}
+
+// secondWalk collects tasks, what ran for inputs, how busy threads were over time, and trees of slices where there are no stacks.
+func (c *allCollector) secondWalk(ctx context.Context) error {
+	opts := TaskOptions{Include: c.include()}
+	if c.selected != nil {
+		opts.Thread = c.selected.Track
+	}
+	tasks := newTaskCollector(c.tl, c.attributed, opts)
+	if len(c.profiles.Threads) > 0 && hasSamples(c.tl) {
+		tasks.addSampled(c.profiles)
+	}
+	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, tasks.item), timeline.Nested(c.tl, c.use.divide)}
+	if c.inputs != nil && c.inputs.needsDetail() {
+		passes = append(passes, timeline.Nested(c.tl, c.inputs.sweep))
+	}
+	trees, err := c.profiles.stackTrees(ctx)
+	if err != nil {
+		return err
+	}
+	var slices *sliceTrees
+	if len(trees) == 0 {
+		slices = newSliceTrees(c.tl, c.use)
+		passes = append(passes, timeline.Nested(c.tl, slices.item))
+	}
+	if err := c.walk(ctx, passes); err != nil {
+		return err
+	}
+	if use := c.use.done(c.shows); len(use.Threads) > 0 {
+		c.out.Utilisation = use
+	}
+	if c.out.StackTrees = trees; slices != nil {
+		c.out.StackTrees = slices.done()
+	}
+	c.addTasks(tasks.done())
+	if c.inputs != nil {
+		in := c.inputs.done()
+		c.out.Inputs = &AllInputs{in, in.Inputs}
+	}
+	return c.addProfiles()
+}
+
+// addTasks takes over the longest tasks.
+func (c *allCollector) addTasks(t *Tasks) {
+	if len(t.Tasks) > 0 {
+		c.out.Tasks = &AllTasks{t, t.Tasks[:min(len(t.Tasks), AllRows)], len(t.Tasks) + int(t.Uncounted)}
+	}
+}
+
+// addSlices takes over the first groups of each kind.
+func (c *allCollector) addSlices(s *Slices) {
+	if len(s.Groups) == 0 {
+		return
+	}
+	all := &AllSlices{Slices: s, Groups: []SliceGroup{}, Devices: s.Devices, Steps: s.Steps[:min(len(s.Steps), AllRows)]}
+	for i, n := 0, 0; i < len(s.Groups); i++ {
+		if n++; i > 0 && s.Groups[i].Kind != s.Groups[i-1].Kind {
+			n = 1
+		}
+		if n <= AllRows {
+			all.Groups = append(all.Groups, s.Groups[i])
+		}
+	}
+	c.out.Slices = all
+}
+
+// addProfiles adds what samples say: functions, collections, and forced style and layout, which slices say as well.
+func (c *allCollector) addProfiles() error {
+	opts := Options{Top: AllRows}
+	if forced := c.profiles.LayoutThrashing(opts); len(forced.Threads) > 0 {
+		c.out.Forced = forced
+	}
+	gc, err := c.profiles.GC(opts)
+	if err != nil {
+		return err
+	}
+	gc.Threads = slices.DeleteFunc(gc.Threads, func(t ThreadGC) bool { return t.Samples == 0 && t.Time == 0 })
+	if len(gc.Threads) > 0 {
+		c.out.GC = gc
+	}
+	for i := range c.out.StackTrees {
+		tree := &c.out.StackTrees[i]
+		if tree.From != TreeOfSamples {
+			continue
+		}
+		for _, t := range c.profiles.Threads {
+			if t.ThreadID == tree.ThreadID {
+				functions := c.profiles.functions(t)
+				c.out.Functions = append(c.out.Functions, ThreadFunctions{t.ThreadID, top(functions, opts), len(functions)})
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// addCosts adds the tables of costs that say most: of pages, entities and scripts, else of the contexts that there are, else of
+// threads.
+func (c *allCollector) addCosts(context.Context) error {
+	tables := costtables.Of(c.attributed)
+	types := tables.Types()
+	var chosen []string
+	for _, typ := range []string{tables.DerivedName(costtables.TypePage), "Script", tables.DerivedName(costtables.TypeEntity), "Tab"} {
+		if slices.Contains(types, typ) && (typ != tables.DerivedName(costtables.TypePage) || tables.HasPages()) {
+			chosen = append(chosen, typ)
+		}
+	}
+	if len(chosen) == 0 {
+		chosen = types[:min(len(types), 2)]
+	}
+	if len(chosen) < 3 {
+		chosen = append(chosen, tables.DerivedName(costtables.TypeThread))
+	}
+	for _, typ := range chosen {
+		t, err := tables.Table(costtables.TableOptions{Type: typ, Limit: AllRows})
+		if err != nil {
+			return err
+		}
+		if t.Busy > 0 {
+			c.out.Costs = append(c.out.Costs, t)
+		}
+	}
+	return nil
+}
+
+// addFlows adds the pairs of threads that flows connect.
+func (c *allCollector) addFlows(ctx context.Context) error {
+	if c.tl.Totals().Flows == 0 {
+		return nil
+	}
+	var wanted func(from, to timeline.TrackID, at timeline.Nanos) bool
+	if c.selected != nil {
+		wanted = func(from, to timeline.TrackID, at timeline.Nanos) bool {
+			return c.selected.Overlaps(at, 0) && (c.selected.Track(from) || c.selected.Track(to))
+		}
+	}
+	pairs, err := CollectFlowPairs(ctx, c.tl, wanted)
+	if err != nil {
+		return err
+	}
+	if pairs.Arrows > 0 {
+		c.out.FlowPairs = pairs
+	}
+	return nil
+}

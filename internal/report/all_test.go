@@ -1,0 +1,193 @@
+package report_test
+
+import (
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/internal/attribution/cost"
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// allOf makes all reports on what a query selects of a trace.
+func allOf(t *testing.T, text string, query selection.Query) (all *report.All) {
+	t.Helper()
+	attributed(t, text, func(tl *timeline.Timeline, result *cost.Result) {
+		filter, err := selection.Parse(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		selected, err := filter.Bind(t.Context(), tl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all, err = report.CollectAll(t.Context(), tl, result, selected); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return all
+}
+
+// kindTimes returns the times of the kinds of work that a thread did.
+func kindTimes(u *report.Utilisation, row *report.ThreadUse) map[string]timeline.Nanos {
+	times := map[string]timeline.Nanos{}
+	for i, t := range row.ByKind {
+		inSteps := timeline.Nanos(0)
+		for _, step := range row.Steps[i] {
+			inSteps += step
+		}
+		if t > 0 {
+			times[u.Kinds[i]] = t
+		}
+		if inSteps != t {
+			times["steps of "+u.Kinds[i]] = inSteps
+		}
+	}
+	return times
+}
+
+func TestUtilisation(t *testing.T) {
+	u := allOf(t, chromeTask, selection.Query{}).Utilisation
+	if u.By != report.KindsOfWork || u.Start != 0 || u.End != micros(300_000) || len(u.Threads) != 1 || u.More != 0 {
+		t.Fatalf("%+v", u)
+	}
+	row := &u.Threads[0]
+	want := map[string]timeline.Nanos{"script": micros(60_000), "style": micros(5000), "layout": micros(10_000), "other": micros(225_000)}
+	if diff := gocmp.Diff(want, kindTimes(u, row)); diff != "" || row.Busy != micros(300_000) || len(row.Steps[0]) != 240 {
+		t.Errorf("busy %d, %d steps\n%s", row.Busy, len(row.Steps[0]), diff)
+	}
+	script := row.Steps[slices.Index(u.Kinds, "script")]
+	if u.Step != 1_250_001 || script[0] != 0 || script[1] != 500_002 || script[2] != u.Step || script[30] != 0 {
+		t.Errorf("step %d, script %d", u.Step, script[:40])
+	}
+}
+
+// In a part of the trace only what is in it counts.
+func TestUtilisationOfPart(t *testing.T) {
+	u := allOf(t, chromeTask, selection.Query{From: "40ms", To: "55ms"}).Utilisation
+	want := map[string]timeline.Nanos{"script": micros(10_000), "style": micros(5000)}
+	if diff := gocmp.Diff(want, kindTimes(u, &u.Threads[0])); diff != "" || u.Start != micros(40_000) || u.End != micros(55_000) {
+		t.Errorf("from %d to %d\n%s", u.Start, u.End, diff)
+	}
+}
+
+// Where weft does not know the kinds of work, they are the categories of the input, or the names where it has none.
+func TestUtilisationOfOtherKinds(t *testing.T) {
+	const text = `[{"ph":"X","pid":1,"tid":2,"cat":"cpu_op","name":"aten::add","ts":0,"dur":50},{"ph":"X","pid":1,"tid":2,"cat":"python","name":"inner","ts":10,"dur":20},
+		{"ph":"X","pid":1,"tid":3,"cat":"cpu_op","name":"aten::mul","ts":100,"dur":40}]`
+	u := allOf(t, text, selection.Query{}).Utilisation
+	want := map[string]timeline.Nanos{"cpu_op": micros(30), "python": micros(20)}
+	if diff := gocmp.Diff(want, kindTimes(u, &u.Threads[0])); diff != "" || u.By != report.KindsOfInput {
+		t.Errorf("by %s\n%s", u.By, diff)
+	}
+	const named = `[{"ph":"X","pid":1,"tid":2,"name":"Source","ts":0,"dur":50},{"ph":"X","pid":1,"tid":2,"name":"ParseClass","ts":10,"dur":20}]`
+	u = allOf(t, named, selection.Query{}).Utilisation
+	want = map[string]timeline.Nanos{"Source": micros(30), "ParseClass": micros(20)}
+	if diff := gocmp.Diff(want, kindTimes(u, &u.Threads[0])); diff != "" || u.By != report.KindsByName {
+		t.Errorf("by %s\n%s", u.By, diff)
+	}
+}
+
+// recursive calls itself, which is one node; small ones and those far inside are left out or count in the node around them.
+func TestTreeOfSlices(t *testing.T) {
+	const text = `[{"ph":"X","pid":1,"tid":2,"name":"build","ts":0,"dur":10000},{"ph":"X","pid":1,"tid":2,"name":"compile","ts":0,"dur":4000},
+		{"ph":"X","pid":1,"tid":2,"name":"compile","ts":1000,"dur":1000},{"ph":"X","pid":1,"tid":2,"name":"link","ts":5000,"dur":5000},
+		{"ph":"X","pid":1,"tid":2,"name":"tiny","ts":6000,"dur":5},{"ph":"X","pid":1,"tid":2,"name":"compile","ts":4000,"dur":500}]`
+	trees := allOf(t, text, selection.Query{}).StackTrees
+	if len(trees) != 1 || trees[0].From != report.TreeOfSlices || trees[0].Total != micros(10_000) || trees[0].Small != 1 {
+		t.Fatalf("%+v", trees)
+	}
+	want := []report.TreeNode{
+		{Frame: report.Frame{Function: "build"}, Total: micros(10_000), Self: micros(500), Kind: "build"},
+		{Frame: report.Frame{Function: "link"}, Depth: 1, Total: micros(5000), Self: micros(4995), Kind: "link"},
+		{Frame: report.Frame{Function: "compile"}, Depth: 1, Total: micros(4500), Self: micros(4500), Kind: "compile"},
+	}
+	if diff := gocmp.Diff(want, trees[0].Nodes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A profile of two functions; one calls itself. Samples without a function and those of the collector are left out, with their time.
+func TestTreeOfSamples(t *testing.T) {
+	const text = `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)","url":"","lineNumber":-1,"columnNumber":-1},"children":[2,5,6]},
+		{"id":2,"callFrame":{"functionName":"main","url":"http://a.example/x.js","lineNumber":0,"columnNumber":0},"children":[3]},
+		{"id":3,"callFrame":{"functionName":"f","url":"http://b.example/y.js","lineNumber":9,"columnNumber":1},"children":[4]},
+		{"id":4,"callFrame":{"functionName":"f","url":"http://b.example/y.js","lineNumber":9,"columnNumber":1}},
+		{"id":5,"callFrame":{"functionName":"(program)","url":"","lineNumber":-1,"columnNumber":-1}},
+		{"id":6,"callFrame":{"functionName":"(idle)","url":"","lineNumber":-1,"columnNumber":-1}}],
+		"startTime":0,"endTime":6000,"samples":[2,3,4,5,6,2],"timeDeltas":[0,1000,1000,1000,1000,1000]}`
+	trees := allOf(t, text, selection.Query{}).StackTrees
+	if len(trees) != 1 {
+		t.Fatalf("%+v", trees)
+	}
+	want := []report.TreeNode{
+		{Frame: report.Frame{Function: "main", URL: "http://a.example/x.js", Line: 1, Column: 1}, Total: micros(4000), Self: micros(2000), Kind: "a.example"},
+		{Frame: report.Frame{Function: "f", URL: "http://b.example/y.js", Line: 10, Column: 2}, Depth: 1, Total: micros(2000), Self: micros(2000), Kind: "b.example"},
+	}
+	if diff := gocmp.Diff(want, trees[0].Nodes); diff != "" || len(trees[0].LeftOut) != 2 {
+		t.Errorf("left out %+v\n%s", trees[0].LeftOut, diff)
+	}
+}
+
+// Arrows from thread 1 to 2 take 30 and 50 µs, by the times of their ends; one from 2 to 1 takes 10, and one stays on its thread.
+func TestFlowPairs(t *testing.T) {
+	const text = `[{"ph":"X","pid":1,"tid":1,"name":"a","ts":0,"dur":1000},{"ph":"X","pid":1,"tid":2,"name":"b","ts":0,"dur":1000},
+		{"ph":"s","pid":1,"tid":1,"cat":"c","name":"n","id":1,"ts":10},{"ph":"f","bp":"e","pid":1,"tid":2,"cat":"c","name":"n","id":1,"ts":40},
+		{"ph":"s","pid":1,"tid":1,"cat":"c","name":"n","id":2,"ts":100},{"ph":"t","pid":1,"tid":2,"cat":"c","name":"n","id":2,"ts":150},
+		{"ph":"f","bp":"e","pid":1,"tid":1,"cat":"c","name":"n","id":2,"ts":160},
+		{"ph":"s","pid":1,"tid":1,"cat":"c","name":"n","id":3,"ts":200},{"ph":"X","pid":1,"tid":1,"name":"later","ts":2000,"dur":10},{"ph":"f","bp":"e","pid":1,"tid":1,"cat":"c","name":"n","id":3,"ts":2001}]`
+	f := allOf(t, text, selection.Query{}).FlowPairs
+	one, two := report.ThreadID{PID: timeline.InputID{Num: 1}, TID: timeline.InputID{Num: 1}}, report.ThreadID{PID: timeline.InputID{Num: 1}, TID: timeline.InputID{Num: 2}}
+	want := &report.FlowPairs{Arrows: 4, Within: 1, Pairs: []report.FlowPair{
+		{From: one, To: two, Arrows: 2, Median: micros(30), P95: micros(50), Max: micros(50), MaxAt: micros(100)},
+		{From: two, To: one, Arrows: 1, Median: micros(10), P95: micros(10), Max: micros(10), MaxAt: micros(150)},
+	}}
+	if diff := gocmp.Diff(want, f); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// All has the numbers that the reports have alone.
+func TestAllAgrees(t *testing.T) {
+	attributed(t, chromeTask, func(tl *timeline.Timeline, result *cost.Result) {
+		all, err := report.CollectAll(t.Context(), tl, result, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tasks, err := report.CollectTasks(t.Context(), tl, result, report.TaskOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := gocmp.Diff(tasks.Tasks, all.Tasks.List); diff != "" || all.Tasks.Blocking != tasks.Blocking {
+			t.Error(diff)
+		}
+		sums, err := report.CollectSlices(t.Context(), tl, report.SliceOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := gocmp.Diff(sums.Groups, all.Slices.Groups); diff != "" {
+			t.Error(diff)
+		}
+		profiles, err := report.Collect(t.Context(), tl, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := gocmp.Diff(profiles.LayoutThrashing(report.Options{}), all.Forced); diff != "" {
+			t.Error(diff)
+		}
+	})
+	inputs := collectInputs(t, browser, report.InputOptions{})
+	if diff := gocmp.Diff(inputs.Inputs, allOf(t, browser, selection.Query{}).Inputs.List); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAllOfNothing(t *testing.T) {
+	all := allOf(t, "[]", selection.Query{})
+	if all.Utilisation != nil || all.Costs != nil || len(all.StackTrees) > 0 || all.Inputs != nil || all.Tasks != nil || all.Slices != nil || all.FlowPairs != nil {
+		t.Errorf("%+v", all)
+	}
+}

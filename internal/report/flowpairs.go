@@ -1,0 +1,150 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/flowbind"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// FlowPairs says which threads hand work to which, by the arrows of flows, and how long it waits. Times are nanoseconds.
+type FlowPairs struct {
+	Arrows int64 `json:"arrows"` // of all flows
+	// Within is the number of arrows within one thread, which are in no pair, Uncounted that of arrows of pairs for which there is no room.
+	Within    int64      `json:"within_threads"`
+	Uncounted int64      `json:"uncounted"`
+	Pairs     []FlowPair `json:"pairs"` // the most arrows first
+}
+
+// FlowPair are the arrows from one thread to another. The delay of an arrow is the time from where the flow leaves to where it arrives: by
+// the times of the ends of the flow, which lie inside their slices.
+type FlowPair struct {
+	From   ThreadID       `json:"from"`
+	To     ThreadID       `json:"to"`
+	Arrows int64          `json:"arrows"`
+	Median timeline.Nanos `json:"median_ns"` // at least half of the delays are no longer; likewise P95
+	P95    timeline.Nanos `json:"p95_ns"`
+	Max    timeline.Nanos `json:"max_ns"`
+	MaxAt  timeline.Nanos `json:"max_ts_ns"` // when the arrow with the longest delay leaves
+}
+
+// maxFlowPairs bounds the pairs of threads that are told apart.
+const maxFlowPairs = 1 << 16
+
+// CollectFlowPairs goes through the flows of a timeline, which is nested. Only arrows between tracks that are wanted count; nil: all do. The
+// error is one of the temporary files, or ctx's.
+func CollectFlowPairs(ctx context.Context, tl *timeline.Timeline, wanted func(from, to timeline.TrackID, at timeline.Nanos) bool) (*FlowPairs, error) {
+	c := flowPairs{
+		tl: tl, wanted: wanted, ids: map[[2]timeline.TrackID]int32{}, delays: extsort.New(lengthOrder, tl.Memory()/16, tl.TempDir()),
+	}
+	defer c.delays.Close()
+	c.out.Pairs = []FlowPair{}
+	if err := flowbind.Visit(ctx, tl, &c); err != nil {
+		return nil, err
+	}
+	if c.err == nil {
+		c.err = c.quantiles()
+	}
+	slices.SortStableFunc(c.out.Pairs, func(a, b FlowPair) int { return cmp.Compare(b.Arrows, a.Arrows) })
+	return &c.out, c.err
+}
+
+// flowPairs counts arrows by pair. It is a flowbind.Visitor.
+type flowPairs struct {
+	tl     *timeline.Timeline
+	wanted func(from, to timeline.TrackID, at timeline.Nanos) bool
+	out    FlowPairs
+	ids    map[[2]timeline.TrackID]int32 // index in FlowPairs.Pairs, in the order of their flows
+	delays *extsort.Sorter[sliceLength]
+	err    error
+
+	members []flowMember // of the flow that goes on
+}
+
+// flowMember is a slice or instant that a flow passes.
+type flowMember struct {
+	ordinal uint64
+	thread  timeline.TrackID
+	at      timeline.Nanos
+}
+
+// maxFlowMembers bounds the members of a flow from which an arrow may still leave: flows of Firefox may lead from any.
+const maxFlowMembers = 1 << 10
+
+// Begin implements flowbind.Visitor.
+func (c *flowPairs) Begin(_ flowbind.Key, at timeline.Nanos, s *flowbind.Slice) {
+	c.members = c.members[:0]
+	c.pass(at, s)
+}
+
+// Follow implements flowbind.Visitor.
+func (c *flowPairs) Follow(at timeline.Nanos, s *flowbind.Slice, from uint64) {
+	for i := len(c.members) - 1; i >= 0; i-- {
+		if c.members[i].ordinal == from {
+			c.arrow(c.members[i], flowMember{s.Ordinal, ownerOf(c.tl, s.Track), at})
+			break
+		}
+	}
+	c.pass(at, s)
+}
+
+// Join implements flowbind.Visitor. No arrow leads to the member.
+func (c *flowPairs) Join(at timeline.Nanos, s *flowbind.Slice) { c.pass(at, s) }
+
+// End implements flowbind.Visitor.
+func (c *flowPairs) End(bool) {}
+
+// pass notes that the flow passes a slice.
+func (c *flowPairs) pass(at timeline.Nanos, s *flowbind.Slice) {
+	if len(c.members) == maxFlowMembers {
+		c.members = append(c.members[:0], c.members[maxFlowMembers/2:]...)
+	}
+	c.members = append(c.members, flowMember{s.Ordinal, ownerOf(c.tl, s.Track), at})
+}
+
+// arrow counts an arrow.
+func (c *flowPairs) arrow(from, to flowMember) {
+	if c.err != nil || c.wanted != nil && !c.wanted(from.thread, to.thread, from.at) {
+		return
+	}
+	c.out.Arrows++
+	if from.thread == to.thread {
+		c.out.Within++
+		return
+	}
+	key := [2]timeline.TrackID{from.thread, to.thread}
+	i, ok := c.ids[key]
+	if !ok {
+		if len(c.ids) == maxFlowPairs {
+			c.out.Uncounted++
+			return
+		}
+		i = int32(len(c.out.Pairs))
+		c.ids[key] = i
+		c.out.Pairs = append(c.out.Pairs, FlowPair{From: threadID(c.tl, from.thread), To: threadID(c.tl, to.thread)})
+	}
+	p, delay := &c.out.Pairs[i], max(to.at-from.at, 0)
+	if p.Arrows++; p.Arrows == 1 || delay > p.Max {
+		p.Max, p.MaxAt = delay, from.at
+	}
+	c.err = c.delays.Add(sliceLength{delay, int64(i)})
+}
+
+// quantiles finds the percentiles of all pairs.
+func (c *flowPairs) quantiles() error {
+	var l sliceLength
+	for pair, i := int64(-1), int64(0); ; i++ {
+		ok, err := c.delays.Next(&l)
+		if err != nil || !ok {
+			return err
+		}
+		if l.group != pair {
+			pair, i = l.group, 0
+		}
+		p, p99 := &c.out.Pairs[pair], timeline.Nanos(0)
+		atRank(i, p.Arrows, l.length, &p.Median, &p.P95, &p99)
+	}
+}

@@ -1,0 +1,369 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// StackTree says for a thread which functions called which, and for how long: what a flame graph shows. Times are nanoseconds.
+type StackTree struct {
+	ThreadID
+	Shows string         `json:"shows,omitempty"` // the url of the page or worker that it runs
+	From  TreeBasis      `json:"from"`
+	Total timeline.Nanos `json:"total_ns"` // of all nodes
+	// LeftOut is the time of the samples that are not in the tree: idle, the garbage collector, and what has no stack.
+	LeftOut []StateTime `json:"left_out,omitempty"`
+	// Small is the number of callsites that are left out with all they call: each takes less than a 2,000th of Total.
+	Small int `json:"small"`
+	// Nodes are the callsites: each is followed by what it calls, what took longest first. A function that calls itself is one node.
+	Nodes []TreeNode `json:"nodes"`
+}
+
+// TreeBasis says what a StackTree is made of.
+type TreeBasis string
+
+// The bases.
+const (
+	TreeOfSamples TreeBasis = "samples" // call stacks
+	TreeOfSlices  TreeBasis = "slices"  // slices by name, of traces without call stacks
+)
+
+// TreeNode is a callsite, or a name of slices within others. What is in more than maxTreeDepth others counts as self time of the innermost
+// of these.
+type TreeNode struct {
+	Frame
+	Depth int            `json:"depth"` // 0: outermost
+	Total timeline.Nanos `json:"total_ns"`
+	Self  timeline.Nanos `json:"self_ns"`
+	// Kind is where the code is, a host or file; of slices a kind of Utilisation.Kinds.
+	Kind string `json:"kind"`
+}
+
+// Limits of stack trees.
+const (
+	maxTrees      = 8
+	maxTreeDepth  = 32
+	maxTreeNodes  = 1 << 18 // of all trees of slices, before small ones are left out
+	smallTreePart = 2000    // a node that takes less than this part of the whole is small
+)
+
+// treeBuilder is a tree that grows.
+type treeBuilder struct {
+	nodes []buildNode // the first is the root, which is not in the tree
+}
+
+type buildNode struct {
+	parent   int32
+	depth    int32
+	frame    Frame
+	kind     string
+	self     timeline.Nanos
+	total    timeline.Nanos
+	children []int32
+}
+
+func newTreeBuilder() *treeBuilder { return &treeBuilder{nodes: make([]buildNode, 1)} }
+
+// add adds a node below another one.
+func (b *treeBuilder) add(parent int32, f Frame, kind string) int32 {
+	id := int32(len(b.nodes))
+	b.nodes = append(b.nodes, buildNode{parent: parent, depth: b.nodes[parent].depth + 1, frame: f, kind: kind})
+	b.nodes[parent].children = append(b.nodes[parent].children, id)
+	return id
+}
+
+// finish adds up totals and writes the nodes that are not too small into t.
+func (b *treeBuilder) finish(t *StackTree) {
+	for i := len(b.nodes) - 1; i >= 0; i-- {
+		n := &b.nodes[i]
+		sum(&n.total, n.self)
+		if i > 0 {
+			sum(&b.nodes[n.parent].total, n.total)
+		}
+	}
+	t.Total, t.Nodes = b.nodes[0].total, []TreeNode{}
+	stack := []int32{0}
+	for len(stack) > 0 {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		n := &b.nodes[at]
+		if at != 0 {
+			t.Nodes = append(t.Nodes, TreeNode{Frame: n.frame, Depth: int(n.depth) - 1, Total: n.total, Self: n.self, Kind: n.kind})
+		}
+		shown := slices.DeleteFunc(slices.Clone(n.children), func(id int32) bool { return b.nodes[id].total <= t.Total/smallTreePart })
+		t.Small += len(n.children) - len(shown)
+		slices.SortStableFunc(shown, func(x, y int32) int {
+			a, b := &b.nodes[x], &b.nodes[y]
+			return cmp.Or(cmp.Compare(a.total, b.total), compareFrames(b.frame, a.frame))
+		})
+		for _, id := range shown { // the last is taken first
+			stack = append(stack, id)
+		}
+	}
+}
+
+// stackTrees makes the trees of the threads whose samples have stacks of functions, the busiest first.
+func (p *Profiles) stackTrees(ctx context.Context) ([]StackTree, error) {
+	trees := []StackTree{}
+	for _, t := range p.Threads {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if tree := p.stackTree(t); len(tree.Nodes) > 0 {
+			trees = append(trees, tree)
+		}
+	}
+	slices.SortStableFunc(trees, func(a, b StackTree) int { return cmp.Compare(b.Total, a.Total) })
+	return trees[:min(len(trees), maxTrees)], nil
+}
+
+// stackTree makes the tree of a thread.
+func (p *Profiles) stackTree(t *Thread) StackTree {
+	tree := StackTree{ThreadID: t.ThreadID, Shows: t.shows, From: TreeOfSamples}
+	byStack, left := map[stackID]timeline.Nanos{}, map[stateID]*StateTime{}
+	for i := range t.observations {
+		o := &t.observations[i]
+		if class := t.states.class(o.state); o.stack == 0 || class == ClassIdle || class == ClassGC {
+			s := left[o.state]
+			if s == nil {
+				s = &StateTime{State: t.states.name(o.state), Class: class.String()}
+				left[o.state] = s
+			}
+			s.Samples += int64(o.count)
+			sum(&s.Time, o.dur)
+			continue
+		}
+		all := byStack[o.stack]
+		sum(&all, o.dur)
+		byStack[o.stack] = all
+	}
+	for _, s := range left {
+		tree.LeftOut = append(tree.LeftOut, *s)
+	}
+	slices.SortFunc(tree.LeftOut, func(a, b StateTime) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.State, b.State)) })
+	ids := make([]stackID, 0, len(byStack))
+	for id := range byStack {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	b, known := newTreeBuilder(), map[treeStep]int32{}
+	var path []frameID
+	for _, id := range ids {
+		path = p.functionPath(path[:0], id, t.Source)
+		at := int32(0)
+		for _, frame := range path {
+			step := treeStep{at, uint32(frame)}
+			next, ok := known[step]
+			if !ok {
+				f := p.stacks.frames[frame]
+				next = b.add(at, f, "")
+				known[step] = next
+			}
+			at = next
+		}
+		sum(&b.nodes[at].self, byStack[id])
+	}
+	b.setOrigins()
+	b.finish(&tree)
+	return tree
+}
+
+// treeStep leads from a node to one that it calls.
+type treeStep struct {
+	parent int32
+	frame  uint32
+}
+
+// functionPath returns the functions of a stack, outermost first, at most maxTreeDepth; one that calls itself comes once.
+func (p *Profiles) functionPath(path []frameID, id stackID, source string) []frameID {
+	for ; id != 0; id = p.stacks.nodes[id].below {
+		if f := p.stacks.function(p.stacks.nodes[id].frame, source); len(path) == 0 || path[len(path)-1] != f {
+			path = append(path, f)
+		}
+	}
+	slices.Reverse(path)
+	return path[:min(len(path), maxTreeDepth)]
+}
+
+// setOrigins says of each node where its code is: on which host, or if nearly all is on one, in which file.
+func (b *treeBuilder) setOrigins() {
+	times, all := map[string]timeline.Nanos{}, timeline.Nanos(0)
+	for i := range b.nodes[1:] {
+		n := &b.nodes[i+1]
+		t := times[hostOf(n.frame.URL)]
+		sum(&t, n.self)
+		times[hostOf(n.frame.URL)] = t
+		sum(&all, n.self)
+	}
+	origin := hostOf
+	for _, t := range times {
+		if t > all/10*9 {
+			origin = fileOf
+		}
+	}
+	for i := range b.nodes[1:] {
+		b.nodes[i+1].kind = origin(b.nodes[i+1].frame.URL)
+	}
+}
+
+// nativeOrigin is where functions are that have no file.
+const nativeOrigin = "(native)"
+
+// hostOf returns the host of a url, its scheme if it has none, and of other places the file.
+func hostOf(url string) string {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		return fileOf(url)
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	return cmp.Or(host, scheme+":")
+}
+
+// fileOf returns the last part of the path of a url or file.
+func fileOf(url string) string {
+	if scheme, rest, ok := strings.Cut(url, ":"); ok && (scheme == "node" || scheme == "data" || scheme == "wasm") {
+		if scheme == "node" {
+			first, _, _ := strings.Cut(rest, "/")
+			return "node:" + first
+		}
+		return scheme + ":"
+	}
+	if i := strings.IndexAny(url, "?#"); i >= 0 {
+		url = url[:i]
+	}
+	if url = strings.TrimRight(url, "/"); url == "" {
+		return nativeOrigin
+	}
+	return url[strings.LastIndexAny(url, `/\`)+1:]
+}
+
+// sliceTrees makes trees of the slices of threads, by name, in a walk.
+type sliceTrees struct {
+	tl     *timeline.Timeline
+	use    *useCollector
+	places []timeline.TrackID
+	trees  map[timeline.TrackID]*sliceTree
+	nodes  int
+	names  map[string]uint32 // of those that are not interned: numbers from the count of interned ones on
+}
+
+type sliceTree struct {
+	treeBuilder
+	known map[treeStep]int32
+}
+
+// openNode is an open slice.
+type openNode struct {
+	node    int32
+	timed   bool
+	ts, dur timeline.Nanos
+	inside  timeline.Nanos
+}
+
+// newSliceTrees prepares the walk over the slices of the busiest threads.
+func newSliceTrees(tl *timeline.Timeline, use *useCollector) *sliceTrees {
+	c := &sliceTrees{tl: tl, use: use, places: use.places, trees: map[timeline.TrackID]*sliceTree{}, names: map[string]uint32{}}
+	for i := range use.out.Threads[:min(len(use.out.Threads), maxTrees)] {
+		c.trees[use.out.Threads[i].track] = &sliceTree{*newTreeBuilder(), map[treeStep]int32{}}
+	}
+	return c
+}
+
+// item takes in one item of the walk.
+func (c *sliceTrees) item(it *timeline.Item, open *timeline.OpenSlices[openNode]) error {
+	tree := c.trees[c.places[it.Track]]
+	if tree == nil || it.Lane > 0 || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd || open.Len() == 0 {
+		return nil
+	}
+	s, around := open.Innermost(), (*openNode)(nil)
+	if n := open.Len(); n > 1 {
+		around = open.At(n - 2)
+	}
+	if it.Kind == timeline.ItemBegin {
+		*s = openNode{timed: hasEnd(it) && c.use.selected.Item(it), ts: it.TS}
+		if around != nil {
+			s.node = around.node
+		}
+		if s.timed {
+			from, to := c.use.selected.Clip(it.TS, endOf(it))
+			s.dur, s.node = to-from, c.nodeOf(tree, s.node, it)
+		}
+		return nil
+	}
+	inside := s.inside
+	if s.timed {
+		sum(&tree.nodes[s.node].self, s.dur-s.inside)
+		inside = s.dur
+	}
+	if around != nil {
+		sum(&around.inside, inside)
+	}
+	return nil
+}
+
+// nodeOf returns the node of a slice that begins within that of a node.
+func (c *sliceTrees) nodeOf(tree *sliceTree, parent int32, it *timeline.Item) int32 {
+	name := uint32(it.NameID)
+	if name == 0 && len(it.Name) > 0 {
+		id, ok := c.names[string(it.Name)]
+		if !ok {
+			if c.nodes >= maxTreeNodes {
+				return parent
+			}
+			id = uint32(c.tl.NameCount() + 1 + len(c.names))
+			c.names[string(it.Name)] = id
+		}
+		name = id
+	}
+	step := treeStep{parent, name}
+	if id, ok := tree.known[step]; ok {
+		return id
+	}
+	if n := &tree.nodes[parent]; parent != 0 && n.frame.Function == string(it.Name) {
+		return parent // it is in one of the same name
+	}
+	if tree.nodes[parent].depth >= maxTreeDepth || c.nodes >= maxTreeNodes {
+		return parent
+	}
+	c.nodes++
+	kind := otherKind
+	if s := c.kindOf(it, tree.nodes[parent].kind); s != "" {
+		kind = s
+	}
+	id := tree.add(parent, Frame{Function: cmp.Or(string(it.Name), withoutKind)}, kind)
+	tree.known[step] = id
+	return id
+}
+
+// kindOf returns the kind of a slice in one of another kind.
+func (c *sliceTrees) kindOf(it *timeline.Item, around string) string {
+	s := openUse{category: it.CategoryID, name: it.NameID}
+	if c.use.out.By == KindsOfWork {
+		_, s.work = c.use.reader.nameOf(it)
+		if s.work == 0 {
+			return around
+		}
+	}
+	return c.use.out.Kinds[c.use.kindOf(&s)]
+}
+
+// done returns the trees, the busiest thread first.
+func (c *sliceTrees) done() []StackTree {
+	trees := []StackTree{}
+	for i := range c.use.out.Threads {
+		row := &c.use.out.Threads[i]
+		b := c.trees[row.track]
+		if b == nil {
+			continue
+		}
+		tree := StackTree{ThreadID: row.ThreadID, Shows: row.Shows, From: TreeOfSlices}
+		if b.finish(&tree); len(tree.Nodes) > 0 {
+			trees = append(trees, tree)
+		}
+	}
+	return trees
+}

@@ -1,0 +1,360 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/profilecalls"
+	"github.com/weft-trace/weft/internal/selection"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Utilisation says how busy threads were over time, and with what kinds of work. Times are nanoseconds; points in time are on the
+// trace's clock.
+type Utilisation struct {
+	Start timeline.Nanos `json:"start_ns"` // of the first slice, or busy sample, on a thread
+	End   timeline.Nanos `json:"end_ns"`   // of the last
+	Step  timeline.Nanos `json:"step_ns"`  // the time is divided in steps of this length, the last of which may end after End
+	// Kinds are the kinds of work: those of attribution.md, or what By says.
+	Kinds   []string    `json:"kinds"`
+	By      KindBasis   `json:"by"`
+	Threads []ThreadUse `json:"threads"`      // the busiest first, at most maxUsedThreads
+	More    int         `json:"more_threads"` // that were busy and are not among them
+}
+
+// KindBasis says what the kinds of a Utilisation are.
+type KindBasis string
+
+// The bases.
+const (
+	KindsOfWork    KindBasis = "work"     // script, layout, …: what weft knows
+	KindsOfInput   KindBasis = "category" // the largest categories of the input, where weft knows next to nothing of the work
+	KindsByName    KindBasis = "name"     // the largest names of slices, where there are no categories either
+	otherKind                = "other"    // what is in no other kind
+	withoutKind              = "(none)"   // no category, or no name
+	maxKinds                 = 8          // of KindsOfInput and KindsByName, without otherKind
+	maxUsedThreads           = 12
+	useSteps                 = 240
+)
+
+// ThreadUse says how busy a thread was.
+type ThreadUse struct {
+	ThreadID
+	Shows   string         `json:"shows,omitempty"`   // the url of the page or worker that it runs
+	Sampled bool           `json:"sampled,omitempty"` // known by samples, not by slices
+	Busy    timeline.Nanos `json:"busy_ns"`
+	// ByKind are the times of Utilisation.Kinds, and Steps the same of each step.
+	ByKind []timeline.Nanos   `json:"by_kind_ns"`
+	Steps  [][]timeline.Nanos `json:"steps_ns"` // by kind, then by step
+
+	track timeline.TrackID
+}
+
+// openUse is an open slice of a thread: what the time in which it is the innermost one counts as.
+type openUse struct {
+	timed    bool // else its time is that of the slice around it
+	work     evidence.Category
+	category timeline.CategoryID
+	name     timeline.NameID
+}
+
+// threadUse is a thread while its slices are gone through.
+type threadUse struct {
+	since       timeline.Nanos // of the event before
+	first, last timeline.Nanos
+	busy        timeline.Nanos
+	work        [evidence.CategoryCount]timeline.Nanos
+	row         *ThreadUse // of those that are shown
+}
+
+// useCollector finds out how busy threads were, in two walks: the first says which threads to show and from when to when, the
+// second divides their time in steps.
+type useCollector struct {
+	tl       *timeline.Timeline
+	selected *selection.Selection
+	reader   *workReader
+	threads  map[timeline.TrackID]*threadUse
+	places   []timeline.TrackID // by TrackID: the thread whose slices are on it; 0: none
+	out      Utilisation
+
+	work       [evidence.CategoryCount]timeline.Nanos // of all threads
+	categories []timeline.Nanos                       // by CategoryID
+	names      []timeline.Nanos                       // by NameID
+	kinds      [3][]int                               // index in Utilisation.Kinds by evidence.Category, CategoryID, NameID
+}
+
+func newUseCollector(tl *timeline.Timeline, selected *selection.Selection) *useCollector {
+	c := &useCollector{
+		tl: tl, selected: selected, reader: newWorkReader(tl, nil), threads: map[timeline.TrackID]*threadUse{},
+		places: threadPlaces(tl, selected), categories: make([]timeline.Nanos, tl.CategoryCount()+1), names: make([]timeline.Nanos, tl.NameCount()+1),
+	}
+	c.out = Utilisation{By: KindsOfWork, Kinds: []string{}, Threads: []ThreadUse{}}
+	return c
+}
+
+// threadPlaces returns by track the thread whose nested slices are on it: a thread itself, and the first track of those that were
+// written as streams. 0: it is none.
+func threadPlaces(tl *timeline.Timeline, selected *selection.Selection) []timeline.TrackID {
+	places, streams := make([]timeline.TrackID, tl.TrackCount()), map[timeline.TrackID]bool{}
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		switch parent := tl.TrackParent(id); {
+		case !selected.Track(id):
+		case tl.TrackKind(id) == timeline.ThreadTrack:
+			places[id] = id
+		case tl.Role(id) == timeline.RoleStream && tl.TrackKind(parent) == timeline.ThreadTrack && !streams[parent]:
+			places[id], streams[parent] = parent, true
+		}
+	}
+	return places
+}
+
+// sweep goes from event to event of the threads: the time since the one before was that of the innermost slice that has an end.
+// charge gets it.
+func (c *useCollector) sweep(it *timeline.Item, open *timeline.OpenSlices[openUse], charge func(*threadUse, *openUse, timeline.Nanos, timeline.Nanos)) {
+	thread := c.places[it.Track]
+	if thread == 0 || it.Lane > 0 || it.Kind != timeline.ItemBegin && it.Kind != timeline.ItemEnd {
+		return
+	}
+	t := c.threads[thread]
+	if t == nil {
+		t = &threadUse{first: math.MaxInt64, last: math.MinInt64}
+		c.threads[thread] = t
+	}
+	n := open.Len()
+	if it.Kind == timeline.ItemBegin {
+		n-- // the one that begins is not open before
+	}
+	var innermost *openUse
+	for n > 0 && !open.At(n-1).timed {
+		n--
+	}
+	if n > 0 {
+		innermost = open.At(n - 1)
+		if from, to := c.selected.Clip(t.since, it.TS); from < to {
+			charge(t, innermost, from, to)
+		}
+	}
+	t.since = it.TS
+	if it.Kind == timeline.ItemBegin {
+		c.begin(it, open)
+	}
+}
+
+// begin says what a slice does that begins.
+func (c *useCollector) begin(it *timeline.Item, open *timeline.OpenSlices[openUse]) {
+	s := open.Innermost()
+	*s = openUse{timed: hasEnd(it) && c.selected.Item(it), category: it.CategoryID, name: it.NameID}
+	if n := open.Len(); n > 1 {
+		s.work = open.At(n - 2).work
+	}
+	switch _, work := c.reader.nameOf(it); {
+	case profilecalls.IsCall(it.Category) || string(it.Category) == "js":
+		s.work = evidence.CategoryScript
+	case work != evidence.CategoryNone:
+		s.work = work
+	}
+}
+
+// find is the first walk.
+func (c *useCollector) find(it *timeline.Item, open *timeline.OpenSlices[openUse]) error {
+	c.sweep(it, open, func(t *threadUse, s *openUse, from, to timeline.Nanos) {
+		t.first, t.last = min(t.first, from), max(t.last, to)
+		sum(&t.busy, to-from)
+		sum(&t.work[s.work], to-from)
+		sum(&c.work[s.work], to-from)
+		sum(&c.categories[s.category], to-from)
+		sum(&c.names[s.name], to-from)
+	})
+	return nil
+}
+
+// choose prepares the second walk: what is shown from when to when. Threads with samples and without tasks of an event loop are known
+// by their samples.
+func (c *useCollector) choose(profiles *Profiles) {
+	sampled := map[timeline.TrackID]*Thread{}
+	for _, t := range profiles.Threads {
+		if c.bySamples(t) {
+			sampled[t.track] = t
+			delete(c.threads, t.track)
+		}
+	}
+	first, last := timeline.Nanos(math.MaxInt64), timeline.Nanos(math.MinInt64)
+	var rows []ThreadUse
+	for id := range timeline.TrackID(c.tl.TrackCount()) {
+		row := ThreadUse{track: id, Sampled: sampled[id] != nil}
+		if t := c.threads[id]; t != nil && t.busy > 0 {
+			row.Busy, first, last = t.busy, min(first, t.first), max(last, t.last)
+		}
+		if t := sampled[id]; t != nil {
+			if from, to, ok := t.span(); ok {
+				row.Busy, first, last = t.busyTime(), min(first, from), max(last, to)
+			}
+		}
+		if row.Busy > 0 {
+			row.ThreadID = threadID(c.tl, id)
+			rows = append(rows, row)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b ThreadUse) int { return cmp.Compare(b.Busy, a.Busy) })
+	c.out.More = max(0, len(rows)-maxUsedThreads)
+	c.out.Threads = append(c.out.Threads, rows[:len(rows)-c.out.More]...)
+	if len(rows) == 0 {
+		return
+	}
+	c.out.Start, c.out.End = first, last
+	c.out.Step = (last-first)/useSteps + 1
+	c.chooseKinds(sampled)
+	for i := range c.out.Threads {
+		row := &c.out.Threads[i]
+		row.ByKind, row.Steps = make([]timeline.Nanos, len(c.out.Kinds)), make([][]timeline.Nanos, len(c.out.Kinds))
+		for k := range row.Steps {
+			row.Steps[k] = make([]timeline.Nanos, useSteps)
+		}
+		if t := sampled[row.track]; t != nil {
+			c.addSamples(row, t)
+		} else {
+			c.threads[row.track].row = row
+			c.threads[row.track].since = 0 // of the walk that begins
+		}
+	}
+}
+
+// bySamples reports whether samples say best when a thread was busy.
+func (c *useCollector) bySamples(t *Thread) bool {
+	if len(t.observations) == 0 {
+		return false
+	}
+	for id := range timeline.TrackID(c.tl.TrackCount()) {
+		if c.tl.TrackKind(id) == timeline.ThreadTrack && c.tl.HasLoopTasks(id) {
+			return c.threads[t.track] == nil
+		}
+	}
+	return true
+}
+
+// chooseKinds finds the kinds of work that are told apart: those that weft knows, unless it knows less than a twentieth of the time.
+func (c *useCollector) chooseKinds(sampled map[timeline.TrackID]*Thread) {
+	known, all := timeline.Nanos(0), timeline.Nanos(0)
+	for k, t := range c.work {
+		if sum(&all, t); k != int(evidence.CategoryNone) && k != int(evidence.CategoryOther) {
+			sum(&known, t)
+		}
+	}
+	switch {
+	case known > all/20 || all == 0:
+		c.work[evidence.CategoryNone], c.work[evidence.CategoryOther] = 0, 0
+		c.kinds[0] = c.largest(c.work[:], func(id int) string { return evidence.Category(id).String() }, len(c.work))
+	case all-c.categories[0] > all/2:
+		c.out.By = KindsOfInput
+		c.kinds[1] = c.largest(c.categories, func(id int) string { return string(c.tl.Category(timeline.CategoryID(id))) }, maxKinds)
+	default:
+		c.out.By = KindsByName
+		c.kinds[2] = c.largest(c.names, func(id int) string { return string(c.tl.Name(timeline.NameID(id))) }, maxKinds)
+	}
+	for i := range c.out.Threads {
+		if t := sampled[c.out.Threads[i].track]; t != nil {
+			for _, kind := range t.states.kinds {
+				if text := sampledKinds[kind]; text != "" {
+					c.kind(text)
+				}
+			}
+		}
+	}
+	other := c.kind(otherKind)
+	for _, kinds := range c.kinds {
+		for i := range kinds {
+			if kinds[i] < 0 {
+				kinds[i] = other
+			}
+		}
+	}
+}
+
+// kind returns the index of a kind in Utilisation.Kinds.
+func (c *useCollector) kind(name string) int {
+	if i := slices.Index(c.out.Kinds, name); i >= 0 {
+		return i
+	}
+	c.out.Kinds = append(c.out.Kinds, name)
+	return len(c.out.Kinds) - 1
+}
+
+// largest returns the kinds of the ids that took most time, -1 for the others.
+func (c *useCollector) largest(times []timeline.Nanos, name func(int) string, limit int) []int {
+	ids, kinds := []int{}, make([]int, len(times))
+	for id, t := range times {
+		kinds[id] = -1
+		if t > 0 {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortStableFunc(ids, func(a, b int) int { return cmp.Compare(times[b], times[a]) })
+	for _, id := range ids[:min(len(ids), limit)] {
+		text := withoutKind
+		if id != 0 {
+			text = cmp.Or(name(id), withoutKind)
+		}
+		kinds[id] = c.kind(text)
+	}
+	return kinds
+}
+
+// sampledKinds are the kinds of work by the kinds of states.
+var sampledKinds = [...]string{
+	scriptState: evidence.CategoryScript.String(), styleState: evidence.CategoryStyle.String(), layoutState: evidence.CategoryLayout.String(),
+	paintState: evidence.CategoryPaint.String(), gcState: evidence.CategoryGC.String(), idleState: "",
+}
+
+// addSamples divides the busy time of a sampled thread in steps.
+func (c *useCollector) addSamples(row *ThreadUse, t *Thread) {
+	for i := range t.runs {
+		for _, part := range t.busyParts(&t.runs[i]) {
+			for _, o := range t.observations[part.first:part.last] {
+				kind := c.kind(cmp.Or(sampledKinds[t.states.kind(o.state)], otherKind))
+				c.addTime(row, kind, o.ts, o.end())
+			}
+		}
+	}
+}
+
+// divide is the second walk.
+func (c *useCollector) divide(it *timeline.Item, open *timeline.OpenSlices[openUse]) error {
+	c.sweep(it, open, func(t *threadUse, s *openUse, from, to timeline.Nanos) {
+		if t.row != nil {
+			c.addTime(t.row, c.kindOf(s), from, to)
+		}
+	})
+	return nil
+}
+
+// kindOf returns the index of the kind of work of a slice.
+func (c *useCollector) kindOf(s *openUse) int {
+	switch c.out.By {
+	case KindsOfWork:
+		return c.kinds[0][s.work]
+	case KindsOfInput:
+		return c.kinds[1][s.category]
+	}
+	return c.kinds[2][s.name]
+}
+
+// addTime adds a time of a kind of work to the steps in which it is.
+func (c *useCollector) addTime(row *ThreadUse, kind int, from, to timeline.Nanos) {
+	sum(&row.ByKind[kind], to-from)
+	for from < to {
+		step := (from - c.out.Start) / c.out.Step
+		end := from + min(to-from, c.out.Step-(from-c.out.Start)%c.out.Step)
+		row.Steps[kind][step] += end - from
+		from = end
+	}
+}
+
+// done returns the utilisation when both walks have ended.
+func (c *useCollector) done(shows map[timeline.TrackID]string) *Utilisation {
+	for i := range c.out.Threads {
+		c.out.Threads[i].Shows = shows[c.out.Threads[i].track]
+	}
+	return &c.out
+}

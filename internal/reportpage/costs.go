@@ -1,0 +1,119 @@
+package reportpage
+
+import (
+	"fmt"
+	"strings"
+
+	costtables "github.com/weft-trace/weft/internal/attribution/tables"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// costNames are the words for the types of contexts of which there are tables.
+var costNames = map[string]string{
+	"Page": "pages", "Script": "scripts", "Entity": "entities", "Tab": "tabs", "Thread": "threads", "Process": "processes", "Frame": "frames",
+	"InputEvent": "input events", "Isolate": "isolates", "GraphicsFrame": "graphics frames",
+}
+
+func costName(typ string) string {
+	if name := costNames[strings.TrimSuffix(typ, " (derived)")]; name != "" {
+		return name
+	}
+	return "contexts of type " + typ
+}
+
+// costQuestion asks which of what there are tables of cost most.
+func (p *page) costQuestion() string {
+	var names []string
+	for _, t := range p.all.Costs {
+		names = append(names, costName(t.Type))
+	}
+	switch n := len(names); n {
+	case 0:
+		return ""
+	case 1:
+		return "Which " + names[0] + " cost most?"
+	default:
+		return "Which " + strings.Join(names[:n-1], ", ") + " and " + names[n-1] + " cost most?"
+	}
+}
+
+// costs writes the tables of costs.
+func (p *page) costs() {
+	busy := p.all.Costs[0].Busy
+	all := [len(costtables.ByCategory{})]timeline.Nanos{}
+	for _, t := range p.all.Costs {
+		for i := range t.Rows {
+			for k, time := range t.Rows[i].SelfByCategory {
+				all[k] += time
+			}
+		}
+	}
+	p.p("<p class=lead>Threads were busy for %s in all. Each moment counts once in each table: for the innermost slice, and for whom it ran.</p>\n", length(busy))
+	p.legend(categoryParts(all[:]))
+	for _, t := range p.all.Costs {
+		p.costTable(t)
+	}
+}
+
+// categoryParts adds up times by category in families.
+func categoryParts(times []timeline.Nanos) []part {
+	classes, names := []string{}, []string{}
+	for k := range times {
+		name := categoryName(k)
+		classes, names = append(classes, familyOf(name)), append(names, name)
+	}
+	return byClass(classes, names, times)
+}
+
+// costTable writes the table of a type.
+func (p *page) costTable(t *costtables.Table) {
+	name := costName(t.Type)
+	p.p("<h3>%s</h3>\n", strings.ToUpper(name[:1])+name[1:])
+	out := p.table("Costs of "+name, "", column{title: strings.TrimSuffix(t.Type, " (derived)")}, column{title: "kinds of work", bar: true}, column{title: "self ms", number: true},
+		column{title: "share", number: true}, column{title: "slices", number: true})
+	most, rest, none := timeline.Nanos(0), t.Busy, -1
+	for i := range t.Rows {
+		rest -= t.Rows[i].Self
+		if t.Rows[i].None {
+			none = i
+			continue
+		}
+		most = max(most, t.Rows[i].Self)
+	}
+	row := func(r *costtables.Row, name string) {
+		bar := markup("")
+		if !r.None { // else all others would be short
+			bar = p.bar(categoryParts(r.SelfByCategory[:]), most)
+		}
+		out.row(span{}, name, bar, num(millis(r.Self)), num(share(r.Self, t.Busy)), num(thousands(r.Slices)))
+	}
+	for i := range t.Rows {
+		if r := &t.Rows[i]; i != none && (r.Self > 0 || r.Slices > 0) {
+			row(r, contextName(t, r))
+		}
+	}
+	if t.Omitted > 0 && rest > 0 {
+		out.row(span{}, fmt.Sprintf("%s more", thousands(t.Omitted)), markup(""), num(millis(rest)), num(share(rest, t.Busy)), num(""))
+	}
+	if none >= 0 && t.Rows[none].Self > 0 {
+		row(&t.Rows[none], "(unattributed)")
+	}
+	out.end("", false)
+}
+
+// contextName names a context; a page or frame of which no url is known by the begin of its id.
+func contextName(t *costtables.Table, r *costtables.Row) string {
+	typ := strings.TrimSuffix(t.Type, " (derived)")
+	switch {
+	case (typ == "Page" || typ == "Frame") && isID(r.Name):
+		return "frame " + cut(r.Name, 9) + " (url not recorded)"
+	case r.Name == "":
+		return r.ID
+	case r.Class != "" && !strings.Contains(r.Name, r.Class):
+		return r.Name + " (" + r.Class + ")"
+	}
+	return r.Name
+}
+
+// isID reports whether a name is one of the ids that Chrome gives frames: 32 hexadecimal digits.
+func isID(name string) bool { return len(name) == 32 && strings.Trim(name, "0123456789ABCDEF") == "" }

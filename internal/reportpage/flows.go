@@ -1,0 +1,83 @@
+package reportpage
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Limits of the section about flows.
+const (
+	maxPairs    = 40
+	matrixPairs = 8 // from so many pairs on there is a matrix
+	matrixSize  = 10
+)
+
+// flows writes which threads hand work to which.
+func (p *page) flows() {
+	f := p.all.FlowPairs
+	p.p("<p class=lead>%s lead from one thread to another", count(f.Arrows-f.Within, "arrow"))
+	if f.Within > 0 {
+		p.p(", %s stay on their thread", thousands(f.Within))
+	}
+	p.p(". The delay is the time from where an arrow leaves to where it arrives.</p>\n")
+	if len(f.Pairs) >= matrixPairs {
+		p.matrix(f.Pairs)
+	}
+	most := timeline.Nanos(f.Pairs[0].Arrows)
+	out := p.table("Pairs of threads", "", column{title: "from"}, column{title: "to"}, column{title: "arrows", bar: true}, column{title: "arrows", number: true}, column{title: "median delay ms", number: true},
+		column{title: "p95 delay ms", number: true}, column{title: "longest ms", number: true})
+	for i := range f.Pairs[:min(len(f.Pairs), maxPairs)] {
+		r := &f.Pairs[i]
+		out.row(at(r.MaxAt, r.Max), p.stacked(threadTitle(&r.From), processTitle(&r.From)), p.stacked(threadTitle(&r.To), processTitle(&r.To)),
+			p.bar([]part{{class: "plain", time: timeline.Nanos(r.Arrows)}}, most), num(thousands(r.Arrows)), num(millis(r.Median)), num(millis(r.P95)), num(millis(r.Max)))
+	}
+	note := ""
+	if more := len(f.Pairs) - maxPairs; more > 0 {
+		note = countOf(more, "more pair", "more pairs") + " with fewer arrows."
+	}
+	out.end(note, false)
+}
+
+// matrix draws how many arrows lead from each of the busiest threads to each other.
+func (p *page) matrix(pairs []report.FlowPair) {
+	arrows := map[report.ThreadID]int64{}
+	for i := range pairs {
+		arrows[pairs[i].From] += pairs[i].Arrows
+		arrows[pairs[i].To] += pairs[i].Arrows
+	}
+	var threads []report.ThreadID
+	for i := range pairs {
+		for _, t := range []report.ThreadID{pairs[i].From, pairs[i].To} {
+			if !slices.Contains(threads, t) {
+				threads = append(threads, t)
+			}
+		}
+		if len(threads) > 4*matrixSize {
+			break
+		}
+	}
+	slices.SortStableFunc(threads, func(a, b report.ThreadID) int { return cmp.Compare(arrows[b], arrows[a]) })
+	threads = threads[:min(len(threads), matrixSize)]
+	columns := []column{{title: "from ↓ to →"}}
+	for i := range threads {
+		columns = append(columns, column{title: threads[i].TID.Title("", "tid"), number: true})
+	}
+	out := p.table("Arrows from thread to thread", "As a matrix", columns...)
+	for i := range threads {
+		cells := []any{fullTitle(&threads[i])}
+		for k := range threads {
+			n := num("")
+			for j := range pairs {
+				if pairs[j].From == threads[i] && pairs[j].To == threads[k] {
+					n = num(thousands(pairs[j].Arrows))
+				}
+			}
+			cells = append(cells, n)
+		}
+		out.row(span{}, cells...)
+	}
+	out.end("", true)
+}

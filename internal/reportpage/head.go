@@ -1,0 +1,239 @@
+package reportpage
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// keyNumber is a number that says how the recording is.
+type keyNumber struct {
+	label, value, note string
+	section            Section // that says more; "": none
+	bad                bool
+}
+
+// keyNumbers writes the numbers at the top.
+func (p *page) keyNumbers(sections []section) {
+	p.p("<dl class=keys>\n")
+	for _, k := range p.keys() {
+		class := markup("")
+		if k.bad {
+			class = " class=bad"
+		}
+		label := p.text(k.label)
+		if has(sections, k.section) {
+			label = "<a href=\"#" + markup(k.section) + "\">" + label + "</a>"
+		}
+		p.p("<div%s><dt>%s</dt><dd><b>%s</b> <small>%s</small></dd></div>\n", class, label, k.value, k.note)
+	}
+	p.p("</dl>\n")
+}
+
+func has(sections []section, id Section) bool {
+	return slices.ContainsFunc(sections, func(s section) bool { return s.id == id })
+}
+
+// keys returns the key numbers for which there is data.
+func (p *page) keys() (keys []keyNumber) {
+	a := p.all
+	add := func(k keyNumber) { keys = append(keys, k) }
+	add(keyNumber{label: "Recorded", value: length(a.End - a.Start), note: recordedNote(a)})
+	if u := a.Utilisation; u != nil {
+		top := &u.Threads[0]
+		add(keyNumber{label: "Busiest thread", value: share(top.Busy, u.End-u.Start), note: cut(threadTitle(&top.ThreadID), 40), section: Busy})
+	}
+	switch t := a.Tasks; {
+	case t != nil:
+		add(keyNumber{label: "Long tasks", value: thousands(t.Count), note: "blocking " + length(t.Blocking), section: Tasks, bad: t.Blocking > 300*millisecond})
+	case a.Utilisation != nil:
+		add(keyNumber{label: "Long tasks", value: "0", note: "none of 50 ms or longer"})
+	}
+	if in := a.Inputs; in != nil && len(interactions(in.List)) > 0 {
+		worst := &interactions(in.List)[0]
+		add(keyNumber{label: "Slowest input", value: length(worst.Latency), note: string(worst.Kind) + " at " + moment(worst.Start-a.Start), section: Inputs, bad: worst.Latency > slowInput})
+	}
+	if f := a.Forced; f != nil {
+		var all report.ForcedTime
+		for i := range f.Threads {
+			addForced(&all, &f.Threads[i].ForcedTime)
+		}
+		add(keyNumber{label: "Forced layout", value: length(all.Total), note: times(all.Count), section: Layout, bad: all.Total > 100*millisecond})
+	}
+	if t, of := p.gcTime(); t > 0 {
+		add(keyNumber{label: "Garbage collection", value: length(t), note: of, section: GC})
+	}
+	if lost := p.lost(); lost > 0 {
+		add(keyNumber{label: "Data lost", value: thousands(lost), note: countOf(len(p.problems()), "kind of problem", "kinds of problems"), section: Missing, bad: true})
+	} else {
+		add(keyNumber{label: "Data lost", value: "none", note: "nothing is missing"})
+	}
+	return keys
+}
+
+// recordedNote says how many threads were recorded.
+func recordedNote(a *report.All) string {
+	return countOf(a.Counts.Processes, "process", "processes") + ", " + count(a.Counts.Threads, "thread")
+}
+
+// gcTime returns how long the collector ran: by slices, else by samples.
+func (p *page) gcTime() (time timeline.Nanos, of string) {
+	if u := p.all.Utilisation; u != nil {
+		if kind := slices.Index(u.Kinds, "gc"); kind >= 0 && u.By == report.KindsOfWork {
+			busy := timeline.Nanos(0)
+			for i := range u.Threads {
+				time += u.Threads[i].ByKind[kind]
+				busy += u.Threads[i].Busy
+			}
+			return time, share(time, busy) + " of the busy time"
+		}
+	}
+	covered := timeline.Nanos(0)
+	if p.all.GC != nil {
+		for i := range p.all.GC.Threads {
+			time += p.all.GC.Threads[i].Time
+			covered += p.all.GC.Threads[i].Covered
+		}
+	}
+	return time, share(time, covered) + " of the sampled time"
+}
+
+// finding is a sentence about what stands out, and the time that it is about.
+type finding struct {
+	time     timeline.Nanos
+	section  Section
+	sentence markup
+}
+
+// maxFindings bounds what stands out.
+const maxFindings = 7
+
+// standsOut writes what a reader should know first, by fixed rules, the largest time first.
+func (p *page) standsOut(sections []section) {
+	list := slices.Concat(p.busyFindings(), p.codeFindings(), p.waitFindings())
+	slices.SortStableFunc(list, func(a, b finding) int { return cmp.Compare(b.time, a.time) })
+	list = slices.DeleteFunc(list, func(f finding) bool { return !has(sections, f.section) })
+	if lost := p.lost(); lost > 0 {
+		list = append(list[:min(len(list), maxFindings-1)], p.finding(0, Missing, "Some of the data is <b>lost</b>: %s. The numbers are too small by what it would say.", countOf(lost, "case", "cases")))
+	}
+	list = list[:min(len(list), maxFindings)]
+	if len(list) == 0 {
+		return
+	}
+	p.p("<section id=stands-out aria-labelledby=stands-out-title>\n<h2 id=stands-out-title>What stands out</h2>\n<ol class=findings>\n")
+	for _, f := range list {
+		p.p("<li>%s <a href=\"#%s\">%s</a></li>\n", f.sentence, markup(f.section), linkText(f.section))
+	}
+	p.p("</ol>\n</section>\n")
+}
+
+// linkText is the text of a link to a section.
+func linkText(id Section) string {
+	return map[Section]string{Busy: "When", Costs: "What costs most", Code: "Where in the code", Inputs: "The inputs", Tasks: "The tasks", Layout: "Who forces it", GC: "What it interrupts",
+		Slices: "The slices", Flows: "The pairs", Missing: "What is missing"}[id]
+}
+
+// finding makes a finding; arguments are as those of writer.p.
+func (p *page) finding(time timeline.Nanos, section Section, format string, args ...any) finding {
+	w := writer{keepURLs: p.keepURLs}
+	w.p(format, args...)
+	return finding{time, section, markup(w.String())}
+}
+
+// busyFindings are about threads, tasks and what work was for.
+func (p *page) busyFindings() (list []finding) {
+	a := p.all
+	if u := a.Utilisation; u != nil {
+		if t := &u.Threads[0]; t.Busy > (u.End-u.Start)/2 {
+			list = append(list, p.finding(t.Busy, Busy, "<b>%s</b> was busy for %s of the time.", threadTitle(&t.ThreadID), share(t.Busy, u.End-u.Start)))
+		}
+	}
+	if len(a.Costs) > 0 && len(a.Costs[0].Rows) > 0 {
+		t := a.Costs[0]
+		for i := range t.Rows {
+			if r := &t.Rows[i]; !r.None && t.Type != "Thread" && r.Self > t.Busy/10 {
+				list = append(list, p.finding(r.Self, Costs, "<b>%s</b> took %s, %s of the busy time of all threads.", contextName(t, r), length(r.Self), share(r.Self, t.Busy)))
+			}
+			if !t.Rows[i].None {
+				break
+			}
+		}
+	}
+	if t := a.Tasks; t != nil && t.Blocking > 0 {
+		list = append(list, p.finding(t.Blocking, Tasks, "<b>%s</b> of 50 ms or longer blocked for %s beyond that; the longest took %s, mostly %s.", count(t.Count, "task"), length(t.Blocking),
+			length(t.List[0].Duration), mostOf(&t.List[0])))
+	}
+	if a.Slices != nil {
+		for i := range a.Slices.Devices {
+			if d := &a.Slices.Devices[i]; d.Window > 0 && d.Idle > d.Window/5 {
+				list = append(list, p.finding(d.Idle, Slices, "<b>Device %s</b> was idle for %s, %s of the time from its first work to its last.", thousands(d.Device), length(d.Idle), share(d.Idle, d.Window)))
+			}
+		}
+	}
+	return list
+}
+
+// codeFindings are about functions, forced layout and the collector.
+func (p *page) codeFindings() (list []finding) {
+	a := p.all
+	for i := range a.Functions[:min(len(a.Functions), 1)] {
+		total := a.StackTrees[i].Total
+		if len(a.Functions[i].Functions) == 0 {
+			continue
+		}
+		f := &a.Functions[i].Functions[0]
+		if self := f.Self.Sum().Time; self > total/20 {
+			list = append(list, p.finding(self, Code, "<b>%s</b> used %s itself, %s of the sampled time of its thread in functions.", f.Function, length(self), share(self, total)))
+		}
+	}
+	if a.Forced != nil {
+		var all report.ForcedTime
+		worst := (*report.StackForced)(nil)
+		for i := range a.Forced.Threads {
+			t := &a.Forced.Threads[i]
+			addForced(&all, &t.ForcedTime)
+			if len(t.ByStack) > 0 && (worst == nil || t.ByStack[0].Total > worst.Total) {
+				worst = &t.ByStack[0]
+			}
+		}
+		if all.Total > 10*millisecond && worst != nil {
+			by := "a function that is not known"
+			if n := len(worst.Frames); n > 0 {
+				by = worst.Frames[n-1].Function
+			}
+			list = append(list, p.finding(all.Total, Layout, "Script <b>forced style and layout</b> %s, for %s; most of it in %s.", times(all.Count), length(all.Total), by))
+		}
+	}
+	if t, of := p.gcTime(); t > 20*millisecond {
+		list = append(list, p.finding(t, GC, "<b>The garbage collector</b> ran for %s, %s.", length(t), of))
+	}
+	return list
+}
+
+// waitFindings are about inputs, and threads that wait for others.
+func (p *page) waitFindings() (list []finding) {
+	a := p.all
+	if a.Inputs != nil {
+		main := interactions(a.Inputs.List)
+		slow := slices.IndexFunc(main, func(in report.Interaction) bool { return in.Latency <= slowInput })
+		if slow < 0 {
+			slow = len(main)
+		}
+		if slow > 0 {
+			worst := &main[0]
+			list = append(list, p.finding(worst.Latency, Inputs, "<b>%s</b> answered after more than 200 ms; the slowest, a %s at %s, after %s.", countOf(slow, "input was", "inputs were"), string(worst.Kind),
+				moment(worst.Start-a.Start), length(worst.Latency)))
+		}
+	}
+	if a.FlowPairs != nil {
+		for i := range a.FlowPairs.Pairs[:min(len(a.FlowPairs.Pairs), maxPairs)] {
+			if f := &a.FlowPairs.Pairs[i]; f.P95 > 50*millisecond && f.Arrows >= 10 {
+				list = append(list, p.finding(f.P95, Flows, "Work from <b>%s</b> waits for <b>%s</b>: 5 %% of %s arrive after %s or more.", threadTitle(&f.From), threadTitle(&f.To), count(f.Arrows, "arrow"), length(f.P95)))
+				break
+			}
+		}
+	}
+	return list
+}

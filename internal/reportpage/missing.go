@@ -1,0 +1,39 @@
+package reportpage
+
+import (
+	"slices"
+
+	"github.com/weft-trace/weft/trace"
+)
+
+// problems returns what is missing or was changed, without what most recordings of the format have.
+func (p *page) problems() []trace.Problem {
+	return slices.DeleteFunc(slices.Clone(p.src.Problems), func(x trace.Problem) bool {
+		return x.Severity == "info" || slices.Contains(p.src.Usual, x.Name)
+	})
+}
+
+// lost returns how many times something of the input is missing.
+func (p *page) lost() (n uint64) {
+	for _, x := range p.problems() {
+		if x.Severity == "lost" {
+			n += x.Count
+		}
+	}
+	return n
+}
+
+// missing writes what of the input is not in the numbers.
+func (p *page) missing() {
+	list := p.problems()
+	if len(list) == 0 {
+		p.p("<p class=lead>Nothing: every event of the file was read, and is in these numbers where it belongs.</p>\n")
+		return
+	}
+	p.p("<p class=lead>Something in the file could not be read as it is meant. <b>Lost</b> is not in these numbers; <b>repaired</b> is, but changed.</p>\n")
+	t := p.table("Problems of the data", "", column{title: "what"}, column{title: "count", number: true}, column{title: "severity"}, column{title: "what was found and what became of it"})
+	for _, x := range list {
+		t.row(span{}, markup("<code>")+p.text(x.Name)+"</code>", num(thousands(x.Count)), x.Severity, escape(x.Sentence))
+	}
+	t.end("docs/data-problems.md says what to do about each.", false)
+}

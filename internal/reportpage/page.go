@@ -1,0 +1,286 @@
+// Package reportpage draws reports as a page of HTML: one file that needs no network, no server and no other file, prints, and can be read
+// without JavaScript.
+//
+// It reads the structs of internal/report, and computes nothing that is in them. Plots are SVG made here; a small script (page.js) adds
+// search and zoom to flame graphs, and a button for the colours. The page forbids itself everything else by its Content-Security-Policy,
+// which names style and script by their hashes: there are no style attributes.
+//
+// Texts of the input reach the page only through writer, which cuts, cleans and escapes them. The same report makes the same bytes: there is
+// no date in a page and no path.
+//
+// What does not live here: reading files and traces. The package knows no operating system, so that it runs in a browser too.
+package reportpage
+
+import (
+	"crypto/sha256"
+	_ "embed" // the style and the script
+	"encoding/base64"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/trace"
+)
+
+//go:embed page.css
+var css string
+
+//go:embed page.js
+var script string
+
+// Source says of what a page is.
+type Source struct {
+	Name       string   // base name of the file; "": standard input
+	Format     string   // of the input
+	Containers []string // what it was packed in, outermost first
+	Bytes      int64    // of the file
+	Unpacked   int64    // without containers
+	Selected   string   // the part of the trace that the page is about; "": all of it
+	Problems   []trace.Problem
+	Usual      []string // names of problems that most recordings of the format have
+}
+
+// Options say what is in a page. The zero Options are for all sections.
+type Options struct {
+	Sections []Section // nil: all for which there is data
+	KeepURLs bool      // show queries and fragments of urls
+}
+
+// Section is a part of a page.
+type Section string
+
+// The sections, in their order. Each answers a question.
+const (
+	Busy    Section = "busy"
+	Costs   Section = "costs"
+	Code    Section = "code"
+	Inputs  Section = "inputs"
+	Tasks   Section = "tasks"
+	Layout  Section = "layout"
+	GC      Section = "gc"
+	Slices  Section = "slices"
+	Flows   Section = "flows"
+	Missing Section = "missing"
+)
+
+// maxPage bounds a page. What is larger is drawn again with fewer boxes and dots.
+const maxPage = 1_500_000
+
+// limits are how much is drawn.
+type limits struct {
+	boxes int // of all flame graphs
+	dots  int // of inputs
+}
+
+// Write writes the page of a report.
+func Write(w io.Writer, src *Source, all *report.All, opts Options) error {
+	var p *page
+	for l := (limits{boxes: 6000, dots: 2000}); ; l = (limits{l.boxes / 2, l.dots / 2}) {
+		p = newPage(src, all, opts, l)
+		p.write()
+		if p.Len() <= maxPage || l.boxes < 10 {
+			break
+		}
+	}
+	_, err := w.Write(p.Bytes())
+	return err
+}
+
+// page is a page that is written.
+type page struct {
+	writer
+	src    *Source
+	all    *report.All
+	opts   Options
+	limits limits
+	kinds  []string // classes of the kinds of work, as Utilisation.Kinds
+	tables int      // that were written
+	data   pageData // for the script
+}
+
+func newPage(src *Source, all *report.All, opts Options, l limits) *page {
+	p := &page{writer: writer{keepURLs: opts.KeepURLs}, src: src, all: all, opts: opts, limits: l}
+	if u := all.Utilisation; u != nil {
+		p.kinds = kindClasses(u)
+	}
+	return p
+}
+
+// section is a part of the page with its question.
+type section struct {
+	id       Section
+	question string
+	has      bool
+	write    func()
+}
+
+// sections returns the parts for which there is data, of those that are wanted.
+func (p *page) sections() []section {
+	a := p.all
+	list := []section{
+		{Busy, "When was it busy?", a.Utilisation != nil, p.busy},
+		{Costs, p.costQuestion(), len(a.Costs) > 0, p.costs},
+		{Code, "Where in the code?", len(a.StackTrees) > 0, p.code},
+		{Inputs, "How fast were inputs answered?", a.Inputs != nil && len(a.Inputs.List) > 0, p.inputs},
+		{Tasks, "Which tasks were long?", a.Tasks != nil, p.tasks},
+		{Layout, "Who forces layout?", a.Forced != nil && forcedCount(a.Forced) > 0, p.layout},
+		{GC, "What did the garbage collector interrupt?", a.GC != nil, p.gc},
+		{Slices, "Which slices take the time?", a.Slices != nil && p.slicesMatter(), p.slices},
+		{Flows, "Which threads wait for which?", a.FlowPairs != nil && len(a.FlowPairs.Pairs) > 0, p.flows},
+		{Missing, "What is missing in the data?", true, p.missing},
+	}
+	return slices.DeleteFunc(list, func(s section) bool {
+		wanted := p.opts.Sections == nil || slices.Contains(p.opts.Sections, s.id) || s.id == Missing && len(p.problems()) > 0
+		return !s.has || !wanted
+	})
+}
+
+// write writes the page.
+func (p *page) write() {
+	sections := p.sections()
+	p.begin(fileTitle(p.src), func() {
+		p.keyNumbers(sections)
+		if p.opts.Sections == nil {
+			p.standsOut(sections)
+		}
+	}, sections)
+	if len(sections) == 0 || len(sections) == 1 && sections[0].id == Missing && p.opts.Sections == nil && !p.any() {
+		p.p("<section><p class=lead>%s</p></section>\n", p.nothing())
+	}
+	for _, s := range sections {
+		p.p("<section id=%s aria-labelledby=%s-title>\n<h2 id=%s-title>%s</h2>\n", markup(s.id), markup(s.id), markup(s.id), s.question)
+		s.write()
+		p.p("</section>\n")
+	}
+	p.end()
+}
+
+// any reports whether the trace has any event.
+func (p *page) any() bool {
+	n := &p.all.Counts
+	return n.Slices+n.Instants+n.Counters+n.Samples > 0
+}
+
+// nothing says why there is no section.
+func (p *page) nothing() string {
+	switch {
+	case !p.any():
+		return "The trace has no events."
+	case p.opts.Sections != nil:
+		return "This trace has no data for this report."
+	case p.src.Selected != "":
+		return "The selected part of the trace has nothing to show."
+	}
+	return "The trace has no slices on threads and no samples: there are no times to show."
+}
+
+// fileTitle is what a page is called.
+func fileTitle(src *Source) string {
+	if src.Name == "" {
+		return "standard input"
+	}
+	return src.Name
+}
+
+// begin writes everything above the sections.
+func (p *page) begin(title string, head func(), sections []section) {
+	p.p("<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n")
+	p.p("<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'\">\n",
+		hashOf(css), hashOf(script))
+	p.p("<meta name=viewport content=\"width=device-width, initial-scale=1\">\n<meta name=color-scheme content=\"light dark\">\n<meta name=referrer content=no-referrer>\n")
+	p.p("<title>%s – weft report</title>\n<style>%s</style>\n</head>\n<body>\n", title, markup(css))
+	p.p("<header>\n<div class=top><h1>%s</h1><button type=button id=theme hidden>Dark</button></div>\n", title)
+	p.p("<p class=sub>%s</p>\n", markup(strings.Join(p.subtitle(), " · ")))
+	if p.src.Selected != "" {
+		p.p("<p class=sub>Only %s.</p>\n", p.src.Selected)
+	}
+	p.p("</header>\n<main>\n")
+	head()
+	if len(sections) > 2 {
+		p.p("<nav aria-label=Sections><ul>\n")
+		for _, s := range sections {
+			p.p("<li><a href=#%s>%s</a></li>\n", markup(s.id), s.question)
+		}
+		p.p("</ul></nav>\n")
+	}
+}
+
+// subtitle says in parts what the file is.
+func (p *page) subtitle() (parts []string) {
+	add := func(format string, args ...any) {
+		var w writer
+		w.keepURLs = p.keepURLs
+		w.p(format, args...)
+		parts = append(parts, w.String())
+	}
+	src, r, n := p.src, &p.all.Recording, &p.all.Counts
+	if made := strings.TrimSpace(r.Producer + " " + r.Version); made != "" {
+		if r.System != "" {
+			made += " on " + r.System
+		}
+		add("%s", made)
+	}
+	if r.Recorded != "" {
+		add("recorded %s", strings.Replace(strings.Replace(r.Recorded, "T", " ", 1), "Z", " UTC", 1))
+	}
+	if src.Format != "" {
+		add("%s", strings.Join(append([]string{src.Format}, src.Containers...), " in "))
+	}
+	switch {
+	case src.Bytes > 0 && src.Unpacked > src.Bytes:
+		add("%s (%s unpacked)", size(src.Bytes), size(src.Unpacked))
+	case src.Bytes > 0:
+		add("%s", size(src.Bytes))
+	}
+	add("%s, %s", countOf(n.Processes, "process", "processes"), count(n.Threads, "thread"))
+	for _, c := range []struct {
+		n    int64
+		what string
+	}{{n.Slices, "slice"}, {n.Samples, "sample"}, {n.Instants, "instant"}, {n.Counters, "counter value"}, {n.Flows, "arrow"}} {
+		if c.n > 0 {
+			add("%s", count(c.n, c.what))
+		}
+	}
+	return parts
+}
+
+func countOf[N ~int | ~int64 | ~uint64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return thousands(n) + " " + many
+}
+
+// end writes everything below the sections.
+func (p *page) end() {
+	p.p("</main>\n<footer><p>Made by weft. All numbers are those of <code>weft report</code>; docs/reports.md defines them. Nothing in this page is loaded from anywhere.</p></footer>\n")
+	if p.data.used() {
+		p.p("<script type=\"application/json\" id=data>%s</script>\n", markup(p.data.json()))
+	}
+	p.p("<script>%s</script>\n</body>\n</html>\n", markup(script))
+}
+
+// hashOf returns the hash of a script or style as a policy names it.
+func hashOf(text string) markup {
+	sum := sha256.Sum256([]byte(text))
+	return markup("sha256-" + base64.StdEncoding.EncodeToString(sum[:]))
+}
+
+// threadTitle names a thread by its name and number.
+func threadTitle(t *report.ThreadID) string { return t.TID.Title(t.Thread, "tid") }
+
+// processTitle names the process of a thread; "" if there is none.
+func processTitle(t *report.ThreadID) string { return t.PID.Title(t.Process, "pid") }
+
+// fullTitle names a thread with its process.
+func fullTitle(t *report.ThreadID) string {
+	thread, process := threadTitle(t), processTitle(t)
+	switch {
+	case thread == "":
+		return process
+	case process == "" || process == thread:
+		return thread
+	}
+	return thread + " of " + process
+}

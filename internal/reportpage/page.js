@@ -1,0 +1,147 @@
+"use strict";
+(() => {
+  const $ = id => document.getElementById(id), root = document.documentElement, NS = "http://www.w3.org/2000/svg";
+  // Colours: as the system has them, until the button says otherwise.
+  const theme = $("theme"), dark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const label = () => { theme.textContent = dark() ? "Light" : "Dark"; };
+  theme.hidden = false;
+  label();
+  theme.onclick = () => { root.dataset.theme = dark() ? "light" : "dark"; label(); };
+
+  // Beside a timeline, rows can be shown in it.
+  if (window.parent !== window) {
+    for (const row of document.querySelectorAll("tr[data-at]")) {
+      const [from, dur] = row.dataset.at.split(" ").map(Number), button = document.createElement("button");
+      button.type = "button";
+      button.className = "show";
+      button.textContent = "Show";
+      button.title = "Show it in the timeline";
+      button.onclick = () => window.parent.postMessage({weft: {from_ns: from, dur_ns: dur}}, "*");
+      row.cells[0].append(button);
+    }
+  }
+
+  // Tables are open on paper.
+  let closed = [];
+  addEventListener("beforeprint", () => { closed = [...document.querySelectorAll("details:not([open])")]; for (const d of closed.slice(0, 1)) d.open = true; });
+  addEventListener("afterprint", () => { for (const d of closed) d.open = false; });
+
+  // Flame graphs: a box is [name, place, depth, start, total, self, kind].
+  const text = $("data");
+  if (!text) return;
+  const data = JSON.parse(text.textContent), ROW = 18, graphs = data.trees.map((tree, i) => graph(tree, $("flame-" + i)));
+  const pick = $("flame-thread"), search = $("flame-search"), matches = $("flame-matches");
+  const time = ns => ns < 1e3 ? ns + " ns" : ns < 1e6 ? (ns / 1e3).toPrecision(3) + " µs" : ns < 1e9 ? Number((ns / 1e6).toPrecision(3)) + " ms" : Number((ns / 1e9).toPrecision(3)) + " s";
+  const share = (part, all) => (part / all * 100).toFixed(1) + " %";
+
+  function graph(tree, thread) {
+    const g = {tree, thread, from: 0, span: tree.total, at: -1, hits: null};
+    g.box = thread.querySelector(".flame");
+    g.svg = g.box.querySelector("svg");
+    g.live = thread.querySelector(".live");
+    return g;
+  }
+
+  function make(g) {
+    if (g.rects) return;
+    g.svg.replaceChildren();
+    const rects = document.createDocumentFragment();
+    g.rects = g.tree.boxes.map((b, i) => {
+      const r = document.createElementNS(NS, "rect");
+      r.setAttribute("y", b[2] * ROW);
+      r.setAttribute("height", ROW - 1);
+      r.setAttribute("class", g.tree.kinds[b[6]]);
+      r.dataset.i = i;
+      rects.append(r);
+      return r;
+    });
+    g.labels = document.createElementNS(NS, "g");
+    g.svg.append(rects, g.labels);
+    g.box.setAttribute("role", "application");
+    g.svg.onclick = e => { if (e.target.dataset.i) { select(g, +e.target.dataset.i); zoom(g, +e.target.dataset.i); } };
+    g.svg.onpointermove = e => { if (e.target.dataset.i) say(g, +e.target.dataset.i); };
+    g.box.onkeydown = e => key(g, e);
+  }
+
+  function draw(g) {
+    make(g);
+    const width = g.svg.clientWidth || 1000, labels = document.createDocumentFragment();
+    g.tree.boxes.forEach((b, i) => {
+      const r = g.rects[i], x = Math.max((b[3] - g.from) / g.span, 0) * width, end = Math.min((b[3] + b[4] - g.from) / g.span, 1) * width, w = end - x;
+      if (w < 0.3) { r.setAttribute("width", 0); return; }
+      r.setAttribute("x", x.toFixed(1));
+      r.setAttribute("width", w.toFixed(1));
+      if (w > 32) {
+        const t = document.createElementNS(NS, "text"), name = data.names[b[0]], room = Math.floor((w - 6) / 6.6);
+        t.setAttribute("x", (x + 3).toFixed(1));
+        t.setAttribute("y", b[2] * ROW + 13);
+        t.textContent = [...name].length > room ? [...name].slice(0, Math.max(room - 1, 1)).join("") + "…" : name;
+        labels.append(t);
+      }
+    });
+    g.labels.replaceChildren(labels);
+    mark(g);
+  }
+
+  function mark(g) {
+    g.rects.forEach((r, i) => {
+      r.classList.toggle("out", g.hits !== null && !g.hits.has(data.names[g.tree.boxes[i][0]]));
+      r.classList.toggle("at", i === g.at);
+    });
+  }
+
+  function say(g, i) {
+    const b = g.tree.boxes[i], place = data.places[b[1]];
+    g.live.textContent = data.names[b[0]] + ": " + time(b[4]) + ", " + share(b[4], g.tree.total) + " (itself " + time(b[5]) + ")" + (place ? " – " + place : "");
+  }
+
+  function select(g, i) { g.at = i; say(g, i); mark(g); }
+
+  function zoom(g, i) {
+    const b = i < 0 ? null : g.tree.boxes[i];
+    g.from = b ? b[3] : 0;
+    g.span = b ? b[4] || 1 : g.tree.total || 1;
+    draw(g);
+  }
+
+  function key(g, e) {
+    const boxes = g.tree.boxes, b = boxes[g.at], find = (depth, test) => boxes.findIndex((o, i) => o[2] === depth && test(o, i));
+    let i = -1;
+    if (!b && /^Arrow/.test(e.key)) i = 0;
+    else if (e.key === "ArrowDown") i = find(b[2] + 1, o => o[3] >= b[3] && o[3] < b[3] + b[4]);
+    else if (e.key === "ArrowUp") i = find(b[2] - 1, o => o[3] <= b[3] && b[3] < o[3] + o[4]);
+    else if (e.key === "ArrowRight") i = find(b[2], o => o[3] >= b[3] + b[4]);
+    else if (e.key === "ArrowLeft") i = boxes.findLastIndex(o => o[2] === b[2] && o[3] < b[3]);
+    else if (e.key === "Enter" && b) zoom(g, g.at);
+    else if (e.key === "Escape") zoom(g, -1);
+    else return;
+    e.preventDefault();
+    if (i >= 0) select(g, i);
+  }
+
+  function find(g) {
+    const want = search.value.trim().toLowerCase();
+    g.hits = null;
+    matches.textContent = "";
+    if (want) {
+      g.hits = new Set(data.names.filter(n => n.toLowerCase().includes(want)));
+      let sum = 0, end = -1;
+      for (const b of g.tree.boxes) if (g.hits.has(data.names[b[0]]) && b[3] >= end) { sum += b[4]; end = b[3] + b[4]; }
+      matches.textContent = share(sum, g.tree.total || 1) + " matches";
+    }
+    mark(g);
+  }
+
+  const current = () => graphs[+pick.value];
+  function show() {
+    graphs.forEach((g, i) => { g.thread.hidden = i !== +pick.value; });
+    draw(current());
+    find(current());
+  }
+  $("flame-controls").hidden = false;
+  pick.onchange = show;
+  search.oninput = () => find(current());
+  $("flame-reset").onclick = () => zoom(current(), -1);
+  addEventListener("resize", () => draw(current()));
+  show();
+})();

@@ -1,0 +1,289 @@
+package reportpage
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/attribution"
+	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
+)
+
+var update = flag.Bool("update", false, "write the pages in testdata")
+
+// pageOf makes the page of an input.
+func pageOf(t testing.TB, name string, src io.Reader, opts Options) string {
+	t.Helper()
+	said := &convert.Report{}
+	tr, err := convert.Open(t.Context(), src, convert.Options{Report: said})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	tl := bridge.Timeline(tr)
+	result, err := attribution.Run(t.Context(), tl, options.Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer result.Close()
+	all, err := report.CollectAll(t.Context(), tl, result, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := &Source{Name: name, Format: string(said.Format), Bytes: said.BytesIn, Unpacked: said.BytesUnpacked, Problems: said.Problems, Usual: said.Usual}
+	return write(t, source, all, opts)
+}
+
+func write(t testing.TB, src *Source, all *report.All, opts Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, src, all, opts); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Golden pages, without style and script. They are read: -update writes them.
+func TestPages(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(inputs) == 0 {
+		t.Fatal(inputs, err)
+	}
+	for _, input := range inputs {
+		text, err := os.ReadFile(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := pageOf(t, filepath.Base(input), bytes.NewReader(text), Options{})
+		check(t, page)
+		if again := pageOf(t, filepath.Base(input), bytes.NewReader(text), Options{}); again != page {
+			t.Errorf("%s: another page the second time", input)
+		}
+		got := strings.NewReplacer(css, "STYLE", script, "SCRIPT", string(hashOf(css)), "HASH", string(hashOf(script)), "HASH").Replace(page)
+		golden := strings.TrimSuffix(input, ".json") + ".html"
+		if *update {
+			if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := gocmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+			t.Errorf("%s:\n%s", input, diff)
+		}
+	}
+}
+
+// Elements and attributes that pages have. No other, whatever the input: no links but those to sections, no event handlers, no style
+// attributes, nothing that is loaded.
+var (
+	elements = strings.Fields(`html head meta title style body header div h1 h2 h3 button p main dl dt dd b small section ol ul li a nav figure svg g rect path line text
+		circle desc details summary table caption thead tbody tr th td span label select option input code script footer`)
+	attributes = strings.Fields(`lang charset http-equiv content name type id hidden class href aria-label aria-labelledby aria-live aria-hidden role tabindex scope width height
+		viewbox preserveaspectratio x y x1 x2 y1 y2 cx cy r d dx text-anchor value autocomplete spellcheck data-at`)
+)
+
+// check reports what a page must not have.
+func check(t testing.TB, page string) {
+	t.Helper()
+	if len(page) > maxPage {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	doc, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts, ids := 0, map[string]bool{}
+	for n := range doc.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		if !slices.Contains(elements, n.Data) {
+			t.Errorf("element <%s>", n.Data)
+		}
+		if n.Data == "script" {
+			scripts++
+		}
+		for _, a := range n.Attr {
+			if key := strings.ToLower(a.Key); !slices.Contains(attributes, key) {
+				t.Errorf("attribute %s=%q of <%s>", a.Key, a.Val, n.Data)
+			} else if key == "href" && !regexp.MustCompile(`^#[a-z-]+$`).MatchString(a.Val) {
+				t.Errorf("link to %q", a.Val)
+			} else if key == "id" && ids[a.Val] {
+				t.Errorf("id %q twice", a.Val)
+			} else if key == "id" {
+				ids[a.Val] = true
+			}
+		}
+	}
+	if scripts > 2 {
+		t.Errorf("%d scripts", scripts)
+	}
+	if i := strings.IndexFunc(page, func(r rune) bool {
+		return r < ' ' && r != '\n' || r == 0x7f || r >= 0x80 && r < 0xa0 || slices.Contains(bidi, r) || r == '\ufffd'
+	}); i >= 0 {
+		t.Errorf("character %+q at byte %d", page[i:i+1], i)
+	}
+}
+
+// bidi are the characters that turn the direction of text.
+var bidi = []rune("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+// hostile are names that try to get out of where they are shown.
+var hostile = []string{
+	`</script><script>alert(1)</script>`, `</title></style><img src=x onerror=alert(1)>`, `"><svg onload=alert(1)>`, `' onmouseover='alert(1)`, `<!--`, `]]>`, "&lt;script&gt;&#0;",
+	"a\x00b\x1b[31mc\x7f\u0085", "exe\u202egnp.txt", "\u2066\u2067x\u2069", "\u2028\u2029", "\xff\xfe\xc3", strings.Repeat("W", 5000), strings.Repeat("𝕎<", 5000),
+	`%s%d%n`, `javascript:alert(1)`, `</svg></table></details>`,
+}
+
+// Names of the input, wherever they are shown, are text and nothing else.
+func TestHostileNames(t *testing.T) {
+	for _, name := range hostile {
+		page := write(t, &Source{Name: name, Format: name, Containers: []string{name}, Selected: name, Bytes: 1,
+			Problems: []trace.Problem{{Name: name, Severity: "lost", Count: 1, Sentence: "Bad & <b>."}}}, nastyReport(name, 3), Options{})
+		check(t, page)
+		if strings.Contains(page, strings.Repeat("W", 250)) {
+			t.Error("a name is not cut")
+		}
+	}
+	// What is left of them can be read.
+	page := write(t, &Source{Name: "x"}, nastyReport("exe\u202egnp.txt <b>", 1), Options{})
+	if !strings.Contains(page, `exe\u202egnp.txt &lt;b&gt;`) {
+		t.Error("a name with a mark of direction is not shown as it is")
+	}
+}
+
+// nastyReport is a report with one name everywhere, and n of everything.
+func nastyReport(name string, n int) *report.All {
+	thread := report.ThreadID{Process: name, PID: timeline.InputID{Text: name}, Thread: name, TID: timeline.InputID{Text: name}}
+	frame := report.Frame{Function: name, URL: "http://x/" + name, Line: 1}
+	work := report.Work{Self: 1000, Parts: []report.WorkPart{{Name: name, Location: name, Self: 10, Count: 2}}, ByCategory: []report.CategoryTime{{Category: "script", Time: 100}}}
+	a := &report.All{Recording: report.Recording{Producer: name, Version: name, System: name, Recorded: name}, End: timeline.Nanos(n) * 1e9, Counts: report.EventCounts{Slices: 1}}
+	a.Utilisation = &report.Utilisation{End: a.End, Step: a.End/240 + 1, By: report.KindsByName, Kinds: []string{name, "other"}}
+	a.Inputs, a.Tasks = &report.AllInputs{Inputs: &report.Inputs{}}, &report.AllTasks{Tasks: &report.Tasks{Min: 50e6}, Count: n}
+	a.Forced, a.GC = &report.LayoutThrashing{}, &report.GC{}
+	a.Slices, a.FlowPairs = &report.AllSlices{Slices: &report.Slices{}}, &report.FlowPairs{Arrows: int64(n)}
+	tree := report.StackTree{ThreadID: thread, Shows: name, From: report.TreeOfSamples, LeftOut: []report.StateTime{{State: name, Time: 5}}}
+	for i := range n {
+		distinct := fmt.Sprintf("%s %d", name, i)
+		tree.Total += timeline.Nanos(1000 + i)
+		tree.Nodes = append(tree.Nodes, report.TreeNode{Frame: report.Frame{Function: distinct, URL: distinct}, Total: timeline.Nanos(1000 + i), Self: 10, Kind: name})
+		a.Inputs.List = append(a.Inputs.List, report.Interaction{Kind: report.ClickInput, Type: name, Latency: 300e6, Start: timeline.Nanos(i) * 1e6, Work: &work})
+	}
+	for i := range min(n, 20) {
+		use := report.ThreadUse{ThreadID: thread, Shows: name, Busy: a.End, ByKind: []timeline.Nanos{a.End / 2, 0}, Steps: [][]timeline.Nanos{make([]timeline.Nanos, 240), make([]timeline.Nanos, 240)}}
+		for k := range use.Steps[0] {
+			use.Steps[0][k] = a.Utilisation.Step / timeline.Nanos(k%7+1)
+		}
+		a.Utilisation.Threads = append(a.Utilisation.Threads, use)
+		a.Tasks.List = append(a.Tasks.List, report.Task{ThreadID: thread, Name: name, Duration: 80e6, Start: timeline.Nanos(i), Work: work, Split: &report.TaskSplit{PathStep: report.PathStep{Name: name}, Inside: true}})
+		a.Forced.Threads = append(a.Forced.Threads, report.ThreadForced{ThreadID: thread, ForcedTime: report.ForcedTime{Count: 1, Total: 1e9},
+			ByStack: []report.StackForced{{Frames: []report.Frame{frame, frame}, ForcedTime: report.ForcedTime{Count: 1, Total: 1e9}, Thrashing: true}}})
+		a.GC.Threads = append(a.GC.Threads, report.ThreadGC{ThreadID: thread, Time: 1e9, Covered: 2e9, ByFunction: []report.FunctionGC{{Frame: frame, GCTime: report.GCTime{GC: 1e9}}}})
+		a.Slices.Groups = append(a.Slices.Groups, report.SliceGroup{Kind: report.ThreadSlices, Name: name, Count: 1, Self: 10})
+		a.Slices.Devices = append(a.Slices.Devices, report.Device{Name: name, Window: 100, Busy: 10, Idle: 90})
+		a.FlowPairs.Pairs = append(a.FlowPairs.Pairs, report.FlowPair{From: thread, To: thread, Arrows: 20, P95: 1e9})
+	}
+	a.Tasks.Tasks.Tasks = a.Tasks.List
+	a.Functions = []report.ThreadFunctions{{ThreadID: thread, Functions: []report.Function{{Frame: frame}}, Count: 1}}
+	for range min(n, 8) {
+		a.StackTrees = append(a.StackTrees, tree)
+	}
+	return a
+}
+
+// However much there is to show, a page is small: the smallest boxes and dots are left out, and the page says how many.
+func TestSizeIsBounded(t *testing.T) {
+	page := write(t, &Source{Name: "x"}, nastyReport(strings.Repeat("<&𝕎\"", 100), 20_000), Options{})
+	check(t, page)
+	if !strings.Contains(page, "left out") || !strings.Contains(page, "are not drawn") {
+		t.Error("the page does not say what is left out")
+	}
+	t.Logf("%d bytes", len(page))
+}
+
+func TestHideQueries(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                   "",
+		"plain ? text # 1":                   "plain ? text # 1",
+		"https://a.example/x.js?v=1&token=s": "https://a.example/x.js?…",
+		"https://a.example/x.js?v=1:12:5":    "https://a.example/x.js?…:12:5",
+		"https://a.example/x.js:12:5":        "https://a.example/x.js:12:5",
+		"https://a.example:8080/#/user/7":    "https://a.example:8080/?…",
+		"https://me:secret@a.example/":       "https://…@a.example/",
+		"POST https://a.example/?q=1 by https://b.example/p#f": "POST https://a.example/?… by https://b.example/p?…",
+		"data:text/html,<b>secret</b>":                         "data:text/html,…",
+		"data:image/png;base64,AAAA:3:4":                       "data:image/png;base64,…:3:4",
+		"metadata:x,y":                                         "metadata:x,y",
+		"https://a.example/?":                                  "https://a.example/?",
+		"chrome-extension://abc/a.js?x":                        "chrome-extension://abc/a.js?…",
+	} {
+		if got := hideQueries(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Secrets in urls are not in the page, unless they are asked for.
+func TestKeepURLs(t *testing.T) {
+	text, err := os.ReadFile("testdata/browser.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page := pageOf(t, "x", bytes.NewReader(text), Options{}); strings.Contains(page, "secret") {
+		t.Error("the page holds the query of a url")
+	}
+	if page := pageOf(t, "x", bytes.NewReader(text), Options{KeepURLs: true}); !strings.Contains(page, "secret") {
+		t.Error("the query of a url is missing though it was asked for")
+	}
+}
+
+// Pages of recordings in all formats keep the rules, and stay small.
+func TestRecordings(t *testing.T) {
+	began := time.Now()
+	root := recording.Testdata(t)
+	err := filepath.WalkDir(filepath.Join(root, "traces"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || testing.Short() && time.Since(began) > 20*time.Second {
+			return err
+		}
+		if strings.HasSuffix(path, ".md") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			if _, err := convert.Convert(t.Context(), io.Discard, bytes.NewReader(text), convert.Options{}); err != nil {
+				t.Skip(err)
+			}
+			page := pageOf(t, filepath.Base(path), bytes.NewReader(text), Options{})
+			check(t, page)
+			t.Logf("%d KB", len(page)/1000)
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

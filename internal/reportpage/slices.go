@@ -1,0 +1,89 @@
+package reportpage
+
+import (
+	"fmt"
+
+	"github.com/weft-trace/weft/internal/report"
+)
+
+// slicesMatter reports whether the names of slices say more than the sections above: where devices worked, where weft does not know the kinds of
+// work, or where they were asked for.
+func (p *page) slicesMatter() bool {
+	if p.opts.Sections != nil || len(p.all.Slices.Devices) > 0 {
+		return true
+	}
+	return p.all.Utilisation == nil || p.all.Utilisation.By != report.KindsOfWork
+}
+
+// sliceTitles are the words for the kinds of slices.
+var sliceTitles = map[report.SliceKind]string{
+	report.Kernels: "Kernels of devices", report.Copies: "Copies and fills of device memory", report.Operators: "Operators", report.ThreadSlices: "Slices on threads",
+	report.AsyncSlices: "Asynchronous slices, which may overlap",
+}
+
+// slices writes how often slices ran and how long they took.
+func (p *page) slices() {
+	s := p.all.Slices
+	p.p("<p class=lead>%s in %s.", count(s.Slices.Slices, "slice"), length(s.End-s.Start))
+	if s.Unfinished > 0 {
+		p.p(" %s never end and take no time here.", thousands(s.Unfinished))
+	}
+	p.p("</p>\n")
+	p.devices()
+	for i := 0; i < len(s.Groups); {
+		n := i
+		for n < len(s.Groups) && s.Groups[n].Kind == s.Groups[i].Kind {
+			n++
+		}
+		if title := sliceTitles[s.Groups[i].Kind]; title != "" {
+			p.sliceTable(title, s.Groups[i:n])
+		}
+		i = n
+	}
+}
+
+// devices writes how busy devices were.
+func (p *page) devices() {
+	list := p.all.Slices.Devices
+	if len(list) == 0 {
+		return
+	}
+	p.p("<h3>Devices</h3>\n")
+	out := p.table("Devices", "", column{title: "device"}, column{title: "busy", bar: true}, column{title: "busy ms", number: true}, column{title: "share", number: true}, column{title: "idle ms", number: true},
+		column{title: "kernels", number: true}, column{title: "communication ms", number: true}, column{title: "copies ms", number: true})
+	for i := range list {
+		d := &list[i]
+		name := fmt.Sprintf("device %d", d.Device)
+		if d.Name != "" {
+			name += " " + d.Name
+		}
+		out.row(span{}, name, p.bar([]part{{class: "plain", time: d.Busy}}, d.Window), num(millis(d.Busy)), num(share(d.Busy, d.Window)), num(millis(d.Idle)), num(thousands(d.Kernels)),
+			num(millis(d.Communication)), num(millis(d.Copy)))
+	}
+	out.end("", false)
+}
+
+// sliceTable writes the groups of a kind.
+func (p *page) sliceTable(title string, groups []report.SliceGroup) {
+	p.p("<h3>%s</h3>\n", title)
+	out := p.table(title, "", column{title: "name"}, column{title: "self", bar: true}, column{title: "self ms", number: true}, column{title: "total ms", number: true}, column{title: "count", number: true},
+		column{title: "median ms", number: true}, column{title: "p95 ms", number: true}, column{title: "longest ms", number: true})
+	for i := range groups {
+		g := &groups[i]
+		name := g.Name
+		if name == "" {
+			name = "(none)"
+		}
+		where := span{}
+		if g.MaxAt != nil {
+			where = at(*g.MaxAt, g.Max)
+		}
+		out.row(where, name, p.bar([]part{{class: "plain", time: g.Self}}, groups[0].Self), num(millis(g.Self)), num(millis(g.Total)), num(thousands(g.Count)),
+			num(millis(g.P50)), num(millis(g.P95)), num(millis(g.Max)))
+	}
+	note := ""
+	if len(groups) == report.AllRows {
+		note = "weft report slices lists all."
+	}
+	out.end(note, false)
+}

@@ -1,0 +1,100 @@
+package reportpage
+
+import (
+	"fmt"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// column is a column of a table.
+type column struct {
+	title  string
+	number bool // aligned to the right
+	bar    bool // of bars
+}
+
+// table is a table that is written row by row.
+type table struct {
+	p *page
+}
+
+// table begins a table. The title is for those who do not see it; fold says what a click opens it with, "": it is open.
+func (p *page) table(title, fold string, columns ...column) *table {
+	if fold != "" {
+		p.p("<details><summary>%s</summary>", fold)
+	}
+	p.tables++
+	p.p("<div class=scroll tabindex=0 role=region aria-label=\"%s\"><table><caption>%s</caption>\n<thead><tr>", title, title)
+	for _, c := range columns {
+		class := markup("")
+		if c.number {
+			class = " class=n"
+		}
+		if c.bar {
+			p.p("<th scope=col><span class=hide>%s</span></th>", c.title)
+			continue
+		}
+		p.p("<th scope=col%s>%s</th>", class, c.title)
+	}
+	p.p("</tr></thead>\n<tbody>\n")
+	return &table{p}
+}
+
+// row writes a row. Cells that are a number have that type; at says where the timeline shows it.
+func (t *table) row(at span, cells ...any) {
+	t.p.p("<tr%s>", at.attribute())
+	for i, c := range cells {
+		tag := "td"
+		if i == 0 {
+			tag = "th scope=row"
+		}
+		end := tag[:2]
+		switch c := c.(type) {
+		case num:
+			t.p.p("<%s class=n>%s</%s>", markup(tag), string(c), markup(end))
+		case string:
+			t.p.p("<%s>%s</%s>", markup(tag), c, markup(end))
+		default:
+			t.p.p("<%s>%v</%s>", markup(tag), c, markup(end))
+		}
+	}
+	t.p.p("</tr>\n")
+}
+
+// num is a cell with a number.
+type num string
+
+// end ends a table; fold as in its begin.
+func (t *table) end(note string, folded bool) {
+	t.p.p("</tbody></table></div>\n")
+	if note != "" {
+		t.p.p("<p class=note>%s</p>\n", note)
+	}
+	if folded {
+		t.p.p("</details>\n")
+	}
+}
+
+// span is a time of the trace that the timeline can show; the zero span is none.
+type span struct {
+	from, dur timeline.Nanos
+	known     bool
+}
+
+func at(from, dur timeline.Nanos) span { return span{from, max(dur, 0), true} }
+
+// attribute returns what the script reads when the page is shown beside a timeline.
+func (s span) attribute() markup {
+	if !s.known {
+		return ""
+	}
+	return markup(fmt.Sprintf(" data-at=\"%d %d\"", int64(s.from), int64(s.dur)))
+}
+
+// stacked returns the markup of a name with what stands below it in small letters.
+func (p *page) stacked(name, below string) markup {
+	if below == "" {
+		return p.text(name)
+	}
+	return "<span>" + p.text(name) + "</span> <small>" + p.text(below) + "</small>"
+}

@@ -1,0 +1,86 @@
+package reportpage
+
+import (
+	"fmt"
+
+	"github.com/weft-trace/weft/internal/attribution/evidence"
+	"github.com/weft-trace/weft/internal/report"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// categoryName returns the name of a category of work by its number.
+func categoryName(k int) string { return evidence.Category(k).String() }
+
+// tasks writes the long tasks.
+func (p *page) tasks() {
+	t := p.all.Tasks
+	longest := &t.List[0]
+	p.p("<p class=lead><b>%s</b> took %s or longer and blocked their threads for <b>%s</b> beyond that; the longest took %s, on %s.</p>\n", count(t.Count, "task"),
+		length(t.Min), length(t.Blocking), length(longest.Duration), fullTitle(&longest.ThreadID))
+	all := make([]timeline.Nanos, evidence.CategoryCount)
+	for i := range t.List {
+		addWork(all, &t.List[i].Work)
+	}
+	p.legend(categoryParts(all))
+	out := p.table("The longest tasks", "", column{title: "task"}, column{title: "at", number: true}, column{title: "kinds of work", bar: true}, column{title: "ms", number: true},
+		column{title: "thread"}, column{title: "most of the time"}, column{title: "where to split it"})
+	for i := range t.List {
+		task := &t.List[i]
+		times := make([]timeline.Nanos, evidence.CategoryCount)
+		addWork(times, &task.Work)
+		name := task.Name
+		if task.Basis == report.SampledTasks || name == "" {
+			name = "(samples)"
+		}
+		out.row(at(task.Start, task.Duration), name, num(moment(task.Start-p.all.Start)), p.bar(categoryParts(times), longest.Duration), num(millis(task.Duration)),
+			threadTitle(&task.ThreadID), mostOf(task), split(task))
+	}
+	note := ""
+	if more := t.Count - len(t.List); more > 0 {
+		note = count(more, "more task") + ": weft report tasks lists them."
+	}
+	out.end(note, false)
+}
+
+// addWork adds the times of the kinds of work.
+func addWork(to []timeline.Nanos, w *report.Work) {
+	for _, c := range w.ByCategory {
+		for k := range to {
+			if name := categoryName(k); name == c.Category {
+				to[k] += c.Time
+			}
+		}
+	}
+}
+
+// mostOf says what took most of a task.
+func mostOf(t *report.Task) string {
+	if len(t.Parts) == 0 {
+		return ""
+	}
+	part := &t.Parts[0]
+	text := part.Name + ", " + length(part.Self)
+	if part.Count > 1 {
+		text += fmt.Sprintf(" in %s", thousands(part.Count))
+	}
+	return text
+}
+
+// split says where a task could be divided.
+func split(t *report.Task) string {
+	s := t.Split
+	if s == nil {
+		return ""
+	}
+	name := s.Name
+	if name == "" {
+		name = "(none)"
+	}
+	switch {
+	case s.Inside:
+		return "inside " + name + ", which takes " + length(s.Self) + " itself"
+	case s.Parts > 1:
+		return "between the " + thousands(s.Parts) + " parts of " + name + ", the longest of which takes " + length(s.Longest)
+	}
+	return ""
+}

@@ -1,0 +1,136 @@
+package reportpage
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// markup is text that is HTML already. Everything else that is written is escaped.
+type markup string
+
+// writer writes HTML. It is the one way in which texts get into a page: as arguments of p, which cleans and escapes them.
+type writer struct {
+	bytes.Buffer
+	keepURLs bool
+}
+
+// p writes markup with arguments as fmt does: strings are cleaned and escaped, a markup is written as it is. Only verbs %s, %d and %v
+// make sense.
+func (w *writer) p(format string, args ...any) {
+	for i, a := range args {
+		if text, ok := a.(string); ok {
+			args[i] = w.text(text)
+		}
+	}
+	fmt.Fprintf(w, format, args...)
+}
+
+// text returns a text of the input as markup.
+func (w *writer) text(text string) markup { return escape(w.clean(text)) }
+
+// maxName is the number of characters that are shown of a text of the input.
+const maxName = 200
+
+// clean makes a text of the input fit to be shown: without secrets in urls, no longer than maxName, and with escapes for what is not
+// seen or changes how the text around it is shown: control characters, marks of direction, and bytes that are not UTF-8.
+func (w *writer) clean(text string) string {
+	if !w.keepURLs {
+		text = hideQueries(text)
+	}
+	var b strings.Builder
+	n := 0
+	for len(text) > 0 {
+		if n == maxName {
+			b.WriteString("…")
+			break
+		}
+		r, size := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[0])
+		case r == '\t' || r == '\n' || r == '\r':
+			b.WriteByte(' ')
+		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) && !joiner(r):
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		default:
+			b.WriteRune(r)
+		}
+		text = text[size:]
+		n++
+	}
+	return b.String()
+}
+
+// joiner reports whether a character belongs to the writing of a word: the joiners of Persian, of Indian scripts and of emoji.
+func joiner(r rune) bool { return r == '\u200c' || r == '\u200d' }
+
+// escape returns a text as markup, for content and for attributes in double quotes.
+func escape(text string) markup { return markup(escaper.Replace(text)) }
+
+var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
+
+// hideQueries takes queries, fragments, names of users and the content of data: urls out of the urls in a text, because pages are sent
+// around. The place in the code that follows a url stays: "https://a.example/x.js?…:12:5".
+func hideQueries(text string) string {
+	if i := strings.Index(text, "data:"); i >= 0 && (i == 0 || !isWordByte(text[i-1])) {
+		url, place := cutPlace(text[i:]) // which may hold any character
+		if comma := strings.IndexByte(url, ','); comma >= 0 && comma+1 < len(url) {
+			url = url[:comma+1] + "…"
+		}
+		return hideQueries(text[:i]) + url + place
+	}
+	var b strings.Builder
+	for {
+		i := strings.Index(text, "://")
+		if i < 0 {
+			return b.String() + text
+		}
+		b.WriteString(text[:i+3])
+		text = text[i+3:]
+		end := endOfURL(text)
+		url, place := cutPlace(text[:end])
+		host, path, slash := strings.Cut(url, "/")
+		if at := strings.LastIndexByte(host, '@'); at >= 0 {
+			host = "…" + host[at:]
+		}
+		if slash {
+			host += "/"
+		}
+		url = host + path
+		if q := strings.IndexAny(url, "?#"); q >= 0 && q+1 < len(url) {
+			url = url[:q] + "?…"
+		}
+		b.WriteString(url + place)
+		text = text[end:]
+	}
+}
+
+func isWordByte(c byte) bool {
+	return c == '-' || c == '.' || c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+}
+
+// endOfURL returns where a url at the begin of a text ends.
+func endOfURL(text string) int {
+	if i := strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '\'' || r == '<' || r == '>' }); i >= 0 {
+		return i
+	}
+	return len(text)
+}
+
+// cutPlace takes the line and column from the end of a url, if they come after its query: elsewhere they need not be looked for.
+func cutPlace(url string) (rest, place string) {
+	end := len(url)
+	for range 2 {
+		i := strings.LastIndexByte(url[:end], ':')
+		if i < 0 || i+1 == end || strings.Trim(url[i+1:end], "0123456789") != "" {
+			break
+		}
+		end = i
+	}
+	return url[:end], url[end:]
+}
