@@ -84,6 +84,7 @@ var roles = map[timeline.Role]Role{
 	timeline.RoleMemory:      RoleMemory,
 	timeline.RoleLongTasks:   RoleLongTasks,
 	timeline.RoleMainProcess: RoleMainProcess,
+	timeline.RoleInput:       "input", // slices of the thread above that another recorder has seen
 }
 
 // Track is a row of the trace: a process, a thread, a counter, or anything else that events are on.

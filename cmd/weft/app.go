@@ -54,6 +54,9 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(f
 // errStrict ends a run that converted everything but, with --strict, lost data.
 var errStrict = errors.New("data was lost (--strict)")
 
+// errShown ends a run of view, in which something failed that was printed and shown until Ctrl-C.
+var errShown = errors.New("failed, and shown")
+
 // errReported ends a run whose failures were printed where they happened.
 var errReported = errors.New("failed")
 
@@ -74,6 +77,8 @@ func run(ctx context.Context, args []string, env *environment) int {
 		err = help.flush(env)
 	}
 	switch usage := (*usageError)(nil); {
+	case errors.Is(err, errShown):
+		return exitFailed
 	case ctx.Err() != nil && err != nil:
 		// An interrupted run prints nothing more: the user knows.
 		return exitInterrupted
@@ -176,6 +181,7 @@ To view a converted trace, drag it into https://ui.perfetto.dev.`),
 		Action:                    func(c *cli.Context) error { return noCommand(c, env) },
 		Commands: []*cli.Command{
 			convertCommand(env),
+			viewCommand(env),
 			migrateCommand(env),
 			infoCommand(env),
 			verifyCommand(env),

@@ -546,11 +546,7 @@ const maxProblemLines = 3
 // writeText says in a few lines what was done, what was wrong and what to do next.
 func (r *inputReport) writeText(w io.Writer) error {
 	var b strings.Builder
-	size := formatSize(r.BytesIn)
-	if r.BytesUnpacked != r.BytesIn {
-		size += fmt.Sprintf(" (%s unpacked)", formatSize(r.BytesUnpacked))
-	}
-	fmt.Fprintf(&b, "%s: %s, %s → %s, %s, in %s\n", printable(r.Input), r.Format, size, printable(r.Output),
+	fmt.Fprintf(&b, "%s: %s, %s → %s, %s, in %s\n", printable(r.Input), r.Format, r.sizeIn(), printable(r.Output),
 		formatSize(r.BytesOut), time.Duration(r.Durations.Total).Round(time.Millisecond))
 	fmt.Fprintf(&b, "  %s\n", summary(r.Report))
 	if line := callSummary(r.Report); line != "" {
@@ -574,6 +570,14 @@ func (r *inputReport) writeText(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// sizeIn is the size of the input, and of what is in its container.
+func (r *inputReport) sizeIn() string {
+	if r.BytesUnpacked == r.BytesIn {
+		return formatSize(r.BytesIn)
+	}
+	return fmt.Sprintf("%s (%s unpacked)", formatSize(r.BytesIn), formatSize(r.BytesUnpacked))
 }
 
 // writeLine says of one of several conversions in a line what came out, and what is unusual about it.

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 // programs are the programs that scripts can run beside those of the system.
-var programs = map[string]func(){"weft": main}
+var programs = map[string]func(){"weft": main, "viewer": viewer}
 
 // TestScripts runs the scripts of testdata, each named by what it shows. Beside the usual commands they have:
 //
@@ -36,6 +37,7 @@ var programs = map[string]func(){"weft": main}
 //	bytes OUT TEXT             writes a file from a Go string literal, for bytes that no text file holds
 //	files DIR NAME…            checks that the folder holds exactly these files
 //	exits CODE PROGRAM ARG…    runs a program and checks its exit code
+//	await FILE                 waits until there is a file
 //
 // The recordings of the repository are in $TRACES.
 //
@@ -48,6 +50,7 @@ func TestScripts(t *testing.T) {
 			"bytes": scriptBytes,
 			"files": scriptFiles,
 			"exits": scriptExits,
+			"await": scriptAwait,
 		},
 		Setup: func(env *testscript.Env) error {
 			tmp := filepath.Join(env.WorkDir, ".tmp") // temporary files of weft, so that scripts can look for them
@@ -144,6 +147,23 @@ func scriptFiles(ts *testscript.TestScript, _ bool, args []string) {
 	want := slices.Sorted(slices.Values(args[1:]))
 	if !slices.Equal(names, want) {
 		ts.Fatalf("%s holds %q; want %q", args[0], names, want)
+	}
+}
+
+// patience is how long a script waits for a file.
+const patience = 20 * time.Second
+
+func scriptAwait(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: await FILE")
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("no file %s", args[0])
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 type Key struct {
 	Space          timeline.FlowSpace
 	TextID         bool
+	Input          uint32 // of several inputs, the one whose id it is; 0 for keys of links
 	ID             uint64
 	Category, Name uint32 // FlowV1 only
 }
@@ -23,6 +24,7 @@ type Key struct {
 type end struct {
 	Key
 	role    timeline.FlowRole
+	input   uint32         // of an end of a link: the input that it is from
 	ts      timeline.Nanos // of the event that carries the end
 	order   uint64         // of ends at one time: the carrier's place in the order of starts
 	event   uint32         // index of the event in the input
@@ -63,6 +65,8 @@ func compareKeys(a, b *Key) int {
 	switch {
 	case a.ID != b.ID:
 		return cmp.Compare(a.ID, b.ID)
+	case a.Input != b.Input:
+		return cmp.Compare(a.Input, b.Input)
 	case a.Space != b.Space:
 		return cmp.Compare(a.Space, b.Space)
 	case a.Category != b.Category:
@@ -224,7 +228,7 @@ func (b *binder) thread(id timeline.TrackID) *thread {
 // startThreads enters the starts of this time, and binds the ends that have waited for them.
 func (b *binder) startThreads() error {
 	for _, r := range b.starts {
-		if b.timeline.TrackKind(r.Track()) != timeline.ThreadTrack {
+		if !b.timeline.BindsFlows(r.Track()) {
 			continue
 		}
 		th, s := b.thread(r.Track()), sliceOf(r)
@@ -253,6 +257,11 @@ func (a *active) over(now timeline.Nanos) bool { return a.End != timeline.NoTime
 // flow binds one end.
 func (b *binder) flow(r timeline.Record) error {
 	e := end{Key: Key{Space: r.Space()}, role: r.Role(), ts: r.TS(), event: r.Event(), offset: r.Offset()}
+	if e.Space == timeline.FlowLink {
+		e.input = b.timeline.InputOf(e.event)
+	} else {
+		e.Input = b.timeline.FlowInput(e.event)
+	}
 	e.ID, e.TextID = r.FlowID()
 	e.Name, e.Category = r.FlowName()
 	e.slice.Ordinal = r.Ordinal // its own place, as long as it is not bound

@@ -44,7 +44,8 @@ type linker struct {
 	tail  Slice
 	last  timeline.FlowRef
 
-	tied []Slice // members of a Firefox flow that start at one time
+	tied  []Slice // members of a Firefox flow that start at one time
+	links []end   // members of a link, as long as there are not too many
 }
 
 // state is the state of a key (chrome-json.md 15).
@@ -80,6 +81,11 @@ func (l *linker) link(ctx context.Context, ends *extsort.Sorter[end]) (int64, er
 			l.native(&e)
 		case timeline.FlowFirefox:
 			l.firefox(&e)
+		case timeline.FlowLink:
+			if len(l.links) <= maxLinked {
+				l.links = append(l.links, e)
+			}
+			continue
 		default:
 			l.chrome(&e)
 		}
@@ -152,6 +158,10 @@ func (l *linker) begin(e *end) {
 
 // finish ends the flow of the current key.
 func (l *linker) finish() {
+	if l.key.Space == timeline.FlowLink {
+		l.finishLink()
+		return
+	}
 	if l.key.Space == timeline.FlowFirefox {
 		if l.state == open {
 			l.visitor.End(false)

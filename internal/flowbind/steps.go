@@ -106,7 +106,7 @@ func (c *stepWriter) step(e *end, before state) {
 		if begins && e.role == timeline.FlowEnd {
 			return
 		}
-	case timeline.FlowFirefox:
+	case timeline.FlowFirefox, timeline.FlowLink:
 	default:
 		if begins != (e.role == timeline.FlowStart) {
 			if e.role != timeline.FlowStart || before == open {

@@ -46,7 +46,7 @@ var (
 	chromeSpaces  = spacesOf(timeline.FlowV1, timeline.FlowV2)
 	firefoxSpaces = spacesOf(timeline.FlowFirefox)
 	nativeSpaces  = spacesOf(timeline.FlowNative)
-	allSpaces     = chromeSpaces | firefoxSpaces | nativeSpaces
+	allSpaces     = chromeSpaces | firefoxSpaces | nativeSpaces | spacesOf(timeline.FlowLink)
 )
 
 // candidate is what an id that someone asks for may mean.

@@ -52,9 +52,10 @@ type Flow struct {
 // flowKinds are the names of the kinds of flow ids.
 var flowKinds = map[timeline.FlowSpace]string{
 	timeline.FlowV1: "event", timeline.FlowV2: "bind_id", timeline.FlowNative: "perfetto", timeline.FlowFirefox: "firefox",
+	timeline.FlowLink: "link",
 }
 
-// Kind returns what kind of id the flow has: "event", "bind_id", "perfetto" or "firefox".
+// Kind returns what kind of id the flow has: "event", "bind_id", "perfetto", "firefox" or "link".
 func (f *Flow) Kind() string { return flowKinds[f.Space] }
 
 // Member is a slice or instant as a member of a flow.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -23,7 +22,7 @@ import (
 // An archive is a tar or zip file whose members are converted.
 type archive struct {
 	*worker
-	task    *task
+	task    *Task
 	record  *Record
 	prior   map[string]*Record // of members, by name; those that were not met yet
 	outputs map[inputKey]string
@@ -50,7 +49,7 @@ type memberJob struct {
 }
 
 // convertArchive converts the members of an archive and completes its record.
-func (w *worker) convertArchive(ctx context.Context, t *task, c *content, f *os.File, kind string) error {
+func (w *worker) convertArchive(ctx context.Context, t *Task, c *content, f Input, kind string) error {
 	a := &archive{worker: w, task: t, record: c.record, prior: w.takeMembers(t.Found.Path), outputs: map[inputKey]string{}}
 	a.record.Format = convert.Format(kind)
 	err := a.read(ctx, f, c.size)
@@ -84,7 +83,7 @@ func (w *worker) convertArchive(ctx context.Context, t *task, c *content, f *os.
 }
 
 // read goes through the archive.
-func (a *archive) read(ctx context.Context, f *os.File, size int64) (err error) {
+func (a *archive) read(ctx context.Context, f Input, size int64) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = panicFailure(value)
@@ -109,7 +108,7 @@ func (a *archive) forget() error {
 }
 
 // readTar goes through a tar archive, packed or not, as a stream.
-func (a *archive) readTar(ctx context.Context, f *os.File) error {
+func (a *archive) readTar(ctx context.Context, f io.Reader) error {
 	in := newHashedReader(f, a.count)
 	defer in.stop()
 	src, err := unpack.Open(ctx, in, a.TempDir)
@@ -189,7 +188,7 @@ func (a *archive) readFailure(ctx context.Context, in *hashedReader, err error) 
 }
 
 // readZip goes through a zip archive.
-func (a *archive) readZip(ctx context.Context, f *os.File, size int64) error {
+func (a *archive) readZip(ctx context.Context, f Input, size int64) error {
 	members, err := zipMembers(f, size)
 	if err != nil {
 		return failf(KindUnreadable, "zip: %s", err)

@@ -175,6 +175,22 @@ func (c *Config) check() error {
 		return mistakef("no input; name a folder, files, or a list with --files-from")
 	case c.RetryFailed && len(c.Inputs)+len(c.Lists) > 0:
 		return mistakef("--retry-failed takes no inputs: it knows what failed")
+	}
+	if err := c.checkConversion(); err != nil {
+		return err
+	}
+	if c.DeleteSource {
+		c.Verify, c.Fsync = 100, true
+		if o := &c.Convert; !c.DeleteLossy && (o.NoArgs || len(o.Args) > 0 || o.Samples == "none" || o.NoScreenshots) {
+			return mistakef("--delete-source with options that leave out data; --delete-lossy allows it")
+		}
+	}
+	return nil
+}
+
+// checkConversion refuses options of single files that cannot work.
+func (c *Config) checkConversion() error {
+	switch {
 	case !slices.Contains([]string{"", "skip", "copy", "convert"}, c.Perfetto):
 		return mistakef("--perfetto: %q is not skip, copy or convert", c.Perfetto)
 	case c.Convert.KeepPackets || c.Convert.SelfProfile.Join != nil:
@@ -187,12 +203,6 @@ func (c *Config) check() error {
 	}
 	if err := c.Convert.Validate(); err != nil {
 		return mistakef("%v", err)
-	}
-	if c.DeleteSource {
-		c.Verify, c.Fsync = 100, true
-		if o := &c.Convert; !c.DeleteLossy && (o.NoArgs || len(o.Args) > 0 || o.Samples == "none" || o.NoScreenshots) {
-			return mistakef("--delete-source with options that leave out data; --delete-lossy allows it")
-		}
 	}
 	return nil
 }

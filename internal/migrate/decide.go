@@ -1,9 +1,9 @@
 package migrate
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -43,15 +43,15 @@ const (
 // A decider decides by records what is done with inputs.
 type decider struct {
 	*Config
-	places    *places
+	storage   Storage
 	optionsID string
 	redo      []glob
 	redoAll   bool
 	redoOld   bool
 }
 
-func newDecider(c *Config, p *places) (*decider, error) {
-	d := &decider{Config: c, places: p, optionsID: optionsID(c.Settings)}
+func newDecider(c *Config, storage Storage) (*decider, error) {
+	d := &decider{Config: c, storage: storage, optionsID: optionsID(c.Settings)}
 	for _, what := range c.Redo {
 		switch pattern, isPath := strings.CutPrefix(what, "path:"); {
 		case isPath:
@@ -98,6 +98,41 @@ func (d *decider) decide(record *Record, size, mtime int64) (action, why string)
 	return actSkip, whyUnchanged
 }
 
+// decideFile decides about a file, or about an archive by the records of its members as well, and reports whether one of these failed
+// before.
+func (d *decider) decideFile(f *Found, own *Record, members map[string]*Record) (action, why string, memberFailed bool) {
+	action, why = d.decide(own, f.Size, f.Mtime)
+	if len(members) == 0 || own == nil {
+		return action, why, false
+	}
+	if action != actSkip && action != actHash {
+		return action, why, false
+	}
+	if own.Members != int64(len(members)) {
+		return actConvert, whyChanged, false
+	}
+	for _, m := range members {
+		switch action, why := d.decide(m, m.Size, m.MtimeNS); action {
+		case actFail:
+			memberFailed = true
+		case actSkip:
+		default:
+			return actConvert, why, false // it is looked at in its turn
+		}
+	}
+	return action, why, memberFailed
+}
+
+// convertedAndGone reports whether a named input is not there any more because it has been converted, by --delete-source or by
+// somebody who tidies up. A record that says where the traces are must not become a failure by that.
+func (d *decider) convertedAndGone(f *Found, own *Record) bool {
+	if f.Kind != KindMissing || own == nil || own.State != Done || own.Output == "" {
+		return false
+	}
+	action, _ := d.decide(own, own.Size, own.MtimeNS)
+	return action == actSkip || action == actHash
+}
+
 // decideFailed decides about what failed before. What is bad stays bad until the input or weft changes.
 func (d *decider) decideFailed(record *Record, size, mtime int64) (action, why string) {
 	if d.RetryFailed {
@@ -140,8 +175,8 @@ func (d *decider) outputThere(record *Record) bool {
 	if record.Output == "" {
 		return true
 	}
-	info, err := os.Lstat(d.places.output(record.Output))
-	return err == nil && info.Mode().IsRegular() && info.Size() == record.OutSize
+	size, ok := d.storage.OutputSize(context.Background(), record.Output)
+	return ok && size == record.OutSize
 }
 
 // output returns where an output is.

@@ -84,17 +84,24 @@ func placeFailure(name string, err error) error {
 	return failf(KindOutput, "%s: %s", name, cause(err))
 }
 
+// outputFailure finds out what an error of an Output is about: the place, or this output only.
+func outputFailure(err error) error {
+	stop, fail := (*Stopped)(nil), (*failure)(nil)
+	if err == nil || errors.As(err, &stop) || errors.As(err, &fail) {
+		return err
+	}
+	return failf(KindOutput, "the output: %s", cause(err))
+}
+
 // conversionFailure finds out what an error of a conversion is about.
-func conversionFailure(ctx context.Context, err error, in *hashedReader, out *outFile) error {
+func conversionFailure(ctx context.Context, err error, in *hashedReader, out *hashedOutput) error {
 	switch {
 	case errors.Is(context.Cause(ctx), errTimeout):
 		return failf(KindTimeout, "it took longer than --file-timeout")
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case out.err != nil && errors.Is(out.err, syscall.EFBIG):
-		return failf(KindOutput, "the output: %s", cause(out.err))
 	case out.err != nil:
-		return stopped(out.err, "%s: %s", out.f.Name(), cause(out.err))
+		return outputFailure(out.err)
 	case isOfPlace(err):
 		return stopped(err, "%s", err)
 	case in != nil && in.err != nil:

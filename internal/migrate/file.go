@@ -12,9 +12,6 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
-	"os"
-	"path"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -95,9 +92,9 @@ func (h *hashedReader) stop() {
 	h.mu.Unlock()
 }
 
-// outFile is a temporary file that becomes an output. It hashes what is written.
-type outFile struct {
-	f   *os.File
+// hashedOutput hashes what is written to an output.
+type hashedOutput struct {
+	Output
 	buf *bufio.Writer
 	sum hash.Hash
 	n   int64
@@ -105,8 +102,8 @@ type outFile struct {
 }
 
 // Write implements io.Writer.
-func (o *outFile) Write(p []byte) (int, error) {
-	n, err := o.f.Write(p)
+func (o *hashedOutput) Write(p []byte) (int, error) {
+	n, err := o.Output.Write(p)
 	o.sum.Write(p[:n])
 	o.n += int64(n)
 	if err != nil {
@@ -116,33 +113,23 @@ func (o *outFile) Write(p []byte) (int, error) {
 }
 
 // tempName returns a name for a temporary file that tells which input it was made for.
-func (w *worker) tempName(r *Record) string {
+func (r *run) tempName(record *Record, isAlone bool) string {
 	alone := ""
-	if w.alone {
+	if isAlone {
 		alone = ".alone"
 	}
-	return fmt.Sprintf("%s.%x.%x.%08x%s.tmp", w.Shard, keyOf(r.Input, ""), r.key(), rand.Uint32(), alone)
+	return fmt.Sprintf("%s.%x.%x.%08x%s.tmp", r.Shard, keyOf(record.Input, ""), record.key(), rand.Uint32(), alone)
 }
 
-// createOut makes a temporary file for the output of a record.
-func (w *worker) createOut(r *Record) (*outFile, error) {
-	name := filepath.Join(w.state.path(tempFolder), w.tempName(r))
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+// create begins the output of a record.
+func (w *worker) create(ctx context.Context, r *Record) (*hashedOutput, error) {
+	out, err := w.storage.Create(ctx, r, w.alone)
 	if err != nil {
-		return nil, stopped(err, "%s: %s", w.state.path(tempFolder), cause(err))
+		return nil, outputFailure(err)
 	}
-	o := &outFile{f: f, sum: sha256.New()}
+	o := &hashedOutput{Output: out, sum: sha256.New()}
 	o.buf = bufio.NewWriterSize(o, 32<<10)
 	return o, nil
-}
-
-// remove removes the temporary file, if it has not become an output.
-func (o *outFile) remove() {
-	if o.f != nil {
-		o.f.Close()
-		os.Remove(o.f.Name())
-		o.f = nil
-	}
 }
 
 // newRecord begins the record of an input.
@@ -226,11 +213,11 @@ func (w *worker) tryContent(ctx context.Context, c *content) (err error) {
 	if err := w.checkFree(); err != nil {
 		return err
 	}
-	out, err := w.createOut(r)
+	out, err := w.create(ctx, r)
 	if err != nil {
 		return err
 	}
-	defer out.remove()
+	defer out.Discard()
 	fileCtx := ctx
 	if w.FileTimeout > 0 {
 		timed, cancel := context.WithTimeoutCause(ctx, w.FileTimeout, errTimeout)
@@ -265,7 +252,7 @@ func (w *worker) tryContent(ctx context.Context, c *content) (err error) {
 const maxWhole = 1 << 20
 
 // convertTrace converts what in has.
-func (w *worker) convertTrace(ctx context.Context, out *outFile, in *hashedReader, c *content) error {
+func (w *worker) convertTrace(ctx context.Context, out *hashedOutput, in *hashedReader, c *content) error {
 	src := io.Reader(in)
 	if c.size <= maxWhole {
 		w.input.Reset()
@@ -300,7 +287,7 @@ func (w *worker) convertTrace(ctx context.Context, out *outFile, in *hashedReade
 }
 
 // copyTrace copies a Perfetto trace, unpacked.
-func (w *worker) copyTrace(ctx context.Context, out *outFile, in io.Reader, r *Record) error {
+func (w *worker) copyTrace(ctx context.Context, out *hashedOutput, in io.Reader, r *Record) error {
 	src, err := unpack.Open(ctx, in, w.TempDir)
 	if err != nil {
 		return err
@@ -314,94 +301,28 @@ func (w *worker) copyTrace(ctx context.Context, out *outFile, in io.Reader, r *R
 }
 
 // commit gives the output its name.
-func (w *worker) commit(ctx context.Context, c *content, out *outFile) error {
+func (w *worker) commit(ctx context.Context, c *content, out *hashedOutput) error {
 	r := c.record
 	r.State, r.Kind, r.Reason = Done, "", ""
 	r.OutSize, r.OutSHA256 = out.n, hex.EncodeToString(out.sum.Sum(nil))
-	if w.Fsync {
-		if err := out.f.Sync(); err != nil {
-			return stopped(err, "%s: %s", out.f.Name(), cause(err))
-		}
-	}
+	var check func(io.Reader) error
 	if w.verifies(r) {
-		if err := w.verify(ctx, out.f); err != nil {
-			return err
-		}
+		check = func(written io.Reader) error { return w.verify(ctx, written) }
 	}
-	temp := out.f.Name()
-	if err := out.f.Close(); err != nil {
-		return stopped(err, "%s: %s", temp, cause(err))
+	if err := out.Complete(check); err != nil {
+		return outputFailure(err)
 	}
 	if err := c.unchanged(); err != nil {
 		return err
 	}
-	place := w.output(r.Output)
-	if err := os.MkdirAll(filepath.Dir(place), 0o777); err != nil {
-		return placeFailure(filepath.Dir(place), err)
-	}
-	known := c.prior != nil && c.prior.Output == r.Output
-	if _, err := os.Lstat(place); err == nil && !known && !w.Force {
-		return failf(KindExists, "%s exists and no record knows it; --force replaces it", place)
-	}
-	if known {
-		if err := removeIfSize(place, r.OutSize); err != nil {
-			return placeFailure(place, err)
-		}
+	if err := out.Prepare(c.prior != nil && c.prior.Output == r.Output); err != nil {
+		return outputFailure(err)
 	}
 	c.setSeconds()
 	if err := w.record(r); err != nil {
 		return err
 	}
-	if err := rename(temp, place); err != nil {
-		return placeFailure(place, err)
-	}
-	out.f = nil
-	if w.Fsync {
-		return syncFolder(filepath.Dir(place))
-	}
-	return nil
-}
-
-// removeIfSize removes an output that is to be replaced by one of the same size. If the process dies between the line in the
-// journal and the new name, the next run would take the old one for it.
-func removeIfSize(place string, size int64) error {
-	info, err := os.Lstat(place)
-	if err != nil || !info.Mode().IsRegular() || info.Size() != size {
-		return nil // the rename says what is wrong
-	}
-	return os.Remove(place)
-}
-
-// rename gives a temporary file its name, also where that is on another file system.
-func rename(temp, place string) error {
-	err := os.Rename(temp, place)
-	if err == nil || !isCrossDevice(err) {
-		return err
-	}
-	beside := filepath.Join(filepath.Dir(place), "."+path.Base(filepath.ToSlash(temp)))
-	if err := copyFile(temp, beside); err != nil {
-		os.Remove(beside)
-		return err
-	}
-	if err := os.Rename(beside, place); err != nil {
-		os.Remove(beside)
-		return err
-	}
-	return os.Remove(temp)
-}
-
-func copyFile(from, to string) error {
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(dst, src)
-	return errors.Join(err, dst.Sync(), dst.Close())
+	return outputFailure(out.Publish())
 }
 
 // maxNameLength is what file systems allow a name to be, in bytes.
@@ -424,10 +345,7 @@ func (w *worker) verifies(r *Record) bool {
 }
 
 // verify holds an output against the rules of the format.
-func (w *worker) verify(ctx context.Context, f *os.File) error {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
+func (w *worker) verify(ctx context.Context, f io.Reader) error {
 	report, err := pftrace.Verify(ctx, f, pftrace.VerifyOptions{})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -443,7 +361,7 @@ func (w *worker) verify(ctx context.Context, f *os.File) error {
 }
 
 // convertFile converts a file, or what is in an archive, and records the result. The error is one of the run.
-func (w *worker) convertFile(ctx context.Context, t *task) error {
+func (w *worker) convertFile(ctx context.Context, t *Task) error {
 	var record *Record
 	var c *content
 	for attempt := 1; ; attempt++ {
@@ -478,8 +396,7 @@ func (w *worker) convertFile(ctx context.Context, t *task) error {
 }
 
 // tryFile opens a file and converts what it is.
-func (w *worker) tryFile(ctx context.Context, t *task, c *content) (err error) {
-	name := w.abs(t.Found.Path)
+func (w *worker) tryFile(ctx context.Context, t *Task, c *content) (err error) {
 	fail := func(f *failure) error {
 		w.failed(c, f)
 		return f
@@ -489,23 +406,19 @@ func (w *worker) tryFile(ctx context.Context, t *task, c *content) (err error) {
 			err = fail(panicFailure(value))
 		}
 	}()
-	f, err := os.Open(name)
+	f, err := w.storage.Open(ctx, t.Found.Path)
+	stop := (*Stopped)(nil)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fail(failf(KindMissing, "it is not there any more"))
-	case err != nil && isOfPlace(err):
-		return stopped(err, "%s: %s", name, cause(err))
+	case errors.As(err, &stop):
+		return err
 	case err != nil:
 		return fail(readingFailure(err))
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return fail(failf(KindIO, "%s", cause(err)))
-	}
-	c.record.Size, c.record.MtimeNS = info.Size(), info.ModTime().UnixNano()
-	c.src, c.size = f, info.Size()
-	c.unchanged = func() error { return sameFile(name, info) }
+	c.record.Size, c.record.MtimeNS = f.Size(), f.Mtime()
+	c.src, c.size, c.unchanged = f, f.Size(), f.Unchanged
 	if t.Action == actHash {
 		if done, err := w.hashFile(ctx, t, c); done || err != nil {
 			return err
@@ -542,22 +455,8 @@ func (w *worker) collide(c *content, other string) error {
 	return fail
 }
 
-// sameFile fails if a file is not what it was when it was opened.
-func sameFile(name string, info fs.FileInfo) error {
-	now, err := os.Stat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return failf(KindChanged, "it was removed while it was read")
-	case err != nil:
-		return failf(KindIO, "%s", cause(err))
-	case now.Size() != info.Size() || !now.ModTime().Equal(info.ModTime()):
-		return failf(KindChanged, "it changed while it was read")
-	}
-	return nil
-}
-
 // hashFile compares the content of a file with its record. If that is the same, the record gets the new time and all is done.
-func (w *worker) hashFile(ctx context.Context, t *task, c *content) (done bool, err error) {
+func (w *worker) hashFile(ctx context.Context, t *Task, c *content) (done bool, err error) {
 	sum, err := hashOf(ctx, c.src, uncounted())
 	if err != nil {
 		if ctx.Err() != nil {
@@ -589,7 +488,7 @@ func (w *worker) sameOutput(ctx context.Context, r *Record) bool {
 	if r.Output == "" || r.State != Done {
 		return true
 	}
-	f, err := os.Open(w.output(r.Output))
+	f, err := w.storage.OpenOutput(ctx, r.Output)
 	if err != nil {
 		return false
 	}

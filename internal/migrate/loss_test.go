@@ -22,7 +22,7 @@ func TestQueueDamaged(t *testing.T) {
 	r.queue = newQueue(t.TempDir())
 	defer r.queue.free()
 	for range maxQueued + 1 {
-		if err := r.queue.add(&task{}); err != nil {
+		if err := r.queue.add(&Task{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -212,7 +212,7 @@ func TestPanicOfAnArchive(t *testing.T) {
 	defer f.Close()
 	broken := &archive{worker: &worker{run: newRun(&Config{})}, record: &Record{Format: zipArchive}} // it has no counter
 	fail := (*failure)(nil)
-	if err := broken.read(t.Context(), f, 22); !errors.As(err, &fail) || fail.kind != KindPanic || fail.stack == "" {
+	if err := broken.read(t.Context(), &localInput{File: f}, 22); !errors.As(err, &fail) || fail.kind != KindPanic || fail.stack == "" {
 		t.Errorf("%v", err)
 	}
 }

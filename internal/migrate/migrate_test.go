@@ -186,9 +186,9 @@ func TestNoSpaceStops(t *testing.T) {
 // leaveTemp makes the temporary file that a run leaves which died while it converted an input.
 func (a *testArchive) leaveTemp(input string, alone bool) {
 	a.t.Helper()
-	w := &worker{run: &run{Config: &Config{}}, alone: alone}
+	r := &run{Config: &Config{}}
 	dir := filepath.Join(a.out, stateFolder, tempFolder)
-	if err := errors.Join(os.MkdirAll(dir, 0o777), os.WriteFile(filepath.Join(dir, w.tempName(&Record{Input: input})), nil, 0o666)); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o777), os.WriteFile(filepath.Join(dir, r.tempName(&Record{Input: input}, alone)), nil, 0o666)); err != nil {
 		a.t.Fatal(err)
 	}
 }
@@ -434,7 +434,7 @@ func TestQueueOnDisk(t *testing.T) {
 	const n = 3 * maxQueued
 	next := 0
 	for i := range n {
-		if err := q.add(&task{Found: found{Path: fmt.Sprint(i)}, Prior: &Record{Input: "x", State: Done}}); err != nil {
+		if err := q.add(&Task{Found: Found{Path: fmt.Sprint(i)}, Prior: &Record{Input: "x", State: Done}}); err != nil {
 			t.Fatal(err)
 		}
 		if i%3 == 0 {

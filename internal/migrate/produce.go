@@ -19,20 +19,17 @@ type producer struct {
 	known int64 // records
 	sums  *summarizer
 
-	// seen are the outputs so far. Of 64 bits each, so that millions fit: two of a million inputs share one by chance once in
-	// ten million runs.
-	seen    map[inputKey]struct{}
-	recent  [256]struct{ key, input string }
+	seen    *Collisions
 	decided []Decided
 }
 
 // produce goes through all inputs.
-func (p *producer) produce(ctx context.Context, sources extsort.Sequence[found]) error {
+func (p *producer) produce(ctx context.Context, sources extsort.Sequence[Found]) error {
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		var f found
+		var f Found
 		ok, err := sources(&f)
 		if err != nil {
 			return err
@@ -112,7 +109,7 @@ func (p *producer) prior(path string) (own *Record, members map[string]*Record, 
 }
 
 // input decides about an input.
-func (p *producer) input(ctx context.Context, f *found) error {
+func (p *producer) input(ctx context.Context, f *Found) error {
 	if !p.filters.take(f.Path) {
 		_, _, err := p.prior(f.Path)
 		return err
@@ -123,7 +120,10 @@ func (p *producer) input(ctx context.Context, f *found) error {
 	if err != nil {
 		return err
 	}
-	collision := p.collides(f)
+	collision := ""
+	if f.State == "" {
+		collision = p.seen.With(f.Path)
+	}
 	if !p.Shard.Has(f.Path) {
 		return nil
 	}
@@ -131,8 +131,11 @@ func (p *producer) input(ctx context.Context, f *found) error {
 	if f.State != "" {
 		return p.unopened(ctx, f, own)
 	}
-	t := &task{Found: *f, Prior: own, Collision: collision}
-	t.Action, t.Why = p.decideFile(f, own, members)
+	t := &Task{Found: *f, Prior: own, Collision: collision}
+	var memberFailed bool
+	if t.Action, t.Why, memberFailed = p.decideFile(f, own, members); memberFailed && t.Action == actSkip {
+		p.counts.failedBefore.Add(1)
+	}
 	if collision != "" && t.Action != actSkip {
 		t.Action, t.Why = actConvert, string(KindCollision)
 	}
@@ -144,7 +147,7 @@ func (p *producer) input(ctx context.Context, f *found) error {
 }
 
 // pass makes a task of what is to be opened, and counts the rest.
-func (p *producer) pass(ctx context.Context, t *task, own *Record, members map[string]*Record) error {
+func (p *producer) pass(ctx context.Context, t *Task, own *Record, members map[string]*Record) error {
 	f := &t.Found
 	switch t.Action {
 	case actSkip:
@@ -206,36 +209,8 @@ func (r *run) takeMembers(path string) map[string]*Record {
 	return members
 }
 
-// decideFile decides about a file, or about an archive by the records of its members as well.
-func (p *producer) decideFile(f *found, own *Record, members map[string]*Record) (action, why string) {
-	action, why = p.decider.decide(own, f.Size, f.Mtime)
-	if len(members) == 0 || own == nil {
-		return action, why
-	}
-	if action != actSkip && action != actHash {
-		return action, why
-	}
-	if own.Members != int64(len(members)) {
-		return actConvert, whyChanged
-	}
-	memberFailed := false
-	for _, m := range members {
-		switch action, why := p.decider.decide(m, m.Size, m.MtimeNS); action {
-		case actFail:
-			memberFailed = true
-		case actSkip:
-		default:
-			return actConvert, why // it is looked at in its turn
-		}
-	}
-	if memberFailed && action == actSkip {
-		p.counts.failedBefore.Add(1)
-	}
-	return action, why
-}
-
 // unopened records what is not to be opened.
-func (p *producer) unopened(ctx context.Context, f *found, own *Record) error {
+func (p *producer) unopened(ctx context.Context, f *Found, own *Record) error {
 	record := p.newRecord(f.Path, "", f.Size, f.Mtime)
 	record.State, record.Kind, record.Reason = f.State, f.Kind, f.Reason
 	if own != nil && own.State == Done && f.State == Skipped {
@@ -243,7 +218,7 @@ func (p *producer) unopened(ctx context.Context, f *found, own *Record) error {
 	}
 	if p.convertedAndGone(f, own) {
 		f.Size, f.Mtime = own.Size, own.MtimeNS
-		t := &task{Found: *f, Prior: own, Action: actSkip, Why: whyUnchanged}
+		t := &Task{Found: *f, Prior: own, Action: actSkip, Why: whyUnchanged}
 		if p.DryRun {
 			p.decide1(t)
 			return nil
@@ -255,7 +230,7 @@ func (p *producer) unopened(ctx context.Context, f *found, own *Record) error {
 		if f.State == Failed {
 			action = actFail
 		}
-		p.decide1(&task{Found: *f, Action: action, Why: string(f.Kind)})
+		p.decide1(&Task{Found: *f, Action: action, Why: string(f.Kind)})
 		return nil
 	}
 	if own != nil && sameOutcome(own, record) {
@@ -272,49 +247,49 @@ func (p *producer) unopened(ctx context.Context, f *found, own *Record) error {
 	return p.finish(record)
 }
 
-// convertedAndGone reports whether a named input is not there any more because it has been converted, by --delete-source or by
-// somebody who tidies up. A record that says where the traces are must not become a failure by that.
-func (p *producer) convertedAndGone(f *found, own *Record) bool {
-	if f.Kind != KindMissing || own == nil || own.State != Done || own.Output == "" {
-		return false
-	}
-	action, _ := p.decider.decide(own, own.Size, own.MtimeNS)
-	return action == actSkip || action == actHash
-}
-
 // sameOutcome reports whether a record says nothing new.
 func sameOutcome(a, b *Record) bool {
 	return a != nil && a.State == b.State && a.Kind == b.Kind && a.Reason == b.Reason && a.Size == b.Size && a.MtimeNS == b.MtimeNS && a.OptionsID == b.OptionsID
 }
 
 // ageAndSize leaves out what is too young or too large.
-func (p *producer) ageAndSize(f *found) {
+func (r *run) ageAndSize(f *Found) {
 	switch {
 	case f.State != "":
-	case p.MaxSize > 0 && f.Size > p.MaxSize:
+	case r.MaxSize > 0 && f.Size > r.MaxSize:
 		f.State, f.Kind, f.Reason = Skipped, KindLarge, "larger than --max-size"
-	case p.MinAge > 0 && p.began.Sub(time.Unix(0, f.Mtime)) < p.MinAge:
+	case r.MinAge > 0 && r.began.Sub(time.Unix(0, f.Mtime)) < r.MinAge:
 		f.State, f.Kind, f.Reason = Skipped, KindYoung, "changed less than --min-age ago"
 	}
 }
 
-// collides returns the earlier input that has the same output, "" if none has. Case makes no difference: trees are moved to
-// file systems that know none.
-func (p *producer) collides(f *found) string {
-	if f.State != "" {
-		return ""
-	}
-	folded := strings.ToLower(foldCase(outputName(f.Path, "", p.ReplaceEndings)))
+// Collisions remembers outputs, and tells when two inputs have the same. Of each it keeps 64 bits, so that millions fit: two of a
+// million inputs share one by chance once in ten million runs.
+type Collisions struct {
+	replaceEndings bool
+	seen           map[inputKey]struct{}
+	recent         [256]struct{ key, input string }
+}
+
+// NewCollisions returns one that has seen nothing. replaceEndings is that of Config.
+func NewCollisions(replaceEndings bool) *Collisions {
+	return &Collisions{replaceEndings: replaceEndings, seen: map[inputKey]struct{}{}}
+}
+
+// With returns the earlier input that has the same output, "" if none has. Case makes no difference: trees are moved to file
+// systems that know none.
+func (c *Collisions) With(input string) string {
+	folded := strings.ToLower(foldCase(outputName(input, "", c.replaceEndings)))
 	k := keyOf(folded, "")
-	slot := &p.recent[int(k[0])]
-	if _, ok := p.seen[k]; ok {
+	slot := &c.recent[int(k[0])]
+	if _, ok := c.seen[k]; ok {
 		if slot.key == folded {
 			return slot.input
 		}
 		return "an earlier input"
 	}
-	p.seen[k] = struct{}{}
-	slot.key, slot.input = folded, f.Path
+	c.seen[k] = struct{}{}
+	slot.key, slot.input = folded, input
 	return ""
 }
 
@@ -334,7 +309,7 @@ type Decided struct {
 }
 
 // wouldDelete reports whether a run would delete an input, unless something is lost when it is converted.
-func (p *producer) wouldDelete(t *task, action string) bool {
+func (p *producer) wouldDelete(t *Task, action string) bool {
 	if !p.DeleteSource || t.Found.Link || t.Found.Kind == KindMissing {
 		return false
 	}
@@ -345,7 +320,7 @@ func (p *producer) wouldDelete(t *task, action string) bool {
 }
 
 // decide1 counts a decision of a dry run.
-func (p *producer) decide1(t *task) {
+func (p *producer) decide1(t *Task) {
 	action := t.Action
 	if t.Why == string(KindCollision) {
 		action = actFail

@@ -10,12 +10,14 @@ import (
 	"sync"
 )
 
-// A task is an input that is to be opened.
-type task struct {
-	Found  found
+// A Task is an input that is to be opened.
+type Task struct {
+	Found  Found
 	Action string
 	Why    string
 	Prior  *Record `json:",omitempty"`
+	// Members are the records of the members of an archive, by their names, for a Batch. A run hands them over itself.
+	Members map[string]*Record `json:",omitempty"`
 
 	// Collision is set if an earlier input has the same output.
 	Collision string `json:",omitempty"`
@@ -30,7 +32,7 @@ type queue struct {
 	mu     sync.Mutex
 	change sync.Cond
 	dir    string
-	front  []*task // the first ones
+	front  []*Task // the first ones
 	file   *os.File
 	w      *bufio.Writer
 	r      *bufio.Reader
@@ -47,7 +49,7 @@ func newQueue(dir string) *queue {
 }
 
 // add appends a task.
-func (q *queue) add(t *task) error {
+func (q *queue) add(t *Task) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.n++
@@ -62,7 +64,7 @@ func (q *queue) add(t *task) error {
 	return nil
 }
 
-func (q *queue) spill(t *task) error {
+func (q *queue) spill(t *Task) error {
 	if q.file == nil {
 		f, err := os.CreateTemp(q.dir, "weft-*.tmp")
 		if err != nil {
@@ -90,7 +92,7 @@ func (q *queue) close(err error) {
 }
 
 // next returns the next task, nil after the last one, and how many are left behind it, -1 if more may come.
-func (q *queue) next() (t *task, left int, err error) {
+func (q *queue) next() (t *Task, left int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for q.n == 0 && !q.closed {
@@ -119,13 +121,13 @@ func (q *queue) load() error {
 	if err := q.w.Flush(); err != nil {
 		return err
 	}
-	q.front = make([]*task, 0, min(q.onDisk, maxQueued))
+	q.front = make([]*Task, 0, min(q.onDisk, maxQueued))
 	for len(q.front) < cap(q.front) {
 		line, err := q.r.ReadBytes('\n')
 		if err != nil {
 			return err
 		}
-		t := new(task)
+		t := new(Task)
 		if err := json.Unmarshal(line, t); err != nil {
 			return err
 		}

@@ -40,12 +40,17 @@ type run struct {
 	priors   sync.Map // of members of archives that are to be opened, by path
 	// priorMembers is the number of members in priors, but for those of archives that come last.
 	priorMembers atomic.Int64
-	deferred     []*task // run last and alone
+	deferred     []*Task // run last and alone
 	host         string
 	began        time.Time
 	pauses       []time.Duration
 	closers      []func()
 	cancel       context.CancelCauseFunc
+
+	storage    Storage
+	tempFolder string // below the folder of the state
+	// sink takes records: the journal, unless another program wants them.
+	sink func(*Record) error
 
 	// convertWith is convert.Converter.Convert. Tests put something in its place.
 	convertWith func(context.Context, *convert.Converter, io.Writer, io.Reader, convert.Options) (*convert.Report, error)
@@ -80,6 +85,7 @@ func Run(ctx context.Context, config Config) (*Summary, error) {
 
 func newRun(config *Config) *run {
 	r := &run{Config: config, began: time.Now(), members: make(chan memberJob), pauses: []time.Duration{time.Second, 10 * time.Second}}
+	r.storage, r.tempFolder, r.sink = localStorage{r}, tempFolder, r.toJournal
 	r.convertWith = func(ctx context.Context, c *convert.Converter, dst io.Writer, src io.Reader, opts convert.Options) (*convert.Report, error) {
 		return c.Convert(ctx, dst, src, opts)
 	}
@@ -112,7 +118,7 @@ func (r *run) do(ctx context.Context) (summary *Summary, err error) {
 	if err := r.checkRoot(base.root); err != nil {
 		return nil, err
 	}
-	p := &producer{run: r, base: base, seen: map[inputKey]struct{}{}, sums: newSummarizer()}
+	p := &producer{run: r, base: base, seen: NewCollisions(r.ReplaceEndings), sums: newSummarizer()}
 	p.sums.OptionsID = r.optionsID
 	if r.DryRun {
 		if err := p.produce(ctx, sources); err != nil {
@@ -157,7 +163,7 @@ func (r *run) prepare() (err error) {
 	if r.filters, err = parseFilters(r.Filters); err != nil {
 		return err
 	}
-	if r.decider, err = newDecider(r.Config, &r.places); err != nil {
+	if r.decider, err = newDecider(r.Config, r.storage); err != nil {
 		return err
 	}
 	r.host, _ = os.Hostname()
@@ -227,7 +233,7 @@ func (r *run) begin() error {
 }
 
 // inputs returns what the run goes through.
-func (r *run) inputs() (extsort.Sequence[found], error) {
+func (r *run) inputs() (extsort.Sequence[Found], error) {
 	r.closers = append(r.closers, r.names.close)
 	if r.RetryFailed {
 		return r.failedInputs()
@@ -246,12 +252,17 @@ func (r *run) header() *header {
 
 func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000000000Z") }
 
-// record appends a record to the journal, which begins with the first one: a run that has nothing to do writes nothing.
+// record records what became of an input.
 func (r *run) record(record *Record) error {
+	record.At, record.Host, record.Shard = now(), r.host, r.Shard.String()
+	return r.sink(record)
+}
+
+// toJournal appends a record to the journal, which begins with the first one: a run that has nothing to do writes nothing.
+func (r *run) toJournal(record *Record) error {
 	if err := r.openJournal(); err != nil {
 		return err
 	}
-	record.At, record.Host, record.Shard = now(), r.host, r.Shard.String()
 	if err := r.journal.append(record); err != nil {
 		return stopped(err, "the journal: %s", cause(err))
 	}
@@ -315,7 +326,7 @@ func (r *run) forget(record *Record) error {
 }
 
 // work converts what the producer finds.
-func (r *run) work(ctx context.Context, p *producer, sources extsort.Sequence[found]) error {
+func (r *run) work(ctx context.Context, p *producer, sources extsort.Sequence[Found]) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.cancel = cancel
@@ -356,6 +367,10 @@ func (r *run) foundAnything(p *producer) error {
 	if r.counts.found.Load() > 0 || p.known > 0 || r.RetryFailed {
 		return nil
 	}
+	return r.nothingThere()
+}
+
+func (r *run) nothingThere() error {
 	return mistakef("there are no files to convert in %s", strings.Join(append(slices.Clone(r.Inputs), r.Lists...), ", "))
 }
 
@@ -369,7 +384,7 @@ func (r *run) runWorkers(ctx context.Context) (err error) {
 		workers.Go(func() { w.loop(ctx, tasks, finished, &open) })
 	}
 	for {
-		var t *task
+		var t *Task
 		var left int
 		if t, left, err = r.queue.next(); t == nil || err != nil {
 			break
@@ -396,7 +411,7 @@ func (r *run) runWorkers(ctx context.Context) (err error) {
 
 // dispatched is a task with the goroutines that it may have.
 type dispatched struct {
-	*task
+	*Task
 	workers int
 }
 
@@ -405,7 +420,7 @@ func (w *worker) loop(ctx context.Context, tasks <-chan *dispatched, finished <-
 		select {
 		case d := <-tasks:
 			w.workers = d.workers
-			if err := w.do(ctx, d.task); err != nil {
+			if err := w.do(ctx, d.Task); err != nil {
 				w.cancel(err)
 			}
 			open.Done()
@@ -419,7 +434,7 @@ func (w *worker) loop(ctx context.Context, tasks <-chan *dispatched, finished <-
 }
 
 // do carries out a task.
-func (w *worker) do(ctx context.Context, t *task) error {
+func (w *worker) do(ctx context.Context, t *Task) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -434,7 +449,7 @@ func (w *worker) do(ctx context.Context, t *task) error {
 	return nil
 }
 
-func (w *worker) carryOut(ctx context.Context, t *task) error {
+func (w *worker) carryOut(ctx context.Context, t *Task) error {
 	f := &t.Found
 	if t.Action == actSkip { // and to be deleted
 		return w.deleteSource(ctx, t.Prior, f)
@@ -494,7 +509,7 @@ func (r *run) chooseJobs() {
 
 // deleteSource deletes an input that is converted, if the run is to do that and nothing speaks against it. Its output is in
 // place, verified and durable; the record is made so here.
-func (w *worker) deleteSource(ctx context.Context, record *Record, f *found) error {
+func (w *worker) deleteSource(ctx context.Context, record *Record, f *Found) error {
 	if !w.DeleteSource || f.Link || w.throughLink(record.Input) || record.State != Done || record.Output == "" {
 		return nil
 	}
@@ -573,6 +588,9 @@ func (w *worker) checkOutput(ctx context.Context, record *Record) error {
 	}
 	if sum != record.OutSHA256 {
 		return errors.New("it is not what was written")
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
 	}
 	if err := w.verify(ctx, f); err != nil {
 		return err

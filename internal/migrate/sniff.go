@@ -3,7 +3,6 @@ package migrate
 import (
 	"bytes"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -34,7 +33,7 @@ type sniffer struct {
 }
 
 // sniff finds out whether a file is an archive, and notes what its content begins with. The file is at its start then.
-func (s *sniffer) sniff(f *os.File, c *content) (archive string, err error) {
+func (s *sniffer) sniff(f io.ReaderAt, c *content) (archive string, err error) {
 	n, err := s.fill(f)
 	if err != nil {
 		return "", err
@@ -59,7 +58,7 @@ func (s *sniffer) sniff(f *os.File, c *content) (archive string, err error) {
 	return "", nil
 }
 
-func (s *sniffer) fill(f *os.File) (int, error) {
+func (s *sniffer) fill(f io.ReaderAt) (int, error) {
 	if s.buf == nil {
 		s.buf, s.out = make([]byte, packedHead), make([]byte, packedHead)
 	}

@@ -77,8 +77,8 @@ func (c *Config) chooseRoot() (string, error) {
 }
 
 // sources returns the inputs in the order of their paths, each once.
-func (r *run) openSources() (extsort.Sequence[found], error) {
-	var all []extsort.Sequence[found]
+func (r *run) openSources() (extsort.Sequence[Found], error) {
+	var all []extsort.Sequence[Found]
 	for _, name := range r.Inputs {
 		source, err := r.argument(name)
 		if err != nil {
@@ -96,11 +96,11 @@ func (r *run) openSources() (extsort.Sequence[found], error) {
 	if len(all) == 1 {
 		return all[0], nil
 	}
-	merger, err := extsort.NewMerger(all, func(a, b *found) int { return comparePaths(a.Path, b.Path) })
+	merger, err := extsort.NewMerger(all, func(a, b *Found) int { return comparePaths(a.Path, b.Path) })
 	if err != nil {
 		return nil, err
 	}
-	return func(f *found) (bool, error) {
+	return func(f *Found) (bool, error) {
 		ok, err := merger.Next(f)
 		for ok && err == nil {
 			next := merger.Peek()
@@ -118,7 +118,7 @@ func (r *run) openSources() (extsort.Sequence[found], error) {
 }
 
 // argument returns the inputs that an argument names: those below a folder, those that match a pattern, or a file.
-func (r *run) argument(name string) (extsort.Sequence[found], error) {
+func (r *run) argument(name string) (extsort.Sequence[Found], error) {
 	if scheme, _, ok := strings.Cut(name, "://"); ok {
 		if scheme == "gs" || scheme == "s3" {
 			return nil, mistakef("%s: weft migrate reads files of this machine; copy those of %s:// to it, or mount them", name, scheme)
@@ -147,9 +147,9 @@ func (r *run) argument(name string) (extsort.Sequence[found], error) {
 	return one(f), nil
 }
 
-func one(f found) extsort.Sequence[found] {
+func one(f Found) extsort.Sequence[Found] {
 	given := false
-	return func(out *found) (bool, error) {
+	return func(out *Found) (bool, error) {
 		if given {
 			return false, nil
 		}
@@ -163,7 +163,7 @@ func (r *run) walker() *walker {
 }
 
 // globbed returns the files that match a pattern.
-func (r *run) globbed(pattern string) (extsort.Sequence[found], error) {
+func (r *run) globbed(pattern string) (extsort.Sequence[Found], error) {
 	slashed := filepath.ToSlash(pattern)
 	base := "."
 	if i := strings.IndexAny(slashed, "*?["); i >= 0 {
@@ -185,7 +185,7 @@ func (r *run) globbed(pattern string) (extsort.Sequence[found], error) {
 		return nil, mistakef("%s: %s: %s", pattern, base, cause(err))
 	}
 	n := 0
-	return func(f *found) (bool, error) {
+	return func(f *Found) (bool, error) {
 		ok, err := w.next(f)
 		if n++; !ok && err == nil && n == 1 {
 			return false, mistakef("%s matches no file", pattern)
@@ -195,7 +195,7 @@ func (r *run) globbed(pattern string) (extsort.Sequence[found], error) {
 }
 
 // listed returns the inputs of all lists, sorted.
-func (r *run) listed() (extsort.Sequence[found], error) {
+func (r *run) listed() (extsort.Sequence[Found], error) {
 	r.names.dir = r.TempDir
 	for _, name := range r.Lists {
 		if err := r.readList(name); err != nil {
@@ -211,7 +211,7 @@ func (r *run) listed() (extsort.Sequence[found], error) {
 		return nil, err
 	}
 	last := ""
-	return func(f *found) (bool, error) {
+	return func(f *Found) (bool, error) {
 		for {
 			var it item
 			ok, err := merger.Next(&it)
@@ -283,7 +283,7 @@ func splitNUL(data []byte, atEOF bool) (advance int, token []byte, err error) {
 }
 
 // failedInputs returns the inputs of failed records: what a run tries again that is asked to.
-func (r *run) failedInputs() (extsort.Sequence[found], error) {
+func (r *run) failedInputs() (extsort.Sequence[Found], error) {
 	all, err := r.state.openRecords(r.TempDir)
 	if err != nil {
 		return nil, err
@@ -291,7 +291,7 @@ func (r *run) failedInputs() (extsort.Sequence[found], error) {
 	r.closers = append(r.closers, all.close)
 	var below *walker
 	last := ""
-	return func(f *found) (bool, error) {
+	return func(f *Found) (bool, error) {
 		for {
 			if below != nil {
 				ok, err := below.next(f)
@@ -314,7 +314,7 @@ func (r *run) failedInputs() (extsort.Sequence[found], error) {
 					continue
 				}
 				below = nil
-				*f = found{Path: last, State: Failed, Kind: record.Kind, Reason: record.Reason}
+				*f = Found{Path: last, State: Failed, Kind: record.Kind, Reason: record.Reason}
 				return true, nil
 			}
 			*f = r.stat(last, record.Kind == KindMissing || record.Kind == KindUnrecognised)

@@ -30,14 +30,27 @@ func stateOf(out string) state { return state{filepath.Join(out, stateFolder)} }
 
 func (s state) path(name string) string { return filepath.Join(s.dir, name) }
 
-// journals returns the names of the journals, sorted.
+// Journals are written by runs, line by line; parts by batches, each as a whole. Parts go when they are in the manifest.
+const (
+	journalPrefix = "journal-"
+	partPrefix    = "part-"
+	linesSuffix   = ".jsonl"
+)
+
+func isJournal(name string) bool {
+	return (strings.HasPrefix(name, journalPrefix) || isPart(name)) && strings.HasSuffix(name, linesSuffix)
+}
+
+func isPart(name string) bool { return strings.HasPrefix(name, partPrefix) }
+
+// journals returns the names of the journals and parts, sorted.
 func (s state) journals() (names []string, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "journal-") && strings.HasSuffix(e.Name(), ".jsonl") {
+		if isJournal(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
@@ -291,7 +304,18 @@ func (s state) writeManifest(dir string, h *header, fn func(*Record)) error {
 	if err := os.Rename(temp, s.path(manifestName)); err != nil {
 		return err
 	}
-	return s.writeMerged(all.ends, all.header)
+	return errors.Join(s.removeParts(all.ends), s.writeMerged(all.ends, all.header))
+}
+
+// removeParts removes the parts that are in the manifest, and takes them from the list.
+func (s state) removeParts(ends map[string]int64) (err error) {
+	for name := range ends {
+		if isPart(name) {
+			err = errors.Join(err, os.Remove(s.path(name)))
+			delete(ends, name)
+		}
+	}
+	return err
 }
 
 // headerWritten reports whether the manifest itself begins with these options.

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// A found is an input that a source came across.
-type found struct {
+// A Found is an input that a source came across.
+type Found struct {
 	Path  string // below the root, escaped
 	Size  int64
 	Mtime int64 // nanoseconds since 1970
@@ -87,7 +87,7 @@ type frame struct {
 	rel     string // "" for the root, else with a slash behind it
 	info    fs.FileInfo
 	entries []entry
-	failed  *found // of listing the folder
+	failed  *Found // of listing the folder
 }
 
 type entry struct {
@@ -153,7 +153,7 @@ func (f *frame) sort() {
 }
 
 // next stores the next input in out and reports whether there was one.
-func (w *walker) next(out *found) (bool, error) {
+func (w *walker) next(out *Found) (bool, error) {
 	for len(w.frames) > 0 {
 		top := w.frames[len(w.frames)-1]
 		if top.failed != nil {
@@ -186,7 +186,7 @@ func (w *walker) wanted(rel string, isFolder bool) bool {
 }
 
 // visit looks at an entry of a folder and reports whether out has an input then.
-func (w *walker) visit(out *found, rel string, mode fs.FileMode) bool {
+func (w *walker) visit(out *Found, rel string, mode fs.FileMode) bool {
 	if mode&fs.ModeSymlink != 0 {
 		return w.visitLink(out, rel)
 	}
@@ -199,7 +199,7 @@ func (w *walker) visit(out *found, rel string, mode fs.FileMode) bool {
 	if !w.wanted(rel, false) {
 		return false
 	}
-	*out = found{Path: rel}
+	*out = Found{Path: rel}
 	info, err := os.Lstat(w.abs(rel))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false // gone since the folder was listed
@@ -209,7 +209,7 @@ func (w *walker) visit(out *found, rel string, mode fs.FileMode) bool {
 }
 
 // visitLink looks at a link.
-func (w *walker) visitLink(out *found, rel string) bool {
+func (w *walker) visitLink(out *Found, rel string) bool {
 	info, err := os.Stat(w.abs(rel))
 	switch {
 	case err == nil && info.IsDir():
@@ -219,12 +219,12 @@ func (w *walker) visitLink(out *found, rel string) bool {
 		if w.follow || !w.wanted(rel, true) {
 			return false
 		}
-		*out = found{Path: rel, Link: true, State: Skipped, Kind: KindLink, Reason: "a link to a folder; --follow goes there"}
+		*out = Found{Path: rel, Link: true, State: Skipped, Kind: KindLink, Reason: "a link to a folder; --follow goes there"}
 		return true
 	case !w.wanted(rel, false):
 		return false
 	}
-	*out = found{Path: rel, Link: true}
+	*out = Found{Path: rel, Link: true}
 	if errors.Is(err, fs.ErrNotExist) {
 		out.State, out.Kind, out.Reason = Failed, KindMissing, "a link to something that is not there"
 		return true
@@ -238,7 +238,7 @@ func (w *walker) visitLink(out *found, rel string) bool {
 }
 
 // enter goes into a folder, but not into that of the outputs, nor in circles. It reports whether out says that it cannot.
-func (w *walker) enter(out *found, rel string) bool {
+func (w *walker) enter(out *Found, rel string) bool {
 	dir := w.abs(rel)
 	info, err := os.Stat(dir)
 	switch {
@@ -248,11 +248,11 @@ func (w *walker) enter(out *found, rel string) bool {
 		return false
 	case err == nil && w.follow:
 		if slices.ContainsFunc(w.frames, func(f *frame) bool { return os.SameFile(f.info, info) }) {
-			*out = found{Path: rel, Link: true, State: Skipped, Kind: KindLink, Reason: "a link to a folder that it is in"}
+			*out = Found{Path: rel, Link: true, State: Skipped, Kind: KindLink, Reason: "a link to a folder that it is in"}
 			return true
 		}
 		if target, err := filepath.EvalSymlinks(dir); err == nil && isInside(target, w.outTrue) {
-			*out = found{Path: rel, Link: true, State: Skipped, Kind: KindLink, Reason: "a link into the folder of outputs"}
+			*out = Found{Path: rel, Link: true, State: Skipped, Kind: KindLink, Reason: "a link into the folder of outputs"}
 			return true
 		}
 	}
@@ -261,14 +261,14 @@ func (w *walker) enter(out *found, rel string) bool {
 		err = f.list(dir, w.hidden)
 	}
 	if err != nil {
-		f.failed = &found{Path: rel + "/", State: Failed, Kind: KindIO, Reason: "the folder cannot be listed: " + cause(err)}
+		f.failed = &Found{Path: rel + "/", State: Failed, Kind: KindIO, Reason: "the folder cannot be listed: " + cause(err)}
 	}
 	w.frames = append(w.frames, f)
 	return false
 }
 
 // look notes what the file system says of an input.
-func (f *found) look(info fs.FileInfo, err error) {
+func (f *Found) look(info fs.FileInfo, err error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		f.State, f.Kind, f.Reason = Failed, KindMissing, "there is no such file"
@@ -287,8 +287,8 @@ func (f *found) look(info fs.FileInfo, err error) {
 }
 
 // stat looks at a named input.
-func (p *places) stat(rel string, named bool) found {
-	f := found{Path: rel, Named: named}
+func (p *places) stat(rel string, named bool) Found {
+	f := Found{Path: rel, Named: named}
 	abs := p.abs(rel)
 	if p.isOutput(abs) {
 		f.State, f.Kind, f.Reason = Failed, KindName, "it is in the folder of outputs"

@@ -84,6 +84,9 @@ const (
 	FlowFanOut
 	FlowUnfinished
 
+	// Several inputs.
+	LinkAmbiguous
+
 	// Stacks, objects, memory dumps.
 	StackFrameUnknown
 	StackLimit
@@ -270,6 +273,8 @@ var kinds = [numKinds]struct {
 	FlowBackwards:        {"flow_backwards", Repaired, "A flow leads to a slice that begins earlier; Perfetto draws the arrow in start order."},
 	FlowFanOut:           {"flow_fan_out", Info, "A flow has several ends; weft gave each further arrow its own id."},
 	FlowUnfinished:       {"flow_unfinished", Info, "A flow starts but has no step or end."},
+
+	LinkAmbiguous: {"link_ambiguous", Info, "More than 64 events of several inputs carry the same key; weft drew no arrows between them."},
 
 	StackFrameUnknown:       {"stack_frame_unknown", Lost, "A stack refers to a frame id that is not in the dictionary; weft dropped the stack."},
 	StackLimit:              {"stack_limit", Lost, "A call stack has too many frames, or all stacks together have; weft dropped the outermost frames."},

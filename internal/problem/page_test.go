@@ -45,14 +45,14 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestFormatPages checks that every kind is explained where it arises: in the page of an input format, of attribution, or of the
-// commands.
+// TestFormatPages checks that every kind is explained where it arises: in the page of an input format, of attribution, of several inputs,
+// or of the commands.
 func TestFormatPages(t *testing.T) {
 	paths, err := filepath.Glob("../../docs/formats/*.md")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no pages: %v", err)
 	}
-	paths = append(paths, "../../docs/attribution.md", "../../docs/cli.md")
+	paths = append(paths, "../../docs/attribution.md", "../../docs/cli.md", "../../docs/merge.md")
 	var pages strings.Builder
 	for _, path := range paths {
 		page, err := os.ReadFile(path)
@@ -63,7 +63,7 @@ func TestFormatPages(t *testing.T) {
 	}
 	for _, kind := range problem.Kinds() {
 		if !strings.Contains(pages.String(), "`"+kind.Name()+"`") {
-			t.Errorf("no page in docs/formats, nor docs/attribution.md or docs/cli.md, mentions %s", kind)
+			t.Errorf("no page in docs/formats, nor docs/attribution.md, docs/merge.md or docs/cli.md, mentions %s", kind)
 		}
 	}
 }

@@ -27,6 +27,8 @@ type Options struct {
 	Problems *problem.Log
 	// KeepFlowIDs keeps flow ids that are texts, for Timeline.FlowIDText. Flows are resolved without them.
 	KeepFlowIDs bool
+	// Observer gets what is added, and the Builder keeps only names and tracks. nil: everything is kept.
+	Observer Observer
 }
 
 // Builder collects the tracks and events of a trace. It is not safe for concurrent use.
@@ -49,9 +51,10 @@ type Builder struct {
 	late    *extsort.Sorter[openedEnd]
 	aside   int64 // of limit, see SetAside
 
-	next     uint32 // event index after the last one
-	pictured []byte // arguments with a picture under construction
-	derived  bool   // what is added follows from records of a timeline, see Timeline.Extend
+	next     uint32  // event index after the last one
+	pictured []byte  // arguments with a picture under construction
+	derived  bool    // what is added follows from records of a timeline, see Timeline.Extend
+	inputs   *inputs // nil: there is one input
 }
 
 // tables are what a Builder shares with the Timeline that it makes, and with Builders that extend that: the kinds of things
@@ -86,6 +89,7 @@ type known struct {
 	ordered     bool // see SetOrdered
 	fractions   fractions
 	screenshots Screenshots
+	joinFlows   bool // ids of flows mean the same in all inputs
 }
 
 // lastOf holds a value for each key, in the order in which the keys were first set. Of several values the last one counts.
@@ -200,6 +204,16 @@ const maxAttributes = 10_000
 
 // SetOwnAttribute sets a fact that weft itself has written. Its key is kept as it is.
 func (b *Builder) SetOwnAttribute(a Attribute) {
+	if b.inputs != nil && b.inputs.now != nil {
+		for key := range b.inputs.facts(a.Key) {
+			b.setAttribute(Attribute{key, a.Text, a.Int, a.IsInt})
+		}
+		return
+	}
+	b.setAttribute(a)
+}
+
+func (b *Builder) setAttribute(a Attribute) {
 	if !b.attributes.set(a.Key, a) {
 		b.opts.Problems.Add(problem.MetadataValueOmitted, problem.NoPosition, a.Key)
 	}
@@ -216,6 +230,20 @@ func (b *Builder) Attribute(key string) (Attribute, bool) {
 
 // Add adds an event. The error is one of the temporary files; data problems are counted.
 func (b *Builder) Add(ev *Event) error {
+	if b.opts.Observer != nil {
+		b.next = max(b.next, ev.Event+1)
+		b.anySample = b.anySample || ev.Kind == Sample
+		b.opts.Observer.Event(ev)
+		return nil
+	}
+	if b.inputs != nil {
+		return b.addOfInput(ev)
+	}
+	return b.add(ev)
+}
+
+// add is Add for an event on the timeline.
+func (b *Builder) add(ev *Event) error {
 	switch {
 	case ev.Template != 0:
 		return b.addFromTemplate(ev)
@@ -356,16 +384,32 @@ func (b *Builder) addToTable(ev *Event) error {
 func (b *Builder) SetOrdered() { b.ordered = true }
 
 // NextEvent returns the event index after the last one that was added, for events that follow from those of the input.
-func (b *Builder) NextEvent() uint32 { return b.next }
+func (b *Builder) NextEvent() uint32 {
+	if b.inputs != nil {
+		return b.next - b.inputs.base
+	}
+	return b.next
+}
 
 // AddFlow adds one end of a flow. For BindCarrier the slice or instant that carries it is added just before.
 func (b *Builder) AddFlow(f *FlowEvent) error {
+	if b.opts.Observer != nil {
+		b.opts.Observer.Flow(f)
+		return nil
+	}
 	r := record{
 		ts: f.TS, dur: NoTime, offset: f.Offset, event: f.Event, track: f.Track, kind: FlowStep,
 		a: int64(f.ID), flow: flowEndOf(f),
 	}
+	if b.inputs != nil {
+		ts, ok := b.shifted(f.TS, f.Event, f.Offset)
+		if !ok {
+			return nil
+		}
+		r.ts, r.event, r.track = ts, f.Event+b.inputs.base, b.place(f.Track)
+	}
 	b.spaces[f.Space] = true
-	b.fractions.times = b.fractions.times || f.TS%Microsecond != 0
+	b.fractions.times = b.fractions.times || r.ts%Microsecond != 0
 	if f.IDText != nil {
 		id := HashFlowID(f.IDText)
 		r.a = int64(id)
@@ -387,7 +431,7 @@ func (b *Builder) AddFlow(f *FlowEvent) error {
 		r.category = CategoryID(keyOf(b.categories, f.Category))
 		// Should it bind to nothing, it will show here.
 		r.lane = uint32(b.RoleTrack(f.Track, RoleOther))
-		b.table.tracks[f.Track].used = true
+		b.table.tracks[r.track].used = true
 	}
 	return b.addRecord(&r)
 }
@@ -467,6 +511,9 @@ func (b *Builder) Finish(ctx context.Context) (*Timeline, error) {
 	b.table.finish(b.opts.Problems)
 	b.unmatched = b.unmatched || b.opened > 0 || b.table.namedLater
 	t := &Timeline{tables: b.tables, known: b.known, attributes: b.attributes.list, pages: b.pages.list}
+	if b.inputs != nil {
+		t.inputs, t.joinFlows = b.inputs.list, b.inputs.joinFlows
+	}
 	if b.runs != nil && b.records.len() > 0 {
 		if err := b.spill(); err != nil {
 			return nil, errors.Join(err, b.Close())

@@ -24,7 +24,16 @@ type Clocks struct {
 }
 
 // SetClocks says which clock the times given to Add are of. It changes no time.
-func (b *Builder) SetClocks(c Clocks) { b.clocks = c }
+func (b *Builder) SetClocks(c Clocks) {
+	if b.inputs != nil && b.inputs.now != nil {
+		b.inputs.clocks = c
+		return
+	}
+	b.clocks = c
+}
+
+// Clocks returns what SetClocks was given; the zero Clocks if it was never called.
+func (b *Builder) Clocks() Clocks { return b.clocks }
 
 // Clocks returns what SetClocks was given; the zero Clocks if it was never called.
 func (t *Timeline) Clocks() Clocks { return t.clocks }

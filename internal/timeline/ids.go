@@ -140,6 +140,19 @@ func (b *Builder) WriteAs(id TrackID, number int64) {
 type idTable struct {
 	taken map[int64]bool
 	next  int64
+	last  int64 // the lowest one that was given to a process or thread of several inputs; 0: none was
+}
+
+// high returns the highest number below 2^31 that nothing has: for processes and threads whose own numbers another input has.
+func (t *idTable) high() int64 {
+	if t.last == 0 {
+		t.last = math.MaxInt32 + 1
+	}
+	for t.last--; t.taken[t.last]; {
+		t.last--
+	}
+	t.taken[t.last] = true
+	return t.last
 }
 
 // free returns the smallest number that nothing has.
@@ -196,6 +209,11 @@ func (t *trackTable) assignIDs(problems *problem.Log) {
 }
 
 func (p *process) assignPID(ids *idTable, problems *problem.Log) {
+	if isUsablePID(p.key) && p.taken {
+		p.pid, p.assigned = int32(ids.high()), true
+		problems.Add(problem.PidRemapped, problem.NoPosition, fmt.Sprintf("%s is written as %d", p.whose(), p.pid))
+		return
+	}
 	if isUsablePID(p.key) {
 		p.pid = int32(p.key.Num)
 		return
@@ -217,6 +235,10 @@ func (p *process) assignPID(ids *idTable, problems *problem.Log) {
 func (t *trackTable) assignTID(row *track, ids *idTable, problems *problem.Log) {
 	th := &t.threads[row.index]
 	switch {
+	case t.isMain(row) && t.process(row.parent).taken:
+		th.tid = int64(t.process(row.parent).pid)
+	case th.key.Text == "" && th.taken && th.key.Num > 0:
+		th.tid = ids.high()
 	case th.key.Text == "" && th.key.Num != 0:
 		th.tid = th.key.Num
 		return
@@ -230,3 +252,19 @@ func (t *trackTable) assignTID(row *track, ids *idTable, problems *problem.Log) 
 	}
 	th.assigned = true
 }
+
+// isMain reports whether a thread has the number of its process.
+func (t *trackTable) isMain(row *track) bool {
+	return t.tracks[row.parent].kind == ProcessTrack && t.process(row.parent).key == t.threads[row.index].key
+}
+
+// shownName returns the name of a process.
+func (p *process) shownName() string {
+	if p.shown != "" {
+		return p.shown
+	}
+	return p.key.nameOr(p.name.text)
+}
+
+// whose says which process one is whose number an earlier input has as well.
+func (p *process) whose() string { return "pid " + p.key.String() + " of " + p.of }

@@ -20,11 +20,19 @@ type Opened struct {
 // the order of time: EndOpened gives the slice its length, and no record of the end is needed then. Without that it is like any other
 // Begin, for which an event of kind End may come. The track is no AsyncTrack.
 func (b *Builder) AddOpened(ev *Event) (Opened, error) {
+	if b.opts.Observer != nil {
+		return Opened{ts: ev.TS, event: ev.Event}, b.Add(ev)
+	}
+	if b.inputs != nil {
+		if ev = b.adjust(ev); ev == nil {
+			return Opened{ts: NoTime}, nil
+		}
+	}
 	o := Opened{
 		ts: ev.TS, cpu: ev.ThreadTS, event: ev.Event, place: uint32(b.records.len()), spills: b.spills, didNotEnd: ev.DidNotEnd,
 	}
 	unmatched := b.unmatched
-	err := b.Add(ev)
+	err := b.add(ev)
 	b.unmatched = unmatched
 	b.opened++
 	return o, err
@@ -33,6 +41,18 @@ func (b *Builder) AddOpened(ev *Event) (Opened, error) {
 // EndOpened ends a slice with ev, an event of kind End on its track. The slice is then one that came as one event and keeps its place
 // (Event.InOrder). It returns false, and has done nothing, if that cannot say all that ev says: then it is for Add.
 func (b *Builder) EndOpened(o *Opened, ev *Event) (done bool, err error) {
+	if b.opts.Observer != nil {
+		b.opts.Observer.Event(ev)
+		return true, nil
+	}
+	if o.ts == NoTime { // it was before time 0
+		return true, nil
+	}
+	if b.inputs != nil {
+		if ev = b.adjust(ev); ev == nil {
+			return false, nil
+		}
+	}
 	from, known := o.cpu.Nanos()
 	to, ends := ev.ThreadTS.Nanos()
 	switch {

@@ -32,7 +32,8 @@ type Timeline struct {
 	totals     Totals
 	longTasks  longTasks
 	segments   []segment
-	ids        *eventIDs // nil before NumberEvents
+	inputs     []inputRange // in the order of events; empty if there is one
+	ids        *eventIDs    // nil before NumberEvents
 
 	hiddenArg func(Args) int // nil: all arguments are shown
 
@@ -212,7 +213,7 @@ func (t *Timeline) Track(id TrackID) Track {
 	switch row.kind {
 	case ProcessTrack:
 		p := &t.table.processes[row.index]
-		tr.Name, tr.Labels, tr.Rank, tr.HasRank = p.key.nameOr(p.name.text), p.labels, p.rank, p.hasRank
+		tr.Name, tr.Labels, tr.Rank, tr.HasRank = p.shownName(), p.labels, p.rank, p.hasRank
 		tr.InputID, tr.PID, tr.Assigned = p.key, p.pid, p.assigned
 	case ThreadTrack:
 		th := &t.table.threads[row.index]

@@ -38,7 +38,8 @@ const (
 	RoleMemory      Role = 21 // no events, but the counters of a process that are made of memory dumps
 	RoleStream      Role = 22 // slices of the stream that it is below, which overlap: see SetStream; the first such track has those of lane 0
 	RoleLongTasks   Role = 23 // the long tasks of the thread that it is below, found by weft
-	lastRole             = RoleLongTasks
+	RoleInput       Role = 24 // the slices that one of several inputs has on the thread that it is below
+	lastRole             = RoleInput
 )
 
 // roleNames are the names of tracks that have a role, unless they are named after something else.

@@ -94,12 +94,12 @@ func (s *scanner) group(g *group) error {
 		return nil
 	}
 	s.out = s.out[:0]
-	threads := !s.t.spaces[FlowV2] && !s.t.spaces[FlowNative] && !s.t.spaces[FlowFirefox]
+	threads := !s.t.spaces[FlowV2] && !s.t.spaces[FlowNative] && !s.t.spaces[FlowFirefox] && !s.t.spaces[FlowLink]
 	for i := range g.len() {
 		r := g.at(i)
 		switch {
 		case r.kind == FlowStep:
-		case !r.starts() && r.kind != End, r.flags&flagDerived != 0, threads && s.t.table.tracks[r.track].kind != ThreadTrack:
+		case !r.starts() && r.kind != End, r.flags&flagDerived != 0, threads && !s.t.BindsFlows(r.track):
 			continue
 		}
 		s.out = append(s.out, Record{r, s.ordinal + uint64(i)})

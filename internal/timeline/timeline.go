@@ -196,8 +196,12 @@ const (
 	// marker with this id begins another flow. At one time the order of Event decides.
 	FlowFirefox
 
+	// FlowLink are the keys of links (AddLink): bound to the event that carries them, of several inputs, the earlier member leads
+	// to the later one.
+	FlowLink
+
 	// LastFlowSpace is the largest FlowSpace.
-	LastFlowSpace = FlowFirefox
+	LastFlowSpace = FlowLink
 )
 
 // FlowRole is the part that one end plays in its flow.

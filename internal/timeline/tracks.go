@@ -142,6 +142,10 @@ type process struct {
 	first    problem.Position
 	noted    bool  // first is known
 	main     uint8 // strength of the evidence that it is the main process; 0: there is none
+	taken    bool  // an earlier input has another process of this number
+	input    uint32
+	of       string // the name of its input, if taken
+	shown    string // its name in a trace of several inputs; "": name
 }
 
 type thread struct {
@@ -152,6 +156,7 @@ type thread struct {
 	tid      int64  // the number in the output, like process.pid
 	assigned bool   // the input has no such tid
 	starts   uint64 // slices and instants on its track, beside those on lanes
+	taken    bool   // an earlier input has another thread of this number
 	stream   bool   // slices that overlap are as it should be, see SetStream
 	facts    []Fact
 }
@@ -268,9 +273,18 @@ func (b *Builder) Process(k ProcessKey) TrackID {
 	if id, ok := t.processByKey[k]; ok {
 		return id
 	}
+	if b.inputs != nil {
+		if id, ok := b.inputs.process(k); ok {
+			t.processByKey[k] = id
+			return id
+		}
+	}
 	t.processes = append(t.processes, process{key: k})
 	id := t.add(track{kind: ProcessTrack, index: uint32(len(t.processes) - 1)})
 	t.processByKey[k] = id
+	if b.inputs != nil {
+		b.inputs.made(t.process(id), id)
+	}
 	return id
 }
 
@@ -294,7 +308,7 @@ func (b *Builder) Thread(process TrackID, k ThreadKey) TrackID {
 	if id, ok := t.threadByKey[key]; ok {
 		return id
 	}
-	t.threads = append(t.threads, thread{key: k})
+	t.threads = append(t.threads, thread{key: k, taken: b.inputs != nil && b.inputs.tids[k.Num]})
 	id := t.add(track{kind: ThreadTrack, parent: process, index: uint32(len(t.threads) - 1)})
 	t.threadByKey[key] = id
 	return id
@@ -363,6 +377,9 @@ func (b *Builder) Child(parent TrackID, name string) TrackID {
 func (b *Builder) NewTrack(parent TrackID, spec TrackSpec) TrackID {
 	t := b.table
 	t.namedLater = t.namedLater || spec.Name == ""
+	if b.inputs != nil && spec.Role != RoleInput {
+		spec.Name = b.inputs.childName(parent, spec.Name)
+	}
 	t.specs = append(t.specs, spec)
 	return t.add(track{kind: NamedTrack, parent: parent, index: uint32(len(t.specs) - 1)})
 }
@@ -388,13 +405,17 @@ func (b *Builder) Counter(parent TrackID, k *CounterKey) TrackID {
 	if id, ok := t.counterByKey[counterKey{parent, k.Unique, string(k.Name)}]; ok {
 		return id
 	}
-	name := string(k.Name)
+	key := string(k.Name)
+	name := key
+	if b.inputs != nil {
+		name = b.inputs.childName(parent, key)
+	}
 	row := *k
 	row.Name = nil
 	t.counters = append(t.counters, row)
 	t.names = append(t.names, name)
 	id := t.add(track{kind: CounterTrack, parent: parent, index: uint32(len(t.counters) - 1)})
-	t.counterByKey[counterKey{parent, k.Unique, name}] = id
+	t.counterByKey[counterKey{parent, k.Unique, key}] = id
 	return id
 }
 

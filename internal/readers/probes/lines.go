@@ -325,7 +325,7 @@ func (r *reader) add(numbers [4]int64, name []byte, form form, payload []byte) e
 	}
 	r.lastTS = rec.ts
 	r.count()
-	return r.spool.add(&rec, payload)
+	return r.hold(&rec, payload)
 }
 
 // count numbers the records.
@@ -448,7 +448,7 @@ func (r *reader) addLoss(n uint64) error {
 	r.payload = binary.AppendUvarint(r.payload[:0], n)
 	rec := record{ts: r.lastTS, offset: r.at, event: r.events, form: formLoss}
 	r.count()
-	return r.spool.add(&rec, r.payload)
+	return r.hold(&rec, r.payload)
 }
 
 // lossesBeforeAll adds the losses before the first record, at its time.

@@ -398,7 +398,7 @@ func newPairer(ctx context.Context, r *reader) *pairer {
 
 // run adds all records to the timeline.
 func (p *pairer) run() error {
-	if err := p.spool.each(p.add); err != nil {
+	if err := p.spool.Each(p.add); err != nil {
 		return err
 	}
 	return p.endAll()
@@ -460,7 +460,7 @@ func (p *pairer) start(r *record, payload []byte, pr *probe, s *stack) error {
 	}
 	if size := sizeOf(&o); p.held+size > p.room {
 		p.log.Add(problem.ProbeLimit, positionOf(r.event, r.offset), "too many starts wait for their ends")
-		return p.close(&o, s.track, p.spool.latest, nil, FlagNeverEnded)
+		return p.close(&o, s.track, p.latestTS, nil, FlagNeverEnded)
 	}
 	p.keep(&o)
 	p.held += sizeOf(&o)
@@ -545,7 +545,7 @@ func (p *pairer) endAll() error {
 func (p *pairer) endStack(s *stack) error {
 	for i := range s.open {
 		if o := &s.open[i]; !o.gone {
-			if err := p.close(o, s.track, p.spool.latest, nil, FlagNeverEnded); err != nil {
+			if err := p.close(o, s.track, p.latestTS, nil, FlagNeverEnded); err != nil {
 				return err
 			}
 		}

@@ -18,7 +18,6 @@
 package probes
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -26,6 +25,7 @@ import (
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/spool"
 	"github.com/weft-trace/weft/internal/timeline"
 )
 
@@ -61,7 +61,7 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 		opts.Memory = timeline.DefaultMemory
 	}
 	rd := newReader(b, opts)
-	defer rd.spool.close()
+	defer rd.spool.Close()
 	if err := rd.lines(jsondoc.Cancelled(ctx, r)); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ type reader struct {
 	log  *problem.Log
 	opts Options
 
-	spool  *spool
+	spool  *spool.Spool[record]
 	header header
 	commas bool // stray commas in lines of JSON are counted
 
@@ -89,11 +89,12 @@ type reader struct {
 	asWritten map[string]probeName // by the text of the field
 	probeSize int                  // bytes of names
 
-	at      int64  // offset of the current line
-	events  uint32 // records so far
-	lastTS  timeline.Nanos
-	any     bool     // there was a record
-	waiting []uint64 // losses before the first record
+	at       int64  // offset of the current line
+	events   uint32 // records so far
+	lastTS   timeline.Nanos
+	latestTS timeline.Nanos // the latest time of all
+	any      bool           // there was a record
+	waiting  []uint64       // losses before the first record
 
 	json, tuple jsonscan.Scanner
 	fixed       []byte // scratch
@@ -124,7 +125,7 @@ const (
 func newReader(b *timeline.Builder, opts Options) *reader {
 	return &reader{
 		b: b, log: opts.Problems, opts: opts,
-		spool:   &spool{limit: cmp.Or(opts.spool, max(opts.Memory/4, minSpool)), dir: opts.TempDir},
+		spool:   newSpool(&opts),
 		header:  newHeader(),
 		threads: map[threadKey]uint32{}, latest: threadKey{-1, -1, -1},
 		probes: map[string]uint32{}, probeList: []string{""}, asWritten: map[string]probeName{},

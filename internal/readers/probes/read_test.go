@@ -99,7 +99,7 @@ func tallyOf(tb testing.TB, input []byte) (n tally) {
 	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: tb.TempDir()})
 	defer b.Close()
 	r := newReader(b, Options{Problems: log, Memory: timeline.DefaultMemory})
-	defer r.spool.close()
+	defer r.spool.Close()
 	for len(input) > 0 {
 		text, rest, _ := bytes.Cut(input, []byte("\n"))
 		input = rest
@@ -107,7 +107,7 @@ func tallyOf(tb testing.TB, input []byte) (n tally) {
 			continue
 		}
 		n.lines++
-		records, problems := r.spool.records.Len(), counts(log)
+		records, problems := r.spool.Held(), counts(log)
 		if err := r.line(text, true); err != nil {
 			tb.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func tallyOf(tb testing.TB, input []byte) (n tally) {
 		switch {
 		case change != problems:
 			n.counted++
-		case r.spool.records.Len() > records:
+		case r.spool.Held() > records:
 			n.records++
 		case text[0] == '#' || behindColumns(text) != nil:
 			n.headers++

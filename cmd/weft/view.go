@@ -1,0 +1,189 @@
+package main
+
+import (
+	"cmp"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/pftrace"
+)
+
+func viewCommand(env *environment) *cli.Command {
+	return &cli.Command{
+		Name:      "view",
+		Usage:     "show traces in the browser, in the Perfetto UI",
+		UsageText: "weft view [flags] FILE…",
+		Description: `Converts each FILE and shows it in the Perfetto UI, in a page of the browser. Nothing
+of the trace leaves the machine, and nobody else on it can read it. Perfetto traces
+are shown as they are. Ctrl-C ends it; what the page shows stays.
+
+Examples:
+   weft view trace.json.gz
+   weft view --from 1.5s --to 2s trace.json    this part of the timeline
+   weft view --event 1234 trace.json           this event, as weft dump numbers them
+   weft view --pin 'CrRendererMain' trace.json
+   weft view --attribute trace.json            with the contexts that slices ran for
+   weft view --no-open trace.json              print the address, for another browser
+
+The page is only reachable from this machine; docs/view.md says how to look from another
+one, and how to use a Perfetto UI that is not on the internet.`,
+		Flags: append(viewFlags(), slices.DeleteFunc(convertCommand(env).Flags, func(f cli.Flag) bool {
+			return slices.Contains(notOfView, f.Names()[0])
+		})...),
+		Action: func(c *cli.Context) error {
+			job, err := newViewJob(c, env)
+			if err != nil {
+				return err
+			}
+			return job.run(c.Context)
+		},
+	}
+}
+
+// viewFlags are the flags of view that are not flags of convert, or have another default.
+func viewFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "no-open", Usage: "open no browser, print the address", DisableDefaultText: true},
+		&cli.IntFlag{Name: "port", Usage: "listen on port `N` of 127.0.0.1", DefaultText: "any that is free"},
+		&cli.BoolFlag{Name: "once", Usage: "end when Perfetto has the traces", DisableDefaultText: true},
+		&cli.StringFlag{Name: "ui", Usage: "use another Perfetto UI: `WHERE` is its address, a perfetto-ui.zip or a folder", DefaultText: "$WEFT_UI, or https://ui.perfetto.dev"},
+		&cli.BoolFlag{Name: "direct", Usage: "let Perfetto fetch the trace from port 9001, without a page around it: for traces of 2 GiB and more", DisableDefaultText: true},
+		&cli.StringFlag{Name: "from", Usage: "first show the timeline from `TIME` on: 1.5s or 300ms after the start of the trace, or @1.5s on its own clock", DefaultText: "the start"},
+		&cli.StringFlag{Name: "to", Usage: "first show the timeline until `TIME`", DefaultText: "the end"},
+		&cli.StringFlag{Name: "event", Usage: "select event `N` of the input (event=N in dump)"},
+		&cli.StringSliceFlag{Name: "pin", Usage: "pin the tracks whose names match `REGEX`. May be repeated"},
+		&cli.StringFlag{Name: "compress", Value: "none", Usage: "compress with `CODEC`: zlib, zstd (needs Perfetto v58) or none; with a level as in zlib:6 or zstd:9"},
+	}
+}
+
+// notOfView are the flags of convert that view does not have, or has in another form.
+var notOfView = []string{"out-dir", filesFrom, "compress", "packets", "strict", "report", "report-file", "json"}
+
+// directPort is the port from which the Perfetto UI may fetch: its policy names this one.
+const directPort = 9001
+
+// A viewJob is one call of the view command.
+type viewJob struct {
+	env    *environment
+	files  []string
+	opts   convert.Options
+	asIs   bool   // Perfetto traces are shown as they are
+	output string // file that the converted trace is written to; "": a nameless one
+	force  bool
+	quiet  bool
+
+	ui     string // where the UI is
+	port   int
+	noOpen bool
+	once   bool
+	direct bool
+
+	window moment.Window // what to show first
+	event  *uint32       // what to select; nil: nothing
+	pin    []string
+}
+
+func newViewJob(c *cli.Context, env *environment) (*viewJob, error) {
+	j := &viewJob{
+		env: env, files: expanded(c.Args().Slice()), output: c.String("o"), force: c.Bool("force"), quiet: c.Bool("quiet"),
+		ui: cmp.Or(c.String("ui"), os.Getenv("WEFT_UI")), port: c.Int("port"), noOpen: c.Bool("no-open"), once: c.Bool("once"), direct: c.Bool("direct"),
+		pin: c.StringSlice("pin"),
+	}
+	var err error
+	if j.opts, err = conversionOptions(c); err != nil {
+		return nil, err
+	}
+	j.opts.Packets = pftrace.Compact
+	if j.opts.Workers = c.Int("workers"); j.opts.Workers < 0 {
+		return nil, usagef("--workers: %d is negative", j.opts.Workers)
+	}
+	j.opts.KeepPackets = j.opts.Attribute != nil
+	j.asIs = !changesPerfetto(c)
+	if err := j.readFirstView(c); err != nil {
+		return nil, err
+	}
+	if j.direct && !c.IsSet("port") {
+		j.port = directPort
+	}
+	return j, j.check(c)
+}
+
+// changesPerfetto reports whether flags are set that say how an input is converted: a Perfetto trace is not shown as it is then.
+func changesPerfetto(c *cli.Context) bool {
+	for _, name := range []string{"attribute", "args", "samples", "screenshots", "long-tasks", "js-calls", "profile", "profile-base"} {
+		if c.IsSet(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// readFirstView reads the flags that say what to look at first.
+func (j *viewJob) readFirstView(c *cli.Context) (err error) {
+	for _, name := range []string{"from", "to"} {
+		if c.IsSet(name) && c.String(name) == "" {
+			return usagef("--%s: the time is empty; write, for example, 1.5s or 300ms", name)
+		}
+	}
+	if j.window, err = moment.ParseWindow(c.String("from"), c.String("to")); err != nil {
+		return &usageError{err.Error()}
+	}
+	if c.IsSet("event") {
+		n, err := strconv.ParseUint(c.String("event"), 10, 32)
+		if err != nil {
+			return usagef("--event: %q is not the number of an event; weft dump prints event=N", c.String("event"))
+		}
+		event := uint32(n)
+		j.event = &event
+	}
+	if slices.Contains(j.pin, "") {
+		return usagef("--pin: the expression is empty; it would match every track")
+	}
+	return nil
+}
+
+// check refuses combinations that cannot work.
+func (j *viewJob) check(c *cli.Context) error {
+	several := len(j.files) > 1
+	switch {
+	case len(j.files) == 0:
+		return usagef("no file; name one, or use \"-\" for standard input")
+	case c.IsSet("ui") && c.String("ui") == "":
+		return usagef("--ui: the place is empty; name an address, a perfetto-ui.zip or a folder")
+	case c.IsSet("o") && j.output == "":
+		return usagef("-o: the name is empty")
+	case j.output == "-":
+		return usagef("-o: view shows a file; to write to standard output, use weft convert -o -")
+	case several && j.output != "":
+		return usagef("-o takes one input, not %d; weft convert --out-dir writes several", len(j.files))
+	case several && j.direct:
+		return usagef("--direct shows one file, not %d", len(j.files))
+	case several && (j.event != nil || !j.window.Whole()):
+		return usagef("--from, --to and --event are about one file, not %d", len(j.files))
+	case j.direct && len(j.pin) > 0, j.direct && j.event != nil, j.direct && !j.window.Whole():
+		return usagef("--from, --to, --event and --pin do not work with --direct: the UI would tell others what is in its link")
+	case occurrences(j.files, "-") > 1:
+		return usagef("standard input can be shown once")
+	case j.port < 0 || j.port > 65535 || c.IsSet("port") && j.port == 0:
+		return usagef("--port: %d is not a port; use 1 to 65535", j.port)
+	}
+	if several {
+		j.opts.SelfProfile.Required = false // one of them is enough
+	}
+	return nil
+}
+
+// occurrences counts how often a text is in a list.
+func occurrences(list []string, text string) (n int) {
+	for _, other := range list {
+		if other == text {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,335 @@
+//go:build !wasm
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/pfwire"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/unpack"
+	"github.com/weft-trace/weft/internal/view"
+)
+
+// A stored is a file that can be read in any order and more than once.
+type stored struct {
+	io.ReaderAt
+	io.Closer
+	size int64
+}
+
+// reader reads all of it.
+func (s *stored) reader() io.Reader { return io.NewSectionReader(s, 0, s.size) }
+
+// prepare makes a Perfetto trace of a file and gives it to the server.
+func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) error {
+	src, err := openInput(ctx, v.env, name)
+	if err != nil {
+		return err
+	}
+	p := startProgress(v.env, inputName(name), src.size, !v.quiet)
+	v.showProgress(p)
+	stopped := v.tell(t, p, src.size)
+	in, made, report, err := v.make(ctx, name, src, p)
+	stopped()
+	v.showProgress(nil)
+	p.Stop()
+	if err != nil {
+		return err
+	}
+	if err := v.checkSize(name, made); err != nil {
+		return err
+	}
+	first, err := v.firstView(ctx, name, in, report)
+	if err != nil {
+		return err
+	}
+	if !v.quiet {
+		v.print("%s", madeText(name, made, report))
+	}
+	t.Ready(made, made.size, first)
+	return nil
+}
+
+// checkSize refuses a trace that the UI would not take.
+func (v *viewing) checkSize(name string, made *stored) error {
+	switch {
+	case made.size == 0:
+		return fmt.Errorf("%s: the trace is empty", inputName(name))
+	case made.size > view.MaxHandover && !v.direct:
+		return fmt.Errorf("trace is %s, a page can hand over %s: use --direct", formatSize(made.size), formatSize(view.MaxHandover))
+	}
+	return nil
+}
+
+// tell tells the page how far a conversion is, until stop is called.
+func (v *viewing) tell(t *view.Trace, p *progress, size int64) (stop func()) {
+	stopped, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(progressInterval)
+		defer ticker.Stop()
+		for {
+			t.Progress(p.read.Load(), size)
+			select {
+			case <-ticker.C:
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(stopped)
+		<-done
+	}
+}
+
+// madeText says what was done. Without a report it was nothing.
+func madeText(name string, made *stored, report *convert.Report) string {
+	if report == nil {
+		return fmt.Sprintf("%s: perfetto, %s, shown as it is\n", printable(inputName(name)), formatSize(made.size))
+	}
+	r := &inputReport{Input: inputName(name), Report: report}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s, %s → %s, in %s\n", printable(r.Input), r.Format, r.sizeIn(), formatSize(made.size),
+		report.Durations.Total.Round(time.Millisecond))
+	if report.Lost() > 0 {
+		r.writeProblems(&b)
+	}
+	return b.String()
+}
+
+// make makes a Perfetto trace of an input. Both are closed when the viewing ends. There is no report if nothing was converted.
+func (v *viewing) make(ctx context.Context, name string, src *input, p *progress) (in, made *stored, report *convert.Report, err error) {
+	if in, err = v.store(ctx, src, p); err != nil {
+		return nil, nil, nil, fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
+	}
+	counted := in.reader()
+	if src.size >= 0 {
+		counted = p.reader(counted)
+	}
+	is, containers := false, []string(nil)
+	if v.asIs {
+		is, containers = v.isPerfetto(ctx, in)
+	}
+	switch packed := slices.DeleteFunc(containers, func(c string) bool { return c == "gzip" }); {
+	case is && len(packed) == 0 && v.output == "": // the UI reads gzip
+		return in, in, nil, nil
+	case is && len(packed) == 0:
+		made, err = v.write(ctx, func(dst io.Writer) error {
+			_, err := io.Copy(dst, contextReader{ctx, counted})
+			return err
+		})
+	case is:
+		made, err = v.write(ctx, func(dst io.Writer) error { return unpackTo(ctx, dst, counted, v.opts.TempDir) })
+	default:
+		made, err = v.write(ctx, func(dst io.Writer) (err error) {
+			report, err = convert.Convert(ctx, p.writer(dst), counted, v.opts)
+			return err
+		})
+	}
+	if err != nil && !errors.As(err, new(*outputError)) {
+		err = fmt.Errorf("%s: %w", inputName(name), withoutPath(err))
+	}
+	return in, made, report, err
+}
+
+// store returns an input as a file: what comes from a pipe is kept in a nameless one.
+func (v *viewing) store(ctx context.Context, src *input, p *progress) (*stored, error) {
+	if f, ok := src.ReadCloser.(io.ReaderAt); ok && src.size >= 0 {
+		in := &stored{f, src, src.size}
+		v.close = append(v.close, in)
+		return in, nil
+	}
+	temp, err := extsort.NewFile(v.opts.TempDir)
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	v.close = append(v.close, src)
+	in := &stored{ReaderAt: temp, Closer: temp}
+	copied := make(chan error, 1)
+	go func() { // a pipe may never end
+		_, err := io.Copy(temp, p.reader(src))
+		copied <- errors.Join(err, temp.Flush())
+	}()
+	select {
+	case err = <-copied:
+	case <-ctx.Done():
+		return nil, ctx.Err() // the file has no name, and ends with the program
+	}
+	v.close = append(v.close, in)
+	in.size = temp.Size()
+	return in, err
+}
+
+// headSize is how much of an input says that it is a Perfetto trace.
+const headSize = 4 << 10
+
+// isPerfetto reports whether an input is a Perfetto trace, and in what it is packed. What cannot be unpacked is none; converting
+// says why.
+func (v *viewing) isPerfetto(ctx context.Context, in *stored) (is bool, containers []string) {
+	if v.opts.From != convert.FormatAuto && v.opts.From != convert.FormatPerfetto {
+		return false, nil
+	}
+	src, err := unpack.Open(ctx, in.reader(), v.opts.TempDir)
+	if err != nil {
+		return false, nil
+	}
+	defer src.Close()
+	head := make([]byte, headSize)
+	n, _ := io.ReadFull(src, head)
+	return pfwire.LooksLikeTrace(head[:n]), src.Containers
+}
+
+// unpackTo writes what is in a container.
+func unpackTo(ctx context.Context, dst io.Writer, src io.Reader, tempDir string) error {
+	r, err := unpack.Strict(ctx, src, tempDir)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = io.Copy(dst, r)
+	return err
+}
+
+// A contextReader reads until its context is done.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// outputError is an error that is about the output and names it.
+type outputError struct{ error }
+
+func (e *outputError) Unwrap() error { return e.error }
+
+// write has fill write a file: that of -o, or a nameless one.
+func (v *viewing) write(ctx context.Context, fill func(io.Writer) error) (*stored, error) {
+	if v.output != "" {
+		return v.writeOutput(ctx, fill)
+	}
+	temp, err := extsort.NewFile(v.opts.TempDir)
+	if err != nil {
+		return nil, &outputError{err}
+	}
+	made := &stored{ReaderAt: temp, Closer: temp}
+	v.close = append(v.close, made)
+	if err := fill(temp); err != nil {
+		return nil, err
+	}
+	made.size = temp.Size()
+	if err := temp.Flush(); err != nil {
+		return nil, &outputError{err}
+	}
+	return made, nil
+}
+
+// writeOutput has fill write the file of -o, which appears when it is complete.
+func (v *viewing) writeOutput(ctx context.Context, fill func(io.Writer) error) (*stored, error) {
+	dst, err := createOutput(ctx, v.env, v.output, v.force)
+	if err != nil {
+		return nil, &outputError{err}
+	}
+	defer dst.Abort()
+	if err := fill(dst); err != nil {
+		if failed := dst.Failed(); failed != nil {
+			return nil, &outputError{failed}
+		}
+		return nil, err
+	}
+	if err := dst.Commit(); err != nil {
+		return nil, &outputError{err}
+	}
+	src, err := openInput(ctx, v.env, v.output)
+	if err != nil {
+		return nil, &outputError{err}
+	}
+	v.close = append(v.close, src)
+	f, ok := src.ReadCloser.(io.ReaderAt)
+	if !ok || src.size < 0 {
+		return nil, &outputError{fmt.Errorf("%s is not a regular file; view shows a file", v.output)}
+	}
+	return &stored{f, src, src.size}, nil
+}
+
+// firstView finds what the flags say to look at first. For that an input that was not converted is read, too.
+func (v *viewing) firstView(ctx context.Context, name string, in *stored, report *convert.Report) (first view.FirstView, err error) {
+	if v.event == nil && v.window.Whole() {
+		return first, nil
+	}
+	var span moment.Span
+	if report != nil && report.Span != nil {
+		span = moment.Span{Start: timeline.Nanos(report.Span.Start), End: timeline.Nanos(report.Span.End)}
+	}
+	if v.event != nil || report == nil {
+		tr, tl, err := openTimeline(ctx, name, in.reader(), v.opts)
+		if err != nil {
+			return first, err
+		}
+		defer tr.Close()
+		span = moment.SpanOf(tl)
+		if v.event != nil {
+			if first.Event, err = findEvent(ctx, tl, *v.event); err != nil {
+				return first, fmt.Errorf("%s: %w", inputName(name), err)
+			}
+		}
+	}
+	if v.window.Whole() {
+		return first, nil
+	}
+	from, to, err := v.window.In(span)
+	if err != nil {
+		return first, fmt.Errorf("%s: %w", inputName(name), err)
+	}
+	first.Window = &view.Window{Start: int64(max(from, span.Start)), End: int64(min(to, span.End))}
+	return first, nil
+}
+
+// findEvent returns the slice or instant that is event N of the input.
+func findEvent(ctx context.Context, tl *timeline.Timeline, number uint32) (found *view.Event, err error) {
+	last := int64(-1)
+	err = tl.Walk(ctx, func(item *timeline.Item) error {
+		if item.Kind != timeline.ItemBegin && item.Kind != timeline.ItemInstant || item.Added {
+			return nil
+		}
+		last = max(last, int64(item.Event))
+		if item.Event != number {
+			return nil
+		}
+		found = &view.Event{TS: int64(item.TS)}
+		if item.Kind == timeline.ItemBegin {
+			found.Dur = int64(item.Dur)
+			if item.Dur == timeline.NoTime {
+				found.Dur = view.Endless
+			}
+		}
+		return errFound
+	})
+	switch {
+	case err != nil && err != errFound:
+		return nil, err
+	case found != nil:
+		return found, nil
+	case last < 0:
+		return nil, fmt.Errorf("--event: the trace has no slices and no instants")
+	case int64(number) > last:
+		return nil, fmt.Errorf("--event: %d is no event; the last slice or instant is event %d", number, last)
+	}
+	return nil, fmt.Errorf("--event: event %d is neither a slice nor an instant; weft dump shows their numbers", number)
+}

@@ -1,0 +1,221 @@
+//go:build !wasm
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/weft-trace/weft/internal/view"
+)
+
+// failureShown is how long a browser has to open a page that says that nothing could be converted.
+const failureShown = 10 * time.Second
+
+// A viewing is a viewJob under way.
+type viewing struct {
+	*viewJob
+	server *view.Server
+	traces []*view.Trace
+	close  []io.Closer // what the traces are read from
+
+	terminal sync.Mutex
+	progress *progress // of the conversion under way, nil if there is none
+}
+
+// run shows the traces until the user ends it, or with --once until the UI has them.
+func (j *viewJob) run(ctx context.Context) (err error) {
+	for _, name := range j.files { // a mistake in a name should not open a browser
+		if name == "-" {
+			continue
+		}
+		src, err := openInput(ctx, j.env, name)
+		if err != nil {
+			return err
+		}
+		src.Close()
+	}
+	v := &viewing{viewJob: j}
+	if v.server, err = j.listen(); err != nil {
+		return err
+	}
+	for _, name := range j.files {
+		v.traces = append(v.traces, v.server.Add(viewName(name)))
+	}
+	serving, stop := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- v.server.Serve(serving) }()
+	defer func() {
+		stop()
+		err = errors.Join(err, <-served)
+		for _, c := range v.close {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	opened := v.open(ctx)
+	failed, err := v.prepareAll(ctx)
+	if err != nil {
+		return err
+	}
+	return v.wait(ctx, failed, opened)
+}
+
+// listen starts the server.
+func (j *viewJob) listen() (*view.Server, error) {
+	where := j.ui
+	if where == "" {
+		where = view.DefaultUI
+	}
+	ui, err := view.OpenUI(where)
+	if err != nil {
+		return nil, fmt.Errorf("--ui: %w", withoutPath(err))
+	}
+	server, err := view.Listen(view.Options{
+		Port: j.port, UI: ui, Direct: j.direct, Pin: j.pin, AwaitTrace: j.event != nil || !j.window.Whole(),
+	})
+	if err == nil {
+		return server, nil
+	}
+	ui.Close()
+	switch inUse := errors.Is(err, syscall.EADDRINUSE); {
+	case inUse && j.direct:
+		return nil, fmt.Errorf("port %d is in use, perhaps by trace_processor_shell; without --direct no port is needed", j.port)
+	case inUse:
+		return nil, fmt.Errorf("port %d is in use; without --port weft takes one that is free", j.port)
+	}
+	return nil, err
+}
+
+// open prints the address and opens a browser, which may take longer than converting. The channel gets whether there is one.
+func (v *viewing) open(ctx context.Context) <-chan bool {
+	v.print("Looking at it: %s   (Ctrl-C ends this)\n", v.server.Address())
+	opened := make(chan bool, 1)
+	if v.noOpen {
+		opened <- false
+		return opened
+	}
+	go func() {
+		err := view.OpenBrowser(v.server.OnceAddress())
+		if err != nil && ctx.Err() == nil {
+			v.print("No browser here. On your own machine:  ssh -N%s HOST   then open the address above.\n", v.forwards())
+		}
+		opened <- err == nil
+	}()
+	if v.direct {
+		v.print("If the browser asks whether %s may access apps on this device, allow it: that is this program.\n", v.server.UIName())
+	}
+	return opened
+}
+
+// forwards are the flags of ssh that lead to the server.
+func (v *viewing) forwards() string {
+	var b strings.Builder
+	for _, port := range v.server.Ports() {
+		fmt.Fprintf(&b, " -L %d:127.0.0.1:%[1]d", port)
+	}
+	return b.String()
+}
+
+// print writes to standard error; the line of a progress makes room.
+func (v *viewing) print(format string, args ...any) {
+	v.terminal.Lock()
+	defer v.terminal.Unlock()
+	write := func() { fmt.Fprintf(v.env.stderr, format, args...) }
+	if v.progress == nil {
+		write()
+		return
+	}
+	v.progress.print(write)
+}
+
+// showProgress has messages make room for a progress; nil: there is none any more.
+func (v *viewing) showProgress(p *progress) {
+	v.terminal.Lock()
+	defer v.terminal.Unlock()
+	v.progress = p
+}
+
+// prepareAll converts one file after the other, and returns how many failed. Failures are printed, and shown in the page.
+func (v *viewing) prepareAll(ctx context.Context) (failed int, err error) {
+	for i, name := range v.files {
+		err := v.prepare(ctx, v.traces[i], name)
+		if ctx.Err() != nil {
+			return failed, ctx.Err()
+		}
+		if err != nil {
+			failed++
+			v.print("%s %s\n", messageHead(v.env), printable(message(err)))
+			v.traces[i].Failed(printable(message(err)))
+		}
+	}
+	return failed, nil
+}
+
+// wait waits until the user ends it, or everything is done.
+func (v *viewing) wait(ctx context.Context, failed int, opened <-chan bool) error {
+	if failed == len(v.traces) {
+		v.waitForFailure(ctx, opened)
+		return errReported
+	}
+	for _, t := range v.traces {
+		select {
+		case <-v.handedOver(t):
+			continue
+		case <-t.FailureShown():
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	switch {
+	case ctx.Err() != nil && v.once:
+		return ctx.Err()
+	case failed > 0:
+		return errShown
+	}
+	return nil
+}
+
+// handedOver returns a channel that is closed when the run may end, as far as a trace is concerned.
+func (v *viewing) handedOver(t *view.Trace) <-chan struct{} {
+	if v.once {
+		return t.HandedOver()
+	}
+	return nil
+}
+
+// waitForFailure lets a browser show why there is nothing to show.
+func (v *viewing) waitForFailure(ctx context.Context, opened <-chan bool) {
+	patience := time.NewTimer(failureShown)
+	defer patience.Stop()
+	for {
+		select {
+		case is := <-opened:
+			if !is {
+				return
+			}
+			opened = nil
+		case <-v.traces[0].FailureShown():
+			return
+		case <-patience.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// viewName is the name of a file in the page.
+func viewName(name string) string {
+	if name == "-" {
+		return inputName(name)
+	}
+	return printable(filepath.Base(name))
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/internal/view"
+)
+
+// viewer is a program for $BROWSER in scripts. It does what the page does, without a browser: it listens to the events,
+// fetches the traces into the files viewed.0, viewed.1, …, and says that it has handed them over. What else it learned is in the file
+// viewed.txt.
+func viewer() {
+	if err := viewAddress(os.Args[len(os.Args)-1]); err != nil {
+		fmt.Fprintln(os.Stderr, "viewer:", err)
+		os.Exit(1)
+	}
+}
+
+func viewAddress(once string) error {
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Get(once)
+	if err != nil {
+		return err
+	}
+	response.Body.Close()
+	location, err := response.Location()
+	if err != nil || response.StatusCode != http.StatusSeeOther {
+		return fmt.Errorf("%s: %s, %w", once, response.Status, err)
+	}
+	if args, ok := strings.CutPrefix(location.Fragment, "!/?url="); ok {
+		return viewDirect(location.String(), args)
+	}
+	return viewPage(location.String())
+}
+
+// viewDirect does what the UI does with a link to a trace.
+func viewDirect(link, address string) error {
+	request, err := http.NewRequest(http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Origin", view.DefaultUI)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	trace, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	link, _, _ = strings.Cut(link, "127.0.0.1")
+	text := fmt.Sprintf("link %s\nallowed %s\n", link, response.Header.Get("Access-Control-Allow-Origin"))
+	return errors.Join(os.WriteFile("viewed.0", trace, 0o666), note([]byte(text)))
+}
+
+// viewPage does what the page of weft does.
+func viewPage(page string) error {
+	response, err := http.Get(page + "events")
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	var text bytes.Buffer
+	done := map[int]bool{}
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var state struct {
+			UI     string
+			Traces []struct {
+				Name, State, Failure, Arguments string
+			}
+		}
+		if err := json.Unmarshal([]byte(data), &state); err != nil {
+			return err
+		}
+		for i, t := range state.Traces {
+			if done[i] || t.State != "ready" && t.State != "failed" {
+				continue
+			}
+			done[i] = true
+			fmt.Fprintf(&text, "%s%s: %s %s%s\n", state.UI, t.Name, t.State, t.Arguments, t.Failure)
+			if err := note(text.Bytes()); err != nil { // weft may end at once when it is told
+				return err
+			}
+			if t.State == "ready" {
+				if err := fetchAndOpen(page, i); err != nil {
+					return err
+				}
+			}
+		}
+		if len(done) == len(state.Traces) {
+			return nil
+		}
+	}
+	return errors.New("the events have ended")
+}
+
+// note writes viewed.txt, which is there when it is complete.
+func note(text []byte) error {
+	return errors.Join(os.WriteFile("viewed.tmp", text, 0o666), os.Rename("viewed.tmp", "viewed.txt"))
+}
+
+func fetchAndOpen(page string, i int) error {
+	response, err := http.Get(fmt.Sprintf("%strace/%d", page, i))
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	trace, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(fmt.Sprintf("viewed.%d", i), trace, 0o666); err != nil {
+		return err
+	}
+	request, err := http.NewRequest(http.MethodPost, page+"opened", strings.NewReader(fmt.Sprint(i)))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Origin", "http://"+request.URL.Host)
+	opened, err := http.DefaultClient.Do(request)
+	if err == nil {
+		opened.Body.Close()
+	}
+	return err
+}
+
+// A trace that is too long for a page is refused with what helps.
+func TestTooLongForPage(t *testing.T) {
+	long := &stored{ReaderAt: bytes.NewReader(nil), size: 2400 << 20}
+	for _, test := range []struct {
+		direct bool
+		want   string
+	}{{false, "trace is 2.3 GiB, a page can hand over 2.0 GiB: use --direct"}, {true, ""}} {
+		v := &viewing{viewJob: &viewJob{direct: test.direct}}
+		got := ""
+		if err := v.checkSize("x.json", long); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("direct %t: %q", test.direct, got)
+		}
+	}
+}

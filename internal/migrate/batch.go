@@ -1,0 +1,369 @@
+package migrate
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/weft-trace/weft/internal/pfwire"
+)
+
+// A Batch converts tasks that another program hands out: a worker of a cluster. It has the decisions, the conversions and the records
+// of a run, but no walk, queue or journal.
+//
+// Of Config it uses what concerns single files: Out and Root (with a Scratch), Convert, Settings, Perfetto, MaxUnpacked, FileTimeout,
+// Retries, Verify, Force, MinFree, RetryFailed, Redo and TempDir.
+type Batch struct {
+	run     *run
+	mu      sync.Mutex
+	records []*Record
+}
+
+// A Worker holds the memory that conversions reuse. One goroutine uses it at a time.
+type Worker struct{ worker worker }
+
+// NewBatch begins a batch. Inputs and outputs are those of storage; if it is nil, those of c.Root and c.Out, with temporary files in
+// scratch.
+func NewBatch(c Config, storage Storage, scratch *Scratch) (*Batch, error) {
+	if err := c.checkConversion(); err != nil {
+		return nil, err
+	}
+	b := new(Batch)
+	r := newRun(&c)
+	r.members, r.suspects, r.sink = nil, new(suspects), b.keep
+	r.host, _ = os.Hostname()
+	r.state = stateOf(c.Out)
+	switch {
+	case storage != nil:
+		r.storage = storage
+	case scratch == nil:
+		return nil, mistakef("a batch with local files needs a folder for temporary ones")
+	default:
+		r.tempFolder = scratch.name
+		if err := r.places.open(r.Config, c.Root); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if r.decider, err = newDecider(r.Config, r.storage); err != nil {
+		return nil, err
+	}
+	b.run = r
+	return b, nil
+}
+
+// keep is where the records go.
+func (b *Batch) keep(r *Record) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.records = append(b.records, r)
+	return nil
+}
+
+// Decide completes a task, of which Found and Collision are known, by the records of its input and of the members of that. It
+// reports whether there is anything to do.
+func (b *Batch) Decide(t *Task, own *Record, members map[string]*Record) bool {
+	f := &t.Found
+	t.Prior, t.Members = own, members
+	if f.State != "" {
+		t.Action, t.Why = actSkip, string(f.Kind)
+		record := b.run.newRecord(f.Path, "", f.Size, f.Mtime)
+		record.State, record.Kind, record.Reason = f.State, f.Kind, f.Reason
+		keeps := own != nil && own.State == Done && f.State == Skipped
+		return !keeps && !b.run.convertedAndGone(f, own) && !sameOutcome(own, record)
+	}
+	t.Action, t.Why, _ = b.run.decideFile(f, own, members)
+	if t.Collision != "" && t.Action != actSkip {
+		t.Action, t.Why = actConvert, string(KindCollision)
+	}
+	return t.Action != actSkip && t.Action != actFail
+}
+
+// Do carries out a task, with the memory of a worker. The error is one of the place or of ctx: what became of the input is in its record.
+func (b *Batch) Do(ctx context.Context, w *Worker, t *Task) error {
+	w.worker.run, w.worker.workers = b.run, 1
+	if f := &t.Found; f.State != "" {
+		record := b.run.newRecord(f.Path, "", f.Size, f.Mtime)
+		record.State, record.Kind, record.Reason = f.State, f.Kind, f.Reason
+		if t.Prior != nil {
+			record.Output = t.Prior.Output
+		}
+		return b.run.finish(record)
+	}
+	if t.Action == "" {
+		t.Action, t.Why = actConvert, whyNew
+	}
+	if len(t.Members) > 0 {
+		b.run.priors.Store(t.Found.Path, t.Members)
+		b.run.priorMembers.Add(int64(len(t.Members)))
+	}
+	return w.worker.do(ctx, t)
+}
+
+// Fail records that a task failed for a reason that the caller has.
+func (b *Batch) Fail(t *Task, kind Kind, reason string) error {
+	record := b.run.newRecord(t.Found.Path, "", t.Found.Size, t.Found.Mtime)
+	record.State, record.Kind, record.Reason = Failed, kind, reason
+	return b.run.finish(record)
+}
+
+// Records returns the records so far, in the order of their inputs.
+func (b *Batch) Records() []*Record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sorted := slices.Clone(b.records)
+	slices.SortStableFunc(sorted, func(x, y *Record) int {
+		if c := comparePaths(x.Input, y.Input); c != 0 {
+			return c
+		}
+		return comparePaths(x.Member, y.Member)
+	})
+	return sorted
+}
+
+// Part returns the records as a part of a manifest: a header and a line for each.
+func (b *Batch) Part() (part []byte, err error) {
+	h := b.run.header()
+	if b.run.root == "" {
+		h.Root = b.run.Root
+	}
+	if part, err = appendLine(nil, h); err != nil {
+		return nil, err
+	}
+	for _, r := range b.Records() {
+		if part, err = appendLine(part, r); err != nil {
+			return nil, err
+		}
+	}
+	return part, nil
+}
+
+// StateFolder is the folder below that of the outputs in which manifest and parts are.
+const StateFolder = stateFolder
+
+// ManifestName is the name of the manifest in StateFolder.
+const ManifestName = manifestName
+
+// PartName returns a new name for a part in StateFolder.
+func PartName() string {
+	return fmt.Sprintf("%s%016x%s", partPrefix, rand.Uint64(), linesSuffix)
+}
+
+// IsStateFile reports whether a file in StateFolder has records: the manifest, a part, a journal.
+func IsStateFile(name string) bool {
+	return name == manifestName || isJournal(name)
+}
+
+// SavePart stores a part below a local folder of outputs. It is there as a whole or not at all.
+func SavePart(out string, scratch *Scratch, part []byte) error {
+	s := stateOf(out)
+	name := PartName()
+	temp := filepath.Join(s.path(scratch.name), name)
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return stopped(err, "%s: %s", temp, cause(err))
+	}
+	_, err = f.Write(part)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(temp, s.path(name))
+	}
+	if err != nil {
+		os.Remove(temp)
+		return stopped(err, "%s: %s", s.path(name), cause(err))
+	}
+	return nil
+}
+
+// A Scratch is a folder for the temporary files of one process, below that of the outputs. A lock tells that the process lives.
+type Scratch struct {
+	name string // below the folder of the state
+	dir  string
+	lock *os.File
+}
+
+const scratchPrefix = "process-"
+
+// NewScratch makes a folder for temporary files below the folder of outputs, and the latter if it is not there.
+func NewScratch(out string) (*Scratch, error) {
+	s := stateOf(out)
+	c := new(Scratch)
+	if err := os.MkdirAll(s.path(tempFolder), 0o777); err != nil {
+		return nil, stopped(err, "%s: %s", out, cause(err))
+	}
+	// The lock lies beside the folder and is held before that is there, so that nobody takes the folder for a dead one.
+	err := errLocked
+	for err == errLocked { // somebody sweeps right now
+		c.name = tempFolder + "/" + fmt.Sprintf("%s%016x", scratchPrefix, rand.Uint64())
+		c.dir = s.path(c.name)
+		c.lock, err = openLocked(c.dir+".lock", false)
+	}
+	if err == nil {
+		err = os.Mkdir(c.dir, 0o777)
+	}
+	if err != nil {
+		c.Close()
+		return nil, stopped(err, "%s: %s", out, cause(err))
+	}
+	return c, nil
+}
+
+// Close removes the folder with all that is in it.
+func (c *Scratch) Close() error {
+	err := os.RemoveAll(c.dir)
+	if c.lock != nil {
+		os.Remove(c.lock.Name())
+		c.lock.Close()
+	}
+	return err
+}
+
+// Sweep removes what processes that died have left below a folder of outputs, and returns how many temporary files that were.
+func Sweep(out string) (removed int, err error) {
+	s := stateOf(out)
+	locks, err := filepath.Glob(s.path(filepath.Join(tempFolder, scratchPrefix+"*.lock")))
+	for _, name := range locks {
+		lock, err := openLocked(name, false)
+		if err != nil {
+			continue // it lives, or somebody else sweeps
+		}
+		dir := strings.TrimSuffix(name, ".lock")
+		left, _ := os.ReadDir(dir)
+		removed += len(left)
+		err = os.RemoveAll(dir)
+		os.Remove(name)
+		lock.Close()
+		if err != nil {
+			return removed, err
+		}
+	}
+	return removed, err
+}
+
+// Find goes through the inputs of a configuration in order, as a run does. Found and Collision of the tasks are set. Nothing is
+// opened, and what the filters leave out is not among them.
+func Find(c Config) iter.Seq2[*Task, error] {
+	return func(yield func(*Task, error) bool) {
+		r := newRun(&c)
+		if err := r.find(func(t *Task) bool { return yield(t, nil) }); err != nil {
+			yield(nil, asStop(err))
+		}
+	}
+}
+
+func (r *run) find(yield func(*Task) bool) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	root, err := r.chooseRoot()
+	if err != nil {
+		return err
+	}
+	if err := r.places.open(r.Config, root); err != nil {
+		return err
+	}
+	if r.filters, err = parseFilters(r.Filters); err != nil {
+		return err
+	}
+	defer r.names.close()
+	sources, err := r.openSources()
+	if err != nil {
+		return err
+	}
+	seen := NewCollisions(r.ReplaceEndings)
+	for n := 0; ; {
+		t := new(Task)
+		ok, err := sources(&t.Found)
+		if err != nil {
+			return err
+		}
+		if !ok && n == 0 {
+			return r.nothingThere()
+		}
+		if !ok {
+			return nil
+		}
+		if n++; !r.filters.take(t.Found.Path) {
+			continue
+		}
+		if t.Found.State == "" {
+			t.Collision = seen.With(t.Found.Path)
+		}
+		r.ageAndSize(&t.Found)
+		if !yield(t) {
+			return nil
+		}
+	}
+}
+
+// ChooseRoot returns the folder below which the outputs of a configuration mirror their inputs.
+func (c *Config) ChooseRoot() (string, error) {
+	root, err := c.chooseRoot()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(root)
+}
+
+// EscapeName writes a path as records do: bytes that are not UTF-8 as \xNN.
+func EscapeName(name string) string { return escapeName(name) }
+
+// UnescapeName is the inverse of EscapeName.
+func UnescapeName(text string) string { return unescapeName(text) }
+
+// OutputName returns the name of the output of an input, or of a member of it, below the folder of outputs.
+func OutputName(input, member string) string { return outputName(input, member, false) }
+
+// ComparePaths orders paths by their components, as manifests and walks do.
+func ComparePaths(a, b string) int { return comparePaths(a, b) }
+
+// Version is the version of weft that records say.
+func Version() string { return pfwire.Version }
+
+// Take returns a function that reports whether filters take the path of an input.
+func Take(all []Filter) (func(path string) bool, error) {
+	list, err := parseFilters(all)
+	return list.take, err
+}
+
+// MatchGlob returns a function that reports whether a path matches a pattern as a whole; ** matches any number of folders.
+func MatchGlob(pattern string) (func(path string) bool, error) {
+	g, err := parseGlob(pattern)
+	return func(path string) bool { return g.match(strings.Split(unescapeName(path), "/")) }, err
+}
+
+// FilesAtOnce returns how many files can be converted at once on this machine: jobs, or fewer if memory does not allow it.
+func FilesAtOnce(jobs int, fileMemory int64) int {
+	c := &Config{Jobs: jobs}
+	c.Convert.Memory = fileMemory
+	r := newRun(c)
+	r.chooseJobs()
+	return r.Jobs
+}
+
+// ReadRecords calls fn for each record in the text of a part, a journal or a manifest.
+func ReadRecords(text []byte, fn func(*Record) error) error {
+	_, err := eachLine(bytes.NewReader(text), 0, func(line []byte, at int64) error {
+		_, record, err := parseLine(line)
+		if err != nil {
+			return fmt.Errorf("the line at byte %d: %w", at, err)
+		}
+		if record == nil {
+			return nil
+		}
+		return fn(record)
+	})
+	return err
+}

@@ -1,0 +1,243 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"syscall"
+)
+
+// A Storage holds inputs and outputs: folders of this machine, or what a program has in their place. Names are those of records: with
+// slashes, below the root and below the folder of outputs.
+//
+// A *Stopped that a method returns ends the run; any other error is a failure of the one input or output.
+type Storage interface {
+	// Open opens an input. The error is fs.ErrNotExist if there is none.
+	Open(ctx context.Context, input string) (Input, error)
+	// Create begins the output of a record. alone says that its input is the only one that is being converted.
+	Create(ctx context.Context, r *Record, alone bool) (Output, error)
+	// OutputSize returns the size of an output in bytes, false if there is none.
+	OutputSize(ctx context.Context, name string) (int64, bool)
+	// OpenOutput opens an output that has its name already.
+	OpenOutput(ctx context.Context, name string) (io.ReadCloser, error)
+}
+
+// An Input is an open input.
+type Input interface {
+	io.Reader
+	io.ReaderAt
+	io.Seeker // to its start only
+	io.Closer
+	// Size is that of the input as it is stored, in bytes. Mtime is the time of its last change, in nanoseconds since 1970.
+	Size() int64
+	Mtime() int64
+	// Unchanged fails if the input is not any more what it was when it was opened.
+	Unchanged() error
+}
+
+// An Output is written, completed and published, in this order, or discarded on the way. Nobody sees it before it is published.
+type Output interface {
+	io.Writer
+	// Complete ends the writing. check, if it is not nil, reads everything that was written.
+	Complete(check func(io.Reader) error) error
+	// Prepare makes room where the record's output will be. known says that what is there now is an earlier output of the same input.
+	Prepare(known bool) error
+	// Publish gives the output its name.
+	Publish() error
+	// Discard removes the output, unless it is published.
+	Discard()
+}
+
+// localStorage is that of a run: folders of this machine.
+type localStorage struct{ *run }
+
+type localInput struct {
+	*os.File
+	info fs.FileInfo
+}
+
+// Open implements Storage.
+func (s localStorage) Open(_ context.Context, input string) (Input, error) {
+	name := s.abs(input)
+	f, err := os.Open(name)
+	if err != nil {
+		if isOfPlace(err) {
+			return nil, stopped(err, "%s: %s", name, cause(err))
+		}
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &localInput{f, info}, nil
+}
+
+// Size implements Input.
+func (in *localInput) Size() int64 { return in.info.Size() }
+
+// Mtime implements Input.
+func (in *localInput) Mtime() int64 { return in.info.ModTime().UnixNano() }
+
+// Unchanged implements Input.
+func (in *localInput) Unchanged() error { return sameFile(in.Name(), in.info) }
+
+// OutputSize implements Storage.
+func (s localStorage) OutputSize(_ context.Context, name string) (int64, bool) {
+	info, err := os.Lstat(s.output(name))
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, false
+	}
+	return info.Size(), true
+}
+
+// OpenOutput implements Storage.
+func (s localStorage) OpenOutput(_ context.Context, name string) (io.ReadCloser, error) {
+	return os.Open(s.output(name))
+}
+
+// localOutput is a temporary file that becomes an output.
+type localOutput struct {
+	*run
+	f      *os.File // nil: it is published or removed
+	place  string
+	record *Record
+}
+
+// Create implements Storage.
+func (s localStorage) Create(_ context.Context, r *Record, alone bool) (Output, error) {
+	dir := s.state.path(s.tempFolder)
+	f, err := os.OpenFile(filepath.Join(dir, s.tempName(r, alone)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, stopped(err, "%s: %s", dir, cause(err))
+	}
+	return &localOutput{run: s.run, f: f, place: s.output(r.Output), record: r}, nil
+}
+
+// Write implements io.Writer. What cannot be written concerns the place, but for a file that is longer than files may be.
+func (o *localOutput) Write(p []byte) (int, error) {
+	n, err := o.f.Write(p)
+	if err != nil && !errors.Is(err, syscall.EFBIG) {
+		err = stopped(err, "%s: %s", o.f.Name(), cause(err))
+	}
+	return n, err
+}
+
+// Complete implements Output.
+func (o *localOutput) Complete(check func(io.Reader) error) error {
+	if o.Fsync {
+		if err := o.f.Sync(); err != nil {
+			return stopped(err, "%s: %s", o.f.Name(), cause(err))
+		}
+	}
+	if check != nil {
+		if _, err := o.f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		if err := check(o.f); err != nil {
+			return err
+		}
+	}
+	if err := o.f.Close(); err != nil {
+		return stopped(err, "%s: %s", o.f.Name(), cause(err))
+	}
+	return nil
+}
+
+// Prepare implements Output.
+func (o *localOutput) Prepare(known bool) error {
+	if err := os.MkdirAll(filepath.Dir(o.place), 0o777); err != nil {
+		return placeFailure(filepath.Dir(o.place), err)
+	}
+	if _, err := os.Lstat(o.place); err == nil && !known && !o.Force {
+		return failf(KindExists, "%s exists and no record knows it; --force replaces it", o.place)
+	}
+	if known {
+		if err := removeIfSize(o.place, o.record.OutSize); err != nil {
+			return placeFailure(o.place, err)
+		}
+	}
+	return nil
+}
+
+// Publish implements Output.
+func (o *localOutput) Publish() error {
+	if err := rename(o.f.Name(), o.place); err != nil {
+		return placeFailure(o.place, err)
+	}
+	o.f = nil
+	if o.Fsync {
+		return syncFolder(filepath.Dir(o.place))
+	}
+	return nil
+}
+
+// Discard implements Output.
+func (o *localOutput) Discard() {
+	if o.f != nil {
+		o.f.Close()
+		os.Remove(o.f.Name())
+		o.f = nil
+	}
+}
+
+// removeIfSize removes an output that is to be replaced by one of the same size. If the process dies between the line in the
+// journal and the new name, the next run would take the old one for it.
+func removeIfSize(place string, size int64) error {
+	info, err := os.Lstat(place)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != size {
+		return nil // the rename says what is wrong
+	}
+	return os.Remove(place)
+}
+
+// rename gives a temporary file its name, also where that is on another file system.
+func rename(temp, place string) error {
+	err := os.Rename(temp, place)
+	if err == nil || !isCrossDevice(err) {
+		return err
+	}
+	beside := filepath.Join(filepath.Dir(place), "."+path.Base(filepath.ToSlash(temp)))
+	if err := copyFile(temp, beside); err != nil {
+		os.Remove(beside)
+		return err
+	}
+	if err := os.Rename(beside, place); err != nil {
+		os.Remove(beside)
+		return err
+	}
+	return os.Remove(temp)
+}
+
+func copyFile(from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	return errors.Join(err, dst.Sync(), dst.Close())
+}
+
+// sameFile fails if a file is not what it was when it was opened.
+func sameFile(name string, info fs.FileInfo) error {
+	now, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return failf(KindChanged, "it was removed while it was read")
+	case err != nil:
+		return failf(KindIO, "%s", cause(err))
+	case now.Size() != info.Size() || !now.ModTime().Equal(info.ModTime()):
+		return failf(KindChanged, "it changed while it was read")
+	}
+	return nil
+}

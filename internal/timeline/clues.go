@@ -1,0 +1,159 @@
+package timeline
+
+import (
+	"iter"
+	"strings"
+)
+
+// Readers say what ties their input to others: which clock its times are of (SetClocks), when it was by the wall clock (Anchor), on which
+// host it was recorded (SetHost), which number it has among several (SetRank), which events name the same thing as events elsewhere (Link).
+// A conversion of one input ignores all of it; package merge reads it.
+
+// Anchor says when a time of the input was by the wall clock of its host.
+type Anchor struct {
+	At        Nanos // on the clock of the input
+	Wall      Nanos // since 1970, in UTC
+	Low, High Nanos // Wall is wrong by Low (at most 0) to High (at least 0): the truth is between Wall+Low and Wall+High
+	By        string
+}
+
+// LinkRole says what an event that carries a key does with what the key names.
+type LinkRole uint8
+
+// The roles of links.
+const (
+	LinkMember   LinkRole = iota // it belongs together with the others; no direction is known
+	LinkSend                     // it sends: whatever receives does so later than it begins
+	LinkReceive                  // it receives: whatever has sent began earlier than it begins
+	LinkServe                    // a slice: it receives when it begins, and answers by the time at which it ends
+	LinkSync                     // it happens at the same moment as the others, to within the steps of both clocks
+	LinkSyncSent                 // the same, of one that was issued at Issued and is over at TS
+)
+
+// Link says that an event carries a key, which events of other inputs may have too.
+type Link struct {
+	Key    string // with what it is in front: "w3c:4bf92f….00f0…", "id:…"
+	Role   LinkRole
+	Track  TrackID
+	Event  uint32 // as in Event; that with it was added just before
+	Offset int64
+	TS     Nanos
+	Dur    Nanos // NoTime: it has no length, or the length is not known
+	Issued Nanos // of LinkSyncSent
+
+	// Request is set by an event that carries no key itself, with an id that another event of the same input has together with
+	// a key: LinkedBy. The pair then has the same key.
+	Request, LinkedBy string
+}
+
+// TraceContextKey returns the key of a span of the W3C trace context, whose ids are hexadecimal; "" if one is missing.
+func TraceContextKey(traceID, spanID string) string {
+	if strings.Trim(traceID, "0") == "" || strings.Trim(spanID, "0") == "" {
+		return ""
+	}
+	return "w3c:" + strings.ToLower(traceID) + ":" + strings.ToLower(spanID)
+}
+
+// TraceparentKey returns the key of the span that a traceparent names, "00-TRACE-SPAN-01"; "" if it is none.
+func TraceparentKey(text string) string {
+	parts := strings.Split(strings.TrimSpace(text), "-")
+	if len(parts) < 4 || len(parts[0]) != 2 || len(parts[1]) != 32 || len(parts[2]) != 16 || !isHex(parts[1]) || !isHex(parts[2]) {
+		return ""
+	}
+	return TraceContextKey(parts[1], parts[2])
+}
+
+func isHex(text string) bool { return strings.Trim(text, "0123456789abcdefABCDEF") == "" }
+
+// Observer is handed what readers add to a Builder, in place of its being kept. What it gets is valid during the call.
+type Observer interface {
+	Event(ev *Event)
+	Flow(f *FlowEvent)
+	Anchor(a *Anchor)
+	Link(l *Link)
+	Host(name string)
+	Rank(n int64)
+}
+
+// WantsAnchors reports whether AddAnchor, SetHost and SetRank have an effect.
+func (b *Builder) WantsAnchors() bool { return b.opts.Observer != nil }
+
+// WantsLinks reports whether AddLink has an effect.
+func (b *Builder) WantsLinks() bool {
+	return b.opts.Observer != nil || b.inputs != nil && b.inputs.now != nil
+}
+
+// AddAnchor says when a time of the input was by the wall clock.
+func (b *Builder) AddAnchor(a Anchor) {
+	if b.opts.Observer != nil {
+		b.opts.Observer.Anchor(&a)
+	}
+}
+
+// SetHost names the host on which the input was recorded.
+func (b *Builder) SetHost(name string) {
+	if b.opts.Observer != nil && name != "" {
+		b.opts.Observer.Host(name)
+	}
+}
+
+// SetRank says which of the processes of a distributed program the input is of.
+func (b *Builder) SetRank(n int64) {
+	if b.opts.Observer != nil {
+		b.opts.Observer.Rank(n)
+	}
+}
+
+// AddLink says that the event that was added just before carries a key. Events of several inputs with one key become a flow.
+func (b *Builder) AddLink(l *Link) error {
+	switch {
+	case b.opts.Observer != nil:
+		b.opts.Observer.Link(l)
+		return nil
+	case b.inputs == nil || b.inputs.now == nil || l.Role >= LinkSync:
+		return nil
+	}
+	key := l.Key
+	if key == "" && b.inputs.now.KeyOf != nil {
+		key = b.inputs.now.KeyOf(l.Request)
+	}
+	if key == "" {
+		return nil
+	}
+	return b.AddFlow(&FlowEvent{
+		Space: FlowLink, Role: FlowContinue, Binding: BindCarrier, Track: l.Track, Event: l.Event, Offset: l.Offset, TS: l.TS,
+		IDText: []byte(key),
+	})
+}
+
+// ArgList returns arguments that the Builder's encoder has made, one by one.
+func (b *Builder) ArgList(args Args) iter.Seq[Arg] {
+	t := &Timeline{tables: b.tables}
+	return t.ArgList(args)
+}
+
+// Members returns the members of a dictionary or array, see ArgList.
+func (b *Builder) Members(a Arg) iter.Seq[Arg] {
+	t := &Timeline{tables: b.tables}
+	return t.Members(a)
+}
+
+// IDs returns the ids of the thread that a track is, or is below, and of its process; false if it is below neither. A track of a
+// process has the zero thread id.
+func (b *Builder) IDs(track TrackID) (process ProcessKey, thread ThreadKey, ok bool) {
+	t := b.table
+	for hops := 0; track != 0 && hops < maxParents; hops++ {
+		row := &t.tracks[t.resolve(track)]
+		switch row.kind {
+		case ProcessTrack:
+			return t.processes[row.index].key, thread, true
+		case ThreadTrack:
+			thread, ok = t.threads[row.index].key, true
+		}
+		track = row.parent
+	}
+	return process, thread, ok
+}
+
+// IsThread reports whether a track is the main one of a thread.
+func (b *Builder) IsThread(track TrackID) bool { return b.table.tracks[track].kind == ThreadTrack }

@@ -1,0 +1,328 @@
+package timeline
+
+import (
+	"iter"
+	"math"
+	"sort"
+
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// Input is one of several inputs that a Builder takes one after the other, on one timeline. Their ids are their own: of two inputs
+// with the process 1, the events of each are on tracks of their own, unless Shares says that it is one process.
+type Input struct {
+	// Name tells its tracks from those of the others.
+	Name string
+	// Offset is added to all its times. Events that are before 0 then are left out and counted.
+	Offset Nanos
+	// Reference says that what the input states about the whole trace holds for all of them.
+	Reference bool
+	// Shares reports whether a process of an earlier input, by its number, is that of this one with the same id; nil: no process is.
+	Shares func(earlier int, id ProcessKey) bool
+	// Watch returns keys of links of an event that its reader says nothing of; nil: there are none. The event is valid during the call.
+	Watch func(ev *Event) []string
+	// KeyOf returns the key of the link of which an event has told only the request, "" if it has none; nil: there are none.
+	KeyOf func(request string) string
+	// Unmarked leaves out what shows where things come from: labels of processes, NAME behind names and in front of facts.
+	Unmarked bool
+}
+
+// inputs is what a Builder knows of its inputs.
+type inputs struct {
+	list   []inputRange
+	now    *Input // nil: no input is being read
+	at     int    // the index of now
+	base   uint32 // event index of its first event
+	first  TrackID
+	clocks Clocks // of the times of now
+
+	byKey  map[ProcessKey][]inputProcess // of all inputs so far
+	pids   map[int64]bool                // numbers of their processes
+	tids   map[int64]bool                // numbers of their threads
+	slices map[TrackID]int               // by thread: the input whose slices are on its track
+	places []TrackID                     // by track: where slices of now go; 0: not decided yet
+
+	samples      SampleDescription // of now
+	countSamples bool              // they cannot weigh what they say
+
+	joinFlows bool
+	event     Event // scratch
+}
+
+// inputRange are the events of an input: from first on, up to those of the next one.
+type inputRange struct {
+	Input
+	first uint32
+}
+
+// inputProcess is a process of an input.
+type inputProcess struct {
+	input int
+	track TrackID
+}
+
+// BeginInput begins the events of the next input. Event indexes, and times, count as the input has them.
+func (b *Builder) BeginInput(in Input) {
+	if b.inputs == nil {
+		b.inputs = &inputs{
+			byKey: map[ProcessKey][]inputProcess{}, pids: map[int64]bool{}, tids: map[int64]bool{}, slices: map[TrackID]int{},
+		}
+	}
+	s := b.inputs
+	s.now, s.at, s.base, s.first = &in, len(s.list), b.next, TrackID(len(b.table.tracks))
+	s.list = append(s.list, inputRange{in, b.next})
+	s.clocks, s.samples, s.countSamples = Clocks{}, SampleDescription{}, false
+	clear(s.places)
+	t := b.table
+	t.processByKey, t.childByKey = map[ProcessKey]TrackID{}, map[childKey]TrackID{}
+	t.counterByKey, t.asyncByKey = map[counterKey]TrackID{}, map[asyncKey]TrackID{}
+}
+
+// EndInput ends the events of an input and returns which clock its times were of.
+func (b *Builder) EndInput() Clocks {
+	s, t := b.inputs, b.table
+	for id := s.first; int(id) < len(t.tracks); id++ { // what was declared after its events
+		if to := t.resolve(id); to != id && t.tracks[to].kind == ThreadTrack {
+			t.aliases[id] = b.place(to)
+		}
+	}
+	for _, id := range t.processByKey {
+		p := t.process(id)
+		if s.now.Unmarked {
+			continue
+		}
+		if p.taken && p.input == uint32(s.at) {
+			p.of = s.now.Name
+			b.AddLabel(id, p.whose())
+		}
+		b.AddLabel(id, "input "+s.now.Name)
+		if p.name.valid { // what later inputs call it does not matter
+			p.name.ts = math.MaxInt64
+		}
+	}
+	for id := s.first; int(id) < len(t.tracks); id++ {
+		if row := &t.tracks[id]; row.kind == ThreadTrack {
+			s.tids[t.threads[row.index].key.Num] = true
+		}
+	}
+	clocks := s.clocks
+	s.now = nil
+	return clocks
+}
+
+// JoinFlows says that ids of flows mean the same in all inputs, so that flows connect them.
+func (b *Builder) JoinFlows() { b.inputs.joinFlows = true }
+
+// process returns the track of a process that an earlier input has made.
+func (s *inputs) process(k ProcessKey) (TrackID, bool) {
+	if s.now.Shares == nil {
+		return 0, false
+	}
+	for _, p := range s.byKey[k] {
+		if s.now.Shares(p.input, k) {
+			return p.track, true
+		}
+	}
+	return 0, false
+}
+
+// made notes a process that the current input has made.
+func (s *inputs) made(p *process, track TrackID) {
+	p.input = uint32(s.at)
+	if n := p.key.Num; p.key.Text == "" && n > 0 {
+		p.taken = s.pids[n]
+		s.pids[n] = true
+	}
+	s.byKey[p.key] = append(s.byKey[p.key], inputProcess{s.at, track})
+}
+
+// older reports whether a track is one that earlier inputs have made, or the root.
+func (s *inputs) older(track TrackID) bool { return s.now != nil && s.at > 0 && track < s.first }
+
+// childName returns the name of a track below one of an earlier input.
+func (s *inputs) childName(parent TrackID, name string) string {
+	if name == "" || !s.older(parent) || s.now.Unmarked {
+		return name
+	}
+	return name + " (" + s.now.Name + ")"
+}
+
+// place returns the track for slices and instants that an input has on a track: where an earlier input has some on a thread, those of
+// the next ones are on a track of their own below it, because two recorders do not nest.
+func (b *Builder) place(track TrackID) TrackID {
+	s := b.inputs
+	if int(track) < len(s.places) && s.places[track] != 0 {
+		return s.places[track]
+	}
+	to := track
+	if track > 0 && b.table.tracks[track].kind == ThreadTrack {
+		if owner, ok := s.slices[track]; !ok {
+			s.slices[track] = s.at
+		} else if owner != s.at {
+			to = b.NewTrack(track, TrackSpec{Name: s.now.Name, Role: RoleInput})
+		}
+	}
+	if n := int(track) + 1; n > len(s.places) {
+		s.places = append(s.places, make([]TrackID, max(n, len(b.table.tracks))-len(s.places))...)
+	}
+	s.places[track] = to
+	return to
+}
+
+// adjust returns an event of the current input as one of the timeline; nil if it is before time 0.
+func (b *Builder) adjust(ev *Event) *Event {
+	s := b.inputs
+	ts, ok := b.shifted(ev.TS, ev.Event, ev.Offset)
+	if !ok {
+		return nil
+	}
+	out := &s.event
+	*out = *ev
+	out.TS, out.Event = ts, ev.Event+s.base
+	switch ev.Kind {
+	case Slice, Begin, End, Instant:
+		out.Track = b.place(ev.Track)
+	case Sample:
+		if s.countSamples {
+			out.Value, out.Name = Int(1), countedSamples
+			b.opts.Problems.Add(problem.ProfileWeightDropped, problem.Position{Event: int64(ev.Event), Offset: ev.Offset}, s.now.Name)
+		}
+	}
+	return out
+}
+
+// countedSamples is what samples count that cannot weigh anything else.
+var countedSamples = []byte("samples")
+
+// shifted returns a time of the current input on the timeline; false, and a problem, if that has no such time.
+func (b *Builder) shifted(ts Nanos, event uint32, at int64) (Nanos, bool) {
+	by := b.inputs.now.Offset
+	to := ts + by
+	if to < 0 || ts > 0 && by > 0 && to < ts {
+		b.opts.Problems.Add(problem.EventNegativeTimestamp, problem.Position{Event: int64(event), Offset: at}, b.inputs.now.Name)
+		return 0, false
+	}
+	return to, true
+}
+
+// describeSamples says what the samples of the current input are. A trace has one description, that of the first input with samples.
+func (b *Builder) describeSamples(d SampleDescription) {
+	s := b.inputs
+	if !b.anySample {
+		b.samples, s.samples, s.countSamples = d, d, false
+		return
+	}
+	s.samples = d
+	s.countSamples = d.Counter != b.samples.Counter || d.Unit != b.samples.Unit
+}
+
+// facts returns the keys under which a fact of the current input is kept.
+func (s *inputs) facts(key string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !s.now.Unmarked && !yield("input."+s.now.Name+"."+key) {
+			return
+		}
+		if s.now.Reference || s.now.Unmarked {
+			yield(key)
+		}
+	}
+}
+
+// A Ranking says how the processes of inputs are shown.
+type Ranking struct {
+	Order  []int            // of inputs: the place of each
+	Prefix []string         // of inputs: what is in front of the names of their processes
+	Suffix []string         // of inputs: what is behind them
+	Shown  func(int) string // the name of an input
+}
+
+// RankProcesses gives the processes of all inputs their names and their order: by input, then as their input has them. A name that
+// several inputs have says which one it is.
+func (b *Builder) RankProcesses(r Ranking) {
+	t := b.table
+	var all []TrackID
+	names := map[string]int{} // the input with a process of the name; -1: several
+	for id := range t.tracks {
+		if t.tracks[id].kind != ProcessTrack {
+			continue
+		}
+		all = append(all, TrackID(id))
+		p := t.process(TrackID(id))
+		name := p.key.nameOr(p.name.text)
+		if of, ok := names[name]; !ok {
+			names[name] = int(p.input)
+		} else if of != int(p.input) {
+			names[name] = -1
+		}
+	}
+	for _, id := range all {
+		p := t.process(id)
+		name := p.key.nameOr(p.name.text)
+		of := int(p.input)
+		if name != "" && names[name] < 0 && r.Prefix[of] == "" {
+			name += " (" + b.inputs.list[of].Name + ")"
+		}
+		if name != "" {
+			p.shown = r.Prefix[of] + name + r.Suffix[of]
+		}
+	}
+	sort.SliceStable(all, func(i, j int) bool {
+		p, q := t.process(all[i]), t.process(all[j])
+		if a, b := r.Order[p.input], r.Order[q.input]; a != b {
+			return a < b
+		}
+		if p.hasRank && q.hasRank && p.rank != q.rank {
+			return p.rank < q.rank
+		}
+		return p.hasRank && !q.hasRank
+	})
+	for i, id := range all {
+		p := t.process(id)
+		p.rank, p.hasRank = int32(i), true
+	}
+}
+
+// InputOf returns the index of the input that an event is from, by its index; 0 if there is but one, or if ids of flows mean the same
+// in all of them.
+func (t *Timeline) InputOf(event uint32) uint32 {
+	if len(t.inputs) < 2 {
+		return 0
+	}
+	after := sort.Search(len(t.inputs), func(i int) bool { return t.inputs[i].first > event })
+	return uint32(max(after-1, 0))
+}
+
+// FlowInput returns InputOf for the id of a flow: 0 where ids mean the same in all inputs.
+func (t *Timeline) FlowInput(event uint32) uint32 {
+	if t.joinFlows {
+		return 0
+	}
+	return t.InputOf(event)
+}
+
+// BindsFlows reports whether ends of flows bind by time to the slices of a track: those of threads.
+func (t *Timeline) BindsFlows(id TrackID) bool {
+	row := &t.table.tracks[id]
+	return row.kind == ThreadTrack || row.kind == NamedTrack && t.table.specs[row.index].Role == RoleInput
+}
+
+// addOfInput adds an event of the current input, and its links.
+func (b *Builder) addOfInput(ev *Event) error {
+	out := b.adjust(ev)
+	if out == nil {
+		return nil
+	}
+	if err := b.add(out); err != nil || b.inputs.now == nil || b.inputs.now.Watch == nil {
+		return err
+	}
+	switch ev.Kind {
+	case Slice, Begin, Instant:
+		for _, key := range b.inputs.now.Watch(ev) {
+			err := b.AddLink(&Link{Key: key, Track: ev.Track, Event: ev.Event, Offset: ev.Offset, TS: ev.TS})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package timeline_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/internal/flowbind"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// several reads inputs that have the same ids, one after the other, and returns what a walk shows.
+func several(t *testing.T, shares func(earlier int, id timeline.ProcessKey) bool, join bool, add func(b *timeline.Builder, input int)) (*timeline.Timeline, []string) {
+	t.Helper()
+	log := new(problem.Log)
+	b := timeline.NewBuilder(timeline.Options{Problems: log, TempDir: t.TempDir()})
+	for i, name := range []string{"one", "two"} {
+		b.BeginInput(timeline.Input{Name: name, Offset: timeline.Nanos(i * 1000), Shares: shares, Reference: i == 0})
+		add(b, i)
+		b.EndInput()
+	}
+	if join {
+		b.JoinFlows()
+	}
+	b.RankProcesses(timeline.Ranking{Order: []int{0, 1}, Prefix: make([]string, 2), Suffix: make([]string, 2)})
+	tl, err := b.Finish(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tl.Close() })
+	if err := flowbind.NestAndResolve(context.Background(), tl); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	err = tl.Walk(context.Background(), func(it *timeline.Item) error {
+		if it.Kind != timeline.ItemEnd {
+			tr := tl.Track(it.Track)
+			line := fmt.Sprintf("%d %s on %s", it.TS, it.Name, tr.Name)
+			for _, f := range it.Flows {
+				line += fmt.Sprintf(" flow %d", f.ID)
+			}
+			out = append(out, line)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tl, out
+}
+
+// task adds a slice of the thread 7 of the process 7 with one end of a flow.
+func task(b *timeline.Builder, event uint32, ts timeline.Nanos, name string, role timeline.FlowRole) {
+	process := b.Process(timeline.ProcessKey{Num: 7})
+	b.SetProcessName(process, 0, []byte("worker"))
+	thread := b.Thread(process, timeline.ThreadKey{Num: 7})
+	b.SetThreadName(thread, 0, []byte("main"))
+	must(b.Add(&timeline.Event{Kind: timeline.Slice, Track: thread, Event: event, TS: ts, Dur: 100, Name: []byte(name)}))
+	must(b.AddFlow(&timeline.FlowEvent{Space: timeline.FlowV2, Role: role, Binding: timeline.BindCarrier, Track: thread, Event: event, TS: ts, ID: 5}))
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// TestInputsAreApart: equal pids and equal ids of flows of two inputs have nothing to do with each other.
+func TestInputsAreApart(t *testing.T) {
+	tl, got := several(t, nil, false, func(b *timeline.Builder, input int) {
+		if input == 0 {
+			task(b, 0, 10, "send", timeline.FlowStart)
+		} else {
+			task(b, 0, 10, "receive", timeline.FlowEnd)
+		}
+	})
+	want := []string{"10 send on main", "1010 receive on main"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	var processes []string
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		if tr := tl.Track(id); tr.Kind == timeline.ProcessTrack {
+			processes = append(processes, fmt.Sprintf("%d %s: %s", tr.PID, tr.Name, strings.Join(tr.Labels, ", ")))
+		}
+	}
+	want = []string{"7 worker (one): input one", "2147483647 worker (two): pid 7 of two, input two"}
+	if diff := cmp.Diff(want, processes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestInputsShareProcess: what the second input has on a thread is on a track of its own below it, because two recorders do not nest;
+// ids of flows mean the same if that is said.
+func TestInputsShareProcess(t *testing.T) {
+	_, got := several(t, func(int, timeline.ProcessKey) bool { return true }, true, func(b *timeline.Builder, input int) {
+		if input == 0 {
+			task(b, 0, 960, "send", timeline.FlowStart)
+		} else {
+			task(b, 0, 10, "receive", timeline.FlowEnd) // overlaps the slice of the first input
+		}
+	})
+	want := []string{"960 send on main flow 1", "1010 receive on two flow 1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLinks: events of several inputs with one key become a flow, in the order of time; one input alone does not.
+func TestLinks(t *testing.T) {
+	_, got := several(t, nil, false, func(b *timeline.Builder, input int) {
+		process := b.Process(timeline.ProcessKey{Num: 7})
+		thread := b.Thread(process, timeline.ThreadKey{Num: int64(7)})
+		add := func(event uint32, ts timeline.Nanos, name, key string) {
+			ev := timeline.Event{Kind: timeline.Slice, Track: thread, Event: event, TS: ts, Dur: 10, Name: []byte(name)}
+			must(b.Add(&ev))
+			must(b.AddLink(&timeline.Link{Key: key, Track: thread, Event: event, TS: ts}))
+		}
+		if input == 0 {
+			add(0, 10, "request", "id:1")
+			add(1, 2000, "response", "id:1")
+			add(2, 3000, "alone", "id:2")
+			add(3, 4000, "alone", "id:2")
+		} else {
+			add(0, 500, "work", "id:1")
+		}
+	})
+	want := []string{"10 request on  flow 1", "1500 work on  flow 1", "2000 response on  flow 1", "3000 alone on ", "4000 alone on "}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestTraceparentKey: what is no traceparent links nothing.
+func TestTraceparentKey(t *testing.T) {
+	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+	for text, want := range map[string]string{
+		"00-" + trace + "-" + span + "-01":                    "w3c:" + trace + ":" + span,
+		"00-" + strings.ToUpper(trace) + "-" + span + "-01":   "w3c:" + trace + ":" + span,
+		"00-" + trace + "-0000000000000000-01":                "",
+		"00-" + trace + "-00f067aa0ba902b-01":                 "",
+		"":                                                    "",
+		"00-zzf92f3577b34da6a3ce929d0e0e4736-" + span + "-01": "",
+	} {
+		if got := timeline.TraceparentKey(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

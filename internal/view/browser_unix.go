@@ -1,0 +1,11 @@
+//go:build unix
+
+package view
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// detach keeps Ctrl-C in the terminal from a browser that was started there.
+func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

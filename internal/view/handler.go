@@ -1,0 +1,198 @@
+package view
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	oncePath   = "/go/"          // of the addresses of OnceAddress
+	directName = "trace.pftrace" // of the trace of a Direct server, below the secret. The UI tells others what it fetches, so it says nothing
+)
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setSafeHeaders(w.Header())
+	if !isLoopback(r.Host) {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	path := r.URL.EscapedPath()
+	if once, ok := strings.CutPrefix(path, oncePath); ok {
+		s.serveOnce(w, r, once)
+		return
+	}
+	name, ok := s.belowSecret(path)
+	if !ok {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	s.serveName(w, r, name)
+}
+
+// setSafeHeaders sets what every answer has (rule 7). There is no Cross-Origin-Opener-Policy: it would cut the page off from the tab
+// of the UI that it opens.
+func setSafeHeaders(h http.Header) {
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+}
+
+// isLoopback reports whether a Host is one by which browsers reach this machine and nothing else (rule 2). The port may be any: ssh -L
+// changes it.
+func isLoopback(host string) bool {
+	name, port := host, ""
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		name, port = host[:i], host[i+1:]
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || port[0] == '+' {
+			return false
+		}
+	}
+	return slices.Contains([]string{"127.0.0.1", "localhost", "[::1]"}, name)
+}
+
+// belowSecret returns what follows the secret in a path (rule 3).
+func (s *Server) belowSecret(path string) (name string, ok bool) {
+	secret, name, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return name, ok && subtle.ConstantTimeCompare([]byte(secret), []byte(s.secret)) == 1
+}
+
+// serveOnce answers for an address of OnceAddress. HEAD does not use it up, so it learns nothing.
+func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request, once string) {
+	if r.Method != http.MethodGet || !s.useOnce(once) {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	target := "/" + s.secret + "/" // of the same origin, which ssh -L may have changed
+	if s.opts.Direct {
+		target = s.Address()
+	}
+	w.Header().Set("Location", target)
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// serveName answers for what is below the secret.
+func (s *Server) serveName(w http.ResponseWriter, r *http.Request, name string) {
+	var serve func(http.ResponseWriter, *http.Request)
+	methods := []string{http.MethodGet, http.MethodHead}
+	number, isTrace := strings.CutPrefix(name, "trace/")
+	switch {
+	case s.opts.Direct && name == directName:
+		serve = s.serveDirect
+	case s.opts.Direct:
+	case name == "":
+		serve = s.servePage
+	case name == "events":
+		serve = s.serveEvents
+	case name == "opened":
+		serve, methods = s.serveOpened, []string{http.MethodPost}
+	case isTrace && s.trace(number) != nil:
+		serve = s.trace(number).serve
+	}
+	switch {
+	case serve == nil:
+		w.WriteHeader(http.StatusNotFound)
+	case !slices.Contains(methods, r.Method):
+		w.Header().Set("Allow", strings.Join(methods, ", "))
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	default:
+		serve(w, r)
+	}
+}
+
+func (s *Server) servePage(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Security-Policy", s.page.policy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(len(s.page.html)))
+	io.WriteString(w, s.page.html)
+}
+
+// serveEvents tells the page what there is and how far conversions are, whenever that changes, as server-sent events.
+func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	if r.Method == http.MethodHead {
+		return
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Time{}) // it takes as long as the page is open
+	for {
+		state, changed := s.pageState()
+		fmt.Fprintf(w, "data: %s\n\n", state)
+		if control.Flush() != nil {
+			return
+		}
+		s.told()
+		select {
+		case <-changed:
+		case <-r.Context().Done():
+			return
+		case <-s.ended:
+			state, _ := s.pageState()
+			fmt.Fprintf(w, "data: %s\n\nevent: end\ndata:\n\n", state)
+			_ = control.Flush()
+			return
+		}
+	}
+}
+
+// maxNumber bounds the number of a trace in a request.
+const maxNumber = 20
+
+// serveOpened takes from the page that it has handed over a trace. A page of another origin cannot send that Origin (rule 5).
+func (s *Server) serveOpened(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Origin") != "http://"+r.Host {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	number, err := io.ReadAll(io.LimitReader(r.Body, maxNumber))
+	t := s.trace(string(number))
+	if err != nil || t == nil || !t.opened() {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// serveDirect gives the UI the trace, when it is there (rule 6).
+func (s *Server) serveDirect(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Access-Control-Allow-Origin", s.opts.UI.origin)
+	w.Header().Set("Vary", "Origin")
+	t := s.trace("0")
+	if t == nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // converting may take longer
+	select {
+	case <-t.done:
+	case <-r.Context().Done():
+		return
+	case <-s.ended:
+		return
+	}
+	sent := &countedWriter{ResponseWriter: w}
+	t.serve(sent, r)
+	if sent.n > 0 && sent.n == t.length() {
+		t.opened()
+	}
+}
+
+// A countedWriter counts the bytes of an answer that went out.
+type countedWriter struct {
+	http.ResponseWriter
+	n int64
+}
+
+// Write implements io.Writer.
+func (c *countedWriter) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.n += int64(n)
+	return n, err
+}

@@ -1,0 +1,30 @@
+package view
+
+import (
+	_ "embed"
+	"strings"
+)
+
+// The page in its parts. They say nothing of traces, whose names come as data and are shown as text.
+var (
+	//go:embed page/page.html
+	pageHTML string
+	//go:embed page/page.css
+	pageCSS string
+	//go:embed page/page.js
+	pageJS string
+)
+
+// A page is what is served at the secret.
+type page struct{ html, policy string }
+
+// newPage puts the page together. Its policy allows nothing but its own style and script, requests to its own origin, and frames
+// of the UI and of its own origin (rule 7).
+func newPage(uiOrigin string) page {
+	html := strings.NewReplacer("/* style */", pageCSS, "/* script */", pageJS).Replace(pageHTML)
+	return page{
+		html: html,
+		policy: "default-src 'none'; script-src " + cspHash([]byte(pageJS)) + "; style-src " + cspHash([]byte(pageCSS)) +
+			"; connect-src 'self'; frame-src " + uiOrigin + " 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	}
+}

@@ -1,0 +1,300 @@
+"use strict";
+
+// The page frames the Perfetto UI and hands it a trace of its own origin. The UI answers PING with PONG once it listens; what is
+// posted before that is lost. It may answer several PINGs that are under way, so the first PONG ends them.
+{
+  const pingInterval = 100; // ms
+  const patience = 8000; // ms without PONG, after which the page says what may be wrong
+  const goneAfter = 3000; // ms without a connection, after which the program has ended
+
+  const element = (id) => document.getElementById(id);
+  const show = (id, on) => { element(id).hidden = !on; };
+
+  let state = null; // as the program told it last
+  let chosen = 0; // number of the trace that is shown
+  let frame = null; // the handover to the frame
+  let tab = null; // the handover to a tab, or the last one
+  let ended = false; // the program has
+
+  const trace = () => state?.traces[chosen];
+  const address = (number) => `trace/${number}`;
+
+  // A Handover gives one trace to one window of the UI.
+  class Handover {
+    constructor(number, target) {
+      this.number = number;
+      this.target = target;
+      this.answered = false;
+      this.posted = false;
+      this.silent = false; // for too long
+      this.failure = "";
+      this.timer = setInterval(() => this.ping(), pingInterval);
+      this.patience = setTimeout(() => { this.silent = true; render(); }, patience);
+    }
+
+    ping() {
+      if (this.target.closed) {
+        this.stop();
+        return;
+      }
+      this.target.postMessage("PING", "*"); // says nothing, and the window may still be blank
+    }
+
+    stop() {
+      clearInterval(this.timer);
+      clearTimeout(this.patience);
+      this.stopped = true;
+      render();
+    }
+
+    pong() {
+      if (this.answered || this.stopped) {
+        return;
+      }
+      this.answered = true;
+      this.silent = false;
+      clearInterval(this.timer);
+      clearTimeout(this.patience);
+      this.post();
+      render();
+    }
+
+    // post is called when the UI listens and when the trace may be there. It does its work when both are so.
+    async post() {
+      const its = state.traces[this.number];
+      if (!this.answered || this.stopped || this.fetching || its.state !== "ready") {
+        return;
+      }
+      this.fetching = true;
+      try {
+        const answer = await fetch(address(this.number));
+        if (!answer.ok) {
+          throw new Error(`HTTP ${answer.status}`);
+        }
+        const buffer = await answer.arrayBuffer();
+        if (this.stopped) {
+          return;
+        }
+        const message = { perfetto: { buffer, title: its.name, fileName: its.name, localOnly: true, keepApiOpen: true } };
+        this.target.postMessage(message, uiOrigin(), [buffer]);
+        this.posted = true;
+      } catch (error) {
+        this.failure = `The trace could not be handed over: ${error.message}`;
+        render();
+        return;
+      }
+      render();
+      this.afterPost(its);
+      await fetch("opened", { method: "POST", body: String(this.number) }).catch(() => {});
+    }
+
+    afterPost() {}
+
+    scrollTo(part) {
+      this.target.postMessage({ perfetto: { timeStart: part.start, timeEnd: part.end, viewPercentage: 0.8 } }, uiOrigin());
+    }
+  }
+
+  // The link of a tab stays empty, because telemetry reads it there; a message says what to show first.
+  class TabHandover extends Handover {
+    afterPost(its) {
+      if (its.scroll) {
+        this.scrollTo(its.scroll);
+      }
+    }
+  }
+
+  class FrameHandover extends Handover {
+    afterPost() {
+      if (document.activeElement === document.body) {
+        element("stage").querySelector("iframe")?.focus(); // so that the keys of the UI work at once
+      }
+    }
+  }
+
+  const uiOrigin = () => new URL(state.ui).origin;
+
+  // start shows the chosen trace in a fresh frame, as soon as the address of the frame is known.
+  function start() {
+    if (frame !== null || state === null || ended || state.await && trace().state !== "ready" || trace().state === "failed") {
+      return;
+    }
+    const view = document.createElement("iframe");
+    view.title = "Perfetto";
+    view.referrerPolicy = "no-referrer";
+    view.allow = "clipboard-write; fullscreen";
+    view.src = `${state.ui}#!/?${trace().arguments}`;
+    element("stage").replaceChildren(view);
+    frame = new FrameHandover(chosen, view.contentWindow);
+  }
+
+  function restart() {
+    frame?.stop();
+    frame = null;
+    element("stage").replaceChildren();
+    start();
+    render();
+  }
+
+  function openTab() {
+    const target = window.open(state.ui, "_blank");
+    if (target === null) {
+      say("The browser has blocked the tab. Allow this page to open windows, and try again.", {});
+      return;
+    }
+    tab?.stop();
+    tab = new TabHandover(chosen, target);
+    render();
+  }
+
+  // statusText says in the bar how far things are.
+  function statusText(its) {
+    switch (true) {
+      case its.state === "waiting":
+        return "waiting for its turn";
+      case its.state === "converting":
+        return its.size > 0 && its.read < its.size ? `converting, ${Math.floor(100 * its.read / its.size)} %` :
+          its.size > 0 ? "converting, sorting and writing" : `converting, ${sizeText(its.read)} read`;
+      case its.state === "failed":
+        return "not converted";
+      case frame === null || !frame.answered:
+        return "waiting for Perfetto";
+      case !frame.posted:
+        return frame.failure === "" ? "handing it over" : "";
+      case ended:
+        return "weft view has ended";
+    }
+    return sizeText(its.bytes);
+  }
+
+  function sizeText(bytes) {
+    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let unit = 0;
+    for (; bytes >= 1000 && unit < units.length - 1; unit++) {
+      bytes /= 1024;
+    }
+    return `${unit > 0 && bytes < 99.95 ? bytes.toFixed(1) : Math.round(bytes)} ${units[unit]}`;
+  }
+
+  // say shows a notice with some of its actions; without a text it hides it.
+  function say(text, { bad = false, download = false, again = false, open = false }) {
+    element("said").textContent = text;
+    element("notice").classList.toggle("bad", bad);
+    show("notice", text !== "");
+    show("notice-download", download);
+    show("again", again);
+    show("notice-open", open);
+  }
+
+  function notice(its) {
+    const there = its.state === "ready" && !ended;
+    switch (true) {
+      case its.state === "failed":
+        return say(its.failure, { bad: true });
+      case ended && !frame?.posted:
+        return say("weft view has ended before Perfetto had the trace. Start it again.", { bad: true });
+      case frame !== null && frame.failure !== "":
+        return say(frame.failure, { bad: true, download: there, again: there });
+      case tab !== null && tab.failure !== "":
+        return say(tab.failure, { bad: true, download: there });
+      case tab !== null && !tab.answered && !tab.stopped:
+        return say("If the browser asks whether Perfetto may access other apps and services on this device: either answer is fine.", {});
+      case frame !== null && frame.silent:
+        return say("Perfetto does not answer. It may be asking you something below, or the network is down:",
+          { download: there, again: true, open: true });
+    }
+    say("", {});
+  }
+
+  function renderList() {
+    const several = state.traces.length > 1;
+    show("list", several);
+    show("only", !several);
+    element("only").textContent = trace().name;
+    element("only").title = trace().name;
+    if (!several) {
+      return;
+    }
+    const list = element("list");
+    const marks = { waiting: " – waiting", converting: " – converting", failed: " – failed", ready: "" };
+    state.traces.forEach((its, number) => {
+      const option = list.options[number] ?? list.appendChild(document.createElement("option"));
+      const text = its.name + marks[its.state];
+      if (option.textContent !== text) {
+        option.textContent = text;
+      }
+      option.value = String(number);
+    });
+    list.value = String(chosen);
+  }
+
+  function render() {
+    const its = trace();
+    if (!its) {
+      return;
+    }
+    document.title = `${its.name} – weft view`;
+    renderList();
+    element("status").textContent = statusText(its);
+    const progress = element("progress");
+    progress.hidden = its.state !== "converting" || its.size <= 0;
+    progress.value = its.size > 0 ? its.read / its.size : 0;
+    const there = its.state === "ready" && !ended;
+    for (const id of ["download", "notice-download"]) {
+      element(id).href = address(chosen);
+      element(id).download = its.name.replace(/\.(pftrace|perfetto-trace)$/, "") + ".pftrace";
+    }
+    show("download", there);
+    show("open", there);
+    notice(its);
+  }
+
+  function receive(text) {
+    state = JSON.parse(text);
+    if (state.traces.length === 0) {
+      return;
+    }
+    start();
+    for (const handover of [frame, tab]) {
+      if (handover !== null && !handover.posted) {
+        handover.post();
+      }
+    }
+    render();
+  }
+
+  function end() {
+    events.close();
+    ended = true;
+    if (frame !== null && !frame.posted) {
+      frame.stop();
+    }
+    render();
+  }
+
+  const events = new EventSource("events");
+  let gone = 0;
+  events.addEventListener("message", (event) => receive(event.data));
+  events.addEventListener("end", end);
+  events.addEventListener("open", () => { clearTimeout(gone); gone = 0; });
+  events.addEventListener("error", () => { gone ||= setTimeout(end, goneAfter); });
+
+  window.addEventListener("message", (event) => {
+    if (state === null || event.data !== "PONG" || event.origin !== uiOrigin()) {
+      return;
+    }
+    for (const handover of [frame, tab]) {
+      if (handover !== null && event.source === handover.target) {
+        handover.pong();
+      }
+    }
+  });
+
+  element("list").addEventListener("change", (event) => {
+    chosen = Number(event.target.value);
+    restart();
+  });
+  element("open").addEventListener("click", openTab);
+  element("notice-open").addEventListener("click", openTab);
+  element("again").addEventListener("click", restart);
+}
