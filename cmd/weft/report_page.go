@@ -98,7 +98,7 @@ func runPageReport(c *cli.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	all, err := in.collectAll(c.Context)
+	all, err := in.collectAll(c.Context, c.Args().First() == "slices")
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err
 	}
@@ -128,15 +128,15 @@ func writePage(c *cli.Context, env *environment, write func(io.Writer) error) er
 	return out.Commit()
 }
 
-// collectAll attributes a trace and makes all reports on what is selected in it.
-func (in *reportInput) collectAll(ctx context.Context) (*report.All, error) {
+// collectAll attributes a trace and makes all reports on what is selected in it; slices as report.AllOptions.
+func (in *reportInput) collectAll(ctx context.Context, slices bool) (*report.All, error) {
 	rules := options.Rules{}
 	in.selectCosts(&rules)
 	result, err := engine.Run(ctx, in.timeline, rules)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputName(in.name), err)
 	}
-	all, err := report.CollectAll(ctx, in.timeline, result, in.selected)
+	all, err := report.CollectAll(ctx, in.timeline, result, report.AllOptions{Selected: in.selected, Slices: slices})
 	return all, errors.Join(err, result.Close())
 }
 

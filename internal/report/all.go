@@ -26,7 +26,7 @@ type All struct {
 	Tasks       *AllTasks           `json:"long_tasks,omitempty"`
 	Forced      *LayoutThrashing    `json:"forced_layout,omitempty"`
 	GC          *GC                 `json:"gc,omitempty"`
-	Slices      *AllSlices          `json:"slices,omitempty"`
+	Slices      *AllSlices          `json:"slices,omitempty"` // see AllOptions
 	FlowPairs   *FlowPairs          `json:"flow_pairs,omitempty"`
 }
 
@@ -72,10 +72,19 @@ type AllSlices struct {
 // AllRows is the number of rows of the tables of All.
 const AllRows = 20
 
+// AllOptions say what an All has. The zero AllOptions are for all of the trace.
+type AllOptions struct {
+	Selected *selection.Selection // nil: the whole trace
+	// Slices asks for All.Slices of any trace. Else it is there only where devices worked, or where weft does not know the kinds of work: else
+	// names of slices say less than all other parts.
+	Slices bool
+}
+
 // CollectAll makes all reports on what is selected of a timeline, which is nested and attributed. It goes through the events twice,
 // and once more through the flows. The error is one of the temporary files, or ctx's.
-func CollectAll(ctx context.Context, tl *timeline.Timeline, attributed *cost.Result, selected *selection.Selection) (*All, error) {
-	c := allCollector{tl: tl, attributed: attributed, selected: selected, reader: newReader(tl, selected), use: newUseCollector(tl, selected)}
+func CollectAll(ctx context.Context, tl *timeline.Timeline, attributed *cost.Result, opts AllOptions) (*All, error) {
+	selected := opts.Selected
+	c := allCollector{tl: tl, attributed: attributed, selected: selected, wantsSlices: opts.Slices, reader: newReader(tl, selected), use: newUseCollector(tl, selected)}
 	totals := tl.Totals()
 	c.out = All{Recording: recordingOf(tl), Start: totals.Start, End: totals.End, Counts: eventCounts(tl)}
 	for _, step := range []func(context.Context) error{c.firstWalk, c.secondWalk, c.addCosts, c.addFlows} {
@@ -92,6 +101,8 @@ type allCollector struct {
 	attributed *cost.Result
 	selected   *selection.Selection
 	out        All
+
+	wantsSlices bool
 
 	reader   *reader
 	use      *useCollector
@@ -116,15 +127,14 @@ func eventCounts(tl *timeline.Timeline) EventCounts {
 	return n
 }
 
-// firstWalk collects samples, when inputs were handled, lengths of slices, and which threads were busy.
+// firstWalk collects samples, when inputs were handled, and which threads were busy.
 func (c *allCollector) firstWalk(ctx context.Context) error {
-	slicesOf := newSliceCounter(c.tl, SliceOptions{Include: c.include()})
-	defer slicesOf.lengths.Close()
-	passes := []func(*timeline.Item) error{
-		timeline.Nested(c.tl, c.reader.item), timeline.Nested(c.tl, slicesOf.item), timeline.Nested(c.tl, c.use.find),
-	}
+	passes := []func(*timeline.Item) error{timeline.Nested(c.tl, c.reader.item), timeline.Nested(c.tl, c.use.find)}
 	if len(c.attributed.Inputs) > 0 {
-		opts := InputOptions{Kinds: slices.DeleteFunc(InputKinds(), func(k InputKind) bool { return k == OtherInput })}
+		opts := InputOptions{
+			Kinds:   slices.DeleteFunc(InputKinds(), func(k InputKind) bool { return k == OtherInput }),
+			Details: AllRows, DetailKind: InputKind.Discrete,
+		}
 		if c.selected != nil {
 			opts.Include, opts.Thread = c.selected.Overlaps, c.selected.Track
 		}
@@ -142,11 +152,6 @@ func (c *allCollector) firstWalk(ctx context.Context) error {
 		return err
 	}
 	c.use.choose(c.profiles)
-	all, err := slicesOf.done(ctx)
-	if err != nil {
-		return err
-	}
-	c.addSlices(all)
 	return nil
 }
 
@@ -205,19 +210,29 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var slices *sliceTrees
+	var ofSlices *sliceTrees
 	if len(trees) == 0 {
-		slices = newSliceTrees(c.tl, c.use)
-		passes = append(passes, timeline.Nested(c.tl, slices.item))
+		ofSlices = newSliceTrees(c.tl, c.use)
+		passes = append(passes, timeline.Nested(c.tl, ofSlices.item))
+	}
+	groups := newSliceCounter(c.tl, SliceOptions{Include: c.include()})
+	defer groups.lengths.Close()
+	if c.slicesMatter() {
+		passes = append(passes, timeline.Nested(c.tl, groups.item))
 	}
 	if err := c.walk(ctx, passes); err != nil {
 		return err
 	}
+	all, err := groups.done(ctx)
+	if err != nil {
+		return err
+	}
+	c.addSlices(all)
 	if use := c.use.done(c.shows); len(use.Threads) > 0 {
 		c.out.Utilisation = use
 	}
-	if c.out.StackTrees = trees; slices != nil {
-		c.out.StackTrees = slices.done()
+	if c.out.StackTrees = trees; ofSlices != nil {
+		c.out.StackTrees = ofSlices.done()
 	}
 	c.addTasks(tasks.done())
 	if c.inputs != nil {
@@ -225,6 +240,20 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 		c.out.Inputs = &AllInputs{in, in.Inputs}
 	}
 	return c.addProfiles()
+}
+
+// slicesMatter reports whether slices by name are asked for, or say what no other part does.
+func (c *allCollector) slicesMatter() bool {
+	if c.wantsSlices || c.use.out.By != KindsOfWork {
+		return true
+	}
+	for id := range c.tl.CategoryCount() {
+		switch string(c.tl.Category(timeline.CategoryID(id + 1))) {
+		case kernelCategory, memcpyCategory, memsetCategory:
+			return true
+		}
+	}
+	return false
 }
 
 // addTasks takes over the longest tasks.
@@ -272,7 +301,7 @@ func (c *allCollector) addProfiles() error {
 		}
 		for _, t := range c.profiles.Threads {
 			if t.ThreadID == tree.ThreadID {
-				functions := c.profiles.functions(t)
+				functions := c.profiles.functionsOf(t, t.busy())
 				c.out.Functions = append(c.out.Functions, ThreadFunctions{t.ThreadID, top(functions, opts), len(functions)})
 				break
 			}
@@ -287,7 +316,7 @@ func (c *allCollector) addCosts(context.Context) error {
 	tables := costtables.Of(c.attributed)
 	types := tables.Types()
 	var chosen []string
-	for _, typ := range []string{tables.DerivedName(costtables.TypePage), "Script", tables.DerivedName(costtables.TypeEntity), "Tab"} {
+	for _, typ := range []string{tables.DerivedName(costtables.TypePage), "Script", tables.DerivedName(costtables.TypeEntity)} {
 		if slices.Contains(types, typ) && (typ != tables.DerivedName(costtables.TypePage) || tables.HasPages()) {
 			chosen = append(chosen, typ)
 		}
@@ -295,8 +324,8 @@ func (c *allCollector) addCosts(context.Context) error {
 	if len(chosen) == 0 {
 		chosen = types[:min(len(types), 2)]
 	}
-	if len(chosen) < 3 {
-		chosen = append(chosen, tables.DerivedName(costtables.TypeThread))
+	if len(chosen) == 0 {
+		chosen = []string{tables.DerivedName(costtables.TypeThread)}
 	}
 	for _, typ := range chosen {
 		t, err := tables.Table(costtables.TableOptions{Type: typ, Limit: AllRows})

@@ -24,7 +24,7 @@ func allOf(t *testing.T, text string, query selection.Query) (all *report.All) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all, err = report.CollectAll(t.Context(), tl, result, selected); err != nil {
+		if all, err = report.CollectAll(t.Context(), tl, result, report.AllOptions{Selected: selected}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -153,7 +153,7 @@ func TestFlowPairs(t *testing.T) {
 // All has the numbers that the reports have alone.
 func TestAllAgrees(t *testing.T) {
 	attributed(t, chromeTask, func(tl *timeline.Timeline, result *cost.Result) {
-		all, err := report.CollectAll(t.Context(), tl, result, nil)
+		all, err := report.CollectAll(t.Context(), tl, result, report.AllOptions{Slices: true})
 		if err != nil {
 			t.Fatal(err)
 		}

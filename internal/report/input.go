@@ -114,6 +114,10 @@ type InputOptions struct {
 	Thread func(timeline.TrackID) bool
 	// Brief leaves out what ran for the inputs, which takes another pass over the trace.
 	Brief bool
+	// Details says of how many inputs at most it is found out what ran for them, the slowest first, of the kinds that DetailKind
+	// accepts. 0: MaxDetailed; nil: of all kinds.
+	Details    int
+	DetailKind func(InputKind) bool
 }
 
 // CollectInputs finds the inputs of a nested timeline and what ran for them. Which events are inputs, and what was done for them,
@@ -395,7 +399,7 @@ func (c *inputCollector) join() {
 	})
 	for n := range rows {
 		c.out.Inputs = append(c.out.Inputs, rows[n].Interaction)
-		if n < MaxDetailed && !c.opts.Brief {
+		if len(c.windows) < cmp.Or(c.opts.Details, MaxDetailed) && !c.opts.Brief && (c.opts.DetailKind == nil || c.opts.DetailKind(rows[n].Kind)) {
 			c.addWindow(n, &rows[n])
 		}
 	}

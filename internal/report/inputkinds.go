@@ -31,3 +31,7 @@ func KindOfInput(typ string) InputKind {
 	}
 	return OtherInput
 }
+
+// Discrete reports whether an input of this kind is an act of its own, as the web's interactions are: others come in rows, such as the
+// movements of a pointer.
+func (k InputKind) Discrete() bool { return k == ClickInput || k == KeyInput || k == TapInput }

@@ -211,10 +211,8 @@ func (t *Thread) sampled() (n int64, time timeline.Nanos) {
 
 // busyTime returns the time in which a thread is known to work.
 func (t *Thread) busyTime() (busy timeline.Nanos) {
-	for i := range t.runs {
-		for _, part := range t.busyParts(&t.runs[i]) {
-			sum(&busy, part.dur)
-		}
+	for part := range t.busy() {
+		sum(&busy, part.dur)
 	}
 	return busy
 }

@@ -1,6 +1,10 @@
 package report
 
-import "github.com/weft-trace/weft/internal/timeline"
+import (
+	"iter"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
 
 // longRun is from when on a busy run is a long one: what browsers call a long task.
 const longRun timeline.Nanos = 50_000_000
@@ -10,6 +14,32 @@ type run struct {
 	first, last int
 	dur         timeline.Nanos
 	gc          timeline.Nanos // of dur
+}
+
+// within returns the observations of parts of what was observed.
+func (t *Thread) within(parts iter.Seq[run]) iter.Seq[*observation] {
+	return func(yield func(*observation) bool) {
+		for part := range parts {
+			for i := part.first; i < part.last; i++ {
+				if !yield(&t.observations[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// busy returns the parts in which the thread is known to work.
+func (t *Thread) busy() iter.Seq[run] {
+	return func(yield func(run) bool) {
+		for i := range t.runs {
+			for _, part := range t.busyParts(&t.runs[i]) {
+				if !yield(part) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // explainedByGC reports whether the run is long only because of the garbage collector.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/weft-trace/weft/internal/timeline"
@@ -184,9 +185,13 @@ func (t *Thread) buckets(start, length timeline.Nanos) []Bucket {
 
 // functions sums up time by function.
 func (p *Profiles) functions(t *Thread) []Function {
+	return p.functionsOf(t, slices.Values([]run{{last: len(t.observations)}}))
+}
+
+// functionsOf sums up the time of parts of what was observed by function.
+func (p *Profiles) functionsOf(t *Thread, parts iter.Seq[run]) []Function {
 	byStack := map[stackID]*ClassTimes{}
-	for i := range t.observations {
-		o := &t.observations[i]
+	for o := range t.within(parts) {
 		if o.stack == 0 || t.states.class(o.state) == ClassIdle {
 			continue
 		}

@@ -15,7 +15,8 @@ type StackTree struct {
 	Shows string         `json:"shows,omitempty"` // the url of the page or worker that it runs
 	From  TreeBasis      `json:"from"`
 	Total timeline.Nanos `json:"total_ns"` // of all nodes
-	// LeftOut is the time of the samples that are not in the tree: idle, the garbage collector, and what has no stack.
+	// LeftOut is the time of the samples that are not in the tree: of the garbage collector, without a stack, and those in which the thread
+	// is not known to work.
 	LeftOut []StateTime `json:"left_out,omitempty"`
 	// Small is the number of callsites that are left out with all they call: each takes less than a 2,000th of Total.
 	Small int `json:"small"`
@@ -100,9 +101,7 @@ func (b *treeBuilder) finish(t *StackTree) {
 			a, b := &b.nodes[x], &b.nodes[y]
 			return cmp.Or(cmp.Compare(a.total, b.total), compareFrames(b.frame, a.frame))
 		})
-		for _, id := range shown { // the last is taken first
-			stack = append(stack, id)
-		}
+		stack = append(stack, shown...) // the last is taken first
 	}
 }
 
@@ -125,21 +124,27 @@ func (p *Profiles) stackTrees(ctx context.Context) ([]StackTree, error) {
 func (p *Profiles) stackTree(t *Thread) StackTree {
 	tree := StackTree{ThreadID: t.ThreadID, Shows: t.shows, From: TreeOfSamples}
 	byStack, left := map[stackID]timeline.Nanos{}, map[stateID]*StateTime{}
+	works := make([]bool, len(t.observations))
+	for part := range t.busy() {
+		for i := part.first; i < part.last; i++ {
+			works[i] = true
+		}
+	}
 	for i := range t.observations {
 		o := &t.observations[i]
-		if class := t.states.class(o.state); o.stack == 0 || class == ClassIdle || class == ClassGC {
-			s := left[o.state]
-			if s == nil {
-				s = &StateTime{State: t.states.name(o.state), Class: class.String()}
-				left[o.state] = s
-			}
-			s.Samples += int64(o.count)
-			sum(&s.Time, o.dur)
+		if works[i] && o.stack != 0 && t.states.class(o.state) != ClassGC {
+			all := byStack[o.stack]
+			sum(&all, o.dur)
+			byStack[o.stack] = all
 			continue
 		}
-		all := byStack[o.stack]
-		sum(&all, o.dur)
-		byStack[o.stack] = all
+		s := left[o.state]
+		if s == nil {
+			s = &StateTime{State: t.states.name(o.state), Class: t.states.class(o.state).String()}
+			left[o.state] = s
+		}
+		s.Samples += int64(o.count)
+		sum(&s.Time, o.dur)
 	}
 	for _, s := range left {
 		tree.LeftOut = append(tree.LeftOut, *s)
@@ -189,7 +194,7 @@ func (p *Profiles) functionPath(path []frameID, id stackID, source string) []fra
 	return path[:min(len(path), maxTreeDepth)]
 }
 
-// setOrigins says of each node where its code is: on which host, or if nearly all is on one, in which file.
+// setOrigins says of each node where its code is: on which host, or if most is on one, in which file.
 func (b *treeBuilder) setOrigins() {
 	times, all := map[string]timeline.Nanos{}, timeline.Nanos(0)
 	for i := range b.nodes[1:] {
@@ -201,7 +206,7 @@ func (b *treeBuilder) setOrigins() {
 	}
 	origin := hostOf
 	for _, t := range times {
-		if t > all/10*9 {
+		if t > all/3*2 {
 			origin = fileOf
 		}
 	}

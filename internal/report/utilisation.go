@@ -309,13 +309,9 @@ var sampledKinds = [...]string{
 
 // addSamples divides the busy time of a sampled thread in steps.
 func (c *useCollector) addSamples(row *ThreadUse, t *Thread) {
-	for i := range t.runs {
-		for _, part := range t.busyParts(&t.runs[i]) {
-			for _, o := range t.observations[part.first:part.last] {
-				kind := c.kind(cmp.Or(sampledKinds[t.states.kind(o.state)], otherKind))
-				c.addTime(row, kind, o.ts, o.end())
-			}
-		}
+	for o := range t.within(t.busy()) {
+		kind := c.kind(cmp.Or(sampledKinds[t.states.kind(o.state)], otherKind))
+		c.addTime(row, kind, o.ts, o.end())
 	}
 }
 

@@ -57,7 +57,7 @@ func (p *page) grid(start, length timeline.Nanos, height int) {
 			anchor = "end"
 		}
 		p.p("<line class=grid x1=\"%s\" x2=\"%s\" y1=0 y2=%d /><text class=tick x=\"%s\" y=%d text-anchor=%s>%s</text>\n", x, x, height, x, height+14, anchor,
-			moment(start+length/lines*timeline.Nanos(i)))
+			p.moment(start+length/lines*timeline.Nanos(i)))
 	}
 }
 

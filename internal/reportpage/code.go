@@ -132,7 +132,7 @@ func (p *page) flame(i int, t *report.StackTree, limit int) int {
 	p.flameBoxes(boxes, classes, t.Total, rows)
 	p.p("</svg></div>\n<p class=live aria-live=polite></p>\n")
 	if left += t.Small; left > 0 {
-		p.p("<p class=note>%s too small to be seen %s left out.</p>\n", count(left, "box")+plural(left, "", "es"), markup(plural(left, "is", "are")))
+		p.p("<p class=note>%s too small to be seen %s left out.</p>\n", countOf(left, "box", "boxes"), markup(plural(left, "is", "are")))
 	}
 	p.functions(t)
 	p.p("</div>\n")
@@ -271,8 +271,8 @@ func (p *page) functions(t *report.StackTree) {
 		}
 	}
 	type row struct {
-		name        string
-		self, total timeline.Nanos
+		name string
+		self timeline.Nanos
 	}
 	index, rows := map[string]int{}, []row{}
 	for i := range t.Nodes {

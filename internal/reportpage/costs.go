@@ -37,6 +37,11 @@ func (p *page) costQuestion() string {
 	}
 }
 
+// costsOfThreads reports whether there are only costs of threads, which the table of busy times has as well.
+func (p *page) costsOfThreads() bool {
+	return len(p.all.Costs) == 1 && strings.HasPrefix(p.all.Costs[0].Type, costtables.TypeThread)
+}
+
 // costs writes the tables of costs.
 func (p *page) costs() {
 	busy := p.all.Costs[0].Busy
@@ -54,6 +59,12 @@ func (p *page) costs() {
 		p.costTable(t)
 	}
 }
+
+// What costs less than a thousandth of the busy time is in one row at the end, but for the first rows.
+const (
+	smallCost = 1000
+	leastRows = 5
+)
 
 // categoryParts adds up times by category in families.
 func categoryParts(times []timeline.Nanos) []part {
@@ -85,15 +96,28 @@ func (p *page) costTable(t *costtables.Table) {
 		if !r.None { // else all others would be short
 			bar = p.bar(categoryParts(r.SelfByCategory[:]), most)
 		}
-		out.row(span{}, name, bar, num(millis(r.Self)), num(share(r.Self, t.Busy)), num(thousands(r.Slices)))
-	}
-	for i := range t.Rows {
-		if r := &t.Rows[i]; i != none && (r.Self > 0 || r.Slices > 0) {
-			row(r, contextName(t, r))
+		write := func(cells ...any) { out.row(span{}, cells...) }
+		if r.None {
+			write = out.last
 		}
+		write(name, bar, num(millis(r.Self)), num(share(r.Self, t.Busy)), num(thousands(r.Slices)))
 	}
-	if t.Omitted > 0 && rest > 0 {
-		out.row(span{}, fmt.Sprintf("%s more", thousands(t.Omitted)), markup(""), num(millis(rest)), num(share(rest, t.Busy)), num(""))
+	more, shown := t.Omitted, 0
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		if i == none {
+			continue
+		}
+		if shown >= leastRows && r.Self < t.Busy/smallCost { // nobody asks for it
+			rest += r.Self
+			more++
+			continue
+		}
+		shown++
+		row(r, contextName(t, r))
+	}
+	if more > 0 {
+		out.last(fmt.Sprintf("%s more", thousands(more)), markup(""), num(millis(rest)), num(share(rest, t.Busy)), num(""))
 	}
 	if none >= 0 && t.Rows[none].Self > 0 {
 		row(&t.Rows[none], "(unattributed)")

@@ -53,17 +53,19 @@ func (p *page) keys() (keys []keyNumber) {
 	}
 	if in := a.Inputs; in != nil && len(interactions(in.List)) > 0 {
 		worst := &interactions(in.List)[0]
-		add(keyNumber{label: "Slowest input", value: length(worst.Latency), note: string(worst.Kind) + " at " + moment(worst.Start-a.Start), section: Inputs, bad: worst.Latency > slowInput})
+		add(keyNumber{label: "Slowest input", value: length(worst.Latency), note: string(worst.Kind) + " at " + p.moment(worst.Start-a.Start), section: Inputs, bad: worst.Latency > slowInput})
 	}
 	if f := a.Forced; f != nil {
 		var all report.ForcedTime
 		for i := range f.Threads {
 			addForced(&all, &f.Threads[i].ForcedTime)
 		}
-		add(keyNumber{label: "Forced layout", value: length(all.Total), note: times(all.Count), section: Layout, bad: all.Total > 100*millisecond})
+		if all.Count > 0 {
+			add(keyNumber{label: "Forced layout", value: length(all.Total), note: times(all.Count), section: Layout, bad: all.Total > 100*millisecond})
+		}
 	}
 	if t, of := p.gcTime(); t > 0 {
-		add(keyNumber{label: "Garbage collection", value: length(t), note: of, section: GC})
+		add(keyNumber{label: "Garbage collection", value: length(t), note: of.text, section: GC})
 	}
 	if lost := p.lost(); lost > 0 {
 		add(keyNumber{label: "Data lost", value: thousands(lost), note: countOf(len(p.problems()), "kind of problem", "kinds of problems"), section: Missing, bad: true})
@@ -79,7 +81,7 @@ func recordedNote(a *report.All) string {
 }
 
 // gcTime returns how long the collector ran: by slices, else by samples.
-func (p *page) gcTime() (time timeline.Nanos, of string) {
+func (p *page) gcTime() (time timeline.Nanos, of gcShare) {
 	if u := p.all.Utilisation; u != nil {
 		if kind := slices.Index(u.Kinds, "gc"); kind >= 0 && u.By == report.KindsOfWork {
 			busy := timeline.Nanos(0)
@@ -87,7 +89,7 @@ func (p *page) gcTime() (time timeline.Nanos, of string) {
 				time += u.Threads[i].ByKind[kind]
 				busy += u.Threads[i].Busy
 			}
-			return time, share(time, busy) + " of the busy time"
+			return time, gcShare{share(time, busy) + " of the busy time", true}
 		}
 	}
 	covered := timeline.Nanos(0)
@@ -97,7 +99,13 @@ func (p *page) gcTime() (time timeline.Nanos, of string) {
 			covered += p.all.GC.Threads[i].Covered
 		}
 	}
-	return time, share(time, covered) + " of the sampled time"
+	return time, gcShare{share(time, covered) + " of the sampled time", false}
+}
+
+// gcShare says of what the time of the collector is a part.
+type gcShare struct {
+	text   string
+	slices bool // the time is that of slices
 }
 
 // finding is a sentence about what stands out, and the time that it is about.
@@ -147,7 +155,11 @@ func (p *page) busyFindings() (list []finding) {
 	a := p.all
 	if u := a.Utilisation; u != nil {
 		if t := &u.Threads[0]; t.Busy > (u.End-u.Start)/2 {
-			list = append(list, p.finding(t.Busy, Busy, "<b>%s</b> was busy for %s of the time.", threadTitle(&t.ThreadID), share(t.Busy, u.End-u.Start)))
+			shows := markup("")
+			if t.Shows != "" {
+				shows = " (" + p.text(t.Shows) + ")"
+			}
+			list = append(list, p.finding(t.Busy, Busy, "<b>%s</b>%s was busy for %s of the time.", threadTitle(&t.ThreadID), shows, share(t.Busy, u.End-u.Start)))
 		}
 	}
 	if len(a.Costs) > 0 && len(a.Costs[0].Rows) > 0 {
@@ -163,7 +175,7 @@ func (p *page) busyFindings() (list []finding) {
 	}
 	if t := a.Tasks; t != nil && t.Blocking > 0 {
 		list = append(list, p.finding(t.Blocking, Tasks, "<b>%s</b> of 50 ms or longer blocked for %s beyond that; the longest took %s, mostly %s.", count(t.Count, "task"), length(t.Blocking),
-			length(t.List[0].Duration), mostOf(&t.List[0])))
+			length(t.List[0].Duration), mostOf(&t.List[0], false)))
 	}
 	if a.Slices != nil {
 		for i := range a.Slices.Devices {
@@ -207,7 +219,7 @@ func (p *page) codeFindings() (list []finding) {
 		}
 	}
 	if t, of := p.gcTime(); t > 20*millisecond {
-		list = append(list, p.finding(t, GC, "<b>The garbage collector</b> ran for %s, %s.", length(t), of))
+		list = append(list, p.finding(t, GC, "<b>The garbage collector</b> ran for %s, %s.", length(t), of.text))
 	}
 	return list
 }
@@ -224,7 +236,7 @@ func (p *page) waitFindings() (list []finding) {
 		if slow > 0 {
 			worst := &main[0]
 			list = append(list, p.finding(worst.Latency, Inputs, "<b>%s</b> answered after more than 200 ms; the slowest, a %s at %s, after %s.", countOf(slow, "input was", "inputs were"), string(worst.Kind),
-				moment(worst.Start-a.Start), length(worst.Latency)))
+				p.moment(worst.Start-a.Start), length(worst.Latency)))
 		}
 	}
 	if a.FlowPairs != nil {

@@ -17,16 +17,7 @@ const (
 
 // interactions returns the inputs that are more than movements of the pointer, the slowest first.
 func interactions(list []report.Interaction) []report.Interaction {
-	return slices.DeleteFunc(slices.Clone(list), func(in report.Interaction) bool { return isMove(in.Kind) })
-}
-
-// isMove tells inputs that come in rows by themselves.
-func isMove(kind report.InputKind) bool {
-	switch kind {
-	case report.MoveInput, report.WheelInput, report.ScrollInput, report.DragInput, report.OtherInput:
-		return true
-	}
-	return false
+	return slices.DeleteFunc(slices.Clone(list), func(in report.Interaction) bool { return !in.Kind.Discrete() })
 }
 
 // inputs writes how fast inputs were answered.
@@ -38,7 +29,7 @@ func (p *page) inputs() {
 		main, what = list, "input"
 	}
 	p.p("<p class=lead>%s: half of them were answered within <b>%s</b>, 95 %% within <b>%s</b>, the slowest after <b>%s</b> (a %s at %s).", count(len(main), what),
-		length(rank(main, 50)), length(rank(main, 95)), length(main[0].Latency), string(main[0].Kind), moment(main[0].Start-p.all.Start))
+		length(rank(main, 50)), length(rank(main, 95)), length(main[0].Latency), string(main[0].Kind), p.moment(main[0].Start-p.all.Start))
 	if moves := len(list) - len(main); moves > 0 {
 		p.p(" %s by moving, scrolling or dragging are grey.", count(moves, "input"))
 	}
@@ -78,7 +69,7 @@ func (p *page) dots(list []report.Interaction) {
 	for i := len(shown) - 1; i >= 0; i-- { // the slowest on top
 		in := &shown[i]
 		class, r := "dot", 5
-		if isMove(in.Kind) {
+		if !in.Kind.Discrete() {
 			class, r = "move", 3
 		}
 		p.p("<circle class=%s cx=\"%s\" cy=%d r=%d />", markup(class), percent(in.Start-first, last-first), y(in.Latency), r)
@@ -91,6 +82,7 @@ func (p *page) dots(list []report.Interaction) {
 
 // inputTable writes the slowest inputs.
 func (p *page) inputTable(list []report.Interaction) {
+	p.legend([]part{{"other", "delay", 1}, {"script", "processing", 1}, {"painting", "presentation", 1}, {"plain", "not known", unknownPhases(list)}})
 	t := p.table("The slowest inputs", "", column{title: "input"}, column{title: "at", number: true}, column{title: "latency", bar: true}, column{title: "latency ms", number: true},
 		column{title: "delay ms", number: true}, column{title: "processing ms", number: true}, column{title: "presentation ms", number: true}, column{title: "verdict"}, column{title: "most of the work"})
 	for i := range list[:min(len(list), report.AllRows)] {
@@ -101,36 +93,44 @@ func (p *page) inputTable(list []report.Interaction) {
 			}
 			return num(millis(*t))
 		}
-		t.row(at(in.Start, in.Latency), string(in.Kind)+" ("+in.Type+")", num(moment(in.Start-p.all.Start)),
-			p.bar([]part{{class: verdictClass(in.Latency), time: in.Latency}}, list[0].Latency), num(millis(in.Latency)),
+		t.row(at(in.Start, in.Latency), string(in.Kind)+" ("+in.Type+")", num(p.moment(in.Start-p.all.Start)),
+			p.bar(phases(in), list[0].Latency), num(millis(in.Latency)),
 			known(in.Delay), known(in.Processing), known(in.Presentation), verdict(in), mostWork(in))
 	}
-	note := ""
+	note := "Slow: more than 200 ms; people notice more than 100 ms."
 	if more := len(list) - report.AllRows; more > 0 {
-		note = count(more, "more input") + " were answered faster: weft report input lists them."
+		note += " " + countOf(more, "more input was", "more inputs were") + " answered faster: weft report input lists them."
 	}
 	t.end(note, false)
 }
 
-func verdictClass(latency timeline.Nanos) string {
-	switch {
-	case latency > slowInput:
-		return "slow"
-	case latency > fastInput:
-		return "middling"
+// phases returns the parts of a latency, as far as they are known.
+func phases(in *report.Interaction) []part {
+	if in.Delay == nil || in.Processing == nil {
+		return []part{{class: "plain", time: in.Latency}}
 	}
-	return "fine"
+	return []part{{class: "other", time: *in.Delay}, {class: "script", time: *in.Processing}, {class: "painting", time: in.Latency - *in.Delay - *in.Processing}}
 }
 
-// verdict says in words what the colour of a bar says.
+// unknownPhases returns a time if there are inputs whose phases are not known.
+func unknownPhases(list []report.Interaction) timeline.Nanos {
+	for i := range list {
+		if list[i].Delay == nil {
+			return 1
+		}
+	}
+	return 0
+}
+
+// verdict says how fast an input was answered.
 func verdict(in *report.Interaction) string {
 	switch {
 	case in.Dropped:
 		return "no answer was shown"
 	case in.Latency > slowInput:
-		return "slow: over 200 ms"
+		return "slow"
 	case in.Latency > fastInput:
-		return "noticed: over 100 ms"
+		return "noticeable"
 	}
 	return "fast"
 }

@@ -74,12 +74,13 @@ func millis(t timeline.Nanos) string {
 	return separated(strconv.FormatFloat(float64(t)/1e6, 'f', 2, 64))
 }
 
-// moment writes a time since the start of a trace, as --from reads it without the space.
-func moment(t timeline.Nanos) string {
-	if t < 0 {
-		return "−" + moment(-t)
+// moment writes a time since the start of a trace, as --from reads it without the space: in seconds, or milliseconds if the trace is short.
+func (p *page) moment(t timeline.Nanos) string {
+	unit, name := float64(second), " s"
+	if p.all.End-p.all.Start < second {
+		unit, name = float64(millisecond), " ms"
 	}
-	return separated(strconv.FormatFloat(float64(t)/1e9, 'f', 3, 64)) + " s"
+	return separated(strconv.FormatFloat(float64(t)/unit, 'f', 3, 64)) + name
 }
 
 // share writes a part of a whole as a percentage.

@@ -120,13 +120,13 @@ func (p *page) sections() []section {
 	a := p.all
 	list := []section{
 		{Busy, "When was it busy?", a.Utilisation != nil, p.busy},
-		{Costs, p.costQuestion(), len(a.Costs) > 0, p.costs},
+		{Costs, p.costQuestion(), len(a.Costs) > 0 && (p.opts.Sections != nil || !p.costsOfThreads()), p.costs},
 		{Code, "Where in the code?", len(a.StackTrees) > 0, p.code},
 		{Inputs, "How fast were inputs answered?", a.Inputs != nil && len(a.Inputs.List) > 0, p.inputs},
 		{Tasks, "Which tasks were long?", a.Tasks != nil, p.tasks},
 		{Layout, "Who forces layout?", a.Forced != nil && forcedCount(a.Forced) > 0, p.layout},
 		{GC, "What did the garbage collector interrupt?", a.GC != nil, p.gc},
-		{Slices, "Which slices take the time?", a.Slices != nil && p.slicesMatter(), p.slices},
+		{Slices, "Which slices take the time?", a.Slices != nil, p.slices},
 		{Flows, "Which threads wait for which?", a.FlowPairs != nil && len(a.FlowPairs.Pairs) > 0, p.flows},
 		{Missing, "What is missing in the data?", true, p.missing},
 	}
@@ -254,7 +254,7 @@ func countOf[N ~int | ~int64 | ~uint64](n N, one, many string) string {
 
 // end writes everything below the sections.
 func (p *page) end() {
-	p.p("</main>\n<footer><p>Made by weft. All numbers are those of <code>weft report</code>; docs/reports.md defines them. Nothing in this page is loaded from anywhere.</p></footer>\n")
+	p.p("</main>\n<footer><p>Made by weft. All numbers are those of <code>weft report</code>; docs/reports.md defines them. Nothing in this page is loaded from anywhere. <span class=paper>On paper, tables have their first ten rows.</span></p></footer>\n")
 	if p.data.used() {
 		p.p("<script type=\"application/json\" id=data>%s</script>\n", markup(p.data.json()))
 	}

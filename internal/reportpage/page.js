@@ -21,11 +21,6 @@
     }
   }
 
-  // Tables are open on paper.
-  let closed = [];
-  addEventListener("beforeprint", () => { closed = [...document.querySelectorAll("details:not([open])")]; for (const d of closed.slice(0, 1)) d.open = true; });
-  addEventListener("afterprint", () => { for (const d of closed) d.open = false; });
-
   // Flame graphs: a box is [name, place, depth, start, total, self, kind].
   const text = $("data");
   if (!text) return;
@@ -66,6 +61,8 @@
   function draw(g) {
     make(g);
     const width = g.svg.clientWidth || 1000, labels = document.createDocumentFragment();
+    g.svg.setAttribute("viewBox", "0 0 " + width + " " + g.tree.rows * ROW); // paper has another width
+    g.svg.setAttribute("preserveAspectRatio", "none");
     g.tree.boxes.forEach((b, i) => {
       const r = g.rects[i], x = Math.max((b[3] - g.from) / g.span, 0) * width, end = Math.min((b[3] + b[4] - g.from) / g.span, 1) * width, w = end - x;
       if (w < 0.3) { r.setAttribute("width", 0); return; }

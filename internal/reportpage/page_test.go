@@ -43,7 +43,7 @@ func pageOf(t testing.TB, name string, src io.Reader, opts Options) string {
 		t.Fatal(err)
 	}
 	defer result.Close()
-	all, err := report.CollectAll(t.Context(), tl, result, nil)
+	all, err := report.CollectAll(t.Context(), tl, result, report.AllOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,7 @@ func (p *page) layout() {
 		p.p(" <b>%s</b> did so again and again: twice or more in one task, or for 30 ms.", countOf(thrashing, "call stack", "call stacks"))
 	}
 	p.p("</p>\n")
+	p.legend([]part{{"rendering", "style", forced.Style}, {"layout", "layout", forced.Layout}})
 	out := p.table("Call stacks that force style and layout", "", column{title: "function"}, column{title: "style and layout", bar: true}, column{title: "ms", number: true}, column{title: "styles", number: true},
 		column{title: "layouts", number: true}, column{title: "worst run ms", number: true}, column{title: "verdict"}, column{title: "called by"})
 	type row struct {
@@ -56,9 +57,9 @@ func (p *page) layout() {
 		parts := []part{{"rendering", "", r.Style}, {"layout", "", r.Layout}}
 		says := ""
 		if r.Thrashing {
-			says = fmt.Sprintf("layout thrashing: %d× in one task", r.MaxEpisodesPerRun)
+			says = fmt.Sprintf("thrashing, %d×", r.MaxEpisodesPerRun)
 			if r.MaxEpisodesPerRun < 2 {
-				says = "long: 30 ms or more in one task"
+				says = "thrashing, 30 ms"
 			}
 		}
 		out.row(span{}, p.stacked(innermost.Function, innermost.Location()), p.bar(parts, rows[0].Total), num(millis(r.Total)), num(thousands(r.StyleCount)), num(thousands(r.LayoutCount)),
@@ -110,7 +111,11 @@ func (p *page) gc() {
 		long += t.LongRuns
 		explained += t.Explained
 	}
-	p.p("<p class=lead>By samples the collector ran for <b>%s</b>, %s of the sampled time.", length(time), share(time, covered))
+	if bySlices, of := p.gcTime(); bySlices > 0 && of.slices {
+		p.p("<p class=lead>The collector ran for <b>%s</b> on the threads above. Samples saw %s of it, and what it interrupted.", length(bySlices), length(time))
+	} else {
+		p.p("<p class=lead>By samples the collector ran for <b>%s</b>, %s of the sampled time.", length(time), share(time, covered))
+	}
 	if long > 0 {
 		p.p(" Of %s of 50 ms and more, %s would have been shorter than that without it.", countOf(long, "busy run", "busy runs"), thousands(explained))
 	}
@@ -171,5 +176,5 @@ func (p *page) gcOverTime() {
 	p.p("<figure class=plot>\n<svg width=\"100%%\" height=%d role=img aria-labelledby=\"gc-t gc-d\"><title id=gc-t>Garbage collections over time</title><desc id=gc-d>The highest bar stands for %s within %s.</desc>\n", height+18, length(most), length(u.Step))
 	p.p("<svg height=%d width=\"100%%\" viewBox=\"0 0 %d %d\" preserveAspectRatio=none><rect class=ground width=%d height=%d /><path class=gc d=\"%s\"/></svg>", height, n, laneHeight, n, laneHeight, markup(steps(bottoms, tops)))
 	p.grid(u.Start-p.all.Start, u.End-u.Start, height)
-	p.p("<text class=tick x=4 y=12>%s of %s</text></svg>\n</figure>\n", length(most), length(u.Step))
+	p.p("<text class=tick x=4 y=12>up to %s in %s</text></svg>\n</figure>\n", length(most), length(u.Step))
 }

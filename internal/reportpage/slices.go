@@ -6,15 +6,6 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 )
 
-// slicesMatter reports whether the names of slices say more than the sections above: where devices worked, where weft does not know the kinds of
-// work, or where they were asked for.
-func (p *page) slicesMatter() bool {
-	if p.opts.Sections != nil || len(p.all.Slices.Devices) > 0 {
-		return true
-	}
-	return p.all.Utilisation == nil || p.all.Utilisation.By != report.KindsOfWork
-}
-
 // sliceTitles are the words for the kinds of slices.
 var sliceTitles = map[report.SliceKind]string{
 	report.Kernels: "Kernels of devices", report.Copies: "Copies and fills of device memory", report.Operators: "Operators", report.ThreadSlices: "Slices on threads",

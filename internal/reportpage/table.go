@@ -18,13 +18,20 @@ type table struct {
 	p *page
 }
 
+// wideColumns is the number of columns up to which the first one gets much room.
+const wideColumns = 6
+
 // table begins a table. The title is for those who do not see it; fold says what a click opens it with, "": it is open.
 func (p *page) table(title, fold string, columns ...column) *table {
 	if fold != "" {
 		p.p("<details><summary>%s</summary>", fold)
 	}
 	p.tables++
-	p.p("<div class=scroll tabindex=0 role=region aria-label=\"%s\"><table><caption>%s</caption>\n<thead><tr>", title, title)
+	class := markup("")
+	if len(columns) <= wideColumns {
+		class = " class=wide"
+	}
+	p.p("<div class=scroll tabindex=0 role=region aria-label=\"%s\"><table%s><caption>%s</caption>\n<thead><tr>", title, class, title)
 	for _, c := range columns {
 		class := markup("")
 		if c.number {
@@ -41,8 +48,13 @@ func (p *page) table(title, fold string, columns ...column) *table {
 }
 
 // row writes a row. Cells that are a number have that type; at says where the timeline shows it.
-func (t *table) row(at span, cells ...any) {
-	t.p.p("<tr%s>", at.attribute())
+func (t *table) row(at span, cells ...any) { t.write(at.attribute(), cells) }
+
+// last writes a row at the end of a table, which is on paper too, where tables are short.
+func (t *table) last(cells ...any) { t.write(" class=last", cells) }
+
+func (t *table) write(attribute markup, cells []any) {
+	t.p.p("<tr%s>", attribute)
 	for i, c := range cells {
 		tag := "td"
 		if i == 0 {

@@ -1,8 +1,6 @@
 package reportpage
 
 import (
-	"fmt"
-
 	"github.com/weft-trace/weft/internal/attribution/evidence"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -32,8 +30,8 @@ func (p *page) tasks() {
 		if task.Basis == report.SampledTasks || name == "" {
 			name = "(samples)"
 		}
-		out.row(at(task.Start, task.Duration), name, num(moment(task.Start-p.all.Start)), p.bar(categoryParts(times), longest.Duration), num(millis(task.Duration)),
-			threadTitle(&task.ThreadID), mostOf(task), split(task))
+		out.row(at(task.Start, task.Duration), name, num(p.moment(task.Start-p.all.Start)), p.bar(categoryParts(times), longest.Duration), num(millis(task.Duration)),
+			threadTitle(&task.ThreadID), mostOf(task, true), split(task))
 	}
 	note := ""
 	if more := t.Count - len(t.List); more > 0 {
@@ -53,15 +51,19 @@ func addWork(to []timeline.Nanos, w *report.Work) {
 	}
 }
 
-// mostOf says what took most of a task.
-func mostOf(t *report.Task) string {
+// mostOf says what took most of a task, and in how many pieces.
+func mostOf(t *report.Task, counts bool) string {
 	if len(t.Parts) == 0 {
 		return ""
 	}
 	part := &t.Parts[0]
 	text := part.Name + ", " + length(part.Self)
-	if part.Count > 1 {
-		text += fmt.Sprintf(" in %s", thousands(part.Count))
+	switch {
+	case !counts || part.Count < 2:
+	case t.Basis == report.SampledTasks:
+		text += " in " + count(part.Count, "sample")
+	default:
+		text += " in " + count(part.Count, "slice")
 	}
 	return text
 }
