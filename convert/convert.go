@@ -28,6 +28,7 @@ import (
 	"github.com/weft-trace/weft/internal/readers/cpuprofile"
 	"github.com/weft-trace/weft/internal/readers/firefox"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
+	"github.com/weft-trace/weft/internal/readers/otlp"
 	"github.com/weft-trace/weft/internal/readers/perfetto"
 	"github.com/weft-trace/weft/internal/readers/probes"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -319,6 +320,10 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 		return jsprofile.Read(ctx, r, b, opts.selfProfile(log))
 	case FormatProbes:
 		return probes.Read(ctx, r, b, probes.Options{
+			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
+		})
+	case FormatOTLP:
+		return otlp.Read(ctx, r, b, otlp.Options{
 			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,
 		})
 	}

@@ -47,6 +47,13 @@ var damageDocuments = []struct {
 			{"name":"‹text›","line":‹number›}‹last›]‹close›}‹behind›`,
 		`,"sampleInterval":10`,
 	},
+	{
+		convert.FormatOTLP,
+		`{‹open›"resourceSpans":[{"schemaUrl":"a"‹twice›‹member›"scopeSpans":[{"spans":[‹first›
+			{"name":"a","startTimeUnixNano":1,"endTimeUnixNano":2}‹comma›
+			{"name":"‹text›","startTimeUnixNano":1,"endTimeUnixNano":‹number›}‹last›]}]}]‹close›}‹behind›`,
+		`,"schemaUrl":"b"`,
+	},
 }
 
 // damage is what happens to a document, and the problems of JSON that it makes. Replace says what stands at some places; the

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-trace/weft/internal/eventstream"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
+	"github.com/weft-trace/weft/internal/readers/otlp"
 	"github.com/weft-trace/weft/internal/readers/probes"
 )
 
@@ -35,6 +36,8 @@ func detect(in *replay) (Format, error) {
 		return formatStream, nil
 	case probes.Detect(head):
 		return FormatProbes, nil
+	case otlp.Detect(head): // before Perfetto's, whose packets begin with the same byte
+		return FormatOTLP, nil
 	case pfwire.LooksLikeTrace(head):
 		return FormatPerfetto, nil
 	case len(first) == 0:
@@ -81,8 +84,8 @@ func detectObject(in *replay, first []byte) (Format, error) {
 	return "", fmt.Errorf("%w: a JSON object %s; %w", ErrUnknownFormat, scan.seen(), hint)
 }
 
-// detectArray decides by the first element of a JSON array: a list of self-profiles has profiles, everything else is taken
-// for a list of events, and the reader of these will know. first begins with the bracket.
+// detectArray decides by the first element of a JSON array: a list of self-profiles has profiles, one of OpenTelemetry resources with
+// spans, everything else is taken for a list of events, and the reader of these will know. first begins with the bracket.
 func detectArray(in *replay, first []byte) (Format, error) {
 	first = first[1:]
 	scan := memberScan{inArray: true}
@@ -93,7 +96,7 @@ func detectArray(in *replay, first []byte) (Format, error) {
 				return FormatChromeJSON, nil
 			}
 		}
-		if format := scan.feed(first); format == FormatJSProfile {
+		if format := scan.feed(first); format == FormatJSProfile || format == FormatOTLP {
 			return format, nil
 		} else if format != "" || scan.ended() {
 			break
@@ -136,6 +139,9 @@ const (
 	mFrameID   // of an element of stacks
 	mLibs
 	mShared
+	mResourceSpans // of OpenTelemetry, or its logs, metrics and profiles
+	mBatches
+	mScopeSpans // of an element of batches
 )
 
 func memberOf(key []byte) member {
@@ -172,6 +178,11 @@ func memberOf(key []byte) member {
 		return mLibs
 	case "shared":
 		return mShared
+	case "resourceSpans", "resource_spans", "resourceLogs", "resource_logs", "resourceMetrics", "resource_metrics", "resourceProfiles",
+		"resource_profiles":
+		return mResourceSpans
+	case "batches":
+		return mBatches
 	}
 	return 0
 }
@@ -185,6 +196,8 @@ func elementMemberOf(list member, key []byte) member {
 		return mStackID
 	case list == mStacks && string(key) == "frameId":
 		return mFrameID
+	case list == mBatches && (string(key) == "scopeSpans" || string(key) == "instrumentationLibrarySpans"):
+		return mScopeSpans
 	}
 	return 0
 }
@@ -195,6 +208,8 @@ func (m member) formatOf() Format {
 	switch {
 	case has(mTraceEvents):
 		return FormatChromeJSON
+	case has(mResourceSpans), has(mBatches | mScopeSpans):
+		return FormatOTLP
 	case has(mMeta | mThreads), has(mMeta | mLibs), has(mMeta | mShared):
 		return FormatFirefox // the last two because threads can come after hundreds of megabytes of the others
 	case has(mNodes | mStartTime), has(mNodes | mTimeDeltas), has(mHead | mStartTime):

@@ -7,7 +7,7 @@ import (
 
 // Formats returns all formats, FormatAuto first.
 func Formats() []Format {
-	return []Format{FormatAuto, FormatChromeJSON, FormatPerfetto, FormatCPUProfile, FormatFirefox, FormatJSProfile, FormatProbes}
+	return []Format{FormatAuto, FormatChromeJSON, FormatPerfetto, FormatCPUProfile, FormatFirefox, FormatJSProfile, FormatProbes, FormatOTLP}
 }
 
 // formats are the formats for sentences, with article.
@@ -18,6 +18,7 @@ var formats = map[Format]string{
 	FormatFirefox:    "a Firefox profile",
 	FormatJSProfile:  "a JS self-profile",
 	FormatProbes:     "a file of probe lines",
+	FormatOTLP:       "an OpenTelemetry trace",
 }
 
 // ErrUnknownFormat is the error (possibly wrapped) for an input whose content is none of the formats.
@@ -27,7 +28,7 @@ var ErrUnknownFormat = errors.New("unknown format")
 func supportedSentence() string {
 	var names []string
 	for _, f := range Formats()[1:] {
-		what := strings.TrimPrefix(formats[f], "a ")
+		what := strings.TrimPrefix(strings.TrimPrefix(formats[f], "an "), "a ")
 		if kind, of, ok := strings.Cut(what, " of "); ok {
 			names = append(names, kind+"s of "+of)
 		} else {

@@ -101,6 +101,7 @@ const (
 	FormatFirefox    Format = "firefox"     // profiles of the Firefox Profiler, raw or processed
 	FormatJSProfile  Format = "jsprofile"   // profiles of the JS Self-Profiling API
 	FormatProbes     Format = "probes"      // probe lines of DTrace, bpftrace and others
+	FormatOTLP       Format = "otlp"        // spans of OpenTelemetry, protobuf or JSON
 )
 
 // JSCalls says what becomes of the samples of JavaScript beside the samples themselves.

@@ -240,7 +240,10 @@ func (c citer) wrong(text, own string) (wrong []string) {
 func TestCitations(t *testing.T) {
 	known := citer{}
 	pages(t, known.add)
-	own := map[string]string{"internal/readers/chromejson": "chrome-json.md", "internal/readers/firefox": "firefox.md"}
+	own := map[string]string{
+		"internal/readers/chromejson": "chrome-json.md", "internal/readers/firefox": "firefox.md", "internal/readers/otlp": "otlp.md",
+		"internal/readers/har": "har.md",
+	}
 	root := os.DirFS(filepath.Join("..", ".."))
 	cited := 0
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {

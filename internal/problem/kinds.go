@@ -141,6 +141,21 @@ const (
 	UnknownHeader
 	TextCut
 
+	// Spans of OpenTelemetry.
+	OTLPSignalSkipped
+	OTLPMessageMalformed
+	OTLPValueInvalid
+	OTLPTableLimit
+	SpanIDInvalid
+	SpanIDDuplicate
+	SpanWithoutStart
+	SpanEndsBeforeStart
+	SpanEventWithoutTime
+	SpanParentUnknown
+	SpanParentCycle
+	SpanLinkUnknown
+	AttributeDuplicate
+
 	// Firefox profiles.
 	FirefoxNewerVersion
 	FirefoxValueInvalid
@@ -216,7 +231,7 @@ var kinds = [numKinds]struct {
 	JSONBadEscape:         {"json_bad_escape", Repaired, "weft replaced an unknown escape with the character after the backslash."},
 	JSONNonstandardNumber: {"json_nonstandard_number", Repaired, "A bare word is not JSON; NaN and Infinity became doubles, other words strings."},
 	JSONBigInteger:        {"json_big_integer", Repaired, "weft rounded an integer beyond 64 bits to the nearest double."},
-	ArgDepthLimit:         {"arg_depth_limit", Repaired, "Arguments are nested deeper than 512 levels (64 in Firefox profiles); weft kept the deeper levels as raw JSON text."},
+	ArgDepthLimit:         {"arg_depth_limit", Repaired, "Arguments are nested deeper than 512 levels (64 in Firefox profiles and spans of OpenTelemetry); weft kept the deeper levels as raw text, of JSON where the input is JSON."},
 	JSONTrailingComma:     {"json_trailing_comma", Info, "Leading, doubled, trailing or missing commas; weft tolerates them (counted once per file)."},
 	JSONControlCharacter:  {"json_control_character", Info, "A string contains raw control characters; weft kept them."},
 	JSONDuplicateKey:      {"json_duplicate_key", Info, "An object has the same key twice; the last value counts."},
@@ -324,6 +339,20 @@ var kinds = [numKinds]struct {
 	NeverEnded:      {"never_ended", Repaired, "The start of a probe has no end; weft ended its slice at the last record."},
 	UnknownHeader:   {"unknown_header", Info, "A header of probe lines is unknown or partly unreadable; weft used the parts that it understands."},
 	TextCut:         {"text_cut", Info, "A text has the maximum length that the tracer keeps; the tracer may have truncated it."},
+
+	OTLPSignalSkipped:    {"otlp_signal_skipped", Lost, "An input of OpenTelemetry holds logs, metrics or profiles beside its spans; weft converts the spans only."},
+	OTLPMessageMalformed: {"otlp_message_malformed", Lost, "A message of OpenTelemetry is malformed or truncated; weft used what comes before the damage."},
+	OTLPValueInvalid:     {"otlp_value_invalid", Lost, "A value of OpenTelemetry has the wrong type or is out of range; weft dropped it."},
+	OTLPTableLimit:       {"otlp_table_limit", Lost, "Resources or scopes of OpenTelemetry take more than 32 MiB; weft kept the spans of the others and dropped what these say of themselves."},
+	SpanIDInvalid:        {"span_id_invalid", Info, "A span has no valid trace id or span id; weft kept the span, but nothing can refer to it."},
+	SpanIDDuplicate:      {"span_id_duplicate", Info, "Several spans have one trace id and span id; weft kept all of them."},
+	SpanWithoutStart:     {"span_without_start", Repaired, "A span has an end but no start; weft put it at its end, without length."},
+	SpanEndsBeforeStart:  {"span_ends_before_start", Repaired, "A span ends before it starts; weft put it at its start, without length, and kept the end as an argument."},
+	SpanEventWithoutTime: {"span_event_without_time", Repaired, "An event of a span has no usable time; weft put it at the start of the span."},
+	SpanParentUnknown:    {"span_parent_unknown", Info, "The parent of a span is not in the input; weft kept its id as an argument."},
+	SpanParentCycle:      {"span_parent_cycle", Info, "Spans are each other's ancestors, or a span is its own parent; weft kept all of them."},
+	SpanLinkUnknown:      {"span_link_unknown", Info, "A span links to one that is not in the input; weft kept the ids as arguments."},
+	AttributeDuplicate:   {"attribute_duplicate", Info, "A span, event or resource has the same attribute twice; the last value counts."},
 
 	FirefoxNewerVersion:   {"firefox_newer_version", Info, "A Firefox profile has a newer version than weft knows; weft read the parts that it knows."},
 	FirefoxValueInvalid:   {"firefox_value_invalid", Lost, "A value in a Firefox profile has the wrong type; weft dropped it."},

@@ -10,6 +10,7 @@ const (
 	selfFormat     = "jsprofile"
 	cpuFormat      = "cpuprofile"
 	probesFormat   = "probes"
+	otlpFormat     = "otlp"
 )
 
 // usual are the problems that most recordings in some formats have, because of how their producers record, and for which nobody
@@ -29,6 +30,9 @@ var usual = []struct {
 	{"slices cut off by the begin or the end of the recording", []string{perfettoFormat}, []Kind{EndWithoutBegin}},
 	{"slices cut off by the begin or the end of the recording", []string{firefoxFormat}, []Kind{MarkerIncomplete}},
 	{"slices cut off by the begin or the end of the recording", []string{probesFormat}, []Kind{EndWithoutStart, NeverEnded, UnbalancedStart}},
+	{"slices cut off by the begin or the end of the recording", []string{otlpFormat}, []Kind{BeginWithoutEnd}},
+	{"spans that refer to others outside of the recording", []string{otlpFormat}, []Kind{SpanParentUnknown, SpanLinkUnknown}},
+	{"clocks of hosts that differ", []string{otlpFormat}, []Kind{FlowBackwards}},
 	{"slices that overlap", []string{chromeFormat, perfettoFormat}, []Kind{SliceOverlapMoved, AsyncOverlapMoved}},
 	{"slices that overlap", []string{firefoxFormat}, []Kind{MarkerOverlapMoved}},
 	{"ids that are used twice, or no numbers", []string{chromeFormat}, []Kind{AsyncIDPerThread, TextID, PidRemapped}},

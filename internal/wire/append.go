@@ -92,6 +92,12 @@ func AppendFixed64(b []byte, field int, v uint64) []byte {
 	return append(b, byte(v), byte(v>>8), byte(v>>16), byte(v>>24), byte(v>>32), byte(v>>40), byte(v>>48), byte(v>>56))
 }
 
+// AppendFixed32 appends a fixed32 field.
+func AppendFixed32(b []byte, field int, v uint32) []byte {
+	b = AppendTag(b, field, Fixed32)
+	return append(b, byte(v), byte(v>>8), byte(v>>16), byte(v>>24))
+}
+
 // AppendDouble appends a double field.
 func AppendDouble(b []byte, field int, v float64) []byte {
 	return AppendFixed64(b, field, math.Float64bits(v))

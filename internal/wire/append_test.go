@@ -51,6 +51,7 @@ func TestAppendFields(t *testing.T) {
 			check(fmt.Sprint("uint ", v), AppendUint(nil, field, v), protowire.AppendVarint(tag(protowire.VarintType), v))
 			check(fmt.Sprint("int ", int64(v)), AppendInt(nil, field, int64(v)), protowire.AppendVarint(tag(protowire.VarintType), v))
 			check(fmt.Sprint("fixed64 ", v), AppendFixed64(nil, field, v), protowire.AppendFixed64(tag(protowire.Fixed64Type), v))
+			check(fmt.Sprint("fixed32 ", uint32(v)), AppendFixed32(nil, field, uint32(v)), protowire.AppendFixed32(tag(protowire.Fixed32Type), uint32(v)))
 		}
 		for _, v := range []bool{false, true} {
 			check(fmt.Sprint("bool ", v), AppendBool(nil, field, v), protowire.AppendVarint(tag(protowire.VarintType), protowire.EncodeBool(v)))

@@ -1,0 +1,348 @@
+package otlp
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"unicode/utf8"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// encoder writes attributes and what else is known of a span as arguments (section 4). Attributes keep their names; the fields of
+// spans, events and resources are in the dictionary that no attribute can have.
+type encoder struct {
+	*timeline.ArgsEncoder
+	log  *problem.Log
+	keep func(name []byte) bool
+	at   problem.Position // of the current span
+}
+
+// maxInternedText bounds the length of texts that are written once for the whole trace.
+const maxInternedText = 256
+
+// attributes writes the attributes among the fields of a message.
+func (e *encoder) attributes(encoded []byte, number int) {
+	for r := wire.NewReader(encoded); r.Next(); {
+		if r.Tag() == wire.Tag(number, wire.Len) {
+			if key, value := readKeyValue(r.Bytes()); e.keep == nil || e.keep(key) {
+				e.Key(e.text(key))
+				e.value(value, 1)
+			}
+		}
+	}
+}
+
+// value writes an AnyValue whose key was set. One without a value is null.
+func (e *encoder) value(encoded []byte, depth int) {
+	var last wire.Reader // of a oneof the last field counts
+	found := false
+	for r := wire.NewReader(encoded); r.Next(); {
+		last, found = r, true
+	}
+	if !found {
+		e.Null()
+		return
+	}
+	tag := last.Tag()
+	if depth > maxDepth && (tag == wire.Tag(valueArray, wire.Len) || tag == wire.Tag(valueKVList, wire.Len)) {
+		e.log.Add(problem.ArgDepthLimit, e.at, "")
+		e.base64(last.Bytes())
+		return
+	}
+	switch tag {
+	case wire.Tag(valueString, wire.Len):
+		e.textValue(last.Bytes())
+	case wire.Tag(valueBool, wire.Varint):
+		e.Bool(last.Bool())
+	case wire.Tag(valueInt, wire.Varint):
+		e.Int(last.Int())
+	case wire.Tag(valueDouble, wire.Fixed64):
+		e.Double(last.Double())
+	case wire.Tag(valueBytes, wire.Len):
+		e.base64(last.Bytes())
+	case wire.Tag(valueArray, wire.Len):
+		e.BeginArray()
+		for r := wire.NewReader(last.Bytes()); r.Next(); {
+			if r.Tag() == wire.Tag(listValues, wire.Len) {
+				e.value(r.Bytes(), depth+1)
+			}
+		}
+		e.EndArray()
+	case wire.Tag(valueKVList, wire.Len):
+		e.BeginDict()
+		for r := wire.NewReader(last.Bytes()); r.Next(); {
+			if r.Tag() == wire.Tag(listValues, wire.Len) {
+				key, value := readKeyValue(r.Bytes())
+				e.Key(e.text(key))
+				e.value(value, depth+1)
+			}
+		}
+		e.EndDict()
+	default:
+		e.log.Add(problem.OTLPValueInvalid, e.at, "a value of an unknown type")
+		e.Null()
+	}
+}
+
+func (e *encoder) base64(v []byte) {
+	e.String(base64.StdEncoding.AppendEncode(nil, v))
+}
+
+func (e *encoder) textValue(v []byte) {
+	if v = e.text(v); len(v) <= maxInternedText {
+		e.InternedText(v)
+	} else {
+		e.String(v)
+	}
+}
+
+// text returns a text of the input as UTF-8, which protobuf asks for and not all producers write.
+func (e *encoder) text(v []byte) []byte {
+	if utf8.Valid(v) {
+		return v
+	}
+	e.log.Add(problem.JSONInvalidUTF8, e.at, "")
+	return validText(v)
+}
+
+func validText(v []byte) []byte { return bytes.ToValidUTF8(v, []byte("\ufffd")) }
+
+// beginOwn opens the dictionary of what weft adds.
+func (e *encoder) beginOwn() {
+	e.OwnKey([]byte(timeline.OwnArgs))
+	e.BeginDict()
+}
+
+func (e *encoder) name(key string) { e.Key([]byte(key)) }
+
+// hex writes an id, if there is one.
+func (e *encoder) hex(key string, id []byte, again bool) {
+	if len(id) == 0 {
+		return
+	}
+	e.name(key)
+	text := hex.AppendEncode(nil, id)
+	if again && len(text) <= maxInternedText {
+		e.InternedText(text) // comes again with other spans
+	} else {
+		e.String(text)
+	}
+}
+
+// optionalText writes a text that is not empty, number a number that is not 0.
+func (e *encoder) optionalText(key string, v []byte) {
+	if len(v) > 0 {
+		e.name(key)
+		e.textValue(v)
+	}
+}
+
+func (e *encoder) number(key string, v uint64) {
+	if v != 0 {
+		e.name(key)
+		e.Uint(v)
+	}
+}
+
+// dropped writes a number of things that the producer dropped, and counts them.
+func (e *encoder) dropped(key string, n uint64) {
+	e.number(key, n)
+	e.log.AddN(problem.ProducerDataLoss, n, e.at, key)
+}
+
+// enum writes a value of an enum as its name; 0 is not given.
+func (e *encoder) enum(key string, names []string, v uint64) {
+	switch {
+	case v == 0:
+	case v < uint64(len(names)):
+		e.name(key)
+		e.InternedString(names[v])
+	default:
+		e.number(key, v)
+	}
+}
+
+// duplicates counts attributes that came twice.
+func (e *encoder) duplicates() {
+	e.log.AddN(problem.AttributeDuplicate, uint64(e.Duplicates()), e.at, "")
+}
+
+// span returns the arguments of a span.
+func (e *encoder) span(f *spanFields, h *head, scope *scope) timeline.Args {
+	e.Reset()
+	e.attributes(f.encoded, spanAttributes)
+	e.beginOwn()
+	e.hex("trace_id", f.traceID, true)
+	e.hex("span_id", f.spanID, false)
+	e.hex("parent_span_id", f.parentSpanID, false)
+	e.enum("kind", spanKinds, f.kind)
+	e.enum("status", statusCodes, f.statusCode)
+	e.optionalText("status_message", f.statusMessage)
+	e.optionalText("trace_state", f.traceState)
+	e.number("flags", f.flags)
+	e.dropped("dropped_attributes", f.droppedAttributes)
+	e.dropped("dropped_events", f.droppedEvents)
+	e.dropped("dropped_links", f.droppedLinks)
+	if h.flags&endedAtStart != 0 {
+		e.name("end_time_unix_nano")
+		e.Uint(endOf(f.encoded))
+	}
+	e.scope(scope)
+	e.linkList(f)
+	e.EndDict()
+	e.duplicates()
+	return e.Args()
+}
+
+// endOf returns the end of a span as it is written.
+func endOf(encoded []byte) (end uint64) {
+	for r := wire.NewReader(encoded); r.Next(); {
+		if r.Tag() == wire.Tag(spanEnd, wire.Fixed64) {
+			end = r.Uint()
+		}
+	}
+	return end
+}
+
+// scope writes what a scope says of itself beside its name.
+func (e *encoder) scope(s *scope) {
+	if len(s.encoded)+len(s.schemas) == 0 {
+		return
+	}
+	e.name("scope")
+	e.BeginDict()
+	e.optionalText("version", s.version)
+	e.attributesDict(s.encoded, scopeAttributes)
+	e.number("dropped_attributes", s.dropped)
+	e.schemas(s.schemas)
+	e.EndDict()
+}
+
+// attributesDict writes attributes as a dictionary of their own.
+func (e *encoder) attributesDict(encoded []byte, number int) {
+	e.name("attributes")
+	e.BeginDict()
+	e.attributes(encoded, number)
+	e.EndDict()
+}
+
+func (e *encoder) schemas(urls []string) {
+	switch len(urls) {
+	case 0:
+	case 1:
+		e.name("schema_url")
+		e.InternedString(urls[0])
+	default:
+		e.name("schema_url")
+		e.BeginArray()
+		for _, url := range urls {
+			e.InternedString(url)
+		}
+		e.EndArray()
+	}
+}
+
+// linkList writes the links of a span, which arrows show as well where the linked spans are in the input.
+func (e *encoder) linkList(f *spanFields) {
+	e.name("links")
+	e.BeginArray()
+	for r := f.links(); r.Next(); {
+		if r.Tag() == wire.Tag(spanLinks, wire.Len) {
+			e.link(r.Bytes())
+		}
+	}
+	e.EndArray()
+}
+
+func (e *encoder) link(encoded []byte) {
+	e.BeginDict()
+	for r := wire.NewReader(encoded); r.Next(); {
+		switch r.Tag() {
+		case wire.Tag(linkTraceID, wire.Len):
+			e.hex("trace_id", r.Bytes(), true)
+		case wire.Tag(linkSpanID, wire.Len):
+			e.hex("span_id", r.Bytes(), false)
+		case wire.Tag(linkTraceState, wire.Len):
+			e.optionalText("trace_state", r.Bytes())
+		case wire.Tag(linkFlags, wire.Fixed32):
+			e.number("flags", r.Uint())
+		case wire.Tag(linkDropped, wire.Varint):
+			e.dropped("dropped_attributes", r.Uint())
+		}
+	}
+	e.attributesDict(encoded, linkAttributes)
+	e.EndDict()
+}
+
+// event returns the arguments of an event.
+func (e *encoder) event(ev *event, spanID []byte) timeline.Args {
+	e.Reset()
+	e.attributes(ev.encoded, eventAttributes)
+	e.beginOwn()
+	e.hex("span_id", spanID, false)
+	e.dropped("dropped_attributes", ev.dropped)
+	e.EndDict()
+	e.duplicates()
+	return e.Args()
+}
+
+// resource returns the arguments of a resource.
+func (e *encoder) resource(r *entry) timeline.Args {
+	e.Reset()
+	e.attributes(r.encoded, resourceAttributes)
+	e.beginOwn()
+	e.schemas(r.schemas)
+	var dropped uint64
+	for f := wire.NewReader(r.encoded); f.Next(); {
+		if f.Tag() == wire.Tag(resourceDropped, wire.Varint) {
+			dropped = f.Uint()
+		}
+	}
+	e.dropped("dropped_attributes", dropped)
+	e.entities(r.encoded)
+	e.EndDict()
+	e.duplicates()
+	return e.Args()
+}
+
+// entities writes what entities a resource is, by the names of their attributes.
+func (e *encoder) entities(resource []byte) {
+	e.name("entities")
+	e.BeginArray()
+	for r := wire.NewReader(resource); r.Next(); {
+		if r.Tag() == wire.Tag(resourceEntityRefs, wire.Len) {
+			e.entity(r.Bytes())
+		}
+	}
+	e.EndArray()
+}
+
+func (e *encoder) entity(encoded []byte) {
+	e.BeginDict()
+	for r := wire.NewReader(encoded); r.Next(); {
+		switch r.Tag() {
+		case wire.Tag(entitySchemaURL, wire.Len):
+			e.optionalText("schema_url", r.Bytes())
+		case wire.Tag(entityType, wire.Len):
+			e.optionalText("type", r.Bytes())
+		}
+	}
+	e.texts("id_keys", encoded, entityIDKeys)
+	e.texts("description_keys", encoded, entityDescriptionKeys)
+	e.EndDict()
+}
+
+// texts writes the texts of a repeated field.
+func (e *encoder) texts(key string, encoded []byte, number int) {
+	e.name(key)
+	e.BeginArray()
+	for r := wire.NewReader(encoded); r.Next(); {
+		if r.Tag() == wire.Tag(number, wire.Len) {
+			e.textValue(r.Bytes())
+		}
+	}
+	e.EndArray()
+}

@@ -1,0 +1,279 @@
+package otlp
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/extsort"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/spool"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// collector takes the spans of an input, in any order, and what they share.
+type collector struct {
+	b    *timeline.Builder
+	log  *problem.Log
+	opts Options
+
+	spans     *spool.Spool[head]
+	resources table
+	scopes    table
+}
+
+// head is what is known of a span before its other fields, which are the payload in the spool, are read.
+type head struct {
+	start, end timeline.Nanos // NoTime: there is no end
+	trace      traceID
+	id, parent uint64 // 0: none
+	offset     int64  // in the input
+	resource   uint32
+	scope      uint32
+	flags      headFlags
+}
+
+// headFlags say what was wrong with the times of a span.
+type headFlags uint32
+
+const (
+	startedAtEnd headFlags = 1 << iota
+	endedAtStart
+)
+
+// traceID is the id of a trace; the zero traceID is none.
+type traceID struct{ high, low uint64 }
+
+// spanKey identifies a span.
+type spanKey struct {
+	trace traceID
+	id    uint64
+}
+
+func (h *head) key() spanKey       { return spanKey{h.trace, h.id} }
+func (h *head) parentKey() spanKey { return spanKey{h.trace, h.parent} }
+
+// isValid reports whether something can refer to the key.
+func (k spanKey) isValid() bool { return k.id != 0 && k.trace != traceID{} }
+
+var headForm = extsort.FormOf[head]()
+
+// minSpool is the least memory that spans use before they are sorted on disk: it bounds the number of runs.
+const minSpool = 256 << 10
+
+func newCollector(b *timeline.Builder, opts Options) *collector {
+	limit := cmp.Or(opts.spool, max(opts.Memory/4, minSpool))
+	return &collector{
+		b: b, log: opts.Problems, opts: opts, resources: newTable(opts.Problems), scopes: newTable(opts.Problems),
+		spans: spool.New(limit, opts.TempDir, headForm, func(h *head) int64 { return int64(h.start) }),
+	}
+}
+
+func at(offset int64) problem.Position { return problem.Position{Event: -1, Offset: offset} }
+
+// span takes an encoded span.
+func (c *collector) span(offset int64, resource, scope uint32, encoded []byte) error {
+	h := head{offset: offset, resource: resource, scope: scope, start: timeline.NoTime, end: timeline.NoTime}
+	badID := false
+	r := wire.NewReader(encoded)
+	for r.Next() {
+		switch r.Tag() {
+		case wire.Tag(spanTraceID, wire.Len):
+			h.trace, badID = idOfTrace(r.Bytes()), badID || len(r.Bytes()) != traceIDSize
+		case wire.Tag(spanSpanID, wire.Len):
+			h.id, badID = idOfSpan(r.Bytes()), badID || len(r.Bytes()) != spanIDSize
+		case wire.Tag(spanParentSpanID, wire.Len):
+			h.parent = idOfSpan(r.Bytes())
+		case wire.Tag(spanStart, wire.Fixed64):
+			h.start = nanos(r.Uint())
+		case wire.Tag(spanEnd, wire.Fixed64):
+			h.end = nanos(r.Uint())
+		}
+	}
+	if r.Err() != nil {
+		c.log.Add(problem.OTLPMessageMalformed, at(offset+int64(r.Offset())), "in a span")
+	}
+	if badID || !h.key().isValid() {
+		c.log.Add(problem.SpanIDInvalid, at(offset), "")
+	}
+	if !c.fixTimes(&h) {
+		return nil
+	}
+	return c.spans.Add(&h, encoded)
+}
+
+// nanos returns a time, NoTime if it is 0, which is that of a field that is not there, or beyond what a time can be.
+func nanos(v uint64) timeline.Nanos {
+	if v == 0 || v >= math.MaxInt64 {
+		return timeline.NoTime
+	}
+	return timeline.Nanos(v)
+}
+
+// fixTimes completes the times of a span and adds the offset of the options to them. It returns false for a span that has no place
+// in time.
+func (c *collector) fixTimes(h *head) bool {
+	switch {
+	case h.start == timeline.NoTime && h.end == timeline.NoTime:
+		c.log.Add(problem.EventInvalidTimestamp, at(h.offset), "a span without times")
+		return false
+	case h.start == timeline.NoTime:
+		c.log.Add(problem.SpanWithoutStart, at(h.offset), "")
+		h.start, h.flags = h.end, startedAtEnd
+	case h.end != timeline.NoTime && h.end < h.start:
+		c.log.Add(problem.SpanEndsBeforeStart, at(h.offset), "")
+		h.end, h.flags = h.start, endedAtStart
+	}
+	moved, ok := c.shift(h.start)
+	if !ok {
+		c.log.Add(problem.EventNegativeTimestamp, at(h.offset), "")
+		return false
+	}
+	if h.end != timeline.NoTime {
+		h.end += moved - h.start
+	}
+	h.start = moved
+	return true
+}
+
+// shift adds the offset of the options to a time; false if the result is no time of a trace.
+func (c *collector) shift(ts timeline.Nanos) (timeline.Nanos, bool) {
+	const latest = math.MaxInt64 / 2 // so that an end stays in range as well: the year 2116
+	by := c.opts.Offset
+	if by == 0 {
+		return ts, true
+	}
+	if ts > latest || by > latest || by < -latest {
+		return 0, false
+	}
+	return ts + by, ts+by >= 0
+}
+
+// idOfTrace returns the id of a trace; the zero traceID if it does not have 16 bytes.
+func idOfTrace(b []byte) traceID {
+	if len(b) != traceIDSize {
+		return traceID{}
+	}
+	return traceID{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
+}
+
+// idOfSpan returns the id of a span; 0 if it does not have 8 bytes.
+func idOfSpan(b []byte) uint64 {
+	if len(b) != spanIDSize {
+		return 0
+	}
+	return binary.BigEndian.Uint64(b)
+}
+
+// table holds what many spans share, resources or scopes, encoded. Equal ones are one entry, if they come before the spans that refer
+// to them, as everybody writes them. Entry 0 is that of spans that have none, or for which there was no room.
+type table struct {
+	log     *problem.Log
+	entries []entry
+	ids     map[string]uint32 // by what is encoded
+	size    int
+}
+
+// entry is a resource or scope.
+type entry struct {
+	encoded []byte
+	schemas []string // the URLs of its schemas, mostly one
+}
+
+// Limits of a table.
+const (
+	maxTableSize = 32 << 20
+	entryCost    = 128 // of an entry beside its bytes
+	maxSchemas   = 16
+)
+
+func newTable(log *problem.Log) table {
+	return table{log: log, entries: make([]entry, 1), ids: map[string]uint32{}}
+}
+
+// add adds an entry; 0 if there is no room for it.
+func (t *table) add(encoded []byte) uint32 {
+	cost := len(encoded) + entryCost
+	if t.size+cost > maxTableSize {
+		t.log.Add(problem.OTLPTableLimit, problem.NoPosition, "")
+		return 0
+	}
+	t.size += cost
+	t.entries = append(t.entries, entry{encoded: bytes.Clone(encoded)})
+	return uint32(len(t.entries) - 1)
+}
+
+// intern returns the entry of what is encoded.
+func (t *table) intern(encoded []byte) uint32 {
+	id, ok := t.ids[string(encoded)]
+	if !ok {
+		if id = t.add(encoded); id != 0 {
+			t.ids[string(t.entries[id].encoded)] = id
+		}
+	}
+	return id
+}
+
+// pending is the entry of a list of spans that is being read: it may come before its spans or after them.
+type pending struct {
+	of        *table
+	id        uint32
+	state     pendingState
+	schemaURL string
+}
+
+type pendingState uint8
+
+const (
+	nothingYet pendingState = iota
+	isKnown                 // the entry was read
+	isPromised              // spans refer to an entry of their own that is still empty
+)
+
+// use returns the entry for a span.
+func (p *pending) use() uint32 {
+	if p.state == nothingYet {
+		p.state, p.id = isPromised, p.of.add(nil)
+	}
+	return p.id
+}
+
+// set says what the entry is. Of several, the fields add up, as those of messages of protobuf do.
+func (p *pending) set(encoded []byte) error {
+	switch {
+	case p.state == isPromised && p.id != 0:
+		e := &p.of.entries[p.id]
+		if p.of.size+len(encoded) > maxTableSize {
+			p.of.log.Add(problem.OTLPTableLimit, problem.NoPosition, "")
+			break
+		}
+		p.of.size += len(encoded)
+		e.encoded = append(e.encoded, encoded...)
+	case p.state == isKnown:
+		p.id = p.of.intern(slices.Concat(p.of.entries[p.id].encoded, encoded))
+	case p.state == nothingYet:
+		p.state, p.id = isKnown, p.of.intern(encoded)
+	}
+	return nil
+}
+
+// end notes the schema, which comes behind the spans.
+func (p *pending) end() {
+	if p.schemaURL == "" || p.state == nothingYet || p.id == 0 {
+		return
+	}
+	e := &p.of.entries[p.id]
+	if len(e.schemas) < maxSchemas && !slices.Contains(e.schemas, p.schemaURL) && p.of.size+len(p.schemaURL) <= maxTableSize {
+		p.of.size += len(p.schemaURL)
+		e.schemas = append(e.schemas, p.schemaURL)
+	}
+}
+
+// setSchema says what schema the entry follows.
+func (p *pending) setSchema(url []byte) error {
+	p.schemaURL = string(bytes.ToValidUTF8(url, []byte("\ufffd")))
+	return nil
+}

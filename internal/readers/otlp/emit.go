@@ -1,0 +1,252 @@
+package otlp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// emitter adds the spans to the timeline, in the order of their starts.
+type emitter struct {
+	*collector
+	ctx   context.Context
+	hosts hosts
+	join  *joiner
+
+	group   []waiting // the spans of one start
+	buf     []byte    // of their payloads
+	spans   uint32    // number of spans so far
+	events  uint32    // index of the next event
+	threads map[timeline.TrackID]*rows
+	read    []scope // by entry, as far as they were needed
+
+	args encoder
+	out  timeline.Event
+}
+
+// waiting is a span among those that start together. Its payload is in emitter.buf.
+type waiting struct {
+	head
+	from, to int
+}
+
+// maxGroup and maxGroupSize bound the spans of one start that are put in order together, and their bytes; of more, parents may be placed
+// behind their children.
+const (
+	maxGroup     = 1 << 14
+	maxGroupSize = 16 << 20
+)
+
+// emit adds all spans that were collected.
+func emit(ctx context.Context, c *collector) (err error) {
+	e := &emitter{collector: c, ctx: ctx, join: newJoiner(c), threads: map[timeline.TrackID]*rows{}}
+	defer func() { err = errors.Join(err, e.join.mentions.Close()) }()
+	e.args = encoder{ArgsEncoder: c.b.Args(), log: c.log, keep: c.opts.KeepArg}
+	e.hosts = newHosts(c)
+	e.read = make([]scope, len(c.scopes.entries))
+	if err := c.spans.Each(e.add); err != nil {
+		return err
+	}
+	if err := e.flush(); err != nil {
+		return err
+	}
+	return e.join.run(ctx)
+}
+
+// add takes the next span. Those of one start are handled together.
+func (e *emitter) add(h *head, payload []byte) error {
+	if n := len(e.group); n > 0 && (e.group[0].start != h.start || n == maxGroup || len(e.buf) > maxGroupSize) {
+		if err := e.flush(); err != nil {
+			return err
+		}
+	}
+	from := len(e.buf)
+	e.buf = append(e.buf, payload...)
+	e.group = append(e.group, waiting{*h, from, len(e.buf)})
+	return nil
+}
+
+// flush adds the spans of one start: the longest first, and of those of one length parents before their children.
+func (e *emitter) flush() error {
+	if e.ctx.Err() != nil {
+		return e.ctx.Err()
+	}
+	if len(e.group) > 1 {
+		sortGroup(e.group)
+	}
+	for i := range e.group {
+		w := &e.group[i]
+		if err := e.span(&w.head, e.buf[w.from:w.to]); err != nil {
+			return err
+		}
+	}
+	e.group, e.buf = e.group[:0], e.buf[:0]
+	if cap(e.buf) > maxKept {
+		e.buf = nil
+	}
+	return nil
+}
+
+// maxKept bounds the buffer of payloads that is kept for the next group.
+const maxKept = 1 << 20
+
+func (h *head) endOrEndless() timeline.Nanos {
+	if h.end == timeline.NoTime {
+		return endless
+	}
+	return h.end
+}
+
+// sortGroup puts spans of one start in order: the longest first, and of those of one length parents before their children.
+func sortGroup(group []waiting) {
+	slices.SortStableFunc(group, func(a, b waiting) int { return cmp.Compare(b.endOrEndless(), a.endOrEndless()) })
+	for i := 0; i < len(group); {
+		j := i + 1
+		for j < len(group) && group[j].end == group[i].end {
+			j++
+		}
+		if j-i > 1 {
+			parentsFirst(group[i:j])
+		}
+		i = j
+	}
+}
+
+// parentsFirst puts the parents among spans in front of their children, and changes nothing else.
+func parentsFirst(spans []waiting) {
+	byKey := make(map[spanKey]int, len(spans))
+	for i := range spans {
+		if key := spans[i].key(); key.isValid() {
+			byKey[key] = i
+		}
+	}
+	out, done := make([]waiting, 0, len(spans)), make([]bool, len(spans))
+	var chain []int
+	for i := range spans {
+		chain = chain[:0]
+		for k, ok := i, true; ok && !done[k]; { // up to the first ancestor that is placed, or that the chain has already
+			done[k] = true
+			chain = append(chain, k)
+			k, ok = byKey[spans[k].parentKey()]
+		}
+		for _, k := range slices.Backward(chain) {
+			out = append(out, spans[k])
+		}
+	}
+	copy(spans, out)
+}
+
+// span adds a span with its events, and notes what it refers to.
+func (e *emitter) span(h *head, encoded []byte) error {
+	e.args.at = at(h.offset)
+	fields := readSpan(encoded)
+	process := e.hosts.process(h)
+	if err := e.resource(h, process); err != nil {
+		return err
+	}
+	rows := e.rowsOf(process, &fields)
+	number := e.spans
+	e.spans++
+	track, parent, nested := rows.place(h, number)
+	e.out = timeline.Event{Kind: timeline.Slice, TS: h.start, Dur: h.end - h.start, Track: track, Name: e.args.text(fields.name)}
+	if h.end == timeline.NoTime {
+		e.out.Kind, e.out.Dur = timeline.Begin, 0
+	}
+	scope := e.scope(h.scope)
+	e.out.Category, e.out.Args = scope.name, e.args.span(&fields, h, scope)
+	event := e.events
+	if err := e.emit(h.offset); err != nil {
+		return err
+	}
+	m := mention{event: event, number: number, track: track, process: process, ts: h.start, offset: h.offset}
+	if nested {
+		e.join.ancestry.note(number, parent)
+	}
+	if err := e.mention(h, &fields, m, nested); err != nil {
+		return err
+	}
+	return e.spanEvents(h, &fields, track, scope)
+}
+
+// emit adds e.out.
+func (e *emitter) emit(offset int64) error {
+	e.out.Event, e.out.Offset = e.events, offset
+	e.events++
+	return e.b.Add(&e.out)
+}
+
+// mention notes a span and what it refers to, for the joiner.
+func (e *emitter) mention(h *head, fields *spanFields, m mention, nested bool) error {
+	var err error
+	add := func(key spanKey, kind mentionKind) {
+		m.spanKey, m.kind = key, kind
+		err = errors.Join(err, e.join.mentions.Add(m))
+	}
+	if h.key().isValid() {
+		add(h.key(), isSpan)
+	}
+	switch {
+	case h.parent == 0:
+	case h.parent == h.id:
+		e.log.Add(problem.SpanParentCycle, at(h.offset), "a span that is its own parent")
+	case !nested:
+		add(h.parentKey(), isParent)
+	}
+	for links := fields.links(); links.Next(); {
+		if links.Tag() != wire.Tag(spanLinks, wire.Len) {
+			continue
+		}
+		if key := linkKey(links.Bytes()); key.isValid() {
+			add(key, isLink)
+		} else {
+			e.log.Add(problem.SpanLinkUnknown, at(h.offset), "a link without valid ids")
+		}
+	}
+	return err
+}
+
+// spanEvents adds the events of a span as instants.
+func (e *emitter) spanEvents(h *head, fields *spanFields, track timeline.TrackID, scope *scope) error {
+	for r := wire.NewReader(fields.encoded); r.Next(); {
+		if r.Tag() != wire.Tag(spanEvents, wire.Len) {
+			continue
+		}
+		ev := readEvent(r.Bytes())
+		ts, ok := timeline.NoTime, false
+		if ev.time != timeline.NoTime {
+			ts, ok = e.shift(ev.time)
+		}
+		if !ok {
+			e.log.Add(problem.SpanEventWithoutTime, at(h.offset), string(e.args.text(ev.name)))
+			ts = h.start
+		}
+		e.out = timeline.Event{
+			Kind: timeline.Instant, TS: ts, Track: track, Name: e.args.text(ev.name), Category: scope.name, Args: e.args.event(&ev, fields.spanID),
+		}
+		if err := e.emit(h.offset); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowsOf returns the tracks of a span: those of its thread, if it names one, else those of its process.
+func (e *emitter) rowsOf(process timeline.TrackID, fields *spanFields) *rows {
+	parent, first := process, timeline.TrackID(0)
+	if key, ok := fields.thread.key(); ok {
+		parent = e.b.Thread(process, key)
+		first = parent
+		e.b.SetThreadName(parent, 0, e.args.text(fields.thread.name))
+	}
+	r := e.threads[parent]
+	if r == nil {
+		r = newRows(e.b, parent, first)
+		e.threads[parent] = r
+	}
+	return r
+}

@@ -1,0 +1,194 @@
+package otlp
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+
+	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/jsonscan"
+	"github.com/weft-trace/weft/internal/problem"
+)
+
+// jsonReader reads documents of OTLP's JSON: one, several one after the other as in JSON lines, or an array of them.
+type jsonReader struct {
+	*jsondoc.Reader
+	c       *collector
+	out     transcoder
+	unknown map[string]bool // members that were counted
+	any     bool            // there was a list of spans
+}
+
+func readJSON(in io.Reader, c *collector) error {
+	s := jsonscan.NewSize(in, cmp.Or(c.opts.window, jsonscan.DefaultWindow))
+	r := &jsonReader{Reader: jsondoc.New(s, c.log), c: c, unknown: map[string]bool{}}
+	r.Numbered = true
+	if err := r.document(); err != nil && err != jsondoc.ErrEnded {
+		return err
+	}
+	if !r.any {
+		return r.Failed(cmp.Or(r.Malformed(), ErrNoSpans))
+	}
+	return nil
+}
+
+// document reads the input from its first byte to its last.
+func (r *jsonReader) document() error {
+	c, err := r.Begin()
+	if err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		switch {
+		case c == '{':
+			err = r.traces()
+		case c == '[' && n == 0:
+			err = r.Elements(func(c byte) error { return r.object(c, r.traces) })
+		case n == 0:
+			return r.Failed(fmt.Errorf("no OTLP traces: found %q instead of an object", c))
+		default:
+			return r.Trailing()
+		}
+		if err != nil {
+			return err
+		}
+		if c, err = r.S.Peek(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return r.Failed(err)
+		}
+	}
+}
+
+// object reads an element of a list with read, if it is an object.
+func (r *jsonReader) object(first byte, read func() error) error {
+	if first == '{' {
+		return read()
+	}
+	r.Log.Add(problem.JSONNotAnEvent, r.Position(), "")
+	return r.Skip()
+}
+
+// list reads the elements of a list, which are objects; anything else than a list is skipped.
+func (r *jsonReader) list(first byte, read func() error) error {
+	switch first {
+	case '[':
+		return r.Elements(func(c byte) error { return r.object(c, read) })
+	case '{':
+		r.Log.Add(problem.OTLPValueInvalid, r.Position(), "an object instead of a list")
+	}
+	return r.Skip()
+}
+
+// traces reads an object with resourceSpans. Tempo has them as batches, or in an object trace.
+func (r *jsonReader) traces() error {
+	return r.Members(func(key []byte, c byte) error {
+		switch string(key) {
+		case "resourceSpans", "resource_spans", "batches":
+			r.any = true
+			return r.list(c, r.resourceSpans)
+		case "trace":
+			if c == '{' {
+				return r.traces()
+			}
+		case "resourceLogs", "resource_logs", "resourceMetrics", "resource_metrics", "resourceProfiles", "resource_profiles":
+			r.Log.Add(problem.OTLPSignalSkipped, r.Position(), string(key))
+			return r.Skip()
+		}
+		return r.skipUnknown(key)
+	})
+}
+
+// skipUnknown reads over a member that the format does not know, and counts it once.
+func (r *jsonReader) skipUnknown(key []byte) error {
+	r.countUnknown(string(key), r.Position())
+	return r.Skip()
+}
+
+// maxUnknown bounds the unknown members that are remembered.
+const maxUnknown = 1000
+
+func (r *jsonReader) countUnknown(key string, at problem.Position) {
+	if !r.unknown[key] && len(r.unknown) < maxUnknown {
+		r.unknown[key] = true
+		r.Log.Add(problem.EventUnknownMember, at, key)
+	}
+}
+
+// resourceSpans reads the spans of a resource.
+func (r *jsonReader) resourceSpans() error {
+	res := pending{of: &r.c.resources}
+	defer res.end()
+	return r.Members(func(key []byte, c byte) error {
+		switch string(key) {
+		case "resource":
+			return r.message(c, resourceMessage, res.set)
+		case "scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans":
+			return r.list(c, func() error { return r.scopeSpans(&res) })
+		case "schemaUrl", "schema_url":
+			return r.schemaURL(&res)
+		}
+		return r.skipUnknown(key)
+	})
+}
+
+// scopeSpans reads the spans of a scope.
+func (r *jsonReader) scopeSpans(res *pending) error {
+	scope := pending{of: &r.c.scopes}
+	defer scope.end()
+	return r.Members(func(key []byte, c byte) error {
+		switch string(key) {
+		case "scope", "instrumentationLibrary", "instrumentation_library":
+			return r.message(c, scopeMessage, scope.set)
+		case "spans":
+			return r.list(c, func() error {
+				at := r.Position()
+				return r.unit(spanMessage, func(encoded []byte) error { return r.c.span(at.Offset, res.use(), scope.use(), encoded) })
+			})
+		case "schemaUrl", "schema_url":
+			return r.schemaURL(&scope)
+		}
+		return r.skipUnknown(key)
+	})
+}
+
+func (r *jsonReader) schemaURL(p *pending) error {
+	kind, text, err := r.Scalar()
+	if err != nil || kind != jsonscan.String {
+		return err
+	}
+	return p.setSchema(text)
+}
+
+// message reads an object as a message; anything else is skipped.
+func (r *jsonReader) message(first byte, m *message, take func(encoded []byte) error) error {
+	switch first {
+	case '{':
+		return r.unit(m, take)
+	case 'n': // null
+	default:
+		r.Log.Add(problem.OTLPValueInvalid, r.Position(), "no object")
+	}
+	return r.Skip()
+}
+
+// unit reads an object as one unit, encoded as a message.
+func (r *jsonReader) unit(m *message, take func(encoded []byte) error) error {
+	at := r.Position()
+	err := r.Unit(func() {
+		r.out.start(r.S)
+		r.StartObject()
+		r.out.members(m, r.Key, 0)
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range r.out.found {
+		if f.kind == problem.EventUnknownMember {
+			r.countUnknown(f.detail, at)
+			continue
+		}
+		r.Log.Add(f.kind, at, f.detail)
+	}
+	return take(r.out.buf)
+}

@@ -1,0 +1,273 @@
+package otlp
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// maxMessage bounds a span, a resource or a scope, which are held in memory as a whole.
+const maxMessage = 256 << 20
+
+// protoReader reads TracesData of any size as a stream: what is around the spans is never held.
+type protoReader struct {
+	in      *bufio.Reader
+	at      int64 // offset of the next byte
+	c       *collector
+	buf     []byte
+	unknown map[unknownField]bool
+}
+
+// unknownField is a field of a message that the format does not know.
+type unknownField struct {
+	message string
+	number  int
+}
+
+// errCut says that the input, or the message around, ends inside of a field.
+var errCut = errors.New("the input ends in the middle of a message")
+
+func readProto(in *bufio.Reader, form form, c *collector) error {
+	r := &protoReader{in: in, c: c, unknown: map[unknownField]bool{}}
+	for {
+		size := int64(math.MaxInt64)
+		if form != formPlain {
+			var err error
+			if size, err = r.frame(form); err == io.EOF {
+				return nil
+			} else if err != nil {
+				return r.failed(err)
+			}
+		}
+		if err := r.traces(size); err != nil {
+			return r.failed(err)
+		}
+		if form == formPlain {
+			return nil
+		}
+	}
+}
+
+// failed counts that the input is damaged beyond what is read around; errors of the input itself stay errors.
+func (r *protoReader) failed(err error) error {
+	if err != errCut && !errors.Is(err, errField) {
+		return fmt.Errorf("byte %d: %w", r.at, err)
+	}
+	r.c.log.Add(problem.OTLPMessageMalformed, at(r.at), err.Error())
+	return nil
+}
+
+// frame reads the length in front of a message; io.EOF at the end of the input.
+func (r *protoReader) frame(form form) (int64, error) {
+	if form == formVarint {
+		size, err := r.varint()
+		if err == nil && size > math.MaxInt64 {
+			err = errField
+		}
+		return int64(size), err
+	}
+	var head [4]byte
+	n, err := io.ReadFull(r.in, head[:])
+	r.at += int64(n)
+	if err == io.ErrUnexpectedEOF {
+		err = errCut
+	}
+	return int64(binary.BigEndian.Uint32(head[:])), err
+}
+
+// errField is the error for what is no field of protobuf, from where on a message cannot be read.
+var errField = errors.New("not a message of protobuf")
+
+// varint reads a varint; io.EOF if the input ends in front of it.
+func (r *protoReader) varint() (v uint64, err error) {
+	for i := range binary.MaxVarintLen64 {
+		c, err := r.in.ReadByte()
+		if err == io.EOF && i > 0 {
+			return 0, errCut
+		} else if err != nil {
+			return 0, err
+		}
+		r.at++
+		if i == binary.MaxVarintLen64-1 && c > 1 {
+			return 0, errField
+		}
+		v |= uint64(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			return v, nil
+		}
+	}
+	return 0, errField
+}
+
+// fields reads the fields of a message that ends at the given offset, or at the end of the input if that comes first. take reads
+// those with a length that it knows, and reports whether it did. Damage inside the message costs the rest of it, as long as its
+// end is known.
+func (r *protoReader) fields(message string, end int64, take func(number int, size int64) (bool, error)) error {
+	for r.at < end {
+		tag, err := r.varint()
+		if err == io.EOF && end == math.MaxInt64 {
+			return nil
+		}
+		if err == nil {
+			err = r.field(message, tag, end, take)
+		}
+		switch {
+		case err == io.EOF:
+			return errCut
+		case errors.Is(err, errField) && end != math.MaxInt64:
+			r.c.log.Add(problem.OTLPMessageMalformed, at(r.at), "in "+message)
+			if err := r.skip(end - r.at); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// field reads a field whose tag was read.
+func (r *protoReader) field(message string, tag uint64, end int64, take func(number int, size int64) (bool, error)) error {
+	if tag>>3 == 0 || tag>>3 > wire.MaxField {
+		return errField
+	}
+	var size uint64
+	var err error
+	switch tag & 7 {
+	case wire.Varint:
+		_, err = r.varint()
+	case wire.Fixed64:
+		size = 8
+	case wire.Fixed32:
+		size = 4
+	case wire.Len:
+		size, err = r.varint()
+	default:
+		return errField
+	}
+	switch {
+	case err == io.EOF:
+		return errCut
+	case err != nil:
+		return err
+	case r.at > end || size > uint64(end-r.at):
+		return errField
+	}
+	if tag&7 == wire.Len {
+		if known, err := take(int(tag>>3), int64(size)); known || err != nil {
+			return err
+		}
+	}
+	r.countUnknown(message, int(tag>>3))
+	return r.skip(int64(size))
+}
+
+func (r *protoReader) countUnknown(message string, number int) {
+	key := unknownField{message, number}
+	if !r.unknown[key] && len(r.unknown) < maxUnknown {
+		r.unknown[key] = true
+		r.c.log.Add(problem.EventUnknownMember, at(r.at), fmt.Sprintf("field %d of %s", number, message))
+	}
+}
+
+// skip reads over bytes.
+func (r *protoReader) skip(n int64) error {
+	for n > 0 {
+		skipped, err := r.in.Discard(int(min(n, 1<<20)))
+		r.at += int64(skipped)
+		n -= int64(skipped)
+		if err == io.EOF {
+			return errCut
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bytes reads the content of a field, which is valid until the next call; nil if it is too large.
+func (r *protoReader) bytes(size int64) ([]byte, error) {
+	if size > maxMessage {
+		r.c.log.Add(problem.OTLPMessageMalformed, at(r.at), fmt.Sprintf("a message of %d bytes", size))
+		return nil, r.skip(size)
+	}
+	r.buf = r.buf[:0]
+	for left := int(size); left > 0; { // in steps: the length may be a lie
+		step := min(left, max(len(r.buf), 64<<10))
+		from := len(r.buf)
+		r.buf = append(r.buf, make([]byte, step)...)
+		n, err := io.ReadFull(r.in, r.buf[from:])
+		r.at += int64(n)
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil, errCut
+		} else if err != nil {
+			return nil, err
+		}
+		left -= step
+	}
+	return r.buf, nil
+}
+
+// traces reads TracesData of the given size.
+func (r *protoReader) traces(size int64) error {
+	end := int64(math.MaxInt64)
+	if size < end-r.at {
+		end = r.at + size
+	}
+	return r.fields("TracesData", end, func(number int, size int64) (bool, error) {
+		if number != tracesResourceSpans {
+			return false, nil
+		}
+		return true, r.resourceSpans(size)
+	})
+}
+
+// resourceSpans reads the spans of a resource.
+func (r *protoReader) resourceSpans(size int64) error {
+	res := pending{of: &r.c.resources}
+	defer res.end()
+	return r.fields("ResourceSpans", r.at+size, func(number int, size int64) (bool, error) {
+		switch number {
+		case resourceSpansResource:
+			return true, r.message(size, res.set)
+		case resourceSpansScopeSpans, resourceSpansLibraries:
+			return true, r.scopeSpans(size, &res)
+		case resourceSpansSchemaURL:
+			return true, r.message(size, res.setSchema)
+		}
+		return false, nil
+	})
+}
+
+// scopeSpans reads the spans of a scope.
+func (r *protoReader) scopeSpans(size int64, res *pending) error {
+	scope := pending{of: &r.c.scopes}
+	defer scope.end()
+	return r.fields("ScopeSpans", r.at+size, func(number int, size int64) (bool, error) {
+		switch number {
+		case scopeSpansScope:
+			return true, r.message(size, scope.set)
+		case scopeSpansSpans:
+			offset := r.at
+			return true, r.message(size, func(encoded []byte) error { return r.c.span(offset, res.use(), scope.use(), encoded) })
+		case scopeSpansSchemaURL:
+			return true, r.message(size, scope.setSchema)
+		}
+		return false, nil
+	})
+}
+
+// message reads the content of a field as a whole.
+func (r *protoReader) message(size int64, take func(encoded []byte) error) error {
+	encoded, err := r.bytes(size)
+	if err != nil || size > maxMessage {
+		return err
+	}
+	return take(encoded)
+}

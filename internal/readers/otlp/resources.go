@@ -1,0 +1,205 @@
+package otlp
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/wire"
+)
+
+// hosts are the processes of the resources of an input (section 3).
+type hosts struct {
+	of        []identity         // by entry of the table of resources
+	processes []timeline.TrackID // by entry; 0: not needed yet
+	byID      map[identity]timeline.TrackID
+	pids      map[int64]bool  // that a process has
+	names     map[string]bool // of processes without pid
+	told      []bool          // by entry: its instant is there
+	several   bool            // there are several hosts
+	b         *timeline.Builder
+}
+
+// identity is what tells processes apart: the attributes of a resource that say which process it is, and where.
+type identity struct {
+	host, hostName, container, pod, instance string
+	namespace, service                       string
+	executable                               string
+	pid                                      int64 // 0: none
+}
+
+func newHosts(c *collector) hosts {
+	n := len(c.resources.entries)
+	h := hosts{
+		of: make([]identity, n), processes: make([]timeline.TrackID, n), told: make([]bool, n), b: c.b,
+		byID: map[identity]timeline.TrackID{}, pids: map[int64]bool{}, names: map[string]bool{},
+	}
+	first := ""
+	for i := range c.resources.entries {
+		h.of[i] = identityOf(c.resources.entries[i].encoded)
+		if host := h.of[i].hostTitle(); host != "" {
+			h.several = h.several || first != "" && first != host
+			first = host
+		}
+	}
+	return h
+}
+
+// identityOf reads the attributes of a resource.
+func identityOf(resource []byte) (id identity) {
+	for r := wire.NewReader(resource); r.Next(); {
+		if r.Tag() != wire.Tag(resourceAttributes, wire.Len) {
+			continue
+		}
+		key, value := readKeyValue(r.Bytes())
+		text := func() string { return string(validText(textOf(value))) }
+		switch string(key) {
+		case "host.id":
+			id.host = text()
+		case "host.name":
+			id.hostName = text()
+		case "container.id":
+			id.container = text()
+		case "k8s.pod.uid":
+			id.pod = text()
+		case "k8s.pod.name":
+			id.pod = cmp.Or(id.pod, text())
+		case "service.instance.id":
+			id.instance = text()
+		case "service.namespace":
+			id.namespace = text()
+		case "service.name":
+			id.service = text()
+		case "process.executable.name":
+			id.executable = text()
+		case "process.pid":
+			id.pid = pidOf(value)
+		}
+	}
+	return id
+}
+
+// pidOf returns a number that is an AnyValue, or the text of one; 0 if it is none.
+func pidOf(value []byte) (pid int64) {
+	for r := wire.NewReader(value); r.Next(); {
+		switch r.Tag() {
+		case wire.Tag(valueInt, wire.Varint):
+			pid = r.Int()
+		case wire.Tag(valueString, wire.Len):
+			pid, _ = strconv.ParseInt(string(r.Bytes()), 10, 64)
+		}
+	}
+	if pid < 0 || pid > math.MaxInt32 {
+		return 0
+	}
+	return pid
+}
+
+// hostTitle is what people call the host.
+func (id *identity) hostTitle() string {
+	return cmp.Or(id.hostName, id.host, id.pod, shortID(id.container))
+}
+
+// shortID returns the first digits of the id of a container, as its tools show it.
+func shortID(id string) string { return id[:min(len(id), 12)] }
+
+// name is the name of the process.
+func (id *identity) name() string {
+	name := cmp.Or(id.service, id.executable, "unknown service")
+	if id.namespace != "" {
+		name = id.namespace + "/" + name
+	}
+	return name
+}
+
+// process returns the process of a span.
+func (hs *hosts) process(h *head) timeline.TrackID {
+	process := hs.processes[h.resource]
+	if process == 0 {
+		process = hs.find(&hs.of[h.resource])
+		hs.processes[h.resource] = process
+	}
+	hs.b.NoteProcess(process, at(h.offset))
+	return process
+}
+
+// find returns the process of an identity, which it creates at the first call. Only the first process with a pid has it: hosts and
+// containers use the same ones.
+func (hs *hosts) find(id *identity) timeline.TrackID {
+	if process, ok := hs.byID[*id]; ok {
+		return process
+	}
+	name, host := id.name(), id.hostTitle()
+	if hs.several && host != "" {
+		name += " @" + host
+	}
+	var process timeline.TrackID
+	if id.pid != 0 && !hs.pids[id.pid] {
+		hs.pids[id.pid] = true
+		process = hs.b.Process(timeline.ProcessKey{Num: id.pid})
+		hs.b.SetProcessName(process, 0, []byte(name))
+	} else {
+		if id.pid != 0 {
+			name = fmt.Sprintf("%s (pid %d)", name, id.pid)
+		}
+		process = hs.b.Process(timeline.ProcessKey{Text: hs.unique(name)})
+	}
+	if host != "" {
+		hs.b.AddLabel(process, "host "+host)
+	}
+	hs.byID[*id] = process
+	return process
+}
+
+// unique returns a name that no process without pid has.
+func (hs *hosts) unique(name string) string {
+	own := name
+	for n := 2; hs.names[own]; n++ {
+		own = fmt.Sprintf("%s #%d", name, n)
+	}
+	hs.names[own] = true
+	return own
+}
+
+// resource adds an instant with the attributes of a resource at the first span of the resource.
+func (e *emitter) resource(h *head, process timeline.TrackID) error {
+	r := &e.resources.entries[h.resource]
+	if e.hosts.told[h.resource] || len(r.encoded)+len(r.schemas) == 0 {
+		return nil
+	}
+	e.hosts.told[h.resource] = true
+	e.out = timeline.Event{
+		Kind: timeline.Instant, TS: h.start, Track: e.b.ProcessInstants(process), Name: []byte("resource"), Args: e.args.resource(r),
+	}
+	return e.emit(h.offset)
+}
+
+// scope is an entry of the table of scopes, read.
+type scope struct {
+	*entry
+	name, version []byte
+	dropped       uint64
+}
+
+// scope returns the scope of a span.
+func (e *emitter) scope(id uint32) *scope {
+	s := &e.read[id]
+	if s.entry != nil {
+		return s
+	}
+	s.entry = &e.scopes.entries[id]
+	for r := wire.NewReader(s.encoded); r.Next(); {
+		switch r.Tag() {
+		case wire.Tag(scopeName, wire.Len):
+			s.name = bytes.Clone(e.args.text(r.Bytes()))
+		case wire.Tag(scopeVersion, wire.Len):
+			s.version = r.Bytes()
+		case wire.Tag(scopeDropped, wire.Varint):
+			s.dropped = r.Uint()
+		}
+	}
+	return s
+}

@@ -1,0 +1,218 @@
+package otlp
+
+import "strings"
+
+// The numbers of the fields of opentelemetry.proto.{trace,resource,common}.v1 that this reader uses. TracesData and
+// ExportTraceServiceRequest are the same bytes.
+const (
+	tracesResourceSpans = 1
+
+	resourceSpansResource   = 1
+	resourceSpansScopeSpans = 2
+	resourceSpansSchemaURL  = 3
+	resourceSpansLibraries  = 1000 // instrumentation_library_spans, up to version 0.18 of the protocol; the fields of ScopeSpans
+
+	resourceAttributes = 1
+	resourceDropped    = 2
+	resourceEntityRefs = 3
+
+	entitySchemaURL       = 1
+	entityType            = 2
+	entityIDKeys          = 3
+	entityDescriptionKeys = 4
+
+	scopeSpansScope     = 1
+	scopeSpansSpans     = 2
+	scopeSpansSchemaURL = 3
+
+	scopeName       = 1
+	scopeVersion    = 2
+	scopeAttributes = 3
+	scopeDropped    = 4
+
+	spanTraceID           = 1
+	spanSpanID            = 2
+	spanTraceState        = 3
+	spanParentSpanID      = 4
+	spanName              = 5
+	spanKind              = 6
+	spanStart             = 7
+	spanEnd               = 8
+	spanAttributes        = 9
+	spanDroppedAttributes = 10
+	spanEvents            = 11
+	spanDroppedEvents     = 12
+	spanLinks             = 13
+	spanDroppedLinks      = 14
+	spanStatus            = 15
+	spanFlags             = 16
+
+	eventTime       = 1
+	eventName       = 2
+	eventAttributes = 3
+	eventDropped    = 4
+
+	linkTraceID    = 1
+	linkSpanID     = 2
+	linkTraceState = 3
+	linkAttributes = 4
+	linkDropped    = 5
+	linkFlags      = 6
+
+	statusMessage = 2
+	statusCode    = 3
+
+	keyValueKey   = 1
+	keyValueValue = 2
+
+	valueString = 1
+	valueBool   = 2
+	valueInt    = 3
+	valueDouble = 4
+	valueArray  = 5
+	valueKVList = 6
+	valueBytes  = 7
+
+	listValues = 1 // of ArrayValue and KeyValueList
+)
+
+// spanKinds and statusCodes are the names of the enums' values as arguments; 0 is not given.
+var (
+	spanKinds   = []string{"", "internal", "server", "client", "producer", "consumer"}
+	statusCodes = []string{"", "ok", "error"}
+)
+
+// fieldType is how a field is written, in JSON and on the wire.
+type fieldType uint8
+
+const (
+	typeString fieldType = iota + 1
+	typeID               // bytes that OTLP's JSON has in hex
+	typeBytes            // bytes in base64
+	typeBool
+	typeVarint // uint32 and int64
+	typeFixed32
+	typeFixed64
+	typeDouble
+	typeEnum
+	typeMessage
+)
+
+// field is a field of a message, as OTLP's JSON names it.
+type field struct {
+	number  int
+	typ     fieldType
+	list    bool
+	message *message
+	names   []string // of an enum's values, in lower case
+	prefix  string   // of the names in JSON
+}
+
+// message is a message by the names that its fields have in JSON: lowerCamelCase.
+type message struct {
+	fields map[string]field
+}
+
+// find returns the field of a name in JSON; the names of the schema, such as trace_id, are tolerated.
+func (m *message) find(key []byte) (field, bool) {
+	f, ok := m.fields[string(key)]
+	if !ok && strings.IndexByte(string(key), '_') >= 0 {
+		f, ok = m.fields[lowerCamel(key)]
+	}
+	return f, ok
+}
+
+// lowerCamel turns trace_id into traceId.
+func lowerCamel(key []byte) string {
+	var b strings.Builder
+	up := false
+	for _, c := range key {
+		switch {
+		case c == '_':
+			up = true
+			continue
+		case up && 'a' <= c && c <= 'z':
+			c -= 'a' - 'A'
+		}
+		up = false
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// The messages that are read as a whole. Those around them, of any size, are in json.go and proto.go.
+var (
+	anyValue = &message{}
+	keyValue = &message{fields: map[string]field{
+		"key":   {number: keyValueKey, typ: typeString},
+		"value": {number: keyValueValue, typ: typeMessage, message: anyValue},
+	}}
+	arrayValue   = &message{fields: map[string]field{"values": {number: listValues, typ: typeMessage, message: anyValue, list: true}}}
+	keyValueList = &message{fields: map[string]field{"values": {number: listValues, typ: typeMessage, message: keyValue, list: true}}}
+
+	resourceMessage = &message{fields: map[string]field{
+		"attributes":             attributesField(resourceAttributes),
+		"droppedAttributesCount": {number: resourceDropped, typ: typeVarint},
+		"entityRefs": {number: resourceEntityRefs, typ: typeMessage, list: true, message: &message{fields: map[string]field{
+			"schemaUrl":       {number: entitySchemaURL, typ: typeString},
+			"type":            {number: entityType, typ: typeString},
+			"idKeys":          {number: entityIDKeys, typ: typeString, list: true},
+			"descriptionKeys": {number: entityDescriptionKeys, typ: typeString, list: true},
+		}}},
+	}}
+	scopeMessage = &message{fields: map[string]field{
+		"name":                   {number: scopeName, typ: typeString},
+		"version":                {number: scopeVersion, typ: typeString},
+		"attributes":             attributesField(scopeAttributes),
+		"droppedAttributesCount": {number: scopeDropped, typ: typeVarint},
+	}}
+	spanMessage = &message{fields: map[string]field{
+		"traceId":                {number: spanTraceID, typ: typeID},
+		"spanId":                 {number: spanSpanID, typ: typeID},
+		"traceState":             {number: spanTraceState, typ: typeString},
+		"parentSpanId":           {number: spanParentSpanID, typ: typeID},
+		"name":                   {number: spanName, typ: typeString},
+		"kind":                   {number: spanKind, typ: typeEnum, names: spanKinds, prefix: "span_kind_"},
+		"startTimeUnixNano":      {number: spanStart, typ: typeFixed64},
+		"endTimeUnixNano":        {number: spanEnd, typ: typeFixed64},
+		"attributes":             attributesField(spanAttributes),
+		"droppedAttributesCount": {number: spanDroppedAttributes, typ: typeVarint},
+		"events": {number: spanEvents, typ: typeMessage, list: true, message: &message{fields: map[string]field{
+			"timeUnixNano":           {number: eventTime, typ: typeFixed64},
+			"name":                   {number: eventName, typ: typeString},
+			"attributes":             attributesField(eventAttributes),
+			"droppedAttributesCount": {number: eventDropped, typ: typeVarint},
+		}}},
+		"droppedEventsCount": {number: spanDroppedEvents, typ: typeVarint},
+		"links": {number: spanLinks, typ: typeMessage, list: true, message: &message{fields: map[string]field{
+			"traceId":                {number: linkTraceID, typ: typeID},
+			"spanId":                 {number: linkSpanID, typ: typeID},
+			"traceState":             {number: linkTraceState, typ: typeString},
+			"attributes":             attributesField(linkAttributes),
+			"droppedAttributesCount": {number: linkDropped, typ: typeVarint},
+			"flags":                  {number: linkFlags, typ: typeFixed32},
+		}}},
+		"droppedLinksCount": {number: spanDroppedLinks, typ: typeVarint},
+		"status": {number: spanStatus, typ: typeMessage, message: &message{fields: map[string]field{
+			"message": {number: statusMessage, typ: typeString},
+			"code":    {number: statusCode, typ: typeEnum, names: statusCodes, prefix: "status_code_"},
+		}}},
+		"flags": {number: spanFlags, typ: typeFixed32},
+	}}
+)
+
+func attributesField(number int) field {
+	return field{number: number, typ: typeMessage, message: keyValue, list: true}
+}
+
+func init() { // anyValue contains itself
+	anyValue.fields = map[string]field{
+		"stringValue": {number: valueString, typ: typeString},
+		"boolValue":   {number: valueBool, typ: typeBool},
+		"intValue":    {number: valueInt, typ: typeVarint},
+		"doubleValue": {number: valueDouble, typ: typeDouble},
+		"arrayValue":  {number: valueArray, typ: typeMessage, message: arrayValue},
+		"kvlistValue": {number: valueKVList, typ: typeMessage, message: keyValueList},
+		"bytesValue":  {number: valueBytes, typ: typeBytes},
+	}
+}
