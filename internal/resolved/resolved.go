@@ -169,6 +169,7 @@ type walk struct {
 	opts       Options
 	wanted     [KindCount + 1]bool // by Kind
 	leftOut    uint64
+	last       uint64 // ID of the last event that is neither a sample nor of an overlay: timeline.EventID, without asking for it
 	nextSample uint64 // ID of the next sample
 	nextAdded  uint64 // ID of the next event of an overlay
 	row        Row
@@ -229,7 +230,8 @@ func (w *walk) number(it *timeline.Item) uint64 {
 		w.nextAdded++
 		return w.nextAdded - 1
 	}
-	return w.tl.EventID(it.Ordinal)
+	w.last++
+	return w.last
 }
 
 // setFlows makes arrows of the flows of an event.

@@ -14,11 +14,17 @@ import (
 //
 // They take a bit for each record, and eight bytes for each record of a time at which a flow changes the order.
 type eventIDs struct {
-	events []uint64 // bit i of word i/64: the record of ordinal i is an event
+	events ordinalSet
 	before []uint64 // by block: the events before it
 	moved  []movedGroup
 	total  uint64
 }
+
+// ordinalSet is a set of ordinals: bit i of word i/64 says that i is in it.
+type ordinalSet []uint64
+
+func (s ordinalSet) add(ordinal uint64)    { s[ordinal/64] |= 1 << (ordinal % 64) }
+func (s ordinalSet) remove(ordinal uint64) { s[ordinal/64] &^= 1 << (ordinal % 64) }
 
 // idBlock is how many words are counted together.
 const idBlock = 8
@@ -31,70 +37,108 @@ type movedGroup struct {
 	places []uint32 // by record: the place of an event in order
 }
 
-// NumberEvents finds the numbers of events, for EventID: of all that are not hidden. Nest comes first, and AttachFlows if there are
-// flows.
+// NumberEvents finds the numbers of events, for EventID: of all that are not hidden. Nest, which has found the records that are events,
+// comes first, and AttachFlows if there are flows.
 func (t *Timeline) NumberEvents(ctx context.Context) error {
 	if t.ids != nil {
 		return nil
 	}
-	sampled, err := t.sampled.cursor(0, 0)
-	if err != nil {
-		return err
-	}
-	n := idCounter{
-		ids: &eventIDs{events: make([]uint64, t.store.len()/64+1)},
-		w:   walker{t: t, sampled: sampled, problems: new(problem.Log)},
-	}
-	n.w.numbered = n.next
-	if err := n.w.flows.open(t.flows, 0); err != nil {
-		return err
-	}
-	groups := 0
-	err = t.groups(false, func(g *group) error {
-		if groups++; groups%(1<<12) == 0 && ctx.Err() != nil {
-			return ctx.Err()
+	if t.hides {
+		if err := t.forgetHidden(); err != nil {
+			return err
 		}
-		return n.group(g)
-	})
+	}
+	n := idCounter{t: t, ids: &eventIDs{events: t.events}}
+	segments, err := n.flows()
 	if err != nil {
 		return err
 	}
 	n.ids.sum()
+	for _, i := range segments {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := n.segment(i); err != nil {
+			return err
+		}
+	}
 	t.ids = n.ids
 	return nil
 }
 
-// idCounter goes through the records in the order of Walk.
+// forgetHidden takes what is on hidden tracks out of the events.
+func (t *Timeline) forgetHidden() error {
+	ordinal := uint64(0)
+	return t.groups(false, func(g *group) error {
+		for i := range g.len() {
+			if t.table.tracks[g.at(i).track].hidden {
+				t.events.remove(ordinal + uint64(i))
+			}
+		}
+		ordinal += uint64(g.len())
+		return nil
+	})
+}
+
+// idCounter finds what flows do to the numbers of events.
 type idCounter struct {
+	t     *Timeline
 	ids   *eventIDs
-	w     walker   // for its order
-	order []uint32 // of the events of a group that flows reorder
+	w     walker   // of a segment
+	order []uint32 // of the events of a group
+}
+
+// flows adds the ends of flows that show as instants, and returns the segments in which a flow leads to a lower ordinal.
+func (n *idCounter) flows() (segments []int, err error) {
+	var all attachedCursor[FlowRef]
+	if err := all.open(n.t.flows, 0); err != nil {
+		return nil, err
+	}
+	for {
+		f, err := all.ahead.peek()
+		if err != nil || f == nil {
+			return segments, err
+		}
+		all.ahead.have = false
+		switch {
+		case f.ID == 0:
+			n.ids.events.add(f.Ordinal)
+		case f.Previous != NoOrdinal && f.Previous > f.Ordinal:
+			if i := n.t.SegmentOf(f.Ordinal); len(segments) == 0 || segments[len(segments)-1] != i {
+				segments = append(segments, i)
+			}
+		}
+	}
+}
+
+// segment finds the groups of a segment that flows reorder.
+func (n *idCounter) segment(i int) error {
+	first, end := n.t.segments[i].first, uint64(n.t.store.len())
+	if i+1 < len(n.t.segments) {
+		end = n.t.segments[i+1].first
+	}
+	sampled, err := n.t.sampled.cursor(0, 0)
+	if err != nil {
+		return err
+	}
+	n.w = walker{t: n.t, sampled: sampled, problems: new(problem.Log), ordinal: first, numbered: n.next}
+	if err := n.w.flows.open(n.t.flows, first); err != nil {
+		return err
+	}
+	return n.t.section(int(first), int(end-first), n.group)
 }
 
 func (n *idCounter) group(g *group) error {
 	w := &n.w
-	if err := w.flows.read(w.ordinal + uint64(g.len())); err != nil {
+	defer func() { w.ordinal += uint64(g.len()) }()
+	if err := w.flows.read(w.ordinal + uint64(g.len())); err != nil || w.ordered() {
 		return err
 	}
-	if len(w.flows.group) == 0 || w.ordered() {
-		for i := range g.len() {
-			n.add(g.at(i), w.ordinal+uint64(i))
-		}
-	} else if err := n.reordered(g); err != nil {
-		return err
-	}
-	w.ordinal += uint64(g.len())
-	return nil
-}
-
-// reordered numbers the events of a group that flows reorder.
-func (n *idCounter) reordered(g *group) error {
-	moved := movedGroup{first: n.w.ordinal, ids: n.ids.total, places: make([]uint32, g.len())}
 	n.order = n.order[:0]
-	if err := n.w.reorder(g); err != nil || slices.IsSorted(n.order) {
+	if err := w.reorder(g); err != nil || slices.IsSorted(n.order) {
 		return err
 	}
-	moved.order = slices.Clone(n.order)
+	moved := movedGroup{first: w.ordinal, ids: n.ids.rank(w.ordinal), order: slices.Clone(n.order), places: make([]uint32, g.len())}
 	for place, i := range moved.order {
 		moved.places[i] = uint32(place)
 	}
@@ -102,22 +146,11 @@ func (n *idCounter) reordered(g *group) error {
 	return nil
 }
 
-// next numbers the next record of a group that flows reorder.
-func (n *idCounter) next(r *record, ordinal uint64) {
-	if n.add(r, ordinal) {
+// next takes the next record of a group that flows reorder.
+func (n *idCounter) next(ordinal uint64) {
+	if n.ids.events[ordinal/64]>>(ordinal%64)&1 != 0 {
 		n.order = append(n.order, uint32(ordinal-n.w.ordinal))
 	}
-}
-
-// add counts a record if Walk gives it as an event that is no sample.
-func (n *idCounter) add(r *record, ordinal uint64) bool {
-	event := r.starts() || r.kind == Counter ||
-		r.kind == FlowStep && n.w.flows.of(ordinal) != nil // shows as an instant
-	if event = event && !n.w.t.table.tracks[r.track].hidden; event {
-		n.ids.total++
-		n.ids.events[ordinal/64] |= 1 << (ordinal % 64)
-	}
-	return event
 }
 
 // sum counts the events before each block.
@@ -129,6 +162,17 @@ func (ids *eventIDs) sum() {
 		}
 		sum += uint64(bits.OnesCount64(word))
 	}
+	ids.total = sum
+}
+
+// rank returns the number of events before an ordinal.
+func (ids *eventIDs) rank(ordinal uint64) uint64 {
+	word := ordinal / 64
+	n := ids.before[word/idBlock]
+	for _, w := range ids.events[word/idBlock*idBlock : word] {
+		n += uint64(bits.OnesCount64(w))
+	}
+	return n + uint64(bits.OnesCount64(ids.events[word]&(1<<(ordinal%64)-1)))
 }
 
 // EventCount returns the number of events that are no samples. NumberEvents comes first.
@@ -141,12 +185,7 @@ func (t *Timeline) EventID(ordinal uint64) uint64 {
 	if g := ids.movedBefore(func(g *movedGroup) bool { return g.first <= ordinal }); g != nil && ordinal-g.first < uint64(len(g.places)) {
 		return g.ids + 1 + uint64(g.places[ordinal-g.first])
 	}
-	word := ordinal / 64
-	id := ids.before[word/idBlock]
-	for _, w := range ids.events[word/idBlock*idBlock : word] {
-		id += uint64(bits.OnesCount64(w))
-	}
-	return id + uint64(bits.OnesCount64(ids.events[word]&(1<<(ordinal%64)-1))) + 1
+	return ids.rank(ordinal) + 1
 }
 
 // EventOrdinal returns the ordinal of the event of a number; false if there is none. NumberEvents comes first.

@@ -68,6 +68,7 @@ func (t *Timeline) NestAndScan(ctx context.Context, fn func(group []Record) erro
 	n := &nester{t: t, tracks: make([]*lanes, len(t.table.tracks)), sweepAt: 1 << 12, sampled: sampled}
 	join := joiner{found: found}
 	t.segments = []segment{{after: math.MinInt64}}
+	t.events = make(ordinalSet, t.store.len()/64+1)
 	t.table.forgetUse()
 	groups := 0
 	scan := scanner{t: t, fn: fn}
@@ -202,7 +203,11 @@ func (n *nester) group(g *group) {
 		switch {
 		case r.starts():
 			n.place(r, n.ordinal+uint64(i))
-		case r.kind == Counter || r.kind == Sample:
+			n.t.events.add(n.ordinal + uint64(i))
+		case r.kind == Counter:
+			n.t.events.add(n.ordinal + uint64(i))
+			fallthrough
+		case r.kind == Sample:
 			n.t.table.tracks[r.track].used = true
 		}
 	}

@@ -109,7 +109,7 @@ func (t *Timeline) CountOn(ids []TrackID) (slices, instants int64, err error) {
 
 // HideTracks leaves tracks out, with the slices and instants on them, of which there are the given numbers.
 func (t *Timeline) HideTracks(ids []TrackID, slices, instants int64) {
-	t.ids = nil
+	t.ids, t.hides = nil, t.hides || len(ids) > 0
 	for _, id := range ids {
 		row := &t.table.tracks[id]
 		row.hidden, row.used = true, false

@@ -153,7 +153,7 @@ type walker struct {
 	item    Item
 	args    ArgsEncoder // of unbound flow ends
 
-	numbered func(r *record, ordinal uint64) // takes the records in their order, and nothing is emitted; see NumberEvents
+	numbered func(ordinal uint64) // takes the records in their order, and nothing is emitted; see NumberEvents
 
 	expanded []byte // arguments of a template
 
@@ -379,7 +379,7 @@ func (w *walker) end(o *pendingEnd, ts Nanos) error {
 // record writes a record that is not an end.
 func (w *walker) record(r *record, ordinal uint64) error {
 	if w.numbered != nil {
-		w.numbered(r, ordinal)
+		w.numbered(ordinal)
 		return nil
 	}
 	if w.t.table.tracks[r.track].hidden {
