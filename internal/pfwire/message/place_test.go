@@ -14,20 +14,21 @@ import (
 // elsewhere are the files that step through encoded fields by themselves, and what for. Most look for the places of bytes, which
 // no decoder tells.
 var elsewhere = map[string]string{
-	"internal/eventstream/annotations.go": "turns arguments into those of weft.v1",
-	"internal/eventstream/args.go":        "weft.v1: leaves out what has no room",
-	"internal/eventstream/parse.go":       "decodes the messages of weft.v1",
-	"internal/eventstream/read.go":        "the records of weft.v1",
-	"internal/pfwire/packets.go":          "the framing of packets in a file and in a bundle",
-	"internal/pfwire/rewrite.go":          "finds bytes of a packet that it replaces",
-	"internal/pfwire/write.go":            "divides arguments in front of and after one",
-	"internal/readers/perfetto/schema.go": "messages that the trace describes itself",
-	"internal/timeline/args.go":           "encodes arguments, and takes the last one out again",
-	"internal/timeline/argplaces.go":      "as args.go, for arrays",
-	"internal/timeline/overlay.go":        "leaves an argument out, and gives one another name",
-	"internal/timeline/result.go":         "divides arguments into annotations",
-	"pftrace/verify_schema.go":            "checks the structure of every message by the table of package schema",
-	"internal/timeline/newkeys.go":        "replaces the ids of argument names, the rest stays as it is",
+	"internal/eventstream/annotations.go":     "turns arguments into those of weft.v1",
+	"internal/eventstream/args.go":            "weft.v1: leaves out what has no room",
+	"internal/eventstream/parse.go":           "decodes the messages of weft.v1",
+	"internal/eventstream/read.go":            "the records of weft.v1",
+	"internal/pfwire/packets.go":              "the framing of packets in a file and in a bundle",
+	"internal/pfwire/rewrite.go":              "finds bytes of a packet that it replaces",
+	"internal/pfwire/write.go":                "divides arguments in front of and after one",
+	"internal/readers/perfetto/extensions.go": "the descriptors of messages, as protobuf itself writes them",
+	"internal/readers/perfetto/schema.go":     "messages that the trace describes itself",
+	"internal/timeline/args.go":               "encodes arguments, and takes the last one out again",
+	"internal/timeline/argplaces.go":          "as args.go, for arrays",
+	"internal/timeline/overlay.go":            "leaves an argument out, and gives one another name",
+	"internal/timeline/result.go":             "divides arguments into annotations",
+	"pftrace/verify_schema.go":                "checks the structure of every message by the table of package schema",
+	"internal/timeline/newkeys.go":            "replaces the ids of argument names, the rest stays as it is",
 }
 
 // Each message is decoded in one place: no other package steps through encoded fields, but for the files that say why, or

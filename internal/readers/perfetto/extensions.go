@@ -7,10 +7,8 @@ import (
 	"io"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/descriptorpb"
-
 	"github.com/weft-trace/weft/internal/pfwire/message"
+	"github.com/weft-trace/weft/internal/wire"
 )
 
 // maxDescriptor bounds the unpacked size of an extension descriptor. Chrome's is 84 KB.
@@ -48,82 +46,174 @@ func gunzip(packed []byte) ([]byte, error) {
 	return set, err
 }
 
+// Fields of google/protobuf/descriptor.proto, as far as typed fields of events need them.
+const (
+	setFile = 1 // of FileDescriptorSet
+
+	filePackage   = 2 // of FileDescriptorProto
+	fileMessage   = 4
+	fileEnum      = 5
+	fileExtension = 7
+
+	descriptorName = 1 // of all below
+
+	messageField     = 2 // of DescriptorProto
+	messageNested    = 3
+	messageEnum      = 4
+	messageExtension = 6
+
+	fieldExtendee = 2 // of FieldDescriptorProto
+	fieldNumber   = 3
+	fieldLabel    = 4
+	fieldType     = 5
+	fieldTypeName = 6
+
+	labelRepeated = 3 // of FieldDescriptorProto.Label
+
+	enumValue = 2 // of EnumDescriptorProto
+
+	enumNumber = 2 // of EnumValueDescriptorProto
+)
+
+// maxNestedTypes bounds how deep message types are declared inside each other.
+const maxNestedTypes = 32
+
 // add takes over the messages, enums and extensions of TrackEvent of an encoded FileDescriptorSet. What an earlier one
-// defines stays.
+// defines stays. What comes before a place that cannot be read stays as well.
 func (s *describedTypes) add(set []byte) error {
-	var files descriptorpb.FileDescriptorSet
-	if err := proto.Unmarshal(set, &files); err != nil {
-		return err
-	}
 	if s.messages == nil {
 		s.messages = make(map[string]*describedType)
 		s.enums = make(map[string]map[int32]string)
 		s.extensions = describedType{fields: make(map[int]*field)}
 	}
-	for _, file := range files.GetFile() {
-		scope := "." + file.GetPackage()
-		if file.GetPackage() == "" {
-			scope = ""
+	return eachMessage(set, func(number int, file []byte) error {
+		if number != setFile {
+			return nil
 		}
-		s.addExtensions(file.GetExtension())
-		s.addEnums(scope, file.GetEnumType())
-		s.addMessages(scope, file.GetMessageType(), 0)
-	}
-	return nil
+		return s.addFile(file)
+	})
 }
 
-// maxNestedTypes bounds how deep message types are declared inside each other.
-const maxNestedTypes = 32
-
-func (s *describedTypes) addMessages(scope string, types []*descriptorpb.DescriptorProto, depth int) {
-	if depth >= maxNestedTypes {
-		return
-	}
-	for _, t := range types {
-		name := scope + "." + t.GetName()
-		s.addExtensions(t.GetExtension())
-		s.addEnums(name, t.GetEnumType())
-		s.addMessages(name, t.GetNestedType(), depth+1)
-		if s.messages[name] != nil {
+// eachMessage calls do with each field of a message that is a message itself, or a text.
+func eachMessage(msg []byte, do func(number int, content []byte) error) error {
+	r := wire.NewReader(msg)
+	for r.Next() {
+		if r.Type() != wire.Len {
 			continue
 		}
-		m := &describedType{name: t.GetName(), fields: make(map[int]*field, len(t.GetField()))}
-		for _, f := range t.GetField() {
-			m.fields[int(f.GetNumber())] = newField(f)
+		if err := do(r.Field(), r.Bytes()); err != nil {
+			return err
 		}
+	}
+	return r.Err()
+}
+
+// textOf returns the last text with a number in a message.
+func textOf(msg []byte, number int) (text string) {
+	for r := wire.NewReader(msg); r.Next(); {
+		if r.Field() == number && r.Type() == wire.Len {
+			text = string(r.Bytes())
+		}
+	}
+	return text
+}
+
+func (s *describedTypes) addFile(file []byte) error {
+	scope := textOf(file, filePackage)
+	if scope != "" {
+		scope = "." + scope
+	}
+	return eachMessage(file, func(number int, content []byte) error {
+		switch number {
+		case fileMessage:
+			return s.addMessage(scope, content, 0)
+		case fileEnum:
+			return s.addEnum(scope, content)
+		case fileExtension:
+			return s.addExtension(content)
+		}
+		return nil
+	})
+}
+
+func (s *describedTypes) addMessage(scope string, msg []byte, depth int) error {
+	if depth >= maxNestedTypes {
+		return nil
+	}
+	m := &describedType{name: textOf(msg, descriptorName), fields: make(map[int]*field)}
+	name := scope + "." + m.name
+	err := eachMessage(msg, func(number int, content []byte) error {
+		switch number {
+		case messageField:
+			f, err := newField(content)
+			m.fields[f.number] = f
+			return err
+		case messageNested:
+			return s.addMessage(name, content, depth+1)
+		case messageEnum:
+			return s.addEnum(name, content)
+		case messageExtension:
+			return s.addExtension(content)
+		}
+		return nil
+	})
+	if s.messages[name] == nil {
 		s.messages[name] = m
 	}
+	return err
 }
 
-func (s *describedTypes) addEnums(scope string, enums []*descriptorpb.EnumDescriptorProto) {
-	for _, e := range enums {
-		names := make(map[int32]string, len(e.GetValue()))
-		for _, v := range e.GetValue() {
-			if _, ok := names[v.GetNumber()]; !ok {
-				names[v.GetNumber()] = v.GetName()
+func (s *describedTypes) addEnum(scope string, enum []byte) error {
+	names := make(map[int32]string)
+	err := eachMessage(enum, func(number int, value []byte) error {
+		if number != enumValue {
+			return nil
+		}
+		n := int32(0)
+		r := wire.NewReader(value)
+		for r.Next() {
+			if r.Field() == enumNumber && r.Type() == wire.Varint {
+				n = int32(r.Int())
 			}
 		}
-		s.enums[scope+"."+e.GetName()] = names
-	}
+		if _, ok := names[n]; !ok {
+			names[n] = textOf(value, descriptorName)
+		}
+		return r.Err()
+	})
+	s.enums[scope+"."+textOf(enum, descriptorName)] = names
+	return err
 }
 
-func (s *describedTypes) addExtensions(fields []*descriptorpb.FieldDescriptorProto) {
-	for _, f := range fields {
-		n := int(f.GetNumber())
-		if f.GetExtendee() == ".perfetto.protos.TrackEvent" && s.extensions.fields[n] == nil {
-			s.extensions.fields[n] = newField(f)
+func (s *describedTypes) addExtension(msg []byte) error {
+	if textOf(msg, fieldExtendee) != ".perfetto.protos.TrackEvent" {
+		return nil
+	}
+	f, err := newField(msg)
+	if s.extensions.fields[f.number] == nil {
+		s.extensions.fields[f.number] = f
+	}
+	return err
+}
+
+// newField reads a FieldDescriptorProto.
+func newField(msg []byte) (*field, error) {
+	f := &field{name: textOf(msg, descriptorName), kind: kindDouble, typeName: textOf(msg, fieldTypeName)}
+	r := wire.NewReader(msg)
+	for r.Next() {
+		if r.Type() != wire.Varint {
+			continue
+		}
+		switch r.Field() {
+		case fieldNumber:
+			f.number = int(int32(r.Int()))
+		case fieldLabel:
+			f.repeated = r.Int() == labelRepeated
+		case fieldType:
+			f.kind = fieldKind(r.Int())
 		}
 	}
-}
-
-func newField(f *descriptorpb.FieldDescriptorProto) *field {
-	return &field{
-		number:   int(f.GetNumber()),
-		name:     f.GetName(),
-		kind:     f.GetType(),
-		repeated: f.GetLabel() == descriptorpb.FieldDescriptorProto_LABEL_REPEATED,
-		typeName: f.GetTypeName(),
-	}
+	return f, r.Err()
 }
 
 // occurrence is one field of a message that is being decoded.

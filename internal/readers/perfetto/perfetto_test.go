@@ -178,7 +178,7 @@ func typedDescriptor(t *testing.T) []byte {
 	t.Helper()
 	str := proto.String
 	field := func(name string, number int32, kind fieldKind, label descriptorpb.FieldDescriptorProto_Label, typeName string) *descriptorpb.FieldDescriptorProto {
-		f := &descriptorpb.FieldDescriptorProto{Name: &name, Number: &number, Type: kind.Enum(), Label: label.Enum()}
+		f := &descriptorpb.FieldDescriptorProto{Name: &name, Number: &number, Type: descriptorpb.FieldDescriptorProto_Type(kind).Enum(), Label: label.Enum()}
 		if typeName != "" {
 			f.TypeName = &typeName
 		}

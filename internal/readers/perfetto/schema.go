@@ -6,31 +6,33 @@ import (
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/weft-trace/weft/internal/timeline"
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// fieldKind is the type of a field, as FieldDescriptorProto numbers them.
-type fieldKind = descriptorpb.FieldDescriptorProto_Type
+// fieldKind is the type of a field, as FieldDescriptorProto.Type of google/protobuf/descriptor.proto numbers them.
+type fieldKind int32
 
 const (
-	kindDouble   = descriptorpb.FieldDescriptorProto_TYPE_DOUBLE
-	kindFloat    = descriptorpb.FieldDescriptorProto_TYPE_FLOAT
-	kindInt64    = descriptorpb.FieldDescriptorProto_TYPE_INT64
-	kindUint64   = descriptorpb.FieldDescriptorProto_TYPE_UINT64
-	kindInt32    = descriptorpb.FieldDescriptorProto_TYPE_INT32
-	kindFixed64  = descriptorpb.FieldDescriptorProto_TYPE_FIXED64
-	kindBool     = descriptorpb.FieldDescriptorProto_TYPE_BOOL
-	kindString   = descriptorpb.FieldDescriptorProto_TYPE_STRING
-	kindMessage  = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE
-	kindBytes    = descriptorpb.FieldDescriptorProto_TYPE_BYTES
-	kindUint32   = descriptorpb.FieldDescriptorProto_TYPE_UINT32
-	kindEnum     = descriptorpb.FieldDescriptorProto_TYPE_ENUM
-	kindSfixed32 = descriptorpb.FieldDescriptorProto_TYPE_SFIXED32
-	kindSint32   = descriptorpb.FieldDescriptorProto_TYPE_SINT32
-	kindSint64   = descriptorpb.FieldDescriptorProto_TYPE_SINT64
+	kindDouble   fieldKind = 1
+	kindFloat    fieldKind = 2
+	kindInt64    fieldKind = 3
+	kindUint64   fieldKind = 4
+	kindInt32    fieldKind = 5
+	kindFixed64  fieldKind = 6
+	kindFixed32  fieldKind = 7
+	kindBool     fieldKind = 8
+	kindString   fieldKind = 9
+	kindGroup    fieldKind = 10
+	kindMessage  fieldKind = 11
+	kindBytes    fieldKind = 12
+	kindUint32   fieldKind = 13
+	kindEnum     fieldKind = 14
+	kindSfixed32 fieldKind = 15
+	kindSfixed64 fieldKind = 16
+	kindSint32   fieldKind = 17
+	kindSint64   fieldKind = 18
 )
 
 // describedTypes describes the typed fields of events: those that the trace describes itself.
@@ -247,7 +249,7 @@ func (r *reader) encodeField(args *timeline.ArgsEncoder, o occurrence, depth int
 		args.Int(protowire.DecodeZigZag(o.value))
 	case kindInt32, kindSfixed32:
 		args.Int(int64(int32(o.value)))
-	case kindInt64, descriptorpb.FieldDescriptorProto_TYPE_SFIXED64:
+	case kindInt64, kindSfixed64:
 		args.Int(int64(o.value))
 	case kindEnum:
 		if name, ok := r.extensions.enums[f.typeName][int32(o.value)]; ok {
@@ -283,13 +285,13 @@ func (r *reader) encodeSubmessage(args *timeline.ArgsEncoder, o occurrence, dept
 // wireType returns how a type is encoded.
 func wireType(kind fieldKind) int {
 	switch kind {
-	case kindDouble, kindFixed64, descriptorpb.FieldDescriptorProto_TYPE_SFIXED64:
+	case kindDouble, kindFixed64, kindSfixed64:
 		return wire.Fixed64
-	case kindFloat, descriptorpb.FieldDescriptorProto_TYPE_FIXED32, kindSfixed32:
+	case kindFloat, kindFixed32, kindSfixed32:
 		return wire.Fixed32
 	case kindString, kindBytes, kindMessage:
 		return wire.Len
-	case descriptorpb.FieldDescriptorProto_TYPE_GROUP:
+	case kindGroup:
 		return -1
 	}
 	return wire.Varint
