@@ -142,13 +142,10 @@ func (in *reportInput) collectAll(ctx context.Context, slices bool) (*report.All
 
 // pageSource says of what a page is: never in which folder it was.
 func pageSource(name string, said *convert.Report) *reportpage.Source {
-	src := &reportpage.Source{
-		Format: string(said.Format), Containers: said.Containers, Bytes: said.BytesIn, Unpacked: said.BytesUnpacked, Problems: said.Problems, Usual: said.Usual,
+	if name == "-" {
+		return reportpage.NewSource("", said)
 	}
-	if name != "-" {
-		src.Name = filepath.Base(name)
-	}
-	return src
+	return reportpage.NewSource(filepath.Base(name), said)
 }
 
 // selectionText repeats the flags that select a part of the trace.

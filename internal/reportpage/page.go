@@ -8,7 +8,7 @@
 // Texts of the input reach the page only through writer, which cuts, cleans and escapes them. The same report makes the same bytes: there is
 // no date in a page and no path.
 //
-// What does not live here: reading files and traces. The package knows no operating system, so that it runs in a browser too.
+// What does not live here: reading files and traces. The package opens nothing, and runs in a browser too.
 package reportpage
 
 import (
@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-trace/weft/convert"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/trace"
 )
@@ -39,6 +40,14 @@ type Source struct {
 	Selected   string   // the part of the trace that the page is about; "": all of it
 	Problems   []trace.Problem
 	Usual      []string // names of problems that most recordings of the format have
+}
+
+// NewSource describes a file by its base name and what its reading said.
+func NewSource(name string, said *convert.Report) *Source {
+	return &Source{
+		Name: name, Format: string(said.Format), Containers: said.Containers, Bytes: said.BytesIn, Unpacked: said.BytesUnpacked,
+		Problems: said.Problems, Usual: said.Usual,
+	}
 }
 
 // Options say what is in a page. The zero Options are for all sections.
@@ -260,6 +269,10 @@ func (p *page) end() {
 	}
 	p.p("<script>%s</script>\n</body>\n</html>\n", markup(script))
 }
+
+// Hashes returns how a policy names the script and the style of all pages, for pages that show one in a frame: it inherits their
+// policy.
+func Hashes() (scriptHash, styleHash string) { return string(hashOf(script)), string(hashOf(css)) }
 
 // hashOf returns the hash of a script or style as a policy names it.
 func hashOf(text string) markup {
