@@ -5,12 +5,16 @@ BUF = go tool -modfile=tools/go.mod buf
 # Time for each fuzz target of make fuzz.
 FUZZTIME = 10m
 
-.PHONY: all build test live check race lint fmt generate golden fuzz bench bench-docs microbench ci
+.PHONY: all build web test live check race lint fmt generate golden fuzz bench bench-docs microbench ci
 
 all: build test
 
 build:
 	go build -o weft ./cmd/weft
+
+# weft for browsers: weft.html, one file, and weft-hosted/, the same for web servers (docs/web.md).
+web:
+	go run ./cmd/weftweb/bundle
 
 test:
 	go test ./...

@@ -1,0 +1,171 @@
+// Command bundle builds the module of command weftweb and makes the page around it:
+//
+//	weft.html      one file, which holds everything and connects to nothing
+//	weft-hosted/   the same in pieces, for web servers that send headers: index.html, weft.wasm and weft.wasm.br
+//
+// It is what make web runs, in the folder of weft's module.
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"errors"
+	"flag"
+	"fmt"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+
+	"github.com/weft-trace/weft/internal/reportpage"
+)
+
+//go:embed page
+var page embed.FS
+
+func main() {
+	out := flag.String("o", ".", "the `folder` in which the pages are made")
+	flag.Parse()
+	if err := run(*out); err != nil {
+		fmt.Fprintln(os.Stderr, "bundle:", err)
+		os.Exit(1)
+	}
+}
+
+func run(out string) error {
+	module, err := buildModule()
+	if err != nil {
+		return err
+	}
+	support, err := goSupport()
+	if err != nil {
+		return err
+	}
+	p, err := newPage(support)
+	if err != nil {
+		return err
+	}
+	single, err := p.single(module)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(out, "weft.html"), single, 0o666); err != nil {
+		return err
+	}
+	return p.writeHosted(filepath.Join(out, "weft-hosted"), module)
+}
+
+// buildModule builds command weftweb without what only debuggers need.
+func buildModule() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "weftweb-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "weft.wasm")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", name, "github.com/weft-trace/weft/cmd/weftweb")
+	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return nil, fmt.Errorf("building the module: %w", err)
+	}
+	return os.ReadFile(name)
+}
+
+// goSupport returns wasm_exec.js of the Go that builds the module: the two belong together.
+func goSupport() ([]byte, error) {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env GOROOT: %w", err)
+	}
+	return os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"))
+}
+
+// pageParts are the files of folder page, the worker with Go's own script in front.
+type pageParts struct {
+	html, style, script, worker string
+}
+
+func newPage(support []byte) (*pageParts, error) {
+	p := &pageParts{}
+	for name, to := range map[string]*string{"page.html": &p.html, "page.css": &p.style, "page.js": &p.script, "worker.js": &p.worker} {
+		text, err := page.ReadFile("page/" + name)
+		if err != nil {
+			return nil, err
+		}
+		*to = string(text)
+	}
+	p.worker = string(support) + "\n" + p.worker
+	for _, text := range []string{p.worker, p.script, p.style} {
+		lower := strings.ToLower(text)
+		if strings.Contains(lower, "</script") || strings.Contains(lower, "</style") || strings.Contains(text, "<!--") {
+			return nil, errors.New("a script or a style sheet holds what would end it inside a page")
+		}
+	}
+	return p, nil
+}
+
+// single returns weft.html. Its policy has no connect-src, so that nothing in it can connect to anything; a worker made of a blob
+// inherits that.
+func (p *pageParts) single(module []byte) ([]byte, error) {
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := z.Write(module); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return p.fill(base64.StdEncoding.EncodeToString(packed.Bytes()), ""), nil
+}
+
+// writeHosted writes the folder in which the page fetches its module from beside itself.
+func (p *pageParts) writeHosted(dir string, module []byte) error {
+	var packed bytes.Buffer
+	z := brotli.NewWriterLevel(&packed, brotli.BestCompression)
+	if _, err := z.Write(module); err != nil {
+		return err
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	for name, content := range map[string][]byte{
+		"index.html": p.fill("", " connect-src 'self';"), "weft.wasm": module, "weft.wasm.br": packed.Bytes(),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill returns the page with a module in base64, or without one. The frame with the report inherits the policy, so that it names the
+// script and the style of reports as well.
+func (p *pageParts) fill(module, connect string) []byte {
+	reportScript, reportStyle := reportpage.Hashes()
+	policy := fmt.Sprintf("default-src 'none'; script-src '%s' '%s' 'wasm-unsafe-eval'; style-src '%s' '%s'; img-src data:; worker-src blob:;%s base-uri 'none'; form-action 'none'",
+		hash(p.script), reportScript, hash(p.style), reportStyle, connect)
+	return []byte(strings.NewReplacer("{{policy}}", html.EscapeString(policy), "{{style}}", p.style, "{{script}}", p.script,
+		"{{worker}}", p.worker, "{{module}}", module).Replace(p.html))
+}
+
+// hash returns what a policy calls an inline script or style.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}

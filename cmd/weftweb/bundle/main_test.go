@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"html"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/weft-trace/weft/convert"
+)
+
+// find returns the one place in a page that an expression matches, as its first group.
+func find(t *testing.T, page, expression string) string {
+	t.Helper()
+	found := regexp.MustCompile(expression).FindAllStringSubmatch(page, -1)
+	if len(found) != 1 {
+		t.Fatalf("%s: %d times in the page", expression, len(found))
+	}
+	return found[0][1]
+}
+
+// TestPolicy: the page can run its own script and style, and nothing of it can connect to anything. The hosted page may fetch its module.
+func TestPolicy(t *testing.T) {
+	p, err := newPage([]byte("// Go's support\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	single, err := p.single([]byte("\x00asm, as it were"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		page    string
+		connect bool
+	}{
+		"weft.html": {string(single), false}, "weft-hosted": {string(p.fill("", " connect-src 'self';")), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policy := html.UnescapeString(find(t, c.page, `(?s)<meta http-equiv="Content-Security-Policy" content="(.*?)">`))
+			directives := map[string]string{}
+			for directive := range strings.SplitSeq(policy, ";") {
+				what, sources, _ := strings.Cut(strings.TrimSpace(directive), " ")
+				directives[what] = sources
+			}
+			if directives["default-src"] != "'none'" {
+				t.Errorf("default-src %s", directives["default-src"])
+			}
+			if sources, ok := directives["connect-src"]; ok != c.connect || c.connect && sources != "'self'" {
+				t.Errorf("connect-src %q", sources)
+			}
+			for what, expression := range map[string]string{"script-src": `(?s)<script>(.*?)</script>`, "style-src": `(?s)<style>(.*?)</style>`} {
+				if want := "'" + hash(find(t, c.page, expression)) + "'"; !strings.Contains(directives[what], want) {
+					t.Errorf("%s has no %s: %s", what, want, directives[what])
+				}
+			}
+			for what, sources := range directives {
+				if strings.Contains(sources, "unsafe-inline") || strings.Contains(sources, "'unsafe-eval'") || strings.Contains(sources, "*") {
+					t.Errorf("%s %s", what, sources)
+				}
+			}
+			if c.connect == strings.Contains(c.page, "H4sI") {
+				t.Errorf("the page holds a module: %v", !c.connect)
+			}
+			if !strings.Contains(c.page, "// Go's support") {
+				t.Error("the worker has no support for Go's modules")
+			}
+			if strings.Contains(c.page, "{{") {
+				t.Error("a place of the page was not filled")
+			}
+		})
+	}
+}
+
+// TestScriptsCannotEndThePage: what would end a script inside the page is refused, not written.
+func TestScriptsCannotEndThePage(t *testing.T) {
+	for _, support := range []string{`"</SCRIPT>"`, "<!-- a comment"} {
+		if _, err := newPage([]byte(support)); err == nil {
+			t.Errorf("%s: no error", support)
+		}
+	}
+}
+
+// TestPageKnowsTheReport: the members of a conversion's report that the script reads have the names that it uses.
+func TestPageKnowsTheReport(t *testing.T) {
+	p, err := newPage(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := json.Marshal(convert.Report{
+		Containers: []string{"gzip"}, Contexts: []string{"Frame"}, Usual: []string{"x"}, BytesOut: 1, Span: &convert.Span{},
+		Events: convert.EventCounts{Screenshots: 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, used := range []string{
+		"report.format", "report.containers", "report.bytes_in", "report.bytes_unpacked", "report.bytes_out", "report.span", "report.contexts",
+		"report.problems", "report.usual", "span.start_ns", "span.end_ns", "e.slices", "e.instants", "e.counter_values", "e.samples", "e.flows",
+		"e.screenshots", "t.threads", "t.processes",
+	} {
+		if !strings.Contains(p.script, used) {
+			t.Errorf("the script does not use %s", used)
+		}
+		_, member, _ := strings.Cut(used, ".")
+		if !strings.Contains(string(report), `"`+member+`":`) {
+			t.Errorf("a report has no member %s", member)
+		}
+	}
+}

@@ -1,0 +1,277 @@
+// The page of weft.html: takes a file, has it converted by a worker (worker.js, main.go), and offers what comes out.
+"use strict";
+
+const perfettoUI = "https://ui.perfetto.dev";
+const mostBytes = 2e9; // of an input: more does not fit a module, whatever the machine has
+const manyBytes = 500e6; // from here on it takes long and much memory
+const mostHandedOver = 2040 * 2 ** 20; // of a result: what a page can post to another
+const resend = 100; // ms between the questions whether Perfetto listens
+
+const $ = (id) => document.getElementById(id);
+const show = (id, on) => { $(id).hidden = !on; };
+
+let worker = null; // runs weft; one for all files, because the second one is faster
+let ready = null; // a promise: worker can be asked
+let task = null; // what it works on: {what, file, options, chunks, resolve, reject}
+let input = null; // the file that was converted
+let output = null; // the trace that was made, a Blob
+let reportText = ""; // the report of input
+
+// The module, unpacked. weft.html carries it; a hosted page fetches it from beside itself.
+async function moduleBytes() {
+	const text = $("module").textContent.trim();
+	if (text === "") {
+		const answer = await fetch("weft.wasm");
+		if (!answer.ok) throw new Error(`weft.wasm: ${answer.status} ${answer.statusText}`);
+		return answer.arrayBuffer();
+	}
+	const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+	return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+}
+
+function startWorker() {
+	const address = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" }));
+	const started = new Worker(address);
+	worker = started;
+	ready = new Promise((resolve, reject) => {
+		started.onmessage = ({ data }) => {
+			if (started !== worker) return;
+			if (data.ready) {
+				URL.revokeObjectURL(address);
+				resolve();
+			} else if ("ended" in data) {
+				reject(new Error(data.ended));
+				dropWorker("This is more than a browser holds. The command weft convert does it, with files of any size.");
+			} else if (task) {
+				answer(data);
+			}
+		};
+		started.onerror = (event) => {
+			event.preventDefault();
+			reject(new Error(event.message || "the worker cannot be started"));
+			if (started === worker) dropWorker(event.message || "The worker cannot be started.");
+		};
+		moduleBytes().then((module) => started.postMessage({ module }, [module]), reject);
+	});
+	ready.catch(() => {}); // whoever asks gets the error
+}
+
+// dropWorker ends the worker. What it was asked fails, with why.
+function dropWorker(why) {
+	const failed = task;
+	if (worker) worker.terminate();
+	worker = ready = task = null;
+	if (failed) failed.reject(new Error(why));
+}
+
+// answer handles what the worker says of its task.
+function answer(data) {
+	if ("progress" in data) {
+		progressOf(data.progress);
+	} else if ("chunk" in data) {
+		task.chunks.push(new Blob([data.chunk])); // a Blob need not be in memory
+	} else {
+		const ended = task;
+		task = null;
+		if ("done" in data) ended.resolve({ result: data.done, chunks: ended.chunks });
+		else ended.reject(new Error(data.failed));
+	}
+}
+
+async function ask(what, file) {
+	if (!worker) startWorker();
+	const options = { attribute: $("attribute").checked };
+	await ready;
+	return new Promise((resolve, reject) => {
+		task = { what, file, chunks: [], resolve, reject };
+		worker.postMessage({ what, file, options });
+	});
+}
+
+function progressOf(bytes) {
+	const share = input.size > 0 ? bytes / input.size : 1;
+	$("progress").value = share * 0.7; // resolving and writing follow
+	$("status").textContent = share < 1 ? `${size(bytes)} of ${size(input.size)} read` : "Read; resolving and writing";
+}
+
+async function convert(file) {
+	if (task) dropWorker("stopped");
+	input = file;
+	output = null;
+	reportText = "";
+	for (const id of ["result", "problem", "page", "save"]) show(id, false);
+	document.querySelector("main").classList.remove("wide");
+	$("page").removeAttribute("srcdoc");
+	$("drop").classList.add("small");
+	$("drop-title").textContent = "Drop another trace";
+	if (file.size > mostBytes) {
+		fail(`${file.name} has ${size(file.size)}. This is more than a browser holds: weft convert does it.`);
+		return;
+	}
+	working(file.name, file.size > manyBytes ? `${size(file.size)}: this takes long, and several gigabytes of memory. weft convert takes a tenth of both.` : "Starting");
+	try {
+		const began = performance.now();
+		const { result, chunks } = await ask("convert", file);
+		if (file !== input) return;
+		output = new Blob(chunks, { type: "application/octet-stream" });
+		showResult(JSON.parse(result), performance.now() - began);
+	} catch (err) {
+		if (file === input) fail(`${file.name}: ${err.message}`);
+	} finally {
+		if (file === input) show("work", false);
+	}
+}
+
+function working(name, status) {
+	$("name").textContent = name;
+	$("status").textContent = status;
+	$("progress").value = 0;
+	show("work", true);
+}
+
+function fail(text) {
+	show("work", false);
+	$("said").textContent = text;
+	show("problem", true);
+}
+
+function showResult(report, ms) {
+	$("what").textContent = input.name;
+	$("hint").textContent = "";
+	const e = report.events, t = report.tracks;
+	const unpacked = report.bytes_unpacked !== report.bytes_in ? ` (${size(report.bytes_unpacked)} unpacked)` : "";
+	facts({
+		format: [report.format, ...(report.containers || [])].join(" in "),
+		file: `${size(report.bytes_in)}${unpacked} → ${size(report.bytes_out)}, in ${seconds(ms / 1000)}`,
+		length: report.span ? `${seconds((report.span.end_ns - report.span.start_ns) / 1e9)}, ${count(t.threads, "thread")} of ${count(t.processes, "process", "processes")}` : "no events",
+		events: [
+			[e.slices, "slice"], [e.instants, "instant"], [e.counter_values, "counter value"], [e.samples, "sample"], [e.flows, "flow"], [e.screenshots, "screenshot"],
+		].filter(([n]) => n > 0).map(([n, word]) => count(n, word)).join(", "),
+		contexts: (report.contexts || []).join(", "),
+	});
+	problems(report);
+	show("result", true);
+	$("perfetto").disabled = output.size > mostHandedOver;
+	if (output.size > mostHandedOver) $("hint").textContent = "The trace is larger than what a page can hand over: download it, and open it in Perfetto from there.";
+}
+
+function facts(list) {
+	$("facts").replaceChildren(...Object.entries(list).filter(([, text]) => text).flatMap(([label, text]) => [element("dt", label), element("dd", text)]));
+}
+
+// problems lists what most recordings of the format do not have; the rest is one click away.
+function problems(report) {
+	const usual = new Set(report.usual || []);
+	const line = (p) => element("li", `${p.sentence} (${count(p.count, "time")})`);
+	const first = report.problems.filter((p) => p.severity !== "info" && !usual.has(p.name));
+	const rest = report.problems.filter((p) => !first.includes(p));
+	$("lost").replaceChildren(...first.map(line));
+	show("lost", first.length > 0);
+	show("minor", rest.length > 0);
+	$("minor").open = false;
+	$("minor").querySelector("summary").textContent = `${count(rest.length, "note")} as usual for this format`;
+	$("minor").querySelector("ul").replaceChildren(...rest.map(line));
+	show("problems", report.problems.length > 0);
+}
+
+function element(name, text) {
+	const e = document.createElement(name);
+	e.textContent = text;
+	return e;
+}
+
+// download hands a Blob to the user as a file.
+function download(blob, name) {
+	const a = document.createElement("a");
+	a.href = URL.createObjectURL(blob);
+	a.download = name;
+	a.click();
+	setTimeout(() => URL.revokeObjectURL(a.href), 60_000);
+}
+
+async function downloadTrace() {
+	$("hint").textContent = "Packing";
+	const packed = await new Response(output.stream().pipeThrough(new CompressionStream("gzip"))).blob();
+	$("hint").textContent = `${traceName()}.gz has ${size(packed.size)}.`;
+	download(packed, `${traceName()}.gz`);
+}
+
+// traceName is the name of the output as weft convert would choose it.
+const traceName = () => input.name.replace(/\.(gz|zst|zip)$/i, "").replace(/\.(json|cpuprofile|pftrace|perfetto-trace|txt|log)$/i, "") + ".pftrace";
+
+// openPerfetto opens the UI in a tab and hands the trace over when it listens. What was sent before is lost without a word, so that
+// it is asked until it answers; several answers may be under way.
+function openPerfetto() {
+	const tab = window.open(`${perfettoUI}/`);
+	if (!tab) {
+		$("hint").textContent = "The browser did not open a tab: allow pop-ups for this page, or download the trace.";
+		return;
+	}
+	$("hint").textContent = "Waiting for Perfetto. It asks whether to open the trace: the trace goes to that tab, and nowhere else.";
+	const trace = output, title = input.name;
+	let handed = false;
+	const timer = setInterval(() => {
+		if (tab.closed) stop("The tab was closed before Perfetto had the trace.");
+		else tab.postMessage("PING", perfettoUI);
+	}, resend);
+	const stop = (text) => {
+		clearInterval(timer);
+		removeEventListener("message", listen);
+		$("hint").textContent = text;
+	};
+	const listen = async (event) => {
+		if (handed || event.source !== tab || event.origin !== perfettoUI || event.data !== "PONG") return;
+		handed = true;
+		stop("Perfetto has the trace.");
+		const buffer = await trace.arrayBuffer();
+		tab.postMessage({ perfetto: { buffer, title } }, perfettoUI, [buffer]);
+	};
+	addEventListener("message", listen);
+}
+
+async function report() {
+	if (reportText === "") {
+		const file = input;
+		$("report").disabled = true;
+		working(file.name, "Making the report");
+		try {
+			reportText = (await ask("report", file)).result;
+		} catch (err) {
+			if (file === input) fail(`${file.name}: ${err.message}`);
+			return;
+		} finally {
+			$("report").disabled = false;
+			if (file === input) show("work", false);
+		}
+		if (file !== input) return;
+	}
+	document.querySelector("main").classList.add("wide");
+	$("page").srcdoc = reportText;
+	show("page", true);
+	show("save", true);
+}
+
+const size = (bytes) => bytes < 1024 ? `${bytes} bytes` : bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KiB` : bytes < 1024 ** 3 ? `${(bytes / 1024 ** 2).toFixed(1)} MiB` : `${(bytes / 1024 ** 3).toFixed(2)} GiB`;
+const seconds = (s) => s < 1 ? `${(s * 1000).toFixed(0)} ms` : s < 120 ? `${s.toFixed(2)} s` : `${(s / 60).toFixed(1)} min`;
+const count = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+
+$("file").addEventListener("change", () => {
+	if ($("file").files.length > 0) convert($("file").files[0]);
+	$("file").value = ""; // so that the same file can be chosen again
+});
+// Wherever it is dropped: a browser would leave the page for the file otherwise.
+addEventListener("dragover", (event) => { event.preventDefault(); $("drop").classList.add("over"); });
+addEventListener("dragleave", (event) => { if (!event.relatedTarget) $("drop").classList.remove("over"); });
+addEventListener("drop", (event) => {
+	event.preventDefault();
+	$("drop").classList.remove("over");
+	const files = event.dataTransfer.files;
+	if (files.length > 1) fail("One file at a time: weft convert takes several.");
+	else if (files.length === 1) convert(files[0]);
+});
+$("stop").addEventListener("click", () => { dropWorker("stopped"); });
+$("download").addEventListener("click", downloadTrace);
+$("perfetto").addEventListener("click", openPerfetto);
+$("report").addEventListener("click", report);
+$("save").addEventListener("click", () => download(new Blob([reportText], { type: "text/html" }), `${traceName().replace(/\.pftrace$/, "")}.report.html`));
+startWorker();
