@@ -72,6 +72,8 @@ func TestMalformedStreams(t *testing.T) {
 		"wire type":      {append(whole[:second:second], 4, 0x12, 2, 0x22, 0x00), ""}, // an empty name
 		"number as text": {append(whole[:second:second], 5, 0x12, 3, 0x0a, 1, 'x'), "field 1 of an event has the wire type 2"},
 		"negative":       {streamOf(t, header(1), event(&weftv1.Event{TsNs: 5, DurNs: proto.Int64(-3), Kind: weftv1.Kind_KIND_SLICE})), "an event takes -3 ns"},
+		"cut header":     {whole[:second-1], "the stream ends inside its header"},
+		"other magic":    {bytes.Replace(whole, []byte("weft.v1"), []byte("weft.v2"), 1), `a stream of "weft.v2", which this version of weft does not read`},
 		"deep":           {streamOf(t, header(1), event(&weftv1.Event{Kind: weftv1.Kind_KIND_SLICE, Args: []*weftv1.Arg{deep}})), "arguments are nested deeper"},
 	} {
 		tr, err := convert.Open(t.Context(), bytes.NewReader(test.stream), convert.Options{TempDir: t.TempDir()})

@@ -15,7 +15,8 @@ import (
 	"github.com/weft-trace/weft/internal/wire"
 )
 
-// Detect reports whether an input begins as a stream: with a Record that is a Header whose first field is the magic.
+// Detect reports whether an input begins as a stream: with a Record that is a Header whose first field is the magic, of this version or
+// another one, which Read refuses.
 func Detect(head []byte) bool {
 	n, size := binary.Uvarint(head)
 	if size <= 0 || n > MaxRecord {
@@ -26,11 +27,14 @@ func Detect(head []byte) bool {
 		return false
 	}
 	_, size = binary.Uvarint(head[1:])
-	return size > 0 && bytes.HasPrefix(head[1+size:], magicField)
+	if size <= 0 || len(head) < 3+size || head[1+size] != weftv1.Header_Magic<<3|wire.Len {
+		return false
+	}
+	return bytes.HasPrefix(head[3+size:], anyMagic)
 }
 
-// magicField is Header.magic as it is encoded.
-var magicField = wire.AppendString(nil, weftv1.Header_Magic, Magic)
+// anyMagic is how Header.magic begins in all versions.
+var anyMagic = []byte("weft.v")
 
 // Stream is a stream that was read: checked, and kept uncompressed in a temporary file, so that its events can be read again.
 type Stream struct {
@@ -159,10 +163,12 @@ func (l *loading) read(ctx context.Context, in *records) error {
 		case errors.Is(err, io.ErrUnexpectedEOF) && n > 0:
 			l.cut = true
 			return nil
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return errHeaderCut
 		case err != nil:
 			return fmt.Errorf("weft.v1: %w", err)
 		case record == nil && n == 0:
-			return fmt.Errorf("weft.v1: %w", io.ErrUnexpectedEOF)
+			return errHeaderCut
 		case record == nil:
 			return nil
 		}
@@ -171,6 +177,9 @@ func (l *loading) read(ctx context.Context, in *records) error {
 		}
 	}
 }
+
+// errHeaderCut is the error for a stream of which no event is left.
+var errHeaderCut = errors.New("weft.v1: the stream ends inside its header")
 
 // errOrder is the error for records that are not in their order.
 var errOrder = errors.New("after the footer there are more records; several streams are read one by one")
@@ -226,7 +235,7 @@ func (l *loading) header(msg []byte) error {
 		switch r.Field() {
 		case weftv1.Header_Magic:
 			if string(r.Bytes()) != Magic {
-				return fmt.Errorf("the stream is %.20q and not %q", r.Bytes(), Magic)
+				return fmt.Errorf("a stream of %.20q, which this version of weft does not read", r.Bytes())
 			}
 		case weftv1.Header_Revision:
 			if r.Uint() > Revision {
