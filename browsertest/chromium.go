@@ -132,6 +132,30 @@ func (b *Browser) Open(address string, steps ...chromedp.Action[chromedp.Void]) 
 	return p
 }
 
+// Frame returns the frame of a page whose address ends like this. It must be of another site or in a sandbox, and so a page of its own for
+// the browser.
+func (b *Browser) Frame(p *Page, suffix string) *Page {
+	b.t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		infos, err := chromedp.Targets(p.ctx)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		for _, info := range infos {
+			if info.Type == "iframe" && strings.HasSuffix(info.URL, suffix) {
+				ctx, cancel := chromedp.NewContext(p.ctx, chromedp.WithTargetID(info.TargetID))
+				b.t.Cleanup(cancel)
+				if err := chromedp.Do(ctx); err != nil {
+					b.t.Fatal(err)
+				}
+				return &Page{t: b.t, ctx: ctx}
+			}
+		}
+	}
+	b.t.Fatalf("there is no frame of %s", suffix)
+	return nil
+}
+
 // listen notes what happens in the page.
 func (p *Page) listen() {
 	console := chromedp.Console(p.ctx)

@@ -47,6 +47,8 @@ type Weft struct {
 	ended chan struct{}
 	lines chan string
 
+	address string
+
 	mu      sync.Mutex
 	printed []string
 }
@@ -111,7 +113,10 @@ func (w *Weft) Await(pattern string) string {
 // Address returns the address that weft prints.
 func (w *Weft) Address() string {
 	w.t.Helper()
-	return w.Await(`^Looking at it: (\S+)   \(Ctrl-C ends this\)$`)
+	if w.address == "" {
+		w.address = w.Await(`^Looking at it: (\S+)   \(Ctrl-C ends this\)$`)
+	}
+	return w.address
 }
 
 // Printed returns the lines that weft has printed.

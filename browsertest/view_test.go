@@ -515,6 +515,66 @@ addEventListener("message", async (e) => {
 	}
 }
 
+// Beside the timeline is the report. A row of it shows its slice in the timeline; what no row could ask for is not done.
+func TestReport(t *testing.T) {
+	stub, dir := NewStub(t), t.TempDir()
+	b := Start(t, stub)
+	put(t, dir, "trace.json.gz", recording)
+	w := Run(t, dir, "view", "trace.json.gz")
+	p := b.Open(w.Address(), Look(1280, 700, false)...)
+	stub.Await(t, "trace")
+	p.Await(`!document.getElementById("tabs").hidden`)
+	if n := Eval[int](p, `document.querySelectorAll("#report iframe").length`); n != 0 {
+		t.Errorf("the report is loaded before somebody wants it")
+	}
+	p.Click("#show-report")
+	p.Await(`document.getElementById("stage").hidden && document.querySelector("#report iframe").getAttribute("sandbox") === "allow-scripts"`)
+	r := b.Frame(p, "/report/0")
+	r.Await(`document.querySelectorAll("button.show").length > 0`)
+	if origin := Eval[string](r, "self.origin"); origin != "null" {
+		t.Errorf("the report has the origin %s", origin)
+	}
+	p.Screenshot("report-wide")
+	Eval[chromedp.Void](r, `document.querySelector("button.show").click()`)
+	scroll := stub.Await(t, "scroll")
+	at := Eval[[]float64](r, `document.querySelector("button.show").closest("tr").dataset.at.split(" ").map(Number)`)
+	if from, to := at[0]/1e9, (at[0]+at[1])/1e9; scroll.TimeStart > from+1e-6 || scroll.TimeEnd < to-1e-6 || scroll.TimeEnd-scroll.TimeStart > to-from+0.0011 {
+		t.Errorf("scrolls to %v–%v, asked for %v–%v", scroll.TimeStart, scroll.TimeEnd, from, to)
+	}
+	p.Await(`!document.getElementById("stage").hidden && document.getElementById("report").hidden`)
+
+	p.Click("#show-report")
+	for _, message := range []string{
+		`{}`, `null`, `"PONG"`, `{weft: null}`, `{weft: {from_ns: NaN, dur_ns: 0}}`, `{weft: {from_ns: FROM, dur_ns: Infinity}}`, `{weft: {from_ns: "FROM", dur_ns: 0}}`,
+		`{weft: {from_ns: FROM + 0.5, dur_ns: 0}}`, `{weft: {from_ns: FROM, dur_ns: -1}}`, `{weft: {from_ns: 0, dur_ns: 0}}`, `{weft: {from_ns: FROM, dur_ns: 1e18}}`, `{weft: {from_ns: [FROM], dur_ns: 0}}`,
+		`{perfetto: {timeStart: 1, timeEnd: 2}}`,
+	} {
+		message = strings.ReplaceAll(message, "FROM", fmt.Sprintf("%.0f", at[0]/1000)+"000")
+		Eval[chromedp.Void](r, `parent.postMessage(`+message+`, "*")`)
+	}
+	// What others ask for is not done either.
+	Eval[chromedp.Void](p, fmt.Sprintf(`window.postMessage({weft: {from_ns: %.0f, dur_ns: 0}}, "*")`, at[0]))
+	stub.Quiet(t, "scroll", 500*time.Millisecond)
+	if Eval[bool](p, `document.getElementById("report").hidden`) {
+		t.Error("one of the messages led to the timeline")
+	}
+	for what, code := range map[string]string{
+		"reads the trace": `fetch("` + w.address + `trace/0").then(() => "done", () => "refused")`,
+		"reads the page":  `Promise.resolve().then(() => parent.document.title).then(() => "done", () => "refused")`,
+		"asks others":     `fetch("https://ui.perfetto.dev/x").then(() => "done", () => "refused")`,
+		"opens a window":  `Promise.resolve(window.open("https://ui.perfetto.dev/") === null ? "refused" : "done")`,
+	} {
+		if got := Eval[string](r, code); got != "refused" {
+			t.Errorf("the report %s", what)
+		}
+	}
+	p.Click("#show-timeline")
+	p.Await(`!document.getElementById("stage").hidden`)
+	if len(Eval[[]string](p, "window.violations")) > 0 {
+		t.Error("the page broke its policy")
+	}
+}
+
 // The page in the looks that people have, for pictures; it never scrolls sideways, and all of its actions can be reached by keys.
 func TestLooks(t *testing.T) {
 	stub, dir := NewStub(t), t.TempDir()
@@ -527,7 +587,7 @@ func TestLooks(t *testing.T) {
 	} {
 		p := b.Open(address, look...)
 		stub.Await(t, "trace")
-		p.Await(`document.getElementById("status").textContent === "348 KiB"`)
+		p.Await(`document.getElementById("status").textContent === "348 KiB" && !document.getElementById("tabs").hidden`)
 		if Eval[bool](p, "document.documentElement.scrollWidth > innerWidth") {
 			t.Errorf("%s: wider than the window", name)
 		}

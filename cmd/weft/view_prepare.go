@@ -56,6 +56,7 @@ func (v *viewing) prepare(ctx context.Context, t *view.Trace, name string) error
 	if !v.quiet {
 		v.print("%s", madeText(name, made, report))
 	}
+	v.inputs = append(v.inputs, viewInput{t, name, in})
 	t.Ready(made, made.size, first)
 	return nil
 }

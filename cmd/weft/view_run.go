@@ -24,6 +24,7 @@ type viewing struct {
 	*viewJob
 	server *view.Server
 	traces []*view.Trace
+	inputs []viewInput // of those that could be converted
 	close  []io.Closer // what the traces are read from
 
 	terminal sync.Mutex
@@ -164,15 +165,13 @@ func (v *viewing) wait(ctx context.Context, failed int, opened <-chan bool) erro
 		v.waitForFailure(ctx, opened)
 		return errReported
 	}
-	for _, t := range v.traces {
-		select {
-		case <-v.handedOver(t):
-			continue
-		case <-t.FailureShown():
-			continue
-		case <-ctx.Done():
+	if v.once {
+		v.waitForHandover(ctx)
+	} else {
+		if !v.direct { // which has no page for it
+			v.report(ctx)
 		}
-		break
+		<-ctx.Done()
 	}
 	switch {
 	case ctx.Err() != nil && v.once:
@@ -183,12 +182,16 @@ func (v *viewing) wait(ctx context.Context, failed int, opened <-chan bool) erro
 	return nil
 }
 
-// handedOver returns a channel that is closed when the run may end, as far as a trace is concerned.
-func (v *viewing) handedOver(t *view.Trace) <-chan struct{} {
-	if v.once {
-		return t.HandedOver()
+// waitForHandover waits until the UI has all traces that could be converted, and the page has said of the others that they could not.
+func (v *viewing) waitForHandover(ctx context.Context) {
+	for _, t := range v.traces {
+		select {
+		case <-t.HandedOver():
+		case <-t.FailureShown():
+		case <-ctx.Done():
+			return
+		}
 	}
-	return nil
 }
 
 // waitForFailure lets a browser show why there is nothing to show.

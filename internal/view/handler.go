@@ -82,7 +82,8 @@ func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request, once string) 
 func (s *Server) serveName(w http.ResponseWriter, r *http.Request, name string) {
 	var serve func(http.ResponseWriter, *http.Request)
 	methods := []string{http.MethodGet, http.MethodHead}
-	number, isTrace := strings.CutPrefix(name, "trace/")
+	kind, number, _ := strings.Cut(name, "/")
+	t := s.trace(number)
 	switch {
 	case s.opts.Direct && name == directName:
 		serve = s.serveDirect
@@ -93,8 +94,10 @@ func (s *Server) serveName(w http.ResponseWriter, r *http.Request, name string) 
 		serve = s.serveEvents
 	case name == "opened":
 		serve, methods = s.serveOpened, []string{http.MethodPost}
-	case isTrace && s.trace(number) != nil:
-		serve = s.trace(number).serve
+	case kind == "trace" && t != nil:
+		serve = t.serve
+	case kind == "report" && t != nil:
+		serve = t.serveReport
 	}
 	switch {
 	case serve == nil:

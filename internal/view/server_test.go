@@ -437,6 +437,32 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+// The report may be framed by the page and by nobody else. It runs its own script, and there is nothing before it is made.
+func TestReport(t *testing.T) {
+	s := startServer(t, Options{})
+	s.ready()
+	wantRefused(t, "no report", s.ask(t, "GET", s.path("report/0")), http.StatusNotFound)
+	const html = `<!doctype html><style>a{}</style><script type="application/json">{}</script><script>b()</script>`
+	s.trace.Report(Report{HTML: []byte(html), Span: Window{-1, 1 << 60}})
+	got := s.ask(t, "GET", s.path("report/0"))
+	if got.body != html || got.header.Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Errorf("%+v", got)
+	}
+	want := "default-src 'none'; script-src " + cspHash([]byte("{}")) + " " + cspHash([]byte("b()")) + "; style-src " + cspHash([]byte("a{}")) +
+		"; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+	if policy := got.header.Get("Content-Security-Policy"); policy != want {
+		t.Errorf("the policy is\n%s\nwant\n%s", policy, want)
+	}
+	for _, name := range []string{"report", "report/", "report/1", "report/00", "report/0/"} {
+		wantRefused(t, name, s.ask(t, "GET", s.path(name)), http.StatusNotFound)
+	}
+	wantRefused(t, "POST", s.ask(t, "POST", s.path("report/0")), http.StatusMethodNotAllowed)
+	wantRefused(t, "without the secret", s.ask(t, "GET", "/report/0"), http.StatusNotFound)
+	if got := listenTo(t, s)(); !strings.Contains(got, `"report":true,"start_ns":-1,"end_ns":1152921504606846976`) {
+		t.Errorf("the page hears %s", got)
+	}
+}
+
 // element returns the text in the only element of a name.
 func element(t *testing.T, html, name string) string {
 	t.Helper()

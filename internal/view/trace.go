@@ -33,6 +33,7 @@ type Trace struct {
 	content    io.ReaderAt
 	bytes      int64
 	view       FirstView
+	report     *Report // nil: there is none yet
 }
 
 // The states of a trace.
@@ -175,8 +176,11 @@ type traceState struct {
 	Size      int64   `json:"size"` // of the input; -1: not known
 	Failure   string  `json:"failure,omitempty"`
 	Bytes     int64   `json:"bytes,omitempty"`
-	Arguments string  `json:"arguments"`        // of the link of the UI
-	Scroll    *scroll `json:"scroll,omitempty"` // what to show first where the link stays empty
+	Arguments string  `json:"arguments"`          // of the link of the UI
+	Scroll    *scroll `json:"scroll,omitempty"`   // what to show first where the link stays empty
+	Report    bool    `json:"report,omitempty"`   // there is one,
+	Start     int64   `json:"start_ns,omitempty"` // and it may ask for what is in this time
+	End       int64   `json:"end_ns,omitempty"`
 }
 
 // scroll is a part of the timeline in seconds, as the UI is asked to scroll to it. They are rounded, which is no harm for that.
@@ -193,7 +197,10 @@ func (s *Server) pageState() (state []byte, changed <-chan struct{}) {
 	for i, t := range s.traces {
 		p.Traces[i] = traceState{
 			Name: t.name, State: t.state, Read: t.read, Size: t.size, Failure: t.failure, Bytes: t.bytes,
-			Arguments: t.view.arguments(s.opts.Pin), Scroll: t.view.scroll(),
+			Arguments: t.view.arguments(s.opts.Pin), Scroll: t.view.scroll(), Report: t.report != nil,
+		}
+		if t.report != nil {
+			p.Traces[i].Start, p.Traces[i].End = t.report.Span.Start, t.report.Span.End
 		}
 	}
 	state, err := json.Marshal(p)

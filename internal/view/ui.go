@@ -174,41 +174,44 @@ func (f *uiFiles) index() ([]byte, error) {
 // uiPolicy returns the policy of a UI from files: it may run what comes with it, and talk to nobody else (rule 8).
 func uiPolicy(index []byte) string {
 	scripts := "'self' 'unsafe-eval'"
-	for _, script := range inlineScripts(index) {
+	for _, script := range inlineScript.texts(index) {
 		scripts += " " + cspHash(script)
 	}
 	return "default-src 'self'; script-src " + scripts + "; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; " +
 		"connect-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; base-uri 'none'"
 }
 
+// An inline matches the beginning and the end of an element with text that a policy has to allow.
+type inline struct{ begin, end *regexp.Regexp }
+
 var (
-	scriptBegin = regexp.MustCompile(`(?i)<script(\s[^>]*)?>`)
-	scriptEnd   = regexp.MustCompile(`(?i)</script[\s/>]`)
-	scriptSrc   = regexp.MustCompile(`(?i)\ssrc\s*=`)
+	inlineScript = inline{regexp.MustCompile(`(?i)<script(\s[^>]*)?>`), regexp.MustCompile(`(?i)</script[\s/>]`)}
+	inlineStyle  = inline{regexp.MustCompile(`(?i)<style(\s[^>]*)?>`), regexp.MustCompile(`(?i)</style[\s/>]`)}
+	withSource   = regexp.MustCompile(`(?i)\ssrc\s*=`)
 )
 
-// maxInlineScripts bounds the scripts that a policy allows.
-const maxInlineScripts = 16
+// maxInline bounds the elements that a policy allows.
+const maxInline = 16
 
-// inlineScripts returns the texts of the scripts in a page that are not files of their own.
-func inlineScripts(page []byte) (scripts [][]byte) {
-	for len(scripts) < maxInlineScripts {
-		begin := scriptBegin.FindIndex(page)
+// texts returns the texts of the elements in a page that are not files of their own, as a parser of HTML reads them.
+func (e inline) texts(page []byte) (texts [][]byte) {
+	for len(texts) < maxInline {
+		begin := e.begin.FindIndex(page)
 		if begin == nil {
 			break
 		}
 		tag := page[begin[0]:begin[1]]
 		page = page[begin[1]:]
-		end := scriptEnd.FindIndex(page)
+		end := e.end.FindIndex(page)
 		if end == nil {
 			break
 		}
-		if !scriptSrc.Match(tag) {
-			scripts = append(scripts, bytes.ReplaceAll(page[:end[0]], []byte("\r\n"), []byte("\n"))) // as a parser of HTML reads it
+		if !withSource.Match(tag) {
+			texts = append(texts, bytes.ReplaceAll(page[:end[0]], []byte("\r\n"), []byte("\n")))
 		}
 		page = page[end[0]:]
 	}
-	return scripts
+	return texts
 }
 
 // cspHash returns the source of a Content-Security-Policy that allows exactly this script or style.

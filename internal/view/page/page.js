@@ -15,6 +15,7 @@
   let frame = null; // the handover to the frame
   let tab = null; // the handover to a tab, or the last one
   let ended = false; // the program has
+  let report = null; // the frame of the report
 
   const trace = () => state?.traces[chosen];
   const address = (number) => `trace/${number}`;
@@ -90,8 +91,10 @@
 
     afterPost() {}
 
-    scrollTo(part) {
-      this.target.postMessage({ perfetto: { timeStart: part.start, timeEnd: part.end, viewPercentage: 0.8 } }, uiOrigin());
+    // scrollTo shows a part of the timeline, in seconds; a moment with something around it.
+    scrollTo({ start, end }) {
+      const around = end > start ? 0 : 5e-4;
+      this.target.postMessage({ perfetto: { timeStart: start - around, timeEnd: end + around, viewPercentage: 0.8 } }, uiOrigin());
     }
   }
 
@@ -131,9 +134,41 @@
   function restart() {
     frame?.stop();
     frame = null;
+    report = null;
+    element("report").replaceChildren();
+    choose("timeline");
     element("stage").replaceChildren();
     start();
     render();
+  }
+
+  // choose shows the timeline or the report. The other one stays as it is.
+  function choose(what) {
+    const isReport = what === "report";
+    if (isReport && report === null) {
+      report = document.createElement("iframe");
+      report.title = "Report";
+      report.setAttribute("sandbox", "allow-scripts");
+      report.referrerPolicy = "no-referrer";
+      report.src = `report/${chosen}`;
+      element("report").replaceChildren(report);
+    }
+    show("report", isReport);
+    show("stage", !isReport);
+    element("show-report").setAttribute("aria-selected", String(isReport));
+    element("show-timeline").setAttribute("aria-selected", String(!isReport));
+  }
+
+  // showInTimeline does what a row of the report asks for, if that can be: a time in the trace.
+  function showInTimeline(asked) {
+    const its = trace(), from = asked?.from_ns, length = asked?.dur_ns;
+    const rounding = 1000; // ns; numbers are coarse, texts would be exact
+    if (!Number.isInteger(from) || !Number.isInteger(length) || length < 0 || from < its.start_ns - rounding || from + length > its.end_ns + rounding ||
+      !frame?.posted) {
+      return;
+    }
+    choose("timeline");
+    frame.scrollTo({ start: from / 1e9, end: (from + length) / 1e9 });
   }
 
   function openTab() {
@@ -236,6 +271,7 @@
     document.title = `${its.name} – weft view`;
     renderList();
     element("status").textContent = statusText(its);
+    element("bar").classList.toggle("settled", Boolean(frame?.posted) && !ended); // then there is nothing to say but its size
     const progress = element("progress");
     progress.hidden = its.state !== "converting" || its.size <= 0;
     progress.value = its.size > 0 ? its.read / its.size : 0;
@@ -246,6 +282,7 @@
     }
     show("download", there);
     show("open", there);
+    show("tabs", Boolean(its.report) && (report !== null || !ended));
     notice(its);
   }
 
@@ -280,6 +317,10 @@
   events.addEventListener("error", () => { gone ||= setTimeout(end, goneAfter); });
 
   window.addEventListener("message", (event) => {
+    if (report !== null && event.source === report.contentWindow) {
+      showInTimeline(event.data?.weft);
+      return;
+    }
     if (state === null || event.data !== "PONG" || event.origin !== uiOrigin()) {
       return;
     }
@@ -294,6 +335,8 @@
     chosen = Number(event.target.value);
     restart();
   });
+  element("show-timeline").addEventListener("click", () => choose("timeline"));
+  element("show-report").addEventListener("click", () => choose("report"));
   element("open").addEventListener("click", openTab);
   element("notice-open").addEventListener("click", openTab);
   element("again").addEventListener("click", restart);

@@ -1,0 +1,83 @@
+//go:build !wasm
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/moment"
+	"github.com/weft-trace/weft/internal/reportpage"
+	"github.com/weft-trace/weft/internal/view"
+)
+
+// A viewInput is an input whose trace is shown.
+type viewInput struct {
+	shown *view.Trace
+	name  string
+	in    *stored
+}
+
+// report makes the report of each trace that the UI has got: the timeline comes first. Without a report there is the timeline.
+func (v *viewing) report(ctx context.Context) {
+	handed := make(chan viewInput)
+	for _, input := range v.inputs {
+		go func() {
+			select {
+			case <-input.shown.HandedOver():
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case handed <- input:
+			case <-ctx.Done():
+			}
+		}()
+	}
+	for range v.inputs {
+		select {
+		case input := <-handed:
+			v.reportOn(ctx, input)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// reportOn gives the page the report of an input.
+func (v *viewing) reportOn(ctx context.Context, input viewInput) {
+	page, err := v.reportOf(ctx, input)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		v.print("%s no report: %s\n", messageHead(v.env), printable(message(err)))
+	default:
+		input.shown.Report(*page)
+	}
+}
+
+// reportOf makes the page that weft report all --html makes.
+func (v *viewing) reportOf(ctx context.Context, input viewInput) (page *view.Report, err error) {
+	said := new(convert.Report)
+	opts := v.opts
+	opts.Attribute, opts.KeepPackets, opts.Report = nil, false, said // the report attributes by itself,
+	opts.Args, opts.NoArgs = nil, false                              // and reads what the trace may lack
+	in := &reportInput{name: input.name}
+	if in.trace, in.timeline, err = openTimeline(ctx, input.name, input.in.reader(), opts); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	all, err := in.collectAll(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	var html bytes.Buffer
+	if err := reportpage.Write(&html, pageSource(input.name, said), all, reportpage.Options{}); err != nil {
+		return nil, fmt.Errorf("%s: %w", inputName(input.name), err)
+	}
+	span := moment.SpanOf(in.timeline)
+	return &view.Report{HTML: html.Bytes(), Span: view.Window{Start: int64(span.Start), End: int64(span.End)}}, nil
+}

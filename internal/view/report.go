@@ -1,0 +1,44 @@
+package view
+
+import (
+	"net/http"
+	"strconv"
+)
+
+// A Report is a page about a trace, which the page shows beside the timeline. It has its style and its script in it.
+type Report struct {
+	HTML []byte
+	Span Window // of the trace: what the report asks to show must be in it
+}
+
+// Report gives the report of a trace, once it is made.
+func (t *Trace) Report(r Report) { t.update(func() { t.report = &r }) }
+
+// serveReport gives the report. It is framed by the page, without the rights of its origin (the attribute sandbox), and its policy lets
+// it run what is in it and nothing else (rule 7).
+func (t *Trace) serveReport(w http.ResponseWriter, _ *http.Request) {
+	t.server.mu.Lock()
+	report := t.report
+	t.server.mu.Unlock()
+	if report == nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", reportPolicy(report.HTML))
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(len(report.HTML)))
+	w.Write(report.HTML)
+}
+
+// reportPolicy returns the policy of a report.
+func reportPolicy(html []byte) string {
+	policy := "default-src 'none'; script-src"
+	for _, script := range inlineScript.texts(html) {
+		policy += " " + cspHash(script)
+	}
+	policy += "; style-src"
+	for _, style := range inlineStyle.texts(html) {
+		policy += " " + cspHash(style)
+	}
+	return policy + "; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+}
