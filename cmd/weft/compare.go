@@ -44,11 +44,13 @@ Examples:
    weft compare --base a1.json a2.json a3.json a4.json --new b1.json b2.json b3.json b4.json
    weft compare --by function before.cpuprofile after.cpuprofile
    weft compare --by context --context frame=https://example.org/* before.json after.json
+   weft compare --html changes.html --base before/ --new after/
+                                              a page with plots, for a pull request
    weft compare --fail-over 10% --base before/ --new after/
                                               exit with 4 if something is 10 % slower
 
 docs/reports.md says what is compared with what, and what the test assumes.`,
-		Flags: slices.Concat(compareFlags(), selectionFlags(),
+		Flags: slices.Concat(compareFlags(), pageFlags(), selectionFlags(),
 			titled("Flags for inputs with profiles", slices.Concat(profileFlags(), selfProfileFlags()))),
 		Action: func(c *cli.Context) error { return runCompare(c, env) },
 	}
@@ -109,6 +111,12 @@ func newCompareQuery(c *cli.Context, env *environment) (q *compareQuery, err err
 		return nil, usagef("--limit: %d is negative", c.Int("limit"))
 	case c.Bool("json") && c.Bool("csv"):
 		return nil, usagef("--json and --csv cannot be combined")
+	case !c.IsSet("html") && (c.IsSet("keep-urls") || c.IsSet("force")):
+		return nil, usagef("--keep-urls and --force are for pages; name one with --html FILE")
+	case c.IsSet("html") && c.String("html") == "":
+		return nil, usagef("--html: name a file, or use \"-\" for standard output")
+	case c.IsSet("html") && (c.Bool("json") || c.Bool("csv") || c.Bool("all") || c.IsSet("limit") || c.IsSet("sort") || c.IsSet("columns")):
+		return nil, usagef("--html cannot be combined with --json, --csv, --all, --limit, --sort and --columns")
 	case c.Bool("json") && (c.IsSet("sort") || c.IsSet("columns")):
 		return nil, usagef("--sort and --columns are for text and --csv; sort JSON and select from it with jq")
 	}
@@ -216,7 +224,11 @@ func runCompare(c *cli.Context, env *environment) error {
 	if result.Others > 0 {
 		fmt.Fprintf(env.stderr, "too many names: some of what happened is in rows called %s\n", compare.Others)
 	}
-	if err := query.print(c, env, result); err != nil || query.failOver == "" {
+	show := query.print
+	if c.IsSet("html") {
+		show = query.writePage
+	}
+	if err := show(c, env, result); err != nil || query.failOver == "" {
 		return err
 	}
 	return query.checkLimit(env, result)

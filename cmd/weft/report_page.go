@@ -14,6 +14,7 @@ import (
 	"github.com/weft-trace/weft/convert"
 	engine "github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/options"
+	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/reportpage"
 )
@@ -164,4 +165,42 @@ func selectionText(c *cli.Context) string {
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// writePage writes a comparison as a page.
+func (q *compareQuery) writePage(c *cli.Context, env *environment, r *compare.Result) error {
+	shown := *r // names without folders
+	shown.Base, shown.New = withoutFolders(r.Base), withoutFolders(r.New)
+	page := &reportpage.Comparison{
+		Title: comparedTitle(r.Base) + " → " + comparedTitle(r.New), By: q.by.String(), Per: q.per(), Result: &shown, KeepURLs: c.Bool("keep-urls"),
+	}
+	if text := selectionText(c); text != "" {
+		page.Selected = "what " + text + " selects"
+	}
+	return writePage(c, env, func(w io.Writer) error { return reportpage.WriteComparison(w, page) })
+}
+
+func withoutFolders(list []compare.Recording) []compare.Recording {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Name = filepath.Base(list[i].Name)
+	}
+	return list
+}
+
+// comparedTitle names the recordings of a version: by the name of the folder that has them all.
+func comparedTitle(list []compare.Recording) string {
+	if len(list) == 1 {
+		return filepath.Base(list[0].Name)
+	}
+	dir := filepath.Dir(list[0].Name)
+	for _, r := range list {
+		if filepath.Dir(r.Name) != dir {
+			dir = "."
+		}
+	}
+	if name := filepath.Base(dir); name != "." && name != ".." && name != string(filepath.Separator) {
+		return name
+	}
+	return count(len(list), "recording")
 }

@@ -210,6 +210,7 @@ func (c *allCollector) secondWalk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.use.sortTrees(trees)
 	var ofSlices *sliceTrees
 	if len(trees) == 0 {
 		ofSlices = newSliceTrees(c.tl, c.use)

@@ -20,6 +20,8 @@ type StackTree struct {
 	LeftOut []StateTime `json:"left_out,omitempty"`
 	// Small is the number of callsites that are left out with all they call: each takes less than a 2,000th of Total.
 	Small int `json:"small"`
+	// Shared is the number of outermost functions that are left out because all stacks have them.
+	Shared int `json:"shared,omitempty"`
 	// Nodes are the callsites: each is followed by what it calls, what took longest first. A function that calls itself is one node.
 	Nodes []TreeNode `json:"nodes"`
 }
@@ -156,11 +158,13 @@ func (p *Profiles) stackTree(t *Thread) StackTree {
 	}
 	slices.Sort(ids)
 	b, known := newTreeBuilder(), map[treeStep]int32{}
+	shared := p.sharedFrames(ids, t.Source)
+	tree.Shared = shared
 	var path []frameID
 	for _, id := range ids {
 		path = p.functionPath(path[:0], id, t.Source)
 		at := int32(0)
-		for _, frame := range path {
+		for _, frame := range path[shared:min(len(path), shared+maxTreeDepth)] {
 			step := treeStep{at, uint32(frame)}
 			next, ok := known[step]
 			if !ok {
@@ -183,15 +187,38 @@ type treeStep struct {
 	frame  uint32
 }
 
-// functionPath returns the functions of a stack, outermost first, at most maxTreeDepth; one that calls itself comes once.
+// functionPath returns the functions of a stack, outermost first; one that calls itself comes once. Functions of which only the address is
+// known are one for each library.
 func (p *Profiles) functionPath(path []frameID, id stackID, source string) []frameID {
 	for ; id != 0; id = p.stacks.nodes[id].below {
-		if f := p.stacks.function(p.stacks.nodes[id].frame, source); len(path) == 0 || path[len(path)-1] != f {
-			path = append(path, f)
+		frame := p.stacks.function(p.stacks.nodes[id].frame, source)
+		if f := p.stacks.frames[frame]; strings.HasPrefix(f.Function, "0x") {
+			frame = p.stacks.intern(Frame{Function: fileOf(f.URL), URL: f.URL})
+		}
+		if len(path) == 0 || path[len(path)-1] != frame {
+			path = append(path, frame)
 		}
 	}
 	slices.Reverse(path)
-	return path[:min(len(path), maxTreeDepth)]
+	return path
+}
+
+// sharedFrames returns the number of outermost functions that all stacks have and that are no script: they say nothing, and a tree has only
+// so many levels. Each stack has one function beyond them.
+func (p *Profiles) sharedFrames(ids []stackID, source string) int {
+	var common, path []frameID
+	for i, id := range ids {
+		path = p.functionPath(path[:0], id, source)
+		if i == 0 {
+			common = append(common, path[:len(path)-1]...)
+		}
+		n := 0
+		for n < len(common) && n < len(path)-1 && common[n] == path[n] && !p.stacks.frames[path[n]].isScript() {
+			n++
+		}
+		common = common[:n]
+	}
+	return len(common)
 }
 
 // setOrigins says of each node where its code is: on which host, or if most is on one, in which file.

@@ -36,6 +36,7 @@ const (
 	withoutKind              = "(none)"   // no category, or no name
 	maxKinds                 = 8          // of KindsOfInput and KindsByName, without otherKind
 	maxUsedThreads           = 12
+	smallUse                 = 1000 // threads that work for less than this part of the time are not shown
 	useSteps                 = 240
 )
 
@@ -198,8 +199,12 @@ func (c *useCollector) choose(profiles *Profiles) {
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b ThreadUse) int { return cmp.Compare(b.Busy, a.Busy) })
-	c.out.More = max(0, len(rows)-maxUsedThreads)
-	c.out.Threads = append(c.out.Threads, rows[:len(rows)-c.out.More]...)
+	shown := min(len(rows), maxUsedThreads)
+	for shown > 1 && rows[shown-1].Busy < (last-first)/smallUse {
+		shown--
+	}
+	c.out.More = len(rows) - shown
+	c.out.Threads = append(c.out.Threads, rows[:shown]...)
 	if len(rows) == 0 {
 		return
 	}
@@ -345,6 +350,17 @@ func (c *useCollector) addTime(row *ThreadUse, kind int, from, to timeline.Nanos
 		row.Steps[kind][step] += end - from
 		from = end
 	}
+}
+
+// sortTrees puts trees in the order of their threads.
+func (c *useCollector) sortTrees(trees []StackTree) {
+	rank := func(t *StackTree) int {
+		if i := slices.IndexFunc(c.out.Threads, func(row ThreadUse) bool { return row.ThreadID == t.ThreadID }); i >= 0 {
+			return i
+		}
+		return len(c.out.Threads)
+	}
+	slices.SortStableFunc(trees, func(a, b StackTree) int { return cmp.Compare(rank(&a), rank(&b)) })
 }
 
 // done returns the utilisation when both walks have ended.

@@ -70,7 +70,7 @@ func (p *page) lane(t *report.ThreadUse, y int) {
 	} else if process := processTitle(&t.ThreadID); process != "" && process != name {
 		name += "  " + process
 	}
-	p.p("<text class=lane x=0 y=%d>%s</text><text class=\"lane r\" x=\"100%%\" y=%d text-anchor=end>%s</text>\n", y+12, name, y+12, share(t.Busy, u.End-u.Start))
+	p.p("<svg class=names width=\"100%%\" y=%d height=%d><text x=0 y=12>%s</text></svg><text x=\"100%%\" y=%d text-anchor=end>%s</text>\n", y, laneName, name, y+12, share(t.Busy, u.End-u.Start))
 	p.p("<svg y=%d height=%d width=\"100%%\" viewBox=\"0 0 %d %d\" preserveAspectRatio=none><rect class=ground width=%d height=%d />", y+laneName, laneHeight,
 		len(t.Steps[0]), laneHeight, len(t.Steps[0]), laneHeight)
 	for _, area := range p.areas(t) {

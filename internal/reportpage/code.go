@@ -259,6 +259,9 @@ func (p *page) treeLead(t *report.StackTree) string {
 	if len(left) > 0 {
 		w.p(" Left out, because no function ran: %s.", strings.Join(left[:min(len(left), 6)], ", "))
 	}
+	if t.Shared > 0 {
+		w.p(" %s.", countOf(t.Shared, "function that is around everything is", "functions that are around everything are")+" left out too")
+	}
 	return w.String()
 }
 

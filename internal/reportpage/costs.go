@@ -108,7 +108,7 @@ func (p *page) costTable(t *costtables.Table) {
 		if i == none {
 			continue
 		}
-		if shown >= leastRows && r.Self < t.Busy/smallCost { // nobody asks for it
+		if r.Self == 0 && r.Slices == 0 || shown >= leastRows && r.Self < t.Busy/smallCost { // nobody asks for it
 			rest += r.Self
 			more++
 			continue

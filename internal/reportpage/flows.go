@@ -32,7 +32,7 @@ func (p *page) flows() {
 	for i := range f.Pairs[:min(len(f.Pairs), maxPairs)] {
 		r := &f.Pairs[i]
 		out.row(at(r.MaxAt, r.Max), p.stacked(threadTitle(&r.From), processTitle(&r.From)), p.stacked(threadTitle(&r.To), processTitle(&r.To)),
-			p.bar([]part{{class: "plain", time: timeline.Nanos(r.Arrows)}}, most), num(thousands(r.Arrows)), num(millis(r.Median)), num(millis(r.P95)), num(millis(r.Max)))
+			p.bar([]part{{class: "plain", time: timeline.Nanos(r.Arrows)}}, most), num(thousands(r.Arrows)), num(micros(r.Median)), num(micros(r.P95)), num(micros(r.Max)))
 	}
 	note := ""
 	if more := len(f.Pairs) - maxPairs; more > 0 {

@@ -16,9 +16,9 @@ type keyNumber struct {
 }
 
 // keyNumbers writes the numbers at the top.
-func (p *page) keyNumbers(sections []section) {
+func (p *document) keyNumbers(keys []keyNumber, sections []section) {
 	p.p("<dl class=keys>\n")
-	for _, k := range p.keys() {
+	for _, k := range keys {
 		class := markup("")
 		if k.bad {
 			class = " class=bad"
@@ -145,9 +145,7 @@ func linkText(id Section) string {
 
 // finding makes a finding; arguments are as those of writer.p.
 func (p *page) finding(time timeline.Nanos, section Section, format string, args ...any) finding {
-	w := writer{keepURLs: p.keepURLs}
-	w.p(format, args...)
-	return finding{time, section, markup(w.String())}
+	return finding{time, section, p.phrase(format, args...)}
 }
 
 // busyFindings are about threads, tasks and what work was for.
@@ -235,7 +233,7 @@ func (p *page) waitFindings() (list []finding) {
 		}
 		if slow > 0 {
 			worst := &main[0]
-			list = append(list, p.finding(worst.Latency, Inputs, "<b>%s</b> answered after more than 200 ms; the slowest, a %s at %s, after %s.", countOf(slow, "input was", "inputs were"), string(worst.Kind),
+			list = append(list, p.finding(worst.Latency, Inputs, "<b>%s</b> %s answered after more than 200 ms; the slowest, a %s at %s, after %s.", count(slow, "input"), plural(slow, "was", "were"), string(worst.Kind),
 				p.moment(worst.Start-a.Start), length(worst.Latency)))
 		}
 	}

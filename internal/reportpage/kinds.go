@@ -85,18 +85,18 @@ func byClass(classes, names []string, times []timeline.Nanos) (parts []part) {
 }
 
 // legend says what the colours of a plot mean.
-func (p *page) legend(parts []part) {
-	p.p("<ul class=legend>")
+func (d *document) legend(parts []part) {
+	d.p("<ul class=legend>")
 	for _, part := range parts {
 		if part.time > 0 {
-			p.p("<li><span class=\"key %s\"></span>%s</li>", markup(part.class), part.name)
+			d.p("<li><span class=\"key %s\"></span>%s</li>", markup(part.class), part.name)
 		}
 	}
-	p.p("</ul>\n")
+	d.p("</ul>\n")
 }
 
 // bar draws parts of a whole one after the other, in a cell of a table.
-func (p *page) bar(parts []part, whole timeline.Nanos) markup {
+func (d *document) bar(parts []part, whole timeline.Nanos) markup {
 	var w writer
 	w.p("<svg class=bar viewBox=\"0 0 1000 10\" preserveAspectRatio=none aria-hidden=true>")
 	at := timeline.Nanos(0)

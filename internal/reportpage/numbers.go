@@ -74,6 +74,11 @@ func millis(t timeline.Nanos) string {
 	return separated(strconv.FormatFloat(float64(t)/1e6, 'f', 2, 64))
 }
 
+// micros writes a time as milliseconds to the microsecond, for columns of short times.
+func micros(t timeline.Nanos) string {
+	return separated(strconv.FormatFloat(float64(t)/1e6, 'f', 3, 64))
+}
+
 // moment writes a time since the start of a trace, as --from reads it without the space: in seconds, or milliseconds if the trace is short.
 func (p *page) moment(t timeline.Nanos) string {
 	unit, name := float64(second), " s"

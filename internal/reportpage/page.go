@@ -12,9 +12,6 @@
 package reportpage
 
 import (
-	"crypto/sha256"
-	_ "embed" // the style and the script
-	"encoding/base64"
 	"io"
 	"slices"
 	"strings"
@@ -23,12 +20,6 @@ import (
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/trace"
 )
-
-//go:embed page.css
-var css string
-
-//go:embed page.js
-var script string
 
 // Source says of what a page is.
 type Source struct {
@@ -96,20 +87,19 @@ func Write(w io.Writer, src *Source, all *report.All, opts Options) error {
 	return err
 }
 
-// page is a page that is written.
+// page is a page about a trace that is written.
 type page struct {
-	writer
+	document
 	src    *Source
 	all    *report.All
 	opts   Options
 	limits limits
 	kinds  []string // classes of the kinds of work, as Utilisation.Kinds
-	tables int      // that were written
 	data   pageData // for the script
 }
 
 func newPage(src *Source, all *report.All, opts Options, l limits) *page {
-	p := &page{writer: writer{keepURLs: opts.KeepURLs}, src: src, all: all, opts: opts, limits: l}
+	p := &page{document: document{writer{keepURLs: opts.KeepURLs}}, src: src, all: all, opts: opts, limits: l}
 	if u := all.Utilisation; u != nil {
 		p.kinds = kindClasses(u)
 	}
@@ -148,12 +138,18 @@ func (p *page) sections() []section {
 // write writes the page.
 func (p *page) write() {
 	sections := p.sections()
-	p.begin(fileTitle(p.src), func() {
-		p.keyNumbers(sections)
-		if p.opts.Sections == nil {
-			p.standsOut(sections)
+	p.begin(fileTitle(p.src), p.subtitle(), p.src.Selected)
+	p.keyNumbers(p.keys(), sections)
+	if p.opts.Sections == nil {
+		p.standsOut(sections)
+	}
+	if len(sections) > 2 {
+		p.p("<nav aria-label=Sections><ul>\n")
+		for _, s := range sections {
+			p.p("<li><a href=#%s>%s</a></li>\n", markup(s.id), s.question)
 		}
-	}, sections)
+		p.p("</ul></nav>\n")
+	}
 	if len(sections) == 0 || len(sections) == 1 && sections[0].id == Missing && p.opts.Sections == nil && !p.any() {
 		p.p("<section><p class=lead>%s</p></section>\n", p.nothing())
 	}
@@ -162,7 +158,11 @@ func (p *page) write() {
 		s.write()
 		p.p("</section>\n")
 	}
-	p.end()
+	data := ""
+	if p.data.used() {
+		data = p.data.json()
+	}
+	p.end(data)
 }
 
 // any reports whether the trace has any event.
@@ -192,37 +192,9 @@ func fileTitle(src *Source) string {
 	return src.Name
 }
 
-// begin writes everything above the sections.
-func (p *page) begin(title string, head func(), sections []section) {
-	p.p("<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n")
-	p.p("<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'\">\n",
-		hashOf(css), hashOf(script))
-	p.p("<meta name=viewport content=\"width=device-width, initial-scale=1\">\n<meta name=color-scheme content=\"light dark\">\n<meta name=referrer content=no-referrer>\n")
-	p.p("<title>%s – weft report</title>\n<style>%s</style>\n</head>\n<body>\n", title, markup(css))
-	p.p("<header>\n<div class=top><h1>%s</h1><button type=button id=theme hidden>Dark</button></div>\n", title)
-	p.p("<p class=sub>%s</p>\n", markup(strings.Join(p.subtitle(), " · ")))
-	if p.src.Selected != "" {
-		p.p("<p class=sub>Only %s.</p>\n", p.src.Selected)
-	}
-	p.p("</header>\n<main>\n")
-	head()
-	if len(sections) > 2 {
-		p.p("<nav aria-label=Sections><ul>\n")
-		for _, s := range sections {
-			p.p("<li><a href=#%s>%s</a></li>\n", markup(s.id), s.question)
-		}
-		p.p("</ul></nav>\n")
-	}
-}
-
 // subtitle says in parts what the file is.
-func (p *page) subtitle() (parts []string) {
-	add := func(format string, args ...any) {
-		var w writer
-		w.keepURLs = p.keepURLs
-		w.p(format, args...)
-		parts = append(parts, w.String())
-	}
+func (p *page) subtitle() (parts []markup) {
+	add := func(format string, args ...any) { parts = append(parts, p.phrase(format, args...)) }
 	src, r, n := p.src, &p.all.Recording, &p.all.Counts
 	if made := strings.TrimSpace(r.Producer + " " + r.Version); made != "" {
 		if r.System != "" {
@@ -259,25 +231,6 @@ func countOf[N ~int | ~int64 | ~uint64](n N, one, many string) string {
 		return "1 " + one
 	}
 	return thousands(n) + " " + many
-}
-
-// end writes everything below the sections.
-func (p *page) end() {
-	p.p("</main>\n<footer><p>Made by weft. All numbers are those of <code>weft report</code>; docs/reports.md defines them. Nothing in this page is loaded from anywhere. <span class=paper>On paper, tables have their first ten rows.</span></p></footer>\n")
-	if p.data.used() {
-		p.p("<script type=\"application/json\" id=data>%s</script>\n", markup(p.data.json()))
-	}
-	p.p("<script>%s</script>\n</body>\n</html>\n", markup(script))
-}
-
-// Hashes returns how a policy names the script and the style of all pages, for pages that show one in a frame: it inherits their
-// policy.
-func Hashes() (scriptHash, styleHash string) { return string(hashOf(script)), string(hashOf(css)) }
-
-// hashOf returns the hash of a script or style as a policy names it.
-func hashOf(text string) markup {
-	sum := sha256.Sum256([]byte(text))
-	return markup("sha256-" + base64.StdEncoding.EncodeToString(sum[:]))
 }
 
 // threadTitle names a thread by its name and number.

@@ -20,6 +20,7 @@ import (
 	"github.com/weft-trace/weft/internal/attribution"
 	"github.com/weft-trace/weft/internal/attribution/options"
 	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/compare"
 	"github.com/weft-trace/weft/internal/recording"
 	"github.com/weft-trace/weft/internal/report"
 	"github.com/weft-trace/weft/internal/timeline"
@@ -210,6 +211,58 @@ func nastyReport(name string, n int) *report.All {
 		a.StackTrees = append(a.StackTrees, tree)
 	}
 	return a
+}
+
+// comparison is a result with rows of a name.
+func comparison(name string, rows int) *Comparison {
+	ratio, p := 0.25, 0.002
+	r := &compare.Result{Base: []compare.Recording{{Name: name, Length: 1e9}}, New: []compare.Recording{{Name: name, Length: 1e9}, {Name: name, Length: 2e9}}, Testable: true, Tested: rows, Enough: 5}
+	for i := range rows {
+		verdict, change := compare.Slower, timeline.Nanos(1e6)
+		if i%2 == 1 {
+			verdict, change = compare.Faster, -2e6
+		}
+		kind := "slices"
+		if i%3 == 2 {
+			kind = report.AsyncSlices.String()
+		}
+		r.Counts[verdict]++
+		r.Rows = append(r.Rows, compare.Row{
+			Kind: kind, Name: name, Location: name, Base: []timeline.Nanos{4e6, 5e6}, New: []timeline.Nanos{5e6 + change}, BaseMedian: 4e6, NewMedian: 4e6 + change, Change: change, Ratio: &ratio, P: &p, Q: &p, Verdict: verdict,
+		})
+	}
+	return &Comparison{Title: name, By: name, Per: "recording", Selected: name, Result: r}
+}
+
+func writeComparison(t testing.TB, c *Comparison) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteComparison(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	check(t, b.String())
+	return b.String()
+}
+
+func TestComparison(t *testing.T) {
+	for _, name := range hostile {
+		writeComparison(t, comparison(name, 7))
+	}
+	writeComparison(t, comparison(strings.Repeat("<𝕎", 200), 5000))
+	page := writeComparison(t, comparison("f", 3))
+	for _, want := range []string{
+		`<b>2 slower</b> and <b>1 faster</b>, of 3 rows`, `<td class=n>+1.000</td><td class=n>+25.0 %</td><td class=n>4.000</td><td class=n>5.000</td>`,
+		`<rect class=gc x=500 width=250 height=10 />`, `<h2 id=async-title>`, `base: f, 1.00 s · new: 2 recordings, 1.00 s to 2.00 s`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not have %s", want)
+		}
+	}
+	few := comparison("f", 1)
+	few.Result.Testable = false
+	if page := writeComparison(t, few); !strings.Contains(page, "nobody can tell a change from noise") {
+		t.Error("the page does not say that noise is unknown")
+	}
 }
 
 // However much there is to show, a page is small: the smallest boxes and dots are left out, and the page says how many.

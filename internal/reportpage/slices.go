@@ -48,8 +48,8 @@ func (p *page) devices() {
 		if d.Name != "" {
 			name += " " + d.Name
 		}
-		out.row(span{}, name, p.bar([]part{{class: "plain", time: d.Busy}}, d.Window), num(millis(d.Busy)), num(share(d.Busy, d.Window)), num(millis(d.Idle)), num(thousands(d.Kernels)),
-			num(millis(d.Communication)), num(millis(d.Copy)))
+		out.row(span{}, name, p.bar([]part{{class: "plain", time: d.Busy}}, d.Window), num(micros(d.Busy)), num(share(d.Busy, d.Window)), num(micros(d.Idle)), num(thousands(d.Kernels)),
+			num(micros(d.Communication)), num(micros(d.Copy)))
 	}
 	out.end("", false)
 }
@@ -69,8 +69,8 @@ func (p *page) sliceTable(title string, groups []report.SliceGroup) {
 		if g.MaxAt != nil {
 			where = at(*g.MaxAt, g.Max)
 		}
-		out.row(where, name, p.bar([]part{{class: "plain", time: g.Self}}, groups[0].Self), num(millis(g.Self)), num(millis(g.Total)), num(thousands(g.Count)),
-			num(millis(g.P50)), num(millis(g.P95)), num(millis(g.Max)))
+		out.row(where, name, p.bar([]part{{class: "plain", time: g.Self}}, groups[0].Self), num(micros(g.Self)), num(micros(g.Total)), num(thousands(g.Count)),
+			num(micros(g.P50)), num(micros(g.P95)), num(micros(g.Max)))
 	}
 	note := ""
 	if len(groups) == report.AllRows {

@@ -15,36 +15,35 @@ type column struct {
 
 // table is a table that is written row by row.
 type table struct {
-	p *page
+	d *document
 }
 
 // wideColumns is the number of columns up to which the first one gets much room.
 const wideColumns = 6
 
 // table begins a table. The title is for those who do not see it; fold says what a click opens it with, "": it is open.
-func (p *page) table(title, fold string, columns ...column) *table {
+func (d *document) table(title, fold string, columns ...column) *table {
 	if fold != "" {
-		p.p("<details><summary>%s</summary>", fold)
+		d.p("<details><summary>%s</summary>", fold)
 	}
-	p.tables++
 	class := markup("")
 	if len(columns) <= wideColumns {
 		class = " class=wide"
 	}
-	p.p("<div class=scroll tabindex=0 role=region aria-label=\"%s\"><table%s><caption>%s</caption>\n<thead><tr>", title, class, title)
+	d.p("<div class=scroll tabindex=0 role=region aria-label=\"%s\"><table%s><caption>%s</caption>\n<thead><tr>", title, class, title)
 	for _, c := range columns {
 		class := markup("")
 		if c.number {
 			class = " class=n"
 		}
 		if c.bar {
-			p.p("<th scope=col><span class=hide>%s</span></th>", c.title)
+			d.p("<th scope=col><span class=hide>%s</span></th>", c.title)
 			continue
 		}
-		p.p("<th scope=col%s>%s</th>", class, c.title)
+		d.p("<th scope=col%s>%s</th>", class, c.title)
 	}
-	p.p("</tr></thead>\n<tbody>\n")
-	return &table{p}
+	d.p("</tr></thead>\n<tbody>\n")
+	return &table{d}
 }
 
 // row writes a row. Cells that are a number have that type; at says where the timeline shows it.
@@ -54,7 +53,7 @@ func (t *table) row(at span, cells ...any) { t.write(at.attribute(), cells) }
 func (t *table) last(cells ...any) { t.write(" class=last", cells) }
 
 func (t *table) write(attribute markup, cells []any) {
-	t.p.p("<tr%s>", attribute)
+	t.d.p("<tr%s>", attribute)
 	for i, c := range cells {
 		tag := "td"
 		if i == 0 {
@@ -63,14 +62,14 @@ func (t *table) write(attribute markup, cells []any) {
 		end := tag[:2]
 		switch c := c.(type) {
 		case num:
-			t.p.p("<%s class=n>%s</%s>", markup(tag), string(c), markup(end))
+			t.d.p("<%s class=n>%s</%s>", markup(tag), string(c), markup(end))
 		case string:
-			t.p.p("<%s>%s</%s>", markup(tag), c, markup(end))
+			t.d.p("<%s>%s</%s>", markup(tag), c, markup(end))
 		default:
-			t.p.p("<%s>%v</%s>", markup(tag), c, markup(end))
+			t.d.p("<%s>%v</%s>", markup(tag), c, markup(end))
 		}
 	}
-	t.p.p("</tr>\n")
+	t.d.p("</tr>\n")
 }
 
 // num is a cell with a number.
@@ -78,12 +77,12 @@ type num string
 
 // end ends a table; fold as in its begin.
 func (t *table) end(note string, folded bool) {
-	t.p.p("</tbody></table></div>\n")
+	t.d.p("</tbody></table></div>\n")
 	if note != "" {
-		t.p.p("<p class=note>%s</p>\n", note)
+		t.d.p("<p class=note>%s</p>\n", note)
 	}
 	if folded {
-		t.p.p("</details>\n")
+		t.d.p("</details>\n")
 	}
 }
 
@@ -104,9 +103,9 @@ func (s span) attribute() markup {
 }
 
 // stacked returns the markup of a name with what stands below it in small letters.
-func (p *page) stacked(name, below string) markup {
+func (d *document) stacked(name, below string) markup {
 	if below == "" {
-		return p.text(name)
+		return d.text(name)
 	}
-	return "<span>" + p.text(name) + "</span> <small>" + p.text(below) + "</small>"
+	return "<span>" + d.text(name) + "</span> <small>" + d.text(below) + "</small>"
 }

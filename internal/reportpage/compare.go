@@ -1,0 +1,201 @@
+package reportpage
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/compare"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Comparison says what is compared, beside the result.
+type Comparison struct {
+	Title    string // "before → after"
+	By       string // what a row is about: "slice", "function", …
+	Per      string // "recording" or "second"
+	Selected string // the part of the recordings that is compared; "": all of them
+	Result   *compare.Result
+	KeepURLs bool
+}
+
+// comparedRows bounds the rows of each table.
+const comparedRows = 40
+
+// WriteComparison writes the page of a comparison.
+func WriteComparison(w io.Writer, c *Comparison) error {
+	p := comparisonPage{document: document{writer{keepURLs: c.KeepURLs}}, Comparison: c}
+	p.write()
+	_, err := w.Write(p.Bytes())
+	return err
+}
+
+// comparisonPage is a page about a comparison that is written.
+type comparisonPage struct {
+	document
+	*Comparison
+}
+
+func (p *comparisonPage) write() {
+	r := p.Result
+	p.begin(p.Title, []markup{
+		p.phrase("base: %s", p.recordings(r.Base)), p.phrase("new: %s", p.recordings(r.New)), p.phrase("self time by %s, per %s", p.By, p.Per),
+	}, p.Selected)
+	p.keyNumbers([]keyNumber{
+		{label: "Slower", value: thousands(r.Counts[compare.Slower]), note: "significantly", bad: r.Counts[compare.Slower] > 0},
+		{label: "Faster", value: thousands(r.Counts[compare.Faster]), note: "significantly"},
+		{label: "Undecided", value: thousands(r.Counts[compare.Undecided]), note: "too few recordings to tell"},
+		{label: "Noise", value: thousands(r.Counts[compare.Noise]), note: "differ as much within a version"},
+		{label: "Equal", value: thousands(r.Counts[compare.Equal]), note: "in all recordings"},
+	}, nil)
+	p.p("<section id=changes aria-labelledby=changes-title>\n<h2 id=changes-title>What changed?</h2>\n<p class=lead>%s</p>\n", p.verdict())
+	nested := p.rows(func(row *compare.Row) bool { return row.Verdict < compare.Noise && !row.Async() })
+	overlapping := p.rows(func(row *compare.Row) bool { return row.Verdict < compare.Noise && row.Async() })
+	p.changes("Changes, by size", nested)
+	p.p("</section>\n")
+	if len(overlapping) > 0 {
+		p.p("<section id=async aria-labelledby=async-title>\n<h2 id=async-title>What changed of asynchronous work?</h2>\n<p class=lead>Asynchronous slices overlap: their times are not added to others.</p>\n")
+		p.changes("Changes of asynchronous slices", overlapping)
+		p.p("</section>\n")
+	}
+	p.end("")
+}
+
+// recordings says how many recordings a side has, and how long they are.
+func (p *comparisonPage) recordings(list []compare.Recording) string {
+	if len(list) == 1 {
+		return list[0].Name + ", " + length(list[0].Length)
+	}
+	shortest, longest := list[0].Length, list[0].Length
+	for _, r := range list {
+		shortest, longest = min(shortest, r.Length), max(longest, r.Length)
+	}
+	return count(len(list), "recording") + ", " + length(shortest) + " to " + length(longest)
+}
+
+// verdict says in a sentence what the test found.
+func (p *comparisonPage) verdict() markup {
+	r := p.Result
+	switch {
+	case len(r.Rows) == 0:
+		return "The recordings have nothing to compare."
+	case !r.Testable:
+		return p.phrase("With %s and %s nobody can tell a change from noise: recordings of the same thing differ too. Record each version at least 4 times.",
+			count(len(r.Base), "recording"), count(len(r.New), "recording"))
+	case r.Counts[compare.Slower]+r.Counts[compare.Faster] == 0 && r.Counts[compare.Undecided] > 0:
+		return p.phrase("Nothing is significantly slower or faster. Some rows differ, but among %s that can be chance: record each version at least %d times.", count(r.Tested, "row"), r.Enough)
+	case r.Counts[compare.Slower]+r.Counts[compare.Faster] == 0:
+		return p.phrase("Nothing is significantly slower or faster, of %s.", count(len(r.Rows), "row"))
+	}
+	return p.phrase("<b>%s slower</b> and <b>%s faster</b>, of %s: a Mann–Whitney U test, corrected for the number of rows (Benjamini–Hochberg, q &lt; %s).",
+		thousands(r.Counts[compare.Slower]), thousands(r.Counts[compare.Faster]), count(r.Tested, "row"), strconv.FormatFloat(compare.Alpha, 'f', -1, 64))
+}
+
+// rows returns the rows that count.
+func (p *comparisonPage) rows(counts func(*compare.Row) bool) (rows []*compare.Row) {
+	for i := range p.Result.Rows {
+		if row := &p.Result.Rows[i]; counts(row) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// changes writes rows as a table, with a bar to the left for what became faster and to the right for what became slower.
+func (p *comparisonPage) changes(title string, rows []*compare.Row) {
+	if len(rows) == 0 {
+		return
+	}
+	p.legend([]part{{"gc", "slower", 1}, {"painting", "faster", 1}, {"other", "each recording of base", 1}, {"loading", "each recording of new", 1}})
+	most := timeline.Nanos(0)
+	for _, row := range rows[:min(len(rows), comparedRows)] {
+		most = max(most, row.Change, -row.Change)
+	}
+	unit := "ms"
+	if p.Per == "second" {
+		unit = "ms/s"
+	}
+	t := p.table(title, "", column{title: p.By}, column{title: "change", bar: true}, column{title: "change " + unit, number: true}, column{title: "change", number: true},
+		column{title: "base " + unit, number: true}, column{title: "new " + unit, number: true}, column{title: "recordings", bar: true}, column{title: "verdict"}, column{title: "q", number: true})
+	for _, row := range rows[:min(len(rows), comparedRows)] {
+		q := num("")
+		if row.Q != nil {
+			q = num(strconv.FormatFloat(*row.Q, 'f', 4, 64))
+		}
+		t.row(span{}, p.stacked(row.Name, join(" ", row.Location, kindOf(row, p.By))), changeBar(row.Change, most), num(signed(row.Change)), num(ratio(row)), num(micros(row.BaseMedian)), num(micros(row.NewMedian)),
+			strip(row), row.Verdict.String(), q)
+	}
+	note := "Times are medians of the recordings."
+	if more := len(rows) - comparedRows; more > 0 {
+		note += " " + countOf(more, "more row", "more rows") + ": weft compare lists them."
+	}
+	t.end(note, false)
+}
+
+// kindOf returns the kind of a row where that tells rows apart.
+func kindOf(row *compare.Row, by string) string {
+	if by == compare.BySlice.String() && row.Kind == "slices" {
+		return ""
+	}
+	return row.Kind
+}
+
+func signed(t timeline.Nanos) string {
+	if t > 0 {
+		return "+" + micros(t)
+	}
+	return micros(t)
+}
+
+// ratio writes the change as a part of the base.
+func ratio(row *compare.Row) string {
+	switch {
+	case row.Only == "new":
+		return "new"
+	case row.Only == "base":
+		return "gone"
+	case row.Ratio == nil:
+		return "from 0"
+	}
+	text := strconv.FormatFloat(*row.Ratio*100, 'f', 1, 64) + " %"
+	if *row.Ratio > 0 {
+		return "+" + separated(text)
+	}
+	return separated(text)
+}
+
+// changeBar draws a change: to the right of the middle what became slower.
+func changeBar(change, most timeline.Nanos) markup {
+	var w writer
+	w.p("<svg class=bar viewBox=\"0 0 1000 10\" preserveAspectRatio=none aria-hidden=true><rect class=ground width=1000 height=10 />")
+	switch n := scaled(max(change, -change), most, 500); {
+	case change > 0:
+		w.p("<rect class=gc x=500 width=%d height=10 />", n)
+	case change < 0:
+		w.p("<rect class=painting x=%d width=%d height=10 />", 500-n, n)
+	}
+	w.p("</svg>")
+	return markup(w.String())
+}
+
+// maxDots bounds the recordings of a side that a row shows.
+const maxDots = 50
+
+// strip draws the value of each recording: those of base above those of new.
+func strip(row *compare.Row) markup {
+	most := timeline.Nanos(1)
+	for _, values := range [][]timeline.Nanos{row.Base, row.New} {
+		for _, v := range values {
+			most = max(most, v)
+		}
+	}
+	var w writer
+	w.p("<svg class=bar viewBox=\"0 0 1000 12\" preserveAspectRatio=none aria-hidden=true>")
+	for side, values := range [][]timeline.Nanos{row.Base, row.New} {
+		class := [...]markup{"other", "loading"}[side]
+		for _, v := range values[:min(len(values), maxDots)] {
+			w.p("<rect class=%s x=%d y=%d width=14 height=5 />", class, scaled(v, most, 980), 7*side)
+		}
+	}
+	w.p("</svg>")
+	return markup(w.String())
+}

@@ -1,0 +1,75 @@
+package reportpage
+
+import (
+	"crypto/sha256"
+	_ "embed" // the style and the script
+	"encoding/base64"
+	"strings"
+)
+
+//go:embed page.css
+var css string
+
+//go:embed page.js
+var script string
+
+// document is a page that is written: what all pages have around what they say.
+type document struct{ writer }
+
+// begin writes everything above the numbers; selected says of which part of a trace the page is, "": all of it.
+func (d *document) begin(title string, subtitle []markup, selected string) {
+	d.p("<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n")
+	d.p("<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'\">\n",
+		hashOf(css), hashOf(script))
+	d.p("<meta name=viewport content=\"width=device-width, initial-scale=1\">\n<meta name=color-scheme content=\"light dark\">\n<meta name=referrer content=no-referrer>\n")
+	d.p("<title>%s – weft report</title>\n<style>%s</style>\n</head>\n<body>\n", title, markup(css))
+	d.p("<header>\n<div class=top><h1>%s</h1><button type=button id=theme hidden>Dark</button></div>\n<p class=sub>", title)
+	for i, part := range subtitle {
+		if i > 0 {
+			d.p(" · ")
+		}
+		d.p("%s", part)
+	}
+	d.p("</p>\n")
+	if selected != "" {
+		d.p("<p class=sub>Only %s.</p>\n", selected)
+	}
+	d.p("</header>\n<main>\n")
+}
+
+// end writes everything below the sections; data is what the script gets, as JSON, "": nothing.
+func (d *document) end(data string) {
+	d.p("</main>\n<footer><p>Made by weft. All numbers are those of <code>weft report</code> and <code>weft compare</code>; docs/reports.md defines them. Nothing in this page is loaded from anywhere. <span class=paper>On paper, tables have their first ten rows.</span></p></footer>\n")
+	if data != "" {
+		d.p("<script type=\"application/json\" id=data>%s</script>\n", markup(data))
+	}
+	d.p("<script>%s</script>\n</body>\n</html>\n", markup(script))
+}
+
+// Hashes returns how a policy names the script and the style of all pages, for pages that show one in a frame: it inherits their
+// policy.
+func Hashes() (scriptHash, styleHash string) { return string(hashOf(script)), string(hashOf(css)) }
+
+// hashOf returns the hash of a script or style as a policy names it.
+func hashOf(text string) markup {
+	sum := sha256.Sum256([]byte(text))
+	return markup("sha256-" + base64.StdEncoding.EncodeToString(sum[:]))
+}
+
+// phrase returns what p would write.
+func (d *document) phrase(format string, args ...any) markup {
+	w := writer{keepURLs: d.keepURLs}
+	w.p(format, args...)
+	return markup(w.String())
+}
+
+// join puts a separator between the parts that are not empty.
+func join(separator string, parts ...string) string {
+	var there []string
+	for _, part := range parts {
+		if part != "" {
+			there = append(there, part)
+		}
+	}
+	return strings.Join(there, separator)
+}
