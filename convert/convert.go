@@ -22,6 +22,7 @@ import (
 	"github.com/weft-trace/weft/internal/attribution/writeback"
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/longtasks"
+	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/problem"
 	"github.com/weft-trace/weft/internal/readers/chromejson"
@@ -172,7 +173,7 @@ func (l *loader) load(ctx context.Context, src io.Reader) (*timeline.Timeline, e
 		return nil, errors.Join(errAttributionArgs, l.builder.Close())
 	}
 	began := time.Now()
-	if err := l.read(ctx, src); err != nil {
+	if err := l.readInput(ctx, src); err != nil {
 		return nil, errors.Join(err, l.builder.Close())
 	}
 	l.report.Durations.Read = time.Since(began)
@@ -202,8 +203,11 @@ type loader struct {
 	problems  *problem.Log
 	builder   *timeline.Builder
 	js        jsThreads
-	assembler *v8profile.Assembler // nil as long as no profiles are wanted
+	assembled []*v8profile.Assembler // one for each input with profiles
 	report    *Report
+
+	reading   bool             // of a merge: the events are being read, not the clues
+	profileOf timeline.TrackID // of a merge: the thread that the profile being read is of; 0: one of its own
 
 	attributed *cost.Result // nil if that was not asked for
 	kept       *keptTrace   // nil if it is not kept
@@ -216,11 +220,13 @@ var errStreamRead = errors.New("a stream of events was read")
 
 // closeProfiles frees what is held of V8's samples.
 func (l *loader) closeProfiles() error {
-	if l.assembler == nil {
-		return nil
-	}
 	l.js.threads = nil
-	return l.assembler.Close()
+	var err error
+	for _, a := range l.assembled {
+		err = errors.Join(err, a.Close())
+	}
+	l.assembled = nil
+	return err
 }
 
 func newLoader(opts Options) *loader {
@@ -234,6 +240,14 @@ func newLoader(opts Options) *loader {
 	})
 	l.js = jsThreads{opts: &l.opts, problems: l.problems}
 	return l
+}
+
+// readInput reads the input, or all inputs of a merge.
+func (l *loader) readInput(ctx context.Context, src io.Reader) error {
+	if job := merge.JobOf(ctx); job != nil {
+		return l.merge(ctx, job)
+	}
+	return l.read(ctx, src)
 }
 
 // read unpacks the input, finds its format and lets the reader of that format fill the builder.
@@ -303,10 +317,7 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 		}
 		return l.readPerfetto(ctx, r)
 	case FormatCPUProfile:
-		return cpuprofile.Read(ctx, r, b, cpuprofile.Options{
-			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.profileMemory(),
-			NoCalls: opts.JSCalls == JSCallsOff, SeparateCalls: opts.JSCalls == JSCallsSeparate,
-		})
+		return cpuprofile.Read(ctx, r, b, l.cpuProfile())
 	case FormatFirefox:
 		return firefox.Read(ctx, r, b, firefox.Options{
 			Problems: log,
@@ -317,7 +328,9 @@ func (l *loader) readFormat(ctx context.Context, r io.Reader, f Format) error {
 			NoScreenshots: opts.NoScreenshots,
 		})
 	case FormatJSProfile:
-		return jsprofile.Read(ctx, r, b, opts.selfProfile(log))
+		profile := opts.selfProfile(log)
+		profile.Thread = l.profileOf
+		return jsprofile.Read(ctx, r, b, profile)
 	case FormatProbes:
 		return probes.Read(ctx, r, b, probes.Options{
 			Problems: log, Offset: timeline.Nanos(opts.TimeOffset), KeepArg: opts.keepArg(), Memory: opts.Memory, TempDir: opts.TempDir,

@@ -48,7 +48,8 @@ type jsThreads struct {
 
 type jsThread struct {
 	cpuprofile.Thread
-	calls timeline.TrackID // where calls go
+	calls  timeline.TrackID // where calls go
+	events timeline.TrackID // where the events are among which calls are made; 0: Track
 }
 
 // wantsProfiles reports whether anything is to be made of the V8 profiles of a trace. Else their events stay events.
@@ -64,11 +65,12 @@ func (l *loader) profileAssembler() *v8profile.Assembler {
 	if !l.opts.wantsProfiles() {
 		return nil
 	}
-	l.assembler = v8profile.NewAssembler(l.problems, v8profile.AssemblerOptions{
+	a := v8profile.NewAssembler(l.problems, v8profile.AssemblerOptions{
 		StartTime: l.opts.ProfileBase == ProfileBaseStartTime, Preferred: l.opts.preferred(l.builder), Memory: l.opts.profileMemory(),
 		SampleMemory: cmp.Or(l.opts.Memory, timeline.DefaultMemory)/sampleShare + 1, TempDir: l.opts.TempDir,
 	})
-	return l.assembler
+	l.assembled = append(l.assembled, a)
+	return a
 }
 
 // addProfiles adds the samples and states of the profiles that were collected from a trace; c may be nil. All profiles of a
@@ -319,7 +321,7 @@ func (p *callPass) start(j *jsThreads, b *timeline.Builder) {
 			}
 			return token
 		})
-		p.threads[t.Track] = th
+		p.threads[cmp.Or(t.events, t.Track)] = th
 		p.order = append(p.order, th)
 	}
 }

@@ -94,18 +94,22 @@ func (l *loader) readJoined(ctx context.Context, r io.Reader) error {
 		return err
 	})
 	if err == nil {
-		err = l.readBeside(ctx, func(beside io.Reader, format Format) error { return l.readFormat(ctx, beside, format) })
+		first := timeline.Input{Unmarked: true}
+		err = l.addInput(first, func() error {
+			return l.readBeside(ctx, func(beside io.Reader, format Format) error { return l.readFormat(ctx, beside, format) })
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("the trace to join: %w", err)
 	}
 	profile := l.opts.selfProfile(l.problems)
 	profile.CountSamples = !weighAs(l.builder, jsprofile.Samples)
-	profile.Clues, profile.FirstEvent = clues, l.builder.NextEvent()
+	profile.Clues = clues
 	profile.Matched = func(m jsprofile.Match) {
 		l.report.Joined = append(l.report.Joined, Joined{m.By, trace.Nanos(m.Origin), trace.Nanos(m.Uncertainty), m.PID, m.TID})
 	}
-	return jsprofile.Read(ctx, r, l.builder, profile)
+	second := timeline.Input{Unmarked: true, Shares: func(int, timeline.ProcessKey) bool { return true }}
+	return l.addInput(second, func() error { return jsprofile.Read(ctx, r, l.builder, profile) })
 }
 
 // cluesOfPerfetto reads the clues of a Perfetto trace, whose packets have to be understood and sorted for that.

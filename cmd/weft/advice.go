@@ -2,12 +2,14 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
 
 	"github.com/weft-trace/weft/internal/bridge"
 	"github.com/weft-trace/weft/internal/jsondoc"
+	"github.com/weft-trace/weft/internal/merge"
 	"github.com/weft-trace/weft/internal/probescripts"
 	"github.com/weft-trace/weft/internal/readers/jsprofile"
 	"github.com/weft-trace/weft/internal/tracer"
@@ -26,6 +28,18 @@ func advised(err error) string {
 			advice += "; --js-calls off and --samples none leave them out"
 		}
 		advise(full, advice)
+	}
+	if unplaced := (*merge.UnplacedError)(nil); errors.As(err, &unplaced) {
+		text += fmt.Sprintf(". --offset %s=DUR says what to add to its times", unplaced.Input)
+	}
+	if contradiction := (*merge.ContradictionError)(nil); errors.As(err, &contradiction) {
+		text += fmt.Sprintf(". --offset %s=DUR decides", contradiction.B)
+	}
+	if zero := (*merge.BeforeZeroError)(nil); errors.As(err, &zero) {
+		text += fmt.Sprintf(". Try --reference %s", zero.Input)
+	}
+	if uncertain := (*merge.UncertainError)(nil); errors.As(err, &uncertain) {
+		text += fmt.Sprintf(" by --max-uncertainty; --offset %s=DUR says it better", uncertain.Input)
 	}
 	if errors.Is(err, bridge.ErrStream) {
 		advise(bridge.ErrStream, "; weft export --as jsonl prints its events")

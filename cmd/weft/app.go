@@ -182,6 +182,7 @@ To view a converted trace, drag it into https://ui.perfetto.dev.`),
 		Commands: []*cli.Command{
 			convertCommand(env),
 			viewCommand(env),
+			mergeCommand(env),
 			migrateCommand(env),
 			infoCommand(env),
 			verifyCommand(env),

@@ -294,7 +294,7 @@ func (j *convertJob) chooseOutputs(files []inputs.File, file, dir string) error 
 	case file != "" && dir != "":
 		return usagef("-o and --out-dir cannot be combined")
 	case file != "" && len(files) > 1:
-		return usagef("-o takes one input, not %d; use --out-dir for several, or --join TRACE to join a JS self-profile with its trace", len(files))
+		return usagef("-o takes one input, not %d; use weft merge to put several on one timeline, --out-dir for one trace each", len(files))
 	case file != "":
 		j.conversions = append(j.conversions, newConversion(files[0], file))
 		return nil

@@ -89,8 +89,8 @@ func classOfV8(name []byte) Class {
 	return Invocation
 }
 
-// invokes reports whether an event runs JavaScript by the rules of DevTools.
-func (c Class) invokes() bool {
+// Invokes reports whether an event runs JavaScript by the rules of DevTools.
+func (c Class) Invokes() bool {
 	return c == Invocation || c == Microtasks || c == Engine || c == Callback || c == CollectionStep
 }
 
@@ -319,7 +319,7 @@ func (b *Builder) sample(ts timeline.Nanos) {
 // inInvocation reports whether the innermost open event runs JavaScript.
 func (b *Builder) inInvocation() bool {
 	class := b.events.Innermost()
-	return class != nil && class.invokes()
+	return class != nil && class.Invokes()
 }
 
 // lock returns how many of the open calls cannot end before the innermost event does.

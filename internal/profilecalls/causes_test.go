@@ -34,7 +34,7 @@ func causeOf(b *Builder, stack v8profile.NodeIndex, events []Event) cause {
 	switch {
 	case b.equalFrom(0, b.lock()) < b.lock():
 		return heldCall
-	case len(events) > 0 && !events[len(events)-1].Class.invokes():
+	case len(events) > 0 && !events[len(events)-1].Class.Invokes():
 		return notInvoked
 	}
 	return otherCause

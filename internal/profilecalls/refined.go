@@ -71,7 +71,7 @@ func (b *Builder) callersSeen(ev *Event, end timeline.Nanos, inside commonStack)
 			return
 		}
 		height := b.ahead.shared(inside.top, b.stackAfter(end))
-		if ev.Class.invokes() && height > 0 && height == b.frames.height(inside.first) {
+		if ev.Class.Invokes() && height > 0 && height == b.frames.height(inside.first) {
 			height-- // it invoked something
 		}
 		callers = b.frames.outer(inside.top, height)

@@ -73,6 +73,7 @@ type Observer interface {
 	Link(l *Link)
 	Host(name string)
 	Rank(n int64)
+	ClockDomain(name string)
 }
 
 // WantsAnchors reports whether AddAnchor, SetHost and SetRank have an effect.
@@ -94,6 +95,13 @@ func (b *Builder) AddAnchor(a Anchor) {
 func (b *Builder) SetHost(name string) {
 	if b.opts.Observer != nil && name != "" {
 		b.opts.Observer.Host(name)
+	}
+}
+
+// SetClockDomain names the clock of the times where several systems have one of a kind, as Chrome does: "LINUX_CLOCK_MONOTONIC".
+func (b *Builder) SetClockDomain(name string) {
+	if b.opts.Observer != nil {
+		b.opts.Observer.ClockDomain(name)
 	}
 }
 
@@ -137,6 +145,9 @@ func (b *Builder) Members(a Arg) iter.Seq[Arg] {
 	t := &Timeline{tables: b.tables}
 	return t.Members(a)
 }
+
+// KnowsKey reports whether an argument of this name was encoded.
+func (b *Builder) KnowsKey(name string) bool { return b.keys.knows(name) }
 
 // IDs returns the ids of the thread that a track is, or is below, and of its process; false if it is below neither. A track of a
 // process has the zero thread id.

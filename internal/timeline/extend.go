@@ -96,6 +96,9 @@ func (o *occurrences) starts(g *group) ([]Head, error) {
 		if err := o.fill(&o.out[len(o.out)-1], r, NoOrdinal, false); err != nil {
 			return nil, err
 		}
+		if len(o.t.inputs) > 1 && o.t.BindsFlows(r.track) {
+			o.out[len(o.out)-1].Thread = r.track // the events that one input has on a thread
+		}
 	}
 	if len(o.out) > 1 {
 		slices.SortStableFunc(o.out, func(a, b Head) int { return cmp.Compare(b.endOrStart(), a.endOrStart()) })

@@ -209,9 +209,10 @@ func (t *trackTable) assignIDs(problems *problem.Log) {
 }
 
 func (p *process) assignPID(ids *idTable, problems *problem.Log) {
-	if isUsablePID(p.key) && p.taken {
-		p.pid, p.assigned = int32(ids.high()), true
+	if p.taken { // what reads the output has to tell both apart by their numbers alone
+		p.pid = int32(ids.high())
 		problems.Add(problem.PidRemapped, problem.NoPosition, fmt.Sprintf("%s is written as %d", p.whose(), p.pid))
+		p.was, p.key = p.key, ProcessKey{Num: int64(p.pid)}
 		return
 	}
 	if isUsablePID(p.key) {
@@ -237,6 +238,8 @@ func (t *trackTable) assignTID(row *track, ids *idTable, problems *problem.Log) 
 	switch {
 	case t.isMain(row) && t.process(row.parent).taken:
 		th.tid = int64(t.process(row.parent).pid)
+		th.key.Num = th.tid
+		return
 	case th.key.Text == "" && th.taken && th.key.Num > 0:
 		th.tid = ids.high()
 	case th.key.Text == "" && th.key.Num != 0:
@@ -255,7 +258,11 @@ func (t *trackTable) assignTID(row *track, ids *idTable, problems *problem.Log) 
 
 // isMain reports whether a thread has the number of its process.
 func (t *trackTable) isMain(row *track) bool {
-	return t.tracks[row.parent].kind == ProcessTrack && t.process(row.parent).key == t.threads[row.index].key
+	if t.tracks[row.parent].kind != ProcessTrack {
+		return false
+	}
+	p, key := t.process(row.parent), t.threads[row.index].key
+	return p.taken && p.was == key || p.key == key
 }
 
 // shownName returns the name of a process.

@@ -129,7 +129,7 @@ func (s *inputs) process(k ProcessKey) (TrackID, bool) {
 // made notes a process that the current input has made.
 func (s *inputs) made(p *process, track TrackID) {
 	p.input = uint32(s.at)
-	if n := p.key.Num; p.key.Text == "" && n > 0 {
+	if n := p.key.Num; p.key.Text == "" {
 		p.taken = s.pids[n]
 		s.pids[n] = true
 	}
@@ -146,6 +146,10 @@ func (s *inputs) childName(parent TrackID, name string) string {
 	}
 	return name + " (" + s.now.Name + ")"
 }
+
+// Place returns the track for slices and instants that the current input has on a track: where an earlier input has some on a thread, it
+// is one below that.
+func (b *Builder) Place(track TrackID) TrackID { return b.place(track) }
 
 // place returns the track for slices and instants that an input has on a track: where an earlier input has some on a thread, those of
 // the next ones are on a track of their own below it, because two recorders do not nest.
@@ -262,6 +266,9 @@ func (b *Builder) RankProcesses(r Ranking) {
 		if name != "" && names[name] < 0 && r.Prefix[of] == "" {
 			name += " (" + b.inputs.list[of].Name + ")"
 		}
+		if p.key.Text != "" && names[name] < 0 {
+			p.key.Text = name // an id that is a text is told by it alone
+		}
 		if name != "" {
 			p.shown = r.Prefix[of] + name + r.Suffix[of]
 		}
@@ -302,8 +309,12 @@ func (t *Timeline) FlowInput(event uint32) uint32 {
 
 // BindsFlows reports whether ends of flows bind by time to the slices of a track: those of threads.
 func (t *Timeline) BindsFlows(id TrackID) bool {
-	row := &t.table.tracks[id]
-	return row.kind == ThreadTrack || row.kind == NamedTrack && t.table.specs[row.index].Role == RoleInput
+	return t.table.ofThread(&t.table.tracks[id])
+}
+
+// ofThread reports whether a track has the slices of a thread, as one recorder has seen them.
+func (t *trackTable) ofThread(row *track) bool {
+	return row.kind == ThreadTrack || row.kind == NamedTrack && t.specs[row.index].Role == RoleInput
 }
 
 // addOfInput adds an event of the current input, and its links.
@@ -312,8 +323,16 @@ func (b *Builder) addOfInput(ev *Event) error {
 	if out == nil {
 		return nil
 	}
-	if err := b.add(out); err != nil || b.inputs.now == nil || b.inputs.now.Watch == nil {
+	if err := b.add(out); err != nil {
 		return err
+	}
+	return b.watch(ev)
+}
+
+// watch adds the links of an event of the current input of which its reader says nothing.
+func (b *Builder) watch(ev *Event) error {
+	if b.inputs.now == nil || b.inputs.now.Watch == nil {
+		return nil
 	}
 	switch ev.Kind {
 	case Slice, Begin, Instant:
@@ -326,3 +345,12 @@ func (b *Builder) addOfInput(ev *Event) error {
 	}
 	return nil
 }
+
+// EventBase returns the index that the first event of the current input has on the timeline.
+func (b *Builder) EventBase() uint32 { return b.inputs.base }
+
+// Problems returns the log of the Builder.
+func (b *Builder) Problems() *problem.Log { return b.opts.Problems }
+
+// IsEmpty reports whether the Builder has nothing, and will have nothing but the one input that is read into it.
+func (b *Builder) IsEmpty() bool { return b.next == 0 && b.inputs == nil }

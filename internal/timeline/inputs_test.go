@@ -151,3 +151,22 @@ func TestTraceparentKey(t *testing.T) {
 		}
 	}
 }
+
+// TestLinkAmbiguous: a key that too many events carry links none of them.
+func TestLinkAmbiguous(t *testing.T) {
+	tl, got := several(t, nil, false, func(b *timeline.Builder, input int) {
+		thread := b.Thread(b.Process(timeline.ProcessKey{Num: 7}), timeline.ThreadKey{Num: 7})
+		for i := range uint32(33) {
+			must(b.Add(&timeline.Event{Kind: timeline.Instant, Track: thread, Event: i, TS: timeline.Nanos(i), Name: []byte("x")}))
+			must(b.AddLink(&timeline.Link{Key: "link:all", Track: thread, Event: i, TS: timeline.Nanos(i)}))
+		}
+	})
+	if n := tl.Problems().Count(problem.LinkAmbiguous); n != 1 {
+		t.Errorf("counted %d times", n)
+	}
+	for _, line := range got {
+		if strings.Contains(line, "flow") {
+			t.Errorf("%s", line)
+		}
+	}
+}

@@ -223,7 +223,7 @@ func (m *matcher) record(r *record, inMemory bool) error {
 	if row.kind == AsyncTrack {
 		scope = m.t.table.asyncs[row.index].group
 	}
-	task := r.flags&flagTask != 0 && row.kind == ThreadTrack
+	task := r.flags&flagTask != 0 && m.t.table.ofThread(row)
 	if task && (r.kind == Begin || r.kind == Slice) {
 		m.nextTask(r, scope)
 	}

@@ -23,6 +23,7 @@ func (b *Builder) AddOpened(ev *Event) (Opened, error) {
 	if b.opts.Observer != nil {
 		return Opened{ts: ev.TS, event: ev.Event}, b.Add(ev)
 	}
+	given := ev
 	if b.inputs != nil {
 		if ev = b.adjust(ev); ev == nil {
 			return Opened{ts: NoTime}, nil
@@ -35,6 +36,9 @@ func (b *Builder) AddOpened(ev *Event) (Opened, error) {
 	err := b.add(ev)
 	b.unmatched = unmatched
 	b.opened++
+	if b.inputs != nil && err == nil {
+		err = b.watch(given)
+	}
 	return o, err
 }
 

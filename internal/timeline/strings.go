@@ -66,6 +66,17 @@ func (t *stringTable) intern(text []byte) (id uint32, ok bool) {
 	return id, true
 }
 
+// knows reports whether a text is in the table.
+func (t *stringTable) knows(text string) bool {
+	h, mask := hashText([]byte(text), t.seed), uint32(len(t.slots)-1)
+	for i := h & mask; t.slots[i].id != 0; i = (i + 1) & mask {
+		if t.slots[i].hash == h && string(t.get(t.slots[i].id)) == text {
+			return true
+		}
+	}
+	return false
+}
+
 // remembered is intern for a text whose id ref has, or gets. It may be nil.
 func (t *stringTable) remembered(ref *TextRef, text []byte) (id uint32, ok bool) {
 	if ref == nil {

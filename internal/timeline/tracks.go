@@ -140,9 +140,10 @@ type process struct {
 	pid      int32 // the number in the output; set by assignIDs, or before by WriteAs
 	assigned bool  // the input has no such pid
 	first    problem.Position
-	noted    bool  // first is known
-	main     uint8 // strength of the evidence that it is the main process; 0: there is none
-	taken    bool  // an earlier input has another process of this number
+	noted    bool       // first is known
+	main     uint8      // strength of the evidence that it is the main process; 0: there is none
+	taken    bool       // an earlier input has another process of this number
+	was      ProcessKey // the key before it got another one because it was taken
 	input    uint32
 	of       string // the name of its input, if taken
 	shown    string // its name in a trace of several inputs; "": name

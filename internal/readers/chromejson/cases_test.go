@@ -58,7 +58,7 @@ func raisedByReader(k problem.Kind) bool {
 	if k > problem.ObjectEndWithoutBegin {
 		return false // of other formats and passes
 	}
-	for _, group := range []string{"slice_", "async_", "flow_", "begin_", "end_", "container_"} {
+	for _, group := range []string{"slice_", "async_", "flow_", "begin_", "end_", "container_", "link_"} {
 		if strings.HasPrefix(k.Name(), group) {
 			return false
 		}

@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/weft-trace/weft/internal/chromeclues"
 	"github.com/weft-trace/weft/internal/jsondoc"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/problem"
@@ -121,6 +122,7 @@ type reader struct {
 	members map[string]bool // unknown members of events that were counted
 	meta    metadata
 	stacks  stacks
+	clues   *chromeclues.Reader // nil: nobody wants them
 }
 
 // maxWorkers bounds Options.Workers: each goroutine holds blocks of the input.
@@ -146,6 +148,7 @@ func newReader(ctx context.Context, r io.Reader, b *timeline.Builder, opts Optio
 		members: map[string]bool{},
 		meta:    newMetadata(),
 		stacks:  newStacks(),
+		clues:   chromeclues.New(b),
 	}
 	rd.unknown = rd.unknownMember
 	rd.doc = jsondoc.New(rd.s, rd.log)
@@ -161,6 +164,7 @@ func (rd *reader) finish() error {
 		return err
 	}
 	rd.resolveStacks()
+	rd.clues.Facts()
 	return nil
 }
 

@@ -84,7 +84,10 @@ func (rd *reader) phase() (carrier bool, err error) {
 		return false, rd.other(rd.roleTrack(0, timeline.RoleOther))
 	case 'c':
 		rd.ownProcess()
-		return false, rd.add(timeline.Instant, rd.roleTrack(0, timeline.RoleClockSync))
+		if err := rd.add(timeline.Instant, rd.roleTrack(0, timeline.RoleClockSync)); err != nil {
+			return false, err
+		}
+		return false, rd.syncLink()
 	case 'P':
 		return false, rd.profileEvent()
 	case '(', ')', '=':
@@ -116,7 +119,10 @@ func (rd *reader) send() error {
 		rd.rareFields()
 	}
 	rd.out.Args = rd.encoded()
-	return rd.b.Add(&rd.out)
+	if err := rd.b.Add(&rd.out); err != nil || rd.clues == nil {
+		return err
+	}
+	return rd.clues.Event(&rd.out)
 }
 
 // add adds an event of the given kind with its arguments.
@@ -465,4 +471,24 @@ func (rd *reader) unpackSnapshot() {
 			}
 		}
 	})
+}
+
+// syncLink says which moment a clock sync is, by the id that others have for it too.
+func (rd *reader) syncLink() error {
+	if !rd.b.WantsAnchors() {
+		return nil
+	}
+	id := rd.metadataMember("sync_id").name()
+	if len(id) == 0 {
+		return nil
+	}
+	l := timeline.Link{
+		Key: "sync:" + string(id), Role: timeline.LinkSync, Track: rd.out.Track, Event: rd.out.Event, Offset: rd.out.Offset, TS: rd.out.TS,
+	}
+	if issued, ok := rd.metadataMember("issue_ts").nanos(); ok {
+		if issued, ok = addNanos(issued, rd.opts.Offset); ok && issued <= l.TS {
+			l.Role, l.Issued = timeline.LinkSyncSent, issued
+		}
+	}
+	return rd.b.AddLink(&l)
 }

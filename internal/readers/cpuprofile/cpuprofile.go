@@ -36,6 +36,10 @@ type Options struct {
 	KeepArg func(name []byte) bool
 	// NoCalls leaves the calls out, SeparateCalls puts them on a track timeline.RoleCalls below the thread.
 	NoCalls, SeparateCalls bool
+	// Thread is the thread that the profile is of, in a trace that the Builder holds; 0: one of its own.
+	Thread timeline.TrackID
+	// Among takes the profile to make calls of it among the events of Thread; nil: they are made alone.
+	Among func(*Thread)
 }
 
 // Names of what a file does not name.
@@ -53,10 +57,14 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 	if err != nil {
 		return err
 	}
-	process := b.Process(timeline.ProcessKey{Text: processName(p)})
-	b.NoteProcess(process, problem.Position{Event: -1, Offset: 0})
+	thread := opts.Thread
+	if thread == 0 {
+		process := b.Process(timeline.ProcessKey{Text: processName(p)})
+		b.NoteProcess(process, problem.Position{Event: -1, Offset: 0})
+		thread = b.Thread(process, timeline.ThreadKey{Text: threadName})
+	}
 	t := &Thread{
-		Profile: p, Track: b.Thread(process, timeline.ThreadKey{Text: threadName}),
+		Profile: p, Track: thread,
 		Shift: opts.Offset, KeepArg: opts.KeepArg, Problems: opts.Problems,
 	}
 	b.DescribeSamples(Samples)
@@ -64,7 +72,11 @@ func Read(ctx context.Context, r io.Reader, b *timeline.Builder, opts Options) e
 	if p.End != timeline.NoTime {
 		b.SetIntAttribute("cpuprofile.end_ns", int64(p.End))
 	}
-	if !opts.NoCalls {
+	switch {
+	case opts.NoCalls:
+	case opts.Among != nil:
+		opts.Among(t)
+	default:
 		on := *t
 		if opts.SeparateCalls {
 			on.Track = b.RoleTrack(t.Track, timeline.RoleCalls)

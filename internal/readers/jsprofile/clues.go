@@ -38,6 +38,7 @@ type tracedProfile struct {
 	tracedID
 	tid      int64
 	selfMade bool // of the source SelfProfiling
+	headed   bool // its head says when it began
 	now      timeline.Nanos
 	times    []timeline.Nanos // of its samples
 	slack    timeline.Nanos   // by which all times may be wrong
@@ -249,7 +250,7 @@ func (c *clueReader) profileMember(p *tracedProfile, key []byte, isHead bool) {
 	case string(key) == "startTime" && isHead:
 		_, text := c.sub.Scalar()
 		start, _ := jsonscan.Decimal(text, 3)
-		p.now = timeline.Nanos(start)
+		p.now, p.headed = timeline.Nanos(start), true
 	case string(key) == "timeDeltas":
 		c.deltas(p)
 	default:

@@ -46,6 +46,10 @@ func (w *writer) profiles(all []*profile) error {
 	}
 	for i, p := range all {
 		process := p.process
+		if i == 0 && w.opts.Thread != 0 {
+			process = w.opts.Thread // of which the states are then, as of a profile that was joined
+			p.process = process
+		}
 		if process == 0 {
 			process = w.b.Process(timeline.ProcessKey{Text: cmp.Or(p.pageOrigin(), unknownProcess)})
 			w.b.NoteProcess(process, problem.Position{Event: -1, Offset: p.offset})
@@ -54,7 +58,10 @@ func (w *writer) profiles(all []*profile) error {
 		if i > 0 {
 			name = fmt.Sprintf("%s %d", name, i+1)
 		}
-		thread := w.b.Thread(process, timeline.ThreadKey{Text: name})
+		thread := process
+		if i > 0 || w.opts.Thread == 0 {
+			thread = w.b.Thread(process, timeline.ThreadKey{Text: name})
+		}
 		if len(all) > 1 {
 			w.b.SetSortIndex(thread, int32(i))
 		}

@@ -55,6 +55,8 @@ type Options struct {
 	// page, its times are those of the trace, and Samples are not described once more. Without TimeOrigin, the clues
 	// must locate the profile.
 	Clues *Clues
+	// Thread is the thread that the first profile is of, in a trace that the Builder holds; 0: one of its own.
+	Thread timeline.TrackID
 	// CountSamples makes each sample count as one instead of weighing the time that it stands for, because the
 	// Builder's samples weigh something else, and a trace describes all its samples once.
 	CountSamples bool

@@ -15,6 +15,10 @@ type Match struct {
 	Uncertainty timeline.Nanos // at most so far from the truth
 	PID, TID    int64          // of the thread in the trace
 	By          string         // BySamples or ByNavigation
+
+	Profile  string // the id of the profile in the trace that has the same samples; "" if it was found otherwise
+	Same, Of int    // how many samples are the same, of those of the shorter list
+	Headed   bool   // the trace says when that profile began
 }
 
 // How a Match was found.
@@ -66,9 +70,18 @@ func (c *Clues) match(p *profile) (Match, error) {
 		times[i] = s.ts
 	}
 	slices.Sort(times)
+	var pages []string
+	for _, resource := range p.resources.All() {
+		pages = append(pages, *resource)
+	}
+	return c.MatchTimes(times, pages)
+}
+
+// MatchTimes finds the time origin of a page by the times of its samples, sorted, and its scripts. The error is a *ClockError.
+func (c *Clues) MatchTimes(times []timeline.Nanos, resources []string) (Match, error) {
 	found := c.matchSamples(times)
 	if len(found) == 0 {
-		found = c.matchNavigation(p, times)
+		found = c.matchNavigation(resources, times)
 	}
 	switch {
 	case len(found) == 0:
@@ -123,6 +136,7 @@ func (c *Clues) matchSamples(times []timeline.Nanos) (found []Match) {
 		for _, o := range m.offsets(p.times) {
 			found = append(found, Match{
 				Origin: o.low + (o.high-o.low)/2, Uncertainty: (o.high-o.low)/2 + traceStep + p.slack, PID: p.pid, TID: p.tid, By: BySamples,
+				Profile: p.id, Same: o.same, Of: min(len(times), len(p.times)), Headed: p.headed,
 			})
 		}
 	}
@@ -144,7 +158,10 @@ type matcher struct {
 }
 
 // offsets is a range of distances between two clocks.
-type offsets struct{ low, high timeline.Nanos }
+type offsets struct {
+	low, high timeline.Nanos
+	same      int // how many times lie on others
+}
 
 // offsets returns the distances at which all times lie on others, one by one, where the two lists overlap: a trace may have
 // begun later than the profile, or ended earlier. Of lists of one length that fit as they are, other fits do not count.
@@ -180,7 +197,7 @@ func (m *matcher) compare(times, others []timeline.Nanos) (o offsets, ok bool) {
 		}
 		d := others[i] - times[i]
 		if i == 0 {
-			o = offsets{d, d}
+			o = offsets{d, d, n}
 		}
 		o.low, o.high = min(o.low, d), max(o.high, d)
 		if o.high-o.low > 2*m.step+2*traceStep {
@@ -190,14 +207,35 @@ func (m *matcher) compare(times, others []timeline.Nanos) (o offsets, ok bool) {
 	return o, true
 }
 
+// MatchSame finds the profile in the trace that has the samples of another recorder of the same engine, at these times: the distances
+// between them are equal. Of several the first one counts.
+func (c *Clues) MatchSame(times []timeline.Nanos) (Match, bool) {
+	m := matcher{times: times, step: 0, budget: maxComparisons}
+	for i := range c.profiles {
+		p := &c.profiles[i]
+		slices.Sort(p.times)
+		for _, o := range m.offsets(p.times) {
+			tid := p.tid
+			if !p.headed { // chunks come from the thread that writes them
+				tid = p.pid
+			}
+			return Match{
+				Origin: o.low + (o.high-o.low)/2, Uncertainty: (o.high-o.low)/2 + traceStep, PID: p.pid, TID: tid, By: BySamples,
+				Profile: p.id, Same: o.same, Of: min(len(times), len(p.times)), Headed: p.headed,
+			}, true
+		}
+	}
+	return Match{}, false
+}
+
 // matchNavigation looks for the navigation to a page that is among the scripts of the profile.
-func (c *Clues) matchNavigation(p *profile, times []timeline.Nanos) (found []Match) {
+func (c *Clues) matchNavigation(resources []string, times []timeline.Nanos) (found []Match) {
 	if len(times) == 0 {
 		return nil
 	}
 	pages := map[string]bool{}
-	for _, resource := range p.resources.All() {
-		pages[withoutFragment(*resource)] = true
+	for _, resource := range resources {
+		pages[withoutFragment(resource)] = true
 	}
 	for _, n := range c.navigations {
 		first, ok1 := shift(times[0], n.ts)

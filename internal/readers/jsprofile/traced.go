@@ -147,7 +147,7 @@ func (r *tracedReader) piece(it *timeline.Item) {
 		case string(arg.Key) == "source" && arg.Kind == timeline.ArgString:
 			p.selfMade = string(arg.Text()) == selfProfiling
 		case string(arg.Key) == "startTime" && isHead:
-			p.now = micros(&arg)
+			p.now, p.headed = micros(&arg), true
 		case string(arg.Key) == "timeDeltas" && arg.Kind == timeline.ArgArray:
 			for delta := range r.tl.Members(arg) {
 				p.advance(micros(&delta))

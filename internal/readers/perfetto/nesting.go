@@ -45,8 +45,16 @@ func (r *reader) openSlices() *openSlices {
 	return s
 }
 
-// addSlice adds the begin or the end of a slice, or an instant.
+// addSlice adds the begin or the end of a slice, or an instant, and looks for clues in it.
 func (r *reader) addSlice(ev *timeline.Event) error {
+	if err := r.addNested(ev); err != nil || r.clues == nil || ev.Kind == timeline.End {
+		return err
+	}
+	return r.clues.Event(ev)
+}
+
+// addNested is addSlice without the clues.
+func (r *reader) addNested(ev *timeline.Event) error {
 	if ev.Kind == timeline.Instant {
 		return r.b.Add(ev)
 	}

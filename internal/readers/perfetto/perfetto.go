@@ -25,6 +25,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/weft-trace/weft/internal/chromeclues"
 	"github.com/weft-trace/weft/internal/jsonscan"
 	"github.com/weft-trace/weft/internal/pfwire"
 	"github.com/weft-trace/weft/internal/pfwire/message"
@@ -164,6 +165,7 @@ type reader struct {
 	occurs     []occurrence                               // stack of schema.go
 	plain      [maxPlainDepth + 1]message.PlainAnnotation // by depth, see encodePlain
 	text       []byte                                     // scratch
+	clues      *chromeclues.Reader                        // nil: nobody wants them
 	skipped    map[string]*tally
 	tallies    []*tally // in order of first occurrence
 }
@@ -190,7 +192,8 @@ func newReader(ctx context.Context, b *timeline.Builder, opts Options) *reader {
 		notPlain:      opts.notPlain,
 		profiles:      opts.Profiles,
 		number:        -1,
-		alone:         b.NextEvent() == 0,
+		alone:         b.IsEmpty(),
+		clues:         chromeclues.New(b),
 	}
 }
 
@@ -295,7 +298,11 @@ func (r *reader) finish() error {
 	if err := r.readPieces(); err != nil {
 		return err
 	}
-	r.b.SetClocks(r.state.Clocks.Trace())
+	if clocks := r.state.Clocks.Trace(); clocks.Trace != 0 {
+		r.b.SetClocks(clocks)
+	} else {
+		r.clues.Facts()
+	}
 	r.setStarted()
 	if r.writer.seq != nil && !r.writer.others && r.alone {
 		r.b.SetOrdered()

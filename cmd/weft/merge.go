@@ -1,0 +1,510 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/inputs"
+	"github.com/weft-trace/weft/internal/merge"
+	"github.com/weft-trace/weft/internal/suggest"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// notOfMerge are the flags of weft convert that make no sense for one output of several inputs.
+var notOfMerge = []string{"out-dir", filesFrom, "join", "o", "strict"}
+
+// inputsFrom is the flag that names inputs in a file.
+const inputsFrom = "inputs-from"
+
+func mergeCommand(env *environment) *cli.Command {
+	others := slices.DeleteFunc(convertCommand(env).Flags, func(f cli.Flag) bool { return slices.Contains(notOfMerge, f.Names()[0]) })
+	return &cli.Command{
+		Name:      "merge",
+		Usage:     "put several recordings on one timeline",
+		UsageText: "weft merge -o OUTPUT [flags] [NAME=]FILE…",
+		Description: `Writes one Perfetto trace with the events of all inputs: a trace and the profile
+taken beside it, a browser and its server, the ranks of a training run. weft finds
+how their clocks relate, prints how it knows and how sure that is, and refuses
+inputs that nothing relates (docs/merge.md).
+
+Examples:
+   weft merge -o one.pftrace trace.json profile.cpuprofile
+   weft merge -o one.pftrace browser=trace.json server=spans.json
+   weft merge -o one.pftrace --offset b=-1.5ms a.json b.json
+   weft merge -o run.pftrace --link seq rank*.json.gz`,
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write the trace to `FILE`, or to standard output (\"-\")"},
+			&cli.StringFlag{Name: inputsFrom, Usage: "also read the inputs that `LIST` names, one [NAME=]FILE a line"},
+			&cli.StringSliceFlag{Name: "offset", Usage: "add `NAME=DUR[±DUR]` to the times of an input (2ms, -1.5s±10us); repeatable"},
+			&cli.StringFlag{Name: "reference", Usage: "use the clock of the input `NAME`", DefaultText: "the first one with a known monotonic clock"},
+			&cli.StringSliceFlag{Name: "same", Usage: "equal pids of the inputs `A,B…` are one process; repeatable"},
+			&cli.StringSliceFlag{Name: "host", Usage: "`NAME=HOST`: the host of an input; equal hosts share clocks and pids; repeatable"},
+			&cli.StringSliceFlag{Name: "link", Usage: "connect events with equal values of the argument `KEY` (a.b.c), or with equal flow ids (flow); repeatable"},
+			&cli.StringFlag{Name: "max-uncertainty", Usage: "refuse offsets that are less certain than `DUR`"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "find and print the offsets, write nothing", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "keep-going", Usage: "leave out inputs that cannot be read or placed; exit with code 3", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "strict", Usage: "assume nothing, and exit with code 3 if any data is lost", DisableDefaultText: true},
+		}, others...),
+		Action: func(c *cli.Context) error {
+			job, err := newMergeJob(c, env)
+			if err != nil {
+				return err
+			}
+			defer job.removeSpooled()
+			return job.run(c.Context)
+		},
+	}
+}
+
+// A mergeJob is one call of the merge command.
+type mergeJob struct {
+	convertJob
+	merge.Job
+	output  string
+	spooled []string // files that hold standard input
+}
+
+func newMergeJob(c *cli.Context, env *environment) (*mergeJob, error) {
+	j := &mergeJob{
+		convertJob: convertJob{
+			env: env, compress: c.String("compress"), packets: c.String("packets"), force: c.Bool("force"), strict: c.Bool("strict"),
+			quiet: c.Bool("quiet"), reportFile: c.String("report-file"),
+		},
+		output: c.String("o"),
+	}
+	j.DryRun, j.KeepGoing, j.Strict, j.Reference = c.Bool("dry-run"), c.Bool("keep-going"), c.Bool("strict"), -1
+	var err error
+	if j.opts, err = conversionOptions(c); err != nil {
+		return nil, err
+	}
+	if j.opts.Workers = c.Int("workers"); j.opts.Workers < 0 {
+		return nil, usagef("--workers: %d is negative", j.opts.Workers)
+	}
+	switch form := c.String("report"); {
+	case form == "json", form == "text" && c.Bool("json"):
+		j.reportJSON = true
+	case form == "text":
+	default:
+		return nil, unknownValue("report", "form", form, "text", "json")
+	}
+	if err := j.findSources(c); err != nil {
+		return nil, err
+	}
+	if err := j.readRelations(c); err != nil {
+		return nil, err
+	}
+	return j, j.checkOutput()
+}
+
+// findSources finds the inputs and their names.
+func (j *mergeJob) findSources(c *cli.Context) error {
+	args := c.Args().Slice()
+	if list := c.String(inputsFrom); list != "" {
+		more, err := j.readList(list)
+		if err != nil {
+			return err
+		}
+		args = append(args, more...)
+	}
+	if len(args) < 2 {
+		return usagef("weft merge takes at least two inputs; weft convert converts one")
+	}
+	if len(args) > inputs.MaxFiles {
+		return usagef("at most %d inputs", inputs.MaxFiles)
+	}
+	names, files := make([]string, len(args)), make([]string, len(args))
+	for i, arg := range args {
+		names[i], files[i] = splitNamed(arg)
+	}
+	names = inputNames(names, files)
+	for i, name := range names {
+		if k := slices.Index(names[:i], name); k >= 0 {
+			return usagef("two inputs are called %s: %s and %s; name one with NAME=FILE", name, files[k], files[i])
+		}
+		source, err := j.source(c.Context, name, files[i])
+		if err != nil {
+			return err
+		}
+		j.Sources = append(j.Sources, source)
+	}
+	return j.checkTwice()
+}
+
+// namedInput matches [NAME=]FILE.
+var namedInput = regexp.MustCompile(`^([A-Za-z0-9_.-]+)=(.+)$`)
+
+// splitNamed divides [NAME=]FILE. A file that has the whole text as its name counts.
+func splitNamed(arg string) (name, file string) {
+	m := namedInput.FindStringSubmatch(arg)
+	if m == nil {
+		return "", arg
+	}
+	if _, err := os.Stat(arg); err == nil {
+		return "", arg
+	}
+	return m[1], m[2]
+}
+
+// nameEndings are the endings of file names that say nothing of what is recorded.
+var nameEndings = []string{".gz", ".zst", ".zip", ".json", ".pftrace", ".perfetto-trace", ".cpuprofile", ".jslb", ".trace", ".jsonl", ".har", ".pb", ".profile"}
+
+// inputNames gives inputs without a name that of their file, with folders in front until it is unique.
+func inputNames(given, files []string) []string {
+	parts := make([][]string, len(files))
+	depth := make([]int, len(files))
+	for i, file := range files {
+		path := filepath.ToSlash(filepath.Clean(file))
+		for cut := true; cut; {
+			cut = false
+			for _, ending := range nameEndings {
+				if short, ok := strings.CutSuffix(path, ending); ok && filepath.Base(short) != "." && !strings.HasSuffix(short, "/") && short != "" {
+					path, cut = short, true
+				}
+			}
+		}
+		if file == inputs.Stdin {
+			path = "stdin"
+		}
+		parts[i], depth[i] = strings.Split(path, "/"), 1
+	}
+	name := func(i int) string {
+		if given[i] != "" {
+			return given[i]
+		}
+		return strings.Join(parts[i][len(parts[i])-depth[i]:], "/")
+	}
+	for range 64 {
+		count := map[string]int{}
+		for i := range files {
+			count[name(i)]++
+		}
+		deeper := false
+		for i := range files {
+			if given[i] == "" && count[name(i)] > 1 && depth[i] < len(parts[i]) {
+				depth[i]++
+				deeper = true
+			}
+		}
+		if !deeper {
+			break
+		}
+	}
+	names := make([]string, len(files))
+	for i := range files {
+		names[i] = name(i)
+	}
+	return names
+}
+
+// readList reads the inputs that a list names.
+func (j *mergeJob) readList(list string) (names []string, err error) {
+	in := io.Reader(j.env.stdin)
+	if list != inputs.Stdin {
+		f, err := os.Open(list)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", list, withoutPath(err))
+		}
+		defer f.Close()
+		in = f
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<16)
+	for lines.Scan() {
+		if line := strings.TrimSpace(lines.Text()); line != "" {
+			names = append(names, line)
+		}
+		if len(names) > inputs.MaxFiles {
+			return nil, usagef("%s names more than %d inputs", list, inputs.MaxFiles)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", inputName(list), err)
+	}
+	return names, nil
+}
+
+// source returns an input that can be read several times. Standard input is kept in a file.
+func (j *mergeJob) source(ctx context.Context, name, file string) (merge.Source, error) {
+	s := merge.Source{Name: name, File: file}
+	if file == inputs.Stdin {
+		f, err := os.CreateTemp(j.opts.TempDir, "weft-stdin-")
+		if err != nil {
+			return s, err
+		}
+		j.spooled = append(j.spooled, f.Name())
+		_, err = io.Copy(f, j.env.stdin)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return s, fmt.Errorf("%s: %w", inputName(file), err)
+		}
+		spooled := f.Name()
+		s.Open = func() (io.ReadCloser, error) { return os.Open(spooled) }
+		return s, nil
+	}
+	if inputs.IsFolder(file) {
+		return s, usagef("%s is a folder; name its files", file)
+	}
+	s.Open = func() (io.ReadCloser, error) {
+		in, err := openInput(ctx, j.env, file)
+		if err != nil {
+			return nil, errors.New(strings.TrimPrefix(err.Error(), file+": "))
+		}
+		return in, nil
+	}
+	return s, nil
+}
+
+// removeSpooled removes what was kept of standard input.
+func (j *mergeJob) removeSpooled() {
+	for _, file := range j.spooled {
+		os.Remove(file)
+	}
+}
+
+// checkTwice refuses inputs that are the same bytes: two of one size are compared.
+func (j *mergeJob) checkTwice() error {
+	bySize := map[int64][]int{}
+	for i := range j.Sources {
+		if info, err := os.Stat(j.Sources[i].File); err == nil && info.Mode().IsRegular() {
+			bySize[info.Size()] = append(bySize[info.Size()], i)
+		}
+	}
+	for _, same := range bySize {
+		sums := map[[sha256.Size]byte]int{}
+		for _, i := range same {
+			if len(same) == 1 {
+				break
+			}
+			sum, err := sumOf(j.Sources[i].File)
+			if err != nil {
+				continue // reading it will say so
+			}
+			if k, ok := sums[sum]; ok {
+				return usagef("%s and %s are the same recording", j.Sources[k].File, j.Sources[i].File)
+			}
+			sums[sum] = i
+		}
+	}
+	return nil
+}
+
+// sumOf returns the hash of a file.
+func sumOf(file string) (sum [sha256.Size]byte, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return sum, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return sum, err
+	}
+	return [sha256.Size]byte(h.Sum(nil)), nil
+}
+
+// readRelations reads the flags that say how inputs relate.
+func (j *mergeJob) readRelations(c *cli.Context) error {
+	for _, text := range c.StringSlice("offset") {
+		name, offset, ok := strings.Cut(text, "=")
+		i, err := j.named("offset", name)
+		if err != nil {
+			return err
+		}
+		g := merge.GivenOffset{Input: i}
+		by, within, _ := strings.Cut(strings.Replace(offset, "+-", "±", 1), "±")
+		if g.Offset, err = durationOf(by); err != nil || !ok {
+			return usagef("--offset: %q is not NAME=DUR, such as %s=-1.5ms or %s=2s±10us", text, name, name)
+		}
+		if within != "" {
+			if g.Within, err = durationOf(within); err != nil || g.Within < 0 {
+				return usagef("--offset: %q is not a length of time", within)
+			}
+		}
+		j.Offsets = append(j.Offsets, g)
+	}
+	if c.IsSet("reference") {
+		i, err := j.named("reference", c.String("reference"))
+		if err != nil {
+			return err
+		}
+		j.Reference = i
+	}
+	for _, list := range c.StringSlice("same") {
+		var group []int
+		for name := range strings.SplitSeq(list, ",") {
+			i, err := j.named("same", name)
+			if err != nil {
+				return err
+			}
+			group = append(group, i)
+		}
+		j.Same = append(j.Same, group)
+	}
+	for _, text := range c.StringSlice("host") {
+		name, host, ok := strings.Cut(text, "=")
+		i, err := j.named("host", name)
+		if err != nil {
+			return err
+		}
+		if !ok || host == "" {
+			return usagef("--host: %q is not NAME=HOST", text)
+		}
+		j.Sources[i].Host = host
+	}
+	for _, key := range c.StringSlice("link") {
+		switch key {
+		case "":
+			return usagef("--link: the key is empty")
+		case "flow":
+			j.LinkFlows = true
+		default:
+			j.Links = append(j.Links, key)
+		}
+	}
+	if c.IsSet("max-uncertainty") {
+		limit, err := durationOf(c.String("max-uncertainty"))
+		if err != nil || limit <= 0 {
+			return usagef("--max-uncertainty: %q is not a length of time, such as 5ms", c.String("max-uncertainty"))
+		}
+		j.MaxUncertainty = limit
+	}
+	return nil
+}
+
+// named returns the input with a name.
+func (j *mergeJob) named(flag, name string) (int, error) {
+	var names []string
+	for i := range j.Sources {
+		if j.Sources[i].Name == name {
+			return i, nil
+		}
+		names = append(names, j.Sources[i].Name)
+	}
+	if len(names) > 20 {
+		return 0, usagef("--%s: no input is called %q", flag, name)
+	}
+	return 0, usagef("--%s: %v", flag, suggest.Unknown("input", name, names))
+}
+
+// durationText matches a decimal number with a unit.
+var durationText = regexp.MustCompile(`^([+-]?)([0-9]+)(?:\.([0-9]{0,9}))?(ns|us|µs|ms|s|m|h)$`)
+
+// durationOf reads a length of time exactly: "-1.5ms", "10us", "3 s".
+func durationOf(text string) (timeline.Nanos, error) {
+	m := durationText.FindStringSubmatch(strings.ReplaceAll(strings.TrimSpace(text), " ", ""))
+	if m == nil {
+		return 0, fmt.Errorf("%q is not a length of time", text)
+	}
+	units := map[string]timeline.Nanos{
+		"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9,
+	}
+	unit := units[m[4]]
+	var n timeline.Nanos
+	for _, digit := range m[2] {
+		if n > (1<<62)/unit/10 {
+			return 0, fmt.Errorf("%q is too long", text)
+		}
+		n = n*10 + timeline.Nanos(digit-'0')
+	}
+	n *= unit
+	for _, digit := range m[3] {
+		unit /= 10
+		n += unit * timeline.Nanos(digit-'0')
+	}
+	if m[1] == "-" {
+		n = -n
+	}
+	return n, nil
+}
+
+// checkOutput refuses places for the output that cannot be meant.
+func (j *mergeJob) checkOutput() error {
+	switch {
+	case j.DryRun:
+		return nil
+	case j.output == "":
+		return usagef("weft merge needs a place for the trace: -o FILE")
+	case j.output == "-" && j.env.isTerminal(j.env.stdout):
+		return usagef("weft does not write binary traces to a terminal; use -o FILE or a pipe")
+	case j.output == "-" && j.reportJSON && j.reportFile == "":
+		return usagef("standard output cannot hold both the trace and the JSON report; use --report-file FILE")
+	}
+	out, err := os.Stat(j.output)
+	if err != nil {
+		return nil
+	}
+	for i := range j.Sources {
+		if in, err := os.Stat(j.Sources[i].File); err == nil && os.SameFile(in, out) {
+			return usagef("%s is an input; choose another place with -o", j.output)
+		}
+	}
+	return nil
+}
+
+// run merges the inputs.
+func (j *mergeJob) run(ctx context.Context) error {
+	reportOutput, err := j.openReport(ctx)
+	if err != nil {
+		return err
+	}
+	if reportOutput != nil {
+		defer reportOutput.Abort()
+	}
+	report, err := j.write(ctx)
+	if err != nil && !errors.Is(err, merge.ErrDryRun) {
+		return err
+	}
+	if err := j.writeMerged(report, reportOutput); err != nil {
+		return err
+	}
+	if reportOutput != nil {
+		if err := reportOutput.Commit(); err != nil {
+			return err
+		}
+	}
+	for i := range j.Failed {
+		fmt.Fprintf(j.env.stderr, "%s left out %s: %s\n", messageHead(j.env), printable(j.Sources[j.Failed[i].Input].Name), printable(advised(j.Failed[i].Err)))
+	}
+	switch {
+	case len(j.Failed) > 0:
+		return errStrict
+	case report != nil && j.strict && report.Lost() > 0:
+		fmt.Fprintln(j.env.stderr, "weft: data was lost (--strict); see the report")
+		return errStrict
+	}
+	return nil
+}
+
+// write writes the trace; without a place for it, only the offsets are found.
+func (j *mergeJob) write(ctx context.Context) (*convert.Report, error) {
+	began := time.Now()
+	with := merge.With(ctx, &j.Job)
+	if j.DryRun {
+		return convert.Convert(with, io.Discard, strings.NewReader(""), j.opts)
+	}
+	dst, err := createOutput(ctx, j.env, j.output, j.force)
+	if err != nil {
+		return nil, err
+	}
+	defer dst.Abort()
+	j.setForm(&j.opts, j.output)
+	report, err := convert.Convert(with, dst, strings.NewReader(""), j.opts)
+	if err != nil {
+		return nil, cmp.Or(dst.Failed(), err)
+	}
+	report.Durations.Total = time.Since(began)
+	return report, dst.Commit()
+}

@@ -1,0 +1,334 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/merge"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/trace"
+)
+
+// mergeReport is what weft merge --report json writes.
+type mergeReport struct {
+	Output        string        `json:"output,omitempty"`
+	Clock         string        `json:"clock"`
+	Reference     string        `json:"reference"`
+	Inputs        []mergedInput `json:"inputs"`
+	SameProcesses []sameProcess `json:"same_processes"`
+	Checked       []checked     `json:"checked"`
+	CheckedMore   int           `json:"checked_more,omitempty"`
+	Notes         []string      `json:"notes,omitempty"`
+	*convert.Report
+	Problems  []mergedProblem `json:"problems"`
+	Durations *durations      `json:"durations,omitempty"`
+}
+
+// mergedProblem is a problem with the data of one input; without the input it was found when all were on one timeline.
+type mergedProblem struct {
+	Input string `json:"input,omitempty"`
+	trace.Problem
+}
+
+// problemsByInput divides problems by the inputs whose readers have found them.
+func problemsByInput(j *mergeJob, all []trace.Problem) []mergedProblem {
+	list := []mergedProblem{}
+	for _, p := range all {
+		left := p.Count
+		for i := range j.Problems {
+			for _, total := range j.Problems[i] {
+				if total.Kind.Name() != p.Name {
+					continue
+				}
+				of := p
+				of.Count, of.Cases = total.Count, nil
+				for _, c := range total.Cases {
+					of.Cases = append(of.Cases, problemCase(c))
+				}
+				list = append(list, mergedProblem{j.Inputs[i].Name, of})
+				left -= min(left, total.Count)
+			}
+		}
+		if left > 0 {
+			p.Count, p.Cases = left, nil // their places count in the events of all inputs
+			list = append(list, mergedProblem{"", p})
+		}
+	}
+	return list
+}
+
+// problemCase is a case as reports have it.
+func problemCase(c problem.Case) (out trace.ProblemCase) {
+	if at := c.Position.Event; at >= 0 {
+		out.Event = &at
+	}
+	if at := c.Position.Offset; at >= 0 {
+		out.Byte = &at
+	}
+	out.Detail = c.Detail
+	return out
+}
+
+// mergedInput is one of the inputs in the report.
+type mergedInput struct {
+	Name     string     `json:"name"`
+	File     string     `json:"file"`
+	Format   string     `json:"format"`
+	Host     string     `json:"host,omitempty"`
+	Clock    string     `json:"clock,omitempty"`
+	Offset   int64      `json:"offset_ns"`
+	Low      int64      `json:"low_ns"`
+	High     int64      `json:"high_ns"`
+	AtLeast  bool       `json:"at_least,omitempty"`
+	By       string     `json:"by,omitempty"`
+	Evidence string     `json:"evidence,omitempty"`
+	Thread   *thread    `json:"thread,omitempty"`
+	Span     *mergeSpan `json:"span,omitempty"`
+	LeftOut  string     `json:"left_out,omitempty"`
+}
+
+type thread struct {
+	PID int64 `json:"pid"`
+	TID int64 `json:"tid"`
+}
+
+type mergeSpan struct {
+	Start int64 `json:"start_ns"`
+	End   int64 `json:"end_ns"`
+}
+
+// sameProcess is a pid that several inputs have.
+type sameProcess struct {
+	PID    string   `json:"pid"`
+	Inputs []string `json:"inputs"`
+	By     string   `json:"by,omitempty"` // "" if nothing says that it is one process
+}
+
+// checked is a relation that was not needed to place the inputs.
+type checked struct {
+	A        string `json:"a"`
+	B        string `json:"b"`
+	By       string `json:"by"`
+	Evidence string `json:"evidence,omitempty"`
+	Low      int64  `json:"low_ns"`
+	High     int64  `json:"high_ns"`
+	Residual int64  `json:"residual_ns"`
+}
+
+// newMergeReport makes the report of a job.
+func newMergeReport(j *mergeJob, report *convert.Report) *mergeReport {
+	plan := j.Plan
+	r := &mergeReport{
+		Clock: plan.Clock, Reference: j.Sources[plan.Reference].Name, Notes: plan.Notes, CheckedMore: plan.Unchecked, Report: report,
+		Inputs: []mergedInput{}, SameProcesses: []sameProcess{}, Checked: []checked{},
+	}
+	if report != nil {
+		d := newDurations(report.Durations)
+		r.Output, r.Durations = outputName(j.output), &d
+		r.Problems = problemsByInput(j, report.Problems)
+	}
+	failed := map[int]error{}
+	for _, f := range j.Failed {
+		failed[f.Input] = f.Err
+	}
+	for i := range j.Inputs {
+		p := &plan.Inputs[i]
+		in := mergedInput{Name: j.Inputs[i].Name, File: j.Inputs[i].File, Format: j.Inputs[i].Format}
+		if err := failed[i]; err != nil {
+			in.LeftOut = advised(err)
+			r.Inputs = append(r.Inputs, in)
+			continue
+		}
+		in.Host, in.Clock, in.Offset, in.Low, in.High, in.AtLeast = p.Host, p.Clock, int64(p.Offset), int64(p.Low), int64(p.High), p.AtLeast
+		if i != plan.Reference {
+			in.By, in.Evidence = p.Rule.String(), p.Evidence
+		}
+		if p.Thread != nil {
+			in.Thread = &thread{p.Thread.PID, p.Thread.TID}
+		}
+		if p.Span.To > p.Span.From {
+			in.Span = &mergeSpan{int64(p.Span.From), int64(p.Span.To)}
+		}
+		r.Inputs = append(r.Inputs, in)
+	}
+	for _, p := range plan.Processes {
+		same := sameProcess{PID: p.PID, By: p.By}
+		for _, i := range p.Inputs {
+			same.Inputs = append(same.Inputs, j.Inputs[i].Name)
+		}
+		r.SameProcesses = append(r.SameProcesses, same)
+	}
+	for i := range plan.Checked {
+		c := &plan.Checked[i]
+		r.Checked = append(r.Checked, checked{
+			j.Inputs[c.A].Name, j.Inputs[c.B].Name, c.Rule.String(), c.Evidence, int64(c.Low), int64(c.High), int64(c.Residual),
+		})
+	}
+	return r
+}
+
+// writeMerged writes the report of a job.
+func (j *mergeJob) writeMerged(report *convert.Report, file *output) error {
+	w := j.reportWriter(file)
+	if w == nil {
+		return nil
+	}
+	r := newMergeReport(j, report)
+	if j.reportJSON {
+		return writeJSON(w, r)
+	}
+	return r.writeText(w, j.Plan)
+}
+
+// maxInputLines is how many inputs the text report lists.
+const maxInputLines = 40
+
+// writeText says where each input is, how that is known, and what is in the output.
+func (r *mergeReport) writeText(w io.Writer, plan *merge.Plan) error {
+	var b strings.Builder
+	name := r.Output
+	if name == "" {
+		name = "(dry run)"
+	}
+	fmt.Fprintf(&b, "%s: %s on the clock of %s (%s)\n", printable(name), count(len(r.Inputs), "input"), printable(r.Reference), r.Clock)
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "  input\toffset\t±\tby")
+	for i := range r.Inputs {
+		if i == maxInputLines {
+			fmt.Fprintf(table, "  … and %s more (--report json lists them)\n", thousands(int64(len(r.Inputs)-i)))
+			break
+		}
+		fmt.Fprintf(table, "  %s\n", strings.Join(r.inputLine(i, plan), "\t"))
+	}
+	table.Flush()
+	for _, line := range r.remarks(plan) {
+		fmt.Fprintf(&b, "  %s\n", printable(line))
+	}
+	if r.Report != nil {
+		in := &inputReport{Input: r.Reference, Output: r.Output, Report: r.Report}
+		fmt.Fprintf(&b, "  %s\n", summary(r.Report))
+		if counts := countProblems(r.Report, unusual(r.Report)); counts != "" {
+			fmt.Fprintf(&b, "  problems: %s (details: --report json)\n", counts)
+		}
+		if in.Output != outputName("-") {
+			fmt.Fprintf(&b, "  To view it, drag %s into https://ui.perfetto.dev\n", printable(in.Output))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// inputLine returns the cells of the line of an input.
+func (r *mergeReport) inputLine(i int, plan *merge.Plan) []string {
+	in, p := &r.Inputs[i], &plan.Inputs[i]
+	if in.LeftOut != "" {
+		return []string{printable(in.Name), "left out", "", ""}
+	}
+	by := in.By
+	switch {
+	case i == plan.Reference && p.Evidence != "":
+		by = "reference; " + p.Evidence
+	case i == plan.Reference:
+		by = "reference"
+	case in.Evidence != "":
+		by += ": " + in.Evidence
+	}
+	if p.Thread != nil {
+		by += fmt.Sprintf("; thread %d/%d", p.Thread.PID, p.Thread.TID)
+	}
+	uncertainty := shortTime(p.Uncertainty())
+	switch {
+	case i == plan.Reference && p.Uncertainty() == 0:
+		uncertainty = ""
+	case p.AtLeast:
+		uncertainty = "at least " + uncertainty
+	}
+	return []string{printable(in.Name), offsetText(p.Offset), uncertainty, printable(by)}
+}
+
+// remarks are what someone has to know beside the offsets.
+func (r *mergeReport) remarks(plan *merge.Plan) (lines []string) {
+	lines = append(lines, r.Notes...)
+	apart := map[string]int{}
+	for _, p := range r.SameProcesses {
+		if p.By == "" {
+			apart[strings.Join(p.Inputs, ", ")]++
+		}
+	}
+	shown := map[string]bool{}
+	for _, p := range r.SameProcesses {
+		key := strings.Join(p.Inputs, ", ")
+		if p.By != "" || shown[key] || len(shown) == 3 {
+			continue
+		}
+		shown[key] = true
+		which := "pid " + p.PID
+		if n := apart[key]; n > 1 {
+			which = fmt.Sprintf("%d pids", n)
+		}
+		if len(p.Inputs) > 4 {
+			key = count(len(p.Inputs), "input")
+		}
+		lines = append(lines, fmt.Sprintf("%s in %s: no event in common, so they are different processes; --same %s if they are one", which, key, strings.Join(p.Inputs[:2], ",")))
+	}
+	for i := range r.Inputs {
+		in, ref := &plan.Inputs[i], &plan.Inputs[plan.Reference]
+		if r.Inputs[i].LeftOut != "" || i == plan.Reference || in.Span.To <= in.Span.From || ref.Span.To <= ref.Span.From || len(lines) > 6 {
+			continue
+		}
+		switch {
+		case in.Span.From > ref.Span.To:
+			lines = append(lines, fmt.Sprintf("%s begins %s behind the end of %s", r.Inputs[i].Name, secondsText(in.Span.From-ref.Span.To), r.Reference))
+		case in.Span.To < ref.Span.From:
+			lines = append(lines, fmt.Sprintf("%s ends %s before the begin of %s", r.Inputs[i].Name, secondsText(ref.Span.From-in.Span.To), r.Reference))
+		}
+	}
+	return lines
+}
+
+// offsetText writes an offset in full.
+func offsetText(t timeline.Nanos) string {
+	if t == 0 {
+		return "0"
+	}
+	sign := "+"
+	if t < 0 {
+		sign, t = "−", -t
+	}
+	return sign + secondsText(t)
+}
+
+// secondsText writes a time in seconds with as many decimals as it has.
+func secondsText(t timeline.Nanos) string {
+	whole, part := int64(t)/1e9, fmt.Sprintf("%09d", int64(t)%1e9)
+	text := strconv.FormatInt(whole, 10)
+	if part = strings.TrimRight(part, "0"); part != "" {
+		text += "." + part
+	}
+	return text + " s"
+}
+
+// shortTime writes an uncertainty.
+func shortTime(t timeline.Nanos) string {
+	switch {
+	case t == 0:
+		return "0"
+	case t < 1000:
+		return fmt.Sprintf("%d ns", t)
+	case t < 1e6:
+		return trimmed(float64(t)/1e3) + " µs"
+	case t < 1e9:
+		return trimmed(float64(t)/1e6) + " ms"
+	}
+	return trimmed(float64(t)/1e9) + " s"
+}
+
+// trimmed writes a number with up to three decimals.
+func trimmed(v float64) string {
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 3, 64), "0"), ".")
+}

@@ -1,0 +1,565 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weft-trace/weft/convert"
+	"github.com/weft-trace/weft/internal/bridge"
+	"github.com/weft-trace/weft/internal/recording"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/tracegen"
+	"github.com/weft-trace/weft/pftrace"
+)
+
+// recordingNamed returns the path of a recording, below traces.
+func recordingNamed(t *testing.T, name string) string {
+	t.Helper()
+	path, ok := recording.Find(t, "traces/"+name)
+	if !ok {
+		t.Skipf("%s is not here", name)
+	}
+	return path
+}
+
+// readReport is what tests look at in a mergeReport.
+type readReport struct {
+	Clock         string
+	Inputs        []mergedInput
+	SameProcesses []sameProcess `json:"same_processes"`
+	Checked       []checked
+	Events        convert.EventCounts
+	Tracks        convert.TrackCounts
+	Problems      []mergedProblem
+}
+
+// merged runs weft merge with the report as JSON, and verifies the output.
+func merged(t *testing.T, args ...string) (report *readReport, out string) {
+	t.Helper()
+	out = filepath.Join(t.TempDir(), "merged.pftrace")
+	c := newConsole(strings.NewReader(""), false)
+	if code := run(t.Context(), append([]string{"weft", "merge", "--json", "-o", out}, args...), &c.environment); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, c.err.String())
+	}
+	report = new(readReport)
+	if err := json.Unmarshal(c.out.Bytes(), report); err != nil {
+		t.Fatal(err)
+	}
+	verifyFile(t, out)
+	return report, out
+}
+
+func verifyFile(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	result, err := pftrace.Verify(context.Background(), f, pftrace.VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !result.OK() {
+		t.Errorf("%s is not valid", path)
+	}
+}
+
+// refused runs weft merge, which is to fail, and returns what it says.
+func refused(t *testing.T, wantCode int, args ...string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "merged.pftrace")
+	c := newConsole(strings.NewReader(""), false)
+	if code := run(t.Context(), append([]string{"weft", "merge", "-o", out}, args...), &c.environment); code != wantCode {
+		t.Fatalf("exit code %d, want %d: %s", code, wantCode, c.err.String())
+	}
+	if _, err := os.Stat(out); err == nil && wantCode != exitStrict {
+		t.Error("there is an output")
+	}
+	return c.err.String()
+}
+
+// countsOf converts a recording and returns what is in it.
+func countsOf(t *testing.T, path string) convert.Report {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	report, err := convert.Convert(context.Background(), io.Discard, f, convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *report
+}
+
+// sumOfEvents adds up the events of recordings.
+func sumOfEvents(all ...convert.Report) (sum convert.EventCounts) {
+	for _, r := range all {
+		sum.Slices += r.Events.Slices
+		sum.Unfinished += r.Events.Unfinished
+		sum.Instants += r.Events.Instants
+		sum.CounterValues += r.Events.CounterValues
+		sum.Samples += r.Events.Samples
+		sum.Flows += r.Events.Flows
+		sum.Screenshots += r.Events.Screenshots
+		sum.ScreenshotBytes += r.Events.ScreenshotBytes
+	}
+	return sum
+}
+
+// A .cpuprofile beside the trace of its page: the trace has the same samples, so both are of one clock and one thread.
+func TestMergeCPUProfile(t *testing.T) {
+	report, _ := merged(t, recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"), recordingNamed(t, "cpuprofile/cdp-matching-trace.cpuprofile"))
+	in := report.Inputs[1]
+	if in.Offset != 0 || in.Low != 0 || in.High != 0 || in.By != "same samples" || in.Evidence != "profile 0x1, 2326 of 2326" {
+		t.Errorf("placed at %+v", in)
+	}
+	if diff := cmp.Diff(&thread{31591, 31591}, in.Thread); diff != "" {
+		t.Error(diff)
+	}
+	if report.Tracks.Processes != 9 || report.Clock != "MONOTONIC" {
+		t.Errorf("%d processes on the clock %s", report.Tracks.Processes, report.Clock)
+	}
+}
+
+// The self-profile of the page as well: its place is that which --join finds, and so are its slices and samples.
+func TestMergeSelfProfile(t *testing.T) {
+	trace, profile := recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"), recordingNamed(t, "jsprofile/selfprof-matching-trace.json")
+	report, out := merged(t, trace, recordingNamed(t, "cpuprofile/cdp-matching-trace.cpuprofile"), profile)
+	in := report.Inputs[2]
+	if in.Offset != 4_392_129_925_000 || (in.High-in.Low)/2 != 5_000 || in.By != "same samples" || in.Evidence != "profile 0x3, 1014 of 1014" {
+		t.Errorf("placed at %+v", in)
+	}
+	joined := filepath.Join(t.TempDir(), "joined.pftrace")
+	c := newConsole(strings.NewReader(""), false)
+	if code := run(t.Context(), []string{"weft", "convert", "-o", joined, "--join", trace, profile}, &c.environment); code != exitOK {
+		t.Fatal(c.err.String())
+	}
+	want := eventsOfSelfProfile(t, joined)
+	if len(want) < 500 {
+		t.Fatalf("only %d events of the self-profile", len(want))
+	}
+	if diff := cmp.Diff(want, eventsOfSelfProfile(t, out)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// eventsOfSelfProfile lists the slices and states of a self-profile in a trace: those with the category js or the arguments of one.
+func eventsOfSelfProfile(t *testing.T, path string) (lines []string) {
+	t.Helper()
+	tl := timelineOf(t, path)
+	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+		if it.Kind != timeline.ItemBegin {
+			return nil
+		}
+		for arg := range tl.ArgList(it.Args) {
+			if string(arg.Key) != timeline.OwnArgs || arg.Kind != timeline.ArgDict {
+				continue
+			}
+			for member := range tl.Members(arg) {
+				if string(member.Key) == "stackId" {
+					lines = append(lines, fmt.Sprintf("%d %d %s %x", it.TS, it.Dur, it.Name, member.Int()))
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+// timelineOf reads a trace.
+func timelineOf(t *testing.T, path string) *timeline.Timeline {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	tr, err := convert.Open(context.Background(), f, convert.Options{JSCalls: convert.JSCallsOff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tr.Close() })
+	return bridge.Timeline(tr)
+}
+
+// A JSON and a native trace of one run are one recording: one process is one process, and everything is there once for each of them.
+func TestMergeTwoRecorders(t *testing.T) {
+	paths := []string{recordingNamed(t, "chrome/chrome-paired-tiny.json"), recordingNamed(t, "perfetto/chrome-paired-tiny.pftrace")}
+	report, _ := merged(t, "json="+paths[0], "native="+paths[1])
+	json, native := countsOf(t, paths[0]), countsOf(t, paths[1])
+	if in := report.Inputs[1]; in.Offset != 0 || in.High != in.Low || in.By != "same events" {
+		t.Errorf("placed at %+v", in)
+	}
+	if diff := cmp.Diff(sumOfEvents(json, native), report.Events); diff != "" {
+		t.Error(diff)
+	}
+	if n := report.Tracks; n.Processes != 9 || n.Threads != 48 {
+		t.Errorf("%d processes, %d threads", n.Processes, n.Threads)
+	}
+	// Beside the tracks of both there is one for each thread of the first.
+	if got, want := report.Tracks.Other, json.Tracks.Other+native.Tracks.Other+json.Tracks.Threads; got != want {
+		t.Errorf("%d other tracks, want %d", got, want)
+	}
+	bad := map[string]uint64{}
+	for _, p := range report.Problems {
+		bad[p.Input+" "+p.Name] = p.Count
+	}
+	if bad["json profile_sample_unknown_node"] != 2548 || bad["native json_duplicate_key"] != 453 || bad[" flow_unfinished"] != 452 {
+		t.Errorf("problems %v", bad)
+	}
+	if len(report.SameProcesses) != 9 || len(report.Checked) == 0 || report.Checked[0].By != "same boot" || report.Checked[0].Residual != 0 {
+		t.Errorf("same processes %+v, checked %+v", report.SameProcesses, report.Checked)
+	}
+}
+
+// Two conversions of one Firefox run, of which one has lost the monotonic clock, lie on each other.
+func TestMergeFirefoxVersions(t *testing.T) {
+	old, current := recordingNamed(t, "firefox/processed-versions/tiny-p50-g30.json"), recordingNamed(t, "firefox/processed-versions/tiny-p56-g31.json")
+	report, out := merged(t, old, current)
+	if in := report.Inputs[0]; in.Offset != -1_795_145_345_146_298_474 || in.By != "wall clock" {
+		t.Errorf("placed at %+v", in)
+	}
+	times := map[string][]timeline.Nanos{} // by input
+	tl := timelineOf(t, out)
+	err := tl.Walk(context.Background(), func(it *timeline.Item) error {
+		if it.Kind != timeline.ItemEnd {
+			track := tl.Track(it.Track)
+			for track.Kind != timeline.ProcessTrack && track.Parent != 0 {
+				track = tl.Track(track.Parent)
+			}
+			for _, label := range track.Labels {
+				if name, ok := strings.CutPrefix(label, "input "); ok {
+					times[name] = append(times[name], it.TS)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := times["tiny-p50-g30"], times["tiny-p56-g31"]
+	slices.Sort(a)
+	slices.Sort(b)
+	if len(a) < 10_000 || !slices.Equal(a, b) {
+		t.Errorf("%d and %d times, which differ", len(a), len(b))
+	}
+}
+
+// A trace of Chrome and a profile of Firefox on one machine have one clock, by what the wall clock says in both.
+func TestMergeSameBoot(t *testing.T) {
+	report, out := merged(t, recordingNamed(t, "perfetto/chrome-paired-tiny.pftrace"), recordingNamed(t, "firefox/gecko/ff-gecko-tiny.json"))
+	in := report.Inputs[1]
+	if in.Offset != 0 || in.By != "same boot" || report.Tracks.Processes != 19 {
+		t.Errorf("placed at %+v, %d processes", in, report.Tracks.Processes)
+	}
+	if behind := in.Span.Start - report.Inputs[0].Span.End; behind != 5_954_440_441 {
+		t.Errorf("begins %d ns behind the end of the other", behind)
+	}
+	clocks := timelineOf(t, out).Clocks()
+	at, ok := clocks.Reading(timeline.ClockMonotonic)
+	wall, ok2 := clocks.Reading(timeline.ClockRealtime)
+	if !ok || !ok2 || wall-at < 1_795_145_345_146_297_000 || wall-at > 1_795_145_345_146_300_000 {
+		t.Errorf("clocks %+v", clocks)
+	}
+	for _, pair := range [][2]string{
+		{"chrome/chrome-devtools-tiny.json", "firefox/gecko/ff-gecko-tiny.json"}, {"chrome/chrome-devtools-small.json", "perfetto/chrome-devtools-tiny.pftrace"},
+		{"chrome/chrome-devtools-ui-saved-small.json", "chrome/chrome-everything-small.json"},
+	} {
+		report, _ := merged(t, recordingNamed(t, pair[0]), recordingNamed(t, pair[1]))
+		if in := report.Inputs[1]; in.Offset != 0 || in.By != "same boot" && in.By != "same events" {
+			t.Errorf("%v: placed at %+v", pair, in)
+		}
+	}
+}
+
+// Without responses, the time at which DevTools began to record is left.
+func TestMergeByStartTime(t *testing.T) {
+	text := recording.Read(t, recordingNamed(t, "chrome/chrome-devtools-ui-saved-small.json"))
+	without := filepath.Join(t.TempDir(), "chrome.json")
+	text = bytes.ReplaceAll(text, []byte(`"ResourceReceiveResponse"`), []byte(`"ResourceReceiveNothing"`))
+	if err := os.WriteFile(without, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	report, _ := merged(t, without, recordingNamed(t, "firefox/gecko/ff-gecko-tiny.json"))
+	i := slices.IndexFunc(report.Inputs, func(in mergedInput) bool { return in.By != "" })
+	if in := report.Inputs[i]; in.By != "wall clock" || in.Low > 0 || in.High < 0 || in.High-in.Low > 51_000_000 {
+		t.Errorf("placed at %+v", in)
+	}
+}
+
+// A profile of another run has no place, unless someone gives it one.
+func TestMergeRefuses(t *testing.T) {
+	profile, trace := recordingNamed(t, "cpuprofile/cdp-page-small.cpuprofile"), recordingNamed(t, "chrome/chrome-devtools-tiny.json")
+	if text := refused(t, exitFailed, profile, trace); !strings.Contains(text, "nothing says where cdp-page-small belongs") || !strings.Contains(text, "--offset cdp-page-small=") {
+		t.Error(text)
+	}
+	report, _ := merged(t, "--offset", "cdp-page-small=-1.5s±2ms", profile, trace)
+	if in := report.Inputs[0]; in.Offset != -1_500_000_000 || in.Low != -1_502_000_000 || in.By != "given" {
+		t.Errorf("placed at %+v", in)
+	}
+	if text := refused(t, exitFailed, "--max-uncertainty", "1ms", "--offset", "cdp-page-small=-1.5s±2ms", profile, trace); !strings.Contains(text, "uncertain") {
+		t.Error(text)
+	}
+	firefox := recordingNamed(t, "firefox/gecko/ff-gecko-tiny.json")
+	if text := refused(t, exitStrict, "--keep-going", profile, trace, firefox); !strings.Contains(text, "left out cdp-page-small") {
+		t.Error(text)
+	}
+	copied := filepath.Join(t.TempDir(), "copy.json.gz")
+	data, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(copied, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"are the same recording":  {trace, copied},
+		"--offset: unknown input": {"--offset", "x=1ms", trace, firefox},
+		"at least two inputs":     {trace},
+		"is not NAME=DUR":         {"--offset", "ff-gecko-tiny=1", trace, firefox},
+		"two inputs are called":   {"a=" + trace, "a=" + firefox},
+		"is not a length of time": {"--max-uncertainty", "soon", trace, firefox},
+	} {
+		if text := refused(t, exitUsage, args...); !strings.Contains(text, want) {
+			t.Errorf("%q: %s", want, text)
+		}
+	}
+	notATrace := filepath.Join(t.TempDir(), "spans.txt")
+	if err := os.WriteFile(notATrace, []byte("hello"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if text := refused(t, exitFailed, trace, notATrace); !strings.Contains(text, notATrace) {
+		t.Error(text)
+	}
+	if text := refused(t, exitStrict, "--keep-going", trace, notATrace, firefox); !strings.Contains(text, "left out spans.txt") {
+		t.Error(text)
+	}
+}
+
+// ranks writes recordings like those of the ranks of a training run.
+func ranks(t *testing.T, n, size int) (paths []string) {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range n {
+		path := filepath.Join(dir, fmt.Sprintf("rank%d.json", i))
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tracegen.WritePyTorch(f, tracegen.PyTorch{Seed: uint64(i + 1), Bytes: int64(size)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// Ranks have the same pids and the same flow ids, and nothing to do with each other.
+func TestMergeRanks(t *testing.T) {
+	size := 20_000_000
+	if testing.Short() {
+		size = 1_000_000
+	}
+	paths := ranks(t, 8, size)
+	var single []convert.Report
+	for _, path := range paths {
+		single = append(single, countsOf(t, path))
+	}
+	report, _ := merged(t, paths...)
+	if diff := cmp.Diff(sumOfEvents(single...), report.Events); diff != "" {
+		t.Error(diff)
+	}
+	if n := report.Tracks; n.Processes != 24 || n.Threads != 32 {
+		t.Errorf("%d processes, %d threads", n.Processes, n.Threads)
+	}
+	if !testing.Short() {
+		want := convert.EventCounts{Slices: 315_305, Instants: 79_653, CounterValues: 6_104, Flows: 110_187}
+		if diff := cmp.Diff(want, report.Events); diff != "" {
+			t.Error(diff)
+		}
+	}
+	for _, in := range report.Inputs[1:] {
+		if in.Offset != 0 || in.By != "wall clock" {
+			t.Errorf("placed at %+v", in)
+		}
+	}
+}
+
+// Equal pids of two recordings with nothing in common are two processes, unless someone says otherwise.
+func TestMergeEqualPids(t *testing.T) {
+	paths := ranks(t, 2, 300_000)
+	report, out := merged(t, paths...)
+	if report.Tracks.Processes != 6 {
+		t.Errorf("%d processes", report.Tracks.Processes)
+	}
+	labels := ""
+	tl := timelineOf(t, out)
+	for id := range timeline.TrackID(tl.TrackCount()) {
+		if tr := tl.Track(id); tr.Kind == timeline.ProcessTrack {
+			labels += fmt.Sprintln(tr.PID, tr.Name, tr.Labels)
+		}
+	}
+	if !regexp.MustCompile(`2147483647 .*pid 48213 of rank1`).MatchString(labels) {
+		t.Error(labels)
+	}
+	report, _ = merged(t, append(paths, "--same", "rank0,rank1")...)
+	if report.Tracks.Processes != 3 {
+		t.Errorf("%d processes, though they are the same", report.Tracks.Processes)
+	}
+}
+
+// The same inputs give the same bytes, with any number of workers; in another order, the same offsets.
+func TestMergeIsDeterministic(t *testing.T) {
+	trace, profile := recordingNamed(t, "chrome/chrome-with-selfprof-and-inspector.json"), recordingNamed(t, "jsprofile/selfprof-matching-trace.json")
+	cpu := recordingNamed(t, "cpuprofile/cdp-matching-trace.cpuprofile")
+	var first []byte
+	for _, workers := range []string{"1", "2", "2"} {
+		_, out := merged(t, "--workers", workers, trace, cpu, profile)
+		bytes := recording.Read(t, out)
+		if first == nil {
+			first = bytes
+		} else if string(first) != string(bytes) {
+			t.Errorf("other bytes with %s workers", workers)
+		}
+	}
+	offsets := func(report *readReport) map[string]int64 {
+		all := map[string]int64{}
+		for _, in := range report.Inputs {
+			all[in.Name] = in.Offset
+		}
+		return all
+	}
+	const reference = "--reference=chrome-with-selfprof-and-inspector"
+	one, _ := merged(t, reference, trace, cpu, profile)
+	other, _ := merged(t, reference, profile, trace, cpu)
+	if diff := cmp.Diff(offsets(one), offsets(other)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Names of inputs are those of their files, with folders in front where these are equal.
+func TestInputNames(t *testing.T) {
+	got := inputNames([]string{"", "", "b", ""}, []string{"x/a/trace.json.gz", "x/b/trace.json", "c.json", "profile.cpuprofile"})
+	if diff := cmp.Diff([]string{"a/trace", "b/trace", "b", "profile"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Lengths of time are read exactly.
+func TestDurationOf(t *testing.T) {
+	for text, want := range map[string]timeline.Nanos{
+		"1ms": 1_000_000, "-1.5s": -1_500_000_000, "10us": 10_000, "+2µs": 2_000, "0.000000001s": 1, "1h": 3_600_000_000_000,
+	} {
+		if got, err := durationOf(text); err != nil || got != want {
+			t.Errorf("%s: %d, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "1", "ms", "1.5", "99999999999h", "1,5s", "--1s"} {
+		if got, err := durationOf(text); err == nil {
+			t.Errorf("%s: %d", text, got)
+		}
+	}
+}
+
+// A recording that was cut into the browser and its pages, of which one has lost its clock: the flows between them tell where it belongs,
+// because nothing is received before it was sent.
+func TestMergeCausality(t *testing.T) {
+	for name, width := range map[string]int64{"chrome/chrome-paired-tiny.json": 340_000, "chrome/chrome-devtools-medium.json": 50_000} {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			path := recordingNamed(t, name)
+			const shift = 123_456_789
+			browser, pages := cutRecording(t, path, shift)
+			report, _ := merged(t, "--link", "flow", browser, pages)
+			in := report.Inputs[1]
+			if in.By != "causality" || in.Low > -shift || in.High < -shift || in.High-in.Low > width {
+				t.Errorf("placed at %+v", in)
+			}
+			if diff := cmp.Diff(countsOf(t, path).Events.Flows, report.Events.Flows); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// cutRecording divides the events of a trace of Chrome: those of the browser, and those of its other processes, which are later by
+// a shift. Neither part knows the wall clock.
+func cutRecording(t *testing.T, path string, shift int64) (browser, pages string) {
+	t.Helper()
+	var trace struct {
+		TraceEvents []json.RawMessage `json:"traceEvents"`
+	}
+	if err := json.Unmarshal(recording.Read(t, path), &trace); err != nil {
+		t.Fatal(err)
+	}
+	type head struct {
+		Name string
+		PID  int64
+		TS   int64
+		Args struct{ Name string }
+	}
+	heads := make([]head, len(trace.TraceEvents))
+	main := int64(0)
+	for i, text := range trace.TraceEvents {
+		if err := json.Unmarshal(text, &heads[i]); err != nil {
+			heads[i] = head{} // args.name may be something else
+			var ids struct {
+				PID, TS int64
+				Name    string
+			}
+			if err := json.Unmarshal(text, &ids); err != nil {
+				t.Fatal(err)
+			}
+			heads[i].PID, heads[i].TS, heads[i].Name = ids.PID, ids.TS, ids.Name
+		}
+		if heads[i].Name == "process_name" && heads[i].Args.Name == "Browser" {
+			main = heads[i].PID
+		}
+	}
+	parts := map[bool]*bytes.Buffer{true: bytes.NewBufferString("["), false: bytes.NewBufferString("[")}
+	ts := regexp.MustCompile(`"ts": ?[0-9]+`)
+	for i, text := range trace.TraceEvents {
+		h := &heads[i]
+		if h.Name == "ResourceReceiveResponse" || h.Name == "TracingStartedInBrowser" {
+			continue
+		}
+		part := parts[h.PID == main]
+		if part.Len() > 1 {
+			part.WriteString(",\n")
+		}
+		if h.PID != main && h.TS != 0 {
+			late := h.TS*1000 + shift
+			text = ts.ReplaceAll(text, fmt.Appendf(nil, `"ts":%d.%03d`, late/1000, late%1000))
+		}
+		part.Write(text)
+	}
+	dir := t.TempDir()
+	browser, pages = filepath.Join(dir, "browser.json"), filepath.Join(dir, "pages.json")
+	for file, is := range map[string]bool{browser: true, pages: false} {
+		parts[is].WriteString("]")
+		if err := os.WriteFile(file, parts[is].Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return browser, pages
+}

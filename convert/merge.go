@@ -1,0 +1,383 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/weft-trace/weft/internal/merge"
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/readers/chromejson"
+	"github.com/weft-trace/weft/internal/readers/cpuprofile"
+	"github.com/weft-trace/weft/internal/readers/firefox"
+	"github.com/weft-trace/weft/internal/readers/jsprofile"
+	"github.com/weft-trace/weft/internal/readers/otlp"
+	"github.com/weft-trace/weft/internal/readers/perfetto"
+	"github.com/weft-trace/weft/internal/readers/probes"
+	"github.com/weft-trace/weft/internal/timeline"
+	"github.com/weft-trace/weft/internal/unpack"
+	"github.com/weft-trace/weft/internal/v8profile"
+)
+
+// merger reads the inputs of a job: each twice, first for its clues, then for its events.
+type merger struct {
+	*loader
+	job      *merge.Job
+	formats  []Format // "": the input is left out
+	profiles bool     // there are profiles without a trace around them
+}
+
+// merge reads the inputs of a job into the builder.
+func (l *loader) merge(ctx context.Context, job *merge.Job) error {
+	m := &merger{loader: l, job: job, formats: make([]Format, len(job.Sources))}
+	if err := m.detect(ctx); err != nil {
+		return err
+	}
+	for i := range job.Sources {
+		in := merge.Input{Name: job.Sources[i].Name, File: job.Sources[i].File, Host: job.Sources[i].Host, Format: string(m.formats[i])}
+		if m.formats[i] != "" {
+			var err error
+			if in.Clues, err = m.collect(ctx, i); err != nil {
+				if err := m.fails(ctx, i, err); err != nil {
+					return err
+				}
+			}
+		}
+		job.Inputs = append(job.Inputs, in)
+	}
+	var err error
+	if job.Plan, err = merge.Solve(job.Inputs, job.Options); err != nil {
+		return err
+	}
+	for i := range job.Inputs {
+		if why := job.Plan.Inputs[i].LeftOut; why != nil {
+			job.Failed = append(job.Failed, merge.InputError{Input: i, Err: why})
+			m.formats[i] = ""
+		}
+		job.Inputs[i].Clues = nil // they are not needed any more
+	}
+	if job.DryRun {
+		return merge.ErrDryRun
+	}
+	return m.readAll(ctx)
+}
+
+// fails handles an input that cannot be read: without KeepGoing that ends the job.
+func (m *merger) fails(ctx context.Context, i int, err error) error {
+	err = fmt.Errorf("%s: %w", m.job.Sources[i].File, err)
+	if !m.job.KeepGoing || ctx.Err() != nil || i == m.job.Reference {
+		return err
+	}
+	m.formats[i] = ""
+	m.job.Failed = append(m.job.Failed, merge.InputError{Input: i, Err: err})
+	return nil
+}
+
+// detect finds the formats of all inputs.
+func (m *merger) detect(ctx context.Context) error {
+	for i := range m.job.Sources {
+		err := m.open(ctx, i, func(_ io.Reader, f Format) error {
+			switch f {
+			case formatStream:
+				return errors.New("a stream of resolved events cannot be merged; merge the trace that it was made of")
+			case FormatCPUProfile, FormatJSProfile:
+				m.profiles = true
+			}
+			m.formats[i] = f
+			return nil
+		})
+		if err != nil {
+			if err := m.fails(ctx, i, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// open opens and unpacks an input, finds its format and hands it to use.
+func (m *merger) open(ctx context.Context, i int, use func(in io.Reader, f Format) error) error {
+	file, err := m.job.Sources[i].Open()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	unpacked, err := unpack.Open(ctx, file, m.opts.TempDir)
+	if err != nil {
+		return err
+	}
+	defer unpacked.Close()
+	plain := newReplay(unpacked, replayMemory, m.opts.TempDir)
+	defer plain.Close()
+	format := m.opts.From
+	if format == FormatAuto {
+		if format, err = detect(plain); err != nil {
+			return err
+		}
+	}
+	counted := &countingReader{r: plain}
+	if err := use(counted, format); err != nil || !m.reading {
+		return err
+	}
+	m.report.BytesIn += unpacked.PackedBytes()
+	m.report.BytesUnpacked += counted.n
+	if damage := unpacked.Damage(); damage != nil {
+		m.problems.Add(problem.ContainerDamaged, problem.Position{Event: -1, Offset: counted.n}, m.job.Sources[i].Name+": "+damage.Error())
+	}
+	return nil
+}
+
+// collect reads an input for its clues.
+func (m *merger) collect(ctx context.Context, i int) (*merge.Clues, error) {
+	problems := new(problem.Log) // they are counted when the events are read
+	c := merge.NewCollector(merge.CollectOptions{
+		Inputs: len(m.formats), Links: m.job.Watch(), Flows: m.job.LinkFlows, Invocations: m.profiles,
+	})
+	b := timeline.NewBuilder(timeline.Options{Memory: m.opts.Memory, TempDir: m.opts.TempDir, Problems: problems, Observer: c})
+	defer b.Close()
+	c.SetBuilder(b)
+	var clues *merge.Clues
+	err := m.open(ctx, i, func(in io.Reader, f Format) (err error) {
+		switch f {
+		case FormatCPUProfile:
+			clues, err = m.cpuProfileClues(ctx, in, problems)
+			return err
+		case FormatJSProfile:
+			clues, err = m.selfProfileClues(ctx, in, b, problems)
+			return err
+		}
+		return m.observe(ctx, in, f, b, problems)
+	})
+	if err != nil || clues != nil {
+		return clues, err
+	}
+	clues = c.Finish(b.Clocks())
+	if m.profiles && (m.formats[i] == FormatChromeJSON || m.formats[i] == FormatPerfetto) {
+		err = m.open(ctx, i, func(in io.Reader, f Format) (err error) {
+			if f == FormatPerfetto {
+				clues.Traced, err = m.cluesOfPerfetto(ctx, in)
+			} else {
+				clues.Traced, err = jsprofile.ReadClues(ctx, in)
+			}
+			return err
+		})
+	}
+	return clues, err
+}
+
+// observe reads the events of an input as far as clues need them.
+func (m *merger) observe(ctx context.Context, in io.Reader, f Format, b *timeline.Builder, problems *problem.Log) error {
+	args := m.job.Args()
+	keep := func(key []byte) bool { return slices.Contains(args, string(key)) }
+	switch f {
+	case FormatChromeJSON:
+		return chromejson.Read(ctx, in, b, chromejson.Options{
+			Problems: problems, Args: chromejson.OnlyArgs(args...), Workers: m.opts.workers(), NoScreenshots: true,
+		})
+	case FormatPerfetto:
+		return perfetto.Read(ctx, in, b, perfetto.Options{Problems: problems, KeepArg: keep, NoScreenshots: true, TempDir: m.opts.TempDir})
+	case FormatFirefox:
+		return firefox.Read(ctx, in, b, firefox.Options{Problems: problems, KeepArg: keep, NoScreenshots: true})
+	case FormatOTLP:
+		return otlp.Read(ctx, in, b, otlp.Options{Problems: problems, KeepArg: keep, Memory: m.opts.Memory, TempDir: m.opts.TempDir})
+	case FormatProbes:
+		return probes.Read(ctx, in, b, probes.Options{Problems: problems, KeepArg: keep, Memory: m.opts.Memory, TempDir: m.opts.TempDir})
+	}
+	return fmt.Errorf("%w: %s", ErrUnknownFormat, f)
+}
+
+// cpuProfileClues reads the clues of a .cpuprofile, whose clock is the monotonic one of its program.
+func (m *merger) cpuProfileClues(ctx context.Context, in io.Reader, problems *problem.Log) (*merge.Clues, error) {
+	p, err := v8profile.ReadWithin(ctxReader{ctx, in}, problems, m.opts.profileMemory())
+	if err != nil {
+		return nil, err
+	}
+	c := &merge.Clues{Clock: merge.ClockMonotonic, Monotonic: true, CPUProfile: true}
+	samples := p.Samples()
+	for i := range p.Len() {
+		ts := samples.Time(i)
+		c.Samples = append(c.Samples, ts)
+		if !p.Meta(samples.Seen(i)) {
+			c.Script = append(c.Script, ts)
+		}
+	}
+	if p.Len() > 0 {
+		c.Any, c.Start, c.End = true, c.Samples[0], p.Closing
+	}
+	return c.WithProcesses(), samples.Err()
+}
+
+// selfProfileClues reads the clues of a self-profile.
+func (m *merger) selfProfileClues(ctx context.Context, in io.Reader, b *timeline.Builder, problems *problem.Log) (*merge.Clues, error) {
+	t, err := jsprofile.ReadTimes(ctx, in, b, m.opts.selfProfile(problems))
+	if err != nil {
+		return nil, err
+	}
+	c := &merge.Clues{SelfProfile: true, Samples: t.Times, Resources: t.Resources}
+	if t.Origin {
+		c.Clock, c.Wall = merge.ClockWall, &merge.Wall{Low: -t.Step, High: t.Step, By: "its time origin"}
+	}
+	if n := len(t.Times); n > 0 {
+		c.Any, c.Start, c.End = true, t.Times[0], t.Times[n-1]
+	}
+	return c.WithProcesses(), nil
+}
+
+// ctxReader ends reading when its context is done.
+type ctxReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c ctxReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// readAll reads the events of all inputs that have a place, one after the other.
+func (m *merger) readAll(ctx context.Context) error {
+	m.reading = true
+	m.job.Problems = make([][]problem.Total, len(m.formats))
+	plan, of := m.job.Plan, []int(nil) // of: the number that each input of the Builder has in the job
+	ranking := timeline.Ranking{}
+	for i, f := range m.formats {
+		if f == "" {
+			continue
+		}
+		in := timeline.Input{
+			Name: m.job.Sources[i].Name, Offset: plan.Inputs[i].Offset, Reference: i == plan.Reference,
+			KeyOf: plan.KeyOf(i), Shares: func(earlier int, id timeline.ProcessKey) bool { return plan.Shares(of[earlier], i, id) },
+		}
+		watch := m.job.Watch()
+		in.Watch = func(ev *timeline.Event) []string { return watch(m.builder, ev) }
+		of = append(of, i)
+		common := m.problems
+		m.problems = new(problem.Log)
+		m.js.problems = m.problems
+		err := m.addInput(in, func() error {
+			return m.open(ctx, i, func(r io.Reader, f Format) error { return m.readEvents(ctx, r, f, plan.Inputs[i].Thread) })
+		})
+		common.Merge(m.problems)
+		m.job.Problems[i] = m.problems.Totals()
+		m.problems, m.js.problems = common, common
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.job.Sources[i].File, err)
+		}
+		order, prefix := plan.Order(i, len(of)-1)
+		ranking.Order, ranking.Prefix = append(ranking.Order, order), append(ranking.Prefix, prefix)
+		suffix := ""
+		if host := plan.Inputs[i].Host; plan.Hosts > 1 && host != "" {
+			suffix = " @" + host
+		}
+		ranking.Suffix = append(ranking.Suffix, suffix)
+	}
+	if m.job.LinkFlows {
+		m.builder.JoinFlows()
+	}
+	m.builder.RankProcesses(ranking)
+	m.builder.SetClocks(plan.Clocks)
+	m.report.Format = m.formats[plan.Reference]
+	m.describeInputs(of)
+	return nil
+}
+
+// addInput reads one of several inputs into the builder. What its profiles still add is then to be moved as its events are.
+func (l *loader) addInput(in timeline.Input, read func() error) error {
+	known := len(l.js.threads)
+	l.builder.BeginInput(in)
+	base := l.builder.EventBase()
+	err := read()
+	for _, t := range l.js.threads[known:] {
+		t.Shift += in.Offset
+		t.Event += base
+		t.Problems = l.builder.Problems() // what is found while calls are made
+		l.placeCalls(t, known)
+	}
+	clocks := l.builder.EndInput()
+	if in.Unmarked && clocks.Trace != 0 {
+		l.builder.SetClocks(clocks)
+	}
+	return err
+}
+
+// placeCalls finds where the calls of a sampled thread of the current input go: among the events that this input has on the thread, unless
+// calls are made among these already, of the samples of an input before, of which there are known threads.
+func (l *loader) placeCalls(t *jsThread, known int) {
+	t.events = l.builder.Place(t.Track)
+	if t.calls == t.Track {
+		t.calls = t.events
+	}
+	for _, other := range l.js.threads[:known] {
+		if cmp.Or(other.events, other.Track) == t.events {
+			t.calls = l.builder.RoleTrack(t.Track, timeline.RoleCalls)
+			t.events = t.calls // where no events are
+		}
+	}
+}
+
+// readEvents reads the events of the current input. A profile may be of a thread of another one.
+func (m *merger) readEvents(ctx context.Context, r io.Reader, f Format, thread *merge.Thread) error {
+	m.profileOf = 0
+	if thread != nil {
+		process := m.builder.Process(timeline.ProcessKey{Num: thread.PID})
+		m.profileOf = m.builder.Thread(process, timeline.ThreadKey{Num: thread.TID})
+	}
+	err := m.readFormat(ctx, r, f)
+	m.profileOf = 0
+	return err
+}
+
+// cpuProfile returns the options of the reader of .cpuprofile files. Calls of a profile that is of a thread with events are made among
+// these, unless the thread has a profile already.
+func (l *loader) cpuProfile() cpuprofile.Options {
+	o := &l.opts
+	opts := cpuprofile.Options{
+		Problems: l.problems, Offset: timeline.Nanos(o.TimeOffset), KeepArg: o.keepArg(), Memory: o.profileMemory(),
+		NoCalls: o.JSCalls == JSCallsOff, SeparateCalls: o.JSCalls == JSCallsSeparate, Thread: l.profileOf,
+	}
+	if l.profileOf == 0 || opts.NoCalls || opts.SeparateCalls {
+		return opts
+	}
+	if slices.ContainsFunc(l.js.threads, func(t *jsThread) bool { return t.Track == l.profileOf }) {
+		opts.SeparateCalls = true
+		return opts
+	}
+	opts.Among = func(t *cpuprofile.Thread) {
+		of := *t
+		of.Event = l.builder.NextEvent()
+		l.js.threads = append(l.js.threads, &jsThread{Thread: of, calls: of.Track})
+	}
+	return opts
+}
+
+// describeInputs notes in the trace where each input comes from and how it was placed.
+func (m *merger) describeInputs(of []int) {
+	for n, i := range of {
+		p := &m.job.Plan.Inputs[i]
+		text := func(key, value string) {
+			if value != "" {
+				m.builder.SetOwnAttribute(timeline.Attribute{Key: "weft.input." + strconv.Itoa(n) + "." + key, Text: value})
+			}
+		}
+		number := func(key string, v timeline.Nanos) {
+			m.builder.SetOwnAttribute(timeline.Attribute{Key: "weft.input." + strconv.Itoa(n) + "." + key, Int: int64(v), IsInt: true})
+		}
+		text("name", m.job.Sources[i].Name)
+		text("file", m.job.Sources[i].File)
+		text("format", string(m.formats[i]))
+		text("host", p.Host)
+		text("clock", p.Clock)
+		number("offset_ns", p.Offset)
+		number("uncertainty_ns", p.Uncertainty())
+		if i != m.job.Plan.Reference {
+			text("by", p.Rule.String())
+			text("evidence", p.Evidence)
+		}
+	}
+}

@@ -1,0 +1,416 @@
+// Package merge finds how the clocks of several recordings relate, and which of their processes are the same. It reads no format: readers
+// say what they know (timeline.Observer), Collect keeps of it what tells one input's place among others (Clues), and Solve makes a Plan
+// of the clues of all inputs, or says why there is none.
+//
+// The rules R0 to R7 are those of docs/merge.md. Each gives an interval in which an offset lies, and none ever guesses: an offset
+// that nothing supports is an error, and so are two rules that contradict each other.
+//
+// What does not live here: reading inputs and writing the trace (package convert), flags and tables (cmd/weft).
+package merge
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/profilecalls"
+	"github.com/weft-trace/weft/internal/readers/jsprofile"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Nanos is a time or a duration.
+type Nanos = timeline.Nanos
+
+// ClockKind says what the times of an input count.
+type ClockKind uint8
+
+// The kinds of clocks.
+const (
+	ClockUnknown   ClockKind = iota // a clock that only its producer knows
+	ClockMonotonic                  // since some moment, as the monotonic clock of the system
+	ClockBoottime                   // the same, with the time that the system slept
+	ClockWall                       // since 1970
+)
+
+var clockNames = [...]string{"unknown", "MONOTONIC", "BOOTTIME", "REALTIME"}
+
+// String returns the name of the system's clock.
+func (k ClockKind) String() string { return clockNames[k] }
+
+// Clues are what an input says of its place among others.
+type Clues struct {
+	Clock  ClockKind
+	Domain string // which of the clocks of several systems it is, as Chrome names it; "": not said
+	Host   string // "": not said
+	Rank   int64
+	Ranked bool // Rank is known
+
+	Start, End Nanos // of its events
+	Any        bool  // it has events
+
+	// Wall says how the wall clock relates to the times of the input; nil: nothing says so.
+	Wall *Wall
+	// ToMonotonic turns times of the input into those of the monotonic clock, if that is known.
+	ToMonotonic Nanos
+	Monotonic   bool // ToMonotonic is known
+
+	// Samples are the times of a profile alone, sorted; Script those of them at which JavaScript ran.
+	Samples, Script []Nanos
+	SelfProfile     bool               // they are of a page that has sampled itself
+	Resources       []string           // of such a page
+	CPUProfile      bool               // they are of a .cpuprofile
+	Traced          *jsprofile.Clues   // the profiles in a trace of Chrome; nil: none, or nobody asks
+	Invocations     map[Thread][]Range // when scripts were called, by thread, sorted
+
+	processes map[timeline.ProcessKey]bool
+	events    sampledEvents
+	links     []linkClue
+	requests  map[string]string // keys of links by what a request is called
+}
+
+// Range is a time from From to To.
+type Range struct{ From, To Nanos }
+
+// Thread is a thread as inputs have it.
+type Thread struct{ PID, TID int64 }
+
+// Wall is how the wall clock relates to the times of an input: it is later by a difference between Low and High.
+type Wall struct {
+	Low, High Nanos
+	By        string // "2 responses"
+}
+
+// Middle returns the most likely difference.
+func (w *Wall) Middle() Nanos { return w.Low + (w.High-w.Low)/2 }
+
+// linkClue is an event that carries a key.
+type linkClue struct {
+	key    uint64
+	ts     Nanos
+	end    Nanos // NoTime: it has no length
+	issued Nanos
+	role   timeline.LinkRole
+}
+
+// Limits of what is kept of one input.
+const (
+	maxEvents      = 1 << 16 // and of all inputs together maxAllEvents
+	maxAllEvents   = 1 << 20
+	maxLinks       = 1 << 16
+	maxAnchors     = 1 << 12
+	maxProcesses   = 1 << 12
+	maxInvocations = 1 << 16
+	maxRequests    = 1 << 16
+	maxTracks      = 1 << 20
+)
+
+// A Collector gathers the clues of an input while it is read.
+type Collector struct {
+	b       *timeline.Builder
+	opts    CollectOptions
+	clues   *Clues
+	anchors []timeline.Anchor
+	more    int // anchors beyond maxAnchors
+	tracks  []trackInfo
+	open    map[timeline.TrackID]*openCalls
+	waiting map[string]waitingRequest
+}
+
+// CollectOptions say what to gather.
+type CollectOptions struct {
+	Inputs      int                                                    // how many there are: each gets its share of what is kept in memory
+	Links       func(b *timeline.Builder, ev *timeline.Event) []string // see timeline.Input.Watch; nil: there are none
+	Flows       bool                                                   // ids of flows connect inputs
+	Invocations bool                                                   // there are profiles whose place they tell
+}
+
+// waitingRequest is a request whose key is not known yet.
+type waitingRequest struct{ ts, end Nanos }
+
+// trackInfo is what is remembered of a track.
+type trackInfo struct {
+	known, isThread bool
+	hash            uint64 // of its pid and tid
+	thread          Thread
+}
+
+// openCalls are the slices of a thread that wait for their ends.
+type openCalls struct {
+	calls []bool // by slice: it calls a script
+	depth int    // how many of them do
+	since Nanos
+}
+
+// NewCollector returns a Collector. SetBuilder comes before its use.
+func NewCollector(opts CollectOptions) *Collector {
+	c := &Collector{
+		opts: opts, clues: &Clues{processes: map[timeline.ProcessKey]bool{}, requests: map[string]string{}},
+		open: map[timeline.TrackID]*openCalls{}, waiting: map[string]waitingRequest{},
+	}
+	c.clues.events.limit = min(maxEvents, max(maxAllEvents/max(opts.Inputs, 1), 512))
+	if opts.Invocations {
+		c.clues.Invocations = map[Thread][]Range{}
+	}
+	return c
+}
+
+// SetBuilder says which Builder the Collector observes.
+func (c *Collector) SetBuilder(b *timeline.Builder) { c.b = b }
+
+// Host notes the host of the input.
+func (c *Collector) Host(name string) { c.clues.Host = cmp.Or(c.clues.Host, name) }
+
+// ClockDomain notes which clock the times of the input are of.
+func (c *Collector) ClockDomain(name string) { c.clues.Domain = name }
+
+// Rank notes the number of the input.
+func (c *Collector) Rank(n int64) { c.clues.Rank, c.clues.Ranked = n, true }
+
+// Anchor notes when a time of the input was by the wall clock.
+func (c *Collector) Anchor(a *timeline.Anchor) {
+	if len(c.anchors) == maxAnchors {
+		c.more++
+		return
+	}
+	c.anchors = append(c.anchors, *a)
+}
+
+// Flow notes an end of a flow.
+func (c *Collector) Flow(f *timeline.FlowEvent) {
+	if !c.opts.Flows {
+		return
+	}
+	h := newHash().number(uint64(f.Space))
+	if f.IDText != nil {
+		h = h.bytes(f.IDText)
+	} else {
+		h = h.number(f.ID)
+	}
+	if f.Space == timeline.FlowV1 {
+		h = h.bytes(f.Name).bytes(f.Category)
+	}
+	role := timeline.LinkMember
+	switch f.Role {
+	case timeline.FlowStart:
+		role = timeline.LinkSend
+	case timeline.FlowEnd:
+		role = timeline.LinkReceive
+	}
+	if f.Space == timeline.FlowV2 || f.Space == timeline.FlowV1 {
+		c.link(linkClue{key: uint64(h), ts: f.TS, end: timeline.NoTime, role: role})
+	}
+}
+
+// Link notes an event that carries a key, or a request whose key comes later.
+func (c *Collector) Link(l *timeline.Link) {
+	clue := linkClue{ts: l.TS, end: timeline.NoTime, role: l.Role, issued: l.Issued}
+	if l.Dur != timeline.NoTime && l.Role == timeline.LinkServe {
+		clue.end = l.TS + l.Dur
+	}
+	if l.Key == "" {
+		if len(c.waiting) < maxRequests {
+			c.waiting[l.Request] = waitingRequest{ts: l.TS}
+		}
+		return
+	}
+	clue.key = uint64(newHash().bytes([]byte(l.Key)))
+	c.link(clue)
+	if request, ok := c.waiting[l.LinkedBy]; ok && l.LinkedBy != "" {
+		c.link(linkClue{key: clue.key, ts: request.ts, end: timeline.NoTime, role: timeline.LinkSend})
+		c.clues.requests[l.LinkedBy] = l.Key
+	}
+}
+
+func (c *Collector) link(l linkClue) {
+	if len(c.clues.links) < maxLinks {
+		c.clues.links = append(c.clues.links, l)
+	}
+}
+
+// Event notes an event.
+func (c *Collector) Event(ev *timeline.Event) {
+	all := c.clues
+	end := ev.TS
+	if ev.Kind == timeline.Slice {
+		end += max(ev.Dur, 0)
+	}
+	if !all.Any || ev.TS < all.Start {
+		all.Start = ev.TS
+	}
+	if !all.Any || end > all.End {
+		all.End = end
+	}
+	all.Any = true
+	info := c.track(ev.Track)
+	if c.opts.Invocations && info.isThread {
+		c.invocation(ev, info)
+	}
+	switch ev.Kind {
+	case timeline.Slice, timeline.Begin, timeline.Instant:
+	default:
+		return
+	}
+	if info.hash != 0 && len(ev.Name) > 0 {
+		all.events.add(uint64(hash(info.hash).bytes(ev.Name)), ev.TS)
+	}
+	if c.opts.Links != nil {
+		for _, key := range c.opts.Links(c.b, ev) {
+			role := timeline.LinkMember
+			if isSync(key) {
+				role = timeline.LinkSync
+			}
+			c.link(linkClue{key: uint64(newHash().bytes([]byte(key))), ts: ev.TS, end: timeline.NoTime, role: role})
+		}
+	}
+}
+
+// track returns what is known of a track.
+func (c *Collector) track(id timeline.TrackID) *trackInfo {
+	if int(id) >= len(c.tracks) {
+		if int(id) >= maxTracks {
+			return &trackInfo{}
+		}
+		c.tracks = append(c.tracks, make([]trackInfo, int(id)+1-len(c.tracks))...)
+	}
+	info := &c.tracks[id]
+	if info.known {
+		return info
+	}
+	info.known = true
+	process, thread, ok := c.b.IDs(id)
+	if !ok || !process.HasNumber() || process.Num == 0 && thread.Num == 0 {
+		return info
+	}
+	if len(c.clues.processes) < maxProcesses {
+		c.clues.processes[process] = true
+	}
+	info.isThread = c.b.IsThread(id)
+	info.thread = Thread{process.Num, thread.Num}
+	info.hash = uint64(newHash().number(uint64(process.Num)).number(uint64(thread.Num)))
+	return info
+}
+
+// invocation notes when scripts are called.
+func (c *Collector) invocation(ev *timeline.Event, info *trackInfo) {
+	switch ev.Kind {
+	case timeline.Slice:
+		if profilecalls.ClassOf(ev.Name).Invokes() {
+			c.called(info.thread, Range{ev.TS, ev.TS + ev.Dur})
+		}
+	case timeline.Begin:
+		o := c.open[ev.Track]
+		if o == nil {
+			o = &openCalls{}
+			c.open[ev.Track] = o
+		}
+		if len(o.calls) >= 1<<10 {
+			return
+		}
+		calls := profilecalls.ClassOf(ev.Name).Invokes()
+		if calls {
+			if o.depth++; o.depth == 1 {
+				o.since = ev.TS
+			}
+		}
+		o.calls = append(o.calls, calls)
+	case timeline.End:
+		o := c.open[ev.Track]
+		if o == nil || len(o.calls) == 0 {
+			return
+		}
+		last := len(o.calls) - 1
+		if o.calls[last] {
+			if o.depth--; o.depth == 0 {
+				c.called(info.thread, Range{o.since, ev.TS})
+			}
+		}
+		o.calls = o.calls[:last]
+	}
+}
+
+func (c *Collector) called(thread Thread, r Range) {
+	if list := c.clues.Invocations[thread]; len(list) < maxInvocations && r.To >= r.From {
+		c.clues.Invocations[thread] = append(list, r)
+	}
+}
+
+// Finish returns the clues when the input was read. clocks are those that its reader has set.
+func (c *Collector) Finish(clocks timeline.Clocks) *Clues {
+	all := c.clues
+	switch clocks.Trace {
+	case timeline.ClockRealtime:
+		all.Clock = ClockWall
+		all.Wall = &Wall{By: "its clock"}
+	case timeline.ClockMonotonic:
+		all.Clock, all.Monotonic = ClockMonotonic, true
+	case timeline.ClockBoottime:
+		all.Clock = ClockBoottime
+	}
+	if at, ok := clocks.Reading(clocks.Trace); ok {
+		if wall, ok := clocks.Reading(timeline.ClockRealtime); ok && all.Wall == nil {
+			all.Wall = &Wall{Low: wall - at - readingError, High: wall - at + readingError, By: "its clocks"}
+		}
+		if monotonic, ok := clocks.Reading(timeline.ClockMonotonic); ok {
+			all.ToMonotonic, all.Monotonic = monotonic-at, true
+		}
+	}
+	if all.Wall == nil {
+		all.Wall = c.wall()
+	}
+	if all.Clock != ClockWall && all.Domain == "" && all.Start >= sinceEpoch {
+		all.Clock, all.Wall, all.Monotonic = ClockWall, &Wall{By: "its times"}, false
+	}
+	for thread, list := range all.Invocations {
+		slices.SortFunc(list, func(a, b Range) int { return cmp.Compare(a.From, b.From) })
+		all.Invocations[thread] = joined(list)
+	}
+	all.events.sort()
+	return all
+}
+
+// readingError is how far apart two clocks may have been read that are said to have been read at one moment. Half of it was seen.
+const readingError Nanos = 1_000
+
+// sinceEpoch is a time after which times can only count from 1970: the year 2001. No system runs as long.
+const sinceEpoch = Nanos(1_000_000_000_000_000_000)
+
+// joined joins ranges, sorted, that overlap.
+func joined(list []Range) []Range {
+	out := list[:0]
+	for _, r := range list {
+		if n := len(out); n > 0 && r.From <= out[n-1].To {
+			out[n-1].To = max(out[n-1].To, r.To)
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// wall makes one statement of the anchors: of those that are equally good the median, since one of them may be off by more than all
+// others.
+func (c *Collector) wall() *Wall {
+	if len(c.anchors) == 0 {
+		return nil
+	}
+	best := slices.MinFunc(c.anchors, func(a, b timeline.Anchor) int { return cmp.Compare(a.High-a.Low, b.High-b.Low) })
+	width := best.High - best.Low
+	var middles []Nanos
+	for i := range c.anchors {
+		if a := &c.anchors[i]; a.High-a.Low == width {
+			middles = append(middles, a.Wall-a.At+a.Low+width/2)
+		}
+	}
+	slices.Sort(middles)
+	middle := middles[(len(middles)-1)/2]
+	w := &Wall{Low: middle - width/2, High: middle - width/2 + width, By: best.By}
+	if n := len(middles) + c.more; n > 1 {
+		w.By = plural(n, best.By)
+	}
+	return w
+}
+
+// WithProcesses makes clues complete that no Collector has made.
+func (c *Clues) WithProcesses() *Clues {
+	c.processes = map[timeline.ProcessKey]bool{}
+	return c
+}

@@ -1,0 +1,212 @@
+package merge
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// hash is a hash of 64 bits (FNV-1a), the same in every run: which events are kept depends on it.
+type hash uint64
+
+const (
+	hashStart hash = 14695981039346656037
+	hashPrime hash = 1099511628211
+)
+
+func newHash() hash { return hashStart }
+
+func (h hash) bytes(b []byte) hash {
+	for _, c := range b {
+		h = (h ^ hash(c)) * hashPrime
+	}
+	return (h ^ 0xff) * hashPrime
+}
+
+func (h hash) number(n uint64) hash {
+	for range 8 {
+		h = (h ^ hash(n&0xff)) * hashPrime
+		n >>= 8
+	}
+	return h
+}
+
+// sampledEvents are times of events by what they are: pid, tid and name. Of an input with many of them a part is kept, chosen by the
+// hash: of what two inputs have in common both keep the same.
+type sampledEvents struct {
+	limit  int
+	index  map[uint64]int32 // in list
+	list   []eventTimes
+	stored int
+	mask   uint64 // only hashes without a bit of it are kept
+}
+
+// eventTimes are the times of the events of one kind.
+type eventTimes struct {
+	hash   uint64
+	times  []Nanos
+	common bool // there were too many to be of use: times are not kept
+}
+
+// maxOfKind is how many times of one kind are kept. What comes more often says little.
+const maxOfKind = 1 << 11
+
+func (s *sampledEvents) add(h uint64, ts Nanos) {
+	if mixed := h ^ h>>32; mixed&s.mask != 0 {
+		return
+	}
+	at, ok := s.index[h]
+	if !ok {
+		if s.index == nil {
+			s.index = map[uint64]int32{}
+		}
+		at = int32(len(s.list))
+		s.index[h] = at
+		s.list = append(s.list, eventTimes{hash: h})
+		s.stored++
+	}
+	e := &s.list[at]
+	switch {
+	case e.common:
+		return
+	case len(e.times) == min(maxOfKind, s.limit/8):
+		s.stored -= len(e.times)
+		e.times, e.common = nil, true
+		return
+	}
+	e.times = append(e.times, ts)
+	if s.stored++; s.stored > s.limit {
+		s.thin()
+	}
+}
+
+// thin keeps half of the kinds.
+func (s *sampledEvents) thin() {
+	for s.stored > s.limit && s.mask != 1<<32-1 {
+		s.mask = s.mask<<1 | 1
+		kept := s.list[:0]
+		s.stored = 0
+		clear(s.index)
+		for _, e := range s.list {
+			if mixed := e.hash ^ e.hash>>32; mixed&s.mask == 0 {
+				s.index[e.hash] = int32(len(kept))
+				kept = append(kept, e)
+				s.stored += len(e.times) + 1
+			}
+		}
+		clear(s.list[len(kept):])
+		s.list = kept
+	}
+}
+
+// sort ends the adding.
+func (s *sampledEvents) sort() {
+	for i := range s.list {
+		slices.Sort(s.list[i].times)
+	}
+	slices.SortFunc(s.list, func(a, b eventTimes) int { return cmp.Compare(a.hash, b.hash) })
+	s.index = nil
+}
+
+// within returns how many of some sorted times are in a range, and the first of them.
+func within(times []Nanos, r Range) []Nanos {
+	from := sort.Search(len(times), func(i int) bool { return times[i] >= r.From })
+	to := sort.Search(len(times), func(i int) bool { return times[i] > r.To })
+	return times[from:max(from, to)]
+}
+
+// Rule R2.
+const (
+	rareEvery Nanos = 10_000_000 // rare events come at most once in this time
+	nearby    Nanos = 100_000
+	minSame         = 100
+	sameInTwo       = 2 // one in two has to be the same
+)
+
+// sameEvents is what two inputs have in common.
+type sameEvents struct {
+	Same, Of int // of the rare events of the one that has fewer, those with their like in the other
+}
+
+// holds reports whether rule R2 does.
+func (s sameEvents) holds() bool { return s.Same >= minSame && s.Same*sameInTwo >= s.Of }
+
+// compareEvents counts the rare events of a that have their like in b, whose times are to be moved by an offset.
+func compareEvents(a, b *Clues, offset Nanos) sameEvents {
+	common := Range{max(a.Start, b.Start+offset), min(a.End, b.End+offset)}
+	if !a.Any || !b.Any || common.To <= common.From {
+		return sameEvents{}
+	}
+	most := int((common.To-common.From)/rareEvery) + 1
+	mask := a.events.mask | b.events.mask
+	var of [2]int
+	var same int
+	for i, j := 0, 0; i < len(a.events.list) || j < len(b.events.list); {
+		switch {
+		case j == len(b.events.list) || i < len(a.events.list) && a.events.list[i].hash < b.events.list[j].hash:
+			of[0] += rareIn(&a.events.list[i], mask, common, most, 0)
+			i++
+		case i == len(a.events.list) || a.events.list[i].hash > b.events.list[j].hash:
+			of[1] += rareIn(&b.events.list[j], mask, common, most, offset)
+			j++
+		default:
+			x, y := &a.events.list[i], &b.events.list[j]
+			n, m := rareIn(x, mask, common, most, 0), rareIn(y, mask, common, most, offset)
+			if !x.common && !y.common && n <= most && m <= most && n > 0 && m > 0 {
+				of[0], of[1] = of[0]+n, of[1]+m
+				same += near(within(x.times, common), within(y.times, Range{common.From - offset, common.To - offset}), offset)
+			}
+			i, j = i+1, j+1
+		}
+	}
+	return sameEvents{Same: same, Of: min(of[0], of[1])}
+}
+
+// rareIn returns how many events of a kind are in a range; 0 if they are not rare there.
+func rareIn(e *eventTimes, mask uint64, r Range, most int, offset Nanos) int {
+	if mixed := e.hash ^ e.hash>>32; mixed&mask != 0 || e.common {
+		return 0
+	}
+	if n := len(within(e.times, Range{r.From - offset, r.To - offset})); n <= most {
+		return n
+	}
+	return 0
+}
+
+// near counts the pairs of times that are near each other, each time in one pair.
+func near(x, y []Nanos, offset Nanos) (n int) {
+	for len(x) > 0 && len(y) > 0 {
+		switch d := y[0] + offset - x[0]; {
+		case d < -nearby:
+			y = y[1:]
+		case d > nearby:
+			x = x[1:]
+		default:
+			n++
+			x, y = x[1:], y[1:]
+		}
+	}
+	return n
+}
+
+// plural returns "3 responses" for 3 and "response".
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "y") {
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(what, "y"))
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// isSync reports whether a key is one for clocks, not for flows.
+func isSync(key string) bool { return strings.HasPrefix(key, syncKey) }
+
+// The fronts of keys that are made here.
+const (
+	syncKey = "sync:"
+	linkKey = "link:"
+)

@@ -1,0 +1,148 @@
+package merge
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/weft-trace/weft/internal/problem"
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Source is an input that can be read more than once.
+type Source struct {
+	Name, File string
+	Host       string // as given; "": what the input says
+	Open       func() (io.ReadCloser, error)
+}
+
+// Job is what someone asks to merge.
+type Job struct {
+	Sources []Source
+	Options
+	// Links are paths of arguments, "headers.x-request-id": events of several inputs with equal values belong together.
+	Links []string
+	// LinkFlows says that ids of flows mean the same in all inputs.
+	LinkFlows bool
+	// DryRun ends with ErrDryRun when the plan is made.
+	DryRun bool
+
+	// Plan and Inputs are set when the plan is made.
+	Plan   *Plan
+	Inputs []Input
+	// Problems are what was wrong with the data of each input, as far as its reader has found it.
+	Problems [][]problem.Total
+	// Failed are the errors of inputs that were left out.
+	Failed []InputError
+}
+
+// InputError is why an input was left out.
+type InputError struct {
+	Input int
+	Err   error
+}
+
+// jobKey is the key of a context for With.
+type jobKey struct{}
+
+// With returns a context in which convert.Convert and convert.Open read the inputs of a job in place of their source. So no option of
+// the public packages is about several inputs.
+func With(ctx context.Context, job *Job) context.Context {
+	return context.WithValue(ctx, jobKey{}, job)
+}
+
+// JobOf returns the job of a context; nil if it has none.
+func JobOf(ctx context.Context) *Job {
+	job, _ := ctx.Value(jobKey{}).(*Job)
+	return job
+}
+
+// The fronts of names of events that connect inputs.
+const (
+	markLink = "weft:link:"
+	markSync = "weft:sync:"
+	linkArg  = "weft.link"
+)
+
+// Args returns the names of the arguments that tell how inputs belong together.
+func (j *Job) Args() []string {
+	names := []string{"data", linkArg, "traceparent", "traceresponse"}
+	for _, key := range j.Links {
+		names = append(names, key)
+		if head, _, ok := strings.Cut(key, "."); ok {
+			names = append(names, head)
+		}
+	}
+	return names
+}
+
+// Watch returns the function that finds the keys of an event by its name and arguments.
+func (j *Job) Watch() func(b *timeline.Builder, ev *timeline.Event) []string {
+	return func(b *timeline.Builder, ev *timeline.Event) (keys []string) {
+		if len(ev.Name) > len(markLink) && ev.Name[0] == 'w' {
+			if id, ok := strings.CutPrefix(string(ev.Name), markLink); ok {
+				keys = append(keys, linkKey+id)
+			} else if id, ok := strings.CutPrefix(string(ev.Name), markSync); ok {
+				keys = append(keys, syncKey+id)
+			}
+		}
+		if len(ev.Args) == 0 || len(j.Links) == 0 && !b.KnowsKey("_"+linkArg) && !b.KnowsKey("traceparent") && !b.KnowsKey("traceresponse") {
+			return keys
+		}
+		for arg := range b.ArgList(ev.Args) {
+			keys = j.argKeys(keys, b, arg)
+		}
+		return keys
+	}
+}
+
+// argKeys appends the keys in one argument.
+func (j *Job) argKeys(keys []string, b *timeline.Builder, arg timeline.Arg) []string {
+	switch string(arg.Key) {
+	case "_" + linkArg:
+		if arg.Kind == timeline.ArgString {
+			keys = append(keys, linkKey+string(arg.Text()))
+		}
+	case "traceparent", "traceresponse":
+		if arg.Kind == timeline.ArgString {
+			if key := timeline.TraceparentKey(string(arg.Text())); key != "" {
+				keys = append(keys, key)
+			}
+		}
+	}
+	for _, path := range j.Links {
+		for _, value := range valuesAt(b, arg, path) {
+			if value != "" {
+				keys = append(keys, linkKey+path+"="+value)
+			}
+		}
+	}
+	return keys
+}
+
+// valuesAt returns the texts and whole numbers at a path.
+func valuesAt(b *timeline.Builder, a timeline.Arg, path string) (values []string) {
+	if rest, ok := strings.CutPrefix(path, string(a.Key)+"."); ok && a.Kind == timeline.ArgDict {
+		for m := range b.Members(a) {
+			values = append(values, valuesAt(b, m, rest)...)
+		}
+		return values
+	}
+	if string(a.Key) != path {
+		return nil
+	}
+	switch a.Kind {
+	case timeline.ArgString:
+		values = append(values, string(a.Text()))
+	case timeline.ArgInt:
+		values = append(values, strconv.FormatInt(a.Int(), 10))
+	case timeline.ArgUint:
+		values = append(values, strconv.FormatUint(a.Uint(), 10))
+	}
+	return values
+}
+
+// ErrDryRun ends a job that writes nothing.
+var ErrDryRun = errors.New("the offsets were found; nothing was written")

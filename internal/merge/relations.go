@@ -1,0 +1,439 @@
+package merge
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/weft-trace/weft/internal/timeline"
+)
+
+// Rule is how a relation is known, see docs/merge.md. The lower ones outrank the others, as far as they are exact.
+type Rule uint8
+
+// The rules.
+const (
+	Given       Rule = iota // R0
+	SameSamples             // R1
+	SameEvents              // R2
+	SameBoot                // R3
+	ClockSync               // R4
+	WallClock               // R5
+	Causality               // R6
+	Assumed                 // R7
+)
+
+var ruleNames = [...]string{"given", "same samples", "same events", "same boot", "clock sync", "wall clock", "causality", "assumed"}
+
+// String returns the name of the rule.
+func (r Rule) String() string { return ruleNames[r] }
+
+// strong reports whether a rule outranks wall clocks and causality.
+func (r Rule) strong() bool { return r <= ClockSync }
+
+// Relation says that the times of the input B become those of the input A by an offset between Low and High.
+type Relation struct {
+	A, B      int
+	Rule      Rule
+	Low, High Nanos
+	Evidence  string
+	AtLeast   bool    // the clocks themselves may be wrong by more
+	Thread    *Thread // of which a profile is, by SameSamples
+}
+
+// unbounded is the bound of an interval that has none: 146 years.
+const unbounded = Nanos(math.MaxInt64 / 2)
+
+// width is how uncertain a relation is.
+func (r *Relation) width() Nanos { return r.High - r.Low }
+
+// reversed returns the relation from the other side.
+func (r Relation) reversed() Relation {
+	r.A, r.B, r.Low, r.High = r.B, r.A, -r.High, -r.Low
+	return r
+}
+
+// relations finds what is known of every pair of inputs.
+func (s *solver) relations() {
+	s.given()
+	for b := range s.in {
+		for a := range s.in {
+			if a != b && s.in[a].Clues != nil && s.in[b].Clues != nil {
+				s.samples(a, b)
+			}
+		}
+	}
+	for b := range s.in {
+		for a := range b {
+			if s.in[a].Clues == nil || s.in[b].Clues == nil {
+				continue
+			}
+			s.events(a, b)
+			s.boot(a, b)
+			s.wall(a, b)
+		}
+	}
+	s.links()
+}
+
+func (s *solver) add(r Relation) { s.all = append(s.all, r) }
+
+// given takes the offsets that someone has given, which are to the reference.
+func (s *solver) given() {
+	for _, g := range s.opts.Offsets {
+		if g.Input != s.plan.Reference {
+			s.add(Relation{A: s.plan.Reference, B: g.Input, Rule: Given, Low: g.Offset - g.Within, High: g.Offset + g.Within})
+		}
+	}
+}
+
+// samples is rule R1: the profile b is one of those in the trace a.
+func (s *solver) samples(a, b int) {
+	traced, p := s.in[a].Clues.Traced, s.in[b].Clues
+	if traced == nil || len(p.Samples) == 0 || s.apart(a, b) {
+		return
+	}
+	r := Relation{A: a, B: b, Rule: SameSamples}
+	switch {
+	case p.CPUProfile:
+		m, ok := traced.MatchSame(p.Samples)
+		if !ok {
+			return
+		}
+		r.Thread = &Thread{m.PID, m.TID}
+		if m.Headed && (m.Origin > sameStart || m.Origin < -sameStart) {
+			r.Low, r.High = m.Origin-m.Uncertainty, m.Origin+m.Uncertainty
+		}
+		r.Evidence = fmt.Sprintf("profile %s, %d of %d", m.Profile, m.Same, m.Of)
+	case p.SelfProfile:
+		m, err := traced.MatchTimes(p.Samples, p.Resources)
+		if err != nil {
+			if s.why[b] == nil {
+				s.why[b] = err
+			}
+			return
+		}
+		r.Low, r.High, r.Thread = m.Origin-m.Uncertainty, m.Origin+m.Uncertainty, &Thread{m.PID, m.TID}
+		r.Evidence = "navigation to its page"
+		if m.Profile != "" {
+			r.Evidence = fmt.Sprintf("profile %s, %d of %d", m.Profile, m.Same, m.Of)
+		}
+	}
+	s.add(r)
+	s.ties[b] = append(s.ties[b], tie{a, *r.Thread})
+}
+
+// sameStart is how far the start of a profile in a trace may be from that of a .cpuprofile with the same samples, if both are by one
+// clock.
+const sameStart Nanos = 10_000_000
+
+// events is rule R2: two recorders saw the same events.
+func (s *solver) events(a, b int) {
+	x, y := s.in[a].Clues, s.in[b].Clues
+	if s.apart(a, b) || !s.spend(len(x.events.list)+len(y.events.list)) {
+		return
+	}
+	if found := compareEvents(x, y, 0); found.holds() {
+		s.add(Relation{A: a, B: b, Rule: SameEvents, Evidence: fmt.Sprintf("%d of %d", found.Same, found.Of)})
+		s.same[pair{a, b}] = true
+	}
+}
+
+// maxCompared bounds the comparing of kinds of events.
+const maxCompared = 1 << 27
+
+// spend reports whether there is room for more comparisons.
+func (s *solver) spend(n int) bool {
+	s.compared += n
+	return s.compared <= maxCompared
+}
+
+// Rule R3.
+const (
+	sameBoot   Nanos = 2_000_000
+	goodAnchor Nanos = 2_000_000 // width of ± 1 ms
+)
+
+// fingerprint returns REALTIME − MONOTONIC of the host of an input, which tells its boot from others.
+func (c *Clues) fingerprint() (Nanos, bool) {
+	linux := c.Domain == "" || c.Domain == "LINUX_CLOCK_MONOTONIC"
+	if c.Wall == nil || !c.Monotonic || c.Wall.High-c.Wall.Low > goodAnchor || !linux {
+		return 0, false
+	}
+	return c.Wall.Middle() - c.ToMonotonic, true
+}
+
+// boot is rule R3: the clocks were started and set together.
+func (s *solver) boot(a, b int) {
+	x, ok := s.in[a].Clues.fingerprint()
+	y, ok2 := s.in[b].Clues.fingerprint()
+	if !ok || !ok2 || s.apart(a, b) || abs(x-y) > sameBoot {
+		return
+	}
+	s.booted[pair{a, b}] = true
+	to := s.in[b].Clues.ToMonotonic - s.in[a].Clues.ToMonotonic
+	s.add(Relation{
+		A: a, B: b, Rule: SameBoot, Low: to, High: to,
+		Evidence: fmt.Sprintf("REALTIME − MONOTONIC differ by %s", micros(abs(x-y))),
+	})
+}
+
+// micros returns a time as microseconds.
+func micros(ns Nanos) string { return fmt.Sprintf("%d.%02d µs", ns/1000, ns%1000/10) }
+
+// wall is rule R5.
+func (s *solver) wall(a, b int) {
+	x, y := s.in[a].Clues.Wall, s.in[b].Clues.Wall
+	if x == nil || y == nil || s.booted[pair{a, b}] { // what R3 says of these anchors is more exact
+		return
+	}
+	s.add(Relation{
+		A: a, B: b, Rule: WallClock, Low: y.Low - x.High, High: y.High - x.Low, AtLeast: !s.oneHost(a, b),
+		Evidence: x.By + "; " + y.By,
+	})
+}
+
+// assumed is rule R7, for inputs that nothing else places.
+func (s *solver) assumed(a, b int) (r Relation, ok bool) {
+	x, y := s.in[a].Clues, s.in[b].Clues
+	switch {
+	case s.apart(a, b), x.Clock != ClockMonotonic || y.Clock != ClockMonotonic, x.Domain != "" && y.Domain != "" && x.Domain != y.Domain,
+		!x.Any || !y.Any, x.Start > y.End || y.Start > x.End:
+		return r, false
+	}
+	if x.Wall != nil && y.Wall != nil && (y.Low(x) > 0 || y.High(x) < 0) {
+		return r, false
+	}
+	r = Relation{A: a, B: b, Rule: Assumed, Evidence: "both are monotonic clocks, and their times overlap"}
+	for _, side := range [...][2]int{{a, b}, {b, a}} {
+		trace, profile := s.in[side[0]].Clues, s.in[side[1]].Clues
+		if !profile.CPUProfile {
+			continue
+		}
+		best, _, of := trace.placeScript(profile, 0)
+		if of < minSame || best.share() < confirmed {
+			s.why[side[1]] = &UnconfirmedError{In: best.in, Of: of}
+			return r, false
+		}
+		r.Evidence = fmt.Sprintf("%d of %d samples of JavaScript lie in calls of thread %d", best.in, of, best.thread.TID)
+	}
+	return r, true
+}
+
+// Low and High bound the difference of the wall clocks of two inputs.
+func (c *Clues) Low(other *Clues) Nanos  { return c.Wall.Low - other.Wall.High }
+func (c *Clues) High(other *Clues) Nanos { return c.Wall.High - other.Wall.Low }
+
+// Shares of the samples of JavaScript in the invocations of a thread, in percent.
+const (
+	confirmed = 95
+	excluded  = 50
+)
+
+// scriptsIn is how many samples of JavaScript lie in the invocations of a thread.
+type scriptsIn struct {
+	thread Thread
+	in, of int
+}
+
+// share returns the part in percent.
+func (s scriptsIn) share() int {
+	if s.of == 0 {
+		return 0
+	}
+	return s.in * 100 / s.of
+}
+
+// placeScript finds the threads in whose invocations most of the samples of JavaScript of a profile lie, moved by an offset. Samples outside of the
+// trace do not count.
+func (c *Clues) placeScript(p *Clues, offset Nanos) (best, next scriptsIn, of int) {
+	script := within(p.Script, Range{c.Start - offset, c.End - offset})
+	for thread, calls := range c.Invocations {
+		found := scriptsIn{thread: thread, of: len(script)}
+		at := 0
+		for _, ts := range script {
+			for at < len(calls) && calls[at].To < ts+offset {
+				at++
+			}
+			if at < len(calls) && calls[at].From <= ts+offset {
+				found.in++
+			}
+		}
+		switch {
+		case found.in > best.in || found.in == best.in && best.of > 0 && less(thread, best.thread) || best.of == 0:
+			best, next = found, best
+		case found.in > next.in || next.of == 0:
+			next = found
+		}
+	}
+	return best, next, len(script)
+}
+
+func less(a, b Thread) bool { return a.PID < b.PID || a.PID == b.PID && a.TID < b.TID }
+
+func abs(n Nanos) Nanos { return max(n, -n) }
+
+// linked is an event of an input that carries a key.
+type linked struct {
+	input int
+	linkClue
+}
+
+// links are the rules R4 and R6: inputs whose events carry the same keys.
+func (s *solver) links() {
+	byKey := map[uint64][]linked{}
+	for i := range s.in {
+		if s.in[i].Clues == nil {
+			continue
+		}
+		for _, l := range s.in[i].Clues.links {
+			byKey[l.key] = append(byKey[l.key], linked{i, l})
+		}
+	}
+	keys := make([]uint64, 0, len(byKey))
+	for key, members := range byKey {
+		if members[0].input != members[len(members)-1].input && len(members) <= maxLinked {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys) // so that the evidence does not depend on the order of a map
+	bounds := map[pair]*bounds{}
+	for _, key := range keys {
+		s.bound(bounds, byKey[key])
+	}
+	pairs := make([]pair, 0, len(bounds))
+	for p := range bounds {
+		pairs = append(pairs, p)
+	}
+	slices.SortFunc(pairs, comparePairs)
+	for _, p := range pairs {
+		bounds[p].relate(s, p)
+	}
+}
+
+// maxLinked is how many events may carry one key.
+const maxLinked = 64
+
+// bounds are what links say of a pair of inputs.
+type bounds struct {
+	causal, sync interval
+	halves       [2]interval // of the causal ones: of the first half of the recording, and of the second
+	arrows       int
+	syncs        int
+}
+
+// interval is where an offset lies.
+type interval struct{ low, high Nanos }
+
+var everywhere = interval{-unbounded, unbounded}
+
+func (i *interval) atLeast(n Nanos) { i.low = max(i.low, n) }
+func (i *interval) atMost(n Nanos)  { i.high = min(i.high, n) }
+
+// bounded reports whether both sides are known.
+func (i interval) bounded() bool { return i.low > -unbounded && i.high < unbounded }
+
+// bound takes over what the events with one key say.
+func (s *solver) bound(all map[pair]*bounds, members []linked) {
+	count := map[[2]int]int{}
+	for _, m := range members {
+		count[[2]int{m.input, int(m.role)}]++
+	}
+	for i, x := range members {
+		for _, y := range members[i+1:] {
+			if x.input == y.input || count[[2]int{x.input, int(x.role)}] > 1 || count[[2]int{y.input, int(y.role)}] > 1 {
+				continue
+			}
+			x, y := x, y
+			if x.input > y.input {
+				x, y = y, x
+			}
+			p := pair{x.input, y.input}
+			b := all[p]
+			if b == nil {
+				b = &bounds{causal: everywhere, sync: everywhere, halves: [2]interval{everywhere, everywhere}}
+				all[p] = b
+			}
+			half := 0
+			if c := s.in[x.input].Clues; x.ts > c.Start+(c.End-c.Start)/2 {
+				half = 1
+			}
+			b.take(&x.linkClue, &y.linkClue, half)
+		}
+	}
+}
+
+// take takes over a pair of events with one key, of which y is in the input whose times are to be moved.
+func (b *bounds) take(x, y *linkClue, half int) {
+	apply := func(f func(*interval)) {
+		f(&b.causal)
+		f(&b.halves[half])
+		b.arrows++
+	}
+	switch {
+	case x.role >= timeline.LinkSync && y.role >= timeline.LinkSync:
+		b.syncs++
+		step := max(stepOf(x.ts), stepOf(y.ts))
+		low, high := x.ts-y.ts-step, x.ts-y.ts+step
+		if x.role == timeline.LinkSyncSent {
+			low = x.issued - y.ts
+		}
+		if y.role == timeline.LinkSyncSent {
+			high = x.ts - y.issued
+		}
+		b.sync.atLeast(low)
+		b.sync.atMost(high)
+	case sends(x) && receives(y):
+		apply(func(i *interval) { i.atLeast(x.ts - y.ts) })
+	case receives(x) && sends(y):
+		apply(func(i *interval) { i.atMost(x.ts - y.ts) })
+	}
+	if y.role == timeline.LinkServe && x.role == timeline.LinkReceive && y.end != timeline.NoTime {
+		apply(func(i *interval) { i.atMost(x.ts - y.end) })
+	}
+	if x.role == timeline.LinkServe && y.role == timeline.LinkReceive && x.end != timeline.NoTime {
+		apply(func(i *interval) { i.atLeast(x.end - y.ts) })
+	}
+}
+
+func sends(l *linkClue) bool { return l.role == timeline.LinkSend }
+func receives(l *linkClue) bool {
+	return l.role == timeline.LinkReceive || l.role == timeline.LinkServe
+}
+
+// stepOf returns the step in which a clock counts that has shown a time.
+func stepOf(ts Nanos) Nanos {
+	switch {
+	case ts%1_000_000 == 0:
+		return 1_000_000
+	case ts%1_000 == 0:
+		return 1_000
+	}
+	return 1
+}
+
+// relate adds the relations that links give.
+func (b *bounds) relate(s *solver, p pair) {
+	if b.syncs > 0 {
+		r := Relation{A: p.a, B: p.b, Rule: ClockSync, Low: b.sync.low, High: b.sync.high, Evidence: plural(b.syncs, "sync")}
+		if r.Low > r.High {
+			s.contradiction(r, "its syncs contradict each other")
+			return
+		}
+		s.add(r)
+	}
+	if b.arrows == 0 {
+		return
+	}
+	r := Relation{A: p.a, B: p.b, Rule: Causality, Low: b.causal.low, High: b.causal.high, Evidence: plural(b.arrows, "arrow")}
+	first, second := b.halves[0], b.halves[1]
+	switch {
+	case r.Low <= r.High:
+		s.add(r)
+	case first.low <= first.high && second.low <= second.high:
+		s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("drift: the clocks of %s and %s run differently; the offset is %v to %v ns in the first half and %v to %v ns in the second",
+			s.in[p.a].Name, s.in[p.b].Name, first.low, first.high, second.low, second.high))
+	default:
+		s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("no offset fits all %d arrows between %s and %s", b.arrows, s.in[p.a].Name, s.in[p.b].Name))
+	}
+}
