@@ -112,7 +112,7 @@ type Collector struct {
 	more    int // anchors beyond maxAnchors
 	tracks  []trackInfo
 	open    map[timeline.TrackID]*openCalls
-	waiting map[string]waitingRequest
+	waiting map[string]Nanos // when requests were sent whose keys are not known yet
 }
 
 // CollectOptions say what to gather.
@@ -122,9 +122,6 @@ type CollectOptions struct {
 	Flows       bool                                                   // ids of flows connect inputs
 	Invocations bool                                                   // there are profiles whose place they tell
 }
-
-// waitingRequest is a request whose key is not known yet.
-type waitingRequest struct{ ts, end Nanos }
 
 // trackInfo is what is remembered of a track.
 type trackInfo struct {
@@ -144,7 +141,7 @@ type openCalls struct {
 func NewCollector(opts CollectOptions) *Collector {
 	c := &Collector{
 		opts: opts, clues: &Clues{processes: map[timeline.ProcessKey]bool{}, requests: map[string]string{}},
-		open: map[timeline.TrackID]*openCalls{}, waiting: map[string]waitingRequest{},
+		open: map[timeline.TrackID]*openCalls{}, waiting: map[string]Nanos{},
 	}
 	c.clues.events.limit = min(maxEvents, max(maxAllEvents/max(opts.Inputs, 1), 512))
 	if opts.Invocations {
@@ -208,14 +205,14 @@ func (c *Collector) Link(l *timeline.Link) {
 	}
 	if l.Key == "" {
 		if len(c.waiting) < maxRequests {
-			c.waiting[l.Request] = waitingRequest{ts: l.TS}
+			c.waiting[l.Request] = l.TS
 		}
 		return
 	}
 	clue.key = uint64(newHash().bytes([]byte(l.Key)))
 	c.link(clue)
 	if request, ok := c.waiting[l.LinkedBy]; ok && l.LinkedBy != "" {
-		c.link(linkClue{key: clue.key, ts: request.ts, end: timeline.NoTime, role: timeline.LinkSend})
+		c.link(linkClue{key: clue.key, ts: request, end: timeline.NoTime, role: timeline.LinkSend})
 		c.clues.requests[l.LinkedBy] = l.Key
 	}
 }

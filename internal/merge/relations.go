@@ -330,9 +330,6 @@ var everywhere = interval{-unbounded, unbounded}
 func (i *interval) atLeast(n Nanos) { i.low = max(i.low, n) }
 func (i *interval) atMost(n Nanos)  { i.high = min(i.high, n) }
 
-// bounded reports whether both sides are known.
-func (i interval) bounded() bool { return i.low > -unbounded && i.high < unbounded }
-
 // bound takes over what the events with one key say.
 func (s *solver) bound(all map[pair]*bounds, members []linked) {
 	count := map[[2]int]int{}

@@ -496,8 +496,7 @@ func (s *solver) hosts() {
 	for i := range of {
 		of[i] = i
 	}
-	var find func(i int) int
-	find = func(i int) int {
+	find := func(i int) int {
 		for of[i] != i {
 			i = of[i]
 		}
